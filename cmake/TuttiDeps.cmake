@@ -1,0 +1,13 @@
+# Every library we use, found once. docs/architecture.md section 7 says why each.
+find_package(PkgConfig REQUIRED)
+find_package(Threads REQUIRED)
+pkg_check_modules(zmq REQUIRED IMPORTED_TARGET libzmq)
+pkg_check_modules(czmq REQUIRED IMPORTED_TARGET libczmq)
+pkg_search_module(msgpack REQUIRED IMPORTED_TARGET msgpack-c msgpack) # the name changed between releases
+pkg_check_modules(yaml REQUIRED IMPORTED_TARGET yaml-0.1)
+pkg_check_modules(jansson REQUIRED IMPORTED_TARGET jansson)
+pkg_check_modules(microhttpd REQUIRED IMPORTED_TARGET libmicrohttpd)
+pkg_check_modules(sqlite3 REQUIRED IMPORTED_TARGET sqlite3)
+if(BUILD_TESTING)
+  pkg_check_modules(cmocka REQUIRED IMPORTED_TARGET cmocka)
+endif()

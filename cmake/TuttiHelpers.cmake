@@ -1,0 +1,40 @@
+# tt_library(tt_foo SOURCES a.c b.c LINK tt_base PkgConfig::x): a static library of ours.
+function(tt_library name)
+  cmake_parse_arguments(A "" "" "SOURCES;LINK" ${ARGN})
+  add_library(${name} STATIC ${A_SOURCES})
+  target_link_libraries(${name} PUBLIC ${A_LINK} PRIVATE tt_flags)
+endfunction()
+
+# tt_test(base rng LINK tt_base): tests/base/test_rng.c becomes the test base.rng. Unit tests use cmocka.
+function(tt_test dir name)
+  cmake_parse_arguments(A "" "TIMEOUT" "LINK;SOURCES;LABELS" ${ARGN})
+  if(NOT A_TIMEOUT)
+    set(A_TIMEOUT 60)
+  endif()
+  add_executable(test_${dir}_${name} ${CMAKE_CURRENT_SOURCE_DIR}/test_${name}.c ${A_SOURCES})
+  target_link_libraries(test_${dir}_${name} PRIVATE ${A_LINK} PkgConfig::cmocka tt_flags)
+  target_compile_definitions(test_${dir}_${name} PRIVATE
+    TT_SOURCE_DIR="${PROJECT_SOURCE_DIR}" TT_BINARY="$<TARGET_FILE_DIR:tutti>/tutti")
+  add_test(NAME ${dir}.${name} COMMAND test_${dir}_${name})
+  set_tests_properties(${dir}.${name} PROPERTIES TIMEOUT ${A_TIMEOUT} LABELS "${dir};${A_LABELS}")
+endfunction()
+
+# tt_script_test(e2e demo.sh): a shell or Python test that gets the path of the binary in TUTTI; exit 77 means skipped.
+function(tt_script_test dir script)
+  cmake_parse_arguments(A "" "TIMEOUT" "LABELS" ${ARGN})
+  if(NOT A_TIMEOUT)
+    set(A_TIMEOUT 120)
+  endif()
+  get_filename_component(stem ${script} NAME_WE)
+  add_test(NAME ${dir}.${stem} COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/${script})
+  set_tests_properties(${dir}.${stem} PROPERTIES TIMEOUT ${A_TIMEOUT} LABELS "${dir};${A_LABELS}" SKIP_RETURN_CODE 77
+    ENVIRONMENT "TUTTI=$<TARGET_FILE:tutti>;TT_SOURCE_DIR=${PROJECT_SOURCE_DIR};TT_BUILD_DIR=${PROJECT_BINARY_DIR}")
+endfunction()
+
+# tt_fuzz(yaml LINK tt_config): tests/fuzz/fuzz_yaml.c becomes a libFuzzer program, seeded from tests/fuzz/corpus/yaml.
+function(tt_fuzz name)
+  cmake_parse_arguments(A "" "" "LINK" ${ARGN})
+  add_executable(fuzz_${name} ${CMAKE_CURRENT_SOURCE_DIR}/fuzz_${name}.c)
+  target_link_libraries(fuzz_${name} PRIVATE ${A_LINK} tt_flags)
+  target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
+endfunction()

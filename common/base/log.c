@@ -1,0 +1,151 @@
+#include "common/base/log.h"
+#include "common/base/clock.h"
+#include "common/base/status.h"
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { COMPONENTS_MAX = 16, NAME_MAX_ = 24, LINE_MAX_ = 4096 };
+
+static const char *const s_level_names[] = {"error", "warn", "info", "debug", "trace"};
+
+static struct {
+    char role[32];
+    bool json;
+    tt_log_level_t level; /* of every component not named below */
+    size_t count;
+    struct {
+        char name[NAME_MAX_];
+        tt_log_level_t level;
+    } components[COMPONENTS_MAX];
+} s_log = {.level = TT_LOG_INFO};
+
+static _Atomic int64_t s_version = -1;
+
+static bool s_level_of(const char *text, size_t length, tt_log_level_t *out)
+{
+    for (size_t i = 0; i < TT_COUNT(s_level_names); i++) {
+        if (strlen(s_level_names[i]) == length && memcmp(s_level_names[i], text, length) == 0) {
+            *out = (tt_log_level_t)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool s_take_item(const char *item, size_t length)
+{
+    const char *colon = memchr(item, ':', length);
+    if (!colon)
+        return s_level_of(item, length, &s_log.level);
+    const size_t name = (size_t)(colon - item);
+    if (name == 0 || name >= NAME_MAX_ || s_log.count == COMPONENTS_MAX)
+        return false;
+    if (!s_level_of(colon + 1, length - name - 1, &s_log.components[s_log.count].level))
+        return false;
+    memcpy(s_log.components[s_log.count].name, item, name);
+    s_log.components[s_log.count++].name[name] = '\0';
+    return true;
+}
+
+void tt_log_init(const char *role, int index)
+{
+    s_log.level = TT_LOG_INFO;
+    s_log.count = 0;
+    memset(s_log.components, 0, sizeof s_log.components);
+    if (index >= 0)
+        snprintf(s_log.role, sizeof s_log.role, "%s/%d", role, index);
+    else
+        snprintf(s_log.role, sizeof s_log.role, "%s", role);
+    const char *format = getenv("TT_LOG_FORMAT");
+    s_log.json = format && strcmp(format, "json") == 0;
+    const char *spec = getenv("TT_LOG");
+    while (spec && *spec) {
+        const size_t length = strcspn(spec, ",");
+        if (length && !s_take_item(spec, length))
+            tt_log("log", TT_LOG_WARN,
+                "TT_LOG: '%.*s' is not LEVEL or COMPONENT:LEVEL with LEVEL one of error, warn, "
+                "info, debug, trace; ignored",
+                (int)length, spec);
+        spec += length + (spec[length] == ',');
+    }
+}
+
+void tt_log_version(int64_t policy_version)
+{
+    s_version = policy_version;
+}
+
+bool tt_log_on(const char *component, tt_log_level_t level)
+{
+    for (size_t i = 0; i < s_log.count; i++)
+        if (strcmp(s_log.components[i].name, component) == 0)
+            return level <= s_log.components[i].level;
+    return level <= s_log.level;
+}
+
+static size_t s_json_text(char *out, size_t room, const char *text)
+{
+    size_t used = 0;
+    for (; *text && used + 8 < room; text++) {
+        const unsigned char c = (unsigned char)*text;
+        if (c == '"' || c == '\\')
+            used += (size_t)snprintf(out + used, room - used, "\\%c", c);
+        else if (c < 0x20)
+            used += (size_t)snprintf(out + used, room - used, "\\u%04x", c);
+        else
+            out[used++] = (char)c;
+    }
+    out[used] = '\0';
+    return used;
+}
+
+static size_t s_json_line(
+    char *line, size_t room, const char *component, tt_log_level_t level, const char *when, const char *text)
+{
+    char escaped[LINE_MAX_ - 512];
+    s_json_text(escaped, sizeof escaped, text);
+    return (size_t)snprintf(line, room,
+        "{\"time\":\"%s\",\"level\":\"%s\",\"role\":\"%s\",\"component\":\"%s\",\"policy_version\":%lld,"
+        "\"text\":\"%s\"}\n",
+        when, s_level_names[level], s_log.role, component, (long long)s_version, escaped);
+}
+
+static size_t s_text_line(
+    char *line, size_t room, const char *component, tt_log_level_t level, const char *when, const char *text)
+{
+    char version[32] = "";
+    if (s_version >= 0)
+        snprintf(version, sizeof version, " v%lld", (long long)s_version);
+    return (size_t)snprintf(line, room, "%s %-5s %s%s%s: %s%s\n", when, s_level_names[level], s_log.role,
+        s_log.role[0] ? " " : "", component, text, version);
+}
+
+void tt_log(const char *component, tt_log_level_t level, const char *fmt, ...)
+{
+    if (!tt_log_on(component, level))
+        return;
+    char text[LINE_MAX_ - 1024], line[LINE_MAX_], when[48];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    const int64_t now = tt_wall_ns();
+    const time_t seconds = (time_t)(now / 1000000000);
+    struct tm tm;
+    gmtime_r(&seconds, &tm);
+    const size_t used = strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%S", &tm);
+    snprintf(when + used, sizeof when - used, ".%06dZ", (int)(now % 1000000000 / 1000));
+    size_t length = s_log.json ? s_json_line(line, sizeof line, component, level, when, text)
+                               : s_text_line(line, sizeof line, component, level, when, text);
+    if (length >= sizeof line) {
+        length = sizeof line - 1;
+        line[length - 1] = '\n';
+    }
+    const ssize_t written = write(STDERR_FILENO, line, length);
+    (void)written; /* nowhere to complain */
+}

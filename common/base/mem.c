@@ -1,0 +1,73 @@
+#include "common/base/mem.h"
+#include "common/base/status.h"
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void *tt_new0(size_t size)
+{
+    void *memory = calloc(1, size ? size : 1);
+    TT_CHECK(memory != NULL);
+    return memory;
+}
+
+void *tt_array0(size_t count, size_t size)
+{
+    return tt_new0(tt_mul(count, size));
+}
+
+void *tt_realloc(void *memory, size_t size)
+{
+    void *grown = realloc(memory, size ? size : 1);
+    TT_CHECK(grown != NULL);
+    return grown;
+}
+
+void *tt_aligned0(size_t size)
+{
+    const size_t rounded = tt_align(size ? size : 1, 64);
+    void *memory = aligned_alloc(64, rounded);
+    TT_CHECK(memory != NULL);
+    memset(memory, 0, rounded);
+    return memory;
+}
+
+char *tt_strdup(const char *text)
+{
+    if (!text)
+        return NULL;
+    char *copy = strdup(text);
+    TT_CHECK(copy != NULL);
+    return copy;
+}
+
+char *tt_sprintf(const char *fmt, ...)
+{
+    va_list ap;
+    char *text = NULL;
+    va_start(ap, fmt);
+    const int length = vasprintf(&text, fmt, ap);
+    va_end(ap);
+    TT_CHECK(length >= 0);
+    return text;
+}
+
+size_t tt_mul(size_t a, size_t b)
+{
+    size_t product = 0;
+    TT_CHECK(tt_mul_ok(a, b, &product));
+    return product;
+}
+
+size_t tt_add(size_t a, size_t b)
+{
+    size_t sum = 0;
+    TT_CHECK(!__builtin_add_overflow(a, b, &sum));
+    return sum;
+}
+
+int tt_mul_ok(size_t a, size_t b, size_t *out)
+{
+    return !__builtin_mul_overflow(a, b, out);
+}

@@ -1,0 +1,73 @@
+/*  config - YAML in, typed structs out, through tables of fields.
+ *
+ *  A file is read once into a flat list of (key path, value, file, line, column). Tables then claim keys: each entry
+ *  gives type, place in a struct, default, range and help. What nobody claimed is an error that names the nearest known
+ *  key. The same tables print help, the resolved file, and the origin of every value.
+ *
+ *  Limits: 1 MiB of text, 4096 keys, depth 16; no anchors, aliases or tags; a key given twice is an error.
+ *  Threads: an instance belongs to one thread. */
+#pragma once
+#include <stddef.h>
+#include <stdint.h>
+#include "common/base/buf.h"
+#include "common/base/status.h"
+
+typedef enum {
+    TT_CFG_BOOL, /* bool                                                                         */
+    TT_CFG_U32,  /* uint32_t                                                                     */
+    TT_CFG_U64,  /* uint64_t; 1_000_000, 1e6, 100k and 1M are read too, as for U32               */
+    TT_CFG_F32,  /* float                                                                        */
+    TT_CFG_F64,  /* double; `null` = NAN = switched off, where the table's default is "null"     */
+    TT_CFG_STR,  /* char[size]                                                                   */
+    TT_CFG_ENUM, /* int; `choices` is "tanh|relu"; the value is the position in it               */
+    TT_CFG_LIST  /* tt_cfg_list_t: up to 8 positive integers, [64, 64]                           */
+} tt_cfg_type_t;
+
+typedef struct {
+    uint32_t count, at[8];
+} tt_cfg_list_t;
+
+typedef struct {
+    const char *key; /* full path: "learner.shards"; {0} ends a table    */
+    tt_cfg_type_t type;
+    size_t offset;       /* of the member in the target struct               */
+    const char *def;     /* default, as YAML text; NULL = must be given      */
+    double min, max;     /* numbers (both inclusive) and length of lists; ignored when equal */
+    const char *help;    /* what it is, with its unit                        */
+    const char *choices; /* TT_CFG_ENUM                                      */
+    size_t size;         /* TT_CFG_STR: bytes with the ending 0              */
+} tt_cfg_field_t;
+
+typedef struct tt_config tt_config_t; /* opaque */
+
+/*  Read a file / a text (`name` stands in messages for the file's name). Caller owns *self_p.
+ *  TT_NOT_FOUND, TT_IO: the file; TT_CONFIG: not YAML, or over a limit: "file:line:column: what". */
+tt_status_t tt_config_load(tt_config_t **self_p, const char *path);
+tt_status_t tt_config_parse(tt_config_t **self_p, const char *text, size_t size, const char *name);
+void tt_config_destroy(tt_config_t **self_p);
+
+/*  Set "key=value" over what the file says, its origin in messages is "--set". `null` as value means null.
+ *  Setting a mapping or list: "network.hidden=[32, 32]". TT_USAGE: not of that form. */
+tt_status_t tt_config_set(tt_config_t *self, const char *assignment);
+
+/*  Set a value that the program decides (origin names who: "environment CartPole-v1"). */
+void tt_config_put(tt_config_t *self, const char *key, const char *value, const char *origin);
+
+/*  Fill target from the table. The table is borrowed until destroy.
+ *  TT_CONFIG: wrong type, out of range, missing: "file:line:column: learner.shards: 12 is not ...". */
+tt_status_t tt_config_claim(tt_config_t *self, const tt_cfg_field_t *fields, void *target);
+
+/*  Keys below "prefix." need no table (a role that does not know the algorithm's options). */
+void tt_config_ignore(tt_config_t *self, const char *prefix);
+
+/*  TT_CONFIG: a key was not claimed; the text names it, its place and the nearest known key. */
+tt_status_t tt_config_finish(const tt_config_t *self);
+
+/*  "file:line:column" of a key, its default's origin otherwise ("default"). For errors that only the caller can see. */
+const char *tt_config_origin(const tt_config_t *self, const char *key);
+
+/*  Everything claimed so far as YAML that reads back to the same values; with_origins adds a comment a line. */
+tt_status_t tt_config_dump(const tt_config_t *self, tt_buf_t *out, bool with_origins);
+
+/*  The nearest of `count` names to `wrong` by edit distance, NULL if none is near. */
+const char *tt_nearest(const char *wrong, const char *const *names, size_t count);

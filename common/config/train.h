@@ -1,0 +1,70 @@
+/*  train - the settings of a training job that every role reads (algorithm options have a table of their own).
+ *
+ *  The job's resolved YAML travels in WELCOME; each role parses it with tt_train_parse. */
+#pragma once
+#include "common/config/config.h"
+
+typedef enum { TT_ACT_TANH, TT_ACT_RELU } tt_activation_t; /* order of network.activation's choices */
+
+typedef struct {
+    char name[64]; /* of the run: letters, digits, '-', '_', '.'        */
+    uint64_t seed;
+    char env[512];      /* Gymnasium id, or path of a shared object          */
+    uint32_t num_envs;  /* N                                                 */
+    uint32_t num_steps; /* T: steps of every env in a batch                  */
+    uint32_t lag;       /* 0 lock-step, 1 pipelined, k asynchronous          */
+    struct {
+        char name[32];
+    } algorithm;
+    struct {
+        tt_cfg_list_t hidden;
+        int activation; /* tt_activation_t                                   */
+    } network;
+    struct {
+        bool obs, reward;
+        float clip_obs, clip_reward;
+    } normalize;
+    struct {
+        uint32_t replicas;
+    } collector;
+    struct {
+        uint32_t replicas, shards, threads;
+    } learner;
+    struct {
+        uint32_t replicas; /* 0 = 1 when there can be more than one learner     */
+    } aggregator;
+    struct {
+        uint64_t env_steps; /* 0 = off                                         */
+        double return_mean; /* NAN = off                                       */
+        double wall_s;      /* NAN = off                                       */
+    } stop;
+    struct {
+        double every_s; /* seconds between snapshots; NAN = only at the end */
+        uint32_t keep;  /* newest K, besides best and final                */
+    } checkpoint;
+    struct {
+        uint32_t beat_ms, lease_ms; /* heartbeat, and silence after which a peer counts as dead */
+        uint32_t stall_s;           /* no progress for so long: the run fails and says who waits for what */
+    } net;
+    struct {
+        char listen[128]; /* "" = this host only; "tcp://ADDRESS:PORT" lets other hosts join */
+        char http[128];   /* "127.0.0.1:0"                                                  */
+    } coordinator;
+    struct {                  /* filled in from the env by `run` and `check`; never written by hand */
+        uint32_t obs;         /* elements of an observation                      */
+        uint32_t actions;     /* discrete: choices; 0 = continuous               */
+        uint32_t action_dims; /* continuous: elements; discrete: 1              */
+        uint32_t env_state;   /* bytes of one saved env, 0 = cannot be saved     */
+        double threshold;     /* solved at this mean return; NAN = none          */
+    } space;
+} tt_train_cfg_t;
+
+extern const tt_cfg_field_t tt_train_fields[];
+
+/*  Rules between keys: shards a power of two and a divisor of nothing but the minibatch's rows are the algorithm's
+ *  business; here: learner.replicas <= learner.shards, collector.replicas <= num_envs, lease > beat, name's letters.
+ *  TT_CONFIG with the origin of the key at fault. */
+tt_status_t tt_train_check(const tt_config_t *config, const tt_train_cfg_t *cfg);
+
+/*  Parse a resolved job text: claims tt_train_fields, ignores "algorithm.", checks. For roles. */
+tt_status_t tt_train_parse(tt_train_cfg_t *out, const char *text, size_t size);

@@ -1,0 +1,51 @@
+/*  link - a process's line to the coordinator: HELLO, heartbeats, reconnection, and the messages that come back.
+ *
+ *  A thread of its own owns the DEALER, so that a busy or stuck role still says that it lives, and what it does. Messages
+ *  pass between it and the role through mailboxes (mutex + eventfd).
+ *
+ *  Threads: everything here is called from the role's thread, but for tt_link_state and tt_link_progress (any). */
+#pragma once
+#include "common/net/net.h"
+
+typedef struct {
+    const char *endpoint;  /* of the coordinator's control socket, ipc or tcp       */
+    const tt_keys_t *keys; /* needed for tcp; NULL = none                           */
+    tt_peer_role_t role;
+    int index; /* -1 = let the coordinator choose                       */
+    const char *data_ipc, *data_tcp, *weights_ipc, *weights_tcp; /* what we bound; NULL = nothing */
+    int hello_timeout_ms;    /* no WELCOME for so long: TT_TIMEOUT from tt_link_next; 0 = 30 s */
+    const tt_clock_t *clock; /* NULL = real                                           */
+} tt_link_opts_t;
+
+typedef struct tt_link tt_link_t; /* opaque */
+
+/*  Start the thread; returns at once. Options are copied. */
+tt_status_t tt_link_start(tt_link_t **self_p, const tt_link_opts_t *opts);
+/*  Send what is queued (at most 500 ms), end the thread, free. */
+void tt_link_destroy(tt_link_t **self_p);
+
+/*  Readable when tt_link_next has something (for tt_loop_fd). */
+int tt_link_fd(const tt_link_t *self);
+
+/*  The next message from the coordinator (heartbeats are kept inside): WELCOME, ROSTER, DRAIN, STOP, SCALE, STATS, EVENT,
+ *  REPLY. After a coordinator's restart WELCOME and ROSTER come again. TT_AGAIN: none now. TT_DENIED: REFUSED (text = its
+ *  reason). TT_UNAVAILABLE: the coordinator has been silent for ten leases: give up. TT_TIMEOUT: see hello_timeout_ms.
+ *  TT_PROTOCOL: the coordinator speaks another wire version. */
+tt_status_t tt_link_next(tt_link_t *self, tt_packet_t *out);
+/*  Wait for the next one, for tests and simple clients. */
+tt_status_t tt_link_wait(tt_link_t *self, tt_packet_t *out, int64_t timeout_ms);
+
+/*  Queue a message for the coordinator (kept and sent again after a reconnect when it is not STATS or HEARTBEAT). */
+tt_status_t tt_link_send(tt_link_t *self, const void *msg);
+
+/*  What this process does or waits for, for heartbeats; cheap enough for every batch. progress must grow. */
+void tt_link_state(tt_link_t *self, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void tt_link_progress(tt_link_t *self, uint64_t progress);
+
+/*  What HELLO says when it must be said again: a learner that holds weights, the roster we act on. */
+void tt_link_holds(tt_link_t *self, bool holds, uint64_t update, uint32_t era, uint64_t generation);
+
+/*  Our number (after WELCOME), our instance, and whether we came over tcp (then tcp endpoints of the roster are used). */
+uint32_t tt_link_index(const tt_link_t *self);
+uint64_t tt_link_instance(const tt_link_t *self);
+bool tt_link_remote(const tt_link_t *self);

@@ -1,0 +1,88 @@
+/*  algorithm - what a learning algorithm must offer. One file each in learner/algorithms/, one line in
+ *  learner/algorithms/algorithms.def.
+ *
+ *  An update: begin (advantages and targets from the batch), then for step = 0 .. steps-1: minibatch (which rows, which
+ *  loss), the learner computes shard gradients and sums them along the fixed tree, applies one optimiser step, then
+ *  `after` sees the summed statistics and may end the update early. Every learner of a generation makes these calls
+ *  with the same arguments and must come to the same bits.
+ *
+ *  Threads: begin may use the pool through `forward`; everything else is called from the learner's thread; the loss is
+ *  called from pool threads, on disjoint rows. */
+#pragma once
+#include "common/base/status.h"
+#include "common/config/train.h"
+#include "common/nn/nn.h"
+
+/*  The experience of one update, assembled: row r = t * N + env. */
+typedef struct {
+    uint64_t update;               /* n: batch n makes version n + 1                            */
+    uint64_t env_steps;            /* consumed before this batch                                */
+    uint32_t T, N, D;              /* steps, envs, elements of an observation                   */
+    uint32_t action_dims;          /* continuous: elements; 0 = discrete                        */
+    bool stale;                    /* behaviour version < n: values and log-probs may be recomputed */
+    const float *const *obs;       /* [T*N] -> D floats, normalised                             */
+    const float *const *last;      /* [N] -> D floats: the observation after step T             */
+    const int32_t *action;         /* [T][N] discrete, else NULL                                */
+    const float *action_box;       /* [T][N][action_dims] continuous (unclipped), else NULL     */
+    const float *reward;           /* [T][N] normalised                                         */
+    const uint8_t *terminated;     /* [T][N]                                                    */
+    const uint8_t *truncated;      /* [T][N]                                                    */
+    const float *log_prob;         /* [T][N] of the behaviour policy                            */
+    const float *value;            /* [T][N] of the behaviour version                           */
+    const float *last_value;       /* [N]    of the behaviour version                           */
+    uint32_t finals;               /* truncations inside the batch                              */
+    const uint32_t *final_row;     /* [finals] ascending row numbers                            */
+    const float *const *final_obs; /* [finals] -> D floats, normalised                      */
+    const float *final_value;      /* [finals] of the behaviour version                         */
+} tt_batch_t;
+
+/*  Forward rows through the learner's network with all its threads; same contract as tt_net_forward. */
+typedef tt_status_t (*tt_forward_fn)(void *ctx, const float *const *obs, size_t rows, float *head, float *value);
+
+typedef struct {
+    const uint32_t *row; /* [rows] row numbers of the batch in the order of the minibatch      */
+    uint32_t rows;       /* cut into learner.shards equal runs; the learner checks divisibility */
+    tt_loss_fn loss;
+    const void *loss_ctx;
+    const tt_opt_spec_t *opt;
+    float lr;
+} tt_minibatch_t;
+
+/*  A number for the metrics, under the names that CleanRL and SB3 users know: "losses/policy_loss". */
+typedef void (*tt_metric_fn)(void *ctx, const char *name, double value);
+
+typedef struct tt_algo tt_algo_t; /* an instance; opaque, each algorithm's own */
+
+typedef struct tt_algorithm {
+    const char *name;             /* "ppo"                                     */
+    const char *summary;          /* one line for `tutti algorithms`           */
+    const tt_cfg_field_t *fields; /* keys "algorithm.<option>"                 */
+    size_t cfg_size;              /* of the struct that `fields` fills         */
+
+    /*  Rules between keys: TT_CONFIG with the key's origin. */
+    tt_status_t (*check)(const tt_config_t *config, const tt_train_cfg_t *train, const void *cfg);
+
+    tt_status_t (*create)(tt_algo_t **self_p, const tt_train_cfg_t *train, const void *cfg);
+    void (*destroy)(tt_algo_t **self_p);
+
+    float (*head_gain)(const void *cfg); /* for tt_net_init                      */
+    float (*log_std0)(const void *cfg);
+    double (*gamma)(const void *cfg); /* discount, for reward normalisation   */
+    const tt_opt_spec_t *(*opt)(const tt_algo_t *self);
+
+    /*  Optimiser steps of one update at most (epochs x minibatches). */
+    uint32_t (*steps)(const tt_algo_t *self);
+    /*  Take a batch; borrowed until the next begin. net: for log_std; forward: current weights (version n). */
+    tt_status_t (*begin)(
+        tt_algo_t *self, const tt_batch_t *batch, const tt_net_t *net, tt_forward_fn forward, void *ctx);
+    /*  Describe optimiser step `step`; may depend only on the batch and on step. Callable again for the same step. */
+    tt_status_t (*minibatch)(tt_algo_t *self, uint32_t step, const tt_net_t *net, tt_minibatch_t *out);
+    /*  stats[TT_LOSS_STATS]: summed over the minibatch. Returns true to end the update after this step. */
+    bool (*after)(tt_algo_t *self, uint32_t step, const float *stats, float grad_norm);
+    /*  Metrics of the update that just ended. */
+    void (*metrics)(const tt_algo_t *self, tt_metric_fn emit, void *ctx);
+} tt_algorithm_t;
+
+/*  All algorithms; find by name, TT_NOT_FOUND names the nearest. */
+const tt_algorithm_t *const *tt_algorithms(size_t *count);
+tt_status_t tt_algorithm_find(const tt_algorithm_t **out, const char *name);
