@@ -42,7 +42,8 @@ tt_status_t tt_link_send(tt_link_t *self, const void *msg);
 void tt_link_state(tt_link_t *self, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void tt_link_progress(tt_link_t *self, uint64_t progress);
 
-/*  What HELLO says when it must be said again: a learner that holds weights, the roster we act on. */
+/*  What HELLO says when it must be said again: a learner that holds weights, the roster we act on. When `holds` changes,
+ *  a heartbeat says so at once: who holds weights decides whether the run must roll back when another learner dies. */
 void tt_link_holds(tt_link_t *self, bool holds, uint64_t update, uint32_t era, uint64_t generation);
 
 /*  Our number (after WELCOME), our instance, and whether we came over tcp (then tcp endpoints of the roster are used). */
