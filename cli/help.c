@@ -1,0 +1,188 @@
+#include "cli/help.h"
+#include <ctype.h>
+#include <string.h>
+
+const tt_option_t tt_opt_help[] = {
+    {"man", 0, NULL, "print the manual page tutti(1) instead"},
+    {0},
+};
+
+static bool s_is_benchmark(const tt_command_t *command)
+{
+    return strncmp(command->name, "bench ", 6) == 0;
+}
+
+static void s_group(FILE *out, const char *group)
+{
+    size_t count;
+    const tt_command_t *commands = tt_commands(&count);
+    fprintf(out, "\n%s:\n", group);
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(commands[i].group, group) == 0)
+            fprintf(out, "  %-12s %s\n", commands[i].name, commands[i].summary);
+}
+
+/*  Is this the first command of its group? */
+static bool s_opens_group(const tt_command_t *commands, size_t at)
+{
+    for (size_t i = 0; i < at; i++)
+        if (strcmp(commands[i].group, commands[at].group) == 0)
+            return false;
+    return true;
+}
+
+void help_overview(FILE *out)
+{
+    size_t count;
+    const tt_command_t *commands = tt_commands(&count);
+    fputs("tutti - reinforcement learning by many processes that act as one\n\nusage: tutti COMMAND [...]\n", out);
+    for (size_t i = 0; i < count; i++)
+        if (!s_is_benchmark(&commands[i]) && s_opens_group(commands, i))
+            s_group(out, commands[i].group);
+    fputs("\n'tutti COMMAND --help' says more about each.\n", out);
+}
+
+static void s_option(FILE *out, const tt_option_t *option)
+{
+    char left[64];
+    snprintf(left, sizeof left, "%c%c%s --%s%s%s", option->letter ? '-' : ' ', option->letter ? option->letter : ' ',
+        option->letter ? "," : " ", option->name, option->argument ? " " : "",
+        option->argument ? option->argument : "");
+    if (strlen(left) > 26)
+        fprintf(out, "  %s\n  %-26s  %s\n", left, "", option->help);
+    else
+        fprintf(out, "  %-26s  %s\n", left, option->help);
+}
+
+static void s_benchmarks(FILE *out)
+{
+    size_t count;
+    const tt_command_t *commands = tt_commands(&count);
+    fputs("\nbenchmarks:\n", out);
+    for (size_t i = 0; i < count; i++)
+        if (s_is_benchmark(&commands[i]))
+            fprintf(out, "  %-12s %s\n", commands[i].name + 6, commands[i].summary);
+}
+
+void help_command(FILE *out, const tt_command_t *command)
+{
+    const char *operands = command->operands;
+    fprintf(out, "tutti %s - %s\n\nusage: tutti %s%s%s [options]\n\noptions:\n", command->name, command->summary,
+        command->name, *operands ? " " : "", operands);
+    for (const tt_option_t *option = command->options; option->name; option++)
+        s_option(out, option);
+    s_option(out, &(tt_option_t){"help", 'h', NULL, "say this"});
+    if (strcmp(command->name, "bench") == 0)
+        s_benchmarks(out);
+    if (command->about)
+        fprintf(out, "\n%s\n", command->about);
+}
+
+/*  Text for man: '-' and '\' escaped, a line never begins with a request. */
+static void s_man_text(FILE *out, const char *text)
+{
+    for (bool begin = true; *text; begin = *text++ == '\n') {
+        if (begin && (*text == '.' || *text == '\''))
+            fputs("\\&", out);
+        if (*text == '-')
+            fputs("\\-", out);
+        else if (*text == '\\')
+            fputs("\\e", out);
+        else
+            fputc(*text, out);
+    }
+}
+
+static void s_man_option(FILE *out, const tt_option_t *option)
+{
+    fputs(".TP\n", out);
+    if (option->letter)
+        fprintf(out, "\\fB\\-%c\\fR, ", option->letter);
+    fputs("\\fB\\-\\-", out);
+    s_man_text(out, option->name);
+    fputs("\\fR", out);
+    if (option->argument) {
+        fputs(" \\fI", out);
+        s_man_text(out, option->argument);
+        fputs("\\fR", out);
+    }
+    fputc('\n', out);
+    s_man_text(out, option->help);
+    fputc('\n', out);
+}
+
+static void s_man_command(FILE *out, const tt_command_t *command)
+{
+    fputs(".SS tutti ", out);
+    s_man_text(out, command->name);
+    fputc(' ', out);
+    s_man_text(out, command->operands);
+    fprintf(out, "\n%c", toupper((unsigned char)command->summary[0]));
+    s_man_text(out, command->summary + 1);
+    fputs(".\n", out);
+    for (const tt_option_t *option = command->options; option->name; option++)
+        s_man_option(out, option);
+    if (!command->about)
+        return;
+    fputs(".PP\n.nf\n", out);
+    s_man_text(out, command->about);
+    fputs("\n.fi\n", out);
+}
+
+static const char s_man_end[] =
+    ".SH ENVIRONMENT\n.TP\n.B TT_LOG\nLog levels: \\fIlearner:debug,net:trace,info\\fR.\n"
+    ".TP\n.B TT_LOG_FORMAT\n\\fIjson\\fR: one JSON object a log line.\n"
+    ".SH EXIT STATUS\n0 on success, codes as in \\fBsysexits.h\\fR(3head) otherwise: 64 bad usage, 65 bad data, "
+    "66 not found, 69 unavailable, 70 internal error, 73 exists or in use, 74 input or output failed, "
+    "78 bad configuration; 130 after SIGINT, 143 after SIGTERM.\n";
+
+void help_man(FILE *out)
+{
+    size_t count;
+    const tt_command_t *commands = tt_commands(&count);
+    fputs(".TH TUTTI 1 \"\" \"tutti " TT_VERSION "\" \"User Commands\"\n.SH NAME\n"
+          "tutti \\- reinforcement learning by many processes that act as one\n"
+          ".SH SYNOPSIS\n.B tutti\n\\fICOMMAND\\fR [\\fIOPTION\\fR...]\n.SH COMMANDS\n",
+        out);
+    fputs("Every command takes \\fB\\-h\\fR, \\fB\\-\\-help\\fR.\n", out);
+    for (size_t i = 0; i < count; i++)
+        s_man_command(out, &commands[i]);
+    fputs(s_man_end, out);
+}
+
+/*  "bench" "envs" -> "bench envs". */
+static const tt_command_t *s_find(const tt_args_t *args)
+{
+    char name[128] = "";
+    for (size_t i = 0; i < tt_operand_count(args); i++) {
+        const size_t used = strlen(name);
+        snprintf(name + used, sizeof name - used, "%s%s", i ? " " : "", tt_operand(args, i));
+    }
+    const tt_command_t *command = tt_command_find(name);
+    if (!command) {
+        const char *near = tt_command_nearest("", name);
+        tt_err(TT_USAGE, near ? "no command '%s'; did you mean '%s'?" : "no command '%s'", name, near);
+    }
+    return command;
+}
+
+int tt_cmd_help(int argc, char **argv)
+{
+    int code;
+    TT_AUTO(tt_args) args = tt_args_new(&code, "help", argc, argv);
+    if (!args)
+        return code;
+    if (tt_arg_given(args, "man")) {
+        help_man(stdout);
+        return 0;
+    }
+    if (tt_operand_count(args) == 0) {
+        help_overview(stdout);
+        return 0;
+    }
+    const tt_command_t *command = s_find(args);
+    if (!command)
+        return tt_args_fail(args, TT_USAGE);
+    help_command(stdout, command);
+    return 0;
+}
