@@ -14,6 +14,11 @@
 
 #define TT_ENV_ABI 1
 
+/*  Limits of a table; the registry refuses what is outside. State and observation fit the wire's limit together. */
+#define TT_ENV_MAX_OBS    (1024u * 1024)     /* elements of an observation         */
+#define TT_ENV_MAX_ACTION 65536u             /* choices, or elements of an action  */
+#define TT_ENV_MAX_STATE  (8u * 1024 * 1024) /* bytes of state_size, of save_size  */
+
 /*  Randomness handed to reset and step: counter-based, so that an episode can be played again anywhere.
  *  rng->next(rng) is the next 32-bit word; use the helpers below. */
 typedef struct tt_env_rng tt_env_rng_t;
@@ -52,7 +57,7 @@ typedef struct tt_env_ops {
      *  Writes obs and *reward; returns true when the episode has terminated (never for a time limit). */
     bool (*step)(void *state, const void *action, tt_env_rng_t *rng, float *obs, double *reward);
 
-    /*  (optional) `count` states that lie state_size apart, one step each, without randomness:
+    /*  (optional) `count` states that lie state_size apart (a multiple of 16 then), one step each, without randomness:
      *  action[count][...], obs[count][obs.n], reward[count], terminated[count] (0 or 1). Same results as step. */
     void (*step_many)(void *states, uint32_t count, const void *action, float *obs, float *reward, uint8_t *terminated);
 
