@@ -1,0 +1,26 @@
+#include "common/base/signals.h"
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+tt_status_t tt_signals_open(int *fd_out)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    if (pthread_sigmask(SIG_BLOCK, &set, NULL) != 0)
+        return tt_err_errno(TT_OS, "cannot block SIGTERM and SIGINT");
+    signal(SIGPIPE, SIG_IGN);
+    const int fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+    if (fd < 0)
+        return tt_err_errno(TT_OS, "signalfd");
+    *fd_out = fd;
+    return TT_OK;
+}
+
+int tt_signals_next(int fd)
+{
+    struct signalfd_siginfo info;
+    return read(fd, &info, sizeof info) == (ssize_t)sizeof info ? (int)info.ssi_signo : 0;
+}
