@@ -77,7 +77,7 @@ typedef union {
  *  TT_INVALID: a field is over its limit, or `out` is full (the text names message and field). */
 tt_status_t tt_msg_pack(tt_buf_t *out, const void *msg);
 
-/*  Unpack frame 0. Never allocates more than a small multiple of size. TT_PROTOCOL: not msgpack, trailing bytes, unknown
+/*  Unpack frame 0. Allocates no more than the bytes at hand and the limits of messages.def allow. TT_PROTOCOL: not msgpack, trailing bytes, unknown
  *  message, wrong type, over a limit (the text names message and field); nothing is left to clear then. */
 tt_status_t tt_msg_unpack(tt_msg_t *out, const void *data, size_t size);
 
@@ -120,3 +120,5 @@ typedef struct {
 } tt_msg_info_t;
 
 const tt_msg_info_t *tt_msg_infos(size_t *count);
+/*  NULL for an unknown id. */
+const tt_msg_info_t *tt_msg_info(tt_msg_id_t id);
