@@ -1,0 +1,87 @@
+/*  continuous_mountain_car - MountainCarContinuous-v0: the weak car with a throttle; effort costs.
+ *
+ *  Source: Gymnasium 1.4.0, gymnasium/envs/classic_control/continuous_mountain_car.py (MIT), under NumPy 2's promotion:
+ *          a float32 scalar and a Python float give float32. Gymnasium's state is float64 after a reset and float32
+ *          after a step, so the first step of an episode computes the position in double and every other in float. The
+ *          throttle's part of the velocity is float in both, the cosine and the reward are double in both. */
+#include "collector/envs/envs.h"
+#include <math.h>
+
+typedef struct {
+    double position, velocity;
+    double wide; /* 1: as after a reset; 0: position and velocity are float's values */
+    double zero; /* fills the state up to a multiple of 16 bytes                     */
+} car_t;
+
+static const float s_low[2] = {-1.2f, -0.07f}, s_high[2] = {0.6f, 0.07f};
+static const float s_push_low[1] = {-1.0f}, s_push_high[1] = {1.0f};
+
+static void observe(const car_t *self, float *obs)
+{
+    obs[0] = (float)self->position;
+    obs[1] = (float)self->velocity;
+}
+
+static float thrust(float push, double slope)
+{
+    return push * 0.0015f - (float)(0.0025 * cos(slope));
+}
+
+static bool move_first(car_t *self, float push)
+{
+    double v = self->velocity + (double)thrust(push, 3 * self->position);
+    v = v > 0.07 ? 0.07 : v < -0.07 ? -0.07 : v;
+    double p = self->position + v;
+    p = p > 0.6 ? 0.6 : p < -1.2 ? -1.2 : p;
+    if (p == -1.2 && v < 0)
+        v = 0;
+    self->position = (double)(float)p;
+    self->velocity = (double)(float)v;
+    return p >= 0.45 && v >= 0;
+}
+
+static bool move_on(car_t *self, float push)
+{
+    const float position = (float)self->position;
+    float v = (float)self->velocity + thrust(push, (double)(3 * position));
+    v = v > 0.07f ? 0.07f : v < -0.07f ? -0.07f : v;
+    float p = position + v;
+    p = p > 0.6f ? 0.6f : p < -1.2f ? -1.2f : p;
+    if (p == -1.2f && v < 0)
+        v = 0;
+    self->position = (double)p;
+    self->velocity = (double)v;
+    return p >= 0.45f && v >= 0;
+}
+
+static void car_reset(void *state, tt_env_rng_t *rng, float *obs)
+{
+    car_t *self = state;
+    *self = (car_t){.position = tt_env_uniform(rng, -0.6, -0.4), .wide = 1};
+    observe(self, obs);
+}
+
+static bool car_step(void *state, const void *action, tt_env_rng_t *rng, float *obs, double *reward)
+{
+    (void)rng;
+    car_t *self = state;
+    const float push = *(const float *)action;
+    const bool there = self->wide != 0 ? move_first(self, push) : move_on(self, push);
+    self->wide = 0;
+    observe(self, obs);
+    *reward = (there ? 100.0 : 0.0) - (double)push * (double)push * 0.1; /* a float's square is exact in double */
+    return there;
+}
+
+const tt_env_ops_t tt_env_continuous_mountain_car = {
+    .abi = TT_ENV_ABI,
+    .id = "MountainCarContinuous-v0",
+    .summary = "swing a weak car up a hill by its throttle; effort costs",
+    .obs = {TT_SPACE_BOX, 2, s_low, s_high},
+    .action = {TT_SPACE_BOX, 1, s_push_low, s_push_high},
+    .reward_threshold = 90.0,
+    .max_episode_steps = 999,
+    .state_size = sizeof(car_t),
+    .reset = car_reset,
+    .step = car_step,
+};

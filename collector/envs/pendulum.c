@@ -1,0 +1,58 @@
+/*  pendulum - Pendulum-v1: swing a pendulum up and hold it there by a limited torque.
+ *
+ *  Source: Gymnasium 1.4.0, gymnasium/envs/classic_control/pendulum.py (MIT), under NumPy 2's promotion: the state is
+ *          double, what is computed from the torque alone is float (a float32 scalar and a Python float give float32). */
+#include "collector/envs/envs.h"
+#include <math.h>
+#include "collector/envs/numpy.h"
+
+typedef struct {
+    double theta, speed; /* rad, 0 = upright, not wrapped; rad/s */
+} pendulum_t;
+
+static const double s_dt = 0.05, s_top_speed = 8;
+static const float s_low[3] = {-1, -1, -8}, s_high[3] = {1, 1, 8};
+static const float s_torque_low[1] = {-2}, s_torque_high[1] = {2};
+
+static void observe(const pendulum_t *self, float *obs)
+{
+    obs[0] = (float)cos(self->theta);
+    obs[1] = (float)sin(self->theta);
+    obs[2] = (float)self->speed;
+}
+
+static void pendulum_reset(void *state, tt_env_rng_t *rng, float *obs)
+{
+    pendulum_t *self = state;
+    self->theta = tt_env_uniform(rng, -M_PI, M_PI);
+    self->speed = tt_env_uniform(rng, -1.0, 1.0);
+    observe(self, obs);
+}
+
+static bool pendulum_step(void *state, const void *action, tt_env_rng_t *rng, float *obs, double *reward)
+{
+    (void)rng;
+    pendulum_t *self = state;
+    const float u = *(const float *)action;
+    const double angle = np_mod(self->theta + M_PI, 2 * M_PI) - M_PI;
+    *reward = -(np_square(angle) + 0.1 * np_square(self->speed) + (double)(0.001f * np_squaref(u)));
+
+    const double speed = self->speed + (15.0 * sin(self->theta) + (double)(3.0f * u)) * s_dt;
+    self->speed = speed < -s_top_speed ? -s_top_speed : speed > s_top_speed ? s_top_speed : speed;
+    self->theta = self->theta + self->speed * s_dt;
+    observe(self, obs);
+    return false;
+}
+
+const tt_env_ops_t tt_env_pendulum = {
+    .abi = TT_ENV_ABI,
+    .id = "Pendulum-v1",
+    .summary = "swing a pendulum up and hold it by a limited torque",
+    .obs = {TT_SPACE_BOX, 3, s_low, s_high},
+    .action = {TT_SPACE_BOX, 1, s_torque_low, s_torque_high},
+    .reward_threshold = NAN,
+    .max_episode_steps = 200,
+    .state_size = sizeof(pendulum_t),
+    .reset = pendulum_reset,
+    .step = pendulum_step,
+};

@@ -1,0 +1,191 @@
+/*  The native envs against Gymnasium's own steps (tests/golden/gymnasium/record.py): every step from its recorded state,
+ *  next state, observation, reward and end, bit for bit.
+ *
+ *  The envs call libm's sin, cos, pow and powf, whose last bits are not fixed by any standard: another libm, or glibc's
+ *  variant for a CPU without FMA, may round a few results the other way. libm.bin tells: where this libm gives the
+ *  recording one's bits, equality is asked for; elsewhere 1e-12 in double and one unit of float32 in observations. */
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "collector/envs/numpy.h"
+#include "collector/registry.h"
+#include "common/base/buf.h"
+#include "tests/test.h"
+
+#define DIR TT_SOURCE_DIR "/tests/golden/gymnasium/"
+
+typedef struct {
+    tt_buf_t file;
+    uint32_t rows, starts, state_n, obs_n, action_n;
+    const uint8_t *start, *terminated;
+    const double *states, *next, *reward;
+    const void *action;
+    const float *obs;
+} golden_t;
+
+static const void *take(const golden_t *g, size_t *at, size_t size)
+{
+    const void *block = g->file.data + *at;
+    *at += (size + 7) & ~(size_t)7;
+    assert_true(*at <= g->file.size);
+    return block;
+}
+
+static void open_golden(golden_t *g, const char *id)
+{
+    char path[512];
+    snprintf(path, sizeof path, DIR "%s.bin", id);
+    tt_buf_init(&g->file, 4 << 20);
+    assert_ok(tt_buf_read_file(&g->file, path));
+    assert_memory_equal(g->file.data, "TTGYM\0\0\1", 8);
+    const uint32_t *head = (const uint32_t *)(g->file.data + 8);
+    g->rows = head[0], g->starts = head[1], g->state_n = head[2], g->obs_n = head[3], g->action_n = head[4];
+    assert_true(g->rows >= 10000);
+    size_t at = 32;
+    const size_t rows = g->rows, doubles = rows * sizeof(double);
+    g->start = take(g, &at, rows);
+    g->states = take(g, &at, g->starts * g->state_n * sizeof(double));
+    g->action = take(g, &at, rows * (g->action_n ? g->action_n : 1) * 4);
+    g->next = take(g, &at, doubles * g->state_n);
+    g->reward = take(g, &at, doubles);
+    g->obs = take(g, &at, rows * g->obs_n * sizeof(float));
+    g->terminated = take(g, &at, rows);
+    assert_int_equal(at, g->file.size);
+}
+
+/*  --- which libm --- */
+
+static void add(uint64_t *sum, uint64_t i, double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    *sum += bits * (2 * i + 1);
+}
+
+static bool libm_is_the_recorded(void)
+{
+    uint64_t sum[4] = {0};
+    for (uint64_t i = 0; i < UINT64_C(1) << 18; i++) {
+        const double unit = (double)((i * UINT64_C(0x9E3779B97F4A7C15)) >> 11) * 0x1p-53;
+        const double x = i % 2 == 0 ? unit * 20 - 10 : unit - 0.5;
+        add(&sum[0], i, sin(x));
+        add(&sum[1], i, cos(x));
+        add(&sum[2], i, np_square(x));
+        add(&sum[3], i, (double)np_squaref((float)x));
+    }
+    tt_buf_t file;
+    tt_buf_init(&file, 64);
+    assert_ok(tt_buf_read_file(&file, DIR "libm.bin"));
+    assert_int_equal(file.size, sizeof sum);
+    const bool same = memcmp(file.data, sum, sizeof sum) == 0;
+    tt_buf_free(&file);
+    return same;
+}
+
+/*  --- one env --- */
+
+static bool near_f64(double a, double b, bool exact)
+{
+    if (exact)
+        return memcmp(&a, &b, sizeof a) == 0;
+    return fabs(a - b) <= 1e-12 * fmax(1, fabs(b));
+}
+
+static bool near_f32(float a, float b, bool exact)
+{
+    if (exact)
+        return memcmp(&a, &b, sizeof a) == 0;
+    return fabsf(a - b) <= FLT_EPSILON * fmaxf(1, fabsf(b));
+}
+
+static void compare(const golden_t *g, const char *id, uint32_t row, bool exact, const double *state, const float *obs,
+    double reward, bool terminated)
+{
+    for (uint32_t k = 0; k < g->state_n; k++) {
+        const double expected = g->next[(size_t)row * g->state_n + k];
+        if (!near_f64(state[k], expected, exact))
+            fail_msg("%s, row %u: state[%u] is %a, Gymnasium's %a", id, row, k, state[k], expected);
+    }
+    for (uint32_t k = 0; k < g->obs_n; k++) {
+        const float expected = g->obs[(size_t)row * g->obs_n + k];
+        if (!near_f32(obs[k], expected, exact))
+            fail_msg("%s, row %u: obs[%u] is %a, Gymnasium's %a", id, row, k, (double)obs[k], (double)expected);
+    }
+    if (!near_f64(reward, g->reward[row], exact))
+        fail_msg("%s, row %u: reward is %a, Gymnasium's %a", id, row, reward, g->reward[row]);
+    if (terminated != (g->terminated[row] != 0))
+        fail_msg("%s, row %u: terminated is %d, Gymnasium's %d", id, row, terminated, g->terminated[row]);
+}
+
+/*  A native env's state begins with the doubles that the recording lists. */
+static void check_row(
+    const golden_t *g, const tt_env_ops_t *ops, const void *action, const double *from, uint32_t row, bool exact)
+{
+    _Alignas(16) unsigned char state[256] = {0};
+    float obs[16], reward32;
+    double reward;
+    uint8_t ended;
+    memcpy(state, from, g->state_n * sizeof(double));
+    const bool terminated = ops->step(state, action, NULL, obs, &reward);
+    compare(g, ops->id, row, exact, (const double *)state, obs, reward, terminated);
+    if (!ops->step_many)
+        return;
+    memcpy(state, from, g->state_n * sizeof(double));
+    ops->step_many(state, 1, action, obs, &reward32, &ended);
+    compare(g, ops->id, row, exact, (const double *)state, obs, (double)reward32, ended);
+}
+
+static void check_env(const char *id, bool exact)
+{
+    golden_t g = {0};
+    const tt_env_ops_t *ops = NULL;
+    open_golden(&g, id);
+    assert_ok(tt_env_find(&ops, id));
+    assert_int_equal(ops->obs.n, g.obs_n);
+    assert_int_equal(ops->action.kind, g.action_n ? TT_SPACE_BOX : TT_SPACE_DISCRETE);
+    const size_t size = g.action_n ? g.action_n * 4 : 4;
+    uint32_t start = 0;
+    for (uint32_t row = 0; row < g.rows; row++) {
+        const double *from = g.start[row] ? g.states + (size_t)g.state_n * start : g.next + (row - 1) * g.state_n;
+        start += g.start[row];
+        check_row(&g, ops, (const char *)g.action + row * size, from, row, exact);
+    }
+    assert_int_equal(start, g.starts);
+    tt_buf_free(&g.file);
+}
+
+static bool s_exact;
+
+static int find_libm(void **state)
+{
+    (void)state;
+    s_exact = libm_is_the_recorded();
+    print_message("libm: %s\n", s_exact ? "the recording's; equal bits required" : "another; 1e-12 allowed");
+    return 0;
+}
+
+#define ENV_TEST(name, id)                \
+    static void test_##name(void **state) \
+    {                                     \
+        (void)state;                      \
+        check_env(id, s_exact);           \
+    }
+ENV_TEST(cartpole, "CartPole-v1")
+ENV_TEST(acrobot, "Acrobot-v1")
+ENV_TEST(mountain_car, "MountainCar-v0")
+ENV_TEST(continuous_mountain_car, "MountainCarContinuous-v0")
+ENV_TEST(pendulum, "Pendulum-v1")
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_cartpole),
+        cmocka_unit_test(test_acrobot),
+        cmocka_unit_test(test_mountain_car),
+        cmocka_unit_test(test_continuous_mountain_car),
+        cmocka_unit_test(test_pendulum),
+    };
+    return cmocka_run_group_tests(tests, find_libm, NULL);
+}
