@@ -17,7 +17,7 @@ typedef enum {
     TT_CFG_U32,  /* uint32_t                                                                     */
     TT_CFG_U64,  /* uint64_t; 1_000_000, 1e6, 100k and 1M are read too, as for U32               */
     TT_CFG_F32,  /* float                                                                        */
-    TT_CFG_F64,  /* double; `null` = NAN = switched off, where the table's default is "null"     */
+    TT_CFG_F64,  /* double; `null` = NAN, where the table's default is "null" (whole numbers: 0) */
     TT_CFG_STR,  /* char[size]                                                                   */
     TT_CFG_ENUM, /* int; `choices` is "tanh|relu"; the value is the position in it               */
     TT_CFG_LIST  /* tt_cfg_list_t: up to 8 positive integers, [64, 64]                           */
@@ -50,10 +50,11 @@ void tt_config_destroy(tt_config_t **self_p);
  *  Setting a mapping or list: "network.hidden=[32, 32]". TT_USAGE: not of that form. */
 tt_status_t tt_config_set(tt_config_t *self, const char *assignment);
 
-/*  Set a value that the program decides (origin names who: "environment CartPole-v1"). */
+/*  Set a value that the program decides (origin names who: "environment CartPole-v1"). Like tt_config_set: before the
+ *  key is claimed. value: text of the field's type, a string as it is, a list as "[64, 64]". */
 void tt_config_put(tt_config_t *self, const char *key, const char *value, const char *origin);
 
-/*  Fill target from the table. The table is borrowed until destroy.
+/*  Fill target from the table. The table is borrowed until destroy. A key may be claimed more than once.
  *  TT_CONFIG: wrong type, out of range, missing: "file:line:column: learner.shards: 12 is not ...". */
 tt_status_t tt_config_claim(tt_config_t *self, const tt_cfg_field_t *fields, void *target);
 
@@ -68,6 +69,10 @@ const char *tt_config_origin(const tt_config_t *self, const char *key);
 
 /*  Everything claimed so far as YAML that reads back to the same values; with_origins adds a comment a line. */
 tt_status_t tt_config_dump(const tt_config_t *self, tt_buf_t *out, bool with_origins);
+
+/*  Call fn for every claimed key in the order of the tables; value is YAML text. Everything is borrowed. */
+typedef void (*tt_config_fn)(void *ctx, const tt_cfg_field_t *field, const char *value, const char *origin);
+void tt_config_each(const tt_config_t *self, tt_config_fn fn, void *ctx);
 
 /*  The nearest of `count` names to `wrong` by edit distance, NULL if none is near. */
 const char *tt_nearest(const char *wrong, const char *const *names, size_t count);

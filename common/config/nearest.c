@@ -53,5 +53,7 @@ const char *tt_nearest(const char *wrong, const char *const *names, size_t count
         if (!leaf && s_same_leaf(wrong, names[i]))
             leaf = names[i];
     }
+    if (leaf && !strchr(wrong, '.'))
+        return leaf; /* the right word in the wrong place */
     return best ? best : leaf;
 }

@@ -1,0 +1,64 @@
+/*  parts - what the files of this folder share; nobody else includes it.
+ *
+ *  read.c makes entries of text, value.c makes a typed value of an entry and text of a typed value, config.c keeps
+ *  both, dump.c prints. */
+#pragma once
+#include "common/config/config.h"
+
+enum { TEXT_MAX = 1 << 20, KEYS_MAX = 4096, DEPTH_MAX = 16, ITEMS_MAX = 64, KEY_MAX = 127 };
+
+typedef enum {
+    ENTRY_PLAIN,  /* a scalar without quotes                                     */
+    ENTRY_QUOTED, /* a scalar in quotes, or a block scalar: text, never a number */
+    ENTRY_LIST,   /* scalars in [ ] or after dashes                              */
+    ENTRY_OWN     /* set by the program or a default: text is taken as the field's type says */
+} entry_kind_t;
+
+/*  One key path of the file and what it holds. Owns its strings. */
+typedef struct {
+    char *key;
+    entry_kind_t kind;
+    char *text;   /* scalars; NULL for lists  */
+    char **items; /* lists                    */
+    size_t item_count;
+    char *origin; /* "file:line:column", "--set", ... */
+} entry_t;
+
+/*  A key that a table has claimed, with its value as canonical YAML text. */
+typedef struct {
+    const tt_cfg_field_t *field; /* borrowed */
+    char *value;
+    const char *origin; /* an entry's, or "default"; borrowed */
+} claim_t;
+
+struct tt_config {
+    char *name;
+    entry_t *entries; /* in the order of the file */
+    size_t entry_count;
+    claim_t *claims; /* in the order of the tables */
+    size_t claim_count;
+    char **ignored; /* prefixes */
+    size_t ignored_count;
+};
+
+/*  config.c: find by key, NULL if there is none; add or replace (takes what the entry points to). */
+entry_t *config_entry(const tt_config_t *self, const char *key);
+const claim_t *config_claim(const tt_config_t *self, const char *key);
+void config_add(tt_config_t *self, const entry_t *entry);
+void entry_free(entry_t *entry);
+
+/*  read.c: add the entries of a text. under: key that the whole text is the value of, NULL for a file. origin: of every
+ *  entry, NULL = file:line:column; a key given twice is an error within one text only.
+ *  code: TT_CONFIG or TT_USAGE, what errors are reported as. */
+tt_status_t config_read(tt_config_t *self, const char *text, size_t size, const char *name, const char *under,
+    const char *origin, tt_status_t code);
+/*  Letters, digits, '_', '-' in parts divided by dots, at most KEY_MAX bytes. */
+bool key_is_good(const char *key);
+/*  Make a file's name or a program's words fit to stand in a message and in a comment. */
+void origin_clean(char *origin);
+
+/*  value.c: entry -> target member. TT_CONFIG with origin and key in the text. */
+tt_status_t value_read(const entry_t *entry, const tt_cfg_field_t *field, void *target);
+/*  Target member -> YAML text that reads back to the same value. TT_INVALID: a string is not UTF-8. */
+tt_status_t value_write(tt_buf_t *out, const tt_cfg_field_t *field, const void *target);
+bool entry_is_null(const entry_t *entry);

@@ -1,0 +1,164 @@
+#include "common/config/train.h"
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define AT(member)   offsetof(tt_train_cfg_t, member)
+#define ROOM(member) sizeof(((tt_train_cfg_t *)NULL)->member)
+
+enum { ROWS_MAX = 1 << 26 }; /* num_envs * num_steps: row numbers fit in 32 bits with room to spare */
+
+const tt_cfg_field_t tt_train_fields[] = {
+    {"name", TT_CFG_STR, AT(name), "", .size = ROOM(name), .help = "name of the run; default: from the env"},
+    {"seed", TT_CFG_U64, AT(seed), "1", .help = "of everything random; the same seed gives the same weights"},
+    {"env", TT_CFG_STR, AT(env), NULL, .size = ROOM(env),
+        .help = "Gymnasium id ('tutti envs' lists them), or the path of a shared object"},
+    {"num_envs", TT_CFG_U32, AT(num_envs), "8", 1, 65536, .help = "environments, in all collectors together"},
+    {"num_steps", TT_CFG_U32, AT(num_steps), "128", 1, 65536, .help = "steps of every environment in a batch"},
+    {"lag", TT_CFG_U32, AT(lag), "1", 0, 64,
+        .help = "updates that a batch may be behind: 0 lock-step, 1 pipelined, more: asynchronous"},
+    {"algorithm.name", TT_CFG_STR, AT(algorithm.name), "ppo", .size = ROOM(algorithm.name),
+        .help = "'tutti algorithms' lists them; its options stand beside it"},
+    {"network.hidden", TT_CFG_LIST, AT(network.hidden), "[64, 64]", 0, 8, .help = "units of each hidden layer"},
+    {"network.activation", TT_CFG_ENUM, AT(network.activation), "tanh", .choices = "tanh|relu",
+        .help = "of the hidden layers"},
+    {"normalize.obs", TT_CFG_BOOL, AT(normalize.obs), "false",
+        .help = "observations to mean 0 and variance 1, as seen so far"},
+    {"normalize.reward", TT_CFG_BOOL, AT(normalize.reward), "false",
+        .help = "rewards by the deviation of the discounted return so far"},
+    {"normalize.clip_obs", TT_CFG_F32, AT(normalize.clip_obs), "10", 0.1, 1e6,
+        .help = "normalised observations are cut to -x .. x"},
+    {"normalize.clip_reward", TT_CFG_F32, AT(normalize.clip_reward), "10", 0.1, 1e6,
+        .help = "normalised rewards are cut to -x .. x"},
+    {"collector.replicas", TT_CFG_U32, AT(collector.replicas), "1", 1, 65536,
+        .help = "processes that play; at most num_envs"},
+    {"learner.replicas", TT_CFG_U32, AT(learner.replicas), "1", 1, 256,
+        .help = "processes that learn; at most learner.shards"},
+    {"learner.shards", TT_CFG_U32, AT(learner.shards), "2", 1, 256,
+        .help = "parts of a minibatch's gradient, a power of two; the result depends on it, not on the replicas"},
+    {"learner.threads", TT_CFG_U32, AT(learner.threads), "1", 0, 256,
+        .help = "threads of each learner; 0 = one a core"},
+    {"aggregator.replicas", TT_CFG_U32, AT(aggregator.replicas), "0", 0, 64,
+        .help = "processes that sum gradients; 0 = one when there are several learners"},
+    {"stop.env_steps", TT_CFG_U64, AT(stop.env_steps), "null", 0, 1e18,
+        .help = "end after so many env steps; null = no such end"},
+    {"stop.return_mean", TT_CFG_F64, AT(stop.return_mean), "null", -1e12, 1e12,
+        .help = "end when the last 100 episodes' mean return reaches it; null = no such end"},
+    {"stop.wall_s", TT_CFG_F64, AT(stop.wall_s), "null", 0, 1e9,
+        .help = "end after so many seconds; null = no such end"},
+    {"checkpoint.every_s", TT_CFG_F64, AT(checkpoint.every_s), "60", 0.01, 1e9,
+        .help = "seconds between snapshots; null = only at the end"},
+    {"checkpoint.keep", TT_CFG_U32, AT(checkpoint.keep), "3", 1, 10000,
+        .help = "newest snapshots kept, besides best and final"},
+    {"net.beat_ms", TT_CFG_U32, AT(net.beat_ms), "1000", 10, 60000, .help = "milliseconds between heartbeats"},
+    {"net.lease_ms", TT_CFG_U32, AT(net.lease_ms), "5000", 20, 600000,
+        .help = "milliseconds of silence after which a process counts as dead"},
+    {"net.stall_s", TT_CFG_U32, AT(net.stall_s), "60", 1, 86400,
+        .help = "seconds without progress after which the run fails and says who waits for what"},
+    {"coordinator.listen", TT_CFG_STR, AT(coordinator.listen), "", .size = ROOM(coordinator.listen),
+        .help = "tcp://ADDRESS:PORT lets roles on other hosts join; empty = this host only"},
+    {"coordinator.http", TT_CFG_STR, AT(coordinator.http), "127.0.0.1:0", .size = ROOM(coordinator.http),
+        .help = "ADDRESS:PORT of status, scale and metrics; port 0 = a free one"},
+    {"space.obs", TT_CFG_U32, AT(space.obs), "0", 0, 1 << 24,
+        .help = "elements of an observation (filled in from the env)"},
+    {"space.actions", TT_CFG_U32, AT(space.actions), "0", 0, 1 << 20,
+        .help = "discrete choices, 0 = continuous (filled in from the env)"},
+    {"space.action_dims", TT_CFG_U32, AT(space.action_dims), "0", 0, 1 << 16,
+        .help = "elements of an action (filled in from the env)"},
+    {"space.env_state", TT_CFG_U32, AT(space.env_state), "0", 0, 4294967295.0,
+        .help = "bytes of one saved env, 0 = cannot be saved (filled in from the env)"},
+    {"space.threshold", TT_CFG_F64, AT(space.threshold), "null", -1e12, 1e12,
+        .help = "mean return that counts as solved (filled in from the env)"},
+    {0},
+};
+
+/*  "file:1:2: key" of what is at fault, said once. */
+#define BAD(key, ...) s_bad(config, key, tt_err(TT_CONFIG, __VA_ARGS__))
+
+static tt_status_t s_bad(const tt_config_t *config, const char *key, tt_status_t status)
+{
+    return tt_err_wrap(status, "%s: %s", tt_config_origin(config, key), key);
+}
+
+static bool s_is_name(const char *name)
+{
+    for (; *name; name++)
+        if (!isalnum((unsigned char)*name) && !strchr("-_.", *name))
+            return false;
+    return true;
+}
+
+static tt_status_t s_check_replicas(const tt_config_t *config, const tt_train_cfg_t *cfg)
+{
+    const uint32_t shards = cfg->learner.shards;
+    if ((shards & (shards - 1)) != 0)
+        return BAD("learner.shards", "%u is not a power of two", shards);
+    if (cfg->learner.replicas > shards)
+        return BAD("learner.replicas", "%u learners, but learner.shards is %u (%s): every learner needs a shard",
+            cfg->learner.replicas, shards, tt_config_origin(config, "learner.shards"));
+    if (cfg->collector.replicas > cfg->num_envs)
+        return BAD("collector.replicas", "%u collectors, but num_envs is %u (%s): every collector needs an environment",
+            cfg->collector.replicas, cfg->num_envs, tt_config_origin(config, "num_envs"));
+    return TT_OK;
+}
+
+/*  "ADDRESS:PORT" with a port of 0..65535; '*' for any address and, where free is allowed, any port. */
+static bool s_is_address(const char *text)
+{
+    const char *colon = strrchr(text, ':');
+    if (!colon || colon == text)
+        return false;
+    if (strcmp(colon, ":*") == 0)
+        return true;
+    char *end;
+    const long port = strtol(colon + 1, &end, 10);
+    return isdigit((unsigned char)colon[1]) && !*end && port <= 65535;
+}
+
+static tt_status_t s_check_net(const tt_config_t *config, const tt_train_cfg_t *cfg)
+{
+    if (cfg->net.lease_ms < 2 * cfg->net.beat_ms)
+        return BAD("net.lease_ms",
+            "%u is less than twice net.beat_ms, which is %u (%s): one lost beat would end a process", cfg->net.lease_ms,
+            cfg->net.beat_ms, tt_config_origin(config, "net.beat_ms"));
+    const char *listen = cfg->coordinator.listen;
+    if (*listen && (strncmp(listen, "tcp://", 6) != 0 || !s_is_address(listen + 6)))
+        return BAD("coordinator.listen", "'%s' is not of the form tcp://ADDRESS:PORT", listen);
+    if (*cfg->coordinator.http && !s_is_address(cfg->coordinator.http))
+        return BAD("coordinator.http", "'%s' is not of the form ADDRESS:PORT, as 127.0.0.1:0", cfg->coordinator.http);
+    return TT_OK;
+}
+
+tt_status_t tt_train_check(const tt_config_t *config, const tt_train_cfg_t *cfg)
+{
+    if (!s_is_name(cfg->name) || cfg->name[0] == '.' || cfg->name[0] == '-')
+        return BAD(
+            "name", "'%s' is not a name: letters, digits, '-', '_', '.', beginning with a letter or digit", cfg->name);
+    if (!*cfg->env)
+        return BAD("env", "is empty; 'tutti envs' lists the environments");
+    if ((uint64_t)cfg->num_envs * cfg->num_steps > ROWS_MAX)
+        return BAD("num_steps", "a batch of %u envs x %u steps has more than %d rows", cfg->num_envs, cfg->num_steps,
+            ROWS_MAX);
+    TT_TRY(s_check_replicas(config, cfg));
+    return s_check_net(config, cfg);
+}
+
+tt_status_t tt_train_parse(tt_train_cfg_t *out, const char *text, size_t size)
+{
+    tt_config_t *config = NULL;
+    TT_TRY(tt_config_parse(&config, text, size, "job"));
+    tt_train_cfg_t cfg = {0};
+    tt_config_ignore(config, "algorithm.");
+    tt_status_t status = tt_config_claim(config, tt_train_fields, &cfg);
+    if (status == TT_OK)
+        status = tt_config_finish(config);
+    if (status == TT_OK)
+        status = tt_train_check(config, &cfg);
+    if (status == TT_OK && (!cfg.space.obs || !cfg.space.action_dims))
+        status = tt_err(TT_CONFIG, "job: space.obs and space.action_dims are missing: this is not a resolved config");
+    if (status == TT_OK)
+        *out = cfg;
+    tt_config_destroy(&config);
+    return status;
+}

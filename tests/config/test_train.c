@@ -1,0 +1,120 @@
+/*  The settings that every role reads: defaults, the rules between keys, and the text that travels. */
+#include "common/config/train.h"
+#include "tests/test.h"
+#include <math.h>
+#include <string.h>
+
+static tt_status_t s_check(const char *yaml)
+{
+    tt_config_t *config = NULL;
+    tt_train_cfg_t cfg;
+    TT_TRY(tt_config_parse(&config, yaml, strlen(yaml), "f.yaml"));
+    tt_status_t status = tt_config_claim(config, tt_train_fields, &cfg);
+    if (status == TT_OK)
+        status = tt_train_check(config, &cfg);
+    if (status == TT_OK)
+        status = tt_config_finish(config);
+    tt_config_destroy(&config);
+    return status;
+}
+
+static void test_rules(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *yaml, *message;
+    } cases[] = {
+        {"env: X\nlearner: {shards: 6}", "f.yaml:2:11: learner.shards: 6 is not a power of two"},
+        {"env: X\nlearner:\n  shards: 4\n  replicas: 5", "f.yaml:4:3: learner.replicas: 5 learners, but learner.shards "
+                                                         "is 4 (f.yaml:3:3): every learner needs a shard"},
+        {"env: X\nlearner: {replicas: 3}", "f.yaml:2:11: learner.replicas: 3 learners, but learner.shards is 2 "
+                                           "(default): every learner needs a shard"},
+        {"env: X\nnum_envs: 2\ncollector: {replicas: 3}",
+            "f.yaml:3:13: collector.replicas: 3 collectors, but num_envs is 2 (f.yaml:2:1): every collector needs an "
+            "environment"},
+        {"env: X\nnet: {beat_ms: 4000}", "default: net.lease_ms: 5000 is less than twice net.beat_ms, which is 4000 "
+                                         "(f.yaml:2:7): one lost beat would "
+                                         "end a process"},
+        {"env: X\nname: a/b",
+            "f.yaml:2:1: name: 'a/b' is not a name: letters, digits, '-', '_', '.', beginning with a letter or digit"},
+        {"env: X\nname: ..",
+            "f.yaml:2:1: name: '..' is not a name: letters, digits, '-', '_', '.', beginning with a letter or digit"},
+        {"env: \"\"", "f.yaml:1:1: env: is empty; 'tutti envs' lists the environments"},
+        {"env: X\nnum_envs: 65536\nnum_steps: 65536",
+            "f.yaml:3:1: num_steps: a batch of 65536 envs x 65536 steps has more than 67108864 rows"},
+        {"env: X\ncoordinator: {listen: ipc://x}",
+            "f.yaml:2:15: coordinator.listen: 'ipc://x' is not of the form tcp://ADDRESS:PORT"},
+        {"env: X\ncoordinator: {http: '127.0.0.1'}",
+            "f.yaml:2:15: coordinator.http: '127.0.0.1' is not of the form ADDRESS:PORT, as 127.0.0.1:0"},
+        {"env: X\ncoordinator: {http: '127.0.0.1:70000'}",
+            "f.yaml:2:15: coordinator.http: '127.0.0.1:70000' is not of the form ADDRESS:PORT, as 127.0.0.1:0"},
+        {"num_envs: 1",
+            "f.yaml: 'env' is missing: Gymnasium id ('tutti envs' lists them), or the path of a shared object"},
+    };
+    for (size_t i = 0; i < TT_COUNT(cases); i++) {
+        assert_int_equal(s_check(cases[i].yaml), TT_CONFIG);
+        assert_string_equal(tt_err_text(), cases[i].message);
+    }
+    assert_ok(s_check("env: X\nlearner: {shards: 8, replicas: 8}\nnum_envs: 3\ncollector: {replicas: 3}\n"
+                      "coordinator: {listen: 'tcp://*:0', http: '[::1]:8080'}\nname: a-b_c.1"));
+}
+
+static const char s_resolved[] = "env: CartPole-v1\nalgorithm: {name: ppo, lr: 1e-3}\nstop: {return_mean: 475}\n"
+                                 "space: {obs: 4, actions: 2, action_dims: 1, env_state: 32, threshold: 475}\n";
+
+static void test_parse(void **state)
+{
+    (void)state;
+    tt_train_cfg_t cfg;
+    assert_ok(tt_train_parse(&cfg, s_resolved, strlen(s_resolved)));
+    assert_string_equal(cfg.env, "CartPole-v1");
+    assert_true(cfg.seed == 1 && cfg.num_envs == 8 && cfg.num_steps == 128 && cfg.lag == 1);
+    assert_string_equal(cfg.algorithm.name, "ppo");
+    assert_true(cfg.network.hidden.count == 2 && cfg.network.hidden.at[0] == 64);
+    assert_int_equal(cfg.network.activation, TT_ACT_TANH);
+    assert_true(!cfg.normalize.obs && cfg.normalize.clip_obs == 10.0f);
+    assert_true(cfg.learner.shards == 2 && cfg.learner.threads == 1 && cfg.aggregator.replicas == 0);
+    assert_true(cfg.stop.env_steps == 0 && cfg.stop.return_mean == 475.0 && isnan(cfg.stop.wall_s));
+    assert_true(cfg.net.beat_ms == 1000 && cfg.net.lease_ms == 5000 && cfg.net.stall_s == 60);
+    assert_true(cfg.space.obs == 4 && cfg.space.actions == 2 && cfg.space.threshold == 475.0);
+}
+
+static void test_parse_refuses(void **state)
+{
+    (void)state;
+    tt_train_cfg_t cfg = {.seed = 99};
+    static const char typo[] = "env: X\nlearners: {replicas: 2}\n";
+    assert_int_equal(tt_train_parse(&cfg, typo, strlen(typo)), TT_CONFIG);
+    assert_string_equal(tt_err_text(), "job:2:12: unknown key 'learners.replicas'; did you mean 'learner.replicas'?");
+    static const char unresolved[] = "env: X\n";
+    assert_int_equal(tt_train_parse(&cfg, unresolved, strlen(unresolved)), TT_CONFIG);
+    assert_string_equal(
+        tt_err_text(), "job: space.obs and space.action_dims are missing: this is not a resolved config");
+    assert_true(cfg.seed == 99); /* untouched */
+}
+
+/*  Every field has help, and its default lies in its range (claiming would abort or fail otherwise). */
+static void test_table(void **state)
+{
+    (void)state;
+    for (const tt_cfg_field_t *field = tt_train_fields; field->key; field++) {
+        assert_non_null(field->help);
+        assert_true(field->offset < sizeof(tt_train_cfg_t));
+        assert_true((field->type == TT_CFG_STR) == (field->size > 0));
+        assert_true((field->type == TT_CFG_ENUM) == (field->choices != NULL));
+        for (const tt_cfg_field_t *other = tt_train_fields; other != field; other++)
+            assert_string_not_equal(field->key, other->key);
+    }
+    assert_ok(s_check("env: X"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rules),
+        cmocka_unit_test(test_parse),
+        cmocka_unit_test(test_parse_refuses),
+        cmocka_unit_test(test_table),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
