@@ -2,7 +2,7 @@
 add_library(tt_flags INTERFACE)
 target_compile_options(tt_flags INTERFACE
   -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes
-  -fno-math-errno -ffp-contract=off -fvisibility=hidden -fno-omit-frame-pointer)
+  -fno-math-errno -fno-trapping-math -ffp-contract=off -fvisibility=hidden -fno-omit-frame-pointer)
 target_compile_definitions(tt_flags INTERFACE _GNU_SOURCE TT_VERSION="${PROJECT_VERSION}")
 target_include_directories(tt_flags INTERFACE ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
 if(TT_WERROR)
