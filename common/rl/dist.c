@@ -1,0 +1,214 @@
+#include "common/rl/dist.h"
+#include <math.h>
+#include <stdlib.h>
+#include "common/base/mem.h"
+#include "common/base/vmath.h"
+
+enum {
+    SCRATCH = 1024, /* floats on the stack; more choices than that take memory */
+    BLOCK = 64      /* rows at a time, fewer when A is large                    */
+};
+
+static float s_max(const float *x, uint32_t n)
+{
+    float max = x[0];
+    for (uint32_t a = 1; a < n; a++)
+        max = x[a] > max ? x[a] : max;
+    return max;
+}
+
+/*  Rows of logits: e = exp(logit - max of the row), one call for all of them; sum[i] adds a row's e in order. */
+static void s_weights(const float *logits, size_t rows, uint32_t A, float *e, float *max, float *sum)
+{
+    for (size_t i = 0; i < rows; i++) {
+        max[i] = s_max(logits + i * A, A);
+        for (uint32_t a = 0; a < A; a++)
+            e[i * A + a] = logits[i * A + a] - max[i];
+    }
+    tt_vexp(e, e, rows * A);
+    for (size_t i = 0; i < rows; i++) {
+        sum[i] = 0;
+        for (uint32_t a = 0; a < A; a++)
+            sum[i] += e[i * A + a];
+    }
+}
+
+/*  The first choice whose cumulative weight exceeds `level`; the last one with any weight if rounding left none. */
+static uint32_t s_pick(const float *e, uint32_t A, float level)
+{
+    float sum = 0;
+    uint32_t last = 0;
+    for (uint32_t a = 0; a < A; a++) {
+        sum += e[a];
+        if (sum > level)
+            return a;
+        if (e[a] > 0)
+            last = a;
+    }
+    return last;
+}
+
+static float *s_scratch(float *stack, uint32_t A)
+{
+    return A <= SCRATCH ? stack : tt_array0(A, sizeof(float));
+}
+
+static void s_scratch_free(float *scratch, const float *stack)
+{
+    if (scratch != stack)
+        free(scratch);
+}
+
+static size_t s_block(size_t rows, uint32_t A)
+{
+    const size_t most = A >= SCRATCH ? 1 : SCRATCH / A < BLOCK ? SCRATCH / A : BLOCK;
+    return rows < most ? rows : most;
+}
+
+void tt_cat_sample(
+    const float *logits, size_t rows, uint32_t A, const tt_dist_draw_t *draw, int32_t *action, float *log_prob)
+{
+    float stack[SCRATCH], max[BLOCK], sum[BLOCK];
+    float *e = s_scratch(stack, A);
+    for (size_t lo = 0, n; lo < rows; lo += n) {
+        n = s_block(rows - lo, A);
+        s_weights(logits + lo * A, n, A, e, max, sum);
+        for (size_t i = 0; i < n; i++) {
+            uint32_t word[4];
+            tt_draw(word, draw->seed, draw->stream, draw->who[lo + i], draw->clock[lo + i] << 8);
+            const uint32_t a = s_pick(e + i * A, A, tt_unit_f32(word[0]) * sum[i]);
+            action[lo + i] = (int32_t)a;
+            if (log_prob)
+                log_prob[lo + i] = logits[(lo + i) * A + a] - max[i] - tt_logf(sum[i]);
+        }
+    }
+    s_scratch_free(e, stack);
+}
+
+void tt_cat_greedy(const float *logits, size_t rows, uint32_t A, int32_t *action)
+{
+    for (size_t i = 0; i < rows; i++) {
+        const float *row = logits + i * A;
+        uint32_t best = 0;
+        for (uint32_t a = 1; a < A; a++)
+            best = row[a] > row[best] ? a : best;
+        action[i] = (int32_t)best;
+    }
+}
+
+void tt_cat_log_prob(const float *logits, size_t rows, uint32_t A, const int32_t *action, float *log_prob)
+{
+    float stack[SCRATCH], max[BLOCK], sum[BLOCK];
+    float *e = s_scratch(stack, A);
+    for (size_t lo = 0, n; lo < rows; lo += n) {
+        n = s_block(rows - lo, A);
+        s_weights(logits + lo * A, n, A, e, max, sum);
+        for (size_t i = lo; i < lo + n; i++)
+            log_prob[i] = logits[i * A + (uint32_t)action[i]] - max[i - lo] - tt_logf(sum[i - lo]);
+    }
+    s_scratch_free(e, stack);
+}
+
+/*  sum_a p_a (log p_a - other_a); a choice of no weight adds nothing. */
+static float s_expect(const float *logits, uint32_t A, float *e, const float *other)
+{
+    float max, sum, total = 0;
+    s_weights(logits, 1, A, e, &max, &sum);
+    const float log_sum = tt_logf(sum);
+    for (uint32_t a = 0; a < A; a++) {
+        const float log_p = logits[a] - max - log_sum;
+        const float term = e[a] / sum * (other ? log_p - other[a] : log_p);
+        total += e[a] == 0 ? 0 : term;
+    }
+    return total;
+}
+
+void tt_cat_entropy(const float *logits, size_t rows, uint32_t A, float *entropy)
+{
+    float stack[SCRATCH];
+    float *e = s_scratch(stack, A);
+    for (size_t i = 0; i < rows; i++)
+        entropy[i] = -s_expect(logits + i * A, A, e, NULL);
+    s_scratch_free(e, stack);
+}
+
+void tt_cat_kl(const float *p_logits, const float *q_logits, size_t rows, uint32_t A, float *kl)
+{
+    float stack[SCRATCH], q_stack[SCRATCH];
+    float *e = s_scratch(stack, A), *q = s_scratch(q_stack, A);
+    for (size_t i = 0; i < rows; i++) {
+        const float *q_row = q_logits + i * A;
+        float max, sum;
+        s_weights(q_row, 1, A, e, &max, &sum);
+        const float log_sum = tt_logf(sum);
+        for (uint32_t a = 0; a < A; a++)
+            q[a] = q_row[a] - max - log_sum;
+        kl[i] = s_expect(p_logits + i * A, A, e, q);
+    }
+    s_scratch_free(e, stack);
+    s_scratch_free(q, q_stack);
+}
+
+/*  Four standard normals from four words: u in (0, 1] keeps the logarithm finite. */
+static void s_normals(const uint32_t word[4], float z[4])
+{
+    for (int pair = 0; pair < 2; pair++) {
+        const float u = (float)((word[2 * pair] >> 8) + 1) * 0x1p-24f;
+        const float radius = sqrtf(-2 * tt_logf(u));
+        float s, c;
+        tt_sincos_turnf(&s, &c, tt_unit_f32(word[2 * pair + 1]));
+        z[2 * pair] = radius * c;
+        z[2 * pair + 1] = radius * s;
+    }
+}
+
+void tt_gauss_sample(const float *mean, const float *log_std, size_t rows, uint32_t A, const tt_dist_draw_t *draw,
+    float *action, float *log_prob)
+{
+    for (size_t i = 0; i < rows; i++)
+        for (uint32_t a = 0; a < A; a += 4) {
+            uint32_t word[4];
+            float z[4];
+            tt_draw(word, draw->seed, draw->stream, draw->who[i], (draw->clock[i] << 8) + a / 4);
+            s_normals(word, z);
+            for (uint32_t k = 0; k < 4 && a + k < A; k++)
+                action[i * A + a + k] = mean[i * A + a + k] + tt_expf(log_std[a + k]) * z[k];
+        }
+    if (log_prob)
+        tt_gauss_log_prob(mean, log_std, rows, A, action, log_prob);
+}
+
+void tt_gauss_log_prob(
+    const float *mean, const float *log_std, size_t rows, uint32_t A, const float *action, float *log_prob)
+{
+    for (size_t i = 0; i < rows; i++) {
+        float total = 0;
+        for (uint32_t a = 0; a < A; a++) {
+            const float z = (action[i * A + a] - mean[i * A + a]) * tt_expf(-log_std[a]);
+            total += -0.5f * z * z - log_std[a] - TT_HALF_LN_2PI;
+        }
+        log_prob[i] = total;
+    }
+}
+
+float tt_gauss_entropy(const float *log_std, uint32_t A)
+{
+    float total = 0;
+    for (uint32_t a = 0; a < A; a++)
+        total += log_std[a] + (0.5f + TT_HALF_LN_2PI);
+    return total;
+}
+
+void tt_gauss_kl(const float *p_mean, const float *p_log_std, const float *q_mean, const float *q_log_std, size_t rows,
+    uint32_t A, float *kl)
+{
+    for (size_t i = 0; i < rows; i++) {
+        float total = 0;
+        for (uint32_t a = 0; a < A; a++) {
+            const float ratio = tt_expf(p_log_std[a] - q_log_std[a]);
+            const float z = (p_mean[i * A + a] - q_mean[i * A + a]) * tt_expf(-q_log_std[a]);
+            total += q_log_std[a] - p_log_std[a] + 0.5f * (ratio * ratio + z * z) - 0.5f;
+        }
+        kl[i] = total;
+    }
+}
