@@ -124,7 +124,7 @@ static tt_status_t s_err_range(const entry_t *entry, const tt_cfg_field_t *field
 
 static tt_status_t s_err_no_number(const entry_t *entry, const tt_cfg_field_t *field, const char *kind)
 {
-    char what[160], min[40] = "", max[40] = "";
+    char what[256], min[40] = "", max[40] = "";
     if (s_has_range(field)) {
         s_shortest(min, sizeof min, field->min, false);
         s_shortest(max, sizeof max, field->max, false);
