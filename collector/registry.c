@@ -6,6 +6,7 @@
 #include "collector/envs/envs.h"
 #include "collector/guard.h"
 #include "common/base/mem.h"
+#include "common/config/config.h"
 #define TT_LOG_COMPONENT "env"
 #include "common/base/log.h"
 
@@ -142,6 +143,12 @@ static bool is_object(const char *id)
 
 static tt_status_t not_found(const char *id)
 {
+    const char *names[TT_COUNT(s_envs)];
+    for (size_t i = 0; i < TT_COUNT(s_envs); i++)
+        names[i] = s_envs[i]->id;
+    const char *near = tt_nearest(id, names, TT_COUNT(s_envs));
+    if (near)
+        return tt_err(TT_NOT_FOUND, "no env '%s'; did you mean '%s'? `tutti envs` lists all", id, near);
     return tt_err(TT_NOT_FOUND, "no env '%s'; `tutti envs` lists all, and a path ending in .so loads one of yours", id);
 }
 
