@@ -37,7 +37,9 @@ void config_add(tt_config_t *self, const entry_t *entry)
 {
     entry_t *old = config_entry(self, entry->key);
     if (old) {
-        TT_CHECK(!config_claim(self, entry->key)); /* a value is settled before it is claimed */
+        for (size_t i = 0; i < self->claim_count; i++)
+            if (strcmp(self->claims[i].field->key, entry->key) == 0)
+                self->claims[i].origin = entry->origin; /* claimed again to get the new value */
         entry_free(old);
         *old = *entry;
         return;
@@ -130,11 +132,23 @@ static void s_remember(tt_config_t *self, const tt_cfg_field_t *field, char *val
     self->claims[self->claim_count++] = (claim_t){field, value, origin};
 }
 
+static tt_status_t s_err_missing(const tt_config_t *self, const tt_cfg_field_t *field)
+{
+    const char **names = tt_array0(self->entry_count, sizeof *names);
+    for (size_t i = 0; i < self->entry_count; i++)
+        names[i] = self->entries[i].key;
+    const char *typo = tt_nearest(field->key, names, self->entry_count);
+    free(names);
+    return typo ? tt_err(TT_CONFIG, "%s: unknown key '%s'; did you mean '%s'?", tt_config_origin(self, typo), typo,
+                      field->key)
+                : tt_err(TT_CONFIG, "%s: '%s' is missing: %s", self->name, field->key, field->help);
+}
+
 static tt_status_t s_claim(tt_config_t *self, const tt_cfg_field_t *field, void *target)
 {
     const entry_t *entry = config_entry(self, field->key);
     if (!entry && !field->def)
-        return tt_err(TT_CONFIG, "%s: '%s' is missing: %s", self->name, field->key, field->help);
+        return s_err_missing(self, field);
     if (entry) {
         TT_TRY(value_read(entry, field, target));
     } else {

@@ -50,8 +50,8 @@ void tt_config_destroy(tt_config_t **self_p);
  *  Setting a mapping or list: "network.hidden=[32, 32]". TT_USAGE: not of that form. */
 tt_status_t tt_config_set(tt_config_t *self, const char *assignment);
 
-/*  Set a value that the program decides (origin names who: "environment CartPole-v1"). Like tt_config_set: before the
- *  key is claimed. value: text of the field's type, a string as it is, a list as "[64, 64]". */
+/*  Set a value that the program decides (origin names who: "environment CartPole-v1"). After a claim
+ *  of the key, claim it again. value: text of the field's type, a string as it is, a list as "[64, 64]". */
 void tt_config_put(tt_config_t *self, const char *key, const char *value, const char *origin);
 
 /*  Fill target from the table. The table is borrowed until destroy. A key may be claimed more than once.

@@ -65,11 +65,23 @@ static tt_status_t s_err_path(const reader_t *self, const yaml_mark_t *at, const
     return s_err(self, at, self->path[0] ? text : what);
 }
 
-/*  libyaml's own complaint. Its places count from 0, and a reader error has an offset only. */
+/*  A reader error (bytes that are not text) has a byte offset only. */
+static yaml_mark_t s_mark_at(const reader_t *self, size_t offset)
+{
+    yaml_mark_t at = {.index = offset};
+    for (size_t i = 0; i < offset && i < self->size; i++) {
+        at.column = self->text[i] == '\n' ? 0 : at.column + 1;
+        at.line += self->text[i] == '\n';
+    }
+    return at;
+}
+
+/*  libyaml's own complaint. */
 static tt_status_t s_err_yaml(const reader_t *self)
 {
     const yaml_parser_t *parser = &self->parser;
-    const yaml_mark_t at = parser->error == YAML_READER_ERROR ? parser->mark : parser->problem_mark;
+    const yaml_mark_t at =
+        parser->error == YAML_READER_ERROR ? s_mark_at(self, parser->problem_offset) : parser->problem_mark;
     if (at.index < self->size && self->text[at.index] == '\t')
         return s_err(self, &at, "not YAML: a tab; indent with spaces");
     char what[256];

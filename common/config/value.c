@@ -379,6 +379,7 @@ static bool s_printable(uint32_t code)
            (code >= 0xa0 && code != 0x2028 && code != 0x2029 && code != 0xfeff && code != 0xfffe && code != 0xffff);
 }
 
+/*  Plain, or in double quotes with escapes that YAML and JSON share (what is not printable lies below 0x10000). */
 static tt_status_t s_write_str(tt_buf_t *out, const char *key, const char *text)
 {
     if (s_is_plain(text))
@@ -394,7 +395,7 @@ static tt_status_t s_write_str(tt_buf_t *out, const char *key, const char *text)
         else if (s_printable(code))
             TT_TRY(tt_buf_add(out, text, length));
         else
-            TT_TRY(tt_buf_printf(out, "\\U%08x", code));
+            TT_TRY(tt_buf_printf(out, "\\u%04x", code));
         text += length;
     }
     return tt_buf_str(out, "\"");

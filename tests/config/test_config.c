@@ -200,6 +200,8 @@ static const mistake_t s_mistakes[] = {
     {"<<: 1\n", "f.yaml:1:1: '<<' is not a key: letters, digits, '_', '-' and dots between parts"},
     {"text: \"a\\0b\"\n", "f.yaml:1:7: text: the text contains a 0 byte"},
     {"learner:\n\tlr: 1\n", "f.yaml:2:1: not YAML: a tab; indent with spaces"},
+    {"big: 1\nreal: \x01\n", "f.yaml:2:7: not YAML: control characters are not allowed"},
+    {"big: 1\n real: \xff\n", "f.yaml:2:8: not YAML: invalid leading UTF-8 octet"},
     {"big: [1\n", "f.yaml:2:1: not YAML: while parsing a flow sequence: did not find expected ',' or ']'"},
 };
 
@@ -223,6 +225,10 @@ static void test_missing(void **state)
     assert_ok(tt_config_parse(&config, "", 0, "f.yaml"));
     assert_int_equal(tt_config_claim(config, s_required, env), TT_CONFIG);
     assert_string_equal(tt_err_text(), "f.yaml: 'env' is missing: the environment");
+    tt_config_destroy(&config);
+    assert_ok(tt_config_parse(&config, "seed: 1\nevn: X", 14, "f.yaml"));
+    assert_int_equal(tt_config_claim(config, s_required, env), TT_CONFIG);
+    assert_string_equal(tt_err_text(), "f.yaml:2:1: unknown key 'evn'; did you mean 'env'?");
     tt_config_destroy(&config);
 }
 
@@ -356,6 +362,31 @@ static void test_origins(void **state)
                                            "a:\n"
                                            "  b:\n"
                                            "    deep: 7                                  # default\n");
+    tt_buf_free(&out);
+    tt_config_destroy(&config);
+}
+
+/*  A small table first, then the program decides, then the large table claims the same keys again. */
+static void test_claim_twice(void **state)
+{
+    (void)state;
+    static const char yaml[] = "text: ./x.so\n";
+    static const tt_cfg_field_t first[] = {{"text", TT_CFG_STR, 0, "", .size = 16, .help = "some words"}, {0}};
+    char text[16];
+    thing_t thing;
+    tt_config_t *config = NULL;
+    assert_ok(tt_config_parse(&config, yaml, strlen(yaml), "f.yaml"));
+    assert_ok(tt_config_claim(config, first, text));
+    assert_string_equal(text, "./x.so");
+    tt_config_put(config, "text", "/x.so", "f.yaml:1:1, made absolute");
+    assert_ok(tt_config_claim(config, s_fields, &thing));
+    assert_string_equal(thing.text, "/x.so");
+    tt_buf_t out;
+    tt_buf_init(&out, 1 << 16);
+    assert_ok(tt_config_dump(config, &out, true));
+    assert_non_null(strstr(tt_buf_text(&out), "text: /x.so"));
+    assert_non_null(strstr(tt_buf_text(&out), "# f.yaml:1:1, made absolute\n"));
+    assert_null(strstr(tt_buf_text(&out), "./x.so"));
     tt_buf_free(&out);
     tt_config_destroy(&config);
 }
@@ -509,6 +540,7 @@ int main(void)
         cmocka_unit_test(test_set),
         cmocka_unit_test(test_set_messages),
         cmocka_unit_test(test_origins),
+        cmocka_unit_test(test_claim_twice),
         cmocka_unit_test(test_ignore),
         cmocka_unit_test(test_files),
         cmocka_unit_test(test_nearest),

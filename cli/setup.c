@@ -1,0 +1,230 @@
+#include "cli/setup.h"
+#include "collector/vec.h"
+#include "common/base/mem.h"
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { RESOLVED_MAX = 1 << 18 };
+
+struct tt_setup {
+    tt_config_t *config;
+    tt_train_cfg_t train;
+    const tt_env_ops_t *env;
+    const tt_algorithm_t *algorithm;
+    void *algorithm_cfg;
+    tt_buf_t yaml;
+};
+
+/*  The three keys that decide what the rest can be; tt_train_fields claims them again. */
+typedef struct {
+    char name[sizeof(((tt_train_cfg_t *)NULL)->name)];
+    char env[sizeof(((tt_train_cfg_t *)NULL)->env)];
+    char algorithm[sizeof(((tt_train_cfg_t *)NULL)->algorithm.name)];
+} names_t;
+
+static const tt_cfg_field_t s_names[] = {
+    {"name", TT_CFG_STR, offsetof(names_t, name), "", .size = sizeof(((names_t *)NULL)->name), .help = "of the run"},
+    {"env", TT_CFG_STR, offsetof(names_t, env), NULL, .size = sizeof(((names_t *)NULL)->env),
+        .help = "write 'env: CartPole-v1'; 'tutti envs' lists them"},
+    {"algorithm.name", TT_CFG_STR, offsetof(names_t, algorithm), "ppo", .size = sizeof(((names_t *)NULL)->algorithm),
+        .help = "'tutti algorithms' lists them"},
+    {0},
+};
+
+/*  A failure that belongs to a key, as a fault of the configuration. */
+static tt_status_t s_blame(const tt_config_t *config, const char *key, tt_status_t status)
+{
+    if (status == TT_OK)
+        return TT_OK;
+    tt_err_wrap(status, "%s: %s", tt_config_origin(config, key), key);
+    return TT_CONFIG;
+}
+
+/*  ---- the env: what it decides ---- */
+
+static bool s_is_object(const char *env)
+{
+    const size_t length = strlen(env);
+    return strchr(env, '/') || (length > 3 && strcmp(env + length - 3, ".so") == 0);
+}
+
+/*  A plug-in is found from any directory once its path is absolute. */
+static tt_status_t s_absolute(const tt_config_t *config, names_t *names)
+{
+    if (!s_is_object(names->env))
+        return TT_OK;
+    char *path = realpath(names->env, NULL);
+    if (!path)
+        return s_blame(config, "env", tt_err_errno(TT_NOT_FOUND, "%s", names->env));
+    const bool fits = strlen(path) < sizeof names->env;
+    if (fits)
+        snprintf(names->env, sizeof names->env, "%s", path);
+    free(path);
+    return fits ? TT_OK : s_blame(config, "env", tt_err(TT_INVALID, "the path is too long"));
+}
+
+/*  "CartPole-v1" of CartPole-v1, "my_env" of /x/my_env.so; other letters than a name may have become '-'. */
+static void s_default_name(names_t *names)
+{
+    const char *slash = strrchr(names->env, '/');
+    snprintf(names->name, sizeof names->name, "%.63s", slash ? slash + 1 : names->env);
+    const size_t length = strlen(names->name);
+    if (length > 3 && strcmp(names->name + length - 3, ".so") == 0)
+        names->name[length - 3] = '\0';
+    for (char *c = names->name; *c; c++)
+        if (!isalnum((unsigned char)*c) && *c != '_' && *c != '.')
+            *c = '-';
+    if (!isalnum((unsigned char)names->name[0]))
+        names->name[0] = 'r';
+}
+
+static void s_put_whole(tt_config_t *config, const char *key, uint64_t value, const char *origin)
+{
+    char text[24];
+    snprintf(text, sizeof text, "%llu", (unsigned long long)value);
+    tt_config_put(config, key, text, origin);
+}
+
+static void s_put_space(tt_config_t *config, const tt_env_ops_t *env)
+{
+    char origin[160], threshold[40] = "null";
+    const bool discrete = env->action.kind == TT_SPACE_DISCRETE;
+    snprintf(origin, sizeof origin, "environment %.127s", env->id);
+    s_put_whole(config, "space.obs", env->obs.n, origin);
+    s_put_whole(config, "space.actions", discrete ? env->action.n : 0, origin);
+    s_put_whole(config, "space.action_dims", discrete ? 1 : env->action.n, origin);
+    s_put_whole(config, "space.env_state", tt_vec_save_size(env), origin);
+    if (!isnan(env->reward_threshold))
+        snprintf(threshold, sizeof threshold, "%.17g", env->reward_threshold);
+    tt_config_put(config, "space.threshold", threshold, origin);
+}
+
+static tt_status_t s_resolve(tt_setup_t *self)
+{
+    names_t names;
+    TT_TRY(tt_config_claim(self->config, s_names, &names));
+    TT_TRY(s_absolute(self->config, &names));
+    TT_TRY(s_blame(self->config, "env", tt_env_find(&self->env, names.env)));
+    TT_TRY(s_blame(self->config, "algorithm.name", tt_algorithm_find(&self->algorithm, names.algorithm)));
+    if (s_is_object(names.env)) {
+        char *origin = tt_strdup(tt_config_origin(self->config, "env"));
+        tt_config_put(self->config, "env", names.env, origin);
+        free(origin);
+    }
+    if (!names.name[0]) {
+        s_default_name(&names);
+        tt_config_put(self->config, "name", names.name, "env");
+    }
+    s_put_space(self->config, self->env);
+    return TT_OK;
+}
+
+/*  ---- the rest ---- */
+
+static tt_status_t s_claim(tt_setup_t *self)
+{
+    self->algorithm_cfg = tt_new0(self->algorithm->cfg_size);
+    TT_TRY(tt_config_claim(self->config, tt_train_fields, &self->train));
+    TT_TRY(tt_config_claim(self->config, self->algorithm->fields, self->algorithm_cfg));
+    TT_TRY(tt_config_finish(self->config));
+    TT_TRY(tt_train_check(self->config, &self->train));
+    if (self->algorithm->check)
+        TT_TRY(self->algorithm->check(self->config, &self->train, self->algorithm_cfg));
+    return tt_config_dump(self->config, &self->yaml, false);
+}
+
+static tt_status_t s_fill(tt_setup_t *self, const char *path, const char *const *sets, size_t count)
+{
+    TT_TRY(tt_config_load(&self->config, path));
+    for (size_t i = 0; i < count; i++)
+        TT_TRY(tt_config_set(self->config, sets[i]));
+    TT_TRY(s_resolve(self));
+    return s_claim(self);
+}
+
+tt_status_t tt_setup_new(tt_setup_t **self_p, const char *path, const char *const *sets, size_t count)
+{
+    tt_setup_t *self = tt_new0(sizeof *self);
+    tt_buf_init(&self->yaml, RESOLVED_MAX);
+    const tt_status_t status = s_fill(self, path, sets, count);
+    if (status == TT_OK)
+        *self_p = self;
+    else
+        tt_setup_destroy(&self);
+    return status;
+}
+
+void tt_setup_destroy(tt_setup_t **self_p)
+{
+    tt_setup_t *self = *self_p;
+    *self_p = NULL;
+    if (!self)
+        return;
+    tt_config_destroy(&self->config);
+    tt_buf_free(&self->yaml);
+    free(self->algorithm_cfg);
+    free(self);
+}
+
+/*  The last one given, NULL when none is or the command has no such option. */
+static const char *s_last(const tt_args_t *args, const char *name)
+{
+    const char *last = NULL;
+    for (size_t n = 0; tt_arg_nth(args, name, n); n++)
+        last = tt_arg_nth(args, name, n);
+    return last;
+}
+
+tt_status_t tt_setup_from_args(tt_setup_t **self_p, const tt_args_t *args, const char *path)
+{
+    size_t count = 0;
+    while (tt_arg_nth(args, "set", count))
+        count++;
+    const char **sets = tt_array0(count + 2, sizeof *sets);
+    for (size_t i = 0; i < count; i++)
+        sets[i] = tt_arg_nth(args, "set", i);
+    const char *seed = s_last(args, "seed"), *name = s_last(args, "name");
+    char *seed_set = tt_sprintf("seed=%s", seed ? seed : ""), *name_set = tt_sprintf("name=%s", name ? name : "");
+    if (seed)
+        sets[count++] = seed_set;
+    if (name)
+        sets[count++] = name_set;
+    const tt_status_t status = tt_setup_new(self_p, path, sets, count);
+    free(seed_set);
+    free(name_set);
+    free(sets);
+    return status;
+}
+
+const tt_train_cfg_t *tt_setup_train(const tt_setup_t *self)
+{
+    return &self->train;
+}
+
+const tt_env_ops_t *tt_setup_env(const tt_setup_t *self)
+{
+    return self->env;
+}
+
+const tt_algorithm_t *tt_setup_algorithm(const tt_setup_t *self)
+{
+    return self->algorithm;
+}
+
+const void *tt_setup_algorithm_cfg(const tt_setup_t *self)
+{
+    return self->algorithm_cfg;
+}
+
+const tt_config_t *tt_setup_config(const tt_setup_t *self)
+{
+    return self->config;
+}
+
+const char *tt_setup_yaml(const tt_setup_t *self)
+{
+    return tt_buf_text(&self->yaml);
+}
