@@ -1,0 +1,4 @@
+#include "common/nn/backend.h"
+#include "common/nn/cpu/cpu.h"
+
+const tt_backend_ops_t *const tt_backends[] = {&tt_cpu_backend, NULL};

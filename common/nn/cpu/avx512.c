@@ -1,0 +1,5 @@
+/*  avx512 - the kernels built on v16_avx512.h. */
+#include "common/nn/cpu/v16_avx512.h"
+#include "common/nn/cpu/kernels_impl.h"
+
+const tt_kernels_t tt_kernels_avx512 = KERNELS_TABLE;

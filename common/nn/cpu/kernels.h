@@ -1,0 +1,74 @@
+/*  kernels - the inner loops of the CPU backend, as a table with one entry for each build of kernels_impl.h.
+ *
+ *  Every entry of every build computes the same bits: an element of a product is one chain of fused multiply-adds in
+ *  the order of k, a dot product runs in sixteen lanes that are added 16 -> 8 -> 4 -> 2 -> 1, and everything else is
+ *  one correctly rounded operation at a time. Tiles change how fast, never what.
+ *
+ *  Shapes:  "padded" rows are 16-float multiples whose unused lanes are zero; memory is 64-byte aligned unless said.
+ *  Threads: pure functions of their arguments. */
+#pragma once
+#include <stddef.h>
+#include <stdint.h>
+#include "common/nn/nn.h"
+
+/*  What happens to an element of the product. */
+typedef enum {
+    TT_GEMM_TANH,   /* c = tanh(bias + sum)                                  */
+    TT_GEMM_RELU,   /* c = max(0, bias + sum)                                */
+    TT_GEMM_D_TANH, /* c = sum * (1 - h^2), h the layer's output             */
+    TT_GEMM_D_RELU, /* c = h > 0 ? sum : 0                                   */
+    TT_GEMM_ADD     /* c += sum, or c = sum when `first`; c need not be padded or aligned */
+} tt_gemm_kind_t;
+
+/*  c[m][n] = kind(sum over k of a(m, k) * b(k, n)), k = 0, 1, ... in this order.
+ *  a(m, k) = a[m * a_row + k * a_k]. Columns of b come in panels of 16: b(k, n) = b[n/16 * b_panel + k * b_k + n%16]. */
+typedef struct {
+    tt_gemm_kind_t kind;
+    bool first;
+    size_t m, n, k;
+    const float *a;
+    size_t a_row, a_k;
+    const float *b; /* padded columns */
+    size_t b_panel, b_k;
+    float *c;
+    size_t c_row;
+    const float *bias; /* padded [n]          */
+    const float *h;    /* as c, row h_row     */
+    size_t h_row;
+} tt_gemm_t;
+
+/*  One optimiser step over a flat vector. */
+typedef struct {
+    tt_opt_kind_t kind;
+    size_t count;
+    float *p;
+    const float *g;
+    float *s0, *s1;                 /* Adam: m, v; SGD: momentum; RMSProp: square average, momentum; NULL when unused */
+    float clip;                     /* every gradient is multiplied by it       */
+    float lr;                       /* Adam: already divided by 1 - beta1^t     */
+    float beta1, beta2, root_scale; /* Adam; root_scale = 1 / sqrt(1 - beta2^t) */
+    float alpha, momentum, eps;
+} tt_opt_step_t;
+
+typedef struct {
+    const char *name;
+    void (*gemm)(const tt_gemm_t *job);
+    /*  out[a * TT_BLOCK + r] = bias[a] + dot(x[r], w[a]); rows of x and w are `k16` floats, padded. */
+    void (*dots)(size_t rows, size_t k16, const float *x, const float *w, const float *bias, size_t outs, float *out);
+    /*  out[n] (+)= sum over rows of d[r][n], in row order; d padded with stride d_row, out plain. */
+    void (*column_sum)(size_t rows, size_t n, const float *d, size_t d_row, bool first, float *out);
+    /*  dst[r][0 .. k16) = src[r][0 .. k), zeros behind. */
+    void (*gather)(size_t rows, size_t k, const float *const *src, float *dst, size_t k16);
+    /*  dst, in panels of 16 columns of k = cols, gets the transpose of src[rows][cols]. */
+    void (*transpose)(size_t rows, size_t cols, const float *src, float *dst);
+    /*  Sum of squares: 64 lanes i mod 64, then 64 -> 16 as (0+1)+(2+3), then the canonical order. */
+    float (*sum_squares)(size_t count, const float *x);
+    void (*opt_step)(const tt_opt_step_t *job);
+    void (*tanh)(size_t count, const float *x, float *y);
+} tt_kernels_t;
+
+extern const tt_kernels_t tt_kernels_portable;
+#ifdef TT_X86_KERNELS
+extern const tt_kernels_t tt_kernels_avx2;
+extern const tt_kernels_t tt_kernels_avx512;
+#endif

@@ -1,0 +1,127 @@
+/*  init - orthogonal weights, as PyTorch's nn.init.orthogonal_ gives them: Q of a QR decomposition of a matrix of
+ *  normals, its signs fixed by R's diagonal.
+ *
+ *  Source:  Saxe et al. 2013, arXiv:1312.6120; Box and Muller 1958; modified Gram-Schmidt, run twice
+ *  The same bits everywhere: libm's log and sin may differ in the last bit between processors, so they are our own
+ *  here; everything is double, in a written order, and rounded to float at the end. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "common/base/mem.h"
+#include "common/base/rng.h"
+#include "common/nn/backend.h"
+
+/*  log(x), x > 0 and normal: x = m 2^e with m in [sqrt 1/2, sqrt 2), log m = 2 atanh((m - 1) / (m + 1)) by its series;
+ *  t^2 < 0.0295, so that 12 terms leave 1e-19. */
+static double log_of(double x)
+{
+    int e = 0;
+    double m = frexp(x, &e);
+    if (m < 0.70710678118654752440) {
+        m *= 2.0;
+        e--;
+    }
+    const double t = (m - 1.0) / (m + 1.0), z = t * t;
+    double sum = 0.0;
+    for (int k = 23; k >= 1; k -= 2)
+        sum = sum * z + 1.0 / k;
+    return 2.0 * t * sum + e * 0.69314718055994530942;
+}
+
+/*  cos(2 pi u), 0 <= u < 1: folded to the first eighth, where Taylor's series of sine and cosine need nine terms. */
+static double cos_turn(double u)
+{
+    double sign = 1.0;
+    if (u > 0.5)
+        u = 1.0 - u;
+    if (u > 0.25) {
+        u = 0.5 - u;
+        sign = -1.0;
+    }
+    const bool sine = u > 0.125;
+    const double x = 6.28318530717958647693 * (sine ? 0.25 - u : u), z = x * x;
+    double sum = 1.0;
+    for (int k = 18; k >= 2; k -= 2)
+        sum = 1.0 - sum * z / (sine ? (k + 1.0) * k : k * (k - 1.0));
+    return sign * (sine ? x * sum : sum);
+}
+
+static double normal(uint64_t seed, uint32_t tensor, uint64_t element)
+{
+    uint32_t word[4];
+    tt_draw(word, seed, TT_STREAM_INIT, tensor, element);
+    const double u = 1.0 - tt_unit_f64(word[0], word[1]); /* (0, 1] */
+    return sqrt(-2.0 * log_of(u)) * cos_turn(tt_unit_f64(word[2], word[3]));
+}
+
+/*  Eight running sums, so that a compiler may use vectors without changing the order. */
+static double dot(const double *a, const double *b, size_t n)
+{
+    double part[8] = {0};
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8)
+        for (size_t j = 0; j < 8; j++)
+            part[j] += a[i + j] * b[i + j];
+    for (size_t j = 0; i < n; i++, j++)
+        part[j] += a[i] * b[i];
+    return ((part[0] + part[4]) + (part[2] + part[6])) + ((part[1] + part[5]) + (part[3] + part[7]));
+}
+
+/*  Make `count` <= n vectors of n elements orthonormal. The diagonal of R is positive by construction. */
+static void orthonormalise(double *vectors, size_t count, size_t n)
+{
+    for (size_t i = 0; i < count; i++) {
+        double *v = vectors + i * n;
+        for (size_t pass = 0; pass < 2; pass++)
+            for (size_t j = 0; j < i; j++) {
+                const double *q = vectors + j * n;
+                const double along = dot(v, q, n);
+                for (size_t k = 0; k < n; k++)
+                    v[k] -= along * q[k];
+            }
+        const double scale = 1.0 / sqrt(dot(v, v, n));
+        for (size_t k = 0; k < n; k++)
+            v[k] *= scale;
+    }
+}
+
+/*  weight[in][out]; the shorter side gives the number of orthonormal vectors, the longer their length. */
+static void init_weight(float *weight, const tt_tensor_t *tensor, uint64_t seed, uint32_t number, double gain)
+{
+    const size_t in = tensor->rows, out = tensor->cols;
+    const size_t count = in < out ? in : out, n = in < out ? out : in;
+    double *vectors = tt_array0(tt_mul(count, n), sizeof *vectors);
+    for (size_t i = 0; i < count * n; i++)
+        vectors[i] = normal(seed, number, i);
+    orthonormalise(vectors, count, n);
+    for (size_t i = 0; i < in; i++)
+        for (size_t o = 0; o < out; o++)
+            weight[i * out + o] = (float)(gain * (in < out ? vectors[i * n + o] : vectors[o * n + i]));
+    free(vectors);
+}
+
+/*  The gain of tensor t's layer: the head is the last weight of its tower. */
+static double gain_of(const tt_net_t *self, size_t t, float head_gain)
+{
+    if (t + 2 == self->tensor_count)
+        return 1.0;
+    return t == 2 * (size_t)self->spec.hidden_count ? (double)head_gain : 1.41421356237309504880;
+}
+
+tt_status_t tt_net_init(tt_net_t *self, uint64_t seed, float head_gain, float log_std0)
+{
+    float *params = tt_array0(self->param_count, sizeof *params);
+    for (size_t t = 0; t < self->tensor_count; t++) {
+        const tt_tensor_t *tensor = &self->tensors[t];
+        const char *kind = strrchr(tensor->name, '.') + 1;
+        float *at = params + tensor->offset;
+        if (strcmp(kind, "weight") == 0)
+            init_weight(at, tensor, seed, (uint32_t)t, gain_of(self, t, head_gain));
+        else if (strcmp(kind, "log_std") == 0)
+            for (uint32_t a = 0; a < tensor->cols; a++)
+                at[a] = log_std0;
+    }
+    const tt_status_t status = tt_net_put(self, params);
+    free(params);
+    return status;
+}

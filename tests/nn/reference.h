@@ -1,0 +1,17 @@
+/*  reference - the networks in the plainest double arithmetic, sharing nothing with the code under test but the table of
+ *  tensors. */
+#pragma once
+#include "common/nn/nn.h"
+
+typedef struct {
+    const tt_net_spec_t *spec;
+    const tt_tensor_t *tensors;
+    size_t tensor_count;
+} reference_t;
+
+/*  head[out] and *value of one observation. */
+void reference_forward(const reference_t *self, const double *params, const float *obs, double *head, double *value);
+
+/*  The loss of fixture.h over rows. */
+double reference_loss(
+    const reference_t *self, const double *params, const float *const *obs, const uint32_t *row, size_t rows);

@@ -1,0 +1,143 @@
+/*  Equal bits: between the builds of the kernels, and between a row alone and the same row among others. */
+#include <stdlib.h>
+#include <string.h>
+#include "common/base/mem.h"
+#include "tests/nn/fixture.h"
+
+static const char *const s_builds[] = {"portable", "avx2", "avx512"};
+static const size_t s_rows[] = {1, 2, 3, 4, 5, 7, 31, 32, 33, 36, 64, 67, 101};
+
+/*  Everything a network computes, as one run of floats: outputs, a gradient, and parameters and state after two steps
+ *  of each optimiser. */
+typedef struct {
+    size_t count;
+    float *floats;
+} trace_t;
+
+static float *grow(trace_t *trace, size_t count)
+{
+    trace->floats = tt_realloc(trace->floats, (trace->count + count) * sizeof(float));
+    float *at = trace->floats + trace->count;
+    memset(at, 0, count * sizeof(float));
+    trace->count += count;
+    return at;
+}
+
+static void trace_optimiser(trace_t *trace, tt_net_t *net, const tt_opt_spec_t *opt, const float *grad)
+{
+    const tt_net_spec_t *spec = tt_net_spec(net);
+    const size_t state_count = tt_opt_state_count(opt, spec);
+    float *state = grow(trace, state_count + 1);
+    uint64_t step = 0;
+    for (int i = 0; i < 2; i++)
+        assert_ok(tt_net_apply(net, opt, state, &step, grad, 0.01f, &state[state_count]));
+    assert_true(step == 2);
+    assert_ok(tt_net_get(net, grow(trace, tt_net_param_count(spec))));
+}
+
+static trace_t run(tt_device_t *device, const tt_net_spec_t *spec, size_t row_count)
+{
+    const tt_opt_spec_t opts[] = {
+        {.kind = TT_OPT_ADAM, .beta1 = 0.9f, .beta2 = 0.999f, .eps = 1e-5f, .max_norm = 0.5f},
+        {.kind = TT_OPT_SGD, .momentum = 0.9f},
+        {.kind = TT_OPT_SGD, .max_norm = 1e9f},
+        {.kind = TT_OPT_RMSPROP, .alpha = 0.99f, .eps = 1e-5f},
+        {.kind = TT_OPT_RMSPROP, .alpha = 0.99f, .eps = 1e-5f, .momentum = 0.9f, .max_norm = 1.0f},
+    };
+    trace_t trace = {0};
+    tt_net_t *net = fixture_net(device, spec, 1);
+    rows_t rows = fixture_rows(spec, row_count);
+    float *grad = tt_array0(tt_net_grad_count(spec), sizeof *grad);
+    float *out = grow(&trace, row_count * (spec->out + 1));
+    assert_ok(tt_net_forward(net, 0, rows.obs, row_count, out, out + row_count * spec->out));
+    for (size_t i = 0; i < TT_COUNT(opts); i++) {
+        assert_ok(tt_net_shard_grad(net, 0, rows.obs, rows.row, row_count, fixture_loss, spec, grad));
+        memcpy(grow(&trace, tt_net_grad_count(spec)), grad, tt_net_grad_count(spec) * sizeof *grad);
+        trace_optimiser(&trace, net, &opts[i], grad);
+    }
+    free(grad);
+    fixture_rows_free(&rows);
+    tt_net_destroy(&net);
+    return trace;
+}
+
+static void assert_same(const trace_t *a, const trace_t *b, const char *build, size_t spec, size_t rows)
+{
+    assert_int_equal(a->count, b->count);
+    for (size_t i = 0; i < a->count; i++)
+        if (memcmp(&a->floats[i], &b->floats[i], sizeof(float)) != 0)
+            fail_msg("shape %zu, %zu rows, float %zu: %s gives %a, portable %a", spec, rows, i, build,
+                (double)b->floats[i], (double)a->floats[i]);
+}
+
+static void test_builds_agree(void **state)
+{
+    (void)state;
+    tt_device_t *portable = NULL;
+    assert_true(fixture_device(&portable, "portable"));
+    for (size_t b = 1; b < TT_COUNT(s_builds); b++) {
+        tt_device_t *device = NULL;
+        if (!fixture_device(&device, s_builds[b]))
+            continue;
+        for (size_t s = 0; s < fixture_spec_count; s++)
+            for (size_t r = s % 4; r < TT_COUNT(s_rows); r += 4) {
+                trace_t expected = run(portable, &fixture_specs[s], s_rows[r]);
+                trace_t got = run(device, &fixture_specs[s], s_rows[r]);
+                assert_same(&expected, &got, s_builds[b], s, s_rows[r]);
+                free(expected.floats);
+                free(got.floats);
+            }
+        tt_device_close(&device);
+    }
+    tt_device_close(&portable);
+}
+
+/*  Row k alone, and rows k.. in blocks cut anywhere, against the whole. */
+static void check_rows(tt_net_t *net, const rows_t *rows)
+{
+    const uint32_t out = tt_net_spec(net)->out;
+    float *head = tt_array0(rows->rows * out, sizeof *head), *value = tt_array0(rows->rows, sizeof *value);
+    float *part = tt_array0(rows->rows * out, sizeof *part), *part_value = tt_array0(rows->rows, sizeof *part_value);
+    assert_ok(tt_net_forward(net, 0, rows->obs, rows->rows, head, value));
+    for (size_t length = 1; length < rows->rows; length += 1 + length / 2)
+        for (size_t k = 0; k + length <= rows->rows; k += length) {
+            assert_ok(tt_net_forward(net, 0, rows->obs + k, length, part, part_value));
+            assert_memory_equal(part, head + k * out, length * out * sizeof *part);
+            assert_memory_equal(part_value, value + k, length * sizeof *part_value);
+        }
+    assert_ok(tt_net_forward(net, 0, rows->obs, rows->rows, part, NULL));
+    assert_memory_equal(part, head, rows->rows * out * sizeof *part);
+    assert_ok(tt_net_forward(net, 0, rows->obs, rows->rows, NULL, part_value));
+    assert_memory_equal(part_value, value, rows->rows * sizeof *part_value);
+    free(head);
+    free(value);
+    free(part);
+    free(part_value);
+}
+
+static void test_rows_are_alone(void **state)
+{
+    (void)state;
+    for (size_t b = 0; b < TT_COUNT(s_builds); b++) {
+        tt_device_t *device = NULL;
+        if (!fixture_device(&device, s_builds[b]))
+            continue;
+        for (size_t s = 0; s < fixture_spec_count; s++) {
+            tt_net_t *net = fixture_net(device, &fixture_specs[s], 1);
+            rows_t rows = fixture_rows(&fixture_specs[s], 70);
+            check_rows(net, &rows);
+            fixture_rows_free(&rows);
+            tt_net_destroy(&net);
+        }
+        tt_device_close(&device);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_builds_agree),
+        cmocka_unit_test(test_rows_are_alone),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

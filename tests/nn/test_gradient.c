@@ -1,0 +1,106 @@
+/*  Forward and gradients against a plain reference in double: values directly, gradients by central differences. */
+#include <math.h>
+#include <stdlib.h>
+#include "common/base/mem.h"
+#include "tests/nn/fixture.h"
+#include "tests/nn/reference.h"
+
+static double *doubles(const tt_net_t *net)
+{
+    const size_t count = tt_net_param_count(tt_net_spec(net));
+    float *params = tt_array0(count, sizeof *params);
+    double *out = tt_array0(count, sizeof *out);
+    assert_ok(tt_net_get(net, params));
+    for (size_t i = 0; i < count; i++)
+        out[i] = (double)params[i];
+    free(params);
+    return out;
+}
+
+static void assert_close(double a, double b, double tolerance, const char *what, size_t i)
+{
+    if (!(fabs(a - b) <= tolerance * (1 + fabs(b))))
+        fail_msg("%s[%zu]: %.9g, the reference says %.9g", what, i, a, b);
+}
+
+static void check_forward(tt_net_t *net, const reference_t *ref, const double *params, const rows_t *rows)
+{
+    const uint32_t out = ref->spec->out;
+    float *head = tt_array0(rows->rows * out, sizeof *head), *value = tt_array0(rows->rows, sizeof *value);
+    double *expected = tt_array0(out, sizeof *expected), expected_value = 0;
+    assert_ok(tt_net_forward(net, 0, rows->obs, rows->rows, head, value));
+    for (size_t k = 0; k < rows->rows; k++) {
+        reference_forward(ref, params, rows->obs[k], expected, &expected_value);
+        for (uint32_t a = 0; a < out; a++)
+            assert_close((double)head[k * out + a], expected[a], 5e-6, "head", k * out + a);
+        assert_close((double)value[k], expected_value, 5e-6, "value", k);
+    }
+    free(head);
+    free(value);
+    free(expected);
+}
+
+/*  Central differences with step h in double leave h^2 / 6 f''' + 1e-16 / h; relu's kinks are narrower than the step
+ *  almost everywhere. Some 100 parameters, spread over all. */
+static void check_gradient(const reference_t *ref, double *params, const rows_t *rows, const float *grad, size_t count)
+{
+    const double h = 1e-6;
+    const size_t stride = count < 100 ? 1 : count / 97;
+    for (size_t i = 0; i < count; i += stride) {
+        const double kept = params[i];
+        params[i] = kept + h;
+        const double up = reference_loss(ref, params, rows->obs, rows->row, rows->rows);
+        params[i] = kept - h;
+        const double down = reference_loss(ref, params, rows->obs, rows->row, rows->rows);
+        params[i] = kept;
+        assert_close((double)grad[i], (up - down) / (2 * h), 2e-5, "gradient", i);
+    }
+}
+
+static void check_spec(tt_device_t *device, const tt_net_spec_t *spec, size_t row_count)
+{
+    const size_t count = tt_net_param_count(spec), grad_count = tt_net_grad_count(spec);
+    tt_net_t *net = fixture_net(device, spec, 1);
+    rows_t rows = fixture_rows(spec, row_count);
+    reference_t ref = {.spec = spec};
+    ref.tensors = tt_net_tensors(net, &ref.tensor_count);
+    double *params = doubles(net);
+    check_forward(net, &ref, params, &rows);
+    float *grad = tt_array0(grad_count, sizeof *grad);
+    for (size_t i = 0; i < grad_count; i++)
+        grad[i] = NAN; /* it must be overwritten, not added to */
+    assert_ok(tt_net_shard_grad(net, 0, rows.obs, rows.row, row_count, fixture_loss, spec, grad));
+    check_gradient(&ref, params, &rows, grad, count);
+    const float *stats = grad + tt_net_stats_offset(spec);
+    const double loss = reference_loss(&ref, params, rows.obs, rows.row, row_count);
+    assert_close((double)stats[0], loss, 1e-5, "statistics", 0);
+    assert_true(stats[1] == (float)row_count);
+    for (size_t i = tt_net_stats_offset(spec) + 2; i < grad_count; i++)
+        assert_true(grad[i] == 0.0f);
+    free(grad);
+    free(params);
+    fixture_rows_free(&rows);
+    tt_net_destroy(&net);
+}
+
+static void test_against_reference(void **state)
+{
+    const char *const builds[] = {"portable", "avx2", "avx512"};
+    (void)state;
+    for (size_t b = 0; b < TT_COUNT(builds); b++) {
+        tt_device_t *device = NULL;
+        if (!fixture_device(&device, builds[b]))
+            continue;
+        for (size_t i = 0; i < fixture_spec_count; i++) {
+            check_spec(device, &fixture_specs[i], 1 + i);
+            check_spec(device, &fixture_specs[i], 33 + 2 * (i & 1));
+        }
+        tt_device_close(&device);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_against_reference)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
