@@ -1,6 +1,8 @@
 #include "collector/guard.h"
 #include <signal.h>
+#include <stdbool.h>
 #include <stdlib.h>
+#include <stdnoreturn.h>
 #include <string.h>
 #include <sysexits.h>
 #include <unistd.h>
@@ -12,21 +14,23 @@ static struct sigaction s_before[TT_COUNT(s_signals)];
 /* volatile: read by a handler on the same thread */
 static _Thread_local const char *volatile s_env;
 static _Thread_local const char *volatile s_what;
+static _Thread_local bool s_stacked;
+static bool s_armed;
 
 /* strsignal and printf may not be called in a handler; strlen, memcpy and write may. */
 static const char *name_of(int number)
 {
     switch (number) {
     case SIGSEGV:
-        return "SIGSEGV, a bad memory access";
+        return " (SIGSEGV, a bad memory access)";
     case SIGBUS:
-        return "SIGBUS, a bad memory access";
+        return " (SIGBUS, a bad memory access)";
     case SIGFPE:
-        return "SIGFPE, an integer division";
+        return " (SIGFPE, an integer division)";
     case SIGILL:
-        return "SIGILL, an instruction this CPU does not have";
+        return " (SIGILL, an instruction this CPU does not have)";
     default:
-        return "SIGABRT, abort()";
+        return " (SIGABRT, abort())";
     }
 }
 
@@ -37,20 +41,25 @@ static size_t append(char *line, size_t used, size_t room, const char *text)
     return used + fits;
 }
 
+/*  One line, and the end: only what a signal handler may call. */
+static noreturn void end(const char *did, const char *how)
+{
+    char line[1024];
+    const char *parts[] = {"error: env ", s_env, did, s_what, how,
+        ": the fault is in the environment's own code; run it under a debugger or with -fsanitize=address\n"};
+    size_t used = 0;
+    for (size_t i = 0; i < TT_COUNT(parts); i++)
+        used = append(line, used, sizeof line, parts[i]);
+    const ssize_t written = write(STDERR_FILENO, line, used);
+    (void)written;
+    _exit(EX_SOFTWARE);
+}
+
 static void on_signal(int number)
 {
-    if (s_env) {
-        char line[1024];
-        const char *parts[] = {"error: env ", s_env, " crashed in ", s_what, " (", name_of(number),
-            "). The fault is in the environment's own code; run it under a debugger or with -fsanitize=address.\n"};
-        size_t used = 0;
-        for (size_t i = 0; i < TT_COUNT(parts); i++)
-            used = append(line, used, sizeof line, parts[i]);
-        const ssize_t written = write(STDERR_FILENO, line, used);
-        (void)written;
-        _exit(EX_SOFTWARE);
-    }
-    /* Not ours: as it was before; a fault happens again when we return, a sent signal is sent again. */
+    if (s_env)
+        end(" crashed in ", name_of(number));
+    /* Not an env's: as it was before. A fault happens again when we return, a sent signal is sent again. */
     for (size_t i = 0; i < TT_COUNT(s_signals); i++) {
         if (s_signals[i] == number)
             sigaction(number, &s_before[i], NULL);
@@ -58,9 +67,24 @@ static void on_signal(int number)
     raise(number);
 }
 
+static void on_exit_call(void)
+{
+    if (s_env)
+        end(" called exit() in ", "");
+}
+
+/*  A stack that overflowed has no room for a handler: give this thread another, unless it has one. */
+static void own_stack(void)
+{
+    static _Thread_local char s_stack[16384];
+    stack_t now;
+    s_stacked = true;
+    if (sigaltstack(NULL, &now) == 0 && (now.ss_flags & SS_DISABLE))
+        sigaltstack(&(stack_t){.ss_sp = s_stack, .ss_size = sizeof s_stack}, NULL);
+}
+
 void guard_arm(void)
 {
-    static bool s_armed;
     if (s_armed)
         return;
     s_armed = true;
@@ -68,10 +92,13 @@ void guard_arm(void)
     sigemptyset(&action.sa_mask);
     for (size_t i = 0; i < TT_COUNT(s_signals); i++)
         sigaction(s_signals[i], &action, &s_before[i]);
+    atexit(on_exit_call);
 }
 
 void guard_enter(const char *env, const char *what)
 {
+    if (s_armed && !s_stacked)
+        own_stack();
     s_what = what;
     s_env = env;
 }

@@ -3,8 +3,8 @@
  *  A shared object runs in our address space: a wild pointer in it ends the process, and nothing can prevent that. What
  *  can be done is to say whose fault it was. Once armed, SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT that arrive
  *  while a thread is between guard_enter and guard_leave write one line with the env's name and what it was doing, and
- *  end the process with EX_SOFTWARE (70): a crash that would repeat after a restart is a failure, not a mishap.
- *  Outside of these brackets the signals keep the meaning they had.
+ *  end the process with EX_SOFTWARE (70): a crash that would repeat after a restart is a failure, not a mishap. The same
+ *  when the env calls exit(). Outside of these brackets the signals keep the meaning they had.
  *
  *  Threads: guard_arm once, from one thread; enter and leave from any, each thread for itself. */
 #pragma once

@@ -114,7 +114,7 @@ static tt_status_t enter_table(const tt_env_ops_t **out, void *object, const cha
     const tt_status_t status = check_table(path, ops); /* inside: its pointers may lead nowhere */
     guard_leave();
     TT_TRY(status);
-    log_info("loaded env %s from %s", ops->id, path);
+    log_debug("loaded env %s from %s", ops->id, path);
     *out = ops;
     return TT_OK;
 }

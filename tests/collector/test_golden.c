@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "collector/envs/numpy.h"
 #include "collector/registry.h"
 #include "common/base/buf.h"
 #include "tests/test.h"
@@ -66,14 +65,15 @@ static void add(uint64_t *sum, uint64_t i, double value)
 
 static bool libm_is_the_recorded(void)
 {
+    volatile double two = 2; /* libm's own pow, whatever the envs make of it */
     uint64_t sum[4] = {0};
     for (uint64_t i = 0; i < UINT64_C(1) << 18; i++) {
         const double unit = (double)((i * UINT64_C(0x9E3779B97F4A7C15)) >> 11) * 0x1p-53;
         const double x = i % 2 == 0 ? unit * 20 - 10 : unit - 0.5;
         add(&sum[0], i, sin(x));
         add(&sum[1], i, cos(x));
-        add(&sum[2], i, np_square(x));
-        add(&sum[3], i, (double)np_squaref((float)x));
+        add(&sum[2], i, pow(x, two));
+        add(&sum[3], i, (double)powf((float)x, (float)two));
     }
     tt_buf_t file;
     tt_buf_init(&file, 64);

@@ -18,6 +18,9 @@ One file an env, little-endian, every block padded to 8 bytes:
 MountainCarContinuous holds its state in float64 after a reset and in float32 after a step, and computes accordingly:
 its third state element is 1 for the former.
 
+specs.txt holds what the registry and the spaces say, one env after another:
+    env ID MAX_STEPS THRESHOLD; obs LOW HIGH (a line an element); then action N (discrete) or push LOW HIGH (box)
+
 libm.bin says which libm computed all this: f64-bit sums, see probe(). Where the reader's libm gives other sums, its
 last bits differ and the test allows 1e-12 instead of equal bits.
 """
@@ -217,6 +220,20 @@ class Recorder:
                 f.write(block + b"\0" * (-len(block) % 8))
 
 
+def specs(path, ids):
+    with open(path, "w") as out:
+        for env in map(gymnasium.make, ids):
+            threshold = "nan" if env.spec.reward_threshold is None else env.spec.reward_threshold
+            out.write(f"env {env.spec.id} {env.spec.max_episode_steps} {threshold}\n")
+            for low, high in zip(env.observation_space.low, env.observation_space.high):
+                out.write(f"obs {low:.9g} {high:.9g}\n")
+            if isinstance(env.action_space, gymnasium.spaces.Discrete):
+                out.write(f"action {env.action_space.n}\n")
+            else:
+                for low, high in zip(env.action_space.low, env.action_space.high):
+                    out.write(f"push {low:.9g} {high:.9g}\n")
+
+
 def probe(path):
     """Weighted sums of the bits of sin, cos, pow(x, 2) and powf(x, 2) at 2^18 points, modulo 2^64."""
     i = np.arange(1 << 18, dtype=np.uint64)
@@ -239,7 +256,8 @@ def probe(path):
 
 def main():
     print("python", platform.python_version(), "gymnasium", gymnasium.__version__, "numpy", np.__version__, *platform.libc_ver())
-    for number, spec in enumerate([CartPole(), Acrobot(), MountainCar(), MountainCarContinuous(), Pendulum()]):
+    envs = [CartPole(), Acrobot(), MountainCar(), MountainCarContinuous(), Pendulum()]
+    for number, spec in enumerate(envs):
         rng = np.random.default_rng(1000 + number)
         recorder = Recorder(spec)
         goals = recorder.episodes(EPISODE_STEPS, rng, seed=number * 100000)
@@ -247,6 +265,7 @@ def main():
         recorder.write(os.path.join(HERE, spec.id + ".bin"))
         print(spec.id, len(recorder.start), "steps,", len(recorder.states), "starts,", goals, "episodes terminated")
         assert goals > 0 or spec.id == "Pendulum-v1"
+    specs(os.path.join(HERE, "specs.txt"), [spec.id for spec in envs])
     probe(os.path.join(HERE, "libm.bin"))
 
 

@@ -1,0 +1,131 @@
+/*  bad_env - environments that misbehave, one way each: built once for every value of BAD. Not ours to defend: what is
+ *  tested is that each of them is named. */
+#include <math.h>
+#include <stdlib.h>
+#include "collector/env.h"
+
+#define GOOD             0
+#define NO_ENTRY         1
+#define NULL_TABLE       2
+#define OTHER_ABI        3
+#define NO_ID            4
+#define OVERSIZE         5
+#define BOUNDS_CROSSED   6
+#define SAVE_ALONE       7
+#define INIT_FAILS       8
+#define CRASH_IN_LOAD    9
+#define CRASH_IN_INIT    10
+#define CRASH_IN_STEP    11
+#define ABORT_IN_RESET   12
+#define EXIT_IN_STEP     13
+#define OVERFLOW_STACK   14
+#define NAN_IN_RESET     15
+#define NAN_IN_STEP      16
+#define REWARD_FORGOTTEN 17
+#define OWN_SAVE         18
+
+typedef struct {
+    float *heap; /* what makes save and load necessary */
+} state_t;
+
+static float *volatile s_nowhere; /* NULL, but no compiler knows */
+
+static int bad_init(void *state)
+{
+    state_t *self = state;
+    if (BAD == CRASH_IN_INIT)
+        *s_nowhere = 1;
+    if (BAD == INIT_FAILS)
+        return 7;
+    self->heap = calloc(1, sizeof *self->heap);
+    return 0;
+}
+
+static void bad_fini(void *state)
+{
+    state_t *self = state;
+    free(self->heap);
+}
+
+static void bad_reset(void *state, tt_env_rng_t *rng, float *obs)
+{
+    state_t *self = state;
+    if (BAD == ABORT_IN_RESET)
+        abort();
+    *self->heap = (float)tt_env_uniform(rng, 0, 1);
+    obs[0] = BAD == NAN_IN_RESET ? NAN : *self->heap;
+}
+
+static int deeper(int n)
+{
+    volatile char room[4096] = {(char)n};
+    return n > 0 ? deeper(n + 1) + room[0] : 0;
+}
+
+static bool bad_step(void *state, const void *action, tt_env_rng_t *rng, float *obs, double *reward)
+{
+    (void)rng;
+    state_t *self = state;
+    if (BAD == CRASH_IN_STEP)
+        *s_nowhere = 1;
+    if (BAD == EXIT_IN_STEP)
+        exit(0);
+    if (BAD == OVERFLOW_STACK)
+        *self->heap = (float)deeper(1);
+    *self->heap += (float)*(const int32_t *)action;
+    obs[0] = BAD == NAN_IN_STEP ? NAN : *self->heap;
+    if (BAD != REWARD_FORGOTTEN)
+        *reward = 1;
+    return false;
+}
+
+static void bad_save(const void *state, void *bytes)
+{
+    const state_t *self = state;
+    *(float *)bytes = *self->heap;
+}
+
+static int bad_load(void *state, const void *bytes)
+{
+    state_t *self = state;
+    if (!(*(const float *)bytes < 1e6f))
+        return -1;
+    *self->heap = *(const float *)bytes;
+    return 0;
+}
+
+static const float s_low[1] = {-1e9f}, s_high[1] = {BAD == BOUNDS_CROSSED ? -2e9f : 1e9f};
+
+extern const tt_env_ops_t bad_ops;
+const tt_env_ops_t bad_ops = {
+    .abi = BAD == OTHER_ABI ? TT_ENV_ABI + 1 : TT_ENV_ABI,
+    .id = BAD == NO_ID ? "" : "Bad-v0",
+    .summary = "misbehaves in one way",
+    .obs = {TT_SPACE_BOX, BAD == OVERSIZE ? 2000000000u : 1, s_low, s_high},
+    .action = {TT_SPACE_DISCRETE, 2, 0, 0},
+    .reward_threshold = NAN,
+    .max_episode_steps = 10,
+    .state_size = sizeof(state_t),
+    .init = bad_init,
+    .fini = bad_fini,
+    .reset = bad_reset,
+    .step = bad_step,
+    .save_size = BAD == OWN_SAVE || BAD == SAVE_ALONE ? sizeof(float) : 0,
+    .save = BAD == OWN_SAVE || BAD == SAVE_ALONE ? bad_save : 0,
+    .load = BAD == OWN_SAVE ? bad_load : 0,
+};
+
+#if BAD == CRASH_IN_LOAD
+__attribute__((constructor)) static void crash(void)
+{
+    *s_nowhere = 1;
+}
+#endif
+
+#if BAD != NO_ENTRY
+const tt_env_ops_t *tutti_env(void);
+const tt_env_ops_t *tutti_env(void)
+{
+    return BAD == NULL_TABLE ? 0 : &bad_ops;
+}
+#endif

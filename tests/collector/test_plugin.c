@@ -1,0 +1,216 @@
+/*  Environments from shared objects: the example of the guide, and one object for each way to misbehave. */
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "collector/registry.h"
+#include "collector/vec.h"
+#include "tests/test.h"
+
+static const tt_env_ops_t *find(const char *name)
+{
+    char path[512];
+    const tt_env_ops_t *ops = NULL;
+    snprintf(path, sizeof path, PLUGINS "%s.so", name);
+    assert_ok(tt_env_find(&ops, path));
+    return ops;
+}
+
+/*  --- the good ones --- */
+
+static void test_the_example_runs(void **state)
+{
+    (void)state;
+    const tt_env_ops_t *ops = find("drift");
+    assert_string_equal(ops->id, "Drift-v0");
+    assert_ptr_equal(find("drift"), ops); /* loaded once */
+    TT_AUTO(tt_vec) vec = NULL;
+    TT_AUTO(tt_vec) moved = NULL;
+    float rudder[4] = {0, 0.5f, -0.5f, 9}, reward[4];
+    uint8_t terminated[4], truncated[4];
+    unsigned ended = 0, cut = 0;
+    char bytes[256];
+    assert_true(tt_vec_save_size(ops) > 0 && tt_vec_save_size(ops) <= sizeof bytes);
+    assert_ok(tt_vec_new(&vec, ops, 3, 0, 4));
+    assert_ok(tt_vec_new(&moved, ops, 3, 1, 1));
+    for (int t = 0; t < 1000; t++) {
+        assert_ok(tt_vec_step(vec, rudder, reward, terminated, truncated));
+        ended += terminated[1];
+        cut += truncated[0];
+    }
+    assert_true(ended > 0 && cut > 0);
+    tt_vec_save(vec, 1, bytes);
+    assert_ok(tt_vec_load(moved, 0, bytes));
+    for (int t = 0; t < 300; t++) { /* gusts and all */
+        assert_ok(tt_vec_step(vec, rudder, reward, terminated, truncated));
+        assert_ok(tt_vec_step(moved, rudder + 1, reward, terminated, truncated));
+        assert_memory_equal(tt_vec_obs(moved), tt_vec_obs(vec) + 2, 2 * sizeof(float));
+    }
+}
+
+static void test_what_init_made_is_saved_by_its_own_save(void **state)
+{
+    (void)state;
+    const tt_env_ops_t *ops = find("bad_own_save");
+    TT_AUTO(tt_vec) a = NULL;
+    TT_AUTO(tt_vec) b = NULL;
+    int32_t action[2] = {1, 0};
+    float reward[2];
+    uint8_t terminated[2], truncated[2];
+    char bytes[128] = {0};
+    assert_ok(tt_vec_new(&a, ops, 1, 0, 2));
+    assert_ok(tt_vec_new(&b, ops, 1, 0, 1));
+    for (int t = 0; t < 7; t++)
+        assert_ok(tt_vec_step(a, action, reward, terminated, truncated));
+    tt_vec_save(a, 0, bytes);
+    assert_ok(tt_vec_load(b, 0, bytes));
+    for (int t = 0; t < 7; t++) {
+        assert_ok(tt_vec_step(a, action, reward, terminated, truncated));
+        assert_ok(tt_vec_step(b, action, reward, terminated, truncated));
+        assert_memory_equal(tt_vec_obs(a), tt_vec_obs(b), sizeof(float));
+    }
+    memcpy(bytes + tt_vec_save_size(ops) - sizeof(float), &(float){NAN}, sizeof(float));
+    assert_int_equal(tt_vec_load(b, 0, bytes), TT_DATA); /* its own load refuses */
+    assert_non_null(strstr(tt_err_text(), "Bad-v0: load refused"));
+    assert_int_equal(tt_vec_save_size(find("bad_nan_in_step")), 0); /* init without save: cannot be moved */
+}
+
+/*  --- refused when loaded --- */
+
+static void refused(const char *name, const char *words)
+{
+    char path[512];
+    const tt_env_ops_t *ops = NULL;
+    snprintf(path, sizeof path, PLUGINS "%s.so", name);
+    assert_int_equal(tt_env_find(&ops, path), TT_INVALID);
+    assert_null(ops);
+    if (!strstr(tt_err_text(), name) || !strstr(tt_err_text(), words))
+        fail_msg("'%s' names not %s and '%s'", tt_err_text(), name, words);
+}
+
+static void test_what_is_no_env_of_ours_is_refused(void **state)
+{
+    (void)state;
+    refused("not_there", "No such file");
+    refused("bad_no_entry", "exports no function tutti_env()");
+    refused("bad_null_table", "returned NULL");
+    refused("bad_other_abi", "env ABI 2, this is ABI 1");
+    refused("bad_no_id", "id must be");
+    refused("bad_oversize", "obs.n is 2000000000, must be 1 to");
+    refused("bad_bounds_crossed", "obs.low[0]");
+    refused("bad_save_alone", "save and load");
+    const tt_env_ops_t *ops = NULL;
+    assert_int_equal(tt_env_find(&ops, TT_SOURCE_DIR "/README.md"), TT_INVALID); /* no object at all */
+    assert_int_equal(tt_env_find(&ops, "nothing.so"), TT_INVALID);               /* here, not in the system */
+    assert_non_null(strstr(tt_err_text(), "./nothing.so"));
+}
+
+/*  --- found out when moved --- */
+
+static void test_numbers_that_are_none_are_found_out(void **state)
+{
+    (void)state;
+    TT_AUTO(tt_vec) vec = NULL;
+    int32_t action[2] = {0, 1};
+    float reward[2];
+    uint8_t terminated[2], truncated[2];
+    assert_int_equal(tt_vec_new(&vec, find("bad_init_fails"), 1, 0, 2), TT_INTERNAL);
+    assert_non_null(strstr(tt_err_text(), "Bad-v0: init of env 0 failed: it returned 7"));
+    assert_int_equal(tt_vec_new(&vec, find("bad_nan_in_reset"), 1, 0, 2), TT_INTERNAL);
+    assert_non_null(strstr(tt_err_text(), "Bad-v0: observation[0]"));
+    assert_ok(tt_vec_new(&vec, find("bad_nan_in_step"), 1, 0, 2));
+    assert_int_equal(tt_vec_step(vec, action, reward, terminated, truncated), TT_INTERNAL);
+    assert_non_null(strstr(tt_err_text(), "Bad-v0: observation[0] of env 0"));
+    tt_vec_destroy(&vec);
+    assert_ok(tt_vec_new(&vec, find("bad_reward_forgotten"), 1, 0, 2));
+    assert_int_equal(tt_vec_step(vec, action, reward, terminated, truncated), TT_INTERNAL);
+    assert_non_null(strstr(tt_err_text(), "Bad-v0: reward"));
+}
+
+/*  --- those that take the process with them: in a process of its own, because cmocka catches signals, too --- */
+
+static void live_and_die(const char *path)
+{
+    const tt_env_ops_t *ops = NULL;
+    tt_vec_t *vec = NULL;
+    int32_t action[1] = {0};
+    float reward[1];
+    uint8_t terminated[1], truncated[1];
+    if (tt_env_find(&ops, path) == TT_OK && tt_vec_new(&vec, ops, 1, 0, 1) == TT_OK)
+        (void)tt_vec_step(vec, action, reward, terminated, truncated);
+    _exit(0); /* not reached by those that crash */
+}
+
+static void dies(const char *name, const char *words)
+{
+    char path[512], said[4096] = "";
+    int pipe_fd[2], status;
+    snprintf(path, sizeof path, PLUGINS "%s.so", name);
+    assert_int_equal(pipe(pipe_fd), 0);
+    const pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        dup2(pipe_fd[1], STDERR_FILENO);
+        execl("/proc/self/exe", "test_collector_plugin", path, (char *)NULL);
+        _exit(127);
+    }
+    close(pipe_fd[1]);
+    for (size_t used = 0; used < sizeof said - 1;) {
+        const ssize_t n = read(pipe_fd[0], said + used, sizeof said - 1 - used);
+        if (n <= 0)
+            break;
+        used += (size_t)n;
+    }
+    close(pipe_fd[0]);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 70 || !strstr(said, words))
+        fail_msg("%s: status %x, said '%s'", name, (unsigned)status, said);
+}
+
+static void test_one_that_crashes_is_named(void **state)
+{
+    (void)state;
+    dies("bad_crash_in_load", "bad_crash_in_load.so crashed in its constructors (SIGSEGV");
+    dies("bad_crash_in_init", "env Bad-v0 crashed in init (SIGSEGV");
+    dies("bad_crash_in_step", "env Bad-v0 crashed in step (SIGSEGV");
+    dies("bad_abort_in_reset", "env Bad-v0 crashed in reset (SIGABRT");
+    dies("bad_exit_in_step", "env Bad-v0 called exit() in step");
+    dies("bad_overflow_stack", "env Bad-v0 crashed in step (SIGSEGV");
+}
+
+/*  Outside of an env's code a signal keeps its meaning. */
+static void test_other_crashes_stay_what_they_were(void **state)
+{
+    (void)state;
+    int status;
+    const pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        execl("/proc/self/exe", "test_collector_plugin", PLUGINS "drift.so", "abort", (char *)NULL);
+        _exit(127);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 2)
+        live_and_die(argv[1]);
+    if (argc == 3) {
+        find("drift"); /* arms the guard */
+        abort();
+    }
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_the_example_runs),
+        cmocka_unit_test(test_what_init_made_is_saved_by_its_own_save),
+        cmocka_unit_test(test_what_is_no_env_of_ours_is_refused),
+        cmocka_unit_test(test_numbers_that_are_none_are_found_out),
+        cmocka_unit_test(test_one_that_crashes_is_named),
+        cmocka_unit_test(test_other_crashes_stay_what_they_were),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
