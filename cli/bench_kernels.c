@@ -1,0 +1,353 @@
+/*  bench_kernels - what the networks cost on one core, and what the same core's sgemm would allow.
+ *
+ *  The yardstick is OpenBLAS's cblas_sgemm on one thread when libopenblas.so.0 is there at run time (Tutti does not link
+ *  it), else our own product on wide layers. Two networks of the given shape, as in training; the loss is a square, so
+ *  that the numbers are the networks' alone. The median of seven runs. */
+#include "cli/cmd.h"
+#include "common/base/clock.h"
+#include "common/base/mem.h"
+#include "common/base/rng.h"
+#include "common/nn/cpu/cpu.h"
+#include "common/nn/nn.h"
+#include <dlfcn.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+const tt_option_t tt_opt_bench_kernels[] = {
+    {"obs", 0, "N", "elements of an observation, 1 to 65536 (default 4)"},
+    {"hidden", 0, "N", "units of each of the two hidden layers, 1 to 4096 (default 64)"},
+    {"out", 0, "N", "outputs of the policy, 1 to 4096 (default 2)"},
+    {"seconds", 's', "SECONDS", "time for each measurement, 0.01 to 60 (default 0.3)"},
+    {"output", 0, "text|json", "text (default) or one JSON object"},
+    {0},
+};
+
+enum { RUNS = 7, ROWS = 2048, SIDE = 384, TANHS = 4096 };
+
+typedef struct {
+    tt_device_t *device;
+    tt_net_t *net;
+    tt_net_spec_t spec;
+    double seconds;
+    float *memory; /* observations */
+    const float **obs;
+    uint32_t *row;
+    float *head, *value;
+    float *grad[8];
+    float *opt_state;
+    uint64_t step;
+    size_t rows, shards; /* of the measurement in progress */
+    json_t *results;
+} bench_t;
+
+typedef void (*work_fn)(bench_t *b);
+
+static int s_ascending(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double s_time(bench_t *b, work_fn work, uint64_t count)
+{
+    const int64_t start = tt_now_ns(tt_clock_real());
+    for (uint64_t i = 0; i < count; i++)
+        work(b);
+    return (double)(tt_now_ns(tt_clock_real()) - start);
+}
+
+/*  Nanoseconds of one call: as many calls a run as fill its time. */
+static double s_measure(bench_t *b, work_fn work)
+{
+    const double share = b->seconds * 1e9 / RUNS;
+    uint64_t count = 1;
+    for (double ns = s_time(b, work, 1); ns < share / 4; ns = s_time(b, work, count))
+        count *= 2;
+    count *= 2;
+    double runs[RUNS];
+    for (int i = 0; i < RUNS; i++)
+        runs[i] = s_time(b, work, count) / (double)count;
+    qsort(runs, RUNS, sizeof runs[0], s_ascending);
+    return runs[RUNS / 2];
+}
+
+/* ---- the yardstick ---------------------------------------------------------------------------------------------- */
+
+typedef void (*sgemm_fn)(int order, int ta, int tb, int m, int n, int k, float alpha, const float *a, int lda,
+    const float *b, int ldb, float beta, float *c, int ldc);
+
+static struct {
+    sgemm_fn call;
+    float *a, *b, *c;
+} s_blas;
+
+static void s_work_sgemm(bench_t *b)
+{
+    (void)b;
+    s_blas.call(101, 111, 111, SIDE, SIDE, SIDE, 1.0f, s_blas.a, SIDE, s_blas.b, SIDE, 0.0f, s_blas.c, SIDE);
+}
+
+static sgemm_fn s_find_sgemm(void)
+{
+    void *library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL); /* stays open: it may have threads */
+    if (!library)
+        return NULL;
+    void (*set_threads)(int) = NULL;
+    sgemm_fn sgemm = NULL;
+    *(void **)&set_threads = dlsym(library, "openblas_set_num_threads");
+    *(void **)&sgemm = dlsym(library, "cblas_sgemm");
+    if (!set_threads || !sgemm)
+        return NULL;
+    set_threads(1);
+    return sgemm;
+}
+
+static float *s_numbers(size_t count)
+{
+    float *numbers = tt_aligned0(count * sizeof *numbers);
+    for (size_t i = 0; i < count; i++) {
+        uint32_t word[4];
+        tt_draw(word, 1, TT_STREAM_TEST, 0, i);
+        numbers[i] = 2.0f * tt_unit_f32(word[0]) - 1.0f;
+    }
+    return numbers;
+}
+
+/*  Our own product, SIDE^3, in blocks of TT_BLOCK rows as the networks have them. */
+static void s_work_own_gemm(bench_t *b)
+{
+    const tt_kernels_t *kernels = ((const cpu_device_t *)b->device)->kernels;
+    for (size_t at = 0; at < SIDE; at += TT_BLOCK) {
+        const tt_gemm_t job = {
+            .kind = TT_GEMM_ADD,
+            .first = true,
+            .m = TT_BLOCK,
+            .n = SIDE,
+            .k = SIDE,
+            .a = s_blas.a + at * SIDE,
+            .a_row = SIDE,
+            .a_k = 1,
+            .b = s_blas.b,
+            .b_panel = 16 * SIDE,
+            .b_k = 16,
+            .c = s_blas.c + at * SIDE,
+            .c_row = SIDE,
+        };
+        kernels->gemm(&job);
+    }
+}
+
+static double s_gflops(double flops, double ns)
+{
+    return flops / ns;
+}
+
+/*  GFLOP/s of the yardstick and of our own large product. */
+static void s_yardstick(bench_t *b, double *blas, double *own)
+{
+    const double flops = 2.0 * SIDE * SIDE * SIDE;
+    s_blas.a = s_numbers(SIDE * SIDE);
+    s_blas.b = s_numbers(SIDE * SIDE);
+    s_blas.c = s_numbers(SIDE * SIDE);
+    s_blas.call = s_find_sgemm();
+    *own = s_gflops(flops, s_measure(b, s_work_own_gemm));
+    *blas = s_blas.call ? s_gflops(flops, s_measure(b, s_work_sgemm)) : 0.0;
+    free(s_blas.a);
+    free(s_blas.b);
+    free(s_blas.c);
+}
+
+/* ---- the networks ----------------------------------------------------------------------------------------------- */
+
+/*  Half the sum of squares of head and value: the cheapest loss there is. */
+static void s_loss(const void *ctx, const tt_loss_block_t *block)
+{
+    const tt_net_spec_t *spec = ctx;
+    for (size_t i = 0; i < (size_t)spec->out * TT_BLOCK; i++)
+        block->d_head[i] = block->head[i];
+    for (size_t r = 0; r < TT_BLOCK; r++)
+        block->d_value[r] = block->value[r];
+}
+
+static void s_work_forward(bench_t *b)
+{
+    TT_CHECK(tt_net_forward(b->net, 0, b->obs, b->rows, b->head, b->value) == TT_OK);
+}
+
+static void s_work_grad(bench_t *b)
+{
+    const size_t each = b->rows / b->shards, count = tt_net_grad_count(&b->spec);
+    for (size_t s = 0; s < b->shards; s++)
+        TT_CHECK(tt_net_shard_grad(
+                     b->net, 0, b->obs + s * each, b->row + s * each, each, s_loss, &b->spec, b->grad[s]) == TT_OK);
+    for (size_t half = b->shards / 2; half; half /= 2)
+        for (size_t s = 0; s < half; s++)
+            tt_grad_add(b->grad[s], b->grad[s + half], count);
+}
+
+static void s_work_apply(bench_t *b)
+{
+    const tt_opt_spec_t adam = {.kind = TT_OPT_ADAM, .beta1 = 0.9f, .beta2 = 0.999f, .eps = 1e-5f, .max_norm = 0.5f};
+    TT_CHECK(tt_net_apply(b->net, &adam, b->opt_state, &b->step, b->grad[0], 1e-5f, NULL) == TT_OK);
+}
+
+static void s_work_update(bench_t *b)
+{
+    s_work_grad(b);
+    s_work_apply(b);
+}
+
+static void s_work_tanh(bench_t *b)
+{
+    ((const cpu_device_t *)b->device)->kernels->tanh(TANHS, b->memory, b->head);
+}
+
+static void s_add(bench_t *b, const char *name, double ns, double flops, double per_row)
+{
+    json_array_append_new(b->results, json_pack("{s:s, s:f, s:f, s:f}", "name", name, "us", ns / 1e3, "gflops",
+                                          flops / ns, "ns_per_row", ns / per_row));
+}
+
+/*  Multiply-adds of one row: forward, and forward with both gradients (the first layer needs none of its input's). */
+static void s_count(const tt_net_spec_t *spec, double *forward, double *both)
+{
+    double weights = 0, first = 0;
+    for (uint32_t l = 0; l <= spec->hidden_count; l++) {
+        const double in = l ? spec->hidden[l - 1] : spec->obs;
+        const double units = l < spec->hidden_count ? 2.0 * spec->hidden[l] : spec->out + 1.0;
+        weights += in * units;
+        first = l ? first : in * units;
+    }
+    *forward = weights;
+    *both = 3.0 * weights - first;
+}
+
+static void s_networks(bench_t *b)
+{
+    static const size_t forward_rows[] = {1, 4, 8, 16, 128, ROWS};
+    double forward, both;
+    char name[48];
+    s_count(&b->spec, &forward, &both);
+    for (size_t i = 0; i < TT_COUNT(forward_rows); i++) {
+        b->rows = forward_rows[i];
+        snprintf(name, sizeof name, "forward %zu", b->rows);
+        s_add(b, name, s_measure(b, s_work_forward), 2 * forward * (double)b->rows, (double)b->rows);
+    }
+    b->rows = 128;
+    for (b->shards = 1; b->shards <= 8; b->shards *= 2) {
+        snprintf(name, sizeof name, "shard_grad 128, %zu shards", b->shards);
+        s_add(b, name, s_measure(b, s_work_grad), 2 * both * 128, 128);
+    }
+    s_add(b, "apply (clip, Adam)", s_measure(b, s_work_apply), 0, 1);
+    b->shards = 1;
+    s_add(b, "update 128", s_measure(b, s_work_update), 2 * both * 128, 128);
+    s_add(b, "tanh 4096", s_measure(b, s_work_tanh), 0, TANHS);
+}
+
+static tt_status_t s_open(bench_t *b)
+{
+    const tt_opt_spec_t adam = {.kind = TT_OPT_ADAM};
+    TT_TRY(tt_device_open(&b->device, "cpu", 0));
+    TT_TRY(tt_net_new(&b->net, b->device, &b->spec, 1));
+    TT_TRY(tt_net_init(b->net, 1, 1.0f, 0.0f));
+    b->memory = s_numbers(tt_mul(ROWS, b->spec.obs > 2 ? b->spec.obs : 2));
+    b->obs = tt_array0(ROWS, sizeof *b->obs);
+    b->row = tt_array0(ROWS, sizeof *b->row);
+    for (uint32_t k = 0; k < ROWS; k++) {
+        b->row[k] = k;
+        b->obs[k] = b->memory + (size_t)(k * 37u % ROWS) * b->spec.obs; /* a shuffled minibatch */
+    }
+    b->head = tt_aligned0(tt_mul(tt_mul(ROWS, b->spec.out > 2 ? b->spec.out : 2), sizeof *b->head));
+    b->value = tt_array0(ROWS, sizeof *b->value);
+    for (size_t s = 0; s < TT_COUNT(b->grad); s++)
+        b->grad[s] = tt_aligned0(tt_net_grad_count(&b->spec) * sizeof(float));
+    b->opt_state = tt_aligned0(tt_opt_state_count(&adam, &b->spec) * sizeof(float));
+    b->results = json_array();
+    return TT_OK;
+}
+
+static void s_close(bench_t *b)
+{
+    tt_net_destroy(&b->net);
+    tt_device_close(&b->device);
+    free(b->memory);
+    free(b->obs);
+    free(b->row);
+    free(b->head);
+    free(b->value);
+    for (size_t s = 0; s < TT_COUNT(b->grad); s++)
+        free(b->grad[s]);
+    free(b->opt_state);
+    json_decref(b->results);
+}
+
+static void s_print(const bench_t *b, double blas, double own)
+{
+    size_t i;
+    json_t *row;
+    const double yardstick = blas > 0 ? blas : own;
+    printf("kernels        %s\n", tt_device_name(b->device));
+    if (blas > 0)
+        printf("sgemm %d^3    %.1f GFLOP/s (OpenBLAS, one thread)\n", SIDE, blas);
+    printf("sgemm %d^3    %.1f GFLOP/s (our own)\n\n", SIDE, own);
+    printf("%-28s %10s %10s %10s %9s\n", "", "us", "ns/row", "GFLOP/s", "of sgemm");
+    json_array_foreach(b->results, i, row)
+    {
+        const double gflops = json_real_value(json_object_get(row, "gflops"));
+        printf("%-28s %10.2f %10.2f", json_string_value(json_object_get(row, "name")),
+            json_real_value(json_object_get(row, "us")), json_real_value(json_object_get(row, "ns_per_row")));
+        if (gflops > 0)
+            printf(" %10.1f %8.0f%%", gflops, 100 * gflops / yardstick);
+        putchar('\n');
+    }
+}
+
+static void s_print_json(const bench_t *b, double blas, double own)
+{
+    json_t *all = json_pack("{s:s, s:s, s:I, s:I, s:I, s:f, s:f, s:O}", "bench", "kernels", "device",
+        tt_device_name(b->device), "obs", (json_int_t)b->spec.obs, "hidden", (json_int_t)b->spec.hidden[0], "out",
+        (json_int_t)b->spec.out, "openblas_gflops", blas, "own_gflops", own, "results", b->results);
+    json_dumpf(all, stdout, JSON_COMPACT | JSON_REAL_PRECISION(6));
+    putchar('\n');
+    json_decref(all);
+}
+
+static tt_status_t s_options(const tt_args_t *args, bench_t *b)
+{
+    uint64_t obs = 4, hidden = 64, out = 2;
+    b->seconds = 0.3;
+    TT_TRY(tt_arg_u64(args, "obs", &obs, 1, 65536));
+    TT_TRY(tt_arg_u64(args, "hidden", &hidden, 1, 4096));
+    TT_TRY(tt_arg_u64(args, "out", &out, 1, 4096));
+    TT_TRY(tt_arg_f64(args, "seconds", &b->seconds, 0.01, 60));
+    b->spec = (tt_net_spec_t){.obs = (uint32_t)obs,
+        .hidden_count = 2,
+        .hidden = {(uint32_t)hidden, (uint32_t)hidden},
+        .activation = TT_NN_TANH,
+        .out = (uint32_t)out};
+    return TT_OK;
+}
+
+int tt_cmd_bench_kernels(int argc, char **argv)
+{
+    int code;
+    TT_AUTO(tt_args) args = tt_args_new(&code, "bench kernels", argc, argv);
+    if (!args)
+        return code;
+    bench_t b = {0};
+    double blas = 0, own = 0;
+    tt_status_t status = s_options(args, &b);
+    if (status == TT_OK)
+        status = s_open(&b);
+    if (status == TT_OK) {
+        s_yardstick(&b, &blas, &own);
+        s_networks(&b);
+        if (tt_arg_is(args, "output", "json"))
+            s_print_json(&b, blas, own);
+        else
+            s_print(&b, blas, own);
+    }
+    s_close(&b);
+    return status == TT_OK ? 0 : tt_args_fail(args, status);
+}
