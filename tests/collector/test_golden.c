@@ -119,22 +119,32 @@ static void compare(const golden_t *g, const char *id, uint32_t row, bool exact,
         fail_msg("%s, row %u: terminated is %d, Gymnasium's %d", id, row, terminated, g->terminated[row]);
 }
 
+enum { BATCH = 100, MOST_STATE = 64, MOST_OBS = 8 };
+
 /*  A native env's state begins with the doubles that the recording lists. */
-static void check_row(
-    const golden_t *g, const tt_env_ops_t *ops, const void *action, const double *from, uint32_t row, bool exact)
+static void step_each(const golden_t *g, const tt_env_ops_t *ops, const char *states, uint32_t row, uint32_t count,
+    const char *action, size_t action_size, bool exact)
 {
-    _Alignas(16) unsigned char state[256] = {0};
-    float obs[16], reward32;
-    double reward;
-    uint8_t ended;
-    memcpy(state, from, g->state_n * sizeof(double));
-    const bool terminated = ops->step(state, action, NULL, obs, &reward);
-    compare(g, ops->id, row, exact, (const double *)state, obs, reward, terminated);
-    if (!ops->step_many)
-        return;
-    memcpy(state, from, g->state_n * sizeof(double));
-    ops->step_many(state, 1, action, obs, &reward32, &ended);
-    compare(g, ops->id, row, exact, (const double *)state, obs, (double)reward32, ended);
+    for (uint32_t i = 0; i < count; i++) {
+        _Alignas(16) char state[MOST_STATE];
+        float obs[MOST_OBS];
+        double reward;
+        memcpy(state, states + i * ops->state_size, ops->state_size);
+        const bool terminated = ops->step(state, action + i * action_size, NULL, obs, &reward);
+        compare(g, ops->id, row + i, exact, (const double *)state, obs, reward, terminated);
+    }
+}
+
+/*  The same rows in one call: vector code, where the compiler made some. */
+static void step_together(const golden_t *g, const tt_env_ops_t *ops, char *states, uint32_t row, uint32_t count,
+    const char *action, bool exact)
+{
+    float obs[BATCH * MOST_OBS], reward[BATCH];
+    uint8_t terminated[BATCH];
+    ops->step_many(states, count, action, obs, reward, terminated);
+    for (uint32_t i = 0; i < count; i++)
+        compare(g, ops->id, row + i, exact, (const double *)(states + i * ops->state_size), obs + i * ops->obs.n,
+            (double)reward[i], terminated[i]);
 }
 
 static void check_env(const char *id, bool exact)
@@ -145,12 +155,21 @@ static void check_env(const char *id, bool exact)
     assert_ok(tt_env_find(&ops, id));
     assert_int_equal(ops->obs.n, g.obs_n);
     assert_int_equal(ops->action.kind, g.action_n ? TT_SPACE_BOX : TT_SPACE_DISCRETE);
+    assert_true(ops->state_size <= MOST_STATE && g.state_n * sizeof(double) <= ops->state_size && g.obs_n <= MOST_OBS);
     const size_t size = g.action_n ? g.action_n * 4 : 4;
     uint32_t start = 0;
-    for (uint32_t row = 0; row < g.rows; row++) {
-        const double *from = g.start[row] ? g.states + (size_t)g.state_n * start : g.next + (row - 1) * g.state_n;
-        start += g.start[row];
-        check_row(&g, ops, (const char *)g.action + row * size, from, row, exact);
+    for (uint32_t row = 0; row < g.rows; row += BATCH) {
+        _Alignas(16) char states[BATCH * MOST_STATE] = {0};
+        const uint32_t count = g.rows - row < BATCH ? g.rows - row : BATCH;
+        const char *action = (const char *)g.action + row * size;
+        for (uint32_t i = row; i < row + count; i++) {
+            const double *from = g.start[i] ? g.states + (size_t)g.state_n * start : g.next + (i - 1) * g.state_n;
+            start += g.start[i];
+            memcpy(states + (i - row) * ops->state_size, from, g.state_n * sizeof(double));
+        }
+        step_each(&g, ops, states, row, count, action, size, exact);
+        if (ops->step_many)
+            step_together(&g, ops, states, row, count, action, exact);
     }
     assert_int_equal(start, g.starts);
     tt_buf_free(&g.file);
