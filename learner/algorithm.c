@@ -1,0 +1,33 @@
+#include "learner/algorithm.h"
+#include <string.h>
+
+#define ALGORITHM(name) extern const tt_algorithm_t tt_algorithm_##name;
+#include "learner/algorithms/algorithms.def"
+#undef ALGORITHM
+
+static const tt_algorithm_t *const s_algorithms[] = {
+#define ALGORITHM(name) &tt_algorithm_##name,
+#include "learner/algorithms/algorithms.def"
+#undef ALGORITHM
+};
+
+const tt_algorithm_t *const *tt_algorithms(size_t *count)
+{
+    *count = TT_COUNT(s_algorithms);
+    return s_algorithms;
+}
+
+tt_status_t tt_algorithm_find(const tt_algorithm_t **out, const char *name)
+{
+    const char *names[TT_COUNT(s_algorithms)];
+    for (size_t i = 0; i < TT_COUNT(s_algorithms); i++) {
+        names[i] = s_algorithms[i]->name;
+        if (strcmp(name, names[i]) == 0) {
+            *out = s_algorithms[i];
+            return TT_OK;
+        }
+    }
+    const char *near = tt_nearest(name, names, TT_COUNT(names));
+    return tt_err(TT_NOT_FOUND, "no algorithm '%s'%s%s%s; `tutti algorithms` lists them", name,
+        near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "");
+}

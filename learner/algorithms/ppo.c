@@ -1,0 +1,322 @@
+/*  ppo - proximal policy optimisation, for discrete and continuous actions: the algorithm's table and life.
+ *
+ *  Source:  Schulman et al. 2017, arXiv:1707.06347; details as in CleanRL's ppo.py and ppo_continuous_action.py.
+ *  Parts:   ppo_options (settings, rules), ppo_loss (the loss), common/rl/gae (advantages). */
+#include <math.h>
+#include <stdlib.h>
+#include "common/base/mem.h"
+#include "common/base/rng.h"
+#include "common/rl/dist.h"
+#include "common/rl/gae.h"
+#include "learner/algorithm.h"
+#include "learner/algorithms/ppo_loss.h"
+#include "learner/algorithms/ppo_options.h"
+
+struct tt_algo {
+    ppo_cfg_t cfg;
+    tt_train_cfg_t train;
+    tt_opt_spec_t opt;
+    uint32_t rows, minibatch_rows, minibatches; /* of a batch; of a minibatch; in a pass  */
+    bool continuous;
+    uint32_t A; /* logits or dimensions                        */
+
+    /* the update in hand */
+    const tt_batch_t *batch; /* borrowed                                    */
+    float lr, clip;
+    ppo_row_t *row;                  /* [rows]                                      */
+    float *advantage, *target;       /* [rows]                                      */
+    float *head, *value, *log_prob;  /* [rows][A], [rows], [rows]: recomputed ones  */
+    float *last_value, *final_value; /* [N], [rows]                                 */
+    uint32_t *order;                 /* [rows] the permutation of `order_epoch`     */
+    uint32_t order_epoch;            /* UINT32_MAX = none yet                       */
+    ppo_loss_t loss;                 /* of the minibatch in hand                    */
+    double explained_variance;
+    double sums[PPO_STATS]; /* over the optimiser steps seen since begin   */
+    uint32_t steps_seen;
+};
+
+/* ---- life ----------------------------------------------------------------------------------------------------------- */
+
+static tt_status_t s_check(const tt_config_t *config, const tt_train_cfg_t *train, const void *cfg)
+{
+    return ppo_check(config, train, cfg);
+}
+
+static tt_status_t s_create(tt_algo_t **self_p, const tt_train_cfg_t *train, const void *cfg)
+{
+    tt_algo_t *self = tt_new0(sizeof *self);
+    self->cfg = *(const ppo_cfg_t *)cfg;
+    self->train = *train;
+    self->opt = ppo_opt(cfg);
+    self->rows = ppo_rows(train);
+    self->minibatch_rows = ppo_minibatch_rows(train, cfg);
+    self->minibatches = self->rows / self->minibatch_rows;
+    self->continuous = train->space.actions == 0;
+    self->A = self->continuous ? train->space.action_dims : train->space.actions;
+    TT_CHECK(self->A > 0 && self->minibatches > 0);
+
+    self->row = tt_array0(self->rows, sizeof *self->row);
+    self->order = tt_array0(self->rows, sizeof *self->order);
+    self->advantage = tt_array0(self->rows, sizeof(float));
+    self->target = tt_array0(self->rows, sizeof(float));
+    self->head = tt_array0(tt_mul(self->rows, self->A), sizeof(float));
+    self->value = tt_array0(self->rows, sizeof(float));
+    self->log_prob = tt_array0(self->rows, sizeof(float));
+    self->last_value = tt_array0(train->num_envs, sizeof(float));
+    self->final_value = tt_array0(self->rows, sizeof(float));
+    *self_p = self;
+    return TT_OK;
+}
+
+static void s_destroy(tt_algo_t **self_p)
+{
+    tt_algo_t *self = *self_p;
+    if (!self)
+        return;
+    free(self->row);
+    free(self->order);
+    free(self->advantage);
+    free(self->target);
+    free(self->head);
+    free(self->value);
+    free(self->log_prob);
+    free(self->last_value);
+    free(self->final_value);
+    free(self);
+    *self_p = NULL;
+}
+
+static float s_head_gain(const void *cfg)
+{
+    return ((const ppo_cfg_t *)cfg)->head_gain;
+}
+
+static float s_log_std0(const void *cfg)
+{
+    return ((const ppo_cfg_t *)cfg)->log_std0;
+}
+
+static double s_gamma(const void *cfg)
+{
+    return ((const ppo_cfg_t *)cfg)->gamma;
+}
+
+static const tt_opt_spec_t *s_opt(const tt_algo_t *self)
+{
+    return &self->opt;
+}
+
+static uint32_t s_steps(const tt_algo_t *self)
+{
+    return self->cfg.epochs * self->minibatches;
+}
+
+/* ---- an update begins: advantages, targets, schedules --------------------------------------------------------------- */
+
+/*  What gae and the loss read, from the behaviour version or recomputed with the version being trained. */
+typedef struct {
+    const float *value, *last_value, *final_value, *log_prob;
+} view_t;
+
+static tt_status_t s_recompute(
+    tt_algo_t *self, const tt_batch_t *batch, const tt_net_t *net, tt_forward_fn forward, void *ctx, view_t *view)
+{
+    TT_TRY(forward(ctx, batch->obs, self->rows, self->head, self->value));
+    TT_TRY(forward(ctx, batch->last, batch->N, NULL, self->last_value));
+    if (batch->finals)
+        TT_TRY(forward(ctx, batch->final_obs, batch->finals, NULL, self->final_value));
+    if (self->continuous)
+        tt_gauss_log_prob(self->head, tt_net_log_std(net), self->rows, self->A, batch->action_box, self->log_prob);
+    else
+        tt_cat_log_prob(self->head, self->rows, self->A, batch->action, self->log_prob);
+    *view = (view_t){self->value, self->last_value, self->final_value, self->log_prob};
+    return TT_OK;
+}
+
+static tt_status_t s_advantages(tt_algo_t *self, const tt_batch_t *batch, const view_t *view)
+{
+    const tt_gae_t gae = {
+        .T = batch->T,
+        .N = batch->N,
+        .reward = batch->reward,
+        .value = view->value,
+        .terminated = batch->terminated,
+        .truncated = batch->truncated,
+        .last_value = view->last_value,
+        .finals = batch->finals,
+        .final_row = batch->final_row,
+        .final_value = view->final_value,
+        .gamma = (float)self->cfg.gamma,
+        .lambda = self->cfg.gae_lambda,
+        .or_flags = self->cfg.truncation == PPO_CLEANRL,
+    };
+    return tt_gae(&gae, self->advantage, self->target);
+}
+
+/*  1 - Var(target - value) / Var(target); NAN when the targets are all equal. */
+static double s_explained_variance(const float *target, const float *value, uint32_t rows)
+{
+    double mean = 0, mean_off = 0, var = 0, var_off = 0;
+    for (uint32_t i = 0; i < rows; i++) {
+        mean += (double)target[i] / rows;
+        mean_off += ((double)target[i] - (double)value[i]) / rows;
+    }
+    for (uint32_t i = 0; i < rows; i++) {
+        const double a = (double)target[i] - mean, b = (double)target[i] - (double)value[i] - mean_off;
+        var += a * a;
+        var_off += b * b;
+    }
+    return var > 0 ? 1 - var_off / var : NAN;
+}
+
+static void s_fill_rows(tt_algo_t *self, const view_t *view)
+{
+    for (uint32_t i = 0; i < self->rows; i++)
+        self->row[i] = (ppo_row_t){
+            .advantage = self->advantage[i],
+            .target = self->target[i],
+            .log_prob = view->log_prob[i],
+            .value = view->value[i],
+            .action = self->continuous ? 0 : self->batch->action[i],
+        };
+}
+
+static tt_status_t s_begin(
+    tt_algo_t *self, const tt_batch_t *batch, const tt_net_t *net, tt_forward_fn forward, void *ctx)
+{
+    TT_CHECK((uint64_t)batch->T * batch->N == self->rows && batch->finals <= self->rows);
+    view_t view = {batch->value, batch->last_value, batch->final_value, batch->log_prob};
+    if (batch->stale && self->cfg.recompute)
+        TT_TRY(s_recompute(self, batch, net, forward, ctx, &view));
+    TT_TRY(s_advantages(self, batch, &view));
+
+    self->batch = batch;
+    s_fill_rows(self, &view);
+    self->explained_variance = s_explained_variance(self->target, view.value, self->rows);
+    const float done = (float)ppo_progress(&self->train, &self->cfg, batch->env_steps);
+    const float kept = self->cfg.anneal == PPO_LINEAR ? 1 - done * (1 - self->cfg.anneal_to) : 1;
+    self->lr = self->cfg.learning_rate * kept;
+    self->clip = self->cfg.clip * (self->cfg.clip_anneal == PPO_LINEAR ? 1 - done : 1);
+    self->order_epoch = UINT32_MAX;
+    self->steps_seen = 0;
+    for (int i = 0; i < PPO_STATS; i++)
+        self->sums[i] = 0;
+    return TT_OK;
+}
+
+/* ---- optimiser steps ------------------------------------------------------------------------------------------------ */
+
+/*  Fisher and Yates; draw k of (update, epoch) is word k % 4 of counter epoch * 2^32 + k / 4. */
+static void s_shuffle(tt_algo_t *self, uint32_t epoch)
+{
+    uint32_t word[4];
+    for (uint32_t i = 0; i < self->rows; i++)
+        self->order[i] = i;
+    for (uint32_t left = self->rows, k = 0; left > 1; left--, k++) {
+        if (k % 4 == 0)
+            tt_draw(word, self->train.seed, TT_STREAM_SHUFFLE, (uint32_t)self->batch->update,
+                (uint64_t)epoch << 32 | k / 4);
+        const uint32_t pick = tt_below(word[k % 4], left), other = self->order[left - 1];
+        self->order[left - 1] = self->order[pick];
+        self->order[pick] = other;
+    }
+    self->order_epoch = epoch;
+}
+
+/*  Mean and 1 / (deviation + 1e-8) of a minibatch's advantages; the deviation as torch.std: divided by rows - 1. */
+static void s_normalise(const tt_algo_t *self, const uint32_t *row, ppo_loss_t *loss)
+{
+    const uint32_t rows = self->minibatch_rows;
+    double mean = 0, square = 0;
+    for (uint32_t i = 0; i < rows; i++)
+        mean += (double)self->advantage[row[i]];
+    mean /= rows;
+    for (uint32_t i = 0; i < rows; i++) {
+        const double off = (double)self->advantage[row[i]] - mean;
+        square += off * off;
+    }
+    loss->mean = (float)mean;
+    loss->scale = (float)(1 / (sqrt(square / (rows - 1)) + 1e-8));
+}
+
+static tt_status_t s_minibatch(tt_algo_t *self, uint32_t step, const tt_net_t *net, tt_minibatch_t *out)
+{
+    (void)net;
+    const uint32_t epoch = step / self->minibatches, index = step % self->minibatches;
+    if (self->order_epoch != epoch)
+        s_shuffle(self, epoch);
+    const uint32_t *row = self->order + (size_t)index * self->minibatch_rows;
+    self->loss = (ppo_loss_t){
+        .row = self->row,
+        .action_box = self->batch->action_box,
+        .A = self->A,
+        .mean = 0,
+        .scale = 1,
+        .weight = 1 / (float)self->minibatch_rows,
+        .clip = self->clip,
+        .entropy_coef = self->cfg.entropy,
+        .value_coef = self->cfg.value_coef,
+        .clip_value = self->cfg.clip_value,
+    };
+    if (self->cfg.normalize_advantage && self->minibatch_rows > 1)
+        s_normalise(self, row, &self->loss);
+    *out = (tt_minibatch_t){
+        .row = row,
+        .rows = self->minibatch_rows,
+        .loss = self->continuous ? ppo_loss_continuous : ppo_loss_discrete,
+        .loss_ctx = &self->loss,
+        .opt = &self->opt,
+        .lr = self->lr,
+    };
+    return TT_OK;
+}
+
+/*  target_kl as CleanRL: looked at after a whole pass. Depends on this step alone, so that a learner that joined in the
+ *  middle of an update decides the same. */
+static bool s_after(tt_algo_t *self, uint32_t step, const float *stats, float grad_norm)
+{
+    (void)grad_norm;
+    for (int i = 0; i < PPO_STATS; i++)
+        self->sums[i] += (double)stats[i];
+    self->steps_seen++;
+    const bool pass_ends = (step + 1) % self->minibatches == 0;
+    return pass_ends && (double)stats[PPO_KL] > self->cfg.target_kl; /* false when it is off: NAN */
+}
+
+/*  Means over the optimiser steps of the update. */
+static void s_metrics(const tt_algo_t *self, tt_metric_fn emit, void *ctx)
+{
+    static const char *const names[PPO_STATS] = {
+        [PPO_POLICY_LOSS] = "losses/policy_loss",
+        [PPO_VALUE_LOSS] = "losses/value_loss",
+        [PPO_ENTROPY] = "losses/entropy",
+        [PPO_KL] = "losses/approx_kl",
+        [PPO_OLD_KL] = "losses/old_approx_kl",
+        [PPO_CLIPPED] = "losses/clipfrac",
+    };
+    emit(ctx, "charts/learning_rate", (double)self->lr);
+    if (!self->steps_seen)
+        return;
+    for (int i = 0; i < PPO_STATS; i++)
+        emit(ctx, names[i], self->sums[i] / self->steps_seen);
+    emit(ctx, "losses/explained_variance", self->explained_variance);
+}
+
+const tt_algorithm_t tt_algorithm_ppo = {
+    .name = "ppo",
+    .summary = "proximal policy optimisation (on-policy; discrete and continuous actions)",
+    .fields = ppo_fields,
+    .cfg_size = sizeof(ppo_cfg_t),
+    .check = s_check,
+    .create = s_create,
+    .destroy = s_destroy,
+    .head_gain = s_head_gain,
+    .log_std0 = s_log_std0,
+    .gamma = s_gamma,
+    .opt = s_opt,
+    .steps = s_steps,
+    .begin = s_begin,
+    .minibatch = s_minibatch,
+    .after = s_after,
+    .metrics = s_metrics,
+};

@@ -1,0 +1,46 @@
+/*  ppo_loss - PPO's loss and its derivatives, for blocks of rows.
+ *
+ *  Source:  Schulman et al. 2017, arXiv:1707.06347, equations 7 and 9; value clipping, advantage normalisation and the
+ *           KL estimators as in CleanRL's ppo.py and ppo_continuous_action.py. For a row with ratio = pi(a) / pi_old(a)
+ *           and normalised advantage A, summed with weight 1 / rows of the whole minibatch:
+ *             max(-A ratio, -A clamp(ratio, 1 - c, 1 + c))  -  entropy_coef H  +  value_coef L
+ *             L = (v - target)^2 / 2, or with clip_value half the larger of that and of the square at
+ *                 v_old + clamp(v - v_old, -c, c)
+ *  Numbers: log(ratio) is held within +-20 where it feeds the exponential, so that a policy that has run away gives a
+ *           large gradient (which the norm clip tames) and not inf * 0.
+ *  Sums:    over the rows of a block as a fixed binary tree.
+ *  Threads: pure; called from pool threads. */
+#pragma once
+#include "common/nn/nn.h"
+
+/*  What the loss needs of a row, side by side: one cache line fetch a row. */
+typedef struct {
+    float advantage, target; /* not normalised */
+    float log_prob, value;   /* pi_old, v_old  */
+    int32_t action;          /* discrete       */
+} ppo_row_t;
+
+typedef struct {
+    const ppo_row_t *row;    /* of the batch                                   */
+    const float *action_box; /* [rows of the batch][A], continuous             */
+    uint32_t A;              /* logits or dimensions                           */
+    float mean, scale;       /* normalised advantage = (advantage - mean) * scale */
+    float weight;            /* 1 / rows of the minibatch                      */
+    float clip, entropy_coef, value_coef;
+    bool clip_value;
+} ppo_loss_t;
+
+/*  Places in the statistics; each is a mean over the minibatch once all shards are summed. */
+enum {
+    PPO_POLICY_LOSS,
+    PPO_VALUE_LOSS,
+    PPO_ENTROPY,
+    PPO_KL,     /* (ratio - 1) - log ratio, Schulman's k3 */
+    PPO_OLD_KL, /* -log ratio, k1                         */
+    PPO_CLIPPED,
+    PPO_STATS
+};
+
+/*  tt_loss_fn with a ppo_loss_t as ctx. */
+void ppo_loss_discrete(const void *ctx, const tt_loss_block_t *block);
+void ppo_loss_continuous(const void *ctx, const tt_loss_block_t *block);

@@ -1,0 +1,140 @@
+#include "learner/algorithms/ppo_options.h"
+#include <math.h>
+
+#define AT(member) offsetof(ppo_cfg_t, member)
+
+const tt_cfg_field_t ppo_fields[] = {
+    {"algorithm.learning_rate", TT_CFG_F32, AT(learning_rate), "3e-4", 0, 1, "optimizer step size", NULL, 0},
+    {"algorithm.anneal", TT_CFG_ENUM, AT(anneal), "none", 0, 0, "how the learning rate falls over the run",
+        "none|linear", 0},
+    {"algorithm.anneal_to", TT_CFG_F32, AT(anneal_to), "0", 0, 1, "fraction of the learning rate left at the end", NULL,
+        0},
+    {"algorithm.anneal_steps", TT_CFG_U64, AT(anneal_steps), "0", 0, 1e15,
+        "env steps until the end of annealing; 0 = stop.env_steps", NULL, 0},
+    {"algorithm.gamma", TT_CFG_F64, AT(gamma), "0.99", 0, 1, "discount of a reward one step later", NULL, 0},
+    {"algorithm.gae_lambda", TT_CFG_F32, AT(gae_lambda), "0.95", 0, 1, "lambda of generalised advantage estimation",
+        NULL, 0},
+    {"algorithm.epochs", TT_CFG_U32, AT(epochs), "4", 1, 1000, "passes over each batch", NULL, 0},
+    {"algorithm.minibatches", TT_CFG_U32, AT(minibatches), "4", 1, 1e6, "optimizer steps in a pass", NULL, 0},
+    {"algorithm.minibatch_size", TT_CFG_U32, AT(minibatch_size), "0", 0, 1e9,
+        "rows of a minibatch; 0 = num_envs * num_steps / minibatches", NULL, 0},
+    {"algorithm.clip", TT_CFG_F32, AT(clip), "0.2", 1e-6, 100, "clip range of the probability ratio", NULL, 0},
+    {"algorithm.clip_anneal", TT_CFG_ENUM, AT(clip_anneal), "none", 0, 0, "how the clip range falls over the run, to 0",
+        "none|linear", 0},
+    {"algorithm.clip_value", TT_CFG_BOOL, AT(clip_value), "false", 0, 0,
+        "clip the change of a value to the clip range too, as CleanRL", NULL, 0},
+    {"algorithm.entropy", TT_CFG_F32, AT(entropy), "0", 0, 10, "weight of the entropy bonus", NULL, 0},
+    {"algorithm.value_coef", TT_CFG_F32, AT(value_coef), "0.5", 0, 100, "weight of the value loss", NULL, 0},
+    {"algorithm.max_grad_norm", TT_CFG_F32, AT(max_grad_norm), "0.5", 0, 1e6, "clip the gradient's norm; 0 = off", NULL,
+        0},
+    {"algorithm.normalize_advantage", TT_CFG_BOOL, AT(normalize_advantage), "true", 0, 0,
+        "mean 0 and deviation 1 in every minibatch", NULL, 0},
+    {"algorithm.target_kl", TT_CFG_F64, AT(target_kl), "null", 0, 100,
+        "end an update after a pass whose last minibatch's approx_kl is above; null = off", NULL, 0},
+    {"algorithm.recompute", TT_CFG_BOOL, AT(recompute), "true", 0, 0,
+        "at lag > 0: values, advantages and log-probabilities anew with the version being trained", NULL, 0},
+    {"algorithm.truncation", TT_CFG_ENUM, AT(truncation), "bootstrap", 0, 0,
+        "value at a time limit: of the final observation, or 0 as CleanRL", "bootstrap|cleanrl", 0},
+    {"algorithm.optimizer", TT_CFG_ENUM, AT(optimizer), "adam", 0, 0, "update rule", "adam|sgd|rmsprop", 0},
+    {"algorithm.adam_beta1", TT_CFG_F32, AT(adam_beta1), "0.9", 0, 0.99999, "Adam: decay of the mean", NULL, 0},
+    {"algorithm.adam_beta2", TT_CFG_F32, AT(adam_beta2), "0.999", 0, 0.9999999, "Adam: decay of the square", NULL, 0},
+    {"algorithm.adam_eps", TT_CFG_F32, AT(adam_eps), "1e-5", 1e-30, 1, "Adam and RMSProp: epsilon beside the root",
+        NULL, 0},
+    {"algorithm.rmsprop_alpha", TT_CFG_F32, AT(rmsprop_alpha), "0.99", 0, 0.9999999, "RMSProp: decay of the square",
+        NULL, 0},
+    {"algorithm.momentum", TT_CFG_F32, AT(momentum), "0", 0, 0.99999, "SGD and RMSProp: momentum", NULL, 0},
+    {"algorithm.head_gain", TT_CFG_F32, AT(head_gain), "0.01", 0, 100, "gain of the policy head's first weights", NULL,
+        0},
+    {"algorithm.log_std0", TT_CFG_F32, AT(log_std0), "0", -20, 5, "first log standard deviation of continuous actions",
+        NULL, 0},
+    {0},
+};
+
+uint32_t ppo_rows(const tt_train_cfg_t *train)
+{
+    return train->num_envs * train->num_steps;
+}
+
+uint32_t ppo_minibatch_rows(const tt_train_cfg_t *train, const ppo_cfg_t *cfg)
+{
+    return cfg->minibatch_size ? cfg->minibatch_size : ppo_rows(train) / cfg->minibatches;
+}
+
+/*  The divisor of n nearest to `wanted`, the smaller of two equally near. */
+static uint32_t s_nearest_divisor(uint32_t n, uint32_t wanted)
+{
+    uint32_t best = 1;
+    for (uint64_t d = 1; d * d <= n; d++) {
+        if (n % d)
+            continue;
+        const uint32_t pair[] = {(uint32_t)d, n / (uint32_t)d};
+        for (int i = 0; i < 2; i++) {
+            const uint64_t gap = pair[i] > wanted ? pair[i] - wanted : wanted - pair[i];
+            const uint64_t least = best > wanted ? best - wanted : wanted - best;
+            if (gap < least || (gap == least && pair[i] < best))
+                best = pair[i];
+        }
+    }
+    return best;
+}
+
+static tt_status_t s_check_rows(const tt_config_t *config, const tt_train_cfg_t *train, const ppo_cfg_t *cfg)
+{
+    const uint32_t rows = ppo_rows(train), shards = train->learner.shards;
+    if ((uint64_t)train->num_envs * train->num_steps > 1u << 30)
+        return tt_err(TT_CONFIG, "%s: num_envs %u times num_steps %u is over 2^30 rows in a batch",
+            tt_config_origin(config, "num_steps"), train->num_envs, train->num_steps);
+    if (rows % shards)
+        return tt_err(TT_CONFIG,
+            "%s: learner.shards %u does not divide the %u rows of a batch (num_envs %u times num_steps %u); nearest "
+            "that "
+            "does: num_steps %u",
+            tt_config_origin(config, "learner.shards"), shards, rows, train->num_envs, train->num_steps,
+            (train->num_steps + shards / 2) / shards ? (train->num_steps + shards / 2) / shards * shards : shards);
+    const uint32_t units = rows / shards; /* a minibatch is a whole number of rows for each shard */
+    const uint32_t size = cfg->minibatch_size, count = cfg->minibatches;
+    if (size && (size % shards || rows % size))
+        return tt_err(TT_CONFIG,
+            "%s: algorithm.minibatch_size %u must divide the %u rows of a batch (num_envs %u times num_steps %u) and "
+            "be "
+            "a multiple of learner.shards %u; nearest that works: %u",
+            tt_config_origin(config, "algorithm.minibatch_size"), size, rows, train->num_envs, train->num_steps, shards,
+            s_nearest_divisor(units, (size + shards / 2) / shards) * shards);
+    if (!size && units % count)
+        return tt_err(TT_CONFIG,
+            "%s: algorithm.minibatches %u times learner.shards %u must divide the %u rows of a batch (num_envs %u "
+            "times "
+            "num_steps %u); nearest that works: %u",
+            tt_config_origin(config, "algorithm.minibatches"), count, shards, rows, train->num_envs, train->num_steps,
+            s_nearest_divisor(units, count));
+    return TT_OK;
+}
+
+tt_status_t ppo_check(const tt_config_t *config, const tt_train_cfg_t *train, const ppo_cfg_t *cfg)
+{
+    TT_TRY(s_check_rows(config, train, cfg));
+    const bool anneals = cfg->anneal == PPO_LINEAR || cfg->clip_anneal == PPO_LINEAR;
+    if (anneals && !cfg->anneal_steps && !train->stop.env_steps)
+        return tt_err(TT_CONFIG, "%s: annealing needs an end: set algorithm.anneal_steps or stop.env_steps",
+            tt_config_origin(config, cfg->anneal == PPO_LINEAR ? "algorithm.anneal" : "algorithm.clip_anneal"));
+    return TT_OK;
+}
+
+double ppo_progress(const tt_train_cfg_t *train, const ppo_cfg_t *cfg, uint64_t env_steps)
+{
+    const uint64_t steps = cfg->anneal_steps ? cfg->anneal_steps : train->stop.env_steps;
+    const uint64_t batch = ppo_rows(train), batches = steps / batch ? steps / batch : 1;
+    const double done = (double)(env_steps / batch) / (double)batches;
+    return done < 1 ? done : 1;
+}
+
+tt_opt_spec_t ppo_opt(const ppo_cfg_t *cfg)
+{
+    return (tt_opt_spec_t){.kind = (tt_opt_kind_t)cfg->optimizer,
+        .beta1 = cfg->adam_beta1,
+        .beta2 = cfg->adam_beta2,
+        .alpha = cfg->rmsprop_alpha,
+        .momentum = cfg->momentum,
+        .eps = cfg->adam_eps,
+        .max_norm = cfg->max_grad_norm};
+}
