@@ -24,7 +24,9 @@ uint64_t tt_vec_clock(const tt_vec_t *self, uint32_t i);
 
 /*  One step each. action [count] int32 or [count][n] float (clipped here to the box's bounds, the caller's array is
  *  not changed). Writes reward[count] and the flags [count] (0 or 1; both may be set); obs are in tt_vec_obs() after.
- *  TT_INTERNAL: an observation or reward is not finite (the text names env and id). */
+ *  TT_INVALID: a choice out of range or an action that is not a number (nothing has moved then).
+ *  TT_INTERNAL: an observation or reward is not finite (the text names env, id, step and episode); only destroy the
+ *  vec then. */
 tt_status_t tt_vec_step(tt_vec_t *self, const void *action, float *reward, uint8_t *terminated, uint8_t *truncated);
 
 /*  After a step: the final observation [obs.n] of env i if it was truncated in that step. Borrowed until the next. */
