@@ -164,8 +164,9 @@ tt_args_t *tt_args_new(int *exit_code, const char *command, int argc, char **arg
         help_command(stdout, self->command);
     } else {
         *exit_code = tt_args_fail(self, status);
-        fprintf(stderr, "usage: tutti %s %s [options]; 'tutti %s --help' says more\n", command, self->command->operands,
-            command);
+        const char *operands = self->command->operands;
+        fprintf(stderr, "usage: tutti %s%s%s [options]; 'tutti %s --help' says more\n", command, *operands ? " " : "",
+            operands, command);
     }
     tt_args_destroy(&self);
     return NULL;

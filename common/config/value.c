@@ -332,8 +332,7 @@ tt_status_t value_read(const entry_t *entry, const tt_cfg_field_t *field, void *
     case TT_CFG_LIST:
         return s_read_list(entry, field, member);
     }
-    TT_CHECK(!"field type");
-    return TT_INTERNAL;
+    return tt_err(TT_INTERNAL, "%s: a field of type %d", field->key, (int)field->type);
 }
 
 /*  ---- and back ---- */
@@ -452,6 +451,5 @@ tt_status_t value_write(tt_buf_t *out, const tt_cfg_field_t *field, const void *
     case TT_CFG_LIST:
         return s_write_list(out, member);
     }
-    TT_CHECK(!"field type");
-    return TT_INTERNAL;
+    return tt_err(TT_INTERNAL, "%s: a field of type %d", field->key, (int)field->type);
 }
