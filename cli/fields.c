@@ -34,14 +34,27 @@ static bool s_is_filled_in(const tt_cfg_field_t *field)
     return strncmp(field->key, "space.", 6) == 0;
 }
 
+static int s_max(int a, size_t b)
+{
+    return (size_t)a < b ? (int)b : a;
+}
+
 void fields_print(FILE *out, const tt_cfg_field_t *fields)
 {
-    fprintf(out, "%-28s %-12s %-22s %s\n", "KEY", "DEFAULT", "RANGE", "WHAT");
-    for (; fields->key; fields++) {
-        char range[64];
-        s_range(range, sizeof range, fields);
-        if (!s_is_filled_in(fields))
-            fprintf(out, "%-28s %-12s %-22s %s\n", fields->key, s_default(fields), range, fields->help);
+    char range[64];
+    int keys = 3, defaults = 7, ranges = 5;
+    for (const tt_cfg_field_t *field = fields; field->key; field++) {
+        s_range(range, sizeof range, field);
+        keys = s_max(keys, strlen(field->key));
+        defaults = s_max(defaults, strlen(s_default(field)));
+        ranges = s_max(ranges, strlen(range));
+    }
+    fprintf(out, "%-*s  %-*s  %-*s  %s\n", keys, "KEY", defaults, "DEFAULT", ranges, "RANGE", "WHAT");
+    for (const tt_cfg_field_t *field = fields; field->key; field++) {
+        s_range(range, sizeof range, field);
+        if (!s_is_filled_in(field))
+            fprintf(out, "%-*s  %-*s  %-*s  %s\n", keys, field->key, defaults, s_default(field), ranges, range,
+                field->help);
     }
 }
 

@@ -121,10 +121,10 @@ static void s_remember(tt_config_t *self, const tt_cfg_field_t *field, char *val
 {
     for (size_t i = 0; i < self->claim_count; i++) {
         claim_t *claim = &self->claims[i];
-        if (strcmp(claim->field->key, field->key) == 0) {
+        if (strcmp(claim->field->key, field->key) == 0) { /* the later table's order counts */
             free(claim->value);
-            *claim = (claim_t){field, value, origin};
-            return;
+            memmove(claim, claim + 1, (--self->claim_count - i) * sizeof *claim);
+            break;
         }
     }
     if (self->claim_count % 64 == 0)

@@ -1,0 +1,75 @@
+/*  check - the config as a run would see it, and where every value comes from. */
+#include "cli/cmd.h"
+#include "cli/setup.h"
+#include <jansson.h>
+#include <stdio.h>
+
+const tt_option_t tt_opt_check[] = {
+    {"set", 's', "KEY=VALUE", "override a setting; may be repeated"},
+    {"seed", 0, "N", "as --set seed=N"},
+    {"output", 'o', "text|json", "text (default): YAML with origins as comments"},
+    {0},
+};
+
+static void s_json_string(FILE *out, const char *text)
+{
+    json_t *json = json_string_nocheck(text);
+    json_dumpf(json, out, JSON_ENCODE_ANY | JSON_ENSURE_ASCII);
+    json_decref(json);
+}
+
+/*  The YAML text of a value is JSON already, but for plain strings, which lack quotes. Passing it through keeps every
+ *  digit. */
+static void s_json_member(void *ctx, const tt_cfg_field_t *field, const char *value, const char *origin)
+{
+    const bool text = field->type == TT_CFG_STR || field->type == TT_CFG_ENUM;
+    const char *quote = text && *value != '"' ? "\"" : "";
+    const char **separator = ctx;
+    printf("%s\"%s\":{\"value\":%s%s%s,\"origin\":", *separator, field->key, quote, value, quote);
+    s_json_string(stdout, origin);
+    putchar('}');
+    *separator = ",";
+}
+
+static int s_print_json(const tt_setup_t *setup)
+{
+    const char *separator = "";
+    fputs("{\"valid\":true,\"config\":{", stdout);
+    tt_config_each(tt_setup_config(setup), s_json_member, &separator);
+    puts("}}");
+    return 0;
+}
+
+static void s_print_json_error(void)
+{
+    fputs("{\"valid\":false,\"error\":", stdout);
+    s_json_string(stdout, tt_err_text());
+    puts("}");
+}
+
+static int s_print_yaml(const tt_setup_t *setup)
+{
+    tt_buf_t out;
+    tt_buf_init(&out, 1 << 20);
+    const tt_status_t status = tt_config_dump(tt_setup_config(setup), &out, true);
+    if (status == TT_OK)
+        fputs(tt_buf_text(&out), stdout);
+    tt_buf_free(&out);
+    return tt_status_exit_code(status);
+}
+
+int tt_cmd_check(int argc, char **argv)
+{
+    int code;
+    TT_AUTO(tt_args) args = tt_args_new(&code, "check", argc, argv);
+    if (!args)
+        return code;
+    const bool json = tt_arg_is(args, "output", "json");
+    TT_AUTO(tt_setup) setup = NULL;
+    const tt_status_t status = tt_setup_from_args(&setup, args, tt_operand(args, 0));
+    if (status != TT_OK && json)
+        s_print_json_error();
+    if (status != TT_OK)
+        return tt_args_fail(args, status);
+    return json ? s_print_json(setup) : s_print_yaml(setup);
+}

@@ -1,0 +1,89 @@
+#include "cli/words.h"
+#include "cli/cmd.h"
+#include "learner/algorithm.h"
+#include "collector/registry.h"
+#include <string.h>
+
+static void s_keys_of(FILE *out, const tt_cfg_field_t *fields)
+{
+    for (; fields->key; fields++)
+        if (strncmp(fields->key, "space.", 6) != 0)
+            fprintf(out, "%s=\n", fields->key);
+}
+
+static void s_keys(FILE *out)
+{
+    size_t count;
+    const tt_algorithm_t *const *algorithms = tt_algorithms(&count);
+    s_keys_of(out, tt_train_fields);
+    for (size_t i = 0; i < count; i++)
+        s_keys_of(out, algorithms[i]->fields);
+}
+
+static void s_algorithms(FILE *out)
+{
+    size_t count;
+    const tt_algorithm_t *const *algorithms = tt_algorithms(&count);
+    for (size_t i = 0; i < count; i++)
+        fprintf(out, "%s\n", algorithms[i]->name);
+}
+
+static void s_envs(FILE *out)
+{
+    size_t count;
+    const tt_env_ops_t *const *envs = tt_envs(&count);
+    for (size_t i = 0; i < count; i++)
+        fprintf(out, "%s\n", envs[i]->id);
+}
+
+/*  below "": the commands; below "bench ": the benchmarks. */
+static void s_commands(FILE *out, const char *below)
+{
+    size_t count;
+    const tt_command_t *commands = tt_commands(&count);
+    for (size_t i = 0; i < count; i++) {
+        const char *name = commands[i].name;
+        if (*below ? strncmp(name, below, strlen(below)) == 0 : !strchr(name, ' '))
+            fprintf(out, "%s\n", name + strlen(below));
+    }
+}
+
+static void s_command_names(FILE *out)
+{
+    s_commands(out, "");
+}
+
+static void s_benchmarks(FILE *out)
+{
+    s_commands(out, "bench ");
+}
+
+static void s_roles(FILE *out)
+{
+    fputs("collector\nlearner\naggregator\ncoordinator\n", out);
+}
+
+static void s_counts(FILE *out)
+{
+    fputs("collector=\nlearner=\naggregator=\n", out);
+}
+
+static const struct {
+    const char *placeholder;
+    void (*print)(FILE *out);
+} s_lists[] = {
+    {"KEY=VALUE", s_keys},
+    {"ALGORITHM", s_algorithms},
+    {"ENV", s_envs},
+    {"COMMAND", s_command_names},
+    {"BENCHMARK", s_benchmarks},
+    {"ROLE", s_roles},
+    {"ROLE=N", s_counts},
+};
+
+void words_print(FILE *out, const char *placeholder)
+{
+    for (size_t i = 0; i < TT_COUNT(s_lists); i++)
+        if (strcmp(s_lists[i].placeholder, placeholder) == 0)
+            s_lists[i].print(out);
+}

@@ -1,0 +1,85 @@
+#!/bin/sh
+# tutti check, config, algorithms, version, help: output, exit codes and messages.
+set -eu
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+cd "$dir"
+fail() {
+    echo "FAILED: $*" >&2
+    exit 1
+}
+# expect CODE WORDS COMMAND...: the exit code, and words that stand in stdout or stderr
+expect() {
+    code=$1 words=$2
+    shift 2
+    got=0
+    "$@" >out 2>err || got=$?
+    [ "$got" = "$code" ] || fail "$* gave $got, not $code: $(cat out err)"
+    cat out err | tr -s ' ' | grep -qF -- "$words" || fail "$* did not say '$words': $(cat out err)"
+}
+
+printf 'env: CartPole-v1\nnum_envs: 16\nlearner:\n  shards: 4\nalgorithm: {learning_rate: 1e-3}\n' >good.yaml
+expect 0 'shards: 4 # good.yaml:4:3' "$TUTTI" check good.yaml
+expect 0 'obs: 4 # environment CartPole-v1' "$TUTTI" check good.yaml
+expect 0 'seed: 5 # --set' "$TUTTI" check good.yaml --seed 5
+expect 0 'seed: 9 # --set' "$TUTTI" check --seed 5 good.yaml --seed=9
+expect 0 'name: CartPole-v1 # env' "$TUTTI" check good.yaml
+
+# what is printed is a config that means the same
+"$TUTTI" check good.yaml --set algorithm.gamma=0.985 | sed 's/  *# .*//' >once.yaml
+"$TUTTI" check once.yaml | sed 's/  *# .*//' >twice.yaml
+cmp once.yaml twice.yaml || fail "the resolved config does not read back to itself"
+
+printf 'env: CartPole-v1\nlearner:\n  shard: 4\n' >typo.yaml
+expect 78 "tutti check: typo.yaml:3:3: unknown key 'learner.shard'; did you mean 'learner.shards'?" \
+    "$TUTTI" check typo.yaml
+expect 78 "learner.shards is 4 (good.yaml:4:3): every learner needs a shard" "$TUTTI" check good.yaml --set learner.replicas=5
+expect 78 "--set: algorithm.gamma: '2' is outside 0 .. 1" "$TUTTI" check good.yaml --set algorithm.gamma=2
+expect 78 "--set: env: no env 'CartPole-v9'" "$TUTTI" check good.yaml --set env=CartPole-v9
+expect 78 "--set: algorithm.name: no algorithm 'pop'" "$TUTTI" check good.yaml --set algorithm.name=pop
+expect 78 "--set: env: ./none.so: No such file" "$TUTTI" check good.yaml --set env=./none.so
+expect 78 "--set: env: " "$TUTTI" check good.yaml --set "env=$dir/good.yaml"
+expect 66 "missing.yaml: No such file" "$TUTTI" check missing.yaml
+expect 64 "not of the form KEY=VALUE" "$TUTTI" check good.yaml --set lag
+expect 64 "CONFIG is missing" "$TUTTI" check
+
+python3=$(command -v python3 || true)
+if [ -n "$python3" ]; then
+    "$TUTTI" check good.yaml --output json | "$python3" -c '
+import json, sys
+all = json.load(sys.stdin)
+assert all["valid"] is True
+config = all["config"]
+assert config["algorithm.learning_rate"] == {"value": 0.001, "origin": "good.yaml:5:13"}, config
+assert config["network.hidden"]["value"] == [64, 64]
+assert config["coordinator.listen"]["value"] == ""
+assert config["stop.wall_s"] == {"value": None, "origin": "default"}'
+    { "$TUTTI" check typo.yaml --output json 2>err || true; } | "$python3" -c '
+import json, sys
+all = json.load(sys.stdin)
+assert all == {"valid": False, "error":
+    "typo.yaml:3:3: unknown key \x27learner.shard\x27; did you mean \x27learner.shards\x27?"}, all'
+    for command in 'config' 'algorithms' 'version'; do
+        "$TUTTI" $command --output json | "$python3" -c 'import json, sys; assert json.load(sys.stdin)'
+    done
+fi
+
+expect 0 'learner.shards' "$TUTTI" config
+expect 0 'algorithm.gamma' "$TUTTI" config
+expect 0 'proximal policy optimisation' "$TUTTI" algorithms
+expect 0 'algorithm.learning_rate' "$TUTTI" algorithms ppo
+expect 66 "no algorithm 'pop'" "$TUTTI" algorithms pop
+expect 0 'tutti ' "$TUTTI" --version
+expect 0 'usage: tutti check CONFIG [options]' "$TUTTI" help check
+expect 0 'usage: tutti bench envs' "$TUTTI" help bench envs
+expect 0 '.TH TUTTI 1' "$TUTTI" help --man
+expect 64 "no command 'chekc'; did you mean 'check'?" "$TUTTI" help chekc
+expect 64 "tutti: no command 'chekc'; did you mean 'tutti check'?" "$TUTTI" chekc
+expect 64 "no benchmark 'env'; did you mean 'envs'?" "$TUTTI" bench env
+expect 64 'usage: tutti COMMAND' "$TUTTI"
+expect 0 'usage: tutti COMMAND' "$TUTTI" --help
+
+# every command says its help, with its name
+for command in $("$TUTTI" completion --words COMMAND); do
+    expect 0 "usage: tutti $command" "$TUTTI" "$command" --help
+done
