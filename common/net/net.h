@@ -28,11 +28,14 @@ tt_status_t tt_keys_read(tt_keys_t *out, const char *path);   /* TT_DENIED when 
 
 typedef enum { TT_ROUTER, TT_DEALER, TT_PUB, TT_SUB } tt_sock_type_t;
 
+enum { TT_SOCK_BYTES = 8 << 20 }; /* default for max_bytes: larger than any header */
+
 typedef struct {
     const char *name;      /* for logs and error texts: "segments"                        */
     const char *identity;  /* DEALER: who we are to the ROUTER, <= 63 bytes; NULL = none  */
     int hwm;               /* messages each way; 0 = 1000                                 */
-    size_t max_bytes;      /* largest frame accepted; 0 = 1 MiB                           */
+    size_t max_bytes;      /* largest frame sent and accepted (a peer that sends a larger one is cut off);
+                              0 = TT_SOCK_BYTES                                           */
     int linger_ms;         /* how long destroy may wait for unsent messages; 0 = not      */
     const tt_keys_t *keys; /* NULL = ipc and loopback only                                */
 } tt_sock_opts_t;
@@ -42,7 +45,8 @@ typedef struct tt_sock tt_sock_t; /* opaque */
 tt_status_t tt_sock_new(tt_sock_t **self_p, tt_sock_type_t type, const tt_sock_opts_t *opts);
 void tt_sock_destroy(tt_sock_t **self_p);
 
-/*  Bind; `actual` (may be NULL) gets the endpoint with its real port. TT_EXISTS: in use; TT_INVALID: not an endpoint. */
+/*  Bind; `actual` (may be NULL) gets the endpoint with its real port. TT_EXISTS: in use; TT_INVALID: not an endpoint;
+ *  TT_DENIED: tcp that others can reach, without keys. One socket may be bound to ipc and tcp: CURVE is for tcp only. */
 tt_status_t tt_sock_bind(tt_sock_t *self, const char *endpoint, char *actual, size_t size);
 /*  Connecting succeeds before the peer is there. Connecting twice to one endpoint is a no-op. */
 tt_status_t tt_sock_connect(tt_sock_t *self, const char *endpoint);
@@ -72,6 +76,8 @@ uint64_t tt_sock_violations(const tt_sock_t *self);
 
 /*  A frame of `size` bytes, 64-byte aligned, to be filled and sent. */
 void tt_frame_new(zmq_msg_t *out, size_t size);
+/*  Let go of a reference to a frame and leave it empty: zmq_msg_close, told to ThreadSanitizer. */
+void tt_frame_close(zmq_msg_t *frame);
 /*  A frame around memory of the caller's, given back through done(memory, hint) from ZeroMQ's thread. */
 void tt_frame_wrap(zmq_msg_t *out, void *memory, size_t size, void (*done)(void *memory, void *hint), void *hint);
 
@@ -84,6 +90,7 @@ typedef tt_status_t (*tt_on_packet_fn)(void *ctx, tt_sock_t *sock, tt_packet_t *
 typedef tt_status_t (*tt_on_fd_fn)(void *ctx, int fd);
 typedef tt_status_t (*tt_on_timer_fn)(void *ctx);
 
+/*  `clock` (NULL = the real one) is for timers; under a fake one a waiting loop looks at it every 2 ms. */
 tt_status_t tt_loop_new(tt_loop_t **self_p, const tt_clock_t *clock);
 void tt_loop_destroy(tt_loop_t **self_p);
 /*  Serve a socket / a readable file descriptor / a timer (first after after_ms, then each every_ms, 0 = once). Borrowed. */
@@ -95,5 +102,6 @@ void tt_loop_forget_fd(tt_loop_t *self, int fd);
 void tt_loop_forget_timer(tt_loop_t *self, int timer);
 
 /*  Handle everything that is ready; when nothing is, wait at most timeout_ms (0 = just look: about 1 us) for something.
- *  TT_OK: something was handled; TT_AGAIN: nothing was; else what a handler returned. Handles at most 1024 packets. */
+ *  TT_OK: something was handled; TT_AGAIN: nothing was (or a signal came); else what a handler returned. Handles at most
+ *  1024 packets. A message that breaks the rules is logged and dropped. */
 tt_status_t tt_loop_poll(tt_loop_t *self, int64_t timeout_ms);

@@ -1,0 +1,78 @@
+#include "common/net/net.h"
+#include <czmq.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static void s_take(tt_keys_t *out, zcert_t *cert)
+{
+    snprintf(out->public_key, sizeof out->public_key, "%s", zcert_public_txt(cert));
+    snprintf(out->secret_key, sizeof out->secret_key, "%s", zcert_secret_txt(cert));
+}
+
+/*  zcert writes what is there: the file is claimed first, for us alone to read. */
+static tt_status_t s_claim(const char *path)
+{
+    const int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return tt_err_errno(errno == EEXIST ? TT_EXISTS : TT_IO, "%s", path);
+    close(fd);
+    return TT_OK;
+}
+
+static tt_status_t s_write(zcert_t *cert, const char *path)
+{
+    const mode_t mask = umask(0077);
+    const int failed = zcert_save_secret(cert, path);
+    umask(mask); /* czmq has its own idea of what it was */
+    if (!failed)
+        return TT_OK;
+    unlink(path);
+    return tt_err(TT_IO, "%s: the key could not be written; is the disk full?", path);
+}
+
+tt_status_t tt_keys_create(tt_keys_t *out, const char *path)
+{
+    TT_TRY(s_claim(path));
+    zcert_t *cert = zcert_new();
+    TT_CHECK(cert != NULL);
+    const tt_status_t status = s_write(cert, path);
+    if (status == TT_OK)
+        s_take(out, cert);
+    zcert_destroy(&cert);
+    return status;
+}
+
+/*  Only ours to read? */
+static tt_status_t s_check_file(const char *path)
+{
+    struct stat info;
+    if (stat(path, &info) != 0)
+        return tt_err_errno(errno == ENOENT ? TT_NOT_FOUND : TT_IO, "key file %s", path);
+    if (!S_ISREG(info.st_mode))
+        return tt_err(TT_DATA, "key file %s is not a file", path);
+    if (info.st_mode & 077)
+        return tt_err(TT_DENIED, "key file %s can be read by others: chmod 600 it, or make a new one", path);
+    if (access(path, R_OK) != 0)
+        return tt_err_errno(TT_DENIED, "key file %s", path);
+    return TT_OK;
+}
+
+tt_status_t tt_keys_read(tt_keys_t *out, const char *path)
+{
+    TT_TRY(s_check_file(path));
+    zcert_t *cert = zcert_load(path);
+    if (!cert)
+        return tt_err(TT_DATA, "key file %s is not a ZeroMQ certificate", path);
+    tt_keys_t keys;
+    s_take(&keys, cert);
+    zcert_destroy(&cert);
+    char public_key[41];
+    if (zmq_curve_public(public_key, keys.secret_key) != 0 || strcmp(public_key, keys.public_key) != 0)
+        return tt_err(TT_DATA, "key file %s has no secret key that fits its public key", path);
+    *out = keys;
+    return TT_OK;
+}

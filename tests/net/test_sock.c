@@ -1,0 +1,506 @@
+/*  Sockets against each other, and against peers that do not play by the rules. */
+#include "tests/net/net_help.h"
+#include <arpa/inet.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+typedef struct {
+    char *dir, *endpoint;
+    tt_sock_t *router, *dealer;
+} fixture_t;
+
+static tt_sock_t *s_sock(tt_sock_type_t type, const char *identity, const tt_keys_t *keys)
+{
+    tt_sock_t *sock = NULL;
+    const tt_sock_opts_t opts = {.name = "test", .identity = identity, .keys = keys, .linger_ms = 0};
+    assert_ok(tt_sock_new(&sock, type, &opts));
+    return sock;
+}
+
+static int s_setup(void **state)
+{
+    fixture_t *f = tt_new0(sizeof *f);
+    f->dir = help_mkdir();
+    f->endpoint = tt_sprintf("ipc://%s/a", f->dir);
+    f->router = s_sock(TT_ROUTER, NULL, NULL);
+    f->dealer = s_sock(TT_DEALER, "collector/0/1", NULL);
+    assert_ok(tt_sock_bind(f->router, f->endpoint, NULL, 0));
+    assert_ok(tt_sock_connect(f->dealer, f->endpoint));
+    *state = f;
+    return 0;
+}
+
+static int s_teardown(void **state)
+{
+    fixture_t *f = *state;
+    tt_sock_destroy(&f->dealer);
+    tt_sock_destroy(&f->router);
+    help_rmdir(f->dir);
+    free(f->endpoint);
+    free(f);
+    return 0;
+}
+
+static void test_there_and_back(void **state)
+{
+    fixture_t *f = *state;
+    tt_packet_t packet = {0};
+    zmq_msg_t frame, kept;
+    tt_frame_new(&frame, 100000);
+    assert_int_equal((uintptr_t)zmq_msg_data(&frame) % 64, 0);
+    memset(zmq_msg_data(&frame), 7, 100000);
+    zmq_msg_init(&kept);
+    zmq_msg_copy(&kept, &frame);
+    const tt_msg_SEGMENT_t segment = TT_MSG(SEGMENT, .batch = 12, .steps = 3);
+    assert_ok(tt_sock_send(f->dealer, NULL, &segment, &frame, 1));
+    assert_int_equal(zmq_msg_size(&frame), 0); /* consumed */
+    assert_int_equal(zmq_msg_size(&kept), 100000);
+    assert_ok(help_recv(f->router, &packet));
+    assert_string_equal(packet.peer, "collector/0/1");
+    assert_int_equal(packet.msg.type, TT_MSG_SEGMENT);
+    assert_int_equal(packet.msg.SEGMENT.batch, 12);
+    assert_int_equal(packet.frame_count, 1);
+    assert_int_equal(zmq_msg_size(&packet.frame[0]), 100000);
+    assert_memory_equal(zmq_msg_data(&packet.frame[0]), zmq_msg_data(&kept), 100000);
+    tt_frame_close(&kept);
+    const tt_msg_ACK_t ack = TT_MSG(ACK, .below = 13);
+    assert_ok(tt_sock_send(f->router, packet.peer, &ack, NULL, 0));
+    assert_ok(help_recv(f->dealer, &packet));
+    assert_int_equal(packet.msg.ACK.below, 13);
+    assert_int_equal(packet.frame_count, 0);
+    tt_packet_clear(&packet);
+    tt_packet_clear(&packet);
+    assert_int_equal(tt_sock_recv(f->dealer, &packet), TT_AGAIN);
+    assert_false(tt_sock_hot(f->dealer));
+}
+
+/*  A frame around our memory is given back exactly once, when the last reference is gone. */
+static pthread_mutex_t s_given_mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t s_given_cond = PTHREAD_COND_INITIALIZER;
+static int s_given;
+
+static void s_on_given(void *memory, void *hint)
+{
+    pthread_mutex_lock(&s_given_mutex);
+    assert_ptr_equal(memory, hint);
+    s_given++;
+    pthread_cond_signal(&s_given_cond);
+    pthread_mutex_unlock(&s_given_mutex);
+}
+
+static void test_wrapped_frames_come_back(void **state)
+{
+    fixture_t *f = *state;
+    static char memory[200000];
+    tt_packet_t packet = {0};
+    zmq_msg_t frame;
+    for (int i = 0; i < 20; i++) {
+        memset(memory, i, sizeof memory);
+        tt_frame_wrap(&frame, memory, sizeof memory, s_on_given, memory);
+        const tt_msg_GRAD_t grad = TT_MSG(GRAD, .step = (uint64_t)i);
+        assert_ok(tt_sock_send(f->dealer, NULL, &grad, &frame, 1));
+        assert_ok(help_recv(f->router, &packet));
+        assert_int_equal(((char *)zmq_msg_data(&packet.frame[0]))[199999], i);
+        pthread_mutex_lock(&s_given_mutex);
+        while (s_given < i + 1)
+            pthread_cond_wait(&s_given_cond, &s_given_mutex);
+        assert_int_equal(s_given, i + 1);
+        pthread_mutex_unlock(&s_given_mutex);
+    }
+    tt_packet_clear(&packet);
+}
+
+static void test_unknown_peer(void **state)
+{
+    fixture_t *f = *state;
+    zmq_msg_t frame;
+    tt_frame_new(&frame, 10);
+    const tt_msg_SUM_t sum = TT_MSG(SUM, .step = 1);
+    assert_int_equal(tt_sock_send(f->router, "learner/9/9", &sum, &frame, 1), TT_UNAVAILABLE);
+    assert_int_equal(zmq_msg_size(&frame), 10); /* untouched */
+    assert_non_null(strstr(tt_err_text(), "no peer learner/9/9"));
+    tt_frame_close(&frame);
+    char longest[80];
+    memset(longest, 'x', sizeof longest);
+    longest[79] = '\0';
+    assert_int_equal(tt_sock_send(f->router, longest, &sum, NULL, 0), TT_INVALID);
+}
+
+static void test_nameless_peers_can_be_answered(void **state)
+{
+    fixture_t *f = *state;
+    tt_packet_t packet = {0};
+    tt_sock_t *nameless = s_sock(TT_DEALER, NULL, NULL);
+    assert_ok(tt_sock_connect(nameless, f->endpoint));
+    const tt_msg_REQUEST_t request = TT_MSG(REQUEST, .id = 5);
+    assert_ok(tt_sock_send(nameless, NULL, &request, NULL, 0));
+    assert_ok(help_recv(f->router, &packet));
+    assert_int_equal(packet.peer[0], '#');
+    const tt_msg_REPLY_t reply = TT_MSG(REPLY, .id = 5);
+    assert_ok(tt_sock_send(f->router, packet.peer, &reply, NULL, 0));
+    assert_ok(help_recv(nameless, &packet));
+    assert_int_equal(packet.msg.REPLY.id, 5);
+    tt_packet_clear(&packet);
+    tt_sock_destroy(&nameless);
+}
+
+static void test_high_water_mark(void **state)
+{
+    fixture_t *f = *state;
+    tt_sock_t *narrow = NULL;
+    const tt_sock_opts_t opts = {.name = "narrow", .hwm = 4};
+    assert_ok(tt_sock_new(&narrow, TT_DEALER, &opts));
+    char *nobody = tt_sprintf("ipc://%s/nobody", f->dir);
+    assert_ok(tt_sock_connect(narrow, nobody));
+    const tt_msg_ACK_t ack = TT_MSG(ACK, .below = 1);
+    for (int i = 0; i < 4; i++)
+        assert_ok(tt_sock_send(narrow, NULL, &ack, NULL, 0));
+    assert_int_equal(tt_sock_send(narrow, NULL, &ack, NULL, 0), TT_AGAIN);
+    tt_sock_destroy(&narrow);
+    free(nobody);
+}
+
+static void test_frames_are_limited(void **state)
+{
+    fixture_t *f = *state;
+    zmq_msg_t frames[3];
+    for (int i = 0; i < 3; i++)
+        tt_frame_new(&frames[i], 10);
+    const tt_msg_HELLO_t hello = TT_MSG(HELLO, .wire = 1);
+    assert_int_equal(tt_sock_send(f->dealer, NULL, &hello, frames, 1), TT_INVALID);
+    const tt_msg_WEIGHTS_t weights = TT_MSG(WEIGHTS, .version = 1);
+    assert_int_equal(tt_sock_send(f->dealer, NULL, &weights, frames, 3), TT_INVALID);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(zmq_msg_size(&frames[i]), 10);
+        tt_frame_close(&frames[i]);
+    }
+    tt_frame_new(&frames[0], TT_SOCK_BYTES + 1);
+    const tt_msg_GRAD_t grad = TT_MSG(GRAD, .step = 1);
+    assert_int_equal(tt_sock_send(f->dealer, NULL, &grad, frames, 1), TT_INVALID);
+    assert_non_null(strstr(tt_err_text(), "8388609 bytes, 8388608 at most"));
+    tt_frame_close(&frames[0]);
+}
+
+/*  A peer of raw ZeroMQ parts: whatever breaks our rules is dropped and counted, and the next message is read. */
+static void test_rule_breakers(void **state)
+{
+    fixture_t *f = *state;
+    tt_packet_t packet = {0};
+    void *context = zmq_ctx_new(), *raw = zmq_socket(context, ZMQ_DEALER);
+    zmq_setsockopt(raw, ZMQ_ROUTING_ID, "rude", 4);
+    assert_int_equal(zmq_connect(raw, f->endpoint), 0);
+    zmq_send(raw, "garbage", 7, 0);
+    zmq_send(raw, "", 0, 0);
+    zmq_send(raw, "garbage", 7, ZMQ_SNDMORE);
+    zmq_send(raw, "and", 3, ZMQ_SNDMORE);
+    zmq_send(raw, "more", 4, 0);
+    zmq_send(raw, "\x81\xa1m\x17", 4, ZMQ_SNDMORE); /* ACK takes no frame */
+    zmq_send(raw, "x", 1, 0);
+    zmq_send(raw, "\x81\xa1m\x18", 4, ZMQ_SNDMORE); /* WEIGHTS takes two */
+    zmq_send(raw, "x", 1, ZMQ_SNDMORE);
+    zmq_send(raw, "x", 1, ZMQ_SNDMORE);
+    zmq_send(raw, "x", 1, 0);
+    zmq_send(raw, "\x81\xa1m\x17", 4, 0);
+    for (uint64_t i = 1; i <= 5; i++) {
+        assert_int_equal(help_recv(f->router, &packet), TT_PROTOCOL);
+        assert_non_null(strstr(tt_err_text(), "from rude"));
+        assert_int_equal(tt_sock_violations(f->router), i);
+    }
+    assert_ok(help_recv(f->router, &packet));
+    assert_int_equal(packet.msg.type, TT_MSG_ACK);
+    tt_packet_clear(&packet);
+    const int linger = 0;
+    zmq_setsockopt(raw, ZMQ_LINGER, &linger, sizeof linger);
+    zmq_close(raw);
+    raw = zmq_socket(context, ZMQ_DEALER);
+    zmq_setsockopt(raw, ZMQ_ROUTING_ID, "a b\n", 4);
+    assert_int_equal(zmq_connect(raw, f->endpoint), 0);
+    zmq_send(raw, "\x81\xa1m\x17", 4, 0);
+    assert_int_equal(help_recv(f->router, &packet), TT_PROTOCOL);
+    assert_non_null(strstr(tt_err_text(), "visible characters"));
+    zmq_setsockopt(raw, ZMQ_LINGER, &linger, sizeof linger);
+    zmq_close(raw);
+    zmq_ctx_term(context);
+}
+
+/*  Bytes that are not ZeroMQ, and a message over the limit: that peer is cut off, the others are served. */
+static void test_garbage_on_the_socket(void **state)
+{
+    fixture_t *f = *state;
+    tt_packet_t packet = {0};
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    snprintf(address.sun_path, sizeof address.sun_path, "%s", f->endpoint + 6);
+    char garbage[4096];
+    memset(garbage, 'G', sizeof garbage); /* taken for ZMTP 1.0 by libzmq, and for messages without sense by us */
+    const int fd = socket(AF_UNIX, SOCK_STREAM, 0), fd2 = socket(AF_UNIX, SOCK_STREAM, 0);
+    assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof address), 0);
+    assert_int_equal(send(fd, garbage, sizeof garbage, MSG_NOSIGNAL), sizeof garbage);
+    memcpy(garbage, "\xff\0\0\0\0\0\0\0\1\x7f\3\0GARBAGE", 19); /* ZMTP 3 with a mechanism that there is not */
+    assert_int_equal(connect(fd2, (struct sockaddr *)&address, sizeof address), 0);
+    assert_int_equal(send(fd2, garbage, 64, MSG_NOSIGNAL), 64);
+    char answer[256];
+    while (recv(fd2, answer, sizeof answer, 0) > 0) /* until we are cut off */
+        ;
+    close(fd2);
+
+    void *context = zmq_ctx_new(), *raw = zmq_socket(context, ZMQ_DEALER);
+    void *events = zmq_socket(context, ZMQ_PAIR);
+    assert_int_equal(zmq_socket_monitor(raw, "inproc://events", ZMQ_EVENT_DISCONNECTED), 0);
+    assert_int_equal(zmq_connect(events, "inproc://events"), 0);
+    zmq_setsockopt(raw, ZMQ_ROUTING_ID, "big", 3);
+    assert_int_equal(zmq_connect(raw, f->endpoint), 0);
+    char *big = tt_new0(TT_SOCK_BYTES + 1);
+    zmq_send(raw, "\x81\xa1m\x1e", 4, ZMQ_SNDMORE);
+    zmq_send(raw, big, TT_SOCK_BYTES + 1, 0);
+    free(big);
+    const int patience = PATIENCE_MS, linger = 0;
+    zmq_setsockopt(events, ZMQ_RCVTIMEO, &patience, sizeof patience);
+    char event[16];
+    assert_true(zmq_recv(events, event, sizeof event, 0) > 0); /* disconnected */
+    zmq_setsockopt(raw, ZMQ_LINGER, &linger, sizeof linger);
+    zmq_close(events);
+    zmq_close(raw);
+    zmq_ctx_term(context);
+
+    const tt_msg_ACK_t ack = TT_MSG(ACK, .below = 4);
+    assert_ok(tt_sock_send(f->dealer, NULL, &ack, NULL, 0));
+    tt_status_t status;
+    while ((status = help_recv(f->router, &packet)) == TT_PROTOCOL) /* the first one's */
+        ;
+    close(fd);
+    assert_ok(status);
+    assert_string_equal(packet.peer, "collector/0/1");
+    tt_packet_clear(&packet);
+}
+
+/*  A ROUTER that goes and comes back on its endpoint: the DEALER finds it again by itself. */
+static void test_router_restarts(void **state)
+{
+    fixture_t *f = *state;
+    tt_packet_t packet = {0};
+    for (uint64_t i = 1; i <= 3; i++) {
+        const tt_msg_ACK_t ack = TT_MSG(ACK, .below = i);
+        assert_ok(tt_sock_send(f->dealer, NULL, &ack, NULL, 0));
+        assert_ok(help_recv(f->router, &packet));
+        assert_int_equal(packet.msg.ACK.below, i);
+        tt_sock_destroy(&f->router);
+        f->router = s_sock(TT_ROUTER, NULL, NULL);
+        help_bind_again(f->router, f->endpoint);
+        assert_ok(help_send(f->router, "collector/0/1", &ack)); /* it has come back, without a word */
+        assert_ok(help_recv(f->dealer, &packet));
+    }
+    tt_packet_clear(&packet);
+}
+
+/*  A process that was started again under its old name takes it over at once. */
+static void test_handover(void **state)
+{
+    fixture_t *f = *state;
+    tt_packet_t packet = {0};
+    const tt_msg_ACK_t ack = TT_MSG(ACK, .below = 1);
+    assert_ok(tt_sock_send(f->dealer, NULL, &ack, NULL, 0));
+    assert_ok(help_recv(f->router, &packet));
+    tt_sock_t *twin = s_sock(TT_DEALER, "collector/0/1", NULL);
+    assert_ok(tt_sock_connect(twin, f->endpoint));
+    assert_ok(tt_sock_send(twin, NULL, &ack, NULL, 0));
+    assert_ok(help_recv(f->router, &packet));
+    assert_ok(tt_sock_send(f->router, "collector/0/1", &ack, NULL, 0));
+    assert_ok(help_recv(twin, &packet));
+    tt_packet_clear(&packet);
+    tt_sock_destroy(&twin);
+}
+
+static void test_publish_and_subscribe(void **state)
+{
+    fixture_t *f = *state;
+    tt_packet_t packet = {0};
+    char *endpoint = tt_sprintf("ipc://%s/weights", f->dir);
+    tt_sock_t *pub = s_sock(TT_PUB, NULL, NULL), *sub = s_sock(TT_SUB, NULL, NULL);
+    assert_ok(tt_sock_bind(pub, endpoint, NULL, 0));
+    assert_ok(tt_sock_connect(sub, endpoint));
+    assert_ok(tt_sock_connect(sub, endpoint)); /* twice is once */
+    tt_status_t status = TT_AGAIN;
+    uint64_t version = 0;
+    for (int tries = 0; status == TT_AGAIN && tries < PATIENCE_MS;
+         tries++) { /* what comes before it has subscribed is lost */
+        zmq_msg_t frames[2];
+        tt_frame_new(&frames[0], 64);
+        tt_frame_new(&frames[1], 0);
+        memset(zmq_msg_data(&frames[0]), 1, 64);
+        const tt_msg_WEIGHTS_t weights = TT_MSG(WEIGHTS, .version = ++version);
+        assert_ok(tt_sock_send(pub, NULL, &weights, frames, 2));
+        poll(NULL, 0, 1);
+        status = tt_sock_recv(sub, &packet);
+    }
+    assert_int_equal(status, TT_OK);
+    assert_int_equal(packet.frame_count, 2);
+    const uint64_t first = packet.msg.WEIGHTS.version;
+    while (packet.msg.WEIGHTS.version < version) {
+        const uint64_t before = packet.msg.WEIGHTS.version;
+        assert_ok(help_recv(sub, &packet));
+        assert_int_equal(packet.msg.WEIGHTS.version, before + 1); /* each once: one subscription */
+    }
+    assert_true(first >= 1);
+    assert_ok(tt_sock_disconnect(sub, endpoint));
+    assert_int_equal(tt_sock_disconnect(sub, endpoint), TT_NOT_FOUND);
+    tt_packet_clear(&packet);
+    tt_sock_destroy(&sub);
+    tt_sock_destroy(&pub);
+    free(endpoint);
+}
+
+static void test_bad_endpoints(void **state)
+{
+    fixture_t *f = *state;
+    tt_sock_t *sock = s_sock(TT_ROUTER, NULL, NULL);
+    char path[300] = "ipc:///tmp/", actual[256];
+    memset(path + 11, 'x', 200);
+    assert_int_equal(tt_sock_bind(sock, path, NULL, 0), TT_INVALID);
+    assert_int_equal(tt_sock_bind(sock, "ipc://", NULL, 0), TT_INVALID);
+    assert_int_equal(tt_sock_bind(sock, "inproc://x", NULL, 0), TT_INVALID);
+    assert_int_equal(tt_sock_bind(sock, "tcp://127.0.0.1", NULL, 0), TT_INVALID);
+    assert_int_equal(tt_sock_bind(sock, "tcp://127.0.0.1:99999", NULL, 0), TT_INVALID);
+    assert_int_equal(tt_sock_bind(sock, "tcp://*:*", NULL, 0), TT_DENIED);
+    assert_int_equal(tt_sock_bind(sock, "tcp://0.0.0.0:0", NULL, 0), TT_DENIED);
+    assert_int_equal(tt_sock_connect(sock, "tcp://192.0.2.1:1"), TT_DENIED);
+    assert_int_equal(tt_sock_bind(sock, "ipc:///nonexistent/x/y", NULL, 0), TT_INVALID);
+    assert_int_equal(tt_sock_bind(sock, f->endpoint, NULL, 0), TT_EXISTS); /* alive */
+    assert_ok(tt_sock_bind(sock, "tcp://127.0.0.1:0", actual, sizeof actual));
+    assert_null(strstr(actual, ":0"));
+    tt_sock_t *second = s_sock(TT_ROUTER, NULL, NULL);
+    assert_int_equal(tt_sock_bind(second, actual, NULL, 0), TT_EXISTS);
+    tt_sock_destroy(&second);
+    tt_sock_destroy(&sock);
+    const tt_sock_opts_t names[] = {
+        {.name = "x", .identity = ""}, {.name = "x", .identity = "#1"}, {.name = "x", .identity = path}};
+    for (size_t i = 0; i < TT_COUNT(names); i++)
+        assert_int_equal(tt_sock_new(&sock, TT_DEALER, &names[i]), TT_INVALID);
+}
+
+/* ---- CURVE ------------------------------------------------------------------------------------------------------- */
+
+static tt_keys_t s_keys(void)
+{
+    tt_keys_t keys;
+    assert_int_equal(zmq_curve_keypair(keys.public_key, keys.secret_key), 0);
+    return keys;
+}
+
+/*  One ROUTER on ipc without and on tcp with CURVE; who holds the key gets in. */
+static void test_the_key_opens(void **state)
+{
+    fixture_t *f = *state;
+    const tt_keys_t keys = s_keys();
+    char tcp[256], *ipc = tt_sprintf("ipc://%s/both", f->dir);
+    tt_packet_t packet = {0};
+    tt_sock_t *router = s_sock(TT_ROUTER, NULL, &keys), *far = s_sock(TT_DEALER, "far", &keys),
+              *near = s_sock(TT_DEALER, "near", NULL);
+    assert_ok(tt_sock_bind(router, ipc, NULL, 0));
+    assert_ok(tt_sock_bind(router, "tcp://0.0.0.0:*", tcp, sizeof tcp));
+    char *address = tt_sprintf("tcp://127.0.0.1%s", strrchr(tcp, ':'));
+    assert_ok(tt_sock_connect(far, address));
+    assert_ok(tt_sock_connect(near, ipc));
+    const tt_msg_ACK_t ack = TT_MSG(ACK, .below = 1);
+    assert_ok(tt_sock_send(far, NULL, &ack, NULL, 0));
+    assert_ok(help_recv(router, &packet));
+    assert_string_equal(packet.peer, "far");
+    assert_ok(tt_sock_send(near, NULL, &ack, NULL, 0));
+    assert_ok(help_recv(router, &packet));
+    assert_string_equal(packet.peer, "near");
+    assert_ok(tt_sock_send(router, "far", &ack, NULL, 0));
+    assert_ok(help_recv(far, &packet));
+    tt_packet_clear(&packet);
+    tt_sock_destroy(&far);
+    tt_sock_destroy(&near);
+    tt_sock_destroy(&router);
+    free(address);
+    free(ipc);
+}
+
+/*  A raw client with these options; the monitor's event says how the handshake ended. */
+static uint16_t s_handshake(const char *address, const tt_keys_t *own, const char *server_key)
+{
+    void *context = zmq_ctx_new(), *raw = zmq_socket(context, ZMQ_DEALER), *events = zmq_socket(context, ZMQ_PAIR);
+    const int patience = PATIENCE_MS, linger = 0;
+    if (own) {
+        assert_int_equal(zmq_setsockopt(raw, ZMQ_CURVE_SECRETKEY, own->secret_key, 41), 0);
+        assert_int_equal(zmq_setsockopt(raw, ZMQ_CURVE_PUBLICKEY, own->public_key, 41), 0);
+        assert_int_equal(zmq_setsockopt(raw, ZMQ_CURVE_SERVERKEY, server_key, 41), 0);
+    }
+    zmq_setsockopt(raw, ZMQ_LINGER, &linger, sizeof linger);
+    zmq_setsockopt(events, ZMQ_RCVTIMEO, &patience, sizeof patience);
+    const int watched = ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL |
+                        ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | ZMQ_EVENT_HANDSHAKE_FAILED_AUTH | ZMQ_EVENT_DISCONNECTED;
+    assert_int_equal(zmq_socket_monitor(raw, "inproc://events", watched), 0);
+    assert_int_equal(zmq_connect(events, "inproc://events"), 0);
+    assert_int_equal(zmq_connect(raw, address), 0);
+    uint16_t event = 0;
+    uint8_t bytes[6];
+    assert_int_equal(zmq_recv(events, bytes, sizeof bytes, 0), 6);
+    memcpy(&event, bytes, sizeof event);
+    zmq_close(raw);
+    zmq_close(events);
+    zmq_ctx_term(context);
+    return event;
+}
+
+static void test_other_keys_are_refused(void **state)
+{
+    (void)state;
+    const tt_keys_t keys = s_keys(), other = s_keys();
+    char address[256];
+    tt_packet_t packet = {0};
+    tt_sock_t *router = s_sock(TT_ROUTER, NULL, &keys);
+    assert_ok(tt_sock_bind(router, "tcp://127.0.0.1:*", address, sizeof address));
+    assert_int_equal(s_handshake(address, &keys, keys.public_key), ZMQ_EVENT_HANDSHAKE_SUCCEEDED);
+    /* knows the server's public key, but is not it */
+    assert_int_equal(s_handshake(address, &other, keys.public_key), ZMQ_EVENT_HANDSHAKE_FAILED_AUTH);
+    /* takes us for another server; no CURVE at all */
+    assert_int_not_equal(s_handshake(address, &keys, other.public_key), ZMQ_EVENT_HANDSHAKE_SUCCEEDED);
+    assert_int_not_equal(s_handshake(address, NULL, NULL), ZMQ_EVENT_HANDSHAKE_SUCCEEDED);
+    assert_int_equal(tt_sock_recv(router, &packet), TT_AGAIN);
+    tt_sock_destroy(&router);
+}
+
+/*  Two jobs in one process: each socket lets in the holders of its own key. */
+static void test_two_keys_in_one_process(void **state)
+{
+    (void)state;
+    const tt_keys_t keys[2] = {s_keys(), s_keys()};
+    tt_sock_t *routers[2];
+    char address[2][256];
+    for (int i = 0; i < 2; i++) {
+        routers[i] = s_sock(TT_ROUTER, NULL, &keys[i]);
+        assert_ok(tt_sock_bind(routers[i], "tcp://127.0.0.1:*", address[i], sizeof address[i]));
+    }
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(s_handshake(address[i], &keys[i], keys[i].public_key), ZMQ_EVENT_HANDSHAKE_SUCCEEDED);
+        assert_int_equal(s_handshake(address[i], &keys[1 - i], keys[i].public_key), ZMQ_EVENT_HANDSHAKE_FAILED_AUTH);
+    }
+    tt_sock_destroy(&routers[0]);
+    tt_sock_destroy(&routers[1]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_there_and_back, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_wrapped_frames_come_back, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_unknown_peer, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_nameless_peers_can_be_answered, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_high_water_mark, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_frames_are_limited, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_rule_breakers, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_garbage_on_the_socket, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_router_restarts, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_handover, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_publish_and_subscribe, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_bad_endpoints, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_the_key_opens, s_setup, s_teardown),
+        cmocka_unit_test(test_other_keys_are_refused),
+        cmocka_unit_test(test_two_keys_in_one_process),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
