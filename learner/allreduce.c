@@ -1,0 +1,278 @@
+#define TT_LOG_COMPONENT "allreduce"
+#include "learner/allreduce.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "common/base/log.h"
+#include "common/base/mem.h"
+#include "common/nn/tree.h"
+
+typedef struct {
+    uint32_t index;
+    uint64_t instance;
+    tt_sock_t *sock; /* NULL: it has no endpoint that we can reach */
+} link_t_;
+
+struct allreduce {
+    allreduce_cfg_t cfg;
+    uint32_t era;
+    uint64_t generation;
+    link_t_ *link; /* [links] in the order of the roster */
+    uint32_t links;
+    uint32_t chunks;
+    float *sum[2]; /* of the step in hand, of the last finished one */
+    bool *have;    /* [chunks] of sum[0] */
+    uint32_t missing;
+    bool sending;  /* a step is in hand and was sent */
+    uint64_t step; /* in hand */
+    bool kept;     /* sum[1] is the sum of `last` */
+    uint64_t last;
+    const shards_t *shards; /* what was sent, for sending again */
+    uint32_t lo, hi;
+    int64_t sent_ms;
+};
+
+allreduce_t *allreduce_new(const allreduce_cfg_t *cfg)
+{
+    allreduce_t *self = tt_new0(sizeof *self);
+    self->cfg = *cfg;
+    self->chunks = (uint32_t)((cfg->count + ALLREDUCE_CHUNK - 1) / ALLREDUCE_CHUNK);
+    self->sum[0] = tt_aligned0(tt_mul(cfg->count, sizeof(float)));
+    self->sum[1] = tt_aligned0(tt_mul(cfg->count, sizeof(float)));
+    self->have = tt_array0(self->chunks, sizeof *self->have);
+    return self;
+}
+
+static void s_close_link(allreduce_t *self, link_t_ *link)
+{
+    if (!link->sock)
+        return;
+    tt_loop_forget_sock(self->cfg.loop, link->sock);
+    tt_sock_destroy(&link->sock);
+}
+
+void allreduce_destroy(allreduce_t **self_p)
+{
+    allreduce_t *self = *self_p;
+    if (!self)
+        return;
+    for (uint32_t i = 0; i < self->links; i++)
+        s_close_link(self, &self->link[i]);
+    free(self->link);
+    free(self->sum[0]);
+    free(self->sum[1]);
+    free(self->have);
+    free(self);
+    *self_p = NULL;
+}
+
+/* ---- sending ----------------------------------------------------------------------------------------------------- */
+
+static size_t s_chunk_floats(const allreduce_t *self, uint32_t chunk)
+{
+    const size_t from = (size_t)chunk * ALLREDUCE_CHUNK;
+    return self->cfg.count - from < ALLREDUCE_CHUNK ? self->cfg.count - from : ALLREDUCE_CHUNK;
+}
+
+static tt_status_t s_send_chunk(
+    allreduce_t *self, link_t_ *link, uint64_t step, uint32_t node, const float *data, uint32_t chunk)
+{
+    const tt_msg_GRAD_t message = TT_MSG(GRAD, .era = self->era, .generation = self->generation, .step = step,
+        .node = node, .shards = self->cfg.shards, .chunk = chunk, .chunks = self->chunks);
+    const size_t bytes = s_chunk_floats(self, chunk) * sizeof(float);
+    zmq_msg_t frame;
+    tt_frame_new(&frame, bytes);
+    memcpy(zmq_msg_data(&frame), data + (size_t)chunk * ALLREDUCE_CHUNK, bytes);
+    const tt_status_t status = tt_sock_send(link->sock, NULL, &message, &frame, 1);
+    zmq_msg_close(&frame);
+    return status == TT_AGAIN ? TT_OK : status; /* a full queue: allreduce_nudge sends again */
+}
+
+/*  A node's chunks to the aggregators that own them; only: to this one alone (NULL = all). */
+static tt_status_t s_send_node(allreduce_t *self, uint64_t step, uint32_t node, const float *data, const link_t_ *only)
+{
+    for (uint32_t chunk = 0; chunk < self->chunks && self->links; chunk++) {
+        link_t_ *link = &self->link[chunk % self->links];
+        if (link->sock && (!only || only == link))
+            TT_TRY(s_send_chunk(self, link, step, node, data, chunk));
+    }
+    return TT_OK;
+}
+
+static tt_status_t s_send_step(allreduce_t *self, const link_t_ *only)
+{
+    uint32_t nodes[TT_TREE_RUN_MAX];
+    const size_t count = tt_tree_nodes(self->cfg.shards, self->lo, self->hi, nodes);
+    for (size_t i = 0; i < count; i++)
+        TT_TRY(s_send_node(self, self->step, nodes[i], shards_node(self->shards, nodes[i]), only));
+    self->sent_ms = tt_now_ms(self->cfg.clock);
+    return TT_OK;
+}
+
+static tt_status_t s_send_again(allreduce_t *self, const link_t_ *only)
+{
+    if (self->kept)
+        TT_TRY(s_send_node(self, self->last, 1, self->sum[1], only));
+    return self->sending ? s_send_step(self, only) : TT_OK;
+}
+
+tt_status_t allreduce_send(allreduce_t *self, uint64_t step, const shards_t *shards, uint32_t lo, uint32_t hi)
+{
+    self->step = step;
+    self->shards = shards;
+    self->lo = lo;
+    self->hi = hi;
+    self->sending = true;
+    self->missing = self->chunks;
+    memset(self->have, 0, self->chunks * sizeof *self->have);
+    return s_send_step(self, NULL);
+}
+
+tt_status_t allreduce_nudge(allreduce_t *self)
+{
+    if (!self->sending || tt_now_ms(self->cfg.clock) - self->sent_ms < self->cfg.resend_ms)
+        return TT_OK;
+    log_debug(
+        "step %llu: no sum for %lld ms, sending again", (unsigned long long)self->step, (long long)self->cfg.resend_ms);
+    return s_send_again(self, NULL);
+}
+
+/* ---- receiving --------------------------------------------------------------------------------------------------- */
+
+static tt_status_t s_take_sum(allreduce_t *self, const tt_msg_SUM_t *sum, zmq_msg_t *frame)
+{
+    if (sum->era != self->era || sum->generation != self->generation || !self->sending || sum->step != self->step)
+        return TT_OK; /* of another generation, or again */
+    if (sum->chunks != self->chunks || sum->chunk >= self->chunks)
+        return tt_err(TT_PROTOCOL, "SUM of step %llu: chunk %u of %u, expected %u chunks",
+            (unsigned long long)sum->step, sum->chunk, sum->chunks, self->chunks);
+    const size_t bytes = s_chunk_floats(self, sum->chunk) * sizeof(float);
+    if (zmq_msg_size(frame) != bytes)
+        return tt_err(TT_PROTOCOL, "SUM of step %llu, chunk %u: %zu bytes, expected %zu", (unsigned long long)sum->step,
+            sum->chunk, zmq_msg_size(frame), bytes);
+    if (self->have[sum->chunk])
+        return TT_OK;
+    memcpy(self->sum[0] + (size_t)sum->chunk * ALLREDUCE_CHUNK, zmq_msg_data(frame), bytes);
+    self->have[sum->chunk] = true;
+    self->missing--;
+    return TT_OK;
+}
+
+static tt_status_t s_on_packet(void *ctx, tt_sock_t *sock, tt_packet_t *packet)
+{
+    (void)sock;
+    allreduce_t *self = ctx;
+    if (packet->msg.type != TT_MSG_SUM || packet->frame_count != 1) {
+        log_warn("an aggregator sent %s; ignored", tt_msg_name(packet->msg.type));
+        return TT_OK;
+    }
+    if (s_take_sum(self, &packet->msg.SUM, &packet->frame[0]) != TT_OK)
+        log_warn("%s; ignored", tt_err_text());
+    return TT_OK;
+}
+
+const float *allreduce_sum(const allreduce_t *self)
+{
+    return self->sending && self->missing == 0 ? self->sum[0] : NULL;
+}
+
+void allreduce_finish(allreduce_t *self)
+{
+    float *finished = self->sum[0];
+    self->sum[0] = self->sum[1];
+    self->sum[1] = finished;
+    self->last = self->step;
+    self->kept = true;
+    self->sending = false;
+}
+
+void allreduce_forget(allreduce_t *self)
+{
+    self->kept = self->sending = false;
+}
+
+/* ---- rosters ----------------------------------------------------------------------------------------------------- */
+
+static tt_status_t s_open_link(allreduce_t *self, const view_peer_t *peer, link_t_ *out)
+{
+    *out = (link_t_){.index = peer->index, .instance = peer->instance};
+    if (!peer->data[0])
+        return TT_OK;
+    char identity[64], name[32];
+    snprintf(identity, sizeof identity, "learner/%u/%llx", self->cfg.index, (unsigned long long)self->cfg.instance);
+    snprintf(name, sizeof name, "aggregator/%u", peer->index);
+    const tt_sock_opts_t opts = {.name = name,
+        .identity = identity,
+        .keys = self->cfg.keys,
+        .hwm = (int)(4 * TT_TREE_RUN_MAX * (self->chunks < 1000 ? self->chunks : 1000)) + 1000};
+    tt_sock_t *sock = NULL;
+    TT_TRY(tt_sock_new(&sock, TT_DEALER, &opts));
+    const tt_status_t status = tt_sock_connect(sock, peer->data);
+    if (status != TT_OK) {
+        tt_sock_destroy(&sock);
+        return status;
+    }
+    tt_loop_sock(self->cfg.loop, sock, s_on_packet, self);
+    out->sock = sock;
+    return TT_OK;
+}
+
+static link_t_ *s_find_link(link_t_ *links, uint32_t count, uint64_t instance)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (links[i].instance == instance)
+            return &links[i];
+    return NULL;
+}
+
+/*  Sockets of aggregators that stay are kept; sets bit i of *fresh_p for new ones. */
+static tt_status_t s_relink(allreduce_t *self, const view_t *view, bool *changed)
+{
+    link_t_ *links = tt_array0(view->aggregators, sizeof *links);
+    tt_status_t status = TT_OK;
+    for (uint32_t i = 0; i < view->aggregators && status == TT_OK; i++) {
+        link_t_ *old = s_find_link(self->link, self->links, view->aggregator[i].instance);
+        if (!old || old != &self->link[i])
+            *changed = true;
+        if (old && old->sock) {
+            links[i] = *old;
+            old->sock = NULL;
+        } else {
+            status = s_open_link(self, &view->aggregator[i], &links[i]);
+        }
+    }
+    *changed |= view->aggregators != self->links;
+    for (uint32_t i = 0; i < self->links; i++)
+        s_close_link(self, &self->link[i]);
+    free(self->link);
+    self->link = links;
+    self->links = view->aggregators;
+    return status;
+}
+
+tt_status_t allreduce_enter(allreduce_t *self, const view_t *view)
+{
+    bool changed = false;
+    const bool entered = view->era != self->era || view->generation != self->generation;
+    if (view->era != self->era)
+        allreduce_forget(self);
+    self->era = view->era;
+    self->generation = view->generation;
+    if (entered)
+        self->sending = false; /* the caller starts the step again with its new run */
+    TT_TRY(s_relink(self, view, &changed));
+    return (entered || changed) && view->learners > 1 ? s_send_again(self, NULL) : TT_OK;
+}
+
+const char *allreduce_awaited(const allreduce_t *self, char *text, size_t size)
+{
+    if (!self->links) {
+        snprintf(text, size, "an aggregator to join");
+        return text;
+    }
+    uint32_t chunk = 0;
+    while (chunk + 1 < self->chunks && self->have[chunk])
+        chunk++;
+    snprintf(text, size, "aggregator/%u", self->link[chunk % self->links].index);
+    return text;
+}

@@ -1,0 +1,48 @@
+/*  allreduce - this learner's line to the aggregators: partial sums out, finished sums back.
+ *
+ *  A gradient is cut into chunks of 64 Ki floats; chunk c goes to aggregator c modulo their number. Nothing is ever lost
+ *  for good: what was sent for the step in hand is kept and sent again to a new generation, to an aggregator that was
+ *  restarted, and after a lease of silence. The sum of the last finished step is kept too, and sent as the root on entering
+ *  a generation, so that a peer that is one step behind gets it (docs/internals/protocol.md).
+ *
+ *  Threads: an instance belongs to one thread. */
+#pragma once
+#include "common/net/net.h"
+#include "learner/shards.h"
+#include "learner/view.h"
+
+enum { ALLREDUCE_CHUNK = 65536 }; /* floats */
+
+typedef struct {
+    tt_loop_t *loop; /* borrowed; the sockets are served there */
+    const tt_keys_t *keys;
+    uint32_t index; /* of this learner */
+    uint64_t instance;
+    uint32_t shards;
+    size_t count; /* floats of a gradient */
+    int64_t resend_ms;
+    const tt_clock_t *clock;
+} allreduce_cfg_t;
+
+typedef struct allreduce allreduce_t; /* opaque */
+
+allreduce_t *allreduce_new(const allreduce_cfg_t *cfg);
+void allreduce_destroy(allreduce_t **self_p);
+
+/*  A new roster: connect to its aggregators, drop those that are gone. In a new generation the step in hand is void (the
+ *  caller starts it again) and the kept sum is sent; to a new aggregator everything is sent again. */
+tt_status_t allreduce_enter(allreduce_t *self, const view_t *view);
+/*  A new era: forget kept sums. */
+void allreduce_forget(allreduce_t *self);
+
+/*  Send the partial sums of `step` for shards lo .. hi-1, taken from `shards` after shards_compute. */
+tt_status_t allreduce_send(allreduce_t *self, uint64_t step, const shards_t *shards, uint32_t lo, uint32_t hi);
+/*  The finished sum of the step in hand, NULL while it is not complete. Borrowed until the next send. */
+const float *allreduce_sum(const allreduce_t *self);
+/*  Send again when nothing came for resend_ms. For the waiting loop. */
+tt_status_t allreduce_nudge(allreduce_t *self);
+/*  The step in hand was applied: it is the last finished one now. */
+void allreduce_finish(allreduce_t *self);
+
+/*  "aggregator/0", whom we wait for; "an aggregator to join" when there is none. */
+const char *allreduce_awaited(const allreduce_t *self, char *text, size_t size);

@@ -1,0 +1,156 @@
+/*  compose - at lag > 1 two copies of a segment differ, so rank 0 says what a batch is made of: the first copies that it
+ *  got. The others ask for its composition, and for the segments they have other copies of. */
+#define TT_LOG_COMPONENT "compose"
+#include <stdlib.h>
+#include <string.h>
+#include "common/base/log.h"
+#include "common/base/mem.h"
+#include "learner/core.h"
+
+/* ---- answers ----------------------------------------------------------------------------------------------------- */
+
+/*  Runs of envs with one owner. */
+static size_t s_slices(const core_t *self, const intake_batch_t *batch, tt_rec_SLICE_t *out)
+{
+    size_t count = 0;
+    for (uint32_t lo = 0, hi; lo < self->model.train.num_envs; lo = hi) {
+        for (hi = lo + 1; hi < self->model.train.num_envs && batch->owner[hi] == batch->owner[lo]; hi++)
+            continue;
+        const intake_segment_t *segment = batch->segment[batch->owner[lo] - 1];
+        out[count++] = (tt_rec_SLICE_t){
+            .instance = segment->instance, .env_lo = lo, .env_count = hi - lo, .version = segment->version};
+    }
+    return count;
+}
+
+static tt_status_t s_answer_slices(core_t *self, const pending_t *to, const intake_batch_t *batch)
+{
+    tt_rec_SLICE_t *slices = tt_array0(self->model.train.num_envs, sizeof *slices);
+    tt_msg_FETCHED_t answer = TT_MSG(FETCHED, .batch = batch->batch, .slices = slices);
+    answer.slices_count = s_slices(self, batch, slices);
+    const tt_status_t status = fetch_send(self, to, &answer, NULL, 0);
+    free(slices);
+    return status;
+}
+
+static tt_status_t s_answer_segment(core_t *self, const pending_t *to, const intake_segment_t *segment)
+{
+    const tt_segment_shape_t *shape = &segment->shape;
+    const tt_msg_SEGMENT_t header = TT_MSG(SEGMENT, .era = self->view.era, .instance = segment->instance,
+        .batch = to->msg.batch, .version = segment->version, .env_lo = segment->env_lo, .env_count = shape->E,
+        .steps = shape->T, .obs = shape->D, .action_dims = shape->A, .finals = shape->K, .state_bytes = shape->S);
+    tt_buf_t bytes;
+    tt_buf_init(&bytes, 4096);
+    tt_status_t status = tt_msg_pack(&bytes, &header);
+    if (status == TT_OK) {
+        zmq_msg_t frames[2];
+        tt_frame_new(&frames[0], bytes.size);
+        memcpy(zmq_msg_data(&frames[0]), bytes.data, bytes.size);
+        tt_frame_new(&frames[1], segment->bytes);
+        memcpy(zmq_msg_data(&frames[1]), segment->block, segment->bytes);
+        tt_msg_FETCHED_t answer =
+            TT_MSG(FETCHED, .batch = to->msg.batch, .env_lo = segment->env_lo, .env_count = shape->E);
+        status = fetch_send(self, to, &answer, frames, 2);
+    }
+    tt_buf_free(&bytes);
+    return status;
+}
+
+tt_status_t compose_answer(core_t *self, const pending_t *to)
+{
+    if (to->msg.batch < self->update)
+        return fetch_gone(self, to);
+    if (!intake_complete(self->intake, to->msg.batch))
+        return TT_AGAIN;
+    if (to->msg.env_count == 0)
+        return s_answer_slices(self, to, intake_batch(self->intake, to->msg.batch));
+    const intake_segment_t *segment = intake_owner(self->intake, to->msg.batch, to->msg.env_lo);
+    return segment ? s_answer_segment(self, to, segment) : fetch_gone(self, to);
+}
+
+/* ---- questions --------------------------------------------------------------------------------------------------- */
+
+bool compose_done(const core_t *self)
+{
+    return self->model.train.lag <= 1 || self->view.rank == 0 || self->composed > self->update;
+}
+
+/*  The first slice of which we have another copy, NULL when batch n is as it should be. */
+static const tt_rec_SLICE_t *s_differs(const core_t *self)
+{
+    for (size_t i = 0; i < self->composition.msg.FETCHED.slices_count; i++) {
+        const tt_rec_SLICE_t *slice = &self->composition.msg.FETCHED.slices[i];
+        const uint64_t end = (uint64_t)slice->env_lo + slice->env_count;
+        for (uint64_t env = slice->env_lo; env < end && env < self->model.train.num_envs; env++) {
+            const intake_segment_t *own = intake_owner(self->intake, self->update, (uint32_t)env);
+            if (!own || own->instance != slice->instance || own->version != slice->version)
+                return slice;
+        }
+    }
+    return NULL;
+}
+
+static tt_status_t s_take_segment(core_t *self, tt_packet_t *packet, const tt_rec_SLICE_t *slice)
+{
+    if (packet->msg.FETCHED.gone || packet->frame_count != 2)
+        return TT_AGAIN;
+    tt_msg_t header;
+    TT_TRY(tt_msg_unpack(&header, zmq_msg_data(&packet->frame[0]), zmq_msg_size(&packet->frame[0])));
+    const intake_range_t range = {slice->env_lo, slice->env_count};
+    const tt_status_t status = header.type == TT_MSG_SEGMENT && header.SEGMENT.batch == self->update
+                                   ? intake_add(self->intake, &header.SEGMENT, &packet->frame[1], &range, NULL)
+                                   : tt_err(TT_PROTOCOL, "rank 0 sent another message than the segment asked for");
+    tt_msg_clear(&header);
+    return status;
+}
+
+/*  Ask rank 0; TT_AGAIN: no answer yet, after a while of waiting. */
+static tt_status_t s_ask(core_t *self, uint32_t env_lo, uint32_t env_count, tt_packet_t *packet)
+{
+    const tt_msg_FETCH_t question = TT_MSG(FETCH, .what = TT_FETCH_BATCH, .era = self->view.era,
+        .generation = self->view.generation, .batch = self->update, .env_lo = env_lo, .env_count = env_count);
+    return ask_for(self->ask, &self->view.learner[0], &question, packet);
+}
+
+static tt_status_t s_ask_composition(core_t *self)
+{
+    tt_packet_t packet = {0};
+    TT_TRY(s_ask(self, 0, 0, &packet));
+    if (packet.msg.FETCHED.gone) {
+        tt_packet_clear(&packet);
+        return TT_AGAIN;
+    }
+    tt_packet_clear(&self->composition);
+    self->composition = packet;
+    self->composing = self->update + 1;
+    return TT_OK;
+}
+
+static tt_status_t s_ask_segment(core_t *self, const tt_rec_SLICE_t *slice)
+{
+    tt_packet_t packet = {0};
+    TT_TRY(s_ask(self, slice->env_lo, slice->env_count, &packet));
+    const tt_status_t status = s_take_segment(self, &packet, slice);
+    tt_packet_clear(&packet);
+    return status;
+}
+
+/*  A step further; compose_done says when it is enough. */
+tt_status_t compose_turn(core_t *self)
+{
+    tt_status_t status = TT_OK;
+    if (self->composing <= self->update)
+        status = s_ask_composition(self);
+    const tt_rec_SLICE_t *slice = NULL;
+    if (status == TT_OK) {
+        slice = s_differs(self);
+        if (slice)
+            status = s_ask_segment(self, slice);
+        else
+            self->composed = self->update + 1;
+    }
+    if (status == TT_AGAIN)
+        return core_wait(self, "waiting for the composition of batch %llu from learner/%u",
+            (unsigned long long)self->update, self->view.learner[0].index);
+    return status;
+}

@@ -1,0 +1,210 @@
+/*  control - what the coordinator and signals say. */
+#define TT_LOG_COMPONENT "learner"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "common/base/log.h"
+#include "common/base/mem.h"
+#include "common/base/signals.h"
+#include "learner/core.h"
+
+/* ---- WELCOME: the job -------------------------------------------------------------------------------------------- */
+
+static void s_open_data_path(core_t *self)
+{
+    const tt_train_cfg_t *train = &self->model.train;
+    const uint32_t A = train->space.actions ? 0 : train->space.action_dims;
+    const intake_cfg_t intake = {.N = train->num_envs,
+        .T = train->num_steps,
+        .D = train->space.obs,
+        .A = A,
+        .actions = train->space.actions,
+        .state_bytes = train->space.env_state,
+        .lag = train->lag};
+    const batch_cfg_t batch = {.N = train->num_envs,
+        .T = train->num_steps,
+        .D = train->space.obs,
+        .A = A,
+        .scale_obs = train->normalize.obs,
+        .scale_reward = train->normalize.reward,
+        .clip_obs = train->normalize.clip_obs,
+        .clip_reward = train->normalize.clip_reward};
+    const publish_cfg_t publish = {.params = self->model.params,
+        .norm = tt_norm_block_count(train->space.obs),
+        .reward = tt_norm_block_count(1),
+        .keep = train->lag + 2};
+    self->intake = intake_new(&intake);
+    self->batch = batch_new(&batch);
+    self->publish = publish_new(&publish);
+}
+
+static void s_open_statistics(core_t *self)
+{
+    const tt_train_cfg_t *train = &self->model.train;
+    self->episodes = tt_episodes_new(train->num_envs);
+    self->episodes_before = tt_array0(tt_episodes_block_count(train->num_envs), sizeof(double));
+    self->returns = tt_returns_new(train->num_envs, self->model.algorithm->gamma(self->model.cfg));
+    self->obs_norm = tt_norm_new(train->space.obs);
+    self->reward_norm = tt_norm_new(1);
+}
+
+static void s_open_compute(core_t *self)
+{
+    const allreduce_cfg_t allreduce = {.loop = self->loop,
+        .keys = tt_seat_keys(self->seat),
+        .index = tt_link_index(self->link),
+        .instance = tt_link_instance(self->link),
+        .shards = self->model.train.learner.shards,
+        .count = self->model.grads,
+        .resend_ms = self->model.train.net.lease_ms,
+        .clock = tt_clock_real()};
+    self->pool = pool_new(self->model.threads);
+    self->shards = shards_new(self->model.net, self->pool, self->model.train.learner.shards);
+    self->allreduce = allreduce_new(&allreduce);
+    const ask_cfg_t ask = {.loop = self->loop,
+        .keys = allreduce.keys,
+        .index = allreduce.index,
+        .instance = allreduce.instance,
+        .repeat_ms = self->model.train.net.lease_ms,
+        .clock = tt_clock_real()};
+    self->ask = ask_new(&ask);
+}
+
+/*  A restarted coordinator welcomes us again: nothing to do then. */
+static tt_status_t s_on_welcome(core_t *self, const tt_msg_WELCOME_t *welcome)
+{
+    if (self->welcome)
+        return TT_OK;
+    TT_TRY(model_open(&self->model, welcome->config));
+    self->run_dir = tt_strdup(welcome->run_dir ? welcome->run_dir : "");
+    self->start_ns = welcome->start_ns;
+    tt_log_init("learner", (int)tt_link_index(self->link));
+    s_open_data_path(self);
+    s_open_statistics(self);
+    s_open_compute(self);
+    self->welcome = true;
+    core_progress(self);
+    log_info("job '%s': %zu parameters, %u shards, %u threads, %s", self->model.train.name, self->model.params,
+        self->model.train.learner.shards, self->model.threads, tt_device_name(self->model.device));
+    return TT_OK;
+}
+
+/* ---- ROSTER ------------------------------------------------------------------------------------------------------ */
+
+static void s_take_roster(core_t *self, tt_packet_t *packet)
+{
+    const tt_msg_ROSTER_t *roster = &packet->msg.ROSTER;
+    const tt_msg_ROSTER_t *newest = self->roster_new ? &self->roster.msg.ROSTER : NULL;
+    const uint64_t epoch = newest ? newest->epoch : self->view.epoch;
+    if (roster->epoch <= epoch)
+        return;
+    tt_packet_clear(&self->roster);
+    self->roster = *packet;
+    self->roster_new = true;
+    memset(packet, 0, sizeof *packet);
+}
+
+tt_status_t control_enter(core_t *self)
+{
+    self->roster_new = false;
+    if (!self->welcome)
+        return tt_err(TT_PROTOCOL, "a ROSTER came before WELCOME");
+    view_take(&self->view, &self->roster.msg.ROSTER, tt_link_instance(self->link), self->seat);
+    tt_packet_clear(&self->roster);
+    const view_t *view = &self->view;
+    log_info("roster: era %u, epoch %llu, generation %llu: %s%u of %u learners, %u collectors, %u aggregators",
+        view->era, (unsigned long long)view->epoch, (unsigned long long)view->generation,
+        view->member ? "rank " : "not among the ", view->member ? view->rank : view->learners, view->learners,
+        view->collectors, view->aggregators);
+    if (view->member && view->learners > self->model.train.learner.shards)
+        return tt_err(
+            TT_PROTOCOL, "the roster has %u learners for %u shards", view->learners, self->model.train.learner.shards);
+    if (view->era != self->held_era)
+        join_reset(self);
+    core_progress(self);
+    TT_TRY(allreduce_enter(self->allreduce, view));
+    tt_link_holds(self->link, self->holds, self->update, view->era, view->generation);
+    if (self->draining && !view->member)
+        self->leave = true;
+    if (core_leads(self)) /* collectors may have missed it, and a new rank 0 speaks on another socket */
+        TT_TRY(publish_send(publish_newest(self->publish), self->weights, view->era, view->generation));
+    feed_on_roster(self);
+    fetch_retry(self);
+    return TT_OK;
+}
+
+/* ---- ends -------------------------------------------------------------------------------------------------------- */
+
+static void s_on_stop(core_t *self, const tt_msg_STOP_t *stop)
+{
+    snprintf(
+        self->reason_text, sizeof self->reason_text, "%s", stop->reason && stop->reason[0] ? stop->reason : "stop");
+    log_info("asked to %s: %s", stop->finish ? "finish" : "end", self->reason_text);
+    if (stop->finish && self->holds)
+        self->finish = true;
+    else
+        self->leave = true;
+}
+
+tt_status_t control_drained(core_t *self, const char *reason)
+{
+    const tt_msg_DRAINED_t message = TT_MSG(DRAINED, .reason = (char *)reason);
+    self->draining = true;
+    return tt_link_send(self->link, &message);
+}
+
+static tt_status_t s_on_message(core_t *self, tt_packet_t *packet)
+{
+    switch (packet->msg.type) {
+    case TT_MSG_WELCOME:
+        return s_on_welcome(self, &packet->msg.WELCOME);
+    case TT_MSG_ROSTER:
+        s_take_roster(self, packet);
+        return TT_OK;
+    case TT_MSG_STOP:
+        s_on_stop(self, &packet->msg.STOP);
+        return TT_OK;
+    case TT_MSG_DRAIN:
+        log_info("asked to leave: %s", packet->msg.DRAIN.reason ? packet->msg.DRAIN.reason : "");
+        self->leave = true;
+        return control_drained(self, "asked to");
+    default:
+        log_debug("%s from the coordinator ignored", tt_msg_name(packet->msg.type));
+        return TT_OK;
+    }
+}
+
+tt_status_t control_on_link(void *ctx, int fd)
+{
+    (void)fd;
+    core_t *self = ctx;
+    tt_packet_t packet = {0};
+    tt_status_t status;
+    while ((status = tt_link_next(self->link, &packet)) == TT_OK) {
+        status = s_on_message(self, &packet);
+        tt_packet_clear(&packet);
+        if (status != TT_OK)
+            return status;
+    }
+    return status == TT_AGAIN ? TT_OK : status;
+}
+
+/*  SIGTERM, SIGINT: say that we leave; the roster without us lets us go. The last learner leaves a checkpoint first,
+ *  because nobody else holds the weights. A second signal ends at once. */
+tt_status_t control_on_signal(void *ctx, int fd)
+{
+    core_t *self = ctx;
+    const int signal = tt_signals_next(fd);
+    if (signal == 0)
+        return TT_OK;
+    log_info("signal %d: leaving", signal);
+    if (self->draining || self->farewell || !self->view.member) {
+        self->leave = true;
+        return TT_OK;
+    }
+    if (self->holds && self->view.learners == 1) {
+        self->farewell = true; /* at the next version, see update.c */
+        return TT_OK;
+    }
+    return control_drained(self, "signal");
+}

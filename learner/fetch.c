@@ -1,0 +1,147 @@
+/*  fetch - answers to FETCH: at once when possible, else when it has become possible. */
+#define TT_LOG_COMPONENT "fetch"
+#include <stdlib.h>
+#include <string.h>
+#include "common/base/log.h"
+#include "common/base/mem.h"
+#include "learner/core.h"
+
+enum { PENDING_MAX = 4096 };
+static const size_t s_snapshot_max = (size_t)1 << 30;
+
+tt_status_t fetch_send(core_t *self, const pending_t *to, tt_msg_FETCHED_t *answer, zmq_msg_t *frames, size_t count)
+{
+    answer->id = to->msg.id;
+    answer->what = to->msg.what;
+    answer->era = self->view.era;
+    answer->generation = self->view.generation;
+    const tt_status_t status = tt_sock_send(self->data, to->peer, answer, frames, count);
+    if (status != TT_OK)
+        log_debug("answer to %s: %s", to->peer, tt_err_text());
+    for (size_t i = 0; i < count; i++)
+        zmq_msg_close(&frames[i]);
+    return status == TT_AGAIN ? TT_AGAIN : TT_OK;
+}
+
+tt_status_t fetch_gone(core_t *self, const pending_t *to)
+{
+    tt_msg_FETCHED_t answer = TT_MSG(FETCHED, .gone = true, .batch = to->msg.batch, .version = to->msg.version);
+    return fetch_send(self, to, &answer, NULL, 0);
+}
+
+static tt_status_t s_weights(core_t *self, const pending_t *to)
+{
+    version_t *newest = publish_newest(self->publish), *oldest = publish_oldest(self->publish);
+    if (!newest || newest->version < to->msg.version)
+        return TT_AGAIN;
+    if (!to->msg.newest && to->msg.version < oldest->version)
+        return fetch_gone(self, to);
+    version_t *version = to->msg.newest ? newest : publish_find(self->publish, to->msg.version);
+    if (!version)
+        return fetch_gone(self, to);
+    tt_msg_FETCHED_t answer = TT_MSG(FETCHED, .version = version->version);
+    zmq_msg_t frames[2];
+    publish_frames(version, frames);
+    return fetch_send(self, to, &answer, frames, 2);
+}
+
+/*  Envs that cannot be saved have states of no bytes: the collector resets them. */
+static tt_status_t s_envs(core_t *self, const pending_t *to)
+{
+    const tt_msg_FETCH_t *msg = &to->msg;
+    const tt_train_cfg_t *train = &self->model.train;
+    if (msg->env_lo >= train->num_envs || msg->env_count > train->num_envs - msg->env_lo)
+        return fetch_gone(self, to);
+    zmq_msg_t frame;
+    tt_frame_new(&frame, (size_t)msg->env_count * train->space.env_state);
+    const bool reset = train->space.env_state == 0 || (msg->batch == 0 && self->update == 0);
+    const tt_status_t status =
+        reset ? TT_OK : intake_states(self->intake, msg->batch, msg->env_lo, msg->env_count, zmq_msg_data(&frame));
+    if (status != TT_OK) {
+        zmq_msg_close(&frame);
+        return status == TT_AGAIN ? TT_AGAIN : fetch_gone(self, to);
+    }
+    if (reset) {
+        zmq_msg_close(&frame);
+        tt_frame_new(&frame, 0);
+    }
+    tt_msg_FETCHED_t answer = TT_MSG(FETCHED, .batch = msg->batch, .env_lo = msg->env_lo, .env_count = msg->env_count);
+    return fetch_send(self, to, &answer, &frame, 1);
+}
+
+/*  Handlers run between optimiser steps only, so what we are now is a state to go on from. */
+static tt_status_t s_state(core_t *self, const pending_t *to)
+{
+    if (self->view.generation < to->msg.generation)
+        return TT_AGAIN;
+    tt_buf_t bytes;
+    tt_buf_init(&bytes, s_snapshot_max);
+    snapshot_t snapshot;
+    state_capture(self, &snapshot);
+    tt_status_t status = snapshot_encode(&snapshot, &bytes);
+    state_release(&snapshot);
+    if (status == TT_OK) {
+        zmq_msg_t frame;
+        tt_frame_new(&frame, bytes.size);
+        memcpy(zmq_msg_data(&frame), bytes.data, bytes.size);
+        tt_msg_FETCHED_t answer = TT_MSG(FETCHED, .version = self->update);
+        log_info("state for %s: update %llu, step %u", to->peer, (unsigned long long)self->update, self->step);
+        status = fetch_send(self, to, &answer, &frame, 1);
+    } else {
+        log_error("state for %s: %s", to->peer, tt_err_text());
+        status = fetch_gone(self, to);
+    }
+    tt_buf_free(&bytes);
+    return status;
+}
+
+static tt_status_t s_answer(core_t *self, const pending_t *to)
+{
+    if (self->view.era == 0 || to->msg.era > self->view.era)
+        return TT_AGAIN;
+    if (to->msg.era < self->view.era)
+        return fetch_gone(self, to);
+    if (!self->holds)
+        return TT_AGAIN;
+    switch (to->msg.what) {
+    case TT_FETCH_WEIGHTS:
+        return s_weights(self, to);
+    case TT_FETCH_ENVS:
+        return s_envs(self, to);
+    case TT_FETCH_STATE:
+        return s_state(self, to);
+    case TT_FETCH_BATCH:
+        return compose_answer(self, to);
+    default:
+        return fetch_gone(self, to);
+    }
+}
+
+void fetch_take(core_t *self, const char *peer, const tt_msg_FETCH_t *msg)
+{
+    pending_t pending = {.msg = *msg};
+    memcpy(pending.peer, peer, strnlen(peer, sizeof pending.peer - 1));
+    if (s_answer(self, &pending) == TT_OK)
+        return;
+    for (size_t i = 0; i < self->pending_count; i++) /* asked again: the newer question replaces the older */
+        if (strcmp(self->pending[i].peer, peer) == 0 && self->pending[i].msg.what == msg->what &&
+            self->pending[i].msg.env_lo == msg->env_lo) {
+            self->pending[i] = pending;
+            return;
+        }
+    if (self->pending_count == PENDING_MAX) {
+        log_warn("%s: too many questions are open; dropped", peer);
+        return;
+    }
+    self->pending = tt_realloc(self->pending, tt_mul(self->pending_count + 1, sizeof *self->pending));
+    self->pending[self->pending_count++] = pending;
+}
+
+void fetch_retry(core_t *self)
+{
+    for (size_t i = 0; i < self->pending_count;)
+        if (s_answer(self, &self->pending[i]) == TT_OK)
+            self->pending[i] = self->pending[--self->pending_count];
+        else
+            i++;
+}

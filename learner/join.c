@@ -1,0 +1,117 @@
+/*  join - from nothing to weights. */
+#define TT_LOG_COMPONENT "learner"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "common/base/log.h"
+#include "common/base/mem.h"
+#include "learner/core.h"
+
+void join_reset(core_t *self)
+{
+    const uint32_t N = self->model.train.num_envs;
+    if (self->holds)
+        log_warn("era %u: what came after the snapshot is void", self->view.era);
+    self->holds = self->begun = self->solved = false;
+    self->update = self->steps = self->batches_counted = self->lag_max = 0;
+    self->step = 0;
+    self->composing = self->composed = 0;
+    self->best = NAN;
+    self->reason = NULL;
+    free(self->resume);
+    self->resume = NULL;
+    publish_reset(self->publish);
+    intake_reset(self->intake, 0);
+    allreduce_forget(self->allreduce);
+    tt_episodes_destroy(&self->episodes);
+    self->episodes = tt_episodes_new(N);
+    memset(tt_returns_state(self->returns), 0, N * sizeof(double));
+}
+
+/*  We have weights: say so, let collectors send, answer who waited for us. */
+static tt_status_t s_hold(core_t *self)
+{
+    self->holds = true;
+    self->held_era = self->view.era;
+    self->checkpoint_ns = tt_now_ns(tt_clock_real());
+    tt_log_version((int64_t)self->update);
+    tt_link_holds(self->link, true, self->update, self->view.era, self->view.generation);
+    core_progress(self);
+    if (core_leads(self))
+        TT_TRY(publish_send(publish_newest(self->publish), self->weights, self->view.era, self->view.generation));
+    feed_credit_all(self);
+    fetch_retry(self);
+    return TT_OK;
+}
+
+static tt_status_t s_make_version_0(core_t *self)
+{
+    TT_TRY(model_init(&self->model));
+    version_t *version = publish_add(self->publish, 0);
+    TT_TRY(tt_net_get(self->model.net, version_params(version)));
+    tt_norm_t *obs = tt_norm_new(self->model.train.space.obs), *reward = tt_norm_new(1);
+    tt_norm_save(obs, version_norm(version));
+    tt_norm_save(reward, version->reward);
+    tt_norm_destroy(&obs);
+    tt_norm_destroy(&reward);
+    log_info("version 0 from seed %llu", (unsigned long long)self->model.train.seed);
+    return TT_OK;
+}
+
+static tt_status_t s_load(core_t *self, const char *path)
+{
+    snapshot_t snapshot;
+    state_expect(self, &snapshot);
+    TT_TRY(snapshot_read(&snapshot, path));
+    tt_status_t status =
+        snapshot.step == 0 ? state_restore(self, &snapshot) : tt_err(TT_DATA, "not at a boundary between updates");
+    snapshot_close(&snapshot);
+    if (status != TT_OK)
+        return tt_err_wrap(status, "%s", path);
+    log_info("update %llu from %s", (unsigned long long)self->update, path);
+    return TT_OK;
+}
+
+static tt_status_t s_take_state(core_t *self, tt_packet_t *packet)
+{
+    const tt_msg_FETCHED_t *answer = &packet->msg.FETCHED;
+    if (answer->gone || packet->frame_count != 1)
+        return TT_AGAIN; /* of another era: a roster is on its way */
+    snapshot_t snapshot;
+    state_expect(self, &snapshot);
+    TT_TRY(snapshot_decode(&snapshot, zmq_msg_data(&packet->frame[0]), zmq_msg_size(&packet->frame[0])));
+    const tt_status_t status = state_restore(self, &snapshot);
+    snapshot_close(&snapshot);
+    if (status == TT_OK)
+        log_info("joined at update %llu, step %u", (unsigned long long)self->update, self->step);
+    return status;
+}
+
+static tt_status_t s_fetch_state(core_t *self)
+{
+    const view_peer_t *leader = &self->view.learner[0];
+    const tt_msg_FETCH_t question =
+        TT_MSG(FETCH, .what = TT_FETCH_STATE, .era = self->view.era, .generation = self->view.generation);
+    tt_packet_t packet = {0};
+    tt_status_t status = ask_for(self->ask, leader, &question, &packet);
+    if (status == TT_OK) {
+        status = s_take_state(self, &packet);
+        tt_packet_clear(&packet);
+    }
+    if (status == TT_AGAIN)
+        return core_wait(self, "waiting for the state of learner/%u", leader->index);
+    return status == TT_OK ? s_hold(self) : status;
+}
+
+tt_status_t join_turn(core_t *self)
+{
+    if (self->view.rank > 0)
+        return s_fetch_state(self);
+    if (!self->view.fresh)
+        return core_wait(self, "waiting for a roster in which rank 0 has weights, or may make them");
+    if (self->view.restore)
+        TT_TRY(s_load(self, self->view.restore));
+    else
+        TT_TRY(s_make_version_0(self));
+    return s_hold(self);
+}

@@ -1,0 +1,170 @@
+#define TT_LOG_COMPONENT "learner"
+#include "learner/learner.h"
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include "common/base/log.h"
+#include "common/base/mem.h"
+#include "learner/core.h"
+
+enum { SEGMENT_MAX = (1 << 30) + 4096, TICK_MS = 100 };
+
+/* ---- waiting ------------------------------------------------------------------------------------------------------ */
+
+tt_status_t core_serve(core_t *self, int64_t timeout_ms)
+{
+    tt_status_t status = tt_loop_poll(self->loop, timeout_ms);
+    if (status == TT_AGAIN)
+        status = TT_OK;
+    return status == TT_OK && self->roster_new ? control_enter(self) : status;
+}
+
+void core_progress(core_t *self)
+{
+    self->progress_ns = tt_now_ns(tt_clock_real());
+    tt_link_progress(self->link, ++self->progress);
+}
+
+/*  The coordinator ends a run that is stuck; this is for the case that it cannot. */
+static tt_status_t s_check_deadline(core_t *self)
+{
+    if (!self->welcome || !self->view.member || self->reason)
+        return TT_OK;
+    const int64_t waited_s = (tt_now_ns(tt_clock_real()) - self->progress_ns) / 1000000000;
+    if (waited_s <= 2 * (int64_t)self->model.train.net.stall_s)
+        return TT_OK;
+    return tt_err(
+        TT_TIMEOUT, "nothing moved for %lld s (twice net.stall_s); last: %s", (long long)waited_s, self->waiting);
+}
+
+tt_status_t core_wait(core_t *self, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(self->waiting, sizeof self->waiting, fmt, ap);
+    va_end(ap);
+    tt_link_state(self->link, "%s", self->waiting);
+    TT_TRY(core_serve(self, TICK_MS));
+    return s_check_deadline(self);
+}
+
+bool core_leads(const core_t *self)
+{
+    return self->view.member && self->view.rank == 0 && self->holds;
+}
+
+/* ---- set up and take down ---------------------------------------------------------------------------------------- */
+
+static tt_status_t s_bind(core_t *self)
+{
+    const tt_keys_t *keys = tt_seat_keys(self->seat);
+    const tt_sock_opts_t data = {.name = "data", .max_bytes = SEGMENT_MAX, .keys = keys};
+    const tt_sock_opts_t weights = {.name = "weights", .keys = keys};
+    TT_TRY(tt_sock_new(&self->data, TT_ROUTER, &data));
+    TT_TRY(tt_sock_new(&self->weights, TT_PUB, &weights));
+    TT_TRY(tt_seat_bind(self->seat, self->data, "data", self->data_ipc, self->data_tcp));
+    TT_TRY(tt_seat_bind(self->seat, self->weights, "weights", self->weights_ipc, self->weights_tcp));
+    tt_loop_sock(self->loop, self->data, feed_on_packet, self);
+    return TT_OK;
+}
+
+static const char *s_or_null(const char *endpoint)
+{
+    return endpoint[0] ? endpoint : NULL;
+}
+
+static tt_status_t s_connect(core_t *self)
+{
+    const tt_link_opts_t opts = {.endpoint = self->seat->control,
+        .keys = tt_seat_keys(self->seat),
+        .role = TT_PEER_LEARNER,
+        .index = self->seat->index,
+        .data_ipc = s_or_null(self->data_ipc),
+        .data_tcp = s_or_null(self->data_tcp),
+        .weights_ipc = s_or_null(self->weights_ipc),
+        .weights_tcp = s_or_null(self->weights_tcp)};
+    TT_TRY(tt_link_start(&self->link, &opts));
+    tt_loop_fd(self->loop, tt_link_fd(self->link), control_on_link, self);
+    if (self->signals_fd >= 0)
+        tt_loop_fd(self->loop, self->signals_fd, control_on_signal, self);
+    return TT_OK;
+}
+
+static tt_status_t s_start(core_t *self)
+{
+    TT_TRY(tt_loop_new(&self->loop, NULL));
+    TT_TRY(s_bind(self));
+    return s_connect(self);
+}
+
+/*  Everything may be NULL: we get here from wherever the start failed, too. */
+static void s_stop(core_t *self)
+{
+    if (self->link)
+        tt_link_destroy(&self->link);
+    allreduce_destroy(&self->allreduce);
+    ask_destroy(&self->ask);
+    tt_sock_destroy(&self->data);
+    tt_sock_destroy(&self->weights);
+    tt_seat_leave(self->data_ipc);
+    tt_seat_leave(self->weights_ipc);
+    tt_packet_clear(&self->roster);
+    tt_packet_clear(&self->composition);
+    tt_loop_destroy(&self->loop);
+    intake_destroy(&self->intake);
+    batch_destroy(&self->batch);
+    publish_destroy(&self->publish);
+    shards_destroy(&self->shards);
+    pool_destroy(&self->pool);
+    tt_episodes_destroy(&self->episodes);
+    tt_returns_destroy(&self->returns);
+    tt_norm_destroy(&self->obs_norm);
+    tt_norm_destroy(&self->reward_norm);
+    model_close(&self->model);
+    view_clear(&self->view);
+    free(self->attached);
+    free(self->pending);
+    free(self->resume);
+    free(self->episodes_before);
+    free(self->run_dir);
+}
+
+/* ---- the life of a learner --------------------------------------------------------------------------------------- */
+
+static tt_status_t s_turn(core_t *self)
+{
+    if (!self->welcome)
+        return core_wait(self, "idle: waiting for the coordinator's WELCOME");
+    if (self->view.era == 0)
+        return core_wait(self, "idle: waiting for a ROSTER");
+    if (!self->view.member)
+        return core_wait(self, "idle: waiting for a place in the roster");
+    if (!self->holds)
+        return join_turn(self);
+    return update_turn(self);
+}
+
+/*  What a run cannot go on with is told before the process ends. */
+static void s_report_failure(core_t *self, tt_status_t status)
+{
+    if (status == TT_OK || status == TT_UNAVAILABLE || status == TT_DENIED || !self->link)
+        return;
+    const tt_msg_EVENT_t event = TT_MSG(EVENT, .kind = (char *)"failed", .text = (char *)tt_err_text(),
+        .update = self->update, .code = (uint32_t)tt_status_exit_code(status), .time_ns = tt_now_ns(tt_clock_real()));
+    if (tt_link_send(self->link, &event) != TT_OK)
+        log_warn("the failure could not be reported: %s", tt_err_text());
+}
+
+tt_status_t learner_run(const tt_seat_t *seat, int signals_fd)
+{
+    core_t *self = tt_new0(sizeof *self);
+    self->seat = seat;
+    self->signals_fd = signals_fd;
+    tt_status_t status = s_start(self);
+    while (status == TT_OK && !self->leave)
+        status = s_turn(self);
+    s_report_failure(self, status);
+    s_stop(self);
+    free(self);
+    return status;
+}

@@ -1,0 +1,82 @@
+#include "learner/model.h"
+#include <stdlib.h>
+#include <string.h>
+#include "common/base/mem.h"
+
+static tt_status_t s_options(model_t *self)
+{
+    tt_config_t *config = NULL;
+    TT_TRY(tt_config_parse(&config, self->text, strlen(self->text), "job"));
+    self->cfg = tt_new0(self->algorithm->cfg_size);
+    tt_status_t status = tt_config_claim(config, self->algorithm->fields, self->cfg);
+    if (status == TT_OK && self->algorithm->check)
+        status = self->algorithm->check(config, &self->train, self->cfg);
+    tt_config_destroy(&config);
+    return status;
+}
+
+static void s_net_spec(const tt_train_cfg_t *train, tt_net_spec_t *out)
+{
+    *out = (tt_net_spec_t){.obs = train->space.obs,
+        .hidden_count = train->network.hidden.count,
+        .activation = train->network.activation == TT_ACT_RELU ? TT_NN_RELU : TT_NN_TANH,
+        .out = train->space.actions ? train->space.actions : train->space.action_dims,
+        .continuous = train->space.actions == 0};
+    for (uint32_t i = 0; i < out->hidden_count && i < TT_HIDDEN_MAX; i++)
+        out->hidden[i] = train->network.hidden.at[i];
+}
+
+static tt_status_t s_network(model_t *self)
+{
+    tt_net_spec_t spec;
+    s_net_spec(&self->train, &spec);
+    TT_TRY(tt_device_open(&self->device, "cpu", 0));
+    TT_TRY(tt_net_new(&self->net, self->device, &spec, self->threads));
+    self->params = tt_net_param_count(&spec);
+    self->grads = tt_net_grad_count(&spec);
+    self->opt = self->algorithm->opt(self->algo);
+    self->opt_count = tt_opt_state_count(self->opt, &spec);
+    self->opt_state = tt_aligned0(tt_mul(self->opt_count, sizeof(float)));
+    return TT_OK;
+}
+
+static tt_status_t s_open(model_t *self)
+{
+    TT_TRY(tt_train_parse(&self->train, self->text, strlen(self->text)));
+    TT_TRY(tt_algorithm_find(&self->algorithm, self->train.algorithm.name));
+    TT_TRY(s_options(self));
+    TT_TRY(self->algorithm->create(&self->algo, &self->train, self->cfg));
+    self->threads = self->train.learner.threads ? self->train.learner.threads : 1;
+    self->batch_steps = (uint64_t)self->train.num_envs * self->train.num_steps;
+    return s_network(self);
+}
+
+tt_status_t model_open(model_t *self, const char *text)
+{
+    *self = (model_t){.text = tt_strdup(text)};
+    const tt_status_t status = s_open(self);
+    if (status != TT_OK)
+        model_close(self);
+    return status;
+}
+
+void model_close(model_t *self)
+{
+    tt_net_destroy(&self->net);
+    if (self->device)
+        tt_device_close(&self->device);
+    if (self->algo)
+        self->algorithm->destroy(&self->algo);
+    free(self->opt_state);
+    free(self->cfg);
+    free(self->text);
+    *self = (model_t){0};
+}
+
+tt_status_t model_init(model_t *self)
+{
+    memset(self->opt_state, 0, self->opt_count * sizeof(float));
+    self->opt_step = 0;
+    return tt_net_init(
+        self->net, self->train.seed, self->algorithm->head_gain(self->cfg), self->algorithm->log_std0(self->cfg));
+}

@@ -1,0 +1,31 @@
+/*  model - the job as a learner sees it: settings, algorithm, network, optimiser.
+ *
+ *  Threads: an instance belongs to one thread. */
+#pragma once
+#include "common/config/train.h"
+#include "common/nn/nn.h"
+#include "learner/algorithm.h"
+
+typedef struct {
+    char *text; /* the job's resolved YAML, owned */
+    tt_train_cfg_t train;
+    const tt_algorithm_t *algorithm;
+    void *cfg; /* the algorithm's options, owned */
+    tt_algo_t *algo;
+    tt_device_t *device;
+    tt_net_t *net;
+    const tt_opt_spec_t *opt; /* borrowed from algo */
+    size_t params, grads;     /* floats */
+    float *opt_state;
+    size_t opt_count;
+    uint64_t opt_step; /* steps the optimiser has taken */
+    uint32_t threads;
+    uint64_t batch_steps; /* T * N */
+} model_t;
+
+/*  Build all of it from the YAML of WELCOME. TT_CONFIG and others: nothing is left to close. */
+tt_status_t model_open(model_t *self, const char *text);
+void model_close(model_t *self);
+
+/*  Version 0: fresh weights, optimiser at rest. */
+tt_status_t model_init(model_t *self);

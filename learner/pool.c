@@ -1,0 +1,156 @@
+#include "learner/pool.h"
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include "common/base/mem.h"
+#include "common/base/status.h"
+
+typedef struct {
+    pool_t *pool;
+    uint32_t lane;
+} worker_t;
+
+struct pool {
+    uint32_t lanes;
+    int spins; /* looks before sleeping */
+    pthread_t *threads;
+    worker_t *workers;
+    pool_fn fn; /* of the round; written before `round` grows */
+    void *ctx;
+    bool quit;
+    _Alignas(64) _Atomic uint64_t round;
+    _Alignas(64) _Atomic uint32_t busy;  /* workers still in the round           */
+    _Alignas(64) _Atomic uint32_t idle;  /* workers asleep, or about to be       */
+    _Alignas(64) _Atomic uint32_t await; /* the caller sleeps, or is about to    */
+    pthread_mutex_t mutex;
+    pthread_cond_t started, ended;
+};
+
+static inline void s_relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+/*  Sequentially consistent orders matter here: the starter writes round, then reads idle; a worker writes idle, then
+ *  reads round; one of them sees the other. The same with busy and await. */
+static bool s_await_round(pool_t *self, uint64_t seen)
+{
+    for (int i = 0; i < self->spins; i++) {
+        if (atomic_load(&self->round) != seen)
+            return !self->quit;
+        s_relax();
+    }
+    pthread_mutex_lock(&self->mutex);
+    atomic_fetch_add(&self->idle, 1);
+    while (atomic_load(&self->round) == seen)
+        pthread_cond_wait(&self->started, &self->mutex);
+    atomic_fetch_sub(&self->idle, 1);
+    pthread_mutex_unlock(&self->mutex);
+    return !self->quit;
+}
+
+static void *s_work(void *arg)
+{
+    const worker_t *worker = arg;
+    pool_t *self = worker->pool;
+    for (uint64_t seen = 0; s_await_round(self, seen); seen++) {
+        self->fn(self->ctx, worker->lane, self->lanes);
+        if (atomic_fetch_sub(&self->busy, 1) == 1 && atomic_load(&self->await)) {
+            pthread_mutex_lock(&self->mutex);
+            pthread_cond_signal(&self->ended);
+            pthread_mutex_unlock(&self->mutex);
+        }
+    }
+    return NULL;
+}
+
+static void s_start_round(pool_t *self)
+{
+    atomic_fetch_add(&self->round, 1);
+    if (atomic_load(&self->idle)) {
+        pthread_mutex_lock(&self->mutex);
+        pthread_cond_broadcast(&self->started);
+        pthread_mutex_unlock(&self->mutex);
+    }
+}
+
+static void s_await_workers(pool_t *self)
+{
+    for (int i = 0; i < self->spins; i++) {
+        if (!atomic_load(&self->busy))
+            return;
+        s_relax();
+    }
+    pthread_mutex_lock(&self->mutex);
+    atomic_store(&self->await, 1);
+    while (atomic_load(&self->busy))
+        pthread_cond_wait(&self->ended, &self->mutex);
+    atomic_store(&self->await, 0);
+    pthread_mutex_unlock(&self->mutex);
+}
+
+pool_t *pool_new(uint32_t lanes)
+{
+    TT_CHECK(lanes >= 1);
+    pool_t *self = tt_aligned0(sizeof *self);
+    self->lanes = lanes;
+    self->spins = sysconf(_SC_NPROCESSORS_ONLN) >= (long)lanes ? 2000 : 0;
+    pthread_mutex_init(&self->mutex, NULL);
+    pthread_cond_init(&self->started, NULL);
+    pthread_cond_init(&self->ended, NULL);
+    self->threads = tt_array0(lanes, sizeof *self->threads);
+    self->workers = tt_array0(lanes, sizeof *self->workers);
+    sigset_t all, before; /* signals are the main thread's business */
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    for (uint32_t lane = 1; lane < lanes; lane++) {
+        self->workers[lane] = (worker_t){self, lane};
+        TT_CHECK(pthread_create(&self->threads[lane], NULL, s_work, &self->workers[lane]) == 0);
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return self;
+}
+
+void pool_destroy(pool_t **self_p)
+{
+    pool_t *self = *self_p;
+    if (!self)
+        return;
+    self->quit = true;
+    s_start_round(self);
+    for (uint32_t lane = 1; lane < self->lanes; lane++)
+        pthread_join(self->threads[lane], NULL);
+    pthread_cond_destroy(&self->ended);
+    pthread_cond_destroy(&self->started);
+    pthread_mutex_destroy(&self->mutex);
+    free(self->workers);
+    free(self->threads);
+    free(self);
+    *self_p = NULL;
+}
+
+uint32_t pool_lanes(const pool_t *self)
+{
+    return self->lanes;
+}
+
+void pool_run(pool_t *self, pool_fn fn, void *ctx)
+{
+    if (self->lanes == 1) {
+        fn(ctx, 0, 1);
+        return;
+    }
+    self->fn = fn;
+    self->ctx = ctx;
+    atomic_store(&self->busy, self->lanes - 1);
+    s_start_round(self);
+    fn(ctx, 0, self->lanes);
+    s_await_workers(self);
+}

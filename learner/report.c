@@ -1,0 +1,113 @@
+/*  report - what the coordinator, and through it a person, hears of the training. */
+#define TT_LOG_COMPONENT "learner"
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "common/base/log.h"
+#include "common/base/mem.h"
+#include "learner/core.h"
+
+enum { METRICS_MAX = 64, STATS_EVERY_MS = 10 };
+
+stop_facts_t report_facts(const core_t *self)
+{
+    return (stop_facts_t){.env_steps = self->batches_counted * self->model.batch_steps,
+        .episodes = tt_episodes_count(self->episodes),
+        .return_mean = tt_episodes_return_mean(self->episodes),
+        .wall_s = core_leads(self) ? (double)(tt_now_ns(tt_clock_real()) - self->start_ns) * 1e-9 : NAN};
+}
+
+/* ---- STATS ------------------------------------------------------------------------------------------------------- */
+
+typedef struct {
+    tt_rec_METRIC_t metric[METRICS_MAX];
+    char name[METRICS_MAX][64];
+    size_t count;
+} metrics_t;
+
+static void s_emit(void *ctx, const char *name, double value)
+{
+    metrics_t *metrics = ctx;
+    if (metrics->count == METRICS_MAX)
+        return;
+    char *copy = metrics->name[metrics->count];
+    snprintf(copy, sizeof metrics->name[0], "%s", name);
+    metrics->metric[metrics->count++] = (tt_rec_METRIC_t){.name = copy, .value = value};
+}
+
+static void s_send_stats(core_t *self, int64_t now_ns)
+{
+    metrics_t metrics;
+    metrics.count = 0;
+    self->model.algorithm->metrics(self->model.algo, s_emit, &metrics);
+    const tt_msg_STATS_t stats = TT_MSG(STATS, .era = self->view.era, .update = self->update,
+        .env_steps = self->update * self->model.batch_steps, .episodes = tt_episodes_count(self->episodes),
+        .return_mean = tt_episodes_return_mean(self->episodes), .length_mean = tt_episodes_length_mean(self->episodes),
+        .lag_max = self->lag_max, .dropped = intake_dropped(self->intake), .time_ns = now_ns, .metrics = metrics.metric,
+        .metrics_count = metrics.count);
+    if (tt_link_send(self->link, &stats) != TT_OK)
+        log_debug("STATS: %s", tt_err_text());
+    self->stats_ns = now_ns;
+    self->stats_update = self->update;
+}
+
+void report_stats(core_t *self)
+{
+    const int64_t now_ns = tt_now_ns(tt_clock_real());
+    if (now_ns - self->stats_ns >= STATS_EVERY_MS * INT64_C(1000000))
+        s_send_stats(self, now_ns);
+}
+
+/* ---- EVENT ------------------------------------------------------------------------------------------------------- */
+
+void report_event(core_t *self, const char *kind, const char *text, double value)
+{
+    const tt_msg_EVENT_t event = TT_MSG(EVENT, .kind = (char *)(uintptr_t)kind, .text = (char *)(uintptr_t)text,
+        .update = self->update, .env_steps = self->batches_counted * self->model.batch_steps, .value = value,
+        .time_ns = tt_now_ns(tt_clock_real()));
+    if (tt_link_send(self->link, &event) != TT_OK)
+        log_warn("EVENT %s: %s", kind, tt_err_text());
+}
+
+void report_solved(core_t *self)
+{
+    if (!core_leads(self))
+        return;
+    char text[128];
+    const double mean = tt_episodes_return_mean(self->episodes);
+    snprintf(text, sizeof text, "mean return of the last %d episodes: %.1f", STOP_EPISODES, mean);
+    report_event(self, "solved", text, mean);
+}
+
+static json_t *s_number(double value)
+{
+    return isnan(value) ? json_null() : json_real(value);
+}
+
+static json_t *s_summary(core_t *self, const char *checkpoint)
+{
+    const stop_facts_t facts = report_facts(self);
+    char sha[65];
+    snapshot_sha256(version_params(publish_newest(self->publish)), self->model.params, sha);
+    return json_pack("{s:s, s:I, s:I, s:I, s:o, s:s, s:{s:I, s:I, s:i, s:i}, s:I, s:I, s:s}", "reason", self->reason,
+        "env_steps", (json_int_t)facts.env_steps, "updates", (json_int_t)self->update, "episodes",
+        (json_int_t)facts.episodes, "return_mean_100", s_number(facts.return_mean), "weights_sha256", sha,
+        "transitions", "collected", (json_int_t)facts.env_steps, "trained",
+        (json_int_t)(self->update * self->model.batch_steps), "duplicated", 0, "lost", 0, "lag_max",
+        (json_int_t)self->lag_max, "dropped", (json_int_t)intake_dropped(self->intake), "checkpoint", checkpoint);
+}
+
+void report_finished(core_t *self, const char *checkpoint)
+{
+    if (self->stats_update < self->update)
+        s_send_stats(self, tt_now_ns(tt_clock_real()));
+    json_t *summary = s_summary(self, checkpoint);
+    TT_CHECK(summary != NULL);
+    char *text = json_dumps(summary, JSON_COMPACT);
+    report_event(self, "finished", text, tt_episodes_return_mean(self->episodes));
+    log_info("finished: %s", text);
+    free(text);
+    json_decref(summary);
+}

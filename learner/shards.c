@@ -1,0 +1,175 @@
+#include "learner/shards.h"
+#include <stdbool.h>
+#include <stdlib.h>
+#include "common/base/mem.h"
+#include "common/nn/tree.h"
+
+struct shards {
+    tt_net_t *net;
+    pool_t *pool;
+    uint32_t shards;
+    size_t count; /* floats of a gradient        */
+    float **leaf; /* [shards], made when needed  */
+    const float **obs;
+    uint32_t obs_room;
+    const shards_work_t *work; /* of the compute going on */
+    uint32_t lo, hi;
+    tt_status_t *lane_status; /* [lanes] */
+    struct {
+        const float *const *obs;
+        size_t rows;
+        float *head, *value;
+    } forward; /* of the forward going on */
+};
+
+typedef struct {
+    uint32_t lo, hi;
+} run_t;
+
+static run_t s_part(uint32_t lo, uint32_t hi, uint32_t part, uint32_t parts)
+{
+    const uint64_t width = hi - lo;
+    return (run_t){lo + (uint32_t)(width * part / parts), lo + (uint32_t)(width * (part + 1) / parts)};
+}
+
+shards_t *shards_new(tt_net_t *net, pool_t *pool, uint32_t shards)
+{
+    TT_CHECK(tt_tree_shards_ok(shards));
+    shards_t *self = tt_new0(sizeof *self);
+    self->net = net;
+    self->pool = pool;
+    self->shards = shards;
+    self->count = tt_net_grad_count(tt_net_spec(net));
+    self->leaf = tt_array0(shards, sizeof *self->leaf);
+    self->lane_status = tt_array0(pool_lanes(pool), sizeof *self->lane_status);
+    return self;
+}
+
+void shards_destroy(shards_t **self_p)
+{
+    shards_t *self = *self_p;
+    if (!self)
+        return;
+    for (uint32_t s = 0; s < self->shards; s++)
+        free(self->leaf[s]);
+    free(self->leaf);
+    free(self->obs);
+    free(self->lane_status);
+    free(self);
+    *self_p = NULL;
+}
+
+static bool s_within_a_part(uint32_t lo, uint32_t hi, uint32_t parts, uint32_t from, uint32_t to)
+{
+    for (uint32_t p = 0; p < parts; p++) {
+        const run_t part = s_part(lo, hi, p, parts);
+        if (from >= part.lo && to <= part.hi)
+            return true;
+    }
+    return false;
+}
+
+void shards_sum(float *const *leaf, uint32_t lo, uint32_t hi, uint32_t parts, size_t count)
+{
+    for (uint32_t width = 1; width <= (hi - lo) / 2; width *= 2) {
+        const uint32_t step = 2 * width;
+        for (uint32_t at = (lo + step - 1) / step * step; at + step <= hi; at += step)
+            if (!s_within_a_part(lo, hi, parts, at, at + step))
+                tt_grad_add(leaf[at], leaf[at + width], count);
+    }
+}
+
+/*  One lane: its part of the run, and what can be added inside it. */
+static void s_lane(void *ctx, uint32_t lane, uint32_t lanes)
+{
+    shards_t *self = ctx;
+    const shards_work_t *work = self->work;
+    const uint32_t rows = work->rows / self->shards;
+    const run_t run = s_part(self->lo, self->hi, lane, lanes);
+    for (uint32_t s = run.lo; s < run.hi; s++) {
+        const uint32_t *row = work->row + (size_t)s * rows;
+        const float **obs = self->obs + (size_t)s * rows;
+        for (uint32_t r = 0; r < rows; r++)
+            obs[r] = work->obs[row[r]];
+        const tt_status_t status =
+            tt_net_shard_grad(self->net, lane, obs, row, rows, work->loss, work->loss_ctx, self->leaf[s]);
+        if (status != TT_OK) {
+            self->lane_status[lane] = status;
+            return;
+        }
+    }
+    shards_sum(self->leaf, run.lo, run.hi, 0, self->count);
+}
+
+static tt_status_t s_on_all_lanes(shards_t *self, pool_fn fn, const char *trouble)
+{
+    const uint32_t lanes = pool_lanes(self->pool);
+    for (uint32_t lane = 0; lane < lanes; lane++)
+        self->lane_status[lane] = TT_OK;
+    pool_run(self->pool, fn, self);
+    for (uint32_t lane = 0; lane < lanes; lane++)
+        if (self->lane_status[lane] != TT_OK)
+            return tt_err(self->lane_status[lane], "%s", trouble); /* a lane's own words are in its thread */
+    return TT_OK;
+}
+
+static void s_reserve(shards_t *self, const shards_work_t *work, uint32_t lo, uint32_t hi)
+{
+    for (uint32_t s = lo; s < hi; s++)
+        if (!self->leaf[s])
+            self->leaf[s] = tt_aligned0(tt_mul(self->count, sizeof(float)));
+    if (work->rows > self->obs_room) {
+        free(self->obs);
+        self->obs = tt_array0(work->rows, sizeof *self->obs);
+        self->obs_room = work->rows;
+    }
+}
+
+tt_status_t shards_compute(shards_t *self, const shards_work_t *work, uint32_t lo, uint32_t hi)
+{
+    if (work->rows == 0 || work->rows % self->shards != 0)
+        return tt_err(TT_INVALID,
+            "a minibatch of %u rows does not divide into learner.shards = %u equal parts; choose fewer shards or "
+            "another "
+            "minibatch size",
+            work->rows, self->shards);
+    s_reserve(self, work, lo, hi);
+    self->work = work;
+    self->lo = lo;
+    self->hi = hi;
+    TT_TRY(s_on_all_lanes(self, s_lane, "the gradient of a shard could not be computed"));
+    shards_sum(self->leaf, lo, hi, pool_lanes(self->pool), self->count);
+    return TT_OK;
+}
+
+const float *shards_node(const shards_t *self, uint32_t node)
+{
+    uint32_t lo, hi;
+    tt_tree_span(self->shards, node, &lo, &hi);
+    return self->leaf[lo];
+}
+
+/*  One lane: near-equal runs of whole blocks. A row's result does not depend on the rows beside it. */
+static void s_forward_lane(void *ctx, uint32_t lane, uint32_t lanes)
+{
+    shards_t *self = ctx;
+    const size_t blocks = (self->forward.rows + TT_BLOCK - 1) / TT_BLOCK, out = tt_net_spec(self->net)->out;
+    const size_t lo = blocks * lane / lanes * TT_BLOCK;
+    size_t hi = blocks * (lane + 1) / lanes * TT_BLOCK;
+    hi = hi < self->forward.rows ? hi : self->forward.rows;
+    if (lo >= hi)
+        return;
+    float *head = self->forward.head ? self->forward.head + lo * out : NULL;
+    float *value = self->forward.value ? self->forward.value + lo : NULL;
+    self->lane_status[lane] = tt_net_forward(self->net, lane, self->forward.obs + lo, hi - lo, head, value);
+}
+
+tt_status_t shards_forward(void *ctx, const float *const *obs, size_t rows, float *head, float *value)
+{
+    shards_t *self = ctx;
+    self->forward.obs = obs;
+    self->forward.rows = rows;
+    self->forward.head = head;
+    self->forward.value = value;
+    return s_on_all_lanes(self, s_forward_lane, "rows could not be evaluated");
+}

@@ -1,0 +1,42 @@
+/*  shards - the gradient of a minibatch for a run of shards, on all threads of the pool, summed as far as the fixed tree
+ *  (common/nn/tree.h) allows within the run.
+ *
+ *  A minibatch's rows are cut into S equal parts, the shards. Every shard's gradient has a buffer of its own, and every
+ *  addition is one of the tree's, so neither the number of threads nor the run's borders can change a bit.
+ *
+ *  Threads: the learner's thread; it uses the pool inside. */
+#pragma once
+#include <stddef.h>
+#include <stdint.h>
+#include "common/base/status.h"
+#include "common/nn/nn.h"
+#include "learner/pool.h"
+
+typedef struct shards shards_t; /* opaque */
+
+typedef struct {
+    const float *const *obs; /* of the whole batch, by row number              */
+    const uint32_t *row;     /* [rows] of the minibatch                        */
+    uint32_t rows;           /* a multiple of the number of shards             */
+    tt_loss_fn loss;
+    const void *loss_ctx;
+} shards_work_t;
+
+/*  net and pool are borrowed; the net needs a lane for every lane of the pool. Memory: a gradient for each shard of a run
+ *  that was ever computed, and row pointers. */
+shards_t *shards_new(tt_net_t *net, pool_t *pool, uint32_t shards);
+void shards_destroy(shards_t **self_p);
+
+/*  Compute shards lo .. hi-1. TT_INVALID: the rows do not divide into shards (text for the user); or what the network said. */
+tt_status_t shards_compute(shards_t *self, const shards_work_t *work, uint32_t lo, uint32_t hi);
+
+/*  After shards_compute: the sum of a maximal subtree of the run just computed (tt_tree_nodes names them).
+ *  tt_net_grad_count floats, borrowed until the next compute. */
+const float *shards_node(const shards_t *self, uint32_t node);
+
+/*  Forward rows on all threads; a tt_forward_fn, ctx is the shards_t. */
+tt_status_t shards_forward(void *ctx, const float *const *obs, size_t rows, float *head, float *value);
+
+/*  Every addition of the tree inside [lo, hi), but for those inside one of the first `parts` near-equal parts of it,
+ *  which were made before (parts = 0: none were). leaf[s]: count floats of shard s. For shards_compute and tests. */
+void shards_sum(float *const *leaf, uint32_t lo, uint32_t hi, uint32_t parts, size_t count);

@@ -1,0 +1,151 @@
+/*  state - between the process and a snapshot. */
+#include <stdlib.h>
+#include <string.h>
+#include "common/base/mem.h"
+#include "learner/core.h"
+
+void state_expect(core_t *self, snapshot_t *out)
+{
+    const tt_train_cfg_t *train = &self->model.train;
+    *out = (snapshot_t){.config = self->model.text,
+        .env = train->env,
+        .algorithm = self->model.algorithm->name,
+        .param_count = self->model.params,
+        .opt_count = self->model.opt_count,
+        .norm_count = tt_norm_block_count(train->space.obs),
+        .reward_count = tt_norm_block_count(1),
+        .envs = train->num_envs,
+        .env_bytes = train->space.env_state,
+        .episodes_count = tt_episodes_block_count(train->num_envs)};
+    out->tensor = tt_net_tensors(self->model.net, &out->tensors);
+}
+
+/* ---- capture ----------------------------------------------------------------------------------------------------- */
+
+static void s_capture_versions(core_t *self, snapshot_t *out)
+{
+    const uint64_t lag = self->model.train.lag;
+    for (uint64_t v = self->update > lag ? self->update - lag : 0; v <= self->update; v++) {
+        version_t *version = publish_find(self->publish, v);
+        if (!version || out->versions == SNAPSHOT_VERSIONS_MAX)
+            continue;
+        out->version[out->versions++] =
+            (snapshot_version_t){v, version_params(version), version_norm(version), version->reward};
+    }
+}
+
+static float *s_params_now(core_t *self)
+{
+    float *params = tt_aligned0(tt_mul(self->model.params, sizeof(float)));
+    if (self->resume)
+        memcpy(params, self->resume, self->model.params * sizeof(float));
+    else
+        TT_CHECK(tt_net_get(self->model.net, params) == TT_OK);
+    return params;
+}
+
+/*  As of before the batch in hand: whoever restores counts it again. */
+static double *s_episodes_now(core_t *self, size_t count)
+{
+    double *block = tt_array0(count, sizeof *block);
+    if (self->batches_counted > self->update)
+        memcpy(block, self->episodes_before, count * sizeof *block);
+    else
+        tt_episodes_save(self->episodes, block);
+    return block;
+}
+
+static uint8_t *s_states_now(core_t *self)
+{
+    const tt_train_cfg_t *train = &self->model.train;
+    uint8_t *states = tt_new0(tt_mul(train->num_envs, train->space.env_state));
+    if (train->space.env_state && intake_states(self->intake, self->update, 0, train->num_envs, states) == TT_OK)
+        return states;
+    free(states);
+    return NULL;
+}
+
+void state_capture(core_t *self, snapshot_t *out)
+{
+    state_expect(self, out);
+    out->return_mean = tt_episodes_return_mean(self->episodes);
+    out->update = self->update;
+    out->steps = self->steps;
+    out->opt_step = self->model.opt_step;
+    out->lag_max = self->lag_max;
+    out->step = self->step;
+    out->solved = self->solved;
+    out->best = self->best;
+    out->opt_state = self->model.opt_state;
+    out->params = out->owned = s_params_now(self);
+    out->episodes = s_episodes_now(self, out->episodes_count);
+    out->env_states = s_states_now(self);
+    out->returns = tt_returns_state(self->returns);
+    s_capture_versions(self, out);
+}
+
+void state_release(snapshot_t *snapshot)
+{
+    free(snapshot->owned);
+    free((void *)(uintptr_t)snapshot->episodes);
+    free((void *)(uintptr_t)snapshot->env_states);
+    *snapshot = (snapshot_t){0};
+}
+
+/* ---- restore ----------------------------------------------------------------------------------------------------- */
+
+static tt_status_t s_restore_versions(core_t *self, const snapshot_t *from)
+{
+    const uint64_t lag = self->model.train.lag, needed = from->update > lag ? from->update - lag : 0;
+    if (from->versions == 0 || from->version[0].version > needed)
+        return tt_err(TT_DATA,
+            "the snapshot of update %llu lacks version %llu: it was made with a smaller lag; set lag as it was then",
+            (unsigned long long)from->update, (unsigned long long)needed);
+    publish_reset(self->publish);
+    for (size_t i = 0; i < from->versions; i++) {
+        const snapshot_version_t *version = &from->version[i];
+        version_t *slot = publish_add(self->publish, version->version);
+        memcpy(version_params(slot), version->params, from->param_count * sizeof(float));
+        memcpy(version_norm(slot), version->norm, from->norm_count * sizeof(double));
+        memcpy(slot->reward, version->reward, from->reward_count * sizeof(double));
+        TT_TRY(tt_norm_load(self->obs_norm, version_norm(slot), from->norm_count));
+        TT_TRY(tt_norm_load(self->reward_norm, slot->reward, from->reward_count));
+    }
+    return TT_OK;
+}
+
+static tt_status_t s_restore_statistics(core_t *self, const snapshot_t *from)
+{
+    double *block = tt_array0(from->episodes_count, sizeof *block);
+    memcpy(block, from->episodes, from->episodes_count * sizeof *block);
+    const tt_status_t status = tt_episodes_load(self->episodes, block, from->episodes_count);
+    free(block);
+    memcpy(tt_returns_state(self->returns), from->returns, from->envs * sizeof(double));
+    return status;
+}
+
+tt_status_t state_restore(core_t *self, const snapshot_t *from)
+{
+    TT_TRY(s_restore_versions(self, from));
+    TT_TRY(s_restore_statistics(self, from));
+    TT_TRY(tt_net_put(self->model.net, version_params(publish_newest(self->publish))));
+    if (from->opt_count)
+        memcpy(self->model.opt_state, from->opt_state, from->opt_count * sizeof(float));
+    self->model.opt_step = from->opt_step;
+    free(self->resume);
+    self->resume = NULL;
+    if (from->step > 0) { /* begin needs version n, the next step needs the weights now */
+        self->resume = tt_aligned0(tt_mul(from->param_count, sizeof(float)));
+        memcpy(self->resume, from->params, from->param_count * sizeof(float));
+    }
+    intake_reset(self->intake, from->update);
+    if (from->env_states)
+        intake_put_states(self->intake, from->env_states);
+    self->update = self->batches_counted = from->update;
+    self->step = from->step;
+    self->steps = from->steps;
+    self->lag_max = from->lag_max;
+    self->solved = from->solved;
+    self->best = from->best;
+    return TT_OK;
+}

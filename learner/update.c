@@ -1,0 +1,241 @@
+/*  update - one turn: batch n makes version n + 1. */
+#define TT_LOG_COMPONENT "update"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "common/base/log.h"
+#include "common/base/mem.h"
+#include "common/nn/tree.h"
+#include "learner/core.h"
+
+/*  Nothing of the update in hand counts any more. */
+static bool s_void(const core_t *self)
+{
+    return self->leave || !self->holds || !self->view.member;
+}
+
+/* ---- begin ------------------------------------------------------------------------------------------------------- */
+
+static tt_status_t s_assemble(core_t *self)
+{
+    const uint64_t n = self->update, lag = self->model.train.lag;
+    version_t *version = publish_find(self->publish, n > lag ? n - lag : 0);
+    TT_CHECK(version != NULL);
+    TT_TRY(tt_norm_load(self->obs_norm, version_norm(version), tt_norm_block_count(self->model.train.space.obs)));
+    TT_TRY(tt_norm_load(self->reward_norm, version->reward, tt_norm_block_count(1)));
+    batch_assemble(self->batch, intake_batch(self->intake, n), self->obs_norm, self->reward_norm, &self->current);
+    self->current.env_steps = n * self->model.batch_steps;
+    return TT_OK;
+}
+
+static void s_count_episodes(core_t *self)
+{
+    if (self->batches_counted > self->update)
+        return;
+    const tt_batch_t *batch = &self->current;
+    tt_episodes_save(self->episodes, self->episodes_before);
+    tt_episodes_feed(
+        self->episodes, batch->T, batch_raw_reward(self->batch), batch->terminated, batch->truncated, NULL, NULL);
+    self->batches_counted = self->update + 1;
+}
+
+static void s_check_rules(core_t *self)
+{
+    const stop_facts_t facts = report_facts(self);
+    if (!self->solved && stop_solved(&self->model.train, &facts)) {
+        self->solved = true;
+        report_solved(self);
+    }
+    if (!self->reason)
+        self->reason = stop_reason(&self->model.train, &facts);
+}
+
+static tt_status_t s_begin(core_t *self)
+{
+    TT_TRY(s_assemble(self));
+    s_count_episodes(self);
+    s_check_rules(self);
+    if (self->reason)
+        return TT_OK;
+    const tt_algorithm_t *algorithm = self->model.algorithm;
+    TT_TRY(algorithm->begin(self->model.algo, &self->current, self->model.net, shards_forward, self->shards));
+    if (self->resume) {
+        TT_TRY(tt_net_put(self->model.net, self->resume));
+        free(self->resume);
+        self->resume = NULL;
+    }
+    const uint64_t staleness = self->update - batch_oldest_version(self->batch);
+    self->lag_max = staleness > self->lag_max ? staleness : self->lag_max;
+    self->step_count = algorithm->steps(self->model.algo);
+    self->begun = true;
+    tt_link_state(self->link, "update %llu: %u steps", (unsigned long long)self->update, self->step_count);
+    return TT_OK;
+}
+
+/* ---- one optimiser step ------------------------------------------------------------------------------------------ */
+
+/*  TT_OK with *sum_p NULL: another generation came, start again (or it is all void). */
+static tt_status_t s_sum_with_others(core_t *self, uint32_t lo, uint32_t hi, const float **sum_p)
+{
+    const uint64_t generation = self->view.generation;
+    char whom[64];
+    TT_TRY(allreduce_send(self->allreduce, self->steps, self->shards, lo, hi));
+    while (!s_void(self) && self->view.generation == generation) {
+        *sum_p = allreduce_sum(self->allreduce);
+        if (*sum_p)
+            return TT_OK;
+        TT_TRY(core_wait(self, "update %llu step %u/%u: waiting for SUM of step %llu from %s",
+            (unsigned long long)self->update, self->step, self->step_count, (unsigned long long)self->steps,
+            allreduce_awaited(self->allreduce, whom, sizeof whom)));
+        TT_TRY(allreduce_nudge(self->allreduce));
+    }
+    *sum_p = NULL;
+    return TT_OK;
+}
+
+static tt_status_t s_sum(core_t *self, const shards_work_t *work, const float **sum_p)
+{
+    const uint32_t shards = self->model.train.learner.shards;
+    for (*sum_p = NULL; !*sum_p && !s_void(self);) {
+        uint32_t lo, hi;
+        tt_tree_run(shards, self->view.learners, self->view.rank, &lo, &hi);
+        TT_TRY(shards_compute(self->shards, work, lo, hi));
+        if (self->view.learners > 1)
+            TT_TRY(s_sum_with_others(self, lo, hi, sum_p));
+        else
+            *sum_p = shards_node(self->shards, 1);
+    }
+    return TT_OK;
+}
+
+static void s_step_done(core_t *self, const float *sum, float norm)
+{
+    const float *stats = sum + tt_net_stats_offset(tt_net_spec(self->model.net));
+    const bool last = self->model.algorithm->after(self->model.algo, self->step, stats, norm);
+    if (self->view.learners > 1)
+        allreduce_finish(self->allreduce);
+    else
+        allreduce_forget(self->allreduce);
+    self->step = last ? self->step_count : self->step + 1;
+    self->steps++;
+    core_progress(self);
+}
+
+static tt_status_t s_step(core_t *self)
+{
+    model_t *model = &self->model;
+    tt_minibatch_t minibatch;
+    TT_TRY(model->algorithm->minibatch(model->algo, self->step, model->net, &minibatch));
+    const shards_work_t work = {self->current.obs, minibatch.row, minibatch.rows, minibatch.loss, minibatch.loss_ctx};
+    const float *sum = NULL;
+    TT_TRY(s_sum(self, &work, &sum));
+    if (!sum)
+        return TT_OK;
+    float norm = 0;
+    const tt_status_t status =
+        tt_net_apply(model->net, minibatch.opt, model->opt_state, &model->opt_step, sum, minibatch.lr, &norm);
+    if (status != TT_OK)
+        return tt_err_wrap(status, "update %llu, optimiser step %llu (learning rate %g)",
+            (unsigned long long)self->update, (unsigned long long)self->steps, (double)minibatch.lr);
+    s_step_done(self, sum, norm);
+    return core_serve(self, 0);
+}
+
+/* ---- end --------------------------------------------------------------------------------------------------------- */
+
+/*  Version n + 1: the weights now, and the normalisers of version n joined with batch n. */
+static tt_status_t s_make_version(core_t *self)
+{
+    const tt_train_cfg_t *train = &self->model.train;
+    const tt_batch_t *batch = &self->current;
+    const size_t norm_count = tt_norm_block_count(train->space.obs), reward_count = tt_norm_block_count(1);
+    version_t *before = publish_newest(self->publish);
+    TT_TRY(tt_norm_load(self->obs_norm, version_norm(before), norm_count));
+    TT_TRY(tt_norm_load(self->reward_norm, before->reward, reward_count));
+    if (train->normalize.obs)
+        tt_norm_merge(self->obs_norm, batch_raw_obs(self->batch), (size_t)batch->T * batch->N);
+    if (train->normalize.reward)
+        tt_returns_feed(self->returns, self->reward_norm, batch->T, batch_raw_reward(self->batch), batch->terminated,
+            batch->truncated);
+    version_t *version = publish_add(self->publish, self->update + 1);
+    tt_norm_save(self->obs_norm, version_norm(version));
+    tt_norm_save(self->reward_norm, version->reward);
+    return tt_net_get(self->model.net, version_params(version));
+}
+
+static tt_status_t s_finish(core_t *self)
+{
+    TT_TRY(s_make_version(self));
+    self->update++;
+    self->step = 0;
+    self->begun = false;
+    self->trained += self->model.batch_steps;
+    if (core_leads(self))
+        TT_TRY(publish_send(publish_newest(self->publish), self->weights, self->view.era, self->view.generation));
+    intake_advance(self->intake, self->update);
+    feed_credit_all(self);
+    if (core_leads(self)) {
+        feed_ack_all(self);
+        report_stats(self);
+    }
+    if (self->pending_count)
+        fetch_retry(self);
+    tt_log_version((int64_t)self->update);
+    tt_link_holds(self->link, true, self->update, self->view.era, self->view.generation);
+    core_progress(self);
+    return core_leads(self) ? checkpoint_when_due(self) : TT_OK;
+}
+
+static tt_status_t s_train(core_t *self)
+{
+    while (self->step < self->step_count && !s_void(self))
+        TT_TRY(s_step(self));
+    return s_void(self) ? TT_OK : s_finish(self);
+}
+
+/* ---- ends of a run ----------------------------------------------------------------------------------------------- */
+
+/*  Rank 0 writes the last checkpoint and says so; everyone then waits for STOP. */
+static tt_status_t s_end_run(core_t *self)
+{
+    if (core_leads(self) && !self->reported) {
+        char path[4200];
+        TT_TRY(checkpoint_final(self, path, sizeof path));
+        report_finished(self, path);
+        self->reported = true;
+    }
+    return core_wait(self, "idle: finished (%s), waiting for STOP", self->reason);
+}
+
+static tt_status_t s_farewell(core_t *self)
+{
+    char path[4200];
+    TT_TRY(checkpoint_final(self, path, sizeof path));
+    return control_drained(self, "signal");
+}
+
+/*  Between updates. */
+static tt_status_t s_await_batch(core_t *self)
+{
+    const intake_batch_t *batch = intake_batch(self->intake, self->update);
+    return core_wait(self, "waiting for batch %llu: have %u of %u envs", (unsigned long long)self->update,
+        batch->filled, self->model.train.num_envs);
+}
+
+tt_status_t update_turn(core_t *self)
+{
+    if (self->finish && !self->begun && !self->reason)
+        self->reason = self->reason_text;
+    if (self->reason)
+        return s_end_run(self);
+    if (self->farewell && !self->draining && !self->begun)
+        return s_farewell(self);
+    if (!self->begun) {
+        if (!intake_complete(self->intake, self->update))
+            return s_await_batch(self);
+        if (!compose_done(self))
+            return compose_turn(self);
+        TT_TRY(s_begin(self));
+    }
+    return self->begun ? s_train(self) : TT_OK;
+}

@@ -1,0 +1,34 @@
+/*  view - what a learner needs of the newest ROSTER.
+ *
+ *  Threads: an instance belongs to one thread. */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "common/net/seat.h"
+
+typedef struct {
+    uint32_t index;
+    uint64_t instance;
+    char data[256]; /* endpoint of its ROUTER, as we reach it; "" = none */
+} view_peer_t;
+
+typedef struct {
+    uint32_t era; /* 0 = no roster yet */
+    uint64_t epoch, generation;
+    char *restore; /* owned; NULL = none */
+    bool fresh;
+    bool member; /* we take part, as `rank` */
+    uint32_t rank;
+    view_peer_t *learner; /* [learners] by rank */
+    uint32_t learners;
+    view_peer_t *aggregator; /* [aggregators] by index */
+    uint32_t aggregators;
+    uint64_t *collector; /* [collectors] instances */
+    uint32_t collectors;
+} view_t;
+
+/*  Replace *self by what a roster says to the learner `instance` that sits at `seat`. */
+void view_take(view_t *self, const tt_msg_ROSTER_t *roster, uint64_t instance, const tt_seat_t *seat);
+void view_clear(view_t *self);
+bool view_has_collector(const view_t *self, uint64_t instance);

@@ -1,0 +1,214 @@
+/*  Intake: duplicates, ranges, credit, versions, states, and bodies that are not what their header says. */
+#include "tests/test.h"
+#include "tests/learner/near.h"
+#include "learner/intake.h"
+#include "tests/learner/segments.h"
+
+enum { N = 6, T = 4, D = 3, S = 5 };
+
+static intake_t *s_new(uint32_t lag)
+{
+    const intake_cfg_t cfg = {.N = N, .T = T, .D = D, .actions = 2, .state_bytes = S, .lag = lag};
+    return intake_new(&cfg);
+}
+
+static tt_status_t s_add_from(intake_t *intake, uint64_t instance, uint64_t batch, uint64_t version, uint32_t lo,
+    uint32_t count, const intake_range_t *force, uint32_t *fresh)
+{
+    zmq_msg_t frame;
+    const made_t made = {batch, version, instance, lo, count};
+    const tt_msg_SEGMENT_t msg = made_segment(&made, T, D, S, &frame);
+    const tt_status_t status = intake_add(intake, &msg, &frame, force, fresh);
+    zmq_msg_close(&frame);
+    return status;
+}
+
+static tt_status_t s_add(
+    intake_t *intake, uint64_t batch, uint64_t version, uint32_t lo, uint32_t count, uint32_t *fresh)
+{
+    return s_add_from(intake, 1, batch, version, lo, count, NULL, fresh);
+}
+
+static void test_a_batch_fills_up(void **state)
+{
+    (void)state;
+    intake_t *intake = s_new(1);
+    uint32_t fresh = 0;
+    assert_int_equal(intake_upto(intake), 2);
+    assert_ok(s_add(intake, 0, 0, 0, 4, &fresh));
+    assert_int_equal(fresh, 4);
+    assert_false(intake_complete(intake, 0));
+    assert_int_equal(intake_base(intake), 0);
+    assert_ok(s_add(intake, 1, 0, 0, 6, NULL)); /* a batch ahead may come first */
+    assert_int_equal(intake_base(intake), 0);
+    assert_ok(s_add(intake, 0, 0, 4, 2, &fresh));
+    assert_int_equal(fresh, 2);
+    assert_true(intake_complete(intake, 0));
+    assert_int_equal(intake_base(intake), 2);
+    assert_int_equal(intake_owner(intake, 0, 5)->env_lo, 4);
+    assert_near(intake_owner(intake, 0, 5)->at.obs[D], made_obs(0, 5, 0, 0), 0);
+    intake_advance(intake, 1);
+    assert_int_equal(intake_upto(intake), 3);
+    assert_null(intake_batch(intake, 0));
+    assert_false(intake_complete(intake, 2));
+    intake_destroy(&intake);
+}
+
+static void test_copies_are_dropped_and_counted(void **state)
+{
+    (void)state;
+    intake_t *intake = s_new(0);
+    uint32_t fresh = 9;
+    assert_ok(s_add_from(intake, 1, 0, 0, 0, 4, NULL, NULL));
+    assert_ok(s_add_from(intake, 2, 0, 0, 2, 4, NULL, &fresh)); /* two of its envs are there */
+    assert_int_equal(fresh, 2);
+    assert_int_equal(intake_dropped(intake), 2);
+    assert_int_equal(intake_owner(intake, 0, 3)->instance, 1);
+    assert_int_equal(intake_owner(intake, 0, 4)->instance, 2);
+    assert_true(intake_complete(intake, 0));
+    assert_ok(s_add_from(intake, 1, 0, 0, 0, 4, NULL, &fresh));
+    assert_int_equal(fresh, 0);
+    assert_int_equal(intake_dropped(intake), 6);
+    intake_advance(intake, 1);
+    assert_ok(s_add(intake, 0, 0, 0, 6, &fresh)); /* trained already */
+    assert_int_equal(fresh, 0);
+    assert_int_equal(intake_dropped(intake), 12);
+    assert_false(intake_complete(intake, 1));
+    intake_destroy(&intake);
+}
+
+static void test_beyond_the_credit_and_wrong_versions_are_refused(void **state)
+{
+    (void)state;
+    intake_t *intake = s_new(1);
+    assert_int_equal(s_add(intake, 2, 1, 0, 6, NULL), TT_INVALID);
+    assert_int_equal(s_add(intake, 1, 1, 0, 6, NULL), TT_INVALID); /* lag 1: exactly version 0 */
+    assert_ok(s_add(intake, 1, 0, 0, 6, NULL));
+    intake_destroy(&intake);
+    intake = s_new(3);
+    intake_reset(intake, 10);
+    assert_int_equal(s_add(intake, 10, 6, 0, 6, NULL), TT_INVALID);  /* too old */
+    assert_int_equal(s_add(intake, 10, 11, 0, 6, NULL), TT_INVALID); /* from the future */
+    assert_ok(s_add(intake, 10, 8, 0, 6, NULL));
+    intake_destroy(&intake);
+}
+
+static void test_headers_that_do_not_fit_are_refused(void **state)
+{
+    (void)state;
+    intake_t *intake = s_new(0);
+    const made_t made = {0, 0, 1, 0, N};
+    zmq_msg_t frame;
+    const tt_msg_SEGMENT_t good = made_segment(&made, T, D, S, &frame);
+    tt_msg_SEGMENT_t bad[8];
+    for (int i = 0; i < 8; i++)
+        bad[i] = good;
+    bad[0].steps++;
+    bad[1].obs++;
+    bad[2].env_lo = 1; /* one env too far */
+    bad[3].env_count = 0;
+    bad[4].env_lo = UINT32_MAX;
+    bad[5].state_bytes = 4;
+    bad[6].finals--;
+    bad[7].action_dims = 1;
+    for (int i = 0; i < 8; i++) {
+        assert_int_not_equal(intake_add(intake, &bad[i], &frame, NULL, NULL), TT_OK);
+        assert_true(zmq_msg_size(&frame) > 0);
+    }
+    assert_int_equal(intake_batch(intake, 0)->filled, 0);
+    assert_ok(intake_add(intake, &good, &frame, NULL, NULL));
+    zmq_msg_close(&frame);
+    intake_destroy(&intake);
+}
+
+static void test_an_action_out_of_range_is_refused(void **state)
+{
+    (void)state;
+    for (int32_t wrong = -1; wrong <= 2; wrong += 3) {
+        intake_t *intake = s_new(0);
+        const made_t made = {0, 0, 1, 0, N};
+        zmq_msg_t frame;
+        const tt_msg_SEGMENT_t msg = made_segment(&made, T, D, S, &frame);
+        const tt_segment_shape_t shape = {.T = T, .E = N, .D = D, .K = N, .S = S};
+        tt_segment_t at;
+        tt_segment_map(&shape, zmq_msg_data(&frame), &at);
+        memcpy((char *)at.action + 4 * (T * N - 1), &wrong, sizeof wrong);
+        assert_int_equal(intake_add(intake, &msg, &frame, NULL, NULL), TT_INVALID);
+        zmq_msg_close(&frame);
+        intake_destroy(&intake);
+    }
+}
+
+static void test_states_stand_at_the_start_of_the_next_batch(void **state)
+{
+    (void)state;
+    intake_t *intake = s_new(1);
+    uint8_t out[N * S];
+    assert_int_equal(intake_states(intake, 1, 0, N, out), TT_AGAIN);
+    assert_ok(s_add(intake, 0, 0, 2, 3, NULL));
+    assert_ok(intake_states(intake, 1, 2, 3, out));
+    assert_int_equal(out[0], 2);
+    assert_int_equal(out[2 * S], 4);
+    assert_int_equal(intake_states(intake, 1, 1, 3, out), TT_AGAIN);
+    assert_ok(s_add(intake, 0, 0, 0, 6, NULL));
+    assert_ok(s_add(intake, 1, 0, 0, 6, NULL));
+    intake_advance(intake, 1);
+    assert_ok(intake_states(intake, 1, 0, N, out)); /* still needed: batch 1 may be collected again */
+    assert_ok(intake_states(intake, 2, 0, N, out));
+    assert_int_equal(out[5 * S], 16 + 5);
+    intake_advance(intake, 2);
+    assert_int_equal(intake_states(intake, 1, 0, N, out), TT_NOT_FOUND);
+    assert_ok(intake_states(intake, 2, 0, N, out));
+    assert_int_equal(intake_states(intake, 3, 0, N, out), TT_AGAIN);
+    assert_int_equal(intake_states(intake, 2, 4, 3, out), TT_INVALID);
+    intake_destroy(&intake);
+}
+
+static void test_a_snapshots_states(void **state)
+{
+    (void)state;
+    intake_t *intake = s_new(1);
+    uint8_t states[N * S], out[N * S];
+    for (size_t i = 0; i < sizeof states; i++)
+        states[i] = (uint8_t)i;
+    intake_reset(intake, 41);
+    intake_put_states(intake, states);
+    assert_ok(intake_states(intake, 41, 0, N, out));
+    assert_memory_equal(states, out, sizeof out);
+    assert_int_equal(intake_states(intake, 40, 0, N, out), TT_NOT_FOUND);
+    assert_int_equal(intake_upto(intake), 43);
+    intake_destroy(&intake);
+}
+
+static void test_a_composition_replaces_envs(void **state)
+{
+    (void)state;
+    intake_t *intake = s_new(2);
+    intake_reset(intake, 5);
+    uint32_t fresh = 0;
+    assert_ok(s_add_from(intake, 1, 5, 4, 0, 6, NULL, NULL));
+    const intake_range_t range = {2, 2};
+    assert_ok(s_add_from(intake, 2, 5, 3, 0, 6, &range, &fresh));
+    assert_int_equal(fresh, 2);
+    assert_int_equal(intake_owner(intake, 5, 1)->instance, 1);
+    assert_int_equal(intake_owner(intake, 5, 2)->instance, 2);
+    assert_int_equal(intake_owner(intake, 5, 3)->version, 3);
+    assert_int_equal(intake_owner(intake, 5, 4)->instance, 1);
+    assert_true(intake_complete(intake, 5));
+    intake_destroy(&intake);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_batch_fills_up),
+        cmocka_unit_test(test_copies_are_dropped_and_counted),
+        cmocka_unit_test(test_beyond_the_credit_and_wrong_versions_are_refused),
+        cmocka_unit_test(test_headers_that_do_not_fit_are_refused),
+        cmocka_unit_test(test_an_action_out_of_range_is_refused),
+        cmocka_unit_test(test_states_stand_at_the_start_of_the_next_batch),
+        cmocka_unit_test(test_a_snapshots_states),
+        cmocka_unit_test(test_a_composition_replaces_envs),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,257 @@
+/*  Snapshots: a round trip gives everything back; damaged and foreign files are told apart and leave nothing. */
+#include "tests/test.h"
+#include "tests/learner/near.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "common/base/mem.h"
+#include "learner/snapshot.h"
+
+enum { ENVS = 3, STATE = 7, NORM = 9, REWARD = 3, EPISODES = 20, VERSIONS = 2 };
+
+typedef struct {
+    tt_device_t *device;
+    tt_net_t *net;
+    float *now, *params[VERSIONS], *opt;
+    double norm[VERSIONS][NORM], reward[VERSIONS][REWARD], episodes[EPISODES], returns[ENVS];
+    uint8_t states[ENVS * STATE];
+} world_t;
+
+static void s_open(world_t *world, uint32_t hidden)
+{
+    const tt_net_spec_t spec = {.obs = 4, .hidden_count = 1, .hidden = {hidden}, .out = 2, .continuous = true};
+    memset(world, 0, sizeof *world);
+    assert_ok(tt_device_open(&world->device, "cpu", 0));
+    assert_ok(tt_net_new(&world->net, world->device, &spec, 1));
+    const size_t count = tt_net_param_count(&spec);
+    world->now = tt_array0(count, sizeof(float));
+    world->opt = tt_array0(2 * count, sizeof(float));
+    for (size_t v = 0; v < VERSIONS; v++) {
+        world->params[v] = tt_array0(count, sizeof(float));
+        for (size_t i = 0; i < count; i++)
+            world->params[v][i] = (float)(v * 1000 + i);
+        for (size_t i = 0; i < NORM; i++)
+            world->norm[v][i] = (double)(v * 10 + i) + 0.25;
+        for (size_t i = 0; i < REWARD; i++)
+            world->reward[v][i] = (double)(v * 10 + i) + 0.5;
+    }
+    for (size_t i = 0; i < count; i++)
+        world->now[i] = (float)i * 0.5f - 3;
+    for (size_t i = 0; i < 2 * count; i++)
+        world->opt[i] = (float)i * 0.125f;
+    for (size_t i = 0; i < sizeof world->states; i++)
+        world->states[i] = (uint8_t)(200 - i);
+    for (size_t i = 0; i < EPISODES; i++)
+        world->episodes[i] = (double)i / 3;
+    for (size_t i = 0; i < ENVS; i++)
+        world->returns[i] = -(double)i / 7;
+}
+
+static void s_close(world_t *world)
+{
+    for (size_t v = 0; v < VERSIONS; v++)
+        free(world->params[v]);
+    free(world->now);
+    free(world->opt);
+    tt_net_destroy(&world->net);
+    tt_device_close(&world->device);
+}
+
+static snapshot_t s_expect(world_t *world)
+{
+    snapshot_t out = {
+        .norm_count = NORM, .reward_count = REWARD, .envs = ENVS, .env_bytes = STATE, .episodes_count = EPISODES};
+    out.tensor = tt_net_tensors(world->net, &out.tensors);
+    out.param_count = tt_net_param_count(tt_net_spec(world->net));
+    out.opt_count = 2 * out.param_count;
+    return out;
+}
+
+static snapshot_t s_full(world_t *world)
+{
+    snapshot_t out = s_expect(world);
+    out.config = "name: x\nseed: 3\n";
+    out.env = "CartPole-v1";
+    out.algorithm = "ppo";
+    out.return_mean = 123.5;
+    out.update = 41;
+    out.steps = 660;
+    out.opt_step = 659;
+    out.lag_max = 1;
+    out.step = 4;
+    out.solved = true;
+    out.best = 99.25;
+    out.params = world->now;
+    out.opt_state = world->opt;
+    out.versions = VERSIONS;
+    for (size_t v = 0; v < VERSIONS; v++)
+        out.version[v] = (snapshot_version_t){40 + v, world->params[v], world->norm[v], world->reward[v]};
+    out.env_states = world->states;
+    out.episodes = world->episodes;
+    out.returns = world->returns;
+    return out;
+}
+
+static void s_encode(const snapshot_t *snapshot, tt_buf_t *out)
+{
+    tt_buf_init(out, 1 << 24);
+    assert_ok(snapshot_encode(snapshot, out));
+}
+
+static void test_a_round_trip_gives_everything_back(void **state)
+{
+    (void)state;
+    world_t world;
+    s_open(&world, 8);
+    const snapshot_t full = s_full(&world);
+    tt_buf_t bytes;
+    s_encode(&full, &bytes);
+    snapshot_t back = s_expect(&world);
+    assert_ok(snapshot_decode(&back, bytes.data, bytes.size));
+    assert_int_equal(back.update, 41);
+    assert_int_equal(back.step, 4);
+    assert_int_equal(back.steps, 660);
+    assert_int_equal(back.opt_step, 659);
+    assert_int_equal(back.lag_max, 1);
+    assert_true(back.solved);
+    assert_near(back.best, 99.25, 0);
+    assert_string_equal(back.config, full.config);
+    assert_string_equal(back.env, "CartPole-v1");
+    assert_string_equal(back.algorithm, "ppo");
+    assert_memory_equal(back.params, world.now, full.param_count * sizeof(float));
+    assert_memory_equal(back.opt_state, world.opt, full.opt_count * sizeof(float));
+    assert_int_equal(back.versions, VERSIONS);
+    for (size_t v = 0; v < VERSIONS; v++) {
+        assert_int_equal(back.version[v].version, 40 + v);
+        assert_memory_equal(back.version[v].params, world.params[v], full.param_count * sizeof(float));
+        assert_memory_equal(back.version[v].norm, world.norm[v], sizeof world.norm[v]);
+        assert_memory_equal(back.version[v].reward, world.reward[v], sizeof world.reward[v]);
+    }
+    assert_memory_equal(back.env_states, world.states, sizeof world.states);
+    assert_memory_equal(back.episodes, world.episodes, sizeof world.episodes);
+    assert_memory_equal(back.returns, world.returns, sizeof world.returns);
+    snapshot_close(&back);
+    tt_buf_free(&bytes);
+    s_close(&world);
+}
+
+/*  Files hold [out][in], as PyTorch does. */
+static void test_weights_are_shaped_as_pytorch_shapes_them(void **state)
+{
+    (void)state;
+    world_t world;
+    s_open(&world, 8);
+    const snapshot_t full = s_full(&world);
+    tt_buf_t bytes;
+    s_encode(&full, &bytes);
+    tt_st_t *file = NULL;
+    assert_ok(tt_st_decode(&file, bytes.data, bytes.size));
+    const tt_st_array_t *weight = tt_st_find(file, "actor.0.weight"), *bias = tt_st_find(file, "actor.0.bias");
+    assert_non_null(weight);
+    assert_non_null(bias);
+    assert_int_equal(weight->rank, 2);
+    assert_int_equal(weight->shape[0], 8);
+    assert_int_equal(weight->shape[1], 4);
+    assert_int_equal(bias->rank, 1);
+    assert_int_equal(bias->shape[0], 8);
+    const tt_tensor_t *tensor = full.tensor;
+    assert_string_equal(tensor->name, "actor.0.weight");
+    const float *data = weight->data;
+    for (size_t o = 0; o < 8; o++)
+        for (size_t i = 0; i < 4; i++)
+            assert_near(data[o * 4 + i], world.now[tensor->offset + i * 8 + o], 0);
+    const char *sha = tt_st_meta(file, "weights_sha256");
+    char want[65];
+    snapshot_sha256(world.now, full.param_count, want);
+    assert_string_equal(sha, want);
+    tt_st_destroy(&file);
+    tt_buf_free(&bytes);
+    s_close(&world);
+}
+
+static void test_another_network_is_refused(void **state)
+{
+    (void)state;
+    world_t world, other;
+    s_open(&world, 8);
+    s_open(&other, 9);
+    const snapshot_t full = s_full(&world);
+    tt_buf_t bytes;
+    s_encode(&full, &bytes);
+    snapshot_t back = s_expect(&other);
+    assert_int_equal(snapshot_decode(&back, bytes.data, bytes.size), TT_DATA);
+    assert_non_null(strstr(tt_err_text(), "another network"));
+    back = s_expect(&world);
+    back.envs = ENVS + 1;
+    assert_int_equal(snapshot_decode(&back, bytes.data, bytes.size), TT_DATA);
+    tt_buf_free(&bytes);
+    s_close(&world);
+    s_close(&other);
+}
+
+static void test_a_weight_that_is_not_finite_is_refused(void **state)
+{
+    (void)state;
+    world_t world;
+    s_open(&world, 8);
+    snapshot_t full = s_full(&world);
+    world.now[5] = NAN;
+    tt_buf_t bytes;
+    s_encode(&full, &bytes);
+    snapshot_t back = s_expect(&world);
+    assert_int_equal(snapshot_decode(&back, bytes.data, bytes.size), TT_DATA);
+    tt_buf_free(&bytes);
+    s_close(&world);
+}
+
+static void test_cut_anywhere_it_is_refused(void **state)
+{
+    (void)state;
+    world_t world;
+    s_open(&world, 8);
+    const snapshot_t full = s_full(&world);
+    tt_buf_t bytes;
+    s_encode(&full, &bytes);
+    for (size_t size = 0; size < bytes.size; size += size < 4000 ? 7 : 501) {
+        snapshot_t back = s_expect(&world);
+        assert_int_equal(snapshot_decode(&back, bytes.data, size), TT_DATA);
+    }
+    tt_buf_free(&bytes);
+    s_close(&world);
+}
+
+static void test_a_file_and_a_missing_one(void **state)
+{
+    (void)state;
+    char directory[] = "/tmp/tt_snapshot_XXXXXX", path[64];
+    assert_non_null(mkdtemp(directory));
+    snprintf(path, sizeof path, "%s/a.safetensors", directory);
+    world_t world;
+    s_open(&world, 8);
+    const snapshot_t full = s_full(&world);
+    assert_ok(snapshot_write(&full, path));
+    snapshot_t back = s_expect(&world);
+    assert_ok(snapshot_read(&back, path));
+    assert_int_equal(back.update, 41);
+    snapshot_close(&back);
+    assert_int_equal(unlink(path), 0);
+    back = s_expect(&world);
+    assert_int_equal(snapshot_read(&back, path), TT_NOT_FOUND);
+    assert_int_equal(rmdir(directory), 0); /* nothing else was left there */
+    s_close(&world);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_round_trip_gives_everything_back),
+        cmocka_unit_test(test_weights_are_shaped_as_pytorch_shapes_them),
+        cmocka_unit_test(test_another_network_is_refused),
+        cmocka_unit_test(test_a_weight_that_is_not_finite_is_refused),
+        cmocka_unit_test(test_cut_anywhere_it_is_refused),
+        cmocka_unit_test(test_a_file_and_a_missing_one),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
