@@ -44,26 +44,34 @@ int64_t tt_wall_ns(void)
     return s_read(CLOCK_REALTIME);
 }
 
-int64_t tt_process_start_ns(void)
+/*  The 10 ms in which the kernel says we were started, as monotonic time of its beginning; -1 = unknown. */
+static int64_t s_start_tick_ns(int64_t now, int64_t *tick_ns)
 {
-    const int64_t now = s_read(CLOCK_MONOTONIC);
     FILE *file = fopen("/proc/self/stat", "re");
     char line[1024];
     if (!file)
-        return now;
+        return -1;
     const size_t length = fread(line, 1, sizeof line - 1, file);
     fclose(file);
     line[length] = '\0';
     const char *field = strrchr(line, ')'); /* the name may hold spaces; field 3 follows it */
     unsigned long long ticks = 0;
-    if (!field || sscanf(field + 1,
-                      " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d "
-                      "%*d %llu",
+    if (!field || sscanf(field + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
                       &ticks) != 1)
-        return now;
+        return -1;
+    *tick_ns = 1000000000 / sysconf(_SC_CLK_TCK);
     /* ticks count from boot, CLOCK_MONOTONIC may not count suspended time: take the difference now */
-    const int64_t boot = s_read(CLOCK_BOOTTIME);
-    const int64_t started = (int64_t)(ticks * (1000000000ull / (unsigned long long)sysconf(_SC_CLK_TCK)));
-    const int64_t age = boot - started;
-    return age < 0 ? now : now - age;
+    return now - (s_read(CLOCK_BOOTTIME) - (int64_t)ticks * *tick_ns);
+}
+
+int64_t tt_process_start_ns(void)
+{
+    const int64_t now = s_read(CLOCK_MONOTONIC);
+    const int64_t worked = now - s_read(CLOCK_PROCESS_CPUTIME_ID);
+    int64_t tick_ns = 0;
+    const int64_t earliest = s_start_tick_ns(now, &tick_ns);
+    if (earliest < 0)
+        return worked;
+    const int64_t latest = earliest + tick_ns;
+    return worked < earliest ? earliest : worked > latest ? latest : worked;
 }

@@ -29,5 +29,6 @@ static inline int64_t tt_now_ms(const tt_clock_t *clock)
 /*  Nanoseconds since 1970 (for log lines and event files only). */
 int64_t tt_wall_ns(void);
 
-/*  Monotonic time at which this process was started, from /proc/self/stat (10 ms steps); now if unknown. */
+/*  Monotonic time at which this process was started: now less the processor time it has used, kept within the 10 ms
+ *  that /proc/self/stat allows. Call it first thing in main, before time goes by unused. */
 int64_t tt_process_start_ns(void);

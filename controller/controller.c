@@ -1,0 +1,323 @@
+#include "controller/controller.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "common/base/mem.h"
+#define TT_LOG_COMPONENT "controller"
+#include "common/base/log.h"
+
+enum { BACKOFF_FIRST_MS = 100, BACKOFF_MOST_MS = 10000, STABLE_MS = 30000, EVENTS_AT_ONCE = 32 };
+
+/*  One replica number of a role, whether it runs or not. */
+typedef struct {
+    tt_replica_id_t id; /* 0 = not running                                     */
+    int64_t started_ms;
+    int64_t start_at_ms; /* not started before                                  */
+    int64_t stop_at_ms;  /* over the desired number: stopped then; 0 = wanted   */
+    uint32_t failures;   /* in a row                                            */
+} slot_t;
+
+typedef struct {
+    const tt_role_t *role;
+    uint32_t desired;
+    slot_t *slots;
+    size_t slot_count;
+} group_t;
+
+struct tt_controller {
+    const tt_job_t *job;
+    tt_substrate_t *substrate;
+    const tt_clock_t *clock;
+    tt_observer_t observer;
+    group_t *groups;
+    size_t group_count;
+    bool stopping;
+    tt_job_phase_t phase;
+    int exit_code;
+    char reason[512];
+};
+
+tt_status_t tt_controller_new(tt_controller_t **self_p, const tt_job_t *job, tt_substrate_t *substrate,
+    const tt_clock_t *clock, const tt_observer_t *observer)
+{
+    TT_TRY(tt_job_check(job));
+    tt_controller_t *self = tt_new0(sizeof *self);
+    self->job = job;
+    self->substrate = substrate;
+    self->clock = clock;
+    self->observer = *observer;
+    self->phase = TT_JOB_RUNNING;
+    self->group_count = job->role_count;
+    self->groups = tt_array0(job->role_count, sizeof *self->groups);
+    for (size_t i = 0; i < job->role_count; i++) {
+        self->groups[i].role = &job->roles[i];
+        self->groups[i].desired = job->roles[i].replicas;
+    }
+    *self_p = self;
+    return TT_OK;
+}
+
+void tt_controller_destroy(tt_controller_t **self_p)
+{
+    if (!*self_p)
+        return;
+    for (size_t i = 0; i < (*self_p)->group_count; i++)
+        free((*self_p)->groups[i].slots);
+    free((*self_p)->groups);
+    free(*self_p);
+    *self_p = NULL;
+}
+
+static group_t *s_group(const tt_controller_t *self, const char *role)
+{
+    for (size_t i = 0; i < self->group_count; i++)
+        if (strcmp(self->groups[i].role->name, role) == 0)
+            return &self->groups[i];
+    return NULL;
+}
+
+/* ---- ends -------------------------------------------------------------------------------------------------------- */
+
+static bool s_is_final_code(int code)
+{
+    return code == 64 || code == 65 || code == 66 || code == 73 || code == 77 || code == 78;
+}
+
+static void s_finish(tt_controller_t *self, tt_job_phase_t phase, int exit_code, const char *reason)
+{
+    if (self->phase != TT_JOB_RUNNING)
+        return;
+    self->phase = phase;
+    self->exit_code = exit_code;
+    snprintf(self->reason, sizeof self->reason, "%s", reason);
+}
+
+static void s_fail(
+    tt_controller_t *self, const group_t *group, uint32_t index, const tt_replica_event_t *event, const char *why)
+{
+    char reason[512];
+    snprintf(reason, sizeof reason, "%s/%u: %s%s", group->role->name, index, event->reason, why);
+    s_finish(self, TT_JOB_FAILED, event->exit_code ? event->exit_code : 70, reason);
+}
+
+static int64_t s_backoff_ms(uint32_t failures)
+{
+    if (failures <= 1)
+        return 0;
+    const uint32_t doublings = failures - 2 < 16 ? failures - 2 : 16;
+    const int64_t wait = (int64_t)BACKOFF_FIRST_MS << doublings;
+    return wait < BACKOFF_MOST_MS ? wait : BACKOFF_MOST_MS;
+}
+
+/*  A wanted replica has ended: the job ends with it, or it comes back. */
+static void s_decide(tt_controller_t *self, group_t *group, uint32_t index, const tt_replica_event_t *event)
+{
+    slot_t *slot = &group->slots[index];
+    const tt_role_t *role = group->role;
+    const bool failed = event->exit_code != 0;
+    const int64_t now = tt_now_ms(self->clock);
+    if (!failed && role->decides_job) {
+        s_finish(self, TT_JOB_SUCCEEDED, 0, "");
+        return;
+    }
+    if (failed && (role->restart == TT_RESTART_NEVER || s_is_final_code(event->exit_code))) {
+        s_fail(self, group, index, event, "");
+        return;
+    }
+    if (!failed && role->restart != TT_RESTART_ALWAYS) {
+        slot->start_at_ms = INT64_MAX; /* done */
+        return;
+    }
+    slot->failures = now - slot->started_ms >= STABLE_MS ? 1 : slot->failures + 1;
+    if (slot->failures > role->backoff_limit) {
+        s_fail(self, group, index, event, ", and so every time it was started again; given up");
+        return;
+    }
+    slot->start_at_ms = now + s_backoff_ms(slot->failures);
+    log_warn("%s/%u: %s; starting it again", role->name, index, event->reason);
+}
+
+static void s_ended(tt_controller_t *self, group_t *group, uint32_t index, const tt_replica_event_t *event)
+{
+    slot_t *slot = &group->slots[index];
+    slot->id = 0;
+    if (self->observer.ended)
+        self->observer.ended(self->observer.ctx, group->role->name, index, event);
+    if (index >= group->desired) {
+        *slot = (slot_t){0}; /* drained: forget its history */
+        return;
+    }
+    slot->stop_at_ms = 0;
+    if (!self->stopping || group->role->decides_job)
+        s_decide(self, group, index, event);
+}
+
+static void s_take_event(tt_controller_t *self, const tt_replica_event_t *event)
+{
+    if (event->phase == TT_REPLICA_RUNNING)
+        return;
+    for (size_t g = 0; g < self->group_count; g++)
+        for (size_t i = 0; i < self->groups[g].slot_count; i++)
+            if (self->groups[g].slots[i].id == event->id) {
+                s_ended(self, &self->groups[g], (uint32_t)i, event);
+                return;
+            }
+}
+
+static tt_status_t s_take_events(tt_controller_t *self)
+{
+    size_t count;
+    do {
+        tt_replica_event_t events[EVENTS_AT_ONCE];
+        count = EVENTS_AT_ONCE;
+        TT_TRY(self->substrate->ops->poll(self->substrate, events, &count));
+        for (size_t i = 0; i < count; i++)
+            s_take_event(self, &events[i]);
+    } while (count == EVENTS_AT_ONCE);
+    return TT_OK;
+}
+
+/* ---- starts ------------------------------------------------------------------------------------------------------ */
+
+static void s_reserve(group_t *group)
+{
+    if (group->slot_count >= group->desired)
+        return;
+    group->slots = tt_realloc(group->slots, tt_mul(group->desired, sizeof *group->slots));
+    memset(group->slots + group->slot_count, 0, (group->desired - group->slot_count) * sizeof *group->slots);
+    group->slot_count = group->desired;
+}
+
+static void s_start(tt_controller_t *self, group_t *group, uint32_t index)
+{
+    slot_t *slot = &group->slots[index];
+    const tt_replica_spec_t spec = {
+        .job = self->job->name, .role = group->role->name, .index = index, .template_ = &group->role->template_};
+    slot->started_ms = tt_now_ms(self->clock);
+    const tt_status_t status = self->substrate->ops->start(self->substrate, &spec, &slot->id);
+    if (status == TT_OK) {
+        if (self->observer.started)
+            self->observer.started(self->observer.ctx, group->role->name, index, slot->id);
+        return;
+    }
+    log_error("%s", tt_err_text());
+    tt_replica_event_t event = {
+        .phase = TT_REPLICA_FAILED, .exit_code = status == TT_NOT_FOUND ? 66 : tt_status_exit_code(TT_OS)};
+    snprintf(event.reason, sizeof event.reason, "%.127s", tt_err_text());
+    s_decide(self, group, index, &event);
+}
+
+/*  Roles that this one depends on have all their replicas running. */
+static bool s_may_start(const tt_controller_t *self, const group_t *group)
+{
+    for (char **name = group->role->depends_on; name && *name; name++) {
+        const group_t *first = s_group(self, *name);
+        if (first && tt_controller_running(self, *name) < first->desired)
+            return false;
+    }
+    return true;
+}
+
+static void s_start_missing(tt_controller_t *self)
+{
+    const int64_t now = tt_now_ms(self->clock);
+    for (size_t g = 0; g < self->group_count; g++) {
+        group_t *group = &self->groups[g];
+        s_reserve(group);
+        if (!s_may_start(self, group))
+            continue;
+        for (uint32_t i = 0; i < group->desired; i++)
+            if (!group->slots[i].id && now >= group->slots[i].start_at_ms && self->phase == TT_JOB_RUNNING)
+                s_start(self, group, i);
+    }
+}
+
+static void s_stop_surplus(tt_controller_t *self)
+{
+    const int64_t now = tt_now_ms(self->clock);
+    for (size_t g = 0; g < self->group_count; g++)
+        for (size_t i = 0; i < self->groups[g].slot_count; i++) {
+            slot_t *slot = &self->groups[g].slots[i];
+            if (slot->id && slot->stop_at_ms && now >= slot->stop_at_ms) {
+                slot->stop_at_ms = INT64_MAX;
+                self->substrate->ops->stop(self->substrate, slot->id, self->groups[g].role->template_.grace_s * 1000);
+            }
+        }
+}
+
+tt_status_t tt_controller_tick(tt_controller_t *self)
+{
+    TT_TRY(s_take_events(self));
+    if (!self->stopping && self->phase == TT_JOB_RUNNING)
+        s_start_missing(self);
+    s_stop_surplus(self);
+    return TT_OK;
+}
+
+int64_t tt_controller_due_ms(const tt_controller_t *self)
+{
+    const int64_t now = tt_now_ms(self->clock);
+    int64_t due = INT64_MAX;
+    for (size_t g = 0; g < self->group_count; g++)
+        for (size_t i = 0; i < self->groups[g].slot_count; i++) {
+            const slot_t *slot = &self->groups[g].slots[i];
+            int64_t at = INT64_MAX;
+            if (slot->id && slot->stop_at_ms)
+                at = slot->stop_at_ms;
+            else if (!slot->id && i < self->groups[g].desired && !self->stopping && self->phase == TT_JOB_RUNNING)
+                at = slot->start_at_ms;
+            if (at < due)
+                due = at;
+        }
+    if (due == INT64_MAX)
+        return self->stopping && tt_controller_running(self, NULL) ? 100 : -1; /* the substrate's kill after grace */
+    return due > now ? due - now : 0;
+}
+
+/* ---- orders ------------------------------------------------------------------------------------------------------ */
+
+tt_status_t tt_controller_scale(tt_controller_t *self, const char *role, uint32_t replicas, int grace_ms)
+{
+    group_t *group = s_group(self, role);
+    if (!group)
+        return tt_err(TT_NOT_FOUND, "job %s has no role '%s'", self->job->name, role);
+    const int64_t now = tt_now_ms(self->clock);
+    group->desired = replicas;
+    s_reserve(group);
+    for (uint32_t i = 0; i < group->slot_count; i++) {
+        slot_t *slot = &group->slots[i];
+        if (i < replicas)
+            slot->stop_at_ms = 0;
+        else if (slot->id && !slot->stop_at_ms)
+            slot->stop_at_ms = now + grace_ms;
+    }
+    return TT_OK;
+}
+
+void tt_controller_stop(tt_controller_t *self, int grace_ms)
+{
+    self->stopping = true;
+    for (size_t g = 0; g < self->group_count; g++)
+        for (size_t i = 0; i < self->groups[g].slot_count; i++)
+            if (self->groups[g].slots[i].id && (!self->groups[g].role->decides_job || grace_ms == 0))
+                self->substrate->ops->stop(self->substrate, self->groups[g].slots[i].id, grace_ms);
+}
+
+uint32_t tt_controller_running(const tt_controller_t *self, const char *role)
+{
+    uint32_t count = 0;
+    for (size_t g = 0; g < self->group_count; g++)
+        if (!role || strcmp(self->groups[g].role->name, role) == 0)
+            for (size_t i = 0; i < self->groups[g].slot_count; i++)
+                count += self->groups[g].slots[i].id != 0;
+    return count;
+}
+
+tt_job_phase_t tt_controller_phase(const tt_controller_t *self, int *exit_code, const char **reason)
+{
+    if (exit_code)
+        *exit_code = self->exit_code;
+    if (reason)
+        *reason = self->reason;
+    return self->phase;
+}

@@ -1,0 +1,48 @@
+/*  controller - keeps as many replicas of each role running as the job asks for.
+ *
+ *  Desired numbers come from the job and from tt_controller_scale; actual ones from the substrate's events. Replica
+ *  numbers of a role are 0 .. desired-1. A replica that ends while it is wanted is started again: at once the first
+ *  time, then after 100 ms, doubling to 10 s; 30 s of life reset that. Some ends are final and fail the job: an exit
+ *  code that says that a repetition cannot help (sysexits 64 usage, 65 data, 66 no input, 73 cannot create,
+ *  77 permission, 78 configuration), more restarts in a row than the role's backoff_limit, or a failure where
+ *  restart is NEVER. A role with decides_job ends the job when a replica of it succeeds.
+ *
+ *  Threads: one. Time: the injected clock. Never blocks. */
+#pragma once
+#include "common/base/clock.h"
+#include "controller/substrate.h"
+
+typedef struct tt_controller tt_controller_t;
+
+/*  Told about every start and end, from within the calls below. */
+typedef struct {
+    void (*started)(void *ctx, const char *role, uint32_t index, tt_replica_id_t id);
+    void (*ended)(void *ctx, const char *role, uint32_t index, const tt_replica_event_t *event);
+    void *ctx;
+} tt_observer_t;
+
+/*  Borrows job, substrate and clock. TT_CONFIG as tt_job_check. */
+tt_status_t tt_controller_new(tt_controller_t **self_p, const tt_job_t *job, tt_substrate_t *substrate,
+    const tt_clock_t *clock, const tt_observer_t *observer);
+void tt_controller_destroy(tt_controller_t **self_p);
+
+/*  Handle ends, start what is wanted and missing, stop what lingers. Call when a child ended and when
+ *  tt_controller_due_ms says so. A failure to start a replica counts as an end with code 71. */
+tt_status_t tt_controller_tick(tt_controller_t *self);
+
+/*  Milliseconds until tick must be called though nothing happened; -1 = never. */
+int64_t tt_controller_due_ms(const tt_controller_t *self);
+
+/*  Change desired numbers. Replicas over the number are expected to end by themselves (the coordinator drains them) and
+ *  are stopped after grace_ms. TT_NOT_FOUND: no such role. */
+tt_status_t tt_controller_scale(tt_controller_t *self, const char *role, uint32_t replicas, int grace_ms);
+
+/*  No more starts: ask everything to end (roles that decide the job last: not asked, they end by themselves), kill after
+ *  grace_ms. tick goes on until tt_controller_running is 0. */
+void tt_controller_stop(tt_controller_t *self, int grace_ms);
+
+/*  Replicas alive now, of one role or (NULL) of all. */
+uint32_t tt_controller_running(const tt_controller_t *self, const char *role);
+
+/*  RUNNING until the job has ended: SUCCEEDED, or FAILED with the exit code and the reason for a person (borrowed). */
+tt_job_phase_t tt_controller_phase(const tt_controller_t *self, int *exit_code, const char **reason);

@@ -1,0 +1,93 @@
+#include "controller/orphans.h"
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "common/base/clock.h"
+
+static ssize_t s_read_file(const char *path, char *out, size_t room)
+{
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -1;
+    size_t used = 0;
+    ssize_t got;
+    while (used < room && (got = read(fd, out + used, room - used)) > 0)
+        used += (size_t)got;
+    close(fd);
+    return (ssize_t)used;
+}
+
+static pid_t s_parent_of(pid_t pid)
+{
+    char path[64], line[512];
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    const ssize_t length = s_read_file(path, line, sizeof line - 1);
+    if (length <= 0)
+        return -1;
+    line[length] = '\0';
+    const char *after = strrchr(line, ')'); /* the name may hold anything */
+    int parent = -1;
+    if (!after || sscanf(after + 1, " %*c %d", &parent) != 1)
+        return -1;
+    return (pid_t)parent;
+}
+
+static bool s_has_mark(pid_t pid, const char *mark)
+{
+    static char environment[131072];
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/environ", (int)pid);
+    const ssize_t length = s_read_file(path, environment, sizeof environment - 1);
+    if (length <= 0)
+        return false;
+    environment[length] = '\0';
+    for (const char *entry = environment; entry < environment + length; entry += strlen(entry) + 1)
+        if (strcmp(entry, mark) == 0)
+            return true;
+    return false;
+}
+
+int tt_orphans_signal(int signal, const char *mark, bool (*spare)(void *ctx, pid_t pid), void *ctx)
+{
+    DIR *proc = opendir("/proc");
+    if (!proc)
+        return 0;
+    const pid_t self = getpid();
+    int count = 0;
+    for (struct dirent *entry; (entry = readdir(proc));) {
+        if (!isdigit((unsigned char)entry->d_name[0]))
+            continue;
+        const pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+        if (s_parent_of(pid) != self || (spare && spare(ctx, pid)) || (mark && !s_has_mark(pid, mark)))
+            continue;
+        if (kill(pid, signal) == 0)
+            count++;
+    }
+    closedir(proc);
+    return count;
+}
+
+bool tt_orphans_end(int wait_ms)
+{
+    const int64_t deadline = tt_now_ms(tt_clock_real()) + wait_ms;
+    for (;;) {
+        /* killing children hands us theirs, so it takes as many rounds as the tree is deep */
+        tt_orphans_signal(SIGKILL, NULL, NULL, NULL);
+        pid_t reaped;
+        while ((reaped = waitpid(-1, NULL, WNOHANG)) > 0)
+            continue;
+        if (reaped < 0 && errno == ECHILD)
+            return true;
+        if (tt_now_ms(tt_clock_real()) >= deadline)
+            return false;
+        poll(NULL, 0, 1); /* killed processes need a moment to become reapable; bounded by the deadline */
+    }
+}

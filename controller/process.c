@@ -1,0 +1,428 @@
+#include "controller/process.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "common/base/clock.h"
+#include "common/base/mem.h"
+#include "controller/orphans.h"
+#define TT_LOG_COMPONENT "process"
+#include "common/base/log.h"
+
+extern char **environ;
+
+typedef struct {
+    tt_replica_id_t id;
+    pid_t pid;          /* 0 = ended, event not yet fetched */
+    int64_t kill_at_ms; /* when stop's grace ends; 0 = none */
+    char *log_path, *mark;
+    tt_replica_event_t event;
+} child_t;
+
+typedef struct {
+    tt_substrate_t base;
+    char *run_dir;
+    tt_replica_id_t next_id;
+    child_t *children;
+    size_t count, room;
+} process_t;
+
+/* ---- what a replica is started with ------------------------------------------------------------------------------ */
+
+static const char *s_lookup(char *const *env, const char *name, size_t length)
+{
+    for (; *env; env++)
+        if (strncmp(*env, name, length) == 0 && (*env)[length] == '=')
+            return *env + length + 1;
+    return NULL;
+}
+
+/*  Kubernetes' rule: $(NAME) is replaced when NAME is set, $$ stands for $, anything else stays. */
+static char *s_expand(const char *text, char *const *env)
+{
+    tt_buf_t out;
+    tt_buf_init(&out, 1 << 20);
+    while (*text) {
+        const char *close = strncmp(text, "$(", 2) == 0 ? strchr(text, ')') : NULL;
+        const char *value = close ? s_lookup(env, text + 2, (size_t)(close - text - 2)) : NULL;
+        if (value) {
+            (void)tt_buf_str(&out, value);
+            text = close + 1;
+        } else {
+            (void)tt_buf_add(&out, text, 1);
+            text += strncmp(text, "$$", 2) == 0 ? 2 : 1;
+        }
+    }
+    char *copy = tt_strdup(tt_buf_text(&out));
+    tt_buf_free(&out);
+    return copy;
+}
+
+static void s_free_strings(char **list)
+{
+    for (char **item = list; item && *item; item++)
+        free(*item);
+    free(list);
+}
+
+static size_t s_length(char *const *list)
+{
+    size_t length = 0;
+    while (list && list[length])
+        length++;
+    return length;
+}
+
+/*  Later entries win over inherited ones of the same name. */
+static void s_env_set(char **env, size_t *count, const char *name, const char *value)
+{
+    const size_t length = strlen(name);
+    char *entry = tt_sprintf("%s=%s", name, value ? value : "");
+    for (size_t i = 0; i < *count; i++)
+        if (strncmp(env[i], name, length) == 0 && env[i][length] == '=') {
+            free(env[i]);
+            env[i] = entry;
+            return;
+        }
+    env[(*count)++] = entry;
+}
+
+static char **s_make_env(const process_t *self, const tt_replica_spec_t *spec, const char *mark)
+{
+    const size_t inherited = s_length(environ);
+    char **env = tt_array0(inherited + spec->template_->env_count + 5, sizeof *env);
+    size_t count = 0;
+    for (size_t i = 0; i < inherited; i++)
+        env[count++] = tt_strdup(environ[i]);
+    char index[16];
+    snprintf(index, sizeof index, "%u", spec->index);
+    for (size_t i = 0; i < spec->template_->env_count; i++)
+        s_env_set(env, &count, spec->template_->env[i].name, spec->template_->env[i].value);
+    s_env_set(env, &count, "TT_RUN_DIR", self->run_dir);
+    s_env_set(env, &count, "TT_ROLE", spec->role);
+    s_env_set(env, &count, "TT_INDEX", index);
+    s_env_set(env, &count, "TT_REPLICA", mark);
+    return env;
+}
+
+static char **s_make_argv(const tt_template_t *template_, char *const *env)
+{
+    const bool own = !template_->command || !template_->command[0];
+    const size_t command = own ? 1 : s_length(template_->command), args = s_length(template_->args);
+    char **argv = tt_array0(command + args + 1, sizeof *argv);
+    for (size_t i = 0; i < command; i++)
+        argv[i] = own ? tt_strdup("tutti") : s_expand(template_->command[i], env);
+    for (size_t i = 0; i < args; i++)
+        argv[command + i] = s_expand(template_->args[i], env);
+    return argv;
+}
+
+/* ---- fork and exec ----------------------------------------------------------------------------------------------- */
+
+typedef struct {
+    const char *file; /* NULL = search argv[0] in PATH */
+    char **argv, **env;
+    const char *working_dir;
+    int log_fd, null_fd, report_fd;
+    pid_t parent;
+} launch_t;
+
+/*  In the child: async-signal-safe calls only, since the parent has threads. */
+static void s_become(const launch_t *launch)
+{
+    sigset_t none;
+    sigemptyset(&none);
+    setpgid(0, 0);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != launch->parent) /* it died before the line above */
+        _exit(70);
+    for (int signal = 1; signal < 32; signal++)
+        if (signal != SIGKILL && signal != SIGSTOP)
+            sigaction(signal, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    dup2(launch->null_fd, STDIN_FILENO);
+    dup2(launch->log_fd, STDOUT_FILENO);
+    dup2(launch->log_fd, STDERR_FILENO);
+    if (!launch->working_dir || chdir(launch->working_dir) == 0) {
+        if (launch->file)
+            execve(launch->file, launch->argv, launch->env);
+        else
+            execvpe(launch->argv[0], launch->argv, launch->env);
+    }
+    const int code = errno;
+    const ssize_t told = write(launch->report_fd, &code, sizeof code);
+    (void)told;
+    _exit(127);
+}
+
+static tt_status_t s_fork(const launch_t *plan, pid_t *out)
+{
+    int report[2];
+    if (pipe2(report, O_CLOEXEC) != 0)
+        return tt_err_errno(TT_OS, "pipe");
+    launch_t launch = *plan;
+    launch.report_fd = report[1];
+    launch.parent = getpid();
+    const pid_t pid = fork();
+    if (pid == 0)
+        s_become(&launch);
+    close(report[1]);
+    if (pid < 0) {
+        close(report[0]);
+        return tt_err_errno(TT_OS, "fork");
+    }
+    int code = 0;
+    ssize_t got;
+    while ((got = read(report[0], &code, sizeof code)) < 0 && errno == EINTR)
+        continue;
+    close(report[0]);
+    if (got == (ssize_t)sizeof code) { /* exec failed; the pipe closes by itself when it succeeds */
+        while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+            continue;
+        errno = code;
+        return tt_err_errno(code == ENOENT ? TT_NOT_FOUND : TT_OS, "cannot start '%s'", launch.argv[0]);
+    }
+    *out = pid;
+    return TT_OK;
+}
+
+static tt_status_t s_launch(const tt_replica_spec_t *spec, const char *log_path, char **env, pid_t *out)
+{
+    const bool own = !spec->template_->command || !spec->template_->command[0];
+    const int log_fd = open(log_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    if (log_fd < 0)
+        return tt_err_errno(TT_IO, "cannot write %s", log_path);
+    const int null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    char **argv = s_make_argv(spec->template_, env);
+    char *working_dir = spec->template_->working_dir ? s_expand(spec->template_->working_dir, env) : NULL;
+    const launch_t launch = {.file = own ? "/proc/self/exe" : NULL,
+        .argv = argv,
+        .env = env,
+        .working_dir = working_dir,
+        .log_fd = log_fd,
+        .null_fd = null_fd};
+    const tt_status_t status = s_fork(&launch, out);
+    s_free_strings(argv);
+    free(working_dir);
+    close(log_fd);
+    close(null_fd);
+    return status;
+}
+
+/* ---- the table's entries ------------------------------------------------------------------------------------------ */
+
+static child_t *s_find(const process_t *self, tt_replica_id_t id)
+{
+    for (size_t i = 0; i < self->count; i++)
+        if (self->children[i].id == id)
+            return &self->children[i];
+    return NULL;
+}
+
+static tt_status_t s_start(tt_substrate_t *base, const tt_replica_spec_t *spec, tt_replica_id_t *out)
+{
+    process_t *self = (process_t *)base;
+    const tt_replica_id_t id = ++self->next_id;
+    char *mark = tt_sprintf("%s/%u/%d/%llu", spec->role, spec->index, (int)getpid(), (unsigned long long)id);
+    char *log_path = tt_sprintf("%s/logs/%s-%u.log", self->run_dir, spec->role, spec->index);
+    char **env = s_make_env(self, spec, mark);
+    pid_t pid = 0;
+    const tt_status_t status = s_launch(spec, log_path, env, &pid);
+    s_free_strings(env);
+    if (status != TT_OK) {
+        free(mark);
+        free(log_path);
+        return tt_err_wrap(status, "%s/%u", spec->role, spec->index);
+    }
+    if (self->count == self->room) {
+        self->room = self->room ? 2 * self->room : 16;
+        self->children = tt_realloc(self->children, tt_mul(self->room, sizeof *self->children));
+    }
+    self->children[self->count++] = (child_t){.id = id, .pid = pid, .log_path = log_path, .mark = mark};
+    log_debug("started %s/%u as process %d", spec->role, spec->index, (int)pid);
+    *out = id;
+    return TT_OK;
+}
+
+static tt_status_t s_stop(tt_substrate_t *base, tt_replica_id_t id, int grace_ms)
+{
+    child_t *child = s_find((process_t *)base, id);
+    if (!child)
+        return tt_err(TT_NOT_FOUND, "no such replica");
+    if (child->pid == 0)
+        return TT_OK;
+    const int64_t kill_at = tt_now_ms(tt_clock_real()) + grace_ms;
+    if (grace_ms > 0) {
+        if (child->kill_at_ms == 0)
+            kill(child->pid, SIGTERM);
+        if (child->kill_at_ms == 0 || kill_at < child->kill_at_ms)
+            child->kill_at_ms = kill_at;
+    } else {
+        kill(-child->pid, SIGKILL);
+        kill(child->pid, SIGKILL);
+    }
+    return TT_OK;
+}
+
+static bool s_is_replica(void *ctx, pid_t pid)
+{
+    const process_t *self = ctx;
+    for (size_t i = 0; i < self->count; i++)
+        if (self->children[i].pid == pid)
+            return true;
+    return false;
+}
+
+/*  The replica's own process has ended: so does what it started. */
+static void s_sweep(process_t *self, const child_t *child, pid_t pid)
+{
+    kill(-pid, SIGKILL);
+    char *mark = tt_sprintf("TT_REPLICA=%s", child->mark);
+    tt_orphans_signal(SIGKILL, mark, s_is_replica, self);
+    free(mark);
+}
+
+static void s_ended(process_t *self, child_t *child, int wait_status)
+{
+    const pid_t pid = child->pid;
+    child->pid = 0;
+    s_sweep(self, child, pid);
+    tt_replica_event_t *event = &child->event;
+    *event = (tt_replica_event_t){.id = child->id};
+    if (WIFSIGNALED(wait_status)) {
+        event->signal = WTERMSIG(wait_status);
+        event->exit_code = 128 + event->signal;
+        snprintf(event->reason, sizeof event->reason, "killed by SIG%s", sigabbrev_np(event->signal));
+    } else {
+        event->exit_code = WEXITSTATUS(wait_status);
+        snprintf(event->reason, sizeof event->reason, "exit code %d", event->exit_code);
+    }
+    event->phase = event->exit_code == 0 ? TT_REPLICA_SUCCEEDED : TT_REPLICA_FAILED;
+}
+
+static void s_reap(process_t *self)
+{
+    int wait_status;
+    pid_t pid;
+    while ((pid = waitpid(-1, &wait_status, WNOHANG)) > 0)
+        for (size_t i = 0; i < self->count; i++)
+            if (self->children[i].pid == pid)
+                s_ended(self, &self->children[i], wait_status);
+}
+
+static void s_kill_late(process_t *self)
+{
+    const int64_t now = tt_now_ms(tt_clock_real());
+    for (size_t i = 0; i < self->count; i++) {
+        child_t *child = &self->children[i];
+        if (child->pid && child->kill_at_ms && now >= child->kill_at_ms) {
+            log_warn("process %d did not end within its grace; killed", (int)child->pid);
+            kill(-child->pid, SIGKILL);
+            kill(child->pid, SIGKILL);
+            child->kill_at_ms = now + 1000;
+        }
+    }
+}
+
+static void s_drop(process_t *self, size_t i)
+{
+    free(self->children[i].log_path);
+    free(self->children[i].mark);
+    self->children[i] = self->children[--self->count];
+}
+
+static tt_status_t s_poll(tt_substrate_t *base, tt_replica_event_t *events, size_t *count)
+{
+    process_t *self = (process_t *)base;
+    const size_t room = *count;
+    size_t used = 0;
+    s_reap(self);
+    s_kill_late(self);
+    for (size_t i = 0; i < self->count && used < room;) {
+        if (self->children[i].pid == 0) {
+            events[used++] = self->children[i].event;
+            s_drop(self, i);
+        } else {
+            i++;
+        }
+    }
+    *count = used;
+    return TT_OK;
+}
+
+static tt_status_t s_logs(tt_substrate_t *base, tt_replica_id_t id, int fd)
+{
+    const child_t *child = s_find((process_t *)base, id);
+    if (!child)
+        return tt_err(TT_NOT_FOUND, "no such replica");
+    const int in = open(child->log_path, O_RDONLY | O_CLOEXEC);
+    if (in < 0)
+        return tt_err_errno(TT_IO, "%s", child->log_path);
+    char chunk[16384];
+    ssize_t got;
+    tt_status_t status = TT_OK;
+    while (status == TT_OK && (got = read(in, chunk, sizeof chunk)) > 0)
+        if (write(fd, chunk, (size_t)got) != got)
+            status = tt_err_errno(TT_IO, "writing the log of a replica");
+    close(in);
+    return status;
+}
+
+static void s_destroy(tt_substrate_t **self_p)
+{
+    process_t *self = (process_t *)*self_p;
+    if (!self)
+        return;
+    for (size_t i = 0; i < self->count; i++)
+        if (self->children[i].pid)
+            kill(-self->children[i].pid, SIGKILL);
+    if (!tt_orphans_end(5000))
+        log_error("a process below us did not end");
+    while (self->count)
+        s_drop(self, self->count - 1);
+    free(self->children);
+    free(self->run_dir);
+    free(self);
+    *self_p = NULL;
+}
+
+static const tt_substrate_ops_t s_ops = {
+    .start = s_start,
+    .stop = s_stop,
+    .poll = s_poll,
+    .logs = s_logs,
+    .destroy = s_destroy,
+};
+
+tt_status_t tt_process_substrate_new(tt_substrate_t **self_p, const char *run_dir)
+{
+    char *logs = tt_sprintf("%s/logs", run_dir);
+    const int made = mkdir(logs, 0755);
+    const int code = errno;
+    tt_status_t status = TT_OK;
+    if (made != 0 && code != EEXIST) {
+        errno = code;
+        status = tt_err_errno(TT_IO, "cannot make %s", logs);
+    } else if (prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) {
+        status = tt_err_errno(TT_OS, "prctl(PR_SET_CHILD_SUBREAPER)");
+    }
+    free(logs);
+    TT_TRY(status);
+    process_t *self = tt_new0(sizeof *self);
+    self->base.ops = &s_ops;
+    self->run_dir = tt_strdup(run_dir);
+    *self_p = &self->base;
+    return TT_OK;
+}
+
+int tt_process_pid(const tt_substrate_t *base, tt_replica_id_t id)
+{
+    const child_t *child = s_find((const process_t *)base, id);
+    return child ? (int)child->pid : 0;
+}

@@ -1,0 +1,18 @@
+/*  process - the process substrate: a replica is a child process on this machine, with a log file of its own.
+ *
+ *  No process is left behind: a replica has its own process group, dies with the process that holds the substrate
+ *  (PR_SET_PDEATHSIG), and what it forked is killed when it ends: its group, and, since the holder is a child subreaper,
+ *  whatever left the group and still carries the replica's mark (TT_REPLICA) in its environment.
+ *
+ *  A replica finds in its environment TT_RUN_DIR, TT_ROLE, TT_INDEX and TT_REPLICA; `$(NAME)` in its command and
+ *  arguments is replaced from its environment, as Kubernetes does. A template without a command runs tutti itself.
+ *
+ *  Threads: everything, start above all, from one thread (the death signal follows the thread that forked). */
+#pragma once
+#include "controller/substrate.h"
+
+/*  run_dir (copied): logs go to run_dir/logs/<role>-<index>.log, appended. Makes the caller a child subreaper. */
+tt_status_t tt_process_substrate_new(tt_substrate_t **self_p, const char *run_dir);
+
+/*  Process id of a live replica, 0 if it has ended. */
+int tt_process_pid(const tt_substrate_t *self, tt_replica_id_t id);

@@ -1,0 +1,44 @@
+/*  rundir - a run's directory, its lock, and the registry that finds it by name.
+ *
+ *  <run>/config.yaml (resolved), metrics.jsonl, events.*, checkpoints/, logs/, journal.db, key and token (0600),
+ *  run.json (who runs it), summary.json (how it ended), lock (held while it runs), sock/ (only while it runs).
+ *  Registry: $XDG_STATE_HOME/tutti/runs/<name>, a symbolic link to the directory (~/.local/state by default).
+ *
+ *  Threads: pure but for the file system. */
+#pragma once
+#include "common/base/buf.h"
+#include "common/base/status.h"
+
+typedef struct {
+    char path[3072]; /* absolute */
+    char name[256];
+} tt_rundir_t;
+
+/*  Make `path`, or runs/<name>-<n> with the first free n when path is NULL, with its subfolders; register it.
+ *  TT_EXISTS: the path is there already and not empty (use resume, or another name). TT_IO, TT_DENIED. */
+tt_status_t tt_rundir_create(tt_rundir_t *out, const char *path, const char *name);
+
+/*  Find a run: a directory, or a registered name. TT_NOT_FOUND names the nearest. */
+tt_status_t tt_rundir_find(tt_rundir_t *out, const char *path_or_name);
+
+/*  Hold the run until the process (and those it forked) ends; *fd stays open. TT_EXISTS: somebody holds it. */
+tt_status_t tt_rundir_lock(const tt_rundir_t *self, int *fd);
+/*  Does somebody hold it? */
+bool tt_rundir_live(const tt_rundir_t *self);
+
+/*  Make / remove sock/ (a link to a private directory in /tmp when the run's path is too long for a socket's). */
+tt_status_t tt_rundir_open_sockets(const tt_rundir_t *self);
+void tt_rundir_close_sockets(const tt_rundir_t *self);
+
+/*  "ipc://<run>/sock/control" */
+void tt_rundir_control(const tt_rundir_t *self, char *out, size_t size);
+
+/*  Read or write a small file of the run ("run.json"); writing goes through a rename. */
+tt_status_t tt_rundir_read(const tt_rundir_t *self, const char *file, tt_buf_t *out);
+tt_status_t tt_rundir_write(const tt_rundir_t *self, const char *file, const char *text, int mode);
+
+/*  Call fn for every registered run whose directory still is there; forget the others. */
+tt_status_t tt_registry_each(void (*fn)(void *ctx, const tt_rundir_t *run), void *ctx);
+
+/*  Remove the directory of an ended run with all it holds, and its name. TT_EXISTS: it is running. */
+tt_status_t tt_rundir_remove(const tt_rundir_t *self);
