@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "common/base/buf.h"
 #include "common/base/clock.h"
 #include "common/base/mem.h"
 #include "controller/orphans.h"

@@ -1,0 +1,181 @@
+#include "cli/launch.h"
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "cli/display.h"
+#include "cli/options.h"
+#include "cli/summary.h"
+#include "common/base/clock.h"
+#include "common/base/mem.h"
+#include "common/job/train_job.h"
+#include "controller/guard.h"
+#include "controller/supervisor.h"
+#define TT_LOG_COMPONENT "run"
+#include "common/base/log.h"
+
+/* ---- the summary ----------------------------------------------------------------------------------------------------- */
+
+static void s_keep_summary(const tt_rundir_t *run, const json_t *summary)
+{
+    char *text = json_dumps(summary, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
+    if (tt_rundir_write(run, "summary.json", text, 0644) != TT_OK)
+        log_error("%s", tt_err_text());
+    free(text);
+}
+
+static int s_report(const tt_launch_t *launch, const tt_outcome_t *outcome)
+{
+    const double wall_s = (double)(tt_now_ns(tt_clock_real()) - launch->start_ns) * 1e-9;
+    const tt_job_phase_t phase = tt_summary_phase(outcome);
+    json_t *summary = tt_summary(launch->run, outcome, wall_s);
+    s_keep_summary(launch->run, summary);
+    if (launch->json) {
+        json_dumpf(summary, stdout, JSON_COMPACT | JSON_REAL_PRECISION(15));
+        putchar('\n');
+    }
+    if (!launch->json || phase == TT_JOB_FAILED)
+        tt_summary_print(launch->json ? stderr : stdout, summary, outcome->reason);
+    fflush(NULL);
+    json_decref(summary);
+    if (phase == TT_JOB_STOPPED && outcome->exit_code == 0)
+        return 143; /* stopped from another terminal: as if by SIGTERM */
+    return outcome->exit_code;
+}
+
+/* ---- the beginning, told to who waits for it --------------------------------------------------------------------- */
+
+static int s_started_fd = -1;
+
+/*  The first statistics mean that it trains: a detached run's starter may go. */
+static void s_tell_started(void)
+{
+    if (s_started_fd >= 0) {
+        const ssize_t told = write(s_started_fd, "+", 1);
+        (void)told;
+        close(s_started_fd);
+        s_started_fd = -1;
+    }
+}
+
+/* ---- the run itself ---------------------------------------------------------------------------------------------------- */
+
+/*  The guard's words when the controller was killed under it. */
+static void s_lost(void *ctx, int signal)
+{
+    const tt_launch_t *launch = ctx;
+    tt_rundir_close_sockets(launch->run);
+    fprintf(stderr,
+        "tutti: the run's controller was killed (SIG%s); everything it started has been ended\n"
+        "tutti: 'tutti resume %s' continues from the newest snapshot\n",
+        sigabbrev_np(signal), launch->run->name);
+}
+
+static void s_say_who(const tt_launch_t *launch)
+{
+    char text[512];
+    snprintf(text, sizeof text, "{\"pid\": %d, \"guard\": %d, \"started_ns\": %lld, \"resumed\": %s}\n", (int)getpid(),
+        (int)getppid(), (long long)tt_wall_ns(), launch->resume ? "true" : "false");
+    if (tt_rundir_write(launch->run, "run.json", text, 0644) != TT_OK)
+        log_error("%s", tt_err_text());
+}
+
+static int s_supervise(const tt_launch_t *launch)
+{
+    tt_job_t *job = NULL;
+    tt_status_t status = tt_train_job(&job, launch->cfg, launch->start_ns);
+    tt_outcome_t outcome = {0};
+    if (status == TT_OK) {
+        s_say_who(launch);
+        tt_display_t *display = tt_display_new(
+            launch->json ? stderr : stdout, launch->cfg, launch->run, launch->start_ns, launch->quiet, s_tell_started);
+        const tt_supervise_opts_t opts = {
+            .run = launch->run, .job = job, .resume = launch->resume, .watcher = tt_display_watcher(display)};
+        status = tt_supervise(&outcome, &opts);
+        tt_display_destroy(&display);
+    }
+    const int code = status == TT_OK ? s_report(launch, &outcome) : tt_cli_fail("run", status);
+    free(outcome.finished);
+    tt_job_destroy(&job);
+    tt_rundir_close_sockets(launch->run);
+    return code;
+}
+
+static int s_guarded(const tt_launch_t *launch)
+{
+    int lock = -1;
+    tt_status_t status = tt_rundir_lock(launch->run, &lock);
+    if (status == TT_OK)
+        status = tt_rundir_open_sockets(launch->run);
+    if (status == TT_OK)
+        status = tt_guard_enter(s_lost, (void *)launch);
+    if (status != TT_OK) {
+        const int code = tt_cli_fail(launch->resume ? "resume" : "run", status);
+        if (lock >= 0)
+            close(lock);
+        if (!launch->resume)
+            (void)tt_rundir_remove(launch->run); /* nothing half-made stays */
+        return code;
+    }
+    const int code = s_supervise(launch);
+    close(lock);
+    return code;
+}
+
+/* ---- detached ---------------------------------------------------------------------------------------------------------- */
+
+/*  A process that waits for the run's end stays with the run; the user's own returns as soon as it trains. */
+static void s_become_daemon(const tt_launch_t *launch)
+{
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s/logs/run.log", launch->run->path);
+    setsid();
+    const int log_fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    const int null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    dup2(null_fd, STDIN_FILENO);
+    dup2(log_fd, STDOUT_FILENO);
+    dup2(log_fd, STDERR_FILENO);
+    close(null_fd);
+    close(log_fd);
+}
+
+/*  The pipe's writing end stays open in the daemon until it has said how the beginning went. */
+static int s_await_start(const tt_launch_t *launch, int fd, pid_t pid)
+{
+    char word = 0;
+    const ssize_t got = read(fd, &word, 1);
+    close(fd);
+    if (got == 1) {
+        if (launch->json)
+            printf("{\"run\":\"%s\",\"pid\":%d,\"run_dir\":\"%s\"}\n", launch->run->name, (int)pid, launch->run->path);
+        else
+            printf("%s is running (process %d)\n  tutti status %s\n  tutti logs %s -f\n  tutti stop %s\n",
+                launch->run->name, (int)pid, launch->run->name, launch->run->name, launch->run->name);
+        return 0;
+    }
+    fprintf(stderr, "tutti run: the run ended before it trained; see %s/logs/run.log\n", launch->run->path);
+    return 70;
+}
+
+int tt_launch(const tt_launch_t *launch)
+{
+    if (!launch->detach)
+        return s_guarded(launch);
+    int started[2];
+    if (pipe2(started, O_CLOEXEC) != 0)
+        return tt_cli_fail("run", tt_err_errno(TT_OS, "pipe"));
+    fflush(NULL);
+    const pid_t pid = fork();
+    if (pid < 0)
+        return tt_cli_fail("run", tt_err_errno(TT_OS, "fork"));
+    if (pid > 0) {
+        close(started[1]);
+        return s_await_start(launch, started[0], pid);
+    }
+    close(started[0]);
+    s_started_fd = started[1];
+    s_become_daemon(launch);
+    exit(s_guarded(launch));
+}

@@ -1,0 +1,20 @@
+/*  launch - what `tutti run` and `tutti resume` share once the run directory stands: guard, supervision, display, summary.
+ *
+ *  Threads: main thread, before any other exists. */
+#pragma once
+#include "common/config/train.h"
+#include "controller/rundir.h"
+
+typedef struct {
+    const tt_rundir_t *run;
+    const tt_train_cfg_t *cfg;
+    int64_t start_ns; /* monotonic start of the process                                   */
+    bool resume;
+    bool detach; /* leave the run going and return when it trains                    */
+    bool json;   /* JSON alone on stdout                                             */
+    bool quiet;
+} tt_launch_t;
+
+/*  Blocks until the run has ended (or, detached, trains). Returns the process's exit code; messages are printed.
+ *  Holds the run's lock; removes its sockets at the end. */
+int tt_launch(const tt_launch_t *launch);

@@ -1,0 +1,75 @@
+/*  ps - the runs of this user, live and ended. */
+#include <stdlib.h>
+#include <string.h>
+#include "cli/client.h"
+#include "cli/cmd.h"
+#include "cli/state.h"
+
+const tt_option_t tt_opt_ps[] = {
+    {"all", 'a', NULL, "ended runs too"}, {"output", 'o', "text|json", "json: an array on stdout"}, {0}};
+
+typedef struct {
+    bool all;
+    json_t *rows;
+} listing_t;
+
+static void s_row(void *ctx, const tt_rundir_t *run)
+{
+    listing_t *listing = ctx;
+    json_t *source = NULL;
+    const char *state = tt_run_state(run, &source);
+    const bool live = strcmp(state, "running") == 0;
+    if (!live && !listing->all) {
+        json_decref(source);
+        return;
+    }
+    if (live && tt_client_ask(run, "status", "", 2000, &source) != TT_OK)
+        source = NULL;
+    json_t *row = json_object();
+    json_object_set_new(row, "run", json_string(run->name));
+    json_object_set_new(row, "state", json_string(state));
+    static const char *const keys[] = {"env_steps", "return_mean", "return_mean_100", "sps"};
+    for (size_t i = 0; i < TT_COUNT(keys); i++)
+        if (json_object_get(source, keys[i]))
+            json_object_set(row, strcmp(keys[i], "return_mean") == 0 ? "return_mean_100" : keys[i],
+                json_object_get(source, keys[i]));
+    json_object_set_new(row, "run_dir", json_string(run->path));
+    json_array_append_new(listing->rows, row);
+    json_decref(source);
+}
+
+static void s_print(const json_t *rows)
+{
+    size_t i;
+    json_t *row;
+    printf("%-28s %-10s %12s %10s  %s\n", "RUN", "STATE", "STEPS", "RETURN", "DIRECTORY");
+    json_array_foreach((json_t *)rows, i, row)
+    {
+        char steps[32] = "-", mean[32] = "-";
+        if (json_is_number(json_object_get(row, "env_steps")))
+            snprintf(steps, sizeof steps, "%.0f", json_number_value(json_object_get(row, "env_steps")));
+        if (json_is_number(json_object_get(row, "return_mean_100")))
+            snprintf(mean, sizeof mean, "%.1f", json_number_value(json_object_get(row, "return_mean_100")));
+        printf("%-28s %-10s %12s %10s  %s\n", json_string_value(json_object_get(row, "run")),
+            json_string_value(json_object_get(row, "state")), steps, mean,
+            json_string_value(json_object_get(row, "run_dir")));
+    }
+}
+
+int tt_cmd_ps(int argc, char **argv)
+{
+    int code;
+    TT_AUTO(tt_args) args = tt_args_new(&code, "ps", argc, argv);
+    if (!args)
+        return code;
+    listing_t listing = {.all = tt_arg_given(args, "all"), .rows = json_array()};
+    const tt_status_t status = tt_registry_each(s_row, &listing);
+    if (status == TT_OK && tt_arg_is(args, "output", "json")) {
+        json_dumpf(listing.rows, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
+        putchar('\n');
+    } else if (status == TT_OK) {
+        s_print(listing.rows);
+    }
+    json_decref(listing.rows);
+    return status == TT_OK ? 0 : tt_args_fail(args, status);
+}

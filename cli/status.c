@@ -1,0 +1,92 @@
+/*  status - one run: its phase, progress and who takes part. */
+#include <string.h>
+#include "cli/client.h"
+#include "cli/cmd.h"
+#include "cli/state.h"
+#include "cli/summary.h"
+
+const tt_option_t tt_opt_status[] = {{"output", 'o', "text|json", "json: one object on stdout"}, {0}};
+
+static const char *s_text(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+    return text ? text : "-";
+}
+
+static double s_number(const json_t *object, const char *key)
+{
+    return json_number_value(json_object_get(object, key));
+}
+
+static void s_print_counts(const json_t *counts)
+{
+    const char *role;
+    json_t *count;
+    json_object_foreach((json_t *)counts, role, count)
+        printf("  %-12s %.0f of %.0f\n", role, s_number(count, "ready"), s_number(count, "desired"));
+}
+
+static void s_print_members(const json_t *members)
+{
+    size_t i;
+    json_t *member;
+    printf("  %-14s %8s %6s %-12s %s\n", "MEMBER", "PID", "RANK", "ENVS", "STATE");
+    json_array_foreach((json_t *)members, i, member)
+    {
+        char name[64], envs[64] = "-", rank[16] = "-";
+        snprintf(name, sizeof name, "%s/%.0f", s_text(member, "role"), s_number(member, "index"));
+        if (s_number(member, "env_count") > 0)
+            snprintf(envs, sizeof envs, "%.0f-%.0f", s_number(member, "env_lo"),
+                s_number(member, "env_lo") + s_number(member, "env_count") - 1);
+        if (strcmp(s_text(member, "role"), "learner") == 0)
+            snprintf(rank, sizeof rank, "%.0f", s_number(member, "rank"));
+        printf("  %-14s %8.0f %6s %-12s %s\n", name, s_number(member, "pid"), rank, envs, s_text(member, "state"));
+    }
+}
+
+static void s_print(const json_t *status)
+{
+    printf("%s  %s  %s\n", s_text(status, "run"), s_text(status, "env"), s_text(status, "phase"));
+    printf("  %.0f steps, %.0f updates, %.0f steps/s", s_number(status, "env_steps"), s_number(status, "update"),
+        s_number(status, "sps"));
+    if (json_is_number(json_object_get(status, "return_mean")))
+        printf(", mean return %.1f", s_number(status, "return_mean"));
+    printf("\n");
+    s_print_counts(json_object_get(status, "counts"));
+    s_print_members(json_object_get(status, "members"));
+}
+
+int tt_cmd_status(int argc, char **argv)
+{
+    int code;
+    TT_AUTO(tt_args) args = tt_args_new(&code, "status", argc, argv);
+    if (!args)
+        return code;
+    tt_rundir_t run;
+    tt_status_t status = tt_rundir_find(&run, tt_operand(args, 0));
+    if (status != TT_OK)
+        return tt_args_fail(args, status);
+    json_t *answer = NULL;
+    const char *state = tt_run_state(&run, &answer);
+    const bool live = strcmp(state, "running") == 0;
+    if (live)
+        status = tt_client_ask(&run, "status", "", 10000, &answer);
+    if (status != TT_OK)
+        return tt_args_fail(args, status);
+    if (tt_arg_is(args, "output", "json")) {
+        json_t *out =
+            answer ? answer : json_pack("{s:s, s:s, s:s}", "run", run.name, "status", state, "run_dir", run.path);
+        json_dumpf(out, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
+        putchar('\n');
+        answer = out;
+    } else if (live) {
+        s_print(answer);
+    } else if (answer) {
+        printf("%s  ", run.name);
+        tt_summary_print(stdout, answer, NULL);
+    } else {
+        printf("%s  killed before it could end by itself; 'tutti resume %s' continues it\n", run.name, run.name);
+    }
+    json_decref(answer);
+    return 0;
+}

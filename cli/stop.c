@@ -1,0 +1,74 @@
+/*  stop - end a running job with a snapshot. */
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include "cli/client.h"
+#include "cli/cmd.h"
+#include "common/base/clock.h"
+
+const tt_option_t tt_opt_stop[] = {{
+                                       "timeout",
+                                       't',
+                                       "S",
+                                       "wait so long for the end, seconds (60); then the run is killed",
+                                   },
+    {"now", 0, NULL, "kill it at once, without a snapshot"}, {0}};
+
+static int s_pid(const tt_rundir_t *run)
+{
+    tt_buf_t text;
+    tt_buf_init(&text, 4096);
+    int pid = 0;
+    if (tt_rundir_read(run, "run.json", &text) == TT_OK) {
+        json_t *who = json_loads(tt_buf_text(&text), 0, NULL);
+        pid = (int)json_integer_value(json_object_get(who, "pid"));
+        json_decref(who);
+    }
+    tt_buf_free(&text);
+    return pid;
+}
+
+static bool s_await_end(const tt_rundir_t *run, double seconds)
+{
+    const int64_t deadline = tt_now_ms(tt_clock_real()) + (int64_t)(seconds * 1000);
+    while (tt_rundir_live(run)) {
+        if (tt_now_ms(tt_clock_real()) >= deadline)
+            return false;
+        poll(NULL, 0, 10);
+    }
+    return true;
+}
+
+/*  Two signals to the controller: the second one kills whatever the first one asked to end. */
+static tt_status_t s_kill(const tt_rundir_t *run)
+{
+    const int pid = s_pid(run);
+    if (pid <= 1 || !tt_rundir_live(run))
+        return TT_OK;
+    if (kill(pid, SIGTERM) != 0 || (s_await_end(run, 0.1), kill(pid, SIGTERM) != 0 && tt_rundir_live(run)))
+        return tt_err_errno(TT_DENIED, "process %d", pid);
+    return s_await_end(run, 15) ? TT_OK : tt_err(TT_TIMEOUT, "process %d does not end", pid);
+}
+
+int tt_cmd_stop(int argc, char **argv)
+{
+    int code;
+    TT_AUTO(tt_args) args = tt_args_new(&code, "stop", argc, argv);
+    if (!args)
+        return code;
+    tt_rundir_t run;
+    double timeout = 60;
+    tt_status_t status = tt_arg_f64(args, "timeout", &timeout, 0, 1e6);
+    if (status == TT_OK)
+        status = tt_rundir_find(&run, tt_operand(args, 0));
+    if (status == TT_OK && !tt_arg_given(args, "now")) {
+        status = tt_client_ask(&run, "stop", "{\"reason\": \"tutti stop\"}", 10000, NULL);
+        if (status == TT_UNAVAILABLE && tt_rundir_live(&run)) /* no coordinator to ask: the controller does it */
+            status = kill(s_pid(&run), SIGTERM) == 0 ? TT_OK : tt_err_errno(TT_OS, "stopping process");
+        if (status == TT_OK && s_await_end(&run, timeout))
+            return 0;
+    }
+    if (status == TT_OK)
+        status = s_kill(&run);
+    return status == TT_OK ? 0 : tt_args_fail(args, status);
+}

@@ -1,0 +1,83 @@
+#include "cli/summary.h"
+#include <string.h>
+
+/*  Filled from EVENT finished by their own names. */
+static const char *const s_copied[] = {"env_steps", "updates", "episodes", "return_mean_100", "solved_at_steps",
+    "solved_at_s", "wall_s", "first_step_s", "sps", "weights_sha256", "transitions", "lag_max"};
+
+static const char *const s_stop_rules[] = {"return_mean", "env_steps", "wall_s"};
+
+static const char *s_finished_reason(const json_t *finished)
+{
+    const char *reason = json_string_value(json_object_get(finished, "reason"));
+    return reason ? reason : "";
+}
+
+static bool s_is_stop_rule(const char *reason)
+{
+    for (size_t i = 0; i < TT_COUNT(s_stop_rules); i++)
+        if (strcmp(reason, s_stop_rules[i]) == 0)
+            return true;
+    return false;
+}
+
+tt_job_phase_t tt_summary_phase(const tt_outcome_t *outcome)
+{
+    if (outcome->phase != TT_JOB_SUCCEEDED)
+        return outcome->phase;
+    json_t *finished = outcome->finished ? json_loads(outcome->finished, 0, NULL) : NULL;
+    const bool by_rule = finished && s_is_stop_rule(s_finished_reason(finished));
+    json_decref(finished);
+    return by_rule ? TT_JOB_SUCCEEDED : TT_JOB_STOPPED;
+}
+
+static const char *s_status_name(tt_job_phase_t phase)
+{
+    return phase == TT_JOB_SUCCEEDED ? "succeeded" : phase == TT_JOB_STOPPED ? "stopped" : "failed";
+}
+
+static json_t *s_or_null(json_t *value)
+{
+    return value ? json_incref(value) : json_null();
+}
+
+json_t *tt_summary(const tt_rundir_t *run, const tt_outcome_t *outcome, double wall_s)
+{
+    json_t *finished = outcome->finished ? json_loads(outcome->finished, 0, NULL) : NULL;
+    const tt_job_phase_t phase = tt_summary_phase(outcome);
+    const char *reason = phase == TT_JOB_FAILED ? outcome->reason : s_finished_reason(finished);
+    json_t *out = json_object(), *rolled_back = json_object_get(finished, "rolled_back");
+    json_object_set_new(out, "run", json_string(run->name));
+    json_object_set_new(out, "status", json_string(s_status_name(phase)));
+    json_object_set_new(out, "rolled_back", rolled_back ? json_incref(rolled_back) : json_integer(0));
+    json_object_set_new(out, "reason", json_string(reason));
+    for (size_t i = 0; i < TT_COUNT(s_copied); i++)
+        json_object_set_new(out, s_copied[i], s_or_null(json_object_get(finished, s_copied[i])));
+    json_object_set_new(out, "wall_s", json_real(wall_s));
+    json_object_set_new(out, "run_dir", json_string(run->path));
+    json_decref(finished);
+    return out;
+}
+
+static double s_number(const json_t *summary, const char *key)
+{
+    return json_number_value(json_object_get(summary, key));
+}
+
+void tt_summary_print(FILE *stream, const json_t *summary, const char *failure)
+{
+    const char *status = json_string_value(json_object_get(summary, "status"));
+    const char *reason = json_string_value(json_object_get(summary, "reason"));
+    const char *run_dir = json_string_value(json_object_get(summary, "run_dir"));
+    fprintf(stream, "%s: %s\n", status, failure && failure[0] ? failure : reason);
+    if (json_is_number(json_object_get(summary, "env_steps")))
+        fprintf(stream, "  %.0f steps in %.0f updates and %.0f episodes, %.0f steps/s, %.2f s in all\n",
+            s_number(summary, "env_steps"), s_number(summary, "updates"), s_number(summary, "episodes"),
+            s_number(summary, "sps"), s_number(summary, "wall_s"));
+    if (json_is_number(json_object_get(summary, "return_mean_100")))
+        fprintf(stream, "  mean return of the last 100 episodes %.1f\n", s_number(summary, "return_mean_100"));
+    if (json_is_number(json_object_get(summary, "solved_at_s")))
+        fprintf(stream, "  solved after %.0f steps, %.2f s from process start\n", s_number(summary, "solved_at_steps"),
+            s_number(summary, "solved_at_s"));
+    fprintf(stream, "  %s\n", run_dir);
+}

@@ -1,0 +1,291 @@
+#include "controller/supervisor.h"
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+#include "common/base/mem.h"
+#include "common/net/link.h"
+#include "controller/controller.h"
+#include "controller/guard.h"
+#include "controller/process.h"
+#define TT_LOG_COMPONENT "supervisor"
+#include "common/base/log.h"
+
+enum { TICK_MS = 100, FINISH_MS = 60000, END_MS = 5000, DRAIN_MS = 20000 };
+
+typedef struct {
+    const tt_supervise_opts_t *opts;
+    tt_outcome_t *out;
+    const tt_clock_t *clock;
+    tt_substrate_t *substrate;
+    tt_controller_t *controller;
+    tt_loop_t *loop;
+    tt_link_t *link;
+    int signal_fd;
+    bool stop_asked, killed, ended;
+    int64_t kill_at_ms; /* 0 = no stop asked for */
+} supervisor_t;
+
+static void s_note(supervisor_t *self, const char *text)
+{
+    log_debug("%s", text);
+    if (self->opts->watcher.note)
+        self->opts->watcher.note(self->opts->watcher.ctx, text);
+}
+
+/* ---- what replicas do, told to the coordinator --------------------------------------------------------------------- */
+
+static void s_tell(supervisor_t *self, const char *role, uint32_t index, int pid, const tt_replica_event_t *event)
+{
+    const tt_peer_role_t peer = tt_peer_role_find(role);
+    if (peer == TT_PEER_NONE || peer == TT_PEER_COORDINATOR || !self->link)
+        return;
+    const tt_msg_REPLICA_t msg = TT_MSG(REPLICA, .role = peer, .index = index, .pid = (uint32_t)pid,
+        .alive = event == NULL, .code = event ? (uint32_t)event->exit_code & 255 : 0,
+        .reason = event ? (char *)event->reason : NULL);
+    if (tt_link_send(self->link, &msg) != TT_OK)
+        log_warn("%s", tt_err_text());
+}
+
+static void s_started(void *ctx, const char *role, uint32_t index, tt_replica_id_t id)
+{
+    supervisor_t *self = ctx;
+    s_tell(self, role, index, tt_process_pid(self->substrate, id), NULL);
+}
+
+static void s_ended(void *ctx, const char *role, uint32_t index, const tt_replica_event_t *event)
+{
+    supervisor_t *self = ctx;
+    s_tell(self, role, index, 0, event);
+    if (event->exit_code && !self->ended && !self->killed) {
+        char text[256];
+        snprintf(text, sizeof text, "%s/%u: %s", role, index, event->reason);
+        s_note(self, text);
+    }
+}
+
+/* ---- what the coordinator says -------------------------------------------------------------------------------------- */
+
+static void s_scale(supervisor_t *self, const tt_msg_SCALE_t *msg)
+{
+    for (size_t i = 0; i < msg->counts_count; i++)
+        if (strcmp(msg->counts[i].role, "coordinator") != 0 &&
+            tt_controller_scale(self->controller, msg->counts[i].role, msg->counts[i].desired, DRAIN_MS) != TT_OK)
+            log_warn("%s", tt_err_text());
+    if (self->opts->watcher.scale)
+        self->opts->watcher.scale(self->opts->watcher.ctx, msg);
+}
+
+static void s_event(supervisor_t *self, const tt_msg_EVENT_t *msg)
+{
+    if (strcmp(msg->kind, "finished") == 0) {
+        free(self->out->finished);
+        self->out->finished = tt_strdup(msg->text);
+    } else if (strcmp(msg->kind, "failed") == 0) {
+        snprintf(self->out->reason, sizeof self->out->reason, "%.1000s", msg->text);
+        self->out->exit_code = msg->code ? (int)msg->code : 70;
+    }
+    if (self->opts->watcher.event)
+        self->opts->watcher.event(self->opts->watcher.ctx, msg);
+}
+
+static void s_take(supervisor_t *self, const tt_msg_t *msg)
+{
+    const tt_watcher_t *watcher = &self->opts->watcher;
+    switch (msg->type) {
+    case TT_MSG_SCALE:
+        s_scale(self, &msg->SCALE);
+        break;
+    case TT_MSG_EVENT:
+        s_event(self, &msg->EVENT);
+        break;
+    case TT_MSG_STATS:
+        if (watcher->stats)
+            watcher->stats(watcher->ctx, &msg->STATS);
+        break;
+    case TT_MSG_ROSTER:
+        if (watcher->roster)
+            watcher->roster(watcher->ctx, &msg->ROSTER);
+        break;
+    case TT_MSG_REPLY:
+        if (msg->REPLY.status != 0)
+            s_note(self, msg->REPLY.body);
+        break;
+    default: /* WELCOME, STOP: the coordinator's exit says the rest */
+        break;
+    }
+}
+
+static tt_status_t s_on_link(void *ctx, int fd)
+{
+    supervisor_t *self = ctx;
+    (void)fd;
+    for (;;) {
+        tt_packet_t packet = {0};
+        const tt_status_t status = tt_link_next(self->link, &packet);
+        if (status == TT_OK) {
+            s_take(self, &packet.msg);
+            tt_packet_clear(&packet);
+            continue;
+        }
+        if (status != TT_AGAIN && status != TT_TIMEOUT && status != TT_UNAVAILABLE) {
+            snprintf(self->out->reason, sizeof self->out->reason, "%.1000s", tt_err_text());
+            self->out->exit_code = tt_status_exit_code(status);
+            self->kill_at_ms = 1;
+        }
+        return TT_OK; /* a silent coordinator is the controller's business: its process has ended or will be told */
+    }
+}
+
+/* ---- signals, time -------------------------------------------------------------------------------------------------- */
+
+static void s_ask_stop(supervisor_t *self, int signal)
+{
+    const int64_t now = tt_now_ms(self->clock);
+    if (self->stop_asked) {
+        s_note(self, "asked twice: ending everything at once");
+        self->kill_at_ms = now;
+        return;
+    }
+    self->stop_asked = true;
+    self->out->signal = signal;
+    self->kill_at_ms = now + (self->opts->finish_ms ? self->opts->finish_ms : FINISH_MS);
+    char body[64];
+    snprintf(body, sizeof body, "{\"reason\": \"SIG%s\"}", sigabbrev_np(signal));
+    const tt_msg_REQUEST_t msg = TT_MSG(REQUEST, .id = 1, .verb = "stop", .body = body);
+    if (tt_link_send(self->link, &msg) != TT_OK)
+        self->kill_at_ms = now;
+    s_note(self, "ending the run with a snapshot; once more to kill it");
+}
+
+static tt_status_t s_on_signal(void *ctx, int fd)
+{
+    supervisor_t *self = ctx;
+    struct signalfd_siginfo info;
+    while (read(fd, &info, sizeof info) == (ssize_t)sizeof info)
+        if (info.ssi_signo != SIGCHLD)
+            s_ask_stop(self, (int)info.ssi_signo);
+    return TT_OK; /* a child's end is seen by the tick that follows every turn of the loop */
+}
+
+static tt_status_t s_on_tick(void *ctx)
+{
+    supervisor_t *self = ctx;
+    if (self->opts->watcher.tick)
+        self->opts->watcher.tick(self->opts->watcher.ctx);
+    return TT_OK;
+}
+
+/* ---- beginning and end ---------------------------------------------------------------------------------------------- */
+
+static tt_status_t s_open_signals(supervisor_t *self)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGCHLD);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGHUP);
+    sigprocmask(SIG_BLOCK, &set, NULL); /* threads inherit it */
+    signal(SIGPIPE, SIG_IGN);
+    self->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    return self->signal_fd >= 0 ? TT_OK : tt_err_errno(TT_OS, "signalfd");
+}
+
+/*  Replicas are forked before the link's thread and ZeroMQ's exist: it is quicker, and they start while we connect. */
+static tt_status_t s_begin(supervisor_t *self)
+{
+    TT_TRY(s_open_signals(self));
+    TT_TRY(tt_process_substrate_new(&self->substrate, self->opts->run->path));
+    const tt_observer_t observer = {.started = s_started, .ended = s_ended, .ctx = self};
+    TT_TRY(tt_controller_new(&self->controller, self->opts->job, self->substrate, self->clock, &observer));
+    if (self->opts->resume)
+        for (size_t i = 0; i < self->opts->job->role_count; i++)
+            if (!self->opts->job->roles[i].decides_job)
+                TT_TRY(tt_controller_scale(self->controller, self->opts->job->roles[i].name, 0, 0));
+    TT_TRY(tt_controller_tick(self->controller));
+    char endpoint[4096];
+    tt_rundir_control(self->opts->run, endpoint, sizeof endpoint);
+    const tt_link_opts_t link = {.endpoint = endpoint, .role = TT_PEER_CONTROLLER, .index = 0};
+    TT_TRY(tt_link_start(&self->link, &link));
+    TT_TRY(tt_loop_new(&self->loop, self->clock));
+    tt_loop_fd(self->loop, tt_link_fd(self->link), s_on_link, self);
+    tt_loop_fd(self->loop, self->signal_fd, s_on_signal, self);
+    tt_loop_timer(self->loop, TICK_MS, TICK_MS, s_on_tick, self);
+    return TT_OK;
+}
+
+/*  One turn: what happened, then what is due. */
+static tt_status_t s_turn(supervisor_t *self)
+{
+    int64_t wait = tt_controller_due_ms(self->controller);
+    if (wait < 0 || wait > TICK_MS)
+        wait = TICK_MS;
+    const tt_status_t status = tt_loop_poll(self->loop, wait);
+    if (status != TT_OK && status != TT_AGAIN)
+        return status;
+    TT_TRY(tt_controller_tick(self->controller));
+    if (self->kill_at_ms && tt_now_ms(self->clock) >= self->kill_at_ms && !self->killed) {
+        self->killed = true;
+        tt_controller_stop(self->controller, 0);
+    }
+    return TT_OK;
+}
+
+static void s_run(supervisor_t *self)
+{
+    while (tt_controller_phase(self->controller, NULL, NULL) == TT_JOB_RUNNING && !self->killed)
+        if (s_turn(self) != TT_OK) {
+            log_error("%s", tt_err_text());
+            self->out->exit_code = 70;
+            break;
+        }
+    self->ended = true;
+    (void)s_on_link(self, 0); /* the coordinator's last words */
+    /* workers were told to stop: let them go by themselves, then insist */
+    tt_controller_stop(self->controller, END_MS);
+    self->kill_at_ms = tt_now_ms(self->clock) + END_MS;
+    while (tt_controller_running(self->controller, NULL) && s_turn(self) == TT_OK)
+        continue;
+}
+
+static void s_settle(supervisor_t *self)
+{
+    tt_outcome_t *out = self->out;
+    const char *reason = "";
+    int code = 0;
+    tt_job_phase_t phase = tt_controller_phase(self->controller, &code, &reason);
+    if (phase == TT_JOB_SUCCEEDED && out->signal) {
+        phase = TT_JOB_STOPPED;
+        code = 128 + out->signal;
+    } else if (phase == TT_JOB_RUNNING) {
+        phase = TT_JOB_FAILED;
+        code = out->exit_code ? out->exit_code : out->signal ? 128 + out->signal : 70;
+        reason = out->signal ? "killed before it could end by itself" : "ended by the controller";
+    }
+    if (phase == TT_JOB_FAILED && !out->reason[0])
+        snprintf(out->reason, sizeof out->reason, "%s", reason);
+    out->phase = phase;
+    out->exit_code = phase == TT_JOB_FAILED && out->exit_code ? out->exit_code : code;
+}
+
+tt_status_t tt_supervise(tt_outcome_t *out, const tt_supervise_opts_t *opts)
+{
+    *out = (tt_outcome_t){0};
+    supervisor_t self = {.opts = opts, .out = out, .clock = tt_clock_real(), .signal_fd = -1};
+    const tt_status_t status = s_begin(&self);
+    if (status == TT_OK) {
+        s_run(&self);
+        s_settle(&self);
+    }
+    tt_loop_destroy(&self.loop);
+    tt_link_destroy(&self.link);
+    tt_controller_destroy(&self.controller);
+    if (self.substrate)
+        self.substrate->ops->destroy(&self.substrate);
+    if (self.signal_fd >= 0)
+        close(self.signal_fd);
+    return status;
+}
