@@ -82,20 +82,47 @@ static void s_say_who(const tt_launch_t *launch)
         log_error("%s", tt_err_text());
 }
 
+/*  The arguments of a role that depend on this place: `tutti collector --run DIR --index 1`. */
+static void s_add_arguments(tt_role_t *role, const tt_launch_t *launch)
+{
+    size_t count = 0;
+    while (role->template_.args && role->template_.args[count])
+        count++;
+    char **args = tt_array0(count + 5, sizeof *args);
+    if (count)
+        memcpy(args, role->template_.args, count * sizeof *args);
+    free(role->template_.args);
+    role->template_.args = args;
+    args[count++] = tt_strdup("--run");
+    args[count++] = tt_strdup("$(TT_RUN_DIR)");
+    if (role->decides_job) {
+        args[count++] = tt_strdup("--start-ns");
+        args[count++] = tt_sprintf("%lld", (long long)launch->start_ns);
+    } else {
+        args[count++] = tt_strdup("--index");
+        args[count++] = tt_strdup("$(TT_INDEX)");
+    }
+}
+
+static tt_job_t *s_job(const tt_launch_t *launch)
+{
+    tt_job_t *job = tt_train_job(launch->cfg);
+    for (size_t i = 0; i < job->role_count; i++)
+        s_add_arguments(&job->roles[i], launch);
+    return job;
+}
+
 static int s_supervise(const tt_launch_t *launch)
 {
-    tt_job_t *job = NULL;
-    tt_status_t status = tt_train_job(&job, launch->cfg, launch->start_ns);
+    tt_job_t *job = s_job(launch);
     tt_outcome_t outcome = {0};
-    if (status == TT_OK) {
-        s_say_who(launch);
-        tt_display_t *display = tt_display_new(
-            launch->json ? stderr : stdout, launch->cfg, launch->run, launch->start_ns, launch->quiet, s_tell_started);
-        const tt_supervise_opts_t opts = {
-            .run = launch->run, .job = job, .resume = launch->resume, .watcher = tt_display_watcher(display)};
-        status = tt_supervise(&outcome, &opts);
-        tt_display_destroy(&display);
-    }
+    s_say_who(launch);
+    tt_display_t *display = tt_display_new(
+        launch->json ? stderr : stdout, launch->cfg, launch->run, launch->start_ns, launch->quiet, s_tell_started);
+    const tt_supervise_opts_t opts = {
+        .run = launch->run, .job = job, .resume = launch->resume, .watcher = tt_display_watcher(display)};
+    const tt_status_t status = tt_supervise(&outcome, &opts);
+    tt_display_destroy(&display);
     const int code = status == TT_OK ? s_report(launch, &outcome) : tt_cli_fail("run", status);
     free(outcome.finished);
     tt_job_destroy(&job);
