@@ -3,9 +3,9 @@
 #include <stdlib.h>
 
 enum {
-    GRACE_S = 10,            /* a role writes its last snapshot in that time */
-    AGGREGATORS_MAX = 64,    /* aggregator.replicas' limit                   */
-    COORDINATOR_RESTARTS = 5 /* then the journal or the host is at fault     */
+    GRACE_S = 10,         /* a role writes its last snapshot in that time                     */
+    AGGREGATORS_MAX = 64, /* aggregator.replicas' limit                                       */
+    RESTARTS = 5          /* in a row; then the program, the journal or the host is at fault  */
 };
 
 uint32_t tt_train_aggregators(const tt_train_cfg_t *cfg, uint32_t learners)
@@ -15,15 +15,16 @@ uint32_t tt_train_aggregators(const tt_train_cfg_t *cfg, uint32_t learners)
     return cfg->learner.shards > 1 && learners > 1;
 }
 
-/*  A role that starts after the coordinator and comes back when it fails: the roster goes on without it meanwhile. */
+/*  A role that starts after the coordinator and comes back whenever it ends, be it well (somebody sent it SIGTERM), while
+ *  it is wanted: the roster goes on without it meanwhile. */
 static tt_role_t s_role(const char *name, uint32_t replicas, uint32_t min, uint32_t max)
 {
     tt_role_t role = {.name = tt_strdup(name),
         .replicas = replicas,
         .min_replicas = min,
         .max_replicas = max,
-        .restart = TT_RESTART_ON_FAILURE,
-        .backoff_limit = UINT32_MAX,
+        .restart = TT_RESTART_ALWAYS,
+        .backoff_limit = RESTARTS,
         .template_.grace_s = GRACE_S};
     role.depends_on = tt_array0(2, sizeof *role.depends_on);
     role.depends_on[0] = tt_strdup("coordinator");
@@ -39,7 +40,7 @@ static tt_role_t s_coordinator(void)
     free(role.depends_on);
     role.depends_on = NULL;
     role.decides_job = true;
-    role.backoff_limit = COORDINATOR_RESTARTS;
+    role.restart = TT_RESTART_ON_FAILURE;
     return role;
 }
 
