@@ -1,0 +1,300 @@
+/*  The reconciler against a substrate in memory and a clock that the test turns. */
+#include "controller/controller.h"
+#include "tests/test.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST = 64 };
+
+typedef struct {
+    tt_substrate_t base;
+    struct {
+        char role[16];
+        uint32_t index;
+        bool alive, asked;
+    } replicas[MOST]; /* id = place + 1 */
+    size_t count;
+    tt_replica_event_t events[MOST];
+    size_t event_count;
+    bool refuse; /* start fails */
+} fake_t;
+
+static tt_status_t s_fake_start(tt_substrate_t *base, const tt_replica_spec_t *spec, tt_replica_id_t *out)
+{
+    fake_t *self = (fake_t *)base;
+    if (self->refuse)
+        return tt_err(TT_OS, "no more processes");
+    snprintf(self->replicas[self->count].role, sizeof self->replicas[0].role, "%s", spec->role);
+    self->replicas[self->count].index = spec->index;
+    self->replicas[self->count++].alive = true;
+    *out = self->count;
+    return TT_OK;
+}
+
+static tt_status_t s_fake_stop(tt_substrate_t *base, tt_replica_id_t id, int grace_ms)
+{
+    (void)grace_ms;
+    ((fake_t *)base)->replicas[id - 1].asked = true;
+    return TT_OK;
+}
+
+static tt_status_t s_fake_poll(tt_substrate_t *base, tt_replica_event_t *events, size_t *count)
+{
+    fake_t *self = (fake_t *)base;
+    assert_true(self->event_count <= *count);
+    memcpy(events, self->events, self->event_count * sizeof *events);
+    *count = self->event_count;
+    self->event_count = 0;
+    return TT_OK;
+}
+
+static const tt_substrate_ops_t s_fake_ops = {.start = s_fake_start, .stop = s_fake_stop, .poll = s_fake_poll};
+
+/*  Id of the live replica of that number, 0 = none. */
+static size_t s_alive(const fake_t *fake, const char *role, uint32_t index)
+{
+    for (size_t i = fake->count; i-- > 0;)
+        if (fake->replicas[i].alive && strcmp(fake->replicas[i].role, role) == 0 && fake->replicas[i].index == index)
+            return i + 1;
+    return 0;
+}
+
+static bool s_asked(const fake_t *fake, const char *role, uint32_t index)
+{
+    return fake->replicas[s_alive(fake, role, index) - 1].asked;
+}
+
+static void s_end(fake_t *fake, const char *role, uint32_t index, int code)
+{
+    const size_t id = s_alive(fake, role, index);
+    assert_true(id > 0);
+    fake->replicas[id - 1].alive = false;
+    fake->events[fake->event_count++] = (tt_replica_event_t){.id = id,
+        .phase = code ? TT_REPLICA_FAILED : TT_REPLICA_SUCCEEDED,
+        .exit_code = code,
+        .reason = "ended by the test"};
+}
+
+typedef struct {
+    fake_t fake;
+    tt_role_t roles[2];
+    tt_job_t job;
+    tt_clock_t clock;
+    tt_controller_t *controller;
+} rig_t;
+
+static void s_begin(rig_t *rig)
+{
+    const tt_observer_t observer = {0};
+    assert_ok(tt_controller_new(&rig->controller, &rig->job, &rig->fake.base, &rig->clock, &observer));
+    assert_ok(tt_controller_tick(rig->controller));
+}
+
+static void s_open(rig_t *rig)
+{
+    memset(rig, 0, sizeof *rig);
+    rig->fake.base.ops = &s_fake_ops;
+    rig->roles[0] = (tt_role_t){.name = "coordinator",
+        .replicas = 1,
+        .max_replicas = 1,
+        .restart = TT_RESTART_ON_FAILURE,
+        .backoff_limit = 3,
+        .decides_job = true};
+    rig->roles[1] = (tt_role_t){
+        .name = "collector", .replicas = 2, .max_replicas = 8, .restart = TT_RESTART_ALWAYS, .backoff_limit = 3};
+    rig->job = (tt_job_t){.name = "job", .roles = rig->roles, .role_count = 2};
+    rig->clock = tt_clock_fake(1000000000);
+    s_begin(rig);
+}
+
+static void s_tick(rig_t *rig, int64_t after_ms)
+{
+    tt_clock_turn(&rig->clock, after_ms * 1000000);
+    assert_ok(tt_controller_tick(rig->controller));
+}
+
+static void test_starts_what_is_desired(void **state)
+{
+    (void)state;
+    rig_t rig;
+    s_open(&rig);
+    assert_int_equal(tt_controller_running(rig.controller, NULL), 3);
+    assert_int_equal(tt_controller_running(rig.controller, "collector"), 2);
+    assert_int_equal(tt_controller_due_ms(rig.controller), -1);
+    tt_controller_destroy(&rig.controller);
+}
+
+static void test_restarts_at_once_then_backs_off(void **state)
+{
+    (void)state;
+    rig_t rig;
+    s_open(&rig);
+    s_end(&rig.fake, "collector", 1, 137);
+    s_tick(&rig, 0);
+    assert_true(s_alive(&rig.fake, "collector", 1)); /* the first time at once */
+    s_end(&rig.fake, "collector", 1, 137);
+    s_tick(&rig, 0);
+    assert_false(s_alive(&rig.fake, "collector", 1));
+    assert_int_equal(tt_controller_due_ms(rig.controller), 100);
+    s_tick(&rig, 99);
+    assert_false(s_alive(&rig.fake, "collector", 1));
+    s_tick(&rig, 1);
+    assert_true(s_alive(&rig.fake, "collector", 1));
+    s_tick(&rig, 30000); /* stable: forgotten */
+    s_end(&rig.fake, "collector", 1, 137);
+    s_tick(&rig, 0);
+    assert_true(s_alive(&rig.fake, "collector", 1));
+    tt_controller_destroy(&rig.controller);
+}
+
+static void test_gives_up_after_the_limit(void **state)
+{
+    (void)state;
+    rig_t rig;
+    s_open(&rig);
+    for (int i = 0; i < 4; i++) {
+        s_end(&rig.fake, "collector", 0, 70);
+        s_tick(&rig, 0);
+        s_tick(&rig, 10000);
+    }
+    int code;
+    const char *reason;
+    assert_int_equal(tt_controller_phase(rig.controller, &code, &reason), TT_JOB_FAILED);
+    assert_int_equal(code, 70);
+    assert_non_null(strstr(reason, "collector/0"));
+    tt_controller_destroy(&rig.controller);
+}
+
+static void test_final_codes_fail_the_job_at_once(void **state)
+{
+    (void)state;
+    rig_t rig;
+    s_open(&rig);
+    s_end(&rig.fake, "collector", 0, 78);
+    s_tick(&rig, 0);
+    int code;
+    assert_int_equal(tt_controller_phase(rig.controller, &code, NULL), TT_JOB_FAILED);
+    assert_int_equal(code, 78);
+    assert_false(s_alive(&rig.fake, "collector", 0));
+    tt_controller_destroy(&rig.controller);
+}
+
+static void test_coordinator_decides(void **state)
+{
+    (void)state;
+    rig_t rig;
+    s_open(&rig);
+    s_end(&rig.fake, "coordinator", 0, 137);
+    s_tick(&rig, 0);
+    assert_true(s_alive(&rig.fake, "coordinator", 0)); /* killed: comes back */
+    s_end(&rig.fake, "coordinator", 0, 0);
+    s_tick(&rig, 0);
+    assert_int_equal(tt_controller_phase(rig.controller, NULL, NULL), TT_JOB_SUCCEEDED);
+    tt_controller_destroy(&rig.controller);
+}
+
+static void test_scales_up_and_down(void **state)
+{
+    (void)state;
+    rig_t rig;
+    s_open(&rig);
+    assert_ok(tt_controller_scale(rig.controller, "collector", 4, 1000));
+    s_tick(&rig, 0);
+    assert_int_equal(tt_controller_running(rig.controller, "collector"), 4);
+    assert_ok(tt_controller_scale(rig.controller, "collector", 1, 1000));
+    s_tick(&rig, 0);
+    s_end(&rig.fake, "collector", 3, 0); /* drained by itself */
+    s_tick(&rig, 0);
+    assert_false(s_alive(&rig.fake, "collector", 3));
+    assert_false(s_asked(&rig.fake, "collector", 1));
+    s_tick(&rig, 1000); /* these lingered: asked to end */
+    assert_true(s_asked(&rig.fake, "collector", 1));
+    assert_true(s_asked(&rig.fake, "collector", 2));
+    s_end(&rig.fake, "collector", 1, 0);
+    s_end(&rig.fake, "collector", 2, 0);
+    s_tick(&rig, 0);
+    assert_int_equal(tt_controller_running(rig.controller, "collector"), 1);
+    assert_int_equal(tt_controller_scale(rig.controller, "poet", 1, 0), TT_NOT_FOUND);
+    tt_controller_destroy(&rig.controller);
+}
+
+static void test_scaled_back_up_before_it_was_gone(void **state)
+{
+    (void)state;
+    rig_t rig;
+    s_open(&rig);
+    assert_ok(tt_controller_scale(rig.controller, "collector", 1, 1000));
+    s_tick(&rig, 0);
+    assert_ok(tt_controller_scale(rig.controller, "collector", 2, 1000));
+    s_end(&rig.fake, "collector", 1, 0); /* it had been told to drain already */
+    s_tick(&rig, 0);
+    assert_true(s_alive(&rig.fake, "collector", 1)); /* another takes its number */
+    tt_controller_destroy(&rig.controller);
+}
+
+static void test_a_refused_start_is_tried_again(void **state)
+{
+    (void)state;
+    rig_t rig;
+    s_open(&rig);
+    rig.fake.refuse = true;
+    s_end(&rig.fake, "collector", 0, 137);
+    s_tick(&rig, 0);
+    assert_int_equal(tt_controller_running(rig.controller, "collector"), 1);
+    rig.fake.refuse = false;
+    s_tick(&rig, 10000);
+    assert_int_equal(tt_controller_running(rig.controller, "collector"), 2);
+    tt_controller_destroy(&rig.controller);
+}
+
+static void test_stop_asks_workers_and_starts_nothing(void **state)
+{
+    (void)state;
+    rig_t rig;
+    s_open(&rig);
+    tt_controller_stop(rig.controller, 1000);
+    assert_true(s_asked(&rig.fake, "collector", 0));
+    assert_false(s_asked(&rig.fake, "coordinator", 0));
+    s_end(&rig.fake, "collector", 0, 143);
+    s_end(&rig.fake, "collector", 1, 143);
+    s_end(&rig.fake, "coordinator", 0, 0);
+    s_tick(&rig, 10000);
+    assert_int_equal(tt_controller_running(rig.controller, NULL), 0);
+    tt_controller_destroy(&rig.controller);
+}
+
+static void test_roles_wait_for_those_they_depend_on(void **state)
+{
+    (void)state;
+    rig_t rig;
+    char *first[] = {"coordinator", NULL};
+    s_open(&rig);
+    tt_controller_destroy(&rig.controller);
+    rig.fake = (fake_t){.base = {.ops = &s_fake_ops}, .refuse = true};
+    rig.roles[1].depends_on = first;
+    s_begin(&rig);
+    rig.fake.refuse = false;
+    assert_int_equal(rig.fake.count, 0);
+    s_tick(&rig, 10000);
+    s_tick(&rig, 0);
+    assert_true(s_alive(&rig.fake, "coordinator", 0) < s_alive(&rig.fake, "collector", 0));
+    tt_controller_destroy(&rig.controller);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_starts_what_is_desired),
+        cmocka_unit_test(test_restarts_at_once_then_backs_off),
+        cmocka_unit_test(test_gives_up_after_the_limit),
+        cmocka_unit_test(test_final_codes_fail_the_job_at_once),
+        cmocka_unit_test(test_coordinator_decides),
+        cmocka_unit_test(test_scales_up_and_down),
+        cmocka_unit_test(test_scaled_back_up_before_it_was_gone),
+        cmocka_unit_test(test_a_refused_start_is_tried_again),
+        cmocka_unit_test(test_stop_asks_workers_and_starts_nothing),
+        cmocka_unit_test(test_roles_wait_for_those_they_depend_on),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

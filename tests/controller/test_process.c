@@ -1,0 +1,196 @@
+/*  Replicas as real processes: start, logs, expansion, ends, and nothing left behind. */
+#include "controller/process.h"
+#include "tests/test.h"
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "common/base/buf.h"
+#include "common/base/clock.h"
+
+enum { DEADLINE_MS = 20000 };
+
+static char s_dir[64];
+
+static int s_setup(void **state)
+{
+    (void)state;
+    snprintf(s_dir, sizeof s_dir, "/tmp/tt-process-XXXXXX");
+    return mkdtemp(s_dir) ? 0 : -1;
+}
+
+static int s_teardown(void **state)
+{
+    (void)state;
+    char command[128];
+    snprintf(command, sizeof command, "rm -rf %s", s_dir);
+    return system(command);
+}
+
+static tt_replica_id_t s_start_shell(tt_substrate_t *substrate, const char *script)
+{
+    char *command[] = {"/bin/sh", "-c", (char *)script, "shell", NULL};
+    char *args[] = {"$(TT_ROLE)-$(TT_INDEX)-$(NOWHERE)", NULL};
+    const tt_template_t template_ = {.command = command, .args = args};
+    const tt_replica_spec_t spec = {.job = "job", .role = "worker", .index = 3, .template_ = &template_};
+    tt_replica_id_t id;
+    assert_ok(substrate->ops->start(substrate, &spec, &id));
+    return id;
+}
+
+static tt_replica_event_t s_await_end(tt_substrate_t *substrate)
+{
+    const int64_t deadline = tt_now_ms(tt_clock_real()) + DEADLINE_MS;
+    for (;;) {
+        tt_replica_event_t event;
+        size_t count = 1;
+        assert_ok(substrate->ops->poll(substrate, &event, &count));
+        if (count)
+            return event;
+        assert_true(tt_now_ms(tt_clock_real()) < deadline);
+        poll(NULL, 0, 1);
+    }
+}
+
+/*  A number that a script wrote, once the whole line is there. */
+static pid_t s_await_pid(const char *file)
+{
+    char path[128];
+    snprintf(path, sizeof path, "%s/%s", s_dir, file);
+    const int64_t deadline = tt_now_ms(tt_clock_real()) + DEADLINE_MS;
+    int pid = 0;
+    while (!pid) {
+        tt_buf_t text;
+        tt_buf_init(&text, 4096);
+        if (tt_buf_read_file(&text, path) == TT_OK && strchr(tt_buf_text(&text), '\n'))
+            pid = (int)strtol(tt_buf_text(&text), NULL, 10);
+        tt_buf_free(&text);
+        assert_true(tt_now_ms(tt_clock_real()) < deadline);
+        poll(NULL, 0, 1);
+    }
+    return pid;
+}
+
+static void s_await_gone(pid_t pid)
+{
+    const int64_t deadline = tt_now_ms(tt_clock_real()) + DEADLINE_MS;
+    while (kill(pid, 0) == 0 || errno != ESRCH) {
+        waitpid(pid, NULL, WNOHANG); /* an orphan that became ours */
+        assert_true(tt_now_ms(tt_clock_real()) < deadline);
+        poll(NULL, 0, 1);
+    }
+}
+
+static void test_output_goes_to_the_log(void **state)
+{
+    (void)state;
+    tt_substrate_t *substrate = NULL;
+    assert_ok(tt_process_substrate_new(&substrate, s_dir));
+    const tt_replica_id_t id =
+        s_start_shell(substrate, "echo out $1 $TT_RUN_DIR; echo err >&2; echo 1 > $TT_RUN_DIR/done; sleep 1000");
+    s_await_pid("done");
+    char expected[128], got[256] = "";
+    snprintf(expected, sizeof expected, "out worker-3-$(NOWHERE) %s\nerr\n", s_dir);
+    int copy[2];
+    assert_int_equal(pipe(copy), 0);
+    assert_ok(substrate->ops->logs(substrate, id, copy[1]));
+    assert_true(read(copy[0], got, sizeof got - 1) > 0);
+    assert_string_equal(got, expected);
+    close(copy[0]);
+    close(copy[1]);
+    substrate->ops->destroy(&substrate);
+}
+
+static void test_ends_are_reported(void **state)
+{
+    (void)state;
+    tt_substrate_t *substrate = NULL;
+    assert_ok(tt_process_substrate_new(&substrate, s_dir));
+    const tt_replica_id_t ok = s_start_shell(substrate, "exit 0");
+    tt_replica_event_t event = s_await_end(substrate);
+    assert_true(event.id == ok && event.phase == TT_REPLICA_SUCCEEDED && event.exit_code == 0);
+    s_start_shell(substrate, "exit 7");
+    event = s_await_end(substrate);
+    assert_true(event.phase == TT_REPLICA_FAILED && event.exit_code == 7 && event.signal == 0);
+    s_start_shell(substrate, "kill -9 $$");
+    event = s_await_end(substrate);
+    assert_true(event.phase == TT_REPLICA_FAILED && event.exit_code == 137 && event.signal == SIGKILL);
+    assert_string_equal(event.reason, "killed by SIGKILL");
+    substrate->ops->destroy(&substrate);
+}
+
+static void test_stop_asks_then_kills(void **state)
+{
+    (void)state;
+    tt_substrate_t *substrate = NULL;
+    assert_ok(tt_process_substrate_new(&substrate, s_dir));
+    tt_replica_id_t id =
+        s_start_shell(substrate, "trap 'exit 5' TERM; echo $$ > $TT_RUN_DIR/polite; while :; do sleep 0.01; done");
+    s_await_pid("polite");
+    assert_ok(substrate->ops->stop(substrate, id, DEADLINE_MS));
+    assert_int_equal(s_await_end(substrate).exit_code, 5);
+    id = s_start_shell(substrate, "trap '' TERM; echo $$ > $TT_RUN_DIR/rude; while :; do sleep 0.01; done");
+    s_await_pid("rude");
+    assert_ok(substrate->ops->stop(substrate, id, 20));
+    assert_int_equal(s_await_end(substrate).signal, SIGKILL);
+    substrate->ops->destroy(&substrate);
+}
+
+static void test_what_a_replica_forked_dies_with_it(void **state)
+{
+    (void)state;
+    tt_substrate_t *substrate = NULL;
+    assert_ok(tt_process_substrate_new(&substrate, s_dir));
+    const tt_replica_id_t id =
+        s_start_shell(substrate, "sleep 1000 & echo $! > $TT_RUN_DIR/child; "
+                                 "setsid sh -c 'echo $$ > $TT_RUN_DIR/daemon; exec sleep 1000' & sleep 1000");
+    const pid_t child = s_await_pid("child"), daemon = s_await_pid("daemon");
+    kill(tt_process_pid(substrate, id), SIGKILL);
+    assert_int_equal(s_await_end(substrate).signal, SIGKILL);
+    s_await_gone(child);
+    s_await_gone(daemon); /* left its group, but not its mark */
+    substrate->ops->destroy(&substrate);
+}
+
+static void test_destroy_ends_everything(void **state)
+{
+    (void)state;
+    tt_substrate_t *substrate = NULL;
+    assert_ok(tt_process_substrate_new(&substrate, s_dir));
+    s_start_shell(substrate, "env -i PATH=$PATH DIR=$TT_RUN_DIR setsid "
+                             "sh -c 'echo $$ > $DIR/wild; exec sleep 1000' & sleep 1000");
+    const pid_t wild = s_await_pid("wild");
+    substrate->ops->destroy(&substrate);
+    s_await_gone(wild); /* no group, no mark: found as an orphan */
+}
+
+static void test_a_command_that_is_not_there(void **state)
+{
+    (void)state;
+    tt_substrate_t *substrate = NULL;
+    assert_ok(tt_process_substrate_new(&substrate, s_dir));
+    char *command[] = {"/nowhere/to/be/found", NULL};
+    const tt_template_t template_ = {.command = command};
+    const tt_replica_spec_t spec = {.job = "job", .role = "worker", .index = 0, .template_ = &template_};
+    tt_replica_id_t id;
+    assert_int_equal(substrate->ops->start(substrate, &spec, &id), TT_NOT_FOUND);
+    assert_non_null(strstr(tt_err_text(), "/nowhere/to/be/found"));
+    substrate->ops->destroy(&substrate);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_output_goes_to_the_log, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_ends_are_reported, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_stop_asks_then_kills, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_what_a_replica_forked_dies_with_it, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_destroy_ends_everything, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_a_command_that_is_not_there, s_setup, s_teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

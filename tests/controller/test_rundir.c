@@ -1,0 +1,132 @@
+/*  Run directories: making, finding by name, locking, removing. */
+#include "controller/rundir.h"
+#include "tests/test.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char s_dir[64];
+
+static int s_setup(void **state)
+{
+    (void)state;
+    char home[96];
+    snprintf(s_dir, sizeof s_dir, "/tmp/tt-rundir-XXXXXX");
+    if (!mkdtemp(s_dir) || chdir(s_dir) != 0)
+        return -1;
+    snprintf(home, sizeof home, "%s/state", s_dir);
+    return setenv("XDG_STATE_HOME", home, 1);
+}
+
+static int s_teardown(void **state)
+{
+    (void)state;
+    char command[128];
+    snprintf(command, sizeof command, "rm -rf %s", s_dir);
+    return chdir("/") || system(command);
+}
+
+static void test_numbers_count_up(void **state)
+{
+    (void)state;
+    tt_rundir_t first, second, found;
+    assert_ok(tt_rundir_create(&first, NULL, "job"));
+    assert_ok(tt_rundir_create(&second, NULL, "job"));
+    assert_string_equal(first.name, "job-1");
+    assert_string_equal(second.name, "job-2");
+    assert_ok(tt_rundir_find(&found, "job-2")); /* the name alone: job-2 is not a path here */
+    assert_string_equal(found.path, second.path);
+    assert_int_equal(tt_rundir_find(&found, "job-3"), TT_NOT_FOUND);
+    assert_non_null(strstr(tt_err_text(), "job-"));
+}
+
+static void test_a_directory_in_use_is_refused(void **state)
+{
+    (void)state;
+    tt_rundir_t run, again;
+    char path[128];
+    snprintf(path, sizeof path, "%s/deep/er/here", s_dir);
+    assert_ok(tt_rundir_create(&run, path, "job"));
+    assert_string_equal(run.name, "here");
+    assert_int_equal(tt_rundir_create(&again, path, "job"), TT_EXISTS);
+    assert_non_null(strstr(tt_err_text(), "resume"));
+}
+
+static void test_same_name_elsewhere(void **state)
+{
+    (void)state;
+    tt_rundir_t a, b, found;
+    assert_ok(tt_rundir_create(&a, "a/run", "job"));
+    assert_ok(tt_rundir_create(&b, "b/run", "job"));
+    assert_string_equal(a.name, "run");
+    assert_string_equal(b.name, "run~2");
+    assert_ok(tt_rundir_find(&found, "run~2"));
+    assert_string_equal(found.path, b.path);
+}
+
+static void test_lock_and_remove(void **state)
+{
+    (void)state;
+    tt_rundir_t run, found;
+    int fd, other;
+    assert_ok(tt_rundir_create(&run, NULL, "job"));
+    assert_false(tt_rundir_live(&run));
+    assert_ok(tt_rundir_lock(&run, &fd));
+    assert_true(tt_rundir_live(&run));
+    assert_int_equal(tt_rundir_lock(&run, &other), TT_EXISTS);
+    assert_int_equal(tt_rundir_remove(&run), TT_EXISTS);
+    close(fd);
+    assert_ok(tt_rundir_remove(&run));
+    assert_int_not_equal(access(run.path, F_OK), 0);
+    assert_int_equal(tt_rundir_find(&found, "job-1"), TT_NOT_FOUND);
+}
+
+static void test_sockets_of_a_long_path(void **state)
+{
+    (void)state;
+    tt_rundir_t run;
+    char path[512], control[512];
+    snprintf(path, sizeof path, "%s/%s/%s", s_dir, "a-rather-long-folder-name-that-fills-a-socket-path",
+        "and-another-one-that-makes-it-too-long-for-good");
+    assert_ok(tt_rundir_create(&run, path, "job"));
+    assert_ok(tt_rundir_open_sockets(&run));
+    tt_rundir_control(&run, control, sizeof control);
+    assert_true(strlen(control) < 100);
+    char *target = realpath(strcat(path, "/sock"), NULL);
+    assert_non_null(target);
+    struct stat st;
+    assert_int_equal(stat(target, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0700);
+    tt_rundir_close_sockets(&run);
+    assert_int_not_equal(access(target, F_OK), 0);
+    free(target);
+}
+
+static void test_files_are_written_whole(void **state)
+{
+    (void)state;
+    tt_rundir_t run;
+    assert_ok(tt_rundir_create(&run, NULL, "job"));
+    assert_ok(tt_rundir_write(&run, "note", "one", 0600));
+    assert_ok(tt_rundir_write(&run, "note", "two", 0600));
+    tt_buf_t text;
+    tt_buf_init(&text, 100);
+    assert_ok(tt_rundir_read(&run, "note", &text));
+    assert_string_equal(tt_buf_text(&text), "two");
+    tt_buf_free(&text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_numbers_count_up, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_a_directory_in_use_is_refused, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_same_name_elsewhere, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_lock_and_remove, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_sockets_of_a_long_path, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_files_are_written_whole, s_setup, s_teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
