@@ -31,6 +31,7 @@ static int s_teardown(void **state)
     return system(command);
 }
 
+/*  In scripts $$$$ is the shell's $$: the substrate turns $$ into $, as Kubernetes does. */
 static tt_replica_id_t s_start_shell(tt_substrate_t *substrate, const char *script)
 {
     char *command[] = {"/bin/sh", "-c", (char *)script, "shell", NULL};
@@ -116,7 +117,7 @@ static void test_ends_are_reported(void **state)
     s_start_shell(substrate, "exit 7");
     event = s_await_end(substrate);
     assert_true(event.phase == TT_REPLICA_FAILED && event.exit_code == 7 && event.signal == 0);
-    s_start_shell(substrate, "kill -9 $$");
+    s_start_shell(substrate, "kill -9 $$$$");
     event = s_await_end(substrate);
     assert_true(event.phase == TT_REPLICA_FAILED && event.exit_code == 137 && event.signal == SIGKILL);
     assert_string_equal(event.reason, "killed by SIGKILL");
@@ -129,11 +130,11 @@ static void test_stop_asks_then_kills(void **state)
     tt_substrate_t *substrate = NULL;
     assert_ok(tt_process_substrate_new(&substrate, s_dir));
     tt_replica_id_t id =
-        s_start_shell(substrate, "trap 'exit 5' TERM; echo $$ > $TT_RUN_DIR/polite; while :; do sleep 0.01; done");
+        s_start_shell(substrate, "trap 'exit 5' TERM; echo $$$$ > $TT_RUN_DIR/polite; while :; do sleep 0.01; done");
     s_await_pid("polite");
     assert_ok(substrate->ops->stop(substrate, id, DEADLINE_MS));
     assert_int_equal(s_await_end(substrate).exit_code, 5);
-    id = s_start_shell(substrate, "trap '' TERM; echo $$ > $TT_RUN_DIR/rude; while :; do sleep 0.01; done");
+    id = s_start_shell(substrate, "trap '' TERM; echo $$$$ > $TT_RUN_DIR/rude; while :; do sleep 0.01; done");
     s_await_pid("rude");
     assert_ok(substrate->ops->stop(substrate, id, 20));
     assert_int_equal(s_await_end(substrate).signal, SIGKILL);
@@ -147,7 +148,7 @@ static void test_what_a_replica_forked_dies_with_it(void **state)
     assert_ok(tt_process_substrate_new(&substrate, s_dir));
     const tt_replica_id_t id =
         s_start_shell(substrate, "sleep 1000 & echo $! > $TT_RUN_DIR/child; "
-                                 "setsid sh -c 'echo $$ > $TT_RUN_DIR/daemon; exec sleep 1000' & sleep 1000");
+                                 "setsid sh -c 'echo $$$$ > $TT_RUN_DIR/daemon; exec sleep 1000' & sleep 1000");
     const pid_t child = s_await_pid("child"), daemon = s_await_pid("daemon");
     kill(tt_process_pid(substrate, id), SIGKILL);
     assert_int_equal(s_await_end(substrate).signal, SIGKILL);
@@ -162,7 +163,7 @@ static void test_destroy_ends_everything(void **state)
     tt_substrate_t *substrate = NULL;
     assert_ok(tt_process_substrate_new(&substrate, s_dir));
     s_start_shell(substrate, "env -i PATH=$PATH DIR=$TT_RUN_DIR setsid "
-                             "sh -c 'echo $$ > $DIR/wild; exec sleep 1000' & sleep 1000");
+                             "sh -c 'echo $$$$ > $DIR/wild; exec sleep 1000' & sleep 1000");
     const pid_t wild = s_await_pid("wild");
     substrate->ops->destroy(&substrate);
     s_await_gone(wild); /* no group, no mark: found as an orphan */
