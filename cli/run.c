@@ -55,24 +55,6 @@ static tt_status_t s_prepare(tt_rundir_t *run, const tt_args_t *args, const tt_s
     return status;
 }
 
-static tt_status_t s_setup(tt_setup_t **setup, const tt_args_t *args)
-{
-    const char *sets[258];
-    size_t count = 0;
-    char seed[64], name[128];
-    for (const char *set; count < 256 && (set = tt_arg_nth(args, "set", count)); count++)
-        sets[count] = set;
-    if (tt_arg_given(args, "seed")) {
-        snprintf(seed, sizeof seed, "seed=%.50s", tt_arg(args, "seed"));
-        sets[count++] = seed;
-    }
-    if (tt_arg_given(args, "name")) {
-        snprintf(name, sizeof name, "name=%.110s", tt_arg(args, "name"));
-        sets[count++] = name;
-    }
-    return tt_setup_new(setup, tt_operand(args, 0), sets, count);
-}
-
 int tt_cmd_run(int argc, char **argv)
 {
     const int64_t start_ns = tt_process_start_ns();
@@ -82,7 +64,7 @@ int tt_cmd_run(int argc, char **argv)
         return code;
     TT_AUTO(tt_setup) setup = NULL;
     tt_rundir_t run;
-    tt_status_t status = s_setup(&setup, args);
+    tt_status_t status = tt_setup_from_args(&setup, args, tt_operand(args, 0));
     if (status == TT_OK)
         status = s_prepare(&run, args, setup);
     if (status != TT_OK)
