@@ -80,7 +80,7 @@ static group_t *s_group(const tt_controller_t *self, const char *role)
 
 static bool s_is_final_code(int code)
 {
-    return code == 64 || code == 65 || code == 66 || code == 73 || code == 77 || code == 78;
+    return code == 64 || code == 65 || code == 66 || code == 70 || code == 73 || code == 77 || code == 78;
 }
 
 static void s_finish(tt_controller_t *self, tt_job_phase_t phase, int exit_code, const char *reason)

@@ -3,8 +3,8 @@
  *  Desired numbers come from the job and from tt_controller_scale; actual ones from the substrate's events. Replica
  *  numbers of a role are 0 .. desired-1. A replica that ends while it is wanted is started again: at once the first
  *  time, then after 100 ms, doubling to 10 s; 30 s of life reset that. Some ends are final and fail the job: an exit
- *  code that says that a repetition cannot help (sysexits 64 usage, 65 data, 66 no input, 73 cannot create,
- *  77 permission, 78 configuration), more restarts in a row than the role's backoff_limit, or a failure where
+ *  code that says that a repetition cannot help (sysexits 64 usage, 65 data, 66 no input, 70 internal error, 73 cannot
+ *  create, 77 permission, 78 configuration), more restarts in a row than the role's backoff_limit, or a failure where
  *  restart is NEVER. A role with decides_job ends the job when a replica of it succeeds.
  *
  *  Threads: one. Time: the injected clock. Never blocks. */

@@ -25,7 +25,8 @@ typedef struct {
     tt_link_t *link;
     int signal_fd;
     bool stop_asked, killed, ended;
-    int64_t kill_at_ms; /* 0 = no stop asked for */
+    char failed_log[64]; /* of the replica that failed last: "logs/collector-1.log" */
+    int64_t kill_at_ms;  /* 0 = no stop asked for */
 } supervisor_t;
 
 static void s_note(supervisor_t *self, const char *text)
@@ -42,9 +43,9 @@ static void s_tell(supervisor_t *self, const char *role, uint32_t index, int pid
     const tt_peer_role_t peer = tt_peer_role_find(role);
     if (peer == TT_PEER_NONE || peer == TT_PEER_COORDINATOR || !self->link)
         return;
-    const tt_msg_REPLICA_t msg = TT_MSG(REPLICA, .role = peer, .index = index, .pid = (uint32_t)pid,
-        .alive = event == NULL, .code = event ? (uint32_t)event->exit_code & 255 : 0,
-        .reason = event ? (char *)event->reason : NULL);
+    const tt_msg_REPLICA_t msg =
+        TT_MSG(REPLICA, .role = peer, .index = index, .pid = (uint32_t)pid, .alive = event == NULL,
+            .code = event ? (uint32_t)event->exit_code & 255 : 0, .reason = event ? (char *)event->reason : NULL);
     if (tt_link_send(self->link, &msg) != TT_OK)
         log_warn("%s", tt_err_text());
 }
@@ -59,6 +60,8 @@ static void s_ended(void *ctx, const char *role, uint32_t index, const tt_replic
 {
     supervisor_t *self = ctx;
     s_tell(self, role, index, 0, event);
+    if (event->exit_code)
+        snprintf(self->failed_log, sizeof self->failed_log, "logs/%.31s-%u.log", role, index);
     if (event->exit_code && !self->ended && !self->killed) {
         char text[256];
         snprintf(text, sizeof text, "%s/%u: %s", role, index, event->reason);
@@ -251,6 +254,22 @@ static void s_run(supervisor_t *self)
         continue;
 }
 
+/*  "what the controller says: the last line of the replica's log". */
+static void s_explain(supervisor_t *self, const char *reason)
+{
+    tt_buf_t text;
+    tt_buf_init(&text, 64u << 20);
+    const char *last = "";
+    if (self->failed_log[0] && tt_rundir_read(self->opts->run, self->failed_log, &text) == TT_OK && text.size) {
+        while (text.size && text.data[text.size - 1] == '\n')
+            text.data[--text.size] = '\0';
+        const char *newline = strrchr(tt_buf_text(&text), '\n');
+        last = newline ? newline + 1 : tt_buf_text(&text);
+    }
+    snprintf(self->out->reason, sizeof self->out->reason, "%.300s%s%.600s", reason, last[0] ? ": " : "", last);
+    tt_buf_free(&text);
+}
+
 static void s_settle(supervisor_t *self)
 {
     tt_outcome_t *out = self->out;
@@ -266,7 +285,7 @@ static void s_settle(supervisor_t *self)
         reason = out->signal ? "killed before it could end by itself" : "ended by the controller";
     }
     if (phase == TT_JOB_FAILED && !out->reason[0])
-        snprintf(out->reason, sizeof out->reason, "%s", reason);
+        s_explain(self, reason);
     out->phase = phase;
     out->exit_code = phase == TT_JOB_FAILED && out->exit_code ? out->exit_code : code;
 }

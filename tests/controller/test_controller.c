@@ -154,14 +154,14 @@ static void test_gives_up_after_the_limit(void **state)
     rig_t rig;
     s_open(&rig);
     for (int i = 0; i < 4; i++) {
-        s_end(&rig.fake, "collector", 0, 70);
+        s_end(&rig.fake, "collector", 0, 71);
         s_tick(&rig, 0);
         s_tick(&rig, 10000);
     }
     int code;
     const char *reason;
     assert_int_equal(tt_controller_phase(rig.controller, &code, &reason), TT_JOB_FAILED);
-    assert_int_equal(code, 70);
+    assert_int_equal(code, 71);
     assert_non_null(strstr(reason, "collector/0"));
     tt_controller_destroy(&rig.controller);
 }
