@@ -83,3 +83,8 @@ expect 0 'usage: tutti COMMAND' "$TUTTI" --help
 for command in $("$TUTTI" completion --words COMMAND); do
     expect 0 "usage: tutti $command" "$TUTTI" "$command" --help
 done
+
+# every config we ship is good
+for config in "$TT_SOURCE_DIR"/configs/*.yaml; do
+    expect 0 'space:' "$TUTTI" check "$config"
+done
