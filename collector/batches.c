@@ -1,0 +1,548 @@
+#include "collector/batches.h"
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include "collector/peers.h"
+#include "collector/rollout.h"
+#include "collector/vec.h"
+#include "collector/weights.h"
+#include "common/base/mem.h"
+#include "common/nn/of_train.h"
+#define TT_LOG_COMPONENT "collector"
+#include "common/base/log.h"
+
+enum {
+    SLICE_US = 400,        /* of play between two looks at the sockets                              */
+    WEIGHTS_MS = 20,       /* a version that has not come by itself for so long is fetched          */
+    ATTACH_FIRST_MS = 4,   /* ATTACH is said again after this, then after twice as long, ...        */
+    SEGMENT_MAX = 1 << 29, /* without finals, which at most double it                              */
+    FRAME_SLACK = 1 << 16  /* beyond the largest array in a frame                                   */
+};
+
+typedef enum {
+    AT_ROSTER,  /* not in a roster: waiting for one          */
+    AT_ATTACH,  /* waiting for the credit of every learner   */
+    AT_STATES,  /* waiting for env states                    */
+    AT_CREDIT,  /* waiting for credit that covers the batch  */
+    AT_WEIGHTS, /* waiting for the batch's policy version   */
+    AT_PLAY
+} phase_t;
+
+struct batches {
+    batches_opts_t o;
+    const tt_clock_t *clock;
+    phase_t phase;
+    int64_t phase_ns; /* since when                               */
+
+    tt_packet_t roster; /* to be acted on                         */
+    bool roster_new;
+    uint32_t era;
+    uint64_t epoch;
+    uint32_t env_lo, env_count; /* our range; 0 = none                    */
+    bool placed;                /* envs and `next` are right for era and range */
+
+    peers_t peers;
+    weights_t weights;
+    kept_t kept;
+    blocks_t *blocks;
+    tt_device_t *device;
+    tt_net_t *net;
+    tt_norm_t *norm;    /* NULL = observations are not normalised */
+    rollout_t *rollout; /* of our range                           */
+    uint64_t next;      /* first batch that is not collected      */
+    uint64_t loaded;    /* version in net and norm; UINT64_MAX = none */
+    uint64_t env_steps;
+    bool said_first_step;
+
+    int64_t ask_ns, ask_wait_ms; /* last ATTACH, FETCH ..., and when to say it again */
+    uint64_t fetch_id;           /* of the FETCH whose answer we wait for; 0 = none  */
+    uint64_t fetches;
+    bool heard_weights; /* WEIGHTS come by themselves from this roster's rank 0 */
+};
+
+/* ---- small things ------------------------------------------------------------------------------------------------ */
+
+static void s_enter(batches_t *self, phase_t phase)
+{
+    self->phase = phase;
+    self->phase_ns = tt_now_ns(self->clock);
+    self->ask_ns = 0;
+    self->ask_wait_ms = 0;
+    self->fetch_id = 0;
+}
+
+/*  Is it time to ask (again)? Then the next time is twice as far away, at most a quarter of a lease. */
+static bool s_ask_now(batches_t *self, int64_t first_ms)
+{
+    const int64_t now = tt_now_ns(self->clock);
+    if (self->ask_ns && now - self->ask_ns < self->ask_wait_ms * 1000000)
+        return false;
+    const int64_t most = self->o.lease_ms / 4 + 1, next = self->ask_wait_ms ? 2 * self->ask_wait_ms : first_ms;
+    self->ask_ns = now;
+    self->ask_wait_ms = next < most ? next : most;
+    return true;
+}
+
+static int64_t s_until_ask(const batches_t *self)
+{
+    const int64_t left = self->ask_ns + self->ask_wait_ms * 1000000 - tt_now_ns(self->clock);
+    return left > 0 ? left / 1000000 + 1 : 1;
+}
+
+static uint32_t s_index(const batches_t *self)
+{
+    return tt_link_index(self->o.link);
+}
+
+static uint64_t s_version_of(const batches_t *self, uint64_t batch)
+{
+    return batch > self->o.cfg->lag ? batch - self->o.cfg->lag : 0;
+}
+
+static void s_fetch(batches_t *self, tt_msg_FETCH_t *fetch)
+{
+    peer_t *rank0 = peers_of_rank(&self->peers, 0);
+    if (!rank0)
+        return;
+    fetch->id = self->fetch_id = ++self->fetches;
+    fetch->era = self->era;
+    if (tt_sock_send(rank0->sock, NULL, fetch, NULL, 0) != TT_OK)
+        log_debug("FETCH to learner/%u: %s", rank0->index, tt_err_text());
+}
+
+/* ---- what learners say ------------------------------------------------------------------------------------------- */
+
+/*  A learner whose base stands still although it was sent that batch long ago has lost it: send it again. */
+static void s_on_credit(batches_t *self, peer_t *peer, const tt_msg_CREDIT_t *credit)
+{
+    if (credit->era != self->era || credit->epoch != self->epoch)
+        return;
+    const int64_t now = tt_now_ns(self->clock);
+    if (!peer->credited || credit->base != peer->base)
+        peer->base_ns = now;
+    if (!peer->credited || (peer->next > credit->base && now - peer->base_ns > self->o.lease_ms * 500000)) {
+        peer->next = credit->base;
+        peer->base_ns = now;
+    }
+    peer->credited = true;
+    peer->upto = credit->upto;
+    peer->base = credit->base;
+}
+
+static void s_on_weights(batches_t *self, uint32_t era, uint64_t version, tt_packet_t *packet)
+{
+    if (era != self->era)
+        return;
+    if (weights_add(&self->weights, version, packet->frame, packet->frame_count) != TT_OK)
+        log_warn("dropped: %s", tt_err_text());
+}
+
+static tt_status_t s_on_states(batches_t *self, const tt_msg_FETCHED_t *msg, tt_packet_t *packet)
+{
+    if (self->phase != AT_STATES || msg->batch != self->next || packet->frame_count != 1)
+        return TT_OK;
+    const size_t bytes = zmq_msg_size(&packet->frame[0]);
+    if (bytes) /* none: the envs begin anew, as they stand already */
+        TT_TRY(rollout_load(self->rollout, zmq_msg_data(&packet->frame[0]), bytes));
+    self->placed = true;
+    s_enter(self, AT_CREDIT);
+    return TT_OK;
+}
+
+/*  What we asked for is gone: the run has moved on, and so do we; a little later, lest two of us chase each other. */
+static void s_start_over(batches_t *self)
+{
+    self->placed = false;
+    peers_uncredit(&self->peers);
+    s_enter(self, AT_ATTACH);
+    self->ask_ns = self->phase_ns;
+    self->ask_wait_ms = WEIGHTS_MS;
+}
+
+static tt_status_t s_on_fetched(batches_t *self, tt_packet_t *packet)
+{
+    const tt_msg_FETCHED_t *msg = &packet->msg.FETCHED;
+    if (msg->what == TT_FETCH_WEIGHTS && !msg->gone)
+        s_on_weights(self, msg->era, msg->version, packet);
+    if (msg->id != self->fetch_id || msg->era != self->era)
+        return TT_OK;
+    if (msg->gone)
+        s_start_over(self);
+    else if (msg->what == TT_FETCH_ENVS)
+        return s_on_states(self, msg, packet);
+    return TT_OK;
+}
+
+static tt_status_t s_on_packet(void *ctx, tt_sock_t *sock, tt_packet_t *packet)
+{
+    batches_t *self = ctx;
+    peer_t *peer = peers_of_sock(&self->peers, sock);
+    switch (packet->msg.type) {
+    case TT_MSG_WEIGHTS:
+        self->heard_weights = true;
+        s_on_weights(self, packet->msg.WEIGHTS.era, packet->msg.WEIGHTS.version, packet);
+        return TT_OK;
+    case TT_MSG_CREDIT:
+        if (peer)
+            s_on_credit(self, peer, &packet->msg.CREDIT);
+        return TT_OK;
+    case TT_MSG_ACK:
+        if (packet->msg.ACK.era == self->era)
+            kept_drop(&self->kept, packet->msg.ACK.below);
+        return TT_OK;
+    case TT_MSG_FETCHED:
+        return s_on_fetched(self, packet);
+    default:
+        log_warn("%s from a learner dropped", tt_msg_name(packet->msg.type));
+        return TT_OK;
+    }
+}
+
+/* ---- rosters ----------------------------------------------------------------------------------------------------- */
+
+void batches_roster(batches_t *self, tt_packet_t *roster)
+{
+    tt_packet_clear(&self->roster);
+    self->roster = (tt_packet_t){.msg = roster->msg}; /* a ROSTER has no frames */
+    self->roster_new = true;
+    *roster = (tt_packet_t){0};
+}
+
+static const tt_rec_MEMBER_t *s_me(const batches_t *self, const tt_msg_ROSTER_t *roster)
+{
+    for (size_t i = 0; i < roster->members_count; i++)
+        if (roster->members[i].role == TT_PEER_COLLECTOR &&
+            roster->members[i].instance == tt_link_instance(self->o.link))
+            return &roster->members[i];
+    return NULL;
+}
+
+static tt_status_t s_take_range(batches_t *self, const tt_rec_MEMBER_t *me)
+{
+    const uint32_t lo = me ? me->env_lo : 0, count = me ? me->env_count : 0, all = self->o.cfg->num_envs;
+    if (lo > all || count > all - lo)
+        return tt_err(TT_PROTOCOL, "ROSTER: envs %u..+%u, the job has %u", lo, count, all);
+    if (lo == self->env_lo && count == self->env_count)
+        return TT_OK;
+    self->env_lo = lo;
+    self->env_count = count;
+    self->placed = false;
+    rollout_destroy(&self->rollout);
+    return TT_OK;
+}
+
+static tt_status_t s_take_roster(batches_t *self)
+{
+    const tt_msg_ROSTER_t *roster = &self->roster.msg.ROSTER;
+    const tt_rec_MEMBER_t *me = s_me(self, roster);
+    if (roster->era != self->era) { /* what came before is void */
+        self->placed = false;
+        kept_drop(&self->kept, UINT64_MAX);
+        weights_clear(&self->weights);
+        self->loaded = UINT64_MAX;
+    }
+    self->era = roster->era;
+    self->epoch = roster->epoch;
+    self->heard_weights = false;
+    TT_TRY(s_take_range(self, me));
+    TT_TRY(peers_take(&self->peers, self->env_count ? roster : NULL));
+    tt_link_holds(self->o.link, false, 0, roster->era, roster->generation);
+    if (self->env_count)
+        log_info("epoch %" PRIu64 ": envs %u..%u, %zu learners", self->epoch, self->env_lo,
+            self->env_lo + self->env_count - 1, self->peers.count);
+    else
+        tt_link_state(self->o.link, "idle: no envs for me in the roster");
+    s_enter(self, self->env_count && self->peers.count ? AT_ATTACH : AT_ROSTER);
+    return TT_OK;
+}
+
+/* ---- the phases: each returns TT_OK when it moved on, TT_AGAIN to wait --------------------------------------------- */
+
+static void s_attach(batches_t *self, peer_t *peer)
+{
+    const tt_msg_ATTACH_t attach = TT_MSG(ATTACH, .role = TT_PEER_COLLECTOR, .index = s_index(self),
+        .instance = tt_link_instance(self->o.link), .era = self->era, .epoch = self->epoch);
+    if (tt_sock_send(peer->sock, NULL, &attach, NULL, 0) != TT_OK)
+        log_debug("ATTACH to learner/%u: %s", peer->index, tt_err_text());
+}
+
+/*  Envs of our range at their beginnings. */
+static tt_status_t s_new_rollout(batches_t *self)
+{
+    const rollout_cfg_t cfg = {.env = self->o.env,
+        .net = self->net,
+        .norm = self->norm,
+        .blocks = self->blocks,
+        .clip_obs = self->o.cfg->normalize.clip_obs,
+        .seed = self->o.cfg->seed,
+        .env_lo = self->env_lo,
+        .env_count = self->env_count,
+        .steps = self->o.cfg->num_steps};
+    rollout_destroy(&self->rollout);
+    return rollout_new(&self->rollout, &cfg);
+}
+
+/*  Every learner has said where it stands: go on, or start over from the earliest. */
+static tt_status_t s_start(batches_t *self)
+{
+    const uint64_t start = peers_start(&self->peers);
+    const bool still_kept = start == self->next || (start < self->next && kept_find(&self->kept, start));
+    if (self->placed && still_kept) {
+        s_enter(self, rollout_in_hand(self->rollout) ? AT_PLAY : AT_CREDIT);
+        return TT_OK;
+    }
+    kept_drop(&self->kept, UINT64_MAX);
+    self->next = start;
+    TT_TRY(s_new_rollout(self));
+    self->placed = start == 0 || rollout_state_bytes(self->rollout) == 0;
+    if (self->placed && start > 0)
+        log_warn("%s cannot save its state: envs %u..%u begin anew at batch %" PRIu64 "; this run is not reproducible",
+            self->o.env->id, self->env_lo, self->env_lo + self->env_count - 1, start);
+    s_enter(self, self->placed ? AT_CREDIT : AT_STATES);
+    return TT_OK;
+}
+
+static tt_status_t s_do_attach(batches_t *self)
+{
+    const peer_t *silent = peers_silent(&self->peers);
+    if (!silent)
+        return s_start(self);
+    if (s_ask_now(self, ATTACH_FIRST_MS)) {
+        for (size_t i = 0; i < self->peers.count; i++)
+            if (!self->peers.at[i].credited)
+                s_attach(self, &self->peers.at[i]);
+        tt_link_state(
+            self->o.link, "waiting for CREDIT of epoch %" PRIu64 " from learner/%u", self->epoch, silent->index);
+    }
+    return TT_AGAIN;
+}
+
+static tt_status_t s_do_states(batches_t *self)
+{
+    if (!s_ask_now(self, self->o.lease_ms / 4))
+        return TT_AGAIN;
+    const peer_t *rank0 = peers_of_rank(&self->peers, 0);
+    tt_msg_FETCH_t fetch =
+        TT_MSG(FETCH, .what = TT_FETCH_ENVS, .batch = self->next, .env_lo = self->env_lo, .env_count = self->env_count);
+    s_fetch(self, &fetch);
+    tt_link_state(self->o.link, "waiting for env states of batch %" PRIu64 " from learner/%u", self->next,
+        rank0 ? rank0->index : 0);
+    return TT_AGAIN;
+}
+
+static tt_status_t s_do_credit(batches_t *self)
+{
+    const peer_t *tight = peers_tight(&self->peers, self->next);
+    if (!tight) {
+        s_enter(self, AT_WEIGHTS);
+        return TT_OK;
+    }
+    if (self->ask_ns == 0)
+        tt_link_state(
+            self->o.link, "waiting for credit for batch %" PRIu64 " from learner/%u", self->next, tight->index);
+    const bool first = self->ask_ns == 0;
+    if (s_ask_now(self, self->o.lease_ms / 4) && !first) /* a message may have been lost with a connection */
+        for (size_t i = 0; i < self->peers.count; i++)
+            s_attach(self, &self->peers.at[i]);
+    return TT_AGAIN;
+}
+
+static tt_status_t s_load(batches_t *self, const weights_version_t *weights)
+{
+    if (self->loaded == weights->version)
+        return TT_OK;
+    zmq_msg_t *params = (zmq_msg_t *)&weights->params, *norm = (zmq_msg_t *)&weights->norm;
+    float *copy = tt_aligned0(zmq_msg_size(params)); /* a frame need not be aligned for floats */
+    memcpy(copy, zmq_msg_data(params), zmq_msg_size(params));
+    tt_status_t status = tt_net_put(self->net, copy);
+    free(copy);
+    if (status == TT_OK && self->norm) {
+        double *block = tt_aligned0(self->weights.norm_bytes);
+        memcpy(block, zmq_msg_data(norm), self->weights.norm_bytes);
+        status = tt_norm_load(self->norm, block, self->weights.norm_bytes / sizeof *block);
+        free(block);
+    }
+    if (status == TT_OK)
+        self->loaded = weights->version;
+    return status;
+}
+
+static tt_status_t s_do_weights(batches_t *self)
+{
+    const bool exact = self->o.cfg->lag <= 1;
+    const uint64_t version = s_version_of(self, self->next);
+    const weights_version_t *weights =
+        exact ? weights_find(&self->weights, version) : weights_newest(&self->weights, version);
+    if (weights) {
+        TT_TRY(s_load(self, weights));
+        rollout_begin(self->rollout);
+        s_enter(self, AT_PLAY);
+        tt_link_state(self->o.link, "collecting batch %" PRIu64 " with version %" PRIu64, self->next, self->loaded);
+        return TT_OK;
+    }
+    const bool patient = self->heard_weights && tt_now_ns(self->clock) - self->phase_ns < WEIGHTS_MS * 1000000;
+    if (self->ask_ns == 0 && !patient)
+        tt_link_state(self->o.link, "waiting for version %" PRIu64, version);
+    if (!patient && s_ask_now(self, self->o.lease_ms / 4)) {
+        tt_msg_FETCH_t fetch = TT_MSG(FETCH, .what = TT_FETCH_WEIGHTS, .version = version, .newest = !exact);
+        s_fetch(self, &fetch);
+    }
+    return TT_AGAIN;
+}
+
+static void s_say_first_step(batches_t *self)
+{
+    self->said_first_step = true;
+    if (self->next != 0)
+        return;
+    tt_link_send(self->o.link, &TT_MSG(EVENT, .kind = (char *)"first_step", .time_ns = tt_now_ns(self->clock)));
+}
+
+static tt_status_t s_finish(batches_t *self)
+{
+    tt_segment_shape_t shape;
+    zmq_msg_t frame;
+    TT_TRY(rollout_finish(self->rollout, &shape, &frame));
+    const tt_msg_SEGMENT_t segment = TT_MSG(SEGMENT, .era = self->era, .instance = tt_link_instance(self->o.link),
+        .batch = self->next, .version = self->loaded, .env_lo = self->env_lo, .env_count = shape.E, .steps = shape.T,
+        .obs = shape.D, .action_dims = shape.A, .finals = shape.K, .state_bytes = shape.S);
+    kept_add(&self->kept, &segment, &frame);
+    self->next++;
+    s_enter(self, AT_CREDIT);
+    return TT_OK;
+}
+
+static tt_status_t s_do_play(batches_t *self)
+{
+    const int64_t start = tt_now_ns(self->clock);
+    bool done = false;
+    if (!self->said_first_step)
+        s_say_first_step(self);
+    do {
+        TT_TRY(rollout_play(self->rollout, 1, &done));
+        self->env_steps += self->env_count;
+    } while (!done && tt_now_ns(self->clock) - start < SLICE_US * 1000);
+    tt_link_progress(self->o.link, self->env_steps);
+    return done ? s_finish(self) : TT_AGAIN;
+}
+
+tt_status_t batches_advance(batches_t *self, int64_t *wait_ms)
+{
+    static tt_status_t (*const s_do[])(batches_t *) = {
+        [AT_ATTACH] = s_do_attach,
+        [AT_STATES] = s_do_states,
+        [AT_CREDIT] = s_do_credit,
+        [AT_WEIGHTS] = s_do_weights,
+        [AT_PLAY] = s_do_play,
+    };
+    if (self->roster_new) {
+        self->roster_new = false;
+        TT_TRY(s_take_roster(self));
+    }
+    *wait_ms = self->o.lease_ms;
+    if (self->phase == AT_ROSTER)
+        return TT_OK;
+    const tt_status_t status = s_do[self->phase](self);
+    peers_flush(&self->peers, &self->kept, self->next);
+    if (status == TT_OK || self->phase == AT_PLAY)
+        *wait_ms = 0;
+    else if (self->phase == AT_WEIGHTS && self->ask_ns == 0)
+        *wait_ms = WEIGHTS_MS;
+    else
+        *wait_ms = s_until_ask(self);
+    return status == TT_AGAIN ? TT_OK : status;
+}
+
+/* ---- life -------------------------------------------------------------------------------------------------------- */
+
+static tt_status_t s_check_env(const batches_opts_t *o)
+{
+    const size_t bytes = tt_vec_save_size(o->env);
+    if (o->env->obs.n != o->cfg->space.obs || bytes != o->cfg->space.env_state)
+        return tt_err(TT_INVALID,
+            "%s here has %u observed elements and %zu bytes of state, the job's has %u and %u: "
+            "start every role with the same version of it",
+            o->cfg->env, o->env->obs.n, bytes, o->cfg->space.obs, o->cfg->space.env_state);
+    return TT_OK;
+}
+
+static size_t s_largest(size_t a, size_t b, size_t c)
+{
+    const size_t ab = a > b ? a : b;
+    return ab > c ? ab : c;
+}
+
+static tt_status_t s_open(batches_t *self)
+{
+    const tt_train_cfg_t *cfg = self->o.cfg;
+    const tt_net_spec_t spec = tt_net_spec_of_train(cfg);
+    TT_TRY(tt_device_open(&self->device, "cpu", 0));
+    TT_TRY(tt_net_new(&self->net, self->device, &spec, 1));
+    if (cfg->normalize.obs)
+        self->norm = tt_norm_new(spec.obs);
+    const size_t params = tt_mul(tt_net_param_count(&spec), sizeof(float));
+    const size_t states = tt_mul(cfg->num_envs, cfg->space.env_state);
+    const size_t norm = self->norm ? tt_norm_block_count(spec.obs) * sizeof(double) : 0;
+    const tt_segment_shape_t largest = {.T = cfg->num_steps,
+        .E = cfg->num_envs,
+        .D = spec.obs,
+        .A = spec.continuous ? spec.out : 0,
+        .K = 0,
+        .S = cfg->space.env_state};
+    size_t segment;
+    TT_TRY(tt_segment_size(&largest, &segment));
+    if (segment > SEGMENT_MAX)
+        return tt_err(TT_INVALID, "a batch of %u envs x %u steps is %zu MiB, at most %d are possible: lower num_steps",
+            cfg->num_envs, cfg->num_steps, segment >> 20, SEGMENT_MAX >> 20);
+    weights_init(&self->weights, cfg->lag + 2, params, norm);
+    self->peers = (peers_t){.seat = self->o.seat, .loop = self->o.loop, .on_packet = s_on_packet, .ctx = self};
+    self->peers.max_bytes = FRAME_SLACK + norm + s_largest(params, states, 2 * segment); /* twice: finals */
+    snprintf(self->peers.identity, sizeof self->peers.identity, "collector/%u/%" PRIx64, s_index(self),
+        tt_link_instance(self->o.link));
+    return peers_init(&self->peers);
+}
+
+tt_status_t batches_new(batches_t **self_p, const batches_opts_t *opts)
+{
+    TT_TRY(s_check_env(opts));
+    batches_t *self = tt_new0(sizeof *self);
+    self->o = *opts;
+    self->clock = tt_clock_real();
+    self->blocks = blocks_new();
+    self->loaded = UINT64_MAX;
+    const tt_status_t status = s_open(self);
+    if (status != TT_OK) {
+        batches_destroy(&self);
+        return status;
+    }
+    *self_p = self;
+    return TT_OK;
+}
+
+void batches_destroy(batches_t **self_p)
+{
+    batches_t *self = *self_p;
+    if (!self)
+        return;
+    peers_free(&self->peers);
+    rollout_destroy(&self->rollout);
+    kept_free(&self->kept);
+    weights_free(&self->weights);
+    blocks_destroy(&self->blocks);
+    tt_norm_destroy(&self->norm);
+    tt_net_destroy(&self->net);
+    tt_device_close(&self->device);
+    tt_packet_clear(&self->roster);
+    free(self);
+    *self_p = NULL;
+}
+
+uint64_t batches_env_steps(const batches_t *self)
+{
+    return self->env_steps;
+}
+
+uint64_t batches_next(const batches_t *self)
+{
+    return self->next;
+}

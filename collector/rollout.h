@@ -1,0 +1,46 @@
+/*  rollout - plays one batch of a range of envs with one policy version, into one segment block. The hot path.
+ *
+ *  Every number goes to its place in the block when it is made. Observations are stored raw; the network sees them
+ *  normalised. What an env does and what its segment holds depends on (seed, env id, weights, normaliser, state at the
+ *  start) only, not on the range it is in.
+ *
+ *  Shapes:  T steps, E envs of the range, D elements of an observation, A of a continuous action (segment.h).
+ *  Threads: an instance belongs to one thread. */
+#pragma once
+#include "collector/blocks.h"
+#include "collector/env.h"
+#include "common/nn/nn.h"
+#include "common/rl/norm.h"
+#include "common/wire/segment.h"
+
+typedef struct {
+    const tt_env_ops_t *env; /* borrowed                                        */
+    tt_net_t *net;           /* borrowed; the caller puts a version's parameters */
+    const tt_norm_t *norm;   /* borrowed; NULL = observations as they are       */
+    blocks_t *blocks;        /* borrowed                                        */
+    float clip_obs;
+    uint64_t seed;
+    uint32_t env_lo, env_count, steps; /* the range, and T; all >= 1 but env_lo           */
+} rollout_cfg_t;
+
+typedef struct rollout rollout_t; /* opaque */
+
+/*  A range of envs, reset. TT_INTERNAL: an env failed (the text names it); TT_INVALID: env and net do not fit. */
+tt_status_t rollout_new(rollout_t **self_p, const rollout_cfg_t *cfg);
+void rollout_destroy(rollout_t **self_p);
+
+/*  Bytes of one env's saved state, 0 = cannot be saved. */
+size_t rollout_state_bytes(const rollout_t *self);
+/*  Continue from saved states, [E][state_bytes]. TT_DATA: they are no such states. Abandons a batch in hand. */
+tt_status_t rollout_load(rollout_t *self, const void *states, size_t bytes);
+
+/*  Start a batch with the parameters that net and norm hold now; they must not change until rollout_finish. */
+void rollout_begin(rollout_t *self);
+/*  Play at most max_steps steps of the batch in hand; *done: all T are played. TT_INTERNAL: an env failed. */
+tt_status_t rollout_play(rollout_t *self, uint32_t max_steps, bool *done);
+/*  Values of the last and final observations, env states; the block becomes a frame that the caller owns.
+ *  TT_INTERNAL: the policy gave numbers that are not finite. */
+tt_status_t rollout_finish(rollout_t *self, tt_segment_shape_t *shape, zmq_msg_t *frame);
+/*  Is a batch in hand (begun, not finished)? Steps of it that are played. */
+bool rollout_in_hand(const rollout_t *self);
+uint32_t rollout_played(const rollout_t *self);

@@ -1,0 +1,28 @@
+/*  weights - the policy versions that have come and may be asked for: the newest lag + 2.
+ *
+ *  Threads: an instance belongs to one thread. */
+#pragma once
+#include "common/net/net.h"
+#include "common/base/status.h"
+
+typedef struct {
+    uint64_t version;
+    zmq_msg_t params, norm;
+} weights_version_t;
+
+typedef struct {
+    weights_version_t *at; /* [keep], unordered */
+    size_t count, keep;
+    size_t params_bytes, norm_bytes; /* what a version must have */
+} weights_t;
+
+void weights_init(weights_t *self, size_t keep, size_t params_bytes, size_t norm_bytes);
+/*  Take a version's two frames (moved out). A version that is there already, or older than all, is ignored.
+ *  TT_PROTOCOL: frames of another size; nothing is taken. */
+tt_status_t weights_add(weights_t *self, uint64_t version, zmq_msg_t *frames, size_t frame_count);
+/*  Exactly this version, NULL when it is not there. Borrowed until the next add. */
+weights_version_t *weights_find(const weights_t *self, uint64_t version);
+/*  The newest that is at least `least`, NULL when there is none. */
+weights_version_t *weights_newest(const weights_t *self, uint64_t least);
+void weights_clear(weights_t *self);
+void weights_free(weights_t *self);

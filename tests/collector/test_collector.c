@@ -1,0 +1,258 @@
+/*  A collector from HELLO to its end, against docs/internals/protocol.md ("Batches"). */
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "tests/collector/stage.h"
+#include "tests/test.h"
+
+static void s_assert_batch(stage_t *stage, uint32_t learner, uint64_t batch, size_t k)
+{
+    const stage_segment_t *segment = stage_segment(stage, learner, batch, k);
+    assert_non_null(segment);
+    assert_true(segment->msg.version == (batch > stage->lag ? batch - stage->lag : 0));
+    stage_segment_t reference = stage_reference(stage, batch);
+    stage_assert_part(&reference, segment);
+    free(reference.block);
+}
+
+/*  Long enough that a collector that were wrong would have sent something. */
+static void s_stay(stage_t *stage)
+{
+    const int64_t end = tt_now_ms(tt_clock_real()) + 60;
+    while (tt_now_ms(tt_clock_real()) < end)
+        stage_pump(stage);
+}
+
+/*  What a learner will say to the next ATTACH. */
+static void s_expect(stage_t *stage, uint32_t learner, uint64_t base, uint64_t upto)
+{
+    stage->learner[learner].answers = true;
+    stage->learner[learner].base = base;
+    stage->learner[learner].upto = upto;
+}
+
+static void test_lock_step(void **state)
+{
+    (void)state;
+    stage_t stage;
+    stage_open(&stage, 0);
+    stage_roster(&stage, 1, 0, STAGE_ENVS);
+    stage_credit(&stage, 0, 0, 1);
+    stage_until(&stage, stage_segment(&stage, 0, 0, 0));
+    stage_until(&stage, stage.first_steps == 1);
+    stage_publish(&stage, 2);
+    s_stay(&stage);
+    assert_null(stage_segment(&stage, 0, 1, 0)); /* no credit */
+    stage_credit(&stage, 0, 1, 2);
+    stage_until(&stage, stage_segment(&stage, 0, 1, 0));
+    stage_credit(&stage, 0, 2, 3);
+    s_stay(&stage);
+    assert_null(stage_segment(&stage, 0, 2, 0)); /* no version 2 */
+    stage_publish(&stage, 3);
+    stage_until(&stage, stage_segment(&stage, 0, 2, 0));
+    for (uint64_t batch = 0; batch < 3; batch++)
+        s_assert_batch(&stage, 0, batch, 0);
+    stage_close(&stage);
+    assert_int_equal(stage.status, TT_OK);
+    assert_int_equal(stage.first_steps, 1);
+}
+
+/*  Exactly version n - 1, also when a newer one is there; and a version that PUB did not bring is fetched. */
+static void test_lag_1_takes_exactly_its_version(void **state)
+{
+    (void)state;
+    stage_t stage;
+    stage_open(&stage, 1);
+    stage.silent_pub = true;
+    stage_roster(&stage, 1, 0, STAGE_ENVS);
+    stage_credit(&stage, 0, 0, 2);
+    stage_until(&stage, stage_segment(&stage, 0, 1, 0));
+    stage_publish(&stage, 4);
+    stage_credit(&stage, 0, 1, 4);
+    stage_until(&stage, stage_segment(&stage, 0, 3, 0));
+    for (uint64_t batch = 0; batch < 4; batch++)
+        s_assert_batch(&stage, 0, batch, 0);
+    assert_true(stage.learner[0].weights_fetched >= 3);
+    stage_close(&stage);
+}
+
+static void test_lag_4_takes_the_newest(void **state)
+{
+    (void)state;
+    stage_t stage;
+    stage_open(&stage, 4);
+    stage_roster(&stage, 1, 0, STAGE_ENVS);
+    stage_credit(&stage, 0, 0, 2);
+    stage_until(&stage, stage_segment(&stage, 0, 1, 0));
+    stage.silent_pub = true;
+    stage_publish(&stage, 7);
+    stage_credit(&stage, 0, 2, 7);
+    stage_until(&stage, stage_segment(&stage, 0, 6, 0));
+    assert_true(stage_segment(&stage, 0, 4, 0)->msg.version == 0); /* version 0 is still new enough */
+    assert_true(stage_segment(&stage, 0, 6, 0)->msg.version == 6); /* 2 is asked for, the newest comes */
+    stage_close(&stage);
+}
+
+/*  Every learner gets every segment; the smallest credit counts; a joiner gets what it lacks, one that left is forgotten. */
+static void test_learners_come_and_go(void **state)
+{
+    (void)state;
+    stage_t stage;
+    stage_open(&stage, 0);
+    stage_publish(&stage, 8);
+    stage_roster(&stage, 3, 0, STAGE_ENVS);
+    stage_credit(&stage, 0, 0, 3);
+    s_stay(&stage);
+    assert_null(stage_segment(&stage, 0, 0, 0)); /* learner 1 has said nothing */
+    stage_credit(&stage, 1, 0, 2);
+    stage_until(&stage, stage_segment(&stage, 0, 1, 0) && stage_segment(&stage, 1, 1, 0));
+    s_stay(&stage);
+    assert_null(stage_segment(&stage, 0, 2, 0)); /* learner 1 has no room */
+    stage_ack(&stage, 0, 1);
+    s_expect(&stage, 0, 2, 4);
+    stage_roster(&stage, 1, 0, STAGE_ENVS); /* learner 1 left */
+    stage_until(&stage, stage_segment(&stage, 0, 3, 0));
+    assert_null(stage_segment(&stage, 1, 2, 0));
+    s_expect(&stage, 0, 4, 5);
+    s_expect(&stage, 2, 2, 5);
+    stage_roster(&stage, 5, 0, STAGE_ENVS); /* learner 2 joins at update 2 */
+    stage_until(&stage, stage_segment(&stage, 0, 4, 0) && stage_segment(&stage, 2, 4, 0));
+    assert_null(stage_segment(&stage, 2, 1, 0));
+    for (uint64_t batch = 0; batch < 5; batch++) {
+        s_assert_batch(&stage, 0, batch, 0);
+        if (batch >= 2)
+            s_assert_batch(&stage, 2, batch, 0);
+    }
+    assert_int_equal(stage.learner[0].envs_fetched, 0);
+    stage_close(&stage);
+}
+
+/*  Another range: the states come from rank 0, and what is collected is what the other would have collected. */
+static void test_range_moves(void **state)
+{
+    (void)state;
+    stage_t stage;
+    stage_open(&stage, 1);
+    stage_publish(&stage, 6);
+    stage_roster(&stage, 1, 0, 4);
+    stage_credit(&stage, 0, 0, 2);
+    stage_until(&stage, stage_segment(&stage, 0, 1, 0));
+    stage_segment_t reference = stage_reference(&stage, 1);
+    tt_segment_t at;
+    tt_segment_map(&reference.shape, reference.block, &at);
+    stage.states = at.states; /* as they are at the start of batch 2 */
+    s_expect(&stage, 0, 2, 4);
+    stage_roster(&stage, 1, 2, 6);
+    stage_until(&stage, stage_segment(&stage, 0, 3, 0));
+    assert_int_equal(stage.learner[0].envs_fetched, 1);
+    for (uint64_t batch = 0; batch < 4; batch++)
+        s_assert_batch(&stage, 0, batch, 0);
+    assert_int_equal(stage_segment(&stage, 0, 1, 0)->msg.env_count, 4);
+    assert_int_equal(stage_segment(&stage, 0, 3, 0)->msg.env_lo, 2);
+    stage_close(&stage);
+    free(reference.block);
+}
+
+/*  A range that changes while a batch is in hand, and back to where everything is still to be collected. */
+static void test_spare_then_back(void **state)
+{
+    (void)state;
+    stage_t stage;
+    stage_open(&stage, 0);
+    stage_roster(&stage, 1, 0, STAGE_ENVS);
+    stage_credit(&stage, 0, 0, 1);
+    stage_until(&stage, stage_segment(&stage, 0, 0, 0));
+    stage_roster(&stage, 1, 0, 0);
+    s_stay(&stage);
+    stage_publish(&stage, 2);
+    s_expect(&stage, 0, 0, 1); /* nobody has collected batch 0 for that learner */
+    stage_roster(&stage, 1, 0, STAGE_ENVS);
+    stage_until(&stage, stage_segment(&stage, 0, 0, 1));
+    s_assert_batch(&stage, 0, 0, 0);
+    s_assert_batch(&stage, 0, 0, 1);
+    stage_close(&stage);
+}
+
+/*  A new era voids everything: weights of the old one are not used, kept segments are not sent. */
+static void test_new_era(void **state)
+{
+    (void)state;
+    stage_t stage;
+    stage_open(&stage, 0);
+    stage_publish(&stage, 3);
+    stage_roster(&stage, 1, 0, STAGE_ENVS);
+    stage_credit(&stage, 0, 0, 3);
+    stage_until(&stage, stage_segment(&stage, 0, 2, 0));
+    stage_segment_t reference = stage_reference(&stage, 0);
+    tt_segment_t at;
+    tt_segment_map(&reference.shape, reference.block, &at);
+    stage.states = at.states;
+    stage.era = 2;
+    s_expect(&stage, 0, 1, 2);
+    stage_roster(&stage, 1, 0, STAGE_ENVS);
+    stage_until(&stage, stage_segment(&stage, 0, 1, 1));
+    assert_int_equal(stage_segment(&stage, 0, 1, 1)->msg.era, 2);
+    assert_null(stage_segment(&stage, 0, 2, 1));
+    s_assert_batch(&stage, 0, 1, 1);
+    stage_close(&stage);
+    free(reference.block);
+}
+
+static void test_drain(void **state)
+{
+    (void)state;
+    stage_t stage;
+    stage_open(&stage, 0);
+    stage_roster(&stage, 1, 0, STAGE_ENVS);
+    stage_until(&stage, stage.learner[0].epoch == 1);
+    assert_ok(tt_sock_send(stage.control, stage.peer, &TT_MSG(DRAIN, .reason = (char *)"scaled down"), NULL, 0));
+    stage_until(&stage, stage.drained[0] && stage.ended);
+    assert_int_equal(stage.status, TT_OK);
+    stage_close(&stage);
+}
+
+static void test_sigterm(void **state)
+{
+    (void)state;
+    stage_t stage;
+    stage_open(&stage, 0);
+    stage_until(&stage, stage.instance);
+    kill(getpid(), SIGTERM);
+    stage_until(&stage, stage.drained[0] && stage.ended);
+    assert_string_equal(stage.drained, "SIGTERM");
+    assert_int_equal(stage.status, TT_OK);
+    stage_close(&stage);
+}
+
+/*  The env here is not the one that the job was made for: the run is told, in words. */
+static void test_foreign_env_fails_the_run(void **state)
+{
+    (void)state;
+    stage_t stage;
+    stage_open(&stage, 0);
+    stage.env_state++;
+    stage_until(&stage, stage.event[0] && stage.ended);
+    assert_string_equal(stage.event, "failed");
+    assert_non_null(strstr(stage.event_text, "CartPole-v1"));
+    assert_int_equal(stage.status, TT_INVALID);
+    stage_close(&stage);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_lock_step),
+        cmocka_unit_test(test_lag_1_takes_exactly_its_version),
+        cmocka_unit_test(test_lag_4_takes_the_newest),
+        cmocka_unit_test(test_learners_come_and_go),
+        cmocka_unit_test(test_range_moves),
+        cmocka_unit_test(test_spare_then_back),
+        cmocka_unit_test(test_new_era),
+        cmocka_unit_test(test_drain),
+        cmocka_unit_test(test_sigterm),
+        cmocka_unit_test(test_foreign_env_fails_the_run),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,341 @@
+/*  A rollout against a plain reference (one env at a time, one row at a time), cut into ranges, moved by saved states. */
+#include "collector/rollout.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "collector/registry.h"
+#include "collector/vec.h"
+#include "common/base/mem.h"
+#include "common/rl/dist.h"
+#include "tests/test.h"
+
+enum { SEED = 5, CLIP = 10 };
+
+typedef struct {
+    const tt_env_ops_t *env;
+    tt_device_t *device;
+    tt_net_t *net;
+    tt_norm_t *norm; /* NULL = off */
+    blocks_t *blocks;
+    uint32_t steps;
+} world_t;
+
+/*  A normaliser that has seen something. */
+static tt_norm_t *s_norm(uint32_t dims)
+{
+    tt_norm_t *norm = tt_norm_new(dims);
+    float *rows = tt_array0(64 * (size_t)dims, sizeof *rows);
+    const float *row[64];
+    for (uint32_t i = 0; i < 64 * dims; i++)
+        rows[i] = (float)((i * 37) % 101) * 0.01f;
+    for (uint32_t i = 0; i < 64; i++)
+        row[i] = rows + i * dims;
+    tt_norm_merge(norm, row, 64);
+    free(rows);
+    return norm;
+}
+
+static void s_open(world_t *w, const char *env, uint32_t steps, bool normalise)
+{
+    *w = (world_t){.steps = steps, .blocks = blocks_new()};
+    assert_ok(tt_env_find(&w->env, env));
+    const bool box = w->env->action.kind == TT_SPACE_BOX;
+    const tt_net_spec_t spec = {
+        .obs = w->env->obs.n, .hidden_count = 2, .hidden = {32, 32}, .out = w->env->action.n, .continuous = box};
+    assert_ok(tt_device_open(&w->device, "cpu", 0));
+    assert_ok(tt_net_new(&w->net, w->device, &spec, 1));
+    assert_ok(tt_net_init(w->net, SEED, 0.5f, -0.3f));
+    w->norm = normalise ? s_norm(spec.obs) : NULL;
+}
+
+static void s_close(world_t *w)
+{
+    tt_norm_destroy(&w->norm);
+    tt_net_destroy(&w->net);
+    tt_device_close(&w->device);
+    blocks_destroy(&w->blocks);
+}
+
+static rollout_t *s_rollout(const world_t *w, uint32_t lo, uint32_t count)
+{
+    const rollout_cfg_t cfg = {w->env, w->net, w->norm, w->blocks, CLIP, SEED, lo, count, w->steps};
+    rollout_t *rollout;
+    assert_ok(rollout_new(&rollout, &cfg));
+    return rollout;
+}
+
+typedef struct {
+    tt_segment_shape_t shape;
+    zmq_msg_t frame;
+    tt_segment_t at;
+} segment_t;
+
+/*  `slice` steps at a time: looking at sockets in between must not change anything. */
+static segment_t s_play(rollout_t *rollout, uint32_t slice)
+{
+    segment_t segment;
+    bool done = false;
+    rollout_begin(rollout);
+    while (!done)
+        assert_ok(rollout_play(rollout, slice, &done));
+    assert_ok(rollout_finish(rollout, &segment.shape, &segment.frame));
+    assert_false(rollout_in_hand(rollout));
+    assert_ok(tt_segment_check(&segment.shape, zmq_msg_data(&segment.frame), zmq_msg_size(&segment.frame)));
+    tt_segment_map(&segment.shape, zmq_msg_data(&segment.frame), &segment.at);
+    return segment;
+}
+
+#define assert_bits(a, b, count) assert_memory_equal((a), (b), (count) * sizeof *(a))
+
+/*  The columns `from`.. of one segment must be the other's. */
+static void s_assert_part(const segment_t *whole, uint32_t from, const segment_t *part)
+{
+    const uint32_t T = whole->shape.T, W = whole->shape.E, E = part->shape.E, D = whole->shape.D;
+    const uint32_t A = whole->shape.A ? whole->shape.A : 1, S = whole->shape.S;
+    for (uint32_t t = 0; t < T; t++) {
+        const size_t w = (size_t)t * W + from, p = (size_t)t * E;
+        assert_bits(whole->at.obs + w * D, part->at.obs + p * D, E * D);
+        assert_bits((int32_t *)whole->at.action + w * A, (int32_t *)part->at.action + p * A, E * A);
+        assert_bits(whole->at.reward + w, part->at.reward + p, E);
+        assert_bits(whole->at.terminated + w, part->at.terminated + p, E);
+        assert_bits(whole->at.truncated + w, part->at.truncated + p, E);
+        assert_bits(whole->at.log_prob + w, part->at.log_prob + p, E);
+        assert_bits(whole->at.value + w, part->at.value + p, E);
+    }
+    assert_bits(whole->at.last_obs + from * D, part->at.last_obs, E * D);
+    assert_bits(whole->at.last_value + from, part->at.last_value, E);
+    assert_bits(whole->at.states + (size_t)from * S, part->at.states, (size_t)E * S);
+    uint32_t k = 0;
+    for (uint32_t i = 0; i < whole->shape.K; i++) {
+        if (whole->at.final_env[i] < from || whole->at.final_env[i] >= from + E)
+            continue;
+        assert_true(k < part->shape.K);
+        assert_int_equal(part->at.final_t[k], whole->at.final_t[i]);
+        assert_int_equal(part->at.final_env[k], whole->at.final_env[i] - from);
+        assert_bits(whole->at.final_obs + (size_t)i * D, part->at.final_obs + (size_t)k * D, D);
+        assert_bits(whole->at.final_value + i, part->at.final_value + k, 1);
+        k++;
+    }
+    assert_int_equal(k, part->shape.K);
+}
+
+/* ---- the reference: written to be read, not to be fast -------------------------------------------------------------- */
+
+static float s_value_of(const world_t *w, const float *obs, float *head)
+{
+    float scaled[64], value;
+    const float *row = obs;
+    if (w->norm) {
+        tt_norm_scale(w->norm, obs, 1, CLIP, scaled);
+        row = scaled;
+    }
+    assert_ok(tt_net_forward(w->net, 0, &row, 1, head, &value));
+    return value;
+}
+
+static void s_assert_reference(const world_t *w, const segment_t *segment, uint32_t lo, uint32_t e)
+{
+    const uint32_t D = segment->shape.D, E = segment->shape.E, A = segment->shape.A;
+    tt_vec_t *vec;
+    assert_ok(tt_vec_new(&vec, w->env, SEED, lo + e, 1));
+    uint32_t k = 0;
+    for (uint32_t t = 0; t < w->steps; t++) {
+        const size_t at = (size_t)t * E + e;
+        const uint32_t who = lo + e;
+        const uint64_t clock = tt_vec_clock(vec, 0);
+        const tt_dist_draw_t draw = {SEED, TT_STREAM_ACTION, &who, &clock};
+        float head[8], action[8], log_prob, reward;
+        uint8_t terminated, truncated;
+        assert_bits(segment->at.obs + at * D, tt_vec_obs(vec), D);
+        const float value = s_value_of(w, tt_vec_obs(vec), head);
+        if (A)
+            tt_gauss_sample(head, tt_net_log_std(w->net), 1, A, &draw, action, &log_prob);
+        else
+            tt_cat_sample(head, 1, w->env->action.n, &draw, (int32_t *)(void *)action, &log_prob);
+        assert_memory_equal((char *)segment->at.action + at * (A ? A : 1) * 4, action, (A ? A : 1) * 4);
+        assert_ok(tt_vec_step(vec, action, &reward, &terminated, &truncated));
+        assert_true(segment->at.value[at] == value && segment->at.log_prob[at] == log_prob);
+        assert_true(segment->at.reward[at] == reward);
+        assert_int_equal(segment->at.terminated[at], terminated);
+        assert_int_equal(segment->at.truncated[at], truncated);
+        if (!truncated)
+            continue;
+        while (segment->at.final_env[k] != e)
+            k++;
+        assert_true(k < segment->shape.K);
+        assert_int_equal(segment->at.final_t[k], t);
+        assert_bits(segment->at.final_obs + (size_t)k * D, tt_vec_final_obs(vec, 0), D);
+        assert_true(segment->at.final_value[k] == s_value_of(w, tt_vec_final_obs(vec, 0), NULL));
+        k++;
+    }
+    assert_bits(segment->at.last_obs + e * D, tt_vec_obs(vec), D);
+    assert_true(segment->at.last_value[e] == s_value_of(w, tt_vec_obs(vec), NULL));
+    tt_vec_destroy(&vec);
+}
+
+/* ---- tests ------------------------------------------------------------------------------------------------------- */
+
+typedef struct {
+    const char *env;
+    uint32_t steps;
+    bool normalise, truncates;
+} case_t;
+
+static const case_t s_cases[] = {
+    {"CartPole-v1", 64, false, false},
+    {"CartPole-v1", 200, true, false},
+    {"Pendulum-v1", 450, false, true},
+    {"MountainCar-v0", 401, true, true},
+};
+
+static void test_same_as_the_plain_way(void **state)
+{
+    (void)state;
+    for (size_t c = 0; c < TT_COUNT(s_cases); c++) {
+        world_t w;
+        s_open(&w, s_cases[c].env, s_cases[c].steps, s_cases[c].normalise);
+        rollout_t *rollout = s_rollout(&w, 3, 5);
+        segment_t segment = s_play(rollout, UINT32_MAX);
+        if (s_cases[c].truncates)
+            assert_true(segment.shape.K >= 5);
+        for (uint32_t e = 0; e < 5; e++)
+            s_assert_reference(&w, &segment, 3, e);
+        tt_frame_close(&segment.frame);
+        rollout_destroy(&rollout);
+        s_close(&w);
+    }
+}
+
+static void test_ranges_and_slices_do_not_matter(void **state)
+{
+    (void)state;
+    for (size_t c = 0; c < TT_COUNT(s_cases); c++) {
+        world_t w;
+        s_open(&w, s_cases[c].env, s_cases[c].steps, s_cases[c].normalise);
+        rollout_t *eight = s_rollout(&w, 0, 8), *low = s_rollout(&w, 0, 4), *high = s_rollout(&w, 4, 4);
+        for (int batch = 0; batch < 3; batch++) {
+            segment_t whole = s_play(eight, UINT32_MAX), first = s_play(low, 1), second = s_play(high, 7);
+            s_assert_part(&whole, 0, &first);
+            s_assert_part(&whole, 4, &second);
+            tt_frame_close(&whole.frame);
+            tt_frame_close(&first.frame);
+            tt_frame_close(&second.frame);
+        }
+        rollout_destroy(&eight);
+        rollout_destroy(&low);
+        rollout_destroy(&high);
+        s_close(&w);
+    }
+}
+
+static void test_saved_states_continue_elsewhere(void **state)
+{
+    (void)state;
+    for (size_t c = 0; c < TT_COUNT(s_cases); c++) {
+        world_t w;
+        s_open(&w, s_cases[c].env, s_cases[c].steps, s_cases[c].normalise);
+        rollout_t *all = s_rollout(&w, 0, 6), *moved = s_rollout(&w, 2, 3);
+        segment_t before = s_play(all, UINT32_MAX), after = s_play(all, UINT32_MAX);
+        const size_t each = rollout_state_bytes(moved);
+        assert_true(each > 0);
+        assert_ok(rollout_load(moved, before.at.states + 2 * each, 3 * each));
+        segment_t part = s_play(moved, UINT32_MAX);
+        s_assert_part(&after, 2, &part);
+        assert_int_equal(rollout_load(moved, before.at.states, 2 * each), TT_DATA);
+        tt_frame_close(&before.frame);
+        tt_frame_close(&after.frame);
+        tt_frame_close(&part.frame);
+        rollout_destroy(&all);
+        rollout_destroy(&moved);
+        s_close(&w);
+    }
+}
+
+/*  A batch that is given up in the middle leaves no trace when the envs are loaded again. */
+static void test_abandoned_batch_leaves_no_trace(void **state)
+{
+    (void)state;
+    world_t w;
+    s_open(&w, "CartPole-v1", 100, false);
+    rollout_t *a = s_rollout(&w, 0, 4), *b = s_rollout(&w, 0, 4);
+    segment_t first = s_play(a, UINT32_MAX), second = s_play(a, UINT32_MAX);
+    bool done;
+    rollout_begin(b);
+    assert_ok(rollout_play(b, 17, &done));
+    assert_false(done);
+    assert_int_equal(rollout_played(b), 17);
+    assert_ok(rollout_load(b, first.at.states, 4 * rollout_state_bytes(b)));
+    assert_false(rollout_in_hand(b));
+    segment_t again = s_play(b, UINT32_MAX);
+    s_assert_part(&second, 0, &again);
+    tt_frame_close(&first.frame);
+    tt_frame_close(&second.frame);
+    tt_frame_close(&again.frame);
+    rollout_destroy(&a);
+    rollout_destroy(&b);
+    s_close(&w);
+}
+
+static void test_diverged_policy_is_an_error(void **state)
+{
+    (void)state;
+    world_t w;
+    s_open(&w, "CartPole-v1", 8, false);
+    const size_t count = tt_net_param_count(tt_net_spec(w.net));
+    float *params = tt_array0(count, sizeof *params);
+    for (size_t i = 0; i < count; i++)
+        params[i] = NAN;
+    assert_ok(tt_net_put(w.net, params));
+    free(params);
+    rollout_t *rollout = s_rollout(&w, 0, 2);
+    tt_segment_shape_t shape;
+    zmq_msg_t frame;
+    bool done;
+    rollout_begin(rollout);
+    assert_ok(rollout_play(rollout, 8, &done));
+    assert_int_equal(rollout_finish(rollout, &shape, &frame), TT_INTERNAL);
+    rollout_destroy(&rollout);
+    s_close(&w);
+}
+
+static void test_net_must_fit_the_env(void **state)
+{
+    (void)state;
+    world_t w;
+    s_open(&w, "CartPole-v1", 8, false);
+    const tt_env_ops_t *other;
+    assert_ok(tt_env_find(&other, "Acrobot-v1"));
+    const rollout_cfg_t cfg = {other, w.net, NULL, w.blocks, CLIP, SEED, 0, 2, 8};
+    rollout_t *rollout = NULL;
+    assert_int_equal(rollout_new(&rollout, &cfg), TT_INVALID);
+    assert_null(rollout);
+    s_close(&w);
+}
+
+/*  Frames outlive the rollout and the pool they came from. */
+static void test_frames_outlive_the_pool(void **state)
+{
+    (void)state;
+    world_t w;
+    s_open(&w, "CartPole-v1", 8, false);
+    rollout_t *rollout = s_rollout(&w, 0, 2);
+    segment_t segment = s_play(rollout, UINT32_MAX);
+    rollout_destroy(&rollout);
+    s_close(&w);
+    assert_ok(tt_segment_check(&segment.shape, zmq_msg_data(&segment.frame), zmq_msg_size(&segment.frame)));
+    tt_frame_close(&segment.frame);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_same_as_the_plain_way),
+        cmocka_unit_test(test_ranges_and_slices_do_not_matter),
+        cmocka_unit_test(test_saved_states_continue_elsewhere),
+        cmocka_unit_test(test_abandoned_batch_leaves_no_trace),
+        cmocka_unit_test(test_diverged_policy_is_an_error),
+        cmocka_unit_test(test_net_must_fit_the_env),
+        cmocka_unit_test(test_frames_outlive_the_pool),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
