@@ -1,5 +1,6 @@
 #include "cli/words.h"
 #include "cli/cmd.h"
+#include "controller/rundir.h"
 #include "learner/algorithm.h"
 #include "collector/registry.h"
 #include <string.h>
@@ -58,6 +59,16 @@ static void s_benchmarks(FILE *out)
     s_commands(out, "bench ");
 }
 
+static void s_run(void *ctx, const tt_rundir_t *run)
+{
+    fprintf(ctx, "%s\n", run->name);
+}
+
+static void s_runs(FILE *out)
+{
+    (void)tt_registry_each(s_run, out); /* no registry, no words */
+}
+
 static void s_roles(FILE *out)
 {
     fputs("collector\nlearner\naggregator\ncoordinator\n", out);
@@ -77,6 +88,7 @@ static const struct {
     {"ENV", s_envs},
     {"COMMAND", s_command_names},
     {"BENCHMARK", s_benchmarks},
+    {"RUN", s_runs},
     {"ROLE", s_roles},
     {"ROLE=N", s_counts},
 };

@@ -54,11 +54,15 @@ tt_status_t config_read(tt_config_t *self, const char *text, size_t size, const 
     const char *origin, tt_status_t code);
 /*  Letters, digits, '_', '-' in parts divided by dots, at most KEY_MAX bytes. */
 bool key_is_good(const char *key);
-/*  Make a file's name or a program's words fit to stand in a message and in a comment. */
-void origin_clean(char *origin);
 
 /*  value.c: entry -> target member. TT_CONFIG with origin and key in the text. */
 tt_status_t value_read(const entry_t *entry, const tt_cfg_field_t *field, void *target);
 /*  Target member -> YAML text that reads back to the same value. TT_INVALID: a string is not UTF-8. */
 tt_status_t value_write(tt_buf_t *out, const tt_cfg_field_t *field, const void *target);
 bool entry_is_null(const entry_t *entry);
+
+/*  utf8.c: length of the sequence at text and its code point; 0: not UTF-8. May it stand unescaped? */
+size_t utf8_next(const char *text, uint32_t *out);
+bool utf8_printable(uint32_t code);
+/*  Make a file's name or a program's words fit to stand in a message and in a comment: '?' for what is not printable. */
+void origin_clean(char *origin);

@@ -34,13 +34,6 @@ bool key_is_good(const char *key)
     return true;
 }
 
-void origin_clean(char *origin)
-{
-    for (; *origin; origin++)
-        if (!isprint((unsigned char)*origin))
-            *origin = '?';
-}
-
 /*  "name:line:column", or the origin given. */
 static char *s_place(const reader_t *self, const yaml_mark_t *at)
 {
@@ -60,7 +53,7 @@ static tt_status_t s_err(const reader_t *self, const yaml_mark_t *at, const char
 
 static tt_status_t s_err_path(const reader_t *self, const yaml_mark_t *at, const char *what)
 {
-    char text[KEY_MAX + 256];
+    char text[KEY_MAX + 512];
     snprintf(text, sizeof text, "%s: %s", self->path, what);
     return s_err(self, at, self->path[0] ? text : what);
 }

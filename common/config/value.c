@@ -351,33 +351,6 @@ static bool s_is_plain(const char *text)
            text[length - 1] != ':';
 }
 
-/*  Length of the UTF-8 sequence at text and its code point; 0: not one. */
-static size_t s_utf8(const unsigned char *text, uint32_t *out)
-{
-    if (*text < 0x80) {
-        *out = *text;
-        return 1;
-    }
-    const size_t length = *text >> 5 == 6 ? 2 : *text >> 4 == 14 ? 3 : *text >> 3 == 30 ? 4 : 0;
-    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-    if (!length)
-        return 0;
-    uint32_t code = *text & (0xffu >> (length + 1));
-    for (size_t i = 1; i < length; i++) {
-        if (text[i] >> 6 != 2)
-            return 0;
-        code = code << 6 | (text[i] & 0x3f);
-    }
-    *out = code;
-    return code < least[length] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000) ? 0 : length;
-}
-
-static bool s_printable(uint32_t code)
-{
-    return (code >= 0x20 && code < 0x7f) ||
-           (code >= 0xa0 && code != 0x2028 && code != 0x2029 && code != 0xfeff && code != 0xfffe && code != 0xffff);
-}
-
 /*  Plain, or in double quotes with escapes that YAML and JSON share (what is not printable lies below 0x10000). */
 static tt_status_t s_write_str(tt_buf_t *out, const char *key, const char *text)
 {
@@ -386,12 +359,12 @@ static tt_status_t s_write_str(tt_buf_t *out, const char *key, const char *text)
     TT_TRY(tt_buf_str(out, "\""));
     while (*text) {
         uint32_t code = 0;
-        const size_t length = s_utf8((const unsigned char *)text, &code);
+        const size_t length = utf8_next(text, &code);
         if (!length)
             return tt_err(TT_INVALID, "%s: '%.200s' is not UTF-8 and cannot stand in a config", key, text);
         if (code == '"' || code == '\\')
             TT_TRY(tt_buf_printf(out, "\\%c", (int)code));
-        else if (s_printable(code))
+        else if (utf8_printable(code))
             TT_TRY(tt_buf_add(out, text, length));
         else
             TT_TRY(tt_buf_printf(out, "\\u%04x", code));

@@ -43,6 +43,17 @@ expect 66 "missing.yaml: No such file" "$TUTTI" check missing.yaml
 expect 64 "not of the form KEY=VALUE" "$TUTTI" check good.yaml --set lag
 expect 64 "CONFIG is missing" "$TUTTI" check
 
+# a plug-in: found from here, kept with its absolute path; the run is named after it
+plugin=$TT_BUILD_DIR/tests/collector/plugins/drift.so
+if [ -f "$plugin" ]; then
+    cp "$plugin" "$dir/drift.so"
+    for env in ./drift.so drift.so; do
+        expect 0 "env: $(pwd -P)/drift.so" "$TUTTI" check good.yaml --set env=$env
+        expect 0 "name: drift # env" "$TUTTI" check good.yaml --set env=$env
+    done
+    expect 78 "--set: env: cannot load env: " "$TUTTI" check good.yaml --set env=./good.yaml
+fi
+
 python3=$(command -v python3 || true)
 if [ -n "$python3" ]; then
     "$TUTTI" check good.yaml --output json | "$python3" -c '

@@ -51,3 +51,11 @@ expect envs bench e
 expect --seconds bench envs --sec
 expect check help che
 expect bash completion ''
+
+# names of runs come from the registry of the moment
+export XDG_STATE_HOME="$dir/state"
+mkdir -p "$dir/state/tutti/runs" "$dir/runs/cartpole-7"
+echo '{}' >"$dir/runs/cartpole-7/run.json"
+ln -s "$dir/runs/cartpole-7" "$dir/state/tutti/runs/cartpole-7"
+expect cartpole-7 status ''
+expect learner= scale cartpole-7 lea

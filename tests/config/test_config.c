@@ -429,6 +429,16 @@ static void test_files(void **state)
     assert_int_equal(tt_config_load(&config, "/tmp"), TT_IO);
 }
 
+static void test_names_of_files(void **state)
+{
+    (void)state;
+    tt_config_t *config = NULL;
+    assert_int_equal(tt_config_parse(&config, "[", 1, "caf\xc3\xa9\n\xff\x07.yaml"), TT_CONFIG);
+    assert_non_null(strstr(tt_err_text(), "caf\xc3\xa9???.yaml:"));
+    assert_int_equal(tt_config_parse(&config, "- 1", 3, "\xe2\x82\xac\xe2\x82.yaml"), TT_CONFIG);
+    assert_non_null(strstr(tt_err_text(), "\xe2\x82\xac??.yaml:1:1: "));
+}
+
 static void test_nearest(void **state)
 {
     (void)state;
@@ -543,6 +553,7 @@ int main(void)
         cmocka_unit_test(test_claim_twice),
         cmocka_unit_test(test_ignore),
         cmocka_unit_test(test_files),
+        cmocka_unit_test(test_names_of_files),
         cmocka_unit_test(test_nearest),
         cmocka_unit_test(test_dump_reads_back),
         cmocka_unit_test(test_dump_refuses_what_is_not_text),
