@@ -102,12 +102,12 @@ tt_status_t tt_st_encode(
     if (meta_count)
         fits = json_object_set_new(header, "__metadata__", describe_meta(meta, meta_count)) == 0;
     for (size_t i = 0; i < array_count; i++) {
-        fits = fits && json_object_get(header, arrays[i].name) == NULL &&
+        fits = fits && strcmp(arrays[i].name, "__metadata__") != 0 && json_object_get(header, arrays[i].name) == NULL &&
                json_object_set_new(header, arrays[i].name, describe_array(&arrays[i], at)) == 0;
         at += arrays[i].bytes;
     }
     tt_status_t status = fits ? add_header(out, header)
-                              : tt_err(TT_INVALID, "safetensors: an array's name is not UTF-8 or is there twice");
+                              : tt_err(TT_INVALID, "safetensors: an array's name is not UTF-8, taken, or there twice");
     json_decref(header);
     for (size_t i = 0; status == TT_OK && i < array_count; i++)
         status = tt_buf_add(out, arrays[i].data, arrays[i].bytes);
