@@ -1,4 +1,4 @@
-/*  setup - what run, resume and check do with a config: load, override, resolve, check.
+/*  setup - what run and check do with a config: load, override, resolve, check.
  *
  *  Threads: main thread; a plug-in env that the config names is loaded into the process. */
 #pragma once
