@@ -84,7 +84,7 @@ static tt_status_t s_send_chunk(
     tt_frame_new(&frame, bytes);
     memcpy(zmq_msg_data(&frame), data + (size_t)chunk * ALLREDUCE_CHUNK, bytes);
     const tt_status_t status = tt_sock_send(link->sock, NULL, &message, &frame, 1);
-    zmq_msg_close(&frame);
+    tt_frame_close(&frame);
     return status == TT_AGAIN ? TT_OK : status; /* a full queue: allreduce_nudge sends again */
 }
 

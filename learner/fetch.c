@@ -19,7 +19,7 @@ tt_status_t fetch_send(core_t *self, const pending_t *to, tt_msg_FETCHED_t *answ
     if (status != TT_OK)
         log_debug("answer to %s: %s", to->peer, tt_err_text());
     for (size_t i = 0; i < count; i++)
-        zmq_msg_close(&frames[i]);
+        tt_frame_close(&frames[i]);
     return status == TT_AGAIN ? TT_AGAIN : TT_OK;
 }
 
@@ -58,11 +58,11 @@ static tt_status_t s_envs(core_t *self, const pending_t *to)
     const tt_status_t status =
         reset ? TT_OK : intake_states(self->intake, msg->batch, msg->env_lo, msg->env_count, zmq_msg_data(&frame));
     if (status != TT_OK) {
-        zmq_msg_close(&frame);
+        tt_frame_close(&frame);
         return status == TT_AGAIN ? TT_AGAIN : fetch_gone(self, to);
     }
     if (reset) {
-        zmq_msg_close(&frame);
+        tt_frame_close(&frame);
         tt_frame_new(&frame, 0);
     }
     tt_msg_FETCHED_t answer = TT_MSG(FETCHED, .batch = msg->batch, .env_lo = msg->env_lo, .env_count = msg->env_count);

@@ -31,7 +31,7 @@ static stand_t *s_stand(const intake_t *self, uint64_t batch)
 
 static void s_free_segment(intake_segment_t *segment)
 {
-    zmq_msg_close(&segment->frame);
+    tt_frame_close(&segment->frame);
     free(segment->copy);
     free(segment);
 }

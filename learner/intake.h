@@ -9,9 +9,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <zmq.h>
 #include "common/base/status.h"
 #include "common/wire/msg.h"
+#include "common/net/net.h"
 #include "common/wire/segment.h"
 
 typedef struct {

@@ -1,6 +1,7 @@
 #include "learner/model.h"
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "common/base/mem.h"
 
 static tt_status_t s_options(model_t *self)
@@ -40,13 +41,21 @@ static tt_status_t s_network(model_t *self)
     return TT_OK;
 }
 
+static uint32_t s_threads(const tt_train_cfg_t *train)
+{
+    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    if (train->learner.threads)
+        return train->learner.threads;
+    return cores > 0 ? (uint32_t)cores : 1;
+}
+
 static tt_status_t s_open(model_t *self)
 {
     TT_TRY(tt_train_parse(&self->train, self->text, strlen(self->text)));
     TT_TRY(tt_algorithm_find(&self->algorithm, self->train.algorithm.name));
     TT_TRY(s_options(self));
     TT_TRY(self->algorithm->create(&self->algo, &self->train, self->cfg));
-    self->threads = self->train.learner.threads ? self->train.learner.threads : 1;
+    self->threads = s_threads(&self->train);
     self->batch_steps = (uint64_t)self->train.num_envs * self->train.num_steps;
     return s_network(self);
 }

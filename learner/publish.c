@@ -18,8 +18,8 @@ publish_t *publish_new(const publish_cfg_t *cfg)
 
 static void s_free_version(version_t *version)
 {
-    zmq_msg_close(&version->params);
-    zmq_msg_close(&version->norm);
+    tt_frame_close(&version->params);
+    tt_frame_close(&version->norm);
     free(version->reward);
 }
 
@@ -53,8 +53,8 @@ static void s_drop_oldest(publish_t *self)
         zmq_msg_init(&to->norm);
         zmq_msg_move(&to->params, &from->params);
         zmq_msg_move(&to->norm, &from->norm);
-        zmq_msg_close(&from->params);
-        zmq_msg_close(&from->norm);
+        tt_frame_close(&from->params);
+        tt_frame_close(&from->norm);
     }
     self->count--;
 }
@@ -114,7 +114,7 @@ tt_status_t publish_send(version_t *version, tt_sock_t *pub, uint32_t era, uint6
     zmq_msg_t frames[2];
     publish_frames(version, frames);
     const tt_status_t status = tt_sock_send(pub, NULL, &message, frames, 2);
-    zmq_msg_close(&frames[0]);
-    zmq_msg_close(&frames[1]);
+    tt_frame_close(&frames[0]);
+    tt_frame_close(&frames[1]);
     return status;
 }

@@ -22,7 +22,7 @@
 #include "common/nn/nn.h"
 #include "common/nn/safetensors.h"
 
-enum { SNAPSHOT_VERSIONS_MAX = 64 };
+enum { SNAPSHOT_VERSIONS_MAX = 72 };
 
 typedef struct {
     uint64_t version;

@@ -1,0 +1,326 @@
+/*  Whole learner processes: the same bits whoever takes part, joins, leaves, dies or comes back. */
+#include "tests/learner/world.h"
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define JOB    "learner: {shards: 4}\nalgorithm: {name: ppo, epochs: 2, minibatches: 3}\n"
+#define NORMED "normalize: {obs: true, reward: true}\n"
+#define LONG   JOB NORMED "lag: 1\nstop: {env_steps: 3840}\n" /* ends after batch 39, before update 39 */
+
+static char s_want[65]; /* the weights of LONG by one learner */
+
+static world_member_t *s_learner(world_t *world, uint32_t index)
+{
+    return world_start(world, TT_PEER_LEARNER, index);
+}
+
+static world_member_t *s_start_aggregator(world_t *world, uint32_t index)
+{
+    world_member_t *aggregator = world_start(world, TT_PEER_AGGREGATOR, index);
+    world_in(world, aggregator);
+    return aggregator;
+}
+
+static void s_finish(world_t *world, char out[65])
+{
+    world_until(world, world->sha[0], "EVENT finished");
+    memcpy(out, world->sha, 65);
+    world_stop(world);
+    world_close(world);
+}
+
+/*  A run without incidents; batches are sent as soon as there is credit. */
+static void s_plain(const char *job, uint32_t learners, uint32_t aggregators, bool copies, char out[65])
+{
+    static world_t world;
+    world_open(&world, job);
+    world.copies = copies;
+    for (uint32_t i = 0; i < learners; i++)
+        world_in(&world, s_learner(&world, i));
+    for (uint32_t i = 0; i < aggregators; i++)
+        s_start_aggregator(&world, i);
+    world_roster(&world, true, NULL);
+    s_finish(&world, out);
+}
+
+static void test_one_learner_ends_by_its_rule(void **state)
+{
+    (void)state;
+    static world_t world;
+    world_open(&world, LONG);
+    world_in(&world, s_learner(&world, 0));
+    world_roster(&world, true, NULL);
+    world_until(&world, world.sha[0], "EVENT finished");
+    assert_string_equal(world.reason, "env_steps");
+    assert_int_equal(world.updates, 39);
+    assert_int_equal(world.trained, 39 * 96);
+    assert_int_equal(world.member[0].acked, 39);
+    struct stat st;
+    assert_int_equal(stat(world.checkpoint, &st), 0);
+    assert_non_null(strstr(world.checkpoint, "final.safetensors"));
+    s_finish(&world, s_want);
+}
+
+static void test_threads_and_copies_change_nothing(void **state)
+{
+    (void)state;
+    char sha[65];
+    s_plain(LONG "collector: {replicas: 1}\n", 1, 0, true, sha);
+    assert_string_equal(sha, s_want);
+    s_plain(JOB NORMED "lag: 1\nstop: {env_steps: 3840}\ncheckpoint: {every_s: 0.05, keep: 2}\n", 1, 0, false, sha);
+    assert_string_equal(sha, s_want);
+    for (int threads = 2; threads <= 4; threads += 2) {
+        char job[400];
+        snprintf(job, sizeof job,
+            "learner: {shards: 4, threads: %d}\nalgorithm: {name: ppo, epochs: 2, minibatches: 3}\n" NORMED
+            "lag: 1\nstop: {env_steps: 3840}\n",
+            threads);
+        s_plain(job, 1, 0, false, sha);
+        assert_string_equal(sha, s_want);
+    }
+}
+
+static void test_any_number_of_learners(void **state)
+{
+    (void)state;
+    char sha[65];
+    for (uint32_t learners = 2; learners <= 4; learners++) {
+        s_plain(LONG, learners, learners == 3 ? 2 : 1, false, sha);
+        assert_string_equal(sha, s_want);
+    }
+}
+
+static void test_lock_step(void **state)
+{
+    (void)state;
+    char one[65], three[65];
+    s_plain(JOB "lag: 0\nstop: {env_steps: 2000}\n", 1, 0, false, one);
+    s_plain(JOB "lag: 0\nstop: {env_steps: 2000}\n", 3, 1, false, three);
+    assert_string_equal(one, three);
+    assert_string_not_equal(one, s_want);
+}
+
+static void test_a_learner_joins(void **state)
+{
+    (void)state;
+    for (int moment = 0; moment < 3; moment++) {
+        static world_t world;
+        char sha[65];
+        world_open(&world, LONG);
+        world.gate = moment == 0 ? 7 : UINT64_MAX; /* in a pause between updates, and in full run */
+        world_in(&world, s_learner(&world, 0));
+        s_start_aggregator(&world, 0);
+        world_member_t *late = s_learner(&world, 1);
+        world_roster(&world, true, NULL);
+        world_until(&world, world_update(&world) >= (moment == 0 ? 7u : 3u * (unsigned)moment), "some updates");
+        world_in(&world, late);
+        world_roster(&world, false, NULL);
+        world_until(&world, late->holds, "the joiner to hold weights");
+        world.gate = UINT64_MAX;
+        world_until(&world, late->credited, "credit of the joiner");
+        s_finish(&world, sha);
+        assert_string_equal(sha, s_want);
+    }
+}
+
+static void test_a_learner_is_killed(void **state)
+{
+    (void)state;
+    for (uint32_t victim = 0; victim < 3; victim++) {
+        static world_t world;
+        char sha[65];
+        world_open(&world, LONG);
+        world_member_t *learner[3];
+        for (uint32_t i = 0; i < 3; i++)
+            world_in(&world, learner[i] = s_learner(&world, i));
+        s_start_aggregator(&world, 0);
+        world_roster(&world, true, NULL);
+        world_until(&world, world_update(&world) >= 5 + victim, "some updates");
+        world_kill(&world, learner[victim], SIGKILL);
+        world_out(&world, learner[victim]);
+        world_roster(&world, false, NULL);
+        s_finish(&world, sha);
+        assert_string_equal(sha, s_want);
+    }
+}
+
+static void test_all_but_one_leave_and_others_come(void **state)
+{
+    (void)state;
+    static world_t world;
+    char sha[65];
+    world_open(&world, LONG);
+    world_member_t *first = s_learner(&world, 0), *second = s_learner(&world, 1), *third = s_learner(&world, 2);
+    world_in(&world, first);
+    world_in(&world, second);
+    s_start_aggregator(&world, 0);
+    world_roster(&world, true, NULL);
+    world_until(&world, world_update(&world) >= 4, "some updates");
+    assert_int_equal(kill(first->pid, SIGTERM), 0);
+    world_until(&world, first->drained, "DRAINED");
+    world_out(&world, first);
+    world_roster(&world, false, NULL);
+    world_until(&world, first->pid == 0, "the end of the drained learner");
+    assert_int_equal(first->code, 0);
+    world_until(&world, world_update(&world) >= 8, "updates by the second alone");
+    world_in(&world, third);
+    world_roster(&world, false, NULL);
+    world_until(&world, third->holds, "the third to hold weights");
+    world_kill(&world, second, SIGKILL);
+    world_out(&world, second);
+    world_roster(&world, false, NULL);
+    s_finish(&world, sha);
+    assert_string_equal(sha, s_want);
+}
+
+static void test_an_aggregator_is_killed_and_comes_back(void **state)
+{
+    (void)state;
+    static world_t world;
+    char sha[65];
+    world_open(&world, LONG);
+    world_in(&world, s_learner(&world, 0));
+    world_in(&world, s_learner(&world, 1));
+    world_member_t *aggregator = s_start_aggregator(&world, 0);
+    world_roster(&world, true, NULL);
+    world_until(&world, world_update(&world) >= 5, "some updates");
+    world_kill(&world, aggregator, SIGKILL);
+    world_out(&world, aggregator);
+    world_roster(&world, false, NULL);
+    s_start_aggregator(&world, 0);
+    world_roster(&world, false, NULL);
+    s_finish(&world, sha);
+    assert_string_equal(sha, s_want);
+}
+
+/*  The only learner dies: a new one starts from the newest snapshot, and comes to the same weights. */
+static void test_a_roll_back(void **state)
+{
+    (void)state;
+    static world_t world;
+    char sha[65], snapshot[256];
+    world_open(&world, LONG "checkpoint: {every_s: 0.01, keep: 2}\n");
+    world.gate = 2;
+    world_member_t *first = s_learner(&world, 0);
+    world_in(&world, first);
+    world_roster(&world, true, NULL);
+    for (; world.snapshots == 0 && world.gate < 30;
+         world.gate++) /* a tick without messages lasts longer than every_s */
+        world_until(&world, world_update(&world) >= world.gate, "an update");
+    world_until(&world, world.snapshots > 0, "a snapshot");
+    memcpy(snapshot, world.snapshot, sizeof snapshot);
+    world_kill(&world, first, SIGKILL);
+    world_out(&world, first);
+    world.gate = UINT64_MAX;
+    world_in(&world, s_learner(&world, 0));
+    world_roster(&world, true, snapshot);
+    s_finish(&world, sha);
+    assert_string_equal(sha, s_want);
+}
+
+/*  The only learner is asked to leave: it leaves a checkpoint first. */
+static void test_the_last_learner_leaves_a_checkpoint(void **state)
+{
+    (void)state;
+    static world_t world;
+    char sha[65], snapshot[256];
+    world_open(&world, LONG);
+    world.gate = 9;
+    world_member_t *first = s_learner(&world, 0);
+    world_in(&world, first);
+    world_roster(&world, true, NULL);
+    world_until(&world, world_update(&world) >= 9, "some updates");
+    assert_int_equal(kill(first->pid, SIGTERM), 0);
+    world_until(&world, first->drained && world.snapshots == 1, "DRAINED and a snapshot");
+    memcpy(snapshot, world.snapshot, sizeof snapshot);
+    world_out(&world, first);
+    world_roster(&world, true, NULL);
+    world_until(&world, first->pid == 0, "its end");
+    world.gate = UINT64_MAX;
+    world_in(&world, s_learner(&world, 1));
+    world_roster(&world, true, snapshot);
+    s_finish(&world, sha);
+    assert_string_equal(sha, s_want);
+}
+
+static void test_asked_to_finish(void **state)
+{
+    (void)state;
+    static world_t world;
+    char sha[65];
+    world_open(&world, JOB);
+    world.gate = 5;
+    world_member_t *learner = s_learner(&world, 0);
+    world_in(&world, learner);
+    world_roster(&world, true, NULL);
+    world_until(&world, world_update(&world) >= 5, "five updates");
+    world_send(&world, learner, &TT_MSG(STOP, .finish = true, .reason = (char *)(uintptr_t) "stopped", .code = 130));
+    world_until(&world, world.sha[0], "EVENT finished");
+    assert_string_equal(world.reason, "stopped");
+    assert_int_equal(world.updates, 5);
+    s_finish(&world, sha);
+}
+
+/*  At lag > 1 every learner gets other copies; rank 0's count, so two learners agree, with one another and with one. */
+static void test_rank_0_decides_what_a_batch_is_made_of(void **state)
+{
+    (void)state;
+    char one[65], two[65];
+    for (uint32_t learners = 1; learners <= 2; learners++) {
+        static world_t world;
+        world_open(&world, JOB NORMED "lag: 3\nstop: {env_steps: 2000}\n");
+        world.twins = true;
+        for (uint32_t i = 0; i < learners; i++)
+            world_in(&world, s_learner(&world, i));
+        s_start_aggregator(&world, 0);
+        world_roster(&world, true, NULL);
+        s_finish(&world, learners == 1 ? one : two);
+    }
+    assert_string_equal(one, two);
+}
+
+static void test_a_foreign_snapshot_fails_the_run(void **state)
+{
+    (void)state;
+    static world_t world;
+    world_open(&world, LONG);
+    char path[128];
+    snprintf(path, sizeof path, "%s/foreign.safetensors", world.dir);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs("this is no snapshot", file);
+    assert_int_equal(fclose(file), 0);
+    world_member_t *learner = s_learner(&world, 0);
+    world_in(&world, learner);
+    world_roster(&world, true, path);
+    for (int64_t until = world_deadline(); !world.failed[0] || learner->pid;) {
+        world_tick(&world);
+        assert_true(tt_now_ms(tt_clock_real()) < until);
+    }
+    assert_non_null(strstr(world.failed, "foreign.safetensors"));
+    assert_int_equal(learner->code, 65);
+    world_close(&world);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(test_one_learner_ends_by_its_rule, world_teardown),
+        cmocka_unit_test_teardown(test_threads_and_copies_change_nothing, world_teardown),
+        cmocka_unit_test_teardown(test_any_number_of_learners, world_teardown),
+        cmocka_unit_test_teardown(test_lock_step, world_teardown),
+        cmocka_unit_test_teardown(test_a_learner_joins, world_teardown),
+        cmocka_unit_test_teardown(test_a_learner_is_killed, world_teardown),
+        cmocka_unit_test_teardown(test_all_but_one_leave_and_others_come, world_teardown),
+        cmocka_unit_test_teardown(test_an_aggregator_is_killed_and_comes_back, world_teardown),
+        cmocka_unit_test_teardown(test_a_roll_back, world_teardown),
+        cmocka_unit_test_teardown(test_the_last_learner_leaves_a_checkpoint, world_teardown),
+        cmocka_unit_test_teardown(test_asked_to_finish, world_teardown),
+        cmocka_unit_test_teardown(test_rank_0_decides_what_a_batch_is_made_of, world_teardown),
+        cmocka_unit_test_teardown(test_a_foreign_snapshot_fails_the_run, world_teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
