@@ -374,7 +374,7 @@ tt_status_t tt_msg_unpack(tt_msg_t *out, const void *data, size_t size)
 {
     tt_mp_reader_t reader = {data, (const uint8_t *)data + size};
     const tt_msg_info_t *info = NULL;
-    uint64_t pairs;
+    uint64_t pairs = 0;
     TT_TRY(s_take_id(&reader, &info, &pairs));
     tt_msg_t msg;
     memset(&msg, 0, sizeof msg);

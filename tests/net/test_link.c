@@ -1,0 +1,369 @@
+/*  The link against a coordinator made of one ROUTER: welcome, beats, silence, restarts. Time is turned by hand. */
+#include "common/net/link.h"
+#include "tests/net/net_help.h"
+#include <stdio.h>
+
+enum { BEAT_MS = 100, LEASE_MS = 500 };
+static const int64_t s_ms = 1000000;
+
+typedef struct {
+    char *dir, *endpoint, peer[64];
+    tt_clock_t clock;
+    tt_sock_t *router;
+    tt_link_t *link;
+    tt_packet_t packet; /* the last one, on either side */
+} fixture_t;
+
+static void s_open(fixture_t *f)
+{
+    const tt_sock_opts_t opts = {.name = "coordinator"};
+    assert_ok(tt_sock_new(&f->router, TT_ROUTER, &opts));
+    help_bind_again(f->router, f->endpoint);
+}
+
+static void s_start(fixture_t *f, int hello_timeout_ms)
+{
+    const tt_link_opts_t opts = {.endpoint = f->endpoint,
+        .role = TT_PEER_LEARNER,
+        .index = 3,
+        .data_ipc = "ipc:///d",
+        .weights_tcp = "tcp://w:1",
+        .hello_timeout_ms = hello_timeout_ms,
+        .clock = &f->clock};
+    assert_ok(tt_link_start(&f->link, &opts));
+}
+
+static int s_setup(void **state)
+{
+    fixture_t *f = tt_new0(sizeof *f);
+    f->dir = help_mkdir();
+    f->endpoint = tt_sprintf("ipc://%s/control", f->dir);
+    f->clock = tt_clock_fake(5000 * s_ms);
+    s_open(f);
+    s_start(f, 0);
+    *state = f;
+    return 0;
+}
+
+static int s_teardown(void **state)
+{
+    fixture_t *f = *state;
+    tt_packet_clear(&f->packet);
+    tt_link_destroy(&f->link);
+    tt_sock_destroy(&f->router);
+    help_rmdir(f->dir);
+    free(f->endpoint);
+    free(f);
+    return 0;
+}
+
+/*  The next message that reaches the coordinator; the clock is turned on a little while nothing comes. */
+static tt_msg_id_t s_hear(fixture_t *f, int turn_ms)
+{
+    for (int tries = 0; tries < PATIENCE_MS; tries++) {
+        const tt_status_t status = tt_sock_recv(f->router, &f->packet);
+        if (status == TT_OK) {
+            snprintf(f->peer, sizeof f->peer, "%s", f->packet.peer);
+            return f->packet.msg.type;
+        }
+        assert_int_equal(status, TT_AGAIN);
+        tt_clock_turn(&f->clock, turn_ms * s_ms);
+        poll(NULL, 0, 1);
+    }
+    fail_msg("nothing came");
+    return 0;
+}
+
+/*  Skip whatever comes before a message of this type. */
+static void s_hear_type(fixture_t *f, tt_msg_id_t type, int turn_ms)
+{
+    while (s_hear(f, turn_ms) != type)
+        ;
+}
+
+static void s_say(fixture_t *f, const void *msg)
+{
+    assert_ok(help_send(f->router, f->peer, msg));
+}
+
+static void s_welcome(fixture_t *f)
+{
+    const tt_msg_WELCOME_t welcome = TT_MSG(
+        WELCOME, .wire = TT_WIRE_VERSION, .index = 3, .beat_ms = BEAT_MS, .lease_ms = LEASE_MS, .config = "a: 1");
+    s_say(f, &welcome);
+}
+
+static void s_answer_beat(fixture_t *f)
+{
+    const tt_msg_HEARTBEAT_t answer = TT_MSG(HEARTBEAT, .seq = f->packet.msg.HEARTBEAT.seq);
+    s_say(f, &answer);
+}
+
+static void s_expect(fixture_t *f, tt_msg_id_t type)
+{
+    assert_ok(tt_link_wait(f->link, &f->packet, PATIENCE_MS));
+    assert_int_equal(f->packet.msg.type, type);
+}
+
+/*  HELLO, WELCOME and its delivery. */
+static void s_join(fixture_t *f)
+{
+    s_hear_type(f, TT_MSG_HELLO, 0);
+    s_welcome(f);
+    s_expect(f, TT_MSG_WELCOME);
+}
+
+/*  An end that is due: the clock runs on until the link says so. */
+static void s_expect_end(fixture_t *f, tt_status_t end, int turn_ms, const char *words)
+{
+    tt_status_t status = TT_AGAIN;
+    for (int tries = 0; status == TT_AGAIN && tries < PATIENCE_MS; tries++) {
+        tt_clock_turn(&f->clock, turn_ms * s_ms);
+        status = tt_link_wait(f->link, &f->packet, 5);
+    }
+    assert_int_equal(status, end);
+    if (!strstr(tt_err_text(), words))
+        fail_msg("'%s' does not say '%s'", tt_err_text(), words);
+    struct pollfd ready = {.fd = tt_link_fd(f->link), .events = POLLIN};
+    assert_int_equal(poll(&ready, 1, 0), 1); /* and it stays so */
+    assert_int_equal(tt_link_next(f->link, &f->packet), end);
+}
+
+static void test_hello_says_who_we_are(void **state)
+{
+    fixture_t *f = *state;
+    assert_int_equal(s_hear(f, 0), TT_MSG_HELLO);
+    const tt_msg_HELLO_t *hello = &f->packet.msg.HELLO;
+    assert_int_equal(hello->wire, TT_WIRE_VERSION);
+    assert_string_equal(hello->software, TT_VERSION);
+    assert_int_equal(hello->role, TT_PEER_LEARNER);
+    assert_int_equal(hello->index, 3);
+    assert_true(hello->instance == tt_link_instance(f->link) && hello->instance != 0);
+    assert_int_equal(hello->pid, getpid());
+    assert_string_equal(hello->data_ipc, "ipc:///d");
+    assert_string_equal(hello->weights_tcp, "tcp://w:1");
+    assert_null(hello->data_tcp);
+    char name[64];
+    snprintf(name, sizeof name, "learner/3/%016llx", (unsigned long long)hello->instance);
+    assert_string_equal(f->peer, name);
+    assert_false(tt_link_remote(f->link));
+}
+
+static void test_hello_is_repeated_until_welcome(void **state)
+{
+    fixture_t *f = *state;
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(s_hear(f, 10), TT_MSG_HELLO);
+    for (int i = 0; i < 3; i++)
+        s_welcome(f);
+    s_expect(f, TT_MSG_WELCOME);
+    assert_string_equal(f->packet.msg.WELCOME.config, "a: 1");
+    assert_int_equal(tt_link_index(f->link), 3);
+    const tt_msg_ROSTER_t roster = TT_MSG(ROSTER, .era = 1, .epoch = 1);
+    s_say(f, &roster);
+    s_expect(f, TT_MSG_ROSTER); /* and no second WELCOME before it */
+}
+
+static void test_heartbeats(void **state)
+{
+    fixture_t *f = *state;
+    s_join(f);
+    tt_link_state(f->link, "collecting batch %d", 12);
+    tt_link_progress(f->link, 34);
+    const int64_t since = tt_now_ns(&f->clock);
+    tt_link_holds(f->link, true, 7, 1, 2);
+    assert_int_equal(s_hear(f, 0), TT_MSG_HEARTBEAT); /* news are told without a turn of the clock */
+    assert_int_equal(f->packet.msg.HEARTBEAT.seq, 1);
+    assert_true(f->packet.msg.HEARTBEAT.holds);
+    assert_int_equal(f->packet.msg.HEARTBEAT.era, 1);
+    assert_string_equal(f->packet.msg.HEARTBEAT.state, "collecting batch 12");
+    assert_int_equal(f->packet.msg.HEARTBEAT.progress, 34);
+    for (uint64_t seq = 2; seq < 20; seq++) {
+        s_answer_beat(f);
+        assert_int_equal(s_hear(f, 1), TT_MSG_HEARTBEAT);
+        assert_int_equal(f->packet.msg.HEARTBEAT.seq, seq);
+    }
+    assert_true(tt_now_ns(&f->clock) - since >= 18 * BEAT_MS * s_ms); /* not more often than asked */
+    assert_int_equal(tt_link_next(f->link, &f->packet), TT_AGAIN); /* heartbeats stay inside */
+}
+
+static void test_messages_wait_for_welcome(void **state)
+{
+    fixture_t *f = *state;
+    const tt_msg_REQUEST_t request = TT_MSG(REQUEST, .id = 9, .verb = "status");
+    const tt_msg_STATS_t stats = TT_MSG(STATS, .update = 1);
+    assert_ok(tt_link_send(f->link, &stats)); /* worth nothing later */
+    assert_ok(tt_link_send(f->link, &request));
+    s_join(f);
+    assert_int_equal(s_hear(f, 0), TT_MSG_REQUEST);
+    assert_int_equal(f->packet.msg.REQUEST.id, 9);
+    assert_string_equal(f->packet.msg.REQUEST.verb, "status");
+    assert_ok(tt_link_send(f->link, &stats));
+    assert_int_equal(s_hear(f, 0), TT_MSG_STATS);
+    const tt_msg_REPLY_t reply = TT_MSG(REPLY, .id = 9, .body = "{}");
+    s_say(f, &reply);
+    s_expect(f, TT_MSG_REPLY);
+    assert_string_equal(f->packet.msg.REPLY.body, "{}");
+}
+
+static void test_over_the_limit_is_refused_at_once(void **state)
+{
+    fixture_t *f = *state;
+    char verb[64];
+    memset(verb, 'x', sizeof verb);
+    verb[63] = '\0';
+    const tt_msg_REQUEST_t request = TT_MSG(REQUEST, .id = 9, .verb = verb);
+    assert_int_equal(tt_link_send(f->link, &request), TT_INVALID);
+}
+
+/*  Another process on the same endpoint, which knows nobody: it asks, we say HELLO with what we hold now, and it hears
+ *  again what its predecessor may have lost - but not what was confirmed. */
+static void test_coordinator_restarts(void **state)
+{
+    fixture_t *f = *state;
+    s_join(f);
+    const tt_msg_EVENT_t first = TT_MSG(EVENT, .kind = "first"), second = TT_MSG(EVENT, .kind = "second"),
+                         third = TT_MSG(EVENT, .kind = "third");
+    assert_ok(tt_link_send(f->link, &first));
+    assert_int_equal(s_hear(f, 0), TT_MSG_EVENT);
+    s_hear_type(f, TT_MSG_HEARTBEAT, 10);
+    s_answer_beat(f); /* confirms the first */
+    s_hear_type(f, TT_MSG_HEARTBEAT, 10);
+    assert_ok(tt_link_send(f->link, &second));
+    assert_int_equal(s_hear(f, 0), TT_MSG_EVENT);
+
+    tt_sock_destroy(&f->router);
+    tt_link_holds(f->link, true, 41, 2, 3);
+    s_open(f);
+    assert_ok(tt_link_send(f->link, &third));
+    s_hear(f, 10);
+    assert_int_not_equal(f->packet.msg.type, TT_MSG_HELLO);
+    const tt_msg_HEARTBEAT_t who = TT_MSG(HEARTBEAT, .hello = true, .seq = 1000);
+    s_say(f, &who);
+    s_say(f, &who); /* once for each message it does not understand */
+    s_hear_type(f, TT_MSG_HELLO, 0);
+    assert_true(f->packet.msg.HELLO.instance == tt_link_instance(f->link));
+    assert_true(f->packet.msg.HELLO.holds);
+    assert_int_equal(f->packet.msg.HELLO.update, 41);
+    assert_int_equal(f->packet.msg.HELLO.era, 2);
+    assert_int_equal(f->packet.msg.HELLO.generation, 3);
+    s_welcome(f);
+    s_expect(f, TT_MSG_WELCOME);
+    s_hear_type(f, TT_MSG_EVENT, 0);
+    assert_string_equal(f->packet.msg.EVENT.kind, "second");
+    s_hear_type(f, TT_MSG_EVENT, 0);
+    assert_string_equal(f->packet.msg.EVENT.kind, "third");
+}
+
+/*  Silence of a lease: a fresh socket and HELLO. The roles hear of it only by the second WELCOME. */
+static void test_silence(void **state)
+{
+    fixture_t *f = *state;
+    s_join(f);
+    const int64_t since = tt_now_ns(&f->clock);
+    s_hear_type(f, TT_MSG_HELLO, 10); /* beats come before, and are not answered */
+    assert_true(tt_now_ns(&f->clock) - since >= (LEASE_MS - 20) * s_ms);
+    s_welcome(f);
+    s_expect(f, TT_MSG_WELCOME);
+    s_hear_type(f, TT_MSG_HEARTBEAT, 10);
+}
+
+static void test_ten_leases_of_silence_end_it(void **state)
+{
+    fixture_t *f = *state;
+    s_join(f);
+    tt_sock_destroy(&f->router);
+    const int64_t since = tt_now_ns(&f->clock);
+    s_expect_end(f, TT_UNAVAILABLE, 20, "has been silent for 10 leases of 500 ms");
+    assert_true(tt_now_ns(&f->clock) - since >= 9 * LEASE_MS * s_ms);
+    s_open(f); /* for the teardown */
+}
+
+/*  One jump of an hour (the process was stopped) is one lease, not ten. */
+static void test_a_stopped_process_is_not_given_up(void **state)
+{
+    fixture_t *f = *state;
+    s_join(f);
+    tt_clock_turn(&f->clock, 3600 * 1000 * s_ms);
+    s_hear_type(f, TT_MSG_HELLO, 0);
+    s_welcome(f);
+    s_expect(f, TT_MSG_WELCOME);
+}
+
+static void test_nobody_there(void **state)
+{
+    fixture_t *f = *state;
+    tt_link_destroy(&f->link);
+    tt_sock_destroy(&f->router);
+    s_start(f, 3000);
+    s_expect_end(f, TT_TIMEOUT, 50, "no answer to HELLO");
+    s_open(f);
+}
+
+static void test_refused(void **state)
+{
+    fixture_t *f = *state;
+    s_hear_type(f, TT_MSG_HELLO, 0);
+    const tt_msg_REFUSED_t refused = TT_MSG(REFUSED, .reason = "no room for a 17th collector");
+    s_say(f, &refused);
+    s_expect_end(f, TT_DENIED, 0, "no room for a 17th collector");
+}
+
+static void test_another_wire_version(void **state)
+{
+    fixture_t *f = *state;
+    s_hear_type(f, TT_MSG_HELLO, 0);
+    const tt_msg_WELCOME_t welcome = TT_MSG(WELCOME, .wire = TT_WIRE_VERSION + 1);
+    s_say(f, &welcome);
+    s_expect_end(f, TT_PROTOCOL, 0, "speaks wire version 2, we speak 1");
+}
+
+static void test_bad_endpoint(void **state)
+{
+    fixture_t *f = *state;
+    tt_link_destroy(&f->link);
+    const tt_link_opts_t opts = {.endpoint = "tcp://192.0.2.1:5555", .role = TT_PEER_CLIENT, .index = -1};
+    assert_ok(tt_link_start(&f->link, &opts));
+    assert_true(tt_link_remote(f->link));
+    assert_int_equal(tt_link_wait(f->link, &f->packet, PATIENCE_MS), TT_DENIED);
+    assert_non_null(strstr(tt_err_text(), "needs the job's key"));
+}
+
+/*  What was posted just before the end still arrives. */
+static void test_destroy_sends_what_is_queued(void **state)
+{
+    fixture_t *f = *state;
+    s_join(f);
+    for (uint64_t i = 1; i <= 50; i++) {
+        const tt_msg_EVENT_t event = TT_MSG(EVENT, .kind = "e", .update = i);
+        assert_ok(tt_link_send(f->link, &event));
+    }
+    tt_link_destroy(&f->link);
+    for (uint64_t i = 1; i <= 50; i++) {
+        s_hear_type(f, TT_MSG_EVENT, 0);
+        assert_int_equal(f->packet.msg.EVENT.update, i);
+    }
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, s_setup, s_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_hello_says_who_we_are),
+        TEST(test_hello_is_repeated_until_welcome),
+        TEST(test_heartbeats),
+        TEST(test_messages_wait_for_welcome),
+        TEST(test_over_the_limit_is_refused_at_once),
+        TEST(test_coordinator_restarts),
+        TEST(test_silence),
+        TEST(test_ten_leases_of_silence_end_it),
+        TEST(test_a_stopped_process_is_not_given_up),
+        TEST(test_nobody_there),
+        TEST(test_refused),
+        TEST(test_another_wire_version),
+        TEST(test_bad_endpoint),
+        TEST(test_destroy_sends_what_is_queued),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
