@@ -1,0 +1,212 @@
+#!/usr/bin/env python3
+"""Computes whole PPO updates with PyTorch, for tests/learner/test_ppo_torch.c.
+
+    python3 -m venv /tmp/venv && /tmp/venv/bin/pip install torch numpy
+    /tmp/venv/bin/python tests/golden/torch/ppo_update.py
+
+The committed files were made with PyTorch 2.15.0 and NumPy 2.4.6 on a CPU. Nothing is shared with the C code: losses and
+gradients are autograd's over the formulas of CleanRL's ppo.py and ppo_continuous_action.py, the optimiser is
+torch.optim.Adam, the clip torch.nn.utils.clip_grad_norm_, the advantages the textbook recursion, the shuffle Philox
+4x32-10 written anew.
+
+One file a case, little-endian:
+    char magic[8] "TTPPO\\0\\0\\2"
+    u32 T, N, D, A, continuous, clip_value, stale, cleanrl, epochs, minibatches, finals, parameters; u64 seed, update
+    f32 lr, gamma, lambda, clip, entropy, value_coef, max_grad_norm, adam_eps
+    f32 params [parameters]           in the order of the tensor table, weights as [in][out]
+    f32 obs [T*N][D], last [N][D], final_obs [finals][D]; u32 final_row [finals]
+    i32 action [T*N] or f32 action [T*N][A]
+    f32 reward [T*N]; u8 terminated [T*N], truncated [T*N] (T*N a multiple of 4)
+    f32 log_prob [T*N], value [T*N], last_value [N], final_value [finals]     of the behaviour version
+    and expected:
+    per optimiser step: f32 policy_loss, value_loss, entropy, approx_kl, old_approx_kl, clipfrac, grad_norm;
+                        u32 first_row; f32 gradient [parameters] (before the clip)
+    f32 params [parameters] after the update; f32 explained_variance
+"""
+
+import os
+import struct
+
+import numpy as np
+import torch
+from torch import nn
+
+HIDDEN = (12, 8)
+HERE = os.path.dirname(os.path.abspath(__file__))
+SHUFFLE = 5  # TT_STREAM_SHUFFLE
+
+
+def philox(counter, key):
+    """Philox 4x32-10 (Salmon et al. 2011)."""
+    c, k = list(counter), list(key)
+    for _ in range(10):
+        p0, p1 = c[0] * 0xD2511F53, c[2] * 0xCD9E8D57
+        c = [(p1 >> 32) ^ c[1] ^ k[0], p1 & 0xFFFFFFFF, (p0 >> 32) ^ c[3] ^ k[1], p0 & 0xFFFFFFFF]
+        k = [(k[0] + 0x9E3779B9) & 0xFFFFFFFF, (k[1] + 0xBB67AE85) & 0xFFFFFFFF]
+    return c
+
+
+def shuffled(rows, seed, update, epoch):
+    order, words = list(range(rows)), []
+    for k, left in enumerate(range(rows, 1, -1)):
+        if k % 4 == 0:
+            words = philox([k // 4, epoch, update & 0xFFFFFFFF, SHUFFLE], [seed & 0xFFFFFFFF, seed >> 32])
+        pick = words[k % 4] * left >> 32
+        order[left - 1], order[pick] = order[pick], order[left - 1]
+    return order
+
+
+def mlp(inputs, outputs):
+    sizes, layers = (inputs, *HIDDEN), []
+    for a, b in zip(sizes, sizes[1:]):
+        layers += [nn.Linear(a, b), nn.Tanh()]
+    return nn.Sequential(*layers, nn.Linear(sizes[-1], outputs))
+
+
+class Agent(nn.Module):
+    def __init__(self, obs, out, continuous):
+        super().__init__()
+        self.actor, self.critic = mlp(obs, out), mlp(obs, 1)
+        self.log_std = nn.Parameter(torch.randn(out) * 0.3) if continuous else None
+
+    def dist(self, obs):
+        head = self.actor(obs)
+        if self.log_std is None:
+            return torch.distributions.Categorical(logits=head)
+        return torch.distributions.Independent(torch.distributions.Normal(head, self.log_std.exp().expand_as(head)), 1)
+
+    def value(self, obs):
+        return self.critic(obs)[:, 0]
+
+    def ordered(self):
+        """Parameters in the order of the tensor table."""
+        log_std = [] if self.log_std is None else [self.log_std]
+        return [*self.actor.parameters(), *log_std, *self.critic.parameters()]
+
+
+def flat(tensors):
+    """Weights as [in][out]."""
+    return np.concatenate([(t.detach().T if t.dim() == 2 else t.detach()).contiguous().numpy().ravel() for t in tensors])
+
+
+def advantages(b, value, last_value, final_value, o):
+    T, N = o["T"], o["N"]
+    out, later = np.zeros((T, N)), np.zeros(N)
+    finals = dict(zip(b["final_row"].tolist(), np.asarray(final_value, dtype=np.float64)))
+    for t in reversed(range(T)):
+        for e in range(N):
+            row = t * N + e
+            cut = b["truncated"][row] and not b["terminated"][row]
+            done = b["terminated"][row] or b["truncated"][row]
+            if cut and not o["cleanrl"]:
+                following = finals[row]
+            elif done:
+                following = 0.0
+            else:
+                following = last_value[e] if t == T - 1 else value[row + N]
+            delta = b["reward"][row] + o["gamma"] * following - value[row]
+            later[e] = delta + (0.0 if done else o["gamma"] * o["lambda"] * later[e])
+            out[t, e] = later[e]
+    return torch.tensor(out.ravel(), dtype=torch.float32)
+
+
+def losses(agent, o, obs, action, old_log_prob, old_value, advantage, target):
+    dist, value = agent.dist(obs), agent.value(obs)
+    log_ratio = dist.log_prob(action) - old_log_prob
+    ratio = log_ratio.exp()
+    advantage = (advantage - advantage.mean()) / (advantage.std() + 1e-8)
+    policy = torch.max(-advantage * ratio, -advantage * ratio.clamp(1 - o["clip"], 1 + o["clip"])).mean()
+    square = (value - target) ** 2
+    if o["clip_value"]:
+        held = old_value + (value - old_value).clamp(-o["clip"], o["clip"])
+        square = torch.max(square, (held - target) ** 2)
+    value_loss, entropy = 0.5 * square.mean(), dist.entropy().mean()
+    total = policy - o["entropy"] * entropy + o["value_coef"] * value_loss
+    clipped = ((ratio - 1).abs() > o["clip"]).float().mean()
+    return total, [policy, value_loss, entropy, (ratio - 1 - log_ratio).mean(), (-log_ratio).mean(), clipped]
+
+
+def make_batch(rng, agent, o):
+    T, N, D, A = o["T"], o["N"], o["D"], o["A"]
+    rows = T * N
+    b = {
+        "obs": rng.standard_normal((rows, D)), "last": rng.standard_normal((N, D)), "reward": rng.standard_normal(rows),
+        "terminated": rng.random(rows) < 0.08, "truncated": rng.random(rows) < 0.08,
+    }
+    b["final_row"] = np.flatnonzero(b["truncated"]).astype(np.uint32)
+    b["final_obs"] = rng.standard_normal((len(b["final_row"]), D))
+    for name in ("obs", "last", "reward", "final_obs"):
+        b[name] = b[name].astype(np.float32)
+    for name in ("terminated", "truncated"):
+        b[name] = b[name].astype(np.uint8)
+    with torch.no_grad():  # the behaviour policy is a neighbour of the one in training
+        dist = agent.dist(torch.from_numpy(b["obs"]))
+        action = torch.distributions.Independent(torch.distributions.Normal(dist.mean, 1.0), 1).sample() \
+            if o["continuous"] else dist.sample()
+        b["action"] = action.numpy().astype(np.float32 if o["continuous"] else np.int32)
+        shift = lambda n, by: (by * rng.standard_normal(n)).astype(np.float32)
+        b["log_prob"] = dist.log_prob(action).numpy() + shift(rows, 0.2)
+        for name, at in (("value", "obs"), ("last_value", "last"), ("final_value", "final_obs")):
+            b[name] = agent.value(torch.from_numpy(b[at])).numpy() + shift(len(b[at]), 0.3)
+    return b
+
+
+def update(agent, b, o, out):
+    rows = o["T"] * o["N"]
+    obs, action = torch.from_numpy(b["obs"]), torch.from_numpy(b["action"])
+    log_prob, value, last, final = (torch.from_numpy(b[k]) for k in ("log_prob", "value", "last_value", "final_value"))
+    if o["stale"]:
+        with torch.no_grad():
+            log_prob, value = agent.dist(obs).log_prob(action), agent.value(obs)
+            last, final = agent.value(torch.from_numpy(b["last"])), agent.value(torch.from_numpy(b["final_obs"]))
+    advantage = advantages(b, value.double().numpy(), last.double().numpy(), final.double().numpy(), o)
+    target = advantage + value
+    optimizer = torch.optim.Adam(agent.ordered(), lr=o["lr"], eps=o["adam_eps"])
+    size = rows // o["minibatches"]
+    for epoch in range(o["epochs"]):
+        order = shuffled(rows, o["seed"], o["update"], epoch)
+        for index in range(o["minibatches"]):
+            pick = order[index * size:(index + 1) * size]
+            total, stats = losses(agent, o, obs[pick], action[pick], log_prob[pick], value[pick], advantage[pick],
+                                  target[pick])
+            optimizer.zero_grad()
+            total.backward()
+            gradient = flat([p.grad for p in agent.ordered()])
+            norm = nn.utils.clip_grad_norm_(agent.ordered(), o["max_grad_norm"])
+            optimizer.step()
+            out.write(struct.pack("<7fI", *(float(s.detach()) for s in stats), float(norm), pick[0]))
+            out.write(gradient.astype("<f4").tobytes())
+    out.write(flat(agent.ordered()).astype("<f4").tobytes())
+    explained = 1 - (target - value).double().numpy().var() / target.double().numpy().var()
+    out.write(struct.pack("<f", explained))
+
+
+def write_case(name, number, **options):
+    o = {"T": 16, "N": 4, "D": 3, "A": 3, "epochs": 2, "minibatches": 4, "lr": 1e-3, "gamma": 0.97, "lambda": 0.9,
+         "clip": 0.15, "entropy": 0.02, "value_coef": 0.6, "max_grad_norm": 0.4, "adam_eps": 1e-5,
+         "seed": 0x1234567890ABCDEF + number, "update": 7 + number, "cleanrl": False, **options}
+    torch.manual_seed(number)
+    rng = np.random.default_rng(number)
+    agent = Agent(o["D"], o["A"], o["continuous"])
+    b = make_batch(rng, agent, o)
+    params = flat(agent.ordered()).astype("<f4")
+    with open(os.path.join(HERE, name + ".bin"), "wb") as out:
+        out.write(b"TTPPO\0\0\2")
+        out.write(struct.pack("<12I2Q", *(int(o[k]) for k in ("T", "N", "D", "A", "continuous", "clip_value", "stale",
+                  "cleanrl", "epochs", "minibatches")), len(b["final_row"]), len(params), o["seed"], o["update"]))
+        out.write(struct.pack("<8f", *(o[k] for k in ("lr", "gamma", "lambda", "clip", "entropy", "value_coef",
+                                                       "max_grad_norm", "adam_eps"))))
+        out.write(params.tobytes())
+        for key in ("obs", "last", "final_obs", "final_row", "action", "reward", "terminated", "truncated", "log_prob",
+                    "value", "last_value", "final_value"):
+            out.write(np.ascontiguousarray(b[key]).tobytes())
+        update(agent, b, o, out)
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    write_case("discrete_clip_value", 1, continuous=False, clip_value=True, stale=False)
+    write_case("discrete_stale", 2, continuous=False, clip_value=False, stale=True)
+    write_case("discrete_cleanrl", 3, continuous=False, clip_value=True, stale=False, cleanrl=True)
+    write_case("continuous_clip_value", 4, continuous=True, clip_value=True, stale=True)
+    write_case("continuous", 5, continuous=True, clip_value=False, stale=False)

@@ -1,0 +1,275 @@
+/*  Whole PPO updates against PyTorch: losses, gradients and norm of every optimiser step, the shuffle, and the parameters
+ *  after the update (tests/golden/torch/ppo_update.py has the format and the reference). */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "common/base/mem.h"
+#include "learner/algorithm.h"
+#include "learner/algorithms/ppo_loss.h"
+#include "learner/algorithms/ppo_options.h"
+#include "tests/test.h"
+
+enum { SHARDS = 2 };
+
+typedef struct {
+    char magic[8];
+    uint32_t T, N, D, A, continuous, clip_value, stale, cleanrl, epochs, minibatches, finals, parameters;
+    uint64_t seed, update;
+    float lr, gamma, lambda, clip, entropy, value_coef, max_grad_norm, adam_eps;
+} head_t;
+
+typedef struct {
+    char *file, *at, *end;
+    head_t h;
+    tt_batch_t batch;
+    const float **obs, **last, **final_obs;
+    tt_device_t *device;
+    tt_net_t *net;
+    tt_algo_t *algo;
+    float *opt_state, *grad[SHARDS];
+    uint64_t opt_step;
+} case_t;
+
+static void *s_take(case_t *c, size_t count, size_t size)
+{
+    assert_true((size_t)(c->end - c->at) >= count * size);
+    void *here = c->at;
+    c->at += count * size;
+    return here;
+}
+
+static const float **s_rows(case_t *c, uint32_t rows)
+{
+    const float *data = s_take(c, (size_t)rows * c->h.D, sizeof(float));
+    const float **list = tt_array0(rows, sizeof *list);
+    for (uint32_t i = 0; i < rows; i++)
+        list[i] = data + (size_t)i * c->h.D;
+    return list;
+}
+
+/*  A parameter vector in the order of the tensor table, as one in the places the network gave them. */
+static float *s_vector(case_t *c)
+{
+    const float *in = s_take(c, c->h.parameters, sizeof(float));
+    float *out = tt_array0(c->h.parameters, sizeof(float));
+    size_t count, at = 0;
+    const tt_tensor_t *tensor = tt_net_tensors(c->net, &count);
+    for (size_t i = 0; i < count; i++) {
+        const size_t size = (size_t)tensor[i].rows * tensor[i].cols;
+        memcpy(out + tensor[i].offset, in + at, size * sizeof(float));
+        at += size;
+    }
+    assert_int_equal(at, c->h.parameters);
+    return out;
+}
+
+static void s_read(case_t *c, const char *name)
+{
+    char path[512];
+    snprintf(path, sizeof path, TT_SOURCE_DIR "/tests/golden/torch/%s.bin", name);
+    FILE *in = fopen(path, "rb");
+    assert_non_null(in);
+    enum { MAX = 1 << 20 };
+    c->file = tt_new0(MAX);
+    c->at = c->file;
+    c->end = c->file + fread(c->file, 1, MAX, in);
+    fclose(in);
+    memcpy(&c->h, s_take(c, 1, sizeof c->h), sizeof c->h);
+    assert_memory_equal(c->h.magic, "TTPPO\0\0\2", 8);
+}
+
+static void s_read_batch(case_t *c)
+{
+    const head_t *h = &c->h;
+    const uint32_t rows = h->T * h->N;
+    tt_batch_t *b = &c->batch;
+    *b = (tt_batch_t){.update = h->update, .T = h->T, .N = h->N, .D = h->D, .stale = h->stale, .finals = h->finals};
+    b->obs = c->obs = s_rows(c, rows);
+    b->last = c->last = s_rows(c, h->N);
+    b->final_obs = c->final_obs = s_rows(c, h->finals);
+    b->final_row = s_take(c, h->finals, sizeof(uint32_t));
+    b->action_dims = h->continuous ? h->A : 0;
+    if (h->continuous)
+        b->action_box = s_take(c, (size_t)rows * h->A, sizeof(float));
+    else
+        b->action = s_take(c, rows, sizeof(int32_t));
+    b->reward = s_take(c, rows, sizeof(float));
+    b->terminated = s_take(c, rows, 1);
+    b->truncated = s_take(c, rows, 1);
+    b->log_prob = s_take(c, rows, sizeof(float));
+    b->value = s_take(c, rows, sizeof(float));
+    b->last_value = s_take(c, h->N, sizeof(float));
+    b->final_value = s_take(c, h->finals, sizeof(float));
+}
+
+static void s_create(case_t *c)
+{
+    const head_t *h = &c->h;
+    const tt_net_spec_t spec = {
+        .obs = h->D, .hidden_count = 2, .hidden = {12, 8}, .out = h->A, .continuous = h->continuous};
+    assert_int_equal(tt_net_param_count(&spec), h->parameters);
+    const ppo_cfg_t cfg = {.learning_rate = h->lr,
+        .gamma = (double)h->gamma,
+        .gae_lambda = h->lambda,
+        .epochs = h->epochs,
+        .minibatches = h->minibatches,
+        .clip = h->clip,
+        .clip_value = h->clip_value,
+        .entropy = h->entropy,
+        .value_coef = h->value_coef,
+        .max_grad_norm = h->max_grad_norm,
+        .normalize_advantage = true,
+        .target_kl = NAN,
+        .recompute = true,
+        .truncation = h->cleanrl ? PPO_CLEANRL : PPO_BOOTSTRAP,
+        .optimizer = TT_OPT_ADAM,
+        .adam_beta1 = 0.9f,
+        .adam_beta2 = 0.999f,
+        .adam_eps = h->adam_eps};
+    tt_train_cfg_t train = {.seed = h->seed, .num_envs = h->N, .num_steps = h->T};
+    train.learner.shards = SHARDS;
+    train.space.obs = h->D;
+    train.space.actions = h->continuous ? 0 : h->A;
+    train.space.action_dims = h->continuous ? h->A : 1;
+    assert_ok(tt_device_open(&c->device, "cpu", 0));
+    assert_ok(tt_net_new(&c->net, c->device, &spec, 1));
+    float *params = s_vector(c);
+    assert_ok(tt_net_put(c->net, params));
+    free(params);
+    const tt_algorithm_t *ppo;
+    assert_ok(tt_algorithm_find(&ppo, "ppo"));
+    assert_ok(ppo->create(&c->algo, &train, &cfg));
+    c->opt_state = tt_array0(tt_opt_state_count(ppo->opt(c->algo), &spec), sizeof(float));
+    for (int s = 0; s < SHARDS; s++)
+        c->grad[s] = tt_array0(tt_net_grad_count(&spec), sizeof(float));
+}
+
+static void s_free(case_t *c)
+{
+    const tt_algorithm_t *ppo;
+    assert_ok(tt_algorithm_find(&ppo, "ppo"));
+    ppo->destroy(&c->algo);
+    assert_null(c->algo);
+    tt_net_destroy(&c->net);
+    tt_device_close(&c->device);
+    for (int s = 0; s < SHARDS; s++)
+        free(c->grad[s]);
+    free(c->opt_state);
+    free(c->obs);
+    free(c->last);
+    free(c->final_obs);
+    free(c->file);
+}
+
+static tt_status_t s_forward(void *ctx, const float *const *obs, size_t rows, float *head, float *value)
+{
+    return tt_net_forward(ctx, 0, obs, rows, head, value);
+}
+
+static void s_near(const char *what, uint32_t step, size_t count, const float *got, const float *want, double tolerance)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!(fabs((double)got[i] - (double)want[i]) <= tolerance * (1 + fabs((double)want[i]))))
+            fail_msg("step %u: %s %zu is %.9g, PyTorch has %.9g", step, what, i, (double)got[i], (double)want[i]);
+}
+
+/*  One optimiser step: its rows, its gradient, its statistics, its norm. */
+static void s_step(case_t *c, const tt_algorithm_t *ppo, uint32_t step)
+{
+    tt_minibatch_t m;
+    assert_ok(ppo->minibatch(c->algo, step, c->net, &m));
+    assert_int_equal(m.rows, c->h.T * c->h.N / c->h.minibatches);
+    assert_true(m.lr == c->h.lr);
+    const uint32_t part = m.rows / SHARDS;
+    const float *rows[256];
+    for (uint32_t i = 0; i < m.rows; i++)
+        rows[i] = c->obs[m.row[i]];
+    for (uint32_t s = 0; s < SHARDS; s++)
+        assert_ok(
+            tt_net_shard_grad(c->net, 0, rows + s * part, m.row + s * part, part, m.loss, m.loss_ctx, c->grad[s]));
+    tt_grad_add(c->grad[0], c->grad[1], tt_net_grad_count(tt_net_spec(c->net)));
+
+    const float *stats = c->grad[0] + tt_net_stats_offset(tt_net_spec(c->net));
+    const float *expected = s_take(c, PPO_STATS + 1, sizeof(float));
+    const uint32_t *first = s_take(c, 1, sizeof *first);
+    float *gradient = s_vector(c);
+    float norm;
+    assert_int_equal(m.row[0], *first);
+    s_near("statistic", step, PPO_STATS, stats, expected, 1e-5);
+    s_near("gradient", step, c->h.parameters, c->grad[0], gradient, 1e-5);
+    free(gradient);
+    assert_ok(tt_net_apply(c->net, m.opt, c->opt_state, &c->opt_step, c->grad[0], m.lr, &norm));
+    s_near("norm", step, 1, &norm, expected + PPO_STATS, 1e-5);
+    assert_false(ppo->after(c->algo, step, stats, norm));
+}
+
+static void s_emit(void *ctx, const char *name, double value)
+{
+    if (strcmp(name, "losses/explained_variance") == 0)
+        *(float *)ctx = (float)value;
+}
+
+static void s_run(const char *name)
+{
+    case_t c = {0};
+    const tt_algorithm_t *ppo;
+    assert_ok(tt_algorithm_find(&ppo, "ppo"));
+    s_read(&c, name);
+    s_create(&c);
+    s_read_batch(&c);
+    assert_ok(ppo->begin(c.algo, &c.batch, c.net, s_forward, c.net));
+    for (uint32_t step = 0; step < ppo->steps(c.algo); step++)
+        s_step(&c, ppo, step);
+    float *params = tt_array0(c.h.parameters, sizeof(float)), *expected = s_vector(&c), explained = NAN;
+    assert_ok(tt_net_get(c.net, params));
+    s_near("parameter", ppo->steps(c.algo), c.h.parameters, params, expected, 1e-5);
+    ppo->metrics(c.algo, s_emit, &explained);
+    s_near("explained variance", 0, 1, &explained, s_take(&c, 1, sizeof(float)), 1e-5);
+    assert_ptr_equal(c.at, c.end);
+    free(params);
+    free(expected);
+    s_free(&c);
+}
+
+static void test_discrete_clip_value(void **state)
+{
+    (void)state;
+    s_run("discrete_clip_value");
+}
+
+static void test_discrete_stale(void **state)
+{
+    (void)state;
+    s_run("discrete_stale");
+}
+
+static void test_discrete_cleanrl(void **state)
+{
+    (void)state;
+    s_run("discrete_cleanrl");
+}
+
+static void test_continuous_clip_value(void **state)
+{
+    (void)state;
+    s_run("continuous_clip_value");
+}
+
+static void test_continuous(void **state)
+{
+    (void)state;
+    s_run("continuous");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_discrete_clip_value),
+        cmocka_unit_test(test_discrete_stale),
+        cmocka_unit_test(test_discrete_cleanrl),
+        cmocka_unit_test(test_continuous_clip_value),
+        cmocka_unit_test(test_continuous),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
