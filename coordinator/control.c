@@ -1,0 +1,200 @@
+#define TT_LOG_COMPONENT "control"
+#include "coordinator/control.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include "common/base/log.h"
+#include "common/base/mem.h"
+
+enum { LINGER_MS = 500 };
+
+/*  Structure of our class */
+struct control {
+    tt_loop_t *loop; /* borrowed */
+    tt_sock_t *ipc, *tcp;
+    int lock; /* RUN_DIR/lock: one coordinator a run directory */
+    char listen[256];
+};
+
+/* ---- the run directory --------------------------------------------------------------------------------------------- */
+
+static tt_status_t s_lock(int *fd_out, const char *run_dir)
+{
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s/coordinator.lock", run_dir);
+    const int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return tt_err_errno(errno == ENOENT ? TT_NOT_FOUND : TT_IO, "%s", path);
+    if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+        close(fd);
+        return tt_err(TT_EXISTS,
+            "%s is in use by another coordinator; stop that run first, or take another run directory", run_dir);
+    }
+    *fd_out = fd;
+    return TT_OK;
+}
+
+/*  What roles append to the directory must fit too: the longest is an aggregator's or learner's socket. */
+static bool s_fits(const char *dir)
+{
+    return strlen(dir) + sizeof "/aggregator-65535-4194304.weights" <= sizeof((struct sockaddr_un *)0)->sun_path;
+}
+
+static tt_status_t s_make_sock_dir(const char *path)
+{
+    if (mkdir(path, 0700) != 0 && errno != EEXIST)
+        return tt_err_errno(TT_IO, "%s", path);
+    char real[PATH_MAX];
+    if (!realpath(path, real))
+        return tt_err_errno(TT_IO, "%s", path);
+    if (s_fits(real))
+        return TT_OK;
+    char link[] = "/tmp/tutti-XXXXXX";
+    if (!mkdtemp(link))
+        return tt_err_errno(TT_IO, "%s", link);
+    if (rmdir(path) != 0 || symlink(link, path) != 0) {
+        const tt_status_t status = tt_err_errno(TT_IO, "%s: too long for sockets, and cannot become a link", path);
+        rmdir(link);
+        return status;
+    }
+    return TT_OK;
+}
+
+static tt_status_t s_sock_dir(char *real, const char *run_dir)
+{
+    char path[PATH_MAX];
+    if (snprintf(path, sizeof path, "%s/sock", run_dir) >= (int)sizeof path)
+        return tt_err(TT_INVALID, "%s: path too long", run_dir);
+    TT_TRY(s_make_sock_dir(path));
+    return realpath(path, real) ? TT_OK : tt_err_errno(TT_IO, "%s", path);
+}
+
+/* ---- sockets ------------------------------------------------------------------------------------------------------- */
+
+static tt_status_t s_open_ipc(control_t *self, const char *run_dir)
+{
+    char dir[PATH_MAX], endpoint[PATH_MAX + 16];
+    TT_TRY(s_sock_dir(dir, run_dir));
+    snprintf(endpoint, sizeof endpoint, "ipc://%s/control", dir);
+    TT_TRY(tt_sock_new(&self->ipc, TT_ROUTER, &(tt_sock_opts_t){.name = "control", .linger_ms = LINGER_MS}));
+    return tt_sock_bind(self->ipc, endpoint, NULL, 0);
+}
+
+static tt_status_t s_open_tcp(control_t *self, const char *run_dir, const char *listen)
+{
+    char path[PATH_MAX];
+    tt_keys_t keys;
+    snprintf(path, sizeof path, "%s/key", run_dir);
+    if (access(path, F_OK) == 0)
+        TT_TRY(tt_keys_read(&keys, path));
+    else
+        TT_TRY(tt_keys_create(&keys, path));
+    const tt_sock_opts_t opts = {.name = "control tcp", .linger_ms = LINGER_MS, .keys = &keys};
+    TT_TRY(tt_sock_new(&self->tcp, TT_ROUTER, &opts));
+    const tt_status_t status = tt_sock_bind(self->tcp, listen, self->listen, sizeof self->listen);
+    return status == TT_OK ? TT_OK : tt_err_wrap(status, "coordinator.listen");
+}
+
+tt_status_t control_open(
+    control_t **self_p, tt_loop_t *loop, const char *run_dir, const char *listen, tt_on_packet_fn on_packet, void *ctx)
+{
+    control_t *self = tt_new0(sizeof *self);
+    self->loop = loop;
+    self->lock = -1;
+    tt_status_t status = s_lock(&self->lock, run_dir);
+    if (status == TT_OK)
+        status = s_open_ipc(self, run_dir);
+    if (status == TT_OK && listen[0])
+        status = s_open_tcp(self, run_dir, listen);
+    if (status != TT_OK) {
+        control_close(&self);
+        return status;
+    }
+    tt_loop_sock(loop, self->ipc, on_packet, ctx);
+    if (self->tcp)
+        tt_loop_sock(loop, self->tcp, on_packet, ctx);
+    *self_p = self;
+    return TT_OK;
+}
+
+void control_close(control_t **self_p)
+{
+    control_t *self = *self_p;
+    if (!self)
+        return;
+    if (self->ipc)
+        tt_loop_forget_sock(self->loop, self->ipc);
+    if (self->tcp)
+        tt_loop_forget_sock(self->loop, self->tcp);
+    tt_sock_destroy(&self->ipc);
+    tt_sock_destroy(&self->tcp);
+    if (self->lock >= 0)
+        close(self->lock);
+    free(self);
+    *self_p = NULL;
+}
+
+const char *control_listen(const control_t *self)
+{
+    return self->listen;
+}
+
+/* ---- sending ------------------------------------------------------------------------------------------------------- */
+
+bool control_send(void *sock, const char *identity, const void *msg)
+{
+    if (tt_sock_send(sock, identity, msg, NULL, 0) == TT_OK)
+        return true;
+    log_debug("%s to %s: %s", tt_msg_name(*(const tt_msg_id_t *)msg), identity, tt_err_text());
+    return false;
+}
+
+static void s_tell_roster(const tt_msg_ROSTER_t *message, peer_t *peer)
+{
+    if (peer->told < message->epoch && control_send(peer->sock, peer->identity, message))
+        peer->told = message->epoch;
+}
+
+/*  An aggregator has nothing in hand that it would have to finish: STOP. */
+static void s_tell_victim(peer_t *peer)
+{
+    if (peer->state != PEER_DRAINING || peer->told_to_leave)
+        return;
+    const char *reason = "scaled down";
+    const tt_msg_DRAIN_t drain = TT_MSG(DRAIN, .reason = (char *)(uintptr_t)reason);
+    const tt_msg_STOP_t stop = TT_MSG(STOP, .reason = (char *)(uintptr_t)reason);
+    const void *message = peer->role == TT_PEER_AGGREGATOR ? (const void *)&stop : (const void *)&drain;
+    peer->told_to_leave = control_send(peer->sock, peer->identity, message);
+}
+
+void control_tell(const roster_t *roster, peer_t *peer)
+{
+    if (!roster_announced(roster))
+        return;
+    tt_msg_ROSTER_t message;
+    roster_message(roster, &message);
+    s_tell_roster(&message, peer);
+    s_tell_victim(peer);
+}
+
+void control_announce(roster_t *roster)
+{
+    for (size_t i = 0; i < roster_peer_count(roster); i++)
+        control_tell(roster, roster_peer(roster, i));
+}
+
+void control_stop(roster_t *roster, const char *reason, uint32_t code)
+{
+    const tt_msg_STOP_t stop = TT_MSG(STOP, .reason = (char *)(uintptr_t)reason, .code = code);
+    for (size_t i = 0; i < roster_peer_count(roster); i++) {
+        const peer_t *peer = roster_peer(roster, i);
+        control_send(peer->sock, peer->identity, &stop);
+    }
+}

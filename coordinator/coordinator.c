@@ -1,0 +1,359 @@
+#define TT_LOG_COMPONENT "coordinator"
+#include "coordinator/coordinator.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "common/base/log.h"
+#include "common/base/mem.h"
+#include "common/base/signals.h"
+#include "common/job/train_job.h"
+#include "coordinator/inbox.h"
+#include "coordinator/state.h"
+
+enum { CONFIG_MAX = 262144 };
+static const int64_t s_second_ns = 1000000000, s_coalesce_ns = 3000000, s_check_every_ns = 250000000,
+                     s_write_every_ns = 500000000;
+
+/* ---- replicas asked for -------------------------------------------------------------------------------------------- */
+
+void coordinator_counts(const coordinator_t *self, tt_rec_COUNT_t records[3])
+{
+    static const tt_peer_role_t roles[] = {TT_PEER_COLLECTOR, TT_PEER_LEARNER, TT_PEER_AGGREGATOR};
+    for (size_t i = 0; i < TT_COUNT(roles); i++)
+        records[i] = (tt_rec_COUNT_t){.role = (char *)(uintptr_t)tt_peer_role_name(roles[i]),
+            .desired = roster_desired(self->roster, roles[i]),
+            .ready = roster_ready(self->roster, roles[i])};
+}
+
+void coordinator_tell_counts(coordinator_t *self)
+{
+    tt_rec_COUNT_t counts[3];
+    coordinator_counts(self, counts);
+    const tt_msg_SCALE_t scale = TT_MSG(SCALE, .counts = counts, .counts_count = TT_COUNT(counts));
+    observers_tell(self->observers, &scale);
+}
+
+/*  Learners that are asked for or, on their way out, still sum gradients. */
+static uint32_t s_learners(const coordinator_t *self)
+{
+    uint32_t here = 0;
+    for (size_t i = 0; i < roster_peer_count(self->roster); i++) {
+        const peer_t *peer = roster_peer(self->roster, i);
+        here += peer->role == TT_PEER_LEARNER && peer->state != PEER_DRAINING;
+    }
+    const uint32_t desired = roster_desired(self->roster, TT_PEER_LEARNER);
+    return here > desired ? here : desired;
+}
+
+tt_status_t coordinator_fit_aggregators(coordinator_t *self)
+{
+    roster_desire(self->roster, TT_PEER_AGGREGATOR, tt_train_aggregators(&self->cfg, s_learners(self)));
+    return TT_OK;
+}
+
+/* ---- beginning ----------------------------------------------------------------------------------------------------- */
+
+static tt_status_t s_load_config(coordinator_t *self)
+{
+    char path[sizeof self->root + 16];
+    if (!realpath(self->run_dir, self->root))
+        return tt_err_errno(TT_NOT_FOUND, "%s", self->run_dir);
+    snprintf(path, sizeof path, "%s/config.yaml", self->root);
+    tt_buf_t text;
+    tt_buf_init(&text, CONFIG_MAX);
+    tt_status_t status = tt_buf_read_file(&text, path);
+    if (status == TT_OK)
+        status = tt_train_parse(&self->cfg, tt_buf_text(&text), text.size);
+    if (status == TT_OK)
+        self->config_text = tt_strdup(tt_buf_text(&text));
+    tt_buf_free(&text);
+    return status;
+}
+
+static tt_status_t s_make_roster(coordinator_t *self)
+{
+    const roster_cfg_t cfg = {.num_envs = self->cfg.num_envs,
+        .shards = self->cfg.learner.shards,
+        .desired = {[TT_PEER_COLLECTOR] = self->cfg.collector.replicas, [TT_PEER_LEARNER] = self->cfg.learner.replicas},
+        .lease_ns = (int64_t)self->cfg.net.lease_ms * 1000000,
+        .first_wait_ns = s_second_ns,
+        .coalesce_ns = s_coalesce_ns};
+    return roster_new(&self->roster, &cfg, self->clock);
+}
+
+static bool s_count_snapshot(void *ctx, const journal_snapshot_t *snapshot)
+{
+    (void)snapshot;
+    ++*(uint32_t *)ctx;
+    return true;
+}
+
+/*  Go on where an earlier coordinator of this session stopped, or, in a new session, where the run stopped. */
+static tt_status_t s_recall(coordinator_t *self, const journal_past_t *past)
+{
+    const bool went_on = past->found && (self->start_ns == 0 || self->start_ns == past->start_ns);
+    if (self->start_ns == 0)
+        self->start_ns = past->found ? past->start_ns : tt_process_start_ns();
+    for (tt_peer_role_t role = TT_PEER_COLLECTOR; role <= TT_PEER_LEARNER; role++)
+        if (past->desired[role] > 0)
+            roster_desire(self->roster, role, (uint32_t)past->desired[role]);
+    TT_TRY(coordinator_fit_aggregators(self));
+    TT_TRY(journal_snapshots(self->journal, s_count_snapshot, &self->snapshots));
+    if (self->snapshots > 0 && journal_newest_snapshot(self->journal, self->root, &self->snapshot) != TT_OK)
+        log_warn("%s", tt_err_text());
+    roster_past_t roster = past->roster;
+    roster.went_on = went_on;
+    if (past->found)
+        roster_continue(self->roster, &roster);
+    if (!went_on) {
+        self->progress.first_steps = self->snapshot.env_steps;
+        return journal_session(self->journal, self->start_ns, self->progress.first_steps);
+    }
+    self->progress.first_steps = past->first_steps;
+    self->progress.first_step_ns = past->first_step_ns;
+    self->progress.solved_ns = past->solved_ns;
+    self->progress.solved_steps = past->solved_steps;
+    log_info("going on after epoch %" PRIu64 ", waiting for %zu members of it", past->roster.epoch,
+        past->roster.member_count);
+    if (past->end)
+        ends_repeat(self, past->end, past->end_code);
+    return TT_OK;
+}
+
+static tt_status_t s_open_journal(coordinator_t *self)
+{
+    char path[sizeof self->root + 16];
+    snprintf(path, sizeof path, "%s/journal.db", self->root);
+    TT_TRY(journal_open(&self->journal, path));
+    journal_past_t past;
+    TT_TRY(journal_load(self->journal, &past));
+    const tt_status_t status = s_recall(self, &past);
+    journal_past_free(&past);
+    return status;
+}
+
+static tt_status_t s_on_signal(void *ctx, int fd)
+{
+    coordinator_t *self = ctx;
+    const int number = tt_signals_next(fd);
+    if (number != 0)
+        ends_stop(self, number == 2 ? "SIGINT" : "SIGTERM", 128 + (uint32_t)number, self->ends.phase == ENDS_STOPPING);
+    return TT_OK;
+}
+
+static tt_status_t s_open(coordinator_t *self)
+{
+    TT_TRY(tt_signals_open(&self->signals));
+    TT_TRY(s_load_config(self));
+    TT_TRY(tt_loop_new(&self->loop, self->clock));
+    TT_TRY(control_open(&self->control, self->loop, self->root, self->cfg.coordinator.listen, inbox_packet, self));
+    self->observers = observers_new(self->clock, (int64_t)self->cfg.net.lease_ms * 1000000);
+    TT_TRY(s_make_roster(self));
+    TT_TRY(s_open_journal(self)); /* after binding: peers may knock meanwhile */
+    tt_loop_fd(self->loop, self->signals, s_on_signal, self);
+    return TT_OK;
+}
+
+/*  In reverse. */
+static void s_close(coordinator_t *self)
+{
+    metrics_close(&self->metrics);
+    tensorboard_close(&self->tensorboard);
+    journal_close(&self->journal);
+    observers_destroy(&self->observers);
+    control_close(&self->control);
+    roster_destroy(&self->roster);
+    if (self->signals >= 0)
+        close(self->signals);
+    tt_loop_destroy(&self->loop);
+    free(self->config_text);
+}
+
+/* ---- what is written for people ------------------------------------------------------------------------------------ */
+
+static tt_status_t s_open_writers(coordinator_t *self)
+{
+    char path[sizeof self->root + 16];
+    if (self->metrics)
+        return TT_OK;
+    snprintf(path, sizeof path, "%s/metrics.jsonl", self->root);
+    TT_TRY(metrics_open(&self->metrics, path));
+    return tensorboard_open(&self->tensorboard, self->root);
+}
+
+tt_status_t coordinator_write_stats(coordinator_t *self, const tt_msg_STATS_t *stats)
+{
+    TT_TRY(s_open_writers(self));
+    const double time_s = (double)(stats->time_ns - self->start_ns) * 1e-9, sps = progress_sps(&self->progress);
+    TT_TRY(metrics_add(self->metrics, stats, time_s, sps));
+    return tensorboard_add(self->tensorboard, stats, (double)tt_wall_ns() * 1e-9, sps);
+}
+
+static tt_status_t s_flush_writers(coordinator_t *self, int64_t now)
+{
+    if (!self->metrics || now - self->written_ns < s_write_every_ns)
+        return TT_OK;
+    self->written_ns = now;
+    TT_TRY(metrics_flush(self->metrics));
+    return tensorboard_flush(self->tensorboard);
+}
+
+/* ---- rosters ------------------------------------------------------------------------------------------------------- */
+
+static const char *s_restore(coordinator_t *self)
+{
+    if (self->snapshots > 0 && journal_newest_snapshot(self->journal, self->root, &self->snapshot) != TT_OK)
+        self->snapshot = (journal_snapshot_t){0};
+    return self->snapshot.path;
+}
+
+static void s_log_roster(const coordinator_t *self)
+{
+    log_info("roster %" PRIu64 ": era %u, generation %" PRIu64 ", %u collectors, %u learners, %u aggregators%s",
+        roster_epoch(self->roster), roster_era(self->roster), roster_generation(self->roster),
+        roster_ready(self->roster, TT_PEER_COLLECTOR), roster_ready(self->roster, TT_PEER_LEARNER),
+        roster_ready(self->roster, TT_PEER_AGGREGATOR), roster_fresh(self->roster) ? ", fresh" : "");
+}
+
+/*  Journaled first, then sent: nobody ever knows more than the journal. */
+static tt_status_t s_new_roster(coordinator_t *self)
+{
+    const uint32_t era = roster_era(self->roster);
+    if (!roster_publish(self->roster, s_restore(self))) {
+        control_announce(self->roster); /* victims that were spares */
+        return TT_OK;
+    }
+    tt_msg_ROSTER_t message;
+    roster_message(self->roster, &message);
+    TT_TRY(journal_roster(self->journal, &message, roster_rolled_back(self->roster)));
+    control_announce(self->roster);
+    if (roster_era(self->roster) != era)
+        progress_roll_back(&self->progress, self->snapshot.env_steps);
+    s_log_roster(self);
+    TT_TRY(s_open_writers(self)); /* after everybody has something to do */
+    TT_TRY(coordinator_fit_aggregators(self));
+    coordinator_tell_counts(self);
+    ends_roster(self);
+    return TT_OK;
+}
+
+/* ---- processes that do not get on ---------------------------------------------------------------------------------- */
+
+static void s_fail_stalled(coordinator_t *self, const peer_t *peer)
+{
+    char text[8192];
+    snprintf(text, sizeof text, "%s/%u (process %u on %s) has not got on for %u s; it is %s. See its log in %s/logs",
+        tt_peer_role_name(peer->role), peer->index, peer->pid, peer->host, self->cfg.net.stall_s,
+        peer->doing[0] ? peer->doing : "silent about what it does", self->root);
+    for (size_t i = 0; i < roster_peer_count(self->roster); i++) {
+        const peer_t *it = roster_peer(self->roster, i);
+        log_error("%s/%u: %s", tt_peer_role_name(it->role), it->index, it->doing);
+    }
+    ends_fail(self, (uint32_t)tt_status_exit_code(TT_TIMEOUT), text);
+}
+
+static void s_fail_lonely(coordinator_t *self)
+{
+    char text[512];
+    tt_rec_COUNT_t counts[3];
+    coordinator_counts(self, counts);
+    snprintf(text, sizeof text, "nobody to run with for %u s: ", self->cfg.net.stall_s);
+    for (size_t i = 0; i < TT_COUNT(counts); i++) {
+        const size_t used = strlen(text);
+        snprintf(text + used, sizeof text - used, "%s%s wanted %u, ready %u", i ? "; " : "", counts[i].role,
+            counts[i].desired, counts[i].ready);
+    }
+    ends_fail(self, (uint32_t)tt_status_exit_code(TT_TIMEOUT), text);
+}
+
+static bool s_lonely(const coordinator_t *self)
+{
+    return roster_ready(self->roster, TT_PEER_COLLECTOR) == 0 && roster_ready(self->roster, TT_PEER_LEARNER) == 0;
+}
+
+static void s_check_stall(coordinator_t *self, int64_t now)
+{
+    if (now - self->checked_ns < s_check_every_ns)
+        return;
+    self->checked_ns = now;
+    const int64_t stall_ns = (int64_t)self->cfg.net.stall_s * s_second_ns;
+    const peer_t *stuck = roster_stalled(self->roster, stall_ns);
+    if (!s_lonely(self))
+        self->lonely_ns = now;
+    if (stuck)
+        s_fail_stalled(self, stuck);
+    else if (now - self->lonely_ns > stall_ns)
+        s_fail_lonely(self);
+}
+
+/* ---- the loop ------------------------------------------------------------------------------------------------------ */
+
+static int64_t s_least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/*  Everything that is due. *due: when to look again. */
+static tt_status_t s_turn(coordinator_t *self, int64_t *due)
+{
+    const int64_t now = tt_now_ns(self->clock);
+    if (now >= roster_lease_due_ns(self->roster))
+        roster_tick(self->roster);
+    if (now >= roster_due_ns(self->roster))
+        TT_TRY(s_new_roster(self));
+    s_check_stall(self, now);
+    TT_TRY(s_flush_writers(self, now));
+    *due = s_least(now + s_check_every_ns, roster_due_ns(self->roster));
+    *due = s_least(*due, roster_lease_due_ns(self->roster));
+    *due = s_least(*due, observers_flush(self->observers, false));
+    *due = s_least(*due, ends_tick(self));
+    return TT_OK;
+}
+
+static int64_t s_wait_ms(const coordinator_t *self, int64_t due)
+{
+    const int64_t left = due - tt_now_ns(self->clock);
+    return left <= 0 ? 0 : (left + 999999) / 1000000;
+}
+
+static tt_status_t s_loop(coordinator_t *self)
+{
+    while (self->ends.phase != ENDS_ENDED) {
+        int64_t due = 0;
+        TT_TRY(s_turn(self, &due));
+        if (self->ends.phase == ENDS_ENDED)
+            break;
+        const tt_status_t status = tt_loop_poll(self->loop, s_wait_ms(self, due));
+        if (status == TT_PROTOCOL)
+            log_warn("%s", tt_err_text());
+        else if (status != TT_OK && status != TT_AGAIN)
+            return status;
+    }
+    return TT_OK;
+}
+
+tt_status_t coordinator_run(const coordinator_opts_t *opts, int *exit_code)
+{
+    coordinator_t *self = tt_new0(sizeof *self);
+    self->run_dir = opts->run_dir;
+    self->start_ns = opts->start_ns;
+    self->clock = tt_clock_real();
+    self->signals = -1;
+    self->http_url = "";
+    self->lonely_ns = tt_now_ns(self->clock);
+    if (gethostname(self->host, sizeof self->host - 1) != 0)
+        self->host[0] = '\0';
+    tt_status_t status = s_open(self);
+    if (status == TT_OK && (status = s_loop(self)) != TT_OK) {
+        char text[2048];
+        snprintf(text, sizeof text, "%s", tt_err_text());
+        ends_fail(self, (uint32_t)tt_status_exit_code(status), text);
+        status = TT_OK; /* said, in the log and to everybody */
+    }
+    *exit_code = self->ends.exit_code;
+    s_close(self);
+    free(self);
+    return status;
+}

@@ -1,0 +1,9 @@
+/*  files - small files of the run directory, replaced as a whole or not at all.
+ *
+ *  Threads: pure. */
+#pragma once
+#include <sys/types.h>
+#include "common/base/status.h"
+
+/*  Write DIR/NAME with this text by way of DIR/.NAME.new and rename. TT_IO. */
+tt_status_t files_replace(const char *dir, const char *name, const char *text, mode_t mode);

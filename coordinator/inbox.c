@@ -1,0 +1,258 @@
+#define TT_LOG_COMPONENT "inbox"
+#include "coordinator/inbox.h"
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include "common/base/log.h"
+#include "coordinator/requests.h"
+#include "coordinator/state.h"
+
+enum { REPLY_MAX = 1048575 };
+
+/*  What a handler needs to know of the sender. */
+typedef struct {
+    tt_sock_t *sock;
+    const char *identity;
+    peer_t *peer; /* NULL: an observer */
+} sender_t;
+
+/* ---- HELLO --------------------------------------------------------------------------------------------------------- */
+
+static void s_refuse(tt_sock_t *sock, const char *identity, const char *reason)
+{
+    log_warn("%s refused: %s", identity, reason);
+    const tt_msg_REFUSED_t refused = TT_MSG(REFUSED, .reason = (char *)(uintptr_t)reason);
+    control_send(sock, identity, &refused);
+}
+
+static void s_welcome(coordinator_t *self, tt_sock_t *sock, const char *identity, uint32_t index)
+{
+    const tt_msg_WELCOME_t welcome = TT_MSG(WELCOME, .wire = TT_WIRE_VERSION, .index = index,
+        .beat_ms = self->cfg.net.beat_ms, .lease_ms = self->cfg.net.lease_ms, .config = self->config_text,
+        .run_dir = self->root, .start_ns = self->start_ns);
+    control_send(sock, identity, &welcome);
+}
+
+/*  A process that was killed and started again says HELLO before its predecessor's lease is over. On our own host we
+ *  can see that the old one is no more. */
+static void s_bury_predecessor(coordinator_t *self, const tt_msg_HELLO_t *hello)
+{
+    if (hello->index < 0 || hello->index > 65535)
+        return;
+    peer_t *holder = roster_holder(self->roster, (tt_peer_role_t)hello->role, (uint32_t)hello->index);
+    if (!holder || holder->instance == hello->instance || holder->pid == 0 || strcmp(holder->host, self->host) != 0)
+        return;
+    if (kill((pid_t)holder->pid, 0) != 0 && errno == ESRCH)
+        roster_leave(self->roster, holder, PEER_ENDED, "its process is no more");
+}
+
+static bool s_observes(uint32_t role)
+{
+    return role == TT_PEER_CONTROLLER || role == TT_PEER_CLIENT;
+}
+
+static tt_status_t s_hello_observer(coordinator_t *self, tt_sock_t *sock, const char *identity, const tt_msg_HELLO_t *m)
+{
+    uint32_t index = 0;
+    TT_TRY(observers_hello(self->observers, identity, sock, m, &index));
+    s_welcome(self, sock, identity, index);
+    if (m->role == TT_PEER_CONTROLLER)
+        coordinator_tell_counts(self);
+    return TT_OK;
+}
+
+static tt_status_t s_hello_peer(coordinator_t *self, tt_sock_t *sock, const char *identity, const tt_msg_HELLO_t *m)
+{
+    peer_t *peer = NULL;
+    s_bury_predecessor(self, m);
+    TT_TRY(roster_hello(self->roster, identity, sock, m, &peer));
+    log_info("%s/%u is here: process %u on %s", tt_peer_role_name(peer->role), peer->index, peer->pid, peer->host);
+    s_welcome(self, sock, identity, peer->index);
+    if (peer->state == PEER_ACTIVE || peer->state == PEER_DRAINING)
+        control_tell(self->roster, peer);
+    return TT_OK;
+}
+
+static void s_hello(coordinator_t *self, tt_sock_t *sock, const char *identity, const tt_msg_HELLO_t *m)
+{
+    char reason[256];
+    if (m->wire != TT_WIRE_VERSION) {
+        snprintf(reason, sizeof reason,
+            "you speak wire version %u (tutti %.40s), this run speaks %d (tutti %s); use the same tutti for all of a "
+            "run",
+            m->wire, m->software ? m->software : "?", TT_WIRE_VERSION, TT_VERSION);
+        s_refuse(sock, identity, reason);
+        return;
+    }
+    const tt_status_t status =
+        s_observes(m->role) ? s_hello_observer(self, sock, identity, m) : s_hello_peer(self, sock, identity, m);
+    if (status != TT_OK)
+        s_refuse(sock, identity, tt_err_text());
+}
+
+/* ---- heartbeats and those who leave -------------------------------------------------------------------------------- */
+
+static tt_status_t s_heartbeat(coordinator_t *self, sender_t from, const tt_msg_HEARTBEAT_t *m)
+{
+    if (from.peer) {
+        roster_beat(self->roster, from.peer, m);
+        control_tell(self->roster, from.peer); /* in case the roster did not reach it */
+    }
+    const tt_msg_HEARTBEAT_t answer = TT_MSG(HEARTBEAT, .seq = m->seq);
+    control_send(from.sock, from.identity, &answer);
+    return TT_OK;
+}
+
+/*  We were restarted, or gave it up: it must say who it is. */
+static void s_ask_for_hello(tt_sock_t *sock, const char *identity)
+{
+    const tt_msg_HEARTBEAT_t ask = TT_MSG(HEARTBEAT, .hello = true);
+    control_send(sock, identity, &ask);
+}
+
+static tt_status_t s_drained(coordinator_t *self, sender_t from, const tt_msg_DRAINED_t *m)
+{
+    if (from.peer)
+        roster_leave(self->roster, from.peer, PEER_DRAINED, m->reason && m->reason[0] ? m->reason : "it has drained");
+    else
+        observers_leave(self->observers, from.identity);
+    return TT_OK;
+}
+
+static tt_status_t s_replica(coordinator_t *self, sender_t from, const tt_msg_REPLICA_t *m)
+{
+    if (from.peer || observers_role(self->observers, from.identity) != TT_PEER_CONTROLLER || m->alive)
+        return TT_OK;
+    char why[192];
+    snprintf(why, sizeof why, "its process ended with code %u%s%.128s", m->code, m->reason && m->reason[0] ? ": " : "",
+        m->reason ? m->reason : "");
+    roster_ended(self->roster, (tt_peer_role_t)m->role, m->index, m->pid, why);
+    return TT_OK;
+}
+
+/* ---- the training -------------------------------------------------------------------------------------------------- */
+
+/*  Before the first roster of a restarted coordinator, the journal's ranks count. */
+static bool s_is_rank0(const coordinator_t *self, const peer_t *peer)
+{
+    return peer && peer->role == TT_PEER_LEARNER && peer->rank == 0 &&
+           (peer->state == PEER_ACTIVE || !roster_announced(self->roster));
+}
+
+static tt_status_t s_stats(coordinator_t *self, sender_t from, const tt_msg_STATS_t *m)
+{
+    if (!s_is_rank0(self, from.peer) || m->era != roster_era(self->roster))
+        return TT_OK;
+    if (!progress_stats(&self->progress, m))
+        return TT_OK;
+    observers_stats(self->observers, m);
+    return coordinator_write_stats(self, m);
+}
+
+static tt_status_t s_snapshot(coordinator_t *self, const tt_msg_EVENT_t *m)
+{
+    journal_snapshot_t *snapshot = &self->snapshot;
+    *snapshot = (journal_snapshot_t){
+        .era = roster_era(self->roster), .update = m->update, .env_steps = m->env_steps, .return_mean = m->value};
+    if (snprintf(snapshot->path, sizeof snapshot->path, "%s", m->text ? m->text : "") >= (int)sizeof snapshot->path)
+        return tt_err(TT_PROTOCOL, "EVENT snapshot: path too long");
+    self->snapshots++;
+    return journal_snapshot(self->journal, snapshot);
+}
+
+static tt_status_t s_event(coordinator_t *self, sender_t from, const tt_msg_EVENT_t *m)
+{
+    const char *kind = m->kind ? m->kind : "", *text = m->text ? m->text : "";
+    if (!from.peer)
+        return TT_OK;
+    if (strcmp(kind, "failed") == 0) {
+        char why[2048];
+        snprintf(why, sizeof why, "%s/%u: %s", tt_peer_role_name(from.peer->role), from.peer->index, text);
+        ends_fail(self, m->code, why);
+        return TT_OK;
+    }
+    if (strcmp(kind, "warning") == 0) {
+        log_warn("%s/%u: %s", tt_peer_role_name(from.peer->role), from.peer->index, text);
+        observers_tell(self->observers, m);
+        return TT_OK;
+    }
+    if (strcmp(kind, "first_step") == 0) {
+        if (!progress_first_step(&self->progress, m->time_ns))
+            return TT_OK;
+        observers_tell(self->observers, m);
+        return journal_first_step(self->journal, m->time_ns);
+    }
+    if (!s_is_rank0(self, from.peer)) {
+        log_debug("%s: EVENT %s from one that is not rank 0: ignored", from.identity, kind);
+        return TT_OK;
+    }
+    if (strcmp(kind, "finished") == 0) {
+        ends_finished(self, m);
+        return TT_OK;
+    }
+    observers_tell(self->observers, m);
+    if (strcmp(kind, "snapshot") == 0)
+        return s_snapshot(self, m);
+    if (strcmp(kind, "solved") == 0 && progress_solved(&self->progress, m->time_ns, m->env_steps))
+        return journal_solved(self->journal, m->time_ns, m->env_steps);
+    return TT_OK;
+}
+
+/* ---- requests ------------------------------------------------------------------------------------------------------ */
+
+static tt_status_t s_request(coordinator_t *self, sender_t from, const tt_msg_REQUEST_t *m)
+{
+    if (from.peer)
+        return TT_OK;
+    tt_buf_t out;
+    tt_buf_init(&out, REPLY_MAX);
+    const tt_status_t status =
+        requests_answer(self, from.identity, m->verb ? m->verb : "", m->body ? m->body : "", &out);
+    const char *body = status == TT_OK ? tt_buf_text(&out) : tt_err_text();
+    const tt_msg_REPLY_t reply = TT_MSG(REPLY, .id = m->id, .status = status, .body = (char *)(uintptr_t)body);
+    control_send(from.sock, from.identity, &reply);
+    tt_buf_free(&out);
+    return TT_OK;
+}
+
+/* ---- the table ----------------------------------------------------------------------------------------------------- */
+
+static tt_status_t s_dispatch(coordinator_t *self, sender_t from, const tt_msg_t *msg)
+{
+    switch (msg->type) {
+    case TT_MSG_HEARTBEAT:
+        return s_heartbeat(self, from, &msg->HEARTBEAT);
+    case TT_MSG_DRAINED:
+        return s_drained(self, from, &msg->DRAINED);
+    case TT_MSG_STATS:
+        return s_stats(self, from, &msg->STATS);
+    case TT_MSG_EVENT:
+        return s_event(self, from, &msg->EVENT);
+    case TT_MSG_REPLICA:
+        return s_replica(self, from, &msg->REPLICA);
+    case TT_MSG_REQUEST:
+        return s_request(self, from, &msg->REQUEST);
+    default:
+        log_warn("%s sent %s, which is nothing for a coordinator: ignored", from.identity, tt_msg_name(msg->type));
+        return TT_OK;
+    }
+}
+
+tt_status_t inbox_packet(void *ctx, tt_sock_t *sock, tt_packet_t *packet)
+{
+    coordinator_t *self = ctx;
+    if (packet->msg.type == TT_MSG_HELLO) {
+        s_hello(self, sock, packet->peer, &packet->msg.HELLO);
+        return TT_OK;
+    }
+    const sender_t from = {.sock = sock, .identity = packet->peer, .peer = roster_find(self->roster, packet->peer)};
+    if (from.peer) {
+        roster_heard(self->roster, from.peer);
+    } else if (!observers_heard(self->observers, packet->peer)) {
+        s_ask_for_hello(sock, packet->peer);
+        return TT_OK;
+    }
+    return s_dispatch(self, from, &packet->msg);
+}

@@ -1,0 +1,420 @@
+#define TT_LOG_COMPONENT "journal"
+#include "coordinator/journal.h"
+#include <errno.h>
+#include <limits.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "common/base/log.h"
+#include "common/base/mem.h"
+
+enum { APPLICATION_ID = 0x74746a31 /* "ttj1" */, ROSTERS_KEPT = 1000 };
+
+/*  Structure of our class */
+struct journal {
+    sqlite3 *db;
+    char *path;
+};
+
+static const char *const s_schema =
+    "CREATE TABLE facts(key TEXT PRIMARY KEY, value) WITHOUT ROWID;"
+    "CREATE TABLE rosters(epoch INTEGER PRIMARY KEY, era INTEGER, generation INTEGER, fresh INTEGER, restore TEXT,"
+    "  rolled_back INTEGER);"
+    "CREATE TABLE members(epoch INTEGER, role INTEGER, number INTEGER, instance INTEGER, rank INTEGER,"
+    "  env_lo INTEGER, env_count INTEGER);"
+    "CREATE INDEX members_by_epoch ON members(epoch);"
+    "CREATE TABLE snapshots(id INTEGER PRIMARY KEY, path TEXT UNIQUE, era INTEGER, updates INTEGER, env_steps INTEGER,"
+    "  return_mean REAL);";
+
+/* ---- SQLite, with our errors --------------------------------------------------------------------------------------- */
+
+static tt_status_t s_fail(const journal_t *self)
+{
+    const int code = sqlite3_errcode(self->db) & 0xff;
+    const char *text = sqlite3_errmsg(self->db);
+    if (code == SQLITE_NOTADB || code == SQLITE_CORRUPT)
+        return tt_err(TT_DATA,
+            "%s: damaged, or not a journal of tutti (%s); move it away, and the run starts over from version 0 (its "
+            "snapshots stay in checkpoints/)",
+            self->path, text);
+    if (code == SQLITE_BUSY || code == SQLITE_LOCKED)
+        return tt_err(TT_EXISTS, "%s: in use by another process (%s)", self->path, text);
+    if (code == SQLITE_FULL)
+        return tt_err(TT_IO, "%s: the disk is full; make room, then `tutti resume` goes on", self->path);
+    return tt_err(TT_IO, "%s: %s", self->path, text);
+}
+
+static tt_status_t s_exec(journal_t *self, const char *sql)
+{
+    return sqlite3_exec(self->db, sql, NULL, NULL, NULL) == SQLITE_OK ? TT_OK : s_fail(self);
+}
+
+static tt_status_t s_prepare(journal_t *self, const char *sql, sqlite3_stmt **out)
+{
+    return sqlite3_prepare_v2(self->db, sql, -1, out, NULL) == SQLITE_OK ? TT_OK : s_fail(self);
+}
+
+/*  Run a statement to its end, and free it. */
+static tt_status_t s_finish(journal_t *self, sqlite3_stmt *statement)
+{
+    int code;
+    while ((code = sqlite3_step(statement)) == SQLITE_ROW)
+        continue;
+    const tt_status_t status = code == SQLITE_DONE ? TT_OK : s_fail(self);
+    sqlite3_finalize(statement);
+    return status;
+}
+
+/*  The values of one row, all integers. */
+static tt_status_t s_insert(journal_t *self, const char *sql, const int64_t *values, int count)
+{
+    sqlite3_stmt *statement = NULL;
+    TT_TRY(s_prepare(self, sql, &statement));
+    for (int i = 0; i < count; i++)
+        sqlite3_bind_int64(statement, i + 1, values[i]);
+    return s_finish(self, statement);
+}
+
+static tt_status_t s_put_text(journal_t *self, const char *key, const char *value)
+{
+    sqlite3_stmt *statement = NULL;
+    TT_TRY(s_prepare(self, "INSERT OR REPLACE INTO facts VALUES(?, ?)", &statement));
+    sqlite3_bind_text(statement, 1, key, -1, SQLITE_STATIC);
+    sqlite3_bind_text(statement, 2, value, -1, SQLITE_STATIC);
+    return s_finish(self, statement);
+}
+
+static tt_status_t s_put(journal_t *self, const char *key, int64_t value)
+{
+    sqlite3_stmt *statement = NULL;
+    TT_TRY(s_prepare(self, "INSERT OR REPLACE INTO facts VALUES(?, ?)", &statement));
+    sqlite3_bind_text(statement, 1, key, -1, SQLITE_STATIC);
+    sqlite3_bind_int64(statement, 2, value);
+    return s_finish(self, statement);
+}
+
+static tt_status_t s_number(journal_t *self, const char *sql, int64_t *out)
+{
+    sqlite3_stmt *statement = NULL;
+    TT_TRY(s_prepare(self, sql, &statement));
+    if (sqlite3_step(statement) == SQLITE_ROW)
+        *out = sqlite3_column_int64(statement, 0);
+    return s_finish(self, statement);
+}
+
+/* ---- life ---------------------------------------------------------------------------------------------------------- */
+
+static tt_status_t s_create(journal_t *self)
+{
+    /* Nothing is there that a power failure could damage: no need to wait for the disk before the run has begun. */
+    TT_TRY(s_exec(self, "PRAGMA synchronous=OFF; PRAGMA journal_mode=WAL;"));
+    char sql[2048];
+    snprintf(sql, sizeof sql, "BEGIN; %s PRAGMA application_id=%d; COMMIT;", s_schema, APPLICATION_ID);
+    return s_exec(self, sql);
+}
+
+static tt_status_t s_check(journal_t *self)
+{
+    int64_t id = 0;
+    TT_TRY(s_number(self, "PRAGMA application_id", &id));
+    if (id != APPLICATION_ID)
+        return tt_err(TT_DATA, "%s: a database, but not a journal of this version of tutti; move it away", self->path);
+    sqlite3_stmt *statement = NULL;
+    TT_TRY(s_prepare(self, "PRAGMA quick_check(1)", &statement));
+    const bool row = sqlite3_step(statement) == SQLITE_ROW;
+    const char *text = row ? (const char *)sqlite3_column_text(statement, 0) : NULL;
+    tt_status_t status = TT_OK;
+    if (!text || strcmp(text, "ok") != 0)
+        status = tt_err(TT_DATA, "%s: damaged (%s); move it away, and the run starts over from version 0", self->path,
+            text ? text : sqlite3_errmsg(self->db));
+    sqlite3_finalize(statement);
+    return status;
+}
+
+static tt_status_t s_open(journal_t *self)
+{
+    const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
+    if (sqlite3_open_v2(self->path, &self->db, flags, NULL) != SQLITE_OK)
+        return s_fail(self);
+    sqlite3_extended_result_codes(self->db, 1);
+    sqlite3_busy_timeout(self->db, 2000);
+    int64_t tables = 0;
+    TT_TRY(s_number(self, "SELECT count(*) FROM sqlite_master", &tables));
+    if (tables == 0)
+        TT_TRY(s_create(self));
+    else
+        TT_TRY(s_check(self));
+    return s_exec(self, "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;");
+}
+
+tt_status_t journal_open(journal_t **self_p, const char *path)
+{
+    journal_t *self = tt_new0(sizeof *self);
+    self->path = tt_strdup(path);
+    const tt_status_t status = s_open(self);
+    if (status != TT_OK) {
+        journal_close(&self);
+        return status;
+    }
+    *self_p = self;
+    return TT_OK;
+}
+
+void journal_close(journal_t **self_p)
+{
+    journal_t *self = *self_p;
+    if (!self)
+        return;
+    if (sqlite3_close(self->db) != SQLITE_OK)
+        log_error("%s: %s", self->path, sqlite3_errmsg(self->db));
+    free(self->path);
+    free(self);
+    *self_p = NULL;
+}
+
+/* ---- reading ------------------------------------------------------------------------------------------------------- */
+
+static void s_take_fact(journal_past_t *out, const char *key, sqlite3_stmt *row)
+{
+    const int64_t value = sqlite3_column_int64(row, 1);
+    if (strcmp(key, "start_ns") == 0)
+        out->start_ns = value;
+    else if (strcmp(key, "first_steps") == 0)
+        out->first_steps = (uint64_t)value;
+    else if (strcmp(key, "first_step_ns") == 0)
+        out->first_step_ns = value;
+    else if (strcmp(key, "solved_ns") == 0)
+        out->solved_ns = value;
+    else if (strcmp(key, "solved_steps") == 0)
+        out->solved_steps = (uint64_t)value;
+    else if (strcmp(key, "end_code") == 0)
+        out->end_code = (uint32_t)value;
+    else if (strcmp(key, "end") == 0)
+        out->end = tt_strdup((const char *)sqlite3_column_text(row, 1));
+    else if (strncmp(key, "desired/", 8) == 0 && (uint32_t)tt_peer_role_find(key + 8) < ROSTER_ROLES)
+        out->desired[tt_peer_role_find(key + 8)] = value;
+}
+
+static tt_status_t s_load_facts(journal_t *self, journal_past_t *out)
+{
+    sqlite3_stmt *statement = NULL;
+    TT_TRY(s_prepare(self, "SELECT key, value FROM facts", &statement));
+    while (sqlite3_step(statement) == SQLITE_ROW) {
+        out->found = true;
+        s_take_fact(out, (const char *)sqlite3_column_text(statement, 0), statement);
+    }
+    return s_finish(self, statement);
+}
+
+static tt_status_t s_load_roster(journal_t *self, roster_past_t *out)
+{
+    sqlite3_stmt *statement = NULL;
+    TT_TRY(s_prepare(self, "SELECT era, epoch, generation, fresh, rolled_back FROM rosters ORDER BY epoch DESC LIMIT 1",
+        &statement));
+    if (sqlite3_step(statement) == SQLITE_ROW) {
+        out->era = (uint32_t)sqlite3_column_int64(statement, 0);
+        out->epoch = (uint64_t)sqlite3_column_int64(statement, 1);
+        out->generation = (uint64_t)sqlite3_column_int64(statement, 2);
+        out->fresh = sqlite3_column_int(statement, 3) != 0;
+        out->rolled_back = (uint32_t)sqlite3_column_int64(statement, 4);
+    }
+    return s_finish(self, statement);
+}
+
+static tt_status_t s_load_members(journal_t *self, journal_past_t *out)
+{
+    sqlite3_stmt *statement = NULL;
+    TT_TRY(s_prepare(self, "SELECT role, number, instance, rank FROM members WHERE epoch = ?", &statement));
+    sqlite3_bind_int64(statement, 1, (int64_t)out->roster.epoch);
+    size_t count = 0;
+    while (sqlite3_step(statement) == SQLITE_ROW && count < ROSTER_MEMBERS_MAX) {
+        out->members = tt_realloc(out->members, tt_mul(count + 1, sizeof *out->members));
+        out->members[count++] = (roster_past_member_t){.role = (tt_peer_role_t)sqlite3_column_int(statement, 0),
+            .index = (uint32_t)sqlite3_column_int64(statement, 1),
+            .instance = (uint64_t)sqlite3_column_int64(statement, 2),
+            .rank = (uint32_t)sqlite3_column_int64(statement, 3)};
+    }
+    out->roster.members = out->members;
+    out->roster.member_count = count;
+    return s_finish(self, statement);
+}
+
+tt_status_t journal_load(journal_t *self, journal_past_t *out)
+{
+    memset(out, 0, sizeof *out);
+    for (size_t i = 0; i < ROSTER_ROLES; i++)
+        out->desired[i] = -1;
+    tt_status_t status = s_load_facts(self, out);
+    if (status == TT_OK)
+        status = s_load_roster(self, &out->roster);
+    if (status == TT_OK)
+        status = s_load_members(self, out);
+    if (status != TT_OK)
+        journal_past_free(out);
+    out->roster.ended = out->end != NULL;
+    return status;
+}
+
+void journal_past_free(journal_past_t *self)
+{
+    free(self->members);
+    free(self->end);
+    memset(self, 0, sizeof *self);
+}
+
+static tt_status_t s_each_snapshot(
+    journal_t *self, bool (*each)(void *ctx, const journal_snapshot_t *snapshot), void *ctx)
+{
+    sqlite3_stmt *statement = NULL;
+    TT_TRY(s_prepare(
+        self, "SELECT path, era, updates, env_steps, return_mean FROM snapshots ORDER BY id DESC", &statement));
+    bool more = true;
+    while (more && sqlite3_step(statement) == SQLITE_ROW) {
+        journal_snapshot_t snapshot = {.era = (uint32_t)sqlite3_column_int64(statement, 1),
+            .update = (uint64_t)sqlite3_column_int64(statement, 2),
+            .env_steps = (uint64_t)sqlite3_column_int64(statement, 3),
+            .return_mean = sqlite3_column_double(statement, 4)};
+        snprintf(snapshot.path, sizeof snapshot.path, "%s", (const char *)sqlite3_column_text(statement, 0));
+        more = each(ctx, &snapshot);
+    }
+    sqlite3_reset(statement);
+    sqlite3_finalize(statement);
+    return TT_OK;
+}
+
+tt_status_t journal_snapshots(journal_t *self, bool (*each)(void *ctx, const journal_snapshot_t *snapshot), void *ctx)
+{
+    return s_each_snapshot(self, each, ctx);
+}
+
+typedef struct {
+    const char *run_dir;
+    journal_snapshot_t *out;
+    bool found;
+} newest_t;
+
+static bool s_is_there(void *ctx, const journal_snapshot_t *snapshot)
+{
+    newest_t *search = ctx;
+    char path[2 * PATH_MAX];
+    if (snapshot->path[0] == '/')
+        snprintf(path, sizeof path, "%s", snapshot->path);
+    else
+        snprintf(path, sizeof path, "%s/%s", search->run_dir, snapshot->path);
+    if (access(path, R_OK) != 0)
+        return true;
+    *search->out = *snapshot;
+    search->found = true;
+    return false;
+}
+
+tt_status_t journal_newest_snapshot(journal_t *self, const char *run_dir, journal_snapshot_t *out)
+{
+    newest_t search = {.run_dir = run_dir, .out = out};
+    TT_TRY(s_each_snapshot(self, s_is_there, &search));
+    return search.found ? TT_OK : tt_err(TT_NOT_FOUND, "%s: no snapshot in the journal", run_dir);
+}
+
+/* ---- writing ------------------------------------------------------------------------------------------------------- */
+
+/*  `body` as one transaction. */
+#define S_ATOMIC(self, body)                                      \
+    do {                                                          \
+        TT_TRY(s_exec(self, "BEGIN IMMEDIATE"));                  \
+        tt_status_t atomic_status_ = (body);                      \
+        if (atomic_status_ == TT_OK)                              \
+            atomic_status_ = s_exec(self, "COMMIT");              \
+        if (atomic_status_ != TT_OK)                              \
+            sqlite3_exec(self->db, "ROLLBACK", NULL, NULL, NULL); \
+        return atomic_status_;                                    \
+    } while (0)
+
+static tt_status_t s_write_session(journal_t *self, int64_t start_ns, uint64_t first_steps)
+{
+    TT_TRY(s_exec(
+        self, "DELETE FROM facts WHERE key IN ('end', 'end_code', 'first_step_ns', 'solved_ns', 'solved_steps')"));
+    TT_TRY(s_put(self, "first_steps", (int64_t)first_steps));
+    return s_put(self, "start_ns", start_ns);
+}
+
+tt_status_t journal_session(journal_t *self, int64_t start_ns, uint64_t first_steps)
+{
+    S_ATOMIC(self, s_write_session(self, start_ns, first_steps));
+}
+
+static tt_status_t s_write_roster(journal_t *self, const tt_msg_ROSTER_t *roster, uint32_t rolled_back)
+{
+    sqlite3_stmt *statement = NULL;
+    TT_TRY(s_prepare(self, "INSERT INTO rosters VALUES(?, ?, ?, ?, ?, ?)", &statement));
+    sqlite3_bind_int64(statement, 1, (int64_t)roster->epoch);
+    sqlite3_bind_int64(statement, 2, (int64_t)roster->era);
+    sqlite3_bind_int64(statement, 3, (int64_t)roster->generation);
+    sqlite3_bind_int64(statement, 4, roster->fresh);
+    sqlite3_bind_text(statement, 5, roster->restore ? roster->restore : "", -1, SQLITE_STATIC);
+    sqlite3_bind_int64(statement, 6, (int64_t)rolled_back);
+    TT_TRY(s_finish(self, statement));
+    for (size_t i = 0; i < roster->members_count; i++) {
+        const tt_rec_MEMBER_t *m = &roster->members[i];
+        const int64_t values[] = {
+            (int64_t)roster->epoch, m->role, m->index, (int64_t)m->instance, m->rank, m->env_lo, m->env_count};
+        TT_TRY(s_insert(self, "INSERT INTO members VALUES(?, ?, ?, ?, ?, ?, ?)", values, (int)TT_COUNT(values)));
+    }
+    const int64_t oldest = (int64_t)roster->epoch - ROSTERS_KEPT;
+    TT_TRY(s_insert(self, "DELETE FROM members WHERE epoch <= ?", &oldest, 1));
+    return s_insert(self, "DELETE FROM rosters WHERE epoch <= ?", &oldest, 1);
+}
+
+tt_status_t journal_roster(journal_t *self, const tt_msg_ROSTER_t *roster, uint32_t rolled_back)
+{
+    S_ATOMIC(self, s_write_roster(self, roster, rolled_back));
+}
+
+tt_status_t journal_desired(journal_t *self, tt_peer_role_t role, uint32_t count)
+{
+    char key[64];
+    snprintf(key, sizeof key, "desired/%s", tt_peer_role_name(role));
+    return s_put(self, key, count);
+}
+
+tt_status_t journal_snapshot(journal_t *self, const journal_snapshot_t *snapshot)
+{
+    sqlite3_stmt *statement = NULL;
+    TT_TRY(s_prepare(self,
+        "INSERT OR REPLACE INTO snapshots(path, era, updates, env_steps, return_mean) VALUES(?, ?, ?, ?, ?)",
+        &statement));
+    sqlite3_bind_text(statement, 1, snapshot->path, -1, SQLITE_STATIC);
+    sqlite3_bind_int64(statement, 2, snapshot->era);
+    sqlite3_bind_int64(statement, 3, (int64_t)snapshot->update);
+    sqlite3_bind_int64(statement, 4, (int64_t)snapshot->env_steps);
+    sqlite3_bind_double(statement, 5, snapshot->return_mean);
+    return s_finish(self, statement);
+}
+
+tt_status_t journal_first_step(journal_t *self, int64_t time_ns)
+{
+    return s_put(self, "first_step_ns", time_ns);
+}
+
+static tt_status_t s_write_solved(journal_t *self, int64_t time_ns, uint64_t env_steps)
+{
+    TT_TRY(s_put(self, "solved_ns", time_ns));
+    return s_put(self, "solved_steps", (int64_t)env_steps);
+}
+
+tt_status_t journal_solved(journal_t *self, int64_t time_ns, uint64_t env_steps)
+{
+    S_ATOMIC(self, s_write_solved(self, time_ns, env_steps));
+}
+
+static tt_status_t s_write_end(journal_t *self, const char *json, uint32_t code)
+{
+    TT_TRY(s_put(self, "end_code", code));
+    return s_put_text(self, "end", json);
+}
+
+tt_status_t journal_end(journal_t *self, const char *json, uint32_t code)
+{
+    S_ATOMIC(self, s_write_end(self, json, code));
+}

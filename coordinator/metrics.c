@@ -1,0 +1,146 @@
+#define TT_LOG_COMPONENT "metrics"
+#include "coordinator/metrics.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "common/base/log.h"
+#include "common/base/mem.h"
+#include "coordinator/writer.h"
+
+enum { TAIL = 65536 }; /* longer than any line: 64 metrics of 63 letters */
+
+/*  Structure of our class */
+struct metrics {
+    writer_t writer;
+    uint32_t era;
+    uint64_t update; /* newest line */
+    bool any;
+};
+
+/* ---- what is there already ----------------------------------------------------------------------------------------- */
+
+static tt_status_t s_take_last(metrics_t *self, const char *line, const char *path)
+{
+    json_t *object = json_loads(line, 0, NULL);
+    const json_t *era = json_object_get(object, "era"), *update = json_object_get(object, "update");
+    const bool ok = json_is_integer(era) && json_is_integer(update);
+    if (ok) {
+        self->any = true;
+        self->era = (uint32_t)json_integer_value(era);
+        self->update = (uint64_t)json_integer_value(update);
+    }
+    json_decref(object);
+    return ok ? TT_OK : tt_err(TT_DATA, "%s: its last line is not one of tutti's; move the file away", path);
+}
+
+/*  Cut off a line without its end; remember which update the last whole one is of. */
+static tt_status_t s_mend(metrics_t *self, int fd, const char *path)
+{
+    struct stat info;
+    if (fstat(fd, &info) != 0)
+        return tt_err_errno(TT_IO, "%s", path);
+    char *tail = tt_new0(TAIL + 1);
+    const off_t from = info.st_size > TAIL ? info.st_size - TAIL : 0;
+    const ssize_t got = pread(fd, tail, TAIL, from);
+    tt_status_t status = got < 0 ? tt_err_errno(TT_IO, "%s", path) : TT_OK;
+    char *end = got > 0 ? memrchr(tail, '\n', (size_t)got) : NULL;
+    if (status == TT_OK && ftruncate(fd, end ? from + (end - tail) + 1 : 0) != 0)
+        status = tt_err_errno(TT_IO, "%s", path);
+    if (status == TT_OK && end) {
+        *end = '\0';
+        const char *start = memrchr(tail, '\n', (size_t)(end - tail));
+        status = s_take_last(self, start ? start + 1 : tail, path);
+    }
+    free(tail);
+    return status;
+}
+
+static tt_status_t s_read(metrics_t *self, const char *path)
+{
+    const int fd = open(path, O_RDWR | O_CLOEXEC);
+    if (fd < 0)
+        return errno == ENOENT ? TT_OK : tt_err_errno(TT_IO, "%s", path);
+    const tt_status_t status = s_mend(self, fd, path);
+    close(fd);
+    return status;
+}
+
+tt_status_t metrics_open(metrics_t **self_p, const char *path)
+{
+    metrics_t *self = tt_new0(sizeof *self);
+    tt_status_t status = s_read(self, path);
+    if (status == TT_OK)
+        status = writer_open(&self->writer, path);
+    if (status != TT_OK) {
+        free(self);
+        return status;
+    }
+    *self_p = self;
+    return TT_OK;
+}
+
+void metrics_close(metrics_t **self_p)
+{
+    metrics_t *self = *self_p;
+    if (!self)
+        return;
+    if (writer_close(&self->writer) != TT_OK)
+        log_error("%s", tt_err_text());
+    free(self);
+    *self_p = NULL;
+}
+
+/* ---- a line -------------------------------------------------------------------------------------------------------- */
+
+static tt_status_t s_number(tt_buf_t *out, const char *name, double value)
+{
+    if (!isfinite(value))
+        return tt_buf_printf(out, ",\"%s\":null", name);
+    return tt_buf_printf(out, ",\"%s\":%.9g", name, value);
+}
+
+/*  Names come from another process; ours need no escapes. */
+static bool s_is_plain(const char *name)
+{
+    return name && name[0] &&
+           name[strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_/.-")] == '\0';
+}
+
+static tt_status_t s_line(tt_buf_t *out, const tt_msg_STATS_t *m, double time_s, double sps)
+{
+    TT_TRY(tt_buf_printf(out,
+        "{\"era\":%u,\"update\":%" PRIu64 ",\"env_steps\":%" PRIu64 ",\"episodes\":%" PRIu64 ",\"lag_max\":%" PRIu64
+        ",\"dropped\":%" PRIu64,
+        m->era, m->update, m->env_steps, m->episodes, m->lag_max, m->dropped));
+    TT_TRY(s_number(out, "return_mean", m->return_mean));
+    TT_TRY(s_number(out, "length_mean", m->length_mean));
+    TT_TRY(s_number(out, "time_s", time_s));
+    TT_TRY(s_number(out, "sps", sps));
+    for (size_t i = 0; i < m->metrics_count; i++)
+        if (s_is_plain(m->metrics[i].name))
+            TT_TRY(s_number(out, m->metrics[i].name, m->metrics[i].value));
+    return tt_buf_str(out, "}\n");
+}
+
+tt_status_t metrics_add(metrics_t *self, const tt_msg_STATS_t *stats, double time_s, double sps)
+{
+    if (self->any && (stats->era < self->era || (stats->era == self->era && stats->update <= self->update)))
+        return TT_OK;
+    self->any = true;
+    self->era = stats->era;
+    self->update = stats->update;
+    TT_TRY(s_line(&self->writer.pending, stats, time_s, sps));
+    return writer_flush_full(&self->writer);
+}
+
+tt_status_t metrics_flush(metrics_t *self)
+{
+    return writer_flush(&self->writer);
+}

@@ -1,0 +1,37 @@
+/*  progress - what the coordinator knows of the training: the newest STATS and the moments that a summary names.
+ *
+ *  Threads: plain data; the coordinator's. */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+#include "common/wire/msg.h"
+
+enum { PROGRESS_WINDOW = 16 };
+
+typedef struct {
+    bool any; /* a STATS has come */
+    uint32_t era;
+    uint64_t update, env_steps, episodes, lag_max, dropped;
+    double return_mean, length_mean;
+    int64_t time_ns;                    /* of the newest STATS, CLOCK_MONOTONIC of its sender     */
+    int64_t first_step_ns, solved_ns;   /* 0 = not yet                                            */
+    uint64_t solved_steps, first_steps; /* first_steps: steps that an earlier session had trained  */
+    struct {
+        int64_t time_ns;
+        uint64_t env_steps;
+    } window[PROGRESS_WINDOW]; /* a ring of samples, for the present speed                */
+    size_t samples;
+} progress_t;
+
+/*  A STATS of rank 0. false: it is of an older era, or no newer update; nothing is changed then. */
+bool progress_stats(progress_t *self, const tt_msg_STATS_t *stats);
+/*  EVENT first_step or solved. true: the first such. */
+bool progress_first_step(progress_t *self, int64_t time_ns);
+bool progress_solved(progress_t *self, int64_t time_ns, uint64_t env_steps);
+/*  A new era goes on from a snapshot made after env_steps: what came later is void. */
+void progress_roll_back(progress_t *self, uint64_t env_steps);
+
+/*  Env steps a second over the last seconds; 0 = not known. */
+double progress_sps(const progress_t *self);
+/*  Env steps a second from the first step until end_ns; 0 = not known. */
+double progress_sps_overall(const progress_t *self, uint64_t env_steps, int64_t end_ns);

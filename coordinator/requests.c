@@ -1,0 +1,147 @@
+#define TT_LOG_COMPONENT "requests"
+#include "coordinator/requests.h"
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include "common/base/log.h"
+#include "coordinator/state.h"
+#include "coordinator/status.h"
+
+static tt_status_t s_print(json_t *object, tt_buf_t *out)
+{
+    char *text = json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(12));
+    json_decref(object);
+    TT_CHECK(text != NULL);
+    const tt_status_t status = tt_buf_str(out, text);
+    free(text);
+    return status;
+}
+
+static tt_status_t s_parse(const char *verb, const char *body, json_t **out)
+{
+    json_error_t error;
+    *out = body && body[0] ? json_loads(body, JSON_REJECT_DUPLICATES, &error) : json_object();
+    if (!*out)
+        return tt_err(TT_INVALID, "%s: not JSON (line %d: %s)", verb, error.line, error.text);
+    if (json_is_object(*out))
+        return TT_OK;
+    json_decref(*out);
+    return tt_err(TT_INVALID, "%s: expected a JSON object, for example {\"collector\": 2}", verb);
+}
+
+/* ---- status, watch, snapshot --------------------------------------------------------------------------------------- */
+
+static tt_status_t s_status(coordinator_t *self, const char *identity, json_t *body, tt_buf_t *out)
+{
+    (void)identity;
+    (void)body;
+    return s_print(status_json(self), out);
+}
+
+static tt_status_t s_watch(coordinator_t *self, const char *identity, json_t *body, tt_buf_t *out)
+{
+    (void)body;
+    if (!identity)
+        return tt_err(TT_UNSUPPORTED, "watch: only on the control socket; over HTTP ask for /status again and again");
+    observers_watch(self->observers, identity);
+    return s_print(json_object(), out);
+}
+
+static tt_status_t s_snapshot(coordinator_t *self, const char *identity, json_t *body, tt_buf_t *out)
+{
+    (void)identity;
+    (void)body;
+    if (!self->snapshot.path[0])
+        return tt_err(TT_NOT_FOUND, "snapshot: there is none yet");
+    return s_print(status_snapshot_json(&self->snapshot), out);
+}
+
+/* ---- scale --------------------------------------------------------------------------------------------------------- */
+
+static uint32_t s_most(const coordinator_t *self, tt_peer_role_t role)
+{
+    const uint32_t most = role == TT_PEER_LEARNER ? self->cfg.learner.shards : self->cfg.num_envs;
+    return most < ROSTER_BY_HAND ? most : ROSTER_BY_HAND;
+}
+
+static tt_status_t s_check_count(const coordinator_t *self, const char *name, json_t *value, tt_peer_role_t *role)
+{
+    *role = tt_peer_role_find(name);
+    if (*role == TT_PEER_AGGREGATOR)
+        return tt_err(TT_INVALID, "scale: aggregators follow the learners; scale collector and learner");
+    if (*role != TT_PEER_COLLECTOR && *role != TT_PEER_LEARNER)
+        return tt_err(TT_INVALID, "scale: no role '%s'; there are collector and learner", name);
+    const json_int_t count = json_integer_value(value);
+    const uint32_t most = s_most(self, *role);
+    if (!json_is_integer(value) || count < 1 || count > (json_int_t)most)
+        return tt_err(TT_INVALID, "scale: %s must be a number from 1 to %u (%s)", name, most,
+            *role == TT_PEER_LEARNER ? "learner.shards" : "num_envs");
+    return TT_OK;
+}
+
+static tt_status_t s_scale(coordinator_t *self, const char *identity, json_t *body, tt_buf_t *out)
+{
+    (void)identity;
+    const char *name;
+    json_t *value;
+    tt_peer_role_t role;
+    if (self->ends.phase != ENDS_RUNNING)
+        return tt_err(TT_STOPPED, "scale: the run is ending (%s)", self->ends.reason);
+    if (json_object_size(body) == 0)
+        return tt_err(TT_INVALID, "scale: say which role, for example {\"collector\": 2}");
+    json_object_foreach(body, name, value) TT_TRY(s_check_count(self, name, value, &role)); /* all of it, or nothing */
+    json_object_foreach(body, name, value)
+    {
+        TT_TRY(s_check_count(self, name, value, &role));
+        const uint32_t count = (uint32_t)json_integer_value(value);
+        log_info("scale: %s %u -> %u", name, roster_desired(self->roster, role), count);
+        if (self->journal)
+            TT_TRY(journal_desired(self->journal, role, count));
+        roster_desire(self->roster, role, count);
+    }
+    TT_TRY(coordinator_fit_aggregators(self));
+    coordinator_tell_counts(self);
+    return s_print(status_counts_json(self), out);
+}
+
+/* ---- stop ---------------------------------------------------------------------------------------------------------- */
+
+static tt_status_t s_stop(coordinator_t *self, const char *identity, json_t *body, tt_buf_t *out)
+{
+    (void)identity;
+    const char *reason = json_string_value(json_object_get(body, "reason"));
+    const json_int_t code = json_integer_value(json_object_get(body, "code"));
+    if (code < 0 || code > 255)
+        return tt_err(TT_INVALID, "stop: code must be from 0 to 255");
+    ends_stop(self, reason && reason[0] ? reason : "asked to stop", (uint32_t)code,
+        json_is_true(json_object_get(body, "now")));
+    return s_print(json_object(), out);
+}
+
+/* ---- the table ----------------------------------------------------------------------------------------------------- */
+
+static const struct {
+    const char *verb;
+    tt_status_t (*answer)(coordinator_t *self, const char *identity, json_t *body, tt_buf_t *out);
+} s_verbs[] = {
+    {"status", s_status},
+    {"scale", s_scale},
+    {"stop", s_stop},
+    {"watch", s_watch},
+    {"snapshot", s_snapshot},
+};
+
+tt_status_t requests_answer(
+    coordinator_t *self, const char *identity, const char *verb, const char *body, tt_buf_t *out)
+{
+    for (size_t i = 0; i < TT_COUNT(s_verbs); i++) {
+        if (strcmp(s_verbs[i].verb, verb) != 0)
+            continue;
+        json_t *object = NULL;
+        TT_TRY(s_parse(verb, body, &object));
+        const tt_status_t status = s_verbs[i].answer(self, identity, object, out);
+        json_decref(object);
+        return status;
+    }
+    return tt_err(TT_USAGE, "no verb '%s'; there are status, scale, stop, watch and snapshot", verb);
+}

@@ -1,0 +1,109 @@
+/*  roster - who takes part: members, leases, ranks, env ranges, spares; when a new roster is due and what it says.
+ *
+ *  Pure logic: no sockets, no files, time from an injected clock. A roster is computed from the peers (peer.h), never
+ *  patched. docs/internals/protocol.md, "Rosters".
+ *
+ *  Threads: an instance belongs to one thread. Peers are borrowed until the next call that may remove one
+ *  (roster_leave, roster_ended, roster_tick). */
+#pragma once
+#include "common/base/clock.h"
+#include "coordinator/peer.h"
+
+enum {
+    ROSTER_BY_HAND = 10000,    /* processes that ask for a number get one from here on; scaling leaves them alone */
+    ROSTER_MEMBERS_MAX = 4096, /* as ROSTER's limit                                                              */
+    ROSTER_PEERS_MAX = 65535,  /* of one role, spares included                                                   */
+};
+
+#define ROSTER_ROLES ((uint32_t)TT_PEER_AGGREGATOR + 1)
+
+typedef struct {
+    uint32_t num_envs; /* collectors that can take part                                      */
+    uint32_t shards;   /* learners that can take part                                        */
+    uint32_t desired[ROSTER_ROLES];
+    int64_t lease_ns;      /* silence after which a peer counts as dead                          */
+    int64_t first_wait_ns; /* the first roster waits so long for the rest of the replicas        */
+    int64_t coalesce_ns;   /* later ones wait so long for more changes                           */
+} roster_cfg_t;
+
+/*  What a journal remembers of the newest roster. */
+typedef struct {
+    tt_peer_role_t role;
+    uint32_t index;
+    uint64_t instance;
+    uint32_t rank;
+} roster_past_member_t;
+
+typedef struct {
+    uint32_t era;
+    uint64_t epoch, generation;
+    bool fresh; /* the newest roster was: its era may not have begun              */
+    uint32_t rolled_back;
+    bool ended;   /* that run came to its end: nothing is lost by going on from its last snapshot   */
+    bool went_on; /* the same run goes on: its processes may still be there         */
+    const roster_past_member_t *members;
+    size_t member_count;
+} roster_past_t;
+
+typedef struct roster roster_t; /* opaque */
+
+tt_status_t roster_new(roster_t **self_p, const roster_cfg_t *cfg, const tt_clock_t *clock);
+void roster_destroy(roster_t **self_p);
+
+/*  Go on where an earlier coordinator of this run stopped: numbers only grow, members that come back keep their ranks,
+ *  and the first roster waits for them, at most a lease. Call before the first HELLO. past is borrowed for the call. */
+void roster_continue(roster_t *self, const roster_past_t *past);
+
+/*  A HELLO came from `identity` over `sock`. *out: the peer, new or known; its number is out->index.
+ *  TT_DENIED with a text for the sender: wrong role, number in use or too large, role full, weights of another time. */
+tt_status_t roster_hello(roster_t *self, const char *identity, void *sock, const tt_msg_HELLO_t *hello, peer_t **out);
+
+/*  The peer behind an identity / the live holder of a number; NULL = none. */
+peer_t *roster_find(const roster_t *self, const char *identity);
+peer_t *roster_holder(const roster_t *self, tt_peer_role_t role, uint32_t index);
+
+/*  A message / a heartbeat came from it. */
+void roster_heard(roster_t *self, peer_t *peer);
+void roster_beat(roster_t *self, peer_t *peer, const tt_msg_HEARTBEAT_t *beat);
+
+/*  It has left (PEER_DRAINED, PEER_ENDED). why: for the log. The peer is gone after the call. */
+void roster_leave(roster_t *self, peer_t *peer, peer_event_t event, const char *why);
+/*  The controller saw process `pid` (0 = whichever) of a number end. */
+void roster_ended(roster_t *self, tt_peer_role_t role, uint32_t index, uint32_t pid, const char *why);
+
+/*  Replicas asked for. Victims of a scale-down are those with the highest numbers; a learner that alone holds the
+ *  weights stays until another one holds them. */
+void roster_desire(roster_t *self, tt_peer_role_t role, uint32_t count);
+uint32_t roster_desired(const roster_t *self, tt_peer_role_t role);
+/*  Replicas in the newest roster. */
+uint32_t roster_ready(const roster_t *self, tt_peer_role_t role);
+
+/*  Remove who has been silent for a lease. */
+void roster_tick(roster_t *self);
+
+/*  When the next roster is due, or a lease can end; 0 = at once, INT64_MAX = never. */
+int64_t roster_due_ns(const roster_t *self);
+int64_t roster_lease_due_ns(const roster_t *self);
+
+/*  Make the roster that is due. restore: newest complete snapshot, "" = none (used when nobody holds weights).
+ *  false: nobody's part changes, nothing to announce. */
+bool roster_publish(roster_t *self, const char *restore);
+/*  Fill a message with the newest roster; everything in it is borrowed until the next call that changes the roster. */
+void roster_message(const roster_t *self, tt_msg_ROSTER_t *out);
+
+bool roster_announced(const roster_t *self); /* is there a roster yet                              */
+bool roster_fresh(const roster_t *self);     /* the newest one starts its era                      */
+uint32_t roster_era(const roster_t *self);
+uint64_t roster_epoch(const roster_t *self);
+uint64_t roster_generation(const roster_t *self);
+uint32_t roster_rolled_back(const roster_t *self); /* eras begun because nobody held weights any more */
+
+/*  The learner of rank 0 in the newest roster, NULL = none. */
+peer_t *roster_rank0(const roster_t *self);
+
+/*  Peers in order of arrival, spares and victims included. */
+size_t roster_peer_count(const roster_t *self);
+peer_t *roster_peer(const roster_t *self, size_t i);
+
+/*  A member that has not got on for `stall_ns` and does not say that it is idle: the one stuck longest. NULL = none. */
+const peer_t *roster_stalled(const roster_t *self, int64_t stall_ns);

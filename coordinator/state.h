@@ -1,0 +1,49 @@
+/*  state - the coordinator's own: what its loop's thread owns, shared by the files of this folder and nobody else.
+ *
+ *  Threads: the coordinator's. */
+#pragma once
+#include "common/config/train.h"
+#include "common/net/net.h"
+#include "coordinator/control.h"
+#include "coordinator/ends.h"
+#include "coordinator/journal.h"
+#include "coordinator/metrics.h"
+#include "coordinator/observers.h"
+#include "coordinator/progress.h"
+#include "coordinator/roster.h"
+#include "coordinator/tensorboard.h"
+
+struct coordinator {
+    const char *run_dir; /* borrowed from the options; absolute in `root`                     */
+    char root[4096];
+    char host[256];
+    char *config_text; /* the job's resolved YAML                                            */
+    tt_train_cfg_t cfg;
+    const tt_clock_t *clock;
+    int64_t start_ns;
+    tt_loop_t *loop;
+    control_t *control;
+    observers_t *observers;
+    roster_t *roster;
+    journal_t *journal;
+    progress_t progress;
+    journal_snapshot_t snapshot; /* newest; path "" = none                                             */
+    uint32_t snapshots;
+    ends_t ends;
+    int signals;                /* file descriptor */
+    int64_t checked_ns;         /* last look for processes that do not get on */
+    int64_t lonely_ns;          /* since when nobody has taken part           */
+    metrics_t *metrics;         /* NULL until the first roster or STATS */
+    tensorboard_t *tensorboard; /* the same                             */
+    int64_t written_ns;         /* when these were last flushed         */
+    const char *http_url;       /* "" = none; borrowed                        */
+};
+typedef struct coordinator coordinator_t;
+
+/*  SCALE with desired and ready counts; records[3] is the caller's, names are static. */
+void coordinator_counts(const coordinator_t *self, tt_rec_COUNT_t records[3]);
+void coordinator_tell_counts(coordinator_t *self);
+/*  Aggregators follow the learners. */
+tt_status_t coordinator_fit_aggregators(coordinator_t *self);
+/*  A STATS that counts: to metrics.jsonl and the event file. */
+tt_status_t coordinator_write_stats(coordinator_t *self, const tt_msg_STATS_t *stats);

@@ -1,0 +1,182 @@
+#include "coordinator/status.h"
+#include <math.h>
+#include <string.h>
+#include "coordinator/state.h"
+
+static json_t *s_real(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+static json_t *s_u64(uint64_t value)
+{
+    return json_integer((json_int_t)value);
+}
+
+static json_t *s_text_or_null(const char *text)
+{
+    return text && text[0] ? json_string(text) : json_null();
+}
+
+/*  Texts come from other processes: what is not UTF-8 is left out. */
+static json_t *s_foreign(const char *text)
+{
+    json_t *string = json_string(text ? text : "");
+    return string ? string : json_string("");
+}
+
+static const char *s_phase(const coordinator_t *self)
+{
+    if (self->ends.phase == ENDS_RUNNING && !roster_announced(self->roster))
+        return "starting";
+    return ends_phase_name(self->ends.phase);
+}
+
+static json_t *s_member(const coordinator_t *self, const peer_t *peer)
+{
+    json_t *object = json_object();
+    json_object_set_new(object, "role", json_string(tt_peer_role_name(peer->role)));
+    json_object_set_new(object, "index", json_integer(peer->index));
+    json_object_set_new(object, "pid", json_integer(peer->pid));
+    json_object_set_new(object, "host", s_foreign(peer->host));
+    json_object_set_new(object, "phase", json_string(peer_state_name(peer->state)));
+    json_object_set_new(object, "state", s_foreign(peer->doing));
+    json_object_set_new(object, "seen_ms", json_integer((tt_now_ns(self->clock) - peer->seen_ns) / 1000000));
+    if (peer->role == TT_PEER_LEARNER && peer->state == PEER_ACTIVE)
+        json_object_set_new(object, "rank", json_integer(peer->rank));
+    if (peer->role == TT_PEER_COLLECTOR) {
+        json_object_set_new(object, "env_lo", json_integer(peer->env_lo));
+        json_object_set_new(object, "env_count", json_integer(peer->env_count));
+    }
+    return object;
+}
+
+static json_t *s_members(const coordinator_t *self)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < roster_peer_count(self->roster); i++)
+        json_array_append_new(list, s_member(self, roster_peer(self->roster, i)));
+    return list;
+}
+
+static json_t *s_stop_rules(const coordinator_t *self)
+{
+    json_t *object = json_object();
+    const uint64_t env_steps = self->cfg.stop.env_steps;
+    json_object_set_new(object, "env_steps", env_steps ? s_u64(env_steps) : json_null());
+    json_object_set_new(object, "return_mean", s_real(self->cfg.stop.return_mean));
+    json_object_set_new(object, "wall_s", s_real(self->cfg.stop.wall_s));
+    return object;
+}
+
+json_t *status_counts_json(const coordinator_t *self)
+{
+    tt_rec_COUNT_t counts[3];
+    coordinator_counts(self, counts);
+    json_t *object = json_object();
+    for (size_t i = 0; i < TT_COUNT(counts); i++) {
+        json_t *count = json_object();
+        json_object_set_new(count, "desired", json_integer(counts[i].desired));
+        json_object_set_new(count, "ready", json_integer(counts[i].ready));
+        json_object_set_new(object, counts[i].role, count);
+    }
+    return object;
+}
+
+json_t *status_snapshot_json(const journal_snapshot_t *snapshot)
+{
+    json_t *object = json_object();
+    json_object_set_new(object, "path", s_foreign(snapshot->path));
+    json_object_set_new(object, "era", json_integer(snapshot->era));
+    json_object_set_new(object, "update", s_u64(snapshot->update));
+    json_object_set_new(object, "env_steps", s_u64(snapshot->env_steps));
+    json_object_set_new(object, "return_mean", s_real(snapshot->return_mean));
+    return object;
+}
+
+static void s_add_training(const coordinator_t *self, json_t *object)
+{
+    const progress_t *p = &self->progress;
+    json_object_set_new(object, "update", s_u64(p->update));
+    json_object_set_new(object, "env_steps", s_u64(p->env_steps));
+    json_object_set_new(object, "episodes", s_u64(p->episodes));
+    json_object_set_new(object, "sps", s_real(progress_sps(p)));
+    json_object_set_new(object, "return_mean", p->any ? s_real(p->return_mean) : json_null());
+    json_object_set_new(object, "threshold", s_real(self->cfg.space.threshold));
+    json_object_set_new(object, "lag_max", s_u64(p->lag_max));
+    json_object_set_new(
+        object, "solved_at_s", p->solved_ns ? s_real((double)(p->solved_ns - self->start_ns) * 1e-9) : json_null());
+    json_object_set_new(object, "stop", s_stop_rules(self));
+}
+
+json_t *status_json(const coordinator_t *self)
+{
+    const char *slash = strrchr(self->root, '/');
+    json_t *object = json_object();
+    json_object_set_new(object, "run", s_foreign(slash ? slash + 1 : self->root));
+    json_object_set_new(object, "run_dir", s_foreign(self->root));
+    json_object_set_new(object, "phase", json_string(s_phase(self)));
+    json_object_set_new(object, "config", json_string(self->cfg.name));
+    json_object_set_new(object, "env", s_foreign(self->cfg.env));
+    json_object_set_new(object, "seed", s_u64(self->cfg.seed));
+    json_object_set_new(object, "start_ns", json_integer(self->start_ns));
+    json_object_set_new(object, "uptime_s", s_real((double)(tt_now_ns(self->clock) - self->start_ns) * 1e-9));
+    json_object_set_new(object, "era", json_integer(roster_era(self->roster)));
+    json_object_set_new(object, "epoch", s_u64(roster_epoch(self->roster)));
+    json_object_set_new(object, "generation", s_u64(roster_generation(self->roster)));
+    json_object_set_new(object, "rolled_back", json_integer(roster_rolled_back(self->roster)));
+    s_add_training(self, object);
+    json_object_set_new(object, "counts", status_counts_json(self));
+    json_object_set_new(object, "members", s_members(self));
+    json_object_set_new(object, "snapshots", json_integer(self->snapshots));
+    json_object_set_new(
+        object, "snapshot", self->snapshot.path[0] ? status_snapshot_json(&self->snapshot) : json_null());
+    json_object_set_new(object, "http", s_text_or_null(self->http_url));
+    json_object_set_new(object, "listen", s_text_or_null(control_listen(self->control)));
+    return object;
+}
+
+/* ---- Prometheus ---------------------------------------------------------------------------------------------------- */
+
+static tt_status_t s_metric(tt_buf_t *out, const char *name, const char *type, const char *help, double value)
+{
+    const char *text = isnan(value) ? "NaN" : NULL;
+    TT_TRY(tt_buf_printf(out, "# HELP tutti_%s %s\n# TYPE tutti_%s %s\ntutti_%s ", name, help, name, type, name));
+    return text ? tt_buf_printf(out, "%s\n", text) : tt_buf_printf(out, "%.17g\n", value);
+}
+
+static tt_status_t s_replicas(const coordinator_t *self, tt_buf_t *out, const char *which)
+{
+    tt_rec_COUNT_t counts[3];
+    coordinator_counts(self, counts);
+    TT_TRY(tt_buf_printf(out, "# HELP tutti_replicas_%s Replicas %s of each role.\n# TYPE tutti_replicas_%s gauge\n",
+        which, which, which));
+    for (size_t i = 0; i < TT_COUNT(counts); i++)
+        TT_TRY(tt_buf_printf(out, "tutti_replicas_%s{role=\"%s\"} %u\n", which, counts[i].role,
+            strcmp(which, "desired") == 0 ? counts[i].desired : counts[i].ready));
+    return TT_OK;
+}
+
+tt_status_t status_prometheus(const coordinator_t *self, tt_buf_t *out)
+{
+    const progress_t *p = &self->progress;
+    const roster_t *roster = self->roster;
+    TT_TRY(s_metric(out, "updates_total", "counter", "Policy versions made.", (double)p->update));
+    TT_TRY(s_metric(out, "env_steps_total", "counter", "Transitions trained on.", (double)p->env_steps));
+    TT_TRY(s_metric(out, "episodes_total", "counter", "Training episodes that ended.", (double)p->episodes));
+    TT_TRY(s_metric(out, "duplicates_total", "counter",
+        "Transitions received again and dropped, as (batch, env) pairs.", (double)p->dropped));
+    TT_TRY(s_metric(
+        out, "rollbacks_total", "counter", "Times the run went back to a snapshot.", roster_rolled_back(roster)));
+    TT_TRY(s_metric(
+        out, "return_mean", "gauge", "Mean return of the last 100 training episodes.", p->any ? p->return_mean : NAN));
+    TT_TRY(s_metric(out, "steps_per_second", "gauge", "Env steps a second over the last seconds.", progress_sps(p)));
+    TT_TRY(s_metric(out, "lag_max", "gauge", "Largest policy lag trained on.", (double)p->lag_max));
+    TT_TRY(s_metric(out, "era", "gauge", "Counts roll-backs.", roster_era(roster)));
+    TT_TRY(s_metric(out, "epoch", "gauge", "Counts rosters.", (double)roster_epoch(roster)));
+    TT_TRY(s_metric(out, "generation", "gauge", "Counts learner sets.", (double)roster_generation(roster)));
+    TT_TRY(s_metric(out, "uptime_seconds", "gauge", "Since the run's process started.",
+        (double)(tt_now_ns(self->clock) - self->start_ns) * 1e-9));
+    TT_TRY(s_replicas(self, out, "desired"));
+    return s_replicas(self, out, "ready");
+}

@@ -1,0 +1,22 @@
+/*  status - the state of a run as JSON: what `tutti status`, HTTP's /status and the live block show.
+ *
+ *  {"run", "run_dir", "phase": "starting|running|stopping|ended", "config", "env", "seed", "start_ns", "uptime_s",
+ *   "era", "epoch", "generation", "rolled_back", "update", "env_steps", "episodes", "sps", "return_mean", "threshold",
+ *   "lag_max", "solved_at_s", "stop": {"env_steps", "return_mean", "wall_s"},
+ *   "counts": {"collector": {"desired", "ready"}, "learner": ..., "aggregator": ...},
+ *   "members": [{"role", "index", "pid", "host", "phase", "state", "seen_ms", "rank", "env_lo", "env_count"}],
+ *   "snapshots": number, "snapshot": newest or null, "http": url or null, "listen": endpoint or null}
+ *
+ *  Threads: the coordinator's. The caller owns what is returned (json_decref). */
+#pragma once
+#include <jansson.h>
+#include "common/base/buf.h"
+#include "coordinator/ends.h"
+#include "coordinator/journal.h"
+
+json_t *status_json(const coordinator_t *self);
+json_t *status_counts_json(const coordinator_t *self);
+json_t *status_snapshot_json(const journal_snapshot_t *snapshot);
+
+/*  The same numbers in Prometheus' text format. */
+tt_status_t status_prometheus(const coordinator_t *self, tt_buf_t *out);

@@ -1,0 +1,509 @@
+/*  The coordinator as a process of its own, driven by links: HELLO to the end of a run. */
+#include <jansson.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "common/base/clock.h"
+#include "common/base/mem.h"
+#include "common/net/link.h"
+#include "tests/test.h"
+
+enum { PATIENCE_MS = 20000 };
+
+typedef struct {
+    char dir[64], endpoint[128];
+    pid_t coordinator;
+    int64_t start_ns;
+} run_t;
+
+static const char s_config[] = "name: test\nseed: 1\nenv: CartPole-v1\nnum_envs: 8\nnum_steps: 16\nlag: 1\n"
+                               "algorithm: {name: ppo}\ncollector: {replicas: 2}\nlearner: {replicas: 1, shards: 4}\n"
+                               "space: {obs: 4, actions: 2, action_dims: 1, env_state: 16, threshold: 475}\n"
+                               "net: {beat_ms: 50, lease_ms: 1500, stall_s: 20}\ncoordinator: {http: \"\"}\n";
+
+/* ---- a run directory and its coordinator --------------------------------------------------------------------------- */
+
+/*  Exec: ZeroMQ's threads do not survive a fork. */
+static pid_t s_spawn(const run_t *run)
+{
+    char start[32];
+    snprintf(start, sizeof start, "%lld", (long long)run->start_ns);
+    const pid_t child = fork();
+    if (child == 0) {
+        execl(
+            TT_BINARY, TT_BINARY, "coordinator", "--run", run->dir, "--index", "0", "--start-ns", start, (char *)NULL);
+        _exit(127);
+    }
+    return child;
+}
+
+static void s_start(run_t *run)
+{
+    run->coordinator = s_spawn(run);
+}
+
+static int s_setup(void **state)
+{
+    run_t *run = tt_new0(sizeof *run);
+    snprintf(run->dir, sizeof run->dir, "/tmp/tt-coordinator-XXXXXX");
+    if (!mkdtemp(run->dir))
+        return -1;
+    char path[128];
+    snprintf(path, sizeof path, "%s/config.yaml", run->dir);
+    FILE *file = fopen(path, "w");
+    if (!file || fputs(s_config, file) < 0 || fclose(file) != 0)
+        return -1;
+    snprintf(run->endpoint, sizeof run->endpoint, "ipc://%s/sock/control", run->dir);
+    run->start_ns = tt_now_ns(tt_clock_real());
+    snprintf(path, sizeof path, "%s/sock", run->dir);
+    if (mkdir(path, 0700) != 0)
+        return -1;
+    s_start(run);
+    *state = run;
+    return 0;
+}
+
+/*  The exit code; -signal when killed. */
+static int s_wait(run_t *run)
+{
+    int status = 0;
+    if (waitpid(run->coordinator, &status, 0) != run->coordinator)
+        return -99;
+    run->coordinator = 0;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+static int s_teardown(void **state)
+{
+    run_t *run = *state;
+    char command[128];
+    if (run->coordinator) {
+        kill(run->coordinator, SIGKILL);
+        s_wait(run);
+    }
+    snprintf(command, sizeof command, "rm -rf '%s'", run->dir);
+    const int code = system(command);
+    free(run);
+    return code;
+}
+
+/* ---- links --------------------------------------------------------------------------------------------------------- */
+
+static tt_link_t *s_link(const run_t *run, tt_peer_role_t role, int index)
+{
+    tt_link_t *link = NULL;
+    const tt_link_opts_t opts = {.endpoint = run->endpoint,
+        .role = role,
+        .index = index,
+        .data_ipc = role == TT_PEER_LEARNER ? "ipc:///tmp/nowhere.data" : NULL,
+        .weights_ipc = role == TT_PEER_LEARNER ? "ipc:///tmp/nowhere.weights" : NULL};
+    assert_ok(tt_link_start(&link, &opts));
+    return link;
+}
+
+/*  Wait for a message of this kind; others are dropped. */
+static void s_expect(tt_link_t *link, tt_msg_id_t type, tt_packet_t *out)
+{
+    const int64_t until = tt_now_ms(tt_clock_real()) + PATIENCE_MS;
+    while (tt_now_ms(tt_clock_real()) < until) {
+        const tt_status_t status = tt_link_wait(link, out, until - tt_now_ms(tt_clock_real()));
+        if (status != TT_OK)
+            fail_msg("waiting for %s: %s: %s", tt_msg_name(type), tt_status_name(status), tt_err_text());
+        if (out->msg.type == type)
+            return;
+        tt_packet_clear(out);
+    }
+    fail_msg("no %s", tt_msg_name(type));
+}
+
+/*  A roster with so many collectors and learners. */
+static void s_expect_roster(tt_link_t *link, size_t collectors, size_t learners, tt_packet_t *out)
+{
+    for (;;) {
+        s_expect(link, TT_MSG_ROSTER, out);
+        size_t count[TT_PEER_CLIENT + 1] = {0};
+        for (size_t i = 0; i < out->msg.ROSTER.members_count; i++)
+            count[out->msg.ROSTER.members[i].role]++;
+        if (count[TT_PEER_COLLECTOR] == collectors && count[TT_PEER_LEARNER] == learners)
+            return;
+        tt_packet_clear(out);
+    }
+}
+
+static void s_skip(tt_link_t *link, tt_msg_id_t type)
+{
+    tt_packet_t packet = {0};
+    s_expect(link, type, &packet);
+    tt_packet_clear(&packet);
+}
+
+static void s_skip_roster(tt_link_t *link, size_t collectors, size_t learners)
+{
+    tt_packet_t packet = {0};
+    s_expect_roster(link, collectors, learners, &packet);
+    tt_packet_clear(&packet);
+}
+
+/*  REQUEST and its REPLY. */
+static tt_status_t s_ask(tt_link_t *link, const char *verb, const char *body, tt_packet_t *out)
+{
+    static uint64_t id;
+    const tt_msg_REQUEST_t request =
+        TT_MSG(REQUEST, .id = ++id, .verb = (char *)(uintptr_t)verb, .body = (char *)(uintptr_t)body);
+    assert_ok(tt_link_send(link, &request));
+    for (;;) {
+        s_expect(link, TT_MSG_REPLY, out);
+        if (out->msg.REPLY.id == id)
+            return (tt_status_t)out->msg.REPLY.status;
+        tt_packet_clear(out);
+    }
+}
+
+static json_t *s_status(tt_link_t *client)
+{
+    tt_packet_t packet = {0};
+    assert_int_equal(s_ask(client, "status", "", &packet), TT_OK);
+    json_t *status = json_loads(packet.msg.REPLY.body, 0, NULL);
+    assert_non_null(status);
+    tt_packet_clear(&packet);
+    return status;
+}
+
+/*  Two collectors, a learner and a controller, all in the first roster; the learner holds weights. */
+typedef struct {
+    tt_link_t *collectors[2], *learner, *controller;
+    uint32_t era;
+    uint64_t generation;
+} crew_t;
+
+static void s_hold(crew_t *crew, uint64_t update)
+{
+    tt_link_holds(crew->learner, true, update, crew->era, crew->generation);
+}
+
+static void s_begin(const run_t *run, crew_t *crew)
+{
+    tt_packet_t packet = {0};
+    crew->controller = s_link(run, TT_PEER_CONTROLLER, 0);
+    s_skip(crew->controller, TT_MSG_WELCOME);
+    for (int i = 0; i < 2; i++)
+        crew->collectors[i] = s_link(run, TT_PEER_COLLECTOR, i);
+    crew->learner = s_link(run, TT_PEER_LEARNER, 0);
+    s_expect(crew->learner, TT_MSG_WELCOME, &packet);
+    assert_string_equal(packet.msg.WELCOME.config, s_config);
+    assert_int_equal(packet.msg.WELCOME.start_ns, run->start_ns);
+    tt_packet_clear(&packet);
+    s_expect_roster(crew->learner, 2, 1, &packet);
+    assert_true(packet.msg.ROSTER.fresh);
+    crew->era = packet.msg.ROSTER.era;
+    crew->generation = packet.msg.ROSTER.generation;
+    tt_packet_clear(&packet);
+    s_skip_roster(crew->collectors[0], 2, 1);
+    s_skip_roster(crew->collectors[1], 2, 1);
+    s_hold(crew, 1);
+}
+
+static void s_leave(crew_t *crew)
+{
+    tt_link_destroy(&crew->collectors[0]);
+    tt_link_destroy(&crew->collectors[1]);
+    tt_link_destroy(&crew->learner);
+    tt_link_destroy(&crew->controller);
+}
+
+static void s_send_stats(tt_link_t *learner, uint32_t era, uint64_t update)
+{
+    char name[] = "losses/policy_loss";
+    tt_rec_METRIC_t metrics[] = {{.name = name, .value = 0.25}};
+    const tt_msg_STATS_t stats =
+        TT_MSG(STATS, .era = era, .update = update, .env_steps = update * 128, .return_mean = (double)update,
+            .time_ns = tt_now_ns(tt_clock_real()), .metrics = metrics, .metrics_count = TT_COUNT(metrics));
+    assert_ok(tt_link_send(learner, &stats));
+}
+
+static void s_send_event(tt_link_t *from, const char *kind, const char *text, uint64_t env_steps)
+{
+    const tt_msg_EVENT_t event = TT_MSG(EVENT, .kind = (char *)(uintptr_t)kind, .text = (char *)(uintptr_t)text,
+        .update = env_steps / 128, .env_steps = env_steps, .value = 480, .time_ns = tt_now_ns(tt_clock_real()));
+    assert_ok(tt_link_send(from, &event));
+}
+
+static double s_get(const json_t *object, const char *key)
+{
+    const json_t *value = json_object_get(object, key);
+    if (!json_is_number(value))
+        fail_msg("no number '%s'", key);
+    return json_number_value(value);
+}
+
+static json_t *s_read_result(const run_t *run)
+{
+    char path[128];
+    snprintf(path, sizeof path, "%s/result.json", run->dir);
+    json_t *result = json_load_file(path, 0, NULL);
+    assert_non_null(result);
+    return result;
+}
+
+/* ---- tests --------------------------------------------------------------------------------------------------------- */
+
+static void test_a_run_from_hello_to_its_end(void **state)
+{
+    run_t *run = *state;
+    crew_t crew;
+    tt_packet_t packet = {0};
+    s_begin(run, &crew);
+    s_send_event(crew.learner, "first_step", "", 0);
+    for (uint64_t update = 1; update <= 200; update++)
+        s_send_stats(crew.learner, 1, update);
+    s_send_event(crew.learner, "solved", "", 100 * 128);
+    s_send_event(crew.learner, "finished",
+        "{\"reason\":\"return_mean\",\"env_steps\":25600,\"updates\":200,"
+        "\"weights_sha256\":\"ab\"}",
+        25600);
+    s_expect(crew.controller, TT_MSG_STATS, &packet);
+    tt_packet_clear(&packet);
+    do {
+        tt_packet_clear(&packet);
+        s_expect(crew.controller, TT_MSG_EVENT, &packet);
+    } while (strcmp(packet.msg.EVENT.kind, "finished") != 0);
+    json_t *summary = json_loads(packet.msg.EVENT.text, 0, NULL), *result = s_read_result(run);
+    assert_non_null(summary);
+    assert_true(json_equal(summary, result));
+    assert_string_equal(json_string_value(json_object_get(summary, "status")), "succeeded");
+    assert_string_equal(json_string_value(json_object_get(summary, "reason")), "return_mean");
+    assert_string_equal(json_string_value(json_object_get(summary, "weights_sha256")), "ab");
+    assert_true(s_get(summary, "env_steps") == 25600);
+    assert_true(s_get(summary, "solved_at_steps") == 12800);
+    assert_true(s_get(summary, "first_step_s") > 0);
+    assert_true(s_get(summary, "solved_at_s") >= s_get(summary, "first_step_s"));
+    assert_true(s_get(summary, "wall_s") >= s_get(summary, "solved_at_s"));
+    assert_true(s_get(summary, "sps") > 0);
+    assert_true(s_get(summary, "rolled_back") == 0);
+    json_decref(summary);
+    json_decref(result);
+    tt_packet_clear(&packet);
+    s_skip(crew.learner, TT_MSG_STOP);
+    s_skip(crew.collectors[0], TT_MSG_STOP);
+    assert_int_equal(s_wait(run), 0);
+    s_leave(&crew);
+
+    char path[128], line[4096];
+    snprintf(path, sizeof path, "%s/metrics.jsonl", run->dir);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    int lines = 0;
+    while (fgets(line, sizeof line, file)) {
+        json_t *object = json_loads(line, 0, NULL);
+        assert_non_null(object);
+        assert_true(s_get(object, "update") == ++lines);
+        assert_true(s_get(object, "losses/policy_loss") == 0.25);
+        json_decref(object);
+    }
+    fclose(file);
+    assert_int_equal(lines, 200);
+}
+
+static void test_scaling_a_running_job(void **state)
+{
+    run_t *run = *state;
+    crew_t crew;
+    tt_packet_t packet = {0};
+    s_begin(run, &crew);
+    tt_link_t *client = s_link(run, TT_PEER_CLIENT, -1);
+    assert_int_equal(s_ask(client, "scale", "{\"collector\": 9}", &packet), TT_INVALID);
+    assert_non_null(strstr(packet.msg.REPLY.body, "1 to 8"));
+    tt_packet_clear(&packet);
+    assert_int_equal(s_ask(client, "scale", "{\"robot\": 1}", &packet), TT_INVALID);
+    tt_packet_clear(&packet);
+    assert_int_equal(s_ask(client, "scale", "{", &packet), TT_INVALID);
+    tt_packet_clear(&packet);
+    assert_int_equal(s_ask(client, "dance", "", &packet), TT_USAGE);
+    tt_packet_clear(&packet);
+
+    assert_int_equal(s_ask(client, "scale", "{\"collector\": 3, \"learner\": 2}", &packet), TT_OK);
+    tt_packet_clear(&packet);
+    do {
+        tt_packet_clear(&packet);
+        s_expect(crew.controller, TT_MSG_SCALE, &packet);
+    } while (packet.msg.SCALE.counts[0].desired != 3);
+    assert_int_equal(packet.msg.SCALE.counts[1].desired, 2);
+    assert_int_equal(packet.msg.SCALE.counts[2].desired, 1); /* gradients of two learners need it */
+    tt_packet_clear(&packet);
+    tt_link_t *third = s_link(run, TT_PEER_COLLECTOR, 2);
+    s_expect_roster(third, 3, 1, &packet);
+    uint32_t next = 0;
+    for (size_t i = 0; i < packet.msg.ROSTER.members_count; i++) {
+        if (packet.msg.ROSTER.members[i].role != TT_PEER_COLLECTOR)
+            continue;
+        assert_int_equal(packet.msg.ROSTER.members[i].env_lo, next);
+        next += packet.msg.ROSTER.members[i].env_count;
+    }
+    assert_int_equal(next, 8);
+    tt_packet_clear(&packet);
+
+    assert_int_equal(s_ask(client, "scale", "{\"collector\": 1}", &packet), TT_OK);
+    tt_packet_clear(&packet);
+    s_skip_roster(crew.collectors[0], 1, 1);
+    s_skip(crew.collectors[1], TT_MSG_DRAIN);
+    s_skip(third, TT_MSG_DRAIN);
+    const tt_msg_DRAINED_t drained = TT_MSG(DRAINED, .reason = NULL);
+    assert_ok(tt_link_send(third, &drained));
+    tt_link_destroy(&third);
+    for (;;) {
+        json_t *status = s_status(client);
+        const size_t members = json_array_size(json_object_get(status, "members"));
+        const json_t *counts = json_object_get(json_object_get(status, "counts"), "collector");
+        assert_true(s_get(counts, "desired") == 1);
+        assert_true(s_get(counts, "ready") == 1);
+        json_decref(status);
+        if (members == 3) /* the first collector, the learner, and the victim that has not drained */
+            break;
+    }
+    tt_link_destroy(&client);
+    s_leave(&crew);
+}
+
+static void test_stop_lets_rank_0_finish(void **state)
+{
+    run_t *run = *state;
+    crew_t crew;
+    tt_packet_t packet = {0};
+    s_begin(run, &crew);
+    tt_link_t *client = s_link(run, TT_PEER_CLIENT, -1);
+    assert_int_equal(s_ask(client, "watch", "", &packet), TT_OK);
+    tt_packet_clear(&packet);
+    assert_int_equal(s_ask(client, "stop", "{\"reason\": \"enough\", \"code\": 130}", &packet), TT_OK);
+    tt_packet_clear(&packet);
+    s_expect(crew.learner, TT_MSG_STOP, &packet);
+    assert_true(packet.msg.STOP.finish);
+    assert_int_equal(packet.msg.STOP.code, 130);
+    tt_packet_clear(&packet);
+    s_send_event(crew.learner, "finished", "{\"reason\":\"enough\",\"env_steps\":128}", 128);
+    s_expect(client, TT_MSG_EVENT, &packet);
+    assert_string_equal(packet.msg.EVENT.kind, "finished");
+    json_t *summary = json_loads(packet.msg.EVENT.text, 0, NULL);
+    assert_string_equal(json_string_value(json_object_get(summary, "status")), "stopped");
+    assert_string_equal(json_string_value(json_object_get(summary, "reason")), "enough");
+    json_decref(summary);
+    tt_packet_clear(&packet);
+    s_skip(crew.collectors[1], TT_MSG_STOP);
+    assert_int_equal(s_wait(run), 0);
+    tt_link_destroy(&client);
+    s_leave(&crew);
+}
+
+static void test_a_failure_ends_the_run_with_its_code(void **state)
+{
+    run_t *run = *state;
+    crew_t crew;
+    tt_packet_t packet = {0};
+    s_begin(run, &crew);
+    const char *why = "env CartPole-v1 crashed";
+    const tt_msg_EVENT_t event =
+        TT_MSG(EVENT, .kind = (char *)(uintptr_t) "failed", .text = (char *)(uintptr_t)why, .code = 70);
+    assert_ok(tt_link_send(crew.collectors[1], &event));
+    s_expect(crew.controller, TT_MSG_EVENT, &packet);
+    assert_string_equal(packet.msg.EVENT.kind, "failed");
+    assert_string_equal(packet.msg.EVENT.text, "collector/1: env CartPole-v1 crashed");
+    assert_int_equal(packet.msg.EVENT.code, 70);
+    tt_packet_clear(&packet);
+    assert_int_equal(s_wait(run), 70);
+    json_t *result = s_read_result(run);
+    assert_string_equal(json_string_value(json_object_get(result, "status")), "failed");
+    json_decref(result);
+    s_leave(&crew);
+}
+
+static void test_sigterm_stops_the_run(void **state)
+{
+    run_t *run = *state;
+    crew_t crew;
+    tt_packet_t packet = {0};
+    s_begin(run, &crew);
+    kill(run->coordinator, SIGTERM);
+    s_expect(crew.learner, TT_MSG_STOP, &packet);
+    assert_true(packet.msg.STOP.finish);
+    tt_packet_clear(&packet);
+    kill(run->coordinator, SIGTERM); /* a second one: at once */
+    s_skip(crew.collectors[0], TT_MSG_STOP);
+    assert_int_equal(s_wait(run), 0);
+    s_leave(&crew);
+}
+
+static void test_a_killed_coordinator_comes_back(void **state)
+{
+    run_t *run = *state;
+    crew_t crew;
+    tt_packet_t packet = {0};
+    s_begin(run, &crew);
+    tt_link_t *client = s_link(run, TT_PEER_CLIENT, -1);
+    assert_int_equal(s_ask(client, "scale", "{\"collector\": 3}", &packet), TT_OK);
+    tt_packet_clear(&packet);
+    for (bool holds = false; !holds;) { /* the coordinator has heard that the learner holds weights */
+        json_t *status = s_status(client);
+        holds = json_array_size(json_object_get(status, "members")) == 3;
+        json_decref(status);
+    }
+    kill(run->coordinator, SIGKILL);
+    assert_int_equal(s_wait(run), -SIGKILL);
+    s_start(run);
+    s_expect_roster(crew.collectors[0], 2, 1, &packet);
+    assert_int_equal(packet.msg.ROSTER.era, 1); /* nobody lost anything */
+    assert_true(packet.msg.ROSTER.epoch >= 2);
+    assert_true(packet.msg.ROSTER.generation >= 2);
+    assert_false(packet.msg.ROSTER.fresh);
+    tt_packet_clear(&packet);
+    json_t *status = s_status(client);
+    assert_true(s_get(json_object_get(json_object_get(status, "counts"), "collector"), "desired") == 3);
+    assert_true(s_get(status, "rolled_back") == 0);
+    json_decref(status);
+    tt_link_destroy(&client);
+    s_leave(&crew);
+}
+
+static void test_a_dead_collector_is_noticed(void **state)
+{
+    run_t *run = *state;
+    crew_t crew;
+    tt_packet_t packet = {0};
+    s_begin(run, &crew);
+    const tt_msg_REPLICA_t ended = TT_MSG(REPLICA, .role = TT_PEER_COLLECTOR, .index = 1, .alive = false, .code = 137);
+    tt_link_destroy(&crew.collectors[1]);
+    assert_ok(tt_link_send(crew.controller, &ended));
+    s_expect_roster(crew.collectors[0], 1, 1, &packet);
+    assert_int_equal(packet.msg.ROSTER.era, 1);
+    tt_packet_clear(&packet);
+    s_leave(&crew);
+}
+
+static void test_two_coordinators_in_one_run_directory(void **state)
+{
+    run_t *run = *state;
+    tt_link_t *client = s_link(run, TT_PEER_CLIENT, -1);
+    json_decref(s_status(client)); /* it is up */
+    run_t second = *run;
+    second.coordinator = s_spawn(run);
+    assert_int_equal(s_wait(&second), tt_status_exit_code(TT_EXISTS));
+    json_decref(s_status(client)); /* and the first one goes on */
+    tt_link_destroy(&client);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_a_run_from_hello_to_its_end, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_scaling_a_running_job, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_stop_lets_rank_0_finish, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_a_failure_ends_the_run_with_its_code, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_sigterm_stops_the_run, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_a_killed_coordinator_comes_back, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_a_dead_collector_is_noticed, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_two_coordinators_in_one_run_directory, s_setup, s_teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

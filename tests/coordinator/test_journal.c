@@ -1,0 +1,267 @@
+/*  journal: what comes back after a restart, after a kill in the middle of writing, and from a damaged file. */
+#include "coordinator/journal.h"
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "common/base/mem.h"
+#include "tests/test.h"
+
+typedef struct {
+    char dir[64], path[128];
+    journal_t *journal;
+} place_t;
+
+static int s_setup(void **state)
+{
+    place_t *place = tt_new0(sizeof *place);
+    snprintf(place->dir, sizeof place->dir, "/tmp/tt-journal-XXXXXX");
+    if (!mkdtemp(place->dir))
+        return -1;
+    snprintf(place->path, sizeof place->path, "%s/journal.db", place->dir);
+    *state = place;
+    return 0;
+}
+
+static int s_teardown(void **state)
+{
+    place_t *place = *state;
+    char command[128];
+    journal_close(&place->journal);
+    snprintf(command, sizeof command, "rm -rf '%s'", place->dir);
+    const int code = system(command);
+    free(place);
+    return code;
+}
+
+static void s_reopen(place_t *place)
+{
+    journal_close(&place->journal);
+    assert_ok(journal_open(&place->journal, place->path));
+}
+
+static tt_status_t s_write_roster(journal_t *journal, uint64_t epoch)
+{
+    tt_rec_MEMBER_t members[] = {
+        {.role = TT_PEER_LEARNER, .index = 1, .instance = UINT64_MAX - epoch, .rank = 0},
+        {.role = TT_PEER_COLLECTOR, .index = 0, .instance = epoch, .env_count = 8},
+    };
+    char restore[] = "checkpoints/1.safetensors";
+    const tt_msg_ROSTER_t roster = TT_MSG(ROSTER, .era = 2, .epoch = epoch, .generation = epoch / 2, .fresh = true,
+        .restore = restore, .members = members, .members_count = TT_COUNT(members));
+    return journal_roster(journal, &roster, 1);
+}
+
+static void test_a_new_journal_knows_nothing(void **state)
+{
+    place_t *place = *state;
+    journal_past_t past;
+    journal_snapshot_t snapshot;
+    s_reopen(place);
+    assert_ok(journal_load(place->journal, &past));
+    assert_false(past.found);
+    assert_int_equal(past.roster.epoch, 0);
+    assert_int_equal(past.roster.member_count, 0);
+    assert_int_equal(past.desired[TT_PEER_COLLECTOR], -1);
+    assert_null(past.end);
+    assert_int_equal(journal_newest_snapshot(place->journal, place->dir, &snapshot), TT_NOT_FOUND);
+    journal_past_free(&past);
+}
+
+static void test_everything_comes_back(void **state)
+{
+    place_t *place = *state;
+    journal_past_t past;
+    s_reopen(place);
+    assert_ok(journal_session(place->journal, 12345, 64));
+    assert_ok(s_write_roster(place->journal, 6));
+    assert_ok(s_write_roster(place->journal, 7));
+    assert_ok(journal_desired(place->journal, TT_PEER_COLLECTOR, 3));
+    assert_ok(journal_first_step(place->journal, 20000));
+    assert_ok(journal_solved(place->journal, 30000, 4096));
+    s_reopen(place);
+    assert_ok(journal_load(place->journal, &past));
+    assert_true(past.found);
+    assert_int_equal(past.start_ns, 12345);
+    assert_int_equal(past.first_steps, 64);
+    assert_int_equal(past.roster.era, 2);
+    assert_int_equal(past.roster.epoch, 7);
+    assert_int_equal(past.roster.generation, 3);
+    assert_true(past.roster.fresh);
+    assert_int_equal(past.roster.rolled_back, 1);
+    assert_int_equal(past.roster.member_count, 2);
+    assert_true(past.roster.members[0].instance == UINT64_MAX - 7);
+    assert_int_equal(past.roster.members[0].role, TT_PEER_LEARNER);
+    assert_int_equal(past.desired[TT_PEER_COLLECTOR], 3);
+    assert_int_equal(past.desired[TT_PEER_LEARNER], -1);
+    assert_int_equal(past.first_step_ns, 20000);
+    assert_int_equal(past.solved_ns, 30000);
+    assert_int_equal(past.solved_steps, 4096);
+    assert_null(past.end);
+    journal_past_free(&past);
+}
+
+static void test_a_new_session_forgets_the_end(void **state)
+{
+    place_t *place = *state;
+    journal_past_t past;
+    s_reopen(place);
+    assert_ok(journal_session(place->journal, 1, 0));
+    assert_ok(journal_end(place->journal, "{\"reason\":\"return_mean\"}", 3));
+    assert_ok(journal_load(place->journal, &past));
+    assert_string_equal(past.end, "{\"reason\":\"return_mean\"}");
+    assert_int_equal(past.end_code, 3);
+    assert_true(past.roster.ended);
+    journal_past_free(&past);
+    assert_ok(journal_session(place->journal, 2, 100));
+    assert_ok(journal_load(place->journal, &past));
+    assert_null(past.end);
+    assert_false(past.roster.ended);
+    journal_past_free(&past);
+}
+
+static void s_touch(const char *dir, const char *name)
+{
+    char path[256];
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    const int fd = open(path, O_CREAT | O_WRONLY, 0600);
+    assert_true(fd >= 0);
+    close(fd);
+}
+
+static void test_the_newest_snapshot_that_is_still_there_counts(void **state)
+{
+    place_t *place = *state;
+    journal_snapshot_t snapshot = {.path = "a", .era = 1, .update = 10, .env_steps = 1000, .return_mean = 5.5}, found;
+    s_reopen(place);
+    assert_ok(journal_snapshot(place->journal, &snapshot));
+    snprintf(snapshot.path, sizeof snapshot.path, "b");
+    snapshot.update = 20;
+    assert_ok(journal_snapshot(place->journal, &snapshot));
+    s_touch(place->dir, "a");
+    assert_ok(journal_newest_snapshot(place->journal, place->dir, &found));
+    assert_string_equal(found.path, "a");
+    assert_true(found.return_mean == 5.5);
+    s_touch(place->dir, "b");
+    assert_ok(journal_newest_snapshot(place->journal, place->dir, &found));
+    assert_int_equal(found.update, 20);
+}
+
+static void test_old_rosters_are_dropped(void **state)
+{
+    place_t *place = *state;
+    journal_past_t past;
+    s_reopen(place);
+    for (uint64_t epoch = 1; epoch <= 1100; epoch++)
+        assert_ok(s_write_roster(place->journal, epoch));
+    assert_ok(journal_load(place->journal, &past));
+    assert_int_equal(past.roster.epoch, 1100);
+    assert_int_equal(past.roster.member_count, 2);
+    journal_past_free(&past);
+}
+
+/*  A child writes rosters and says each number once it is written; killed at any moment, none that was said is lost. */
+static void s_write_until_killed(const char *path, int out)
+{
+    journal_t *journal = NULL;
+    if (journal_open(&journal, path) != TT_OK)
+        _exit(1);
+    journal_past_t past;
+    if (journal_load(journal, &past) != TT_OK)
+        _exit(2);
+    for (uint64_t epoch = past.roster.epoch + 1;; epoch++)
+        if (s_write_roster(journal, epoch) != TT_OK || write(out, &epoch, sizeof epoch) != (ssize_t)sizeof epoch)
+            _exit(3);
+}
+
+static void test_kill_9_while_writing_loses_nothing_that_was_told(void **state)
+{
+    place_t *place = *state;
+    for (int round = 0; round < 5; round++) {
+        int ends[2];
+        assert_int_equal(pipe(ends), 0);
+        const pid_t child = fork();
+        if (child == 0)
+            s_write_until_killed(place->path, ends[1]);
+        close(ends[1]);
+        uint64_t told = 0, epoch = 0;
+        for (int i = 0; i < 20 + round * 7; i++)
+            assert_int_equal(read(ends[0], &told, sizeof told), sizeof told);
+        kill(child, SIGKILL);
+        while (read(ends[0], &epoch, sizeof epoch) == (ssize_t)sizeof epoch)
+            told = epoch;
+        close(ends[0]);
+        assert_int_equal(waitpid(child, NULL, 0), child);
+        journal_past_t past;
+        s_reopen(place);
+        assert_ok(journal_load(place->journal, &past));
+        assert_true(past.roster.epoch == told || past.roster.epoch == told + 1);
+        assert_int_equal(past.roster.member_count, 2);
+        journal_past_free(&past);
+        journal_close(&place->journal);
+    }
+}
+
+static void s_expect_data_error(place_t *place)
+{
+    journal_t *journal = NULL;
+    assert_int_equal(journal_open(&journal, place->path), TT_DATA);
+    assert_null(journal);
+    assert_non_null(strstr(tt_err_text(), place->path));
+    assert_non_null(strstr(tt_err_text(), "move it away"));
+}
+
+static void test_a_damaged_file_is_named(void **state)
+{
+    place_t *place = *state;
+    FILE *file = fopen(place->path, "w");
+    for (int i = 0; i < 1000; i++)
+        fputs("this is not a database\n", file);
+    fclose(file);
+    s_expect_data_error(place);
+}
+
+static void test_a_page_overwritten_is_noticed(void **state)
+{
+    place_t *place = *state;
+    s_reopen(place);
+    for (uint64_t epoch = 1; epoch <= 200; epoch++)
+        assert_ok(s_write_roster(place->journal, epoch));
+    journal_close(&place->journal);
+    const int fd = open(place->path, O_RDWR);
+    char junk[4096];
+    memset(junk, 0xa5, sizeof junk);
+    assert_int_equal(pwrite(fd, junk, sizeof junk, 4096), sizeof junk);
+    close(fd);
+    s_expect_data_error(place);
+}
+
+static void test_a_foreign_database_is_refused(void **state)
+{
+    place_t *place = *state;
+    char command[256];
+    snprintf(command, sizeof command,
+        "python3 -c \"import sqlite3; sqlite3.connect('%s').execute('CREATE TABLE t(x)')\"", place->path);
+    if (system(command) != 0)
+        skip();
+    s_expect_data_error(place);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_a_new_journal_knows_nothing, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_everything_comes_back, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_a_new_session_forgets_the_end, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_the_newest_snapshot_that_is_still_there_counts, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_old_rosters_are_dropped, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_kill_9_while_writing_loses_nothing_that_was_told, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_a_damaged_file_is_named, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_a_page_overwritten_is_noticed, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_a_foreign_database_is_refused, s_setup, s_teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
