@@ -31,7 +31,8 @@ struct tt_controller {
     tt_observer_t observer;
     group_t *groups;
     size_t group_count;
-    bool stopping;
+    bool winding_down; /* only roles that decide the job are started again */
+    bool stopping;     /* nothing is                                       */
     tt_job_phase_t phase;
     int exit_code;
     char reason[512];
@@ -148,7 +149,7 @@ static void s_ended(tt_controller_t *self, group_t *group, uint32_t index, const
         return;
     }
     slot->stop_at_ms = 0;
-    if (!self->stopping || group->role->decides_job)
+    if (!(self->stopping || self->winding_down) || group->role->decides_job)
         s_decide(self, group, index, event);
 }
 
@@ -224,7 +225,7 @@ static void s_start_missing(tt_controller_t *self)
     for (size_t g = 0; g < self->group_count; g++) {
         group_t *group = &self->groups[g];
         s_reserve(group);
-        if (!s_may_start(self, group))
+        if (!s_may_start(self, group) || (self->winding_down && !group->role->decides_job))
             continue;
         for (uint32_t i = 0; i < group->desired; i++)
             if (!group->slots[i].id && now >= group->slots[i].start_at_ms && self->phase == TT_JOB_RUNNING)
@@ -264,7 +265,8 @@ int64_t tt_controller_due_ms(const tt_controller_t *self)
             int64_t at = INT64_MAX;
             if (slot->id && slot->stop_at_ms)
                 at = slot->stop_at_ms;
-            else if (!slot->id && i < self->groups[g].desired && !self->stopping && self->phase == TT_JOB_RUNNING)
+            else if (!slot->id && i < self->groups[g].desired && !self->stopping && self->phase == TT_JOB_RUNNING &&
+                     (!self->winding_down || self->groups[g].role->decides_job))
                 at = slot->start_at_ms;
             if (at < due)
                 due = at;
@@ -292,6 +294,11 @@ tt_status_t tt_controller_scale(tt_controller_t *self, const char *role, uint32_
             slot->stop_at_ms = now + grace_ms;
     }
     return TT_OK;
+}
+
+void tt_controller_wind_down(tt_controller_t *self)
+{
+    self->winding_down = true;
 }
 
 void tt_controller_stop(tt_controller_t *self, int grace_ms)

@@ -24,7 +24,8 @@ typedef struct {
     tt_loop_t *loop;
     tt_link_t *link;
     int signal_fd;
-    bool stop_asked, killed, ended;
+    bool stop_asked, killed;
+    bool ending;         /* the coordinator knows: it need not hear of every end, and its own will come any moment */
     char failed_log[64]; /* of the replica that failed last: "logs/collector-1.log" */
     int64_t kill_at_ms;  /* 0 = no stop asked for */
 } supervisor_t;
@@ -41,7 +42,7 @@ static void s_note(supervisor_t *self, const char *text)
 static void s_tell(supervisor_t *self, const char *role, uint32_t index, int pid, const tt_replica_event_t *event)
 {
     const tt_peer_role_t peer = tt_peer_role_find(role);
-    if (peer == TT_PEER_NONE || peer == TT_PEER_COORDINATOR || !self->link)
+    if (peer == TT_PEER_NONE || peer == TT_PEER_COORDINATOR || !self->link || self->ending)
         return;
     const tt_msg_REPLICA_t msg =
         TT_MSG(REPLICA, .role = peer, .index = index, .pid = (uint32_t)pid, .alive = event == NULL,
@@ -62,7 +63,7 @@ static void s_ended(void *ctx, const char *role, uint32_t index, const tt_replic
     s_tell(self, role, index, 0, event);
     if (event->exit_code)
         snprintf(self->failed_log, sizeof self->failed_log, "logs/%.31s-%u.log", role, index);
-    if (event->exit_code && !self->ended && !self->killed) {
+    if (event->exit_code && !self->ending && !self->killed) {
         char text[256];
         snprintf(text, sizeof text, "%s/%u: %s", role, index, event->reason);
         s_note(self, text);
@@ -81,6 +82,12 @@ static void s_scale(supervisor_t *self, const tt_msg_SCALE_t *msg)
         self->opts->watcher.scale(self->opts->watcher.ctx, msg);
 }
 
+static void s_wind_down(supervisor_t *self)
+{
+    self->ending = true;
+    tt_controller_wind_down(self->controller);
+}
+
 static void s_event(supervisor_t *self, const tt_msg_EVENT_t *msg)
 {
     if (strcmp(msg->kind, "finished") == 0) {
@@ -90,6 +97,8 @@ static void s_event(supervisor_t *self, const tt_msg_EVENT_t *msg)
         snprintf(self->out->reason, sizeof self->out->reason, "%.1000s", msg->text);
         self->out->exit_code = msg->code ? (int)msg->code : 70;
     }
+    if (strcmp(msg->kind, "finished") == 0 || strcmp(msg->kind, "failed") == 0)
+        s_wind_down(self);
     if (self->opts->watcher.event)
         self->opts->watcher.event(self->opts->watcher.ctx, msg);
 }
@@ -116,7 +125,10 @@ static void s_take(supervisor_t *self, const tt_msg_t *msg)
         if (msg->REPLY.status != 0)
             s_note(self, msg->REPLY.body);
         break;
-    default: /* WELCOME, STOP: the coordinator's exit says the rest */
+    case TT_MSG_STOP: /* the coordinator's exit says the rest */
+        s_wind_down(self);
+        break;
+    default:
         break;
     }
 }
@@ -245,7 +257,7 @@ static void s_run(supervisor_t *self)
             self->out->exit_code = 70;
             break;
         }
-    self->ended = true;
+    self->ending = true;
     (void)s_on_link(self, 0); /* the coordinator's last words */
     /* workers were told to stop: let them go by themselves, then insist */
     tt_controller_stop(self->controller, END_MS);

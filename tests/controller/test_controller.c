@@ -264,6 +264,21 @@ static void test_stop_asks_workers_and_starts_nothing(void **state)
     tt_controller_destroy(&rig.controller);
 }
 
+static void test_winding_down_lets_workers_go(void **state)
+{
+    (void)state;
+    rig_t rig;
+    s_open(&rig);
+    tt_controller_wind_down(rig.controller);
+    s_end(&rig.fake, "collector", 0, 0);
+    s_end(&rig.fake, "coordinator", 0, 137);
+    s_tick(&rig, 10000);
+    assert_false(s_alive(&rig.fake, "collector", 0));
+    assert_true(s_alive(&rig.fake, "coordinator", 0)); /* the end is still to be told */
+    assert_int_equal(tt_controller_due_ms(rig.controller), -1);
+    tt_controller_destroy(&rig.controller);
+}
+
 static void test_roles_wait_for_those_they_depend_on(void **state)
 {
     (void)state;
@@ -294,6 +309,7 @@ int main(void)
         cmocka_unit_test(test_scaled_back_up_before_it_was_gone),
         cmocka_unit_test(test_a_refused_start_is_tried_again),
         cmocka_unit_test(test_stop_asks_workers_and_starts_nothing),
+        cmocka_unit_test(test_winding_down_lets_workers_go),
         cmocka_unit_test(test_roles_wait_for_those_they_depend_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
