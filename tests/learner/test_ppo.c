@@ -1,0 +1,336 @@
+/*  PPO's rules between settings, schedules, shuffle, early end and metrics; and the list of algorithms. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "common/base/mem.h"
+#include "learner/algorithm.h"
+#include "learner/algorithms/ppo_loss.h"
+#include "learner/algorithms/ppo_options.h"
+#include "tests/test.h"
+
+static const tt_algorithm_t *s_ppo(void)
+{
+    const tt_algorithm_t *ppo = NULL;
+    assert_ok(tt_algorithm_find(&ppo, "ppo"));
+    return ppo;
+}
+
+static void test_algorithms_are_found_by_name(void **state)
+{
+    (void)state;
+    size_t count;
+    const tt_algorithm_t *const *all = tt_algorithms(&count);
+    const tt_algorithm_t *found = NULL;
+    assert_true(count >= 1);
+    for (size_t i = 0; i < count; i++) {
+        assert_ok(tt_algorithm_find(&found, all[i]->name));
+        assert_ptr_equal(found, all[i]);
+    }
+    assert_int_equal(tt_algorithm_find(&found, "pop"), TT_NOT_FOUND);
+    assert_non_null(strstr(tt_err_text(), "'ppo'"));
+}
+
+/* ---- settings --------------------------------------------------------------------------------------------------------- */
+
+static uint32_t s_shards = 4;
+
+static tt_status_t s_check(const char *yaml, tt_train_cfg_t *train, ppo_cfg_t *cfg)
+{
+    tt_config_t *config = NULL;
+    assert_ok(tt_config_parse(&config, yaml, strlen(yaml), "test.yaml"));
+    tt_config_put(config, "env", "CartPole-v1", "test");
+    tt_config_ignore(config, "space.");
+    assert_ok(tt_config_claim(config, s_ppo()->fields, cfg));
+    memset(train, 0, sizeof *train);
+    train->num_envs = 6;
+    train->num_steps = 32; /* 192 rows */
+    train->learner.shards = s_shards;
+    train->space.actions = 2;
+    const tt_status_t status = s_ppo()->check(config, train, cfg);
+    tt_config_destroy(&config);
+    return status;
+}
+
+static void s_refused(const char *yaml, const char *part)
+{
+    tt_train_cfg_t train;
+    ppo_cfg_t cfg;
+    assert_int_equal(s_check(yaml, &train, &cfg), TT_CONFIG);
+    if (!strstr(tt_err_text(), part))
+        fail_msg("'%s' lacks '%s'", tt_err_text(), part);
+}
+
+static void test_defaults(void **state)
+{
+    (void)state;
+    tt_train_cfg_t train;
+    ppo_cfg_t cfg;
+    assert_ok(s_check("algorithm: {name: ppo}\n", &train, &cfg));
+    assert_int_equal(ppo_minibatch_rows(&train, &cfg), 48);
+    assert_true(isnan(cfg.target_kl) && cfg.recompute && cfg.normalize_advantage && !cfg.clip_value);
+    assert_true(s_ppo()->head_gain(&cfg) == 0.01f && s_ppo()->log_std0(&cfg) == 0 && s_ppo()->gamma(&cfg) == 0.99);
+}
+
+static void test_minibatches_must_divide(void **state)
+{
+    (void)state;
+    tt_train_cfg_t train;
+    ppo_cfg_t cfg;
+    s_refused("algorithm:\n  minibatches: 5\n", "test.yaml:2:");
+    s_refused("algorithm:\n  minibatches: 5\n", "nearest that works: 4");
+    s_refused("algorithm: {minibatches: 36}\n", "nearest that works: 24"); /* 48 is as near */
+    s_refused("algorithm: {minibatch_size: 50}\n", "nearest that works: 48");
+    s_refused("algorithm: {minibatch_size: 1}\n", "nearest that works: 4");
+    s_refused("algorithm: {minibatch_size: 4000}\n", "nearest that works: 192");
+    assert_ok(s_check("algorithm: {minibatches: 48}\n", &train, &cfg));
+    assert_ok(s_check("algorithm: {minibatches: 5, minibatch_size: 64}\n", &train, &cfg)); /* the size wins */
+    s_shards = 128;
+    s_refused("algorithm: {}\n", "nearest that does: num_steps 128");
+    s_shards = 4;
+}
+
+static void test_annealing_needs_an_end(void **state)
+{
+    (void)state;
+    tt_train_cfg_t train;
+    ppo_cfg_t cfg;
+    s_refused("algorithm:\n  anneal: linear\n", "algorithm.anneal_steps");
+    s_refused("algorithm:\n  clip_anneal: linear\n", "stop.env_steps");
+    assert_ok(s_check("algorithm: {anneal: linear, anneal_steps: 1000}\n", &train, &cfg));
+}
+
+/*  CleanRL: (iteration - 1) / num_iterations with num_iterations = total / batch, rounded down. */
+static void test_progress(void **state)
+{
+    (void)state;
+    const tt_train_cfg_t train = {.num_envs = 4, .num_steps = 128, .stop = {.env_steps = 500000}};
+    ppo_cfg_t cfg = {0};
+    assert_true(ppo_progress(&train, &cfg, 0) == 0);
+    assert_true(ppo_progress(&train, &cfg, 512 * 488) == 488 / 976.0);
+    assert_true(ppo_progress(&train, &cfg, 512 * 976) == 1);
+    assert_true(ppo_progress(&train, &cfg, 512 * 2000) == 1);
+    cfg.anneal_steps = 512 * 10;
+    assert_true(ppo_progress(&train, &cfg, 512 * 5) == 0.5);
+}
+
+/* ---- an update -------------------------------------------------------------------------------------------------------- */
+
+enum { T = 32, N = 6, ROWS = T * N };
+
+typedef struct {
+    float obs[ROWS], reward[ROWS], log_prob[ROWS], value[ROWS], last_value[N];
+    int32_t action[ROWS];
+    uint8_t none[ROWS];
+    const float *rows[ROWS];
+    tt_batch_t batch;
+    tt_train_cfg_t train;
+    ppo_cfg_t cfg;
+    tt_algo_t *algo;
+} update_t;
+
+static void s_setup(update_t *u, const char *yaml)
+{
+    memset(u, 0, sizeof *u);
+    assert_ok(s_check(yaml, &u->train, &u->cfg));
+    for (int i = 0; i < ROWS; i++) {
+        u->rows[i] = &u->obs[i];
+        u->reward[i] = (float)(i % 7) - 3;
+        u->value[i] = (float)(i % 5);
+        u->log_prob[i] = -0.7f;
+    }
+    u->batch = (tt_batch_t){.T = T,
+        .N = N,
+        .D = 1,
+        .obs = u->rows,
+        .last = u->rows,
+        .action = u->action,
+        .reward = u->reward,
+        .terminated = u->none,
+        .truncated = u->none,
+        .log_prob = u->log_prob,
+        .value = u->value,
+        .last_value = u->last_value};
+    assert_ok(s_ppo()->create(&u->algo, &u->train, &u->cfg));
+}
+
+static tt_status_t s_no_forward(void *ctx, const float *const *obs, size_t rows, float *head, float *value)
+{
+    (void)ctx, (void)obs, (void)rows, (void)head, (void)value;
+    return tt_err(TT_DEVICE, "no forward here");
+}
+
+static void s_begin(update_t *u, uint64_t update)
+{
+    u->batch.update = update;
+    u->batch.env_steps = update * ROWS;
+    assert_ok(s_ppo()->begin(u->algo, &u->batch, NULL, s_no_forward, NULL));
+}
+
+/*  Every pass goes over every row once, in an order of its own; the same step gives the same rows again, whatever was
+ *  asked for in between. */
+static void test_shuffle(void **state)
+{
+    (void)state;
+    static update_t u;
+    s_setup(&u, "algorithm: {epochs: 3}\n");
+    s_begin(&u, 4);
+    assert_int_equal(s_ppo()->steps(u.algo), 12);
+    uint32_t seen[ROWS] = {0}, first[12];
+    tt_minibatch_t m;
+    for (uint32_t step = 0; step < 12; step++) {
+        assert_ok(s_ppo()->minibatch(u.algo, step, NULL, &m));
+        assert_int_equal(m.rows, 48);
+        first[step] = m.row[0];
+        for (uint32_t i = 0; i < m.rows; i++)
+            seen[m.row[i]]++;
+        if (step % 4 == 3)
+            for (int i = 0; i < ROWS; i++)
+                assert_int_equal(seen[i], step / 4 + 1);
+    }
+    assert_false(first[0] == first[4] && first[4] == first[8] && first[1] == first[5]);
+    for (uint32_t k = 0; k < 12; k++) {
+        const uint32_t step = k * 7 % 12;
+        assert_ok(s_ppo()->minibatch(u.algo, step, NULL, &m));
+        assert_int_equal(m.row[0], first[step]);
+    }
+    s_begin(&u, 5); /* another update, another order */
+    uint32_t same = 0;
+    for (uint32_t step = 0; step < 12; step++) {
+        assert_ok(s_ppo()->minibatch(u.algo, step, NULL, &m));
+        same += m.row[0] == first[step];
+    }
+    assert_true(same < 3);
+    s_ppo()->destroy(&u.algo);
+}
+
+static void test_schedules(void **state)
+{
+    (void)state;
+    static update_t u;
+    s_setup(&u, "algorithm: {learning_rate: 0.01, anneal: linear, anneal_to: 0.2, anneal_steps: 1920, clip: 0.2, "
+                "clip_anneal: linear}\n");
+    tt_minibatch_t m;
+    s_begin(&u, 5); /* half of ten batches */
+    assert_ok(s_ppo()->minibatch(u.algo, 0, NULL, &m));
+    assert_true(fabs((double)m.lr - 0.006) < 1e-8);
+    assert_true(fabs((double)((const ppo_loss_t *)m.loss_ctx)->clip - 0.1) < 1e-8);
+    s_begin(&u, 50);
+    assert_ok(s_ppo()->minibatch(u.algo, 0, NULL, &m));
+    assert_true(fabs((double)m.lr - 0.002) < 1e-8);
+    s_ppo()->destroy(&u.algo);
+}
+
+/*  Advantages of a minibatch come out with mean 0 and deviation 1 (divided by rows - 1). */
+static void test_advantages_are_normalised(void **state)
+{
+    (void)state;
+    static update_t u;
+    s_setup(&u, "algorithm: {minibatch_size: 16}\n");
+    s_begin(&u, 0);
+    tt_minibatch_t m;
+    assert_ok(s_ppo()->minibatch(u.algo, 3, NULL, &m));
+    const ppo_loss_t *loss = m.loss_ctx;
+    double mean = 0, square = 0;
+    for (uint32_t i = 0; i < 16; i++) {
+        const double a = (double)((loss->row[m.row[i]].advantage - loss->mean) * loss->scale);
+        mean += a / 16;
+        square += a * a / 15;
+    }
+    assert_true(fabs(mean) < 1e-6 && fabs(square - 1) < 1e-5);
+    s_ppo()->destroy(&u.algo);
+}
+
+/*  target_kl is looked at after a whole pass only, and depends on that step alone. */
+static void test_target_kl(void **state)
+{
+    (void)state;
+    static update_t u;
+    s_setup(&u, "algorithm: {target_kl: 0.01}\n");
+    s_begin(&u, 0);
+    float stats[TT_LOSS_STATS] = {[PPO_KL] = 0.02f};
+    assert_false(s_ppo()->after(u.algo, 0, stats, 1));
+    assert_false(s_ppo()->after(u.algo, 2, stats, 1));
+    assert_true(s_ppo()->after(u.algo, 3, stats, 1));
+    stats[PPO_KL] = 0.005f;
+    assert_false(s_ppo()->after(u.algo, 3, stats, 1));
+    s_ppo()->destroy(&u.algo);
+    s_setup(&u, "algorithm: {}\n"); /* off by default */
+    s_begin(&u, 0);
+    stats[PPO_KL] = 1e9f;
+    assert_false(s_ppo()->after(u.algo, 3, stats, 1));
+    s_ppo()->destroy(&u.algo);
+}
+
+typedef struct {
+    double lr, policy, kl;
+    int count;
+} metrics_t;
+
+static void s_emit(void *ctx, const char *name, double value)
+{
+    metrics_t *m = ctx;
+    m->count++;
+    if (strcmp(name, "charts/learning_rate") == 0)
+        m->lr = value;
+    if (strcmp(name, "losses/policy_loss") == 0)
+        m->policy = value;
+    if (strcmp(name, "losses/approx_kl") == 0)
+        m->kl = value;
+}
+
+static void test_metrics_are_means(void **state)
+{
+    (void)state;
+    static update_t u;
+    s_setup(&u, "algorithm: {learning_rate: 0.25}\n");
+    s_begin(&u, 0);
+    const float a[TT_LOSS_STATS] = {[PPO_POLICY_LOSS] = 1, [PPO_KL] = 4}, b[TT_LOSS_STATS] = {[PPO_POLICY_LOSS] = 2};
+    s_ppo()->after(u.algo, 0, a, 1);
+    s_ppo()->after(u.algo, 1, b, 1);
+    metrics_t m = {0};
+    s_ppo()->metrics(u.algo, s_emit, &m);
+    assert_int_equal(m.count, 8);
+    assert_true(m.lr == 0.25 && m.policy == 1.5 && m.kl == 2);
+    s_begin(&u, 1); /* sums start anew */
+    s_ppo()->after(u.algo, 0, b, 1);
+    s_ppo()->metrics(u.algo, s_emit, &m);
+    assert_true(m.policy == 2);
+    s_ppo()->destroy(&u.algo);
+}
+
+/*  A stale batch asks for the current version's values; a fresh one, or recompute: false, does not. Errors come back. */
+static void test_recompute_only_when_stale(void **state)
+{
+    (void)state;
+    static update_t u;
+    s_setup(&u, "algorithm: {}\n");
+    s_begin(&u, 0);
+    u.batch.stale = true;
+    assert_int_equal(s_ppo()->begin(u.algo, &u.batch, NULL, s_no_forward, NULL), TT_DEVICE);
+    s_ppo()->destroy(&u.algo);
+    s_setup(&u, "algorithm: {recompute: false}\n");
+    u.batch.stale = true;
+    s_begin(&u, 0);
+    s_ppo()->destroy(&u.algo);
+    assert_null(u.algo);
+    s_ppo()->destroy(&u.algo);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_algorithms_are_found_by_name),
+        cmocka_unit_test(test_defaults),
+        cmocka_unit_test(test_minibatches_must_divide),
+        cmocka_unit_test(test_annealing_needs_an_end),
+        cmocka_unit_test(test_progress),
+        cmocka_unit_test(test_shuffle),
+        cmocka_unit_test(test_schedules),
+        cmocka_unit_test(test_advantages_are_normalised),
+        cmocka_unit_test(test_target_kl),
+        cmocka_unit_test(test_metrics_are_means),
+        cmocka_unit_test(test_recompute_only_when_stale),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
