@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 #include <unistd.h>
 #include <zmq.h>
@@ -115,9 +116,10 @@ static void s_answer(void *socket, const s_part_t parts[PARTS], bool allowed)
 static void *s_guard(void *socket)
 {
     s_part_t parts[PARTS];
-    while (s_read_request(socket, parts)) {
+    for (uint64_t refused = 0; s_read_request(socket, parts);) {
         const bool allowed = s_allowed(parts);
-        if (!allowed)
+        refused += !allowed;
+        if (!allowed && (refused & (refused - 1)) == 0) /* it tries again: the 1st, 2nd, 4th, ... time is told */
             log_warn("%.*s was refused: it does not hold the job's key", (int)parts[ADDRESS].size, parts[ADDRESS].data);
         s_answer(socket, parts, allowed);
     }

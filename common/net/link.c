@@ -308,8 +308,8 @@ static bool s_hello_expired(tt_link_t *self, int64_t now)
     const int64_t wait_ns = self->welcomed ? LEASES_MAX * self->lease_ns : self->hello_wait_ns;
     if (self->phase != S_HELLO || now - self->hello_ns < wait_ns)
         return false;
-    snprintf(text, sizeof text, "no answer to HELLO from the coordinator at %.300s for %lld ms", self->endpoint,
-        (long long)(wait_ns / 1000000));
+    snprintf(text, sizeof text, "no answer to HELLO from the coordinator at %.300s for %lld ms: %s", self->endpoint,
+        (long long)(wait_ns / 1000000), self->keys ? "is it running there, and is this its key?" : "is it running?");
     s_finish(self, self->welcomed ? TT_UNAVAILABLE : TT_TIMEOUT, text);
     return true;
 }

@@ -1,0 +1,93 @@
+/*  Key files: made once, for us alone; what is not one is refused with its name. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include "tests/net/net_help.h"
+
+typedef struct {
+    char *dir, *path;
+} fixture_t;
+
+static int s_setup(void **state)
+{
+    fixture_t *f = tt_new0(sizeof *f);
+    f->dir = help_mkdir();
+    f->path = tt_sprintf("%s/job.key", f->dir);
+    *state = f;
+    return 0;
+}
+
+static int s_teardown(void **state)
+{
+    fixture_t *f = *state;
+    help_rmdir(f->dir);
+    free(f->path);
+    free(f);
+    return 0;
+}
+
+static void test_written_and_read(void **state)
+{
+    fixture_t *f = *state;
+    tt_keys_t made, read, other;
+    struct stat info;
+    const mode_t mask = umask(0022);
+    assert_ok(tt_keys_create(&made, f->path));
+    assert_int_equal(umask(mask), 0022); /* as it was */
+    assert_int_equal(stat(f->path, &info), 0);
+    assert_int_equal(info.st_mode & 0777, 0600);
+    assert_ok(tt_keys_read(&read, f->path));
+    assert_string_equal(made.public_key, read.public_key);
+    assert_string_equal(made.secret_key, read.secret_key);
+    assert_int_equal(strlen(made.public_key), 40);
+    assert_string_not_equal(made.public_key, made.secret_key);
+    assert_int_equal(tt_keys_create(&other, f->path), TT_EXISTS);
+    assert_ok(tt_keys_read(&read, f->path)); /* untouched */
+    assert_string_equal(made.secret_key, read.secret_key);
+}
+
+static void test_a_file_that_others_can_read(void **state)
+{
+    fixture_t *f = *state;
+    tt_keys_t keys;
+    assert_ok(tt_keys_create(&keys, f->path));
+    assert_int_equal(chmod(f->path, 0640), 0);
+    assert_int_equal(tt_keys_read(&keys, f->path), TT_DENIED);
+    assert_non_null(strstr(tt_err_text(), "chmod 600"));
+}
+
+static void s_write(const char *path, const char *text)
+{
+    const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+    close(fd);
+}
+
+static void test_what_is_not_a_key(void **state)
+{
+    fixture_t *f = *state;
+    tt_keys_t keys;
+    assert_int_equal(tt_keys_read(&keys, f->path), TT_NOT_FOUND);
+    assert_int_equal(tt_keys_read(&keys, f->dir), TT_DATA);
+    assert_int_equal(tt_keys_create(&keys, "/nonexistent/job.key"), TT_IO);
+    const char *const texts[] = {"", "rubbish", "curve\n    public-key = \"short\"\n",
+        "curve\n    public-key = \"Yne@$w-vo<fVvi]a<NY6T1ed:M$fCG*[IaLV{hID\"\n", /* no secret key */
+        "curve\n    public-key = \"Yne@$w-vo<fVvi]a<NY6T1ed:M$fCG*[IaLV{hID\"\n"  /* one that does not fit */
+        "    secret-key = \"JTKVSB%%)wK0E.X)V>+}o?pNmC{O&4W4b!Ni{Lh6\"\n"};
+    for (size_t i = 0; i < TT_COUNT(texts); i++) {
+        s_write(f->path, texts[i]);
+        assert_int_equal(tt_keys_read(&keys, f->path), TT_DATA);
+        assert_non_null(strstr(tt_err_text(), f->path));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_written_and_read, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_a_file_that_others_can_read, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_what_is_not_a_key, s_setup, s_teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
