@@ -1,0 +1,39 @@
+"""Stable-Baselines3's PPO with a probe in its callback; the recipes are in sb3_zoo.py and sb3_cleanrl.py."""
+import gymnasium
+import stable_baselines3
+import torch
+from stable_baselines3 import PPO
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.env_util import make_vec_env
+
+from probe import Probe
+
+
+class Watch(BaseCallback):
+    def __init__(self, probe):
+        super().__init__()
+        self.probe = probe
+
+    def _on_step(self):
+        self.probe.step(self.training_env.num_envs)
+        for info in self.locals["infos"]:
+            if "episode" in info:
+                self.probe.episode(info["episode"]["r"])
+        return not self.probe.over()
+
+
+def train(peer, args, num_envs, **options):
+    """One thread for torch: with networks of this size a second one only costs time."""
+    torch.set_num_threads(1)
+    versions = {"stable-baselines3": stable_baselines3.__version__, "torch": torch.__version__,
+                "gymnasium": gymnasium.__version__}
+    probe = Probe(peer, versions, args.wall_s)
+    envs = make_vec_env("CartPole-v1", n_envs=num_envs, seed=args.seed)
+    model = PPO("MlpPolicy", envs, seed=args.seed, device="cpu", **options)
+    model.learn(total_timesteps=args.steps, callback=Watch(probe))
+    probe.finish()
+
+
+def linear(first):
+    """A schedule from `first` down to 0; SB3 calls it with the part that remains."""
+    return lambda remaining: remaining * first
