@@ -59,7 +59,7 @@ static tt_status_t s_on_data(void *ctx, tt_sock_t *sock, tt_packet_t *packet)
 {
     (void)sock;
     aggregator_t *self = ctx;
-    if (packet->msg.type != TT_MSG_GRAD || packet->frame_count != 1 || !self->reduce) {
+    if (packet->msg.type != TT_MSG_GRAD || packet->frame_count != 1) {
         log_warn("%s from %s dropped: expected GRAD with one frame", tt_msg_name(packet->msg.type), packet->peer);
         return TT_OK;
     }
@@ -79,7 +79,9 @@ static tt_status_t s_on_welcome(aggregator_t *self, const tt_msg_WELCOME_t *welc
     const reduce_limits_t limits = {cfg.learner.shards, CHUNKS_MAX, CHUNK_BYTES};
     self->shards = cfg.learner.shards;
     log_info("in as aggregator/%u", welcome->index);
-    return reduce_new(&self->reduce, &limits, s_send_sum, self);
+    TT_TRY(reduce_new(&self->reduce, &limits, s_send_sum, self));
+    tt_loop_sock(self->loop, self->data, s_on_data, self); /* a GRAD that came earlier has waited in the socket */
+    return TT_OK;
 }
 
 static tt_status_t s_on_roster(aggregator_t *self, const tt_msg_ROSTER_t *roster)
@@ -189,7 +191,6 @@ static tt_status_t s_start(aggregator_t *self)
         .data_tcp = self->tcp};
     TT_TRY(tt_link_start(&self->link, &link));
     tt_link_state(self->link, "idle: waiting for WELCOME");
-    tt_loop_sock(self->loop, self->data, s_on_data, self);
     tt_loop_fd(self->loop, tt_link_fd(self->link), s_on_link, self);
     tt_loop_timer(self->loop, REPORT_MS, REPORT_MS, s_on_report, self);
     if (self->signals >= 0)
