@@ -26,7 +26,7 @@ typedef struct {
     int signal_fd;
     bool stop_asked, killed;
     bool ending;         /* the coordinator knows: it need not hear of every end, and its own will come any moment */
-    char failed_log[64]; /* of the replica that failed last: "logs/collector-1.log" */
+    char failed_log[64]; /* of the replica that failed last before the end: "logs/collector-1.log" */
     int64_t kill_at_ms;  /* 0 = no stop asked for */
 } supervisor_t;
 
@@ -61,7 +61,7 @@ static void s_ended(void *ctx, const char *role, uint32_t index, const tt_replic
 {
     supervisor_t *self = ctx;
     s_tell(self, role, index, 0, event);
-    if (event->exit_code)
+    if (event->exit_code && !self->ending) /* what ends later ends because of it */
         snprintf(self->failed_log, sizeof self->failed_log, "logs/%.31s-%u.log", role, index);
     if (event->exit_code && !self->ending && !self->killed) {
         char text[256];

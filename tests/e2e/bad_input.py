@@ -1,0 +1,175 @@
+#!/usr/bin/env python3
+"""Bad input: one clear message that says what to do, a sysexits code, nothing half-written, no process left."""
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+from rig import JOB, TUTTI, check, equal, main
+
+USAGE, DATA, NO_INPUT, UNAVAILABLE, CANNOT_CREATE, IO, CONFIG = 64, 65, 66, 69, 73, 74, 78
+
+
+def s_refused(world, code, words, *args, env=None):
+    """The command ends with `code`, one line on stderr that holds all words, and no run directory made."""
+    before = sorted(os.listdir(world.path))
+    done = world.tutti(*args, env=env)
+    equal(done.returncode, code, f"{args}: exit code; stderr: {done.stderr}")
+    lines = done.stderr.strip().splitlines()
+    check(len(lines) == 1 or code == USAGE, f"{args}: more than one message: {done.stderr}")
+    for word in words:
+        check(word in lines[0], f"{args}: the message does not say {word!r}: {lines[0]}")
+    equal(sorted(os.listdir(world.path)), before, f"{args}: files after the refusal")
+    world.await_empty()
+
+
+def s_refused_config(world, text, *words):
+    path = world.config(text)
+    s_refused(world, CONFIG, words, "run", path)
+
+
+def test_missing_config(world):
+    s_refused(world, NO_INPUT, ["nowhere.yaml"], "run", "nowhere.yaml")
+
+
+def test_key_typo(world):
+    s_refused_config(world, JOB.replace("num_envs", "num_env"), "job.yaml:4:1", "num_env", "num_envs")
+
+
+def test_out_of_range(world):
+    s_refused_config(world, JOB + "collector:\n  replicas: 0\n", "job.yaml:", "collector.replicas", "1")
+
+
+def test_wrong_type(world):
+    s_refused_config(world, JOB.replace("num_steps: 32", "num_steps: many"), "job.yaml:5:", "num_steps", "many")
+
+
+def test_not_yaml(world):
+    s_refused_config(world, "name: [1, 2\nenv: }\n", "job.yaml:2")
+
+
+def test_unknown_env(world):
+    s_refused_config(world, JOB.replace("CartPole-v1", "CartPole-v9"), "CartPole-v9", "CartPole-v1")
+
+
+def test_unknown_algorithm(world):
+    s_refused_config(world, JOB.replace("name: ppo", "name: pppo"), "pppo", "ppo")
+
+
+def test_more_learners_than_shards(world):
+    s_refused(world, CONFIG, ["learner.replicas", "learner.shards"], "run", world.config(), "--set", "learner.replicas=5")
+
+
+def test_more_collectors_than_envs(world):
+    s_refused(world, CONFIG, ["collector.replicas", "num_envs"], "run", world.config(), "--set", "collector.replicas=9")
+
+
+def test_shards_that_do_not_fit(world):
+    s_refused(world, CONFIG, ["learner.shards", "minibatch"], "run", world.config(), "--set", "learner.shards=128")
+
+
+def test_wrong_option(world):
+    s_refused(world, USAGE, ["--sed", "--seed"], "run", world.config(), "--sed", "3")
+
+
+def test_bad_assignment(world):
+    s_refused(world, USAGE, ["seed"], "run", world.config(), "--set", "seed")
+
+
+def test_run_directory_in_use(world):
+    config = world.config()
+    summary = world.train(config, "stop.env_steps=512")
+    done = world.tutti("run", config, "--run-dir", summary["run_dir"])
+    equal(done.returncode, CANNOT_CREATE, "exit code")
+    check("resume" in done.stderr and summary["run_dir"] in done.stderr, f"message: {done.stderr}")
+
+
+def test_port_in_use(world):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        done = world.tutti("run", world.config(), "--set", f"coordinator.listen=tcp://127.0.0.1:{port}",
+                           "--output", "json")
+        equal(done.returncode, CANNOT_CREATE, f"exit code; {done.stderr}")
+        check(str(port) in done.stderr, f"message: {done.stderr}")
+        done = world.tutti("run", world.config(), "--set", f"coordinator.http=127.0.0.1:{port}", "--output", "json")
+        equal(done.returncode, CANNOT_CREATE, f"exit code; {done.stderr}")
+        check(str(port) in done.stderr, f"message: {done.stderr}")
+    world.await_empty()
+
+
+def test_unknown_run(world):
+    for command in ("status", "stop", "logs", "resume", "rm"):
+        s_refused(world, NO_INPUT, ["nobody", "tutti ps"], command, "nobody")
+    s_refused(world, NO_INPUT, ["nobody", "tutti ps"], "scale", "nobody", "collector=2")
+
+
+def test_full_disk(world):
+    """A run directory on a file system with no room ends with a message, not with a hang."""
+    folder = os.path.join(world.path, "small")
+    os.mkdir(folder)
+    script = f"mount -t tmpfs -o size=64k tmpfs {folder} && exec {TUTTI} run {world.config()} --run-dir {folder}/run"
+    if os.geteuid() != 0 or not shutil.which("unshare"):
+        print("        needs root and unshare: left out", flush=True)
+        return
+    probe = subprocess.run(["unshare", "-m", "sh", "-c", f"mount -t tmpfs tmpfs {folder}"], capture_output=True, check=False)
+    if probe.returncode != 0:
+        print("        no mount namespace here: left out", flush=True)
+        return
+    done = subprocess.run(["unshare", "-m", "sh", "-c", script], env=world.env, cwd=world.path, capture_output=True,
+                          text=True, timeout=60, stdin=subprocess.DEVNULL, check=False)
+    check(done.returncode in (IO, CANNOT_CREATE), f"exit code {done.returncode}; {done.stdout} {done.stderr}")
+    said = done.stderr + done.stdout
+    check("No space left on device" in said or "disk is full" in said, f"message: {said}")
+    world.await_empty()
+
+
+def test_damaged_checkpoints(world):
+    summary = world.train(world.config(), "stop.env_steps=1024")
+    folder = os.path.join(summary["run_dir"], "checkpoints")
+    good = os.path.join(folder, "final.safetensors")
+    equal(world.tutti("eval", good, "--episodes", "3", "--output", "json").returncode, 0, "eval of the good one")
+    with open(good, "rb") as file:
+        data = file.read()
+    cut, foreign = os.path.join(world.path, "cut.safetensors"), os.path.join(world.path, "foreign.safetensors")
+    with open(cut, "wb") as file:
+        file.write(data[:len(data) // 2])
+    with open(foreign, "wb") as file:
+        file.write(b"PK\x03\x04 this is something else altogether" * 10)
+    s_refused(world, DATA, ["cut.safetensors"], "eval", cut)
+    s_refused(world, DATA, ["foreign.safetensors"], "eval", foreign)
+    s_refused(world, NO_INPUT, ["none.safetensors"], "eval", "none.safetensors")
+
+
+def test_resume_from_a_damaged_checkpoint(world):
+    """The newest is damaged: the run says so, and does not go on from rubbish."""
+    process, run_dir = world.start_run(world.config(), "stop.env_steps=100M")
+    world.await_steps(run_dir, 1, process)
+    world.tutti("stop", run_dir)
+    world.finish(process)
+    folder = os.path.join(run_dir, "checkpoints")
+    for name in os.listdir(folder):
+        path = os.path.join(folder, name)
+        with open(path, "r+b") as file:
+            file.truncate(os.path.getsize(path) // 2)
+    done = world.tutti("resume", run_dir, "--output", "json")
+    equal(done.returncode, DATA, f"exit code; {done.stderr}")
+    check(".safetensors" in done.stderr, f"message: {done.stderr}")
+    world.await_empty()
+
+
+def test_a_misbehaving_env(world):
+    """A plug-in that is not an env of ours is refused with its name."""
+    path = world.file("not_an_env.so", "this is not a shared object")
+    s_refused_config(world, JOB.replace("CartPole-v1", path), "not_an_env.so")
+
+
+main(test_missing_config, test_key_typo, test_out_of_range, test_wrong_type, test_not_yaml, test_unknown_env,
+     test_unknown_algorithm, test_more_learners_than_shards, test_more_collectors_than_envs,
+     test_shards_that_do_not_fit, test_wrong_option, test_bad_assignment, test_run_directory_in_use, test_port_in_use,
+     test_unknown_run, test_full_disk, test_damaged_checkpoints, test_resume_from_a_damaged_checkpoint,
+     test_a_misbehaving_env)

@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+"""The other commands as a user types them: --help everywhere, ps, status, logs, eval, rm, --detach, check."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+from rig import check, equal, main, wait_for
+
+COMMANDS = ["run", "resume", "ps", "status", "scale", "logs", "stop", "rm", "eval", "envs", "algorithms", "check",
+            "config", "bench", "version", "completion", "help", "coordinator", "collector", "learner", "aggregator"]
+
+
+def test_help_everywhere(world):
+    listing = world.tutti("help").stdout
+    for name in COMMANDS:
+        check(f" {name} " in listing, f"tutti help does not list {name}")
+        done = world.tutti(name, "--help")
+        equal(done.returncode, 0, f"tutti {name} --help")
+        check(f"tutti {name}" in done.stdout, f"tutti {name} --help says {done.stdout[:100]!r}")
+    equal(world.tutti("rnu").returncode, 64, "an unknown command")
+    check("run" in world.tutti("rnu").stderr, "the nearest command is not named")
+    equal(world.tutti().returncode, 64, "no command")
+
+
+def test_completion_is_shell(world):
+    script = world.tutti("completion", "bash").stdout
+    done = subprocess.run(["bash", "-n"], input=script, text=True, capture_output=True, check=False)
+    equal(done.returncode, 0, f"bash reads it: {done.stderr}")
+
+
+def test_check_prints_origins(world):
+    done = world.tutti("check", world.config(), "--set", "seed=9")
+    equal(done.returncode, 0, f"check: {done.stderr}")
+    check("job.yaml:4" in done.stdout, "the file's line is missing")
+    check("--set" in done.stdout, "the override's origin is missing")
+    check("default" in done.stdout, "a default's origin is missing")
+
+
+def test_a_run_from_outside(world):
+    """ps, status, logs and eval agree with what run says."""
+    summary = world.train(world.config(), "collector.replicas=2")
+    name = summary["run"]
+    rows = json.loads(world.tutti("ps", "--all", "--output", "json").stdout)
+    equal([(row["run"], row["state"]) for row in rows], [(name, "succeeded")], "ps")
+    equal(json.loads(world.tutti("status", name, "--output", "json").stdout), summary, "status of an ended run")
+    logs = world.tutti("logs", name)
+    equal(logs.returncode, 0, f"logs: {logs.stderr}")
+    equal(world.tutti("logs", name, "collector/1").returncode, 0, "logs of one replica")
+    equal(world.tutti("logs", name, "poet").returncode, 66, "logs of nobody")
+    final = os.path.join(summary["run_dir"], "checkpoints", "final.safetensors")
+    first = json.loads(world.tutti("eval", final, "--episodes", "20", "--output", "json").stdout)
+    again = json.loads(world.tutti("eval", final, "--episodes", "20", "--output", "json").stdout)
+    equal(first["return_mean"], again["return_mean"], "eval twice")
+    equal(first["episodes"], 20, "episodes of eval")
+    equal(world.tutti("rm", name).returncode, 0, "rm")
+    check(not os.path.exists(summary["run_dir"]), "rm left the directory")
+    equal(json.loads(world.tutti("ps", "-a", "--output", "json").stdout), [], "ps after rm")
+
+
+def test_detach(world):
+    run_dir = os.path.join(world.path, "left")
+    done = world.tutti("run", world.config(), "--run-dir", run_dir, "--detach", "--set", "stop.env_steps=1000M")
+    equal(done.returncode, 0, f"run --detach: {done.stderr}{world.logs()}")
+    check("left" in done.stdout, f"its name is missing: {done.stdout}")
+    status = world.status(run_dir)
+    check(status and status["env_steps"] > 0, f"it does not train: {status}")
+    check("left" in world.tutti("ps").stdout, "ps does not show it")
+    equal(world.tutti("rm", "left").returncode, 73, "rm of a live run")
+    equal(world.tutti("stop", "left").returncode, 0, "stop")
+    world.await_empty()
+    equal(json.loads(world.tutti("status", "left", "--output", "json").stdout)["status"], "stopped", "status")
+
+
+def test_logs_follow(world):
+    process, run_dir = world.start_run(world.config(), "stop.env_steps=1000M")
+    world.await_steps(run_dir, 1, process)
+    reader = world.start("logs", run_dir, "coordinator", "-f")
+    path = os.path.join(world.path, "out.2")
+    wait_for(lambda: os.path.getsize(path) > 0, "the first lines")
+    process.send_signal(signal.SIGINT)
+    world.finish(process)
+    code, _, err = world.finish(reader)
+    equal(code, 0, f"logs -f ends with the run: {err}")
+
+
+def test_metrics_file(world):
+    summary = world.train(world.config())
+    with open(os.path.join(summary["run_dir"], "metrics.jsonl"), encoding="utf-8") as file:
+        rows = [json.loads(line) for line in file]
+    updates = [row["update"] for row in rows]
+    equal(updates, sorted(set(updates)), "updates in metrics.jsonl")
+    equal(rows[-1]["env_steps"], summary["transitions"]["trained"], "steps of the last row")
+    for name in ("losses/policy_loss", "losses/value_loss", "losses/entropy", "losses/approx_kl", "charts/learning_rate"):
+        check(name in rows[-1] or name in rows[-1].get("metrics", {}), f"{name} is missing")
+
+
+main(test_help_everywhere, test_completion_is_shell, test_check_prints_origins, test_a_run_from_outside, test_detach,
+     test_logs_follow, test_metrics_file)

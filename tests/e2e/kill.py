@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+"""kill -9 of a collector, of a learner, of the aggregator, of the coordinator: the run goes on, and the weights keep
+their bits at lag 0 and 1."""
+
+import os
+import signal
+import sys
+
+sys.dont_write_bytecode = True
+from rig import equal, main, wait_for
+
+STEPS = 300_000
+SETS = ["collector.replicas=2", "learner.replicas=2", f"stop.env_steps={STEPS}"]
+
+
+def s_await_back(world, role, index, old):
+    wait_for(lambda: world.replica(role, index) != old, f"another process of {role}/{index}")
+
+
+def s_killed(world, lag, victims):
+    config = world.config()
+    sets = [*SETS, f"lag={lag}"]
+    still = world.train(config, *sets, seed=5)
+    process, run_dir = world.start_run(config, *sets, seed=5)
+    steps = 1
+    for role, index in victims:
+        status = world.await_steps(run_dir, steps, process)
+        pid = world.replica(role, index)
+        os.kill(pid, signal.SIGKILL)
+        if process.poll() is None:
+            s_await_back(world, role, index, pid)
+        steps = status["env_steps"] + 20_000
+    summary = world.summary(process)
+    for key in ("weights_sha256", "env_steps", "updates", "episodes"):
+        equal(summary[key], still[key], f"{key} after {victims}, lag {lag}")
+    equal(summary["transitions"]["duplicated"], 0, "duplicated")
+    equal(summary["transitions"]["lost"], 0, "lost")
+
+
+def test_collector_lag_0(world):
+    s_killed(world, 0, [("collector", 1), ("collector", 0)])
+
+
+def test_collector_lag_1(world):
+    s_killed(world, 1, [("collector", 1), ("collector", 0)])
+
+
+def test_second_learner_lag_0(world):
+    s_killed(world, 0, [("learner", 1), ("learner", 1)])
+
+
+def test_second_learner_lag_1(world):
+    s_killed(world, 1, [("learner", 1), ("learner", 1)])
+
+
+def test_first_learner_lag_1(world):
+    """Rank 0 dies: the other takes over publishing."""
+    s_killed(world, 1, [("learner", 0), ("learner", 1)])
+
+
+def test_aggregator_lag_1(world):
+    s_killed(world, 1, [("aggregator", 0)])
+
+
+def test_coordinator_lag_1(world):
+    s_killed(world, 1, [("coordinator", 0)])
+
+
+main(test_collector_lag_0, test_collector_lag_1, test_second_learner_lag_0, test_second_learner_lag_1,
+     test_first_learner_lag_1, test_aggregator_lag_1, test_coordinator_lag_1)

@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+"""No process is left behind, however the run ends."""
+
+import os
+import signal
+import sys
+
+sys.dont_write_bytecode = True
+from rig import check, main, wait_for
+
+FOREVER = "stop.env_steps=1000M"
+
+
+def s_run_pids(world):
+    """The two processes of `tutti run`: the one we started, and its child."""
+    return sorted(pid for pid, line in world.processes().items() if " run " in line)
+
+
+def s_started(world):
+    process, run_dir = world.start_run(world.config(), FOREVER, "collector.replicas=2")
+    world.await_steps(run_dir, 1, process)
+    return process, run_dir
+
+
+def s_killed(world, which):
+    process, run_dir = s_started(world)
+    pids = s_run_pids(world)
+    check(len(pids) == 2, f"processes of tutti run: {pids}")
+    os.kill(process.pid if which == "guard" else [pid for pid in pids if pid != process.pid][0], signal.SIGKILL)
+    process.wait()
+    world.await_empty()
+    state = world.tutti("ps", "--all")
+    check("running" not in state.stdout, f"ps still says running: {state.stdout}")
+
+
+def test_guard_killed(world):
+    s_killed(world, "guard")
+
+
+def test_controller_killed(world):
+    s_killed(world, "controller")
+
+
+def test_coordinator_killed_for_good(world):
+    """Killed again and again, it is given up, and the run fails with everything ended."""
+    process, run_dir = s_started(world)
+    while process.poll() is None:
+        for pid, line in world.processes().items():
+            if line.startswith("tutti coordinator"):
+                try:
+                    os.kill(pid, signal.SIGKILL)
+                except ProcessLookupError:
+                    pass
+        try:
+            process.wait(0.02)
+        except Exception:
+            pass
+    check(process.returncode != 0, "a run without a coordinator ended well")
+    world.await_empty()
+
+
+def test_interrupted_while_starting(world):
+    process, run_dir = world.start_run(world.config(), FOREVER)
+    wait_for(lambda: os.path.exists(os.path.join(run_dir, "run.json")), "run.json")
+    process.send_signal(signal.SIGTERM)
+    process.wait(60)
+    world.await_empty()
+
+
+def test_asked_twice(world):
+    process, run_dir = s_started(world)
+    os.kill(world.replica("learner", 0), signal.SIGSTOP)  # it cannot write the snapshot it is asked for
+    process.send_signal(signal.SIGINT)
+    wait_for(lambda: "once more" in open(os.path.join(world.path, "err.1"), encoding="utf-8").read(), "the first note")
+    process.send_signal(signal.SIGINT)
+    process.wait(60)
+    check(process.returncode == 130, f"exit code {process.returncode}")
+    world.await_empty()
+
+
+main(test_guard_killed, test_controller_killed, test_coordinator_killed_for_good, test_interrupted_while_starting,
+     test_asked_twice)

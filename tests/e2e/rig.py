@@ -1,0 +1,230 @@
+"""rig - what the end-to-end tests share: a temporary world, runs in it, the processes they make, and deadlines.
+
+Only the standard library. A test is a list of functions given to main(); each gets a fresh World.
+"""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+
+TUTTI = os.environ["TUTTI"]
+SOURCE = os.environ["TT_SOURCE_DIR"]
+DEADLINE = 120.0
+
+# A job of a second or so: small enough for a slow machine, long enough to be disturbed.
+JOB = """
+name: job
+env: CartPole-v1
+num_envs: 8
+num_steps: 32
+lag: 1
+algorithm:
+  name: ppo
+  learning_rate: 1e-3
+  epochs: 2
+  minibatch_size: 64
+learner:
+  shards: 4
+stop:
+  env_steps: 20480
+"""
+
+
+class Failed(Exception):
+    pass
+
+
+def check(condition, text):
+    if not condition:
+        raise Failed(text)
+
+
+def equal(got, wanted, text):
+    check(got == wanted, f"{text}: got {got!r}, wanted {wanted!r}")
+
+
+def wait_for(condition, text, deadline=DEADLINE):
+    """Until condition() is true; its value. The only place that sleeps, and only to look again."""
+    end = time.monotonic() + deadline
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > end:
+            raise Failed(f"waited {deadline:g} s for {text}")
+        time.sleep(0.005)
+
+
+class World:
+    """A folder with its own registry of runs. Everything started here is marked and must be gone at the end."""
+
+    def __init__(self):
+        self.path = tempfile.mkdtemp(prefix="tt-e2e-")
+        self.mark = os.path.basename(self.path)
+        self.env = dict(os.environ, XDG_STATE_HOME=os.path.join(self.path, "state"), TT_E2E=self.mark)
+        self.started = []
+        self.count = 0
+
+    def file(self, name, text):
+        path = os.path.join(self.path, name)
+        with open(path, "w", encoding="utf-8") as out:
+            out.write(text)
+        return path
+
+    def tutti(self, *args, deadline=DEADLINE, env=None, cwd=None):
+        """Run to the end; CompletedProcess with text."""
+        return subprocess.run([TUTTI, *map(str, args)], cwd=cwd or self.path, env=dict(self.env, **(env or {})),
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=deadline, check=False)
+
+    def start(self, *args, env=None):
+        """Start and go on; Popen with pipes to files, so that nothing blocks."""
+        self.count += 1
+        out = open(os.path.join(self.path, f"out.{self.count}"), "w+", encoding="utf-8")
+        err = open(os.path.join(self.path, f"err.{self.count}"), "w+", encoding="utf-8")
+        process = subprocess.Popen([TUTTI, *map(str, args)], cwd=self.path, env=dict(self.env, **(env or {})),
+                                   stdin=subprocess.DEVNULL, stdout=out, stderr=err, text=True)
+        process.out, process.err = out, err
+        self.started.append(process)
+        return process
+
+    def finish(self, process, deadline=DEADLINE):
+        """Wait for the end of a started process: (code, stdout, stderr)."""
+        try:
+            code = process.wait(timeout=deadline)
+        except subprocess.TimeoutExpired as late:
+            process.err.seek(0)
+            raise Failed(f"no end within {deadline:g} s; stderr: {process.err.read()[-2000:]}") from late
+        process.out.seek(0)
+        process.err.seek(0)
+        return code, process.out.read(), process.err.read()
+
+    def config(self, text=JOB, name="job.yaml"):
+        return self.file(name, text)
+
+    def train(self, config, *sets, seed=None, code=0, deadline=DEADLINE, env=None):
+        """A whole run; its summary."""
+        self.count += 1
+        args = ["run", config, "--output", "json", "--run-dir", os.path.join(self.path, f"run-{self.count}")]
+        for item in sets:
+            args += ["--set", item]
+        if seed is not None:
+            args += ["--seed", str(seed)]
+        done = self.tutti(*args, deadline=deadline, env=env)
+        check(done.returncode == code, f"{' '.join(args)}: exit {done.returncode}, stderr: {done.stderr[-3000:]}"
+              f"{self.logs()}")
+        return json.loads(done.stdout)
+
+    def start_run(self, config, *sets, name="run", seed=None, options=()):
+        """A run left going, its directory known; returns (process, run_dir)."""
+        run_dir = os.path.join(self.path, name)
+        args = ["run", config, "--output", "json", "--run-dir", run_dir, *options]
+        for item in sets:
+            args += ["--set", item]
+        if seed is not None:
+            args += ["--seed", str(seed)]
+        return self.start(*args), run_dir
+
+    def summary(self, process, code=0, deadline=DEADLINE):
+        got, out, err = self.finish(process, deadline)
+        check(got == code, f"exit {got}, wanted {code}; stderr: {err[-3000:]}{self.logs()}")
+        return json.loads(out)
+
+    def status(self, run_dir):
+        """`tutti status`, None when the run does not answer."""
+        done = self.tutti("status", run_dir, "--output", "json")
+        return json.loads(done.stdout) if done.returncode == 0 else None
+
+    def await_steps(self, run_dir, steps, process=None):
+        """Until the run has trained on so many steps."""
+        def look():
+            check(process is None or process.poll() is None, f"the run ended before {steps} steps{self.logs()}")
+            status = self.status(run_dir)
+            return status if status and (status.get("env_steps") or 0) >= steps else None
+        return wait_for(look, f"{steps} steps in {run_dir}")
+
+    def processes(self):
+        """{pid: command line} of everything alive that was started in this world."""
+        found = {}
+        for entry in os.listdir("/proc"):
+            if not entry.isdigit():
+                continue
+            try:
+                with open(f"/proc/{entry}/environ", "rb") as file:
+                    if f"TT_E2E={self.mark}".encode() not in file.read().split(b"\0"):
+                        continue
+                with open(f"/proc/{entry}/cmdline", "rb") as file:
+                    line = file.read().replace(b"\0", b" ").decode().strip()
+                with open(f"/proc/{entry}/stat", encoding="utf-8") as file:
+                    if file.read().rsplit(")", 1)[1].split()[0] in "ZX":
+                        continue
+            except OSError:
+                continue
+            found[int(entry)] = line
+        return found
+
+    def replica(self, role, index, deadline=DEADLINE):
+        """Process id of a replica, from its command line."""
+        wanted = f"tutti {role} "
+        tail = f"--index {index}"
+
+        def look():
+            for pid, line in self.processes().items():
+                if line.startswith(wanted) and (role == "coordinator" or line.endswith(tail)):
+                    return pid
+            return None
+        return wait_for(look, f"the process of {role}/{index}", deadline)
+
+    def await_empty(self, deadline=20.0):
+        wait_for(lambda: not self.processes(), f"no process left: {self.processes()}", deadline)
+
+    def logs(self):
+        """The ends of all logs, for messages."""
+        text = []
+        for folder, _, files in os.walk(self.path):
+            for name in files:
+                if name.endswith(".log"):
+                    with open(os.path.join(folder, name), encoding="utf-8", errors="replace") as file:
+                        text.append(f"\n--- {os.path.join(folder, name)}\n{file.read()[-1500:]}")
+        return "".join(text)
+
+    def close(self):
+        for process in self.started:
+            if process.poll() is None:
+                process.send_signal(signal.SIGKILL)
+                process.wait()
+        try:
+            self.await_empty()
+        finally:
+            for pid in self.processes():
+                os.kill(pid, signal.SIGKILL)
+            shutil.rmtree(self.path, ignore_errors=True)
+
+
+def main(*tests):
+    """Run each test in a world of its own, or those named on the command line; exit code 1 when one failed."""
+    wanted = sys.argv[1:]
+    passed = failed = 0
+    for test in tests:
+        if wanted and test.__name__ not in wanted:
+            continue
+        world = World()
+        begun = time.monotonic()
+        try:
+            try:
+                test(world)
+            finally:
+                world.close()
+            passed += 1
+            print(f"ok      {test.__name__} ({time.monotonic() - begun:.1f} s)", flush=True)
+        except Exception as error:  # every failure counts, and the others still run
+            failed += 1
+            text = str(error) if isinstance(error, Failed) else traceback.format_exc()
+            print(f"FAILED  {test.__name__}: {text}", flush=True)
+    print(f"{passed} passed, {failed} failed", flush=True)
+    sys.exit(1 if failed else 0)

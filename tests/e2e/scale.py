@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+"""Scaling a running job, up and down, collectors and learners: nothing restarts, and the weights keep their bits."""
+
+import sys
+
+sys.dont_write_bytecode = True
+from rig import check, equal, main, wait_for
+
+STEPS = 400_000  # a few seconds: time enough to be scaled
+
+
+def s_counts(world, run_dir):
+    status = world.status(run_dir)
+    return {role: (count["ready"], count["desired"]) for role, count in status["counts"].items()} if status else {}
+
+
+def s_await_counts(world, run_dir, **wanted):
+    def look():
+        counts = s_counts(world, run_dir)
+        return all(counts.get(role) == (n, n) for role, n in wanted.items())
+    wait_for(look, f"{wanted} (now {s_counts(world, run_dir)})")
+
+
+def s_scale(world, run_dir, **wanted):
+    done = world.tutti("scale", run_dir, *[f"{role}={n}" for role, n in wanted.items()])
+    equal(done.returncode, 0, f"tutti scale: {done.stderr}")
+    s_await_counts(world, run_dir, **wanted)
+
+
+def s_scaled(world, lag):
+    config = world.config()
+    sets = [f"lag={lag}", f"stop.env_steps={STEPS}"]
+    still = world.train(config, *sets, seed=3)
+    process, run_dir = world.start_run(config, *sets, seed=3)
+    world.await_steps(run_dir, 1, process)
+    pids = [world.replica("collector", 0), world.replica("learner", 0)]
+    s_scale(world, run_dir, collector=3)
+    s_scale(world, run_dir, learner=2)
+    s_scale(world, run_dir, collector=1, learner=4)
+    s_scale(world, run_dir, collector=2, learner=1)
+    check(process.poll() is None, "the run ended before it was scaled to the end: make STEPS larger")
+    equal([world.replica("collector", 0), world.replica("learner", 0)], pids, "processes of the first replicas")
+    summary = world.summary(process)
+    for key in ("weights_sha256", "env_steps", "updates", "episodes"):
+        equal(summary[key], still[key], f"{key} of the scaled run, lag {lag}")
+    equal(summary["rolled_back"], 0, "rolled back")
+    equal(summary["transitions"]["duplicated"], 0, "duplicated")
+
+
+def test_lag_0(world):
+    s_scaled(world, 0)
+
+
+def test_lag_1(world):
+    s_scaled(world, 1)
+
+
+def test_limits(world):
+    """Collectors from 1 to num_envs, learners from 1 to shards; a refusal changes nothing."""
+    process, run_dir = world.start_run(world.config(), "stop.env_steps=100M")
+    world.await_steps(run_dir, 1, process)
+    before = s_counts(world, run_dir)
+    for wrong, word in (("collector=9", "8"), ("collector=0", "1"), ("learner=5", "4"), ("learner=0", "1"),
+                        ("poet=1", "poet"), ("collector", "ROLE=N")):
+        done = world.tutti("scale", run_dir, wrong)
+        check(done.returncode != 0, f"scale {wrong} was taken")
+        check(word in done.stderr, f"scale {wrong}: the message does not say {word}: {done.stderr}")
+    equal(s_counts(world, run_dir), before, "replicas after refusals")
+    world.tutti("stop", run_dir)
+    world.finish(process)
+
+
+main(test_lag_0, test_lag_1, test_limits)

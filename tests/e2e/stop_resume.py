@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+"""Ends asked for: SIGINT, SIGTERM, `tutti stop`; then resume goes on as if nothing had been."""
+
+import os
+import signal
+import sys
+
+sys.dont_write_bytecode = True
+from rig import check, equal, main, wait_for
+
+STEPS = 300_000
+
+
+def s_resume(world, run_dir, code=0):
+    import json
+    done = world.tutti("resume", run_dir, "--output", "json")
+    check(done.returncode == code, f"resume: exit {done.returncode}: {done.stderr}{world.logs()}")
+    return json.loads(done.stdout)
+
+
+def s_interrupted(world, lag, end, code):
+    config = world.config()
+    sets = [f"lag={lag}", f"stop.env_steps={STEPS}"]
+    still = world.train(config, *sets, seed=11)
+    process, run_dir = world.start_run(config, *sets, seed=11)
+    world.await_steps(run_dir, 30_000, process)
+    end(process, run_dir)
+    stopped = world.summary(process, code)
+    equal(stopped["status"], "stopped", "status")
+    check(0 < stopped["env_steps"] < STEPS, f"steps at the stop: {stopped['env_steps']}")
+    check(os.listdir(os.path.join(run_dir, "checkpoints")), "no checkpoint")
+    world.await_empty()
+    resumed = s_resume(world, run_dir)
+    equal(resumed["status"], "succeeded", "status after resume")
+    for key in ("weights_sha256", "env_steps", "updates", "episodes"):
+        equal(resumed[key], still[key], f"{key} after resume, lag {lag}")
+
+
+def test_sigint(world):
+    s_interrupted(world, 1, lambda process, run_dir: process.send_signal(signal.SIGINT), 130)
+
+
+def test_sigterm_lag_0(world):
+    s_interrupted(world, 0, lambda process, run_dir: process.send_signal(signal.SIGTERM), 143)
+
+
+def test_tutti_stop(world):
+    s_interrupted(world, 1, lambda process, run_dir: equal(world.tutti("stop", run_dir).returncode, 0, "stop"), 143)
+
+
+def test_resume_keeps_the_counts_last_asked_for(world):
+    process, run_dir = world.start_run(world.config(), "stop.env_steps=100M")
+    world.await_steps(run_dir, 1, process)
+    equal(world.tutti("scale", run_dir, "collector=3", "learner=2").returncode, 0, "scale")
+    world.tutti("stop", run_dir)
+    world.finish(process)
+    again = world.start("resume", run_dir, "--output", "json")
+
+    def look():
+        status = world.status(run_dir)
+        counts = status["counts"] if status else {}
+        return counts and counts["collector"]["ready"] == 3 and counts["learner"]["ready"] == 2
+    wait_for(look, "3 collectors and 2 learners after resume")
+    again.send_signal(signal.SIGINT)
+    world.summary(again, 130)
+
+
+def test_resume_after_kill(world):
+    """kill -9 of everything: resume continues from the newest snapshot, and the bits are those of a run left alone."""
+    config = world.config()
+    sets = ["checkpoint.every_s=0.2", f"stop.env_steps={STEPS}"]
+    still = world.train(config, *sets, seed=12)
+    process, run_dir = world.start_run(config, *sets, seed=12)
+    world.await_steps(run_dir, 1, process)
+    folder = os.path.join(run_dir, "checkpoints")
+    wait_for(lambda: [name for name in os.listdir(folder) if name.endswith(".safetensors")], "a snapshot")
+    for pid in world.processes():
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+    process.wait()
+    world.await_empty()
+    resumed = s_resume(world, run_dir)
+    equal(resumed["weights_sha256"], still["weights_sha256"], "weights")
+    equal(resumed["env_steps"], still["env_steps"], "steps")
+
+
+main(test_sigint, test_sigterm_lag_0, test_tutti_stop, test_resume_keeps_the_counts_last_asked_for,
+     test_resume_after_kill)
