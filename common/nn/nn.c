@@ -25,6 +25,31 @@ const char *tt_device_name(const tt_device_t *self)
     return self->ops->describe(self);
 }
 
+tt_status_t tt_device_alloc(tt_device_t *self, void **out, size_t bytes)
+{
+    return self->ops->alloc(self, out, bytes);
+}
+
+void tt_device_free(tt_device_t *self, void *memory)
+{
+    self->ops->free(self, memory);
+}
+
+tt_status_t tt_device_put(tt_device_t *self, void *dst, const void *src, size_t bytes)
+{
+    return self->ops->put(self, dst, src, bytes);
+}
+
+tt_status_t tt_device_get(tt_device_t *self, void *dst, const void *src, size_t bytes)
+{
+    return self->ops->get(self, dst, src, bytes);
+}
+
+tt_status_t tt_device_sync(tt_device_t *self)
+{
+    return self->ops->sync(self);
+}
+
 static void free_net(tt_net_t *self)
 {
     if (self->params)

@@ -52,6 +52,14 @@ void tt_device_close(tt_device_t **self_p);
 /*  "cpu/avx512" and the like. */
 const char *tt_device_name(const tt_device_t *self);
 
+/*  Memory of the backend, zeroed; free it before the device closes (NULL is fine). put and get copy from and to the
+ *  host and may be asynchronous in the order of the calls; sync waits for them. */
+tt_status_t tt_device_alloc(tt_device_t *self, void **out, size_t bytes);
+void tt_device_free(tt_device_t *self, void *memory);
+tt_status_t tt_device_put(tt_device_t *self, void *dst, const void *src, size_t bytes);
+tt_status_t tt_device_get(tt_device_t *self, void *dst, const void *src, size_t bytes);
+tt_status_t tt_device_sync(tt_device_t *self);
+
 /*  Number of parameters; number of floats in a gradient buffer (parameters + TT_LOSS_STATS, rounded up to 16). */
 size_t tt_net_param_count(const tt_net_spec_t *spec);
 size_t tt_net_grad_count(const tt_net_spec_t *spec);

@@ -44,6 +44,24 @@ static void test_unknown_devices(void **state)
     assert_null(device);
 }
 
+static void test_device_memory(void **state)
+{
+    (void)state;
+    tt_device_t *device = NULL;
+    void *memory = NULL;
+    float in[3] = {1.0f, -2.0f, 3.0f}, out[4] = {9.0f, 9.0f, 9.0f, 9.0f};
+    assert_ok(tt_device_open(&device, "cpu", 0));
+    assert_ok(tt_device_alloc(device, &memory, sizeof out));
+    assert_ok(tt_device_put(device, memory, in, sizeof in));
+    assert_ok(tt_device_get(device, out, memory, sizeof out));
+    assert_ok(tt_device_sync(device));
+    assert_memory_equal(out, in, sizeof in);
+    assert_true(out[3] == 0.0f);
+    tt_device_free(device, memory);
+    tt_device_free(device, NULL);
+    tt_device_close(&device);
+}
+
 /*  Tensors fill the vector without overlap. */
 static void test_layout(void **state)
 {
@@ -151,6 +169,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bad_shapes),
         cmocka_unit_test(test_unknown_devices),
+        cmocka_unit_test(test_device_memory),
         cmocka_unit_test(test_layout),
         cmocka_unit_test(test_init),
         cmocka_unit_test(test_init_is_the_same_everywhere),
