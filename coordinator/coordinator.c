@@ -10,7 +10,9 @@
 #include "common/base/signals.h"
 #include "common/job/train_job.h"
 #include "coordinator/inbox.h"
+#include "coordinator/requests.h"
 #include "coordinator/state.h"
+#include "coordinator/status.h"
 
 enum { CONFIG_MAX = 262144 };
 static const int64_t s_second_ns = 1000000000, s_coalesce_ns = 3000000, s_check_every_ns = 250000000,
@@ -159,6 +161,7 @@ static tt_status_t s_open(coordinator_t *self)
 /*  In reverse. */
 static void s_close(coordinator_t *self)
 {
+    http_stop(&self->http);
     metrics_close(&self->metrics);
     tensorboard_close(&self->tensorboard);
     journal_close(&self->journal);
@@ -169,6 +172,33 @@ static void s_close(coordinator_t *self)
         close(self->signals);
     tt_loop_destroy(&self->loop);
     free(self->config_text);
+}
+
+/* ---- HTTP ---------------------------------------------------------------------------------------------------------- */
+
+static tt_status_t s_answer_http(void *ctx, const char *verb, const char *body, tt_buf_t *out)
+{
+    coordinator_t *self = ctx;
+    if (strcmp(verb, "metrics") == 0)
+        return status_prometheus(self, out);
+    return requests_answer(self, NULL, verb, body, out);
+}
+
+static tt_status_t s_on_http(void *ctx, int fd)
+{
+    (void)fd;
+    coordinator_t *self = ctx;
+    http_serve(self->http, s_answer_http, self);
+    return TT_OK;
+}
+
+static tt_status_t s_start_http(coordinator_t *self)
+{
+    if (self->http || !self->cfg.coordinator.http[0])
+        return TT_OK;
+    TT_TRY(http_start(&self->http, self->cfg.coordinator.http, self->root));
+    tt_loop_fd(self->loop, http_fd(self->http), s_on_http, self);
+    return TT_OK;
 }
 
 /* ---- what is written for people ------------------------------------------------------------------------------------ */
@@ -232,7 +262,8 @@ static tt_status_t s_new_roster(coordinator_t *self)
     if (roster_era(self->roster) != era)
         progress_roll_back(&self->progress, self->snapshot.env_steps);
     s_log_roster(self);
-    TT_TRY(s_open_writers(self)); /* after everybody has something to do */
+    TT_TRY(s_open_writers(self)); /* now that everybody has something to do */
+    TT_TRY(s_start_http(self));
     TT_TRY(coordinator_fit_aggregators(self));
     coordinator_tell_counts(self);
     ends_roster(self);
@@ -341,7 +372,6 @@ tt_status_t coordinator_run(const coordinator_opts_t *opts, int *exit_code)
     self->start_ns = opts->start_ns;
     self->clock = tt_clock_real();
     self->signals = -1;
-    self->http_url = "";
     self->lonely_ns = tt_now_ns(self->clock);
     if (gethostname(self->host, sizeof self->host - 1) != 0)
         self->host[0] = '\0';

@@ -35,3 +35,10 @@ tt_status_t files_replace(const char *dir, const char *name, const char *text, m
     }
     return TT_OK;
 }
+
+void files_remove(const char *dir, const char *name)
+{
+    char path[PATH_MAX];
+    if (snprintf(path, sizeof path, "%s/%s", dir, name) < (int)sizeof path)
+        unlink(path);
+}

@@ -7,3 +7,5 @@
 
 /*  Write DIR/NAME with this text by way of DIR/.NAME.new and rename. TT_IO. */
 tt_status_t files_replace(const char *dir, const char *name, const char *text, mode_t mode);
+/*  Remove DIR/NAME if it is there. */
+void files_remove(const char *dir, const char *name);

@@ -6,6 +6,7 @@
 #include "common/net/net.h"
 #include "coordinator/control.h"
 #include "coordinator/ends.h"
+#include "coordinator/http.h"
 #include "coordinator/journal.h"
 #include "coordinator/metrics.h"
 #include "coordinator/observers.h"
@@ -36,7 +37,7 @@ struct coordinator {
     metrics_t *metrics;         /* NULL until the first roster or STATS */
     tensorboard_t *tensorboard; /* the same                             */
     int64_t written_ns;         /* when these were last flushed         */
-    const char *http_url;       /* "" = none; borrowed                        */
+    http_t *http;               /* NULL until the first roster, or switched off */
 };
 typedef struct coordinator coordinator_t;
 

@@ -131,7 +131,7 @@ json_t *status_json(const coordinator_t *self)
     json_object_set_new(object, "snapshots", json_integer(self->snapshots));
     json_object_set_new(
         object, "snapshot", self->snapshot.path[0] ? status_snapshot_json(&self->snapshot) : json_null());
-    json_object_set_new(object, "http", s_text_or_null(self->http_url));
+    json_object_set_new(object, "http", s_text_or_null(self->http ? http_url(self->http) : NULL));
     json_object_set_new(object, "listen", s_text_or_null(control_listen(self->control)));
     return object;
 }

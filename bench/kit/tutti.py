@@ -33,10 +33,10 @@ class Tutti:
     def __exit__(self, *_):
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def start(self, *args):
-        """A process group of its own, so that an interrupt here reaches tutti once, from finish()."""
+    def start(self, *args, under=()):
+        """`under`: a command to run it with. A process group of its own, so that an interrupt here reaches tutti once, from finish()."""
         with open(self.words, "w") as words:
-            return subprocess.Popen([self.binary, *args], cwd=ROOT, env=self.env, stdout=subprocess.PIPE, stderr=words,
+            return subprocess.Popen([*under, self.binary, *args], cwd=ROOT, env=self.env, stdout=subprocess.PIPE, stderr=words,
                                     text=True, start_new_session=True)
 
     def finish(self, process, timeout=3600):
@@ -77,14 +77,14 @@ class Tutti:
         return subprocess.run([self.binary, *command, "--help"], env=self.env, stdout=subprocess.DEVNULL,
                               stderr=subprocess.DEVNULL).returncode == 0
 
-    def start_run(self, config, seed, *sets):
+    def start_run(self, config, seed, *sets, under=()):
         """A training run; self.run_dir is its directory."""
         self.count += 1
         self.run_dir = os.path.join(self.folder, "r%d" % self.count)
         args = ["run", config, "--output", "json", "--seed", str(seed), "--run-dir", self.run_dir]
         for setting in (*sets, *self.overrides):
             args += ["--set", setting]
-        return self.start(*args)
+        return self.start(*args, under=under)
 
     def run(self, config, seed, *sets, greedy=0):
         """The JSON of a finished run, with "greedy" from so many episodes of its final checkpoint."""

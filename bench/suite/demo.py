@@ -1,7 +1,7 @@
 """The demo's processes: 2 collectors and 2 learners on this machine, time to solved and memory of them all."""
-import os
 import subprocess
 
+from kit.processes import family, pss_kib, role_of
 from kit.report import check, progress
 from suite.solve import COLUMNS, CONFIG, lines, runs_of, summary
 
@@ -9,46 +9,6 @@ ABOUT = "the same with 2 collectors and 2 learners: solved within 1 s; all its p
 REPLICAS = ("collector.replicas=2", "learner.replicas=2")
 LONGER = ("stop.return_mean=null", "stop.env_steps=1000000")  # enough time to look at it
 EVERY_S = 0.02
-
-
-def family(root):
-    """The process and all its descendants now."""
-    parents = {}
-    for entry in os.listdir("/proc"):
-        if entry.isdigit():
-            try:
-                with open("/proc/%s/stat" % entry) as file:
-                    parents[int(entry)] = int(file.read().rpartition(")")[2].split()[1])
-            except OSError:
-                continue  # it ended meanwhile
-    members = {root}
-    grown = True
-    while grown:
-        grown = {pid for pid, parent in parents.items() if parent in members} - members
-        members |= grown
-    return members
-
-
-def pss_kib(pid):
-    """What a process uses, shared pages divided among those who share them; 0 if it ended meanwhile."""
-    try:
-        with open("/proc/%d/smaps_rollup" % pid) as file:
-            for line in file:
-                if line.startswith("Pss:"):
-                    return int(line.split()[1])
-    except OSError:
-        pass
-    return 0
-
-
-def name_of(pid):
-    try:
-        with open("/proc/%d/cmdline" % pid) as file:
-            words = file.read().split("\0")
-    except OSError:
-        return "?"
-    index = words[words.index("--index") + 1] if "--index" in words else ""
-    return "%s %s" % (words[1] if len(words) > 1 else words[0], index)
 
 
 def peak_memory(tutti, seed):
@@ -61,7 +21,7 @@ def peak_memory(tutti, seed):
             looks += 1
             if sum(now.values()) > peak:
                 peak = sum(now.values())
-                parts = {"%s (%d)" % (name_of(pid).strip(), pid): kib for pid, kib in now.items() if kib}
+                parts = {"%s (%d)" % (role_of(pid), pid): kib for pid, kib in now.items() if kib}
             try:
                 process.wait(EVERY_S)
             except subprocess.TimeoutExpired:  # look again

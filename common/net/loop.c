@@ -39,6 +39,7 @@ struct tt_loop {
     struct pollfd *polls; /* the sockets', then the fds' */
     size_t poll_room;
     bool holes;   /* something was forgotten */
+    bool busy;    /* in tt_loop_poll */
     size_t first; /* socket that is served first in the next round */
     int last_timer;
 };
@@ -287,9 +288,8 @@ static tt_status_t s_serve(tt_loop_t *self, size_t *handled)
     return s_serve_timers(self, handled);
 }
 
-tt_status_t tt_loop_poll(tt_loop_t *self, int64_t timeout_ms)
+static tt_status_t s_poll(tt_loop_t *self, int64_t timeout_ms)
 {
-    TT_CHECK(timeout_ms >= 0);
     int64_t left_ns = timeout_ms * 1000000;
     const int64_t deadline = left_ns ? tt_now_ns(tt_clock_real()) + left_ns : 0;
     for (size_t handled = 0;;) {
@@ -305,4 +305,13 @@ tt_status_t tt_loop_poll(tt_loop_t *self, int64_t timeout_ms)
         if (left_ns <= 0)
             return TT_AGAIN;
     }
+}
+
+tt_status_t tt_loop_poll(tt_loop_t *self, int64_t timeout_ms)
+{
+    TT_CHECK(timeout_ms >= 0 && !self->busy); /* a handler must not wait on the loop that called it */
+    self->busy = true;
+    const tt_status_t status = s_poll(self, timeout_ms);
+    self->busy = false;
+    return status;
 }

@@ -85,7 +85,8 @@ void tt_frame_wrap(zmq_msg_t *out, void *memory, size_t size, void (*done)(void 
 
 typedef struct tt_loop tt_loop_t; /* opaque */
 
-/*  Handlers run in the loop's thread. A status other than TT_OK ends tt_loop_poll with it. */
+/*  Handlers run in the loop's thread, may change what the loop serves, and must not poll it. A status other than TT_OK
+ *  ends tt_loop_poll with it. */
 typedef tt_status_t (*tt_on_packet_fn)(void *ctx, tt_sock_t *sock, tt_packet_t *packet); /* may take frames */
 typedef tt_status_t (*tt_on_fd_fn)(void *ctx, int fd);
 typedef tt_status_t (*tt_on_timer_fn)(void *ctx);

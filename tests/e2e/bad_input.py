@@ -72,7 +72,7 @@ def test_shards_that_do_not_fit(world):
 
 
 def test_wrong_option(world):
-    s_refused(world, USAGE, ["--sed", "--seed"], "run", world.config(), "--sed", "3")
+    s_refused(world, USAGE, ["--seeds", "--seed"], "run", world.config(), "--seeds", "3")
 
 
 def test_bad_assignment(world):

@@ -1,0 +1,266 @@
+/*  http: who may ask, what may be asked, and what a bad request is told; over real sockets. */
+#include "coordinator/http.h"
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <unistd.h>
+#include "common/base/mem.h"
+#include "coordinator/files.h"
+#include "coordinator/token.h"
+#include "tests/test.h"
+
+typedef struct {
+    char dir[64], token[TOKEN_SIZE];
+    http_t *http;
+    int port;
+} place_t;
+
+/* ---- a client -------------------------------------------------------------------------------------------------------- */
+
+typedef struct {
+    int port;
+    const char *head, *body; /* of the request */
+    size_t body_size;
+    int code;
+    char reply[4096];
+    atomic_bool done;
+} exchange_t;
+
+static int s_connect(int port)
+{
+    const struct sockaddr_in at = {
+        .sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    const struct timeval patience = {.tv_sec = 20};
+    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    return connect(fd, (const struct sockaddr *)&at, sizeof at) == 0 ? fd : -1;
+}
+
+static void s_send(int fd, const char *data, size_t size)
+{
+    while (size > 0) {
+        const ssize_t sent = send(fd, data, size, MSG_NOSIGNAL);
+        if (sent <= 0)
+            return; /* the reply tells why */
+        data += sent;
+        size -= (size_t)sent;
+    }
+}
+
+static void *s_exchange(void *arg)
+{
+    exchange_t *x = arg;
+    const int fd = s_connect(x->port);
+    char head[1024];
+    const int length = snprintf(
+        head, sizeof head, "%s\r\nHost: x\r\nConnection: close\r\nContent-Length: %zu\r\n\r\n", x->head, x->body_size);
+    s_send(fd, head, (size_t)length);
+    s_send(fd, x->body, x->body_size);
+    size_t used = 0;
+    ssize_t got;
+    while (used < sizeof x->reply - 1 && (got = recv(fd, x->reply + used, sizeof x->reply - 1 - used, 0)) > 0)
+        used += (size_t)got;
+    close(fd);
+    x->reply[used] = '\0';
+    if (sscanf(x->reply, "HTTP/1.%*d %d", &x->code) != 1)
+        x->code = 0;
+    x->done = true;
+    return NULL;
+}
+
+/* ---- the loop's side -------------------------------------------------------------------------------------------------- */
+
+static tt_status_t s_answer(void *ctx, const char *verb, const char *body, tt_buf_t *out)
+{
+    ++*(int *)ctx;
+    if (strcmp(verb, "scale") == 0 && strcmp(body, "{\"collector\": 3}") != 0)
+        return tt_err(TT_INVALID, "scale: not JSON (line 1: \"quoted\")");
+    if (strcmp(verb, "stop") == 0)
+        return tt_err(TT_STOPPED, "stop: the run is ending");
+    return tt_buf_printf(out, "{\"verb\":\"%s\"}", verb);
+}
+
+/*  Send a request, serve until its reply is there; the status code. *asked: how often the loop was asked. */
+static int s_request(place_t *place, const char *head, const char *body, size_t size, exchange_t *x, int *asked)
+{
+    *x = (exchange_t){.port = place->port, .head = head, .body = body, .body_size = size};
+    *asked = 0;
+    pthread_t client;
+    assert_int_equal(pthread_create(&client, NULL, s_exchange, x), 0);
+    while (!x->done) {
+        struct pollfd wait = {.fd = http_fd(place->http), .events = POLLIN};
+        if (poll(&wait, 1, 5) > 0)
+            http_serve(place->http, s_answer, asked);
+    }
+    pthread_join(client, NULL);
+    return x->code;
+}
+
+static int s_code(place_t *place, const char *line, const char *token, const char *body, int *asked)
+{
+    exchange_t x;
+    char head[512];
+    snprintf(head, sizeof head, "%s%s%s", line, token ? "\r\nAuthorization: Bearer " : "", token ? token : "");
+    return s_request(place, head, body, strlen(body), &x, asked);
+}
+
+static int s_setup(void **state)
+{
+    place_t *place = tt_new0(sizeof *place);
+    snprintf(place->dir, sizeof place->dir, "/tmp/tt-http-XXXXXX");
+    if (!mkdtemp(place->dir) || http_start(&place->http, "127.0.0.1:0", place->dir) != TT_OK ||
+        token_take(place->token, place->dir) != TT_OK)
+        return -1;
+    place->port = atoi(strrchr(http_url(place->http), ':') + 1);
+    *state = place;
+    return 0;
+}
+
+static int s_teardown(void **state)
+{
+    place_t *place = *state;
+    char command[128];
+    http_stop(&place->http);
+    snprintf(command, sizeof command, "rm -rf '%s'", place->dir);
+    const int code = system(command);
+    free(place);
+    return code;
+}
+
+/* ---- tests ------------------------------------------------------------------------------------------------------------ */
+
+static void test_who_has_the_token_may_ask(void **state)
+{
+    place_t *place = *state;
+    exchange_t x;
+    int asked;
+    char head[512];
+    snprintf(head, sizeof head, "GET /status HTTP/1.1\r\nAuthorization: Bearer %s", place->token);
+    assert_int_equal(s_request(place, head, "", 0, &x, &asked), 200);
+    assert_int_equal(asked, 1);
+    assert_non_null(strstr(x.reply, "{\"verb\":\"status\"}"));
+    assert_non_null(strstr(x.reply, "application/json"));
+    snprintf(head, sizeof head, "GET /metrics HTTP/1.1\r\nAuthorization: Bearer %s", place->token);
+    assert_int_equal(s_request(place, head, "", 0, &x, &asked), 200);
+    assert_non_null(strstr(x.reply, "version=0.0.4"));
+}
+
+static void test_who_has_not_is_turned_away_unheard(void **state)
+{
+    place_t *place = *state;
+    int asked;
+    char wrong[TOKEN_SIZE];
+    snprintf(wrong, sizeof wrong, "%s", place->token);
+    wrong[5] = wrong[5] == 'a' ? 'b' : 'a';
+    assert_int_equal(s_code(place, "GET /status HTTP/1.1", NULL, "", &asked), 401);
+    assert_int_equal(asked, 0);
+    assert_int_equal(s_code(place, "GET /status HTTP/1.1", wrong, "", &asked), 401);
+    assert_int_equal(s_code(place, "GET /status HTTP/1.1", "", "", &asked), 401);
+    assert_int_equal(s_code(place, "POST /stop HTTP/1.1", wrong, "{}", &asked), 401);
+    assert_int_equal(s_code(place, "GET /nothing HTTP/1.1", NULL, "", &asked), 401);
+    assert_int_equal(asked, 0);
+    assert_int_equal(s_code(place, "GET /healthz HTTP/1.1", NULL, "", &asked), 200);
+}
+
+static void test_bad_requests_are_told_what_is_wrong(void **state)
+{
+    place_t *place = *state;
+    int asked;
+    exchange_t x;
+    char head[512];
+    assert_int_equal(s_code(place, "POST /scale HTTP/1.1", place->token, "{\"collector\": 3}", &asked), 200);
+    assert_int_equal(s_code(place, "GET /scale HTTP/1.1", place->token, "", &asked), 405);
+    assert_int_equal(s_code(place, "POST /status HTTP/1.1", place->token, "{}", &asked), 405);
+    assert_int_equal(s_code(place, "GET /nothing HTTP/1.1", place->token, "", &asked), 404);
+    assert_int_equal(s_code(place, "POST /stop HTTP/1.1", place->token, "{}", &asked), 409);
+    snprintf(head, sizeof head, "POST /scale HTTP/1.1\r\nAuthorization: Bearer %s", place->token);
+    assert_int_equal(s_request(place, head, "{", 1, &x, &asked), 400);
+    assert_non_null(strstr(x.reply, "{\"error\":\"scale: not JSON (line 1: \\\"quoted\\\")\"}"));
+    assert_int_equal(s_request(place, head, "{\0}", 3, &x, &asked), 400);
+    assert_int_equal(asked, 0);
+}
+
+static void test_a_large_body_is_refused(void **state)
+{
+    place_t *place = *state;
+    exchange_t x;
+    int asked;
+    char head[512], *body = tt_new0(1 << 20);
+    memset(body, 'x', 1 << 20);
+    snprintf(head, sizeof head, "POST /scale HTTP/1.1\r\nAuthorization: Bearer %s", place->token);
+    assert_int_equal(s_request(place, head, body, 1 << 20, &x, &asked), 413);
+    assert_int_equal(asked, 0);
+    assert_int_equal(s_request(place, head, body, 65536, &x, &asked), 400); /* fits, and is not JSON */
+    free(body);
+}
+
+static void test_a_stop_frees_who_waits(void **state)
+{
+    place_t *place = *state;
+    char head[512];
+    snprintf(head, sizeof head, "GET /status HTTP/1.1\r\nAuthorization: Bearer %s", place->token);
+    exchange_t x = {.port = place->port, .head = head, .body = ""};
+    pthread_t client;
+    assert_int_equal(pthread_create(&client, NULL, s_exchange, &x), 0);
+    struct pollfd wait = {.fd = http_fd(place->http), .events = POLLIN};
+    assert_int_equal(poll(&wait, 1, 20000), 1); /* asked, and never answered */
+    http_stop(&place->http);
+    pthread_join(client, NULL);
+    assert_true(x.code == 503 || x.code == 0); /* the reply may be cut off with the connection */
+    char path[128];
+    snprintf(path, sizeof path, "%s/http.json", place->dir);
+    assert_int_not_equal(access(path, F_OK), 0);
+}
+
+static void test_a_port_in_use_and_a_bad_address(void **state)
+{
+    place_t *place = *state;
+    http_t *second = NULL;
+    char address[64];
+    snprintf(address, sizeof address, "127.0.0.1:%d", place->port);
+    assert_int_equal(http_start(&second, address, place->dir), TT_EXISTS);
+    assert_non_null(strstr(tt_err_text(), address));
+    assert_int_equal(http_start(&second, "127.0.0.1", place->dir), TT_INVALID);
+    assert_int_equal(http_start(&second, "127.0.0.1:99999", place->dir), TT_INVALID);
+    assert_int_equal(http_start(&second, "nowhere:80", place->dir), TT_INVALID);
+    assert_null(second);
+}
+
+static void test_the_token_is_private(void **state)
+{
+    place_t *place = *state;
+    char path[128], again[TOKEN_SIZE];
+    struct stat info;
+    snprintf(path, sizeof path, "%s/token", place->dir);
+    assert_int_equal(stat(path, &info), 0);
+    assert_int_equal(info.st_mode & 0777, 0600);
+    assert_ok(token_take(again, place->dir));
+    assert_string_equal(again, place->token);
+    assert_int_equal(chmod(path, 0644), 0);
+    assert_int_equal(token_take(again, place->dir), TT_DENIED);
+    assert_ok(files_replace(place->dir, "token", "short\n", 0600));
+    assert_int_equal(token_take(again, place->dir), TT_DATA);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_who_has_the_token_may_ask, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_who_has_not_is_turned_away_unheard, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_bad_requests_are_told_what_is_wrong, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_a_large_body_is_refused, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_a_stop_frees_who_waits, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_a_port_in_use_and_a_bad_address, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_the_token_is_private, s_setup, s_teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
