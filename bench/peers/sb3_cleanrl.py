@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""CleanRL's CartPole-v1 settings (vwxyzjn/cleanrl, cleanrl/ppo.py) on Stable-Baselines3, or, with TT_CLEANRL=CHECKOUT, on
-the reader's own checkout of CleanRL. They differ in one thing: SB3 bootstraps when the time limit ends an episode."""
+"""CleanRL's CartPole-v1 settings (vwxyzjn/cleanrl, cleanrl/ppo.py) on Stable-Baselines3, or, with TT_CLEANRL=CHECKOUT and
+TT_CLEANRL_PYTHON=INTERPRETER, on the reader's own CleanRL (it wants gymnasium 0.29, where episodes are reported as it
+reads them). The two differ in one thing: SB3 bootstraps when the time limit ends an episode."""
 import os
 
 from probe import prepare
@@ -18,7 +19,7 @@ def on_checkout(path):
     from probe import Probe
     probe = Probe(PEER + ", ppo.py", {"cleanrl": "checkout"}, ARGS.wall_s)
     line = re.compile(r"global_step=(\d+), episodic_return=\[?([0-9.]+)")
-    command = [sys.executable, "-u", os.path.join(path, "cleanrl", "ppo.py"), "--seed", str(ARGS.seed),
+    command = [os.environ.get("TT_CLEANRL_PYTHON", sys.executable), "-u", os.path.join(path, "cleanrl", "ppo.py"), "--seed", str(ARGS.seed),
                "--total-timesteps", str(ARGS.steps), "--no-cuda"]
     child = subprocess.Popen(command, cwd=os.environ.get("TMPDIR", "/tmp"), stdout=subprocess.PIPE, text=True)
     try:
@@ -32,6 +33,8 @@ def on_checkout(path):
     finally:
         child.terminate()
         child.wait()
+    if not probe.steps:
+        sys.exit("no episode in what %s printed" % command[2])
     probe.finish()
 
 
