@@ -23,27 +23,12 @@ static tt_status_t s_claim(const char *path)
     return TT_OK;
 }
 
-static tt_status_t s_write(zcert_t *cert, const char *path)
+static bool s_write(zcert_t *cert, const char *path)
 {
     const mode_t mask = umask(0077);
     const int failed = zcert_save_secret(cert, path);
     umask(mask); /* czmq has its own idea of what it was */
-    if (!failed)
-        return TT_OK;
-    unlink(path);
-    return tt_err(TT_IO, "%s: the key could not be written; is the disk full?", path);
-}
-
-tt_status_t tt_keys_create(tt_keys_t *out, const char *path)
-{
-    TT_TRY(s_claim(path));
-    zcert_t *cert = zcert_new();
-    TT_CHECK(cert != NULL);
-    const tt_status_t status = s_write(cert, path);
-    if (status == TT_OK)
-        s_take(out, cert);
-    zcert_destroy(&cert);
-    return status;
+    return !failed;
 }
 
 /*  Only ours to read? */
@@ -75,4 +60,17 @@ tt_status_t tt_keys_read(tt_keys_t *out, const char *path)
         return tt_err(TT_DATA, "key file %s has no secret key that fits its public key", path);
     *out = keys;
     return TT_OK;
+}
+
+tt_status_t tt_keys_create(tt_keys_t *out, const char *path)
+{
+    TT_TRY(s_claim(path));
+    zcert_t *cert = zcert_new();
+    TT_CHECK(cert != NULL);
+    const bool ok = s_write(cert, path) && tt_keys_read(out, path) == TT_OK; /* zcert does not see a full disk */
+    zcert_destroy(&cert);
+    if (ok)
+        return TT_OK;
+    unlink(path);
+    return tt_err(TT_IO, "%s: the key could not be written; is the disk full?", path);
 }

@@ -17,7 +17,7 @@
 
 enum { BEAT_MS = 1000, LEASE_MS = 5000 };        /* until WELCOME says otherwise      */
 enum { HELLO_MS = 1000, HELLO_WAIT_MS = 30000 }; /* between two HELLOs; before giving up */
-enum { LEASES_MAX = 10, FAREWELL_MS = 500, KEPT_MAX = 4096 };
+enum { LEASES_MAX = 10, FAREWELL_MS = 500, KEPT_MAX = 4096, RETRY_MS = 10 };
 
 typedef enum { S_HELLO, S_IN } s_phase_t;
 
@@ -58,11 +58,12 @@ struct tt_link {
     bool welcomed; /* ever */
     uint64_t seq;  /* of our last heartbeat */
     int64_t beat_ns, lease_ns;
-    int64_t said_ns;   /* when we said the last HELLO or HEARTBEAT   */
-    int64_t heard_ns;  /* when we last heard anything, or reconnected  */
-    int64_t hello_ns;  /* since when we say HELLO                      */
-    int leases;        /* of silence, in a row                         */
-    tt_letters_t sent; /* not confirmed yet; tag = heartbeat whose answer confirms it */
+    int64_t said_ns;    /* when we said the last HELLO or HEARTBEAT   */
+    int64_t heard_ns;   /* when we last heard anything, or reconnected  */
+    int64_t hello_ns;   /* since when we say HELLO                      */
+    int64_t flushed_ns; /* when we last tried to send what waits */
+    int leases;         /* of silence, in a row                         */
+    tt_letters_t sent;  /* not confirmed yet; tag = heartbeat whose answer confirms it */
     tt_letters_t unsent;
 };
 
@@ -82,6 +83,8 @@ static bool s_has_ended(tt_link_t *self)
     pthread_mutex_unlock(&self->shared.mutex);
     return ended;
 }
+
+static void s_arm(tt_link_t *self);
 
 /* ---- what we say ------------------------------------------------------------------------------------------------- */
 
@@ -124,6 +127,7 @@ static void s_say_heartbeat(tt_link_t *self)
 /*  Send what waits; what was sent is kept until the answer to the next heartbeat says that it has arrived. */
 static void s_flush(tt_link_t *self)
 {
+    self->flushed_ns = tt_now_ns(self->clock);
     while (self->phase == S_IN && self->unsent.first) {
         if (tt_sock_send(self->sock, NULL, &self->unsent.first->msg, NULL, 0) != TT_OK)
             return;
@@ -179,6 +183,8 @@ static tt_status_t s_on_outbox(void *ctx, int fd)
     for (tt_letter_t *letter; (letter = tt_mailbox_take(&self->out)) != NULL;)
         s_post(self, letter);
     s_flush(self);
+    if (self->unsent.first)
+        s_arm(self);
     pthread_mutex_lock(&self->shared.mutex);
     const bool news = self->shared.news;
     pthread_mutex_unlock(&self->shared.mutex);
@@ -188,8 +194,6 @@ static tt_status_t s_on_outbox(void *ctx, int fd)
 }
 
 /* ---- what we hear ------------------------------------------------------------------------------------------------ */
-
-static void s_arm(tt_link_t *self);
 
 static void s_deliver(tt_link_t *self, tt_packet_t *packet)
 {
@@ -341,6 +345,8 @@ static void s_arm(tt_link_t *self)
     int64_t due = s_said_due(self);
     if (self->heard_ns + self->lease_ns < due)
         due = self->heard_ns + self->lease_ns;
+    if (self->phase == S_IN && self->unsent.first && self->flushed_ns + RETRY_MS * 1000000 < due)
+        due = self->flushed_ns + RETRY_MS * 1000000; /* the pipe was full */
     if (self->phase == S_HELLO && !self->welcomed && self->hello_ns + self->hello_wait_ns < due)
         due = self->hello_ns + self->hello_wait_ns;
     const int64_t left = due - tt_now_ns(self->clock);

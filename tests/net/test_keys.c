@@ -1,6 +1,8 @@
 /*  Key files: made once, for us alone; what is not one is refused with its name. */
 #include <fcntl.h>
 #include <stdio.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include "tests/net/net_help.h"
 
@@ -82,12 +84,31 @@ static void test_what_is_not_a_key(void **state)
     }
 }
 
+/*  A disk that takes 20 bytes: an error, and no half of a key stays behind. */
+static void test_full_disk(void **state)
+{
+    fixture_t *f = *state;
+    tt_keys_t keys;
+    struct rlimit before, small;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    small = before;
+    small.rlim_cur = 20;
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    const tt_status_t status = tt_keys_create(&keys, f->path);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    assert_int_equal(status, TT_IO);
+    assert_non_null(strstr(tt_err_text(), "is the disk full?"));
+    assert_int_not_equal(access(f->path, F_OK), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_written_and_read, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_a_file_that_others_can_read, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_what_is_not_a_key, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_full_disk, s_setup, s_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -345,6 +345,57 @@ static void test_destroy_sends_what_is_queued(void **state)
     }
 }
 
+/*  A coordinator that does not answer HELLO keeps us half a second, no longer. */
+static void test_destroy_does_not_wait_for_ever(void **state)
+{
+    fixture_t *f = *state;
+    const tt_msg_EVENT_t event = TT_MSG(EVENT, .kind = "e");
+    s_hear_type(f, TT_MSG_HELLO, 0);
+    assert_ok(tt_link_send(f->link, &event));
+    const int64_t start = tt_now_ms(tt_clock_real());
+    tt_link_destroy(&f->link);
+    assert_true(tt_now_ms(tt_clock_real()) - start >= 500);
+    assert_int_equal(tt_sock_recv(f->router, &f->packet), TT_AGAIN); /* what was not welcome was not sent */
+}
+
+/*  What comes before WELCOME is of an older acquaintance. */
+static void test_nothing_counts_before_welcome(void **state)
+{
+    fixture_t *f = *state;
+    const tt_msg_ROSTER_t early = TT_MSG(ROSTER, .era = 1, .epoch = 1), roster = TT_MSG(ROSTER, .era = 1, .epoch = 2);
+    s_hear_type(f, TT_MSG_HELLO, 0);
+    s_say(f, &early);
+    s_welcome(f);
+    s_say(f, &roster);
+    s_expect(f, TT_MSG_WELCOME);
+    s_expect(f, TT_MSG_ROSTER);
+    assert_int_equal(f->packet.msg.ROSTER.epoch, 2);
+}
+
+/*  A coordinator that is away for long does not make us grow: 4096 messages wait, later ones are dropped. */
+static void test_the_queue_is_bounded(void **state)
+{
+    fixture_t *f = *state;
+    s_hear_type(f, TT_MSG_HELLO, 0);
+    for (uint64_t i = 1; i <= 5000; i++) {
+        const tt_msg_EVENT_t event = TT_MSG(EVENT, .kind = "e", .update = i);
+        assert_ok(tt_link_send(f->link, &event));
+    }
+    s_welcome(f);
+    s_expect(f, TT_MSG_WELCOME);
+    uint64_t heard = 0;
+    while (heard < 4096) {
+        if (s_hear(f, 1) == TT_MSG_HEARTBEAT) { /* not a sign of silence: the clock goes on while the pipe is full */
+            s_answer_beat(f);
+            continue;
+        }
+        assert_int_equal(f->packet.msg.type, TT_MSG_EVENT);
+        assert_int_equal(f->packet.msg.EVENT.update, ++heard);
+    }
+    while (s_hear(f, 10) != TT_MSG_HEARTBEAT)
+        fail_msg("more than were kept");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, s_setup, s_teardown)
 
 int main(void)
@@ -364,6 +415,9 @@ int main(void)
         TEST(test_another_wire_version),
         TEST(test_bad_endpoint),
         TEST(test_destroy_sends_what_is_queued),
+        TEST(test_destroy_does_not_wait_for_ever),
+        TEST(test_nothing_counts_before_welcome),
+        TEST(test_the_queue_is_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,9 @@
 /*  The loop: sockets, descriptors and timers, and handlers that change what it serves. */
 #include "tests/net/net_help.h"
+#include <signal.h>
 #include <sys/eventfd.h>
+#include <sys/time.h>
+#include <sys/wait.h>
 
 enum { PEERS = 3 };
 
@@ -287,6 +290,49 @@ static void test_violations_do_not_end_it(void **state)
     zmq_ctx_term(context);
 }
 
+/*  A signal ends the wait, so that its handler's flag is seen. */
+static void s_on_alarm(int number)
+{
+    (void)number;
+}
+
+static void test_a_signal_ends_the_wait(void **state)
+{
+    fixture_t *f = *state;
+    const struct sigaction action = {.sa_handler = s_on_alarm};
+    const struct itimerval soon = {.it_interval.tv_usec = 5000, .it_value.tv_usec = 5000}, never = {0};
+    tt_loop_sock(f->loop, f->router, s_on_packet, f);
+    assert_int_equal(sigaction(SIGALRM, &action, NULL), 0);
+    const int64_t start = tt_now_ms(tt_clock_real());
+    assert_int_equal(setitimer(ITIMER_REAL, &soon, NULL), 0);
+    assert_int_equal(tt_loop_poll(f->loop, PATIENCE_MS), TT_AGAIN);
+    assert_int_equal(setitimer(ITIMER_REAL, &never, NULL), 0);
+    assert_true(tt_now_ms(tt_clock_real()) - start < PATIENCE_MS);
+}
+
+/*  A child of a process with sockets makes a context of its own. */
+static void test_a_forked_child_has_its_own_context(void **state)
+{
+    fixture_t *f = *state;
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        tt_sock_t *sock = NULL;
+        const tt_msg_ACK_t ack = TT_MSG(ACK, .below = 3);
+        const tt_sock_opts_t opts = {.name = "child", .identity = "p5", .linger_ms = PATIENCE_MS};
+        bool ok = tt_sock_new(&sock, TT_DEALER, &opts) == TT_OK && tt_sock_connect(sock, f->endpoint) == TT_OK;
+        ok = ok && tt_sock_send(sock, NULL, &ack, NULL, 0) == TT_OK;
+        tt_sock_destroy(&sock); /* waits until it is sent */
+        _exit(ok ? 0 : 1);
+    }
+    tt_loop_sock(f->loop, f->router, s_on_packet, f);
+    s_poll_until(f, &f->packets, 1);
+    assert_int_equal(f->from[5], 1);
+    int status = -1;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -298,6 +344,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_handlers_status_comes_out, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_handlers_may_forget, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_violations_do_not_end_it, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_a_signal_ends_the_wait, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_a_forked_child_has_its_own_context, s_setup, s_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

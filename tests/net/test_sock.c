@@ -411,11 +411,20 @@ static void test_the_key_opens(void **state)
     assert_string_equal(packet.peer, "near");
     assert_ok(tt_sock_send(router, "far", &ack, NULL, 0));
     assert_ok(help_recv(far, &packet));
+    char *later = tt_sprintf("ipc://%s/later", f->dir);
+    tt_sock_t *next = s_sock(TT_DEALER, "next", NULL);
+    assert_ok(tt_sock_bind(router, later, NULL, 0)); /* bound after tcp: the guard is asked, and lets it in */
+    assert_ok(tt_sock_connect(next, later));
+    assert_ok(tt_sock_send(next, NULL, &ack, NULL, 0));
+    assert_ok(help_recv(router, &packet));
+    assert_string_equal(packet.peer, "next");
     tt_packet_clear(&packet);
+    tt_sock_destroy(&next);
     tt_sock_destroy(&far);
     tt_sock_destroy(&near);
     tt_sock_destroy(&router);
     free(address);
+    free(later);
     free(ipc);
 }
 

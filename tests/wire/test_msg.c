@@ -184,6 +184,14 @@ static void test_wrong_types_are_refused(void **state)
     s_key(&raw, "return_mean");
     msgpack_pack_int(&raw.packer, 1);
     s_expect(&raw, TT_PROTOCOL, "return_mean is not a f64");
+    s_raw(&raw, 2, TT_MSG_STATS);
+    s_key(&raw, "time_ns");
+    msgpack_pack_nil(&raw.packer);
+    s_expect(&raw, TT_PROTOCOL, "time_ns is not a i64");
+    s_raw(&raw, 2, TT_MSG_STATS);
+    s_key(&raw, "time_ns");
+    msgpack_pack_uint64(&raw.packer, UINT64_MAX);
+    s_expect(&raw, TT_PROTOCOL, "time_ns does not fit 64 bits");
     s_raw(&raw, 2, TT_MSG_ROSTER);
     s_key(&raw, "fresh");
     msgpack_pack_int(&raw.packer, 1);
@@ -234,6 +242,12 @@ static void test_limits_hold_both_ways(void **state)
     assert_ok(tt_msg_pack(&bytes, &refused));
     const tt_msg_SEGMENT_t segment = TT_MSG(SEGMENT, .steps = 1048577);
     assert_int_equal(tt_msg_pack(&bytes, &segment), TT_INVALID);
+    const tt_rec_MEMBER_t members[] = {{.role = 1}, {.role = 8}};
+    const tt_msg_ROSTER_t roster = TT_MSG(ROSTER, .members = (tt_rec_MEMBER_t *)(uintptr_t)members, .members_count = 2);
+    assert_int_equal(tt_msg_pack(&bytes, &roster), TT_INVALID);
+    assert_string_equal(tt_err_text(), "packing ROSTER: members[1]: role is over its limit of 7");
+    const tt_msg_id_t unknown = (tt_msg_id_t)99;
+    assert_int_equal(tt_msg_pack(&bytes, &unknown), TT_INVALID);
     tt_buf_free(&bytes);
     tt_buf_init(&bytes, 100);
     assert_int_equal(tt_msg_pack(&bytes, &refused), TT_INVALID);
@@ -306,6 +320,12 @@ static void test_print_is_one_line(void **state)
     const tt_msg_REFUSED_t refused = TT_MSG(REFUSED, .reason = text);
     tt_msg_print(&line, &refused);
     assert_true(line.size < 100);
+    tt_buf_clear(&line);
+    tt_rec_MEMBER_t members[20] = {{.role = 3}};
+    const tt_msg_ROSTER_t roster = TT_MSG(ROSTER, .fresh = true, .members = members, .members_count = 20);
+    tt_msg_print(&line, &roster);
+    assert_non_null(strstr(tt_buf_text(&line), "fresh=true members=[{role=3 "));
+    assert_non_null(strstr(tt_buf_text(&line), "} ... 20 in all]"));
     tt_buf_free(&line);
 }
 
