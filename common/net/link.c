@@ -305,11 +305,12 @@ static tt_status_t s_on_silence(tt_link_t *self)
     return s_open(self);
 }
 
-/*  In S_HELLO: how long may that take? The same as silence, once we were in. */
+/*  In S_HELLO: how long may that take? Once we were in, silence ends it (s_on_silence), and this a coordinator that talks and
+ *  does not let us in. */
 static bool s_hello_expired(tt_link_t *self, int64_t now)
 {
     char text[512];
-    const int64_t wait_ns = self->welcomed ? LEASES_MAX * self->lease_ns : self->hello_wait_ns;
+    const int64_t wait_ns = self->welcomed ? 2 * LEASES_MAX * self->lease_ns : self->hello_wait_ns;
     if (self->phase != S_HELLO || now - self->hello_ns < wait_ns)
         return false;
     snprintf(text, sizeof text, "no answer to HELLO from the coordinator at %.300s for %lld ms: %s", self->endpoint,

@@ -1,6 +1,7 @@
 /*  The link against a coordinator made of one ROUTER: welcome, beats, silence, restarts. Time is turned by hand. */
 #include "common/net/link.h"
 #include "tests/net/net_help.h"
+#include <pthread.h>
 #include <stdio.h>
 
 enum { BEAT_MS = 100, LEASE_MS = 500 };
@@ -396,6 +397,42 @@ static void test_the_queue_is_bounded(void **state)
         fail_msg("more than were kept");
 }
 
+/*  State and progress come from any thread, at any rate; the link goes on. (Interesting under ThreadSanitizer.) */
+static void *s_chatter(void *ctx)
+{
+    fixture_t *f = ctx;
+    for (uint64_t i = 1; i <= 20000; i++) {
+        tt_link_state(f->link, "collecting batch %llu", (unsigned long long)i);
+        tt_link_progress(f->link, i);
+    }
+    return NULL;
+}
+
+static void test_threads_may_chatter(void **state)
+{
+    fixture_t *f = *state;
+    pthread_t threads[2];
+    s_join(f);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, s_chatter, f), 0);
+    for (uint64_t i = 1; i <= 300; i++) {
+        const tt_msg_EVENT_t event = TT_MSG(EVENT, .kind = "e", .update = i);
+        assert_ok(tt_link_send(f->link, &event));
+        tt_link_holds(f->link, i % 2, i, 1, 1);
+        s_hear_type(f, TT_MSG_EVENT, 0);
+        assert_int_equal(f->packet.msg.EVENT.update, i);
+        const tt_msg_SCALE_t scale = TT_MSG(SCALE, .counts_count = 0);
+        s_say(f, &scale);
+        s_expect(f, TT_MSG_SCALE);
+    }
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    do {
+        s_hear_type(f, TT_MSG_HEARTBEAT, 10);
+    } while (f->packet.msg.HEARTBEAT.progress != 20000);
+    assert_string_equal(f->packet.msg.HEARTBEAT.state, "collecting batch 20000");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, s_setup, s_teardown)
 
 int main(void)
@@ -418,6 +455,7 @@ int main(void)
         TEST(test_destroy_does_not_wait_for_ever),
         TEST(test_nothing_counts_before_welcome),
         TEST(test_the_queue_is_bounded),
+        TEST(test_threads_may_chatter),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
