@@ -18,7 +18,18 @@ enum { CONFIG_MAX = 262144 };
 static const int64_t s_second_ns = 1000000000, s_coalesce_ns = 3000000, s_check_every_ns = 250000000,
                      s_write_every_ns = 500000000;
 
+static int64_t s_least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
 /* ---- replicas asked for -------------------------------------------------------------------------------------------- */
+
+uint32_t coordinator_most(const coordinator_t *self, tt_peer_role_t role)
+{
+    const uint32_t most = role == TT_PEER_LEARNER ? self->cfg.learner.shards : self->cfg.num_envs;
+    return most < ROSTER_BY_HAND ? most : ROSTER_BY_HAND;
+}
 
 void coordinator_counts(const coordinator_t *self, tt_rec_COUNT_t records[3])
 {
@@ -100,7 +111,7 @@ static tt_status_t s_recall(coordinator_t *self, const journal_past_t *past)
         self->start_ns = past->found ? past->start_ns : tt_process_start_ns();
     for (tt_peer_role_t role = TT_PEER_COLLECTOR; role <= TT_PEER_LEARNER; role++)
         if (past->desired[role] > 0)
-            roster_desire(self->roster, role, (uint32_t)past->desired[role]);
+            roster_desire(self->roster, role, (uint32_t)s_least(past->desired[role], coordinator_most(self, role)));
     TT_TRY(coordinator_fit_aggregators(self));
     TT_TRY(journal_snapshots(self->journal, s_count_snapshot, &self->snapshots));
     if (self->snapshots > 0 && journal_newest_snapshot(self->journal, self->root, &self->snapshot) != TT_OK)
@@ -320,11 +331,6 @@ static void s_check_stall(coordinator_t *self, int64_t now)
 }
 
 /* ---- the loop ------------------------------------------------------------------------------------------------------ */
-
-static int64_t s_least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
 
 /*  Everything that is due. *due: when to look again. */
 static tt_status_t s_turn(coordinator_t *self, int64_t *due)

@@ -58,12 +58,6 @@ static tt_status_t s_snapshot(coordinator_t *self, const char *identity, json_t 
 
 /* ---- scale --------------------------------------------------------------------------------------------------------- */
 
-static uint32_t s_most(const coordinator_t *self, tt_peer_role_t role)
-{
-    const uint32_t most = role == TT_PEER_LEARNER ? self->cfg.learner.shards : self->cfg.num_envs;
-    return most < ROSTER_BY_HAND ? most : ROSTER_BY_HAND;
-}
-
 static tt_status_t s_check_count(const coordinator_t *self, const char *name, json_t *value, tt_peer_role_t *role)
 {
     *role = tt_peer_role_find(name);
@@ -72,7 +66,7 @@ static tt_status_t s_check_count(const coordinator_t *self, const char *name, js
     if (*role != TT_PEER_COLLECTOR && *role != TT_PEER_LEARNER)
         return tt_err(TT_INVALID, "scale: no role '%s'; there are collector and learner", name);
     const json_int_t count = json_integer_value(value);
-    const uint32_t most = s_most(self, *role);
+    const uint32_t most = coordinator_most(self, *role);
     if (!json_is_integer(value) || count < 1 || count > (json_int_t)most)
         return tt_err(TT_INVALID, "scale: %s must be a number from 1 to %u (%s)", name, most,
             *role == TT_PEER_LEARNER ? "learner.shards" : "num_envs");

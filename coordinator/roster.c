@@ -305,13 +305,20 @@ int64_t roster_lease_due_ns(const roster_t *self)
     return due;
 }
 
+/*  An aggregator has none while there is one learner. */
+static bool s_has_work(const roster_t *self, const peer_t *peer)
+{
+    return peer->state == PEER_ACTIVE && strncmp(peer->doing, "idle", 4) != 0 &&
+           (peer->role != TT_PEER_AGGREGATOR || roster_ready(self, TT_PEER_LEARNER) > 1);
+}
+
 const peer_t *roster_stalled(const roster_t *self, int64_t stall_ns)
 {
     const peer_t *worst = NULL;
     const int64_t now = tt_now_ns(self->clock);
     for (size_t i = 0; i < self->peer_count; i++) {
         const peer_t *peer = self->peers[i];
-        if (peer->state != PEER_ACTIVE || strncmp(peer->doing, "idle", 4) == 0 || now - peer->moved_ns < stall_ns)
+        if (!s_has_work(self, peer) || now - peer->moved_ns < stall_ns)
             continue;
         if (!worst || peer->moved_ns < worst->moved_ns)
             worst = peer;
@@ -534,7 +541,7 @@ bool roster_publish(roster_t *self, const char *restore)
     }
     if (fresh)
         s_begin_era(self, &members[0], restore);
-    else if (count > 0 && members[0].role == TT_PEER_LEARNER)
+    else
         self->fresh = false;
     self->generation += s_learners_change(self, members, count);
     self->epoch++;

@@ -41,6 +41,8 @@ struct coordinator {
 };
 typedef struct coordinator coordinator_t;
 
+/*  Most replicas of a role that can be asked for. */
+uint32_t coordinator_most(const coordinator_t *self, tt_peer_role_t role);
 /*  SCALE with desired and ready counts; records[3] is the caller's, names are static. */
 void coordinator_counts(const coordinator_t *self, tt_rec_COUNT_t records[3]);
 void coordinator_tell_counts(coordinator_t *self);

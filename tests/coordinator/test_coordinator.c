@@ -15,15 +15,20 @@
 enum { PATIENCE_MS = 20000 };
 
 typedef struct {
-    char dir[64], endpoint[128];
+    char dir[64], endpoint[128], config[1024];
     pid_t coordinator;
     int64_t start_ns;
 } run_t;
 
-static const char s_config[] = "name: test\nseed: 1\nenv: CartPole-v1\nnum_envs: 8\nnum_steps: 16\nlag: 1\n"
-                               "algorithm: {name: ppo}\ncollector: {replicas: 2}\nlearner: {replicas: 1, shards: 4}\n"
-                               "space: {obs: 4, actions: 2, action_dims: 1, env_state: 16, threshold: 475}\n"
-                               "net: {beat_ms: 50, lease_ms: 1500, stall_s: 20}\ncoordinator: {http: \"\"}\n";
+/*  Completed by a run's own lines. */
+static const char s_common[] =
+    "name: test\nseed: 1\nenv: CartPole-v1\nnum_envs: 8\nnum_steps: 16\nlag: 1\nalgorithm: {name: ppo}\n"
+    "collector: {replicas: 2}\nlearner: {replicas: 1, shards: 4}\n"
+    "space: {obs: 4, actions: 2, action_dims: 1, env_state: 16, threshold: 475}\n";
+static const char s_local[] = "net: {beat_ms: 50, lease_ms: 1500, stall_s: 20}\ncoordinator: {http: \"\"}\n";
+static const char s_open[] =
+    "net: {beat_ms: 50, lease_ms: 1500, stall_s: 20}\ncoordinator: {listen: \"tcp://127.0.0.1:0\"}\n";
+static const char s_hasty[] = "net: {beat_ms: 50, lease_ms: 1500, stall_s: 1}\ncoordinator: {http: \"\"}\n";
 
 /* ---- a run directory and its coordinator --------------------------------------------------------------------------- */
 
@@ -46,25 +51,38 @@ static void s_start(run_t *run)
     run->coordinator = s_spawn(run);
 }
 
-static int s_setup(void **state)
+static int s_setup_with(void **state, const char *own)
 {
     run_t *run = tt_new0(sizeof *run);
+    char path[128];
     snprintf(run->dir, sizeof run->dir, "/tmp/tt-coordinator-XXXXXX");
     if (!mkdtemp(run->dir))
         return -1;
-    char path[128];
+    snprintf(run->config, sizeof run->config, "%s%s", s_common, own);
     snprintf(path, sizeof path, "%s/config.yaml", run->dir);
     FILE *file = fopen(path, "w");
-    if (!file || fputs(s_config, file) < 0 || fclose(file) != 0)
+    if (!file || fputs(run->config, file) < 0 || fclose(file) != 0)
         return -1;
     snprintf(run->endpoint, sizeof run->endpoint, "ipc://%s/sock/control", run->dir);
     run->start_ns = tt_now_ns(tt_clock_real());
-    snprintf(path, sizeof path, "%s/sock", run->dir);
-    if (mkdir(path, 0700) != 0)
-        return -1;
     s_start(run);
     *state = run;
     return 0;
+}
+
+static int s_setup(void **state)
+{
+    return s_setup_with(state, s_local);
+}
+
+static int s_setup_open(void **state)
+{
+    return s_setup_with(state, s_open);
+}
+
+static int s_setup_hasty(void **state)
+{
+    return s_setup_with(state, s_hasty);
 }
 
 /*  The exit code; -signal when killed. */
@@ -194,7 +212,7 @@ static void s_begin(const run_t *run, crew_t *crew)
         crew->collectors[i] = s_link(run, TT_PEER_COLLECTOR, i);
     crew->learner = s_link(run, TT_PEER_LEARNER, 0);
     s_expect(crew->learner, TT_MSG_WELCOME, &packet);
-    assert_string_equal(packet.msg.WELCOME.config, s_config);
+    assert_string_equal(packet.msg.WELCOME.config, run->config);
     assert_int_equal(packet.msg.WELCOME.start_ns, run->start_ns);
     tt_packet_clear(&packet);
     s_expect_roster(crew->learner, 2, 1, &packet);
@@ -493,6 +511,95 @@ static void test_two_coordinators_in_one_run_directory(void **state)
     tt_link_destroy(&client);
 }
 
+static void test_other_versions_and_numbers_in_use_are_refused(void **state)
+{
+    run_t *run = *state;
+    tt_packet_t packet = {0};
+    tt_link_t *first = s_link(run, TT_PEER_COLLECTOR, 3);
+    s_skip(first, TT_MSG_WELCOME);
+    tt_link_t *second = s_link(run, TT_PEER_COLLECTOR, 3);
+    assert_int_equal(tt_link_wait(second, &packet, PATIENCE_MS), TT_DENIED);
+    assert_non_null(strstr(tt_err_text(), "collector/3 is in use"));
+    tt_link_destroy(&second);
+    tt_link_destroy(&first);
+
+    tt_sock_t *sock = NULL;
+    const tt_msg_HELLO_t hello = TT_MSG(HELLO, .wire = 99, .role = TT_PEER_COLLECTOR, .index = 4, .instance = 5);
+    assert_ok(tt_sock_new(&sock, TT_DEALER, &(tt_sock_opts_t){.name = "old", .identity = "collector/4/5"}));
+    assert_ok(tt_sock_connect(sock, run->endpoint));
+    assert_ok(tt_sock_send(sock, NULL, &hello, NULL, 0));
+    const int64_t until = tt_now_ms(tt_clock_real()) + PATIENCE_MS;
+    while (tt_sock_recv(sock, &packet) == TT_AGAIN && tt_now_ms(tt_clock_real()) < until)
+        usleep(1000); /* a bare socket has nothing to wait on */
+    assert_int_equal(packet.msg.type, TT_MSG_REFUSED);
+    assert_non_null(strstr(packet.msg.REFUSED.reason, "wire version 99"));
+    tt_packet_clear(&packet);
+    tt_sock_destroy(&sock);
+}
+
+static void test_a_stuck_run_says_who_waits_for_what(void **state)
+{
+    run_t *run = *state;
+    crew_t crew;
+    tt_packet_t packet = {0};
+    s_begin(run, &crew);
+    tt_link_state(crew.collectors[1], "waiting for Godot");
+    tt_link_state(crew.collectors[0], "idle");
+    tt_link_state(crew.learner, "idle");
+    s_expect(crew.controller, TT_MSG_EVENT, &packet);
+    assert_string_equal(packet.msg.EVENT.kind, "failed");
+    assert_non_null(strstr(packet.msg.EVENT.text, "collector/1"));
+    assert_non_null(strstr(packet.msg.EVENT.text, "waiting for Godot"));
+    assert_int_equal(packet.msg.EVENT.code, tt_status_exit_code(TT_TIMEOUT));
+    tt_packet_clear(&packet);
+    assert_int_equal(s_wait(run), tt_status_exit_code(TT_TIMEOUT));
+    s_leave(&crew);
+}
+
+static void test_nobody_comes(void **state)
+{
+    run_t *run = *state;
+    assert_int_equal(s_wait(run), tt_status_exit_code(TT_TIMEOUT));
+    json_t *result = s_read_result(run);
+    assert_non_null(strstr(json_string_value(json_object_get(result, "reason")), "learner wanted 1, ready 0"));
+    json_decref(result);
+}
+
+static void test_other_hosts_join_over_tcp_and_http_is_served(void **state)
+{
+    run_t *run = *state;
+    crew_t crew;
+    char path[128], reply[512];
+    tt_keys_t keys;
+    tt_packet_t packet = {0};
+    s_begin(run, &crew);
+    tt_link_t *client = s_link(run, TT_PEER_CLIENT, -1), *remote = NULL;
+    json_t *status = s_status(client);
+    snprintf(path, sizeof path, "%s/key", run->dir);
+    assert_ok(tt_keys_read(&keys, path));
+    const tt_link_opts_t opts = {.endpoint = json_string_value(json_object_get(status, "listen")),
+        .keys = &keys,
+        .role = TT_PEER_COLLECTOR,
+        .index = -1};
+    assert_ok(tt_link_start(&remote, &opts));
+    s_skip_roster(remote, 3, 1);
+    assert_int_equal(tt_link_index(remote), 10000);
+
+    snprintf(reply, sizeof reply, "curl -sf %s/healthz >/dev/null", json_string_value(json_object_get(status, "http")));
+    if (system("command -v curl >/dev/null") == 0)
+        assert_int_equal(system(reply), 0);
+    snprintf(path, sizeof path, "%s/http.json", run->dir);
+    assert_int_equal(access(path, R_OK), 0);
+    json_decref(status);
+    assert_int_equal(s_ask(client, "stop", "{\"now\": true}", &packet), TT_OK);
+    tt_packet_clear(&packet);
+    s_skip(remote, TT_MSG_STOP);
+    assert_int_equal(s_wait(run), 0);
+    tt_link_destroy(&remote);
+    tt_link_destroy(&client);
+    s_leave(&crew);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -504,6 +611,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_killed_coordinator_comes_back, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_a_dead_collector_is_noticed, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_two_coordinators_in_one_run_directory, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_other_versions_and_numbers_in_use_are_refused, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_a_stuck_run_says_who_waits_for_what, s_setup_hasty, s_teardown),
+        cmocka_unit_test_setup_teardown(test_nobody_comes, s_setup_hasty, s_teardown),
+        cmocka_unit_test_setup_teardown(test_other_hosts_join_over_tcp_and_http_is_served, s_setup_open, s_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
