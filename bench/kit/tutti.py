@@ -73,10 +73,6 @@ class Tutti:
         except ValueError:
             raise Broken("%s: not JSON: %.200s" % (" ".join(args), out)) from None
 
-    def has(self, *command):
-        return subprocess.run([self.binary, *command, "--help"], env=self.env, stdout=subprocess.DEVNULL,
-                              stderr=subprocess.DEVNULL).returncode == 0
-
     def start_run(self, config, seed, *sets, under=()):
         """A training run; self.run_dir is its directory."""
         self.count += 1
