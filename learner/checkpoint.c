@@ -12,7 +12,7 @@
 #include "common/base/mem.h"
 #include "learner/core.h"
 
-/*  The directory of checkpoints, made when it is not there. TT_IO: no place to write, as for a learner on another host. */
+/*  The directory of checkpoints, made when it is not there. TT_IO: no place to write. */
 static tt_status_t s_directory(const core_t *self, char *out, size_t size)
 {
     snprintf(out, size, "%s/checkpoints", self->run_dir);
@@ -124,9 +124,20 @@ tt_status_t checkpoint_when_due(core_t *self)
     return TT_OK;
 }
 
+/*  A learner on another host than the run directory has no place to write: the run keeps what rank 0 wrote before. */
+static bool s_is_elsewhere(const core_t *self)
+{
+    return !self->seat->dir[0] && access(self->run_dir, W_OK) != 0;
+}
+
 tt_status_t checkpoint_final(core_t *self, char *path, size_t size)
 {
     char directory[4100];
+    path[0] = '\0';
+    if (s_is_elsewhere(self)) {
+        report_event(self, "warning", "the final checkpoint was not written: rank 0 is on another host", 0);
+        return TT_OK;
+    }
     tt_status_t status = s_directory(self, directory, sizeof directory);
     if (status == TT_OK) {
         snprintf(path, size, "%s/final.safetensors", directory);

@@ -24,6 +24,15 @@
 #include "learner/stop.h"
 #include "learner/view.h"
 
+/*  Where the time goes, for the metrics time/<name>_us: mean microseconds of an update. */
+#define CORE_PHASES(X) X(batch) X(begin) X(gradients) X(sum) X(apply) X(serve) X(publish)
+typedef enum {
+#define X(name) CORE_##name,
+    CORE_PHASES(X)
+#undef X
+        CORE_PHASE_COUNT
+} core_phase_t;
+
 /*  A collector that attached to us. */
 typedef struct {
     char peer[64];
@@ -90,6 +99,8 @@ typedef struct core {
     tt_packet_t composition;      /* what rank 0 makes batch `composing - 1` of (lag > 1) */
     uint64_t composing, composed; /* batches below: known; taken over                     */
 
+    int64_t lap_ns, spent_ns[CORE_PHASE_COUNT]; /* since the newest STATS */
+
     /* how it ends */
     const char *reason; /* a stop rule holds, or the coordinator asked to finish */
     char reason_text[256];
@@ -111,6 +122,8 @@ tt_status_t core_serve(core_t *self, int64_t timeout_ms);
 tt_status_t core_wait(core_t *self, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /*  We got on: one more segment, step, version. */
 void core_progress(core_t *self);
+/*  The time since the lap before was spent on this. */
+void core_lap(core_t *self, core_phase_t phase);
 bool core_leads(const core_t *self); /* rank 0 of a roster, with weights of its era */
 
 /*  control.c: WELCOME, ROSTER, STOP, DRAIN, signals. */

@@ -33,7 +33,8 @@ static tt_status_t s_hold(core_t *self)
 {
     self->holds = true;
     self->held_era = self->view.era;
-    self->checkpoint_ns = tt_now_ns(tt_clock_real());
+    self->checkpoint_ns = self->lap_ns = tt_now_ns(tt_clock_real());
+    self->stats_update = self->update;
     tt_log_version((int64_t)self->update);
     tt_link_holds(self->link, true, self->update, self->view.era, self->view.generation);
     core_progress(self);

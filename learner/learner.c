@@ -48,6 +48,13 @@ tt_status_t core_wait(core_t *self, const char *fmt, ...)
     return s_check_deadline(self);
 }
 
+void core_lap(core_t *self, core_phase_t phase)
+{
+    const int64_t now_ns = tt_now_ns(tt_clock_real());
+    self->spent_ns[phase] += now_ns - self->lap_ns;
+    self->lap_ns = now_ns;
+}
+
 bool core_leads(const core_t *self)
 {
     return self->view.member && self->view.rank == 0 && self->holds;
@@ -144,15 +151,20 @@ static tt_status_t s_turn(core_t *self)
     return update_turn(self);
 }
 
-/*  What a run cannot go on with is told before the process ends. */
+/*  What a run cannot go on with is told before the process ends; and that it ends, so that nobody waits for a lease. */
 static void s_report_failure(core_t *self, tt_status_t status)
 {
-    if (status == TT_OK || status == TT_UNAVAILABLE || status == TT_DENIED || !self->link)
+    if (status == TT_OK || status == TT_DENIED || !self->link)
         return;
-    const tt_msg_EVENT_t event = TT_MSG(EVENT, .kind = (char *)"failed", .text = (char *)tt_err_text(),
+    char text[1024];
+    snprintf(text, sizeof text, "%s", tt_err_text());
+    const tt_msg_EVENT_t event = TT_MSG(EVENT, .kind = (char *)(uintptr_t) "failed", .text = text,
         .update = self->update, .code = (uint32_t)tt_status_exit_code(status), .time_ns = tt_now_ns(tt_clock_real()));
-    if (tt_link_send(self->link, &event) != TT_OK)
+    const tt_msg_DRAINED_t drained = TT_MSG(DRAINED, .reason = (char *)(uintptr_t) "failed");
+    const bool ours = status != TT_UNAVAILABLE; /* else: we cannot reach someone; the run goes on without us */
+    if ((ours && tt_link_send(self->link, &event) != TT_OK) || tt_link_send(self->link, &drained) != TT_OK)
         log_warn("the failure could not be reported: %s", tt_err_text());
+    tt_err(status, "%s", text);
 }
 
 tt_status_t learner_run(const tt_seat_t *seat, int signals_fd)

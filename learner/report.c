@@ -37,11 +37,28 @@ static void s_emit(void *ctx, const char *name, double value)
     metrics->metric[metrics->count++] = (tt_rec_METRIC_t){.name = copy, .value = value};
 }
 
+/*  Mean microseconds of an update since the newest STATS. */
+static void s_emit_times(core_t *self, metrics_t *metrics)
+{
+    static const char *const names[] = {
+#define X(name) "time/" #name "_us",
+        CORE_PHASES(X)
+#undef X
+    };
+    if (self->update <= self->stats_update)
+        return;
+    for (size_t i = 0; i < CORE_PHASE_COUNT; i++) {
+        s_emit(metrics, names[i], (double)self->spent_ns[i] * 1e-3 / (double)(self->update - self->stats_update));
+        self->spent_ns[i] = 0;
+    }
+}
+
 static void s_send_stats(core_t *self, int64_t now_ns)
 {
     metrics_t metrics;
     metrics.count = 0;
     self->model.algorithm->metrics(self->model.algo, s_emit, &metrics);
+    s_emit_times(self, &metrics);
     const tt_msg_STATS_t stats = TT_MSG(STATS, .era = self->view.era, .update = self->update,
         .env_steps = self->update * self->model.batch_steps, .episodes = tt_episodes_count(self->episodes),
         .return_mean = tt_episodes_return_mean(self->episodes), .length_mean = tt_episodes_length_mean(self->episodes),

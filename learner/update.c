@@ -52,6 +52,7 @@ static void s_check_rules(core_t *self)
 
 static tt_status_t s_begin(core_t *self)
 {
+    core_lap(self, CORE_batch);
     TT_TRY(s_assemble(self));
     s_count_episodes(self);
     s_check_rules(self);
@@ -68,6 +69,7 @@ static tt_status_t s_begin(core_t *self)
     self->lag_max = staleness > self->lag_max ? staleness : self->lag_max;
     self->step_count = algorithm->steps(self->model.algo);
     self->begun = true;
+    core_lap(self, CORE_begin);
     tt_link_state(self->link, "update %llu: %u steps", (unsigned long long)self->update, self->step_count);
     return TT_OK;
 }
@@ -100,10 +102,13 @@ static tt_status_t s_sum(core_t *self, const shards_work_t *work, const float **
         uint32_t lo, hi;
         tt_tree_run(shards, self->view.learners, self->view.rank, &lo, &hi);
         TT_TRY(shards_compute(self->shards, work, lo, hi));
-        if (self->view.learners > 1)
+        core_lap(self, CORE_gradients);
+        if (self->view.learners > 1) {
             TT_TRY(s_sum_with_others(self, lo, hi, sum_p));
-        else
+            core_lap(self, CORE_sum);
+        } else {
             *sum_p = shards_node(self->shards, 1);
+        }
     }
     return TT_OK;
 }
@@ -138,7 +143,10 @@ static tt_status_t s_step(core_t *self)
         return tt_err_wrap(status, "update %llu, optimiser step %llu (learning rate %g)",
             (unsigned long long)self->update, (unsigned long long)self->steps, (double)minibatch.lr);
     s_step_done(self, sum, norm);
-    return core_serve(self, 0);
+    core_lap(self, CORE_apply);
+    TT_TRY(core_serve(self, 0));
+    core_lap(self, CORE_serve);
+    return TT_OK;
 }
 
 /* ---- end --------------------------------------------------------------------------------------------------------- */
@@ -183,7 +191,10 @@ static tt_status_t s_finish(core_t *self)
     tt_log_version((int64_t)self->update);
     tt_link_holds(self->link, true, self->update, self->view.era, self->view.generation);
     core_progress(self);
-    return core_leads(self) ? checkpoint_when_due(self) : TT_OK;
+    if (core_leads(self))
+        TT_TRY(checkpoint_when_due(self));
+    core_lap(self, CORE_publish);
+    return TT_OK;
 }
 
 static tt_status_t s_train(core_t *self)

@@ -305,6 +305,26 @@ static void test_a_foreign_snapshot_fails_the_run(void **state)
     world_close(&world);
 }
 
+/*  Rewards that no float32 loss survives: the run fails with words, not with weights that are not numbers. */
+static void test_a_gradient_that_is_not_finite_fails_the_run(void **state)
+{
+    (void)state;
+    static world_t world;
+    world_open(&world, JOB "lag: 1\n");
+    world.poison = 3e37f;
+    world_member_t *learner = s_learner(&world, 0);
+    world_in(&world, learner);
+    world_roster(&world, true, NULL);
+    for (int64_t until = world_deadline(); !world.failed[0] || learner->pid;) {
+        world_tick(&world);
+        assert_true(tt_now_ms(tt_clock_real()) < until);
+    }
+    assert_non_null(strstr(world.failed, "update 0, optimiser step"));
+    assert_int_not_equal(learner->code, 0);
+    assert_true(learner->drained);
+    world_close(&world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -321,6 +341,7 @@ int main(void)
         cmocka_unit_test_teardown(test_asked_to_finish, world_teardown),
         cmocka_unit_test_teardown(test_rank_0_decides_what_a_batch_is_made_of, world_teardown),
         cmocka_unit_test_teardown(test_a_foreign_snapshot_fails_the_run, world_teardown),
+        cmocka_unit_test_teardown(test_a_gradient_that_is_not_finite_fails_the_run, world_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

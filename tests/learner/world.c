@@ -45,7 +45,7 @@ static void s_fill(
             for (uint32_t d = 0; d < shape->D; d++)
                 at.obs[i * shape->D + d] = s_number(world, batch, env, t, twin + 10 + d);
             ((int32_t *)at.action)[i] = (int32_t)(s_word(world, batch, env, t, twin + 1) % 2);
-            at.reward[i] = 1;
+            at.reward[i] = 1 + world->poison;
             at.log_prob[i] = -0.69f;
             at.value[i] = s_number(world, batch, env, t, twin + 2);
             at.terminated[i] = s_word(world, batch, env, t, 3) % 16 == 0;

@@ -38,6 +38,7 @@ typedef struct {
     uint32_t N, T, D, S, lag;
     uint64_t gate; /* batches from here on are not sent (UINT64_MAX = all are) */
     bool twins;    /* every learner gets other copies (lag > 1)                */
+    float poison;  /* added to every reward */
     bool copies;   /* send what was sent before again, in other cuts           */
     char sha[65];  /* of EVENT finished; "" = not yet                          */
     char checkpoint[256], reason[64];
