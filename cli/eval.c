@@ -1,0 +1,101 @@
+/*  eval - how good a checkpoint's policy is: episodes with its most probable actions, in this process. */
+#include "cli/cmd.h"
+#include "collector/checkpoint.h"
+#include "collector/eval.h"
+#include "collector/registry.h"
+#include "common/base/mem.h"
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+const tt_option_t tt_opt_eval[] = {
+    {"episodes", 'n', "N", "episodes to play, 1 to 1000000 (default 100)"},
+    {"seed", 0, "N", "of the environments; never the starts that training saw (default 1)"},
+    {"env", 0, "ENV", "another environment of the same spaces (default: the checkpoint's)"},
+    {"max-steps", 0, "N", "cut an episode there, 0 = never (default 1000000)"},
+    {"output", 0, "text|json", "text (default) or one JSON object"},
+    {0},
+};
+
+typedef struct {
+    char path[4096];
+    uint64_t episodes, seed, max_steps;
+    checkpoint_t checkpoint;
+    const tt_env_ops_t *env;
+    eval_episode_t *episode;
+} eval_t;
+
+/*  A run directory stands for its final checkpoint. */
+static void s_path(char *out, size_t size, const char *operand)
+{
+    struct stat info;
+    const bool run = stat(operand, &info) == 0 && S_ISDIR(info.st_mode);
+    snprintf(out, size, run ? "%s/checkpoints/final.safetensors" : "%s", operand);
+}
+
+static tt_status_t s_run(eval_t *self, const tt_args_t *args)
+{
+    self->episodes = 100;
+    self->seed = 1;
+    self->max_steps = 1000000;
+    s_path(self->path, sizeof self->path, tt_operand(args, 0));
+    TT_TRY(tt_arg_u64(args, "episodes", &self->episodes, 1, 1000000));
+    TT_TRY(tt_arg_u64(args, "seed", &self->seed, 0, UINT64_MAX));
+    TT_TRY(tt_arg_u64(args, "max-steps", &self->max_steps, 0, UINT32_MAX));
+    TT_TRY(checkpoint_open(&self->checkpoint, self->path));
+    TT_TRY(tt_env_find(&self->env, tt_arg_given(args, "env") ? tt_arg(args, "env") : self->checkpoint.cfg.env));
+    const eval_cfg_t cfg = {.env = self->env,
+        .net = self->checkpoint.net,
+        .norm = self->checkpoint.norm,
+        .clip_obs = self->checkpoint.cfg.normalize.clip_obs,
+        .seed = self->seed,
+        .episodes = (uint32_t)self->episodes,
+        .max_steps = (uint32_t)self->max_steps};
+    self->episode = tt_array0(self->episodes, sizeof *self->episode);
+    return eval_play(&cfg, self->episode);
+}
+
+static void s_print_json(const eval_t *self, const eval_summary_t *sum)
+{
+    json_t *threshold = isnan(self->env->reward_threshold) ? json_null() : json_real(self->env->reward_threshold);
+    json_t *all = json_pack("{s:s, s:s, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:I, s:o}", "checkpoint", self->path,
+        "env", self->env->id, "update", (json_int_t)self->checkpoint.update, "episodes", (json_int_t)self->episodes,
+        "seed", (json_int_t)self->seed, "return_mean", sum->mean, "return_std", sum->std, "return_min", sum->min,
+        "return_max", sum->max, "length_mean", sum->length, "cut", (json_int_t)sum->cut, "threshold", threshold);
+    json_dumpf(all, stdout, JSON_COMPACT | JSON_REAL_PRECISION(17));
+    putchar('\n');
+    json_decref(all);
+}
+
+static void s_print_text(const eval_t *self, const eval_summary_t *sum)
+{
+    printf("%s  %s, version %llu\n", self->path, self->env->id, (unsigned long long)self->checkpoint.update);
+    printf("  return %.2f +- %.2f over %llu episodes (%.2f to %.2f), %.1f steps each\n", sum->mean, sum->std,
+        (unsigned long long)self->episodes, sum->min, sum->max, sum->length);
+    if (!isnan(self->env->reward_threshold))
+        printf("  %s counts as solved from %g on\n", self->env->id, self->env->reward_threshold);
+    if (sum->cut)
+        printf("  %u episodes were cut at %llu steps\n", sum->cut, (unsigned long long)self->max_steps);
+}
+
+int tt_cmd_eval(int argc, char **argv)
+{
+    int code;
+    TT_AUTO(tt_args) args = tt_args_new(&code, "eval", argc, argv);
+    if (!args)
+        return code;
+    eval_t self = {0};
+    const tt_status_t status = s_run(&self, args);
+    if (status == TT_OK) {
+        const eval_summary_t sum = eval_summary(self.episode, (uint32_t)self.episodes);
+        if (tt_arg_is(args, "output", "json"))
+            s_print_json(&self, &sum);
+        else
+            s_print_text(&self, &sum);
+    }
+    checkpoint_close(&self.checkpoint);
+    free(self.episode);
+    return status == TT_OK ? 0 : tt_args_fail(args, status);
+}

@@ -1,0 +1,35 @@
+/*  eval - how good a policy is when it always takes its most probable action (the mean, for continuous actions).
+ *
+ *  Episode k is the first one of env k under a seed of its own (stream TT_STREAM_EVAL), so its start is not one that
+ *  training with the same seed has seen. Same policy, same seed: same returns, to the bit.
+ *  Threads: one. */
+#pragma once
+#include "collector/env.h"
+#include "common/nn/nn.h"
+#include "common/rl/norm.h"
+
+typedef struct {
+    const tt_env_ops_t *env; /* borrowed, as are net and norm       */
+    tt_net_t *net;
+    const tt_norm_t *norm; /* NULL = observations as they are     */
+    float clip_obs;
+    uint64_t seed;
+    uint32_t episodes;  /* >= 1                                */
+    uint32_t max_steps; /* an episode is cut there; 0 = never  */
+} eval_cfg_t;
+
+typedef struct {
+    double ret;
+    uint32_t length;
+    bool cut; /* by max_steps, not by the env or its time limit */
+} eval_episode_t;
+
+typedef struct {
+    double mean, std, min, max, length; /* of the returns; of the lengths: their mean. std: population */
+    uint32_t cut;
+} eval_summary_t;
+
+/*  Play; out[episodes] in order. TT_INVALID: env and net do not fit; TT_INTERNAL: the env failed, or the policy gives
+ *  actions that are not finite. */
+tt_status_t eval_play(const eval_cfg_t *cfg, eval_episode_t *out);
+eval_summary_t eval_summary(const eval_episode_t *episode, uint32_t count);
