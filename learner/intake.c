@@ -12,10 +12,12 @@ typedef struct {
 
 struct intake {
     intake_cfg_t cfg;
+    uint64_t floor;       /* nothing before it was ever here                              */
     uint64_t first;       /* batch of slot first % slots: the update in hand, or the next */
     uint32_t slots;       /* lag + 1                                                      */
     intake_batch_t *slot; /* [slots] ring by batch % slots                                */
-    stand_t *stand;       /* [slots + 1] ring by batch % (slots + 1)                      */
+    uint32_t stands;      /* slots + 2: the starts of batches first - 1 .. first + slots  */
+    stand_t *stand;       /* [stands] ring by batch % stands                              */
     uint64_t dropped;
 };
 
@@ -26,7 +28,7 @@ static intake_batch_t *s_slot(const intake_t *self, uint64_t batch)
 
 static stand_t *s_stand(const intake_t *self, uint64_t batch)
 {
-    return &self->stand[batch % (self->slots + 1)];
+    return &self->stand[batch % self->stands];
 }
 
 static void s_free_segment(intake_segment_t *segment)
@@ -59,10 +61,11 @@ intake_t *intake_new(const intake_cfg_t *cfg)
     self->cfg = *cfg;
     self->slots = cfg->lag + 1;
     self->slot = tt_array0(self->slots, sizeof *self->slot);
-    self->stand = tt_array0(self->slots + 1, sizeof *self->stand);
+    self->stands = self->slots + 2;
+    self->stand = tt_array0(self->stands, sizeof *self->stand);
     for (uint32_t i = 0; i < self->slots; i++)
         self->slot[i].owner = tt_array0(cfg->N, sizeof *self->slot[i].owner);
-    for (uint32_t i = 0; i <= self->slots; i++) {
+    for (uint32_t i = 0; i < self->stands; i++) {
         self->stand[i].states = tt_new0(tt_mul(cfg->N, cfg->state_bytes));
         self->stand[i].known = tt_array0(cfg->N, sizeof *self->stand[i].known);
     }
@@ -80,7 +83,7 @@ void intake_destroy(intake_t **self_p)
         free(self->slot[i].owner);
         free(self->slot[i].segment);
     }
-    for (uint32_t i = 0; i <= self->slots; i++) {
+    for (uint32_t i = 0; i < self->stands; i++) {
         free(self->stand[i].states);
         free(self->stand[i].known);
     }
@@ -92,10 +95,10 @@ void intake_destroy(intake_t **self_p)
 
 void intake_reset(intake_t *self, uint64_t base)
 {
-    self->first = base;
+    self->first = self->floor = base;
     for (uint64_t b = base; b < base + self->slots; b++)
         s_clear_slot(self, b);
-    for (uint64_t b = base; b <= base + self->slots; b++)
+    for (uint64_t b = base; b < base + self->stands; b++)
         s_clear_stand(self, b);
 }
 
@@ -104,7 +107,8 @@ void intake_advance(intake_t *self, uint64_t base)
     for (; self->first < base; self->first++) {
         s_clear_slot(self, self->first);
         s_slot(self, self->first)->batch = self->first + self->slots;
-        s_clear_stand(self, self->first);
+        if (self->first > 0) /* a peer that is one step behind may still be in the update before */
+            s_clear_stand(self, self->first - 1);
     }
 }
 
@@ -298,7 +302,7 @@ tt_status_t intake_states(const intake_t *self, uint64_t batch, uint32_t env_lo,
     const size_t bytes = self->cfg.state_bytes;
     if (env_lo >= self->cfg.N || env_count > self->cfg.N - env_lo)
         return tt_err(TT_INVALID, "states of envs %u..+%u, but there are %u", env_lo, env_count, self->cfg.N);
-    if (batch < self->first || bytes == 0)
+    if (batch + 1 < self->first || batch < self->floor || bytes == 0)
         return tt_err(
             TT_NOT_FOUND, "the env states at the start of batch %llu are not kept", (unsigned long long)batch);
     if (batch > intake_upto(self))

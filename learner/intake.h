@@ -2,7 +2,8 @@
  *
  *  What counts is (batch, env id), whoever sent it. A batch has one owner segment for each env; a pair that is there
  *  already is dropped and counted. Segments are kept as they came (the frame is taken); the batch is assembled from them
- *  in place (batch.h). Batches base .. base+lag are kept, and the env states at the starts of base .. base+lag+1.
+ *  in place (batch.h). Batches base .. base+lag are kept, and the env states at the starts of base-1 .. base+lag+1: a peer
+ *  that is one optimiser step behind may still be in the update before, and its batch may have to be collected again.
  *
  *  Knows no sockets: learner.c hands segments in and sends what intake says. Threads: an instance belongs to one thread. */
 #pragma once
@@ -51,7 +52,7 @@ void intake_destroy(intake_t **self_p);
 /*  Forget everything and expect batches from `base` on (a new era, a joiner). */
 void intake_reset(intake_t *self, uint64_t base);
 
-/*  Update `base - 1` is done: its segments and the states at its start are given back. */
+/*  Update `base - 1` is done: its segments are given back, and the states at the start of the batch before it. */
 void intake_advance(intake_t *self, uint64_t base);
 
 /*  Envs env_lo .. +env_count-1. */
