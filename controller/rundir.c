@@ -352,6 +352,13 @@ tt_status_t tt_rundir_write(const tt_rundir_t *self, const char *file, const cha
     return status;
 }
 
+void tt_rundir_forget(const tt_rundir_t *self, const char *file)
+{
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s/%s", self->path, file);
+    unlink(path);
+}
+
 tt_status_t tt_rundir_remove(const tt_rundir_t *self)
 {
     if (tt_rundir_live(self))

@@ -37,6 +37,9 @@ void tt_rundir_control(const tt_rundir_t *self, char *out, size_t size);
 tt_status_t tt_rundir_read(const tt_rundir_t *self, const char *file, tt_buf_t *out);
 tt_status_t tt_rundir_write(const tt_rundir_t *self, const char *file, const char *text, int mode);
 
+/*  Remove a small file of the run, if it is there. */
+void tt_rundir_forget(const tt_rundir_t *self, const char *file);
+
 /*  Call fn for every registered run whose directory still is there; forget the others. */
 tt_status_t tt_registry_each(void (*fn)(void *ctx, const tt_rundir_t *run), void *ctx);
 

@@ -13,6 +13,8 @@
 #define TT_LOG_COMPONENT "supervisor"
 #include "common/base/log.h"
 
+static const char s_result_file[] = "result.json"; /* written by the coordinator when the run has ended */
+
 enum { TICK_MS = 100, FINISH_MS = 60000, END_MS = 5000, DRAIN_MS = 20000 };
 
 typedef struct {
@@ -212,6 +214,7 @@ static tt_status_t s_open_signals(supervisor_t *self)
 /*  Replicas are forked before the link's thread and ZeroMQ's exist: it is quicker, and they start while we connect. */
 static tt_status_t s_begin(supervisor_t *self)
 {
+    tt_rundir_forget(self->opts->run, s_result_file); /* of the run that is resumed */
     TT_TRY(s_open_signals(self));
     TT_TRY(tt_process_substrate_new(&self->substrate, self->opts->run->path));
     const tt_observer_t observer = {.started = s_started, .ended = s_ended, .ctx = self};
@@ -282,12 +285,24 @@ static void s_explain(supervisor_t *self, const char *reason)
     tt_buf_free(&text);
 }
 
+/*  A run that was over before our link to the coordinator stood: it has left its last word in a file too. */
+static void s_read_result(supervisor_t *self)
+{
+    tt_buf_t text;
+    tt_buf_init(&text, 1 << 20);
+    if (tt_rundir_read(self->opts->run, s_result_file, &text) == TT_OK)
+        self->out->finished = tt_strdup(tt_buf_text(&text));
+    tt_buf_free(&text);
+}
+
 static void s_settle(supervisor_t *self)
 {
     tt_outcome_t *out = self->out;
     const char *reason = "";
     int code = 0;
     tt_job_phase_t phase = tt_controller_phase(self->controller, &code, &reason);
+    if (phase == TT_JOB_SUCCEEDED && !out->finished)
+        s_read_result(self);
     if (phase == TT_JOB_SUCCEEDED && out->signal) {
         phase = TT_JOB_STOPPED;
         code = 128 + out->signal;

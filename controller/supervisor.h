@@ -25,9 +25,9 @@ typedef struct {
 
 typedef struct {
     const tt_rundir_t *run;
-    tt_job_t *job;       /* borrowed                                                                  */
-    bool resume;         /* start the coordinator alone; the others when it says how many             */
-    int finish_ms;       /* from the first signal to killing; 0 = 60 s                                */
+    tt_job_t *job; /* borrowed                                                                  */
+    bool resume;   /* start the coordinator alone; the others when it says how many             */
+    int finish_ms; /* from the first signal to killing; 0 = 60 s                                */
     tt_watcher_t watcher;
 } tt_supervise_opts_t;
 
