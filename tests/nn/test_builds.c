@@ -94,6 +94,27 @@ static void test_builds_agree(void **state)
         tt_device_close(&device[b]);
 }
 
+/*  What the bits are, and not only that they agree: on any machine, from any compiler. Shapes without log_std, whose loss
+ *  needs libm. A change of kernels that moves bits must change this number, and the changelog. */
+static void test_fingerprint(void **state)
+{
+    const size_t shapes[] = {0, 1, 6, 8};
+    uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a */
+    (void)state;
+    tt_device_t *device = NULL;
+    assert_int_equal(unsetenv("TT_CPU"), 0);
+    assert_ok(tt_device_open(&device, "cpu", 0));
+    for (size_t s = 0; s < TT_COUNT(shapes); s++) {
+        trace_t trace = run(device, &fixture_specs[shapes[s]], 37);
+        const unsigned char *bytes = (const unsigned char *)trace.floats;
+        for (size_t i = 0; i < trace.count * sizeof(float); i++)
+            hash = (hash ^ bytes[i]) * 0x100000001b3u;
+        free(trace.floats);
+    }
+    tt_device_close(&device);
+    assert_int_equal(hash, 0x18fd42b06fea4e1fu);
+}
+
 /*  Row k alone, and rows k.. in blocks cut anywhere, against the whole. */
 static void check_rows(tt_net_t *net, const rows_t *rows)
 {
@@ -139,6 +160,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_builds_agree),
+        cmocka_unit_test(test_fingerprint),
         cmocka_unit_test(test_rows_are_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
