@@ -99,6 +99,7 @@ typedef struct core {
     tt_packet_t composition;      /* what rank 0 makes batch `composing - 1` of (lag > 1) */
     uint64_t composing, composed; /* batches below: known; taken over                     */
 
+    int64_t served_ns;                          /* last look at the sockets between optimiser steps */
     int64_t lap_ns, spent_ns[CORE_PHASE_COUNT]; /* since the newest STATS */
 
     /* how it ends */

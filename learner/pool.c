@@ -5,8 +5,11 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <unistd.h>
+#include "common/base/clock.h"
 #include "common/base/mem.h"
 #include "common/base/status.h"
+
+enum { SPIN_NS = 30000 }; /* about what sleeping and waking through the kernel cost */
 
 typedef struct {
     pool_t *pool;
@@ -15,14 +18,14 @@ typedef struct {
 
 struct pool {
     uint32_t lanes;
-    int spins; /* looks before sleeping */
+    int64_t spin_ns; /* how long to look before sleeping */
     pthread_t *threads;
     worker_t *workers;
     pool_fn fn; /* of the round; written before `round` grows */
     void *ctx;
     bool quit;
     _Alignas(64) _Atomic uint64_t round;
-    _Alignas(64) _Atomic uint32_t busy;  /* workers still in the round           */
+    _Alignas(64) _Atomic uint64_t busy;  /* workers still in the round           */
     _Alignas(64) _Atomic uint32_t idle;  /* workers asleep, or about to be       */
     _Alignas(64) _Atomic uint32_t await; /* the caller sleeps, or is about to    */
     pthread_mutex_t mutex;
@@ -38,15 +41,29 @@ static inline void s_relax(void)
 #endif
 }
 
+/*  Look for a moment whether *word is no longer (or has become, `want`) `value`. */
+static bool s_spin_until(const pool_t *self, _Atomic uint64_t *word, uint64_t value, bool want)
+{
+    if (self->spin_ns == 0)
+        return false;
+    const tt_clock_t *clock = tt_clock_real();
+    const int64_t until_ns = tt_now_ns(clock) + self->spin_ns;
+    do {
+        for (int i = 0; i < 16; i++) {
+            if ((atomic_load(word) == value) == want)
+                return true;
+            s_relax();
+        }
+    } while (tt_now_ns(clock) < until_ns);
+    return false;
+}
+
 /*  Sequentially consistent orders matter here: the starter writes round, then reads idle; a worker writes idle, then
  *  reads round; one of them sees the other. The same with busy and await. */
 static bool s_await_round(pool_t *self, uint64_t seen)
 {
-    for (int i = 0; i < self->spins; i++) {
-        if (atomic_load(&self->round) != seen)
-            return !self->quit;
-        s_relax();
-    }
+    if (s_spin_until(self, &self->round, seen, false))
+        return !self->quit;
     pthread_mutex_lock(&self->mutex);
     atomic_fetch_add(&self->idle, 1);
     while (atomic_load(&self->round) == seen)
@@ -83,11 +100,8 @@ static void s_start_round(pool_t *self)
 
 static void s_await_workers(pool_t *self)
 {
-    for (int i = 0; i < self->spins; i++) {
-        if (!atomic_load(&self->busy))
-            return;
-        s_relax();
-    }
+    if (s_spin_until(self, &self->busy, 0, true))
+        return;
     pthread_mutex_lock(&self->mutex);
     atomic_store(&self->await, 1);
     while (atomic_load(&self->busy))
@@ -101,7 +115,7 @@ pool_t *pool_new(uint32_t lanes)
     TT_CHECK(lanes >= 1);
     pool_t *self = tt_aligned0(sizeof *self);
     self->lanes = lanes;
-    self->spins = sysconf(_SC_NPROCESSORS_ONLN) >= (long)lanes ? 2000 : 0;
+    self->spin_ns = sysconf(_SC_NPROCESSORS_ONLN) >= (long)lanes ? SPIN_NS : 0;
     pthread_mutex_init(&self->mutex, NULL);
     pthread_cond_init(&self->started, NULL);
     pthread_cond_init(&self->ended, NULL);

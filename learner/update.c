@@ -8,6 +8,8 @@
 #include "common/nn/tree.h"
 #include "learner/core.h"
 
+enum { SERVE_NS = 250000 }; /* look at the sockets between optimiser steps when so much time has passed */
+
 /*  Nothing of the update in hand counts any more. */
 static bool s_void(const core_t *self)
 {
@@ -144,8 +146,11 @@ static tt_status_t s_step(core_t *self)
             (unsigned long long)self->update, (unsigned long long)self->steps, (double)minibatch.lr);
     s_step_done(self, sum, norm);
     core_lap(self, CORE_apply);
+    if (self->lap_ns - self->served_ns < SERVE_NS)
+        return TT_OK;
     TT_TRY(core_serve(self, 0));
     core_lap(self, CORE_serve);
+    self->served_ns = self->lap_ns;
     return TT_OK;
 }
 
