@@ -1,6 +1,6 @@
 #!/bin/sh
-# The event file, read by TensorBoard's own reader. TT_TENSORBOARD_PYTHON: a python that has the package tensorboard.
-python=${TT_TENSORBOARD_PYTHON:-python3}
+# The event file, read by TensorBoard's own reader. TT_TEST_PYTHON: a python that has the package tensorboard (tools/test-venv).
+python=${TT_TEST_PYTHON:-python3}
 "$python" -c 'import tensorboard' 2>/dev/null || { echo "no tensorboard package in $python: skipped"; exit 77; }
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT

@@ -1,9 +1,9 @@
 #!/bin/sh
-# What we write, Python's safetensors reads; what it writes, we read. Set TT_PYTHON to a Python that has it.
+# What we write, Python's safetensors reads; what it writes, we read. TT_TEST_PYTHON: a Python that has it (tools/test-venv).
 set -eu
-python=${TT_PYTHON:-python3}
+python=${TT_TEST_PYTHON:-python3}
 "$python" -c 'import numpy, safetensors.numpy' 2>/dev/null || {
-    echo "skipped: $python has no numpy and safetensors; try TT_PYTHON=<venv>/bin/python"
+    echo "skipped: $python has no numpy and safetensors; tools/test-venv makes one that has"
     exit 77
 }
 dir=$(mktemp -d)
