@@ -114,8 +114,10 @@ static tt_status_t s_recall(coordinator_t *self, const journal_past_t *past)
             roster_desire(self->roster, role, (uint32_t)s_least(past->desired[role], coordinator_most(self, role)));
     TT_TRY(coordinator_fit_aggregators(self));
     TT_TRY(journal_snapshots(self->journal, s_count_snapshot, &self->snapshots));
-    if (self->snapshots > 0 && journal_newest_snapshot(self->journal, self->root, &self->snapshot) != TT_OK)
-        log_warn("%s", tt_err_text());
+    if (self->snapshots > 0 && journal_newest_snapshot(self->journal, self->root, &self->snapshot) != TT_OK && !went_on)
+        return tt_err(TT_NOT_FOUND,
+            "%s: none of the %u snapshots that its journal names is there any more; start a new run", self->root,
+            self->snapshots);
     roster_past_t roster = past->roster;
     roster.went_on = went_on;
     if (past->found)
@@ -243,11 +245,14 @@ static tt_status_t s_flush_writers(coordinator_t *self, int64_t now)
 
 /* ---- rosters ------------------------------------------------------------------------------------------------------- */
 
-static const char *s_restore(coordinator_t *self)
+/*  The newest snapshot that is there, as a path that rank 0 can open; "" = none. */
+static const char *s_restore(coordinator_t *self, char *path, size_t size)
 {
     if (self->snapshots > 0 && journal_newest_snapshot(self->journal, self->root, &self->snapshot) != TT_OK)
         self->snapshot = (journal_snapshot_t){0};
-    return self->snapshot.path;
+    const bool relative = self->snapshot.path[0] && self->snapshot.path[0] != '/';
+    snprintf(path, size, "%s%s%s", relative ? self->root : "", relative ? "/" : "", self->snapshot.path);
+    return path;
 }
 
 static void s_log_roster(const coordinator_t *self)
@@ -261,8 +266,9 @@ static void s_log_roster(const coordinator_t *self)
 /*  Journaled first, then sent: nobody ever knows more than the journal. */
 static tt_status_t s_new_roster(coordinator_t *self)
 {
+    char restore[2 * sizeof self->root];
     const uint32_t era = roster_era(self->roster);
-    if (!roster_publish(self->roster, s_restore(self))) {
+    if (!roster_publish(self->roster, s_restore(self, restore, sizeof restore))) {
         control_announce(self->roster); /* victims that were spares */
         return TT_OK;
     }

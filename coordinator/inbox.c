@@ -151,13 +151,22 @@ static tt_status_t s_stats(coordinator_t *self, sender_t from, const tt_msg_STAT
     return coordinator_write_stats(self, m);
 }
 
+/*  Kept relative to the run directory, which may be moved before it is resumed. */
+static const char *s_relative(const coordinator_t *self, const char *path)
+{
+    const size_t length = strlen(self->root);
+    return strncmp(path, self->root, length) == 0 && path[length] == '/' ? path + length + 1 : path;
+}
+
 static tt_status_t s_snapshot(coordinator_t *self, const tt_msg_EVENT_t *m)
 {
     journal_snapshot_t *snapshot = &self->snapshot;
+    const char *path = s_relative(self, m->text ? m->text : "");
+    if (!path[0] || strlen(path) >= sizeof snapshot->path)
+        return tt_err(TT_PROTOCOL, "EVENT snapshot: no path, or a longer one than %zu bytes", sizeof snapshot->path);
     *snapshot = (journal_snapshot_t){
         .era = roster_era(self->roster), .update = m->update, .env_steps = m->env_steps, .return_mean = m->value};
-    if (snprintf(snapshot->path, sizeof snapshot->path, "%s", m->text ? m->text : "") >= (int)sizeof snapshot->path)
-        return tt_err(TT_PROTOCOL, "EVENT snapshot: path too long");
+    snprintf(snapshot->path, sizeof snapshot->path, "%s", path);
     self->snapshots++;
     return journal_snapshot(self->journal, snapshot);
 }

@@ -267,8 +267,7 @@ void journal_past_free(journal_past_t *self)
     memset(self, 0, sizeof *self);
 }
 
-static tt_status_t s_each_snapshot(
-    journal_t *self, bool (*each)(void *ctx, const journal_snapshot_t *snapshot), void *ctx)
+tt_status_t journal_snapshots(journal_t *self, bool (*each)(void *ctx, const journal_snapshot_t *snapshot), void *ctx)
 {
     sqlite3_stmt *statement = NULL;
     TT_TRY(s_prepare(
@@ -285,11 +284,6 @@ static tt_status_t s_each_snapshot(
     sqlite3_reset(statement);
     sqlite3_finalize(statement);
     return TT_OK;
-}
-
-tt_status_t journal_snapshots(journal_t *self, bool (*each)(void *ctx, const journal_snapshot_t *snapshot), void *ctx)
-{
-    return s_each_snapshot(self, each, ctx);
 }
 
 typedef struct {
@@ -316,23 +310,26 @@ static bool s_is_there(void *ctx, const journal_snapshot_t *snapshot)
 tt_status_t journal_newest_snapshot(journal_t *self, const char *run_dir, journal_snapshot_t *out)
 {
     newest_t search = {.run_dir = run_dir, .out = out};
-    TT_TRY(s_each_snapshot(self, s_is_there, &search));
+    TT_TRY(journal_snapshots(self, s_is_there, &search));
     return search.found ? TT_OK : tt_err(TT_NOT_FOUND, "%s: no snapshot in the journal", run_dir);
 }
 
 /* ---- writing ------------------------------------------------------------------------------------------------------- */
 
-/*  `body` as one transaction. */
-#define S_ATOMIC(self, body)                                      \
-    do {                                                          \
-        TT_TRY(s_exec(self, "BEGIN IMMEDIATE"));                  \
-        tt_status_t atomic_status_ = (body);                      \
-        if (atomic_status_ == TT_OK)                              \
-            atomic_status_ = s_exec(self, "COMMIT");              \
-        if (atomic_status_ != TT_OK)                              \
-            sqlite3_exec(self->db, "ROLLBACK", NULL, NULL, NULL); \
-        return atomic_status_;                                    \
-    } while (0)
+/*  BEGIN is already done: keep what was written, or nothing of it. */
+static tt_status_t s_commit(journal_t *self, tt_status_t written)
+{
+    if (written == TT_OK)
+        written = s_exec(self, "COMMIT");
+    if (written != TT_OK)
+        sqlite3_exec(self->db, "ROLLBACK", NULL, NULL, NULL);
+    return written;
+}
+
+static tt_status_t s_begin(journal_t *self)
+{
+    return s_exec(self, "BEGIN IMMEDIATE");
+}
 
 static tt_status_t s_write_session(journal_t *self, int64_t start_ns, uint64_t first_steps)
 {
@@ -344,7 +341,8 @@ static tt_status_t s_write_session(journal_t *self, int64_t start_ns, uint64_t f
 
 tt_status_t journal_session(journal_t *self, int64_t start_ns, uint64_t first_steps)
 {
-    S_ATOMIC(self, s_write_session(self, start_ns, first_steps));
+    TT_TRY(s_begin(self));
+    return s_commit(self, s_write_session(self, start_ns, first_steps));
 }
 
 static tt_status_t s_write_roster(journal_t *self, const tt_msg_ROSTER_t *roster, uint32_t rolled_back)
@@ -371,7 +369,8 @@ static tt_status_t s_write_roster(journal_t *self, const tt_msg_ROSTER_t *roster
 
 tt_status_t journal_roster(journal_t *self, const tt_msg_ROSTER_t *roster, uint32_t rolled_back)
 {
-    S_ATOMIC(self, s_write_roster(self, roster, rolled_back));
+    TT_TRY(s_begin(self));
+    return s_commit(self, s_write_roster(self, roster, rolled_back));
 }
 
 tt_status_t journal_desired(journal_t *self, tt_peer_role_t role, uint32_t count)
@@ -408,7 +407,8 @@ static tt_status_t s_write_solved(journal_t *self, int64_t time_ns, uint64_t env
 
 tt_status_t journal_solved(journal_t *self, int64_t time_ns, uint64_t env_steps)
 {
-    S_ATOMIC(self, s_write_solved(self, time_ns, env_steps));
+    TT_TRY(s_begin(self));
+    return s_commit(self, s_write_solved(self, time_ns, env_steps));
 }
 
 static tt_status_t s_write_end(journal_t *self, const char *json, uint32_t code)
@@ -419,5 +419,6 @@ static tt_status_t s_write_end(journal_t *self, const char *json, uint32_t code)
 
 tt_status_t journal_end(journal_t *self, const char *json, uint32_t code)
 {
-    S_ATOMIC(self, s_write_end(self, json, code));
+    TT_TRY(s_begin(self));
+    return s_commit(self, s_write_end(self, json, code));
 }

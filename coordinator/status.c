@@ -42,6 +42,8 @@ static json_t *s_member(const coordinator_t *self, const peer_t *peer)
     json_object_set_new(object, "phase", json_string(peer_state_name(peer->state)));
     json_object_set_new(object, "state", s_foreign(peer->doing));
     json_object_set_new(object, "seen_ms", json_integer((tt_now_ns(self->clock) - peer->seen_ns) / 1000000));
+    if (peer->role == TT_PEER_LEARNER)
+        json_object_set_new(object, "holds", json_boolean(peer->holds));
     if (peer->role == TT_PEER_LEARNER && peer->state == PEER_ACTIVE)
         json_object_set_new(object, "rank", json_integer(peer->rank));
     if (peer->role == TT_PEER_COLLECTOR) {

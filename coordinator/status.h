@@ -4,7 +4,8 @@
  *   "era", "epoch", "generation", "rolled_back", "update", "env_steps", "episodes", "sps", "return_mean", "threshold",
  *   "lag_max", "solved_at_s", "stop": {"env_steps", "return_mean", "wall_s"},
  *   "counts": {"collector": {"desired", "ready"}, "learner": ..., "aggregator": ...},
- *   "members": [{"role", "index", "pid", "host", "phase", "state", "seen_ms", "rank", "env_lo", "env_count"}],
+ *   "members": [{"role", "index", "pid", "host", "phase", "state", "seen_ms", "holds", "rank", "env_lo",
+ *               "env_count"}],
  *   "snapshots": number, "snapshot": newest or null, "http": url or null, "listen": endpoint or null}
  *
  *  Threads: the coordinator's. The caller owns what is returned (json_decref). */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "common/base/clock.h"
@@ -15,7 +16,7 @@
 enum { PATIENCE_MS = 20000 };
 
 typedef struct {
-    char dir[64], endpoint[128], config[1024];
+    char dir[128], endpoint[256], config[1024];
     pid_t coordinator;
     int64_t start_ns;
 } run_t;
@@ -54,7 +55,7 @@ static void s_start(run_t *run)
 static int s_setup_with(void **state, const char *own)
 {
     run_t *run = tt_new0(sizeof *run);
-    char path[128];
+    char path[256];
     snprintf(run->dir, sizeof run->dir, "/tmp/tt-coordinator-XXXXXX");
     if (!mkdtemp(run->dir))
         return -1;
@@ -98,7 +99,7 @@ static int s_wait(run_t *run)
 static int s_teardown(void **state)
 {
     run_t *run = *state;
-    char command[128];
+    char command[256];
     if (run->coordinator) {
         kill(run->coordinator, SIGKILL);
         s_wait(run);
@@ -225,6 +226,20 @@ static void s_begin(const run_t *run, crew_t *crew)
     s_hold(crew, 1);
 }
 
+/*  Until the coordinator knows that the learner holds the weights. */
+static void s_wait_for_holds(const run_t *run)
+{
+    tt_link_t *client = s_link(run, TT_PEER_CLIENT, -1);
+    for (bool holds = false; !holds;) {
+        size_t i;
+        json_t *status = s_status(client), *member;
+        json_array_foreach(json_object_get(status, "members"), i, member) holds |=
+            json_is_true(json_object_get(member, "holds"));
+        json_decref(status);
+    }
+    tt_link_destroy(&client);
+}
+
 static void s_leave(crew_t *crew)
 {
     tt_link_destroy(&crew->collectors[0]);
@@ -260,7 +275,7 @@ static double s_get(const json_t *object, const char *key)
 
 static json_t *s_read_result(const run_t *run)
 {
-    char path[128];
+    char path[256];
     snprintf(path, sizeof path, "%s/result.json", run->dir);
     json_t *result = json_load_file(path, 0, NULL);
     assert_non_null(result);
@@ -310,7 +325,7 @@ static void test_a_run_from_hello_to_its_end(void **state)
     assert_int_equal(s_wait(run), 0);
     s_leave(&crew);
 
-    char path[128], line[4096];
+    char path[256], line[4096];
     snprintf(path, sizeof path, "%s/metrics.jsonl", run->dir);
     FILE *file = fopen(path, "r");
     assert_non_null(file);
@@ -462,11 +477,7 @@ static void test_a_killed_coordinator_comes_back(void **state)
     tt_link_t *client = s_link(run, TT_PEER_CLIENT, -1);
     assert_int_equal(s_ask(client, "scale", "{\"collector\": 3}", &packet), TT_OK);
     tt_packet_clear(&packet);
-    for (bool holds = false; !holds;) { /* the coordinator has heard that the learner holds weights */
-        json_t *status = s_status(client);
-        holds = json_array_size(json_object_get(status, "members")) == 3;
-        json_decref(status);
-    }
+    s_wait_for_holds(run);
     kill(run->coordinator, SIGKILL);
     assert_int_equal(s_wait(run), -SIGKILL);
     s_start(run);
@@ -496,6 +507,55 @@ static void test_a_dead_collector_is_noticed(void **state)
     s_expect_roster(crew.collectors[0], 1, 1, &packet);
     assert_int_equal(packet.msg.ROSTER.era, 1);
     tt_packet_clear(&packet);
+    s_leave(&crew);
+}
+
+static void s_make_snapshot(const run_t *run, tt_link_t *learner, char *path, size_t size)
+{
+    snprintf(path, size, "%s/checkpoints", run->dir);
+    assert_int_equal(mkdir(path, 0700), 0);
+    snprintf(path, size, "%s/checkpoints/00000007.safetensors", run->dir);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fclose(file);
+    s_send_event(learner, "snapshot", path, 7 * 128);
+}
+
+static void test_a_lost_learner_rolls_back_and_a_moved_run_resumes(void **state)
+{
+    run_t *run = *state;
+    crew_t crew;
+    char path[512], moved[sizeof run->dir];
+    tt_packet_t packet = {0};
+    s_begin(run, &crew);
+    s_wait_for_holds(run);
+    s_make_snapshot(run, crew.learner, path, sizeof path);
+    tt_link_destroy(&crew.learner);
+    const tt_msg_REPLICA_t ended = TT_MSG(REPLICA, .role = TT_PEER_LEARNER, .index = 0, .code = 137);
+    assert_ok(tt_link_send(crew.controller, &ended));
+    s_skip_roster(crew.collectors[0], 2, 0);
+    crew.learner = s_link(run, TT_PEER_LEARNER, 0);
+    s_expect_roster(crew.learner, 2, 1, &packet);
+    assert_int_equal(packet.msg.ROSTER.era, 2);
+    assert_true(packet.msg.ROSTER.fresh);
+    assert_string_equal(packet.msg.ROSTER.restore, path);
+    tt_packet_clear(&packet);
+    kill(run->coordinator, SIGKILL);
+    s_wait(run);
+    s_leave(&crew);
+
+    snprintf(moved, sizeof moved, "%s", run->dir);
+    strcat(run->dir, "-moved");
+    assert_int_equal(rename(moved, run->dir), 0);
+    snprintf(run->endpoint, sizeof run->endpoint, "ipc://%s/sock/control", run->dir);
+    run->start_ns++; /* another session */
+    s_start(run);
+    s_begin(run, &crew);
+    json_t *status = s_status(crew.controller);
+    assert_true(s_get(status, "era") == 3);
+    assert_true(s_get(status, "rolled_back") == 2);
+    assert_true(s_get(json_object_get(status, "snapshot"), "update") == 7);
+    json_decref(status);
     s_leave(&crew);
 }
 
@@ -569,7 +629,7 @@ static void test_other_hosts_join_over_tcp_and_http_is_served(void **state)
 {
     run_t *run = *state;
     crew_t crew;
-    char path[128], reply[512];
+    char path[256], reply[512];
     tt_keys_t keys;
     tt_packet_t packet = {0};
     s_begin(run, &crew);
@@ -610,6 +670,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_sigterm_stops_the_run, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_a_killed_coordinator_comes_back, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_a_dead_collector_is_noticed, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_a_lost_learner_rolls_back_and_a_moved_run_resumes, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_two_coordinators_in_one_run_directory, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_other_versions_and_numbers_in_use_are_refused, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_a_stuck_run_says_who_waits_for_what, s_setup_hasty, s_teardown),
