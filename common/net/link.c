@@ -90,9 +90,9 @@ static void s_arm(tt_link_t *self);
 
 static void s_send_now(tt_link_t *self, const void *msg)
 {
+    self->said_ns = tt_now_ns(self->clock); /* before it can be heard */
     if (tt_sock_send(self->sock, NULL, msg, NULL, 0) != TT_OK)
         log_debug("%s is not accepted now", tt_msg_name(*(const tt_msg_id_t *)msg)); /* it is said again */
-    self->said_ns = tt_now_ns(self->clock);
 }
 
 static void s_say_hello(tt_link_t *self)

@@ -162,6 +162,78 @@ static void test_high_water_mark(void **state)
     free(nobody);
 }
 
+/*  A ROUTER's peer that does not read: its pipe fills up, the others' do not. When it reads on, it goes on. */
+static void test_a_slow_peer_is_its_own_problem(void **state)
+{
+    fixture_t *f = *state;
+    enum { FRAME = 1 << 20 };
+    tt_packet_t packet = {0};
+    const tt_msg_ACK_t hello = TT_MSG(ACK, .below = 1);
+    tt_sock_t *slow = NULL, *router = NULL, *quick = s_sock(TT_DEALER, "quick", NULL);
+    const tt_sock_opts_t opts = {.name = "slow", .identity = "slow", .hwm = 2}, narrow = {.name = "narrow", .hwm = 2};
+    char *endpoint = tt_sprintf("ipc://%s/narrow", f->dir);
+    assert_ok(tt_sock_new(&router, TT_ROUTER, &narrow));
+    assert_ok(tt_sock_bind(router, endpoint, NULL, 0));
+    assert_ok(tt_sock_new(&slow, TT_DEALER, &opts));
+    assert_ok(tt_sock_connect(slow, endpoint));
+    assert_ok(tt_sock_connect(quick, endpoint));
+    assert_ok(tt_sock_send(slow, NULL, &hello, NULL, 0));
+    assert_ok(tt_sock_send(quick, NULL, &hello, NULL, 0));
+    assert_ok(help_recv(router, &packet));
+    assert_ok(help_recv(router, &packet));
+    uint64_t sent = 0;
+    int refusals = 0;
+    while (refusals < 50) { /* the sockets' buffers and both pipes are full: it stays so */
+        zmq_msg_t frame;
+        tt_frame_new(&frame, FRAME);
+        memset(zmq_msg_data(&frame), (int)sent, FRAME);
+        const tt_msg_GRAD_t grad = TT_MSG(GRAD, .step = sent + 1);
+        const tt_status_t status = tt_sock_send(router, "slow", &grad, &frame, 1);
+        if (status == TT_OK) {
+            sent++;
+            refusals = 0;
+            continue;
+        }
+        assert_int_equal(status, TT_AGAIN);
+        assert_int_equal(zmq_msg_size(&frame), FRAME); /* untouched */
+        tt_frame_close(&frame);
+        refusals++;
+        poll(NULL, 0, 1);
+    }
+    assert_true(sent < 50);
+    assert_ok(tt_sock_send(router, "quick", &hello, NULL, 0));
+    assert_ok(help_recv(quick, &packet));
+    for (uint64_t step = 1; step <= sent; step++) {
+        assert_ok(help_recv(slow, &packet));
+        assert_int_equal(packet.msg.GRAD.step, step);
+        assert_int_equal(((uint8_t *)zmq_msg_data(&packet.frame[0]))[FRAME - 1], step - 1);
+    }
+    assert_ok(help_send(router, "slow", &hello));
+    assert_ok(help_recv(slow, &packet));
+    tt_packet_clear(&packet);
+    tt_sock_destroy(&slow);
+    tt_sock_destroy(&quick);
+    tt_sock_destroy(&router);
+    free(endpoint);
+}
+
+/*  A peer that is gone is said to be, not silently ignored. */
+static void test_a_peer_that_left(void **state)
+{
+    fixture_t *f = *state;
+    tt_packet_t packet = {0};
+    const tt_msg_ACK_t ack = TT_MSG(ACK, .below = 1);
+    assert_ok(tt_sock_send(f->dealer, NULL, &ack, NULL, 0));
+    assert_ok(help_recv(f->router, &packet));
+    tt_packet_clear(&packet);
+    tt_sock_destroy(&f->dealer);
+    const int64_t deadline = tt_now_ms(tt_clock_real()) + PATIENCE_MS;
+    tt_status_t status;
+    while ((status = tt_sock_send(f->router, "collector/0/1", &ack, NULL, 0)) == TT_OK)
+        assert_true(tt_now_ms(tt_clock_real()) < deadline && poll(NULL, 0, 1) == 0);
+    assert_int_equal(status, TT_UNAVAILABLE);
+}
+
 static void test_frames_are_limited(void **state)
 {
     fixture_t *f = *state;
@@ -500,6 +572,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_unknown_peer, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_nameless_peers_can_be_answered, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_high_water_mark, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_a_slow_peer_is_its_own_problem, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_a_peer_that_left, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_frames_are_limited, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_rule_breakers, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_garbage_on_the_socket, s_setup, s_teardown),
