@@ -392,9 +392,7 @@ static tt_status_t s_do_weights(batches_t *self)
 
 static void s_say_first_step(batches_t *self)
 {
-    self->said_first_step = true;
-    if (self->next != 0)
-        return;
+    self->said_first_step = true; /* the coordinator keeps the first of all, in a resumed run too */
     tt_link_send(self->o.link, &TT_MSG(EVENT, .kind = (char *)"first_step", .time_ns = tt_now_ns(self->clock)));
 }
 
