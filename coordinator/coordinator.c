@@ -118,6 +118,7 @@ static tt_status_t s_recall(coordinator_t *self, const journal_past_t *past)
         return tt_err(TT_NOT_FOUND,
             "%s: none of the %u snapshots that its journal names is there any more; start a new run", self->root,
             self->snapshots);
+    self->progress.solved_steps = past->solved_steps;
     roster_past_t roster = past->roster;
     roster.went_on = went_on;
     if (past->found)
@@ -129,7 +130,6 @@ static tt_status_t s_recall(coordinator_t *self, const journal_past_t *past)
     self->progress.first_steps = past->first_steps;
     self->progress.first_step_ns = past->first_step_ns;
     self->progress.solved_ns = past->solved_ns;
-    self->progress.solved_steps = past->solved_steps;
     log_info("going on after epoch %" PRIu64 ", waiting for %zu members of it", past->roster.epoch,
         past->roster.member_count);
     if (past->end)
@@ -263,6 +263,11 @@ static void s_log_roster(const coordinator_t *self)
         roster_ready(self->roster, TT_PEER_AGGREGATOR), roster_fresh(self->roster) ? ", fresh" : "");
 }
 
+static tt_status_t s_roll_back(coordinator_t *self)
+{
+    return progress_roll_back(&self->progress, self->snapshot.env_steps) ? journal_unsolved(self->journal) : TT_OK;
+}
+
 /*  Journaled first, then sent: nobody ever knows more than the journal. */
 static tt_status_t s_new_roster(coordinator_t *self)
 {
@@ -277,7 +282,7 @@ static tt_status_t s_new_roster(coordinator_t *self)
     TT_TRY(journal_roster(self->journal, &message, roster_rolled_back(self->roster)));
     control_announce(self->roster);
     if (roster_era(self->roster) != era)
-        progress_roll_back(&self->progress, self->snapshot.env_steps);
+        TT_TRY(s_roll_back(self));
     s_log_roster(self);
     TT_TRY(s_open_writers(self)); /* now that everybody has something to do */
     TT_TRY(s_start_http(self));

@@ -66,7 +66,7 @@ static json_t *s_summary(const coordinator_t *self, const char *text, const char
     json_object_set_new(summary, "status", json_string(status));
     json_object_set_new(summary, "rolled_back", json_integer(roster_rolled_back(self->roster)));
     json_object_set_new(
-        summary, "solved_at_steps", p->solved_ns ? json_integer((json_int_t)p->solved_steps) : json_null());
+        summary, "solved_at_steps", p->solved_steps ? json_integer((json_int_t)p->solved_steps) : json_null());
     json_object_set_new(summary, "solved_at_s", s_seconds(self, p->solved_ns));
     json_object_set_new(summary, "first_step_s", s_seconds(self, p->first_step_ns));
     json_object_set_new(summary, "wall_s", s_seconds(self, now));

@@ -333,8 +333,7 @@ static tt_status_t s_begin(journal_t *self)
 
 static tt_status_t s_write_session(journal_t *self, int64_t start_ns, uint64_t first_steps)
 {
-    TT_TRY(s_exec(
-        self, "DELETE FROM facts WHERE key IN ('end', 'end_code', 'first_step_ns', 'solved_ns', 'solved_steps')"));
+    TT_TRY(s_exec(self, "DELETE FROM facts WHERE key IN ('end', 'end_code', 'first_step_ns', 'solved_ns')"));
     TT_TRY(s_put(self, "first_steps", (int64_t)first_steps));
     return s_put(self, "start_ns", start_ns);
 }
@@ -403,6 +402,11 @@ static tt_status_t s_write_solved(journal_t *self, int64_t time_ns, uint64_t env
 {
     TT_TRY(s_put(self, "solved_ns", time_ns));
     return s_put(self, "solved_steps", (int64_t)env_steps);
+}
+
+tt_status_t journal_unsolved(journal_t *self)
+{
+    return s_exec(self, "DELETE FROM facts WHERE key IN ('solved_ns', 'solved_steps')");
 }
 
 tt_status_t journal_solved(journal_t *self, int64_t time_ns, uint64_t env_steps)

@@ -37,7 +37,7 @@ void journal_close(journal_t **self_p);
 tt_status_t journal_load(journal_t *self, journal_past_t *out);
 void journal_past_free(journal_past_t *self);
 
-/*  A session (one `tutti run` or `tutti resume`) begins: forgets the end, first step and solution of the one before.
+/*  A session (one `tutti run` or `tutti resume`) begins: forgets the end of the one before, and its times.
  *  first_steps: env steps that are trained already. */
 tt_status_t journal_session(journal_t *self, int64_t start_ns, uint64_t first_steps);
 tt_status_t journal_roster(journal_t *self, const tt_msg_ROSTER_t *roster, uint32_t rolled_back);
@@ -45,6 +45,8 @@ tt_status_t journal_desired(journal_t *self, tt_peer_role_t role, uint32_t count
 tt_status_t journal_snapshot(journal_t *self, const journal_snapshot_t *snapshot);
 tt_status_t journal_first_step(journal_t *self, int64_t time_ns);
 tt_status_t journal_solved(journal_t *self, int64_t time_ns, uint64_t env_steps);
+/*  A roll-back took the solution away. */
+tt_status_t journal_unsolved(journal_t *self);
 tt_status_t journal_end(journal_t *self, const char *json, uint32_t code);
 
 /*  The newest snapshot whose file is still there (a relative path counts from run_dir). TT_NOT_FOUND: none. */

@@ -43,18 +43,21 @@ bool progress_first_step(progress_t *self, int64_t time_ns)
 
 bool progress_solved(progress_t *self, int64_t time_ns, uint64_t env_steps)
 {
-    if (self->solved_ns != 0)
+    if (self->solved_steps != 0)
         return false;
     self->solved_ns = time_ns;
     self->solved_steps = env_steps;
     return true;
 }
 
-void progress_roll_back(progress_t *self, uint64_t env_steps)
+bool progress_roll_back(progress_t *self, uint64_t env_steps)
 {
-    if (self->solved_ns != 0 && self->solved_steps > env_steps)
-        self->solved_ns = 0, self->solved_steps = 0;
     self->samples = 0;
+    if (self->solved_steps <= env_steps)
+        return false;
+    self->solved_ns = 0;
+    self->solved_steps = 0;
+    return true;
 }
 
 double progress_sps(const progress_t *self)

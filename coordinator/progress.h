@@ -13,9 +13,11 @@ typedef struct {
     uint32_t era;
     uint64_t update, env_steps, episodes, lag_max, dropped;
     double return_mean, length_mean;
-    int64_t time_ns;                    /* of the newest STATS, CLOCK_MONOTONIC of its sender     */
-    int64_t first_step_ns, solved_ns;   /* 0 = not yet                                            */
-    uint64_t solved_steps, first_steps; /* first_steps: steps that an earlier session had trained  */
+    int64_t time_ns;       /* of the newest STATS, CLOCK_MONOTONIC of its sender     */
+    int64_t first_step_ns; /* 0 = not yet                                            */
+    int64_t solved_ns;     /* 0 = not in this session                                */
+    uint64_t solved_steps; /* 0 = not yet                                            */
+    uint64_t first_steps;  /* env steps that earlier sessions had trained            */
     struct {
         int64_t time_ns;
         uint64_t env_steps;
@@ -28,8 +30,8 @@ bool progress_stats(progress_t *self, const tt_msg_STATS_t *stats);
 /*  EVENT first_step or solved. true: the first such. */
 bool progress_first_step(progress_t *self, int64_t time_ns);
 bool progress_solved(progress_t *self, int64_t time_ns, uint64_t env_steps);
-/*  A new era goes on from a snapshot made after env_steps: what came later is void. */
-void progress_roll_back(progress_t *self, uint64_t env_steps);
+/*  A new era goes on from a snapshot made after env_steps: what came later is void. true: the solution with it. */
+bool progress_roll_back(progress_t *self, uint64_t env_steps);
 
 /*  Env steps a second over the last seconds; 0 = not known. */
 double progress_sps(const progress_t *self);

@@ -111,6 +111,7 @@ static void test_a_new_session_forgets_the_end(void **state)
     journal_past_t past;
     s_reopen(place);
     assert_ok(journal_session(place->journal, 1, 0));
+    assert_ok(journal_solved(place->journal, 9, 64));
     assert_ok(journal_end(place->journal, "{\"reason\":\"return_mean\"}", 3));
     assert_ok(journal_load(place->journal, &past));
     assert_string_equal(past.end, "{\"reason\":\"return_mean\"}");
@@ -121,6 +122,12 @@ static void test_a_new_session_forgets_the_end(void **state)
     assert_ok(journal_load(place->journal, &past));
     assert_null(past.end);
     assert_false(past.roster.ended);
+    assert_int_equal(past.solved_ns, 0); /* a time of another process */
+    assert_int_equal(past.solved_steps, 64);
+    assert_ok(journal_unsolved(place->journal));
+    journal_past_free(&past);
+    assert_ok(journal_load(place->journal, &past));
+    assert_int_equal(past.solved_steps, 0);
     journal_past_free(&past);
 }
 

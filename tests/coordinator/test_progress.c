@@ -55,10 +55,11 @@ static void test_a_roll_back_voids_a_later_solution(void **state)
     progress_t p = {0};
     assert_true(progress_solved(&p, SECOND, 5000));
     assert_false(progress_solved(&p, 2 * SECOND, 6000));
-    progress_roll_back(&p, 5000);
+    assert_false(progress_roll_back(&p, 5000));
     assert_int_equal(p.solved_steps, 5000);
-    progress_roll_back(&p, 4000);
+    assert_true(progress_roll_back(&p, 4000));
     assert_int_equal(p.solved_ns, 0);
+    assert_int_equal(p.solved_steps, 0);
     assert_true(progress_solved(&p, 3 * SECOND, 5000));
 }
 
