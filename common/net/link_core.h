@@ -1,0 +1,58 @@
+/*  link_core - a link's insides, shared by its two sides: link.c (the role's thread) and link_thread.c (its own thread). */
+#pragma once
+#include "common/net/link.h"
+#include "common/net/mailbox.h"
+#include "common/net/sock.h"
+
+enum { LINK_BEAT_MS = 1000, LINK_LEASE_MS = 5000 }; /* until WELCOME says otherwise */
+
+typedef enum { LINK_HELLO, LINK_IN } link_phase_t;
+
+/*  What the role's thread says and the link's thread reads, and the other way round. */
+typedef struct {
+    pthread_mutex_t mutex;
+    bool stop;
+    char state[128];
+    uint64_t progress;
+    bool holds, news; /* news: holds or era have changed, tell it at once */
+    uint64_t update, generation;
+    uint32_t era;
+    uint32_t index;
+    tt_status_t end; /* not TT_OK: why the link has ended */
+    char end_text[1024];
+} link_shared_t;
+
+struct tt_link {
+    /* set before the thread starts, then only read */
+    char *endpoint, *data_ipc, *data_tcp, *weights_ipc, *weights_tcp;
+    tt_keys_t *keys; /* NULL = none */
+    tt_peer_role_t role;
+    int index;
+    uint64_t instance;
+    char identity[64], host[256];
+    int64_t hello_wait_ns;
+    const tt_clock_t *clock;
+    pthread_t thread;
+
+    tt_mailbox_t in, out; /* from the coordinator, to the coordinator */
+    link_shared_t shared;
+
+    /* the thread's own */
+    tt_loop_t *loop;
+    tt_sock_t *sock;
+    link_phase_t phase;
+    int timer;
+    bool welcomed; /* ever */
+    uint64_t seq;  /* of our last heartbeat */
+    int64_t beat_ns, lease_ns;
+    int64_t said_ns;    /* when we said the last HELLO or HEARTBEAT   */
+    int64_t heard_ns;   /* when we last heard anything, or reconnected  */
+    int64_t hello_ns;   /* since when we say HELLO                      */
+    int64_t flushed_ns; /* when we last tried to send what waits */
+    int leases;         /* of silence, in a row                         */
+    tt_letters_t sent;  /* not confirmed yet; tag = heartbeat whose answer confirms it */
+    tt_letters_t unsent;
+};
+
+/*  The thread: runs until `shared.stop` is set or the link has ended. */
+void *link_main(void *link);
