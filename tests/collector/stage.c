@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "collector/collector.h"
+#include "collector/guard.h"
 #include "collector/registry.h"
 #include "collector/vec.h"
 #include "common/base/mem.h"
@@ -69,6 +70,7 @@ void stage_open(stage_t *self, uint32_t lag)
         snprintf(name, sizeof name, "weights-%d", i);
         s_bind(self, &learner->pub, TT_PUB, name, learner->weights_ipc);
     }
+    guard_arm(); /* before there are threads, as the program does */
     assert_ok(tt_signals_open(&self->signals));
     assert_int_equal(pthread_create(&self->thread, NULL, s_thread, self), 0);
 }
