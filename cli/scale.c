@@ -20,12 +20,13 @@ static tt_status_t s_add(json_t *body, const char *text)
                : tt_err(TT_USAGE, "'%s' is not a role", text);
 }
 
-static void s_print(const json_t *reply)
+/*  What is asked for from now on, and what is there yet. */
+static void s_print(const json_t *counts)
 {
     const char *role;
     json_t *count;
-    json_object_foreach((json_t *)json_object_get(reply, "desired"), role, count)
-        printf("%-12s %lld\n", role, (long long)json_integer_value(count));
+    json_object_foreach((json_t *)counts, role, count) printf("%-12s %.0f of %.0f\n", role,
+        json_number_value(json_object_get(count, "ready")), json_number_value(json_object_get(count, "desired")));
 }
 
 int tt_cmd_scale(int argc, char **argv)

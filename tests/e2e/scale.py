@@ -24,6 +24,9 @@ def s_await_counts(world, run_dir, **wanted):
 def s_scale(world, run_dir, **wanted):
     done = world.tutti("scale", run_dir, *[f"{role}={n}" for role, n in wanted.items()])
     equal(done.returncode, 0, f"tutti scale: {done.stderr}")
+    for role, n in wanted.items():
+        check(any(line.split()[0] == role and line.endswith(f" of {n}") for line in done.stdout.splitlines()),
+              f"tutti scale does not say {role} {n}: {done.stdout!r}")
     s_await_counts(world, run_dir, **wanted)
 
 
