@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <jansson.h>
 #include <limits.h>
-#include <microhttpd.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -16,9 +15,12 @@
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "coordinator/files.h"
+#include "coordinator/mhd.h"
 #include "coordinator/token.h"
 
 enum { BODY_MAX = 65536, REPLY_MAX = 8 << 20, CONNECTIONS = 32, IDLE_S = 10, ANSWER_S = 5 };
+
+static const mhd_t *s_mhd; /* the library, once for the process */
 
 /*  The slot between the server's thread and the loop's: one request at a time, for the server has one thread. */
 typedef enum { SLOT_EMPTY, SLOT_ASKED, SLOT_TAKEN, SLOT_ANSWERED } slot_state_t;
@@ -157,16 +159,16 @@ static enum MHD_Result s_reply(
     struct MHD_Connection *connection, unsigned code, const char *type, const char *text, size_t size)
 {
     struct MHD_Response *response =
-        MHD_create_response_from_buffer(size, (void *)(uintptr_t)text, MHD_RESPMEM_MUST_COPY);
+        s_mhd->MHD_create_response_from_buffer(size, (void *)(uintptr_t)text, MHD_RESPMEM_MUST_COPY);
     if (!response)
         return MHD_NO;
-    MHD_add_response_header(response, "Content-Type", type);
-    MHD_add_response_header(response, "Cache-Control", "no-store");
-    MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+    s_mhd->MHD_add_response_header(response, "Content-Type", type);
+    s_mhd->MHD_add_response_header(response, "Cache-Control", "no-store");
+    s_mhd->MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
     if (code == MHD_HTTP_UNAUTHORIZED)
-        MHD_add_response_header(response, "WWW-Authenticate", "Bearer realm=\"tutti\"");
-    const enum MHD_Result result = MHD_queue_response(connection, code, response);
-    MHD_destroy_response(response);
+        s_mhd->MHD_add_response_header(response, "WWW-Authenticate", "Bearer realm=\"tutti\"");
+    const enum MHD_Result result = s_mhd->MHD_queue_response(connection, code, response);
+    s_mhd->MHD_destroy_response(response);
     return result;
 }
 
@@ -225,7 +227,7 @@ static const route_t *s_route(const char *path)
 static enum MHD_Result s_handle(
     http_t *self, struct MHD_Connection *connection, const char *path, const char *method, const upload_t *upload)
 {
-    const char *authorization = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Authorization");
+    const char *authorization = s_mhd->MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Authorization");
     if (upload->too_large)
         return s_refuse(connection, MHD_HTTP_CONTENT_TOO_LARGE, "the body is larger than 64 KiB");
     if (upload->bad)
@@ -316,13 +318,14 @@ static tt_status_t s_start_daemon(http_t *self, const char *address)
 {
     struct sockaddr_in at;
     TT_TRY(s_address(&at, address));
-    self->daemon = MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_EPOLL | MHD_USE_ERROR_LOG, 0, NULL, NULL,
-        s_on_request, self, MHD_OPTION_EXTERNAL_LOGGER, s_log_from_mhd, NULL, MHD_OPTION_SOCK_ADDR, &at,
+    TT_TRY(mhd_load(&s_mhd));
+    self->daemon = s_mhd->MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_EPOLL | MHD_USE_ERROR_LOG, 0, NULL,
+        NULL, s_on_request, self, MHD_OPTION_EXTERNAL_LOGGER, s_log_from_mhd, NULL, MHD_OPTION_SOCK_ADDR, &at,
         MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S,
         MHD_OPTION_NOTIFY_COMPLETED, s_on_done, NULL, MHD_OPTION_END);
     if (!self->daemon)
         return tt_err_errno(errno == EADDRINUSE ? TT_EXISTS : TT_OS, "coordinator.http: cannot serve at %s", address);
-    const union MHD_DaemonInfo *info = MHD_get_daemon_info(self->daemon, MHD_DAEMON_INFO_BIND_PORT);
+    const union MHD_DaemonInfo *info = s_mhd->MHD_get_daemon_info(self->daemon, MHD_DAEMON_INFO_BIND_PORT);
     char host[INET_ADDRSTRLEN] = "";
     inet_ntop(AF_INET, &at.sin_addr, host, sizeof host);
     snprintf(self->url, sizeof self->url, "http://%s:%u", host, info ? info->port : ntohs(at.sin_port));
@@ -380,7 +383,7 @@ void http_stop(http_t **self_p)
     pthread_cond_broadcast(&self->slot.answered);
     pthread_mutex_unlock(&self->slot.mutex);
     if (self->daemon) {
-        MHD_stop_daemon(self->daemon);
+        s_mhd->MHD_stop_daemon(self->daemon);
         files_remove(self->run_dir, "http.json");
     }
     if (self->wake >= 0)
