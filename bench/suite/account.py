@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+import statistics
 import subprocess
 
 from kit.processes import family, role_of
@@ -81,6 +82,17 @@ def samples(data, roles):
     return out
 
 
+def phases(run_dir):
+    """The learner's own clock: the median over the run's reports of every phase's microseconds in an update."""
+    seen = {}
+    with open(os.path.join(run_dir, "metrics.jsonl")) as file:
+        for line in file:
+            for name, value in json.loads(line).items():
+                if name.startswith("time/"):
+                    seen.setdefault(name[len("time/"):-len("_us")], []).append(value)
+    return {name: statistics.median(values) for name, values in seen.items()}
+
+
 def measure(tutti, args, _machine):
     if not shutil.which("perf"):
         raise Broken("perf is not there (apt-get install linux-perf)")
@@ -89,6 +101,7 @@ def measure(tutti, args, _machine):
     text, roles = record(tutti, data, (args.seeds or [1])[0])
     progress("")
     run = json.loads(text)
+    clock = phases(tutti.run_dir)
     tutti.forget()
     counted = samples(data, roles)
     us = 1e6 / FREQUENCY / run["updates"]
@@ -104,6 +117,8 @@ def measure(tutti, args, _machine):
             if mine >= 0.005 * wall:
                 rows.append(["    " + group, mine, mine / wall])
     return {"run": run, "samples": {"%s, %s" % key: groups for key, groups in counted.items()}, "us_of_a_sample": us,
-            "update_us": wall, "checks": [], "tables": [
+            "update_us": wall, "phases_us": clock, "checks": [], "tables": [
+                {"columns": ["the learner's own clock, median", "us", "of the wall"],
+                 "rows": [[name, value, value / wall] for name, value in clock.items()]},
                 {"columns": ["processor time of an update of %d steps" % (run["env_steps"] // run["updates"]), "us",
                              "of the wall"], "rows": [["an update, wall", wall, 1.0]] + rows}]}
