@@ -66,7 +66,7 @@ static tt_status_t s_bind(core_t *self)
 {
     const tt_keys_t *keys = tt_seat_keys(self->seat);
     const tt_sock_opts_t data = {.name = "data", .max_bytes = SEGMENT_MAX, .keys = keys};
-    const tt_sock_opts_t weights = {.name = "weights", .keys = keys};
+    const tt_sock_opts_t weights = {.name = "weights", .max_bytes = SEGMENT_MAX, .keys = keys};
     TT_TRY(tt_sock_new(&self->data, TT_ROUTER, &data));
     TT_TRY(tt_sock_new(&self->weights, TT_PUB, &weights));
     TT_TRY(tt_seat_bind(self->seat, self->data, "data", self->data_ipc, self->data_tcp));
