@@ -6,27 +6,7 @@
 #include <string.h>
 #include "common/base/log.h"
 #include "common/base/mem.h"
-#include "coordinator/placement.h"
-
-/*  Structure of our class */
-struct roster {
-    roster_cfg_t cfg;
-    const tt_clock_t *clock;
-    peer_t **peers; /* owned, in order of arrival */
-    size_t peer_count, peer_room;
-    uint64_t arrivals;
-
-    uint32_t era, rolled_back;
-    uint64_t epoch, generation;
-    bool announced, fresh;
-    bool begun; /* somebody has held weights of this era */
-    char *restore;
-    tt_rec_MEMBER_t *members; /* of the newest roster, or of the journal's; owned, strings too */
-    size_t member_count;
-
-    int64_t dirty_ns;   /* since when something has changed; INT64_MAX = nothing has       */
-    int64_t past_until; /* before the first roster: members of the journal's are awaited   */
-};
+#include "coordinator/roster_parts.h"
 
 static void s_dirty(roster_t *self)
 {
@@ -34,7 +14,7 @@ static void s_dirty(roster_t *self)
         self->dirty_ns = tt_now_ns(self->clock);
 }
 
-static void s_fire(roster_t *self, peer_t *peer, peer_event_t event)
+void roster_fire(roster_t *self, peer_t *peer, peer_event_t event)
 {
     if (peer_fire(peer, event, tt_now_ns(self->clock)))
         s_dirty(self);
@@ -55,7 +35,7 @@ tt_status_t roster_new(roster_t **self_p, const roster_cfg_t *cfg, const tt_cloc
     return TT_OK;
 }
 
-static void s_free_members(tt_rec_MEMBER_t *members, size_t count)
+void roster_free_members(tt_rec_MEMBER_t *members, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         free(members[i].data_ipc);
@@ -74,7 +54,7 @@ void roster_destroy(roster_t **self_p)
     for (size_t i = 0; i < self->peer_count; i++)
         peer_destroy(&self->peers[i]);
     free(self->peers);
-    s_free_members(self->members, self->member_count);
+    roster_free_members(self->members, self->member_count);
     free(self->restore);
     free(self);
     *self_p = NULL;
@@ -129,7 +109,7 @@ peer_t *roster_peer(const roster_t *self, size_t i)
     return i < self->peer_count ? self->peers[i] : NULL;
 }
 
-static peer_t *s_by_instance(const roster_t *self, tt_peer_role_t role, uint64_t instance)
+peer_t *roster_by_instance(const roster_t *self, tt_peer_role_t role, uint64_t instance)
 {
     for (size_t i = 0; i < self->peer_count; i++)
         if (self->peers[i]->role == role && self->peers[i]->instance == instance)
@@ -137,7 +117,7 @@ static peer_t *s_by_instance(const roster_t *self, tt_peer_role_t role, uint64_t
     return NULL;
 }
 
-static const tt_rec_MEMBER_t *s_member(const roster_t *self, uint32_t role, uint64_t instance)
+const tt_rec_MEMBER_t *roster_member(const roster_t *self, uint32_t role, uint64_t instance)
 {
     for (size_t i = 0; i < self->member_count; i++)
         if (self->members[i].role == role && self->members[i].instance == instance)
@@ -187,7 +167,7 @@ static tt_status_t s_check_weights(const roster_t *self, const tt_msg_HELLO_t *h
             "you know era %u, generation %" PRIu64 ", this coordinator only %u, %" PRIu64
             " (its journal is gone or is of another run); end, and start anew",
             hello->era, hello->generation, self->era, self->generation);
-    if (hello->holds && (hello->era != self->era || !s_member(self, TT_PEER_LEARNER, hello->instance)))
+    if (hello->holds && (hello->era != self->era || !roster_member(self, TT_PEER_LEARNER, hello->instance)))
         return tt_err(TT_DENIED,
             "your weights (era %u, generation %" PRIu64 ") are of a roster that is gone (now %u, %" PRIu64
             "); end, and start anew",
@@ -200,7 +180,7 @@ static peer_t *s_add_peer(roster_t *self, const char *identity, const tt_msg_HEL
     peer_t *peer = NULL;
     peer_new(&peer, identity, index, hello);
     peer->order = self->arrivals++;
-    const tt_rec_MEMBER_t *past = s_member(self, hello->role, hello->instance);
+    const tt_rec_MEMBER_t *past = roster_member(self, hello->role, hello->instance);
     peer->rank = past && peer->role == TT_PEER_LEARNER ? past->rank : UINT32_MAX;
     if (self->peer_count == self->peer_room) {
         self->peer_room = self->peer_room ? 2 * self->peer_room : 16;
@@ -234,19 +214,19 @@ tt_status_t roster_hello(roster_t *self, const char *identity, void *sock, const
     }
     peer->sock = sock;
     s_set_holds(self, peer, hello->holds && hello->era == self->era);
-    s_fire(self, peer, PEER_HELLO);
+    roster_fire(self, peer, PEER_HELLO);
     *out = peer;
     return TT_OK;
 }
 
 void roster_heard(roster_t *self, peer_t *peer)
 {
-    s_fire(self, peer, PEER_HEARD);
+    roster_fire(self, peer, PEER_HEARD);
 }
 
 void roster_beat(roster_t *self, peer_t *peer, const tt_msg_HEARTBEAT_t *beat)
 {
-    s_fire(self, peer, PEER_HEARD);
+    roster_fire(self, peer, PEER_HEARD);
     snprintf(peer->doing, sizeof peer->doing, "%s", beat->state ? beat->state : "");
     if (beat->progress != peer->progress) {
         peer->progress = beat->progress;
@@ -271,7 +251,7 @@ void roster_leave(roster_t *self, peer_t *peer, peer_event_t event, const char *
     const bool expected = event == PEER_DRAINED || peer->state == PEER_DRAINING;
     tt_log(TT_LOG_COMPONENT, expected ? TT_LOG_INFO : TT_LOG_WARN, "%s/%u has left: %s", tt_peer_role_name(peer->role),
         peer->index, why);
-    s_fire(self, peer, event);
+    roster_fire(self, peer, event);
     s_remove(self, peer);
 }
 
@@ -359,7 +339,7 @@ static bool s_enough(const roster_t *self, uint32_t collectors, uint32_t learner
 static bool s_past_is_here(const roster_t *self)
 {
     for (size_t i = 0; i < self->member_count; i++)
-        if (!s_by_instance(self, (tt_peer_role_t)self->members[i].role, self->members[i].instance))
+        if (!roster_by_instance(self, (tt_peer_role_t)self->members[i].role, self->members[i].instance))
             return false;
     return self->member_count > 0;
 }
@@ -396,169 +376,7 @@ int64_t roster_due_ns(const roster_t *self)
     return self->dirty_ns == INT64_MAX ? INT64_MAX : self->dirty_ns + self->cfg.coalesce_ns;
 }
 
-/* ---- making a roster ----------------------------------------------------------------------------------------------- */
-
-static bool s_is_victim(const roster_t *self, const peer_t *peer)
-{
-    return (peer->state == PEER_WAITING || peer->state == PEER_ACTIVE) && peer->index < ROSTER_BY_HAND &&
-           peer->index >= self->cfg.desired[peer->role];
-}
-
-/*  Would the weights leave with the victims? Then those that hold them stay until another learner does. */
-static bool s_must_stay(const roster_t *self, const peer_t *victim)
-{
-    if (victim->role != TT_PEER_LEARNER || !victim->holds)
-        return false;
-    for (size_t i = 0; i < self->peer_count; i++) {
-        const peer_t *peer = self->peers[i];
-        if (peer->role == TT_PEER_LEARNER && peer->state == PEER_ACTIVE && peer->holds && !s_is_victim(self, peer))
-            return false;
-    }
-    return true;
-}
-
-static void s_choose_victims(roster_t *self)
-{
-    for (size_t i = 0; i < self->peer_count; i++)
-        if (s_is_victim(self, self->peers[i]) && !s_must_stay(self, self->peers[i]))
-            s_fire(self, self->peers[i], PEER_VICTIM);
-}
-
-static tt_rec_MEMBER_t s_record(const peer_t *peer)
-{
-    return (tt_rec_MEMBER_t){.role = peer->role,
-        .index = peer->index,
-        .instance = peer->instance,
-        .data_ipc = tt_strdup(peer->data_ipc),
-        .data_tcp = tt_strdup(peer->data_tcp),
-        .weights_ipc = tt_strdup(peer->weights_ipc),
-        .weights_tcp = tt_strdup(peer->weights_tcp)};
-}
-
-static tt_rec_MEMBER_t *s_records(const roster_t *self, const placement_t *placed, size_t *count)
-{
-    *count = placed->learner_count + placed->collector_count + placed->aggregator_count;
-    tt_rec_MEMBER_t *members = tt_array0(*count, sizeof *members), *next = members;
-    for (size_t i = 0; i < placed->learner_count; i++, next++) {
-        *next = s_record(placed->learners[i]);
-        next->rank = (uint32_t)i;
-    }
-    for (size_t i = 0; i < placed->collector_count; i++, next++) {
-        *next = s_record(placed->collectors[i]);
-        placement_range(self->cfg.num_envs, i, placed->collector_count, &next->env_lo, &next->env_count);
-    }
-    for (size_t i = 0; i < placed->aggregator_count; i++, next++)
-        *next = s_record(placed->aggregators[i]);
-    return members;
-}
-
-static bool s_same(const tt_rec_MEMBER_t *a, const tt_rec_MEMBER_t *b)
-{
-    return a->role == b->role && a->index == b->index && a->instance == b->instance && a->rank == b->rank &&
-           a->env_lo == b->env_lo && a->env_count == b->env_count;
-}
-
-static bool s_nothing_changes(const roster_t *self, const tt_rec_MEMBER_t *members, size_t count, bool fresh)
-{
-    if (!self->announced || count != self->member_count || (fresh && !self->fresh))
-        return false;
-    for (size_t i = 0; i < count; i++)
-        if (!s_same(&members[i], &self->members[i]))
-            return false;
-    return true;
-}
-
-static bool s_learners_change(const roster_t *self, const tt_rec_MEMBER_t *members, size_t count)
-{
-    if (!self->announced) /* of an earlier coordinator's learners we know too little */
-        return true;
-    for (size_t i = 0;; i++) { /* learners stand first, in order of rank */
-        const bool now = i < count && members[i].role == TT_PEER_LEARNER;
-        const bool then = i < self->member_count && self->members[i].role == TT_PEER_LEARNER;
-        if (now != then || (now && members[i].instance != self->members[i].instance))
-            return true;
-        if (!now)
-            return false;
-    }
-}
-
-/*  Nobody holds weights: a new era begins, unless the one that rank 0 was told to begin has not begun yet. */
-static void s_begin_era(roster_t *self, const tt_rec_MEMBER_t *rank0, const char *restore)
-{
-    const bool told = self->announced && self->fresh && self->member_count > 0 &&
-                      self->members[0].role == TT_PEER_LEARNER && self->members[0].instance == rank0->instance;
-    self->fresh = true;
-    if (told)
-        return;
-    if (self->begun) {
-        self->rolled_back++;
-        log_warn(
-            "no learner holds the weights: era %u begins from %s", self->era + 1, restore[0] ? restore : "version 0");
-    }
-    self->begun = false;
-    self->era++;
-    free(self->restore);
-    self->restore = tt_strdup(restore);
-}
-
-static bool s_somebody_holds(const placement_t *placed)
-{
-    for (size_t i = 0; i < placed->learner_count; i++)
-        if (placed->learners[i]->holds)
-            return true;
-    return false;
-}
-
-static void s_settle(roster_t *self)
-{
-    for (size_t i = 0; i < self->peer_count; i++) {
-        peer_t *peer = self->peers[i];
-        const tt_rec_MEMBER_t *member =
-            peer->state == PEER_DRAINING ? NULL : s_member(self, peer->role, peer->instance);
-        s_fire(self, peer, member ? PEER_PLACED : PEER_LEFT_OUT);
-        if (!member)
-            continue;
-        peer->rank = peer->role == TT_PEER_LEARNER ? member->rank : UINT32_MAX;
-        peer->env_lo = member->env_lo;
-        peer->env_count = member->env_count;
-    }
-}
-
-bool roster_publish(roster_t *self, const char *restore)
-{
-    s_choose_victims(self);
-    self->dirty_ns = INT64_MAX;
-    placement_t placed;
-    placement_make(&placed, self->peers, self->peer_count,
-        &(placement_limits_t){.num_envs = self->cfg.num_envs, .shards = self->cfg.shards});
-    size_t count = 0;
-    tt_rec_MEMBER_t *members = s_records(self, &placed, &count);
-    const bool fresh = placed.learner_count > 0 && !s_somebody_holds(&placed);
-    placement_free(&placed);
-    if (s_nothing_changes(self, members, count, fresh)) {
-        s_free_members(members, count);
-        return false;
-    }
-    if (fresh)
-        s_begin_era(self, &members[0], restore);
-    else
-        self->fresh = false;
-    self->generation += s_learners_change(self, members, count);
-    self->epoch++;
-    s_free_members(self->members, self->member_count);
-    self->members = members;
-    self->member_count = count;
-    self->announced = true;
-    s_settle(self);
-    return true;
-}
-
-void roster_message(const roster_t *self, tt_msg_ROSTER_t *out)
-{
-    *out = TT_MSG(ROSTER, .era = self->era, .epoch = self->epoch, .generation = self->generation,
-        .restore = self->fresh ? self->restore : NULL, .fresh = self->fresh, .members = self->members,
-        .members_count = self->member_count);
-}
+/* ---- what it says -------------------------------------------------------------------------------------------------- */
 
 bool roster_announced(const roster_t *self)
 {
@@ -594,5 +412,5 @@ peer_t *roster_rank0(const roster_t *self)
 {
     if (!self->announced || self->member_count == 0 || self->members[0].role != TT_PEER_LEARNER)
         return NULL;
-    return s_by_instance(self, TT_PEER_LEARNER, self->members[0].instance);
+    return roster_by_instance(self, TT_PEER_LEARNER, self->members[0].instance);
 }

@@ -454,6 +454,8 @@ static void test_a_failure_ends_the_run_with_its_code(void **state)
     assert_int_equal(packet.msg.EVENT.code, 70);
     tt_packet_clear(&packet);
     assert_int_equal(s_wait(run), 70);
+    s_start(run); /* killed after the end was journaled, and started again: the run does not begin anew */
+    assert_int_equal(s_wait(run), 70);
     json_t *result = s_read_result(run);
     assert_string_equal(json_string_value(json_object_get(result, "status")), "failed");
     json_decref(result);

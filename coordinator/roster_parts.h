@@ -1,0 +1,32 @@
+/*  roster_parts - the inside of roster.h, shared by roster.c (peers, leases, when) and roster_make.c (the next roster).
+ *
+ *  Threads: as roster.h. */
+#pragma once
+#include "coordinator/roster.h"
+
+/*  Structure of our class */
+struct roster {
+    roster_cfg_t cfg;
+    const tt_clock_t *clock;
+    peer_t **peers; /* owned, in order of arrival */
+    size_t peer_count, peer_room;
+    uint64_t arrivals;
+
+    uint32_t era, rolled_back;
+    uint64_t epoch, generation;
+    bool announced, fresh;
+    bool begun; /* somebody has held weights of this era */
+    char *restore;
+    tt_rec_MEMBER_t *members; /* of the newest roster, or of the journal's; owned, strings too */
+    size_t member_count;
+
+    int64_t dirty_ns;   /* since when something has changed; INT64_MAX = nothing has       */
+    int64_t past_until; /* before the first roster: members of the journal's are awaited   */
+};
+
+/*  An event for a peer; the roster is dirty when it must be made anew. */
+void roster_fire(roster_t *self, peer_t *peer, peer_event_t event);
+/*  The peer / the member of the newest roster with this instance; NULL = none. */
+peer_t *roster_by_instance(const roster_t *self, tt_peer_role_t role, uint64_t instance);
+const tt_rec_MEMBER_t *roster_member(const roster_t *self, uint32_t role, uint64_t instance);
+void roster_free_members(tt_rec_MEMBER_t *members, size_t count);
