@@ -16,7 +16,7 @@
 
 enum { CONFIG_MAX = 262144 };
 static const int64_t s_second_ns = 1000000000, s_coalesce_ns = 3000000, s_check_every_ns = 250000000,
-                     s_write_every_ns = 500000000;
+                     s_write_every_ns = 500000000, s_http_after_ns = 300000000;
 
 static int64_t s_least(int64_t a, int64_t b)
 {
@@ -205,9 +205,10 @@ static tt_status_t s_on_http(void *ctx, int fd)
     return TT_OK;
 }
 
-static tt_status_t s_start_http(coordinator_t *self)
+/*  A while after the first roster: loading the server takes milliseconds of a core that the first updates want. */
+static tt_status_t s_start_http(coordinator_t *self, int64_t now)
 {
-    if (self->http || !self->cfg.coordinator.http[0])
+    if (self->http || !self->cfg.coordinator.http[0] || now < self->http_due_ns)
         return TT_OK;
     TT_TRY(http_start(&self->http, self->cfg.coordinator.http, self->root));
     tt_loop_fd(self->loop, http_fd(self->http), s_on_http, self);
@@ -285,7 +286,8 @@ static tt_status_t s_new_roster(coordinator_t *self)
         TT_TRY(s_roll_back(self));
     s_log_roster(self);
     TT_TRY(s_open_writers(self)); /* now that everybody has something to do */
-    TT_TRY(s_start_http(self));
+    if (self->http_due_ns == INT64_MAX)
+        self->http_due_ns = tt_now_ns(self->clock) + s_http_after_ns;
     TT_TRY(coordinator_fit_aggregators(self));
     coordinator_tell_counts(self);
     ends_roster(self);
@@ -353,6 +355,7 @@ static tt_status_t s_turn(coordinator_t *self, int64_t *due)
         TT_TRY(s_new_roster(self));
     s_check_stall(self, now);
     TT_TRY(s_flush_writers(self, now));
+    TT_TRY(s_start_http(self, now));
     *due = s_least(now + s_check_every_ns, roster_due_ns(self->roster));
     *due = s_least(*due, roster_lease_due_ns(self->roster));
     *due = s_least(*due, observers_flush(self->observers, false));
@@ -389,6 +392,7 @@ tt_status_t coordinator_run(const coordinator_opts_t *opts, int *exit_code)
     self->start_ns = opts->start_ns;
     self->clock = tt_clock_real();
     self->signals = -1;
+    self->http_due_ns = INT64_MAX;
     self->lonely_ns = tt_now_ns(self->clock);
     if (gethostname(self->host, sizeof self->host - 1) != 0)
         self->host[0] = '\0';

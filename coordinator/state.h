@@ -37,7 +37,8 @@ struct coordinator {
     metrics_t *metrics;         /* NULL until the first roster or STATS */
     tensorboard_t *tensorboard; /* the same                             */
     int64_t written_ns;         /* when these were last flushed         */
-    http_t *http;               /* NULL until the first roster, or switched off */
+    http_t *http;               /* NULL = not yet, or switched off          */
+    int64_t http_due_ns;        /* when it is to be started */
 };
 typedef struct coordinator coordinator_t;
 

@@ -645,6 +645,10 @@ static void test_other_hosts_join_over_tcp_and_http_is_served(void **state)
     s_begin(run, &crew);
     tt_link_t *client = s_link(run, TT_PEER_CLIENT, -1), *remote = NULL;
     json_t *status = s_status(client);
+    while (!json_is_string(json_object_get(status, "http"))) {
+        json_decref(status);
+        status = s_status(client);
+    }
     snprintf(path, sizeof path, "%s/key", run->dir);
     assert_ok(tt_keys_read(&keys, path));
     const tt_link_opts_t opts = {.endpoint = json_string_value(json_object_get(status, "listen")),
