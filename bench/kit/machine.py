@@ -70,6 +70,17 @@ def distribution():
     return None
 
 
+def shares():
+    """The weight of our group of processes against others (1024 each unless told otherwise); None where there are none."""
+    for line in read("/proc/self/cgroup").splitlines():
+        _, controllers, path = line.split(":", 2)
+        if "cpu" in controllers.split(","):
+            return int(read("/sys/fs/cgroup/cpu%s/cpu.shares" % path) or 0) or None
+        if not controllers:
+            return int(read("/sys/fs/cgroup%s/cpu.weight" % path) or 0) or None
+    return None
+
+
 def describe(tutti):
     """`sgemm` is the same core's rate in GFLOP/s, measured now: OpenBLAS if there, else our own large product."""
     kernels = tutti.json("bench", "kernels", "--seconds", "0.1")
@@ -82,6 +93,7 @@ def describe(tutti):
         "compiler": compiler(),
         "commit": commit(),
         "load_1min": os.getloadavg()[0],
+        "cpu_shares": shares(),
         "kernels": kernels["device"],
         "sgemm": kernels["openblas_gflops"] or kernels["own_gflops"],
         "sgemm_of": "OpenBLAS" if kernels["openblas_gflops"] else "own kernel",

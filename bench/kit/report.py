@@ -51,8 +51,9 @@ def heading(out, machine):
     cpu = machine["cpu"]
     print("%s, %d cores, %s, kernel %s, commit %s" % (
         cpu["model"], cpu["cores"], machine["system"], machine["kernel"], machine["commit"]), file=out)
-    print("sgemm %.1f GFLOP/s on one core (%s); kernels %s; load %.2f\n" % (
-        machine["sgemm"], machine["sgemm_of"], machine["kernels"], machine["load_1min"]), file=out, flush=True)
+    print("sgemm %.1f GFLOP/s on one core (%s); kernels %s; load %.2f, CPU shares %s\n" % (
+        machine["sgemm"], machine["sgemm_of"], machine["kernels"], machine["load_1min"], machine["cpu_shares"]),
+        file=out, flush=True)
 
 
 def show(out, result):
