@@ -18,7 +18,7 @@
 const tt_option_t tt_opt_bench_allreduce[] = {
     {"kib", 'k', "KIB", "size of the gradient, 1 to 65536; may be repeated (default 36 and 1024)"},
     {"runs", 'r', "N", "all-reduces of each size, 10 to 100000 (default 1000)"},
-    {"chunk", 'c', "FLOATS", "floats of a chunk, 1024 to 262144 (default 65536, as learners do)"},
+    {"chunk", 'c', "FLOATS", "floats of a chunk, 1024 to 262144 (default 262144, as learners do)"},
     {"output", 0, "text|json", "text (default) or one JSON object"},
     {0},
 };
@@ -280,7 +280,7 @@ static int s_ascending(const void *a, const void *b)
 
 static tt_status_t s_plan(plan_t *plan, const tt_args_t *args)
 {
-    uint64_t runs = 1000, chunk = 65536;
+    uint64_t runs = 1000, chunk = 262144;
     *plan = (plan_t){.kib = {36, 1024}, .sizes = 2};
     TT_TRY(tt_arg_u64(args, "runs", &runs, 10, 100000));
     TT_TRY(tt_arg_u64(args, "chunk", &chunk, 1024, 262144));

@@ -1,6 +1,6 @@
 /*  allreduce - this learner's line to the aggregators: partial sums out, finished sums back.
  *
- *  A gradient is cut into chunks of 64 Ki floats; chunk c goes to aggregator c modulo their number. Nothing is ever lost
+ *  A gradient is cut into chunks of 256 Ki floats; chunk c goes to aggregator c modulo their number. Nothing is ever lost
  *  for good: what was sent for the step in hand is kept and sent again to a new generation, to an aggregator that was
  *  restarted, and after a lease of silence. The sum of the last finished step is kept too, and sent as the root on entering
  *  a generation, so that a peer that is one step behind gets it (docs/internals/protocol.md).
@@ -11,7 +11,7 @@
 #include "learner/shards.h"
 #include "learner/view.h"
 
-enum { ALLREDUCE_CHUNK = 65536 }; /* floats */
+enum { ALLREDUCE_CHUNK = 262144 }; /* floats */
 
 typedef struct {
     tt_loop_t *loop; /* borrowed; the sockets are served there */

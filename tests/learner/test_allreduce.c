@@ -10,7 +10,7 @@
 
 enum { SHARDS = 4, ROWS = 64, HEARD_MAX = 256, WAIT_MS = 10000 };
 
-static const tt_net_spec_t s_spec = {.obs = 64, .hidden_count = 2, .hidden = {256, 256}, .out = 2};
+static const tt_net_spec_t s_spec = {.obs = 64, .hidden_count = 2, .hidden = {512, 512}, .out = 2};
 
 typedef struct {
     uint32_t aggregator;
