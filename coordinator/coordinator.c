@@ -66,6 +66,42 @@ tt_status_t coordinator_fit_aggregators(coordinator_t *self)
     return TT_OK;
 }
 
+/* ---- HTTP ---------------------------------------------------------------------------------------------------------- */
+
+static tt_status_t s_answer_http(void *ctx, const char *verb, const char *body, tt_buf_t *out)
+{
+    coordinator_t *self = ctx;
+    if (strcmp(verb, "metrics") == 0)
+        return status_prometheus(self, out);
+    return requests_answer(self, NULL, verb, body, out);
+}
+
+static tt_status_t s_on_http(void *ctx, int fd)
+{
+    (void)fd;
+    coordinator_t *self = ctx;
+    http_serve(self->http, s_answer_http, self);
+    return TT_OK;
+}
+
+/*  Loading the server takes milliseconds of a core that the first updates want: it waits until they are through. Not so
+ *  when the port is given: it may be in use, and the run must not begin then. */
+static int64_t s_http_due(const coordinator_t *self)
+{
+    const char *address = self->cfg.coordinator.http;
+    const size_t length = strlen(address);
+    return length >= 2 && strcmp(address + length - 2, ":0") == 0 ? INT64_MAX : 0;
+}
+
+static tt_status_t s_start_http(coordinator_t *self, int64_t now)
+{
+    if (self->http || !self->cfg.coordinator.http[0] || now < self->http_due_ns)
+        return TT_OK;
+    TT_TRY(http_start(&self->http, self->cfg.coordinator.http, self->root));
+    tt_loop_fd(self->loop, http_fd(self->http), s_on_http, self);
+    return TT_OK;
+}
+
 /* ---- beginning ----------------------------------------------------------------------------------------------------- */
 
 static tt_status_t s_load_config(coordinator_t *self)
@@ -168,7 +204,8 @@ static tt_status_t s_open(coordinator_t *self)
     TT_TRY(s_make_roster(self));
     TT_TRY(s_open_journal(self)); /* after binding: peers may knock meanwhile */
     tt_loop_fd(self->loop, self->signals, s_on_signal, self);
-    return TT_OK;
+    self->http_due_ns = s_http_due(self);
+    return s_start_http(self, 0);
 }
 
 /*  In reverse. */
@@ -185,34 +222,6 @@ static void s_close(coordinator_t *self)
         close(self->signals);
     tt_loop_destroy(&self->loop);
     free(self->config_text);
-}
-
-/* ---- HTTP ---------------------------------------------------------------------------------------------------------- */
-
-static tt_status_t s_answer_http(void *ctx, const char *verb, const char *body, tt_buf_t *out)
-{
-    coordinator_t *self = ctx;
-    if (strcmp(verb, "metrics") == 0)
-        return status_prometheus(self, out);
-    return requests_answer(self, NULL, verb, body, out);
-}
-
-static tt_status_t s_on_http(void *ctx, int fd)
-{
-    (void)fd;
-    coordinator_t *self = ctx;
-    http_serve(self->http, s_answer_http, self);
-    return TT_OK;
-}
-
-/*  A while after the first roster: loading the server takes milliseconds of a core that the first updates want. */
-static tt_status_t s_start_http(coordinator_t *self, int64_t now)
-{
-    if (self->http || !self->cfg.coordinator.http[0] || now < self->http_due_ns)
-        return TT_OK;
-    TT_TRY(http_start(&self->http, self->cfg.coordinator.http, self->root));
-    tt_loop_fd(self->loop, http_fd(self->http), s_on_http, self);
-    return TT_OK;
 }
 
 /* ---- what is written for people ------------------------------------------------------------------------------------ */
@@ -392,7 +401,6 @@ tt_status_t coordinator_run(const coordinator_opts_t *opts, int *exit_code)
     self->start_ns = opts->start_ns;
     self->clock = tt_clock_real();
     self->signals = -1;
-    self->http_due_ns = INT64_MAX;
     self->lonely_ns = tt_now_ns(self->clock);
     if (gethostname(self->host, sizeof self->host - 1) != 0)
         self->host[0] = '\0';
