@@ -8,6 +8,7 @@ import os  # noqa: E402
 import shutil  # noqa: E402
 import sys  # noqa: E402
 import tempfile  # noqa: E402
+import time  # noqa: E402
 
 SETTINGS = {
     "algo": "APPO", "env": "CartPole-v1", "device": "cpu", "experiment": "cartpole", "seed": ARGS.seed,
@@ -29,12 +30,23 @@ def flags(settings, directory):
 
 
 def make_env(full_env_name, _cfg=None, _env_config=None, render_mode=None):
+    """Environments live in the workers: each notes in a file when it was stepped first."""
     import gymnasium
-    return gymnasium.make(full_env_name, render_mode=render_mode)
+    env = gymnasium.make(full_env_name, render_mode=render_mode)
+    step = env.step
+
+    def first_step(action):
+        env.step = step
+        with open(os.environ["TT_FIRST_STEPS"], "a") as file:
+            file.write("%.6f\n" % time.clock_gettime(time.CLOCK_BOOTTIME))
+        return step(action)
+
+    env.step = first_step
+    return env
 
 
 def watch(runner, probe):
-    """Steps are those that the learner has consumed; the first episodes to end stand for the first step."""
+    """Steps are those that the learner has consumed."""
     from sample_factory.algo.runners.runner import AlgoObserver
     from sample_factory.algo.utils.misc import EPISODIC, LEARNER_ENV_STEPS
 
@@ -58,6 +70,7 @@ def watch(runner, probe):
 
 
 def main(directory):
+    os.environ["TT_FIRST_STEPS"] = os.path.join(directory, "first-steps")
     import torch
     from importlib.metadata import version
     from sample_factory.algo.utils.misc import ExperimentStatus
@@ -65,7 +78,7 @@ def main(directory):
     from sample_factory.envs.env_utils import register_env
     from sample_factory.train import make_runner
 
-    from probe import Probe
+    from probe import Probe, age
     register_env("CartPole-v1", make_env)
     parser, _ = parse_sf_args(flags(SETTINGS, directory))
     cfg, runner = make_runner(parse_full_cfg(parser, flags(SETTINGS, directory)))
@@ -77,6 +90,9 @@ def main(directory):
     sys.stdout = out
     if status != ExperimentStatus.SUCCESS:
         raise SystemExit("Sample Factory: status %s" % status)
+    with open(os.environ["TT_FIRST_STEPS"]) as file:
+        first = min(float(line) for line in file)
+    probe.result["first_step_s"] = age() - (time.clock_gettime(time.CLOCK_BOOTTIME) - first)
     probe.finish()
 
 
