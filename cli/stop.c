@@ -39,13 +39,14 @@ static bool s_await_end(const tt_rundir_t *run, double seconds)
     return true;
 }
 
-/*  Two signals to the controller: the second one kills whatever the first one asked to end. */
+/*  Two signals to the controller: the second one kills whatever the first one asked to end. Closer together than 0.2 s
+ *  they would count as one (controller/supervisor.c). */
 static tt_status_t s_kill(const tt_rundir_t *run)
 {
     const int pid = s_pid(run);
     if (pid <= 1 || !tt_rundir_live(run))
         return TT_OK;
-    if (kill(pid, SIGTERM) != 0 || (s_await_end(run, 0.1), kill(pid, SIGTERM) != 0 && tt_rundir_live(run)))
+    if (kill(pid, SIGTERM) != 0 || (s_await_end(run, 0.3), kill(pid, SIGTERM) != 0 && tt_rundir_live(run)))
         return tt_err_errno(TT_DENIED, "process %d", pid);
     return s_await_end(run, 15) ? TT_OK : tt_err(TT_TIMEOUT, "process %d does not end", pid);
 }

@@ -17,6 +17,10 @@ static const char s_result_file[] = "result.json"; /* written by the coordinator
 
 enum { TICK_MS = 100, FINISH_MS = 60000, END_MS = 5000, DRAIN_MS = 20000 };
 
+/*  Signals closer together than this are one: timeout(1) signals the process and then its group, of which the guard passes
+ *  its own share on. */
+enum { TWICE_MS = 200 };
+
 typedef struct {
     const tt_supervise_opts_t *opts;
     tt_outcome_t *out;
@@ -29,6 +33,7 @@ typedef struct {
     bool stop_asked, killed;
     bool ending;         /* the coordinator knows: it need not hear of every end, and its own will come any moment */
     char failed_log[64]; /* of the replica that failed last before the end: "logs/collector-1.log" */
+    int64_t asked_ms;    /* when stop_asked          */
     int64_t kill_at_ms;  /* 0 = no stop asked for */
 } supervisor_t;
 
@@ -161,12 +166,15 @@ static tt_status_t s_on_link(void *ctx, int fd)
 static void s_ask_stop(supervisor_t *self, int signal)
 {
     const int64_t now = tt_now_ms(self->clock);
+    if (self->stop_asked && now - self->asked_ms < TWICE_MS)
+        return;
     if (self->stop_asked) {
         s_note(self, "asked twice: ending everything at once");
         self->kill_at_ms = now;
         return;
     }
     self->stop_asked = true;
+    self->asked_ms = now;
     self->out->signal = signal;
     self->kill_at_ms = now + (self->opts->finish_ms ? self->opts->finish_ms : FINISH_MS);
     char body[64];

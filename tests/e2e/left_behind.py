@@ -72,11 +72,21 @@ def test_asked_twice(world):
     os.kill(world.replica("learner", 0), signal.SIGSTOP)  # it cannot write the snapshot it is asked for
     process.send_signal(signal.SIGINT)
     wait_for(lambda: "once more" in open(os.path.join(world.path, "err.1"), encoding="utf-8").read(), "the first note")
-    process.send_signal(signal.SIGINT)
-    process.wait(60)
+    wait_for(lambda: process.send_signal(signal.SIGINT) or process.poll() is not None, "the end", 60)
     check(process.returncode == 130, f"exit code {process.returncode}")
     world.await_empty()
 
 
+def test_asked_once_in_two_ways(world):
+    """timeout(1) signals the process and its group: that is one request, and the run ends with its snapshot."""
+    process, run_dir = s_started(world)
+    for pid in [*s_run_pids(world), process.pid]:
+        os.kill(pid, signal.SIGTERM)
+    summary = world.summary(process, code=143)
+    check(summary["status"] == "stopped", f"status {summary['status']}: {summary['reason']}")
+    check(os.path.exists(os.path.join(run_dir, "checkpoints", "final.safetensors")), "no final checkpoint")
+    world.await_empty()
+
+
 main(test_guard_killed, test_controller_killed, test_coordinator_killed_for_good, test_interrupted_while_starting,
-     test_asked_twice)
+     test_asked_twice, test_asked_once_in_two_ways)
