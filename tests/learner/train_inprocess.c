@@ -57,11 +57,36 @@ typedef struct {
     uint64_t *clock;
     float *head, *grads, *opt_state;
     uint64_t opt_step;
+
+    void *owned[48];
+    size_t owned_count;
 } run_t;
 
-static float *s_floats(size_t a, size_t b)
+/*  Memory that lives as long as the run. */
+static void *s_array(run_t *r, size_t count, size_t size)
 {
-    return tt_array0(tt_mul(a, b), sizeof(float));
+    TT_CHECK(r->owned_count < TT_COUNT(r->owned));
+    return r->owned[r->owned_count++] = tt_array0(count, size);
+}
+
+static float *s_floats(run_t *r, size_t a, size_t b)
+{
+    return s_array(r, tt_mul(a, b), sizeof(float));
+}
+
+static void s_release(run_t *r)
+{
+    for (size_t i = 0; i < r->owned_count; i++)
+        free(r->owned[i]);
+    tt_norm_destroy(&r->obs_norm);
+    tt_norm_destroy(&r->reward_norm);
+    tt_returns_destroy(&r->returns);
+    tt_episodes_destroy(&r->episodes);
+    r->algorithm->destroy(&r->algo);
+    tt_vec_destroy(&r->vec);
+    tt_net_destroy(&r->actor);
+    tt_net_destroy(&r->net);
+    tt_device_close(&r->device);
 }
 
 static void s_allocate(run_t *r)
@@ -69,22 +94,22 @@ static void s_allocate(run_t *r)
     const size_t rows = (size_t)r->T * r->N;
     const tt_net_spec_t *spec = tt_net_spec(r->net);
     for (int v = 0; v < VERSIONS; v++) {
-        r->params[v] = s_floats(tt_net_param_count(spec), 1);
-        r->obs_block[v] = tt_array0(tt_norm_block_count(r->D), sizeof(double));
-        r->reward_block[v] = tt_array0(tt_norm_block_count(1), sizeof(double));
+        r->params[v] = s_floats(r, tt_net_param_count(spec), 1);
+        r->obs_block[v] = s_array(r, tt_norm_block_count(r->D), sizeof(double));
+        r->reward_block[v] = s_array(r, tt_norm_block_count(1), sizeof(double));
     }
-    r->raw = s_floats(rows, r->D), r->obs = s_floats(rows, r->D), r->last_obs = s_floats(r->N, r->D);
-    r->final_obs = s_floats(rows, r->D), r->box = s_floats(rows, r->A), r->reward = s_floats(rows, 1);
-    r->scaled = s_floats(rows, 1), r->log_prob = s_floats(rows, 1), r->value = s_floats(rows, 1);
-    r->last_value = s_floats(r->N, 1), r->final_value = s_floats(rows, 1), r->head = s_floats(rows, r->A);
-    r->action = tt_array0(rows, sizeof(int32_t));
-    r->terminated = tt_new0(rows), r->truncated = tt_new0(rows);
-    r->final_row = tt_array0(rows, sizeof(uint32_t)), r->who = tt_array0(r->N, sizeof(uint32_t));
-    r->rows = tt_array0(rows, sizeof(float *)), r->raw_rows = tt_array0(rows, sizeof(float *));
-    r->last_rows = tt_array0(r->N, sizeof(float *)), r->final_rows = tt_array0(rows, sizeof(float *));
-    r->clock = tt_array0(r->N, sizeof(uint64_t));
-    r->grads = s_floats(tt_net_grad_count(spec), r->cfg->learner.shards);
-    r->opt_state = s_floats(tt_opt_state_count(r->algorithm->opt(r->algo), spec), 1);
+    r->raw = s_floats(r, rows, r->D), r->obs = s_floats(r, rows, r->D), r->last_obs = s_floats(r, r->N, r->D);
+    r->final_obs = s_floats(r, rows, r->D), r->box = s_floats(r, rows, r->A), r->reward = s_floats(r, rows, 1);
+    r->scaled = s_floats(r, rows, 1), r->log_prob = s_floats(r, rows, 1), r->value = s_floats(r, rows, 1);
+    r->last_value = s_floats(r, r->N, 1), r->final_value = s_floats(r, rows, 1), r->head = s_floats(r, rows, r->A);
+    r->action = s_array(r, rows, sizeof(int32_t));
+    r->terminated = s_array(r, rows, 1), r->truncated = s_array(r, rows, 1);
+    r->final_row = s_array(r, rows, sizeof(uint32_t)), r->who = s_array(r, r->N, sizeof(uint32_t));
+    r->rows = s_array(r, rows, sizeof(float *)), r->raw_rows = s_array(r, rows, sizeof(float *));
+    r->last_rows = s_array(r, r->N, sizeof(float *)), r->final_rows = s_array(r, rows, sizeof(float *));
+    r->clock = s_array(r, r->N, sizeof(uint64_t));
+    r->grads = s_floats(r, tt_net_grad_count(spec), r->cfg->learner.shards);
+    r->opt_state = s_floats(r, tt_opt_state_count(r->algorithm->opt(r->algo), spec), 1);
     for (size_t i = 0; i < rows; i++) {
         r->rows[i] = r->obs + i * r->D;
         r->raw_rows[i] = r->raw + i * r->D;
@@ -207,10 +232,10 @@ static double s_evaluate(run_t *r, uint32_t count)
 {
     tt_vec_t *vec = NULL;
     MUST(tt_vec_new(&vec, r->env, r->seed ^ 0x5eed00000000ull, 0, count));
-    float *obs = s_floats(count, r->D), *head = s_floats(count, r->A), *reward = s_floats(count, 1);
-    const float **rows = tt_array0(count, sizeof *rows);
-    int32_t *action = tt_array0(count, sizeof *action);
-    uint8_t *done = tt_new0(count), *terminated = tt_new0(count), *truncated = tt_new0(count);
+    float *obs = s_floats(r, count, r->D), *head = s_floats(r, count, r->A), *reward = s_floats(r, count, 1);
+    const float **rows = s_array(r, count, sizeof *rows);
+    int32_t *action = s_array(r, count, sizeof *action);
+    uint8_t *done = s_array(r, count, 1), *terminated = s_array(r, count, 1), *truncated = s_array(r, count, 1);
     uint32_t left = count;
     double sum = 0;
     for (uint32_t i = 0; i < count; i++)
@@ -228,7 +253,6 @@ static double s_evaluate(run_t *r, uint32_t count)
         }
     }
     tt_vec_destroy(&vec);
-    free(obs), free(head), free(reward), free(rows), free(action), free(done), free(terminated), free(truncated);
     return sum / count;
 }
 
@@ -261,7 +285,7 @@ static score_t s_train(const tt_setup_t *setup, uint64_t seed, uint32_t eval, bo
     r.obs_norm = tt_norm_new(r.D), r.reward_norm = tt_norm_new(1);
     r.returns = tt_returns_new(r.N, r.algorithm->gamma(options)), r.episodes = tt_episodes_new(r.N);
     s_allocate(&r);
-    const float **rows = tt_array0((size_t)r.T * r.N, sizeof *rows);
+    const float **rows = s_array(&r, (size_t)r.T * r.N, sizeof *rows);
 
     const int64_t start = tt_now_ns(tt_clock_real());
     uint64_t n = 0, env_steps = 0, solved_at = 0;
@@ -295,7 +319,8 @@ static score_t s_train(const tt_setup_t *setup, uint64_t seed, uint32_t eval, bo
         (unsigned long long)seed, (unsigned long long)env_steps, wall, (double)env_steps / wall, score.last,
         score.greedy, (unsigned long long)solved_at, solved_s);
     fflush(stdout);
-    return score; /* memory goes with the process: a run is its life */
+    s_release(&r);
+    return score;
 }
 
 int main(int argc, char **argv)
