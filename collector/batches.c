@@ -282,10 +282,18 @@ static tt_status_t s_new_rollout(batches_t *self)
     return rollout_new(&self->rollout, &cfg);
 }
 
+/*  Where what we collect again has other bits, batches that rank 0 has stay as they are: the others get them from it. */
+static uint64_t s_first_needed(const batches_t *self)
+{
+    const peer_t *rank0 = peers_of_rank(&self->peers, 0);
+    const bool same_bits = self->o.cfg->lag <= 1 && self->o.cfg->space.env_state > 0;
+    return same_bits || !rank0 ? peers_start(&self->peers) : rank0->base;
+}
+
 /*  Every learner has said where it stands: go on, or start over from the earliest. */
 static tt_status_t s_start(batches_t *self)
 {
-    const uint64_t start = peers_start(&self->peers);
+    const uint64_t start = s_first_needed(self);
     const bool still_kept = start == self->next || (start < self->next && kept_find(&self->kept, start));
     if (self->placed && still_kept) {
         s_enter(self, rollout_in_hand(self->rollout) ? AT_PLAY : AT_CREDIT);

@@ -1,5 +1,7 @@
-/*  compose - at lag > 1 two copies of a segment differ, so rank 0 says what a batch is made of: the first copies that it
- *  got. The others ask for its composition, and for the segments they have other copies of. */
+/*  compose - where a segment that is collected again has other bits (at lag > 1, or when envs cannot be saved), rank 0 says
+ *  what a batch is made of: the first copies that it got. The others ask for its composition, and for the segments that
+ *  they lack or have other copies of. When ranges move, what is unfinished and came from a range of before is forgotten,
+ *  so that an env always goes on from where its trajectory in the trained batches ended. */
 #define TT_LOG_COMPONENT "compose"
 #include <stdlib.h>
 #include <string.h>
@@ -68,21 +70,62 @@ tt_status_t compose_answer(core_t *self, const pending_t *to)
     return segment ? s_answer_segment(self, to, segment) : fetch_gone(self, to);
 }
 
+/* ---- fences ------------------------------------------------------------------------------------------------------ */
+
+bool compose_decides(const core_t *self)
+{
+    return self->model.train.lag > 1 || self->model.train.space.env_state == 0;
+}
+
+bool compose_fence(const core_t *self, const tt_msg_SEGMENT_t *msg)
+{
+    return !compose_decides(self) || view_has_range(&self->view, msg->instance, msg->env_lo, msg->env_count);
+}
+
+static bool s_keep(const void *ctx, const intake_segment_t *segment)
+{
+    return view_has_range(ctx, segment->instance, segment->env_lo, segment->env_count);
+}
+
+tt_status_t compose_on_roster(core_t *self, uint64_t leader)
+{
+    if (!compose_decides(self) || !self->holds)
+        return TT_OK;
+    intake_disown(self->intake, s_keep, &self->view);
+    if (!self->view.member || self->view.rank == 0 || self->view.learner[0].instance == leader)
+        return TT_OK;
+    self->composing = self->composed = 0; /* another rank 0, maybe another batch */
+    if (!self->begun || self->step > 0)
+        return TT_OK; /* a finished step means that everyone had the same batch */
+    self->begun = false;
+    self->batches_counted = self->update;
+    return tt_episodes_load(self->episodes, self->episodes_before, tt_episodes_block_count(self->model.train.num_envs));
+}
+
 /* ---- questions --------------------------------------------------------------------------------------------------- */
 
 bool compose_done(const core_t *self)
 {
-    return self->model.train.lag <= 1 || self->view.rank == 0 || self->composed > self->update;
+    return !compose_decides(self) || self->view.rank == 0 || self->composed > self->update;
 }
 
-/*  The first slice of which we have another copy, NULL when batch n is as it should be. */
-static const tt_rec_SLICE_t *s_differs(const core_t *self)
+/*  What is missing may be on its way to us as well. */
+enum { PATIENCE_MS = 20 };
+
+static bool s_patient(const core_t *self)
+{
+    return tt_now_ms(tt_clock_real()) - self->composing_ms < PATIENCE_MS;
+}
+
+/*  The first slice of which we have another copy, or none; NULL when batch n is as it should be. */
+static const tt_rec_SLICE_t *s_differs(const core_t *self, bool *missing)
 {
     for (size_t i = 0; i < self->composition.msg.FETCHED.slices_count; i++) {
         const tt_rec_SLICE_t *slice = &self->composition.msg.FETCHED.slices[i];
         const uint64_t end = (uint64_t)slice->env_lo + slice->env_count;
         for (uint64_t env = slice->env_lo; env < end && env < self->model.train.num_envs; env++) {
             const intake_segment_t *own = intake_owner(self->intake, self->update, (uint32_t)env);
+            *missing = !own;
             if (!own || own->instance != slice->instance || own->version != slice->version)
                 return slice;
         }
@@ -123,6 +166,7 @@ static tt_status_t s_ask_composition(core_t *self)
     tt_packet_clear(&self->composition);
     self->composition = packet;
     self->composing = self->update + 1;
+    self->composing_ms = tt_now_ms(tt_clock_real());
     return TT_OK;
 }
 
@@ -141,13 +185,13 @@ tt_status_t compose_turn(core_t *self)
     tt_status_t status = TT_OK;
     if (self->composing <= self->update)
         status = s_ask_composition(self);
-    const tt_rec_SLICE_t *slice = NULL;
     if (status == TT_OK) {
-        slice = s_differs(self);
-        if (slice)
-            status = s_ask_segment(self, slice);
-        else
+        bool missing = false;
+        const tt_rec_SLICE_t *slice = s_differs(self, &missing);
+        if (!slice)
             self->composed = self->update + 1;
+        else
+            status = missing && s_patient(self) ? core_serve(self, PATIENCE_MS) : s_ask_segment(self, slice);
     }
     if (status == TT_AGAIN)
         return core_wait(self, "waiting for the composition of batch %llu from learner/%u",

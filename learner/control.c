@@ -109,6 +109,7 @@ tt_status_t control_enter(core_t *self)
     self->roster_new = false;
     if (!self->welcome)
         return tt_err(TT_PROTOCOL, "a ROSTER came before WELCOME");
+    const uint64_t leader = self->view.learners ? self->view.learner[0].instance : 0;
     view_take(&self->view, &self->roster.msg.ROSTER, tt_link_instance(self->link), self->seat);
     tt_packet_clear(&self->roster);
     const view_t *view = &self->view;
@@ -122,6 +123,7 @@ tt_status_t control_enter(core_t *self)
     if (view->era != self->held_era)
         join_reset(self);
     core_progress(self);
+    TT_TRY(compose_on_roster(self, leader));
     TT_TRY(allreduce_enter(self->allreduce, view));
     tt_link_holds(self->link, self->holds, self->update, view->era, view->generation);
     if (self->draining && !view->member)

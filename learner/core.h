@@ -98,6 +98,7 @@ typedef struct core {
     uint64_t stats_update;
     tt_packet_t composition;      /* what rank 0 makes batch `composing - 1` of (lag > 1) */
     uint64_t composing, composed; /* batches below: known; taken over                     */
+    int64_t composing_ms;         /* since when it is known                               */
 
     int64_t served_ns;                          /* last look at the sockets between optimiser steps */
     int64_t lap_ns, spent_ns[CORE_PHASE_COUNT]; /* since the newest STATS */
@@ -151,7 +152,12 @@ void fetch_retry(core_t *self);
 tt_status_t fetch_send(core_t *self, const pending_t *to, tt_msg_FETCHED_t *answer, zmq_msg_t *frames, size_t count);
 tt_status_t fetch_gone(core_t *self, const pending_t *to);
 
-/*  compose.c: what a batch is made of, at lag > 1. */
+/*  compose.c: what a batch is made of, where a second copy of a segment has other bits: at lag > 1, and with envs that
+ *  cannot be saved. compose_decides: is that so in this job? compose_fence: may a collector's segment count? */
+bool compose_decides(const core_t *self);
+bool compose_fence(const core_t *self, const tt_msg_SEGMENT_t *msg);
+/*  A new roster; `leader` was rank 0 before. */
+tt_status_t compose_on_roster(core_t *self, uint64_t leader);
 tt_status_t compose_answer(core_t *self, const pending_t *to);
 bool compose_done(const core_t *self);
 tt_status_t compose_turn(core_t *self);

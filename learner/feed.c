@@ -100,6 +100,10 @@ static void s_on_segment(core_t *self, tt_packet_t *packet)
         log_debug("%s: segment of era %u, batch %llu: void", packet->peer, msg->era, (unsigned long long)msg->batch);
         return;
     }
+    if (!compose_fence(self, msg)) {
+        log_debug("%s: segment of batch %llu: its range has moved", packet->peer, (unsigned long long)msg->batch);
+        return;
+    }
     if (packet->frame_count != 1) {
         tt_err(TT_PROTOCOL, "SEGMENT without its body");
         s_warn(self, packet->peer);

@@ -262,6 +262,25 @@ tt_status_t intake_add(
     return TT_OK;
 }
 
+static void s_disown_env(intake_t *self, intake_batch_t *slot, uint32_t env)
+{
+    stand_t *stand = s_stand(self, slot->batch + 1);
+    slot->owner[env] = 0;
+    slot->filled--;
+    stand->filled -= stand->known[env];
+    stand->known[env] = false;
+}
+
+void intake_disown(intake_t *self, bool (*keep)(const void *ctx, const intake_segment_t *segment), const void *ctx)
+{
+    for (uint64_t batch = intake_base(self); batch < intake_upto(self); batch++) {
+        intake_batch_t *slot = s_slot(self, batch);
+        for (uint32_t env = 0; env < self->cfg.N; env++)
+            if (slot->owner[env] && !keep(ctx, slot->segment[slot->owner[env] - 1]))
+                s_disown_env(self, slot, env);
+    }
+}
+
 uint64_t intake_upto(const intake_t *self)
 {
     return self->first + self->slots;

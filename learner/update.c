@@ -13,7 +13,7 @@ enum { SERVE_NS = 250000 }; /* look at the sockets between optimiser steps when 
 /*  Nothing of the update in hand counts any more. */
 static bool s_void(const core_t *self)
 {
-    return self->leave || !self->holds || !self->view.member;
+    return self->leave || !self->holds || !self->view.member || !self->begun;
 }
 
 /* ---- begin ------------------------------------------------------------------------------------------------------- */
@@ -247,10 +247,10 @@ tt_status_t update_turn(core_t *self)
     if (self->farewell && !self->draining && !self->begun)
         return s_farewell(self);
     if (!self->begun) {
-        if (!intake_complete(self->intake, self->update))
-            return s_await_batch(self);
         if (!compose_done(self))
             return compose_turn(self);
+        if (!intake_complete(self->intake, self->update))
+            return s_await_batch(self);
         TT_TRY(s_begin(self));
     }
     return self->begun ? s_train(self) : TT_OK;

@@ -62,7 +62,7 @@ void view_take(view_t *self, const tt_msg_ROSTER_t *roster, uint64_t instance, c
         else if (member->role == TT_PEER_AGGREGATOR)
             s_peer(&self->aggregator[self->aggregators++], member, seat);
         else if (member->role == TT_PEER_COLLECTOR)
-            self->collector[self->collectors++] = member->instance;
+            self->collector[self->collectors++] = (view_range_t){member->instance, member->env_lo, member->env_count};
     }
     qsort(self->aggregator, self->aggregators, sizeof *self->aggregator, s_by_index);
     s_learners(self, roster, instance, seat);
@@ -71,7 +71,17 @@ void view_take(view_t *self, const tt_msg_ROSTER_t *roster, uint64_t instance, c
 bool view_has_collector(const view_t *self, uint64_t instance)
 {
     for (uint32_t i = 0; i < self->collectors; i++)
-        if (self->collector[i] == instance)
+        if (self->collector[i].instance == instance)
             return true;
+    return false;
+}
+
+bool view_has_range(const view_t *self, uint64_t instance, uint32_t env_lo, uint32_t env_count)
+{
+    for (uint32_t i = 0; i < self->collectors; i++) {
+        const view_range_t *range = &self->collector[i];
+        if (range->instance == instance && range->env_lo == env_lo && range->env_count == env_count)
+            return true;
+    }
     return false;
 }

@@ -13,6 +13,12 @@ typedef struct {
     char data[256]; /* endpoint of its ROUTER, as we reach it; "" = none */
 } view_peer_t;
 
+/*  A collector's range of envs. */
+typedef struct {
+    uint64_t instance;
+    uint32_t env_lo, env_count;
+} view_range_t;
+
 typedef struct {
     uint32_t era; /* 0 = no roster yet */
     uint64_t epoch, generation;
@@ -24,7 +30,7 @@ typedef struct {
     uint32_t learners;
     view_peer_t *aggregator; /* [aggregators] by index */
     uint32_t aggregators;
-    uint64_t *collector; /* [collectors] instances */
+    view_range_t *collector; /* [collectors] */
     uint32_t collectors;
 } view_t;
 
@@ -32,3 +38,5 @@ typedef struct {
 void view_take(view_t *self, const tt_msg_ROSTER_t *roster, uint64_t instance, const tt_seat_t *seat);
 void view_clear(view_t *self);
 bool view_has_collector(const view_t *self, uint64_t instance);
+/*  Is this range, as a whole, that collector's now? */
+bool view_has_range(const view_t *self, uint64_t instance, uint32_t env_lo, uint32_t env_count);

@@ -202,6 +202,38 @@ static void test_a_composition_replaces_envs(void **state)
     intake_destroy(&intake);
 }
 
+static bool s_from_two(const void *ctx, const intake_segment_t *segment)
+{
+    (void)ctx;
+    return segment->instance == 2;
+}
+
+/*  Ranges moved: what is unfinished and was made by another is forgotten, with its states; complete batches stay. */
+static void test_what_is_disowned_may_come_again(void **state)
+{
+    (void)state;
+    intake_t *intake = s_new(2);
+    uint8_t out[N * S];
+    assert_ok(s_add_from(intake, 1, 0, 0, 0, 6, NULL, NULL)); /* batch 0: complete */
+    assert_ok(s_add_from(intake, 1, 1, 0, 0, 4, NULL, NULL)); /* batch 1: env 5 is missing */
+    assert_ok(s_add_from(intake, 2, 1, 0, 4, 1, NULL, NULL));
+    assert_ok(s_add_from(intake, 1, 2, 0, 0, 2, NULL, NULL));
+    intake_disown(intake, s_from_two, NULL);
+    assert_true(intake_complete(intake, 0));
+    assert_ok(intake_states(intake, 1, 0, N, out));
+    assert_int_equal(intake_batch(intake, 1)->filled, 1);
+    assert_int_equal(intake_batch(intake, 2)->filled, 0);
+    assert_null(intake_owner(intake, 1, 3));
+    assert_int_equal(intake_owner(intake, 1, 4)->instance, 2);
+    assert_int_equal(intake_states(intake, 2, 0, 1, out), TT_AGAIN);
+    assert_ok(intake_states(intake, 2, 4, 1, out));
+    uint32_t fresh = 0;
+    assert_ok(s_add_from(intake, 3, 1, 0, 0, 6, NULL, &fresh));
+    assert_int_equal(fresh, 5);
+    assert_true(intake_complete(intake, 1));
+    intake_destroy(&intake);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -213,6 +245,7 @@ int main(void)
         cmocka_unit_test(test_states_stand_at_the_start_of_the_next_batch),
         cmocka_unit_test(test_a_snapshots_states),
         cmocka_unit_test(test_a_composition_replaces_envs),
+        cmocka_unit_test(test_what_is_disowned_may_come_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

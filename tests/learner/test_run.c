@@ -264,22 +264,75 @@ static void test_asked_to_finish(void **state)
     s_finish(&world, sha);
 }
 
-/*  At lag > 1 every learner gets other copies; rank 0's count, so two learners agree, with one another and with one. */
+#define ASYNC JOB NORMED "lag: 3\nstop: {env_steps: 2880}\n"
+
+/*  Two learners at lag 3; `how` switches on what makes their copies differ. */
+static void s_async(uint32_t learners, bool twins, bool starve, bool copies, char out[65])
+{
+    static world_t world;
+    world_open(&world, ASYNC);
+    world.twins = twins;
+    world.starve = starve;
+    world.copies = copies;
+    for (uint32_t i = 0; i < learners; i++)
+        world_in(&world, s_learner(&world, i));
+    s_start_aggregator(&world, 0);
+    world_roster(&world, true, NULL);
+    s_finish(&world, out);
+}
+
+/*  At lag > 1 copies differ; rank 0's count, so learners agree, with one another and with one alone. */
 static void test_rank_0_decides_what_a_batch_is_made_of(void **state)
 {
     (void)state;
-    char one[65], two[65];
-    for (uint32_t learners = 1; learners <= 2; learners++) {
-        static world_t world;
-        world_open(&world, JOB NORMED "lag: 3\nstop: {env_steps: 2000}\n");
-        world.twins = true;
-        for (uint32_t i = 0; i < learners; i++)
-            world_in(&world, s_learner(&world, i));
-        s_start_aggregator(&world, 0);
-        world_roster(&world, true, NULL);
-        s_finish(&world, learners == 1 ? one : two);
-    }
-    assert_string_equal(one, two);
+    char one[65], other[65];
+    s_async(1, false, false, false, one);
+    s_async(1, false, false, true, other);
+    assert_string_equal(one, other);
+    s_async(2, true, false, false, other);
+    assert_string_equal(one, other);
+    s_async(3, false, true, false, other);
+    assert_string_equal(one, other);
+}
+
+/*  Rank 0 dies with its compositions: the next one decides, and all that are left come to one end. */
+static void test_another_rank_0_decides(void **state)
+{
+    (void)state;
+    static world_t world;
+    char sha[65];
+    world_open(&world, ASYNC);
+    world.twins = true;
+    world_member_t *learner[3];
+    for (uint32_t i = 0; i < 3; i++)
+        world_in(&world, learner[i] = s_learner(&world, i));
+    s_start_aggregator(&world, 0);
+    world_roster(&world, true, NULL);
+    world_until(&world, world_update(&world) >= 6, "some updates");
+    world_kill(&world, learner[0], SIGKILL);
+    world_out(&world, learner[0]);
+    world_roster(&world, false, NULL);
+    s_finish(&world, sha);
+}
+
+/*  A joiner at lag > 1 gets the batch in training from rank 0, whatever the collectors send it. */
+static void test_a_learner_joins_at_lag_3(void **state)
+{
+    (void)state;
+    static world_t world;
+    char one[65], sha[65];
+    s_async(1, false, false, false, one);
+    world_open(&world, ASYNC);
+    world.starve = true;
+    world_in(&world, s_learner(&world, 0));
+    s_start_aggregator(&world, 0);
+    world_member_t *late = s_learner(&world, 1);
+    world_roster(&world, true, NULL);
+    world_until(&world, world_update(&world) >= 4, "some updates");
+    world_in(&world, late);
+    world_roster(&world, false, NULL);
+    s_finish(&world, sha);
+    assert_string_equal(one, sha);
 }
 
 static void test_a_foreign_snapshot_fails_the_run(void **state)
@@ -340,6 +393,8 @@ int main(void)
         cmocka_unit_test_teardown(test_the_last_learner_leaves_a_checkpoint, world_teardown),
         cmocka_unit_test_teardown(test_asked_to_finish, world_teardown),
         cmocka_unit_test_teardown(test_rank_0_decides_what_a_batch_is_made_of, world_teardown),
+        cmocka_unit_test_teardown(test_another_rank_0_decides, world_teardown),
+        cmocka_unit_test_teardown(test_a_learner_joins_at_lag_3, world_teardown),
         cmocka_unit_test_teardown(test_a_foreign_snapshot_fails_the_run, world_teardown),
         cmocka_unit_test_teardown(test_a_gradient_that_is_not_finite_fails_the_run, world_teardown),
     };

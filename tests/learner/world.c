@@ -75,9 +75,11 @@ static uint32_t s_finals(const world_t *world, uint64_t batch, uint32_t lo, uint
     return finals;
 }
 
-static void s_send_segment(world_t *world, world_member_t *to, uint64_t batch, uint32_t lo, uint32_t count)
+/*  twin: 0, or which other numbers it holds. */
+static void s_send_segment(
+    world_t *world, world_member_t *to, uint64_t batch, uint32_t lo, uint32_t count, uint32_t twin)
 {
-    const uint32_t twin = world->twins ? 200 * (1 + to->index) : 0;
+    const uint64_t oldest = batch > world->lag ? batch - world->lag : 0;
     const tt_segment_shape_t shape = {
         .T = world->T, .E = count, .D = world->D, .K = s_finals(world, batch, lo, count), .S = world->S};
     size_t bytes = 0;
@@ -86,24 +88,38 @@ static void s_send_segment(world_t *world, world_member_t *to, uint64_t batch, u
     tt_frame_new(&frame, bytes);
     memset(zmq_msg_data(&frame), 0, bytes);
     s_fill(world, &shape, batch, lo, twin, zmq_msg_data(&frame));
-    const tt_msg_SEGMENT_t msg = TT_MSG(SEGMENT, .era = world->era, .instance = 77 + twin, .batch = batch,
-        .version = batch > world->lag ? batch - world->lag : 0, .env_lo = lo, .env_count = count, .steps = shape.T,
-        .obs = shape.D, .finals = shape.K, .state_bytes = shape.S);
+    const tt_msg_SEGMENT_t msg =
+        TT_MSG(SEGMENT, .era = world->era, .instance = 77, .batch = batch, .version = oldest + (twin > 0), .env_lo = lo,
+            .env_count = count, .steps = shape.T, .obs = shape.D, .finals = shape.K, .state_bytes = shape.S);
     const tt_status_t status = tt_sock_send(to->feed, NULL, &msg, &frame, 1);
     if (status != TT_OK && status != TT_AGAIN)
         assert_ok(status);
     tt_frame_close(&frame);
 }
 
+/*  Where copies differ, only whole ranges as the roster names them count. */
+static void s_send_whole(world_t *world, world_member_t *to, uint64_t batch)
+{
+    if (world->starve && to->index > 0)
+        return;
+    if (world->copies)
+        s_send_segment(world, to, batch, 0, world->N / 2, batch > 0 ? 100000 : 0); /* a range that nobody has */
+    s_send_segment(world, to, batch, 0, world->N, world->twins && batch > 0 ? 200 * to->index : 0);
+}
+
 static void s_send_batch(world_t *world, world_member_t *to, uint64_t batch)
 {
     const uint32_t cut = 1 + (uint32_t)(batch % (world->N - 1)); /* ranges move from batch to batch */
-    s_send_segment(world, to, batch, 0, cut);
+    if (world->lag > 1) {
+        s_send_whole(world, to, batch);
+        return;
+    }
+    s_send_segment(world, to, batch, 0, cut, 0);
     if (world->copies)
-        s_send_segment(world, to, batch, cut / 2, world->N - cut / 2 - 1);
-    s_send_segment(world, to, batch, cut, world->N - cut);
+        s_send_segment(world, to, batch, cut / 2, world->N - cut / 2 - 1, 0);
+    s_send_segment(world, to, batch, cut, world->N - cut, 0);
     if (world->copies)
-        s_send_segment(world, to, batch, 0, world->N);
+        s_send_segment(world, to, batch, 0, world->N, 0);
 }
 
 /*  Does every learner of the roster have credit of this epoch? */
