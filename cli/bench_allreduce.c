@@ -257,8 +257,12 @@ static tt_status_t s_end(bench_t *self, tt_status_t status)
 
 static tt_status_t s_run(const plan_t *plan, double *times)
 {
-    bench_t self = {.dir = "/tmp/tutti-bench-XXXXXX"};
+    bench_t self = {0};
     char sock[80];
+    const char *tmp = getenv("TMPDIR");
+    if (!tmp || !*tmp || strlen(tmp) + sizeof "/tutti-bench-XXXXXX" > sizeof self.dir)
+        tmp = "/tmp"; /* socket paths are short */
+    snprintf(self.dir, sizeof self.dir, "%s/tutti-bench-XXXXXX", tmp);
     if (!mkdtemp(self.dir))
         return tt_err_errno(TT_OS, "%s", self.dir);
     snprintf(sock, sizeof sock, "%s/sock", self.dir);
