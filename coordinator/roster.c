@@ -262,9 +262,26 @@ void roster_ended(roster_t *self, tt_peer_role_t role, uint32_t index, uint32_t 
         roster_leave(self, peer, PEER_ENDED, why);
 }
 
+/*  We were away ourselves (stopped, or starved of the processor): what they said meanwhile lies unread. */
+static bool s_looked_late(roster_t *self, int64_t now)
+{
+    const int64_t grace = self->cfg.lease_ns / 2;
+    const int64_t due = roster_lease_due_ns(self);
+    if (due == INT64_MAX || now - due < grace)
+        return false;
+    log_info("looked %.1f s late: nobody is counted as dead before %.1f s more", (double)(now - due) * 1e-9,
+        (double)grace * 1e-9);
+    for (size_t i = 0; i < self->peer_count; i++)
+        if (self->peers[i]->seen_ns < now - grace)
+            self->peers[i]->seen_ns = now - grace;
+    return true;
+}
+
 void roster_tick(roster_t *self)
 {
     const int64_t now = tt_now_ns(self->clock);
+    if (s_looked_late(self, now))
+        return;
     for (size_t i = self->peer_count; i-- > 0;) {
         peer_t *peer = self->peers[i];
         if (now - peer->seen_ns < self->cfg.lease_ns)

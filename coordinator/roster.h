@@ -78,7 +78,7 @@ uint32_t roster_desired(const roster_t *self, tt_peer_role_t role);
 /*  Replicas in the newest roster. */
 uint32_t roster_ready(const roster_t *self, tt_peer_role_t role);
 
-/*  Remove who has been silent for a lease. */
+/*  Remove who has been silent for a lease. Called half a lease too late, it gives everybody that half lease more. */
 void roster_tick(roster_t *self);
 
 /*  When the next roster is due, or a lease can end; 0 = at once, INT64_MAX = never. */

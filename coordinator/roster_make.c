@@ -144,6 +144,7 @@ bool roster_publish(roster_t *self, const char *restore)
     placement_free(&placed);
     if (s_nothing_changes(self, members, count, fresh)) {
         roster_free_members(members, count);
+        s_settle(self); /* one may have left and come back in the meantime: it has its place again */
         return false;
     }
     if (fresh)

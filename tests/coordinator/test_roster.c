@@ -211,6 +211,42 @@ static void test_a_silent_member_leaves_after_a_lease(void **state)
     s_end(w);
 }
 
+/*  A coordinator that was stopped finds everybody silent, though their words lie unread. */
+static void test_who_looks_late_blames_nobody_yet(void **state)
+{
+    (void)state;
+    world_t *w = s_running(2);
+    tt_clock_turn(&w->clock, 8 * SECOND);
+    roster_tick(w->roster);
+    assert_non_null(roster_holder(w->roster, TT_PEER_LEARNER, 0));
+    roster_heard(w->roster, roster_holder(w->roster, TT_PEER_LEARNER, 0));
+    tt_clock_turn(&w->clock, roster_lease_due_ns(w->roster) - tt_now_ns(&w->clock));
+    roster_tick(w->roster); /* in time: silence counts again */
+    assert_non_null(roster_holder(w->roster, TT_PEER_LEARNER, 0));
+    assert_null(roster_holder(w->roster, TT_PEER_LEARNER, 1));
+    s_end(w);
+}
+
+/*  Gone and back between two rosters: none is announced, but it must be a member again, else nobody listens to it. */
+static void test_one_that_left_and_came_back_in_time_has_its_place_again(void **state)
+{
+    (void)state;
+    world_t *w = s_running(2);
+    const uint64_t epoch = roster_epoch(w->roster);
+    roster_leave(w->roster, roster_holder(w->roster, TT_PEER_LEARNER, 0), PEER_SILENT, "the test");
+    roster_leave(w->roster, roster_holder(w->roster, TT_PEER_COLLECTOR, 0), PEER_SILENT, "the test");
+    peer_t *learner = NULL, *collector = s_hello(w, TT_PEER_COLLECTOR, 0, 1);
+    assert_ok(s_try_hello(w, TT_PEER_LEARNER, 0, 100, (knows_t){true, 1, roster_generation(w->roster)}, &learner));
+    assert_false(s_publish(w, ""));
+    assert_int_equal(roster_epoch(w->roster), epoch);
+    assert_int_equal(learner->state, PEER_ACTIVE);
+    assert_int_equal(learner->rank, 0);
+    assert_ptr_equal(roster_rank0(w->roster), learner);
+    assert_int_equal(collector->state, PEER_ACTIVE);
+    assert_int_equal(collector->env_count, 8);
+    s_end(w);
+}
+
 static void test_an_end_seen_by_the_controller_counts_for_that_process_only(void **state)
 {
     (void)state;
@@ -598,6 +634,8 @@ int main(void)
         cmocka_unit_test(test_the_first_roster_waits_a_second_for_the_rest),
         cmocka_unit_test(test_joins_are_coalesced),
         cmocka_unit_test(test_a_silent_member_leaves_after_a_lease),
+        cmocka_unit_test(test_who_looks_late_blames_nobody_yet),
+        cmocka_unit_test(test_one_that_left_and_came_back_in_time_has_its_place_again),
         cmocka_unit_test(test_an_end_seen_by_the_controller_counts_for_that_process_only),
         cmocka_unit_test(test_a_number_in_use_is_refused_and_minus_one_gets_a_free_one),
         cmocka_unit_test(test_a_repeated_hello_gets_the_roster_again),
