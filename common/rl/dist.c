@@ -162,6 +162,12 @@ static void s_normals(const uint32_t word[4], float z[4])
     }
 }
 
+/*  Draw k of a step: its low 8 bits beside the clock, the rest (more than 1024 dimensions) above it. */
+static uint64_t s_counter(uint64_t clock, uint64_t k)
+{
+    return (clock << 8 | (k & 255)) ^ (k >> 8) << 56;
+}
+
 void tt_gauss_sample(const float *mean, const float *log_std, size_t rows, uint32_t A, const tt_dist_draw_t *draw,
     float *action, float *log_prob)
 {
@@ -169,7 +175,7 @@ void tt_gauss_sample(const float *mean, const float *log_std, size_t rows, uint3
         for (uint32_t a = 0; a < A; a += 4) {
             uint32_t word[4];
             float z[4];
-            tt_draw(word, draw->seed, draw->stream, draw->who[i], (draw->clock[i] << 8) + a / 4);
+            tt_draw(word, draw->seed, draw->stream, draw->who[i], s_counter(draw->clock[i], a / 4));
             s_normals(word, z);
             for (uint32_t k = 0; k < 4 && a + k < A; k++)
                 action[i * A + a + k] = mean[i * A + a + k] + tt_expf(log_std[a + k]) * z[k];

@@ -17,7 +17,7 @@ typedef struct {
     uint64_t seed;
     tt_stream_t stream;
     const uint32_t *who;   /* [rows] */
-    const uint64_t *clock; /* [rows], below 2^56 */
+    const uint64_t *clock; /* [rows], below 2^48 */
 } tt_dist_draw_t;
 
 /* ---- categorical: p_a = exp(logit_a) / sum exp(logit) --------------------------------------------------------------- */

@@ -323,34 +323,54 @@ static score_t s_train(const tt_setup_t *setup, uint64_t seed, uint32_t eval, bo
     return score;
 }
 
+typedef struct {
+    const char *sets[64];
+    size_t count;
+    uint64_t from, to; /* seeds */
+    uint32_t eval;
+    double expect, expect_last;
+    bool curve;
+} args_t;
+
+/*  The options of the head's usage line; everything else is a setting. */
+static void s_parse(args_t *out, int argc, char **argv)
+{
+    *out = (args_t){.from = 1, .to = 1, .eval = 100, .expect = NAN, .expect_last = NAN};
+    for (int i = 2; i < argc; i++) {
+        char *value = strchr(argv[i], '='), *dash = NULL;
+        const size_t name = value ? (size_t)(value++ - argv[i]) : 0;
+        if (name == 5 && memcmp(argv[i], "seeds", name) == 0) {
+            out->from = out->to = strtoull(value, &dash, 10);
+            if (*dash == '-')
+                out->to = strtoull(dash + 1, NULL, 10);
+        } else if (name == 4 && memcmp(argv[i], "eval", name) == 0)
+            out->eval = (uint32_t)strtoul(value, NULL, 10);
+        else if (name == 6 && memcmp(argv[i], "expect", name) == 0)
+            out->expect = strtod(value, NULL);
+        else if (name == 11 && memcmp(argv[i], "expect_last", name) == 0)
+            out->expect_last = strtod(value, NULL);
+        else if (strcmp(argv[i], "curve=1") == 0)
+            out->curve = true;
+        else if (out->count < TT_COUNT(out->sets))
+            out->sets[out->count++] = argv[i];
+    }
+}
+
 int main(int argc, char **argv)
 {
-    const char *sets[64];
-    size_t count = 0;
-    unsigned long long from = 1, to = 1;
-    uint32_t eval = 100;
-    double expect = NAN, expect_last = NAN;
-    bool curve = false;
-    for (int i = 2; i < argc && count < TT_COUNT(sets); i++) {
-        if (sscanf(argv[i], "seeds=%llu-%llu", &from, &to) == 1)
-            to = from;
-        else if (strncmp(argv[i], "seeds=", 6) != 0 && sscanf(argv[i], "eval=%u", &eval) != 1 &&
-                 sscanf(argv[i], "expect=%lf", &expect) != 1 && sscanf(argv[i], "expect_last=%lf", &expect_last) != 1) {
-            if (strcmp(argv[i], "curve=1") == 0)
-                curve = true;
-            else
-                sets[count++] = argv[i];
-        }
-    }
+    args_t args;
+    s_parse(&args, argc, argv);
     tt_setup_t *setup = NULL;
-    MUST(argc > 1 ? tt_setup_new(&setup, argv[1], sets, count) : tt_err(TT_USAGE, "usage: see the head of the source"));
+    MUST(argc > 1 ? tt_setup_new(&setup, argv[1], args.sets, args.count)
+                  : tt_err(TT_USAGE, "usage: see the head of the source"));
     score_t sum = {0};
-    for (unsigned long long seed = from; seed <= to; seed++) {
-        const score_t score = s_train(setup, seed, eval, curve);
-        sum.last += score.last / (double)(to - from + 1);
-        sum.greedy += score.greedy / (double)(to - from + 1);
+    const double seeds = (double)(args.to - args.from + 1);
+    for (uint64_t seed = args.from; seed <= args.to; seed++) {
+        const score_t score = s_train(setup, seed, args.eval, args.curve);
+        sum.last += score.last / seeds;
+        sum.greedy += score.greedy / seeds;
     }
     printf("mean: last 100 %.2f, greedy %.2f\n", sum.last, sum.greedy);
     tt_setup_destroy(&setup);
-    return sum.greedy < expect || sum.last < expect_last;
+    return sum.greedy < args.expect || sum.last < args.expect_last;
 }

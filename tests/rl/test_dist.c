@@ -214,6 +214,23 @@ static void test_gaussian_moments(void **state)
     assert_true(fabs(cross / DRAWS) < 5 * sqrt(2.0 / DRAWS));
 }
 
+/*  No two of 3000 dimensions, at two successive steps, share their noise. */
+static void test_wide_actions(void **state)
+{
+    (void)state;
+    enum { A = 3000 };
+    static float zero[A], action[2][A];
+    for (uint64_t clock = 0; clock < 2; clock++) {
+        const uint32_t who = 1;
+        const tt_dist_draw_t draw = {2, TT_STREAM_ACTION, &who, &clock};
+        tt_gauss_sample(zero, zero, 1, A, &draw, action[clock], NULL);
+    }
+    const float *all = action[0];
+    for (int i = 0; i < 2 * A; i += 4)
+        for (int j = i + 4; j < 2 * A; j += 4)
+            assert_true(all[i] != all[j] || all[i + 1] != all[j + 1]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -224,6 +241,7 @@ int main(void)
         cmocka_unit_test(test_odd_logits),
         cmocka_unit_test(test_gaussian_by_definition),
         cmocka_unit_test(test_gaussian_moments),
+        cmocka_unit_test(test_wide_actions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
