@@ -158,9 +158,11 @@ static double s_explained_variance(const float *target, const float *value, uint
 {
     double mean = 0, mean_off = 0, var = 0, var_off = 0;
     for (uint32_t i = 0; i < rows; i++) {
-        mean += (double)target[i] / rows;
-        mean_off += ((double)target[i] - (double)value[i]) / rows;
+        mean += (double)target[i];
+        mean_off += (double)target[i] - (double)value[i];
     }
+    mean /= rows;
+    mean_off /= rows;
     for (uint32_t i = 0; i < rows; i++) {
         const double a = (double)target[i] - mean, b = (double)target[i] - (double)value[i] - mean_off;
         var += a * a;
