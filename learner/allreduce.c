@@ -186,6 +186,19 @@ void allreduce_finish(allreduce_t *self)
     self->sending = false;
 }
 
+const float *allreduce_kept(const allreduce_t *self, uint64_t *step)
+{
+    *step = self->last;
+    return self->kept ? self->sum[1] : NULL;
+}
+
+void allreduce_keep(allreduce_t *self, uint64_t step, const float *sum)
+{
+    memcpy(self->sum[1], sum, self->cfg.count * sizeof *sum);
+    self->last = step;
+    self->kept = true;
+}
+
 void allreduce_forget(allreduce_t *self)
 {
     self->kept = self->sending = false;

@@ -78,6 +78,7 @@ static tt_status_t s_state(core_t *self, const pending_t *to)
     tt_buf_init(&bytes, s_snapshot_max);
     snapshot_t snapshot;
     state_capture(self, &snapshot);
+    snapshot.sum = allreduce_kept(self->allreduce, &snapshot.sum_step);
     tt_status_t status = snapshot_encode(&snapshot, &bytes);
     state_release(&snapshot);
     if (status == TT_OK) {

@@ -167,6 +167,13 @@ static void s_report_failure(core_t *self, tt_status_t status)
     tt_err(status, "%s", text);
 }
 
+/*  Refused after we took part: silent for too long, our weights are behind. That is no reason to end the run, as refusing
+ *  a stranger is: another process of ours may join, so the exit code must be one after which it is started again. */
+static tt_status_t s_fenced(const core_t *self, tt_status_t status)
+{
+    return status == TT_DENIED && self->welcome ? tt_err_wrap(TT_UNAVAILABLE, "taken out of the run") : status;
+}
+
 tt_status_t learner_run(const tt_seat_t *seat, int signals_fd)
 {
     core_t *self = tt_new0(sizeof *self);
@@ -176,6 +183,7 @@ tt_status_t learner_run(const tt_seat_t *seat, int signals_fd)
     while (status == TT_OK && !self->leave)
         status = s_turn(self);
     s_report_failure(self, status);
+    status = s_fenced(self, status);
     s_stop(self);
     free(self);
     return status;

@@ -125,6 +125,10 @@ static void s_draft(draft_t *draft, const snapshot_t *self)
     s_versions(draft, self);
     if (self->env_states)
         s_array(draft, "tutti.env_states", TT_ST_U8, self->env_states, self->envs, self->env_bytes);
+    if (self->sum) {
+        s_number(draft, "tutti.sum.step", self->sum_step);
+        s_array(draft, "tutti.sum", TT_ST_F32, self->sum, self->sum_count, 0);
+    }
     s_array(draft, "tutti.episodes", TT_ST_F64, self->episodes, self->episodes_count, 0);
     s_array(draft, "tutti.returns", TT_ST_F64, self->returns, self->envs, 0);
     s_metadata(draft, self);
@@ -271,6 +275,12 @@ static tt_status_t s_read_all(snapshot_t *self)
     if (self->env_bytes && tt_st_find(self->file, "tutti.env_states")) {
         TT_TRY(s_need(self, "tutti.env_states", TT_ST_U8, self->envs * self->env_bytes, &data));
         self->env_states = data;
+    }
+    self->sum = NULL;
+    if (self->sum_count && tt_st_find(self->file, "tutti.sum")) {
+        TT_TRY(s_need(self, "tutti.sum", TT_ST_F32, self->sum_count, &data));
+        self->sum = data;
+        TT_TRY(s_need_number(self, "tutti.sum.step", &self->sum_step));
     }
     TT_TRY(s_need(self, "tutti.episodes", TT_ST_F64, self->episodes_count, &data));
     self->episodes = data;

@@ -12,6 +12,7 @@
  *    tutti.version.<v>.norm              F64  block of the observations' normaliser (common/rl/norm.h)
  *    tutti.version.<v>.reward            F64  block of the rewards' normaliser
  *    tutti.env_states                    U8   [envs][bytes]: states at the start of batch `update`; absent: envs are reset
+ *    tutti.sum, tutti.sum.step           F32, I64  only for a joiner: the kept sum of an optimiser step (allreduce.h)
  *    tutti.episodes, tutti.returns       F64  statistics before batch `update` (common/rl/episodes.h, norm.h)
  *
  *  Metadata: format ("tutti-1"), config (resolved YAML), env, algorithm, update, return_mean, weights_sha256.
@@ -47,6 +48,9 @@ typedef struct {
     size_t versions, norm_count, reward_count;
     const uint8_t *env_states; /* NULL = none */
     size_t envs, env_bytes;
+    const float *sum; /* of the last finished step, NULL = none */
+    uint64_t sum_step;
+    size_t sum_count;
     const double *episodes, *returns;
     size_t episodes_count;
     tt_st_t *file; /* owned, after reading */
@@ -58,7 +62,7 @@ tt_status_t snapshot_encode(const snapshot_t *self, tt_buf_t *out);
 tt_status_t snapshot_write(const snapshot_t *self, const char *path);
 
 /*  Read bytes / a file. On entry *self says what is expected: tensor(s), param_count, opt_count, norm_count,
- *  reward_count, envs, env_bytes, episodes_count; on TT_OK the rest is filled in and snapshot_close is due.
+ *  reward_count, sum_count, envs, env_bytes, episodes_count; on TT_OK the rest is filled in and snapshot_close is due.
  *  TT_DATA: damaged, foreign, or of another network, algorithm or number of envs (the text says what). */
 tt_status_t snapshot_decode(snapshot_t *self, const void *bytes, size_t size);
 tt_status_t snapshot_read(snapshot_t *self, const char *path);

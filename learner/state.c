@@ -14,6 +14,7 @@ void state_expect(core_t *self, snapshot_t *out)
         .opt_count = self->model.opt_count,
         .norm_count = tt_norm_block_count(train->space.obs),
         .reward_count = tt_norm_block_count(1),
+        .sum_count = self->model.grads,
         .envs = train->num_envs,
         .env_bytes = train->space.env_state,
         .episodes_count = tt_episodes_block_count(train->num_envs)};
@@ -138,6 +139,8 @@ tt_status_t state_restore(core_t *self, const snapshot_t *from)
         self->resume = tt_aligned0(tt_mul(from->param_count, sizeof(float)));
         memcpy(self->resume, from->params, from->param_count * sizeof(float));
     }
+    if (from->sum)
+        allreduce_keep(self->allreduce, from->sum_step, from->sum);
     intake_reset(self->intake, from->update);
     if (from->env_states)
         intake_put_states(self->intake, from->env_states);

@@ -277,6 +277,29 @@ static void test_a_new_generation_gets_the_last_sum_first(void **state)
     s_close(&world);
 }
 
+/*  One that joined ahead of the others helps those behind, as its rank 0 would have. */
+static void test_a_joiner_hands_on_the_sum_it_was_given(void **state)
+{
+    (void)state;
+    static world_t world;
+    s_open(&world, 1);
+    uint64_t step = 0;
+    assert_null(allreduce_kept(world.self, &step));
+    float *sum = tt_array0(world.count, sizeof *sum);
+    sum[0] = 3;
+    allreduce_keep(world.self, 7, sum);
+    assert_non_null(allreduce_kept(world.self, &step));
+    assert_int_equal(step, 7);
+    world.view.generation = 2;
+    assert_ok(allreduce_enter(world.self, &world.view));
+    s_hear(&world, world.chunks);
+    assert_int_equal(world.heard[0].msg.node, 1);
+    assert_int_equal(world.heard[0].msg.step, 7);
+    assert_true(world.heard[0].first == 3);
+    free(sum);
+    s_close(&world);
+}
+
 static void test_an_aggregator_that_comes_back_gets_everything_again(void **state)
 {
     (void)state;
@@ -351,6 +374,7 @@ int main(void)
         cmocka_unit_test(test_chunks_go_round_the_aggregators),
         cmocka_unit_test(test_other_steps_and_generations_are_not_taken),
         cmocka_unit_test(test_a_new_generation_gets_the_last_sum_first),
+        cmocka_unit_test(test_a_joiner_hands_on_the_sum_it_was_given),
         cmocka_unit_test(test_an_aggregator_that_comes_back_gets_everything_again),
         cmocka_unit_test(test_after_a_silence_it_is_sent_again),
         cmocka_unit_test(test_without_an_aggregator_it_says_so),

@@ -130,9 +130,35 @@ static void test_a_round_trip_gives_everything_back(void **state)
         assert_memory_equal(back.version[v].reward, world.reward[v], sizeof world.reward[v]);
     }
     assert_memory_equal(back.env_states, world.states, sizeof world.states);
+    assert_null(back.sum); /* files have none */
     assert_memory_equal(back.episodes, world.episodes, sizeof world.episodes);
     assert_memory_equal(back.returns, world.returns, sizeof world.returns);
     snapshot_close(&back);
+    tt_buf_free(&bytes);
+    s_close(&world);
+}
+
+/*  A joiner gets the kept sum of an optimiser step, too. */
+static void test_a_kept_sum_travels_with_the_state(void **state)
+{
+    (void)state;
+    world_t world;
+    s_open(&world, 8);
+    snapshot_t full = s_full(&world);
+    full.sum = world.now;
+    full.sum_count = full.param_count;
+    full.sum_step = 659;
+    tt_buf_t bytes;
+    s_encode(&full, &bytes);
+    snapshot_t back = s_expect(&world);
+    back.sum_count = full.sum_count;
+    assert_ok(snapshot_decode(&back, bytes.data, bytes.size));
+    assert_int_equal(back.sum_step, 659);
+    assert_memory_equal(back.sum, world.now, full.sum_count * sizeof(float));
+    snapshot_close(&back);
+    back = s_expect(&world);
+    back.sum_count = full.sum_count - 1;
+    assert_int_equal(snapshot_decode(&back, bytes.data, bytes.size), TT_DATA);
     tt_buf_free(&bytes);
     s_close(&world);
 }
@@ -247,6 +273,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_round_trip_gives_everything_back),
+        cmocka_unit_test(test_a_kept_sum_travels_with_the_state),
         cmocka_unit_test(test_weights_are_shaped_as_pytorch_shapes_them),
         cmocka_unit_test(test_another_network_is_refused),
         cmocka_unit_test(test_a_weight_that_is_not_finite_is_refused),
