@@ -149,7 +149,8 @@ static void s_ended(tt_controller_t *self, group_t *group, uint32_t index, const
         return;
     }
     slot->stop_at_ms = 0;
-    if (!(self->stopping || self->winding_down) || group->role->decides_job)
+    const bool over = self->phase != TT_JOB_RUNNING; /* another replica has decided already */
+    if (!over && (!(self->stopping || self->winding_down) || group->role->decides_job))
         s_decide(self, group, index, event);
 }
 
@@ -304,9 +305,10 @@ void tt_controller_wind_down(tt_controller_t *self)
 void tt_controller_stop(tt_controller_t *self, int grace_ms)
 {
     self->stopping = true;
+    const bool all = grace_ms == 0 || self->phase == TT_JOB_FAILED; /* nobody else tells the deciding role of that */
     for (size_t g = 0; g < self->group_count; g++)
         for (size_t i = 0; i < self->groups[g].slot_count; i++)
-            if (self->groups[g].slots[i].id && (!self->groups[g].role->decides_job || grace_ms == 0))
+            if (self->groups[g].slots[i].id && (all || !self->groups[g].role->decides_job))
                 self->substrate->ops->stop(self->substrate, self->groups[g].slots[i].id, grace_ms);
 }
 

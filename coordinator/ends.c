@@ -146,8 +146,12 @@ void ends_stop(coordinator_t *self, const char *reason, uint32_t code, bool now)
 
 void ends_roster(coordinator_t *self)
 {
-    if (self->ends.phase == ENDS_STOPPING)
+    if (self->ends.phase != ENDS_STOPPING)
+        return;
+    if (roster_rank0(self->roster))
         s_ask_rank0(self);
+    else /* whoever could have finished is gone */
+        s_end(self, NULL, "stopped", self->ends.reason, 0);
 }
 
 int64_t ends_tick(coordinator_t *self)
