@@ -167,6 +167,17 @@ static void s_report_failure(core_t *self, tt_status_t status)
     tt_err(status, "%s", text);
 }
 
+/*  All learners hold the same weights: here anybody can see it. */
+static void s_say_weights(core_t *self)
+{
+    version_t *newest = self->holds ? publish_newest(self->publish) : NULL;
+    if (!newest)
+        return;
+    char sha[65];
+    snapshot_sha256(version_params(newest), self->model.params, sha);
+    log_info("this learner's weights: %s, version %llu", sha, (unsigned long long)newest->version);
+}
+
 /*  Refused after we took part: silent for too long, our weights are behind. That is no reason to end the run, as refusing
  *  a stranger is: another process of ours may join, so the exit code must be one after which it is started again. */
 static tt_status_t s_fenced(const core_t *self, tt_status_t status)
@@ -184,6 +195,7 @@ tt_status_t learner_run(const tt_seat_t *seat, int signals_fd)
         status = s_turn(self);
     s_report_failure(self, status);
     status = s_fenced(self, status);
+    s_say_weights(self);
     s_stop(self);
     free(self);
     return status;

@@ -1,0 +1,96 @@
+#!/usr/bin/env python3
+"""Lag 3: collectors may be three versions behind, so copies of a segment differ and no two runs have the same bits; but
+nothing is trained twice or left out, no policy is older than it may be, and all learners hold the same weights."""
+
+import os
+import re
+import signal
+import sys
+
+sys.dont_write_bytecode = True
+from rig import JOB, check, equal, main, wait_for
+
+LAG, STEPS, BATCH = 3, 200_000, 8 * 32  # num_envs x num_steps of rig.JOB
+HELD = re.compile(r"this learner's weights: ([0-9a-f]{64}), version (\d+)")
+
+
+def s_sets(learners, *more):
+    return [f"lag={LAG}", f"stop.env_steps={STEPS}", "collector.replicas=2", f"learner.replicas={learners}", *more]
+
+
+def s_held(run_dir):
+    """{learner: (sha256, version)} as each said last."""
+    held = {}
+    folder = os.path.join(run_dir, "logs")
+    for name in sorted(os.listdir(folder)):
+        if name.startswith("learner-"):
+            with open(os.path.join(folder, name), encoding="utf-8") as file:
+                found = HELD.findall(file.read())
+            if found:
+                held[name] = found[-1]
+    return held
+
+
+def s_check_weights(world, summary, run_dir, least):
+    """A learner that was told to end while it waited for the last sum is one version behind, and says so."""
+    held = s_held(run_dir)
+    for name, (sha, version) in held.items():
+        if int(version) == summary["updates"]:
+            equal(sha, summary["weights_sha256"], f"weights of {name}")
+        else:
+            equal(int(version), summary["updates"] - 1, f"version of {name}")
+    check(len(held) >= least, f"only {held} say what they hold{world.logs()}")
+
+
+def s_check(world, summary, run_dir, learners):
+    equal(summary["status"], "succeeded", "status")
+    check(summary["lag_max"] <= LAG, f"lag_max {summary['lag_max']}")
+    equal(summary["transitions"]["trained"], summary["updates"] * BATCH, "trained")
+    equal(summary["transitions"]["duplicated"], 0, "duplicated")
+    equal(summary["transitions"]["lost"], 0, "lost")
+    s_check_weights(world, summary, run_dir, learners)
+    world.await_empty()
+
+
+def s_undisturbed(world, learners):
+    process, run_dir = world.start_run(world.config(JOB), *s_sets(learners), seed=4)
+    s_check(world, world.summary(process), run_dir, learners)
+
+
+def test_one_learner(world):
+    s_undisturbed(world, 1)
+
+
+def test_two_learners(world):
+    s_undisturbed(world, 2)
+
+
+def s_killed(world, role, index, least):
+    process, run_dir = world.start_run(world.config(JOB), *s_sets(2), seed=4)
+    world.await_steps(run_dir, 1, process)
+    pid = world.replica(role, index)
+    os.kill(pid, signal.SIGKILL)
+    wait_for(lambda: process.poll() is not None or world.replica(role, index) != pid, f"another {role}/{index}")
+    s_check(world, world.summary(process), run_dir, least)
+
+
+def test_a_collector_is_killed(world):
+    s_killed(world, "collector", 1, 2)
+
+
+def test_rank_0_is_killed(world):
+    s_killed(world, "learner", 0, 1)
+
+
+def test_resume(world):
+    process, run_dir = world.start_run(world.config(JOB), *s_sets(2), seed=4)
+    world.await_steps(run_dir, 10_000, process)
+    process.send_signal(signal.SIGINT)
+    stopped = world.summary(process, 130)
+    equal(stopped["status"], "stopped", "status")
+    world.await_empty()
+    again = world.start("resume", run_dir, "--output", "json")
+    s_check(world, world.summary(again), run_dir, 2)
+
+
+main(test_one_learner, test_two_learners, test_a_collector_is_killed, test_rank_0_is_killed, test_resume)
