@@ -9,7 +9,7 @@ from kit.machine import ROOT
 from kit.report import progress
 from kit.tutti import Tutti
 
-ABOUT = "Stable-Baselines3, CleanRL's recipe, Sample Factory and a JAX PPO beside ours (seeds 1-3; about 15 minutes)"
+ABOUT = "Stable-Baselines3, CleanRL's recipe, Sample Factory and a JAX PPO beside ours (seeds 1-3; about 10 minutes)"
 OURS = [  # name, config
     ("own", "tutti, its own recipe", "configs/cartpole-ppo.yaml"),
     ("zoo", "tutti, Zoo's settings", "configs/cartpole-ppo-zoo.yaml"),
@@ -21,7 +21,7 @@ PEERS = [  # script, which of ours has the same settings (Sample Factory: the ne
     ("sample_factory_ppo.py", "cleanrl"),
     ("jax_ppo.py", "cleanrl"),
 ]
-WALL_S = 90
+WALL_S = 60
 MEASURED = ("first_step_s", "sps", "solved_at_s")
 
 
