@@ -206,6 +206,12 @@ static bool s_answer(stage_t *self, stage_learner_t *learner, const tt_msg_FETCH
         .version = fetch->version, .batch = fetch->batch, .env_lo = fetch->env_lo, .env_count = fetch->env_count);
     zmq_msg_t frames[2];
     size_t count = 1;
+    if (fetch->what == TT_FETCH_ENVS && learner->gone) {
+        learner->gone = false;
+        answer.gone = true;
+        assert_ok(tt_sock_send(learner->data, learner->peer, &answer, NULL, 0));
+        return true;
+    }
     if (fetch->what == TT_FETCH_WEIGHTS && fetch->version < self->published) {
         answer.version = fetch->newest ? self->published - 1 : fetch->version;
         s_version_frames(self, answer.version, frames);

@@ -175,6 +175,43 @@ static void test_spare_then_back(void **state)
     stage_close(&stage);
 }
 
+/*  The learner has moved on while it was asked for states: attach again, and start from where it is now. */
+static void test_states_that_are_gone(void **state)
+{
+    (void)state;
+    stage_t stage;
+    stage_open(&stage, 0);
+    stage_publish(&stage, 4);
+    stage_segment_t reference = stage_reference(&stage, 2);
+    tt_segment_t at;
+    tt_segment_map(&reference.shape, reference.block, &at);
+    stage.states = at.states; /* as they are at the start of batch 3 */
+    stage.learner[0].gone = true;
+    s_expect(&stage, 0, 2, 4);
+    stage_roster(&stage, 1, 0, STAGE_ENVS);
+    stage_until(&stage, !stage.learner[0].gone);
+    s_expect(&stage, 0, 3, 4);
+    stage_until(&stage, stage_segment(&stage, 0, 3, 0));
+    assert_null(stage_segment(&stage, 0, 2, 0));
+    s_assert_batch(&stage, 0, 3, 0);
+    stage_close(&stage);
+    free(reference.block);
+}
+
+/*  A segment that was lost on the way: the learner's base stands still, so it is sent again. */
+static void test_a_lost_segment_is_sent_again(void **state)
+{
+    (void)state;
+    stage_t stage;
+    stage_open(&stage, 0);
+    stage_roster(&stage, 1, 0, STAGE_ENVS);
+    stage_credit(&stage, 0, 0, 1);
+    stage_until(&stage, stage_segment(&stage, 0, 0, 0));
+    stage_until(&stage, stage_segment(&stage, 0, 0, 1)); /* it asks for credit, hears base 0, and understands */
+    s_assert_batch(&stage, 0, 0, 1);
+    stage_close(&stage);
+}
+
 /*  A new era voids everything: weights of the old one are not used, kept segments are not sent. */
 static void test_new_era(void **state)
 {
@@ -249,6 +286,8 @@ int main(void)
         cmocka_unit_test(test_learners_come_and_go),
         cmocka_unit_test(test_range_moves),
         cmocka_unit_test(test_spare_then_back),
+        cmocka_unit_test(test_states_that_are_gone),
+        cmocka_unit_test(test_a_lost_segment_is_sent_again),
         cmocka_unit_test(test_new_era),
         cmocka_unit_test(test_drain),
         cmocka_unit_test(test_sigterm),
