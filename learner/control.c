@@ -142,7 +142,7 @@ static void s_on_stop(core_t *self, const tt_msg_STOP_t *stop)
     snprintf(
         self->reason_text, sizeof self->reason_text, "%s", stop->reason && stop->reason[0] ? stop->reason : "stop");
     log_info("asked to %s: %s", stop->finish ? "finish" : "end", self->reason_text);
-    if (stop->finish && self->holds)
+    if (stop->finish) /* without weights yet: as soon as we have them, so that there is a last checkpoint */
         self->finish = true;
     else
         self->leave = true;

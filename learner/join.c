@@ -18,6 +18,7 @@ void join_reset(core_t *self)
     self->composing = self->composed = 0;
     self->best = NAN;
     self->reason = NULL;
+    self->reported = false;
     free(self->resume);
     self->resume = NULL;
     publish_reset(self->publish);
