@@ -90,7 +90,7 @@ typedef struct core {
     float *resume;           /* [params] weights now, when they are ahead of version n (a joiner before it has begun) */
     double *episodes_before; /* block of the statistics before batch n                      */
     uint64_t batches_counted;  /* batches whose episodes are in `episodes`                    */
-    uint64_t lag_max, trained; /* trained: transitions of this process's finished updates     */
+    uint64_t lag_max, trained; /* trained: transitions, counted when an update ends */
     bool solved;
     double best;
     int64_t checkpoint_ns; /* of the newest checkpoint */

@@ -13,7 +13,7 @@ void join_reset(core_t *self)
     if (self->holds)
         log_warn("era %u: what came after the snapshot is void", self->view.era);
     self->holds = self->begun = self->solved = false;
-    self->update = self->steps = self->batches_counted = self->lag_max = 0;
+    self->update = self->steps = self->batches_counted = self->lag_max = self->trained = 0;
     self->step = 0;
     self->composing = self->composed = 0;
     self->best = NAN;

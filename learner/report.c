@@ -103,17 +103,25 @@ static json_t *s_number(double value)
     return isnan(value) ? json_null() : json_real(value);
 }
 
+/*  What was counted batch by batch against what so many updates need. */
+static json_t *s_transitions(const core_t *self, uint64_t collected)
+{
+    const uint64_t due = self->update * self->model.batch_steps, trained = self->trained;
+    return json_pack("{s:I, s:I, s:I, s:I}", "collected", (json_int_t)collected, "trained", (json_int_t)trained,
+        "duplicated", (json_int_t)(trained > due ? trained - due : 0), "lost",
+        (json_int_t)(due > trained ? due - trained : 0));
+}
+
 static json_t *s_summary(core_t *self, const char *checkpoint)
 {
     const stop_facts_t facts = report_facts(self);
     char sha[65];
     snapshot_sha256(version_params(publish_newest(self->publish)), self->model.params, sha);
-    return json_pack("{s:s, s:I, s:I, s:I, s:o, s:s, s:{s:I, s:I, s:i, s:i}, s:I, s:I, s:s}", "reason", self->reason,
-        "env_steps", (json_int_t)facts.env_steps, "updates", (json_int_t)self->update, "episodes",
-        (json_int_t)facts.episodes, "return_mean_100", s_number(facts.return_mean), "weights_sha256", sha,
-        "transitions", "collected", (json_int_t)facts.env_steps, "trained",
-        (json_int_t)(self->update * self->model.batch_steps), "duplicated", 0, "lost", 0, "lag_max",
-        (json_int_t)self->lag_max, "dropped", (json_int_t)intake_dropped(self->intake), "checkpoint", checkpoint);
+    return json_pack("{s:s, s:I, s:I, s:I, s:o, s:s, s:o, s:I, s:I, s:s}", "reason", self->reason, "env_steps",
+        (json_int_t)facts.env_steps, "updates", (json_int_t)self->update, "episodes", (json_int_t)facts.episodes,
+        "return_mean_100", s_number(facts.return_mean), "weights_sha256", sha, "transitions",
+        s_transitions(self, facts.env_steps), "lag_max", (json_int_t)self->lag_max, "dropped",
+        (json_int_t)intake_dropped(self->intake), "checkpoint", checkpoint);
 }
 
 void report_finished(core_t *self, const char *checkpoint)

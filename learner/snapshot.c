@@ -14,7 +14,7 @@ typedef struct {
     size_t arrays, room;
     tt_st_meta_t meta[8];
     size_t metas;
-    int64_t number[8];
+    int64_t number[12];
     size_t numbers;
     float *weights; /* transposed tensors */
     char texts[4][80];
@@ -110,13 +110,14 @@ static void s_metadata(draft_t *draft, const snapshot_t *self)
 
 static void s_draft(draft_t *draft, const snapshot_t *self)
 {
-    *draft = (draft_t){.room = self->tensors + 3 * self->versions + 16};
+    *draft = (draft_t){.room = self->tensors + 3 * self->versions + 20};
     draft->array = tt_array0(draft->room, sizeof *draft->array);
     s_tensors(draft, self);
     s_number(draft, "tutti.update", self->update);
     s_number(draft, "tutti.step", self->step);
     s_number(draft, "tutti.steps", self->steps);
     s_number(draft, "tutti.optimizer.step", self->opt_step);
+    s_number(draft, "tutti.trained", self->trained);
     s_number(draft, "tutti.lag_max", self->lag_max);
     s_number(draft, "tutti.solved", self->solved);
     s_array(draft, "tutti.best", TT_ST_F64, &self->best, 1, 0);
@@ -246,6 +247,7 @@ static tt_status_t s_read_counters(snapshot_t *self)
     TT_TRY(s_need_number(self, "tutti.step", &step));
     TT_TRY(s_need_number(self, "tutti.steps", &self->steps));
     TT_TRY(s_need_number(self, "tutti.optimizer.step", &self->opt_step));
+    TT_TRY(s_need_number(self, "tutti.trained", &self->trained));
     TT_TRY(s_need_number(self, "tutti.lag_max", &self->lag_max));
     TT_TRY(s_need_number(self, "tutti.solved", &solved));
     TT_TRY(s_need(self, "tutti.best", TT_ST_F64, 1, &best));

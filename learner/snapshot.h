@@ -6,6 +6,7 @@
  *    tutti.update, tutti.step            I64  position: update in hand, optimiser steps of it that are done
  *    tutti.steps, tutti.optimizer.step   I64  optimiser steps of the whole run; of the optimiser
  *    tutti.optimizer.state               F32  flat, see nn.h (Adam: m then v, in the order of the parameters)
+ *    tutti.trained                       I64  transitions that were trained on, as counted batch by batch
  *    tutti.lag_max, tutti.solved         I64  for the summary
  *    tutti.best                          F64  best mean return so far, NAN = none
  *    tutti.version.<v>.params            F32  versions update-lag .. update, flat in the order of nn.h ([in][out])
@@ -35,7 +36,7 @@ typedef struct {
 typedef struct {
     const char *config, *env, *algorithm;
     double return_mean;
-    uint64_t update, steps, opt_step, lag_max;
+    uint64_t update, steps, opt_step, trained, lag_max;
     uint32_t step;
     bool solved;
     double best;

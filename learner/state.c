@@ -73,6 +73,7 @@ void state_capture(core_t *self, snapshot_t *out)
     out->update = self->update;
     out->steps = self->steps;
     out->opt_step = self->model.opt_step;
+    out->trained = self->trained;
     out->lag_max = self->lag_max;
     out->step = self->step;
     out->solved = self->solved;
@@ -147,6 +148,7 @@ tt_status_t state_restore(core_t *self, const snapshot_t *from)
     self->update = self->batches_counted = from->update;
     self->step = from->step;
     self->steps = from->steps;
+    self->trained = from->trained;
     self->lag_max = from->lag_max;
     self->solved = from->solved;
     self->best = from->best;

@@ -179,10 +179,10 @@ static tt_status_t s_make_version(core_t *self)
 static tt_status_t s_finish(core_t *self)
 {
     TT_TRY(s_make_version(self));
+    self->trained += (uint64_t)intake_batch(self->intake, self->update)->filled * self->model.train.num_steps;
     self->update++;
     self->step = 0;
     self->begun = false;
-    self->trained += self->model.batch_steps;
     if (core_leads(self))
         TT_TRY(publish_send(publish_newest(self->publish), self->weights, self->view.era, self->view.generation));
     intake_advance(self->intake, self->update);
