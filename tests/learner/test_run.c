@@ -295,6 +295,24 @@ static void test_rank_0_decides_what_a_batch_is_made_of(void **state)
     assert_string_equal(one, other);
 }
 
+/*  Envs that cannot be saved are reset when they move, so copies differ at any lag: the same rules hold. */
+static void test_envs_that_cannot_be_saved(void **state)
+{
+    (void)state;
+    char sha[2][65];
+    for (uint32_t learners = 1; learners <= 2; learners++) {
+        static world_t world;
+        world_open(&world, JOB "lag: 1\nstop: {env_steps: 2000} # envs cannot be saved\n");
+        world.starve = true;
+        for (uint32_t i = 0; i < learners; i++)
+            world_in(&world, s_learner(&world, i));
+        s_start_aggregator(&world, 0);
+        world_roster(&world, true, NULL);
+        s_finish(&world, sha[learners - 1]);
+    }
+    assert_string_equal(sha[0], sha[1]);
+}
+
 /*  Rank 0 dies with its compositions: the next one decides, and all that are left come to one end. */
 static void test_another_rank_0_decides(void **state)
 {
@@ -393,6 +411,7 @@ int main(void)
         cmocka_unit_test_teardown(test_the_last_learner_leaves_a_checkpoint, world_teardown),
         cmocka_unit_test_teardown(test_asked_to_finish, world_teardown),
         cmocka_unit_test_teardown(test_rank_0_decides_what_a_batch_is_made_of, world_teardown),
+        cmocka_unit_test_teardown(test_envs_that_cannot_be_saved, world_teardown),
         cmocka_unit_test_teardown(test_another_rank_0_decides, world_teardown),
         cmocka_unit_test_teardown(test_a_learner_joins_at_lag_3, world_teardown),
         cmocka_unit_test_teardown(test_a_foreign_snapshot_fails_the_run, world_teardown),

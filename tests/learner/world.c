@@ -110,7 +110,7 @@ static void s_send_whole(world_t *world, world_member_t *to, uint64_t batch)
 static void s_send_batch(world_t *world, world_member_t *to, uint64_t batch)
 {
     const uint32_t cut = 1 + (uint32_t)(batch % (world->N - 1)); /* ranges move from batch to batch */
-    if (world->lag > 1) {
+    if (world->lag > 1 || world->S == 0) {
         s_send_whole(world, to, batch);
         return;
     }
@@ -408,7 +408,7 @@ void world_open(world_t *world, const char *more)
     world->N = 6;
     world->T = 16;
     world->D = 4;
-    world->S = 8;
+    world->S = strstr(more, "# envs cannot be saved") ? 0 : 8;
     world->lag = strstr(more, "lag: 0") ? 0 : strstr(more, "lag: 3") ? 3 : 1;
     world->gate = UINT64_MAX;
     world->config = tt_sprintf("name: world\nenv: CartPole-v1\nnum_envs: %u\nnum_steps: %u\nseed: 5\n"

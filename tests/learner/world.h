@@ -37,8 +37,8 @@ typedef struct {
     uint64_t epoch, generation;
     uint32_t N, T, D, S, lag;
     uint64_t gate; /* batches from here on are not sent (UINT64_MAX = all are) */
-    bool twins;    /* lag > 1: learners other than 0 get other copies             */
-    bool starve;   /* lag > 1: they get none                                      */
+    bool twins;    /* where copies differ: learners other than 0 get other ones   */
+    bool starve;   /* where copies differ: they get none                          */
     float poison;  /* added to every reward */
     bool copies;   /* send what was sent before again, in other cuts           */
     char sha[65];  /* of EVENT finished; "" = not yet                          */
