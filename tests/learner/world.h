@@ -10,7 +10,7 @@
 #include <sys/types.h>
 #include "common/net/net.h"
 
-enum { WORLD_WAIT_MS = 30000, WORLD_MEMBERS = 16 };
+enum { WORLD_WAIT_MS = 60000, WORLD_MEMBERS = 16 };
 
 typedef struct {
     tt_peer_role_t role;
