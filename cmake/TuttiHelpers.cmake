@@ -11,6 +11,9 @@ function(tt_test dir name)
   if(NOT A_TIMEOUT)
     set(A_TIMEOUT 60)
   endif()
+  if(TT_SANITIZE) # slower by far
+    math(EXPR A_TIMEOUT "3 * ${A_TIMEOUT}")
+  endif()
   add_executable(test_${dir}_${name} ${CMAKE_CURRENT_SOURCE_DIR}/test_${name}.c ${A_SOURCES})
   target_link_libraries(test_${dir}_${name} PRIVATE ${A_LINK} PkgConfig::cmocka tt_flags)
   target_compile_definitions(test_${dir}_${name} PRIVATE
@@ -25,10 +28,13 @@ function(tt_script_test dir script)
   if(NOT A_TIMEOUT)
     set(A_TIMEOUT 120)
   endif()
+  if(TT_SANITIZE) # slower by far, even though the tests do less
+    math(EXPR A_TIMEOUT "3 * ${A_TIMEOUT}")
+  endif()
   get_filename_component(stem ${script} NAME_WE)
   add_test(NAME ${dir}.${stem} COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/${script})
   set_tests_properties(${dir}.${stem} PROPERTIES TIMEOUT ${A_TIMEOUT} LABELS "${dir};${A_LABELS}" SKIP_RETURN_CODE 77
-    ENVIRONMENT "TUTTI=$<TARGET_FILE:tutti>;TT_SOURCE_DIR=${PROJECT_SOURCE_DIR};TT_BUILD_DIR=${PROJECT_BINARY_DIR}")
+    ENVIRONMENT "TUTTI=$<TARGET_FILE:tutti>;TT_SOURCE_DIR=${PROJECT_SOURCE_DIR};TT_BUILD_DIR=${PROJECT_BINARY_DIR};TT_SANITIZE=${TT_SANITIZE}")
 endfunction()
 
 # tt_fuzz(yaml LINK tt_config): tests/fuzz/fuzz_yaml.c becomes a libFuzzer program, seeded from tests/fuzz/corpus/yaml.

@@ -15,12 +15,12 @@ import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e"))
-from rig import Failed, check, equal, main, wait_for  # noqa: E402
+from rig import Failed, check, equal, main, steps, wait_for  # noqa: E402
 
 SEED = int(os.environ.get("CHAOS_SEED") or time.time_ns() % 1_000_000)
 RUNS = int(os.environ.get("CHAOS_RUNS") or 1)
 LEASE_MS = int(os.environ.get("CHAOS_LEASE_MS") or 2000)
-STEPS = int(os.environ.get("CHAOS_STEPS") or 300_000)
+STEPS = int(os.environ.get("CHAOS_STEPS") or steps(300_000))
 ACTIONS = 8
 HITS = 3  # a replica is hit at most so often: one that dies six times in a row ends the job, as it should
 SAME = ("weights_sha256", "env_steps", "updates", "episodes")

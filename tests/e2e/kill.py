@@ -7,9 +7,9 @@ import signal
 import sys
 
 sys.dont_write_bytecode = True
-from rig import equal, main, wait_for
+from rig import equal, main, steps, wait_for
 
-STEPS = 300_000
+STEPS = steps(300_000)
 SETS = ["collector.replicas=2", "learner.replicas=2", f"stop.env_steps={STEPS}"]
 
 
@@ -22,14 +22,14 @@ def s_killed(world, lag, victims):
     sets = [*SETS, f"lag={lag}"]
     still = world.train(config, *sets, seed=5)
     process, run_dir = world.start_run(config, *sets, seed=5)
-    steps = 1
+    wanted = 1
     for role, index in victims:
-        status = world.await_steps(run_dir, steps, process)
+        status = world.await_steps(run_dir, wanted, process)
         pid = world.replica(role, index)
         os.kill(pid, signal.SIGKILL)
         if process.poll() is None:
             s_await_back(world, role, index, pid)
-        steps = status["env_steps"] + 20_000
+        wanted = status["env_steps"] + steps(20_000)
     summary = world.summary(process)
     for key in ("weights_sha256", "env_steps", "updates", "episodes"):
         equal(summary[key], still[key], f"{key} after {victims}, lag {lag}")

@@ -8,9 +8,9 @@ import signal
 import sys
 
 sys.dont_write_bytecode = True
-from rig import JOB, check, equal, main, wait_for
+from rig import JOB, check, equal, main, steps, wait_for
 
-LAG, STEPS, BATCH = 3, 200_000, 8 * 32  # num_envs x num_steps of rig.JOB
+LAG, STEPS, BATCH = 3, steps(200_000), 8 * 32  # num_envs x num_steps of rig.JOB
 HELD = re.compile(r"this learner's weights: ([0-9a-f]{64}), version (\d+)")
 
 

@@ -5,9 +5,9 @@ import os
 import sys
 
 sys.dont_write_bytecode = True
-from rig import check, equal, main, wait_for
+from rig import check, equal, main, steps, wait_for
 
-STEPS = 300_000
+STEPS = steps(300_000)
 
 
 def s_endpoint(world, run_dir):

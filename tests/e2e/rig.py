@@ -15,7 +15,17 @@ import traceback
 
 TUTTI = os.environ["TUTTI"]
 SOURCE = os.environ["TT_SOURCE_DIR"]
-DEADLINE = 120.0
+# A sanitized build is 10 to 30 times slower: its runs are shorter, its deadlines longer.
+SANITIZED = bool(os.environ.get("TT_SANITIZE"))
+SLOW = 10 if SANITIZED else 1
+DEADLINE = 120.0 * (3 if SANITIZED else 1)
+
+
+def steps(count):
+    """Env steps of a run that lasts about as long in every build."""
+    return count // SLOW
+
+
 
 # A job of a second or so: small enough for a slow machine, long enough to be disturbed.
 JOB = """
@@ -140,13 +150,13 @@ class World:
         done = self.tutti("status", run_dir, "--output", "json")
         return json.loads(done.stdout) if done.returncode == 0 else None
 
-    def await_steps(self, run_dir, steps, process=None):
+    def await_steps(self, run_dir, wanted, process=None):
         """Until the run has trained on so many steps."""
         def look():
-            check(process is None or process.poll() is None, f"the run ended before {steps} steps{self.logs()}")
+            check(process is None or process.poll() is None, f"the run ended before {wanted} steps{self.logs()}")
             status = self.status(run_dir)
-            return status if status and (status.get("env_steps") or 0) >= steps else None
-        return wait_for(look, f"{steps} steps in {run_dir}")
+            return status if status and (status.get("env_steps") or 0) >= wanted else None
+        return wait_for(look, f"{wanted} steps in {run_dir}")
 
     def processes(self):
         """{pid: command line} of everything alive that was started in this world."""

@@ -4,9 +4,9 @@
 import sys
 
 sys.dont_write_bytecode = True
-from rig import check, equal, main, wait_for
+from rig import check, equal, main, steps, wait_for
 
-STEPS = 400_000  # a few seconds: time enough to be scaled
+STEPS = steps(400_000)  # a few seconds: time enough to be scaled
 
 
 def s_counts(world, run_dir):

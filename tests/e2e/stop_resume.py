@@ -6,9 +6,9 @@ import signal
 import sys
 
 sys.dont_write_bytecode = True
-from rig import check, equal, main, wait_for
+from rig import check, equal, main, steps, wait_for
 
-STEPS = 300_000
+STEPS = steps(300_000)
 
 
 def s_resume(world, run_dir, code=0):
@@ -23,7 +23,7 @@ def s_interrupted(world, lag, end, code):
     sets = [f"lag={lag}", f"stop.env_steps={STEPS}"]
     still = world.train(config, *sets, seed=11)
     process, run_dir = world.start_run(config, *sets, seed=11)
-    world.await_steps(run_dir, 30_000, process)
+    world.await_steps(run_dir, steps(30_000), process)
     end(process, run_dir)
     stopped = world.summary(process, code)
     equal(stopped["status"], "stopped", "status")
