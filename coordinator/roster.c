@@ -353,10 +353,11 @@ static bool s_enough(const roster_t *self, uint32_t collectors, uint32_t learner
            s_peers_of(self, TT_PEER_AGGREGATOR) >= aggregators;
 }
 
+/*  A member whose number another process has is not awaited: it died while nobody was there to see it. */
 static bool s_past_is_here(const roster_t *self)
 {
     for (size_t i = 0; i < self->member_count; i++)
-        if (!roster_by_instance(self, (tt_peer_role_t)self->members[i].role, self->members[i].instance))
+        if (!roster_holder(self, (tt_peer_role_t)self->members[i].role, self->members[i].index))
             return false;
     return self->member_count > 0;
 }

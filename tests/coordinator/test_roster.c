@@ -444,6 +444,25 @@ static void s_continue(world_t *w, bool went_on)
     roster_continue(w->roster, &past);
 }
 
+/*  Killed together with the coordinator and started again, before anybody could see that it was gone. */
+static void test_a_restarted_coordinator_does_not_wait_for_those_whose_number_is_taken(void **state)
+{
+    (void)state;
+    world_t *w = s_world(8, 8, 1, 2, 1);
+    peer_t *peer = NULL;
+    s_continue(w, true);
+    s_hello(w, TT_PEER_COLLECTOR, 0, 71);
+    s_hello(w, TT_PEER_AGGREGATOR, 0, 72);
+    s_hello(w, TT_PEER_LEARNER, 1, 73);
+    assert_false(s_due(w)); /* learner/0 may come any moment */
+    assert_ok(s_try_hello(w, TT_PEER_LEARNER, 0, 100, (knows_t){true, 3, 5}, &peer));
+    assert_true(s_due(w));
+    assert_true(roster_publish(w->roster, ""));
+    assert_int_equal(roster_rank0(w->roster)->instance, 100); /* it holds the weights */
+    assert_int_equal(roster_era(w->roster), 3);
+    s_end(w);
+}
+
 static void test_a_restarted_coordinator_waits_for_those_it_knew(void **state)
 {
     (void)state;
@@ -647,6 +666,7 @@ int main(void)
         cmocka_unit_test(test_numbers_from_the_future_are_refused),
         cmocka_unit_test(test_victims_have_the_highest_numbers),
         cmocka_unit_test(test_the_only_holder_stays_until_another_one_holds),
+        cmocka_unit_test(test_a_restarted_coordinator_does_not_wait_for_those_whose_number_is_taken),
         cmocka_unit_test(test_a_restarted_coordinator_waits_for_those_it_knew),
         cmocka_unit_test(test_it_waits_no_longer_than_a_lease),
         cmocka_unit_test(test_a_resumed_run_counts_on_and_waits_for_nobody),
