@@ -69,11 +69,15 @@ static tt_status_t s_envs(core_t *self, const pending_t *to)
     return fetch_send(self, to, &answer, &frame, 1);
 }
 
-/*  Handlers run between optimiser steps only, so what we are now is a state to go on from. */
+/*  Handlers run between optimiser steps only, so what we are now is a state to go on from: for a member of the generation
+ *  that we act on, without whose gradients we get no further. One that asks as a member of an older generation (it was
+ *  stopped for a while) would be left behind with what we gave it: it must ask again with its new roster. */
 static tt_status_t s_state(core_t *self, const pending_t *to)
 {
     if (self->view.generation < to->msg.generation)
         return TT_AGAIN;
+    if (self->view.generation > to->msg.generation)
+        return fetch_gone(self, to);
     tt_buf_t bytes;
     tt_buf_init(&bytes, s_snapshot_max);
     snapshot_t snapshot;
