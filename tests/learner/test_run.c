@@ -126,6 +126,51 @@ static void test_a_learner_joins(void **state)
     }
 }
 
+static tt_status_t s_keep_answer(void *ctx, tt_sock_t *sock, tt_packet_t *packet)
+{
+    (void)sock;
+    if (packet->msg.type == TT_MSG_FETCHED)
+        *(tt_msg_FETCHED_t *)ctx = packet->msg.FETCHED; /* its pointers are not looked at */
+    return TT_OK;
+}
+
+/*  One that was stopped for a while asks as a member of a roster that is no more: what it got now would be behind by the
+ *  time it is a member again. */
+static void test_no_state_for_a_member_of_an_older_generation(void **state)
+{
+    (void)state;
+    static world_t world;
+    char sha[65];
+    world_open(&world, LONG);
+    world.gate = 5;
+    world_member_t *first = s_learner(&world, 0);
+    world_in(&world, first);
+    world_roster(&world, true, NULL);
+    world_until(&world, world_update(&world) >= 5, "some updates");
+    tt_sock_t *sock = NULL;
+    const tt_sock_opts_t opts = {.name = "joiner", .identity = "learner/1/99", .max_bytes = 1 << 24};
+    assert_ok(tt_sock_new(&sock, TT_DEALER, &opts));
+    assert_ok(tt_sock_connect(sock, first->data));
+    tt_msg_FETCHED_t answer = {0};
+    tt_loop_sock(world.loop, sock, s_keep_answer, &answer);
+    tt_msg_FETCH_t question =
+        TT_MSG(FETCH, .id = 1, .what = TT_FETCH_STATE, .era = world.era, .generation = world.generation - 1);
+    assert_ok(tt_sock_send(sock, NULL, &question, NULL, 0));
+    world_until(&world, answer.id == 1, "an answer to an old question");
+    assert_true(answer.gone);
+    question.id = 2;
+    question.generation = world.generation;
+    assert_ok(tt_sock_send(sock, NULL, &question, NULL, 0));
+    world_until(&world, answer.id == 2, "an answer");
+    assert_false(answer.gone);
+    assert_int_equal(answer.version, 5);
+    tt_loop_forget_sock(world.loop, sock);
+    tt_sock_destroy(&sock);
+    world.gate = UINT64_MAX;
+    s_finish(&world, sha);
+    assert_string_equal(sha, s_want);
+}
+
 static void test_a_learner_is_killed(void **state)
 {
     (void)state;
@@ -404,6 +449,7 @@ int main(void)
         cmocka_unit_test_teardown(test_any_number_of_learners, world_teardown),
         cmocka_unit_test_teardown(test_lock_step, world_teardown),
         cmocka_unit_test_teardown(test_a_learner_joins, world_teardown),
+        cmocka_unit_test_teardown(test_no_state_for_a_member_of_an_older_generation, world_teardown),
         cmocka_unit_test_teardown(test_a_learner_is_killed, world_teardown),
         cmocka_unit_test_teardown(test_all_but_one_leave_and_others_come, world_teardown),
         cmocka_unit_test_teardown(test_an_aggregator_is_killed_and_comes_back, world_teardown),
