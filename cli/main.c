@@ -3,6 +3,7 @@
 #include "cli/help.h"
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 
 static int s_unknown(const char *name)
 {
@@ -16,6 +17,7 @@ static int s_unknown(const char *name)
 
 int main(int argc, char **argv)
 {
+    prctl(PR_SET_NAME, "tutti"); /* replicas are started through /proc/self/exe and would be called "exe" */
     if (argc < 2) {
         help_overview(stderr);
         return tt_status_exit_code(TT_USAGE);

@@ -37,22 +37,20 @@ void *tt_context_hold(void)
     return zmq;
 }
 
+/*  The mutex is held until the context has gone: the libraries that libzmq starts and stops with its contexts (libpgm)
+ *  do not bear a start in one thread while another still stops. Whoever wants a new context waits for the linger. */
 void tt_context_drop(void)
 {
-    s_context_t ended = {0};
     pthread_mutex_lock(&s_mutex);
     TT_CHECK(s_context.holders > 0);
     if (--s_context.holders == 0) {
-        ended = s_context;
+        while (zmq_ctx_term(s_context.zmq) != 0 && errno == EINTR)
+            ;
+        if (s_context.guarded)
+            pthread_join(s_context.guard, NULL); /* the end of the context was its end */
         s_context = (s_context_t){0};
     }
     pthread_mutex_unlock(&s_mutex);
-    if (!ended.zmq)
-        return;
-    while (zmq_ctx_term(ended.zmq) != 0 && errno == EINTR)
-        ;
-    if (ended.guarded)
-        pthread_join(ended.guard, NULL); /* the end of the context was its end */
 }
 
 /* ---- the guard: answers "may this key come in?" for CURVE sockets -------------------------------------------------- */
