@@ -75,8 +75,8 @@ static void test_what_is_not_a_key(void **state)
     assert_int_equal(tt_keys_create(&keys, "/nonexistent/job.key"), TT_IO);
     const char *const texts[] = {"", "rubbish", "curve\n    public-key = \"short\"\n",
         "curve\n    public-key = \"Yne@$w-vo<fVvi]a<NY6T1ed:M$fCG*[IaLV{hID\"\n", /* no secret key */
-        "curve\n    public-key = \"Yne@$w-vo<fVvi]a<NY6T1ed:M$fCG*[IaLV{hID\"\n"  /* one that does not fit */
-        "    secret-key = \"JTKVSB%%)wK0E.X)V>+}o?pNmC{O&4W4b!Ni{Lh6\"\n"};
+        ("curve\n    public-key = \"Yne@$w-vo<fVvi]a<NY6T1ed:M$fCG*[IaLV{hID\"\n" /* one that does not fit */
+         "    secret-key = \"JTKVSB%%)wK0E.X)V>+}o?pNmC{O&4W4b!Ni{Lh6\"\n")};
     for (size_t i = 0; i < TT_COUNT(texts); i++) {
         s_write(f->path, texts[i]);
         assert_int_equal(tt_keys_read(&keys, f->path), TT_DATA);
