@@ -78,6 +78,8 @@ static tt_status_t s_state(core_t *self, const pending_t *to)
         return TT_AGAIN;
     if (self->view.generation > to->msg.generation)
         return fetch_gone(self, to);
+    if (self->begun && self->step == self->step_count) /* we go on without its gradients: after the update, then */
+        return TT_AGAIN;
     tt_buf_t bytes;
     tt_buf_init(&bytes, s_snapshot_max);
     snapshot_t snapshot;
