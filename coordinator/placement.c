@@ -42,11 +42,12 @@ static int s_by_rank(const void *a, const void *b)
     return x->rank != y->rank ? s_compare(x->rank, y->rank) : s_compare(x->index, y->index);
 }
 
-static size_t s_count(peer_t *const *peers, size_t count, peer_state_t state)
+/*  Learners that were summing already. After a restart of the coordinator nobody is active yet: holding says it then. */
+static size_t s_summing(peer_t *const *learners, size_t count)
 {
     size_t found = 0;
     for (size_t i = 0; i < count; i++)
-        found += peers[i]->state == state;
+        found += learners[i]->state == PEER_ACTIVE || learners[i]->holds;
     return found;
 }
 
@@ -83,7 +84,7 @@ void placement_make(placement_t *out, peer_t *const *peers, size_t count, const 
     /* Gradients of two learners need an aggregator. Those that were summing already wait for the next one; a joiner
      * does not make the others wait. */
     const size_t learners = s_gather(out->learners, peers, count, TT_PEER_LEARNER);
-    const size_t active = s_count(out->learners, learners, PEER_ACTIVE);
+    const size_t active = s_summing(out->learners, learners);
     const size_t summable = out->aggregator_count ? limits->shards : (active ? active : 1);
     qsort(out->learners, learners, sizeof(peer_t *), s_by_rank);
     s_lead_with_holder(out->learners, learners);

@@ -463,6 +463,23 @@ static void test_a_restarted_coordinator_does_not_wait_for_those_whose_number_is
     s_end(w);
 }
 
+/*  The aggregator died with the coordinator. To leave a learner out would let it in again later with old weights. */
+static void test_a_restarted_coordinator_keeps_all_holders_without_an_aggregator(void **state)
+{
+    (void)state;
+    world_t *w = s_world(8, 8, 1, 2, 1);
+    peer_t *peer = NULL;
+    s_continue(w, true);
+    s_hello(w, TT_PEER_COLLECTOR, 0, 1);
+    assert_ok(s_try_hello(w, TT_PEER_LEARNER, 0, 100, (knows_t){true, 3, 5}, &peer));
+    assert_ok(s_try_hello(w, TT_PEER_LEARNER, 1, 101, (knows_t){true, 3, 5}, &peer));
+    tt_clock_turn(&w->clock, 5 * SECOND);
+    assert_true(s_due(w));
+    assert_true(roster_publish(w->roster, ""));
+    assert_int_equal(roster_ready(w->roster, TT_PEER_LEARNER), 2);
+    s_end(w);
+}
+
 static void test_a_restarted_coordinator_waits_for_those_it_knew(void **state)
 {
     (void)state;
@@ -667,6 +684,7 @@ int main(void)
         cmocka_unit_test(test_victims_have_the_highest_numbers),
         cmocka_unit_test(test_the_only_holder_stays_until_another_one_holds),
         cmocka_unit_test(test_a_restarted_coordinator_does_not_wait_for_those_whose_number_is_taken),
+        cmocka_unit_test(test_a_restarted_coordinator_keeps_all_holders_without_an_aggregator),
         cmocka_unit_test(test_a_restarted_coordinator_waits_for_those_it_knew),
         cmocka_unit_test(test_it_waits_no_longer_than_a_lease),
         cmocka_unit_test(test_a_resumed_run_counts_on_and_waits_for_nobody),
