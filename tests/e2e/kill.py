@@ -9,7 +9,7 @@ import sys
 sys.dont_write_bytecode = True
 from rig import equal, main, steps, wait_for
 
-STEPS = steps(300_000)
+STEPS = steps(400_000)
 SETS = ["collector.replicas=2", "learner.replicas=2", f"stop.env_steps={STEPS}"]
 
 

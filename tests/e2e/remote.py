@@ -7,7 +7,7 @@ import sys
 sys.dont_write_bytecode = True
 from rig import check, equal, main, steps, wait_for
 
-STEPS = steps(300_000)
+STEPS = steps(900_000)
 
 
 def s_endpoint(world, run_dir):

@@ -6,7 +6,7 @@ import sys
 sys.dont_write_bytecode = True
 from rig import check, equal, main, steps, wait_for
 
-STEPS = steps(400_000)  # a few seconds: time enough to be scaled
+STEPS = steps(1_200_000)  # a few seconds: time enough to be scaled
 
 
 def s_counts(world, run_dir):

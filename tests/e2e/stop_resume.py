@@ -8,7 +8,7 @@ import sys
 sys.dont_write_bytecode = True
 from rig import check, equal, main, steps, wait_for
 
-STEPS = steps(300_000)
+STEPS = steps(600_000)
 
 
 def s_resume(world, run_dir, code=0):
