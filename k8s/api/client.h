@@ -1,0 +1,74 @@
+/*  client - requests to the API server, many at a time, over few connections (HTTP/2 where the server speaks it).
+ *
+ *  Nothing blocks: an answer comes by a call from the loop. A credential that the server refuses (401) is made anew once
+ *  (token file read again, exec plug-in run again) and the request repeated. 429 and 503 with Retry-After are repeated
+ *  after that time, while the deadline allows. Nothing else is repeated here: the caller's work queue does that.
+ *
+ *  Threads: the loop's. */
+#pragma once
+#include <stddef.h>
+#include <stdint.h>
+#include "k8s/api/kubeconfig.h"
+#include "k8s/api/loop.h"
+
+typedef struct kube_client kube_client_t; /* opaque */
+
+/*  What waits when more than max_in_flight requests are under way: lower goes first, then first come. */
+typedef enum { KUBE_FIRST, KUBE_PODS, KUBE_SERVICES, KUBE_STATUS, KUBE_EVENTS, KUBE_PRIORITIES } kube_priority_t;
+
+typedef struct {
+    int max_in_flight; /* 0 = 32                                                           */
+    const char *agent; /* "tutti-operator/0.1.0"; copied                                   */
+} kube_client_opts_t;
+
+/*  Borrows loop and config. */
+tt_status_t kube_client_new(
+    kube_client_t **self_p, kube_loop_t *loop, const kube_config_t *config, const kube_client_opts_t *opts);
+/*  Requests under way are dropped without a call. */
+void kube_client_destroy(kube_client_t **self_p);
+const kube_config_t *kube_client_config(const kube_client_t *self);
+
+/*  An answer; borrowed until the call returns. */
+typedef struct {
+    int code;         /* HTTP status; 0 = there was no answer (see text)                                      */
+    const char *body; /* 0 after the last byte                                                                */
+    size_t size;
+    char text[512];  /* for a person where code is not 2xx: the server's message, or what went wrong on the way */
+    char reason[64]; /* the server's reason: "AlreadyExists", "Conflict", "Expired"; "" where it gave none   */
+} kube_reply_t;
+typedef void (*kube_done_fn)(void *ctx, const kube_reply_t *reply);
+
+typedef struct {
+    const char *method;       /* "GET", "POST", "PUT", "PATCH", "DELETE"                                 */
+    const char *path;         /* "/api/v1/namespaces/default/pods?fieldValidation=Strict"                */
+    const char *body;         /* NULL = none                                                             */
+    const char *content_type; /* NULL = application/json; "application/merge-patch+json"                 */
+    const char *accept;       /* NULL = application/json                                                 */
+    int timeout_ms;           /* 0 = 30 s, waiting for its turn included                                 */
+    kube_priority_t priority;
+    size_t max_bytes; /* of the answer; 0 = 16 MiB                                               */
+} kube_request_t;
+
+/*  Queue it; everything is copied. `done` is called exactly once, never from within this call, unless cancelled.
+ *  The number is never 0. */
+uint64_t kube_client_send(kube_client_t *self, const kube_request_t *request, kube_done_fn done, void *ctx);
+
+/*  The same for an answer that is taken as it comes (watches, long lists): data gets each piece of a 2xx body, then done
+ *  comes with an empty body (of an error: with its own). data may return a status other than TT_OK to end the transfer. Not counted as in flight. A stream is ended
+ *  when no byte has come for idle_ms (0 = never); timeout_ms bounds it as a whole (0 = not at all). */
+typedef tt_status_t (*kube_data_fn)(void *ctx, const char *data, size_t size);
+uint64_t kube_client_stream(
+    kube_client_t *self, const kube_request_t *request, int idle_ms, kube_data_fn data, kube_done_fn done, void *ctx);
+
+/*  No call will come for it any more; the transfer is dropped. 0 and numbers that are done are fine. */
+void kube_client_cancel(kube_client_t *self, uint64_t request);
+/*  Requests queued or under way, streams left out. */
+size_t kube_client_pending(const kube_client_t *self);
+
+/*  For commands and tests: run the loop until the answer is there. *body (may be NULL) is the caller's, to free.
+ *  Not from within a handler. TT_NOT_FOUND 404, TT_EXISTS 409, TT_DENIED 401/403, TT_INVALID other 4xx, TT_UNAVAILABLE
+ *  5xx or none. */
+tt_status_t kube_client_call(kube_client_t *self, const kube_request_t *request, char **body);
+
+/*  "default/x y" -> percent-encoded, for path segments and query values. Caller frees. */
+char *kube_escape(const char *text);

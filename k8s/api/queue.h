@@ -1,0 +1,27 @@
+/*  queue - keys that want work: each waits at most once, and is worked on at most once at a time.
+ *
+ *  A key that is added while it is being worked on comes again when that is done. Failures come again after 5 ms doubling
+ *  to 60 s, with up to 10 % of jitter; over all, failures come at most 10 a second once 100 have come at once (a bucket).
+ *  Threads: the loop's. */
+#pragma once
+#include <stddef.h>
+#include "k8s/api/loop.h"
+
+typedef struct kube_queue kube_queue_t;                   /* opaque */
+typedef void (*kube_work_fn)(void *ctx, const char *key); /* ends with kube_queue_done(key), then or later */
+
+typedef struct {
+    int64_t base_ms, max_ms; /* 0 = 5 ms, 60 s */
+    int workers;             /* keys under way at a time; 0 = no limit */
+} kube_queue_opts_t;
+
+tt_status_t kube_queue_new(
+    kube_queue_t **self_p, kube_loop_t *loop, const kube_queue_opts_t *opts, kube_work_fn fn, void *ctx);
+void kube_queue_destroy(kube_queue_t **self_p);
+void kube_queue_add(kube_queue_t *self, const char *key);
+void kube_queue_add_after(kube_queue_t *self, const char *key, int64_t after_ms); /* the earlier time wins */
+/*  The work on key is over: well (its failures are forgotten), or not (it comes again after its back-off). */
+void kube_queue_done(kube_queue_t *self, const char *key, bool well);
+/*  Not worked on while paused (no lease); what is added waits. */
+void kube_queue_pause(kube_queue_t *self, bool paused);
+size_t kube_queue_depth(const kube_queue_t *self);

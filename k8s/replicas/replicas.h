@@ -1,0 +1,44 @@
+/*  replicas - the HTTP API by which a job's coordinator asks for collectors and learners (DI-engine's operator server).
+ *
+ *    GET|POST|DELETE /v1alpha1/replicas      POST /v1alpha1/replicas/failed      GET /healthz
+ *    GET|POST|DELETE /v2alpha1/job/<ns>.<name>/replicas
+ *
+ *  Here: parsing, checking, envelope and codes. What it means is done by a backend: the operator's, on the API server, or
+ *  the local one, on processes. Bodies at most 64 KiB. docs/internals/k8s-api.md has every code.
+ *  Threads: those of the server (server.h): the loop's. */
+#pragma once
+#include "common/base/buf.h"
+#include "k8s/dijob/dijob.h"
+
+typedef struct {
+    int replicas;               /* asked for; 0 = none     */
+    char *cpus, *memory, *gpus; /* quantities; NULL = as the template says */
+} replicas_ask_t;
+
+typedef enum { REPLICAS_GET, REPLICAS_CREATE, REPLICAS_DELETE, REPLICAS_FAILED } replicas_verb_t;
+
+typedef struct {
+    replicas_verb_t verb;
+    char peer[46];                                      /* address of who asks                                  */
+    char *namespace_, *coordinator, *aggregator, *name; /* NULL = not given                             */
+    replicas_ask_t collectors, learners;
+    char **failed_collectors, **failed_learners; /* pod names, each once; NULL-terminated; FAILED only         */
+    bool v2; /* /v2alpha1/job/NS.NAME/replicas: name is set, collectors.replicas = n */
+} replicas_request_t;
+
+/*  Parse and check. TT_INVALID: 400 with tt_err_text(); TT_NOT_FOUND 404; TT_UNSUPPORTED: 501. */
+tt_status_t replicas_parse(
+    replicas_request_t **out, const char *method, const char *path, const char *query, const char *body, size_t size);
+void replicas_request_destroy(replicas_request_t **self_p);
+
+/*  What has come of a request. A list may be NULL where the spec says null. */
+typedef struct {
+    int code;         /* HTTP status                                     */
+    const char *text; /* message of a failure; NULL = the verb's success text */
+    json_t *data;     /* borrowed; NULL = null                           */
+} replicas_reply_t;
+/*  {"success":...,"code":...,"message":...,"data":...} */
+tt_status_t replicas_print(tt_buf_t *out, replicas_verb_t verb, const replicas_reply_t *reply);
+
+/*  {"namespace","coordinator","collectors":[...],"learners":[...]}; lists are taken (NULL = null). */
+json_t *replicas_object(const char *namespace_, const char *coordinator, json_t *collectors, json_t *learners);
