@@ -14,8 +14,8 @@
 #include <unistd.h>
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/http/mhd.h"
 #include "coordinator/files.h"
-#include "coordinator/mhd.h"
 #include "coordinator/token.h"
 
 enum { BODY_MAX = 65536, REPLY_MAX = 8 << 20, CONNECTIONS = 32, IDLE_S = 10, ANSWER_S = 5 };
@@ -318,7 +318,9 @@ static tt_status_t s_start_daemon(http_t *self, const char *address)
 {
     struct sockaddr_in at;
     TT_TRY(s_address(&at, address));
-    TT_TRY(mhd_load(&s_mhd));
+    const tt_status_t loaded = mhd_load(&s_mhd);
+    if (loaded != TT_OK)
+        return tt_err_wrap(loaded, "coordinator.http (\"\" switches it off)");
     self->daemon = s_mhd->MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_EPOLL | MHD_USE_ERROR_LOG, 0, NULL,
         NULL, s_on_request, self, MHD_OPTION_EXTERNAL_LOGGER, s_log_from_mhd, NULL, MHD_OPTION_SOCK_ADDR, &at,
         MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S,

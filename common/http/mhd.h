@@ -1,10 +1,10 @@
 /*  mhd - libmicrohttpd, loaded when HTTP is first served and not before.
  *
  *  Every process of a run is the same binary. Linked in the usual way, libmicrohttpd brings GnuTLS and seven libraries
- *  behind it, and costs each process 1.8 ms of its start; only the coordinator needs it, and not before the first roster.
- *  Its header is used as ever; the functions we call come out of this table.
+ *  behind it, and costs each process 1.8 ms of its start; only a coordinator (not before its first roster) and an operator
+ *  need it. Its header is used as ever; the functions we call come out of this table.
  *
- *  Threads: load from one thread; the table is read-only afterwards. */
+ *  Threads: load from any thread; the table is read-only afterwards. */
 #pragma once
 #include <microhttpd.h>
 #include "common/base/status.h"
@@ -13,6 +13,11 @@
     X(MHD_start_daemon)                \
     X(MHD_stop_daemon)                 \
     X(MHD_get_daemon_info)             \
+    X(MHD_run)                         \
+    X(MHD_get_timeout)                 \
+    X(MHD_suspend_connection)          \
+    X(MHD_resume_connection)           \
+    X(MHD_get_connection_info)         \
     X(MHD_create_response_from_buffer) \
     X(MHD_add_response_header)         \
     X(MHD_queue_response)              \
