@@ -1,0 +1,53 @@
+#!/usr/bin/env python3
+"""A DIJob's coordinator: DI-engine's own CommCoordinator asks the operator for replicas and connects to them.
+
+  coordinator.py COLLECTORS LEARNERS
+
+One JSON object a line says what it sees: {"collectors": [...], "learners": [...], "space": N}, whenever that changes. SIGTERM
+ends it with 0.
+"""
+import json
+import logging
+import os
+import signal
+import sys
+import time
+
+import ding_parts
+
+parts = ding_parts.load()
+from easydict import EasyDict  # noqa: E402  (an import of DI-engine's own)
+
+
+def main():
+    collectors, learners = int(sys.argv[1]), int(sys.argv[2])
+    logging.basicConfig(stream=sys.stderr, level=logging.INFO)
+    logging.getLogger("werkzeug").disabled = True
+    space = {"collectors": 0}
+    cfg = EasyDict(
+        host="0.0.0.0", port=int(os.environ["COORDINATOR_PORT"]), collector={}, learner={},
+        operator_server=dict(
+            init_replicas_request=dict(collectors={"replicas": collectors}, learners={"replicas": learners, "gpus": "0"}),
+            collector_target_num=collectors, learner_target_num=learners))
+    callbacks = {
+        "deal_with_increase_collector": lambda: space.update(collectors=space["collectors"] + 1),
+        "deal_with_decrease_collector": lambda: space.update(collectors=space["collectors"] - 1),
+    }
+    coordinator = parts.CommCoordinator(cfg, callbacks, logging.getLogger("coordinator"))
+    signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
+    coordinator.start()
+    said = None
+    while True:
+        seen = {
+            "collectors": sorted(coordinator._connection_collector),
+            "learners": sorted(coordinator._connection_learner),
+            "space": space["collectors"],
+        }
+        if seen != said:
+            print(json.dumps(seen), flush=True)
+            said = seen
+        time.sleep(0.1)
+
+
+if __name__ == "__main__":
+    main()
