@@ -17,6 +17,7 @@ typedef struct {
     const char *server_url; /* KUBERNETES_SERVER_URL / DI_SERVER_URL                                              */
     dijob_resources_t resources; /* asked for over HTTP                                                               */
     const char *replaces; /* annotation tutti/replaces; NULL = none                                             */
+    int backoff_s;        /* annotation tutti/backoff, seconds that were waited before it; 0 = none             */
     const json_t *
         agconfig; /* AggregatorConfig for aggregators where spec.aggregator has no template; NULL = none: the built-in one */
     /* ddp learners */

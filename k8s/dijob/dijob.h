@@ -115,6 +115,7 @@ typedef struct {
     uint16_t containers, ready_containers; /* counts (v2alpha1 readiness)                             */
     uint16_t port;                         /* its di-port                                                            */
     uint16_t gpu_ports;                    /* ddp learners: further ports port+1 ...                                 */
+    uint16_t backoff_s;                    /* annotation tutti/backoff: waited so long before it was made; 0 = none   */
     int16_t exit_code;                     /* of the main container; -1 = none                                       */
     int32_t rank, task_rank;               /* v2alpha1; -1 = none                                                    */
     int64_t created_s;                     /* creationTimestamp, Unix                                                */

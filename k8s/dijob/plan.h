@@ -18,7 +18,6 @@ typedef struct {
     uint64_t random;            /* for names; the same number, the same names                        */
     const char *refused;        /* the API server refused a pod of this generation: its words; NULL  */
     const char *refused_reason; /* "Invalid", "Forbidden"; NULL */
-    uint32_t restarts;          /* replicas of this job that failed in a row, in declared mode; for the back-off */
 } dijob_view_t;
 
 typedef enum {
@@ -42,10 +41,13 @@ typedef struct {
 typedef struct {
     dijob_action_t *actions; /* in the order of importance: pods, services, the rest */
     size_t count, room;
-    char *status;    /* the new status object, JSON as dijob_dump; NULL = as it is      */
+    char *status; /* the whole new status object, JSON as dijob_dump; NULL = as it is. Members that are not in it are to
+                        go: a JSON patch that replaces /status, or a merge patch with nulls                    */
     int64_t again_s; /* look again after so many seconds though nothing changed; -1 = no */
 } dijob_plan_t;
 
+/*  `out` needs no preparation and is to be cleared. Events are about phases; those about single writes (SuccessfulCreate
+ *  and so on) are of who does them. */
 tt_status_t dijob_plan(dijob_plan_t *out, const dijob_view_t *view);
 void dijob_plan_clear(dijob_plan_t *self);
 
