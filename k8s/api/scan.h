@@ -13,7 +13,8 @@
 /*  Members to drop, as paths from the object: "metadata.managedFields", "spec.containers.volumeMounts" (arrays are
  *  looked through). A last part in brackets is one key as it is, dots and slashes included:
  *  "metadata.annotations[kubectl.kubernetes.io/last-applied-configuration]". A "*" drops all members but those that a
- *  path beginning with "+" names: {"spec.*", "+spec.nodeName"}. NULL-terminated. */
+ *  path beginning with "+" names, at every level below it: {"spec.*", "+spec.nodeName", "+spec.containers.name"} leaves
+ *  spec.nodeName and the containers' names. The object of an ERROR event is left whole. NULL-terminated. */
 typedef const char *const *kube_drop_t;
 
 typedef struct kube_scan kube_scan_t; /* opaque */
@@ -30,6 +31,7 @@ void kube_scan_destroy(kube_scan_t **self_p);
 tt_status_t kube_scan_feed(kube_scan_t *self, const char *data, size_t size);
 /*  The body is over. TT_DATA: in the middle of something. */
 tt_status_t kube_scan_end(kube_scan_t *self);
-/*  Of a list: metadata.resourceVersion and metadata.continue ("" = none); valid after the end. Borrowed. */
+/*  Of a list: metadata.resourceVersion and metadata.continue ("" = none), as they stand between their quotes; valid after
+ *  the end. Borrowed. */
 const char *kube_scan_version(const kube_scan_t *self);
 const char *kube_scan_continue(const kube_scan_t *self);
