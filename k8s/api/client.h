@@ -27,6 +27,7 @@ tt_status_t kube_client_new(
 /*  Requests under way are dropped without a call. */
 void kube_client_destroy(kube_client_t **self_p);
 const kube_config_t *kube_client_config(const kube_client_t *self);
+kube_loop_t *kube_client_loop(const kube_client_t *self);
 
 /*  An answer; borrowed until the call returns. */
 typedef struct {
