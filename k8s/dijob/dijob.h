@@ -63,7 +63,8 @@ typedef struct {
 } dijob_task_t;
 
 typedef struct {
-    kube_meta_t meta; /* first: store.h */
+    kube_meta_t meta; /* first: store.h. uid: the job's; of one that is not on the server (no uid) its owner's */
+    char *owner;      /* such a job's own owner reference, as JSON: its pods get it; NULL = the job owns them */
     int64_t generation;
     bool deleting;
     bool tasks_shape; /* spec.tasks: v2alpha1's way of working                                  */

@@ -1,0 +1,71 @@
+/*  curve - the key of a tutti job: a Secret, and its place in every container (docs/internals/pods.md). The file in it is
+ *  what common/net/keys.c reads: a ZeroMQ certificate. */
+#include <stdlib.h>
+#include <string.h>
+#include <zmq.h>
+#include "common/base/mem.h"
+#include "k8s/dijob/parts.h"
+
+#define VOLUME    "tutti-curve"
+#define FOLDER    "/etc/tutti/curve"
+#define FILE_NAME "curve.key"
+enum { MODE_READ_BY_OWNER = 0400 }; /* with the pod's fsGroup the kubelet adds the group */
+
+static json_t *s_owner(const dijob_t *job)
+{
+    json_t *owner = job->owner ? json_loads(job->owner, 0, NULL) : NULL;
+    return owner ? owner
+                 : json_pack("{s:s, s:s, s:s, s:s, s:b}", "apiVersion", DIJOB_GROUP "/v1alpha1", "kind", "DIJob",
+                       "name", job->meta.name, "uid", job->meta.uid, "controller", 1);
+}
+
+tt_status_t dijob_build_curve(json_t **out, const dijob_t *job)
+{
+    char public_key[41], secret_key[41];
+    if (zmq_curve_keypair(public_key, secret_key) != 0)
+        return tt_err(TT_UNSUPPORTED, "no CURVE keys: %s", zmq_strerror(zmq_errno()));
+    char *file =
+        tt_sprintf("metadata\ncurve\n    public-key = \"%s\"\n    secret-key = \"%s\"\n", public_key, secret_key);
+    char *name = tt_sprintf("%s-curve", job->meta.name);
+    const char *namespace_ = *job->meta.namespace_ ? job->meta.namespace_ : "default";
+    *out = json_pack("{s:s, s:s, s:{s:s, s:s, s:{s:s, s:s, s:s}, s:[o]}, s:s, s:b, s:{s:s}}", "apiVersion", "v1",
+        "kind", "Secret", "metadata", "name", name, "namespace", namespace_, "labels", "group-name", DIJOB_GROUP,
+        "dijob-name", job->meta.name, "controller-name", "di-operator", "ownerReferences", s_owner(job), "type",
+        "Opaque", "immutable", 1, "stringData", FILE_NAME, file);
+    explicit_bzero(file, strlen(file));
+    explicit_bzero(secret_key, sizeof secret_key);
+    free(file);
+    free(name);
+    return TT_OK;
+}
+
+static void s_mount(json_t *containers)
+{
+    size_t i;
+    json_t *container;
+    json_array_foreach(containers, i, container)
+    {
+        json_t *mounts = json_object_get(container, "volumeMounts");
+        if (!json_is_object(container) || (mounts && !json_is_array(mounts) && !json_is_null(mounts)))
+            continue;
+        if (!json_is_array(mounts)) {
+            mounts = json_array();
+            json_object_set_new(container, "volumeMounts", mounts);
+        }
+        if (!parts_named(mounts, "mountPath", FOLDER))
+            json_array_append_new(
+                mounts, json_pack("{s:s, s:s, s:b}", "name", VOLUME, "mountPath", FOLDER, "readOnly", 1));
+    }
+}
+
+void parts_mount_curve(json_t *spec, const char *job)
+{
+    char *name = tt_sprintf("%s-curve", job);
+    json_t *volumes = json_pack(
+        "[{s:s, s:{s:s, s:i}}]", "name", VOLUME, "secret", "secretName", name, "defaultMode", MODE_READ_BY_OWNER);
+    parts_volumes(spec, volumes);
+    json_decref(volumes);
+    free(name);
+    s_mount(json_object_get(spec, "containers"));
+    s_mount(json_object_get(spec, "initContainers"));
+}

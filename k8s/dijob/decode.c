@@ -1,0 +1,304 @@
+/*  decode - a DIJob's JSON -> dijob_t. The rules are those of the schema in k8s/crd, in the same words: a job that came by
+ *  another schema, or by no server at all, is told what is wrong with it here. */
+#include <stdlib.h>
+#include <string.h>
+#include "common/base/mem.h"
+#include "k8s/dijob/parts.h"
+
+enum { JOB_NAME_MAX = 45, TASK_AND_JOB_MAX = 57, TASKS_MAX = 64, LABEL_MAX = 63 };
+
+/*  The first reason stays. */
+#define INVALID(job, ...)                             \
+    do {                                              \
+        if (!(job)->invalid)                          \
+            (job)->invalid = tt_sprintf(__VA_ARGS__); \
+    } while (0)
+
+/*  A DNS label; `letter`: begins with one. */
+static bool s_is_label(const char *text, size_t max, bool letter)
+{
+    const size_t length = strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789-");
+    if (length == 0 || length > max || text[length] || text[0] == '-' || text[length - 1] == '-')
+        return false;
+    return !letter || text[0] > '9';
+}
+
+/*  An absent or null member is no error; one of another type is. */
+static const char *s_text(dijob_t *self, const json_t *spec, const char *key)
+{
+    const json_t *member = json_object_get(spec, key);
+    if (member && !json_is_null(member) && !json_is_string(member))
+        INVALID(self, "spec.%s: expected text", key);
+    return parts_text(spec, key, "");
+}
+
+static void s_clean(dijob_t *self, const json_t *spec)
+{
+    const char *text = s_text(self, spec, "cleanPodPolicy");
+    if (strcmp(text, "") == 0 || strcmp(text, "Running") == 0)
+        self->clean = TT_CLEAN_RUNNING;
+    else if (strcmp(text, "All") == 0 || strcmp(text, "ALL") == 0)
+        self->clean = TT_CLEAN_ALL;
+    else if (strcmp(text, "None") == 0)
+        self->clean = TT_CLEAN_NONE;
+    else
+        INVALID(self, "Invalid CleanPodPolicy %.64s, expected in [None, Running, All]", text);
+}
+
+/*  One of two words, or nothing. */
+static bool s_choice(dijob_t *self, const json_t *spec, const char *key, const char *plain, const char *special)
+{
+    const char *text = s_text(self, spec, key);
+    if (strcmp(text, special) == 0)
+        return true;
+    if (*text && strcmp(text, plain) != 0)
+        INVALID(self, "spec.%s: '%.40s' is neither %s nor %s", key, text, plain, special);
+    return false;
+}
+
+static bool s_template_ok(dijob_t *self, const json_t *holder, const char *where)
+{
+    const json_t *template_ = parts_object(holder, "template");
+    const json_t *containers = parts_array(parts_object(template_, "spec"), "containers");
+    if (!template_)
+        INVALID(self, "expected %s.template", where);
+    else if (!containers || json_array_size(containers) == 0)
+        INVALID(self, "expected %s.template.spec.containers", where);
+    size_t i;
+    json_t *container;
+    json_array_foreach(containers, i, container)
+    {
+        if (!parts_text(container, "name", NULL))
+            INVALID(self, "expected %s.template.spec.containers[%zu].name", where, i);
+    }
+    return containers != NULL;
+}
+
+/*  spec.coordinator, .collector, .learner, .aggregator. */
+static void s_role(dijob_t *self, const json_t *spec, dijob_role_t role, int64_t most)
+{
+    char where[32];
+    const char *name = dijob_role_label(role);
+    const json_t *holder = json_object_get(spec, name);
+    snprintf(where, sizeof where, "spec.%s", name);
+    self->replicas[role] = -1;
+    if (!holder || json_is_null(holder))
+        return;
+    if (!json_is_object(holder)) {
+        INVALID(self, "%s: expected a mapping", where);
+        return;
+    }
+    if (role != DIJOB_AGGREGATOR || json_object_get(holder, "template"))
+        self->has[role] = s_template_ok(self, holder, where);
+    bool bad = false;
+    if (most > 0)
+        parts_int(holder, "replicas", 0, most, &self->replicas[role], &bad);
+    if (bad)
+        INVALID(self, "%s.replicas: expected a number from 0 to %lld", where, (long long)most);
+}
+
+static void s_roles(dijob_t *self, const json_t *spec)
+{
+    s_role(self, spec, DIJOB_COORDINATOR, 0);
+    s_role(self, spec, DIJOB_COLLECTOR, 65536);
+    s_role(self, spec, DIJOB_LEARNER, 256);
+    s_role(self, spec, DIJOB_AGGREGATOR, 64);
+    self->has[DIJOB_DDP_LEARNER] = self->has[DIJOB_LEARNER];
+    if (!self->has[DIJOB_COORDINATOR])
+        INVALID(self, "expected spec.coordinator, or spec.tasks");
+}
+
+/* ---- tasks ---------------------------------------------------------------------------------------------------------------- */
+
+static bool s_task_type_ok(const char *type)
+{
+    static const char *const types[] = {"learner", "collector", "evaluator", "none"};
+    for (size_t i = 0; i < TT_COUNT(types); i++)
+        if (strcmp(type, types[i]) == 0)
+            return true;
+    return false;
+}
+
+static void s_task(dijob_t *self, const json_t *item, size_t index)
+{
+    dijob_task_t *task = &self->tasks[index];
+    const char *type = parts_text(item, "type", "");
+    const char *name = parts_text(item, "name", "");
+    char where[32];
+    int64_t replicas = 1;
+    bool bad = false;
+    snprintf(where, sizeof where, "spec.tasks[%zu]", index);
+    const bool anonymous = !*name && strcmp(type, "none") == 0;
+    if (!*name)
+        name = type;
+    task->type = tt_strdup(type);
+    task->name = tt_strdup(name);
+    if (!s_task_type_ok(type))
+        INVALID(self, "%s.type: '%.40s' is none of learner, collector, evaluator, none", where, type);
+    else if (anonymous)
+        INVALID(self, "%s: a task of type none must have a name", where);
+    else if (!s_is_label(name, LABEL_MAX, false))
+        INVALID(self, "%s.name: '%.80s' is not made of lower case letters, digits and dashes", where, name);
+    else if (strlen(name) + strlen(self->meta.name) > TASK_AND_JOB_MAX)
+        INVALID(self, "Invalid task name %s, together with the job's name it has more than %d characters", name,
+            TASK_AND_JOB_MAX);
+    parts_int(item, "replicas", 1, 4096, &replicas, &bad);
+    if (bad)
+        INVALID(self, "%s.replicas: expected a number from 1 to 4096", where);
+    task->replicas = (uint32_t)replicas;
+    s_template_ok(self, item, where);
+}
+
+/*  Types but none once, names once. */
+static void s_tasks_differ(dijob_t *self)
+{
+    for (size_t i = 0; i < self->task_count; i++)
+        for (size_t k = 0; k < i; k++) {
+            const dijob_task_t *a = &self->tasks[k], *b = &self->tasks[i];
+            if (strcmp(a->type, b->type) == 0 && strcmp(a->type, "none") != 0)
+                INVALID(self, "spec.tasks has type %s twice", a->type);
+            if (strcmp(a->name, b->name) == 0)
+                INVALID(self, "spec.tasks has name %s twice", a->name);
+        }
+}
+
+static void s_tasks(dijob_t *self, const json_t *spec)
+{
+    const json_t *tasks = parts_array(spec, "tasks");
+    const size_t count = json_array_size(tasks);
+    self->tasks_shape = true;
+    for (int role = 0; role < DIJOB_ROLES; role++)
+        self->replicas[role] = -1;
+    if (json_object_get(spec, "coordinator") || json_object_get(spec, "collector") ||
+        json_object_get(spec, "learner") || json_object_get(spec, "aggregator"))
+        INVALID(
+            self, "spec.tasks cannot stand beside spec.coordinator, spec.collector, spec.learner or spec.aggregator");
+    if (count < 1 || count > TASKS_MAX) {
+        INVALID(self, "spec.tasks: expected 1 to %d tasks", TASKS_MAX);
+        return;
+    }
+    self->has[DIJOB_TASK] = true;
+    self->tasks = tt_array0(count, sizeof *self->tasks);
+    self->task_count = count;
+    for (size_t i = 0; i < count; i++)
+        s_task(self, json_array_get(tasks, i), i);
+    s_tasks_differ(self);
+}
+
+/* ---- the whole ------------------------------------------------------------------------------------------------------------- */
+
+static void s_volumes(dijob_t *self, const json_t *spec)
+{
+    const json_t *volumes = json_object_get(spec, "volumes");
+    if (volumes && !json_is_null(volumes) && !json_is_array(volumes))
+        INVALID(self, "spec.volumes: expected a list");
+    size_t i;
+    json_t *volume;
+    json_array_foreach(volumes, i, volume)
+    {
+        if (!parts_text(volume, "name", NULL))
+            INVALID(self, "expected spec.volumes[%zu].name", i);
+    }
+}
+
+static void s_spec(dijob_t *self, const json_t *spec)
+{
+    bool bad = false;
+    if (!s_is_label(self->meta.name, JOB_NAME_MAX, true))
+        INVALID(self,
+            "Invalid name %s, expected at most %d lower case letters, digits and dashes, a letter first and no dash "
+            "last",
+            self->meta.name, JOB_NAME_MAX);
+    s_clean(self, spec);
+    self->tutti = s_choice(self, spec, "engine", "di-engine", "tutti");
+    self->embedded = s_choice(self, spec, "managedBy", "operator", "coordinator");
+    s_choice(self, spec, "priority", "normal", "high");
+    s_text(self, spec, "group");
+    s_text(self, spec, "priorityClassName");
+    s_volumes(self, spec);
+    self->preemptible = json_is_true(json_object_get(spec, "preemptible"));
+    self->backoff_limit = 3;
+    parts_int(spec, "backoffLimit", 0, INT32_MAX, &self->backoff_limit, &bad);
+    if (bad)
+        INVALID(self, "spec.backoffLimit: expected a number from 0 on");
+    const json_t *tasks = json_object_get(spec, "tasks");
+    if (tasks && !json_is_null(tasks))
+        s_tasks(self, spec);
+    else
+        s_roles(self, spec);
+}
+
+static void s_status(dijob_t *self, const json_t *status)
+{
+    const char *phase = parts_text(status, "phase", "");
+    self->phase = DIJOB_PHASE_UNKNOWN;
+    for (int i = 0; i < DIJOB_PHASES; i++)
+        if (strcmp(phase, dijob_phase_name((dijob_phase_t)i)) == 0)
+            self->phase = (dijob_phase_t)i;
+    if (status)
+        self->status = dijob_dump(status);
+}
+
+/*  A job that is a file: its owner stands for it. */
+static void s_owner(dijob_t *self, const json_t *metadata)
+{
+    const json_t *owner = parts_controller(metadata);
+    const char *uid = parts_text(owner, "uid", "");
+    if (self->meta.uid[0] || !*uid || strlen(uid) >= sizeof self->meta.uid)
+        return;
+    snprintf(self->meta.uid, sizeof self->meta.uid, "%s", uid);
+    self->owner = dijob_dump(owner);
+}
+
+tt_status_t dijob_from_json(dijob_t **out, const json_t *object)
+{
+    const char *kind = parts_text(object, "kind", "DIJob"),
+               *version = parts_text(object, "apiVersion", DIJOB_GROUP "/");
+    if (!json_is_object(object) || strcmp(kind, "DIJob") != 0 ||
+        strncmp(version, DIJOB_GROUP "/", sizeof DIJOB_GROUP) != 0)
+        return tt_err(TT_DATA, "not a DIJob of " DIJOB_GROUP ": kind '%.60s' of '%.80s'", kind, version);
+    kube_meta_t meta;
+    const json_t *metadata = json_object_get(object, "metadata");
+    TT_TRY(parts_meta(&meta, metadata));
+    dijob_t *self = tt_new0(sizeof *self);
+    self->meta = meta;
+    s_owner(self, metadata);
+    self->generation = json_integer_value(json_object_get(metadata, "generation"));
+    self->deleting = json_is_string(json_object_get(metadata, "deletionTimestamp"));
+    const json_t *spec = parts_object(object, "spec");
+    if (!spec)
+        INVALID(self, "expected spec");
+    s_spec(self, spec);
+    s_status(self, parts_object(object, "status"));
+    *out = self;
+    return TT_OK;
+}
+
+tt_status_t dijob_decode(dijob_t **out, const char *json, size_t size)
+{
+    json_error_t error;
+    json_t *object = json_loadb(json, size, JSON_REJECT_DUPLICATES, &error);
+    if (!object)
+        return tt_err(TT_DATA, "a DIJob's JSON, byte %d: %s", error.position, error.text);
+    const tt_status_t status = dijob_from_json(out, object);
+    json_decref(object);
+    return status;
+}
+
+void dijob_destroy(dijob_t **self_p)
+{
+    dijob_t *self = *self_p;
+    if (!self)
+        return;
+    for (size_t i = 0; i < self->task_count; i++) {
+        free(self->tasks[i].name);
+        free(self->tasks[i].type);
+    }
+    free(self->tasks);
+    free(self->owner);
+    free(self->status);
+    free(self->invalid);
+    parts_meta_clear(&self->meta);
+    free(self);
+    *self_p = NULL;
+}

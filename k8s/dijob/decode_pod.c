@@ -1,0 +1,223 @@
+/*  decode_pod - pods and services as the API server tells of them -> what decides. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include "common/base/mem.h"
+#include "k8s/dijob/parts.h"
+
+const char *const dijob_pod_drop[] = {"metadata.*", "+metadata.name", "+metadata.namespace", "+metadata.uid",
+    "+metadata.resourceVersion", "+metadata.labels", "+metadata.annotations", "+metadata.ownerReferences",
+    "+metadata.creationTimestamp", "+metadata.deletionTimestamp", /**/
+    "spec.*", "+spec.nodeName", "+spec.restartPolicy", "+spec.containers", "spec.containers.*", "+spec.containers.name",
+    "+spec.containers.ports", "+spec.containers.resources", /**/
+    "status.*", "+status.phase", "+status.reason", "+status.podIP", "+status.conditions", "+status.containerStatuses",
+    NULL};
+
+static json_t *s_parse(const char *json, size_t size)
+{
+    json_error_t error;
+    json_t *object = json_loadb(json, size, 0, &error);
+    if (!object)
+        tt_err(TT_DATA, "JSON of an object, byte %d: %s", error.position, error.text);
+    return object;
+}
+
+/*  Name of the job that the labels tell of; NULL. */
+static const char *s_job(const json_t *labels)
+{
+    const char *job = parts_text(labels, "dijob-name", NULL);
+    return job ? job : parts_text(labels, "diengine/job", NULL);
+}
+
+static void s_job_uid(char uid[37], const json_t *metadata)
+{
+    const char *text = parts_text(parts_controller(metadata), "uid", "");
+    snprintf(uid, 37, "%s", strlen(text) < 37 ? text : ""); /* a longer one is nobody's */
+}
+
+static bool s_condition(const json_t *status, const char *type)
+{
+    const json_t *entry = parts_named(json_object_get(status, "conditions"), "type", type);
+    return strcmp(parts_text(entry, "status", ""), "True") == 0;
+}
+
+static dijob_pod_phase_t s_phase(const char *text)
+{
+    static const char *const names[] = {"Pending", "Running", "Succeeded", "Failed"};
+    for (size_t i = 0; i < TT_COUNT(names); i++)
+        if (strcmp(text, names[i]) == 0)
+            return (dijob_pod_phase_t)i;
+    return *text ? POD_UNKNOWN : POD_PENDING;
+}
+
+/*  A main container that fails is over only if the kubelet will not start it again. */
+static dijob_main_t s_terminated(const dijob_pod_t *self, const json_t *spec)
+{
+    const char *policy = parts_text(spec, "restartPolicy", "Always");
+    if (self->exit_code == 0)
+        return MAIN_COMPLETED;
+    return strcmp(policy, "Never") == 0 || self->phase == POD_FAILED ? MAIN_ERROR : MAIN_WAITING;
+}
+
+static void s_main(dijob_pod_t *self, const json_t *spec, const json_t *state)
+{
+    const json_t *terminated = parts_object(state, "terminated");
+    self->exit_code = -1;
+    self->main = json_object_get(state, "running") ? MAIN_RUNNING : state ? MAIN_WAITING : MAIN_NONE;
+    if (!terminated)
+        return;
+    const json_int_t code = json_integer_value(json_object_get(terminated, "exitCode"));
+    self->exit_code = (int16_t)(code >= 0 && code <= 255 ? code : 255);
+    self->finished_s = parts_time(parts_text(terminated, "finishedAt", NULL));
+    self->main = (uint8_t)s_terminated(self, spec);
+}
+
+static void s_containers(dijob_pod_t *self, const json_t *spec, const json_t *status)
+{
+    const json_t *statuses = json_object_get(status, "containerStatuses");
+    const json_t *main_ = parts_main(spec, (dijob_role_t)self->role, self->owner_pod);
+    const json_t *main_status = parts_named(statuses, "name", parts_text(main_, "name", NULL));
+    const size_t count = json_array_size(json_object_get(spec, "containers"));
+    size_t i;
+    json_t *item;
+    self->containers = (uint16_t)(count < UINT16_MAX ? count : UINT16_MAX);
+    json_array_foreach(statuses, i, item)
+    {
+        const json_t *state = json_object_get(item, "state");
+        const char *why = parts_text(json_object_get(state, "waiting"), "reason", "");
+        if (self->ready_containers < UINT16_MAX && json_is_true(json_object_get(item, "ready")))
+            self->ready_containers++;
+        self->stuck |= strcmp(why, "CrashLoopBackOff") == 0 || json_object_get(state, "terminated");
+    }
+    s_main(self, spec, json_object_get(main_status, "state"));
+}
+
+static void s_status(dijob_pod_t *self, const json_t *spec, const json_t *status)
+{
+    const char *reason = parts_text(status, "reason", ""), *ip = parts_text(status, "podIP", "");
+    self->phase = (uint8_t)s_phase(parts_text(status, "phase", ""));
+    snprintf(self->ip, sizeof self->ip, "%s", strlen(ip) < sizeof self->ip ? ip : "");
+    self->scheduled = *parts_text(spec, "nodeName", "") || s_condition(status, "PodScheduled");
+    self->ready = s_condition(status, "Ready");
+    self->disrupted = s_condition(status, "DisruptionTarget");
+    self->refused = strcmp(reason, "UnexpectedAdmissionError") == 0 || strncasecmp(reason, "OutOf", 5) == 0;
+    s_containers(self, spec, status);
+}
+
+/*  An annotation that is a number; -1. */
+static int32_t s_number(const json_t *annotations, const char *key)
+{
+    const char *text = parts_text(annotations, key, "");
+    const size_t digits = strspn(text, "0123456789");
+    return digits > 0 && digits < 8 && !text[digits] ? (int32_t)strtol(text, NULL, 10) : -1;
+}
+
+/*  The aggregator of a ddp learner, the task of a task's pod. */
+static char *s_owner_pod(const dijob_pod_t *self, const json_t *metadata, const json_t *labels)
+{
+    if (self->role == DIJOB_TASK)
+        return tt_strdup(parts_text(labels, "diengine/task-name", NULL));
+    if (self->role != DIJOB_DDP_LEARNER)
+        return NULL;
+    const json_t *owner = parts_named(json_object_get(metadata, "ownerReferences"), "kind", "Pod");
+    return owner == parts_controller(metadata) ? NULL : tt_strdup(parts_text(owner, "name", NULL));
+}
+
+static void s_fill(dijob_pod_t *self, const json_t *object)
+{
+    const json_t *metadata = json_object_get(object, "metadata"), *spec = json_object_get(object, "spec");
+    const json_t *labels = json_object_get(metadata, "labels"), *notes = json_object_get(metadata, "annotations");
+    s_job_uid(self->job_uid, metadata);
+    self->owner_pod = s_owner_pod(self, metadata, labels);
+    self->deleting = json_is_string(json_object_get(metadata, "deletionTimestamp"));
+    self->created_s = parts_time(parts_text(metadata, "creationTimestamp", NULL));
+    self->replaces = tt_strdup(parts_text(notes, "tutti/replaces", NULL));
+    self->rank = s_number(notes, "diengine/rank");
+    self->task_rank = s_number(notes, "diengine/task-rank");
+    self->ddp_master = strcmp(parts_text(labels, "ddp-learner-type", ""), "ddp-learner-master") == 0;
+    self->port = (uint16_t)parts_port(spec, (dijob_role_t)self->role, self->owner_pod);
+    const int gpus = self->role == DIJOB_DDP_LEARNER ? parts_gpus(spec) : 0;
+    self->gpu_ports = (uint16_t)(gpus > 1 ? gpus - 1 : 0);
+    s_status(self, spec, json_object_get(object, "status"));
+}
+
+static tt_status_t s_pod(dijob_pod_t **out, const json_t *object)
+{
+    kube_meta_t meta;
+    const json_t *metadata = json_object_get(object, "metadata"), *labels = json_object_get(metadata, "labels");
+    const char *job = s_job(labels);
+    const bool task = !parts_text(labels, "dijob-name", NULL);
+    const dijob_role_t role = task ? DIJOB_TASK : dijob_role_find(parts_text(labels, "replica-type", NULL));
+    if (!job || role == DIJOB_ROLES || (!task && role == DIJOB_TASK))
+        return tt_err(TT_DATA, "a pod without labels of a DIJob");
+    TT_TRY(parts_meta(&meta, metadata));
+    dijob_pod_t *self = tt_new0(sizeof *self);
+    self->meta = meta;
+    self->job = tt_strdup(job);
+    self->role = (uint8_t)role;
+    s_fill(self, object);
+    *out = self;
+    return TT_OK;
+}
+
+tt_status_t dijob_pod_decode(dijob_pod_t **out, const char *json, size_t size)
+{
+    json_t *object = s_parse(json, size);
+    if (!object)
+        return TT_DATA;
+    const tt_status_t status = s_pod(out, object);
+    json_decref(object);
+    return status;
+}
+
+void dijob_pod_destroy(dijob_pod_t **self_p)
+{
+    dijob_pod_t *self = *self_p;
+    if (!self)
+        return;
+    parts_meta_clear(&self->meta);
+    free(self->job);
+    free(self->replaces);
+    free(self->owner_pod);
+    free(self);
+    *self_p = NULL;
+}
+
+static tt_status_t s_service(dijob_service_t **out, const json_t *object)
+{
+    kube_meta_t meta;
+    const json_t *metadata = json_object_get(object, "metadata");
+    const char *job = s_job(json_object_get(metadata, "labels"));
+    if (!job)
+        return tt_err(TT_DATA, "a service without labels of a DIJob");
+    TT_TRY(parts_meta(&meta, metadata));
+    dijob_service_t *self = tt_new0(sizeof *self);
+    self->meta = meta;
+    self->job = tt_strdup(job);
+    self->deleting = json_is_string(json_object_get(metadata, "deletionTimestamp"));
+    s_job_uid(self->job_uid, metadata);
+    *out = self;
+    return TT_OK;
+}
+
+tt_status_t dijob_service_decode(dijob_service_t **out, const char *json, size_t size)
+{
+    json_t *object = s_parse(json, size);
+    if (!object)
+        return TT_DATA;
+    const tt_status_t status = s_service(out, object);
+    json_decref(object);
+    return status;
+}
+
+void dijob_service_destroy(dijob_service_t **self_p)
+{
+    dijob_service_t *self = *self_p;
+    if (!self)
+        return;
+    parts_meta_clear(&self->meta);
+    free(self->job);
+    free(self);
+    *self_p = NULL;
+}

@@ -1,0 +1,223 @@
+/*  pod - a role's template -> the pod that is made of it. What we do not know of a template stays as it is. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "common/base/mem.h"
+#include "k8s/dijob/parts.h"
+
+/* ---- from a template ------------------------------------------------------------------------------------------------------ */
+
+static void s_put(json_t *pod, const char *where, const char *key, const char *value)
+{
+    json_t *map = json_object_get(json_object_get(pod, "metadata"), where);
+    json_object_set_new(map, key, json_string(value));
+}
+
+void parts_label(json_t *pod, const char *key, const char *value)
+{
+    s_put(pod, "labels", key, value);
+}
+
+void parts_annotate(json_t *pod, const char *key, const char *value)
+{
+    s_put(pod, "annotations", key, value);
+}
+
+/*  A copy of an object; an empty one where there is none. */
+static json_t *s_copy(const json_t *object)
+{
+    return json_is_object(object) ? json_deep_copy(object) : json_object();
+}
+
+json_t *parts_pod_from(const json_t *job, const json_t *template_, const char *name)
+{
+    const json_t *metadata = json_object_get(template_, "metadata"), *spec = json_object_get(template_, "spec");
+    return json_pack("{s:s, s:s, s:{s:s, s:s, s:o, s:o}, s:o}", "apiVersion", "v1", "kind", "Pod", "metadata", "name",
+        name, "namespace", parts_job_namespace(job), "labels", s_copy(json_object_get(metadata, "labels")),
+        "annotations", s_copy(json_object_get(metadata, "annotations")), "spec", s_copy(spec));
+}
+
+void parts_volumes(json_t *spec, const json_t *volumes)
+{
+    json_t *there = json_object_get(spec, "volumes");
+    if (json_array_size(volumes) == 0 || (there && !json_is_array(there) && !json_is_null(there)))
+        return;
+    if (!json_is_array(there)) {
+        there = json_array();
+        json_object_set_new(spec, "volumes", there);
+    }
+    size_t i;
+    json_t *volume;
+    json_array_foreach(volumes, i, volume)
+    {
+        if (!parts_named(there, "name", parts_text(volume, "name", NULL)))
+            json_array_append_new(there, json_deep_copy(volume));
+    }
+}
+
+void parts_add_port(json_t *container, const char *name, int port)
+{
+    json_t *ports = json_object_get(container, "ports");
+    if (ports && !json_is_array(ports) && !json_is_null(ports))
+        return;
+    if (!json_is_array(ports)) {
+        ports = json_array();
+        json_object_set_new(container, "ports", ports);
+    }
+    if (!parts_named(ports, "name", name))
+        json_array_append_new(ports, json_pack("{s:s, s:i}", "name", name, "containerPort", port));
+}
+
+/* ---- of a role ------------------------------------------------------------------------------------------------------------ */
+
+static const char *s_holder(dijob_role_t role)
+{
+    return dijob_role_label(role == DIJOB_DDP_LEARNER ? DIJOB_LEARNER : role);
+}
+
+/*  A new reference. */
+static tt_status_t s_template(json_t **out, const json_t *job, const dijob_pod_want_t *want)
+{
+    const char *holder = s_holder(want->role);
+    json_t *template_ = parts_object(json_object_get(json_object_get(job, "spec"), holder), "template");
+    if (template_)
+        *out = json_incref(template_);
+    else if (want->role == DIJOB_AGGREGATOR)
+        return parts_aggregator(out, job, want->agconfig);
+    else
+        return tt_err(TT_NOT_FOUND, "DIJob %s has no spec.%s.template", parts_job_name(job), holder);
+    return TT_OK;
+}
+
+static void s_labels(json_t *pod, const json_t *job, const dijob_pod_want_t *want)
+{
+    parts_label(pod, "group-name", DIJOB_GROUP);
+    parts_label(pod, "dijob-name", parts_job_name(job));
+    parts_label(pod, "controller-name", "di-operator");
+    parts_label(pod, "replica-type", dijob_role_label(want->role));
+    parts_label(pod, "pod-name", want->name);
+    if (want->replaces)
+        parts_annotate(pod, "tutti/replaces", want->replaces);
+}
+
+static void s_owners(json_t *pod, const json_t *job, const dijob_pod_want_t *want)
+{
+    json_t *owners = json_pack("[o]", parts_owner(job, false));
+    if (want->aggregator && want->aggregator_uid)
+        json_array_append_new(owners, json_pack("{s:s, s:s, s:s, s:s}", "apiVersion", "v1", "kind", "Pod", "name",
+                                          want->aggregator, "uid", want->aggregator_uid));
+    json_object_set_new(json_object_get(pod, "metadata"), "ownerReferences", owners);
+}
+
+/*  "<job>-coordinator.<namespace>:<port>" */
+static char *s_coordinator_url(const json_t *job)
+{
+    const json_t *coordinator = json_object_get(json_object_get(job, "spec"), "coordinator");
+    const json_t *spec = json_object_get(json_object_get(coordinator, "template"), "spec");
+    return tt_sprintf("%s-coordinator.%s:%d", parts_job_name(job), parts_job_namespace(job),
+        parts_port(spec, DIJOB_COORDINATOR, NULL));
+}
+
+static void s_env(json_t *spec, const json_t *job, const dijob_pod_want_t *want)
+{
+    parts_env_int(spec, dijob_role_port_env(want->role), parts_port(spec, want->role, NULL));
+    parts_env(spec, "KUBERNETES_POD_NAMESPACE", parts_job_namespace(job));
+    parts_env(spec, "KUBERNETES_POD_NAME", want->name);
+    parts_env(spec, "KUBERNETES_SERVER_URL", want->server_url ? want->server_url : "");
+    if (want->role != DIJOB_COORDINATOR && !parts_is_tutti(job))
+        return;
+    char *url = s_coordinator_url(job);
+    parts_env(spec, "KUBERNETES_COORDINATOR_URL", url);
+    free(url);
+}
+
+/*  The role's usual port, said of a container named di-container that has none of its own. */
+static void s_port(json_t *spec, dijob_role_t role)
+{
+    json_t *container = parts_named(json_object_get(spec, "containers"), "name", MAIN_CONTAINER);
+    if (container)
+        parts_add_port(container, MAIN_PORT, parts_port(spec, role, NULL));
+}
+
+static void s_need(json_t *resources, const char *which, const char *key, const char *value)
+{
+    json_t *map = parts_object(resources, which);
+    if (!map) {
+        map = json_object();
+        json_object_set_new(resources, which, map);
+    }
+    json_object_set_new(map, key, json_string(value));
+}
+
+/*  Request and limit of the main container; nothing asked for, or zero: as the template says. */
+static void s_resource(json_t *spec, dijob_role_t role, const char *key, const char *value)
+{
+    double number = 0;
+    json_t *container = parts_main(spec, role, NULL);
+    if (!value || !container || tt_quantity(&number, value) != TT_OK || number <= 0)
+        return;
+    json_t *resources = parts_object(container, "resources");
+    if (!resources) {
+        resources = json_object();
+        json_object_set_new(container, "resources", resources);
+    }
+    s_need(resources, "limits", key, value);
+    s_need(resources, "requests", key, value);
+}
+
+static void s_resources(json_t *spec, const dijob_pod_want_t *want)
+{
+    char gpus[16];
+    const bool ddp = want->role == DIJOB_DDP_LEARNER && want->gpus > 0;
+    snprintf(gpus, sizeof gpus, "%d", want->gpus);
+    s_resource(spec, want->role, "cpu", want->resources.cpus);
+    s_resource(spec, want->role, "memory", want->resources.memory);
+    s_resource(spec, want->role, GPU_KEY, ddp ? gpus : want->resources.gpus);
+}
+
+/*  Volumes of the job are for what its own templates describe, not for an AggregatorConfig of many jobs. */
+static bool s_gets_volumes(const json_t *job, const dijob_pod_want_t *want)
+{
+    return want->role != DIJOB_AGGREGATOR || !want->agconfig ||
+           parts_object(json_object_get(json_object_get(job, "spec"), "aggregator"), "template");
+}
+
+static void s_coordinator(json_t *spec, const json_t *job_spec)
+{
+    const char *class = parts_text(job_spec, "priorityClassName", "");
+    if (!*parts_text(spec, "restartPolicy", ""))
+        json_object_set_new(spec, "restartPolicy", json_string("Never"));
+    if (*class) /* of this role only, as users of DI-orchestrator know it */
+        json_object_set_new(spec, "priorityClassName", json_string(class));
+}
+
+static void s_spec(json_t *spec, const json_t *job, const dijob_pod_want_t *want)
+{
+    const json_t *job_spec = json_object_get(job, "spec");
+    if (want->role == DIJOB_COORDINATOR)
+        s_coordinator(spec, job_spec);
+    if (s_gets_volumes(job, want))
+        parts_volumes(spec, json_object_get(job_spec, "volumes"));
+    s_port(spec, want->role);
+    s_resources(spec, want);
+    s_env(spec, job, want);
+    if (parts_is_tutti(job))
+        parts_mount_curve(spec, parts_job_name(job));
+}
+
+tt_status_t dijob_build_pod(json_t **out, const json_t *job, const dijob_pod_want_t *want)
+{
+    json_t *template_;
+    if (want->role == DIJOB_TASK)
+        return parts_task_pod(out, job, want);
+    TT_TRY(s_template(&template_, job, want));
+    json_t *pod = parts_pod_from(job, template_, want->name);
+    json_decref(template_);
+    s_labels(pod, job, want);
+    s_owners(pod, job, want);
+    s_spec(json_object_get(pod, "spec"), job, want);
+    if (want->role == DIJOB_DDP_LEARNER)
+        parts_ddp(pod, want);
+    *out = pod;
+    return TT_OK;
+}

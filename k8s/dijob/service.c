@@ -1,0 +1,71 @@
+/*  service - headless services: names under which pods find each other. */
+#include <stdio.h>
+#include <stdlib.h>
+#include "common/base/mem.h"
+#include "k8s/dijob/parts.h"
+
+static json_t *s_owner(const dijob_t *job, bool block)
+{
+    json_t *owner = job->owner ? json_loads(job->owner, 0, NULL) : NULL;
+    if (owner)
+        return owner;
+    owner = json_pack("{s:s, s:s, s:s, s:s, s:b}", "apiVersion", DIJOB_GROUP "/v1alpha1", "kind", "DIJob", "name",
+        job->meta.name, "uid", job->meta.uid, "controller", 1);
+    if (block)
+        json_object_set_new(owner, "blockOwnerDeletion", json_true());
+    return owner;
+}
+
+static void s_port(json_t *ports, const char *name, int port)
+{
+    if (port <= 65535)
+        json_array_append_new(ports, json_pack("{s:s, s:i}", "name", name, "port", port));
+}
+
+/*  labels and ports are taken. */
+static json_t *s_service(const dijob_t *job, const char *name, json_t *labels, json_t *ports, bool block)
+{
+    const char *namespace_ = job->meta.namespace_;
+    return json_pack("{s:s, s:s, s:{s:s, s:s, s:O, s:[o]}, s:{s:s, s:b, s:o, s:o}}", "apiVersion", "v1", "kind",
+        "Service", "metadata", "name", name, "namespace", *namespace_ ? namespace_ : "default", "labels", labels,
+        "ownerReferences", s_owner(job, block), "spec", "clusterIP", "None", "publishNotReadyAddresses", 1, "selector",
+        labels, "ports", ports);
+}
+
+static json_t *s_ports(const dijob_pod_t *pod)
+{
+    json_t *ports = json_array();
+    s_port(ports, MAIN_PORT, pod->port);
+    for (int i = 1; i <= pod->gpu_ports; i++) {
+        char name[24];
+        snprintf(name, sizeof name, "gpu-port-%d", i);
+        s_port(ports, name, pod->port + i);
+    }
+    if (pod->ddp_master)
+        s_port(ports, "master-port", PORT_MASTER);
+    return ports;
+}
+
+tt_status_t dijob_build_service(json_t **out, const dijob_t *job, const dijob_pod_t *pod)
+{
+    if (pod->role == DIJOB_TASK)
+        return tt_err(TT_INVALID, "%s: a task's pods have the job's service", pod->meta.name);
+    json_t *labels = json_pack("{s:s, s:s, s:s, s:s, s:s}", "group-name", DIJOB_GROUP, "dijob-name", job->meta.name,
+        "controller-name", "di-operator", "replica-type", dijob_role_label((dijob_role_t)pod->role), "pod-name",
+        pod->meta.name);
+    if (pod->ddp_master)
+        json_object_set_new(labels, "ddp-learner-type", json_string("ddp-learner-master"));
+    *out = s_service(job, pod->meta.name, labels, s_ports(pod), false);
+    return TT_OK;
+}
+
+tt_status_t dijob_build_job_service(json_t **out, const dijob_t *job)
+{
+    json_t *ports = json_array();
+    char *name = tt_sprintf("di-%s", job->meta.name);
+    s_port(ports, MAIN_PORT, PORT_TASK);
+    json_t *labels = json_pack("{s:s, s:s}", "diengine/job", job->meta.name, "diengine/operator", "di-operator");
+    *out = s_service(job, name, labels, ports, true);
+    free(name);
+    return TT_OK;
+}

@@ -1,0 +1,173 @@
+#include "tests/k8s/dijob/json.h"
+
+static dijob_pod_t *s_pod(const char *role, const char *more_meta, const char *spec, const char *status)
+{
+    dijob_pod_t *pod = NULL;
+    char *text =
+        tt_sprintf("{\"metadata\":{\"name\":\"job-%s\",\"namespace\":\"rl\",\"uid\":\"u\",\"resourceVersion\":\"9\","
+                   "\"creationTimestamp\":\"2026-11-21T10:00:00Z\",\"labels\":{\"dijob-name\":\"job\","
+                   "\"replica-type\":\"%s\"},\"ownerReferences\":[{\"kind\":\"DIJob\",\"uid\":\"job-uid\","
+                   "\"controller\":true}]%s},\"spec\":%s,\"status\":%s}",
+            role, role, more_meta, spec, status);
+    for (char *c = text; *c; c++)
+        *c = *c == '\'' ? '"' : *c;
+    assert_ok(dijob_pod_decode(&pod, text, strlen(text)));
+    free(text);
+    return pod;
+}
+
+static void test_a_running_pod(void **state)
+{
+    (void)state;
+    dijob_pod_t *pod = s_pod("collector", ",'annotations':{'tutti/replaces':'job-collector-b'}",
+        "{'nodeName':'n','containers':[{'name':'shell'},{'name':'di-container','ports':[{'name':'di-port','"
+        "containerPort':80}]}]}",
+        "{'phase':'Running','podIP':'10.0.0.3','conditions':[{'type':'Ready','status':'True'}],'containerStatuses':["
+        "{'name':'shell','ready':true,'state':{'running':{}}},{'name':'di-container','ready':false,'state':{'running':{"
+        "}}}]}");
+    assert_string_equal(pod->meta.name, "job-collector");
+    assert_string_equal(pod->job, "job");
+    assert_string_equal(pod->job_uid, "job-uid");
+    assert_string_equal(pod->ip, "10.0.0.3");
+    assert_string_equal(pod->replaces, "job-collector-b");
+    assert_int_equal(pod->role, DIJOB_COLLECTOR);
+    assert_int_equal(pod->phase, POD_RUNNING);
+    assert_int_equal(pod->main, MAIN_RUNNING);
+    assert_true(pod->scheduled && pod->ready);
+    assert_false(pod->deleting || pod->disrupted || pod->stuck || pod->refused);
+    assert_int_equal(pod->containers, 2);
+    assert_int_equal(pod->ready_containers, 1);
+    assert_int_equal(pod->port, 80);
+    assert_int_equal(pod->exit_code, -1);
+    assert_int_equal(pod->rank, -1);
+    assert_int_equal(pod->created_s, 1795255200);
+    dijob_pod_destroy(&pod);
+}
+
+#define ENDED(code)                                                            \
+    "'containerStatuses':[{'name':'c','state':{'terminated':{'exitCode':" code \
+    ",'finishedAt':'2026-11-21T10:00:05Z'}}}]"
+
+static void s_assert_main(const char *spec, const char *status, dijob_main_t want, int exit_code)
+{
+    dijob_pod_t *pod = s_pod("coordinator", "", spec, status);
+    assert_int_equal(pod->main, want);
+    assert_int_equal(pod->exit_code, exit_code);
+    dijob_pod_destroy(&pod);
+}
+
+/*  A failure counts only when nobody will start the container again. */
+static void test_how_the_main_container_ended(void **state)
+{
+    (void)state;
+    const char *never = "{'restartPolicy':'Never','containers':[{'name':'c'}]}";
+    const char *on_failure = "{'restartPolicy':'OnFailure','containers':[{'name':'c'}]}";
+    s_assert_main(never, "{'phase':'Running'," ENDED("0") "}", MAIN_COMPLETED, 0);
+    s_assert_main(never, "{'phase':'Running'," ENDED("3") "}", MAIN_ERROR, 3);
+    s_assert_main(on_failure, "{'phase':'Running'," ENDED("3") "}", MAIN_WAITING, 3);
+    s_assert_main(on_failure, "{'phase':'Failed'," ENDED("137") "}", MAIN_ERROR, 137);
+    s_assert_main(
+        never, "{'phase':'Pending','containerStatuses':[{'name':'c','state':{'waiting':{}}}]}", MAIN_WAITING, -1);
+    s_assert_main(never, "{}", MAIN_NONE, -1);
+    s_assert_main("{'containers':[{'name':'a'},{'name':'b'}]}", "{'phase':'Running'," ENDED("0") "}", MAIN_NONE, -1);
+}
+
+static void test_what_keeps_a_pod_from_cleaning(void **state)
+{
+    (void)state;
+    dijob_pod_t *pod = s_pod("learner", "", "{'containers':[{'name':'learner'},{'name':'x'}]}",
+        "{'phase':'Running','containerStatuses':[{'name':'x','state':{'waiting':{'reason':'CrashLoopBackOff'}}}]}");
+    assert_true(pod->stuck);
+    dijob_pod_destroy(&pod);
+    pod = s_pod("learner", "", "{'restartPolicy':'Never','containers':[{'name':'learner'},{'name':'x'}]}",
+        "{'phase':'Failed','reason':'OutOfcpu','conditions':[{'type':'DisruptionTarget','status':'True'}],"
+        "'containerStatuses':[{'name':'learner','state':{'terminated':{'exitCode':1,'finishedAt':'2026-11-21T10:00:05Z'"
+        "}}}]}");
+    assert_true(pod->stuck && pod->disrupted && pod->refused);
+    assert_int_equal(pod->finished_s, 1795255205);
+    dijob_pod_destroy(&pod);
+    pod =
+        s_pod("learner", ",'deletionTimestamp':'2026-11-21T10:00:05Z'", "{}", "{'phase':'Failed','reason':'Outofcpu'}");
+    assert_true(pod->refused && pod->deleting);
+    assert_int_equal(pod->port, 22271);
+    dijob_pod_destroy(&pod);
+}
+
+static void test_a_ddp_learner(void **state)
+{
+    (void)state;
+    dijob_pod_t *pod = NULL;
+    const char *text =
+        "{\"metadata\":{\"name\":\"d\",\"labels\":{\"dijob-name\":\"job\",\"replica-type\":\"ddp-learner\","
+        "\"ddp-learner-type\":\"ddp-learner-master\"},\"ownerReferences\":[{\"kind\":\"DIJob\",\"uid\":\"u\","
+        "\"controller\":true},{\"kind\":\"Pod\",\"name\":\"job-aggregator-x\",\"uid\":\"v\"}]},\"spec\":{"
+        "\"containers\":[{\"name\":\"learner\",\"resources\":{\"limits\":{\"nvidia.com/gpu\":\"4\"}}}]}}";
+    assert_ok(dijob_pod_decode(&pod, text, strlen(text)));
+    assert_int_equal(pod->role, DIJOB_DDP_LEARNER);
+    assert_true(pod->ddp_master);
+    assert_int_equal(pod->gpu_ports, 3);
+    assert_string_equal(pod->owner_pod, "job-aggregator-x");
+    char *url = dijob_pod_url(pod, 2);
+    assert_string_equal(url, "d.default:22273");
+    free(url);
+    dijob_pod_destroy(&pod);
+}
+
+static void test_a_pod_of_a_task(void **state)
+{
+    (void)state;
+    dijob_pod_t *pod = NULL;
+    const char *text =
+        "{\"metadata\":{\"name\":\"j-actor-2\",\"labels\":{\"diengine/job\":\"j\",\"diengine/task-name\":"
+        "\"actor\"},\"annotations\":{\"diengine/rank\":\"5\",\"diengine/task-rank\":\"2\"}},\"status\":{"
+        "\"phase\":\"Succeeded\"}}";
+    assert_ok(dijob_pod_decode(&pod, text, strlen(text)));
+    assert_int_equal(pod->role, DIJOB_TASK);
+    assert_int_equal(pod->rank, 5);
+    assert_int_equal(pod->task_rank, 2);
+    assert_string_equal(pod->owner_pod, "actor");
+    assert_int_equal(pod->port, 22270);
+    dijob_pod_destroy(&pod);
+}
+
+static void test_strangers(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"{}", "[]", "{", "{\"metadata\":{\"name\":\"x\",\"labels\":{\"app\":\"web\"}}}",
+        "{\"metadata\":{\"name\":\"x\",\"labels\":{\"dijob-name\":\"j\",\"replica-type\":\"task\"}}}",
+        "{\"metadata\":{\"name\":[],\"labels\":{\"dijob-name\":\"j\",\"replica-type\":\"learner\"}}}"};
+    for (size_t i = 0; i < TT_COUNT(texts); i++) {
+        dijob_pod_t *pod = NULL;
+        assert_int_equal(dijob_pod_decode(&pod, texts[i], strlen(texts[i])), TT_DATA);
+        assert_null(pod);
+    }
+}
+
+static void test_services(void **state)
+{
+    (void)state;
+    dijob_service_t *service = NULL;
+    const char *text =
+        "{\"metadata\":{\"name\":\"s\",\"labels\":{\"diengine/job\":\"j\"},\"ownerReferences\":[{\"uid\":\"u\","
+        "\"controller\":true}]}}";
+    assert_ok(dijob_service_decode(&service, text, strlen(text)));
+    assert_string_equal(service->job, "j");
+    assert_string_equal(service->job_uid, "u");
+    assert_false(service->deleting);
+    dijob_service_destroy(&service);
+    assert_int_equal(dijob_service_decode(&service, "{\"metadata\":{}}", 15), TT_DATA);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_running_pod),
+        cmocka_unit_test(test_how_the_main_container_ended),
+        cmocka_unit_test(test_what_keeps_a_pod_from_cleaning),
+        cmocka_unit_test(test_a_ddp_learner),
+        cmocka_unit_test(test_a_pod_of_a_task),
+        cmocka_unit_test(test_strangers),
+        cmocka_unit_test(test_services),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
