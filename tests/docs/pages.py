@@ -19,8 +19,8 @@ SECTIONS = ("algorithm", "network", "normalize", "collector", "learner", "aggreg
 NOT_KEYS = re.compile(r"\.(c|h|py|sh|md|def|yaml|json|log|lock|db|so)$|\(|\*")
 # Examples of mistakes: the page shows how they are reported.
 MISTAKES = {"learner.shard"}
-FOLDERS = ("aggregator", "bench", "cli", "collector", "common", "configs", "controller", "coordinator", "docs", "learner",
-           "tests", "tools")
+FOLDERS = ("aggregator", "bench", "cli", "collector", "common", "configs", "controller", "coordinator", "docs", "k8s",
+           "learner", "tests", "tools")
 
 
 def pages():
