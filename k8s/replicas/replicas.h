@@ -10,23 +10,25 @@
 #include "common/base/buf.h"
 #include "k8s/dijob/dijob.h"
 
+enum { REPLICAS_BODY_MAX = 65536, REPLICAS_MAX = 1000 /* asked for at a time, a role */ };
+
 typedef struct {
     int replicas;               /* asked for; 0 = none     */
-    char *cpus, *memory, *gpus; /* quantities; NULL = as the template says */
+    char *cpus, *memory, *gpus; /* quantities; NULL = as the template says (absent, empty or zero in the body) */
 } replicas_ask_t;
 
 typedef enum { REPLICAS_GET, REPLICAS_CREATE, REPLICAS_DELETE, REPLICAS_FAILED } replicas_verb_t;
 
 typedef struct {
     replicas_verb_t verb;
-    char peer[46];                                      /* address of who asks                                  */
+    char peer[46];                                      /* address of who asks; the caller's to fill in */
     char *namespace_, *coordinator, *aggregator, *name; /* NULL = not given                             */
     replicas_ask_t collectors, learners;
     char **failed_collectors, **failed_learners; /* pod names, each once; NULL-terminated; FAILED only         */
     bool v2; /* /v2alpha1/job/NS.NAME/replicas: name is set, collectors.replicas = n */
 } replicas_request_t;
 
-/*  Parse and check. TT_INVALID: 400 with tt_err_text(); TT_NOT_FOUND 404; TT_UNSUPPORTED: 501. */
+/*  Parse and check; body may be NULL. TT_INVALID: 400 with tt_err_text(); TT_NOT_FOUND 404; TT_UNSUPPORTED: 501. */
 tt_status_t replicas_parse(
     replicas_request_t **out, const char *method, const char *path, const char *query, const char *body, size_t size);
 void replicas_request_destroy(replicas_request_t **self_p);
@@ -39,6 +41,11 @@ typedef struct {
 } replicas_reply_t;
 /*  {"success":...,"code":...,"message":...,"data":...} */
 tt_status_t replicas_print(tt_buf_t *out, replicas_verb_t verb, const replicas_reply_t *reply);
+/*  The HTTP status of a failure: 400, 403, 404, 409, 500, 501, 503. */
+int replicas_code(tt_status_t status);
+/*  The envelope of a failure with tt_err_text(), for one that replicas_parse refused too. Returns the HTTP status. data is
+ *  null where the method only reads or is not served, otherwise the object with nothing in it. */
+int replicas_refuse(tt_buf_t *out, const char *method, tt_status_t status);
 
 /*  {"namespace","coordinator","collectors":[...],"learners":[...]}; lists are taken (NULL = null). */
 json_t *replicas_object(const char *namespace_, const char *coordinator, json_t *collectors, json_t *learners);
