@@ -445,3 +445,8 @@ const kube_config_t *kube_client_config(const kube_client_t *self)
 {
     return self->config;
 }
+
+kube_loop_t *kube_client_loop(const kube_client_t *self)
+{
+    return self->loop;
+}
