@@ -29,7 +29,6 @@ import socket
 import ssl
 import subprocess
 import sys
-import tarfile
 import tempfile
 import threading
 import time
@@ -458,8 +457,9 @@ class Cluster:
 
     def s_env(self, env):
         folder = os.path.dirname(self.programs["kubectl"])
-        return dict(os.environ, KUBECONFIG=self.kubeconfig, PATH=f"{folder}:{os.environ.get('PATH', '')}:{parts.PATH}",
-                    KUBECACHEDIR=self.files.path("kubectl"), **{guard.MARK: self.world["mark"]}, **(env or {}))
+        ours = {"KUBECONFIG": self.kubeconfig, "KUBECACHEDIR": self.files.path("kubectl"), guard.MARK: self.world["mark"],
+                "PATH": f"{folder}:{os.environ.get('PATH', '')}:{parts.PATH}"}
+        return {**os.environ, **ours, **(env or {})}
 
     def inside(self, argv, all_of_it=False):
         """The command line that runs argv in the network (or also mounts and process ids) of the cluster; same pid."""
@@ -516,15 +516,14 @@ class Cluster:
                             *args], check=check)
 
     def load_image(self, archive, name=None):
-        """Give the node the images of a docker or OCI archive. name: what the only image of an OCI archive, whose own
-        name may be a bare tag, shall be called. Returns once the node knows them."""
+        """Give the node the images of a docker or OCI archive. name: what the only image of an OCI archive shall be
+        called, docker.io/local/NAME:TAG; its own name there is often a bare tag. Returns once containerd has them."""
         wait_for(lambda: self.ctr("version", check=False).returncode == 0, "containerd to answer", pause=0.05)
-        with tarfile.open(archive) as tar:
-            members = set(tar.getnames())
-            oci = "index.json" in members and "manifest.json" not in members
-        done = self.ctr("image", "import", *(["--index-name", name] if oci and name else []), archive)
-        if oci and name and name not in self.ctr("image", "ls", "-q").stdout.split():
-            raise Failed(f"{archive}: imported as something else than {name}: {done.stdout}")
+        path = self.files.path("named.tar")
+        named = images.name_oci(archive, path, name)
+        self.ctr("image", "import", path if named else archive)
+        if named:
+            os.unlink(path)
 
     def make_image(self, name, files, entrypoint=None, **config):
         """Make an image of files (see images.py) and give it to the node. Names: docker.io/local/NAME:TAG."""

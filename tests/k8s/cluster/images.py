@@ -7,7 +7,7 @@ import os
 import stat
 import tarfile
 
-BUSYBOX = "/bin/busybox"  # the package busybox-static
+BUSYBOX = "/bin/busybox"  # the package busybox-static; its wget crashes when given -T
 
 
 def s_entry(name, kind, mode, size=0):
@@ -64,6 +64,26 @@ def make_image(archive, images):
             add(config_name, config)
             manifest.append({"Config": config_name, "RepoTags": [name], "Layers": [f"{digest}/layer.tar"]})
         add("manifest.json", json.dumps(manifest).encode())
+
+
+def name_oci(archive, target, name):
+    """Copy an OCI archive to target with its only image called name, in the annotation that containerd takes before all
+    others. False, and no copy, for a docker-archive, which names its images itself."""
+    with tarfile.open(archive) as source:
+        members = {member.name.removeprefix("./"): member for member in source.getmembers()}
+        if "manifest.json" in members or "index.json" not in members:
+            return False
+        index = json.load(source.extractfile(members["index.json"]))
+        if len(index["manifests"]) != 1 or not name:
+            raise ValueError(f"{archive}: an OCI archive needs one image and a name for it")
+        index["manifests"][0]["annotations"] = {"io.containerd.image.name": name}
+        text = json.dumps(index).encode()
+        with tarfile.open(target, "w") as out:
+            out.addfile(s_entry("index.json", tarfile.REGTYPE, 0o644, len(text)), io.BytesIO(text))
+            for path, member in members.items():
+                if member.isfile() and path != "index.json":
+                    out.addfile(s_entry(path, tarfile.REGTYPE, 0o644, member.size), source.extractfile(member))
+    return True
 
 
 def busybox_files():

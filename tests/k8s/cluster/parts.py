@@ -209,7 +209,10 @@ def command(name, files, programs, controllers):
             f"--service-account-signing-key-file={p('accounts.key')}", f"--service-cluster-ip-range={SERVICES}",
             f"--kubelet-client-certificate={p('to-kubelet.crt')}", f"--kubelet-client-key={p('to-kubelet.key')}",
             f"--kubelet-certificate-authority={p('ca.crt')}", "--kubelet-preferred-address-types=InternalIP",
-            "--allow-privileged=true", "--enable-aggregator-routing=true", "--shutdown-delay-duration=0s"],
+            f"--requestheader-client-ca-file={p('ca.crt')}", "--requestheader-allowed-names=kube-apiserver",
+            "--requestheader-username-headers=X-Remote-User", "--requestheader-group-headers=X-Remote-Group",
+            "--requestheader-extra-headers-prefix=X-Remote-Extra-", f"--proxy-client-cert-file={p('to-kubelet.crt')}",
+            f"--proxy-client-key-file={p('to-kubelet.key')}", "--allow-privileged=true", "--enable-aggregator-routing=true", "--shutdown-delay-duration=0s"],
         "kube-controller-manager": [
             f"--kubeconfig={p('controllers.kubeconfig')}", f"--service-account-private-key-file={p('accounts.key')}",
             f"--authentication-kubeconfig={p('controllers.kubeconfig')}",
