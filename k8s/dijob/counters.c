@@ -1,0 +1,122 @@
+/*  counters - the numbers of a job's status, counted anew from the pods each time. */
+#include <stdlib.h>
+#include <string.h>
+#include "common/base/mem.h"
+#include "k8s/dijob/planner.h"
+
+static const dijob_role_t s_counted[] = {DIJOB_COORDINATOR, DIJOB_COLLECTOR, DIJOB_LEARNER, DIJOB_AGGREGATOR};
+
+typedef struct {
+    int64_t active, succeeded, failed, alive;
+} count_t;
+
+static void s_count(const planner_t *self, count_t counts[DIJOB_ROLES])
+{
+    memset(counts, 0, DIJOB_ROLES * sizeof *counts);
+    for (size_t i = 0; i < self->view->pod_count; i++) {
+        const dijob_pod_t *pod = self->view->pods[i];
+        count_t *count = &counts[pod->role];
+        if (!planner_stays(self, i))
+            continue;
+        const char how = dijob_pod_counts(pod);
+        count->active += how == 'a';
+        count->succeeded += how == 's';
+        count->failed += how == 'f';
+        count->alive += dijob_pod_alive(pod);
+    }
+}
+
+static void s_number(json_t *object, const char *key, int64_t value)
+{
+    if (value != 0)
+        json_object_set_new(object, key, json_integer(value));
+}
+
+static json_t *s_numbers(const count_t *count)
+{
+    json_t *object = json_object();
+    s_number(object, "active", count->active);
+    s_number(object, "succeeded", count->succeeded);
+    s_number(object, "failed", count->failed);
+    return object;
+}
+
+static void s_replica_status(planner_t *self, const count_t counts[DIJOB_ROLES])
+{
+    json_t *object = json_object();
+    for (size_t i = 0; i < TT_COUNT(s_counted); i++)
+        json_object_set_new(object, dijob_role_title(s_counted[i]), s_numbers(&counts[s_counted[i]]));
+    planner_set(self, "replicaStatus", object);
+}
+
+/*  What was active when the job succeeded has succeeded with it. */
+static void s_fold(planner_t *self)
+{
+    for (size_t i = 0; i < TT_COUNT(s_counted); i++) {
+        json_t *entry = json_object_get(json_object_get(self->status, "replicaStatus"), dijob_role_title(s_counted[i]));
+        const int64_t active = json_integer_value(json_object_get(entry, "active"));
+        const int64_t succeeded = json_integer_value(json_object_get(entry, "succeeded"));
+        if (active == 0)
+            continue;
+        json_object_set_new(entry, "succeeded", json_integer(succeeded + active));
+        json_object_del(entry, "active");
+    }
+}
+
+void plan_count_roles(planner_t *self)
+{
+    count_t counts[DIJOB_ROLES];
+    s_count(self, counts);
+    if (!self->ended) /* of an ended job they stay as they were */
+        s_replica_status(self, counts);
+    if (self->phase == DIJOB_PHASE_SUCCEEDED)
+        s_fold(self);
+    planner_set(self, "collectorReplicas", json_integer(counts[DIJOB_COLLECTOR].alive));
+    planner_set(self, "learnerReplicas", json_integer(counts[DIJOB_LEARNER].alive));
+    planner_set(self, "aggregatorReplicas", json_integer(counts[DIJOB_AGGREGATOR].alive));
+    char *selector = tt_sprintf("dijob-name=%s,replica-type=collector", self->job->meta.name);
+    planner_set(self, "collectorSelector", json_string(selector));
+    free(selector);
+}
+
+/* ---- tasks ---------------------------------------------------------------------------------------------------------------- */
+
+static const char *s_phase_name(const dijob_pod_t *pod)
+{
+    static const char *const names[] = {"Pending", "Running", "Succeeded", "Failed", "Unknown"};
+    return names[pod->phase < TT_COUNT(names) ? pod->phase : POD_UNKNOWN];
+}
+
+static void s_task_pod(json_t *tasks, const dijob_pod_t *pod)
+{
+    json_t *entry = pod->owner_pod ? json_object_get(tasks, pod->owner_pod) : NULL;
+    const char *phase = s_phase_name(pod);
+    if (entry)
+        json_object_set_new(entry, phase, json_integer(json_integer_value(json_object_get(entry, phase)) + 1));
+}
+
+void plan_count_tasks(planner_t *self)
+{
+    const dijob_t *job = self->job;
+    int64_t replicas = 0, ready = 0;
+    if (self->ended)
+        return;
+    json_t *tasks = json_object();
+    for (size_t i = 0; i < job->task_count; i++) {
+        replicas += job->tasks[i].replicas;
+        if (job->tasks[i].name)
+            json_object_set_new(tasks, job->tasks[i].name, json_object());
+    }
+    for (size_t i = 0; i < self->view->pod_count; i++) {
+        const dijob_pod_t *pod = self->view->pods[i];
+        if (!planner_stays(self, i))
+            continue;
+        ready += pod->ready && pod->phase == POD_RUNNING;
+        s_task_pod(tasks, pod);
+    }
+    planner_set(self, "taskStatus", tasks);
+    planner_set(self, "replicas", json_integer(replicas));
+    planner_set(self, "readyReplicas", json_integer(ready));
+    planner_set(self, "restarts", json_integer(planner_int(self, "restarts")));
+    planner_set(self, "reschedules", json_integer(planner_int(self, "reschedules")));
+}

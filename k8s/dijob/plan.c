@@ -1,0 +1,93 @@
+/*  plan - which way a job is read, and the end of every job: cleanup. */
+#include "k8s/dijob/plan.h"
+#include <stdlib.h>
+#include <string.h>
+#include "common/base/mem.h"
+#include "k8s/dijob/planner.h"
+
+static bool s_cleaned(const planner_t *self, const dijob_pod_t *pod)
+{
+    switch (self->job->clean) {
+    case TT_CLEAN_ALL:
+        return true;
+    case TT_CLEAN_RUNNING:
+        return (pod->phase == POD_RUNNING || pod->phase == POD_PENDING) && !pod->stuck;
+    case TT_CLEAN_NONE:
+        break;
+    }
+    return false;
+}
+
+/*  The phase is final and has been written: what is left goes, as far as the policy says. */
+static void s_clean(planner_t *self)
+{
+    const dijob_view_t *view = self->view;
+    for (size_t i = 0; i < view->pod_count; i++)
+        if (s_cleaned(self, view->pods[i]))
+            planner_delete(self, i, 0);
+    for (size_t i = 0; i < view->service_count; i++)
+        if (!view->services[i]->deleting)
+            planner_service(self, DIJOB_DO_DELETE_SERVICE, view->services[i]->meta.name);
+}
+
+/*  The server refused a pod: its words are for the user, and nothing more is made till the spec changes. */
+static void s_refused(planner_t *self)
+{
+    const dijob_view_t *view = self->view;
+    const char *reason = view->refused_reason && *view->refused_reason ? view->refused_reason : "Refused";
+    if (view->refused && planner_condition(self, "TemplateRefused", true, reason, view->refused))
+        planner_event(self, "Warning", "FailedCreate", "%s", view->refused);
+    if (!view->refused && self->creates == 0)
+        planner_condition(self, "TemplateRefused", false, "Accepted", "");
+}
+
+static void s_plan(planner_t *self)
+{
+    const dijob_t *job = self->job;
+    const char *reason = job->tasks_shape ? "JobFailed" : "DIJobFailed";
+    if (self->ended)
+        s_clean(self);
+    else if (job->invalid)
+        planner_phase(
+            self, DIJOB_PHASE_FAILED, reason, "Warning", "DIJob %s failed because %s", job->meta.name, job->invalid);
+    else if (job->tasks_shape)
+        plan_tasks(self);
+    else
+        plan_roles(self);
+    if (!self->ended && !job->invalid)
+        s_refused(self);
+    if (job->tasks_shape)
+        plan_count_tasks(self);
+    else
+        plan_count_roles(self);
+    if (job->generation > 0)
+        planner_set(self, "observedGeneration", json_integer(job->generation));
+}
+
+tt_status_t dijob_plan(dijob_plan_t *out, const dijob_view_t *view)
+{
+    planner_t planner;
+    *out = (dijob_plan_t){.again_s = -1};
+    if (view->job->deleting) /* the garbage collector does the rest */
+        return TT_OK;
+    planner_open(&planner, out, view);
+    s_plan(&planner);
+    planner_close(&planner);
+    return TT_OK;
+}
+
+void dijob_plan_clear(dijob_plan_t *self)
+{
+    for (size_t i = 0; i < self->count; i++) {
+        dijob_action_t *action = &self->actions[i];
+        free(action->name); /* and pod.name, which is the same */
+        free((void *)action->pod.replaces);
+        free((void *)action->pod.aggregator);
+        free((void *)action->pod.aggregator_uid);
+        free((void *)action->pod.master_name);
+        free(action->message);
+    }
+    free(self->actions);
+    free(self->status);
+    *self = (dijob_plan_t){.again_s = -1};
+}

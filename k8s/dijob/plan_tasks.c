@@ -1,0 +1,331 @@
+/*  plan_tasks - a job of tasks (v2alpha1's shape): a state machine, one step a round, each written before it is acted on,
+ *  so that what it counts (restarts, reschedules) is counted once. */
+#include <stdlib.h>
+#include <string.h>
+#include "common/base/mem.h"
+#include "k8s/dijob/planner.h"
+
+enum { EXIT_TERMINATED = 143 };
+
+typedef struct {
+    planner_t *planner;
+    size_t replicas; /* asked for                                          */
+    size_t here;     /* pods that count: not going, not lost               */
+    size_t ready, succeeded, failed;
+    bool changed; /* this round makes or removes pods, or waits for one */
+} tasks_t;
+
+/*  Ended, and nobody's fault: its node refused it, or a preemptible job was told to leave. It goes without being counted. */
+static bool s_is_lost(const dijob_t *job, const dijob_pod_t *pod)
+{
+    return pod->phase == POD_FAILED && (pod->refused || (job->preemptible && pod->exit_code == EXIT_TERMINATED));
+}
+
+static bool s_is_failed(const dijob_t *job, const dijob_pod_t *pod)
+{
+    return (pod->phase == POD_FAILED || pod->phase == POD_UNKNOWN) && !s_is_lost(job, pod);
+}
+
+static void s_count(tasks_t *self)
+{
+    const planner_t *planner = self->planner;
+    for (size_t i = 0; i < planner->job->task_count; i++)
+        self->replicas += planner->job->tasks[i].replicas;
+    for (size_t i = 0; i < planner->view->pod_count; i++) {
+        const dijob_pod_t *pod = planner->view->pods[i];
+        if (!planner_stays(planner, i) || s_is_lost(planner->job, pod))
+            continue;
+        self->here++;
+        self->ready += pod->ready && pod->phase == POD_RUNNING;
+        self->succeeded += pod->phase == POD_SUCCEEDED;
+        self->failed += s_is_failed(planner->job, pod);
+    }
+}
+
+static void s_delete(tasks_t *self, size_t pod)
+{
+    planner_delete(self->planner, pod, -1);
+    self->changed = true;
+}
+
+/*  Once it is time; till then it stays for reading. */
+static void s_delete_after(tasks_t *self, size_t pod, int64_t delay_s)
+{
+    const int64_t wait_s = plan_ended_s(self->planner->view->pods[pod]) + delay_s - self->planner->view->now_s;
+    self->changed = true;
+    if (wait_s > 0)
+        planner_again(self->planner, wait_s);
+    else
+        s_delete(self, pod);
+}
+
+/* ---- numbers -------------------------------------------------------------------------------------------------------------- */
+
+static int s_rank_first(const void *left, const void *right)
+{
+    const dijob_pod_t *a = *(const dijob_pod_t *const *)left, *b = *(const dijob_pod_t *const *)right;
+    return a->task_rank != b->task_rank ? (a->task_rank < b->task_rank ? -1 : 1) : strcmp(a->meta.name, b->meta.name);
+}
+
+/*  Pods of a task that stay, lowest rank first. NULL: of no task of the spec. */
+static size_t s_of_task(const tasks_t *self, const char *task, const dijob_pod_t **out)
+{
+    const planner_t *planner = self->planner;
+    size_t count = 0;
+    for (size_t i = 0; i < planner->view->pod_count; i++) {
+        const dijob_pod_t *pod = planner->view->pods[i];
+        if (planner_stays(planner, i) && pod->owner_pod && strcmp(pod->owner_pod, task) == 0)
+            out[count++] = pod;
+    }
+    qsort(out, count, sizeof *out, s_rank_first);
+    return count;
+}
+
+static bool s_is_task(const dijob_t *job, const char *name)
+{
+    for (size_t i = 0; i < job->task_count; i++)
+        if (name && strcmp(job->tasks[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+/*  Highest ranks first, so that the others stay without gaps; and pods of tasks that are no more. */
+static void s_trim(tasks_t *self)
+{
+    planner_t *planner = self->planner;
+    const dijob_t *job = planner->job;
+    const dijob_pod_t **pods = tt_array0(planner->view->pod_count, sizeof *pods);
+    for (size_t i = 0; i < planner->view->pod_count; i++)
+        if (planner_stays(planner, i) && !s_is_task(job, planner->view->pods[i]->owner_pod))
+            s_delete(self, i);
+    for (size_t t = 0; t < job->task_count; t++)
+        for (size_t n = s_of_task(self, job->tasks[t].name, pods); n > job->tasks[t].replicas; n--)
+            s_delete(self, planner_find(planner, pods[n - 1]->meta.name));
+    free(pods);
+}
+
+/*  Global ranks in use; the lowest free one is next. */
+typedef struct {
+    bool *used;
+    size_t room, next;
+} ranks_t;
+
+static void s_ranks_init(ranks_t *self, const tasks_t *tasks)
+{
+    const planner_t *planner = tasks->planner;
+    self->room = planner->view->pod_count + tasks->replicas + 1;
+    self->used = tt_array0(self->room, sizeof *self->used);
+    self->next = 0;
+    for (size_t i = 0; i < planner->view->pod_count; i++) {
+        const int32_t rank = planner->view->pods[i]->rank;
+        if (planner_stays(planner, i) && rank >= 0 && (size_t)rank < self->room)
+            self->used[rank] = true;
+    }
+}
+
+static int s_ranks_take(ranks_t *self)
+{
+    while (self->next + 1 < self->room && self->used[self->next])
+        self->next++;
+    self->used[self->next] = true;
+    return (int)self->next;
+}
+
+/*  One replica of a task; one of that name that is still going is waited for. */
+static void s_create(tasks_t *self, size_t task, int task_rank, int rank)
+{
+    planner_t *planner = self->planner;
+    char *name = tt_sprintf("%s-%s-%d", planner->job->meta.name, planner->job->tasks[task].name, task_rank);
+    self->changed = true;
+    if (planner_find(planner, name) == planner->view->pod_count && !planner->view->refused)
+        planner_create(
+            planner, &(dijob_pod_want_t){
+                         .role = DIJOB_TASK, .name = name, .task = (int)task, .rank = rank, .task_rank = task_rank});
+    free(name);
+}
+
+static void s_fill_task(tasks_t *self, size_t task, const dijob_pod_t **pods, ranks_t *ranks)
+{
+    const dijob_task_t *spec = &self->planner->job->tasks[task];
+    const size_t there = s_of_task(self, spec->name, pods);
+    size_t missing = spec->replicas > there ? spec->replicas - there : 0, at = 0;
+    for (int rank = 0; missing > 0; rank++) {
+        while (at < there && pods[at]->task_rank < rank)
+            at++;
+        if (at < there && pods[at]->task_rank == rank)
+            continue;
+        s_create(self, task, rank, s_ranks_take(ranks));
+        missing--;
+    }
+}
+
+/*  What is missing, lowest free ranks first. */
+static void s_fill(tasks_t *self)
+{
+    planner_t *planner = self->planner;
+    ranks_t ranks;
+    const dijob_pod_t **pods = tt_array0(planner->view->pod_count, sizeof *pods);
+    s_ranks_init(&ranks, self);
+    for (size_t i = 0; i < planner->job->task_count; i++)
+        s_fill_task(self, i, pods, &ranks);
+    free(ranks.used);
+    free(pods);
+}
+
+static void s_remove_lost(tasks_t *self)
+{
+    planner_t *planner = self->planner;
+    for (size_t i = 0; i < planner->view->pod_count; i++) {
+        const dijob_pod_t *pod = planner->view->pods[i];
+        if (planner_stays(planner, i) && s_is_lost(planner->job, pod))
+            s_delete_after(self, i, pod->refused ? PLAN_REFUSED_S : 0);
+    }
+}
+
+/*  Towards the numbers of the spec. True: they are reached. */
+static bool s_settle(tasks_t *self)
+{
+    s_remove_lost(self);
+    s_trim(self);
+    s_fill(self);
+    return !self->changed;
+}
+
+/* ---- states --------------------------------------------------------------------------------------------------------------- */
+
+static void s_pending(tasks_t *self)
+{
+    if (s_settle(self))
+        planner_phase(self->planner, DIJOB_PHASE_STARTING, "JobStarting", "Normal",
+            "job is starting since all pods are created.");
+}
+
+static void s_failed(tasks_t *self)
+{
+    planner_t *planner = self->planner;
+    const int64_t restarts = planner_int(planner, "restarts"), limit = planner->job->backoff_limit;
+    if (limit >= 0 && restarts >= limit) {
+        planner_phase(planner, DIJOB_PHASE_FAILED, "JobFailed", "Warning",
+            "job failed since %zu pods failed and exceed backoff limit", self->failed);
+        return;
+    }
+    planner_set(planner, "restarts", json_integer(restarts + 1));
+    planner_phase(planner, DIJOB_PHASE_RESTARTING, "JobRestarting", "Warning",
+        "job is restarting since %zu pods failed", self->failed);
+}
+
+static void s_reschedule(tasks_t *self)
+{
+    planner_t *planner = self->planner;
+    planner_set(planner, "reschedules", json_integer(planner_int(planner, "reschedules") + 1));
+    planner_phase(planner, DIJOB_PHASE_RESCHEDULING, "JobRescheduling", "Warning",
+        "job is rescheduling since replicas changed, replicas: %zu, pods: %zu", self->replicas, self->here);
+}
+
+static void s_working(tasks_t *self)
+{
+    if (self->here > 0 && self->succeeded == self->here && self->here == self->replicas)
+        planner_phase(self->planner, DIJOB_PHASE_SUCCEEDED, "JobSucceeded", "Normal",
+            "job succeeded since all the replicas are succeeded.");
+    else if (self->failed > 0)
+        s_failed(self);
+    else if (self->here != self->replicas)
+        s_reschedule(self);
+    else if (self->ready + self->succeeded == self->replicas)
+        planner_phase(
+            self->planner, DIJOB_PHASE_RUNNING, "JobRunning", "Normal", "job is running since all pods are ready.");
+}
+
+static void s_started(tasks_t *self)
+{
+    planner_phase(self->planner, DIJOB_PHASE_STARTING, "JobStarting", "Normal",
+        "job is starting since the created pods %zu are matched replicas %zu.", self->here, self->replicas);
+}
+
+/*  Failed pods go, others come in their place: at once the first time, after 1 s doubling to 60 s from the second on. */
+static void s_restarting(tasks_t *self)
+{
+    planner_t *planner = self->planner;
+    const int64_t restarts = planner_int(planner, "restarts");
+    const int64_t delay = restarts < 2 ? 0 : restarts < 8 ? (int64_t)1 << (restarts - 2) : PLAN_BACKOFF_MAX_S;
+    for (size_t i = 0; i < planner->view->pod_count; i++) {
+        const dijob_pod_t *pod = planner->view->pods[i];
+        const bool old = plan_ended_s(pod) - pod->created_s >= PLAN_RESET_S;
+        if (planner_stays(planner, i) && s_is_failed(planner->job, pod))
+            s_delete_after(self, i, old ? 0 : delay);
+    }
+    if (s_settle(self))
+        s_started(self);
+}
+
+/*  Preemptible: who was there before this began goes, all of them, before anybody comes. */
+static bool s_all_gone(tasks_t *self)
+{
+    planner_t *planner = self->planner;
+    const json_t *condition = plan_condition(json_object_get(planner->status, "conditions"), "Rescheduling");
+    const int64_t since = plan_unix(json_object_get(condition, "lastTransitionTime"));
+    bool gone = true;
+    for (size_t i = 0; i < planner->view->pod_count; i++)
+        if (planner->view->pods[i]->created_s < since) {
+            s_delete(self, i);
+            gone = false;
+        }
+    return gone;
+}
+
+static void s_rescheduling(tasks_t *self)
+{
+    if (self->planner->job->preemptible && !s_all_gone(self))
+        return;
+    if (s_settle(self))
+        s_started(self);
+}
+
+static void s_step(tasks_t *self)
+{
+    switch (self->planner->phase) {
+    case DIJOB_PHASE_PENDING:
+        s_pending(self);
+        break;
+    case DIJOB_PHASE_STARTING:
+    case DIJOB_PHASE_RUNNING:
+        s_working(self);
+        break;
+    case DIJOB_PHASE_RESTARTING:
+        s_restarting(self);
+        break;
+    case DIJOB_PHASE_RESCHEDULING:
+        s_rescheduling(self);
+        break;
+    default: /* new, or a phase that this shape does not know */
+        planner_phase(
+            self->planner, DIJOB_PHASE_PENDING, "JobPending", "Normal", "job is pending since it was created.");
+        s_settle(self);
+        break;
+    }
+}
+
+/*  One for the job: its pods are found below it. */
+static void s_service(planner_t *self)
+{
+    char *name = tt_sprintf("di-%s", self->job->meta.name);
+    if (!planner_has_service(self, name))
+        planner_service(self, DIJOB_DO_CREATE_SERVICE, NULL);
+    for (size_t i = 0; i < self->view->service_count; i++) {
+        const dijob_service_t *service = self->view->services[i];
+        if (!service->deleting && strcmp(service->meta.name, name) != 0)
+            planner_service(self, DIJOB_DO_DELETE_SERVICE, service->meta.name);
+    }
+    free(name);
+}
+
+void plan_tasks(planner_t *self)
+{
+    tasks_t tasks = {.planner = self};
+    if (!planner_curve(self))
+        return;
+    s_count(&tasks);
+    s_step(&tasks);
+    if (!dijob_phase_final(self->phase))
+        s_service(self);
+}

@@ -1,0 +1,110 @@
+/*  status - how a pod counts, conditions, times. */
+#include <string.h>
+#include <time.h>
+#include "common/base/mem.h"
+#include "k8s/dijob/planner.h"
+
+char dijob_pod_counts(const dijob_pod_t *pod)
+{
+    if (pod->deleting)
+        return 0;
+    switch ((dijob_pod_phase_t)pod->phase) {
+    case POD_RUNNING: /* a sidecar keeps the pod, the main container says how it is */
+        return pod->main == MAIN_ERROR ? 'f' : pod->main == MAIN_COMPLETED ? 's' : 'a';
+    case POD_SUCCEEDED:
+        return 's';
+    case POD_FAILED:
+        return 'f';
+    case POD_PENDING:
+    case POD_UNKNOWN:
+        break;
+    }
+    return 0;
+}
+
+int64_t plan_ended_s(const dijob_pod_t *pod)
+{
+    return pod->finished_s > 0 ? pod->finished_s : pod->created_s;
+}
+
+json_t *plan_time(int64_t unix_s)
+{
+    char text[32];
+    struct tm tm;
+    const time_t time = (time_t)unix_s;
+    if (!gmtime_r(&time, &tm) || strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &tm) == 0)
+        return json_string("1970-01-01T00:00:00Z");
+    return json_string(text);
+}
+
+int64_t plan_unix(const json_t *time)
+{
+    struct tm tm = {0};
+    const char *text = json_string_value(time), *end = text ? strptime(text, "%Y-%m-%dT%H:%M:%SZ", &tm) : NULL;
+    return end && !*end ? (int64_t)timegm(&tm) : -1;
+}
+
+json_t *plan_condition(const json_t *conditions, const char *type)
+{
+    size_t i;
+    json_t *item;
+    json_array_foreach(conditions, i, item)
+    {
+        const char *text = json_string_value(json_object_get(item, "type"));
+        if (text && strcmp(text, type) == 0)
+            return item;
+    }
+    return NULL;
+}
+
+static bool s_is(const json_t *condition, const char *key, const char *value)
+{
+    const char *text = json_string_value(json_object_get(condition, key));
+    return text && strcmp(text, value) == 0;
+}
+
+/*  True -> False, with the time of it. */
+static void s_off(json_t *condition, int64_t now_s)
+{
+    if (s_is(condition, "status", "False"))
+        return;
+    json_object_set_new(condition, "status", json_string("False"));
+    json_object_set_new(condition, "lastTransitionTime", plan_time(now_s));
+    json_object_set_new(condition, "lastUpdateTime", plan_time(now_s));
+}
+
+static void s_remove(json_t *conditions, const char *type)
+{
+    for (size_t i = json_array_size(conditions); i-- > 0;)
+        if (s_is(json_array_get(conditions, i), "type", type))
+            json_array_remove(conditions, i);
+}
+
+/*  What others turn when this one comes. */
+static void s_turn_others(json_t *conditions, bool tasks_shape, const char *type, int64_t now_s)
+{
+    const bool final = strcmp(type, "Succeeded") == 0 || strcmp(type, "Failed") == 0;
+    size_t i;
+    json_t *item;
+    json_array_foreach(conditions, i, item)
+    {
+        if (json_is_object(item) && !s_is(item, "type", type) &&
+            (tasks_shape || (final && s_is(item, "type", "Running"))))
+            s_off(item, now_s);
+    }
+}
+
+void dijob_condition_set(
+    json_t *conditions, bool tasks_shape, const char *type, const char *reason, const char *message, int64_t now_s)
+{
+    const json_t *old = plan_condition(conditions, type);
+    s_turn_others(conditions, tasks_shape, type, now_s);
+    const bool was_true = s_is(old, "status", "True");
+    if (was_true && s_is(old, "reason", reason))
+        return;
+    json_t *since = was_true ? json_incref(json_object_get(old, "lastTransitionTime")) : NULL;
+    s_remove(conditions, type);
+    json_array_append_new(conditions,
+        json_pack("{s:s, s:s, s:s, s:s, s:o, s:o}", "type", type, "status", "True", "reason", reason, "message",
+            message, "lastUpdateTime", plan_time(now_s), "lastTransitionTime", since ? since : plan_time(now_s)));
+}
