@@ -12,7 +12,7 @@ typedef struct kube_loop kube_loop_t; /* opaque */
 typedef void (*kube_timer_fn)(void *ctx);
 typedef void (*kube_fd_fn)(void *ctx, int fd);
 
-/*  `clock` (NULL = the real one) is for timers. TT_UNSUPPORTED: libcurl is not installed. */
+/*  `clock` (NULL = the real one) is for timers. libcurl is loaded when the first client is made. */
 tt_status_t kube_loop_new(kube_loop_t **self_p, const tt_clock_t *clock);
 void kube_loop_destroy(kube_loop_t **self_p);
 
@@ -24,7 +24,8 @@ void kube_loop_forget_timer(kube_loop_t *self, uint64_t timer);
 void kube_loop_fd(kube_loop_t *self, int fd, kube_fd_fn fn, void *ctx);
 void kube_loop_forget_fd(kube_loop_t *self, int fd);
 
-/*  Handle what is ready; wait for it at most timeout_ms. */
+/*  Handle what is ready; wait for it at most timeout_ms (-1 = for ever), and no longer than until the next timer. Returns
+ *  after one turn, with or without anything done. Not from within a handler. TT_OS. */
 tt_status_t kube_loop_poll(kube_loop_t *self, int64_t timeout_ms);
 /*  Make a poll that waits return, from any thread or a signal handler. */
 void kube_loop_wake(kube_loop_t *self);

@@ -134,7 +134,7 @@ static void s_fill(dijob_pod_t *self, const json_t *object)
     self->created_s = parts_time(parts_text(metadata, "creationTimestamp", NULL));
     self->replaces = tt_strdup(parts_text(notes, "tutti/replaces", NULL));
     const int32_t backoff_s = s_number(notes, "tutti/backoff");
-    self->backoff_s = (uint16_t)(backoff_s < 0 ? 0 : backoff_s < 3600 ? backoff_s : 3600);
+    self->backoff_s = (uint16_t)(backoff_s > 0 && backoff_s <= UINT16_MAX ? backoff_s : 0);
     self->rank = s_number(notes, "diengine/rank");
     self->task_rank = s_number(notes, "diengine/task-rank");
     self->ddp_master = strcmp(parts_text(labels, "ddp-learner-type", ""), "ddp-learner-master") == 0;

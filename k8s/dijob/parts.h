@@ -57,6 +57,9 @@ tt_status_t parts_task_pod(json_t **out, const json_t *job, const dijob_pod_want
 json_t *parts_pod_from(const json_t *job, const json_t *template_, const char *name);
 void parts_label(json_t *pod, const char *key, const char *value);
 void parts_annotate(json_t *pod, const char *key, const char *value);
+void parts_annotate_int(json_t *pod, const char *key, int64_t value);
+/*  What tells a replacement: annotations tutti/replaces and tutti/backoff. */
+void parts_replaces(json_t *pod, const dijob_pod_want_t *want);
 /*  Add volumes of the job that the pod has not got by that name. */
 void parts_volumes(json_t *spec, const json_t *volumes);
 /*  A port of a container, unless it has one of that name. */

@@ -23,6 +23,21 @@ void parts_annotate(json_t *pod, const char *key, const char *value)
     s_put(pod, "annotations", key, value);
 }
 
+void parts_annotate_int(json_t *pod, const char *key, int64_t value)
+{
+    char text[24];
+    snprintf(text, sizeof text, "%lld", (long long)value);
+    parts_annotate(pod, key, text);
+}
+
+void parts_replaces(json_t *pod, const dijob_pod_want_t *want)
+{
+    if (want->replaces)
+        parts_annotate(pod, "tutti/replaces", want->replaces);
+    if (want->backoff_s > 0)
+        parts_annotate_int(pod, "tutti/backoff", want->backoff_s);
+}
+
 /*  A copy of an object; an empty one where there is none. */
 static json_t *s_copy(const json_t *object)
 {
@@ -96,13 +111,7 @@ static void s_labels(json_t *pod, const json_t *job, const dijob_pod_want_t *wan
     parts_label(pod, "controller-name", "di-operator");
     parts_label(pod, "replica-type", dijob_role_label(want->role));
     parts_label(pod, "pod-name", want->name);
-    if (want->replaces)
-        parts_annotate(pod, "tutti/replaces", want->replaces);
-    if (want->backoff_s > 0) {
-        char seconds[16];
-        snprintf(seconds, sizeof seconds, "%d", want->backoff_s);
-        parts_annotate(pod, "tutti/backoff", seconds);
-    }
+    parts_replaces(pod, want);
 }
 
 static void s_owners(json_t *pod, const json_t *job, const dijob_pod_want_t *want)

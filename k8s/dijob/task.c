@@ -92,13 +92,6 @@ static tt_status_t s_env(json_t *spec, const json_t *job, const json_t *tasks, c
     return status;
 }
 
-static void s_number(json_t *pod, const char *key, int64_t value)
-{
-    char text[24];
-    snprintf(text, sizeof text, "%lld", (long long)value);
-    parts_annotate(pod, key, text);
-}
-
 static void s_metadata(json_t *pod, const json_t *job, const json_t *tasks, const dijob_pod_want_t *want)
 {
     const json_t *task = json_array_get(tasks, (size_t)want->task);
@@ -108,12 +101,11 @@ static void s_metadata(json_t *pod, const json_t *job, const json_t *tasks, cons
     parts_label(pod, "diengine/pod", want->name);
     parts_label(pod, "diengine/task-type", s_type(task));
     parts_label(pod, "diengine/task-name", s_name(task));
-    s_number(pod, "diengine/replicas", s_all_replicas(tasks));
-    s_number(pod, "diengine/rank", want->rank);
-    s_number(pod, "diengine/task-rank", want->task_rank);
+    parts_annotate_int(pod, "diengine/replicas", s_all_replicas(tasks));
+    parts_annotate_int(pod, "diengine/rank", want->rank);
+    parts_annotate_int(pod, "diengine/task-rank", want->task_rank);
     parts_annotate(pod, "diengine/node", node);
-    if (want->replaces)
-        parts_annotate(pod, "tutti/replaces", want->replaces);
+    parts_replaces(pod, want);
     json_object_set_new(json_object_get(pod, "metadata"), "ownerReferences", json_pack("[o]", parts_owner(job, true)));
 }
 

@@ -111,7 +111,7 @@ void stage_close(stage_t *self)
 static void s_answer_heartbeat(stage_t *self, uint64_t seq)
 {
     const tt_status_t status = tt_sock_send(self->control, self->peer, &TT_MSG(HEARTBEAT, .seq = seq), NULL, 0);
-    assert_true(status == TT_OK || status == TT_ERR_UNAVAILABLE);
+    assert_true(status == TT_OK || status == TT_UNAVAILABLE);
 }
 
 static void s_welcome(stage_t *self)

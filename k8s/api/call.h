@@ -1,0 +1,104 @@
+/*  call - one request of the client's on its way: its place in the queue, its transfer. Not for others.
+ *
+ *  client.c decides when a call goes and what becomes of it; transfer.c speaks libcurl. Threads: the loop's. */
+#pragma once
+#include "common/base/buf.h"
+#include "k8s/api/client.h"
+#include "k8s/api/credentials.h"
+#include "k8s/api/loop_curl.h"
+
+typedef struct kube_call kube_call_t;
+
+/*  A call waits in a list (for its turn, for credentials, for a Retry-After) or is on the wire. */
+typedef enum { CALL_QUEUED, CALL_ON_WIRE, CALL_LATER } kube_call_state_t;
+
+struct kube_call {
+    kube_transfer_t transfer; /* first: the loop calls it */
+    kube_client_t *client;
+    kube_call_t *prev, *next; /* in the list where it waits */
+    uint64_t id;
+    kube_call_state_t state;
+    /* what was asked */
+    char *method, *path, *body, *content_type, *accept;
+    size_t body_size, max_bytes;
+    int64_t timeout_ms, idle_ms;
+    kube_priority_t priority;
+    kube_data_fn data; /* NULL = not a stream */
+    kube_done_fn done;
+    void *ctx;
+    /* times, by the loop's clock */
+    uint64_t deadline, idle, later; /* timers; 0 = none */
+    int64_t heard_ms;               /* last byte of a stream */
+    int64_t ends_ms;                /* the deadline; 0 = none */
+    /* this attempt */
+    CURL *easy;
+    struct curl_slist *headers;
+    char error[CURL_ERROR_SIZE];
+    tt_buf_t answer;
+    tt_status_t stopped; /* what data() or a limit said; TT_OK = nothing */
+    uint64_t identity;   /* version of the credentials it went with */
+    int64_t sent_ms;
+    /* so far */
+    bool refreshed; /* after a 401 */
+    bool dropped;   /* cancelled while libcurl was calling us */
+    int retries;    /* after a Retry-After */
+};
+
+enum { CALL_STREAMS = KUBE_PRIORITIES, CALL_LISTS }; /* streams wait in a list of their own */
+
+typedef struct {
+    kube_call_t *first, *last;
+} kube_call_list_t;
+
+struct kube_client {
+    kube_loop_t *loop;
+    const kube_config_t *config;
+    kube_credentials_t *credentials;
+    const kube_curl_t *curl;
+    CURLM *multi;
+    char *agent;
+    char *url;                     /* what requests begin with: the server's, or with its TLS name in it */
+    char *host;                    /* then: what to call the host; NULL = as the URL does                */
+    struct curl_slist *connect_to; /* and where to connect                                               */
+    size_t max_in_flight, in_flight, pending;
+    kube_call_list_t lists[CALL_LISTS]; /* waiting                                              */
+    kube_call_list_t dropped;           /* on the wire, cancelled while libcurl was calling us  */
+    kube_call_t **calls;                /* by slot of their number; NULL = free                 */
+    uint32_t *free;                     /* slots that are                                       */
+    size_t slot_count, slot_room, free_count;
+    uint64_t uses;
+    uint64_t pump;    /* timer; 0 = none                                     */
+    int in_data;      /* within libcurl's calls: no transfer may be taken out */
+    int64_t heard_ms; /* last byte from the server, of any call               */
+};
+
+/* ---- calls.c: numbers and lists ---------------------------------------------------------------------------------------- */
+
+/*  Give the call a number that was never used before, and take it back. */
+void kube_calls_add(kube_client_t *client, kube_call_t *call);
+void kube_calls_remove(kube_client_t *client, kube_call_t *call);
+/*  NULL: there is none (any more). */
+kube_call_t *kube_calls_find(const kube_client_t *client, uint64_t id);
+
+void kube_call_push(kube_call_list_t *list, kube_call_t *call, bool first);
+void kube_call_unlink(kube_call_list_t *list, kube_call_t *call);
+void kube_call_free(kube_call_t *call);
+
+/* ---- transfer.c --------------------------------------------------------------------------------------------------------- */
+
+/*  Put the call on the wire. TT_OS. */
+tt_status_t kube_transfer_start(kube_call_t *call, const kube_identity_t *identity);
+/*  Take it off again, ended or not. */
+void kube_transfer_drop(kube_call_t *call);
+/*  HTTP status and Retry-After in seconds (0 = none) of an ended one. */
+int kube_transfer_code(const kube_call_t *call);
+int64_t kube_transfer_retry_after(const kube_call_t *call);
+/*  What went wrong on the way, for a person. */
+void kube_transfer_words(const kube_call_t *call, CURLcode code, char *out, size_t size);
+/*  Nothing comes over its connection any more: close that, so that no other call waits for it. */
+void kube_transfer_cut(const kube_call_t *call);
+
+/* ---- reply.c ------------------------------------------------------------------------------------------------------------ */
+
+/*  text and reason of an answer that is not 2xx. */
+void kube_reply_words(kube_reply_t *reply);

@@ -1,0 +1,64 @@
+#include <stdlib.h>
+#include <string.h>
+#include <jansson.h>
+#include "common/base/mem.h"
+#include "k8s/api/call.h"
+
+static void s_copy(char *out, size_t size, const char *text)
+{
+    size_t n = strlen(text);
+    if (n >= size) {
+        n = size - 1;
+        while (n > 0 && ((unsigned char)text[n] & 0xc0) == 0x80) /* not within a character */
+            n--;
+    }
+    memcpy(out, text, n);
+    out[n] = 0;
+}
+
+/* metav1.Status, as every part of the API server answers with. */
+static bool s_status_object(kube_reply_t *reply)
+{
+    json_t *status = json_loadb(reply->body, reply->size, 0, NULL);
+    const char *message = json_string_value(json_object_get(status, "message"));
+    const char *reason = json_string_value(json_object_get(status, "reason"));
+    if (message)
+        s_copy(reply->text, sizeof reply->text, message);
+    if (reason)
+        s_copy(reply->reason, sizeof reply->reason, reason);
+    json_decref(status);
+    return message && *message;
+}
+
+/* Its first line, of something else (a proxy's page, "404 page not found"). */
+void kube_reply_words(kube_reply_t *reply)
+{
+    if (reply->size && s_status_object(reply))
+        return;
+    char line[200];
+    size_t n = 0;
+    for (; n < reply->size && n + 1 < sizeof line && (unsigned char)reply->body[n] >= ' ' && reply->body[n] != 127; n++)
+        line[n] = reply->body[n];
+    line[n] = 0;
+    char *text = tt_sprintf("HTTP status %d%s%s", reply->code, n ? ": " : "", line);
+    s_copy(reply->text, sizeof reply->text, text);
+    free(text);
+}
+
+char *kube_escape(const char *text)
+{
+    static const char digits[] = "0123456789ABCDEF";
+    char *out = tt_new0(tt_add(tt_mul(3, strlen(text)), 1)), *at = out;
+    for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
+        const bool plain = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') ||
+                           strchr("-._~", *c); /* RFC 3986, unreserved */
+        if (plain) {
+            *at++ = (char)*c;
+            continue;
+        }
+        *at++ = '%';
+        *at++ = digits[*c >> 4];
+        *at++ = digits[*c & 15];
+    }
+    return out;
+}

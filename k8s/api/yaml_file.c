@@ -1,0 +1,145 @@
+#include "k8s/api/yaml_file.h"
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "common/base/buf.h"
+#include "common/base/mem.h"
+
+enum { FILE_MAX = 4 << 20 };
+
+tt_status_t kube_yaml_read(kube_yaml_t **self_p, const char *path)
+{
+    tt_buf_t text;
+    tt_buf_init(&text, FILE_MAX);
+    tt_status_t status = tt_buf_read_file(&text, path);
+    if (status == TT_OK)
+        status = kube_yaml_parse(self_p, path, tt_buf_text(&text), text.size);
+    tt_buf_free(&text);
+    return status;
+}
+
+tt_status_t kube_yaml_parse(kube_yaml_t **self_p, const char *path, const char *text, size_t size)
+{
+    yaml_parser_t parser;
+    TT_CHECK(yaml_parser_initialize(&parser));
+    yaml_parser_set_input_string(&parser, (const unsigned char *)text, size);
+    kube_yaml_t *self = tt_new0(sizeof *self);
+    tt_status_t status = TT_OK;
+    if (yaml_parser_load(&parser, &self->document)) {
+        self->path = tt_strdup(path);
+        *self_p = self;
+    } else {
+        status = tt_err(
+            TT_CONFIG, "%s:%zu: %s", path, parser.problem_mark.line + 1, parser.problem ? parser.problem : "not YAML");
+        free(self);
+    }
+    yaml_parser_delete(&parser);
+    return status;
+}
+
+void kube_yaml_destroy(kube_yaml_t **self_p)
+{
+    if (!*self_p)
+        return;
+    yaml_document_delete(&(*self_p)->document);
+    free((*self_p)->path);
+    free(*self_p);
+    *self_p = NULL;
+}
+
+static bool s_null(const yaml_node_t *node)
+{
+    if (node->type != YAML_SCALAR_NODE || node->data.scalar.style != YAML_PLAIN_SCALAR_STYLE)
+        return false;
+    const char *text = (const char *)node->data.scalar.value;
+    return !*text || strcmp(text, "~") == 0 || strcmp(text, "null") == 0;
+}
+
+static kube_node_t s_node(kube_yaml_t *self, int number)
+{
+    kube_node_t node = yaml_document_get_node(&self->document, number);
+    return node && !s_null(node) ? node : NULL;
+}
+
+kube_node_t kube_yaml_root(kube_yaml_t *self)
+{
+    kube_node_t node = yaml_document_get_root_node(&self->document);
+    return node && !s_null(node) ? node : NULL;
+}
+
+kube_node_t kube_yaml_get(kube_yaml_t *self, kube_node_t map, const char *key)
+{
+    if (!map || map->type != YAML_MAPPING_NODE)
+        return NULL;
+    for (const yaml_node_pair_t *pair = map->data.mapping.pairs.start; pair < map->data.mapping.pairs.top; pair++) {
+        const yaml_node_t *name = yaml_document_get_node(&self->document, pair->key);
+        if (name && name->type == YAML_SCALAR_NODE && strcmp((const char *)name->data.scalar.value, key) == 0)
+            return s_node(self, pair->value);
+    }
+    return NULL;
+}
+
+kube_node_t kube_yaml_at(kube_yaml_t *self, kube_node_t list, size_t index)
+{
+    if (!list || list->type != YAML_SEQUENCE_NODE ||
+        index >= (size_t)(list->data.sequence.items.top - list->data.sequence.items.start))
+        return NULL;
+    return yaml_document_get_node(&self->document, list->data.sequence.items.start[index]);
+}
+
+tt_status_t kube_yaml_err(const kube_yaml_t *self, kube_node_t at, tt_status_t status, const char *fmt, ...)
+{
+    char words[1024];
+    va_list args;
+    va_start(args, fmt);
+    (void)vsnprintf(words, sizeof words, fmt, args);
+    va_end(args);
+    return tt_err(status, "%s:%zu: %s", self->path, at ? at->start_mark.line + 1 : 1, words);
+}
+
+static tt_status_t s_typed(
+    kube_yaml_t *self, kube_node_t map, const char *key, yaml_node_type_t type, const char *what, kube_node_t *out)
+{
+    kube_node_t node = kube_yaml_get(self, map, key);
+    if (node && node->type != type)
+        return kube_yaml_err(self, node, TT_CONFIG, "%s must be %s", key, what);
+    *out = node;
+    return TT_OK;
+}
+
+tt_status_t kube_yaml_text(kube_yaml_t *self, kube_node_t map, const char *key, const char **out)
+{
+    kube_node_t node = NULL;
+    TT_TRY(s_typed(self, map, key, YAML_SCALAR_NODE, "a text", &node));
+    if (!node)
+        return TT_OK;
+    const char *text = (const char *)node->data.scalar.value;
+    if (strlen(text) != node->data.scalar.length)
+        return kube_yaml_err(self, node, TT_CONFIG, "%s has a zero byte in it", key);
+    if (*text)
+        *out = text;
+    return TT_OK;
+}
+
+tt_status_t kube_yaml_bool(kube_yaml_t *self, kube_node_t map, const char *key, bool *out)
+{
+    const char *text = NULL;
+    TT_TRY(kube_yaml_text(self, map, key, &text));
+    if (!text)
+        return TT_OK;
+    if (strcmp(text, "true") != 0 && strcmp(text, "false") != 0)
+        return kube_yaml_err(self, kube_yaml_get(self, map, key), TT_CONFIG, "%s must be true or false", key);
+    *out = text[0] == 't';
+    return TT_OK;
+}
+
+tt_status_t kube_yaml_map(kube_yaml_t *self, kube_node_t map, const char *key, kube_node_t *out)
+{
+    return s_typed(self, map, key, YAML_MAPPING_NODE, "a mapping", out);
+}
+
+tt_status_t kube_yaml_list(kube_yaml_t *self, kube_node_t map, const char *key, kube_node_t *out)
+{
+    return s_typed(self, map, key, YAML_SEQUENCE_NODE, "a list", out);
+}

@@ -1,0 +1,376 @@
+#!/usr/bin/env python3
+"""What k8s/ gives a cluster, on a real API server: the schema takes every sample and refuses what is wrong, in the words
+that the guide promises; nothing is lost between the versions; the deployment is whole and its rights are the least."""
+
+import copy
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+import cluster
+
+SOURCE = os.environ["TT_SOURCE_DIR"]
+K8S = os.path.join(SOURCE, "k8s")
+API = "/apis/diengine.opendilab.org/{}/namespaces/default/dijobs"
+V1, V2 = API.format("v1alpha1"), API.format("v2alpha1")
+ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration"
+OPERATOR = "system:serviceaccount:di-system:di-operator"
+EMBEDDED = "system:serviceaccount:default:cartpole-coordinator"
+
+
+def template(**spec):
+    return {"spec": {"containers": [{"name": "di-container", "image": "i"}], **spec}}
+
+
+def job(name="x", **spec):
+    return {"apiVersion": "diengine.opendilab.org/v1alpha1", "kind": "DIJob", "metadata": {"name": name},
+            "spec": spec or {"coordinator": {"template": template()}}}
+
+
+def roles(**spec):
+    return job(coordinator={"template": template()}, **spec)
+
+
+def container(**fields):
+    return job(coordinator={"template": template(containers=[{"name": "di-container", **fields}])})
+
+
+def task(**fields):
+    return {"type": "none", "name": "a", "template": template(), **fields}
+
+
+NAME = "Invalid name {}, expected at most 45 lower case letters, digits and dashes, a letter first and no dash last"
+POLICY = "Invalid CleanPodPolicy {}, expected in [None, Running, All]"
+# (what is wrong with it, the words that the user reads)
+BAD = [
+    (roles(cleanPodPolicy="Foo"), "spec.cleanPodPolicy: Invalid value: \"string\": " + POLICY.format("Foo")),
+    (roles(cleanPodPolicy="running"), POLICY.format("running")),
+    (roles(cleanPodPolicy=1), "must be of type string"),
+    (job("q" * 46), "metadata.name: Invalid value: \"object\": " + NAME.format("q" * 46)),
+    (job("1st"), NAME.format("1st")),
+    (job("a.b"), NAME.format("a.b")),
+    (job("a-"), "lowercase RFC 1123 subdomain"),
+    (job(group="g"), "spec.coordinator: Required value: expected spec.coordinator, or spec.tasks"),
+    (job(coordinator={}), "spec.coordinator.template: Required value"),
+    (job(coordinator={"template": {}}), "spec.coordinator.template.spec: Required value"),
+    (job(coordinator={"template": {"spec": {}}}), "spec.coordinator.template.spec.containers: Required value"),
+    (roles(collector={"replicas": 1}), "spec.collector.template: Required value"),
+    (roles(collector={"template": template(), "replicas": -1}), "spec.collector.replicas in body should be greater than or equal to 0"),
+    (roles(collector={"template": template(), "replicas": 65537}), "should be less than or equal to 65536"),
+    (roles(learner={"template": template(), "replicas": 257}), "should be less than or equal to 256"),
+    (roles(learner={"template": template(), "replicas": "two"}), "spec.learner.replicas in body must be of type integer"),
+    (roles(aggregator={"replicas": 65}), "should be less than or equal to 64"),
+    (roles(tasks=[task()]), "spec.tasks: Forbidden: spec.tasks cannot stand beside spec.coordinator"),
+    (job(tasks=[task()], collector={"template": template()}), "spec.tasks cannot stand beside"),
+    (job(tasks=[]), "should have at least 1 items"),
+    (job(tasks=[task(type="actor")]), "Unsupported value: \"actor\": supported values: \"learner\", \"collector\", \"evaluator\", \"none\""),
+    (job(tasks=[task(replicas=0)]), "spec.tasks[0].replicas in body should be greater than or equal to 1"),
+    (job(tasks=[task(name="A_b")]), "spec.tasks[0].name in body should match"),
+    (job(tasks=[{"type": "none", "name": "a"}]), "spec.tasks[0].template: Required value"),
+    (job("j" * 45, tasks=[task(name="t" * 13)]), "the names of the job and of a task have more than 57 characters together"),
+    (job(tasks=[task()], backoffLimit=-1), "spec.backoffLimit in body should be greater than or equal to 0"),
+    (job(tasks=[task()], priority="urgent"), "Unsupported value: \"urgent\""),
+    (roles(engine="torch"), "supported values: \"tutti\", \"di-engine\""),
+    (roles(managedBy="me"), "supported values: \"operator\", \"coordinator\""),
+    (roles(volumes=[{"emptyDir": {}}]), "spec.volumes[0].name: Required value"),
+    (roles(replicas=2), "unknown field \"spec.replicas\""),
+    (roles(colector={"template": template()}), "unknown field \"spec.colector\""),
+    (container(image=5), "spec.coordinator.template.spec.containers[0].image in body must be of type string"),
+    (container(env=[{"name": "A", "value": 1}]), "containers[0].env[0].value in body must be of type string"),
+    (container(args="a"), "containers[0].args in body must be of type array"),
+    (container(ports=[{"name": "di-port"}]), "containers[0].ports[0].containerPort: Required value"),
+    (container(volumeMounts=[{"name": "v"}]), "containers[0].volumeMounts[0].mountPath: Required value"),
+    (job(coordinator={"template": template(containers="abc")}), "containers in body must be of type array"),
+    (job(coordinator={"template": template(containers=[{"image": "i"}])}), "containers[0].name: Required value"),
+    (job(coordinator={"template": template(nodeSelector={"a": 1})}), "nodeSelector.a in body must be of type string"),
+    (job(coordinator={"template": template(volumes=[{"name": "v", "hostPath": {}}])}), "hostPath.path: Required value"),
+]
+# What other schemas refuse, or might.
+GOOD = [
+    roles(cleanPodPolicy=""), roles(cleanPodPolicy="ALL"), roles(cleanPodPolicy="None"), job("q" * 45),
+    roles(collector={"template": template(), "replicas": 0}), roles(aggregator={"replicas": 2}),
+    roles(engine="tutti", managedBy="coordinator"), job("j" * 45, tasks=[task(name="t" * 12)]),
+    container(resources={"limits": {"cpu": 0.5, "memory": "10Gi", "nvidia.com/gpu": 2}}),
+    container(restartPolicy="Always", newFieldOfTomorrow={"deep": [1, {"er": True}]}),
+    job(coordinator={"template": {"metadata": {"creationTimestamp": None, "labels": {"a": "b"}}, **template()}}),
+    job(coordinator={"template": template(volumes=None, initContainers=[{"name": "i", "image": "i", "restartPolicy": "Always"}])}),
+]
+# Every field that has a value of its own kind; what goes in through one version comes out of the other.
+EVERYTHING = [
+    roles(group="g", engine="tutti", managedBy="operator", cleanPodPolicy="ALL", priorityClassName="p", priority="high",
+          preemptible=True, backoffLimit=0, volumes=[{"name": "v", "csi": {"driver": "d", "volumeAttributes": {"a": "b"}}}],
+          collector={"replicas": 4, "template": template(tolerations=[{"operator": "Exists"}], tomorrow=[0.5, None, "x"])},
+          learner={"replicas": 1, "template": template()}, aggregator={"replicas": 0, "template": template()}),
+    job(cleanPodPolicy="Running", backoffLimit=7, preemptible=False, priority="normal", volumes=[{"name": "v", "emptyDir": {}}],
+        tasks=[task(type="learner", name="l", replicas=1), task(type="none", name="b", replicas=3)]),
+]
+NOW = "2026-01-02T03:04:05Z"
+STATUS = {
+    "phase": "Running", "observedGeneration": 3, "startTimestamp": NOW, "completionTimestamp": NOW,
+    "conditions": [{"type": "Running", "status": "True", "reason": "DIJobRunning", "message": "m", "lastUpdateTime": NOW,
+                    "lastTransitionTime": NOW}],
+    "replicaStatus": {"Coordinator": {"active": 1}, "Collector": {"succeeded": 2, "failed": 1}, "Learner": {}, "Aggregator": {}},
+    "collectorReplicas": 4, "collectorSelector": "dijob-name=x,replica-type=collector", "learnerReplicas": 1,
+    "aggregatorReplicas": 0, "coordinatorUID": "u", "restarts": 1, "reschedules": 2, "replicas": 5, "readyReplicas": 4,
+    "taskStatus": {"learner": {"Running": 1}}, "allocation": ["node"], "profilings": {"anything": [1]},
+}
+
+
+def files(*folders):
+    found = [os.path.join(folder, name) for start in folders for folder, _, names in os.walk(os.path.join(K8S, "samples", start))
+             for name in names if name.endswith(".yaml")]
+    return sorted(found)
+
+
+def check_files(k8s):
+    """Plain `kubectl apply`, twice; one schema, in both versions and both kinds."""
+    k8s.kubectl("apply", "-k", f"{K8S}/crd")
+    assert "configured" not in k8s.kubectl("apply", "-k", f"{K8S}/crd").stdout
+    k8s.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")
+    crds = {}
+    for name in ("dijobs", "aggregatorconfigs"):
+        crd = crds[name] = k8s.get(f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}.diengine.opendilab.org")
+        assert len(crd["metadata"]["annotations"][ANNOTATION]) < 150_000, "near to the limit of kubectl apply"
+        assert not [c for c in crd["status"]["conditions"] if c["type"] == "NonStructuralSchema" and c["status"] == "True"]
+        one, two = crd["spec"]["versions"]
+        assert (one.pop("name"), one.pop("served"), one.pop("storage")) == ("v1alpha1", True, True)
+        assert (two.pop("name"), two.pop("served"), two.pop("storage")) == ("v2alpha1", False, False)
+        assert one == two, f"{name}: the versions differ"
+    spec = spec_of(crds["dijobs"])
+    templates = [spec[role]["properties"]["template"] for role in ("coordinator", "collector", "learner", "aggregator")]
+    templates += [spec["tasks"]["items"]["properties"]["template"],
+                  spec_of(crds["aggregatorconfigs"])["aggregator"]["properties"]["template"]]
+    assert all(one == templates[0] for one in templates), "dijob.yaml and aggregatorconfig.yaml have different templates"
+    return crds
+
+
+def spec_of(crd):
+    return crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
+
+
+def names_below(schema, path):
+    """Fields of a schema as docs/internals/k8s-api.md writes them, pod templates as one."""
+    for name, field in schema.get("properties", {}).items():
+        inner, where = (field["items"], f"{path}{name}[]") if field.get("type") == "array" else (field, path + name)
+        if name in ("template", "volumes", "conditions", "profilings") or not inner.get("properties"):
+            yield where if name in ("conditions", "allocation") else path + name
+        else:
+            yield from names_below(inner, where + ".")
+
+
+def check_page(crds):
+    """The page of field names has all of the schema's, and no other."""
+    with open(os.path.join(SOURCE, "docs/internals/k8s-api.md"), encoding="utf-8") as file:
+        listed = set(re.findall(r"^\| `((?:spec|status)\.[^`]+)`", file.read(), re.M))
+    schema = crds["dijobs"]["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]
+    known = set(names_below(schema["spec"], "spec.")) | set(names_below(schema["status"], "status."))
+    assert known == listed, f"only in the schema: {known - listed}; only on the page: {listed - known}"
+
+
+def check_samples(k8s):
+    """Every sample as a user types it; those of v2alpha1 also under the version that is always served."""
+    ones = [name for name in files("") if "/v2alpha1/" not in name]
+    twos = files("v2alpha1")
+    assert len(ones) >= 15 and len(twos) >= 6, (ones, twos)
+    flags = [word for name in ones for word in ("-f", name)]
+    k8s.kubectl("create", "--dry-run=server", "--validate=strict", *flags)
+    for name in twos:
+        with open(name, encoding="utf-8") as file:
+            text = file.read()
+        assert "no matches for kind" in k8s.kubectl("create", "--dry-run=server", "-f", name, check=False).stderr
+        k8s.kubectl("create", "--dry-run=server", "--validate=strict", "-f", "-", input=text.replace("/v2alpha1", "/v1alpha1"))
+
+
+def refusal(k8s, object):
+    done = k8s.kubectl("create", "--dry-run=server", "--validate=strict", "-f", "-", input=json.dumps(object), check=False)
+    return done.stderr if done.returncode else None
+
+
+def check_table(k8s):
+    for object, words in BAD:
+        said = refusal(k8s, object)
+        assert said and words in said, f"{json.dumps(object)}\nwanted: {words}\ngot: {said}"
+    for object in GOOD:
+        said = refusal(k8s, object)
+        assert said is None, f"{json.dumps(object)}\n{said}"
+
+
+def check_defaults(k8s):
+    made = k8s.api("POST", V1 + "?dryRun=All", roles())["spec"]
+    assert made["cleanPodPolicy"] == "Running" and set(made) == {"coordinator", "cleanPodPolicy"}, made
+    made = k8s.api("POST", V1 + "?dryRun=All", job(tasks=[{"type": "learner", "template": template()}]))["spec"]
+    assert made["tasks"] == [{"type": "learner", "template": template()}] and "backoffLimit" not in made, made
+    assert k8s.api("POST", V1 + "?dryRun=All", roles(cleanPodPolicy=""))["spec"]["cleanPodPolicy"] == ""
+    number = container(resources={"limits": {"cpu": 0.1}})
+    assert k8s.api("POST", V1 + "?dryRun=All", number)["spec"]["coordinator"] == number["spec"]["coordinator"]
+
+
+def check_words(k8s):
+    """kubectl's own: columns, short names, explain."""
+    k8s.api("POST", V1, job())
+    assert k8s.kubectl("get", "dijob").stdout.split("\n")[0].split() == ["NAME", "PHASE", "AGE"]
+    wide = k8s.kubectl("get", "dijob", "x", "-o", "wide").stdout.split("\n")[0].split()
+    assert wide == "NAME PHASE AGE COLLECTORS LEARNERS READY REPLICAS RESTARTS RESCHEDULES".split(), wide
+    assert k8s.kubectl("get", "agconfig", "-A").stderr.startswith("No resources found")
+    assert k8s.kubectl("create", "-f", f"{K8S}/samples/dijob-qbert.yaml").stdout == "dijob.diengine.opendilab.org/qbert-dqn created\n"
+    assert k8s.kubectl("delete", "dijob", "qbert-dqn").stdout.startswith('dijob.diengine.opendilab.org "qbert-dqn" deleted')
+    for path, words in (("spec", ("cleanPodPolicy", "coordinator", "tasks")),
+                        ("spec.coordinator.template.spec.containers", ("image", "volumeMounts", "di-container")),
+                        ("spec.tasks.template.spec.containers.resources", ("limits", "requests")),
+                        ("status", ("collectorReplicas", "observedGeneration"))):
+        text = k8s.kubectl("explain", "dijob." + path).stdout
+        assert all(word in text for word in words) and "<empty>" not in text, text
+
+
+def check_status(k8s):
+    """Every field of the status is kept, and the scale reads it."""
+    assert k8s.patch(f"{V1}/x/status", {"status": STATUS})["status"] == STATUS
+    assert k8s.kubectl("get", "dijob", "x", "-o", "wide").stdout.split("\n")[1].split()[1] == "Running"
+
+
+def check_scale(k8s):
+    done = k8s.kubectl("scale", "dijob/x", "--replicas=2", check=False)
+    assert "spec.collector.template: Required value" in done.stderr, done
+    k8s.patch(f"{V1}/x", {"spec": {"collector": {"template": template()}}})
+    assert k8s.kubectl("scale", "dijob/x", "--replicas=4").stdout == "dijob.diengine.opendilab.org/x scaled\n"
+    scale = k8s.get(f"{V1}/x/scale")
+    assert scale["spec"]["replicas"] == 4 and scale["status"] == {"replicas": 4, "selector": STATUS["collectorSelector"]}, scale
+    k8s.patch(f"{V1}/x", {"spec": {"collector": {"replicas": None}}})
+    assert "replicas" not in k8s.get(f"{V1}/x")["spec"]["collector"]
+
+
+def check_updates(k8s):
+    """What may not change, and what may though it would not be let in any more."""
+    try:
+        k8s.patch(f"{V1}/x", {"spec": {"coordinator": None, "collector": None, "tasks": [task()]}})
+        raise AssertionError("a job changed its shape")
+    except cluster.ApiError as error:
+        assert "cannot become one with spec.tasks" in str(error), error
+    crd = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/dijobs.diengine.opendilab.org"
+    ours = k8s.get(crd)["spec"]
+    lax = copy.deepcopy(ours)
+    for version in lax["versions"]:
+        del version["schema"]["openAPIV3Schema"]["x-kubernetes-validations"]
+    k8s.patch(crd, {"spec": lax})
+    name = "the-job-of-another-operator-whose-schema-lets-names-of-any-length-in"
+    cluster.wait_for(lambda: create(k8s, name), "the lax schema to hold")
+    k8s.patch(crd, {"spec": ours})
+    cluster.wait_for(lambda: refusal(k8s, job("1st")), "our schema to hold again")
+    assert k8s.patch(f"{V1}/{name}/status", {"status": {"phase": "Succeeded"}})["status"]["phase"] == "Succeeded"
+    assert k8s.patch(f"{V1}/{name}", {"metadata": {"labels": {"a": "b"}}})["metadata"]["labels"] == {"a": "b"}
+    k8s.api("DELETE", f"{V1}/{name}")
+    k8s.api("DELETE", f"{V1}/x")
+
+
+def create(k8s, name):
+    try:
+        return k8s.api("POST", V1, job(name))
+    except cluster.ApiError as error:
+        return error.code == 409
+
+
+def check_deployment(k8s):
+    k8s.kubectl("apply", "-k", f"{K8S}/deploy")
+    again = [line for line in k8s.kubectl("apply", "-k", f"{K8S}/deploy").stdout.splitlines() if not line.endswith("unchanged")]
+    assert again == ["poddisruptionbudget.policy/di-operator configured"], again  # kubectl's way with those: always, without effect
+    for overlay in ("nodeport", "v2alpha1", "namespaced", "embedded"):
+        k8s.kubectl("apply", "--dry-run=server", "-k", f"{K8S}/overlays/{overlay}")
+    deployment = k8s.get("/apis/apps/v1/namespaces/di-system/deployments/di-operator")
+    pod = deployment["spec"]["template"]
+    version = subprocess.run([os.environ["TUTTI"], "version"], capture_output=True, text=True, check=True, timeout=30).stdout.split()[1]
+    assert pod["spec"]["containers"][0]["image"] == f"tutti:{version}", "k8s/deploy/kustomization.yaml has another version"
+    assert deployment["spec"]["selector"]["matchLabels"].items() <= pod["metadata"]["labels"].items()
+    # the namespace enforces restricted pod security: the operator's pod passes, another does not
+    pods = "/api/v1/namespaces/di-system/pods?dryRun=All"
+    k8s.api("POST", pods, {"metadata": {"name": "operator", **pod["metadata"]}, "spec": pod["spec"]})
+    try:
+        k8s.api("POST", pods, {"metadata": {"name": "other"}, "spec": template()["spec"]})
+        raise AssertionError("the namespace lets any pod in")
+    except cluster.ApiError as error:
+        assert error.code == 403 and "PodSecurity" in str(error), error
+
+
+def check_rights(k8s):
+    def may(user, verb, what, *where):
+        return k8s.kubectl("auth", "can-i", verb, what, f"--as={user}", *where, check=False).stdout.strip() == "yes"
+
+    group = "diengine.opendilab.org"
+    for verb, what in [("list", f"dijobs.{group}"), ("watch", f"aggregatorconfigs.{group}"), ("watch", "pods"), ("create", "pods"),
+                       ("delete", "pods"), ("create", "services"), ("delete", "services"), ("create", "events"), ("patch", "events"),
+                       ("create", "secrets"), ("list", "nodes")]:
+        assert may(OPERATOR, verb, what, "-A"), f"the operator may not {verb} {what}"
+    assert may(OPERATOR, "patch", f"dijobs.{group}", "-A", "--subresource=status")
+    for verb, what in [("get", "secrets"), ("list", "secrets"), ("delete", "secrets"), ("patch", f"dijobs.{group}"), ("delete", f"dijobs.{group}"),
+                       ("patch", "pods"), ("update", "nodes"), ("list", "configmaps"), ("create", "deployments.apps"),
+                       ("create", "clusterroles.rbac.authorization.k8s.io"), ("get", "leases.coordination.k8s.io")]:
+        assert not may(OPERATOR, verb, what, "-A"), f"the operator may {verb} {what}"
+    assert not may(OPERATOR, "create", "pods", "-A", "--subresource=exec")
+    lease = "leases.coordination.k8s.io"
+    assert may(OPERATOR, "create", lease, "-n", "di-system") and may(OPERATOR, "update", lease + "/tutti-operator", "-n", "di-system")
+    assert not may(OPERATOR, "update", lease + "/other", "-n", "di-system") and not may(OPERATOR, "create", lease, "-n", "default")
+
+    k8s.kubectl("apply", "-k", f"{K8S}/overlays/embedded")
+    ours = ["get", "dijobs", f"--as={EMBEDDED}", "-n", "default"]
+    k8s.kubectl(*ours, "--field-selector=metadata.name=cartpole")
+    assert "forbidden" in k8s.kubectl(*ours, check=False).stderr and "forbidden" in k8s.kubectl(*ours, "other", check=False).stderr
+    assert may(EMBEDDED, "create", "pods", "-n", "default") and may(EMBEDDED, "patch", f"dijobs.{group}/cartpole", "--subresource=status")
+    assert not may(EMBEDDED, "create", "pods", "-n", "kube-system") and not may(EMBEDDED, "list", "secrets", "-n", "default")
+    assert not may(EMBEDDED, "patch", f"dijobs.{group}/cartpole") and not may(EMBEDDED, "list", "nodes")
+
+    with tempfile.TemporaryDirectory() as folder:  # the operator of one namespace: its one line edited, as the file says
+        shutil.copytree(K8S, folder, dirs_exist_ok=True)
+        path = os.path.join(folder, "overlays/namespaced/kustomization.yaml")
+        with open(path, encoding="utf-8") as file:
+            edited = file.read().replace("namespace: di-system}", "namespace: team}")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(edited)
+        text = k8s.kubectl("kustomize", os.path.dirname(path)).stdout
+    k8s.kubectl("create", "namespace", "team")
+    assert not re.search("Cluster|kind: (Namespace|CustomResource)", text), text
+    k8s.kubectl("apply", "-f", "-", input=text)
+    team = "system:serviceaccount:team:di-operator"
+    assert may(team, "create", "pods", "-n", "team") and may(team, "update", lease + "/tutti-operator", "-n", "team")
+    assert not may(team, "create", "pods", "-n", "default") and not may(team, "list", "nodes")
+
+
+def check_versions(k8s):
+    """With v2alpha1 served: what is written through one version is read through the other."""
+    k8s.kubectl("apply", "-k", f"{K8S}/overlays/v2alpha1")
+    cluster.wait_for(lambda: k8s.find(V2), "v2alpha1 to be served")
+    flags = [word for name in files("v2alpha1") for word in ("-f", name)]
+    cluster.wait_for(lambda: k8s.kubectl("create", "--dry-run=server", "--validate=strict", *flags, check=False).returncode == 0,
+                     "the samples of v2alpha1 to be taken")
+    for number, (write, read) in enumerate([(V1, V2), (V2, V1)] * 2):
+        wanted = copy.deepcopy(EVERYTHING[number // 2])
+        version = write.split("/")[3]
+        wanted["apiVersion"], name = f"diengine.opendilab.org/{version}", f"v{number}"
+        wanted["metadata"]["name"] = name
+        k8s.api("POST", write, wanted)
+        k8s.patch(f"{read}/{name}/status", {"status": STATUS})
+        k8s.patch(f"{read}/{name}", {"metadata": {"labels": {"a": "b"}}})
+        if "collector" in wanted["spec"]:
+            k8s.kubectl("scale", "dijob", name, "--replicas=7")
+            wanted["spec"]["collector"]["replicas"] = 7
+        for path in (write, read):
+            seen = k8s.get(f"{path}/{name}")
+            assert seen["spec"] == wanted["spec"] and seen["status"] == STATUS, (seen, wanted)
+            assert seen["apiVersion"].endswith(path.split("/")[3]) and seen["metadata"]["labels"] == {"a": "b"}
+
+
+def main():
+    cluster.require()
+    with cluster.Cluster() as k8s:
+        crds = check_files(k8s)
+        check_page(crds)
+        for check in (check_deployment, check_samples, check_table, check_defaults, check_words, check_status, check_scale,
+                      check_updates, check_rights, check_versions):
+            check(k8s)
+            print(check.__name__, flush=True)
+
+
+main()
