@@ -67,6 +67,7 @@ struct kube_client {
     uint32_t *free;                     /* slots that are                                       */
     size_t slot_count, slot_room, free_count;
     uint64_t uses;
+    bool unknown;     /* waiting for credentials */
     uint64_t pump;    /* timer; 0 = none                                     */
     int in_data;      /* within libcurl's calls: no transfer may be taken out */
     int64_t heard_ms; /* last byte from the server, of any call               */

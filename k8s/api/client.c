@@ -163,7 +163,9 @@ static void s_on_deadline(void *ctx)
         s_fail(call, "%s %s at %s: no answer within %g s", call->method, call->path, self->config->server, seconds);
     } else
         s_fail(call, "%s %s: did not get its turn within %g s (%s)", call->method, call->path, seconds,
-            call->state == CALL_LATER ? "the server asked us to wait" : "others come first");
+            call->state == CALL_LATER ? "the server asked us to wait"
+            : self->unknown           ? "no credentials yet"
+                                      : "others come first");
 }
 
 static void s_on_idle(void *ctx)
@@ -214,7 +216,8 @@ static void s_pump(void *ctx)
     for (kube_call_t *call; left > 0 && (call = s_next(self)) != NULL; left--) {
         kube_identity_t identity;
         const tt_status_t status = kube_credentials_get(self->credentials, &identity);
-        if (status == TT_AGAIN)
+        self->unknown = status == TT_AGAIN;
+        if (self->unknown)
             return;
         if (status == TT_OK)
             s_start(call, &identity);
