@@ -183,12 +183,9 @@ static tt_status_t s_start(aggregator_t *self)
     TT_TRY(tt_loop_new(&self->loop, NULL));
     TT_TRY(tt_sock_new(&self->data, TT_ROUTER, &opts));
     TT_TRY(tt_seat_bind(seat, self->data, "data", self->ipc, self->tcp));
-    const tt_link_opts_t link = {.endpoint = seat->control,
-        .keys = tt_seat_keys(seat),
-        .role = TT_PEER_AGGREGATOR,
-        .index = seat->index,
-        .data_ipc = self->ipc,
-        .data_tcp = self->tcp};
+    tt_link_opts_t link = tt_seat_link(seat);
+    link.data_ipc = self->ipc;
+    link.data_tcp = self->tcp;
     TT_TRY(tt_link_start(&self->link, &link));
     tt_link_state(self->link, "idle: waiting for WELCOME");
     tt_loop_fd(self->loop, tt_link_fd(self->link), s_on_link, self);

@@ -66,7 +66,7 @@ int tt_cmd_check(int argc, char **argv)
         return code;
     const bool json = tt_arg_is(args, "output", "json");
     TT_AUTO(tt_setup) setup = NULL;
-    const tt_status_t status = tt_setup_from_args(&setup, args, tt_operand(args, 0));
+    const tt_status_t status = tt_setup_from_args(&setup, args, tt_operand(args, 0), NULL);
     if (status != TT_OK && json)
         s_print_json_error();
     if (status != TT_OK)

@@ -1,15 +1,127 @@
-/*  coordinator - the role that keeps the roster of a run (coordinator/coordinator.h). */
+/*  coordinator - the role that keeps the roster of a run (coordinator/coordinator.h).
+ *
+ *  `tutti run` starts it in a run directory that is made already. With --config it makes one itself, and somebody else
+ *  keeps the replicas: an operator (docs/internals/pods.md), or people on many hosts. */
 #include "cli/cmd.h"
+#include <errno.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include "cli/pod.h"
+#include "cli/setup.h"
 #include "common/base/log.h"
 #include "coordinator/coordinator.h"
+#include "coordinator/files.h"
+
+enum { RESOLVED_MAX = 1 << 18, RESULT_MAX = 1 << 16 };
 
 const tt_option_t tt_opt_coordinator[] = {
-    {"run", 0, "DIR", "run directory, with the resolved config.yaml"},
+    {"run", 0, "DIR",
+        "run directory, with the resolved config.yaml; with --config it is made (in a pod: " TT_POD_RUN ")"},
+    {"config", 0, "CONFIG", "begin a run of this config without a controller; members come by themselves"},
+    {"set", 's', "KEY=VALUE", "with --config: override a setting; may be repeated"},
+    {"seed", 0, "N", "with --config: the run's seed, as --set seed=N"},
+    {"key", 0, "FILE", "the job's key (in a pod: " TT_POD_KEY "; else key in the run directory, made when missing)"},
     {"index", 0, "N", "number within the role; there is only 0 (default 0)"},
     {"start-ns", 0, "N", "CLOCK_MONOTONIC of the run's process start (default: the journal's, or this process's)"},
     {0},
 };
+
+/* ---- the run directory of --config ---------------------------------------------------------------------------------- */
+
+static tt_status_t s_make_directory(const char *path)
+{
+    char partial[4096];
+    if (snprintf(partial, sizeof partial, "%s", path) >= (int)sizeof partial)
+        return tt_err(TT_INVALID, "%.64s...: the path is too long", path);
+    for (char *c = partial + 1;; c++) {
+        if (*c && *c != '/')
+            continue;
+        const char end = *c;
+        *c = '\0';
+        if (mkdir(partial, 0777) != 0 && errno != EEXIST)
+            return tt_err_errno(TT_IO, "%s", partial);
+        *c = end;
+        if (!end)
+            return TT_OK;
+    }
+}
+
+/*  A directory that holds a run already must be of the same config: its journal goes on. */
+static tt_status_t s_settle(const char *run, const char *yaml)
+{
+    char path[4200];
+    snprintf(path, sizeof path, "%s/config.yaml", run);
+    tt_buf_t there;
+    tt_buf_init(&there, RESOLVED_MAX);
+    tt_status_t status = tt_buf_read_file(&there, path);
+    if (status == TT_NOT_FOUND)
+        status = files_replace(run, "config.yaml", yaml, 0644);
+    else if (status == TT_OK && strcmp(tt_buf_text(&there), yaml) != 0)
+        status = tt_err(TT_CONFIG,
+            "%s holds a run of another config (compare its config.yaml with `tutti check`); give another directory "
+            "with "
+            "--run, or empty this one",
+            run);
+    tt_buf_free(&there);
+    return status;
+}
+
+/*  Members of a pod's run come over tcp, so it listens. */
+static tt_status_t s_begin(const tt_args_t *args, const char *run, const tt_pod_t *pod)
+{
+    char listen[64];
+    snprintf(listen, sizeof listen, "coordinator.listen=tcp://*:%u", pod->port);
+    tt_setup_t *setup = NULL;
+    TT_TRY(tt_setup_from_args(&setup, args, tt_arg(args, "config"), pod->port ? listen : NULL));
+    tt_status_t status = s_make_directory(run);
+    if (status == TT_OK)
+        status = s_settle(run, tt_setup_yaml(setup));
+    tt_setup_destroy(&setup);
+    return status;
+}
+
+/*  The summary, one line on stdout: the log of a pod is where it is looked for. */
+static void s_print_result(const char *run)
+{
+    char path[4200];
+    snprintf(path, sizeof path, "%s/result.json", run);
+    tt_buf_t text;
+    tt_buf_init(&text, RESULT_MAX);
+    if (tt_buf_read_file(&text, path) == TT_OK)
+        printf("%s\n", tt_buf_text(&text));
+    fflush(stdout);
+    tt_buf_free(&text);
+}
+
+/* ---- the command ----------------------------------------------------------------------------------------------------- */
+
+static tt_status_t s_run(const tt_args_t *args, int *code)
+{
+    uint64_t index = 0, start_ns = 0;
+    bool in_pod = false;
+    tt_pod_t pod;
+    TT_TRY(tt_arg_u64(args, "index", &index, 0, 0));
+    TT_TRY(tt_arg_u64(args, "start-ns", &start_ns, 0, INT64_MAX));
+    TT_TRY(tt_pod_look(&pod, TT_PEER_COORDINATOR, &in_pod));
+    const bool alone = tt_arg(args, "config") != NULL;
+    const char *run = tt_arg(args, "run");
+    if (!run && alone && in_pod)
+        run = TT_POD_RUN;
+    if (!run)
+        return tt_err(TT_USAGE, "--run DIR is needed");
+    if (alone)
+        TT_TRY(s_begin(args, run, &pod));
+    const char *key = tt_arg(args, "key");
+    const coordinator_opts_t opts = {
+        .run_dir = run, .start_ns = (int64_t)start_ns, .key = key || !alone ? key : pod.key, .alone = alone};
+    TT_TRY(coordinator_run(&opts, code));
+    if (alone && *code != 128 + 15)
+        s_print_result(run);
+    return TT_OK;
+}
 
 int tt_cmd_coordinator(int argc, char **argv)
 {
@@ -17,16 +129,7 @@ int tt_cmd_coordinator(int argc, char **argv)
     TT_AUTO(tt_args) args = tt_args_new(&code, "coordinator", argc, argv);
     if (!args)
         return code;
-    uint64_t index = 0, start_ns = 0;
-    tt_status_t status = tt_arg_u64(args, "index", &index, 0, 0);
-    if (status == TT_OK)
-        status = tt_arg_u64(args, "start-ns", &start_ns, 0, INT64_MAX);
-    if (status == TT_OK && !tt_arg(args, "run"))
-        status = tt_err(TT_USAGE, "--run DIR is needed");
-    if (status != TT_OK)
-        return tt_args_fail(args, status);
     tt_log_init("coordinator", 0);
-    const coordinator_opts_t opts = {.run_dir = tt_arg(args, "run"), .start_ns = (int64_t)start_ns};
-    status = coordinator_run(&opts, &code);
+    const tt_status_t status = s_run(args, &code);
     return status == TT_OK ? code : tt_args_fail(args, status);
 }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+#include "cli/pod.h"
 #include "common/base/log.h"
 #include "common/base/signals.h"
 #include "common/config/train.h"
@@ -56,7 +57,26 @@ static tt_status_t s_where_it_listens(const char *run, listen_t *out)
     return TT_OK;
 }
 
-static tt_status_t s_take_seat(tt_seat_t *seat, tt_peer_role_t role, const tt_args_t *args)
+/*  In a pod of a DIJob the environment says what the command line does not. */
+static tt_status_t s_ask_pod(tt_seat_args_t *from, tt_pod_t *pod, tt_peer_role_t role, int signals)
+{
+    bool found = false;
+    if (from->run || from->coordinator)
+        return TT_OK;
+    TT_TRY(tt_pod_look(pod, role, &found));
+    if (!found)
+        return TT_OK;
+    from->coordinator = pod->coordinator;
+    from->pod = pod->name;
+    from->port = from->bind ? 0 : pod->port;
+    if (!from->key)
+        from->key = pod->key;
+    if (!from->key)
+        return tt_err(TT_NOT_FOUND, "no key at %s: is the job's Secret mounted there? Or give --key FILE", TT_POD_KEY);
+    return tt_pod_await_name(pod->coordinator, signals);
+}
+
+static tt_status_t s_take_seat(tt_seat_t *seat, tt_peer_role_t role, const tt_args_t *args, int signals)
 {
     uint64_t index = UINT64_MAX;
     TT_TRY(tt_arg_u64(args, "index", &index, 0, 65535));
@@ -66,6 +86,8 @@ static tt_status_t s_take_seat(tt_seat_t *seat, tt_peer_role_t role, const tt_ar
         .bind = tt_arg(args, "bind")};
     tt_log_init(tt_peer_role_name(role), index == UINT64_MAX ? -1 : (int)index);
     listen_t listen = {0};
+    tt_pod_t pod = {0};
+    TT_TRY(s_ask_pod(&from, &pod, role, signals));
     if (from.run && !from.key && !from.bind)
         TT_TRY(s_where_it_listens(from.run, &listen));
     if (listen.bind[0]) {
@@ -83,9 +105,9 @@ int tt_cli_role(const char *command, tt_peer_role_t role, int argc, char **argv,
     if (!args)
         return code;
     tt_seat_t seat;
-    tt_status_t status = s_take_seat(&seat, role, args);
+    tt_status_t status = tt_signals_open(&signals);
     if (status == TT_OK)
-        status = tt_signals_open(&signals);
+        status = s_take_seat(&seat, role, args, signals);
     if (status == TT_OK)
         status = run(&seat, signals);
     if (signals >= 0)

@@ -64,7 +64,7 @@ int tt_cmd_run(int argc, char **argv)
         return code;
     TT_AUTO(tt_setup) setup = NULL;
     tt_rundir_t run;
-    tt_status_t status = tt_setup_from_args(&setup, args, tt_operand(args, 0));
+    tt_status_t status = tt_setup_from_args(&setup, args, tt_operand(args, 0), NULL);
     if (status == TT_OK)
         status = s_prepare(&run, args, setup);
     if (status != TT_OK)

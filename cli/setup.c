@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { RESOLVED_MAX = 1 << 18 };
 
@@ -178,21 +179,42 @@ static const char *s_last(const tt_args_t *args, const char *name)
     return last;
 }
 
-tt_status_t tt_setup_from_args(tt_setup_t **self_p, const tt_args_t *args, const char *path)
+/*  PREFIX/share/tutti/configs/NAME.yaml of the binary in PREFIX/bin, for a NAME that is no file. */
+static const char *s_find_config(const char *path, char *out, size_t size)
 {
-    size_t count = 0;
-    while (tt_arg_nth(args, "set", count))
-        count++;
-    const char **sets = tt_array0(count + 2, sizeof *sets);
-    for (size_t i = 0; i < count; i++)
-        sets[i] = tt_arg_nth(args, "set", i);
+    char exe[2048];
+    if (access(path, F_OK) == 0 || strchr(path, '/'))
+        return path;
+    const ssize_t length = readlink("/proc/self/exe", exe, sizeof exe - 1);
+    exe[length > 0 ? length : 0] = '\0';
+    for (int up = 0; up < 2; up++) {
+        char *slash = strrchr(exe, '/');
+        if (!slash)
+            return path;
+        *slash = '\0';
+    }
+    snprintf(out, size, "%s/share/tutti/configs/%s.yaml", exe, path);
+    return access(out, F_OK) == 0 ? out : path;
+}
+
+tt_status_t tt_setup_from_args(tt_setup_t **self_p, const tt_args_t *args, const char *path, const char *first)
+{
+    size_t given = 0, count = 0;
+    char installed[4096];
+    while (tt_arg_nth(args, "set", given))
+        given++;
+    const char **sets = tt_array0(given + 3, sizeof *sets);
+    if (first)
+        sets[count++] = first;
+    for (size_t i = 0; i < given; i++)
+        sets[count++] = tt_arg_nth(args, "set", i);
     const char *seed = s_last(args, "seed"), *name = s_last(args, "name");
     char *seed_set = tt_sprintf("seed=%s", seed ? seed : ""), *name_set = tt_sprintf("name=%s", name ? name : "");
     if (seed)
         sets[count++] = seed_set;
     if (name)
         sets[count++] = name_set;
-    const tt_status_t status = tt_setup_new(self_p, path, sets, count);
+    const tt_status_t status = tt_setup_new(self_p, s_find_config(path, installed, sizeof installed), sets, count);
     free(seed_set);
     free(name_set);
     free(sets);

@@ -94,10 +94,7 @@ static tt_status_t s_on_signal(void *ctx, int fd)
 
 static tt_status_t s_start(collector_t *self)
 {
-    const tt_link_opts_t link = {.endpoint = self->seat->control,
-        .keys = tt_seat_keys(self->seat),
-        .role = TT_PEER_COLLECTOR,
-        .index = self->seat->index};
+    const tt_link_opts_t link = tt_seat_link(self->seat);
     TT_TRY(tt_loop_new(&self->loop, NULL));
     TT_TRY(tt_link_start(&self->link, &link));
     tt_link_state(self->link, "idle: waiting for WELCOME");

@@ -87,39 +87,42 @@ static tt_status_t s_open_ipc(control_t *self, const char *run_dir)
     return tt_sock_bind(self->ipc, endpoint, NULL, 0);
 }
 
-static tt_status_t s_open_tcp(control_t *self, const char *run_dir, const char *listen)
+static tt_status_t s_take_keys(tt_keys_t *keys, const control_opts_t *opts)
 {
     char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s/key", opts->run_dir);
+    if (opts->key || access(path, F_OK) == 0)
+        return tt_keys_read(keys, opts->key ? opts->key : path);
+    return tt_keys_create(keys, path);
+}
+
+static tt_status_t s_open_tcp(control_t *self, const control_opts_t *from)
+{
     tt_keys_t keys;
-    snprintf(path, sizeof path, "%s/key", run_dir);
-    if (access(path, F_OK) == 0)
-        TT_TRY(tt_keys_read(&keys, path));
-    else
-        TT_TRY(tt_keys_create(&keys, path));
+    TT_TRY(s_take_keys(&keys, from));
     const tt_sock_opts_t opts = {.name = "control tcp", .linger_ms = LINGER_MS, .keys = &keys};
     TT_TRY(tt_sock_new(&self->tcp, TT_ROUTER, &opts));
-    const tt_status_t status = tt_sock_bind(self->tcp, listen, self->listen, sizeof self->listen);
+    const tt_status_t status = tt_sock_bind(self->tcp, from->listen, self->listen, sizeof self->listen);
     return status == TT_OK ? TT_OK : tt_err_wrap(status, "coordinator.listen");
 }
 
-tt_status_t control_open(
-    control_t **self_p, tt_loop_t *loop, const char *run_dir, const char *listen, tt_on_packet_fn on_packet, void *ctx)
+tt_status_t control_open(control_t **self_p, tt_loop_t *loop, const control_opts_t *opts)
 {
     control_t *self = tt_new0(sizeof *self);
     self->loop = loop;
     self->lock = -1;
-    tt_status_t status = s_lock(&self->lock, run_dir);
+    tt_status_t status = s_lock(&self->lock, opts->run_dir);
     if (status == TT_OK)
-        status = s_open_ipc(self, run_dir);
-    if (status == TT_OK && listen[0])
-        status = s_open_tcp(self, run_dir, listen);
+        status = s_open_ipc(self, opts->run_dir);
+    if (status == TT_OK && opts->listen[0])
+        status = s_open_tcp(self, opts);
     if (status != TT_OK) {
         control_close(&self);
         return status;
     }
-    tt_loop_sock(loop, self->ipc, on_packet, ctx);
+    tt_loop_sock(loop, self->ipc, opts->on_packet, opts->ctx);
     if (self->tcp)
-        tt_loop_sock(loop, self->tcp, on_packet, ctx);
+        tt_loop_sock(loop, self->tcp, opts->on_packet, opts->ctx);
     *self_p = self;
     return TT_OK;
 }
@@ -167,7 +170,7 @@ static void s_tell_victim(peer_t *peer)
 {
     if (peer->state != PEER_DRAINING || peer->told_to_leave)
         return;
-    const char *reason = "scaled down";
+    const char *reason = peer->asks ? "as it asked" : "scaled down";
     const tt_msg_DRAIN_t drain = TT_MSG(DRAIN, .reason = (char *)(uintptr_t)reason);
     const tt_msg_STOP_t stop = TT_MSG(STOP, .reason = (char *)(uintptr_t)reason);
     const void *message = peer->role == TT_PEER_AGGREGATOR ? (const void *)&stop : (const void *)&drain;

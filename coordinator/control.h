@@ -7,11 +7,18 @@
 
 typedef struct control control_t; /* opaque */
 
+typedef struct {
+    const char *run_dir;
+    const char *listen; /* "" = this host only                                          */
+    const char *key;    /* file; NULL = RUN_DIR/key, which is made when missing         */
+    tt_on_packet_fn on_packet;
+    void *ctx;
+} control_opts_t;
+
 /*  Bind RUN_DIR/sock/control (the directory is made when missing; a link to a short private one when its path is too
- *  long for a socket) and `listen` ("" = this host only) with the keys of RUN_DIR/key. Packets go to on_packet.
+ *  long for a socket) and `listen` with the job's keys. Packets go to on_packet.
  *  TT_EXISTS: another coordinator has the run directory, or the port is in use. */
-tt_status_t control_open(
-    control_t **self_p, tt_loop_t *loop, const char *run_dir, const char *listen, tt_on_packet_fn on_packet, void *ctx);
+tt_status_t control_open(control_t **self_p, tt_loop_t *loop, const control_opts_t *opts);
 /*  Waits up to half a second until what was sent has gone out. */
 void control_close(control_t **self_p);
 

@@ -1,6 +1,7 @@
 #define TT_LOG_COMPONENT "coordinator"
 #include "coordinator/coordinator.h"
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -189,7 +190,9 @@ static tt_status_t s_on_signal(void *ctx, int fd)
 {
     coordinator_t *self = ctx;
     const int number = tt_signals_next(fd);
-    if (number != 0)
+    if (number == SIGTERM && self->alone)
+        ends_leave(self, "SIGTERM", 128 + SIGTERM);
+    else if (number != 0)
         ends_stop(self, number == 2 ? "SIGINT" : "SIGTERM", 128 + (uint32_t)number, self->ends.phase == ENDS_STOPPING);
     return TT_OK;
 }
@@ -199,7 +202,12 @@ static tt_status_t s_open(coordinator_t *self)
     TT_TRY(tt_signals_open(&self->signals));
     TT_TRY(s_load_config(self));
     TT_TRY(tt_loop_new(&self->loop, self->clock));
-    TT_TRY(control_open(&self->control, self->loop, self->root, self->cfg.coordinator.listen, inbox_packet, self));
+    const control_opts_t control = {.run_dir = self->root,
+        .listen = self->cfg.coordinator.listen,
+        .key = self->key,
+        .on_packet = inbox_packet,
+        .ctx = self};
+    TT_TRY(control_open(&self->control, self->loop, &control));
     self->observers = observers_new(self->clock, (int64_t)self->cfg.net.lease_ms * 1000000);
     TT_TRY(s_make_roster(self));
     TT_TRY(s_open_journal(self)); /* after binding: peers may knock meanwhile */
@@ -348,7 +356,7 @@ static void s_check_stall(coordinator_t *self, int64_t now)
         self->lonely_ns = now;
     if (stuck)
         s_fail_stalled(self, stuck);
-    else if (now - self->lonely_ns > stall_ns)
+    else if (now - self->lonely_ns > stall_ns && !self->alone)
         s_fail_lonely(self);
 }
 
@@ -363,6 +371,8 @@ static tt_status_t s_turn(coordinator_t *self, int64_t *due)
     if (now >= roster_due_ns(self->roster))
         TT_TRY(s_new_roster(self));
     s_check_stall(self, now);
+    if (self->alone)
+        diary_turn(self, now);
     TT_TRY(s_flush_writers(self, now));
     TT_TRY(s_start_http(self, now));
     *due = s_least(now + s_check_every_ns, roster_due_ns(self->roster));
@@ -399,6 +409,8 @@ tt_status_t coordinator_run(const coordinator_opts_t *opts, int *exit_code)
     coordinator_t *self = tt_new0(sizeof *self);
     self->run_dir = opts->run_dir;
     self->start_ns = opts->start_ns;
+    self->key = opts->key;
+    self->alone = opts->alone;
     self->clock = tt_clock_real();
     self->signals = -1;
     self->lonely_ns = tt_now_ns(self->clock);

@@ -5,12 +5,16 @@
  *
  *  Threads: everything happens in the caller's thread; HTTP has a thread of its own that only passes requests on. */
 #pragma once
-#include "common/base/status.h"
+#include <stdbool.h>
 #include <stdint.h>
+#include "common/base/status.h"
 
 typedef struct {
     const char *run_dir; /* with config.yaml (resolved)                                              */
     int64_t start_ns;    /* CLOCK_MONOTONIC of the run's process start; 0 = the journal's, else ours */
+    const char *key;     /* key file of coordinator.listen; NULL = RUN_DIR/key, made when missing     */
+    bool alone;          /* somebody else keeps the replicas (an operator): it waits for members without a deadline,
+                            says in its log how it goes on, and SIGTERM ends this process and not the run        */
 } coordinator_opts_t;
 
 /*  Run until the end: a stop rule, a stop request, SIGTERM or a failure. *exit_code: of the process.

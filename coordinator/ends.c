@@ -144,6 +144,13 @@ void ends_stop(coordinator_t *self, const char *reason, uint32_t code, bool now)
     s_ask_rank0(self);
 }
 
+void ends_leave(coordinator_t *self, const char *why, uint32_t code)
+{
+    log_info("%s: this coordinator ends; the run goes on, and waits for another one", why);
+    self->ends.phase = ENDS_ENDED;
+    self->ends.exit_code = (int)code;
+}
+
 void ends_roster(coordinator_t *self)
 {
     if (self->ends.phase != ENDS_STOPPING)

@@ -28,6 +28,8 @@ const char *ends_phase_name(ends_phase_t phase);
 
 /*  Somebody asks for the end. Rank 0 finishes its update and writes a snapshot; `now` (or a second signal): at once. */
 void ends_stop(coordinator_t *self, const char *reason, uint32_t code, bool now);
+/*  This process ends and the run does not: nobody is told, nothing is journaled; another coordinator goes on. */
+void ends_leave(coordinator_t *self, const char *why, uint32_t code);
 /*  Rank 0 says that it is over. */
 void ends_finished(coordinator_t *self, const tt_msg_EVENT_t *event);
 /*  The run cannot go on: text for a person, exit code. */

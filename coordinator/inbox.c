@@ -66,9 +66,11 @@ static tt_status_t s_hello_observer(coordinator_t *self, tt_sock_t *sock, const 
 static tt_status_t s_hello_peer(coordinator_t *self, tt_sock_t *sock, const char *identity, const tt_msg_HELLO_t *m)
 {
     peer_t *peer = NULL;
+    const bool known = roster_find(self->roster, identity) != NULL;
     s_bury_predecessor(self, m);
     TT_TRY(roster_hello(self->roster, identity, sock, m, &peer));
-    log_info("%s/%u is here: process %u on %s", tt_peer_role_name(peer->role), peer->index, peer->pid, peer->host);
+    tt_log(TT_LOG_COMPONENT, known ? TT_LOG_DEBUG : TT_LOG_INFO, "%s/%u is here: process %u on %s",
+        tt_peer_role_name(peer->role), peer->index, peer->pid, peer->host);
     s_welcome(self, sock, identity, peer->index);
     if (peer->state == PEER_ACTIVE || peer->state == PEER_DRAINING)
         control_tell(self->roster, peer);
@@ -114,7 +116,9 @@ static void s_ask_for_hello(tt_sock_t *sock, const char *identity)
 
 static tt_status_t s_drained(coordinator_t *self, sender_t from, const tt_msg_DRAINED_t *m)
 {
-    if (from.peer)
+    if (from.peer && m->asks)
+        roster_asks(self->roster, from.peer);
+    else if (from.peer)
         roster_leave(self->roster, from.peer, PEER_DRAINED, m->reason && m->reason[0] ? m->reason : "it has drained");
     else
         observers_leave(self->observers, from.identity);

@@ -34,6 +34,7 @@ typedef struct {
     peer_state_t state;
     bool holds;         /* learner: has weights and optimiser state of this era                     */
     bool told_to_leave; /* DRAIN went out; kept by the sender                                       */
+    bool asks;          /* it asked to be let go                                                    */
     void *sock;         /* where it is reached; kept by the sender                                  */
     uint64_t told;      /* newest epoch that went out to it; kept by the sender                     */
     uint32_t rank;      /* learner: in the newest roster (or the journal's); UINT32_MAX = none      */

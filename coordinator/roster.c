@@ -255,6 +255,15 @@ void roster_leave(roster_t *self, peer_t *peer, peer_event_t event, const char *
     s_remove(self, peer);
 }
 
+void roster_asks(roster_t *self, peer_t *peer)
+{
+    if (peer->asks)
+        return;
+    log_info("%s/%u asks to be let go", tt_peer_role_name(peer->role), peer->index);
+    peer->asks = true;
+    s_dirty(self);
+}
+
 void roster_ended(roster_t *self, tt_peer_role_t role, uint32_t index, uint32_t pid, const char *why)
 {
     peer_t *peer = roster_holder(self, role, index);

@@ -68,6 +68,8 @@ void roster_beat(roster_t *self, peer_t *peer, const tt_msg_HEARTBEAT_t *beat);
 
 /*  It has left (PEER_DRAINED, PEER_ENDED). why: for the log. The peer is gone after the call. */
 void roster_leave(roster_t *self, peer_t *peer, peer_event_t event, const char *why);
+/*  It asks to be let go: out of the next roster; a learner that alone holds the weights when another one holds them. */
+void roster_asks(roster_t *self, peer_t *peer);
 /*  The controller saw process `pid` (0 = whichever) of a number end. */
 void roster_ended(roster_t *self, tt_peer_role_t role, uint32_t index, uint32_t pid, const char *why);
 

@@ -7,8 +7,8 @@
 
 static bool s_is_victim(const roster_t *self, const peer_t *peer)
 {
-    return (peer->state == PEER_WAITING || peer->state == PEER_ACTIVE) && peer->index < ROSTER_BY_HAND &&
-           peer->index >= self->cfg.desired[peer->role];
+    const bool surplus = peer->index < ROSTER_BY_HAND && peer->index >= self->cfg.desired[peer->role];
+    return (peer->state == PEER_WAITING || peer->state == PEER_ACTIVE) && (surplus || peer->asks);
 }
 
 /*  Would the weights leave with the victims? Then those that hold them stay until another learner does. */

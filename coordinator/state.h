@@ -5,6 +5,7 @@
 #include "common/config/train.h"
 #include "common/net/net.h"
 #include "coordinator/control.h"
+#include "coordinator/diary.h"
 #include "coordinator/ends.h"
 #include "coordinator/http.h"
 #include "coordinator/journal.h"
@@ -16,6 +17,9 @@
 
 struct coordinator {
     const char *run_dir; /* borrowed from the options; absolute in `root`                     */
+    const char *key;     /* borrowed, NULL = RUN_DIR/key                                      */
+    bool alone;          /* coordinator_opts_t                                                */
+    diary_t diary;
     char root[4096];
     char host[256];
     char *config_text; /* the job's resolved YAML                                            */

@@ -8,6 +8,38 @@
 #include "common/base/signals.h"
 #include "learner/core.h"
 
+enum { DRAIN_MS = 5000, POD_DRAIN_MS = 20000, SILENCE_MS = 3000 };
+
+/* ---- leaving ----------------------------------------------------------------------------------------------------- */
+
+tt_status_t control_leave(core_t *self, const char *reason)
+{
+    const tt_msg_DRAINED_t message = TT_MSG(DRAINED, .reason = (char *)reason);
+    if (self->leave)
+        return TT_OK;
+    self->leave = true;
+    return tt_link_send(self->link, &message);
+}
+
+/*  The roster without us, or DRAIN, answers. */
+static tt_status_t s_ask_to_leave(core_t *self)
+{
+    const tt_msg_DRAINED_t message = TT_MSG(DRAINED, .reason = (char *)"signal", .asks = true);
+    return tt_link_send(self->link, &message);
+}
+
+/*  Nobody waits for us for ever: who sent the signal kills us in the end. A pod has 30 seconds; a coordinator that has
+ *  gone silent (it got the same signal) will not answer any more. */
+tt_status_t control_check_draining(core_t *self)
+{
+    const int64_t waited_ms = (tt_now_ns(tt_clock_real()) - self->draining_ns) / 1000000;
+    const bool patient = self->farewell || (self->seat->pod[0] && tt_link_silence_ms(self->link) < SILENCE_MS);
+    if (self->leave || waited_ms < (patient ? POD_DRAIN_MS : DRAIN_MS))
+        return TT_OK;
+    log_warn("leaving without the coordinator's word, after %lld ms", (long long)waited_ms);
+    return control_leave(self, "signal");
+}
+
 /* ---- WELCOME: the job -------------------------------------------------------------------------------------------- */
 
 static void s_open_data_path(core_t *self)
@@ -73,8 +105,8 @@ static void s_open_compute(core_t *self)
 /*  A restarted coordinator welcomes us again: nothing to do then. */
 static tt_status_t s_on_welcome(core_t *self, const tt_msg_WELCOME_t *welcome)
 {
-    if (self->welcome)
-        return TT_OK;
+    if (self->welcome) /* one that was restarted may not know that we are to leave */
+        return self->draining ? s_ask_to_leave(self) : TT_OK;
     TT_TRY(model_open(&self->model, welcome->config));
     self->run_dir = tt_strdup(welcome->run_dir ? welcome->run_dir : "");
     self->start_ns = welcome->start_ns;
@@ -127,7 +159,7 @@ tt_status_t control_enter(core_t *self)
     TT_TRY(allreduce_enter(self->allreduce, view));
     tt_link_holds(self->link, self->holds, self->update, view->era, view->generation);
     if (self->draining && !view->member)
-        self->leave = true;
+        TT_TRY(control_leave(self, "signal"));
     if (core_leads(self)) /* collectors may have missed it, and a new rank 0 speaks on another socket */
         TT_TRY(publish_send(publish_newest(self->publish), self->weights, view->era, view->generation));
     feed_on_roster(self);
@@ -148,13 +180,6 @@ static void s_on_stop(core_t *self, const tt_msg_STOP_t *stop)
         self->leave = true;
 }
 
-tt_status_t control_drained(core_t *self, const char *reason)
-{
-    const tt_msg_DRAINED_t message = TT_MSG(DRAINED, .reason = (char *)reason);
-    self->draining = true;
-    return tt_link_send(self->link, &message);
-}
-
 static tt_status_t s_on_message(core_t *self, tt_packet_t *packet)
 {
     switch (packet->msg.type) {
@@ -168,8 +193,7 @@ static tt_status_t s_on_message(core_t *self, tt_packet_t *packet)
         return TT_OK;
     case TT_MSG_DRAIN:
         log_info("asked to leave: %s", packet->msg.DRAIN.reason ? packet->msg.DRAIN.reason : "");
-        self->leave = true;
-        return control_drained(self, "asked to");
+        return control_leave(self, "asked to");
     default:
         log_debug("%s from the coordinator ignored", tt_msg_name(packet->msg.type));
         return TT_OK;
@@ -191,8 +215,8 @@ tt_status_t control_on_link(void *ctx, int fd)
     return status == TT_AGAIN ? TT_OK : status;
 }
 
-/*  SIGTERM, SIGINT: say that we leave; the roster without us lets us go. The last learner leaves a checkpoint first,
- *  because nobody else holds the weights. A second signal ends at once. */
+/*  SIGTERM, SIGINT: ask to be let go; as long as nobody else holds the weights we stay and train. The last learner leaves
+ *  a checkpoint first: perhaps nobody comes to take them over. A second signal ends at once. */
 tt_status_t control_on_signal(void *ctx, int fd)
 {
     core_t *self = ctx;
@@ -200,13 +224,10 @@ tt_status_t control_on_signal(void *ctx, int fd)
     if (signal == 0)
         return TT_OK;
     log_info("signal %d: leaving", signal);
-    if (self->draining || self->farewell || !self->view.member) {
-        self->leave = true;
-        return TT_OK;
-    }
-    if (self->holds && self->view.learners == 1) {
-        self->farewell = true; /* at the next version, see update.c */
-        return TT_OK;
-    }
-    return control_drained(self, "signal");
+    if (self->draining || !self->view.member || !self->holds)
+        return control_leave(self, "signal");
+    self->draining = true;
+    self->draining_ns = tt_now_ns(tt_clock_real());
+    self->farewell = self->view.learners == 1; /* at the next version, see update.c */
+    return self->farewell && !self->seat->pod[0] ? TT_OK : s_ask_to_leave(self);
 }

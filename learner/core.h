@@ -106,11 +106,12 @@ typedef struct core {
     /* how it ends */
     const char *reason; /* a stop rule holds, or the coordinator asked to finish */
     char reason_text[256];
-    bool finish;   /* finish at the next version */
-    bool reported; /* EVENT finished was sent                    */
-    bool leave;    /* end the process                            */
-    bool draining; /* DRAINED was sent                           */
-    bool farewell; /* the last learner was asked to leave: a checkpoint first */
+    bool finish;         /* finish at the next version */
+    bool reported;       /* EVENT finished was sent                    */
+    bool leave;          /* end the process                            */
+    bool draining;       /* asked the coordinator to let us go         */
+    bool farewell;       /* the last learner was asked to leave: a checkpoint first */
+    int64_t draining_ns; /* since when */
     uint32_t warnings;
     uint64_t progress;
     int64_t progress_ns;
@@ -131,8 +132,10 @@ bool core_leads(const core_t *self); /* rank 0 of a roster, with weights of its 
 /*  control.c: WELCOME, ROSTER, STOP, DRAIN, signals. */
 tt_status_t control_on_link(void *ctx, int fd);
 tt_status_t control_on_signal(void *ctx, int fd);
-/*  Say DRAINED; the roster without us ends the process. */
-tt_status_t control_drained(core_t *self, const char *reason);
+/*  Say DRAINED, and leave. */
+tt_status_t control_leave(core_t *self, const char *reason);
+/*  While draining: has it taken too long? Then leave. */
+tt_status_t control_check_draining(core_t *self);
 /*  Act on a roster that came: after the poll, so that no socket goes away under the loop. */
 tt_status_t control_enter(core_t *self);
 

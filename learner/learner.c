@@ -16,7 +16,9 @@ tt_status_t core_serve(core_t *self, int64_t timeout_ms)
     tt_status_t status = tt_loop_poll(self->loop, timeout_ms);
     if (status == TT_AGAIN)
         status = TT_OK;
-    return status == TT_OK && self->roster_new ? control_enter(self) : status;
+    if (status == TT_OK && self->roster_new)
+        status = control_enter(self);
+    return status == TT_OK && self->draining ? control_check_draining(self) : status;
 }
 
 void core_progress(core_t *self)
@@ -82,14 +84,11 @@ static const char *s_or_null(const char *endpoint)
 
 static tt_status_t s_connect(core_t *self)
 {
-    const tt_link_opts_t opts = {.endpoint = self->seat->control,
-        .keys = tt_seat_keys(self->seat),
-        .role = TT_PEER_LEARNER,
-        .index = self->seat->index,
-        .data_ipc = s_or_null(self->data_ipc),
-        .data_tcp = s_or_null(self->data_tcp),
-        .weights_ipc = s_or_null(self->weights_ipc),
-        .weights_tcp = s_or_null(self->weights_tcp)};
+    tt_link_opts_t opts = tt_seat_link(self->seat);
+    opts.data_ipc = s_or_null(self->data_ipc);
+    opts.data_tcp = s_or_null(self->data_tcp);
+    opts.weights_ipc = s_or_null(self->weights_ipc);
+    opts.weights_tcp = s_or_null(self->weights_tcp);
     TT_TRY(tt_link_start(&self->link, &opts));
     tt_loop_fd(self->loop, tt_link_fd(self->link), control_on_link, self);
     if (self->signals_fd >= 0)

@@ -226,8 +226,9 @@ static tt_status_t s_end_run(core_t *self)
 static tt_status_t s_farewell(core_t *self)
 {
     char path[4200];
+    self->farewell = false;
     TT_TRY(checkpoint_final(self, path, sizeof path));
-    return control_drained(self, "signal");
+    return self->seat->pod[0] ? TT_OK : control_leave(self, "signal"); /* in a pod another may come in the meantime */
 }
 
 /*  Between updates. */
@@ -244,7 +245,7 @@ tt_status_t update_turn(core_t *self)
         self->reason = self->reason_text;
     if (self->reason)
         return s_end_run(self);
-    if (self->farewell && !self->draining && !self->begun)
+    if (self->farewell && !self->begun)
         return s_farewell(self);
     if (!self->begun) {
         if (!compose_done(self))

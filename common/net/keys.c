@@ -31,7 +31,8 @@ static bool s_write(zcert_t *cert, const char *path)
     return !failed;
 }
 
-/*  Only ours to read? */
+/*  Only ours to read? Root's file may be its group's too (PostgreSQL's libpq has the same rule for the same reason): a
+ *  process that is not root gets a Secret by the group of its volume, and cannot change the mode. */
 static tt_status_t s_check_file(const char *path)
 {
     struct stat info;
@@ -39,7 +40,7 @@ static tt_status_t s_check_file(const char *path)
         return tt_err_errno(errno == ENOENT ? TT_NOT_FOUND : TT_IO, "key file %s", path);
     if (!S_ISREG(info.st_mode))
         return tt_err(TT_DATA, "key file %s is not a file", path);
-    if (info.st_mode & 077)
+    if (info.st_mode & (info.st_uid == 0 ? 037 : 077))
         return tt_err(TT_DENIED, "key file %s can be read by others: chmod 600 it, or make a new one", path);
     if (access(path, R_OK) != 0)
         return tt_err_errno(TT_DENIED, "key file %s", path);
@@ -73,4 +74,17 @@ tt_status_t tt_keys_create(tt_keys_t *out, const char *path)
         return TT_OK;
     unlink(path);
     return tt_err(TT_IO, "%s: the key could not be written; is the disk full?", path);
+}
+
+tt_status_t tt_keys_make(tt_keys_t *out)
+{
+    if (zmq_curve_keypair(out->public_key, out->secret_key) != 0)
+        return tt_err(TT_UNSUPPORTED, "no key pair: %s", zmq_strerror(errno));
+    return TT_OK;
+}
+
+void tt_keys_text(const tt_keys_t *self, char out[TT_KEYS_TEXT])
+{
+    snprintf(out, TT_KEYS_TEXT, "metadata\ncurve\n    public-key = \"%s\"\n    secret-key = \"%s\"\n", self->public_key,
+        self->secret_key);
 }

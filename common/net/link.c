@@ -43,6 +43,7 @@ static void s_free(tt_link_t *self)
     free(self->data_tcp);
     free(self->weights_ipc);
     free(self->weights_tcp);
+    free(self->pod);
     free(self->keys);
     free(self);
 }
@@ -55,6 +56,7 @@ static tt_link_t *s_new(const tt_link_opts_t *opts)
     self->data_tcp = tt_strdup(opts->data_tcp);
     self->weights_ipc = tt_strdup(opts->weights_ipc);
     self->weights_tcp = tt_strdup(opts->weights_tcp);
+    self->pod = tt_strdup(opts->pod ? opts->pod : "");
     if (opts->keys) {
         self->keys = tt_new0(sizeof *self->keys);
         *self->keys = *opts->keys;
@@ -62,7 +64,9 @@ static tt_link_t *s_new(const tt_link_opts_t *opts)
     self->role = opts->role;
     self->index = opts->index;
     self->instance = s_random();
-    self->hello_wait_ns = (int64_t)(opts->hello_timeout_ms ? opts->hello_timeout_ms : HELLO_WAIT_MS) * 1000000;
+    const int hello_ms = opts->patience_ms ? opts->patience_ms : HELLO_WAIT_MS;
+    self->hello_wait_ns = (int64_t)(opts->hello_timeout_ms ? opts->hello_timeout_ms : hello_ms) * 1000000;
+    self->patience_ns = (int64_t)opts->patience_ms * 1000000;
     self->clock = opts->clock ? opts->clock : tt_clock_real();
     self->beat_ns = (int64_t)LINK_BEAT_MS * 1000000;
     self->lease_ns = (int64_t)LINK_LEASE_MS * 1000000;
@@ -207,6 +211,15 @@ uint32_t tt_link_index(const tt_link_t *self)
     const uint32_t index = link->shared.index;
     pthread_mutex_unlock(&link->shared.mutex);
     return index;
+}
+
+int64_t tt_link_silence_ms(const tt_link_t *self)
+{
+    tt_link_t *link = (tt_link_t *)(uintptr_t)self;
+    pthread_mutex_lock(&link->shared.mutex);
+    const int64_t heard_ns = link->shared.heard_ns;
+    pthread_mutex_unlock(&link->shared.mutex);
+    return (tt_now_ns(self->clock) - heard_ns) / 1000000;
 }
 
 uint64_t tt_link_instance(const tt_link_t *self)

@@ -14,6 +14,8 @@ typedef struct {
     int index; /* -1 = let the coordinator choose                       */
     const char *data_ipc, *data_tcp, *weights_ipc, *weights_tcp; /* what we bound; NULL = nothing */
     int hello_timeout_ms;    /* no WELCOME for so long: TT_TIMEOUT from tt_link_next; 0 = 30 s */
+    int patience_ms;         /* for the first WELCOME, and how long a coordinator may be silent; 0 = 30 s, ten leases */
+    const char *pod;         /* "namespace/name" of our pod; NULL or "" = not in one  */
     const tt_clock_t *clock; /* NULL = real                                           */
 } tt_link_opts_t;
 
@@ -29,7 +31,7 @@ int tt_link_fd(const tt_link_t *self);
 
 /*  The next message from the coordinator (heartbeats are kept inside): WELCOME, ROSTER, DRAIN, STOP, SCALE, STATS, EVENT,
  *  REPLY. After a coordinator's restart WELCOME and ROSTER come again. TT_AGAIN: none now. TT_DENIED: REFUSED (text = its
- *  reason). TT_UNAVAILABLE: the coordinator has been silent for ten leases: give up. TT_TIMEOUT: see hello_timeout_ms.
+ *  reason). TT_UNAVAILABLE: the coordinator has been silent for ten leases (or patience_ms): give up. TT_TIMEOUT: see hello_timeout_ms.
  *  TT_PROTOCOL: the coordinator speaks another wire version. */
 tt_status_t tt_link_next(tt_link_t *self, tt_packet_t *out);
 /*  Wait for the next one, for tests and simple clients. */
@@ -45,6 +47,9 @@ void tt_link_progress(tt_link_t *self, uint64_t progress);
 /*  What HELLO says when it must be said again: a learner that holds weights, the roster we act on. When `holds` changes,
  *  a heartbeat says so at once: who holds weights decides whether the run must roll back when another learner dies. */
 void tt_link_holds(tt_link_t *self, bool holds, uint64_t update, uint32_t era, uint64_t generation);
+
+/*  For how long the coordinator has said nothing (any thread). */
+int64_t tt_link_silence_ms(const tt_link_t *self);
 
 /*  Our number (after WELCOME), our instance, and whether we came over tcp (then tcp endpoints of the roster are used). */
 uint32_t tt_link_index(const tt_link_t *self);

@@ -18,19 +18,20 @@ typedef struct {
     uint64_t update, generation;
     uint32_t era;
     uint32_t index;
-    tt_status_t end; /* not TT_OK: why the link has ended */
+    int64_t heard_ns; /* when the coordinator last said anything; 0 = never */
+    tt_status_t end;  /* not TT_OK: why the link has ended */
     char end_text[1024];
 } link_shared_t;
 
 struct tt_link {
     /* set before the thread starts, then only read */
-    char *endpoint, *data_ipc, *data_tcp, *weights_ipc, *weights_tcp;
+    char *endpoint, *data_ipc, *data_tcp, *weights_ipc, *weights_tcp, *pod;
     tt_keys_t *keys; /* NULL = none */
     tt_peer_role_t role;
     int index;
     uint64_t instance;
     char identity[64], host[256];
-    int64_t hello_wait_ns;
+    int64_t hello_wait_ns, patience_ns; /* patience: 0 = so many leases */
     const tt_clock_t *clock;
     pthread_t thread;
 
@@ -40,6 +41,7 @@ struct tt_link {
     /* the thread's own */
     tt_loop_t *loop;
     tt_sock_t *sock;
+    char address[300]; /* where the endpoint's name led last; "" = it has not yet */
     link_phase_t phase;
     int timer;
     bool welcomed; /* ever */

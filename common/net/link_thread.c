@@ -6,6 +6,7 @@
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "common/net/link_core.h"
+#include "common/net/resolve.h"
 
 enum { HELLO_MS = 1000, LEASES_MAX = 10, FAREWELL_MS = 500, KEPT_MAX = 4096, RETRY_MS = 10 };
 
@@ -188,6 +189,9 @@ static tt_status_t s_on_packet(void *ctx, tt_sock_t *sock, tt_packet_t *packet)
     (void)sock;
     self->heard_ns = tt_now_ns(self->clock);
     self->leases = 0;
+    pthread_mutex_lock(&self->shared.mutex);
+    self->shared.heard_ns = self->heard_ns;
+    pthread_mutex_unlock(&self->shared.mutex);
     switch (packet->msg.type) {
     case TT_MSG_WELCOME:
         s_on_welcome(self, packet);
@@ -209,12 +213,24 @@ static tt_status_t s_on_packet(void *ctx, tt_sock_t *sock, tt_packet_t *packet)
 
 /* ---- time -------------------------------------------------------------------------------------------------------- */
 
+/*  Looked up each time that we connect: a coordinator that was started on another host keeps its name only. While the
+ *  name leads nowhere, where it led before; in the beginning libzmq may try. */
+static const char *s_where(tt_link_t *self)
+{
+    char address[sizeof self->address];
+    if (tt_resolve(self->endpoint, address, sizeof address) != TT_OK)
+        log_info("%s", tt_err_text());
+    else
+        memcpy(self->address, address, sizeof address);
+    return self->address[0] ? self->address : self->endpoint;
+}
+
 static tt_status_t s_open(tt_link_t *self)
 {
     const tt_sock_opts_t opts = {
         .name = "control", .identity = self->identity, .linger_ms = FAREWELL_MS, .keys = self->keys};
     TT_TRY(tt_sock_new(&self->sock, TT_DEALER, &opts));
-    TT_TRY(tt_sock_connect(self->sock, self->endpoint));
+    TT_TRY(tt_sock_connect(self->sock, s_where(self)));
     tt_loop_sock(self->loop, self->sock, s_on_packet, self);
     s_say_hello(self);
     return TT_OK;
@@ -229,12 +245,18 @@ static void s_close(tt_link_t *self, int linger_ms)
     tt_sock_destroy(&self->sock);
 }
 
+static int64_t s_leases_max(const tt_link_t *self)
+{
+    const int64_t wanted = self->patience_ns / self->lease_ns;
+    return wanted > LEASES_MAX ? wanted : LEASES_MAX;
+}
+
 /*  Silence is counted in leases that we have lived through, not in time: a process that was stopped for an hour has
  *  missed nothing that a fresh socket would not bring. */
 static tt_status_t s_on_silence(tt_link_t *self)
 {
     char text[512];
-    if (++self->leases >= LEASES_MAX && self->welcomed) {
+    if (++self->leases >= s_leases_max(self) && self->welcomed) {
         snprintf(text, sizeof text, "the coordinator at %.300s has been silent for %d leases of %lld ms",
             self->endpoint, self->leases, (long long)(self->lease_ns / 1000000));
         s_finish(self, TT_UNAVAILABLE, text);
@@ -252,7 +274,7 @@ static tt_status_t s_on_silence(tt_link_t *self)
 static bool s_hello_expired(tt_link_t *self, int64_t now)
 {
     char text[512];
-    const int64_t wait_ns = self->welcomed ? 2 * LEASES_MAX * self->lease_ns : self->hello_wait_ns;
+    const int64_t wait_ns = self->welcomed ? 2 * s_leases_max(self) * self->lease_ns : self->hello_wait_ns;
     if (self->phase != LINK_HELLO || now - self->hello_ns < wait_ns)
         return false;
     snprintf(text, sizeof text, "no answer to HELLO from the coordinator at %.300s for %lld ms: %s", self->endpoint,

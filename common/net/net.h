@@ -16,13 +16,19 @@
 
 /* ---- keys -------------------------------------------------------------------------------------------------------- */
 
-/*  One CURVE key pair per job: whoever has the file may join. The file is a ZeroMQ certificate (zcert), mode 0600. */
+/*  One CURVE key pair per job: whoever has the file may join. The file is a ZeroMQ certificate (zcert), mode 0600; one
+ *  that belongs to root may be readable for its group (0640), as in a Secret that Kubernetes mounts with fsGroup. */
 typedef struct {
     char public_key[41], secret_key[41]; /* Z85 */
 } tt_keys_t;
 
+enum { TT_KEYS_TEXT = 256 };
+
 tt_status_t tt_keys_create(tt_keys_t *out, const char *path); /* makes and writes; TT_EXISTS when the file is there */
 tt_status_t tt_keys_read(tt_keys_t *out, const char *path);   /* TT_DENIED when others may read it                  */
+tt_status_t tt_keys_make(tt_keys_t *out);                     /* a new pair, in memory                              */
+/*  What such a file holds, for who keeps it elsewhere (a Secret's data "curve.key"). */
+void tt_keys_text(const tt_keys_t *self, char out[TT_KEYS_TEXT]);
 
 /* ---- sockets ----------------------------------------------------------------------------------------------------- */
 

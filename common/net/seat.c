@@ -1,5 +1,6 @@
 #include "common/net/seat.h"
 #include <arpa/inet.h>
+#include <errno.h>
 #include <limits.h>
 #include <netdb.h>
 #include <stdio.h>
@@ -8,8 +9,9 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
+#include "common/net/resolve.h"
 
-enum { ENDPOINT = 256 };
+enum { ENDPOINT = 256, POD_PATIENCE_MS = 600000 };
 
 static tt_status_t s_take_run(tt_seat_t *self, const char *run)
 {
@@ -24,44 +26,44 @@ static tt_status_t s_take_run(tt_seat_t *self, const char *run)
     return TT_OK;
 }
 
-/*  "tcp://HOST:PORT" into its parts. */
-static tt_status_t s_split(const char *endpoint, char host[128], char port[16])
-{
-    const char *start = strncmp(endpoint, "tcp://", 6) == 0 ? endpoint + 6 : NULL, *colon = strrchr(endpoint, ':');
-    if (!start || colon <= start || colon - start >= 128 || strlen(colon + 1) - 1 >= 15)
-        return tt_err(TT_USAGE, "'%s' is not tcp://HOST:PORT", endpoint);
-    snprintf(host, 128, "%.*s", (int)(colon - start), start);
-    snprintf(port, 16, "%s", colon + 1);
-    return TT_OK;
-}
-
 /*  Which of our addresses leads there? A connected UDP socket knows; nothing is sent. */
 static tt_status_t s_local_address(const char *endpoint, char *out, size_t size)
 {
-    char host[128], port[16];
-    TT_TRY(s_split(endpoint, host, port));
-    struct addrinfo hints = {.ai_family = AF_INET, .ai_socktype = SOCK_DGRAM}, *found = NULL;
+    char resolved[300], host[256], port[16];
+    TT_TRY(tt_resolve(endpoint, resolved, sizeof resolved));
+    TT_TRY(tt_endpoint_split(resolved, host, port));
+    const struct addrinfo hints = {.ai_flags = AI_NUMERICHOST, .ai_socktype = SOCK_DGRAM};
+    struct addrinfo *found = NULL;
     const int code = getaddrinfo(host, port, &hints, &found);
     if (code != 0)
         return tt_err(TT_NOT_FOUND, "%s: %s", endpoint, gai_strerror(code));
-    struct sockaddr_in mine;
+    struct sockaddr_storage mine;
     socklen_t length = sizeof mine;
-    const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    const bool ok = fd >= 0 && connect(fd, found->ai_addr, found->ai_addrlen) == 0 &&
-                    getsockname(fd, (struct sockaddr *)&mine, &length) == 0 &&
-                    inet_ntop(AF_INET, &mine.sin_addr, out, (socklen_t)size) != NULL;
+    const bool v6 = found->ai_family == AF_INET6;
+    char address[INET6_ADDRSTRLEN + 1];
+    const int fd = socket(found->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    const bool ok =
+        fd >= 0 && connect(fd, found->ai_addr, found->ai_addrlen) == 0 &&
+        getsockname(fd, (struct sockaddr *)&mine, &length) == 0 &&
+        getnameinfo((struct sockaddr *)&mine, length, address, sizeof address, NULL, 0, NI_NUMERICHOST) == 0;
+    const int error = errno;
     if (fd >= 0)
         close(fd);
     freeaddrinfo(found);
-    return ok ? TT_OK : tt_err_errno(TT_OS, "%s: no way to that address; give one with --bind", endpoint);
+    if (!ok) {
+        errno = error;
+        return tt_err_errno(TT_OS, "%s: no way to that address; give one with --bind", endpoint);
+    }
+    snprintf(out, size, "%s%s%s", v6 ? "[" : "", address, v6 ? "]" : "");
+    return TT_OK;
 }
 
 static tt_status_t s_take_tcp(tt_seat_t *self, const tt_seat_args_t *args)
 {
     if (!args->key)
         return tt_err(TT_USAGE, "--coordinator needs --key FILE, the job's key (it lies in the run directory)");
-    char host[128], port[16];
-    TT_TRY(s_split(args->coordinator, host, port));
+    char host[256], port[16];
+    TT_TRY(tt_endpoint_split(args->coordinator, host, port));
     if (strlen(args->coordinator) >= sizeof self->control)
         return tt_err(TT_USAGE, "'%s' is too long", args->coordinator);
     snprintf(self->control, sizeof self->control, "%s", args->coordinator);
@@ -72,7 +74,8 @@ static tt_status_t s_take_tcp(tt_seat_t *self, const tt_seat_args_t *args)
 
 tt_status_t tt_seat_take(tt_seat_t *self, tt_peer_role_t role, int index, const tt_seat_args_t *args)
 {
-    *self = (tt_seat_t){.role = role, .index = index};
+    *self = (tt_seat_t){.role = role, .index = index, .port = args->port};
+    snprintf(self->pod, sizeof self->pod, "%s", args->pod ? args->pod : "");
     if (!args->run == !args->coordinator)
         return tt_err(TT_USAGE, "give either --run DIR or --coordinator tcp://HOST:PORT");
     if (args->bind && !args->key)
@@ -91,6 +94,17 @@ const tt_keys_t *tt_seat_keys(const tt_seat_t *self)
     return self->secure ? &self->keys : NULL;
 }
 
+/*  Pods start in any order, and a coordinator that was evicted may be away for as long as it takes to find it a node. */
+tt_link_opts_t tt_seat_link(const tt_seat_t *self)
+{
+    return (tt_link_opts_t){.endpoint = self->control,
+        .keys = tt_seat_keys(self),
+        .role = self->role,
+        .index = self->index,
+        .pod = self->pod,
+        .patience_ms = self->pod[0] ? POD_PATIENCE_MS : 0};
+}
+
 tt_status_t tt_seat_bind(const tt_seat_t *self, tt_sock_t *sock, const char *name, char *ipc, char *tcp)
 {
     char endpoint[ENDPOINT + 160];
@@ -101,7 +115,10 @@ tt_status_t tt_seat_bind(const tt_seat_t *self, tt_sock_t *sock, const char *nam
         TT_TRY(tt_sock_bind(sock, endpoint, ipc, ENDPOINT));
     }
     if (self->bind[0]) {
-        snprintf(endpoint, sizeof endpoint, "tcp://%s:*", self->bind);
+        char port[16] = "*";
+        if (self->port && strcmp(name, "data") == 0)
+            snprintf(port, sizeof port, "%u", self->port);
+        snprintf(endpoint, sizeof endpoint, "tcp://%s:%s", self->bind, port);
         TT_TRY(tt_sock_bind(sock, endpoint, tcp, ENDPOINT));
     }
     return TT_OK;

@@ -1,7 +1,8 @@
 /*  seat - where a role sits: how it reaches the coordinator and where it binds its own sockets.
  *
  *  `--run DIR`: everything on ipc in DIR/sock (which may be a link to a shorter path); with a bind address tcp as well, so
- *  that roles on other hosts can reach it. `--coordinator tcp://HOST:PORT --key FILE`: tcp only.
+ *  that roles on other hosts can reach it. `--coordinator tcp://HOST:PORT --key FILE`: tcp only. In a pod
+ *  (docs/internals/pods.md) that, with its own port, and the patience that a scheduler asks for.
  *
  *  Threads: plain data; one thread at a time. */
 #pragma once
@@ -14,6 +15,8 @@ typedef struct {
     char control[300]; /* the coordinator's endpoint                        */
     char dir[256];     /* of our ipc sockets; "" = none                     */
     char bind[128];    /* our address for tcp; "" = none                    */
+    uint16_t port;     /* tcp port of the socket "data"; 0 = any free one   */
+    char pod[320];     /* "namespace/name" of our pod; "" = not in one      */
     bool secure;       /* keys are set                                      */
     tt_keys_t keys;
 } tt_seat_t;
@@ -21,6 +24,8 @@ typedef struct {
 /*  What the command line said; NULL = not given. */
 typedef struct {
     const char *run, *coordinator, *key, *bind;
+    uint16_t port;
+    const char *pod;
 } tt_seat_args_t;
 
 /*  TT_USAGE: neither or both of run and coordinator, tcp without a key; TT_NOT_FOUND: no such run directory, or it has no
@@ -30,6 +35,8 @@ tt_status_t tt_seat_take(tt_seat_t *self, tt_peer_role_t role, int index, const 
 
 /*  The keys for sockets and link, NULL when there are none. */
 const tt_keys_t *tt_seat_keys(const tt_seat_t *self);
+/*  What this seat says of the link to the coordinator; endpoints of our own are the role's to add. Borrows from self. */
+tt_link_opts_t tt_seat_link(const tt_seat_t *self);
 
 /*  Bind a socket wherever this seat binds. `name` tells sockets of one role apart: "data", "weights".
  *  ipc and tcp [256] get the endpoints for HELLO, "" where there is none. */

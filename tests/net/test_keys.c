@@ -53,7 +53,7 @@ static void test_a_file_that_others_can_read(void **state)
     fixture_t *f = *state;
     tt_keys_t keys;
     assert_ok(tt_keys_create(&keys, f->path));
-    assert_int_equal(chmod(f->path, 0640), 0);
+    assert_int_equal(chmod(f->path, 0644), 0);
     assert_int_equal(tt_keys_read(&keys, f->path), TT_DENIED);
     assert_non_null(strstr(tt_err_text(), "chmod 600"));
 }

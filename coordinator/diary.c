@@ -1,0 +1,53 @@
+#define TT_LOG_COMPONENT "run"
+#include "coordinator/diary.h"
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include "common/base/log.h"
+#include "coordinator/state.h"
+
+enum { QUICK = 10, QUICK_S = 1, SLOW_S = 10, WAIT_S = 30 };
+static const int64_t s_second_ns = 1000000000;
+
+/*  Does the run lack those without whom nothing moves? */
+static bool s_waits(const coordinator_t *self)
+{
+    return roster_ready(self->roster, TT_PEER_COLLECTOR) == 0 || roster_ready(self->roster, TT_PEER_LEARNER) == 0;
+}
+
+static void s_say_waiting(const coordinator_t *self)
+{
+    log_info("waiting for members: %u collectors and %u learners are here, one of each is needed",
+        roster_ready(self->roster, TT_PEER_COLLECTOR), roster_ready(self->roster, TT_PEER_LEARNER));
+}
+
+static void s_say_progress(const coordinator_t *self)
+{
+    const progress_t *p = &self->progress;
+    char mean[32] = "none yet";
+    if (isfinite(p->return_mean))
+        snprintf(mean, sizeof mean, "%.1f", p->return_mean);
+    log_info("update %" PRIu64 ", %" PRIu64 " env steps, mean return %s, %.0f steps/s; %u collectors, %u learners",
+        p->update, p->env_steps, mean, progress_sps(p), roster_ready(self->roster, TT_PEER_COLLECTOR),
+        roster_ready(self->roster, TT_PEER_LEARNER));
+}
+
+void diary_turn(coordinator_t *self, int64_t now_ns)
+{
+    diary_t *diary = &self->diary;
+    if (now_ns < diary->due_ns || self->ends.phase == ENDS_ENDED)
+        return;
+    if (s_waits(self)) {
+        if (diary->waiting++ > 0 || diary->lines > 0)
+            s_say_waiting(self);
+        diary->due_ns = now_ns + WAIT_S * s_second_ns;
+        return;
+    }
+    diary->waiting = 0;
+    diary->due_ns = now_ns + (diary->lines < QUICK ? QUICK_S : SLOW_S) * s_second_ns;
+    if (self->progress.any && self->progress.update != diary->updates) {
+        s_say_progress(self);
+        diary->lines++;
+        diary->updates = self->progress.update;
+    }
+}

@@ -1,0 +1,116 @@
+#!/usr/bin/env python3
+"""Tutti's roles as pods of a DIJob: started in any order, scaled, drained, crashed and moved; the weights keep their bits."""
+
+import json
+import os
+import sys
+
+sys.dont_write_bytecode = True
+import podrig
+from podrig import Cluster
+from rig import SOURCE, check, equal, main, steps, wait_for
+
+CONFIG = os.path.join(SOURCE, "configs", "cartpole-ppo.yaml")
+SAME = ("weights_sha256", "env_steps", "updates", "episodes")
+
+
+def s_coordinator(cluster, sets=(), **more):
+    args = ["--config", "cartpole-ppo", "--seed", "1"]
+    for item in sets:
+        args += ["--set", item]
+    return cluster.pod("coordinator", *args, **more)
+
+
+def s_summary(pod):
+    equal(pod.wait(), 0, f"exit code of {pod.name}{pod.cluster.world.logs()}")
+    lines = pod.out().splitlines()
+    equal(len(lines), 1, "lines on the coordinator's stdout")
+    return json.loads(lines[0])
+
+
+def s_same(summary, still, what):
+    for key in SAME:
+        equal(summary[key], still[key], f"{key} {what}")
+
+
+def s_long(world, count):
+    """A run without an end at 475, and its weights when nothing happens."""
+    sets = ["stop.return_mean=null", f"stop.env_steps={steps(count)}"]
+    return sets, world.train(CONFIG, *sets, seed=1)
+
+
+def s_updates(coordinator):
+    """The newest update that the coordinator's log speaks of."""
+    seen = [line.split("update ", 1)[1].split(",")[0] for line in coordinator.log().splitlines() if " run: update " in line]
+    return int(seen[-1]) if seen else 0
+
+
+def s_roster(coordinator):
+    """"2 collectors, 1 learners, 0 aggregators" of the newest roster."""
+    lines = [line for line in coordinator.log().splitlines() if "coordinator: roster " in line]
+    return lines[-1] if lines else ""
+
+
+def s_await_roster(coordinator, words):
+    wait_for(lambda: words in s_roster(coordinator), f"a roster of {words}: {s_roster(coordinator)}")
+    check(coordinator.process.poll() is None, "the run ended too early: more steps are needed")
+
+
+def test_in_any_order(world):
+    """The members are there before the coordinator's service has a name."""
+    sets, still = s_long(world, 1_000_000)
+    cluster = Cluster(world)
+    members = [cluster.pod("learner"), cluster.pod("collector"), cluster.pod("aggregator"), cluster.pod("learner"),
+               cluster.pod("collector")]
+    for member in members:
+        wait_for(lambda m=member: "waiting for the coordinator's service" in m.log(), f"{member.name} to wait for a name")
+    summary = s_summary(s_coordinator(cluster, sets))
+    s_same(summary, still, "in pods")
+    equal(summary["status"], "succeeded", "status")
+    check(summary["solved_at_steps"] == still["solved_at_steps"] is not None, "CartPole is not solved, or later")
+    for member in members:
+        equal(member.wait(), 0, f"exit code of {member.name}")
+
+
+def test_scaled(world):
+    """1 -> 4 -> 2 collectors and 1 -> 2 -> 1 learners by pods that come and get SIGTERM; learners of rank 0 too."""
+    sets, still = s_long(world, 3_000_000)
+    cluster = Cluster(world)
+    coordinator = s_coordinator(cluster, sets)
+    collectors, learners = [cluster.pod("collector")], [cluster.pod("learner")]
+    aggregator = cluster.pod("aggregator")
+    s_await_roster(coordinator, "1 collectors, 1 learners, 1 aggregators")
+    collectors += [cluster.pod("collector") for _ in range(3)]
+    s_await_roster(coordinator, "4 collectors, 1 learners")
+    learners.append(cluster.pod("learner"))
+    s_await_roster(coordinator, "4 collectors, 2 learners")
+    wait_for(lambda: "joined at update" in learners[1].log(), "the second learner to have weights")
+    equal(learners[0].stop(), 0, "exit code of the learner of rank 0 that drained")
+    s_await_roster(coordinator, "4 collectors, 1 learners")
+    equal([collectors.pop().stop(), collectors.pop().stop()], [0, 0], "exit codes of collectors that drained")
+    s_await_roster(coordinator, "2 collectors, 1 learners")
+    summary = s_summary(coordinator)
+    s_same(summary, still, "of a run that was scaled")
+    equal(summary["rolled_back"], 0, "roll-backs")
+    for member in [*collectors, learners[1], aggregator]:
+        equal(member.wait(), 0, f"exit code of {member.name}")
+
+
+def test_coordinator_killed_in_place(world):
+    """kill -9 of the container: the kubelet starts it again in the same pod, with its volume."""
+    sets, still = s_long(world, 1_500_000)
+    cluster = Cluster(world)
+    coordinator = s_coordinator(cluster, sets)
+    members = [cluster.pod(role) for role in ("collector", "learner", "aggregator", "learner", "collector")]
+    s_await_roster(coordinator, "2 collectors, 2 learners, 1 aggregators")
+    coordinator.kill().restart()
+    summary = s_summary(coordinator)
+    s_same(summary, still, "after the coordinator's crash")
+    equal(summary["rolled_back"], 0, "roll-backs")
+    for member in members:
+        equal(member.wait(), 0, f"exit code of {member.name}")
+
+
+if __name__ == "__main__":
+    podrig.enter()
+    main(test_in_any_order, test_scaled, test_coordinator_killed_in_place)
