@@ -157,22 +157,22 @@ static void test_a_pod_of_a_task(void **state)
         .role = DIJOB_TASK, .name = "j-my-task-1", .server_url = "http://s", .task = 1, .rank = 2, .task_rank = 1};
     assert_ok(dijob_build_pod(&pod, job, &want));
 #define NODE(name) "j-" name ".di-j.rl.svc.cluster.local"
-    assert_json(
-        pod, "{'apiVersion':'v1','kind':'Pod','metadata':{'name':'j-my-task-1','namespace':'rl','labels':{'l':'1','"
-             "diengine/job':'j',"
-             "'diengine/operator':'di-operator','diengine/pod':'j-my-task-1','diengine/task-type':'none','diengine/"
-             "task-name':"
-             "'my-task'},'annotations':{'diengine/replicas':'3','diengine/rank':'2','diengine/task-rank':'1','diengine/"
-             "node':''},"
-             "'ownerReferences':[{'apiVersion':'diengine.opendilab.org/"
-             "v2alpha1','kind':'DIJob','name':'j','uid':'job-uid',"
-             "'controller':true,'blockOwnerDeletion':true}]},'spec':{'restartPolicy':'Never','hostname':'j-my-task-1','"
-             "subdomain':"
-             "'di-j','volumes':[{'name':'v'}],'containers':[{'name':'b','env':[{'name':'DI_JOB_ID','value':'rl/j'},"
-             "{'name':'DI_SERVER_URL','value':'http://"
-             "s'},{'name':'DI_RANK','value':'2'},{'name':'DI_NODES','value':'" NODE("learner-0") "," NODE("my-task-0") "," NODE(
-                 "my-task-1") "'},{'name':'DI_MY_TASK_NODES','value':'" NODE("my-task-0") "," NODE("my-task-1") "'}]}]}"
-                                                                                                                "}");
+    assert_json(pod,
+        "{'apiVersion':'v1','kind':'Pod','metadata':{'name':'j-my-task-1','namespace':'rl','labels':{'l':'1','"
+        "diengine/job':'j',"
+        "'diengine/operator':'di-operator','diengine/pod':'j-my-task-1','diengine/task-type':'none','diengine/"
+        "task-name':"
+        "'my-task'},'annotations':{'diengine/replicas':'3','diengine/rank':'2','diengine/task-rank':'1','diengine/"
+        "node':''},"
+        "'ownerReferences':[{'apiVersion':'diengine.opendilab.org/"
+        "v2alpha1','kind':'DIJob','name':'j','uid':'job-uid',"
+        "'controller':true,'blockOwnerDeletion':true}]},'spec':{'restartPolicy':'Never','hostname':'j-my-task-1','"
+        "subdomain':"
+        "'di-j','volumes':[{'name':'v'}],'containers':[{'name':'b','env':[{'name':'DI_JOB_ID','value':'rl/j'},"
+        "{'name':'DI_SERVER_URL','value':'http://"
+        "s'},{'name':'DI_RANK','value':'2'},{'name':'DI_NODES','value':'" NODE("learner-0") "," NODE("my-task-0") "," NODE(
+            "my-task-1") "'},{'name':'DI_MY_TASK_NODES','value':'" NODE("my-task-0") "," NODE("my-task-1") "'}]}]}"
+                                                                                                           "}");
     const dijob_pod_want_t none = {.role = DIJOB_TASK, .name = "x", .task = 2};
     assert_int_equal(dijob_build_pod(&pod, job, &none), TT_NOT_FOUND);
     json_decref(job);
