@@ -14,6 +14,8 @@ import tempfile
 sys.dont_write_bytecode = True
 import cluster
 
+cluster.require()
+
 SOURCE = os.environ["TT_SOURCE_DIR"]
 K8S = os.path.join(SOURCE, "k8s")
 API = "/apis/diengine.opendilab.org/{}/namespaces/default/dijobs"
@@ -127,7 +129,7 @@ def files(*folders):
     return sorted(found)
 
 
-def check_files(k8s):
+def test_the_schema_is_one(k8s):
     """Plain `kubectl apply`, twice; one schema, in both versions and both kinds."""
     k8s.kubectl("apply", "-k", f"{K8S}/crd")
     assert "configured" not in k8s.kubectl("apply", "-k", f"{K8S}/crd").stdout
@@ -146,7 +148,6 @@ def check_files(k8s):
     templates += [spec["tasks"]["items"]["properties"]["template"],
                   spec_of(crds["aggregatorconfigs"])["aggregator"]["properties"]["template"]]
     assert all(one == templates[0] for one in templates), "dijob.yaml and aggregatorconfig.yaml have different templates"
-    return crds
 
 
 def spec_of(crd):
@@ -163,16 +164,17 @@ def names_below(schema, path):
             yield from names_below(inner, where + ".")
 
 
-def check_page(crds):
+def test_the_page_of_names(k8s):
     """The page of field names has all of the schema's, and no other."""
     with open(os.path.join(SOURCE, "docs/internals/k8s-api.md"), encoding="utf-8") as file:
         listed = set(re.findall(r"^\| `((?:spec|status)\.[^`]+)`", file.read(), re.M))
-    schema = crds["dijobs"]["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]
+    crd = k8s.get("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/dijobs.diengine.opendilab.org")
+    schema = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]
     known = set(names_below(schema["spec"], "spec.")) | set(names_below(schema["status"], "status."))
     assert known == listed, f"only in the schema: {known - listed}; only on the page: {listed - known}"
 
 
-def check_samples(k8s):
+def test_samples(k8s):
     """Every sample as a user types it; those of v2alpha1 also under the version that is always served."""
     ones = [name for name in files("") if "/v2alpha1/" not in name]
     twos = files("v2alpha1")
@@ -191,7 +193,7 @@ def refusal(k8s, object):
     return done.stderr if done.returncode else None
 
 
-def check_table(k8s):
+def test_table(k8s):
     for object, words in BAD:
         said = refusal(k8s, object)
         assert said and words in said, f"{json.dumps(object)}\nwanted: {words}\ngot: {said}"
@@ -200,7 +202,7 @@ def check_table(k8s):
         assert said is None, f"{json.dumps(object)}\n{said}"
 
 
-def check_defaults(k8s):
+def test_defaults(k8s):
     made = k8s.api("POST", V1 + "?dryRun=All", roles())["spec"]
     assert made["cleanPodPolicy"] == "Running" and set(made) == {"coordinator", "cleanPodPolicy"}, made
     made = k8s.api("POST", V1 + "?dryRun=All", job(tasks=[{"type": "learner", "template": template()}]))["spec"]
@@ -210,7 +212,7 @@ def check_defaults(k8s):
     assert k8s.api("POST", V1 + "?dryRun=All", number)["spec"]["coordinator"] == number["spec"]["coordinator"]
 
 
-def check_words(k8s):
+def test_words(k8s):
     """kubectl's own: columns, short names, explain."""
     k8s.api("POST", V1, job())
     assert k8s.kubectl("get", "dijob").stdout.split("\n")[0].split() == ["NAME", "PHASE", "AGE"]
@@ -227,13 +229,13 @@ def check_words(k8s):
         assert all(word in text for word in words) and "<empty>" not in text, text
 
 
-def check_status(k8s):
+def test_status(k8s):
     """Every field of the status is kept, and the scale reads it."""
     assert k8s.patch(f"{V1}/x/status", {"status": STATUS})["status"] == STATUS
     assert k8s.kubectl("get", "dijob", "x", "-o", "wide").stdout.split("\n")[1].split()[1] == "Running"
 
 
-def check_scale(k8s):
+def test_scale(k8s):
     done = k8s.kubectl("scale", "dijob/x", "--replicas=2", check=False)
     assert "spec.collector.template: Required value" in done.stderr, done
     k8s.patch(f"{V1}/x", {"spec": {"collector": {"template": template()}}})
@@ -244,7 +246,7 @@ def check_scale(k8s):
     assert "replicas" not in k8s.get(f"{V1}/x")["spec"]["collector"]
 
 
-def check_updates(k8s):
+def test_updates(k8s):
     """What may not change, and what may though it would not be let in any more."""
     try:
         k8s.patch(f"{V1}/x", {"spec": {"coordinator": None, "collector": None, "tasks": [task()]}})
@@ -274,7 +276,7 @@ def create(k8s, name):
         return error.code == 409
 
 
-def check_deployment(k8s):
+def test_deployment(k8s):
     k8s.kubectl("apply", "-k", f"{K8S}/deploy")
     again = [line for line in k8s.kubectl("apply", "-k", f"{K8S}/deploy").stdout.splitlines() if not line.endswith("unchanged")]
     assert again == ["poddisruptionbudget.policy/di-operator configured"], again  # kubectl's way with those: always, without effect
@@ -295,7 +297,7 @@ def check_deployment(k8s):
         assert error.code == 403 and "PodSecurity" in str(error), error
 
 
-def check_rights(k8s):
+def test_rights(k8s):
     def may(user, verb, what, *where):
         return k8s.kubectl("auth", "can-i", verb, what, f"--as={user}", *where, check=False).stdout.strip() == "yes"
 
@@ -338,7 +340,7 @@ def check_rights(k8s):
     assert not may(team, "create", "pods", "-n", "default") and not may(team, "list", "nodes")
 
 
-def check_versions(k8s):
+def test_versions(k8s):
     """With v2alpha1 served: what is written through one version is read through the other."""
     k8s.kubectl("apply", "-k", f"{K8S}/overlays/v2alpha1")
     cluster.wait_for(lambda: k8s.find(V2), "v2alpha1 to be served")
@@ -362,15 +364,5 @@ def check_versions(k8s):
             assert seen["apiVersion"].endswith(path.split("/")[3]) and seen["metadata"]["labels"] == {"a": "b"}
 
 
-def main():
-    cluster.require()
-    with cluster.Cluster() as k8s:
-        crds = check_files(k8s)
-        check_page(crds)
-        for check in (check_deployment, check_samples, check_table, check_defaults, check_words, check_status, check_scale,
-                      check_updates, check_rights, check_versions):
-            check(k8s)
-            print(check.__name__, flush=True)
-
-
-main()
+cluster.main(test_the_schema_is_one, test_the_page_of_names, test_deployment, test_samples, test_table, test_defaults, test_words,
+             test_status, test_scale, test_updates, test_rights, test_versions)
