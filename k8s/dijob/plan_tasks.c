@@ -7,11 +7,14 @@
 
 enum { EXIT_TERMINATED = 143 };
 
+/*  The wanted pods are a row of slots, task by task and rank by rank; each is empty or has one pod. */
 typedef struct {
     planner_t *planner;
-    size_t replicas; /* asked for                                          */
+    size_t replicas; /* slots                                              */
+    size_t *slots;   /* [replicas] index of a pod; pod_count = empty       */
+    bool *surplus;   /* [pod_count] has no slot                            */
     size_t here;     /* pods that count: not going, not lost               */
-    size_t ready, succeeded, failed;
+    size_t filled, ready, succeeded, failed;
     bool changed; /* this round makes or removes pods, or waits for one */
 } tasks_t;
 
@@ -26,20 +29,53 @@ static bool s_is_failed(const dijob_t *job, const dijob_pod_t *pod)
     return (pod->phase == POD_FAILED || pod->phase == POD_UNKNOWN) && !s_is_lost(job, pod);
 }
 
+/*  The slot of a pod; replicas = none. */
+static size_t s_slot(const dijob_t *job, const dijob_pod_t *pod, size_t replicas)
+{
+    size_t slot = 0;
+    for (size_t t = 0; t < job->task_count; slot += job->tasks[t++].replicas)
+        if (pod->owner_pod && strcmp(job->tasks[t].name, pod->owner_pod) == 0)
+            return pod->task_rank >= 0 && (uint32_t)pod->task_rank < job->tasks[t].replicas
+                       ? slot + (size_t)pod->task_rank
+                       : replicas;
+    return replicas;
+}
+
+static void s_count_pod(tasks_t *self, size_t at)
+{
+    const planner_t *planner = self->planner;
+    const dijob_pod_t *pod = planner->view->pods[at];
+    const size_t slot = s_slot(planner->job, pod, self->replicas);
+    self->surplus[at] = slot == self->replicas || self->slots[slot] < planner->view->pod_count;
+    if (!self->surplus[at]) {
+        self->slots[slot] = at;
+        self->filled++;
+    }
+    self->here++;
+    self->ready += pod->ready && pod->phase == POD_RUNNING;
+    self->succeeded += pod->phase == POD_SUCCEEDED;
+    self->failed += s_is_failed(planner->job, pod);
+}
+
 static void s_count(tasks_t *self)
 {
     const planner_t *planner = self->planner;
+    const size_t pod_count = planner->view->pod_count;
     for (size_t i = 0; i < planner->job->task_count; i++)
         self->replicas += planner->job->tasks[i].replicas;
-    for (size_t i = 0; i < planner->view->pod_count; i++) {
-        const dijob_pod_t *pod = planner->view->pods[i];
-        if (!planner_stays(planner, i) || s_is_lost(planner->job, pod))
-            continue;
-        self->here++;
-        self->ready += pod->ready && pod->phase == POD_RUNNING;
-        self->succeeded += pod->phase == POD_SUCCEEDED;
-        self->failed += s_is_failed(planner->job, pod);
-    }
+    self->slots = tt_array0(self->replicas, sizeof *self->slots);
+    self->surplus = tt_array0(pod_count, sizeof *self->surplus);
+    for (size_t i = 0; i < self->replicas; i++)
+        self->slots[i] = pod_count;
+    for (size_t i = 0; i < pod_count; i++)
+        if (planner_stays(planner, i) && !s_is_lost(planner->job, planner->view->pods[i]))
+            s_count_pod(self, i);
+}
+
+/*  As many as asked for, and those. */
+static bool s_complete(const tasks_t *self)
+{
+    return self->filled == self->replicas && self->here == self->replicas;
 }
 
 static void s_delete(tasks_t *self, size_t pod)
@@ -61,47 +97,12 @@ static void s_delete_after(tasks_t *self, size_t pod, int64_t delay_s)
 
 /* ---- numbers -------------------------------------------------------------------------------------------------------------- */
 
-static int s_rank_first(const void *left, const void *right)
-{
-    const dijob_pod_t *a = *(const dijob_pod_t *const *)left, *b = *(const dijob_pod_t *const *)right;
-    return a->task_rank != b->task_rank ? (a->task_rank < b->task_rank ? -1 : 1) : strcmp(a->meta.name, b->meta.name);
-}
-
-/*  Pods of a task that stay, lowest rank first. NULL: of no task of the spec. */
-static size_t s_of_task(const tasks_t *self, const char *task, const dijob_pod_t **out)
-{
-    const planner_t *planner = self->planner;
-    size_t count = 0;
-    for (size_t i = 0; i < planner->view->pod_count; i++) {
-        const dijob_pod_t *pod = planner->view->pods[i];
-        if (planner_stays(planner, i) && pod->owner_pod && strcmp(pod->owner_pod, task) == 0)
-            out[count++] = pod;
-    }
-    qsort(out, count, sizeof *out, s_rank_first);
-    return count;
-}
-
-static bool s_is_task(const dijob_t *job, const char *name)
-{
-    for (size_t i = 0; i < job->task_count; i++)
-        if (name && strcmp(job->tasks[i].name, name) == 0)
-            return true;
-    return false;
-}
-
-/*  Highest ranks first, so that the others stay without gaps; and pods of tasks that are no more. */
+/*  Ranks that are not asked for any more, and pods of tasks that are no more. */
 static void s_trim(tasks_t *self)
 {
-    planner_t *planner = self->planner;
-    const dijob_t *job = planner->job;
-    const dijob_pod_t **pods = tt_array0(planner->view->pod_count, sizeof *pods);
-    for (size_t i = 0; i < planner->view->pod_count; i++)
-        if (planner_stays(planner, i) && !s_is_task(job, planner->view->pods[i]->owner_pod))
+    for (size_t i = 0; i < self->planner->view->pod_count; i++)
+        if (self->surplus[i] && planner_stays(self->planner, i))
             s_delete(self, i);
-    for (size_t t = 0; t < job->task_count; t++)
-        for (size_t n = s_of_task(self, job->tasks[t].name, pods); n > job->tasks[t].replicas; n--)
-            s_delete(self, planner_find(planner, pods[n - 1]->meta.name));
-    free(pods);
 }
 
 /*  Global ranks in use; the lowest free one is next. */
@@ -144,32 +145,19 @@ static void s_create(tasks_t *self, size_t task, int task_rank, int rank)
     free(name);
 }
 
-static void s_fill_task(tasks_t *self, size_t task, const dijob_pod_t **pods, ranks_t *ranks)
-{
-    const dijob_task_t *spec = &self->planner->job->tasks[task];
-    const size_t there = s_of_task(self, spec->name, pods);
-    size_t missing = spec->replicas > there ? spec->replicas - there : 0, at = 0;
-    for (int rank = 0; missing > 0; rank++) {
-        while (at < there && pods[at]->task_rank < rank)
-            at++;
-        if (at < there && pods[at]->task_rank == rank)
-            continue;
-        s_create(self, task, rank, s_ranks_take(ranks));
-        missing--;
-    }
-}
-
-/*  What is missing, lowest free ranks first. */
+/*  What is missing, lowest ranks first. */
 static void s_fill(tasks_t *self)
 {
-    planner_t *planner = self->planner;
+    const dijob_t *job = self->planner->job;
     ranks_t ranks;
-    const dijob_pod_t **pods = tt_array0(planner->view->pod_count, sizeof *pods);
     s_ranks_init(&ranks, self);
-    for (size_t i = 0; i < planner->job->task_count; i++)
-        s_fill_task(self, i, pods, &ranks);
+    for (size_t task = 0, slot = 0; task < job->task_count; task++)
+        for (uint32_t rank = 0; rank < job->tasks[task].replicas; rank++, slot++) {
+            const size_t pod = self->slots[slot];
+            if (pod == self->planner->view->pod_count || !planner_stays(self->planner, pod))
+                s_create(self, task, (int)rank, s_ranks_take(&ranks));
+        }
     free(ranks.used);
-    free(pods);
 }
 
 static void s_remove_lost(tasks_t *self)
@@ -224,12 +212,12 @@ static void s_reschedule(tasks_t *self)
 
 static void s_working(tasks_t *self)
 {
-    if (self->here > 0 && self->succeeded == self->here && self->here == self->replicas)
+    if (self->here > 0 && self->succeeded == self->here && s_complete(self))
         planner_phase(self->planner, DIJOB_PHASE_SUCCEEDED, "JobSucceeded", "Normal",
             "job succeeded since all the replicas are succeeded.");
     else if (self->failed > 0)
         s_failed(self);
-    else if (self->here != self->replicas)
+    else if (!s_complete(self))
         s_reschedule(self);
     else if (self->ready + self->succeeded == self->replicas)
         planner_phase(
@@ -326,6 +314,8 @@ void plan_tasks(planner_t *self)
         return;
     s_count(&tasks);
     s_step(&tasks);
+    free(tasks.slots);
+    free(tasks.surplus);
     if (!dijob_phase_final(self->phase))
         s_service(self);
 }

@@ -218,12 +218,17 @@ static void s_delete(cluster_t *self, const dijob_action_t *action)
         pod->deleting = true;
 }
 
+void cluster_remove_service(cluster_t *self, size_t at)
+{
+    s_free_service(self->services[at]);
+    self->services[at] = self->services[--self->service_count];
+}
+
 static void s_delete_service(cluster_t *self, const char *name)
 {
     for (size_t i = 0; i < self->service_count; i++)
         if (strcmp(self->services[i]->meta.name, name) == 0) {
-            s_free_service(self->services[i]);
-            self->services[i] = self->services[--self->service_count];
+            cluster_remove_service(self, i);
             return;
         }
     fail_msg("no such service");

@@ -36,6 +36,7 @@ void cluster_free(cluster_t *self);
 
 dijob_pod_t *cluster_add(cluster_t *self, dijob_role_t role, const char *name);
 void cluster_add_service(cluster_t *self, const char *name);
+void cluster_remove_service(cluster_t *self, size_t at);
 void cluster_remove(cluster_t *self, dijob_pod_t *pod);
 dijob_pod_t *cluster_get(const cluster_t *self, const char *name);            /* NULL */
 dijob_pod_t *cluster_nth(const cluster_t *self, dijob_role_t role, size_t n); /* NULL */

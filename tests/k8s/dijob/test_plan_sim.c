@@ -1,0 +1,389 @@
+/*  Jobs in a cluster where anything happens at any time, from seeds: pods fail, are disrupted, deleted, deleted by force;
+ *  specs and statuses are edited; answers are lost. What must hold holds after every step, and once it is quiet the job is
+ *  as its spec says and nothing is left to do. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "common/base/mem.h"
+#include "common/base/rng.h"
+#include "tests/k8s/dijob/cluster.h"
+
+enum { SEEDS = 60, STEPS = 150 };
+
+typedef struct {
+    cluster_t c;
+    uint64_t seed, draws;
+    bool lossless;
+    dijob_phase_t final; /* NONE: not yet */
+} sim_t;
+
+static uint32_t s_draw(void *ctx)
+{
+    sim_t *self = ctx;
+    uint32_t words[4];
+    tt_draw(words, self->seed, TT_STREAM_TEST, 0, self->draws++);
+    return words[0];
+}
+
+static uint32_t s_below(sim_t *self, uint32_t n)
+{
+    return tt_below(s_draw(self), n);
+}
+
+static dijob_pod_t *s_any(sim_t *self)
+{
+    return self->c.pod_count ? self->c.pods[s_below(self, (uint32_t)self->c.pod_count)] : NULL;
+}
+
+static void s_delete(sim_t *self, dijob_pod_t *pod)
+{
+    if (!pod->scheduled || pod->phase == POD_FAILED || pod->phase == POD_SUCCEEDED)
+        cluster_remove(&self->c, pod);
+    else
+        pod->deleting = true;
+}
+
+static bool s_ended(const dijob_pod_t *pod)
+{
+    return pod->phase == POD_SUCCEEDED || pod->phase == POD_FAILED;
+}
+
+/*  What may befall a pod. */
+static void s_pod_event(sim_t *self)
+{
+    dijob_pod_t *pod = s_any(self);
+    if (!pod)
+        return;
+    const uint32_t what = s_below(self, 100);
+    if (what < 40 && !s_ended(pod) && !pod->deleting)
+        pod_run(&self->c, pod);
+    else if (what < 45 && !s_ended(pod))
+        pod->ready = false;
+    else if (what < 55 && pod->phase == POD_RUNNING && pod->role != DIJOB_COORDINATOR)
+        pod_end(&self->c, pod, (const int[]){0, 1, 143}[s_below(self, 3)]);
+    else if (what < 57 && pod->phase == POD_RUNNING)
+        pod_end(&self->c, pod, (int)s_below(self, 2));
+    else if (what < 62 && !s_ended(pod)) {
+        pod->disrupted = true;
+        s_delete(self, pod);
+    } else if (what < 64 && !s_ended(pod)) {
+        pod_end(&self->c, pod, 137);
+        pod->disrupted = true;
+    } else if (what < 66 && pod->phase == POD_PENDING) {
+        pod_end(&self->c, pod, 1);
+        pod->refused = true;
+        pod->main = MAIN_NONE;
+        pod->finished_s = 0;
+    } else if (what < 72)
+        s_delete(self, pod);
+    else if (what < 76)
+        cluster_remove(&self->c, pod);
+    else if (what < 90 && pod->deleting)
+        cluster_remove(&self->c, pod);
+}
+
+static void s_edit_roles(sim_t *self)
+{
+    dijob_t *job = &self->c.job;
+    const dijob_role_t role = (dijob_role_t[]){DIJOB_COLLECTOR, DIJOB_LEARNER}[s_below(self, 2)];
+    job->replicas[role] = (int64_t)s_below(self, 8) - 1;
+    job->generation++;
+}
+
+static void s_edit_tasks(sim_t *self)
+{
+    char tasks[64];
+    const unsigned a = 1 + s_below(self, 4), b = 1 + s_below(self, 3);
+    if (s_below(self, 4) == 0)
+        snprintf(tasks, sizeof tasks, "learner:%u", a);
+    else
+        snprintf(tasks, sizeof tasks, "collector:%u learner:%u", a, b);
+    cluster_set_tasks(&self->c, tasks);
+    self->c.job.generation++;
+}
+
+static void s_other_event(sim_t *self)
+{
+    cluster_t *c = &self->c;
+    char name[32];
+    switch (s_below(self, 6)) {
+    case 0:
+        c->now_s += s_below(self, 30);
+        break;
+    case 1:
+        if (c->job.tasks_shape)
+            s_edit_tasks(self);
+        else
+            s_edit_roles(self);
+        break;
+    case 2:
+        if (c->service_count > 0) {
+            dijob_service_t *service = c->services[s_below(self, (uint32_t)c->service_count)];
+            service->deleting = true;
+        }
+        break;
+    case 3: /* somebody asks for a collector over HTTP */
+        snprintf(name, sizeof name, "x-collector-%05u", (unsigned)self->draws);
+        if (!c->job.tasks_shape)
+            cluster_add(c, DIJOB_COLLECTOR, name);
+        break;
+    case 4: /* somebody edits the status */
+        c->job.phase = s_below(self, 4) == 0 ? DIJOB_PHASE_RUNNING : c->job.phase;
+        break;
+    default:
+        c->refused = s_below(self, 8) == 0 ? "spec.containers[0].image: Required value" : NULL;
+        break;
+    }
+}
+
+/* ---- what must hold -------------------------------------------------------------------------------------------------------- */
+
+static void s_check_twice(const sim_t *self)
+{
+    dijob_plan_t a, b;
+    cluster_plan(&self->c, &a);
+    cluster_plan(&self->c, &b);
+    assert_int_equal(a.count, b.count);
+    assert_int_equal(a.again_s, b.again_s);
+    for (size_t i = 0; i < a.count; i++) {
+        assert_int_equal(a.actions[i].what, b.actions[i].what);
+        if (a.actions[i].name)
+            assert_string_equal(a.actions[i].name, b.actions[i].name);
+    }
+    assert_true(!a.status == !b.status);
+    if (a.status)
+        assert_string_equal(a.status, b.status);
+    dijob_plan_clear(&a);
+    dijob_plan_clear(&b);
+}
+
+static void s_check_ranks(const cluster_t *c)
+{
+    for (size_t i = 0; i < c->pod_count; i++)
+        for (size_t k = 0; k < i && !c->pods[i]->deleting; k++)
+            if (!c->pods[k]->deleting)
+                assert_int_not_equal(c->pods[i]->rank, c->pods[k]->rank);
+}
+
+static void s_check_step(sim_t *self)
+{
+    const cluster_t *c = &self->c;
+    size_t coordinators = 0;
+    for (size_t i = 0; i < c->pod_count; i++)
+        coordinators += c->pods[i]->role == DIJOB_COORDINATOR;
+    assert_true(coordinators <= 1);
+    if (self->final != DIJOB_PHASE_NONE && c->job.status && c->lose == 0)
+        assert_string_equal(cluster_status(c, "phase"), dijob_phase_name(self->final));
+    if (self->final == DIJOB_PHASE_NONE && dijob_phase_final(c->job.phase))
+        self->final = c->job.phase;
+    if (self->lossless && self->final == DIJOB_PHASE_NONE && !c->job.tasks_shape)
+        for (int role = DIJOB_COLLECTOR; role <= DIJOB_LEARNER; role++)
+            if (c->job.replicas[role] >= 0)
+                assert_true(cluster_alive(c, (dijob_role_t)role) <= (size_t)c->job.replicas[role]);
+    if (c->job.tasks_shape && self->lossless)
+        s_check_ranks(c);
+}
+
+static void s_step(sim_t *self)
+{
+    if (s_below(self, 4) == 0)
+        s_other_event(self);
+    else
+        s_pod_event(self);
+    if (s_below(self, 2) == 0)
+        cluster_watch(&self->c);
+    for (size_t i = self->c.service_count; i-- > 0;) /* services go at once */
+        if (self->c.services[i]->deleting)
+            cluster_remove_service(&self->c, i);
+    s_check_twice(self);
+    cluster_round(&self->c);
+    s_check_step(self);
+}
+
+/* ---- quiet ------------------------------------------------------------------------------------------------------------------ */
+
+/*  Every pod gets what it waits for. */
+static bool s_kubelet(cluster_t *c)
+{
+    bool changed = false;
+    for (size_t i = c->pod_count; i-- > 0;) {
+        dijob_pod_t *pod = c->pods[i];
+        if (pod->deleting) {
+            cluster_remove(c, pod);
+            changed = true;
+        } else if (pod->phase == POD_PENDING || (pod->phase == POD_RUNNING && !pod->ready)) {
+            pod_run(c, pod);
+            changed = true;
+        }
+    }
+    return changed;
+}
+
+static void s_quiet(sim_t *self)
+{
+    cluster_t *c = &self->c;
+    c->lose = c->repeat = 0;
+    c->refused = NULL;
+    c->job.generation++;
+    for (int rounds = 0; rounds < 2000; rounds++) {
+        dijob_plan_t plan;
+        cluster_watch(c);
+        const bool kubelet = s_kubelet(c);
+        cluster_plan(c, &plan);
+        const bool nothing = plan.count == 0 && !plan.status;
+        const int64_t again_s = plan.again_s;
+        cluster_do(c, &plan);
+        dijob_plan_clear(&plan);
+        s_check_step(self);
+        if (nothing && !kubelet && again_s < 0)
+            return;
+        if (nothing && again_s > 0)
+            c->now_s += again_s;
+    }
+    fail_msg("seed %llu does not come to rest: %s", (unsigned long long)self->seed, c->job.status);
+}
+
+static void s_check_services(const cluster_t *c)
+{
+    if (c->job.tasks_shape) {
+        assert_int_equal(c->service_count, 1);
+        return;
+    }
+    assert_int_equal(c->service_count, c->pod_count);
+    for (size_t i = 0; i < c->service_count; i++)
+        assert_non_null(cluster_get(c, c->services[i]->meta.name));
+}
+
+static void s_check_counters(const cluster_t *c)
+{
+    static const dijob_role_t roles[] = {DIJOB_COORDINATOR, DIJOB_COLLECTOR, DIJOB_LEARNER, DIJOB_AGGREGATOR};
+    for (size_t r = 0; r < TT_COUNT(roles); r++) {
+        char path[64];
+        size_t active = 0, failed = 0;
+        for (size_t i = 0; i < c->pod_count; i++) {
+            active += c->pods[i]->role == roles[r] && dijob_pod_counts(c->pods[i]) == 'a';
+            failed += c->pods[i]->role == roles[r] && dijob_pod_counts(c->pods[i]) == 'f';
+        }
+        snprintf(path, sizeof path, "replicaStatus.%s.active", dijob_role_title(roles[r]));
+        assert_int_equal(atoi(cluster_status(c, path)), active);
+        snprintf(path, sizeof path, "replicaStatus.%s.failed", dijob_role_title(roles[r]));
+        assert_int_equal(atoi(cluster_status(c, path)), failed);
+    }
+    assert_int_equal(atoi(cluster_status(c, "collectorReplicas")), cluster_alive(c, DIJOB_COLLECTOR));
+}
+
+static void s_check_roles(const cluster_t *c)
+{
+    assert_string_equal(cluster_status(c, "phase"), "Running");
+    assert_int_equal(cluster_alive(c, DIJOB_COORDINATOR), 1);
+    for (int role = DIJOB_COLLECTOR; role <= DIJOB_LEARNER; role++) {
+        const size_t all = cluster_count(c, (dijob_role_t)role), alive = cluster_alive(c, (dijob_role_t)role);
+        if (c->job.replicas[role] < 0)
+            continue;
+        assert_int_equal(alive, c->job.replicas[role]);
+        assert_true(all - alive <= 3); /* failed ones, kept for reading */
+    }
+    s_check_counters(c);
+}
+
+static void s_check_tasks(const cluster_t *c)
+{
+    size_t replicas = 0;
+    for (size_t t = 0; t < c->job.task_count; t++) {
+        replicas += c->job.tasks[t].replicas;
+        for (uint32_t rank = 0; rank < c->job.tasks[t].replicas; rank++) {
+            char *name = tt_sprintf("%s-%s-%u", c->job.meta.name, c->job.tasks[t].name, rank);
+            assert_non_null(cluster_get(c, name));
+            free(name);
+        }
+    }
+    assert_int_equal(c->pod_count, replicas);
+    assert_string_equal(cluster_status(c, "phase"), "Running");
+    assert_int_equal(atoi(cluster_status(c, "replicas")), replicas);
+    s_check_ranks(c);
+}
+
+static void s_check_ended(const cluster_t *c)
+{
+    assert_int_equal(c->service_count, 0);
+    if (c->job.clean == TT_CLEAN_ALL)
+        assert_int_equal(c->pod_count, 0);
+    for (size_t i = 0; i < c->pod_count && c->job.clean == TT_CLEAN_RUNNING; i++)
+        assert_true(s_ended(c->pods[i]));
+    assert_true(*cluster_status(c, "completionTimestamp") != 0);
+}
+
+static void s_check_quiet(const sim_t *self)
+{
+    const cluster_t *c = &self->c;
+    if (dijob_phase_final(c->job.phase)) {
+        s_check_ended(c);
+        return;
+    }
+    s_check_services(c);
+    if (c->job.tasks_shape)
+        s_check_tasks(c);
+    else
+        s_check_roles(c);
+}
+
+static void s_run(uint64_t seed, bool tasks, bool lossless)
+{
+    sim_t sim = {.seed = seed, .lossless = lossless};
+    if (tasks)
+        cluster_tasks(&sim.c, "x", "collector:2 learner:1");
+    else
+        cluster_roles(&sim.c, "x");
+    sim.c.draw = s_draw;
+    sim.c.ctx = &sim;
+    sim.c.lose = sim.c.repeat = lossless ? 0 : 15;
+    sim.c.job.tutti = s_below(&sim, 2) == 0;
+    sim.c.curve = false;
+    sim.c.job.clean = (const tt_clean_t[]){TT_CLEAN_ALL, TT_CLEAN_NONE, TT_CLEAN_RUNNING}[s_below(&sim, 3)];
+    sim.c.job.preemptible = tasks && s_below(&sim, 3) == 0;
+    sim.c.job.backoff_limit = s_below(&sim, 2) == 0 ? -1 : 3;
+    for (int i = 0; i < STEPS; i++)
+        s_step(&sim);
+    s_quiet(&sim);
+    s_check_quiet(&sim);
+    cluster_free(&sim.c);
+}
+
+static void test_roles_when_no_answer_is_lost(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < SEEDS; seed++)
+        s_run(seed, false, true);
+}
+
+static void test_roles_when_answers_are_lost(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < SEEDS; seed++)
+        s_run(1000 + seed, false, false);
+}
+
+static void test_tasks_when_no_answer_is_lost(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < SEEDS; seed++)
+        s_run(2000 + seed, true, true);
+}
+
+static void test_tasks_when_answers_are_lost(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < SEEDS; seed++)
+        s_run(3000 + seed, true, false);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_roles_when_no_answer_is_lost),
+        cmocka_unit_test(test_roles_when_answers_are_lost),
+        cmocka_unit_test(test_tasks_when_no_answer_is_lost),
+        cmocka_unit_test(test_tasks_when_answers_are_lost),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
