@@ -26,8 +26,9 @@ static bool s_status_object(kube_reply_t *reply)
         s_copy(reply->text, sizeof reply->text, message);
     if (reason)
         s_copy(reply->reason, sizeof reply->reason, reason);
+    const bool said = message && *message;
     json_decref(status);
-    return message && *message;
+    return said;
 }
 
 /* Its first line, of something else (a proxy's page, "404 page not found"). */
