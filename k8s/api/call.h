@@ -36,6 +36,7 @@ struct kube_call {
     char error[CURL_ERROR_SIZE];
     tt_buf_t answer;
     tt_status_t stopped; /* what data() or a limit said; TT_OK = nothing */
+    char *why;           /* and its words, owned                         */
     uint64_t identity;   /* version of the credentials it went with */
     int64_t sent_ms;
     /* so far */

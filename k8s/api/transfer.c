@@ -50,8 +50,8 @@ static size_t s_on_data(char *data, size_t one, size_t size, void *ctx)
     }
     if (call->stopped == TT_OK && !call->dropped)
         return size;
-    if (call->stopped != TT_OK)
-        memcpy(call->error, tt_err_text(), strnlen(tt_err_text(), sizeof call->error - 1));
+    if (call->stopped != TT_OK && !call->why)
+        call->why = tt_strdup(tt_err_text());
     return CURL_WRITEFUNC_ERROR;
 }
 
@@ -197,6 +197,8 @@ void kube_transfer_drop(kube_call_t *call)
     }
     client->curl->curl_slist_free_all(call->headers);
     call->headers = NULL;
+    free(call->why);
+    call->why = NULL;
     tt_buf_free(&call->answer);
 }
 
@@ -205,8 +207,8 @@ void kube_transfer_drop(kube_call_t *call)
 void kube_transfer_words(const kube_call_t *call, CURLcode code, char *out, size_t size)
 {
     const char *words = call->error[0] ? call->error : call->client->curl->curl_easy_strerror(code);
-    char *text = call->stopped != TT_OK
-                     ? tt_sprintf("%s", words)
+    char *text = call->why
+                     ? tt_strdup(call->why)
                      : tt_sprintf("%s %s at %s: %s", call->method, call->path, call->client->config->server, words);
     const size_t n = strnlen(text, size - 1);
     memcpy(out, text, n);

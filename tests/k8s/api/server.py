@@ -122,7 +122,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.answer(200, b"x" * int(self.query["size"]))
 
     def do_stream(self):
-        """?lines=&cut=&gap=: numbered lines in chunks; ended by RST after `cut` bytes, with `gap` ms between two"""
+        """?lines=&gap=: numbered lines in chunks, `gap` ms after each; &cut=&how=: after so many bytes the connection is
+        ended, by "rst" or by "fin" (no last chunk)"""
         lines = b"".join(b'{"line":%d}\n' % i for i in range(int(self.query["lines"])))
         cut = int(self.query.get("cut", -1))
         self.send_response(200)
@@ -132,10 +133,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.wfile.write(b"%x\r\n%s\r\n" % (len(line), line))
             self.wfile.flush()
             time.sleep(int(self.query.get("gap", 0)) / 1000)
-        if cut >= 0:
+        if cut < 0:
+            self.wfile.write(b"0\r\n\r\n")
+        elif self.query["how"] == "rst":
             self.reset()
         else:
-            self.wfile.write(b"0\r\n\r\n")
+            self.close_connection = True
 
 
 class Server(http.server.ThreadingHTTPServer):
