@@ -126,6 +126,252 @@ static void test_cleanup_by_policy(void **state)
     s_upstream_case(TT_CLEAN_RUNNING, 3);
 }
 
+/* ---- the end is the end ----------------------------------------------------------------------------------------------------- */
+
+/*  Cleaned up wholly, the operator started again, the spec edited: nothing runs again. */
+static void test_a_final_phase_is_final(void **state)
+{
+    cluster_t *c = *state;
+    c->job.clean = TT_CLEAN_ALL;
+    pod_end(c, s_running(c), 0);
+    cluster_settle(c, 10);
+    assert_int_equal(c->pod_count, 0);
+    c->job.generation++;
+    c->job.replicas[DIJOB_COLLECTOR] = 5;
+    cluster_settle(c, 10);
+    assert_int_equal(c->pod_count, 0);
+    assert_string_equal(cluster_phase(c), "Succeeded");
+    assert_string_equal(cluster_status(c, "observedGeneration"), "2");
+    c->job.phase = DIJOB_PHASE_RUNNING; /* somebody edits the phase: the conditions know better */
+    free(c->job.status);
+    c->job.status = tt_strdup("{\"phase\":\"Running\",\"conditions\":[{\"type\":\"Succeeded\",\"status\":\"True\"}]}");
+    cluster_settle(c, 10);
+    assert_int_equal(c->pod_count, 0);
+    assert_string_equal(cluster_phase(c), "Succeeded");
+}
+
+static void test_nothing_goes_before_the_final_phase_is_written(void **state)
+{
+    cluster_t *c = *state;
+    dijob_plan_t plan;
+    c->job.clean = TT_CLEAN_ALL;
+    pod_end(c, s_running(c), 0);
+    cluster_plan(c, &plan);
+    assert_non_null(plan.status);
+    for (size_t i = 0; i < plan.count; i++)
+        assert_int_equal(plan.actions[i].what, DIJOB_DO_EVENT);
+    dijob_plan_clear(&plan);
+}
+
+static void test_who_comes_late_to_an_ended_job_goes(void **state)
+{
+    cluster_t *c = *state;
+    pod_end(c, s_running(c), 1);
+    cluster_settle(c, 10);
+    cluster_add(c, DIJOB_COLLECTOR, "qbert-collector-late0");
+    cluster_settle(c, 10);
+    assert_null(cluster_get(c, "qbert-collector-late0"));
+    assert_non_null(cluster_get(c, "qbert-coordinator"));
+    assert_string_equal(cluster_status(c, "replicaStatus.Collector"), "{}");
+}
+
+static void test_a_crash_loop_and_a_sidecar_stay_where_running_is_cleaned(void **state)
+{
+    cluster_t *c = *state;
+    dijob_pod_t *coordinator = s_running(c);
+    dijob_pod_t *loop = cluster_add(c, DIJOB_COLLECTOR, "qbert-collector-loop0");
+    dijob_pod_t *pending = cluster_add(c, DIJOB_COLLECTOR, "qbert-collector-pend0");
+    pod_run(c, loop);
+    loop->stuck = true;
+    coordinator->main = MAIN_COMPLETED; /* its sidecar runs on */
+    coordinator->stuck = true;
+    assert_int_equal(pending->phase, POD_PENDING);
+    cluster_settle(c, 10);
+    assert_string_equal(cluster_phase(c), "Succeeded");
+    assert_int_equal(c->pod_count, 2);
+}
+
+static void test_a_job_that_is_deleted_is_left_to_the_garbage_collector(void **state)
+{
+    cluster_t *c = *state;
+    s_running(c);
+    c->job.deleting = true;
+    cluster_remove(c, cluster_get(c, "qbert-coordinator"));
+    assert_false(cluster_round(c));
+}
+
+static void test_an_invalid_job_fails_and_says_why(void **state)
+{
+    cluster_t *c = *state;
+    c->job.invalid = (char *)"spec.learner.replicas: expected a number from 0 to 256";
+    cluster_settle(c, 10);
+    assert_string_equal(cluster_condition(c, "Failed"),
+        "True DIJobFailed DIJob qbert failed because spec.learner.replicas: expected a number from 0 to 256");
+    assert_int_equal(c->pod_count, 0);
+    assert_non_null(strstr(c->events, "Warning DIJobFailed DIJob qbert failed because spec.learner"));
+}
+
+/* ---- the coordinator ------------------------------------------------------------------------------------------------------------ */
+
+static void test_a_deleted_coordinator_comes_back_and_the_phase_stays(void **state)
+{
+    cluster_t *c = *state;
+    dijob_pod_t *pod = s_running(c);
+    char uid[37];
+    snprintf(uid, sizeof uid, "%s", cluster_status(c, "coordinatorUID"));
+    assert_string_equal(uid, pod->meta.uid);
+    pod->deleting = true;
+    cluster_settle(c, 10);
+    assert_int_equal(c->pod_count, 1); /* the name is still taken */
+    pod_end(c, pod, 143);
+    cluster_settle(c, 10);
+    assert_string_equal(cluster_phase(c), "Running"); /* it did not fail: it was told to go */
+    cluster_remove(c, pod);
+    cluster_settle(c, 10);
+    assert_int_equal(c->pod_count, 1);
+    assert_string_equal(cluster_phase(c), "Running");
+    assert_string_not_equal(cluster_status(c, "coordinatorUID"), uid);
+    assert_string_equal(cluster_status(c, "restarts"), "1");
+}
+
+static void test_a_coordinator_of_ours_is_made_anew(void **state)
+{
+    cluster_t *c = *state;
+    dijob_plan_t plan;
+    c->job.tutti = true;
+    for (int i = 0; i < 3; i++) {
+        pod_run(c, cluster_nth(c, DIJOB_COORDINATOR, 0) ? cluster_nth(c, DIJOB_COORDINATOR, 0) : s_running(c));
+        cluster_settle(c, 10);
+        c->now_s += 5;
+        pod_end(c, cluster_get(c, "qbert-coordinator"), 1);
+        cluster_round(c);
+        cluster_plan(c, &plan);
+        assert_int_equal(plan.again_s, 1 << i); /* 1, 2, 4 s */
+        dijob_plan_clear(&plan);
+        cluster_settle(c, 10);
+        assert_string_equal(cluster_phase(c), "Running");
+        assert_int_equal(cluster_get(c, "qbert-coordinator")->phase, POD_PENDING);
+    }
+    pod_run(c, cluster_get(c, "qbert-coordinator"));
+    cluster_settle(c, 10);
+    dijob_pod_t *pod = cluster_get(c, "qbert-coordinator");
+    pod_end(c, pod, 137);
+    pod->disrupted = true; /* nobody's fault: at once */
+    const int64_t now_s = c->now_s;
+    cluster_settle(c, 10);
+    assert_int_equal(c->now_s, now_s);
+    assert_int_equal(cluster_get(c, "qbert-coordinator")->phase, POD_PENDING);
+    assert_string_equal(cluster_status(c, "restarts"), "4");
+}
+
+static void test_a_twin_has_no_say(void **state)
+{
+    cluster_t *c = *state;
+    dijob_pod_t *pod = s_running(c), *twin = cluster_add(c, DIJOB_COORDINATOR, "a-twin");
+    twin->created_s -= 100;
+    pod_end(c, twin, 1);
+    cluster_settle(c, 10);
+    assert_string_equal(cluster_phase(c), "Running");
+    assert_string_equal(cluster_status(c, "coordinatorUID"), pod->meta.uid);
+    assert_string_equal(cluster_condition(c, "CoordinatorTwins"),
+        "True TooManyCoordinators 2 coordinator pods: qbert-coordinator coordinates, the others have no say");
+    assert_non_null(strstr(c->events, "Warning TooManyCoordinators"));
+    cluster_remove(c, twin);
+    cluster_settle(c, 10);
+    assert_string_equal(cluster_condition(c, "CoordinatorTwins"), "False OneCoordinator ");
+}
+
+static void test_the_key_comes_before_the_first_pod_of_ours(void **state)
+{
+    cluster_t *c = *state;
+    dijob_plan_t plan;
+    c->job.tutti = true;
+    c->curve = false;
+    cluster_plan(c, &plan);
+    assert_int_equal(plan.actions[0].what, DIJOB_DO_CREATE_CURVE);
+    assert_int_equal(plan.actions[1].what, DIJOB_DO_EVENT);
+    assert_int_equal(plan.count, 2);
+    assert_int_equal(plan.again_s, 0);
+    dijob_plan_clear(&plan);
+    cluster_settle(c, 10);
+    assert_int_equal(c->pod_count, 1);
+}
+
+/* ---- behind our back -------------------------------------------------------------------------------------------------------------- */
+
+static void test_services_follow_pods(void **state)
+{
+    cluster_t *c = *state;
+    dijob_pod_t *pod = s_running(c);
+    cluster_remove_service(c, 0);
+    cluster_settle(c, 10);
+    assert_int_equal(c->service_count, 1);
+    cluster_add_service(c, "qbert-collector-gone0");
+    cluster_settle(c, 10);
+    assert_int_equal(c->service_count, 1);
+    pod->deleting = true;
+    cluster_settle(c, 10);
+    assert_int_equal(c->service_count, 1); /* till the pod is gone */
+    cluster_remove_service(c, 0);
+    cluster_settle(c, 10);
+    assert_int_equal(c->service_count, 0); /* no new one for a pod that goes */
+}
+
+static void test_a_status_that_was_edited_is_mended(void **state)
+{
+    static const char *const statuses[] = {"{}", "[]", "null",
+        "{\"conditions\":7,\"replicaStatus\":[],\"restarts\":\"x\"}",
+        "{\"phase\":\"Nonsense\",\"conditions\":[1,null,{\"type\":4},{}],\"coordinatorUID\":{}}",
+        "{\"phase\":\"Created\"}"};
+    cluster_t *c = *state;
+    s_running(c);
+    for (size_t i = 0; i < TT_COUNT(statuses); i++) {
+        free(c->job.status);
+        c->job.status = tt_strdup(statuses[i]);
+        c->job.phase = strstr(statuses[i], "Created") ? DIJOB_PHASE_CREATED
+                       : strstr(statuses[i], "phase") ? DIJOB_PHASE_UNKNOWN
+                                                      : DIJOB_PHASE_NONE;
+        cluster_settle(c, 10);
+        assert_string_equal(cluster_phase(c), "Running");
+        assert_string_equal(cluster_status(c, "replicaStatus.Coordinator"), "{\"active\":1}");
+    }
+}
+
+static void test_a_refused_template_is_told_once(void **state)
+{
+    cluster_t *c = *state;
+    cluster_round(c);
+    cluster_remove(c, c->pods[0]);
+    c->refused = "spec.containers[0].imagee: unknown field \xff";
+    cluster_settle(c, 10);
+    assert_int_equal(c->pod_count, 0);
+    assert_string_equal(cluster_phase(c), "Created");
+    assert_string_equal(
+        cluster_condition(c, "TemplateRefused"), "True Invalid spec.containers[0].imagee: unknown field ?");
+    assert_non_null(strstr(c->events, "Warning FailedCreate spec.containers[0].imagee: unknown field ?\n"));
+    const size_t size = c->event_size;
+    c->refused = NULL; /* the operator was started again, and tries once */
+    cluster_round(c);
+    cluster_remove(c, c->pods[0]);
+    c->refused = "spec.containers[0].imagee: unknown field \xff";
+    cluster_settle(c, 10);
+    assert_int_equal(c->event_size, size);
+    c->refused = NULL; /* the spec was mended */
+    cluster_settle(c, 10);
+    assert_string_equal(cluster_condition(c, "TemplateRefused"), "False Accepted ");
+}
+
+static void test_a_job_in_its_wanted_state_costs_nothing(void **state)
+{
+    cluster_t *c = *state;
+    s_running(c);
+    const size_t writes = c->writes;
+    c->now_s += 100000;
+    assert_false(cluster_round(c));
+    assert_int_equal(c->writes, writes);
+    assert_true(writes <= 3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -134,6 +380,20 @@ int main(void)
         T(test_the_coordinator_alone_decides_the_phase),
         T(test_a_failed_coordinator_fails_a_foreign_job),
         cmocka_unit_test(test_cleanup_by_policy),
+        T(test_a_final_phase_is_final),
+        T(test_nothing_goes_before_the_final_phase_is_written),
+        T(test_who_comes_late_to_an_ended_job_goes),
+        T(test_a_crash_loop_and_a_sidecar_stay_where_running_is_cleaned),
+        T(test_a_job_that_is_deleted_is_left_to_the_garbage_collector),
+        T(test_an_invalid_job_fails_and_says_why),
+        T(test_a_deleted_coordinator_comes_back_and_the_phase_stays),
+        T(test_a_coordinator_of_ours_is_made_anew),
+        T(test_a_twin_has_no_say),
+        T(test_the_key_comes_before_the_first_pod_of_ours),
+        T(test_services_follow_pods),
+        T(test_a_status_that_was_edited_is_mended),
+        T(test_a_refused_template_is_told_once),
+        T(test_a_job_in_its_wanted_state_costs_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
