@@ -20,7 +20,8 @@ typedef struct {
     const char *agconfig_namespace, *agconfig_name; /* NULL = di-system, aggregator-config                  */
     bool open_api;     /* answer callers that are no pods of the job too                            */
     int gpus_per_node; /* 0 = ask the nodes                                                        */
-    int workers;       /* jobs worked on at a time; 0 = 64                                         */
+    int workers;       /* jobs worked on at a time; 0 = no limit: then all new pods go before all else */
+    int stop_fd;       /* readable: stop (signals.h); 0 = none                                     */
 } operator_opts_t;
 
 typedef struct operator_ operator_t; /* opaque */

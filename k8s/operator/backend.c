@@ -1,0 +1,327 @@
+#define TT_LOG_COMPONENT "operator"
+#include "k8s/operator/backend.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "common/base/log.h"
+#include "common/base/mem.h"
+
+enum { ANSWER_MAX = 16 << 20 };
+
+/* ---- answers ------------------------------------------------------------------------------------------------------- */
+
+static void s_answer(operator_t *op, uint64_t id, int code, tt_buf_t *body)
+{
+    operator_count_served(op, code);
+    server_reply(op->api.server, id, code, "application/json", tt_buf_text(body), body->size);
+    tt_buf_free(body);
+}
+
+static void s_refuse(operator_t *op, uint64_t id, const char *method, tt_status_t status)
+{
+    tt_buf_t out;
+    tt_buf_init(&out, ANSWER_MAX);
+    const int code = replicas_refuse(&out, method, status);
+    s_answer(op, id, code, &out);
+}
+
+static void s_reply(operator_t *op, uint64_t id, replicas_verb_t verb, json_t *data)
+{
+    tt_buf_t out;
+    tt_buf_init(&out, ANSWER_MAX);
+    const replicas_reply_t reply = {.code = 200, .data = data};
+    int code = 200;
+    if (replicas_print(&out, verb, &reply) != TT_OK) {
+        tt_buf_clear(&out);
+        code = replicas_refuse(&out, "GET", TT_INTERNAL);
+    }
+    json_decref(data);
+    s_answer(op, id, code, &out);
+}
+
+/* ---- tasks --------------------------------------------------------------------------------------------------------- */
+
+task_t *task_new(operator_t *op, uint64_t id, replicas_request_t **request, const job_t *job)
+{
+    task_t *self = tt_new0(sizeof *self);
+    self->op = op;
+    self->id = id;
+    self->request = *request;
+    *request = NULL;
+    snprintf(self->job_uid, sizeof self->job_uid, "%s", job->meta.uid);
+    snprintf(self->job, sizeof self->job, "%s", job->meta.name);
+    self->collectors = json_array();
+    self->learners = json_array();
+    self->next = op->tasks;
+    self->link = &op->tasks;
+    if (self->next)
+        self->next->link = &self->next;
+    op->tasks = self;
+    return self;
+}
+
+static void s_free(task_t *self)
+{
+    *self->link = self->next;
+    if (self->next)
+        self->next->link = self->link;
+    for (size_t i = 0; i < self->order_count; i++) {
+        free((char *)(uintptr_t)self->orders[i].want.name);
+        free((char *)(uintptr_t)self->orders[i].want.replaces);
+    }
+    free(self->orders);
+    writes_destroy(&self->batch);
+    json_decref(self->collectors);
+    json_decref(self->learners);
+    replicas_request_destroy(&self->request);
+    free(self);
+}
+
+void backend_drop_all(operator_t *op)
+{
+    while (op->tasks)
+        s_free(op->tasks);
+}
+
+/*  Of a list of failed replicas that nobody reported the answer is null. */
+static json_t *s_listed(const task_t *self, json_t *list)
+{
+    return self->request->verb == REPLICAS_FAILED && json_array_size(list) == 0 ? NULL : json_incref(list);
+}
+
+void task_end(task_t *self, tt_status_t status)
+{
+    const replicas_request_t *r = self->request;
+    const replicas_reply_t reply = {.code = replicas_code(status),
+        .text = status == TT_OK ? NULL : tt_err_text(),
+        .data = replicas_object(r->namespace_, r->coordinator ? r->coordinator : r->aggregator,
+            s_listed(self, self->collectors), s_listed(self, self->learners))};
+    tt_buf_t out;
+    tt_buf_init(&out, ANSWER_MAX);
+    if (status != TT_OK)
+        log_warn("%s/%s: asked for replicas: %s", r->namespace_, self->job, reply.text);
+    (void)replicas_print(&out, r->verb, &reply);
+    json_decref(reply.data);
+    s_answer(self->op, self->id, reply.code, &out);
+    s_free(self);
+}
+
+job_t *task_job(const task_t *self)
+{
+    return cache_job_by_uid(self->op->cache, self->job_uid);
+}
+
+void task_list(json_t *list, const dijob_pod_t *pod)
+{
+    for (int gpu = 0; gpu <= (pod->role == DIJOB_DDP_LEARNER ? pod->gpu_ports : 0); gpu++) {
+        char *url = dijob_pod_url(pod, gpu);
+        json_array_append_new(list, json_string(url));
+        free(url);
+    }
+}
+
+bool task_declared(const task_t *self, dijob_role_t role)
+{
+    job_t *job = task_job(self);
+    if (!job || job->dijob->replicas[role] < 0)
+        return false;
+    if (!job->told && !self->op->opts.manifest) {
+        const kube_ref_t about = {.api_version = DIJOB_GROUP "/v1alpha1",
+            .kind = "DIJob",
+            .namespace_ = job->meta.namespace_,
+            .name = job->meta.name,
+            .uid = job->meta.uid,
+            .version = job->meta.version};
+        kube_recorder_event(self->op->recorder, &about, "Normal", "ReplicasDeclared",
+            "spec.%s.replicas counts: requests of the replicas API change nothing", dijob_role_label(role));
+    }
+    job->told = true;
+    return true;
+}
+
+/* ---- reading ------------------------------------------------------------------------------------------------------- */
+
+static json_t *s_of_coordinator(const operator_t *op, const dijob_pod_t *coordinator)
+{
+    const dijob_pod_t **pods = NULL;
+    const size_t count = cache_pods(op->cache, coordinator->job_uid, &pods);
+    json_t *collectors = json_array(), *learners = json_array();
+    for (size_t i = 0; i < count; i++) {
+        if (!dijob_pod_alive(pods[i]))
+            continue;
+        if (pods[i]->role == DIJOB_COLLECTOR)
+            task_list(collectors, pods[i]);
+        else if (pods[i]->role == DIJOB_LEARNER || pods[i]->role == DIJOB_AGGREGATOR)
+            task_list(learners, pods[i]);
+    }
+    free(pods);
+    return replicas_object(coordinator->meta.namespace_, coordinator->meta.name, collectors, learners);
+}
+
+static json_t *s_of_aggregator(const operator_t *op, const dijob_pod_t *aggregator)
+{
+    const dijob_pod_t **pods = NULL;
+    const size_t count = cache_pods(op->cache, aggregator->job_uid, &pods);
+    json_t *learners = json_array();
+    for (size_t i = 0; i < count; i++)
+        if (pods[i]->role == DIJOB_DDP_LEARNER && pods[i]->owner_pod && dijob_pod_alive(pods[i]) &&
+            strcmp(pods[i]->owner_pod, aggregator->meta.name) == 0)
+            task_list(learners, pods[i]);
+    free(pods);
+    return replicas_object(aggregator->meta.namespace_, aggregator->meta.name, NULL, learners);
+}
+
+/*  v2alpha1: addresses by rank, "" where a rank has none yet; null when there is no pod. */
+static json_t *s_of_tasks(const operator_t *op, const job_t *job)
+{
+    const dijob_pod_t **pods = NULL;
+    const size_t count = cache_pods(op->cache, job->meta.uid, &pods);
+    json_t *list = json_array();
+    for (size_t i = 0; i < count; i++) {
+        char url[80] = "";
+        if (pods[i]->rank < 0 || pods[i]->rank > 65535)
+            continue;
+        while (json_array_size(list) <= (size_t)pods[i]->rank)
+            json_array_append_new(list, json_string(""));
+        if (*pods[i]->ip)
+            snprintf(url, sizeof url, "%s:%d", pods[i]->ip, pods[i]->port);
+        json_array_set_new(list, (size_t)pods[i]->rank, json_string(url));
+    }
+    free(pods);
+    if (json_array_size(list) > 0)
+        return list;
+    json_decref(list);
+    return NULL;
+}
+
+/* ---- who asks, about what ------------------------------------------------------------------------------------------ */
+
+/*  Is it a pod of this job? */
+static bool s_may(const operator_t *op, const char *peer, const char *job_uid)
+{
+    const void *at = NULL;
+    const dijob_pod_t *pod;
+    if (op->opts.open_api)
+        return true;
+    if (op->opts.only_job && (strcmp(peer, "127.0.0.1") == 0 || strcmp(peer, "::1") == 0)) /* our own pod */
+        return true;
+    while ((pod = kube_store_next(op->cache->pods, POD_BY_IP, peer, &at)) != NULL)
+        if (strcmp(pod->job_uid, job_uid) == 0)
+            return true;
+    return false;
+}
+
+static json_t *s_all(const operator_t *op, const replicas_request_t *r)
+{
+    json_t *list = json_array();
+    const void *at = NULL;
+    const dijob_pod_t *pod;
+    while ((pod = kube_store_each(op->cache->pods, &at)) != NULL)
+        if (pod->role == DIJOB_COORDINATOR && (!r->namespace_ || strcmp(pod->meta.namespace_, r->namespace_) == 0) &&
+            s_may(op, r->peer, pod->job_uid))
+            json_array_append_new(list, s_of_coordinator(op, pod));
+    return list;
+}
+
+/*  The pod that a request is about, and its job. */
+static tt_status_t s_find(
+    const operator_t *op, const replicas_request_t *r, const dijob_pod_t **pod_out, const job_t **job_out)
+{
+    const char *namespace_ = r->namespace_ ? r->namespace_ : "";
+    const char *name = r->coordinator ? r->coordinator : r->aggregator ? r->aggregator : "";
+    const dijob_role_t role = r->aggregator && !r->coordinator ? DIJOB_AGGREGATOR : DIJOB_COORDINATOR;
+    const dijob_pod_t *pod = kube_store_get(op->cache->pods, namespace_, name);
+    if (!pod || pod->role != role)
+        return tt_err(TT_NOT_FOUND, "pod: %s/%s not exists in cache", namespace_, name);
+    const job_t *job = cache_job_by_uid(op->cache, pod->job_uid);
+    if (!job)
+        return tt_err(TT_NOT_FOUND, "dijob: %s/%s not exists in cache", namespace_, pod->job);
+    if (!s_may(op, r->peer, job->meta.uid))
+        return tt_err(TT_DENIED, "%s is no pod of DIJob %s/%s", r->peer, namespace_, pod->job);
+    *pod_out = pod;
+    *job_out = job;
+    return TT_OK;
+}
+
+/* ---- requests ------------------------------------------------------------------------------------------------------ */
+
+static tt_status_t s_get(operator_t *op, const replicas_request_t *r, json_t **data)
+{
+    const dijob_pod_t *pod = NULL;
+    const job_t *job = NULL;
+    if (!r->coordinator && !r->aggregator) {
+        *data = r->name ? NULL : s_all(op, r); /* by the job's name: never served, never an error */
+        return TT_OK;
+    }
+    TT_TRY(s_find(op, r, &pod, &job));
+    *data = pod->role == DIJOB_AGGREGATOR ? s_of_aggregator(op, pod) : s_of_coordinator(op, pod);
+    return TT_OK;
+}
+
+static tt_status_t s_v2(operator_t *op, const replicas_request_t *r, json_t **data)
+{
+    const job_t *job = cache_job(op->cache, r->namespace_, r->name);
+    if (!job)
+        return tt_err(TT_NOT_FOUND, "dijob: %s/%s not exists in cache", r->namespace_, r->name);
+    if (!s_may(op, r->peer, job->meta.uid))
+        return tt_err(TT_DENIED, "%s is no pod of DIJob %s/%s", r->peer, r->namespace_, r->name);
+    if (r->verb == REPLICAS_GET)
+        *data = s_of_tasks(op, job); /* the others are taken and change nothing: spec.tasks counts */
+    return TT_OK;
+}
+
+static tt_status_t s_write(operator_t *op, uint64_t id, replicas_request_t **r)
+{
+    const dijob_pod_t *pod = NULL;
+    const job_t *job = NULL;
+    TT_TRY(s_find(op, *r, &pod, &job));
+    if (job->dijob->deleting || dijob_phase_final(job->dijob->phase))
+        return tt_err(TT_EXISTS, "DIJob %s/%s is over", job->meta.namespace_, job->meta.name);
+    task_t *task = task_new(op, id, r, job);
+    switch (task->request->verb) {
+    case REPLICAS_CREATE:
+        task_make(task);
+        break;
+    case REPLICAS_DELETE:
+        task_remove(task);
+        break;
+    default:
+        task_replace(task);
+        break;
+    }
+    return TT_OK;
+}
+
+static tt_status_t s_request(operator_t *op, const server_request_t *asked)
+{
+    replicas_request_t *r = NULL;
+    json_t *data = NULL;
+    TT_TRY(replicas_parse(&r, asked->method, asked->path, asked->query, asked->body, asked->size));
+    snprintf(r->peer, sizeof r->peer, "%s", asked->peer);
+    const replicas_verb_t verb = r->verb;
+    tt_status_t status = TT_OK;
+    if (!cache_synced(op->cache))
+        status = tt_err(TT_UNAVAILABLE, "jobs and pods are still being listed; try again");
+    else if (r->v2)
+        status = s_v2(op, r, &data);
+    else if (verb == REPLICAS_GET)
+        status = s_get(op, r, &data);
+    else
+        status = s_write(op, asked->id, &r);
+    if (status == TT_OK && r)
+        s_reply(op, asked->id, verb, data);
+    replicas_request_destroy(&r);
+    return status;
+}
+
+void backend_request(void *ctx, const server_request_t *request)
+{
+    operator_port_t *port = ctx;
+    if (strcmp(request->path, "/healthz") == 0 && strcmp(request->method, "GET") == 0) {
+        server_reply(port->server, request->id, 200, "text/plain", "", 0);
+        return;
+    }
+    const tt_status_t status = s_request(port->op, request);
+    if (status != TT_OK)
+        s_refuse(port->op, request->id, request->method, status);
+}

@@ -1,0 +1,45 @@
+/*  backend - what the replicas API means on the API server; nobody outside this folder includes it.
+ *
+ *  A request is answered from the stores, or becomes a task: a batch of writes whose end is its answer.
+ *  Threads: the loop's. */
+#pragma once
+#include "k8s/operator/parts.h"
+#include "k8s/replicas/replicas.h"
+
+/*  A pod that is to be made, and in which list of the answer it stands. */
+typedef struct {
+    dijob_pod_want_t want; /* name and replaces are owned by the order */
+    bool learner;          /* which list                               */
+    bool only_delete;      /* want.replaces goes, the plan makes the new one */
+    int gpus;              /* of an aggregator's ddp learners; 0 = none */
+    writes_one_t *write;
+} order_t;
+
+/*  One HTTP request under way. */
+struct task {
+    operator_t *op;
+    uint64_t id;
+    replicas_request_t *request; /* owned */
+    char job_uid[37], job[256];
+    json_t *collectors, *learners; /* of the answer; owned */
+    order_t *orders;
+    size_t order_count;
+    writes_t *batch;
+    tt_status_t status; /* of what could not even be asked for */
+    task_t *next, **link;
+};
+
+/*  Takes request. */
+task_t *task_new(operator_t *op, uint64_t id, replicas_request_t **request, const job_t *job);
+/*  Answer with what the task's lists hold, and free it. status other than TT_OK: with tt_err_text(). */
+void task_end(task_t *self, tt_status_t status);
+/*  The job as it is now; NULL: gone. */
+job_t *task_job(const task_t *self);
+/*  Append a pod's address: of a ddp learner one a GPU. */
+void task_list(json_t *list, const dijob_pod_t *pod);
+/*  The spec counts for this role, not the API: said once by an event. */
+bool task_declared(const task_t *self, dijob_role_t role);
+
+void task_make(task_t *self);    /* REPLICAS_CREATE */
+void task_replace(task_t *self); /* REPLICAS_FAILED */
+void task_remove(task_t *self);  /* REPLICAS_DELETE */

@@ -1,0 +1,322 @@
+/*  cache - jobs, their pods and their services, as the API server tells of them. */
+#define TT_LOG_COMPONENT "operator"
+#include <stdlib.h>
+#include <string.h>
+#include "common/base/log.h"
+#include "common/base/mem.h"
+#include "k8s/operator/parts.h"
+
+enum { TEXTS_MAX = 4 << 20 };
+
+/* ---- texts of jobs, at most 4 MiB of them -------------------------------------------------------------------------- */
+
+void cache_forget_text(job_t *job)
+{
+    if (!job->text)
+        return;
+    cache_t *cache = job->cache;
+    *(job->newer ? &job->newer->older : &cache->newest) = job->older;
+    *(job->older ? &job->older->newer : &cache->oldest) = job->newer;
+    cache->texts -= job->text_size;
+    free(job->text);
+    job->text = NULL;
+    job->newer = job->older = NULL;
+}
+
+/*  text is taken. */
+static void s_keep_text(job_t *job, char *text, size_t size)
+{
+    cache_t *cache = job->cache;
+    job->text = text;
+    job->text_size = size;
+    job->older = cache->newest;
+    *(cache->newest ? &cache->newest->newer : &cache->oldest) = job;
+    cache->newest = job;
+    cache->texts += size;
+    while (cache->texts > TEXTS_MAX && cache->oldest != job)
+        cache_forget_text(cache->oldest);
+}
+
+/* ---- entries ------------------------------------------------------------------------------------------------------- */
+
+static tt_status_t s_decode_job(void *ctx, const char *json, size_t size, void **entry)
+{
+    dijob_t *dijob = NULL;
+    TT_TRY(dijob_decode(&dijob, json, size));
+    job_t *job = tt_new0(sizeof *job);
+    job->cache = ctx;
+    job->dijob = dijob;
+    job->meta = dijob->meta;
+    if (size <= TEXTS_MAX / 4 && !dijob->deleting && !dijob_phase_final(dijob->phase)) {
+        char *text = tt_new0(size + 1);
+        memcpy(text, json, size);
+        s_keep_text(job, text, size);
+    }
+    *entry = job;
+    return TT_OK;
+}
+
+static void s_destroy_job(void *entry)
+{
+    job_t *job = entry;
+    cache_forget_text(job);
+    free(job->refused);
+    free(job->refused_reason);
+    dijob_destroy(&job->dijob);
+    free(job);
+}
+
+static tt_status_t s_decode_pod(void *ctx, const char *json, size_t size, void **entry)
+{
+    (void)ctx;
+    dijob_pod_t *pod = NULL;
+    TT_TRY(dijob_pod_decode(&pod, json, size));
+    *entry = pod;
+    return TT_OK;
+}
+
+static void s_destroy_pod(void *entry)
+{
+    dijob_pod_t *pod = entry;
+    dijob_pod_destroy(&pod);
+}
+
+static tt_status_t s_decode_service(void *ctx, const char *json, size_t size, void **entry)
+{
+    (void)ctx;
+    dijob_service_t *service = NULL;
+    TT_TRY(dijob_service_decode(&service, json, size));
+    *entry = service;
+    return TT_OK;
+}
+
+static void s_destroy_service(void *entry)
+{
+    dijob_service_t *service = entry;
+    dijob_service_destroy(&service);
+}
+
+static const char *s_pod_job(const void *entry, char *buf, size_t size)
+{
+    (void)buf;
+    (void)size;
+    const dijob_pod_t *pod = entry;
+    return *pod->job_uid ? pod->job_uid : NULL;
+}
+
+static const char *s_pod_ip(const void *entry, char *buf, size_t size)
+{
+    (void)buf;
+    (void)size;
+    const dijob_pod_t *pod = entry;
+    return *pod->ip ? pod->ip : NULL;
+}
+
+static const char *s_service_job(const void *entry, char *buf, size_t size)
+{
+    (void)buf;
+    (void)size;
+    const dijob_service_t *service = entry;
+    return *service->job_uid ? service->job_uid : NULL;
+}
+
+/* ---- changes ------------------------------------------------------------------------------------------------------- */
+
+/*  What we know of a job beside the object itself goes from one version to the next. */
+static void s_inherit(job_t *before, job_t *now)
+{
+    const bool same = before->dijob->generation == now->dijob->generation;
+    now->curve = before->curve;
+    if (!same)
+        return;
+    now->told = before->told;
+    now->refused = before->refused;
+    now->refused_reason = before->refused_reason;
+    now->refused_until_ms = before->refused_until_ms;
+    before->refused = before->refused_reason = NULL;
+    if (!before->text) /* not needed any more by then */
+        cache_forget_text(now);
+}
+
+static void s_job_changed(void *ctx, const void *before, const void *now)
+{
+    cache_t *self = ctx;
+    const kube_meta_t *meta = now ? now : before;
+    if (before && now && strcmp(((const job_t *)before)->meta.uid, ((const job_t *)now)->meta.uid) == 0)
+        s_inherit((job_t *)(uintptr_t)before, (job_t *)(uintptr_t)now); /* ours, though the store lends them */
+    self->opts.changed(self->opts.ctx, meta->namespace_, meta->name);
+}
+
+static void s_pod_changed(void *ctx, const void *before, const void *now)
+{
+    cache_t *self = ctx;
+    const dijob_pod_t *pod = now ? now : before;
+    self->opts.changed(self->opts.ctx, pod->meta.namespace_, pod->job);
+}
+
+static void s_service_changed(void *ctx, const void *before, const void *now)
+{
+    cache_t *self = ctx;
+    const dijob_service_t *service = now ? now : before;
+    self->opts.changed(self->opts.ctx, service->meta.namespace_, service->job);
+}
+
+static void s_synced(void *ctx)
+{
+    cache_t *self = ctx;
+    if (cache_synced(self))
+        self->opts.synced(self->opts.ctx);
+}
+
+/* ---- life ---------------------------------------------------------------------------------------------------------- */
+
+static tt_status_t s_stores(cache_t *self)
+{
+    const kube_store_ops_t jobs = {
+        .decode = s_decode_job, .destroy = s_destroy_job, .changed = s_job_changed, .ctx = self};
+    const kube_store_ops_t pods = {.decode = s_decode_pod,
+        .destroy = s_destroy_pod,
+        .index = {[POD_BY_JOB] = s_pod_job, [POD_BY_IP] = s_pod_ip},
+        .changed = s_pod_changed,
+        .ctx = self};
+    const kube_store_ops_t services = {.decode = s_decode_service,
+        .destroy = s_destroy_service,
+        .index = {[SERVICE_BY_JOB] = s_service_job},
+        .changed = s_service_changed,
+        .ctx = self};
+    TT_TRY(kube_store_new(&self->jobs, &jobs));
+    TT_TRY(kube_store_new(&self->pods, &pods));
+    return kube_store_new(&self->services, &services);
+}
+
+/*  "/api/v1/namespaces/x/pods", of all namespaces "/api/v1/pods". Caller frees. */
+static char *s_path(const cache_t *self, const char *api, const char *resource)
+{
+    return self->opts.namespace_ ? tt_sprintf("%s/namespaces/%s/%s", api, self->opts.namespace_, resource)
+                                 : tt_sprintf("%s/%s", api, resource);
+}
+
+static tt_status_t s_watch(cache_t *self, kube_reflector_t **out, kube_store_t *store, kube_reflector_opts_t opts,
+    const char *api, const char *resource)
+{
+    char *path = s_path(self, api, resource);
+    opts.path = path;
+    opts.synced = s_synced;
+    opts.ctx = self;
+    const tt_status_t status = kube_reflector_new(out, self->client, store, &opts);
+    free(path);
+    return status;
+}
+
+static tt_status_t s_watches(cache_t *self)
+{
+    static const char ours[] = "controller-name=di-operator";
+    const char *job = self->opts.only_job;
+    char *labels = job ? tt_sprintf("%s,dijob-name=%s", ours, job) : tt_strdup(ours);
+    char *field = job ? tt_sprintf("metadata.name=%s", job) : NULL;
+    const kube_reflector_opts_t jobs = {.field_selector = field};
+    const kube_reflector_opts_t pods = {.label_selector = labels, .drop = dijob_pod_drop};
+    const kube_reflector_opts_t services = {.label_selector = labels, .metadata_only = true};
+    tt_status_t status = TT_OK;
+    if (!self->opts.manifest)
+        status = s_watch(self, &self->job_watch, self->jobs, jobs, JOBS_PATH, "dijobs");
+    if (status == TT_OK)
+        status = s_watch(self, &self->pod_watch, self->pods, pods, "/api/v1", "pods");
+    if (status == TT_OK)
+        status = s_watch(self, &self->service_watch, self->services, services, "/api/v1", "services");
+    free(labels);
+    free(field);
+    return status;
+}
+
+tt_status_t cache_new(cache_t **self_p, kube_client_t *client, const cache_opts_t *opts)
+{
+    cache_t *self = tt_new0(sizeof *self);
+    self->opts = *opts;
+    self->client = client;
+    tt_status_t status = s_stores(self);
+    if (status == TT_OK)
+        status = s_watches(self);
+    if (status == TT_OK)
+        *self_p = self;
+    else
+        cache_destroy(&self);
+    return status;
+}
+
+void cache_destroy(cache_t **self_p)
+{
+    cache_t *self = *self_p;
+    if (!self)
+        return;
+    kube_reflector_destroy(&self->job_watch);
+    kube_reflector_destroy(&self->pod_watch);
+    kube_reflector_destroy(&self->service_watch);
+    kube_store_destroy(&self->jobs);
+    kube_store_destroy(&self->pods);
+    kube_store_destroy(&self->services);
+    free(self);
+    *self_p = NULL;
+}
+
+bool cache_synced(const cache_t *self)
+{
+    return (self->opts.manifest || (self->job_watch && kube_reflector_synced(self->job_watch))) && self->pod_watch &&
+           kube_reflector_synced(self->pod_watch) && self->service_watch && kube_reflector_synced(self->service_watch);
+}
+
+/* ---- questions ----------------------------------------------------------------------------------------------------- */
+
+job_t *cache_job(const cache_t *self, const char *namespace_, const char *name)
+{
+    return kube_store_get(self->jobs, namespace_, name);
+}
+
+job_t *cache_job_by_uid(const cache_t *self, const char *uid)
+{
+    return kube_store_by_uid(self->jobs, uid);
+}
+
+static int s_by_age(const void *a, const void *b)
+{
+    const dijob_pod_t *x = *(const dijob_pod_t *const *)a, *y = *(const dijob_pod_t *const *)b;
+    return x->created_s != y->created_s ? (x->created_s < y->created_s ? -1 : 1) : strcmp(x->meta.name, y->meta.name);
+}
+
+size_t cache_pods(const cache_t *self, const char *job_uid, const dijob_pod_t ***out)
+{
+    size_t count = 0, room = 8;
+    const dijob_pod_t **pods = tt_array0(room, sizeof *pods), *pod;
+    const void *at = NULL;
+    while ((pod = kube_store_next(self->pods, POD_BY_JOB, job_uid, &at)) != NULL) {
+        if (count == room)
+            pods = tt_realloc(pods, tt_mul(room *= 2, sizeof *pods));
+        pods[count++] = pod;
+    }
+    qsort(pods, count, sizeof *pods, s_by_age);
+    *out = pods;
+    return count;
+}
+
+size_t cache_services(const cache_t *self, const char *job_uid, const dijob_service_t ***out)
+{
+    size_t count = 0, room = 8;
+    const dijob_service_t **services = tt_array0(room, sizeof *services), *service;
+    const void *at = NULL;
+    while ((service = kube_store_next(self->services, SERVICE_BY_JOB, job_uid, &at)) != NULL) {
+        if (count == room)
+            services = tt_realloc(services, tt_mul(room *= 2, sizeof *services));
+        services[count++] = service;
+    }
+    *out = services;
+    return count;
+}
+
+void cache_refuse(job_t *job, const char *words, const char *reason, int64_t until_ms)
+{
+    free(job->refused);
+    free(job->refused_reason);
+    job->refused = tt_strdup(words);
+    job->refused_reason = tt_strdup(reason);
+    job->refused_until_ms = until_ms;
+}

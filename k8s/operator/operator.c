@@ -1,0 +1,268 @@
+/*  operator - the parts put together, run, and taken apart again. */
+#define TT_LOG_COMPONENT "operator"
+#include "k8s/operator/operator.h"
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+#include "common/base/log.h"
+#include "common/base/mem.h"
+#include "k8s/operator/parts.h"
+
+enum { POLL_MS = 1000 };
+
+uint64_t operator_random(operator_t *self)
+{
+    return self->random += 0x9e3779b97f4a7c15u; /* odd: every number once */
+}
+
+static void s_count(operator_code_t codes[CODES], int code)
+{
+    size_t i = 0;
+    while (i < CODES - 1 && codes[i].count && codes[i].code != code)
+        i++;
+    codes[i].code = code;
+    codes[i].count++;
+}
+
+void operator_count(operator_t *self, int code)
+{
+    s_count(self->counters.requests, code);
+}
+
+void operator_count_served(operator_t *self, int code)
+{
+    s_count(self->counters.served, code);
+}
+
+bool operator_leads(const operator_t *self)
+{
+    return !self->lease || kube_lease_held(self->lease);
+}
+
+/* ---- what sets it to work ------------------------------------------------------------------------------------------ */
+
+static void s_pause(operator_t *self)
+{
+    kube_queue_pause(self->queue, !operator_leads(self) || !self->cache || !cache_synced(self->cache));
+}
+
+static void s_on_lease(void *ctx, bool held)
+{
+    operator_t *self = ctx;
+    log_info("%s", held ? "this replica looks after the jobs now" : "another replica looks after the jobs");
+    s_pause(self);
+}
+
+static void s_on_synced(void *ctx)
+{
+    operator_t *self = ctx;
+    log_info("synced: %zu jobs, %zu pods, %zu services, %lld ms after the start", kube_store_count(self->cache->jobs),
+        kube_store_count(self->cache->pods), kube_store_count(self->cache->services),
+        (long long)(tt_now_ms(kube_loop_clock(self->loop)) - self->started_ms));
+    s_pause(self);
+}
+
+static void s_on_changed(void *ctx, const char *namespace_, const char *job)
+{
+    operator_t *self = ctx;
+    char key[320];
+    round_key(key, namespace_, job);
+    kube_queue_add(self->queue, key);
+}
+
+/* ---- ports --------------------------------------------------------------------------------------------------------- */
+
+static void s_serve(operator_port_t *port);
+
+static void s_on_port(void *ctx, int fd)
+{
+    (void)fd;
+    s_serve(ctx);
+}
+
+static void s_on_port_timer(void *ctx)
+{
+    operator_port_t *port = ctx;
+    port->timer = 0;
+    s_serve(port);
+}
+
+static void s_serve(operator_port_t *port)
+{
+    kube_loop_t *loop = port->op->loop;
+    server_serve(port->server);
+    kube_loop_forget_timer(loop, port->timer);
+    const int64_t due = server_due_ms(port->server);
+    port->timer = due >= 0 ? kube_loop_timer(loop, due, s_on_port_timer, port) : 0;
+}
+
+static tt_status_t s_open(operator_t *self, operator_port_t *port, const char *address, const char *what, server_fn fn)
+{
+    port->op = self;
+    if (!*address)
+        return TT_OK;
+    const tt_status_t status = server_start(&port->server, address, fn, port);
+    if (status != TT_OK)
+        return tt_err_wrap(status, "%s", what);
+    kube_loop_fd(self->loop, server_fd(port->server), s_on_port, port);
+    log_info("%s at port %d", what, server_port(port->server));
+    return TT_OK;
+}
+
+static void s_close(operator_port_t *port)
+{
+    if (!port->server)
+        return;
+    kube_loop_forget_fd(port->op->loop, server_fd(port->server));
+    kube_loop_forget_timer(port->op->loop, port->timer);
+    server_stop(&port->server);
+}
+
+/* ---- life ---------------------------------------------------------------------------------------------------------- */
+
+static const char *s_or(const char *text, const char *otherwise)
+{
+    return text ? text : otherwise;
+}
+
+static const char *s_env(const char *name, const char *otherwise)
+{
+    const char *text = getenv(name);
+    return text && *text ? text : otherwise;
+}
+
+static void s_defaults(operator_t *self, const operator_opts_t *opts)
+{
+    operator_opts_t *o = &self->opts;
+    *o = *opts;
+    o->lease_name = s_or(o->lease_name, "tutti-operator");
+    o->lease_namespace = s_or(o->lease_namespace, s_env("POD_NAMESPACE", "di-system"));
+    o->listen = s_or(o->listen, ":8080");
+    o->probes = s_or(o->probes, ":8081");
+    o->server_url = s_or(o->server_url, "http://di-server.di-system:8080");
+    o->agconfig_namespace = s_or(o->agconfig_namespace, "di-system");
+    o->agconfig_name = s_or(o->agconfig_name, "aggregator-config");
+    self->server_url = o->server_url;
+}
+
+/*  The pod's UID; outside one something nobody else has. */
+static char *s_holder(operator_t *self)
+{
+    char host[HOST_NAME_MAX + 1] = "host";
+    gethostname(host, sizeof host - 1);
+    const char *uid = s_env("POD_UID", NULL);
+    return uid ? tt_strdup(uid)
+               : tt_sprintf("%s_%d_%08x", host, (int)getpid(), (unsigned)(operator_random(self) >> 32));
+}
+
+static tt_status_t s_client(operator_t *self)
+{
+    static const kube_client_opts_t opts = {.agent = "tutti-operator/" TT_VERSION};
+    TT_TRY(kube_config_load(&self->config, &self->opts.kube));
+    TT_TRY(kube_loop_new(&self->loop, NULL));
+    self->started_ms = tt_now_ms(kube_loop_clock(self->loop));
+    TT_TRY(kube_client_new(&self->client, self->loop, self->config, &opts));
+    return kube_recorder_new(&self->recorder, self->client, "di-orchestrator");
+}
+
+static tt_status_t s_work(operator_t *self)
+{
+    const kube_queue_opts_t queue = {.workers = self->opts.workers};
+    const cache_opts_t cache = {.namespace_ = self->opts.namespace_,
+        .only_job = self->opts.only_job,
+        .manifest = self->opts.manifest,
+        .changed = s_on_changed,
+        .synced = s_on_synced,
+        .ctx = self};
+    const kube_lease_opts_t lease = {.namespace_ = self->opts.lease_namespace,
+        .name = self->opts.lease_name,
+        .holder = self->holder,
+        .changed = s_on_lease,
+        .ctx = self};
+    TT_TRY(kube_queue_new(&self->queue, self->loop, &queue, round_begin, self));
+    kube_queue_pause(self->queue, true);
+    TT_TRY(cache_new(&self->cache, self->client, &cache));
+    return self->opts.elect ? kube_lease_new(&self->lease, self->client, &lease) : TT_OK;
+}
+
+static void s_on_stop_fd(void *ctx, int fd)
+{
+    operator_t *self = ctx;
+    log_info("stopping");
+    kube_loop_forget_fd(self->loop, fd);
+    operator_stop(self);
+}
+
+static tt_status_t s_start(operator_t *self)
+{
+    if (getrandom(&self->random, sizeof self->random, 0) != sizeof self->random)
+        return tt_err_errno(TT_OS, "getrandom");
+    self->holder = s_holder(self);
+    TT_TRY(s_client(self));
+    log_info("API server %s, context %s, %s%s", self->config->server, self->config->context,
+        self->opts.namespace_ ? "namespace " : "all namespaces", s_or(self->opts.namespace_, ""));
+    if (self->opts.stop_fd > 0)
+        kube_loop_fd(self->loop, self->opts.stop_fd, s_on_stop_fd, self);
+    TT_TRY(s_work(self));
+    TT_TRY(s_open(self, &self->api, self->opts.listen, "replicas API", backend_request));
+    return s_open(self, &self->probes, self->opts.probes, "probes", probes_request);
+}
+
+tt_status_t operator_new(operator_t **self_p, const operator_opts_t *opts)
+{
+    operator_t *self = tt_new0(sizeof *self);
+    s_defaults(self, opts);
+    const tt_status_t status = s_start(self);
+    if (status == TT_OK)
+        *self_p = self;
+    else
+        operator_destroy(&self);
+    return status;
+}
+
+tt_status_t operator_run(operator_t *self)
+{
+    tt_status_t status = TT_OK;
+    while (status == TT_OK && !atomic_load(&self->stop))
+        status = kube_loop_poll(self->loop, POLL_MS);
+    return status;
+}
+
+void operator_stop(operator_t *self)
+{
+    atomic_store(&self->stop, true);
+    kube_loop_wake(self->loop);
+}
+
+void operator_destroy(operator_t **self_p)
+{
+    operator_t *self = *self_p;
+    if (!self)
+        return;
+    if (self->queue)
+        kube_queue_pause(self->queue, true);
+    kube_lease_destroy(&self->lease); /* while the client can still say so */
+    if (self->client) {
+        backend_drop_all(self);
+        fetch_drop_all(self);
+        round_drop_all(self);
+    }
+    s_close(&self->api);
+    s_close(&self->probes);
+    kube_recorder_destroy(&self->recorder);
+    cache_destroy(&self->cache);
+    kube_queue_destroy(&self->queue);
+    kube_client_destroy(&self->client);
+    while (self->batches) {
+        writes_t *batch = self->batches;
+        writes_destroy(&batch);
+    }
+    kube_loop_destroy(&self->loop);
+    kube_config_destroy(&self->config);
+    free(self->holder);
+    free(self);
+    *self_p = NULL;
+}

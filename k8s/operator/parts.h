@@ -1,0 +1,190 @@
+/*  parts - what the files of this folder share; nobody else includes it.
+ *
+ *  Threads: the loop's, all of it. */
+#pragma once
+#include <stdatomic.h>
+#include "k8s/api/client.h"
+#include "k8s/api/lease.h"
+#include "k8s/api/queue.h"
+#include "k8s/api/recorder.h"
+#include "k8s/api/store.h"
+#include "k8s/dijob/plan.h"
+#include "k8s/operator/operator.h"
+#include "k8s/replicas/server.h"
+
+#define JOBS_PATH "/apis/" DIJOB_GROUP "/v1alpha1"
+
+/* ---- jobs as they are kept: cache.c ------------------------------------------------------------------------------------- */
+
+typedef struct cache cache_t;
+typedef struct job job_t;
+
+/*  An entry of the store of jobs: what decides, and what we must remember of it from one version to the next. */
+struct job {
+    kube_meta_t meta; /* the strings are dijob's */
+    dijob_t *dijob;
+    /*  The whole object as it came, for templates; NULL = not kept. In a list of those that are, newest first. */
+    char *text;
+    size_t text_size;
+    cache_t *cache;
+    job_t *newer, *older;
+    /*  What the API server said about a pod of this generation. */
+    char *refused, *refused_reason;
+    int64_t refused_until_ms; /* INT64_MAX = until the generation changes */
+    bool curve;               /* the secret is there                        */
+    bool told;                /* that spec counts, and not the HTTP API     */
+};
+
+typedef struct {
+    const char *namespace_, *only_job, *manifest;
+    void (*changed)(void *ctx, const char *namespace_, const char *job); /* something of that job */
+    void (*synced)(void *ctx);                                           /* everything is in      */
+    void *ctx;
+} cache_opts_t;
+
+enum { POD_BY_JOB, POD_BY_IP }; /* job's uid; address */
+enum { SERVICE_BY_JOB };        /* job's uid          */
+struct cache {
+    cache_opts_t opts;
+    kube_client_t *client;
+    kube_store_t *jobs, *pods, *services;
+    kube_reflector_t *job_watch, *pod_watch, *service_watch;
+    job_t *newest, *oldest; /* those with a text */
+    size_t texts;           /* bytes of them     */
+};
+
+/*  Begins to list and watch. Borrows client; strings of opts are borrowed for good. */
+tt_status_t cache_new(cache_t **self_p, kube_client_t *client, const cache_opts_t *opts);
+void cache_destroy(cache_t **self_p);
+bool cache_synced(const cache_t *self);
+job_t *cache_job(const cache_t *self, const char *namespace_, const char *name);
+job_t *cache_job_by_uid(const cache_t *self, const char *uid);
+/*  Pods of a job, in the order of their making. Returns how many; *out is the caller's, what it points to is the store's. */
+size_t cache_pods(const cache_t *self, const char *job_uid, const dijob_pod_t ***out);
+size_t cache_services(const cache_t *self, const char *job_uid, const dijob_service_t ***out);
+/*  The templates are not needed for now. */
+void cache_forget_text(job_t *job);
+/*  words NULL: not any more. */
+void cache_refuse(job_t *job, const char *words, const char *reason, int64_t until_ms);
+
+/* ---- writes: writes.c -------------------------------------------------------------------------------------------------------- */
+
+typedef struct writes writes_t;
+
+typedef enum { WRITES_POD, WRITES_SERVICE, WRITES_CURVE } writes_kind_t;
+
+/*  One write and what came of it. */
+typedef struct {
+    writes_kind_t kind;
+    bool deletes;
+    char *name;
+    char uid[37]; /* of what is deleted */
+    uint64_t version;
+    int code;           /* last answer; 0 = none                                            */
+    tt_status_t status; /* TT_OK: it is as we want it. TT_INVALID: refused by the API server */
+    char *text, *reason;
+    writes_t *batch;
+} writes_one_t;
+
+/*  Several writes for a job, all under way at once; each answer goes into the stores and becomes an event of the job. */
+struct writes {
+    operator_t *op;
+    char *namespace_, *job, job_uid[37];
+    uint64_t job_version;
+    writes_one_t **writes;
+    size_t count, pending;
+    void (*done)(void *ctx, writes_t *batch);
+    void *ctx;
+    writes_t *next, **link; /* the operator's list: what is still under way when it ends */
+};
+
+/*  done is called once, when all writes are answered and never from within a call; then destroy it. Not called for one
+ *  without writes. */
+writes_t *writes_new(operator_t *op, const dijob_t *job, void (*done)(void *ctx, writes_t *batch), void *ctx);
+void writes_destroy(writes_t **self_p);
+/*  object is borrowed. */
+writes_one_t *writes_create(writes_t *self, writes_kind_t kind, const json_t *object);
+/*  grace_s: -1 = the pod's own. */
+writes_one_t *writes_delete(writes_t *self, writes_kind_t kind, const kube_meta_t *meta, int grace_s);
+
+/* ---- what templates are needed: fetch.c -------------------------------------------------------------------------------------- */
+
+enum { FETCH_JOB = 1, FETCH_AGCONFIG = 2, FETCH_GPUS = 4 };
+typedef struct fetch fetch_t;
+typedef struct {
+    json_t *job;       /* the whole object                                     */
+    json_t *agconfig;  /* AggregatorConfig; NULL = there is none: built in     */
+    int gpus_per_node; /* of a usual node                                      */
+} fetched_t;
+
+/*  done is called once, perhaps from within this call: TT_OK, TT_NOT_FOUND (the job is gone), TT_UNAVAILABLE. What it gets
+ *  is borrowed for the call. The fetch is freed after it; one that is dropped calls nothing. */
+void fetch_begin(operator_t *op, const char *namespace_, const char *job, int what,
+    void (*done)(void *ctx, tt_status_t status, const fetched_t *fetched), void *ctx);
+void fetch_drop_all(operator_t *op);
+
+/* ---- one job at a time: round.c ------------------------------------------------------------------------------------------- */
+
+/*  Look, plan, do: the queue's work on a key "namespace/name". Ends with kube_queue_done. */
+void round_begin(void *ctx, const char *key);
+/*  What is under way when the operator ends. */
+void round_drop_all(operator_t *op);
+/*  "namespace/name" */
+void round_key(char out[320], const char *namespace_, const char *job);
+
+/* ---- HTTP: backend.c, probes.c --------------------------------------------------------------------------------------------- */
+
+/*  ctx: an operator_port_t. */
+void backend_request(void *ctx, const server_request_t *request);
+void backend_drop_all(operator_t *op);
+void probes_request(void *ctx, const server_request_t *request);
+
+/* ---- the operator ------------------------------------------------------------------------------------------------------------ */
+
+typedef struct round round_t;
+typedef struct task task_t;
+
+enum { CODES = 24 };
+typedef struct {
+    int code;
+    uint64_t count;
+} operator_code_t;
+typedef struct {
+    uint64_t rounds, plans, failures;
+    operator_code_t requests[CODES], served[CODES]; /* the last takes what has no place */
+} operator_counters_t;
+
+typedef struct {
+    operator_t *op;
+    server_t *server;
+    uint64_t timer;
+} operator_port_t;
+
+struct operator_ {
+    operator_opts_t opts;
+    kube_config_t *config;
+    kube_loop_t *loop;
+    kube_client_t *client;
+    kube_recorder_t *recorder;
+    kube_queue_t *queue;
+    kube_lease_t *lease; /* NULL: no election */
+    cache_t *cache;
+    operator_port_t api, probes;
+    char *holder;
+    const char *server_url;
+    uint64_t random;
+    int64_t started_ms;
+    writes_t *batches;
+    round_t *rounds;
+    fetch_t *fetches;
+    task_t *tasks; /* HTTP requests under way */
+    operator_counters_t counters;
+    atomic_bool stop;
+};
+
+/*  For names. */
+uint64_t operator_random(operator_t *self);
+void operator_count(operator_t *self, int code);
+void operator_count_served(operator_t *self, int code);
+/*  May we write about jobs by ourselves? */
+bool operator_leads(const operator_t *self);

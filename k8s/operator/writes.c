@@ -1,0 +1,242 @@
+/*  writes - writes for a job, all at once: what each is, what its answer means. */
+#define TT_LOG_COMPONENT "operator"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "common/base/log.h"
+#include "common/base/mem.h"
+#include "k8s/operator/parts.h"
+
+/* ---- life ---------------------------------------------------------------------------------------------------------- */
+
+writes_t *writes_new(operator_t *op, const dijob_t *job, void (*done)(void *ctx, writes_t *batch), void *ctx)
+{
+    writes_t *self = tt_new0(sizeof *self);
+    self->op = op;
+    self->namespace_ = tt_strdup(job->meta.namespace_);
+    self->job = tt_strdup(job->meta.name);
+    snprintf(self->job_uid, sizeof self->job_uid, "%s", job->meta.uid);
+    self->job_version = job->meta.version;
+    self->done = done;
+    self->ctx = ctx;
+    self->next = op->batches;
+    self->link = &op->batches;
+    if (self->next)
+        self->next->link = &self->next;
+    op->batches = self;
+    return self;
+}
+
+static void s_write_free(writes_one_t *write)
+{
+    free(write->name);
+    free(write->text);
+    free(write->reason);
+    free(write);
+}
+
+void writes_destroy(writes_t **self_p)
+{
+    writes_t *self = *self_p;
+    if (!self)
+        return;
+    *self->link = self->next;
+    if (self->next)
+        self->next->link = self->link;
+    for (size_t i = 0; i < self->count; i++)
+        s_write_free(self->writes[i]);
+    free(self->writes);
+    free(self->namespace_);
+    free(self->job);
+    free(self);
+    *self_p = NULL;
+}
+
+static writes_one_t *s_add(writes_t *self, writes_kind_t kind, const char *name)
+{
+    writes_one_t *write = tt_new0(sizeof *write);
+    write->kind = kind;
+    write->name = tt_strdup(name);
+    write->batch = self;
+    write->status = TT_AGAIN;
+    if ((self->count & (self->count - 1)) == 0) /* 0 and powers of two */
+        self->writes = tt_realloc(self->writes, tt_mul(self->count ? 2 * self->count : 1, sizeof *self->writes));
+    self->writes[self->count++] = write;
+    self->pending++;
+    return write;
+}
+
+/* ---- what an answer means ------------------------------------------------------------------------------------------ */
+
+static const char *s_resource(writes_kind_t kind)
+{
+    return kind == WRITES_POD ? "pods" : kind == WRITES_SERVICE ? "services" : "secrets";
+}
+
+static const char *s_thing(writes_kind_t kind)
+{
+    return kind == WRITES_POD ? "pod" : kind == WRITES_SERVICE ? "service" : "secret";
+}
+
+static kube_store_t *s_store(const writes_one_t *write)
+{
+    const cache_t *cache = write->batch->op->cache;
+    return write->kind == WRITES_POD ? cache->pods : write->kind == WRITES_SERVICE ? cache->services : NULL;
+}
+
+/*  The controller of the thing of that name as the store has it: is it our job? */
+static bool s_is_ours(const writes_one_t *write)
+{
+    const kube_store_t *store = s_store(write);
+    const void *entry = store ? kube_store_get(store, write->batch->namespace_, write->name) : NULL;
+    if (!entry)
+        return false;
+    const char *uid =
+        write->kind == WRITES_POD ? ((const dijob_pod_t *)entry)->job_uid : ((const dijob_service_t *)entry)->job_uid;
+    return strcmp(uid, write->batch->job_uid) == 0;
+}
+
+static void s_tell(const writes_one_t *write)
+{
+    const writes_t *batch = write->batch;
+    const kube_ref_t about = {.api_version = DIJOB_GROUP "/v1alpha1",
+        .kind = "DIJob",
+        .namespace_ = batch->namespace_,
+        .name = batch->job,
+        .uid = batch->job_uid,
+        .version = batch->job_version};
+    const char *verb = write->deletes ? "Delete" : "Create";
+    char reason[32];
+    if (batch->op->opts.manifest) /* there is no such object */
+        return;
+    if (write->status == TT_OK) {
+        snprintf(reason, sizeof reason, "Successful%s", verb);
+        kube_recorder_event(
+            batch->op->recorder, &about, "Normal", reason, "%s %s: %s", verb, s_thing(write->kind), write->name);
+    } else if (write->status != TT_INVALID) { /* what is refused is told once, by the plan */
+        snprintf(reason, sizeof reason, "Failed%s", verb);
+        kube_recorder_event(batch->op->recorder, &about, "Warning", reason, "%s %s: %s: %s", verb, s_thing(write->kind),
+            write->name, write->text ? write->text : "?");
+    }
+}
+
+static void s_end(writes_one_t *write, tt_status_t status, const kube_reply_t *reply)
+{
+    writes_t *batch = write->batch;
+    write->status = status;
+    if (status != TT_OK) {
+        write->text = tt_strdup(reply->text);
+        write->reason = tt_strdup(reply->reason);
+        log_warn("%s/%s: %s %s %s: %d %s", batch->namespace_, batch->job, write->deletes ? "delete" : "create",
+            s_thing(write->kind), write->name, reply->code, reply->text);
+    }
+    s_tell(write);
+    if (--batch->pending == 0)
+        batch->done(batch->ctx, batch);
+}
+
+static void s_put(const writes_one_t *write, const kube_reply_t *reply)
+{
+    kube_store_t *store = s_store(write);
+    if (store && kube_store_put(store, reply->body, reply->size) != TT_OK)
+        log_warn("the answer about %s %s: %s", s_thing(write->kind), write->name, tt_err_text());
+}
+
+/*  There was something of that name: is it ours, from a request whose answer we never saw? */
+static void s_on_existing(void *ctx, const kube_reply_t *reply)
+{
+    writes_one_t *write = ctx;
+    operator_count(write->batch->op, reply->code);
+    if (reply->code == 200)
+        s_put(write, reply);
+    if (reply->code == 200 && s_is_ours(write)) {
+        s_end(write, TT_OK, reply);
+        return;
+    }
+    kube_reply_t other = *reply;
+    if (reply->code == 200)
+        snprintf(other.text, sizeof other.text, "%s %s is there already and does not belong to this job",
+            s_thing(write->kind), write->name);
+    s_end(write, reply->code == 200 ? TT_EXISTS : TT_UNAVAILABLE, &other);
+}
+
+static void s_look(writes_one_t *write)
+{
+    char *path =
+        tt_sprintf("/api/v1/namespaces/%s/%s/%s", write->batch->namespace_, s_resource(write->kind), write->name);
+    const kube_request_t request = {.method = "GET", .path = path, .priority = KUBE_PODS};
+    kube_client_send(write->batch->op->client, &request, s_on_existing, write);
+    free(path);
+}
+
+static void s_on_created(void *ctx, const kube_reply_t *reply)
+{
+    writes_one_t *write = ctx;
+    operator_count(write->batch->op, reply->code);
+    write->code = reply->code;
+    const bool refused = reply->code == 400 || reply->code == 403 || reply->code == 422;
+    if (reply->code >= 200 && reply->code < 300) {
+        s_put(write, reply);
+        s_end(write, TT_OK, reply);
+    } else if (reply->code == 409 && write->kind == WRITES_CURVE) {
+        s_end(write, TT_OK, reply); /* we may create secrets and not read them; its owner is the job of that name */
+    } else if (reply->code == 409) {
+        s_look(write);
+    } else {
+        s_end(write, refused ? TT_INVALID : TT_UNAVAILABLE, reply);
+    }
+}
+
+static void s_on_deleted(void *ctx, const kube_reply_t *reply)
+{
+    writes_one_t *write = ctx;
+    operator_count(write->batch->op, reply->code);
+    write->code = reply->code;
+    const bool object =
+        reply->code >= 200 && reply->code < 300 &&
+        !memmem(reply->body, reply->size < 64 ? reply->size : 64, "\"Status\"", sizeof "\"Status\"" - 1);
+    if (object) /* it has a time at which it will go */
+        s_put(write, reply);
+    else if (reply->code == 404 || (reply->code >= 200 && reply->code < 300))
+        kube_store_gone(s_store(write), write->batch->namespace_, write->name, write->version);
+    /* 409: it is another one by now, and the one that was meant is gone */
+    const bool gone = reply->code == 404 || reply->code == 409 || (reply->code >= 200 && reply->code < 300);
+    s_end(write, gone ? TT_OK : TT_UNAVAILABLE, reply);
+}
+
+/* ---- writes -------------------------------------------------------------------------------------------------------- */
+
+writes_one_t *writes_create(writes_t *self, writes_kind_t kind, const json_t *object)
+{
+    const json_t *name = json_object_get(json_object_get(object, "metadata"), "name");
+    writes_one_t *write = s_add(self, kind, json_string_value(name));
+    char *path = tt_sprintf(
+        "/api/v1/namespaces/%s/%s?fieldValidation=Strict&fieldManager=di-operator", self->namespace_, s_resource(kind));
+    char *body = dijob_dump(object);
+    const kube_request_t request = {
+        .method = "POST", .path = path, .body = body, .priority = kind == WRITES_SERVICE ? KUBE_SERVICES : KUBE_PODS};
+    kube_client_send(self->op->client, &request, s_on_created, write);
+    free(path);
+    free(body);
+    return write;
+}
+
+writes_one_t *writes_delete(writes_t *self, writes_kind_t kind, const kube_meta_t *meta, int grace_s)
+{
+    writes_one_t *write = s_add(self, kind, meta->name);
+    write->deletes = true;
+    write->version = meta->version;
+    snprintf(write->uid, sizeof write->uid, "%s", meta->uid);
+    char grace[48] = "";
+    if (grace_s >= 0)
+        snprintf(grace, sizeof grace, "\"gracePeriodSeconds\":%d,", grace_s);
+    char *path = tt_sprintf("/api/v1/namespaces/%s/%s/%s", self->namespace_, s_resource(kind), meta->name);
+    char *body = tt_sprintf(
+        "{\"apiVersion\":\"v1\",\"kind\":\"DeleteOptions\",%s\"preconditions\":{\"uid\":\"%s\"}}", grace, meta->uid);
+    const kube_request_t request = {
+        .method = "DELETE", .path = path, .body = body, .priority = kind == WRITES_SERVICE ? KUBE_SERVICES : KUBE_PODS};
+    kube_client_send(self->op->client, &request, s_on_deleted, write);
+    free(path);
+    free(body);
+    return write;
+}
