@@ -64,14 +64,15 @@ typedef struct {
     const char *field_selector;
     bool metadata_only;        /* ask for PartialObjectMetadata                                         */
     kube_drop_t drop;          /* in addition to managedFields and last-applied                         */
-    int page;                  /* objects a list request; 0 = 100                                       */
+    int page;                  /* objects a list request; 0 = 500 (they are never held as a tree)        */
     void (*synced)(void *ctx); /* the first list is in the store; may be NULL                           */
     void *ctx;
 } kube_reflector_opts_t;
 
 /*  Begins at once: pages of the list, then a watch with bookmarks. 410 Gone or ERROR: list anew (what is not in it is
  *  removed). A watch that ends is opened again where it was, one that fails after 0.2 .. 30 s, doubling, jittered. A
- *  watch is ended by us when nothing, not even a bookmark, came for 2 minutes. Borrows store and client. */
+ *  watch is ended by us when nothing, not even a bookmark, came for 2 minutes. Borrows store and client; not to be
+ *  destroyed from within a call of either. */
 tt_status_t kube_reflector_new(
     kube_reflector_t **self_p, kube_client_t *client, kube_store_t *store, const kube_reflector_opts_t *opts);
 void kube_reflector_destroy(kube_reflector_t **self_p);

@@ -1,0 +1,101 @@
+#include "tests/k8s/api/watch_server.h"
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "common/base/mem.h"
+#include "tests/test.h"
+
+extern char **environ;
+
+static int s_spawn(world_t *self)
+{
+    int in[2], out[2], port = 0;
+    assert_int_equal(pipe(in), 0);
+    assert_int_equal(pipe(out), 0);
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, in[0], 0);
+    posix_spawn_file_actions_adddup2(&actions, out[1], 1);
+    for (int i = 0; i < 2; i++) {
+        posix_spawn_file_actions_addclose(&actions, in[i]);
+        posix_spawn_file_actions_addclose(&actions, out[i]);
+    }
+    char *const args[] = {"python3", TT_SOURCE_DIR "/tests/k8s/api/watch_server.py", NULL};
+    pid_t pid = 0;
+    assert_int_equal(posix_spawnp(&pid, args[0], &actions, NULL, args, environ), 0);
+    posix_spawn_file_actions_destroy(&actions);
+    close(in[0]);
+    close(out[1]);
+    self->pid = pid;
+    self->in = in[1];
+    FILE *said = fdopen(out[0], "r");
+    assert_int_equal(fscanf(said, "%d", &port), 1);
+    fclose(said);
+    return port;
+}
+
+void world_open(world_t *self)
+{
+    *self = (world_t){.clock = tt_clock_fake(INT64_C(3600000000000))};
+    const int port = s_spawn(self);
+    self->config = tt_new0(sizeof *self->config);
+    self->config->server = tt_sprintf("http://127.0.0.1:%d", port);
+    self->config->namespace_ = tt_strdup("default");
+    assert_ok(kube_loop_new(&self->loop, &self->clock));
+    assert_ok(kube_client_new(&self->client, self->loop, self->config, NULL));
+}
+
+void world_close(world_t *self)
+{
+    kube_client_destroy(&self->client);
+    kube_loop_destroy(&self->loop);
+    kube_config_destroy(&self->config);
+    close(self->in);
+    int status = 0;
+    assert_int_equal(waitpid(self->pid, &status, 0), self->pid);
+    assert_int_equal(status, 0);
+}
+
+tt_status_t world_call(world_t *self, const char *method, const char *path, const char *body, char **answer)
+{
+    char *text = tt_strdup(body);
+    for (char *c = text; c && *c; c++)
+        *c = *c == '\'' ? '"' : *c;
+    const bool patch = strcmp(method, "PATCH") == 0;
+    const kube_request_t request = {
+        .method = method, .path = path, .body = text, .content_type = patch ? "application/merge-patch+json" : NULL};
+    const tt_status_t status = kube_client_call(self->client, &request, answer);
+    free(text);
+    return status;
+}
+
+char *world_ctl(world_t *self, const char *command)
+{
+    char *answer = NULL;
+    assert_ok(world_call(self, "POST", "/ctl", command, &answer));
+    return answer;
+}
+
+void world_until(world_t *self, bool (*done)(void *ctx), void *ctx, int speed)
+{
+    int64_t was = tt_now_ns(tt_clock_real());
+    const int64_t most = was + INT64_C(30000000000);
+    while (!done(ctx)) {
+        assert_ok(kube_loop_poll(self->loop, 5));
+        const int64_t now = tt_now_ns(tt_clock_real());
+        tt_clock_turn(&self->clock, (now - was) * speed);
+        was = now;
+        if (now > most)
+            fail_msg("waited for 30 s");
+    }
+}
+
+void world_turn(world_t *self, int64_t ms)
+{
+    tt_clock_turn(&self->clock, ms * 1000000);
+    for (int i = 0; i < 5; i++)
+        assert_ok(kube_loop_poll(self->loop, 0));
+}

@@ -1,0 +1,23 @@
+/*  watch_server - watch_server.py as a child of a test, with a loop and a client that speak to it. */
+#pragma once
+#include "k8s/api/client.h"
+
+typedef struct {
+    int in; /* the server ends when this is closed */
+    int pid;
+    kube_config_t *config;
+    tt_clock_t clock; /* stands; world_until turns it */
+    kube_loop_t *loop;
+    kube_client_t *client;
+} world_t;
+
+void world_open(world_t *self);
+void world_close(world_t *self);
+/*  POST /ctl. The text has ' for ". Returns the answer; caller frees. */
+char *world_ctl(world_t *self, const char *command);
+/*  One request with kube_client_call; ' for " in the body. */
+tt_status_t world_call(world_t *self, const char *method, const char *path, const char *body, char **answer);
+/*  Run the loop, time going `speed` times as fast as it does, until done says so; fails the test after 30 s. */
+void world_until(world_t *self, bool (*done)(void *ctx), void *ctx, int speed);
+/*  The clock jumps; what is due is done. */
+void world_turn(world_t *self, int64_t ms);
