@@ -15,7 +15,8 @@ typedef struct {
     dijob_role_t role;
     const char *name;       /* full pod name                                                                     */
     const char *server_url; /* KUBERNETES_SERVER_URL / DI_SERVER_URL                                              */
-    dijob_resources_t resources; /* asked for over HTTP                                                               */
+    dijob_resources_t
+        resources; /* asked for over HTTP; kept in annotation tutti/resources for the one in its place                                                               */
     const char *replaces; /* annotation tutti/replaces; NULL = none                                             */
     int backoff_s;        /* annotation tutti/backoff, seconds that were waited before it; 0 = none             */
     const json_t *
@@ -28,6 +29,9 @@ typedef struct {
     /* tasks (v2alpha1) */
     int task, rank, task_rank; /* index into spec.tasks, global rank, rank in the task                               */
 } dijob_pod_want_t;
+
+/*  Of "CPUS/MEMORY/GPUS", each may be empty: the parts, and the memory that they point into (caller frees). NULL: not that. */
+char *dijob_asked(const char *text, dijob_resources_t *out);
 
 /*  job: the whole DIJob object. TT_NOT_FOUND: no template for that role (text for a person). */
 tt_status_t dijob_build_pod(json_t **out, const json_t *job, const dijob_pod_want_t *want);

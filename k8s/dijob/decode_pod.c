@@ -133,6 +133,7 @@ static void s_fill(dijob_pod_t *self, const json_t *object)
     self->deleting = json_is_string(json_object_get(metadata, "deletionTimestamp"));
     self->created_s = parts_time(parts_text(metadata, "creationTimestamp", NULL));
     self->replaces = tt_strdup(parts_text(notes, "tutti/replaces", NULL));
+    self->asked = tt_strdup(parts_text(notes, "tutti/resources", NULL));
     const int32_t backoff_s = s_number(notes, "tutti/backoff");
     self->backoff_s = (uint16_t)(backoff_s > 0 && backoff_s <= UINT16_MAX ? backoff_s : 0);
     self->rank = s_number(notes, "diengine/rank");
@@ -181,6 +182,7 @@ void dijob_pod_destroy(dijob_pod_t **self_p)
     parts_meta_clear(&self->meta);
     free(self->job);
     free(self->replaces);
+    free(self->asked);
     free(self->owner_pod);
     free(self);
     *self_p = NULL;

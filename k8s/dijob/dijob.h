@@ -121,7 +121,9 @@ typedef struct {
     int32_t rank, task_rank;               /* v2alpha1; -1 = none                                                    */
     int64_t created_s;                     /* creationTimestamp, Unix                                                */
     int64_t finished_s;                    /* main container terminated at; 0 = not                                  */
-    char *replaces;  /* annotation tutti/replaces: name of the pod it took the place of; NULL = none */
+    char *replaces; /* annotation tutti/replaces: name of the pod it took the place of; NULL = none */
+    char *
+        asked; /* annotation tutti/resources: "CPUS/MEMORY/GPUS" asked for over HTTP (build.h); NULL = the template's */
     char *owner_pod; /* ddp learner: name of its aggregator; task: name of its task; NULL       */
 } dijob_pod_t;
 

@@ -85,6 +85,7 @@ void dijob_plan_clear(dijob_plan_t *self)
         free((void *)action->pod.aggregator);
         free((void *)action->pod.aggregator_uid);
         free((void *)action->pod.master_name);
+        free(action->asked);
         free(action->message);
     }
     free(self->actions);

@@ -33,6 +33,7 @@ typedef struct {
     dijob_do_t what;
     char *name;                /* of the pod or service; owned                                           */
     dijob_pod_want_t pod;      /* CREATE_POD: its strings are owned by the plan                          */
+    char *asked;               /* what pod.resources points into; owned                                  */
     int grace_s;               /* DELETE_POD: -1 = the pod's own                                         */
     const char *type, *reason; /* EVENT: "Normal", "DIJobCreated"                                     */
     char *message;             /* EVENT; owned                                                           */

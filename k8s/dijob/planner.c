@@ -98,6 +98,14 @@ static dijob_action_t *s_action(planner_t *self, dijob_do_t what, const char *na
     return action;
 }
 
+/*  Who takes another's place gets what was asked for that one. */
+static void s_keep_asked(const planner_t *self, dijob_action_t *action)
+{
+    const size_t old = action->pod.replaces ? planner_find(self, action->pod.replaces) : self->view->pod_count;
+    if (old < self->view->pod_count)
+        action->asked = dijob_asked(self->view->pods[old]->asked, &action->pod.resources);
+}
+
 bool planner_create(planner_t *self, const dijob_pod_want_t *want)
 {
     if (self->creates == PLAN_CREATES_MAX) {
@@ -112,6 +120,7 @@ bool planner_create(planner_t *self, const dijob_pod_want_t *want)
     action->pod.aggregator = tt_strdup(want->aggregator);
     action->pod.aggregator_uid = tt_strdup(want->aggregator_uid);
     action->pod.master_name = tt_strdup(want->master_name);
+    s_keep_asked(self, action);
     return true;
 }
 

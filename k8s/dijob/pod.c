@@ -30,8 +30,41 @@ void parts_annotate_int(json_t *pod, const char *key, int64_t value)
     parts_annotate(pod, key, text);
 }
 
+/*  Nothing and zero are the same: as the template says. */
+static const char *s_asked(const char *quantity)
+{
+    return quantity && strcmp(quantity, "0") != 0 ? quantity : "";
+}
+
+static void s_annotate_asked(json_t *pod, const dijob_resources_t *asked)
+{
+    char *text = tt_sprintf("%s/%s/%s", s_asked(asked->cpus), s_asked(asked->memory), s_asked(asked->gpus));
+    dijob_resources_t again;
+    char *parts = dijob_asked(text, &again);
+    if (parts && (again.cpus || again.memory || again.gpus))
+        parts_annotate(pod, "tutti/resources", text);
+    free(parts);
+    free(text);
+}
+
+char *dijob_asked(const char *text, dijob_resources_t *out)
+{
+    char *copy = text && strlen(text) < 128 ? tt_strdup(text) : NULL, *rest = copy, *part[3];
+    for (int i = 0; copy && i < 3; i++) {
+        part[i] = strsep(&rest, "/");
+        if (!part[i] || (rest == NULL) != (i == 2)) {
+            free(copy);
+            return NULL;
+        }
+    }
+    if (copy)
+        *out = (dijob_resources_t){*part[0] ? part[0] : NULL, *part[1] ? part[1] : NULL, *part[2] ? part[2] : NULL};
+    return copy;
+}
+
 void parts_replaces(json_t *pod, const dijob_pod_want_t *want)
 {
+    s_annotate_asked(pod, &want->resources);
     if (want->replaces)
         parts_annotate(pod, "tutti/replaces", want->replaces);
     if (want->backoff_s > 0)

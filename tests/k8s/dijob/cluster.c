@@ -59,6 +59,7 @@ static void s_free_pod(dijob_pod_t *pod)
     free(pod->meta.name);
     free(pod->replaces);
     free(pod->owner_pod);
+    free(pod->asked);
     free(pod);
 }
 

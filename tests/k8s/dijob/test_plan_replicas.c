@@ -282,6 +282,30 @@ static void test_the_same_name_when_the_answer_was_lost(void **state)
     dijob_plan_clear(&second);
 }
 
+static void test_who_takes_a_place_gets_what_was_asked_for(void **state)
+{
+    static const struct {
+        const char *asked, *cpus, *memory, *gpus;
+    } rows[] = {{"2/4Gi/1", "2", "4Gi", "1"}, {"//2", NULL, NULL, "2"}, {"1", NULL, NULL, NULL},
+        {"a/b/c/d", NULL, NULL, NULL}, {NULL, NULL, NULL, NULL}};
+    cluster_t *c = *state;
+    dijob_pod_t *pod = s_asked_for(c, "qbert-collector-aaaaa");
+    pod_end(c, pod, 1);
+    c->now_s += 1;
+    for (size_t i = 0; i < TT_COUNT(rows); i++) {
+        dijob_plan_t plan;
+        free(pod->asked);
+        pod->asked = tt_strdup(rows[i].asked);
+        cluster_plan(c, &plan);
+        const dijob_resources_t *got = &plan.actions[0].pod.resources;
+        assert_int_equal(plan.actions[0].what, DIJOB_DO_CREATE_POD);
+        assert_string_equal(got->cpus ? got->cpus : "", rows[i].cpus ? rows[i].cpus : "");
+        assert_string_equal(got->memory ? got->memory : "", rows[i].memory ? rows[i].memory : "");
+        assert_string_equal(got->gpus ? got->gpus : "", rows[i].gpus ? rows[i].gpus : "");
+        dijob_plan_clear(&plan);
+    }
+}
+
 static void test_a_disrupted_pod_is_replaced_while_it_goes(void **state)
 {
     cluster_t *c = *state;
@@ -463,6 +487,7 @@ int main(void)
         T(test_a_failed_pod_whose_sidecar_runs_on_makes_room),
         T(test_a_failed_pod_is_replaced_once),
         T(test_the_same_name_when_the_answer_was_lost),
+        T(test_who_takes_a_place_gets_what_was_asked_for),
         T(test_a_disrupted_pod_is_replaced_while_it_goes),
         T(test_a_deleted_pod_is_not_replaced),
         T(test_who_ended_well_stays_where_nobody_counts),

@@ -79,7 +79,8 @@ static void test_a_learner_with_resources_asked_for(void **state)
     assert_json(s_build(JOB("", COORDINATOR "," LEARNER), &want),
         "{'apiVersion':'v1','kind':'Pod','metadata':{'name':'qbert-dqn-learner-x','namespace':'rl','labels':{" LABELS(
             "qbert-dqn-learner-x",
-            "learner") "},'annotations':{'tutti/replaces':'qbert-dqn-learner-w','tutti/backoff':'4'},"
+            "learner") "},'annotations':{'tutti/replaces':'qbert-dqn-learner-w','tutti/backoff':'4','tutti/"
+                       "resources':'4//1'},"
                        "'ownerReferences':[" OWNER
                        "]},'spec':{'restartPolicy':'OnFailure','volumes':[{'name':'cache','emptyDir':{'medium':"
                        "'Memory'}},{'name':'work-dir','hostPath':{'path':'/"
