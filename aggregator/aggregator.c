@@ -97,6 +97,7 @@ static tt_status_t s_on_roster(aggregator_t *self, const tt_msg_ROSTER_t *roster
         if (roster->members[i].role == TT_PEER_LEARNER && roster->members[i].rank < self->learners)
             self->learner[roster->members[i].rank] = roster->members[i].index;
     reduce_enter(self->reduce, roster->era, roster->generation);
+    tt_link_roster(self->link, roster);
     tt_link_holds(self->link, false, 0, roster->era, roster->generation);
     log_debug("generation %" PRIu64 ": %u learners", roster->generation, self->learners);
     return TT_OK;

@@ -115,8 +115,11 @@ static tt_status_t s_run(const tt_args_t *args, int *code)
     if (alone)
         TT_TRY(s_begin(args, run, &pod));
     const char *key = tt_arg(args, "key");
-    const coordinator_opts_t opts = {
-        .run_dir = run, .start_ns = (int64_t)start_ns, .key = key || !alone ? key : pod.key, .alone = alone};
+    const coordinator_opts_t opts = {.run_dir = run,
+        .start_ns = (int64_t)start_ns,
+        .key = key || !alone ? key : pod.key,
+        .again = alone && pod.again,
+        .alone = alone};
     TT_TRY(coordinator_run(&opts, code));
     if (alone && *code != 128 + 15)
         s_print_result(run);

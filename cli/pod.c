@@ -57,6 +57,8 @@ tt_status_t tt_pod_look(tt_pod_t *out, tt_peer_role_t role, bool *found)
     if (!*found)
         return TT_OK;
     snprintf(out->name, sizeof out->name, "%s/%s", space ? space : "default", name);
+    const char *restarts = s_env("KUBERNETES_COORDINATOR_RESTARTS");
+    out->again = restarts && strcmp(restarts, "0") != 0;
     out->key = access(TT_POD_KEY, F_OK) == 0 ? TT_POD_KEY : NULL;
     TT_TRY(s_port(&out->port, role));
     return role == TT_PEER_COORDINATOR ? TT_OK : s_coordinator(out->coordinator, sizeof out->coordinator, url);

@@ -2,6 +2,7 @@
  *
  *    KUBERNETES_POD_NAMESPACE, KUBERNETES_POD_NAME   who we are
  *    KUBERNETES_COORDINATOR_URL                      <coordinator's pod>.<namespace>:<port>; "http://" may stand before it
+ *    KUBERNETES_COORDINATOR_RESTARTS                 how often the coordinator's pod was made anew (absent: 0)
  *    <ROLE>_PORT                                     COORDINATOR_PORT and so on: where the role listens
  *
  *  Threads: main thread; nothing here changes the environment. */
@@ -18,6 +19,7 @@ typedef struct {
     char coordinator[300]; /* "tcp://..."; "" for the coordinator   */
     const char *key;       /* TT_POD_KEY when it is there, else NULL */
     uint16_t port;         /* 0 = none is given                     */
+    bool again;            /* the coordinator's pod is not the first of its job */
 } tt_pod_t;
 
 /*  false: this is no pod of such a job. TT_CONFIG: the environment makes no sense. */

@@ -246,6 +246,7 @@ static tt_status_t s_take_roster(batches_t *self)
     self->heard_weights = false;
     TT_TRY(s_take_range(self, me));
     TT_TRY(peers_take(&self->peers, self->env_count ? roster : NULL));
+    tt_link_roster(self->o.link, roster);
     tt_link_holds(self->o.link, false, 0, roster->era, roster->generation);
     if (self->env_count)
         log_info("epoch %" PRIu64 ": envs %u..%u, %zu learners", self->epoch, self->env_lo,

@@ -17,7 +17,7 @@
 
 enum { CONFIG_MAX = 262144 };
 static const int64_t s_second_ns = 1000000000, s_coalesce_ns = 3000000, s_check_every_ns = 250000000,
-                     s_write_every_ns = 500000000, s_http_after_ns = 300000000;
+                     s_write_every_ns = 500000000, s_http_after_ns = 300000000, s_expect_ns = 30000000000;
 
 static int64_t s_least(int64_t a, int64_t b)
 {
@@ -129,7 +129,8 @@ static tt_status_t s_make_roster(coordinator_t *self)
         .desired = {[TT_PEER_COLLECTOR] = self->cfg.collector.replicas, [TT_PEER_LEARNER] = self->cfg.learner.replicas},
         .lease_ns = (int64_t)self->cfg.net.lease_ms * 1000000,
         .first_wait_ns = s_second_ns,
-        .coalesce_ns = s_coalesce_ns};
+        .coalesce_ns = s_coalesce_ns,
+        .expect_until_ns = self->again ? tt_now_ns(self->clock) + s_expect_ns : 0};
     return roster_new(&self->roster, &cfg, self->clock);
 }
 
@@ -345,13 +346,21 @@ static bool s_lonely(const coordinator_t *self)
     return roster_ready(self->roster, TT_PEER_COLLECTOR) == 0 && roster_ready(self->roster, TT_PEER_LEARNER) == 0;
 }
 
+/*  Where an operator keeps the replicas, a run without those it needs is one that waits. */
+static bool s_waits_for_members(const coordinator_t *self)
+{
+    const uint32_t learners = roster_ready(self->roster, TT_PEER_LEARNER);
+    return self->alone && (learners == 0 || roster_ready(self->roster, TT_PEER_COLLECTOR) == 0 ||
+                              (learners > 1 && roster_ready(self->roster, TT_PEER_AGGREGATOR) == 0));
+}
+
 static void s_check_stall(coordinator_t *self, int64_t now)
 {
     if (now - self->checked_ns < s_check_every_ns)
         return;
     self->checked_ns = now;
     const int64_t stall_ns = (int64_t)self->cfg.net.stall_s * s_second_ns;
-    const peer_t *stuck = roster_stalled(self->roster, stall_ns);
+    const peer_t *stuck = s_waits_for_members(self) ? NULL : roster_stalled(self->roster, stall_ns);
     if (!s_lonely(self))
         self->lonely_ns = now;
     if (stuck)
@@ -411,6 +420,7 @@ tt_status_t coordinator_run(const coordinator_opts_t *opts, int *exit_code)
     self->start_ns = opts->start_ns;
     self->key = opts->key;
     self->alone = opts->alone;
+    self->again = opts->again;
     self->clock = tt_clock_real();
     self->signals = -1;
     self->lonely_ns = tt_now_ns(self->clock);

@@ -12,13 +12,19 @@ static const int64_t s_second_ns = 1000000000;
 /*  Does the run lack those without whom nothing moves? */
 static bool s_waits(const coordinator_t *self)
 {
-    return roster_ready(self->roster, TT_PEER_COLLECTOR) == 0 || roster_ready(self->roster, TT_PEER_LEARNER) == 0;
+    const uint32_t learners = roster_ready(self->roster, TT_PEER_LEARNER);
+    return learners == 0 || roster_ready(self->roster, TT_PEER_COLLECTOR) == 0 ||
+           (learners > 1 && roster_ready(self->roster, TT_PEER_AGGREGATOR) == 0);
 }
 
 static void s_say_waiting(const coordinator_t *self)
 {
-    log_info("waiting for members: %u collectors and %u learners are here, one of each is needed",
-        roster_ready(self->roster, TT_PEER_COLLECTOR), roster_ready(self->roster, TT_PEER_LEARNER));
+    const uint32_t learners = roster_ready(self->roster, TT_PEER_LEARNER);
+    log_info(
+        "waiting for members: %u collectors, %u learners and %u aggregators take part; at least one collector and one "
+        "learner must%s",
+        roster_ready(self->roster, TT_PEER_COLLECTOR), learners, roster_ready(self->roster, TT_PEER_AGGREGATOR),
+        learners > 1 ? ", and an aggregator where there are two learners" : "");
 }
 
 static void s_say_progress(const coordinator_t *self)

@@ -36,16 +36,24 @@ static void s_welcome(coordinator_t *self, tt_sock_t *sock, const char *identity
 }
 
 /*  A process that was killed and started again says HELLO before its predecessor's lease is over. On our own host we
- *  can see that the old one is no more. */
+ *  can see that the old one is no more; and of one pod's containers of a role there is one. */
+static bool s_has_died(const coordinator_t *self, const peer_t *peer, const tt_msg_HELLO_t *hello)
+{
+    if ((uint32_t)peer->role != hello->role || peer->instance == hello->instance)
+        return false;
+    if (peer->pod[0] || (hello->pod && hello->pod[0]))
+        return hello->pod && strcmp(peer->pod, hello->pod) == 0;
+    return hello->index == (int64_t)peer->index && peer->pid && strcmp(peer->host, self->host) == 0 &&
+           kill((pid_t)peer->pid, 0) != 0 && errno == ESRCH;
+}
+
 static void s_bury_predecessor(coordinator_t *self, const tt_msg_HELLO_t *hello)
 {
-    if (hello->index < 0 || hello->index > 65535)
-        return;
-    peer_t *holder = roster_holder(self->roster, (tt_peer_role_t)hello->role, (uint32_t)hello->index);
-    if (!holder || holder->instance == hello->instance || holder->pid == 0 || strcmp(holder->host, self->host) != 0)
-        return;
-    if (kill((pid_t)holder->pid, 0) != 0 && errno == ESRCH)
-        roster_leave(self->roster, holder, PEER_ENDED, "its process is no more");
+    for (size_t i = roster_peer_count(self->roster); i-- > 0;) {
+        peer_t *peer = roster_peer(self->roster, i);
+        if (s_has_died(self, peer, hello))
+            roster_leave(self->roster, peer, PEER_ENDED, "its process is no more");
+    }
 }
 
 static bool s_observes(uint32_t role)

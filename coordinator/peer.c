@@ -169,6 +169,7 @@ void peer_new(peer_t **self_p, const char *identity, uint32_t index, const tt_ms
     self->pid = hello->pid;
     self->instance = hello->instance;
     self->host = s_copy(hello->host);
+    self->pod = s_copy(hello->pod);
     self->data_ipc = s_copy(hello->data_ipc);
     self->data_tcp = s_copy(hello->data_tcp);
     self->weights_ipc = s_copy(hello->weights_ipc);
@@ -183,6 +184,7 @@ void peer_destroy(peer_t **self_p)
     if (!self)
         return;
     free(self->host);
+    free(self->pod);
     free(self->data_ipc);
     free(self->data_tcp);
     free(self->weights_ipc);

@@ -25,19 +25,28 @@ typedef enum {
     PEER_EVENTS
 } peer_event_t;
 
+/*  What its HELLO says of the roster that it knows; era 0 = none. */
+typedef struct {
+    uint32_t era;
+    uint64_t generation, epoch;
+    uint32_t learners, place; /* learners in that roster; its own rank there + 1, 0 = not in it */
+    bool holds;
+} peer_claim_t;
+
 typedef struct {
     char identity[64]; /* on the control socket: "<role>/<index>/<instance in hex>" */
     tt_peer_role_t role;
     uint32_t index, pid;
     uint64_t instance;
-    char *host, *data_ipc, *data_tcp, *weights_ipc, *weights_tcp; /* owned */
+    char *host, *pod, *data_ipc, *data_tcp, *weights_ipc, *weights_tcp; /* owned */
     peer_state_t state;
     bool holds;         /* learner: has weights and optimiser state of this era                     */
     bool told_to_leave; /* DRAIN went out; kept by the sender                                       */
-    bool asks;          /* it asked to be let go                                                    */
-    void *sock;         /* where it is reached; kept by the sender                                  */
-    uint64_t told;      /* newest epoch that went out to it; kept by the sender                     */
-    uint32_t rank;      /* learner: in the newest roster (or the journal's); UINT32_MAX = none      */
+    peer_claim_t claim;
+    bool asks;     /* it asked to be let go                                                    */
+    void *sock;    /* where it is reached; kept by the sender                                  */
+    uint64_t told; /* newest epoch that went out to it; kept by the sender                     */
+    uint32_t rank; /* learner: in the newest roster (or the journal's); UINT32_MAX = none      */
     uint32_t env_lo, env_count;
     uint64_t order; /* of arrival                                                               */
     int64_t seen_ns;

@@ -139,8 +139,9 @@ static tt_status_t s_choose_index(const roster_t *self, const tt_msg_HELLO_t *he
     if (s_peers_of(self, role) >= ROSTER_PEERS_MAX)
         return tt_err(
             TT_DENIED, "this run already has %d %ss; stop one first", ROSTER_PEERS_MAX, tt_peer_role_name(role));
-    if (hello->index >= 0) {
-        const peer_t *holder = roster_holder(self, role, (uint32_t)hello->index);
+    const peer_t *holder = hello->index >= 0 ? roster_holder(self, role, (uint32_t)hello->index) : NULL;
+    /* a number that some coordinator chose may be chosen anew */
+    if (hello->index >= 0 && !(holder && hello->index >= ROSTER_BY_HAND)) {
         if (holder)
             return tt_err(TT_DENIED,
                 "%s/%u is in use by process %u on %s; stop that one (its number is free %.1f s after its last word), "
@@ -160,9 +161,11 @@ static tt_status_t s_choose_index(const roster_t *self, const tt_msg_HELLO_t *he
 }
 
 /*  Weights count only when they are of this era and their learner has never missed a generation. */
-static tt_status_t s_check_weights(const roster_t *self, const tt_msg_HELLO_t *hello)
+static tt_status_t s_check_past(const roster_t *self, const tt_msg_HELLO_t *hello)
 {
-    if (hello->era > self->era || hello->generation > self->generation)
+    if (roster_may_adopt(self))
+        return TT_OK;
+    if (hello->era > self->era || hello->generation > self->generation || hello->epoch > self->epoch)
         return tt_err(TT_DENIED,
             "you know era %u, generation %" PRIu64 ", this coordinator only %u, %" PRIu64
             " (its journal is gone or is of another run); end, and start anew",
@@ -199,6 +202,18 @@ static void s_set_holds(roster_t *self, peer_t *peer, bool holds)
     s_dirty(self); /* a postponed victim may go now; nothing is announced when nothing changes */
 }
 
+/*  Heartbeats say later whether it still holds (or by now). */
+static void s_note_claim(const roster_t *self, peer_t *peer, const tt_msg_HELLO_t *hello)
+{
+    if (roster_may_adopt(self))
+        peer->claim = (peer_claim_t){.era = hello->era,
+            .generation = hello->generation,
+            .epoch = hello->epoch,
+            .learners = hello->learners,
+            .place = hello->place,
+            .holds = hello->holds};
+}
+
 tt_status_t roster_hello(roster_t *self, const char *identity, void *sock, const tt_msg_HELLO_t *hello, peer_t **out)
 {
     if (hello->role != TT_PEER_COLLECTOR && hello->role != TT_PEER_LEARNER && hello->role != TT_PEER_AGGREGATOR)
@@ -206,13 +221,13 @@ tt_status_t roster_hello(roster_t *self, const char *identity, void *sock, const
             TT_DENIED, "a %s is not a role that takes part in a run", tt_peer_role_name((tt_peer_role_t)hello->role));
     peer_t *peer = roster_find(self, identity);
     if (!peer) {
-        if (hello->role == TT_PEER_LEARNER)
-            TT_TRY(s_check_weights(self, hello));
+        TT_TRY(s_check_past(self, hello));
         uint32_t index = 0;
         TT_TRY(s_choose_index(self, hello, &index));
         peer = s_add_peer(self, identity, hello, index);
     }
     peer->sock = sock;
+    s_note_claim(self, peer, hello);
     s_set_holds(self, peer, hello->holds && hello->era == self->era);
     roster_fire(self, peer, PEER_HELLO);
     *out = peer;
@@ -232,6 +247,8 @@ void roster_beat(roster_t *self, peer_t *peer, const tt_msg_HEARTBEAT_t *beat)
         peer->progress = beat->progress;
         peer->moved_ns = peer->seen_ns;
     }
+    if (roster_may_adopt(self) && peer->claim.era == beat->era)
+        peer->claim.holds = beat->holds;
     s_set_holds(self, peer, beat->holds && beat->era == self->era);
 }
 
@@ -373,7 +390,7 @@ static bool s_past_is_here(const roster_t *self)
 
 /*  The first roster: when all are there; or a while after a run is possible at all; and, after a restart of the
  *  coordinator, not before those of the last roster have come back or had a lease to do so. */
-static int64_t s_first_due(const roster_t *self)
+static int64_t s_first_due(roster_t *self)
 {
     if (s_past_is_here(self))
         return 0;
@@ -382,6 +399,9 @@ static int64_t s_first_due(const roster_t *self)
     const uint32_t *desired = self->cfg.desired;
     if (!s_enough(self, 1, 1, 0))
         return INT64_MAX;
+    const int64_t adopt = roster_may_adopt(self) ? roster_adopt_due(self) : 0;
+    if (adopt > tt_now_ns(self->clock))
+        return adopt;
     if (s_enough(self, desired[TT_PEER_COLLECTOR], desired[TT_PEER_LEARNER], desired[TT_PEER_AGGREGATOR]))
         return 0;
     int64_t latest = 0; /* arrival of those without whom there is no run */
@@ -396,7 +416,7 @@ static int64_t s_first_due(const roster_t *self)
     return latest + self->cfg.first_wait_ns;
 }
 
-int64_t roster_due_ns(const roster_t *self)
+int64_t roster_due_ns(roster_t *self)
 {
     if (!self->announced)
         return s_first_due(self);

@@ -21,9 +21,10 @@ typedef struct {
     uint32_t num_envs; /* collectors that can take part                                      */
     uint32_t shards;   /* learners that can take part                                        */
     uint32_t desired[ROSTER_ROLES];
-    int64_t lease_ns;      /* silence after which a peer counts as dead                          */
-    int64_t first_wait_ns; /* the first roster waits so long for the rest of the replicas        */
-    int64_t coalesce_ns;   /* later ones wait so long for more changes                           */
+    int64_t lease_ns;        /* silence after which a peer counts as dead                          */
+    int64_t first_wait_ns;   /* the first roster waits so long for the rest of the replicas        */
+    int64_t coalesce_ns;     /* later ones wait so long for more changes                           */
+    int64_t expect_until_ns; /* without a journal: until then members of a run under way are expected; 0 = not */
 } roster_cfg_t;
 
 /*  What a journal remembers of the newest roster. */
@@ -84,7 +85,7 @@ uint32_t roster_ready(const roster_t *self, tt_peer_role_t role);
 void roster_tick(roster_t *self);
 
 /*  When the next roster is due, or a lease can end; 0 = at once, INT64_MAX = never. */
-int64_t roster_due_ns(const roster_t *self);
+int64_t roster_due_ns(roster_t *self);
 int64_t roster_lease_due_ns(const roster_t *self);
 
 /*  Make the roster that is due. restore: newest complete snapshot, "" = none (used when nobody holds weights).

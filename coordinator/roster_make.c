@@ -133,6 +133,8 @@ static void s_settle(roster_t *self)
 
 bool roster_publish(roster_t *self, const char *restore)
 {
+    if (roster_may_adopt(self))
+        roster_adopt(self);
     s_choose_victims(self);
     self->dirty_ns = INT64_MAX;
     placement_t placed;

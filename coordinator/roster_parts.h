@@ -20,9 +20,16 @@ struct roster {
     tt_rec_MEMBER_t *members; /* of the newest roster, or of the journal's; owned, strings too */
     size_t member_count;
 
-    int64_t dirty_ns;   /* since when something has changed; INT64_MAX = nothing has       */
-    int64_t past_until; /* before the first roster: members of the journal's are awaited   */
+    int64_t dirty_ns;     /* since when something has changed; INT64_MAX = nothing has       */
+    int64_t past_until;   /* before the first roster: members of the journal's are awaited   */
+    int64_t claims_until; /* the same without a journal: those that say they were under way; 0 = nobody has yet */
 };
+
+/*  roster_adopt.c: without a journal, what members say of the roster they know takes its place. May that still be? When
+ *  is it decided (0 = now)? Decide, before the first roster is made. */
+bool roster_may_adopt(const roster_t *self);
+int64_t roster_adopt_due(roster_t *self);
+void roster_adopt(roster_t *self);
 
 /*  An event for a peer; the roster is dirty when it must be made anew. */
 void roster_fire(roster_t *self, peer_t *peer, peer_event_t event);

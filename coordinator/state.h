@@ -18,7 +18,7 @@
 struct coordinator {
     const char *run_dir; /* borrowed from the options; absolute in `root`                     */
     const char *key;     /* borrowed, NULL = RUN_DIR/key                                      */
-    bool alone;          /* coordinator_opts_t                                                */
+    bool alone, again;   /* coordinator_opts_t                                                */
     diary_t diary;
     char root[4096];
     char host[256];

@@ -1,5 +1,6 @@
 /*  control - what the coordinator and signals say. */
 #define TT_LOG_COMPONENT "learner"
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -105,8 +106,10 @@ static void s_open_compute(core_t *self)
 /*  A restarted coordinator welcomes us again: nothing to do then. */
 static tt_status_t s_on_welcome(core_t *self, const tt_msg_WELCOME_t *welcome)
 {
-    if (self->welcome) /* one that was restarted may not know that we are to leave */
+    if (self->welcome) {
+        self->again = true;
         return self->draining ? s_ask_to_leave(self) : TT_OK;
+    }
     TT_TRY(model_open(&self->model, welcome->config));
     self->run_dir = tt_strdup(welcome->run_dir ? welcome->run_dir : "");
     self->start_ns = welcome->start_ns;
@@ -136,12 +139,22 @@ static void s_take_roster(core_t *self, tt_packet_t *packet)
     memset(packet, 0, sizeof *packet);
 }
 
+/*  A coordinator that was restarted may have lost its journal, and our snapshots with it. */
+static void s_say_again(core_t *self)
+{
+    self->again = false;
+    report_solved_again(self);
+    if (!isnan(self->model.train.checkpoint.every_s))
+        self->checkpoint_ns = INT64_MIN / 2; /* due at the next version */
+}
+
 tt_status_t control_enter(core_t *self)
 {
     self->roster_new = false;
     if (!self->welcome)
         return tt_err(TT_PROTOCOL, "a ROSTER came before WELCOME");
     const uint64_t leader = self->view.learners ? self->view.learner[0].instance : 0;
+    tt_link_roster(self->link, &self->roster.msg.ROSTER);
     view_take(&self->view, &self->roster.msg.ROSTER, tt_link_instance(self->link), self->seat);
     tt_packet_clear(&self->roster);
     const view_t *view = &self->view;
@@ -162,6 +175,8 @@ tt_status_t control_enter(core_t *self)
         TT_TRY(control_leave(self, "signal"));
     if (core_leads(self)) /* collectors may have missed it, and a new rank 0 speaks on another socket */
         TT_TRY(publish_send(publish_newest(self->publish), self->weights, view->era, view->generation));
+    if (self->again && core_leads(self))
+        s_say_again(self);
     feed_on_roster(self);
     fetch_retry(self);
     return TT_OK;

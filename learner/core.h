@@ -92,6 +92,9 @@ typedef struct core {
     uint64_t batches_counted;  /* batches whose episodes are in `episodes`                    */
     uint64_t lag_max, trained; /* trained: transitions, counted when an update ends */
     bool solved;
+    uint64_t solved_steps; /* env steps then, 0 = not by us                                          */
+    int64_t solved_ns;
+    double solved_mean;
     double best;
     int64_t checkpoint_ns; /* of the newest checkpoint */
     int64_t stats_ns;      /* of the newest STATS, and its update */
@@ -108,6 +111,7 @@ typedef struct core {
     char reason_text[256];
     bool finish;         /* finish at the next version */
     bool reported;       /* EVENT finished was sent                    */
+    bool again;          /* another coordinator may not know what we told the one before */
     bool leave;          /* end the process                            */
     bool draining;       /* asked the coordinator to let us go         */
     bool farewell;       /* the last learner was asked to leave: a checkpoint first */
@@ -188,6 +192,8 @@ tt_status_t checkpoint_final(core_t *self, char *path, size_t size);
 /*  report.c: STATS and EVENT. */
 void report_stats(core_t *self);
 void report_event(core_t *self, const char *kind, const char *text, double value);
+/*  It is solved now: noted by every learner, said by the one that leads; and said again. */
 void report_solved(core_t *self);
+void report_solved_again(core_t *self);
 void report_finished(core_t *self, const char *checkpoint);
 stop_facts_t report_facts(const core_t *self);

@@ -15,6 +15,7 @@ void join_reset(core_t *self)
     self->holds = self->begun = self->solved = false;
     self->update = self->steps = self->batches_counted = self->lag_max = self->trained = 0;
     self->step = 0;
+    self->solved_steps = 0;
     self->composing = self->composed = 0;
     self->best = NAN;
     self->reason = NULL;

@@ -27,9 +27,18 @@ void core_progress(core_t *self)
     tt_link_progress(self->link, ++self->progress);
 }
 
+/*  In a pod, whether there is anybody to play or to sum with is for the operator to see to. */
+static bool s_waits_for_members(const core_t *self)
+{
+    return self->seat->pod[0] &&
+           (self->view.collectors == 0 || (self->view.learners > 1 && self->view.aggregators == 0));
+}
+
 /*  The coordinator ends a run that is stuck; this is for the case that it cannot. */
 static tt_status_t s_check_deadline(core_t *self)
 {
+    if (s_waits_for_members(self))
+        self->progress_ns = tt_now_ns(tt_clock_real());
     if (!self->welcome || !self->view.member || self->reason)
         return TT_OK;
     const int64_t waited_s = (tt_now_ns(tt_clock_real()) - self->progress_ns) / 1000000000;

@@ -90,12 +90,23 @@ void report_event(core_t *self, const char *kind, const char *text, double value
 
 void report_solved(core_t *self)
 {
-    if (!core_leads(self))
+    self->solved_steps = self->batches_counted * self->model.batch_steps;
+    self->solved_ns = tt_now_ns(tt_clock_real());
+    self->solved_mean = tt_episodes_return_mean(self->episodes);
+    report_solved_again(self);
+}
+
+void report_solved_again(core_t *self)
+{
+    if (!core_leads(self) || self->solved_steps == 0)
         return;
     char text[128];
-    const double mean = tt_episodes_return_mean(self->episodes);
-    snprintf(text, sizeof text, "mean return of the last %d episodes: %.1f", STOP_EPISODES, mean);
-    report_event(self, "solved", text, mean);
+    snprintf(text, sizeof text, "mean return of the last %d episodes: %.1f", STOP_EPISODES, self->solved_mean);
+    const tt_msg_EVENT_t event =
+        TT_MSG(EVENT, .kind = (char *)(uintptr_t) "solved", .text = text, .update = self->update,
+            .env_steps = self->solved_steps, .value = self->solved_mean, .time_ns = self->solved_ns);
+    if (tt_link_send(self->link, &event) != TT_OK)
+        log_warn("EVENT solved: %s", tt_err_text());
 }
 
 static json_t *s_number(double value)

@@ -44,6 +44,7 @@ static void s_free(tt_link_t *self)
     free(self->weights_ipc);
     free(self->weights_tcp);
     free(self->pod);
+    free(self->config);
     free(self->keys);
     free(self);
 }
@@ -211,6 +212,23 @@ uint32_t tt_link_index(const tt_link_t *self)
     const uint32_t index = link->shared.index;
     pthread_mutex_unlock(&link->shared.mutex);
     return index;
+}
+
+void tt_link_roster(tt_link_t *self, const tt_msg_ROSTER_t *roster)
+{
+    uint32_t learners = 0, place = 0;
+    for (size_t i = 0; i < roster->members_count; i++) {
+        const tt_rec_MEMBER_t *member = &roster->members[i];
+        learners += member->role == TT_PEER_LEARNER;
+        if (member->role == TT_PEER_LEARNER && member->instance == self->instance)
+            place = member->rank + 1;
+    }
+    link_shared_t *shared = &self->shared;
+    pthread_mutex_lock(&shared->mutex);
+    shared->epoch = roster->epoch;
+    shared->learners = learners;
+    shared->place = place;
+    pthread_mutex_unlock(&shared->mutex);
 }
 
 int64_t tt_link_silence_ms(const tt_link_t *self)

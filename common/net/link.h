@@ -48,6 +48,9 @@ void tt_link_progress(tt_link_t *self, uint64_t progress);
  *  a heartbeat says so at once: who holds weights decides whether the run must roll back when another learner dies. */
 void tt_link_holds(tt_link_t *self, bool holds, uint64_t update, uint32_t era, uint64_t generation);
 
+/*  The roster that we act on from now on, for HELLO: a coordinator that lost its journal learns from it where the run is. */
+void tt_link_roster(tt_link_t *self, const tt_msg_ROSTER_t *roster);
+
 /*  For how long the coordinator has said nothing (any thread). */
 int64_t tt_link_silence_ms(const tt_link_t *self);
 

@@ -17,6 +17,8 @@ typedef struct {
     bool holds, news; /* news: holds or era have changed, tell it at once */
     uint64_t update, generation;
     uint32_t era;
+    uint64_t epoch;
+    uint32_t learners, place; /* as in HELLO */
     uint32_t index;
     int64_t heard_ns; /* when the coordinator last said anything; 0 = never */
     tt_status_t end;  /* not TT_OK: why the link has ended */
@@ -41,6 +43,7 @@ struct tt_link {
     /* the thread's own */
     tt_loop_t *loop;
     tt_sock_t *sock;
+    char *config;      /* of the first WELCOME */
     char address[300]; /* where the endpoint's name led last; "" = it has not yet */
     link_phase_t phase;
     int timer;

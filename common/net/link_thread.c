@@ -46,7 +46,8 @@ static void s_say_hello(tt_link_t *self)
         .role = self->role, .index = self->welcomed ? (int64_t)shared->index : self->index, .instance = self->instance,
         .pid = (uint32_t)getpid(), .host = self->host, .data_ipc = self->data_ipc, .data_tcp = self->data_tcp,
         .weights_ipc = self->weights_ipc, .weights_tcp = self->weights_tcp, .holds = shared->holds,
-        .update = shared->update, .era = shared->era, .generation = shared->generation);
+        .update = shared->update, .era = shared->era, .generation = shared->generation, .epoch = shared->epoch,
+        .learners = shared->learners, .place = shared->place, .pod = self->pod);
     pthread_mutex_unlock(&shared->mutex);
     if (self->phase != LINK_HELLO)
         self->hello_ns = tt_now_ns(self->clock);
@@ -146,6 +147,15 @@ static void s_deliver(tt_link_t *self, tt_packet_t *packet)
     tt_mailbox_put(&self->in, letter);
 }
 
+/*  What we are doing belongs to the job that we were first told of. */
+static bool s_same_job(tt_link_t *self, const tt_msg_WELCOME_t *welcome)
+{
+    const char *config = welcome->config ? welcome->config : "";
+    if (!self->config)
+        self->config = tt_strdup(config);
+    return strcmp(self->config, config) == 0;
+}
+
 static void s_on_welcome(tt_link_t *self, tt_packet_t *packet)
 {
     const tt_msg_WELCOME_t *welcome = &packet->msg.WELCOME;
@@ -156,6 +166,11 @@ static void s_on_welcome(tt_link_t *self, tt_packet_t *packet)
         snprintf(text, sizeof text, "the coordinator at %.60s speaks wire version %u, we speak %d: use the same tutti",
             self->endpoint, welcome->wire, TT_WIRE_VERSION);
         s_finish(self, TT_PROTOCOL, text);
+        return;
+    }
+    if (!s_same_job(self, welcome)) {
+        s_finish(
+            self, TT_DENIED, "the coordinator was started again with other settings: this process is of the old run");
         return;
     }
     self->beat_ns = (int64_t)(welcome->beat_ms ? welcome->beat_ms : LINK_BEAT_MS) * 1000000;

@@ -38,7 +38,8 @@ static void s_end(world_t *w)
 typedef struct {
     bool holds;
     uint32_t era;
-    uint64_t generation;
+    uint64_t generation, epoch;
+    uint32_t learners, place;
 } knows_t;
 
 static tt_status_t s_try_hello(
@@ -48,18 +49,18 @@ static tt_status_t s_try_hello(
     snprintf(identity, sizeof identity, "%s/%d/%llx", tt_peer_role_name(role), index, (unsigned long long)instance);
     const tt_msg_HELLO_t hello = TT_MSG(HELLO, .wire = TT_WIRE_VERSION, .role = role, .index = index,
         .instance = instance, .pid = (uint32_t)instance, .host = host, .holds = knows.holds, .era = knows.era,
-        .generation = knows.generation);
+        .generation = knows.generation, .epoch = knows.epoch, .learners = knows.learners, .place = knows.place);
     return roster_hello(w->roster, identity, NULL, &hello, out);
 }
 
 static peer_t *s_hello(world_t *w, tt_peer_role_t role, int index, uint64_t instance)
 {
     peer_t *peer = NULL;
-    assert_ok(s_try_hello(w, role, index, instance, (knows_t){false, 0, 0}, &peer));
+    assert_ok(s_try_hello(w, role, index, instance, (knows_t){false, 0, 0, 0, 0, 0}, &peer));
     return peer;
 }
 
-static bool s_due(const world_t *w)
+static bool s_due(world_t *w)
 {
     return roster_due_ns(w->roster) <= tt_now_ns(&w->clock);
 }
@@ -236,7 +237,8 @@ static void test_one_that_left_and_came_back_in_time_has_its_place_again(void **
     roster_leave(w->roster, roster_holder(w->roster, TT_PEER_LEARNER, 0), PEER_SILENT, "the test");
     roster_leave(w->roster, roster_holder(w->roster, TT_PEER_COLLECTOR, 0), PEER_SILENT, "the test");
     peer_t *learner = NULL, *collector = s_hello(w, TT_PEER_COLLECTOR, 0, 1);
-    assert_ok(s_try_hello(w, TT_PEER_LEARNER, 0, 100, (knows_t){true, 1, roster_generation(w->roster)}, &learner));
+    assert_ok(
+        s_try_hello(w, TT_PEER_LEARNER, 0, 100, (knows_t){true, 1, roster_generation(w->roster), 0, 0, 0}, &learner));
     assert_false(s_publish(w, ""));
     assert_int_equal(roster_epoch(w->roster), epoch);
     assert_int_equal(learner->state, PEER_ACTIVE);
@@ -265,7 +267,7 @@ static void test_a_number_in_use_is_refused_and_minus_one_gets_a_free_one(void *
     (void)state;
     world_t *w = s_running(1);
     peer_t *peer = NULL;
-    const knows_t nothing = {false, 0, 0};
+    const knows_t nothing = {false, 0, 0, 0, 0, 0};
     assert_int_equal(s_try_hello(w, TT_PEER_COLLECTOR, 0, 77, nothing, &peer), TT_DENIED);
     assert_non_null(strstr(tt_err_text(), "collector/0 is in use by process 1 on here"));
     assert_int_equal(s_hello(w, TT_PEER_COLLECTOR, -1, 78)->index, ROSTER_BY_HAND);
@@ -370,9 +372,10 @@ static void test_weights_of_a_roster_that_is_gone_are_refused(void **state)
     const uint64_t generation = roster_generation(w->roster);
     roster_ended(w->roster, TT_PEER_LEARNER, 1, 0, "lost");
     assert_true(s_publish(w, ""));
-    assert_int_equal(s_try_hello(w, TT_PEER_LEARNER, 1, 101, (knows_t){true, 1, generation}, &peer), TT_DENIED);
-    assert_int_equal(s_try_hello(w, TT_PEER_LEARNER, 1, 101, (knows_t){true, 2, 1}, &peer), TT_DENIED);
-    assert_int_equal(s_try_hello(w, TT_PEER_LEARNER, 1, 102, (knows_t){false, 0, 0}, &peer), TT_OK);
+    assert_int_equal(
+        s_try_hello(w, TT_PEER_LEARNER, 1, 101, (knows_t){true, 1, generation, 0, 0, 0}, &peer), TT_DENIED);
+    assert_int_equal(s_try_hello(w, TT_PEER_LEARNER, 1, 101, (knows_t){true, 2, 1, 0, 0, 0}, &peer), TT_DENIED);
+    assert_int_equal(s_try_hello(w, TT_PEER_LEARNER, 1, 102, (knows_t){false, 0, 0, 0, 0, 0}, &peer), TT_OK);
     s_end(w);
 }
 
@@ -381,7 +384,7 @@ static void test_numbers_from_the_future_are_refused(void **state)
     (void)state;
     world_t *w = s_running(1);
     peer_t *peer = NULL;
-    assert_int_equal(s_try_hello(w, TT_PEER_LEARNER, 1, 300, (knows_t){false, 9, 1}, &peer), TT_DENIED);
+    assert_int_equal(s_try_hello(w, TT_PEER_LEARNER, 1, 300, (knows_t){false, 9, 1, 0, 0, 0}, &peer), TT_DENIED);
     assert_non_null(strstr(tt_err_text(), "journal"));
     s_end(w);
 }
@@ -427,6 +430,118 @@ static void test_the_only_holder_stays_until_another_one_holds(void **state)
     s_end(w);
 }
 
+static void test_one_that_asks_goes_when_the_weights_are_safe(void **state)
+{
+    (void)state;
+    world_t *w = s_running(2);
+    peer_t *first = roster_holder(w->roster, TT_PEER_LEARNER, 0),
+           *second = roster_holder(w->roster, TT_PEER_LEARNER, 1);
+    s_holds(w, second, false);
+    roster_asks(w->roster, first);
+    s_publish(w, "");
+    assert_int_equal(first->state, PEER_ACTIVE);
+    s_holds(w, second, true);
+    assert_true(s_publish(w, ""));
+    assert_int_equal(first->state, PEER_DRAINING);
+    assert_ptr_equal(roster_rank0(w->roster), second);
+    assert_int_equal(roster_era(w->roster), 1);
+    s_end(w);
+}
+
+/* ---- a coordinator that lost its journal --------------------------------------------------------------------------- */
+
+static const knows_t s_leader = {true, 3, 5, 17, 2, 1}, s_follower = {true, 3, 5, 17, 2, 2},
+                     s_behind = {true, 3, 4, 12, 1, 1}, s_player = {false, 3, 5, 17, 2, 0}, s_new = {0};
+
+static peer_t *s_claim(world_t *w, tt_peer_role_t role, int index, uint64_t instance, knows_t knows)
+{
+    peer_t *peer = NULL;
+    assert_ok(s_try_hello(w, role, index, instance, knows, &peer));
+    return peer;
+}
+
+static void test_members_that_were_under_way_are_taken_over(void **state)
+{
+    (void)state;
+    world_t *w = s_world(8, 8, 1, 1, 0);
+    s_claim(w, TT_PEER_LEARNER, 10007, 1, s_new); /* it was there first */
+    s_claim(w, TT_PEER_COLLECTOR, 10000, 2, s_player);
+    peer_t *follower = s_claim(w, TT_PEER_LEARNER, 10001, 101, s_follower);
+    assert_false(s_due(w)); /* the other of two may come */
+    peer_t *leader = s_claim(w, TT_PEER_LEARNER, 10007, 100, s_leader);
+    assert_int_not_equal(leader->index, 10007); /* a number that is taken is chosen anew */
+    assert_true(s_due(w));
+    assert_true(roster_publish(w->roster, "snapshot"));
+    assert_false(roster_fresh(w->roster));
+    assert_int_equal(roster_era(w->roster), 3);
+    assert_int_equal(roster_rolled_back(w->roster), 0);
+    assert_true(roster_epoch(w->roster) > 17);
+    assert_true(roster_generation(w->roster) > 5);
+    assert_ptr_equal(roster_rank0(w->roster), leader);
+    assert_int_equal(follower->rank, 1);
+    s_end(w);
+}
+
+static void test_weights_of_an_older_generation_are_not_taken_over(void **state)
+{
+    (void)state;
+    world_t *w = s_world(8, 8, 1, 1, 0);
+    peer_t *peer = NULL;
+    s_claim(w, TT_PEER_COLLECTOR, 10000, 2, s_player);
+    s_claim(w, TT_PEER_LEARNER, 10001, 99, s_behind);
+    peer_t *leader = s_claim(w, TT_PEER_LEARNER, 10000, 100, s_leader);
+    assert_false(s_due(w));
+    tt_clock_turn(&w->clock, 9 * SECOND);
+    roster_heard(w->roster, leader);
+    roster_heard(w->roster, roster_holder(w->roster, TT_PEER_LEARNER, 10001));
+    assert_false(s_due(w));
+    tt_clock_turn(&w->clock, 1 * SECOND);
+    assert_true(s_due(w));
+    assert_true(roster_publish(w->roster, ""));
+    assert_ptr_equal(roster_rank0(w->roster), leader);
+    assert_int_equal(roster_ready(w->roster, TT_PEER_LEARNER), 1);
+    assert_null(roster_holder(w->roster, TT_PEER_LEARNER, 10001));
+    assert_int_equal(s_try_hello(w, TT_PEER_LEARNER, 10001, 99, s_behind, &peer), TT_DENIED);
+    s_end(w);
+}
+
+/*  The only learner went with the coordinator: what the others know is void, and must not be mistaken for the new run. */
+static void test_when_nobody_holds_the_weights_a_new_era_begins(void **state)
+{
+    (void)state;
+    world_t *w = s_world(8, 8, 1, 1, 0);
+    s_claim(w, TT_PEER_COLLECTOR, 10000, 2, s_player);
+    s_claim(w, TT_PEER_LEARNER, -1, 7, s_new);
+    assert_false(s_due(w));
+    tt_clock_turn(&w->clock, 10 * SECOND);
+    assert_true(s_due(w));
+    assert_true(roster_publish(w->roster, ""));
+    assert_true(roster_fresh(w->roster));
+    assert_int_equal(roster_era(w->roster), 4);
+    assert_int_equal(roster_rolled_back(w->roster), 1);
+    assert_true(roster_epoch(w->roster) > 17);
+    s_end(w);
+}
+
+static void test_members_of_a_run_under_way_are_expected_for_a_while(void **state)
+{
+    (void)state;
+    world_t *w = calloc(1, sizeof *w);
+    w->clock = tt_clock_fake(SECOND);
+    const roster_cfg_t cfg = {.num_envs = 8,
+        .shards = 8,
+        .desired = {[TT_PEER_COLLECTOR] = 1, [TT_PEER_LEARNER] = 1},
+        .lease_ns = 5 * SECOND,
+        .expect_until_ns = 31 * SECOND};
+    assert_ok(roster_new(&w->roster, &cfg, &w->clock));
+    s_claim(w, TT_PEER_COLLECTOR, -1, 2, s_new);
+    s_claim(w, TT_PEER_LEARNER, -1, 7, s_new);
+    assert_int_equal(roster_due_ns(w->roster), 31 * SECOND);
+    s_claim(w, TT_PEER_LEARNER, 10000, 100, (knows_t){true, 1, 2, 9, 1, 1});
+    assert_true(s_due(w));
+    s_end(w);
+}
+
 /* ---- a coordinator that was restarted ------------------------------------------------------------------------------ */
 
 static const roster_past_member_t s_past_members[] = {{TT_PEER_LEARNER, 1, 101, 0}, {TT_PEER_LEARNER, 0, 100, 1},
@@ -455,7 +570,7 @@ static void test_a_restarted_coordinator_does_not_wait_for_those_whose_number_is
     s_hello(w, TT_PEER_AGGREGATOR, 0, 72);
     s_hello(w, TT_PEER_LEARNER, 1, 73);
     assert_false(s_due(w)); /* learner/0 may come any moment */
-    assert_ok(s_try_hello(w, TT_PEER_LEARNER, 0, 100, (knows_t){true, 3, 5}, &peer));
+    assert_ok(s_try_hello(w, TT_PEER_LEARNER, 0, 100, (knows_t){true, 3, 5, 0, 0, 0}, &peer));
     assert_true(s_due(w));
     assert_true(roster_publish(w->roster, ""));
     assert_int_equal(roster_rank0(w->roster)->instance, 100); /* it holds the weights */
@@ -471,8 +586,8 @@ static void test_a_restarted_coordinator_keeps_all_holders_without_an_aggregator
     peer_t *peer = NULL;
     s_continue(w, true);
     s_hello(w, TT_PEER_COLLECTOR, 0, 1);
-    assert_ok(s_try_hello(w, TT_PEER_LEARNER, 0, 100, (knows_t){true, 3, 5}, &peer));
-    assert_ok(s_try_hello(w, TT_PEER_LEARNER, 1, 101, (knows_t){true, 3, 5}, &peer));
+    assert_ok(s_try_hello(w, TT_PEER_LEARNER, 0, 100, (knows_t){true, 3, 5, 0, 0, 0}, &peer));
+    assert_ok(s_try_hello(w, TT_PEER_LEARNER, 1, 101, (knows_t){true, 3, 5, 0, 0, 0}, &peer));
     tt_clock_turn(&w->clock, 5 * SECOND);
     assert_true(s_due(w));
     assert_true(roster_publish(w->roster, ""));
@@ -490,9 +605,9 @@ static void test_a_restarted_coordinator_waits_for_those_it_knew(void **state)
     s_hello(w, TT_PEER_COLLECTOR, 0, 1);
     s_hello(w, TT_PEER_AGGREGATOR, 0, 2);
     tt_clock_turn(&w->clock, SECOND);
-    assert_ok(s_try_hello(w, TT_PEER_LEARNER, 0, 100, (knows_t){true, 3, 5}, &peer));
+    assert_ok(s_try_hello(w, TT_PEER_LEARNER, 0, 100, (knows_t){true, 3, 5, 0, 0, 0}, &peer));
     assert_true(roster_due_ns(w->roster) == until);
-    assert_ok(s_try_hello(w, TT_PEER_LEARNER, 1, 101, (knows_t){true, 3, 5}, &peer));
+    assert_ok(s_try_hello(w, TT_PEER_LEARNER, 1, 101, (knows_t){true, 3, 5, 0, 0, 0}, &peer));
     assert_true(s_due(w));
     assert_true(roster_publish(w->roster, ""));
     assert_int_equal(roster_rank0(w->roster)->instance, 101); /* ranks as they were, not by number */
@@ -525,7 +640,7 @@ static void test_a_resumed_run_counts_on_and_waits_for_nobody(void **state)
     peer_t *peer = NULL;
     s_continue(w, false);
     s_hello(w, TT_PEER_COLLECTOR, 0, 77);
-    assert_int_equal(s_try_hello(w, TT_PEER_LEARNER, 0, 78, (knows_t){true, 3, 5}, &peer), TT_DENIED);
+    assert_int_equal(s_try_hello(w, TT_PEER_LEARNER, 0, 78, (knows_t){true, 3, 5, 0, 0, 0}, &peer), TT_DENIED);
     s_hello(w, TT_PEER_LEARNER, 0, 78);
     assert_true(s_due(w));
     assert_true(roster_publish(w->roster, ""));
@@ -625,7 +740,7 @@ static void s_something_happens(world_t *w, history_t *h)
     const uint32_t dice = s_random(h, 10);
     if (dice < 4) {
         const tt_peer_role_t role = roles[s_random(h, 3)];
-        (void)s_try_hello(w, role, (int)s_random(h, 6) - 1, ++h->instance, (knows_t){false, 0, 0}, &ignored);
+        (void)s_try_hello(w, role, (int)s_random(h, 6) - 1, ++h->instance, (knows_t){false, 0, 0, 0, 0, 0}, &ignored);
     } else if (dice == 4) {
         if (peer)
             roster_leave(w->roster, peer, s_random(h, 2) ? PEER_ENDED : PEER_DRAINED, "chance");
@@ -682,6 +797,11 @@ int main(void)
         cmocka_unit_test(test_weights_of_a_roster_that_is_gone_are_refused),
         cmocka_unit_test(test_numbers_from_the_future_are_refused),
         cmocka_unit_test(test_victims_have_the_highest_numbers),
+        cmocka_unit_test(test_one_that_asks_goes_when_the_weights_are_safe),
+        cmocka_unit_test(test_members_that_were_under_way_are_taken_over),
+        cmocka_unit_test(test_weights_of_an_older_generation_are_not_taken_over),
+        cmocka_unit_test(test_when_nobody_holds_the_weights_a_new_era_begins),
+        cmocka_unit_test(test_members_of_a_run_under_way_are_expected_for_a_while),
         cmocka_unit_test(test_the_only_holder_stays_until_another_one_holds),
         cmocka_unit_test(test_a_restarted_coordinator_does_not_wait_for_those_whose_number_is_taken),
         cmocka_unit_test(test_a_restarted_coordinator_keeps_all_holders_without_an_aggregator),

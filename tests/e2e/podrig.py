@@ -73,9 +73,9 @@ class Pod:
     """A sandbox with the network, and one container in it. kill() and restart() are a crash and what the kubelet does
     about it: the same pod, address and volumes; a new process."""
 
-    def __init__(self, cluster, role, name, args):
-        self.cluster, self.role, self.name, self.args = cluster, role, name, args
-        self.dir = os.path.join(cluster.world.path, name)
+    def __init__(self, cluster, role, name, args, env):
+        self.cluster, self.role, self.name, self.args, self.env = cluster, role, name, args, env
+        self.dir = os.path.join(cluster.world.path, f"{name}.{cluster.number()}")
         for folder in ("tmp", "run"):
             os.makedirs(os.path.join(self.dir, folder))
             os.chmod(os.path.join(self.dir, folder), 0o777)
@@ -94,7 +94,7 @@ class Pod:
         url = f"{self.cluster.job}-coordinator.{NAMESPACE}:{PORTS['coordinator']}"
         env = {"KUBERNETES_POD_NAMESPACE": NAMESPACE, "KUBERNETES_POD_NAME": self.name,
                "KUBERNETES_SERVER_URL": "http://di-server.di-system:8080", "KUBERNETES_COORDINATOR_URL": url,
-               f"{self.role.upper()}_PORT": str(PORTS[self.role]), "TT_E2E": self.cluster.world.mark}
+               f"{self.role.upper()}_PORT": str(PORTS[self.role]), "TT_E2E": self.cluster.world.mark, **self.env}
         env.update({key: value for key, value in os.environ.items() if "SAN_OPTIONS" in key or key == "TT_LOG"})
         return env
 
@@ -161,6 +161,15 @@ class Pod:
         self.forget()
         return code
 
+    def lose(self):
+        """The pod's node is gone: container, network and volumes."""
+        self.send_signal(signal.SIGKILL)
+        self.process.wait()
+        self.sandbox.kill()
+        self.sandbox.wait()
+        self.forget()
+        return self
+
     def forget(self):
         self.cluster.names.pop(f"{self.name}.{NAMESPACE}", None)
         self.cluster.write_names()
@@ -215,10 +224,10 @@ class Cluster:
         self.count += 1
         return self.count
 
-    def pod(self, role, *args, name=None):
+    def pod(self, role, *args, env=None):
         """A pod and, a moment later, its service."""
         suffix = "".join(random.choices("bcdfghjklmnpqrstvwxz2456789", k=5))
-        name = name or (f"{self.job}-coordinator" if role == "coordinator" else f"{self.job}-{role}-{suffix}")
-        pod = Pod(self, role, name, args)
+        name = f"{self.job}-coordinator" if role == "coordinator" else f"{self.job}-{role}-{suffix}"
+        pod = Pod(self, role, name, args, env or {})
         self.pods.append(pod)
         return pod.serve()

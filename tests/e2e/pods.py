@@ -111,6 +111,26 @@ def test_coordinator_killed_in_place(world):
         equal(member.wait(), 0, f"exit code of {member.name}")
 
 
+def test_coordinator_on_another_node(world):
+    """Its pod is lost with its volume and made anew: same name, another address, no journal. The members take it over."""
+    sets, still = s_long(world, 3_000_000)
+    cluster = Cluster(world)
+    coordinator = s_coordinator(cluster, sets)
+    members = [cluster.pod(role) for role in ("collector", "learner", "aggregator", "learner", "collector")]
+    s_await_roster(coordinator, "2 collectors, 2 learners, 1 aggregators")
+    wait_for(lambda: "joined at update" in members[3].log() + members[1].log(), "both learners to have weights")
+    coordinator.lose()
+    members.append(cluster.pod("learner"))  # one that knows nothing is there before those that hold the weights
+    coordinator = s_coordinator(cluster, sets, env={"KUBERNETES_COORDINATOR_RESTARTS": "1"})
+    wait_for(lambda: "taking over a run that is under way" in coordinator.log(), "the new coordinator to take over")
+    summary = s_summary(coordinator)
+    s_same(summary, still, "under another coordinator")
+    equal(summary["rolled_back"], 0, "roll-backs")
+    equal(summary["solved_at_steps"], still["solved_at_steps"], "solved_at_steps, which the first coordinator knew")
+    for member in members:
+        equal(member.wait(), 0, f"exit code of {member.name}")
+
+
 if __name__ == "__main__":
     podrig.enter()
-    main(test_in_any_order, test_scaled, test_coordinator_killed_in_place)
+    main(test_in_any_order, test_scaled, test_coordinator_killed_in_place, test_coordinator_on_another_node)
