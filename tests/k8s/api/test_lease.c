@@ -1,0 +1,271 @@
+/*  lease: one holder at a time whatever the server and the clocks do; the next one in time; belief ends before the lease. */
+#include "k8s/api/lease.h"
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include "common/base/mem.h"
+#include "tests/k8s/api/watch_server.h"
+#include "tests/test.h"
+
+#define LEASES "/apis/coordination.k8s.io/v1/namespaces/ns/leases"
+
+typedef struct {
+    kube_lease_t *lease;
+    int told; /* times `changed` came */
+    bool held;
+} one_t;
+
+static void s_changed(void *ctx, bool held)
+{
+    one_t *self = ctx;
+    assert_true(held != self->held);
+    self->held = held;
+    self->told++;
+}
+
+static void s_open(one_t *self, kube_client_t *client, const char *holder)
+{
+    *self = (one_t){0};
+    const kube_lease_opts_t opts = {
+        .namespace_ = "ns", .name = "operator", .holder = holder, .changed = s_changed, .ctx = self};
+    assert_ok(kube_lease_new(&self->lease, client, &opts));
+}
+
+static bool s_held(void *ctx)
+{
+    return kube_lease_held(((one_t *)ctx)->lease);
+}
+
+static bool s_not_held(void *ctx)
+{
+    return !s_held(ctx);
+}
+
+/*  So much time goes by, in small steps, each with a turn of the loop. */
+static void s_pass(world_t *world, int64_t ms)
+{
+    for (int64_t step = 0; step < ms; step += 50) {
+        tt_clock_turn(&world->clock, 50000000);
+        for (int i = 0; i < 3; i++)
+            assert_ok(kube_loop_poll(world->loop, 1));
+    }
+}
+
+static json_t *s_record(world_t *world)
+{
+    char *answer = NULL;
+    assert_ok(world_call(world, "GET", LEASES "/operator", NULL, &answer));
+    json_t *record = json_loads(answer, 0, NULL);
+    free(answer);
+    return record;
+}
+
+static void s_assert_holder(world_t *world, const char *holder, int transitions)
+{
+    json_t *record = s_record(world);
+    const json_t *spec = json_object_get(record, "spec");
+    assert_string_equal(json_string_value(json_object_get(spec, "holderIdentity")), holder);
+    assert_int_equal(json_integer_value(json_object_get(spec, "leaseTransitions")), transitions);
+    json_decref(record);
+}
+
+static void test_one_then_the_other(void **state)
+{
+    (void)state;
+    world_t world;
+    one_t a, b;
+    world_open(&world);
+    s_open(&a, world.client, "a");
+    world_until(&world, s_held, &a, 1);
+    assert_true(a.held);
+    s_open(&b, world.client, "b");
+    s_pass(&world, 20000);
+    assert_true(s_held(&a));
+    assert_false(s_held(&b));
+    assert_string_equal(kube_lease_holder(b.lease), "a");
+    assert_int_equal(a.told, 1);
+    assert_int_equal(b.told, 0);
+    s_assert_holder(&world, "a", 0);
+    json_t *record = s_record(&world);
+    const json_t *spec = json_object_get(record, "spec");
+    assert_int_equal(json_integer_value(json_object_get(spec, "leaseDurationSeconds")), 6);
+    assert_int_equal(
+        strlen(json_string_value(json_object_get(spec, "renewTime"))), strlen("2026-11-21T10:00:00.000000Z"));
+    json_decref(record);
+    kube_lease_destroy(&a.lease); /* frees it: no waiting */
+    s_assert_holder(&world, "", 0);
+    s_pass(&world, 1300);
+    assert_true(s_held(&b));
+    s_assert_holder(&world, "b", 1);
+    kube_lease_destroy(&b.lease);
+    world_close(&world);
+}
+
+/*  A record that nobody renews, whatever times stand in it, is good for lease_ms since we saw it. */
+static void test_dead_holder(void **state)
+{
+    (void)state;
+    static const char *const times[] = {"1970-01-01T00:00:00.000000Z", "2999-01-01T00:00:00.000000Z"};
+    for (size_t i = 0; i < TT_COUNT(times); i++) {
+        world_t world;
+        one_t b;
+        world_open(&world);
+        char *body = tt_sprintf("{'metadata':{'name':'operator','labels':{'x':'y'}},'spec':{'holderIdentity':'dead',"
+                                "'leaseDurationSeconds':6,'renewTime':'%s','leaseTransitions':4}}",
+            times[i]);
+        assert_ok(world_call(&world, "POST", LEASES, body, NULL));
+        free(body);
+        s_open(&b, world.client, "b");
+        s_pass(&world, 5900);
+        assert_false(s_held(&b));
+        assert_string_equal(kube_lease_holder(b.lease), "dead");
+        s_pass(&world, 1500);
+        assert_true(s_held(&b));
+        s_assert_holder(&world, "b", 5);
+        json_t *record = s_record(&world); /* what else stood there stays */
+        assert_non_null(json_object_get(json_object_get(json_object_get(record, "metadata"), "labels"), "x"));
+        json_decref(record);
+        kube_lease_destroy(&b.lease);
+        world_close(&world);
+    }
+}
+
+static void test_a_long_lease_is_respected(void **state)
+{
+    (void)state;
+    world_t world;
+    one_t b;
+    world_open(&world);
+    assert_ok(world_call(&world, "POST", LEASES,
+        "{'metadata':{'name':'operator'},'spec':{'holderIdentity':'slow','leaseDurationSeconds':15}}", NULL));
+    s_open(&b, world.client, "b");
+    s_pass(&world, 14500);
+    assert_false(s_held(&b));
+    s_pass(&world, 2000);
+    assert_true(s_held(&b));
+    kube_lease_destroy(&b.lease);
+    world_close(&world);
+}
+
+/*  The server fails: belief ends renew_ms after the last good renewal, and comes back with the server. */
+static void test_belief_ends(void **state)
+{
+    (void)state;
+    world_t world;
+    one_t a;
+    world_open(&world);
+    s_open(&a, world.client, "a");
+    world_until(&world, s_held, &a, 1);
+    free(world_ctl(&world, "{'do':'faults','faults':[{'at':'write','what':'500','times':1000}]}"));
+    const int64_t began_ms = tt_now_ms(&world.clock);
+    s_pass(&world, 2900);
+    assert_true(s_held(&a));
+    world_until(&world, s_not_held, &a, 1);
+    assert_in_range(tt_now_ms(&world.clock) - began_ms, 2900, 4050);
+    s_pass(&world, 5000);
+    assert_false(a.held);
+    free(world_ctl(&world, "{'do':'calm'}"));
+    world_until(&world, s_held, &a, 5);
+    assert_int_equal(a.told, 3);
+    tt_clock_turn(&world.clock, INT64_C(4000000000)); /* we slept: no belief, though no timer has fired */
+    assert_false(s_held(&a));
+    kube_lease_destroy(&a.lease);
+    world_close(&world);
+}
+
+/*  Renewals whose answer is lost: the next one finds the record newer than it knew, looks, and goes on. */
+static void test_lost_answers(void **state)
+{
+    (void)state;
+    world_t world;
+    one_t a;
+    world_open(&world);
+    s_open(&a, world.client, "a");
+    world_until(&world, s_held, &a, 1);
+    for (int i = 0; i < 5; i++) {
+        free(world_ctl(&world, "{'do':'faults','faults':[{'at':'write','what':'lost'}]}"));
+        s_pass(&world, 2500);
+        assert_true(s_held(&a));
+    }
+    assert_int_equal(a.told, 1);
+    assert_ok(world_call(&world, "DELETE", LEASES "/operator", NULL, NULL)); /* somebody removes it: made anew */
+    s_pass(&world, 2500);
+    assert_true(s_held(&a));
+    assert_ok(world_call(&world, "PATCH", LEASES "/operator", "{'spec':{'holderIdentity':'thief'}}", NULL));
+    s_pass(&world, 1500);
+    assert_false(s_held(&a));
+    kube_lease_destroy(&a.lease);
+    s_assert_holder(&world, "thief", 0); /* not ours to free */
+    world_close(&world);
+}
+
+/*  Three that want it, each with a clock of its own, faults at random: never two at a time. */
+static void test_never_two(void **state)
+{
+    (void)state;
+    enum { N = 3 };
+    world_t world;
+    world_open(&world);
+    tt_clock_t clocks[N];
+    kube_loop_t *loops[N] = {0};
+    kube_client_t *clients[N] = {0};
+    one_t ones[N];
+    static const char *const names[N] = {"a", "b", "c"};
+    int64_t held_ns = 0, gone_ns = 0, fault_ns = 0, was = tt_now_ns(tt_clock_real());
+    int changes = 0;
+    for (int i = 0; i < N; i++) {
+        clocks[i] = tt_clock_fake(INT64_C(1000000000000) * (i + 1));
+        assert_ok(kube_loop_new(&loops[i], &clocks[i]));
+        assert_ok(kube_client_new(&clients[i], loops[i], world.config, NULL));
+        s_open(&ones[i], clients[i], names[i]);
+    }
+    srand(1);
+    while (gone_ns < INT64_C(120000000000)) { /* two minutes, fifteen times as fast */
+        const int64_t now = tt_now_ns(tt_clock_real()), step_ns = (now - was) * 15;
+        was = now;
+        gone_ns += step_ns;
+        if (gone_ns - fault_ns > INT64_C(6000000000)) {
+            static const char *const what[] = {"500", "lost", "reset"};
+            char *command = tt_sprintf(
+                "{'do':'faults','faults':[{'at':'write','what':'%s','times':%d}]}", what[rand() % 3], 1 + rand() % 4);
+            free(world_ctl(&world, command));
+            free(command);
+            fault_ns = gone_ns;
+        }
+        const int64_t frozen = gone_ns / INT64_C(8000000000) % (N + 1); /* one of them is not run for a while */
+        int held = 0;
+        for (int i = 0; i < N; i++) {
+            tt_clock_turn(&clocks[i], step_ns);
+            if (i != frozen)
+                assert_ok(kube_loop_poll(loops[i], 1));
+            held += s_held(&ones[i]);
+        }
+        assert_in_range(held, 0, 1);
+        held_ns += held * step_ns;
+    }
+    for (int i = 0; i < N; i++) {
+        changes += ones[i].told;
+        kube_lease_destroy(&ones[i].lease);
+        kube_client_destroy(&clients[i]);
+        kube_loop_destroy(&loops[i]);
+    }
+    assert_true(held_ns > gone_ns / 5);
+    assert_true(changes > 4);
+    world_close(&world);
+}
+
+static void test_refuses(void **state)
+{
+    (void)state;
+    kube_lease_t *lease = NULL;
+    const kube_lease_opts_t opts = {.namespace_ = "n", .name = "x", .holder = "h", .lease_ms = 3000};
+    assert_int_equal(kube_lease_new(&lease, NULL, &opts), TT_INVALID);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_one_then_the_other), cmocka_unit_test(test_dead_holder),
+        cmocka_unit_test(test_a_long_lease_is_respected), cmocka_unit_test(test_belief_ends),
+        cmocka_unit_test(test_lost_answers), cmocka_unit_test(test_never_two), cmocka_unit_test(test_refuses)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
