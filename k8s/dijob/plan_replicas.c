@@ -155,6 +155,13 @@ static void s_by_number(role_t *self, bool may_create)
 
 /* ---- as they are ---------------------------------------------------------------------------------------------------------- */
 
+/*  Has a successor, and is itself nobody's whose end would have to be seen anew without it. */
+static bool s_is_done_with(const planner_t *planner, size_t pod)
+{
+    const char *before = planner->view->pods[pod]->replaces;
+    return planner->replaced[pod] && (!before || planner_find(planner, before) == planner->view->pod_count);
+}
+
 /*  A failed pod goes when the one in its place is there: were it kept, that one's deletion would look like its own
  *  failure once more. */
 static void s_as_they_are(role_t *self, bool may_create)
@@ -162,7 +169,7 @@ static void s_as_they_are(role_t *self, bool may_create)
     planner_t *planner = self->planner;
     size_t at = 0;
     for (size_t i = 0; i < self->ended_count; i++)
-        if (planner->replaced[self->ended[i].pod])
+        if (s_is_done_with(planner, self->ended[i].pod))
             planner_delete(planner, self->ended[i].pod, -1);
     if (!may_create || !s_has_template(self))
         return;

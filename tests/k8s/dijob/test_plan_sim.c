@@ -327,7 +327,8 @@ static void s_check_quiet(const sim_t *self)
         s_check_roles(c);
 }
 
-static void s_run(uint64_t seed, bool tasks, bool lossless)
+/*  Whether the job ended. */
+static bool s_run(uint64_t seed, bool tasks, bool lossless)
 {
     sim_t sim = {.seed = seed, .lossless = lossless};
     if (tasks)
@@ -346,35 +347,113 @@ static void s_run(uint64_t seed, bool tasks, bool lossless)
         s_step(&sim);
     s_quiet(&sim);
     s_check_quiet(&sim);
+    const bool ended = dijob_phase_final(sim.c.job.phase);
     cluster_free(&sim.c);
+    return ended;
+}
+
+/*  Of that many jobs some end and some do not. */
+static void s_run_all(uint64_t seed, bool tasks, bool lossless)
+{
+    int ended = 0;
+    for (uint64_t i = 0; i < SEEDS; i++)
+        ended += s_run(seed + i, tasks, lossless);
+    assert_in_range(ended, 1, SEEDS - 1);
 }
 
 static void test_roles_when_no_answer_is_lost(void **state)
 {
     (void)state;
-    for (uint64_t seed = 0; seed < SEEDS; seed++)
-        s_run(seed, false, true);
+    s_run_all(0, false, true);
 }
 
 static void test_roles_when_answers_are_lost(void **state)
 {
     (void)state;
-    for (uint64_t seed = 0; seed < SEEDS; seed++)
-        s_run(1000 + seed, false, false);
+    s_run_all(1000, false, false);
 }
 
 static void test_tasks_when_no_answer_is_lost(void **state)
 {
     (void)state;
-    for (uint64_t seed = 0; seed < SEEDS; seed++)
-        s_run(2000 + seed, true, true);
+    s_run_all(2000, true, true);
 }
 
 static void test_tasks_when_answers_are_lost(void **state)
 {
     (void)state;
-    for (uint64_t seed = 0; seed < SEEDS; seed++)
-        s_run(3000 + seed, true, false);
+    s_run_all(3000, true, false);
+}
+
+/* ---- without numbers ---------------------------------------------------------------------------------------------------------- */
+
+/*  The pods of a role that are there, or will be there again. */
+static size_t s_expected(const cluster_t *c)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < c->pod_count; i++) {
+        const dijob_pod_t *pod = c->pods[i];
+        bool replaced = false;
+        for (size_t k = 0; k < c->pod_count; k++)
+            replaced |= c->pods[k]->replaces && strcmp(c->pods[k]->replaces, pod->meta.name) == 0;
+        count += pod->role == DIJOB_COLLECTOR && !replaced &&
+                 (dijob_pod_alive(pod) || dijob_pod_counts(pod) == 'f' || (pod->deleting && pod->disrupted));
+    }
+    return count;
+}
+
+/*  One thing happens; how much it changes the number that is to be there. */
+static int s_happen(sim_t *self)
+{
+    char name[32];
+    dijob_pod_t *pod = s_any(self);
+    const uint32_t what = s_below(self, 6);
+    const bool alive = pod->role == DIJOB_COLLECTOR && dijob_pod_alive(pod);
+    const bool stands_in = pod->replaces && cluster_get(&self->c, pod->replaces);
+    if (what == 0) {
+        snprintf(name, sizeof name, "x-collector-%05u", (unsigned)self->draws);
+        pod_run(&self->c, cluster_add(&self->c, DIJOB_COLLECTOR, name));
+        return 1;
+    }
+    if (pod->role == DIJOB_COLLECTOR && pod->deleting)
+        cluster_remove(&self->c, pod);
+    if (!alive)
+        return 0;
+    pod_run(&self->c, pod);
+    if (what <= 2)
+        pod_end(&self->c, pod, 1);
+    if (what <= 2 || stands_in) /* were it gone now, nothing would tell that the other one has been replaced */
+        return 0;
+    if (what == 5)
+        cluster_remove(&self->c, pod);
+    else
+        pod->deleting = true;
+    if (what == 3)
+        pod->disrupted = true;
+    return what == 3 ? 0 : -1;
+}
+
+static void test_without_numbers_only_what_failed_comes_back(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        sim_t sim = {.seed = 4000 + seed};
+        size_t expected = 0;
+        cluster_roles(&sim.c, "x");
+        cluster_settle(&sim.c, 10);
+        pod_run(&sim.c, sim.c.pods[0]);
+        for (int i = 0; i < STEPS; i++) {
+            const int change = s_happen(&sim);
+            expected = (size_t)((int)expected + change);
+            cluster_round(&sim.c);
+            cluster_round(&sim.c);
+            sim.c.now_s += s_below(&sim, 3);
+            assert_int_equal(s_expected(&sim.c), expected);
+        }
+        cluster_settle(&sim.c, 1000);
+        assert_int_equal(cluster_alive(&sim.c, DIJOB_COLLECTOR), expected);
+        cluster_free(&sim.c);
+    }
 }
 
 int main(void)
@@ -384,6 +463,7 @@ int main(void)
         cmocka_unit_test(test_roles_when_answers_are_lost),
         cmocka_unit_test(test_tasks_when_no_answer_is_lost),
         cmocka_unit_test(test_tasks_when_answers_are_lost),
+        cmocka_unit_test(test_without_numbers_only_what_failed_comes_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
