@@ -54,11 +54,11 @@ static void s_fold(planner_t *self)
 {
     for (size_t i = 0; i < TT_COUNT(s_counted); i++) {
         json_t *entry = json_object_get(json_object_get(self->status, "replicaStatus"), dijob_role_title(s_counted[i]));
-        const int64_t active = json_integer_value(json_object_get(entry, "active"));
-        const int64_t succeeded = json_integer_value(json_object_get(entry, "succeeded"));
+        const int32_t active = (int32_t)json_integer_value(json_object_get(entry, "active"));
+        const int32_t succeeded = (int32_t)json_integer_value(json_object_get(entry, "succeeded"));
         if (active == 0)
             continue;
-        json_object_set_new(entry, "succeeded", json_integer(succeeded + active));
+        json_object_set_new(entry, "succeeded", json_integer((json_int_t)succeeded + active));
         json_object_del(entry, "active");
     }
 }

@@ -84,7 +84,7 @@ static bool s_is_due(planner_t *planner, const dijob_pod_t *pod)
     const bool lost = pod->deleting || dijob_pod_counts(pod) == 'f';
     if (!lost)
         return false;
-    const int64_t wait_s = plan_ended_s(pod) + plan_delay_s(pod) - planner->view->now_s;
+    const int64_t wait_s = plan_wait_s(pod, plan_delay_s(pod), planner->view->now_s);
     if (wait_s > 0)
         planner_again(planner, wait_s);
     return wait_s <= 0;

@@ -62,7 +62,7 @@ static void s_look(role_t *self)
             continue;
         ended_t *ended = &self->ended[self->ended_count++];
         *ended = (ended_t){i, plan_ended_s(pod), plan_delay_s(pod), 0};
-        ended->wait_s = ended->ended_s + ended->delay_s - view->now_s;
+        ended->wait_s = plan_wait_s(pod, ended->delay_s, view->now_s);
         self->waiting += !planner->replaced[i] && ended->wait_s > 0;
     }
     qsort(self->ended, self->ended_count, sizeof *self->ended, s_newest_first);

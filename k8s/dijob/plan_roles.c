@@ -115,7 +115,7 @@ static int64_t s_backoff(const planner_t *self, const dijob_pod_t *pod)
 static void s_restart(planner_t *self, size_t pod)
 {
     const dijob_pod_t *old = self->view->pods[pod];
-    const int64_t wait_s = plan_ended_s(old) + s_backoff(self, old) - self->view->now_s;
+    const int64_t wait_s = plan_wait_s(old, s_backoff(self, old), self->view->now_s);
     if (wait_s > 0)
         planner_again(self, wait_s);
     else

@@ -87,7 +87,7 @@ static void s_delete(tasks_t *self, size_t pod)
 /*  Once it is time; till then it stays for reading. */
 static void s_delete_after(tasks_t *self, size_t pod, int64_t delay_s)
 {
-    const int64_t wait_s = plan_ended_s(self->planner->view->pods[pod]) + delay_s - self->planner->view->now_s;
+    const int64_t wait_s = plan_wait_s(self->planner->view->pods[pod], delay_s, self->planner->view->now_s);
     self->changed = true;
     if (wait_s > 0)
         planner_again(self->planner, wait_s);

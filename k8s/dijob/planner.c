@@ -203,7 +203,8 @@ void planner_set(planner_t *self, const char *key, json_t *value)
 
 int64_t planner_int(const planner_t *self, const char *key)
 {
-    return json_integer_value(json_object_get(self->status, key));
+    const json_int_t value = json_integer_value(json_object_get(self->status, key));
+    return value < 0 ? 0 : value < INT32_MAX ? value : INT32_MAX - 1; /* there is room for one more */
 }
 
 const char *planner_text(const planner_t *self, const char *key)

@@ -68,7 +68,7 @@ void planner_phase(planner_t *self, dijob_phase_t phase, const char *reason, con
 bool planner_condition(planner_t *self, const char *type, bool on, const char *reason, const char *message);
 
 void planner_set(planner_t *self, const char *key, json_t *value); /* takes value; NULL removes */
-int64_t planner_int(const planner_t *self, const char *key);       /* of the status; 0 = absent */
+int64_t planner_int(const planner_t *self, const char *key);       /* of the status; 0 = absent, never below */
 const char *planner_text(const planner_t *self, const char *key);  /* "" = absent               */
 
 /* ---- the shapes -------------------------------------------------------------------------------------------------------- */
@@ -93,5 +93,6 @@ int64_t plan_unix(const json_t *time);
 json_t *plan_condition(const json_t *conditions, const char *type);
 /*  When a pod ended: its main container's end, else its creation. */
 int64_t plan_ended_s(const dijob_pod_t *pod);
-/*  victims.c: seconds from then till another one may take its place. */
+/*  victims.c: seconds from then till another one may take its place, and those that are left of them (0 = now). */
 int64_t plan_delay_s(const dijob_pod_t *pod);
+int64_t plan_wait_s(const dijob_pod_t *pod, int64_t delay_s, int64_t now_s);

@@ -50,3 +50,11 @@ int64_t plan_delay_s(const dijob_pod_t *pod)
     const int64_t next = 2 * (int64_t)pod->backoff_s;
     return next < first ? first : next > PLAN_BACKOFF_MAX_S ? PLAN_BACKOFF_MAX_S : next;
 }
+
+int64_t plan_wait_s(const dijob_pod_t *pod, int64_t delay_s, int64_t now_s)
+{
+    const int64_t wait_s = plan_ended_s(pod) + delay_s - now_s;
+    if (wait_s > 2 * PLAN_BACKOFF_MAX_S) /* its node's clock is wrong */
+        return 0;
+    return wait_s > 0 ? wait_s : 0;
+}
