@@ -10,7 +10,7 @@ In a test:
         operator = k8s.exec_in([TUTTI, "operator"], env={"KUBECONFIG": k8s.kubeconfig})
         cluster.wait_for(lambda: k8s.get("/api/v1/namespaces/default/pods/x")["status"].get("phase") == "Succeeded")
 
-For people: cluster.py up [--api-only] [--controllers] DIR | status DIR | kubectl DIR [--] ARGS | shell DIR | down DIR
+For people: cluster.py up [--api-only [--controllers] [--fake-kubelet]] DIR | status DIR | kubectl DIR [--] ARGS | shell DIR | down DIR
 
 What belongs to a cluster lies in its folder and in namespaces of its own (cluster/guard.py), and all of it ends with
 the owner: the process that made the Cluster, or `down` for one made by `up`.
@@ -160,15 +160,18 @@ class s_Connection(http.client.HTTPConnection):
 class Cluster:
     """One cluster. Threads: any; two calls at once on the same component are not ordered."""
 
-    def __init__(self, directory=None, full=False, controllers=None, extra=None, kubelet=None, proxy=None, audit=False,
-                 owned=True, keep_logs=None):
+    def __init__(self, directory=None, full=False, controllers=None, fake_kubelet=False, extra=None, kubelet=None,
+                 proxy=None, audit=False, owned=True, keep_logs=None):
         """directory: made, and removed at the end; a new one below the temporary folder when not given.
         full: with a node, DNS, service addresses and all controllers; else etcd and the API server alone, and
         controllers (True for all, or a list as --controllers takes it) adds the controller manager.
+        fake_kubelet: pods are moved through their phases though there is no node (cluster/fake-kubelet/main.go says
+        how); True, or the name of a node that they are bound to (made here): only then is a deletion graceful.
         extra: {component: [more arguments]}. kubelet, proxy: {setting: value} over ours. audit: keep the requests.
         keep_logs: a folder that gets the components' logs at the end."""
         self.directory = os.path.abspath(directory or tempfile.mkdtemp(prefix="tt-k8s-"))
         self.full, self.owned, self.keep_logs, self.audit_on = full, owned, keep_logs, audit
+        self.fake_kubelet = fake_kubelet
         self.controllers = "*" if full or controllers is True else controllers
         self.extra, self.kubelet, self.proxy = extra or {}, kubelet or {}, proxy or {}
         self.kubeconfig = os.path.join(self.directory, "admin.kubeconfig")
@@ -212,6 +215,8 @@ class Cluster:
             if self.controllers:
                 wait_for(lambda: self.get("/api/v1/namespaces/default/serviceaccounts/default"),
                          "the default ServiceAccount", deadline)
+            if self.fake_kubelet:
+                self.s_start_fake()
             if self.full:
                 self.await_node(deadline)
                 wait_for(lambda: self.http(8181, "/ready", host="127.0.0.1")[0] == 200, "DNS to be ready", deadline)
@@ -221,6 +226,16 @@ class Cluster:
             self.stop()
             raise
         return self
+
+    def s_start_fake(self):
+        if isinstance(self.fake_kubelet, str):
+            ready = {"type": "Ready", "status": "True", "reason": "Fake"}
+            room = {"cpu": "1000", "memory": "4Ti", "pods": "100000"}
+            self.api("POST", "/api/v1/nodes", {"metadata": {"name": self.fake_kubelet}})
+            self.patch(f"/api/v1/nodes/{self.fake_kubelet}/status",
+                       {"status": {"capacity": room, "allocatable": room, "conditions": [ready]}})
+            self.extra["fake-kubelet"] = [f"--bind={self.fake_kubelet}", *self.extra.get("fake-kubelet", [])]
+        self.start_part("fake-kubelet")
 
     def s_start_world(self, deadline):
         if any((self.directory + "/").startswith(place) for place in HIDDEN) or len(self.directory) > 80:
@@ -251,7 +266,7 @@ class Cluster:
     def s_remember(self):
         with open(os.path.join(self.directory, "cluster.json"), "w", encoding="utf-8") as file:
             json.dump({name: getattr(self, name) for name in
-                       ("full", "controllers", "extra", "kubelet", "proxy", "audit_on", "programs")}, file)
+                       ("full", "controllers", "fake_kubelet", "extra", "kubelet", "proxy", "audit_on", "programs")}, file)
 
     @classmethod
     def attach(cls, directory):
@@ -453,6 +468,12 @@ class Cluster:
                     found.append(event)
         return found
 
+    def trace(self):
+        """What the fake kubelet saw and did: [{"t": seconds since 1970, "event": seen | waiting | running | restarted |
+        ended | gone, "pod": "namespace/name"}], in order; a fifth of a second late at most."""
+        with open(self.files.path("fake-kubelet.trace"), encoding="utf-8") as file:
+            return [json.loads(line) for line in file if line.endswith("\n")]
+
     # --- programs in the cluster's network
 
     def s_env(self, env):
@@ -582,7 +603,7 @@ def s_up(args):
         sys.exit(f"cluster.py: {args.directory} is not empty")
     begun = time.monotonic()
     k8s = Cluster(args.directory, full=not args.api_only, controllers=args.controllers or None, owned=False,
-                  audit=args.audit).start()
+                  audit=args.audit, fake_kubelet=args.api_only and args.fake_kubelet and parts.NODE).start()
     print(f"up after {time.monotonic() - begun:.1f} s; its network: nsenter --net=/proc/{k8s.world['init']}/ns/net\n"
           f"export KUBECONFIG={k8s.kubeconfig} (answers only in there), or: {sys.argv[0]} shell {args.directory}")
 
@@ -618,6 +639,7 @@ def s_main():
             verb.add_argument("--api-only", action="store_true", help="etcd and the API server alone")
             verb.add_argument("--controllers", action="store_true", help="with the controller manager, also when API only")
             verb.add_argument("--audit", action="store_true", help="keep the requests in DIR/audit.log")
+            verb.add_argument("--fake-kubelet", action="store_true", help="pods run without a node, as node-1 (API only)")
         verb.add_argument("directory")
         if name in ("kubectl", "shell"):
             verb.add_argument("rest", nargs=argparse.REMAINDER)

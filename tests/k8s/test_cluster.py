@@ -144,6 +144,39 @@ def test_two_side_by_side_and_what_they_count():
         check(not s_left_of(*world), f"left behind: {s_left_of(*world)}")
 
 
+def s_annotate(pod, **plans):
+    pod["metadata"]["annotations"] = {f"tutti-test/{name}": plan for name, plan in plans.items()}
+    return pod
+
+
+def test_a_fake_kubelet_moves_pods():
+    with Cluster(fake_kubelet="node-1") as k8s:
+        k8s.apply(s_pod("stays", ""), s_annotate(s_pod("ends", ""), ends="after=300ms"),
+                  s_annotate(s_pod("fails", ""), ends="phase=Failed,code=3,reason=Evicted"),
+                  s_annotate(s_pod("waits", ""), starts="reason=ImagePullBackOff"),
+                  s_annotate(s_pod("again", "", restartPolicy="OnFailure"), ends="after=1h,code=1"),
+                  s_annotate(s_pod("drains", "", terminationGracePeriodSeconds=30), drains="after=1500ms"))
+        status = lambda name: k8s.get(f"{POD}/{name}")["status"]
+        for name, phase in (("stays", "Running"), ("ends", "Succeeded"), ("fails", "Failed"), ("again", "Running"),
+                            ("drains", "Running")):
+            wait_for(lambda: status(name).get("phase") == phase, f"{name} to be {phase}")
+        ready = {item["type"]: item["status"] for item in status("stays")["conditions"]}
+        check(ready["Ready"] == "True" and k8s.get(f"{POD}/stays")["spec"]["nodeName"] == "node-1", f"{ready}")
+        check(len({status(name)["podIP"] for name in ("stays", "ends", "fails", "again")}) == 4, "addresses of their own")
+        failed = status("fails")
+        check(failed["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 3 and failed["reason"] == "Evicted",
+              f"{failed}")
+        wait_for(lambda: status("waits")["containerStatuses"][0]["state"]["waiting"]["reason"] == "ImagePullBackOff",
+                 "the reason that it waits for")
+        k8s.kubectl("annotate", "--overwrite", "pod", "again", "tutti-test/ends=after=200ms,code=1")
+        wait_for(lambda: status("again")["containerStatuses"][0]["restartCount"] > 0, "a restart")
+        k8s.kubectl("delete", "pod", "drains", "stays", "--wait=false")
+        check("deletionTimestamp" in k8s.get(f"{POD}/drains")["metadata"], "a deletion with grace")
+        wait_for(lambda: not k8s.find(f"{POD}/drains") and not k8s.find(f"{POD}/stays"), "the deleted to be gone")
+        wait_for(lambda: ["seen", "running", "gone"] == [item["event"] for item in k8s.trace()
+                                                         if item["pod"] == "default/drains"], f"the trace: {k8s.trace()}")
+
+
 OWNER = """import sys, time; sys.dont_write_bytecode = True; sys.path.insert(0, sys.argv[1]); import cluster
 k8s = cluster.Cluster(full=True); k8s.start(); k8s.exec_in(["sleep", "1000"]); k8s.exec_in(["sleep", "1000"], env={"x": "y"})
 k8s.kubectl("create", "-f", "-", input=sys.stdin.read()); print(k8s.directory, flush=True); time.sleep(1000)"""
@@ -198,6 +231,6 @@ def test_people_start_and_end_one_by_hand():
 
 cluster.main(test_a_pod_succeeds_and_its_log_is_read, test_names_and_service_addresses,
              test_pods_reach_the_api_as_their_account, test_an_image_of_an_oci_archive, test_extended_resources,
-             test_parts_can_be_stopped, test_two_side_by_side_and_what_they_count,
+             test_parts_can_be_stopped, test_two_side_by_side_and_what_they_count, test_a_fake_kubelet_moves_pods,
              test_nothing_is_left_when_the_owner_is_killed, test_a_start_that_fails_leaves_nothing_and_tells,
              test_people_start_and_end_one_by_hand, full=True)

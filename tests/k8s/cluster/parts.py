@@ -227,7 +227,8 @@ def command(name, files, programs, controllers):
         "kubelet": [f"--config={p('kubelet.json')}", f"--kubeconfig={p('kubelet.kubeconfig')}", f"--node-ip={ADDRESS}",
                     f"--hostname-override={NODE}", f"--root-dir={p('kubelet')}", f"--cert-dir={p('kubelet/pki')}"],
         "kube-proxy": [f"--config={p('proxy.json')}"],
-        "coredns": ["-conf", p("Corefile")]}
+        "coredns": ["-conf", p("Corefile")],
+        "fake-kubelet": [f"--kubeconfig={p('admin.kubeconfig')}", f"--trace={p('fake-kubelet.trace')}"]}
     return [programs[name], *lines[name]]
 
 
