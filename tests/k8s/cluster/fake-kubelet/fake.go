@@ -24,6 +24,7 @@ type times struct {
 	seen, started time.Time
 	restarts      int
 	address       string
+	version       uint64 // of the object as we wrote it last: what is older in the store is not looked at
 }
 
 type fake struct {

@@ -50,7 +50,7 @@ func (f *fake) move(ctx context.Context, pod *corev1.Pod, now time.Time) (time.D
 	f.mutex.Lock()
 	known := f.pods[pod.UID]
 	f.mutex.Unlock()
-	if known == nil {
+	if known == nil || versionOf(pod) < known.version {
 		return 0, nil
 	}
 	if pod.DeletionTimestamp != nil {
@@ -88,7 +88,7 @@ func (f *fake) start(ctx context.Context, pod *corev1.Pod, known *times, now tim
 			return 0, nil
 		}
 		state := corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: plan.reason}}
-		return 0, f.tell(ctx, pod, "waiting", status(pod, known, corev1.PodPending, state, now))
+		return 0, f.tell(ctx, pod, known, "waiting", status(pod, known, corev1.PodPending, state, now))
 	}
 	if plan.never {
 		return 0, nil
@@ -107,7 +107,7 @@ func (f *fake) start(ctx context.Context, pod *corev1.Pod, known *times, now tim
 		known.started = now
 	}
 	state := corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(now)}}
-	return 0, f.tell(ctx, pod, "running", status(pod, known, corev1.PodRunning, state, now))
+	return 0, f.tell(ctx, pod, known, "running", status(pod, known, corev1.PodRunning, state, now))
 }
 
 func (f *fake) end(ctx context.Context, pod *corev1.Pod, known *times, now time.Time) (time.Duration, error) {
@@ -126,7 +126,7 @@ func (f *fake) end(ctx context.Context, pod *corev1.Pod, known *times, now time.
 		known.restarts++
 		known.started = now
 		state := corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(now)}}
-		return plan.after, f.tell(ctx, pod, "restarted", status(pod, known, corev1.PodRunning, state, now))
+		return plan.after, f.tell(ctx, pod, known, "restarted", status(pod, known, corev1.PodRunning, state, now))
 	}
 	reason := plan.reason
 	if reason == "" && plan.code == 0 {
@@ -140,7 +140,7 @@ func (f *fake) end(ctx context.Context, pod *corev1.Pod, known *times, now time.
 	if plan.reason != "" {
 		done.Reason = plan.reason
 	}
-	return 0, f.tell(ctx, pod, "ended", done)
+	return 0, f.tell(ctx, pod, known, "ended", done)
 }
 
 // The whole status that a kubelet would give.
@@ -173,14 +173,21 @@ func status(pod *corev1.Pod, known *times, phase corev1.PodPhase, state corev1.C
 	return made
 }
 
+// Numbers that grow, in an API server over etcd; 0 should that change.
+func versionOf(pod *corev1.Pod) uint64 {
+	version, _ := strconv.ParseUint(pod.ResourceVersion, 10, 64)
+	return version
+}
+
 // tell writes the status; a pod of the same name but another uid is left alone.
-func (f *fake) tell(ctx context.Context, pod *corev1.Pod, event string, status *corev1.PodStatus) error {
+func (f *fake) tell(ctx context.Context, pod *corev1.Pod, known *times, event string, status *corev1.PodStatus) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": pod.UID}, "status": status})
 	if err != nil {
 		return err
 	}
-	_, err = f.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
+	written, err := f.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
 	if err == nil {
+		known.version = versionOf(written)
 		f.mutex.Lock()
 		f.say(event, pod)
 		f.mutex.Unlock()
