@@ -44,6 +44,8 @@ tt_status_t dijob_build_curve(json_t **out, const dijob_t *job);
 
 /*  "<job>-collector-x7k2d": five characters of Kubernetes' safe alphabet from *random (advanced). Caller frees. */
 char *dijob_pod_name(const char *job, dijob_role_t role, uint64_t *random);
+/*  Of the UID of a pod: the random number that the name of the one in its place is made of, whoever makes it. */
+uint64_t dijob_name_seed(const char *uid);
 /*  "qbert-dqn-collector-pm5gv.default:22270"; caller frees. ddp: one for each gpu port. */
 char *dijob_pod_url(const dijob_pod_t *pod, int gpu_port);
 /*  How `gpus` GPUs are cut into ddp learner pods, with `per_node` the GPUs of a usual node (dijob_gpus_per_node). Count

@@ -11,6 +11,14 @@ static uint64_t s_random(uint64_t *state)
     return z ^ (z >> 31);
 }
 
+uint64_t dijob_name_seed(const char *uid)
+{
+    uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a */
+    for (; *uid; uid++)
+        hash = (hash ^ (uint8_t)*uid) * 0x100000001b3u;
+    return hash ^ (hash >> 32);
+}
+
 char *dijob_pod_name(const char *job, dijob_role_t role, uint64_t *random)
 {
     static const char alphabet[] = "bcdfghjklmnpqrstvwxz2456789"; /* k8s.io/apimachinery, util/rand */

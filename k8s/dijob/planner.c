@@ -8,14 +8,6 @@
 
 /* ---- names ------------------------------------------------------------------------------------------------------------- */
 
-static uint64_t s_hash(const char *text)
-{
-    uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a */
-    for (; *text; text++)
-        hash = (hash ^ (uint8_t)*text) * 0x100000001b3u;
-    return hash ^ (hash >> 32);
-}
-
 static void s_names_init(plan_names_t *self, size_t count)
 {
     self->room = 16;
@@ -28,7 +20,7 @@ static void s_names_init(plan_names_t *self, size_t count)
 /*  The place of a name, or the free one where it belongs. */
 static size_t s_slot(const plan_names_t *self, const char *name)
 {
-    size_t at = (size_t)s_hash(name) & (self->room - 1);
+    size_t at = (size_t)dijob_name_seed(name) & (self->room - 1);
     while (self->names[at] && strcmp(self->names[at], name) != 0)
         at = (at + 1) & (self->room - 1);
     return at;
@@ -80,7 +72,7 @@ char *planner_name(planner_t *self, dijob_role_t role)
 
 char *planner_name_for(planner_t *self, dijob_role_t role, const dijob_pod_t *old)
 {
-    uint64_t random = s_hash(old->meta.uid);
+    uint64_t random = dijob_name_seed(old->meta.uid);
     return s_free_name(self, role, &random);
 }
 

@@ -65,7 +65,11 @@ tt_status_t dijob_build_job_service(json_t **out, const dijob_t *job)
     char *name = tt_sprintf("di-%s", job->meta.name);
     s_port(ports, MAIN_PORT, PORT_TASK);
     json_t *labels = json_pack("{s:s, s:s}", "diengine/job", job->meta.name, "diengine/operator", "di-operator");
-    *out = s_service(job, name, labels, ports, true);
+    json_t *service = s_service(job, name, labels, ports, true);
+    labels = json_copy(labels); /* the selector is as upstream's */
+    json_object_set_new(labels, "controller-name", json_string("di-operator"));
+    json_object_set_new(json_object_get(service, "metadata"), "labels", labels);
     free(name);
+    *out = service;
     return TT_OK;
 }

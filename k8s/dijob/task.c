@@ -98,6 +98,7 @@ static void s_metadata(json_t *pod, const json_t *job, const json_t *tasks, cons
     const char *node = parts_text(json_object_get(pod, "spec"), "nodeName", "");
     parts_label(pod, "diengine/job", parts_job_name(job));
     parts_label(pod, "diengine/operator", "di-operator");
+    parts_label(pod, "controller-name", "di-operator"); /* beside upstream's: one watch sees the pods of both shapes */
     parts_label(pod, "diengine/pod", want->name);
     parts_label(pod, "diengine/task-type", s_type(task));
     parts_label(pod, "diengine/task-name", s_name(task));

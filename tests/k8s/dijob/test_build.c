@@ -62,7 +62,7 @@ static void test_the_service_of_tasks(void **state)
     assert_ok(dijob_build_job_service(&service, &s_job));
     assert_json(service,
         "{'apiVersion':'v1','kind':'Service','metadata':{'name':'di-j','namespace':'rl','labels':{'diengine/job':"
-        "'j','diengine/operator':'di-operator'},'ownerReferences':[" OWNER(
+        "'j','diengine/operator':'di-operator','controller-name':'di-operator'},'ownerReferences':[" OWNER(
             ",'blockOwnerDeletion':true") "]},'spec':{'clusterIP':'None','publishNotReadyAddresses':true,'selector':{'"
                                           "diengine/job':'j',"
                                           "'diengine/"
@@ -160,7 +160,8 @@ static void test_a_pod_of_a_task(void **state)
     assert_json(pod,
         "{'apiVersion':'v1','kind':'Pod','metadata':{'name':'j-my-task-1','namespace':'rl','labels':{'l':'1','"
         "diengine/job':'j',"
-        "'diengine/operator':'di-operator','diengine/pod':'j-my-task-1','diengine/task-type':'none','diengine/"
+        "'diengine/operator':'di-operator','controller-name':'di-operator','diengine/pod':'j-my-task-1','diengine/"
+        "task-type':'none','diengine/"
         "task-name':"
         "'my-task'},'annotations':{'diengine/replicas':'3','diengine/rank':'2','diengine/task-rank':'1','diengine/"
         "node':''},"
