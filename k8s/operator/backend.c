@@ -68,6 +68,7 @@ static void s_free(task_t *self)
     for (size_t i = 0; i < self->order_count; i++) {
         free((char *)(uintptr_t)self->orders[i].want.name);
         free((char *)(uintptr_t)self->orders[i].want.replaces);
+        free(self->orders[i].asked);
     }
     free(self->orders);
     writes_destroy(&self->batch);

@@ -9,6 +9,7 @@
 /*  A pod that is to be made, and in which list of the answer it stands. */
 typedef struct {
     dijob_pod_want_t want; /* name and replaces are owned by the order */
+    char *asked;           /* what want.resources points into; NULL = the request's */
     bool learner;          /* which list                               */
     bool only_delete;      /* want.replaces goes, the plan makes the new one */
     int gpus;              /* of an aggregator's ddp learners; 0 = none */

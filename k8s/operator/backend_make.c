@@ -11,17 +11,19 @@ enum { DDP_PARTS = 256 };
 
 /* ---- orders -------------------------------------------------------------------------------------------------------- */
 
-static order_t *s_order(task_t *self, dijob_role_t role, bool learner, const replicas_ask_t *ask)
+static dijob_resources_t s_resources(const replicas_ask_t *ask)
+{
+    return (dijob_resources_t){.cpus = ask->cpus, .memory = ask->memory, .gpus = ask->gpus};
+}
+
+static order_t *s_order(task_t *self, dijob_role_t role, bool learner, uint64_t random)
 {
     if ((self->order_count & (self->order_count - 1)) == 0)
         self->orders =
             tt_realloc(self->orders, tt_mul(self->order_count ? 2 * self->order_count : 1, sizeof *self->orders));
-    uint64_t random = operator_random(self->op);
     order_t *order = &self->orders[self->order_count++];
     *order = (order_t){.learner = learner,
         .want = {.role = role, .name = dijob_pod_name(self->job, role, &random), .server_url = self->op->server_url}};
-    if (ask)
-        order->want.resources = (dijob_resources_t){.cpus = ask->cpus, .memory = ask->memory, .gpus = ask->gpus};
     return order;
 }
 
@@ -81,7 +83,7 @@ static void s_ddp_group(task_t *self, const fetched_t *fetched, const order_t *o
         dijob_pod_want_t want = {.role = DIJOB_DDP_LEARNER,
             .name = name,
             .server_url = self->op->server_url,
-            .resources = order->want.resources,
+            .resources = s_resources(&self->request->learners),
             .aggregator = aggregator->meta.name,
             .aggregator_uid = aggregator->meta.uid,
             .world_size = order->gpus,
@@ -228,8 +230,10 @@ static tt_status_t s_ask(task_t *self, dijob_role_t role, const replicas_ask_t *
     if (gpus > 4096)
         return tt_err(TT_INVALID, "learners.gpus: more than 4096");
     for (int i = 0; i < ask->replicas; i++) {
-        order_t *order = s_order(self, gpus > 1 ? DIJOB_AGGREGATOR : role, learner, gpus > 1 ? NULL : ask);
+        order_t *order = s_order(self, gpus > 1 ? DIJOB_AGGREGATOR : role, learner, operator_random(self->op));
         order->gpus = gpus > 1 ? (int)gpus : 0;
+        if (order->gpus == 0) /* else they are for the ddp learners, not for their aggregator */
+            order->want.resources = s_resources(ask);
     }
     return TT_OK;
 }
@@ -273,8 +277,9 @@ static tt_status_t s_failed(task_t *self, const char *name, bool learner, bool d
         task_list(learner ? self->learners : self->collectors, successor);
         return TT_OK;
     }
-    order_t *order = s_order(self, role, learner, NULL);
+    order_t *order = s_order(self, role, learner, dijob_name_seed(pod->meta.uid));
     order->want.replaces = tt_strdup(name);
+    order->asked = pod->asked ? dijob_asked(pod->asked, &order->want.resources) : NULL;
     order->only_delete = declared;
     return TT_OK;
 }
