@@ -1,0 +1,378 @@
+#define TT_LOG_COMPONENT "kube"
+#include "k8s/api/recorder.h"
+#include <inttypes.h>
+#include <jansson.h>
+#include <sodium.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "common/base/log.h"
+#include "common/base/mem.h"
+#include "k8s/api/dict.h"
+
+enum {
+    SAME_MS = 600000,    /* an event that comes again within this time is the same one       */
+    MESSAGES = 10,       /* different ones of an (object, reason), before they are combined  */
+    BURST = 25,          /* of an object at once ...                                          */
+    SPEND_MS = 300000,   /* ... and one more after each of these                              */
+    REMEMBERED = 4096,   /* events; and objects; and groups of events                         */
+    TEXT_MAX = 1024,     /* what the API server takes                                         */
+    NAME_MAX_SIZE = 230, /* of the object's in the event's */
+    TRIES = 3,
+    RETRY_MS = 2000
+};
+
+/*  An event that the server knows, or is being told of. */
+typedef struct {
+    kube_recorder_t *recorder;
+    const char *key;         /* the dictionary's                                               */
+    char *path;              /* of its collection                                              */
+    char *name;              /* its own                                                        */
+    char *body;              /* to create it, but for count and last time; NULL once it is made */
+    char *message;           /* the latest, of a combined one; else NULL                       */
+    int count, told;         /* how often it came; what the server was told last, and got      */
+    int telling;             /* what it is being told                                          */
+    int tries;               /* that failed in a row                                           */
+    int64_t last_ms;         /* when it came last                                              */
+    uint64_t request, timer; /* 0 = none */
+} event_t;
+
+/*  The messages of an object with one type and reason. */
+typedef struct {
+    int64_t last_ms;
+    uint32_t seen[MESSAGES]; /* hashes */
+    int count;
+} group_t;
+
+/*  What an object may spend: all of BURST when full_ms has passed. */
+typedef struct {
+    int64_t full_ms;
+} purse_t;
+
+struct kube_recorder {
+    kube_client_t *client;
+    kube_loop_t *loop;
+    char *component;
+    kube_dict_t events, groups, purses;
+};
+
+static void s_tell(void *ctx);
+
+static int64_t s_now_ms(const kube_recorder_t *self)
+{
+    return tt_now_ms(kube_loop_clock(self->loop));
+}
+
+/* ---- life --------------------------------------------------------------------------------------------------------- */
+
+tt_status_t kube_recorder_new(kube_recorder_t **self_p, kube_client_t *client, const char *component)
+{
+    kube_recorder_t *self = tt_new0(sizeof *self);
+    self->client = client;
+    self->loop = kube_client_loop(client);
+    self->component = tt_strdup(component);
+    *self_p = self;
+    return TT_OK;
+}
+
+static void s_free_event(event_t *event)
+{
+    kube_client_cancel(event->recorder->client, event->request);
+    kube_loop_forget_timer(event->recorder->loop, event->timer);
+    free(event->path);
+    free(event->name);
+    free(event->body);
+    free(event->message);
+    free(event);
+}
+
+static int s_drop_event(void *ctx, void *value)
+{
+    (void)ctx;
+    s_free_event(value);
+    return 1;
+}
+
+static int s_drop_any(void *ctx, void *value)
+{
+    (void)ctx;
+    free(value);
+    return 1;
+}
+
+void kube_recorder_destroy(kube_recorder_t **self_p)
+{
+    kube_recorder_t *self = *self_p;
+    if (!self)
+        return;
+    kube_dict_filter(&self->events, s_drop_event, NULL);
+    kube_dict_filter(&self->groups, s_drop_any, NULL);
+    kube_dict_filter(&self->purses, s_drop_any, NULL);
+    kube_dict_free(&self->events);
+    kube_dict_free(&self->groups);
+    kube_dict_free(&self->purses);
+    free(self->component);
+    free(self);
+    *self_p = NULL;
+}
+
+/* ---- forgetting --------------------------------------------------------------------------------------------------- */
+
+/*  Not under way, and older than *ctx. */
+static int s_drop_old_event(void *ctx, void *value)
+{
+    const event_t *event = value;
+    if (event->request || event->timer || event->last_ms > *(const int64_t *)ctx)
+        return 0;
+    return s_drop_event(NULL, value);
+}
+
+static int s_drop_old_group(void *ctx, void *value)
+{
+    const group_t *group = value;
+    return group->last_ms > *(const int64_t *)ctx ? 0 : s_drop_any(NULL, value);
+}
+
+static int s_drop_full_purse(void *ctx, void *value)
+{
+    const purse_t *purse = value;
+    return purse->full_ms > *(const int64_t *)ctx ? 0 : s_drop_any(NULL, value);
+}
+
+/*  Make room for one more: first of what tells nothing any more, then of all. False: everything is under way. */
+static bool s_room(kube_dict_t *dict, int (*drop)(void *ctx, void *value), int64_t old_ms)
+{
+    int64_t all = INT64_MAX;
+    if (dict->count >= REMEMBERED)
+        kube_dict_filter(dict, drop, &old_ms);
+    if (dict->count >= REMEMBERED)
+        kube_dict_filter(dict, drop, &all);
+    return dict->count < REMEMBERED;
+}
+
+/* ---- telling the server ------------------------------------------------------------------------------------------- */
+
+/*  Now, as metav1.Time. */
+static void s_time(char *out, size_t size)
+{
+    const time_t s = (time_t)(tt_wall_ns() / 1000000000);
+    struct tm tm;
+    gmtime_r(&s, &tm);
+    strftime(out, size, "%Y-%m-%dT%H:%M:%SZ", &tm);
+}
+
+static void s_failed(event_t *event, const kube_reply_t *reply)
+{
+    const bool passing = !reply->code || reply->code == 429 || reply->code >= 500;
+    if (passing && ++event->tries < TRIES) {
+        event->timer = kube_loop_timer(event->recorder->loop, RETRY_MS, s_tell, event);
+        return;
+    }
+    log_warn("event %s: not recorded: %s", event->name, reply->text);
+    event->tries = 0;
+    event->told = event->count; /* until it comes again */
+}
+
+static void s_on_told(void *ctx, const kube_reply_t *reply)
+{
+    event_t *event = ctx;
+    kube_recorder_t *self = event->recorder;
+    const bool made = !event->body;
+    event->request = 0;
+    if (reply->code == 404 && made) { /* somebody removed it: what comes next is a new one */
+        kube_dict_remove(&self->events, event->key);
+        s_free_event(event);
+        return;
+    }
+    if (reply->code / 100 != 2 && (made || reply->code != 409)) { /* 409: an answer was lost */
+        s_failed(event, reply);
+        return;
+    }
+    free(event->body);
+    event->body = NULL;
+    event->tries = 0;
+    event->told = reply->code == 409 ? 0 : event->telling;
+    if (event->told < event->count)
+        s_tell(event);
+}
+
+/*  Create it, or say how often it has come by now. */
+static void s_tell(void *ctx)
+{
+    event_t *event = ctx;
+    char now[32];
+    event->timer = 0;
+    event->telling = event->count;
+    s_time(now, sizeof now);
+    json_t *body = event->body ? json_loads(event->body, 0, NULL) : json_object();
+    json_object_set_new(body, "count", json_integer(event->count));
+    json_object_set_new(body, "lastTimestamp", json_string(now));
+    if (event->message)
+        json_object_set_new(body, "message", json_string(event->message));
+    char *text = json_dumps(body, JSON_COMPACT), *path = tt_sprintf("%s/%s", event->path, event->name);
+    const kube_request_t request = {.method = event->body ? "POST" : "PATCH",
+        .path = event->body ? event->path : path,
+        .body = text,
+        .content_type = event->body ? NULL : "application/merge-patch+json",
+        .priority = KUBE_EVENTS};
+    event->request = kube_client_send(event->recorder->client, &request, s_on_told, event);
+    json_decref(body);
+    free(text);
+    free(path);
+}
+
+/* ---- what comes in ------------------------------------------------------------------------------------------------ */
+
+/*  May the object have one more? */
+static bool s_spend(kube_recorder_t *self, const char *object)
+{
+    const int64_t now_ms = s_now_ms(self);
+    purse_t *purse = kube_dict_get(&self->purses, object);
+    if (!purse) {
+        (void)s_room(&self->purses, s_drop_full_purse, now_ms);
+        purse = tt_new0(sizeof *purse);
+        kube_dict_set(&self->purses, object, purse);
+    }
+    const int64_t full_ms = (purse->full_ms > now_ms ? purse->full_ms : now_ms) + SPEND_MS;
+    if (full_ms - now_ms > (int64_t)BURST * SPEND_MS)
+        return false;
+    purse->full_ms = full_ms;
+    return true;
+}
+
+/*  Is it one of too many different messages? */
+static bool s_combined(kube_recorder_t *self, const char *key, const char *message)
+{
+    const int64_t now_ms = s_now_ms(self);
+    const uint32_t hash = kube_hash(message, strlen(message));
+    group_t *group = kube_dict_get(&self->groups, key);
+    if (!group) {
+        (void)s_room(&self->groups, s_drop_old_group, now_ms - SAME_MS);
+        group = tt_new0(sizeof *group);
+        kube_dict_set(&self->groups, key, group);
+    }
+    if (now_ms - group->last_ms >= SAME_MS)
+        group->count = 0;
+    group->last_ms = now_ms;
+    for (int i = 0; i < group->count; i++)
+        if (group->seen[i] == hash)
+            return false;
+    if (group->count == MESSAGES)
+        return true;
+    group->seen[group->count++] = hash;
+    return false;
+}
+
+static char *s_body(const kube_recorder_t *self, const kube_ref_t *about, const char *type, const char *reason,
+    const char *name, const char *message)
+{
+    char now[32];
+    s_time(now, sizeof now);
+    const char *space = about->namespace_ && *about->namespace_ ? about->namespace_ : "default";
+    json_t *object = json_pack("{s:s*, s:s*, s:s*, s:s*, s:s*}", "apiVersion", about->api_version, "kind", about->kind,
+        "namespace", about->namespace_ && *about->namespace_ ? space : NULL, "name", about->name, "uid", about->uid);
+    if (about->version) {
+        char version[24];
+        (void)snprintf(version, sizeof version, "%" PRIu64, about->version);
+        json_object_set_new(object, "resourceVersion", json_string(version));
+    }
+    json_t *event = json_pack("{s:s, s:s, s:{s:s, s:s}, s:o, s:s, s:s, s:s, s:{s:s}, s:s, s:s}", "apiVersion", "v1",
+        "kind", "Event", "metadata", "name", name, "namespace", space, "involvedObject", object, "type", type, "reason",
+        reason, "message", message, "source", "component", self->component, "reportingComponent", self->component,
+        "firstTimestamp", now);
+    char *text = event ? json_dumps(event, JSON_COMPACT) : NULL; /* NULL: not UTF-8 */
+    json_decref(event);
+    return text;
+}
+
+static event_t *s_event(kube_recorder_t *self, const kube_ref_t *about, const char *type, const char *reason,
+    const char *message, const char *key)
+{
+    if (!s_room(&self->events, s_drop_old_event, s_now_ms(self) - SAME_MS))
+        return NULL;
+    uint64_t random;
+    randombytes_buf(&random, sizeof random);
+    char *name = tt_sprintf("%.*s.%016" PRIx64, (int)NAME_MAX_SIZE, about->name, random);
+    char *body = s_body(self, about, type, reason, name, message);
+    if (!body) {
+        free(name);
+        return NULL;
+    }
+    event_t *event = tt_new0(sizeof *event);
+    event->recorder = self;
+    event->name = name;
+    event->body = body;
+    event->path = tt_sprintf(
+        "/api/v1/namespaces/%s/events", about->namespace_ && *about->namespace_ ? about->namespace_ : "default");
+    event->key = kube_dict_set(&self->events, key, event);
+    return event;
+}
+
+static event_t *s_known(kube_recorder_t *self, const char *key)
+{
+    event_t *event = kube_dict_get(&self->events, key);
+    if (!event || s_now_ms(self) - event->last_ms < SAME_MS)
+        return event;
+    kube_dict_remove(&self->events, key);
+    s_free_event(event);
+    return NULL;
+}
+
+/*  At most so many bytes, and no half of a character at the end. */
+static void s_cut(char *text, size_t most)
+{
+    size_t size = strlen(text);
+    if (size <= most)
+        return;
+    for (size = most; size && ((unsigned char)text[size] & 0xc0) == 0x80;)
+        size--;
+    text[size] = '\0';
+}
+
+static void s_record(kube_recorder_t *self, const kube_ref_t *about, const char *type, const char *reason,
+    const char *message, const char *group)
+{
+    const bool combined = s_combined(self, group, message);
+    char *key = combined ? tt_strdup(group) : tt_sprintf("%s\n%s", group, message);
+    char *text = combined ? tt_sprintf("(combined from similar events): %s", message) : tt_strdup(message);
+    s_cut(text, TEXT_MAX);
+    event_t *event = s_known(self, key);
+    if (!event)
+        event = s_event(self, about, type, reason, text, key);
+    if (event) {
+        event->count++;
+        event->last_ms = s_now_ms(self);
+        if (combined) {
+            free(event->message);
+            event->message = tt_strdup(text);
+        }
+        if (!event->request && !event->timer)
+            s_tell(event);
+    } else {
+        log_warn("event %s of %s: dropped; too many are under way, or its words are no UTF-8", reason, about->name);
+    }
+    free(key);
+    free(text);
+}
+
+void kube_recorder_event(
+    kube_recorder_t *self, const kube_ref_t *about, const char *type, const char *reason, const char *fmt, ...)
+{
+    char message[TEXT_MAX + 2]; /* one more, so that s_cut sees that something is missing */
+    va_list args;
+    va_start(args, fmt);
+    (void)vsnprintf(message, sizeof message, fmt, args);
+    va_end(args);
+    s_cut(message, TEXT_MAX);
+    char *object = tt_sprintf("%s/%s/%s/%s", about->namespace_ ? about->namespace_ : "", about->kind, about->name,
+        about->uid ? about->uid : "");
+    char *group = tt_sprintf("%s\n%s\n%s", object, type, reason);
+    if (s_spend(self, object))
+        s_record(self, about, type, reason, message, group);
+    else
+        log_debug("event %s of %s: too many: %s", reason, about->name, message);
+    free(object);
+    free(group);
+}
