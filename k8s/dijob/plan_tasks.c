@@ -41,16 +41,31 @@ static size_t s_slot(const dijob_t *job, const dijob_pod_t *pod, size_t replicas
     return replicas;
 }
 
+/*  Of two in one place the older one stays. */
+static void s_place(tasks_t *self, size_t slot, size_t at)
+{
+    const dijob_pod_t *const *pods = self->planner->view->pods, *const pod = pods[at];
+    const size_t there = self->slots[slot];
+    if (there == self->planner->view->pod_count) {
+        self->slots[slot] = at;
+        self->filled++;
+        return;
+    }
+    const bool older = pod->created_s != pods[there]->created_s ? pod->created_s < pods[there]->created_s
+                                                                : strcmp(pod->meta.name, pods[there]->meta.name) < 0;
+    self->surplus[older ? there : at] = true;
+    self->slots[slot] = older ? at : there;
+}
+
 static void s_count_pod(tasks_t *self, size_t at)
 {
     const planner_t *planner = self->planner;
     const dijob_pod_t *pod = planner->view->pods[at];
     const size_t slot = s_slot(planner->job, pod, self->replicas);
-    self->surplus[at] = slot == self->replicas || self->slots[slot] < planner->view->pod_count;
-    if (!self->surplus[at]) {
-        self->slots[slot] = at;
-        self->filled++;
-    }
+    if (slot == self->replicas)
+        self->surplus[at] = true;
+    else
+        s_place(self, slot, at);
     self->here++;
     self->ready += pod->ready && pod->phase == POD_RUNNING;
     self->succeeded += pod->phase == POD_SUCCEEDED;

@@ -156,6 +156,8 @@ static void test_nothing_goes_before_the_final_phase_is_written(void **state)
     dijob_plan_t plan;
     c->job.clean = TT_CLEAN_ALL;
     pod_end(c, s_running(c), 0);
+    c->job.replicas[DIJOB_COLLECTOR] = 3;
+    cluster_add(c, DIJOB_COLLECTOR, "qbert-collector-aaaaa");
     cluster_plan(c, &plan);
     assert_non_null(plan.status);
     for (size_t i = 0; i < plan.count; i++)
@@ -281,6 +283,22 @@ static void test_a_twin_has_no_say(void **state)
     assert_string_equal(cluster_condition(c, "CoordinatorTwins"), "False OneCoordinator ");
 }
 
+/*  Who coordinates is who did so far, whatever its name and age. */
+static void test_the_uid_tells_who_coordinates(void **state)
+{
+    cluster_t *c = *state;
+    cluster_settle(c, 10);
+    cluster_remove(c, c->pods[0]);
+    dijob_pod_t *pod = cluster_add(c, DIJOB_COORDINATOR, "of-another-name");
+    pod_run(c, pod);
+    cluster_settle(c, 10);
+    assert_string_equal(cluster_status(c, "coordinatorUID"), pod->meta.uid);
+    pod_end(c, cluster_add(c, DIJOB_COORDINATOR, "qbert-coordinator"), 1);
+    cluster_settle(c, 10);
+    assert_string_equal(cluster_phase(c), "Running");
+    assert_string_equal(cluster_status(c, "coordinatorUID"), pod->meta.uid);
+}
+
 static void test_the_key_comes_before_the_first_pod_of_ours(void **state)
 {
     cluster_t *c = *state;
@@ -389,6 +407,7 @@ int main(void)
         T(test_a_deleted_coordinator_comes_back_and_the_phase_stays),
         T(test_a_coordinator_of_ours_is_made_anew),
         T(test_a_twin_has_no_say),
+        T(test_the_uid_tells_who_coordinates),
         T(test_the_key_comes_before_the_first_pod_of_ours),
         T(test_services_follow_pods),
         T(test_a_status_that_was_edited_is_mended),

@@ -165,6 +165,26 @@ static void test_tasks_are_counted_by_name(void **state)
     assert_true(cluster_get(c, "atari-collector-0")->deleting);
 }
 
+/*  Labels and annotations were edited: a place has one pod, and a pod without a place goes. */
+static void test_who_has_no_place_goes(void **state)
+{
+    cluster_t *c = *state;
+    s_running(c);
+    for (int i = 0; i < 3; i++) {
+        dijob_pod_t *pod = cluster_add(c, DIJOB_TASK, (const char *[]){"same-rank", "no-rank", "no-task"}[i]);
+        pod->owner_pod = i < 2 ? tt_strdup("collector") : NULL;
+        pod->task_rank = i == 1 ? -1 : 0;
+        pod->rank = 9 + i;
+        pod_run(c, pod);
+    }
+    cluster_settle(c, 20);
+    assert_string_equal(cluster_status(c, "reschedules"), "1");
+    assert_true(cluster_get(c, "same-rank")->deleting);
+    assert_true(cluster_get(c, "no-rank")->deleting);
+    assert_true(cluster_get(c, "no-task")->deleting);
+    assert_false(cluster_get(c, "atari-collector-0")->deleting);
+}
+
 static void test_a_gap_is_filled(void **state)
 {
     cluster_t *c = *state;
@@ -273,6 +293,7 @@ int main(void)
         T(test_without_a_limit_it_goes_on),
         T(test_scaling_keeps_ranks),
         T(test_tasks_are_counted_by_name),
+        T(test_who_has_no_place_goes),
         T(test_a_gap_is_filled),
         T(test_a_name_that_is_still_going_is_waited_for),
         T(test_who_is_no_failure),
