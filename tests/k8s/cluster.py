@@ -104,11 +104,9 @@ def missing(full=False):
         lacking.add("busybox-static")
     if lacking:
         return f"missing packages: {' '.join(sorted(lacking))} (tools/install-deps --ci)"
-    try:
-        if not guard.cgroup_parents():
-            return f"no cgroups below {guard.CGROUPS}"
-    except OSError as error:
-        return f"no cgroups: {error}"
+    lacks = guard.denied()
+    if lacks:
+        return f"not permitted here: {lacks}"
     if not programs():
         return "the control plane is not built: tests/k8s/cluster/build (some ten minutes, once, with Go)"
     return None
@@ -628,11 +626,20 @@ def s_kubectl(args):
     os.execvpe("nsenter", k8s.inside([k8s.programs["kubectl"], *rest]), k8s.s_env(None))
 
 
+def s_down(args):
+    try:
+        Cluster.attach(args.directory).stop()
+    except Failed:
+        if not os.path.exists(os.path.join(args.directory, "world.json")):
+            raise
+        shutil.rmtree(args.directory)  # it ended with its guard: the folder is what is left
+
+
 def s_main():
     parser = argparse.ArgumentParser(description="A Kubernetes of its own on this machine, for the tests.")
     verbs = parser.add_subparsers(required=True, metavar="up|status|kubectl|shell|down")
     for name, function in (("up", s_up), ("status", s_status), ("kubectl", s_kubectl), ("shell", s_shell),
-                           ("down", lambda args: Cluster.attach(args.directory).stop())):
+                           ("down", s_down)):
         verb = verbs.add_parser(name)
         verb.set_defaults(function=function)
         if name == "up":

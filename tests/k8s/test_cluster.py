@@ -199,6 +199,18 @@ def test_nothing_is_left_when_the_owner_is_killed():
     wait_for(lambda: not s_left_of(k8s.world, directory), "nothing to be left", deadline=30)
 
 
+def test_a_guard_that_is_killed_takes_its_world_along():
+    with tempfile.TemporaryDirectory() as folder:
+        k8s = Cluster(os.path.join(folder, "k8s"))
+        k8s.start()
+        world = k8s.world
+        os.kill(world["guard"], signal.SIGKILL)
+        wait_for(lambda: guard.start_time(world["init"]) is None, "its world to end")
+        k8s.stop()
+        Cluster(os.path.join(folder, "next")).start().stop()  # sweeps
+        check(not s_left_of(world, k8s.directory), f"left behind: {s_left_of(world, k8s.directory)}")
+
+
 def test_a_start_that_fails_leaves_nothing_and_tells():
     k8s = Cluster(extra={"etcd": ["--no-such-flag"]})
     try:
@@ -232,5 +244,6 @@ def test_people_start_and_end_one_by_hand():
 cluster.main(test_a_pod_succeeds_and_its_log_is_read, test_names_and_service_addresses,
              test_pods_reach_the_api_as_their_account, test_an_image_of_an_oci_archive, test_extended_resources,
              test_parts_can_be_stopped, test_two_side_by_side_and_what_they_count, test_a_fake_kubelet_moves_pods,
-             test_nothing_is_left_when_the_owner_is_killed, test_a_start_that_fails_leaves_nothing_and_tells,
+             test_nothing_is_left_when_the_owner_is_killed, test_a_guard_that_is_killed_takes_its_world_along,
+             test_a_start_that_fails_leaves_nothing_and_tells,
              test_people_start_and_end_one_by_hand, full=True)

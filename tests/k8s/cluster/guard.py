@@ -15,6 +15,7 @@ cgroups and the folder. If even the guard is killed, the next one sweeps its cgr
 import ctypes
 import json
 import os
+import re
 import select
 import shutil
 import signal
@@ -73,6 +74,19 @@ def cgroup_parents():
         return [CGROUPS]
     return [f"{CGROUPS}/{name}" for name in sorted(os.listdir(CGROUPS))
             if os.path.exists(f"{CGROUPS}/{name}/cgroup.procs")]
+
+
+def denied():
+    """What a guard needs of the kernel and does not get here, in words; None when nothing."""
+    with open("/proc/self/status", encoding="ascii") as file:
+        permitted = int(re.search(r"^CapEff:\s*(\w+)", file.read(), re.MULTILINE)[1], 16)
+    for name, bit in (("CAP_NET_ADMIN", 12), ("CAP_SYS_ADMIN", 21)):
+        if not permitted >> bit & 1:
+            return name
+    parents = cgroup_parents() if os.path.isdir(CGROUPS) else []
+    if not parents or any(os.statvfs(path).f_flag & os.ST_RDONLY for path in parents):
+        return f"making cgroups below {CGROUPS}"
+    return None
 
 
 def s_make_cgroups(mark):
