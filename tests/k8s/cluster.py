@@ -37,6 +37,7 @@ import traceback
 sys.dont_write_bytecode = True
 s_here = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(s_here, "cluster"))
+import fake_metrics  # noqa: E402
 import guard  # noqa: E402
 import images  # noqa: E402
 import parts  # noqa: E402
@@ -471,6 +472,12 @@ class Cluster:
         ended | gone, "pod": "namespace/name"}], in order; a fifth of a second late at most."""
         with open(self.files.path("fake-kubelet.trace"), encoding="utf-8") as file:
             return [json.loads(line) for line in file if line.endswith("\n")]
+
+    def fake_metrics(self):
+        """A FakeMetrics (see there) on a socket in the cluster's network; use it in `with`."""
+        with s_in_network(self.world["init"]):
+            listener = socket.create_server((guard.ADDRESS, 0))
+        return fake_metrics.FakeMetrics(self, listener)
 
     # --- programs in the cluster's network
 

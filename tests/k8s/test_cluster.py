@@ -177,6 +177,32 @@ def test_a_fake_kubelet_moves_pods():
                                                          if item["pod"] == "default/drains"], f"the trace: {k8s.trace()}")
 
 
+def test_an_autoscaler_follows_a_fake_metrics_api():
+    fast = ["--horizontal-pod-autoscaler-sync-period=500ms", "--horizontal-pod-autoscaler-initial-readiness-delay=0s",
+            "--horizontal-pod-autoscaler-cpu-initialization-period=0s",
+            "--horizontal-pod-autoscaler-downscale-stabilization=0s"]
+    pod = s_pod("web", "")
+    pod["spec"].pop("restartPolicy")
+    pod["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "100m"}}
+    deployment = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": {
+        "selector": {"matchLabels": {"app": "web"}}, "template": {"metadata": {"labels": {"app": "web"}}, "spec": pod["spec"]}}}
+    with Cluster(controllers=True, fake_kubelet=True, extra={"kube-controller-manager": fast}) as k8s, \
+            k8s.fake_metrics() as metrics:
+        replicas = lambda: k8s.get("/apis/apps/v1/namespaces/default/deployments/web")["spec"]["replicas"]
+        k8s.apply(deployment)
+        wait_for(lambda: "default/web" in " ".join(item["pod"] for item in k8s.trace() if item["event"] == "running"),
+                 "its pod to run")
+        k8s.apply({"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "web"}, "spec": {
+            "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}, "minReplicas": 1,
+            "maxReplicas": 4, "metrics": [{"type": "Resource", "resource": {
+                "name": "cpu", "target": {"type": "Utilization", "averageUtilization": 100}}}],
+            "behavior": {"scaleDown": {"policies": [{"type": "Percent", "value": 100, "periodSeconds": 1}]}}}})
+        metrics.cpu = 300
+        wait_for(lambda: replicas() >= 3, "more replicas")
+        metrics.cpu = 10
+        wait_for(lambda: replicas() == 1, "fewer replicas")
+
+
 OWNER = """import sys, time; sys.dont_write_bytecode = True; sys.path.insert(0, sys.argv[1]); import cluster
 k8s = cluster.Cluster(full=True); k8s.start(); k8s.exec_in(["sleep", "1000"]); k8s.exec_in(["sleep", "1000"], env={"x": "y"})
 k8s.kubectl("create", "-f", "-", input=sys.stdin.read()); print(k8s.directory, flush=True); time.sleep(1000)"""
@@ -244,6 +270,7 @@ def test_people_start_and_end_one_by_hand():
 cluster.main(test_a_pod_succeeds_and_its_log_is_read, test_names_and_service_addresses,
              test_pods_reach_the_api_as_their_account, test_an_image_of_an_oci_archive, test_extended_resources,
              test_parts_can_be_stopped, test_two_side_by_side_and_what_they_count, test_a_fake_kubelet_moves_pods,
+             test_an_autoscaler_follows_a_fake_metrics_api,
              test_nothing_is_left_when_the_owner_is_killed, test_a_guard_that_is_killed_takes_its_world_along,
              test_a_start_that_fails_leaves_nothing_and_tells,
              test_people_start_and_end_one_by_hand, full=True)

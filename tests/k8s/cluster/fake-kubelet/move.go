@@ -146,7 +146,7 @@ func (f *fake) end(ctx context.Context, pod *corev1.Pod, known *times, now time.
 // The whole status that a kubelet would give.
 func status(pod *corev1.Pod, known *times, phase corev1.PodPhase, state corev1.ContainerState, now time.Time) *corev1.PodStatus {
 	running := state.Running != nil
-	made := &corev1.PodStatus{Phase: phase, QOSClass: corev1.PodQOSBestEffort}
+	made := &corev1.PodStatus{Phase: phase}
 	for _, kind := range []corev1.PodConditionType{corev1.PodScheduled, corev1.PodInitialized, corev1.ContainersReady, corev1.PodReady} {
 		value := corev1.ConditionTrue
 		if (kind == corev1.ContainersReady || kind == corev1.PodReady) && !running {
