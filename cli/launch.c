@@ -67,10 +67,10 @@ static void s_lost(void *ctx, int signal)
 {
     const tt_launch_t *launch = ctx;
     tt_rundir_close_sockets(launch->run);
-    fprintf(stderr,
-        "tutti: the run's controller was killed (SIG%s); everything it started has been ended\n"
-        "tutti: 'tutti resume %s' continues from the newest snapshot\n",
-        sigabbrev_np(signal), launch->run->name);
+    fprintf(stderr, "tutti: the run's controller was killed (SIG%s); everything it started has been ended\n",
+        sigabbrev_np(signal));
+    if (launch->cfg)
+        fprintf(stderr, "tutti: 'tutti resume %s' continues from the newest snapshot\n", launch->run->name);
 }
 
 static void s_say_who(const tt_launch_t *launch)
@@ -130,6 +130,14 @@ static int s_supervise(const tt_launch_t *launch)
     return code;
 }
 
+static int s_work(const tt_launch_t *launch)
+{
+    s_say_who(launch);
+    const int code = launch->work(launch->ctx, s_tell_started);
+    tt_rundir_close_sockets(launch->run);
+    return code;
+}
+
 static int s_guarded(const tt_launch_t *launch)
 {
     int lock = -1;
@@ -146,7 +154,7 @@ static int s_guarded(const tt_launch_t *launch)
             (void)tt_rundir_remove(launch->run); /* nothing half-made stays */
         return code;
     }
-    const int code = s_supervise(launch);
+    const int code = launch->work ? s_work(launch) : s_supervise(launch);
     close(lock);
     return code;
 }

@@ -13,6 +13,10 @@ typedef struct {
     bool detach; /* leave the run going and return when it trains                    */
     bool json;   /* JSON alone on stdout                                             */
     bool quiet;
+    /*  What runs instead of a training job of ours (cfg is NULL then): returns the exit code, and calls started once there is
+     *  no need to wait for it any more. NULL = supervise cfg's job. */
+    int (*work)(void *ctx, void (*started)(void));
+    void *ctx;
 } tt_launch_t;
 
 /*  Blocks until the run has ended (or, detached, trains). Returns the process's exit code; messages are printed.

@@ -40,8 +40,10 @@ static bool s_wanted(const reader_t *self, const char *file)
     snprintf(wanted, sizeof wanted, "%.200s", self->wanted);
     for (char *slash = strchr(wanted, '/'); slash; slash = NULL)
         *slash = '-';
-    const size_t length = strlen(wanted);
-    return strcmp(name, wanted) == 0 || (strncmp(name, wanted, length) == 0 && name[length] == '-');
+    const size_t length = strlen(wanted), own = strlen(name);
+    if (length > own + 1 && wanted[length - own - 1] == '-' && strcmp(wanted + length - own, name) == 0)
+        return true; /* a pod of a DIJob by its whole name: <job>-collector-x7k2d */
+    return strncmp(name, wanted, length) == 0 && (!name[length] || name[length] == '-' || name[length] == '.');
 }
 
 static int s_by_name(const void *a, const void *b)

@@ -4,17 +4,21 @@
 #include <string.h>
 #include <sys/random.h>
 #include "cli/cmd.h"
+#include "cli/job.h"
 #include "cli/launch.h"
 #include "cli/setup.h"
 #include "common/base/clock.h"
 #include "common/net/net.h"
+#include "k8s/dijob/manifest.h"
 
 const tt_option_t tt_opt_run[] = {
     {"set", 's', "KEY=VALUE", "override a setting; may be repeated, null switches a rule off"},
     {"seed", 0, "N", "the run's seed, as --set seed=N"}, {"name", 0, "NAME", "name of the run, as --set name=NAME"},
     {"run-dir", 'd', "DIR", "directory of the run (runs/<name>-<n>)"},
     {"detach", 0, NULL, "return as soon as it trains and leave it going"}, {"quiet", 'q', NULL, "show only the end"},
-    {"output", 'o', "text|json", "json: one object on stdout at the end, everything else on stderr"}, {0}};
+    {"output", 'o', "text|json", "json: one object on stdout at the end, everything else on stderr"},
+    {"no-namespaces", 0, NULL, "DIJob: no mount namespaces; volumes are folders of the run directory only"},
+    {"no-limits", 0, NULL, "DIJob: hold no resource limits"}, {0}};
 
 /*  The bearer token of the run's HTTP interface. */
 static tt_status_t s_write_token(const tt_rundir_t *run)
@@ -62,6 +66,8 @@ int tt_cmd_run(int argc, char **argv)
     TT_AUTO(tt_args) args = tt_args_new(&code, "run", argc, argv);
     if (!args)
         return code;
+    if (manifest_is(tt_operand(args, 0)))
+        return tt_run_job(args, start_ns);
     TT_AUTO(tt_setup) setup = NULL;
     tt_rundir_t run;
     tt_status_t status = tt_setup_from_args(&setup, args, tt_operand(args, 0), NULL);

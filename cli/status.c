@@ -44,8 +44,25 @@ static void s_print_members(const json_t *members)
     }
 }
 
+/*  A DIJob on this machine (k8s/local). */
+static void s_print_job(const json_t *status)
+{
+    size_t i;
+    json_t *pod;
+    printf("%s  DIJob %s/%s  %s\n", s_text(status, "run"), s_text(status, "namespace"), s_text(status, "name"),
+        s_text(status, "phase"));
+    s_print_counts(json_object_get(status, "counts"));
+    printf("  %-40s %-16s %6s %s\n", "POD", "ADDRESS", "PORT", "STATUS");
+    json_array_foreach(json_object_get(status, "members"), i, pod) printf("  %-40s %-16s %6.0f %s\n",
+        s_text(pod, "name"), s_text(pod, "ip"), s_number(pod, "port"), s_text(pod, "state"));
+}
+
 static void s_print(const json_t *status)
 {
+    if (strcmp(s_text(status, "kind"), "DIJob") == 0) {
+        s_print_job(status);
+        return;
+    }
     printf("%s  %s  %s\n", s_text(status, "run"), s_text(status, "env"), s_text(status, "phase"));
     printf("  %.0f steps, %.0f updates, %.0f steps/s", s_number(status, "env_steps"), s_number(status, "update"),
         s_number(status, "sps"));

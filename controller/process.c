@@ -132,6 +132,8 @@ typedef struct {
     const char *working_dir;
     int log_fd, null_fd, report_fd;
     pid_t parent;
+    int (*enter)(void *ctx);
+    void *enter_ctx;
 } launch_t;
 
 /*  In the child: async-signal-safe calls only, since the parent has threads. */
@@ -150,7 +152,10 @@ static void s_become(const launch_t *launch)
     dup2(launch->null_fd, STDIN_FILENO);
     dup2(launch->log_fd, STDOUT_FILENO);
     dup2(launch->log_fd, STDERR_FILENO);
-    if (!launch->working_dir || chdir(launch->working_dir) == 0) {
+    const int refused = launch->enter ? launch->enter(launch->enter_ctx) : 0;
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* a change of credentials has forgotten it */
+    errno = refused;
+    if (!refused && (!launch->working_dir || chdir(launch->working_dir) == 0)) {
         if (launch->file)
             execve(launch->file, launch->argv, launch->env);
         else
@@ -207,7 +212,9 @@ static tt_status_t s_launch(const tt_replica_spec_t *spec, const char *log_path,
         .env = env,
         .working_dir = working_dir,
         .log_fd = log_fd,
-        .null_fd = null_fd};
+        .null_fd = null_fd,
+        .enter = spec->enter,
+        .enter_ctx = spec->enter_ctx};
     const tt_status_t status = s_fork(&launch, out);
     s_free_strings(argv);
     free(working_dir);
@@ -231,7 +238,8 @@ static tt_status_t s_start(tt_substrate_t *base, const tt_replica_spec_t *spec, 
     process_t *self = (process_t *)base;
     const tt_replica_id_t id = ++self->next_id;
     char *mark = tt_sprintf("%s/%u/%d/%llu", spec->role, spec->index, (int)getpid(), (unsigned long long)id);
-    char *log_path = tt_sprintf("%s/logs/%s-%u.log", self->run_dir, spec->role, spec->index);
+    char *log_path = spec->log ? tt_sprintf("%s/logs/%s.log", self->run_dir, spec->log)
+                               : tt_sprintf("%s/logs/%s-%u.log", self->run_dir, spec->role, spec->index);
     char **env = s_make_env(self, spec, mark);
     pid_t pid = 0;
     const tt_status_t status = s_launch(spec, log_path, env, &pid);

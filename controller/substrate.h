@@ -15,6 +15,10 @@ typedef struct {
     const char *role;               /* "collector"                                                */
     uint32_t index;                 /* number within the role                                     */
     const tt_template_t *template_; /* command, env, ...; borrowed                               */
+    const char *log;                /* its log is logs/<log>.log; NULL = <role>-<index>          */
+    int (*enter)(void *ctx);        /* processes: called in the child before exec, may only make system calls;
+                                       0 or an errno. NULL = nothing                             */
+    void *enter_ctx;
 } tt_replica_spec_t;
 
 typedef enum { TT_REPLICA_RUNNING, TT_REPLICA_SUCCEEDED, TT_REPLICA_FAILED, TT_REPLICA_LOST } tt_replica_phase_t;

@@ -1,0 +1,9 @@
+/*  job - `tutti run` with the manifest of a DIJob (k8s/local).
+ *
+ *  Threads: main thread, before any other exists. */
+#pragma once
+#include <stdint.h>
+#include "cli/options.h"
+
+/*  The whole command; returns the exit code: 0, the coordinator's own, 130 or 143 after a signal. */
+int tt_run_job(const tt_args_t *args, int64_t start_ns);

@@ -1,0 +1,44 @@
+/*  local - a DIJob on this machine, without a cluster: the manifest that kubectl takes, its pods as processes.
+ *
+ *  What is to be done is decided by the same dijob_plan as in the operator, on pods of a local kubelet; the replicas API is
+ *  served to the job's processes; phases, conditions, counters, cleanup policy and exit code are those of the cluster.
+ *
+ *  The run directory holds job.json (the job with its status), pods.json, logs/<pod without the job's name>.log, pods/ and
+ *  claims/ (volumes), hosts.
+ *
+ *  Threads: local_run blocks in the main thread; ZeroMQ's own thread carries the control socket. */
+#pragma once
+#include <jansson.h>
+#include "common/job/job.h"
+#include "controller/rundir.h"
+#include "k8s/local/place.h"
+
+/*  What a manifest file holds that can be run here. */
+typedef struct {
+    json_t *job;      /* the DIJob, its status left out      */
+    json_t *agconfig; /* an AggregatorConfig; NULL = none    */
+    json_t *objects;  /* array: its ConfigMaps and Secrets   */
+} local_manifest_t;
+
+/*  Read and check: exactly one DIJob, types, the schema's rules in the schema's words. say is told which fields mean nothing
+ *  on one machine, in one line. TT_CONFIG: "file:line: what"; TT_NOT_FOUND, TT_IO: the file. */
+tt_status_t local_read(local_manifest_t *out, const char *path, local_say_fn say, void *ctx);
+void local_manifest_clear(local_manifest_t *self);
+
+typedef struct {
+    const tt_rundir_t *run;
+    local_manifest_t *manifest; /* borrowed; its job is written to                          */
+    bool no_namespaces, no_limits;
+    local_say_fn say;           /* phases as they change, events, notes                 */
+    void (*started)(void *ctx); /* the coordinator runs, or every task; may be NULL     */
+    void *ctx;
+} local_opts_t;
+
+typedef struct {
+    tt_job_phase_t phase; /* SUCCEEDED, FAILED, STOPPED                                             */
+    int exit_code;        /* of `tutti run`: 0; the coordinator's own; 128 + signal where stopped   */
+    char reason[1024];
+} local_outcome_t;
+
+/*  The run's sockets folder must be open and its lock held (controller/rundir.h). */
+tt_status_t local_run(local_outcome_t *out, const local_opts_t *opts);

@@ -1,0 +1,328 @@
+/*  read - a manifest for this machine: what can be run, what is wrong with it (file:line), and what means nothing here. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "common/base/buf.h"
+#include "common/base/mem.h"
+#include "k8s/dijob/dijob.h"
+#include "k8s/dijob/manifest.h"
+#include "k8s/local/local.h"
+
+typedef struct {
+    manifest_t *manifest;
+    size_t index;   /* of the DIJob                          */
+    json_t *unused; /* {"nodeSelector": true}: said at the end */
+    char path[256]; /* where we are                          */
+} reader_t;
+
+static const char *s_text(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+    return text ? text : "";
+}
+
+#define WRONG(self, at, ...) s_wrong(self, at, tt_sprintf(__VA_ARGS__))
+
+/*  Takes words. `at` (may be "") is a path below where we are. */
+static tt_status_t s_wrong(const reader_t *self, const char *at, char *words)
+{
+    char path[400];
+    snprintf(path, sizeof path, "%s%s%s", self->path, *at && *self->path ? "." : "", at);
+    const tt_status_t status =
+        tt_err(TT_CONFIG, "%s: %s: %s", manifest_where(self->manifest, self->index, path), path, words);
+    free(words);
+    return status;
+}
+
+/* ---- what means nothing here --------------------------------------------------------------------------------------------------- */
+
+static bool s_in(const char *word, const char *const *words)
+{
+    for (; *words; words++)
+        if (strcmp(word, *words) == 0)
+            return true;
+    return false;
+}
+
+static void s_note_unused(reader_t *self, const json_t *object, const char *const *used)
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)(uintptr_t)object, key, value)
+    {
+        if (!s_in(key, used) && !(json_is_string(value) && !*json_string_value(value)))
+            json_object_set_new(self->unused, key, json_true());
+    }
+}
+
+static const char *const s_job_used[] = {"cleanPodPolicy", "volumes", "coordinator", "collector", "learner",
+    "aggregator", "tasks", "engine", "preemptible", "backoffLimit", NULL};
+static const char *const s_pod_used[] = {"containers", "initContainers", "volumes", "restartPolicy",
+    "terminationGracePeriodSeconds", "hostname", "subdomain", NULL};
+static const char *const s_container_used[] = {"name", "command", "args", "env", "envFrom", "workingDir", "ports",
+    "resources", "volumeMounts", "restartPolicy", NULL};
+
+static void s_say_unused(const reader_t *self, local_say_fn say, void *ctx)
+{
+    tt_buf_t text;
+    const char *key;
+    json_t *value;
+    if (!say || json_object_size(self->unused) == 0)
+        return;
+    tt_buf_init(&text, 65536);
+    (void)tt_buf_str(&text, "without meaning on this machine: ");
+    const size_t begin = text.size;
+    json_object_foreach(self->unused, key, value)
+    {
+        (void)tt_buf_printf(&text, "%s%s", text.size > begin ? ", " : "", key);
+    }
+    say(ctx, tt_buf_text(&text));
+    tt_buf_free(&text);
+}
+
+/* ---- containers ------------------------------------------------------------------------------------------------------------------ */
+
+static tt_status_t s_words(const reader_t *self, const json_t *container, const char *key)
+{
+    const json_t *list = json_object_get(container, key);
+    char at[64];
+    size_t i;
+    json_t *word;
+    if (list && !json_is_array(list))
+        return WRONG(self, key, "expected a list of words");
+    json_array_foreach((json_t *)(uintptr_t)list, i, word)
+    {
+        snprintf(at, sizeof at, "%s[%zu]", key, i);
+        if (!json_is_string(word))
+            return WRONG(self, at, "expected text: put it in quotes");
+    }
+    return TT_OK;
+}
+
+static tt_status_t s_env(const reader_t *self, const json_t *container)
+{
+    const json_t *list = json_object_get(container, "env");
+    char at[64];
+    size_t i;
+    json_t *entry;
+    if (list && !json_is_array(list))
+        return WRONG(self, "env", "expected a list of names and values");
+    json_array_foreach((json_t *)(uintptr_t)list, i, entry)
+    {
+        const json_t *value = json_object_get(entry, "value");
+        snprintf(at, sizeof at, "env[%zu]", i);
+        if (!*s_text(entry, "name"))
+            return WRONG(self, at, "expected a name");
+        snprintf(at, sizeof at, "env[%zu].value", i);
+        if (value && !json_is_string(value))
+            return WRONG(self, at, "expected text: put it in quotes");
+    }
+    return TT_OK;
+}
+
+/*  A volume of the template or of the job by that name? */
+static bool s_has_volume(const reader_t *self, const json_t *pod_spec, const char *name)
+{
+    const json_t *job_spec = json_object_get(manifest_at(self->manifest, self->index), "spec");
+    const json_t *lists[] = {json_object_get(pod_spec, "volumes"), json_object_get(job_spec, "volumes")};
+    size_t i;
+    json_t *volume;
+    for (size_t k = 0; k < TT_COUNT(lists); k++)
+        json_array_foreach((json_t *)(uintptr_t)lists[k], i, volume)
+        {
+            if (strcmp(s_text(volume, "name"), name) == 0)
+                return true;
+        }
+    return false;
+}
+
+static tt_status_t s_mounts(const reader_t *self, const json_t *pod_spec, const json_t *container)
+{
+    char at[64];
+    size_t i;
+    json_t *mount;
+    json_array_foreach(json_object_get(container, "volumeMounts"), i, mount)
+    {
+        snprintf(at, sizeof at, "volumeMounts[%zu]", i);
+        if (s_text(mount, "mountPath")[0] != '/')
+            return WRONG(self, at, "expected an absolute mountPath");
+        if (!s_has_volume(self, pod_spec, s_text(mount, "name")))
+            return WRONG(self, at, "there is no volume '%s'", s_text(mount, "name"));
+    }
+    return TT_OK;
+}
+
+static tt_status_t s_quantities(const reader_t *self, const json_t *container, const char *which)
+{
+    const char *name;
+    json_t *value;
+    char at[128];
+    double amount;
+    json_object_foreach(json_object_get(json_object_get(container, "resources"), which), name, value)
+    {
+        snprintf(at, sizeof at, "resources.%s.%.60s", which, name);
+        if (!json_is_number(value) &&
+            (!json_is_string(value) || tt_quantity(&amount, json_string_value(value)) != TT_OK))
+            return WRONG(self, at, "expected a quantity, such as 2, 500m or 1.5Gi");
+    }
+    return TT_OK;
+}
+
+static tt_status_t s_container(reader_t *self, const json_t *pod_spec, const json_t *container)
+{
+    s_note_unused(self, container, s_container_used);
+    TT_TRY(s_words(self, container, "command"));
+    TT_TRY(s_words(self, container, "args"));
+    TT_TRY(s_env(self, container));
+    TT_TRY(s_quantities(self, container, "limits"));
+    TT_TRY(s_quantities(self, container, "requests"));
+    return s_mounts(self, pod_spec, container);
+}
+
+static tt_status_t s_containers(reader_t *self, const json_t *pod_spec, const char *key)
+{
+    const size_t length = strlen(self->path);
+    size_t i;
+    json_t *container;
+    json_array_foreach(json_object_get(pod_spec, key), i, container)
+    {
+        snprintf(self->path + length, sizeof self->path - length, ".%s[%zu]", key, i);
+        TT_TRY(s_container(self, pod_spec, container));
+    }
+    self->path[length] = '\0';
+    return TT_OK;
+}
+
+static tt_status_t s_restart_policy(const reader_t *self, const json_t *pod_spec)
+{
+    static const char *const policies[] = {"", "Always", "OnFailure", "Never", NULL};
+    if (!s_in(s_text(pod_spec, "restartPolicy"), policies))
+        return WRONG(
+            self, "restartPolicy", "'%s' is none of Always, OnFailure, Never", s_text(pod_spec, "restartPolicy"));
+    return TT_OK;
+}
+
+/*  holder: what has the template. */
+static tt_status_t s_template(reader_t *self, const json_t *holder, const char *where)
+{
+    const json_t *spec = json_object_get(json_object_get(holder, "template"), "spec");
+    if (!spec)
+        return TT_OK;
+    snprintf(self->path, sizeof self->path, "%s.template.spec", where);
+    s_note_unused(self, spec, s_pod_used);
+    TT_TRY(s_restart_policy(self, spec));
+    TT_TRY(s_containers(self, spec, "initContainers"));
+    return s_containers(self, spec, "containers");
+}
+
+/* ---- the job ------------------------------------------------------------------------------------------------------------------------ */
+
+static tt_status_t s_templates(reader_t *self, const json_t *spec)
+{
+    static const char *const roles[] = {"coordinator", "collector", "learner", "aggregator"};
+    char where[64];
+    size_t i;
+    json_t *task;
+    for (size_t k = 0; k < TT_COUNT(roles); k++) {
+        snprintf(where, sizeof where, "spec.%s", roles[k]);
+        TT_TRY(s_template(self, json_object_get(spec, roles[k]), where));
+    }
+    json_array_foreach(json_object_get(spec, "tasks"), i, task)
+    {
+        snprintf(where, sizeof where, "spec.tasks[%zu]", i);
+        TT_TRY(s_template(self, task, where));
+    }
+    return TT_OK;
+}
+
+/*  The words of the schema's rules; they name a path where they are about one. */
+static tt_status_t s_invalid(const reader_t *self, const char *words)
+{
+    const char *path = strstr(words, "spec");
+    char at[128] = "spec";
+    if (path)
+        snprintf(at, sizeof at, "%.*s", (int)strcspn(path, " :,"), path);
+    else if (strstr(words, "CleanPodPolicy"))
+        snprintf(at, sizeof at, "spec.cleanPodPolicy");
+    else if (strncmp(words, "Invalid name", 12) == 0)
+        snprintf(at, sizeof at, "metadata.name");
+    return tt_err(TT_CONFIG, "%s: %s", manifest_where(self->manifest, self->index, at), words);
+}
+
+static tt_status_t s_job(reader_t *self)
+{
+    const json_t *object = manifest_at(self->manifest, self->index), *spec = json_object_get(object, "spec");
+    dijob_t *job = NULL;
+    const tt_status_t status = dijob_from_json(&job, object);
+    if (status != TT_OK)
+        return tt_err(TT_CONFIG, "%s: %s", manifest_where(self->manifest, self->index, "metadata"), tt_err_text());
+    const tt_status_t valid = job->invalid ? s_invalid(self, job->invalid) : TT_OK;
+    dijob_destroy(&job);
+    TT_TRY(valid);
+    s_note_unused(self, spec, s_job_used);
+    return s_templates(self, spec);
+}
+
+/* ---- objects ------------------------------------------------------------------------------------------------------------------------ */
+
+static tt_status_t s_object(reader_t *self, local_manifest_t *out, size_t index, bool *found)
+{
+    json_t *object = manifest_at(self->manifest, index);
+    const char *kind = s_text(object, "kind");
+    const char *where = manifest_where(self->manifest, index, "kind");
+    if (strcmp(kind, "ConfigMap") == 0 || strcmp(kind, "Secret") == 0) {
+        json_array_append(out->objects, object);
+        return TT_OK;
+    }
+    if (strcmp(kind, "AggregatorConfig") == 0) {
+        json_decref(out->agconfig);
+        out->agconfig = json_incref(object);
+        return TT_OK;
+    }
+    if (strcmp(kind, "DIJob") != 0)
+        return tt_err(TT_CONFIG,
+            "%s: kind '%.60s' means nothing on this machine: DIJob, AggregatorConfig, ConfigMap and Secret do", where,
+            kind);
+    if (*found)
+        return tt_err(TT_CONFIG, "%s: a second DIJob; run one file for each", where);
+    *found = true;
+    self->index = index;
+    return TT_OK;
+}
+
+static tt_status_t s_read(reader_t *self, local_manifest_t *out, const char *path)
+{
+    bool found = false;
+    TT_TRY(manifest_load(&self->manifest, path));
+    for (size_t i = 0; i < manifest_count(self->manifest); i++)
+        TT_TRY(s_object(self, out, i, &found));
+    if (!found)
+        return tt_err(TT_CONFIG, "%s: no DIJob in it", path);
+    TT_TRY(s_job(self));
+    out->job = json_deep_copy(manifest_at(self->manifest, self->index));
+    json_object_del(out->job, "status");
+    return TT_OK;
+}
+
+tt_status_t local_read(local_manifest_t *out, const char *path, local_say_fn say, void *ctx)
+{
+    reader_t reader = {.unused = json_object()};
+    local_manifest_t made = {.objects = json_array()};
+    const tt_status_t status = s_read(&reader, &made, path);
+    if (status == TT_OK) {
+        s_say_unused(&reader, say, ctx);
+        *out = made;
+    } else
+        local_manifest_clear(&made);
+    manifest_destroy(&reader.manifest);
+    json_decref(reader.unused);
+    return status;
+}
+
+void local_manifest_clear(local_manifest_t *self)
+{
+    json_decref(self->job);
+    json_decref(self->agconfig);
+    json_decref(self->objects);
+    *self = (local_manifest_t){0};
+}

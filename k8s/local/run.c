@@ -1,0 +1,442 @@
+/*  run - the rounds of a local run: what there is, what is to be done, done; until the job has ended. */
+#define TT_LOG_COMPONENT "local"
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/base/mem.h"
+#include "k8s/local/run.h"
+
+enum { ROUNDS_MAX = 64, WAIT_MS = 1000, TWICE_MS = 200, STOP_S = 60 };
+
+/* ---- services: names only, so that plans see what they expect ------------------------------------------------------------------ */
+
+static void s_add_service(run_t *self, const char *name)
+{
+    self->services = tt_realloc(self->services, tt_mul(self->service_count + 1, sizeof *self->services));
+    dijob_service_t *service = &self->services[self->service_count++];
+    *service = (dijob_service_t){.meta = {.namespace_ = tt_strdup(self->place->namespace_), .name = tt_strdup(name)},
+        .job = tt_strdup(self->seen->meta.name)};
+    snprintf(service->job_uid, sizeof service->job_uid, "%s", self->seen->meta.uid);
+}
+
+static void s_drop_service(run_t *self, size_t i)
+{
+    free(self->services[i].meta.namespace_);
+    free(self->services[i].meta.name);
+    free(self->services[i].job);
+    self->services[i] = self->services[--self->service_count];
+}
+
+static void s_service(run_t *self, const dijob_action_t *action)
+{
+    char *of_job = tt_sprintf("di-%s", self->seen->meta.name);
+    const char *name = action->name ? action->name : of_job;
+    if (action->what == DIJOB_DO_CREATE_SERVICE)
+        s_add_service(self, name);
+    for (size_t i = 0; action->what == DIJOB_DO_DELETE_SERVICE && i < self->service_count; i++)
+        if (strcmp(self->services[i].meta.name, name) == 0) {
+            s_drop_service(self, i);
+            break;
+        }
+    free(of_job);
+}
+
+/* ---- actions --------------------------------------------------------------------------------------------------------------------- */
+
+static tt_status_t s_curve(run_t *self)
+{
+    json_t *secret = NULL;
+    TT_TRY(dijob_build_curve(&secret, self->seen));
+    json_array_append_new(self->objects, secret);
+    self->curve = true;
+    return TT_OK;
+}
+
+static tt_status_t s_act(run_t *self, const dijob_action_t *action)
+{
+    switch (action->what) {
+    case DIJOB_DO_CREATE_POD:
+        return run_make(self, &action->pod);
+    case DIJOB_DO_DELETE_POD:
+        kubelet_delete(self->kubelet, action->name, action->grace_s);
+        return TT_OK;
+    case DIJOB_DO_CREATE_SERVICE:
+    case DIJOB_DO_DELETE_SERVICE:
+        s_service(self, action);
+        return TT_OK;
+    case DIJOB_DO_CREATE_CURVE:
+        return s_curve(self);
+    case DIJOB_DO_EVENT:
+        run_say(self, "%-40s %s %s: %s", self->seen->meta.name, action->type, action->reason, action->message);
+        return TT_OK;
+    }
+    return TT_OK;
+}
+
+/*  The job as it is now: after its status or its numbers have changed. */
+static void s_decode(run_t *self)
+{
+    dijob_t *seen = NULL;
+    const dijob_phase_t before = self->seen ? self->seen->phase : DIJOB_PHASE_NONE;
+    TT_CHECK(dijob_from_json(&seen, self->job) == TT_OK); /* it was one when it was read */
+    dijob_destroy(&self->seen);
+    self->seen = seen;
+    if (seen->phase != before)
+        run_say(self, "%-40s %s", seen->meta.name, dijob_phase_name(seen->phase));
+}
+
+static void s_set_status(run_t *self, const char *text)
+{
+    json_object_set_new(self->job, "status", json_loads(text, 0, NULL));
+    s_decode(self);
+}
+
+static dijob_view_t s_view(
+    const run_t *self, const dijob_pod_t *const *pods, size_t count, const dijob_service_t **services)
+{
+    for (size_t i = 0; i < self->service_count; i++)
+        services[i] = &self->services[i];
+    return (dijob_view_t){.job = self->seen,
+        .pods = pods,
+        .pod_count = count,
+        .services = services,
+        .service_count = self->service_count,
+        .curve = self->curve,
+        .now_s = tt_wall_ns() / 1000000000,
+        .random = self->random};
+}
+
+/*  One look and what comes of it. Was there anything to do? */
+static bool s_round(run_t *self)
+{
+    size_t count = 0;
+    dijob_plan_t plan;
+    const dijob_pod_t **pods = run_pods(self, &count);
+    const dijob_service_t **services = tt_array0(self->service_count + 1, sizeof *services);
+    const dijob_view_t view = s_view(self, pods, count, services);
+    const tt_status_t planned = dijob_plan(&plan, &view);
+    free(pods);
+    free(services);
+    if (planned != TT_OK) {
+        log_error("%s", tt_err_text());
+        return false;
+    }
+    self->random += 0x9e3779b97f4a7c15u;
+    for (size_t i = 0; i < plan.count; i++)
+        if (s_act(self, &plan.actions[i]) != TT_OK)
+            place_say(self->place, "%s", tt_err_text());
+    if (plan.status)
+        s_set_status(self, plan.status);
+    self->again_ms = plan.again_s < 0 ? -1 : tt_now_ms(tt_clock_real()) + plan.again_s * 1000;
+    const bool any = plan.count > 0 || plan.status;
+    dijob_plan_clear(&plan);
+    return any;
+}
+
+/*  The exit code of a job without a coordinator is that of the pod that failed first. */
+static void s_look_for_failures(run_t *self)
+{
+    for (size_t i = 0; i < kubelet_count(self->kubelet) && !self->failed_code; i++) {
+        const dijob_pod_t *pod = kubelet_pod(self->kubelet, i);
+        const bool tells = pod->role == DIJOB_COORDINATOR || pod->role == DIJOB_TASK;
+        if (tells && pod->main == MAIN_ERROR && pod->exit_code > 0)
+            self->failed_code = pod->exit_code;
+        else if (tells && pod->phase == POD_FAILED)
+            self->failed_code = pod->exit_code > 0 ? pod->exit_code : 1;
+    }
+}
+
+static void s_tell_started(run_t *self)
+{
+    if (self->started || self->seen->phase != DIJOB_PHASE_RUNNING)
+        return;
+    self->started = true;
+    if (self->opts->started)
+        self->opts->started(self->opts->ctx);
+}
+
+void run_settle(run_t *self)
+{
+    if (self->again_ms >= 0 && tt_now_ms(tt_clock_real()) >= self->again_ms)
+        self->dirty = true;
+    bool changed = false;
+    for (int round = 0; round < ROUNDS_MAX; round++) {
+        self->dirty |= kubelet_poll(self->kubelet);
+        if (!self->dirty)
+            break;
+        changed = true;
+        s_look_for_failures(self);
+        run_show(self);
+        self->dirty = false;
+        self->idle = self->stopping || !s_round(self);
+        self->dirty |= !self->idle;
+    }
+    if (!changed)
+        return;
+    s_tell_started(self);
+    run_show(self);
+    run_keep(self);
+}
+
+/* ---- numbers ----------------------------------------------------------------------------------------------------------------------- */
+
+static tt_status_t s_scale_task(run_t *self, const char *name, int64_t replicas)
+{
+    json_t *tasks = json_object_get(json_object_get(self->job, "spec"), "tasks");
+    for (size_t i = 0; i < self->seen->task_count; i++)
+        if (strcmp(self->seen->tasks[i].name, name) == 0) {
+            json_object_set_new(json_array_get(tasks, i), "replicas", json_integer(replicas));
+            return TT_OK;
+        }
+    return tt_err(TT_NOT_FOUND, "the job has no task %s", name);
+}
+
+static tt_status_t s_scale_role(run_t *self, const char *name, int64_t replicas)
+{
+    json_t *spec = json_object_get(self->job, "spec"), *role = json_object_get(spec, name);
+    const bool scales =
+        strcmp(name, "collector") == 0 || strcmp(name, "learner") == 0 || strcmp(name, "aggregator") == 0;
+    if (!scales)
+        return tt_err(TT_NOT_FOUND, "%s cannot be scaled: collector, learner and aggregator can", name);
+    if (!role && strcmp(name, "aggregator") != 0)
+        return tt_err(TT_NOT_FOUND, "the job has no spec.%s", name);
+    if (!role)
+        json_object_set_new(spec, name, role = json_object());
+    json_object_set_new(role, "replicas", json_integer(replicas));
+    return TT_OK;
+}
+
+tt_status_t run_scale(run_t *self, const char *role, int64_t replicas)
+{
+    json_t *before = json_deep_copy(self->job), *metadata = json_object_get(self->job, "metadata");
+    tt_status_t status =
+        self->seen->tasks_shape ? s_scale_task(self, role, replicas) : s_scale_role(self, role, replicas);
+    dijob_t *probe = NULL;
+    if (status == TT_OK && dijob_from_json(&probe, self->job) == TT_OK && probe->invalid)
+        status = tt_err(TT_INVALID, "%s", probe->invalid);
+    dijob_destroy(&probe);
+    if (status == TT_OK) {
+        const json_int_t generation = json_integer_value(json_object_get(metadata, "generation"));
+        json_object_set_new(metadata, "generation", json_integer(generation + 1));
+        self->dirty = true;
+    } else
+        json_object_update(self->job, before);
+    json_decref(before);
+    s_decode(self);
+    return status;
+}
+
+/* ---- the end -------------------------------------------------------------------------------------------------------------------------- */
+
+void run_stop(run_t *self, int signal)
+{
+    const int64_t now = tt_now_ms(tt_clock_real());
+    if (self->stopping && now - self->asked_ms < TWICE_MS)
+        return;
+    run_say(self, self->stopping ? "asked twice: killing every process"
+                                 : "stopping: every pod is asked to end; once more to kill");
+    const int grace_s = self->stopping ? 0 : -1;
+    self->asked_ms = now;
+    self->signal = self->stopping ? self->signal : signal;
+    self->stopping = self->dirty = true;
+    size_t count = 0;
+    const dijob_pod_t **pods = run_pods(self, &count);
+    for (size_t i = 0; i < count; i++) {
+        char *name = tt_strdup(pods[i]->meta.name);
+        kubelet_delete(self->kubelet, name, grace_s);
+        free(name);
+        pods[i] = NULL; /* it was decoded anew; the others are as they were */
+    }
+    free(pods);
+}
+
+bool run_is_over(const run_t *self)
+{
+    if (self->stopping)
+        return kubelet_running(self->kubelet) == 0;
+    if (!dijob_phase_final(self->seen->phase) || !self->idle)
+        return false;
+    for (size_t i = 0; i < kubelet_count(self->kubelet); i++)
+        if (kubelet_pod(self->kubelet, i)->deleting)
+            return false;
+    return true;
+}
+
+static tt_status_t s_on_signal(void *ctx, int fd)
+{
+    run_t *self = ctx;
+    struct signalfd_siginfo info;
+    while (read(fd, &info, sizeof info) == (ssize_t)sizeof info)
+        if (info.ssi_signo != SIGCHLD)
+            run_stop(self, (int)info.ssi_signo);
+    return TT_OK;
+}
+
+static tt_status_t s_on_server(void *ctx, int fd)
+{
+    (void)fd;
+    server_serve(((run_t *)ctx)->server);
+    return TT_OK;
+}
+
+static int64_t s_sooner(int64_t a, int64_t b)
+{
+    return b >= 0 && b < a ? b : a;
+}
+
+static tt_status_t s_turn(run_t *self)
+{
+    const int64_t now = tt_now_ms(tt_clock_real());
+    int64_t wait = s_sooner(WAIT_MS, kubelet_due_ms(self->kubelet));
+    const int64_t due = server_due_ms(self->server);
+    wait = s_sooner(wait, due);
+    if (self->again_ms >= 0)
+        wait = s_sooner(wait, self->again_ms > now ? self->again_ms - now : 0);
+    const tt_status_t status = tt_loop_poll(self->loop, self->dirty ? 0 : wait);
+    if (status != TT_OK && status != TT_AGAIN)
+        return status;
+    if (due >= 0)
+        server_serve(self->server);
+    run_settle(self);
+    return TT_OK;
+}
+
+/* ---- beginning ------------------------------------------------------------------------------------------------------------------------- */
+
+/*  As the API server would have it. */
+static void s_admit(run_t *self)
+{
+    json_t *metadata = json_object_get(self->job, "metadata");
+    json_object_del(self->job, "status");
+    json_object_del(metadata, "ownerReferences");
+    json_object_set_new(metadata, "namespace", json_string(self->place->namespace_));
+    json_object_set_new(metadata, "uid", json_sprintf("local-%d-%lld", (int)getpid(), (long long)tt_wall_ns()));
+    json_object_set_new(metadata, "generation", json_integer(1));
+    s_decode(self);
+}
+
+/*  Port 8080 of an address that nobody else has; any port where that does not work. */
+static tt_status_t s_serve(run_t *self)
+{
+    char address[32];
+    snprintf(address, sizeof address, "127.%u.0.1:8080", self->place->net);
+    if (server_start(&self->server, address, run_api, self) != TT_OK) {
+        snprintf(address, sizeof address, "127.0.0.1:0");
+        TT_TRY(server_start(&self->server, address, run_api, self));
+    }
+    address[strcspn(address, ":")] = '\0';
+    snprintf(self->server_url, sizeof self->server_url, "http://%s:%d", address, server_port(self->server));
+    tt_loop_fd(self->loop, server_fd(self->server), s_on_server, self);
+    return TT_OK;
+}
+
+static tt_status_t s_open_signals(run_t *self)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGCHLD);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGHUP);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    signal(SIGPIPE, SIG_IGN);
+    self->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (self->signal_fd < 0)
+        return tt_err_errno(TT_OS, "signalfd");
+    tt_loop_fd(self->loop, self->signal_fd, s_on_signal, self);
+    return TT_OK;
+}
+
+static tt_status_t s_begin(run_t *self)
+{
+    const local_opts_t *opts = self->opts;
+    const json_t *metadata = json_object_get(self->job, "metadata");
+    const char *namespace_ = json_string_value(json_object_get(metadata, "namespace"));
+    TT_TRY(place_new(&self->place, opts->run->path, namespace_ && *namespace_ ? namespace_ : "default",
+        json_string_value(json_object_get(metadata, "name")), !opts->no_namespaces, !opts->no_limits, opts->say,
+        opts->ctx));
+    self->place->objects = self->objects;
+    s_admit(self);
+    TT_TRY(tt_loop_new(&self->loop, NULL));
+    TT_TRY(s_open_signals(self));
+    TT_TRY(kubelet_new(&self->kubelet, self->place, self->seen->tutti));
+    TT_TRY(s_serve(self));
+    return control_serve(self);
+}
+
+static void s_judge(const run_t *self, local_outcome_t *out)
+{
+    const bool final = dijob_phase_final(self->seen->phase);
+    const bool well = self->seen->phase == DIJOB_PHASE_SUCCEEDED;
+    out->phase = !final ? TT_JOB_STOPPED : well ? TT_JOB_SUCCEEDED : TT_JOB_FAILED;
+    out->exit_code = well           ? 0
+                     : final        ? self->failed_code ? self->failed_code : 1
+                     : self->signal ? 128 + self->signal
+                                    : 143;
+    if (!final)
+        snprintf(out->reason, sizeof out->reason, "%s%s, before the job ended", self->signal ? "SIG" : "tutti stop",
+            self->signal ? sigabbrev_np(self->signal) : "");
+    const json_t *conditions = json_object_get(json_object_get(self->job, "status"), "conditions");
+    size_t i;
+    json_t *entry;
+    json_array_foreach((json_t *)(uintptr_t)conditions, i, entry)
+    {
+        const char *type = json_string_value(json_object_get(entry, "type"));
+        const char *message = json_string_value(json_object_get(entry, "message"));
+        if (final && type && message && strcmp(type, dijob_phase_name(self->seen->phase)) == 0)
+            snprintf(out->reason, sizeof out->reason, "%s", message);
+    }
+}
+
+static void s_close(run_t *self)
+{
+    server_stop(&self->server);
+    kubelet_destroy(&self->kubelet);
+    if (self->control) {
+        tt_loop_forget_sock(self->loop, self->control);
+        tt_sock_destroy(&self->control);
+    }
+    tt_loop_destroy(&self->loop);
+    while (self->service_count)
+        s_drop_service(self, self->service_count - 1);
+    free(self->services);
+    dijob_destroy(&self->seen);
+    place_destroy(&self->place);
+    json_decref(self->objects);
+    json_decref(self->masters);
+    json_decref(self->shown);
+    if (self->signal_fd >= 0)
+        close(self->signal_fd);
+}
+
+tt_status_t local_run(local_outcome_t *out, const local_opts_t *opts)
+{
+    run_t self = {.opts = opts,
+        .job = opts->manifest->job,
+        .objects = json_deep_copy(opts->manifest->objects),
+        .masters = json_object(),
+        .shown = json_object(),
+        .signal_fd = -1,
+        .random = (uint64_t)tt_wall_ns() ^ ((uint64_t)getpid() << 40),
+        .dirty = true,
+        .again_ms = -1};
+    *out = (local_outcome_t){0};
+    tt_status_t status = s_begin(&self);
+    if (status == TT_OK)
+        run_settle(&self);
+    while (status == TT_OK && !run_is_over(&self))
+        status = s_turn(&self);
+    if (status == TT_OK) {
+        const size_t left = kubelet_running(self.kubelet);
+        if (left)
+            run_say(&self, "%zu processes that cleanPodPolicy keeps end with this run; their logs stay", left);
+        s_judge(&self, out);
+    }
+    s_close(&self);
+    return status;
+}

@@ -1,0 +1,59 @@
+/*  run - what the files of a local run share; nobody else includes it. */
+#pragma once
+#include "common/net/net.h"
+#include "k8s/dijob/plan.h"
+#include "k8s/local/kubelet.h"
+#include "k8s/local/local.h"
+#include "k8s/replicas/server.h"
+
+typedef struct {
+    const local_opts_t *opts;
+    place_t *place;
+    kubelet_t *kubelet;
+    json_t *job;   /* borrowed: the whole object, status and all */
+    dijob_t *seen; /* what it decodes to                         */
+    dijob_service_t *services;
+    size_t service_count;
+    json_t *objects; /* ConfigMaps and Secrets, the job's key among them */
+    json_t *masters; /* {"<aggregator>": port of MASTER_PORT}             */
+    json_t *shown;   /* {"<pod>": "Running"}: what was said of it last    */
+    server_t *server;
+    char server_url[64];
+    tt_loop_t *loop;
+    tt_sock_t *control;
+    int signal_fd;
+    uint64_t random;
+    char coordinator_ip[16];
+    uint16_t coordinator_port;
+    bool curve, dirty, idle; /* idle: the last plan asked for nothing */
+    bool started;
+    bool stopping;
+    int signal;       /* that asked to stop; 0 = `tutti stop` did */
+    int64_t again_ms; /* plan again then; -1 = not needed         */
+    int64_t asked_ms;
+    int failed_code; /* exit code of the first pod that failed */
+} run_t;
+
+/*  make.c: build a pod as in the cluster, give it a place on this machine, start it. */
+tt_status_t run_make(run_t *self, const dijob_pod_want_t *want);
+/*  "<pod>.<namespace>:<port>", with gpu_port added; caller frees. */
+char *run_url(const run_t *self, const dijob_pod_t *pod, int gpu_port);
+/*  All pods, for dijob_plan; caller frees the array. */
+const dijob_pod_t **run_pods(const run_t *self, size_t *count);
+
+/*  api.c: a request to the replicas API. */
+void run_api(void *ctx, const server_request_t *request);
+
+/*  control.c: the socket that `tutti status`, `scale` and `stop` speak to. */
+tt_status_t control_serve(run_t *self);
+
+/*  run.c: what changed is planned and done; the job's number of a role changed (TT_NOT_FOUND: no such role). */
+void run_settle(run_t *self);
+tt_status_t run_scale(run_t *self, const char *role, int64_t replicas);
+void run_stop(run_t *self, int signal);
+bool run_is_over(const run_t *self);
+/*  show.c: say what has changed; keep job.json and pods.json; the answer to `tutti status`, a new reference. */
+void run_say(run_t *self, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void run_show(run_t *self);
+void run_keep(run_t *self);
+json_t *run_status(const run_t *self);

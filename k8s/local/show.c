@@ -1,0 +1,149 @@
+/*  show - what a person sees of a local run: lines as phases change, and the files that `tutti status` reads later. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "common/base/clock.h"
+#include "common/base/mem.h"
+#include "k8s/local/run.h"
+#define TT_LOG_COMPONENT "local"
+#include "common/base/log.h"
+
+void run_say(run_t *self, const char *fmt, ...)
+{
+    char text[2048], line[2100], when[16];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    const time_t now = (time_t)(tt_wall_ns() / 1000000000);
+    struct tm tm;
+    localtime_r(&now, &tm);
+    strftime(when, sizeof when, "%H:%M:%S", &tm);
+    snprintf(line, sizeof line, "%s  %s", when, text);
+    if (self->opts->say)
+        self->opts->say(self->opts->ctx, line);
+}
+
+/*  As kubectl's STATUS column: the phase, or what is the matter with it. */
+static void s_state(const dijob_pod_t *pod, char out[64])
+{
+    static const char *const phases[] = {"Pending", "Running", "Succeeded", "Failed", "Unknown"};
+    const char *phase = phases[pod->phase];
+    if (pod->deleting)
+        snprintf(out, 64, "Terminating");
+    else if (pod->phase == POD_FAILED && pod->exit_code >= 0)
+        snprintf(out, 64, "Failed (exit code %d)", pod->exit_code);
+    else if (pod->phase == POD_RUNNING && pod->main == MAIN_WAITING)
+        snprintf(out, 64, "CrashLoopBackOff");
+    else
+        snprintf(out, 64, "%s", phase);
+}
+
+static void s_show_pod(run_t *self, const dijob_pod_t *pod)
+{
+    char state[64];
+    s_state(pod, state);
+    const char *before = json_string_value(json_object_get(self->shown, pod->meta.name));
+    if (before && strcmp(before, state) == 0)
+        return;
+    json_object_set_new(self->shown, pod->meta.name, json_string(state));
+    if (before || strcmp(state, "Pending") != 0) /* Pending is over before it can be read */
+        run_say(self, "%-40s %s", pod->meta.name, state);
+}
+
+static void s_show_gone(run_t *self)
+{
+    const char *name;
+    json_t *state;
+    void *next;
+    json_object_foreach_safe(self->shown, next, name, state)
+    {
+        if (kubelet_find(self->kubelet, name) < kubelet_count(self->kubelet))
+            continue;
+        run_say(self, "%-40s gone", name);
+        json_object_del(self->shown, name);
+    }
+}
+
+void run_show(run_t *self)
+{
+    for (size_t i = 0; i < kubelet_count(self->kubelet); i++)
+        s_show_pod(self, kubelet_pod(self->kubelet, i));
+    s_show_gone(self);
+}
+
+/* ---- files and answers -------------------------------------------------------------------------------------------------------- */
+
+static json_t *s_members(const run_t *self)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < kubelet_count(self->kubelet); i++) {
+        const dijob_pod_t *pod = kubelet_pod(self->kubelet, i);
+        char state[64];
+        s_state(pod, state);
+        json_array_append_new(
+            list, json_pack("{s:s, s:s, s:s, s:s, s:i}", "name", pod->meta.name, "role",
+                      dijob_role_label((dijob_role_t)pod->role), "state", state, "ip", pod->ip, "port", pod->port));
+    }
+    return list;
+}
+
+static void s_count(json_t *counts, const char *name, int64_t desired, size_t ready, size_t there)
+{
+    json_object_set_new(counts, name,
+        json_pack(
+            "{s:I, s:I}", "desired", (json_int_t)(desired < 0 ? (int64_t)there : desired), "ready", (json_int_t)ready));
+}
+
+/*  {"collector": {"desired", "ready"}}; without a number in the spec the desired one is what there is. */
+static json_t *s_counts(const run_t *self)
+{
+    json_t *counts = json_object();
+    const dijob_t *job = self->seen;
+    for (size_t t = 0; t < (job->tasks_shape ? job->task_count : (size_t)DIJOB_TASK); t++) {
+        size_t ready = 0, there = 0;
+        const char *name = job->tasks_shape ? job->tasks[t].name : dijob_role_label((dijob_role_t)t);
+        for (size_t i = 0; i < kubelet_count(self->kubelet); i++) {
+            const dijob_pod_t *pod = kubelet_pod(self->kubelet, i);
+            const bool of = job->tasks_shape ? pod->owner_pod && strcmp(pod->owner_pod, name) == 0 : pod->role == t;
+            ready += of && pod->ready && !pod->deleting;
+            there += of && dijob_pod_alive(pod);
+        }
+        const int64_t desired = job->tasks_shape         ? (int64_t)job->tasks[t].replicas
+                                : t == DIJOB_COORDINATOR ? 1
+                                                         : job->replicas[t];
+        const bool asked = job->tasks_shape || (job->has[t] && t != DIJOB_DDP_LEARNER);
+        if (asked || there)
+            s_count(counts, name, desired, ready, there);
+    }
+    return counts;
+}
+
+json_t *run_status(const run_t *self)
+{
+    const json_t *status = json_object_get(self->job, "status");
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:O?, s:o, s:o, s:s}", "run", self->opts->run->name, "kind", "DIJob",
+        "name", self->seen->meta.name, "namespace", self->place->namespace_, "phase",
+        dijob_phase_name(self->seen->phase), "job_status", status, "counts", s_counts(self), "members", s_members(self),
+        "run_dir", self->opts->run->path);
+}
+
+static void s_write(const run_t *self, const char *file, const json_t *value)
+{
+    char *text = json_dumps(value, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
+    if (tt_rundir_write(self->opts->run, file, text, 0644) != TT_OK)
+        log_warn("%s", tt_err_text());
+    free(text);
+}
+
+void run_keep(run_t *self)
+{
+    json_t *pods = json_array();
+    for (size_t i = 0; i < kubelet_count(self->kubelet); i++)
+        json_array_append(pods, (json_t *)(uintptr_t)kubelet_object(self->kubelet, i));
+    s_write(self, "job.json", self->job);
+    s_write(self, "pods.json", pods);
+    json_decref(pods);
+}

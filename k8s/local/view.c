@@ -1,0 +1,392 @@
+#include "k8s/local/view.h"
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "common/base/mem.h"
+
+enum { MIRRORS_MAX = 8, ENTRIES_MAX = 4096, MOUNTS_MAX = 256 };
+
+/*  A folder of this machine that is shown as a copy made of mounts. */
+typedef struct {
+    char *path; /* "/" or "/usr/local" */
+    char *copy; /* below scratch      */
+} mirror_t;
+
+typedef struct {
+    steps_t *steps;
+    const view_want_t *want;
+    view_mount_t sorted[MOUNTS_MAX];
+    size_t done; /* of sorted: those that stand */
+    mirror_t mirrors[MIRRORS_MAX];
+    size_t mirror_count;
+    bool scratch_is_memory;
+} plan_t;
+
+/* ---- paths ----------------------------------------------------------------------------------------------------------------- */
+
+static bool s_good(const char *path)
+{
+    if (path[0] != '/' || strlen(path) >= PATH_MAX / 2)
+        return false;
+    for (const char *at = strstr(path, ".."); at; at = strstr(at + 2, ".."))
+        if (at[-1] == '/' && (!at[2] || at[2] == '/'))
+            return false;
+    return true;
+}
+
+/*  Below `folder`, or it: what comes behind, with its slash; else NULL. */
+static const char *s_below(const char *path, const char *folder)
+{
+    const size_t length = strcmp(folder, "/") == 0 ? 0 : strlen(folder);
+    if (strncmp(path, folder, length) != 0 || (path[length] && path[length] != '/'))
+        return NULL;
+    return path + length;
+}
+
+static bool s_is_dir(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+static bool s_exists(const char *path)
+{
+    return access(path, F_OK) == 0;
+}
+
+/*  Without a slash at the end or a double one. Caller frees. */
+static char *s_clean(const char *path)
+{
+    char *out = tt_strdup(path), *to = out;
+    for (const char *c = path; *c; c++)
+        if (*c != '/' || (to == out || to[-1] != '/'))
+            *to++ = *c;
+    while (to > out + 1 && to[-1] == '/')
+        to--;
+    *to = '\0';
+    return out;
+}
+
+/*  The folder above. Caller frees. */
+static char *s_parent(const char *path)
+{
+    char *out = tt_strdup(path), *slash = strrchr(out, '/');
+    slash[slash == out] = '\0';
+    return out;
+}
+
+/* ---- copies made of mounts --------------------------------------------------------------------------------------------------- */
+
+/*  One entry of a folder, in its copy. Sockets and devices are files to bind to. */
+static void s_copy_entry(plan_t *self, const char *from, const char *to)
+{
+    struct stat info;
+    char text[PATH_MAX];
+    if (lstat(from, &info) != 0)
+        return;
+    if (S_ISLNK(info.st_mode)) {
+        const ssize_t length = readlink(from, text, sizeof text - 1);
+        text[length > 0 ? length : 0] = '\0';
+        steps_add(self->steps, STEP_LINK, to, text);
+        return;
+    }
+    steps_add(self->steps, S_ISDIR(info.st_mode) ? STEP_MKDIR : STEP_TOUCH, to, NULL);
+    steps_add(self->steps, STEP_BIND, to, from);
+}
+
+static tt_status_t s_copy(plan_t *self, const char *path, const char *copy)
+{
+    DIR *dir = opendir(path);
+    size_t count = 0;
+    if (!dir)
+        return tt_err_errno(TT_IO, "%s", path);
+    steps_add(self->steps, STEP_MKDIR, copy, NULL);
+    for (struct dirent *entry; (entry = readdir(dir)) && count <= ENTRIES_MAX; count++) {
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+            continue;
+        char *from = tt_sprintf("%s/%s", strcmp(path, "/") == 0 ? "" : path, entry->d_name);
+        char *to = tt_sprintf("%s/%s", copy, entry->d_name);
+        s_copy_entry(self, from, to);
+        free(from);
+        free(to);
+    }
+    closedir(dir);
+    if (count > ENTRIES_MAX)
+        return tt_err(TT_UNSUPPORTED, "%s has more than %d entries: a folder cannot be shown in it", path, ENTRIES_MAX);
+    return TT_OK;
+}
+
+/*  The copy of a folder that is there, made when it is first wanted. */
+static tt_status_t s_mirror(plan_t *self, const char *path, const char **copy)
+{
+    for (size_t i = 0; i < self->mirror_count; i++)
+        if (strcmp(self->mirrors[i].path, path) == 0) {
+            *copy = self->mirrors[i].copy;
+            return TT_OK;
+        }
+    if (self->mirror_count == MIRRORS_MAX)
+        return tt_err(TT_UNSUPPORTED, "mounts in more than %d folders that are not there", MIRRORS_MAX);
+    if (!self->scratch_is_memory)
+        steps_add(self->steps, STEP_TMPFS, self->want->scratch, "mode=755");
+    self->scratch_is_memory = true;
+    mirror_t *mirror = &self->mirrors[self->mirror_count++];
+    *mirror = (mirror_t){tt_strdup(path), tt_sprintf("%s/%zu", self->want->scratch, self->mirror_count)};
+    *copy = mirror->copy;
+    return s_copy(self, path, mirror->copy);
+}
+
+static int s_mirror_by_length(const void *a, const void *b)
+{
+    const size_t x = strlen(((const mirror_t *)a)->path), y = strlen(((const mirror_t *)b)->path);
+    return x < y ? -1 : x > y;
+}
+
+/*  In the end the copies take the place of what they are of, outer ones first: an inner one then goes into the outer one's
+ *  copy. The root cannot be mounted over; it is entered. */
+static void s_show_mirrors(plan_t *self)
+{
+    qsort(self->mirrors, self->mirror_count, sizeof *self->mirrors, s_mirror_by_length);
+    const bool rooted = self->mirror_count && strcmp(self->mirrors[0].path, "/") == 0;
+    const char *root = rooted ? self->mirrors[0].copy : "";
+    for (size_t i = rooted; i < self->mirror_count; i++) {
+        char *where = tt_sprintf("%s%s", root, self->mirrors[i].path);
+        steps_add(self->steps, STEP_BIND, where, self->mirrors[i].copy);
+        free(where);
+    }
+    if (rooted)
+        steps_add(self->steps, STEP_CHROOT, root, NULL);
+}
+
+/* ---- one mount ---------------------------------------------------------------------------------------------------------------- */
+
+/*  mkdir for every part of rest below base. */
+static void s_make_path(plan_t *self, const char *base, const char *rest, bool file)
+{
+    char *path = tt_sprintf("%s%s", base, rest);
+    for (char *slash = path + strlen(base) + 1; (slash = strchr(slash, '/')); slash++) {
+        *slash = '\0';
+        steps_add(self->steps, STEP_MKDIR, path, NULL);
+        *slash = '/';
+    }
+    steps_add(self->steps, file ? STEP_TOUCH : STEP_MKDIR, path, NULL);
+    free(path);
+}
+
+static void s_put(plan_t *self, const view_mount_t *mount, const char *where)
+{
+    steps_add(self->steps, mount->tmpfs ? STEP_TMPFS : STEP_BIND, where, mount->tmpfs ? mount->tmpfs : mount->source);
+    if (mount->read_only && !mount->tmpfs)
+        steps_add(self->steps, STEP_READ_ONLY, where, NULL);
+}
+
+/*  Inside a mount that stands already: the place is made in its source. */
+static bool s_inside(plan_t *self, const view_mount_t *mount, bool file)
+{
+    for (size_t i = self->done; i-- > 0;) {
+        const char *rest = s_below(mount->target, self->sorted[i].target);
+        if (!rest || !*rest)
+            continue;
+        if (!self->sorted[i].tmpfs)
+            s_make_path(self, self->sorted[i].source, rest, file);
+        return true;
+    }
+    return false;
+}
+
+/*  A mount on a path that is there goes to that path, and into every copy that shows it. */
+static void s_on_existing(plan_t *self, const view_mount_t *mount)
+{
+    s_put(self, mount, mount->target);
+    for (size_t i = 0; i < self->mirror_count; i++) {
+        const char *rest = s_below(mount->target, self->mirrors[i].path);
+        char *inside = rest && *rest ? tt_sprintf("%s%s", self->mirrors[i].copy, rest) : NULL;
+        if (inside)
+            s_put(self, mount, inside);
+        free(inside);
+    }
+}
+
+static tt_status_t s_on_missing(plan_t *self, const view_mount_t *mount, bool file)
+{
+    char *folder = s_parent(mount->target);
+    const char *copy = NULL;
+    while (!s_exists(folder)) {
+        char *above = s_parent(folder);
+        free(folder);
+        folder = above;
+    }
+    char real[PATH_MAX];
+    tt_status_t status = realpath(folder, real) ? s_mirror(self, real, &copy) : tt_err_errno(TT_IO, "%s", folder);
+    if (status == TT_OK) {
+        const char *rest = s_below(mount->target, folder);
+        char *inside = tt_sprintf("%s%s", copy, rest);
+        s_make_path(self, copy, rest, file);
+        s_put(self, mount, inside);
+        free(inside);
+    }
+    free(folder);
+    return status;
+}
+
+static tt_status_t s_mount(plan_t *self, const view_mount_t *mount)
+{
+    const bool file = !mount->tmpfs && !s_is_dir(mount->source);
+    const bool inside = s_inside(self, mount, file);
+    if (!s_exists(mount->target) && !inside)
+        return s_on_missing(self, mount, file);
+    if (inside && !s_exists(mount->target)) { /* below one that may itself stand in a copy */
+        for (size_t i = 0; i < self->mirror_count; i++) {
+            const char *rest = s_below(mount->target, self->mirrors[i].path);
+            char *where = rest ? tt_sprintf("%s%s", self->mirrors[i].copy, rest) : NULL;
+            if (where)
+                s_put(self, mount, where);
+            free(where);
+            if (rest)
+                return TT_OK;
+        }
+    }
+    s_on_existing(self, mount);
+    return TT_OK;
+}
+
+static int s_by_length(const void *a, const void *b)
+{
+    const size_t x = strlen(((const view_mount_t *)a)->target), y = strlen(((const view_mount_t *)b)->target);
+    return x < y ? -1 : x > y;
+}
+
+static tt_status_t s_sort(plan_t *self)
+{
+    if (self->want->count > MOUNTS_MAX - 1)
+        return tt_err(TT_INVALID, "more than %d volumeMounts", MOUNTS_MAX - 1);
+    for (size_t i = 0; i < self->want->count; i++) {
+        self->sorted[i] = self->want->mounts[i];
+        self->sorted[i].target = s_clean(self->want->mounts[i].target);
+    }
+    qsort(self->sorted, self->want->count, sizeof *self->sorted, s_by_length);
+    for (size_t i = 0; i < self->want->count; i++)
+        if (!s_good(self->sorted[i].target) || strcmp(self->sorted[i].target, "/") == 0)
+            return tt_err(TT_INVALID, "mountPath '%s': expected an absolute path without '..', not the root",
+                self->sorted[i].target);
+    return TT_OK;
+}
+
+/* ---- the working directory ---------------------------------------------------------------------------------------------------- */
+
+/*  The mount that a path lies in, the deepest one; rest behind it. */
+static const view_mount_t *s_holder(const plan_t *self, const char *path, const char **rest)
+{
+    for (size_t i = self->want->count; i-- > 0;) {
+        *rest = s_below(path, self->sorted[i].target);
+        if (*rest)
+            return &self->sorted[i];
+    }
+    return NULL;
+}
+
+static void s_make_here(const char *base, const char *rest)
+{
+    char *path = tt_sprintf("%s%s/", base, rest);
+    for (char *slash = path + strlen(base) + 1; (slash = strchr(slash, '/')); slash++) {
+        *slash = '\0';
+        (void)mkdir(path, 0755);
+        *slash = '/';
+    }
+    free(path);
+}
+
+/*  A folder that is nowhere gets one of ours: as in a container, where it is made too. */
+static tt_status_t s_working_dir(plan_t *self, char **out, void (*note)(void *ctx, const char *text), void *ctx)
+{
+    const view_want_t *want = self->want;
+    char *path = s_clean(want->working_dir);
+    const char *rest = NULL;
+    const view_mount_t *holder = s_holder(self, path, &rest);
+    tt_status_t status = TT_OK;
+    if (holder && !holder->tmpfs)
+        s_make_here(holder->source, rest);
+    if (want->kind && !holder && !s_is_dir(path)) {
+        char *ours = tt_sprintf("%s-cwd", want->scratch);
+        (void)mkdir(ours, 0755);
+        const view_mount_t mount = {.source = ours, .target = path};
+        status = s_mount(self, &mount);
+        free(ours);
+    } else if (!want->kind && holder && !holder->tmpfs) {
+        *out = tt_sprintf("%s%s", holder->source, rest);
+    } else if (!want->kind && !s_is_dir(path)) {
+        *out = tt_strdup(want->scratch);
+        char *text = tt_sprintf("workingDir %s is not on this machine: it is %s", path, want->scratch);
+        if (note)
+            note(ctx, text);
+        free(text);
+    }
+    if (!*out)
+        *out = path;
+    else
+        free(path);
+    return status;
+}
+
+/* ---- the whole ---------------------------------------------------------------------------------------------------------------- */
+
+static void s_say_missing(const plan_t *self, void (*note)(void *ctx, const char *text), void *ctx)
+{
+    for (size_t i = 0; note && i < self->want->count; i++) {
+        const view_mount_t *mount = &self->sorted[i];
+        char a[PATH_MAX], b[PATH_MAX];
+        if (!mount->source || (realpath(mount->source, a) && realpath(mount->target, b) && strcmp(a, b) == 0))
+            continue;
+        char *text = tt_sprintf(
+            "%s cannot be shown to the process (no mount namespaces here): it is %s", mount->target, mount->source);
+        note(ctx, text);
+        free(text);
+    }
+}
+
+static tt_status_t s_plan(plan_t *self, char **working_dir, void (*note)(void *ctx, const char *text), void *ctx)
+{
+    const view_want_t *want = self->want;
+    TT_TRY(s_sort(self));
+    if (!want->kind)
+        s_say_missing(self, note, ctx);
+    else
+        steps_namespace(self->steps, want->kind);
+    for (; want->kind && self->done < want->count; self->done++)
+        TT_TRY(s_mount(self, &self->sorted[self->done]));
+    if (want->working_dir && !s_good(want->working_dir))
+        return tt_err(TT_INVALID, "workingDir '%s': expected an absolute path without '..'", want->working_dir);
+    if (want->working_dir)
+        TT_TRY(s_working_dir(self, working_dir, note, ctx));
+    s_show_mirrors(self);
+    return TT_OK;
+}
+
+tt_status_t view_plan(
+    steps_t *steps, char **working_dir, const view_want_t *want, void (*note)(void *ctx, const char *text), void *ctx)
+{
+    plan_t *self = tt_new0(sizeof *self);
+    char *begin = NULL;
+    self->steps = steps;
+    self->want = want;
+    const tt_status_t status = s_plan(self, &begin, note, ctx);
+    if (status == TT_OK && want->kind && !begin)
+        begin = getcwd(NULL, 0); /* after a chroot we stand nowhere */
+    for (size_t i = 0; i < want->count && i < MOUNTS_MAX; i++)
+        free((char *)(uintptr_t)self->sorted[i].target);
+    for (size_t i = 0; i < self->mirror_count; i++) {
+        free(self->mirrors[i].path);
+        free(self->mirrors[i].copy);
+    }
+    free(self);
+    if (status == TT_OK)
+        *working_dir = begin;
+    else
+        free(begin);
+    return status;
+}

@@ -1,0 +1,288 @@
+#include "k8s/local/volumes.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sodium.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "common/base/mem.h"
+#include "common/job/job.h"
+
+typedef struct {
+    place_t *place;
+    const json_t *pod, *volume;
+    const char *name; /* of the volume */
+} volume_t;
+
+static const char *s_text(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+    return text ? text : "";
+}
+
+static const char *s_pod_name(const volume_t *self)
+{
+    return s_text(json_object_get(self->pod, "metadata"), "name");
+}
+
+/* ---- kinds ----------------------------------------------------------------------------------------------------------------- */
+
+/*  "size=134217728" of a sizeLimit; caller frees. */
+static char *s_memory(const json_t *empty)
+{
+    const json_t *limit = json_object_get(empty, "sizeLimit");
+    double bytes = json_number_value(limit);
+    if (json_is_string(limit) && tt_quantity(&bytes, json_string_value(limit)) != TT_OK)
+        bytes = 0;
+    return bytes > 0 ? tt_sprintf("size=%.0f", bytes) : tt_strdup("size=50%");
+}
+
+static tt_status_t s_empty(const volume_t *self, char **source, char **tmpfs, bool alone)
+{
+    const json_t *empty = json_object_get(self->volume, "emptyDir");
+    const bool memory = strcmp(s_text(empty, "medium"), "Memory") == 0;
+    if (memory && self->place->kind && alone)
+        *tmpfs = s_memory(empty);
+    *source = place_folder(self->place, "pods/%s/volumes/%s", s_pod_name(self), self->name);
+    return TT_OK;
+}
+
+static bool s_make_path(const char *path)
+{
+    char partial[PATH_MAX];
+    snprintf(partial, sizeof partial, "%s/", path);
+    for (char *slash = partial + 1; (slash = strchr(slash, '/')); slash++) {
+        *slash = '\0';
+        if (mkdir(partial, 0755) != 0 && errno != EEXIST && access(partial, F_OK) != 0)
+            return false;
+        *slash = '/';
+    }
+    return true;
+}
+
+static tt_status_t s_touch(const char *path)
+{
+    const int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+    if (fd < 0)
+        return tt_err_errno(TT_IO, "%s", path);
+    close(fd);
+    return TT_OK;
+}
+
+static tt_status_t s_host(const volume_t *self, char **source)
+{
+    const json_t *host = json_object_get(self->volume, "hostPath");
+    const char *path = s_text(host, "path"), *type = s_text(host, "type");
+    if (path[0] != '/')
+        return tt_err(TT_INVALID, "volume %s: hostPath.path '%s' is not absolute", self->name, path);
+    if (strcmp(type, "FileOrCreate") == 0)
+        TT_TRY(s_touch(path));
+    const bool create = !*type || strcmp(type, "DirectoryOrCreate") == 0; /* none: docker's way, as kubelets have it */
+    if (access(path, F_OK) == 0 || (create && s_make_path(path))) {
+        *source = tt_strdup(path);
+        return TT_OK;
+    }
+    if (!create)
+        return tt_err(TT_NOT_FOUND, "volume %s: hostPath %s (%s) is not on this machine", self->name, path, type);
+    *source = place_folder(self->place, "host%s", path);
+    place_say(self->place, "hostPath %s cannot be made here (%s): it is %s", path, strerror(errno), *source);
+    return TT_OK;
+}
+
+/* ---- objects ---------------------------------------------------------------------------------------------------------------- */
+
+static tt_status_t s_write_file(const char *folder, const char *name, const void *data, size_t size, mode_t mode)
+{
+    if (strchr(name, '/') || !*name || strcmp(name, "..") == 0)
+        return tt_err(TT_INVALID, "'%.80s' is not the name of a file", name);
+    char *path = tt_sprintf("%s/%s", folder, name);
+    const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
+    const bool done = fd >= 0 && write(fd, data, size) == (ssize_t)size;
+    const tt_status_t status = done ? TT_OK : tt_err_errno(TT_IO, "%s", path);
+    if (fd >= 0)
+        close(fd);
+    free(path);
+    return status;
+}
+
+static tt_status_t s_write_base64(const char *folder, const char *name, const char *text, mode_t mode)
+{
+    const size_t room = strlen(text);
+    unsigned char *data = tt_new0(room + 1);
+    size_t size = 0;
+    tt_status_t status = TT_OK;
+    if (sodium_base642bin(data, room + 1, text, room, " \n", &size, NULL, sodium_base64_VARIANT_ORIGINAL) != 0)
+        status = tt_err(TT_INVALID, "data of %s is not base64", name);
+    else
+        status = s_write_file(folder, name, data, size, mode);
+    sodium_memzero(data, room);
+    free(data);
+    return status;
+}
+
+static tt_status_t s_write_map(const char *folder, const json_t *map, bool base64, mode_t mode)
+{
+    const char *name;
+    json_t *value;
+    json_object_foreach((json_t *)(uintptr_t)map, name, value)
+    {
+        if (!json_is_string(value))
+            return tt_err(TT_INVALID, "data of %s: expected text", name);
+        if (base64)
+            TT_TRY(s_write_base64(folder, name, json_string_value(value), mode));
+        else
+            TT_TRY(s_write_file(folder, name, json_string_value(value), json_string_length(value), mode));
+    }
+    return TT_OK;
+}
+
+static tt_status_t s_object(const volume_t *self, char **source, const char *kind, const char *name, bool optional)
+{
+    const json_t *object = place_object(self->place, kind, name);
+    const bool secret = strcmp(kind, "Secret") == 0;
+    if (!object && !optional)
+        return tt_err(TT_NOT_FOUND, "volume %s: the manifest has no %s %s", self->name, kind, name);
+    *source = place_folder(self->place, "pods/%s/volumes/%s", s_pod_name(self), self->name);
+    const mode_t mode = secret ? 0600 : 0644;
+    tt_status_t status = s_write_map(*source, json_object_get(object, "data"), secret, mode);
+    if (status == TT_OK)
+        status = s_write_map(*source, json_object_get(object, "stringData"), false, mode);
+    if (status != TT_OK)
+        free(*source);
+    return status;
+}
+
+/*  Does only one container of the pod mount it? A file system in memory is of one mount namespace. */
+static bool s_is_alone(const json_t *pod, const char *name)
+{
+    static const char *const lists[] = {"containers", "initContainers"};
+    size_t i, k, count = 0;
+    json_t *container, *mount;
+    for (size_t l = 0; l < TT_COUNT(lists); l++)
+        json_array_foreach(json_object_get(json_object_get(pod, "spec"), lists[l]), i, container)
+        {
+            json_array_foreach(json_object_get(container, "volumeMounts"), k, mount)
+            {
+                count += strcmp(s_text(mount, "name"), name) == 0;
+            }
+        }
+    return count == 1;
+}
+
+/*  *tmpfs: options where it is a file system in memory that only one container has. */
+static tt_status_t s_source(const volume_t *self, char **source, char **tmpfs, bool alone)
+{
+    const json_t *volume = self->volume, *config = json_object_get(volume, "configMap");
+    const json_t *secret = json_object_get(volume, "secret"), *claim = json_object_get(volume, "persistentVolumeClaim");
+    if (json_object_get(volume, "hostPath"))
+        return s_host(self, source);
+    if (config)
+        return s_object(
+            self, source, "ConfigMap", s_text(config, "name"), json_is_true(json_object_get(config, "optional")));
+    if (secret)
+        return s_object(
+            self, source, "Secret", s_text(secret, "secretName"), json_is_true(json_object_get(secret, "optional")));
+    if (claim) {
+        *source = place_folder(self->place, "claims/%s", s_text(claim, "claimName"));
+        return TT_OK;
+    }
+    if (json_object_get(volume, "emptyDir") || json_object_size(volume) == 1)
+        return s_empty(self, source, tmpfs, alone);
+    return tt_err(TT_UNSUPPORTED,
+        "volume %s: locally there are emptyDir, hostPath, persistentVolumeClaim, configMap and secret", self->name);
+}
+
+/* ---- mounts ------------------------------------------------------------------------------------------------------------------ */
+
+static json_t *s_find(const json_t *pod, const char *name)
+{
+    size_t i;
+    json_t *volume;
+    json_array_foreach(json_object_get(json_object_get(pod, "spec"), "volumes"), i, volume)
+    {
+        if (strcmp(s_text(volume, "name"), name) == 0)
+            return volume;
+    }
+    return NULL;
+}
+
+static tt_status_t s_add(volumes_t *out, place_t *place, const json_t *pod, const json_t *mount)
+{
+    const volume_t volume = {place, pod, s_find(pod, s_text(mount, "name")), s_text(mount, "name")};
+    const char *sub = s_text(mount, "subPath");
+    char *source = NULL, *tmpfs = NULL;
+    if (!volume.volume)
+        return tt_err(TT_NOT_FOUND, "volumeMount %s: the pod has no such volume", volume.name);
+    if (strstr(sub, "..") || sub[0] == '/')
+        return tt_err(TT_INVALID, "volumeMount %s: subPath '%s'", volume.name, sub);
+    const bool alone = !*sub && s_is_alone(pod, volume.name);
+    TT_TRY(s_source(&volume, &source, &tmpfs, alone));
+    if (*sub) {
+        char *below = tt_sprintf("%s/%s", source, sub);
+        free(source);
+        source = below;
+        if (access(source, F_OK) != 0 && !s_make_path(source)) {
+            free(source);
+            return tt_err_errno(TT_IO, "volumeMount %s: subPath %s", volume.name, sub);
+        }
+    }
+    out->mounts = tt_realloc(out->mounts, tt_mul(out->count + 1, sizeof *out->mounts));
+    out->mounts[out->count++] = (view_mount_t){.source = source,
+        .target = tt_strdup(s_text(mount, "mountPath")),
+        .tmpfs = tmpfs,
+        .read_only = json_is_true(json_object_get(mount, "readOnly"))};
+    return TT_OK;
+}
+
+tt_status_t volumes_mount(volumes_t *out, place_t *place, const json_t *pod, const json_t *container)
+{
+    size_t i;
+    json_t *mount;
+    volumes_t made = {0};
+    json_array_foreach(json_object_get(container, "volumeMounts"), i, mount)
+    {
+        const tt_status_t status = s_add(&made, place, pod, mount);
+        if (status != TT_OK) {
+            volumes_clear(&made);
+            return status;
+        }
+    }
+    if (place->kind) {
+        made.mounts = tt_realloc(made.mounts, tt_mul(made.count + 1, sizeof *made.mounts));
+        made.mounts[made.count++] =
+            (view_mount_t){.source = place_hosts_file(place), .target = tt_strdup("/etc/hosts"), .read_only = true};
+    }
+    *out = made;
+    return TT_OK;
+}
+
+void volumes_clear(volumes_t *self)
+{
+    for (size_t i = 0; i < self->count; i++) {
+        free((char *)(uintptr_t)self->mounts[i].source);
+        free((char *)(uintptr_t)self->mounts[i].target);
+        free((char *)(uintptr_t)self->mounts[i].tmpfs);
+    }
+    free(self->mounts);
+    *self = (volumes_t){0};
+}
+
+static int s_unlink(const char *path, const struct stat *info, int type, struct FTW *where)
+{
+    (void)info;
+    (void)type;
+    (void)where;
+    (void)remove(path);
+    return 0;
+}
+
+void volumes_remove(const place_t *place, const char *pod)
+{
+    char *path = tt_sprintf("%s/pods/%s", place->run_dir, pod);
+    nftw(path, s_unlink, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+    free(path);
+}

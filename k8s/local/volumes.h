@@ -1,0 +1,22 @@
+/*  volumes - the volumes of a pod as folders of this machine.
+ *
+ *    emptyDir                RUN/pods/<pod>/volumes/<name>; medium Memory: a file system in memory where namespaces allow
+ *    hostPath                the path; where it may not be made, RUN/host/<path>, the same for all pods (said)
+ *    persistentVolumeClaim   RUN/claims/<claim>
+ *    configMap, secret       files from an object of that name in the manifest, or the job's own key
+ *
+ *  Threads: the run's one. */
+#pragma once
+#include "k8s/local/place.h"
+#include "k8s/local/view.h"
+
+typedef struct {
+    view_mount_t *mounts;
+    size_t count;
+} volumes_t;
+
+/*  The mounts of one container (JSON) of a pod. TT_NOT_FOUND, TT_UNSUPPORTED, TT_IO: with words. */
+tt_status_t volumes_mount(volumes_t *out, place_t *place, const json_t *pod, const json_t *container);
+void volumes_clear(volumes_t *self);
+/*  A pod is gone: its folder too. */
+void volumes_remove(const place_t *place, const char *pod);

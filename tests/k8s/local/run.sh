@@ -1,0 +1,200 @@
+#!/bin/bash
+# DIJobs on this machine: whole runs of manifests with what a POSIX machine and bash have. Every case waits for what it expects.
+set -u
+shopt -s lastpipe # what a pipe feeds runs in this shell
+dir=$(mktemp -d /tmp/tutti-local-XXXXXX)
+export XDG_STATE_HOME=$dir/state TERM=dumb
+cd "$dir" || exit 1
+failed=0 case=none
+cleanup() { cd /; rm -rf "$dir"; }
+trap cleanup EXIT
+
+fail() { echo "FAILED: $case: $*"; failed=1; [ -e out ] && sed 's/^/    /' out; }
+# run NAME EXPECTED-CODE [OPTION...]: a manifest on stdin; its run directory is NAME.
+run() {
+  case=$1; local want=$2; shift 2
+  cat >"$case.yaml"
+  timeout 90 "$TUTTI" run "$case.yaml" -d "$dir/$case" "$@" >out 2>&1
+  local code=$?
+  [ $code = "$want" ] || fail "exit code $code, not $want"
+}
+has() { grep -qF -- "$2" "$1" || fail "no '$2' in $1: $(head -c 2000 "$1")"; }
+hasnt() { ! grep -qF -- "$2" "$1" || fail "'$2' in $1"; }
+# await COMMAND...: until it succeeds, at most 30 s
+await() {
+  local end=$((SECONDS + 30))
+  until "$@" >/dev/null 2>&1; do
+    [ $SECONDS -lt $end ] || { fail "waited in vain for: $*"; return 1; }
+    read -rt 0.1 <> <(:) || true
+  done
+}
+job() { printf 'apiVersion: diengine.opendilab.org/v1alpha1\nkind: DIJob\nmetadata: {name: %s}\nspec:\n' "$1"; }
+# role NAME SCRIPT [SPEC-LINE...]: one container that runs a script of one line
+role() {
+  printf '  %s:\n    template:\n      spec:\n' "$1"
+  local script=$2; shift 2
+  for line in "$@"; do printf '        %s\n' "$line"; done
+  printf '        containers:\n        - name: di-container\n          command: [/bin/bash, -c]\n          args:\n          - |\n            %s\n' "$script"
+}
+
+# ---- the replicas API, as a coordinator uses it --------------------------------------------------------------------
+ask=$(tr '\n' ' ' <<'END'
+ask() { local at=${KUBERNETES_SERVER_URL#http://}; exec 3<>/dev/tcp/${at%:*}/${at#*:};
+  printf '%s %s HTTP/1.0\r\nContent-Length: %d\r\n\r\n%s' "$1" "$2" ${#3} "$3" >&3; cat <&3; echo; exec 3>&-; };
+me() { printf '{"namespace":"default","coordinator":"%s",%s}' $KUBERNETES_POD_NAME "$1"; };
+R=/v1alpha1/replicas;
+END
+)
+calls=$(tr '\n' ' ' <<'END'
+ask POST $R "$(me '"collectors":{"replicas":2},"learners":{"replicas":1,"gpus":"0"}')";
+ask GET "$R?namespace=default&coordinator=$KUBERNETES_POD_NAME";
+ask DELETE $R "$(me '"collectors":{"replicas":1}')";
+ask GET "$R?namespace=default&coordinator=nope"; ask PATCH $R ""; ask GET "$R?foo=1";
+ask GET /v2alpha1/job/default.api/replicas;
+ask POST $R "$(me '"learners":{"replicas":1,"gpus":2}')"
+END
+)
+replace=$(tr '\n' ' ' <<'END'
+ask POST $R "$(me '"collectors":{"replicas":1}')" >a; url=$(grep -o '127[0-9.]*:[0-9]*' a); at=${url%:*};
+ask POST $R/failed "$(me "\"collectors\":[\"${at%.*}\"]")"
+END
+)
+serve='echo on $COLLECTOR_PORT$LEARNER_PORT $WORLD_SIZE; trap "exit 0" TERM; while :; do sleep 0.05; done'
+{ job api
+  role coordinator "$ask $calls"
+  role collector "$serve"
+  role learner "$serve"
+} | run api 0
+log=api/logs/coordinator.log
+has $log '"message":"successfully create replicas"'
+has $log 'successfully delete replicas'
+has $log 'pod: default/nope not exists in cache'
+has $log 'HTTP/1.1 404'
+has $log 'HTTP/1.1 501'
+has $log 'request param foo is not supported'
+ls api/logs/aggregator-*.log >/dev/null || fail "no aggregator for two GPUs"
+has "$(ls api/logs/ddp-learner-*.log)" ' 2'
+[ "$(ls api/logs/collector-*.log | wc -l)" = 2 ] || fail "not two collectors"
+has out 'api-coordinator'
+has out 'DIJob api succeeded because coordinator succeeded'
+has api/job.json '"phase": "Succeeded"'
+
+# ---- the same without mount namespaces: addresses instead of names ---------------------------------------------------
+{ job plain
+  role coordinator "$ask $replace"
+  role collector "$serve"
+} | run plain 0 --no-namespaces --no-limits
+has plain/logs/coordinator.log 'successfully recreate replicas'
+[ "$(ls plain/logs/collector-*.log | wc -l)" = 2 ] || fail "the failed collector was not made anew"
+rm -f a
+
+# ---- a coordinator that fails, init containers, a sidecar that never ends, volumes -------------------------------------
+run fails 3 <<'END'
+apiVersion: diengine.opendilab.org/v1alpha1
+kind: DIJob
+metadata: {name: fails, namespace: rl}
+spec:
+  cleanPodPolicy: All
+  priorityClassName: high
+  volumes: [{name: v, emptyDir: {}}, {name: settings, configMap: {name: settings}}]
+  coordinator:
+    template:
+      spec:
+        nodeSelector: {disk: ssd}
+        initContainers:
+        - {name: one, command: [sh, -c, 'echo one >> /tutti-test-volume/steps'], volumeMounts: [{name: v, mountPath: /tutti-test-volume}]}
+        - {name: two, command: [sh, -c, 'echo two >> /tutti-test-volume/steps'], volumeMounts: [{name: v, mountPath: /tutti-test-volume}]}
+        containers:
+        - {name: shell, image: busybox, command: [sleep, '1000']}
+        - name: di-container
+          image: no/such:image
+          env: [{name: WHO, valueFrom: {fieldRef: {fieldPath: metadata.name}}}]
+          command: [/bin/sh, -c]
+          args:
+          - |
+            cat >program <<'HERE'
+            echo $(WHO) $$WHO
+            HERE
+            sh program; cat /tutti-test-volume/steps; cat /tutti-test-settings/a; exit 3
+          workingDir: /tutti-test-volume
+          volumeMounts: [{name: v, mountPath: /tutti-test-volume}, {name: settings, mountPath: /tutti-test-settings}]
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings}
+data: {a: "from the map"}
+END
+has out 'without meaning on this machine: priorityClassName, nodeSelector, image'
+has out 'DIJob fails failed because coordinator failed'
+if ! grep -q 'no mount namespaces' out; then
+  has fails/logs/coordinator.log 'fails-coordinator fails-coordinator'
+  has fails/logs/coordinator.log 'from the map'
+  [ "$(grep -c -e one -e two fails/logs/coordinator.log)" = 2 ] || fail "init containers"
+  [ ! -e /tutti-test-volume ] || fail "something was left on the machine"
+fi
+pgrep -f 'sleep 1000' >/dev/null && [ -n "$(pgrep -f "$dir")" ] && fail "a process was left behind"
+
+# ---- restarts: a collector that fails is started again in its pod, a coordinator with Never is not ----------------------
+{ job again
+  role coordinator 'until [ -e ../../done ]; do sleep 0.05; done'
+  role collector 'echo x >>../../count; if [ $(wc -l <../../count) -ge 3 ]; then touch ../../done; fi; exit 1'
+} | sed "s#\.\./\.\./#$dir/#g; s/^  collector:/&\n    replicas: 1/" | run again 0
+[ "$(wc -l <count)" -ge 3 ] || fail "not started again"
+has out CrashLoopBackOff
+
+# ---- tasks: ranks, names of the others, restarts of the job ----------------------------------------------------------------
+run tasks 0 <<'END'
+apiVersion: diengine.opendilab.org/v2alpha1
+kind: DIJob
+metadata: {name: tasks}
+spec:
+  backoffLimit: 3
+  tasks:
+  - type: learner
+    template: {spec: {containers: [{name: di-container, command: [/bin/sh, -c, 'echo rank $DI_RANK of $DI_NODES; echo $DI_LEARNER_NODES; sleep 0.3']}]}}
+  - type: none
+    name: my-task
+    replicas: 2
+    template: {spec: {containers: [{name: di-container, command: [/bin/sh, -c, 'echo rank $DI_RANK at $DI_MY_TASK_NODES; sleep 0.3']}]}}
+END
+has tasks/logs/my-task-1.log 'rank 2'
+[ "$(grep -o , tasks/logs/learner-0.log | wc -l)" = 2 ] || fail "DI_NODES: $(cat tasks/logs/learner-0.log)"
+has tasks/job.json '"phase": "Succeeded"'
+
+# ---- scale, status, logs, stop -------------------------------------------------------------------------------------------------
+case=live
+{ job live
+  role coordinator 'trap "echo asked; exit 0" TERM; while :; do sleep 0.05; done'
+  role collector "$serve"
+} >live.yaml
+"$TUTTI" run --detach live.yaml -d "$dir/live" --name live >out 2>&1 || fail "could not begin"
+"$TUTTI" ps >out; has out live
+counted() { "$TUTTI" status live | grep -qE "collector +$1 of $1"; }
+"$TUTTI" scale live collector=3 >out 2>&1 || fail "scale"
+await counted 3
+"$TUTTI" scale live collector=1 >out 2>&1 || fail "scale down"
+await counted 1
+"$TUTTI" scale live learner=1 >out 2>&1 && fail "scaled a role that the job has not"
+has out 'the job has no spec.learner'
+"$TUTTI" logs live collector >out; has out 'on '
+"$TUTTI" stop live >out 2>&1 || fail "stop"
+"$TUTTI" status live >out; has out stopped
+"$TUTTI" logs live live-coordinator >out; has out asked
+has live/summary.json '"status": "stopped"'
+
+# ---- killed: nothing stays behind --------------------------------------------------------------------------------------------------
+case=killed
+sed 's/name: live/name: killed/' live.yaml >killed.yaml
+"$TUTTI" run killed.yaml -d "$dir/killed" >out 2>&1 &
+guard=$!
+await grep -q 'killed-coordinator .*Running' out
+kill -9 $guard
+alive() { [ -z "$(grep -lsz "TT_RUN_DIR=$dir/killed" /proc/[0-9]*/environ 2>/dev/null)" ]; }
+await alive
+
+# ---- mistakes ------------------------------------------------------------------------------------------------------------------------
+{ job wrong; role coordinator true | sed 's/command:/comand: x\n          env: [{name: A, value: 1}]\n          command:/'; } | run wrong 78
+has out 'wrong.yaml:11: spec.coordinator.template.spec.containers[0].env[0].value: expected text: put it in quotes'
+{ job missing; role coordinator true; } | sed 's#/bin/bash#/no/such/program#' | run missing 128
+has out "cannot start '/no/such/program'"
+exit $failed

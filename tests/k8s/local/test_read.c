@@ -1,0 +1,91 @@
+/*  Manifests for this machine: what is refused, in which words, and what is said to mean nothing. */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include "common/base/mem.h"
+#include "k8s/local/local.h"
+#include "tests/test.h"
+
+static char s_said[1024];
+
+static void s_say(void *ctx, const char *text)
+{
+    (void)ctx;
+    snprintf(s_said, sizeof s_said, "%s", text);
+}
+
+static tt_status_t s_read(const char *text, local_manifest_t *out)
+{
+    char path[] = "/tmp/tutti-read-XXXXXX";
+    FILE *file = fdopen(mkstemp(path), "w");
+    fputs(text, file);
+    fclose(file);
+    s_said[0] = '\0';
+    const tt_status_t status = local_read(out, path, s_say, NULL);
+    unlink(path);
+    return status;
+}
+
+#define HEAD "apiVersion: diengine.opendilab.org/v1alpha1\nkind: DIJob\nmetadata: {name: a}\nspec:\n"
+#define COORDINATOR(more) \
+    "  coordinator:\n    template:\n      spec:\n        containers:\n        - {name: x, " more "}\n"
+
+static void s_assert_wrong(const char *text, const char *want)
+{
+    local_manifest_t manifest = {0};
+    assert_int_equal(s_read(text, &manifest), TT_CONFIG);
+    assert_null(manifest.job);
+    const char *words = strchr(tt_err_text(), ':'); /* behind the file's name */
+    assert_non_null(words);
+    assert_string_equal(words + 1, want);
+}
+
+static void test_what_is_wrong_is_said_with_its_line(void **state)
+{
+    (void)state;
+    s_assert_wrong(HEAD COORDINATOR("env: [{name: A, value: 1}]"),
+        "9: spec.coordinator.template.spec.containers[0].env[0].value: expected text: put it in quotes");
+    s_assert_wrong(HEAD COORDINATOR("args: [1]"),
+        "9: spec.coordinator.template.spec.containers[0].args[0]: expected text: put it in quotes");
+    s_assert_wrong(HEAD COORDINATOR("volumeMounts: [{name: v, mountPath: /v}]"),
+        "9: spec.coordinator.template.spec.containers[0].volumeMounts[0]: there is no volume 'v'");
+    s_assert_wrong(HEAD COORDINATOR("resources: {limits: {cpu: many}}"),
+        "9: spec.coordinator.template.spec.containers[0].resources.limits.cpu: expected a quantity, such as 2, 500m or "
+        "1.5Gi");
+    s_assert_wrong(HEAD "  cleanPodPolicy: Sometimes\n" COORDINATOR("image: y"),
+        "5: Invalid CleanPodPolicy Sometimes, expected in [None, Running, All]");
+    s_assert_wrong(HEAD "  collector: {}\n" COORDINATOR("image: y"), "5: expected spec.collector.template");
+    s_assert_wrong(HEAD "  group: x\n", "5: expected spec.coordinator, or spec.tasks");
+    s_assert_wrong("apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\n",
+        "2: kind 'Deployment' means nothing on this machine: DIJob, AggregatorConfig, ConfigMap and Secret do");
+    s_assert_wrong(
+        HEAD COORDINATOR("image: y") "---\n" HEAD COORDINATOR("image: y"), "12: a second DIJob; run one file for each");
+    s_assert_wrong("apiVersion: v1\nkind: Secret\n", " no DIJob in it");
+}
+
+static void test_what_means_nothing_is_said(void **state)
+{
+    (void)state;
+    local_manifest_t manifest = {0};
+    assert_ok(s_read(HEAD "  priorityClassName: ''\n" COORDINATOR(
+                         "image: y, command: [a], livenessProbe: {}") "        nodeSelector: {a: b}\n---\nkind: "
+                                                                      "AggregatorConfig\napiVersion: x\n---\nkind: "
+                                                                      "Secret\napiVersion: v1\n",
+        &manifest));
+    assert_string_equal(s_said, "without meaning on this machine: nodeSelector, image, livenessProbe");
+    assert_non_null(manifest.agconfig);
+    assert_int_equal(json_array_size(manifest.objects), 1);
+    local_manifest_clear(&manifest);
+    assert_ok(s_read(HEAD COORDINATOR("command: [a]"), &manifest));
+    assert_string_equal(s_said, "");
+    local_manifest_clear(&manifest);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_what_is_wrong_is_said_with_its_line),
+        cmocka_unit_test(test_what_means_nothing_is_said),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
