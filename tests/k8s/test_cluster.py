@@ -222,7 +222,7 @@ def test_nothing_is_left_when_the_owner_is_killed():
             check(len(s_left_of(k8s.world, directory)) > 5, "a cluster that lives is seen")
         finally:
             owner.kill()
-    wait_for(lambda: not s_left_of(k8s.world, directory), "nothing to be left", deadline=30)
+    wait_for(lambda: not s_left_of(k8s.world, directory), "nothing to be left", deadline=60)
 
 
 def test_a_guard_that_is_killed_takes_its_world_along():

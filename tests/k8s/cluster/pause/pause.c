@@ -5,26 +5,26 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static void s_stop (int number)
+static void s_stop(int number)
 {
-    (void) number;
-    _exit (0);
+    (void)number;
+    _exit(0);
 }
 
-static void s_reap (int number)
+static void s_reap(int number)
 {
-    (void) number;
-    while (waitpid (-1, NULL, WNOHANG) > 0)
+    (void)number;
+    while (waitpid(-1, NULL, WNOHANG) > 0)
         ;
 }
 
-int main (void)
+int main(void)
 {
     struct sigaction stop = {.sa_handler = s_stop};
     struct sigaction reap = {.sa_handler = s_reap, .sa_flags = SA_NOCLDSTOP};
-    sigaction (SIGINT, &stop, NULL);
-    sigaction (SIGTERM, &stop, NULL);
-    sigaction (SIGCHLD, &reap, NULL);
+    sigaction(SIGINT, &stop, NULL);
+    sigaction(SIGTERM, &stop, NULL);
+    sigaction(SIGCHLD, &reap, NULL);
     for (;;)
-        pause ();
+        pause();
 }
