@@ -6,7 +6,7 @@
 #include "common/base/log.h"
 #include "common/base/mem.h"
 
-enum { ANSWER_MAX = 16 << 20 };
+enum { ANSWER_MAX = 16 << 20, LOOK_MS = 100, HOLD_MS = 10000 };
 
 /* ---- answers ------------------------------------------------------------------------------------------------------- */
 
@@ -76,12 +76,6 @@ static void s_free(task_t *self)
     json_decref(self->learners);
     replicas_request_destroy(&self->request);
     free(self);
-}
-
-void backend_drop_all(operator_t *op)
-{
-    while (op->tasks)
-        s_free(op->tasks);
 }
 
 /*  Of a list of failed replicas that nobody reported the answer is null. */
@@ -293,26 +287,97 @@ static tt_status_t s_write(operator_t *op, uint64_t id, replicas_request_t **r)
     return TT_OK;
 }
 
-static tt_status_t s_request(operator_t *op, const server_request_t *asked)
+/*  Answers, unless it fails or becomes a task, which then has the request. */
+static tt_status_t s_perform(operator_t *op, uint64_t id, replicas_request_t **r)
 {
-    replicas_request_t *r = NULL;
+    const replicas_verb_t verb = (*r)->verb;
     json_t *data = NULL;
-    TT_TRY(replicas_parse(&r, asked->method, asked->path, asked->query, asked->body, asked->size));
-    snprintf(r->peer, sizeof r->peer, "%s", asked->peer);
-    const replicas_verb_t verb = r->verb;
     tt_status_t status = TT_OK;
     if (!cache_synced(op->cache))
         status = tt_err(TT_UNAVAILABLE, "jobs and pods are still being listed; try again");
-    else if (r->v2)
-        status = s_v2(op, r, &data);
+    else if ((*r)->v2)
+        status = s_v2(op, *r, &data);
     else if (verb == REPLICAS_GET)
-        status = s_get(op, r, &data);
+        status = s_get(op, *r, &data);
     else
-        status = s_write(op, asked->id, &r);
-    if (status == TT_OK && r)
-        s_reply(op, asked->id, verb, data);
-    replicas_request_destroy(&r);
+        status = s_write(op, id, r);
+    if (status == TT_OK && *r)
+        s_reply(op, id, verb, data);
     return status;
+}
+
+/* ---- callers whose address is not known yet ------------------------------------------------------------------------ */
+
+struct asked {
+    operator_t *op;
+    uint64_t id, timer;
+    char method[8];
+    replicas_request_t *request;
+    int64_t until_ms;
+    asked_t *next, **link;
+};
+
+static void s_asked_free(asked_t *self)
+{
+    *self->link = self->next;
+    if (self->next)
+        self->next->link = self->link;
+    kube_loop_forget_timer(self->op->loop, self->timer);
+    replicas_request_destroy(&self->request);
+    free(self);
+}
+
+/*  A pod's program runs a second or so before its address stands in its status: who asks about a pod without one may well be
+ *  that pod. DI-engine's coordinator does so at once, and an error would end it. */
+static bool s_early(const operator_t *op, const replicas_request_t *r)
+{
+    const dijob_pod_t *pod = NULL;
+    const void *at = NULL;
+    if (!r->v2) {
+        const char *name = r->coordinator ? r->coordinator : r->aggregator;
+        pod = name && r->namespace_ ? kube_store_get(op->cache->pods, r->namespace_, name) : NULL;
+        return pod && !*pod->ip;
+    }
+    const job_t *job = cache_job(op->cache, r->namespace_, r->name);
+    while (job && (pod = kube_store_next(op->cache->pods, POD_BY_JOB, job->meta.uid, &at)) != NULL)
+        if (!*pod->ip)
+            return true;
+    return false;
+}
+
+static void s_try(void *ctx)
+{
+    asked_t *self = ctx;
+    operator_t *op = self->op;
+    self->timer = 0;
+    const tt_status_t status = s_perform(op, self->id, &self->request);
+    if (status == TT_DENIED && tt_now_ms(kube_loop_clock(op->loop)) < self->until_ms && s_early(op, self->request)) {
+        self->timer = kube_loop_timer(op->loop, LOOK_MS, s_try, self);
+        return;
+    }
+    if (status != TT_OK)
+        s_refuse(op, self->id, self->method, status);
+    s_asked_free(self);
+}
+
+static tt_status_t s_request(operator_t *op, const server_request_t *request)
+{
+    replicas_request_t *r = NULL;
+    TT_TRY(replicas_parse(&r, request->method, request->path, request->query, request->body, request->size));
+    snprintf(r->peer, sizeof r->peer, "%s", request->peer);
+    asked_t *asked = tt_new0(sizeof *asked);
+    *asked = (asked_t){.op = op,
+        .id = request->id,
+        .request = r,
+        .until_ms = tt_now_ms(kube_loop_clock(op->loop)) + HOLD_MS,
+        .next = op->asked,
+        .link = &op->asked};
+    snprintf(asked->method, sizeof asked->method, "%s", request->method);
+    if (asked->next)
+        asked->next->link = &asked->next;
+    op->asked = asked;
+    s_try(asked);
+    return TT_OK;
 }
 
 void backend_request(void *ctx, const server_request_t *request)
@@ -325,4 +390,20 @@ void backend_request(void *ctx, const server_request_t *request)
     const tt_status_t status = s_request(port->op, request);
     if (status != TT_OK)
         s_refuse(port->op, request->id, request->method, status);
+}
+
+size_t backend_waiting(const operator_t *op)
+{
+    size_t count = 0;
+    for (const asked_t *asked = op->asked; asked; asked = asked->next)
+        count++;
+    return count;
+}
+
+void backend_drop_all(operator_t *op)
+{
+    while (op->asked)
+        s_asked_free(op->asked);
+    while (op->tasks)
+        s_free(op->tasks);
 }

@@ -137,12 +137,15 @@ void round_key(char out[320], const char *namespace_, const char *job);
 /*  ctx: an operator_port_t. */
 void backend_request(void *ctx, const server_request_t *request);
 void backend_drop_all(operator_t *op);
+/*  Requests that wait until their caller's address is known. */
+size_t backend_waiting(const operator_t *op);
 void probes_request(void *ctx, const server_request_t *request);
 
 /* ---- the operator ------------------------------------------------------------------------------------------------------------ */
 
 typedef struct round round_t;
 typedef struct task task_t;
+typedef struct asked asked_t;
 
 enum { CODES = 24 };
 typedef struct {
@@ -177,7 +180,8 @@ struct operator_ {
     writes_t *batches;
     round_t *rounds;
     fetch_t *fetches;
-    task_t *tasks; /* HTTP requests under way */
+    task_t *tasks;  /* HTTP requests under way */
+    asked_t *asked; /* those whose caller is not known yet */
     operator_counters_t counters;
     atomic_bool stop;
 };

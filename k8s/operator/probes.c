@@ -64,6 +64,8 @@ static void s_metrics(tt_buf_t *out, const operator_t *op)
     s_gauge(out, "requests_pending", "gauge", "requests to the API server under way or waiting",
         (double)kube_client_pending(op->client));
     s_codes(out, "requests_total", "answers of the API server to requests (0: none came)", op->counters.requests);
+    s_gauge(out, "replicas_waiting", "gauge", "requests of the replicas API from callers that are not known yet",
+        (double)backend_waiting(op));
     s_codes(out, "served_total", "answers of the replicas API", op->counters.served);
     s_watches(out, op->cache);
     s_gauge(out, "resident_bytes", "gauge", "memory of this process", s_resident());

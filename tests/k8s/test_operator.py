@@ -337,6 +337,23 @@ def test_the_replicas_api(k8s):
             s_delete(k8s, name)
 
 
+def test_a_caller_whose_address_is_not_known_yet(k8s):
+    """The kubelet writes a pod's address after the pod has begun: who asks about itself before that waits, and is answered."""
+    with Operator(k8s) as op:
+        s_create(k8s, s_job("early"))
+        s_await_pods(k8s, "early", 1, "coordinator")
+        path = f"{REPLICAS}?namespace=default&coordinator=early-coordinator"
+        answers = []
+        caller = threading.Thread(target=lambda: answers.append(op.call("GET", path)[0]))
+        caller.start()
+        wait_for(lambda: op.metric("replicas_waiting") == 1, "the request to wait")
+        check(not answers, f"answered: {answers}")
+        s_move(k8s, "early-coordinator", "Running", guard.ADDRESS)
+        caller.join()
+        check(answers == [200], f"{answers}")
+        s_delete(k8s, "early")
+
+
 def test_a_failed_replica_is_replaced_once(k8s):
     with Operator(k8s, "--open-api") as op:
         who = {"namespace": "default", "coordinator": s_start(k8s, s_job("fail"))}
@@ -605,7 +622,7 @@ def test_the_command(k8s):
 
 
 cluster.main(test_from_created_to_succeeded, test_every_cleanup_policy, test_the_replicas_api,
-             test_a_failed_replica_is_replaced_once, test_declared_replicas, test_a_refused_template,
+             test_a_caller_whose_address_is_not_known_yet, test_a_failed_replica_is_replaced_once, test_declared_replicas, test_a_refused_template,
              test_edits_behind_its_back, test_a_pod_of_that_name_that_is_not_ours, test_an_embedded_job_is_left_alone, test_tasks,
              test_no_writes_in_steady_state, test_two_operators_one_leader, test_killed_at_random_moments, test_the_command,
              controllers=True, audit=True)
