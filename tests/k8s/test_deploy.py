@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+"""From nothing to Succeeded and back to nothing, as the guide says it: the image, the deployment, a job, its leader lost, a
+disruption, and all of it taken away. In pods, with the rights that the deployment gives and no others."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+import cluster
+
+cluster.require(full=True)
+from cluster import check, wait_for  # noqa: E402
+
+SOURCE = os.environ["TT_SOURCE_DIR"]
+TUTTI = os.environ["TUTTI"]
+DEPLOY = os.path.join(SOURCE, "k8s/deploy")
+JOBS = "/apis/diengine.opendilab.org/v1alpha1/namespaces/default/dijobs"
+LEASE = "/apis/coordination.k8s.io/v1/namespaces/di-system/leases/tutti-operator"
+OPERATOR = "system:serviceaccount:di-system:di-operator"
+
+
+def job(name, script):
+    main = {"name": "di-container", "image": "docker.io/local/busybox:1", "imagePullPolicy": "IfNotPresent",
+            "command": ["sh", "-c", script]}
+    return {"apiVersion": "diengine.opendilab.org/v1alpha1", "kind": "DIJob", "metadata": {"name": name},
+            "spec": {"coordinator": {"template": {"spec": {"containers": [main]}}}}}
+
+
+def operators(k8s):
+    pods = k8s.get("/api/v1/namespaces/di-system/pods?labelSelector=app.kubernetes.io/name=di-operator")["items"]
+    return {pod["metadata"]["uid"]: pod for pod in pods if "deletionTimestamp" not in pod["metadata"]}
+
+
+def leader(k8s):
+    """The pod that holds the lease; None while none of those that live does."""
+    lease = k8s.find(LEASE)
+    return lease and operators(k8s).get(lease["spec"].get("holderIdentity"))
+
+
+def await_job(k8s, name):
+    def phase():
+        return k8s.get(f"{JOBS}/{name}").get("status", {}).get("phase")
+    wait_for(lambda: phase() in ("Succeeded", "Failed"), f"{name} to end")
+    check(phase() == "Succeeded", f"{name}: {k8s.kubectl('logs', name + '-coordinator', check=False)}")
+
+
+def test_install(k8s):
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([os.path.join(SOURCE, "k8s/image/build"), "--binary", TUTTI, "--output", folder], check=True,
+                       stdout=subprocess.DEVNULL, timeout=60)
+        (name,) = os.listdir(folder)
+        k8s.load_image(os.path.join(folder, name), "docker.io/library/" + name.removesuffix(".oci.tar").replace("-", ":"))
+    k8s.kubectl("apply", "-k", DEPLOY)
+    k8s.kubectl("-n", "di-system", "rollout", "status", "deployment/di-operator", "--timeout=90s")
+    wait_for(lambda: leader(k8s), "a leader")
+    check(len(operators(k8s)) == 2, "two operators")
+
+
+def test_a_job_succeeds(k8s):
+    """Its coordinator asks the replicas API through the Service, by the address that its environment has."""
+    k8s.apply(job("first", 'wget -q -O- "$KUBERNETES_SERVER_URL/v1alpha1/replicas'
+                           '?namespace=$KUBERNETES_POD_NAMESPACE&coordinator=$KUBERNETES_POD_NAME"'))
+    await_job(k8s, "first")
+    answer = json.loads(k8s.kubectl("logs", "first-coordinator").stdout)
+    check(answer["success"] and answer["data"] == {"namespace": "default", "coordinator": "first-coordinator", "collectors": [],
+                                                   "learners": []}, answer)
+    check(k8s.kubectl("get", "dijob").stdout.split()[:5] == ["NAME", "PHASE", "AGE", "first", "Succeeded"], "columns")
+    told = k8s.kubectl("describe", "dijob", "first").stdout
+    check(all(word in told for word in ("DIJobCreated", "SuccessfulCreate", "Create pod: first-coordinator", "DIJobSucceeded")), told)
+
+
+def test_the_other_takes_over(k8s):
+    old = leader(k8s)
+    k8s.kubectl("-n", "di-system", "delete", "pod", old["metadata"]["name"], "--grace-period=0", "--force")
+    k8s.apply(job("second", "true"))
+    await_job(k8s, "second")
+    new = wait_for(lambda: leader(k8s), "another leader")
+    check(new["metadata"]["uid"] != old["metadata"]["uid"], "another pod")
+    k8s.kubectl("-n", "di-system", "rollout", "status", "deployment/di-operator", "--timeout=90s")
+
+
+def test_one_disruption_at_a_time(k8s):
+    def evict(pod):
+        name = pod["metadata"]["name"]
+        k8s.api("POST", f"/api/v1/namespaces/di-system/pods/{name}/eviction", {
+            "apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name, "namespace": "di-system"}})
+
+    budget = "/apis/policy/v1/namespaces/di-system/poddisruptionbudgets/di-operator"
+    wait_for(lambda: k8s.get(budget)["status"].get("disruptionsAllowed") == 1, "the budget to allow one")
+    first, second = operators(k8s).values()
+    evict(first)
+    try:
+        evict(second)
+        raise cluster.Failed("both went")
+    except cluster.ApiError as error:
+        check(error.code == 429, error)
+    k8s.kubectl("-n", "di-system", "rollout", "status", "deployment/di-operator", "--timeout=90s")
+
+
+def test_no_right_was_missing(k8s):
+    mine = k8s.audit(user=OPERATOR)
+    check(mine, "requests of the operator")
+    refused = [event for event in mine if event.get("responseStatus", {}).get("code") in (401, 403)]
+    check(not refused, json.dumps(refused[:1]))
+    for pod in operators(k8s).values():
+        state = pod["status"]["containerStatuses"][0]
+        check(state["restartCount"] == 0, json.dumps(state))
+
+
+def test_uninstall(k8s):
+    k8s.kubectl("delete", "dijobs", "--all", "--all-namespaces")
+    wait_for(lambda: not k8s.get("/api/v1/namespaces/default/pods")["items"], "the pods to go with their jobs")
+    k8s.kubectl("delete", "-k", DEPLOY, "--timeout=90s")
+    check(k8s.find("/api/v1/namespaces/di-system") is None and k8s.find(JOBS) is None, "nothing to be left")
+
+
+cluster.main(test_install, test_a_job_succeeds, test_the_other_takes_over, test_one_disruption_at_a_time, test_no_right_was_missing,
+             test_uninstall, full=True, audit=True)
