@@ -69,10 +69,10 @@ static const dijob_pod_t *s_successor(const planner_t *planner, const char *aggr
     return NULL;
 }
 
-/*  An aggregator that failed or was disrupted will have a successor. */
+/*  An aggregator that failed or was disrupted will have a successor, where it was asked for over HTTP. */
 static bool s_succeeded_soon(const planner_t *planner, size_t at)
 {
-    if (at == planner->view->pod_count || planner->going[at])
+    if (at == planner->view->pod_count || planner->going[at] || plan_want(planner->job, DIJOB_AGGREGATOR) >= 0)
         return false;
     const dijob_pod_t *pod = planner->view->pods[at];
     return pod->deleting ? pod->disrupted : dijob_pod_counts(pod) == 'f';

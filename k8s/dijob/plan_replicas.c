@@ -24,7 +24,7 @@ typedef struct {
     size_t waiting; /* of ended: not replaced, and too early for it */
 } role_t;
 
-static int64_t s_want(const dijob_t *job, dijob_role_t role)
+int64_t plan_want(const dijob_t *job, dijob_role_t role)
 {
     const int64_t want = job->replicas[role], learners = job->replicas[DIJOB_LEARNER];
     if (role == DIJOB_AGGREGATOR && want < 0 && job->tutti && learners >= 0)
@@ -181,7 +181,7 @@ static void s_as_they_are(role_t *self, bool may_create)
 
 void plan_replicas(planner_t *self, dijob_role_t role, bool may_create)
 {
-    role_t role_ = {.planner = self, .role = role, .want = s_want(self->job, role)};
+    role_t role_ = {.planner = self, .role = role, .want = plan_want(self->job, role)};
     role_.ended = tt_array0(self->view->pod_count, sizeof *role_.ended);
     s_look(&role_);
     if (role_.want >= 0)

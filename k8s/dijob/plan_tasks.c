@@ -41,20 +41,49 @@ static size_t s_slot(const dijob_t *job, const dijob_pod_t *pod, size_t replicas
     return replicas;
 }
 
+static bool s_older(const tasks_t *self, size_t left, size_t right)
+{
+    const dijob_pod_t *a = self->planner->view->pods[left], *b = self->planner->view->pods[right];
+    return a->created_s != b->created_s ? a->created_s < b->created_s : strcmp(a->meta.name, b->meta.name) < 0;
+}
+
 /*  Of two in one place the older one stays. */
 static void s_place(tasks_t *self, size_t slot, size_t at)
 {
-    const dijob_pod_t *const *pods = self->planner->view->pods, *const pod = pods[at];
     const size_t there = self->slots[slot];
     if (there == self->planner->view->pod_count) {
         self->slots[slot] = at;
         self->filled++;
         return;
     }
-    const bool older = pod->created_s != pods[there]->created_s ? pod->created_s < pods[there]->created_s
-                                                                : strcmp(pod->meta.name, pods[there]->meta.name) < 0;
+    const bool older = s_older(self, at, there);
     self->surplus[older ? there : at] = true;
     self->slots[slot] = older ? at : there;
+}
+
+/*  Of two with one global rank (an answer was lost, and the spec edited meanwhile) the older one stays too. */
+static void s_tell_apart(tasks_t *self)
+{
+    const dijob_view_t *view = self->planner->view;
+    const size_t room = view->pod_count + self->replicas;
+    size_t *owners = tt_array0(room, sizeof *owners); /* slot + 1 */
+    for (size_t slot = 0; slot < self->replicas; slot++) {
+        const size_t at = self->slots[slot];
+        if (at == view->pod_count || view->pods[at]->rank < 0 || (size_t)view->pods[at]->rank >= room)
+            continue;
+        size_t *owner = &owners[view->pods[at]->rank];
+        size_t loser = slot;
+        if (*owner > 0 && s_older(self, at, self->slots[*owner - 1]))
+            loser = *owner - 1;
+        if (*owner > 0) {
+            self->surplus[self->slots[loser]] = true;
+            self->slots[loser] = view->pod_count;
+            self->filled--;
+        }
+        if (*owner == 0 || loser != slot)
+            *owner = slot + 1;
+    }
+    free(owners);
 }
 
 static void s_count_pod(tasks_t *self, size_t at)
@@ -85,6 +114,7 @@ static void s_count(tasks_t *self)
     for (size_t i = 0; i < pod_count; i++)
         if (planner_stays(planner, i) && !s_is_lost(planner->job, planner->view->pods[i]))
             s_count_pod(self, i);
+    s_tell_apart(self);
 }
 
 /*  As many as asked for, and those. */

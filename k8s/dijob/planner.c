@@ -214,10 +214,18 @@ static json_t *s_conditions(planner_t *self)
     return json_object_get(self->status, "conditions");
 }
 
+static bool s_is(const json_t *condition, const char *key, const char *value)
+{
+    const char *text = json_string_value(json_object_get(condition, key));
+    return text && strcmp(text, value) == 0;
+}
+
 void planner_phase(planner_t *self, dijob_phase_t phase, const char *reason, const char *type, const char *fmt, ...)
 {
-    if (phase == self->phase)
-        return;
+    const bool same = phase == self->phase;
+    const char *name = dijob_phase_name(phase);
+    if (same && s_is(plan_condition(json_object_get(self->status, "conditions"), name), "status", "True"))
+        return; /* else the condition was edited away */
     va_list args;
     va_start(args, fmt);
     char *message = s_format(fmt, args);
@@ -230,15 +238,9 @@ void planner_phase(planner_t *self, dijob_phase_t phase, const char *reason, con
         planner_set(self, "startTimestamp", plan_time(self->view->now_s));
     if (dijob_phase_final(phase))
         planner_set(self, "completionTimestamp", plan_time(self->view->now_s));
-    if (type)
+    if (type && !same)
         s_event(self, type, reason, message);
     free(message);
-}
-
-static bool s_is(const json_t *condition, const char *key, const char *value)
-{
-    const char *text = json_string_value(json_object_get(condition, key));
-    return text && strcmp(text, value) == 0;
 }
 
 static void s_write(planner_t *self, const char *type, bool on, const char *reason, const char *words)

@@ -61,7 +61,7 @@ bool planner_has_service(const planner_t *self, const char *name);
 /*  Neither on its way out nor put there by this plan. */
 bool planner_stays(const planner_t *self, size_t pod);
 
-/*  A phase with its condition and, with type "Normal" or "Warning", its event. The same phase again: nothing. */
+/*  A phase with its condition and, with type "Normal" or "Warning", its event. The same phase again: its condition, were it gone. */
 void planner_phase(planner_t *self, dijob_phase_t phase, const char *reason, const char *type, const char *fmt, ...)
     __attribute__((format(printf, 5, 6)));
 /*  A condition that is not a phase. Returns whether it changed. */
@@ -78,6 +78,7 @@ void plan_tasks(planner_t *self);
 
 /*  plan_replicas.c: the pods of one role beside the coordinator. `may_create`: the coordinator is there. */
 void plan_replicas(planner_t *self, dijob_role_t role, bool may_create);
+int64_t plan_want(const dijob_t *job, dijob_role_t role); /* pods of a role; -1 = as they are */
 /*  plan_ddp.c: ddp learners go with their aggregator, and follow it to the one that takes its place. */
 void plan_ddp(planner_t *self, bool may_create);
 /*  counters.c: status.replicaStatus and the replica counts of the role shape; status.taskStatus etc. of the other. */

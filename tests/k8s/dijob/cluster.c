@@ -383,7 +383,8 @@ const char *cluster_condition(const cluster_t *self, const char *type)
     text[0] = 0;
     json_array_foreach(json_object_get(object, "conditions"), i, item)
     {
-        if (strcmp(json_string_value(json_object_get(item, "type")), type) == 0)
+        const char *name = json_string_value(json_object_get(item, "type"));
+        if (name && strcmp(name, type) == 0)
             snprintf(text, sizeof text, "%s %s %s", json_string_value(json_object_get(item, "status")),
                 json_string_value(json_object_get(item, "reason")),
                 json_string_value(json_object_get(item, "message")));

@@ -340,18 +340,21 @@ static void test_a_status_that_was_edited_is_mended(void **state)
     static const char *const statuses[] = {"{}", "[]", "null",
         "{\"conditions\":7,\"replicaStatus\":[],\"restarts\":\"x\"}",
         "{\"phase\":\"Nonsense\",\"conditions\":[1,null,{\"type\":4},{}],\"coordinatorUID\":{}}",
-        "{\"phase\":\"Created\"}"};
+        "{\"phase\":\"Created\"}", "{\"phase\":\"Running\",\"conditions\":[]}"};
     cluster_t *c = *state;
     s_running(c);
     for (size_t i = 0; i < TT_COUNT(statuses); i++) {
         free(c->job.status);
         c->job.status = tt_strdup(statuses[i]);
-        c->job.phase = strstr(statuses[i], "Created") ? DIJOB_PHASE_CREATED
-                       : strstr(statuses[i], "phase") ? DIJOB_PHASE_UNKNOWN
-                                                      : DIJOB_PHASE_NONE;
+        c->job.phase = strstr(statuses[i], "Created")   ? DIJOB_PHASE_CREATED
+                       : strstr(statuses[i], "Running") ? DIJOB_PHASE_RUNNING
+                       : strstr(statuses[i], "phase")   ? DIJOB_PHASE_UNKNOWN
+                                                        : DIJOB_PHASE_NONE;
         cluster_settle(c, 10);
         assert_string_equal(cluster_phase(c), "Running");
         assert_string_equal(cluster_status(c, "replicaStatus.Coordinator"), "{\"active\":1}");
+        assert_string_equal(
+            cluster_condition(c, "Running"), "True DIJobRunning coordinator and aggregator of DIJob qbert are running");
     }
 }
 

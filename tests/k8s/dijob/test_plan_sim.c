@@ -102,11 +102,26 @@ static void s_edit_tasks(sim_t *self)
     self->c.job.generation++;
 }
 
+/*  Somebody asks for a learner of several GPUs over HTTP. */
+static void s_add_ddp(sim_t *self)
+{
+    char name[64], aggregator[64];
+    snprintf(aggregator, sizeof aggregator, "x-aggregator-%05u", (unsigned)self->draws);
+    cluster_add(&self->c, DIJOB_AGGREGATOR, aggregator);
+    for (unsigned i = 0, n = 1 + s_below(self, 3); i < n; i++) {
+        snprintf(name, sizeof name, "x-ddp-learner-%05u-%u", (unsigned)self->draws, i);
+        dijob_pod_t *pod = cluster_add(&self->c, DIJOB_DDP_LEARNER, name);
+        pod->owner_pod = tt_strdup(aggregator);
+        pod->ddp_master = n > 1 && i == 0;
+        pod->gpu_ports = 1;
+    }
+}
+
 static void s_other_event(sim_t *self)
 {
     cluster_t *c = &self->c;
     char name[32];
-    switch (s_below(self, 6)) {
+    switch (s_below(self, 7)) {
     case 0:
         c->now_s += s_below(self, 30);
         break;
@@ -126,6 +141,10 @@ static void s_other_event(sim_t *self)
         snprintf(name, sizeof name, "x-collector-%05u", (unsigned)self->draws);
         if (!c->job.tasks_shape)
             cluster_add(c, DIJOB_COLLECTOR, name);
+        break;
+    case 5:
+        if (!c->job.tasks_shape && c->pod_count < 100)
+            s_add_ddp(self);
         break;
     case 4: /* somebody edits the status */
         c->job.phase = s_below(self, 4) == 0 ? DIJOB_PHASE_RUNNING : c->job.phase;
@@ -272,6 +291,19 @@ static void s_check_counters(const cluster_t *c)
     assert_int_equal(atoi(cluster_status(c, "collectorReplicas")), cluster_alive(c, DIJOB_COLLECTOR));
 }
 
+/*  Every ddp learner belongs to an aggregator that is there, or has ended well. */
+static void s_check_ddp(const cluster_t *c)
+{
+    for (size_t i = 0; i < c->pod_count; i++) {
+        const dijob_pod_t *pod = c->pods[i];
+        if (pod->role != DIJOB_DDP_LEARNER)
+            continue;
+        const dijob_pod_t *aggregator = cluster_get(c, pod->owner_pod);
+        assert_non_null(aggregator);
+        assert_true(dijob_pod_alive(aggregator) || dijob_pod_counts(aggregator) == 's');
+    }
+}
+
 static void s_check_roles(const cluster_t *c)
 {
     assert_string_equal(cluster_status(c, "phase"), "Running");
@@ -284,6 +316,7 @@ static void s_check_roles(const cluster_t *c)
         assert_true(all - alive <= 3); /* failed ones, kept for reading */
     }
     s_check_counters(c);
+    s_check_ddp(c);
 }
 
 static void s_check_tasks(const cluster_t *c)
