@@ -144,6 +144,11 @@ void control_close(control_t **self_p)
     *self_p = NULL;
 }
 
+bool control_is_tcp(const control_t *self, const tt_sock_t *sock)
+{
+    return self && self->tcp && self->tcp == sock;
+}
+
 const char *control_listen(const control_t *self)
 {
     return self->listen;

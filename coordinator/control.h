@@ -25,6 +25,9 @@ void control_close(control_t **self_p);
 /*  Where other hosts reach us: "tcp://...", "" = nowhere. Borrowed. */
 const char *control_listen(const control_t *self);
 
+/*  Is this the socket for other hosts? */
+bool control_is_tcp(const control_t *self, const tt_sock_t *sock);
+
 /*  Send to one identity. false: it is not there, or does not read (logged at debug). */
 bool control_send(void *sock, const char *identity, const void *msg);
 

@@ -221,6 +221,7 @@ static tt_status_t s_open(coordinator_t *self)
 static void s_close(coordinator_t *self)
 {
     http_stop(&self->http);
+    vault_free(self);
     metrics_close(&self->metrics);
     tensorboard_close(&self->tensorboard);
     journal_close(&self->journal);
@@ -423,6 +424,7 @@ tt_status_t coordinator_run(const coordinator_opts_t *opts, int *exit_code)
     self->again = opts->again;
     self->clock = tt_clock_real();
     self->signals = -1;
+    vault_init(&self->vault);
     self->lonely_ns = tt_now_ns(self->clock);
     if (gethostname(self->host, sizeof self->host - 1) != 0)
         self->host[0] = '\0';

@@ -38,22 +38,30 @@ static void s_say_progress(const coordinator_t *self)
         roster_ready(self->roster, TT_PEER_LEARNER));
 }
 
+/*  Not said at once: it is how every run begins. */
+static void s_wait(const coordinator_t *self, diary_t *diary, int64_t now_ns)
+{
+    if (diary->waits_due_ns == 0)
+        diary->waits_due_ns = now_ns + WAIT_S * s_second_ns;
+    if (now_ns < diary->waits_due_ns)
+        return;
+    s_say_waiting(self);
+    diary->waits_due_ns = now_ns + WAIT_S * s_second_ns;
+}
+
 void diary_turn(coordinator_t *self, int64_t now_ns)
 {
     diary_t *diary = &self->diary;
-    if (now_ns < diary->due_ns || self->ends.phase == ENDS_ENDED)
+    if (self->ends.phase == ENDS_ENDED)
         return;
     if (s_waits(self)) {
-        if (diary->waiting++ > 0 || diary->lines > 0)
-            s_say_waiting(self);
-        diary->due_ns = now_ns + WAIT_S * s_second_ns;
+        s_wait(self, diary, now_ns);
         return;
     }
-    diary->waiting = 0;
-    diary->due_ns = now_ns + (diary->lines < QUICK ? QUICK_S : SLOW_S) * s_second_ns;
-    if (self->progress.any && self->progress.update != diary->updates) {
-        s_say_progress(self);
-        diary->lines++;
-        diary->updates = self->progress.update;
-    }
+    diary->waits_due_ns = 0;
+    if (now_ns < diary->due_ns || !self->progress.any || self->progress.update == diary->updates)
+        return;
+    s_say_progress(self);
+    diary->updates = self->progress.update;
+    diary->due_ns = now_ns + (++diary->lines < QUICK ? QUICK_S : SLOW_S) * s_second_ns;
 }

@@ -8,10 +8,10 @@
 typedef struct coordinator coordinator_t;
 
 typedef struct {
-    int64_t due_ns;   /* of the next line; 0 = at once */
-    uint32_t lines;   /* written so far                */
-    uint64_t updates; /* at the last one               */
-    uint32_t waiting; /* lines of waiting, in a row    */
+    int64_t due_ns;       /* of the next line; 0 = at once                    */
+    int64_t waits_due_ns; /* of the next line of waiting; 0 = it does not wait */
+    uint64_t updates;     /* at the last line                                 */
+    uint32_t lines;       /* written so far                                   */
 } diary_t;
 
 /*  Called by the coordinator's loop. Each second in the beginning, then each ten; nothing while nothing changes, but

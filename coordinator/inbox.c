@@ -31,7 +31,7 @@ static void s_welcome(coordinator_t *self, tt_sock_t *sock, const char *identity
 {
     const tt_msg_WELCOME_t welcome = TT_MSG(WELCOME, .wire = TT_WIRE_VERSION, .index = index,
         .beat_ms = self->cfg.net.beat_ms, .lease_ms = self->cfg.net.lease_ms, .config = self->config_text,
-        .run_dir = self->root, .start_ns = self->start_ns);
+        .run_dir = self->root, .start_ns = self->start_ns, .now_ns = tt_now_ns(self->clock));
     control_send(sock, identity, &welcome);
 }
 
@@ -153,8 +153,17 @@ static bool s_is_rank0(const coordinator_t *self, const peer_t *peer)
            (peer->state == PEER_ACTIVE || !roster_announced(self->roster));
 }
 
-static tt_status_t s_stats(coordinator_t *self, sender_t from, const tt_msg_STATS_t *m)
+/*  Another host has another clock: what came over tcp happened when it came. */
+static int64_t s_when(const coordinator_t *self, sender_t from, int64_t time_ns)
 {
+    return control_is_tcp(self->control, from.sock) ? tt_now_ns(self->clock) : time_ns;
+}
+
+static tt_status_t s_stats(coordinator_t *self, sender_t from, const tt_msg_STATS_t *said)
+{
+    tt_msg_STATS_t stats = *said;
+    const tt_msg_STATS_t *m = &stats;
+    stats.time_ns = s_when(self, from, said->time_ns);
     if (!s_is_rank0(self, from.peer) || m->era != roster_era(self->roster))
         return TT_OK;
     if (!progress_stats(&self->progress, m))
@@ -183,8 +192,11 @@ static tt_status_t s_snapshot(coordinator_t *self, const tt_msg_EVENT_t *m)
     return journal_snapshot(self->journal, snapshot);
 }
 
-static tt_status_t s_event(coordinator_t *self, sender_t from, const tt_msg_EVENT_t *m)
+static tt_status_t s_event(coordinator_t *self, sender_t from, const tt_msg_EVENT_t *said)
 {
+    tt_msg_EVENT_t event = *said;
+    const tt_msg_EVENT_t *m = &event;
+    event.time_ns = s_when(self, from, said->time_ns);
     const char *kind = m->kind ? m->kind : "", *text = m->text ? m->text : "";
     if (!from.peer)
         return TT_OK;
@@ -266,6 +278,10 @@ tt_status_t inbox_packet(void *ctx, tt_sock_t *sock, tt_packet_t *packet)
     coordinator_t *self = ctx;
     if (packet->msg.type == TT_MSG_HELLO) {
         s_hello(self, sock, packet->peer, &packet->msg.HELLO);
+        return TT_OK;
+    }
+    if (packet->msg.type == TT_MSG_STORE || packet->msg.type == TT_MSG_LOAD) {
+        vault_packet(self, sock, packet);
         return TT_OK;
     }
     const sender_t from = {.sock = sock, .identity = packet->peer, .peer = roster_find(self->roster, packet->peer)};

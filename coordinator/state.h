@@ -14,6 +14,7 @@
 #include "coordinator/progress.h"
 #include "coordinator/roster.h"
 #include "coordinator/tensorboard.h"
+#include "coordinator/vault.h"
 
 struct coordinator {
     const char *run_dir; /* borrowed from the options; absolute in `root`                     */
@@ -34,6 +35,7 @@ struct coordinator {
     progress_t progress;
     journal_snapshot_t snapshot; /* newest; path "" = none                                             */
     uint32_t snapshots;
+    vault_t vault;
     ends_t ends;
     int signals;                /* file descriptor */
     int64_t checked_ns;         /* last look for processes that do not get on */

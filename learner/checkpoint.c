@@ -1,102 +1,54 @@
-/*  checkpoint - snapshots as files: RUN_DIR/checkpoints/<update>.safetensors, best.safetensors, final.safetensors. */
+/*  checkpoint - snapshots as files: RUN_DIR/checkpoints/<update>.safetensors, best.safetensors, final.safetensors. A learner
+ *  on ipc writes them; one that came over tcp has no run directory, and the coordinator writes them for it. */
 #define TT_LOG_COMPONENT "checkpoint"
-#include <dirent.h>
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include "common/base/log.h"
-#include "common/base/mem.h"
+#include "common/job/checkpoints.h"
 #include "learner/core.h"
 
-/*  The directory of checkpoints, made when it is not there. TT_IO: no place to write. */
-static tt_status_t s_directory(const core_t *self, char *out, size_t size)
+enum { DUE_PATIENCE_MS = 2000, FINAL_PATIENCE_MS = 15000 };
+static const size_t s_largest = (size_t)1 << 30;
+
+static tt_status_t s_write_here(core_t *self, const char *name, const char *path, bool best)
 {
-    snprintf(out, size, "%s/checkpoints", self->run_dir);
-    if (mkdir(out, 0777) != 0 && errno != EEXIST)
-        return tt_err_errno(TT_IO, "%s", out);
-    return TT_OK;
-}
-
-/* ---- the newest K ------------------------------------------------------------------------------------------------ */
-
-static int s_descending(const void *a, const void *b)
-{
-    const unsigned long long x = *(const unsigned long long *)a, y = *(const unsigned long long *)b;
-    return (x < y) - (x > y);
-}
-
-/*  Update numbers of the files in the directory, newest first; the caller frees. */
-static unsigned long long *s_list(const char *directory, size_t *count)
-{
-    unsigned long long *updates = NULL;
-    *count = 0;
-    DIR *dir = opendir(directory);
-    for (const struct dirent *entry; dir && (entry = readdir(dir));) {
-        char *end;
-        const unsigned long long update = strtoull(entry->d_name, &end, 10);
-        if (end == entry->d_name || strcmp(end, ".safetensors") != 0)
-            continue;
-        updates = tt_realloc(updates, tt_mul(*count + 1, sizeof *updates));
-        updates[(*count)++] = update;
-    }
-    if (dir)
-        closedir(dir);
-    if (*count)
-        qsort(updates, *count, sizeof *updates, s_descending);
-    return updates;
-}
-
-static void s_name(char *out, size_t size, const char *directory, unsigned long long update)
-{
-    snprintf(out, size, "%s/%08llu.safetensors", directory, update);
-}
-
-static void s_keep_newest(const char *directory, uint32_t keep)
-{
-    size_t count = 0;
-    unsigned long long *updates = s_list(directory, &count);
-    for (size_t i = keep ? keep : 1; i < count; i++) {
-        char path[4200];
-        s_name(path, sizeof path, directory, updates[i]);
-        if (unlink(path) != 0)
-            log_warn("%s: %s", path, strerror(errno));
-    }
-    free(updates);
-}
-
-/* ---- writing ----------------------------------------------------------------------------------------------------- */
-
-/*  A second name for a file, put in place at once. */
-static tt_status_t s_alias(const char *path, const char *directory, const char *name)
-{
-    char to[4200], tmp[4300];
-    snprintf(to, sizeof to, "%s/%s", directory, name);
-    snprintf(tmp, sizeof tmp, "%s.tmp", to);
-    unlink(tmp);
-    if (link(path, tmp) != 0 || rename(tmp, to) != 0)
-        return tt_err_errno(TT_IO, "%s", to);
-    unlink(tmp); /* rename leaves it when both are already one file */
-    return TT_OK;
-}
-
-static tt_status_t s_write(core_t *self, const char *directory, const char *path)
-{
+    char folder[4200];
     snapshot_t snapshot;
-    const double mean = tt_episodes_return_mean(self->episodes);
-    const bool best = !isnan(mean) && (isnan(self->best) || mean > self->best);
-    if (best)
-        self->best = mean;
+    TT_TRY(tt_checkpoints_open(self->run_dir, folder, sizeof folder));
     state_capture(self, &snapshot);
     const tt_status_t status = snapshot_write(&snapshot, path);
     state_release(&snapshot);
     TT_TRY(status);
-    self->checkpoint_ns = tt_now_ns(tt_clock_real());
     if (best)
-        TT_TRY(s_alias(path, directory, "best.safetensors"));
+        TT_TRY(tt_checkpoint_alias(folder, name, TT_CHECKPOINT_BEST));
+    tt_checkpoints_keep(folder, self->model.train.checkpoint.keep);
+    return TT_OK;
+}
+
+static tt_status_t s_write_there(core_t *self, const char *name, bool best, int patience_ms)
+{
+    tt_buf_t bytes;
+    snapshot_t snapshot;
+    tt_buf_init(&bytes, s_largest);
+    state_capture(self, &snapshot);
+    tt_status_t status = snapshot_encode(&snapshot, &bytes);
+    state_release(&snapshot);
+    if (status == TT_OK)
+        status = vault_store(self, name, best, &bytes, patience_ms);
+    tt_buf_free(&bytes);
+    return status;
+}
+
+/*  path: in the run directory, wherever that is. */
+static tt_status_t s_write(core_t *self, const char *name, const char *path, int patience_ms)
+{
+    const double mean = tt_episodes_return_mean(self->episodes);
+    const bool best = !isnan(mean) && (isnan(self->best) || mean > self->best);
+    if (best)
+        self->best = mean;
+    TT_TRY(self->seat->dir[0] ? s_write_here(self, name, path, best) : s_write_there(self, name, best, patience_ms));
+    self->checkpoint_ns = tt_now_ns(tt_clock_real());
     report_event(self, "snapshot", path, mean);
     log_info("%s", path);
     return TT_OK;
@@ -108,40 +60,23 @@ tt_status_t checkpoint_when_due(core_t *self)
     const double every_s = self->model.train.checkpoint.every_s;
     if (isnan(every_s) || (double)(tt_now_ns(tt_clock_real()) - self->checkpoint_ns) < every_s * 1e9)
         return TT_OK;
-    char directory[4100], path[4200];
-    tt_status_t status = s_directory(self, directory, sizeof directory);
-    if (status == TT_OK) {
-        s_name(path, sizeof path, directory, (unsigned long long)self->update);
-        status = s_write(self, directory, path);
-    }
-    if (status == TT_OK) {
-        s_keep_newest(directory, self->model.train.checkpoint.keep);
+    char name[TT_CHECKPOINT_NAME], path[4200];
+    tt_checkpoint_name(name, self->update);
+    snprintf(path, sizeof path, "%s/checkpoints/%s", self->run_dir, name);
+    const tt_status_t status = s_write(self, name, path, DUE_PATIENCE_MS);
+    if (status == TT_OK || status == TT_STOPPED)
         return TT_OK;
-    }
     self->checkpoint_ns = tt_now_ns(tt_clock_real());
     log_error("no checkpoint: %s", tt_err_text());
     report_event(self, "warning", tt_err_text(), 0);
     return TT_OK;
 }
 
-/*  A learner on another host than the run directory has no place to write: the run keeps what rank 0 wrote before. */
-static bool s_is_elsewhere(const core_t *self)
-{
-    return !self->seat->dir[0] && access(self->run_dir, W_OK) != 0;
-}
-
 tt_status_t checkpoint_final(core_t *self, char *path, size_t size)
 {
-    char directory[4100];
-    path[0] = '\0';
-    if (s_is_elsewhere(self)) {
-        report_event(self, "warning", "the final checkpoint was not written: rank 0 is on another host", 0);
+    snprintf(path, size, "%s/checkpoints/%s", self->run_dir, TT_CHECKPOINT_FINAL);
+    const tt_status_t status = s_write(self, TT_CHECKPOINT_FINAL, path, FINAL_PATIENCE_MS);
+    if (status == TT_STOPPED)
         return TT_OK;
-    }
-    tt_status_t status = s_directory(self, directory, sizeof directory);
-    if (status == TT_OK) {
-        snprintf(path, size, "%s/final.safetensors", directory);
-        status = s_write(self, directory, path);
-    }
     return status == TT_OK ? TT_OK : tt_err_wrap(status, "the final checkpoint could not be written");
 }

@@ -34,7 +34,7 @@ static tt_status_t s_ask_to_leave(core_t *self)
 tt_status_t control_check_draining(core_t *self)
 {
     const int64_t waited_ms = (tt_now_ns(tt_clock_real()) - self->draining_ns) / 1000000;
-    const bool patient = self->farewell || (self->seat->pod[0] && tt_link_silence_ms(self->link) < SILENCE_MS);
+    const bool patient = self->seat->pod[0] ? tt_link_silence_ms(self->link) < SILENCE_MS : self->farewell;
     if (self->leave || waited_ms < (patient ? POD_DRAIN_MS : DRAIN_MS))
         return TT_OK;
     log_warn("leaving without the coordinator's word, after %lld ms", (long long)waited_ms);
@@ -113,6 +113,8 @@ static tt_status_t s_on_welcome(core_t *self, const tt_msg_WELCOME_t *welcome)
     TT_TRY(model_open(&self->model, welcome->config));
     self->run_dir = tt_strdup(welcome->run_dir ? welcome->run_dir : "");
     self->start_ns = welcome->start_ns;
+    if (tt_link_remote(self->link) && welcome->now_ns) /* in our own clock */
+        self->start_ns = tt_now_ns(tt_clock_real()) - (welcome->now_ns - welcome->start_ns);
     tt_log_init("learner", (int)tt_link_index(self->link));
     s_open_data_path(self);
     s_open_statistics(self);

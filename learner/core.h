@@ -186,8 +186,15 @@ tt_status_t state_restore(core_t *self, const snapshot_t *from);
 
 /*  checkpoint.c */
 tt_status_t checkpoint_when_due(core_t *self);
-/*  The final one; path[4096] gets its name, "" when there is no place to write it. */
+/*  The final one; path[4096] gets its name. Another era may have begun when it returns. */
 tt_status_t checkpoint_final(core_t *self, char *path, size_t size);
+
+/*  vault.c: a snapshot to the coordinator's run directory, and from there. They wait, and serve meanwhile: afterwards
+ *  another roster may hold. TT_STOPPED: an era began, or the process is to end. TT_TIMEOUT: the coordinator is silent,
+ *  for longer than patience_ms (one that is away, for longer than ten minutes, when patience_ms is more than 3 s).
+ *  TT_IO: the coordinator could not. */
+tt_status_t vault_store(core_t *self, const char *name, bool best, const tt_buf_t *bytes, int patience_ms);
+tt_status_t vault_load(core_t *self, const char *path, tt_buf_t *out);
 
 /*  report.c: STATS and EVENT. */
 void report_stats(core_t *self);

@@ -1,11 +1,14 @@
 /*  join - from nothing to weights. */
 #define TT_LOG_COMPONENT "learner"
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "learner/core.h"
+
+static const size_t s_snapshot_max = (size_t)1 << 30;
 
 void join_reset(core_t *self)
 {
@@ -61,11 +64,26 @@ static tt_status_t s_make_version_0(core_t *self)
     return TT_OK;
 }
 
+/*  Of a run directory on another host, by way of the coordinator. TT_STOPPED: another roster came meanwhile. */
+static tt_status_t s_read_there(core_t *self, snapshot_t *snapshot, const char *path)
+{
+    tt_buf_t bytes;
+    const uint64_t epoch = self->view.epoch;
+    tt_buf_init(&bytes, s_snapshot_max);
+    tt_status_t status = vault_load(self, path, &bytes);
+    if (status == TT_OK && self->view.epoch != epoch)
+        status = TT_STOPPED;
+    if (status == TT_OK)
+        status = snapshot_decode(snapshot, bytes.data, bytes.size);
+    tt_buf_free(&bytes);
+    return status;
+}
+
 static tt_status_t s_load(core_t *self, const char *path)
 {
     snapshot_t snapshot;
     state_expect(self, &snapshot);
-    TT_TRY(snapshot_read(&snapshot, path));
+    TT_TRY(self->seat->dir[0] ? snapshot_read(&snapshot, path) : s_read_there(self, &snapshot, path));
     tt_status_t status =
         snapshot.step == 0 ? state_restore(self, &snapshot) : tt_err(TT_DATA, "not at a boundary between updates");
     snapshot_close(&snapshot);
@@ -73,6 +91,14 @@ static tt_status_t s_load(core_t *self, const char *path)
         return tt_err_wrap(status, "%s", path);
     log_info("update %llu from %s", (unsigned long long)self->update, path);
     return TT_OK;
+}
+
+/*  The roster's words may be gone before they are read. */
+static tt_status_t s_restore(core_t *self)
+{
+    char path[4200];
+    snprintf(path, sizeof path, "%s", self->view.restore);
+    return s_load(self, path);
 }
 
 static tt_status_t s_take_state(core_t *self, tt_packet_t *packet)
@@ -112,9 +138,8 @@ tt_status_t join_turn(core_t *self)
         return s_fetch_state(self);
     if (!self->view.fresh)
         return core_wait(self, "waiting for a roster in which rank 0 has weights, or may make them");
-    if (self->view.restore)
-        TT_TRY(s_load(self, self->view.restore));
-    else
-        TT_TRY(s_make_version_0(self));
-    return s_hold(self);
+    const tt_status_t status = self->view.restore ? s_restore(self) : s_make_version_0(self);
+    if (status == TT_STOPPED)
+        return TT_OK;
+    return status == TT_OK ? s_hold(self) : status;
 }

@@ -217,6 +217,8 @@ static tt_status_t s_end_run(core_t *self)
     if (core_leads(self) && !self->reported) {
         char path[4200];
         TT_TRY(checkpoint_final(self, path, sizeof path));
+        if (!core_leads(self) || !self->reason)
+            return TT_OK;
         report_finished(self, path);
         self->reported = true;
     }

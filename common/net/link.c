@@ -231,6 +231,14 @@ void tt_link_roster(tt_link_t *self, const tt_msg_ROSTER_t *roster)
     pthread_mutex_unlock(&shared->mutex);
 }
 
+void tt_link_where(const tt_link_t *self, char *out, size_t size)
+{
+    tt_link_t *link = (tt_link_t *)(uintptr_t)self;
+    pthread_mutex_lock(&link->shared.mutex);
+    snprintf(out, size, "%s", self->address[0] ? self->address : self->endpoint);
+    pthread_mutex_unlock(&link->shared.mutex);
+}
+
 int64_t tt_link_silence_ms(const tt_link_t *self)
 {
     tt_link_t *link = (tt_link_t *)(uintptr_t)self;

@@ -51,6 +51,8 @@ void tt_link_holds(tt_link_t *self, bool holds, uint64_t update, uint32_t era, u
 /*  The roster that we act on from now on, for HELLO: a coordinator that lost its journal learns from it where the run is. */
 void tt_link_roster(tt_link_t *self, const tt_msg_ROSTER_t *roster);
 
+/*  Where the coordinator is, as far as we know (any thread): an endpoint with an address, where its name was one. */
+void tt_link_where(const tt_link_t *self, char *out, size_t size);
 /*  For how long the coordinator has said nothing (any thread). */
 int64_t tt_link_silence_ms(const tt_link_t *self);
 

@@ -44,7 +44,7 @@ struct tt_link {
     tt_loop_t *loop;
     tt_sock_t *sock;
     char *config;      /* of the first WELCOME */
-    char address[300]; /* where the endpoint's name led last; "" = it has not yet */
+    char address[300]; /* written under shared.mutex: where the endpoint's name led last; "" = it has not yet */
     link_phase_t phase;
     int timer;
     bool welcomed; /* ever */

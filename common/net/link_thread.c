@@ -228,6 +228,13 @@ static tt_status_t s_on_packet(void *ctx, tt_sock_t *sock, tt_packet_t *packet)
 
 /* ---- time -------------------------------------------------------------------------------------------------------- */
 
+static void s_note_address(tt_link_t *self, const char *address)
+{
+    pthread_mutex_lock(&self->shared.mutex);
+    snprintf(self->address, sizeof self->address, "%s", address);
+    pthread_mutex_unlock(&self->shared.mutex);
+}
+
 /*  Looked up each time that we connect: a coordinator that was started on another host keeps its name only. While the
  *  name leads nowhere, where it led before; in the beginning libzmq may try. */
 static const char *s_where(tt_link_t *self)
@@ -236,7 +243,7 @@ static const char *s_where(tt_link_t *self)
     if (tt_resolve(self->endpoint, address, sizeof address) != TT_OK)
         log_info("%s", tt_err_text());
     else
-        memcpy(self->address, address, sizeof address);
+        s_note_address(self, address);
     return self->address[0] ? self->address : self->endpoint;
 }
 

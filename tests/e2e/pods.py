@@ -3,6 +3,8 @@
 
 import json
 import os
+import signal
+import struct
 import sys
 
 sys.dont_write_bytecode = True
@@ -58,7 +60,7 @@ def s_await_roster(coordinator, words):
 
 def test_in_any_order(world):
     """The members are there before the coordinator's service has a name."""
-    sets, still = s_long(world, 1_000_000)
+    sets, still = s_long(world, 600_000)
     cluster = Cluster(world)
     members = [cluster.pod("learner"), cluster.pod("collector"), cluster.pod("aggregator"), cluster.pod("learner"),
                cluster.pod("collector")]
@@ -74,7 +76,7 @@ def test_in_any_order(world):
 
 def test_scaled(world):
     """1 -> 4 -> 2 collectors and 1 -> 2 -> 1 learners by pods that come and get SIGTERM; learners of rank 0 too."""
-    sets, still = s_long(world, 3_000_000)
+    sets, still = s_long(world, 2_000_000)
     cluster = Cluster(world)
     coordinator = s_coordinator(cluster, sets)
     collectors, learners = [cluster.pod("collector")], [cluster.pod("learner")]
@@ -113,7 +115,7 @@ def test_coordinator_killed_in_place(world):
 
 def test_coordinator_on_another_node(world):
     """Its pod is lost with its volume and made anew: same name, another address, no journal. The members take it over."""
-    sets, still = s_long(world, 3_000_000)
+    sets, still = s_long(world, 1_500_000)
     cluster = Cluster(world)
     coordinator = s_coordinator(cluster, sets)
     members = [cluster.pod(role) for role in ("collector", "learner", "aggregator", "learner", "collector")]
@@ -131,6 +133,69 @@ def test_coordinator_on_another_node(world):
         equal(member.wait(), 0, f"exit code of {member.name}")
 
 
+def s_checkpoint(coordinator, name="final.safetensors"):
+    """Metadata of a snapshot on the coordinator's volume."""
+    with open(os.path.join(coordinator.dir, "run", "checkpoints", name), "rb") as file:
+        size = struct.unpack("<Q", file.read(8))[0]
+        return json.loads(file.read(size))["__metadata__"]
+
+
+def test_snapshots_are_on_the_coordinators_volume(world):
+    """Every member is lost: others begin from the newest snapshot, which they get from the coordinator."""
+    sets, still = s_long(world, 1_500_000)
+    cluster = Cluster(world)
+    coordinator = s_coordinator(cluster, [*sets, "checkpoint.every_s=0.2"])
+    members = [cluster.pod("collector"), cluster.pod("learner")]
+    checkpoints = os.path.join(coordinator.dir, "run", "checkpoints")
+    wait_for(lambda: os.path.exists(checkpoints) and any(name[0].isdigit() for name in os.listdir(checkpoints)),
+             "a snapshot")
+    for member in members:
+        member.lose()
+    members = [cluster.pod("learner"), cluster.pod("collector")]
+    summary = s_summary(coordinator)
+    s_same(summary, still, "after all members were lost")
+    equal(summary["rolled_back"], 1, "roll-backs")
+    check("from /var/lib/tutti/checkpoints/" in members[0].log(), "the learner did not begin from a snapshot")
+    equal(s_checkpoint(coordinator)["weights_sha256"], still["weights_sha256"], "weights of final.safetensors")
+    for member in members:
+        equal(member.wait(), 0, f"exit code of {member.name}")
+
+
+def test_the_only_learner_is_replaced(world):
+    """Its node is drained: it stays until its replacement has the weights, so nothing is rolled back."""
+    sets, still = s_long(world, 4_000_000)
+    cluster = Cluster(world)
+    coordinator = s_coordinator(cluster, sets)
+    members = [cluster.pod("aggregator"), cluster.pod("collector")]
+    learner = cluster.pod("learner")
+    s_await_roster(coordinator, "1 collectors, 1 learners, 1 aggregators")
+    wait_for(lambda: s_updates(coordinator) > 0, "the first updates")
+    learner.send_signal(signal.SIGTERM)
+    wait_for(lambda: "asks to be let go" in coordinator.log(), "the learner to ask")
+    members.append(cluster.pod("learner"))
+    equal(learner.wait(), 0, "exit code of the learner that drained")
+    summary = s_summary(coordinator)
+    s_same(summary, still, "with another learner")
+    equal(summary["rolled_back"], 0, "roll-backs")
+    for member in members:
+        equal(member.wait(), 0, f"exit code of {member.name}")
+
+
+def test_a_job_that_is_deleted_goes_quickly(world):
+    """All pods get SIGTERM at once: none waits for another until it is killed."""
+    cluster = Cluster(world)
+    coordinator = s_coordinator(cluster, ["stop.return_mean=null", "stop.env_steps=100M"])
+    members = [cluster.pod(role) for role in ("aggregator", "collector", "learner", "learner", "collector")]
+    s_await_roster(coordinator, "2 collectors, 2 learners, 1 aggregators")
+    for pod in [coordinator, *members]:
+        pod.send_signal(signal.SIGTERM)
+    equal(coordinator.wait(15), 143, "exit code of the coordinator")
+    for member in members:
+        equal(member.wait(15), 0, f"exit code of {member.name}")
+
+
 if __name__ == "__main__":
     podrig.enter()
-    main(test_in_any_order, test_scaled, test_coordinator_killed_in_place, test_coordinator_on_another_node)
+    main(test_in_any_order, test_scaled, test_coordinator_killed_in_place, test_coordinator_on_another_node,
+         test_snapshots_are_on_the_coordinators_volume, test_the_only_learner_is_replaced,
+         test_a_job_that_is_deleted_goes_quickly)

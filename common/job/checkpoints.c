@@ -1,0 +1,93 @@
+#define TT_LOG_COMPONENT "checkpoint"
+#include "common/job/checkpoints.h"
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "common/base/log.h"
+#include "common/base/mem.h"
+
+tt_status_t tt_checkpoints_open(const char *run_dir, char *out, size_t size)
+{
+    if (snprintf(out, size, "%s/checkpoints", run_dir) >= (int)size)
+        return tt_err(TT_INVALID, "%.64s...: path too long", run_dir);
+    if (mkdir(out, 0777) != 0 && errno != EEXIST)
+        return tt_err_errno(TT_IO, "%s", out);
+    return TT_OK;
+}
+
+void tt_checkpoint_name(char out[TT_CHECKPOINT_NAME], uint64_t update)
+{
+    snprintf(out, TT_CHECKPOINT_NAME, "%08llu.safetensors", (unsigned long long)update);
+}
+
+/*  false: the name says no update. */
+static bool s_update(const char *name, uint64_t *out)
+{
+    const size_t digits = strspn(name, "0123456789");
+    if (digits < 8 || digits > 19 || strcmp(name + digits, ".safetensors") != 0)
+        return false;
+    *out = strtoull(name, NULL, 10);
+    return true;
+}
+
+bool tt_checkpoint_is_name(const char *name)
+{
+    uint64_t update;
+    return strcmp(name, TT_CHECKPOINT_FINAL) == 0 || s_update(name, &update);
+}
+
+tt_status_t tt_checkpoint_alias(const char *folder, const char *name, const char *alias)
+{
+    char from[4300], to[4300], beside[4400];
+    snprintf(from, sizeof from, "%s/%s", folder, name);
+    snprintf(to, sizeof to, "%s/%s", folder, alias);
+    snprintf(beside, sizeof beside, "%s.tmp", to);
+    unlink(beside);
+    if (link(from, beside) != 0 || rename(beside, to) != 0)
+        return tt_err_errno(TT_IO, "%s", to);
+    unlink(beside); /* rename leaves it when both are already one file */
+    return TT_OK;
+}
+
+static int s_descending(const void *a, const void *b)
+{
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x < y) - (x > y);
+}
+
+/*  Updates of the files in the folder, newest first; the caller frees. */
+static uint64_t *s_list(const char *folder, size_t *count)
+{
+    uint64_t *updates = NULL, update;
+    *count = 0;
+    DIR *dir = opendir(folder);
+    for (const struct dirent *entry; dir && (entry = readdir(dir));) {
+        if (!s_update(entry->d_name, &update))
+            continue;
+        updates = tt_realloc(updates, tt_mul(*count + 1, sizeof *updates));
+        updates[(*count)++] = update;
+    }
+    if (dir)
+        closedir(dir);
+    if (*count)
+        qsort(updates, *count, sizeof *updates, s_descending);
+    return updates;
+}
+
+void tt_checkpoints_keep(const char *folder, uint32_t keep)
+{
+    size_t count = 0;
+    uint64_t *updates = s_list(folder, &count);
+    for (size_t i = keep ? keep : 1; i < count; i++) {
+        char name[TT_CHECKPOINT_NAME], path[4300];
+        tt_checkpoint_name(name, updates[i]);
+        snprintf(path, sizeof path, "%s/%s", folder, name);
+        if (unlink(path) != 0)
+            log_warn("%s: %s", path, strerror(errno));
+    }
+    free(updates);
+}

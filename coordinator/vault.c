@@ -1,0 +1,199 @@
+#define TT_LOG_COMPONENT "vault"
+#include "coordinator/vault.h"
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "common/base/log.h"
+#include "common/job/checkpoints.h"
+#include "coordinator/state.h"
+
+enum { PATH_ROOM = PATH_MAX + 128 };
+static const size_t s_piece = 1 << 20;               /* of LOADED */
+static const uint64_t s_largest = (uint64_t)1 << 30; /* as learner/fetch.c's */
+
+void vault_init(vault_t *self)
+{
+    *self = (vault_t){.fd = -1};
+}
+
+/* ---- files ---------------------------------------------------------------------------------------------------------- */
+
+static void s_paths(const coordinator_t *self, const char *name, char *path, char *beside)
+{
+    snprintf(path, PATH_ROOM, "%s/checkpoints/%s", self->root, name);
+    snprintf(beside, PATH_ROOM, "%s/checkpoints/.%s.part", self->root, name);
+}
+
+void vault_free(coordinator_t *self)
+{
+    char path[PATH_ROOM], beside[PATH_ROOM];
+    if (self->vault.fd < 0)
+        return;
+    s_paths(self, self->vault.name, path, beside);
+    close(self->vault.fd);
+    unlink(beside);
+    vault_init(&self->vault);
+}
+
+static tt_status_t s_begin(coordinator_t *self, const tt_msg_STORE_t *m)
+{
+    char folder[PATH_ROOM], path[PATH_ROOM], beside[PATH_ROOM];
+    vault_free(self);
+    TT_TRY(tt_checkpoints_open(self->root, folder, sizeof folder));
+    s_paths(self, m->name, path, beside);
+    const int fd = open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    if (fd < 0)
+        return tt_err_errno(TT_IO, "%s", beside);
+    self->vault = (vault_t){.fd = fd, .instance = m->instance, .size = m->size};
+    snprintf(self->vault.name, sizeof self->vault.name, "%s", m->name);
+    return TT_OK;
+}
+
+static tt_status_t s_append(vault_t *vault, const char *bytes, size_t size)
+{
+    while (size > 0) {
+        const ssize_t written = write(vault->fd, bytes, size);
+        if (written <= 0)
+            return tt_err_errno(TT_IO, "checkpoints/%s", vault->name);
+        bytes += written;
+        size -= (size_t)written;
+        vault->offset += (uint64_t)written;
+    }
+    return TT_OK;
+}
+
+static tt_status_t s_complete(coordinator_t *self, bool best)
+{
+    char folder[PATH_ROOM], path[PATH_ROOM], beside[PATH_ROOM];
+    vault_t *vault = &self->vault;
+    s_paths(self, vault->name, path, beside);
+    if (fsync(vault->fd) != 0 || rename(beside, path) != 0)
+        return tt_err_errno(TT_IO, "%s", path);
+    TT_TRY(tt_checkpoints_open(self->root, folder, sizeof folder));
+    const int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd >= 0) {
+        fsync(fd); /* the name, too; a file system that cannot is as good as one that does not */
+        close(fd);
+    }
+    if (best)
+        TT_TRY(tt_checkpoint_alias(folder, vault->name, TT_CHECKPOINT_BEST));
+    tt_checkpoints_keep(folder, self->cfg.checkpoint.keep);
+    log_info("%s, %llu bytes", path, (unsigned long long)vault->size);
+    close(vault->fd);
+    vault_init(vault);
+    return TT_OK;
+}
+
+/* ---- STORE ------------------------------------------------------------------------------------------------------------ */
+
+/*  Before the first roster of a restarted coordinator we cannot know who leads, and one that does not lead any more will
+ *  hear of it: no answer, it asks again or not. */
+static tt_status_t s_check_sender(const coordinator_t *self, uint64_t instance)
+{
+    const peer_t *rank0 = roster_rank0(self->roster);
+    return rank0 && rank0->instance == instance ? TT_OK : TT_AGAIN;
+}
+
+static tt_status_t s_check_store(const tt_msg_STORE_t *m, const tt_packet_t *packet)
+{
+    if (!m->name || !tt_checkpoint_is_name(m->name))
+        return tt_err(TT_DENIED, "'%.64s' is no name of a snapshot", m->name ? m->name : "");
+    if (packet->frame_count != 1 || m->size == 0 || m->size > s_largest)
+        return tt_err(
+            TT_PROTOCOL, "STORE of %llu bytes with %zu frames", (unsigned long long)m->size, packet->frame_count);
+    return TT_OK;
+}
+
+/*  *have: bytes of the file that are here. A piece that does not continue them is not taken: the sender looks at *have. */
+static tt_status_t s_take(coordinator_t *self, const tt_msg_STORE_t *m, tt_packet_t *packet, uint64_t *have)
+{
+    vault_t *vault = &self->vault;
+    TT_TRY(s_check_sender(self, m->instance));
+    TT_TRY(s_check_store(m, packet));
+    if (m->offset == 0)
+        TT_TRY(s_begin(self, m));
+    const bool same =
+        vault->fd >= 0 && vault->instance == m->instance && vault->size == m->size && strcmp(vault->name, m->name) == 0;
+    *have = same ? vault->offset : 0;
+    const size_t size = zmq_msg_size(&packet->frame[0]);
+    if (!same || m->offset != vault->offset || size > vault->size - vault->offset)
+        return TT_OK;
+    TT_TRY(s_append(vault, zmq_msg_data(&packet->frame[0]), size));
+    *have = vault->offset;
+    return vault->offset < vault->size ? TT_OK : s_complete(self, m->best);
+}
+
+static void s_store(coordinator_t *self, tt_sock_t *sock, tt_packet_t *packet)
+{
+    const tt_msg_STORE_t *m = &packet->msg.STORE;
+    uint64_t have = 0;
+    const tt_status_t status = s_take(self, m, packet, &have);
+    if (status == TT_AGAIN)
+        return;
+    if (status != TT_OK) {
+        log_warn("%s: snapshot %.64s not kept: %s", packet->peer, m->name ? m->name : "", tt_err_text());
+        vault_free(self);
+    }
+    const tt_msg_STORED_t answer = TT_MSG(
+        STORED, .name = m->name, .have = have, .refused = status == TT_OK ? NULL : (char *)(uintptr_t)tt_err_text());
+    control_send(sock, packet->peer, &answer);
+}
+
+/* ---- LOAD ------------------------------------------------------------------------------------------------------------- */
+
+/*  Nothing but what the newest roster tells rank 0 to load. */
+static tt_status_t s_open_restore(const coordinator_t *self, const tt_msg_LOAD_t *m, int *fd, uint64_t *size)
+{
+    tt_msg_ROSTER_t roster;
+    struct stat info;
+    TT_TRY(s_check_sender(self, m->instance));
+    roster_message(self->roster, &roster);
+    if (!m->path || !roster.restore || strcmp(m->path, roster.restore) != 0)
+        return tt_err(TT_DENIED, "'%.200s' is not what the roster names", m->path ? m->path : "");
+    *fd = open(m->path, O_RDONLY | O_CLOEXEC);
+    if (*fd < 0)
+        return tt_err_errno(TT_IO, "%s", m->path);
+    if (fstat(*fd, &info) != 0 || info.st_size <= 0 || (uint64_t)info.st_size > s_largest) {
+        close(*fd);
+        return tt_err(TT_DATA, "%s: not a snapshot", m->path);
+    }
+    *size = (uint64_t)info.st_size;
+    return TT_OK;
+}
+
+static void s_load(coordinator_t *self, tt_sock_t *sock, tt_packet_t *packet)
+{
+    const tt_msg_LOAD_t *m = &packet->msg.LOAD;
+    int fd = -1;
+    uint64_t size = 0;
+    const tt_status_t status = s_open_restore(self, m, &fd, &size);
+    if (status == TT_AGAIN)
+        return;
+    if (status != TT_OK) {
+        log_warn("%s: %s", packet->peer, tt_err_text());
+        control_send(sock, packet->peer, &TT_MSG(LOADED, .refused = (char *)(uintptr_t)tt_err_text()));
+        return;
+    }
+    const uint64_t left = m->offset < size ? size - m->offset : 0;
+    zmq_msg_t frame;
+    tt_frame_new(&frame, left < s_piece ? (size_t)left : s_piece);
+    const ssize_t got = pread(fd, zmq_msg_data(&frame), zmq_msg_size(&frame), (off_t)m->offset);
+    close(fd);
+    if (got == (ssize_t)zmq_msg_size(&frame)) {
+        const tt_msg_LOADED_t answer = TT_MSG(LOADED, .offset = m->offset, .size = size);
+        if (tt_sock_send(sock, packet->peer, &answer, &frame, 1) != TT_OK)
+            log_debug("LOADED to %s: %s", packet->peer, tt_err_text());
+    }
+    tt_frame_close(&frame);
+}
+
+void vault_packet(coordinator_t *self, tt_sock_t *sock, tt_packet_t *packet)
+{
+    if (packet->msg.type == TT_MSG_STORE)
+        s_store(self, sock, packet);
+    else
+        s_load(self, sock, packet);
+}
