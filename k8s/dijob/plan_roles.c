@@ -140,6 +140,14 @@ static void s_services(planner_t *self)
 
 /* ---- the whole ------------------------------------------------------------------------------------------------------------ */
 
+/*  The spec had tasks before. */
+static void s_remove_tasks(planner_t *self)
+{
+    for (size_t i = 0; i < self->view->pod_count; i++)
+        if (self->view->pods[i]->role == DIJOB_TASK)
+            planner_delete(self, i, -1);
+}
+
 static void s_pods(planner_t *self, size_t at)
 {
     const dijob_pod_t *coordinator = at < self->view->pod_count ? self->view->pods[at] : NULL;
@@ -156,6 +164,7 @@ static void s_pods(planner_t *self, size_t at)
     plan_replicas(self, DIJOB_LEARNER, may_create);
     plan_replicas(self, DIJOB_AGGREGATOR, may_create);
     plan_ddp(self, may_create);
+    s_remove_tasks(self);
 }
 
 void plan_roles(planner_t *self)

@@ -61,27 +61,28 @@ static void s_place(tasks_t *self, size_t slot, size_t at)
     self->slots[slot] = older ? at : there;
 }
 
+/*  The slot of the younger of two becomes empty. Returns the other. */
+static size_t s_evict(tasks_t *self, size_t left, size_t right)
+{
+    const bool older = s_older(self, self->slots[left], self->slots[right]);
+    const size_t loser = older ? right : left;
+    self->surplus[self->slots[loser]] = true;
+    self->slots[loser] = self->planner->view->pod_count;
+    self->filled--;
+    return older ? left : right;
+}
+
 /*  Of two with one global rank (an answer was lost, and the spec edited meanwhile) the older one stays too. */
 static void s_tell_apart(tasks_t *self)
 {
     const dijob_view_t *view = self->planner->view;
     const size_t room = view->pod_count + self->replicas;
-    size_t *owners = tt_array0(room, sizeof *owners); /* slot + 1 */
+    size_t *owners = tt_array0(room, sizeof *owners); /* of a rank: slot + 1 */
     for (size_t slot = 0; slot < self->replicas; slot++) {
         const size_t at = self->slots[slot];
-        if (at == view->pod_count || view->pods[at]->rank < 0 || (size_t)view->pods[at]->rank >= room)
-            continue;
-        size_t *owner = &owners[view->pods[at]->rank];
-        size_t loser = slot;
-        if (*owner > 0 && s_older(self, at, self->slots[*owner - 1]))
-            loser = *owner - 1;
-        if (*owner > 0) {
-            self->surplus[self->slots[loser]] = true;
-            self->slots[loser] = view->pod_count;
-            self->filled--;
-        }
-        if (*owner == 0 || loser != slot)
-            *owner = slot + 1;
+        const int32_t rank = at < view->pod_count ? view->pods[at]->rank : -1;
+        if (rank >= 0 && (size_t)rank < room)
+            owners[rank] = 1 + (owners[rank] ? s_evict(self, owners[rank] - 1, slot) : slot);
     }
     free(owners);
 }

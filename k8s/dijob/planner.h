@@ -17,7 +17,7 @@ enum {
 typedef struct {
     const char **names;
     uint32_t *values;
-    size_t room, count;
+    size_t room;
 } plan_names_t;
 
 typedef struct {

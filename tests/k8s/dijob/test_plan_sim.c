@@ -8,7 +8,7 @@
 #include "common/base/rng.h"
 #include "tests/k8s/dijob/cluster.h"
 
-enum { SEEDS = 60, STEPS = 150 };
+enum { SEEDS = 40, STEPS = 150 };
 
 typedef struct {
     cluster_t c;

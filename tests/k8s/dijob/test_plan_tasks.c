@@ -165,6 +165,43 @@ static void test_tasks_are_counted_by_name(void **state)
     assert_true(cluster_get(c, "atari-collector-0")->deleting);
 }
 
+static void test_one_rank_is_one_pod(void **state)
+{
+    cluster_t *c = *state;
+    s_running(c);
+    c->now_s += 10;
+    cluster_get(c, "atari-collector-1")->rank = 2; /* as the learner's */
+    cluster_get(c, "atari-collector-1")->created_s = c->now_s;
+    cluster_settle(c, 20);
+    assert_true(cluster_get(c, "atari-collector-1")->deleting);
+    cluster_remove(c, cluster_get(c, "atari-collector-1"));
+    cluster_settle(c, 20);
+    s_rank_is(c, "atari-collector-1", 1);
+    s_rank_is(c, "atari-learner-0", 2);
+}
+
+static void test_a_job_may_change_its_shape(void **state)
+{
+    cluster_t *c = *state;
+    s_running(c);
+    c->job.tasks_shape = false;
+    c->job.has[DIJOB_COORDINATOR] = true;
+    cluster_settle(c, 20);
+    for (size_t i = c->pod_count; i-- > 0;)
+        if (c->pods[i]->deleting)
+            cluster_remove(c, c->pods[i]);
+    cluster_settle(c, 20);
+    assert_int_equal(c->pod_count, 1);
+    assert_int_equal(c->pods[0]->role, DIJOB_COORDINATOR);
+    assert_int_equal(c->service_count, 1);
+    c->job.tasks_shape = true;
+    cluster_settle(c, 20);
+    s_run_all(c);
+    assert_int_equal(c->pod_count, 3);
+    assert_string_equal(cluster_phase(c), "Running");
+    assert_string_equal(c->services[0]->meta.name, "di-atari");
+}
+
 /*  Labels and annotations were edited: a place has one pod, and a pod without a place goes. */
 static void test_who_has_no_place_goes(void **state)
 {
@@ -293,6 +330,8 @@ int main(void)
         T(test_without_a_limit_it_goes_on),
         T(test_scaling_keeps_ranks),
         T(test_tasks_are_counted_by_name),
+        T(test_one_rank_is_one_pod),
+        T(test_a_job_may_change_its_shape),
         T(test_who_has_no_place_goes),
         T(test_a_gap_is_filled),
         T(test_a_name_that_is_still_going_is_waited_for),
