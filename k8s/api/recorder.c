@@ -21,7 +21,8 @@ enum {
     TEXT_MAX = 1024,     /* what the API server takes                                         */
     NAME_MAX_SIZE = 230, /* of the object's in the event's */
     TRIES = 3,
-    RETRY_MS = 2000
+    RETRY_MS = 2000,
+    TURN_MS = 300000 /* they go after all else: a thousand jobs at once keep them waiting */
 };
 
 /*  An event that the server knows, or is being told of. */
@@ -216,6 +217,7 @@ static void s_tell(void *ctx)
         .path = event->body ? event->path : path,
         .body = text,
         .content_type = event->body ? NULL : "application/merge-patch+json",
+        .timeout_ms = TURN_MS,
         .priority = KUBE_EVENTS};
     event->request = kube_client_send(event->recorder->client, &request, s_on_told, event);
     json_decref(body);

@@ -73,6 +73,9 @@ typedef struct writes writes_t;
 
 typedef enum { WRITES_POD, WRITES_SERVICE, WRITES_CURVE } writes_kind_t;
 
+/*  How long a write may wait for its turn and its answer: a thousand jobs may come at once to a slow server. */
+enum { WRITES_TURN_MS = 120000 };
+
 /*  One write and what came of it. */
 typedef struct {
     writes_kind_t kind;

@@ -255,6 +255,7 @@ static void s_status(round_t *self)
         .path = path,
         .body = body,
         .content_type = "application/json-patch+json",
+        .timeout_ms = 2 * WRITES_TURN_MS,
         .priority = urgent ? KUBE_SERVICES : KUBE_STATUS};
     self->request = kube_client_send(self->op->client, &request, s_on_status, self);
     free(path);
