@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include "cli/keeper.h"
 #include "cli/pod.h"
 #include "cli/setup.h"
 #include "common/base/log.h"
@@ -24,6 +25,7 @@ const tt_option_t tt_opt_coordinator[] = {
     {"set", 's', "KEY=VALUE", "with --config: override a setting; may be repeated"},
     {"seed", 0, "N", "with --config: the run's seed, as --set seed=N"},
     {"key", 0, "FILE", "the job's key (in a pod: " TT_POD_KEY "; else key in the run directory, made when missing)"},
+    {"dijob", 0, "NAME[=FILE]", "with --config, in a pod: keep the pods of this DIJob (spec.managedBy: coordinator)"},
     {"index", 0, "N", "number within the role; there is only 0 (default 0)"},
     {"start-ns", 0, "N", "CLOCK_MONOTONIC of the run's process start (default: the journal's, or this process's)"},
     {0},
@@ -120,7 +122,16 @@ static tt_status_t s_run(const tt_args_t *args, int *code)
         .key = key || !alone ? key : pod.key,
         .again = alone && pod.again,
         .alone = alone};
-    TT_TRY(coordinator_run(&opts, code));
+    tt_keeper_t *keeper = NULL;
+    *code = 0;
+    if (alone && tt_arg(args, "dijob"))
+        TT_TRY(tt_keeper_start(&keeper, tt_arg(args, "dijob")));
+    const tt_status_t status = coordinator_run(&opts, code);
+    if (*code == 128 + 15) /* this process ends, and not the job */
+        tt_keeper_drop(&keeper);
+    else
+        tt_keeper_end(&keeper, status == TT_OK && *code == 0);
+    TT_TRY(status);
     if (alone && *code != 128 + 15)
         s_print_result(run);
     return TT_OK;

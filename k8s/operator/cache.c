@@ -10,7 +10,7 @@ enum { TEXTS_MAX = 4 << 20 };
 
 /* ---- texts of jobs, at most 4 MiB of them -------------------------------------------------------------------------- */
 
-void cache_forget_text(job_t *job)
+static void s_drop_text(job_t *job)
 {
     if (!job->text)
         return;
@@ -21,6 +21,12 @@ void cache_forget_text(job_t *job)
     free(job->text);
     job->text = NULL;
     job->newer = job->older = NULL;
+}
+
+void cache_forget_text(job_t *job)
+{
+    if (!job->cache->opts.manifest) /* nobody else has it */
+        s_drop_text(job);
 }
 
 /*  text is taken. */
@@ -47,7 +53,8 @@ static tt_status_t s_decode_job(void *ctx, const char *json, size_t size, void *
     job->cache = ctx;
     job->dijob = dijob;
     job->meta = dijob->meta;
-    if (size <= TEXTS_MAX / 4 && !dijob->deleting && !dijob_phase_final(dijob->phase)) {
+    const bool wanted = size <= TEXTS_MAX / 4 && !dijob->deleting && !dijob_phase_final(dijob->phase);
+    if (wanted || job->cache->opts.manifest) {
         char *text = tt_new0(size + 1);
         memcpy(text, json, size);
         s_keep_text(job, text, size);
@@ -59,7 +66,7 @@ static tt_status_t s_decode_job(void *ctx, const char *json, size_t size, void *
 static void s_destroy_job(void *entry)
 {
     job_t *job = entry;
-    cache_forget_text(job);
+    s_drop_text(job);
     free(job->refused);
     free(job->refused_reason);
     dijob_destroy(&job->dijob);
@@ -283,16 +290,42 @@ static int s_by_age(const void *a, const void *b)
     return x->created_s != y->created_s ? (x->created_s < y->created_s ? -1 : 1) : strcmp(x->meta.name, y->meta.name);
 }
 
-size_t cache_pods(const cache_t *self, const char *job_uid, const dijob_pod_t ***out)
+const dijob_pod_t *cache_own(const cache_t *self)
+{
+    const dijob_pod_t *pod =
+        self->opts.own_pod ? kube_store_get(self->pods, self->opts.namespace_, self->opts.own_pod) : NULL;
+    return pod && pod->role == DIJOB_COORDINATOR && strcmp(pod->job, self->opts.only_job) == 0 ? pod : NULL;
+}
+
+/*  Our own pod is the job's coordinator whoever made it; and it has ended when we say so, before anybody can see that. */
+static void s_own(cache_t *self, const dijob_pod_t **pods, size_t *count)
+{
+    const dijob_pod_t *own = cache_own(self);
+    size_t at = 0;
+    if (!own)
+        return;
+    while (at < *count && pods[at] != own)
+        at++;
+    *count += at == *count;
+    self->own = *own;
+    pods[at] = &self->own;
+    if (!self->own_end)
+        return;
+    self->own.phase = self->own_end == 's' ? POD_SUCCEEDED : POD_FAILED;
+    self->own.main = self->own_end == 's' ? MAIN_COMPLETED : MAIN_ERROR;
+}
+
+size_t cache_pods(cache_t *self, const char *job_uid, const dijob_pod_t ***out)
 {
     size_t count = 0, room = 8;
-    const dijob_pod_t **pods = tt_array0(room, sizeof *pods), *pod;
+    const dijob_pod_t **pods = tt_array0(room + 1, sizeof *pods), *pod; /* 1: our own */
     const void *at = NULL;
     while ((pod = kube_store_next(self->pods, POD_BY_JOB, job_uid, &at)) != NULL) {
         if (count == room)
-            pods = tt_realloc(pods, tt_mul(room *= 2, sizeof *pods));
+            pods = tt_realloc(pods, tt_mul((room *= 2) + 1, sizeof *pods));
         pods[count++] = pod;
     }
+    s_own(self, pods, &count);
     qsort(pods, count, sizeof *pods, s_by_age);
     *out = pods;
     return count;

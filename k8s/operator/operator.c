@@ -11,7 +11,7 @@
 #include "common/base/mem.h"
 #include "k8s/operator/parts.h"
 
-enum { POLL_MS = 1000 };
+enum { POLL_MS = 1000, END_MS = 20000 };
 
 uint64_t operator_random(operator_t *self)
 {
@@ -62,6 +62,18 @@ static void s_on_synced(void *ctx)
     log_info("synced: %zu jobs, %zu pods, %zu services, %lld ms after the start", kube_store_count(self->cache->jobs),
         kube_store_count(self->cache->pods), kube_store_count(self->cache->services),
         (long long)(tt_now_ms(kube_loop_clock(self->loop)) - self->started_ms));
+    if (self->opts.own_pod && !cache_own(self->cache)) {
+        log_error("pod %s/%s is not known as the coordinator of DIJob %s: it needs the labels dijob-name=%s, "
+                  "replica-type=coordinator and controller-name=di-operator",
+            self->opts.namespace_, self->opts.own_pod, self->opts.only_job, self->opts.only_job);
+        operator_stop(self);
+        return;
+    }
+    if (self->opts.manifest && cache_take_manifest(self->cache) != TT_OK) {
+        log_error("%s", tt_err_text());
+        operator_stop(self);
+        return;
+    }
     s_pause(self);
 }
 
@@ -174,6 +186,7 @@ static tt_status_t s_work(operator_t *self)
     const cache_opts_t cache = {.namespace_ = self->opts.namespace_,
         .only_job = self->opts.only_job,
         .manifest = self->opts.manifest,
+        .own_pod = self->opts.own_pod,
         .changed = s_on_changed,
         .synced = s_on_synced,
         .ctx = self};
@@ -223,12 +236,35 @@ tt_status_t operator_new(operator_t **self_p, const operator_opts_t *opts)
     return status;
 }
 
+/*  What is to be written about the end. */
+static void s_begin_end(operator_t *self)
+{
+    self->end_by_ms = tt_now_ms(kube_loop_clock(self->loop)) + END_MS;
+    self->cache->own_end = (char)atomic_load(&self->ended);
+    s_on_changed(self, self->opts.namespace_, self->opts.only_job);
+}
+
+static bool s_is_over(operator_t *self)
+{
+    if (atomic_load(&self->ended) && !self->end_by_ms && self->opts.only_job)
+        s_begin_end(self);
+    const bool idle = self->end_by_ms && kube_queue_depth(self->queue) == 0 && !self->rounds && !self->batches &&
+                      kube_client_pending(self->client) == 0;
+    return idle || (self->end_by_ms && tt_now_ms(kube_loop_clock(self->loop)) >= self->end_by_ms);
+}
+
 tt_status_t operator_run(operator_t *self)
 {
     tt_status_t status = TT_OK;
-    while (status == TT_OK && !atomic_load(&self->stop))
+    while (status == TT_OK && !atomic_load(&self->stop) && !s_is_over(self))
         status = kube_loop_poll(self->loop, POLL_MS);
     return status;
+}
+
+void operator_end(operator_t *self, bool well)
+{
+    atomic_store(&self->ended, well ? 's' : 'f');
+    kube_loop_wake(self->loop);
 }
 
 void operator_stop(operator_t *self)

@@ -11,6 +11,7 @@ typedef struct {
     const char *namespace_; /* only this one; NULL = all                                                */
     const char *only_job;   /* embedded: one job of namespace_; NULL = all                              */
     const char *manifest;   /* embedded without the CRD: a file with the job; NULL = the API server's      */
+    const char *own_pod;    /* embedded: the coordinator's pod that we are in; NULL = in none              */
     bool elect;             /* leader election                                                          */
     const char *lease_namespace,
         *lease_name;        /* NULL = our namespace (POD_NAMESPACE, else di-system), "tutti-operator" */
@@ -29,4 +30,7 @@ tt_status_t operator_new(operator_t **self_p, const operator_opts_t *opts);
 /*  Until operator_stop, or the lease is lost for good (TT_UNAVAILABLE: start again). */
 tt_status_t operator_run(operator_t *self);
 void operator_stop(operator_t *self);
+/*  The coordinator that we are in has ended: write down how, clean up, then operator_run returns, after 20 s at most. From
+ *  any thread. */
+void operator_end(operator_t *self, bool well);
 void operator_destroy(operator_t **self_p);

@@ -36,7 +36,7 @@ struct job {
 };
 
 typedef struct {
-    const char *namespace_, *only_job, *manifest;
+    const char *namespace_, *only_job, *manifest, *own_pod;
     void (*changed)(void *ctx, const char *namespace_, const char *job); /* something of that job */
     void (*synced)(void *ctx);                                           /* everything is in      */
     void *ctx;
@@ -51,19 +51,26 @@ struct cache {
     kube_reflector_t *job_watch, *pod_watch, *service_watch;
     job_t *newest, *oldest; /* those with a text */
     size_t texts;           /* bytes of them     */
+    char own_end;           /* how our own coordinator ended: 's' 'f', 0 = it runs                  */
+    dijob_pod_t own;        /* our pod as it will be: its strings are the store's, for one view     */
 };
 
 /*  Begins to list and watch. Borrows client; strings of opts are borrowed for good. */
 tt_status_t cache_new(cache_t **self_p, kube_client_t *client, const cache_opts_t *opts);
 void cache_destroy(cache_t **self_p);
 bool cache_synced(const cache_t *self);
+/*  The pod that we are in; NULL: none, or not labelled as a coordinator of the job. */
+const dijob_pod_t *cache_own(const cache_t *self);
 job_t *cache_job(const cache_t *self, const char *namespace_, const char *name);
 job_t *cache_job_by_uid(const cache_t *self, const char *uid);
 /*  Pods of a job, in the order of their making. Returns how many; *out is the caller's, what it points to is the store's. */
-size_t cache_pods(const cache_t *self, const char *job_uid, const dijob_pod_t ***out);
+size_t cache_pods(cache_t *self, const char *job_uid, const dijob_pod_t ***out);
 size_t cache_services(const cache_t *self, const char *job_uid, const dijob_service_t ***out);
 /*  The templates are not needed for now. */
 void cache_forget_text(job_t *job);
+/*  manifest_job.c: the job of opts.manifest comes into the store, once the pods are known; its status is kept there. */
+tt_status_t cache_take_manifest(cache_t *self);
+tt_status_t cache_keep_status(cache_t *self, const job_t *job, const char *status);
 /*  words NULL: not any more. */
 void cache_refuse(job_t *job, const char *words, const char *reason, int64_t until_ms);
 
@@ -179,7 +186,7 @@ struct operator_ {
     char *holder;
     const char *server_url;
     uint64_t random;
-    int64_t started_ms;
+    int64_t started_ms, end_by_ms; /* end_by_ms: 0 = our own coordinator runs */
     writes_t *batches;
     round_t *rounds;
     fetch_t *fetches;
@@ -187,6 +194,7 @@ struct operator_ {
     asked_t *asked; /* those whose caller is not known yet */
     operator_counters_t counters;
     atomic_bool stop;
+    atomic_int ended; /* 's', 'f' */
 };
 
 /*  For names. */

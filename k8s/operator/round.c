@@ -240,6 +240,9 @@ static void s_status(round_t *self)
         s_end(self, true);
         return;
     }
+    if (self->plan.status && self->op->opts.manifest &&
+        cache_keep_status(self->op->cache, job, self->plan.status) != TT_OK)
+        log_warn("%s: %s", self->key, tt_err_text());
     if (!self->plan.status || self->op->opts.manifest) {
         s_events(self);
         s_removals(self);
@@ -277,7 +280,7 @@ static void s_remove(round_t *self, const dijob_action_t *action)
     const bool pod = action->what == DIJOB_DO_DELETE_POD;
     const cache_t *cache = self->op->cache;
     const kube_meta_t *meta = kube_store_get(pod ? cache->pods : cache->services, self->namespace_, action->name);
-    if (meta)
+    if (meta && meta != (const void *)cache_own(cache)) /* that ends by itself, and with its exit code */
         writes_delete(self->batch, pod ? WRITES_POD : WRITES_SERVICE, meta, pod ? action->grace_s : -1);
 }
 
@@ -304,7 +307,7 @@ static tt_status_t s_plan(dijob_plan_t *out, operator_t *op, job_t *job)
     const dijob_service_t **services = NULL;
     const bool expired = job->refused && job->refused_until_ms <= tt_now_ms(kube_loop_clock(op->loop));
     dijob_view_t view = {.job = job->dijob,
-        .curve = job->curve,
+        .curve = job->curve || op->opts.own_pod, /* an embedded operator may not make secrets: the user does */
         .now_s = tt_wall_ns() / 1000000000,
         .random = operator_random(op),
         .refused = expired ? NULL : job->refused,

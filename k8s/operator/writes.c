@@ -213,8 +213,11 @@ writes_one_t *writes_create(writes_t *self, writes_kind_t kind, const json_t *ob
     char *path = tt_sprintf(
         "/api/v1/namespaces/%s/%s?fieldValidation=Strict&fieldManager=di-operator", self->namespace_, s_resource(kind));
     char *body = dijob_dump(object);
-    const kube_request_t request = {
-        .method = "POST", .path = path, .body = body, .priority = kind == WRITES_SERVICE ? KUBE_SERVICES : KUBE_PODS};
+    const kube_request_t request = {.method = "POST",
+        .path = path,
+        .body = body,
+        .timeout_ms = WRITES_TURN_MS,
+        .priority = kind == WRITES_SERVICE ? KUBE_SERVICES : KUBE_PODS};
     kube_client_send(self->op->client, &request, s_on_created, write);
     free(path);
     free(body);
@@ -233,8 +236,11 @@ writes_one_t *writes_delete(writes_t *self, writes_kind_t kind, const kube_meta_
     char *path = tt_sprintf("/api/v1/namespaces/%s/%s/%s", self->namespace_, s_resource(kind), meta->name);
     char *body = tt_sprintf(
         "{\"apiVersion\":\"v1\",\"kind\":\"DeleteOptions\",%s\"preconditions\":{\"uid\":\"%s\"}}", grace, meta->uid);
-    const kube_request_t request = {
-        .method = "DELETE", .path = path, .body = body, .priority = kind == WRITES_SERVICE ? KUBE_SERVICES : KUBE_PODS};
+    const kube_request_t request = {.method = "DELETE",
+        .path = path,
+        .body = body,
+        .timeout_ms = WRITES_TURN_MS,
+        .priority = kind == WRITES_SERVICE ? KUBE_SERVICES : KUBE_PODS};
     kube_client_send(self->op->client, &request, s_on_deleted, write);
     free(path);
     free(body);
