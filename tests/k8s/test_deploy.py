@@ -72,6 +72,19 @@ def test_a_job_succeeds(k8s):
     check(all(word in told for word in ("DIJobCreated", "SuccessfulCreate", "Create pod: first-coordinator", "DIJobSucceeded")), told)
 
 
+def test_the_sample_trains(k8s):
+    """Tutti's own job, as the file has it, with the image that the operator has: CartPole solved in pods."""
+    check(k8s.kubectl("create", "-f", os.path.join(SOURCE, "configs/k8s/dijob-cartpole.yaml")).stdout ==
+          "dijob.diengine.opendilab.org/cartpole created\n", "what kubectl says")
+    await_job(k8s, "cartpole")
+    summary = json.loads(k8s.kubectl("logs", "cartpole-coordinator").stdout.strip().splitlines()[-1])
+    check(summary["status"] == "succeeded" and summary["return_mean_100"] >= 475, summary)
+    check(summary["transitions"]["duplicated"] == summary["transitions"]["lost"] == 0, summary)
+    counts = k8s.get(f"{JOBS}/cartpole")["status"]["replicaStatus"]
+    check(counts["Coordinator"] == {"succeeded": 1} and counts["Aggregator"] == {"succeeded": 1}, counts)
+    check(counts["Collector"] == counts["Learner"] == {"succeeded": 2}, counts)
+
+
 def test_the_other_takes_over(k8s):
     old = leader(k8s)
     k8s.kubectl("-n", "di-system", "delete", "pod", old["metadata"]["name"], "--grace-period=0", "--force")
@@ -117,5 +130,5 @@ def test_uninstall(k8s):
     check(k8s.find("/api/v1/namespaces/di-system") is None and k8s.find(JOBS) is None, "nothing to be left")
 
 
-cluster.main(test_install, test_a_job_succeeds, test_the_other_takes_over, test_one_disruption_at_a_time, test_no_right_was_missing,
-             test_uninstall, full=True, audit=True)
+cluster.main(test_install, test_a_job_succeeds, test_the_sample_trains, test_the_other_takes_over, test_one_disruption_at_a_time,
+             test_no_right_was_missing, test_uninstall, full=True, audit=True)
