@@ -36,6 +36,8 @@ def main():
     coordinator = parts.CommCoordinator(cfg, callbacks, logging.getLogger("coordinator"))
     signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
     coordinator.start()
+    if "RETRY_S" in os.environ:  # 120 by default: how long a replica that does not answer is tried before it is reported
+        coordinator._max_retry_second = int(os.environ["RETRY_S"])
     said = None
     while True:
         seen = {

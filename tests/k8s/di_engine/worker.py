@@ -1,8 +1,13 @@
 #!/usr/bin/env python3
-"""A DIJob's collector or learner as far as its coordinator's connection goes: DI-engine's own Slave. worker.py collector|learner [HOST]"""
+"""A DIJob's collector or learner as far as its coordinator's connection goes: DI-engine's own Slave.
+
+  worker.py collector|learner [HOST]
+
+The one that finds and removes /shared/deaf never serves.
+"""
+import contextlib
 import logging
 import os
-import signal
 import sys
 import threading
 
@@ -18,13 +23,21 @@ class Worker(parts.Slave):
         raise ValueError(task)
 
 
+def deaf():
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink("/shared/deaf")
+        return True
+    return False
+
+
 def main():
+    if deaf():
+        threading.Event().wait()
     logging.getLogger("werkzeug").disabled = True
     role = sys.argv[1]
     host = sys.argv[2] if len(sys.argv) > 2 else "0.0.0.0"
     worker = Worker(host, int(os.environ[f"{role.upper()}_PORT"]))
     worker.start()
-    signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
     print("serving", flush=True)
     threading.Event().wait()
 
