@@ -2,14 +2,14 @@
  *  what common/net/keys.c reads: a ZeroMQ certificate. */
 #include <stdlib.h>
 #include <string.h>
-#include <zmq.h>
 #include "common/base/mem.h"
+#include "common/net/net.h"
 #include "k8s/dijob/parts.h"
 
 #define VOLUME    "tutti-curve"
 #define FOLDER    "/etc/tutti/curve"
 #define FILE_NAME "curve.key"
-enum { MODE_READ_BY_OWNER = 0400 }; /* with the pod's fsGroup the kubelet adds the group */
+enum { MODE = 0440 }; /* the group is the pod's fsGroup: that is how one who is not root reads it */
 
 static json_t *s_owner(const dijob_t *job)
 {
@@ -21,20 +21,18 @@ static json_t *s_owner(const dijob_t *job)
 
 tt_status_t dijob_build_curve(json_t **out, const dijob_t *job)
 {
-    char public_key[41], secret_key[41];
-    if (zmq_curve_keypair(public_key, secret_key) != 0)
-        return tt_err(TT_UNSUPPORTED, "no CURVE keys: %s", zmq_strerror(zmq_errno()));
-    char *file =
-        tt_sprintf("metadata\ncurve\n    public-key = \"%s\"\n    secret-key = \"%s\"\n", public_key, secret_key);
+    tt_keys_t keys;
+    char file[TT_KEYS_TEXT];
+    TT_TRY(tt_keys_make(&keys));
+    tt_keys_text(&keys, file);
     char *name = tt_sprintf("%s-curve", job->meta.name);
     const char *namespace_ = *job->meta.namespace_ ? job->meta.namespace_ : "default";
     *out = json_pack("{s:s, s:s, s:{s:s, s:s, s:{s:s, s:s, s:s}, s:[o]}, s:s, s:b, s:{s:s}}", "apiVersion", "v1",
         "kind", "Secret", "metadata", "name", name, "namespace", namespace_, "labels", "group-name", DIJOB_GROUP,
         "dijob-name", job->meta.name, "controller-name", "di-operator", "ownerReferences", s_owner(job), "type",
         "Opaque", "immutable", 1, "stringData", FILE_NAME, file);
-    explicit_bzero(file, strlen(file));
-    explicit_bzero(secret_key, sizeof secret_key);
-    free(file);
+    explicit_bzero(file, sizeof file);
+    explicit_bzero(&keys, sizeof keys);
     free(name);
     return TT_OK;
 }
@@ -61,8 +59,8 @@ static void s_mount(json_t *containers)
 void parts_mount_curve(json_t *spec, const char *job)
 {
     char *name = tt_sprintf("%s-curve", job);
-    json_t *volumes = json_pack(
-        "[{s:s, s:{s:s, s:i}}]", "name", VOLUME, "secret", "secretName", name, "defaultMode", MODE_READ_BY_OWNER);
+    json_t *volumes =
+        json_pack("[{s:s, s:{s:s, s:i}}]", "name", VOLUME, "secret", "secretName", name, "defaultMode", MODE);
     parts_volumes(spec, volumes);
     json_decref(volumes);
     free(name);

@@ -165,6 +165,15 @@ static char *s_coordinator_url(const json_t *job)
         parts_port(spec, DIJOB_COORDINATOR, NULL));
 }
 
+/*  A coordinator that is not the job's first waits for members that were under way (docs/internals/pods.md). The status
+ *  counts those before it. */
+static void s_restarts(json_t *spec, const json_t *status)
+{
+    if (*parts_text(status, "coordinatorUID", ""))
+        parts_env_int(
+            spec, "KUBERNETES_COORDINATOR_RESTARTS", json_integer_value(json_object_get(status, "restarts")) + 1);
+}
+
 static void s_env(json_t *spec, const json_t *job, const dijob_pod_want_t *want)
 {
     parts_env_int(spec, dijob_role_port_env(want->role), parts_port(spec, want->role, NULL));
@@ -176,6 +185,8 @@ static void s_env(json_t *spec, const json_t *job, const dijob_pod_want_t *want)
     char *url = s_coordinator_url(job);
     parts_env(spec, "KUBERNETES_COORDINATOR_URL", url);
     free(url);
+    if (want->role == DIJOB_COORDINATOR && parts_is_tutti(job))
+        s_restarts(spec, json_object_get(job, "status"));
 }
 
 /*  The role's usual port, said of a container named di-container that has none of its own. */

@@ -49,6 +49,7 @@ struct kubelet {
     pod_t **pods;
     size_t count;
     uint64_t version;
+    char broken[512]; /* why the coordinator cannot be started */
     const tt_clock_t *clock;
 };
 
@@ -179,6 +180,8 @@ static void s_start(kubelet_t *self, pod_t *pod, box_t *box)
         return;
     }
     place_say(self->place, "%s, container %s: %s", s_name(pod), s_text(box->spec, "name"), tt_err_text());
+    if (pod->seen->role == DIJOB_COORDINATOR)
+        snprintf(self->broken, sizeof self->broken, "%s", tt_err_text());
     snprintf(box->reason, sizeof box->reason, "StartError");
     snprintf(box->message, sizeof box->message, "%.190s", tt_err_text());
     box->state = BOX_ENDED; /* on one machine it does not get better by waiting, as in a cluster another node might */
@@ -474,10 +477,8 @@ void kubelet_destroy(kubelet_t **self_p)
     if (!self)
         return;
     self->substrate->ops->destroy(&self->substrate);
-    for (size_t i = 0; i < self->count; i++) {
-        volumes_remove(self->place, s_name(self->pods[i]));
-        s_free(self->pods[i]);
-    }
+    for (size_t i = 0; i < self->count; i++)
+        s_free(self->pods[i]); /* their volumes stay to be read: as pods that nobody deletes have theirs */
     free(self->pods);
     free(self);
     *self_p = NULL;
@@ -504,6 +505,11 @@ size_t kubelet_find(const kubelet_t *self, const char *name)
     while (i < self->count && strcmp(s_name(self->pods[i]), name) != 0)
         i++;
     return i;
+}
+
+const char *kubelet_broken(const kubelet_t *self)
+{
+    return self->broken;
 }
 
 size_t kubelet_running(const kubelet_t *self)

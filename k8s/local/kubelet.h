@@ -35,5 +35,7 @@ const dijob_pod_t *kubelet_pod(const kubelet_t *self, size_t index);
 const json_t *kubelet_object(const kubelet_t *self, size_t index);
 /*  kubelet_count when there is none. */
 size_t kubelet_find(const kubelet_t *self, const char *name);
+/*  Why the coordinator could not even be started; "" while it could. Borrowed. */
+const char *kubelet_broken(const kubelet_t *self);
 /*  Processes that run now. */
 size_t kubelet_running(const kubelet_t *self);

@@ -151,6 +151,15 @@ static void s_look_for_failures(run_t *self)
     }
 }
 
+/*  A tutti job has its coordinator made anew for ever; one that cannot be started here will not get better by that. */
+static void s_look_for_breaks(run_t *self)
+{
+    if (self->broken || self->stopping || !self->seen->tutti || !*kubelet_broken(self->kubelet))
+        return;
+    self->broken = true;
+    run_stop(self, 0);
+}
+
 static void s_tell_started(run_t *self)
 {
     if (self->started || self->seen->phase != DIJOB_PHASE_RUNNING)
@@ -171,6 +180,7 @@ void run_settle(run_t *self)
             break;
         changed = true;
         s_look_for_failures(self);
+        s_look_for_breaks(self);
         run_show(self);
         self->dirty = false;
         self->idle = self->stopping || !s_round(self);
@@ -238,9 +248,10 @@ void run_stop(run_t *self, int signal)
     const int64_t now = tt_now_ms(tt_clock_real());
     if (self->stopping && now - self->asked_ms < TWICE_MS)
         return;
-    run_say(self, self->stopping ? "asked twice: killing every process"
-                                 : "stopping: every pod is asked to end; once more to kill");
-    const int grace_s = self->stopping ? 0 : -1;
+    if (!self->broken)
+        run_say(self, self->stopping ? "asked twice: killing every process"
+                                     : "stopping: every pod is asked to end; once more to kill");
+    const int grace_s = self->stopping || self->broken ? 0 : -1;
     self->asked_ms = now;
     self->signal = self->stopping ? self->signal : signal;
     self->stopping = self->dirty = true;
@@ -378,6 +389,12 @@ static void s_judge(const run_t *self, local_outcome_t *out)
                      : final        ? self->failed_code ? self->failed_code : 1
                      : self->signal ? 128 + self->signal
                                     : 143;
+    if (self->broken) {
+        out->phase = TT_JOB_FAILED;
+        out->exit_code = 128;
+        snprintf(out->reason, sizeof out->reason, "%s", kubelet_broken(self->kubelet));
+        return;
+    }
     if (!final)
         snprintf(out->reason, sizeof out->reason, "%s%s, before the job ended", self->signal ? "SIG" : "tutti stop",
             self->signal ? sigabbrev_np(self->signal) : "");

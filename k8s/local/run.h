@@ -27,9 +27,9 @@ typedef struct {
     uint16_t coordinator_port;
     bool curve, dirty, idle; /* idle: the last plan asked for nothing */
     bool started;
-    bool stopping;
-    int signal;       /* that asked to stop; 0 = `tutti stop` did */
-    int64_t again_ms; /* plan again then; -1 = not needed         */
+    bool stopping, broken; /* broken: the coordinator cannot be started */
+    int signal;            /* that asked to stop; 0 = `tutti stop` did */
+    int64_t again_ms;      /* plan again then; -1 = not needed         */
     int64_t asked_ms;
     int failed_code; /* exit code of the first pod that failed */
 } run_t;

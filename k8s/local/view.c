@@ -83,8 +83,9 @@ static char *s_parent(const char *path)
 
 /* ---- copies made of mounts --------------------------------------------------------------------------------------------------- */
 
-/*  One entry of a folder, in its copy. Sockets and devices are files to bind to. */
-static void s_copy_entry(plan_t *self, const char *from, const char *to)
+/*  One entry of a folder, in its copy: what it is, where it is shown now, where to. Sockets and devices are files to bind
+ *  to. */
+static void s_copy_entry(plan_t *self, const char *from, const char *shown, const char *to)
 {
     struct stat info;
     char text[PATH_MAX];
@@ -97,11 +98,14 @@ static void s_copy_entry(plan_t *self, const char *from, const char *to)
         return;
     }
     steps_add(self->steps, S_ISDIR(info.st_mode) ? STEP_MKDIR : STEP_TOUCH, to, NULL);
-    steps_add(self->steps, STEP_BIND, to, from);
+    steps_add(self->steps, STEP_BIND, to, shown);
 }
 
+/*  Taken of what the root's copy shows there: mounts that stand already are in it. */
 static tt_status_t s_copy(plan_t *self, const char *path, const char *copy)
 {
+    const bool is_root = strcmp(path, "/") == 0;
+    const char *root = is_root ? "" : self->mirrors[0].copy;
     DIR *dir = opendir(path);
     size_t count = 0;
     if (!dir)
@@ -110,9 +114,10 @@ static tt_status_t s_copy(plan_t *self, const char *path, const char *copy)
     for (struct dirent *entry; (entry = readdir(dir)) && count <= ENTRIES_MAX; count++) {
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
             continue;
-        char *from = tt_sprintf("%s/%s", strcmp(path, "/") == 0 ? "" : path, entry->d_name);
+        char *from = tt_sprintf("%s/%s", is_root ? "" : path, entry->d_name), *shown = tt_sprintf("%s%s", root, from);
         char *to = tt_sprintf("%s/%s", copy, entry->d_name);
-        s_copy_entry(self, from, to);
+        s_copy_entry(self, from, shown, to);
+        free(shown);
         free(from);
         free(to);
     }
@@ -147,20 +152,17 @@ static int s_mirror_by_length(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/*  In the end the copies take the place of what they are of, outer ones first: an inner one then goes into the outer one's
- *  copy. The root cannot be mounted over; it is entered. */
+/*  In the end the copies go into the root's, outer ones first: an inner one then goes into the outer one's. */
 static void s_show_mirrors(plan_t *self)
 {
     qsort(self->mirrors, self->mirror_count, sizeof *self->mirrors, s_mirror_by_length);
-    const bool rooted = self->mirror_count && strcmp(self->mirrors[0].path, "/") == 0;
-    const char *root = rooted ? self->mirrors[0].copy : "";
-    for (size_t i = rooted; i < self->mirror_count; i++) {
+    const char *root = self->mirrors[0].copy;
+    for (size_t i = 1; i < self->mirror_count; i++) {
         char *where = tt_sprintf("%s%s", root, self->mirrors[i].path);
         steps_add(self->steps, STEP_BIND, where, self->mirrors[i].copy);
         free(where);
     }
-    if (rooted)
-        steps_add(self->steps, STEP_CHROOT, root, NULL);
+    steps_add(self->steps, STEP_CHROOT, root, NULL);
 }
 
 /* ---- one mount ---------------------------------------------------------------------------------------------------------------- */
@@ -199,10 +201,9 @@ static bool s_inside(plan_t *self, const view_mount_t *mount, bool file)
     return false;
 }
 
-/*  A mount on a path that is there goes to that path, and into every copy that shows it. */
+/*  A mount on a path that is there goes into every copy that shows it. */
 static void s_on_existing(plan_t *self, const view_mount_t *mount)
 {
-    s_put(self, mount, mount->target);
     for (size_t i = 0; i < self->mirror_count; i++) {
         const char *rest = s_below(mount->target, self->mirrors[i].path);
         char *inside = rest && *rest ? tt_sprintf("%s%s", self->mirrors[i].copy, rest) : NULL;
@@ -240,17 +241,6 @@ static tt_status_t s_mount(plan_t *self, const view_mount_t *mount)
     const bool inside = s_inside(self, mount, file);
     if (!s_exists(mount->target) && !inside)
         return s_on_missing(self, mount, file);
-    if (inside && !s_exists(mount->target)) { /* below one that may itself stand in a copy */
-        for (size_t i = 0; i < self->mirror_count; i++) {
-            const char *rest = s_below(mount->target, self->mirrors[i].path);
-            char *where = rest ? tt_sprintf("%s%s", self->mirrors[i].copy, rest) : NULL;
-            if (where)
-                s_put(self, mount, where);
-            free(where);
-            if (rest)
-                return TT_OK;
-        }
-    }
     s_on_existing(self, mount);
     return TT_OK;
 }
@@ -349,6 +339,15 @@ static void s_say_missing(const plan_t *self, void (*note)(void *ctx, const char
     }
 }
 
+/*  Everything is mounted in a copy of the root, which is entered last: a mount may hide the folder that another one's source
+ *  is in, or we are (/tmp). */
+static tt_status_t s_begin_root(plan_t *self)
+{
+    const char *root = NULL;
+    steps_namespace(self->steps, self->want->kind);
+    return s_mirror(self, "/", &root);
+}
+
 static tt_status_t s_plan(plan_t *self, char **working_dir, void (*note)(void *ctx, const char *text), void *ctx)
 {
     const view_want_t *want = self->want;
@@ -356,15 +355,27 @@ static tt_status_t s_plan(plan_t *self, char **working_dir, void (*note)(void *c
     if (!want->kind)
         s_say_missing(self, note, ctx);
     else
-        steps_namespace(self->steps, want->kind);
+        TT_TRY(s_begin_root(self));
     for (; want->kind && self->done < want->count; self->done++)
         TT_TRY(s_mount(self, &self->sorted[self->done]));
     if (want->working_dir && !s_good(want->working_dir))
         return tt_err(TT_INVALID, "workingDir '%s': expected an absolute path without '..'", want->working_dir);
     if (want->working_dir)
         TT_TRY(s_working_dir(self, working_dir, note, ctx));
-    s_show_mirrors(self);
+    if (want->kind)
+        s_show_mirrors(self);
     return TT_OK;
+}
+
+/*  After a chroot we stand nowhere. A mount may hide where we were. */
+static char *s_here(const plan_t *self)
+{
+    const char *rest = NULL;
+    char *here = getcwd(NULL, 0);
+    if (here && !s_holder(self, here, &rest))
+        return here;
+    free(here);
+    return tt_strdup("/");
 }
 
 tt_status_t view_plan(
@@ -376,7 +387,7 @@ tt_status_t view_plan(
     self->want = want;
     const tt_status_t status = s_plan(self, &begin, note, ctx);
     if (status == TT_OK && want->kind && !begin)
-        begin = getcwd(NULL, 0); /* after a chroot we stand nowhere */
+        begin = s_here(self);
     for (size_t i = 0; i < want->count && i < MOUNTS_MAX; i++)
         free((char *)(uintptr_t)self->sorted[i].target);
     for (size_t i = 0; i < self->mirror_count; i++) {

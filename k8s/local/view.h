@@ -1,9 +1,9 @@
 /*  view - what a container of a local pod sees of the file system: volumes where their mounts say, its working directory,
  *  and names of the other pods in /etc/hosts.
  *
- *  With a mount namespace (steps.h) a folder appears exactly where the manifest says. Where its place is not there, the
- *  nearest folder above that is there is shown as a copy made of mounts, with the new folder in it: nothing is ever made
- *  or left outside the run directory. Without one, paths that lie in a volume are translated where we read them
+ *  With a mount namespace (steps.h) a folder appears exactly where the manifest says: in a copy of the root made of mounts,
+ *  which the process enters. Where a place is not on this machine, the nearest folder above it that is there is shown as such
+ *  a copy too, with the new folder in it: nothing is ever made or left outside the run directory. Without one, paths that lie in a volume are translated where we read them
  *  (workingDir), and notes say what the program will not find.
  *
  *  Pure but for looking at the file system. Threads: an instance belongs to one thread. */
@@ -20,7 +20,7 @@ typedef struct {
 typedef struct {
     const view_mount_t *mounts; /* any order */
     size_t count;
-    const char *working_dir; /* NULL = where we are                              */
+    const char *working_dir; /* NULL = where we are, or / where a mount hides that                                   */
     const char *scratch;     /* an empty folder of our own: for the copies, and the working directory that is nowhere */
     char kind;               /* 'r', 'u' or 0: steps_allowed                     */
 } view_want_t;

@@ -127,8 +127,30 @@ static void test_a_tutti_job(void **state)
     assert_json(json_incref(json_object_get(container, "volumeMounts")),
         "[{'name':'tutti-curve','mountPath':'/etc/tutti/curve','readOnly':true}]");
     assert_json(json_incref(json_array_get(json_object_get(spec, "volumes"), 2)),
-        "{'name':'tutti-curve','secret':{'secretName':'qbert-dqn-curve','defaultMode':256}}");
+        "{'name':'tutti-curve','secret':{'secretName':'qbert-dqn-curve','defaultMode':288}}");
     json_decref(pod);
+}
+
+/*  The first coordinator is told nothing, the one after the second that there were two before it. */
+static void test_a_coordinator_made_anew(void **state)
+{
+    (void)state;
+    static const char *const statuses[] = {"{}", "{'coordinatorUID':'a'}", "{'coordinatorUID':'b','restarts':1}"};
+    static const char *const want[] = {NULL, "1", "2"};
+    for (size_t i = 0; i < TT_COUNT(statuses); i++) {
+        json_t *job = json_of(JOB("'engine':'tutti',", COORDINATOR)), *pod = NULL;
+        json_object_set_new(job, "status", json_of(statuses[i]));
+        assert_ok(dijob_build_pod(&pod, job, &s_coordinator));
+        const json_t *containers = json_object_get(json_object_get(pod, "spec"), "containers");
+        const json_t *env = json_object_get(json_array_get(containers, 0), "env");
+        const json_t *last = json_array_get(env, json_array_size(env) - 1);
+        const char *name = json_string_value(json_object_get(last, "name"));
+        assert_int_equal(strcmp(name, "KUBERNETES_COORDINATOR_RESTARTS") == 0, want[i] != NULL);
+        if (want[i])
+            assert_string_equal(json_string_value(json_object_get(last, "value")), want[i]);
+        json_decref(pod);
+        json_decref(job);
+    }
 }
 
 static void test_an_aggregator_of_a_config(void **state)
@@ -275,6 +297,7 @@ int main(void)
         cmocka_unit_test(test_a_learner_with_resources_asked_for),
         cmocka_unit_test(test_a_container_named_as_the_role),
         cmocka_unit_test(test_a_tutti_job),
+        cmocka_unit_test(test_a_coordinator_made_anew),
         cmocka_unit_test(test_an_aggregator_of_a_config),
         cmocka_unit_test(test_an_aggregator_made_of_the_learner),
         cmocka_unit_test(test_a_ddp_learner),

@@ -197,4 +197,17 @@ await alive
 has out 'wrong.yaml:11: spec.coordinator.template.spec.containers[0].env[0].value: expected text: put it in quotes'
 { job missing; role coordinator true; } | sed 's#/bin/bash#/no/such/program#' | run missing 128
 has out "cannot start '/no/such/program'"
+{ job broken; echo '  engine: tutti'; role coordinator true; } | sed 's#/bin/bash#/no/such/program#' | run broken 128
+has out "failed: coordinator/0: cannot start '/no/such/program'"
+
+# ---- our own training job, as it is for a cluster -----------------------------------------------------------------------------------
+sed "s#cartpole-ppo,#$TT_SOURCE_DIR/configs/cartpole-ppo.yaml, --set, stop.return_mean=null, --set, stop.env_steps=4096,#" \
+  "$TT_SOURCE_DIR/configs/k8s/dijob-cartpole.yaml" >ours.yaml
+if "$TUTTI" run ours.yaml -d "$dir/ours" >out 2>&1; then
+  case=ours
+  has ours/logs/coordinator.log weights_sha256
+  has out 'succeeded because coordinator succeeded'
+elif ! grep -q 'no mount namespaces' out; then
+  case=ours; fail "did not train"; tail -n 5 ours/logs/*.log
+fi
 exit $failed

@@ -114,6 +114,28 @@ static void test_folders_appear_where_the_manifest_says(void **state)
     free(made), free(command), free(nested), free(a), free(b), free(c), free(there), free(scratch);
 }
 
+/*  /tmp is where the sources are, and we. */
+static void test_a_mount_may_hide_its_own_source(void **state)
+{
+    (void)state;
+    char *a = s_folder("h"), *b = s_folder("i"), *scratch = s_path("s5");
+    const char kind = s_kind();
+    mkdir(scratch, 0755);
+    const view_mount_t mounts[] = {{.source = a, .target = "/tmp"}, {.source = b, .target = "/tmp/below/it"},
+        {.source = b, .target = "/etc/tutti/not-there"}, {.source = b, .target = "/var/lib/tutti-not-there"}};
+    view_want_t want = {
+        .mounts = mounts, .count = TT_COUNT(mounts), .scratch = scratch, .kind = kind, .working_dir = "/tmp"};
+    assert_int_equal(s_in_view(&want, "test $(cat who)$(cat /tmp/below/it/who)$(cat /etc/tutti/not-there/who)"
+                                      "$(cat /var/lib/tutti-not-there/who) = hiii && test -e /etc/passwd"),
+        0);
+    want.working_dir = NULL;
+    assert_int_equal(chdir("/tmp"), 0);
+    assert_int_equal(s_in_view(&want, "test \"$(pwd)\" = /"), 0);
+    assert_int_equal(chdir("/usr"), 0);
+    assert_int_equal(s_in_view(&want, "test \"$(pwd)\" = /usr"), 0);
+    free(a), free(b), free(scratch);
+}
+
 static void test_a_working_directory_that_is_nowhere(void **state)
 {
     (void)state;
@@ -186,6 +208,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_folders_appear_where_the_manifest_says),
+        cmocka_unit_test(test_a_mount_may_hide_its_own_source),
         cmocka_unit_test(test_a_working_directory_that_is_nowhere),
         cmocka_unit_test(test_files_are_mounted_too),
         cmocka_unit_test(test_without_namespaces),
