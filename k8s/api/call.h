@@ -39,10 +39,12 @@ struct kube_call {
     char *why;           /* and its words, owned                         */
     uint64_t identity;   /* version of the credentials it went with */
     int64_t sent_ms;
+    unsigned generation; /* of connections that it may use */
     /* so far */
     bool refreshed; /* after a 401 */
     bool dropped;   /* cancelled while libcurl was calling us */
     int retries;    /* after a Retry-After */
+    int moves;      /* to another connection */
 };
 
 enum { CALL_STREAMS = KUBE_PRIORITIES, CALL_LISTS }; /* streams wait in a list of their own */
@@ -68,10 +70,12 @@ struct kube_client {
     uint32_t *free;                     /* slots that are                                       */
     size_t slot_count, slot_room, free_count;
     uint64_t uses;
-    bool unknown;     /* waiting for credentials */
-    uint64_t pump;    /* timer; 0 = none                                     */
-    int in_data;      /* within libcurl's calls: no transfer may be taken out */
-    int64_t heard_ms; /* last byte from the server, of any call               */
+    bool unknown;        /* waiting for credentials */
+    uint64_t refused;    /* version of the credentials that were refused last; 0 = none */
+    unsigned generation; /* of connections: those of an older one are left to what is on them */
+    uint64_t pump;       /* timer; 0 = none                                     */
+    int in_data;         /* within libcurl's calls: no transfer may be taken out */
+    int64_t heard_ms;    /* last byte from the server, of any call               */
 };
 
 /* ---- calls.c: numbers and lists ---------------------------------------------------------------------------------------- */
@@ -95,6 +99,8 @@ void kube_transfer_drop(kube_call_t *call);
 /*  HTTP status and Retry-After in seconds (0 = none) of an ended one. */
 int kube_transfer_code(const kube_call_t *call);
 int64_t kube_transfer_retry_after(const kube_call_t *call);
+/*  It failed because its connection took nothing any more: the server has not seen it, not as a whole. */
+bool kube_transfer_unsent(const kube_call_t *call, CURLcode code);
 /*  What went wrong on the way, for a person. */
 void kube_transfer_words(const kube_call_t *call, CURLcode code, char *out, size_t size);
 /*  Nothing comes over its connection any more: close that, so that no other call waits for it. */

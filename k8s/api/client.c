@@ -10,8 +10,10 @@
 
 enum {
     IN_FLIGHT = 32,
+    IN_FLIGHT_MOST = 80, /* the API server takes 100 at a time over a connection, and watches are among them */
     TIMEOUT_MS = 30000,
     ANSWER_MAX = 16 << 20,
+    MOVES = 3,                /* of one request to another connection */
     RETRIES = 10,             /* of one request, each after the time that the server asked for */
     RETRY_AFTER_MOST_S = 300, /* where no deadline bounds it */
     SILENCE_MS = 2000, /* a connection on which nothing at all came for so long before a deadline passed is given up */
@@ -100,16 +102,31 @@ static void s_enqueue(kube_call_t *call, bool first)
     s_pump_soon(call->client);
 }
 
-/* Refused, and there are other credentials: once more with them. */
-static bool s_refreshed(kube_call_t *call)
+/* What comes from now on takes another connection than this call's. */
+static void s_leave_connection(const kube_call_t *call)
 {
-    if (call->refreshed || kube_transfer_code(call) != 401 ||
-        !kube_credentials_refused(call->client->credentials, call->identity))
-        return false;
-    call->refreshed = true;
+    if (call->generation == call->client->generation)
+        call->client->generation++;
+}
+
+static void s_again(kube_call_t *call)
+{
     s_rest(call);
     kube_transfer_drop(call);
     s_enqueue(call, true);
+}
+
+/* Refused, and there are other credentials: once more with them. An API server ends the connection after a 401. */
+static bool s_refreshed(kube_call_t *call)
+{
+    if (kube_transfer_code(call) != 401)
+        return false;
+    s_leave_connection(call);
+    call->client->refused = call->identity;
+    if (call->refreshed || !kube_credentials_refused(call->client->credentials, call->identity))
+        return false;
+    call->refreshed = true;
+    s_again(call);
     return true;
 }
 
@@ -135,15 +152,36 @@ static bool s_postponed(kube_call_t *call)
     return true;
 }
 
+/* A connection that the server was about to close did not take it; or the server closed it because another call's
+ * credentials were refused, which are this one's. */
+static bool s_moved(kube_call_t *call, CURLcode code)
+{
+    const bool same = call->identity == call->client->refused && kube_transfer_code(call) == 0 && !call->why;
+    if (call->moves >= MOVES || (!same && !kube_transfer_unsent(call, code)))
+        return false;
+    call->moves++;
+    s_leave_connection(call);
+    s_again(call);
+    return true;
+}
+
+static void s_broken(kube_call_t *call, CURLcode code)
+{
+    char words[400];
+    kube_transfer_words(call, code, words, sizeof words);
+    s_fail(call, "%s", words);
+}
+
 static void s_ended(kube_transfer_t *transfer, CURLcode code)
 {
     kube_call_t *call = (kube_call_t *)transfer;
     if (call->dropped)
         return; /* the pump takes it away */
-    if (code != CURLE_OK) {
-        char words[400];
-        kube_transfer_words(call, code, words, sizeof words);
-        s_fail(call, "%s", words);
+    /* Of a refusal some words may be lost with the connection; what is meant is not. */
+    const bool refused = kube_transfer_code(call) >= 400 && !call->why;
+    if (code != CURLE_OK && !refused) {
+        if (!s_moved(call, code))
+            s_broken(call, code);
     } else if (!s_refreshed(call) && !s_postponed(call))
         s_answer(call);
 }
@@ -414,7 +452,8 @@ tt_status_t kube_client_new(
     self->loop = loop;
     self->config = config;
     self->agent = tt_strdup(opts && opts->agent ? opts->agent : "tutti");
-    self->max_in_flight = opts && opts->max_in_flight > 0 ? (size_t)opts->max_in_flight : IN_FLIGHT;
+    const int most = opts && opts->max_in_flight > 0 ? opts->max_in_flight : IN_FLIGHT;
+    self->max_in_flight = most < IN_FLIGHT_MOST ? (size_t)most : IN_FLIGHT_MOST;
     const tt_status_t status = s_init(self);
     if (status == TT_OK)
         *self_p = self;

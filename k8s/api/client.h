@@ -17,14 +17,14 @@ typedef struct kube_client kube_client_t; /* opaque */
 typedef enum { KUBE_FIRST, KUBE_PODS, KUBE_SERVICES, KUBE_STATUS, KUBE_EVENTS, KUBE_PRIORITIES } kube_priority_t;
 
 typedef struct {
-    int max_in_flight; /* 0 = 32                                                           */
+    int max_in_flight; /* 0 = 32; at most 80: an API server takes 100 at a time over one connection */
     const char *agent; /* "tutti-operator/0.1.0"; copied                                   */
 } kube_client_opts_t;
 
 /*  Borrows loop and config. */
 tt_status_t kube_client_new(
     kube_client_t **self_p, kube_loop_t *loop, const kube_config_t *config, const kube_client_opts_t *opts);
-/*  Requests under way are dropped without a call. */
+/*  Requests under way are dropped without a call. Not from within a handler. */
 void kube_client_destroy(kube_client_t **self_p);
 const kube_config_t *kube_client_config(const kube_client_t *self);
 kube_loop_t *kube_client_loop(const kube_client_t *self);
@@ -55,8 +55,10 @@ typedef struct {
 uint64_t kube_client_send(kube_client_t *self, const kube_request_t *request, kube_done_fn done, void *ctx);
 
 /*  The same for an answer that is taken as it comes (watches, long lists): data gets each piece of a 2xx body, then done
- *  comes with an empty body (of an error: with its own). data may return a status other than TT_OK to end the transfer. Not counted as in flight. A stream is ended
- *  when no byte has come for idle_ms (0 = never); timeout_ms bounds it as a whole (0 = not at all). */
+ *  comes with an empty body (of an error: with its own) and the code, which is 0 where the stream did not come to its
+ *  proper end. data may return a status other than TT_OK to end the transfer: then the text is tt_err_text(). Not counted
+ *  as in flight. A stream is ended when no byte has come for idle_ms (0 = never); timeout_ms bounds it as a whole
+ *  (0 = not at all). */
 typedef tt_status_t (*kube_data_fn)(void *ctx, const char *data, size_t size);
 uint64_t kube_client_stream(
     kube_client_t *self, const kube_request_t *request, int idle_ms, kube_data_fn data, kube_done_fn done, void *ctx);

@@ -81,6 +81,15 @@ static void s_blob(kube_call_t *call, CURLoption option, const char *pem, unsign
     SET(option, &blob);
 }
 
+/* libcurl puts requests onto a connection that the server has said it will close, as long as anything is on it. It never
+ * shares one between transfers of different TLS settings; these three mean the same to OpenSSL. */
+static void s_generation(kube_call_t *call)
+{
+    static const long newest[] = {CURL_SSLVERSION_MAX_NONE, CURL_SSLVERSION_MAX_DEFAULT, CURL_SSLVERSION_MAX_TLSv1_3};
+    call->generation = call->client->generation;
+    SET(CURLOPT_SSLVERSION, CURL_SSLVERSION_TLSv1_2 | newest[call->generation % TT_COUNT(newest)]);
+}
+
 static void s_tls(kube_call_t *call, const kube_identity_t *identity)
 {
     const kube_config_t *config = call->client->config;
@@ -176,6 +185,7 @@ tt_status_t kube_transfer_start(kube_call_t *call, const kube_identity_t *identi
     call->sent_ms = call->heard_ms = tt_now_ms(kube_loop_clock(client->loop));
     tt_buf_init(&call->answer, call->data ? ERROR_MAX : call->max_bytes);
     s_connection(call);
+    s_generation(call);
     s_tls(call, identity);
     s_request(call);
     s_headers(call, identity);
@@ -200,6 +210,13 @@ void kube_transfer_drop(kube_call_t *call)
     free(call->why);
     call->why = NULL;
     tt_buf_free(&call->answer);
+}
+
+bool kube_transfer_unsent(const kube_call_t *call, CURLcode code)
+{
+    long sent = 0;
+    call->client->curl->curl_easy_getinfo(call->easy, CURLINFO_REQUEST_SIZE, &sent);
+    return code == CURLE_SEND_ERROR || (sent == 0 && (code == CURLE_HTTP2 || code == CURLE_HTTP2_STREAM));
 }
 
 /* ---- what went wrong --------------------------------------------------------------------------------------------------- */
