@@ -1,0 +1,144 @@
+#!/usr/bin/env python3
+"""Tutti's own roles in pods: configs/k8s/dijob-cartpole.yaml as it is, to Succeeded with the weights of a local run; scaled by
+kubectl while it trains, its pods killed and moved, and the weights keep their bits."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+import cluster
+
+cluster.require(full=True)
+from cluster import check, wait_for  # noqa: E402
+
+SOURCE = os.environ["TT_SOURCE_DIR"]
+TUTTI = os.environ["TUTTI"]
+SAMPLE = os.path.join(SOURCE, "configs/k8s/dijob-cartpole.yaml")
+CONFIG = os.path.join(SOURCE, "configs/cartpole-ppo.yaml")
+JOBS = "/apis/diengine.opendilab.org/v1alpha1/namespaces/default/dijobs"
+PODS = "/api/v1/namespaces/default/pods"
+SAME = ("weights_sha256", "env_steps", "updates", "episodes", "solved_at_steps")
+s_local = {}
+
+
+def local(*sets):
+    """The summary of the same run by `tutti run`."""
+    if sets not in s_local:
+        with tempfile.TemporaryDirectory() as folder:
+            args = [TUTTI, "run", CONFIG, "--seed", "1", "--output", "json", "--run-dir", os.path.join(folder, "run")]
+            for item in sets:
+                args += ["--set", item]
+            done = subprocess.run(args, capture_output=True, text=True, check=True, timeout=120,
+                                  env={**os.environ, "XDG_STATE_HOME": folder})
+            s_local[sets] = json.loads(done.stdout)
+    return s_local[sets]
+
+
+def long_run(steps):
+    return ("stop.return_mean=null", f"stop.env_steps={steps}")
+
+
+def create(k8s, name, *sets, **replicas):
+    """The sample under another name, with more settings and other counts."""
+    job = json.loads(k8s.kubectl("create", "--dry-run=client", "-o", "json", "-f", SAMPLE).stdout)
+    job["metadata"]["name"] = name
+    args = job["spec"]["coordinator"]["template"]["spec"]["containers"][0]["args"]
+    for item in sets:
+        args += ["--set", item]
+    for role, count in replicas.items():
+        job["spec"][role]["replicas"] = count
+    k8s.kubectl("create", "-f", "-", input=json.dumps(job))
+
+
+def pods(k8s, name, role):
+    found = k8s.get(f"{PODS}?labelSelector=dijob-name={name},replica-type={role}")["items"]
+    return [pod for pod in found if "deletionTimestamp" not in pod["metadata"]]
+
+
+def log(k8s, pod, *args):
+    return k8s.kubectl("logs", pod, *args, check=False).stdout
+
+
+def roster(k8s, name):
+    """The newest roster that the coordinator's log tells of."""
+    lines = [line for line in log(k8s, f"{name}-coordinator").splitlines() if "coordinator: roster " in line]
+    return lines[-1] if lines else ""
+
+
+def await_roster(k8s, name, words):
+    wait_for(lambda: words in roster(k8s, name), f"{name}: a roster of {words}, not {roster(k8s, name)}", 90)
+
+
+def await_updates(k8s, name):
+    wait_for(lambda: "run: update " in log(k8s, f"{name}-coordinator"), f"{name}: the first updates", 90)
+
+
+def phase(k8s, name):
+    return k8s.get(f"{JOBS}/{name}").get("status", {}).get("phase")
+
+
+def summary(k8s, name):
+    wait_for(lambda: phase(k8s, name) in ("Succeeded", "Failed"), f"{name} to end", 180)
+    text = log(k8s, f"{name}-coordinator")
+    check(phase(k8s, name) == "Succeeded", f"{name}: {text}")
+    return json.loads(text.splitlines()[-1])
+
+
+def check_same(got, wanted):
+    for key in SAME:
+        check(got[key] == wanted[key], f"{key}: {got[key]} in pods, {wanted[key]} by tutti run")
+
+
+def test_install(k8s):
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([os.path.join(SOURCE, "k8s/image/build"), "--binary", TUTTI, "--output", folder], check=True,
+                       stdout=subprocess.DEVNULL, timeout=60)
+        (name,) = os.listdir(folder)
+        k8s.load_image(os.path.join(folder, name), "docker.io/library/" + name.removesuffix(".oci.tar").replace("-", ":"))
+    k8s.kubectl("apply", "-k", os.path.join(SOURCE, "k8s/deploy"))
+    k8s.kubectl("-n", "di-system", "rollout", "status", "deployment/di-operator", "--timeout=90s")
+
+
+def test_the_sample_solves_cartpole(k8s):
+    k8s.kubectl("create", "-f", SAMPLE)
+    got = summary(k8s, "cartpole")
+    check_same(got, local())
+    check(got["status"] == "succeeded" and got["reason"] == "return_mean" and got["return_mean_100"] >= 475, got)
+
+
+def test_scaled_while_it_trains(k8s):
+    """1 -> 4 -> 2 collectors by kubectl scale, 1 -> 2 -> 1 learners by kubectl patch."""
+    sets = long_run(12_000_000)
+    create(k8s, "scaled", *sets, collector=1, learner=1)
+    await_updates(k8s, "scaled")
+    k8s.kubectl("scale", "dijob/scaled", "--replicas=4")
+    await_roster(k8s, "scaled", "4 collectors")
+    k8s.kubectl("patch", "dijob", "scaled", "--type=merge", "-p", '{"spec": {"learner": {"replicas": 2}}}')
+    await_roster(k8s, "scaled", "4 collectors, 2 learners")
+    k8s.kubectl("scale", "dijob/scaled", "--replicas=2")
+    await_roster(k8s, "scaled", "2 collectors, 2 learners")
+    k8s.kubectl("patch", "dijob", "scaled", "--type=merge", "-p", '{"spec": {"learner": {"replicas": 1}}}')
+    await_roster(k8s, "scaled", "2 collectors, 1 learners")
+    got = summary(k8s, "scaled")
+    check_same(got, local(*sets))
+    check(got["rolled_back"] == 0, got)
+
+
+def test_pods_that_are_lost(k8s):
+    """A collector and the learner of rank 0 deleted by force, then the coordinator: others come in their places."""
+    sets = long_run(8_000_000)
+    create(k8s, "lost", *sets)
+    await_roster(k8s, "lost", "2 collectors, 2 learners, 1 aggregators")
+    for role in ("collector", "learner"):
+        k8s.kubectl("delete", "pod", pods(k8s, "lost", role)[0]["metadata"]["name"], "--grace-period=0", "--force")
+    wait_for(lambda: len(pods(k8s, "lost", "learner")) == 2, "another learner")
+    uid = pods(k8s, "lost", "coordinator")[0]["metadata"]["uid"]
+    k8s.kubectl("delete", "pod", "lost-coordinator", "--grace-period=0", "--force")
+    wait_for(lambda: [pod for pod in pods(k8s, "lost", "coordinator") if pod["metadata"]["uid"] != uid], "another coordinator")
+    check_same(summary(k8s, "lost"), local(*sets))
+
+
+cluster.main(test_install, test_the_sample_solves_cartpole, test_scaled_while_it_trains, test_pods_that_are_lost, full=True)
