@@ -78,7 +78,7 @@ struct kube_client {
     int64_t heard_ms;    /* last byte from the server, of any call               */
 };
 
-/* ---- calls.c: numbers and lists ---------------------------------------------------------------------------------------- */
+/* ---- calls.c: numbers and lists ---------------------------------------------------------------------------------- */
 
 /*  Give the call a number that was never used before, and take it back. */
 void kube_calls_add(kube_client_t *client, kube_call_t *call);
@@ -90,7 +90,7 @@ void kube_call_push(kube_call_list_t *list, kube_call_t *call, bool first);
 void kube_call_unlink(kube_call_list_t *list, kube_call_t *call);
 void kube_call_free(kube_call_t *call);
 
-/* ---- transfer.c --------------------------------------------------------------------------------------------------------- */
+/* ---- transfer.c -------------------------------------------------------------------------------------------------- */
 
 /*  Put the call on the wire. TT_OS. */
 tt_status_t kube_transfer_start(kube_call_t *call, const kube_identity_t *identity);
@@ -106,7 +106,7 @@ void kube_transfer_words(const kube_call_t *call, CURLcode code, char *out, size
 /*  Nothing comes over its connection any more: close that, so that no other call waits for it. */
 void kube_transfer_cut(const kube_call_t *call);
 
-/* ---- reply.c ------------------------------------------------------------------------------------------------------------ */
+/* ---- reply.c ----------------------------------------------------------------------------------------------------- */
 
 /*  text and reason of an answer that is not 2xx. */
 void kube_reply_words(kube_reply_t *reply);

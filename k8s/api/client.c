@@ -26,7 +26,7 @@ static int64_t s_now_ms(const kube_client_t *self)
     return tt_now_ms(kube_loop_clock(self->loop));
 }
 
-/* ---- the end of a call ------------------------------------------------------------------------------------------------- */
+/* ---- the end of a call ------------------------------------------------------------------------------------------- */
 
 static kube_call_list_t *s_list(kube_call_t *call)
 {
@@ -93,7 +93,7 @@ static void s_answer(kube_call_t *call)
     s_finish(call, &reply);
 }
 
-/* ---- trying again ------------------------------------------------------------------------------------------------------ */
+/* ---- trying again ------------------------------------------------------------------------------------------------ */
 
 static void s_enqueue(kube_call_t *call, bool first)
 {
@@ -186,7 +186,7 @@ static void s_ended(kube_transfer_t *transfer, CURLcode code)
         s_answer(call);
 }
 
-/* ---- time is up -------------------------------------------------------------------------------------------------------- */
+/* ---- time is up -------------------------------------------------------------------------------------------------- */
 
 static void s_on_deadline(void *ctx)
 {
@@ -217,7 +217,7 @@ static void s_on_idle(void *ctx)
         s_fail(call, "%s %s: nothing came for %g s", call->method, call->path, (double)call->idle_ms / 1000);
 }
 
-/* ---- whose turn it is -------------------------------------------------------------------------------------------------- */
+/* ---- whose turn it is -------------------------------------------------------------------------------------------- */
 
 static kube_call_t *s_next(const kube_client_t *self)
 {
@@ -277,7 +277,7 @@ static void s_on_credentials(void *ctx)
     s_pump_soon(ctx);
 }
 
-/* ---- asking ------------------------------------------------------------------------------------------------------------ */
+/* ---- asking ------------------------------------------------------------------------------------------------------ */
 
 static kube_call_t *s_call(kube_client_t *self, const kube_request_t *request, kube_done_fn done, void *ctx)
 {
@@ -353,7 +353,7 @@ size_t kube_client_pending(const kube_client_t *self)
     return self->pending;
 }
 
-/* ---- one at a time ----------------------------------------------------------------------------------------------------- */
+/* ---- one at a time ----------------------------------------------------------------------------------------------- */
 
 typedef struct {
     bool done;
@@ -405,7 +405,7 @@ tt_status_t kube_client_call(kube_client_t *self, const kube_request_t *request,
     return TT_OK;
 }
 
-/* ---- making one -------------------------------------------------------------------------------------------------------- */
+/* ---- making one -------------------------------------------------------------------------------------------------- */
 
 /* The server has another name in its certificate: that name goes into the URL, and the connection elsewhere. */
 static void s_rename(kube_client_t *self, const char *server, size_t scheme, const char *name)

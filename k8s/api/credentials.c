@@ -42,7 +42,7 @@ static int64_t s_now_ms(const kube_credentials_t *self)
     return tt_now_ms(kube_loop_clock(self->loop));
 }
 
-/* ---- token file -------------------------------------------------------------------------------------------------------- */
+/* ---- token file -------------------------------------------------------------------------------------------------- */
 
 static bool s_same_file(const struct stat *a, const struct stat *b)
 {
@@ -94,7 +94,7 @@ static tt_status_t s_token(kube_credentials_t *self, bool at_once)
     return TT_OK;
 }
 
-/* ---- plug-in ----------------------------------------------------------------------------------------------------------- */
+/* ---- plug-in ----------------------------------------------------------------------------------------------------- */
 
 static void s_on_exec(void *ctx, tt_status_t status, kube_exec_credential_t *credential)
 {
@@ -138,7 +138,7 @@ static tt_status_t s_plugin(kube_credentials_t *self)
     return TT_AGAIN;
 }
 
-/* ---- all kinds --------------------------------------------------------------------------------------------------------- */
+/* ---- all kinds --------------------------------------------------------------------------------------------------- */
 
 tt_status_t kube_credentials_new(
     kube_credentials_t **self_p, kube_loop_t *loop, const kube_config_t *config, void (*changed)(void *ctx), void *ctx)

@@ -29,7 +29,7 @@ struct kube_exec_run {
 
 extern char **environ;
 
-/* ---- the program --------------------------------------------------------------------------------------------------------- */
+/* ---- the program ------------------------------------------------------------------------------------------------- */
 
 static bool s_sets(const kube_exec_t *exec, const char *entry)
 {
@@ -98,7 +98,7 @@ static int s_spawn(pid_t *pid, const kube_config_t *config, int out, int err)
     return error;
 }
 
-/* ---- what it says ------------------------------------------------------------------------------------------------------ */
+/* ---- what it says ------------------------------------------------------------------------------------------------ */
 
 static void s_close(kube_exec_run_t *self, int *fd)
 {
@@ -149,7 +149,7 @@ static void s_on_pipe(void *ctx, int fd)
         s_close(self, fd == self->out ? &self->out : &self->err);
 }
 
-/* ---- the end ----------------------------------------------------------------------------------------------------------- */
+/* ---- the end ----------------------------------------------------------------------------------------------------- */
 
 /* Its last words, in one line. */
 static const char *s_words(kube_exec_run_t *self, char *out)
@@ -236,7 +236,7 @@ void kube_exec_destroy(kube_exec_run_t **self_p)
     *self_p = NULL;
 }
 
-/* ---- the beginning ----------------------------------------------------------------------------------------------------- */
+/* ---- the beginning ----------------------------------------------------------------------------------------------- */
 
 static tt_status_t s_refused(const kube_exec_t *exec, int error)
 {

@@ -29,7 +29,7 @@ tt_status_t kube_exec_start(
 /*  Killed when it runs still, without a call. */
 void kube_exec_destroy(kube_exec_run_t **self_p);
 
-/* ---- exec_data.c: what goes in and comes out ---------------------------------------------------------------------------- */
+/* ---- exec_data.c: what goes in and comes out --------------------------------------------------------------------- */
 
 /*  "KUBERNETES_EXEC_INFO={...}". Caller frees. */
 char *kube_exec_info(const kube_config_t *config);

@@ -10,7 +10,7 @@ enum { FILES_MAX = 32, NAME_MAX_ = 253 };
 
 static const char s_account[] = "/var/run/secrets/kubernetes.io/serviceaccount";
 
-/* ---- destroying -------------------------------------------------------------------------------------------------------- */
+/* ---- destroying -------------------------------------------------------------------------------------------------- */
 
 static void s_exec_destroy(kube_exec_t *exec)
 {
@@ -44,7 +44,7 @@ void kube_config_destroy(kube_config_t **self_p)
     *self_p = NULL;
 }
 
-/* ---- inside a pod ------------------------------------------------------------------------------------------------------ */
+/* ---- inside a pod ------------------------------------------------------------------------------------------------ */
 
 static char *s_namespace(const char *folder, const kube_config_opts_t *opts)
 {
@@ -80,7 +80,7 @@ tt_status_t kube_config_in_cluster(
     return status;
 }
 
-/* ---- looking ----------------------------------------------------------------------------------------------------------- */
+/* ---- looking ----------------------------------------------------------------------------------------------------- */
 
 /* Files of a list parted by colons; those that are not there are passed over. */
 static tt_status_t s_read_all(kube_yaml_t **files, size_t *count, const char *list)

@@ -15,7 +15,7 @@ typedef struct {
     kube_node_t node;
 } found_t;
 
-/* ---- finding ----------------------------------------------------------------------------------------------------------- */
+/* ---- finding ----------------------------------------------------------------------------------------------------- */
 
 /* The first file that has it wins; `list` is "clusters", `inner` "cluster". */
 static tt_status_t s_find(
@@ -56,7 +56,7 @@ static tt_status_t s_context_name(
     return tt_err(TT_CONFIG, "%s: has no current-context; say which with --context", files[0]->path);
 }
 
-/* ---- values ------------------------------------------------------------------------------------------------------------ */
+/* ---- values ------------------------------------------------------------------------------------------------------ */
 
 /* Relative to its file. */
 static char *s_path(const kube_yaml_t *file, const char *path)
@@ -122,7 +122,7 @@ static tt_status_t s_pem(const found_t *at, const char *key, char **out)
     return status;
 }
 
-/* ---- exec -------------------------------------------------------------------------------------------------------------- */
+/* ---- exec -------------------------------------------------------------------------------------------------------- */
 
 static tt_status_t s_args(kube_exec_t *exec, const found_t *at)
 {
@@ -196,7 +196,7 @@ static tt_status_t s_exec(kube_config_t *self, const found_t *user)
     return kube_yaml_bool(at.file, at.node, "provideClusterInfo", &self->exec->provide_cluster_info);
 }
 
-/* ---- cluster, user, context -------------------------------------------------------------------------------------------- */
+/* ---- cluster, user, context -------------------------------------------------------------------------------------- */
 
 static tt_status_t s_cluster(kube_config_t *self, const found_t *at)
 {

@@ -31,7 +31,7 @@ struct kube_loop {
     int64_t curl_due_ns; /* when libcurl wants to be called, by the real clock; -1 = not */
 };
 
-/* ---- descriptors ------------------------------------------------------------------------------------------------------- */
+/* ---- descriptors ------------------------------------------------------------------------------------------------- */
 
 static slot_t *s_slot(kube_loop_t *self, int fd)
 {
@@ -76,7 +76,7 @@ void kube_loop_forget_fd(kube_loop_t *self, int fd)
     s_unwatch(self, fd, false);
 }
 
-/* ---- libcurl ----------------------------------------------------------------------------------------------------------- */
+/* ---- libcurl ----------------------------------------------------------------------------------------------------- */
 
 static int s_on_socket(CURL *easy, curl_socket_t fd, int what, void *ctx, void *slot)
 {
@@ -137,7 +137,7 @@ static void s_curl_turn(kube_loop_t *self)
     }
 }
 
-/* ---- the loop ---------------------------------------------------------------------------------------------------------- */
+/* ---- the loop ---------------------------------------------------------------------------------------------------- */
 
 tt_status_t kube_loop_new(kube_loop_t **self_p, const tt_clock_t *clock)
 {

@@ -28,7 +28,7 @@ int64_t kube_transfer_retry_after(const kube_call_t *call)
     return seconds;
 }
 
-/* ---- what libcurl calls ------------------------------------------------------------------------------------------------ */
+/* ---- what libcurl calls ------------------------------------------------------------------------------------------ */
 
 static size_t s_on_data(char *data, size_t one, size_t size, void *ctx)
 {
@@ -72,7 +72,7 @@ static int s_on_connect(void *ctx, curl_socket_t fd, curlsocktype purpose)
     return CURL_SOCKOPT_OK;
 }
 
-/* ---- what libcurl is told ---------------------------------------------------------------------------------------------- */
+/* ---- what libcurl is told ---------------------------------------------------------------------------------------- */
 
 static void s_blob(kube_call_t *call, CURLoption option, const char *pem, unsigned flags)
 {
@@ -219,7 +219,7 @@ bool kube_transfer_unsent(const kube_call_t *call, CURLcode code)
     return code == CURLE_SEND_ERROR || (sent == 0 && (code == CURLE_HTTP2 || code == CURLE_HTTP2_STREAM));
 }
 
-/* ---- what went wrong --------------------------------------------------------------------------------------------------- */
+/* ---- what went wrong --------------------------------------------------------------------------------------------- */
 
 void kube_transfer_words(const kube_call_t *call, CURLcode code, char *out, size_t size)
 {

@@ -34,6 +34,7 @@ def certificates(folder):
 
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
     counts = {}
     lock = threading.Lock()
     folder = ""

@@ -66,7 +66,7 @@ static int s_end(void **state)
     return 0;
 }
 
-/* ---- one answer -------------------------------------------------------------------------------------------------------- */
+/* ---- one answer -------------------------------------------------------------------------------------------------- */
 
 typedef struct {
     int calls, code;
@@ -135,7 +135,7 @@ static void test_echo(void **state)
     free(got.body);
 }
 
-/* ---- TLS --------------------------------------------------------------------------------------------------------------- */
+/* ---- TLS --------------------------------------------------------------------------------------------------------- */
 
 static const kube_request_t s_echo = {.method = "GET", .path = "/echo"};
 
@@ -185,7 +185,7 @@ static void test_no_url(void **state)
     assert_null(f->client);
 }
 
-/* ---- what the server says ---------------------------------------------------------------------------------------------- */
+/* ---- what the server says ---------------------------------------------------------------------------------------- */
 
 static void test_words(void **state)
 {
@@ -244,7 +244,7 @@ static void test_escape(void **state)
     free(text);
 }
 
-/* ---- credentials ------------------------------------------------------------------------------------------------------- */
+/* ---- credentials ------------------------------------------------------------------------------------------------- */
 
 static int s_asked(const char *body)
 {
@@ -462,7 +462,7 @@ static void test_plugin_that_hangs(void **state)
     s_close(f);
 }
 
-/* ---- busy, slow and broken servers ------------------------------------------------------------------------------------- */
+/* ---- busy, slow and broken servers ------------------------------------------------------------------------------- */
 
 /* Wait with a clock that runs a hundred times as fast. */
 static got_t s_ask_fast(fixture_t *f, tt_clock_t *clock, const kube_request_t *request)
@@ -557,7 +557,7 @@ static void test_connections_that_break(void **state)
     close(fd);
 }
 
-/* ---- streams ----------------------------------------------------------------------------------------------------------- */
+/* ---- streams ----------------------------------------------------------------------------------------------------- */
 
 typedef struct {
     fixture_t *f;
@@ -688,7 +688,7 @@ static void test_stream_ended_by_its_reader(void **state)
     s_stream_free(&stream);
 }
 
-/* ---- order and cancelling ---------------------------------------------------------------------------------------------- */
+/* ---- order and cancelling ---------------------------------------------------------------------------------------- */
 
 typedef struct {
     char *order;
