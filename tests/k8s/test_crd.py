@@ -178,6 +178,7 @@ def test_samples(k8s):
     """Every sample as a user types it; those of v2alpha1 also under the version that is always served."""
     ones = [name for name in files("") if "/v2alpha1/" not in name]
     ones += [os.path.join(SOURCE, "configs/k8s", name) for name in os.listdir(os.path.join(SOURCE, "configs/k8s"))]
+    ones.append(f"{K8S}/overlays/embedded/job.yaml")
     twos = files("v2alpha1")
     assert len(ones) >= 15 and len(twos) >= 6, (ones, twos)
     flags = [word for name in ones for word in ("-f", name)]
@@ -286,9 +287,11 @@ def test_deployment(k8s):
     deployment = k8s.get("/apis/apps/v1/namespaces/di-system/deployments/di-operator")
     pod = deployment["spec"]["template"]
     version = subprocess.run([os.environ["TUTTI"], "version"], capture_output=True, text=True, check=True, timeout=30).stdout.split()[1]
-    with open(os.path.join(SOURCE, "configs/k8s/dijob-cartpole.yaml"), encoding="utf-8") as file:
-        images = set(re.findall(r"image: (\S+)", file.read())) | {pod["spec"]["containers"][0]["image"]}
-    assert images == {f"tutti:{version}"}, f"{images}: k8s/deploy/kustomization.yaml or the sample has another version"
+    images = {pod["spec"]["containers"][0]["image"]}
+    for name in (f"{SOURCE}/configs/k8s/dijob-cartpole.yaml", f"{K8S}/overlays/embedded/job.yaml"):
+        with open(name, encoding="utf-8") as file:
+            images |= set(re.findall(r"image: (\S+)", file.read()))
+    assert images == {f"tutti:{version}"}, f"{images}: k8s/deploy/kustomization.yaml or a sample has another version"
     assert deployment["spec"]["selector"]["matchLabels"].items() <= pod["metadata"]["labels"].items()
     # the namespace enforces restricted pod security: the operator's pod passes, another does not
     pods = "/api/v1/namespaces/di-system/pods?dryRun=All"
