@@ -45,13 +45,22 @@ void round_drop_all(operator_t *op)
         s_free(op->rounds);
 }
 
+static job_t *s_job(const round_t *self)
+{
+    job_t *job = cache_job(self->op->cache, self->namespace_, self->job);
+    return job && strcmp(job->meta.uid, self->job_uid) == 0 ? job : NULL;
+}
+
 static void s_end(round_t *self, bool well)
 {
     kube_queue_t *queue = self->op->queue;
     char key[sizeof self->key];
     memcpy(key, self->key, sizeof key);
+    const job_t *job = s_job(self);
     if (well && self->plan.again_s >= 0)
         kube_queue_add_after(queue, key, self->plan.again_s * 1000);
+    if (job && job->refused && job->refused_until_ms < INT64_MAX)
+        kube_queue_add_after(queue, key, job->refused_until_ms - tt_now_ms(kube_loop_clock(self->op->loop)) + 50);
     self->op->counters.failures += !well;
     s_free(self);
     kube_queue_done(queue, key, well);
@@ -62,12 +71,6 @@ static void s_again(round_t *self)
 {
     kube_queue_add(self->op->queue, self->key);
     s_end(self, true);
-}
-
-static job_t *s_job(const round_t *self)
-{
-    job_t *job = cache_job(self->op->cache, self->namespace_, self->job);
-    return job && strcmp(job->meta.uid, self->job_uid) == 0 ? job : NULL;
 }
 
 static bool s_has(const round_t *self, dijob_do_t what)
@@ -86,8 +89,6 @@ static void s_refused(round_t *self, job_t *job, const writes_one_t *write)
     const int64_t now_ms = tt_now_ms(kube_loop_clock(self->op->loop));
     if (job)
         cache_refuse(job, write->text, write->reason, spec ? INT64_MAX : now_ms + FORBIDDEN_MS);
-    if (!spec)
-        kube_queue_add_after(self->op->queue, self->key, FORBIDDEN_MS + 1000);
 }
 
 static void s_on_created(void *ctx, writes_t *batch)
@@ -305,13 +306,14 @@ static tt_status_t s_plan(dijob_plan_t *out, operator_t *op, job_t *job)
 {
     const dijob_pod_t **pods = NULL;
     const dijob_service_t **services = NULL;
-    const bool expired = job->refused && job->refused_until_ms <= tt_now_ms(kube_loop_clock(op->loop));
+    if (job->refused && job->refused_until_ms <= tt_now_ms(kube_loop_clock(op->loop)))
+        cache_refuse(job, NULL, NULL, 0);
     dijob_view_t view = {.job = job->dijob,
         .curve = job->curve || op->opts.own_pod, /* an embedded operator may not make secrets: the user does */
         .now_s = tt_wall_ns() / 1000000000,
         .random = operator_random(op),
-        .refused = expired ? NULL : job->refused,
-        .refused_reason = expired ? NULL : job->refused_reason};
+        .refused = job->refused,
+        .refused_reason = job->refused_reason};
     view.pod_count = cache_pods(op->cache, job->meta.uid, &pods);
     view.service_count = cache_services(op->cache, job->meta.uid, &services);
     view.pods = pods;
