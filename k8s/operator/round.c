@@ -14,7 +14,7 @@ struct round {
     operator_t *op;
     char key[320], namespace_[64], job[256], job_uid[37];
     dijob_plan_t plan;
-    bool failed;
+    bool failed, look; /* look: something came up that the plan is to know of */
     uint64_t request;
     writes_t *batch;
     round_t *next, **link;
@@ -95,10 +95,9 @@ static void s_on_created(void *ctx, writes_t *batch)
 {
     round_t *self = ctx;
     job_t *job = s_job(self);
-    bool look = false;
     for (size_t i = 0; i < batch->count; i++) {
         const writes_one_t *write = batch->writes[i];
-        look |= write->kind != WRITES_SERVICE && (write->status == TT_OK || write->status == TT_INVALID);
+        self->look |= write->kind != WRITES_SERVICE && (write->status == TT_OK || write->status == TT_INVALID);
         self->failed |= write->status != TT_OK && (write->status != TT_INVALID || write->kind != WRITES_POD);
         if (write->status == TT_INVALID && write->kind == WRITES_POD)
             s_refused(self, job, write);
@@ -108,7 +107,7 @@ static void s_on_created(void *ctx, writes_t *batch)
             cache_refuse(job, NULL, NULL, 0);
     }
     writes_destroy(&self->batch);
-    if (look && !self->failed)
+    if (self->look && !self->failed)
         s_again(self); /* the status is to tell of what there is now */
     else
         s_status(self);
@@ -127,6 +126,7 @@ static void s_create_pod(round_t *self, const fetched_t *fetched, const dijob_po
         log_warn("%s: %s", self->key, tt_err_text());
         if (job)
             cache_refuse(job, tt_err_text(), "Invalid", INT64_MAX);
+        self->look = job != NULL;
     }
     json_decref(object);
 }
@@ -172,7 +172,10 @@ static void s_create(round_t *self, const job_t *job, const fetched_t *fetched)
     if (self->batch->count > 0)
         return;
     writes_destroy(&self->batch);
-    s_status(self);
+    if (self->look)
+        s_again(self);
+    else
+        s_status(self);
 }
 
 static void s_on_fetched(void *ctx, tt_status_t status, const fetched_t *fetched)

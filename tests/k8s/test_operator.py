@@ -376,6 +376,45 @@ def test_a_failed_replica_is_replaced_once(k8s):
         s_delete(k8s, "fail")
 
 
+def test_learners_with_several_gpus(k8s):
+    """One aggregator, whose address is the learner's, and pods of as many GPUs as a node has."""
+    with Operator(k8s, "--open-api", "--gpus-per-node=8") as op:
+        who = {"namespace": "default", "coordinator": s_start(k8s, s_job("ddp"))}
+        data = op.call("POST", REPLICAS, {**who, "learners": {"replicas": 1, "gpus": "10", "memory": "1Gi"}})[2]
+        check(re.fullmatch(r"ddp-aggregator-\w{5}\.default:22272", data["learners"][0]), f"{data}")
+        aggregator = data["learners"][0].split(".")[0]
+        pods = s_pods(k8s, "ddp", "ddp-learner")
+        gpus = {}
+        for name, pod in pods.items():
+            env = {e["name"]: e.get("value") for e in pod["spec"]["containers"][0]["env"]}
+            limits = pod["spec"]["containers"][0]["resources"]["limits"]
+            gpus[int(limits["nvidia.com/gpu"])] = env
+            check(limits["memory"] == "1Gi" and env["WORLD_SIZE"] == "10" and env["MASTER_PORT"] == "10314", f"{limits} {env}")
+            check([o["kind"] for o in pod["metadata"]["ownerReferences"]] == ["DIJob", "Pod"], f"{pod['metadata']}")
+        check(sorted(gpus) == [2, 8], f"{gpus}")
+        check(gpus[8]["START_RANK"] == "0" and gpus[2]["START_RANK"] == "8" and gpus[8]["MASTER_ADDR"] == "localhost"
+              and gpus[2]["MASTER_ADDR"] in pods, f"{gpus}")
+        check("resources" not in s_pods(k8s, "ddp")[aggregator]["spec"]["containers"][0]
+              or not s_pods(k8s, "ddp")[aggregator]["spec"]["containers"][0]["resources"], "the aggregator needs no GPU")
+        code, _, seen = op.call("GET", f"{REPLICAS}?namespace=default&aggregator={aggregator}")
+        check(code == 200 and seen["coordinator"] == aggregator and seen["collectors"] is None
+              and len(seen["learners"]) == 10 and all(url.split(".")[0] in pods for url in seen["learners"]), f"{seen}")
+        wait_for(lambda: len(s_services(k8s, "ddp")) == 4, "services")
+        ports = {len(k8s.get(f"{SERVICES}/{name}")["spec"]["ports"]) for name in pods}
+        check(ports == {9, 2}, f"ports of the services: {ports}")
+
+        data = op.call("POST", REPLICAS + "/failed", {**who, "collectors": [], "learners": [aggregator]})[2]
+        fresh = data["learners"][0].split(".")[0]
+        check(fresh.startswith("ddp-aggregator-") and fresh != aggregator, f"{data}")
+        wait_for(lambda: len(s_pods(k8s, "ddp", "ddp-learner")) == 2 and not set(pods) & set(s_pods(k8s, "ddp")),
+                 "its ddp learners made anew")
+        wait_for(lambda: len(op.call("GET", f"{REPLICAS}?namespace=default&aggregator={fresh}")[2]["learners"]) == 10, "their urls")
+        gone = op.call("DELETE", REPLICAS, {**who, "learners": {"replicas": 1}})[2]
+        check([url.split(".")[0] for url in gone["learners"]] == [fresh], f"{gone}")
+        wait_for(lambda: set(s_pods(k8s, "ddp")) == {"ddp-coordinator"}, "all of it to go")
+        s_delete(k8s, "ddp")
+
+
 # --- numbers in the spec
 
 def test_declared_replicas(k8s):
@@ -609,6 +648,24 @@ def test_killed_at_random_moments(k8s):
             s_delete(k8s, name)
 
 
+def test_a_server_that_comes_and_goes(k8s):
+    with Operator(k8s, "--open-api") as op:
+        s_start(k8s, s_job("there", collectors=1))
+        for part in ("kube-apiserver", "etcd"):
+            k8s.stop_part(part, signal.SIGKILL)
+            time.sleep(2)  # requests of the operator are to fail meanwhile
+            check(k8s.http(op.probes, "/healthz")[0] == 200, "alive without a server")
+            check(op.call("GET", f"{REPLICAS}?namespace=default&coordinator=there-coordinator")[0] == 200, "from its stores")
+            k8s.start_part(part)
+            k8s.await_api()
+            name = f"after-{part}"
+            wait_for(lambda: s_create(k8s, s_job(name)), "the server to take a job")
+            s_await_pods(k8s, name, 1, "coordinator")
+            s_await_phase(k8s, name, "Created")
+            s_delete(k8s, name)
+        s_delete(k8s, "there")
+
+
 def test_the_command(k8s):
     """Its words, and its end."""
     done = k8s.run_in([TUTTI, "operator", "--kubeconfig", "/nowhere"], check=False)
@@ -622,7 +679,9 @@ def test_the_command(k8s):
 
 
 cluster.main(test_from_created_to_succeeded, test_every_cleanup_policy, test_the_replicas_api,
-             test_a_caller_whose_address_is_not_known_yet, test_a_failed_replica_is_replaced_once, test_declared_replicas, test_a_refused_template,
-             test_edits_behind_its_back, test_a_pod_of_that_name_that_is_not_ours, test_an_embedded_job_is_left_alone, test_tasks,
-             test_no_writes_in_steady_state, test_two_operators_one_leader, test_killed_at_random_moments, test_the_command,
+             test_a_caller_whose_address_is_not_known_yet, test_a_failed_replica_is_replaced_once,
+             test_learners_with_several_gpus, test_declared_replicas, test_a_refused_template, test_edits_behind_its_back,
+             test_a_pod_of_that_name_that_is_not_ours, test_an_embedded_job_is_left_alone, test_tasks,
+             test_no_writes_in_steady_state, test_two_operators_one_leader, test_killed_at_random_moments,
+             test_a_server_that_comes_and_goes, test_the_command,
              controllers=True, audit=True)
