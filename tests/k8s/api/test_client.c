@@ -328,7 +328,9 @@ static void test_plugin(void **state)
     api_server_write(&f->server, "accepted", "one");
     s_plugin(f, "test \"$WHO\" = me || exit 3\n"
                 "case $KUBERNETES_EXEC_INFO in *'\"interactive\":false'*) ;; *) exit 4 ;; esac\n" SAY_TOKEN(""));
-    s_open(f, 0);
+    tt_clock_t clock = tt_clock_fake(0);
+    assert_ok(kube_loop_new(&f->loop, &clock));
+    assert_ok(kube_client_new(&f->client, f->loop, f->config, NULL));
     got_t a = {0}, b = {0};
     kube_client_send(f->client, &s_secret, s_on_done, &a);
     kube_client_send(f->client, &s_secret, s_on_done, &b);
@@ -346,6 +348,10 @@ static void test_plugin(void **state)
     api_server_write(&f->server, "accepted", "three");
     assert_int_equal(s_code(f, &s_secret, "Unauthorized"), 401);
     assert_int_equal(s_runs(f), 2); /* its last answer to a refusal was just refused */
+    tt_clock_turn(&clock, INT64_C(5000000000));
+    assert_int_equal(s_code(f, &s_secret, "Unauthorized"), 401);
+    assert_int_equal(s_runs(f), 3);
+    s_close(f);
 }
 
 static void test_plugin_with_certificate(void **state)
@@ -664,7 +670,7 @@ static void test_stream_that_is_silent(void **state)
     fixture_t *f = *state;
     s_open(f, 0);
     stream_t silent = {0}, lively = {0};
-    s_stream(f, &lively, "/stream?lines=20&gap=30", 500); /* 0.6 s in all, but never silent for long */
+    s_stream(f, &lively, "/stream?lines=20&gap=150", 2000); /* 3 s in all, but never silent for long */
     s_stream(f, &silent, "/stream?lines=2&gap=60000", 500);
     s_wait(f, &silent.end.calls, 1);
     assert_int_equal(silent.end.code, 0);
