@@ -59,6 +59,11 @@ size_t dijob_victims(
 /*  Pods of a role that count as there: not deleting, not finished. Also what the replicas API's GET shows. */
 bool dijob_pod_alive(const dijob_pod_t *pod);
 
+/*  What a ddp learner is that takes the place of `pod` under the name `name`: its group's ranks, its aggregator. Strings are
+ *  borrowed from the pods and `name`. False: it has no aggregator that is there. */
+bool dijob_ddp_want(
+    dijob_pod_want_t *want, const dijob_pod_t *const *pods, size_t pod_count, const dijob_pod_t *pod, const char *name);
+
 /* ---- status.c: counters, conditions ------------------------------------------------------------------------------------ */
 
 /*  How a pod counts: 'a'ctive, 's'ucceeded, 'f'ailed, 0 = nowhere. */

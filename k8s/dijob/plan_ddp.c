@@ -111,21 +111,27 @@ static void s_judge_group(planner_t *planner, ddp_t *all, size_t first, size_t s
         all[i].keep = false;
 }
 
-static void s_replace(planner_t *planner, ddp_t *all, ddp_t *ddp)
+static void s_want(dijob_pod_want_t *want, const ddp_t *all, const ddp_t *ddp)
 {
     const ddp_t *master = &all[ddp->first];
-    dijob_pod_want_t want = {.role = DIJOB_DDP_LEARNER, .task = -1, .rank = -1, .task_rank = -1};
+    want->role = DIJOB_DDP_LEARNER;
+    want->replaces = ddp->self->meta.name;
+    want->aggregator = ddp->owner->meta.name;
+    want->aggregator_uid = ddp->owner->meta.uid;
+    want->gpus = want->local_world_size = ddp->self->gpu_ports + 1;
+    want->world_size = ddp->world_size;
+    want->start_rank = ddp->start_rank;
+    want->split = ddp->size > 1;
+    want->master = ddp == master;
+    want->master_name = master->name ? master->name : master->self->meta.name;
+}
+
+static void s_replace(planner_t *planner, ddp_t *all, ddp_t *ddp)
+{
+    dijob_pod_want_t want = {.task = -1, .rank = -1, .task_rank = -1};
     want.name = ddp->name = planner_name_for(planner, DIJOB_DDP_LEARNER, ddp->self);
-    want.replaces = ddp->self->meta.name;
     want.backoff_s = (int)plan_delay_s(ddp->self);
-    want.aggregator = ddp->owner->meta.name;
-    want.aggregator_uid = ddp->owner->meta.uid;
-    want.gpus = want.local_world_size = ddp->self->gpu_ports + 1;
-    want.world_size = ddp->world_size;
-    want.start_rank = ddp->start_rank;
-    want.split = ddp->size > 1;
-    want.master = ddp == master;
-    want.master_name = master->name ? master->name : master->self->meta.name;
+    s_want(&want, all, ddp);
     planner_create(planner, &want);
 }
 
@@ -154,4 +160,47 @@ void plan_ddp(planner_t *self, bool may_create)
     for (size_t i = 0; i < count; i++)
         free(all[i].name);
     free(all);
+}
+
+/* ---- for the replicas API --------------------------------------------------------------------------------------------------- */
+
+static bool s_is_replaced(const dijob_pod_t *const *pods, size_t pod_count, const char *name)
+{
+    for (size_t i = 0; i < pod_count; i++)
+        if (pods[i]->replaces && strcmp(pods[i]->replaces, name) == 0)
+            return true;
+    return false;
+}
+
+static bool s_is_of_group(const dijob_pod_t *a, const dijob_pod_t *b)
+{
+    return a->role == DIJOB_DDP_LEARNER && a->owner_pod && strcmp(a->owner_pod, b->owner_pod) == 0;
+}
+
+bool dijob_ddp_want(
+    dijob_pod_want_t *want, const dijob_pod_t *const *pods, size_t pod_count, const dijob_pod_t *pod, const char *name)
+{
+    const dijob_pod_t *owner = NULL;
+    ddp_t *all = tt_array0(pod_count, sizeof *all), *found = NULL;
+    size_t count = 0;
+    for (size_t i = 0; i < pod_count && pod->owner_pod; i++) {
+        if (pods[i]->role == DIJOB_AGGREGATOR && strcmp(pods[i]->meta.name, pod->owner_pod) == 0)
+            owner = pods[i];
+        if (s_is_of_group(pods[i], pod) && (pods[i] == pod || !pods[i]->deleting) &&
+            !s_is_replaced(pods, pod_count, pods[i]->meta.name))
+            all[count++] = (ddp_t){.self = pods[i]};
+    }
+    qsort(all, count, sizeof *all, s_compare);
+    s_ranks(all, 0, count);
+    for (size_t i = 0; i < count; i++)
+        found = all[i].self == pod ? &all[i] : found;
+    if (owner && found) {
+        found->owner = owner;
+        s_want(want, all, found);
+        if (want->master)
+            want->master_name = name;
+        want->name = name;
+    }
+    free(all);
+    return owner && found;
 }

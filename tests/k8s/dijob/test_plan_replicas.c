@@ -442,6 +442,32 @@ static void test_a_ddp_worker_is_replaced_alone_a_master_with_all(void **state)
     assert_int_equal(cluster_count(c, DIJOB_DDP_LEARNER), 3); /* the worker is on its way out */
 }
 
+static void test_what_a_ddp_learner_is_that_was_reported(void **state)
+{
+    cluster_t *c = *state;
+    dijob_pod_want_t want = {.role = DIJOB_COLLECTOR};
+    s_ddp(c);
+    dijob_pod_t *worker = cluster_get(c, "qbert-ddp-learner-worker");
+    worker->deleting = true; /* it may be going already */
+    const dijob_pod_t *const *pods = (const dijob_pod_t *const *)c->pods;
+    assert_true(dijob_ddp_want(&want, pods, c->pod_count, worker, "new"));
+    assert_int_equal(want.role, DIJOB_DDP_LEARNER);
+    assert_string_equal(want.name, "new");
+    assert_string_equal(want.replaces, "qbert-ddp-learner-worker");
+    assert_string_equal(want.aggregator, "qbert-aggregator-aaaaa");
+    assert_string_equal(want.master_name, "qbert-ddp-learner-master");
+    assert_int_equal(want.world_size, 10);
+    assert_int_equal(want.start_rank, 8);
+    assert_int_equal(want.gpus, 2);
+    assert_true(want.split && !want.master);
+    worker->deleting = false;
+    assert_true(dijob_ddp_want(&want, pods, c->pod_count, cluster_get(c, "qbert-ddp-learner-master"), "new"));
+    assert_true(want.master);
+    assert_string_equal(want.master_name, "new");
+    cluster_remove(c, cluster_get(c, "qbert-aggregator-aaaaa"));
+    assert_false(dijob_ddp_want(&want, pods, c->pod_count, worker, "new"));
+}
+
 /* ---- victims ---------------------------------------------------------------------------------------------------------------- */
 
 static void test_victims_are_those_who_have_done_least(void **state)
@@ -495,6 +521,7 @@ int main(void)
         T(test_ddp_learners_go_with_their_aggregator),
         T(test_ddp_learners_follow_a_new_aggregator),
         T(test_a_ddp_worker_is_replaced_alone_a_master_with_all),
+        T(test_what_a_ddp_learner_is_that_was_reported),
         cmocka_unit_test(test_victims_are_those_who_have_done_least),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

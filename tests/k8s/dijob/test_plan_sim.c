@@ -8,7 +8,11 @@
 #include "common/base/rng.h"
 #include "tests/k8s/dijob/cluster.h"
 
+#ifdef __SANITIZE_ADDRESS__ /* slower by far */
+enum { SEEDS = 12, STEPS = 150 };
+#else
 enum { SEEDS = 40, STEPS = 150 };
+#endif
 
 typedef struct {
     cluster_t c;
