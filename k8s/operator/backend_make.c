@@ -143,14 +143,31 @@ static void s_on_made(void *ctx, writes_t *batch)
 
 /* ---- making -------------------------------------------------------------------------------------------------------- */
 
+/*  What is to be built for an order. A ddp learner in another's place has that one's ranks and aggregator; the strings are
+ *  the cache's: for now only. */
+static dijob_pod_want_t s_want(const task_t *self, const order_t *order, const fetched_t *fetched)
+{
+    dijob_pod_want_t want = order->want;
+    want.agconfig = fetched->agconfig;
+    if (want.role != DIJOB_DDP_LEARNER || !want.replaces)
+        return want;
+    const dijob_pod_t **pods = NULL,
+                      *old = kube_store_get(self->op->cache->pods, self->request->namespace_, want.replaces);
+    const size_t count = cache_pods(self->op->cache, self->job_uid, &pods);
+    if (old)
+        dijob_ddp_want(&want, pods, count, old, order->want.name);
+    free(pods);
+    return want;
+}
+
 static tt_status_t s_build(task_t *self, const fetched_t *fetched)
 {
     for (size_t i = 0; i < self->order_count; i++) {
         json_t *object = NULL;
         if (self->orders[i].only_delete)
             continue;
-        self->orders[i].want.agconfig = fetched->agconfig;
-        const tt_status_t status = dijob_build_pod(&object, fetched->job, &self->orders[i].want);
+        const dijob_pod_want_t want = s_want(self, &self->orders[i], fetched);
+        const tt_status_t status = dijob_build_pod(&object, fetched->job, &want);
         if (status != TT_OK)
             return status == TT_NOT_FOUND ? tt_err_wrap(TT_INVALID, "create replicas") : status;
         self->orders[i].write = writes_create(self->batch, WRITES_POD, object);
