@@ -1,6 +1,8 @@
 /*  check - the config as a run would see it, and where every value comes from. */
 #include "cli/cmd.h"
 #include "cli/setup.h"
+#include "k8s/dijob/manifest.h"
+#include "k8s/local/local.h"
 #include <jansson.h>
 #include <stdio.h>
 
@@ -58,6 +60,25 @@ static int s_print_yaml(const tt_setup_t *setup)
     return tt_status_exit_code(status);
 }
 
+/*  The manifest of a DIJob (k8s/local). */
+static void s_note(void *ctx, const char *text)
+{
+    if (!*(const bool *)ctx)
+        puts(text);
+}
+
+static int s_check_manifest(const tt_args_t *args, bool json)
+{
+    local_manifest_t manifest = {0};
+    const tt_status_t status = local_read(&manifest, tt_operand(args, 0), s_note, &json);
+    local_manifest_clear(&manifest);
+    if (status == TT_OK)
+        puts(json ? "{\"valid\":true}" : "the DIJob can be run");
+    else if (json)
+        s_print_json_error();
+    return status == TT_OK ? 0 : tt_args_fail(args, status);
+}
+
 int tt_cmd_check(int argc, char **argv)
 {
     int code;
@@ -65,6 +86,8 @@ int tt_cmd_check(int argc, char **argv)
     if (!args)
         return code;
     const bool json = tt_arg_is(args, "output", "json");
+    if (manifest_is(tt_operand(args, 0)))
+        return s_check_manifest(args, json);
     TT_AUTO(tt_setup) setup = NULL;
     const tt_status_t status = tt_setup_from_args(&setup, args, tt_operand(args, 0), NULL);
     if (status != TT_OK && json)

@@ -14,6 +14,8 @@ static tt_status_t s_read(tt_train_cfg_t *cfg, const tt_rundir_t *run)
     tt_buf_t text;
     tt_buf_init(&text, 1 << 20);
     tt_status_t status = tt_rundir_read(run, "config.yaml", &text);
+    if (status != TT_OK && tt_rundir_read(run, "job.json", &text) == TT_OK)
+        status = tt_err(TT_UNSUPPORTED, "%s was a DIJob: its manifest begins another one with 'tutti run'", run->name);
     if (status == TT_OK)
         status = tt_train_parse(cfg, tt_buf_text(&text), text.size);
     tt_buf_free(&text);

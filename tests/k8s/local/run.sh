@@ -195,6 +195,11 @@ await alive
 # ---- mistakes ------------------------------------------------------------------------------------------------------------------------
 { job wrong; role coordinator true | sed 's/command:/comand: x\n          env: [{name: A, value: 1}]\n          command:/'; } | run wrong 78
 has out 'wrong.yaml:11: spec.coordinator.template.spec.containers[0].env[0].value: expected text: put it in quotes'
+"$TUTTI" check wrong.yaml >out 2>&1 && fail "check lets it through"
+has out 'wrong.yaml:11:'
+"$TUTTI" check api.yaml >out 2>&1 || fail "check refuses it"
+"$TUTTI" resume live >out 2>&1 && fail "a DIJob was resumed"
+has out "was a DIJob: its manifest begins another one"
 { job missing; role coordinator true; } | sed 's#/bin/bash#/no/such/program#' | run missing 128
 has out "cannot start '/no/such/program'"
 { job broken; echo '  engine: tutti'; role coordinator true; } | sed 's#/bin/bash#/no/such/program#' | run broken 128
