@@ -678,10 +678,11 @@ def test_the_command(k8s):
         check(k8s.http(op.probes, "/healthz")[0] == 200 and k8s.http(op.probes, "/nope")[0] == 404, "probes")
 
 
-cluster.main(test_from_created_to_succeeded, test_every_cleanup_policy, test_the_replicas_api,
-             test_a_caller_whose_address_is_not_known_yet, test_a_failed_replica_is_replaced_once,
-             test_learners_with_several_gpus, test_declared_replicas, test_a_refused_template, test_edits_behind_its_back,
-             test_a_pod_of_that_name_that_is_not_ours, test_an_embedded_job_is_left_alone, test_tasks,
-             test_no_writes_in_steady_state, test_two_operators_one_leader, test_killed_at_random_moments,
-             test_a_server_that_comes_and_goes, test_the_command,
-             controllers=True, audit=True)
+if __name__ == "__main__":
+    cluster.main(test_from_created_to_succeeded, test_every_cleanup_policy, test_the_replicas_api,
+                 test_a_caller_whose_address_is_not_known_yet, test_a_failed_replica_is_replaced_once,
+                 test_learners_with_several_gpus, test_declared_replicas, test_a_refused_template, test_edits_behind_its_back,
+                 test_a_pod_of_that_name_that_is_not_ours, test_an_embedded_job_is_left_alone, test_tasks,
+                 test_no_writes_in_steady_state, test_two_operators_one_leader, test_killed_at_random_moments,
+                 test_a_server_that_comes_and_goes, test_the_command,
+                 controllers=True, audit=True)
