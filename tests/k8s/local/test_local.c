@@ -1,0 +1,183 @@
+/*  Whole runs, in this process: a manifest, pods as processes, and what is left of them in job.json. */
+#include "k8s/local/local.h"
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "common/base/mem.h"
+#include "tests/test.h"
+
+static char s_root[] = "/tmp/tutti-local-XXXXXX", s_said[16384];
+
+static void s_say(void *ctx, const char *text)
+{
+    (void)ctx;
+    snprintf(s_said + strlen(s_said), sizeof s_said - strlen(s_said), "%s\n", text);
+}
+
+static int s_open(void **state)
+{
+    (void)state;
+    return mkdtemp(s_root) && setenv("XDG_STATE_HOME", s_root, 1) == 0 ? 0 : -1;
+}
+
+static int s_remove(const char *path, const struct stat *info, int type, struct FTW *where)
+{
+    (void)info, (void)type, (void)where;
+    return remove(path);
+}
+
+static int s_close(void **state)
+{
+    (void)state;
+    return nftw(s_root, s_remove, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+/*  The job with its status; the caller's. */
+static json_t *s_run(const char *name, const char *spec, local_outcome_t *out)
+{
+    char *path = tt_sprintf("%s/%s.yaml", s_root, name), *dir = tt_sprintf("%s/%s", s_root, name);
+    FILE *file = fopen(path, "w");
+    fprintf(
+        file, "apiVersion: diengine.opendilab.org/v1alpha1\nkind: DIJob\nmetadata: {name: %s}\nspec:\n%s", name, spec);
+    fclose(file);
+    local_manifest_t manifest = {0};
+    tt_rundir_t run;
+    int lock = -1;
+    s_said[0] = '\0';
+    assert_ok(local_read(&manifest, path, s_say, NULL));
+    assert_ok(tt_rundir_create(&run, dir, name));
+    assert_ok(tt_rundir_lock(&run, &lock));
+    assert_ok(tt_rundir_open_sockets(&run));
+    const local_opts_t opts = {.run = &run, .manifest = &manifest, .say = s_say, .no_limits = true};
+    assert_ok(local_run(out, &opts));
+    tt_rundir_close_sockets(&run);
+    close(lock);
+    json_t *job = json_incref(manifest.job);
+    local_manifest_clear(&manifest);
+    free(path);
+    free(dir);
+    return job;
+}
+
+static const char *s_phase(const json_t *job)
+{
+    return json_string_value(json_object_get(json_object_get(job, "status"), "phase"));
+}
+
+static int s_count(const json_t *job, const char *role, const char *what)
+{
+    const json_t *counts = json_object_get(json_object_get(job, "status"), "replicaStatus");
+    return (int)json_integer_value(json_object_get(json_object_get(counts, role), what));
+}
+
+#define ROLE(name, script) \
+    "  " name ":\n    template: {spec: {containers: [{name: di-container, command: [/bin/sh, -c, '" script "']}]}}\n"
+
+static void test_a_job_that_succeeds(void **state)
+{
+    (void)state;
+    local_outcome_t out;
+    char *spec = tt_sprintf(
+        "  collector:\n    replicas: 2\n    template: {spec: {containers: [{name: di-container, command: [/bin/sh, "
+        "-c, 'echo >%s/up-$KUBERNETES_POD_NAME; exec sleep 100']}]}}\n" ROLE(
+            "coordinator", "until [ $(ls %s/up-* 2>/dev/null | wc -l) = 2 ]; do sleep 0.02; done"),
+        s_root, s_root);
+    json_t *job = s_run("well", spec, &out);
+    assert_int_equal(out.phase, TT_JOB_SUCCEEDED);
+    assert_int_equal(out.exit_code, 0);
+    assert_string_equal(out.reason, "DIJob well succeeded because coordinator succeeded");
+    assert_string_equal(s_phase(job), "Succeeded");
+    assert_int_equal(s_count(job, "Coordinator", "succeeded"), 1);
+    assert_int_equal(s_count(job, "Collector", "succeeded"), 2); /* active ones count so at the end */
+    assert_non_null(strstr(s_said, "Normal DIJobSucceeded"));
+    json_decref(job);
+    free(spec);
+}
+
+static void test_a_coordinator_that_fails(void **state)
+{
+    (void)state;
+    local_outcome_t out;
+    json_t *job = s_run("ill", ROLE("coordinator", "exit 7") ROLE("collector", "true"), &out);
+    assert_int_equal(out.phase, TT_JOB_FAILED);
+    assert_int_equal(out.exit_code, 7);
+    assert_string_equal(s_phase(job), "Failed");
+    assert_int_equal(s_count(job, "Coordinator", "failed"), 1);
+    assert_non_null(strstr(s_said, "Failed (exit code 7)"));
+    json_decref(job);
+}
+
+/*  An init container that fails is the end of a pod that is not restarted. */
+static void test_an_init_container_that_fails(void **state)
+{
+    (void)state;
+    local_outcome_t out;
+    json_t *job = s_run("early",
+        "  coordinator:\n    template:\n      spec:\n"
+        "        initContainers: [{name: a, command: ['true']}, {name: b, command: ['false']}, {name: c, command: "
+        "[touch, never]}]\n"
+        "        containers: [{name: di-container, command: ['true']}]\n",
+        &out);
+    assert_int_equal(out.phase, TT_JOB_FAILED);
+    assert_int_equal(out.exit_code, 1);
+    assert_string_equal(s_phase(job), "Failed");
+    assert_int_not_equal(access("never", F_OK), 0);
+    json_decref(job);
+}
+
+/*  A sidecar among the init containers stays beside, and goes with the last of the others. */
+static void test_a_sidecar(void **state)
+{
+    (void)state;
+    local_outcome_t out;
+    char *spec = tt_sprintf(
+        "  coordinator:\n    template:\n      spec:\n"
+        "        initContainers: [{name: side, restartPolicy: Always, command: [sh, -c, 'echo >%s/side; exec sleep "
+        "100']}]\n"
+        "        containers: [{name: di-container, command: [sh, -c, 'until [ -e %s/side ]; do sleep 0.02; done']}]\n",
+        s_root, s_root);
+    json_t *job = s_run("side", spec, &out);
+    assert_int_equal(out.exit_code, 0);
+    json_decref(job);
+    free(spec);
+}
+
+static void test_what_cannot_be_started(void **state)
+{
+    (void)state;
+    local_outcome_t out;
+    json_t *job = s_run("no-program",
+        "  coordinator: {template: {spec: {containers: [{name: di-container, command: [/no/such/program]}]}}}\n", &out);
+    assert_int_equal(out.exit_code, 128);
+    assert_non_null(strstr(s_said, "cannot start '/no/such/program'"));
+    json_decref(job);
+    job = s_run(
+        "no-command", "  coordinator: {template: {spec: {containers: [{name: di-container, image: x}]}}}\n", &out);
+    assert_int_equal(out.exit_code, 128);
+    assert_non_null(
+        strstr(s_said, "container di-container has no command: what its image would run is not known on this machine"));
+    json_decref(job);
+    job = s_run("no-place",
+        "  engine: tutti\n  coordinator: {template: {spec: {volumes: [{name: v, hostPath: {path: /no/such, type: "
+        "Directory}}], "
+        "containers: [{name: di-container, volumeMounts: [{name: v, mountPath: /v}]}]}}}\n",
+        &out);
+    assert_int_equal(out.phase, TT_JOB_FAILED);
+    assert_string_equal(out.reason, "volume v: hostPath /no/such (Directory) is not on this machine");
+    json_decref(job);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_job_that_succeeds),
+        cmocka_unit_test(test_a_coordinator_that_fails),
+        cmocka_unit_test(test_an_init_container_that_fails),
+        cmocka_unit_test(test_a_sidecar),
+        cmocka_unit_test(test_what_cannot_be_started),
+    };
+    return cmocka_run_group_tests(tests, s_open, s_close);
+}
