@@ -53,5 +53,3 @@ char *dijob_pod_url(const dijob_pod_t *pod, int gpu_port);
 size_t dijob_ddp_split(int gpus, int per_node, int *parts, size_t room);
 /*  The most frequent allocatable number over nodes, ties to the larger; when that is 0 the largest. */
 int dijob_gpus_per_node(const int *gpus, size_t nodes);
-
-/*  The same job for the process substrate is made by local.h. */

@@ -1,6 +1,7 @@
 #include "k8s/local/place.h"
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <netinet/in.h>
 #include <stdarg.h>
@@ -101,7 +102,7 @@ static void s_print_host(tt_buf_t *out, const place_t *self, const char *pod, co
     (void)tt_buf_str(out, "\n");
 }
 
-/*  Written in place: pods have this very file as their /etc/hosts. */
+/*  Written in place, and cut to its length last: pods have this very file as their /etc/hosts, and may look at any time. */
 static void s_write_hosts(place_t *self)
 {
     tt_buf_t text;
@@ -115,11 +116,12 @@ static void s_write_hosts(place_t *self)
     {
         s_print_host(&text, self, pod, host);
     }
-    FILE *file = fopen(path, "we");
-    if (file) {
-        fwrite(tt_buf_text(&text), 1, text.size, file);
-        fclose(file);
-    }
+    const int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+    if (fd >= 0 &&
+        (write(fd, tt_buf_text(&text), text.size) != (ssize_t)text.size || ftruncate(fd, (off_t)text.size) != 0))
+        place_say(self, "%s: %s", path, strerror(errno));
+    if (fd >= 0)
+        close(fd);
     free(path);
     tt_buf_free(&text);
 }

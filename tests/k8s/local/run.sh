@@ -164,7 +164,7 @@ has tasks/job.json '"phase": "Succeeded"'
 # ---- scale, status, logs, stop -------------------------------------------------------------------------------------------------
 case=live
 { job live
-  role coordinator 'trap "echo asked; exit 0" TERM; while :; do sleep 0.05; done'
+  role coordinator 'trap "echo asked; exit 0" TERM; echo ready; while :; do sleep 0.05; done'
   role collector "$serve"
 } >live.yaml
 "$TUTTI" run --detach live.yaml -d "$dir/live" --name live >out 2>&1 || fail "could not begin"
@@ -191,6 +191,37 @@ await grep -q 'killed-coordinator .*Running' out
 kill -9 $guard
 alive() { [ -z "$(grep -lsz "TT_RUN_DIR=$dir/killed" /proc/[0-9]*/environ 2>/dev/null)" ]; }
 await alive
+
+# ---- Ctrl-C ---------------------------------------------------------------------------------------------------------------------------
+case=asked
+sed 's/name: live/name: asked/' live.yaml >asked.yaml
+"$TUTTI" run asked.yaml -d "$dir/asked" >out 2>&1 &
+guard=$!
+await grep -q 'asked-coordinator .*Running' out
+await grep -q ready asked/logs/coordinator.log # its trap is set
+kill -INT $guard
+wait $guard
+code=$?
+[ $code = 130 ] || fail "exit code $code, not 130"
+has asked/logs/coordinator.log asked
+
+# ---- memory, where a control group may be had -----------------------------------------------------------------------------------------
+run memory 137 <<'END'
+apiVersion: diengine.opendilab.org/v1alpha1
+kind: DIJob
+metadata: {name: memory}
+spec:
+  cleanPodPolicy: None
+  coordinator:
+    template:
+      spec:
+        containers:
+        - name: di-container
+          command: [/bin/bash, -c, 'if [ -z "$(grep tutti- /proc/self/cgroup)" ]; then kill -9 $$; fi; x=$(head -c 200000000 /dev/zero | tr "\0" x); echo survived']
+          resources: {limits: {memory: 24Mi, cpu: 2}}
+END
+hasnt memory/logs/coordinator.log survived
+grep -q 'limits are not held' out || has memory/pods.json OOMKilled
 
 # ---- mistakes ------------------------------------------------------------------------------------------------------------------------
 { job wrong; role coordinator true | sed 's/command:/comand: x\n          env: [{name: A, value: 1}]\n          command:/'; } | run wrong 78
