@@ -9,10 +9,10 @@
 #include "k8s/api/store_fill.h"
 
 enum {
-    PAGE = 500,
+    PAGE = 10000,         /* a server takes the first page from its cache, the next ones from etcd */
     OBJECT_MAX = 4 << 20, /* etcd takes 1.5 MiB */
     SILENCE_MS = 120000,  /* of a watch; bookmarks come about every minute */
-    LIST_SILENCE_MS = 30000,
+    LIST_SILENCE_MS = 60000,
     BACKOFF_MS = 400, /* the first; jittered down to half of it */
     BACKOFF_MAX_MS = 30000,
     SHORT_MS = 1000,     /* a watch that ends sooner without a word is a failure                        */

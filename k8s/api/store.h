@@ -64,7 +64,7 @@ typedef struct {
     const char *field_selector;
     bool metadata_only;        /* ask for PartialObjectMetadata                                         */
     kube_drop_t drop;          /* in addition to managedFields and last-applied                         */
-    int page;                  /* objects a list request; 0 = 500 (they are never held as a tree)        */
+    int page;                  /* objects a list request; 0 = 10,000 (they are never held as a tree)     */
     void (*synced)(void *ctx); /* the first list is in the store; may be NULL                           */
     void *ctx;
 } kube_reflector_opts_t;
