@@ -125,20 +125,44 @@ static void s_on_fetched_again(void *ctx, tt_status_t status, const fetched_t *f
         task_end(self, TT_OK);
 }
 
-static void s_on_made(void *ctx, writes_t *batch)
+/* ---- the pods that are replaced go, once those in their places are there: ddp learners follow from one to the other -------- */
+
+static void s_on_removed(void *ctx, writes_t *batch)
 {
     task_t *self = ctx;
     bool ddp = false;
-    s_list_made(self);
     const tt_status_t status = s_fault(self);
     for (size_t i = 0; i < self->order_count; i++)
-        ddp |= self->orders[i].gpus > 1 && self->orders[i].write && self->orders[i].write->status == TT_OK;
+        ddp |= self->orders[i].gpus > 1;
     writes_destroy(&batch);
     self->batch = NULL;
     if (status == TT_OK && ddp)
         fetch_begin(self->op, self->request->namespace_, self->job, FETCH_JOB | FETCH_GPUS, s_on_fetched_again, self);
     else
         task_end(self, status);
+}
+
+static void s_on_made(void *ctx, writes_t *batch)
+{
+    task_t *self = ctx;
+    const job_t *job = task_job(self);
+    s_list_made(self);
+    const tt_status_t status = job ? s_fault(self) : tt_err(TT_NOT_FOUND, "DIJob %s is gone", self->job);
+    writes_destroy(&batch);
+    self->batch = NULL;
+    if (status != TT_OK) {
+        task_end(self, status);
+        return;
+    }
+    self->batch = writes_new(self->op, job->dijob, s_on_removed, self);
+    for (size_t i = 0; i < self->order_count; i++) {
+        const char *old = self->orders[i].want.replaces;
+        const dijob_pod_t *pod = old ? kube_store_get(self->op->cache->pods, self->request->namespace_, old) : NULL;
+        if (pod && !pod->deleting)
+            writes_delete(self->batch, WRITES_POD, &pod->meta, -1);
+    }
+    if (self->batch->count == 0)
+        s_on_removed(self, self->batch);
 }
 
 /* ---- making -------------------------------------------------------------------------------------------------------- */
@@ -176,17 +200,6 @@ static tt_status_t s_build(task_t *self, const fetched_t *fetched)
     return TT_OK;
 }
 
-/*  The pods that are replaced go, where they are still there. */
-static void s_delete_replaced(task_t *self)
-{
-    for (size_t i = 0; i < self->order_count; i++) {
-        const char *old = self->orders[i].want.replaces;
-        const dijob_pod_t *pod = old ? kube_store_get(self->op->cache->pods, self->request->namespace_, old) : NULL;
-        if (pod && !pod->deleting)
-            writes_delete(self->batch, WRITES_POD, &pod->meta, -1);
-    }
-}
-
 static void s_on_fetched(void *ctx, tt_status_t status, const fetched_t *fetched)
 {
     task_t *self = ctx;
@@ -199,10 +212,8 @@ static void s_on_fetched(void *ctx, tt_status_t status, const fetched_t *fetched
     }
     self->batch = writes_new(self->op, job->dijob, s_on_made, self);
     self->status = s_build(self, fetched);
-    if (self->status == TT_OK)
-        s_delete_replaced(self);
     if (self->batch->count == 0)
-        task_end(self, self->status);
+        s_on_made(self, self->batch);
 }
 
 static void s_go(task_t *self)
