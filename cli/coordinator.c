@@ -13,6 +13,7 @@
 #include "cli/pod.h"
 #include "cli/setup.h"
 #include "common/base/log.h"
+#include "controller/rundir.h"
 #include "coordinator/coordinator.h"
 #include "coordinator/files.h"
 
@@ -71,6 +72,15 @@ static tt_status_t s_settle(const char *run, const char *yaml)
     return status;
 }
 
+/*  Held till the process ends: it tells `tutti status` and others that the run is live. */
+static tt_status_t s_hold(const char *path)
+{
+    tt_rundir_t run;
+    int fd = -1;
+    TT_TRY(tt_rundir_find(&run, path));
+    return tt_rundir_lock(&run, &fd);
+}
+
 /*  Members of a pod's run come over tcp, so it listens. */
 static tt_status_t s_begin(const tt_args_t *args, const char *run, const tt_pod_t *pod)
 {
@@ -81,6 +91,8 @@ static tt_status_t s_begin(const tt_args_t *args, const char *run, const tt_pod_
     tt_status_t status = s_make_directory(run);
     if (status == TT_OK)
         status = s_settle(run, tt_setup_yaml(setup));
+    if (status == TT_OK)
+        status = s_hold(run);
     tt_setup_destroy(&setup);
     return status;
 }

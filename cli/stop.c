@@ -64,7 +64,8 @@ int tt_cmd_stop(int argc, char **argv)
         status = tt_rundir_find(&run, tt_operand(args, 0));
     if (status == TT_OK && !tt_arg_given(args, "now")) {
         status = tt_client_ask(&run, "stop", "{\"reason\": \"tutti stop\"}", 10000, NULL);
-        if (status == TT_UNAVAILABLE && tt_rundir_live(&run)) /* no coordinator to ask: the controller does it */
+        if (status == TT_UNAVAILABLE && s_pid(&run) > 1 &&
+            tt_rundir_live(&run)) /* no coordinator: the controller does it */
             status = kill(s_pid(&run), SIGTERM) == 0 ? TT_OK : tt_err_errno(TT_OS, "stopping process");
         if (status == TT_OK && s_await_end(&run, timeout))
             return 0;

@@ -81,6 +81,10 @@ static tt_status_t s_scale(coordinator_t *self, const char *identity, json_t *bo
     tt_peer_role_t role;
     if (self->ends.phase != ENDS_RUNNING)
         return tt_err(TT_STOPPED, "scale: the run is ending (%s)", self->ends.reason);
+    if (self->alone)
+        return tt_err(TT_UNSUPPORTED,
+            "scale: this run has no controller; whoever started its members can start more (kubectl scale dijob/NAME "
+            "--replicas=N)");
     if (json_object_size(body) == 0)
         return tt_err(TT_INVALID, "scale: say which role, for example {\"collector\": 2}");
     json_object_foreach(body, name, value) TT_TRY(s_check_count(self, name, value, &role)); /* all of it, or nothing */
