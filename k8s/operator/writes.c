@@ -84,16 +84,20 @@ static kube_store_t *s_store(const writes_one_t *write)
     return write->kind == WRITES_POD ? cache->pods : write->kind == WRITES_SERVICE ? cache->services : NULL;
 }
 
-/*  The controller of the thing of that name as the store has it: is it our job? */
-static bool s_is_ours(const writes_one_t *write)
+typedef enum { SOMEBODYS, OURS, GOING } whose_t;
+
+/*  The thing of that name as the store has it: does our job control it? GOING: another's, but not for long. */
+static whose_t s_whose(const writes_one_t *write)
 {
     const kube_store_t *store = s_store(write);
     const void *entry = store ? kube_store_get(store, write->batch->namespace_, write->name) : NULL;
+    const dijob_pod_t *pod = write->kind == WRITES_POD ? entry : NULL;
+    const dijob_service_t *service = write->kind == WRITES_SERVICE ? entry : NULL;
     if (!entry)
-        return false;
-    const char *uid =
-        write->kind == WRITES_POD ? ((const dijob_pod_t *)entry)->job_uid : ((const dijob_service_t *)entry)->job_uid;
-    return strcmp(uid, write->batch->job_uid) == 0;
+        return SOMEBODYS;
+    if (strcmp(pod ? pod->job_uid : service->job_uid, write->batch->job_uid) == 0)
+        return OURS;
+    return (pod ? pod->deleting : service->deleting) ? GOING : SOMEBODYS;
 }
 
 static void s_tell(const writes_one_t *write)
@@ -113,7 +117,8 @@ static void s_tell(const writes_one_t *write)
         snprintf(reason, sizeof reason, "Successful%s", verb);
         kube_recorder_event(
             batch->op->recorder, &about, "Normal", reason, "%s %s: %s", verb, s_thing(write->kind), write->name);
-    } else if (write->status != TT_INVALID) { /* what is refused is told once, by the plan */
+    } else if (write->status != TT_INVALID &&
+               write->status != TT_AGAIN) { /* what is refused is told once, by the plan */
         snprintf(reason, sizeof reason, "Failed%s", verb);
         kube_recorder_event(batch->op->recorder, &about, "Warning", reason, "%s %s: %s: %s", verb, s_thing(write->kind),
             write->name, write->text ? write->text : "?");
@@ -149,15 +154,16 @@ static void s_on_existing(void *ctx, const kube_reply_t *reply)
     operator_count(write->batch->op, reply->code);
     if (reply->code == 200)
         s_put(write, reply);
-    if (reply->code == 200 && s_is_ours(write)) {
-        s_end(write, TT_OK, reply);
+    const whose_t whose = reply->code == 200 ? s_whose(write) : SOMEBODYS;
+    if (whose == OURS || reply->code == 404) { /* 404: gone since; what is missing is seen at the next look */
+        s_end(write, whose == OURS ? TT_OK : TT_AGAIN, reply);
         return;
     }
     kube_reply_t other = *reply;
     if (reply->code == 200)
-        snprintf(other.text, sizeof other.text, "%s %s is there already and does not belong to this job",
-            s_thing(write->kind), write->name);
-    s_end(write, reply->code == 200 ? TT_EXISTS : TT_UNAVAILABLE, &other);
+        snprintf(other.text, sizeof other.text, "%s %s is there already and %s", s_thing(write->kind), write->name,
+            whose == GOING ? "on its way out" : "does not belong to this job");
+    s_end(write, whose == GOING ? TT_AGAIN : reply->code == 200 ? TT_EXISTS : TT_UNAVAILABLE, &other);
 }
 
 static void s_look(writes_one_t *write)

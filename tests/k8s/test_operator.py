@@ -510,6 +510,23 @@ def test_a_pod_of_that_name_that_is_not_ours(k8s):
         s_delete(k8s, "taken")
 
 
+def test_the_same_name_again(k8s):
+    """Deleted and created at once, while what the first one owned still goes."""
+    with Operator(k8s) as op:
+        uids = set()
+        for _ in range(3):
+            s_create(k8s, s_job("again", collectors=1))
+            uid = k8s.get(f"{JOBS}/again")["metadata"]["uid"]
+            wait_for(lambda: [p["metadata"]["ownerReferences"][0]["uid"] for p in s_pods(k8s, "again", "coordinator").values()]
+                     == [uid], "the coordinator of this one", 60 * SLOW)
+            wait_for(lambda: "again-coordinator" in s_services(k8s, "again"), "its service")
+            uids.add(uid)
+            k8s.kubectl("delete", "dijob", "again", "--cascade=background")
+        check(len(uids) == 3, "three jobs")
+        wait_for(lambda: not s_pods(k8s, "again") and not s_services(k8s, "again"), "nothing to be left", 60 * SLOW)
+        op.idle()
+
+
 def test_an_embedded_job_is_left_alone(k8s):
     with Operator(k8s) as op:
         s_create(k8s, s_job("embedded", managedBy="coordinator"))
@@ -682,7 +699,7 @@ if __name__ == "__main__":
     cluster.main(test_from_created_to_succeeded, test_every_cleanup_policy, test_the_replicas_api,
                  test_a_caller_whose_address_is_not_known_yet, test_a_failed_replica_is_replaced_once,
                  test_learners_with_several_gpus, test_declared_replicas, test_a_refused_template, test_edits_behind_its_back,
-                 test_a_pod_of_that_name_that_is_not_ours, test_an_embedded_job_is_left_alone, test_tasks,
+                 test_a_pod_of_that_name_that_is_not_ours, test_the_same_name_again, test_an_embedded_job_is_left_alone, test_tasks,
                  test_no_writes_in_steady_state, test_two_operators_one_leader, test_killed_at_random_moments,
                  test_a_server_that_comes_and_goes, test_the_command,
                  controllers=True, audit=True)
