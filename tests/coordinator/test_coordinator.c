@@ -1,5 +1,6 @@
 /*  The coordinator as a process of its own, driven by links: HELLO to the end of a run. */
 #include <jansson.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -280,6 +281,97 @@ static json_t *s_read_result(const run_t *run)
     json_t *result = json_load_file(path, 0, NULL);
     assert_non_null(result);
     return result;
+}
+
+/* ---- the vault ----------------------------------------------------------------------------------------------------- */
+
+/*  A socket as a learner's for files, and the answer to what is sent on it; false: none comes. */
+static tt_sock_t *s_files(const run_t *run)
+{
+    tt_sock_t *sock = NULL;
+    assert_ok(tt_sock_new(&sock, TT_DEALER, &(tt_sock_opts_t){.name = "files", .identity = "learner/0/x/files"}));
+    assert_ok(tt_sock_connect(sock, run->endpoint));
+    return sock;
+}
+
+static void s_send_piece(tt_sock_t *sock, const void *msg, const char *bytes)
+{
+    zmq_msg_t frame;
+    tt_frame_new(&frame, strlen(bytes));
+    memcpy(zmq_msg_data(&frame), bytes, strlen(bytes));
+    assert_ok(tt_sock_send(sock, NULL, msg, &frame, 1));
+    tt_frame_close(&frame);
+}
+
+static bool s_answered(tt_sock_t *sock, tt_packet_t *out, int64_t patience_ms)
+{
+    const int64_t until = tt_now_ms(tt_clock_real()) + patience_ms;
+    while (tt_now_ms(tt_clock_real()) < until) {
+        if (tt_sock_recv(sock, out) == TT_OK)
+            return true;
+        poll(NULL, 0, 1);
+    }
+    return false;
+}
+
+/*  What STORED says of a piece: bytes that are there; UINT64_MAX: refused, with these words. */
+static uint64_t s_store(tt_sock_t *sock, const tt_msg_STORE_t *msg, const char *bytes, const char *words)
+{
+    tt_packet_t packet = {0};
+    s_send_piece(sock, msg, bytes);
+    assert_true(s_answered(sock, &packet, PATIENCE_MS));
+    assert_int_equal(packet.msg.type, TT_MSG_STORED);
+    const char *refused = packet.msg.STORED.refused;
+    const uint64_t have = refused ? UINT64_MAX : packet.msg.STORED.have;
+    if (words && (!refused || !strstr(refused, words)))
+        fail_msg("'%s' does not say '%s'", refused ? refused : "taken", words);
+    tt_packet_clear(&packet);
+    return have;
+}
+
+static void test_snapshots_come_in_pieces(void **state)
+{
+    run_t *run = *state;
+    crew_t crew;
+    char path[512], text[32] = {0};
+    tt_packet_t packet = {0};
+    s_begin(run, &crew);
+    tt_sock_t *sock = s_files(run);
+    char name[] = "00000007.safetensors", outside[] = "../../etc/passwd";
+    tt_msg_STORE_t msg =
+        TT_MSG(STORE, .instance = tt_link_instance(crew.learner), .name = name, .size = 10, .best = true);
+    assert_int_equal(s_store(sock, &msg, "01234", NULL), 5);
+    assert_int_equal(s_store(sock, &msg, "01234", NULL), 5); /* begun anew */
+    msg.offset = 7;
+    assert_int_equal(s_store(sock, &msg, "789", NULL), 5); /* not what comes next */
+    msg.offset = 5;
+    assert_int_equal(s_store(sock, &msg, "56789x", NULL), 5); /* more than there is */
+    assert_int_equal(s_store(sock, &msg, "56789", NULL), 10);
+    snprintf(path, sizeof path, "%s/checkpoints/best.safetensors", run->dir);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    assert_int_equal(fread(text, 1, sizeof text - 1, file), 10);
+    fclose(file);
+    assert_string_equal(text, "0123456789");
+
+    msg.offset = 0;
+    msg.name = outside;
+    assert_true(s_store(sock, &msg, "01234", "no name of a snapshot") == UINT64_MAX);
+    msg.name = name;
+    msg.size = 0;
+    assert_true(s_store(sock, &msg, "01234", "STORE of 0 bytes") == UINT64_MAX);
+    const tt_msg_LOAD_t load = TT_MSG(LOAD, .instance = tt_link_instance(crew.learner), .path = (char *)"/etc/passwd");
+    assert_ok(tt_sock_send(sock, NULL, &load, NULL, 0));
+    assert_true(s_answered(sock, &packet, PATIENCE_MS));
+    assert_int_equal(packet.msg.type, TT_MSG_LOADED);
+    assert_non_null(strstr(packet.msg.LOADED.refused, "not what the roster names"));
+    tt_packet_clear(&packet);
+    msg.size = 10;
+    msg.instance++;
+    s_send_piece(sock, &msg, "01234");
+    assert_false(s_answered(sock, &packet, 100)); /* only rank 0's count */
+    tt_sock_destroy(&sock);
+    s_leave(&crew);
 }
 
 /* ---- tests --------------------------------------------------------------------------------------------------------- */
@@ -688,6 +780,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_two_coordinators_in_one_run_directory, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_other_versions_and_numbers_in_use_are_refused, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_a_stuck_run_says_who_waits_for_what, s_setup_hasty, s_teardown),
+        cmocka_unit_test_setup_teardown(test_snapshots_come_in_pieces, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_nobody_comes, s_setup_hasty, s_teardown),
         cmocka_unit_test_setup_teardown(test_other_hosts_join_over_tcp_and_http_is_served, s_setup_open, s_teardown),
     };

@@ -58,12 +58,36 @@ static void test_a_file_that_others_can_read(void **state)
     assert_non_null(strstr(tt_err_text(), "chmod 600"));
 }
 
+/*  As the kubelet mounts a Secret for a pod that is not root: root's, and the group of the volume may read it. */
+static void test_a_file_of_root_that_its_group_can_read(void **state)
+{
+    fixture_t *f = *state;
+    tt_keys_t keys;
+    assert_ok(tt_keys_create(&keys, f->path));
+    assert_int_equal(chmod(f->path, 0440), 0);
+    assert_int_equal(tt_keys_read(&keys, f->path), geteuid() == 0 ? TT_OK : TT_DENIED);
+}
+
 static void s_write(const char *path, const char *text)
 {
     const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
     assert_true(fd >= 0);
     assert_int_equal(write(fd, text, strlen(text)), strlen(text));
     close(fd);
+}
+
+/*  What keeps it elsewhere writes is what we read. */
+static void test_a_pair_as_text(void **state)
+{
+    fixture_t *f = *state;
+    tt_keys_t made, read;
+    char text[TT_KEYS_TEXT];
+    assert_ok(tt_keys_make(&made));
+    tt_keys_text(&made, text);
+    s_write(f->path, text);
+    assert_ok(tt_keys_read(&read, f->path));
+    assert_string_equal(made.public_key, read.public_key);
+    assert_string_equal(made.secret_key, read.secret_key);
 }
 
 static void test_what_is_not_a_key(void **state)
@@ -107,6 +131,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_written_and_read, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_a_file_that_others_can_read, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_a_file_of_root_that_its_group_can_read, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_a_pair_as_text, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_what_is_not_a_key, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_full_disk, s_setup, s_teardown),
     };

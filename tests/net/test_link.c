@@ -454,6 +454,40 @@ static void test_threads_may_chatter(void **state)
     assert_string_equal(f->packet.msg.HEARTBEAT.state, "collecting batch 20000");
 }
 
+/*  What a coordinator that lost its journal goes on from. */
+static void test_the_roster_we_act_on_is_in_hello(void **state)
+{
+    fixture_t *f = *state;
+    s_join(f);
+    tt_rec_MEMBER_t members[] = {{.role = TT_PEER_LEARNER, .instance = 7, .rank = 0},
+        {.role = TT_PEER_LEARNER, .instance = tt_link_instance(f->link), .rank = 1}, {.role = TT_PEER_COLLECTOR}};
+    const tt_msg_ROSTER_t roster =
+        TT_MSG(ROSTER, .era = 2, .epoch = 17, .generation = 3, .members = members, .members_count = TT_COUNT(members));
+    tt_link_roster(f->link, &roster);
+    s_beat(f);
+    const tt_msg_HEARTBEAT_t who = TT_MSG(HEARTBEAT, .hello = true);
+    s_say(f, &who);
+    s_hear_type(f, TT_MSG_HELLO, 0);
+    assert_int_equal(f->packet.msg.HELLO.epoch, 17);
+    assert_int_equal(f->packet.msg.HELLO.learners, 2);
+    assert_int_equal(f->packet.msg.HELLO.place, 2);
+}
+
+/*  What this process has in hand is of another job. */
+static void test_other_settings_end_it(void **state)
+{
+    fixture_t *f = *state;
+    s_join(f);
+    s_beat(f);
+    const tt_msg_HEARTBEAT_t who = TT_MSG(HEARTBEAT, .hello = true);
+    s_say(f, &who);
+    s_hear_type(f, TT_MSG_HELLO, 0);
+    const tt_msg_WELCOME_t welcome = TT_MSG(
+        WELCOME, .wire = TT_WIRE_VERSION, .index = 3, .beat_ms = BEAT_MS, .lease_ms = LEASE_MS, .config = "a: 2");
+    s_say(f, &welcome);
+    s_expect_end(f, TT_DENIED, 0, "other settings");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, s_setup, s_teardown)
 
 int main(void)
@@ -465,6 +499,8 @@ int main(void)
         TEST(test_messages_wait_for_welcome),
         TEST(test_over_the_limit_is_refused_at_once),
         TEST(test_coordinator_restarts),
+        TEST(test_the_roster_we_act_on_is_in_hello),
+        TEST(test_other_settings_end_it),
         TEST(test_silence),
         TEST(test_ten_leases_of_silence_end_it),
         TEST(test_talk_is_not_a_welcome),
