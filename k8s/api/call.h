@@ -30,6 +30,7 @@ struct kube_call {
     uint64_t deadline, idle, later; /* timers; 0 = none */
     int64_t heard_ms;               /* last byte of a stream */
     int64_t ends_ms;                /* the deadline; 0 = none */
+    bool patient, went;             /* waiting for its first turn does not count; it has had that */
     /* this attempt */
     CURL *easy;
     struct curl_slist *headers;

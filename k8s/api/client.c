@@ -188,13 +188,25 @@ static void s_ended(kube_transfer_t *transfer, CURLcode code)
 
 /* ---- time is up -------------------------------------------------------------------------------------------------- */
 
+static void s_on_deadline(void *ctx);
+
+static void s_arm(kube_call_t *call)
+{
+    kube_loop_t *loop = call->client->loop;
+    kube_loop_forget_timer(loop, call->deadline);
+    call->ends_ms = s_now_ms(call->client) + call->timeout_ms;
+    call->deadline = kube_loop_timer(loop, call->timeout_ms, s_on_deadline, call);
+}
+
 static void s_on_deadline(void *ctx)
 {
     kube_call_t *call = ctx;
     const kube_client_t *self = call->client;
     const double seconds = (double)call->timeout_ms / 1000;
     call->deadline = 0;
-    if (call->state == CALL_ON_WIRE) {
+    if (call->patient && !call->went && !self->unknown) {
+        s_arm(call); /* others come first: its time begins when it goes */
+    } else if (call->state == CALL_ON_WIRE) {
         const int64_t heard_ms = call->sent_ms > self->heard_ms ? call->sent_ms : self->heard_ms;
         if (s_now_ms(self) - heard_ms >= SILENCE_MS)
             kube_transfer_cut(call);
@@ -231,6 +243,9 @@ static kube_call_t *s_next(const kube_client_t *self)
 
 static void s_start(kube_call_t *call, const kube_identity_t *identity)
 {
+    if (call->patient && !call->went)
+        s_arm(call);
+    call->went = true;
     if (kube_transfer_start(call, identity) != TT_OK) {
         s_fail(call, "%s", tt_err_text());
         return;
@@ -302,11 +317,8 @@ static kube_call_t *s_call(kube_client_t *self, const kube_request_t *request, k
 
 static uint64_t s_send(kube_call_t *call)
 {
-    kube_client_t *self = call->client;
-    if (call->timeout_ms > 0) {
-        call->ends_ms = s_now_ms(self) + call->timeout_ms;
-        call->deadline = kube_loop_timer(self->loop, call->timeout_ms, s_on_deadline, call);
-    }
+    if (call->timeout_ms > 0)
+        s_arm(call);
     s_enqueue(call, false);
     return call->id;
 }
@@ -314,7 +326,8 @@ static uint64_t s_send(kube_call_t *call)
 uint64_t kube_client_send(kube_client_t *self, const kube_request_t *request, kube_done_fn done, void *ctx)
 {
     kube_call_t *call = s_call(self, request, done, ctx);
-    if (call->timeout_ms <= 0)
+    call->patient = call->timeout_ms <= 0;
+    if (call->patient)
         call->timeout_ms = TIMEOUT_MS;
     self->pending++;
     return s_send(call);

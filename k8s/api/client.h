@@ -45,7 +45,7 @@ typedef struct {
     const char *body;         /* NULL = none                                                             */
     const char *content_type; /* NULL = application/json; "application/merge-patch+json"                 */
     const char *accept;       /* NULL = application/json                                                 */
-    int timeout_ms;           /* 0 = 30 s, waiting for its turn included                                 */
+    int timeout_ms;           /* from now on; 0 = 30 s from when it goes, however long others come first     */
     kube_priority_t priority;
     size_t max_bytes; /* of the answer; 0 = 16 MiB                                               */
 } kube_request_t;

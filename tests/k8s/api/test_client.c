@@ -543,6 +543,41 @@ static void test_deadlines(void **state)
     free(after.body);
 }
 
+static void test_waiting_for_a_turn_is_no_failure(void **state)
+{
+    fixture_t *f = *state;
+    tt_clock_t clock = tt_clock_fake(0);
+    const kube_client_opts_t opts = {.max_in_flight = 1};
+    got_t slow = {0}, behind = {0};
+    assert_ok(kube_loop_new(&f->loop, &clock));
+    assert_ok(kube_client_new(&f->client, f->loop, f->config, &opts));
+    const uint64_t id = kube_client_send(f->client,
+        &(kube_request_t){.method = "GET", .path = "/slow?ms=600000", .timeout_ms = 1000000}, s_on_done, &slow);
+    kube_client_send(f->client, &s_echo, s_on_done, &behind);
+    for (int i = 0; i < 5; i++) { /* 100 s */
+        assert_ok(kube_loop_poll(f->loop, 0));
+        tt_clock_turn(&clock, INT64_C(20000000000));
+    }
+    assert_ok(kube_loop_poll(f->loop, 0));
+    assert_int_equal(behind.calls, 0);
+    kube_client_cancel(f->client, id);
+    s_wait(f, &behind.calls, 1);
+    assert_int_equal(behind.code, 200);
+    behind.calls = 0;
+    free(behind.body);
+    behind.body = NULL;
+    kube_client_send(f->client, &(kube_request_t){.method = "GET", .path = "/slow?ms=600000"}, s_on_done,
+        &behind); /* its own 30 s */
+    for (int i = 0; i < 100 && !behind.calls; i++) {
+        assert_ok(kube_loop_poll(f->loop, 0));
+        tt_clock_turn(&clock, INT64_C(1000000000));
+    }
+    assert_int_equal(behind.calls, 1);
+    assert_non_null(strstr(behind.text, "no answer within 30 s"));
+    free(behind.body);
+    s_close(f);
+}
+
 static void test_connections_that_break(void **state)
 {
     fixture_t *f = *state;
@@ -851,6 +886,7 @@ int main(void)
         TEST(test_plugin_that_hangs),
         TEST(test_retry_after),
         TEST(test_deadlines),
+        TEST(test_waiting_for_a_turn_is_no_failure),
         TEST(test_connections_that_break),
         TEST(test_stream),
         TEST(test_stream_cut_anywhere),

@@ -1,0 +1,284 @@
+"""speed - how fast, how small and how quiet `tutti operator` is: what test_speed.py, ./dev soak and ./dev bench k8s measure.
+
+Each function brings a cluster of its own (API server, etcd, a fake kubelet) and returns a dict of numbers. Times are those
+of this machine's clock: a create begins when its request is sent, a pod is there when another client's watch shows it.
+"""
+import collections
+import concurrent.futures
+import contextlib
+import json
+import math
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+sys.dont_write_bytecode = True
+import cluster  # noqa: E402
+import guard  # noqa: E402
+from cluster import check, wait_for  # noqa: E402
+
+SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+JOBS = "/apis/diengine.opendilab.org/v1alpha1/namespaces/default/dijobs"
+OURS = ("pods", "services", "dijobs", "events", "secrets")  # what the operator could write, the lease left out
+CLIENTS = 16
+LONG = 1800.0
+COLLECTORS, LEARNERS = 7, 2
+PODS_A_JOB = 1 + COLLECTORS + LEARNERS
+TICK = os.sysconf("SC_CLK_TCK")
+
+
+def percentile(values, part):
+    """The smallest of them that is not below that part of all."""
+    ordered = sorted(values)
+    return ordered[max(0, math.ceil(len(ordered) * part) - 1)]
+
+
+def job(name, replicas=False):
+    """A job with a coordinator alone, or with declared collectors and learners."""
+    def role(what, **more):
+        return {"template": {"spec": {"containers": [
+            {"name": "di-container", "image": "diorchestrator/job:v0.2.2", "command": ["/bin/sh", "-c", f"sleep 1d; # {what}"],
+             "env": [{"name": "PYTHONUNBUFFERED", "value": "1"}],
+             "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}}}]}}, **more}
+
+    roles = {"coordinator": role("coordinator")}
+    if replicas:
+        roles |= {"collector": role("collector", replicas=COLLECTORS), "learner": role("learner", replicas=LEARNERS)}
+    return {"apiVersion": "diengine.opendilab.org/v1alpha1", "kind": "DIJob", "metadata": {"name": name},
+            "spec": {"cleanPodPolicy": "Running", **roles}}
+
+
+class Operator:
+    """`tutti operator` in a cluster that knows DIJobs."""
+
+    def __init__(self, k8s, tutti, *args):
+        self.k8s = k8s
+        self.log = tempfile.NamedTemporaryFile("r", prefix="tt-operator-", suffix=".log")
+        self.started = time.time()
+        with open(self.log.name, "wb") as file:
+            self.process = k8s.exec_in(
+                [tutti, "operator", f"--server-bind-address={guard.ADDRESS}:0",
+                 f"--health-probe-bind-address={guard.ADDRESS}:0", "--leader-elect", "--lease-namespace=default", *args],
+                stderr=file, stdout=file, stdin=subprocess.DEVNULL)
+        self.probes = int(self.said(r"probes at port (\d+)")[1])
+
+    def text(self):
+        with open(self.log.name, encoding="utf-8", errors="replace") as file:
+            return file.read()
+
+    def said(self, pattern):
+        def look():
+            check(self.process.poll() is None, f"the operator ended: {self.text()[-3000:]}")
+            return re.search(pattern, self.text())
+        return wait_for(look, f"the operator to say '{pattern}'", pause=0.002)
+
+    def leads(self):
+        """Until it does; how long after its start it held the lease, and how long it took to be synced."""
+        self.said("this replica looks after the jobs now")
+        held = time.time() - self.started
+        return held, int(self.said(r"synced: .* (\d+) ms after the start")[1]) / 1000
+
+    def metrics(self):
+        code, text = self.k8s.http(self.probes, "/metrics")
+        check(code == 200, f"/metrics says {code}")
+        return {name: float(value) for name, value in re.findall(r"^tutti_operator_(\S+) (\S+)$", text.decode(), re.M)}
+
+    def idle(self):
+        def quiet():
+            seen = self.metrics()
+            return seen["queue_depth"] == 0 and seen["requests_pending"] == 0
+        wait_for(quiet, "an idle operator", LONG, pause=0.2)
+
+    def cpu_s(self):
+        """Processor time so far."""
+        with open(f"/proc/{self.process.pid}/stat", encoding="utf-8") as file:
+            fields = file.read().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / TICK
+
+    def memory_mib(self):
+        """Resident now, and at most so far."""
+        with open(f"/proc/{self.process.pid}/status", encoding="utf-8") as file:
+            found = dict(re.findall(r"^(VmRSS|VmHWM):\s+(\d+) kB$", file.read(), re.M))
+        return int(found["VmRSS"]) / 1024, int(found["VmHWM"]) / 1024
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.terminate()
+            self.process.wait(60)
+        self.log.close()
+
+
+class Clients:
+    """Threads that each keep one connection to the API server; create() returns when it was sent and answered."""
+
+    def __init__(self, k8s, count=CLIENTS):
+        k8s.get("/version")  # makes the TLS context
+        self.k8s, self.local = k8s, threading.local()
+        self.pool = concurrent.futures.ThreadPoolExecutor(count)
+
+    def create(self, body):
+        if not hasattr(self.local, "connection"):
+            self.local.connection = cluster.s_Connection(self.k8s.world["init"], 6443, self.k8s.context, 60)
+        sent = time.time()
+        self.local.connection.request("POST", JOBS, json.dumps(body), {"Content-Type": "application/json"})
+        answer = self.local.connection.getresponse()
+        text = answer.read()
+        check(answer.status == 201, f"a job was answered with {answer.status}: {text[:500]}")
+        return body["metadata"]["name"], (sent, time.time())
+
+    def create_all(self, bodies, per_s=None):
+        """{name: (sent, answered)}; so many a second, or as fast as they are taken."""
+        begun, futures = time.monotonic(), []
+        for i, body in enumerate(bodies):
+            if per_s:
+                time.sleep(max(0.0, begun + i / per_s - time.monotonic()))
+            futures.append(self.pool.submit(self.create, body))
+        return dict(future.result() for future in futures)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.pool.shutdown(cancel_futures=True)
+
+
+@contextlib.contextmanager
+def cluster_with_jobs():
+    """A cluster whose pods run without a node, and which knows DIJobs."""
+    with cluster.Cluster(fake_kubelet=True) as k8s:
+        k8s.kubectl("apply", "-k", f"{SOURCE}/k8s/crd")
+        wait_for(lambda: k8s.find(JOBS), "the API server to serve DIJobs")
+        yield k8s
+
+
+def coordinators(k8s, count):
+    """{job: when its coordinator pod was seen}, once there are so many."""
+    def look():
+        seen = {line["pod"].partition("/")[2].removesuffix("-coordinator"): line["t"] for line in k8s.trace()
+                if line["event"] == "seen" and line["pod"].endswith("-coordinator")}
+        return seen if len(seen) >= count else None
+    return wait_for(look, f"{count} coordinator pods", LONG, pause=0.25)
+
+
+def phases(k8s):
+    """How many jobs are in which phase."""
+    return dict(collections.Counter(item.get("status", {}).get("phase", "") for item in k8s.get(JOBS)["items"]))
+
+
+def await_running(k8s, operator, jobs, pods):
+    """Until all run, and nobody has anything left to do."""
+    wait_for(lambda: sum(line["event"] == "running" for line in k8s.trace()) >= pods, f"{pods} pods to run", LONG, 0.5)
+    wait_for(lambda: phases(k8s) == {"Running": jobs}, f"{jobs} jobs to run", LONG, 0.5)
+    operator.idle()
+
+
+def costs(operator):
+    rss, peak = operator.memory_mib()
+    return {"rss_mib": rss, "peak_mib": peak, "cpu_s": operator.cpu_s(), "load": os.getloadavg()[0]}
+
+
+# --- what is measured
+
+def paced(tutti, jobs=1000, per_s=50):
+    """Jobs made at an even pace: from a job's create to its coordinator's pod."""
+    with cluster_with_jobs() as k8s, Operator(k8s, tutti) as operator, Clients(k8s) as clients:
+        operator.leads()
+        begun = costs(operator)
+        made = clients.create_all((job(f"paced-{i}") for i in range(jobs)), per_s)
+        seen = coordinators(k8s, jobs)
+        await_running(k8s, operator, jobs, jobs)
+        waits = [seen[name] - sent for name, (sent, _) in made.items()]
+        answers = [answered - sent for sent, answered in made.values()]
+        sent = [sent for sent, _ in made.values()]
+        return {"jobs": jobs, "asked_per_s": per_s, "made_per_s": (jobs - 1) / (max(sent) - min(sent)),
+                "p50_s": percentile(waits, 0.5), "p99_s": percentile(waits, 0.99), "max_s": max(waits),
+                "answer_p50_s": percentile(answers, 0.5), "answer_p99_s": percentile(answers, 0.99),
+                "idle_mib": begun["rss_mib"], **costs(operator)}
+
+
+def burst(tutti, jobs=1000, kubectl=False):
+    """Jobs made as fast as they are taken, by many clients or by one `kubectl create`: the last coordinator's pod."""
+    with cluster_with_jobs() as k8s, Operator(k8s, tutti) as operator, Clients(k8s) as clients:
+        operator.leads()
+        before = costs(operator)
+        bodies = [job(f"burst-{i}") for i in range(jobs)]
+        begun = time.time()
+        if kubectl:
+            text = json.dumps({"apiVersion": "v1", "kind": "List", "items": bodies})
+            begun = time.time()
+            k8s.kubectl("create", "-f", "-", input=text, deadline=LONG)
+        else:
+            clients.create_all(bodies)
+        created = time.time() - begun
+        seen = coordinators(k8s, jobs)
+        await_running(k8s, operator, jobs, jobs)
+        quiet = time.time() - begun
+        return {"jobs": jobs, "created_s": created, "last_pod_s": max(seen.values()) - begun, "quiet_s": quiet,
+                "idle_mib": before["rss_mib"], **costs(operator)}
+
+
+def writes(k8s):
+    """How many writes of what an operator writes the API server has answered so far, by everybody."""
+    return sum(count for (verb, resource, _, _), count in k8s.requests().items()
+               if resource in OURS and verb in ("POST", "PUT", "PATCH", "APPLY", "DELETE", "DELETECOLLECTION"))
+
+
+def steady(tutti, jobs=1000, watched_s=60.0, restarts=3, told=print):
+    """Jobs with ten pods each, declared: what it takes to look after them when nothing happens, and to begin anew."""
+    with cluster_with_jobs() as k8s:
+        with Operator(k8s, tutti) as operator, Clients(k8s) as clients:
+            operator.leads()
+            begun = time.time()
+            clients.create_all(job(f"steady-{i}", replicas=True) for i in range(jobs))
+            await_running(k8s, operator, jobs, jobs * PODS_A_JOB)
+            result = {"jobs": jobs, "pods": jobs * PODS_A_JOB, "built_s": time.time() - begun}
+            result["built"] = costs(operator)
+            told(f"{jobs} jobs with {PODS_A_JOB} pods each after {result['built_s']:.0f} s: {result['built']}")
+            result |= s_watch(k8s, operator, watched_s)
+            seen = operator.metrics()
+            check((seen["jobs"], seen["pods"]) == (jobs, jobs * PODS_A_JOB), f"it knows of {seen}")
+        names = {line["pod"] for line in k8s.trace() if line["event"] == "seen"}
+        check(len(names) == jobs * PODS_A_JOB, f"{len(names)} pods were made for {jobs} jobs of {PODS_A_JOB} pods")
+        check(not any(line["event"] == "gone" for line in k8s.trace()), "pods were removed")
+        result["restarts"] = [s_restart(k8s, tutti, jobs, watched_s / 6, told) for _ in range(restarts)]
+        check(len({line["pod"] for line in k8s.trace() if line["event"] == "seen"}) == len(names), "a restart made pods")
+        return result
+
+
+def s_watch(k8s, operator, watched_s):
+    """Nothing happens for so long."""
+    before, cpu, begun = writes(k8s), operator.cpu_s(), time.monotonic()
+    rounds = operator.metrics()["reconcile_total"]
+    time.sleep(watched_s)  # what is measured is that nothing comes: there is nothing to wait for
+    wall = time.monotonic() - begun
+    rss, peak = operator.memory_mib()
+    return {"watched_s": wall, "writes": writes(k8s) - before, "cpu_part": (operator.cpu_s() - cpu) / wall,
+            "rounds": operator.metrics()["reconcile_total"] - rounds, "rss_mib": rss, "peak_mib": peak,
+            "load": os.getloadavg()[0]}
+
+
+def s_restart(k8s, tutti, jobs, watched_s, told):
+    """An operator that finds everything as it should be: how soon it knows that, and that it leaves all as it is."""
+    before = writes(k8s)
+    with Operator(k8s, tutti) as operator:
+        held, synced = operator.leads()
+        seen = wait_for(lambda: (lambda m: m if m["reconcile_total"] >= jobs else None)(operator.metrics()),
+                        "a look at every job", LONG)
+        operator.idle()
+        looked = time.time() - operator.started
+        check((seen["jobs"], seen["pods"]) == (jobs, jobs * PODS_A_JOB), f"it knows of {seen}")
+        after = s_watch(k8s, operator, watched_s)
+        operator.process.send_signal(signal.SIGTERM)
+        check(operator.process.wait(60) == 0, "it did not end well")
+    after |= {"held_s": held, "synced_s": synced, "after_lease_s": max(0.0, synced - held), "looked_s": looked,
+              "writes": writes(k8s) - before}
+    told(f"a restart: {after}")
+    return after
