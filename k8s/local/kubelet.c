@@ -13,6 +13,7 @@
 #define TT_LOG_COMPONENT "kubelet"
 #include "common/base/log.h"
 
+enum { LEAVE_MS = 3000 };
 enum { EVENTS = 64, GRACE_S = 30, DELAY_MS = 1000, DELAY_MAX_MS = 60000, STEADY_MS = 60000 };
 
 typedef enum { BOX_NEW, BOX_RUNNING, BOX_WAITING, BOX_ENDED } box_state_t; /* WAITING: to be started again at due_ms */
@@ -38,6 +39,8 @@ typedef struct {
     char ip[16];
     int port;
     bool deleting;
+    int64_t leave_ms; /* when its containers are to be asked to end; 0 = they have been */
+    int grace_s;
     box_t *boxes; /* init containers first */
     size_t count;
 } pod_t;
@@ -45,7 +48,7 @@ typedef struct {
 struct kubelet {
     place_t *place;
     tt_substrate_t *substrate;
-    bool tutti;
+    bool tutti, ending;
     pod_t **pods;
     size_t count;
     uint64_t version;
@@ -264,10 +267,20 @@ static void s_dismiss(kubelet_t *self, pod_t *pod)
     }
 }
 
+static void s_ask_to_end(kubelet_t *self, pod_t *pod)
+{
+    pod->leave_ms = 0;
+    for (size_t i = 0; i < pod->count; i++)
+        if (pod->boxes[i].state == BOX_RUNNING)
+            self->substrate->ops->stop(self->substrate, pod->boxes[i].id, pod->grace_s * 1000);
+}
+
 static bool s_step(kubelet_t *self, pod_t *pod)
 {
     bool changed = false;
     const int64_t now = tt_now_ms(self->clock);
+    if (pod->leave_ms && now >= pod->leave_ms)
+        s_ask_to_end(self, pod);
     for (size_t i = 0; i < pod->count && !pod->deleting; i++) {
         box_t *box = &pod->boxes[i];
         const bool due = box->state == BOX_NEW ? s_its_turn(pod, i) : box->state == BOX_WAITING && now >= box->due_ms;
@@ -370,6 +383,16 @@ static bool s_any_running(const pod_t *pod)
     return false;
 }
 
+/*  A container's first process ignores SIGTERM unless it handles it, so DI-engine's workers live out their grace period in a
+ *  cluster, while their coordinator sees them go and takes leave of them; cut off, it loses a thread. A process here would
+ *  end at once: workers of jobs that are not ours have a moment between going and SIGTERM. */
+static int64_t s_leave_ms(const kubelet_t *self, const pod_t *pod)
+{
+    const bool worker = pod->seen->role != DIJOB_COORDINATOR && pod->seen->role != DIJOB_TASK;
+    const int64_t most = (int64_t)pod->grace_s * 500;
+    return self->tutti || self->ending || !worker ? 0 : most < LEAVE_MS ? most : LEAVE_MS;
+}
+
 void kubelet_delete(kubelet_t *self, const char *name, int grace_s)
 {
     const size_t at = kubelet_find(self, name);
@@ -379,13 +402,23 @@ void kubelet_delete(kubelet_t *self, const char *name, int grace_s)
     const json_t *own = json_object_get(json_object_get(pod->object, "spec"), "terminationGracePeriodSeconds");
     if (grace_s < 0)
         grace_s = json_is_integer(own) ? (int)json_integer_value(own) : GRACE_S;
-    if (grace_s > 86400)
-        grace_s = 86400;
+    pod->grace_s = grace_s > 86400 ? 86400 : grace_s < 0 ? 0 : grace_s;
+    const int64_t wait_ms = pod->deleting ? 0 : s_leave_ms(self, pod);
     pod->deleting = true;
-    for (size_t i = 0; i < pod->count; i++)
-        if (pod->boxes[i].state == BOX_RUNNING)
-            self->substrate->ops->stop(self->substrate, pod->boxes[i].id, grace_s * 1000);
+    pod->leave_ms = wait_ms ? tt_now_ms(self->clock) + wait_ms : 0;
+    if (!wait_ms)
+        s_ask_to_end(self, pod);
     s_publish(self, pod);
+}
+
+void kubelet_end(kubelet_t *self, int grace_s)
+{
+    self->ending = true;
+    for (size_t i = 0; i < self->count; i++) {
+        char *name = tt_strdup(s_name(self->pods[i]));
+        kubelet_delete(self, name, grace_s);
+        free(name);
+    }
 }
 
 /*  Those asked to go whose containers are through. */

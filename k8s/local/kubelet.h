@@ -24,6 +24,8 @@ tt_status_t kubelet_create(kubelet_t *self, json_t *pod, const char *ip, int por
 /*  Ask it to go: gone when its containers are. grace_s -1 = the pod's own. One that is not there, or is going, is fine; a
  *  shorter grace shortens. */
 void kubelet_delete(kubelet_t *self, const char *name, int grace_s);
+/*  The same for all of them; nobody has to take leave of anybody any more. */
+void kubelet_end(kubelet_t *self, int grace_s);
 /*  Let go of the ended ones, start what is due. Did anything change? Call when a child ended, and when kubelet_due_ms says. */
 bool kubelet_poll(kubelet_t *self);
 /*  ms until poll is wanted though nothing happened; -1 = not. */

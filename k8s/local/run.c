@@ -255,15 +255,7 @@ void run_stop(run_t *self, int signal)
     self->asked_ms = now;
     self->signal = self->stopping ? self->signal : signal;
     self->stopping = self->dirty = true;
-    size_t count = 0;
-    const dijob_pod_t **pods = run_pods(self, &count);
-    for (size_t i = 0; i < count; i++) {
-        char *name = tt_strdup(pods[i]->meta.name);
-        kubelet_delete(self->kubelet, name, grace_s);
-        free(name);
-        pods[i] = NULL; /* it was decoded anew; the others are as they were */
-    }
-    free(pods);
+    kubelet_end(self->kubelet, grace_s);
 }
 
 bool run_is_over(const run_t *self)
