@@ -238,8 +238,8 @@ has out "failed: coordinator/0: cannot start '/no/such/program'"
 
 # ---- our own training job, as it is for a cluster -----------------------------------------------------------------------------------
 sed "s#cartpole-ppo,#$TT_SOURCE_DIR/configs/cartpole-ppo.yaml, --set, stop.return_mean=null, --set, stop.env_steps=4096,#" \
-  "$TT_SOURCE_DIR/configs/k8s/dijob-cartpole.yaml" >ours.yaml
-if "$TUTTI" run ours.yaml -d "$dir/ours" >out 2>&1; then
+  "$TT_SOURCE_DIR/configs/k8s/dijob-cartpole.yaml" | grep -v 'mountPath: /tmp' >ours.yaml # the sources may lie there
+if timeout 90 "$TUTTI" run ours.yaml -d "$dir/ours" >out 2>&1; then
   case=ours
   has ours/logs/coordinator.log weights_sha256
   has out 'succeeded because coordinator succeeded'
