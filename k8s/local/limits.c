@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,9 @@
 
 enum { PERIOD_US = 100000, QUOTA_MIN_US = 1000 }; /* of the kernel's CFS bandwidth controller */
 
-/*  Where the groups of one controller are: "/sys/fs/cgroup/memory/<ours>/tutti-<run>"; NULL = we have none there. */
+#define PREFIX "tutti-run-"
+
+/*  Where the groups of one controller are: "/sys/fs/cgroup/memory/<ours>/tutti-run-<run>"; NULL = we have none there. */
 struct limits {
     bool v2;
     char *cpu, *memory; /* the same folder in v2 */
@@ -60,11 +63,11 @@ static char *s_make(const char *mount, const char *controller, const char *name)
     char own[PATH_MAX] = "";
     if (!s_own_group(controller, own, sizeof own))
         return NULL;
-    char *path = tt_sprintf("%s%s/tutti-%s", mount, own, name);
+    char *path = tt_sprintf("%s%s/" PREFIX "%s", mount, own, name);
     if (mkdir(path, 0755) == 0)
         return path;
     free(path);
-    path = tt_sprintf("%s/tutti-%s", mount, name);
+    path = tt_sprintf("%s/" PREFIX "%s", mount, name);
     if (errno == ENOENT && mkdir(path, 0755) == 0)
         return path;
     free(path);
@@ -96,21 +99,6 @@ static bool s_make_v1(limits_t *self, const char *name)
     return self->cpu || self->memory;
 }
 
-tt_status_t limits_new(limits_t **self_p, const char *name)
-{
-    limits_t *self = tt_new0(sizeof *self);
-    const bool made = s_make_v2(self, name);
-    if (made || (!self->v2 && s_make_v1(self, name))) {
-        *self_p = self;
-        return TT_OK;
-    }
-    const bool v2 = self->v2;
-    free(self->cpu);
-    free(self);
-    return tt_err(TT_UNSUPPORTED, "no control group of our own can be made here (%s)",
-        v2 ? "cgroup v2: cpu and memory are not delegated to us" : "cgroup v1: no permission");
-}
-
 static void s_remove_all(const char *folder)
 {
     DIR *dir = folder ? opendir(folder) : NULL;
@@ -121,6 +109,45 @@ static void s_remove_all(const char *folder)
         closedir(dir);
     if (folder)
         rmdir(folder);
+}
+
+/*  Groups of runs that were killed: their names end with the id of a process that is no more. */
+static void s_sweep(const char *ours)
+{
+    char *parent = ours ? tt_strdup(ours) : NULL, *slash = parent ? strrchr(parent, '/') : NULL;
+    if (slash)
+        *slash = '\0';
+    DIR *dir = slash ? opendir(parent) : NULL;
+    for (struct dirent *entry; dir && (entry = readdir(dir));) {
+        const char *dash = strrchr(entry->d_name, '-');
+        const long pid = dash ? strtol(dash + 1, NULL, 10) : 0;
+        if (strncmp(entry->d_name, PREFIX, strlen(PREFIX)) != 0 || pid < 2 || kill((pid_t)pid, 0) == 0 ||
+            errno != ESRCH)
+            continue;
+        char *stale = tt_sprintf("%s/%s", parent, entry->d_name);
+        s_remove_all(stale);
+        free(stale);
+    }
+    if (dir)
+        closedir(dir);
+    free(parent);
+}
+
+tt_status_t limits_new(limits_t **self_p, const char *name)
+{
+    limits_t *self = tt_new0(sizeof *self);
+    const bool made = s_make_v2(self, name);
+    if (made || (!self->v2 && s_make_v1(self, name))) {
+        s_sweep(self->cpu);
+        s_sweep(self->memory);
+        *self_p = self;
+        return TT_OK;
+    }
+    const bool v2 = self->v2;
+    free(self->cpu);
+    free(self);
+    return tt_err(TT_UNSUPPORTED, "no control group of our own can be made here (%s)",
+        v2 ? "cgroup v2: cpu and memory are not delegated to us" : "cgroup v1: no permission");
 }
 
 void limits_destroy(limits_t **self_p)

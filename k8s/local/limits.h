@@ -7,7 +7,8 @@
 
 typedef struct limits limits_t; /* opaque */
 
-/*  TT_UNSUPPORTED: not permitted here; the text says why. name: of the run, unique on this machine. */
+/*  TT_UNSUPPORTED: not permitted here; the text says why. name: of the run, ending with "-" and the id of this process:
+ *  groups that killed runs have left are removed by that. */
 tt_status_t limits_new(limits_t **self_p, const char *name);
 /*  The groups are removed; processes that are still in them keep them. */
 void limits_destroy(limits_t **self_p);

@@ -217,7 +217,7 @@ spec:
       spec:
         containers:
         - name: di-container
-          command: [/bin/bash, -c, 'if [ -z "$(grep tutti- /proc/self/cgroup)" ]; then kill -9 $$; fi; x=$(head -c 200000000 /dev/zero | tr "\0" x); echo survived']
+          command: [/bin/bash, -c, 'if [ -z "$(grep tutti-run- /proc/self/cgroup)" ]; then kill -9 $$; fi; x=$(head -c 200000000 /dev/zero | tr "\0" x); echo survived']
           resources: {limits: {memory: 24Mi, cpu: 2}}
 END
 hasnt memory/logs/coordinator.log survived
