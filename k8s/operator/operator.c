@@ -2,6 +2,7 @@
 #define TT_LOG_COMPONENT "operator"
 #include "k8s/operator/operator.h"
 #include <limits.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,7 @@
 #include "common/base/mem.h"
 #include "k8s/operator/parts.h"
 
-enum { POLL_MS = 1000, END_MS = 20000 };
+enum { POLL_MS = 1000, END_MS = 20000, TIDY_MS = 10000, WRITING_MAX = 256 };
 
 uint64_t operator_random(operator_t *self)
 {
@@ -46,7 +47,16 @@ bool operator_leads(const operator_t *self)
 
 static void s_pause(operator_t *self)
 {
-    kube_queue_pause(self->queue, !operator_leads(self) || !self->cache || !cache_synced(self->cache));
+    kube_queue_pause(self->queue, self->busy || !operator_leads(self) || !self->cache || !cache_synced(self->cache));
+}
+
+void operator_writing(operator_t *self, int change)
+{
+    self->writing += change;
+    if (self->busy ? self->writing > WRITING_MAX / 2 : self->writing < WRITING_MAX)
+        return;
+    self->busy = !self->busy;
+    s_pause(self);
 }
 
 static void s_on_lease(void *ctx, bool held)
@@ -253,11 +263,25 @@ static bool s_is_over(operator_t *self)
     return idle || (self->end_by_ms && tt_now_ms(kube_loop_clock(self->loop)) >= self->end_by_ms);
 }
 
+/*  A thousand jobs at once leave holes behind in the heap; when all is quiet again they are given back. */
+static void s_tidy(operator_t *self)
+{
+    const int64_t now_ms = tt_now_ms(kube_loop_clock(self->loop));
+    const bool idle = !self->rounds && !self->tasks && kube_client_pending(self->client) == 0;
+    if (!idle || self->counters.rounds == self->tidied_rounds || now_ms < self->tidied_ms + TIDY_MS)
+        return;
+    self->tidied_rounds = self->counters.rounds;
+    self->tidied_ms = now_ms;
+    malloc_trim(0);
+}
+
 tt_status_t operator_run(operator_t *self)
 {
     tt_status_t status = TT_OK;
-    while (status == TT_OK && !atomic_load(&self->stop) && !s_is_over(self))
+    while (status == TT_OK && !atomic_load(&self->stop) && !s_is_over(self)) {
         status = kube_loop_poll(self->loop, POLL_MS);
+        s_tidy(self);
+    }
     return status;
 }
 

@@ -193,6 +193,10 @@ struct operator_ {
     task_t *tasks;  /* HTTP requests under way */
     asked_t *asked; /* those whose caller is not known yet */
     operator_counters_t counters;
+    int writing; /* pods and services being written */
+    bool busy;   /* too many of them                */
+    uint64_t tidied_rounds;
+    int64_t tidied_ms;
     atomic_bool stop;
     atomic_int ended; /* 's', 'f' */
 };
@@ -203,3 +207,6 @@ void operator_count(operator_t *self, int code);
 void operator_count_served(operator_t *self, int code);
 /*  May we write about jobs by ourselves? */
 bool operator_leads(const operator_t *self);
+/*  One write more (1) or less (-1) is under way. With many of them no round begins: what waits in the queue is a name, what
+ *  waits in the client is a pod's whole JSON. */
+void operator_writing(operator_t *self, int change);

@@ -63,6 +63,7 @@ static writes_one_t *s_add(writes_t *self, writes_kind_t kind, const char *name)
         self->writes = tt_realloc(self->writes, tt_mul(self->count ? 2 * self->count : 1, sizeof *self->writes));
     self->writes[self->count++] = write;
     self->pending++;
+    operator_writing(self->op, 1);
     return write;
 }
 
@@ -136,6 +137,7 @@ static void s_end(writes_one_t *write, tt_status_t status, const kube_reply_t *r
             s_thing(write->kind), write->name, reply->code, reply->text);
     }
     s_tell(write);
+    operator_writing(batch->op, -1);
     if (--batch->pending == 0)
         batch->done(batch->ctx, batch);
 }
