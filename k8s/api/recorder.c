@@ -22,11 +22,13 @@ enum {
     NAME_MAX_SIZE = 230, /* of the object's in the event's */
     TRIES = 3,
     RETRY_MS = 2000,
+    TELLING = 32,    /* at once: the others wait here, where they need less room than in the client */
     TURN_MS = 300000 /* they go after all else: a thousand jobs at once keep them waiting */
 };
 
 /*  An event that the server knows, or is being told of. */
-typedef struct {
+typedef struct event event_t;
+struct event {
     kube_recorder_t *recorder;
     const char *key;         /* the dictionary's                                               */
     char *path;              /* of its collection                                              */
@@ -38,7 +40,9 @@ typedef struct {
     int tries;               /* that failed in a row                                           */
     int64_t last_ms;         /* when it came last                                              */
     uint64_t request, timer; /* 0 = none */
-} event_t;
+    bool waits;              /* in the line to be told                                         */
+    event_t *next;
+};
 
 /*  The messages of an object with one type and reason. */
 typedef struct {
@@ -57,6 +61,8 @@ struct kube_recorder {
     kube_loop_t *loop;
     char *component;
     kube_dict_t events, groups, purses;
+    event_t *first, **last; /* those that wait to be told */
+    int telling;
 };
 
 static void s_tell(void *ctx);
@@ -73,13 +79,29 @@ tt_status_t kube_recorder_new(kube_recorder_t **self_p, kube_client_t *client, c
     kube_recorder_t *self = tt_new0(sizeof *self);
     self->client = client;
     self->loop = kube_client_loop(client);
+    self->last = &self->first;
     self->component = tt_strdup(component);
     *self_p = self;
     return TT_OK;
 }
 
+static void s_leave_line(event_t *event)
+{
+    kube_recorder_t *self = event->recorder;
+    event_t **at = &self->first;
+    while (*at != event)
+        at = &(*at)->next;
+    *at = event->next;
+    if (self->last == &event->next)
+        self->last = at;
+    event->waits = false;
+}
+
 static void s_free_event(event_t *event)
 {
+    if (event->waits)
+        s_leave_line(event);
+    event->recorder->telling -= event->request != 0;
     kube_client_cancel(event->recorder->client, event->request);
     kube_loop_forget_timer(event->recorder->loop, event->timer);
     free(event->path);
@@ -125,7 +147,7 @@ void kube_recorder_destroy(kube_recorder_t **self_p)
 static int s_drop_old_event(void *ctx, void *value)
 {
     const event_t *event = value;
-    if (event->request || event->timer || event->last_ms > *(const int64_t *)ctx)
+    if (event->request || event->timer || event->waits || event->last_ms > *(const int64_t *)ctx)
         return 0;
     return s_drop_event(NULL, value);
 }
@@ -176,12 +198,9 @@ static void s_failed(event_t *event, const kube_reply_t *reply)
     event->told = event->count; /* until it comes again */
 }
 
-static void s_on_told(void *ctx, const kube_reply_t *reply)
+static void s_told(kube_recorder_t *self, event_t *event, const kube_reply_t *reply)
 {
-    event_t *event = ctx;
-    kube_recorder_t *self = event->recorder;
     const bool made = !event->body;
-    event->request = 0;
     if (reply->code == 404 && made) { /* somebody removed it: what comes next is a new one */
         kube_dict_remove(&self->events, event->key);
         s_free_event(event);
@@ -199,12 +218,35 @@ static void s_on_told(void *ctx, const kube_reply_t *reply)
         s_tell(event);
 }
 
-/*  Create it, or say how often it has come by now. */
+static void s_on_told(void *ctx, const kube_reply_t *reply)
+{
+    event_t *event = ctx;
+    kube_recorder_t *self = event->recorder;
+    event->request = 0;
+    self->telling--;
+    s_told(self, event, reply);
+    if (!self->first || self->telling >= TELLING)
+        return;
+    event_t *next = self->first;
+    s_leave_line(next);
+    s_tell(next);
+}
+
+/*  Create it, or say how often it has come by now; when it is its turn. */
 static void s_tell(void *ctx)
 {
     event_t *event = ctx;
+    kube_recorder_t *self = event->recorder;
     char now[32];
     event->timer = 0;
+    if (self->telling >= TELLING) {
+        event->waits = true;
+        event->next = NULL;
+        *self->last = event;
+        self->last = &event->next;
+        return;
+    }
+    self->telling++;
     event->telling = event->count;
     s_time(now, sizeof now);
     json_t *body = event->body ? json_loads(event->body, 0, NULL) : json_object();
@@ -219,7 +261,7 @@ static void s_tell(void *ctx)
         .content_type = event->body ? NULL : "application/merge-patch+json",
         .timeout_ms = TURN_MS,
         .priority = KUBE_EVENTS};
-    event->request = kube_client_send(event->recorder->client, &request, s_on_told, event);
+    event->request = kube_client_send(self->client, &request, s_on_told, event);
     json_decref(body);
     free(text);
     free(path);
@@ -350,7 +392,7 @@ static void s_record(kube_recorder_t *self, const kube_ref_t *about, const char 
             free(event->message);
             event->message = tt_strdup(text);
         }
-        if (!event->request && !event->timer)
+        if (!event->request && !event->timer && !event->waits)
             s_tell(event);
     } else {
         log_warn("event %s of %s: dropped; too many are under way, or its words are no UTF-8", reason, about->name);

@@ -241,7 +241,7 @@ static void test_many(void **state)
         about.name = about.uid = name;
         kube_recorder_event(bench.recorder, &about, "Normal", "A", "%d", i);
     }
-    assert_int_equal(kube_client_pending(bench.world.client), 4096);
+    assert_int_equal(kube_client_pending(bench.world.client), 32); /* the others stand in line */
     s_close(&bench);
 }
 
