@@ -36,6 +36,7 @@ struct kube_reflector {
     char *more;                  /* the next page's token; NULL = the first page    */
     uint64_t list_version;       /* of the list under way; 0 = no page came yet     */
     int64_t began_ms;            /* the watch                                       */
+    uint64_t begun_events;       /* how many had come before it                     */
     bool synced, stale;          /* stale: the watch cannot go on, list anew        */
     uint32_t failures, refusals; /* in a row */
     kube_reflector_stats_t stats;
@@ -237,7 +238,8 @@ static void s_on_watch_over(void *ctx, const kube_reply_t *reply)
         self->refusals = 0;
         self->stale = true;
     }
-    if (reply->code == 200 && lasted_ms >= SHORT_MS) {
+    /* the server cuts a watch that does not keep up with a burst: with something told it was a good one */
+    if (reply->code == 200 && !self->stale && (lasted_ms >= SHORT_MS || self->stats.events > self->begun_events)) {
         s_well(self);
         s_watch(self);
     } else if (self->stale && self->failures == 0) { /* at once, but not over and over */
@@ -255,6 +257,7 @@ static void s_watch(void *ctx)
     kube_reflector_t *self = ctx;
     self->timer = 0;
     self->stats.watches++;
+    self->begun_events = self->stats.events;
     self->began_ms = tt_now_ms(kube_loop_clock(self->loop));
     const unsigned timeout_s = WATCH_LEAST_S + randombytes_uniform(WATCH_LEAST_S + 1);
     char *path = tt_sprintf("%swatch=true&allowWatchBookmarks=true&timeoutSeconds=%u&resourceVersion=%llu", self->base,

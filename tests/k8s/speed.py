@@ -10,6 +10,7 @@ import contextlib
 import json
 import math
 import os
+import random
 import re
 import signal
 import subprocess
@@ -194,12 +195,25 @@ KEPT = (("pods", "/api/v1/namespaces/default/pods", "/registry/pods/default/", "
         ("dijobs", JOBS, "/registry/diengine.opendilab.org/dijobs/default/", "diengine.opendilab.org/v1alpha1", "DIJob"))
 
 
-def copies(k8s, name, count):
+def copies(k8s, operator, name, count):
     """As if so many jobs like that one had been made: they and all that is theirs in etcd, found by everybody's watch.
     On a machine with others this takes seconds where making them takes an hour; nothing of it is the operator's work."""
     texts = []
     etcd = cluster.s_Connection(k8s.world["init"], 2379, None, 60)
     etcd.host = "127.0.0.1"
+
+    def put(pair):  # each alone: what one transaction writes has one version, which the API server never does
+        body = {part: base64.b64encode(value.encode()).decode() for part, value in zip(("key", "value"), pair)}
+        etcd.request("POST", "/v3/kv/put", json.dumps(body))
+        answer = etcd.getresponse()
+        text = answer.read()
+        check(answer.status == 200, f"etcd answered with {answer.status}: {text[:500]}")
+
+    def known(kind, jobs):
+        what, wanted = {"/registry/pods/": ("pods", jobs * PODS_A_JOB), "/registry/services/": ("services", jobs * PODS_A_JOB),
+                        "/registry/diengine": ("jobs", jobs)}[kind]
+        wait_for(lambda: operator.metrics()[what] == wanted, f"the operator to know {wanted} {what}", LONG)
+
     for _, path, key, version, kind in KEPT:
         for item in k8s.get(path)["items"]:
             if item["metadata"]["name"].startswith(name):
@@ -207,18 +221,22 @@ def copies(k8s, name, count):
                 texts.append((key + item["metadata"]["name"], json.dumps({"apiVersion": version, "kind": kind, **item})))
     uids = sorted({uid for _, text in texts for uid in re.findall(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", text)})
     addresses = sorted({address for _, text in texts for address in re.findall(r'"(10(?:\.\d+){3})"', text)})
-    for i in range(count):
-        new = {uid: str(uuid.uuid4()) for uid in uids} | {address: f"10.{100 + (i * 16 + n >> 16)}.{i * 16 + n >> 8 & 255}."
-                                                          f"{i * 16 + n & 255}" for n, address in enumerate(addresses)}
-        new[name] = f"copy-{i}"
-        pattern = re.compile("|".join(map(re.escape, new)))
-        changed = [[pattern.sub(lambda found: new[found[0]], part) for part in pair] for pair in texts]
-        for pair in changed:  # each alone: what one transaction writes has one version, which the API server never does
-            body = {part: base64.b64encode(value.encode()).decode() for part, value in zip(("key", "value"), pair)}
-            etcd.request("POST", "/v3/kv/put", json.dumps(body))
-            answer = etcd.getresponse()
-            text = answer.read()
-            check(answer.status == 200, f"etcd answered with {answer.status}: {text[:500]}")
+    def new(i):
+        found = random.Random(i)
+        names = {uid: str(uuid.UUID(int=found.getrandbits(128), version=4)) for uid in uids} | {name: f"copy-{i}"}
+        for n, address in enumerate(addresses):
+            at = i * 16 + n
+            names[address] = f"10.{100 + (at >> 16)}.{at >> 8 & 255}.{at & 255}"
+        return names
+
+    for kind in ("/registry/pods/", "/registry/services/", "/registry/diengine"):  # jobs last: they are complete when seen
+        for i in range(count):
+            names = new(i)
+            pattern = re.compile("|".join(map(re.escape, names)))
+            for pair in texts:
+                if pair[0].startswith(kind):
+                    put([pattern.sub(lambda found: names[found[0]], part) for part in pair])
+        known(kind, count + 1)
     etcd.close()
 
 
@@ -279,8 +297,7 @@ def steady(tutti, jobs=1000, watched_s=60.0, restarts=3, copied=False, told=prin
             await_running(k8s, operator, made, made * PODS_A_JOB)
             if copied:
                 k8s.stop_part("fake-kubelet")
-                copies(k8s, "steady-0", jobs - 1)
-                wait_for(lambda: operator.metrics()["services"] == jobs * PODS_A_JOB, "all copies to be known", LONG)
+                copies(k8s, operator, "steady-0", jobs - 1)
                 operator.idle()
             result = {"jobs": jobs, "pods": jobs * PODS_A_JOB, "copied": copied, "built_s": time.time() - begun}
             result["built"] = costs(operator)
