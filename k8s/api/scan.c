@@ -54,7 +54,7 @@ struct kube_scan {
     size_t depth;
     level_t levels[MAX_DEPTH];
     tt_buf_t out, word;
-    bool object; /* of a watch event: out holds it */
+    bool object; /* of a watch event: out holds it; of a list: it has items */
     char *type, *version, *more;
     uint64_t offset; /* of the piece being fed in the body */
 };
@@ -228,6 +228,8 @@ static tt_status_t s_value_start(kube_scan_t *self, char c)
         return s_open(self, c == '[');
     if (self->next == IN_OBJECT && level->in == IN_TOP)
         return s_bad("\"object\" is not an object");
+    if (self->next == IN_ITEMS && c != 'n') /* null: an empty list of a Go program */
+        return s_bad("\"items\" is not an array");
     self->keep = self->next == IN_OBJECT;
     self->listen = c == '"' && self->capture;
     self->word.size = 0;
@@ -285,6 +287,7 @@ static void s_key_of_envelope(kube_scan_t *self, const level_t *level)
             self->capture = &self->more;
     } else if (self->kind == KUBE_SCAN_LIST) {
         self->next = s_word_is(self, "metadata") ? IN_META : s_word_is(self, "items") ? IN_ITEMS : IN_DROPPED;
+        self->object |= self->next == IN_ITEMS;
     } else if (s_word_is(self, "type")) {
         self->capture = &self->type;
     } else if (s_word_is(self, "object")) { /* an ERROR's object is a Status, which the rules are not about */
@@ -446,5 +449,7 @@ tt_status_t kube_scan_end(kube_scan_t *self)
     const at_t complete = self->kind == KUBE_SCAN_LIST ? AT_OVER : AT_START;
     if (self->at != complete)
         return tt_err(TT_DATA, "byte %llu: ends in the middle", (unsigned long long)self->offset);
+    if (self->kind == KUBE_SCAN_LIST && !self->object) /* one object, say: not a list of none */
+        return tt_err(TT_DATA, "byte %llu: a list without items", (unsigned long long)self->offset);
     return TT_OK;
 }

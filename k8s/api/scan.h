@@ -29,7 +29,7 @@ tt_status_t kube_scan_new(
 void kube_scan_destroy(kube_scan_t **self_p);
 /*  The next piece, cut anywhere. What fn returned when not TT_OK. */
 tt_status_t kube_scan_feed(kube_scan_t *self, const char *data, size_t size);
-/*  The body is over. TT_DATA: in the middle of something. */
+/*  The body is over. TT_DATA: in the middle of something, or a list that had no "items". */
 tt_status_t kube_scan_end(kube_scan_t *self);
 /*  Of a list: metadata.resourceVersion and metadata.continue ("" = none), as they stand between their quotes; valid after
  *  the end. Borrowed. */

@@ -45,7 +45,7 @@ static bool s_is_list(const char *data, size_t size)
 {
     json_t *list = json_loadb(data, size, JSON_REJECT_DUPLICATES, NULL);
     const json_t *items = json_object_get(list, "items");
-    bool good = json_is_object(list) && (!items || json_is_array(items));
+    bool good = json_is_object(list) && json_is_array(items);
     for (size_t i = 0; i < json_array_size(items); i++)
         good &= json_is_object(json_array_get(items, i));
     size_t brackets = 0;

@@ -125,7 +125,8 @@ static void test_refuses(void **state)
         "{\"items\":[[{}]]}", "{\"items\":[{\"a\":1,}]}", "{\"items\":[{\"a\" 1}]}", "{\"items\":[{\"a\":}]}",
         "{\"items\":[{a:1}]}", "{\"items\":[{\"a\":1]}", "{\"items\":[{}}", "{\"items\":[{},]}", "{\"items\":[{}{}]}",
         "{\"items\":[{\"a\":\"b\n\"}]}", "{\"items\":[{\"a\":\"b", "{\"items\":[{\"a\":\"b\\", "{\"a\":@}",
-        "{\"a\":1 2}", "{\"items\":[{\"a\":\"\\\x01\"}]}", "{,}", "{\"a\":[,1]}", "{\"a\":1}}"};
+        "{\"a\":1 2}", "{\"items\":[{\"a\":\"\\\x01\"}]}", "{,}", "{}", "{\"items\":5}", "{\"items\":\"\"}",
+        "{\"kind\":\"Pod\",\"metadata\":{\"resourceVersion\":\"5\"},\"spec\":{}}", "{\"a\":[,1]}", "{\"a\":1}}"};
     static const char *const watches[] = {"{}", "{\"type\":\"ADDED\"}", "{\"object\":{}}", "{\"type\":1,\"object\":{}}",
         "{\"type\":\"ADDED\",\"object\":[]}", "{\"type\":\"ADDED\",\"object\":\"x\"}",
         "{\"type\":\"ADDED\",\"object\":{}"};
