@@ -271,5 +271,5 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_one_then_the_other), cmocka_unit_test(test_dead_holder),
         cmocka_unit_test(test_a_long_lease_is_respected), cmocka_unit_test(test_belief_ends),
         cmocka_unit_test(test_lost_answers), cmocka_unit_test(test_never_two), cmocka_unit_test(test_refuses)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, world_end);
 }

@@ -250,5 +250,5 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_one_and_again), cmocka_unit_test(test_combined),
         cmocka_unit_test(test_spending), cmocka_unit_test(test_words), cmocka_unit_test(test_failures),
         cmocka_unit_test(test_many)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, world_end);
 }

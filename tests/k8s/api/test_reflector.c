@@ -175,6 +175,7 @@ static void s_assert_follows(bench_t *self)
 {
     self->want = s_make(self, "last", "word");
     world_until(&self->world, s_passed, self, 50);
+    assert_non_null(s_value(self, "last"));
     assert_string_equal(s_value(self, "last"), "word");
     s_assert_same(self, "");
 }
@@ -343,8 +344,10 @@ static void test_set_back(void **state)
         s_make(&bench, "a", "many");
     s_reflect(&bench, (kube_reflector_opts_t){0});
     world_until(&bench.world, s_is_synced, &bench, 1);
-    s_ctl(&bench, "{'do':'faults','faults':[{'at':'watch','what':'410','times':1}]}");
+    bench.want = s_make(&bench, "a", "seen");
+    world_until(&bench.world, s_passed, &bench, 1); /* the watch is open */
     s_ctl(&bench, "{'do':'set_back','by':60}");
+    s_ctl(&bench, "{'do':'faults','faults':[{'at':'watch','what':'410','times':1}]}");
     bench.want = 3;
     world_until(&bench.world, s_has_watches, &bench, 50); /* the first, one that is refused, one behind the new list */
     const uint64_t made = s_make(&bench, "b", "new");
@@ -416,5 +419,5 @@ int main(void)
         cmocka_unit_test(test_list_faults), cmocka_unit_test(test_silence), cmocka_unit_test(test_forgotten),
         cmocka_unit_test(test_set_back), cmocka_unit_test(test_bookmark_of_the_past), cmocka_unit_test(test_backoff),
         cmocka_unit_test(test_chaos)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, world_end);
 }

@@ -10,9 +10,15 @@
 
 extern char **environ;
 
-static int s_spawn(world_t *self)
+static struct {
+    int in; /* it ends when this is closed */
+    pid_t pid;
+    int port; /* 0 = not started */
+} s_server;
+
+static void s_spawn(void)
 {
-    int in[2], out[2], port = 0;
+    int in[2], out[2];
     assert_int_equal(pipe(in), 0);
     assert_int_equal(pipe(out), 0);
     posix_spawn_file_actions_t actions;
@@ -24,28 +30,27 @@ static int s_spawn(world_t *self)
         posix_spawn_file_actions_addclose(&actions, out[i]);
     }
     char *const args[] = {"python3", TT_SOURCE_DIR "/tests/k8s/api/watch_server.py", NULL};
-    pid_t pid = 0;
-    assert_int_equal(posix_spawnp(&pid, args[0], &actions, NULL, args, environ), 0);
+    assert_int_equal(posix_spawnp(&s_server.pid, args[0], &actions, NULL, args, environ), 0);
     posix_spawn_file_actions_destroy(&actions);
     close(in[0]);
     close(out[1]);
-    self->pid = pid;
-    self->in = in[1];
+    s_server.in = in[1];
     FILE *said = fdopen(out[0], "r");
-    assert_int_equal(fscanf(said, "%d", &port), 1);
+    assert_int_equal(fscanf(said, "%d", &s_server.port), 1);
     fclose(said);
-    return port;
 }
 
 void world_open(world_t *self)
 {
     *self = (world_t){.clock = tt_clock_fake(INT64_C(3600000000000))};
-    const int port = s_spawn(self);
+    if (!s_server.port)
+        s_spawn();
     self->config = tt_new0(sizeof *self->config);
-    self->config->server = tt_sprintf("http://127.0.0.1:%d", port);
+    self->config->server = tt_sprintf("http://127.0.0.1:%d", s_server.port);
     self->config->namespace_ = tt_strdup("default");
     assert_ok(kube_loop_new(&self->loop, &self->clock));
     assert_ok(kube_client_new(&self->client, self->loop, self->config, NULL));
+    free(world_ctl(self, "{'do':'begin'}"));
 }
 
 void world_close(world_t *self)
@@ -53,10 +58,16 @@ void world_close(world_t *self)
     kube_client_destroy(&self->client);
     kube_loop_destroy(&self->loop);
     kube_config_destroy(&self->config);
-    close(self->in);
+}
+
+int world_end(void **state)
+{
+    (void)state;
+    close(s_server.in);
     int status = 0;
-    assert_int_equal(waitpid(self->pid, &status, 0), self->pid);
-    assert_int_equal(status, 0);
+    assert_int_equal(waitpid(s_server.pid, &status, 0), s_server.pid);
+    s_server.port = 0;
+    return status;
 }
 
 tt_status_t world_call(world_t *self, const char *method, const char *path, const char *body, char **answer)

@@ -3,16 +3,17 @@
 #include "k8s/api/client.h"
 
 typedef struct {
-    int in; /* the server ends when this is closed */
-    int pid;
     kube_config_t *config;
     tt_clock_t clock; /* stands; world_until turns it */
     kube_loop_t *loop;
     kube_client_t *client;
 } world_t;
 
+/*  The server is started for the first world, and as new for each. One world at a time. */
 void world_open(world_t *self);
 void world_close(world_t *self);
+/*  The last world is closed: end the server (a group's teardown). */
+int world_end(void **state);
 /*  POST /ctl. The text has ' for ". Returns the answer; caller frees. */
 char *world_ctl(world_t *self, const char *command);
 /*  One request with kube_client_call; ' for " in the body. */

@@ -13,10 +13,12 @@ Any path is a collection (.../configmaps) or an object of one (.../configmaps/NA
   {"do": "bookmark"}            to every watch
   {"do": "chaos", "path": P, "seed": S, "changes": N, "faults": F}   random changes, every so often a random fault
   {"do": "calm"}                no more changes, no more faults; answers once the last change is done
+  {"do": "begin"}               everything as at the start: for the next test
   {"do": "asked"}               answers what was asked for so far: ["GET /path?query accept", ...]
 """
 import http.server
 import json
+import os
 import random
 import socket
 import struct
@@ -248,6 +250,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
                         thing["metadata"]["resourceVersion"] = str(next_version())
             elif do == "asked":
                 answer = list(asked)
+            elif do == "begin":
+                version, compacted = 1, 0
+                era += 1
+                for state in (objects, history, snapshots, faults, asked):
+                    state.clear()
             elif do == "chaos":
                 thread = threading.Thread(target=chaos, args=(command,), daemon=True)
                 chaos_threads.append(thread)
@@ -325,9 +332,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.flush()
         if what == "silence":
-            while not stop:
+            mine = era
+            while not stop and era == mine:
                 time.sleep(0.05)
-            return
+            return self.reset()
         if what == "end":
             self.wfile.write(b"0\r\n\r\n")
             return
@@ -410,14 +418,11 @@ class Server(http.server.ThreadingHTTPServer):
 
 
 def main():
-    global stop
     server = Server(("127.0.0.1", 0), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     print(server.server_address[1], flush=True)
     sys.stdin.read()
-    with lock:
-        stop = True
-        lock.notify_all()
+    os._exit(0)  # whatever its threads are at
 
 
 main()
