@@ -141,6 +141,24 @@ def test_coordinator_killed_in_place(world):
         equal(member.wait(), 0, f"exit code of {member.name}")
 
 
+def test_containers_that_crash(world):
+    """The coordinator's, then each learner's, an aggregator's and a collector's, started again in their pods."""
+    cluster = Cluster(world)
+    coordinator = s_coordinator(cluster, [*LONG, "stop.env_steps=1G"])
+    members = [cluster.pod(role) for role in ("collector", "learner", "aggregator", "learner", "collector")]
+    s_await_roster(coordinator, "2 collectors, 2 learners, 1 aggregators")
+    s_await_updates(coordinator)
+    for pod in (coordinator, members[1], members[3], members[2], members[0]):
+        pod.kill().restart()
+        s_await_roster(coordinator, "2 collectors, 2 learners, 1 aggregators")
+        s_await_updates(coordinator)
+    summary = s_stop(world, coordinator)
+    s_same_weights(world, summary, "after crashes")
+    equal(summary["rolled_back"], 0, "roll-backs")
+    for member in members:
+        equal(member.wait(), 0, f"exit code of {member.name}")
+
+
 def test_coordinator_on_another_node(world):
     """Its pod is lost with its volume and made anew: same name, another address, no journal. The members take it over."""
     cluster = Cluster(world)
@@ -223,6 +241,6 @@ def test_a_job_that_is_deleted_goes_quickly(world):
 
 if __name__ == "__main__":
     podrig.enter()
-    main(test_in_any_order, test_scaled, test_coordinator_killed_in_place, test_coordinator_on_another_node,
+    main(test_in_any_order, test_scaled, test_coordinator_killed_in_place, test_containers_that_crash, test_coordinator_on_another_node,
          test_snapshots_are_on_the_coordinators_volume, test_the_only_learner_is_replaced,
          test_a_job_that_is_deleted_goes_quickly)

@@ -4,6 +4,7 @@ kubectl while it trains, its pods killed and moved, and the weights keep their b
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -85,7 +86,9 @@ def summary(k8s, name):
     wait_for(lambda: phase(k8s, name) in ("Succeeded", "Failed"), f"{name} to end", 180)
     text = log(k8s, f"{name}-coordinator")
     check(phase(k8s, name) == "Succeeded", f"{name}: {text}")
-    return json.loads(text.splitlines()[-1])
+    found = [line for line in text.splitlines() if line.startswith("{")]  # stderr's last lines may come after stdout's
+    check(len(found) == 1, f"{len(found)} summaries: {text[-3000:]}")
+    return json.loads(found[0])
 
 
 def check_same(got, wanted, keys=SAME):
@@ -114,7 +117,7 @@ def stop(k8s, name):
 def test_install(k8s):
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([os.path.join(SOURCE, "k8s/image/build"), "--binary", TUTTI, "--output", folder], check=True,
-                       stdout=subprocess.DEVNULL, timeout=60)
+                       stdout=subprocess.DEVNULL, timeout=240)
         (name,) = os.listdir(folder)
         k8s.load_image(os.path.join(folder, name), "docker.io/library/" + name.removesuffix(".oci.tar").replace("-", ":"))
     k8s.kubectl("apply", "-k", os.path.join(SOURCE, "k8s/deploy"))
@@ -159,4 +162,38 @@ def test_pods_that_are_lost(k8s):
     check(stop(k8s, "lost")["rolled_back"] == 0, "rolled back")
 
 
-cluster.main(test_install, test_the_sample_solves_cartpole, test_scaled_while_it_trains, test_pods_that_are_lost, full=True)
+def container_pid(name):
+    """The first process of a pod's container, by the environment that only it has."""
+    def look():
+        for entry in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open(f"/proc/{entry}/environ", "rb") as file:
+                    if f"KUBERNETES_POD_NAME={name}".encode() in file.read().split(b"\0"):
+                        return int(entry)
+            except OSError:
+                continue
+        return None
+    return wait_for(look, f"the process of {name}")
+
+
+def test_containers_that_crash(k8s):
+    """kill -9 of the coordinator and a learner: the kubelet starts them again in their pods; then the coordinator moves."""
+    name = f"crash-{os.getpid()}"  # no other cluster of this machine has it
+    create(k8s, name, *LONG, "stop.env_steps=1G")
+    await_roster(k8s, name, "2 collectors, 2 learners, 1 aggregators")
+    await_more_updates(k8s, name)
+    for pod in (f"{name}-coordinator", pods(k8s, name, "learner")[0]["metadata"]["name"]):
+        os.kill(container_pid(pod), signal.SIGKILL)
+        wait_for(lambda p=pod: k8s.get(f"{PODS}/{p}")["status"]["containerStatuses"][0]["restartCount"] == 1, f"{pod} to restart")
+        await_roster(k8s, name, "2 collectors, 2 learners, 1 aggregators")
+    await_more_updates(k8s, name)
+    uid = k8s.get(f"{PODS}/{name}-coordinator")["metadata"]["uid"]
+    k8s.kubectl("delete", "pod", f"{name}-coordinator")  # as a drain of its node does: SIGTERM, and it goes with its volume
+    wait_for(lambda: [pod for pod in pods(k8s, name, "coordinator") if pod["metadata"]["uid"] != uid], "another coordinator")
+    await_roster(k8s, name, "2 collectors, 2 learners, 1 aggregators")
+    await_more_updates(k8s, name)
+    check(stop(k8s, name)["rolled_back"] == 0, "rolled back")
+
+
+cluster.main(test_install, test_the_sample_solves_cartpole, test_scaled_while_it_trains, test_pods_that_are_lost,
+             test_containers_that_crash, full=True)
