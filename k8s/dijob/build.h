@@ -28,6 +28,7 @@ typedef struct {
     const char *master_name; /* pod of rank 0 (MASTER_ADDR of the others)                                           */
     /* tasks (v2alpha1) */
     int task, rank, task_rank; /* index into spec.tasks, global rank, rank in the task                               */
+    int reschedules;           /* annotation tutti/reschedules: the job's status.reschedules when it is made         */
 } dijob_pod_want_t;
 
 /*  Of "CPUS/MEMORY/GPUS", each may be empty: the parts, and the memory that they point into (caller frees). NULL: not that. */

@@ -138,6 +138,8 @@ static void s_fill(dijob_pod_t *self, const json_t *object)
     self->backoff_s = (uint16_t)(backoff_s > 0 && backoff_s <= UINT16_MAX ? backoff_s : 0);
     self->rank = s_number(notes, "diengine/rank");
     self->task_rank = s_number(notes, "diengine/task-rank");
+    const int32_t reschedules = s_number(notes, "tutti/reschedules");
+    self->reschedules = reschedules > 0 ? reschedules : 0;
     self->ddp_master = strcmp(parts_text(labels, "ddp-learner-type", ""), "ddp-learner-master") == 0;
     self->port = (uint16_t)parts_port(spec, (dijob_role_t)self->role, self->owner_pod);
     const int gpus = self->role == DIJOB_DDP_LEARNER ? parts_gpus(spec) : 0;

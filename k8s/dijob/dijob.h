@@ -119,9 +119,10 @@ typedef struct {
     uint16_t backoff_s;                    /* annotation tutti/backoff: waited so long before it was made; 0 = none   */
     int16_t exit_code;                     /* of the main container; -1 = none                                       */
     int32_t rank, task_rank;               /* v2alpha1; -1 = none                                                    */
-    int64_t created_s;                     /* creationTimestamp, Unix                                                */
-    int64_t finished_s;                    /* main container terminated at; 0 = not                                  */
-    char *replaces; /* annotation tutti/replaces: name of the pod it took the place of; NULL = none */
+    int32_t reschedules; /* v2alpha1: annotation tutti/reschedules, how often the job had been when it was made */
+    int64_t created_s;   /* creationTimestamp, Unix                                                */
+    int64_t finished_s;  /* main container terminated at; 0 = not                                  */
+    char *replaces;      /* annotation tutti/replaces: name of the pod it took the place of; NULL = none */
     char *
         asked; /* annotation tutti/resources: "CPUS/MEMORY/GPUS" asked for over HTTP (build.h); NULL = the template's */
     char *owner_pod; /* ddp learner: name of its aggregator; task: name of its task; NULL       */

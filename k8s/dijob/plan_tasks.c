@@ -5,7 +5,7 @@
 #include "common/base/mem.h"
 #include "k8s/dijob/planner.h"
 
-enum { EXIT_TERMINATED = 143 };
+enum { EXIT_TERMINATED = 143, RESCHEDULES_MAX = 9999999 };
 
 /*  The wanted pods are a row of slots, task by task and rank by rank; each is empty or has one pod. */
 typedef struct {
@@ -178,6 +178,13 @@ static int s_ranks_take(ranks_t *self)
     return (int)self->next;
 }
 
+/*  What the annotation tutti/reschedules can hold. */
+static int32_t s_reschedules(const planner_t *self)
+{
+    const int64_t count = planner_int(self, "reschedules");
+    return count < RESCHEDULES_MAX ? (int32_t)count : RESCHEDULES_MAX;
+}
+
 /*  One replica of a task; one of that name that is still going is waited for. */
 static void s_create(tasks_t *self, size_t task, int task_rank, int rank)
 {
@@ -185,9 +192,12 @@ static void s_create(tasks_t *self, size_t task, int task_rank, int rank)
     char *name = tt_sprintf("%s-%s-%d", planner->job->meta.name, planner->job->tasks[task].name, task_rank);
     self->changed = true;
     if (planner_find(planner, name) == planner->view->pod_count && !planner->view->refused)
-        planner_create(
-            planner, &(dijob_pod_want_t){
-                         .role = DIJOB_TASK, .name = name, .task = (int)task, .rank = rank, .task_rank = task_rank});
+        planner_create(planner, &(dijob_pod_want_t){.role = DIJOB_TASK,
+                                    .name = name,
+                                    .task = (int)task,
+                                    .rank = rank,
+                                    .task_rank = task_rank,
+                                    .reschedules = s_reschedules(planner)});
     free(name);
 }
 
@@ -292,15 +302,15 @@ static void s_restarting(tasks_t *self)
         s_started(self);
 }
 
-/*  Preemptible: who was there before this began goes, all of them, before anybody comes. */
+/*  Preemptible: who was there before this began goes, all of them, before anybody comes. Told by numbers: times of creation
+ *  are whole seconds of another clock. */
 static bool s_all_gone(tasks_t *self)
 {
     planner_t *planner = self->planner;
-    const json_t *condition = plan_condition(json_object_get(planner->status, "conditions"), "Rescheduling");
-    const int64_t since = plan_unix(json_object_get(condition, "lastTransitionTime"));
+    const int32_t now = s_reschedules(planner);
     bool gone = true;
     for (size_t i = 0; i < planner->view->pod_count; i++)
-        if (planner->view->pods[i]->created_s < since) {
+        if (planner->view->pods[i]->reschedules != now) {
             s_delete(self, i);
             gone = false;
         }

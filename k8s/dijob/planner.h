@@ -87,9 +87,8 @@ void plan_count_tasks(planner_t *self);
 
 /* ---- status.c ---------------------------------------------------------------------------------------------------------- */
 
-/*  Unix time -> "2026-11-21T13:44:31Z" and back (-1 = none). */
+/*  Unix time -> "2026-11-21T13:44:31Z". */
 json_t *plan_time(int64_t unix_s);
-int64_t plan_unix(const json_t *time);
 /*  NULL = none. Borrowed. */
 json_t *plan_condition(const json_t *conditions, const char *type);
 /*  When a pod ended: its main container's end, else its creation. */

@@ -37,13 +37,6 @@ json_t *plan_time(int64_t unix_s)
     return json_string(text);
 }
 
-int64_t plan_unix(const json_t *time)
-{
-    struct tm tm = {0};
-    const char *text = json_string_value(time), *end = text ? strptime(text, "%Y-%m-%dT%H:%M:%SZ", &tm) : NULL;
-    return end && !*end ? (int64_t)timegm(&tm) : -1;
-}
-
 json_t *plan_condition(const json_t *conditions, const char *type)
 {
     size_t i;

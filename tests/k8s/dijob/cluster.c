@@ -198,6 +198,7 @@ static void s_create(cluster_t *self, const dijob_action_t *action)
     pod->backoff_s = (uint16_t)want->backoff_s;
     pod->rank = want->rank;
     pod->task_rank = want->task_rank;
+    pod->reschedules = want->reschedules;
     pod->gpu_ports = (uint16_t)(want->gpus > 1 ? want->gpus - 1 : 0);
     pod->ddp_master = want->split && want->master;
     pod->owner_pod = tt_strdup(want->role == DIJOB_TASK ? self->job.tasks[want->task].name : want->aggregator);

@@ -30,12 +30,12 @@ static char *s_text(const char *json, size_t size)
     assert_ok(dijob_pod_decode(&pod, json, size));
     char *text = tt_sprintf(
         "%s %s %s %llu job %s %s ip %s role %d phase %d main %d flags %d%d%d%d%d%d%d containers %d/%d port %d+%d "
-        "backoff %d exit %d rank %d/%d times %lld %lld replaces %s owner %s",
+        "backoff %d exit %d rank %d/%d of %d times %lld %lld replaces %s owner %s",
         pod->meta.namespace_, pod->meta.name, pod->meta.uid, (unsigned long long)pod->meta.version, pod->job,
         pod->job_uid, pod->ip, pod->role, pod->phase, pod->main, pod->deleting, pod->scheduled, pod->ready,
         pod->disrupted, pod->stuck, pod->refused, pod->ddp_master, pod->ready_containers, pod->containers, pod->port,
-        pod->gpu_ports, pod->backoff_s, pod->exit_code, pod->rank, pod->task_rank, (long long)pod->created_s,
-        (long long)pod->finished_s, pod->replaces, pod->owner_pod);
+        pod->gpu_ports, pod->backoff_s, pod->exit_code, pod->rank, pod->task_rank, pod->reschedules,
+        (long long)pod->created_s, (long long)pod->finished_s, pod->replaces, pod->owner_pod);
     dijob_pod_destroy(&pod);
     return text;
 }

@@ -77,6 +77,7 @@ static void s_create_pod(world_t *self, const dijob_pod_want_t *want, const char
     if (want->role == DIJOB_TASK) {
         assert_int_equal(pod->rank, want->rank);
         assert_int_equal(pod->task_rank, want->task_rank);
+        assert_int_equal(pod->reschedules, want->reschedules);
         assert_string_equal(pod->owner_pod, self->job->tasks[want->task].name);
     } else
         assert_string_equal(pod->owner_pod ? pod->owner_pod : "", want->aggregator ? want->aggregator : "");

@@ -291,6 +291,25 @@ static void test_a_preemptible_job_starts_anew_as_a_whole(void **state)
     assert_string_equal(cluster_phase(c), "Running");
 }
 
+static void test_those_of_the_same_second_move_too(void **state)
+{
+    cluster_t *c = *state;
+    c->job.preemptible = true;
+    s_running(c);
+    c->job.tasks[0].replicas++; /* and no time has passed */
+    cluster_settle(c, 20);
+    assert_string_equal(cluster_phase(c), "Rescheduling");
+    while (c->pod_count > 0) {
+        assert_true(c->pods[0]->deleting);
+        cluster_remove(c, c->pods[0]);
+    }
+    cluster_settle(c, 20);
+    assert_string_equal(cluster_phase(c), "Starting");
+    assert_int_equal(c->pod_count, 4);
+    for (size_t i = 0; i < c->pod_count; i++)
+        assert_int_equal(c->pods[i]->reschedules, 1);
+}
+
 static void test_some_may_end_before_the_others_run(void **state)
 {
     cluster_t *c = *state;
@@ -337,6 +356,7 @@ int main(void)
         T(test_a_name_that_is_still_going_is_waited_for),
         T(test_who_is_no_failure),
         T(test_a_preemptible_job_starts_anew_as_a_whole),
+        T(test_those_of_the_same_second_move_too),
         T(test_some_may_end_before_the_others_run),
         T(test_an_invalid_job_fails),
         T(test_members_of_the_status_that_are_not_ours_stay),
