@@ -68,7 +68,6 @@ static tt_status_t s_ask_pod(tt_seat_args_t *from, tt_pod_t *pod, tt_peer_role_t
         return TT_OK;
     from->coordinator = pod->coordinator;
     from->pod = pod->name;
-    from->port = from->bind ? 0 : pod->port;
     if (!from->key)
         from->key = pod->key;
     if (!from->key)

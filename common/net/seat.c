@@ -74,7 +74,7 @@ static tt_status_t s_take_tcp(tt_seat_t *self, const tt_seat_args_t *args)
 
 tt_status_t tt_seat_take(tt_seat_t *self, tt_peer_role_t role, int index, const tt_seat_args_t *args)
 {
-    *self = (tt_seat_t){.role = role, .index = index, .port = args->port};
+    *self = (tt_seat_t){.role = role, .index = index};
     snprintf(self->pod, sizeof self->pod, "%s", args->pod ? args->pod : "");
     if (!args->run == !args->coordinator)
         return tt_err(TT_USAGE, "give either --run DIR or --coordinator tcp://HOST:PORT");
@@ -115,10 +115,7 @@ tt_status_t tt_seat_bind(const tt_seat_t *self, tt_sock_t *sock, const char *nam
         TT_TRY(tt_sock_bind(sock, endpoint, ipc, ENDPOINT));
     }
     if (self->bind[0]) {
-        char port[16] = "*";
-        if (self->port && strcmp(name, "data") == 0)
-            snprintf(port, sizeof port, "%u", self->port);
-        snprintf(endpoint, sizeof endpoint, "tcp://%s:%s", self->bind, port);
+        snprintf(endpoint, sizeof endpoint, "tcp://%s:*", self->bind);
         TT_TRY(tt_sock_bind(sock, endpoint, tcp, ENDPOINT));
     }
     return TT_OK;

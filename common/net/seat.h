@@ -2,7 +2,7 @@
  *
  *  `--run DIR`: everything on ipc in DIR/sock (which may be a link to a shorter path); with a bind address tcp as well, so
  *  that roles on other hosts can reach it. `--coordinator tcp://HOST:PORT --key FILE`: tcp only. In a pod
- *  (docs/internals/pods.md) that, with its own port, and the patience that a scheduler asks for.
+ *  (docs/internals/pods.md) that, with the patience that a scheduler asks for.
  *
  *  Threads: plain data; one thread at a time. */
 #pragma once
@@ -15,7 +15,6 @@ typedef struct {
     char control[300]; /* the coordinator's endpoint                        */
     char dir[256];     /* of our ipc sockets; "" = none                     */
     char bind[128];    /* our address for tcp; "" = none                    */
-    uint16_t port;     /* tcp port of the socket "data"; 0 = any free one   */
     char pod[320];     /* "namespace/name" of our pod; "" = not in one      */
     bool secure;       /* keys are set                                      */
     tt_keys_t keys;
@@ -24,7 +23,6 @@ typedef struct {
 /*  What the command line said; NULL = not given. */
 typedef struct {
     const char *run, *coordinator, *key, *bind;
-    uint16_t port;
     const char *pod;
 } tt_seat_args_t;
 
