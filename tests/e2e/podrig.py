@@ -140,7 +140,10 @@ class Pod:
 
     def send_signal(self, number):
         """To PID 1 of the pod, as the kubelet does."""
-        os.kill(self.pid, number)
+        try:
+            os.kill(self.pid, number)
+        except ProcessLookupError:
+            pass  # it has ended by itself
 
     def kill(self):
         """kill -9 of the container."""
