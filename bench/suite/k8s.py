@@ -45,7 +45,8 @@ def measure(tutti, _args, _machine):
     return {"parts": found, "upstream": UPSTREAM, "tables": [
         {"columns": ["%d jobs at %.1f/s" % (paced["jobs"], paced["made_per_s"]), "p50, s", "p99, s", "max, s"], "rows": [
             ["create sent to coordinator's pod seen", paced["p50_s"], paced["p99_s"], paced["max_s"]],
-            ["create sent to create answered", paced["answer_p50_s"], paced["answer_p99_s"], None]]},
+            ["create sent to create answered", paced["answer_p50_s"], paced["answer_p99_s"], None],
+            ["create answered to coordinator's pod seen", paced["ours_p50_s"], paced["ours_p99_s"], paced["ours_max_s"]]]},
         {"columns": ["a burst of 1000 by", "created, s", "last pod, s", "all done, s", "peak MiB", "CPU, s", "load"],
          "rows": rows},
         {"columns": ["%d pods, %.0f s" % (steady["pods"], steady["watched_s"]), "writes", "looks", "RSS, MiB", "peak, MiB",
