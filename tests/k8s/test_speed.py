@@ -48,5 +48,5 @@ def test_nothing_is_written_while_nothing_happens():
         check(seen["cpu_part"] < 0.05, f"{100 * seen['cpu_part']:.1f} % of a core")
 
 
-cluster.main(test_jobs_at_a_pace_get_a_coordinator_each, test_a_burst_of_jobs_gets_a_coordinator_each,
-             test_a_burst_by_kubectl, test_nothing_is_written_while_nothing_happens)
+SHORT = (test_a_burst_of_jobs_gets_a_coordinator_each, test_nothing_is_written_while_nothing_happens)
+cluster.main(*SHORT, *((test_jobs_at_a_pace_get_a_coordinator_each, test_a_burst_by_kubectl) if LONG else ()))
