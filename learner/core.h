@@ -92,7 +92,7 @@ typedef struct core {
     uint64_t batches_counted;  /* batches whose episodes are in `episodes`                    */
     uint64_t lag_max, trained; /* trained: transitions, counted when an update ends */
     bool solved;
-    uint64_t solved_steps; /* env steps then, 0 = not by us                                          */
+    uint64_t solved_steps; /* env steps then, 0 = not yet                                             */
     int64_t solved_ns;
     double solved_mean;
     double best;

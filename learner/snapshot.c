@@ -241,7 +241,7 @@ static tt_status_t s_read_versions(snapshot_t *self)
 
 static tt_status_t s_read_counters(snapshot_t *self)
 {
-    uint64_t step = 0, solved = 0;
+    uint64_t step = 0;
     const void *best = NULL;
     TT_TRY(s_need_number(self, "tutti.update", &self->update));
     TT_TRY(s_need_number(self, "tutti.step", &step));
@@ -249,13 +249,12 @@ static tt_status_t s_read_counters(snapshot_t *self)
     TT_TRY(s_need_number(self, "tutti.optimizer.step", &self->opt_step));
     TT_TRY(s_need_number(self, "tutti.trained", &self->trained));
     TT_TRY(s_need_number(self, "tutti.lag_max", &self->lag_max));
-    TT_TRY(s_need_number(self, "tutti.solved", &solved));
+    TT_TRY(s_need_number(self, "tutti.solved", &self->solved));
     TT_TRY(s_need(self, "tutti.best", TT_ST_F64, 1, &best));
     memcpy(&self->best, best, sizeof self->best);
     if (step > UINT32_MAX)
         return tt_err(TT_DATA, "tutti.step is out of range");
     self->step = (uint32_t)step;
-    self->solved = solved != 0;
     return TT_OK;
 }
 

@@ -38,7 +38,7 @@ typedef struct {
     double return_mean;
     uint64_t update, steps, opt_step, trained, lag_max;
     uint32_t step;
-    bool solved;
+    uint64_t solved; /* env steps when it was; 0 = not yet */
     double best;
     const float *params; /* now, flat */
     const tt_tensor_t *tensor;

@@ -76,7 +76,7 @@ void state_capture(core_t *self, snapshot_t *out)
     out->trained = self->trained;
     out->lag_max = self->lag_max;
     out->step = self->step;
-    out->solved = self->solved;
+    out->solved = self->solved_steps;
     out->best = self->best;
     out->opt_state = self->model.opt_state;
     out->params = out->owned = s_params_now(self);
@@ -150,7 +150,10 @@ tt_status_t state_restore(core_t *self, const snapshot_t *from)
     self->steps = from->steps;
     self->trained = from->trained;
     self->lag_max = from->lag_max;
-    self->solved = from->solved;
+    self->solved = from->solved != 0;
+    self->solved_steps = from->solved; /* whoever leads can say so, also one that was not there */
+    self->solved_ns = 0;
+    self->solved_mean = from->return_mean;
     self->best = from->best;
     return TT_OK;
 }
