@@ -195,5 +195,24 @@ def test_containers_that_crash(k8s):
     check(stop(k8s, name)["rolled_back"] == 0, "rolled back")
 
 
+def test_a_kubelet_that_is_away(k8s):
+    """Its node's pods train on without it; what is wanted meanwhile comes when it is back."""
+    create(k8s, "away", *LONG, "stop.env_steps=1G", collector=1, learner=1)
+    await_updates(k8s, "away")
+    wait_for(lambda: all(pod["status"].get("phase") == "Running" for role in ("collector", "learner", "coordinator")
+                         for pod in pods(k8s, "away", role)), "the kubelet to have said that they run")
+    k8s.stop_part("kubelet", signal.SIGKILL)
+    k8s.kubectl("scale", "dijob/away", "--replicas=3")
+    wait_for(lambda: len(pods(k8s, "away", "collector")) == 3, "the pods of three collectors")
+    waiting = [pod for pod in pods(k8s, "away", "collector") if pod["status"].get("phase") == "Pending"]
+    check(len(waiting) == 2, f"two that nobody starts, not {len(waiting)}")
+    k8s.kubectl("delete", "pod", waiting[0]["metadata"]["name"], "--grace-period=0", "--force")
+    wait_for(lambda: len(pods(k8s, "away", "collector")) == 3, "another one for the one deleted")
+    k8s.start_part("kubelet")
+    await_roster(k8s, "away", "3 collectors")
+    await_more_updates(k8s, "away")
+    check(stop(k8s, "away")["rolled_back"] == 0, "rolled back")
+
+
 cluster.main(test_install, test_the_sample_solves_cartpole, test_scaled_while_it_trains, test_pods_that_are_lost,
-             test_containers_that_crash, full=True)
+             test_containers_that_crash, test_a_kubelet_that_is_away, full=True)
