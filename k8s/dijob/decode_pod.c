@@ -113,13 +113,17 @@ static int32_t s_number(const json_t *annotations, const char *key)
     return digits > 0 && digits < 8 && !text[digits] ? (int32_t)strtol(text, NULL, 10) : -1;
 }
 
-/*  The aggregator of a ddp learner, the task of a task's pod. */
+/*  The aggregator of a ddp learner, the task of a task's pod. When an aggregator is gone the garbage collector takes its
+ *  reference out of pods that have another owner: the annotation stays. */
 static char *s_owner_pod(const dijob_pod_t *self, const json_t *metadata, const json_t *labels)
 {
     if (self->role == DIJOB_TASK)
         return tt_strdup(parts_text(labels, "diengine/task-name", NULL));
     if (self->role != DIJOB_DDP_LEARNER)
         return NULL;
+    const char *noted = parts_text(json_object_get(metadata, "annotations"), "tutti/aggregator", NULL);
+    if (noted)
+        return tt_strdup(noted);
     const json_t *owner = parts_named(json_object_get(metadata, "ownerReferences"), "kind", "Pod");
     return owner == parts_controller(metadata) ? NULL : tt_strdup(parts_text(owner, "name", NULL));
 }

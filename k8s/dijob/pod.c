@@ -150,6 +150,8 @@ static void s_labels(json_t *pod, const json_t *job, const dijob_pod_want_t *wan
 static void s_owners(json_t *pod, const json_t *job, const dijob_pod_want_t *want)
 {
     json_t *owners = json_pack("[o]", parts_owner(job, false));
+    if (want->aggregator)
+        parts_annotate(pod, "tutti/aggregator", want->aggregator);
     if (want->aggregator && want->aggregator_uid)
         json_array_append_new(owners, json_pack("{s:s, s:s, s:s, s:s}", "apiVersion", "v1", "kind", "Pod", "name",
                                           want->aggregator, "uid", want->aggregator_uid));

@@ -113,6 +113,20 @@ static void test_a_ddp_learner(void **state)
     dijob_pod_destroy(&pod);
 }
 
+/*  The collector of garbage takes the reference to an aggregator that is gone out of it; whose it was is still known. */
+static void test_a_ddp_learner_whose_aggregator_is_gone(void **state)
+{
+    (void)state;
+    dijob_pod_t *pod = NULL;
+    const char *text =
+        "{\"metadata\":{\"name\":\"d\",\"labels\":{\"dijob-name\":\"job\",\"replica-type\":\"ddp-learner\"},"
+        "\"annotations\":{\"tutti/aggregator\":\"job-aggregator-x\"},\"ownerReferences\":[{\"kind\":\"DIJob\","
+        "\"uid\":\"u\",\"controller\":true}]}}";
+    assert_ok(dijob_pod_decode(&pod, text, strlen(text)));
+    assert_string_equal(pod->owner_pod, "job-aggregator-x");
+    dijob_pod_destroy(&pod);
+}
+
 static void test_a_pod_of_a_task(void **state)
 {
     (void)state;
@@ -165,6 +179,7 @@ int main(void)
         cmocka_unit_test(test_how_the_main_container_ended),
         cmocka_unit_test(test_what_keeps_a_pod_from_cleaning),
         cmocka_unit_test(test_a_ddp_learner),
+        cmocka_unit_test(test_a_ddp_learner_whose_aggregator_is_gone),
         cmocka_unit_test(test_a_pod_of_a_task),
         cmocka_unit_test(test_strangers),
         cmocka_unit_test(test_services),

@@ -211,8 +211,8 @@ static void test_a_ddp_learner(void **state)
         s_build(
             JOB("", COORDINATOR ",'learner':{'template':{'spec':{'containers':[{'name':'di-container'}]}}}"), &want),
         "{'apiVersion':'v1','kind':'Pod','metadata':{'name':'d','namespace':'rl','labels':{" LABELS("d",
-            "ddp-learner") ",'ddp-learner-type':'ddp-learner-worker'},'annotations':{},'ownerReferences':[" OWNER
-                           ",{'apiVersion':'v1','kind':'Pod',"
+            "ddp-learner") ",'ddp-learner-type':'ddp-learner-worker'},'annotations':{'tutti/"
+                           "aggregator':'a'},'ownerReferences':[" OWNER ",{'apiVersion':'v1','kind':'Pod',"
                            "'name':'a','uid':'a-uid'}]},'spec':{'volumes':[" VOLUMES
                            "],'containers':[{'name':'di-container','ports':["
                            "{'name':'di-port','containerPort':22271},{'name':'gpu-port-1','containerPort':22272}],'"
