@@ -5,6 +5,7 @@ environment, a user that is not root and has no capabilities. A hosts file is th
 The whole "cluster" lives in a network namespace of its own; when its processes are gone nothing is left of it.
 """
 
+import itertools
 import os
 import random
 import shutil
@@ -17,6 +18,8 @@ from rig import Failed, SOURCE, TUTTI, check, equal, wait_for
 NAMESPACE = "default"
 PORTS = {"coordinator": 22273, "collector": 22270, "learner": 22271, "aggregator": 22272}
 USER = 65532
+# Never given twice: the kernel takes a pod's end of the bridge away some time after the pod.
+NUMBERS = itertools.count(2)
 TOOLS = ("unshare", "nsenter", "ip", "setpriv", "chroot", "mount")
 
 # As PID 1 of a container's namespaces: makes its root, becomes tutti.
@@ -75,13 +78,14 @@ class Pod:
 
     def __init__(self, cluster, role, name, args, env):
         self.cluster, self.role, self.name, self.args, self.env = cluster, role, name, args, env
-        self.dir = os.path.join(cluster.world.path, f"{name}.{cluster.number()}")
+        self.number = next(NUMBERS)
+        self.address = f"10.77.{self.number // 256}.{self.number % 256}"
+        self.dir = os.path.join(cluster.world.path, f"{name}.{self.number}")
         for folder in ("tmp", "run"):
             os.makedirs(os.path.join(self.dir, folder))
             os.chmod(os.path.join(self.dir, folder), 0o777)
         self.starts = 0
         self.process = None
-        self.address = cluster.next_address()
         self.sandbox = subprocess.Popen(["unshare", "-n", "-u", "-i", "sh", "-c", f"hostname {name} && echo up && read x"],
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         cluster.world.started.append(self.sandbox)
@@ -120,7 +124,7 @@ class Pod:
         return int(children[0]) if children else None
 
     def _connect(self):
-        host, pid = f"v{self.cluster.number()}", str(self.sandbox.pid)
+        host, pid = f"v{self.number}", str(self.sandbox.pid)
         _run("ip", "link", "add", host, "type", "veth", "peer", "name", "eth0", "netns", pid)
         _run("ip", "link", "set", host, "master", "br0", "up")
         inside = ["nsenter", "-t", pid, "-n", "ip"]
@@ -189,7 +193,7 @@ class Pod:
 class Cluster:
     def __init__(self, world, job="cartpole"):
         self.world, self.job = world, job
-        self.names, self.pods, self.count, self.last = {}, [], 0, 1
+        self.names, self.pods = {}, []
         os.chmod(world.path, 0o755)
         self.hosts = os.path.join(world.path, "hosts")
         self.write_names()
@@ -218,14 +222,6 @@ class Cluster:
             file.write("127.0.0.1 localhost\n")
             for name, address in self.names.items():
                 file.write(f"{address} {name}\n")
-
-    def next_address(self):
-        self.last += 1
-        return f"10.77.{self.last // 256}.{self.last % 256}"
-
-    def number(self):
-        self.count += 1
-        return self.count
 
     def pod(self, role, *args, env=None):
         """A pod and, a moment later, its service."""

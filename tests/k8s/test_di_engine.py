@@ -65,12 +65,13 @@ def s_sees(k8s):
 
 
 def s_await(k8s, collectors, learners, besides=()):
+    """And a task for each collector: DI-engine counts those a moment after it has changed the list."""
     def look():
         seen = s_sees(k8s)
-        return (len(seen["collectors"]), len(seen["learners"])) == (collectors, learners) and \
+        return (len(seen["collectors"]), len(seen["learners"]), seen["space"]) == (collectors, learners, collectors) and \
             not set(besides) & set(seen["collectors"]) and seen
     try:
-        return wait_for(look, f"{collectors} collectors and {learners} learners to be connected")
+        return wait_for(look, f"{collectors} collectors and {learners} learners to be connected, {collectors} tasks")
     except cluster.Failed as error:
         log = k8s.kubectl("logs", "--tail=60", "ding-coordinator", check=False).stdout
         raise cluster.Failed(f"{error}; the coordinator's log ends so:\n{log}") from error
@@ -98,7 +99,6 @@ def s_start(k8s):
 def test_it_gets_what_it_asks_for(k8s):
     k8s.shared = s_start(k8s)
     seen = s_await(k8s, 2, 1)
-    check(seen["space"] == 2, f"a task for each collector, not {seen['space']}")
     pods = sorted(pod["metadata"]["name"] for pod in k8s.get(PODS)["items"])
     urls = [f"{name}.default:{port}" for name in pods for role, port in (("collector", 22270), ("learner", 22271))
             if f"-{role}-" in name]
@@ -109,14 +109,13 @@ def test_more_and_fewer_while_it_runs(k8s):
     success, code, message, data = s_ask(k8s, "post_replicas", data={"collectors": {"replicas": 1}, "learners": {"replicas": 0}})
     check(success and code == 0 and message == "successfully create replicas" and len(data["collectors"]) == 1, f"{data}")
     seen = s_await(k8s, 3, 1)
-    check(seen["space"] == 3 and data["collectors"][0] in seen["collectors"], f"{seen} has {data}")
+    check(data["collectors"][0] in seen["collectors"], f"{seen} has {data}")
     url = f"{SERVER}/v1alpha1/replicas"
     code = ("import json, requests; print(requests.delete(%r, data=json.dumps({'namespace': 'default', 'coordinator': "
             "'ding-coordinator', 'collectors': {'replicas': 1}, 'learners': {'replicas': 0}})).text)" % url)
     gone = json.loads(k8s.kubectl("exec", "ding-coordinator", "--", PYTHON, "-c", code).stdout)
     check(gone["success"] and gone["message"] == "successfully delete replicas", f"{gone}")
-    seen = s_await(k8s, 2, 1, besides=gone["data"]["collectors"])
-    check(seen["space"] == 2, "its task is taken back")
+    s_await(k8s, 2, 1, besides=gone["data"]["collectors"])
 
 
 def test_a_replica_that_cannot_be_reached_is_replaced(k8s):
