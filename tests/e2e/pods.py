@@ -170,6 +170,7 @@ def test_coordinator_on_another_node(world):
     members.append(cluster.pod("learner"))  # one that knows nothing is there before those that hold the weights
     coordinator = s_coordinator(cluster, [*LONG, "stop.env_steps=1G"], env={"KUBERNETES_COORDINATOR_RESTARTS": "1"})
     wait_for(lambda: "taking over a run that is under way" in coordinator.log(), "the new coordinator to take over")
+    s_await_roster(coordinator, "2 collectors, 2 learners, 1 aggregators")  # one not in it would wait for the next coordinator
     s_await_updates(coordinator, 10)
     summary = s_stop(world, coordinator)
     s_same_weights(world, summary, "under another coordinator")
