@@ -64,7 +64,7 @@ def test_a_run_from_outside(world):
 def test_detach(world):
     run_dir = os.path.join(world.path, "left")
     done = world.tutti("run", world.config(), "--run-dir", run_dir, "--detach", "--set", "stop.env_steps=1000M")
-    equal(done.returncode, 0, f"run --detach: {done.stderr}{world.logs()}")
+    equal(done.returncode, 0, f"run --detach: {done.stderr}")
     check("left" in done.stdout, f"its name is missing: {done.stdout}")
     status = world.status(run_dir)
     check(status and status["env_steps"] > 0, f"it does not train: {status}")

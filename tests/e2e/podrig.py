@@ -159,7 +159,7 @@ class Pod:
         try:
             return self.process.wait(timeout=deadline)
         except subprocess.TimeoutExpired as late:
-            raise Failed(f"{self.name} did not end within {deadline} s{self.cluster.world.logs()}") from late
+            raise Failed(f"{self.name} did not end within {deadline} s") from late
 
     def stop(self, deadline=30):
         """SIGTERM and the grace period; its exit code. The service goes with the pod."""

@@ -24,7 +24,7 @@ def s_coordinator(cluster, sets=(), **more):
 
 
 def s_summary(pod):
-    equal(pod.wait(), 0, f"exit code of {pod.name}{pod.cluster.world.logs()}")
+    equal(pod.wait(), 0, f"exit code of {pod.name}")
     lines = pod.out().splitlines()
     equal(len(lines), 1, "lines on the coordinator's stdout")
     return json.loads(lines[0])

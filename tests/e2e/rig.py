@@ -126,8 +126,7 @@ class World:
         if seed is not None:
             args += ["--seed", str(seed)]
         done = self.tutti(*args, deadline=deadline, env=env)
-        check(done.returncode == code, f"{' '.join(args)}: exit {done.returncode}, stderr: {done.stderr[-3000:]}"
-              f"{self.logs()}")
+        check(done.returncode == code, f"{' '.join(args)}: exit {done.returncode}, stderr: {done.stderr[-3000:]}")
         return json.loads(done.stdout)
 
     def start_run(self, config, *sets, name="run", seed=None, options=()):
@@ -142,7 +141,7 @@ class World:
 
     def summary(self, process, code=0, deadline=DEADLINE):
         got, out, err = self.finish(process, deadline)
-        check(got == code, f"exit {got}, wanted {code}; stderr: {err[-3000:]}{self.logs()}")
+        check(got == code, f"exit {got}, wanted {code}; stderr: {err[-3000:]}")
         return json.loads(out)
 
     def status(self, run_dir):
@@ -153,7 +152,7 @@ class World:
     def await_steps(self, run_dir, wanted, process=None):
         """Until the run has trained on so many steps."""
         def look():
-            check(process is None or process.poll() is None, f"the run ended before {wanted} steps{self.logs()}")
+            check(process is None or process.poll() is None, f"the run ended before {wanted} steps")
             status = self.status(run_dir)
             return status if status and (status.get("env_steps") or 0) >= wanted else None
         return wait_for(look, f"{wanted} steps in {run_dir}")
@@ -194,11 +193,11 @@ class World:
         wait_for(lambda: not self.processes(), f"no process left: {self.processes()}", deadline)
 
     def logs(self):
-        """The ends of all logs, for messages."""
+        """The ends of all logs and of what started programs said, for messages."""
         text = []
         for folder, _, files in os.walk(self.path):
-            for name in files:
-                if name.endswith(".log"):
+            for name in sorted(files):
+                if name.endswith(".log") or name.startswith(("out.", "err.")):
                     with open(os.path.join(folder, name), encoding="utf-8", errors="replace") as file:
                         text.append(f"\n--- {os.path.join(folder, name)}\n{file.read()[-1500:]}")
         return "".join(text)
@@ -228,6 +227,9 @@ def main(*tests):
         try:
             try:
                 test(world)
+            except Exception as error:
+                error.logs = world.logs()
+                raise
             finally:
                 world.close()
             passed += 1
@@ -235,6 +237,6 @@ def main(*tests):
         except Exception as error:  # every failure counts, and the others still run
             failed += 1
             text = str(error) if isinstance(error, Failed) else traceback.format_exc()
-            print(f"FAILED  {test.__name__}: {text}", flush=True)
+            print(f"FAILED  {test.__name__}: {text}{getattr(error, 'logs', '')}", flush=True)
     print(f"{passed} passed, {failed} failed", flush=True)
     sys.exit(1 if failed else 0)

@@ -14,7 +14,7 @@ STEPS = steps(600_000)
 def s_resume(world, run_dir, code=0):
     import json
     done = world.tutti("resume", run_dir, "--output", "json")
-    check(done.returncode == code, f"resume: exit {done.returncode}: {done.stderr}{world.logs()}")
+    check(done.returncode == code, f"resume: exit {done.returncode}: {done.stderr}")
     return json.loads(done.stdout)
 
 
