@@ -85,6 +85,19 @@ def s_await_roster(coordinator, words):
     check(coordinator.process.poll() is None, "the run ended too early: more steps are needed")
 
 
+IN = {"coordinator": "coordinator: roster", "learner": "learner: roster", "collector": "collector: in as",
+      "aggregator": "aggregator: in as"}
+
+
+def s_restart(pod):
+    """kill -9 of its container; till the new one has its part in the run."""
+    pod.kill().restart()
+    wait_for(lambda: IN[pod.role] in pod.log(), f"{pod.name} to be in again")
+    if pod.role == "coordinator":  # who has not found it when the run is stopped waits for the next one
+        members = [member for member in pod.cluster.pods if member is not pod]
+        wait_for(lambda: all(f" on {member.name}" in pod.log() for member in members), "all members to find it again")
+
+
 def test_in_any_order(world):
     """The members are there before the coordinator's service has a name."""
     sets, still = s_long(world, 600_000)
@@ -131,7 +144,7 @@ def test_coordinator_killed_in_place(world):
     coordinator = s_coordinator(cluster, [*LONG, "stop.env_steps=1G"])
     members = [cluster.pod(role) for role in ("collector", "learner", "aggregator", "learner", "collector")]
     s_await_roster(coordinator, "2 collectors, 2 learners, 1 aggregators")
-    coordinator.kill().restart()
+    s_restart(coordinator)
     s_await_roster(coordinator, "2 collectors, 2 learners, 1 aggregators")
     s_await_updates(coordinator, 10)
     summary = s_stop(world, coordinator)
@@ -149,7 +162,7 @@ def test_containers_that_crash(world):
     s_await_roster(coordinator, "2 collectors, 2 learners, 1 aggregators")
     s_await_updates(coordinator)
     for pod in (coordinator, members[1], members[3], members[2], members[0]):
-        pod.kill().restart()
+        s_restart(pod)
         s_await_roster(coordinator, "2 collectors, 2 learners, 1 aggregators")
         s_await_updates(coordinator)
     summary = s_stop(world, coordinator)

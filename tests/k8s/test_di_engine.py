@@ -52,7 +52,7 @@ def s_template(command, shared, env=()):
 def s_job(shared):
     return {"apiVersion": "diengine.opendilab.org/v1alpha1", "kind": "DIJob", "metadata": {"name": "ding"}, "spec": {
         "cleanPodPolicy": "Running",
-        "coordinator": s_template([f"{HERE}/coordinator.py", "2", "1"], shared, [{"name": "RETRY_S", "value": "6"}]),
+        "coordinator": s_template([f"{HERE}/coordinator.py", "2", "1"], shared, [{"name": "RETRY_S", "value": "20"}]),
         "collector": s_template([f"{HERE}/worker.py", "collector"], shared),
         "learner": s_template([f"{HERE}/worker.py", "learner"], shared)}}
 

@@ -47,21 +47,23 @@ def say(text):
     s_record.append(("say", text))
 
 
-def type_in(k8s, command, check_code=True):
-    """A line at the prompt: what it prints. `kubectl` and the manifest are where the shell finds them."""
+def type_in(k8s, command, check_code=True, errors=True):
+    """A line at the prompt: what it prints, what goes to stderr after the rest unless errors=False. `kubectl` and the manifest are
+    where the shell finds them."""
     path = os.path.dirname(k8s.programs["kubectl"])
     done = k8s.run_in(["sh", "-c", f'PATH={path}:$PATH; cd {k8s.directory}; {command}'], check=False)
     s_record.append(("type", command, done.stdout + done.stderr))
     check(done.returncode == 0 or not check_code, f"{command}: {done.stdout}{done.stderr}")
-    return done.stdout + done.stderr
+    return done.stdout + (done.stderr if errors else "")
 
 
 def ask(k8s, method, query="", body=None):
     """The replicas API from the coordinator's pod, as DI-engine's `ding -m dist --add` does it: sh and curl."""
     data = f" -d '{json.dumps(body)}'" if body is not None else ""
     inner = f'curl -s -w " %{{http_code}}" -X {method}{data} "{API}{query}"'
-    text = type_in(k8s, "kubectl exec qbert-dqn-coordinator -- sh -c '%s'" % inner.replace("'", "'\\''"))
+    text = type_in(k8s, "kubectl exec qbert-dqn-coordinator -- sh -c '%s'" % inner.replace("'", "'\\''"), errors=False)
     reply, _, code = text.rpartition(" ")
+    check(code.isdigit(), f"{s_record[-1][1]}: {s_record[-1][2]}")
     return int(code), json.loads(reply)
 
 
