@@ -193,13 +193,15 @@ class World:
         wait_for(lambda: not self.processes(), f"no process left: {self.processes()}", deadline)
 
     def logs(self):
-        """The ends of all logs and of what started programs said, for messages."""
+        """The beginnings and ends of all logs and of what started programs said, for messages."""
         text = []
         for folder, _, files in os.walk(self.path):
             for name in sorted(files):
                 if name.endswith(".log") or name.startswith(("out.", "err.")):
                     with open(os.path.join(folder, name), encoding="utf-8", errors="replace") as file:
-                        text.append(f"\n--- {os.path.join(folder, name)}\n{file.read()[-1500:]}")
+                        said = file.read()
+                    cut = said if len(said) < 3000 else f"{said[:1000]}\n[...]\n{said[-2000:]}"
+                    text.append(f"\n--- {os.path.join(folder, name)}\n{cut}")
         return "".join(text)
 
     def close(self):
