@@ -10,11 +10,17 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 #include "common/base/mem.h"
 #include "common/config/config.h"
 
-enum { NAMES_MAX = 4096, SOCKET_NAME_ROOM = 40 }; /* "/learner-65535-weights" and some */
+enum {
+    NAMES_MAX = 4096,
+    SOCKET_NAME_ROOM = 40, /* "/learner-65535-weights" and some */
+    LOCK_TRIES = 500,
+    LOCK_PAUSE_NS = 2000000
+};
 
 static tt_status_t s_make(const char *path, mode_t mode)
 {
@@ -63,11 +69,9 @@ static bool s_registered(const char *name, char *out)
 }
 
 /*  A name already taken by another directory gets a number. */
-static tt_status_t s_register(tt_rundir_t *self)
+static tt_status_t s_take_name(tt_rundir_t *self, const char *folder)
 {
-    char folder[PATH_MAX - 300], link[PATH_MAX], other[PATH_MAX], wanted[200];
-    TT_TRY(s_registry(folder, sizeof folder));
-    TT_TRY(s_make_path(folder, 0755));
+    char link[PATH_MAX], other[PATH_MAX], wanted[200];
     snprintf(wanted, sizeof wanted, "%.190s", self->name);
     for (int n = 2; n < NAMES_MAX; n++) {
         if (s_registered(self->name, other)) {
@@ -86,13 +90,42 @@ static tt_status_t s_register(tt_rundir_t *self)
     return tt_err(TT_EXISTS, "too many runs are called '%s'", wanted);
 }
 
+/*  The registry is changed by one at a time: what points nowhere to one may be another's new name. */
+static tt_status_t s_lock_registry(const char *folder, int *fd)
+{
+    *fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (*fd >= 0 && flock(*fd, LOCK_EX) == 0)
+        return TT_OK;
+    const tt_status_t status = tt_err_errno(TT_IO, "cannot lock %s", folder);
+    if (*fd >= 0)
+        close(*fd);
+    return status;
+}
+
+static tt_status_t s_register(tt_rundir_t *self)
+{
+    char folder[PATH_MAX - 300];
+    int lock;
+    TT_TRY(s_registry(folder, sizeof folder));
+    TT_TRY(s_make_path(folder, 0755));
+    TT_TRY(s_lock_registry(folder, &lock));
+    const tt_status_t status = s_take_name(self, folder);
+    close(lock);
+    return status;
+}
+
+/*  Forget a name that points nowhere. */
 static void s_unregister(const char *name)
 {
     char folder[PATH_MAX - 300], link[PATH_MAX];
-    if (s_registry(folder, sizeof folder) == TT_OK) {
+    int lock;
+    if (s_registry(folder, sizeof folder) != TT_OK || s_lock_registry(folder, &lock) != TT_OK)
+        return;
+    if (!s_registered(name, link)) {
         snprintf(link, sizeof link, "%s/%s", folder, name);
         unlink(link);
     }
+    close(lock);
 }
 
 static tt_status_t s_names(char **names, size_t *count)
@@ -248,32 +281,40 @@ tt_status_t tt_rundir_find(tt_rundir_t *out, const char *path_or_name)
 
 /* ---- lock, sockets, files ----------------------------------------------------------------------------------------- */
 
-static tt_status_t s_try_lock(const tt_rundir_t *self, int *fd)
+static int s_open_lock(const tt_rundir_t *self, int flags)
 {
     char path[PATH_MAX];
     snprintf(path, sizeof path, "%s/lock", self->path);
-    *fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    return open(path, flags | O_CLOEXEC, 0644);
+}
+
+/*  A look holds the lock too, shared and for a moment only: whoever wants it for itself then tries again. */
+tt_status_t tt_rundir_lock(const tt_rundir_t *self, int *fd)
+{
+    *fd = s_open_lock(self, O_RDWR | O_CREAT);
     if (*fd < 0)
-        return tt_err_errno(TT_IO, "cannot lock %s", path);
-    if (flock(*fd, LOCK_EX | LOCK_NB) == 0)
-        return TT_OK;
+        return tt_err_errno(TT_IO, "cannot lock %s", self->path);
+    for (int tries = 0; tries < LOCK_TRIES; tries++) {
+        if (flock(*fd, LOCK_EX | LOCK_NB) == 0)
+            return TT_OK;
+        if (flock(*fd, LOCK_SH | LOCK_NB) != 0)
+            break;
+        flock(*fd, LOCK_UN);
+        nanosleep(&(struct timespec){.tv_nsec = LOCK_PAUSE_NS}, NULL);
+    }
     close(*fd);
     *fd = -1;
     return tt_err(TT_EXISTS, "run %s is running already", self->name);
 }
 
-tt_status_t tt_rundir_lock(const tt_rundir_t *self, int *fd)
-{
-    return s_try_lock(self, fd);
-}
-
 bool tt_rundir_live(const tt_rundir_t *self)
 {
-    int fd;
-    const tt_status_t status = s_try_lock(self, &fd);
-    if (fd >= 0)
-        close(fd);
-    return status == TT_EXISTS;
+    const int fd = s_open_lock(self, O_RDONLY);
+    if (fd < 0)
+        return false;
+    const bool live = flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    close(fd);
+    return live;
 }
 
 tt_status_t tt_rundir_open_sockets(const tt_rundir_t *self)

@@ -1,10 +1,13 @@
 /*  Run directories: making, finding by name, locking, removing. */
 #include "controller/rundir.h"
 #include "tests/test.h"
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static char s_dir[64];
@@ -83,6 +86,83 @@ static void test_lock_and_remove(void **state)
     assert_int_equal(tt_rundir_find(&found, "job-1"), TT_NOT_FOUND);
 }
 
+/*  Another process that calls fn(run) for as long as it lives. */
+static pid_t s_busy(void (*fn)(tt_rundir_t *run), tt_rundir_t *run)
+{
+    const pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        for (;;)
+            fn(run);
+    }
+    return pid;
+}
+
+static void s_end(pid_t pid)
+{
+    kill(pid, SIGKILL);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+static void s_look(tt_rundir_t *run)
+{
+    (void)tt_rundir_live(run);
+}
+
+/*  `tutti status` of a run that is just starting must not keep it from starting, nor `tutti ps` make it look alive. */
+static void test_who_only_looks_keeps_nobody_out(void **state)
+{
+    (void)state;
+    tt_rundir_t run;
+    int fd;
+    assert_ok(tt_rundir_create(&run, NULL, "job"));
+    assert_ok(tt_rundir_lock(&run, &fd));
+    close(fd);
+    const pid_t lookers[] = {s_busy(s_look, &run), s_busy(s_look, &run)};
+    for (int i = 0; i < 2000; i++) {
+        assert_false(tt_rundir_live(&run));
+        assert_ok(tt_rundir_lock(&run, &fd));
+        assert_true(tt_rundir_live(&run));
+        close(fd);
+    }
+    for (size_t i = 0; i < TT_COUNT(lookers); i++)
+        s_end(lookers[i]);
+}
+
+static void s_count(void *ctx, const tt_rundir_t *run)
+{
+    (void)run;
+    ++*(int *)ctx;
+}
+
+/*  Runs that start together under one name each get a name of their own. */
+static void test_names_are_taken_one_at_a_time(void **state)
+{
+    (void)state;
+    enum { ROUNDS = 20, RUNS = 8 };
+    int names = 0;
+    for (int round = 0; round < ROUNDS; round++) {
+        int start[2];
+        assert_int_equal(pipe(start), 0);
+        for (int i = 0; i < RUNS; i++)
+            if (fork() == 0) {
+                tt_rundir_t run;
+                char path[512], byte;
+                snprintf(path, sizeof path, "%s/%d.%d/run", s_dir, round, i);
+                close(start[1]);
+                (void)!read(start[0], &byte, 1); /* till all are there */
+                _exit(tt_rundir_create(&run, path, "job") != TT_OK);
+            }
+        close(start[0]);
+        close(start[1]);
+        for (int i = 0, code; i < RUNS; i++)
+            assert_true(wait(&code) > 0 && code == 0);
+    }
+    assert_ok(tt_registry_each(s_count, &names));
+    assert_int_equal(names, ROUNDS * RUNS);
+}
+
 static void test_sockets_of_a_long_path(void **state)
 {
     (void)state;
@@ -125,6 +205,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_directory_in_use_is_refused, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_same_name_elsewhere, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_lock_and_remove, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_who_only_looks_keeps_nobody_out, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_names_are_taken_one_at_a_time, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_sockets_of_a_long_path, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_files_are_written_whole, s_setup, s_teardown),
     };
