@@ -204,9 +204,7 @@ def test_snapshots_are_on_the_coordinators_volume(world):
     cluster = Cluster(world)
     coordinator = s_coordinator(cluster, [*LONG, "stop.env_steps=1G", "checkpoint.every_s=0.2"])
     members = [cluster.pod("collector"), cluster.pod("learner")]
-    checkpoints = os.path.join(coordinator.dir, "run", "checkpoints")
-    wait_for(lambda: os.path.exists(checkpoints) and
-             any(name[0].isdigit() and name.endswith(".safetensors") for name in os.listdir(checkpoints)), "a whole snapshot")
+    wait_for(lambda: (world.status(os.path.join(coordinator.dir, "run")) or {}).get("snapshot"), "a snapshot in the journal")
     for member in members:
         member.lose()
     members = [cluster.pod("learner"), cluster.pod("collector")]
