@@ -176,8 +176,7 @@ def s_only_learner(world, lag):
     sets = s_sets(lag, "collector.replicas=2", "checkpoint.every_s=0.05", f"stop.env_steps={3 * STEPS}")
     still = world.train(world.config(), *sets, seed=7)
     process, run_dir = world.start_run(world.config(), *sets, seed=7)
-    folder = os.path.join(run_dir, "checkpoints")
-    wait_for(lambda: os.path.isdir(folder) and os.listdir(folder), "a checkpoint")
+    world.await_snapshot(run_dir, process)
     for _ in range(2):
         pid = world.replica("learner", 0)
         check(process.poll() is None, "the run ended before its learner was killed: make STEPS larger")

@@ -204,7 +204,7 @@ def test_snapshots_are_on_the_coordinators_volume(world):
     cluster = Cluster(world)
     coordinator = s_coordinator(cluster, [*LONG, "stop.env_steps=1G", "checkpoint.every_s=0.2"])
     members = [cluster.pod("collector"), cluster.pod("learner")]
-    wait_for(lambda: (world.status(os.path.join(coordinator.dir, "run")) or {}).get("snapshot"), "a snapshot in the journal")
+    world.await_snapshot(os.path.join(coordinator.dir, "run"), coordinator)
     for member in members:
         member.lose()
     members = [cluster.pod("learner"), cluster.pod("collector")]

@@ -157,6 +157,13 @@ class World:
             return status if status and (status.get("env_steps") or 0) >= wanted else None
         return wait_for(look, f"{wanted} steps in {run_dir}")
 
+    def await_snapshot(self, run_dir, process=None):
+        """Until there is a snapshot that the run can go back to: a file counts once it is in the journal."""
+        def look():
+            check(process is None or process.poll() is None, "the run ended before it made a snapshot")
+            return (self.status(run_dir) or {}).get("snapshot")
+        return wait_for(look, f"a snapshot of {run_dir}")
+
     def processes(self):
         """{pid: command line} of everything alive that was started in this world."""
         found = {}

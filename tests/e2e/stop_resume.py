@@ -72,8 +72,7 @@ def test_resume_after_kill(world):
     still = world.train(config, *sets, seed=12)
     process, run_dir = world.start_run(config, *sets, seed=12)
     world.await_steps(run_dir, 1, process)
-    folder = os.path.join(run_dir, "checkpoints")
-    wait_for(lambda: [name for name in os.listdir(folder) if name.endswith(".safetensors")], "a snapshot")
+    world.await_snapshot(run_dir, process)
     for pid in world.processes():
         try:
             os.kill(pid, signal.SIGKILL)
