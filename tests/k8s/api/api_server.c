@@ -1,43 +1,16 @@
 #include "tests/k8s/api/api_server.h"
 #include <ftw.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 #include "common/base/buf.h"
 #include "common/base/mem.h"
 #include "tests/test.h"
-
-extern char **environ;
 
 void api_server_start(api_server_t *self)
 {
     snprintf(self->folder, sizeof self->folder, "/tmp/tutti-api-XXXXXX");
     assert_non_null(mkdtemp(self->folder));
-    int in[2], out[2];
-    assert_int_equal(pipe(in), 0);
-    assert_int_equal(pipe(out), 0);
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, in[0], 0);
-    posix_spawn_file_actions_adddup2(&actions, out[1], 1);
-    for (int i = 0; i < 2; i++) {
-        posix_spawn_file_actions_addclose(&actions, in[i]);
-        posix_spawn_file_actions_addclose(&actions, out[i]);
-    }
-    char *const args[] = {"python3", TT_SOURCE_DIR "/tests/k8s/api/server.py", self->folder, NULL};
-    pid_t pid = 0;
-    assert_int_equal(posix_spawnp(&pid, args[0], &actions, NULL, args, environ), 0);
-    posix_spawn_file_actions_destroy(&actions);
-    close(in[0]);
-    close(out[1]);
-    self->pid = pid;
-    self->in = in[1];
-    FILE *said = fdopen(out[0], "r");
-    assert_int_equal(fscanf(said, "%d", &self->port), 1);
-    fclose(said);
+    child_start(&self->child, "server.py", self->folder);
 }
 
 static int s_remove(const char *path, const struct stat *info, int type, struct FTW *at)
@@ -48,10 +21,7 @@ static int s_remove(const char *path, const struct stat *info, int type, struct 
 
 void api_server_stop(api_server_t *self)
 {
-    close(self->in);
-    int status = 0;
-    assert_int_equal(waitpid(self->pid, &status, 0), self->pid);
-    assert_int_equal(status, 0);
+    assert_int_equal(child_stop(&self->child), 0);
     nftw(self->folder, s_remove, 8, FTW_DEPTH | FTW_PHYS);
 }
 
@@ -85,7 +55,7 @@ void api_server_write(const api_server_t *self, const char *name, const char *te
 kube_config_t *api_server_config(const api_server_t *self)
 {
     kube_config_t *config = tt_new0(sizeof *config);
-    config->server = tt_sprintf("https://127.0.0.1:%d", self->port);
+    config->server = tt_sprintf("https://127.0.0.1:%d", self->child.port);
     config->namespace_ = tt_strdup("default");
     config->ca_pem = api_server_read(self, "ca.crt");
     return config;

@@ -1,12 +1,11 @@
 /*  api_server - the Python server of server.py as a child of a test, and configurations that reach it. */
 #pragma once
 #include "k8s/api/kubeconfig.h"
+#include "tests/k8s/api/child.h"
 
 typedef struct {
     char folder[64]; /* ca.crt, client.crt, client.key, accepted; gone with the server */
-    int port;
-    int in; /* the server ends when this is closed */
-    int pid;
+    child_t child;
 } api_server_t;
 
 void api_server_start(api_server_t *self);

@@ -1,50 +1,17 @@
 #include "tests/k8s/api/watch_server.h"
-#include <spawn.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 #include "common/base/mem.h"
+#include "tests/k8s/api/child.h"
 #include "tests/test.h"
 
-extern char **environ;
-
-static struct {
-    int in; /* it ends when this is closed */
-    pid_t pid;
-    int port; /* 0 = not started */
-} s_server;
-
-static void s_spawn(void)
-{
-    int in[2], out[2];
-    assert_int_equal(pipe(in), 0);
-    assert_int_equal(pipe(out), 0);
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, in[0], 0);
-    posix_spawn_file_actions_adddup2(&actions, out[1], 1);
-    for (int i = 0; i < 2; i++) {
-        posix_spawn_file_actions_addclose(&actions, in[i]);
-        posix_spawn_file_actions_addclose(&actions, out[i]);
-    }
-    char *const args[] = {"python3", TT_SOURCE_DIR "/tests/k8s/api/watch_server.py", NULL};
-    assert_int_equal(posix_spawnp(&s_server.pid, args[0], &actions, NULL, args, environ), 0);
-    posix_spawn_file_actions_destroy(&actions);
-    close(in[0]);
-    close(out[1]);
-    s_server.in = in[1];
-    FILE *said = fdopen(out[0], "r");
-    assert_int_equal(fscanf(said, "%d", &s_server.port), 1);
-    fclose(said);
-}
+static child_t s_server; /* port 0 = not started */
 
 void world_open(world_t *self)
 {
     *self = (world_t){.clock = tt_clock_fake(INT64_C(3600000000000))};
     if (!s_server.port)
-        s_spawn();
+        child_start(&s_server, "watch_server.py", NULL);
     self->config = tt_new0(sizeof *self->config);
     self->config->server = tt_sprintf("http://127.0.0.1:%d", s_server.port);
     self->config->namespace_ = tt_strdup("default");
@@ -63,9 +30,7 @@ void world_close(world_t *self)
 int world_end(void **state)
 {
     (void)state;
-    close(s_server.in);
-    int status = 0;
-    assert_int_equal(waitpid(s_server.pid, &status, 0), s_server.pid);
+    const int status = child_stop(&s_server);
     s_server.port = 0;
     return status;
 }
