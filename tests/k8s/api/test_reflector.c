@@ -346,8 +346,8 @@ static void test_set_back(void **state)
     world_until(&bench.world, s_is_synced, &bench, 1);
     bench.want = s_make(&bench, "a", "seen");
     world_until(&bench.world, s_passed, &bench, 1); /* the watch is open */
-    s_ctl(&bench, "{'do':'set_back','by':60}");
     s_ctl(&bench, "{'do':'faults','faults':[{'at':'watch','what':'410','times':1}]}");
+    s_ctl(&bench, "{'do':'set_back','by':60}"); /* last: it ends the watch, and the next one is to meet the fault */
     bench.want = 3;
     world_until(&bench.world, s_has_watches, &bench, 50); /* the first, one that is refused, one behind the new list */
     const uint64_t made = s_make(&bench, "b", "new");
