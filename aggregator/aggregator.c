@@ -109,8 +109,9 @@ static tt_status_t s_leave(const char *reason)
     return TT_STOPPED;
 }
 
-static tt_status_t s_on_control(aggregator_t *self, const tt_packet_t *packet)
+static tt_status_t s_on_control(void *ctx, tt_packet_t *packet)
 {
+    aggregator_t *self = ctx;
     switch (packet->msg.type) {
     case TT_MSG_WELCOME:
         return s_on_welcome(self, &packet->msg.WELCOME);
@@ -128,14 +129,7 @@ static tt_status_t s_on_control(aggregator_t *self, const tt_packet_t *packet)
 static tt_status_t s_on_link(void *ctx, int fd)
 {
     (void)fd;
-    aggregator_t *self = ctx;
-    tt_packet_t packet = {0};
-    tt_status_t status = TT_OK;
-    while (status == TT_OK && (status = tt_link_next(self->link, &packet)) == TT_OK) {
-        status = s_on_control(self, &packet);
-        tt_packet_clear(&packet);
-    }
-    return status == TT_AGAIN ? TT_OK : status;
+    return tt_link_each(((aggregator_t *)ctx)->link, s_on_control, ctx);
 }
 
 static tt_status_t s_on_signal(void *ctx, int fd)

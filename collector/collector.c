@@ -53,8 +53,9 @@ static tt_status_t s_drained(collector_t *self, const char *reason)
     return s_leave(self, reason);
 }
 
-static tt_status_t s_on_control(collector_t *self, tt_packet_t *packet)
+static tt_status_t s_on_control(void *ctx, tt_packet_t *packet)
 {
+    collector_t *self = ctx;
     switch (packet->msg.type) {
     case TT_MSG_WELCOME:
         return s_on_welcome(self, &packet->msg.WELCOME);
@@ -75,14 +76,7 @@ static tt_status_t s_on_control(collector_t *self, tt_packet_t *packet)
 static tt_status_t s_on_link(void *ctx, int fd)
 {
     (void)fd;
-    collector_t *self = ctx;
-    tt_packet_t packet = {0};
-    tt_status_t status = TT_OK;
-    while (status == TT_OK && (status = tt_link_next(self->link, &packet)) == TT_OK) {
-        status = s_on_control(self, &packet);
-        tt_packet_clear(&packet);
-    }
-    return status == TT_AGAIN ? TT_OK : status;
+    return tt_link_each(((collector_t *)ctx)->link, s_on_control, ctx);
 }
 
 static tt_status_t s_on_signal(void *ctx, int fd)

@@ -197,8 +197,9 @@ static void s_on_stop(core_t *self, const tt_msg_STOP_t *stop)
         self->leave = true;
 }
 
-static tt_status_t s_on_message(core_t *self, tt_packet_t *packet)
+static tt_status_t s_on_message(void *ctx, tt_packet_t *packet)
 {
+    core_t *self = ctx;
     switch (packet->msg.type) {
     case TT_MSG_WELCOME:
         return s_on_welcome(self, &packet->msg.WELCOME);
@@ -220,16 +221,7 @@ static tt_status_t s_on_message(core_t *self, tt_packet_t *packet)
 tt_status_t control_on_link(void *ctx, int fd)
 {
     (void)fd;
-    core_t *self = ctx;
-    tt_packet_t packet = {0};
-    tt_status_t status;
-    while ((status = tt_link_next(self->link, &packet)) == TT_OK) {
-        status = s_on_message(self, &packet);
-        tt_packet_clear(&packet);
-        if (status != TT_OK)
-            return status;
-    }
-    return status == TT_AGAIN ? TT_OK : status;
+    return tt_link_each(((core_t *)ctx)->link, s_on_message, ctx);
 }
 
 /*  SIGTERM, SIGINT: ask to be let go; as long as nobody else holds the weights we stay and train. The last learner leaves

@@ -151,6 +151,19 @@ tt_status_t tt_link_next(tt_link_t *self, tt_packet_t *out)
     return end;
 }
 
+tt_status_t tt_link_each(tt_link_t *self, tt_link_fn fn, void *ctx)
+{
+    tt_packet_t packet = {0};
+    tt_status_t status;
+    while ((status = tt_link_next(self, &packet)) == TT_OK) {
+        status = fn(ctx, &packet);
+        tt_packet_clear(&packet);
+        if (status != TT_OK)
+            return status;
+    }
+    return status == TT_AGAIN ? TT_OK : status;
+}
+
 tt_status_t tt_link_wait(tt_link_t *self, tt_packet_t *out, int64_t timeout_ms)
 {
     const int64_t deadline = tt_now_ms(tt_clock_real()) + timeout_ms;

@@ -34,6 +34,10 @@ int tt_link_fd(const tt_link_t *self);
  *  reason). TT_UNAVAILABLE: the coordinator has been silent for ten leases (or patience_ms): give up. TT_TIMEOUT: see hello_timeout_ms.
  *  TT_PROTOCOL: the coordinator speaks another wire version. */
 tt_status_t tt_link_next(tt_link_t *self, tt_packet_t *out);
+/*  Hand on all that have come, for a role's loop. The packet is cleared after each call; fn may take what it holds and
+ *  leave it zeroed. TT_OK: none are left; else what fn said (the rest stays for the next call), or how the link ended. */
+typedef tt_status_t (*tt_link_fn)(void *ctx, tt_packet_t *packet);
+tt_status_t tt_link_each(tt_link_t *self, tt_link_fn fn, void *ctx);
 /*  Wait for the next one, for tests and simple clients. */
 tt_status_t tt_link_wait(tt_link_t *self, tt_packet_t *out, int64_t timeout_ms);
 

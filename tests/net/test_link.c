@@ -212,6 +212,56 @@ static void test_messages_wait_for_welcome(void **state)
     assert_string_equal(f->packet.msg.REPLY.body, "{}");
 }
 
+typedef struct {
+    uint64_t seen[4]; /* ids of REPLYs */
+    size_t count;
+    uint64_t stop_at; /* an id that is too much for it */
+} reader_t;
+
+static tt_status_t s_read(void *ctx, tt_packet_t *packet)
+{
+    reader_t *reader = ctx;
+    assert_int_equal(packet->msg.type, TT_MSG_REPLY);
+    assert_true(reader->count < TT_COUNT(reader->seen));
+    reader->seen[reader->count++] = packet->msg.REPLY.id;
+    return packet->msg.REPLY.id == reader->stop_at ? tt_err(TT_PROTOCOL, "enough") : TT_OK;
+}
+
+/*  Until so many more have been read; what tt_link_each said last. */
+static tt_status_t s_read_until(fixture_t *f, reader_t *reader, size_t count)
+{
+    tt_status_t status = TT_OK;
+    while (status == TT_OK && reader->count < count) {
+        struct pollfd ready = {.fd = tt_link_fd(f->link), .events = POLLIN};
+        assert_int_equal(poll(&ready, 1, PATIENCE_MS), 1);
+        status = tt_link_each(f->link, s_read, reader);
+    }
+    return status;
+}
+
+static void test_each_hands_on_all_until_one_is_too_much(void **state)
+{
+    fixture_t *f = *state;
+    reader_t reader = {.stop_at = 3};
+    s_join(f);
+    assert_ok(tt_link_each(f->link, s_read, &reader)); /* there is none */
+    assert_int_equal(reader.count, 0);
+    for (uint64_t id = 1; id <= 4; id++) {
+        const tt_msg_REPLY_t reply = TT_MSG(REPLY, .id = id, .body = "{}");
+        s_say(f, &reply);
+    }
+    assert_int_equal(s_read_until(f, &reader, 4), TT_PROTOCOL);
+    assert_string_equal(tt_err_text(), "enough");
+    assert_int_equal(reader.count, 3);
+    assert_ok(s_read_until(f, &reader, 4)); /* the fourth is still there */
+    for (uint64_t id = 1; id <= 4; id++)
+        assert_int_equal(reader.seen[id - 1], id);
+    tt_sock_destroy(&f->router);
+    s_expect_end(f, TT_UNAVAILABLE, 100, "has been silent");
+    assert_int_equal(tt_link_each(f->link, s_read, &reader), TT_UNAVAILABLE);
+    s_open(f); /* for the teardown */
+}
+
 static void test_over_the_limit_is_refused_at_once(void **state)
 {
     fixture_t *f = *state;
@@ -497,6 +547,7 @@ int main(void)
         TEST(test_hello_is_repeated_until_welcome),
         TEST(test_heartbeats),
         TEST(test_messages_wait_for_welcome),
+        TEST(test_each_hands_on_all_until_one_is_too_much),
         TEST(test_over_the_limit_is_refused_at_once),
         TEST(test_coordinator_restarts),
         TEST(test_the_roster_we_act_on_is_in_hello),
