@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 #include "common/base/mem.h"
+#include "common/base/signals.h"
 #include "common/net/link.h"
 #include "controller/controller.h"
 #include "controller/guard.h"
@@ -188,10 +188,9 @@ static void s_ask_stop(supervisor_t *self, int signal)
 static tt_status_t s_on_signal(void *ctx, int fd)
 {
     supervisor_t *self = ctx;
-    struct signalfd_siginfo info;
-    while (read(fd, &info, sizeof info) == (ssize_t)sizeof info)
-        if (info.ssi_signo != SIGCHLD)
-            s_ask_stop(self, (int)info.ssi_signo);
+    for (int number = tt_signals_next(fd); number != 0; number = tt_signals_next(fd))
+        if (number != SIGCHLD)
+            s_ask_stop(self, number);
     return TT_OK; /* a child's end is seen by the tick that follows every turn of the loop */
 }
 
@@ -205,25 +204,11 @@ static tt_status_t s_on_tick(void *ctx)
 
 /* ---- beginning and end ---------------------------------------------------------------------------------------------- */
 
-static tt_status_t s_open_signals(supervisor_t *self)
-{
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGCHLD);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGHUP);
-    sigprocmask(SIG_BLOCK, &set, NULL); /* threads inherit it */
-    signal(SIGPIPE, SIG_IGN);
-    self->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-    return self->signal_fd >= 0 ? TT_OK : tt_err_errno(TT_OS, "signalfd");
-}
-
 /*  Replicas are forked before the link's thread and ZeroMQ's exist: it is quicker, and they start while we connect. */
 static tt_status_t s_begin(supervisor_t *self)
 {
     tt_rundir_forget(self->opts->run, s_result_file); /* of the run that is resumed */
-    TT_TRY(s_open_signals(self));
+    TT_TRY(tt_signals_open_parent(&self->signal_fd));
     TT_TRY(tt_process_substrate_new(&self->substrate, self->opts->run->path));
     const tt_observer_t observer = {.started = s_started, .ended = s_ended, .ctx = self};
     TT_TRY(tt_controller_new(&self->controller, self->opts->job, self->substrate, self->clock, &observer));

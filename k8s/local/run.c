@@ -4,11 +4,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/base/signals.h"
 #include "k8s/local/run.h"
 
 enum { ROUNDS_MAX = 64, WAIT_MS = 1000, TWICE_MS = 200, STOP_S = 60 };
@@ -273,10 +273,9 @@ bool run_is_over(const run_t *self)
 static tt_status_t s_on_signal(void *ctx, int fd)
 {
     run_t *self = ctx;
-    struct signalfd_siginfo info;
-    while (read(fd, &info, sizeof info) == (ssize_t)sizeof info)
-        if (info.ssi_signo != SIGCHLD)
-            run_stop(self, (int)info.ssi_signo);
+    for (int number = tt_signals_next(fd); number != 0; number = tt_signals_next(fd))
+        if (number != SIGCHLD)
+            run_stop(self, number);
     return TT_OK;
 }
 
@@ -340,17 +339,7 @@ static tt_status_t s_serve(run_t *self)
 
 static tt_status_t s_open_signals(run_t *self)
 {
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGCHLD);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGHUP);
-    sigprocmask(SIG_BLOCK, &set, NULL);
-    signal(SIGPIPE, SIG_IGN);
-    self->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-    if (self->signal_fd < 0)
-        return tt_err_errno(TT_OS, "signalfd");
+    TT_TRY(tt_signals_open_parent(&self->signal_fd));
     tt_loop_fd(self->loop, self->signal_fd, s_on_signal, self);
     return TT_OK;
 }
