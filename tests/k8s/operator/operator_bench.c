@@ -1,0 +1,95 @@
+#include "tests/k8s/operator/operator_bench.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "common/base/mem.h"
+
+static void s_write_kubeconfig(bench_t *self)
+{
+    snprintf(self->file, sizeof self->file, "/tmp/tutti-operator-XXXXXX");
+    const int fd = mkstemp(self->file);
+    assert_true(fd >= 0);
+    assert_true(dprintf(fd,
+                    "{\"apiVersion\": \"v1\", \"kind\": \"Config\", \"current-context\": \"c\",\n"
+                    " \"clusters\": [{\"name\": \"s\", \"cluster\": {\"server\": \"%s\"}}],\n"
+                    " \"users\": [{\"name\": \"u\", \"user\": {}}],\n"
+                    " \"contexts\": [{\"name\": \"c\", \"context\": {\"cluster\": \"s\", \"user\": \"u\"}}]}\n",
+                    self->world.config->server) > 0);
+    close(fd);
+}
+
+static bool s_is_synced(void *ctx)
+{
+    return cache_synced(((operator_t *)ctx)->cache);
+}
+
+void bench_open_server(bench_t *self)
+{
+    *self = (bench_t){0};
+    world_open(&self->world);
+    s_write_kubeconfig(self);
+}
+
+void bench_open_operator(bench_t *self, const char *probes)
+{
+    const operator_opts_t opts = {.kube = {.path = self->file}, .namespace_ = "n", .listen = "", .probes = probes};
+    assert_ok(operator_new(&self->op, &opts));
+}
+
+void bench_sync(bench_t *self)
+{
+    bench_until(self, s_is_synced, self->op);
+    kube_queue_pause(self->op->queue, true);
+}
+
+void bench_open(bench_t *self)
+{
+    bench_open_server(self);
+    bench_open_operator(self, "");
+    bench_sync(self);
+}
+
+void bench_close(bench_t *self)
+{
+    operator_destroy(&self->op);
+    world_close(&self->world);
+    unlink(self->file);
+}
+
+void bench_until(bench_t *self, bool (*done)(void *ctx), void *ctx)
+{
+    const int64_t most = tt_now_ms(tt_clock_real()) + 30000;
+    while (!done(ctx)) {
+        assert_ok(kube_loop_poll(self->op->loop, 100));
+        if (tt_now_ms(tt_clock_real()) > most)
+            fail_msg("waited for 30 s");
+    }
+}
+
+void bench_make(bench_t *self, const char *path, const char *text)
+{
+    assert_ok(world_call(&self->world, "POST", path, text, NULL));
+}
+
+bool bench_has(bench_t *self, const char *path, const char *name)
+{
+    char *full = tt_sprintf("%s/%s", path, name);
+    const tt_status_t status = world_call(&self->world, "GET", full, NULL, NULL);
+    free(full);
+    assert_true(status == TT_OK || status == TT_NOT_FOUND);
+    return status == TT_OK;
+}
+
+static bool s_is_quiet(void *ctx)
+{
+    return kube_client_pending(ctx) == 0;
+}
+
+void bench_fault(bench_t *self, const char *at, const char *what)
+{
+    char *command = tt_sprintf("{'do':'faults','faults':[{'at':'%s','what':'%s'}]}", at, what);
+    bench_until(self, s_is_quiet, self->op->client);
+    free(world_ctl(&self->world, command));
+    free(command);
+}

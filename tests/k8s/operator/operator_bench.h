@@ -1,0 +1,33 @@
+/*  operator_bench - an operator of the namespace "n" and the small API server of ../api/watch_server.py. Nothing is done by
+ *  itself: the queue stands, so that a test calls what it is about. */
+#pragma once
+#include "k8s/operator/parts.h"
+#include "tests/k8s/api/watch_server.h"
+#include "tests/test.h"
+
+#define PODS     "/api/v1/namespaces/n/pods"
+#define SERVICES "/api/v1/namespaces/n/services"
+
+typedef struct {
+    world_t world; /* its client is the test's own */
+    char file[64]; /* kubeconfig */
+    operator_t *op;
+} bench_t;
+
+/*  Synced, with whatever is in the namespace. One at a time; world_end when the last is closed. */
+void bench_open(bench_t *self);
+/*  The same in two steps and without waiting: the API server; the operator, with its probes at that address ("" = none). */
+void bench_open_server(bench_t *self);
+void bench_open_operator(bench_t *self, const char *probes);
+void bench_close(bench_t *self);
+/*  Until everything is known. */
+void bench_sync(bench_t *self);
+/*  The operator runs until done says so; fails the test after 30 s. */
+void bench_until(bench_t *self, bool (*done)(void *ctx), void *ctx);
+/*  Make an object at the server; ' for " in its text. */
+void bench_make(bench_t *self, const char *path, const char *text);
+/*  Is it there? */
+bool bench_has(bench_t *self, const char *path, const char *name);
+/*  The next request of that kind ("write", "list"; watch_server.py says what there is) meets this. What the operator still
+ *  had to tell is told before. */
+void bench_fault(bench_t *self, const char *at, const char *what);

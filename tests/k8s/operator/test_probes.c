@@ -1,0 +1,118 @@
+/*  probes: what a kubelet and Prometheus are told, over HTTP. */
+#include <stdlib.h>
+#include <string.h>
+#include "common/base/mem.h"
+#include "k8s/replicas/server.h"
+#include "tests/k8s/operator/operator_bench.h"
+
+#define PROBES "127.0.0.1:0"
+
+typedef struct {
+    int code; /* 0 = not yet */
+    char *body;
+} answer_t;
+
+static void s_on_answer(void *ctx, const kube_reply_t *reply)
+{
+    answer_t *answer = ctx;
+    answer->code = reply->code;
+    answer->body = tt_strdup(reply->body);
+}
+
+static bool s_is_answered(void *ctx)
+{
+    return ((const answer_t *)ctx)->code != 0;
+}
+
+/*  Caller frees the body. */
+static answer_t s_ask(bench_t *bench, const char *method, const char *path)
+{
+    char namespace_[] = "n", *url = tt_sprintf("http://127.0.0.1:%d", server_port(bench->op->probes.server));
+    const kube_config_t config = {.server = url, .namespace_ = namespace_};
+    kube_client_t *client = NULL;
+    answer_t answer = {0};
+    assert_ok(kube_client_new(&client, bench->op->loop, &config, NULL));
+    kube_client_send(client, &(kube_request_t){.method = method, .path = path}, s_on_answer, &answer);
+    bench_until(bench, s_is_answered, &answer);
+    kube_client_destroy(&client);
+    free(url);
+    return answer;
+}
+
+static void s_assert_answer(bench_t *bench, const char *method, const char *path, int code, const char *words)
+{
+    answer_t answer = s_ask(bench, method, path);
+    assert_int_equal(answer.code, code);
+    if (!strstr(answer.body, words))
+        fail_msg("'%s' is not in '%s'", words, answer.body);
+    free(answer.body);
+}
+
+static void test_ready_when_everything_is_known_and_alive_before(void **state)
+{
+    (void)state;
+    bench_t bench;
+    bench_open_server(&bench);
+    free(world_ctl(&bench.world, "{'do':'faults','faults':[{'at':'list','what':'500','times':1000000}]}"));
+    bench_open_operator(&bench, PROBES);
+    s_assert_answer(&bench, "GET", "/healthz", 200, "ok\n");
+    s_assert_answer(&bench, "GET", "/readyz", 503, "still being listed");
+    s_assert_answer(&bench, "GET", "/metrics", 200, "\ntutti_operator_synced 0\n");
+    free(world_ctl(&bench.world, "{'do':'calm'}"));
+    bench_sync(&bench);
+    s_assert_answer(&bench, "GET", "/readyz", 200, "ok\n");
+    s_assert_answer(&bench, "GET", "/metrics", 200, "\ntutti_operator_synced 1\n");
+    bench_close(&bench);
+}
+
+static void test_other_paths_and_methods(void **state)
+{
+    (void)state;
+    bench_t bench;
+    bench_open_server(&bench);
+    bench_open_operator(&bench, PROBES);
+    bench_sync(&bench);
+    s_assert_answer(&bench, "GET", "/", 404, "there are /healthz, /readyz and /metrics");
+    s_assert_answer(&bench, "DELETE", "/healthz", 405, "GET");
+    bench_close(&bench);
+}
+
+static bool s_has_pod(void *ctx)
+{
+    return kube_store_count(((operator_t *)ctx)->cache->pods) == 1;
+}
+
+static void test_metrics_count_what_is_there(void **state)
+{
+    (void)state;
+    bench_t bench;
+    bench_open_server(&bench);
+    bench_open_operator(&bench, PROBES);
+    bench_sync(&bench);
+    bench_make(&bench, PODS,
+        "{'metadata':{'name':'p','labels':{'controller-name':'di-operator','dijob-name':'j','replica-type':'learner'}}"
+        "}");
+    bench_until(&bench, s_has_pod, bench.op);
+    for (int i = 0; i < 3; i++)
+        operator_count(bench.op, i < 2 ? 201 : 409);
+    operator_count_served(bench.op, 404);
+    s_assert_answer(&bench, "GET", "/metrics", 200, "\ntutti_operator_pods 1\n");
+    s_assert_answer(&bench, "GET", "/metrics", 200, "\ntutti_operator_jobs 0\n");
+    s_assert_answer(&bench, "GET", "/metrics", 200, "\ntutti_operator_leader 1\n"); /* without election */
+    s_assert_answer(&bench, "GET", "/metrics", 200, "\ntutti_operator_requests_total{code=\"201\"} 2\n");
+    s_assert_answer(&bench, "GET", "/metrics", 200, "\ntutti_operator_requests_total{code=\"409\"} 1\n");
+    s_assert_answer(&bench, "GET", "/metrics", 200, "\ntutti_operator_served_total{code=\"404\"} 1\n");
+    s_assert_answer(
+        &bench, "GET", "/metrics", 200, "\ntutti_operator_watch_total{resource=\"pods\",what=\"lists\"} 1\n");
+    bench_close(&bench);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_ready_when_everything_is_known_and_alive_before),
+        cmocka_unit_test(test_other_paths_and_methods),
+        cmocka_unit_test(test_metrics_count_what_is_there),
+    };
+    return cmocka_run_group_tests(tests, NULL, world_end);
+}
