@@ -4,7 +4,7 @@
 usage: watch_server.py    prints its port; ends when its input does.
 
 Any path is a collection (.../configmaps) or an object of one (.../configmaps/NAME); it begins empty. POST /ctl with JSON:
-  {"do": "faults", "faults": [{"at": "list" | "page" | "watch" | "write", "what": ..., "times": 1}, ...]}
+  {"do": "faults", "faults": [{"at": "list" | "page" | "watch" | "write" | "status", "what": ..., "times": 1}, ...]}
       what: "500", "403", "410" (as an answer), "reset" (no answer), "garbage"; of a watch also "end" (at once), "cut" (in the
       middle of its next event), "error410", "error500" (an ERROR event), "silence", "late" (its next event comes after
       one that is older, and twice), "back" (a bookmark of the past); of a write also "lost" (done, but not answered)
@@ -211,6 +211,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         parent, name = url.path.rsplit("/", 1)
         if self.command == "GET" and (url.path in objects or "limit" in query):
             return self.list(url.path, query)
+        if name == "status" and self.command == "PATCH":
+            return self.write_status(*parent.rsplit("/", 1), body)
         if self.command == "POST":
             return self.write(url.path, body["metadata"]["name"], body)
         if self.command == "GET":
@@ -291,6 +293,23 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if isinstance(reply[1], str):
             return self.status(reply[0], reply[1], "%s %s: %s" % (self.command, name, reply[1]))
         return self.answer(*reply)
+
+    def write_status(self, collection, name, patch):
+        """A JSON patch as the operator writes it: the version that it knows, then the status."""
+        known, status = patch
+        with lock:
+            what = self.fault("status")
+            if what and self.misbehave(what):
+                return
+            old = objects.get(collection, {}).get(name)
+            reply = None
+            if old and known["value"] == old["metadata"]["resourceVersion"]:
+                fresh = json.loads(json.dumps(old))
+                fresh["status"] = status["value"]
+                reply = json.loads(json.dumps(put(collection, name, fresh)))
+        if reply:
+            return self.answer(200, reply)
+        return self.status(409, "Conflict", "newer") if old else self.status(404, "NotFound", name)
 
     # ---- lists
 

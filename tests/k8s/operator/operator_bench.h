@@ -1,5 +1,5 @@
 /*  operator_bench - an operator of the namespace "n" and the small API server of ../api/watch_server.py. Nothing is done by
- *  itself: the queue stands, so that a test calls what it is about. */
+ *  itself: the queue stands (a test of rounds lets it go), so that a test calls what it is about. */
 #pragma once
 #include "k8s/operator/parts.h"
 #include "tests/k8s/api/watch_server.h"

@@ -1,0 +1,149 @@
+/*  round: looks at a job until there is nothing to do; and what a server that fails or refuses does to that. */
+#include <stdlib.h>
+#include <string.h>
+#include "tests/k8s/operator/operator_bench.h"
+
+#define JOBS JOBS_PATH "/namespaces/n/dijobs"
+
+static bool s_has_job(void *ctx)
+{
+    return cache_job(((operator_t *)ctx)->cache, "n", "j") != NULL;
+}
+
+/*  A job of which the operator knows; it is not looked at before kube_queue_pause(.., false). */
+static void s_open(bench_t *bench)
+{
+    bench_open(bench);
+    bench_make(bench, JOBS,
+        "{'apiVersion':'" DIJOB_GROUP
+        "/v1alpha1','kind':'DIJob','metadata':{'name':'j'},'spec':{'cleanPodPolicy':'All',"
+        "'coordinator':{'template':{'spec':{'containers':[{'name':'di-container','image':'x:1'}]}}}}}");
+    bench_until(bench, s_has_job, bench->op);
+}
+
+static const dijob_t *s_job(const operator_t *op)
+{
+    return cache_job(op->cache, "n", "j")->dijob;
+}
+
+/*  It has a status, and nothing is under way. */
+static bool s_rests(void *ctx)
+{
+    const operator_t *op = ctx;
+    return s_job(op)->status && !op->rounds && kube_queue_depth(op->queue) == 0 && kube_client_pending(op->client) == 0;
+}
+
+static bool s_is_over(void *ctx)
+{
+    const operator_t *op = ctx;
+    return dijob_phase_final(s_job(op)->phase) && kube_store_count(op->cache->pods) == 0 && s_rests(ctx);
+}
+
+static void s_run(bench_t *bench, bool (*until)(void *ctx))
+{
+    kube_queue_pause(bench->op->queue, false);
+    bench_until(bench, until, bench->op);
+}
+
+static uint64_t s_requests(const operator_t *op)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < CODES; i++)
+        sum += op->counters.requests[i].count;
+    return sum;
+}
+
+static void test_a_job_gets_its_coordinator_and_is_left_alone_then(void **state)
+{
+    (void)state;
+    bench_t bench;
+    s_open(&bench);
+    s_run(&bench, s_rests);
+    assert_int_equal(kube_store_count(bench.op->cache->pods), 1);
+    assert_true(bench_has(&bench, PODS, "j-coordinator"));
+    assert_int_not_equal(s_job(bench.op)->phase, DIJOB_PHASE_NONE);
+    assert_int_equal(bench.op->counters.failures, 0);
+    const uint64_t requests = s_requests(bench.op), rounds = bench.op->counters.rounds;
+    kube_queue_add(bench.op->queue, "n/j"); /* a look without a change */
+    bench_until(&bench, s_rests, bench.op);
+    assert_true(bench.op->counters.rounds > rounds);
+    assert_int_equal(s_requests(bench.op), requests);
+    bench_close(&bench);
+}
+
+static void test_a_status_that_was_not_taken_is_written_again(void **state)
+{
+    (void)state;
+    bench_t bench;
+    s_open(&bench);
+    bench_fault(&bench, "status", "500");
+    s_run(&bench, s_rests);
+    assert_int_equal(bench.op->counters.failures, 1);
+    assert_int_equal(kube_store_count(bench.op->cache->pods), 1);
+    bench_close(&bench);
+}
+
+/*  403: told in the status, and not asked for again before a minute is over. */
+static void test_a_pod_that_is_refused_is_told_of_and_not_asked_for_again(void **state)
+{
+    (void)state;
+    bench_t bench;
+    s_open(&bench);
+    bench_fault(&bench, "write", "403");
+    s_run(&bench, s_rests);
+    const job_t *job = cache_job(bench.op->cache, "n", "j");
+    assert_string_equal(job->refused, "told to");
+    assert_non_null(strstr(job->dijob->status, "TemplateRefused"));
+    assert_int_equal(kube_store_count(bench.op->cache->pods), 0);
+    kube_queue_add(bench.op->queue, "n/j");
+    bench_until(&bench, s_rests, bench.op);
+    assert_false(bench_has(&bench, PODS, "j-coordinator"));
+    bench_close(&bench);
+}
+
+static void test_what_has_ended_is_written_down_and_cleaned_up(void **state)
+{
+    (void)state;
+    bench_t bench;
+    s_open(&bench);
+    s_run(&bench, s_rests);
+    assert_ok(world_call(&bench.world, "PATCH", PODS "/j-coordinator",
+        "{'status':{'phase':'Succeeded','containerStatuses':[{'name':'di-container','state':{'terminated':{"
+        "'exitCode':0}}}]}}",
+        NULL));
+    bench_until(&bench, s_is_over, bench.op);
+    assert_int_equal(s_job(bench.op)->phase, DIJOB_PHASE_SUCCEEDED);
+    assert_false(bench_has(&bench, PODS, "j-coordinator"));
+    bench_close(&bench);
+}
+
+/*  The phase is written before it is acted on: as long as it cannot be, nothing goes. */
+static void test_nothing_is_removed_before_its_reason_is_written_down(void **state)
+{
+    (void)state;
+    bench_t bench;
+    s_open(&bench);
+    s_run(&bench, s_rests);
+    const uint64_t failures = bench.op->counters.failures;
+    free(world_ctl(&bench.world, "{'do':'faults','faults':[{'at':'status','what':'500','times':2}]}"));
+    assert_ok(world_call(&bench.world, "PATCH", PODS "/j-coordinator", "{'status':{'phase':'Succeeded'}}", NULL));
+    while (bench.op->counters.failures < failures + 2) {
+        assert_true(bench_has(&bench, PODS, "j-coordinator"));
+        assert_ok(kube_loop_poll(bench.op->loop, 1000));
+    }
+    bench_until(&bench, s_is_over, bench.op);
+    assert_int_equal(bench.op->counters.failures, failures + 2);
+    bench_close(&bench);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_job_gets_its_coordinator_and_is_left_alone_then),
+        cmocka_unit_test(test_a_status_that_was_not_taken_is_written_again),
+        cmocka_unit_test(test_a_pod_that_is_refused_is_told_of_and_not_asked_for_again),
+        cmocka_unit_test(test_what_has_ended_is_written_down_and_cleaned_up),
+        cmocka_unit_test(test_nothing_is_removed_before_its_reason_is_written_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, world_end);
+}
