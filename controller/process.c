@@ -9,7 +9,6 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "common/base/buf.h"
 #include "common/base/clock.h"
 #include "common/base/mem.h"
 #include "controller/orphans.h"
@@ -36,33 +35,13 @@ typedef struct {
 
 /* ---- what a replica is started with ------------------------------------------------------------------------------ */
 
-static const char *s_lookup(char *const *env, const char *name, size_t length)
+/*  ctx: NAME=value strings, NULL at the end. */
+static const char *s_lookup(const void *ctx, const char *name, size_t length)
 {
-    for (; *env; env++)
+    for (char *const *env = ctx; *env; env++)
         if (strncmp(*env, name, length) == 0 && (*env)[length] == '=')
             return *env + length + 1;
     return NULL;
-}
-
-/*  Kubernetes' rule: $(NAME) is replaced when NAME is set, $$ stands for $, anything else stays. */
-static char *s_expand(const char *text, char *const *env)
-{
-    tt_buf_t out;
-    tt_buf_init(&out, 1 << 20);
-    while (*text) {
-        const char *close = strncmp(text, "$(", 2) == 0 ? strchr(text, ')') : NULL;
-        const char *value = close ? s_lookup(env, text + 2, (size_t)(close - text - 2)) : NULL;
-        if (value) {
-            (void)tt_buf_str(&out, value);
-            text = close + 1;
-        } else {
-            (void)tt_buf_add(&out, text, 1);
-            text += strncmp(text, "$$", 2) == 0 ? 2 : 1;
-        }
-    }
-    char *copy = tt_strdup(tt_buf_text(&out));
-    tt_buf_free(&out);
-    return copy;
 }
 
 static void s_free_strings(char **list)
@@ -118,9 +97,9 @@ static char **s_make_argv(const tt_template_t *template_, char *const *env)
     const size_t command = own ? 1 : s_length(template_->command), args = s_length(template_->args);
     char **argv = tt_array0(command + args + 1, sizeof *argv);
     for (size_t i = 0; i < command; i++)
-        argv[i] = own ? tt_strdup("tutti") : s_expand(template_->command[i], env);
+        argv[i] = own ? tt_strdup("tutti") : tt_expand(template_->command[i], s_lookup, env);
     for (size_t i = 0; i < args; i++)
-        argv[command + i] = s_expand(template_->args[i], env);
+        argv[command + i] = tt_expand(template_->args[i], s_lookup, env);
     return argv;
 }
 
@@ -206,7 +185,7 @@ static tt_status_t s_launch(const tt_replica_spec_t *spec, const char *log_path,
         return tt_err_errno(TT_IO, "cannot write %s", log_path);
     const int null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
     char **argv = s_make_argv(spec->template_, env);
-    char *working_dir = spec->template_->working_dir ? s_expand(spec->template_->working_dir, env) : NULL;
+    char *working_dir = spec->template_->working_dir ? tt_expand(spec->template_->working_dir, s_lookup, env) : NULL;
     const launch_t launch = {.file = own ? "/proc/self/exe" : NULL,
         .argv = argv,
         .env = env,

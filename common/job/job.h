@@ -84,3 +84,8 @@ tt_status_t tt_job_check(const tt_job_t *self);
 const char *tt_job_phase_name(tt_job_phase_t phase);
 /*  "500m" -> 0.5, "2Gi" -> 2147483648. TT_INVALID otherwise. */
 tt_status_t tt_quantity(double *out, const char *text);
+
+/*  Kubernetes' rule for commands, arguments and values: $(NAME) is replaced when `lookup` knows NAME (its first `length` bytes;
+ *  NULL = it does not), $$ stands for $, anything else stays. Cut at 1 MiB. Caller frees. */
+typedef const char *(*tt_lookup_fn)(const void *ctx, const char *name, size_t length);
+char *tt_expand(const char *text, tt_lookup_fn lookup, const void *ctx);

@@ -5,10 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "common/base/buf.h"
 #include "common/base/mem.h"
-
-enum { VALUE_MAX = 1 << 20 };
 
 static const char *s_text(const json_t *object, const char *key)
 {
@@ -17,14 +14,6 @@ static const char *s_text(const json_t *object, const char *key)
 }
 
 /* ---- the list -------------------------------------------------------------------------------------------------------------- */
-
-const char *environment_get(const environment_t *self, const char *name)
-{
-    for (size_t i = 0; i < self->count; i++)
-        if (strcmp(self->vars[i].name, name) == 0)
-            return self->vars[i].value;
-    return NULL;
-}
 
 /*  Takes the value. */
 static void s_set(environment_t *self, const char *name, char *value)
@@ -49,26 +38,23 @@ void environment_clear(environment_t *self)
     *self = (environment_t){0};
 }
 
+static const char *s_lookup(const void *ctx, const char *name, size_t length)
+{
+    const environment_t *self = ctx;
+    for (size_t i = 0; i < self->count; i++)
+        if (strncmp(self->vars[i].name, name, length) == 0 && !self->vars[i].name[length])
+            return self->vars[i].value;
+    return NULL;
+}
+
+const char *environment_get(const environment_t *self, const char *name)
+{
+    return s_lookup(self, name, strlen(name));
+}
+
 char *environment_expand(const environment_t *self, const char *text)
 {
-    tt_buf_t out;
-    tt_buf_init(&out, VALUE_MAX);
-    while (*text) {
-        const char *close = strncmp(text, "$(", 2) == 0 ? strchr(text, ')') : NULL;
-        char *name = close ? tt_sprintf("%.*s", (int)(close - text - 2), text + 2) : NULL;
-        const char *value = name ? environment_get(self, name) : NULL;
-        free(name);
-        if (value) {
-            (void)tt_buf_str(&out, value);
-            text = close + 1;
-        } else {
-            (void)tt_buf_add(&out, text, 1);
-            text += strncmp(text, "$$", 2) == 0 ? 2 : 1;
-        }
-    }
-    char *copy = tt_strdup(tt_buf_text(&out));
-    tt_buf_free(&out);
-    return copy;
+    return tt_expand(text, s_lookup, self);
 }
 
 /* ---- objects of the manifest ------------------------------------------------------------------------------------------------- */

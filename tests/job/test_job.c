@@ -1,4 +1,4 @@
-/*  The job model: what tt_job_check refuses, and quantities. */
+/*  The job model: what tt_job_check refuses, quantities, and names in texts. */
 #include "common/job/job.h"
 #include "common/base/mem.h"
 #include "tests/test.h"
@@ -147,6 +147,28 @@ static void test_quantities(void **state)
     assert_string_equal(tt_err_text(), "'2GB' is not a quantity, as 2, 500m, 1.5Gi or 64e6");
 }
 
+/*  Knows A, AB and nothing else. */
+static const char *s_lookup(const void *ctx, const char *name, size_t length)
+{
+    assert_string_equal(ctx, "ctx");
+    return length == 1 && *name == 'A' ? "one" : length == 2 && strncmp(name, "AB", 2) == 0 ? "$(A)" : NULL;
+}
+
+static void test_names_are_expanded(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *expected;
+    } table[] = {{"", ""}, {"plain", "plain"}, {"$(A)", "one"}, {"<$(A)$(A)>", "<oneone>"}, {"$(AB)", "$(A)"},
+        {"$(B) $() $A", "$(B) $() $A"}, {"$$(A)", "$(A)"}, {"$$$(A)", "$one"}, {"$$$$", "$$"}, {"$", "$"},
+        {"$(A", "$(A"}, {"$($(A))", "$(one)"}};
+    for (size_t i = 0; i < TT_COUNT(table); i++) {
+        char *text = tt_expand(table[i].text, s_lookup, "ctx");
+        assert_string_equal(text, table[i].expected);
+        free(text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -155,6 +177,7 @@ int main(void)
         cmocka_unit_test(test_destroy_frees_all),
         cmocka_unit_test(test_phases),
         cmocka_unit_test(test_quantities),
+        cmocka_unit_test(test_names_are_expanded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
