@@ -24,13 +24,6 @@ static bool s_is_synced(void *ctx)
     return cache_synced(((operator_t *)ctx)->cache);
 }
 
-void bench_open_server(bench_t *self)
-{
-    *self = (bench_t){0};
-    world_open(&self->world);
-    s_write_kubeconfig(self);
-}
-
 void bench_open_operator(bench_t *self, const char *probes)
 {
     const operator_opts_t opts = {.kube = {.path = self->file}, .namespace_ = "n", .listen = "", .probes = probes};
@@ -41,20 +34,6 @@ void bench_sync(bench_t *self)
 {
     bench_until(self, s_is_synced, self->op);
     kube_queue_pause(self->op->queue, true);
-}
-
-void bench_open(bench_t *self)
-{
-    bench_open_server(self);
-    bench_open_operator(self, "");
-    bench_sync(self);
-}
-
-void bench_close(bench_t *self)
-{
-    operator_destroy(&self->op);
-    world_close(&self->world);
-    unlink(self->file);
 }
 
 void bench_until(bench_t *self, bool (*done)(void *ctx), void *ctx)
@@ -92,4 +71,31 @@ void bench_fault(bench_t *self, const char *at, const char *what)
     bench_until(self, s_is_quiet, self->op->client);
     free(world_ctl(&self->world, command));
     free(command);
+}
+
+int bench_setup_server(void **state)
+{
+    bench_t *self = tt_new0(sizeof *self);
+    *state = self;
+    world_open(&self->world);
+    s_write_kubeconfig(self);
+    return 0;
+}
+
+int bench_setup(void **state)
+{
+    bench_setup_server(state);
+    bench_open_operator(*state, "");
+    bench_sync(*state);
+    return 0;
+}
+
+int bench_teardown(void **state)
+{
+    bench_t *self = *state;
+    operator_destroy(&self->op);
+    world_close(&self->world);
+    unlink(self->file);
+    free(self);
+    return 0;
 }

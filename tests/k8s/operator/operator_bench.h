@@ -9,17 +9,18 @@
 #define SERVICES "/api/v1/namespaces/n/services"
 
 typedef struct {
-    world_t world; /* its client is the test's own */
-    char file[64]; /* kubeconfig */
-    operator_t *op;
+    world_t world;  /* its client is the test's own */
+    char file[64];  /* kubeconfig */
+    operator_t *op; /* NULL = none */
 } bench_t;
 
-/*  Synced, with whatever is in the namespace. One at a time; world_end when the last is closed. */
-void bench_open(bench_t *self);
-/*  The same in two steps and without waiting: the API server; the operator, with its probes at that address ("" = none). */
-void bench_open_server(bench_t *self);
+/*  For cmocka: *state is a bench_t that is synced, with nothing in the namespace; or the server alone, for bench_open_operator
+ *  and bench_sync. One at a time; world_end when the last is gone. */
+int bench_setup(void **state);
+int bench_setup_server(void **state);
+int bench_teardown(void **state);
+/*  Its probes are at that address, "" = none. */
 void bench_open_operator(bench_t *self, const char *probes);
-void bench_close(bench_t *self);
 /*  Until everything is known. */
 void bench_sync(bench_t *self);
 /*  The operator runs until done says so; fails the test after 30 s. */

@@ -93,37 +93,31 @@ static void s_assert_word(const char *text, const char *words)
 
 static void test_templates_come_from_the_cache_and_else_from_the_server(void **state)
 {
-    (void)state;
-    bench_t bench;
-    bench_open(&bench);
-    s_make_job(&bench);
+    bench_t *bench = *state;
+    s_make_job(bench);
     got_t got = {0};
-    fetch_begin(bench.op, "n", "j", FETCH_JOB, s_on_done, &got);
+    fetch_begin(bench->op, "n", "j", FETCH_JOB, s_on_done, &got);
     assert_int_equal(got.calls, 1); /* at once, and nobody was asked */
     assert_int_equal(got.status, TT_OK);
     assert_string_equal(s_image(got.job), "x:1");
-    assert_int_equal(s_requests(&bench), 0);
+    assert_int_equal(s_requests(bench), 0);
     s_clear(&got);
 
-    cache_forget_text(cache_job(bench.op->cache, "n", "j"));
-    got = s_fetch(&bench, FETCH_JOB);
+    cache_forget_text(cache_job(bench->op->cache, "n", "j"));
+    got = s_fetch(bench, FETCH_JOB);
     assert_int_equal(got.status, TT_OK);
     assert_string_equal(s_image(got.job), "x:1");
-    assert_int_equal(s_requests(&bench), 1);
+    assert_int_equal(s_requests(bench), 1);
     s_clear(&got);
-    bench_close(&bench);
 }
 
 static void test_a_job_that_is_gone(void **state)
 {
-    (void)state;
-    bench_t bench;
-    bench_open(&bench);
-    got_t got = s_fetch(&bench, FETCH_JOB | FETCH_AGCONFIG);
+    bench_t *bench = *state;
+    got_t got = s_fetch(bench, FETCH_JOB | FETCH_AGCONFIG);
     assert_int_equal(got.status, TT_NOT_FOUND);
     s_assert_word(got.words, "DIJob n/j is gone");
     s_clear(&got);
-    bench_close(&bench);
 }
 
 /* ---- AggregatorConfig ------------------------------------------------------------------------------------------------ */
@@ -135,24 +129,21 @@ static const char *s_note(const json_t *config)
 
 static void test_the_jobs_own_aggregatorconfig_wins_over_the_usual_one(void **state)
 {
-    (void)state;
-    bench_t bench;
-    bench_open(&bench);
-    got_t got = s_fetch(&bench, FETCH_AGCONFIG);
+    bench_t *bench = *state;
+    got_t got = s_fetch(bench, FETCH_AGCONFIG);
     assert_int_equal(got.status, TT_OK); /* there is none: the built-in one */
     assert_null(got.agconfig);
     s_clear(&got);
-    bench_make(&bench, USUAL_CONFIG, "{'metadata':{'name':'aggregator-config'},'spec':{'note':'usual'}}");
-    got = s_fetch(&bench, FETCH_AGCONFIG);
+    bench_make(bench, USUAL_CONFIG, "{'metadata':{'name':'aggregator-config'},'spec':{'note':'usual'}}");
+    got = s_fetch(bench, FETCH_AGCONFIG);
     assert_int_equal(got.status, TT_OK);
     assert_string_equal(s_note(got.agconfig), "usual");
     s_clear(&got);
-    bench_make(&bench, OWN_CONFIGS, "{'metadata':{'name':'aggregator-config'},'spec':{'note':'own'}}");
-    got = s_fetch(&bench, FETCH_AGCONFIG);
+    bench_make(bench, OWN_CONFIGS, "{'metadata':{'name':'aggregator-config'},'spec':{'note':'own'}}");
+    got = s_fetch(bench, FETCH_AGCONFIG);
     assert_int_equal(got.status, TT_OK);
     assert_string_equal(s_note(got.agconfig), "own");
     s_clear(&got);
-    bench_close(&bench);
 }
 
 /* ---- GPUs ------------------------------------------------------------------------------------------------------------ */
@@ -169,91 +160,81 @@ static void s_make_nodes(bench_t *bench, int count, const char *name, const char
 
 static void test_gpus_are_those_of_most_nodes_over_all_pages(void **state)
 {
-    (void)state;
-    bench_t bench;
-    bench_open(&bench);
-    s_make_nodes(&bench, 70, "a", "8");
-    s_make_nodes(&bench, 60, "b", "no number");
-    s_make_nodes(&bench, 90, "c", "4"); /* over the end of the second page */
-    got_t got = s_fetch(&bench, FETCH_GPUS);
+    bench_t *bench = *state;
+    s_make_nodes(bench, 70, "a", "8");
+    s_make_nodes(bench, 60, "b", "no number");
+    s_make_nodes(bench, 90, "c", "4"); /* over the end of the second page */
+    got_t got = s_fetch(bench, FETCH_GPUS);
     assert_int_equal(got.status, TT_OK);
     assert_int_equal(got.gpus, 4);
     s_clear(&got);
-    assert_int_equal(s_requests(&bench), 3);
-    bench.op->opts.gpus_per_node = 2; /* said: nobody is asked */
-    got = s_fetch(&bench, FETCH_GPUS);
+    assert_int_equal(s_requests(bench), 3);
+    bench->op->opts.gpus_per_node = 2; /* said: nobody is asked */
+    got = s_fetch(bench, FETCH_GPUS);
     assert_int_equal(got.gpus, 2);
-    assert_int_equal(s_requests(&bench), 3);
+    assert_int_equal(s_requests(bench), 3);
     s_clear(&got);
-    bench_close(&bench);
 }
 
 static void test_nodes_that_may_not_be_read(void **state)
 {
-    (void)state;
     static const char *const faults[] = {"403", "garbage"};
-    bench_t bench;
-    bench_open(&bench);
-    s_make_nodes(&bench, 1, "a", "8");
+    bench_t *bench = *state;
+    s_make_nodes(bench, 1, "a", "8");
     for (size_t i = 0; i < TT_COUNT(faults); i++) {
-        bench_fault(&bench, "list", faults[i]);
-        got_t got = s_fetch(&bench, FETCH_GPUS);
+        bench_fault(bench, "list", faults[i]);
+        got_t got = s_fetch(bench, FETCH_GPUS);
         assert_int_equal(got.status, TT_UNAVAILABLE);
         s_assert_word(got.words, "the nodes' GPUs");
         s_clear(&got);
     }
-    got_t got = s_fetch(&bench, FETCH_GPUS);
+    got_t got = s_fetch(bench, FETCH_GPUS);
     assert_int_equal(got.gpus, 8);
     s_clear(&got);
-    bench_close(&bench);
 }
 
 /* ---- together, and dropped ------------------------------------------------------------------------------------------- */
 
 static void test_all_three_at_once(void **state)
 {
-    (void)state;
-    bench_t bench;
-    bench_open(&bench);
-    s_make_job(&bench);
-    s_make_nodes(&bench, 2, "a", "8");
-    bench_make(&bench, USUAL_CONFIG, "{'metadata':{'name':'aggregator-config'},'spec':{'note':'usual'}}");
-    got_t got = s_fetch(&bench, FETCH_JOB | FETCH_AGCONFIG | FETCH_GPUS);
+    bench_t *bench = *state;
+    s_make_job(bench);
+    s_make_nodes(bench, 2, "a", "8");
+    bench_make(bench, USUAL_CONFIG, "{'metadata':{'name':'aggregator-config'},'spec':{'note':'usual'}}");
+    got_t got = s_fetch(bench, FETCH_JOB | FETCH_AGCONFIG | FETCH_GPUS);
     assert_int_equal(got.status, TT_OK);
     assert_string_equal(s_image(got.job), "x:1");
     assert_string_equal(s_note(got.agconfig), "usual");
     assert_int_equal(got.gpus, 8);
     s_clear(&got);
-    bench_close(&bench);
 }
 
 static void test_one_that_is_dropped_calls_nothing(void **state)
 {
-    (void)state;
-    bench_t bench;
+    bench_t *bench = *state;
     got_t dropped = {0};
-    bench_open(&bench);
-    fetch_begin(bench.op, "n", "j", FETCH_JOB, s_on_done, &dropped);
-    fetch_begin(bench.op, "n", "j", FETCH_GPUS, s_on_done, &dropped);
-    fetch_drop_all(bench.op);
-    assert_null(bench.op->fetches);
-    got_t got = s_fetch(&bench, FETCH_GPUS); /* behind them */
+    fetch_begin(bench->op, "n", "j", FETCH_JOB, s_on_done, &dropped);
+    fetch_begin(bench->op, "n", "j", FETCH_GPUS, s_on_done, &dropped);
+    fetch_drop_all(bench->op);
+    assert_null(bench->op->fetches);
+    got_t got = s_fetch(bench, FETCH_GPUS); /* behind them */
     assert_int_equal(got.status, TT_OK);
     assert_int_equal(dropped.calls, 0);
     s_clear(&got);
-    bench_close(&bench);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_templates_come_from_the_cache_and_else_from_the_server),
-        cmocka_unit_test(test_a_job_that_is_gone),
-        cmocka_unit_test(test_the_jobs_own_aggregatorconfig_wins_over_the_usual_one),
-        cmocka_unit_test(test_gpus_are_those_of_most_nodes_over_all_pages),
-        cmocka_unit_test(test_nodes_that_may_not_be_read),
-        cmocka_unit_test(test_all_three_at_once),
-        cmocka_unit_test(test_one_that_is_dropped_calls_nothing),
+        cmocka_unit_test_setup_teardown(
+            test_templates_come_from_the_cache_and_else_from_the_server, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(test_a_job_that_is_gone, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(
+            test_the_jobs_own_aggregatorconfig_wins_over_the_usual_one, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(test_gpus_are_those_of_most_nodes_over_all_pages, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(test_nodes_that_may_not_be_read, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(test_all_three_at_once, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(test_one_that_is_dropped_calls_nothing, bench_setup, bench_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, world_end);
 }

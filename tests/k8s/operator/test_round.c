@@ -10,15 +10,18 @@ static bool s_has_job(void *ctx)
     return cache_job(((operator_t *)ctx)->cache, "n", "j") != NULL;
 }
 
-/*  A job of which the operator knows; it is not looked at before kube_queue_pause(.., false). */
-static void s_open(bench_t *bench)
+/*  A job of which the operator knows; it is not looked at before s_run. */
+static int s_setup(void **state)
 {
-    bench_open(bench);
+    if (bench_setup(state) != 0)
+        return -1;
+    bench_t *bench = *state;
     bench_make(bench, JOBS,
         "{'apiVersion':'" DIJOB_GROUP
         "/v1alpha1','kind':'DIJob','metadata':{'name':'j'},'spec':{'cleanPodPolicy':'All',"
         "'coordinator':{'template':{'spec':{'containers':[{'name':'di-container','image':'x:1'}]}}}}}");
     bench_until(bench, s_has_job, bench->op);
+    return 0;
 }
 
 static const dijob_t *s_job(const operator_t *op)
@@ -55,95 +58,83 @@ static uint64_t s_requests(const operator_t *op)
 
 static void test_a_job_gets_its_coordinator_and_is_left_alone_then(void **state)
 {
-    (void)state;
-    bench_t bench;
-    s_open(&bench);
-    s_run(&bench, s_rests);
-    assert_int_equal(kube_store_count(bench.op->cache->pods), 1);
-    assert_true(bench_has(&bench, PODS, "j-coordinator"));
-    assert_int_not_equal(s_job(bench.op)->phase, DIJOB_PHASE_NONE);
-    assert_int_equal(bench.op->counters.failures, 0);
-    const uint64_t requests = s_requests(bench.op), rounds = bench.op->counters.rounds;
-    kube_queue_add(bench.op->queue, "n/j"); /* a look without a change */
-    bench_until(&bench, s_rests, bench.op);
-    assert_true(bench.op->counters.rounds > rounds);
-    assert_int_equal(s_requests(bench.op), requests);
-    bench_close(&bench);
+    bench_t *bench = *state;
+    s_run(bench, s_rests);
+    assert_int_equal(kube_store_count(bench->op->cache->pods), 1);
+    assert_true(bench_has(bench, PODS, "j-coordinator"));
+    assert_int_not_equal(s_job(bench->op)->phase, DIJOB_PHASE_NONE);
+    assert_int_equal(bench->op->counters.failures, 0);
+    const uint64_t requests = s_requests(bench->op), rounds = bench->op->counters.rounds;
+    kube_queue_add(bench->op->queue, "n/j"); /* a look without a change */
+    bench_until(bench, s_rests, bench->op);
+    assert_true(bench->op->counters.rounds > rounds);
+    assert_int_equal(s_requests(bench->op), requests);
 }
 
 static void test_a_status_that_was_not_taken_is_written_again(void **state)
 {
-    (void)state;
-    bench_t bench;
-    s_open(&bench);
-    bench_fault(&bench, "status", "500");
-    s_run(&bench, s_rests);
-    assert_int_equal(bench.op->counters.failures, 1);
-    assert_int_equal(kube_store_count(bench.op->cache->pods), 1);
-    bench_close(&bench);
+    bench_t *bench = *state;
+    bench_fault(bench, "status", "500");
+    s_run(bench, s_rests);
+    assert_int_equal(bench->op->counters.failures, 1);
+    assert_int_equal(kube_store_count(bench->op->cache->pods), 1);
 }
 
 /*  403: told in the status, and not asked for again before a minute is over. */
 static void test_a_pod_that_is_refused_is_told_of_and_not_asked_for_again(void **state)
 {
-    (void)state;
-    bench_t bench;
-    s_open(&bench);
-    bench_fault(&bench, "write", "403");
-    s_run(&bench, s_rests);
-    const job_t *job = cache_job(bench.op->cache, "n", "j");
+    bench_t *bench = *state;
+    bench_fault(bench, "write", "403");
+    s_run(bench, s_rests);
+    const job_t *job = cache_job(bench->op->cache, "n", "j");
     assert_string_equal(job->refused, "told to");
     assert_non_null(strstr(job->dijob->status, "TemplateRefused"));
-    assert_int_equal(kube_store_count(bench.op->cache->pods), 0);
-    kube_queue_add(bench.op->queue, "n/j");
-    bench_until(&bench, s_rests, bench.op);
-    assert_false(bench_has(&bench, PODS, "j-coordinator"));
-    bench_close(&bench);
+    assert_int_equal(kube_store_count(bench->op->cache->pods), 0);
+    kube_queue_add(bench->op->queue, "n/j");
+    bench_until(bench, s_rests, bench->op);
+    assert_false(bench_has(bench, PODS, "j-coordinator"));
 }
 
 static void test_what_has_ended_is_written_down_and_cleaned_up(void **state)
 {
-    (void)state;
-    bench_t bench;
-    s_open(&bench);
-    s_run(&bench, s_rests);
-    assert_ok(world_call(&bench.world, "PATCH", PODS "/j-coordinator",
+    bench_t *bench = *state;
+    s_run(bench, s_rests);
+    assert_ok(world_call(&bench->world, "PATCH", PODS "/j-coordinator",
         "{'status':{'phase':'Succeeded','containerStatuses':[{'name':'di-container','state':{'terminated':{"
         "'exitCode':0}}}]}}",
         NULL));
-    bench_until(&bench, s_is_over, bench.op);
-    assert_int_equal(s_job(bench.op)->phase, DIJOB_PHASE_SUCCEEDED);
-    assert_false(bench_has(&bench, PODS, "j-coordinator"));
-    bench_close(&bench);
+    bench_until(bench, s_is_over, bench->op);
+    assert_int_equal(s_job(bench->op)->phase, DIJOB_PHASE_SUCCEEDED);
+    assert_false(bench_has(bench, PODS, "j-coordinator"));
 }
 
 /*  The phase is written before it is acted on: as long as it cannot be, nothing goes. */
 static void test_nothing_is_removed_before_its_reason_is_written_down(void **state)
 {
-    (void)state;
-    bench_t bench;
-    s_open(&bench);
-    s_run(&bench, s_rests);
-    const uint64_t failures = bench.op->counters.failures;
-    free(world_ctl(&bench.world, "{'do':'faults','faults':[{'at':'status','what':'500','times':2}]}"));
-    assert_ok(world_call(&bench.world, "PATCH", PODS "/j-coordinator", "{'status':{'phase':'Succeeded'}}", NULL));
-    while (bench.op->counters.failures < failures + 2) {
-        assert_true(bench_has(&bench, PODS, "j-coordinator"));
-        assert_ok(kube_loop_poll(bench.op->loop, 1000));
+    bench_t *bench = *state;
+    s_run(bench, s_rests);
+    const uint64_t failures = bench->op->counters.failures;
+    free(world_ctl(&bench->world, "{'do':'faults','faults':[{'at':'status','what':'500','times':2}]}"));
+    assert_ok(world_call(&bench->world, "PATCH", PODS "/j-coordinator", "{'status':{'phase':'Succeeded'}}", NULL));
+    while (bench->op->counters.failures < failures + 2) {
+        assert_true(bench_has(bench, PODS, "j-coordinator"));
+        assert_ok(kube_loop_poll(bench->op->loop, 1000));
     }
-    bench_until(&bench, s_is_over, bench.op);
-    assert_int_equal(bench.op->counters.failures, failures + 2);
-    bench_close(&bench);
+    bench_until(bench, s_is_over, bench->op);
+    assert_int_equal(bench->op->counters.failures, failures + 2);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_job_gets_its_coordinator_and_is_left_alone_then),
-        cmocka_unit_test(test_a_status_that_was_not_taken_is_written_again),
-        cmocka_unit_test(test_a_pod_that_is_refused_is_told_of_and_not_asked_for_again),
-        cmocka_unit_test(test_what_has_ended_is_written_down_and_cleaned_up),
-        cmocka_unit_test(test_nothing_is_removed_before_its_reason_is_written_down),
+        cmocka_unit_test_setup_teardown(
+            test_a_job_gets_its_coordinator_and_is_left_alone_then, s_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(test_a_status_that_was_not_taken_is_written_again, s_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(
+            test_a_pod_that_is_refused_is_told_of_and_not_asked_for_again, s_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(test_what_has_ended_is_written_down_and_cleaned_up, s_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(
+            test_nothing_is_removed_before_its_reason_is_written_down, s_setup, bench_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, world_end);
 }

@@ -83,167 +83,149 @@ static void s_assert_word(const char *text, const char *words)
 
 static void test_what_was_made_is_in_the_store_when_its_batch_ends(void **state)
 {
-    (void)state;
-    bench_t bench;
+    bench_t *bench = *state;
     ended_t ended;
-    bench_open(&bench);
     json_t *pod = s_object("Pod", "p", OURS), *service = s_object("Service", "s", OURS);
-    writes_t *batch = s_batch(&bench, &ended);
+    writes_t *batch = s_batch(bench, &ended);
     const writes_one_t *writes[] = {
         writes_create(batch, WRITES_POD, pod), writes_create(batch, WRITES_SERVICE, service)};
-    assert_int_equal(bench.op->writing, 2);
-    s_wait(&bench, &ended);
+    assert_int_equal(bench->op->writing, 2);
+    s_wait(bench, &ended);
     for (size_t i = 0; i < TT_COUNT(writes); i++) {
         assert_int_equal(writes[i]->status, TT_OK);
         assert_int_equal(writes[i]->code, 201);
         assert_null(writes[i]->text);
     }
-    const dijob_pod_t *kept = kube_store_get(bench.op->cache->pods, "n", "p");
+    const dijob_pod_t *kept = kube_store_get(bench->op->cache->pods, "n", "p");
     assert_non_null(kept);
     assert_string_equal(kept->job_uid, OURS);
-    assert_non_null(kube_store_get(bench.op->cache->services, "n", "s"));
-    assert_true(bench_has(&bench, PODS, "p"));
-    assert_true(bench_has(&bench, SERVICES, "s"));
+    assert_non_null(kube_store_get(bench->op->cache->services, "n", "s"));
+    assert_true(bench_has(bench, PODS, "p"));
+    assert_true(bench_has(bench, SERVICES, "s"));
     json_decref(pod);
     json_decref(service);
     writes_destroy(&ended.batch);
-    bench_close(&bench);
 }
 
 static void test_what_is_refused_is_not_what_failed(void **state)
 {
-    (void)state;
     static const struct {
         const char *fault;
         int code;
         tt_status_t status;
     } table[] = {{"403", 403, TT_INVALID}, {"500", 500, TT_UNAVAILABLE}};
-    bench_t bench;
-    bench_open(&bench);
+    bench_t *bench = *state;
     for (size_t i = 0; i < TT_COUNT(table); i++) {
         ended_t ended;
-        bench_fault(&bench, "write", table[i].fault);
-        const writes_one_t *write = s_create_pod(&bench, &ended, "p");
+        bench_fault(bench, "write", table[i].fault);
+        const writes_one_t *write = s_create_pod(bench, &ended, "p");
         assert_int_equal(write->status, table[i].status);
         assert_int_equal(write->code, table[i].code);
         s_assert_word(write->text, "told to");
-        assert_null(kube_store_get(bench.op->cache->pods, "n", "p"));
+        assert_null(kube_store_get(bench->op->cache->pods, "n", "p"));
         writes_destroy(&ended.batch);
     }
-    bench_close(&bench);
 }
 
 /*  Done, but the answer was lost: asking for the same name once more ends well, and there is one pod. */
 static void test_a_name_that_is_asked_for_twice_is_the_same_pod(void **state)
 {
-    (void)state;
-    bench_t bench;
+    bench_t *bench = *state;
     ended_t ended;
-    bench_open(&bench);
-    bench_fault(&bench, "write", "lost");
-    const tt_status_t first = s_create_pod(&bench, &ended, "p")->status; /* libcurl may have asked again by itself */
+    bench_fault(bench, "write", "lost");
+    const tt_status_t first = s_create_pod(bench, &ended, "p")->status; /* libcurl may have asked again by itself */
     assert_true(first == TT_OK || first == TT_UNAVAILABLE);
     writes_destroy(&ended.batch);
-    const writes_one_t *write = s_create_pod(&bench, &ended, "p");
+    const writes_one_t *write = s_create_pod(bench, &ended, "p");
     assert_int_equal(write->status, TT_OK);
     assert_int_equal(write->code, 409);
-    assert_int_equal(kube_store_count(bench.op->cache->pods), 1);
+    assert_int_equal(kube_store_count(bench->op->cache->pods), 1);
     writes_destroy(&ended.batch);
-    bench_close(&bench);
 }
 
 static void test_a_name_that_is_somebody_elses(void **state)
 {
-    (void)state;
-    bench_t bench;
+    bench_t *bench = *state;
     ended_t ended;
-    bench_open(&bench);
-    s_there(&bench, "p", OTHER, false);
-    s_there(&bench, "q", OTHER, true);
-    const writes_one_t *write = s_create_pod(&bench, &ended, "p");
+    s_there(bench, "p", OTHER, false);
+    s_there(bench, "q", OTHER, true);
+    const writes_one_t *write = s_create_pod(bench, &ended, "p");
     assert_int_equal(write->status, TT_EXISTS);
     s_assert_word(write->text, "pod p is there already and does not belong to this job");
     writes_destroy(&ended.batch);
-    write = s_create_pod(&bench, &ended, "q");
+    write = s_create_pod(bench, &ended, "q");
     assert_int_equal(write->status, TT_AGAIN); /* not for long */
     s_assert_word(write->text, "on its way out");
     writes_destroy(&ended.batch);
-    bench_close(&bench);
 }
 
 /* ---- removing -------------------------------------------------------------------------------------------------------- */
 
 static void test_what_is_removed_and_what_was_gone_before(void **state)
 {
-    (void)state;
-    bench_t bench;
+    bench_t *bench = *state;
     ended_t ended;
-    bench_open(&bench);
-    s_create_pod(&bench, &ended, "p");
+    s_create_pod(bench, &ended, "p");
     writes_destroy(&ended.batch);
-    const kube_meta_t *meta = kube_store_get(bench.op->cache->pods, "n", "p");
-    const writes_one_t *write = writes_delete(s_batch(&bench, &ended), WRITES_POD, meta, 0);
+    const kube_meta_t *meta = kube_store_get(bench->op->cache->pods, "n", "p");
+    const writes_one_t *write = writes_delete(s_batch(bench, &ended), WRITES_POD, meta, 0);
     assert_true(write->deletes);
     assert_string_equal(write->uid, meta->uid);
-    s_wait(&bench, &ended);
+    s_wait(bench, &ended);
     assert_int_equal(write->status, TT_OK);
     assert_int_equal(write->code, 200);
-    assert_false(bench_has(&bench, PODS, "p"));
+    assert_false(bench_has(bench, PODS, "p"));
     writes_destroy(&ended.batch);
 
     char namespace_[] = "n", name[] = "never-there";
     const kube_meta_t gone = {.namespace_ = namespace_, .name = name, .uid = "uid", .version = 3};
-    write = writes_delete(s_batch(&bench, &ended), WRITES_POD, &gone, -1);
-    s_wait(&bench, &ended);
+    write = writes_delete(s_batch(bench, &ended), WRITES_POD, &gone, -1);
+    s_wait(bench, &ended);
     assert_int_equal(write->status, TT_OK); /* it is as we want it */
     assert_int_equal(write->code, 404);
     writes_destroy(&ended.batch);
-    bench_close(&bench);
 }
 
 static void test_a_removal_that_failed_leaves_the_store_as_it_is(void **state)
 {
-    (void)state;
-    bench_t bench;
+    bench_t *bench = *state;
     ended_t ended;
-    bench_open(&bench);
-    s_create_pod(&bench, &ended, "p");
+    s_create_pod(bench, &ended, "p");
     writes_destroy(&ended.batch);
-    bench_fault(&bench, "write", "500");
-    const kube_meta_t *meta = kube_store_get(bench.op->cache->pods, "n", "p");
-    const writes_one_t *write = writes_delete(s_batch(&bench, &ended), WRITES_POD, meta, -1);
-    s_wait(&bench, &ended);
+    bench_fault(bench, "write", "500");
+    const kube_meta_t *meta = kube_store_get(bench->op->cache->pods, "n", "p");
+    const writes_one_t *write = writes_delete(s_batch(bench, &ended), WRITES_POD, meta, -1);
+    s_wait(bench, &ended);
     assert_int_equal(write->status, TT_UNAVAILABLE);
-    assert_non_null(kube_store_get(bench.op->cache->pods, "n", "p"));
-    assert_true(bench_has(&bench, PODS, "p"));
+    assert_non_null(kube_store_get(bench->op->cache->pods, "n", "p"));
+    assert_true(bench_has(bench, PODS, "p"));
     writes_destroy(&ended.batch);
-    bench_close(&bench);
 }
 
 /*  What is under way when the operator ends: nobody is called, nothing leaks. */
 static void test_an_end_in_the_middle(void **state)
 {
-    (void)state;
-    bench_t bench;
+    bench_t *bench = *state;
     ended_t ended;
-    bench_open(&bench);
     json_t *pod = s_object("Pod", "p", OURS);
-    writes_create(s_batch(&bench, &ended), WRITES_POD, pod);
+    writes_create(s_batch(bench, &ended), WRITES_POD, pod);
     json_decref(pod);
-    bench_close(&bench);
     assert_int_equal(ended.calls, 0);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_was_made_is_in_the_store_when_its_batch_ends),
-        cmocka_unit_test(test_what_is_refused_is_not_what_failed),
-        cmocka_unit_test(test_a_name_that_is_asked_for_twice_is_the_same_pod),
-        cmocka_unit_test(test_a_name_that_is_somebody_elses),
-        cmocka_unit_test(test_what_is_removed_and_what_was_gone_before),
-        cmocka_unit_test(test_a_removal_that_failed_leaves_the_store_as_it_is),
-        cmocka_unit_test(test_an_end_in_the_middle),
+        cmocka_unit_test_setup_teardown(
+            test_what_was_made_is_in_the_store_when_its_batch_ends, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(test_what_is_refused_is_not_what_failed, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(
+            test_a_name_that_is_asked_for_twice_is_the_same_pod, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(test_a_name_that_is_somebody_elses, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(test_what_is_removed_and_what_was_gone_before, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(
+            test_a_removal_that_failed_leaves_the_store_as_it_is, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(test_an_end_in_the_middle, bench_setup, bench_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, world_end);
 }
