@@ -26,20 +26,25 @@ enum {
     TURN_MS = 300000 /* they go after all else: a thousand jobs at once keep them waiting */
 };
 
+/*  What an event says, as the lines of its key: nothing else is kept of it, for thousands may wait or be remembered. The
+ *  last may have lines of its own, and is not there in the key of a combined one. */
+typedef enum { API_VERSION, KIND, NAMESPACE, NAME, UID, TYPE, REASON, MESSAGE } line_t;
+
 /*  An event that the server knows, or is being told of. */
 typedef struct event event_t;
 struct event {
     kube_recorder_t *recorder;
     const char *key;         /* the dictionary's                                               */
-    char *path;              /* of its collection                                              */
-    char *name;              /* its own                                                        */
-    char *body;              /* to create it, but for count and last time; NULL once it is made */
     char *message;           /* the latest, of a combined one; else NULL                       */
+    uint64_t random;         /* of its own name                                                */
+    uint64_t version;        /* of the object; 0 = left out                                    */
+    int64_t first_s;         /* when it came first, Unix                                       */
     int count, told;         /* how often it came; what the server was told last, and got      */
     int telling;             /* what it is being told                                          */
     int tries;               /* that failed in a row                                           */
     int64_t last_ms;         /* when it came last                                              */
     uint64_t request, timer; /* 0 = none */
+    bool made;               /* the server has it                                              */
     bool waits;              /* in the line to be told                                         */
     event_t *next;
 };
@@ -104,9 +109,6 @@ static void s_free_event(event_t *event)
     event->recorder->telling -= event->request != 0;
     kube_client_cancel(event->recorder->client, event->request);
     kube_loop_forget_timer(event->recorder->loop, event->timer);
-    free(event->path);
-    free(event->name);
-    free(event->body);
     free(event->message);
     free(event);
 }
@@ -177,13 +179,55 @@ static bool s_room(kube_dict_t *dict, int (*drop)(void *ctx, void *value), int64
 
 /* ---- telling the server ------------------------------------------------------------------------------------------- */
 
-/*  Now, as metav1.Time. */
-static void s_time(char *out, size_t size)
+static int64_t s_wall_s(void)
 {
-    const time_t s = (time_t)(tt_wall_ns() / 1000000000);
+    return tt_wall_ns() / 1000000000;
+}
+
+/*  Unix time as metav1.Time. */
+static json_t *s_time(int64_t unix_s)
+{
+    const time_t s = (time_t)unix_s;
+    char text[32];
     struct tm tm;
     gmtime_r(&s, &tm);
-    strftime(out, size, "%Y-%m-%dT%H:%M:%SZ", &tm);
+    return json_stringn(text, strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &tm));
+}
+
+/*  One line of the event's key, and its length. */
+static const char *s_line(const event_t *event, line_t which, size_t *size)
+{
+    const char *at = event->key;
+    for (int i = 0; i < (int)which; i++)
+        at += strcspn(at, "\n") + (at[strcspn(at, "\n")] != '\0');
+    *size = which == MESSAGE ? strlen(at) : strcspn(at, "\n");
+    return at;
+}
+
+/*  NULL for an empty one. */
+static json_t *s_text(const event_t *event, line_t which)
+{
+    size_t size;
+    const char *text = s_line(event, which, &size);
+    return size ? json_stringn(text, size) : NULL;
+}
+
+/*  Where the event lies. */
+static const char *s_space(const event_t *event, size_t *size)
+{
+    const char *space = s_line(event, NAMESPACE, size);
+    if (*size)
+        return space;
+    *size = strlen("default");
+    return "default";
+}
+
+/*  "job.0123456789abcdef". Caller frees. */
+static char *s_name(const event_t *event)
+{
+    size_t size;
+    const char *name = s_line(event, NAME, &size);
+    return tt_sprintf("%.*s.%016" PRIx64, (int)(size < NAME_MAX_SIZE ? size : NAME_MAX_SIZE), name, event->random);
 }
 
 static void s_failed(event_t *event, const kube_reply_t *reply)
@@ -193,25 +237,25 @@ static void s_failed(event_t *event, const kube_reply_t *reply)
         event->timer = kube_loop_timer(event->recorder->loop, RETRY_MS, s_tell, event);
         return;
     }
-    log_warn("event %s: not recorded: %s", event->name, reply->text);
+    char *name = s_name(event);
+    log_warn("event %s: not recorded: %s", name, reply->text);
+    free(name);
     event->tries = 0;
     event->told = event->count; /* until it comes again */
 }
 
 static void s_told(kube_recorder_t *self, event_t *event, const kube_reply_t *reply)
 {
-    const bool made = !event->body;
-    if (reply->code == 404 && made) { /* somebody removed it: what comes next is a new one */
+    if (reply->code == 404 && event->made) { /* somebody removed it: what comes next is a new one */
         kube_dict_remove(&self->events, event->key);
         s_free_event(event);
         return;
     }
-    if (reply->code / 100 != 2 && (made || reply->code != 409)) { /* 409: an answer was lost */
+    if (reply->code / 100 != 2 && (event->made || reply->code != 409)) { /* 409: an answer was lost */
         s_failed(event, reply);
         return;
     }
-    free(event->body);
-    event->body = NULL;
+    event->made = true;
     event->tries = 0;
     event->told = reply->code == 409 ? 0 : event->telling;
     if (event->told < event->count)
@@ -232,39 +276,77 @@ static void s_on_told(void *ctx, const kube_reply_t *reply)
     s_tell(next);
 }
 
+/*  The object that it is about, for involvedObject. */
+static json_t *s_object(const event_t *event)
+{
+    json_t *object = json_pack("{s:o*, s:o*, s:o*, s:o*, s:o*}", "apiVersion", s_text(event, API_VERSION), "kind",
+        s_text(event, KIND), "namespace", s_text(event, NAMESPACE), "name", s_text(event, NAME), "uid",
+        s_text(event, UID));
+    if (event->version) {
+        char version[24];
+        (void)snprintf(version, sizeof version, "%" PRIu64, event->version);
+        json_object_set_new(object, "resourceVersion", json_string(version));
+    }
+    return object;
+}
+
+/*  What creates it, but for count and last time. */
+static json_t *s_body(const event_t *event, const char *name)
+{
+    size_t size;
+    const char *space = s_space(event, &size), *component = event->recorder->component;
+    return json_pack("{s:s, s:s, s:{s:s, s:s%}, s:o*, s:o*, s:o*, s:o*, s:{s:s}, s:s, s:o}", "apiVersion", "v1", "kind",
+        "Event", "metadata", "name", name, "namespace", space, size, "involvedObject", s_object(event), "type",
+        s_text(event, TYPE), "reason", s_text(event, REASON), "message", s_text(event, MESSAGE), "source", "component",
+        component, "reportingComponent", component, "firstTimestamp", s_time(event->first_s));
+}
+
+static void s_wait(kube_recorder_t *self, event_t *event)
+{
+    event->waits = true;
+    event->next = NULL;
+    *self->last = event;
+    self->last = &event->next;
+}
+
+static void s_send(kube_recorder_t *self, event_t *event, json_t *body, const char *name)
+{
+    size_t size;
+    const char *space = s_space(event, &size), *made = event->made ? name : "";
+    char *path = tt_sprintf("/api/v1/namespaces/%.*s/events%s%s", (int)size, space, *made ? "/" : "", made);
+    char *text = json_dumps(body, JSON_COMPACT);
+    const kube_request_t request = {.method = event->made ? "PATCH" : "POST",
+        .path = path,
+        .body = text,
+        .content_type = event->made ? "application/merge-patch+json" : NULL,
+        .timeout_ms = TURN_MS,
+        .priority = KUBE_EVENTS};
+    event->request = kube_client_send(self->client, &request, s_on_told, event);
+    free(text);
+    free(path);
+}
+
 /*  Create it, or say how often it has come by now; when it is its turn. */
 static void s_tell(void *ctx)
 {
     event_t *event = ctx;
     kube_recorder_t *self = event->recorder;
-    char now[32];
     event->timer = 0;
     if (self->telling >= TELLING) {
-        event->waits = true;
-        event->next = NULL;
-        *self->last = event;
-        self->last = &event->next;
+        s_wait(self, event);
         return;
     }
     self->telling++;
     event->telling = event->count;
-    s_time(now, sizeof now);
-    json_t *body = event->body ? json_loads(event->body, 0, NULL) : json_object();
+    char *name = s_name(event);
+    json_t *body = event->made ? json_object() : s_body(event, name);
     json_object_set_new(body, "count", json_integer(event->count));
-    json_object_set_new(body, "lastTimestamp", json_string(now));
+    json_object_set_new(body, "lastTimestamp", s_time(s_wall_s()));
     if (event->message)
         json_object_set_new(body, "message", json_string(event->message));
-    char *text = json_dumps(body, JSON_COMPACT), *path = tt_sprintf("%s/%s", event->path, event->name);
-    const kube_request_t request = {.method = event->body ? "POST" : "PATCH",
-        .path = event->body ? event->path : path,
-        .body = text,
-        .content_type = event->body ? NULL : "application/merge-patch+json",
-        .timeout_ms = TURN_MS,
-        .priority = KUBE_EVENTS};
-    event->request = kube_client_send(self->client, &request, s_on_told, event);
+    s_send(self, event, body, name);
     json_decref(body);
-    free(text);
-    free(path);
+    free(name);
 }
 
 /* ---- what comes in ------------------------------------------------------------------------------------------------ */
@@ -309,47 +391,17 @@ static bool s_combined(kube_recorder_t *self, const char *key, const char *messa
     return false;
 }
 
-static char *s_body(const kube_recorder_t *self, const kube_ref_t *about, const char *type, const char *reason,
-    const char *name, const char *message)
+static event_t *s_event(kube_recorder_t *self, const char *key, uint64_t version)
 {
-    char now[32];
-    s_time(now, sizeof now);
-    const char *space = about->namespace_ && *about->namespace_ ? about->namespace_ : "default";
-    json_t *object = json_pack("{s:s*, s:s*, s:s*, s:s*, s:s*}", "apiVersion", about->api_version, "kind", about->kind,
-        "namespace", about->namespace_ && *about->namespace_ ? space : NULL, "name", about->name, "uid", about->uid);
-    if (about->version) {
-        char version[24];
-        (void)snprintf(version, sizeof version, "%" PRIu64, about->version);
-        json_object_set_new(object, "resourceVersion", json_string(version));
-    }
-    json_t *event = json_pack("{s:s, s:s, s:{s:s, s:s}, s:o, s:s, s:s, s:s, s:{s:s}, s:s, s:s}", "apiVersion", "v1",
-        "kind", "Event", "metadata", "name", name, "namespace", space, "involvedObject", object, "type", type, "reason",
-        reason, "message", message, "source", "component", self->component, "reportingComponent", self->component,
-        "firstTimestamp", now);
-    char *text = event ? json_dumps(event, JSON_COMPACT) : NULL; /* NULL: not UTF-8 */
-    json_decref(event);
-    return text;
-}
-
-static event_t *s_event(kube_recorder_t *self, const kube_ref_t *about, const char *type, const char *reason,
-    const char *message, const char *key)
-{
-    if (!s_room(&self->events, s_drop_old_event, s_now_ms(self) - SAME_MS))
+    json_t *words = json_string(key); /* NULL: not UTF-8 */
+    json_decref(words);
+    if (!words || !s_room(&self->events, s_drop_old_event, s_now_ms(self) - SAME_MS))
         return NULL;
-    uint64_t random;
-    randombytes_buf(&random, sizeof random);
-    char *name = tt_sprintf("%.*s.%016" PRIx64, (int)NAME_MAX_SIZE, about->name, random);
-    char *body = s_body(self, about, type, reason, name, message);
-    if (!body) {
-        free(name);
-        return NULL;
-    }
     event_t *event = tt_new0(sizeof *event);
     event->recorder = self;
-    event->name = name;
-    event->body = body;
-    event->path = tt_sprintf(
-        "/api/v1/namespaces/%s/events", about->namespace_ && *about->namespace_ ? about->namespace_ : "default");
+    event->version = version;
+    event->first_s = s_wall_s();
+    randombytes_buf(&event->random, sizeof event->random);
     event->key = kube_dict_set(&self->events, key, event);
     return event;
 }
@@ -375,30 +427,38 @@ static void s_cut(char *text, size_t most)
     text[size] = '\0';
 }
 
-static void s_record(kube_recorder_t *self, const kube_ref_t *about, const char *type, const char *reason,
-    const char *message, const char *group)
+static char *s_combined_text(const char *message)
+{
+    char *text = tt_sprintf("(combined from similar events): %s", message);
+    s_cut(text, TEXT_MAX);
+    return text;
+}
+
+/*  group: the lines but for the message. False: dropped. */
+static bool s_record(kube_recorder_t *self, const char *group, const char *message, uint64_t version)
 {
     const bool combined = s_combined(self, group, message);
     char *key = combined ? tt_strdup(group) : tt_sprintf("%s\n%s", group, message);
-    char *text = combined ? tt_sprintf("(combined from similar events): %s", message) : tt_strdup(message);
-    s_cut(text, TEXT_MAX);
     event_t *event = s_known(self, key);
     if (!event)
-        event = s_event(self, about, type, reason, text, key);
-    if (event) {
-        event->count++;
-        event->last_ms = s_now_ms(self);
-        if (combined) {
-            free(event->message);
-            event->message = tt_strdup(text);
-        }
-        if (!event->request && !event->timer && !event->waits)
-            s_tell(event);
-    } else {
-        log_warn("event %s of %s: dropped; too many are under way, or its words are no UTF-8", reason, about->name);
-    }
+        event = s_event(self, key, version);
     free(key);
-    free(text);
+    if (!event)
+        return false;
+    event->count++;
+    event->last_ms = s_now_ms(self);
+    if (combined) {
+        free(event->message);
+        event->message = s_combined_text(message);
+    }
+    if (!event->request && !event->timer && !event->waits)
+        s_tell(event);
+    return true;
+}
+
+static const char *s_or_empty(const char *text)
+{
+    return text ? text : "";
 }
 
 void kube_recorder_event(
@@ -410,13 +470,13 @@ void kube_recorder_event(
     (void)vsnprintf(message, sizeof message, fmt, args);
     va_end(args);
     s_cut(message, TEXT_MAX);
-    char *object = tt_sprintf("%s/%s/%s/%s", about->namespace_ ? about->namespace_ : "", about->kind, about->name,
-        about->uid ? about->uid : "");
+    char *object = tt_sprintf("%s\n%s\n%s\n%s\n%s", about->api_version, about->kind, s_or_empty(about->namespace_),
+        about->name, s_or_empty(about->uid));
     char *group = tt_sprintf("%s\n%s\n%s", object, type, reason);
-    if (s_spend(self, object))
-        s_record(self, about, type, reason, message, group);
-    else
+    if (!s_spend(self, object))
         log_debug("event %s of %s: too many: %s", reason, about->name, message);
+    else if (!s_record(self, group, message, about->version))
+        log_warn("event %s of %s: dropped; too many are under way, or its words are no UTF-8", reason, about->name);
     free(object);
     free(group);
 }
