@@ -1,9 +1,10 @@
 /*  decode_pod - pods and services as the API server tells of them -> what decides. */
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include "common/base/mem.h"
+#include "common/base/pool.h"
 #include "k8s/dijob/parts.h"
 
 const char *const dijob_pod_drop[] = {"metadata.*", "+metadata.name", "+metadata.namespace", "+metadata.uid",
@@ -13,6 +14,33 @@ const char *const dijob_pod_drop[] = {"metadata.*", "+metadata.name", "+metadata
     "+spec.containers.ports", "+spec.containers.resources", /**/
     "status.*", "+status.phase", "+status.reason", "+status.podIP", "+status.conditions", "+status.containerStatuses",
     NULL};
+
+/*  An entry and its strings, which it only borrows so far, as one block: there may be ten thousand. strings: where its
+ *  pointers to them are. */
+static void *s_pack(const void *loose, size_t size, const size_t *strings, size_t count)
+{
+    size_t all = size;
+    for (size_t i = 0; i < count; i++) {
+        const char *text = *(char *const *)(const void *)((const char *)loose + strings[i]);
+        all += text ? strlen(text) + 1 : 0;
+    }
+    char *block = tt_pool_new0(all), *at = block + size;
+    memcpy(block, loose, size);
+    for (size_t i = 0; i < count; i++) {
+        char **text = (char **)(void *)(block + strings[i]);
+        const size_t length = *text ? strlen(*text) + 1 : 0;
+        if (length)
+            *text = memcpy(at, *text, length);
+        at += length;
+    }
+    return block;
+}
+
+/*  For an entry that is packed before the tree goes. */
+static char *s_borrow(const char *text)
+{
+    return (char *)(uintptr_t)text;
+}
 
 static json_t *s_parse(const char *json, size_t size)
 {
@@ -115,17 +143,17 @@ static int32_t s_number(const json_t *annotations, const char *key)
 
 /*  The aggregator of a ddp learner, the task of a task's pod. When an aggregator is gone the garbage collector takes its
  *  reference out of pods that have another owner: the annotation stays. */
-static char *s_owner_pod(const dijob_pod_t *self, const json_t *metadata, const json_t *labels)
+static const char *s_owner_pod(const dijob_pod_t *self, const json_t *metadata, const json_t *labels)
 {
     if (self->role == DIJOB_TASK)
-        return tt_strdup(parts_text(labels, "diengine/task-name", NULL));
+        return parts_text(labels, "diengine/task-name", NULL);
     if (self->role != DIJOB_DDP_LEARNER)
         return NULL;
     const char *noted = parts_text(json_object_get(metadata, "annotations"), "tutti/aggregator", NULL);
     if (noted)
-        return tt_strdup(noted);
+        return noted;
     const json_t *owner = parts_named(json_object_get(metadata, "ownerReferences"), "kind", "Pod");
-    return owner == parts_controller(metadata) ? NULL : tt_strdup(parts_text(owner, "name", NULL));
+    return owner == parts_controller(metadata) ? NULL : parts_text(owner, "name", NULL);
 }
 
 static void s_fill(dijob_pod_t *self, const json_t *object)
@@ -133,11 +161,11 @@ static void s_fill(dijob_pod_t *self, const json_t *object)
     const json_t *metadata = json_object_get(object, "metadata"), *spec = json_object_get(object, "spec");
     const json_t *labels = json_object_get(metadata, "labels"), *notes = json_object_get(metadata, "annotations");
     s_job_uid(self->job_uid, metadata);
-    self->owner_pod = s_owner_pod(self, metadata, labels);
+    self->owner_pod = s_borrow(s_owner_pod(self, metadata, labels));
     self->deleting = json_is_string(json_object_get(metadata, "deletionTimestamp"));
     self->created_s = parts_time(parts_text(metadata, "creationTimestamp", NULL));
-    self->replaces = tt_strdup(parts_text(notes, "tutti/replaces", NULL));
-    self->asked = tt_strdup(parts_text(notes, "tutti/resources", NULL));
+    self->replaces = s_borrow(parts_text(notes, "tutti/replaces", NULL));
+    self->asked = s_borrow(parts_text(notes, "tutti/resources", NULL));
     const int32_t backoff_s = s_number(notes, "tutti/backoff");
     self->backoff_s = (uint16_t)(backoff_s > 0 && backoff_s <= UINT16_MAX ? backoff_s : 0);
     self->rank = s_number(notes, "diengine/rank");
@@ -153,20 +181,20 @@ static void s_fill(dijob_pod_t *self, const json_t *object)
 
 static tt_status_t s_pod(dijob_pod_t **out, const json_t *object)
 {
-    kube_meta_t meta;
+    static const size_t strings[] = {offsetof(dijob_pod_t, meta.namespace_), offsetof(dijob_pod_t, meta.name),
+        offsetof(dijob_pod_t, job), offsetof(dijob_pod_t, replaces), offsetof(dijob_pod_t, asked),
+        offsetof(dijob_pod_t, owner_pod)};
     const json_t *metadata = json_object_get(object, "metadata"), *labels = json_object_get(metadata, "labels");
     const char *job = s_job(labels);
     const bool task = !parts_text(labels, "dijob-name", NULL);
     const dijob_role_t role = task ? DIJOB_TASK : dijob_role_find(parts_text(labels, "replica-type", NULL));
     if (!job || role == DIJOB_ROLES || (!task && role == DIJOB_TASK))
         return tt_err(TT_DATA, "a pod without labels of a DIJob");
-    TT_TRY(parts_meta(&meta, metadata));
-    dijob_pod_t *self = tt_new0(sizeof *self);
-    self->meta = meta;
-    self->job = tt_strdup(job);
-    self->role = (uint8_t)role;
-    s_fill(self, object);
-    *out = self;
+    dijob_pod_t loose = {.job = s_borrow(job), .role = (uint8_t)role};
+    TT_TRY(parts_meta(&loose.meta, metadata));
+    s_fill(&loose, object);
+    *out = s_pack(&loose, sizeof loose, strings, TT_COUNT(strings));
+    parts_meta_clear(&loose.meta);
     return TT_OK;
 }
 
@@ -182,32 +210,24 @@ tt_status_t dijob_pod_decode(dijob_pod_t **out, const char *json, size_t size)
 
 void dijob_pod_destroy(dijob_pod_t **self_p)
 {
-    dijob_pod_t *self = *self_p;
-    if (!self)
-        return;
-    parts_meta_clear(&self->meta);
-    free(self->job);
-    free(self->replaces);
-    free(self->asked);
-    free(self->owner_pod);
-    free(self);
+    tt_pool_free(*self_p);
     *self_p = NULL;
 }
 
 static tt_status_t s_service(dijob_service_t **out, const json_t *object)
 {
-    kube_meta_t meta;
+    static const size_t strings[] = {offsetof(dijob_service_t, meta.namespace_), offsetof(dijob_service_t, meta.name),
+        offsetof(dijob_service_t, job)};
     const json_t *metadata = json_object_get(object, "metadata");
     const char *job = s_job(json_object_get(metadata, "labels"));
     if (!job)
         return tt_err(TT_DATA, "a service without labels of a DIJob");
-    TT_TRY(parts_meta(&meta, metadata));
-    dijob_service_t *self = tt_new0(sizeof *self);
-    self->meta = meta;
-    self->job = tt_strdup(job);
-    self->deleting = json_is_string(json_object_get(metadata, "deletionTimestamp"));
-    s_job_uid(self->job_uid, metadata);
-    *out = self;
+    dijob_service_t loose = {.job = s_borrow(job)};
+    TT_TRY(parts_meta(&loose.meta, metadata));
+    loose.deleting = json_is_string(json_object_get(metadata, "deletionTimestamp"));
+    s_job_uid(loose.job_uid, metadata);
+    *out = s_pack(&loose, sizeof loose, strings, TT_COUNT(strings));
+    parts_meta_clear(&loose.meta);
     return TT_OK;
 }
 
@@ -223,11 +243,6 @@ tt_status_t dijob_service_decode(dijob_service_t **out, const char *json, size_t
 
 void dijob_service_destroy(dijob_service_t **self_p)
 {
-    dijob_service_t *self = *self_p;
-    if (!self)
-        return;
-    parts_meta_clear(&self->meta);
-    free(self->job);
-    free(self);
+    tt_pool_free(*self_p);
     *self_p = NULL;
 }
