@@ -7,7 +7,11 @@
 #include "common/base/mem.h"
 #include "common/base/status.h"
 
-#ifdef __SANITIZE_ADDRESS__
+#ifndef __has_feature
+#define __has_feature(x) 0 /* clang's way to tell */
+#endif
+
+#if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer)
 
 void *tt_pool_new0(size_t size)
 {
