@@ -234,7 +234,7 @@ static tt_status_t s_value_start(kube_scan_t *self, char c)
     self->listen = c == '"' && self->capture;
     self->word.size = 0;
     self->key = self->escape = false;
-    if (c != '"' && !strchr("-0123456789tfn", c))
+    if (c != '"' && !memchr("-0123456789tfn", c, strlen("-0123456789tfn"))) /* strchr would take a zero */
         return s_bad("a value that begins with neither bracket, quote, digit nor letter");
     self->at = c == '"' ? AT_STRING : AT_SCALAR;
     return s_pass(self, &c, self->keep ? 1 : 0);

@@ -145,6 +145,26 @@ static void test_refuses(void **state)
     }
 }
 
+/*  A zero stands nowhere in JSON, whatever it may end for a C string. */
+static void test_a_zero_is_a_byte_like_any_other(void **state)
+{
+    (void)state;
+    static const char list[] = "{\"items\":[{\"a\":[1,\"b\",true]}]}";
+    for (size_t at = 0; at < sizeof list; at++) {
+        char text[sizeof list];
+        memcpy(text, list, at);
+        text[at] = '\0';
+        memcpy(text + at + 1, list + at, sizeof list - 1 - at);
+        TT_AUTO(kube_scan) scan = NULL;
+        seen_t seen = {0};
+        tt_buf_init(&seen.seen, 1000);
+        assert_ok(kube_scan_new(&scan, KUBE_SCAN_LIST, NULL, 100, s_see, &seen));
+        if (kube_scan_feed(scan, text, sizeof text) != TT_DATA)
+            fail_msg("accepted with a zero before '%s'", list + at);
+        tt_buf_free(&seen.seen);
+    }
+}
+
 static void test_limits(void **state)
 {
     (void)state;
@@ -406,7 +426,8 @@ static void test_like_jansson(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_list), cmocka_unit_test(test_watch),
-        cmocka_unit_test(test_drop), cmocka_unit_test(test_refuses), cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_drop), cmocka_unit_test(test_refuses),
+        cmocka_unit_test(test_a_zero_is_a_byte_like_any_other), cmocka_unit_test(test_limits),
         cmocka_unit_test(test_rules), cmocka_unit_test(test_like_jansson)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
