@@ -2,6 +2,7 @@
 #include "common/net/resolve.h"
 #include "common/base/mem.h"
 #include <string.h>
+#include <unistd.h>
 #include "tests/test.h"
 
 static void test_addresses_stay(void **state)
@@ -20,10 +21,12 @@ static void test_names_are_looked_up(void **state)
 {
     (void)state;
     char out[300];
-    assert_ok(tt_resolve("tcp://localhost:22273", out, sizeof out));
-    assert_true(strcmp(out, "tcp://127.0.0.1:22273") == 0 || strcmp(out, "tcp://[::1]:22273") == 0);
     assert_int_equal(tt_resolve("tcp://no-such-host.invalid:1", out, sizeof out), TT_NOT_FOUND);
     assert_non_null(strstr(tt_err_text(), "no-such-host.invalid"));
+    if (access("/etc/hosts", R_OK) != 0)
+        skip(); /* a bare root file system knows no name, not even localhost */
+    assert_ok(tt_resolve("tcp://localhost:22273", out, sizeof out));
+    assert_true(strcmp(out, "tcp://127.0.0.1:22273") == 0 || strcmp(out, "tcp://[::1]:22273") == 0);
 }
 
 static void test_what_is_no_endpoint(void **state)
