@@ -140,7 +140,8 @@ static void s_connection(kube_call_t *call)
     SET(CURLOPT_NOSIGNAL, 1L);
     SET(CURLOPT_PROTOCOLS_STR, "http,https");
     SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
-    SET(CURLOPT_PIPEWAIT, 1L); /* rather a stream of a connection that is being made than one more connection */
+    if (strncmp(client->url, "https:", 6) == 0) /* over http it may wait for good behind a watch that has just begun */
+        SET(CURLOPT_PIPEWAIT, 1L); /* rather a stream of a connection that is being made than one more connection */
     SET(CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MS);
     SET(CURLOPT_TCP_KEEPALIVE, 1L);
     SET(CURLOPT_TCP_KEEPIDLE, 15L);
