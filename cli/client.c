@@ -35,6 +35,12 @@ static tt_status_t s_await(tt_link_t *link, const tt_rundir_t *run, int timeout_
     }
 }
 
+/*  The coordinator then forgets us at once: `tutti status` in a loop would else fill its list for a lease's time. */
+static void s_leave(tt_link_t *link)
+{
+    tt_link_send(link, &TT_MSG(DRAINED, .reason = (char *)(uintptr_t) "answered"));
+}
+
 tt_status_t tt_client_ask(const tt_rundir_t *run, const char *verb, const char *body, int timeout_ms, json_t **out)
 {
     if (!tt_rundir_live(run))
@@ -49,6 +55,7 @@ tt_status_t tt_client_ask(const tt_rundir_t *run, const char *verb, const char *
     tt_status_t status = tt_link_send(link, &msg);
     if (status == TT_OK)
         status = s_await(link, run, timeout_ms, out);
+    s_leave(link);
     tt_link_destroy(&link);
     return status;
 }
