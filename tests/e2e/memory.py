@@ -36,12 +36,17 @@ def s_steps(world, run_dir):
     return (status.get("env_steps") or 0) if status else 0
 
 
-def s_waits_on_credit(world, run_dir, collectors):
-    """Does each collector's last word say so? The coordinator shows what everybody does."""
-    status = world.status(run_dir)
-    doing = [member.get("state", "") for member in (status or {}).get("members", [])
-             if member.get("role") == "collector"]
-    return len(doing) == collectors and all(text.startswith("waiting for credit") for text in doing)
+def s_doing(world, run_dir):
+    """What the collectors said last: the coordinator shows what everybody does."""
+    return [member.get("state", "") for member in (world.status(run_dir) or {}).get("members", [])
+            if member.get("role") == "collector"]
+
+
+def s_waits(world, run_dir, collectors):
+    """Does each wait for the learner? For credit, or, where that came and then it was stopped, for its next version."""
+    doing = s_doing(world, run_dir)
+    return len(doing) == collectors and all(text.startswith(("waiting for credit", "waiting for version"))
+                                            for text in doing)
 
 
 def test_a_stopped_learner_makes_collectors_wait(world):
@@ -52,8 +57,7 @@ def test_a_stopped_learner_makes_collectors_wait(world):
     before = [s_rss(pid) for pid in pids]
     os.kill(learner, signal.SIGSTOP)
     try:
-        wait_for(lambda: s_waits_on_credit(world, run_dir, 2), f"collectors to wait for credit: "
-                 f"{world.status(run_dir)}", 20)
+        wait_for(lambda: s_waits(world, run_dir, 2), lambda: f"collectors to wait: {s_doing(world, run_dir)}", 20)
         end = time.monotonic() + 4  # long against the milliseconds that a batch takes
         most = before
         while time.monotonic() < end:

@@ -81,7 +81,7 @@ def s_await_updates(coordinator, more=1):
 
 
 def s_await_roster(coordinator, words):
-    wait_for(lambda: words in s_roster(coordinator), f"a roster of {words}: {s_roster(coordinator)}")
+    wait_for(lambda: words in s_roster(coordinator), lambda: f"a roster of {words}: {s_roster(coordinator)}")
     check(coordinator.process.poll() is None, "the run ended too early: more steps are needed")
 
 

@@ -60,14 +60,16 @@ def equal(got, wanted, text):
 
 
 def wait_for(condition, text, deadline=DEADLINE):
-    """Until condition() is true; its value. The only place that sleeps, and only to look again."""
+    """Until condition() is true; its value. The only place that sleeps, and only to look again.
+
+    text: what is waited for; a function of none is asked when it did not come, for what is there instead."""
     end = time.monotonic() + deadline
     while True:
         value = condition()
         if value:
             return value
         if time.monotonic() > end:
-            raise Failed(f"waited {deadline:g} s for {text}")
+            raise Failed(f"waited {deadline:g} s for {text() if callable(text) else text}")
         time.sleep(0.005)
 
 
@@ -197,7 +199,7 @@ class World:
         return wait_for(look, f"the process of {role}/{index}", deadline)
 
     def await_empty(self, deadline=20.0):
-        wait_for(lambda: not self.processes(), f"no process left: {self.processes()}", deadline)
+        wait_for(lambda: not self.processes(), lambda: f"no process left: {self.processes()}", deadline)
 
     def logs(self):
         """The beginnings and ends of all logs and of what started programs said, for messages."""

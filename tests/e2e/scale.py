@@ -18,7 +18,7 @@ def s_await_counts(world, run_dir, **wanted):
     def look():
         counts = s_counts(world, run_dir)
         return all(counts.get(role) == (n, n) for role, n in wanted.items())
-    wait_for(look, f"{wanted} (now {s_counts(world, run_dir)})")
+    wait_for(look, lambda: f"{wanted} (now {s_counts(world, run_dir)})")
 
 
 def s_scale(world, run_dir, **wanted):

@@ -54,7 +54,9 @@ class Failed(Exception):
 
 
 def wait_for(condition, text="a condition", deadline=DEADLINE, pause=0.02):
-    """Until condition() is true; its value. Errors of the connection count as "not yet"."""
+    """Until condition() is true; its value. Errors of the connection count as "not yet".
+
+    text: what is waited for; a function of none is asked when it did not come, for what is there instead."""
     end = time.monotonic() + deadline
     last = None
     while True:
@@ -66,7 +68,8 @@ def wait_for(condition, text="a condition", deadline=DEADLINE, pause=0.02):
         except (OSError, http.client.HTTPException, ApiError) as error:
             last = error
         if time.monotonic() > end:
-            raise Failed(f"waited {deadline:g} s for {text}" + (f"; last error: {last}" if last else ""))
+            said = text() if callable(text) else text
+            raise Failed(f"waited {deadline:g} s for {said}" + (f"; last error: {last}" if last else ""))
         time.sleep(pause)
 
 

@@ -250,7 +250,8 @@ def test_from_created_to_succeeded(k8s):
                       ("Normal", "SuccessfulCreate", "Create pod: qbert-dqn-coordinator"),
                       ("Normal", "SuccessfulCreate", "Create service: qbert-dqn-coordinator"),
                       ("Normal", "DIJobSucceeded", "DIJob qbert-dqn succeeded because coordinator succeeded")):
-            wait_for(lambda: event in s_events(k8s, "qbert-dqn"), f"{event} in {s_events(k8s, 'qbert-dqn')}", 20)
+            wait_for(lambda: event in s_events(k8s, "qbert-dqn"),
+                     lambda: f"{event} in {s_events(k8s, 'qbert-dqn')}", 20)
         shown = k8s.kubectl("get", "dijob", "qbert-dqn").stdout
         check(re.fullmatch(r"NAME\s+PHASE\s+AGE\nqbert-dqn\s+Succeeded\s+\S+\n", shown), shown)
         s_delete(k8s, "qbert-dqn")
