@@ -107,9 +107,12 @@ static tt_status_t s_register(tt_rundir_t *self)
     char folder[PATH_MAX - 300];
     int lock;
     TT_TRY(s_registry(folder, sizeof folder));
-    TT_TRY(s_make_path(folder, 0755));
-    TT_TRY(s_lock_registry(folder, &lock));
-    const tt_status_t status = s_take_name(self, folder);
+    tt_status_t status = s_make_path(folder, 0755);
+    if (status == TT_OK)
+        status = s_lock_registry(folder, &lock);
+    if (status != TT_OK)
+        return tt_err_wrap(status, "no registry of runs in %s (XDG_STATE_HOME chooses another place)", folder);
+    status = s_take_name(self, folder);
     close(lock);
     return status;
 }
@@ -206,7 +209,7 @@ static bool s_is_empty(const char *path)
     return empty;
 }
 
-static tt_status_t s_create_at(tt_rundir_t *out, const char *path)
+static tt_status_t s_create_at(tt_rundir_t *out, const char *path, bool *made)
 {
     char parent[PATH_MAX];
     snprintf(parent, sizeof parent, "%s", path);
@@ -215,7 +218,8 @@ static tt_status_t s_create_at(tt_rundir_t *out, const char *path)
         *slash = '\0';
         TT_TRY(s_make_path(parent, 0755));
     }
-    if (mkdir(path, 0755) != 0) {
+    *made = mkdir(path, 0755) == 0;
+    if (!*made) {
         if (errno != EEXIST)
             return tt_err_errno(errno == EACCES || errno == EROFS ? TT_DENIED : TT_IO, "cannot make %s", path);
         if (!s_is_empty(path))
@@ -227,7 +231,7 @@ static tt_status_t s_create_at(tt_rundir_t *out, const char *path)
     return s_settle(out, path);
 }
 
-static tt_status_t s_create_numbered(tt_rundir_t *out, const char *name)
+static tt_status_t s_create_numbered(tt_rundir_t *out, const char *name, bool *made)
 {
     TT_TRY(s_make_path("runs", 0755));
     for (int n = 1; n < 1000000; n++) {
@@ -236,7 +240,8 @@ static tt_status_t s_create_numbered(tt_rundir_t *out, const char *name)
         snprintf(path, sizeof path, "runs/%s", candidate);
         if (s_registered(candidate, taken) && access(path, F_OK) != 0)
             continue; /* a run of that name lives elsewhere */
-        if (mkdir(path, 0755) == 0)
+        *made = mkdir(path, 0755) == 0;
+        if (*made)
             return s_settle(out, path);
         if (errno != EEXIST)
             return tt_err_errno(TT_IO, "cannot make %s", path);
@@ -244,11 +249,28 @@ static tt_status_t s_create_numbered(tt_rundir_t *out, const char *name)
     return tt_err(TT_EXISTS, "runs/ holds too many runs called %s", name);
 }
 
+/*  Nothing is left of a run that could not be made. */
+static void s_abandon(const tt_rundir_t *self, bool made)
+{
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s/logs", self->path);
+    rmdir(path);
+    snprintf(path, sizeof path, "%s/checkpoints", self->path);
+    rmdir(path);
+    if (made)
+        rmdir(self->path);
+}
+
 tt_status_t tt_rundir_create(tt_rundir_t *out, const char *path, const char *name)
 {
-    TT_TRY(path ? s_create_at(out, path) : s_create_numbered(out, name));
-    TT_TRY(s_subfolders(out));
-    return s_register(out);
+    bool made = false;
+    TT_TRY(path ? s_create_at(out, path, &made) : s_create_numbered(out, name, &made));
+    tt_status_t status = s_subfolders(out);
+    if (status == TT_OK)
+        status = s_register(out);
+    if (status != TT_OK)
+        s_abandon(out, made);
+    return status;
 }
 
 tt_status_t tt_rundir_find(tt_rundir_t *out, const char *path_or_name)

@@ -184,6 +184,24 @@ static void test_sockets_of_a_long_path(void **state)
     free(target);
 }
 
+static void test_nothing_is_left_of_one_that_cannot_be_registered(void **state)
+{
+    (void)state;
+    tt_rundir_t run;
+    FILE *file = fopen("state", "w"); /* where the registry's folder should be */
+    assert_non_null(file);
+    fclose(file);
+    assert_int_not_equal(tt_rundir_create(&run, "fresh", "job"), TT_OK);
+    assert_non_null(strstr(tt_err_text(), "XDG_STATE_HOME"));
+    assert_int_not_equal(access("fresh", F_OK), 0);
+    assert_int_equal(mkdir("there", 0755), 0);
+    assert_int_not_equal(tt_rundir_create(&run, "there", "job"), TT_OK);
+    assert_int_equal(access("there", F_OK), 0); /* it was not ours */
+    assert_int_equal(rmdir("there"), 0);
+    assert_int_equal(unlink("state"), 0);
+    assert_ok(tt_rundir_create(&run, "fresh", "job"));
+}
+
 static void test_files_are_written_whole(void **state)
 {
     (void)state;
@@ -208,6 +226,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_who_only_looks_keeps_nobody_out, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_names_are_taken_one_at_a_time, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_sockets_of_a_long_path, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_nothing_is_left_of_one_that_cannot_be_registered, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_files_are_written_whole, s_setup, s_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
