@@ -141,13 +141,15 @@ static void s_take_roster(core_t *self, tt_packet_t *packet)
     memset(packet, 0, sizeof *packet);
 }
 
-/*  A coordinator that was restarted may have lost its journal, and our snapshots with it. */
-static void s_say_again(core_t *self)
+/*  The rank 0 before us may have died with it unsaid. A coordinator that was restarted may have lost its journal, and our
+ *  snapshots with it. */
+static void s_say_again(core_t *self, uint64_t leader)
 {
-    self->again = false;
-    report_solved_again(self);
-    if (!isnan(self->model.train.checkpoint.every_s))
+    if (self->again || leader != tt_link_instance(self->link))
+        report_solved_again(self);
+    if (self->again && !isnan(self->model.train.checkpoint.every_s))
         self->checkpoint_ns = INT64_MIN / 2; /* due at the next version */
+    self->again = false;
 }
 
 tt_status_t control_enter(core_t *self)
@@ -175,10 +177,10 @@ tt_status_t control_enter(core_t *self)
     tt_link_holds(self->link, self->holds, self->update, view->era, view->generation);
     if (self->draining && !view->member)
         TT_TRY(control_leave(self, "signal"));
-    if (core_leads(self)) /* collectors may have missed it, and a new rank 0 speaks on another socket */
+    if (core_leads(self)) { /* collectors may have missed it, and a new rank 0 speaks on another socket */
         TT_TRY(publish_send(publish_newest(self->publish), self->weights, view->era, view->generation));
-    if (self->again && core_leads(self))
-        s_say_again(self);
+        s_say_again(self, leader);
+    }
     feed_on_roster(self);
     fetch_retry(self);
     return TT_OK;

@@ -192,6 +192,29 @@ static void test_a_learner_is_killed(void **state)
     }
 }
 
+/*  Whatever rank 0 had to say of it may have died with it. */
+static void test_another_rank_0_says_that_it_is_solved(void **state)
+{
+    (void)state;
+    static world_t world;
+    char sha[65];
+    world_open(&world, LONG);
+    world.gate = 30;
+    world_member_t *first = s_learner(&world, 0), *second = s_learner(&world, 1);
+    world_in(&world, first);
+    world_in(&world, second);
+    s_start_aggregator(&world, 0);
+    world_roster(&world, true, NULL);
+    world_until(&world, world.solved == 1 && world_update(&world) == world.gate, "EVENT solved, and updates after it");
+    world_kill(&world, first, SIGKILL);
+    world_out(&world, first);
+    world_roster(&world, false, NULL);
+    world_until(&world, world.solved == 2, "EVENT solved of the other one");
+    world.gate = UINT64_MAX;
+    s_finish(&world, sha);
+    assert_string_equal(sha, s_want);
+}
+
 static void test_all_but_one_leave_and_others_come(void **state)
 {
     (void)state;
@@ -451,6 +474,7 @@ int main(void)
         cmocka_unit_test_teardown(test_a_learner_joins, world_teardown),
         cmocka_unit_test_teardown(test_no_state_for_a_member_of_an_older_generation, world_teardown),
         cmocka_unit_test_teardown(test_a_learner_is_killed, world_teardown),
+        cmocka_unit_test_teardown(test_another_rank_0_says_that_it_is_solved, world_teardown),
         cmocka_unit_test_teardown(test_all_but_one_leave_and_others_come, world_teardown),
         cmocka_unit_test_teardown(test_an_aggregator_is_killed_and_comes_back, world_teardown),
         cmocka_unit_test_teardown(test_a_roll_back, world_teardown),

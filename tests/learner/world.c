@@ -199,6 +199,7 @@ static void s_on_event(world_t *world, const tt_msg_EVENT_t *event)
         snprintf(world->snapshot, sizeof world->snapshot, "%s", event->text);
         world->snapshots++;
     }
+    world->solved += strcmp(event->kind, "solved") == 0;
     if (strcmp(event->kind, "finished") != 0)
         return;
     json_error_t error;
@@ -412,7 +413,7 @@ void world_open(world_t *world, const char *more)
     world->lag = strstr(more, "lag: 0") ? 0 : strstr(more, "lag: 3") ? 3 : 1;
     world->gate = UINT64_MAX;
     world->config = tt_sprintf("name: world\nenv: CartPole-v1\nnum_envs: %u\nnum_steps: %u\nseed: 5\n"
-                               "space: {obs: %u, actions: 2, action_dims: 1, env_state: %u}\n"
+                               "space: {obs: %u, actions: 2, action_dims: 1, env_state: %u, threshold: -1000}\n"
                                "net: {beat_ms: 100, lease_ms: 2000, stall_s: 20}\n"
                                "network: {hidden: [16, 16]}\n%s",
         world->N, world->T, world->D, world->S, more);

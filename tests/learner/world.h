@@ -46,7 +46,7 @@ typedef struct {
     uint64_t updates, trained;
     char failed[512]; /* text of EVENT failed */
     char snapshot[256];
-    uint64_t snapshots, stats_update;
+    uint64_t snapshots, stats_update, solved; /* solved: how often that was said; it is with 100 episodes */
 } world_t;
 
 /*  `more`: lines of YAML behind the defaults of the harness. */
