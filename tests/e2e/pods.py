@@ -62,6 +62,17 @@ def s_same_weights(world, summary, what):
         equal(summary[key], still[key], f"{key} {what}")
 
 
+def s_end(world, coordinator, members, what, rolled_back=0):
+    """End the run: the weights are those of a run left alone, nothing was lost but by so many roll-backs, and everybody
+    ends well. Its summary."""
+    summary = s_stop(world, coordinator)
+    s_same_weights(world, summary, what)
+    equal(summary["rolled_back"], rolled_back, "roll-backs")
+    for member in members:
+        equal(member.wait(), 0, f"exit code of {member.name}")
+    return summary
+
+
 def s_updates(coordinator):
     """The newest update that the coordinator's log speaks of."""
     seen = [line.split("update ", 1)[1].split(",")[0] for line in coordinator.log().splitlines() if " run: update " in line]
@@ -131,11 +142,7 @@ def test_scaled(world):
     s_await_roster(coordinator, "4 collectors, 1 learners")
     equal([collectors.pop().stop(), collectors.pop().stop()], [0, 0], "exit codes of collectors that drained")
     s_await_roster(coordinator, "2 collectors, 1 learners")
-    summary = s_stop(world, coordinator)
-    s_same_weights(world, summary, "of a run that was scaled")
-    equal(summary["rolled_back"], 0, "roll-backs")
-    for member in [*collectors, learners[1], aggregator]:
-        equal(member.wait(), 0, f"exit code of {member.name}")
+    s_end(world, coordinator, [*collectors, learners[1], aggregator], "of a run that was scaled")
 
 
 def test_coordinator_killed_in_place(world):
@@ -147,11 +154,7 @@ def test_coordinator_killed_in_place(world):
     s_restart(coordinator)
     s_await_roster(coordinator, "2 collectors, 2 learners, 1 aggregators")
     s_await_updates(coordinator, 10)
-    summary = s_stop(world, coordinator)
-    s_same_weights(world, summary, "after the coordinator's crash")
-    equal(summary["rolled_back"], 0, "roll-backs")
-    for member in members:
-        equal(member.wait(), 0, f"exit code of {member.name}")
+    s_end(world, coordinator, members, "after the coordinator's crash")
 
 
 def test_containers_that_crash(world):
@@ -165,11 +168,7 @@ def test_containers_that_crash(world):
         s_restart(pod)
         s_await_roster(coordinator, "2 collectors, 2 learners, 1 aggregators")
         s_await_updates(coordinator)
-    summary = s_stop(world, coordinator)
-    s_same_weights(world, summary, "after crashes")
-    equal(summary["rolled_back"], 0, "roll-backs")
-    for member in members:
-        equal(member.wait(), 0, f"exit code of {member.name}")
+    s_end(world, coordinator, members, "after crashes")
 
 
 def test_coordinator_on_another_node(world):
@@ -185,11 +184,7 @@ def test_coordinator_on_another_node(world):
     wait_for(lambda: "taking over a run that is under way" in coordinator.log(), "the new coordinator to take over")
     s_await_roster(coordinator, "2 collectors, 2 learners, 1 aggregators")  # one not in it would wait for the next coordinator
     s_await_updates(coordinator, 10)
-    summary = s_stop(world, coordinator)
-    s_same_weights(world, summary, "under another coordinator")
-    equal(summary["rolled_back"], 0, "roll-backs")
-    for member in members:
-        equal(member.wait(), 0, f"exit code of {member.name}")
+    s_end(world, coordinator, members, "under another coordinator")
 
 
 def s_checkpoint(coordinator, name="final.safetensors"):
@@ -210,12 +205,8 @@ def test_snapshots_are_on_the_coordinators_volume(world):
     members = [cluster.pod("learner"), cluster.pod("collector")]
     wait_for(lambda: "from /var/lib/tutti/checkpoints/" in members[0].log(), "the learner to begin from a snapshot")
     s_await_updates(coordinator, 10)
-    summary = s_stop(world, coordinator)
-    s_same_weights(world, summary, "after all members were lost")
-    equal(summary["rolled_back"], 1, "roll-backs")
+    summary = s_end(world, coordinator, members, "after all members were lost", rolled_back=1)
     equal(s_checkpoint(coordinator)["weights_sha256"], summary["weights_sha256"], "weights of final.safetensors")
-    for member in members:
-        equal(member.wait(), 0, f"exit code of {member.name}")
 
 
 def test_the_only_learner_is_replaced(world):
@@ -231,11 +222,7 @@ def test_the_only_learner_is_replaced(world):
     members.append(cluster.pod("learner"))
     equal(learner.wait(), 0, "exit code of the learner that drained")
     s_await_updates(coordinator, 10)
-    summary = s_stop(world, coordinator)
-    s_same_weights(world, summary, "with another learner")
-    equal(summary["rolled_back"], 0, "roll-backs")
-    for member in members:
-        equal(member.wait(), 0, f"exit code of {member.name}")
+    s_end(world, coordinator, members, "with another learner")
 
 
 def test_a_job_that_is_deleted_goes_quickly(world):
