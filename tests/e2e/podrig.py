@@ -182,8 +182,10 @@ class Pod:
         self.cluster.write_names()
 
     def log(self):
+        """Whole lines: the last one may be on its way."""
         with open(self.err_path, encoding="utf-8", errors="replace") as file:
-            return file.read()
+            text = file.read()
+        return text[:text.rfind("\n") + 1]
 
     def out(self):
         with open(self.out_path, encoding="utf-8") as file:

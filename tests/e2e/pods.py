@@ -65,6 +65,8 @@ def s_same_weights(world, summary, what):
 def s_end(world, coordinator, members, what, rolled_back=0):
     """End the run: the weights are those of a run left alone, nothing was lost but by so many roll-backs, and everybody
     ends well. Its summary."""
+    for member in members:  # one that has not found the coordinator when the run is stopped waits for the next one
+        wait_for(lambda m=member: f" on {m.name}" in coordinator.log(), f"{member.name} to find the coordinator")
     summary = s_stop(world, coordinator)
     s_same_weights(world, summary, what)
     equal(summary["rolled_back"], rolled_back, "roll-backs")
@@ -96,27 +98,43 @@ def s_await_roster(coordinator, words):
     check(coordinator.process.poll() is None, "the run ended too early: more steps are needed")
 
 
+def s_parts(world, coordinator):
+    """What takes part now, as the coordinator knows it: [collectors, learners that hold the weights, aggregators]; None
+    while one of the learners has no weights yet."""
+    status = world.status(os.path.join(coordinator.dir, "run")) or {}
+    active = [member for member in status.get("members", []) if member["phase"] == "active"]
+    if not all(member.get("holds", True) for member in active):
+        return None
+    return [sum(member["role"] == role for member in active) for role in ("collector", "learner", "aggregator")]
+
+
+def s_await_parts(world, coordinator, *wanted):
+    """So many take part, and every learner holds the weights: from here on any one of them may die."""
+    wait_for(lambda: s_parts(world, coordinator) == list(wanted),
+             lambda: f"{wanted} to take part: {world.status(os.path.join(coordinator.dir, 'run'))}")
+
+
 IN = {"coordinator": "coordinator: roster", "learner": "learner: roster", "collector": "collector: in as",
       "aggregator": "aggregator: in as"}
 
 
 def s_restart(pod):
-    """kill -9 of its container; till the new one has its part in the run."""
+    """kill -9 of its container; till the coordinator knows the new one, and its predecessor no more."""
     pod.kill().restart()
     wait_for(lambda: IN[pod.role] in pod.log(), f"{pod.name} to be in again")
-    if pod.role == "coordinator":  # who has not found it when the run is stopped waits for the next one
-        members = [member for member in pod.cluster.pods if member is not pod]
-        wait_for(lambda: all(f" on {member.name}" in pod.log() for member in members), "all members to find it again")
 
 
-def test_in_any_order(world):
-    """The members are there before the coordinator's service has a name."""
-    sets, still = s_long(world, 600_000)
-    cluster = Cluster(world)
-    members = [cluster.pod("learner"), cluster.pod("collector"), cluster.pod("aggregator"), cluster.pod("learner"),
-               cluster.pod("collector")]
+def s_await_names(members):
     for member in members:
         wait_for(lambda m=member: "waiting for the coordinator's service" in m.log(), f"{member.name} to wait for a name")
+
+
+def test_solved(world):
+    """A run ends by its rule. It has the two members without whom there is none: others could come too late for it."""
+    sets, still = s_long(world, 600_000)
+    cluster = Cluster(world)
+    members = [cluster.pod("learner"), cluster.pod("collector")]
+    s_await_names(members)
     summary = s_summary(s_coordinator(cluster, sets))
     s_same(summary, still, "in pods")
     equal(summary["status"], "succeeded", "status")
@@ -124,6 +142,17 @@ def test_in_any_order(world):
     check(SANITIZED or summary["solved_at_steps"], "CartPole is not solved")
     for member in members:
         equal(member.wait(), 0, f"exit code of {member.name}")
+
+
+def test_in_any_order(world):
+    """The members are there before the coordinator's service has a name."""
+    cluster = Cluster(world)
+    members = [cluster.pod(role) for role in ("learner", "collector", "aggregator", "learner", "collector")]
+    s_await_names(members)
+    coordinator = s_coordinator(cluster, [*LONG, "stop.env_steps=1G"])
+    s_await_parts(world, coordinator, 2, 2, 1)
+    s_await_updates(coordinator, 10)
+    s_end(world, coordinator, members, "of members that were there first")
 
 
 def test_scaled(world):
@@ -136,8 +165,7 @@ def test_scaled(world):
     collectors += [cluster.pod("collector") for _ in range(3)]
     s_await_roster(coordinator, "4 collectors, 1 learners")
     learners.append(cluster.pod("learner"))
-    s_await_roster(coordinator, "4 collectors, 2 learners")
-    wait_for(lambda: "joined at update" in learners[1].log(), "the second learner to have weights")
+    s_await_parts(world, coordinator, 4, 2, 1)
     equal(learners[0].stop(), 0, "exit code of the learner of rank 0 that drained")
     s_await_roster(coordinator, "4 collectors, 1 learners")
     equal([collectors.pop().stop(), collectors.pop().stop()], [0, 0], "exit codes of collectors that drained")
@@ -150,9 +178,9 @@ def test_coordinator_killed_in_place(world):
     cluster = Cluster(world)
     coordinator = s_coordinator(cluster, [*LONG, "stop.env_steps=1G"])
     members = [cluster.pod(role) for role in ("collector", "learner", "aggregator", "learner", "collector")]
-    s_await_roster(coordinator, "2 collectors, 2 learners, 1 aggregators")
+    s_await_parts(world, coordinator, 2, 2, 1)
     s_restart(coordinator)
-    s_await_roster(coordinator, "2 collectors, 2 learners, 1 aggregators")
+    s_await_parts(world, coordinator, 2, 2, 1)
     s_await_updates(coordinator, 10)
     s_end(world, coordinator, members, "after the coordinator's crash")
 
@@ -162,11 +190,11 @@ def test_containers_that_crash(world):
     cluster = Cluster(world)
     coordinator = s_coordinator(cluster, [*LONG, "stop.env_steps=1G"])
     members = [cluster.pod(role) for role in ("collector", "learner", "aggregator", "learner", "collector")]
-    s_await_roster(coordinator, "2 collectors, 2 learners, 1 aggregators")
+    s_await_parts(world, coordinator, 2, 2, 1)
     s_await_updates(coordinator)
     for pod in (coordinator, members[1], members[3], members[2], members[0]):
         s_restart(pod)
-        s_await_roster(coordinator, "2 collectors, 2 learners, 1 aggregators")
+        s_await_parts(world, coordinator, 2, 2, 1)
         s_await_updates(coordinator)
     s_end(world, coordinator, members, "after crashes")
 
@@ -176,13 +204,12 @@ def test_coordinator_on_another_node(world):
     cluster = Cluster(world)
     coordinator = s_coordinator(cluster, [*LONG, "stop.env_steps=1G"])
     members = [cluster.pod(role) for role in ("collector", "learner", "aggregator", "learner", "collector")]
-    s_await_roster(coordinator, "2 collectors, 2 learners, 1 aggregators")
-    wait_for(lambda: "joined at update" in members[3].log() + members[1].log(), "both learners to have weights")
+    s_await_parts(world, coordinator, 2, 2, 1)
     coordinator.lose()
     members.append(cluster.pod("learner"))  # one that knows nothing is there before those that hold the weights
     coordinator = s_coordinator(cluster, [*LONG, "stop.env_steps=1G"], env={"KUBERNETES_COORDINATOR_RESTARTS": "1"})
     wait_for(lambda: "taking over a run that is under way" in coordinator.log(), "the new coordinator to take over")
-    s_await_roster(coordinator, "2 collectors, 2 learners, 1 aggregators")  # one not in it would wait for the next coordinator
+    s_await_parts(world, coordinator, 2, 2, 1)
     s_await_updates(coordinator, 10)
     s_end(world, coordinator, members, "under another coordinator")
 
@@ -240,6 +267,6 @@ def test_a_job_that_is_deleted_goes_quickly(world):
 
 if __name__ == "__main__":
     podrig.enter()
-    main(test_in_any_order, test_scaled, test_coordinator_killed_in_place, test_containers_that_crash, test_coordinator_on_another_node,
-         test_snapshots_are_on_the_coordinators_volume, test_the_only_learner_is_replaced,
-         test_a_job_that_is_deleted_goes_quickly)
+    main(test_solved, test_in_any_order, test_scaled, test_coordinator_killed_in_place, test_containers_that_crash,
+         test_coordinator_on_another_node, test_snapshots_are_on_the_coordinators_volume,
+         test_the_only_learner_is_replaced, test_a_job_that_is_deleted_goes_quickly)
