@@ -273,9 +273,16 @@ static int64_t s_leases_max(const tt_link_t *self)
     return wanted > LEASES_MAX ? wanted : LEASES_MAX;
 }
 
+/*  How much longer than a lease nothing was heard: time in which this process did not run. */
+static int64_t s_lost_ns(const tt_link_t *self, int64_t now)
+{
+    const int64_t lost = now - self->heard_ns - self->lease_ns;
+    return self->welcomed && lost > 0 ? lost : 0;
+}
+
 /*  Silence is counted in leases that we have lived through, not in time: a process that was stopped for an hour has
  *  missed nothing that a fresh socket would not bring. */
-static tt_status_t s_on_silence(tt_link_t *self)
+static tt_status_t s_on_silence(tt_link_t *self, int64_t now)
 {
     char text[512];
     if (++self->leases >= s_leases_max(self) && self->welcomed) {
@@ -286,18 +293,19 @@ static tt_status_t s_on_silence(tt_link_t *self)
     }
     log_info("nothing heard from the coordinator at %s for %lld ms: connecting anew", self->endpoint,
         (long long)(self->lease_ns / 1000000));
-    self->heard_ns = tt_now_ns(self->clock);
+    self->hello_ns += s_lost_ns(self, now);
+    self->heard_ns = now;
     s_close(self, 0);
     return s_open(self);
 }
 
-/*  In LINK_HELLO: how long may that take? Once we were in, silence ends it (s_on_silence), and this a coordinator that talks and
- *  does not let us in. */
+/*  In LINK_HELLO: how long may that take? Once we were in, silence ends it (s_on_silence), and this a coordinator that
+ *  talks and does not let us in, again in time that we lived through. */
 static bool s_hello_expired(tt_link_t *self, int64_t now)
 {
     char text[512];
     const int64_t wait_ns = self->welcomed ? 2 * s_leases_max(self) * self->lease_ns : self->hello_wait_ns;
-    if (self->phase != LINK_HELLO || now - self->hello_ns < wait_ns)
+    if (self->phase != LINK_HELLO || now - self->hello_ns - s_lost_ns(self, now) < wait_ns)
         return false;
     snprintf(text, sizeof text, "no answer to HELLO from the coordinator at %.300s for %lld ms: %s", self->endpoint,
         (long long)(wait_ns / 1000000), self->keys ? "is it running there, and is this its key?" : "is it running?");
@@ -318,7 +326,7 @@ static tt_status_t s_on_timer(void *ctx)
     if (s_hello_expired(self, now))
         return TT_OK;
     if (now - self->heard_ns >= self->lease_ns)
-        TT_TRY(s_on_silence(self));
+        TT_TRY(s_on_silence(self, now));
     else if (now >= s_said_due(self))
         self->phase == LINK_IN ? s_say_heartbeat(self) : s_say_hello(self);
     s_flush(self);
