@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 #include "common/base/log.h"
+#include "common/base/mem.h"
 #include "coordinator/requests.h"
-#include "coordinator/state.h"
 
 enum { REPLY_MAX = 1048575 };
 
@@ -137,11 +137,22 @@ static tt_status_t s_replica(coordinator_t *self, sender_t from, const tt_msg_RE
 {
     if (from.peer || observers_role(self->observers, from.identity) != TT_PEER_CONTROLLER || m->alive)
         return TT_OK;
-    char why[192];
-    snprintf(why, sizeof why, "its process ended with code %u%s%.128s", m->code, m->reason && m->reason[0] ? ": " : "",
-        m->reason ? m->reason : "");
-    roster_ended(self->roster, (tt_peer_role_t)m->role, m->index, m->pid, why);
+    ended_t *ended = tt_realloc(self->ended, tt_mul(self->ended_count + 1, sizeof *ended));
+    self->ended = ended;
+    ended += self->ended_count++;
+    *ended = (ended_t){.role = (tt_peer_role_t)m->role, .index = m->index, .pid = m->pid};
+    snprintf(ended->why, sizeof ended->why, "its process ended with code %u%s%.128s", m->code,
+        m->reason && m->reason[0] ? ": " : "", m->reason ? m->reason : "");
     return TT_OK;
+}
+
+void inbox_bury(coordinator_t *self)
+{
+    for (size_t i = 0; i < self->ended_count; i++) {
+        const ended_t *ended = &self->ended[i];
+        roster_ended(self->roster, ended->role, ended->index, ended->pid, ended->why);
+    }
+    self->ended_count = 0;
 }
 
 /* ---- the training -------------------------------------------------------------------------------------------------- */

@@ -153,8 +153,32 @@ void observers_stats(observers_t *self, const tt_msg_STATS_t *stats)
     self->pending = true;
 }
 
+static int64_t s_lease_due(const observers_t *self)
+{
+    int64_t due = INT64_MAX;
+    for (size_t i = 0; i < self->count; i++)
+        if (self->at[i].seen_ns + self->lease_ns < due)
+            due = self->at[i].seen_ns + self->lease_ns;
+    return due;
+}
+
+/*  As roster_tick: we were away ourselves, and what they said meanwhile lies unread. One that watches and is forgotten
+ *  would wait for news for ever. */
+static bool s_looked_late(observers_t *self, int64_t now)
+{
+    const int64_t grace = self->lease_ns / 2, due = s_lease_due(self);
+    if (due == INT64_MAX || now - due < grace)
+        return false;
+    for (size_t i = 0; i < self->count; i++)
+        if (self->at[i].seen_ns < now - grace)
+            self->at[i].seen_ns = now - grace;
+    return true;
+}
+
 static void s_drop_silent(observers_t *self, int64_t now)
 {
+    if (s_looked_late(self, now))
+        return;
     for (size_t i = self->count; i-- > 0;) {
         if (now - self->at[i].seen_ns < self->lease_ns)
             continue;
@@ -172,11 +196,8 @@ int64_t observers_flush(observers_t *self, bool now)
         self->pending = false;
     }
     s_drop_silent(self, time);
-    int64_t due = self->pending ? self->sent_ns + s_interval_ns : INT64_MAX;
-    for (size_t i = 0; i < self->count; i++)
-        if (self->at[i].seen_ns + self->lease_ns < due)
-            due = self->at[i].seen_ns + self->lease_ns;
-    return due;
+    const int64_t due = s_lease_due(self), next = self->sent_ns + s_interval_ns;
+    return self->pending && next < due ? next : due;
 }
 
 size_t observers_controllers(const observers_t *self)

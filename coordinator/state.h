@@ -16,6 +16,13 @@
 #include "coordinator/tensorboard.h"
 #include "coordinator/vault.h"
 
+/*  A replica's end, as a controller tells it. */
+typedef struct {
+    tt_peer_role_t role;
+    uint32_t index, pid;
+    char why[192];
+} ended_t;
+
 struct coordinator {
     const char *run_dir; /* borrowed from the options; absolute in `root`                     */
     const char *key;     /* borrowed, NULL = RUN_DIR/key                                      */
@@ -31,6 +38,8 @@ struct coordinator {
     control_t *control;
     observers_t *observers;
     roster_t *roster;
+    ended_t *ended; /* not let go of yet (inbox_bury) */
+    size_t ended_count;
     journal_t *journal;
     progress_t progress;
     journal_snapshot_t snapshot; /* newest; path "" = none                                             */
@@ -39,6 +48,7 @@ struct coordinator {
     ends_t ends;
     int signals;                /* file descriptor */
     int64_t checked_ns;         /* last look for processes that do not get on */
+    int64_t lenient_until_ns;   /* nobody is said before not to get on        */
     int64_t lonely_ns;          /* since when nobody has taken part           */
     metrics_t *metrics;         /* NULL until the first roster or STATS */
     tensorboard_t *tensorboard; /* the same                             */

@@ -193,7 +193,8 @@ static json_t *s_status(tt_link_t *client)
     return status;
 }
 
-/*  Two collectors, a learner and a controller, all in the first roster; the learner holds weights. */
+/*  Two collectors, a learner and a controller, all in the first roster; the learner holds weights. None of them has
+ *  work, so that none is stuck. */
 typedef struct {
     tt_link_t *collectors[2], *learner, *controller;
     uint32_t era;
@@ -210,9 +211,12 @@ static void s_begin(const run_t *run, crew_t *crew)
     tt_packet_t packet = {0};
     crew->controller = s_link(run, TT_PEER_CONTROLLER, 0);
     s_skip(crew->controller, TT_MSG_WELCOME);
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 2; i++) {
         crew->collectors[i] = s_link(run, TT_PEER_COLLECTOR, i);
+        tt_link_state(crew->collectors[i], "idle");
+    }
     crew->learner = s_link(run, TT_PEER_LEARNER, 0);
+    tt_link_state(crew->learner, "idle");
     s_expect(crew->learner, TT_MSG_WELCOME, &packet);
     assert_string_equal(packet.msg.WELCOME.config, run->config);
     assert_int_equal(packet.msg.WELCOME.start_ns, run->start_ns);
@@ -554,6 +558,22 @@ static void test_a_failure_ends_the_run_with_its_code(void **state)
     s_leave(&crew);
 }
 
+/*  Its end is told on another connection than its last words. */
+static void test_last_words_count(void **state)
+{
+    run_t *run = *state;
+    crew_t crew;
+    s_begin(run, &crew);
+    const tt_msg_EVENT_t event =
+        TT_MSG(EVENT, .kind = (char *)(uintptr_t) "failed", .text = (char *)(uintptr_t) "it crashed", .code = 70);
+    const tt_msg_REPLICA_t ended = TT_MSG(REPLICA, .role = TT_PEER_COLLECTOR, .index = 1, .code = 70);
+    assert_ok(tt_link_send(crew.collectors[1], &event));
+    tt_link_destroy(&crew.collectors[1]);
+    assert_ok(tt_link_send(crew.controller, &ended));
+    assert_int_equal(s_wait(run), 70);
+    s_leave(&crew);
+}
+
 static void test_sigterm_stops_the_run(void **state)
 {
     run_t *run = *state;
@@ -706,8 +726,6 @@ static void test_a_stuck_run_says_who_waits_for_what(void **state)
     tt_packet_t packet = {0};
     s_begin(run, &crew);
     tt_link_state(crew.collectors[1], "waiting for Godot");
-    tt_link_state(crew.collectors[0], "idle");
-    tt_link_state(crew.learner, "idle");
     s_expect(crew.controller, TT_MSG_EVENT, &packet);
     assert_string_equal(packet.msg.EVENT.kind, "failed");
     assert_non_null(strstr(packet.msg.EVENT.text, "collector/1"));
@@ -773,6 +791,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_scaling_a_running_job, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_stop_lets_rank_0_finish, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_a_failure_ends_the_run_with_its_code, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_last_words_count, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_sigterm_stops_the_run, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_a_killed_coordinator_comes_back, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_a_dead_collector_is_noticed, s_setup, s_teardown),
