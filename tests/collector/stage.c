@@ -107,10 +107,10 @@ void stage_close(stage_t *self)
 
 /* ---- the coordinator ----------------------------------------------------------------------------------------------- */
 
-/*  A collector that was told to go may be gone before its last heartbeat is read. */
-static void s_answer_heartbeat(stage_t *self, uint64_t seq)
+/*  A collector that was told to go, or could not stay, may be gone before its last words are read. */
+static void s_answer_control(stage_t *self, const void *msg)
 {
-    const tt_status_t status = tt_sock_send(self->control, self->peer, &TT_MSG(HEARTBEAT, .seq = seq), NULL, 0);
+    const tt_status_t status = tt_sock_send(self->control, self->peer, msg, NULL, 0);
     assert_true(status == TT_OK || status == TT_UNAVAILABLE);
 }
 
@@ -123,7 +123,7 @@ static void s_welcome(stage_t *self)
         s_env, SEED, STAGE_ENVS, STAGE_STEPS, self->lag, self->env_state);
     const tt_msg_WELCOME_t welcome = TT_MSG(WELCOME, .wire = TT_WIRE_VERSION, .beat_ms = 200, .lease_ms = LEASE_MS,
         .config = self->config, .run_dir = self->dir);
-    s_send_control(self, &welcome);
+    s_answer_control(self, &welcome);
 }
 
 static void s_on_control(stage_t *self, tt_packet_t *packet)
@@ -135,7 +135,7 @@ static void s_on_control(stage_t *self, tt_packet_t *packet)
         s_welcome(self);
         break;
     case TT_MSG_HEARTBEAT:
-        s_answer_heartbeat(self, packet->msg.HEARTBEAT.seq);
+        s_answer_control(self, &TT_MSG(HEARTBEAT, .seq = packet->msg.HEARTBEAT.seq));
         break;
     case TT_MSG_EVENT:
         if (strcmp(packet->msg.EVENT.kind, "first_step") == 0)
@@ -215,6 +215,7 @@ static bool s_answer(stage_t *self, stage_learner_t *learner, const tt_msg_FETCH
     size_t count = 1;
     if (fetch->what == TT_FETCH_ENVS && learner->gone) {
         learner->gone = false;
+        learner->base = fetch->batch + 1;
         answer.gone = true;
         assert_ok(tt_sock_send(learner->data, learner->peer, &answer, NULL, 0));
         return true;
@@ -287,7 +288,7 @@ static void s_on_data(stage_t *self, stage_learner_t *learner, tt_packet_t *pack
     case TT_MSG_ATTACH:
         assert_true(packet->msg.ATTACH.instance == self->instance);
         learner->epoch = packet->msg.ATTACH.epoch;
-        if (learner->answers)
+        if (learner->answers && learner->epoch == self->epoch) /* of an older roster: it will attach anew */
             s_send_credit(self, learner);
         break;
     case TT_MSG_FETCH:

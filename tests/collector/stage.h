@@ -30,7 +30,7 @@ typedef struct {
     tt_msg_FETCH_t pending[8]; /* cannot be answered yet */
     size_t pendings;
     uint32_t weights_fetched, envs_fetched;
-    bool gone; /* the next FETCH of env states is answered: gone */
+    bool gone; /* the next FETCH of env states is answered: gone, and the base is behind it from then on */
 } stage_learner_t;
 
 typedef struct {
