@@ -3,6 +3,7 @@
 Only the standard library. A test is a list of functions given to main(); each gets a fresh World.
 """
 
+import contextlib
 import json
 import os
 import shutil
@@ -73,6 +74,15 @@ def wait_for(condition, text, deadline=DEADLINE):
         time.sleep(0.005)
 
 
+def _proc(pid, name):
+    """What /proc says of a process; nothing when it is gone, or that part of it."""
+    try:
+        with open(f"/proc/{pid}/{name}", "rb") as file:
+            return file.read()
+    except OSError:
+        return b""
+
+
 class World:
     """A folder with its own registry of runs. Everything started here is marked and must be gone at the end."""
 
@@ -81,6 +91,7 @@ class World:
         self.mark = os.path.basename(self.path)
         self.env = dict(os.environ, XDG_STATE_HOME=os.path.join(self.path, "state"), TT_E2E=self.mark)
         self.started = []
+        self.known = set()
         self.count = 0
 
     def file(self, name, text):
@@ -166,25 +177,24 @@ class World:
             return (self.status(run_dir) or {}).get("snapshot")
         return wait_for(look, f"a snapshot of {run_dir}")
 
+    def _look(self, pid):
+        """Command line of a process of this world, "" while it ends; None when it is none, or is no more. Memory, and with
+        it the environment that has our mark, goes before the files, and with them the locks: known is known."""
+        marked = f"TT_E2E={self.mark}".encode() in _proc(pid, "environ").split(b"\0")
+        fields = _proc(pid, "stat").rpartition(b")")[2].split()
+        if not fields or fields[0] in (b"Z", b"X") and int(fields[17]) <= 1:  # a zombie with threads has its files, too
+            return None
+        process = pid, fields[19]  # and when it began
+        if marked:
+            self.known.add(process)
+        if process not in self.known:
+            return None
+        return _proc(pid, "cmdline").replace(b"\0", b" ").decode().strip()
+
     def processes(self):
         """{pid: command line} of everything alive that was started in this world."""
-        found = {}
-        for entry in os.listdir("/proc"):
-            if not entry.isdigit():
-                continue
-            try:
-                with open(f"/proc/{entry}/environ", "rb") as file:
-                    if f"TT_E2E={self.mark}".encode() not in file.read().split(b"\0"):
-                        continue
-                with open(f"/proc/{entry}/cmdline", "rb") as file:
-                    line = file.read().replace(b"\0", b" ").decode().strip()
-                with open(f"/proc/{entry}/stat", encoding="utf-8") as file:
-                    if file.read().rsplit(")", 1)[1].split()[0] in "ZX":
-                        continue
-            except OSError:
-                continue
-            found[int(entry)] = line
-        return found
+        found = {pid: self._look(pid) for pid in map(int, filter(str.isdigit, os.listdir("/proc")))}
+        return {pid: line for pid, line in found.items() if line is not None}
 
     def replica(self, role, index, deadline=DEADLINE):
         """Process id of a replica, from its command line."""
@@ -222,7 +232,8 @@ class World:
             self.await_empty()
         finally:
             for pid in self.processes():
-                os.kill(pid, signal.SIGKILL)
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
             shutil.rmtree(self.path, ignore_errors=True)
 
 
