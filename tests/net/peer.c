@@ -1,8 +1,9 @@
 /*  peer - two ends for test_netns.sh: `peer serve KEY ADDRESS` is a coordinator of sorts (prints its endpoint, welcomes
- *  whoever comes, ends at DRAINED); `peer join KEY ENDPOINT` joins it by a link (prints its number, sends DRAINED).
+ *  whoever comes, ends at DRAINED); `peer join KEY ENDPOINT MS` joins it by a link within MS (prints its number, sends DRAINED).
  *  `peer key FILE` makes a key. KEY `-` = none. Exit code: of the status. */
 #include "common/net/link.h"
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const tt_keys_t *s_keys(tt_keys_t *keys, const char *path)
@@ -47,7 +48,7 @@ static tt_status_t s_serve(const char *key, const char *address)
     return status == TT_STOPPED ? TT_OK : status;
 }
 
-static tt_status_t s_join(const char *key, const char *endpoint)
+static tt_status_t s_join(const char *key, const char *endpoint, int timeout_ms)
 {
     tt_keys_t keys;
     tt_link_t *link = NULL;
@@ -56,9 +57,9 @@ static tt_status_t s_join(const char *key, const char *endpoint)
         .keys = s_keys(&keys, key),
         .role = TT_PEER_COLLECTOR,
         .index = -1,
-        .hello_timeout_ms = 2000};
+        .hello_timeout_ms = timeout_ms};
     TT_TRY(tt_link_start(&link, &opts));
-    const tt_status_t status = tt_link_wait(link, &packet, 20000);
+    const tt_status_t status = tt_link_wait(link, &packet, 2 * (int64_t)timeout_ms);
     if (status == TT_OK) {
         printf("joined as %u\n", tt_link_index(link));
         const tt_msg_DRAINED_t drained = TT_MSG(DRAINED, .reason = "done");
@@ -77,8 +78,8 @@ int main(int argc, char **argv)
         status = tt_keys_create(&keys, argv[2]);
     if (argc == 4 && strcmp(argv[1], "serve") == 0)
         status = s_serve(argv[2], argv[3]);
-    if (argc == 4 && strcmp(argv[1], "join") == 0)
-        status = s_join(argv[2], argv[3]);
+    if (argc == 5 && strcmp(argv[1], "join") == 0)
+        status = s_join(argv[2], argv[3], atoi(argv[4]));
     if (status != TT_OK)
         fprintf(stderr, "%s: %s\n", tt_status_name(status), tt_err_text());
     return tt_status_exit_code(status);

@@ -36,12 +36,12 @@ read -r endpoint <"$dir/endpoint"
 echo "served at $endpoint"
 
 echo "another key stays outside"
-ip netns exec "$b" "$peer" join "$dir/other.key" "$endpoint" 2>"$dir/said" && exit 1
+ip netns exec "$b" "$peer" join "$dir/other.key" "$endpoint" 2000 2>"$dir/said" && exit 1
 grep TIMEOUT "$dir/said"
 echo "no key stays outside"
-ip netns exec "$b" "$peer" join - "$endpoint" 2>"$dir/said" && exit 1
+ip netns exec "$b" "$peer" join - "$endpoint" 2000 2>"$dir/said" && exit 1
 grep DENIED "$dir/said"
 echo "the job's key joins"
-[ "$(ip netns exec "$b" "$peer" join "$dir/job.key" "$endpoint")" = "joined as 7" ]
+[ "$(ip netns exec "$b" "$peer" join "$dir/job.key" "$endpoint" 30000)" = "joined as 7" ]
 wait "$server"
 server=
