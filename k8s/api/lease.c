@@ -277,15 +277,15 @@ static void s_on_freed(void *ctx, const kube_reply_t *reply)
 /*  Write that nobody holds it, so that the next one need not wait; the loop runs meanwhile, for 1 s at most. */
 static void s_free_it(kube_lease_t *self)
 {
-    const int64_t until_ms = tt_now_ms(tt_clock_real()) + FREE_MS;
+    const int64_t until_ms = s_now_ms(self) + FREE_MS;
     self->freeing = true;
-    while (self->request && tt_now_ms(tt_clock_real()) < until_ms) /* a renewal under way: its version is needed */
+    while (self->request && s_now_ms(self) < until_ms) /* a renewal under way: its version is needed */
         if (kube_loop_poll(self->loop, 10) != TT_OK)
             return;
     if (self->request || !self->held)
         return;
     s_send(self, "PUT", s_written(self, ""), s_on_freed);
-    while (self->request && tt_now_ms(tt_clock_real()) < until_ms)
+    while (self->request && s_now_ms(self) < until_ms)
         if (kube_loop_poll(self->loop, 10) != TT_OK)
             return;
 }

@@ -1,4 +1,5 @@
 #include "tests/k8s/api/child.h"
+#include <fcntl.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,16 +13,12 @@ extern char **environ;
 void child_start(child_t *self, const char *script, const char *argument)
 {
     int in[2], out[2];
-    assert_int_equal(pipe(in), 0);
-    assert_int_equal(pipe(out), 0);
+    assert_int_equal(pipe2(in, O_CLOEXEC), 0); /* what else a test starts must not keep the server's input open */
+    assert_int_equal(pipe2(out, O_CLOEXEC), 0);
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, in[0], 0);
     posix_spawn_file_actions_adddup2(&actions, out[1], 1);
-    for (int i = 0; i < 2; i++) {
-        posix_spawn_file_actions_addclose(&actions, in[i]);
-        posix_spawn_file_actions_addclose(&actions, out[i]);
-    }
     char *path = tt_sprintf("%s/tests/k8s/api/%s", TT_SOURCE_DIR, script);
     char *const args[] = {"python3", path, (char *)argument, NULL};
     pid_t pid = 0;

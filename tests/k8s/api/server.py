@@ -171,6 +171,7 @@ def main():
     threading.Thread(target=server.serve_forever, daemon=True).start()
     print(server.server_address[1], flush=True)
     sys.stdin.read()
+    os._exit(0)  # whatever its threads are at
 
 
 main()

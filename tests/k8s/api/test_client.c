@@ -173,7 +173,7 @@ static void test_retry_after(void **state)
     free(got.body);
     const kube_request_t no_time = {
         .method = "GET", .path = "/busy?key=c&times=1&code=429&after=300", .timeout_ms = 200000};
-    got = s_ask_fast(f, &clock, &no_time); /* would come after its deadline: the answer stands */
+    got = fixture_ask(f, &no_time); /* would come after its deadline: the answer stands; so does the clock */
     assert_int_equal(got.code, 429);
     assert_string_equal(got.reason, "TooManyRequests");
     free(got.body);

@@ -108,18 +108,32 @@ static void test_stream_cut_anywhere(void **state)
 static void test_stream_that_is_silent(void **state)
 {
     fixture_t *f = *state;
-    fixture_open(f, 0);
+    tt_clock_t clock = tt_clock_fake(0); /* goes on when something has come */
+    assert_ok(kube_loop_new(&f->loop, &clock));
+    assert_ok(kube_client_new(&f->client, f->loop, f->config, NULL));
     stream_t silent = {0}, lively = {0};
-    s_stream(f, &lively, "/stream?lines=20&gap=150", 2000); /* 3 s in all, but never silent for long */
     s_stream(f, &silent, "/stream?lines=2&gap=60000", 500);
+    while (silent.bytes.size == 0)
+        assert_ok(kube_loop_poll(f->loop, 1000));
+    tt_clock_turn(&clock, INT64_C(499000000));
+    assert_ok(kube_loop_poll(f->loop, 0));
+    assert_int_equal(silent.end.calls, 0);
+    tt_clock_turn(&clock, INT64_C(1000000));
     fixture_wait(f, &silent.end.calls, 1);
     assert_int_equal(silent.end.code, 0);
     assert_non_null(strstr(silent.end.text, "nothing came for 0.5 s"));
     assert_string_equal(silent.bytes.data, "{\"line\":0}\n");
-    fixture_wait(f, &lively.end.calls, 1);
+    s_stream(f, &lively, "/stream?lines=20&gap=20", 2000);
+    for (size_t had = 0; lively.end.calls == 0;) { /* long in all, but never silent for long */
+        if (lively.bytes.size > had)
+            tt_clock_turn(&clock, INT64_C(1900000000));
+        had = lively.bytes.size;
+        assert_ok(kube_loop_poll(f->loop, 1000));
+    }
     assert_int_equal(lively.end.code, 200);
     s_stream_free(&silent);
     s_stream_free(&lively);
+    fixture_close(f);
 }
 
 static void test_stream_ended_by_its_reader(void **state)
@@ -182,7 +196,7 @@ static void test_chain_and_destroy(void **state)
         assert_ok(kube_loop_poll(f->loop, 1000));
     got_t never = {0};
     stream_t stream = {0};
-    s_stream(f, &stream, "/stream?lines=2&gap=60000", 1000);
+    s_stream(f, &stream, "/stream?lines=2&gap=60000", 60000);
     for (int i = 0; i < 10; i++)
         kube_client_send(f->client, &(kube_request_t){.method = "GET", .path = "/slow?ms=60000"}, got_reply, &never);
     while (stream.bytes.size == 0)

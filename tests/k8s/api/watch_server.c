@@ -58,14 +58,14 @@ char *world_ctl(world_t *self, const char *command)
 void world_until(world_t *self, bool (*done)(void *ctx), void *ctx, int speed)
 {
     int64_t was = tt_now_ns(tt_clock_real());
-    const int64_t most = was + INT64_C(30000000000);
+    const int64_t most = was + INT64_C(60000000000);
     while (!done(ctx)) {
         assert_ok(kube_loop_poll(self->loop, 5));
         const int64_t now = tt_now_ns(tt_clock_real());
         tt_clock_turn(&self->clock, (now - was) * speed);
         was = now;
         if (now > most)
-            fail_msg("waited for 30 s");
+            fail_msg("waited for 60 s");
     }
 }
 

@@ -18,7 +18,8 @@ int world_end(void **state);
 char *world_ctl(world_t *self, const char *command);
 /*  One request with kube_client_call; ' for " in the body. */
 tt_status_t world_call(world_t *self, const char *method, const char *path, const char *body, char **answer);
-/*  Run the loop, time going `speed` times as fast as it does, until done says so; fails the test after 30 s. */
+/*  Run the loop, time going `speed` times as fast as it does, until done says so; fails the test after 60 s. With a speed,
+ *  what waits for the server is as impatient as that; 0: it is as patient as the test. */
 void world_until(world_t *self, bool (*done)(void *ctx), void *ctx, int speed);
 /*  The clock jumps; what is due is done. */
 void world_turn(world_t *self, int64_t ms);

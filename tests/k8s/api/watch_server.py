@@ -12,6 +12,7 @@ Any path is a collection (.../configmaps) or an object of one (.../configmaps/NA
   {"do": "set_back", "by": N}   versions go back, as after the restoring of a backup; all watches end
   {"do": "bookmark"}            to every watch
   {"do": "chaos", "path": P, "seed": S, "changes": N, "faults": F}   random changes, every so often a random fault
+  {"do": "settle"}              answers once all of these changes are done
   {"do": "calm"}                no more changes, no more faults; answers once the last change is done
   {"do": "begin"}               everything as at the start: for the next test
   {"do": "asked"}               answers what was asked for so far: ["GET /path?query accept", ...]
@@ -38,6 +39,7 @@ faults = []
 asked = []
 bookmarks = 0
 era = 0  # of versions: another one after set_back
+world = 0  # how often it began: what a client of an earlier test left on its way does nothing in this one
 stop = False
 
 
@@ -147,6 +149,11 @@ def bookmark():
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
+    world = None  # that its connection belongs to
+
+    def setup(self):
+        super().setup()
+        self.world = self.server.worlds.pop(id(self.request))
 
     def log_message(self, *args):
         pass
@@ -167,8 +174,14 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.close_connection = True
         socket.socket(fileno=self.connection.detach()).close()
 
+    def in_time(self):
+        """The lock is held."""
+        if self.world != world:
+            raise ConnectionAbortedError("its test is over")
+
     def fault(self, at):
         """The next one for this place, or None; the lock is held."""
+        self.in_time()
         for fault in faults:
             if fault["at"] == at:
                 fault["times"] = fault.get("times", 1) - 1
@@ -192,7 +205,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def handle_any(self):
         try:
             self.handle_it()
-        except (BrokenPipeError, ConnectionResetError):
+        except ConnectionError:
             self.close_connection = True
 
     do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = handle_any
@@ -205,6 +218,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if url.path == "/ctl":
             return self.control(body)
         with lock:
+            self.in_time()
             asked.append("%s %s %s" % (self.command, self.path, self.headers.get("Accept", "")))
         if "watch" in query:
             return self.watch(url.path, query)
@@ -224,11 +238,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
     # ---- commands
 
     def control(self, command):
-        global compacted, version, era
+        global compacted, version, era, world
         answer = {}
         do = command["do"]
         if do == "calm":
             stop_chaos.set()
+        if do in ("calm", "settle"):
             for thread in chaos_threads:
                 thread.join()
             chaos_threads.clear()
@@ -255,6 +270,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             elif do == "begin":
                 version, compacted = 1, 0
                 era += 1
+                world += 1
+                self.world = world
                 for state in (objects, history, snapshots, faults, asked):
                     state.clear()
             elif do == "chaos":
@@ -434,6 +451,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
 class Server(http.server.ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 256
+    worlds = {}  # by socket
+
+    def process_request(self, request, client_address):
+        """Connections come in the order in which they were made, their threads in any."""
+        with lock:
+            self.worlds[id(request)] = world
+        super().process_request(request, client_address)
 
 
 def main():
