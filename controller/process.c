@@ -282,7 +282,7 @@ static void s_ended(process_t *self, child_t *child, int wait_status)
     child->pid = 0;
     s_sweep(self, child, pid);
     tt_replica_event_t *event = &child->event;
-    *event = (tt_replica_event_t){.id = child->id};
+    *event = (tt_replica_event_t){.id = child->id, .pid = (int)pid};
     if (WIFSIGNALED(wait_status)) {
         event->signal = WTERMSIG(wait_status);
         event->exit_code = 128 + event->signal;

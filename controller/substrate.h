@@ -26,6 +26,7 @@ typedef enum { TT_REPLICA_RUNNING, TT_REPLICA_SUCCEEDED, TT_REPLICA_FAILED, TT_R
 typedef struct {
     tt_replica_id_t id;
     tt_replica_phase_t phase;
+    int pid;          /* of what has ended, where it was a process here; 0 = not known */
     int exit_code;    /* SUCCEEDED, FAILED; 128 + signal when killed                */
     int signal;       /* 0 = none                                                   */
     char reason[128]; /* for a person: "killed by SIGKILL", "OOMKilled"             */

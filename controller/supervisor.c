@@ -67,7 +67,7 @@ static void s_started(void *ctx, const char *role, uint32_t index, tt_replica_id
 static void s_ended(void *ctx, const char *role, uint32_t index, const tt_replica_event_t *event)
 {
     supervisor_t *self = ctx;
-    s_tell(self, role, index, 0, event);
+    s_tell(self, role, index, event->pid, event);
     if (event->exit_code && !self->ending) /* what ends later ends because of it */
         snprintf(self->failed_log, sizeof self->failed_log, "logs/%.31s-%u.log", role, index);
     if (event->exit_code && !self->ending && !self->killed) {

@@ -137,10 +137,13 @@ static tt_status_t s_replica(coordinator_t *self, sender_t from, const tt_msg_RE
 {
     if (from.peer || observers_role(self->observers, from.identity) != TT_PEER_CONTROLLER || m->alive)
         return TT_OK;
+    const peer_t *peer = roster_holder(self->roster, (tt_peer_role_t)m->role, m->index);
+    if (!peer || (m->pid && m->pid != peer->pid))
+        return TT_OK;
     ended_t *ended = tt_realloc(self->ended, tt_mul(self->ended_count + 1, sizeof *ended));
     self->ended = ended;
     ended += self->ended_count++;
-    *ended = (ended_t){.role = (tt_peer_role_t)m->role, .index = m->index, .pid = m->pid};
+    *ended = (ended_t){.role = (tt_peer_role_t)m->role, .index = m->index, .pid = peer->pid};
     snprintf(ended->why, sizeof ended->why, "its process ended with code %u%s%.128s", m->code,
         m->reason && m->reason[0] ? ": " : "", m->reason ? m->reason : "");
     return TT_OK;

@@ -112,8 +112,10 @@ static void test_ends_are_reported(void **state)
     tt_substrate_t *substrate = NULL;
     assert_ok(tt_process_substrate_new(&substrate, s_dir));
     const tt_replica_id_t ok = s_start_shell(substrate, "exit 0");
+    const int pid = tt_process_pid(substrate, ok);
     tt_replica_event_t event = s_await_end(substrate);
     assert_true(event.id == ok && event.phase == TT_REPLICA_SUCCEEDED && event.exit_code == 0);
+    assert_true(pid > 0 && event.pid == pid);
     s_start_shell(substrate, "exit 7");
     event = s_await_end(substrate);
     assert_true(event.phase == TT_REPLICA_FAILED && event.exit_code == 7 && event.signal == 0);
