@@ -40,7 +40,7 @@ static bool s_await_end(const tt_rundir_t *run, double seconds)
 }
 
 /*  Two signals to the controller: the second one kills whatever the first one asked to end. Closer together than 0.2 s
- *  they would count as one (controller/supervisor.c). */
+ *  they would count as one (controller/guard.h). */
 static tt_status_t s_kill(const tt_rundir_t *run)
 {
     const int pid = s_pid(run);

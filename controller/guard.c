@@ -7,6 +7,9 @@
 #include <unistd.h>
 #include "controller/orphans.h"
 
+/*  By one way, signals closer together than TWICE_MS are one. By the other way it comes when the guard gets a processor. */
+enum { TWICE_MS = 200, ECHO_MS = 5000 };
+
 static pid_t s_guard_pid;
 
 static void s_signals(sigset_t *set)
@@ -79,4 +82,21 @@ tt_status_t tt_guard_enter(void (*lost)(void *ctx, int signal), void *ctx)
 bool tt_guard_gone(void)
 {
     return s_guard_pid != 0 && getppid() != s_guard_pid;
+}
+
+bool tt_guard_is(int pid)
+{
+    return s_guard_pid != 0 && pid == s_guard_pid;
+}
+
+tt_asking_t tt_asked(tt_asked_t *self, int sender, int64_t now_ms)
+{
+    const bool by_guard = tt_guard_is(sender);
+    const int64_t before = self->at_ms[by_guard], other = self->at_ms[!by_guard];
+    const bool close = before && now_ms - before < TWICE_MS;
+    if (!close)
+        self->at_ms[by_guard] = now_ms;
+    if (!before && !other)
+        return TT_ASKED_FIRST;
+    return close || (!before && now_ms - other < ECHO_MS) ? TT_ASKED_ECHO : TT_ASKED_TWICE;
 }

@@ -17,10 +17,6 @@ static const char s_result_file[] = "result.json"; /* written by the coordinator
 
 enum { TICK_MS = 100, FINISH_MS = 60000, END_MS = 5000, DRAIN_MS = 20000 };
 
-/*  Signals closer together than this are one: timeout(1) signals the process and then its group, of which the guard passes
- *  its own share on. */
-enum { TWICE_MS = 200 };
-
 typedef struct {
     const tt_supervise_opts_t *opts;
     tt_outcome_t *out;
@@ -30,10 +26,10 @@ typedef struct {
     tt_loop_t *loop;
     tt_link_t *link;
     int signal_fd;
-    bool stop_asked, killed;
+    bool killed;
+    tt_asked_t asked;    /* to stop */
     bool ending;         /* the coordinator knows: it need not hear of every end, and its own will come any moment */
     char failed_log[64]; /* of the replica that failed last before the end: "logs/collector-1.log" */
-    int64_t asked_ms;    /* when stop_asked          */
     int64_t kill_at_ms;  /* 0 = no stop asked for */
 } supervisor_t;
 
@@ -163,18 +159,17 @@ static tt_status_t s_on_link(void *ctx, int fd)
 
 /* ---- signals, time -------------------------------------------------------------------------------------------------- */
 
-static void s_ask_stop(supervisor_t *self, int signal)
+static void s_ask_stop(supervisor_t *self, int signal, int sender)
 {
     const int64_t now = tt_now_ms(self->clock);
-    if (self->stop_asked && now - self->asked_ms < TWICE_MS)
+    const tt_asking_t asking = tt_asked(&self->asked, sender, now);
+    if (asking == TT_ASKED_ECHO)
         return;
-    if (self->stop_asked) {
+    if (asking == TT_ASKED_TWICE) {
         s_note(self, "asked twice: ending everything at once");
         self->kill_at_ms = now;
         return;
     }
-    self->stop_asked = true;
-    self->asked_ms = now;
     self->out->signal = signal;
     self->kill_at_ms = now + (self->opts->finish_ms ? self->opts->finish_ms : FINISH_MS);
     char body[64];
@@ -188,9 +183,10 @@ static void s_ask_stop(supervisor_t *self, int signal)
 static tt_status_t s_on_signal(void *ctx, int fd)
 {
     supervisor_t *self = ctx;
-    for (int number = tt_signals_next(fd); number != 0; number = tt_signals_next(fd))
+    int sender;
+    for (int number; (number = tt_signals_next_from(fd, &sender)) != 0;)
         if (number != SIGCHLD)
-            s_ask_stop(self, number);
+            s_ask_stop(self, number, sender);
     return TT_OK; /* a child's end is seen by the tick that follows every turn of the loop */
 }
 

@@ -3,7 +3,7 @@
  *
  *  The coordinator decides what is desired (SCALE) and when the run has ended (it exits with 0 after EVENT finished);
  *  the supervisor tells it what started and ended (REPLICA). SIGINT, SIGTERM and SIGHUP ask for a clean end with a
- *  snapshot; another one, 0.2 s later or more, or finish_ms without an end, kills.
+ *  snapshot; another one (guard.h says what is one), or finish_ms without an end, kills.
  *
  *  Threads: call from the main thread, with no other thread running; blocks until the run has ended and every process
  *  of it is gone. */

@@ -35,8 +35,17 @@ tt_status_t tt_signals_open_parent(int *fd_out)
     return s_open(fd_out, &set);
 }
 
-int tt_signals_next(int fd)
+int tt_signals_next_from(int fd, int *sender)
 {
     struct signalfd_siginfo info;
-    return read(fd, &info, sizeof info) == (ssize_t)sizeof info ? (int)info.ssi_signo : 0;
+    if (read(fd, &info, sizeof info) != (ssize_t)sizeof info)
+        return 0;
+    *sender = (int)info.ssi_pid;
+    return (int)info.ssi_signo;
+}
+
+int tt_signals_next(int fd)
+{
+    int sender;
+    return tt_signals_next_from(fd, &sender);
 }

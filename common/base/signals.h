@@ -8,5 +8,6 @@
 tt_status_t tt_signals_open(int *fd_out);
 /*  The same for one that a person started and that has children: SIGHUP and SIGCHLD, too. */
 tt_status_t tt_signals_open_parent(int *fd_out);
-/*  The signal that came, 0 when none did. Never blocks. */
+/*  The signal that came, 0 when none did; *sender is the process that sent it. Neither blocks. */
 int tt_signals_next(int fd);
+int tt_signals_next_from(int fd, int *sender);

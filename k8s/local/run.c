@@ -273,8 +273,9 @@ bool run_is_over(const run_t *self)
 static tt_status_t s_on_signal(void *ctx, int fd)
 {
     run_t *self = ctx;
-    for (int number = tt_signals_next(fd); number != 0; number = tt_signals_next(fd))
-        if (number != SIGCHLD)
+    int sender;
+    for (int number; (number = tt_signals_next_from(fd, &sender)) != 0;)
+        if (number != SIGCHLD && tt_asked(&self->asked, sender, tt_now_ms(tt_clock_real())) != TT_ASKED_ECHO)
             run_stop(self, number);
     return TT_OK;
 }

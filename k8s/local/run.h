@@ -1,6 +1,7 @@
 /*  run - what the files of a local run share; nobody else includes it. */
 #pragma once
 #include "common/net/net.h"
+#include "controller/guard.h"
 #include "k8s/dijob/plan.h"
 #include "k8s/local/kubelet.h"
 #include "k8s/local/local.h"
@@ -31,7 +32,8 @@ typedef struct {
     int signal;            /* that asked to stop; 0 = `tutti stop` did */
     int64_t again_ms;      /* plan again then; -1 = not needed         */
     int64_t asked_ms;
-    int failed_code; /* exit code of the first pod that failed */
+    tt_asked_t asked; /* by signals */
+    int failed_code;  /* exit code of the first pod that failed */
 } run_t;
 
 /*  make.c: build a pod as in the cluster, give it a place on this machine, start it. */

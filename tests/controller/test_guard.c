@@ -103,6 +103,36 @@ static void test_killed_guard(void **state)
     s_await_gone(family.grandchild);
 }
 
+/*  One request may come in two ways, late; another one is meant seriously. */
+static noreturn void s_ask(void)
+{
+    if (tt_guard_enter(NULL, NULL) != TT_OK)
+        _exit(1);
+    const int guard = getppid(), shell = getpid();
+    tt_asked_t first = {0}, then = {0};
+    bool good = tt_asked(&first, shell, 1000) == TT_ASKED_FIRST;
+    good = good && tt_asked(&first, shell, 1100) == TT_ASKED_ECHO;
+    good = good && tt_asked(&first, guard, 2500) == TT_ASKED_ECHO;
+    good = good && tt_asked(&first, guard, 2600) == TT_ASKED_ECHO;
+    good = good && tt_asked(&first, shell, 2700) == TT_ASKED_TWICE;
+    good = good && tt_asked(&then, guard, 1000) == TT_ASKED_FIRST;
+    good = good && tt_asked(&then, guard, 1300) == TT_ASKED_TWICE;
+    good = good && tt_asked(&then, shell, 10000) == TT_ASKED_TWICE;
+    _exit(good ? 42 : 43);
+}
+
+static void test_asked_once_or_twice(void **state)
+{
+    (void)state;
+    const pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0)
+        s_ask();
+    int wait_status;
+    assert_int_equal(waitpid(pid, &wait_status, 0), pid);
+    assert_int_equal(WEXITSTATUS(wait_status), 42);
+}
+
 int main(void)
 {
     prctl(PR_SET_CHILD_SUBREAPER, 1);
@@ -110,6 +140,7 @@ int main(void)
         cmocka_unit_test(test_exit_code_and_signals_pass_through),
         cmocka_unit_test(test_killed_controller),
         cmocka_unit_test(test_killed_guard),
+        cmocka_unit_test(test_asked_once_or_twice),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
 import os
 import signal
 import sys
+import time
 
 sys.dont_write_bytecode = True
 from rig import check, main, wait_for
@@ -88,5 +89,33 @@ def test_asked_once_in_two_ways(world):
     world.await_empty()
 
 
+def s_pending(pid):
+    """Signals that a process has not taken yet."""
+    with open(f"/proc/{pid}/status", encoding="utf-8") as file:
+        return [int(line.split()[1], 16) for line in file if line.startswith("ShdPnd:")][0]
+
+
+def test_asked_once_and_told_late(world):
+    """The same with a guard that gets to it late. The learner stands still, so that the run cannot end before."""
+    process, run_dir = s_started(world)
+    controller = [pid for pid in s_run_pids(world) if pid != process.pid][0]
+    learner = world.replica("learner", 0)
+    for pid in (learner, process.pid):
+        os.kill(pid, signal.SIGSTOP)
+    for pid in (process.pid, controller):
+        os.kill(pid, signal.SIGTERM)
+    path = os.path.join(world.path, "err.1")
+    wait_for(lambda: "once more" in open(path, encoding="utf-8").read(), "the first note")
+    asked = time.monotonic()
+    wait_for(lambda: time.monotonic() - asked > 0.5, "more than two signals of one request are apart")
+    os.kill(process.pid, signal.SIGCONT)
+    for pid in (process.pid, controller):
+        wait_for(lambda p=pid: s_pending(p) == 0, "the signal to be taken")
+    os.kill(learner, signal.SIGCONT)
+    summary = world.summary(process, code=143)
+    check(summary["status"] == "stopped", f"status {summary['status']}: {summary['reason']}")
+    world.await_empty()
+
+
 main(test_guard_killed, test_controller_killed, test_coordinator_killed_for_good, test_interrupted_while_starting,
-     test_asked_twice, test_asked_once_in_two_ways)
+     test_asked_twice, test_asked_once_in_two_ways, test_asked_once_and_told_late)
