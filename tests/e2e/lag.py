@@ -8,14 +8,14 @@ import signal
 import sys
 
 sys.dont_write_bytecode = True
-from rig import JOB, check, equal, main, steps, wait_for
+from rig import BATCH, ENDLESS, JOB, check, equal, main, steps, wait_for
 
-LAG, STEPS, BATCH = 3, steps(200_000), 8 * 32  # num_envs x num_steps of rig.JOB
+LAG, STEPS = 3, steps(200_000)
 HELD = re.compile(r"this learner's weights: ([0-9a-f]{64}), version (\d+)")
 
 
 def s_sets(learners, *more):
-    return [f"lag={LAG}", f"stop.env_steps={STEPS}", "collector.replicas=2", f"learner.replicas={learners}", *more]
+    return [f"lag={LAG}", "collector.replicas=2", f"learner.replicas={learners}", *more]
 
 
 def s_held(run_dir):
@@ -42,8 +42,8 @@ def s_check_weights(world, summary, run_dir, least):
     check(len(held) >= least, f"only {held} say what they hold")
 
 
-def s_check(world, summary, run_dir, learners):
-    equal(summary["status"], "succeeded", "status")
+def s_check(world, summary, run_dir, learners, status="succeeded"):
+    equal(summary["status"], status, "status")
     check(summary["lag_max"] <= LAG, f"lag_max {summary['lag_max']}")
     equal(summary["transitions"]["trained"], summary["updates"] * BATCH, "trained")
     equal(summary["transitions"]["duplicated"], 0, "duplicated")
@@ -53,7 +53,7 @@ def s_check(world, summary, run_dir, learners):
 
 
 def s_undisturbed(world, learners):
-    process, run_dir = world.start_run(world.config(JOB), *s_sets(learners), seed=4)
+    process, run_dir = world.start_run(world.config(JOB), *s_sets(learners, f"stop.env_steps={STEPS}"), seed=4)
     s_check(world, world.summary(process), run_dir, learners)
 
 
@@ -66,12 +66,13 @@ def test_two_learners(world):
 
 
 def s_killed(world, role, index, least):
-    process, run_dir = world.start_run(world.config(JOB), *s_sets(2), seed=4)
-    world.await_steps(run_dir, 1, process)
+    process, run_dir = world.start_run(world.config(JOB), *s_sets(2, ENDLESS), seed=4)
+    status = world.await_steps(run_dir, 1, process)
     pid = world.replica(role, index)
     os.kill(pid, signal.SIGKILL)
-    wait_for(lambda: process.poll() is not None or world.replica(role, index) != pid, f"another {role}/{index}")
-    s_check(world, world.summary(process), run_dir, least)
+    wait_for(lambda: world.replica(role, index) != pid, f"another {role}/{index}")
+    world.await_steps(run_dir, status["env_steps"] + STEPS, process)
+    s_check(world, world.stop(process, run_dir), run_dir, least, "stopped")
 
 
 def test_a_collector_is_killed(world):
@@ -83,12 +84,13 @@ def test_rank_0_is_killed(world):
 
 
 def test_resume(world):
-    process, run_dir = world.start_run(world.config(JOB), *s_sets(2), seed=4)
+    process, run_dir = world.start_run(world.config(JOB), *s_sets(2, ENDLESS), seed=4)
     world.await_steps(run_dir, 10_000, process)
     process.send_signal(signal.SIGINT)
     stopped = world.summary(process, 130)
     equal(stopped["status"], "stopped", "status")
     world.await_empty()
+    world.end_at(run_dir, stopped["env_steps"] + STEPS)
     again = world.start("resume", run_dir, "--output", "json")
     s_check(world, world.summary(again), run_dir, 2)
 

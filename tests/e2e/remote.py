@@ -5,9 +5,7 @@ import os
 import sys
 
 sys.dont_write_bytecode = True
-from rig import check, equal, main, steps, wait_for
-
-STEPS = steps(900_000)
+from rig import ENDLESS, equal, main, steps, wait_for
 
 
 def s_endpoint(world, run_dir):
@@ -19,35 +17,33 @@ def s_join(world, role, run_dir, key=None):
 
 
 def s_ready(world, run_dir, role):
-    status = world.status(run_dir)
-    return status["counts"].get(role, {}).get("ready") if status else None
+    return (world.status(run_dir) or {}).get("counts", {}).get(role, {}).get("ready")
 
 
 def test_a_learner_and_a_collector_join(world):
     config = world.config()
-    sets = [f"stop.env_steps={STEPS}", "aggregator.replicas=1"]
-    still = world.train(config, *sets, seed=3)
-    process, run_dir = world.start_run(config, *sets, "coordinator.listen=tcp://127.0.0.1:0", seed=3)
+    listening = ["aggregator.replicas=1", "coordinator.listen=tcp://127.0.0.1:0"]
+    process, run_dir = world.start_run(config, *listening, ENDLESS, seed=3)
     world.await_steps(run_dir, 1, process)
     roles = [s_join(world, "learner", run_dir), s_join(world, "collector", run_dir)]
     wait_for(lambda: s_ready(world, run_dir, "learner") == 2, "two learners in the roster")
     wait_for(lambda: s_ready(world, run_dir, "collector") == 2, "two collectors in the roster")
-    check(process.poll() is None, "the run ended before the others joined: make STEPS larger")
-    summary = world.summary(process)
-    for key in ("weights_sha256", "env_steps", "updates", "episodes"):
-        equal(summary[key], still[key], f"{key} with roles over tcp")
+    status = world.await_steps(run_dir, 1, process)
+    world.await_steps(run_dir, status["env_steps"] + steps(100_000), process)
+    summary = world.stop(process, run_dir)
+    world.check_same(summary, config, seed=3, what="with roles over tcp")
     for role in roles:
         equal(world.finish(role)[0], 0, "exit code of a role that joined")
 
 
 def s_by_hand(world, run_dir):
     """Members that nobody but we started: their numbers begin at 10000."""
-    status = world.status(run_dir)
-    return [member for member in status["members"] if member["index"] >= 10000] if status else []
+    members = (world.status(run_dir) or {}).get("members", [])
+    return [member for member in members if member["index"] >= 10000]
 
 
 def test_another_key_stays_outside(world):
-    sets = ["stop.env_steps=100M", "coordinator.listen=tcp://127.0.0.1:0"]
+    sets = [ENDLESS, "coordinator.listen=tcp://127.0.0.1:0"]
     process, run_dir = world.start_run(world.config(), *sets)
     other, other_dir = world.start_run(world.config(), *sets, name="other")
     world.await_steps(run_dir, 1, process)

@@ -6,6 +6,7 @@ Only the standard library. A test is a list of functions given to main(); each g
 import contextlib
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -45,6 +46,9 @@ learner:
 stop:
   env_steps: 20480
 """
+BATCH = 8 * 32  # env steps
+# For a run that is to be disturbed: however late the test looks, it has not ended yet. World.stop ends it.
+ENDLESS = "stop.env_steps=1000M"
 
 
 class Failed(Exception):
@@ -156,6 +160,31 @@ class World:
         got, out, err = self.finish(process, deadline)
         check(got == code, f"exit {got}, wanted {code}; stderr: {err[-3000:]}")
         return json.loads(out)
+
+    def stop(self, process, run_dir):
+        """End a run that has no end; its summary."""
+        done = self.tutti("stop", run_dir)
+        equal(done.returncode, 0, f"tutti stop: {done.stderr}")
+        return self.summary(process, code=143)
+
+    def check_same(self, summary, config, *sets, seed, what):
+        """A stopped run of rig.JOB's batches against runs left alone. One that ends by its rule has the weights of as many
+        updates, and one batch more counted; so its counters are those of one that ends a batch earlier."""
+        updates = summary["updates"]
+        for keys, batches in ((("weights_sha256", "updates"), updates + 1),
+                              (("env_steps", "episodes", "return_mean_100"), updates)):
+            still = self.train(config, *sets, f"stop.env_steps={batches * BATCH}", seed=seed)
+            for key in keys:
+                equal(summary[key], still[key], f"{key} {what}, {updates} updates")
+
+    def end_at(self, run_dir, env_steps):
+        """A run without an end gets one, for when it is resumed: that is with the config in its directory."""
+        path = os.path.join(run_dir, "config.yaml")
+        with open(path, encoding="utf-8") as file:
+            text, count = re.subn(r"(?m)^( +env_steps:) \d+$", rf"\1 {env_steps}", file.read())
+        equal(count, 1, f"env_steps in {path}")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
 
     def status(self, run_dir):
         """`tutti status`, None when the run does not answer."""

@@ -6,9 +6,9 @@ import signal
 import sys
 
 sys.dont_write_bytecode = True
-from rig import check, equal, main, steps, wait_for
+from rig import BATCH, ENDLESS, check, equal, main, steps, wait_for
 
-STEPS = steps(600_000)
+MORE = steps(200_000)  # after resume
 
 
 def s_resume(world, run_dir, code=0):
@@ -20,17 +20,18 @@ def s_resume(world, run_dir, code=0):
 
 def s_interrupted(world, lag, end, code):
     config = world.config()
-    sets = [f"lag={lag}", f"stop.env_steps={STEPS}"]
-    still = world.train(config, *sets, seed=11)
-    process, run_dir = world.start_run(config, *sets, seed=11)
+    process, run_dir = world.start_run(config, f"lag={lag}", ENDLESS, seed=11)
     world.await_steps(run_dir, steps(30_000), process)
     end(process, run_dir)
     stopped = world.summary(process, code)
     equal(stopped["status"], "stopped", "status")
-    check(0 < stopped["env_steps"] < STEPS, f"steps at the stop: {stopped['env_steps']}")
+    check(stopped["env_steps"] >= steps(30_000), f"steps at the stop: {stopped['env_steps']}")
     check(os.listdir(os.path.join(run_dir, "checkpoints")), "no checkpoint")
     world.await_empty()
+    end = stopped["env_steps"] + MORE
+    world.end_at(run_dir, end)
     resumed = s_resume(world, run_dir)
+    still = world.train(config, f"lag={lag}", f"stop.env_steps={end}", seed=11)
     equal(resumed["status"], "succeeded", "status after resume")
     for key in ("weights_sha256", "env_steps", "updates", "episodes"):
         equal(resumed[key], still[key], f"{key} after resume, lag {lag}")
@@ -65,12 +66,16 @@ def test_resume_keeps_the_counts_last_asked_for(world):
     world.summary(again, 130)
 
 
+def s_newest_update(run_dir):
+    """Of the files in checkpoints/, which are named after it."""
+    names = [name.partition(".") for name in os.listdir(os.path.join(run_dir, "checkpoints"))]
+    return max(int(stem) for stem, _, kind in names if stem.isdigit() and kind == "safetensors")
+
+
 def test_resume_after_kill(world):
     """kill -9 of everything: resume continues from the newest snapshot, and the bits are those of a run left alone."""
     config = world.config()
-    sets = ["checkpoint.every_s=0.2", f"stop.env_steps={STEPS}"]
-    still = world.train(config, *sets, seed=12)
-    process, run_dir = world.start_run(config, *sets, seed=12)
+    process, run_dir = world.start_run(config, "checkpoint.every_s=0.2", ENDLESS, seed=12)
     world.await_steps(run_dir, 1, process)
     world.await_snapshot(run_dir, process)
     for pid in world.processes():
@@ -80,7 +85,10 @@ def test_resume_after_kill(world):
             pass
     process.wait()
     world.await_empty()
+    end = s_newest_update(run_dir) * BATCH + MORE
+    world.end_at(run_dir, end)
     resumed = s_resume(world, run_dir)
+    still = world.train(config, f"stop.env_steps={end}", seed=12)
     equal(resumed["weights_sha256"], still["weights_sha256"], "weights")
     equal(resumed["env_steps"], still["env_steps"], "steps")
 
