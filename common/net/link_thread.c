@@ -344,10 +344,9 @@ static void s_arm(tt_link_t *self)
         due = self->flushed_ns + RETRY_MS * 1000000; /* the pipe was full */
     if (self->phase == LINK_HELLO && !self->welcomed && self->hello_ns + self->hello_wait_ns < due)
         due = self->hello_ns + self->hello_wait_ns;
-    const int64_t left = due - tt_now_ns(self->clock);
     if (self->timer)
         tt_loop_forget_timer(self->loop, self->timer);
-    self->timer = tt_loop_timer(self->loop, left > 0 ? (left + 999999) / 1000000 : 0, 0, s_on_timer, self);
+    self->timer = tt_loop_timer_at(self->loop, due, s_on_timer, self);
 }
 
 /* ---- the thread -------------------------------------------------------------------------------------------------- */

@@ -91,13 +91,23 @@ void tt_loop_fd(tt_loop_t *self, int fd, tt_on_fd_fn fn, void *ctx)
     *entry = (s_fd_entry_t){fd, fn, ctx};
 }
 
+static int s_add_timer(tt_loop_t *self, int64_t due_ns, int64_t every_ns, tt_on_timer_fn fn, void *ctx)
+{
+    s_timer_entry_t *entry = s_grow(&self->timers, &self->timer_count, sizeof *entry);
+    *entry = (s_timer_entry_t){++self->last_timer, due_ns, every_ns, fn, ctx};
+    return entry->id;
+}
+
 int tt_loop_timer(tt_loop_t *self, int64_t after_ms, int64_t every_ms, tt_on_timer_fn fn, void *ctx)
 {
     TT_CHECK(fn && after_ms >= 0 && every_ms >= 0);
-    s_timer_entry_t *entry = s_grow(&self->timers, &self->timer_count, sizeof *entry);
-    const int64_t due_ns = tt_now_ns(self->clock) + after_ms * 1000000;
-    *entry = (s_timer_entry_t){++self->last_timer, due_ns, every_ms * 1000000, fn, ctx};
-    return entry->id;
+    return s_add_timer(self, tt_now_ns(self->clock) + after_ms * 1000000, every_ms * 1000000, fn, ctx);
+}
+
+int tt_loop_timer_at(tt_loop_t *self, int64_t due_ns, tt_on_timer_fn fn, void *ctx)
+{
+    TT_CHECK(fn);
+    return s_add_timer(self, due_ns, 0, fn, ctx);
 }
 
 void tt_loop_forget_sock(tt_loop_t *self, tt_sock_t *sock)

@@ -100,10 +100,12 @@ typedef tt_status_t (*tt_on_timer_fn)(void *ctx);
 /*  `clock` (NULL = the real one) is for timers; under a fake one a waiting loop looks at it every 2 ms. */
 tt_status_t tt_loop_new(tt_loop_t **self_p, const tt_clock_t *clock);
 void tt_loop_destroy(tt_loop_t **self_p);
-/*  Serve a socket / a readable file descriptor / a timer (first after after_ms, then each every_ms, 0 = once). Borrowed. */
+/*  Serve a socket / a readable file descriptor / a timer (first after after_ms, then each every_ms, 0 = once; or once, when
+ *  the loop's clock shows due_ns). Borrowed. */
 void tt_loop_sock(tt_loop_t *self, tt_sock_t *sock, tt_on_packet_fn fn, void *ctx);
 void tt_loop_fd(tt_loop_t *self, int fd, tt_on_fd_fn fn, void *ctx);
 int tt_loop_timer(tt_loop_t *self, int64_t after_ms, int64_t every_ms, tt_on_timer_fn fn, void *ctx);
+int tt_loop_timer_at(tt_loop_t *self, int64_t due_ns, tt_on_timer_fn fn, void *ctx);
 void tt_loop_forget_sock(tt_loop_t *self, tt_sock_t *sock);
 void tt_loop_forget_fd(tt_loop_t *self, int fd);
 void tt_loop_forget_timer(tt_loop_t *self, int timer);

@@ -194,6 +194,22 @@ static void test_timers_follow_the_clock(void **state)
     assert_int_equal(f->timers, 4);
 }
 
+static void test_a_timer_at_a_time(void **state)
+{
+    fixture_t *f = *state;
+    const int64_t now = tt_now_ns(&f->clock);
+    tt_loop_timer_at(f->loop, now + 5, s_on_timer, f);
+    tt_loop_timer_at(f->loop, now - 5, s_on_timer, f); /* at once */
+    assert_int_equal(tt_loop_poll(f->loop, 0), TT_OK);
+    assert_int_equal(f->timers, 1);
+    tt_clock_turn(&f->clock, 4);
+    assert_int_equal(tt_loop_poll(f->loop, 0), TT_AGAIN);
+    tt_clock_turn(&f->clock, 1);
+    assert_int_equal(tt_loop_poll(f->loop, 0), TT_OK);
+    assert_int_equal(f->timers, 2);
+    assert_int_equal(tt_loop_poll(f->loop, 0), TT_AGAIN); /* once only */
+}
+
 /*  With the real clock a timer ends a long wait. */
 static void test_a_timer_ends_the_wait(void **state)
 {
@@ -343,6 +359,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_echoes_do_not_get_stuck, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_a_flood_is_fair, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_timers_follow_the_clock, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_a_timer_at_a_time, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_a_timer_ends_the_wait, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_a_handlers_status_comes_out, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_handlers_may_forget, s_setup, s_teardown),
