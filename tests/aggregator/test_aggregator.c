@@ -43,7 +43,7 @@ static void s_pump(stage_t *self)
         snprintf(self->peer, sizeof self->peer, "%s", packet.peer);
         if (packet.msg.type == TT_MSG_HELLO) {
             snprintf(self->data, sizeof self->data, "%s", packet.msg.HELLO.data_ipc);
-            const tt_msg_WELCOME_t welcome = TT_MSG(WELCOME, .wire = TT_WIRE_VERSION, .beat_ms = 20, .lease_ms = 5000,
+            const tt_msg_WELCOME_t welcome = TT_MSG(WELCOME, .wire = TT_WIRE_VERSION, .beat_ms = 20, .lease_ms = 20000,
                 .config = (char *)s_config, .run_dir = self->dir);
             assert_ok(tt_sock_send(self->control, self->peer, &welcome, NULL, 0));
         } else if (packet.msg.type == TT_MSG_HEARTBEAT) {

@@ -77,8 +77,10 @@ void stage_open(stage_t *self, uint32_t lag)
 
 static void s_send_control(stage_t *self, const void *msg)
 {
-    stage_until(self, self->peer[0]);
-    assert_ok(tt_sock_send(self->control, self->peer, msg, NULL, 0));
+    tt_status_t status = TT_UNAVAILABLE; /* not there yet, or connecting anew */
+    stage_until(
+        self, self->peer[0] && (status = tt_sock_send(self->control, self->peer, msg, NULL, 0)) != TT_UNAVAILABLE);
+    assert_ok(status);
 }
 
 void stage_close(stage_t *self)

@@ -22,15 +22,16 @@ typedef struct {
     int64_t start_ns;
 } run_t;
 
-/*  Completed by a run's own lines. */
+/*  Completed by a run's own lines. Nobody here is to be given up for silence, however long a process has to wait for the
+ *  processor: the lease is as long as the patience. */
 static const char s_common[] =
     "name: test\nseed: 1\nenv: CartPole-v1\nnum_envs: 8\nnum_steps: 16\nlag: 1\nalgorithm: {name: ppo}\n"
     "collector: {replicas: 2}\nlearner: {replicas: 1, shards: 4}\n"
     "space: {obs: 4, actions: 2, action_dims: 1, env_state: 16, threshold: 475}\n";
-static const char s_local[] = "net: {beat_ms: 50, lease_ms: 1500, stall_s: 20}\ncoordinator: {http: \"\"}\n";
+static const char s_local[] = "net: {beat_ms: 50, lease_ms: 20000, stall_s: 20}\ncoordinator: {http: \"\"}\n";
 static const char s_open[] =
-    "net: {beat_ms: 50, lease_ms: 1500, stall_s: 20}\ncoordinator: {listen: \"tcp://127.0.0.1:0\"}\n";
-static const char s_hasty[] = "net: {beat_ms: 50, lease_ms: 1500, stall_s: 1}\ncoordinator: {http: \"\"}\n";
+    "net: {beat_ms: 50, lease_ms: 20000, stall_s: 20}\ncoordinator: {listen: \"tcp://127.0.0.1:0\"}\n";
+static const char s_hasty[] = "net: {beat_ms: 50, lease_ms: 20000, stall_s: 1}\ncoordinator: {http: \"\"}\n";
 
 /* ---- a run directory and its coordinator --------------------------------------------------------------------------- */
 

@@ -185,8 +185,9 @@ static void s_on_hello(world_t *world, const char *peer, const tt_msg_HELLO_t *h
     member->instance = hello->instance;
     snprintf(member->peer, sizeof member->peer, "%s", peer);
     snprintf(member->data, sizeof member->data, "%s", hello->data_ipc);
-    const tt_msg_WELCOME_t welcome = TT_MSG(WELCOME, .wire = TT_WIRE_VERSION, .index = member->index, .beat_ms = 100,
-        .lease_ms = 2000, .config = world->config, .run_dir = world->dir, .start_ns = tt_now_ns(tt_clock_real()));
+    const tt_msg_WELCOME_t welcome =
+        TT_MSG(WELCOME, .wire = TT_WIRE_VERSION, .index = member->index, .beat_ms = 100, .lease_ms = WORLD_WAIT_MS,
+            .config = world->config, .run_dir = world->dir, .start_ns = tt_now_ns(tt_clock_real()));
     world_send(world, member, &welcome);
     member->hello = true;
 }
