@@ -19,6 +19,7 @@ the owner: the process that made the Cluster, or `down` for one made by `up`.
 import argparse
 import contextlib
 import ctypes
+import datetime
 import http.client
 import json
 import os
@@ -60,6 +61,7 @@ def wait_for(condition, text="a condition", deadline=DEADLINE, pause=0.02):
     end = time.monotonic() + deadline
     last = None
     while True:
+        late = time.monotonic() > end  # before the look: who was stopped meanwhile still has one
         try:
             value = condition()
             if value:
@@ -67,10 +69,20 @@ def wait_for(condition, text="a condition", deadline=DEADLINE, pause=0.02):
             last = None
         except (OSError, http.client.HTTPException, ApiError) as error:
             last = error
-        if time.monotonic() > end:
+        if late:
             said = text() if callable(text) else text
             raise Failed(f"waited {deadline:g} s for {said}" + (f"; last error: {last}" if last else ""))
         time.sleep(pause)
+
+
+def unix_time(text):
+    """A time as the API has it ("2026-01-02T03:04:05.678901Z"), in seconds since 1970."""
+    return datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
+
+
+def received(event):
+    """When a request of the audit log came in, in seconds since 1970."""
+    return unix_time(event["requestReceivedTimestamp"])
 
 
 class ApiError(Exception):
@@ -287,7 +299,7 @@ class Cluster:
             raise Failed(f"{directory}: the cluster has ended")
         return self
 
-    def stop(self, deadline=60.0):
+    def stop(self, deadline=DEADLINE):
         """All of it, and the folder; may be called twice."""
         if self.keep_logs and os.path.isdir(os.path.join(self.directory, "logs")):
             shutil.copytree(os.path.join(self.directory, "logs"), self.keep_logs, dirs_exist_ok=True)
@@ -310,7 +322,7 @@ class Cluster:
 
     def s_control(self, request):
         with socket.socket(socket.AF_UNIX) as connection:
-            connection.settimeout(10)
+            connection.settimeout(60)
             connection.connect(os.path.join(self.directory, "control"))
             connection.sendall(json.dumps(request).encode() + b"\n")
             reply = json.loads(connection.makefile("r", encoding="utf-8").readline())
@@ -328,7 +340,7 @@ class Cluster:
         env = {"PATH": parts.PATH, "HOME": self.directory, "TMPDIR": "/tmp"}
         self.s_control({"do": "start", "name": name, "argv": argv + self.extra.get(name, []), "env": env})
 
-    def stop_part(self, name, number=signal.SIGTERM, deadline=60.0):
+    def stop_part(self, name, number=signal.SIGTERM, deadline=DEADLINE):
         """Stop a component and wait for its end. Its data stays; start_part() goes on with them."""
         self.s_control({"do": "kill", "name": name, "number": int(number)})
         wait_for(lambda: not self.running(name), f"{name} to end", deadline)
@@ -457,15 +469,17 @@ class Cluster:
                 counts[key] = counts.get(key, 0) + int(value)
         return counts
 
-    def audit(self, user=None, agent=None, writes=False):
-        """Requests so far as the API server's audit log has them (audit=True), oldest first; agent: its beginning."""
+    def audit(self, user=None, agent=None, writes=False, since=0.0):
+        """Requests so far as the API server's audit log has them (audit=True), oldest first; agent: its beginning; since:
+        received later than that time (Unix). A line is written after the answer: the newest may be missing still."""
         found = []
         with open(self.files.path("audit.log"), encoding="utf-8") as file:
             for line in file:
                 if not line.endswith("\n"):
                     break
                 event = json.loads(line)
-                if ((user is None or event["user"].get("username") == user)
+                if (received(event) >= since
+                        and (user is None or event["user"].get("username") == user)
                         and (agent is None or event.get("userAgent", "").startswith(agent))
                         and (not writes or event["verb"] not in ("get", "list", "watch"))):
                     found.append(event)

@@ -102,7 +102,7 @@ def s_make_cgroups(mark):
 
 
 def s_remove_cgroups(mark):
-    end = time.monotonic() + 10
+    end = time.monotonic() + 60
     for parent in cgroup_parents():
         path = os.path.join(parent, mark)
         while os.path.isdir(path):
@@ -142,14 +142,18 @@ def marked(mark):
     return found
 
 
+def s_kill(pid):
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:  # it has ended, and was reaped, since we looked
+        pass
+
+
 def s_kill_marked(mark):
-    end = time.monotonic() + 10
+    end = time.monotonic() + 60
     while (pids := marked(mark)) and time.monotonic() < end:
         for pid in pids:
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
+            s_kill(pid)
         time.sleep(0.01)
 
 
@@ -175,7 +179,7 @@ def s_private_mounts(directory):
 
 def s_network():
     for command in (f"addr add {ADDRESS}/32 dev lo", "link set lo up"):
-        subprocess.run(["ip", *command.split()], check=True, timeout=20)
+        subprocess.run(["ip", *command.split()], check=True, timeout=60)
     with open("/proc/sys/net/ipv4/ip_forward", "w", encoding="ascii") as file:
         file.write("1\n")
 
@@ -228,7 +232,7 @@ class Supervisor:
 
     def answer(self, connection):
         try:
-            connection.settimeout(5)
+            connection.settimeout(60)
             request = json.loads(connection.makefile("r", encoding="utf-8").readline())
             verb = request.pop("do")
             if verb == "down":
@@ -307,7 +311,7 @@ def s_await_end(owner, keeper):
 
 def s_clean(directory, mark, first):
     while first and start_time(first[0]) == first[1]:  # the kernel ends all the others before it
-        os.kill(first[0], signal.SIGKILL)
+        s_kill(first[0])
         time.sleep(0.005)
     s_kill_marked(mark)
     s_remove_cgroups(mark)

@@ -150,7 +150,7 @@ class Files:
 
     def snapshotter(self):
         """Overlay on overlay (a container as machine) is refused by the kernel: there the slow one."""
-        kind = subprocess.run(["stat", "-f", "-c", "%T", self.d], capture_output=True, text=True, check=True, timeout=10)
+        kind = subprocess.run(["stat", "-f", "-c", "%T", self.d], capture_output=True, text=True, check=True, timeout=60)
         return "native" if "overlay" in kind.stdout else "overlayfs"
 
     def openssl(self, *args):
