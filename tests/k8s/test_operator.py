@@ -21,6 +21,7 @@ cluster.require()
 TUTTI = os.environ["TUTTI"]
 SOURCE = os.environ.get("TT_SOURCE_DIR", os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 SLOW = 3 if os.environ.get("TT_SANITIZE") else 1
+DEADLINE = 120.0 * SLOW  # also for a back-off of half a minute, and for a garbage collector that learns of kinds so often
 PODS, SERVICES = "/api/v1/namespaces/default/pods", "/api/v1/namespaces/default/services"
 JOBS = "/apis/diengine.opendilab.org/v1alpha1/namespaces/default/dijobs"
 REPLICAS = "/v1alpha1/replicas"
@@ -128,13 +129,19 @@ def s_pods(k8s, job, role=None):
     return {pod["metadata"]["name"]: pod for pod in items if "deletionTimestamp" not in pod["metadata"]}
 
 
+def s_await_active(k8s, job, role, count):
+    """Until the operator has seen so many of the role run, which decides who goes first."""
+    wait_for(lambda: k8s.get(f"{JOBS}/{job}").get("status", {}).get("replicaStatus", {}).get(role.capitalize())
+             == {"active": count}, f"{count} of {job} known as running {role}s", DEADLINE)
+
+
 def s_services(k8s, job):
     items = k8s.get(f"{SERVICES}?labelSelector=dijob-name={job}")["items"]
     return {service["metadata"]["name"] for service in items}
 
 
 def s_await_pods(k8s, job, count, role=None):
-    wait_for(lambda: len(s_pods(k8s, job, role)) == count, f"{count} {role or 'pods'} of {job}", 30 * SLOW)
+    wait_for(lambda: len(s_pods(k8s, job, role)) == count, f"{count} {role or 'pods'} of {job}", DEADLINE)
     return s_pods(k8s, job, role)
 
 
@@ -162,7 +169,7 @@ def s_phase(k8s, job):
 
 
 def s_await_phase(k8s, job, phase):
-    wait_for(lambda: s_phase(k8s, job) == phase, f"{job} to be {phase}", 30 * SLOW)
+    wait_for(lambda: s_phase(k8s, job) == phase, f"{job} to be {phase}", DEADLINE)
     return k8s.get(f"{JOBS}/{job}")["status"]
 
 
@@ -188,7 +195,7 @@ def s_start(k8s, job, ip=None):
 def s_delete(k8s, job):
     """The job and, by the garbage collector, all that it owns. Nothing is written of a job on its way out."""
     k8s.kubectl("delete", "dijob", job, "--wait=false")
-    wait_for(lambda: not s_pods(k8s, job) and not s_services(k8s, job), f"{job} to leave nothing", 60 * SLOW)
+    wait_for(lambda: not s_pods(k8s, job) and not s_services(k8s, job), f"{job} to leave nothing", DEADLINE)
 
 
 # --- one job
@@ -251,7 +258,7 @@ def test_from_created_to_succeeded(k8s):
                       ("Normal", "SuccessfulCreate", "Create service: qbert-dqn-coordinator"),
                       ("Normal", "DIJobSucceeded", "DIJob qbert-dqn succeeded because coordinator succeeded")):
             wait_for(lambda: event in s_events(k8s, "qbert-dqn"),
-                     lambda: f"{event} in {s_events(k8s, 'qbert-dqn')}", 20)
+                     lambda: f"{event} in {s_events(k8s, 'qbert-dqn')}")
         shown = k8s.kubectl("get", "dijob", "qbert-dqn").stdout
         check(re.fullmatch(r"NAME\s+PHASE\s+AGE\nqbert-dqn\s+Succeeded\s+\S+\n", shown), shown)
         s_delete(k8s, "qbert-dqn")
@@ -306,12 +313,12 @@ def test_the_replicas_api(k8s):
         names = [url.split(".")[0] for url in data["collectors"]]
         s_move(k8s, names[0], "Running", "10.78.0.1")
         s_move(k8s, names[1], "Running", "10.78.0.2")
-        op.idle()
+        s_await_active(k8s, "api-a", "collector", 2)
         gone = op.call("DELETE", REPLICAS, {**mine, "collectors": {"replicas": 1}, "learners": {"replicas": 0}})[2]
         check([url.split(".")[0] for url in gone["collectors"]] == [names[2]] and gone["learners"] == [],
               f"the one that does not run goes first: {gone}, {names}")
-        check(op.call("DELETE", REPLICAS, {**mine, "learners": {"replicas": 5}})[2]["learners"].sort() ==
-              data["learners"].sort(), "more than there are")
+        check(sorted(op.call("DELETE", REPLICAS, {**mine, "learners": {"replicas": 5}})[2]["learners"]) ==
+              sorted(data["learners"]), "more than there are")
         check(set(s_pods(k8s, "api-a")) == {"api-a-coordinator", *names[:2]}, f"{list(s_pods(k8s, 'api-a'))}")
 
         report = {**mine, "collectors": [names[0], names[0]], "learners": []}
@@ -342,7 +349,7 @@ def test_a_caller_whose_address_is_not_known_yet(k8s):
     """The kubelet writes a pod's address after the pod has begun: who asks about itself before that waits, and is answered."""
     with Operator(k8s) as op:
         s_create(k8s, s_job("early"))
-        s_await_pods(k8s, "early", 1, "coordinator")
+        s_await_phase(k8s, "early", "Created")  # written when the operator knows of the pod
         path = f"{REPLICAS}?namespace=default&coordinator=early-coordinator"
         answers = []
         caller = threading.Thread(target=lambda: answers.append(op.call("GET", path)[0]))
@@ -426,6 +433,7 @@ def test_declared_replicas(k8s):
             s_move(k8s, name, "Running")
         wait_for(lambda: k8s.get(f"{JOBS}/scale/scale")["status"]
                  == {"replicas": 2, "selector": "dijob-name=scale,replica-type=collector"}, "the scale")
+        s_await_active(k8s, "scale", "collector", 2)
         old = set(s_pods(k8s, "scale", "collector"))
         told = k8s.kubectl("scale", "dijob/scale", "--replicas=4").stdout
         check(told == "dijob.diengine.opendilab.org/scale scaled\n", told)
@@ -440,7 +448,7 @@ def test_declared_replicas(k8s):
         check(code == 200 and len(data["collectors"]) == 2 and len(data["learners"]) == 1, f"{code} {data}")
         code, _, data = op.call("DELETE", REPLICAS, {**who, "collectors": {"replicas": 1}, "learners": {"replicas": 1}})
         check(code == 200 and data["collectors"] == [] and data["learners"] == [], f"{code} {data}")
-        wait_for(lambda: any(event[1] == "ReplicasDeclared" for event in s_events(k8s, "scale")), "words about it", 20)
+        wait_for(lambda: any(event[1] == "ReplicasDeclared" for event in s_events(k8s, "scale")), "words about it")
 
         victim = sorted(old)[0]
         k8s.kubectl("delete", "pod", victim, "--wait=false")
@@ -464,12 +472,12 @@ def test_a_refused_template(k8s):
         condition = next(c for c in status["conditions"] if c["type"] == "TemplateRefused")
         check(condition["status"] == "True" and "99999" in condition["message"], f"{condition}")
         wait_for(lambda: any(e[:2] == ("Warning", "FailedCreate") and "99999" in e[2] for e in s_events(k8s, "refused")),
-                 "the server's words as an event", 20)
+                 "the server's words as an event")
         op.idle()
-        before = len(k8s.audit(agent="tutti-operator", writes=True))
+        before = time.time()
         k8s.kubectl("label", "dijob", "refused", "a=b")
         op.idle()
-        tries = [e for e in k8s.audit(agent="tutti-operator", writes=True)[before:] if e["objectRef"]["resource"] == "pods"]
+        tries = [e for e in k8s.audit(agent="tutti-operator", writes=True, since=before) if e["objectRef"]["resource"] == "pods"]
         check(not tries, "the same template is not tried again")
         k8s.patch(f"{JOBS}/refused", s_job("refused"))
         s_await_pods(k8s, "refused", 1, "coordinator")
@@ -505,7 +513,7 @@ def test_a_pod_of_that_name_that_is_not_ours(k8s):
     k8s.api("POST", PODS, {"metadata": {"name": "taken-coordinator"}, "spec": s_template("x")["template"]["spec"]})
     with Operator(k8s):
         s_create(k8s, s_job("taken"))
-        wait_for(lambda: any(e[:2] == ("Warning", "FailedCreate") for e in s_events(k8s, "taken")), "words about it", 20)
+        wait_for(lambda: any(e[:2] == ("Warning", "FailedCreate") for e in s_events(k8s, "taken")), "words about it")
         k8s.api("DELETE", f"{PODS}/taken-coordinator")
         s_await_pods(k8s, "taken", 1, "coordinator")
         s_delete(k8s, "taken")
@@ -519,12 +527,12 @@ def test_the_same_name_again(k8s):
             s_create(k8s, s_job("again", collectors=1))
             uid = k8s.get(f"{JOBS}/again")["metadata"]["uid"]
             wait_for(lambda: [p["metadata"]["ownerReferences"][0]["uid"] for p in s_pods(k8s, "again", "coordinator").values()]
-                     == [uid], "the coordinator of this one", 60 * SLOW)
+                     == [uid], "the coordinator of this one", DEADLINE)
             wait_for(lambda: "again-coordinator" in s_services(k8s, "again"), "its service")
             uids.add(uid)
             k8s.kubectl("delete", "dijob", "again", "--cascade=background")
         check(len(uids) == 3, "three jobs")
-        wait_for(lambda: not s_pods(k8s, "again") and not s_services(k8s, "again"), "nothing to be left", 60 * SLOW)
+        wait_for(lambda: not s_pods(k8s, "again") and not s_services(k8s, "again"), "nothing to be left", DEADLINE)
         op.idle()
 
 
@@ -574,14 +582,14 @@ def test_no_writes_in_steady_state(k8s):
             s_start(k8s, s_job(f"calm-{number}", collectors=2, learners=1))
             for name in s_await_pods(k8s, f"calm-{number}", 4):
                 s_move(k8s, name, "Running")
-        wait_for(lambda: all(k8s.get(f"{JOBS}/calm-{n}")["status"]["replicaStatus"].get("Collector") == {"active": 2}
-                             for n in range(5)), "the counters")
+        for number in range(5):
+            for role, count in (("coordinator", 1), ("collector", 2), ("learner", 1)):
+                s_await_active(k8s, f"calm-{number}", role, count)
         wait_for(lambda: all(len(s_services(k8s, f"calm-{n}")) == 4 for n in range(5)), "the services")
         op.idle()
         wait_for(lambda: (lambda n: (time.sleep(1), len(k8s.audit(agent="tutti-operator", writes=True)) == n)[1])(
             len(k8s.audit(agent="tutti-operator", writes=True))), "the last event to be written")
-        before = len(k8s.audit(agent="tutti-operator", writes=True))
-        code, text = k8s.http(op.probes, "/metrics")
+        before = time.time()
         for number in range(5):  # changes that are none for us
             k8s.kubectl("annotate", "dijob", f"calm-{number}", "note=1")
             for name in s_pods(k8s, f"calm-{number}"):
@@ -589,10 +597,14 @@ def test_no_writes_in_steady_state(k8s):
         with Operator(k8s, "--open-api") as other:  # and a fresh one has nothing to do either
             other.idle()
             time.sleep(2)
-        writes = k8s.audit(agent="tutti-operator", writes=True)[before:]
+        writes = k8s.audit(agent="tutti-operator", writes=True, since=before)
         check(not writes, f"{[(e['verb'], e['objectRef']) for e in writes]}")
         for number in range(5):
             s_delete(k8s, f"calm-{number}")
+
+
+def s_lease(k8s):
+    return k8s.get("/apis/coordination.k8s.io/v1/namespaces/di-system/leases/tutti-operator")["spec"]
 
 
 def test_two_operators_one_leader(k8s):
@@ -609,19 +621,29 @@ def test_two_operators_one_leader(k8s):
                                                   "collectors": {"replicas": 1}})[2]
             check(len(data["collectors"]) == 1, "the other one makes replicas too")
             wait_for(lambda: len(s_services(k8s, "lead")) == 2, "the leader to see to it")
-            begun = time.monotonic()
-            first.stop()  # frees the lease
+            held = s_lease(k8s)
+            first.stop()
+            check(s_lease(k8s)["holderIdentity"] != held["holderIdentity"], "it freed the lease")
             wait_for(lambda: second.metric("leader") == 1, "the other to lead")
-            check(time.monotonic() - begun < 4 * SLOW, f"it took {time.monotonic() - begun:.1f} s")
             s_create(k8s, s_job("lead-2"))
             s_await_pods(k8s, "lead-2", 1)
             with Operator(k8s, *args) as third:
-                begun = time.monotonic()
+                held = s_lease(k8s)
                 second.stop(signal.SIGKILL)
                 wait_for(lambda: third.metric("leader") == 1, "the third to lead after a crash")
-                check(time.monotonic() - begun < 10 * SLOW, f"it took {time.monotonic() - begun:.1f} s")
+                waited = cluster.unix_time(s_lease(k8s)["acquireTime"]) - cluster.unix_time(held["renewTime"])
+                check(held["leaseDurationSeconds"] == 6 and waited >= 6, f"taken {waited:.1f} s after {held}")
                 s_delete(k8s, "lead")
                 s_delete(k8s, "lead-2")
+
+
+def s_run_two(k8s, job):
+    """Two collectors run; there may be one too many for a while, from a create of an operator that was killed."""
+    pods = s_pods(k8s, job, "collector")
+    for name, pod in pods.items():
+        if pod["status"]["phase"] != "Running":
+            s_move(k8s, name, "Running")  # 404: it was the one too many
+    return len(pods) == 2 and all(pod["status"]["phase"] == "Running" for pod in pods.values())
 
 
 def test_killed_at_random_moments(k8s):
@@ -630,10 +652,12 @@ def test_killed_at_random_moments(k8s):
     ended = threading.Event()
 
     def chaos():
+        longest = 0.8 * SLOW
         while not ended.is_set():
             op = Operator(k8s, "--open-api", ready=False)
-            ended.wait(rng.uniform(0.05, 0.8) * SLOW)
+            ended.wait(rng.uniform(0.05, longest))
             op.stop(signal.SIGKILL)
+            longest *= 1.02  # a slow machine gets there, too
     thread = threading.Thread(target=chaos)
     thread.start()
     names = [f"chaos-{n}" for n in range(6)]
@@ -644,18 +668,17 @@ def test_killed_at_random_moments(k8s):
             s_await_pods(k8s, name, 1, "coordinator")
             s_move(k8s, f"{name}-coordinator", "Running")
         for name in names:
-            for pod in s_await_pods(k8s, name, 2, "collector"):
-                s_move(k8s, pod, "Running")
+            wait_for(lambda: s_run_two(k8s, name), lambda: f"two collectors of {name}, not {list(s_pods(k8s, name))}", DEADLINE)
         for name in names:
             s_await_phase(k8s, name, "Running")
-            wait_for(lambda: len(s_services(k8s, name)) == 3, f"the services of {name}", 60)
-            check(len(s_pods(k8s, name)) == 3, f"{name} has {list(s_pods(k8s, name))}")
+            wait_for(lambda: len(s_services(k8s, name)) == 3, f"the services of {name}", DEADLINE)
+            wait_for(lambda: len(s_pods(k8s, name)) == 3, lambda: f"three pods, not {list(s_pods(k8s, name))}", DEADLINE)
         for name in names:
             s_move(k8s, f"{name}-coordinator", "Succeeded")
         for name in names:
             s_await_phase(k8s, name, "Succeeded")
             s_await_pods(k8s, name, 0 if name.endswith(("0", "3")) else 1)
-            wait_for(lambda: not s_services(k8s, name), f"the services of {name} to go", 60)
+            wait_for(lambda: not s_services(k8s, name), f"the services of {name} to go", DEADLINE)
     finally:
         ended.set()
         thread.join()
@@ -677,7 +700,7 @@ def test_a_server_that_comes_and_goes(k8s):
             k8s.start_part(part)
             k8s.await_api()
             name = f"after-{part}"
-            wait_for(lambda: s_create(k8s, s_job(name)), "the server to take a job")
+            wait_for(lambda: k8s.find(f"{JOBS}/{name}") or s_create(k8s, s_job(name)), "the server to take a job")
             s_await_pods(k8s, name, 1, "coordinator")
             s_await_phase(k8s, name, "Created")
             s_delete(k8s, name)
