@@ -4,7 +4,7 @@
   coordinator.py COLLECTORS LEARNERS
 
 One JSON object a line says what it sees: {"collectors": [...], "learners": [...], "space": N}, whenever that changes. SIGTERM
-ends it with 0.
+ends it with 0. While there is /shared/impatient, a replica that does not answer is tried for a second before it is reported.
 """
 import json
 import logging
@@ -36,10 +36,9 @@ def main():
     coordinator = parts.CommCoordinator(cfg, callbacks, logging.getLogger("coordinator"))
     signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
     coordinator.start()
-    if "RETRY_S" in os.environ:  # 120 by default: how long a replica that does not answer is tried before it is reported
-        coordinator._max_retry_second = int(os.environ["RETRY_S"])
-    said = None
+    patience_s, said = coordinator._max_retry_second, None
     while True:
+        coordinator._max_retry_second = 1 if os.path.exists("/shared/impatient") else patience_s
         seen = {
             "collectors": sorted(coordinator._connection_collector),
             "learners": sorted(coordinator._connection_learner),
