@@ -16,7 +16,7 @@ GROUP = "diengine.opendilab.org"
 VERSIONS = ("v1alpha1", "v2alpha1")
 PODS, SERVICES = rig.PODS, rig.SERVICES
 SAMPLES = f"{rig.SOURCE}/k8s/samples/v2alpha1"
-DEADLINE = 60 * rig.SLOW
+DEADLINE = int(rig.DEADLINE)  # kubectl takes no fractions
 
 
 # --- seeing
@@ -96,24 +96,26 @@ class Phases:
     """The phases that a job goes through from now on, each in its turn: what a watch of one version tells."""
 
     def __init__(self, k8s, name, version):
-        version_now = k8s.get(s_path(version))["metadata"]["resourceVersion"]
-        self.k8s, self.path = k8s, f"{s_path(version)}?watch=1&timeoutSeconds=1&fieldSelector=metadata.name={name}" \
-            f"&resourceVersion={version_now}"
+        self.k8s, self.phases = k8s, []
+        self.path = f"{s_path(version)}?watch=1&timeoutSeconds=1&fieldSelector=metadata.name={name}"
+        self.at = k8s.get(s_path(version))["metadata"]["resourceVersion"]
 
     def seen(self):
-        code, text = self.k8s.http(6443, self.path)
+        """From where the last look ended: an API server remembers a hundred changes, or those of a minute."""
+        code, text = self.k8s.http(6443, f"{self.path}&resourceVersion={self.at}")
         check(code == 200, f"{code}: {text}")
-        phases = []
-        for line in text.splitlines():
-            phase = json.loads(line)["object"].get("status", {}).get("phase")
-            if phase and phase != (phases[-1] if phases else None):
-                phases.append(phase)
-        return phases
+        for event in map(json.loads, text.splitlines()):
+            check(event["type"] != "ERROR", f"{event}")
+            self.at = event["object"]["metadata"]["resourceVersion"]
+            phase = event["object"].get("status", {}).get("phase")
+            if phase and phase != (self.phases[-1] if self.phases else None):
+                self.phases.append(phase)
+        return self.phases
 
     def expect(self, *phases):
         """All of them so far."""
-        wait_for(lambda: len(self.seen()) >= len(phases), f"{phases}", DEADLINE)
-        check(self.seen() == list(phases), f"{self.seen()}, expected {phases}")
+        wait_for(lambda: len(self.seen()) >= len(phases), lambda: f"{phases}, not {self.phases}", DEADLINE)
+        check(self.seen() == list(phases), f"{self.phases}, expected {phases}")
 
 
 # --- making
@@ -232,9 +234,8 @@ def test_failing_pods(k8s):
         check(re.fullmatch(r"NAME +PHASE +AGE +COLLECTORS +LEARNERS +READY +REPLICAS +RESTARTS +RESCHEDULES *\n"
                            rf"{name} +Failed +\S+ +1 +2 +1 +0 *\n", wide), wide)
         told = lambda: {(kind, reason) for kind, reason, _ in rig.s_events(k8s, name)}
-        wait_for(lambda: ("Warning", "JobFailed") in told(), "the last event", DEADLINE)
-        check({("Normal", "JobPending"), ("Normal", "JobStarting"), ("Normal", "JobRunning"), ("Warning", "JobRestarting"),
-               ("Warning", "JobFailed")} <= told(), f"{told()}")
+        wait_for(lambda: {("Normal", "JobPending"), ("Normal", "JobStarting"), ("Normal", "JobRunning"), ("Warning", "JobRestarting"),
+                          ("Warning", "JobFailed")} <= told(), lambda: f"the events, not {told()}", DEADLINE)
         s_delete(k8s, name)
 
 
@@ -346,6 +347,16 @@ def s_tasks(name, version):
                  tasks=[s_task("learner", name="l"), s_task("none", 2, {"tutti-test/drains": "after=0s"}, name="b")])
 
 
+def s_replace(k8s, kind, name, form):
+    """What was read is written; again where the operator has written a status in between, as the server's words ask for."""
+    def written():
+        text = k8s.kubectl("get", kind, name, "-o", form).stdout
+        done = k8s.kubectl("replace", "-f", "-", input=text, check=False)
+        check(done.returncode == 0 or "the object has been modified" in done.stderr, done.stderr)
+        return done.returncode == 0
+    wait_for(written, f"a replace of {name}", DEADLINE)
+
+
 def s_handle(k8s, name, version):
     """What people do to a job, in one version; each time the spec is what it was but for what was changed."""
     kind = s_kind(version)
@@ -355,9 +366,9 @@ def s_handle(k8s, name, version):
     same("label")
     k8s.kubectl("annotate", "--overwrite", kind, name, f"seen={version}")
     same("annotate")
-    k8s.kubectl("replace", "-f", "-", input=k8s.kubectl("get", kind, name, "-o", "json").stdout)
+    s_replace(k8s, kind, name, "json")
     same("replace of what was read")
-    k8s.kubectl("replace", "-f", "-", input=k8s.kubectl("get", kind, name, "-o", "yaml").stdout)
+    s_replace(k8s, kind, name, "yaml")
     same("replace of the YAML")
     k8s.kubectl("patch", kind, name, "--type=merge", "-p", json.dumps({"spec": {"group": version}}))
     spec["group"] = version
