@@ -89,7 +89,7 @@ class Pinger:
         for line in self.child.stdout:
             self.said.put((time.monotonic(), line.strip()))
 
-    def await_line(self, good, timeout):
+    def await_line(self, good, timeout=cluster.DEADLINE):
         """The next line that is good (or is not); its time."""
         until = time.monotonic() + timeout
         while True:
@@ -103,31 +103,31 @@ class Pinger:
 
     def end(self):
         self.child.stdin.close()
-        check(self.child.wait(timeout=30) == 0, "kube_try ping ends well")
+        check(self.child.wait(timeout=60) == 0, "kube_try ping ends well")
 
 
 def test_a_server_that_stands_still(k8s):
     pinger = Pinger(k8s)
-    pinger.await_line(True, 10)
+    pinger.await_line(True)
     k8s.signal_part("kube-apiserver", signal.SIGSTOP)
     try:
-        _, line = pinger.await_line(False, 10)
+        _, line = pinger.await_line(False)
         check("no answer within 2.5 s" in line or "ended" in line or "failed" in line.lower(), line)
     finally:
         k8s.signal_part("kube-apiserver", signal.SIGCONT)
     pinger.drain()
-    pinger.await_line(True, 10)
+    pinger.await_line(True)
     pinger.end()
 
 
 def test_a_server_that_goes_and_comes_back(k8s):
     pinger = Pinger(k8s)
-    pinger.await_line(True, 10)
+    pinger.await_line(True)
     k8s.stop_part("kube-apiserver")
     pinger.drain()
-    pinger.await_line(False, 10)
+    pinger.await_line(False)
     k8s.start_part("kube-apiserver")
-    pinger.await_line(True, 30)
+    pinger.await_line(True)
     pinger.end()
 
 
