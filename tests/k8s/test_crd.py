@@ -133,7 +133,9 @@ def test_the_schema_is_one(k8s):
     """Plain `kubectl apply`, twice; one schema, in both versions and both kinds."""
     k8s.kubectl("apply", "-k", f"{K8S}/crd")
     assert "configured" not in k8s.kubectl("apply", "-k", f"{K8S}/crd").stdout
-    k8s.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")
+    k8s.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=100s")
+    for kind in ("dijob", "agconfig"):  # what is served is told a moment after it is
+        cluster.wait_for(lambda kind=kind: k8s.kubectl("get", kind, check=False).returncode == 0, f"kubectl to know {kind}")
     crds = {}
     for name in ("dijobs", "aggregatorconfigs"):
         crd = crds[name] = k8s.get(f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}.diengine.opendilab.org")
@@ -220,7 +222,7 @@ def test_words(k8s):
     assert k8s.kubectl("get", "dijob").stdout.split("\n")[0].split() == ["NAME", "PHASE", "AGE"]
     wide = k8s.kubectl("get", "dijob", "x", "-o", "wide").stdout.split("\n")[0].split()
     assert wide == "NAME PHASE AGE COLLECTORS LEARNERS READY REPLICAS RESTARTS RESCHEDULES".split(), wide
-    assert k8s.kubectl("get", "agconfig", "-A").stderr.startswith("No resources found")
+    assert "No resources found" in k8s.kubectl("get", "agconfig", "-A").stderr
     assert k8s.kubectl("create", "-f", f"{K8S}/samples/dijob-qbert.yaml").stdout == "dijob.diengine.opendilab.org/qbert-dqn created\n"
     assert k8s.kubectl("delete", "dijob", "qbert-dqn").stdout.startswith('dijob.diengine.opendilab.org "qbert-dqn" deleted')
     for path, words in (("spec", ("cleanPodPolicy", "coordinator", "tasks")),
@@ -307,7 +309,11 @@ def test_rights(k8s):
     def may(user, verb, what, *where):
         return k8s.kubectl("auth", "can-i", verb, what, f"--as={user}", *where, check=False).stdout.strip() == "yes"
 
+    def await_rights(user, verb, what, *where):
+        cluster.wait_for(lambda: may(user, verb, what, *where), f"rights of {user}")  # a moment after they were written
+
     group = "diengine.opendilab.org"
+    await_rights(OPERATOR, "list", f"dijobs.{group}", "-A")
     for verb, what in [("list", f"dijobs.{group}"), ("watch", f"aggregatorconfigs.{group}"), ("watch", "pods"), ("create", "pods"),
                        ("delete", "pods"), ("create", "services"), ("delete", "services"), ("create", "events"), ("patch", "events"),
                        ("create", "secrets"), ("list", "nodes")]:
@@ -323,6 +329,8 @@ def test_rights(k8s):
     assert not may(OPERATOR, "update", lease + "/other", "-n", "di-system") and not may(OPERATOR, "create", lease, "-n", "default")
 
     k8s.kubectl("apply", "-k", f"{K8S}/overlays/embedded")
+    await_rights(EMBEDDED, "create", "pods", "-n", "default")
+    await_rights(EMBEDDED, "patch", f"dijobs.{group}/cartpole", "--subresource=status")
     ours = ["get", "dijobs", f"--as={EMBEDDED}", "-n", "default"]
     k8s.kubectl(*ours, "--field-selector=metadata.name=cartpole")
     assert "forbidden" in k8s.kubectl(*ours, check=False).stderr and "forbidden" in k8s.kubectl(*ours, "other", check=False).stderr
@@ -342,6 +350,8 @@ def test_rights(k8s):
     assert not re.search("Cluster|kind: (Namespace|CustomResource)", text), text
     k8s.kubectl("apply", "-f", "-", input=text)
     team = "system:serviceaccount:team:di-operator"
+    await_rights(team, "create", "pods", "-n", "team")
+    await_rights(team, "update", lease + "/tutti-operator", "-n", "team")
     assert may(team, "create", "pods", "-n", "team") and may(team, "update", lease + "/tutti-operator", "-n", "team")
     assert not may(team, "create", "pods", "-n", "default") and not may(team, "list", "nodes")
 

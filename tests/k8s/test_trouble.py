@@ -156,7 +156,7 @@ class World:
             seen["fault"] = next((fault for job in jobs if (fault := self.fault(job))), None)
             return seen["fault"] is None
         try:
-            wait_for(right, "every job to be as its spec says", 90 * rig.SLOW, pause=0.2)
+            wait_for(right, "every job to be as its spec says", rig.DEADLINE, pause=0.2)
         except cluster.Failed as error:
             raise cluster.Failed(f"{error}: {seen.get('fault')}") from error
 
@@ -181,12 +181,12 @@ def test_trouble(k8s):
         rig.s_move(k8s, f"{job}-coordinator", "Succeeded")
     for job in jobs:
         rig.s_await_phase(k8s, job, "Succeeded")
-        wait_for(lambda: not rig.s_services(k8s, job), f"the services of {job} to go", 60)
+        wait_for(lambda: not rig.s_services(k8s, job), f"the services of {job} to go", rig.DEADLINE)
         wait_for(lambda: all(pod["status"]["phase"] in ("Succeeded", "Failed") for pod in rig.s_pods(k8s, job).values()),
-                 f"the running pods of {job} to go", 60)
+                 f"the running pods of {job} to go", rig.DEADLINE)
     k8s.kubectl("delete", "dijob", "--all", "--wait=false")
-    wait_for(lambda: not k8s.get(PODS)["items"], "all pods to go", 90)
-    wait_for(lambda: not [one for one in k8s.get(SERVICES)["items"] if one["metadata"]["name"] != "kubernetes"], "all services", 90)
+    wait_for(lambda: not k8s.get(PODS)["items"], "all pods to go", rig.DEADLINE)
+    wait_for(lambda: not [one for one in k8s.get(SERVICES)["items"] if one["metadata"]["name"] != "kubernetes"], "all services", rig.DEADLINE)
     operators.end()
 
 
@@ -206,7 +206,7 @@ def test_deleted_in_every_phase(k8s):
                 rig.s_await_phase(k8s, name, phase)
             rig.s_delete(k8s, name)
         op.idle()
-        check(not k8s.get(PODS)["items"], "nothing came back")
+        wait_for(lambda: not k8s.get(PODS)["items"], "the last ones to have drained, and nothing to have come back")
 
 
 if __name__ == "__main__":
