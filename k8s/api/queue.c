@@ -30,7 +30,7 @@ struct kube_queue {
     kube_work_fn fn;
     void *ctx;
     int64_t base_ms, max_ms;
-    size_t workers, working, depth;
+    size_t workers, working, depth, failing;
     kube_dict_t items;
     item_t *first, *last;
     uint64_t kick; /* timer of the next turn; 0 = none */
@@ -81,6 +81,11 @@ void kube_queue_destroy(kube_queue_t **self_p)
 size_t kube_queue_depth(const kube_queue_t *self)
 {
     return self->depth;
+}
+
+size_t kube_queue_failing(const kube_queue_t *self)
+{
+    return self->failing;
 }
 
 /* ---- turns -------------------------------------------------------------------------------------------------------- */
@@ -228,6 +233,8 @@ void kube_queue_done(kube_queue_t *self, const char *key, bool well)
         return;
     item->works = false;
     self->working--;
+    self->failing -= item->failures > 0;
+    self->failing += !well;
     item->failures = well ? 0 : item->failures + 1;
     const int64_t backoff_ms = well ? 0 : s_backoff_ms(self, item->failures);
     const int64_t bucket_ms = well ? 0 : s_bucket_ms(self);

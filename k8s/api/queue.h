@@ -25,3 +25,5 @@ void kube_queue_done(kube_queue_t *self, const char *key, bool well);
 /*  Not worked on while paused (no lease); what is added waits. */
 void kube_queue_pause(kube_queue_t *self, bool paused);
 size_t kube_queue_depth(const kube_queue_t *self);
+/*  Keys whose last work was not well: they wait for their back-off, for their turn, or are worked on. */
+size_t kube_queue_failing(const kube_queue_t *self);

@@ -258,8 +258,9 @@ static bool s_is_over(operator_t *self)
 {
     if (atomic_load(&self->ended) && !self->end_by_ms && self->opts.only_job)
         s_begin_end(self);
-    const bool idle = self->end_by_ms && kube_queue_depth(self->queue) == 0 && !self->rounds && !self->batches &&
-                      kube_client_pending(self->client) == 0;
+    const bool done = kube_queue_depth(self->queue) == 0 && kube_queue_failing(self->queue) == 0;
+    const bool idle =
+        self->end_by_ms && done && !self->rounds && !self->batches && kube_client_pending(self->client) == 0;
     return idle || (self->end_by_ms && tt_now_ms(kube_loop_clock(self->loop)) >= self->end_by_ms);
 }
 

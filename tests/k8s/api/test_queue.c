@@ -144,6 +144,8 @@ static void test_backoff(void **state)
     for (int64_t ms = 5; ms < 200000; ms *= 2) {
         const int64_t most = ms < 60000 ? ms : 60000;
         kube_queue_done(bench.queue, "a", false);
+        assert_int_equal(kube_queue_depth(bench.queue), 0);
+        assert_int_equal(kube_queue_failing(bench.queue), 1);
         s_assert_worked(&bench, most - 1, "");
         s_assert_worked(&bench, 2 + most / 10, "a ");
     }
@@ -151,6 +153,7 @@ static void test_backoff(void **state)
     kube_queue_add(bench.queue, "a"); /* something changed: no waiting */
     s_assert_worked(&bench, 0, "a ");
     kube_queue_done(bench.queue, "a", true); /* forgotten */
+    assert_int_equal(kube_queue_failing(bench.queue), 0);
     kube_queue_add(bench.queue, "a");
     s_assert_worked(&bench, 0, "a ");
     kube_queue_done(bench.queue, "a", false);

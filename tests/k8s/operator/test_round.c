@@ -124,6 +124,46 @@ static void test_nothing_is_removed_before_its_reason_is_written_down(void **sta
     assert_int_equal(bench->op->counters.failures, failures + 2);
 }
 
+/* ---- in a coordinator ---------------------------------------------------------------------------------------------- */
+
+/*  The operator of one job, in the pod that coordinates it. */
+static int s_setup_embedded(void **state)
+{
+    bench_setup_server(state);
+    bench_t *bench = *state;
+    const operator_opts_t opts = {.kube = {.path = bench->file},
+        .namespace_ = "n",
+        .only_job = "j",
+        .own_pod = "j-coordinator",
+        .listen = "",
+        .probes = ""};
+    bench_make(bench, JOBS,
+        "{'apiVersion':'" DIJOB_GROUP
+        "/v1alpha1','kind':'DIJob','metadata':{'name':'j'},'spec':{'managedBy':'coordinator',"
+        "'coordinator':{'template':{'spec':{'containers':[{'name':'di-container','image':'x:1'}]}}}}}");
+    bench_make(bench, PODS,
+        "{'metadata':{'name':'j-coordinator','labels':{'controller-name':'di-operator','dijob-name':'j',"
+        "'replica-type':'coordinator'}},'spec':{'containers':[{'name':'di-container','image':'x:1'}]}}");
+    assert_ok(operator_new(&bench->op, &opts));
+    return 0;
+}
+
+static bool s_is_known(void *ctx)
+{
+    return cache_synced(((operator_t *)ctx)->cache) && s_rests(ctx);
+}
+
+static void test_last_words_that_were_not_taken_are_said_again(void **state)
+{
+    bench_t *bench = *state;
+    bench_until(bench, s_is_known, bench->op);
+    bench_fault(bench, "status", "500");
+    operator_end(bench->op, true);
+    assert_ok(operator_run(bench->op));
+    assert_int_equal(bench->op->counters.failures, 1);
+    assert_int_equal(s_job(bench->op)->phase, DIJOB_PHASE_SUCCEEDED);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -135,6 +175,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_what_has_ended_is_written_down_and_cleaned_up, s_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(
             test_nothing_is_removed_before_its_reason_is_written_down, s_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(
+            test_last_words_that_were_not_taken_are_said_again, s_setup_embedded, bench_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, world_end);
 }
