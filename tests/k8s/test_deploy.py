@@ -4,6 +4,7 @@ disruption, and all of it taken away. In pods, with the rights that the deployme
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -34,16 +35,25 @@ def operators(k8s):
     return {pod["metadata"]["uid"]: pod for pod in pods if "deletionTimestamp" not in pod["metadata"]}
 
 
+def ready(k8s):
+    return [pod for pod in operators(k8s).values()
+            if {item["type"]: item["status"] for item in pod["status"].get("conditions", [])}.get("Ready") == "True"]
+
+
 def leader(k8s):
     """The pod that holds the lease; None while none of those that live does."""
     lease = k8s.find(LEASE)
     return lease and operators(k8s).get(lease["spec"].get("holderIdentity"))
 
 
+def await_rollout(k8s):
+    k8s.kubectl("-n", "di-system", "rollout", "status", "deployment/di-operator", "--timeout=240s", deadline=270)
+
+
 def await_job(k8s, name):
     def phase():
         return k8s.get(f"{JOBS}/{name}").get("status", {}).get("phase")
-    wait_for(lambda: phase() in ("Succeeded", "Failed"), f"{name} to end")
+    wait_for(lambda: phase() in ("Succeeded", "Failed"), f"{name} to end", 240)
     check(phase() == "Succeeded", f"{name}: {k8s.kubectl('logs', name + '-coordinator', check=False)}")
 
 
@@ -60,26 +70,28 @@ def summary_of(k8s, pod):
 def test_install(k8s):
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([os.path.join(SOURCE, "k8s/image/build"), "--binary", TUTTI, "--output", folder], check=True,
-                       stdout=subprocess.DEVNULL, timeout=60)
+                       stdout=subprocess.DEVNULL, timeout=240)
         (name,) = os.listdir(folder)
         k8s.load_image(os.path.join(folder, name), "docker.io/library/" + name.removesuffix(".oci.tar").replace("-", ":"))
     k8s.kubectl("apply", "-k", DEPLOY)
-    k8s.kubectl("-n", "di-system", "rollout", "status", "deployment/di-operator", "--timeout=90s")
+    await_rollout(k8s)
     wait_for(lambda: leader(k8s), "a leader")
     check(len(operators(k8s)) == 2, "two operators")
 
 
 def test_a_job_succeeds(k8s):
-    """Its coordinator asks the replicas API through the Service, by the address that its environment has."""
-    k8s.apply(job("first", 'wget -q -O- "$KUBERNETES_SERVER_URL/v1alpha1/replicas'
+    """Its coordinator asks the replicas API through the Service, by the address that its environment has: once that leads to an
+    operator, which takes the node a moment after those are ready."""
+    k8s.apply(job("first", 'until wget -q -O /dev/null "$KUBERNETES_SERVER_URL/healthz"; do sleep 0.2; done; wget -q -O- "$KUBERNETES_SERVER_URL/v1alpha1/replicas'
                            '?namespace=$KUBERNETES_POD_NAMESPACE&coordinator=$KUBERNETES_POD_NAME"'))
     await_job(k8s, "first")
     answer = json.loads(k8s.kubectl("logs", "first-coordinator").stdout)
     check(answer["success"] and answer["data"] == {"namespace": "default", "coordinator": "first-coordinator", "collectors": [],
                                                    "learners": []}, answer)
     check(k8s.kubectl("get", "dijob").stdout.split()[:5] == ["NAME", "PHASE", "AGE", "first", "Succeeded"], "columns")
-    told = k8s.kubectl("describe", "dijob", "first").stdout
-    check(all(word in told for word in ("DIJobCreated", "SuccessfulCreate", "Create pod: first-coordinator", "DIJobSucceeded")), told)
+    told = lambda: k8s.kubectl("describe", "dijob", "first").stdout  # an event comes a moment after what it tells of
+    words = ("DIJobCreated", "SuccessfulCreate", "Create pod: first-coordinator", "DIJobSucceeded")
+    wait_for(lambda: all(word in told() for word in words), told)
 
 
 def test_the_sample_trains(k8s):
@@ -96,13 +108,13 @@ def test_the_sample_trains(k8s):
 
 
 def test_the_other_takes_over(k8s):
-    old = leader(k8s)
+    old = wait_for(lambda: leader(k8s), "a leader")
     k8s.kubectl("-n", "di-system", "delete", "pod", old["metadata"]["name"], "--grace-period=0", "--force")
     k8s.apply(job("second", "true"))
     await_job(k8s, "second")
     new = wait_for(lambda: leader(k8s), "another leader")
     check(new["metadata"]["uid"] != old["metadata"]["uid"], "another pod")
-    k8s.kubectl("-n", "di-system", "rollout", "status", "deployment/di-operator", "--timeout=90s")
+    wait_for(lambda: len(ready(k8s)) == 2, "another operator")
 
 
 def test_one_disruption_at_a_time(k8s):
@@ -114,13 +126,17 @@ def test_one_disruption_at_a_time(k8s):
     budget = "/apis/policy/v1/namespaces/di-system/poddisruptionbudgets/di-operator"
     wait_for(lambda: k8s.get(budget)["status"].get("disruptionsAllowed") == 1, "the budget to allow one")
     first, second = operators(k8s).values()
-    evict(first)
+    k8s.signal_part("kube-controller-manager", signal.SIGSTOP)  # so that nobody comes in the first one's place meanwhile
     try:
-        evict(second)
-        raise cluster.Failed("both went")
-    except cluster.ApiError as error:
-        check(error.code == 429, error)
-    k8s.kubectl("-n", "di-system", "rollout", "status", "deployment/di-operator", "--timeout=90s")
+        evict(first)
+        try:
+            evict(second)
+            raise cluster.Failed("both went")
+        except cluster.ApiError as error:
+            check(error.code == 429, error)
+    finally:
+        k8s.signal_part("kube-controller-manager", signal.SIGCONT)
+    wait_for(lambda: len(ready(k8s)) == 2 and first["metadata"]["uid"] not in operators(k8s), "another operator")
 
 
 def test_no_right_was_missing(k8s):
@@ -136,8 +152,9 @@ def test_no_right_was_missing(k8s):
 def test_uninstall(k8s):
     k8s.kubectl("delete", "dijobs", "--all", "--all-namespaces")
     wait_for(lambda: not k8s.get("/api/v1/namespaces/default/pods")["items"], "the pods to go with their jobs")
-    k8s.kubectl("delete", "-k", DEPLOY, "--timeout=90s")
-    check(k8s.find("/api/v1/namespaces/di-system") is None and k8s.find(JOBS) is None, "nothing to be left")
+    k8s.kubectl("delete", "-k", DEPLOY, "--timeout=240s", deadline=270)
+    check(k8s.find("/api/v1/namespaces/di-system") is None, "the namespace to be gone")
+    wait_for(lambda: k8s.find(JOBS) is None, "DIJobs to be served no longer")
 
 
 def test_a_job_that_keeps_itself(k8s):

@@ -114,6 +114,18 @@ def s_pods(k8s, role=""):
                   if f"qbert-dqn-{role}" in pod["metadata"]["name"] and "deletionTimestamp" not in pod["metadata"])
 
 
+def s_services(k8s):
+    items = k8s.get("/api/v1/namespaces/default/services?labelSelector=dijob-name=qbert-dqn")["items"]
+    return sorted(item["metadata"]["name"] for item in items)
+
+
+def s_await_words(k8s, job, *words):
+    """In the events of a job: they come a moment after what they tell of."""
+    events = f"/api/v1/namespaces/default/events?fieldSelector=involvedObject.name={job}"
+    for one in words:
+        wait_for(lambda: any(one in event["message"] for event in k8s.get(events)["items"]), f"'{one}' in the events of {job}")
+
+
 def s_running(k8s, count):
     def look():
         pods = [pod for pod in k8s.get(PODS)["items"] if "deletionTimestamp" not in pod["metadata"]]
@@ -135,12 +147,13 @@ def test_submit(k8s):
     s_phase(k8s, "Running")
     say("Its coordinator is there first; it asks for the others.")
     s_running(k8s, 4)
-    wait_for(lambda: "learners" in k8s.kubectl("logs", "qbert-dqn-coordinator").stdout, "the answer in the log")
+    wait_for(lambda: "successfully create replicas" in k8s.kubectl("logs", "qbert-dqn-coordinator").stdout, "the answer in the log")
+    wait_for(lambda: s_services(k8s) == s_pods(k8s), "a service a pod")
     table = type_in(k8s, "kubectl get pod")
     check(len(re.findall(r"^qbert-dqn-(?:coordinator|collector-[a-z0-9]{5}|learner-[a-z0-9]{5}) +1/1 +Running", table, re.M)) == 4,
           "four running pods")
     table = type_in(k8s, "kubectl get dijob")
-    check(re.search(r"^NAME +PHASE +AGE\nqbert-dqn +Running +\d+s$", table, re.M), "name, phase, age")
+    check(re.search(r"^NAME +PHASE +AGE\nqbert-dqn +Running +\d\S*$", table, re.M), "name, phase, age")
     table = type_in(k8s, "kubectl get service -l dijob-name=qbert-dqn")
     check(sorted(re.findall(r"^(\S+) +ClusterIP +None +<none> +22\d+/TCP", table, re.M)) == s_pods(k8s), "a service a pod")
     check("successfully create replicas" in type_in(k8s, "kubectl logs qbert-dqn-coordinator"), "the answer in its log")
@@ -153,6 +166,7 @@ def test_describe(k8s):
         status = k8s.get(f"{JOBS}/qbert-dqn")["status"].get("replicaStatus", {})
         return status.get("Collector") == {"active": 2} and status.get("Learner") == {"active": 1}
     wait_for(counted, "the counters")
+    s_await_words(k8s, "qbert-dqn", "DIJob qbert-dqn created", "Create pod: qbert-dqn-coordinator")
     text = type_in(k8s, "kubectl describe dijob qbert-dqn | sed -n '/^Status:/,$p'")
     roles = re.findall(r"^    (Aggregator|Collector|Coordinator|Learner):", text, re.M)
     check(roles == sorted(roles) and "Coordinator" in roles, f"the roles in order: {roles}")
@@ -204,8 +218,7 @@ def test_end(k8s):
     k8s.kubectl("exec", "qbert-dqn-coordinator", "--", "touch", "/ding/converged")
     s_phase(k8s, "Succeeded")
     wait_for(lambda: [pod["metadata"]["name"] for pod in k8s.get(PODS)["items"]] == ["qbert-dqn-coordinator"], "the cleanup")
-    wait_for(lambda: not k8s.get("/api/v1/namespaces/default/services?labelSelector=dijob-name=qbert-dqn")["items"],
-             "the services to go")
+    wait_for(lambda: not s_services(k8s), "the services to go")
     check(re.search(r"^qbert-dqn +Succeeded +\d+", type_in(k8s, "kubectl get dijob"), re.M), "succeeded")
     text = type_in(k8s, "kubectl describe dijob qbert-dqn | sed -n '/^Status:/,$p'")
     check(re.search(r"Coordinator:\n +Succeeded: +1", text) and "DIJobSucceeded" in text, "counters and event")
@@ -229,6 +242,7 @@ def test_refusals(k8s):
             conditions = k8s.get(f"{JOBS}/typo").get("status", {}).get("conditions", [])
             return any("imagePulPolicy" in one.get("message", "") for one in conditions)
         wait_for(refused, "the server's words in a condition")
+        s_await_words(k8s, "typo", "imagePulPolicy")
         text = type_in(k8s, "kubectl describe dijob typo | sed -n '/^Events:/,$p'")
         check("imagePulPolicy" in text, text)
 

@@ -21,6 +21,7 @@ SAMPLE = os.path.join(SOURCE, "configs/k8s/dijob-cartpole.yaml")
 CONFIG = os.path.join(SOURCE, "configs/cartpole-ppo.yaml")
 JOBS = "/apis/diengine.opendilab.org/v1alpha1/namespaces/default/dijobs"
 PODS = "/api/v1/namespaces/default/pods"
+DEADLINE = 240.0
 SAME = ("weights_sha256", "env_steps", "updates", "episodes", "solved_at_steps")
 s_local = {}
 
@@ -70,12 +71,16 @@ def roster(k8s, name):
     return lines[-1] if lines else ""
 
 
-def await_roster(k8s, name, words):
-    wait_for(lambda: words in roster(k8s, name), f"{name}: a roster of {words}, not {roster(k8s, name)}", 90)
+def await_roster(k8s, name, words, old=""):
+    """old: one that does not count."""
+    def look():
+        line = roster(k8s, name)
+        return words in line and line != old
+    wait_for(look, lambda: f"{name}: a roster of {words}, not {roster(k8s, name)}", DEADLINE)
 
 
 def await_updates(k8s, name):
-    wait_for(lambda: "run: update " in log(k8s, f"{name}-coordinator"), f"{name}: the first updates", 90)
+    wait_for(lambda: "run: update " in log(k8s, f"{name}-coordinator"), f"{name}: the first updates", DEADLINE)
 
 
 def phase(k8s, name):
@@ -83,7 +88,7 @@ def phase(k8s, name):
 
 
 def summary(k8s, name):
-    wait_for(lambda: phase(k8s, name) in ("Succeeded", "Failed"), f"{name} to end", 180)
+    wait_for(lambda: phase(k8s, name) in ("Succeeded", "Failed"), f"{name} to end", DEADLINE)
     text = log(k8s, f"{name}-coordinator")
     check(phase(k8s, name) == "Succeeded", f"{name}: {text}")
     found = [line for line in text.splitlines() if line.startswith("{")]  # stderr's last lines may come after stdout's
@@ -102,7 +107,7 @@ def await_more_updates(k8s, name):
         lines = [line for line in log(k8s, f"{name}-coordinator").splitlines() if " run: update " in line]
         return int(lines[-1].split(" run: update ")[1].split(",")[0]) if lines else 0
     before = newest()
-    wait_for(lambda: newest() > before, f"{name}: updates after {before}", 90)
+    wait_for(lambda: newest() > before, f"{name}: updates after {before}", DEADLINE)
 
 
 def stop(k8s, name):
@@ -121,7 +126,7 @@ def test_install(k8s):
         (name,) = os.listdir(folder)
         k8s.load_image(os.path.join(folder, name), "docker.io/library/" + name.removesuffix(".oci.tar").replace("-", ":"))
     k8s.kubectl("apply", "-k", os.path.join(SOURCE, "k8s/deploy"))
-    k8s.kubectl("-n", "di-system", "rollout", "status", "deployment/di-operator", "--timeout=90s")
+    k8s.kubectl("-n", "di-system", "rollout", "status", "deployment/di-operator", "--timeout=240s", deadline=270)
 
 
 def test_the_sample_solves_cartpole(k8s):
@@ -183,9 +188,10 @@ def test_containers_that_crash(k8s):
     await_roster(k8s, name, "2 collectors, 2 learners, 1 aggregators")
     await_more_updates(k8s, name)
     for pod in (f"{name}-coordinator", pods(k8s, name, "learner")[0]["metadata"]["name"]):
+        before = roster(k8s, name)
         os.kill(container_pid(pod), signal.SIGKILL)
         wait_for(lambda p=pod: k8s.get(f"{PODS}/{p}")["status"]["containerStatuses"][0]["restartCount"] == 1, f"{pod} to restart")
-        await_roster(k8s, name, "2 collectors, 2 learners, 1 aggregators")
+        await_roster(k8s, name, "2 collectors, 2 learners, 1 aggregators", old=before)
     await_more_updates(k8s, name)
     uid = k8s.get(f"{PODS}/{name}-coordinator")["metadata"]["uid"]
     k8s.kubectl("delete", "pod", f"{name}-coordinator")  # as a drain of its node does: SIGTERM, and it goes with its volume
