@@ -31,6 +31,7 @@ static const char s_common[] =
 static const char s_local[] = "net: {beat_ms: 50, lease_ms: 20000, stall_s: 20}\ncoordinator: {http: \"\"}\n";
 static const char s_open[] =
     "net: {beat_ms: 50, lease_ms: 20000, stall_s: 20}\ncoordinator: {listen: \"tcp://127.0.0.1:0\"}\n";
+static const char s_watchful[] = "net: {beat_ms: 50, lease_ms: 20000, stall_s: 5}\ncoordinator: {http: \"\"}\n";
 static const char s_hasty[] = "net: {beat_ms: 50, lease_ms: 20000, stall_s: 1}\ncoordinator: {http: \"\"}\n";
 
 /* ---- a run directory and its coordinator --------------------------------------------------------------------------- */
@@ -81,6 +82,12 @@ static int s_setup(void **state)
 static int s_setup_open(void **state)
 {
     return s_setup_with(state, s_open);
+}
+
+/*  Its crew has to be there before it says that nobody is. */
+static int s_setup_watchful(void **state)
+{
+    return s_setup_with(state, s_watchful);
 }
 
 static int s_setup_hasty(void **state)
@@ -799,7 +806,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_lost_learner_rolls_back_and_a_moved_run_resumes, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_two_coordinators_in_one_run_directory, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_other_versions_and_numbers_in_use_are_refused, s_setup, s_teardown),
-        cmocka_unit_test_setup_teardown(test_a_stuck_run_says_who_waits_for_what, s_setup_hasty, s_teardown),
+        cmocka_unit_test_setup_teardown(test_a_stuck_run_says_who_waits_for_what, s_setup_watchful, s_teardown),
         cmocka_unit_test_setup_teardown(test_snapshots_come_in_pieces, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_nobody_comes, s_setup_hasty, s_teardown),
         cmocka_unit_test_setup_teardown(test_other_hosts_join_over_tcp_and_http_is_served, s_setup_open, s_teardown),
