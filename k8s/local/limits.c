@@ -11,93 +11,15 @@
 #include <unistd.h>
 #include "common/base/buf.h"
 #include "common/base/mem.h"
+#include "k8s/local/groups.h"
 
 enum { PERIOD_US = 100000, QUOTA_MIN_US = 1000 }; /* of the kernel's CFS bandwidth controller */
 
 #define PREFIX "tutti-run-"
 
-/*  Where the groups of one controller are: "/sys/fs/cgroup/memory/<ours>/tutti-run-<run>"; NULL = we have none there. */
 struct limits {
-    bool v2;
-    char *cpu, *memory; /* the same folder in v2 */
+    groups_t groups; /* ".../tutti-run-<run>"; below each one group a container */
 };
-
-static bool s_write(const char *folder, const char *file, const char *text)
-{
-    char path[PATH_MAX];
-    snprintf(path, sizeof path, "%s/%s", folder, file);
-    const int fd = open(path, O_WRONLY | O_CLOEXEC);
-    if (fd < 0)
-        return false;
-    const bool done = write(fd, text, strlen(text)) == (ssize_t)strlen(text);
-    close(fd);
-    return done;
-}
-
-/*  Of /proc/self/cgroup: the path behind ":<controllers>:", for v2 those behind "0::". */
-static bool s_own_group(const char *controller, char *out, size_t size)
-{
-    char line[PATH_MAX + 64];
-    bool found = false;
-    FILE *file = fopen("/proc/self/cgroup", "re");
-    while (file && !found && fgets(line, sizeof line, file)) {
-        char *names = strchr(line, ':'), *path = names ? strchr(names + 1, ':') : NULL;
-        if (!path)
-            continue;
-        *path++ = '\0';
-        path[strcspn(path, "\n")] = '\0';
-        for (char *save = NULL, *name = strtok_r(names + 1, ",", &save); name; name = strtok_r(NULL, ",", &save))
-            found |= strcmp(name, controller) == 0;
-        found |= !*controller && !names[1];
-        snprintf(out, size, "%s", strcmp(path, "/") == 0 ? "" : path);
-    }
-    if (file)
-        fclose(file);
-    return found;
-}
-
-/*  A folder of the run in a controller's hierarchy; caller frees. Inside a container our own group may be the root of what
- *  is mounted here. */
-static char *s_make(const char *mount, const char *controller, const char *name)
-{
-    char own[PATH_MAX] = "";
-    if (!s_own_group(controller, own, sizeof own))
-        return NULL;
-    char *path = tt_sprintf("%s%s/" PREFIX "%s", mount, own, name);
-    if (mkdir(path, 0755) == 0)
-        return path;
-    free(path);
-    path = tt_sprintf("%s/" PREFIX "%s", mount, name);
-    if (errno == ENOENT && mkdir(path, 0755) == 0)
-        return path;
-    free(path);
-    return NULL;
-}
-
-static bool s_make_v2(limits_t *self, const char *name)
-{
-    struct stat info;
-    if (stat("/sys/fs/cgroup/cgroup.controllers", &info) != 0)
-        return false;
-    self->v2 = true;
-    self->cpu = s_make("/sys/fs/cgroup", "", name);
-    if (!self->cpu)
-        return false;
-    if (!s_write(self->cpu, "cgroup.subtree_control", "+cpu +memory")) { /* not handed down to our group */
-        rmdir(self->cpu);
-        return false;
-    }
-    self->memory = tt_strdup(self->cpu);
-    return true;
-}
-
-static bool s_make_v1(limits_t *self, const char *name)
-{
-    self->v2 = false;
-    self->cpu = s_make("/sys/fs/cgroup/cpu", "cpu", name);
-    self->memory = s_make("/sys/fs/cgroup/memory", "memory", name);
-    return self->cpu || self->memory;
-}
 
 static void s_remove_all(const char *folder)
 {
@@ -136,18 +58,17 @@ static void s_sweep(const char *ours)
 tt_status_t limits_new(limits_t **self_p, const char *name)
 {
     limits_t *self = tt_new0(sizeof *self);
-    const bool made = s_make_v2(self, name);
-    if (made || (!self->v2 && s_make_v1(self, name))) {
-        s_sweep(self->cpu);
-        s_sweep(self->memory);
-        *self_p = self;
-        return TT_OK;
+    char *folder = tt_sprintf(PREFIX "%s", name);
+    const tt_status_t status = groups_make(&self->groups, folder);
+    free(folder);
+    if (status != TT_OK) {
+        free(self);
+        return status;
     }
-    const bool v2 = self->v2;
-    free(self->cpu);
-    free(self);
-    return tt_err(TT_UNSUPPORTED, "no control group of our own can be made here (%s)",
-        v2 ? "cgroup v2: cpu and memory are not delegated to us" : "cgroup v1: no permission");
+    s_sweep(self->groups.cpu);
+    s_sweep(self->groups.memory);
+    *self_p = self;
+    return TT_OK;
 }
 
 void limits_destroy(limits_t **self_p)
@@ -155,10 +76,9 @@ void limits_destroy(limits_t **self_p)
     limits_t *self = *self_p;
     if (!self)
         return;
-    s_remove_all(self->cpu);
-    s_remove_all(self->memory);
-    free(self->cpu);
-    free(self->memory);
+    s_remove_all(self->groups.cpu);
+    s_remove_all(self->groups.memory);
+    groups_clear(&self->groups);
     free(self);
     *self_p = NULL;
 }
@@ -173,19 +93,19 @@ static bool s_limit_cpu(const limits_t *self, const char *group, double cpu)
     char text[64];
     const double want = cpu * PERIOD_US;
     const long long quota = want < QUOTA_MIN_US ? QUOTA_MIN_US : want > 1e12 ? -1 : (long long)want;
-    snprintf(text, sizeof text, self->v2 ? "%lld %d" : "%lld", quota, PERIOD_US);
-    if (self->v2)
-        return s_write(group, "cpu.max", quota < 0 ? "max" : text);
-    return s_write(group, "cpu.cfs_quota_us", text);
+    snprintf(text, sizeof text, self->groups.v2 ? "%lld %d" : "%lld", quota, PERIOD_US);
+    if (self->groups.v2)
+        return groups_write(group, "cpu.max", quota < 0 ? "max" : text);
+    return groups_write(group, "cpu.cfs_quota_us", text);
 }
 
 static bool s_limit_memory(const limits_t *self, const char *group, double memory)
 {
     char text[64];
     snprintf(text, sizeof text, "%.0f", memory < 1e18 ? memory : 1e18);
-    if (self->v2)
-        return s_write(group, "memory.max", text) && (s_write(group, "memory.oom.group", "1") || true);
-    return s_write(group, "memory.limit_in_bytes", text);
+    if (self->groups.v2)
+        return groups_write(group, "memory.max", text) && (groups_write(group, "memory.oom.group", "1") || true);
+    return groups_write(group, "memory.limit_in_bytes", text);
 }
 
 /*  One controller's part; folder NULL: none. */
@@ -206,15 +126,15 @@ static tt_status_t s_add(const limits_t *self, steps_t *steps, const char *folde
 
 tt_status_t limits_add(limits_t *self, steps_t *steps, const char *container, double cpu, double memory)
 {
-    TT_TRY(s_add(self, steps, self->cpu, container, cpu, s_limit_cpu));
-    return s_add(self, steps, self->memory, container, memory, s_limit_memory);
+    TT_TRY(s_add(self, steps, self->groups.cpu, container, cpu, s_limit_cpu));
+    return s_add(self, steps, self->groups.memory, container, memory, s_limit_memory);
 }
 
 static bool s_was_killed(const limits_t *self, const char *group)
 {
     tt_buf_t text;
     tt_buf_init(&text, 65536);
-    char *path = tt_sprintf("%s/%s", group, self->v2 ? "memory.events" : "memory.oom_control");
+    char *path = tt_sprintf("%s/%s", group, self->groups.v2 ? "memory.events" : "memory.oom_control");
     bool killed = false;
     if (tt_buf_read_file(&text, path) == TT_OK) {
         const char *line = strstr(tt_buf_text(&text), "oom_kill ");
@@ -228,14 +148,14 @@ static bool s_was_killed(const limits_t *self, const char *group)
 bool limits_remove(limits_t *self, const char *container)
 {
     bool killed = false;
-    if (self->memory) {
-        char *group = s_group(self->memory, container);
+    if (self->groups.memory) {
+        char *group = s_group(self->groups.memory, container);
         killed = s_was_killed(self, group);
         rmdir(group);
         free(group);
     }
-    if (self->cpu) {
-        char *group = s_group(self->cpu, container);
+    if (self->groups.cpu) {
+        char *group = s_group(self->groups.cpu, container);
         rmdir(group);
         free(group);
     }

@@ -1,0 +1,20 @@
+/*  groups - where this process may make control groups that hold cpu and memory, v1 or v2.
+ *
+ *  v1: below our own group of each controller. v2: a group with processes in it hands no controllers down (the kernel's
+ *  cgroup-v2.rst, "No Internal Process Constraint"), so ours hardly ever does. Under systemd a unit with Delegate=yes is ours to
+ *  divide (its CGROUP_DELEGATION.md): what is in it moves to a leaf. Else the nearest group above that hands both down and in
+ *  which we may make one. Threads: pure but for the file system. */
+#pragma once
+#include "common/base/status.h"
+
+typedef struct {
+    bool v2;
+    char *cpu, *memory; /* owned; the same folder in v2; NULL = none */
+} groups_t;
+
+/*  Make folders of this name. TT_UNSUPPORTED: not permitted here; the text says why and what helps. */
+tt_status_t groups_make(groups_t *out, const char *name);
+/*  Forget them; the folders stay. */
+void groups_clear(groups_t *self);
+/*  Write a control file of a group. */
+bool groups_write(const char *group, const char *file, const char *text);
