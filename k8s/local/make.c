@@ -81,7 +81,7 @@ static tt_status_t s_master(run_t *self, const json_t *pod, const dijob_pod_want
     const char *group = want->aggregator ? want->aggregator : "";
     if (!json_object_get(self->masters, group)) {
         uint16_t port = 0;
-        TT_TRY(place_ports(&port, 1));
+        TT_TRY(place_ports(self->place, &port, 1));
         json_object_set_new(self->masters, group, json_integer(port));
     }
     s_set_int(pod, "MASTER_PORT", (int)json_integer_value(json_object_get(self->masters, group)));
@@ -95,7 +95,7 @@ static tt_status_t s_coordinator(run_t *self)
     if (self->coordinator_port)
         return TT_OK;
     place_address(self->place, self->place->next++, self->coordinator_ip);
-    return place_ports(&self->coordinator_port, 1);
+    return place_ports(self->place, &self->coordinator_port, 1);
 }
 
 static tt_status_t s_settle_role(
@@ -108,7 +108,7 @@ static tt_status_t s_settle_role(
         *port = self->coordinator_port;
     } else {
         place_address(self->place, self->place->next++, ip);
-        TT_TRY(place_ports(port, (unsigned)gpus));
+        TT_TRY(place_ports(self->place, port, (unsigned)gpus));
     }
     char *coordinator = tt_sprintf("%s-coordinator", self->seen->meta.name);
     char *url = place_url(self->place, coordinator, self->coordinator_ip, self->coordinator_port);

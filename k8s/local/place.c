@@ -14,7 +14,14 @@
 #include "common/base/buf.h"
 #include "common/base/mem.h"
 
-enum { HOSTS_MAX = 1 << 22, TRIES = 64, NET_MIN = 16, NET_MAX = 250 };
+enum {
+    HOSTS_MAX = 1 << 22,
+    TRIES = 64,
+    NET_MIN = 16,
+    NET_MAX = 250,
+    PORT_MIN = 16000, /* below those that Linux gives out by itself (ip_local_port_range) */
+    PORTS = 64        /* of a run, before it takes any                                     */
+};
 
 /* ---- folders and words ---------------------------------------------------------------------------------------------------- */
 
@@ -50,6 +57,12 @@ void place_say(place_t *self, const char *fmt, ...)
 
 /* ---- addresses ------------------------------------------------------------------------------------------------------------- */
 
+/*  Where a run begins to look for a net of its own. */
+static unsigned s_first_net(void)
+{
+    return NET_MIN + (unsigned)getpid() % (NET_MAX - NET_MIN);
+}
+
 void place_address(const place_t *self, unsigned n, char out[16])
 {
     snprintf(out, 16, "127.%u.%u.%u", self->net & 255, n % 254 + 1, n / 254 % 254 + 1);
@@ -68,21 +81,43 @@ static bool s_bindable(uint16_t *port)
     return ok;
 }
 
-tt_status_t place_ports(uint16_t *first, unsigned count)
+/*  port: 0 = any. */
+static bool s_bindable_row(uint16_t *port, unsigned count)
 {
-    for (int tries = 0; tries < TRIES; tries++) {
-        uint16_t port = 0;
-        bool ok = s_bindable(&port) && port + count <= 65536;
-        for (unsigned i = 1; ok && i < count; i++) {
-            uint16_t next = (uint16_t)(port + i);
-            ok = s_bindable(&next);
-        }
+    bool ok = s_bindable(port) && *port + count <= 65536;
+    for (unsigned i = 1; ok && i < count; i++) {
+        uint16_t next = (uint16_t)(*port + i);
+        ok = s_bindable(&next);
+    }
+    return ok;
+}
+
+/*  A pod binds its port long after it was chosen, so the run's own come first: the kernel gives those to nobody else. */
+tt_status_t place_ports(place_t *self, uint16_t *first, unsigned count)
+{
+    while (self->next_port + count <= PORTS) {
+        uint16_t port = (uint16_t)(PORT_MIN + (self->net - NET_MIN) * PORTS + self->next_port);
+        const bool ok = s_bindable_row(&port, count);
+        self->next_port += ok ? count : 1;
         if (ok) {
             *first = port;
             return TT_OK;
         }
     }
+    for (int tries = 0; tries < TRIES; tries++) {
+        uint16_t port = 0;
+        if (s_bindable_row(&port, count)) {
+            *first = port;
+            return TT_OK;
+        }
+    }
     return tt_err(TT_UNAVAILABLE, "no %u free ports in a row", count);
+}
+
+bool place_next_net(place_t *self)
+{
+    self->net = self->net + 1 < NET_MAX ? self->net + 1 : NET_MIN;
+    return self->net != s_first_net();
 }
 
 /* ---- names ----------------------------------------------------------------------------------------------------------------- */
@@ -111,7 +146,9 @@ static void s_write_hosts(place_t *self)
     char *path = place_hosts_file(self);
     tt_buf_init(&text, HOSTS_MAX);
     (void)tt_buf_read_file(&text, "/etc/hosts");
-    (void)tt_buf_printf(&text, "\n127.%u.0.1 di-server.di-system di-server.di-system.svc.cluster.local\n", self->net);
+    if (self->named)
+        (void)tt_buf_printf(
+            &text, "\n127.%u.0.1 di-server.di-system di-server.di-system.svc.cluster.local\n", self->net);
     json_object_foreach(self->hosts, pod, host)
     {
         s_print_host(&text, self, pod, host);
@@ -124,6 +161,12 @@ static void s_write_hosts(place_t *self)
         close(fd);
     free(path);
     tt_buf_free(&text);
+}
+
+void place_name_server(place_t *self, bool there)
+{
+    self->named = there;
+    s_write_hosts(self);
 }
 
 void place_host(place_t *self, const char *pod, const char *ip, const char *subdomain)
@@ -173,13 +216,12 @@ tt_status_t place_new(place_t **self_p, const char *run_dir, const char *namespa
     self->ctx = ctx;
     self->hosts = json_object();
     self->said = json_object();
-    self->net = NET_MIN + (unsigned)getpid() % (NET_MAX - NET_MIN);
+    self->net = s_first_net();
     self->kind = namespaces ? steps_allowed() : 0;
     char *name = tt_sprintf("%s-%d", job, (int)getpid());
     if (limits && limits_new(&self->limits, name) != TT_OK)
         place_say(self, "resource limits are not held: %s", tt_err_text());
     free(name);
-    s_write_hosts(self);
     *self_p = self;
     return TT_OK;
 }

@@ -323,12 +323,18 @@ static void s_admit(run_t *self)
     s_decode(self);
 }
 
-/*  Port 8080 of an address that nobody else has; any port where that does not work. */
+/*  Port 8080 of an address that nobody else has, which is how two runs have nets of their own; any port where that does
+ *  not work. */
 static tt_status_t s_serve(run_t *self)
 {
     char address[32];
-    snprintf(address, sizeof address, "127.%u.0.1:8080", self->place->net);
-    if (server_start(&self->server, address, run_api, self) != TT_OK) {
+    tt_status_t status;
+    do {
+        snprintf(address, sizeof address, "127.%u.0.1:8080", self->place->net);
+        status = server_start(&self->server, address, run_api, self);
+    } while (status == TT_EXISTS && place_next_net(self->place));
+    place_name_server(self->place, status == TT_OK);
+    if (status != TT_OK) {
         snprintf(address, sizeof address, "127.0.0.1:0");
         TT_TRY(server_start(&self->server, address, run_api, self));
     }

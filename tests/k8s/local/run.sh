@@ -61,7 +61,7 @@ END
 )
 serve='echo on $COLLECTOR_PORT$LEARNER_PORT $WORLD_SIZE; trap "exit 0" TERM; while :; do sleep 0.05; done'
 { job api
-  role coordinator "$ask $calls"
+  role coordinator "$ask $calls; until grep -qs ' 2' $dir/api/logs/ddp-learner-*.log; do sleep 0.05; done"
   role collector "$serve"
   role learner "$serve"
 } | run api 0
@@ -170,6 +170,7 @@ case=live
 } >live.yaml
 "$TUTTI" run --detach live.yaml -d "$dir/live" --name live >out 2>&1 || fail "could not begin"
 "$TUTTI" ps >out; has out live
+await grep -q ready live/logs/coordinator.log # its trap is set
 counted() { "$TUTTI" status live | grep -qE "collector +$1 of $1"; }
 "$TUTTI" scale live collector=3 >out 2>&1 || fail "scale"
 await counted 3
@@ -177,7 +178,8 @@ await counted 3
 await counted 1
 "$TUTTI" scale live learner=1 >out 2>&1 && fail "scaled a role that the job has not"
 has out 'the job has no spec.learner'
-"$TUTTI" logs live collector >out; has out 'on '
+said() { "$TUTTI" logs live collector | grep -q 'on '; }
+await said
 "$TUTTI" stop live >out 2>&1 || fail "stop"
 "$TUTTI" status live >out; has out stopped
 "$TUTTI" logs live live-coordinator >out; has out asked

@@ -1,9 +1,12 @@
 /*  Whole runs, in this process: a manifest, pods as processes, and what is left of them in job.json. */
 #include "k8s/local/local.h"
+#include <arpa/inet.h>
 #include <ftw.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "common/base/mem.h"
@@ -170,6 +173,31 @@ static void test_what_cannot_be_started(void **state)
     json_decref(job);
 }
 
+/*  Another run of this machine may have the addresses that this one would take first. */
+static void test_two_runs_have_addresses_of_their_own(void **state)
+{
+    (void)state;
+    int fds[3];
+    for (unsigned i = 0; i < TT_COUNT(fds); i++) {
+        const unsigned net = 16 + ((unsigned)getpid() % 234 + i) % 234;
+        const struct sockaddr_in theirs = {
+            .sin_family = AF_INET, .sin_port = htons(8080), .sin_addr.s_addr = htonl(127u << 24 | net << 16 | 1)};
+        fds[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        (void)(bind(fds[i], (const struct sockaddr *)&theirs, sizeof theirs) == 0 && listen(fds[i], 1) == 0);
+    }
+    local_outcome_t out;
+    char *spec = tt_sprintf(
+        ROLE("coordinator", "at=${KUBERNETES_SERVER_URL#http://}; grep \"^${at%%:8080} di-server.di-system \" "
+                            "%s/nets/hosts; test $? = 0 -a $COORDINATOR_PORT -lt 32768"),
+        s_root);
+    json_t *job = s_run("nets", spec, &out);
+    assert_int_equal(out.exit_code, 0);
+    json_decref(job);
+    free(spec);
+    for (size_t i = 0; i < TT_COUNT(fds); i++)
+        close(fds[i]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -178,6 +206,7 @@ int main(void)
         cmocka_unit_test(test_an_init_container_that_fails),
         cmocka_unit_test(test_a_sidecar),
         cmocka_unit_test(test_what_cannot_be_started),
+        cmocka_unit_test(test_two_runs_have_addresses_of_their_own),
     };
     return cmocka_run_group_tests(tests, s_open, s_close);
 }
