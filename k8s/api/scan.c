@@ -289,7 +289,7 @@ static void s_key_of_envelope(kube_scan_t *self, const level_t *level)
         self->next = s_word_is(self, "metadata") ? IN_META : s_word_is(self, "items") ? IN_ITEMS : IN_DROPPED;
         self->object |= self->next == IN_ITEMS;
     } else if (s_word_is(self, "type")) {
-        self->capture = &self->type;
+        self->capture = self->type ? NULL : &self->type; /* of two the first: its object is read by it */
     } else if (s_word_is(self, "object")) { /* an ERROR's object is a Status, which the rules are not about */
         const bool error = self->type && strcmp(self->type, "ERROR") == 0;
         self->next = IN_OBJECT;

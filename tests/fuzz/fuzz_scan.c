@@ -41,10 +41,11 @@ static tt_status_t s_scan(kube_scan_kind_t kind, const char *data, size_t size, 
 }
 
 /*  A list by jansson's reading (which knows no key twice), flat enough for our limits. Without zeros: jansson 2.14 reads
- *  over one behind a number, where JSON has no place for it. */
+ *  over one behind a number, where JSON has no place for it. Without \u: the scanner knows the names of the envelope as
+ *  servers write them. */
 static bool s_is_list(const char *data, size_t size)
 {
-    if (memchr(data, '\0', size))
+    if (memchr(data, '\0', size) || memmem(data, size, "\\u", 2))
         return false;
     json_t *list = json_loadb(data, size, JSON_REJECT_DUPLICATES, NULL);
     const json_t *items = json_object_get(list, "items");

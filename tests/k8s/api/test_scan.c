@@ -89,6 +89,8 @@ static void test_watch(void **state)
         "{\"type\":\"BOOKMARK\",\"object\":{\"kind\":\"Pod\",\"metadata\":{\"resourceVersion\":\"5\",\"x\":1}}}"
         "{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"code\":410}}",
         "BOOKMARK {\"metadata\":{\"resourceVersion\":\"5\"}}\nERROR {\"kind\":\"Status\",\"code\":410}\n");
+    s_expect(KUBE_SCAN_WATCH, drop, "{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\"},\"type\":\"ADDED\"}",
+        "ERROR {\"kind\":\"Status\"}\n"); /* of two types the first counts */
 }
 
 static void test_drop(void **state)
