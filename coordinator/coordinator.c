@@ -232,7 +232,6 @@ static void s_close(coordinator_t *self)
         close(self->signals);
     tt_loop_destroy(&self->loop);
     free(self->config_text);
-    free(self->ended);
 }
 
 /* ---- what is written for people ------------------------------------------------------------------------------------ */
@@ -388,7 +387,6 @@ static void s_check_stall(coordinator_t *self, int64_t now)
 static tt_status_t s_turn(coordinator_t *self, int64_t *due)
 {
     const int64_t now = tt_now_ns(self->clock);
-    inbox_bury(self);
     if (now >= roster_lease_due_ns(self->roster))
         roster_tick(self->roster);
     if (now >= roster_due_ns(self->roster))

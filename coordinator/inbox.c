@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 #include "common/base/log.h"
-#include "common/base/mem.h"
 #include "coordinator/requests.h"
+#include "coordinator/state.h"
 
 enum { REPLY_MAX = 1048575 };
 
@@ -15,8 +15,41 @@ enum { REPLY_MAX = 1048575 };
 typedef struct {
     tt_sock_t *sock;
     const char *identity;
-    peer_t *peer; /* NULL: an observer */
+    peer_t *peer;         /* NULL: an observer, or one that has ended */
+    const ended_t *ended; /* NULL: one that lives                     */
 } sender_t;
+
+/* ---- members, and those that have ended ---------------------------------------------------------------------------- */
+
+/*  Before the first roster of a restarted coordinator, the journal's ranks count. */
+static bool s_is_rank0(const coordinator_t *self, const peer_t *peer)
+{
+    return peer && peer->role == TT_PEER_LEARNER && peer->rank == 0 &&
+           (peer->state == PEER_ACTIVE || !roster_announced(self->roster));
+}
+
+/*  Whose word on the run counts: rank 0, or one that was it to its end, while its era lasts. */
+static bool s_leads(const coordinator_t *self, sender_t from)
+{
+    return from.ended ? from.ended->led && from.ended->era == roster_era(self->roster) : s_is_rank0(self, from.peer);
+}
+
+static const ended_t *s_find_ended(const coordinator_t *self, const char *identity)
+{
+    for (size_t i = 0; i < ENDED_KEPT; i++)
+        if (strcmp(self->ended[i].identity, identity) == 0)
+            return &self->ended[i];
+    return NULL;
+}
+
+static void s_bury(coordinator_t *self, peer_t *peer, const char *why)
+{
+    ended_t *ended = &self->ended[self->ended_count++ % ENDED_KEPT];
+    *ended = (ended_t){
+        .role = peer->role, .index = peer->index, .era = roster_era(self->roster), .led = s_is_rank0(self, peer)};
+    snprintf(ended->identity, sizeof ended->identity, "%s", peer->identity);
+    roster_leave(self->roster, peer, PEER_ENDED, why);
+}
 
 /* ---- HELLO --------------------------------------------------------------------------------------------------------- */
 
@@ -52,7 +85,7 @@ static void s_bury_predecessor(coordinator_t *self, const tt_msg_HELLO_t *hello)
     for (size_t i = roster_peer_count(self->roster); i-- > 0;) {
         peer_t *peer = roster_peer(self->roster, i);
         if (s_has_died(self, peer, hello))
-            roster_leave(self->roster, peer, PEER_ENDED, "its process is no more");
+            s_bury(self, peer, "its process is no more");
     }
 }
 
@@ -137,35 +170,17 @@ static tt_status_t s_replica(coordinator_t *self, sender_t from, const tt_msg_RE
 {
     if (from.peer || observers_role(self->observers, from.identity) != TT_PEER_CONTROLLER || m->alive)
         return TT_OK;
-    const peer_t *peer = roster_holder(self->roster, (tt_peer_role_t)m->role, m->index);
+    peer_t *peer = roster_holder(self->roster, (tt_peer_role_t)m->role, m->index);
     if (!peer || (m->pid && m->pid != peer->pid))
         return TT_OK;
-    ended_t *ended = tt_realloc(self->ended, tt_mul(self->ended_count + 1, sizeof *ended));
-    self->ended = ended;
-    ended += self->ended_count++;
-    *ended = (ended_t){.role = (tt_peer_role_t)m->role, .index = m->index, .pid = peer->pid};
-    snprintf(ended->why, sizeof ended->why, "its process ended with code %u%s%.128s", m->code,
-        m->reason && m->reason[0] ? ": " : "", m->reason ? m->reason : "");
+    char why[192];
+    snprintf(why, sizeof why, "its process ended with code %u%s%.128s", m->code, m->reason && m->reason[0] ? ": " : "",
+        m->reason ? m->reason : "");
+    s_bury(self, peer, why);
     return TT_OK;
 }
 
-void inbox_bury(coordinator_t *self)
-{
-    for (size_t i = 0; i < self->ended_count; i++) {
-        const ended_t *ended = &self->ended[i];
-        roster_ended(self->roster, ended->role, ended->index, ended->pid, ended->why);
-    }
-    self->ended_count = 0;
-}
-
 /* ---- the training -------------------------------------------------------------------------------------------------- */
-
-/*  Before the first roster of a restarted coordinator, the journal's ranks count. */
-static bool s_is_rank0(const coordinator_t *self, const peer_t *peer)
-{
-    return peer && peer->role == TT_PEER_LEARNER && peer->rank == 0 &&
-           (peer->state == PEER_ACTIVE || !roster_announced(self->roster));
-}
 
 /*  Another host has another clock: what came over tcp happened when it came. */
 static int64_t s_when(const coordinator_t *self, sender_t from, int64_t time_ns)
@@ -178,7 +193,7 @@ static tt_status_t s_stats(coordinator_t *self, sender_t from, const tt_msg_STAT
     tt_msg_STATS_t stats = *said;
     const tt_msg_STATS_t *m = &stats;
     stats.time_ns = s_when(self, from, said->time_ns);
-    if (!s_is_rank0(self, from.peer) || m->era != roster_era(self->roster))
+    if (!s_leads(self, from) || m->era != roster_era(self->roster))
         return TT_OK;
     if (!progress_stats(&self->progress, m))
         return TT_OK;
@@ -212,16 +227,18 @@ static tt_status_t s_event(coordinator_t *self, sender_t from, const tt_msg_EVEN
     const tt_msg_EVENT_t *m = &event;
     event.time_ns = s_when(self, from, said->time_ns);
     const char *kind = m->kind ? m->kind : "", *text = m->text ? m->text : "";
-    if (!from.peer)
+    if (!from.peer && !from.ended)
         return TT_OK;
+    const char *role = tt_peer_role_name(from.peer ? from.peer->role : from.ended->role);
+    const uint32_t index = from.peer ? from.peer->index : from.ended->index;
     if (strcmp(kind, "failed") == 0) {
         char why[2048];
-        snprintf(why, sizeof why, "%s/%u: %s", tt_peer_role_name(from.peer->role), from.peer->index, text);
+        snprintf(why, sizeof why, "%s/%u: %s", role, index, text);
         ends_fail(self, m->code, why);
         return TT_OK;
     }
     if (strcmp(kind, "warning") == 0) {
-        log_warn("%s/%u: %s", tt_peer_role_name(from.peer->role), from.peer->index, text);
+        log_warn("%s/%u: %s", role, index, text);
         observers_tell(self->observers, m);
         return TT_OK;
     }
@@ -231,7 +248,7 @@ static tt_status_t s_event(coordinator_t *self, sender_t from, const tt_msg_EVEN
         observers_tell(self->observers, m);
         return journal_first_step(self->journal, m->time_ns);
     }
-    if (!s_is_rank0(self, from.peer)) {
+    if (!s_leads(self, from)) {
         log_debug("%s: EVENT %s from one that is not rank 0: ignored", from.identity, kind);
         return TT_OK;
     }
@@ -298,7 +315,13 @@ tt_status_t inbox_packet(void *ctx, tt_sock_t *sock, tt_packet_t *packet)
         vault_packet(self, sock, packet);
         return TT_OK;
     }
-    const sender_t from = {.sock = sock, .identity = packet->peer, .peer = roster_find(self->roster, packet->peer)};
+    sender_t from = {.sock = sock, .identity = packet->peer, .peer = roster_find(self->roster, packet->peer)};
+    if (!from.peer)
+        from.ended = s_find_ended(self, packet->peer);
+    if (from.ended) {
+        const bool last_words = packet->msg.type == TT_MSG_EVENT || packet->msg.type == TT_MSG_STATS;
+        return last_words ? s_dispatch(self, from, &packet->msg) : TT_OK;
+    }
     if (from.peer) {
         roster_heard(self->roster, from.peer);
     } else if (!observers_heard(self->observers, packet->peer)) {

@@ -16,11 +16,15 @@
 #include "coordinator/tensorboard.h"
 #include "coordinator/vault.h"
 
-/*  A replica's end, as a controller tells it. */
+enum { ENDED_KEPT = 64 };
+
+/*  A member whose process is known to have ended. What it said last (why it failed, its last snapshot) came on another
+ *  connection than the news of its end, and may be read after it. */
 typedef struct {
+    char identity[64];
     tt_peer_role_t role;
-    uint32_t index, pid;
-    char why[192];
+    uint32_t index, era;
+    bool led; /* was rank 0, in that era */
 } ended_t;
 
 struct coordinator {
@@ -38,7 +42,7 @@ struct coordinator {
     control_t *control;
     observers_t *observers;
     roster_t *roster;
-    ended_t *ended; /* not let go of yet (inbox_bury) */
+    ended_t ended[ENDED_KEPT]; /* a ring of the newest */
     size_t ended_count;
     journal_t *journal;
     progress_t progress;

@@ -566,22 +566,6 @@ static void test_a_failure_ends_the_run_with_its_code(void **state)
     s_leave(&crew);
 }
 
-/*  Its end is told on another connection than its last words. */
-static void test_last_words_count(void **state)
-{
-    run_t *run = *state;
-    crew_t crew;
-    s_begin(run, &crew);
-    const tt_msg_EVENT_t event =
-        TT_MSG(EVENT, .kind = (char *)(uintptr_t) "failed", .text = (char *)(uintptr_t) "it crashed", .code = 70);
-    const tt_msg_REPLICA_t ended = TT_MSG(REPLICA, .role = TT_PEER_COLLECTOR, .index = 1, .code = 70);
-    assert_ok(tt_link_send(crew.collectors[1], &event));
-    tt_link_destroy(&crew.collectors[1]);
-    assert_ok(tt_link_send(crew.controller, &ended));
-    assert_int_equal(s_wait(run), 70);
-    s_leave(&crew);
-}
-
 static void test_sigterm_stops_the_run(void **state)
 {
     run_t *run = *state;
@@ -649,6 +633,42 @@ static void s_make_snapshot(const run_t *run, tt_link_t *learner, char *path, si
     assert_non_null(file);
     fclose(file);
     s_send_event(learner, "snapshot", path, 7 * 128);
+}
+
+static void s_tell_end(const crew_t *crew, tt_peer_role_t role, uint32_t index)
+{
+    const tt_msg_REPLICA_t ended = TT_MSG(REPLICA, .role = role, .index = index, .code = 70);
+    assert_ok(tt_link_send(crew->controller, &ended));
+}
+
+/*  The end of a process is told on another connection than its last words, which may be read later. */
+static void test_last_words_count(void **state)
+{
+    run_t *run = *state;
+    crew_t crew;
+    char path[512];
+    tt_packet_t packet = {0};
+    s_begin(run, &crew);
+    s_wait_for_holds(run);
+    s_tell_end(&crew, TT_PEER_LEARNER, 0);
+    s_skip_roster(crew.collectors[0], 2, 0);
+    s_make_snapshot(run, crew.learner, path, sizeof path);
+    for (const int64_t until = tt_now_ms(tt_clock_real()) + PATIENCE_MS;
+         s_ask(crew.controller, "snapshot", "", &packet) != TT_OK; tt_packet_clear(&packet))
+        assert_true(tt_now_ms(tt_clock_real()) < until);
+    tt_packet_clear(&packet);
+    tt_link_t *next = s_link(run, TT_PEER_LEARNER, 0);
+    s_expect_roster(next, 2, 1, &packet);
+    assert_string_equal(packet.msg.ROSTER.restore, path);
+    tt_packet_clear(&packet);
+    s_tell_end(&crew, TT_PEER_COLLECTOR, 1);
+    s_skip_roster(crew.collectors[0], 1, 1);
+    const tt_msg_EVENT_t event =
+        TT_MSG(EVENT, .kind = (char *)(uintptr_t) "failed", .text = (char *)(uintptr_t) "it crashed", .code = 70);
+    assert_ok(tt_link_send(crew.collectors[1], &event));
+    assert_int_equal(s_wait(run), 70);
+    tt_link_destroy(&next);
+    s_leave(&crew);
 }
 
 static void test_a_lost_learner_rolls_back_and_a_moved_run_resumes(void **state)
