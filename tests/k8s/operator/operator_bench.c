@@ -24,9 +24,9 @@ static bool s_is_synced(void *ctx)
     return cache_synced(((operator_t *)ctx)->cache);
 }
 
-void bench_open_operator(bench_t *self, const char *probes)
+void bench_open_operator(bench_t *self, const char *listen, const char *probes)
 {
-    const operator_opts_t opts = {.kube = {.path = self->file}, .namespace_ = "n", .listen = "", .probes = probes};
+    const operator_opts_t opts = {.kube = {.path = self->file}, .namespace_ = "n", .listen = listen, .probes = probes};
     assert_ok(operator_new(&self->op, &opts));
 }
 
@@ -44,6 +44,40 @@ void bench_until(bench_t *self, bool (*done)(void *ctx), void *ctx)
         if (tt_now_ms(tt_clock_real()) > most)
             fail_msg("waited for 30 s");
     }
+}
+
+typedef struct {
+    int code; /* 0 = not yet */
+    char *body;
+} answer_t;
+
+static void s_on_answer(void *ctx, const kube_reply_t *reply)
+{
+    answer_t *answer = ctx;
+    answer->code = reply->code;
+    answer->body = tt_strdup(reply->body);
+}
+
+static bool s_is_answered(void *ctx)
+{
+    return ((const answer_t *)ctx)->code != 0;
+}
+
+int bench_ask(
+    bench_t *self, const server_t *server, const char *method, const char *path, const char *body, char **text)
+{
+    char namespace_[] = "n", *url = tt_sprintf("http://127.0.0.1:%d", server_port(server));
+    const kube_config_t config = {.server = url, .namespace_ = namespace_};
+    const kube_request_t request = {.method = method, .path = path, .body = body};
+    kube_client_t *client = NULL;
+    answer_t answer = {0};
+    assert_ok(kube_client_new(&client, self->op->loop, &config, NULL));
+    kube_client_send(client, &request, s_on_answer, &answer);
+    bench_until(self, s_is_answered, &answer);
+    kube_client_destroy(&client);
+    free(url);
+    *text = answer.body;
+    return answer.code;
 }
 
 void bench_make(bench_t *self, const char *path, const char *text)
@@ -85,7 +119,7 @@ int bench_setup_server(void **state)
 int bench_setup(void **state)
 {
     bench_setup_server(state);
-    bench_open_operator(*state, "");
+    bench_open_operator(*state, "", "");
     bench_sync(*state);
     return 0;
 }

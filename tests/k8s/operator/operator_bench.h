@@ -19,12 +19,15 @@ typedef struct {
 int bench_setup(void **state);
 int bench_setup_server(void **state);
 int bench_teardown(void **state);
-/*  Its probes are at that address, "" = none. */
-void bench_open_operator(bench_t *self, const char *probes);
+/*  Its replicas API and its probes are at these addresses, "" = none. */
+void bench_open_operator(bench_t *self, const char *listen, const char *probes);
 /*  Until everything is known. */
 void bench_sync(bench_t *self);
 /*  The operator runs until done says so; fails the test after 30 s. */
 void bench_until(bench_t *self, bool (*done)(void *ctx), void *ctx);
+/*  One request to a server of the operator's; the code, and the body for the caller to free. */
+int bench_ask(
+    bench_t *self, const server_t *server, const char *method, const char *path, const char *body, char **text);
 /*  Make an object at the server; ' for " in its text. */
 void bench_make(bench_t *self, const char *path, const char *text);
 /*  Is it there? */

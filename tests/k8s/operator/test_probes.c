@@ -1,58 +1,24 @@
 /*  probes: what a kubelet and Prometheus are told, over HTTP. */
 #include <stdlib.h>
 #include <string.h>
-#include "common/base/mem.h"
-#include "k8s/replicas/server.h"
 #include "tests/k8s/operator/operator_bench.h"
 
 #define PROBES "127.0.0.1:0"
 
-typedef struct {
-    int code; /* 0 = not yet */
-    char *body;
-} answer_t;
-
-static void s_on_answer(void *ctx, const kube_reply_t *reply)
-{
-    answer_t *answer = ctx;
-    answer->code = reply->code;
-    answer->body = tt_strdup(reply->body);
-}
-
-static bool s_is_answered(void *ctx)
-{
-    return ((const answer_t *)ctx)->code != 0;
-}
-
-/*  Caller frees the body. */
-static answer_t s_ask(bench_t *bench, const char *method, const char *path)
-{
-    char namespace_[] = "n", *url = tt_sprintf("http://127.0.0.1:%d", server_port(bench->op->probes.server));
-    const kube_config_t config = {.server = url, .namespace_ = namespace_};
-    kube_client_t *client = NULL;
-    answer_t answer = {0};
-    assert_ok(kube_client_new(&client, bench->op->loop, &config, NULL));
-    kube_client_send(client, &(kube_request_t){.method = method, .path = path}, s_on_answer, &answer);
-    bench_until(bench, s_is_answered, &answer);
-    kube_client_destroy(&client);
-    free(url);
-    return answer;
-}
-
 static void s_assert_answer(bench_t *bench, const char *method, const char *path, int code, const char *words)
 {
-    answer_t answer = s_ask(bench, method, path);
-    assert_int_equal(answer.code, code);
-    if (!strstr(answer.body, words))
-        fail_msg("'%s' is not in '%s'", words, answer.body);
-    free(answer.body);
+    char *text = NULL;
+    assert_int_equal(bench_ask(bench, bench->op->probes.server, method, path, NULL, &text), code);
+    if (!strstr(text, words))
+        fail_msg("'%s' is not in '%s'", words, text);
+    free(text);
 }
 
 static void test_ready_when_everything_is_known_and_alive_before(void **state)
 {
     bench_t *bench = *state;
     free(world_ctl(&bench->world, "{'do':'faults','faults':[{'at':'list','what':'500','times':1000000}]}"));
-    bench_open_operator(bench, PROBES);
+    bench_open_operator(bench, "", PROBES);
     s_assert_answer(bench, "GET", "/healthz", 200, "ok\n");
     s_assert_answer(bench, "GET", "/readyz", 503, "still being listed");
     s_assert_answer(bench, "GET", "/metrics", 200, "\ntutti_operator_synced 0\n");
@@ -65,7 +31,7 @@ static void test_ready_when_everything_is_known_and_alive_before(void **state)
 static void test_other_paths_and_methods(void **state)
 {
     bench_t *bench = *state;
-    bench_open_operator(bench, PROBES);
+    bench_open_operator(bench, "", PROBES);
     bench_sync(bench);
     s_assert_answer(bench, "GET", "/", 404, "there are /healthz, /readyz and /metrics");
     s_assert_answer(bench, "DELETE", "/healthz", 405, "GET");
@@ -79,7 +45,7 @@ static bool s_has_pod(void *ctx)
 static void test_metrics_count_what_is_there(void **state)
 {
     bench_t *bench = *state;
-    bench_open_operator(bench, PROBES);
+    bench_open_operator(bench, "", PROBES);
     bench_sync(bench);
     bench_make(bench, PODS,
         "{'metadata':{'name':'p','labels':{'controller-name':'di-operator','dijob-name':'j','replica-type':'learner'}}"
