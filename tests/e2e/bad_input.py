@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 sys.dont_write_bytecode = True
-from rig import JOB, TUTTI, check, equal, main
+from rig import DEADLINE, JOB, TUTTI, check, equal, main
 
 USAGE, DATA, NO_INPUT, UNAVAILABLE, CANNOT_CREATE, IO, CONFIG = 64, 65, 66, 69, 73, 74, 78
 
@@ -121,7 +121,7 @@ def test_full_disk(world):
         print("        no mount namespace here: left out", flush=True)
         return
     done = subprocess.run(["unshare", "-m", "sh", "-c", script], env=world.env, cwd=world.path, capture_output=True,
-                          text=True, timeout=60, stdin=subprocess.DEVNULL, check=False)
+                          text=True, timeout=DEADLINE, stdin=subprocess.DEVNULL, check=False)
     check(done.returncode in (IO, CANNOT_CREATE), f"exit code {done.returncode}; {done.stdout} {done.stderr}")
     said = done.stderr + done.stdout
     check("No space left on device" in said or "disk is full" in said, f"message: {said}")

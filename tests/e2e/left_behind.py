@@ -64,7 +64,7 @@ def test_interrupted_while_starting(world):
     process, run_dir = world.start_run(world.config(), FOREVER)
     wait_for(lambda: os.path.exists(os.path.join(run_dir, "run.json")), "run.json")
     process.send_signal(signal.SIGTERM)
-    process.wait(60)
+    world.finish(process)
     world.await_empty()
 
 
@@ -73,7 +73,7 @@ def test_asked_twice(world):
     os.kill(world.replica("learner", 0), signal.SIGSTOP)  # it cannot write the snapshot it is asked for
     process.send_signal(signal.SIGINT)
     wait_for(lambda: "once more" in open(os.path.join(world.path, "err.1"), encoding="utf-8").read(), "the first note")
-    wait_for(lambda: process.send_signal(signal.SIGINT) or process.poll() is not None, "the end", 60)
+    wait_for(lambda: process.send_signal(signal.SIGINT) or process.poll() is not None, "the end")
     check(process.returncode == 130, f"exit code {process.returncode}")
     world.await_empty()
 

@@ -237,7 +237,7 @@ class World:
             return None
         return wait_for(look, f"the process of {role}/{index}", deadline)
 
-    def await_empty(self, deadline=20.0):
+    def await_empty(self, deadline=DEADLINE / 2):
         wait_for(lambda: not self.processes(), lambda: f"no process left: {self.processes()}", deadline)
 
     def logs(self):
