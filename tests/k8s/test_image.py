@@ -34,7 +34,7 @@ exec env -i HOME=/tmp PATH=/usr/sbin:/usr/bin:/sbin:/bin chroot --userspec=65532
 
 
 def run(*argv, **options):
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=180, check=False, **options)
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=300, check=False, **options)
     assert done.returncode == 0, f"{argv}: exit {done.returncode}: {done.stderr}{done.stdout}"
     return done.stdout
 
