@@ -38,11 +38,11 @@ void bench_sync(bench_t *self)
 
 void bench_until(bench_t *self, bool (*done)(void *ctx), void *ctx)
 {
-    const int64_t most = tt_now_ms(tt_clock_real()) + 30000;
+    const int64_t most = tt_now_ms(tt_clock_real()) + 60000; /* more than the longest back-off */
     while (!done(ctx)) {
         assert_ok(kube_loop_poll(self->op->loop, 100));
         if (tt_now_ms(tt_clock_real()) > most)
-            fail_msg("waited for 30 s");
+            fail_msg("waited for 60 s");
     }
 }
 

@@ -23,7 +23,7 @@ int bench_teardown(void **state);
 void bench_open_operator(bench_t *self, const char *listen, const char *probes);
 /*  Until everything is known. */
 void bench_sync(bench_t *self);
-/*  The operator runs until done says so; fails the test after 30 s. */
+/*  The operator runs until done says so; fails the test after 60 s. */
 void bench_until(bench_t *self, bool (*done)(void *ctx), void *ctx);
 /*  One request to a server of the operator's; the code, and the body for the caller to free. */
 int bench_ask(
