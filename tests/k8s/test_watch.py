@@ -24,7 +24,7 @@ DRIVER = os.path.join(os.environ["TT_BUILD_DIR"], "tests", "k8s", "api", "kube_w
 SECONDS = float(os.environ.get("TT_WATCH_SECONDS", "20"))
 SEED = int(os.environ.get("TT_WATCH_SEED", "1"))
 MAPS = "/api/v1/namespaces/default/configmaps"
-SOON = 8.0  # seconds within which a change must be seen while nothing is broken
+SOON = 20.0  # seconds within which a change must be seen while nothing is broken
 LATE = 120.0  # ... after something was: a back-off of at most 30 s and what the server itself needs
 
 
