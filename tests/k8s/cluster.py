@@ -528,6 +528,10 @@ class Cluster:
     def kubectl(self, *args, input=None, check=True, deadline=DEADLINE, env=None):
         return self.run_in([self.programs["kubectl"], *args], input, check, deadline, env)
 
+    def await_kind(self, name):
+        """Until kubectl knows a kind: what an API server serves stands in what it says of itself a moment later."""
+        wait_for(lambda: self.kubectl("get", name, check=False).returncode == 0, f"kubectl to know {name}")
+
     def apply(self, *objects):
         """Create or change objects (dicts) by kubectl apply."""
         return self.kubectl("apply", "-f", "-", input=json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))

@@ -134,8 +134,8 @@ def test_the_schema_is_one(k8s):
     k8s.kubectl("apply", "-k", f"{K8S}/crd")
     assert "configured" not in k8s.kubectl("apply", "-k", f"{K8S}/crd").stdout
     k8s.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=100s")
-    for kind in ("dijob", "agconfig"):  # what is served is told a moment after it is
-        cluster.wait_for(lambda kind=kind: k8s.kubectl("get", kind, check=False).returncode == 0, f"kubectl to know {kind}")
+    for kind in ("dijob", "agconfig"):
+        k8s.await_kind(kind)
     crds = {}
     for name in ("dijobs", "aggregatorconfigs"):
         crd = crds[name] = k8s.get(f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}.diengine.opendilab.org")

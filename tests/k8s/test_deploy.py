@@ -74,6 +74,7 @@ def test_install(k8s):
         (name,) = os.listdir(folder)
         k8s.load_image(os.path.join(folder, name), "docker.io/library/" + name.removesuffix(".oci.tar").replace("-", ":"))
     k8s.kubectl("apply", "-k", DEPLOY)
+    k8s.await_kind("dijob")
     await_rollout(k8s)
     wait_for(lambda: leader(k8s), "a leader")
     check(len(operators(k8s)) == 2, "two operators")
@@ -162,6 +163,7 @@ def test_a_job_that_keeps_itself(k8s):
     embedded = os.path.join(SOURCE, "k8s/overlays/embedded")
     k8s.kubectl("apply", "-k", os.path.join(SOURCE, "k8s/crd"))
     wait_for(lambda: k8s.find(JOBS), "the API server to serve DIJobs")
+    k8s.await_kind("dijob")
     k8s.kubectl("apply", "-k", embedded)
     key = subprocess.run([TUTTI, "key"], capture_output=True, text=True, check=True, timeout=30).stdout
     k8s.kubectl("create", "secret", "generic", "cartpole-curve", f"--from-literal=curve.key={key}")

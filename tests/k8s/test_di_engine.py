@@ -88,6 +88,7 @@ def s_ask(k8s, verb, **data):
 def s_start(k8s):
     k8s.kubectl("apply", "-f", f"{SOURCE}/k8s/crd/dijob.yaml", "-f", f"{SOURCE}/k8s/crd/aggregatorconfig.yaml")
     wait_for(lambda: k8s.api("GET", "/apis/diengine.opendilab.org/v1alpha1/dijobs") is not None, "the kind to be served")
+    k8s.await_kind("dijob")
     shared = os.path.join(k8s.directory, "shared")
     os.mkdir(shared)
     log = open(os.path.join(k8s.directory, "logs", "operator.log"), "wb")  # pylint: disable=consider-using-with

@@ -34,6 +34,7 @@ def s_ready(k8s):
     if not getattr(k8s, "knows_dijobs", False):
         k8s.kubectl("apply", "-k", f"{SOURCE}/k8s/crd")
         wait_for(lambda: k8s.find(JOBS), "the API server to serve DIJobs")
+        k8s.await_kind("dijob")
         k8s.knows_dijobs = True
 
 

@@ -105,6 +105,7 @@ def s_start(k8s):
         file.write(text)
     k8s.kubectl("apply", "-k", f"{SOURCE}/k8s/crd")
     wait_for(lambda: k8s.find(JOBS) is not None, "DIJobs to be served")
+    k8s.await_kind("dijob")
     with open(os.path.join(k8s.directory, "logs", "operator.log"), "wb") as log:
         k8s.exec_in([TUTTI, "operator", f"--server-address={SERVER}"], env={"KUBECONFIG": k8s.kubeconfig}, stderr=log)
 

@@ -126,6 +126,7 @@ def test_install(k8s):
         (name,) = os.listdir(folder)
         k8s.load_image(os.path.join(folder, name), "docker.io/library/" + name.removesuffix(".oci.tar").replace("-", ":"))
     k8s.kubectl("apply", "-k", os.path.join(SOURCE, "k8s/deploy"))
+    k8s.await_kind("dijob")
     k8s.kubectl("-n", "di-system", "rollout", "status", "deployment/di-operator", "--timeout=240s", deadline=270)
 
 

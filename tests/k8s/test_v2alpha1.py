@@ -30,7 +30,7 @@ def s_ready(k8s):
     check(len(crds) == 2, f"{len(crds)} schemas in the overlay")
     k8s.kubectl("apply", "-f", "-", input="\n---\n".join(crds))
     wait_for(lambda: all(k8s.find(s_path(version)) for version in VERSIONS), "both versions to be served")
-    wait_for(lambda: k8s.kubectl("get", "dijob", "-o", "json", check=False).returncode == 0, "kubectl to know DIJobs")
+    k8s.await_kind("dijob")
     k8s.restart_part("kube-controller-manager")  # or its garbage collector learns of the kind half a minute later
     k8s.knows_dijobs = True
 
