@@ -121,7 +121,8 @@ static void s_decide(tt_controller_t *self, group_t *group, uint32_t index, cons
         s_finish(self, TT_JOB_SUCCEEDED, 0, "");
         return;
     }
-    if (failed && (role->restart == TT_RESTART_NEVER || s_is_final_code(event->exit_code))) {
+    const bool last_word = self->winding_down && role->decides_job && !event->signal; /* it said so, and then went */
+    if (failed && (role->restart == TT_RESTART_NEVER || s_is_final_code(event->exit_code) || last_word)) {
         s_fail(self, group, index, event, "");
         return;
     }

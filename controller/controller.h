@@ -37,7 +37,7 @@ int64_t tt_controller_due_ms(const tt_controller_t *self);
  *  are stopped after grace_ms. TT_NOT_FOUND: no such role. */
 tt_status_t tt_controller_scale(tt_controller_t *self, const char *role, uint32_t replicas, int grace_ms);
 
-/*  The job is ending by itself: replicas that end are not started again, but for those that decide the job. */
+/*  The job is ending by itself: replicas that end are not started again, but for those that decide the job and were killed. */
 void tt_controller_wind_down(tt_controller_t *self);
 
 /*  No more starts: ask everything to end (roles that decide the job last: not asked, they end by themselves), kill after

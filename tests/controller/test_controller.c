@@ -73,6 +73,7 @@ static void s_end(fake_t *fake, const char *role, uint32_t index, int code)
     fake->events[fake->event_count++] = (tt_replica_event_t){.id = id,
         .phase = code ? TT_REPLICA_FAILED : TT_REPLICA_SUCCEEDED,
         .exit_code = code,
+        .signal = code > 128 ? code - 128 : 0,
         .reason = "ended by the test"};
 }
 
@@ -279,6 +280,24 @@ static void test_winding_down_lets_workers_go(void **state)
     tt_controller_destroy(&rig.controller);
 }
 
+/*  One that was killed comes back to say its end again; one that ended by itself has said it. */
+static void test_winding_down_the_coordinators_own_end_counts(void **state)
+{
+    (void)state;
+    rig_t rig;
+    s_open(&rig);
+    tt_controller_wind_down(rig.controller);
+    s_end(&rig.fake, "coordinator", 0, 137);
+    s_tick(&rig, 0);
+    assert_true(s_alive(&rig.fake, "coordinator", 0));
+    s_end(&rig.fake, "coordinator", 0, 74);
+    s_tick(&rig, 0);
+    int code = 0;
+    assert_int_equal(tt_controller_phase(rig.controller, &code, NULL), TT_JOB_FAILED);
+    assert_int_equal(code, 74);
+    tt_controller_destroy(&rig.controller);
+}
+
 static void test_roles_wait_for_those_they_depend_on(void **state)
 {
     (void)state;
@@ -310,6 +329,7 @@ int main(void)
         cmocka_unit_test(test_a_refused_start_is_tried_again),
         cmocka_unit_test(test_stop_asks_workers_and_starts_nothing),
         cmocka_unit_test(test_winding_down_lets_workers_go),
+        cmocka_unit_test(test_winding_down_the_coordinators_own_end_counts),
         cmocka_unit_test(test_roles_wait_for_those_they_depend_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
