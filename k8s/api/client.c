@@ -156,7 +156,9 @@ static bool s_postponed(kube_call_t *call)
  * credentials were refused, which are this one's. */
 static bool s_moved(kube_call_t *call, CURLcode code)
 {
-    const bool same = call->identity == call->client->refused && kube_transfer_code(call) == 0 && !call->why;
+    const bool same = call->identity == call->client->refused && !call->why;
+    if (kube_transfer_code(call) != 0) /* it was taken: a stream may have handed on some of its answer */
+        return false;
     if (call->moves >= MOVES || (!same && !kube_transfer_unsent(call, code)))
         return false;
     call->moves++;
