@@ -170,8 +170,8 @@ static tt_status_t s_replica(coordinator_t *self, sender_t from, const tt_msg_RE
 {
     if (from.peer || observers_role(self->observers, from.identity) != TT_PEER_CONTROLLER || m->alive)
         return TT_OK;
-    peer_t *peer = roster_holder(self->roster, (tt_peer_role_t)m->role, m->index);
-    if (!peer || (m->pid && m->pid != peer->pid))
+    peer_t *peer = roster_process(self->roster, (tt_peer_role_t)m->role, m->index, m->pid);
+    if (!peer)
         return TT_OK;
     char why[192];
     snprintf(why, sizeof why, "its process ended with code %u%s%.128s", m->code, m->reason && m->reason[0] ? ": " : "",

@@ -99,6 +99,12 @@ peer_t *roster_holder(const roster_t *self, tt_peer_role_t role, uint32_t index)
     return NULL;
 }
 
+peer_t *roster_process(const roster_t *self, tt_peer_role_t role, uint32_t index, uint32_t pid)
+{
+    peer_t *peer = roster_holder(self, role, index);
+    return peer && (pid == 0 || peer->pid == pid) ? peer : NULL;
+}
+
 size_t roster_peer_count(const roster_t *self)
 {
     return self->peer_count;
@@ -279,13 +285,6 @@ void roster_asks(roster_t *self, peer_t *peer)
     log_info("%s/%u asks to be let go", tt_peer_role_name(peer->role), peer->index);
     peer->asks = true;
     s_dirty(self);
-}
-
-void roster_ended(roster_t *self, tt_peer_role_t role, uint32_t index, uint32_t pid, const char *why)
-{
-    peer_t *peer = roster_holder(self, role, index);
-    if (peer && (pid == 0 || peer->pid == pid))
-        roster_leave(self, peer, PEER_ENDED, why);
 }
 
 /*  We were away ourselves (stopped, or starved of the processor): what they said meanwhile lies unread. */

@@ -4,7 +4,7 @@
  *  patched. docs/internals/protocol.md, "Rosters".
  *
  *  Threads: an instance belongs to one thread. Peers are borrowed until the next call that may remove one
- *  (roster_leave, roster_ended, roster_tick). */
+ *  (roster_leave, roster_tick). */
 #pragma once
 #include "common/base/clock.h"
 #include "coordinator/peer.h"
@@ -59,9 +59,10 @@ void roster_continue(roster_t *self, const roster_past_t *past);
  *  TT_DENIED with a text for the sender: wrong role, number in use or too large, role full, weights of another time. */
 tt_status_t roster_hello(roster_t *self, const char *identity, void *sock, const tt_msg_HELLO_t *hello, peer_t **out);
 
-/*  The peer behind an identity / the live holder of a number; NULL = none. */
+/*  The peer behind an identity / the live holder of a number / the same when it is process `pid` (0 = whichever); NULL = none. */
 peer_t *roster_find(const roster_t *self, const char *identity);
 peer_t *roster_holder(const roster_t *self, tt_peer_role_t role, uint32_t index);
+peer_t *roster_process(const roster_t *self, tt_peer_role_t role, uint32_t index, uint32_t pid);
 
 /*  A message / a heartbeat came from it. */
 void roster_heard(roster_t *self, peer_t *peer);
@@ -71,8 +72,6 @@ void roster_beat(roster_t *self, peer_t *peer, const tt_msg_HEARTBEAT_t *beat);
 void roster_leave(roster_t *self, peer_t *peer, peer_event_t event, const char *why);
 /*  It asks to be let go: out of the next roster; a learner that alone holds the weights when another one holds them. */
 void roster_asks(roster_t *self, peer_t *peer);
-/*  The controller saw process `pid` (0 = whichever) of a number end. */
-void roster_ended(roster_t *self, tt_peer_role_t role, uint32_t index, uint32_t pid, const char *why);
 
 /*  Replicas asked for. Victims of a scale-down are those with the highest numbers; a learner that alone holds the
  *  weights stays until another one holds them. */

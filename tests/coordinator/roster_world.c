@@ -40,6 +40,13 @@ peer_t *world_hello(world_t *w, tt_peer_role_t role, int index, uint64_t instanc
     return peer;
 }
 
+void world_ended(world_t *w, tt_peer_role_t role, uint32_t index, uint32_t pid)
+{
+    peer_t *peer = roster_process(w->roster, role, index, pid);
+    if (peer)
+        roster_leave(w->roster, peer, PEER_ENDED, "it has ended");
+}
+
 bool world_due(world_t *w)
 {
     return roster_due_ns(w->roster) <= tt_now_ns(&w->clock);

@@ -25,6 +25,8 @@ world_t *world_running(uint32_t learners);
 tt_status_t world_try_hello(world_t *w, tt_peer_role_t role, int index, uint64_t instance, knows_t knows, peer_t **out);
 /*  The hello of one that knows nothing; it must be let in. */
 peer_t *world_hello(world_t *w, tt_peer_role_t role, int index, uint64_t instance);
+/*  A controller saw process `pid` (0 = whichever) of a number end. */
+void world_ended(world_t *w, tt_peer_role_t role, uint32_t index, uint32_t pid);
 /*  A roster is due now. */
 bool world_due(world_t *w);
 /*  Let pass what later rosters wait for, and make the one that is due. */

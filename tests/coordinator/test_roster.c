@@ -159,9 +159,9 @@ static void test_an_end_seen_by_the_controller_counts_for_that_process_only(void
 {
     (void)state;
     world_t *w = world_running(1);
-    roster_ended(w->roster, TT_PEER_COLLECTOR, 0, 999, "an earlier one");
+    world_ended(w, TT_PEER_COLLECTOR, 0, 999);
     assert_non_null(roster_holder(w->roster, TT_PEER_COLLECTOR, 0));
-    roster_ended(w->roster, TT_PEER_COLLECTOR, 0, 1, "killed");
+    world_ended(w, TT_PEER_COLLECTOR, 0, 1);
     assert_null(roster_holder(w->roster, TT_PEER_COLLECTOR, 0));
     assert_true(world_publish(w, ""));
     assert_int_equal(roster_ready(w->roster, TT_PEER_COLLECTOR), 0);
@@ -206,7 +206,7 @@ static void test_more_collectors_than_envs_wait_as_spares(void **state)
     peer_t *spare = world_hello(w, TT_PEER_COLLECTOR, -1, 3);
     assert_false(world_publish(w, ""));
     assert_int_equal(spare->state, PEER_WAITING);
-    roster_ended(w->roster, TT_PEER_COLLECTOR, 0, 0, "killed");
+    world_ended(w, TT_PEER_COLLECTOR, 0, 0);
     assert_true(world_publish(w, ""));
     assert_int_equal(spare->state, PEER_ACTIVE);
     assert_int_equal(spare->env_lo, 1);
@@ -220,7 +220,7 @@ static void test_losing_the_only_learner_rolls_back(void **state)
     (void)state;
     world_t *w = world_running(1);
     tt_msg_ROSTER_t m;
-    roster_ended(w->roster, TT_PEER_LEARNER, 0, 0, "killed");
+    world_ended(w, TT_PEER_LEARNER, 0, 0);
     assert_true(world_publish(w, ""));
     assert_int_equal(roster_era(w->roster), 1); /* nobody there who could begin an era */
     world_hello(w, TT_PEER_LEARNER, 0, 200);
@@ -251,7 +251,7 @@ static void test_a_rank_0_that_dies_before_it_began_costs_nothing(void **state)
     world_hello(w, TT_PEER_COLLECTOR, 0, 1);
     world_hello(w, TT_PEER_LEARNER, 0, 100);
     assert_true(roster_publish(w->roster, ""));
-    roster_ended(w->roster, TT_PEER_LEARNER, 0, 0, "killed");
+    world_ended(w, TT_PEER_LEARNER, 0, 0);
     world_hello(w, TT_PEER_LEARNER, 0, 101);
     assert_true(world_publish(w, ""));
     assert_int_equal(roster_era(w->roster), 2);
@@ -276,7 +276,7 @@ static void test_weights_of_a_roster_that_is_gone_are_refused(void **state)
     world_t *w = world_running(2);
     peer_t *peer = NULL;
     const uint64_t generation = roster_generation(w->roster);
-    roster_ended(w->roster, TT_PEER_LEARNER, 1, 0, "lost");
+    world_ended(w, TT_PEER_LEARNER, 1, 0);
     assert_true(world_publish(w, ""));
     assert_int_equal(
         world_try_hello(w, TT_PEER_LEARNER, 1, 101, (knows_t){true, 1, generation, 0, 0, 0}, &peer), TT_DENIED);
@@ -319,7 +319,7 @@ static void test_the_only_holder_stays_until_another_one_holds(void **state)
 {
     (void)state;
     world_t *w = world_running(2);
-    roster_ended(w->roster, TT_PEER_LEARNER, 0, 0, "killed");
+    world_ended(w, TT_PEER_LEARNER, 0, 0);
     assert_true(world_publish(w, ""));
     roster_desire(w->roster, TT_PEER_LEARNER, 1);
     world_publish(w, "");
