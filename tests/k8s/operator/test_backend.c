@@ -229,10 +229,28 @@ static void test_a_stranger_is_refused(void **state)
     s_assert_lists(bench, "GET", REPLICAS "?namespace=n&coordinator=j-coordinator", NULL, "c1", "");
 }
 
+/*  A caller of the operator's server whom the operator's own loop serves. */
 typedef struct {
     bench_t *bench;
-    int code;
+    char *url;
+    kube_config_t config;
+    kube_client_t *client;
+    int code; /* of the answer, 0 = none yet */
 } early_t;
+
+static void s_early_open(early_t *self, bench_t *bench)
+{
+    static char namespace_[] = "n";
+    *self = (early_t){.bench = bench, .url = tt_sprintf("http://127.0.0.1:%d", server_port(bench->op->api.server))};
+    self->config = (kube_config_t){.server = self->url, .namespace_ = namespace_};
+    assert_ok(kube_client_new(&self->client, bench->op->loop, &self->config, NULL));
+}
+
+static void s_early_close(early_t *self)
+{
+    kube_client_destroy(&self->client);
+    free(self->url);
+}
 
 static void s_on_early(void *ctx, const kube_reply_t *reply)
 {
@@ -256,12 +274,9 @@ static void test_a_pod_without_an_address_yet_is_waited_for(void **state)
     bench->op->opts.open_api = false;
     s_make_job(bench, "");
     s_make_pod(bench, &(pod_t){.name = "j-coordinator", .role = "coordinator", .ip = ""});
-    char namespace_[] = "n", *url = tt_sprintf("http://127.0.0.1:%d", server_port(bench->op->api.server));
-    const kube_config_t config = {.server = url, .namespace_ = namespace_};
-    kube_client_t *client = NULL;
-    early_t early = {.bench = bench};
-    assert_ok(kube_client_new(&client, bench->op->loop, &config, NULL));
-    kube_client_send(client,
+    early_t early;
+    s_early_open(&early, bench);
+    kube_client_send(early.client,
         &(kube_request_t){.method = "GET", .path = REPLICAS "?namespace=n&coordinator=j-coordinator"}, s_on_early,
         &early);
     bench_until(bench, s_waits, &early);
@@ -269,8 +284,7 @@ static void test_a_pod_without_an_address_yet_is_waited_for(void **state)
     bench_until(bench, s_is_answered, &early);
     assert_int_equal(early.code, 200);
     assert_int_equal(backend_waiting(bench->op), 0);
-    kube_client_destroy(&client);
-    free(url);
+    s_early_close(&early);
 }
 
 /* ---- making ---------------------------------------------------------------------------------------------------------- */
@@ -419,19 +433,15 @@ static bool s_has_task(void *ctx)
 static void test_an_end_in_the_middle(void **state)
 {
     bench_t *bench = *state;
-    char namespace_[] = "n", *url = tt_sprintf("http://127.0.0.1:%d", server_port(bench->op->api.server));
-    const kube_config_t config = {.server = url, .namespace_ = namespace_};
-    kube_client_t *client = NULL;
-    early_t early = {.bench = bench};
-    assert_ok(kube_client_new(&client, bench->op->loop, &config, NULL));
-    kube_client_send(client,
+    early_t early;
+    s_early_open(&early, bench);
+    kube_client_send(early.client,
         &(kube_request_t){.method = "POST",
             .path = REPLICAS,
             .body = "{\"namespace\":\"n\",\"coordinator\":\"j-coordinator\",\"collectors\":{\"replicas\":3}}"},
         s_on_early, &early);
     bench_until(bench, s_has_task, bench->op);
-    kube_client_destroy(&client);
-    free(url);
+    s_early_close(&early);
     assert_int_equal(early.code, 0);
 }
 
