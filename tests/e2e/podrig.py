@@ -219,11 +219,13 @@ class Cluster:
         os.chmod(key, 0o440)
 
     def write_names(self):
-        """In place: the file is mounted into the pods."""
-        with open(self.hosts, "w", encoding="utf-8") as file:
-            file.write("127.0.0.1 localhost\n")
-            for name, address in self.names.items():
-                file.write(f"{address} {name}\n")
+        """In place, because the file is mounted into the pods, and never empty in between: a pod may be looking."""
+        lines = ["127.0.0.1 localhost\n", *(f"{address} {name}\n" for name, address in self.names.items())]
+        text = "".join(lines).encode()
+        file = os.open(self.hosts, os.O_WRONLY | os.O_CREAT, 0o644)
+        os.pwrite(file, text, 0)
+        os.ftruncate(file, len(text))
+        os.close(file)
 
     def pod(self, role, *args, env=None):
         """A pod and, a moment later, its service."""
