@@ -5,6 +5,7 @@
 #include "common/base/buf.h"
 #include "common/base/mem.h"
 #include "k8s/dijob/dijob.h"
+#include "k8s/dijob/fields.h"
 #include "k8s/dijob/manifest.h"
 #include "k8s/local/local.h"
 
@@ -78,6 +79,57 @@ static void s_say_unused(const reader_t *self, local_say_fn say, void *ctx)
     }
     say(ctx, tt_buf_text(&text));
     tt_buf_free(&text);
+}
+
+/* ---- names: files and folders are made of them ------------------------------------------------------------------------------ */
+
+/*  RFC 1123 in lower case: letters, digits and dashes, none of those at an end; dots between such parts where `dots`. What
+ *  Kubernetes asks of names of containers and volumes (a label, 63), and of objects (a subdomain, 253). */
+static bool s_is_name(const char *name, size_t most, bool dots)
+{
+    const size_t length = strlen(name);
+    for (size_t i = 0; i < length; i++) {
+        const char c = name[i];
+        const bool plain = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+        const bool inside = i > 0 && i + 1 < length && name[i - 1] != '.' && name[i + 1] != '.';
+        if (!plain && !(inside && (c == '-' || (dots && c == '.'))))
+            return false;
+    }
+    return length > 0 && length <= most;
+}
+
+static tt_status_t s_label(const reader_t *self, const char *at, const char *name)
+{
+    if (s_is_name(name, 63, false))
+        return TT_OK;
+    return WRONG(
+        self, at, "'%.80s': expected at most 63 lower case letters, digits and dashes, no dash at an end", name);
+}
+
+static tt_status_t s_object_name(const reader_t *self, const char *at, const char *name)
+{
+    if (s_is_name(name, 253, true))
+        return TT_OK;
+    return WRONG(
+        self, at, "'%.80s': expected lower case letters, digits, dashes and dots, none of these at an end", name);
+}
+
+/*  Of a template or of the job. What an object that a volume shows is called is no file's name, but that of a claim is. */
+static tt_status_t s_volumes(const reader_t *self, const json_t *spec)
+{
+    char at[96];
+    size_t i;
+    json_t *volume;
+    json_array_foreach(json_object_get(spec, "volumes"), i, volume)
+    {
+        const json_t *claim = json_object_get(volume, "persistentVolumeClaim");
+        snprintf(at, sizeof at, "volumes[%zu].name", i);
+        TT_TRY(s_label(self, at, s_text(volume, "name")));
+        snprintf(at, sizeof at, "volumes[%zu].persistentVolumeClaim.claimName", i);
+        if (claim)
+            TT_TRY(s_object_name(self, at, s_text(claim, "claimName")));
+    }
+    return TT_OK;
 }
 
 /* ---- containers ------------------------------------------------------------------------------------------------------------------ */
@@ -171,6 +223,7 @@ static tt_status_t s_quantities(const reader_t *self, const json_t *container, c
 static tt_status_t s_container(reader_t *self, const json_t *pod_spec, const json_t *container)
 {
     s_note_unused(self, container, s_container_used);
+    TT_TRY(s_label(self, "name", s_text(container, "name")));
     TT_TRY(s_words(self, container, "command"));
     TT_TRY(s_words(self, container, "args"));
     TT_TRY(s_env(self, container));
@@ -211,6 +264,7 @@ static tt_status_t s_template(reader_t *self, const json_t *holder, const char *
     snprintf(self->path, sizeof self->path, "%s.template.spec", where);
     s_note_unused(self, spec, s_pod_used);
     TT_TRY(s_restart_policy(self, spec));
+    TT_TRY(s_volumes(self, spec));
     TT_TRY(s_containers(self, spec, "initContainers"));
     return s_containers(self, spec, "containers");
 }
@@ -260,15 +314,29 @@ static tt_status_t s_job(reader_t *self)
     dijob_destroy(&job);
     TT_TRY(valid);
     s_note_unused(self, spec, s_job_used);
+    snprintf(self->path, sizeof self->path, "spec");
+    TT_TRY(s_volumes(self, spec));
     return s_templates(self, spec);
 }
 
 /* ---- objects ------------------------------------------------------------------------------------------------------------------------ */
 
+/*  A field that is misspelled would mean nothing, silently. */
+static tt_status_t s_known_fields(const reader_t *self, size_t index)
+{
+    dijob_unknown_t wrong;
+    if (!dijob_unknown_field(&wrong, manifest_at(self->manifest, index)))
+        return TT_OK;
+    return tt_err(TT_CONFIG, "%s: %s: %s has no field '%s'%s%s%s", manifest_where(self->manifest, index, wrong.path),
+        wrong.path, wrong.type, wrong.field, *wrong.near ? "; did you mean '" : "", wrong.near,
+        *wrong.near ? "'?" : "");
+}
+
 static tt_status_t s_object(reader_t *self, local_manifest_t *out, size_t index, bool *found)
 {
     json_t *object = manifest_at(self->manifest, index);
     const char *kind = s_text(object, "kind");
+    TT_TRY(s_known_fields(self, index));
     const char *where = manifest_where(self->manifest, index, "kind");
     if (strcmp(kind, "ConfigMap") == 0 || strcmp(kind, "Secret") == 0) {
         json_array_append(out->objects, object);

@@ -176,6 +176,61 @@ def test_the_page_of_names(k8s):
     assert known == listed, f"only in the schema: {known - listed}; only on the page: {listed - known}"
 
 
+def fields_of_server(definitions, crds):
+    """{type: {field: type of what it holds or None}} as k8s/dijob/fields.def has them, from the schemas of a server."""
+    found = {}
+
+    def inside(schema):
+        return schema["items"] if schema.get("type") == "array" else schema
+
+    def add(name, schema, inner):
+        if name not in found:
+            found[name] = {}
+            found[name].update({field: inner(field, inside(value)) for field, value in schema["properties"].items()})
+        return name
+
+    def of_kubernetes(_, value):
+        full = value.get("$ref", "").split("/")[-1]
+        if not definitions.get(full, {}).get("properties"):
+            return None
+        return add(full.split(".")[-1], definitions[full], of_kubernetes)
+
+    def of_ours(kind):
+        def inner(field, value):
+            if field in ("metadata", "template", "volumes"):
+                full = {"metadata": "apimachinery.pkg.apis.meta.v1.ObjectMeta", "template": "api.core.v1.PodTemplateSpec",
+                        "volumes": "api.core.v1.Volume"}[field]
+                return of_kubernetes(field, {"$ref": "io.k8s." + full})
+            if field == "status" or not value.get("properties"):
+                return None
+            return add(kind + field[0].upper() + field[1:], value, inner)
+        return inner
+
+    for kind, name in (("DIJob", "dijobs"), ("AggregatorConfig", "aggregatorconfigs")):
+        add(kind, crds[name]["spec"]["versions"][0]["schema"]["openAPIV3Schema"], of_ours(kind))
+    for kind in ("ConfigMap", "Secret"):
+        of_kubernetes(kind, {"$ref": "io.k8s.api.core.v1." + kind})
+    return found
+
+
+def fields_of_table():
+    with open(os.path.join(K8S, "dijob/fields.def"), encoding="utf-8") as file:
+        entries = re.findall(r"^FIELDS\((\w+),((?:\s*\"[^\"]*\")+)\)", file.read(), re.M)
+    return {name: {field: kind or None for field, _, kind in (word.partition(":") for word in "".join(
+        re.findall(r"\"([^\"]*)\"", text)).split())} for name, text in entries}
+
+
+def test_the_table_of_fields(k8s):
+    """What a manifest may hold on one machine is what it may hold on this server."""
+    crds = {name: k8s.get(f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}.diengine.opendilab.org")
+            for name in ("dijobs", "aggregatorconfigs")}
+    theirs, ours = fields_of_server(k8s.get("/openapi/v2")["definitions"], crds), fields_of_table()
+    assert len(ours) > 100, len(ours)
+    different = {name: (theirs.get(name), ours.get(name)) for name in theirs.keys() | ours.keys()
+                 if theirs.get(name) != ours.get(name)}
+    assert not different, different
+
+
 def test_samples(k8s):
     """Every sample as a user types it; those of v2alpha1 also under the version that is always served."""
     ones = [name for name in files("") if "/v2alpha1/" not in name]
@@ -380,5 +435,6 @@ def test_versions(k8s):
             assert seen["apiVersion"].endswith(path.split("/")[3]) and seen["metadata"]["labels"] == {"a": "b"}
 
 
-cluster.main(test_the_schema_is_one, test_the_page_of_names, test_deployment, test_samples, test_table, test_defaults, test_words,
+cluster.main(test_the_schema_is_one, test_the_page_of_names, test_the_table_of_fields,
+             test_deployment, test_samples, test_table, test_defaults, test_words,
              test_status, test_scale, test_updates, test_rights, test_versions)

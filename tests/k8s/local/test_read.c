@@ -58,9 +58,29 @@ static void test_what_is_wrong_is_said_with_its_line(void **state)
     s_assert_wrong(HEAD "  group: x\n", "5: expected spec.coordinator, or spec.tasks");
     s_assert_wrong("apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\n",
         "2: kind 'Deployment' means nothing on this machine: DIJob, AggregatorConfig, ConfigMap and Secret do");
+    s_assert_wrong(HEAD COORDINATOR("comand: [a]"),
+        "9: spec.coordinator.template.spec.containers[0].comand: Container has no field 'comand'; did you mean "
+        "'command'?");
     s_assert_wrong(
         HEAD COORDINATOR("image: y") "---\n" HEAD COORDINATOR("image: y"), "12: a second DIJob; run one file for each");
     s_assert_wrong("apiVersion: v1\nkind: Secret\n", " no DIJob in it");
+}
+
+static void test_names_that_leave_the_run_are_refused(void **state)
+{
+    (void)state;
+    s_assert_wrong(HEAD "  volumes: [{name: ../../x, emptyDir: {}}]\n" COORDINATOR("image: y"),
+        "5: spec.volumes[0].name: '../../x': expected at most 63 lower case letters, digits and dashes, no dash at an "
+        "end");
+    s_assert_wrong(HEAD "  volumes: [{name: v, persistentVolumeClaim: {claimName: ../c}}]\n" COORDINATOR("image: y"),
+        "5: spec.volumes[0].persistentVolumeClaim.claimName: '../c': expected lower case letters, digits, dashes and "
+        "dots, none of these at an end");
+    s_assert_wrong(HEAD COORDINATOR("image: y") "        volumes: [{name: ., emptyDir: {}}]\n",
+        "10: spec.coordinator.template.spec.volumes[0].name: '.': expected at most 63 lower case letters, digits and "
+        "dashes, no dash at an end");
+    s_assert_wrong(HEAD "  coordinator: {template: {spec: {containers: [{name: a/../../b}]}}}\n",
+        "5: spec.coordinator.template.spec.containers[0].name: 'a/../../b': expected at most 63 lower case letters, "
+        "digits and dashes, no dash at an end");
 }
 
 static void test_what_means_nothing_is_said(void **state)
@@ -85,6 +105,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_is_wrong_is_said_with_its_line),
+        cmocka_unit_test(test_names_that_leave_the_run_are_refused),
         cmocka_unit_test(test_what_means_nothing_is_said),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

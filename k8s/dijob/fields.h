@@ -1,0 +1,17 @@
+/*  fields - which fields the objects of a manifest may have: a misspelled one is found before anything is made of it.
+ *
+ *  The API server drops or refuses what its schema has not, and refuses pods with fields that it does not know; on one machine
+ *  there is nobody else to say so. The table is fields.def. Pure. */
+#pragma once
+#include <jansson.h>
+#include <stdbool.h>
+
+typedef struct {
+    char path[512];   /* "spec.coordinator.template.spec.containers[0].comand"; cut where it is longer */
+    char field[64];   /* "comand"; cut where it is longer                                               */
+    char near[64];    /* what is nearest to it there; "" = nothing is                                   */
+    const char *type; /* what it is a field of, as Kubernetes calls it: "Container"                     */
+} dijob_unknown_t;
+
+/*  The first field of an object that its kind has not. False: none, or a kind that is not in the table. */
+bool dijob_unknown_field(dijob_unknown_t *out, const json_t *object);

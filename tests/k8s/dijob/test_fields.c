@@ -1,0 +1,92 @@
+/*  Fields of manifests: what is known is let through, what is misspelled is found with its path and what was meant. */
+#include "k8s/dijob/fields.h"
+#include <string.h>
+#include "tests/test.h"
+
+static bool s_find(dijob_unknown_t *out, const char *text)
+{
+    json_error_t error;
+    json_t *object = json_loads(text, 0, &error);
+    assert_non_null(object);
+    const bool found = dijob_unknown_field(out, object);
+    json_decref(object);
+    return found;
+}
+
+#define JOB(container)                                                                                                \
+    "{\"apiVersion\":\"x\",\"kind\":\"DIJob\",\"metadata\":{\"name\":\"a\",\"labels\":{\"any\":\"thing\"}},\"spec\":" \
+    "{\"coordinator\":{\"template\":{\"spec\":{\"containers\":[{\"name\":\"x\"}," container "]}}}}}"
+
+static void s_assert_unknown(const char *text, const char *path, const char *field, const char *type, const char *near)
+{
+    dijob_unknown_t out;
+    assert_true(s_find(&out, text));
+    assert_string_equal(out.path, path);
+    assert_string_equal(out.field, field);
+    assert_string_equal(out.type, type);
+    assert_string_equal(out.near, near);
+}
+
+static void test_misspelled(void **state)
+{
+    (void)state;
+    s_assert_unknown(JOB("{\"comand\":[]}"), "spec.coordinator.template.spec.containers[1].comand", "comand",
+        "Container", "command");
+    s_assert_unknown(JOB("{\"livenessProbe\":{\"exec\":{\"comand\":[]}}}"),
+        "spec.coordinator.template.spec.containers[1].livenessProbe.exec.comand", "comand", "ExecAction", "command");
+    s_assert_unknown(
+        JOB("{\"xyzzy\":1}"), "spec.coordinator.template.spec.containers[1].xyzzy", "xyzzy", "Container", "");
+    s_assert_unknown("{\"kind\":\"DIJob\",\"specs\":{}}", "specs", "specs", "DIJob", "spec");
+    s_assert_unknown("{\"kind\":\"DIJob\",\"spec\":{\"tasks\":[{\"replica\":1}]}}", "spec.tasks[0].replica", "replica",
+        "DIJobTasks", "replicas");
+    s_assert_unknown("{\"kind\":\"AggregatorConfig\",\"spec\":{\"aggregators\":1}}", "spec.aggregators", "aggregators",
+        "AggregatorConfigSpec", "aggregator");
+    s_assert_unknown("{\"kind\":\"Secret\",\"stringdata\":{}}", "stringdata", "stringdata", "Secret", "stringData");
+}
+
+static void test_maps_and_kinds_of_others_are_free(void **state)
+{
+    (void)state;
+    dijob_unknown_t out;
+    assert_false(s_find(&out, JOB("{\"resources\":{\"limits\":{\"example.com/thing\":1}}}")));
+    assert_false(s_find(&out, "{\"kind\":\"Deployment\",\"nonsense\":1}"));
+    assert_false(s_find(&out, "{\"kind\":7}"));
+    assert_false(s_find(&out, "{\"kind\":\"DIJob\",\"spec\":[[{\"tasks\":5}]]}"));
+}
+
+static void test_as_deep_as_a_manifest_may_be(void **state)
+{
+    (void)state;
+    dijob_unknown_t out;
+    json_t *deep = json_pack("{s:i}", "nonsense", 1);
+    for (int i = 0; i < 200; i++)
+        deep = json_pack("[o]", deep);
+    json_t *job = json_pack("{s:s, s:o}", "kind", "DIJob", "spec", deep);
+    assert_false(dijob_unknown_field(&out, job)); /* deeper than manifests are read; no end of the stack */
+    json_decref(job);
+}
+
+static void test_long_names_are_cut(void **state)
+{
+    (void)state;
+    dijob_unknown_t out;
+    char name[1000];
+    memset(name, 'a', sizeof name - 1);
+    name[sizeof name - 1] = '\0';
+    json_t *job = json_pack("{s:s, s:{s:i}}", "kind", "DIJob", "spec", name, 1);
+    assert_true(dijob_unknown_field(&out, job));
+    assert_int_equal(strlen(out.path), sizeof out.path - 1);
+    assert_int_equal(strlen(out.field), sizeof out.field - 1);
+    json_decref(job);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_misspelled),
+        cmocka_unit_test(test_maps_and_kinds_of_others_are_free),
+        cmocka_unit_test(test_as_deep_as_a_manifest_may_be),
+        cmocka_unit_test(test_long_names_are_cut),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
