@@ -8,6 +8,7 @@
 #include "common/base/clock.h"
 #include "common/base/mem.h"
 #include "controller/process.h"
+#include "k8s/local/box.h"
 #include "k8s/local/start.h"
 #include "k8s/local/volumes.h"
 #define TT_LOG_COMPONENT "kubelet"
@@ -15,35 +16,6 @@
 
 enum { LEAVE_MS = 3000 };
 enum { EVENTS = 64, GRACE_S = 30, DELAY_MS = 1000, DELAY_MAX_MS = 60000, STEADY_MS = 60000 };
-
-typedef enum { BOX_NEW, BOX_RUNNING, BOX_WAITING, BOX_ENDED } box_state_t; /* WAITING: to be started again at due_ms */
-typedef enum { RESTART_ALWAYS, RESTART_ON_FAILURE, RESTART_NEVER } restart_t;
-
-/*  A container. */
-typedef struct {
-    const json_t *spec; /* of the pod's object */
-    char *log;          /* name of its log and control group */
-    bool init;
-    restart_t restart;
-    box_state_t state;
-    tt_replica_id_t id;
-    int exit_code, restarts;
-    char reason[32], message[200]; /* of the end, or of the waiting */
-    int64_t due_ms, delay_ms, started_ms;
-    int64_t started_s, finished_s;
-} box_t;
-
-typedef struct {
-    json_t *object;    /* owned: the pod */
-    dijob_pod_t *seen; /* what it decodes to now */
-    char ip[16];
-    int port;
-    bool deleting;
-    int64_t leave_ms; /* when its containers are to be asked to end; 0 = they have been */
-    int grace_s;
-    box_t *boxes; /* init containers first */
-    size_t count;
-} pod_t;
 
 struct kubelet {
     place_t *place;
@@ -62,22 +34,6 @@ static const char *s_text(const json_t *object, const char *key)
     return text ? text : "";
 }
 
-static const char *s_name(const pod_t *pod)
-{
-    return s_text(json_object_get(pod->object, "metadata"), "name");
-}
-
-/*  "2026-11-21T10:00:00Z", a new reference. */
-static json_t *s_time(int64_t seconds)
-{
-    char text[32];
-    struct tm tm;
-    const time_t when = (time_t)seconds;
-    gmtime_r(&when, &tm);
-    strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &tm);
-    return json_string(text);
-}
-
 static int64_t s_now_s(void)
 {
     return tt_wall_ns() / 1000000000;
@@ -85,80 +41,14 @@ static int64_t s_now_s(void)
 
 /* ---- status ----------------------------------------------------------------------------------------------------------------- */
 
-static json_t *s_state(const box_t *box)
-{
-    if (box->state == BOX_RUNNING)
-        return json_pack("{s:{s:o}}", "running", "startedAt", s_time(box->started_s));
-    if (box->state == BOX_ENDED)
-        return json_pack("{s:{s:i, s:s, s:o, s:o}}", "terminated", "exitCode", box->exit_code, "reason", box->reason,
-            "startedAt", s_time(box->started_s), "finishedAt", s_time(box->finished_s));
-    json_t *waiting = json_pack("{s:s}", "reason", box->state == BOX_NEW ? "PodInitializing" : box->reason);
-    json_object_set_new(waiting, "message", json_string(box->message));
-    return json_pack("{s:o}", "waiting", waiting);
-}
-
-static json_t *s_statuses(const pod_t *pod, bool init)
-{
-    json_t *list = json_array();
-    for (size_t i = 0; i < pod->count; i++)
-        if (pod->boxes[i].init == init)
-            json_array_append_new(list, json_pack("{s:s, s:b, s:i, s:o}", "name", s_text(pod->boxes[i].spec, "name"),
-                                            "ready", pod->boxes[i].state == BOX_RUNNING, "restartCount",
-                                            pod->boxes[i].restarts, "state", s_state(&pod->boxes[i])));
-    return list;
-}
-
-/*  An init container that stays beside the others. */
-static bool s_is_sidecar(const box_t *box)
-{
-    return box->init && box->restart == RESTART_ALWAYS;
-}
-
-static bool s_is_over(const box_t *box)
-{
-    return box->state == BOX_ENDED;
-}
-
-static const char *s_phase(const pod_t *pod)
-{
-    bool started = false, over = true, failed = false;
-    for (size_t i = 0; i < pod->count; i++) {
-        const box_t *box = &pod->boxes[i];
-        if (box->init) {
-            if (!s_is_sidecar(box) && s_is_over(box) && box->exit_code != 0)
-                return "Failed";
-            continue;
-        }
-        started |= box->state != BOX_NEW && (box->state != BOX_WAITING || box->restarts > 0);
-        over &= s_is_over(box);
-        failed |= s_is_over(box) && box->exit_code != 0;
-    }
-    if (over)
-        return failed ? "Failed" : "Succeeded";
-    return started ? "Running" : "Pending";
-}
-
-static bool s_ready(const pod_t *pod)
-{
-    for (size_t i = 0; i < pod->count; i++)
-        if (!pod->boxes[i].init && pod->boxes[i].state != BOX_RUNNING)
-            return false;
-    return true;
-}
-
 /*  What the API server would show, and what our plans see of it. */
 static void s_publish(kubelet_t *self, pod_t *pod)
 {
     json_t *metadata = json_object_get(pod->object, "metadata");
-    json_t *status = json_pack("{s:s, s:s, s:s, s:[{s:s, s:s}, {s:s, s:s}], s:o}", "phase", s_phase(pod), "podIP",
-        pod->ip, "hostIP", "127.0.0.1", "conditions", "type", "PodScheduled", "status", "True", "type", "Ready",
-        "status", s_ready(pod) ? "True" : "False", "containerStatuses", s_statuses(pod, false));
-    if (pod->boxes[0].init)
-        json_object_set_new(status, "initContainerStatuses", s_statuses(pod, true));
-    json_object_set_new(pod->object, "status", status);
+    json_object_set_new(pod->object, "status", pod_status(pod));
     json_object_set_new(metadata, "resourceVersion", json_sprintf("%llu", (unsigned long long)++self->version));
     if (pod->deleting && !json_object_get(metadata, "deletionTimestamp"))
-        json_object_set_new(metadata, "deletionTimestamp", s_time(s_now_s()));
+        json_object_set_new(metadata, "deletionTimestamp", pod_time(s_now_s()));
     char *text = dijob_dump(pod->object);
     dijob_pod_destroy(&pod->seen);
     TT_CHECK(dijob_pod_decode(&pod->seen, text, strlen(text)) == TT_OK); /* we have built it */
@@ -182,15 +72,15 @@ static void s_start(kubelet_t *self, pod_t *pod, box_t *box)
         box->state = BOX_RUNNING;
         return;
     }
-    place_say(self->place, "%s, container %s: %s", s_name(pod), s_text(box->spec, "name"), tt_err_text());
+    place_say(self->place, "%s, container %s: %s", pod_name(pod), s_text(box->spec, "name"), tt_err_text());
     if (pod->seen->role == DIJOB_COORDINATOR)
         snprintf(self->broken, sizeof self->broken, "%s", tt_err_text());
     snprintf(box->reason, sizeof box->reason, "StartError");
-    snprintf(box->message, sizeof box->message, "%.190s", tt_err_text());
+    snprintf(box->message, sizeof box->message, "%s", tt_err_text());
     box->state = BOX_ENDED; /* on one machine it does not get better by waiting, as in a cluster another node might */
     box->exit_code = 128;
     box->finished_s = s_now_s();
-    log_debug("%s/%s: %s", s_name(pod), box->log, box->message);
+    log_debug("%s/%s: %s", pod_name(pod), box->log, box->message);
 }
 
 static bool s_again(const pod_t *pod, const box_t *box)
@@ -212,8 +102,6 @@ static void s_back_off(kubelet_t *self, box_t *box)
         box->delay_ms = DELAY_MAX_MS;
     box->restarts++;
     box->state = BOX_WAITING;
-    snprintf(box->message, sizeof box->message, "exit code %d", box->exit_code);
-    snprintf(box->reason, sizeof box->reason, "CrashLoopBackOff");
 }
 
 static void s_ended(kubelet_t *self, pod_t *pod, box_t *box, const tt_replica_event_t *event)
@@ -227,6 +115,9 @@ static void s_ended(kubelet_t *self, pod_t *pod, box_t *box, const tt_replica_ev
         event->exit_code == 0                     ? "Completed"
         : memory && event->signal == 9 /* KILL */ ? "OOMKilled"
                                                   : "Error");
+    box->message[0] = '\0';
+    if (box->exit_code != 0)
+        box_read_last_line(box, self->place->run_dir);
     if (s_again(pod, box))
         s_back_off(self, box);
     s_publish(self, pod);
@@ -237,8 +128,8 @@ static bool s_its_turn(const pod_t *pod, size_t i)
 {
     for (size_t k = 0; k < i && pod->boxes[k].init; k++) {
         const box_t *before = &pod->boxes[k];
-        const bool stands = s_is_sidecar(before) && before->state != BOX_NEW;
-        if (!stands && (!s_is_over(before) || before->exit_code != 0))
+        const bool stands = box_is_sidecar(before) && before->state != BOX_NEW;
+        if (!stands && (before->state != BOX_ENDED || before->exit_code != 0))
             return false;
     }
     return true;
@@ -247,7 +138,7 @@ static bool s_its_turn(const pod_t *pod, size_t i)
 static bool s_main_over(const pod_t *pod)
 {
     for (size_t i = 0; i < pod->count; i++)
-        if (!pod->boxes[i].init && !s_is_over(&pod->boxes[i]))
+        if (!pod->boxes[i].init && pod->boxes[i].state != BOX_ENDED)
             return false;
     return true;
 }
@@ -257,7 +148,7 @@ static void s_dismiss(kubelet_t *self, pod_t *pod)
 {
     for (size_t i = 0; i < pod->count; i++) {
         box_t *box = &pod->boxes[i];
-        if (!s_is_sidecar(box) || box->state == BOX_ENDED)
+        if (!box_is_sidecar(box) || box->state == BOX_ENDED)
             continue;
         box->restart = RESTART_NEVER;
         if (box->state == BOX_RUNNING)
@@ -347,7 +238,7 @@ static void s_stamp(json_t *object)
     json_object_set_new(metadata, "uid",
         json_sprintf("%02x%02x%02x%02x-%02x%02x-4%x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0], b[1], b[2], b[3],
             b[4], b[5], b[6] & 15, b[7], (b[8] & 63) | 128, b[9], b[10], b[11], b[12], b[13], b[14], b[15]));
-    json_object_set_new(metadata, "creationTimestamp", s_time(s_now_s()));
+    json_object_set_new(metadata, "creationTimestamp", pod_time(s_now_s()));
     json_object_set_new(json_object_get(object, "spec"), "nodeName", json_string(host));
 }
 
@@ -368,7 +259,7 @@ tt_status_t kubelet_create(kubelet_t *self, json_t *object, const char *ip, int 
     snprintf(pod->ip, sizeof pod->ip, "%s", ip);
     s_stamp(object);
     s_boxes(self, pod);
-    place_host(self->place, s_name(pod), ip, json_string_value(json_object_get(spec, "subdomain")));
+    place_host(self->place, pod_name(pod), ip, json_string_value(json_object_get(spec, "subdomain")));
     self->pods = tt_realloc(self->pods, tt_mul(self->count + 1, sizeof(pod_t *)));
     self->pods[self->count++] = pod;
     s_publish(self, pod);
@@ -415,7 +306,7 @@ void kubelet_end(kubelet_t *self, int grace_s)
 {
     self->ending = true;
     for (size_t i = 0; i < self->count; i++) {
-        char *name = tt_strdup(s_name(self->pods[i]));
+        char *name = tt_strdup(pod_name(self->pods[i]));
         kubelet_delete(self, name, grace_s);
         free(name);
     }
@@ -431,8 +322,8 @@ static bool s_sweep(kubelet_t *self)
             i++;
             continue;
         }
-        place_forget(self->place, s_name(pod));
-        volumes_remove(self->place, s_name(pod));
+        place_forget(self->place, pod_name(pod));
+        volumes_remove(self->place, pod_name(pod));
         s_free(pod);
         memmove(&self->pods[i], &self->pods[i + 1], (self->count - i - 1) * sizeof(pod_t *));
         self->count--;
@@ -535,7 +426,7 @@ const json_t *kubelet_object(const kubelet_t *self, size_t index)
 size_t kubelet_find(const kubelet_t *self, const char *name)
 {
     size_t i = 0;
-    while (i < self->count && strcmp(s_name(self->pods[i]), name) != 0)
+    while (i < self->count && strcmp(pod_name(self->pods[i]), name) != 0)
         i++;
     return i;
 }

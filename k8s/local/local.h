@@ -21,7 +21,7 @@ typedef struct {
 } local_manifest_t;
 
 /*  Read and check: exactly one DIJob, types, the schema's rules in the schema's words. say is told which fields mean nothing
- *  on one machine, in one line. TT_CONFIG: "file:line: what"; TT_NOT_FOUND, TT_IO: the file. */
+ *  on one machine, in one line, and what the job wants that this machine has not (needs.h). TT_CONFIG: "file:line: what"; TT_NOT_FOUND, TT_IO: the file. */
 tt_status_t local_read(local_manifest_t *out, const char *path, local_say_fn say, void *ctx);
 void local_manifest_clear(local_manifest_t *self);
 

@@ -8,6 +8,7 @@
 #include "k8s/dijob/fields.h"
 #include "k8s/dijob/manifest.h"
 #include "k8s/local/local.h"
+#include "k8s/local/needs.h"
 
 typedef struct {
     manifest_t *manifest;
@@ -379,6 +380,8 @@ tt_status_t local_read(local_manifest_t *out, const char *path, local_say_fn say
     const tt_status_t status = s_read(&reader, &made, path);
     if (status == TT_OK) {
         s_say_unused(&reader, say, ctx);
+        if (say)
+            needs_say(made.job, say, ctx);
         *out = made;
     } else
         local_manifest_clear(&made);

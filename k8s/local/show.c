@@ -41,9 +41,42 @@ static void s_state(const dijob_pod_t *pod, char out[64])
         snprintf(out, 64, "%s", phase);
 }
 
-static void s_show_pod(run_t *self, const dijob_pod_t *pod)
+/*  A container that has failed and does not run now: how it ended last. NULL = there is none. */
+static const json_t *s_failed(const json_t *pod, const char **container)
+{
+    static const char *const lists[] = {"initContainerStatuses", "containerStatuses"}, *const states[] = {
+                                                                                           "state", "lastState"};
+    size_t i;
+    json_t *item;
+    for (size_t l = 0; l < TT_COUNT(lists); l++)
+        json_array_foreach(json_object_get(json_object_get(pod, "status"), lists[l]), i, item)
+        {
+            const bool running = json_object_get(json_object_get(item, "state"), "running") != NULL;
+            for (size_t s = 0; s < TT_COUNT(states) && !running; s++) {
+                const json_t *end = json_object_get(json_object_get(item, states[s]), "terminated");
+                *container = json_string_value(json_object_get(item, "name"));
+                if (json_integer_value(json_object_get(end, "exitCode")) != 0)
+                    return end;
+            }
+        }
+    return NULL;
+}
+
+/*  Where its log is, and the last line of it: what people look for first. */
+static void s_show_failure(run_t *self, const json_t *pod)
+{
+    const char *container = "";
+    const json_t *end = s_failed(pod, &container);
+    const char *words = json_string_value(json_object_get(end, "message"));
+    if (end)
+        run_say(self, "  container %s ended with exit code %d%s%s", container,
+            (int)json_integer_value(json_object_get(end, "exitCode")), words ? ": " : "", words ? words : "");
+}
+
+static void s_show_pod(run_t *self, size_t index)
 {
     char state[64];
+    const dijob_pod_t *pod = kubelet_pod(self->kubelet, index);
     s_state(pod, state);
     const char *before = json_string_value(json_object_get(self->shown, pod->meta.name));
     if (before && strcmp(before, state) == 0)
@@ -51,6 +84,8 @@ static void s_show_pod(run_t *self, const dijob_pod_t *pod)
     json_object_set_new(self->shown, pod->meta.name, json_string(state));
     if (before || strcmp(state, "Pending") != 0) /* Pending is over before it can be read */
         run_say(self, "%-40s %s", pod->meta.name, state);
+    if (pod->phase == POD_FAILED || pod->main == MAIN_WAITING)
+        s_show_failure(self, kubelet_object(self->kubelet, index));
 }
 
 static void s_show_gone(run_t *self)
@@ -70,7 +105,7 @@ static void s_show_gone(run_t *self)
 void run_show(run_t *self)
 {
     for (size_t i = 0; i < kubelet_count(self->kubelet); i++)
-        s_show_pod(self, kubelet_pod(self->kubelet, i));
+        s_show_pod(self, i);
     s_show_gone(self);
 }
 

@@ -142,6 +142,13 @@ pgrep -f 'sleep 1000' >/dev/null && [ -n "$(pgrep -f "$dir")" ] && fail "a proce
 } | sed "s#\.\./\.\./#$dir/#g; s/^  collector:/&\n    replicas: 1/" | run again 0
 [ "$(wc -l <count)" -ge 3 ] || fail "not started again"
 has out CrashLoopBackOff
+has out 'container di-container ended with exit code 1'
+
+# ---- what the machine lacks is said before the start, and why it failed after it --------------------------------------------
+{ job lacks; role coordinator 'echo begun; tutti-no-such-program --now' '  restartPolicy: Never' | sed 's/          restartPolicy/        restartPolicy/'; } | run lacks 127
+has out 'not on this machine: tutti-no-such-program (wanted by coordinator)'
+grep -q 'container di-container ended with exit code 127: .*tutti-no-such-program: command not found' out || fail "no last line"
+has lacks/pods.json 'tutti-no-such-program: command not found'
 
 # ---- tasks: ranks, names of the others, restarts of the job ----------------------------------------------------------------
 run tasks 0 <<'END'
@@ -228,6 +235,9 @@ grep -q 'limits are not held' out || has memory/pods.json OOMKilled
 
 # ---- mistakes ------------------------------------------------------------------------------------------------------------------------
 { job wrong; role coordinator true | sed 's/command:/comand: x\n          env: [{name: A, value: 1}]\n          command:/'; } | run wrong 78
+has out "wrong.yaml:10: spec.coordinator.template.spec.containers[0].comand: Container has no field 'comand'; did you mean 'command'?"
+sed -i 's/comand: x/image: x/' wrong.yaml
+"$TUTTI" run wrong.yaml >out 2>&1 && fail "run lets it through"
 has out 'wrong.yaml:11: spec.coordinator.template.spec.containers[0].env[0].value: expected text: put it in quotes'
 "$TUTTI" check wrong.yaml >out 2>&1 && fail "check lets it through"
 has out 'wrong.yaml:11:'

@@ -88,15 +88,15 @@ static void test_what_means_nothing_is_said(void **state)
     (void)state;
     local_manifest_t manifest = {0};
     assert_ok(s_read(HEAD "  priorityClassName: ''\n" COORDINATOR(
-                         "image: y, command: [a], livenessProbe: {}") "        nodeSelector: {a: b}\n---\nkind: "
-                                                                      "AggregatorConfig\napiVersion: x\n---\nkind: "
-                                                                      "Secret\napiVersion: v1\n",
+                         "image: y, command: [sh], livenessProbe: {}") "        nodeSelector: {a: b}\n---\nkind: "
+                                                                       "AggregatorConfig\napiVersion: x\n---\nkind: "
+                                                                       "Secret\napiVersion: v1\n",
         &manifest));
     assert_string_equal(s_said, "without meaning on this machine: nodeSelector, image, livenessProbe");
     assert_non_null(manifest.agconfig);
     assert_int_equal(json_array_size(manifest.objects), 1);
     local_manifest_clear(&manifest);
-    assert_ok(s_read(HEAD COORDINATOR("command: [a]"), &manifest));
+    assert_ok(s_read(HEAD COORDINATOR("command: [sh]"), &manifest));
     assert_string_equal(s_said, "");
     local_manifest_clear(&manifest);
 }
