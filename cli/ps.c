@@ -27,12 +27,11 @@ static void s_row(void *ctx, const tt_rundir_t *run)
         source = NULL;
     json_t *row = json_object();
     json_object_set_new(row, "run", json_string(run->name));
-    json_object_set_new(row, "state", json_string(state));
-    static const char *const keys[] = {"env_steps", "return_mean", "return_mean_100", "sps"};
+    json_object_set_new(row, "status", json_string(state));
+    static const char *const keys[] = {"env_steps", "return_mean", "sps"};
     for (size_t i = 0; i < TT_COUNT(keys); i++)
         if (json_object_get(source, keys[i]))
-            json_object_set(row, strcmp(keys[i], "return_mean") == 0 ? "return_mean_100" : keys[i],
-                json_object_get(source, keys[i]));
+            json_object_set(row, keys[i], json_object_get(source, keys[i]));
     json_object_set_new(row, "run_dir", json_string(run->path));
     json_array_append_new(listing->rows, row);
     json_decref(source);
@@ -42,16 +41,16 @@ static void s_print(const json_t *rows)
 {
     size_t i;
     json_t *row;
-    printf("%-28s %-10s %12s %10s  %s\n", "RUN", "STATE", "STEPS", "RETURN", "DIRECTORY");
+    printf("%-28s %-10s %12s %10s  %s\n", "RUN", "STATUS", "STEPS", "RETURN", "DIRECTORY");
     json_array_foreach((json_t *)rows, i, row)
     {
         char steps[32] = "-", mean[32] = "-";
         if (json_is_number(json_object_get(row, "env_steps")))
             snprintf(steps, sizeof steps, "%.0f", json_number_value(json_object_get(row, "env_steps")));
-        if (json_is_number(json_object_get(row, "return_mean_100")))
-            snprintf(mean, sizeof mean, "%.1f", json_number_value(json_object_get(row, "return_mean_100")));
+        if (json_is_number(json_object_get(row, "return_mean")))
+            snprintf(mean, sizeof mean, "%.1f", json_number_value(json_object_get(row, "return_mean")));
         printf("%-28s %-10s %12s %10s  %s\n", json_string_value(json_object_get(row, "run")),
-            json_string_value(json_object_get(row, "state")), steps, mean,
+            json_string_value(json_object_get(row, "status")), steps, mean,
             json_string_value(json_object_get(row, "run_dir")));
     }
 }

@@ -51,7 +51,7 @@ static void s_print_job(const json_t *status)
     json_t *pod;
     printf("%s  DIJob %s/%s  %s\n", s_text(status, "run"), s_text(status, "namespace"), s_text(status, "name"),
         s_text(status, "phase"));
-    s_print_counts(json_object_get(status, "counts"));
+    s_print_counts(json_object_get(status, "replicas"));
     printf("  %-40s %-16s %6s %s\n", "POD", "ADDRESS", "PORT", "STATUS");
     json_array_foreach(json_object_get(status, "members"), i, pod) printf("  %-40s %-16s %6.0f %s\n",
         s_text(pod, "name"), s_text(pod, "ip"), s_number(pod, "port"), s_text(pod, "state"));
@@ -64,12 +64,12 @@ static void s_print(const json_t *status)
         return;
     }
     printf("%s  %s  %s\n", s_text(status, "run"), s_text(status, "env"), s_text(status, "phase"));
-    printf("  %.0f steps, %.0f updates, %.0f steps/s", s_number(status, "env_steps"), s_number(status, "update"),
+    printf("  %.0f steps, %.0f updates, %.0f steps/s", s_number(status, "env_steps"), s_number(status, "updates"),
         s_number(status, "sps"));
     if (json_is_number(json_object_get(status, "return_mean")))
         printf(", mean return %.1f", s_number(status, "return_mean"));
     printf("\n");
-    s_print_counts(json_object_get(status, "counts"));
+    s_print_counts(json_object_get(status, "replicas"));
     s_print_members(json_object_get(status, "members"));
 }
 

@@ -2,7 +2,7 @@
 #include <string.h>
 
 /*  Filled from EVENT finished by their own names. */
-static const char *const s_copied[] = {"env_steps", "updates", "episodes", "return_mean_100", "solved_at_steps",
+static const char *const s_copied[] = {"env_steps", "updates", "episodes", "return_mean", "solved_at_steps",
     "solved_at_s", "wall_s", "first_step_s", "sps", "weights_sha256", "transitions", "lag_max"};
 
 static const char *const s_stop_rules[] = {"return_mean", "env_steps", "wall_s"};
@@ -74,8 +74,8 @@ void tt_summary_print(FILE *stream, const json_t *summary, const char *failure)
         fprintf(stream, "  %.0f steps in %.0f updates and %.0f episodes, %.0f steps/s, %.2f s in all\n",
             s_number(summary, "env_steps"), s_number(summary, "updates"), s_number(summary, "episodes"),
             s_number(summary, "sps"), s_number(summary, "wall_s"));
-    if (json_is_number(json_object_get(summary, "return_mean_100")))
-        fprintf(stream, "  mean return of the last 100 episodes %.1f\n", s_number(summary, "return_mean_100"));
+    if (json_is_number(json_object_get(summary, "return_mean")))
+        fprintf(stream, "  mean return of the last 100 episodes %.1f\n", s_number(summary, "return_mean"));
     if (json_is_number(json_object_get(summary, "solved_at_s")))
         fprintf(stream, "  solved after %.0f steps, %.2f s from process start\n", s_number(summary, "solved_at_steps"),
             s_number(summary, "solved_at_s"));

@@ -249,8 +249,8 @@ static tt_status_t s_open_writers(coordinator_t *self)
 tt_status_t coordinator_write_stats(coordinator_t *self, const tt_msg_STATS_t *stats)
 {
     TT_TRY(s_open_writers(self));
-    const double time_s = (double)(stats->time_ns - self->start_ns) * 1e-9, sps = progress_sps(&self->progress);
-    TT_TRY(metrics_add(self->metrics, stats, time_s, sps));
+    const double wall_s = (double)(stats->time_ns - self->start_ns) * 1e-9, sps = progress_sps(&self->progress);
+    TT_TRY(metrics_add(self->metrics, stats, wall_s, sps));
     return tensorboard_add(self->tensorboard, stats, (double)tt_wall_ns() * 1e-9, sps);
 }
 

@@ -45,7 +45,7 @@ static void s_fill_from_stats(const coordinator_t *self, json_t *summary)
     s_set_missing(summary, "env_steps", json_integer((json_int_t)p->env_steps));
     s_set_missing(summary, "updates", json_integer((json_int_t)p->update));
     s_set_missing(summary, "episodes", json_integer((json_int_t)p->episodes));
-    s_set_missing(summary, "return_mean_100", p->any ? s_real(p->return_mean) : json_null());
+    s_set_missing(summary, "return_mean", p->any ? s_real(p->return_mean) : json_null());
     s_set_missing(summary, "lag_max", json_integer((json_int_t)p->lag_max));
 }
 

@@ -29,7 +29,7 @@ struct metrics {
 static tt_status_t s_take_last(metrics_t *self, const char *line, const char *path)
 {
     json_t *object = json_loads(line, 0, NULL);
-    const json_t *era = json_object_get(object, "era"), *update = json_object_get(object, "update");
+    const json_t *era = json_object_get(object, "era"), *update = json_object_get(object, "updates");
     const bool ok = json_is_integer(era) && json_is_integer(update);
     if (ok) {
         self->any = true;
@@ -113,15 +113,15 @@ static bool s_is_plain(const char *name)
            name[strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_/.-")] == '\0';
 }
 
-static tt_status_t s_line(tt_buf_t *out, const tt_msg_STATS_t *m, double time_s, double sps)
+static tt_status_t s_line(tt_buf_t *out, const tt_msg_STATS_t *m, double wall_s, double sps)
 {
     TT_TRY(tt_buf_printf(out,
-        "{\"era\":%u,\"update\":%" PRIu64 ",\"env_steps\":%" PRIu64 ",\"episodes\":%" PRIu64 ",\"lag_max\":%" PRIu64
+        "{\"era\":%u,\"updates\":%" PRIu64 ",\"env_steps\":%" PRIu64 ",\"episodes\":%" PRIu64 ",\"lag_max\":%" PRIu64
         ",\"dropped\":%" PRIu64,
         m->era, m->update, m->env_steps, m->episodes, m->lag_max, m->dropped));
     TT_TRY(s_number(out, "return_mean", m->return_mean));
     TT_TRY(s_number(out, "length_mean", m->length_mean));
-    TT_TRY(s_number(out, "time_s", time_s));
+    TT_TRY(s_number(out, "wall_s", wall_s));
     TT_TRY(s_number(out, "sps", sps));
     for (size_t i = 0; i < m->metrics_count; i++)
         if (s_is_plain(m->metrics[i].name))
@@ -129,14 +129,14 @@ static tt_status_t s_line(tt_buf_t *out, const tt_msg_STATS_t *m, double time_s,
     return tt_buf_str(out, "}\n");
 }
 
-tt_status_t metrics_add(metrics_t *self, const tt_msg_STATS_t *stats, double time_s, double sps)
+tt_status_t metrics_add(metrics_t *self, const tt_msg_STATS_t *stats, double wall_s, double sps)
 {
     if (self->any && (stats->era < self->era || (stats->era == self->era && stats->update <= self->update)))
         return TT_OK;
     self->any = true;
     self->era = stats->era;
     self->update = stats->update;
-    TT_TRY(s_line(&self->writer.pending, stats, time_s, sps));
+    TT_TRY(s_line(&self->writer.pending, stats, wall_s, sps));
     return writer_flush_full(&self->writer);
 }
 

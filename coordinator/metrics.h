@@ -1,7 +1,7 @@
 /*  metrics - the single writer of RUN_DIR/metrics.jsonl: one JSON object a line, one line an update.
  *
- *  {"era", "update", "env_steps", "episodes", "return_mean", "length_mean", "lag_max", "dropped", "time_s", "sps", and
- *  the metrics by their names}. time_s counts from the run's process start; a number that is not finite is null.
+ *  {"era", "updates", "env_steps", "episodes", "return_mean", "length_mean", "lag_max", "dropped", "wall_s", "sps", and
+ *  the metrics by their names}. wall_s counts from the run's process start; a number that is not finite is null.
  *  Each (era, update) is written once, over restarts of the coordinator too; a line that a dying coordinator left
  *  half-written is cut off.
  *
@@ -17,5 +17,5 @@ tt_status_t metrics_open(metrics_t **self_p, const char *path);
 void metrics_close(metrics_t **self_p);
 
 /*  Costs a few microseconds and, when much is pending, one write. sps: over the last seconds. */
-tt_status_t metrics_add(metrics_t *self, const tt_msg_STATS_t *stats, double time_s, double sps);
+tt_status_t metrics_add(metrics_t *self, const tt_msg_STATS_t *stats, double wall_s, double sps);
 tt_status_t metrics_flush(metrics_t *self);

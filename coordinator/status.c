@@ -90,7 +90,7 @@ json_t *status_snapshot_json(const journal_snapshot_t *snapshot)
     json_t *object = json_object();
     json_object_set_new(object, "path", s_foreign(snapshot->path));
     json_object_set_new(object, "era", json_integer(snapshot->era));
-    json_object_set_new(object, "update", s_u64(snapshot->update));
+    json_object_set_new(object, "updates", s_u64(snapshot->update));
     json_object_set_new(object, "env_steps", s_u64(snapshot->env_steps));
     json_object_set_new(object, "return_mean", s_real(snapshot->return_mean));
     return object;
@@ -99,7 +99,7 @@ json_t *status_snapshot_json(const journal_snapshot_t *snapshot)
 static void s_add_training(const coordinator_t *self, json_t *object)
 {
     const progress_t *p = &self->progress;
-    json_object_set_new(object, "update", s_u64(p->update));
+    json_object_set_new(object, "updates", s_u64(p->update));
     json_object_set_new(object, "env_steps", s_u64(p->env_steps));
     json_object_set_new(object, "episodes", s_u64(p->episodes));
     json_object_set_new(object, "sps", s_real(progress_sps(p)));
@@ -118,17 +118,17 @@ json_t *status_json(const coordinator_t *self)
     json_object_set_new(object, "run", s_foreign(slash ? slash + 1 : self->root));
     json_object_set_new(object, "run_dir", s_foreign(self->root));
     json_object_set_new(object, "phase", json_string(s_phase(self)));
-    json_object_set_new(object, "config", json_string(self->cfg.name));
+    json_object_set_new(object, "name", json_string(self->cfg.name));
     json_object_set_new(object, "env", s_foreign(self->cfg.env));
     json_object_set_new(object, "seed", s_u64(self->cfg.seed));
     json_object_set_new(object, "start_ns", json_integer(self->start_ns));
-    json_object_set_new(object, "uptime_s", s_real((double)(tt_now_ns(self->clock) - self->start_ns) * 1e-9));
+    json_object_set_new(object, "wall_s", s_real((double)(tt_now_ns(self->clock) - self->start_ns) * 1e-9));
     json_object_set_new(object, "era", json_integer(roster_era(self->roster)));
     json_object_set_new(object, "epoch", s_u64(roster_epoch(self->roster)));
     json_object_set_new(object, "generation", s_u64(roster_generation(self->roster)));
     json_object_set_new(object, "rolled_back", json_integer(roster_rolled_back(self->roster)));
     s_add_training(self, object);
-    json_object_set_new(object, "counts", status_counts_json(self));
+    json_object_set_new(object, "replicas", status_counts_json(self));
     json_object_set_new(object, "members", s_members(self));
     json_object_set_new(object, "snapshots", json_integer(self->snapshots));
     json_object_set_new(
@@ -166,18 +166,18 @@ tt_status_t status_prometheus(const coordinator_t *self, tt_buf_t *out)
     TT_TRY(s_metric(out, "updates_total", "counter", "Policy versions made.", (double)p->update));
     TT_TRY(s_metric(out, "env_steps_total", "counter", "Transitions trained on.", (double)p->env_steps));
     TT_TRY(s_metric(out, "episodes_total", "counter", "Training episodes that ended.", (double)p->episodes));
-    TT_TRY(s_metric(out, "duplicates_total", "counter",
-        "Transitions received again and dropped, as (batch, env) pairs.", (double)p->dropped));
+    TT_TRY(s_metric(out, "dropped_total", "counter", "Transitions received again and dropped, as (batch, env) pairs.",
+        (double)p->dropped));
     TT_TRY(s_metric(
-        out, "rollbacks_total", "counter", "Times the run went back to a snapshot.", roster_rolled_back(roster)));
+        out, "rolled_back_total", "counter", "Times the run went back to a snapshot.", roster_rolled_back(roster)));
     TT_TRY(s_metric(
         out, "return_mean", "gauge", "Mean return of the last 100 training episodes.", p->any ? p->return_mean : NAN));
-    TT_TRY(s_metric(out, "steps_per_second", "gauge", "Env steps a second over the last seconds.", progress_sps(p)));
+    TT_TRY(s_metric(out, "sps", "gauge", "Env steps a second over the last seconds.", progress_sps(p)));
     TT_TRY(s_metric(out, "lag_max", "gauge", "Largest policy lag trained on.", (double)p->lag_max));
     TT_TRY(s_metric(out, "era", "gauge", "Counts roll-backs.", roster_era(roster)));
     TT_TRY(s_metric(out, "epoch", "gauge", "Counts rosters.", (double)roster_epoch(roster)));
     TT_TRY(s_metric(out, "generation", "gauge", "Counts learner sets.", (double)roster_generation(roster)));
-    TT_TRY(s_metric(out, "uptime_seconds", "gauge", "Since the run's process started.",
+    TT_TRY(s_metric(out, "wall_s", "gauge", "Seconds since the run's process started.",
         (double)(tt_now_ns(self->clock) - self->start_ns) * 1e-9));
     TT_TRY(s_replicas(self, out, "desired"));
     return s_replicas(self, out, "ready");

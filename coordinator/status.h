@@ -1,9 +1,9 @@
 /*  status - the state of a run as JSON: what `tutti status`, HTTP's /status and the live block show.
  *
- *  {"run", "run_dir", "phase": "starting|running|stopping|ended", "config", "env", "seed", "start_ns", "uptime_s",
- *   "era", "epoch", "generation", "rolled_back", "update", "env_steps", "episodes", "sps", "return_mean", "threshold",
+ *  {"run", "run_dir", "phase": "starting|running|stopping|ended", "name", "env", "seed", "start_ns", "wall_s",
+ *   "era", "epoch", "generation", "rolled_back", "updates", "env_steps", "episodes", "sps", "return_mean", "threshold",
  *   "lag_max", "solved_at_s", "stop": {"env_steps", "return_mean", "wall_s"},
- *   "counts": {"collector": {"desired", "ready"}, "learner": ..., "aggregator": ...},
+ *   "replicas": {"collector": {"desired", "ready"}, "learner": ..., "aggregator": ...},
  *   "members": [{"role", "index", "pid", "host", "phase", "state", "seen_ms", "holds", "rank", "env_lo",
  *               "env_count"}],
  *   "snapshots": number, "snapshot": newest or null, "http": url or null, "listen": endpoint or null}

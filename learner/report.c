@@ -130,7 +130,7 @@ static json_t *s_summary(core_t *self, const char *checkpoint)
     snapshot_sha256(version_params(publish_newest(self->publish)), self->model.params, sha);
     return json_pack("{s:s, s:I, s:I, s:I, s:o, s:s, s:o, s:I, s:I, s:s}", "reason", self->reason, "env_steps",
         (json_int_t)facts.env_steps, "updates", (json_int_t)self->update, "episodes", (json_int_t)facts.episodes,
-        "return_mean_100", s_number(facts.return_mean), "weights_sha256", sha, "transitions",
+        "return_mean", s_number(facts.return_mean), "weights_sha256", sha, "transitions",
         s_transitions(self, facts.env_steps), "lag_max", (json_int_t)self->lag_max, "dropped",
         (json_int_t)intake_dropped(self->intake), "checkpoint", checkpoint);
 }

@@ -104,7 +104,7 @@ class Probe:
         out["episodes"] = len(self.returns)
         out["sps"] = self.steps / (now - out["first_step_s"])
         out["wall_s"] = now
-        out["return_mean_100"] = sum(self.returns[-100:]) / min(100, len(self.returns)) if self.returns else None
-        out["return_mean_100_best"] = self.best
+        out["return_mean"] = sum(self.returns[-100:]) / min(100, len(self.returns)) if self.returns else None
+        out["return_mean_best"] = self.best
         out.update(more)
         print(json.dumps(out), flush=True)

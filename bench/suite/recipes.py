@@ -8,7 +8,7 @@ ABOUT = "every recipe against its line: 5 seeds, mean; greedy over 100 episodes 
 RECIPES = [  # config, what is measured, line
     ("cartpole-ppo", "greedy", 475.0),
     ("cartpole-ppo-zoo", "greedy", 490.0),
-    ("cartpole-ppo-cleanrl", "return_mean_100", 480.0),
+    ("cartpole-ppo-cleanrl", "return_mean", 480.0),
     ("acrobot-ppo", "greedy", -85.0),
     ("mountaincar-ppo", "greedy", -115.0),
     ("mountaincar-continuous-ppo", "greedy", 90.0),

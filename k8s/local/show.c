@@ -161,8 +161,8 @@ json_t *run_status(const run_t *self)
     const json_t *status = json_object_get(self->job, "status");
     return json_pack("{s:s, s:s, s:s, s:s, s:s, s:O?, s:o, s:o, s:s}", "run", self->opts->run->name, "kind", "DIJob",
         "name", self->seen->meta.name, "namespace", self->place->namespace_, "phase",
-        dijob_phase_name(self->seen->phase), "job_status", status, "counts", s_counts(self), "members", s_members(self),
-        "run_dir", self->opts->run->path);
+        dijob_phase_name(self->seen->phase), "job_status", status, "replicas", s_counts(self), "members",
+        s_members(self), "run_dir", self->opts->run->path);
 }
 
 static void s_write(const run_t *self, const char *file, const json_t *value)

@@ -256,7 +256,7 @@ static tt_status_t s_minibatch(tt_algo_t *self, uint32_t step, const tt_net_t *n
         .scale = 1,
         .weight = 1 / (float)self->minibatch_rows,
         .clip = self->clip,
-        .entropy_coef = self->cfg.entropy,
+        .entropy_coef = self->cfg.entropy_coef,
         .value_coef = self->cfg.value_coef,
         .clip_value = self->cfg.clip_value,
     };

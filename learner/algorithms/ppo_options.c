@@ -23,7 +23,7 @@ const tt_cfg_field_t ppo_fields[] = {
         .help = "how the clip range falls over the run, to 0"},
     {"algorithm.clip_value", TT_CFG_BOOL, AT(clip_value), "false",
         .help = "clip the change of a value to the clip range too, as CleanRL"},
-    {"algorithm.entropy", TT_CFG_F32, AT(entropy), "0", 0, 10, .help = "weight of the entropy bonus"},
+    {"algorithm.entropy_coef", TT_CFG_F32, AT(entropy_coef), "0", 0, 10, .help = "weight of the entropy bonus"},
     {"algorithm.value_coef", TT_CFG_F32, AT(value_coef), "0.5", 0, 100, .help = "weight of half the squared error"},
     {"algorithm.max_grad_norm", TT_CFG_F32, AT(max_grad_norm), "0.5", 0, 1e6,
         .help = "clip the gradient's norm; 0 = off"},

@@ -19,7 +19,7 @@ typedef struct {
     float clip;
     int clip_anneal; /* ppo_anneal_t, always to 0                             */
     bool clip_value;
-    float entropy, value_coef, max_grad_norm;
+    float entropy_coef, value_coef, max_grad_norm;
     bool normalize_advantage;
     double target_kl; /* NAN = off                                             */
     bool recompute;

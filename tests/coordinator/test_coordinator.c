@@ -445,7 +445,7 @@ static void test_a_run_from_hello_to_its_end(void **state)
     while (fgets(line, sizeof line, file)) {
         json_t *object = json_loads(line, 0, NULL);
         assert_non_null(object);
-        assert_true(s_get(object, "update") == ++lines);
+        assert_true(s_get(object, "updates") == ++lines);
         assert_true(s_get(object, "losses/policy_loss") == 0.25);
         json_decref(object);
     }
@@ -502,7 +502,7 @@ static void test_scaling_a_running_job(void **state)
     for (;;) {
         json_t *status = s_status(client);
         const size_t members = json_array_size(json_object_get(status, "members"));
-        const json_t *counts = json_object_get(json_object_get(status, "counts"), "collector");
+        const json_t *counts = json_object_get(json_object_get(status, "replicas"), "collector");
         assert_true(s_get(counts, "desired") == 1);
         assert_true(s_get(counts, "ready") == 1);
         json_decref(status);
@@ -602,7 +602,7 @@ static void test_a_killed_coordinator_comes_back(void **state)
     assert_false(packet.msg.ROSTER.fresh);
     tt_packet_clear(&packet);
     json_t *status = s_status(client);
-    assert_true(s_get(json_object_get(json_object_get(status, "counts"), "collector"), "desired") == 3);
+    assert_true(s_get(json_object_get(json_object_get(status, "replicas"), "collector"), "desired") == 3);
     assert_true(s_get(status, "rolled_back") == 0);
     json_decref(status);
     tt_link_destroy(&client);
@@ -704,7 +704,7 @@ static void test_a_lost_learner_rolls_back_and_a_moved_run_resumes(void **state)
     json_t *status = s_status(crew.controller);
     assert_true(s_get(status, "era") == 3);
     assert_true(s_get(status, "rolled_back") == 2);
-    assert_true(s_get(json_object_get(status, "snapshot"), "update") == 7);
+    assert_true(s_get(json_object_get(status, "snapshot"), "updates") == 7);
     json_decref(status);
     s_leave(&crew);
 }

@@ -56,7 +56,7 @@ static size_t s_read(const place_t *place, json_int_t *updates, size_t room)
         json_t *object = json_loads(line, JSON_REJECT_DUPLICATES, NULL);
         assert_true(json_is_object(object));
         assert_true(count < room);
-        updates[count++] = json_integer_value(json_object_get(object, "update"));
+        updates[count++] = json_integer_value(json_object_get(object, "updates"));
         json_decref(object);
     }
     fclose(file);

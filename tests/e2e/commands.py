@@ -45,7 +45,7 @@ def test_a_run_from_outside(world):
     summary = world.train(world.config(), "collector.replicas=2")
     name = summary["run"]
     rows = json.loads(world.tutti("ps", "--all", "--output", "json").stdout)
-    equal([(row["run"], row["state"]) for row in rows], [(name, "succeeded")], "ps")
+    equal([(row["run"], row["status"]) for row in rows], [(name, "succeeded")], "ps")
     equal(json.loads(world.tutti("status", name, "--output", "json").stdout), summary, "status of an ended run")
     logs = world.tutti("logs", name)
     equal(logs.returncode, 0, f"logs: {logs.stderr}")
@@ -91,7 +91,7 @@ def test_metrics_file(world):
     summary = world.train(world.config())
     with open(os.path.join(summary["run_dir"], "metrics.jsonl"), encoding="utf-8") as file:
         rows = [json.loads(line) for line in file]
-    updates = [row["update"] for row in rows]
+    updates = [row["updates"] for row in rows]
     equal(updates, sorted(set(updates)), "updates in metrics.jsonl")
     equal(rows[-1]["env_steps"], summary["transitions"]["trained"], "steps of the last row")
     for name in ("losses/policy_loss", "losses/value_loss", "losses/entropy", "losses/approx_kl", "charts/learning_rate"):

@@ -17,7 +17,7 @@ def s_join(world, role, run_dir, key=None):
 
 
 def s_ready(world, run_dir, role):
-    return (world.status(run_dir) or {}).get("counts", {}).get(role, {}).get("ready")
+    return (world.status(run_dir) or {}).get("replicas", {}).get(role, {}).get("ready")
 
 
 def test_a_learner_and_a_collector_join(world):

@@ -172,7 +172,7 @@ class World:
         updates, and one batch more counted; so its counters are those of one that ends a batch earlier."""
         updates = summary["updates"]
         for keys, batches in ((("weights_sha256", "updates"), updates + 1),
-                              (("env_steps", "episodes", "return_mean_100"), updates)):
+                              (("env_steps", "episodes", "return_mean"), updates)):
             still = self.train(config, *sets, f"stop.env_steps={batches * BATCH}", seed=seed)
             for key in keys:
                 equal(summary[key], still[key], f"{key} {what}, {updates} updates")

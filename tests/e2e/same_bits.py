@@ -24,7 +24,7 @@ def s_matrix(world, lag):
     first = s_train(world, config, lag, 7)
     for collectors, learners in SHAPES[1:]:
         other = s_train(world, config, lag, 7, f"collector.replicas={collectors}", f"learner.replicas={learners}")
-        for key in ("weights_sha256", "env_steps", "updates", "episodes", "return_mean_100"):
+        for key in ("weights_sha256", "env_steps", "updates", "episodes", "return_mean"):
             equal(other[key], first[key], f"{key} with {collectors} collectors, {learners} learners, lag {lag}")
     two = s_train(world, config, lag, 7, "learner.threads=2")
     equal(two["weights_sha256"], first["weights_sha256"], f"weights with 2 threads, lag {lag}")

@@ -9,7 +9,7 @@ from rig import ENDLESS, check, equal, main, steps, wait_for
 
 def s_counts(world, run_dir):
     status = world.status(run_dir)
-    counts = (status or {}).get("counts", {})
+    counts = (status or {}).get("replicas", {})
     return {role: (count["ready"], count["desired"]) for role, count in counts.items()}
 
 

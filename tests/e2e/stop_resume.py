@@ -59,7 +59,7 @@ def test_resume_keeps_the_counts_last_asked_for(world):
 
     def look():
         status = world.status(run_dir)
-        counts = status.get("counts") if status else {}  # an ended run has none
+        counts = status.get("replicas") if status else {}  # an ended run has none
         return counts and counts["collector"]["ready"] == 3 and counts["learner"]["ready"] == 2
     wait_for(look, "3 collectors and 2 learners after resume")
     again.send_signal(signal.SIGINT)

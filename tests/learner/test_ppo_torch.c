@@ -116,7 +116,7 @@ static void s_create(case_t *c)
         .minibatches = h->minibatches,
         .clip = h->clip,
         .clip_value = h->clip_value,
-        .entropy = h->entropy,
+        .entropy_coef = h->entropy,
         .value_coef = h->value_coef,
         .max_grad_norm = h->max_grad_norm,
         .normalize_advantage = true,
