@@ -125,8 +125,22 @@ static tt_status_t s_resolve(tt_setup_t *self)
 
 /*  ---- the rest ---- */
 
+/*  So that an option of another algorithm is said to be one. */
+static void s_name_others(tt_setup_t *self)
+{
+    size_t count;
+    const tt_algorithm_t *const *algorithms = tt_algorithms(&count);
+    for (size_t i = 0; i < count; i++) {
+        char *whose = tt_sprintf("the algorithm %s, and this is %s", algorithms[i]->name, self->algorithm->name);
+        if (algorithms[i] != self->algorithm)
+            tt_config_foreign(self->config, algorithms[i]->fields, whose);
+        free(whose);
+    }
+}
+
 static tt_status_t s_claim(tt_setup_t *self)
 {
+    s_name_others(self);
     self->algorithm_cfg = tt_new0(self->algorithm->cfg_size);
     TT_TRY(tt_config_claim(self->config, tt_train_fields, &self->train));
     TT_TRY(tt_config_claim(self->config, self->algorithm->fields, self->algorithm_cfg));

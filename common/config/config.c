@@ -88,6 +88,9 @@ void tt_config_destroy(tt_config_t **self_p)
         free(self->claims[i].value);
     for (size_t i = 0; i < self->ignored_count; i++)
         free(self->ignored[i]);
+    for (size_t i = 0; i < self->stranger_count; i++)
+        free(self->strangers[i].whose);
+    free(self->strangers);
     free(self->entries);
     free(self->claims);
     free(self->ignored);
@@ -132,23 +135,11 @@ static void s_remember(tt_config_t *self, const tt_cfg_field_t *field, char *val
     self->claims[self->claim_count++] = (claim_t){field, value, origin};
 }
 
-static tt_status_t s_err_missing(const tt_config_t *self, const tt_cfg_field_t *field)
-{
-    const char **names = tt_array0(self->entry_count, sizeof *names);
-    for (size_t i = 0; i < self->entry_count; i++)
-        names[i] = self->entries[i].key;
-    const char *typo = tt_nearest(field->key, names, self->entry_count);
-    free(names);
-    return typo ? tt_err(TT_CONFIG, "%s: unknown key '%s'; did you mean '%s'?", tt_config_origin(self, typo), typo,
-                      field->key)
-                : tt_err(TT_CONFIG, "%s: '%s' is missing: %s", self->name, field->key, field->help);
-}
-
 static tt_status_t s_claim(tt_config_t *self, const tt_cfg_field_t *field, void *target)
 {
     const entry_t *entry = config_entry(self, field->key);
     if (!entry && !field->def)
-        return s_err_missing(self, field);
+        return missing_key(self, field);
     if (entry) {
         TT_TRY(value_read(entry, field, target));
     } else {
@@ -180,6 +171,12 @@ void tt_config_ignore(tt_config_t *self, const char *prefix)
     self->ignored[self->ignored_count++] = tt_strdup(prefix);
 }
 
+void tt_config_foreign(tt_config_t *self, const tt_cfg_field_t *fields, const char *whose)
+{
+    self->strangers = tt_realloc(self->strangers, (self->stranger_count + 1) * sizeof *self->strangers);
+    self->strangers[self->stranger_count++] = (stranger_t){fields, tt_strdup(whose)};
+}
+
 /*  ---- what is left ---- */
 
 static bool s_ignored(const tt_config_t *self, const char *key)
@@ -190,8 +187,7 @@ static bool s_ignored(const tt_config_t *self, const char *key)
     return false;
 }
 
-/*  Is `key` the path of a section or value above `path`? */
-static bool s_is_above(const char *key, const char *path)
+bool key_is_above(const char *key, const char *path)
 {
     const size_t length = strlen(key);
     return strncmp(key, path, length) == 0 && path[length] == '.';
@@ -203,25 +199,10 @@ static tt_status_t s_err_section(const tt_config_t *self, const entry_t *entry)
     for (size_t i = 0; i < self->claim_count && strlen(list) < 100; i++) {
         const char *key = self->claims[i].field->key;
         const size_t used = strlen(list);
-        if (s_is_above(entry->key, key))
+        if (key_is_above(entry->key, key))
             snprintf(list + used, sizeof list - used, "%s%s", used ? ", " : "", key);
     }
     return tt_err(TT_CONFIG, "%s: '%s' is a section, not a value: %s, ...", entry->origin, entry->key, list);
-}
-
-static tt_status_t s_err_unknown(const tt_config_t *self, const entry_t *entry)
-{
-    for (size_t i = 0; i < self->claim_count; i++)
-        if (s_is_above(self->claims[i].field->key, entry->key))
-            return tt_err(TT_CONFIG, "%s: unknown key '%s'; '%s' is a value, not a section", entry->origin, entry->key,
-                self->claims[i].field->key);
-    const char **names = tt_array0(self->claim_count, sizeof *names);
-    for (size_t i = 0; i < self->claim_count; i++)
-        names[i] = self->claims[i].field->key;
-    const char *near = tt_nearest(entry->key, names, self->claim_count);
-    free(names);
-    return near ? tt_err(TT_CONFIG, "%s: unknown key '%s'; did you mean '%s'?", entry->origin, entry->key, near)
-                : tt_err(TT_CONFIG, "%s: unknown key '%s'; 'tutti config' lists the keys", entry->origin, entry->key);
 }
 
 static tt_status_t s_check_claimed(const tt_config_t *self, const entry_t *entry)
@@ -229,9 +210,9 @@ static tt_status_t s_check_claimed(const tt_config_t *self, const entry_t *entry
     if (config_claim(self, entry->key) || s_ignored(self, entry->key))
         return TT_OK;
     for (size_t i = 0; i < self->claim_count; i++)
-        if (s_is_above(entry->key, self->claims[i].field->key))
+        if (key_is_above(entry->key, self->claims[i].field->key))
             return entry->kind == ENTRY_PLAIN && !*entry->text ? TT_OK : s_err_section(self, entry);
-    return s_err_unknown(self, entry);
+    return unknown_key(self, entry);
 }
 
 tt_status_t tt_config_finish(const tt_config_t *self)

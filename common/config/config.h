@@ -61,7 +61,12 @@ tt_status_t tt_config_claim(tt_config_t *self, const tt_cfg_field_t *fields, voi
 /*  Keys below "prefix." need no table (a role that does not know the algorithm's options). */
 void tt_config_ignore(tt_config_t *self, const char *prefix);
 
-/*  TT_CONFIG: a key was not claimed; the text names it, its place and the nearest known key. */
+/*  Keys that this config has not, but one with another choice would have: an unknown key of theirs is said to belong to
+ *  `whose` ("the algorithm x; this is y"). The table is borrowed. */
+void tt_config_foreign(tt_config_t *self, const tt_cfg_field_t *fields, const char *whose);
+
+/*  TT_CONFIG: a key was not claimed; the text names it, its place and what it may be: our word for another trainer's
+ *  (synonyms.h), a key of somebody else, the nearest known key. */
 tt_status_t tt_config_finish(const tt_config_t *self);
 
 /*  "file:line:column" of a key, its default's origin otherwise ("default"). For errors that only the caller can see. */

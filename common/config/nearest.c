@@ -1,4 +1,4 @@
-#include "common/config/config.h"
+#include "common/config/parts.h"
 #include <string.h>
 
 enum { NAME_ROOM = 64 };
@@ -28,11 +28,27 @@ static size_t s_distance(const char *a, const char *b)
     return row[n % 3][m];
 }
 
-/*  Same last part of a dotted path: "shards" and "learner.shards". */
-static bool s_same_leaf(const char *wrong, const char *name)
+const char *key_leaf(const char *key)
 {
-    const char *dot = strrchr(name, '.'), *wrong_dot = strrchr(wrong, '.');
-    return strcmp(wrong_dot ? wrong_dot + 1 : wrong, dot ? dot + 1 : name) == 0;
+    const char *dot = strrchr(key, '.');
+    return dot ? dot + 1 : key;
+}
+
+enum { FAR = NAME_ROOM };
+
+/*  Farther than about a third of the name is no typo; nor is a name of which no letter stays. */
+static size_t s_typo(const char *wrong, const char *name, size_t slack)
+{
+    const size_t length = strlen(wrong), distance = s_distance(wrong, name);
+    return distance < length / 3 + slack && distance < s_min(length, strlen(name)) ? distance : FAR;
+}
+
+/*  By the whole path, or by its last part where the section is wrong or missing: that has to be nearer, as there are
+ *  many sections. Of two equally near, the one whose whole path is. */
+static size_t s_far(const char *wrong, const char *name)
+{
+    const size_t near = s_min(s_typo(wrong, name, 2), s_typo(key_leaf(wrong), key_leaf(name), 1));
+    return near < FAR ? near * NAME_ROOM + s_distance(wrong, name) : SIZE_MAX;
 }
 
 const char *tt_nearest(const char *wrong, const char *const *names, size_t count)
@@ -41,16 +57,16 @@ const char *tt_nearest(const char *wrong, const char *const *names, size_t count
     if (length == 0 || length >= NAME_ROOM)
         return NULL;
     const char *best = NULL, *leaf = NULL;
-    size_t best_distance = length / 3 + 2; /* farther than a third of the name is no typo */
+    size_t best_far = SIZE_MAX;
     for (size_t i = 0; i < count; i++) {
         if (strlen(names[i]) >= NAME_ROOM)
             continue;
-        const size_t distance = s_distance(wrong, names[i]);
-        if (distance < best_distance && distance < s_min(length, strlen(names[i]))) {
+        const size_t far = s_far(wrong, names[i]);
+        if (far < best_far) {
             best = names[i];
-            best_distance = distance;
+            best_far = far;
         }
-        if (!leaf && s_same_leaf(wrong, names[i]))
+        if (!leaf && strcmp(key_leaf(wrong), key_leaf(names[i])) == 0)
             leaf = names[i];
     }
     if (leaf && !strchr(wrong, '.'))

@@ -1,7 +1,7 @@
 /*  parts - what the files of this folder share; nobody else includes it.
  *
  *  read.c makes entries of text, value.c makes a typed value of an entry and text of a typed value, config.c keeps
- *  both, dump.c prints. */
+ *  both, unknown.c says what is wrong with a key, dump.c prints. */
 #pragma once
 #include "common/config/config.h"
 
@@ -31,6 +31,12 @@ typedef struct {
     const char *origin; /* an entry's, or "default"; borrowed */
 } claim_t;
 
+/*  Keys that another kind of job would have. */
+typedef struct {
+    const tt_cfg_field_t *fields; /* borrowed */
+    char *whose;
+} stranger_t;
+
 struct tt_config {
     char *name;
     entry_t *entries; /* in the order of the file */
@@ -39,6 +45,8 @@ struct tt_config {
     size_t claim_count;
     char **ignored; /* prefixes */
     size_t ignored_count;
+    stranger_t *strangers;
+    size_t stranger_count;
 };
 
 /*  config.c: find by key, NULL if there is none; add or replace (takes what the entry points to). */
@@ -54,6 +62,14 @@ tt_status_t config_read(tt_config_t *self, const char *text, size_t size, const 
     const char *origin, tt_status_t code);
 /*  Letters, digits, '_', '-' in parts divided by dots, at most KEY_MAX bytes. */
 bool key_is_good(const char *key);
+
+/*  config.c: is `key` the path of a section or value above `path`? nearest.c: the last part of a path. */
+bool key_is_above(const char *key, const char *path);
+const char *key_leaf(const char *key);
+
+/*  unknown.c: TT_CONFIG for an entry that nobody claimed, and for a required field that no entry is of. */
+tt_status_t unknown_key(const tt_config_t *self, const entry_t *entry);
+tt_status_t missing_key(const tt_config_t *self, const tt_cfg_field_t *field);
 
 /*  value.c: entry -> target member. TT_CONFIG with origin and key in the text. */
 tt_status_t value_read(const entry_t *entry, const tt_cfg_field_t *field, void *target);

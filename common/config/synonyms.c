@@ -1,0 +1,155 @@
+#include "common/config/synonyms.h"
+#include "common/config/parts.h"
+#include <ctype.h>
+
+static const tt_synonym_t s_synonyms[] = {
+    /* what is trained, and for how long */
+    {"env_id", "env", NULL},
+    {"env_name", "env", NULL},
+    {"gym_id", "env", NULL},
+    {"environment", "env", NULL},
+    {"exp_name", "name", NULL},
+    {"experiment", "name", NULL},
+    {"random_seed", "seed", NULL},
+    {"algo", "algorithm.name", NULL},
+    {"total_timesteps", "stop.env_steps", NULL},
+    {"n_timesteps", "stop.env_steps", NULL},
+    {"timesteps_total", "stop.env_steps", NULL},
+    {"num_env_steps_sampled_lifetime", "stop.env_steps", NULL},
+    {"train_for_env_steps", "stop.env_steps", NULL},
+    {"max_env_step", "stop.env_steps", NULL},
+    {"train_for_seconds", "stop.wall_s", NULL},
+    {"time_total_s", "stop.wall_s", NULL},
+    {"stop_value", "stop.return_mean", "of the last 100 training episodes"},
+    {"episode_reward_mean", "stop.return_mean", "of the last 100 training episodes"},
+    {"episode_return_mean", "stop.return_mean", "of the last 100 training episodes"},
+    {"save_every_sec", "checkpoint.every_s", NULL},
+    {"checkpoint_freq", "checkpoint.every_s", "in seconds, not in updates"},
+    {"save_freq", "checkpoint.every_s", "in seconds, not in steps"},
+    {"keep_checkpoints", "checkpoint.keep", NULL},
+
+    /* how much is collected, and by whom */
+    {"n_envs", "num_envs", "in all collectors together"},
+    {"num_env", "num_envs", "in all collectors together"},
+    {"env_num", "num_envs", "in all collectors together"},
+    {"collector_env_num", "num_envs", "in all collectors together"},
+    {"num_envs_per_worker", "num_envs", "in all collectors together: times the workers"},
+    {"num_envs_per_env_runner", "num_envs", "in all collectors together: times the env runners"},
+    {"n_steps", "num_steps", NULL},
+    {"rollout_fragment_length", "num_steps", NULL},
+    {"rollout", "num_steps", NULL},
+    {"n_sample", "num_steps", "of each env: n_sample / num_envs"},
+    {"train_batch_size", "num_steps", "of each env: train_batch_size / num_envs"},
+    {"train_batch_size_per_learner", "num_steps", "of each env: a batch of all learners has num_envs * num_steps rows"},
+    {"num_workers", "collector.replicas", NULL},
+    {"num_rollout_workers", "collector.replicas", NULL},
+    {"num_env_runners", "collector.replicas", NULL},
+    {"collector_num", "collector.replicas", NULL},
+    {"num_learners", "learner.replicas", NULL},
+    {"num_learner_workers", "learner.replicas", NULL},
+    {"multi_gpu", "learner.replicas", "processes on cores; there is no GPU backend"},
+    {"async_rl", "lag", "0 lock-step, 1 pipelined, more: asynchronous"},
+    {"max_policy_lag", "lag",
+        "in updates, not in optimiser steps; older experience is never made, so none is thrown away"},
+
+    /* the step */
+    {"lr", "algorithm.learning_rate", NULL},
+    {"anneal_lr", "algorithm.anneal", "linear for true, none for false"},
+    {"lr_schedule", "algorithm.anneal", "none or linear; nothing adapts to the KL divergence"},
+    {"discount", "algorithm.gamma", NULL},
+    {"discount_factor", "algorithm.gamma", NULL},
+    {"lambda", "algorithm.gae_lambda", NULL},
+    {"lambda_", "algorithm.gae_lambda", NULL},
+    {"n_epochs", "algorithm.epochs", NULL},
+    {"update_epochs", "algorithm.epochs", NULL},
+    {"num_epochs", "algorithm.epochs", NULL},
+    {"num_sgd_iter", "algorithm.epochs", NULL},
+    {"epoch_per_collect", "algorithm.epochs", NULL},
+    {"num_minibatches", "algorithm.minibatches", NULL},
+    {"num_batches_per_epoch", "algorithm.minibatches", NULL},
+    {"batch_size", "algorithm.minibatch_size", "rows of one optimiser step; the whole batch has num_envs * num_steps"},
+    {"sgd_minibatch_size", "algorithm.minibatch_size", NULL},
+    {"clip_range", "algorithm.clip", NULL},
+    {"clip_coef", "algorithm.clip", NULL},
+    {"clip_param", "algorithm.clip", NULL},
+    {"clip_ratio", "algorithm.clip", NULL},
+    {"ppo_clip_ratio", "algorithm.clip", "from 1 - clip to 1 + clip, where Sample Factory has 1 / (1 + clip)"},
+    {"clip_vloss", "algorithm.clip_value", NULL},
+    {"clip_range_vf", "algorithm.clip_value", "true or false; how far a value may go is algorithm.clip"},
+    {"vf_clip_param", "algorithm.clip_value", "true or false; how far a value may go is algorithm.clip"},
+    {"ppo_clip_value", "algorithm.clip_value", "true or false; how far a value may go is algorithm.clip"},
+    {"ent_coef", "algorithm.entropy_coef", NULL},
+    {"entropy_coeff", "algorithm.entropy_coef", NULL},
+    {"entropy_weight", "algorithm.entropy_coef", NULL},
+    {"entropy", "algorithm.entropy_coef", NULL},
+    {"exploration_loss_coeff", "algorithm.entropy_coef", NULL},
+    {"vf_coef", "algorithm.value_coef",
+        "of half the squared error, as CleanRL: twice the number that Stable-Baselines3 has"},
+    {"vf_loss_coeff", "algorithm.value_coef", "of half the squared error: twice RLlib's number"},
+    {"value_weight", "algorithm.value_coef", "of half the squared error, as DI-engine"},
+    {"value_loss_coeff", "algorithm.value_coef", "of half the squared error: twice Sample Factory's number"},
+    {"grad_clip", "algorithm.max_grad_norm", "of the norm"},
+    {"grad_clip_value", "algorithm.max_grad_norm", "of the norm"},
+    {"norm_adv", "algorithm.normalize_advantage", NULL},
+    {"adv_norm", "algorithm.normalize_advantage", NULL},
+    {"kl_target", "algorithm.target_kl", "ends an update early; there is no penalty on the KL divergence"},
+    {"kl_coeff", "algorithm.target_kl", "ends an update early; there is no penalty on the KL divergence"},
+    {"adam_epsilon", "algorithm.adam_eps", NULL},
+    {"log_std_init", "algorithm.log_std0", NULL},
+    {"initial_stddev", "algorithm.log_std0", "its logarithm"},
+
+    /* the network, and what it sees */
+    {"hidden_sizes", "network.hidden", NULL},
+    {"hidden_size", "network.hidden", "a list, as [64, 64]"},
+    {"net_arch", "network.hidden", "a list, as [64, 64]: policy and value function have networks of the same shape"},
+    {"fcnet_hiddens", "network.hidden", NULL},
+    {"encoder_mlp_layers", "network.hidden", NULL},
+    {"encoder_hidden_size_list", "network.hidden", NULL},
+    {"policy_kwargs", "network.hidden", "and network.activation"},
+    {"policy", "network.hidden", "and network.activation; every policy is an MLP"},
+    {"activation_fn", "network.activation", "tanh or relu"},
+    {"fcnet_activation", "network.activation", "tanh or relu"},
+    {"nonlinearity", "network.activation", "tanh or relu"},
+    {"norm_obs", "normalize.obs", NULL},
+    {"normalize_input", "normalize.obs", NULL},
+    {"norm_reward", "normalize.reward", NULL},
+    {"reward_clip", "normalize.clip_reward", "of normalised rewards"},
+
+    /* what there is not */
+    {"device", NULL, "there is no GPU backend; leave it away"},
+    {"cuda", NULL, "there is no GPU backend; leave it away"},
+    {"num_gpus", NULL, "there is no GPU backend; leave it away"},
+    {"torch_deterministic", NULL, "every run is deterministic; leave it away"},
+    {"framework", NULL, "there is only one; leave it away"},
+    {"track", NULL, "metrics.jsonl and event files for TensorBoard are always written; leave it away"},
+    {"tensorboard_log", NULL, "event files are always written, into the run's directory; leave it away"},
+    {"verbose", NULL, "'tutti run --quiet' says less, TT_LOG more; leave it away"},
+    {"capture_video", NULL, "nothing is rendered; leave it away"},
+    {"use_sde", NULL, "there is no state-dependent exploration; leave it away"},
+    {"use_rnn", NULL, "there are no recurrent networks; leave it away"},
+    {"evaluator_env_num", NULL, "'tutti eval' plays episodes; leave it away"},
+    {"n_evaluator_episode", NULL, "'tutti eval --episodes N' plays episodes; leave it away"},
+};
+
+/*  "clip_range" of "algorithm.clip-Range" and of "CLIP_RANGE". */
+static bool s_is(const char *leaf, const char *word)
+{
+    for (; *leaf && *word; leaf++, word++)
+        if ((*leaf == '-' ? '_' : tolower((unsigned char)*leaf)) != *word)
+            return false;
+    return *leaf == *word;
+}
+
+const tt_synonym_t *tt_synonym(const char *key)
+{
+    for (size_t i = 0; i < TT_COUNT(s_synonyms); i++)
+        if (s_is(key_leaf(key), s_synonyms[i].word))
+            return &s_synonyms[i];
+    return NULL;
+}
+
+const tt_synonym_t *tt_synonyms(size_t *count)
+{
+    *count = TT_COUNT(s_synonyms);
+    return s_synonyms;
+}

@@ -1,0 +1,22 @@
+/*  synonyms - what other trainers call our settings, so that who writes their word is told ours.
+ *
+ *  One table: synonyms.c. A word is no alias: the config is refused, and the message says what to write, with the
+ *  conversion where the meaning differs. Sources: Stable-Baselines3 and its Zoo, CleanRL's ppo.py, RLlib's PPOConfig,
+ *  Sample Factory's arguments, DI-engine's policy configs.
+ *
+ *  Threads: constant. */
+#pragma once
+#include <stddef.h>
+
+typedef struct {
+    const char *word; /* last part of a key path, in lower case with '_': "clip_range" */
+    const char *ours; /* our whole key: "algorithm.clip"; NULL = there is none         */
+    const char *note; /* how the meaning differs, or why there is none; NULL = the same */
+} tt_synonym_t;
+
+/*  Of a key path: its last part decides, whatever stands before it ("policy.learn.clip_ratio"), and as a command line
+ *  may have it ("--clip-range"). NULL: no such word. */
+const tt_synonym_t *tt_synonym(const char *key);
+
+/*  The whole table. */
+const tt_synonym_t *tt_synonyms(size_t *count);

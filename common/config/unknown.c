@@ -1,0 +1,88 @@
+/*  unknown - what is said of a key that nobody claimed: a synonym, another's, a typo. */
+#include "common/config/parts.h"
+#include "common/base/mem.h"
+#include "common/config/synonyms.h"
+#include <stdlib.h>
+#include <string.h>
+
+static tt_status_t s_err_synonym(const entry_t *entry, const tt_synonym_t *word)
+{
+    if (!word->ours)
+        return tt_err(TT_CONFIG, "%s: unknown key '%s': %s", entry->origin, entry->key, word->note);
+    return tt_err(TT_CONFIG, "%s: unknown key '%s'; here it is called '%s'%s%s%s", entry->origin, entry->key,
+        word->ours, word->note ? " (" : "", word->note ? word->note : "", word->note ? ")" : "");
+}
+
+/*  The table of others that has the key, in whatever section it stands here. */
+static const stranger_t *s_stranger(const tt_config_t *self, const char *key)
+{
+    for (size_t i = 0; i < self->stranger_count; i++)
+        for (const tt_cfg_field_t *field = self->strangers[i].fields; field->key; field++)
+            if (strcmp(key_leaf(field->key), key_leaf(key)) == 0)
+                return &self->strangers[i];
+    return NULL;
+}
+
+static const char *s_nearest_claim(const tt_config_t *self, const char *key)
+{
+    const char **names = tt_array0(self->claim_count, sizeof *names);
+    for (size_t i = 0; i < self->claim_count; i++)
+        names[i] = self->claims[i].field->key;
+    const char *near = tt_nearest(key, names, self->claim_count);
+    free(names);
+    return near;
+}
+
+/*  Is it one of our words in a wrong section? Then nothing else is meant. */
+static bool s_is_our_word(const tt_config_t *self, const char *key)
+{
+    for (size_t i = 0; i < self->claim_count; i++)
+        if (strcmp(key_leaf(self->claims[i].field->key), key_leaf(key)) == 0)
+            return true;
+    return false;
+}
+
+/*  The value that the key wants to be below. */
+static const char *s_value_above(const tt_config_t *self, const char *key)
+{
+    for (size_t i = 0; i < self->claim_count; i++)
+        if (key_is_above(self->claims[i].field->key, key))
+            return self->claims[i].field->key;
+    return NULL;
+}
+
+tt_status_t unknown_key(const tt_config_t *self, const entry_t *entry)
+{
+    const tt_synonym_t *word = s_is_our_word(self, entry->key) ? NULL : tt_synonym(entry->key);
+    if (word && (!word->ours || config_claim(self, word->ours)))
+        return s_err_synonym(entry, word);
+    const char *value = s_value_above(self, entry->key);
+    if (value)
+        return tt_err(
+            TT_CONFIG, "%s: unknown key '%s'; '%s' is a value, not a section", entry->origin, entry->key, value);
+    const stranger_t *stranger = s_stranger(self, word ? word->ours : entry->key);
+    if (stranger)
+        return tt_err(TT_CONFIG, "%s: unknown key '%s'%s%s%s; it belongs to %s", entry->origin, entry->key,
+            word ? " (here '" : "", word ? word->ours : "", word ? "')" : "", stranger->whose);
+    const char *near = s_nearest_claim(self, entry->key);
+    return near ? tt_err(TT_CONFIG, "%s: unknown key '%s'; did you mean '%s'?", entry->origin, entry->key, near)
+                : tt_err(TT_CONFIG, "%s: unknown key '%s'; 'tutti config' lists the keys", entry->origin, entry->key);
+}
+
+tt_status_t missing_key(const tt_config_t *self, const tt_cfg_field_t *field)
+{
+    const char **names = tt_array0(self->entry_count, sizeof *names);
+    for (size_t i = 0; i < self->entry_count; i++)
+        names[i] = self->entries[i].key;
+    const char *typo = tt_nearest(field->key, names, self->entry_count);
+    free(names);
+    if (typo)
+        return tt_err(
+            TT_CONFIG, "%s: unknown key '%s'; did you mean '%s'?", tt_config_origin(self, typo), typo, field->key);
+    for (size_t i = 0; i < self->entry_count; i++) {
+        const tt_synonym_t *word = tt_synonym(self->entries[i].key);
+        if (word && word->ours && strcmp(word->ours, field->key) == 0)
+            return s_err_synonym(&self->entries[i], word);
+    }
+    return tt_err(TT_CONFIG, "%s: '%s' is missing: %s", self->name, field->key, field->help);
+}
