@@ -3,32 +3,47 @@
 
 import os
 import signal
+import struct
 import sys
-import time
 
 sys.dont_write_bytecode = True
 from rig import SANITIZED, check, main, wait_for
 
-GROWTH_KB = 2048
-SECONDS = 20.0
+GROWTH = 256 << 10  # bytes; what is on its way at the moment of a look comes and goes
+EARLY, LATE, LOOKS = 300, 2700, 300  # updates: a hundred bytes that leak in each are found
 SETS = ["collector.replicas=2", "net.lease_ms=30000", "stop.env_steps=1000M"]
 
 
-def s_rss(pid):
-    """KiB, None when the process is gone."""
-    try:
-        with open(f"/proc/{pid}/status", encoding="utf-8") as file:
-            for line in file:
-                if line.startswith("VmRSS:"):
-                    return int(line.split()[1])
-    except OSError:
-        pass
-    return None
+def s_count_bytes(world):
+    """From here on every process of the world counts what it has allocated (live_bytes.c)."""
+    folder = os.path.join(world.path, "live")
+    os.mkdir(folder)
+    world.env.update(LD_PRELOAD=os.environ["LIVE_BYTES"], TT_LIVE_BYTES=folder)
 
 
-def s_rss_of_all(world):
-    return {f"{line.split()[1]} {pid}": s_rss(pid) for pid, line in world.processes().items()
-            if len(line.split()) > 1 and line.split()[1] != "status"}
+def s_live(world, pid):
+    with open(os.path.join(world.path, "live", str(pid)), "rb") as file:
+        return struct.unpack("=q", file.read())[0]
+
+
+def s_live_of_all(world):
+    return {f"{line.split()[1]} {pid}": s_live(world, pid) for pid, line in world.processes().items()
+            if len(line.split()) > 1 and line.split()[1] not in ("status", "stop")}
+
+
+def s_updates(world, run_dir):
+    return (world.status(run_dir) or {}).get("updates") or 0
+
+
+def s_look(world, run_dir, first, fold):
+    """Bytes of every process, folded over looks from update `first` on."""
+    wait_for(lambda: s_updates(world, run_dir) >= first, f"update {first}")
+    found = s_live_of_all(world)
+    while s_updates(world, run_dir) < first + LOOKS:
+        now = s_live_of_all(world)
+        check(set(now) == set(found) and len(now) >= 6, f"processes came or went: {found} {now}")
+        found = {name: fold(found[name], now[name]) for name in found}
+    return found
 
 
 def s_steps(world, run_dir):
@@ -50,23 +65,20 @@ def s_waits(world, run_dir, collectors):
 
 
 def test_a_stopped_learner_makes_collectors_wait(world):
+    s_count_bytes(world)
     process, run_dir = world.start_run(world.config(), *SETS)
     world.await_steps(run_dir, 50_000, process)
     learner = world.replica("learner", 0)
     pids = [world.replica("collector", index) for index in (0, 1)]
-    before = [s_rss(pid) for pid in pids]
+    before = [s_live(world, pid) for pid in pids]
     os.kill(learner, signal.SIGSTOP)
     try:
-        wait_for(lambda: s_waits(world, run_dir, 2), lambda: f"collectors to wait: {s_doing(world, run_dir)}", 20)
-        end = time.monotonic() + 4  # long against the milliseconds that a batch takes
-        most = before
-        while time.monotonic() < end:
-            most = [max(a, s_rss(pid)) for a, pid in zip(most, pids)]
-            time.sleep(0.1)
+        wait_for(lambda: s_waits(world, run_dir, 2), lambda: f"collectors to wait: {s_doing(world, run_dir)}")
+        after = [s_live(world, pid) for pid in pids]
     finally:
         os.kill(learner, signal.SIGCONT)
-    for index, (a, b) in enumerate(zip(before, most)):
-        check(b - a < GROWTH_KB, f"collector/{index} grew from {a} to {b} KiB while the learner stood still")
+    for index, (a, b) in enumerate(zip(before, after)):
+        check(b - a < GROWTH, f"collector/{index} grew from {a} to {b} bytes while the learner stood still")
     steps = s_steps(world, run_dir)
     world.await_steps(run_dir, steps + 20_000, process)
     world.tutti("stop", run_dir)
@@ -74,18 +86,14 @@ def test_a_stopped_learner_makes_collectors_wait(world):
 
 
 def test_nothing_grows(world):
+    s_count_bytes(world)
     process, run_dir = world.start_run(world.config(), *SETS, "learner.replicas=2", "checkpoint.every_s=1")
-    world.await_steps(run_dir, 1, process)
-    begun = time.monotonic()
-    wait_for(lambda: time.monotonic() - begun > SECONDS / 3, "a third of the run")
-    early = s_rss_of_all(world)
-    wait_for(lambda: time.monotonic() - begun > SECONDS, "the run")
-    late = s_rss_of_all(world)
-    check(set(early) == set(late) and len(early) >= 6, f"processes came or went: {early} {late}")
-    for name, kib in early.items():
-        check(late[name] - kib < GROWTH_KB, f"{name} grew from {kib} to {late[name]} KiB after {SECONDS / 3:.0f} s, "
-              f"in {s_steps(world, run_dir)} steps")
-    print("        " + ", ".join(f"{name} {early[name]} -> {late[name]} KiB" for name in early), flush=True)
+    early = s_look(world, run_dir, EARLY, max)
+    late = s_look(world, run_dir, LATE, min)
+    check(set(early) == set(late), f"processes came or went: {early} {late}")
+    for name, bytes_ in early.items():
+        check(late[name] - bytes_ < GROWTH, f"{name} grew from {bytes_} to {late[name]} bytes in {LATE - EARLY} updates")
+    print("        " + ", ".join(f"{name} {early[name]} -> {late[name]} B" for name in early), flush=True)
     world.tutti("stop", run_dir)
     world.finish(process)
 
