@@ -9,6 +9,7 @@
 const tt_option_t tt_opt_check[] = {
     {"set", 's', "KEY=VALUE", "override a setting; may be repeated"},
     {"seed", 0, "N", "as --set seed=N"},
+    {"env", 0, "ENV", "as --set env=ENV"},
     {"output", 'o', "text|json", "text (default): YAML with origins as comments"},
     {0},
 };
@@ -94,5 +95,7 @@ int tt_cmd_check(int argc, char **argv)
         s_print_json_error();
     if (status != TT_OK)
         return tt_args_fail(args, status);
+    if (*tt_setup_note(setup))
+        fprintf(stderr, "tutti check: %s\n", tt_setup_note(setup));
     return json ? s_print_json(setup) : s_print_yaml(setup);
 }

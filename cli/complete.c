@@ -1,8 +1,8 @@
 /*  complete - a bash completion script made from the table of commands.
  *
- *  What an option or operand takes is told by its placeholder: FILE, CONFIG and CHECKPOINT are files, DIR a directory,
- *  words in lower case ("text|json") themselves. Any other placeholder is asked of the binary when it is needed, as only
- *  it knows the runs and keys of the moment: `tutti completion --words RUN`. */
+ *  What an option or operand takes is told by its placeholder: FILE and CONFIG are files, DIR a directory, words in lower
+ *  case ("text|json") themselves. Any other placeholder is asked of the binary when it is needed, as only it knows the
+ *  runs and keys of the moment: `tutti completion --words RUN`. CONFIG is both. */
 #include "cli/cmd.h"
 #include "cli/words.h"
 #include <stdio.h>
@@ -19,8 +19,9 @@ static const char s_head[] =
     "_tutti_offer() {\n"
     "    local words\n"
     "    case $1 in\n"
-    "    FILE|CONFIG|CHECKPOINT) compopt -o filenames; mapfile -t -O ${#COMPREPLY[@]} COMPREPLY"
-    " < <(compgen -f -- \"$cur\"); return ;;\n"
+    "    FILE|CONFIG) compopt -o filenames; mapfile -t -O ${#COMPREPLY[@]} COMPREPLY"
+    " < <(compgen -f -- \"$cur\") ;;&\n"
+    "    FILE) return ;;\n"
     "    DIR) compopt -o filenames; mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -d -- \"$cur\"); return ;;\n"
     "    *=*) compopt -o nospace ;;&\n"
     "    *[A-Z]*) words=$(\"${COMP_WORDS[0]}\" completion --words \"$1\" 2>/dev/null) ;;\n"
@@ -76,7 +77,18 @@ static void s_arguments(const tt_command_t *command)
     }
 }
 
-/*  Options and operands of a command; an operand's word without brackets and dots. */
+/*  "'RUN' 'FILE'" of "[RUN|FILE...]". */
+static void s_operand(const char *word, size_t length)
+{
+    const char *begin = word + strspn(word, "[");
+    for (const char *end = word + length; begin < end && *begin != ']' && *begin != '.'; begin += *begin == '|') {
+        const size_t size = strcspn(begin, "| ].");
+        printf(" '%.*s'", (int)size, begin);
+        begin += size;
+    }
+}
+
+/*  Options and operands of a command. */
 static void s_command(const tt_command_t *command)
 {
     printf("    '%s') options='", command->name);
@@ -84,9 +96,7 @@ static void s_command(const tt_command_t *command)
         printf("%s--%s", option == command->options ? "" : " ", option->name);
     fputs("' operands=(", stdout);
     for (const char *at = command->operands; *at; at += strspn(at, " ")) {
-        const char *begin = at + strspn(at, "[");
-        const size_t length = strcspn(begin, " ].");
-        printf("%s'%.*s'", at == command->operands ? "" : " ", (int)length, begin);
+        s_operand(at, strcspn(at, " "));
         at += strcspn(at, " ");
     }
     fputs(") ;;\n", stdout);

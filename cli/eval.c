@@ -4,11 +4,15 @@
 #include "collector/eval.h"
 #include "collector/registry.h"
 #include "common/base/mem.h"
+#include "common/job/checkpoints.h"
+#include "controller/rundir.h"
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 const tt_option_t tt_opt_eval[] = {
     {"episodes", 'n', "N", "episodes to play, 1 to 1000000 (default 100)"},
@@ -27,12 +31,34 @@ typedef struct {
     eval_episode_t *episode;
 } eval_t;
 
-/*  A run directory stands for its final checkpoint. */
-static void s_path(char *out, size_t size, const char *operand)
+/*  Of a run's directory: the final checkpoint; while it runs, or when it was killed, the newest. */
+static tt_status_t s_of_run(char *out, size_t size, const char *run_dir)
+{
+    char folder[3600], name[TT_CHECKPOINT_NAME] = TT_CHECKPOINT_FINAL;
+    snprintf(folder, sizeof folder, "%s/checkpoints", run_dir);
+    snprintf(out, size, "%s/%s", folder, name);
+    if (access(out, F_OK) == 0)
+        return TT_OK;
+    TT_TRY(tt_checkpoints_newest(folder, name));
+    snprintf(out, size, "%s/%s", folder, name);
+    fprintf(stderr, "tutti eval: %s has no final checkpoint: its newest is taken\n", run_dir);
+    return TT_OK;
+}
+
+/*  A file, a run's directory, or its name. */
+static tt_status_t s_path(char *out, size_t size, const char *operand)
 {
     struct stat info;
-    const bool run = stat(operand, &info) == 0 && S_ISDIR(info.st_mode);
-    snprintf(out, size, run ? "%s/checkpoints/final.safetensors" : "%s", operand);
+    const bool there = stat(operand, &info) == 0, file = strchr(operand, '/') || strstr(operand, ".safetensors");
+    if (there && S_ISDIR(info.st_mode))
+        return s_of_run(out, size, operand);
+    if (there || file) {
+        snprintf(out, size, "%s", operand);
+        return TT_OK;
+    }
+    tt_rundir_t run;
+    TT_TRY(tt_rundir_find(&run, operand));
+    return s_of_run(out, size, run.path);
 }
 
 static tt_status_t s_run(eval_t *self, const tt_args_t *args)
@@ -40,7 +66,7 @@ static tt_status_t s_run(eval_t *self, const tt_args_t *args)
     self->episodes = 100;
     self->seed = 1;
     self->max_steps = 1000000;
-    s_path(self->path, sizeof self->path, tt_operand(args, 0));
+    TT_TRY(s_path(self->path, sizeof self->path, tt_operand(args, 0)));
     TT_TRY(tt_arg_u64(args, "episodes", &self->episodes, 1, 1000000));
     TT_TRY(tt_arg_u64(args, "seed", &self->seed, 0, UINT64_MAX));
     TT_TRY(tt_arg_u64(args, "max-steps", &self->max_steps, 0, UINT32_MAX));

@@ -13,7 +13,9 @@
 
 const tt_option_t tt_opt_run[] = {
     {"set", 's', "KEY=VALUE", "override a setting; may be repeated, null switches a rule off"},
-    {"seed", 0, "N", "the run's seed, as --set seed=N"}, {"name", 0, "NAME", "name of the run, as --set name=NAME"},
+    {"seed", 0, "N", "the run's seed, as --set seed=N"},
+    {"env", 0, "ENV", "another environment than the config's, as --set env=ENV"},
+    {"name", 0, "NAME", "name of the run, as --set name=NAME"},
     {"run-dir", 'd', "DIR", "directory of the run (runs/<name>-<n>)"},
     {"detach", 0, NULL, "return as soon as it trains and leave it going"}, {"quiet", 'q', NULL, "show only the end"},
     {"output", 'o', "text|json", "json: one object on stdout at the end, everything else on stderr"},
@@ -75,6 +77,8 @@ int tt_cmd_run(int argc, char **argv)
         status = s_prepare(&run, args, setup);
     if (status != TT_OK)
         return tt_args_fail(args, status);
+    if (*tt_setup_note(setup) && !tt_arg_given(args, "quiet"))
+        fprintf(stderr, "tutti run: %s\n", tt_setup_note(setup));
     const tt_launch_t launch = {.run = &run,
         .cfg = tt_setup_train(setup),
         .start_ns = start_ns,

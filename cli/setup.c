@@ -1,12 +1,13 @@
 #include "cli/setup.h"
+#include "cli/recipes.h"
 #include "collector/vec.h"
 #include "common/base/mem.h"
 #include <ctype.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { RESOLVED_MAX = 1 << 18 };
 
@@ -17,6 +18,7 @@ struct tt_setup {
     const tt_algorithm_t *algorithm;
     void *algorithm_cfg;
     tt_buf_t yaml;
+    char *note;
 };
 
 /*  The three keys that decide what the rest can be; tt_train_fields claims them again. */
@@ -151,25 +153,33 @@ static tt_status_t s_claim(tt_setup_t *self)
     return tt_config_dump(self->config, &self->yaml, false);
 }
 
-static tt_status_t s_fill(tt_setup_t *self, const char *path, const char *const *sets, size_t count)
+/*  path "": a config without a line. env "": the config's. */
+static tt_status_t s_fill(tt_setup_t *self, const char *path, const char *env, const char *const *sets, size_t count)
 {
-    TT_TRY(tt_config_load(&self->config, path));
+    TT_TRY(*path ? tt_config_load(&self->config, path) : tt_config_parse(&self->config, "", 0, "defaults"));
     for (size_t i = 0; i < count; i++)
         TT_TRY(tt_config_set(self->config, sets[i]));
+    if (*env)
+        tt_config_put(self->config, "env", env, *path ? "--env" : "command line");
     TT_TRY(s_resolve(self));
     return s_claim(self);
 }
 
-tt_status_t tt_setup_new(tt_setup_t **self_p, const char *path, const char *const *sets, size_t count)
+static tt_status_t s_new(tt_setup_t **self_p, const char *path, const char *env, const char *const *sets, size_t count)
 {
     tt_setup_t *self = tt_new0(sizeof *self);
     tt_buf_init(&self->yaml, RESOLVED_MAX);
-    const tt_status_t status = s_fill(self, path, sets, count);
+    const tt_status_t status = s_fill(self, path, env, sets, count);
     if (status == TT_OK)
         *self_p = self;
     else
         tt_setup_destroy(&self);
     return status;
+}
+
+tt_status_t tt_setup_new(tt_setup_t **self_p, const char *path, const char *const *sets, size_t count)
+{
+    return s_new(self_p, path, "", sets, count);
 }
 
 void tt_setup_destroy(tt_setup_t **self_p)
@@ -181,6 +191,7 @@ void tt_setup_destroy(tt_setup_t **self_p)
     tt_config_destroy(&self->config);
     tt_buf_free(&self->yaml);
     free(self->algorithm_cfg);
+    free(self->note);
     free(self);
 }
 
@@ -193,28 +204,21 @@ static const char *s_last(const tt_args_t *args, const char *name)
     return last;
 }
 
-/*  PREFIX/share/tutti/configs/NAME.yaml of the binary in PREFIX/bin, for a NAME that is no file. */
-static const char *s_find_config(const char *path, char *out, size_t size)
+/*  The environment that the command line asks for, "" = none: --env, or what stands in the config's place. A path is
+ *  one from here, not from where the config lies. */
+static void s_env_of(char *out, size_t size, const tt_args_t *args, const recipe_t *recipe)
 {
-    char exe[2048];
-    if (access(path, F_OK) == 0 || strchr(path, '/'))
-        return path;
-    const ssize_t length = readlink("/proc/self/exe", exe, sizeof exe - 1);
-    exe[length > 0 ? length : 0] = '\0';
-    for (int up = 0; up < 2; up++) {
-        char *slash = strrchr(exe, '/');
-        if (!slash)
-            return path;
-        *slash = '\0';
-    }
-    snprintf(out, size, "%s/share/tutti/configs/%s.yaml", exe, path);
-    return access(out, F_OK) == 0 ? out : path;
+    const char *env = s_last(args, "env") ? s_last(args, "env") : recipe->env;
+    char *path = recipe_is_object(env) ? realpath(env, NULL) : NULL;
+    snprintf(out, size, "%s", path ? path : env);
+    free(path);
 }
 
 tt_status_t tt_setup_from_args(tt_setup_t **self_p, const tt_args_t *args, const char *path, const char *first)
 {
+    recipe_t recipe;
+    TT_TRY(recipe_find(&recipe, path));
     size_t given = 0, count = 0;
-    char installed[4096];
     while (tt_arg_nth(args, "set", given))
         given++;
     const char **sets = tt_array0(given + 3, sizeof *sets);
@@ -228,11 +232,22 @@ tt_status_t tt_setup_from_args(tt_setup_t **self_p, const tt_args_t *args, const
         sets[count++] = seed_set;
     if (name)
         sets[count++] = name_set;
-    const tt_status_t status = tt_setup_new(self_p, s_find_config(path, installed, sizeof installed), sets, count);
+    char env[PATH_MAX];
+    s_env_of(env, sizeof env, args, &recipe);
+    const tt_status_t status = s_new(self_p, recipe.path, env, sets, count);
+    if (status == TT_OK)
+        (*self_p)->note = tt_strdup(recipe.note);
+    else if (recipe.hides)
+        tt_err_wrap(status, "%s", recipe.note);
     free(seed_set);
     free(name_set);
     free(sets);
     return status;
+}
+
+const char *tt_setup_note(const tt_setup_t *self)
+{
+    return self->note ? self->note : "";
 }
 
 const tt_train_cfg_t *tt_setup_train(const tt_setup_t *self)

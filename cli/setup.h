@@ -15,10 +15,13 @@ typedef struct tt_setup tt_setup_t; /* opaque; owns everything the calls below h
 tt_status_t tt_setup_new(tt_setup_t **self_p, const char *path, const char *const *sets, size_t count);
 void tt_setup_destroy(tt_setup_t **self_p);
 
-/*  The same from a command line that has the options --set, --seed and --name (as far as its table has them). path: a
- *  file, or the name of a config that was installed with the binary ("cartpole-ppo"). first: one more assignment, before
+/*  The same from a command line that has the options --set, --seed, --name and --env (as far as its table has them).
+ *  path: a file, the name of a bundled config ("cartpole-ppo") or an environment (cli/recipes.h). first: one more assignment, before
  *  the others; NULL = none. */
 tt_status_t tt_setup_from_args(tt_setup_t **self_p, const tt_args_t *args, const char *path, const char *first);
+
+/*  Which config was chosen where that is not plain; "" = nothing to say. */
+const char *tt_setup_note(const tt_setup_t *self);
 
 const tt_train_cfg_t *tt_setup_train(const tt_setup_t *self);
 const tt_env_ops_t *tt_setup_env(const tt_setup_t *self);

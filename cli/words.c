@@ -1,5 +1,6 @@
 #include "cli/words.h"
 #include "cli/cmd.h"
+#include "cli/recipes.h"
 #include "controller/rundir.h"
 #include "learner/algorithm.h"
 #include "collector/registry.h"
@@ -86,6 +87,7 @@ static const struct {
     {"KEY=VALUE", s_keys},
     {"ALGORITHM", s_algorithms},
     {"ENV", s_envs},
+    {"CONFIG", recipe_print_names},
     {"COMMAND", s_command_names},
     {"BENCHMARK", s_benchmarks},
     {"RUN", s_runs},

@@ -78,6 +78,16 @@ static uint64_t *s_list(const char *folder, size_t *count)
     return updates;
 }
 
+tt_status_t tt_checkpoints_newest(const char *folder, char out[TT_CHECKPOINT_NAME])
+{
+    size_t count = 0;
+    uint64_t *updates = s_list(folder, &count);
+    if (count)
+        tt_checkpoint_name(out, updates[0]);
+    free(updates);
+    return count ? TT_OK : tt_err(TT_NOT_FOUND, "%s: no checkpoint yet", folder);
+}
+
 void tt_checkpoints_keep(const char *folder, uint32_t keep)
 {
     size_t count = 0;

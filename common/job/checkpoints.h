@@ -20,5 +20,7 @@ bool tt_checkpoint_is_name(const char *name);
 
 /*  A second name for a file of the folder, put in place at once. */
 tt_status_t tt_checkpoint_alias(const char *folder, const char *name, const char *alias);
+/*  The newest of those that are named by their update. TT_NOT_FOUND: there is none. */
+tt_status_t tt_checkpoints_newest(const char *folder, char out[TT_CHECKPOINT_NAME]);
 /*  Remove all but the newest `keep` (at least one) of those that are named by their update. */
 void tt_checkpoints_keep(const char *folder, uint32_t keep);

@@ -41,7 +41,7 @@ expect 78 "--set: env: ./none.so: No such file" "$TUTTI" check good.yaml --set e
 expect 78 "--set: env: " "$TUTTI" check good.yaml --set "env=$dir/good.yaml"
 expect 66 "missing.yaml: No such file" "$TUTTI" check missing.yaml
 expect 64 "not of the form KEY=VALUE" "$TUTTI" check good.yaml --set lag
-expect 64 "CONFIG is missing" "$TUTTI" check
+expect 64 "CONFIG|ENV is missing" "$TUTTI" check
 
 # a plug-in: found from here, kept with its absolute path; the run is named after it
 plugin=$TT_BUILD_DIR/tests/collector/plugins/drift.so
@@ -81,7 +81,7 @@ expect 0 'proximal policy optimisation' "$TUTTI" algorithms
 expect 0 'algorithm.learning_rate' "$TUTTI" algorithms ppo
 expect 66 "no algorithm 'pop'" "$TUTTI" algorithms pop
 expect 0 'tutti ' "$TUTTI" --version
-expect 0 'usage: tutti check CONFIG [options]' "$TUTTI" help check
+expect 0 'usage: tutti check CONFIG|ENV [options]' "$TUTTI" help check
 expect 0 'usage: tutti bench envs' "$TUTTI" help bench envs
 expect 0 '.TH TUTTI 1' "$TUTTI" help --man
 expect 64 "no command 'chekc'; did you mean 'check'?" "$TUTTI" help chekc

@@ -50,6 +50,11 @@ expect CartPole-v1 envs Cart
 expect envs bench e
 expect --seconds bench envs --sec
 expect check help che
+expect config.yaml run con
+expect cartpole-ppo-zoo run cartpole-ppo-z
+expect CartPole-v1 run Cart
+expect CartPole-v1 run config.yaml --env Cart
+expect config.yaml eval con
 expect bash completion ''
 
 # names of runs come from the registry of the moment
@@ -58,4 +63,5 @@ mkdir -p "$dir/state/tutti/runs" "$dir/runs/cartpole-7"
 echo '{}' >"$dir/runs/cartpole-7/run.json"
 ln -s "$dir/runs/cartpole-7" "$dir/state/tutti/runs/cartpole-7"
 expect cartpole-7 status ''
+expect cartpole-7 eval cart
 expect learner= scale cartpole-7 lea

@@ -1,0 +1,177 @@
+#include "cli/recipes.h"
+#include "collector/registry.h"
+#include "common/base/mem.h"
+#include "common/config/config.h"
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { NAMES_MAX = 256 };
+
+static const struct {
+    const char *env, *config;
+} s_recipes[] = {
+#define RECIPE(env, config) {env, config},
+#include "cli/recipes.def"
+#undef RECIPE
+};
+
+/*  ---- bundled configs ---- */
+
+/*  "" when the binary's place is not known. */
+static void s_folder(char *out, size_t size)
+{
+    char exe[2048];
+    const ssize_t length = readlink("/proc/self/exe", exe, sizeof exe - 1);
+    exe[length > 0 ? length : 0] = '\0';
+    *out = '\0';
+    for (int up = 0; up < 2; up++) {
+        char *slash = strrchr(exe, '/');
+        if (!slash)
+            return;
+        *slash = '\0';
+    }
+    snprintf(out, size, "%s/share/tutti/configs", exe);
+}
+
+/*  "cartpole-ppo" of "cartpole-ppo.yaml"; 0: another file. */
+static size_t s_stem(const char *file)
+{
+    const size_t length = strlen(file);
+    return length > 5 && strcmp(file + length - 5, ".yaml") == 0 ? length - 5 : 0;
+}
+
+static int s_by_name(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/*  Sorted; the caller frees each. */
+static size_t s_names(char *names[NAMES_MAX])
+{
+    char folder[3072];
+    size_t count = 0;
+    s_folder(folder, sizeof folder);
+    DIR *dir = *folder ? opendir(folder) : NULL;
+    for (const struct dirent *entry; dir && count < NAMES_MAX && (entry = readdir(dir));)
+        if (s_stem(entry->d_name))
+            names[count++] = tt_sprintf("%.*s", (int)s_stem(entry->d_name), entry->d_name);
+    if (dir)
+        closedir(dir);
+    qsort(names, count, sizeof *names, s_by_name);
+    return count;
+}
+
+void recipe_print_names(FILE *out)
+{
+    char *names[NAMES_MAX];
+    const size_t count = s_names(names);
+    for (size_t i = 0; i < count; i++) {
+        fprintf(out, "%s\n", names[i]);
+        free(names[i]);
+    }
+}
+
+static bool s_bundled(const char *name, char *out, size_t size)
+{
+    char folder[3072];
+    s_folder(folder, sizeof folder);
+    const int length = snprintf(out, size, "%s/%s.yaml", folder, name);
+    return *folder && !strchr(name, '/') && length < (int)size && access(out, F_OK) == 0;
+}
+
+/*  ---- environments ---- */
+
+static bool s_is_env(const char *id)
+{
+    size_t count;
+    const tt_env_ops_t *const *envs = tt_envs(&count);
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(envs[i]->id, id) == 0)
+            return true;
+    return false;
+}
+
+bool recipe_is_object(const char *text)
+{
+    const size_t length = strlen(text);
+    return length > 3 && strcmp(text + length - 3, ".so") == 0;
+}
+
+static const char *s_best(const char *env)
+{
+    for (size_t i = 0; i < TT_COUNT(s_recipes); i++)
+        if (strcmp(s_recipes[i].env, env) == 0)
+            return s_recipes[i].config;
+    return NULL;
+}
+
+static void s_take_env(recipe_t *out, const char *env)
+{
+    const char *best = s_best(env);
+    if (best && s_bundled(best, out->path, sizeof out->path)) {
+        snprintf(out->note, sizeof out->note, "%s by the bundled config %s", env, best);
+        return;
+    }
+    out->path[0] = '\0';
+    snprintf(out->env, sizeof out->env, "%s", env);
+    snprintf(
+        out->note, sizeof out->note, "no bundled config for %s: every setting at its default ('tutti config')", env);
+}
+
+/*  ---- which is it? ---- */
+
+static bool s_is_file(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && !S_ISDIR(info.st_mode);
+}
+
+/*  Written as a file is: then a file is meant, whether it is there or not. */
+static bool s_looks_like_file(const char *text)
+{
+    return strchr(text, '/') || strcmp(text, "-") == 0 || s_stem(text) || strstr(text, ".yml") || strstr(text, ".json");
+}
+
+static tt_status_t s_not_found(const char *operand)
+{
+    char *names[NAMES_MAX];
+    const char *known[NAMES_MAX + NAMES_MAX];
+    const size_t count = s_names(names);
+    size_t all = 0, envs_count;
+    const tt_env_ops_t *const *envs = tt_envs(&envs_count);
+    for (size_t i = 0; i < envs_count && i < NAMES_MAX; i++)
+        known[all++] = envs[i]->id;
+    for (size_t i = 0; i < count; i++)
+        known[all++] = names[i];
+    const char *near = tt_nearest(operand, known, all);
+    const tt_status_t status =
+        tt_err(TT_NOT_FOUND, "no file '%s', and no bundled config or environment is called that%s%s%s", operand,
+            near ? "; did you mean '" : "; 'tutti envs' lists the environments", near ? near : "", near ? "'?" : "");
+    for (size_t i = 0; i < count; i++)
+        free(names[i]);
+    return status;
+}
+
+tt_status_t recipe_find(recipe_t *out, const char *operand)
+{
+    *out = (recipe_t){0};
+    if (strlen(operand) >= sizeof out->env)
+        return tt_err(TT_INVALID, "%.64s...: path too long", operand);
+    if (recipe_is_object(operand)) {
+        s_take_env(out, operand);
+    } else if (s_looks_like_file(operand) || s_is_file(operand)) {
+        snprintf(out->path, sizeof out->path, "%s", operand);
+        out->hides = s_is_env(operand);
+        if (out->hides)
+            snprintf(out->note, sizeof out->note, "%s is a file here, and taken as the config: not the environment",
+                operand);
+    } else if (!s_bundled(operand, out->path, sizeof out->path)) {
+        if (!s_is_env(operand))
+            return s_not_found(operand);
+        s_take_env(out, operand);
+    }
+    return TT_OK;
+}

@@ -1,0 +1,26 @@
+/*  recipes - which config is meant by what stands on a command line: a file, a bundled config, or an environment.
+ *
+ *  Bundled configs lie in PREFIX/share/tutti/configs of the binary in PREFIX/bin; in a build tree that is a link to
+ *  configs/. The best one of an environment: recipes.def.
+ *
+ *  Threads: pure but for the file system. */
+#pragma once
+#include <stdio.h>
+#include "common/base/status.h"
+
+typedef struct {
+    char path[4096]; /* the config's file; "" = none: every setting at its default */
+    char env[512];   /* the environment, where path is ""                          */
+    char note[1024]; /* what was chosen, for a person; "" = nothing to say          */
+    bool hides;      /* path is a file that hides an environment of the same name  */
+} recipe_t;
+
+/*  A file of that name wins, then a bundled config, then an environment: its best bundled config, or none at all.
+ *  TT_NOT_FOUND: neither; the text names the nearest. Whether the file can be read is not looked at. */
+tt_status_t recipe_find(recipe_t *out, const char *operand);
+
+/*  Is it the path of a shared object? */
+bool recipe_is_object(const char *text);
+
+/*  The bundled configs, a name a line. */
+void recipe_print_names(FILE *out);
