@@ -123,7 +123,7 @@ static tt_status_t s_run(const tt_args_t *args, int *code)
     const bool alone = tt_arg(args, "config") != NULL;
     const char *run = tt_arg(args, "run");
     if (!run && alone && in_pod)
-        run = TT_POD_RUN;
+        run = pod.run;
     if (!run)
         return tt_err(TT_USAGE, "--run DIR is needed");
     if (alone)

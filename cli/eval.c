@@ -6,6 +6,7 @@
 #include "common/base/mem.h"
 #include "common/job/checkpoints.h"
 #include "controller/rundir.h"
+#include "k8s/local/local.h"
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
@@ -31,11 +32,22 @@ typedef struct {
     eval_episode_t *episode;
 } eval_t;
 
+/*  In a run's directory; a DIJob's coordinator had its own, in a volume. */
+static void s_folder(char *out, size_t size, const char *run_dir)
+{
+    char *of_job = local_checkpoints(run_dir);
+    if (of_job)
+        snprintf(out, size, "%s", of_job);
+    else
+        snprintf(out, size, "%s/checkpoints", run_dir);
+    free(of_job);
+}
+
 /*  Of a run's directory: the final checkpoint; while it runs, or when it was killed, the newest. */
 static tt_status_t s_of_run(char *out, size_t size, const char *run_dir)
 {
     char folder[3600], name[TT_CHECKPOINT_NAME] = TT_CHECKPOINT_FINAL;
-    snprintf(folder, sizeof folder, "%s/checkpoints", run_dir);
+    s_folder(folder, sizeof folder, run_dir);
     snprintf(out, size, "%s/%s", folder, name);
     if (access(out, F_OK) == 0)
         return TT_OK;

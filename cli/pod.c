@@ -52,14 +52,16 @@ tt_status_t tt_pod_look(tt_pod_t *out, tt_peer_role_t role, bool *found)
 {
     const char *name = s_env("KUBERNETES_POD_NAME"), *space = s_env("KUBERNETES_POD_NAMESPACE");
     const char *url = s_env("KUBERNETES_COORDINATOR_URL");
-    *out = (tt_pod_t){0};
+    const char *key = s_env("TUTTI_POD_KEY"), *run = s_env("TUTTI_POD_RUN");
+    *out = (tt_pod_t){.run = run ? run : TT_POD_RUN};
     *found = name && url;
     if (!*found)
         return TT_OK;
     snprintf(out->name, sizeof out->name, "%s/%s", space ? space : "default", name);
     const char *restarts = s_env("KUBERNETES_COORDINATOR_RESTARTS");
     out->again = restarts && strcmp(restarts, "0") != 0;
-    out->key = access(TT_POD_KEY, F_OK) == 0 ? TT_POD_KEY : NULL;
+    key = key ? key : TT_POD_KEY;
+    out->key = access(key, F_OK) == 0 ? key : NULL;
     TT_TRY(s_port(&out->port, role));
     return role == TT_PEER_COORDINATOR ? TT_OK : s_coordinator(out->coordinator, sizeof out->coordinator, url);
 }

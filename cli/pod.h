@@ -3,6 +3,8 @@
  *    KUBERNETES_POD_NAMESPACE, KUBERNETES_POD_NAME   who we are
  *    KUBERNETES_COORDINATOR_URL                      <coordinator's pod>.<namespace>:<port>; "http://" may stand before it
  *    KUBERNETES_COORDINATOR_RESTARTS                 how often the coordinator's pod was made anew (absent: 0)
+ *    TUTTI_POD_RUN, TUTTI_POD_KEY                    the folder and the file that stand for those below, where there is no mount
+ *                                                    namespace that could show them there (k8s/local)
  *    <ROLE>_PORT                                     COORDINATOR_PORT and so on: where the role listens
  *
  *  Threads: main thread; nothing here changes the environment. */
@@ -17,7 +19,8 @@
 typedef struct {
     char name[320];        /* "namespace/name"                      */
     char coordinator[300]; /* "tcp://..."; "" for the coordinator   */
-    const char *key;       /* TT_POD_KEY when it is there, else NULL */
+    const char *key;       /* TT_POD_KEY or what stands for it; NULL: it is not there */
+    const char *run;       /* TT_POD_RUN or what stands for it */
     uint16_t port;         /* 0 = none is given                     */
     bool again;            /* the coordinator's pod is not the first of its job */
 } tt_pod_t;

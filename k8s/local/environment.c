@@ -15,8 +15,7 @@ static const char *s_text(const json_t *object, const char *key)
 
 /* ---- the list -------------------------------------------------------------------------------------------------------------- */
 
-/*  Takes the value. */
-static void s_set(environment_t *self, const char *name, char *value)
+void environment_set(environment_t *self, const char *name, char *value)
 {
     for (size_t i = 0; i < self->count; i++)
         if (strcmp(self->vars[i].name, name) == 0) {
@@ -93,7 +92,7 @@ static void s_all_keys(environment_t *self, const json_t *object, const char *me
     {
         char *name = tt_sprintf("%s%s", prefix, key), *text = s_key(object, key);
         if (text && json_is_string(value))
-            s_set(self, name, text);
+            environment_set(self, name, text);
         else
             free(text);
         free(name);
@@ -209,7 +208,7 @@ static tt_status_t s_variable(environment_t *self, const place_t *place, const j
     if (!from)
         value = environment_expand(self, s_text(entry, "value"));
     if (value)
-        s_set(self, name, value);
+        environment_set(self, name, value);
     return TT_OK;
 }
 

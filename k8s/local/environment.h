@@ -15,6 +15,8 @@ typedef struct {
  *  nothing here. */
 tt_status_t environment_make(
     environment_t *out, const place_t *place, const json_t *pod, const json_t *container, const char *ip);
+/*  Takes value. */
+void environment_set(environment_t *self, const char *name, char *value);
 void environment_clear(environment_t *self);
 /*  NULL = not there. Borrowed. */
 const char *environment_get(const environment_t *self, const char *name);

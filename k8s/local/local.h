@@ -42,3 +42,7 @@ typedef struct {
 
 /*  The run's sockets folder must be open and its lock held (controller/rundir.h). */
 tt_status_t local_run(local_outcome_t *out, const local_opts_t *opts);
+
+/*  The folder `checkpoints` of a run of ours below its pods' volumes and claims, the newest of several; NULL: there is none. Caller
+ *  frees. */
+char *local_checkpoints(const char *run_dir);

@@ -1,7 +1,9 @@
 #include "k8s/local/start.h"
 #include <stdio.h>
 #include <stdlib.h>
+#include <limits.h>
 #include <string.h>
+#include <unistd.h>
 #include "common/base/mem.h"
 #include "k8s/local/environment.h"
 #include "k8s/local/volumes.h"
@@ -77,6 +79,12 @@ static bool s_is_tutti(const json_t *command)
     return word && strcmp(slash ? slash + 1 : word, "tutti") == 0;
 }
 
+static bool s_is_own(const start_t *self)
+{
+    const json_t *command = json_object_get(self->container, "command");
+    return self->tutti && (json_array_size(command) == 0 || s_is_tutti(command));
+}
+
 static char **s_join(char **a, char **b)
 {
     const size_t x = s_length(a), y = s_length(b);
@@ -96,7 +104,7 @@ static tt_status_t s_command(const start_t *self, const environment_t *environme
         return tt_err(TT_UNSUPPORTED,
             "container %s has no command: what its image would run is not known on this machine",
             s_text(self->container, "name"));
-    const bool own = self->tutti && (json_array_size(command) == 0 || s_is_tutti(command));
+    const bool own = s_is_own(self);
     char **words = s_strings(command, environment, own ? 1 : 0), **more = s_strings(args, environment, 0);
     if (own)
         out->args = s_join(words, more);
@@ -135,10 +143,45 @@ static void s_note(void *ctx, const char *text)
     place_say(ctx, "%s", text);
 }
 
-static tt_status_t s_view(const start_t *self, steps_t *steps, const char *name, char **working_dir)
+/*  An image has our bundled configs beside the program. Here a volume may lie on the folder that they are in (/tmp): they are
+ *  shown on top of it. */
+static void s_bundled(volumes_t *volumes)
+{
+    char program[PATH_MAX];
+    const ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
+    program[length > 0 ? length : 0] = '\0';
+    for (int up = 0; up < 2; up++)
+        *(strrchr(program, '/') ? strrchr(program, '/') : program) = '\0';
+    char *folder = tt_sprintf("%s/share/tutti/configs", program), *real = realpath(folder, NULL);
+    if (real)
+        volumes_show(volumes, real, folder);
+    if (real && strcmp(real, folder) != 0)
+        volumes_show(volumes, real, real);
+    free(real);
+    free(folder);
+}
+
+/*  Where folders cannot be shown at their places, our program is told where they are (cli/pod.h). */
+static void s_stand_ins(const volumes_t *volumes, environment_t *environment)
+{
+    for (size_t i = 0; i < volumes->count; i++) {
+        const view_mount_t *mount = &volumes->mounts[i];
+        if (strcmp(mount->target, "/var/lib/tutti") == 0)
+            environment_set(environment, "TUTTI_POD_RUN", tt_strdup(mount->source));
+        if (strcmp(mount->target, "/etc/tutti/curve") == 0)
+            environment_set(environment, "TUTTI_POD_KEY", tt_sprintf("%s/curve.key", mount->source));
+    }
+}
+
+static tt_status_t s_view(
+    const start_t *self, steps_t *steps, const char *name, environment_t *environment, char **working_dir)
 {
     volumes_t volumes = {0};
     TT_TRY(volumes_mount(&volumes, self->place, self->pod, self->container));
+    if (s_is_own(self) && self->place->kind)
+        s_bundled(&volumes);
+    else if (s_is_own(self))
+        s_stand_ins(&volumes, environment);
     const char *pod = s_text(json_object_get(self->pod, "metadata"), "name");
     const char *dir = json_string_value(json_object_get(self->container, "workingDir"));
     char *scratch = place_folder(self->place, "pods/%s/%s", pod, name);
@@ -160,13 +203,15 @@ static void s_free_strings(char **list)
     free(list);
 }
 
-static tt_status_t s_start(const start_t *self, const char *name, const environment_t *environment, tt_replica_id_t *id)
+static tt_status_t s_start(const start_t *self, const char *name, environment_t *environment, tt_replica_id_t *id)
 {
     steps_t steps = {0};
-    tt_template_t template_ = {.env = environment->vars, .env_count = environment->count};
+    tt_template_t template_ = {0};
     TT_TRY(s_command(self, environment, &template_));
     s_limits(self, &steps, name);
-    tt_status_t status = s_view(self, &steps, name, &template_.working_dir);
+    tt_status_t status = s_view(self, &steps, name, environment, &template_.working_dir);
+    template_.env = environment->vars;
+    template_.env_count = environment->count;
     if (status == TT_OK) {
         if (template_.working_dir)
             template_.working_dir = s_literal(template_.working_dir);

@@ -210,6 +210,12 @@ static json_t *s_find(const json_t *pod, const char *name)
     return NULL;
 }
 
+static void s_append(volumes_t *self, view_mount_t mount)
+{
+    self->mounts = tt_realloc(self->mounts, tt_mul(self->count + 1, sizeof *self->mounts));
+    self->mounts[self->count++] = mount;
+}
+
 static tt_status_t s_add(volumes_t *out, place_t *place, const json_t *pod, const json_t *mount)
 {
     const volume_t volume = {place, pod, s_find(pod, s_text(mount, "name")), s_text(mount, "name")};
@@ -230,11 +236,10 @@ static tt_status_t s_add(volumes_t *out, place_t *place, const json_t *pod, cons
             return tt_err_errno(TT_IO, "volumeMount %s: subPath %s", volume.name, sub);
         }
     }
-    out->mounts = tt_realloc(out->mounts, tt_mul(out->count + 1, sizeof *out->mounts));
-    out->mounts[out->count++] = (view_mount_t){.source = source,
-        .target = tt_strdup(s_text(mount, "mountPath")),
-        .tmpfs = tmpfs,
-        .read_only = json_is_true(json_object_get(mount, "readOnly"))};
+    s_append(out, (view_mount_t){.source = source,
+                      .target = tt_strdup(s_text(mount, "mountPath")),
+                      .tmpfs = tmpfs,
+                      .read_only = json_is_true(json_object_get(mount, "readOnly"))});
     return TT_OK;
 }
 
@@ -251,13 +256,22 @@ tt_status_t volumes_mount(volumes_t *out, place_t *place, const json_t *pod, con
             return status;
         }
     }
-    if (place->kind) {
-        made.mounts = tt_realloc(made.mounts, tt_mul(made.count + 1, sizeof *made.mounts));
-        made.mounts[made.count++] =
-            (view_mount_t){.source = place_hosts_file(place), .target = tt_strdup("/etc/hosts"), .read_only = true};
-    }
+    if (place->kind)
+        s_append(&made,
+            (view_mount_t){.source = place_hosts_file(place), .target = tt_strdup("/etc/hosts"), .read_only = true});
     *out = made;
     return TT_OK;
+}
+
+void volumes_show(volumes_t *self, const char *source, const char *target)
+{
+    bool hidden = false;
+    for (size_t i = 0; i < self->count && !hidden; i++) {
+        const size_t length = strlen(self->mounts[i].target);
+        hidden = strncmp(target, self->mounts[i].target, length) == 0 && (target[length] == '/' || !target[length]);
+    }
+    if (hidden)
+        s_append(self, (view_mount_t){.source = tt_strdup(source), .target = tt_strdup(target), .read_only = true});
 }
 
 void volumes_clear(volumes_t *self)

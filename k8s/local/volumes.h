@@ -17,6 +17,8 @@ typedef struct {
 
 /*  The mounts of one container (JSON) of a pod. TT_NOT_FOUND, TT_UNSUPPORTED, TT_IO: with words. */
 tt_status_t volumes_mount(volumes_t *out, place_t *place, const json_t *pod, const json_t *container);
+/*  Show a folder of this machine at a path of the container, to be read, where one of the mounts would hide that path. */
+void volumes_show(volumes_t *self, const char *source, const char *target);
 void volumes_clear(volumes_t *self);
 /*  A pod is gone: its folder too. */
 void volumes_remove(const place_t *place, const char *pod);
