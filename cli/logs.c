@@ -1,6 +1,5 @@
 /*  logs - what the replicas of a run wrote. */
 #include <dirent.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
 #include <stdio.h>
@@ -8,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "cli/cmd.h"
+#include "common/base/file.h"
 #include "common/base/mem.h"
 #include "controller/rundir.h"
 
@@ -90,8 +90,8 @@ static bool s_show(const reader_t *self, log_t *log, bool to_the_end)
 {
     char path[PATH_MAX];
     snprintf(path, sizeof path, "%s/logs/%s", self->run->path, log->name);
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
+    int fd = -1;
+    if (tt_file_open(&fd, path) != TT_OK)
         return false;
     char *chunk = tt_new0(1 << 16);
     ssize_t got;

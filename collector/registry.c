@@ -5,6 +5,7 @@
 #include <string.h>
 #include "collector/envs/envs.h"
 #include "collector/guard.h"
+#include "common/base/file.h"
 #include "common/base/mem.h"
 #include "common/config/config.h"
 #define TT_LOG_COMPONENT "env"
@@ -122,6 +123,9 @@ static tt_status_t enter_table(const tt_env_ops_t **out, void *object, const cha
 /* dlopen counts and shares: the same path gives the same table again. */
 static tt_status_t load(const tt_env_ops_t **out, const char *path)
 {
+    const tt_status_t found = tt_file_check(path); /* dlopen would wait for a FIFO's writer */
+    if (found != TT_OK)
+        return tt_err(TT_INVALID, "cannot load env: %s", tt_err_text());
     guard_arm();
     log_debug("loading env %s", path);
     guard_enter(path, "its constructors");

@@ -1,12 +1,11 @@
 #include "coordinator/token.h"
-#include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "common/base/file.h"
 #include "coordinator/files.h"
 
 enum { RANDOM = 32 };
@@ -47,10 +46,11 @@ tt_status_t token_take(char out[TOKEN_SIZE], const char *run_dir)
     char path[PATH_MAX];
     if (snprintf(path, sizeof path, "%s/token", run_dir) >= (int)sizeof path)
         return tt_err(TT_INVALID, "%s: path too long", run_dir);
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return errno == ENOENT ? s_make(out, run_dir) : tt_err_errno(TT_IO, "%s", path);
-    const tt_status_t status = s_read(out, fd, path);
+    int fd = -1;
+    tt_status_t status = tt_file_open(&fd, path);
+    if (status != TT_OK)
+        return status == TT_NOT_FOUND ? s_make(out, run_dir) : status;
+    status = s_read(out, fd, path);
     close(fd);
     return status;
 }

@@ -1,10 +1,16 @@
 #include "common/base/buf.h"
-#include "common/base/mem.h"
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "common/base/file.h"
+#include "common/base/mem.h"
 
 void tt_buf_init(tt_buf_t *self, size_t max)
 {
@@ -76,20 +82,58 @@ const char *tt_buf_text(const tt_buf_t *self)
     return self->data ? self->data : "";
 }
 
+/* ---- reading ------------------------------------------------------------------------------------------------------- */
+
+/*  To the end, or till nothing comes any more. */
+static tt_status_t s_read_all(tt_buf_t *self, int fd, int patience_ms)
+{
+    char chunk[16384];
+    for (;;) {
+        struct pollfd item = {.fd = fd, .events = POLLIN};
+        const int ready = poll(&item, 1, patience_ms);
+        if (ready == 0)
+            return tt_err(TT_TIMEOUT, "nothing came for %.3g s; does anybody write to it?", patience_ms * 1e-3);
+        const ssize_t got = ready > 0 ? read(fd, chunk, sizeof chunk) : -1;
+        if (got == 0)
+            return TT_OK;
+        if (got > 0)
+            TT_TRY(tt_buf_add(self, chunk, (size_t)got));
+        else if (errno != EINTR && errno != EAGAIN)
+            return tt_err_errno(TT_IO, "cannot be read");
+    }
+}
+
+/*  Too long is said before anything is read. */
+static tt_status_t s_read_regular(tt_buf_t *self, int fd)
+{
+    struct stat info;
+    if (fstat(fd, &info) != 0)
+        return tt_err_errno(TT_IO, "cannot be read");
+    if (S_ISREG(info.st_mode) && (uintmax_t)info.st_size > self->max - self->size)
+        return tt_err(TT_INVALID, "more than %zu bytes", self->max);
+    return s_read_all(self, fd, -1);
+}
+
+static tt_status_t s_close(int fd, tt_status_t status, const char *path)
+{
+    close(fd);
+    return status == TT_OK ? TT_OK : tt_err_wrap(status, "%s", path);
+}
+
 tt_status_t tt_buf_read_file(tt_buf_t *self, const char *path)
 {
-    FILE *file = fopen(path, "re");
-    if (!file)
-        return tt_err_errno(errno == ENOENT ? TT_NOT_FOUND : TT_IO, "%s", path);
-    char chunk[16384];
-    tt_status_t status = TT_OK;
-    size_t got;
-    while (status == TT_OK && (got = fread(chunk, 1, sizeof chunk, file)) > 0)
-        status = tt_buf_add(self, chunk, got);
-    if (status != TT_OK)
-        tt_err_wrap(status, "%s", path);
-    else if (ferror(file))
-        status = tt_err_errno(TT_IO, "%s", path);
-    fclose(file);
-    return status;
+    int fd = -1;
+    TT_TRY(tt_file_open(&fd, path));
+    return s_close(fd, s_read_regular(self, fd), path);
+}
+
+tt_status_t tt_buf_read_input(tt_buf_t *self, const char *path, int patience_ms)
+{
+    const bool in = strcmp(path, "-") == 0;
+    const int fd =
+        in ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0) : open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    path = in ? "standard input" : path;
+    if (fd < 0)
+        return tt_err_errno(errno == ENOENT ? TT_NOT_FOUND : errno == EACCES ? TT_DENIED : TT_IO, "%s", path);
+    return s_close(fd, s_read_all(self, fd, isatty(fd) ? -1 : patience_ms), path);
 }

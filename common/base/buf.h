@@ -24,5 +24,12 @@ tt_status_t tt_buf_str(tt_buf_t *self, const char *text);
 tt_status_t tt_buf_printf(tt_buf_t *self, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /*  The text, never NULL; borrowed. */
 const char *tt_buf_text(const tt_buf_t *self);
-/*  Append a whole file. TT_NOT_FOUND, TT_IO, TT_INVALID (larger than the room left). */
+/*  Append a whole ordinary file. TT_NOT_FOUND, TT_DENIED, TT_IO, TT_DATA (a FIFO, a device: tt_file_open), TT_INVALID
+ *  (larger than the room left). */
 tt_status_t tt_buf_read_file(tt_buf_t *self, const char *path);
+/*  The same of what a person names as input, which may be a pipe, a terminal or "-", standard input, as well. It is read to
+ *  its end; TT_TIMEOUT: nothing came for patience_ms, or nobody writes to it (a terminal's user may think for ever). */
+tt_status_t tt_buf_read_input(tt_buf_t *self, const char *path, int patience_ms);
+enum {
+    TT_INPUT_PATIENCE_MS = 10000
+}; /* for what is not a terminal; a generator at the other end has to begin by then */

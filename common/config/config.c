@@ -67,7 +67,7 @@ tt_status_t tt_config_load(tt_config_t **self_p, const char *path)
 {
     tt_buf_t text;
     tt_buf_init(&text, TEXT_MAX);
-    tt_status_t status = tt_buf_read_file(&text, path);
+    tt_status_t status = tt_buf_read_input(&text, path, TT_INPUT_PATIENCE_MS);
     if (status == TT_INVALID)
         status = tt_err(TT_CONFIG, "%s: more than 1 MiB; this is not a config", path);
     if (status == TT_OK)

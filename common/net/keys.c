@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+enum { FILE_MAX = 65536 };
+
 static void s_take(tt_keys_t *out, zcert_t *cert)
 {
     snprintf(out->public_key, sizeof out->public_key, "%s", zcert_public_txt(cert));
@@ -40,6 +42,8 @@ static tt_status_t s_check_file(const char *path)
         return tt_err_errno(errno == ENOENT ? TT_NOT_FOUND : TT_IO, "key file %s", path);
     if (!S_ISREG(info.st_mode))
         return tt_err(TT_DATA, "key file %s is not a file", path);
+    if (info.st_size > FILE_MAX) /* zcert takes it all into memory */
+        return tt_err(TT_DATA, "key file %s is not a ZeroMQ certificate: it has more than %d bytes", path, FILE_MAX);
     if (info.st_mode & (info.st_uid == 0 ? 037 : 077))
         return tt_err(TT_DENIED, "key file %s can be read by others: chmod 600 it, or make a new one", path);
     if (access(path, R_OK) != 0)

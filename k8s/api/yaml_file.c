@@ -12,7 +12,7 @@ tt_status_t kube_yaml_read(kube_yaml_t **self_p, const char *path)
 {
     tt_buf_t text;
     tt_buf_init(&text, FILE_MAX);
-    tt_status_t status = tt_buf_read_file(&text, path);
+    tt_status_t status = tt_buf_read_input(&text, path, TT_INPUT_PATIENCE_MS);
     if (status == TT_OK)
         status = kube_yaml_parse(self_p, path, tt_buf_text(&text), text.size);
     tt_buf_free(&text);

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <yaml.h>
 #include "common/base/buf.h"
+#include "common/base/file.h"
 #include "common/base/mem.h"
 #include "k8s/dijob/scalar.h"
 
@@ -388,7 +389,7 @@ tt_status_t manifest_load(manifest_t **self_p, const char *path)
     tt_buf_t text;
     const bool in = strcmp(path, "-") == 0;
     tt_buf_init(&text, TEXT_MAX);
-    tt_status_t status = tt_buf_read_file(&text, in ? "/dev/stdin" : path);
+    tt_status_t status = tt_buf_read_input(&text, path, TT_INPUT_PATIENCE_MS);
     if (status == TT_OK)
         status = manifest_parse(self_p, tt_buf_text(&text), text.size, in ? "(standard input)" : path);
     tt_buf_free(&text);
@@ -450,8 +451,8 @@ const char *manifest_where(manifest_t *self, size_t index, const char *path)
 bool manifest_is(const char *path)
 {
     manifest_t *self = NULL;
-    if (manifest_load(&self, path) != TT_OK)
-        return false;
+    if (tt_file_check(path) != TT_OK || manifest_load(&self, path) != TT_OK)
+        return false; /* what can be read once only is left to who reads it */
     const json_t *first = manifest_at(self, 0);
     const bool is = json_object_get(first, "apiVersion") && json_object_get(first, "kind");
     manifest_destroy(&self);

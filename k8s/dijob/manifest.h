@@ -27,5 +27,6 @@ json_t *manifest_at(const manifest_t *self, size_t index);
  *  path is not there. Borrowed until the next call. */
 const char *manifest_where(manifest_t *self, size_t index, const char *path);
 
-/*  Is this file a manifest and not a config of ours: is there an apiVersion and a kind at the top of its first document? */
+/*  Is this file a manifest and not a config of ours: is there an apiVersion and a kind at the top of its first document? A
+ *  pipe is not looked into: what is in it can be read once only. */
 bool manifest_is(const char *path);

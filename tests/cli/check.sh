@@ -43,6 +43,23 @@ expect 66 "missing.yaml: No such file" "$TUTTI" check missing.yaml
 expect 64 "not of the form KEY=VALUE" "$TUTTI" check good.yaml --set lag
 expect 64 "CONFIG|ENV is missing" "$TUTTI" check
 
+# what is no file, or has no end, is refused at once
+mkfifo fifo
+expect 74 'irectory' "$TUTTI" check .
+expect 78 '/dev/zero: more than 1 MiB; this is not a config' "$TUTTI" check /dev/zero
+expect 78 'fifo: not an ordinary file' "$TUTTI" check good.yaml --set env=./fifo
+expect 65 'fifo: not an ordinary file' "$TUTTI" eval fifo
+expect 65 '/dev/zero: not an ordinary file' "$TUTTI" eval /dev/zero
+expect 65 'fifo is not a file' "$TUTTI" collector --coordinator tcp://127.0.0.1:1 --key fifo
+truncate -s 1T sparse
+expect 65 'sparse: more than' "$TUTTI" eval sparse
+expect 78 'sparse: more than 1 MiB' "$TUTTI" check sparse
+chmod 600 sparse
+expect 65 'is not a ZeroMQ certificate' "$TUTTI" collector --coordinator tcp://127.0.0.1:1 --key sparse
+cat good.yaml >fifo &
+expect 0 'shards: 4 # fifo:4:3' "$TUTTI" check fifo
+wait
+
 # a plug-in: found from here, kept with its absolute path; the run is named after it
 plugin=$TT_BUILD_DIR/tests/collector/plugins/drift.so
 if [ -f "$plugin" ]; then

@@ -249,6 +249,9 @@ static void test_the_token_is_private(void **state)
     assert_int_equal(token_take(again, place->dir), TT_DENIED);
     assert_ok(files_replace(place->dir, "token", "short\n", 0600));
     assert_int_equal(token_take(again, place->dir), TT_DATA);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_int_equal(token_take(again, place->dir), TT_DATA); /* and waits for nobody who would write it */
 }
 
 int main(void)

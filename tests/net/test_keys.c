@@ -106,6 +106,8 @@ static void test_what_is_not_a_key(void **state)
         assert_int_equal(tt_keys_read(&keys, f->path), TT_DATA);
         assert_non_null(strstr(tt_err_text(), f->path));
     }
+    assert_int_equal(truncate(f->path, (off_t)1 << 40), 0); /* not taken into memory first */
+    assert_int_equal(tt_keys_read(&keys, f->path), TT_DATA);
 }
 
 /*  A disk that takes 20 bytes: an error, and no half of a key stays behind. */
