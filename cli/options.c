@@ -101,6 +101,8 @@ static tt_status_t s_take(tt_args_t *self, int code)
     TT_CHECK(option);
     if (option->argument && !s_is_choice(option->argument, optarg))
         return tt_err(TT_USAGE, "--%s: '%s' is not one of %s", option->name, optarg, option->argument);
+    self->given =
+        tt_realloc(self->given, tt_mul(self->given_count + 1, sizeof *self->given)); /* one word may hold many */
     self->given[self->given_count++] = (given_t){option, option->argument ? optarg : NULL};
     return TT_OK;
 }
@@ -155,7 +157,6 @@ tt_args_t *tt_args_new(int *exit_code, const char *command, int argc, char **arg
     tt_args_t *self = tt_new0(sizeof *self);
     self->command = tt_command_find(command);
     TT_CHECK(self->command && argc >= 1);
-    self->given = tt_array0((size_t)argc, sizeof *self->given);
     const tt_status_t status = s_parse(self, argc, argv);
     if (status == TT_OK)
         return self;

@@ -107,9 +107,19 @@ expect 64 "no benchmark 'env'; did you mean 'envs'?" "$TUTTI" bench env
 expect 64 'usage: tutti COMMAND' "$TUTTI"
 expect 0 'usage: tutti COMMAND' "$TUTTI" --help
 
-# every command says its help, with its name
+# every command says its help, with its name; and whatever it takes it takes as often as one likes
+often() {
+    for i in 1 2 3 4 5 6 7 8 9 10; do printf -- "$1$1$1$1$1$1$1$1$1$1"; done
+}
 for command in $("$TUTTI" completion --words COMMAND); do
     expect 0 "usage: tutti $command" "$TUTTI" "$command" --help
+    for letter in $(sed -n 's/^  -\([a-z]\), --[a-z-]*  .*/\1/p' out | grep -v h); do
+        expect 0 "usage: tutti $command" "$TUTTI" "$command" "-$(often "$letter")" --help
+    done
+    for option in $(sed -n 's/^  .*\(--[a-z-]*\) \([A-Za-z].*\)  .*/\1/p' out); do
+        value=$(sed -n "s/^  .*$option \\([a-zA-Z]*\\).*/\\1/p" out)
+        expect 0 "usage: tutti $command" "$TUTTI" "$command" $(often "$option $value ") --help
+    done
 done
 
 # every config we ship is good

@@ -96,6 +96,23 @@ static void test_reads(void **state)
     assert_int_equal(count, 7);
 }
 
+/*  Letters need no word of their own: "-ffff" gives an option more often than the line has words. */
+static void test_an_option_as_often_as_one_likes(void **state)
+{
+    (void)state;
+    enum { TIMES = 3000 };
+    char letters[TIMES + 2] = "-";
+    memset(letters + 1, 'f', TIMES);
+    char *argv[] = {(char *)"none", letters, (char *)"-fs", (char *)"a=1", (char *)"-ffsb=2", NULL};
+    int code = -1;
+    TT_AUTO(tt_args) args = tt_args_new(&code, "none", TT_COUNT(argv) - 1, argv);
+    assert_non_null(args);
+    assert_true(tt_arg_given(args, "follow"));
+    assert_string_equal(tt_arg_nth(args, "set", 0), "a=1");
+    assert_string_equal(tt_arg_nth(args, "set", 1), "b=2");
+    assert_null(tt_arg_nth(args, "set", 2));
+}
+
 static void test_defaults(void **state)
 {
     (void)state;
@@ -209,6 +226,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_reads),
+        cmocka_unit_test(test_an_option_as_often_as_one_likes),
         cmocka_unit_test(test_defaults),
         cmocka_unit_test(test_operands),
         cmocka_unit_test(test_messages),
