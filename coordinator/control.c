@@ -7,11 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/net/sockdir.h"
 
 enum { LINGER_MS = 500 };
 
@@ -41,47 +40,13 @@ static tt_status_t s_lock(int *fd_out, const char *run_dir)
     return TT_OK;
 }
 
-/*  What roles append to the directory must fit too: the longest is an aggregator's or learner's socket. */
-static bool s_fits(const char *dir)
-{
-    return strlen(dir) + sizeof "/aggregator-65535-4194304.weights" <= sizeof((struct sockaddr_un *)0)->sun_path;
-}
-
-static tt_status_t s_make_sock_dir(const char *path)
-{
-    if (mkdir(path, 0700) != 0 && errno != EEXIST)
-        return tt_err_errno(TT_IO, "%s", path);
-    char real[PATH_MAX];
-    if (!realpath(path, real))
-        return tt_err_errno(TT_IO, "%s", path);
-    if (s_fits(real))
-        return TT_OK;
-    char link[] = "/tmp/tutti-XXXXXX";
-    if (!mkdtemp(link))
-        return tt_err_errno(TT_IO, "%s", link);
-    if (rmdir(path) != 0 || symlink(link, path) != 0) {
-        const tt_status_t status = tt_err_errno(TT_IO, "%s: too long for sockets, and cannot become a link", path);
-        rmdir(link);
-        return status;
-    }
-    return TT_OK;
-}
-
-static tt_status_t s_sock_dir(char *real, const char *run_dir)
-{
-    char path[PATH_MAX];
-    if (snprintf(path, sizeof path, "%s/sock", run_dir) >= (int)sizeof path)
-        return tt_err(TT_INVALID, "%s: path too long", run_dir);
-    TT_TRY(s_make_sock_dir(path));
-    return realpath(path, real) ? TT_OK : tt_err_errno(TT_IO, "%s", path);
-}
-
 /* ---- sockets ------------------------------------------------------------------------------------------------------- */
 
 static tt_status_t s_open_ipc(control_t *self, const char *run_dir)
 {
     char dir[PATH_MAX], endpoint[PATH_MAX + 16];
-    TT_TRY(s_sock_dir(dir, run_dir));
+    TT_TRY(tt_sockdir_open(run_dir));
+    TT_TRY(tt_sockdir_find(run_dir, dir, sizeof dir));
     snprintf(endpoint, sizeof endpoint, "ipc://%s/control", dir);
     TT_TRY(tt_sock_new(&self->ipc, TT_ROUTER, &(tt_sock_opts_t){.name = "control", .linger_ms = LINGER_MS}));
     return tt_sock_bind(self->ipc, endpoint, NULL, 0);

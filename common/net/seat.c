@@ -1,27 +1,19 @@
 #include "common/net/seat.h"
 #include <arpa/inet.h>
 #include <errno.h>
-#include <limits.h>
 #include <netdb.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 #include "common/net/resolve.h"
+#include "common/net/sockdir.h"
 
 enum { ENDPOINT = 256, POD_PATIENCE_MS = 600000 };
 
 static tt_status_t s_take_run(tt_seat_t *self, const char *run)
 {
-    char path[PATH_MAX], real[PATH_MAX];
-    if (snprintf(path, sizeof path, "%s/sock", run) >= (int)sizeof path || !realpath(path, real))
-        return tt_err(TT_NOT_FOUND, "%s: not the directory of a running job (it has no sock/)", run);
-    const size_t room = sizeof((struct sockaddr_un *)0)->sun_path - sizeof "/aggregator-65535-4194304.weights";
-    const int length = snprintf(self->dir, sizeof self->dir, "%s", real);
-    if (length >= (int)sizeof self->dir || (size_t)length > room)
-        return tt_err(TT_INVALID, "%s: too long for a socket; use a run directory with a shorter path", real);
+    TT_TRY(tt_sockdir_find(run, self->dir, sizeof self->dir));
     snprintf(self->control, sizeof self->control, "ipc://%s/control", self->dir);
     return TT_OK;
 }
