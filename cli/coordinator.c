@@ -3,12 +3,10 @@
  *  `tutti run` starts it in a run directory that is made already. With --config it makes one itself, and somebody else
  *  keeps the replicas: an operator (docs/internals/pods.md), or people on many hosts. */
 #include "cli/cmd.h"
-#include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include "cli/keeper.h"
 #include "cli/pod.h"
 #include "cli/setup.h"
@@ -34,24 +32,6 @@ const tt_option_t tt_opt_coordinator[] = {
 
 /* ---- the run directory of --config ---------------------------------------------------------------------------------- */
 
-static tt_status_t s_make_directory(const char *path)
-{
-    char partial[4096];
-    if (snprintf(partial, sizeof partial, "%s", path) >= (int)sizeof partial)
-        return tt_err(TT_INVALID, "%.64s...: the path is too long", path);
-    for (char *c = partial + 1;; c++) {
-        if (*c && *c != '/')
-            continue;
-        const char end = *c;
-        *c = '\0';
-        if (mkdir(partial, 0777) != 0 && errno != EEXIST)
-            return tt_err_errno(TT_IO, "%s", partial);
-        *c = end;
-        if (!end)
-            return TT_OK;
-    }
-}
-
 /*  A directory that holds a run already must be of the same config: its journal goes on. */
 static tt_status_t s_settle(const char *run, const char *yaml)
 {
@@ -72,12 +52,13 @@ static tt_status_t s_settle(const char *run, const char *yaml)
     return status;
 }
 
-/*  Held till the process ends: it tells `tutti status` and others that the run is live. */
-static tt_status_t s_hold(const char *path)
+/*  Held till the process ends: it tells `tutti status` and others that the run is live. In a pod who else may read the volume
+ *  is its owner's business. */
+static tt_status_t s_hold(const char *path, bool in_pod)
 {
     tt_rundir_t run;
     int fd = -1;
-    TT_TRY(tt_rundir_find(&run, path));
+    TT_TRY(tt_rundir_adopt(&run, path, in_pod ? 0777 : 0700));
     return tt_rundir_lock(&run, &fd);
 }
 
@@ -88,11 +69,9 @@ static tt_status_t s_begin(const tt_args_t *args, const char *run, const tt_pod_
     snprintf(listen, sizeof listen, "coordinator.listen=tcp://*:%u", pod->port);
     tt_setup_t *setup = NULL;
     TT_TRY(tt_setup_from_args(&setup, args, tt_arg(args, "config"), pod->port ? listen : NULL));
-    tt_status_t status = s_make_directory(run);
+    tt_status_t status = s_hold(run, pod->port != 0);
     if (status == TT_OK)
         status = s_settle(run, tt_setup_yaml(setup));
-    if (status == TT_OK)
-        status = s_hold(run);
     tt_setup_destroy(&setup);
     return status;
 }

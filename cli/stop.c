@@ -46,6 +46,10 @@ static tt_status_t s_kill(const tt_rundir_t *run)
     const int pid = s_pid(run);
     if (pid <= 1 || !tt_rundir_live(run))
         return TT_OK;
+    if (!tt_rundir_held_by(run, pid))
+        return tt_rundir_live(run)
+                   ? tt_err(TT_DENIED, "process %d, of which run.json speaks, is not this run's: nothing is ended", pid)
+                   : TT_OK;
     if (kill(pid, SIGTERM) != 0 || (s_await_end(run, 0.3), kill(pid, SIGTERM) != 0 && tt_rundir_live(run)))
         return tt_err_errno(TT_DENIED, "process %d", pid);
     return s_await_end(run, 15) ? TT_OK : tt_err(TT_TIMEOUT, "process %d does not end", pid);
@@ -65,7 +69,7 @@ int tt_cmd_stop(int argc, char **argv)
     if (status == TT_OK && !tt_arg_given(args, "now")) {
         status = tt_client_ask(&run, "stop", "{\"reason\": \"tutti stop\"}", 10000, NULL);
         if (status == TT_UNAVAILABLE && s_pid(&run) > 1 &&
-            tt_rundir_live(&run)) /* no coordinator: the controller does it */
+            tt_rundir_held_by(&run, s_pid(&run))) /* no coordinator: the controller does it */
             status = kill(s_pid(&run), SIGTERM) == 0 ? TT_OK : tt_err_errno(TT_OS, "stopping process");
         if (status == TT_OK && s_await_end(&run, timeout))
             return 0;

@@ -1,24 +1,31 @@
 /*  rundir - a run's directory, its lock, and the registry that finds it by name.
  *
- *  <run>/config.yaml (resolved), metrics.jsonl, events.*, checkpoints/, logs/, journal.db, key and token (0600),
+ *  <run>/.tutti-run (controller/mark.h), config.yaml (resolved), metrics.jsonl, events.*, checkpoints/, logs/, journal.db, key and token (0600),
  *  run.json (who runs it), summary.json (how it ended), lock (held while it runs), sock/ (only while it runs).
  *  Registry: $XDG_STATE_HOME/tutti/runs/<name>, a symbolic link to the directory (~/.local/state by default).
  *
  *  Threads: pure but for the file system. */
 #pragma once
+#include <sys/types.h>
 #include "common/base/buf.h"
 #include "common/base/status.h"
 
 typedef struct {
     char path[3072]; /* absolute */
     char name[256];
+    bool linked; /* what it was found by is a link to the directory */
 } tt_rundir_t;
 
 /*  Make `path`, or runs/<name>-<n> with the first free n when path is NULL, with its subfolders; register it.
  *  TT_EXISTS: the path is there already and not empty (use resume, or another name). TT_IO, TT_DENIED. */
 tt_status_t tt_rundir_create(tt_rundir_t *out, const char *path, const char *name);
 
-/*  Find a run: a directory, or a registered name. TT_NOT_FOUND names the nearest. */
+/*  Take a directory for a run that somebody else keeps, made with mode when it is not there (a pod's volume). One with other
+ *  things in it is used, and not marked as a run's alone. */
+tt_status_t tt_rundir_adopt(tt_rundir_t *out, const char *path, int mode);
+
+/*  Find a run: a directory, or a registered name. What is no run (controller/mark.h) is left alone, and what is not this
+ *  user's gets no name. TT_NOT_FOUND names the nearest. */
 tt_status_t tt_rundir_find(tt_rundir_t *out, const char *path_or_name);
 
 /*  Hold the run until the process (and those it forked) ends; *fd stays open. TT_EXISTS: somebody holds it. */
@@ -26,7 +33,10 @@ tt_status_t tt_rundir_lock(const tt_rundir_t *self, int *fd);
 /*  Does somebody hold it? */
 bool tt_rundir_live(const tt_rundir_t *self);
 
-/*  Make / remove sock/ (a link to a private directory in /tmp when the run's path is too long for a socket's). */
+/*  Is it this process that holds it? What a file says of process ids is not believed before it is signalled. */
+bool tt_rundir_held_by(const tt_rundir_t *self, pid_t pid);
+
+/*  Make / remove sock/ (common/net/sockdir.h). */
 tt_status_t tt_rundir_open_sockets(const tt_rundir_t *self);
 void tt_rundir_close_sockets(const tt_rundir_t *self);
 
@@ -43,5 +53,6 @@ void tt_rundir_forget(const tt_rundir_t *self, const char *file);
 /*  Call fn for every registered run whose directory still is there; forget the others. */
 tt_status_t tt_registry_each(void (*fn)(void *ctx, const tt_rundir_t *run), void *ctx);
 
-/*  Remove the directory of an ended run with all it holds, and its name. TT_EXISTS: it is running. */
+/*  Remove the directory of an ended run with all it holds, and its name. Links are not followed, file systems that are mounted
+ *  below stay. TT_EXISTS: it is running; TT_DENIED: it is not a run's alone; TT_USAGE: it was found by a link. */
 tt_status_t tt_rundir_remove(const tt_rundir_t *self);

@@ -1,12 +1,20 @@
 #include "common/base/file.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 static tt_status_t s_err(const char *path)
 {
     return tt_err_errno(errno == ENOENT ? TT_NOT_FOUND : errno == EACCES ? TT_DENIED : TT_IO, "%s", path);
+}
+
+static tt_status_t s_err_write(const char *path)
+{
+    return tt_err_errno(errno == EACCES || errno == EROFS ? TT_DENIED : TT_IO, "cannot write %s", path);
 }
 
 /*  O_NONBLOCK: a FIFO that nobody writes would hold us in open. */
@@ -36,4 +44,63 @@ tt_status_t tt_file_check(const char *path)
     TT_TRY(tt_file_open(&fd, path));
     close(fd);
     return TT_OK;
+}
+
+bool tt_file_write(int fd, const void *data, size_t size, size_t *done)
+{
+    size_t at = 0;
+    bool ok = true;
+    while (ok && at < size) {
+        const ssize_t written = write(fd, (const char *)data + at, size - at);
+        if (written > 0)
+            at += (size_t)written;
+        else
+            ok = written < 0 && errno == EINTR;
+    }
+    if (done)
+        *done = at;
+    return ok;
+}
+
+tt_status_t tt_file_replace(const char *dir, const char *name, const char *text, mode_t mode)
+{
+    char path[PATH_MAX], fresh[PATH_MAX];
+    if (snprintf(path, sizeof path, "%s/%s", dir, name) >= (int)sizeof path ||
+        snprintf(fresh, sizeof fresh, "%s/.%s.new", dir, name) >= (int)sizeof fresh)
+        return tt_err(TT_INVALID, "%s/%s: path too long", dir, name);
+    unlink(fresh);
+    const int fd = open(fresh, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+    if (fd < 0)
+        return s_err_write(fresh);
+    const bool written = tt_file_write(fd, text, strlen(text), NULL);
+    const int error = written ? 0 : errno;
+    if (close(fd) == 0 && written && rename(fresh, path) == 0)
+        return TT_OK;
+    errno = error ? error : errno;
+    const tt_status_t status = s_err_write(path);
+    unlink(fresh);
+    return status;
+}
+
+static tt_status_t s_make(const char *path, mode_t mode)
+{
+    struct stat info;
+    if (mkdir(path, mode) == 0)
+        return TT_OK;
+    if (errno == EEXIST && stat(path, &info) == 0 && S_ISDIR(info.st_mode))
+        return TT_OK;
+    return tt_err_errno(errno == EACCES || errno == EROFS ? TT_DENIED : TT_IO, "cannot make directory %s", path);
+}
+
+tt_status_t tt_file_make_path(const char *path, mode_t mode)
+{
+    char partial[PATH_MAX];
+    if (snprintf(partial, sizeof partial, "%s", path) >= (int)sizeof partial)
+        return tt_err(TT_INVALID, "%.64s...: the path is too long", path);
+    for (char *slash = strchr(partial + 1, '/'); partial[0] && slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        TT_TRY(s_make(partial, 0777));
+        *slash = '/';
+    }
+    return s_make(partial, mode);
 }

@@ -10,3 +10,12 @@
 tt_status_t tt_file_open(int *fd, const char *path);
 /*  The same question for who hands the path to another library. */
 tt_status_t tt_file_check(const char *path);
+
+/*  Write all of it, however many pieces that takes. On false errno says why, and *done how much is written (NULL: unwanted). */
+bool tt_file_write(int fd, const void *data, size_t size, size_t *done);
+/*  Write DIR/NAME by way of DIR/.NAME.new and rename: as a whole or not at all; what is there as a link is replaced, and not
+ *  followed. TT_DENIED, TT_IO. */
+tt_status_t tt_file_replace(const char *dir, const char *name, const char *text, mode_t mode);
+
+/*  mkdir -p: what is missing above it is made with 0777 less the umask, itself with mode. TT_OK too when it is there. */
+tt_status_t tt_file_make_path(const char *path, mode_t mode);

@@ -60,7 +60,7 @@ expect bash completion ''
 # names of runs come from the registry of the moment
 export XDG_STATE_HOME="$dir/state"
 mkdir -p "$dir/state/tutti/runs" "$dir/runs/cartpole-7"
-echo '{}' >"$dir/runs/cartpole-7/run.json"
+echo 'tutti-run 1' >"$dir/runs/cartpole-7/.tutti-run"
 ln -s "$dir/runs/cartpole-7" "$dir/state/tutti/runs/cartpole-7"
 expect cartpole-7 status ''
 expect cartpole-7 eval cart

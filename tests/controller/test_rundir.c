@@ -78,9 +78,12 @@ static void test_lock_and_remove(void **state)
     assert_false(tt_rundir_live(&run));
     assert_ok(tt_rundir_lock(&run, &fd));
     assert_true(tt_rundir_live(&run));
+    assert_true(tt_rundir_held_by(&run, getpid()));
+    assert_false(tt_rundir_held_by(&run, getppid()));
     assert_int_equal(tt_rundir_lock(&run, &other), TT_EXISTS);
     assert_int_equal(tt_rundir_remove(&run), TT_EXISTS);
     close(fd);
+    assert_false(tt_rundir_held_by(&run, getpid()));
     assert_ok(tt_rundir_remove(&run));
     assert_int_not_equal(access(run.path, F_OK), 0);
     assert_int_equal(tt_rundir_find(&found, "job-1"), TT_NOT_FOUND);
@@ -184,6 +187,43 @@ static void test_sockets_of_a_long_path(void **state)
     free(target);
 }
 
+static mode_t s_mode(const char *path)
+{
+    struct stat info;
+    assert_int_equal(stat(path, &info), 0);
+    return info.st_mode & 07777;
+}
+
+/*  Whatever the umask: nobody else looks into a run, locks it, or learns of its name. */
+static void test_a_run_is_its_owners(void **state)
+{
+    (void)state;
+    static const mode_t masks[] = {0, 022, 077};
+    for (size_t i = 0; i < TT_COUNT(masks); i++) {
+        tt_rundir_t run;
+        int fd;
+        const mode_t mask = umask(masks[i]);
+        assert_ok(tt_rundir_create(&run, NULL, "job"));
+        assert_ok(tt_rundir_lock(&run, &fd));
+        assert_ok(tt_rundir_write(&run, "config.yaml", "x", 0644));
+        assert_ok(tt_rundir_write(&run, "token", "x", 0600));
+        umask(mask);
+        assert_int_equal(chdir(run.path), 0);
+        assert_int_equal(s_mode("."), 0700);
+        assert_int_equal(s_mode("lock"), 0600);
+        assert_int_equal(s_mode("token"), 0600);
+        assert_int_equal(s_mode("config.yaml"), 0644 & ~masks[i]);
+        assert_int_equal(s_mode("logs"), 0777 & ~masks[i]);
+        assert_int_equal(chmod("lock", 0666), 0); /* as 0.1 left it */
+        close(fd);
+        assert_ok(tt_rundir_lock(&run, &fd));
+        assert_int_equal(s_mode("lock"), 0600);
+        close(fd);
+        assert_int_equal(chdir(s_dir), 0);
+    }
+    assert_int_equal(s_mode("state/tutti/runs"), 0700);
+}
+
 static void test_nothing_is_left_of_one_that_cannot_be_registered(void **state)
 {
     (void)state;
@@ -226,6 +266,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_who_only_looks_keeps_nobody_out, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_names_are_taken_one_at_a_time, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_sockets_of_a_long_path, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_a_run_is_its_owners, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_nothing_is_left_of_one_that_cannot_be_registered, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_files_are_written_whole, s_setup, s_teardown),
     };

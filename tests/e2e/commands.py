@@ -61,6 +61,49 @@ def test_a_run_from_outside(world):
     equal(json.loads(world.tutti("ps", "-a", "--output", "json").stdout), [], "ps after rm")
 
 
+def test_rm_removes_runs_only(world):
+    """A checkout with a config.yaml, a link to a run, what a link in a run leads to: all that stays; 0.1's runs go."""
+    checkout = os.path.join(world.path, "checkout")
+    subprocess.run(["git", "init", "-q", checkout], check=True)
+    world.config(name="checkout/config.yaml")
+    for command in ("rm", "status", "logs", "resume", "stop"):
+        done = world.tutti(command, checkout)
+        equal(done.returncode, 66, f"{command} of what is no run: {done.stderr}")
+        equal(sorted(os.listdir(checkout)), [".git", "config.yaml"], f"files after {command}")
+    equal(json.loads(world.tutti("ps", "-a", "--output", "json").stdout), [], "ps")
+    run_dir = world.train(world.config())["run_dir"]
+    os.symlink(run_dir, os.path.join(world.path, "best"))
+    equal(world.tutti("rm", "best/").returncode, 64, "rm of a link")
+    os.symlink(checkout, os.path.join(run_dir, "claims"))
+    os.symlink(checkout, os.path.join(run_dir, "sock"))
+    os.remove(os.path.join(run_dir, ".tutti-run"))  # as 0.1 made it
+    done = world.tutti("rm", run_dir)
+    equal(done.returncode, 0, f"rm: {done.stderr}")
+    check(not os.path.exists(run_dir), "rm left the run")
+    equal(sorted(os.listdir(checkout)), [".git", "config.yaml"], "what the run's links led to")
+
+
+def test_stop_ends_nobody_else(world):
+    """run.json is a file like others: a process of which it speaks must hold the run."""
+    run_dir = os.path.join(world.path, "left")
+    equal(world.tutti("run", world.config(), "--run-dir", run_dir, "--detach", "--set", "stop.env_steps=1000M").returncode, 0,
+          "run --detach")
+    path = os.path.join(run_dir, "run.json")
+    with open(path, encoding="utf-8") as file:
+        who = json.load(file)
+    victim = subprocess.Popen(["sleep", "1000"])
+    try:
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(dict(who, pid=victim.pid), file)
+        equal(world.tutti("stop", run_dir, "--now").returncode, 77, "stop by somebody else's process id")
+        equal(victim.poll(), None, "that process")
+    finally:
+        victim.kill()
+        victim.wait()
+    equal(world.tutti("stop", run_dir).returncode, 0, "stop by the coordinator")
+    world.await_empty()
+
+
 def test_detach(world):
     run_dir = os.path.join(world.path, "left")
     done = world.tutti("run", world.config(), "--run-dir", run_dir, "--detach", "--set", "stop.env_steps=1000M")
@@ -98,5 +141,5 @@ def test_metrics_file(world):
         check(name in rows[-1] or name in rows[-1].get("metrics", {}), f"{name} is missing")
 
 
-main(test_help_everywhere, test_completion_is_shell, test_check_prints_origins, test_a_run_from_outside, test_detach,
-     test_logs_follow, test_metrics_file)
+main(test_help_everywhere, test_completion_is_shell, test_check_prints_origins, test_a_run_from_outside,
+     test_rm_removes_runs_only, test_stop_ends_nobody_else, test_detach, test_logs_follow, test_metrics_file)

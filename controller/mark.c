@@ -1,0 +1,138 @@
+#include "controller/mark.h"
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char s_first_line[] = "tutti-run 1\n";
+static const char s_words[] = "This directory is a run of tutti. `tutti rm` removes it with all that it holds.\n";
+
+/* ---- small files --------------------------------------------------------------------------------------------------- */
+
+/*  The beginning of an ordinary file in the directory, "" when there is none. */
+static void s_begins(int dir, const char *name, char *out, size_t size)
+{
+    out[0] = '\0';
+    struct stat info;
+    const int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    const ssize_t got = fstat(fd, &info) == 0 && S_ISREG(info.st_mode) ? read(fd, out, size - 1) : 0;
+    out[got > 0 ? got : 0] = '\0';
+    close(fd);
+}
+
+static bool s_is_file(int dir, const char *name)
+{
+    struct stat info;
+    return fstatat(dir, name, &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(info.st_mode);
+}
+
+static bool s_is_marked(int dir)
+{
+    char text[sizeof s_first_line];
+    s_begins(dir, MARK_FILE, text, sizeof text);
+    return strcmp(text, s_first_line) == 0;
+}
+
+/* ---- without a mark ------------------------------------------------------------------------------------------------ */
+
+static bool s_has_who(int dir)
+{
+    char text[256];
+    int pid, guard, end = 0;
+    long long started;
+    s_begins(dir, "run.json", text, sizeof text);
+    return sscanf(text, "{\"pid\": %d, \"guard\": %d, \"started_ns\": %lld, \"resumed\": %n", &pid, &guard, &started,
+               &end) == 3 &&
+           end > 0;
+}
+
+static bool s_has_journal(int dir)
+{
+    char text[32];
+    s_begins(dir, "journal.db", text, sizeof text);
+    return strcmp(text, "SQLite format 3") == 0; /* and a zero byte */
+}
+
+static bool s_holds_run(int dir)
+{
+    return (s_is_file(dir, "config.yaml") || s_is_file(dir, "job.json")) && (s_has_who(dir) || s_has_journal(dir));
+}
+
+/*  All that 0.1 ever wrote into a run directory; later versions mark theirs, so this list is final. */
+static bool s_is_of_0_1(const char *name)
+{
+    static const char *const names[] = {"config.yaml", "metrics.jsonl", "events.out.tfevents.*.tutti", "checkpoints",
+        "logs", "summary.json", "result.json", "run.json", "job.json", "pods.json", "pods", "claims", "hosts",
+        "journal.db", "journal.db-*", "key", "token", "http.json", "lock", "coordinator.lock", "sock", ".*.tmp",
+        ".*.new"};
+    for (size_t i = 0; i < TT_COUNT(names); i++)
+        if (fnmatch(names[i], name, FNM_PERIOD) == 0)
+            return true;
+    return false;
+}
+
+/*  Is there nothing but what `expected` knows? */
+static bool s_only(int dir, bool (*expected)(const char *name))
+{
+    const int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *list = fd >= 0 ? fdopendir(fd) : NULL;
+    if (!list) {
+        if (fd >= 0)
+            close(fd);
+        return false;
+    }
+    bool only = true;
+    for (struct dirent *entry; only && (entry = readdir(list));)
+        only = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 || expected(entry->d_name);
+    closedir(list);
+    return only;
+}
+
+/* ---- asked --------------------------------------------------------------------------------------------------------- */
+
+mark_t mark_look_at(int dir)
+{
+    if (s_is_marked(dir))
+        return MARK_RUN;
+    if (!s_holds_run(dir))
+        return MARK_NONE;
+    return s_only(dir, s_is_of_0_1) ? MARK_RUN : MARK_HOLDS;
+}
+
+mark_t mark_look(const char *path)
+{
+    const int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (dir < 0)
+        return MARK_NONE;
+    const mark_t mark = mark_look_at(dir);
+    close(dir);
+    return mark;
+}
+
+/* ---- written ------------------------------------------------------------------------------------------------------- */
+
+static bool s_is_of_a_file_system(const char *name)
+{
+    return strcmp(name, "lost+found") == 0;
+}
+
+tt_status_t mark_write(int dir)
+{
+    if (!s_only(dir, s_is_of_a_file_system))
+        return TT_OK;
+    const int fd = openat(dir, MARK_FILE, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    if (fd < 0)
+        return tt_err_errno(errno == EACCES || errno == EROFS ? TT_DENIED : TT_IO, "cannot mark the run directory");
+    const bool written = dprintf(fd, "%s%s", s_first_line, s_words) > 0;
+    if (close(fd) == 0 && written)
+        return TT_OK;
+    const tt_status_t status = tt_err_errno(TT_IO, "cannot mark the run directory");
+    unlinkat(dir, MARK_FILE, 0);
+    return status;
+}

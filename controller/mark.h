@@ -1,0 +1,24 @@
+/*  mark - what makes a directory a run: the file .tutti-run, whose first line is "tutti-run 1".
+ *
+ *  It is written into a new or empty directory only, so all that a marked directory holds belongs to the run, and `tutti rm`
+ *  may remove it. Runs of 0.1 have no mark; they are known by what they hold: run.json as `tutti run` wrote it or a SQLite
+ *  journal.db, beside config.yaml or job.json. Such a directory is a run for those who only look or resume; to be removed it
+ *  must hold nothing at all but what 0.1 wrote.
+ *
+ *  Threads: pure but for the file system. Links in the directory are not followed. */
+#pragma once
+#include "common/base/status.h"
+
+#define MARK_FILE ".tutti-run"
+
+typedef enum {
+    MARK_NONE,  /* no run                                                   */
+    MARK_HOLDS, /* holds a run, and perhaps other things: not to be removed */
+    MARK_RUN,   /* is a run's alone                                        */
+} mark_t;
+
+mark_t mark_look(const char *dir);
+/*  The same of a directory that is open. */
+mark_t mark_look_at(int dir);
+/*  Mark an open directory, unless it holds anything yet (but a file system's lost+found). TT_IO. */
+tt_status_t mark_write(int dir);

@@ -1,0 +1,208 @@
+#include "controller/registry.h"
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "common/base/file.h"
+#include "common/base/mem.h"
+#include "common/config/config.h"
+#include "controller/mark.h"
+
+enum { NAMES_MAX = 4096 };
+
+/* ---- the folder ---------------------------------------------------------------------------------------------------- */
+
+/*  Who has no home has a folder in /tmp, whose name anybody could have taken first (s_is_ours). */
+static tt_status_t s_folder(char *out, size_t size)
+{
+    const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+    int length;
+    if (state && state[0] == '/')
+        length = snprintf(out, size, "%s/tutti/runs", state);
+    else if (home && home[0] == '/')
+        length = snprintf(out, size, "%s/.local/state/tutti/runs", home);
+    else
+        length = snprintf(out, size, "/tmp/tutti-state-%u/runs", (unsigned)geteuid());
+    if (length < 0 || (size_t)length >= size)
+        return tt_err(TT_INVALID, "XDG_STATE_HOME is too long");
+    return TT_OK;
+}
+
+/*  Names that somebody else may change lead where he likes. Root may look at a user's. */
+static bool s_is_ours(int fd)
+{
+    struct stat info;
+    return fstat(fd, &info) == 0 && (info.st_uid == geteuid() || (geteuid() == 0 && !(info.st_mode & 022)));
+}
+
+static int s_open(const char *folder)
+{
+    const int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0 || s_is_ours(fd))
+        return fd;
+    close(fd);
+    errno = EPERM;
+    return -1;
+}
+
+/*  The registry is changed by one at a time: what points nowhere to one may be another's new name. */
+static tt_status_t s_lock(const char *folder, int *fd)
+{
+    *fd = s_open(folder);
+    if (*fd >= 0 && flock(*fd, LOCK_EX) == 0)
+        return TT_OK;
+    const tt_status_t status = tt_err_errno(TT_IO, "cannot lock %s", folder);
+    if (*fd >= 0)
+        close(*fd);
+    return status;
+}
+
+/* ---- names --------------------------------------------------------------------------------------------------------- */
+
+/*  The run that a name in the folder stands for. */
+static bool s_look(int folder, const char *name, char *out)
+{
+    char target[PATH_MAX];
+    if (!name[0] || strchr(name, '/'))
+        return false;
+    const ssize_t length = readlinkat(folder, name, target, sizeof target - 1);
+    if (length <= 0 || target[0] != '/')
+        return false;
+    target[length] = '\0';
+    return realpath(target, out) && mark_look(out) != MARK_NONE;
+}
+
+bool registry_look(const char *name, char *out)
+{
+    char path[PATH_MAX];
+    const int folder = s_folder(path, sizeof path) == TT_OK ? s_open(path) : -1;
+    const bool found = folder >= 0 && s_look(folder, name, out);
+    if (folder >= 0)
+        close(folder);
+    return found;
+}
+
+/*  Forget a name. Only links are names: whatever else lies there was put there by somebody else. */
+static void s_drop(int folder, const char *name)
+{
+    struct stat info;
+    if (fstatat(folder, name, &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(info.st_mode))
+        unlinkat(folder, name, 0);
+}
+
+/*  A name already taken by another directory gets a number. */
+static tt_status_t s_take_name(tt_rundir_t *self, int folder)
+{
+    char other[PATH_MAX], wanted[200];
+    snprintf(wanted, sizeof wanted, "%.190s", self->name);
+    for (int n = 2; n < NAMES_MAX; n++) {
+        if (s_look(folder, self->name, other)) {
+            if (strcmp(other, self->path) == 0)
+                return TT_OK;
+            snprintf(self->name, sizeof self->name, "%s~%d", wanted, n);
+            continue;
+        }
+        s_drop(folder, self->name);
+        if (symlinkat(self->path, folder, self->name) == 0)
+            return TT_OK;
+        if (errno != EEXIST)
+            return tt_err_errno(TT_IO, "cannot register the run as '%s'", self->name);
+        snprintf(self->name, sizeof self->name, "%s~%d", wanted, n);
+    }
+    return tt_err(TT_EXISTS, "too many runs are called '%s'", wanted);
+}
+
+tt_status_t registry_add(tt_rundir_t *self)
+{
+    char path[PATH_MAX];
+    int folder;
+    TT_TRY(s_folder(path, sizeof path));
+    tt_status_t status = tt_file_make_path(path, 0700);
+    if (status == TT_OK)
+        status = s_lock(path, &folder);
+    if (status != TT_OK)
+        return tt_err_wrap(status, "no registry of runs in %s (XDG_STATE_HOME chooses another place)", path);
+    status = s_take_name(self, folder);
+    close(folder);
+    return status;
+}
+
+void registry_forget(const char *name)
+{
+    char path[PATH_MAX], target[PATH_MAX];
+    int folder;
+    if (s_folder(path, sizeof path) != TT_OK || s_lock(path, &folder) != TT_OK)
+        return;
+    if (!s_look(folder, name, target))
+        s_drop(folder, name);
+    close(folder);
+}
+
+/* ---- all of them --------------------------------------------------------------------------------------------------- */
+
+static int s_by_name(const void *a, const void *b)
+{
+    return strverscmp(*(char *const *)a, *(char *const *)b);
+}
+
+static tt_status_t s_names(char **names, size_t *count)
+{
+    char path[PATH_MAX];
+    *count = 0;
+    TT_TRY(s_folder(path, sizeof path));
+    const int folder = s_open(path);
+    DIR *dir = folder >= 0 ? fdopendir(folder) : NULL;
+    if (!dir)
+        return errno == EPERM ? tt_err(TT_DENIED, "%s belongs to another user; set XDG_STATE_HOME", path) : TT_OK;
+    for (struct dirent *entry; (entry = readdir(dir)) && *count < NAMES_MAX;)
+        if (entry->d_name[0] != '.')
+            names[(*count)++] = tt_strdup(entry->d_name);
+    closedir(dir);
+    qsort(names, *count, sizeof *names, s_by_name);
+    return TT_OK;
+}
+
+static void s_free(char **names, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        free(names[i]);
+    free(names);
+}
+
+tt_status_t tt_registry_each(void (*fn)(void *ctx, const tt_rundir_t *run), void *ctx)
+{
+    char **names = tt_array0(NAMES_MAX, sizeof *names);
+    size_t count;
+    const tt_status_t status = s_names(names, &count);
+    for (size_t i = 0; i < count; i++) {
+        tt_rundir_t run = {0};
+        char path[PATH_MAX];
+        if (!registry_look(names[i], path)) {
+            registry_forget(names[i]);
+            continue;
+        }
+        snprintf(run.path, sizeof run.path, "%.3000s", path);
+        snprintf(run.name, sizeof run.name, "%.255s", names[i]);
+        fn(ctx, &run);
+    }
+    s_free(names, count);
+    return status;
+}
+
+bool registry_nearest(const char *name, char *out)
+{
+    char **names = tt_array0(NAMES_MAX, sizeof *names);
+    size_t count;
+    (void)s_names(names, &count);
+    const char *near = tt_nearest(name, (const char *const *)names, count);
+    if (near)
+        snprintf(out, sizeof(tt_rundir_t){0}.name, "%s", near);
+    s_free(names, count);
+    return near != NULL;
+}
