@@ -243,6 +243,13 @@ static bool s_finite(const float *x, size_t count)
     return isfinite(sum);
 }
 
+/*  A little more than there are now, so that a block is rarely taken anew; never more than there can be. */
+static uint32_t s_room_for(const rollout_t *self, uint32_t finals)
+{
+    const uint64_t most = (uint64_t)self->T * self->E, room = (uint64_t)finals + finals / 4 + 4;
+    return (uint32_t)(room < most ? room : most);
+}
+
 tt_status_t rollout_finish(rollout_t *self, tt_segment_shape_t *shape, zmq_msg_t *frame)
 {
     TT_CHECK(self->block && self->t == self->T);
@@ -250,7 +257,7 @@ tt_status_t rollout_finish(rollout_t *self, tt_segment_shape_t *shape, zmq_msg_t
     const uint32_t K = finals->count;
     const size_t rows = (size_t)self->T * self->E;
     if (K > self->block_finals)
-        s_take_block(self, K + K / 4 + 4);
+        s_take_block(self, s_room_for(self, K));
     *shape = s_shape(self, K);
     tt_segment_map(shape, self->block, &self->at);
     memcpy(self->at.last_obs, tt_vec_obs(self->vec), (size_t)self->E * self->D * sizeof(float));

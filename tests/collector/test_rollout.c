@@ -251,6 +251,27 @@ static void test_saved_states_continue_elsewhere(void **state)
     }
 }
 
+/*  Batches so short that every step of one may be a truncation: a segment has room for as many finals as it has rows. */
+static void test_every_row_truncated(void **state)
+{
+    (void)state;
+    for (uint32_t steps = 1; steps <= 3; steps++)
+        for (uint32_t envs = 1; envs <= 6; envs++) {
+            world_t w;
+            uint32_t most = 0;
+            s_open(&w, "Pendulum-v1", steps, false); /* truncated after 200 steps, all envs at once */
+            rollout_t *rollout = s_rollout(&w, 0, envs);
+            for (uint32_t played = 0; played < 201; played += steps) {
+                segment_t segment = s_play(rollout, UINT32_MAX);
+                most = segment.shape.K > most ? segment.shape.K : most;
+                tt_frame_close(&segment.frame);
+            }
+            assert_int_equal(most, envs);
+            rollout_destroy(&rollout);
+            s_close(&w);
+        }
+}
+
 /*  A batch that is given up in the middle leaves no trace when the envs are loaded again. */
 static void test_abandoned_batch_leaves_no_trace(void **state)
 {
@@ -332,6 +353,7 @@ int main(void)
         cmocka_unit_test(test_same_as_the_plain_way),
         cmocka_unit_test(test_ranges_and_slices_do_not_matter),
         cmocka_unit_test(test_saved_states_continue_elsewhere),
+        cmocka_unit_test(test_every_row_truncated),
         cmocka_unit_test(test_abandoned_batch_leaves_no_trace),
         cmocka_unit_test(test_diverged_policy_is_an_error),
         cmocka_unit_test(test_net_must_fit_the_env),
