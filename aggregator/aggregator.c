@@ -13,7 +13,7 @@
 enum {
     CHUNK_BYTES = 1 << 20, /* largest chunk                                                       */
     CHUNKS_MAX = 4096,
-    HWM = 65536,     /* SUMs that may wait for one learner: answers must not be lost        */
+    HWM = 64,        /* GRADs from, SUMs for one learner; those over it wait for reduce_flush */
     FLUSH_MS = 5,    /* between attempts to send what a full socket refused                 */
     REPORT_MS = 250, /* between two looks at what we wait for                               */
     POLL_MS = 1000

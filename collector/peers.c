@@ -6,11 +6,16 @@
 #define TT_LOG_COMPONENT "collector"
 #include "common/base/log.h"
 
-enum { LINGER_MS = 100 };
+enum {
+    LINGER_MS = 100,
+    WEIGHTS_HWM = 4, /* versions that may wait to be read: those that were missed are fetched by number */
+    DATA_HWM = 64    /* segments, within credit                                                       */
+};
 
 tt_status_t peers_init(peers_t *self)
 {
-    const tt_sock_opts_t opts = {.name = "weights", .max_bytes = self->max_bytes, .keys = tt_seat_keys(self->seat)};
+    const tt_sock_opts_t opts = {
+        .name = "weights", .hwm = WEIGHTS_HWM, .max_bytes = self->max_bytes, .keys = tt_seat_keys(self->seat)};
     TT_TRY(tt_sock_new(&self->sub, TT_SUB, &opts));
     tt_loop_sock(self->loop, self->sub, self->on_packet, self->ctx);
     return TT_OK;
@@ -57,6 +62,7 @@ static tt_status_t s_join(peers_t *self, const tt_rec_MEMBER_t *member, peer_t *
     TT_TRY(s_reach(self, member, out));
     const tt_sock_opts_t opts = {.name = "segments",
         .identity = self->identity,
+        .hwm = DATA_HWM,
         .max_bytes = self->max_bytes,
         .linger_ms = LINGER_MS,
         .keys = tt_seat_keys(self->seat)};

@@ -12,7 +12,7 @@
 #include "common/base/mem.h"
 #include "common/net/sockdir.h"
 
-enum { LINGER_MS = 500 };
+enum { LINGER_MS = 500, HWM = 256 }; /* messages for a peer: rosters and pieces of snapshots may have a MiB or more */
 
 /*  Structure of our class */
 struct control {
@@ -48,7 +48,8 @@ static tt_status_t s_open_ipc(control_t *self, const char *run_dir)
     TT_TRY(tt_sockdir_open(run_dir));
     TT_TRY(tt_sockdir_find(run_dir, dir, sizeof dir));
     snprintf(endpoint, sizeof endpoint, "ipc://%s/control", dir);
-    TT_TRY(tt_sock_new(&self->ipc, TT_ROUTER, &(tt_sock_opts_t){.name = "control", .linger_ms = LINGER_MS}));
+    TT_TRY(
+        tt_sock_new(&self->ipc, TT_ROUTER, &(tt_sock_opts_t){.name = "control", .hwm = HWM, .linger_ms = LINGER_MS}));
     return tt_sock_bind(self->ipc, endpoint, NULL, 0);
 }
 
@@ -65,7 +66,7 @@ static tt_status_t s_open_tcp(control_t *self, const control_opts_t *from)
 {
     tt_keys_t keys;
     TT_TRY(s_take_keys(&keys, from));
-    const tt_sock_opts_t opts = {.name = "control tcp", .linger_ms = LINGER_MS, .keys = &keys};
+    const tt_sock_opts_t opts = {.name = "control tcp", .hwm = HWM, .linger_ms = LINGER_MS, .keys = &keys};
     TT_TRY(tt_sock_new(&self->tcp, TT_ROUTER, &opts));
     const tt_status_t status = tt_sock_bind(self->tcp, from->listen, self->listen, sizeof self->listen);
     return status == TT_OK ? TT_OK : tt_err_wrap(status, "coordinator.listen");

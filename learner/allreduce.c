@@ -206,6 +206,16 @@ void allreduce_forget(allreduce_t *self)
 
 /* ---- rosters ----------------------------------------------------------------------------------------------------- */
 
+/*  Messages that may wait for one aggregator: what a generation begins with (the kept sum and the step in hand), twice. */
+static int s_hwm(const allreduce_t *self)
+{
+    uint64_t nodes = 1; /* of the largest run: two of each size */
+    for (uint32_t shards = self->cfg.shards; shards > 1; shards /= 2)
+        nodes += 2;
+    const uint64_t messages = 2 * nodes * self->chunks;
+    return messages < INT32_MAX ? (int)messages : INT32_MAX;
+}
+
 static tt_status_t s_open_link(allreduce_t *self, const view_peer_t *peer, link_t_ *out)
 {
     *out = (link_t_){.index = peer->index, .instance = peer->instance};
@@ -214,10 +224,7 @@ static tt_status_t s_open_link(allreduce_t *self, const view_peer_t *peer, link_
     char identity[64], name[32];
     snprintf(identity, sizeof identity, "learner/%u/%llx", self->cfg.index, (unsigned long long)self->cfg.instance);
     snprintf(name, sizeof name, "aggregator/%u", peer->index);
-    const tt_sock_opts_t opts = {.name = name,
-        .identity = identity,
-        .keys = self->cfg.keys,
-        .hwm = (int)(4 * TT_TREE_RUN_MAX * (self->chunks < 1000 ? self->chunks : 1000)) + 1000};
+    const tt_sock_opts_t opts = {.name = name, .identity = identity, .keys = self->cfg.keys, .hwm = s_hwm(self)};
     tt_sock_t *sock = NULL;
     TT_TRY(tt_sock_new(&sock, TT_DEALER, &opts));
     const tt_status_t status = tt_sock_connect(sock, peer->data);

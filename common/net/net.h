@@ -39,7 +39,8 @@ enum { TT_SOCK_BYTES = 8 << 20 }; /* default for max_bytes: larger than any head
 typedef struct {
     const char *name;      /* for logs and error texts: "segments"                        */
     const char *identity;  /* DEALER: who we are to the ROUTER, <= 63 bytes; NULL = none  */
-    int hwm;               /* messages each way; 0 = 1000                                 */
+    int hwm;               /* messages each way, a peer; 0 = 1000. They may all wait for a peer that stands still:
+                              where frames are large, it says how many of them                */
     size_t max_bytes;      /* largest frame sent and accepted (a peer that sends a larger one is cut off);
                               0 = TT_SOCK_BYTES                                           */
     int linger_ms;         /* how long destroy may wait for unsent messages; 0 = not      */

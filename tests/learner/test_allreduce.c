@@ -39,6 +39,9 @@ typedef struct {
     char peer[64];
     heard_t heard[HEARD_MAX];
     size_t heard_count;
+    int hwm;         /* of the next socket; 0 = as ever. Then only these are counted: */
+    uint64_t newest; /* the step heard last       */
+    size_t of_7;     /* messages of step 7        */
 } world_t;
 
 static tt_status_t s_on_grad(void *ctx, tt_sock_t *sock, tt_packet_t *packet)
@@ -46,6 +49,10 @@ static tt_status_t s_on_grad(void *ctx, tt_sock_t *sock, tt_packet_t *packet)
     world_t *world = ctx;
     assert_int_equal(packet->msg.type, TT_MSG_GRAD);
     assert_int_equal(packet->frame_count, 1);
+    world->newest = packet->msg.GRAD.step;
+    world->of_7 += world->newest == 7;
+    if (world->hwm)
+        return TT_OK;
     assert_true(world->heard_count < HEARD_MAX);
     heard_t *heard = &world->heard[world->heard_count++];
     heard->aggregator = sock == world->aggregator[1];
@@ -66,7 +73,7 @@ static void s_loss(const void *ctx, const tt_loss_block_t *block)
 
 static void s_bind(world_t *world, uint32_t i)
 {
-    const tt_sock_opts_t opts = {.name = "aggregator"};
+    const tt_sock_opts_t opts = {.name = "aggregator", .hwm = world->hwm};
     char endpoint[128];
     snprintf(endpoint, sizeof endpoint, "ipc://%s/%u", world->dir, world->sockets);
     assert_ok(tt_sock_new(&world->aggregator[i], TT_ROUTER, &opts));
@@ -373,6 +380,37 @@ static void test_without_an_aggregator_it_says_so(void **state)
     s_close(&world);
 }
 
+static void s_nudge(world_t *world)
+{
+    tt_clock_turn(&world->clock, 501 * INT64_C(1000000));
+    assert_ok(allreduce_nudge(world->self));
+}
+
+/*  An aggregator that stands still: however often it is said again, little waits for it. */
+static void test_what_waits_for_a_stopped_aggregator_is_bounded(void **state)
+{
+    (void)state;
+    static world_t world;
+    s_open(&world, 0);
+    world.hwm = 1;
+    s_bind(&world, 0);
+    world.view.aggregators = 1;
+    assert_ok(allreduce_enter(world.self, &world.view));
+    s_send(&world, 7, 0, 2);
+    for (int i = 0; i < 100; i++)
+        s_nudge(&world);
+    allreduce_finish(world.self);
+    s_send(&world, 8, 0, 2); /* perhaps there is no room for it yet */
+    const int64_t until = tt_now_ms(tt_clock_real()) + WAIT_MS;
+    while (world.newest < 8) {
+        tt_loop_poll(world.loop, 10);
+        s_nudge(&world);
+        assert_true(tt_now_ms(tt_clock_real()) < until);
+    }
+    assert_in_range(world.of_7, world.chunks, 12 * (size_t)world.chunks);
+    s_close(&world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -382,6 +420,7 @@ int main(void)
         cmocka_unit_test(test_a_joiner_hands_on_the_sum_it_was_given),
         cmocka_unit_test(test_an_aggregator_that_comes_back_gets_everything_again),
         cmocka_unit_test(test_after_a_silence_it_is_sent_again),
+        cmocka_unit_test(test_what_waits_for_a_stopped_aggregator_is_bounded),
         cmocka_unit_test(test_without_an_aggregator_it_says_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -431,6 +431,38 @@ static void test_a_learner_joins_at_lag_3(void **state)
     assert_string_equal(one, sha);
 }
 
+/*  A collector that stands still: of all the versions that are made meanwhile only a few wait for it. */
+static void test_a_stopped_collector_keeps_few_versions(void **state)
+{
+    (void)state;
+    static world_t world;
+    world_open(&world, JOB "lag: 1\nnetwork: {hidden: [300, 300]}\n"); /* larger than what the kernel's buffers hold */
+    world_member_t *learner = s_learner(&world, 0);
+    const tt_sock_opts_t opts = {.name = "stopped", .hwm = 1};
+    tt_sock_t *stopped;
+    assert_ok(tt_sock_new(&stopped, TT_SUB, &opts));
+    assert_ok(tt_sock_connect(stopped, learner->weights));
+    world.gate = 40;
+    world_in(&world, learner);
+    world_roster(&world, true, NULL);
+    world_until(&world, world_update(&world) == 40, "forty updates");
+    uint64_t held = 0, newest = 0;
+    tt_packet_t packet = {0};
+    for (int64_t until = world_deadline(); newest <= 40; world_wait(&world, until, "a version made after that")) {
+        while (newest <= 40 && tt_sock_recv(stopped, &packet) != TT_AGAIN) {
+            assert_int_equal(packet.msg.type, TT_MSG_WEIGHTS);
+            newest = packet.msg.WEIGHTS.version;
+            held += newest <= 40;
+        }
+        world.gate++; /* it has read: there is room for another one */
+    }
+    tt_packet_clear(&packet);
+    tt_sock_destroy(&stopped);
+    assert_in_range(held, 1, 8);
+    world_stop(&world);
+    world_close(&world);
+}
+
 static void test_a_foreign_snapshot_fails_the_run(void **state)
 {
     (void)state;
@@ -493,6 +525,7 @@ int main(void)
         cmocka_unit_test_teardown(test_envs_that_cannot_be_saved, world_teardown),
         cmocka_unit_test_teardown(test_another_rank_0_decides, world_teardown),
         cmocka_unit_test_teardown(test_a_learner_joins_at_lag_3, world_teardown),
+        cmocka_unit_test_teardown(test_a_stopped_collector_keeps_few_versions, world_teardown),
         cmocka_unit_test_teardown(test_a_foreign_snapshot_fails_the_run, world_teardown),
         cmocka_unit_test_teardown(test_a_gradient_that_is_not_finite_fails_the_run, world_teardown),
     };

@@ -185,6 +185,7 @@ static void s_on_hello(world_t *world, const char *peer, const tt_msg_HELLO_t *h
     member->instance = hello->instance;
     snprintf(member->peer, sizeof member->peer, "%s", peer);
     snprintf(member->data, sizeof member->data, "%s", hello->data_ipc);
+    snprintf(member->weights, sizeof member->weights, "%s", hello->weights_ipc ? hello->weights_ipc : "");
     const tt_msg_WELCOME_t welcome =
         TT_MSG(WELCOME, .wire = TT_WIRE_VERSION, .index = member->index, .beat_ms = 100, .lease_ms = WORLD_WAIT_MS,
             .config = world->config, .run_dir = world->dir, .start_ns = tt_now_ns(tt_clock_real()));
@@ -416,8 +417,8 @@ void world_open(world_t *world, const char *more)
     world->config = tt_sprintf("name: world\nenv: CartPole-v1\nnum_envs: %u\nnum_steps: %u\nseed: 5\n"
                                "space: {obs: %u, actions: 2, action_dims: 1, env_state: %u, threshold: -1000}\n"
                                "net: {beat_ms: 100, lease_ms: 2000, stall_s: 20}\n"
-                               "network: {hidden: [16, 16]}\n%s",
-        world->N, world->T, world->D, world->S, more);
+                               "%s%s",
+        world->N, world->T, world->D, world->S, strstr(more, "network:") ? "" : "network: {hidden: [16, 16]}\n", more);
     assert_ok(tt_loop_new(&world->loop, NULL));
     const tt_sock_opts_t opts = {.name = "control"};
     assert_ok(tt_sock_new(&world->control, TT_ROUTER, &opts));

@@ -20,7 +20,7 @@ typedef struct {
     bool hello, holds, in, drained;
     uint32_t rank;
     uint64_t instance;
-    char peer[64], data[256];
+    char peer[64], data[256], weights[256];
     tt_sock_t *feed; /* learner: the collector's DEALER */
     bool credited;   /* of this epoch */
     uint64_t upto, base, next, acked;
