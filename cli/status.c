@@ -69,6 +69,8 @@ static void s_print(const json_t *status)
     if (json_is_number(json_object_get(status, "return_mean")))
         printf(", mean return %.1f", s_number(status, "return_mean"));
     printf("\n");
+    if (s_number(status, "replaced") > 0)
+        printf("  silent and replaced: %.0f; last %s\n", s_number(status, "replaced"), s_text(status, "replaced_last"));
     s_print_counts(json_object_get(status, "replicas"));
     s_print_members(json_object_get(status, "members"));
 }

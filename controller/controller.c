@@ -313,6 +313,28 @@ void tt_controller_stop(tt_controller_t *self, int grace_ms)
                 self->substrate->ops->stop(self->substrate, self->groups[g].slots[i].id, grace_ms);
 }
 
+tt_replica_id_t tt_controller_replica(const tt_controller_t *self, const char *role, uint32_t index)
+{
+    const group_t *group = s_group(self, role);
+    return group && index < group->slot_count ? group->slots[index].id : 0;
+}
+
+void tt_controller_kill(tt_controller_t *self, const char *role, uint32_t index)
+{
+    const tt_replica_id_t id = tt_controller_replica(self, role, index);
+    if (id)
+        self->substrate->ops->stop(self->substrate, id, 0);
+}
+
+void tt_controller_retell(const tt_controller_t *self)
+{
+    for (size_t g = 0; g < self->group_count; g++)
+        for (size_t i = 0; i < self->groups[g].slot_count; i++)
+            if (self->groups[g].slots[i].id && self->observer.started)
+                self->observer.started(
+                    self->observer.ctx, self->groups[g].role->name, (uint32_t)i, self->groups[g].slots[i].id);
+}
+
 uint32_t tt_controller_running(const tt_controller_t *self, const char *role)
 {
     uint32_t count = 0;

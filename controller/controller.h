@@ -44,6 +44,13 @@ void tt_controller_wind_down(tt_controller_t *self);
  *  grace_ms. tick goes on until tt_controller_running is 0. */
 void tt_controller_stop(tt_controller_t *self, int grace_ms);
 
+/*  The process behind a replica number, 0 = none is running. */
+tt_replica_id_t tt_controller_replica(const tt_controller_t *self, const char *role, uint32_t index);
+/*  End it at once, whatever it does: it is stopped, or hangs. What is wanted is started again as after any end. */
+void tt_controller_kill(tt_controller_t *self, const char *role, uint32_t index);
+/*  Tell the observer once more of every replica that runs: who listens behind it is new. */
+void tt_controller_retell(const tt_controller_t *self);
+
 /*  Replicas alive now, of one role or (NULL) of all. */
 uint32_t tt_controller_running(const tt_controller_t *self, const char *role);
 

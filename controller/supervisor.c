@@ -16,6 +16,7 @@
 static const char s_result_file[] = "result.json"; /* written by the coordinator when the run has ended */
 
 enum { TICK_MS = 100, FINISH_MS = 60000, END_MS = 5000, DRAIN_MS = 20000 };
+enum { START_MS = 20000, LEASES = 3 }; /* how long the coordinator may be silent: before its first word, after it */
 
 typedef struct {
     const tt_supervise_opts_t *opts;
@@ -31,6 +32,9 @@ typedef struct {
     bool ending;         /* the coordinator knows: it need not hear of every end, and its own will come any moment */
     char failed_log[64]; /* of the replica that failed last before the end: "logs/collector-1.log" */
     int64_t kill_at_ms;  /* 0 = no stop asked for */
+    int64_t lease_ms;    /* as the coordinator said; 0 = it has not yet */
+    int64_t turned_ms;   /* the last turn */
+    int64_t silent_ms;   /* how much of the coordinator's silence we have lived through */
 } supervisor_t;
 
 static void s_note(supervisor_t *self, const char *text)
@@ -57,6 +61,8 @@ static void s_tell(supervisor_t *self, const char *role, uint32_t index, int pid
 static void s_started(void *ctx, const char *role, uint32_t index, tt_replica_id_t id)
 {
     supervisor_t *self = ctx;
+    if (strcmp(role, "coordinator") == 0)
+        self->silent_ms = 0;
     s_tell(self, role, index, tt_process_pid(self->substrate, id), NULL);
 }
 
@@ -106,10 +112,35 @@ static void s_event(supervisor_t *self, const tt_msg_EVENT_t *msg)
         self->opts->watcher.event(self->opts->watcher.ctx, msg);
 }
 
+/*  The first coordinator, or the next: it knows of no replica. */
+static void s_welcome(supervisor_t *self, const tt_msg_WELCOME_t *msg)
+{
+    self->lease_ms = msg->lease_ms;
+    tt_controller_retell(self->controller);
+}
+
+/*  A replica that has said nothing for a lease is stopped, or hangs: it would not hear SIGTERM. Only the process that is
+ *  meant; another may have its number by now. */
+static void s_replace(supervisor_t *self, const tt_msg_REPLICA_t *msg)
+{
+    const char *role = tt_peer_role_name((tt_peer_role_t)msg->role);
+    const tt_replica_id_t id = tt_controller_replica(self->controller, role, msg->index);
+    if (msg->alive || !id || (uint32_t)tt_process_pid(self->substrate, id) != msg->pid)
+        return;
+    log_warn("%s/%u (process %u): %s; killing it", role, msg->index, msg->pid, msg->reason ? msg->reason : "silent");
+    tt_controller_kill(self->controller, role, msg->index);
+}
+
 static void s_take(supervisor_t *self, const tt_msg_t *msg)
 {
     const tt_watcher_t *watcher = &self->opts->watcher;
     switch (msg->type) {
+    case TT_MSG_WELCOME:
+        s_welcome(self, &msg->WELCOME);
+        break;
+    case TT_MSG_REPLICA:
+        s_replace(self, &msg->REPLICA);
+        break;
     case TT_MSG_SCALE:
         s_scale(self, &msg->SCALE);
         break;
@@ -221,7 +252,29 @@ static tt_status_t s_begin(supervisor_t *self)
     tt_loop_fd(self->loop, tt_link_fd(self->link), s_on_link, self);
     tt_loop_fd(self->loop, self->signal_fd, s_on_signal, self);
     tt_loop_timer(self->loop, TICK_MS, TICK_MS, s_on_tick, self);
+    self->turned_ms = tt_now_ms(self->clock);
     return TT_OK;
+}
+
+/*  Nobody else can see that the coordinator stands still. What counts is the silence that we were there to hear: we may
+ *  have been stopped ourselves, or the whole machine asleep. */
+static void s_watch_coordinator(supervisor_t *self)
+{
+    const int64_t now = tt_now_ms(self->clock), passed = now - self->turned_ms;
+    const int64_t lived = self->silent_ms + (passed < 2 * TICK_MS ? passed : 2 * TICK_MS);
+    const int64_t silent = tt_link_silence_ms(self->link), most = self->lease_ms ? LEASES * self->lease_ms : START_MS;
+    self->turned_ms = now;
+    self->silent_ms = silent < lived ? silent : lived;
+    const tt_replica_id_t id = tt_controller_replica(self->controller, "coordinator", 0);
+    if (self->ending || self->killed || !id || self->silent_ms < most)
+        return;
+    char text[128];
+    snprintf(text, sizeof text,
+        "warning: coordinator/0 (process %d): not a word for %.1f s; it is killed and started again",
+        tt_process_pid(self->substrate, id), (double)self->silent_ms / 1000);
+    s_note(self, text);
+    self->silent_ms = 0;
+    tt_controller_kill(self->controller, "coordinator", 0);
 }
 
 /*  One turn: what happened, then what is due. */
@@ -234,6 +287,7 @@ static tt_status_t s_turn(supervisor_t *self)
     if (status != TT_OK && status != TT_AGAIN)
         return status;
     TT_TRY(tt_controller_tick(self->controller));
+    s_watch_coordinator(self);
     if (self->kill_at_ms && tt_now_ms(self->clock) >= self->kill_at_ms && !self->killed) {
         self->killed = true;
         tt_controller_stop(self->controller, 0);

@@ -210,6 +210,7 @@ static tt_status_t s_open(coordinator_t *self)
         .ctx = self};
     TT_TRY(control_open(&self->control, self->loop, &control));
     self->observers = observers_new(self->clock, (int64_t)self->cfg.net.lease_ms * 1000000);
+    self->replicas = replicas_new(self->clock, (int64_t)self->cfg.net.lease_ms * 1000000);
     TT_TRY(s_make_roster(self));
     TT_TRY(s_open_journal(self)); /* after binding: peers may knock meanwhile */
     tt_loop_fd(self->loop, self->signals, s_on_signal, self);
@@ -226,6 +227,7 @@ static void s_close(coordinator_t *self)
     tensorboard_close(&self->tensorboard);
     journal_close(&self->journal);
     observers_destroy(&self->observers);
+    replicas_destroy(&self->replicas);
     control_close(&self->control);
     roster_destroy(&self->roster);
     if (self->signals >= 0)
@@ -381,6 +383,27 @@ static void s_check_stall(coordinator_t *self, int64_t now)
         s_fail_lonely(self);
 }
 
+/*  Its controller is asked to end it and to start another; everybody hears of it, once. */
+static void s_tell_silent(void *ctx, const replica_t *replica, double silent_s, bool again)
+{
+    coordinator_t *self = ctx;
+    char why[128];
+    snprintf(why, sizeof why, "not a word for %.1f s", silent_s);
+    const tt_msg_REPLICA_t silent =
+        TT_MSG(REPLICA, .role = replica->role, .index = replica->index, .pid = replica->pid, .reason = why);
+    observers_order(self->observers, &silent);
+    if (again)
+        return;
+    self->replaced++;
+    snprintf(self->replaced_last, sizeof self->replaced_last,
+        "%s/%u (process %u): %s, last seen %s; it is killed and started again", tt_peer_role_name(replica->role),
+        replica->index, replica->pid, why, replica->doing[0] ? replica->doing : "being started");
+    log_warn("%s", self->replaced_last);
+    const tt_msg_EVENT_t event = TT_MSG(EVENT, .kind = (char *)(uintptr_t) "warning", .text = self->replaced_last,
+        .update = self->progress.update, .env_steps = self->progress.env_steps, .time_ns = tt_now_ns(self->clock));
+    observers_tell(self->observers, &event);
+}
+
 /* ---- the loop ------------------------------------------------------------------------------------------------------ */
 
 /*  Everything that is due. *due: when to look again. */
@@ -389,6 +412,8 @@ static tt_status_t s_turn(coordinator_t *self, int64_t *due)
     const int64_t now = tt_now_ns(self->clock);
     if (now >= roster_lease_due_ns(self->roster))
         roster_tick(self->roster);
+    if (self->ends.phase == ENDS_RUNNING && observers_controllers(self->observers) > 0)
+        replicas_turn(self->replicas, self->roster, s_tell_silent, self);
     if (now >= roster_due_ns(self->roster))
         TT_TRY(s_new_roster(self));
     s_check_stall(self, now);

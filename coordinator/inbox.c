@@ -168,9 +168,15 @@ static tt_status_t s_drained(coordinator_t *self, sender_t from, const tt_msg_DR
 
 static tt_status_t s_replica(coordinator_t *self, sender_t from, const tt_msg_REPLICA_t *m)
 {
-    if (from.peer || observers_role(self->observers, from.identity) != TT_PEER_CONTROLLER || m->alive)
+    if (from.peer || observers_role(self->observers, from.identity) != TT_PEER_CONTROLLER)
         return TT_OK;
-    peer_t *peer = roster_process(self->roster, (tt_peer_role_t)m->role, m->index, m->pid);
+    const tt_peer_role_t role = (tt_peer_role_t)m->role;
+    if (m->alive) {
+        replicas_started(self->replicas, role, m->index, m->pid);
+        return TT_OK;
+    }
+    replicas_ended(self->replicas, role, m->index, m->pid);
+    peer_t *peer = roster_process(self->roster, role, m->index, m->pid);
     if (!peer)
         return TT_OK;
     char why[192];

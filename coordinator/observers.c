@@ -130,6 +130,13 @@ void observers_tell(observers_t *self, const void *msg)
             control_send(self->at[i].sock, self->at[i].identity, msg);
 }
 
+void observers_order(observers_t *self, const void *msg)
+{
+    for (size_t i = 0; i < self->count; i++)
+        if (self->at[i].role == TT_PEER_CONTROLLER)
+            control_send(self->at[i].sock, self->at[i].identity, msg);
+}
+
 void observers_stats(observers_t *self, const tt_msg_STATS_t *stats)
 {
     if (!s_anybody_listens(self))

@@ -21,8 +21,9 @@ tt_peer_role_t observers_role(const observers_t *self, const char *identity); /*
 void observers_watch(observers_t *self, const char *identity);
 void observers_leave(observers_t *self, const char *identity);
 
-/*  EVENT or SCALE to all who listen. */
+/*  EVENT or SCALE to all who listen; what only controllers can do, to them alone. */
 void observers_tell(observers_t *self, const void *msg);
+void observers_order(observers_t *self, const void *msg);
 /*  The newest STATS, packed away; goes out now or when observers_flush finds it due. Borrowed for the call. */
 void observers_stats(observers_t *self, const tt_msg_STATS_t *stats);
 /*  Send what is due, drop who has been silent for a lease. Returns when it wants to be called again. */

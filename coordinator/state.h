@@ -12,6 +12,7 @@
 #include "coordinator/metrics.h"
 #include "coordinator/observers.h"
 #include "coordinator/progress.h"
+#include "coordinator/replicas.h"
 #include "coordinator/roster.h"
 #include "coordinator/tensorboard.h"
 #include "coordinator/vault.h"
@@ -42,6 +43,9 @@ struct coordinator {
     control_t *control;
     observers_t *observers;
     roster_t *roster;
+    replicas_t *replicas;
+    uint32_t replaced;         /* replicas found silent                           */
+    char replaced_last[320];   /* the last of them, for a person; "" = none       */
     ended_t ended[ENDED_KEPT]; /* a ring of the newest */
     size_t ended_count;
     journal_t *journal;

@@ -127,6 +127,8 @@ json_t *status_json(const coordinator_t *self)
     json_object_set_new(object, "epoch", s_u64(roster_epoch(self->roster)));
     json_object_set_new(object, "generation", s_u64(roster_generation(self->roster)));
     json_object_set_new(object, "rolled_back", json_integer(roster_rolled_back(self->roster)));
+    json_object_set_new(object, "replaced", json_integer(self->replaced));
+    json_object_set_new(object, "replaced_last", s_text_or_null(self->replaced_last[0] ? self->replaced_last : NULL));
     s_add_training(self, object);
     json_object_set_new(object, "replicas", status_counts_json(self));
     json_object_set_new(object, "members", s_members(self));

@@ -13,6 +13,7 @@ typedef struct {
         char role[16];
         uint32_t index;
         bool alive, asked;
+        int grace_ms; /* that it was given when it was asked */
     } replicas[MOST]; /* id = place + 1 */
     size_t count;
     tt_replica_event_t events[MOST];
@@ -34,8 +35,8 @@ static tt_status_t s_fake_start(tt_substrate_t *base, const tt_replica_spec_t *s
 
 static tt_status_t s_fake_stop(tt_substrate_t *base, tt_replica_id_t id, int grace_ms)
 {
-    (void)grace_ms;
     ((fake_t *)base)->replicas[id - 1].asked = true;
+    ((fake_t *)base)->replicas[id - 1].grace_ms = grace_ms;
     return TT_OK;
 }
 
@@ -123,6 +124,28 @@ static void test_starts_what_is_desired(void **state)
     assert_int_equal(tt_controller_running(rig.controller, NULL), 3);
     assert_int_equal(tt_controller_running(rig.controller, "collector"), 2);
     assert_int_equal(tt_controller_due_ms(rig.controller), -1);
+    tt_controller_destroy(&rig.controller);
+}
+
+/*  One that stands still hears nothing: it is given no time, and started again as after any end. */
+static void test_one_replica_is_killed_and_comes_back(void **state)
+{
+    (void)state;
+    rig_t rig;
+    s_open(&rig);
+    const size_t id = s_alive(&rig.fake, "collector", 1);
+    assert_int_equal(tt_controller_replica(rig.controller, "collector", 1), id);
+    assert_int_equal(tt_controller_replica(rig.controller, "collector", 9), 0);
+    assert_int_equal(tt_controller_replica(rig.controller, "cook", 0), 0);
+    tt_controller_kill(rig.controller, "collector", 9);
+    tt_controller_kill(rig.controller, "collector", 1);
+    assert_true(s_asked(&rig.fake, "collector", 1));
+    assert_int_equal(rig.fake.replicas[id - 1].grace_ms, 0);
+    assert_false(s_asked(&rig.fake, "collector", 0));
+    s_end(&rig.fake, "collector", 1, 137);
+    s_tick(&rig, 0);
+    assert_int_not_equal(s_alive(&rig.fake, "collector", 1), id);
+    assert_int_equal(tt_controller_running(rig.controller, NULL), 3);
     tt_controller_destroy(&rig.controller);
 }
 
@@ -320,6 +343,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_starts_what_is_desired),
+        cmocka_unit_test(test_one_replica_is_killed_and_comes_back),
         cmocka_unit_test(test_restarts_at_once_then_backs_off),
         cmocka_unit_test(test_gives_up_after_the_limit),
         cmocka_unit_test(test_final_codes_fail_the_job_at_once),
