@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include "aggregator/early.h"
 #include "aggregator/reduce.h"
 #include "common/base/mem.h"
 #include "common/base/signals.h"
@@ -18,6 +19,13 @@ enum {
     REPORT_MS = 250, /* between two looks at what we wait for                               */
     POLL_MS = 1000
 };
+static const size_t s_early_bytes = (size_t)256 << 20; /* GRADs that may wait for their roster */
+
+/*  A learner of the roster. */
+typedef struct {
+    uint32_t index;
+    char peer[64]; /* its identity on the data socket */
+} sender_t;
 
 typedef struct {
     const tt_seat_t *seat;
@@ -27,9 +35,16 @@ typedef struct {
     tt_link_t *link;
     char ipc[256], tcp[256];
     reduce_t *reduce; /* NULL before WELCOME */
+    early_t *early;
+    int64_t lease_ms;
+    uint32_t era; /* of the roster */
+    uint64_t generation;
     uint32_t shards;
-    uint32_t learners, *learner; /* of the roster: index by rank */
-    int flush_timer;             /* 0 = none                     */
+    uint32_t learners;
+    sender_t *learner;  /* of the roster, by rank                          */
+    uint32_t place, of; /* which of how many aggregators we are: our chunks */
+    uint64_t strangers; /* GRADs from none of the learners                 */
+    int flush_timer;    /* 0 = none                                        */
 } aggregator_t;
 
 /* ---- GRAD in, SUM out -------------------------------------------------------------------------------------------- */
@@ -55,6 +70,38 @@ static tt_status_t s_send_sum(void *ctx, const char *peer, const tt_msg_SUM_t *s
     return status;
 }
 
+static bool s_is_learner(const aggregator_t *self, const char *peer)
+{
+    for (uint32_t rank = 0; rank < self->learners; rank++)
+        if (strcmp(self->learner[rank].peer, peer) == 0)
+            return true;
+    return false;
+}
+
+/*  A peer may be wrong a thousand times a second: the log hears of the 1st, 2nd, 4th, 8th, ... */
+static void s_refuse_stranger(aggregator_t *self, const char *peer, const tt_msg_GRAD_t *grad)
+{
+    const uint64_t before = self->strangers++;
+    if ((before & (before + 1)) == 0)
+        log_warn("GRAD of step %" PRIu64 " from %s dropped: it is none of the roster's %u learners", grad->step, peer,
+            self->learners);
+}
+
+/*  TT_AGAIN: it is ahead of the roster. Else it is done with. */
+static tt_status_t s_take(void *ctx, const char *peer, const tt_msg_GRAD_t *grad, zmq_msg_t *frame)
+{
+    aggregator_t *self = ctx;
+    const bool now = grad->era == self->era && grad->generation == self->generation;
+    if (now && !s_is_learner(self, peer)) {
+        s_refuse_stranger(self, peer, grad);
+        return TT_OK;
+    }
+    const tt_status_t status = reduce_grad(self->reduce, peer, grad, frame);
+    if (status != TT_OK && status != TT_AGAIN)
+        log_warn("dropped: %s", tt_err_text());
+    return status;
+}
+
 static tt_status_t s_on_data(void *ctx, tt_sock_t *sock, tt_packet_t *packet)
 {
     (void)sock;
@@ -63,8 +110,11 @@ static tt_status_t s_on_data(void *ctx, tt_sock_t *sock, tt_packet_t *packet)
         log_warn("%s from %s dropped: expected GRAD with one frame", tt_msg_name(packet->msg.type), packet->peer);
         return TT_OK;
     }
-    if (reduce_grad(self->reduce, packet->peer, &packet->msg.GRAD, &packet->frame[0]) != TT_OK)
-        log_warn("dropped: %s", tt_err_text());
+    if (s_take(self, packet->peer, &packet->msg.GRAD, &packet->frame[0]) != TT_AGAIN)
+        return TT_OK;
+    if (early_put(self->early, packet->peer, &packet->msg.GRAD, &packet->frame[0], tt_now_ms(tt_clock_real())) != TT_OK)
+        log_warn("GRAD of era %u, generation %" PRIu64 " from %s dropped: too many wait for a roster already",
+            packet->msg.GRAD.era, packet->msg.GRAD.generation, packet->peer);
     return TT_OK;
 }
 
@@ -80,23 +130,53 @@ static tt_status_t s_on_welcome(aggregator_t *self, const tt_msg_WELCOME_t *welc
     self->shards = cfg.learner.shards;
     log_info("in as aggregator/%u", welcome->index);
     TT_TRY(reduce_new(&self->reduce, &limits, s_send_sum, self));
+    self->early = early_new(s_early_bytes);
+    self->lease_ms = welcome->lease_ms ? welcome->lease_ms : cfg.net.lease_ms;
     tt_loop_sock(self->loop, self->data, s_on_data, self); /* a GRAD that came earlier has waited in the socket */
     return TT_OK;
+}
+
+static void s_take_learners(aggregator_t *self, const tt_msg_ROSTER_t *roster)
+{
+    self->learners = 0;
+    free(self->learner);
+    self->learner = tt_array0(roster->members_count + 1, sizeof *self->learner);
+    for (size_t i = 0; i < roster->members_count; i++)
+        self->learners += roster->members[i].role == TT_PEER_LEARNER;
+    for (size_t i = 0; i < roster->members_count; i++) {
+        const tt_rec_MEMBER_t *member = &roster->members[i];
+        if (member->role != TT_PEER_LEARNER || member->rank >= self->learners)
+            continue;
+        sender_t *sender = &self->learner[member->rank];
+        sender->index = member->index;
+        snprintf(sender->peer, sizeof sender->peer, "learner/%u/%" PRIx64, member->index, member->instance);
+    }
+}
+
+/*  Chunks go round the aggregators in the order of their numbers. True: ours are others now. */
+static bool s_take_place(aggregator_t *self, const tt_msg_ROSTER_t *roster)
+{
+    const uint32_t index = tt_link_index(self->link), place = self->place, of = self->of;
+    self->place = self->of = 0;
+    for (size_t i = 0; i < roster->members_count; i++) {
+        const tt_rec_MEMBER_t *member = &roster->members[i];
+        self->place += member->role == TT_PEER_AGGREGATOR && member->index < index;
+        self->of += member->role == TT_PEER_AGGREGATOR;
+    }
+    return self->place != place || self->of != of;
 }
 
 static tt_status_t s_on_roster(aggregator_t *self, const tt_msg_ROSTER_t *roster)
 {
     if (!self->reduce)
         return tt_err(TT_PROTOCOL, "ROSTER before WELCOME");
-    self->learners = 0;
-    free(self->learner);
-    self->learner = tt_array0(roster->members_count + 1, sizeof *self->learner);
-    for (size_t i = 0; i < roster->members_count; i++)
-        self->learners += roster->members[i].role == TT_PEER_LEARNER;
-    for (size_t i = 0; i < roster->members_count; i++)
-        if (roster->members[i].role == TT_PEER_LEARNER && roster->members[i].rank < self->learners)
-            self->learner[roster->members[i].rank] = roster->members[i].index;
+    s_take_learners(self, roster);
+    self->era = roster->era;
+    self->generation = roster->generation;
     reduce_enter(self->reduce, roster->era, roster->generation);
+    if (s_take_place(self, roster))
+        reduce_moved(self->reduce);
+    early_offer(self->early, s_take, self);
     tt_link_roster(self->link, roster);
     tt_link_holds(self->link, false, 0, roster->era, roster->generation);
     log_debug("generation %" PRIu64 ": %u learners", roster->generation, self->learners);
@@ -148,7 +228,7 @@ static int s_owner(const aggregator_t *self, uint32_t shard)
         uint32_t lo, hi;
         tt_tree_run(self->shards, self->learners, rank, &lo, &hi);
         if (shard >= lo && shard < hi)
-            return (int)self->learner[rank];
+            return (int)self->learner[rank].index;
     }
     return -1;
 }
@@ -159,6 +239,7 @@ static tt_status_t s_on_report(void *ctx)
     reduce_gap_t gap;
     if (!self->reduce)
         return TT_OK;
+    early_expire(self->early, tt_now_ms(tt_clock_real()) - self->lease_ms);
     tt_link_progress(self->link, reduce_sums(self->reduce));
     if (reduce_gap(self->reduce, &gap))
         tt_link_state(self->link, "waiting for GRAD of step %" PRIu64 " chunk %u shard %u from learner/%d", gap.step,
@@ -203,6 +284,7 @@ static void s_end(aggregator_t *self)
 {
     tt_link_destroy(&self->link);
     reduce_destroy(&self->reduce);
+    early_destroy(&self->early);
     tt_loop_destroy(&self->loop);
     tt_sock_destroy(&self->data);
     tt_seat_leave(self->ipc);

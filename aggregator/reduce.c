@@ -35,6 +35,7 @@ struct reduce {
     step_t step[STEPS];
     char (*peer)[64]; /* [shards] senders of this generation, by number */
     uint32_t peers;
+    bool moved; /* other chunks are ours: the next step may be any */
     uint64_t sums, dropped;
     size_t unsent;
 };
@@ -83,6 +84,7 @@ static void s_step_begin(reduce_t *self, step_t *slot, uint64_t step, uint32_t c
         s_chunk_reset(&slot->chunk[i], self->limits.shards);
     slot->used = true;
     slot->step = step;
+    self->moved = false;
 }
 
 void reduce_destroy(reduce_t **self_p)
@@ -102,10 +104,16 @@ static bool s_is_newer(const reduce_t *self, uint32_t era, uint64_t generation)
     return era != self->era ? era > self->era : generation > self->generation;
 }
 
+void reduce_moved(reduce_t *self)
+{
+    self->moved = true;
+}
+
 void reduce_enter(reduce_t *self, uint32_t era, uint64_t generation)
 {
     if (!s_is_newer(self, era, generation))
         return;
+    self->moved = false;
     self->era = era;
     self->generation = generation;
     self->peers = 0;
@@ -136,6 +144,29 @@ static tt_status_t s_check(const reduce_t *self, const char *peer, const tt_msg_
     return TT_OK;
 }
 
+/*  The newest step of this generation; false: it has none yet. */
+static bool s_newest(const reduce_t *self, uint64_t *out)
+{
+    bool any = false;
+    for (size_t i = 0; i < STEPS; i++) {
+        const step_t *slot = &self->step[i];
+        if (slot->used && (!any || slot->step > *out))
+            *out = slot->step;
+        any |= slot->used;
+    }
+    return any;
+}
+
+/*  No learner gets beyond a step before we have finished its sum, so what follows the newest step is the next one. */
+static bool s_is_ahead(const reduce_t *self, const tt_msg_GRAD_t *grad)
+{
+    uint64_t newest = 0;
+    if (s_is_newer(self, grad->era, grad->generation))
+        return true;
+    return grad->era == self->era && grad->generation == self->generation && !self->moved && s_newest(self, &newest) &&
+           grad->step > newest && grad->step - newest > 1;
+}
+
 /*  The slot of a step: the one that has it, else the one with the oldest. NULL: the step is too old. */
 static step_t *s_slot(reduce_t *self, uint64_t step)
 {
@@ -145,12 +176,10 @@ static step_t *s_slot(reduce_t *self, uint64_t step)
         step_t *slot = &self->step[i];
         if (slot->used && slot->step == step)
             return slot;
-        if (slot->used && slot->step > newest)
-            newest = slot->step;
         if (!oldest || !slot->used || (oldest->used && slot->step < oldest->step))
             oldest = slot;
     }
-    return step + STEPS > newest ? oldest : NULL;
+    return s_newest(self, &newest) && step < newest && newest - step >= STEPS ? NULL : oldest;
 }
 
 static tt_status_t s_peer_number(reduce_t *self, const char *peer, uint32_t *out)
@@ -231,7 +260,8 @@ static tt_status_t s_take(reduce_t *self, const char *peer, const tt_msg_GRAD_t 
 {
     const size_t count = zmq_msg_size(frame) / sizeof(float);
     TT_TRY(s_check(self, peer, grad, zmq_msg_size(frame)));
-    reduce_enter(self, grad->era, grad->generation);
+    if (s_is_ahead(self, grad))
+        return TT_AGAIN;
     step_t *step = s_slot(self, grad->step);
     if (grad->era != self->era || grad->generation != self->generation || !step) {
         self->dropped++;
@@ -270,7 +300,8 @@ static tt_status_t s_take(reduce_t *self, const char *peer, const tt_msg_GRAD_t 
 tt_status_t reduce_grad(reduce_t *self, const char *peer, const tt_msg_GRAD_t *grad, zmq_msg_t *frame)
 {
     const tt_status_t status = s_take(self, peer, grad, frame);
-    tt_frame_close(frame);
+    if (status != TT_AGAIN)
+        tt_frame_close(frame);
     return status;
 }
 

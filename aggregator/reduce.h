@@ -1,7 +1,7 @@
 /*  reduce - finishes the summation tree of every chunk and answers whoever took part; no sockets, no clock.
  *
- *  A sum is named by (era, generation, step, chunk). Only the newest (era, generation) counts: a newer one voids what is
- *  there, an older one is dropped. Of it the newest two steps are kept, because a learner may be one step behind. A sender
+ *  A sum is named by (era, generation, step, chunk). Only the (era, generation) of the newest roster counts: a newer one
+ *  voids what is there, an older one is dropped. Of it the newest two steps are kept, because a learner may be one step behind. A sender
  *  of a chunk is answered once with the sum, also when it comes late; the same node from the same sender again (it lost
  *  the answer) is answered again.
  *
@@ -28,10 +28,13 @@ typedef struct reduce reduce_t; /* opaque */
 tt_status_t reduce_new(reduce_t **self_p, const reduce_limits_t *limits, reduce_send_fn send, void *ctx);
 void reduce_destroy(reduce_t **self_p);
 
-/*  From now on this (era, generation) or a newer one counts. */
+/*  The newest roster says so: from now on this (era, generation) counts. An older one changes nothing. */
 void reduce_enter(reduce_t *self, uint32_t era, uint64_t generation);
+/*  Within the generation other chunks are ours now: we may have missed any number of steps. */
+void reduce_moved(reduce_t *self);
 
-/*  Take one partial sum; *frame is taken in every case (empty afterwards). TT_OK also when it was too old and dropped.
+/*  Take one partial sum; *frame is taken (empty afterwards) in every case but one. TT_OK also when it was too old and
+ *  dropped. TT_AGAIN: it is ahead, of the generation or by more than a step: nothing changed, and the frame is left.
  *  TT_PROTOCOL: the text names peer and field; nothing changed. */
 tt_status_t reduce_grad(reduce_t *self, const char *peer, const tt_msg_GRAD_t *grad, zmq_msg_t *frame);
 

@@ -179,6 +179,16 @@ static tt_status_t s_fork(bench_t *self, const plan_t *plan)
     return TT_OK;
 }
 
+static tt_status_t s_send_roster(tt_sock_t *control, const char *peer)
+{
+    tt_rec_MEMBER_t learner[LEARNERS];
+    for (uint32_t i = 0; i < LEARNERS; i++)
+        learner[i] = (tt_rec_MEMBER_t){.role = TT_PEER_LEARNER, .index = i, .instance = 1, .rank = i};
+    const tt_msg_ROSTER_t roster =
+        TT_MSG(ROSTER, .era = 1, .epoch = 1, .generation = 1, .members = learner, .members_count = LEARNERS);
+    return tt_sock_send(control, peer, &roster, NULL, 0);
+}
+
 /*  The coordinator's part: welcome the aggregator; its endpoint is in its HELLO. */
 static tt_status_t s_coordinate(tt_sock_t *control, char peer[64], char endpoint[256])
 {
@@ -198,7 +208,7 @@ static tt_status_t s_coordinate(tt_sock_t *control, char peer[64], char endpoint
         const tt_msg_WELCOME_t welcome =
             TT_MSG(WELCOME, .wire = TT_WIRE_VERSION, .beat_ms = 60000, .lease_ms = 600000, .config = (char *)config);
         TT_TRY(tt_sock_send(control, peer, &welcome, NULL, 0));
-        return tt_sock_send(control, peer, &TT_MSG(ROSTER, .era = 1, .epoch = 1, .generation = 1), NULL, 0);
+        return s_send_roster(control, peer);
     }
     return tt_err(TT_TIMEOUT, "the aggregator did not start");
 }

@@ -136,17 +136,22 @@ static float s_node(uint64_t step, uint32_t node, uint32_t chunk, size_t i)
     return s_node(step, 2 * node, chunk, i) + s_node(step, 2 * node + 1, chunk, i);
 }
 
-static void s_grad(stage_t *self, int learner, uint64_t generation, uint64_t step, uint32_t node)
+static void s_grad_by(tt_sock_t *sock, uint32_t era, uint64_t generation, uint64_t step, uint32_t node)
 {
     for (uint32_t chunk = 0; chunk < CHUNKS; chunk++) {
-        const tt_msg_GRAD_t grad = TT_MSG(GRAD, .era = 1, .generation = generation, .step = step, .node = node,
+        const tt_msg_GRAD_t grad = TT_MSG(GRAD, .era = era, .generation = generation, .step = step, .node = node,
             .shards = SHARDS, .chunk = chunk, .chunks = CHUNKS);
         zmq_msg_t frame;
         tt_frame_new(&frame, s_count(chunk) * sizeof(float));
         for (size_t i = 0; i < s_count(chunk); i++)
             ((float *)zmq_msg_data(&frame))[i] = s_node(step, node, chunk, i);
-        assert_ok(tt_sock_send(self->learner[learner], NULL, &grad, &frame, 1));
+        assert_ok(tt_sock_send(sock, NULL, &grad, &frame, 1));
     }
+}
+
+static void s_grad(stage_t *self, int learner, uint64_t generation, uint64_t step, uint32_t node)
+{
+    s_grad_by(self->learner[learner], 1, generation, step, node);
 }
 
 /*  All chunks of one step arrive, each once, with the right numbers. */
@@ -221,6 +226,45 @@ static void test_nonsense_is_dropped(void **state)
     s_expect_sum(self, 1, 1, 0);
 }
 
+/*  Numbers that cannot be, from a learner and from a stranger, stall nobody: not those of a far era, which would void
+ *  what is in hand, nor of a far step. */
+static void test_numbers_that_cannot_be_stall_nobody(void **state)
+{
+    stage_t *self = *state;
+    tt_sock_t *stranger;
+    assert_ok(tt_sock_new(&stranger, TT_DEALER, &(tt_sock_opts_t){.name = "gradients", .identity = "learner/7/bad"}));
+    assert_ok(tt_sock_connect(stranger, self->data));
+    s_grad(self, 0, 1, 3, 2);
+    until(strcmp(self->state, "waiting for GRAD of step 3 chunk 0 shard 2 from learner/5") == 0);
+    s_grad_by(stranger, 1, 1, UINT64_MAX, 1);
+    s_grad_by(stranger, 1, 1, 3, 1); /* as if it were the whole sum: nothing of a stranger's is summed */
+    s_grad_by(stranger, UINT32_MAX, 1, 0, 1);
+    s_grad_by(self->learner[1], UINT32_MAX, 1, 0, 1);
+    s_grad_by(self->learner[1], 1, UINT64_MAX, 0, 1);
+    s_grad_by(self->learner[1], 1, 1, UINT64_MAX, 1);
+    for (uint64_t step = 3; step < 6; step++) {
+        if (step > 3)
+            s_grad(self, 0, 1, step, 2);
+        s_grad(self, 1, 1, step, 3);
+        s_expect_sum(self, 0, 1, step);
+        s_expect_sum(self, 1, 1, step);
+    }
+    tt_sock_destroy(&stranger);
+}
+
+/*  A learner may hear of a generation before we do: what it sends then waits for the roster. */
+static void test_a_gradient_waits_for_its_roster(void **state)
+{
+    stage_t *self = *state;
+    s_grad(self, 0, 2, 3, 2);
+    s_grad(self, 1, 2, 3, 3);
+    s_grad(self, 0, 1, 9, 2); /* read after those, and so they have been read when it shows */
+    until(strcmp(self->state, "waiting for GRAD of step 9 chunk 0 shard 2 from learner/5") == 0);
+    s_roster(self, 2);
+    s_expect_sum(self, 0, 2, 3);
+    s_expect_sum(self, 1, 2, 3);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, s_open, s_close)
@@ -229,6 +273,8 @@ int main(void)
         T(test_survivor_goes_on_alone),
         T(test_state_names_who_is_missing),
         T(test_nonsense_is_dropped),
+        T(test_numbers_that_cannot_be_stall_nobody),
+        T(test_a_gradient_waits_for_its_roster),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -116,7 +116,10 @@ static int s_setup(void **state)
 {
     const reduce_limits_t limits = {.shards = SHARDS, .chunks = 4, .chunk_bytes = 1 << 16};
     memset(&s_answers, 0, sizeof s_answers);
-    return reduce_new((reduce_t **)state, &limits, s_send, &s_answers) != TT_OK;
+    if (reduce_new((reduce_t **)state, &limits, s_send, &s_answers) != TT_OK)
+        return -1;
+    reduce_enter(*state, 1, 1);
+    return 0;
 }
 
 static int s_teardown(void **state)
@@ -151,6 +154,7 @@ static void test_every_split_and_order(void **state)
 {
     uint64_t step = 0;
     for (uint32_t learners = 1; learners <= SHARDS; learners++) {
+        reduce_enter(*state, 1, learners);
         for (int trial = 0; trial < 20; trial++, step++) {
             part_t parts[64];
             const size_t count = s_parts(learners, parts);
@@ -179,6 +183,7 @@ static void test_every_split_and_order(void **state)
 static void test_new_generation_serves_the_step_before(void **state)
 {
     assert_ok(s_grad(*state, "a", (grad_t){1, 1, 7, 2}));
+    reduce_enter(*state, 1, 2);
     assert_ok(s_grad(*state, "a", (grad_t){1, 2, 6, 1})); /* generation 2: what a sent for step 7 is void */
     assert_int_equal(s_answers_to("a", 6), 1);
     assert_ok(s_grad(*state, "a", (grad_t){1, 2, 7, 2}));
@@ -232,6 +237,51 @@ static void test_only_two_steps_are_kept(void **state)
     assert_int_equal(s_answers_to("b", 3), 1);
     assert_ok(s_grad(*state, "b", (grad_t){1, 1, 4, 3}));
     assert_int_equal(s_answers_to("b", 4), 1);
+    s_assert_sums_right();
+}
+
+/*  TT_AGAIN, and the frame is still there. */
+static void s_assert_ahead(reduce_t *reduce, const char *peer, grad_t g)
+{
+    zmq_msg_t frame;
+    s_frame(&frame, g);
+    const tt_msg_GRAD_t msg = s_message(g);
+    assert_int_equal(reduce_grad(reduce, peer, &msg, &frame), TT_AGAIN);
+    assert_int_equal(zmq_msg_size(&frame), COUNT * sizeof(float));
+    tt_frame_close(&frame);
+}
+
+/*  Tags that cannot be yet change nothing: what is in hand is finished as if they had not come. */
+static void test_what_is_ahead_voids_nothing(void **state)
+{
+    assert_ok(s_grad(*state, "a", (grad_t){1, 1, 5, 2}));
+    s_assert_ahead(*state, "b", (grad_t){UINT32_MAX, 1, 5, 1});
+    s_assert_ahead(*state, "b", (grad_t){1, UINT64_MAX, 5, 1});
+    s_assert_ahead(*state, "b", (grad_t){1, 2, 5, 1});
+    s_assert_ahead(*state, "b", (grad_t){1, 1, UINT64_MAX, 1});
+    s_assert_ahead(*state, "b", (grad_t){1, 1, 7, 1});
+    assert_ok(s_grad(*state, "b", (grad_t){1, 1, 5, 3}));
+    assert_int_equal(s_answers_to("a", 5), 1);
+    assert_int_equal(s_answers_to("b", 5), 1);
+    assert_ok(s_grad(*state, "a", (grad_t){1, 1, 6, 1}));
+    assert_ok(s_grad(*state, "a", (grad_t){1, 1, 7, 1}));
+    assert_int_equal(s_answers_to("a", 7), 1);
+    reduce_enter(*state, 1, 2);
+    assert_ok(s_grad(*state, "b", (grad_t){1, 2, 5, 1}));
+    s_assert_sums_right();
+}
+
+/*  Chunks that were another aggregator's for a while come back at any step; then the rule holds again. */
+static void test_other_chunks_may_be_steps_further(void **state)
+{
+    assert_ok(s_grad(*state, "a", (grad_t){1, 1, 5, 2}));
+    s_assert_ahead(*state, "a", (grad_t){1, 1, 99, 1});
+    reduce_moved(*state);
+    assert_ok(s_grad(*state, "a", (grad_t){1, 1, 99, 1}));
+    assert_ok(s_grad(*state, "a", (grad_t){1, 1, 100, 2}));
+    assert_ok(s_grad(*state, "b", (grad_t){1, 1, 100, 3}));
+    assert_int_equal(s_answers_to("b", 100), 1);
+    s_assert_ahead(*state, "a", (grad_t){1, 1, 102, 1});
     s_assert_sums_right();
 }
 
@@ -349,6 +399,8 @@ int main(void)
         T(test_older_generation_is_dropped),
         T(test_repeat_is_answered_again),
         T(test_only_two_steps_are_kept),
+        T(test_what_is_ahead_voids_nothing),
+        T(test_other_chunks_may_be_steps_further),
         T(test_full_socket_is_tried_again),
         T(test_peer_that_is_gone),
         T(test_shared_frames_are_left_alone),
