@@ -4,6 +4,7 @@
 #include <string.h>
 #include "aggregator/early.h"
 #include "aggregator/reduce.h"
+#include "common/base/laps.h"
 #include "common/base/mem.h"
 #include "common/base/signals.h"
 #include "common/config/train.h"
@@ -27,6 +28,8 @@ typedef struct {
     char peer[64]; /* its identity on the data socket */
 } sender_t;
 
+typedef enum { STAGE_sum, STAGE_wait_gradients, STAGE_COUNT } stage_t;
+
 typedef struct {
     const tt_seat_t *seat;
     int signals;
@@ -45,6 +48,7 @@ typedef struct {
     uint32_t place, of; /* which of how many aggregators we are: our chunks */
     uint64_t strangers; /* GRADs from none of the learners                 */
     int flush_timer;    /* 0 = none                                        */
+    tt_laps_t laps;
 } aggregator_t;
 
 /* ---- GRAD in, SUM out -------------------------------------------------------------------------------------------- */
@@ -106,11 +110,14 @@ static tt_status_t s_on_data(void *ctx, tt_sock_t *sock, tt_packet_t *packet)
 {
     (void)sock;
     aggregator_t *self = ctx;
+    tt_lap(&self->laps, STAGE_wait_gradients, tt_now_ns(tt_clock_real()));
     if (packet->msg.type != TT_MSG_GRAD || packet->frame_count != 1) {
         log_warn("%s from %s dropped: expected GRAD with one frame", tt_msg_name(packet->msg.type), packet->peer);
         return TT_OK;
     }
-    if (s_take(self, packet->peer, &packet->msg.GRAD, &packet->frame[0]) != TT_AGAIN)
+    const tt_status_t taken = s_take(self, packet->peer, &packet->msg.GRAD, &packet->frame[0]);
+    tt_lap(&self->laps, STAGE_sum, tt_now_ns(tt_clock_real()));
+    if (taken != TT_AGAIN)
         return TT_OK;
     if (early_put(self->early, packet->peer, &packet->msg.GRAD, &packet->frame[0], tt_now_ms(tt_clock_real())) != TT_OK)
         log_warn("GRAD of era %u, generation %" PRIu64 " from %s dropped: too many wait for a roster already",
@@ -235,8 +242,11 @@ static int s_owner(const aggregator_t *self, uint32_t shard)
 
 static tt_status_t s_on_report(void *ctx)
 {
+    static const char *const names[] = {[STAGE_sum] = "sum", [STAGE_wait_gradients] = "wait_gradients"};
     aggregator_t *self = ctx;
     reduce_gap_t gap;
+    tt_lap(&self->laps, STAGE_wait_gradients, tt_now_ns(tt_clock_real()));
+    tt_link_spent(self->link, names, self->laps.spent_ns, STAGE_COUNT);
     if (!self->reduce)
         return TT_OK;
     early_expire(self->early, tt_now_ms(tt_clock_real()) - self->lease_ms);
@@ -293,7 +303,7 @@ static void s_end(aggregator_t *self)
 
 tt_status_t aggregator_run(const tt_seat_t *seat, int signals_fd)
 {
-    aggregator_t self = {.seat = seat, .signals = signals_fd};
+    aggregator_t self = {.seat = seat, .signals = signals_fd, .laps.lap_ns = tt_now_ns(tt_clock_real())};
     tt_status_t status = s_start(&self);
     if (status == TT_OK)
         status = s_serve(&self);

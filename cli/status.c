@@ -26,6 +26,36 @@ static void s_print_counts(const json_t *counts)
         printf("  %-12s %.0f of %.0f\n", role, s_number(count, "ready"), s_number(count, "desired"));
 }
 
+/*  "env 61 %, policy 20 %": what takes a hundredth of its time at least. */
+static void s_time_text(const json_t *time, char *out, size_t size)
+{
+    size_t used = 0;
+    const char *key;
+    json_t *value;
+    out[0] = '\0';
+    json_object_foreach((json_t *)time, key, value)
+    {
+        if (json_number_value(value) >= 0.01 && used < size)
+            used += (size_t)snprintf(
+                out + used, size - used, "%s%s %.0f %%", used ? ", " : "", key, 100 * json_number_value(value));
+    }
+}
+
+static void s_print_time(const json_t *members)
+{
+    size_t i;
+    json_t *member;
+    printf("  %-14s %9s %6s %s\n", "MEMBER", "MEMORY", "CPU", "TIME");
+    json_array_foreach((json_t *)members, i, member)
+    {
+        char name[64], time[512];
+        snprintf(name, sizeof name, "%s/%.0f", s_text(member, "role"), s_number(member, "index"));
+        s_time_text(json_object_get(member, "time"), time, sizeof time);
+        printf("  %-14s %6.1f MB %4.0f %% %s\n", name, s_number(member, "memory") * 1e-6,
+            100 * s_number(member, "cpus"), time[0] ? time : "-");
+    }
+}
+
 static void s_print_members(const json_t *members)
 {
     size_t i;
@@ -73,6 +103,9 @@ static void s_print(const json_t *status)
         printf("  silent and replaced: %.0f; last %s\n", s_number(status, "replaced"), s_text(status, "replaced_last"));
     s_print_counts(json_object_get(status, "replicas"));
     s_print_members(json_object_get(status, "members"));
+    s_print_time(json_object_get(status, "members"));
+    if (json_is_string(json_object_get(status, "bottleneck")))
+        printf("  %s\n", s_text(status, "bottleneck"));
 }
 
 int tt_cmd_status(int argc, char **argv)

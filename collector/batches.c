@@ -6,6 +6,7 @@
 #include "collector/rollout.h"
 #include "collector/vec.h"
 #include "collector/weights.h"
+#include "common/base/laps.h"
 #include "common/base/mem.h"
 #include "common/nn/of_train.h"
 #define TT_LOG_COMPONENT "collector"
@@ -27,6 +28,15 @@ typedef enum {
     AT_WEIGHTS, /* waiting for the batch's policy version   */
     AT_PLAY
 } phase_t;
+
+/*  What the time goes to, as heartbeats say it. Wait_roster: for a roster, a learner's first credit, env states. */
+#define STAGES(X) X(env) X(policy) X(wait_credit) X(wait_weights) X(wait_roster)
+typedef enum {
+#define X(name) STAGE_##name,
+    STAGES(X)
+#undef X
+        STAGE_COUNT
+} stage_t;
 
 struct batches {
     batches_opts_t o;
@@ -58,6 +68,7 @@ struct batches {
     uint64_t fetch_id;           /* of the FETCH whose answer we wait for; 0 = none  */
     uint64_t fetches;
     bool heard_weights; /* WEIGHTS come by themselves from this roster's rank 0 */
+    tt_laps_t laps;
 };
 
 /* ---- small things ------------------------------------------------------------------------------------------------ */
@@ -433,6 +444,42 @@ static tt_status_t s_do_play(batches_t *self)
     return done ? s_finish(self) : TT_AGAIN;
 }
 
+/*  A lap of play is divided as the timed steps say. */
+static void s_lap(batches_t *self, phase_t phase)
+{
+    static const stage_t stages[] = {
+        [AT_ROSTER] = STAGE_wait_roster,
+        [AT_ATTACH] = STAGE_wait_roster,
+        [AT_STATES] = STAGE_wait_roster,
+        [AT_CREDIT] = STAGE_wait_credit,
+        [AT_WEIGHTS] = STAGE_wait_weights,
+        [AT_PLAY] = STAGE_env,
+    };
+    const int64_t now = tt_now_ns(self->clock), lap = now - self->laps.lap_ns;
+    if (phase == AT_PLAY && self->rollout)
+        tt_lap(&self->laps, STAGE_policy, now - (int64_t)((double)lap * rollout_env_share(self->rollout)));
+    tt_lap(&self->laps, stages[phase], now);
+}
+
+static void s_tell_laps(batches_t *self)
+{
+    static const char *const names[] = {
+#define X(name) #name,
+        STAGES(X)
+#undef X
+    };
+    tt_link_spent(self->o.link, names, self->laps.spent_ns, STAGE_COUNT);
+}
+
+static int64_t s_wait_ms(const batches_t *self, tt_status_t status)
+{
+    if (status == TT_OK || self->phase == AT_PLAY)
+        return 0;
+    if (self->phase == AT_WEIGHTS && self->ask_ns == 0)
+        return WEIGHTS_MS;
+    return s_until_ask(self);
+}
+
 tt_status_t batches_advance(batches_t *self, int64_t *wait_ms)
 {
     static tt_status_t (*const s_do[])(batches_t *) = {
@@ -447,16 +494,15 @@ tt_status_t batches_advance(batches_t *self, int64_t *wait_ms)
         TT_TRY(s_take_roster(self));
     }
     *wait_ms = self->o.lease_ms;
-    if (self->phase == AT_ROSTER)
+    const phase_t phase = self->phase;
+    s_lap(self, phase); /* until now we waited */
+    s_tell_laps(self);
+    if (phase == AT_ROSTER)
         return TT_OK;
-    const tt_status_t status = s_do[self->phase](self);
+    const tt_status_t status = s_do[phase](self);
     peers_flush(&self->peers, &self->kept, self->next);
-    if (status == TT_OK || self->phase == AT_PLAY)
-        *wait_ms = 0;
-    else if (self->phase == AT_WEIGHTS && self->ask_ns == 0)
-        *wait_ms = WEIGHTS_MS;
-    else
-        *wait_ms = s_until_ask(self);
+    s_lap(self, phase);
+    *wait_ms = s_wait_ms(self, status);
     return status == TT_AGAIN ? TT_OK : status;
 }
 
@@ -515,6 +561,7 @@ tt_status_t batches_new(batches_t **self_p, const batches_opts_t *opts)
     batches_t *self = tt_new0(sizeof *self);
     self->o = *opts;
     self->clock = tt_clock_real();
+    self->laps.lap_ns = tt_now_ns(self->clock);
     self->blocks = blocks_new();
     self->loaded = UINT64_MAX;
     const tt_status_t status = s_open(self);

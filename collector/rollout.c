@@ -3,8 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include "collector/vec.h"
+#include "common/base/clock.h"
 #include "common/base/mem.h"
 #include "common/rl/dist.h"
+
+enum { TIMED_STEPS = 4 }; /* of a batch, to see where the time goes */
 
 /*  The truncations of the batch in hand: their number is known only at its end. */
 typedef struct {
@@ -24,11 +27,12 @@ struct rollout {
     uint32_t block_finals; /* for how many the block has room                  */
     tt_segment_t at;
     finals_t finals;
-    float *scaled;     /* [E][D] normalised observations                   */
-    const float **row; /* [E] what the network reads                       */
-    float *head;       /* [E][out]                                         */
-    uint32_t *who;     /* [E] env ids                                      */
-    uint64_t *clock;   /* [E]                                              */
+    float *scaled;             /* [E][D] normalised observations                   */
+    const float **row;         /* [E] what the network reads                       */
+    float *head;               /* [E][out]                                         */
+    uint32_t *who;             /* [E] env ids                                      */
+    uint64_t *clock;           /* [E]                                              */
+    int64_t policy_ns, env_ns; /* of the timed steps; halved at each batch */
 };
 
 static tt_segment_shape_t s_shape(const rollout_t *self, uint32_t finals)
@@ -136,6 +140,8 @@ static void s_take_block(rollout_t *self, uint32_t finals)
 void rollout_begin(rollout_t *self)
 {
     self->t = 0;
+    self->policy_ns /= 2;
+    self->env_ns /= 2;
     self->finals.count = 0;
     if (!self->block)
         s_take_block(self, self->block_finals);
@@ -144,6 +150,12 @@ void rollout_begin(rollout_t *self)
 bool rollout_in_hand(const rollout_t *self)
 {
     return self->block != NULL;
+}
+
+double rollout_env_share(const rollout_t *self)
+{
+    const int64_t both = self->policy_ns + self->env_ns;
+    return both > 0 ? (double)self->env_ns / (double)both : 0.5;
 }
 
 uint32_t rollout_played(const rollout_t *self)
@@ -192,8 +204,16 @@ static tt_status_t s_act(rollout_t *self, size_t at, void *action)
     return TT_OK;
 }
 
+static int64_t s_now_ns(void)
+{
+    return tt_now_ns(tt_clock_real());
+}
+
 static tt_status_t s_step(rollout_t *self)
 {
+    const uint32_t every = self->T / TIMED_STEPS + 1;
+    const bool timed = self->t % every == every / 2;
+    const int64_t start_ns = timed ? s_now_ns() : 0;
     const size_t at = (size_t)self->t * self->E;
     float *obs = self->at.obs + at * self->D;
     void *action =
@@ -201,7 +221,12 @@ static tt_status_t s_step(rollout_t *self)
     memcpy(obs, tt_vec_obs(self->vec), (size_t)self->E * self->D * sizeof *obs);
     s_look(self, obs, self->E, self->scaled, self->row);
     TT_TRY(s_act(self, at, action));
+    const int64_t acted_ns = timed ? s_now_ns() : 0;
     TT_TRY(tt_vec_step(self->vec, action, self->at.reward + at, self->at.terminated + at, self->at.truncated + at));
+    if (timed) {
+        self->policy_ns += acted_ns - start_ns;
+        self->env_ns += s_now_ns() - acted_ns;
+    }
     if (memchr(self->at.truncated + at, 1, self->E))
         for (uint32_t i = 0; i < self->E; i++)
             if (self->at.truncated[at + i])

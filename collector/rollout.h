@@ -44,3 +44,6 @@ tt_status_t rollout_finish(rollout_t *self, tt_segment_shape_t *shape, zmq_msg_t
 /*  Is a batch in hand (begun, not finished)? Steps of it that are played. */
 bool rollout_in_hand(const rollout_t *self);
 uint32_t rollout_played(const rollout_t *self);
+/*  What part of the time of a step the envs took lately, 0 .. 1; the rest went to the policy. From a few steps of each
+ *  batch. */
+double rollout_env_share(const rollout_t *self);

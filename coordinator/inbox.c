@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "common/base/log.h"
+#include "coordinator/digest.h"
 #include "coordinator/requests.h"
 #include "coordinator/state.h"
 
@@ -196,15 +197,16 @@ static int64_t s_when(const coordinator_t *self, sender_t from, int64_t time_ns)
 
 static tt_status_t s_stats(coordinator_t *self, sender_t from, const tt_msg_STATS_t *said)
 {
+    digest_t digest;
     tt_msg_STATS_t stats = *said;
-    const tt_msg_STATS_t *m = &stats;
     stats.time_ns = s_when(self, from, said->time_ns);
-    if (!s_leads(self, from) || m->era != roster_era(self->roster))
+    if (!s_leads(self, from) || stats.era != roster_era(self->roster))
         return TT_OK;
-    if (!progress_stats(&self->progress, m))
+    if (!progress_stats(&self->progress, &stats))
         return TT_OK;
-    observers_stats(self->observers, m);
-    return coordinator_write_stats(self, m);
+    digest_stats(self, &stats, &digest);
+    observers_stats(self->observers, &digest.stats);
+    return coordinator_write_stats(self, &digest.stats);
 }
 
 /*  Kept relative to the run directory, which may be moved before it is resumed. */

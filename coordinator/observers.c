@@ -27,7 +27,7 @@ struct observers {
     size_t count;
     uint32_t numbers;
     bool pending;         /* stats waits to be sent                  */
-    tt_msg_STATS_t stats; /* a copy, its list in metrics             */
+    tt_msg_STATS_t stats; /* a copy, its list in metrics, its text owned */
     tt_rec_METRIC_t *metrics;
     size_t room;
 };
@@ -45,6 +45,8 @@ static void s_forget_stats(observers_t *self)
 {
     for (size_t i = 0; i < self->stats.metrics_count; i++)
         free(self->metrics[i].name);
+    free(self->stats.bottleneck);
+    self->stats.bottleneck = NULL;
     self->stats.metrics_count = 0;
 }
 
@@ -154,6 +156,7 @@ void observers_stats(observers_t *self, const tt_msg_STATS_t *stats)
     }
     self->stats = *stats;
     self->stats.metrics = self->metrics;
+    self->stats.bottleneck = tt_strdup(stats->bottleneck);
     for (size_t i = 0; i < stats->metrics_count; i++)
         self->metrics[i] = (tt_rec_METRIC_t){
             .name = tt_strdup(stats->metrics[i].name ? stats->metrics[i].name : ""), .value = stats->metrics[i].value};

@@ -3,6 +3,7 @@
  *  Threads: an instance belongs to one thread. */
 #pragma once
 #include "common/wire/msg.h"
+#include "coordinator/usage.h"
 
 typedef enum {
     PEER_NEW,      /* unknown until its HELLO                                        */
@@ -54,6 +55,7 @@ typedef struct {
     int64_t came_ns;   /* first HELLO                                                              */
     int64_t moved_ns;  /* when progress last changed, or a roster came                             */
     char doing[128];   /* state of its last heartbeat                                              */
+    usage_t usage;     /* of its last heartbeats                                                   */
 } peer_t;
 
 /*  A peer that is still PEER_NEW. Caller owns *self_p; the HELLO is borrowed for the call. */

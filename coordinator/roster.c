@@ -249,6 +249,7 @@ void roster_beat(roster_t *self, peer_t *peer, const tt_msg_HEARTBEAT_t *beat)
 {
     roster_fire(self, peer, PEER_HEARD);
     snprintf(peer->doing, sizeof peer->doing, "%s", beat->state ? beat->state : "");
+    usage_beat(&peer->usage, beat);
     if (beat->progress != peer->progress) {
         peer->progress = beat->progress;
         peer->moved_ns = peer->seen_ns;

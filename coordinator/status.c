@@ -1,6 +1,7 @@
 #include "coordinator/status.h"
 #include <math.h>
 #include <string.h>
+#include "coordinator/digest.h"
 #include "coordinator/state.h"
 
 static json_t *s_real(double value)
@@ -32,6 +33,24 @@ static const char *s_phase(const coordinator_t *self)
     return ends_phase_name(self->ends.phase);
 }
 
+/*  Where its time goes: {"env": 0.61, ...}; null = it has not said yet. */
+static json_t *s_time(const usage_share_t *shares, size_t count)
+{
+    json_t *object = count ? json_object() : json_null();
+    for (size_t i = 0; i < count; i++)
+        json_object_set_new(object, shares[i].name, s_real(shares[i].share));
+    return object;
+}
+
+static void s_add_usage(const peer_t *peer, json_t *object)
+{
+    usage_share_t shares[USAGE_STAGES];
+    const size_t count = usage_shares(&peer->usage, shares);
+    json_object_set_new(object, "time", s_time(shares, count));
+    json_object_set_new(object, "cpus", count ? s_real(usage_cpus(&peer->usage)) : json_null());
+    json_object_set_new(object, "memory", peer->usage.memory ? s_u64(peer->usage.memory) : json_null());
+}
+
 static json_t *s_member(const coordinator_t *self, const peer_t *peer)
 {
     json_t *object = json_object();
@@ -42,6 +61,7 @@ static json_t *s_member(const coordinator_t *self, const peer_t *peer)
     json_object_set_new(object, "phase", json_string(peer_state_name(peer->state)));
     json_object_set_new(object, "state", s_foreign(peer->doing));
     json_object_set_new(object, "seen_ms", json_integer((tt_now_ns(self->clock) - peer->seen_ns) / 1000000));
+    s_add_usage(peer, object);
     if (peer->role == TT_PEER_LEARNER)
         json_object_set_new(object, "holds", json_boolean(peer->holds));
     if (peer->role == TT_PEER_LEARNER && peer->state == PEER_ACTIVE)
@@ -111,6 +131,19 @@ static void s_add_training(const coordinator_t *self, json_t *object)
     json_object_set_new(object, "stop", s_stop_rules(self));
 }
 
+/*  Of each role, and what holds the run up. */
+static void s_add_digest(const coordinator_t *self, json_t *object)
+{
+    digest_facts_t facts;
+    digest_facts(self, &facts);
+    json_t *roles = json_object();
+    for (size_t i = 0; i < TT_COUNT(digest_roles); i++)
+        json_object_set_new(roles, digest_roles[i], s_time(facts.role[i].share, facts.role[i].count));
+    json_object_set_new(object, "time", roles);
+    json_object_set_new(object, "memory", facts.memory ? s_u64(facts.memory) : json_null());
+    json_object_set_new(object, "bottleneck", s_text_or_null(facts.bottleneck));
+}
+
 json_t *status_json(const coordinator_t *self)
 {
     const char *slash = strrchr(self->root, '/');
@@ -130,6 +163,7 @@ json_t *status_json(const coordinator_t *self)
     json_object_set_new(object, "replaced", json_integer(self->replaced));
     json_object_set_new(object, "replaced_last", s_text_or_null(self->replaced_last[0] ? self->replaced_last : NULL));
     s_add_training(self, object);
+    s_add_digest(self, object);
     json_object_set_new(object, "replicas", status_counts_json(self));
     json_object_set_new(object, "members", s_members(self));
     json_object_set_new(object, "snapshots", json_integer(self->snapshots));
@@ -161,6 +195,19 @@ static tt_status_t s_replicas(const coordinator_t *self, tt_buf_t *out, const ch
     return TT_OK;
 }
 
+static tt_status_t s_usage(const coordinator_t *self, tt_buf_t *out)
+{
+    digest_facts_t facts;
+    digest_facts(self, &facts);
+    TT_TRY(tt_buf_printf(out, "# HELP tutti_time_share Part of a role's time that a stage took in the last seconds.\n"
+                              "# TYPE tutti_time_share gauge\n"));
+    for (size_t r = 0; r < TT_COUNT(digest_roles); r++)
+        for (size_t i = 0; i < facts.role[r].count; i++)
+            TT_TRY(tt_buf_printf(out, "tutti_time_share{role=\"%s\",stage=\"%s\"} %.6g\n", digest_roles[r],
+                facts.role[r].share[i].name, facts.role[r].share[i].share));
+    return s_metric(out, "memory_bytes", "gauge", "Resident memory of the members.", (double)facts.memory);
+}
+
 tt_status_t status_prometheus(const coordinator_t *self, tt_buf_t *out)
 {
     const progress_t *p = &self->progress;
@@ -181,6 +228,7 @@ tt_status_t status_prometheus(const coordinator_t *self, tt_buf_t *out)
     TT_TRY(s_metric(out, "generation", "gauge", "Counts learner sets.", (double)roster_generation(roster)));
     TT_TRY(s_metric(out, "wall_s", "gauge", "Seconds since the run's process started.",
         (double)(tt_now_ns(self->clock) - self->start_ns) * 1e-9));
+    TT_TRY(s_usage(self, out));
     TT_TRY(s_replicas(self, out, "desired"));
     return s_replicas(self, out, "ready");
 }

@@ -7,6 +7,7 @@
  *
  *  Threads: everything here belongs to the learner's thread. */
 #pragma once
+#include "common/base/laps.h"
 #include "common/net/link.h"
 #include "common/net/seat.h"
 #include "common/rl/episodes.h"
@@ -24,8 +25,9 @@
 #include "learner/stop.h"
 #include "learner/view.h"
 
-/*  Where the time goes, for the metrics time/<name>_us: mean microseconds of an update. */
-#define CORE_PHASES(X) X(batch) X(begin) X(gradients) X(sum) X(apply) X(serve) X(publish)
+/*  Where the time goes: shares of it in heartbeats, and the metrics time/<name>_us, mean microseconds of an update. Other:
+ *  before the first update, joining, after the last. */
+#define CORE_PHASES(X) X(wait_batch) X(begin) X(gradients) X(wait_sum) X(apply) X(serve) X(publish) X(other)
 typedef enum {
 #define X(name) CORE_##name,
     CORE_PHASES(X)
@@ -103,8 +105,9 @@ typedef struct core {
     uint64_t composing, composed; /* batches below: known; taken over                     */
     int64_t composing_ms;         /* since when it is known                               */
 
-    int64_t served_ns;                          /* last look at the sockets between optimiser steps */
-    int64_t lap_ns, spent_ns[CORE_PHASE_COUNT]; /* since the newest STATS */
+    int64_t served_ns; /* last look at the sockets between optimiser steps */
+    tt_laps_t laps;
+    int64_t told_ns[CORE_PHASE_COUNT]; /* what of laps the newest STATS and those before it held */
 
     /* how it ends */
     const char *reason; /* a stop rule holds, or the coordinator asked to finish */
@@ -131,6 +134,9 @@ tt_status_t core_wait(core_t *self, const char *fmt, ...) __attribute__((format(
 void core_progress(core_t *self);
 /*  The time since the lap before was spent on this. */
 void core_lap(core_t *self, core_phase_t phase);
+extern const char *const core_phase_names[CORE_PHASE_COUNT];
+/*  Let the next heartbeat say what the time went to. */
+void core_tell_laps(core_t *self);
 bool core_leads(const core_t *self); /* rank 0 of a roster, with weights of its era */
 
 /*  control.c: WELCOME, ROSTER, STOP, DRAIN, signals. */

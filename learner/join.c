@@ -38,7 +38,9 @@ static tt_status_t s_hold(core_t *self)
 {
     self->holds = true;
     self->held_era = self->view.era;
-    self->checkpoint_ns = self->lap_ns = tt_now_ns(tt_clock_real());
+    core_lap(self, CORE_other);
+    memcpy(self->told_ns, self->laps.spent_ns, sizeof self->told_ns);
+    self->checkpoint_ns = self->laps.lap_ns;
     self->stats_update = self->update;
     tt_log_version((int64_t)self->update);
     tt_link_holds(self->link, true, self->update, self->view.era, self->view.generation);

@@ -66,9 +66,18 @@ tt_status_t core_wait(core_t *self, const char *fmt, ...)
 
 void core_lap(core_t *self, core_phase_t phase)
 {
-    const int64_t now_ns = tt_now_ns(tt_clock_real());
-    self->spent_ns[phase] += now_ns - self->lap_ns;
-    self->lap_ns = now_ns;
+    tt_lap(&self->laps, phase, tt_now_ns(tt_clock_real()));
+}
+
+const char *const core_phase_names[CORE_PHASE_COUNT] = {
+#define X(name) #name,
+    CORE_PHASES(X)
+#undef X
+};
+
+void core_tell_laps(core_t *self)
+{
+    tt_link_spent(self->link, core_phase_names, self->laps.spent_ns, CORE_PHASE_COUNT);
 }
 
 bool core_leads(const core_t *self)
@@ -151,7 +160,7 @@ static void s_stop(core_t *self)
 
 /* ---- the life of a learner --------------------------------------------------------------------------------------- */
 
-static tt_status_t s_turn(core_t *self)
+static tt_status_t s_get_in(core_t *self)
 {
     if (!self->welcome)
         return core_wait(self, "idle: waiting for the coordinator's WELCOME");
@@ -159,9 +168,17 @@ static tt_status_t s_turn(core_t *self)
         return core_wait(self, "idle: waiting for a ROSTER");
     if (!self->view.member)
         return core_wait(self, "idle: waiting for a place in the roster");
-    if (!self->holds)
-        return join_turn(self);
-    return update_turn(self);
+    return join_turn(self);
+}
+
+static tt_status_t s_turn(core_t *self)
+{
+    if (self->welcome && self->view.era && self->view.member && self->holds)
+        return update_turn(self);
+    const tt_status_t status = s_get_in(self);
+    core_lap(self, CORE_other);
+    core_tell_laps(self);
+    return status;
 }
 
 /*  What a run cannot go on with is told before the process ends; and that it ends, so that nobody waits for a lease. */
@@ -203,6 +220,7 @@ tt_status_t learner_run(const tt_seat_t *seat, int signals_fd)
     core_t *self = tt_new0(sizeof *self);
     self->seat = seat;
     self->signals_fd = signals_fd;
+    self->laps.lap_ns = tt_now_ns(tt_clock_real());
     tt_status_t status = s_start(self);
     while (status == TT_OK && !self->leave)
         status = s_turn(self);

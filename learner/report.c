@@ -40,16 +40,14 @@ static void s_emit(void *ctx, const char *name, double value)
 /*  Mean microseconds of an update since the newest STATS. */
 static void s_emit_times(core_t *self, metrics_t *metrics)
 {
-    static const char *const names[] = {
-#define X(name) "time/" #name "_us",
-        CORE_PHASES(X)
-#undef X
-    };
     if (self->update <= self->stats_update)
         return;
     for (size_t i = 0; i < CORE_PHASE_COUNT; i++) {
-        s_emit(metrics, names[i], (double)self->spent_ns[i] * 1e-3 / (double)(self->update - self->stats_update));
-        self->spent_ns[i] = 0;
+        char name[64];
+        const int64_t spent_ns = self->laps.spent_ns[i] - self->told_ns[i];
+        snprintf(name, sizeof name, "time/%s_us", core_phase_names[i]);
+        s_emit(metrics, name, (double)spent_ns * 1e-3 / (double)(self->update - self->stats_update));
+        self->told_ns[i] = self->laps.spent_ns[i];
     }
 }
 

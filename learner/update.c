@@ -54,7 +54,7 @@ static void s_check_rules(core_t *self)
 
 static tt_status_t s_begin(core_t *self)
 {
-    core_lap(self, CORE_batch);
+    core_lap(self, CORE_wait_batch);
     TT_TRY(s_assemble(self));
     s_count_episodes(self);
     s_check_rules(self);
@@ -92,6 +92,8 @@ static tt_status_t s_sum_with_others(core_t *self, uint32_t lo, uint32_t hi, con
             (unsigned long long)self->update, self->step, self->step_count, (unsigned long long)self->steps,
             allreduce_awaited(self->allreduce, whom, sizeof whom)));
         TT_TRY(allreduce_nudge(self->allreduce));
+        core_lap(self, CORE_wait_sum);
+        core_tell_laps(self);
     }
     *sum_p = NULL;
     return TT_OK;
@@ -107,7 +109,7 @@ static tt_status_t s_sum(core_t *self, const shards_work_t *work, const float **
         core_lap(self, CORE_gradients);
         if (self->view.learners > 1) {
             TT_TRY(s_sum_with_others(self, lo, hi, sum_p));
-            core_lap(self, CORE_sum);
+            core_lap(self, CORE_wait_sum);
         } else {
             *sum_p = shards_node(self->shards, 1);
         }
@@ -146,11 +148,11 @@ static tt_status_t s_step(core_t *self)
             (unsigned long long)self->update, (unsigned long long)self->steps, (double)minibatch.lr);
     s_step_done(self, sum, norm);
     core_lap(self, CORE_apply);
-    if (self->lap_ns - self->served_ns < SERVE_NS)
+    if (self->laps.lap_ns - self->served_ns < SERVE_NS)
         return TT_OK;
     TT_TRY(core_serve(self, 0));
     core_lap(self, CORE_serve);
-    self->served_ns = self->lap_ns;
+    self->served_ns = self->laps.lap_ns;
     return TT_OK;
 }
 
@@ -199,6 +201,7 @@ static tt_status_t s_finish(core_t *self)
     if (core_leads(self))
         TT_TRY(checkpoint_when_due(self));
     core_lap(self, CORE_publish);
+    core_tell_laps(self);
     return TT_OK;
 }
 
@@ -222,6 +225,7 @@ static tt_status_t s_end_run(core_t *self)
         report_finished(self, path);
         self->reported = true;
     }
+    core_lap(self, CORE_other);
     return core_wait(self, "idle: finished (%s), waiting for STOP", self->reason);
 }
 
@@ -237,6 +241,8 @@ static tt_status_t s_farewell(core_t *self)
 static tt_status_t s_await_batch(core_t *self)
 {
     const intake_batch_t *batch = intake_batch(self->intake, self->update);
+    core_lap(self, CORE_wait_batch);
+    core_tell_laps(self);
     return core_wait(self, "waiting for batch %llu: have %u of %u envs", (unsigned long long)self->update,
         batch->filled, self->model.train.num_envs);
 }

@@ -88,7 +88,7 @@ def phases(run_dir):
     with open(os.path.join(run_dir, "metrics.jsonl")) as file:
         for line in file:
             for name, value in json.loads(line).items():
-                if name.startswith("time/"):
+                if name.startswith("time/") and name.endswith("_us"):
                     seen.setdefault(name[len("time/"):-len("_us")], []).append(value)
     return {name: statistics.median(values) for name, values in seen.items()}
 

@@ -203,6 +203,16 @@ void tt_link_progress(tt_link_t *self, uint64_t progress)
     pthread_mutex_unlock(&self->shared.mutex);
 }
 
+void tt_link_spent(tt_link_t *self, const char *const *names, const int64_t *spent_ns, size_t count)
+{
+    TT_CHECK(count <= TT_LAPS_MAX);
+    pthread_mutex_lock(&self->shared.mutex);
+    self->shared.stages = names;
+    self->shared.stage_count = count;
+    memcpy(self->shared.spent_ns, spent_ns, count * sizeof *spent_ns);
+    pthread_mutex_unlock(&self->shared.mutex);
+}
+
 void tt_link_holds(tt_link_t *self, bool holds, uint64_t update, uint32_t era, uint64_t generation)
 {
     link_shared_t *shared = &self->shared;

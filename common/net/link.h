@@ -47,6 +47,9 @@ tt_status_t tt_link_send(tt_link_t *self, const void *msg);
 /*  What this process does or waits for, for heartbeats; cheap enough for every batch. progress must grow. */
 void tt_link_state(tt_link_t *self, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void tt_link_progress(tt_link_t *self, uint64_t progress);
+/*  What the role's time has gone to since the process started, for heartbeats (common/base/laps.h): names[count], which
+ *  stay borrowed, and nanoseconds. As cheap as the above. */
+void tt_link_spent(tt_link_t *self, const char *const *names, const int64_t *spent_ns, size_t count);
 
 /*  What HELLO says when it must be said again: a learner that holds weights, the roster we act on. When `holds` changes,
  *  a heartbeat says so at once: who holds weights decides whether the run must roll back when another learner dies. */

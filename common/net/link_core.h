@@ -1,5 +1,6 @@
 /*  link_core - a link's insides, shared by its two sides: link.c (the role's thread) and link_thread.c (its own thread). */
 #pragma once
+#include "common/base/laps.h"
 #include "common/net/link.h"
 #include "common/net/mailbox.h"
 #include "common/net/sock.h"
@@ -14,6 +15,9 @@ typedef struct {
     bool stop;
     char state[128];
     uint64_t progress;
+    const char *const *stages; /* names of spent_ns[stage_count]; NULL = it does not say */
+    size_t stage_count;
+    int64_t spent_ns[TT_LAPS_MAX];
     bool holds, news; /* news: holds or era have changed, tell it at once */
     uint64_t update, generation;
     uint32_t era;

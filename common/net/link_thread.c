@@ -2,6 +2,7 @@
 #define TT_LOG_COMPONENT "link"
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 #include "common/base/log.h"
 #include "common/base/mem.h"
@@ -55,14 +56,47 @@ static void s_say_hello(tt_link_t *self)
     s_send_now(self, &hello);
 }
 
+static double s_processor_s(void)
+{
+    struct timespec used = {0};
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+    return (double)used.tv_sec + (double)used.tv_nsec * 1e-9;
+}
+
+/*  The second number of statm, in pages; 0 = not known. */
+static uint64_t s_memory(void)
+{
+    unsigned long long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "re");
+    if (!file)
+        return 0;
+    if (fscanf(file, "%*s %llu", &pages) != 1)
+        pages = 0;
+    fclose(file);
+    return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+/*  Call with the lock held. */
+static size_t s_spent(const link_shared_t *shared, tt_rec_METRIC_t out[TT_LAPS_MAX])
+{
+    for (size_t i = 0; i < shared->stage_count; i++)
+        out[i] = (tt_rec_METRIC_t){
+            .name = (char *)(uintptr_t)shared->stages[i], .value = (double)shared->spent_ns[i] * 1e-9};
+    return shared->stage_count;
+}
+
 static void s_say_heartbeat(tt_link_t *self)
 {
     char state[128];
+    tt_rec_METRIC_t spent[TT_LAPS_MAX];
     link_shared_t *shared = &self->shared;
+    const uint64_t memory = s_memory();
     pthread_mutex_lock(&shared->mutex);
     memcpy(state, shared->state, sizeof state);
-    const tt_msg_HEARTBEAT_t beat = TT_MSG(HEARTBEAT, .seq = ++self->seq, .state = state, .progress = shared->progress,
-        .holds = shared->holds, .era = shared->era);
+    const size_t stages = s_spent(shared, spent);
+    const tt_msg_HEARTBEAT_t beat =
+        TT_MSG(HEARTBEAT, .seq = ++self->seq, .state = state, .progress = shared->progress, .holds = shared->holds,
+            .era = shared->era, .cpu_s = s_processor_s(), .memory = memory, .spent = spent, .spent_count = stages);
     shared->news = false;
     pthread_mutex_unlock(&shared->mutex);
     s_send_now(self, &beat);

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include "collector/registry.h"
 #include "collector/vec.h"
 #include "common/base/mem.h"
@@ -347,6 +348,33 @@ static void test_frames_outlive_the_pool(void **state)
     tt_frame_close(&segment.frame);
 }
 
+/*  CartPole whose steps take their time. */
+static const tt_env_ops_t *s_quick;
+static bool s_slow_step(void *state, const void *action, tt_env_rng_t *rng, float *obs, double *reward)
+{
+    nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
+    return s_quick->step(state, action, rng, obs, reward);
+}
+
+static void test_time_of_a_slow_env_is_the_envs(void **state)
+{
+    (void)state;
+    world_t w;
+    s_open(&w, "CartPole-v1", 8, false);
+    s_quick = w.env;
+    tt_env_ops_t slow = *s_quick;
+    slow.step = s_slow_step;
+    slow.step_many = NULL;
+    w.env = &slow;
+    rollout_t *rollout = s_rollout(&w, 0, 8);
+    assert_true(rollout_env_share(rollout) == 0.5); /* not known yet */
+    segment_t segment = s_play(rollout, UINT32_MAX);
+    tt_frame_close(&segment.frame);
+    assert_true(rollout_env_share(rollout) > 0.6 && rollout_env_share(rollout) < 1);
+    rollout_destroy(&rollout);
+    s_close(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -358,6 +386,7 @@ int main(void)
         cmocka_unit_test(test_diverged_policy_is_an_error),
         cmocka_unit_test(test_net_must_fit_the_env),
         cmocka_unit_test(test_frames_outlive_the_pool),
+        cmocka_unit_test(test_time_of_a_slow_env_is_the_envs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

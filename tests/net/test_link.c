@@ -188,6 +188,8 @@ static void test_heartbeats(void **state)
     s_join(f);
     tt_link_state(f->link, "collecting batch %d", 12);
     tt_link_progress(f->link, 34);
+    static const char *const stages[] = {"env", "wait_weights"};
+    tt_link_spent(f->link, stages, (const int64_t[]){1500 * s_ms, 500 * s_ms}, 2);
     tt_link_holds(f->link, true, 7, 1, 2);
     assert_int_equal(s_hear(f, 0), TT_MSG_HEARTBEAT); /* news are told without a turn of the clock */
     assert_int_equal(f->packet.msg.HEARTBEAT.seq, 1);
@@ -195,6 +197,11 @@ static void test_heartbeats(void **state)
     assert_int_equal(f->packet.msg.HEARTBEAT.era, 1);
     assert_string_equal(f->packet.msg.HEARTBEAT.state, "collecting batch 12");
     assert_int_equal(f->packet.msg.HEARTBEAT.progress, 34);
+    assert_int_equal(f->packet.msg.HEARTBEAT.spent_count, 2);
+    assert_string_equal(f->packet.msg.HEARTBEAT.spent[1].name, "wait_weights");
+    assert_true(f->packet.msg.HEARTBEAT.spent[0].value == 1.5 && f->packet.msg.HEARTBEAT.spent[1].value == 0.5);
+    assert_true(f->packet.msg.HEARTBEAT.cpu_s > 0);
+    assert_in_range(f->packet.msg.HEARTBEAT.memory, 100000, 1e12);
     for (uint64_t seq = 2; seq < 20; seq++) {
         s_answer_beat(f);
         s_beat(f);
