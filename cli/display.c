@@ -1,32 +1,34 @@
 #include "cli/display.h"
+#include <errno.h>
 #include <math.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "cli/figures.h"
+#include "cli/panel.h"
 #include "common/base/clock.h"
 #include "common/base/mem.h"
 
-enum { ROLES_MAX = 8, LINE_EVERY_MS = 2000, WINDOW_MS = 2000 };
+enum { LINE_EVERY_MS = 2000, WINDOW_MS = 2000, RATES_EVERY_MS = 1000, FRAME_MAX = 1 << 21 };
 
 struct tt_display {
     FILE *stream;
     const tt_train_cfg_t *cfg;
-    const tt_rundir_t *run;
     int64_t start_ns;
     bool quiet, live;
     void (*training)(void);
-    int drawn; /* lines of the block on the screen */
-    int64_t next_line_ms;
-    bool any;
-    tt_msg_STATS_t stats; /* lists and texts not kept         */
-    double sps;           /* over the last window             */
+    bool any; /* a STATS has come */
+    panel_t panel;
+    double sps; /* over the last window                                    */
     uint64_t window_steps;
     int64_t window_ns;
-    size_t count;
-    struct {
-        char name[32];
-        uint32_t desired, ready;
-    } roles[ROLES_MAX];
+    int64_t rates_ms, next_line_ms; /* when the panel's rates were taken; when a line is due */
+
+    /* the block on the screen */
+    screen_t screen;
+    unsigned drawn, widest; /* its lines, and cells of the widest */
+    tt_buf_t shown, frame;
 };
 
 tt_display_t *tt_display_new(FILE *stream, const tt_train_cfg_t *cfg, const tt_rundir_t *run, int64_t start_ns,
@@ -36,11 +38,21 @@ tt_display_t *tt_display_new(FILE *stream, const tt_train_cfg_t *cfg, const tt_r
     const char *term = getenv("TERM");
     self->stream = stream;
     self->cfg = cfg;
-    self->run = run;
     self->start_ns = start_ns;
     self->quiet = quiet;
     self->training = training;
     self->live = !quiet && isatty(fileno(stream)) && term && strcmp(term, "dumb") != 0;
+    self->panel = (panel_t){.run = run->name,
+        .env = cfg->env,
+        .algorithm = cfg->algorithm.name,
+        .seed = cfg->seed,
+        .step_limit = cfg->stop.env_steps,
+        .goal = isnan(cfg->stop.return_mean) ? cfg->space.threshold : cfg->stop.return_mean,
+        .return_mean = NAN,
+        .done = NAN,
+        .left_s = NAN};
+    tt_buf_init(&self->shown, FRAME_MAX);
+    tt_buf_init(&self->frame, FRAME_MAX);
     return self;
 }
 
@@ -49,107 +61,156 @@ static double s_elapsed(const tt_display_t *self)
     return (double)(tt_now_ns(tt_clock_real()) - self->start_ns) * 1e-9;
 }
 
-/*  12345678 -> "12,345,678" */
-static const char *s_grouped(uint64_t number, char out[32])
+/* ---- the block --------------------------------------------------------------------------------------------------- */
+
+/*  How far the stop rules have come, and how long it takes to the nearer one. */
+static void s_take_limits(tt_display_t *self)
 {
-    char digits[32];
-    const int length = snprintf(digits, sizeof digits, "%llu", (unsigned long long)number);
-    int used = 0;
-    for (int i = 0; i < length; i++) {
-        out[used++] = digits[i];
-        if ((length - i) % 3 == 1 && i + 1 < length)
-            out[used++] = ',';
+    panel_t *p = &self->panel;
+    const double wall_s = self->cfg->stop.wall_s;
+    p->done = p->left_s = NAN;
+    if (p->step_limit) {
+        p->done = fmin((double)p->env_steps / (double)p->step_limit, 1);
+        p->left_s =
+            p->sps > 0
+                ? (double)(p->step_limit - (p->env_steps < p->step_limit ? p->env_steps : p->step_limit)) / p->sps
+                : NAN;
     }
-    out[used] = '\0';
-    return out;
-}
-
-static void s_clear(tt_display_t *self)
-{
-    if (self->drawn)
-        fprintf(self->stream, "\033[%dA\r\033[J", self->drawn);
-    self->drawn = 0;
-}
-
-static void s_steps_text(const tt_display_t *self, char *out, size_t size)
-{
-    char steps[32], limit[32];
-    if (self->cfg->stop.env_steps)
-        snprintf(
-            out, size, "%s / %s", s_grouped(self->stats.env_steps, steps), s_grouped(self->cfg->stop.env_steps, limit));
-    else
-        snprintf(out, size, "%s", s_grouped(self->stats.env_steps, steps));
-}
-
-static void s_return_text(const tt_display_t *self, char *out, size_t size)
-{
-    const double goal = isnan(self->cfg->stop.return_mean) ? self->cfg->space.threshold : self->cfg->stop.return_mean;
-    int used = isnan(self->stats.return_mean) ? snprintf(out, size, "-")
-                                              : snprintf(out, size, "%.1f", self->stats.return_mean);
-    if (!isnan(goal))
-        snprintf(out + used, size - (size_t)used, "   goal %g", goal);
-}
-
-/*  Seconds to the step limit at the present speed; NAN when unknown. */
-static double s_eta(const tt_display_t *self)
-{
-    const uint64_t limit = self->cfg->stop.env_steps;
-    if (!limit || !(self->sps > 0) || limit <= self->stats.env_steps)
-        return NAN;
-    return (double)(limit - self->stats.env_steps) / self->sps;
-}
-
-static void s_roles_text(const tt_display_t *self, char *out, size_t size)
-{
-    size_t used = 0;
-    out[0] = '\0';
-    for (size_t i = 0; i < self->count && used < size; i++)
-        used += (size_t)snprintf(out + used, size - used, "%s%s %u/%u", i ? "  " : "", self->roles[i].name,
-            self->roles[i].ready, self->roles[i].desired);
-}
-
-static void s_draw(tt_display_t *self)
-{
-    char steps[80], returns[80], roles[256], sps[32];
-    s_steps_text(self, steps, sizeof steps);
-    s_return_text(self, returns, sizeof returns);
-    s_roles_text(self, roles, sizeof roles);
-    s_clear(self);
-    fprintf(self->stream, "%s  %s  %s  seed %llu  %.1f s\n", self->run->name, self->cfg->env, self->cfg->algorithm.name,
-        (unsigned long long)self->cfg->seed, s_elapsed(self));
-    fprintf(self->stream, "  steps     %s   %s steps/s   updates %llu   lag %llu\n", steps,
-        s_grouped((uint64_t)self->sps, sps), (unsigned long long)self->stats.update,
-        (unsigned long long)self->stats.lag_max);
-    fprintf(self->stream, "  return    %s   (last 100 episodes)   episodes %llu\n", returns,
-        (unsigned long long)self->stats.episodes);
-    fprintf(self->stream, "  replicas  %s\n", roles[0] ? roles : "starting");
-    self->drawn = 4;
-    const double eta = s_eta(self);
-    if (!isnan(eta)) {
-        fprintf(self->stream, "  ETA       %.1f s to the step limit\n", eta);
-        self->drawn++;
+    if (!isnan(wall_s)) {
+        p->done = fmax(isnan(p->done) ? 0 : p->done, fmin(p->elapsed_s / wall_s, 1));
+        p->left_s = fmin(p->left_s, fmax(wall_s - p->elapsed_s, 0)); /* fmin ignores a NAN */
     }
+}
+
+/*  Rates stand still for a second, so that they can be read. */
+static void s_take_rates(tt_display_t *self)
+{
+    const int64_t now = tt_now_ms(tt_clock_real());
+    self->panel.elapsed_s = s_elapsed(self);
+    if (self->rates_ms && now - self->rates_ms < RATES_EVERY_MS)
+        return;
+    if (self->sps > 0)
+        self->rates_ms = now;
+    self->panel.sps = self->sps;
+    s_take_limits(self);
+}
+
+static void s_add(tt_display_t *self, const char *text)
+{
+    (void)tt_buf_str(&self->frame, text); /* a frame over FRAME_MAX is cut */
+}
+
+/*  Each line erases what was behind it: nothing is blank in between. */
+static void s_add_lines(tt_display_t *self, const char *text)
+{
+    for (const char *end; (end = strchr(text, '\n')) != NULL; text = end + 1) {
+        (void)tt_buf_add(&self->frame, text, (size_t)(end - text));
+        s_add(self, "\033[K\n");
+    }
+}
+
+/*  Where the block begins. A terminal that became narrower may have broken its lines, or cut them off, and one that became
+ *  lower may have moved some out of sight: then the screen is begun anew. */
+static void s_add_home(tt_display_t *self, const screen_t *screen)
+{
+    if (self->drawn && (screen->width <= self->widest || screen->height <= self->drawn))
+        s_add(self, "\033[H\033[2J");
+    else if (self->drawn)
+        (void)tt_buf_printf(&self->frame, "\033[%uA\r", self->drawn);
+}
+
+/*  A terminal that was told to hold on (Ctrl-S) is not waited for: there will be another frame. */
+static bool s_takes(const tt_display_t *self)
+{
+    struct pollfd out = {.fd = fileno(self->stream), .events = POLLOUT};
+    return poll(&out, 1, 0) == 1 && (out.revents & POLLOUT);
+}
+
+/*  A frame goes out in one piece, which a terminal that knows mode 2026 shows at once, and others nearly so. */
+static void s_write(tt_display_t *self)
+{
+    const char *at = tt_buf_text(&self->frame);
     fflush(self->stream);
+    for (size_t left = self->frame.size; left > 0;) {
+        const ssize_t wrote = write(fileno(self->stream), at, left);
+        if (wrote < 0 && errno == EINTR)
+            continue;
+        if (wrote <= 0)
+            return; /* the terminal is gone: SIGHUP says the rest */
+        at += wrote;
+        left -= (size_t)wrote;
+    }
 }
+
+/*  Draw the block, with notes above it that stay (NULL = none). */
+static void s_draw(tt_display_t *self, const char *note)
+{
+    const screen_t screen = screen_look(fileno(self->stream));
+    canvas_t block;
+    canvas_init(&block, &screen);
+    s_take_rates(self);
+    panel_draw(&self->panel, &block);
+    const bool same = !note && self->drawn && memcmp(&screen, &self->screen, sizeof screen) == 0 &&
+                      strcmp(tt_buf_text(&block.text), tt_buf_text(&self->shown)) == 0;
+    if (!same && (note || s_takes(self))) {
+        tt_buf_clear(&self->frame);
+        s_add(self, "\033[?2026h");
+        s_add_home(self, &screen);
+        if (note)
+            s_add_lines(self, note);
+        s_add_lines(self, tt_buf_text(&block.text));
+        s_add(self, "\033[J\033[?2026l");
+        s_write(self);
+        tt_buf_clear(&self->shown);
+        (void)tt_buf_add(&self->shown, tt_buf_text(&block.text), block.text.size);
+        self->screen = screen;
+        self->drawn = block.lines;
+        self->widest = block.widest;
+    }
+    canvas_free(&block);
+}
+
+/* ---- lines ------------------------------------------------------------------------------------------------------- */
 
 static void s_line(tt_display_t *self)
 {
-    char steps[80], returns[80], roles[256], sps[32];
-    s_steps_text(self, steps, sizeof steps);
-    s_return_text(self, returns, sizeof returns);
-    s_roles_text(self, roles, sizeof roles);
-    fprintf(self->stream, "%8.2f s  steps %s  %s/s  return %s  %s\n", s_elapsed(self), steps,
-        s_grouped((uint64_t)self->sps, sps), returns, roles);
+    const panel_t *p = &self->panel;
+    char steps[FIGURE], limit[FIGURE], sps[FIGURE], mean[FIGURE];
+    fprintf(self->stream, "%8.2f s  steps %s", s_elapsed(self), figure_count(p->env_steps, steps));
+    if (p->step_limit)
+        fprintf(self->stream, " / %s", figure_count(p->step_limit, limit));
+    fprintf(
+        self->stream, "  %s/s  return %s", figure_count((uint64_t)self->sps, sps), figure_digits(p->return_mean, mean));
+    if (!isnan(p->goal))
+        fprintf(self->stream, "   goal %g", p->goal);
+    for (size_t i = 0; i < p->role_count; i++)
+        fprintf(self->stream, "  %s %u/%u", p->role[i].name, p->role[i].ready, p->role[i].desired);
+    fprintf(self->stream, "\n");
     fflush(self->stream);
+}
+
+/*  A note is a line for good; on a terminal, one that is as long as it must be, without its own escapes. */
+static void s_note(tt_display_t *self, const char *text)
+{
+    if (!self->live) {
+        fprintf(self->stream, "%s\n", text);
+        fflush(self->stream);
+        return;
+    }
+    screen_t wide = screen_look(fileno(self->stream));
+    canvas_t note;
+    wide.width = UINT16_MAX;
+    canvas_init(&note, &wide);
+    canvas_put(&note, INK_PLAIN, text);
+    canvas_end_line(&note);
+    s_draw(self, tt_buf_text(&note.text));
+    canvas_free(&note);
 }
 
 /* ---- callbacks ------------------------------------------------------------------------------------------------------ */
 
-static void s_on_stats(void *ctx, const tt_msg_STATS_t *stats)
+static void s_take_speed(tt_display_t *self, const tt_msg_STATS_t *stats)
 {
-    tt_display_t *self = ctx;
-    if (!self->any && self->training)
-        self->training();
     if (!self->window_ns)
         self->window_ns = self->start_ns;
     const int64_t passed = stats->time_ns - self->window_ns;
@@ -159,55 +220,71 @@ static void s_on_stats(void *ctx, const tt_msg_STATS_t *stats)
         self->window_ns = stats->time_ns;
         self->window_steps = stats->env_steps;
     }
-    self->stats = *stats;
-    self->stats.metrics = NULL;
-    self->stats.metrics_count = 0;
+}
+
+static void s_on_stats(void *ctx, const tt_msg_STATS_t *stats)
+{
+    tt_display_t *self = ctx;
+    panel_t *p = &self->panel;
+    if (!self->any && self->training)
+        self->training();
     self->any = true;
+    s_take_speed(self, stats);
+    p->env_steps = stats->env_steps;
+    p->updates = stats->update;
+    p->episodes = stats->episodes;
+    p->lag = stats->lag_max;
+    p->return_mean = stats->return_mean;
+    p->length_mean = stats->length_mean;
+    snprintf(p->bottleneck, sizeof p->bottleneck, "%s", stats->bottleneck ? stats->bottleneck : "");
+    p->metric_count = 0;
+    for (size_t i = 0; i < stats->metrics_count && p->metric_count < PANEL_METRICS; i++) {
+        panel_metric_t *metric = &p->metric[p->metric_count++];
+        metric->value = stats->metrics[i].value;
+        snprintf(metric->name, sizeof metric->name, "%s", stats->metrics[i].name ? stats->metrics[i].name : "");
+    }
 }
 
 static void s_on_scale(void *ctx, const tt_msg_SCALE_t *scale)
 {
-    tt_display_t *self = ctx;
-    self->count = 0;
-    for (size_t i = 0; i < scale->counts_count && self->count < ROLES_MAX; i++) {
-        snprintf(self->roles[self->count].name, sizeof self->roles[0].name, "%.31s", scale->counts[i].role);
-        self->roles[self->count].desired = scale->counts[i].desired;
-        self->roles[self->count++].ready = scale->counts[i].ready;
+    panel_t *p = &((tt_display_t *)ctx)->panel;
+    p->role_count = 0;
+    for (size_t i = 0; i < scale->counts_count && p->role_count < PANEL_ROLES; i++) {
+        panel_role_t *role = &p->role[p->role_count++];
+        snprintf(role->name, sizeof role->name, "%.31s", scale->counts[i].role ? scale->counts[i].role : "");
+        role->desired = scale->counts[i].desired;
+        role->ready = scale->counts[i].ready;
     }
 }
 
 static void s_on_roster(void *ctx, const tt_msg_ROSTER_t *roster)
 {
-    tt_display_t *self = ctx;
-    for (size_t i = 0; i < self->count; i++) {
-        const tt_peer_role_t role = tt_peer_role_find(self->roles[i].name);
-        self->roles[i].ready = role == TT_PEER_COORDINATOR;
+    panel_t *p = &((tt_display_t *)ctx)->panel;
+    for (size_t i = 0; i < p->role_count; i++) {
+        const tt_peer_role_t role = tt_peer_role_find(p->role[i].name);
+        p->role[i].ready = role == TT_PEER_COORDINATOR;
         for (size_t m = 0; m < roster->members_count; m++)
-            self->roles[i].ready += roster->members[m].role == (uint32_t)role;
+            p->role[i].ready += roster->members[m].role == (uint32_t)role;
     }
 }
 
 static void s_on_note(void *ctx, const char *text)
 {
-    tt_display_t *self = ctx;
-    if (self->live)
-        s_clear(self);
-    fprintf(self->stream, "%s\n", text);
-    fflush(self->stream);
+    s_note(ctx, text);
 }
 
 static void s_on_event(void *ctx, const tt_msg_EVENT_t *event)
 {
-    char text[512];
+    char text[512], mean[FIGURE];
     if (strcmp(event->kind, "solved") == 0)
-        snprintf(text, sizeof text, "solved: mean return %.1f after %llu steps", event->value,
+        snprintf(text, sizeof text, "solved: mean return %s after %llu steps", figure_digits(event->value, mean),
             (unsigned long long)event->env_steps);
     else if (strcmp(event->kind, "warning") == 0)
         snprintf(text, sizeof text, "warning: %.400s", event->text);
     else
         return;
     if (!((const tt_display_t *)ctx)->quiet)
-        s_on_note(ctx, text);
+        s_note(ctx, text);
 }
 
 static void s_on_tick(void *ctx)
@@ -217,7 +294,7 @@ static void s_on_tick(void *ctx)
     if (self->quiet)
         return;
     if (self->live) {
-        s_draw(self);
+        s_draw(self, NULL);
     } else if (self->any && now >= self->next_line_ms) {
         s_line(self);
         self->next_line_ms = now + LINE_EVERY_MS;
@@ -240,10 +317,13 @@ void tt_display_destroy(tt_display_t **self_p)
     tt_display_t *self = *self_p;
     if (!self)
         return;
+    self->rates_ms = 0; /* the last word is as of now */
     if (self->live)
-        s_draw(self);
+        s_draw(self, NULL);
     else if (self->any && !self->quiet)
         s_line(self);
+    tt_buf_free(&self->shown);
+    tt_buf_free(&self->frame);
     free(self);
     *self_p = NULL;
 }

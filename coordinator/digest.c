@@ -26,12 +26,11 @@ void digest_facts(const coordinator_t *self, digest_facts_t *out)
 {
     uint32_t count[3];
     bool here = true;
-    double cpus = 0;
     *out = (digest_facts_t){0};
     for (size_t i = 0; i < TT_COUNT(s_roles); i++) {
         count[i] = s_gather(self, s_roles[i], &out->role[i], &here);
         out->memory += out->role[i].memory;
-        cpus += out->role[i].cpus;
+        out->cpus += out->role[i].cpus;
     }
     const bottleneck_t facts = {.lag = self->cfg.lag,
         .collectors = count[0],
@@ -41,7 +40,7 @@ void digest_facts(const coordinator_t *self, digest_facts_t *out)
         .processors = here ? (uint32_t)sysconf(_SC_NPROCESSORS_ONLN) : 0,
         .collector = &out->role[0],
         .learner = &out->role[1],
-        .cpus = cpus};
+        .cpus = out->cpus};
     bottleneck_say(&facts, out->bottleneck, sizeof out->bottleneck);
 }
 
@@ -74,4 +73,6 @@ void digest_stats(const coordinator_t *self, const tt_msg_STATS_t *said, digest_
         }
     if (out->facts.memory)
         s_add(out, &names, "system/memory_bytes", (double)out->facts.memory);
+    if (out->facts.cpus > 0)
+        s_add(out, &names, "system/cpus", out->facts.cpus);
 }

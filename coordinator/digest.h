@@ -13,6 +13,7 @@ struct coordinator;
 typedef struct {
     usage_mean_t role[3]; /* collector, learner, aggregator: members of the newest roster */
     uint64_t memory;      /* of all of them, bytes; 0 = not known                           */
+    double cpus;          /* that all of them keep busy; 0 = not known                      */
     char bottleneck[256]; /* "" = not known                                                 */
 } digest_facts_t;
 extern const char *const digest_roles[3];
@@ -23,6 +24,6 @@ typedef struct {
     tt_msg_STATS_t stats;
     digest_facts_t facts;
     tt_rec_METRIC_t metric[DIGEST_METRICS];
-    char name[3 * USAGE_STAGES + 1][64];
+    char name[3 * USAGE_STAGES + 2][64];
 } digest_t;
 void digest_stats(const struct coordinator *self, const tt_msg_STATS_t *said, digest_t *out);
