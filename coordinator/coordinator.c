@@ -81,7 +81,7 @@ static tt_status_t s_on_http(void *ctx, int fd)
 {
     (void)fd;
     coordinator_t *self = ctx;
-    http_serve(self->http, s_answer_http, self);
+    http_serve(self->http);
     return TT_OK;
 }
 
@@ -98,9 +98,25 @@ static tt_status_t s_start_http(coordinator_t *self, int64_t now)
 {
     if (self->http || !self->cfg.coordinator.http[0] || now < self->http_due_ns)
         return TT_OK;
-    TT_TRY(http_start(&self->http, self->cfg.coordinator.http, self->root));
+    const http_opts_t opts = {.address = self->cfg.coordinator.http,
+        .run_dir = self->root,
+        .answer = s_answer_http,
+        .ctx = self,
+        .clock = self->clock};
+    TT_TRY(http_start(&self->http, &opts));
     tt_loop_fd(self->loop, http_fd(self->http), s_on_http, self);
     return TT_OK;
+}
+
+/*  Clients that are late are nothing to read: they are looked for. Returns when to look again. */
+static int64_t s_turn_http(coordinator_t *self, int64_t now)
+{
+    if (!self->http)
+        return INT64_MAX;
+    if (http_due_ms(self->http) == 0)
+        http_serve(self->http);
+    const int64_t due_ms = http_due_ms(self->http);
+    return due_ms < 0 ? INT64_MAX : now + due_ms * 1000000;
 }
 
 /* ---- beginning ----------------------------------------------------------------------------------------------------- */
@@ -424,6 +440,7 @@ static tt_status_t s_turn(coordinator_t *self, int64_t *due)
     *due = s_least(now + s_check_every_ns, roster_due_ns(self->roster));
     *due = s_least(*due, roster_lease_due_ns(self->roster));
     *due = s_least(*due, observers_flush(self->observers, false));
+    *due = s_least(*due, s_turn_http(self, now));
     *due = s_least(*due, ends_tick(self));
     return TT_OK;
 }

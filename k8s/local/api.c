@@ -298,16 +298,12 @@ static tt_status_t s_answer(run_t *run, const replicas_request_t *r, tt_buf_t *o
     return printed;
 }
 
-void run_api(void *ctx, const server_request_t *asked)
+void run_api(void *ctx, const tt_server_request_t *asked)
 {
     run_t *run = ctx;
     replicas_request_t *request = NULL;
     tt_buf_t out;
     int code = 200;
-    if (strcmp(asked->path, "/healthz") == 0 && strcmp(asked->method, "GET") == 0) {
-        server_reply(run->server, asked->id, 200, "text/plain", "", 0);
-        return;
-    }
     tt_buf_init(&out, ANSWER_MAX);
     const tt_status_t status =
         replicas_parse(&request, asked->method, asked->path, asked->query, asked->body, asked->size);
@@ -316,6 +312,6 @@ void run_api(void *ctx, const server_request_t *asked)
     else if (s_answer(run, request, &out, &code) != TT_OK)
         code = 500;
     replicas_request_destroy(&request);
-    server_reply(run->server, asked->id, code, "application/json", tt_buf_text(&out), out.size);
+    tt_server_reply(run->server, asked->id, code, "application/json", tt_buf_text(&out), out.size);
     tt_buf_free(&out);
 }

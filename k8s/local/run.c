@@ -283,7 +283,7 @@ static tt_status_t s_on_signal(void *ctx, int fd)
 static tt_status_t s_on_server(void *ctx, int fd)
 {
     (void)fd;
-    server_serve(((run_t *)ctx)->server);
+    tt_server_serve(((run_t *)ctx)->server);
     return TT_OK;
 }
 
@@ -296,7 +296,7 @@ static tt_status_t s_turn(run_t *self)
 {
     const int64_t now = tt_now_ms(tt_clock_real());
     int64_t wait = s_sooner(WAIT_MS, kubelet_due_ms(self->kubelet));
-    const int64_t due = server_due_ms(self->server);
+    const int64_t due = tt_server_due_ms(self->server);
     wait = s_sooner(wait, due);
     if (self->again_ms >= 0)
         wait = s_sooner(wait, self->again_ms > now ? self->again_ms - now : 0);
@@ -304,7 +304,7 @@ static tt_status_t s_turn(run_t *self)
     if (status != TT_OK && status != TT_AGAIN)
         return status;
     if (due >= 0)
-        server_serve(self->server);
+        tt_server_serve(self->server);
     run_settle(self);
     return TT_OK;
 }
@@ -328,19 +328,20 @@ static void s_admit(run_t *self)
 static tt_status_t s_serve(run_t *self)
 {
     char address[32];
+    const tt_server_opts_t opts = {.address = address, .on_request = run_api, .ctx = self};
     tt_status_t status;
     do {
         snprintf(address, sizeof address, "127.%u.0.1:8080", self->place->net);
-        status = server_start(&self->server, address, run_api, self);
+        status = tt_server_start(&self->server, &opts);
     } while (status == TT_EXISTS && place_next_net(self->place));
     place_name_server(self->place, status == TT_OK);
     if (status != TT_OK) {
         snprintf(address, sizeof address, "127.0.0.1:0");
-        TT_TRY(server_start(&self->server, address, run_api, self));
+        TT_TRY(tt_server_start(&self->server, &opts));
     }
     address[strcspn(address, ":")] = '\0';
-    snprintf(self->server_url, sizeof self->server_url, "http://%s:%d", address, server_port(self->server));
-    tt_loop_fd(self->loop, server_fd(self->server), s_on_server, self);
+    snprintf(self->server_url, sizeof self->server_url, "http://%s:%d", address, tt_server_port(self->server));
+    tt_loop_fd(self->loop, tt_server_fd(self->server), s_on_server, self);
     return TT_OK;
 }
 
@@ -400,7 +401,7 @@ static void s_judge(const run_t *self, local_outcome_t *out)
 
 static void s_close(run_t *self)
 {
-    server_stop(&self->server);
+    tt_server_stop(&self->server);
     kubelet_destroy(&self->kubelet);
     if (self->control) {
         tt_loop_forget_sock(self->loop, self->control);

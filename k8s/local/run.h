@@ -5,7 +5,7 @@
 #include "k8s/dijob/plan.h"
 #include "k8s/local/kubelet.h"
 #include "k8s/local/local.h"
-#include "k8s/replicas/server.h"
+#include "common/http/server.h"
 
 typedef struct {
     const local_opts_t *opts;
@@ -18,7 +18,7 @@ typedef struct {
     json_t *objects; /* ConfigMaps and Secrets, the job's key among them */
     json_t *masters; /* {"<aggregator>": port of MASTER_PORT}             */
     json_t *shown;   /* {"<pod>": "Running"}: what was said of it last    */
-    server_t *server;
+    tt_server_t *server;
     char server_url[64];
     tt_loop_t *loop;
     tt_sock_t *control;
@@ -44,7 +44,7 @@ char *run_url(const run_t *self, const dijob_pod_t *pod, int gpu_port);
 const dijob_pod_t **run_pods(const run_t *self, size_t *count);
 
 /*  api.c: a request to the replicas API. */
-void run_api(void *ctx, const server_request_t *request);
+void run_api(void *ctx, const tt_server_request_t *request);
 
 /*  control.c: the socket that `tutti status`, `scale` and `stop` speak to. */
 tt_status_t control_serve(run_t *self);

@@ -13,7 +13,7 @@ enum { ANSWER_MAX = 16 << 20, LOOK_MS = 100, HOLD_MS = 10000 };
 static void s_answer(operator_t *op, uint64_t id, int code, tt_buf_t *body)
 {
     operator_count_served(op, code);
-    server_reply(op->api.server, id, code, "application/json", tt_buf_text(body), body->size);
+    tt_server_reply(op->api.server, id, code, "application/json", tt_buf_text(body), body->size);
     tt_buf_free(body);
 }
 
@@ -360,7 +360,7 @@ static void s_try(void *ctx)
     s_asked_free(self);
 }
 
-static tt_status_t s_request(operator_t *op, const server_request_t *request)
+static tt_status_t s_request(operator_t *op, const tt_server_request_t *request)
 {
     replicas_request_t *r = NULL;
     TT_TRY(replicas_parse(&r, request->method, request->path, request->query, request->body, request->size));
@@ -380,13 +380,9 @@ static tt_status_t s_request(operator_t *op, const server_request_t *request)
     return TT_OK;
 }
 
-void backend_request(void *ctx, const server_request_t *request)
+void backend_request(void *ctx, const tt_server_request_t *request)
 {
     operator_port_t *port = ctx;
-    if (strcmp(request->path, "/healthz") == 0 && strcmp(request->method, "GET") == 0) {
-        server_reply(port->server, request->id, 200, "text/plain", "", 0);
-        return;
-    }
     const tt_status_t status = s_request(port->op, request);
     if (status != TT_OK)
         s_refuse(port->op, request->id, request->method, status);

@@ -115,22 +115,25 @@ static void s_on_port_timer(void *ctx)
 static void s_serve(operator_port_t *port)
 {
     kube_loop_t *loop = port->op->loop;
-    server_serve(port->server);
+    tt_server_serve(port->server);
     kube_loop_forget_timer(loop, port->timer);
-    const int64_t due = server_due_ms(port->server);
+    const int64_t due = tt_server_due_ms(port->server);
     port->timer = due >= 0 ? kube_loop_timer(loop, due, s_on_port_timer, port) : 0;
 }
 
-static tt_status_t s_open(operator_t *self, operator_port_t *port, const char *address, const char *what, server_fn fn)
+static tt_status_t s_open(
+    operator_t *self, operator_port_t *port, const char *address, const char *what, tt_server_fn fn)
 {
     port->op = self;
     if (!*address)
         return TT_OK;
-    const tt_status_t status = server_start(&port->server, address, fn, port);
+    const tt_server_opts_t opts = {
+        .address = address, .on_request = fn, .ctx = port, .clock = kube_loop_clock(self->loop)};
+    const tt_status_t status = tt_server_start(&port->server, &opts);
     if (status != TT_OK)
         return tt_err_wrap(status, "%s", what);
-    kube_loop_fd(self->loop, server_fd(port->server), s_on_port, port);
-    log_info("%s at port %d", what, server_port(port->server));
+    kube_loop_fd(self->loop, tt_server_fd(port->server), s_on_port, port);
+    log_info("%s at port %d", what, tt_server_port(port->server));
     return TT_OK;
 }
 
@@ -138,9 +141,9 @@ static void s_close(operator_port_t *port)
 {
     if (!port->server)
         return;
-    kube_loop_forget_fd(port->op->loop, server_fd(port->server));
+    kube_loop_forget_fd(port->op->loop, tt_server_fd(port->server));
     kube_loop_forget_timer(port->op->loop, port->timer);
-    server_stop(&port->server);
+    tt_server_stop(&port->server);
 }
 
 /* ---- life ---------------------------------------------------------------------------------------------------------- */

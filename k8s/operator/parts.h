@@ -10,7 +10,7 @@
 #include "k8s/api/store.h"
 #include "k8s/dijob/plan.h"
 #include "k8s/operator/operator.h"
-#include "k8s/replicas/server.h"
+#include "common/http/server.h"
 
 #define JOBS_PATH "/apis/" DIJOB_GROUP "/v1alpha1"
 
@@ -145,11 +145,11 @@ void round_key(char out[320], const char *namespace_, const char *job);
 /* ---- HTTP: backend.c, probes.c --------------------------------------------------------------------------------------------- */
 
 /*  ctx: an operator_port_t. */
-void backend_request(void *ctx, const server_request_t *request);
+void backend_request(void *ctx, const tt_server_request_t *request);
 void backend_drop_all(operator_t *op);
 /*  Requests that wait until their caller's address is known. */
 size_t backend_waiting(const operator_t *op);
-void probes_request(void *ctx, const server_request_t *request);
+void probes_request(void *ctx, const tt_server_request_t *request);
 
 /* ---- the operator ------------------------------------------------------------------------------------------------------------ */
 
@@ -169,7 +169,7 @@ typedef struct {
 
 typedef struct {
     operator_t *op;
-    server_t *server;
+    tt_server_t *server;
     uint64_t timer;
 } operator_port_t;
 

@@ -73,7 +73,7 @@ static void s_metrics(tt_buf_t *out, const operator_t *op)
         (double)(tt_now_ms(kube_loop_clock(op->loop)) - op->started_ms) / 1000);
 }
 
-void probes_request(void *ctx, const server_request_t *request)
+void probes_request(void *ctx, const tt_server_request_t *request)
 {
     operator_port_t *port = ctx;
     operator_t *op = port->op;
@@ -84,8 +84,6 @@ void probes_request(void *ctx, const server_request_t *request)
     if (strcmp(request->method, "GET") != 0 && strcmp(request->method, "HEAD") != 0) {
         code = 405;
         (void)tt_buf_str(&out, "this is to be read with GET\n");
-    } else if (strcmp(request->path, "/healthz") == 0) {
-        (void)tt_buf_str(&out, "ok\n");
     } else if (strcmp(request->path, "/readyz") == 0) {
         code = cache_synced(op->cache) ? 200 : 503;
         (void)tt_buf_str(&out, code == 200 ? "ok\n" : "jobs, pods and services are still being listed\n");
@@ -96,6 +94,6 @@ void probes_request(void *ctx, const server_request_t *request)
         code = 404;
         (void)tt_buf_str(&out, "there are /healthz, /readyz and /metrics\n");
     }
-    server_reply(port->server, request->id, code, type, tt_buf_text(&out), out.size);
+    tt_server_reply(port->server, request->id, code, type, tt_buf_text(&out), out.size);
     tt_buf_free(&out);
 }

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <unistd.h>
+#include "common/base/clock.h"
 #include "common/base/mem.h"
 #include "coordinator/files.h"
 #include "coordinator/token.h"
@@ -22,6 +23,7 @@ typedef struct {
     char dir[64], token[TOKEN_SIZE];
     http_t *http;
     int port;
+    int asked; /* how often it came to the coordinator */
 } place_t;
 
 /* ---- a client -------------------------------------------------------------------------------------------------------- */
@@ -77,11 +79,11 @@ static void *s_exchange(void *arg)
     return NULL;
 }
 
-/* ---- the loop's side -------------------------------------------------------------------------------------------------- */
+/* ---- the coordinator's side -------------------------------------------------------------------------------------------------- */
 
 static tt_status_t s_answer(void *ctx, const char *verb, const char *body, tt_buf_t *out)
 {
-    ++*(int *)ctx;
+    ((place_t *)ctx)->asked++;
     if (strcmp(verb, "scale") == 0 && strcmp(body, "{\"collector\": 3}") != 0)
         return tt_err(TT_INVALID, "scale: not JSON (line 1: \"quoted\")");
     if (strcmp(verb, "stop") == 0)
@@ -89,19 +91,25 @@ static tt_status_t s_answer(void *ctx, const char *verb, const char *body, tt_bu
     return tt_buf_printf(out, "{\"verb\":\"%s\"}", verb);
 }
 
+static void s_turn(place_t *place)
+{
+    const int64_t due = http_due_ms(place->http);
+    struct pollfd wait = {.fd = http_fd(place->http), .events = POLLIN};
+    if (poll(&wait, 1, due < 0 || due > 5 ? 5 : (int)due) > 0 || due == 0)
+        http_serve(place->http);
+}
+
 /*  Send a request, serve until its reply is there; the status code. *asked: how often the loop was asked. */
 static int s_request(place_t *place, const char *head, const char *body, size_t size, exchange_t *x, int *asked)
 {
     *x = (exchange_t){.port = place->port, .head = head, .body = body, .body_size = size};
-    *asked = 0;
+    place->asked = 0;
     pthread_t client;
     assert_int_equal(pthread_create(&client, NULL, s_exchange, x), 0);
-    while (!x->done) {
-        struct pollfd wait = {.fd = http_fd(place->http), .events = POLLIN};
-        if (poll(&wait, 1, 5) > 0)
-            http_serve(place->http, s_answer, asked);
-    }
+    while (!x->done)
+        s_turn(place);
     pthread_join(client, NULL);
+    *asked = place->asked;
     return x->code;
 }
 
@@ -113,11 +121,18 @@ static int s_code(place_t *place, const char *line, const char *token, const cha
     return s_request(place, head, body, strlen(body), &x, asked);
 }
 
+static tt_status_t s_start(http_t **http, const char *address, place_t *place)
+{
+    const http_opts_t opts = {
+        .address = address, .run_dir = place->dir, .answer = s_answer, .ctx = place, .clock = tt_clock_real()};
+    return http_start(http, &opts);
+}
+
 static int s_setup(void **state)
 {
     place_t *place = tt_new0(sizeof *place);
     snprintf(place->dir, sizeof place->dir, "/tmp/tt-http-XXXXXX");
-    if (!mkdtemp(place->dir) || http_start(&place->http, "127.0.0.1:0", place->dir) != TT_OK ||
+    if (!mkdtemp(place->dir) || s_start(&place->http, "127.0.0.1:0", place) != TT_OK ||
         token_take(place->token, place->dir) != TT_OK)
         return -1;
     place->port = atoi(strrchr(http_url(place->http), ':') + 1);
@@ -203,22 +218,68 @@ static void test_a_large_body_is_refused(void **state)
     free(body);
 }
 
-static void test_a_stop_frees_who_waits(void **state)
+/*  A stop leaves nothing that names the server. */
+static void test_a_stop_takes_the_address_back(void **state)
 {
     place_t *place = *state;
-    char head[512];
-    snprintf(head, sizeof head, "GET /status HTTP/1.1\r\nAuthorization: Bearer %s", place->token);
-    exchange_t x = {.port = place->port, .head = head, .body = ""};
-    pthread_t client;
-    assert_int_equal(pthread_create(&client, NULL, s_exchange, &x), 0);
-    struct pollfd wait = {.fd = http_fd(place->http), .events = POLLIN};
-    assert_int_equal(poll(&wait, 1, 20000), 1); /* asked, and never answered */
-    http_stop(&place->http);
-    pthread_join(client, NULL);
-    assert_true(x.code == 503 || x.code == 0); /* the reply may be cut off with the connection */
     char path[128];
     snprintf(path, sizeof path, "%s/http.json", place->dir);
+    assert_int_equal(access(path, F_OK), 0);
+    http_stop(&place->http);
     assert_int_not_equal(access(path, F_OK), 0);
+}
+
+/*  The token is asked for before the body: the answer is there while a gigabyte is still to come. */
+static void test_an_unauthorised_body_is_not_awaited(void **state)
+{
+    place_t *place = *state;
+    const int fd = s_connect(place->port);
+    char reply[1024] = "";
+    static const char head[] = "POST /scale HTTP/1.1\r\nHost: x\r\nContent-Length: 1073741824\r\n\r\n{";
+    s_send(fd, head, sizeof head - 1);
+    while (recv(fd, reply, sizeof reply - 1, MSG_DONTWAIT) <= 0)
+        s_turn(place);
+    assert_int_equal(memcmp(reply, "HTTP/1.1 401", 12), 0);
+    assert_int_equal(place->asked, 0);
+    close(fd);
+}
+
+enum { SLOW = 200 };
+
+/*  What a client may begin and never end: a head, a body with the token and one without, nothing, an answer. */
+static void s_begin_and_stay(place_t *place, int fd, size_t i)
+{
+    char text[512];
+    const char *what = i % 5 == 0   ? "GET /status HTTP/1.1\r\nHost: x\r\nX-Slow: "
+                       : i % 5 == 1 ? "POST /scale HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{"
+                       : i % 5 == 2 ? ""
+                                    : "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n";
+    snprintf(text, sizeof text, "%s", what);
+    if (i % 5 == 4)
+        snprintf(text, sizeof text,
+            "POST /scale HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Length: 65536\r\n\r\n{",
+            place->token);
+    s_send(fd, text, strlen(text));
+}
+
+static void test_slow_clients_do_not_silence_it(void **state)
+{
+    place_t *place = *state;
+    int fds[SLOW], asked;
+    for (size_t i = 0; i < SLOW; i++) {
+        fds[i] = s_connect(place->port);
+        assert_true(fds[i] >= 0);
+        s_begin_and_stay(place, fds[i], i);
+        s_turn(place); /* or the queue of those to be accepted is full */
+    }
+    for (int again = 0; again < 5; again++) {
+        const int64_t before = tt_now_ms(tt_clock_real());
+        assert_int_equal(s_code(place, "GET /healthz HTTP/1.1", NULL, "", &asked), 200);
+        assert_int_equal(s_code(place, "GET /status HTTP/1.1", place->token, "", &asked), 200);
+        assert_true(tt_now_ms(tt_clock_real()) - before < 1000);
+    }
+    for (size_t i = 0; i < SLOW; i++)
+        close(fds[i]);
 }
 
 static void test_a_port_in_use_and_a_bad_address(void **state)
@@ -227,11 +288,11 @@ static void test_a_port_in_use_and_a_bad_address(void **state)
     http_t *second = NULL;
     char address[64];
     snprintf(address, sizeof address, "127.0.0.1:%d", place->port);
-    assert_int_equal(http_start(&second, address, place->dir), TT_EXISTS);
+    assert_int_equal(s_start(&second, address, place), TT_EXISTS);
     assert_non_null(strstr(tt_err_text(), address));
-    assert_int_equal(http_start(&second, "127.0.0.1", place->dir), TT_INVALID);
-    assert_int_equal(http_start(&second, "127.0.0.1:99999", place->dir), TT_INVALID);
-    assert_int_equal(http_start(&second, "nowhere:80", place->dir), TT_INVALID);
+    assert_int_equal(s_start(&second, "127.0.0.1", place), TT_INVALID);
+    assert_int_equal(s_start(&second, "127.0.0.1:99999", place), TT_INVALID);
+    assert_int_equal(s_start(&second, "nowhere:80", place), TT_INVALID);
     assert_null(second);
 }
 
@@ -261,7 +322,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_who_has_not_is_turned_away_unheard, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_bad_requests_are_told_what_is_wrong, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_a_large_body_is_refused, s_setup, s_teardown),
-        cmocka_unit_test_setup_teardown(test_a_stop_frees_who_waits, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_a_stop_takes_the_address_back, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_an_unauthorised_body_is_not_awaited, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_slow_clients_do_not_silence_it, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_a_port_in_use_and_a_bad_address, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_the_token_is_private, s_setup, s_teardown),
     };

@@ -64,9 +64,9 @@ static bool s_is_answered(void *ctx)
 }
 
 int bench_ask(
-    bench_t *self, const server_t *server, const char *method, const char *path, const char *body, char **text)
+    bench_t *self, const tt_server_t *server, const char *method, const char *path, const char *body, char **text)
 {
-    char namespace_[] = "n", *url = tt_sprintf("http://127.0.0.1:%d", server_port(server));
+    char namespace_[] = "n", *url = tt_sprintf("http://127.0.0.1:%d", tt_server_port(server));
     const kube_config_t config = {.server = url, .namespace_ = namespace_};
     const kube_request_t request = {.method = method, .path = path, .body = body};
     kube_client_t *client = NULL;

@@ -27,7 +27,7 @@ void bench_sync(bench_t *self);
 void bench_until(bench_t *self, bool (*done)(void *ctx), void *ctx);
 /*  One request to a server of the operator's; the code, and the body for the caller to free. */
 int bench_ask(
-    bench_t *self, const server_t *server, const char *method, const char *path, const char *body, char **text);
+    bench_t *self, const tt_server_t *server, const char *method, const char *path, const char *body, char **text);
 /*  Make an object at the server; ' for " in its text. */
 void bench_make(bench_t *self, const char *path, const char *text);
 /*  Is it there? */

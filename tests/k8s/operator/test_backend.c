@@ -241,7 +241,7 @@ typedef struct {
 static void s_early_open(early_t *self, bench_t *bench)
 {
     static char namespace_[] = "n";
-    *self = (early_t){.bench = bench, .url = tt_sprintf("http://127.0.0.1:%d", server_port(bench->op->api.server))};
+    *self = (early_t){.bench = bench, .url = tt_sprintf("http://127.0.0.1:%d", tt_server_port(bench->op->api.server))};
     self->config = (kube_config_t){.server = self->url, .namespace_ = namespace_};
     assert_ok(kube_client_new(&self->client, bench->op->loop, &self->config, NULL));
 }

@@ -8,35 +8,41 @@
 #include <sys/socket.h>
 #include <unistd.h>
 #include "common/base/mem.h"
-#include "k8s/replicas/server.h"
+#include "common/http/server.h"
 #include "tests/test.h"
 
 enum { CLIENTS = 300 };
 
 typedef struct {
-    server_t *server;
+    tt_server_t *server;
     uint64_t ids[CLIENTS];
     size_t asked;
     char last[512];
 } stage_t;
 
 /*  /now is answered at once, /later is remembered. */
-static void s_on_request(void *ctx, const server_request_t *r)
+static void s_on_request(void *ctx, const tt_server_request_t *r)
 {
     stage_t *stage = ctx;
     snprintf(stage->last, sizeof stage->last, "%s %s ?%s %zu %.100s from %s", r->method, r->path, r->query, r->size,
         r->body, r->peer);
     if (strcmp(r->path, "/now") == 0)
-        server_reply(stage->server, r->id, 200, "application/json", "{}", 2);
+        tt_server_reply(stage->server, r->id, 200, "application/json", "{}", 2);
     else if (stage->asked < CLIENTS)
         stage->ids[stage->asked] = r->id;
     stage->asked++;
 }
 
+static tt_status_t s_start(tt_server_t **server, const char *address, void *ctx)
+{
+    const tt_server_opts_t opts = {.address = address, .connections = 256, .on_request = s_on_request, .ctx = ctx};
+    return tt_server_start(server, &opts);
+}
+
 static int s_connect(const stage_t *stage)
 {
     const int fd = socket(AF_INET, SOCK_STREAM, 0);
-    struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons((uint16_t)server_port(stage->server))};
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons((uint16_t)tt_server_port(stage->server))};
     at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     assert_int_equal(connect(fd, (struct sockaddr *)&at, sizeof at), 0);
     return fd;
@@ -49,10 +55,10 @@ static void s_write(int fd, const char *text)
 
 static void s_turn(stage_t *stage, int other)
 {
-    struct pollfd fds[2] = {{.fd = server_fd(stage->server), .events = POLLIN}, {.fd = other, .events = POLLIN}};
-    const int64_t due = server_due_ms(stage->server);
+    struct pollfd fds[2] = {{.fd = tt_server_fd(stage->server), .events = POLLIN}, {.fd = other, .events = POLLIN}};
+    const int64_t due = tt_server_due_ms(stage->server);
     assert_true(poll(fds, other < 0 ? 1 : 2, due < 0 ? 5000 : (int)due) >= 0);
-    server_serve(stage->server);
+    tt_server_serve(stage->server);
 }
 
 /*  What comes on fd until it holds `until`. */
@@ -73,7 +79,7 @@ static void s_read(stage_t *stage, int fd, char *out, size_t size, const char *u
 static int s_setup(void **state)
 {
     stage_t *stage = tt_new0(sizeof *stage);
-    assert_ok(server_start(&stage->server, "127.0.0.1:0", s_on_request, stage));
+    assert_ok(s_start(&stage->server, "127.0.0.1:0", stage));
     *state = stage;
     return 0;
 }
@@ -81,7 +87,7 @@ static int s_setup(void **state)
 static int s_teardown(void **state)
 {
     stage_t *stage = *state;
-    server_stop(&stage->server);
+    tt_server_stop(&stage->server);
     assert_null(stage->server);
     free(stage);
     return 0;
@@ -117,12 +123,12 @@ static void test_later(void **state)
     s_write(b, "GET /later HTTP/1.1\r\nHost: x\r\n\r\n");
     while (stage->asked < 2)
         s_turn(stage, -1);
-    server_reply(stage->server, stage->ids[1], 503, "text/plain", "second", 6); /* the other order */
+    tt_server_reply(stage->server, stage->ids[1], 503, "text/plain", "second", 6); /* the other order */
     s_read(stage, b, text, sizeof text, "second");
     assert_non_null(strstr(text, "HTTP/1.1 503"));
-    server_reply(stage->server, stage->ids[0], 200, "text/plain", "first", 5);
+    tt_server_reply(stage->server, stage->ids[0], 200, "text/plain", "first", 5);
     s_read(stage, a, text, sizeof text, "first");
-    server_reply(stage->server, stage->ids[0], 200, "text/plain", "again", 5); /* nobody waits: fine */
+    tt_server_reply(stage->server, stage->ids[0], 200, "text/plain", "again", 5); /* nobody waits: fine */
     assert_int_equal(stage->asked, 2);
     close(a);
     close(b);
@@ -154,6 +160,22 @@ static void test_limits(void **state)
     assert_int_equal(stage->asked, 0);
 }
 
+static void test_health(void **state)
+{
+    stage_t *stage = *state;
+    char text[2048];
+    const int fd = s_connect(stage);
+    s_write(fd, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
+    s_read(stage, fd, text, sizeof text, "ok\n");
+    s_write(fd, "HEAD /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
+    s_read(stage, fd, text, sizeof text, "Content-Length: 3");
+    assert_int_equal(stage->asked, 0);
+    s_write(fd, "POST /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n");
+    while (stage->asked == 0)
+        s_turn(stage, -1);
+    close(fd);
+}
+
 /*  More clients than connections: all are answered in the end, for connections are not kept when many are open. */
 static void test_many(void **state)
 {
@@ -163,7 +185,7 @@ static void test_many(void **state)
     for (size_t i = 0; i < CLIENTS; i++) {
         fds[i] = s_connect(stage);
         s_write(fds[i], "GET /now HTTP/1.1\r\nHost: x\r\n\r\n");
-        server_serve(stage->server); /* or the queue of those to be accepted is full */
+        tt_server_serve(stage->server); /* or the queue of those to be accepted is full */
     }
     for (size_t i = 0; i < CLIENTS; i++) {
         s_read(stage, fds[i], text, sizeof text, "{}");
@@ -182,7 +204,7 @@ static void test_end_with_open_questions(void **state)
     while (stage->asked < 2)
         s_turn(stage, -1);
     close(a);
-    server_serve(stage->server);
+    tt_server_serve(stage->server);
     close(b); /* the teardown stops the server */
 }
 
@@ -191,21 +213,21 @@ static void test_addresses(void **state)
     (void)state;
     static const char *const wrong[] = {
         "", "8080", "127.0.0.1", "127.0.0.1:", "127.0.0.1:65536", "127.0.0.1:1x", ":-1"};
-    server_t *server = NULL, *second = NULL;
+    tt_server_t *server = NULL, *second = NULL;
     for (size_t i = 0; i < TT_COUNT(wrong); i++)
-        assert_int_equal(server_start(&server, wrong[i], s_on_request, NULL), TT_INVALID);
+        assert_int_equal(s_start(&server, wrong[i], NULL), TT_INVALID);
     static const char *const right[] = {":0", "0.0.0.0:0", "localhost:0"};
     for (size_t i = 0; i < TT_COUNT(right); i++) {
-        assert_ok(server_start(&server, right[i], s_on_request, NULL));
-        assert_true(server_port(server) > 0);
-        server_stop(&server);
+        assert_ok(s_start(&server, right[i], NULL));
+        assert_true(tt_server_port(server) > 0);
+        tt_server_stop(&server);
     }
-    assert_ok(server_start(&server, "127.0.0.1:0", s_on_request, NULL));
+    assert_ok(s_start(&server, "127.0.0.1:0", NULL));
     char taken[32];
-    snprintf(taken, sizeof taken, "127.0.0.1:%d", server_port(server));
-    assert_int_equal(server_start(&second, taken, s_on_request, NULL), TT_EXISTS);
+    snprintf(taken, sizeof taken, "127.0.0.1:%d", tt_server_port(server));
+    assert_int_equal(s_start(&second, taken, NULL), TT_EXISTS);
     assert_null(second);
-    server_stop(&server);
+    tt_server_stop(&server);
 }
 
 int main(void)
@@ -214,6 +236,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_at_once, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_later, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_limits, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_health, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_many, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_end_with_open_questions, s_setup, s_teardown),
         cmocka_unit_test(test_addresses),
