@@ -17,9 +17,13 @@ static tt_status_t s_err_write(const char *path)
     return tt_err_errno(errno == EACCES || errno == EROFS ? TT_DENIED : TT_IO, "cannot write %s", path);
 }
 
-/*  O_NONBLOCK: a FIFO that nobody writes would hold us in open. */
+/*  O_NONBLOCK: a FIFO that nobody writes would hold us in open. But what is no file is not even opened: the writer of a
+ *  FIFO would take us for its reader, and lose what it writes. */
 tt_status_t tt_file_open(int *fd_out, const char *path)
 {
+    struct stat before;
+    if (stat(path, &before) == 0 && !S_ISREG(before.st_mode) && !S_ISDIR(before.st_mode))
+        return tt_err(TT_DATA, "%s: not an ordinary file", path);
     const int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     if (fd < 0 && errno == ENXIO)
         return tt_err(TT_DATA, "%s: not an ordinary file", path);
