@@ -1,5 +1,6 @@
 /*  check - the config as a run would see it, and where every value comes from. */
 #include "cli/cmd.h"
+#include "cli/job.h"
 #include "cli/setup.h"
 #include "k8s/dijob/manifest.h"
 #include "k8s/local/local.h"
@@ -71,7 +72,9 @@ static void s_note(void *ctx, const char *text)
 static int s_check_manifest(const tt_args_t *args, bool json)
 {
     local_manifest_t manifest = {0};
-    const tt_status_t status = local_read(&manifest, tt_operand(args, 0), s_note, &json);
+    tt_status_t status = tt_job_refuse_settings(args);
+    if (status == TT_OK)
+        status = local_read(&manifest, tt_operand(args, 0), s_note, &json);
     local_manifest_clear(&manifest);
     if (status == TT_OK)
         puts(json ? "{\"valid\":true}" : "the DIJob can be run");

@@ -83,8 +83,7 @@ static int s_work(void *ctx, void (*started)(void))
 
 /* ---- the command -------------------------------------------------------------------------------------------------------------- */
 
-/*  Settings are the manifest's. */
-static tt_status_t s_refuse_settings(const tt_args_t *args)
+tt_status_t tt_job_refuse_settings(const tt_args_t *args)
 {
     static const char *const ours[] = {"set", "seed"};
     for (size_t i = 0; i < TT_COUNT(ours); i++)
@@ -95,7 +94,7 @@ static tt_status_t s_refuse_settings(const tt_args_t *args)
 
 static tt_status_t s_prepare(job_t *self)
 {
-    TT_TRY(s_refuse_settings(self->args));
+    TT_TRY(tt_job_refuse_settings(self->args));
     TT_TRY(local_read(&self->manifest, tt_operand(self->args, 0), s_say, self));
     const char *name = json_string_value(json_object_get(json_object_get(self->manifest.job, "metadata"), "name"));
     const char *called = tt_arg(self->args, "name");

@@ -71,7 +71,7 @@ tt_status_t tt_config_load(tt_config_t **self_p, const char *path)
     if (status == TT_INVALID)
         status = tt_err(TT_CONFIG, "%s: more than 1 MiB; this is not a config", path);
     if (status == TT_OK)
-        status = tt_config_parse(self_p, tt_buf_text(&text), text.size, path);
+        status = tt_config_parse(self_p, tt_buf_text(&text), text.size, strcmp(path, "-") == 0 ? "<stdin>" : path);
     tt_buf_free(&text);
     return status;
 }

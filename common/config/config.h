@@ -40,14 +40,14 @@ typedef struct {
 
 typedef struct tt_config tt_config_t; /* opaque */
 
-/*  Read a file / a text (`name` stands in messages for the file's name). Caller owns *self_p.
+/*  Read a file (or a pipe; "-" = standard input, "<stdin>" in messages) / a text (`name` stands in messages for the file's name). Caller owns *self_p.
  *  TT_NOT_FOUND, TT_IO: the file; TT_CONFIG: not YAML, or over a limit: "file:line:column: what". */
 tt_status_t tt_config_load(tt_config_t **self_p, const char *path);
 tt_status_t tt_config_parse(tt_config_t **self_p, const char *text, size_t size, const char *name);
 void tt_config_destroy(tt_config_t **self_p);
 
 /*  Set "key=value" over what the file says, its origin in messages is "--set". `null` as value means null.
- *  Setting a mapping or list: "network.hidden=[32, 32]". TT_USAGE: not of that form. */
+ *  Setting a mapping or list: "network.hidden=[32, 32]". TT_USAGE: not of that form, or no value. */
 tt_status_t tt_config_set(tt_config_t *self, const char *assignment);
 
 /*  Set a value that the program decides (origin names who: "environment CartPole-v1"). After a claim

@@ -56,7 +56,8 @@ void config_add(tt_config_t *self, const entry_t *entry);
 void entry_free(entry_t *entry);
 
 /*  read.c: add the entries of a text. under: key that the whole text is the value of, NULL for a file. origin: of every
- *  entry, NULL = file:line:column; a key given twice is an error within one text only.
+ *  entry, NULL = file:line:column; a key given twice is an error within one text only;
+ *  a key without anything as its value is one below `under`.
  *  code: TT_CONFIG or TT_USAGE, what errors are reported as. */
 tt_status_t config_read(tt_config_t *self, const char *text, size_t size, const char *name, const char *under,
     const char *origin, tt_status_t code);

@@ -15,6 +15,7 @@ typedef struct {
     const char *name;   /* of the file                             */
     const char *origin; /* NULL = name:line:column                 */
     tt_status_t code;
+    bool any;     /* value was there       */
     size_t first; /* entries from here on come from this text */
     char path[KEY_MAX + 1];
     entry_t *sections; /* key and origin of every section of this text: none may be given twice */
@@ -270,6 +271,8 @@ static tt_status_t s_section(reader_t *self, const yaml_mark_t *at, int depth)
 static tt_status_t s_node(reader_t *self, const yaml_event_t *event, const yaml_mark_t *at, int depth)
 {
     TT_TRY(s_no_extras(self, event));
+    self->any |= event->type != YAML_SCALAR_EVENT || event->data.scalar.length > 0 ||
+                 event->data.scalar.style != YAML_PLAIN_SCALAR_STYLE;
     if (event->type == YAML_MAPPING_START_EVENT)
         return s_section(self, at, depth);
     if (!self->path[0]) {
@@ -316,7 +319,9 @@ tt_status_t config_read(tt_config_t *self, const char *text, size_t size, const 
     snprintf(reader.path, sizeof reader.path, "%s", under ? under : "");
     TT_CHECK(yaml_parser_initialize(&reader.parser));
     yaml_parser_set_input_string(&reader.parser, (const unsigned char *)text, size);
-    const tt_status_t status = s_stream(&reader);
+    tt_status_t status = s_stream(&reader);
+    if (status == TT_OK && under && !reader.any)
+        status = tt_err(code, "%s %s=: no value; null switches a rule off, \"\" is the empty text", name, under);
     yaml_parser_delete(&reader.parser);
     for (size_t i = 0; i < reader.section_count; i++)
         entry_free(&reader.sections[i]);

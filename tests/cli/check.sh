@@ -41,6 +41,10 @@ expect 78 "--set: env: ./none.so: No such file" "$TUTTI" check good.yaml --set e
 expect 78 "--set: env: " "$TUTTI" check good.yaml --set "env=$dir/good.yaml"
 expect 66 "missing.yaml: No such file" "$TUTTI" check missing.yaml
 expect 64 "not of the form KEY=VALUE" "$TUTTI" check good.yaml --set lag
+expect 64 "check: --set stop.env_steps=: no value; null switches a rule off" "$TUTTI" check good.yaml --set stop.env_steps=
+expect 64 "--set seed=: no value" "$TUTTI" check good.yaml --seed ''
+expect 64 "--set name=: no value" "$TUTTI" run good.yaml --name ''
+expect 78 "--set: unknown key 'num_env'; did you mean 'num_envs'?" "$TUTTI" run good.yaml --set num_env=4
 expect 64 "CONFIG|ENV is missing" "$TUTTI" check
 
 # what is no file, or has no end, is refused at once
@@ -58,6 +62,20 @@ chmod 600 sparse
 expect 65 'is not a ZeroMQ certificate' "$TUTTI" collector --coordinator tcp://127.0.0.1:1 --key sparse
 cat good.yaml >fifo &
 expect 0 'shards: 4 # fifo:4:3' "$TUTTI" check fifo
+
+# the settings of a DIJob are its manifest's
+job=$TT_SOURCE_DIR/configs/k8s/dijob-cartpole.yaml
+expect 64 'a DIJob is what its manifest says' "$TUTTI" check "$job" --set num_envs=4
+expect 64 'a DIJob is what its manifest says' "$TUTTI" check "$job" --seed 4
+
+# from a pipe and from standard input
+expect 0 'shards: 4 # <stdin>:4:3' "$TUTTI" check - <good.yaml
+expect 78 "tutti check: <stdin>:3:3: unknown key 'learner.shard'" "$TUTTI" check - <typo.yaml
+cat good.yaml | expect 0 'shards: 4 # <stdin>:4:3' "$TUTTI" check -
+cat good.yaml | expect 0 'succeeded' "$TUTTI" run - --run-dir piped --set stop.env_steps=4096
+expect 0 'shards: 4 # piped/config.yaml' "$TUTTI" check piped/config.yaml
+expect 78 "<stdin>: 'env' is missing" "$TUTTI" run - --run-dir none </dev/null
+[ ! -e none ] || fail 'a run directory of a config that is none'
 wait
 
 # a plug-in: found from here, kept with its absolute path; the run is named after it

@@ -313,6 +313,10 @@ static void test_set_messages(void **state)
     } cases[] = {
         {"seed", TT_USAGE, "--set seed: not of the form KEY=VALUE, as in learner.replicas=2"},
         {"=1", TT_USAGE, "--set =1: not of the form KEY=VALUE, as in learner.replicas=2"},
+        {"shards=", TT_USAGE, "--set shards=: no value; null switches a rule off, \"\" is the empty text"},
+        {"shards= ", TT_USAGE, "--set shards=: no value; null switches a rule off, \"\" is the empty text"},
+        {"shards=#4", TT_USAGE, "--set shards=: no value; null switches a rule off, \"\" is the empty text"},
+        {"shards=---", TT_USAGE, "--set shards=: no value; null switches a rule off, \"\" is the empty text"},
         {"a b=1", TT_USAGE, "--set a b=1: not of the form KEY=VALUE, as in learner.replicas=2"},
         {"hidden=[1", TT_USAGE, "--set: not YAML: while parsing a flow sequence: did not find expected ',' or ']'"},
         {"learner.shard=1", TT_CONFIG, "--set: unknown key 'learner.shard'; did you mean 'learner.shards'?"},
