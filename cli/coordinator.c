@@ -91,11 +91,23 @@ static void s_print_result(const char *run)
 
 /* ---- the command ----------------------------------------------------------------------------------------------------- */
 
+/*  In a run that is made already they would be ignored: its settings are resolved. */
+static tt_status_t s_check_options(const tt_args_t *args)
+{
+    static const char *const with_config[] = {"set", "seed", "dijob"};
+    for (size_t i = 0; i < TT_COUNT(with_config) && !tt_arg_given(args, "config"); i++)
+        if (tt_arg_given(args, with_config[i]))
+            return tt_err(
+                TT_USAGE, "--%s goes with --config; a run that is made already has its settings", with_config[i]);
+    return TT_OK;
+}
+
 static tt_status_t s_run(const tt_args_t *args, int *code)
 {
     uint64_t index = 0, start_ns = 0;
     bool in_pod = false;
     tt_pod_t pod;
+    TT_TRY(s_check_options(args));
     TT_TRY(tt_arg_u64(args, "index", &index, 0, 0));
     TT_TRY(tt_arg_u64(args, "start-ns", &start_ns, 0, INT64_MAX));
     TT_TRY(tt_pod_look(&pod, TT_PEER_COORDINATOR, &in_pod));

@@ -215,8 +215,25 @@ static tt_status_t s_check_claimed(const tt_config_t *self, const entry_t *entry
     return unknown_key(self, entry);
 }
 
+static bool s_is_set(const claim_t *claim)
+{
+    return claim && strcmp(claim->value, claim->field->def) != 0;
+}
+
+/*  Neither may win in silence. */
+static tt_status_t s_check_rival(const tt_config_t *self, const claim_t *claim)
+{
+    const claim_t *rival = claim->field->rival ? config_claim(self, claim->field->rival) : NULL;
+    if (!s_is_set(rival) || !s_is_set(claim))
+        return TT_OK;
+    return tt_err(TT_CONFIG, "%s: %s: given beside %s (%s); one follows from the other: keep one", claim->origin,
+        claim->field->key, rival->field->key, rival->origin);
+}
+
 tt_status_t tt_config_finish(const tt_config_t *self)
 {
+    for (size_t i = 0; i < self->claim_count; i++)
+        TT_TRY(s_check_rival(self, &self->claims[i]));
     for (size_t i = 0; i < self->entry_count; i++)
         TT_TRY(s_check_claimed(self, &self->entries[i]));
     return TT_OK;

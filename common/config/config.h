@@ -36,6 +36,8 @@ typedef struct {
     const char *help;    /* what it is, with its unit                        */
     const char *choices; /* TT_CFG_ENUM                                      */
     size_t size;         /* TT_CFG_STR: bytes with the ending 0              */
+    const char *rival;   /* key that says the same in other words: only one of the two may be set to
+                            something else than its default (tt_config_finish); NULL = none         */
 } tt_cfg_field_t;
 
 typedef struct tt_config tt_config_t; /* opaque */
@@ -65,8 +67,8 @@ void tt_config_ignore(tt_config_t *self, const char *prefix);
  *  `whose` ("the algorithm x; this is y"). The table is borrowed. */
 void tt_config_foreign(tt_config_t *self, const tt_cfg_field_t *fields, const char *whose);
 
-/*  TT_CONFIG: a key was not claimed; the text names it, its place and what it may be: our word for another trainer's
- *  (synonyms.h), a key of somebody else, the nearest known key. */
+/*  TT_CONFIG: two rivals are set, or a key was not claimed; the text names it, its place and what it may be: our word for
+ *  another trainer's (synonyms.h), a key of somebody else, the nearest known key. */
 tt_status_t tt_config_finish(const tt_config_t *self);
 
 /*  "file:line:column" of a key, its default's origin otherwise ("default"). For errors that only the caller can see. */

@@ -3,6 +3,8 @@
 
 #define AT(member) offsetof(ppo_cfg_t, member)
 
+enum { MINIBATCHES = 4 }; /* in a pass, where nothing says how many */
+
 const tt_cfg_field_t ppo_fields[] = {
     {"algorithm.learning_rate", TT_CFG_F32, AT(learning_rate), "3e-4", 0, 1, .help = "optimizer step size"},
     {"algorithm.anneal", TT_CFG_ENUM, AT(anneal), "none", .choices = "none|linear",
@@ -15,9 +17,10 @@ const tt_cfg_field_t ppo_fields[] = {
     {"algorithm.gae_lambda", TT_CFG_F32, AT(gae_lambda), "0.95", 0, 1,
         .help = "lambda of generalised advantage estimation"},
     {"algorithm.epochs", TT_CFG_U32, AT(epochs), "4", 1, 1000, .help = "passes over each batch"},
-    {"algorithm.minibatches", TT_CFG_U32, AT(minibatches), "4", 1, 1e6, .help = "optimizer steps in a pass"},
+    {"algorithm.minibatches", TT_CFG_U32, AT(minibatches), "0", 0, 1e6,
+        .help = "optimizer steps in a pass; 0 = 4, or as many as minibatch_size makes"},
     {"algorithm.minibatch_size", TT_CFG_U32, AT(minibatch_size), "0", 0, 1e9,
-        .help = "rows of a minibatch; 0 = num_envs * num_steps / minibatches"},
+        .help = "rows of a minibatch; 0 = num_envs * num_steps / minibatches", .rival = "algorithm.minibatches"},
     {"algorithm.clip", TT_CFG_F32, AT(clip), "0.2", 1e-6, 100, .help = "clip range of the probability ratio"},
     {"algorithm.clip_anneal", TT_CFG_ENUM, AT(clip_anneal), "none", .choices = "none|linear",
         .help = "how the clip range falls over the run, to 0"},
@@ -55,9 +58,14 @@ uint32_t ppo_rows(const tt_train_cfg_t *train)
     return train->num_envs * train->num_steps;
 }
 
+static uint32_t s_minibatches(const ppo_cfg_t *cfg)
+{
+    return cfg->minibatches ? cfg->minibatches : MINIBATCHES;
+}
+
 uint32_t ppo_minibatch_rows(const tt_train_cfg_t *train, const ppo_cfg_t *cfg)
 {
-    return cfg->minibatch_size ? cfg->minibatch_size : ppo_rows(train) / cfg->minibatches;
+    return cfg->minibatch_size ? cfg->minibatch_size : ppo_rows(train) / s_minibatches(cfg);
 }
 
 /*  The divisor of n nearest to `wanted`, the smaller of two equally near. */
@@ -92,7 +100,7 @@ static tt_status_t s_check_rows(const tt_config_t *config, const tt_train_cfg_t 
             tt_config_origin(config, "learner.shards"), shards, rows, train->num_envs, train->num_steps,
             (train->num_steps + shards / 2) / shards ? (train->num_steps + shards / 2) / shards * shards : shards);
     const uint32_t units = rows / shards; /* a minibatch is a whole number of rows for each shard */
-    const uint32_t size = cfg->minibatch_size, count = cfg->minibatches;
+    const uint32_t size = cfg->minibatch_size, count = s_minibatches(cfg);
     if (size && (size % shards || rows % size))
         return tt_err(TT_CONFIG,
             "%s: algorithm.minibatch_size %u must divide the %u rows of a batch (num_envs %u times num_steps %u) and "

@@ -15,7 +15,7 @@ typedef struct {
     uint64_t anneal_steps; /* env steps from start to end; 0 = stop.env_steps       */
     double gamma;
     float gae_lambda;
-    uint32_t epochs, minibatches, minibatch_size; /* minibatch_size 0: rows / minibatches */
+    uint32_t epochs, minibatches, minibatch_size; /* ppo_minibatch_rows */
     float clip;
     int clip_anneal; /* ppo_anneal_t, always to 0                             */
     bool clip_value;

@@ -331,6 +331,37 @@ static void test_set_messages(void **state)
     }
 }
 
+/*  Of two keys that say the same in other words neither wins in silence. */
+static void test_rivals(void **state)
+{
+    (void)state;
+    static const tt_cfg_field_t fields[] = {
+        {"parts", TT_CFG_U32, 0, "0", .help = "how many"},
+        {"size", TT_CFG_U32, 4, "0", .help = "of a part", .rival = "parts"},
+        {0},
+    };
+    static const struct {
+        const char *yaml, *message; /* NULL = fine */
+    } cases[] = {
+        {"", NULL},
+        {"parts: 4", NULL},
+        {"size: 4", NULL},
+        {"parts: 0\nsize: 4", NULL}, /* as it is printed */
+        {"size: 4\nparts: 2",
+            "f.yaml:1:1: size: given beside parts (f.yaml:2:1); one follows from the other: keep one"},
+    };
+    for (size_t i = 0; i < TT_COUNT(cases); i++) {
+        uint32_t at[2];
+        tt_config_t *config = NULL;
+        assert_ok(tt_config_parse(&config, cases[i].yaml, strlen(cases[i].yaml), "f.yaml"));
+        assert_ok(tt_config_claim(config, fields, at));
+        assert_int_equal(tt_config_finish(config), cases[i].message ? TT_CONFIG : TT_OK);
+        if (cases[i].message)
+            assert_string_equal(tt_err_text(), cases[i].message);
+        tt_config_destroy(&config);
+    }
+}
+
 static void test_origins(void **state)
 {
     (void)state;
@@ -553,6 +584,7 @@ int main(void)
         cmocka_unit_test(test_limits),
         cmocka_unit_test(test_set),
         cmocka_unit_test(test_set_messages),
+        cmocka_unit_test(test_rivals),
         cmocka_unit_test(test_origins),
         cmocka_unit_test(test_claim_twice),
         cmocka_unit_test(test_ignore),
