@@ -12,6 +12,7 @@
 enum { RESOLVED_MAX = 1 << 18 };
 
 struct tt_setup {
+    const char *file; /* the config's, borrowed while it is read */
     tt_config_t *config;
     tt_train_cfg_t train;
     const tt_env_ops_t *env;
@@ -54,19 +55,46 @@ static bool s_is_object(const char *env)
     return strchr(env, '/') || (length > 3 && strcmp(env + length - 3, ".so") == 0);
 }
 
-/*  A plug-in is found from any directory once its path is absolute. */
-static tt_status_t s_absolute(const tt_config_t *config, names_t *names)
+/*  Where a relative path of the config starts: its file's directory; of the command line, and of standard input: here.
+ *  Only what stands in a file has a line. */
+static char *s_base(const tt_setup_t *self)
+{
+    const char *slash = strrchr(self->file, '/');
+    const bool in_file = strchr(tt_config_origin(self->config, "env"), ':') != NULL;
+    char *directory = in_file && slash ? tt_sprintf("%.*s/", (int)(slash - self->file), self->file) : tt_strdup("./");
+    char *base = realpath(directory, NULL);
+    free(directory);
+    return base ? base : tt_strdup(".");
+}
+
+/*  What the path means, though nothing may be there: with directories named, for messages. */
+static char *s_join(const tt_setup_t *self, const char *path)
+{
+    if (path[0] == '/')
+        return tt_strdup(path);
+    char *base = s_base(self), *joined = tt_sprintf("%s/%s", base, strncmp(path, "./", 2) == 0 ? path + 2 : path);
+    free(base);
+    return joined;
+}
+
+/*  A plug-in is found from any directory, and by a resumed run, once its path is absolute. */
+static tt_status_t s_absolute(const tt_setup_t *self, names_t *names)
 {
     if (!s_is_object(names->env))
         return TT_OK;
-    char *path = realpath(names->env, NULL);
+    char *joined = s_join(self, names->env), *path = realpath(joined, NULL);
+    const bool relative = strcmp(joined, names->env) != 0;
+    tt_status_t status = TT_OK;
     if (!path)
-        return s_blame(config, "env", tt_err_errno(TT_NOT_FOUND, "%s", names->env));
-    const bool fits = strlen(path) < sizeof names->env;
-    if (fits)
+        status = tt_err_errno(
+            TT_NOT_FOUND, "%s%s%s", relative ? names->env : "", relative ? " is looked for at " : "", joined);
+    else if (strlen(path) >= sizeof names->env)
+        status = tt_err(TT_INVALID, "%s: the path is too long", path);
+    else
         snprintf(names->env, sizeof names->env, "%s", path);
+    free(joined);
     free(path);
-    return fits ? TT_OK : s_blame(config, "env", tt_err(TT_INVALID, "the path is too long"));
+    return s_blame(self->config, "env", status);
 }
 
 /*  "CartPole-v1" of CartPole-v1, "my_env" of /x/my_env.so; other letters than a name may have become '-'. */
@@ -109,7 +137,7 @@ static tt_status_t s_resolve(tt_setup_t *self)
 {
     names_t names;
     TT_TRY(tt_config_claim(self->config, s_names, &names));
-    TT_TRY(s_absolute(self->config, &names));
+    TT_TRY(s_absolute(self, &names));
     TT_TRY(s_blame(self->config, "env", tt_env_find(&self->env, names.env)));
     TT_TRY(s_blame(self->config, "algorithm.name", tt_algorithm_find(&self->algorithm, names.algorithm)));
     if (s_is_object(names.env)) {
@@ -156,6 +184,7 @@ static tt_status_t s_claim(tt_setup_t *self)
 /*  path "": a config without a line. env "": the config's. */
 static tt_status_t s_fill(tt_setup_t *self, const char *path, const char *env, const char *const *sets, size_t count)
 {
+    self->file = path;
     TT_TRY(*path ? tt_config_load(&self->config, path) : tt_config_parse(&self->config, "", 0, "defaults"));
     for (size_t i = 0; i < count; i++)
         TT_TRY(tt_config_set(self->config, sets[i]));

@@ -37,7 +37,7 @@ expect 78 "learner.shards is 4 (good.yaml:4:3): every learner needs a shard" "$T
 expect 78 "--set: algorithm.gamma: '2' is outside 0 .. 1" "$TUTTI" check good.yaml --set algorithm.gamma=2
 expect 78 "--set: env: no env 'CartPole-v9'" "$TUTTI" check good.yaml --set env=CartPole-v9
 expect 78 "--set: algorithm.name: no algorithm 'pop'" "$TUTTI" check good.yaml --set algorithm.name=pop
-expect 78 "--set: env: ./none.so: No such file" "$TUTTI" check good.yaml --set env=./none.so
+expect 78 "--set: env: ./none.so is looked for at $(pwd -P)/none.so: No such file" "$TUTTI" check good.yaml --set env=./none.so
 expect 78 "--set: env: " "$TUTTI" check good.yaml --set "env=$dir/good.yaml"
 expect 66 "missing.yaml: No such file" "$TUTTI" check missing.yaml
 expect 64 "not of the form KEY=VALUE" "$TUTTI" check good.yaml --set lag
@@ -91,6 +91,19 @@ if [ -f "$plugin" ]; then
         expect 0 "name: drift # env" "$TUTTI" check good.yaml --set env=$env
     done
     expect 78 "--set: env: cannot load env: " "$TUTTI" check good.yaml --set env=./good.yaml
+    # in a config: from where the config lies, whoever reads it
+    mkdir -p jobs/envs
+    mv drift.so jobs/envs/
+    printf 'env: envs/drift.so\n' >jobs/drift.yaml
+    expect 0 "env: $(pwd -P)/jobs/envs/drift.so # jobs/drift.yaml:1:1" "$TUTTI" check jobs/drift.yaml
+    (cd jobs && "$TUTTI" check drift.yaml) >out
+    grep -qF "env: $(pwd -P)/jobs/envs/drift.so " out || fail "from its own directory: $(cat out)"
+    expect 78 "jobs/drift.yaml:2:1: env: ./gone.so is looked for at $(pwd -P)/jobs/gone.so: No such file" \
+        sh -c 'printf "seed: 1\nenv: ./gone.so\n" >jobs/drift.yaml && "$TUTTI" check jobs/drift.yaml'
+    expect 78 "<stdin>:1:1: env: envs/drift.so is looked for at $(pwd -P)/envs/drift.so: No such file" \
+        sh -c 'echo "env: envs/drift.so" | "$TUTTI" check -'
+    expect 0 'succeeded' sh -c 'echo "env: jobs/envs/drift.so" | "$TUTTI" run - --run-dir far --set stop.env_steps=2048'
+    grep -qF "env: $(pwd -P)/jobs/envs/drift.so" far/config.yaml || fail 'a run keeps the absolute path'
 fi
 
 python3=$(command -v python3 || true)
