@@ -30,14 +30,20 @@ static void s_clean(planner_t *self)
             planner_service(self, DIJOB_DO_DELETE_SERVICE, view->services[i]->meta.name);
 }
 
-/*  The server refused a pod: its words are for the user, and nothing more is made till the spec changes. */
+/*  The server refused a pod: its words are for the user (of several those of the first role), and no more of that role is
+ *  made till the view says otherwise. */
 static void s_refused(planner_t *self)
 {
-    const dijob_view_t *view = self->view;
-    const char *reason = view->refused_reason && *view->refused_reason ? view->refused_reason : "Refused";
-    if (view->refused && planner_condition(self, "TemplateRefused", true, reason, view->refused))
-        planner_event(self, "Warning", "FailedCreate", "%s", view->refused);
-    if (!view->refused && self->creates == 0)
+    const dijob_refusal_t *first = NULL;
+    for (size_t i = 0; i < self->view->refusal_count; i++) {
+        const dijob_refusal_t *one = &self->view->refusals[i];
+        if (!first || one->role < first->role || (one->role == first->role && one->task < first->task))
+            first = one;
+    }
+    const char *reason = first && first->reason && *first->reason ? first->reason : "Refused";
+    if (first && planner_condition(self, "TemplateRefused", true, reason, first->words))
+        planner_event(self, "Warning", "FailedCreate", "%s", first->words);
+    if (!first && self->creates == 0)
         planner_condition(self, "TemplateRefused", false, "Accepted", "");
 }
 

@@ -7,17 +7,25 @@
 #pragma once
 #include "k8s/dijob/build.h"
 
+/*  The API server refused a pod of this generation: whose, and in which words. */
+typedef struct {
+    dijob_role_t role;
+    int task;                   /* index into spec.tasks; -1 = no task's                              */
+    const char *words, *reason; /* reason: "Invalid", "Forbidden"; NULL = none                        */
+    int64_t until_ms;           /* who looks asks again then; the plan does not read it               */
+} dijob_refusal_t;
+
 typedef struct {
     const dijob_t *job;
     const dijob_pod_t *const *pods; /* of this job's uid, any order                                 */
     size_t pod_count;
     const dijob_service_t *const *services;
     size_t service_count;
-    bool curve;                 /* the CURVE secret was made, or found, by this process (creating again is harmless) */
-    int64_t now_s;              /* Unix time, for conditions and back-off                            */
-    uint64_t random;            /* for names; the same number, the same names                        */
-    const char *refused;        /* the API server refused a pod of this generation: its words; NULL  */
-    const char *refused_reason; /* "Invalid", "Forbidden"; NULL */
+    bool curve;      /* the CURVE secret was made, or found, by this process (creating again is harmless) */
+    int64_t now_s;   /* Unix time, for conditions and back-off                            */
+    uint64_t random; /* for names; the same number, the same names                        */
+    const dijob_refusal_t *refusals; /* one a role, or a task, at most: its pods are not asked for, others are */
+    size_t refusal_count;
 } dijob_view_t;
 
 typedef enum {

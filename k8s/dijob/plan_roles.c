@@ -153,17 +153,15 @@ static void s_pods(planner_t *self, size_t at)
     const dijob_pod_t *coordinator = at < self->view->pod_count ? self->view->pods[at] : NULL;
     if (!planner_curve(self))
         return;
-    const bool refused = self->view->refused != NULL;
     const bool failed = coordinator && dijob_pod_counts(coordinator) == 'f';
-    if (!coordinator && !refused)
+    if (!coordinator && !planner_refused(self, DIJOB_COORDINATOR, -1))
         s_create(self);
     else if (failed)
         s_restart(self, at);
-    const bool may_create = coordinator && !coordinator->deleting && !failed && !refused;
-    plan_replicas(self, DIJOB_COLLECTOR, may_create);
-    plan_replicas(self, DIJOB_LEARNER, may_create);
-    plan_replicas(self, DIJOB_AGGREGATOR, may_create);
-    plan_ddp(self, may_create);
+    const bool may_create = coordinator && !coordinator->deleting && !failed;
+    for (dijob_role_t role = DIJOB_COLLECTOR; role <= DIJOB_AGGREGATOR; role++)
+        plan_replicas(self, role, may_create && !planner_refused(self, role, -1));
+    plan_ddp(self, may_create && !planner_refused(self, DIJOB_DDP_LEARNER, -1));
     s_remove_tasks(self);
 }
 

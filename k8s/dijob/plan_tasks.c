@@ -191,7 +191,7 @@ static void s_create(tasks_t *self, size_t task, int task_rank, int rank)
     planner_t *planner = self->planner;
     char *name = tt_sprintf("%s-%s-%d", planner->job->meta.name, planner->job->tasks[task].name, task_rank);
     self->changed = true;
-    if (planner_find(planner, name) == planner->view->pod_count && !planner->view->refused)
+    if (planner_find(planner, name) == planner->view->pod_count && !planner_refused(planner, DIJOB_TASK, (int)task))
         planner_create(planner, &(dijob_pod_want_t){.role = DIJOB_TASK,
                                     .name = name,
                                     .task = (int)task,

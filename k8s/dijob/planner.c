@@ -55,6 +55,14 @@ bool planner_stays(const planner_t *self, size_t pod)
     return !self->view->pods[pod]->deleting && !self->going[pod];
 }
 
+bool planner_refused(const planner_t *self, dijob_role_t role, int task)
+{
+    for (size_t i = 0; i < self->view->refusal_count; i++)
+        if (self->view->refusals[i].role == role && self->view->refusals[i].task == task)
+            return true;
+    return false;
+}
+
 static char *s_free_name(const planner_t *self, dijob_role_t role, uint64_t *random)
 {
     for (;;) {

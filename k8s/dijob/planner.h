@@ -46,6 +46,8 @@ bool planner_create(planner_t *self, const dijob_pod_want_t *want);
 char *planner_name(planner_t *self, dijob_role_t role);
 /*  The same for one in the place of `old`: always the same, so that asking again after a lost answer makes no second. */
 char *planner_name_for(planner_t *self, dijob_role_t role, const dijob_pod_t *old);
+/*  The server refused such a pod; task: -1 = no task's. */
+bool planner_refused(const planner_t *self, dijob_role_t role, int task);
 /*  Once a pod; never one that is already going. */
 void planner_delete(planner_t *self, size_t pod, int grace_s);
 void planner_service(planner_t *self, dijob_do_t what, const char *name);

@@ -63,12 +63,19 @@ static tt_status_t s_decode_job(void *ctx, const char *json, size_t size, void *
     return TT_OK;
 }
 
+static void s_refusal_clear(dijob_refusal_t *refusal)
+{
+    free((char *)(uintptr_t)refusal->words);
+    free((char *)(uintptr_t)refusal->reason);
+}
+
 static void s_destroy_job(void *entry)
 {
     job_t *job = entry;
     s_drop_text(job);
+    for (size_t i = 0; i < job->refused_count; i++)
+        s_refusal_clear(&job->refused[i]);
     free(job->refused);
-    free(job->refused_reason);
     dijob_destroy(&job->dijob);
     free(job);
 }
@@ -138,9 +145,9 @@ static void s_inherit(job_t *before, job_t *now)
         return;
     now->told = before->told;
     now->refused = before->refused;
-    now->refused_reason = before->refused_reason;
-    now->refused_until_ms = before->refused_until_ms;
-    before->refused = before->refused_reason = NULL;
+    now->refused_count = before->refused_count;
+    before->refused = NULL;
+    before->refused_count = 0;
     if (!before->text) /* not needed any more by then */
         cache_forget_text(now);
 }
@@ -345,11 +352,38 @@ size_t cache_services(const cache_t *self, const char *job_uid, const dijob_serv
     return count;
 }
 
-void cache_refuse(job_t *job, const char *words, const char *reason, int64_t until_ms)
+/* ---- what the server refused --------------------------------------------------------------------------------------- */
+
+static void s_refusal_drop(job_t *job, size_t at)
 {
-    free(job->refused);
-    free(job->refused_reason);
-    job->refused = tt_strdup(words);
-    job->refused_reason = tt_strdup(reason);
-    job->refused_until_ms = until_ms;
+    s_refusal_clear(&job->refused[at]);
+    job->refused[at] = job->refused[--job->refused_count];
+}
+
+void cache_allow(job_t *job, dijob_role_t role, int task)
+{
+    for (size_t i = job->refused_count; i-- > 0;)
+        if (job->refused[i].role == role && job->refused[i].task == task)
+            s_refusal_drop(job, i);
+}
+
+void cache_refuse(job_t *job, const dijob_refusal_t *refusal)
+{
+    cache_allow(job, refusal->role, refusal->task);
+    job->refused = tt_realloc(job->refused, tt_mul(job->refused_count + 1, sizeof *job->refused));
+    dijob_refusal_t *kept = &job->refused[job->refused_count++];
+    *kept = *refusal;
+    kept->words = tt_strdup(refusal->words);
+    kept->reason = tt_strdup(refusal->reason);
+}
+
+int64_t cache_refused_until(job_t *job, int64_t now_ms)
+{
+    int64_t next_ms = INT64_MAX;
+    for (size_t i = job->refused_count; i-- > 0;)
+        if (job->refused[i].until_ms <= now_ms)
+            s_refusal_drop(job, i);
+        else if (job->refused[i].until_ms < next_ms)
+            next_ms = job->refused[i].until_ms;
+    return next_ms;
 }

@@ -29,10 +29,10 @@ struct job {
     cache_t *cache;
     job_t *newer, *older;
     /*  What the API server said about a pod of this generation. */
-    char *refused, *refused_reason;
-    int64_t refused_until_ms; /* INT64_MAX = until the generation changes */
-    bool curve;               /* the secret is there                        */
-    bool told;                /* that spec counts, and not the HTTP API     */
+    dijob_refusal_t *refused; /* one a role or task; until_ms INT64_MAX = until the generation changes */
+    size_t refused_count;
+    bool curve; /* the secret is there                        */
+    bool told;  /* that spec counts, and not the HTTP API     */
 };
 
 typedef struct {
@@ -71,8 +71,11 @@ void cache_forget_text(job_t *job);
 /*  manifest_job.c: the job of opts.manifest comes into the store, once the pods are known; its status is kept there. */
 tt_status_t cache_take_manifest(cache_t *self);
 tt_status_t cache_keep_status(cache_t *self, const job_t *job, const char *status);
-/*  words NULL: not any more. */
-void cache_refuse(job_t *job, const char *words, const char *reason, int64_t until_ms);
+/*  Everything of `refusal` is copied, in place of what was known of that role or task; cache_allow: not any more. */
+void cache_refuse(job_t *job, const dijob_refusal_t *refusal);
+void cache_allow(job_t *job, dijob_role_t role, int task);
+/*  Forget those whose time is over; returns when the next one's is, INT64_MAX = never. */
+int64_t cache_refused_until(job_t *job, int64_t now_ms);
 
 /* ---- writes: writes.c -------------------------------------------------------------------------------------------------------- */
 
@@ -93,6 +96,8 @@ typedef struct {
     int code;           /* last answer; 0 = none                                            */
     tt_status_t status; /* TT_OK: it is as we want it. TT_INVALID: refused by the API server */
     char *text, *reason;
+    dijob_role_t role; /* of a pod that is made for a plan, and its task; -1 = no task's */
+    int task;
     writes_t *batch;
 } writes_one_t;
 

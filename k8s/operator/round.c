@@ -56,11 +56,13 @@ static void s_end(round_t *self, bool well)
     kube_queue_t *queue = self->op->queue;
     char key[sizeof self->key];
     memcpy(key, self->key, sizeof key);
-    const job_t *job = s_job(self);
+    job_t *job = s_job(self);
+    const int64_t now_ms = tt_now_ms(kube_loop_clock(self->op->loop));
+    const int64_t allowed_ms = job ? cache_refused_until(job, now_ms) : INT64_MAX;
     if (well && self->plan.again_s >= 0)
         kube_queue_add_after(queue, key, self->plan.again_s * 1000);
-    if (job && job->refused && job->refused_until_ms < INT64_MAX)
-        kube_queue_add_after(queue, key, job->refused_until_ms - tt_now_ms(kube_loop_clock(self->op->loop)) + 50);
+    if (allowed_ms < INT64_MAX)
+        kube_queue_add_after(queue, key, allowed_ms - now_ms + 50);
     self->op->counters.failures += !well;
     s_free(self);
     kube_queue_done(queue, key, well);
@@ -88,7 +90,11 @@ static void s_refused(round_t *self, job_t *job, const writes_one_t *write)
     const bool spec = write->code != 403;
     const int64_t now_ms = tt_now_ms(kube_loop_clock(self->op->loop));
     if (job)
-        cache_refuse(job, write->text, write->reason, spec ? INT64_MAX : now_ms + FORBIDDEN_MS);
+        cache_refuse(job, &(dijob_refusal_t){.role = write->role,
+                              .task = write->task,
+                              .words = write->text,
+                              .reason = write->reason,
+                              .until_ms = spec ? INT64_MAX : now_ms + FORBIDDEN_MS});
 }
 
 static void s_on_created(void *ctx, writes_t *batch)
@@ -103,8 +109,8 @@ static void s_on_created(void *ctx, writes_t *batch)
             s_refused(self, job, write);
         if (write->status == TT_OK && write->kind == WRITES_CURVE && job)
             job->curve = true;
-        if (write->status == TT_OK && write->kind == WRITES_POD && job && job->refused)
-            cache_refuse(job, NULL, NULL, 0);
+        if (write->status == TT_OK && write->kind == WRITES_POD && job)
+            cache_allow(job, write->role, write->task);
     }
     writes_destroy(&self->batch);
     if (self->look && !self->failed)
@@ -119,13 +125,17 @@ static void s_create_pod(round_t *self, const fetched_t *fetched, const dijob_po
     dijob_pod_want_t want = *asked;
     want.server_url = self->op->server_url;
     want.agconfig = fetched->agconfig;
+    const int task = want.role == DIJOB_TASK ? want.task : -1;
     if (dijob_build_pod(&object, fetched->job, &want) == TT_OK) {
-        writes_create(self->batch, WRITES_POD, object);
+        writes_one_t *write = writes_create(self->batch, WRITES_POD, object);
+        write->role = want.role;
+        write->task = task;
     } else {
         job_t *job = s_job(self);
         log_warn("%s: %s", self->key, tt_err_text());
         if (job)
-            cache_refuse(job, tt_err_text(), "Invalid", INT64_MAX);
+            cache_refuse(job, &(dijob_refusal_t){
+                                  want.role, task, .words = tt_err_text(), .reason = "Invalid", .until_ms = INT64_MAX});
         self->look = job != NULL;
     }
     json_decref(object);
@@ -309,14 +319,13 @@ static tt_status_t s_plan(dijob_plan_t *out, operator_t *op, job_t *job)
 {
     const dijob_pod_t **pods = NULL;
     const dijob_service_t **services = NULL;
-    if (job->refused && job->refused_until_ms <= tt_now_ms(kube_loop_clock(op->loop)))
-        cache_refuse(job, NULL, NULL, 0);
+    (void)cache_refused_until(job, tt_now_ms(kube_loop_clock(op->loop)));
     dijob_view_t view = {.job = job->dijob,
         .curve = job->curve || op->opts.own_pod, /* an embedded operator may not make secrets: the user does */
         .now_s = tt_wall_ns() / 1000000000,
         .random = operator_random(op),
-        .refused = job->refused,
-        .refused_reason = job->refused_reason};
+        .refusals = job->refused,
+        .refusal_count = job->refused_count};
     view.pod_count = cache_pods(op->cache, job->meta.uid, &pods);
     view.service_count = cache_services(op->cache, job->meta.uid, &services);
     view.pods = pods;

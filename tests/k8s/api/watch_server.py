@@ -4,7 +4,8 @@
 usage: watch_server.py    prints its port; ends when its input does.
 
 Any path is a collection (.../configmaps) or an object of one (.../configmaps/NAME); it begins empty. POST /ctl with JSON:
-  {"do": "faults", "faults": [{"at": "list" | "page" | "watch" | "write" | "status", "what": ..., "times": 1}, ...]}
+  {"do": "faults", "faults": [{"at": "list" | "page" | "watch" | "write" | "status", "what": ..., "times": 1,
+                               "of": "part of a name"}, ...]}
       what: "500", "403", "410" (as an answer), "reset" (no answer), "garbage"; of a watch also "end" (at once), "cut" (in the
       middle of its next event), "error410", "error500" (an ERROR event), "silence", "late" (its next event comes after
       one that is older, and twice), "back" (a bookmark of the past); of a write also "lost" (done, but not answered)
@@ -179,11 +180,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if self.world != world:
             raise ConnectionAbortedError("its test is over")
 
-    def fault(self, at):
-        """The next one for this place, or None; the lock is held."""
+    def fault(self, at, name=""):
+        """The next one for this place, and for a thing of this name where it says so, or None; the lock is held."""
         self.in_time()
         for fault in faults:
-            if fault["at"] == at:
+            if fault["at"] == at and fault.get("of", "") in name:
                 fault["times"] = fault.get("times", 1) - 1
                 if fault["times"] <= 0:
                     faults.remove(fault)
@@ -285,7 +286,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def write(self, collection, name, body):
         with lock:
-            what = self.fault("write")
+            what = self.fault("write", name)
             if what and self.misbehave(what):
                 return
             old = objects.get(collection, {}).get(name)

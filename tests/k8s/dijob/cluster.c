@@ -161,6 +161,10 @@ void cluster_watch(cluster_t *self)
 
 void cluster_plan(const cluster_t *self, dijob_plan_t *out)
 {
+    const dijob_refusal_t refusal = {.role = self->refused_role,
+        .task = self->refused_role == DIJOB_TASK ? 0 : -1,
+        .words = self->refused,
+        .reason = "Invalid"};
     const dijob_view_t view = {.job = &self->job,
         .pods = (const dijob_pod_t *const *)self->pods,
         .pod_count = self->pod_count,
@@ -169,8 +173,8 @@ void cluster_plan(const cluster_t *self, dijob_plan_t *out)
         .curve = self->curve,
         .now_s = self->now_s,
         .random = self->random,
-        .refused = self->refused,
-        .refused_reason = self->refused ? "Invalid" : NULL};
+        .refusals = &refusal,
+        .refusal_count = self->refused ? 1 : 0};
     assert_ok(dijob_plan(out, &view));
 }
 

@@ -382,6 +382,26 @@ static void test_a_refused_template_is_told_once(void **state)
     assert_string_equal(cluster_condition(c, "TemplateRefused"), "False Accepted ");
 }
 
+/*  Collectors that a quota refuses: the coordinator that is deleted comes back, and the learner is made. */
+static void test_a_refused_role_holds_no_other(void **state)
+{
+    cluster_t *c = *state;
+    c->job.replicas[DIJOB_COLLECTOR] = 2;
+    c->refused = "exceeded quota";
+    c->refused_role = DIJOB_COLLECTOR;
+    s_running(c);
+    cluster_remove(c, cluster_get(c, "qbert-coordinator"));
+    c->job.replicas[DIJOB_LEARNER] = 1;
+    s_running(c);
+    assert_int_equal(cluster_alive(c, DIJOB_LEARNER), 1);
+    assert_int_equal(cluster_count(c, DIJOB_COLLECTOR), 0);
+    assert_string_equal(cluster_condition(c, "TemplateRefused"), "True Invalid exceeded quota");
+    c->refused_role = DIJOB_COORDINATOR; /* and what there is of it changes nothing for the others */
+    cluster_settle(c, 10);
+    assert_int_equal(cluster_alive(c, DIJOB_COLLECTOR), 2);
+    c->refused_role = 0;
+}
+
 static void test_a_job_in_its_wanted_state_costs_nothing(void **state)
 {
     cluster_t *c = *state;
@@ -415,6 +435,7 @@ int main(void)
         T(test_services_follow_pods),
         T(test_a_status_that_was_edited_is_mended),
         T(test_a_refused_template_is_told_once),
+        T(test_a_refused_role_holds_no_other),
         T(test_a_job_in_its_wanted_state_costs_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -155,6 +155,7 @@ static void s_other_event(sim_t *self)
         break;
     default:
         c->refused = s_below(self, 8) == 0 ? "spec.containers[0].image: Required value" : NULL;
+        c->refused_role = c->job.tasks_shape ? DIJOB_TASK : (dijob_role_t)s_below(self, DIJOB_TASK);
         break;
     }
 }

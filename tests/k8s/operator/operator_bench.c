@@ -99,12 +99,22 @@ static bool s_is_quiet(void *ctx)
     return kube_client_pending(ctx) == 0;
 }
 
-void bench_fault(bench_t *self, const char *at, const char *what)
+static void s_fault(bench_t *self, const char *at, const char *part, const char *what)
 {
-    char *command = tt_sprintf("{'do':'faults','faults':[{'at':'%s','what':'%s'}]}", at, what);
+    char *command = tt_sprintf("{'do':'faults','faults':[{'at':'%s','of':'%s','what':'%s'}]}", at, part, what);
     bench_until(self, s_is_quiet, self->op->client);
     free(world_ctl(&self->world, command));
     free(command);
+}
+
+void bench_fault(bench_t *self, const char *at, const char *what)
+{
+    s_fault(self, at, "", what);
+}
+
+void bench_fault_of(bench_t *self, const char *part, const char *what)
+{
+    s_fault(self, "write", part, what);
 }
 
 int bench_setup_server(void **state)

@@ -35,3 +35,5 @@ bool bench_has(bench_t *self, const char *path, const char *name);
 /*  The next request of that kind ("write", "list"; watch_server.py says what there is) meets this. What the operator still
  *  had to tell is told before. */
 void bench_fault(bench_t *self, const char *at, const char *what);
+/*  The next write of a thing whose name has `part` in it. */
+void bench_fault_of(bench_t *self, const char *part, const char *what);

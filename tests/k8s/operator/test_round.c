@@ -1,6 +1,7 @@
 /*  round: looks at a job until there is nothing to do; and what a server that fails or refuses does to that. */
 #include <stdlib.h>
 #include <string.h>
+#include "common/base/mem.h"
 #include "tests/k8s/operator/operator_bench.h"
 
 #define JOBS JOBS_PATH "/namespaces/n/dijobs"
@@ -87,12 +88,49 @@ static void test_a_pod_that_is_refused_is_told_of_and_not_asked_for_again(void *
     bench_fault(bench, "write", "403");
     s_run(bench, s_rests);
     const job_t *job = cache_job(bench->op->cache, "n", "j");
-    assert_string_equal(job->refused, "told to");
+    assert_int_equal(job->refused_count, 1);
+    assert_string_equal(job->refused[0].words, "told to");
     assert_non_null(strstr(job->dijob->status, "TemplateRefused"));
     assert_int_equal(kube_store_count(bench->op->cache->pods), 0);
     kube_queue_add(bench->op->queue, "n/j");
     bench_until(bench, s_rests, bench->op);
     assert_false(bench_has(bench, PODS, "j-coordinator"));
+}
+
+static bool s_has_refused(void *ctx)
+{
+    const operator_t *op = ctx;
+    return cache_job(op->cache, "n", "j")->refused_count == 1 && s_rests(ctx);
+}
+
+static bool s_has_another_coordinator(void *ctx)
+{
+    void *const *both = ctx;
+    const dijob_pod_t *pod = kube_store_get(((operator_t *)both[0])->cache->pods, "n", "j-coordinator");
+    return pod && strcmp(pod->meta.uid, both[1]) != 0;
+}
+
+/*  A coordinator that is deleted comes back at once, though the collectors have a minute to wait. */
+static void test_a_role_that_is_refused_holds_no_other(void **state)
+{
+    bench_t *bench = *state;
+    s_run(bench, s_rests);
+    bench_fault_of(bench, "-collector-", "403");
+    assert_ok(world_call(&bench->world, "PATCH", JOBS "/j",
+        "{'spec':{'collector':{'replicas':1,'template':{'spec':{'containers':[{'name':'di-container','image':'x'}]}}}}"
+        "}",
+        NULL));
+    bench_until(bench, s_has_refused, bench->op);
+    assert_int_equal(cache_job(bench->op->cache, "n", "j")->refused[0].role, DIJOB_COLLECTOR);
+    const dijob_pod_t *first = kube_store_get(bench->op->cache->pods, "n", "j-coordinator");
+    char *uid = tt_strdup(first->meta.uid);
+    const int64_t begun_ms = tt_now_ms(tt_clock_real());
+    assert_ok(world_call(&bench->world, "DELETE", PODS "/j-coordinator", NULL, NULL));
+    void *both[] = {bench->op, uid};
+    bench_until(bench, s_has_another_coordinator, both);
+    assert_true(tt_now_ms(tt_clock_real()) - begun_ms < 30000);
+    assert_int_equal(cache_job(bench->op->cache, "n", "j")->refused_count, 1);
+    free(uid);
 }
 
 static void test_what_has_ended_is_written_down_and_cleaned_up(void **state)
@@ -172,6 +210,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_status_that_was_not_taken_is_written_again, s_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(
             test_a_pod_that_is_refused_is_told_of_and_not_asked_for_again, s_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(test_a_role_that_is_refused_holds_no_other, s_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(test_what_has_ended_is_written_down_and_cleaned_up, s_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(
             test_nothing_is_removed_before_its_reason_is_written_down, s_setup, bench_teardown),
