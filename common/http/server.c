@@ -27,7 +27,7 @@ struct request {
     struct MHD_Connection *connection;
     uint64_t id;
     char *uri, *query; /* query: behind the '?' of uri      */
-    bool begun, bad, suspended;
+    bool begun, bad, suspended, asked; /* asked: on_request has it */
     tt_buf_t body;
     size_t discarded; /* bytes of a body that is not wanted */
     int64_t deadline_ms;
@@ -49,6 +49,7 @@ struct tt_server {
     uint64_t last_id;
     request_t *waiting; /* asked and not answered */
     size_t waiting_count;
+    size_t pending; /* asked, and the answer is not out */
 };
 
 static int64_t s_now_ms(const tt_server_t *self)
@@ -93,7 +94,7 @@ static request_t **s_find(tt_server_t *self, uint64_t id)
 
 static void s_await(tt_server_t *self, request_t *request)
 {
-    request->deadline_ms = s_now_ms(self) + ANSWER_MS;
+    request->deadline_ms = s_now_ms(self) + self->opts.answer_ms;
     request->next = NULL;
     *s_find(self, UINT64_MAX) = request; /* behind the last */
     self->waiting_count++;
@@ -211,8 +212,11 @@ static enum MHD_Result s_ask(request_t *request, const char *method)
         s_refuse(request, MHD_HTTP_BAD_REQUEST, "the body is not text");
     else if (self->waiting_count >= self->opts.connections / 2)
         s_refuse(request, MHD_HTTP_SERVICE_UNAVAILABLE, "too many requests wait for an answer; try again");
-    else
+    else {
+        request->asked = true;
+        self->pending++;
         s_put(request, self->opts.on_request, method);
+    }
     if (request->code)
         return s_send(request);
     s_enter(request, CONN_WAITING);
@@ -299,6 +303,7 @@ static void s_on_done(void *ctx, struct MHD_Connection *connection, void **state
     if (!request)
         return;
     (void)s_await_no_more(ctx, request->id);
+    request->server->pending -= request->asked;
     if (request->begun)
         s_enter(request, CONN_READING); /* the next one */
     tt_buf_free(&request->body);
@@ -336,6 +341,11 @@ void tt_server_serve(tt_server_t *self)
         log_warn("the HTTP server cannot go on for a moment");
     conns_expire(&self->conns, s_now_ms(self));
     conns_make_room(&self->conns, s_most(self));
+}
+
+size_t tt_server_pending(const tt_server_t *self)
+{
+    return self->pending;
 }
 
 int64_t tt_server_due_ms(const tt_server_t *self)
@@ -402,6 +412,7 @@ tt_status_t tt_server_start(tt_server_t **self_p, const tt_server_opts_t *opts)
     self->opts = *opts;
     self->opts.address = NULL; /* borrowed for this call only */
     self->opts.connections = opts->connections ? opts->connections : CONNECTIONS;
+    self->opts.answer_ms = opts->answer_ms ? opts->answer_ms : ANSWER_MS;
     self->opts.clock = opts->clock ? opts->clock : tt_clock_real();
     self->poll_fd = self->resumed = -1;
     self->port = http_bound_port(fd);

@@ -7,7 +7,7 @@
  *
  *  Limits. A body is at most 64 KiB (413 beyond); a request that is refused has its body thrown away as it comes, to 1 MiB,
  *  so that the client can read why. A client has 10 s to bring a request whole, and 30 s to take the answer (conns.h); an
- *  answer that is not made in 30 s is 503. A place is always free: when nearly all connections are open, the client that
+ *  answer that is not made in answer_ms is 503. A place is always free: when nearly all connections are open, the client that
  *  has been at its request or its answer for the longest time is cut off, and no more than half of them may wait for an
  *  answer (503 beyond). With more than half open, each is closed after its answer. */
 #pragma once
@@ -39,6 +39,7 @@ typedef struct {
                              bodies are read                                                                             */
     tt_server_fn on_request; /* a request is here as a whole     */
     void *ctx;
+    uint32_t answer_ms;      /* until an answer that is not made is 503; 0 = 30 s */
     const tt_clock_t *clock; /* of all deadlines; NULL = the real one */
 } tt_server_opts_t;
 
@@ -50,6 +51,8 @@ int tt_server_fd(const tt_server_t *self);
 int tt_server_port(const tt_server_t *self);
 /*  Call it when tt_server_fd is readable, or tt_server_due_ms have passed. */
 void tt_server_serve(tt_server_t *self);
+/*  Requests that on_request has and whose answers are not out yet. */
+size_t tt_server_pending(const tt_server_t *self);
 /*  So many ms from now tt_server_serve is wanted though nothing is readable; -1 = not at all. */
 int64_t tt_server_due_ms(const tt_server_t *self);
 /*  From within on_head or on_request, or later than that; a number that is not waited for any more is fine. Content type

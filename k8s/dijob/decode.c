@@ -104,6 +104,7 @@ static void s_roles(dijob_t *self, const json_t *spec)
     s_role(self, spec, DIJOB_LEARNER, 256);
     s_role(self, spec, DIJOB_AGGREGATOR, 64);
     self->has[DIJOB_DDP_LEARNER] = self->has[DIJOB_LEARNER];
+    self->replicas[DIJOB_DDP_LEARNER] = self->replicas[DIJOB_TASK] = -1; /* nobody can say how many */
     if (!self->has[DIJOB_COORDINATOR])
         INVALID(self, "expected spec.coordinator, or spec.tasks");
 }

@@ -8,6 +8,9 @@
 
 enum { ANSWER_MAX = 16 << 20, LOOK_MS = 100, HOLD_MS = 10000 };
 
+/*  A request waits for three batches of writes at most, one after the other, and twice for what pods are made of. */
+_Static_assert(API_ANSWER_MS > 4 * WRITES_TURN_MS + HOLD_MS, "an answer comes after the writes it stands for");
+
 /* ---- answers ------------------------------------------------------------------------------------------------------- */
 
 static void s_answer(operator_t *op, uint64_t id, int code, tt_buf_t *body)
@@ -75,6 +78,7 @@ static void s_free(task_t *self)
     json_decref(self->collectors);
     json_decref(self->learners);
     replicas_request_destroy(&self->request);
+    free(self->fault);
     free(self);
 }
 
@@ -99,6 +103,19 @@ void task_end(task_t *self, tt_status_t status)
     json_decref(reply.data);
     s_answer(self->op, self->id, reply.code, &out);
     s_free(self);
+}
+
+void task_fault(task_t *self, tt_status_t status)
+{
+    if (self->fault)
+        return;
+    self->status = status;
+    self->fault = tt_strdup(tt_err_text());
+}
+
+void task_finish(task_t *self)
+{
+    task_end(self, self->fault ? tt_err(self->status, "%s", self->fault) : TT_OK);
 }
 
 job_t *task_job(const task_t *self)
@@ -166,7 +183,7 @@ static json_t *s_of_aggregator(const operator_t *op, const dijob_pod_t *aggregat
     return replicas_object(aggregator->meta.namespace_, aggregator->meta.name, NULL, learners);
 }
 
-/*  v2alpha1: addresses by rank, "" where a rank has none yet; null when there is no pod. */
+/*  v2alpha1: addresses by rank, "" where a rank has none, not yet or not any more; null when there is no pod. */
 static json_t *s_of_tasks(const operator_t *op, const job_t *job)
 {
     const dijob_pod_t **pods = NULL;
@@ -178,8 +195,9 @@ static json_t *s_of_tasks(const operator_t *op, const job_t *job)
             continue;
         while (json_array_size(list) <= (size_t)pods[i]->rank)
             json_array_append_new(list, json_string(""));
-        if (*pods[i]->ip)
-            snprintf(url, sizeof url, "%s:%d", pods[i]->ip, pods[i]->port);
+        if (!*pods[i]->ip || !dijob_pod_alive(pods[i]))
+            continue;
+        snprintf(url, sizeof url, "%s:%d", pods[i]->ip, pods[i]->port);
         json_array_set_new(list, (size_t)pods[i]->rank, json_string(url));
     }
     free(pods);
@@ -191,6 +209,12 @@ static json_t *s_of_tasks(const operator_t *op, const job_t *job)
 
 /* ---- who asks, about what ------------------------------------------------------------------------------------------ */
 
+/*  Its address is its own: that of a pod whose containers have ended may be another's by now. */
+static bool s_has_address(const dijob_pod_t *pod)
+{
+    return pod->phase != POD_SUCCEEDED && pod->phase != POD_FAILED;
+}
+
 /*  Is it a pod of this job? */
 static bool s_may(const operator_t *op, const char *peer, const char *job_uid)
 {
@@ -201,7 +225,7 @@ static bool s_may(const operator_t *op, const char *peer, const char *job_uid)
     if (op->opts.only_job && (strcmp(peer, "127.0.0.1") == 0 || strcmp(peer, "::1") == 0)) /* our own pod */
         return true;
     while ((pod = kube_store_next(op->cache->pods, POD_BY_IP, peer, &at)) != NULL)
-        if (strcmp(pod->job_uid, job_uid) == 0)
+        if (strcmp(pod->job_uid, job_uid) == 0 && s_has_address(pod))
             return true;
     return false;
 }
@@ -218,15 +242,22 @@ static json_t *s_all(const operator_t *op, const replicas_request_t *r)
     return list;
 }
 
+/*  May a request be about a pod of this role? DI-engine's aggregator reports its learners as if it were a coordinator. */
+static bool s_is_about(const replicas_request_t *r, dijob_role_t role)
+{
+    if (!r->coordinator && r->aggregator)
+        return role == DIJOB_AGGREGATOR;
+    return role == DIJOB_COORDINATOR || (role == DIJOB_AGGREGATOR && r->verb == REPLICAS_FAILED);
+}
+
 /*  The pod that a request is about, and its job. */
 static tt_status_t s_find(
     const operator_t *op, const replicas_request_t *r, const dijob_pod_t **pod_out, const job_t **job_out)
 {
     const char *namespace_ = r->namespace_ ? r->namespace_ : "";
     const char *name = r->coordinator ? r->coordinator : r->aggregator ? r->aggregator : "";
-    const dijob_role_t role = r->aggregator && !r->coordinator ? DIJOB_AGGREGATOR : DIJOB_COORDINATOR;
     const dijob_pod_t *pod = kube_store_get(op->cache->pods, namespace_, name);
-    if (!pod || pod->role != role)
+    if (!pod || !s_is_about(r, (dijob_role_t)pod->role))
         return tt_err(TT_NOT_FOUND, "pod: %s/%s not exists in cache", namespace_, name);
     const job_t *job = cache_job_by_uid(op->cache, pod->job_uid);
     if (!job)
@@ -273,6 +304,7 @@ static tt_status_t s_write(operator_t *op, uint64_t id, replicas_request_t **r)
     if (job->dijob->deleting || dijob_phase_final(job->dijob->phase))
         return tt_err(TT_EXISTS, "DIJob %s/%s is over", job->meta.namespace_, job->meta.name);
     task_t *task = task_new(op, id, r, job);
+    task->by_aggregator = pod->role == DIJOB_AGGREGATOR;
     switch (task->request->verb) {
     case REPLICAS_CREATE:
         task_make(task);
@@ -293,7 +325,9 @@ static tt_status_t s_perform(operator_t *op, uint64_t id, replicas_request_t **r
     const replicas_verb_t verb = (*r)->verb;
     json_t *data = NULL;
     tt_status_t status = TT_OK;
-    if (!cache_synced(op->cache))
+    if (atomic_load(&op->stop))
+        status = tt_err(TT_UNAVAILABLE, "this replica of the operator is about to end; try again");
+    else if (!cache_synced(op->cache))
         status = tt_err(TT_UNAVAILABLE, "jobs and pods are still being listed; try again");
     else if ((*r)->v2)
         status = s_v2(op, *r, &data);
@@ -336,11 +370,11 @@ static bool s_early(const operator_t *op, const replicas_request_t *r)
     if (!r->v2) {
         const char *name = r->coordinator ? r->coordinator : r->aggregator;
         pod = name && r->namespace_ ? kube_store_get(op->cache->pods, r->namespace_, name) : NULL;
-        return pod && !*pod->ip;
+        return pod && !*pod->ip && s_has_address(pod);
     }
     const job_t *job = cache_job(op->cache, r->namespace_, r->name);
     while (job && (pod = kube_store_next(op->cache->pods, POD_BY_JOB, job->meta.uid, &at)) != NULL)
-        if (!*pod->ip)
+        if (!*pod->ip && s_has_address(pod))
             return true;
     return false;
 }

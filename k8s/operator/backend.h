@@ -11,7 +11,8 @@ typedef struct {
     dijob_pod_want_t want; /* name and replaces are owned by the order */
     char *asked;           /* what want.resources points into; NULL = the request's */
     bool learner;          /* which list                               */
-    bool only_delete;      /* want.replaces goes, the plan makes the new one */
+    bool only_delete;      /* want.replaces goes; the new one is there, or the plan makes it */
+    bool made;             /* the API server has it                                          */
     int gpus;              /* of an aggregator's ddp learners; 0 = none */
     writes_one_t *write;
 } order_t;
@@ -26,7 +27,9 @@ struct task {
     order_t *orders;
     size_t order_count;
     writes_t *batch;
-    tt_status_t status; /* of what could not even be asked for */
+    bool by_aggregator; /* who asks is one, about its own learners */
+    tt_status_t status; /* of what went wrong first, and its words */
+    char *fault;
     task_t *next, **link;
 };
 
@@ -34,6 +37,10 @@ struct task {
 task_t *task_new(operator_t *op, uint64_t id, replicas_request_t **request, const job_t *job);
 /*  Answer with what the task's lists hold, and free it. status other than TT_OK: with tt_err_text(). */
 void task_end(task_t *self, tt_status_t status);
+/*  The same with what went wrong on the way. What has been begun is brought to its end before. */
+void task_finish(task_t *self);
+/*  Something went wrong: tt_err_text() says what; the first of several counts. */
+void task_fault(task_t *self, tt_status_t status);
 /*  The job as it is now; NULL: gone. */
 job_t *task_job(const task_t *self);
 /*  Append a pod's address: of a ddp learner one a GPU. */

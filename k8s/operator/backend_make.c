@@ -27,27 +27,26 @@ static order_t *s_order(task_t *self, dijob_role_t role, bool learner, uint64_t 
     return order;
 }
 
-/*  What failed, in words; the first of several. */
-static tt_status_t s_fault(const task_t *self)
+/*  The batch is through: what failed is kept in words, the first of several. */
+static void s_take_faults(task_t *self)
 {
     for (size_t i = 0; i < self->batch->count; i++) {
         const writes_one_t *write = self->batch->writes[i];
         if (write->status != TT_OK)
-            return tt_err(write->status == TT_INVALID ? TT_INVALID : TT_INTERNAL, "%s %s: %s",
-                write->deletes ? "delete pod" : "create pod", write->name, write->text);
+            task_fault(self, tt_err(write->status == TT_INVALID ? TT_INVALID : TT_INTERNAL, "%s %s: %s",
+                                 write->deletes ? "delete pod" : "create pod", write->name, write->text));
     }
-    return self->status == TT_OK ? TT_OK : tt_err(self->status, "DIJob %s: some pods could not be made", self->job);
+    writes_destroy(&self->batch);
 }
 
 /*  Addresses of what has been made, in the order of asking. */
 static void s_list_made(task_t *self)
 {
     for (size_t i = 0; i < self->order_count; i++) {
-        const order_t *order = &self->orders[i];
+        order_t *order = &self->orders[i];
+        order->made = order->write && order->write->status == TT_OK;
         const dijob_pod_t *pod =
-            order->write && order->write->status == TT_OK
-                ? kube_store_get(self->op->cache->pods, self->request->namespace_, order->want.name)
-                : NULL;
+            order->made ? kube_store_get(self->op->cache->pods, self->request->namespace_, order->want.name) : NULL;
         if (pod)
             task_list(order->learner ? self->learners : self->collectors, pod);
     }
@@ -59,16 +58,18 @@ static void s_on_all_made(void *ctx, writes_t *batch)
 {
     (void)batch;
     task_t *self = ctx;
-    task_end(self, s_fault(self));
+    s_take_faults(self);
+    task_finish(self);
 }
 
 static void s_ddp_pod(task_t *self, const json_t *job, const dijob_pod_want_t *want)
 {
     json_t *object = NULL;
-    if (dijob_build_pod(&object, job, want) == TT_OK)
+    const tt_status_t status = dijob_build_pod(&object, job, want);
+    if (status == TT_OK)
         writes_create(self->batch, WRITES_POD, object);
     else
-        log_warn("%s: %s", self->job, tt_err_text());
+        task_fault(self, status == TT_NOT_FOUND ? tt_err_wrap(TT_INVALID, "create replicas") : status);
     json_decref(object);
 }
 
@@ -115,48 +116,51 @@ static void s_on_fetched_again(void *ctx, tt_status_t status, const fetched_t *f
     }
     self->batch = writes_new(self->op, job->dijob, s_on_all_made, self);
     for (size_t i = 0; i < self->order_count; i++) {
-        const dijob_pod_t *pod = self->orders[i].gpus > 1 ? kube_store_get(self->op->cache->pods,
-                                                                self->request->namespace_, self->orders[i].want.name)
-                                                          : NULL;
+        const order_t *order = &self->orders[i];
+        if (!order->made || order->gpus < 2)
+            continue;
+        const dijob_pod_t *pod = kube_store_get(self->op->cache->pods, self->request->namespace_, order->want.name);
         if (pod)
-            s_ddp_group(self, fetched, &self->orders[i], pod);
+            s_ddp_group(self, fetched, order, pod);
+        else
+            task_fault(self, tt_err(TT_INTERNAL, "aggregator %s is gone before its learners came", order->want.name));
     }
     if (self->batch->count == 0)
-        task_end(self, TT_OK);
+        s_on_all_made(self, self->batch);
 }
 
 /* ---- the pods that are replaced go, once those in their places are there: ddp learners follow from one to the other -------- */
 
 static void s_on_removed(void *ctx, writes_t *batch)
 {
+    (void)batch;
     task_t *self = ctx;
     bool ddp = false;
-    const tt_status_t status = s_fault(self);
+    s_take_faults(self);
     for (size_t i = 0; i < self->order_count; i++)
-        ddp |= self->orders[i].gpus > 1;
-    writes_destroy(&batch);
-    self->batch = NULL;
-    if (status == TT_OK && ddp)
+        ddp |= self->orders[i].gpus > 1 && self->orders[i].made;
+    if (ddp)
         fetch_begin(self->op, self->request->namespace_, self->job, FETCH_JOB | FETCH_GPUS, s_on_fetched_again, self);
     else
-        task_end(self, status);
+        task_finish(self);
 }
 
+/*  What has its successor goes, though another's could not be made: else both would be there for good. */
 static void s_on_made(void *ctx, writes_t *batch)
 {
+    (void)batch;
     task_t *self = ctx;
     const job_t *job = task_job(self);
     s_list_made(self);
-    const tt_status_t status = job ? s_fault(self) : tt_err(TT_NOT_FOUND, "DIJob %s is gone", self->job);
-    writes_destroy(&batch);
-    self->batch = NULL;
-    if (status != TT_OK) {
-        task_end(self, status);
+    s_take_faults(self);
+    if (!job) {
+        task_end(self, tt_err(TT_NOT_FOUND, "DIJob %s is gone", self->job));
         return;
     }
     self->batch = writes_new(self->op, job->dijob, s_on_removed, self);
     for (size_t i = 0; i < self->order_count; i++) {
-        const char *old = self->orders[i].want.replaces;
+        const order_t *order = &self->orders[i];
+        const char *old = order->only_delete || order->made ? order->want.replaces : NULL;
         const dijob_pod_t *pod = old ? kube_store_get(self->op->cache->pods, self->request->namespace_, old) : NULL;
         if (pod && !pod->deleting)
             writes_delete(self->batch, WRITES_POD, &pod->meta, -1);
@@ -169,35 +173,40 @@ static void s_on_made(void *ctx, writes_t *batch)
 
 /*  What is to be built for an order. A ddp learner in another's place has that one's ranks and aggregator; the strings are
  *  the cache's: for now only. */
-static dijob_pod_want_t s_want(const task_t *self, const order_t *order, const fetched_t *fetched)
+static tt_status_t s_want(const task_t *self, const order_t *order, const fetched_t *fetched, dijob_pod_want_t *want)
 {
-    dijob_pod_want_t want = order->want;
-    want.agconfig = fetched->agconfig;
-    if (want.role != DIJOB_DDP_LEARNER || !want.replaces)
-        return want;
+    *want = order->want;
+    want->agconfig = fetched->agconfig;
+    if (want->role != DIJOB_DDP_LEARNER || !want->replaces)
+        return TT_OK;
     const dijob_pod_t **pods = NULL,
-                      *old = kube_store_get(self->op->cache->pods, self->request->namespace_, want.replaces);
+                      *old = kube_store_get(self->op->cache->pods, self->request->namespace_, want->replaces);
     const size_t count = cache_pods(self->op->cache, self->job_uid, &pods);
-    if (old)
-        dijob_ddp_want(&want, pods, count, old, order->want.name);
+    const bool found = old && dijob_ddp_want(want, pods, count, old, order->want.name);
     free(pods);
-    return want;
+    return found ? TT_OK : tt_err(TT_EXISTS, "learner %s goes: its aggregator is not there", order->want.replaces);
 }
 
-static tt_status_t s_build(task_t *self, const fetched_t *fetched)
+static tt_status_t s_build_one(task_t *self, const fetched_t *fetched, order_t *order)
+{
+    json_t *object = NULL;
+    dijob_pod_want_t want;
+    TT_TRY(s_want(self, order, fetched, &want));
+    const tt_status_t status = dijob_build_pod(&object, fetched->job, &want);
+    if (status != TT_OK)
+        return status == TT_NOT_FOUND ? tt_err_wrap(TT_INVALID, "create replicas") : status;
+    order->write = writes_create(self->batch, WRITES_POD, object);
+    json_decref(object);
+    return TT_OK;
+}
+
+static void s_build(task_t *self, const fetched_t *fetched)
 {
     for (size_t i = 0; i < self->order_count; i++) {
-        json_t *object = NULL;
-        if (self->orders[i].only_delete)
-            continue;
-        const dijob_pod_want_t want = s_want(self, &self->orders[i], fetched);
-        const tt_status_t status = dijob_build_pod(&object, fetched->job, &want);
+        const tt_status_t status = self->orders[i].only_delete ? TT_OK : s_build_one(self, fetched, &self->orders[i]);
         if (status != TT_OK)
-            return status == TT_NOT_FOUND ? tt_err_wrap(TT_INVALID, "create replicas") : status;
-        self->orders[i].write = writes_create(self->batch, WRITES_POD, object);
-        json_decref(object);
+            task_fault(self, status);
     }
-    return TT_OK;
 }
 
 static void s_on_fetched(void *ctx, tt_status_t status, const fetched_t *fetched)
@@ -211,7 +220,7 @@ static void s_on_fetched(void *ctx, tt_status_t status, const fetched_t *fetched
         return;
     }
     self->batch = writes_new(self->op, job->dijob, s_on_made, self);
-    self->status = s_build(self, fetched);
+    s_build(self, fetched);
     if (self->batch->count == 0)
         s_on_made(self, self->batch);
 }
@@ -291,40 +300,50 @@ static const dijob_pod_t *s_successor(const task_t *self, const char *name)
     return found;
 }
 
-static tt_status_t s_failed(task_t *self, const char *name, bool learner, bool declared)
+/*  May who asks report this one? An aggregator its own learners and nobody else. */
+static tt_status_t s_may_report(const task_t *self, const char *name, const dijob_pod_t *pod)
+{
+    const dijob_role_t role = (dijob_role_t)pod->role;
+    const char *who = self->request->coordinator;
+    if (self->by_aggregator && (role != DIJOB_DDP_LEARNER || !pod->owner_pod || strcmp(pod->owner_pod, who) != 0))
+        return tt_err(TT_INVALID, "pod %s is no learner of %s", name, who);
+    if (role == DIJOB_COORDINATOR || role == DIJOB_TASK)
+        return tt_err(TT_INVALID, "pod %s is a %s: not one of the replicas", name, dijob_role_label(role));
+    return TT_OK;
+}
+
+static tt_status_t s_failed(task_t *self, const char *name, bool learner)
 {
     const char *namespace_ = self->request->namespace_;
     const dijob_pod_t *pod = kube_store_get(self->op->cache->pods, namespace_, name),
                       *successor = s_successor(self, name);
     if ((!pod || strcmp(pod->job_uid, self->job_uid) != 0) && !successor)
         return tt_err(TT_NOT_FOUND, "pod: %s/%s not exists in cache", namespace_, name);
-    const dijob_role_t role = (dijob_role_t)(pod ? pod->role : successor->role);
-    if (role == DIJOB_COORDINATOR || role == DIJOB_TASK)
-        return tt_err(TT_INVALID, "pod %s is a %s: not one of the replicas", name, dijob_role_label(role));
-    if (successor) { /* reported before, or seen by ourselves */
+    TT_TRY(s_may_report(self, name, pod ? pod : successor));
+    if (successor) /* reported before, or seen by ourselves */
         task_list(learner ? self->learners : self->collectors, successor);
+    if (successor && (!pod || !dijob_pod_alive(pod)))
         return TT_OK;
-    }
+    const dijob_role_t role = (dijob_role_t)pod->role;
     order_t *order = s_order(self, role, learner, dijob_name_seed(pod->meta.uid));
     order->want.replaces = tt_strdup(name);
     order->asked = pod->asked ? dijob_asked(pod->asked, &order->want.resources) : NULL;
-    order->only_delete = declared;
+    order->only_delete = successor || task_declared(self, role); /* the plan makes the new one */
     return TT_OK;
 }
 
-static tt_status_t s_each_failed(task_t *self, char **names, dijob_role_t role)
+static tt_status_t s_each_failed(task_t *self, char **names, bool learners)
 {
-    const bool declared = names && names[0] && task_declared(self, role);
     for (size_t i = 0; names && names[i]; i++)
-        TT_TRY(s_failed(self, names[i], role == DIJOB_LEARNER, declared));
+        TT_TRY(s_failed(self, names[i], learners));
     return TT_OK;
 }
 
 void task_replace(task_t *self)
 {
-    tt_status_t status = s_each_failed(self, self->request->failed_collectors, DIJOB_COLLECTOR);
+    tt_status_t status = s_each_failed(self, self->request->failed_collectors, false);
     if (status == TT_OK)
-        status = s_each_failed(self, self->request->failed_learners, DIJOB_LEARNER);
+        status = s_each_failed(self, self->request->failed_learners, true);
     if (status == TT_OK)
         s_go(self);
     else

@@ -47,7 +47,9 @@ bool operator_leads(const operator_t *self)
 
 static void s_pause(operator_t *self)
 {
-    kube_queue_pause(self->queue, self->busy || !operator_leads(self) || !self->cache || !cache_synced(self->cache));
+    const bool stopping = atomic_load(&self->stop);
+    kube_queue_pause(
+        self->queue, stopping || self->busy || !operator_leads(self) || !self->cache || !cache_synced(self->cache));
 }
 
 void operator_writing(operator_t *self, int change)
@@ -128,7 +130,11 @@ static tt_status_t s_open(
     if (!*address)
         return TT_OK;
     const tt_server_opts_t opts = {
-        .address = address, .on_request = fn, .ctx = port, .clock = kube_loop_clock(self->loop)};
+        .address = address,
+        .on_request = fn,
+        .ctx = port,
+        .answer_ms = API_ANSWER_MS,
+        .clock = kube_loop_clock(self->loop)};
     const tt_status_t status = tt_server_start(&port->server, &opts);
     if (status != TT_OK)
         return tt_err_wrap(status, "%s", what);
@@ -279,10 +285,26 @@ static void s_tidy(operator_t *self)
     malloc_trim(0);
 }
 
+/*  Asked to stop, and who asked for replicas is answered: one who heard nothing would ask another replica of ours, and get
+ *  double. */
+static bool s_is_stopped(operator_t *self)
+{
+    const int64_t now_ms = tt_now_ms(kube_loop_clock(self->loop));
+    if (!atomic_load(&self->stop))
+        return false;
+    if (!self->stop_by_ms) {
+        self->stop_by_ms = now_ms + END_MS;
+        s_pause(self);
+    }
+    const bool answered =
+        !self->tasks && (!self->api.server || tt_server_pending(self->api.server) == backend_waiting(self));
+    return answered || now_ms >= self->stop_by_ms;
+}
+
 tt_status_t operator_run(operator_t *self)
 {
     tt_status_t status = TT_OK;
-    while (status == TT_OK && !atomic_load(&self->stop) && !s_is_over(self)) {
+    while (status == TT_OK && !s_is_stopped(self) && !s_is_over(self)) {
         status = kube_loop_poll(self->loop, POLL_MS);
         s_tidy(self);
     }

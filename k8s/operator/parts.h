@@ -85,6 +85,9 @@ typedef enum { WRITES_POD, WRITES_SERVICE, WRITES_CURVE } writes_kind_t;
 
 /*  How long a write may wait for its turn and its answer: a thousand jobs may come at once to a slow server. */
 enum { WRITES_TURN_MS = 120000 };
+/*  More than whoever answers the replicas API waits for what the answer stands for: who hears 503 asks again, and would get it
+ *  twice. */
+enum { API_ANSWER_MS = 600000 };
 
 /*  One write and what came of it. */
 typedef struct {
@@ -192,6 +195,7 @@ struct operator_ {
     const char *server_url;
     uint64_t random;
     int64_t started_ms, end_by_ms; /* end_by_ms: 0 = our own coordinator runs */
+    int64_t stop_by_ms;            /* 0 = nobody asked us to stop             */
     writes_t *batches;
     round_t *rounds;
     fetch_t *fetches;

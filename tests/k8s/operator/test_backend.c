@@ -180,7 +180,9 @@ static void test_ranks_of_tasks(void **state)
     bench_t *bench = *state;
     static const pod_t pods[] = {
         {.name = "t2", .role = "task", .ip = "10.0.0.2", .more = ",'annotations':{'diengine/rank':'2'}"},
-        {.name = "t0", .role = "task", .ip = "", .more = ",'annotations':{'diengine/rank':'0'}"}};
+        {.name = "t0", .role = "task", .ip = "", .more = ",'annotations':{'diengine/rank':'0'}"},
+        {.name = "t1", .ip = "10.0.0.1", .more = ",'annotations':{'diengine/rank':'1'}", .phase = "Failed"},
+        {.name = "t9", .ip = "10.0.0.9", .more = ",'annotations':{'diengine/rank':'2'}", .phase = "Failed"}};
     got_t got = s_ask(bench, "GET", "/v2alpha1/job/n.j/replicas", NULL);
     s_assert_said(&got, 200, "success");
     assert_true(json_is_null(got.data));
@@ -188,8 +190,9 @@ static void test_ranks_of_tasks(void **state)
     for (size_t i = 0; i < TT_COUNT(pods); i++) { /* a task's pod is known by other labels */
         char *text =
             tt_sprintf("{'metadata':{'name':'%s','labels':{'controller-name':'di-operator','diengine/job':'j'},"
-                       "'ownerReferences':[{'uid':'%s','controller':true}]%s},'status':{'podIP':'%s'}}",
-                pods[i].name, cache_job(bench->op->cache, "n", "j")->meta.uid, pods[i].more, pods[i].ip);
+                       "'ownerReferences':[{'uid':'%s','controller':true}]%s},'status':{'podIP':'%s','phase':'%s'}}",
+                pods[i].name, cache_job(bench->op->cache, "n", "j")->meta.uid, pods[i].more, pods[i].ip,
+                pods[i].phase ? pods[i].phase : "Running");
         void *both[] = {bench->op, (void *)(uintptr_t)pods[i].name};
         bench_make(bench, PODS, text);
         free(text);
@@ -225,6 +228,12 @@ static void test_a_stranger_is_refused(void **state)
         bench, "GET", REPLICAS "?namespace=n&coordinator=j-coordinator", NULL, 403, "127.0.0.1 is no pod of DIJob n/j");
     s_assert_answer(bench, "POST", REPLICAS, "{" OURS ",'collectors':{'replicas':1}}", 403, "is no pod");
     assert_int_equal(s_pods(bench), 1);
+    static const pod_t dead[] = {{.name = "c8", .role = "collector", .phase = "Succeeded", .ip = "127.0.0.1"},
+        {.name = "c9", .role = "collector", .phase = "Failed", .ip = "127.0.0.1"}};
+    for (size_t i = 0; i < TT_COUNT(dead); i++) /* an address of theirs is somebody else's by now */
+        s_make_pod(bench, &dead[i]);
+    s_assert_answer(
+        bench, "GET", REPLICAS "?namespace=n&coordinator=j-coordinator", NULL, 403, "127.0.0.1 is no pod of DIJob n/j");
     s_make_pod(bench, &(pod_t){.name = "c1", .role = "collector", .ip = "127.0.0.1"}); /* any pod of the job may */
     s_assert_lists(bench, "GET", REPLICAS "?namespace=n&coordinator=j-coordinator", NULL, "c1", "");
 }
@@ -408,6 +417,87 @@ static void test_a_failed_one_is_replaced_once(void **state)
         "j-coordinator is a coordinator: not one of the replicas");
 }
 
+/*  A job with two aggregators and their learners, of one GPU each. */
+static void s_make_ddp(bench_t *bench)
+{
+    static const pod_t pods[] = {{.name = "a1", .role = "aggregator", .age = 1},
+        {.name = "a2", .role = "aggregator", .age = 2}, {.name = "c1", .role = "collector"},
+        {.name = "d1", .role = "ddp-learner", .age = 3, .more = ",'annotations':{'tutti/aggregator':'a1'}"},
+        {.name = "d2", .role = "ddp-learner", .age = 4, .more = ",'annotations':{'tutti/aggregator':'a2'}"}};
+    s_make_job(bench, "}," ROLE("learner"));
+    s_make_pod(bench, &s_coordinator);
+    for (size_t i = 0; i < TT_COUNT(pods); i++)
+        s_make_pod(bench, &pods[i]);
+}
+
+/*  DI-engine's aggregator says its own name where a coordinator's stands. */
+static void test_an_aggregator_reports_its_learners(void **state)
+{
+    bench_t *bench = *state;
+    s_make_ddp(bench);
+    const char *path = REPLICAS "/failed";
+    got_t got = s_ask(bench, "POST", path, "{'namespace':'n','coordinator':'a1','collectors':[],'learners':['d1']}");
+    s_assert_said(&got, 200, "successfully recreate replicas");
+    assert_string_equal(got.collectors, "null");
+    assert_string_equal(json_string_value(json_object_get(got.data, "coordinator")), "a1");
+    const dijob_pod_t *pod = kube_store_get(bench->op->cache->pods, "n", got.learners);
+    assert_non_null(pod);
+    assert_int_equal(pod->role, DIJOB_DDP_LEARNER);
+    assert_string_equal(pod->replaces, "d1");
+    assert_string_equal(pod->owner_pod, "a1");
+    assert_false(bench_has(bench, PODS, "d1"));
+    char *successor = tt_strdup(got.learners);
+    json_decref(got.data);
+    s_assert_lists(bench, "GET", REPLICAS "?namespace=n&aggregator=a1", NULL, "null", successor);
+    free(successor);
+    /* of its own learners only, and nothing but that */
+    s_assert_answer(bench, "POST", path, "{'namespace':'n','coordinator':'a1','learners':['d2']}", 400,
+        "pod d2 is no learner of a1");
+    s_assert_answer(bench, "POST", path, "{'namespace':'n','coordinator':'a1','collectors':['c1']}", 400,
+        "pod c1 is no learner of a1");
+    s_assert_answer(bench, "POST", REPLICAS, "{'namespace':'n','coordinator':'a1','collectors':{'replicas':1}}", 404,
+        "pod: n/a1 not exists in cache");
+    s_assert_answer(bench, "DELETE", REPLICAS, "{'namespace':'n','coordinator':'a1','learners':{'replicas':1}}", 404,
+        "pod: n/a1 not exists in cache");
+    assert_true(bench_has(bench, PODS, "d2") && bench_has(bench, PODS, "c1"));
+}
+
+/*  Of several that failed one has its successor and the other's was not taken: the first one is gone with the answer, and asking
+ *  once more does the rest, without a third. */
+static void test_an_answer_stands_for_all_that_was_written(void **state)
+{
+    bench_t *bench = *state;
+    s_make_pod(bench, &(pod_t){.name = "c1", .role = "collector", .age = 1});
+    s_make_pod(bench, &(pod_t){.name = "c2", .role = "collector", .age = 2});
+    bench_fault_of(bench, "j-collector-", "500");
+    got_t got = s_ask(bench, "POST", REPLICAS "/failed", "{" OURS ",'collectors':['c1','c2']}");
+    s_assert_said(&got, 500, "create pod j-collector-");
+    assert_int_equal(json_array_size(json_object_get(got.data, "collectors")), 1);
+    assert_int_equal(s_pods(bench), 3); /* the coordinator, one as it was, one new */
+    json_decref(got.data);
+    bench_fault_of(bench, "c", "500"); /* and a removal that was not taken is tried again */
+    got = s_ask(bench, "POST", REPLICAS "/failed", "{" OURS ",'collectors':['c1','c2']}");
+    json_decref(got.data);
+    got = s_ask(bench, "POST", REPLICAS "/failed", "{" OURS ",'collectors':['c1','c2']}");
+    s_assert_said(&got, 200, "success");
+    assert_int_equal(json_array_size(json_object_get(got.data, "collectors")), 2);
+    json_decref(got.data);
+    assert_false(bench_has(bench, PODS, "c1") || bench_has(bench, PODS, "c2"));
+    assert_int_equal(s_pods(bench), 3);
+}
+
+/*  Learners that could not be made are not told of as if they were there. */
+static void test_ddp_learners_that_cannot_be_made(void **state)
+{
+    bench_t *bench = *state;
+    s_make_job(bench, "}," ROLE("learner"));
+    s_make_pod(bench, &s_coordinator);
+    bench->op->opts.gpus_per_node = 2;
+    bench_fault_of(bench, "j-ddp-learner-", "500");
+    s_assert_answer(
+        bench, "POST", REPLICAS, "{" OURS ",'learners':{'replicas':1,'gpus':'4'}}", 500, "create pod j-ddp-learner-");
+}
+
 static void test_the_youngest_go_first(void **state)
 {
     bench_t *bench = *state;
@@ -445,6 +535,31 @@ static void test_an_end_in_the_middle(void **state)
     assert_int_equal(early.code, 0);
 }
 
+/*  Who is asked to stop answers first, and takes nothing more. */
+static void test_a_stop_waits_for_the_answer(void **state)
+{
+    bench_t *bench = *state;
+    early_t early, late;
+    s_early_open(&early, bench);
+    s_early_open(&late, bench);
+    const kube_request_t request = {.method = "POST",
+        .path = REPLICAS,
+        .body = "{\"namespace\":\"n\",\"coordinator\":\"j-coordinator\",\"collectors\":{\"replicas\":3}}"};
+    kube_client_send(early.client, &request, s_on_early, &early);
+    bench_until(bench, s_has_task, bench->op);
+    operator_stop(bench->op);
+    kube_client_send(late.client, &request, s_on_early, &late);
+    assert_ok(operator_run(bench->op));
+    assert_int_equal(s_pods(bench), 4);
+    bench_until(bench, s_is_answered, &early);
+    assert_int_equal(early.code, 200);
+    bench_until(bench, s_is_answered, &late);
+    assert_int_equal(late.code, 503);
+    assert_int_equal(s_pods(bench), 4);
+    s_early_close(&early);
+    s_early_close(&late);
+}
+
 int main(void)
 {
 #define WITH(fn, setup) cmocka_unit_test_setup_teardown(fn, setup, bench_teardown)
@@ -460,8 +575,12 @@ int main(void)
         WITH(test_many_gpus_are_ddp_learners, s_setup),
         WITH(test_declared_replicas_stay_as_they_are, s_setup),
         WITH(test_a_failed_one_is_replaced_once, s_setup_job),
+        WITH(test_an_aggregator_reports_its_learners, s_setup),
+        WITH(test_an_answer_stands_for_all_that_was_written, s_setup_job),
+        WITH(test_ddp_learners_that_cannot_be_made, s_setup),
         WITH(test_the_youngest_go_first, s_setup_job),
         WITH(test_an_end_in_the_middle, s_setup_job),
+        WITH(test_a_stop_waits_for_the_answer, s_setup_job),
     };
     return cmocka_run_group_tests(tests, NULL, world_end);
 }
