@@ -60,7 +60,7 @@ static json_t *s_of_aggregator(const run_t *run, const char *name)
     return replicas_object(run->place->namespace_, name, NULL, learners);
 }
 
-/*  By rank. */
+/*  By rank; "" where nobody lives. */
 static json_t *s_of_tasks(const run_t *run)
 {
     json_t *list = json_array();
@@ -70,6 +70,8 @@ static json_t *s_of_tasks(const run_t *run)
             continue;
         while (json_array_size(list) <= (size_t)pod->rank)
             json_array_append_new(list, json_string(""));
+        if (!dijob_pod_alive(pod))
+            continue;
         char *url = tt_sprintf("%s:%d", pod->ip, pod->port);
         json_array_set_new(list, (size_t)pod->rank, json_string(url));
         free(url);
@@ -81,10 +83,10 @@ static json_t *s_of_tasks(const run_t *run)
 static tt_status_t s_find(const run_t *run, const replicas_request_t *r, const dijob_pod_t **out)
 {
     const char *name = r->coordinator ? r->coordinator : r->aggregator ? r->aggregator : "";
-    const dijob_role_t role = r->aggregator && !r->coordinator ? DIJOB_AGGREGATOR : DIJOB_COORDINATOR;
     const size_t at = kubelet_find(run->kubelet, name);
     const bool here = r->namespace_ && strcmp(r->namespace_, run->place->namespace_) == 0;
-    if (!here || at == kubelet_count(run->kubelet) || kubelet_pod(run->kubelet, at)->role != role)
+    if (!here || at == kubelet_count(run->kubelet) ||
+        !replicas_is_about(r, (dijob_role_t)kubelet_pod(run->kubelet, at)->role))
         return tt_err(TT_NOT_FOUND, "pod: %s/%s not exists in cache", r->namespace_ ? r->namespace_ : "", name);
     *out = kubelet_pod(run->kubelet, at);
     return TT_OK;
@@ -130,6 +132,17 @@ static tt_status_t s_make_ddp(run_t *run, const char *aggregator, int gpus, cons
     return status;
 }
 
+/*  A ddp learner in another's place has that one's ranks and aggregator; the strings are the pods': for now only. */
+static tt_status_t s_in_its_place(const run_t *run, dijob_pod_want_t *want)
+{
+    size_t count = 0;
+    const dijob_pod_t **pods = run_pods(run, &count);
+    const dijob_pod_t *old = kubelet_pod(run->kubelet, kubelet_find(run->kubelet, want->replaces));
+    const bool found = dijob_ddp_want(want, pods, count, old, want->name);
+    free(pods);
+    return found ? TT_OK : tt_err(TT_EXISTS, "learner %s goes: its aggregator is not there", want->replaces);
+}
+
 /*  One replica; its URL goes to the list. */
 static tt_status_t s_make_one(
     asked_t *self, dijob_role_t role, const replicas_ask_t *ask, const char *replaces, json_t *list)
@@ -144,7 +157,9 @@ static tt_status_t s_make_one(
     const dijob_resources_t resources = want.resources;
     if (role == DIJOB_AGGREGATOR)
         want.resources = (dijob_resources_t){0};
-    tt_status_t status = run_make(self->run, &want);
+    tt_status_t status = role == DIJOB_DDP_LEARNER && replaces ? s_in_its_place(self->run, &want) : TT_OK;
+    if (status == TT_OK)
+        status = run_make(self->run, &want);
     if (status == TT_OK && role == DIJOB_AGGREGATOR && !replaces)
         status = s_make_ddp(self->run, name, gpus < 4096 ? (int)gpus : 4096, &resources);
     if (status == TT_OK)
@@ -185,6 +200,13 @@ static tt_status_t s_make(asked_t *self, dijob_role_t role, const replicas_ask_t
 
 /* ---- removing ------------------------------------------------------------------------------------------------------------------ */
 
+static bool s_has(char *const *names, size_t count, const char *name)
+{
+    while (count > 0 && strcmp(names[count - 1], name) != 0)
+        count--;
+    return count > 0;
+}
+
 static size_t s_remove(asked_t *self, dijob_role_t role, int wanted, json_t *list)
 {
     run_t *run = self->run;
@@ -194,17 +216,17 @@ static size_t s_remove(asked_t *self, dijob_role_t role, int wanted, json_t *lis
     const dijob_pod_t **pods = run_pods(run, &count), **victims = tt_array0(count + 1, sizeof *victims);
     char **names = tt_array0(count + 1, sizeof *names);
     const size_t going = dijob_victims(pods, count, role, (size_t)wanted < count ? (size_t)wanted : count, victims);
+    size_t named = 0; /* names first: what kubelet_delete touches is another pod_t than we have seen */
     for (size_t i = 0; i < going; i++) {
         s_list(run, list, victims[i]);
-        names[i] = tt_strdup(victims[i]->meta.name);
+        names[named++] = tt_strdup(victims[i]->meta.name);
     }
     for (size_t i = 0; role == DIJOB_AGGREGATOR && i < count; i++) /* their learners have nothing to do without them */
-        for (size_t k = 0; k < going; k++)
-            if (pods[i]->owner_pod && strcmp(pods[i]->owner_pod, names[k]) == 0)
-                pods[i]->role == DIJOB_DDP_LEARNER ? kubelet_delete(run->kubelet, pods[i]->meta.name, -1) : (void)0;
-    for (size_t i = 0; i < going; i++) {
-        kubelet_delete(run->kubelet, names[i], -1);
-        free(names[i]);
+        if (pods[i]->role == DIJOB_DDP_LEARNER && pods[i]->owner_pod && s_has(names, going, pods[i]->owner_pod))
+            names[named++] = tt_strdup(pods[i]->meta.name);
+    while (named > 0) {
+        kubelet_delete(run->kubelet, names[--named], -1);
+        free(names[named]);
     }
     run->dirty |= going > 0;
     free(names);
@@ -226,22 +248,44 @@ static size_t s_named(const run_t *run, const char *name)
     return at;
 }
 
-static tt_status_t s_replace(asked_t *self, char **names, json_t **list)
+static tt_status_t s_replace_one(asked_t *self, const dijob_pod_t *pod, json_t *list)
 {
-    run_t *run = self->run;
+    const dijob_role_t role = (dijob_role_t)pod->role;
+    char *old = tt_strdup(pod->meta.name);
+    const tt_status_t status = s_make_one(self, role, NULL, old, list);
+    if (status == TT_OK)
+        kubelet_delete(self->run->kubelet, old, 0);
+    free(old);
+    return status;
+}
+
+/*  The pod that has taken the place of `name` already; NULL. */
+static const dijob_pod_t *s_successor(const run_t *run, const char *name)
+{
+    for (size_t i = 0; i < kubelet_count(run->kubelet); i++) {
+        const dijob_pod_t *pod = kubelet_pod(run->kubelet, i);
+        if (pod->replaces && strcmp(pod->replaces, name) == 0)
+            return pod;
+    }
+    return NULL;
+}
+
+static tt_status_t s_replace(asked_t *self, dijob_role_t by, char **names, json_t **list)
+{
+    const run_t *run = self->run;
     for (size_t i = 0; names && names[i]; i++) {
         const size_t at = s_named(run, names[i]);
-        if (at == kubelet_count(run->kubelet))
+        const dijob_pod_t *pod = at < kubelet_count(run->kubelet) ? kubelet_pod(run->kubelet, at) : NULL;
+        const dijob_pod_t *successor = s_successor(run, pod ? pod->meta.name : names[i]);
+        if (!pod && !successor)
             return tt_err(TT_NOT_FOUND, "pod: %s/%s not exists in cache", run->place->namespace_, names[i]);
-        const dijob_role_t role = (dijob_role_t)kubelet_pod(run->kubelet, at)->role;
-        char *old = tt_strdup(kubelet_pod(run->kubelet, at)->meta.name);
+        TT_TRY(replicas_may_report(self->request, by, names[i], pod ? pod : successor));
         if (!*list)
             *list = json_array();
-        const tt_status_t status = s_make_one(self, role, NULL, old, *list);
-        if (status == TT_OK)
-            kubelet_delete(run->kubelet, old, 0);
-        free(old);
-        TT_TRY(status);
+        if (successor)
+            s_list(run, *list, successor);
+        else
+            TT_TRY(s_replace_one(self, pod, *list));
     }
     return TT_OK;
 }
@@ -251,13 +295,14 @@ static tt_status_t s_replace(asked_t *self, char **names, json_t **list)
 static tt_status_t s_write(asked_t *self)
 {
     const replicas_request_t *r = self->request;
-    const dijob_pod_t *coordinator = NULL;
-    TT_TRY(s_find(self->run, r, &coordinator));
+    const dijob_pod_t *asks = NULL;
+    TT_TRY(s_find(self->run, r, &asks));
+    const dijob_role_t by = (dijob_role_t)asks->role;
     if (dijob_phase_final(self->run->seen->phase) || self->run->stopping)
         return tt_err(TT_EXISTS, "DIJob %s/%s is over", self->run->place->namespace_, self->run->seen->meta.name);
     if (r->verb == REPLICAS_FAILED) {
-        TT_TRY(s_replace(self, r->failed_collectors, &self->collectors));
-        return s_replace(self, r->failed_learners, &self->learners);
+        TT_TRY(s_replace(self, by, r->failed_collectors, &self->collectors));
+        return s_replace(self, by, r->failed_learners, &self->learners);
     }
     self->collectors = json_array();
     self->learners = json_array();

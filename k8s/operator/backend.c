@@ -242,14 +242,6 @@ static json_t *s_all(const operator_t *op, const replicas_request_t *r)
     return list;
 }
 
-/*  May a request be about a pod of this role? DI-engine's aggregator reports its learners as if it were a coordinator. */
-static bool s_is_about(const replicas_request_t *r, dijob_role_t role)
-{
-    if (!r->coordinator && r->aggregator)
-        return role == DIJOB_AGGREGATOR;
-    return role == DIJOB_COORDINATOR || (role == DIJOB_AGGREGATOR && r->verb == REPLICAS_FAILED);
-}
-
 /*  The pod that a request is about, and its job. */
 static tt_status_t s_find(
     const operator_t *op, const replicas_request_t *r, const dijob_pod_t **pod_out, const job_t **job_out)
@@ -257,7 +249,7 @@ static tt_status_t s_find(
     const char *namespace_ = r->namespace_ ? r->namespace_ : "";
     const char *name = r->coordinator ? r->coordinator : r->aggregator ? r->aggregator : "";
     const dijob_pod_t *pod = kube_store_get(op->cache->pods, namespace_, name);
-    if (!pod || !s_is_about(r, (dijob_role_t)pod->role))
+    if (!pod || !replicas_is_about(r, (dijob_role_t)pod->role))
         return tt_err(TT_NOT_FOUND, "pod: %s/%s not exists in cache", namespace_, name);
     const job_t *job = cache_job_by_uid(op->cache, pod->job_uid);
     if (!job)
@@ -304,7 +296,7 @@ static tt_status_t s_write(operator_t *op, uint64_t id, replicas_request_t **r)
     if (job->dijob->deleting || dijob_phase_final(job->dijob->phase))
         return tt_err(TT_EXISTS, "DIJob %s/%s is over", job->meta.namespace_, job->meta.name);
     task_t *task = task_new(op, id, r, job);
-    task->by_aggregator = pod->role == DIJOB_AGGREGATOR;
+    task->by = (dijob_role_t)pod->role;
     switch (task->request->verb) {
     case REPLICAS_CREATE:
         task_make(task);

@@ -27,7 +27,7 @@ struct task {
     order_t *orders;
     size_t order_count;
     writes_t *batch;
-    bool by_aggregator; /* who asks is one, about its own learners */
+    dijob_role_t by;    /* whom the request is about */
     tt_status_t status; /* of what went wrong first, and its words */
     char *fault;
     task_t *next, **link;

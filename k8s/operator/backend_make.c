@@ -300,18 +300,6 @@ static const dijob_pod_t *s_successor(const task_t *self, const char *name)
     return found;
 }
 
-/*  May who asks report this one? An aggregator its own learners and nobody else. */
-static tt_status_t s_may_report(const task_t *self, const char *name, const dijob_pod_t *pod)
-{
-    const dijob_role_t role = (dijob_role_t)pod->role;
-    const char *who = self->request->coordinator;
-    if (self->by_aggregator && (role != DIJOB_DDP_LEARNER || !pod->owner_pod || strcmp(pod->owner_pod, who) != 0))
-        return tt_err(TT_INVALID, "pod %s is no learner of %s", name, who);
-    if (role == DIJOB_COORDINATOR || role == DIJOB_TASK)
-        return tt_err(TT_INVALID, "pod %s is a %s: not one of the replicas", name, dijob_role_label(role));
-    return TT_OK;
-}
-
 static tt_status_t s_failed(task_t *self, const char *name, bool learner)
 {
     const char *namespace_ = self->request->namespace_;
@@ -319,7 +307,7 @@ static tt_status_t s_failed(task_t *self, const char *name, bool learner)
                       *successor = s_successor(self, name);
     if ((!pod || strcmp(pod->job_uid, self->job_uid) != 0) && !successor)
         return tt_err(TT_NOT_FOUND, "pod: %s/%s not exists in cache", namespace_, name);
-    TT_TRY(s_may_report(self, name, pod ? pod : successor));
+    TT_TRY(replicas_may_report(self->request, self->by, name, pod ? pod : successor));
     if (successor) /* reported before, or seen by ourselves */
         task_list(learner ? self->learners : self->collectors, successor);
     if (successor && (!pod || !dijob_pod_alive(pod)))

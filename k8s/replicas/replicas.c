@@ -319,6 +319,28 @@ tt_status_t replicas_parse(
     return status;
 }
 
+/* ---- who may what -------------------------------------------------------------------------------------------------- */
+
+bool replicas_is_about(const replicas_request_t *self, dijob_role_t role)
+{
+    if (!self->coordinator && self->aggregator)
+        return role == DIJOB_AGGREGATOR;
+    return role == DIJOB_COORDINATOR || (role == DIJOB_AGGREGATOR && self->verb == REPLICAS_FAILED);
+}
+
+tt_status_t replicas_may_report(
+    const replicas_request_t *self, dijob_role_t by, const char *name, const dijob_pod_t *pod)
+{
+    const char *who = self->coordinator;
+    const bool own = pod->role == DIJOB_DDP_LEARNER && pod->owner_pod && strcmp(pod->owner_pod, who) == 0;
+    if (by == DIJOB_AGGREGATOR && !own)
+        return tt_err(TT_INVALID, "pod %s is no learner of %s", name, who);
+    if (pod->role == DIJOB_COORDINATOR || pod->role == DIJOB_TASK)
+        return tt_err(
+            TT_INVALID, "pod %s is a %s: not one of the replicas", name, dijob_role_label((dijob_role_t)pod->role));
+    return TT_OK;
+}
+
 /* ---- answers ------------------------------------------------------------------------------------------------------- */
 
 static const char *s_success(replicas_verb_t verb)

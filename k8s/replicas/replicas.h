@@ -33,6 +33,13 @@ tt_status_t replicas_parse(
     replicas_request_t **out, const char *method, const char *path, const char *query, const char *body, size_t size);
 void replicas_request_destroy(replicas_request_t **self_p);
 
+/*  May a request be about a pod of this role? DI-engine's aggregator reports its learners as if it were a coordinator. */
+bool replicas_is_about(const replicas_request_t *self, dijob_role_t role);
+/*  May the pod that a FAILED request is about, of role `by`, report this one (or the one that took its place)? An aggregator
+ *  its own learners and nobody else. TT_INVALID. */
+tt_status_t replicas_may_report(
+    const replicas_request_t *self, dijob_role_t by, const char *name, const dijob_pod_t *pod);
+
 /*  What has come of a request. A list may be NULL where the spec says null. */
 typedef struct {
     int code;         /* HTTP status                                     */

@@ -79,6 +79,40 @@ has out 'api-coordinator'
 has out 'DIJob api succeeded because coordinator succeeded'
 has api/job.json '"phase": "Succeeded"'
 
+# ---- two aggregators and their learners go together; an aggregator reports a learner of its own --------------------------
+pair=$(tr '\n' ' ' <<'END'
+ask POST $R "$(me '"learners":{"replicas":2,"gpus":2}')";
+until [ "$(ask GET "$R?namespace=default&coordinator=$KUBERNETES_POD_NAME" "" | grep -o aggregator- | wc -l)" = 2 ]; do sleep 0.05; done;
+ask DELETE $R "$(me '"learners":{"replicas":2}')";
+until ! ask GET "$R?namespace=default&coordinator=$KUBERNETES_POD_NAME" "" | grep -q aggregator-; do sleep 0.05; done
+END
+)
+{ job pair
+  role coordinator "$ask $pair"
+  role collector "$serve"
+  role learner "$serve"
+  role aggregator 'trap "exit 0" TERM; while :; do sleep 0.05; done'
+} | run pair 0
+has pair/logs/coordinator.log 'successfully delete replicas'
+[ "$(ls pair/logs/ddp-learner-*.log | wc -l)" = 2 ] || fail "not two groups of learners"
+report=$(tr '\n' ' ' <<'END'
+mine() { ask GET "$R?namespace=default&aggregator=$KUBERNETES_POD_NAME" "" | grep -o 'ding-ddp-learner-[a-z0-9]*' | sort -u; };
+until [ "$(mine)" ]; do sleep 0.05; done; first=$(mine);
+ask POST $R/failed "$(me "\"learners\":[\"$first\"]")";
+ask POST $R/failed "$(me '"learners":["ding-coordinator"]')"; trap "exit 0" TERM; while :; do sleep 0.05; done
+END
+)
+{ job ding
+  role coordinator "$ask ask POST \$R \"\$(me '\"learners\":{\"replicas\":1,\"gpus\":2}')\"; \
+    until [ \$(grep -ls ' 2\$' $dir/ding/logs/ddp-learner-*.log | wc -l) = 2 ] && \
+      grep -qs 'is no learner' $dir/ding/logs/aggregator-*.log; do sleep 0.05; done"
+  role collector "$serve"
+  role learner "$serve"
+  role aggregator "$ask $report"
+} | run ding 0
+has "$(ls ding/logs/aggregator-*.log)" 'successfully recreate replicas'
+has "$(ls ding/logs/aggregator-*.log)" 'pod ding-coordinator is no learner of ding-aggregator-'
+
 # ---- the same without mount namespaces: addresses instead of names ---------------------------------------------------
 { job plain
   role coordinator "$ask $replace"

@@ -214,9 +214,35 @@ static void test_an_answer_too_large(void **state)
     tt_buf_free(&out);
 }
 
+/*  An aggregator may report, and its own learners only. */
+static void test_who_may_report_whom(void **state)
+{
+    (void)state;
+    char mine[] = "a1", another[] = "a2", asks[] = "a1";
+    const replicas_request_t report = {.verb = REPLICAS_FAILED, .coordinator = asks},
+                             make = {.verb = REPLICAS_CREATE, .coordinator = asks},
+                             get = {.verb = REPLICAS_GET, .aggregator = asks};
+    assert_true(replicas_is_about(&report, DIJOB_COORDINATOR) && replicas_is_about(&report, DIJOB_AGGREGATOR));
+    assert_false(replicas_is_about(&report, DIJOB_LEARNER) || replicas_is_about(&make, DIJOB_AGGREGATOR));
+    assert_true(replicas_is_about(&get, DIJOB_AGGREGATOR) && !replicas_is_about(&get, DIJOB_COORDINATOR));
+    const struct {
+        dijob_role_t by, role;
+        char *owner;
+        bool may;
+    } cases[] = {{DIJOB_COORDINATOR, DIJOB_COLLECTOR, NULL, true}, {DIJOB_COORDINATOR, DIJOB_AGGREGATOR, NULL, true},
+        {DIJOB_COORDINATOR, DIJOB_DDP_LEARNER, another, true}, {DIJOB_COORDINATOR, DIJOB_COORDINATOR, NULL, false},
+        {DIJOB_AGGREGATOR, DIJOB_DDP_LEARNER, mine, true}, {DIJOB_AGGREGATOR, DIJOB_DDP_LEARNER, another, false},
+        {DIJOB_AGGREGATOR, DIJOB_DDP_LEARNER, NULL, false}, {DIJOB_AGGREGATOR, DIJOB_COLLECTOR, NULL, false}};
+    for (size_t i = 0; i < TT_COUNT(cases); i++) {
+        const dijob_pod_t pod = {.role = (uint8_t)cases[i].role, .owner_pod = cases[i].owner};
+        assert_int_equal(replicas_may_report(&report, cases[i].by, "x", &pod) == TT_OK, cases[i].may);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_who_may_report_whom),
         cmocka_unit_test(test_requests),
         cmocka_unit_test(test_a_body_too_large),
         cmocka_unit_test(test_answers),
