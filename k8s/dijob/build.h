@@ -29,6 +29,7 @@ typedef struct {
     /* tasks (v2alpha1) */
     int task, rank, task_rank; /* index into spec.tasks, global rank, rank in the task                               */
     int reschedules;           /* annotation tutti/reschedules: the job's status.reschedules when it is made         */
+    bool old_service;          /* the job's service is named as the job, and not di-<job>                            */
 } dijob_pod_want_t;
 
 /*  Of "CPUS/MEMORY/GPUS", each may be empty: the parts, and the memory that they point into (caller frees). NULL: not that. */

@@ -8,11 +8,13 @@
 enum { JOB_NAME_MAX = 45, TASK_AND_JOB_MAX = 57, TASKS_MAX = 64, LABEL_MAX = 63 };
 
 /*  The first reason stays. */
-#define INVALID(job, ...)                             \
-    do {                                              \
-        if (!(job)->invalid)                          \
-            (job)->invalid = tt_sprintf(__VA_ARGS__); \
+#define REASON(reason, ...)                     \
+    do {                                        \
+        if (!(reason))                          \
+            (reason) = tt_sprintf(__VA_ARGS__); \
     } while (0)
+#define INVALID(job, ...)  REASON((job)->invalid, __VA_ARGS__)
+#define MISNAMED(job, ...) REASON((job)->misnamed, __VA_ARGS__)
 
 /*  A DNS label; `letter`: begins with one. */
 static bool s_is_label(const char *text, size_t max, bool letter)
@@ -141,7 +143,7 @@ static void s_task(dijob_t *self, const json_t *item, size_t index)
     else if (!s_is_label(name, LABEL_MAX, false))
         INVALID(self, "%s.name: '%.80s' is not made of lower case letters, digits and dashes", where, name);
     else if (strlen(name) + strlen(self->meta.name) > TASK_AND_JOB_MAX)
-        INVALID(self, "Invalid task name %s, together with the job's name it has more than %d characters", name,
+        MISNAMED(self, "Invalid task name %s, together with the job's name it has more than %d characters", name,
             TASK_AND_JOB_MAX);
     parts_int(item, "replicas", 1, 4096, &replicas, &bad);
     if (bad)
@@ -206,7 +208,7 @@ static void s_spec(dijob_t *self, const json_t *spec)
 {
     bool bad = false;
     if (!s_is_label(self->meta.name, JOB_NAME_MAX, true))
-        INVALID(self,
+        MISNAMED(self,
             "Invalid name %s, expected at most %d lower case letters, digits and dashes, a letter first and no dash "
             "last",
             self->meta.name, JOB_NAME_MAX);
@@ -299,7 +301,13 @@ void dijob_destroy(dijob_t **self_p)
     free(self->owner);
     free(self->status);
     free(self->invalid);
+    free(self->misnamed);
     parts_meta_clear(&self->meta);
     free(self);
     *self_p = NULL;
+}
+
+const char *dijob_refusal(const dijob_t *self)
+{
+    return self->invalid ? self->invalid : self->misnamed;
 }

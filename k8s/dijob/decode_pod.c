@@ -7,6 +7,8 @@
 #include "common/base/pool.h"
 #include "k8s/dijob/parts.h"
 
+enum { LABEL_ROOM = 64 };
+
 const char *const dijob_pod_drop[] = {"metadata.*", "+metadata.name", "+metadata.namespace", "+metadata.uid",
     "+metadata.resourceVersion", "+metadata.labels", "+metadata.annotations", "+metadata.ownerReferences",
     "+metadata.creationTimestamp", "+metadata.deletionTimestamp", /**/
@@ -143,10 +145,10 @@ static int32_t s_number(const json_t *annotations, const char *key)
 
 /*  The aggregator of a ddp learner, the task of a task's pod. When an aggregator is gone the garbage collector takes its
  *  reference out of pods that have another owner: the annotation stays. */
-static const char *s_owner_pod(const dijob_pod_t *self, const json_t *metadata, const json_t *labels)
+static const char *s_owner_pod(const dijob_pod_t *self, const json_t *metadata, const json_t *labels, const char *task)
 {
     if (self->role == DIJOB_TASK)
-        return parts_text(labels, "diengine/task-name", NULL);
+        return parts_text(labels, "diengine/task-name", *task ? task : NULL);
     if (self->role != DIJOB_DDP_LEARNER)
         return NULL;
     const char *noted = parts_text(json_object_get(metadata, "annotations"), "tutti/aggregator", NULL);
@@ -156,12 +158,23 @@ static const char *s_owner_pod(const dijob_pod_t *self, const json_t *metadata, 
     return owner == parts_controller(metadata) ? NULL : parts_text(owner, "name", NULL);
 }
 
-static void s_fill(dijob_pod_t *self, const json_t *object)
+/*  "actor" of "job-actor-2": pods of DI-orchestrator 1.1.0 have no label with the task's name. */
+static void s_task_of(char out[LABEL_ROOM], const char *pod, const char *job)
+{
+    const size_t skip = strlen(job) + 1;
+    const char *end = strrchr(pod, '-');
+    *out = 0;
+    if (strncmp(pod, job, skip - 1) == 0 && pod[skip - 1] == '-' && end && end > pod + skip &&
+        end - (pod + skip) < LABEL_ROOM)
+        snprintf(out, LABEL_ROOM, "%.*s", (int)(end - (pod + skip)), pod + skip);
+}
+
+static void s_fill(dijob_pod_t *self, const json_t *object, const char *task)
 {
     const json_t *metadata = json_object_get(object, "metadata"), *spec = json_object_get(object, "spec");
     const json_t *labels = json_object_get(metadata, "labels"), *notes = json_object_get(metadata, "annotations");
     s_job_uid(self->job_uid, metadata);
-    self->owner_pod = s_borrow(s_owner_pod(self, metadata, labels));
+    self->owner_pod = s_borrow(s_owner_pod(self, metadata, labels, task));
     self->deleting = json_is_string(json_object_get(metadata, "deletionTimestamp"));
     self->created_s = parts_time(parts_text(metadata, "creationTimestamp", NULL));
     self->replaces = s_borrow(parts_text(notes, "tutti/replaces", NULL));
@@ -192,7 +205,9 @@ static tt_status_t s_pod(dijob_pod_t **out, const json_t *object)
         return tt_err(TT_DATA, "a pod without labels of a DIJob");
     dijob_pod_t loose = {.job = s_borrow(job), .role = (uint8_t)role};
     TT_TRY(parts_meta(&loose.meta, metadata));
-    s_fill(&loose, object);
+    char name[LABEL_ROOM];
+    s_task_of(name, loose.meta.name, job);
+    s_fill(&loose, object, name);
     *out = s_pack(&loose, sizeof loose, strings, TT_COUNT(strings));
     parts_meta_clear(&loose.meta);
     return TT_OK;

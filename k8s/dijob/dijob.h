@@ -83,12 +83,16 @@ typedef struct {
     dijob_phase_t phase;
     char *status;  /* whole status object, dumped with sorted keys; NULL = none */
     char *invalid; /* why this job cannot be run, for its condition; NULL = it can */
+    char *
+        misnamed; /* which rule of names it breaks: none is begun so, but one that another let in goes on; NULL = none */
 } dijob_t;
 
 /*  From the object's JSON (text or tree). TT_DATA: not a DIJob at all. A spec of wrong shape gives a job with `invalid` set. */
 tt_status_t dijob_decode(dijob_t **out, const char *json, size_t size);
 tt_status_t dijob_from_json(dijob_t **out, const json_t *object);
 void dijob_destroy(dijob_t **self_p);
+/*  Why a job is not begun: invalid, or misnamed; NULL = it may. Borrowed. */
+const char *dijob_refusal(const dijob_t *self);
 
 /*  Canonical text of a value: sorted keys, compact, reals with 15 digits (jansson's 17 turn 0.1 into the quantity 101m). Caller
  *  frees. */

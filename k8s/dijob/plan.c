@@ -47,21 +47,47 @@ static void s_refused(planner_t *self)
         planner_condition(self, "TemplateRefused", false, "Accepted", "");
 }
 
-static void s_plan(planner_t *self)
+/*  A job that came by another's schema, or whose spec was broken since. Without pods it fails; one that runs is never ended
+ *  for a rule of ours: it goes on as far as it can, and the user is told. */
+static bool s_may_begin(planner_t *self)
 {
     const dijob_t *job = self->job;
-    const char *reason = job->tasks_shape ? "JobFailed" : "DIJobFailed";
-    if (self->ended)
-        s_clean(self);
-    else if (job->invalid)
-        planner_phase(
-            self, DIJOB_PHASE_FAILED, reason, "Warning", "DIJob %s failed because %s", job->meta.name, job->invalid);
+    const bool new = self->phase == DIJOB_PHASE_NONE && self->view->pod_count == 0;
+    const char *words = dijob_refusal(job);
+    const char *reason = job->invalid ? "InvalidSpec" : "InvalidName";
+    if (words && (new || (job->invalid && self->view->pod_count == 0))) {
+        planner_phase(self, DIJOB_PHASE_FAILED, job->tasks_shape ? "JobFailed" : "DIJobFailed", "Warning",
+            "DIJob %s failed because %s", job->meta.name, words);
+        return false;
+    }
+    if (planner_condition(self, "SpecRefused", words != NULL, words ? reason : "Accepted", words ? words : "") && words)
+        planner_event(self, "Warning", reason, "%s; %s", words,
+            job->invalid ? "its pods are left as they are" : "the job runs and goes on");
+    return true;
+}
+
+static void s_go_on(planner_t *self)
+{
+    const dijob_t *job = self->job;
+    if (!s_may_begin(self))
+        return;
+    if (job->invalid)
+        plan_left(self);
     else if (job->tasks_shape)
         plan_tasks(self);
     else
         plan_roles(self);
-    if (!self->ended && !job->invalid)
+    if (!job->invalid)
         s_refused(self);
+}
+
+static void s_plan(planner_t *self)
+{
+    const dijob_t *job = self->job;
+    if (self->ended)
+        s_clean(self);
+    else
+        s_go_on(self);
     if (job->tasks_shape)
         plan_count_tasks(self);
     else

@@ -129,7 +129,8 @@ static void s_services(planner_t *self)
 {
     const dijob_view_t *view = self->view;
     for (size_t i = 0; i < view->pod_count; i++)
-        if (planner_stays(self, i) && !planner_has_service(self, view->pods[i]->meta.name))
+        if (planner_stays(self, i) && !planner_has_service(self, view->pods[i]->meta.name) &&
+            planner_may_serve(view->pods[i]->meta.name))
             planner_service(self, DIJOB_DO_CREATE_SERVICE, view->pods[i]->meta.name);
     for (size_t i = 0; i < view->service_count; i++) {
         const dijob_service_t *service = view->services[i];
@@ -165,14 +166,20 @@ static void s_pods(planner_t *self, size_t at)
     s_remove_tasks(self);
 }
 
-void plan_roles(planner_t *self)
+size_t plan_coordinator(planner_t *self)
 {
-    s_created(self);
     const size_t coordinator = s_find(self);
     if (coordinator < self->view->pod_count) {
         s_fence(self, self->view->pods[coordinator]);
         s_decide(self, self->view->pods[coordinator]);
     }
+    return coordinator;
+}
+
+void plan_roles(planner_t *self)
+{
+    s_created(self);
+    const size_t coordinator = plan_coordinator(self);
     if (dijob_phase_final(self->phase))
         return; /* cleaned once the phase is written: a lost answer must not make the job run again */
     s_pods(self, coordinator);

@@ -185,6 +185,14 @@ static int32_t s_reschedules(const planner_t *self)
     return count < RESCHEDULES_MAX ? (int32_t)count : RESCHEDULES_MAX;
 }
 
+static bool s_has_old_service(const planner_t *self)
+{
+    char *name = tt_sprintf("di-%s", self->job->meta.name);
+    const bool old = planner_has_service(self, self->job->meta.name) && !planner_has_service(self, name);
+    free(name);
+    return old;
+}
+
 /*  One replica of a task; one of that name that is still going is waited for. */
 static void s_create(tasks_t *self, size_t task, int task_rank, int rank)
 {
@@ -197,7 +205,8 @@ static void s_create(tasks_t *self, size_t task, int task_rank, int rank)
                                     .task = (int)task,
                                     .rank = rank,
                                     .task_rank = task_rank,
-                                    .reschedules = s_reschedules(planner)});
+                                    .reschedules = s_reschedules(planner),
+                                    .old_service = s_has_old_service(planner)});
     free(name);
 }
 
@@ -349,15 +358,17 @@ static void s_step(tasks_t *self)
     }
 }
 
-/*  One for the job: its pods are found below it. */
+/*  One for the job: its pods are found below it. DI-orchestrator up to 1.1.1 named it as the job; that one stays, and new
+ *  pods are found below it too, for those that run know no other names. */
 static void s_service(planner_t *self)
 {
     char *name = tt_sprintf("di-%s", self->job->meta.name);
-    if (!planner_has_service(self, name))
+    if (!planner_has_service(self, name) && !s_has_old_service(self) && planner_may_serve(name))
         planner_service(self, DIJOB_DO_CREATE_SERVICE, NULL);
     for (size_t i = 0; i < self->view->service_count; i++) {
         const dijob_service_t *service = self->view->services[i];
-        if (!service->deleting && strcmp(service->meta.name, name) != 0)
+        if (!service->deleting && strcmp(service->meta.name, name) != 0 &&
+            strcmp(service->meta.name, self->job->meta.name) != 0)
             planner_service(self, DIJOB_DO_DELETE_SERVICE, service->meta.name);
     }
     free(name);

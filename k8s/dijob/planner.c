@@ -50,6 +50,12 @@ bool planner_has_service(const planner_t *self, const char *name)
     return self->services.names[s_slot(&self->services, name)] != NULL;
 }
 
+bool planner_may_serve(const char *name)
+{
+    const size_t length = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-");
+    return !name[length] && length > 0 && length <= 63 && name[0] >= 'a' && name[length - 1] != '-';
+}
+
 bool planner_stays(const planner_t *self, size_t pod)
 {
     return !self->view->pods[pod]->deleting && !self->going[pod];

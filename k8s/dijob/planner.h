@@ -60,6 +60,8 @@ void planner_again(planner_t *self, int64_t seconds);
 /*  Index of a pod by name; pod_count = none. */
 size_t planner_find(const planner_t *self, const char *name);
 bool planner_has_service(const planner_t *self, const char *name);
+/*  Can a service have it (a DNS label of RFC 1035)? Pods may have names that no service can have. */
+bool planner_may_serve(const char *name);
 /*  Neither on its way out nor put there by this plan. */
 bool planner_stays(const planner_t *self, size_t pod);
 
@@ -77,6 +79,10 @@ const char *planner_text(const planner_t *self, const char *key);  /* "" = absen
 
 void plan_roles(planner_t *self);
 void plan_tasks(planner_t *self);
+/*  plan_left.c: a job with pods whose spec is not one of ours: nothing is made or removed, only the phase follows. */
+void plan_left(planner_t *self);
+/*  plan_roles.c: the coordinator's pod as the phase has it; pod_count = there is none. */
+size_t plan_coordinator(planner_t *self);
 
 /*  plan_replicas.c: the pods of one role beside the coordinator. `may_create`: the coordinator is there. */
 void plan_replicas(planner_t *self, dijob_role_t role, bool may_create);

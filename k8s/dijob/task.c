@@ -40,8 +40,15 @@ static int64_t s_all_replicas(const json_t *tasks)
     return sum;
 }
 
+/*  Name of the service below which the pods are found. Caller frees. */
+static char *s_subdomain(const json_t *job, const dijob_pod_want_t *want)
+{
+    return tt_sprintf("%s%s", want->old_service ? "" : "di-", parts_job_name(job));
+}
+
 /*  Names of the pods of all tasks, or of those of one type (NULL = all), in the order of tasks, divided by commas. */
-static tt_status_t s_nodes(tt_buf_t *out, const json_t *job, const json_t *tasks, const char *type)
+static tt_status_t s_nodes(
+    tt_buf_t *out, const json_t *job, const json_t *tasks, const char *type, const char *subdomain)
 {
     const char *name = parts_job_name(job), *namespace_ = parts_job_namespace(job);
     size_t i;
@@ -51,8 +58,8 @@ static tt_status_t s_nodes(tt_buf_t *out, const json_t *job, const json_t *tasks
         if (type && strcmp(type, s_type(task)) != 0)
             continue;
         for (int64_t rank = 0; rank < s_replicas(task); rank++)
-            TT_TRY(tt_buf_printf(out, "%s%s-%s-%lld.di-%s.%s.svc.cluster.local", out->size ? "," : "", name,
-                s_name(task), (long long)rank, name, namespace_));
+            TT_TRY(tt_buf_printf(out, "%s%s-%s-%lld.%s.%s.svc.cluster.local", out->size ? "," : "", name, s_name(task),
+                (long long)rank, subdomain, namespace_));
     }
     return TT_OK;
 }
@@ -61,7 +68,7 @@ static tt_status_t s_env_nodes(json_t *spec, const json_t *job, const json_t *ta
 {
     tt_buf_t text;
     tt_buf_init(&text, NODES_MAX);
-    const tt_status_t status = s_nodes(&text, job, tasks, type);
+    const tt_status_t status = s_nodes(&text, job, tasks, type, parts_text(spec, "subdomain", ""));
     if (status == TT_OK)
         parts_env(spec, name, tt_buf_text(&text));
     tt_buf_free(&text);
@@ -98,7 +105,8 @@ static void s_metadata(json_t *pod, const json_t *job, const json_t *tasks, cons
     const char *node = parts_text(json_object_get(pod, "spec"), "nodeName", "");
     parts_label(pod, "diengine/job", parts_job_name(job));
     parts_label(pod, "diengine/operator", "di-operator");
-    parts_label(pod, "controller-name", "di-operator"); /* beside upstream's: one watch sees the pods of both shapes */
+    parts_label(
+        pod, "controller-name", "di-operator"); /* beside upstream's: what selects all of ours finds these too */
     parts_label(pod, "diengine/pod", want->name);
     parts_label(pod, "diengine/task-type", s_type(task));
     parts_label(pod, "diengine/task-name", s_name(task));
@@ -119,7 +127,7 @@ tt_status_t parts_task_pod(json_t **out, const json_t *job, const dijob_pod_want
     if (want->task < 0 || !json_is_object(template_))
         return tt_err(TT_NOT_FOUND, "DIJob %s has no spec.tasks[%d].template", parts_job_name(job), want->task);
     json_t *pod = parts_pod_from(job, template_, want->name), *spec = json_object_get(pod, "spec");
-    char *subdomain = tt_sprintf("di-%s", parts_job_name(job));
+    char *subdomain = s_subdomain(job, want);
     json_object_set_new(spec, "restartPolicy", json_string("Never"));
     json_object_set_new(spec, "hostname", json_string(want->name));
     json_object_set_new(spec, "subdomain", json_string(subdomain));

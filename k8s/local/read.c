@@ -311,7 +311,7 @@ static tt_status_t s_job(reader_t *self)
     const tt_status_t status = dijob_from_json(&job, object);
     if (status != TT_OK)
         return tt_err(TT_CONFIG, "%s: %s", manifest_where(self->manifest, self->index, "metadata"), tt_err_text());
-    const tt_status_t valid = job->invalid ? s_invalid(self, job->invalid) : TT_OK;
+    const tt_status_t valid = dijob_refusal(job) ? s_invalid(self, dijob_refusal(job)) : TT_OK;
     dijob_destroy(&job);
     TT_TRY(valid);
     s_note_unused(self, spec, s_job_used);

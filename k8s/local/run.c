@@ -227,8 +227,8 @@ tt_status_t run_scale(run_t *self, const char *role, int64_t replicas)
     tt_status_t status =
         self->seen->tasks_shape ? s_scale_task(self, role, replicas) : s_scale_role(self, role, replicas);
     dijob_t *probe = NULL;
-    if (status == TT_OK && dijob_from_json(&probe, self->job) == TT_OK && probe->invalid)
-        status = tt_err(TT_INVALID, "%s", probe->invalid);
+    if (status == TT_OK && dijob_from_json(&probe, self->job) == TT_OK && dijob_refusal(probe))
+        status = tt_err(TT_INVALID, "%s", dijob_refusal(probe));
     dijob_destroy(&probe);
     if (status == TT_OK) {
         const json_int_t generation = json_integer_value(json_object_get(metadata, "generation"));

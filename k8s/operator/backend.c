@@ -209,25 +209,14 @@ static json_t *s_of_tasks(const operator_t *op, const job_t *job)
 
 /* ---- who asks, about what ------------------------------------------------------------------------------------------ */
 
-/*  Its address is its own: that of a pod whose containers have ended may be another's by now. */
-static bool s_has_address(const dijob_pod_t *pod)
-{
-    return pod->phase != POD_SUCCEEDED && pod->phase != POD_FAILED;
-}
-
 /*  Is it a pod of this job? */
 static bool s_may(const operator_t *op, const char *peer, const char *job_uid)
 {
-    const void *at = NULL;
-    const dijob_pod_t *pod;
     if (op->opts.open_api)
         return true;
     if (op->opts.only_job && (strcmp(peer, "127.0.0.1") == 0 || strcmp(peer, "::1") == 0)) /* our own pod */
         return true;
-    while ((pod = kube_store_next(op->cache->pods, POD_BY_IP, peer, &at)) != NULL)
-        if (strcmp(pod->job_uid, job_uid) == 0 && s_has_address(pod))
-            return true;
-    return false;
+    return cache_is_at(op->cache, job_uid, peer);
 }
 
 static json_t *s_all(const operator_t *op, const replicas_request_t *r)
@@ -362,11 +351,11 @@ static bool s_early(const operator_t *op, const replicas_request_t *r)
     if (!r->v2) {
         const char *name = r->coordinator ? r->coordinator : r->aggregator;
         pod = name && r->namespace_ ? kube_store_get(op->cache->pods, r->namespace_, name) : NULL;
-        return pod && !*pod->ip && s_has_address(pod);
+        return pod && !*pod->ip && cache_has_address(pod);
     }
     const job_t *job = cache_job(op->cache, r->namespace_, r->name);
-    while (job && (pod = kube_store_next(op->cache->pods, POD_BY_JOB, job->meta.uid, &at)) != NULL)
-        if (!*pod->ip && s_has_address(pod))
+    while (job && (pod = kube_store_next(op->cache->task_pods, POD_BY_JOB, job->meta.uid, &at)) != NULL)
+        if (!*pod->ip && cache_has_address(pod))
             return true;
     return false;
 }

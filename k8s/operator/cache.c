@@ -200,7 +200,9 @@ static tt_status_t s_stores(cache_t *self)
         .ctx = self};
     TT_TRY(kube_store_new(&self->jobs, &jobs));
     TT_TRY(kube_store_new(&self->pods, &pods));
-    return kube_store_new(&self->services, &services);
+    TT_TRY(kube_store_new(&self->task_pods, &pods));
+    TT_TRY(kube_store_new(&self->services, &services));
+    return kube_store_new(&self->task_services, &services);
 }
 
 /*  "/api/v1/namespaces/x/pods", of all namespaces "/api/v1/pods". Caller frees. */
@@ -210,37 +212,51 @@ static char *s_path(const cache_t *self, const char *api, const char *resource)
                                  : tt_sprintf("%s/%s", api, resource);
 }
 
-static tt_status_t s_watch(cache_t *self, kube_reflector_t **out, kube_store_t *store, kube_reflector_opts_t opts,
-    const char *api, const char *resource)
+static tt_status_t s_watch(
+    cache_t *self, int which, kube_store_t *store, kube_reflector_opts_t opts, const char *api, const char *resource)
 {
     char *path = s_path(self, api, resource);
     opts.path = path;
     opts.synced = s_synced;
     opts.ctx = self;
-    const tt_status_t status = kube_reflector_new(out, self->client, store, &opts);
+    const tt_status_t status = kube_reflector_new(&self->watches[which], self->client, store, &opts);
     free(path);
     return status;
 }
 
-static tt_status_t s_watches(cache_t *self)
+static tt_status_t s_watch_jobs(cache_t *self)
 {
-    static const char ours[] = "controller-name=di-operator";
-    const char *job = self->opts.only_job;
-    char *labels = job ? tt_sprintf("%s,dijob-name=%s", ours, job) : tt_strdup(ours);
-    char *field = job ? tt_sprintf("metadata.name=%s", job) : NULL;
+    char *field = self->opts.only_job ? tt_sprintf("metadata.name=%s", self->opts.only_job) : NULL;
     const kube_reflector_opts_t jobs = {.field_selector = field};
-    const kube_reflector_opts_t pods = {.label_selector = labels, .drop = dijob_pod_drop};
-    const kube_reflector_opts_t services = {.label_selector = labels, .metadata_only = true};
-    tt_status_t status = TT_OK;
-    if (!self->opts.manifest)
-        status = s_watch(self, &self->job_watch, self->jobs, jobs, JOBS_PATH, "dijobs");
-    if (status == TT_OK)
-        status = s_watch(self, &self->pod_watch, self->pods, pods, "/api/v1", "pods");
-    if (status == TT_OK)
-        status = s_watch(self, &self->service_watch, self->services, services, "/api/v1", "services");
-    free(labels);
+    const tt_status_t status = s_watch(self, WATCH_JOBS, self->jobs, jobs, JOBS_PATH, "dijobs");
     free(field);
     return status;
+}
+
+/*  Pods and services of roles, or of tasks; `of_job`: the label that names the job. */
+static tt_status_t s_watch_shape(cache_t *self, bool tasks, const char *ours, const char *of_job)
+{
+    const char *job = self->opts.only_job;
+    char *labels = job ? tt_sprintf("%s,%s=%s", ours, of_job, job) : tt_strdup(ours);
+    const kube_reflector_opts_t pods = {.label_selector = labels, .drop = dijob_pod_drop};
+    const kube_reflector_opts_t services = {.label_selector = labels, .metadata_only = true};
+    tt_status_t status = s_watch(
+        self, tasks ? WATCH_TASK_PODS : WATCH_PODS, tasks ? self->task_pods : self->pods, pods, "/api/v1", "pods");
+    if (status == TT_OK)
+        status = s_watch(self, tasks ? WATCH_TASK_SERVICES : WATCH_SERVICES,
+            tasks ? self->task_services : self->services, services, "/api/v1", "services");
+    free(labels);
+    return status;
+}
+
+/*  No selector says "this label or that one", and DI-orchestrator's two versions have none in common: two watches, and no
+ *  pod in both. */
+static tt_status_t s_watches(cache_t *self)
+{
+    if (!self->opts.manifest)
+        TT_TRY(s_watch_jobs(self));
+    TT_TRY(s_watch_shape(self, false, "controller-name=di-operator,!diengine/operator", "dijob-name"));
+    return s_watch_shape(self, true, "diengine/operator=di-operator", "diengine/job");
 }
 
 tt_status_t cache_new(cache_t **self_p, kube_client_t *client, const cache_opts_t *opts)
@@ -263,20 +279,23 @@ void cache_destroy(cache_t **self_p)
     cache_t *self = *self_p;
     if (!self)
         return;
-    kube_reflector_destroy(&self->job_watch);
-    kube_reflector_destroy(&self->pod_watch);
-    kube_reflector_destroy(&self->service_watch);
+    for (size_t i = 0; i < CACHE_WATCHES; i++)
+        kube_reflector_destroy(&self->watches[i]);
     kube_store_destroy(&self->jobs);
     kube_store_destroy(&self->pods);
     kube_store_destroy(&self->services);
+    kube_store_destroy(&self->task_pods);
+    kube_store_destroy(&self->task_services);
     free(self);
     *self_p = NULL;
 }
 
 bool cache_synced(const cache_t *self)
 {
-    return (self->opts.manifest || (self->job_watch && kube_reflector_synced(self->job_watch))) && self->pod_watch &&
-           kube_reflector_synced(self->pod_watch) && self->service_watch && kube_reflector_synced(self->service_watch);
+    for (int i = self->opts.manifest ? WATCH_JOBS + 1 : WATCH_JOBS; i < CACHE_WATCHES; i++)
+        if (!self->watches[i] || !kube_reflector_synced(self->watches[i]))
+            return false;
+    return true;
 }
 
 /* ---- questions ----------------------------------------------------------------------------------------------------- */
@@ -284,6 +303,48 @@ bool cache_synced(const cache_t *self)
 job_t *cache_job(const cache_t *self, const char *namespace_, const char *name)
 {
     return kube_store_get(self->jobs, namespace_, name);
+}
+
+const dijob_pod_t *cache_pod(const cache_t *self, const char *namespace_, const char *name)
+{
+    const dijob_pod_t *pod = kube_store_get(self->pods, namespace_, name);
+    return pod ? pod : kube_store_get(self->task_pods, namespace_, name);
+}
+
+const dijob_service_t *cache_service(const cache_t *self, const char *namespace_, const char *name)
+{
+    const dijob_service_t *service = kube_store_get(self->services, namespace_, name);
+    return service ? service : kube_store_get(self->task_services, namespace_, name);
+}
+
+size_t cache_pod_count(const cache_t *self)
+{
+    return kube_store_count(self->pods) + kube_store_count(self->task_pods);
+}
+
+size_t cache_service_count(const cache_t *self)
+{
+    return kube_store_count(self->services) + kube_store_count(self->task_services);
+}
+
+bool cache_has_address(const dijob_pod_t *pod)
+{
+    return pod->phase != POD_SUCCEEDED && pod->phase != POD_FAILED;
+}
+
+static bool s_is_at(const kube_store_t *store, const char *job_uid, const char *ip)
+{
+    const void *at = NULL;
+    const dijob_pod_t *pod;
+    while ((pod = kube_store_next(store, POD_BY_IP, ip, &at)) != NULL)
+        if (strcmp(pod->job_uid, job_uid) == 0 && cache_has_address(pod))
+            return true;
+    return false;
+}
+
+bool cache_is_at(const cache_t *self, const char *job_uid, const char *ip)
+{
+    return s_is_at(self->pods, job_uid, ip) || s_is_at(self->task_pods, job_uid, ip);
 }
 
 job_t *cache_job_by_uid(const cache_t *self, const char *uid)
@@ -322,16 +383,29 @@ static void s_own(cache_t *self, const dijob_pod_t **pods, size_t *count)
     self->own.main = self->own_end == 's' ? MAIN_COMPLETED : MAIN_ERROR;
 }
 
+/*  What two stores have under a key, and room for one more. Returns how many; *out is the caller's. */
+static size_t s_both(const kube_store_t *one, const kube_store_t *two, int index, const char *key, const void ***out)
+{
+    const kube_store_t *const stores[] = {one, two};
+    size_t count = 0, room = 8;
+    const void **all = tt_array0(room + 1, sizeof *all), *entry;
+    for (size_t i = 0; i < TT_COUNT(stores); i++) {
+        const void *at = NULL;
+        while ((entry = kube_store_next(stores[i], index, key, &at)) != NULL) {
+            if (count == room)
+                all = tt_realloc(all, tt_mul((room *= 2) + 1, sizeof *all));
+            all[count++] = entry;
+        }
+    }
+    *out = all;
+    return count;
+}
+
 size_t cache_pods(cache_t *self, const char *job_uid, const dijob_pod_t ***out)
 {
-    size_t count = 0, room = 8;
-    const dijob_pod_t **pods = tt_array0(room + 1, sizeof *pods), *pod; /* 1: our own */
-    const void *at = NULL;
-    while ((pod = kube_store_next(self->pods, POD_BY_JOB, job_uid, &at)) != NULL) {
-        if (count == room)
-            pods = tt_realloc(pods, tt_mul((room *= 2) + 1, sizeof *pods));
-        pods[count++] = pod;
-    }
+    const void **all;
+    size_t count = s_both(self->pods, self->task_pods, POD_BY_JOB, job_uid, &all);
+    const dijob_pod_t **pods = (const dijob_pod_t **)all;
     s_own(self, pods, &count);
     qsort(pods, count, sizeof *pods, s_by_age);
     *out = pods;
@@ -340,15 +414,9 @@ size_t cache_pods(cache_t *self, const char *job_uid, const dijob_pod_t ***out)
 
 size_t cache_services(const cache_t *self, const char *job_uid, const dijob_service_t ***out)
 {
-    size_t count = 0, room = 8;
-    const dijob_service_t **services = tt_array0(room, sizeof *services), *service;
-    const void *at = NULL;
-    while ((service = kube_store_next(self->services, SERVICE_BY_JOB, job_uid, &at)) != NULL) {
-        if (count == room)
-            services = tt_realloc(services, tt_mul(room *= 2, sizeof *services));
-        services[count++] = service;
-    }
-    *out = services;
+    const void **all;
+    const size_t count = s_both(self->services, self->task_services, SERVICE_BY_JOB, job_uid, &all);
+    *out = (const dijob_service_t **)all;
     return count;
 }
 

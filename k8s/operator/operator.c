@@ -72,7 +72,7 @@ static void s_on_synced(void *ctx)
 {
     operator_t *self = ctx;
     log_info("synced: %zu jobs, %zu pods, %zu services, %lld ms after the start", kube_store_count(self->cache->jobs),
-        kube_store_count(self->cache->pods), kube_store_count(self->cache->services),
+        cache_pod_count(self->cache), cache_service_count(self->cache),
         (long long)(tt_now_ms(kube_loop_clock(self->loop)) - self->started_ms));
     if (self->opts.own_pod && !cache_own(self->cache)) {
         log_error("pod %s/%s is not known as the coordinator of DIJob %s: it needs the labels dijob-name=%s, "

@@ -44,11 +44,13 @@ typedef struct {
 
 enum { POD_BY_JOB, POD_BY_IP }; /* job's uid; address */
 enum { SERVICE_BY_JOB };        /* job's uid          */
+enum { WATCH_JOBS, WATCH_PODS, WATCH_SERVICES, WATCH_TASK_PODS, WATCH_TASK_SERVICES, CACHE_WATCHES };
 struct cache {
     cache_opts_t opts;
     kube_client_t *client;
-    kube_store_t *jobs, *pods, *services;
-    kube_reflector_t *job_watch, *pod_watch, *service_watch;
+    kube_store_t *jobs, *pods, *services; /* pods and services of roles        */
+    kube_store_t *task_pods, *task_services;
+    kube_reflector_t *watches[CACHE_WATCHES];
     job_t *newest, *oldest; /* those with a text */
     size_t texts;           /* bytes of them     */
     char own_end;           /* how our own coordinator ended: 's' 'f', 0 = it runs                  */
@@ -63,6 +65,15 @@ bool cache_synced(const cache_t *self);
 const dijob_pod_t *cache_own(const cache_t *self);
 job_t *cache_job(const cache_t *self, const char *namespace_, const char *name);
 job_t *cache_job_by_uid(const cache_t *self, const char *uid);
+/*  A pod, a service by its name, of either shape; NULL. Borrowed. */
+const dijob_pod_t *cache_pod(const cache_t *self, const char *namespace_, const char *name);
+const dijob_service_t *cache_service(const cache_t *self, const char *namespace_, const char *name);
+size_t cache_pod_count(const cache_t *self);
+size_t cache_service_count(const cache_t *self);
+/*  Its address is its own: that of a pod whose containers have ended may be another's by now. */
+bool cache_has_address(const dijob_pod_t *pod);
+/*  Is one of the job's pods at this address? */
+bool cache_is_at(const cache_t *self, const char *job_uid, const char *ip);
 /*  Pods of a job, in the order of their making. Returns how many; *out is the caller's, what it points to is the store's. */
 size_t cache_pods(cache_t *self, const char *job_uid, const dijob_pod_t ***out);
 size_t cache_services(const cache_t *self, const char *job_uid, const dijob_service_t ***out);
@@ -96,8 +107,9 @@ typedef struct {
     char *name;
     char uid[37]; /* of what is deleted */
     uint64_t version;
-    int code;           /* last answer; 0 = none                                            */
-    tt_status_t status; /* TT_OK: it is as we want it. TT_INVALID: refused by the API server */
+    kube_store_t *store; /* that it belongs into; NULL = none (secrets)                     */
+    int code;            /* last answer; 0 = none                                            */
+    tt_status_t status;  /* TT_OK: it is as we want it. TT_INVALID: refused by the API server */
     char *text, *reason;
     dijob_role_t role; /* of a pod that is made for a plan, and its task; -1 = no task's */
     int task;

@@ -34,15 +34,14 @@ static void s_codes(tt_buf_t *out, const char *name, const char *help, const ope
 
 static void s_watches(tt_buf_t *out, const cache_t *cache)
 {
-    const kube_reflector_t *const watches[] = {cache->job_watch, cache->pod_watch, cache->service_watch};
-    static const char *const names[] = {"dijobs", "pods", "services"};
+    static const char *const names[CACHE_WATCHES] = {"dijobs", "pods", "services", "task_pods", "task_services"};
     static const char *const kinds[] = {"lists", "watches", "events", "bookmarks", "errors"};
     (void)tt_buf_str(out, "# HELP tutti_operator_watch_total what came of lists and watches\n"
                           "# TYPE tutti_operator_watch_total counter\n");
-    for (size_t i = 0; i < TT_COUNT(watches); i++) {
-        if (!watches[i])
+    for (size_t i = 0; i < CACHE_WATCHES; i++) {
+        if (!cache->watches[i])
             continue;
-        const kube_reflector_stats_t s = kube_reflector_stats(watches[i]);
+        const kube_reflector_stats_t s = kube_reflector_stats(cache->watches[i]);
         const uint64_t values[] = {s.lists, s.watches, s.events, s.bookmarks, s.errors};
         for (size_t k = 0; k < TT_COUNT(values); k++)
             (void)tt_buf_printf(out, "tutti_operator_watch_total{resource=\"%s\",what=\"%s\"} %llu\n", names[i],
@@ -55,8 +54,8 @@ static void s_metrics(tt_buf_t *out, const operator_t *op)
     s_gauge(out, "leader", "gauge", "1 where this replica looks after the jobs", operator_leads(op));
     s_gauge(out, "synced", "gauge", "1 when everything is known", cache_synced(op->cache));
     s_gauge(out, "jobs", "gauge", "jobs known", (double)kube_store_count(op->cache->jobs));
-    s_gauge(out, "pods", "gauge", "pods known", (double)kube_store_count(op->cache->pods));
-    s_gauge(out, "services", "gauge", "services known", (double)kube_store_count(op->cache->services));
+    s_gauge(out, "pods", "gauge", "pods known", (double)cache_pod_count(op->cache));
+    s_gauge(out, "services", "gauge", "services known", (double)cache_service_count(op->cache));
     s_gauge(out, "template_bytes", "gauge", "bytes of jobs kept whole", (double)op->cache->texts);
     s_gauge(out, "reconcile_total", "counter", "looks at a job", (double)op->counters.rounds);
     s_gauge(out, "reconcile_errors_total", "counter", "looks that did not end well", (double)op->counters.failures);

@@ -144,7 +144,7 @@ static void s_create_pod(round_t *self, const fetched_t *fetched, const dijob_po
 static void s_create_service(round_t *self, const job_t *job, const char *pod_name)
 {
     json_t *object = NULL;
-    const dijob_pod_t *pod = pod_name ? kube_store_get(self->op->cache->pods, self->namespace_, pod_name) : NULL;
+    const dijob_pod_t *pod = pod_name ? cache_pod(self->op->cache, self->namespace_, pod_name) : NULL;
     if (pod_name && !pod)
         return; /* gone since */
     const tt_status_t status =
@@ -293,7 +293,8 @@ static void s_remove(round_t *self, const dijob_action_t *action)
 {
     const bool pod = action->what == DIJOB_DO_DELETE_POD;
     const cache_t *cache = self->op->cache;
-    const kube_meta_t *meta = kube_store_get(pod ? cache->pods : cache->services, self->namespace_, action->name);
+    const kube_meta_t *meta = pod ? (const void *)cache_pod(cache, self->namespace_, action->name)
+                                  : (const void *)cache_service(cache, self->namespace_, action->name);
     if (meta && meta != (const void *)cache_own(cache)) /* that ends by itself, and with its exit code */
         writes_delete(self->batch, pod ? WRITES_POD : WRITES_SERVICE, meta, pod ? action->grace_s : -1);
 }

@@ -79,19 +79,12 @@ static const char *s_thing(writes_kind_t kind)
     return kind == WRITES_POD ? "pod" : kind == WRITES_SERVICE ? "service" : "secret";
 }
 
-static kube_store_t *s_store(const writes_one_t *write)
-{
-    const cache_t *cache = write->batch->op->cache;
-    return write->kind == WRITES_POD ? cache->pods : write->kind == WRITES_SERVICE ? cache->services : NULL;
-}
-
 typedef enum { SOMEBODYS, OURS, GOING } whose_t;
 
 /*  The thing of that name as the store has it: does our job control it? GOING: another's, but not for long. */
 static whose_t s_whose(const writes_one_t *write)
 {
-    const kube_store_t *store = s_store(write);
-    const void *entry = store ? kube_store_get(store, write->batch->namespace_, write->name) : NULL;
+    const void *entry = write->store ? kube_store_get(write->store, write->batch->namespace_, write->name) : NULL;
     const dijob_pod_t *pod = write->kind == WRITES_POD ? entry : NULL;
     const dijob_service_t *service = write->kind == WRITES_SERVICE ? entry : NULL;
     if (!entry)
@@ -144,8 +137,7 @@ static void s_end(writes_one_t *write, tt_status_t status, const kube_reply_t *r
 
 static void s_put(const writes_one_t *write, const kube_reply_t *reply)
 {
-    kube_store_t *store = s_store(write);
-    if (store && kube_store_put(store, reply->body, reply->size) != TT_OK)
+    if (write->store && kube_store_put(write->store, reply->body, reply->size) != TT_OK)
         log_warn("the answer about %s %s: %s", s_thing(write->kind), write->name, tt_err_text());
 }
 
@@ -206,7 +198,7 @@ static void s_on_deleted(void *ctx, const kube_reply_t *reply)
     if (object) /* it has a time at which it will go */
         s_put(write, reply);
     else if (reply->code == 404 || (reply->code >= 200 && reply->code < 300))
-        kube_store_gone(s_store(write), write->batch->namespace_, write->name, write->version);
+        kube_store_gone(write->store, write->batch->namespace_, write->name, write->version);
     /* 409: it is another one by now, and the one that was meant is gone */
     const bool gone = reply->code == 404 || reply->code == 409 || (reply->code >= 200 && reply->code < 300);
     s_end(write, gone ? TT_OK : TT_UNAVAILABLE, reply);
@@ -214,10 +206,19 @@ static void s_on_deleted(void *ctx, const kube_reply_t *reply)
 
 /* ---- writes -------------------------------------------------------------------------------------------------------- */
 
+static kube_store_t *s_store(const cache_t *cache, writes_kind_t kind, bool of_task)
+{
+    if (kind == WRITES_POD)
+        return of_task ? cache->task_pods : cache->pods;
+    return kind == WRITES_CURVE ? NULL : of_task ? cache->task_services : cache->services;
+}
+
 writes_one_t *writes_create(writes_t *self, writes_kind_t kind, const json_t *object)
 {
     const json_t *name = json_object_get(json_object_get(object, "metadata"), "name");
+    const json_t *labels = json_object_get(json_object_get(object, "metadata"), "labels");
     writes_one_t *write = s_add(self, kind, json_string_value(name));
+    write->store = s_store(self->op->cache, kind, json_object_get(labels, "diengine/operator") != NULL);
     char *path = tt_sprintf(
         "/api/v1/namespaces/%s/%s?fieldValidation=Strict&fieldManager=di-operator", self->namespace_, s_resource(kind));
     char *body = dijob_dump(object);
@@ -235,6 +236,8 @@ writes_one_t *writes_create(writes_t *self, writes_kind_t kind, const json_t *ob
 writes_one_t *writes_delete(writes_t *self, writes_kind_t kind, const kube_meta_t *meta, int grace_s)
 {
     writes_one_t *write = s_add(self, kind, meta->name);
+    const bool of_task = kube_store_by_uid(s_store(self->op->cache, kind, true), meta->uid) != NULL;
+    write->store = s_store(self->op->cache, kind, of_task);
     write->deletes = true;
     write->version = meta->version;
     snprintf(write->uid, sizeof write->uid, "%s", meta->uid);

@@ -73,7 +73,7 @@ def put(collection, key, thing):
 
 def remove(collection, key):
     thing = json.loads(json.dumps(objects[collection].pop(key)))
-    thing["metadata"]["resourceVersion"] = str(next_version())
+    thing["metadata"].update(resourceVersion=str(next_version()), deletionTimestamp="2026-11-21T10:00:00Z")
     record("DELETED", collection, thing)
     return thing
 
@@ -90,6 +90,10 @@ def merge(into, patch):
 
 def selects(query, thing):
     for term in filter(None, query.get("labelSelector", "").split(",")):
+        if term.startswith("!"):
+            if term[1:] in thing["metadata"].get("labels", {}):
+                return False
+            continue
         key, value = term.split("=")
         if thing["metadata"].get("labels", {}).get(key) != value:
             return False

@@ -18,7 +18,7 @@ static char *s_reason(const char *name, const char *spec)
 {
     char *text = tt_sprintf("{" API ",'metadata':{'name':'%s'},'spec':%s}", name, spec);
     dijob_t *job = s_decode(text);
-    char *reason = tt_strdup(job->invalid ? job->invalid : "");
+    char *reason = tt_strdup(dijob_refusal(job) ? dijob_refusal(job) : "");
     dijob_destroy(&job);
     free(text);
     return reason;
@@ -178,9 +178,28 @@ static void test_other_things_are_no_jobs(void **state)
     assert_int_equal(dijob_decode(&job, "{", 1), TT_DATA);
 }
 
+/*  What only another operator's schema lets in is told apart from what nobody could run. */
+static void test_a_name_is_no_broken_spec(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"2048-dqn", "exp.v1", "a234567890123456789012345678901234567890123456"};
+    for (size_t i = 0; i < TT_COUNT(names); i++) {
+        dijob_t *job = NULL;
+        char *text = tt_sprintf("{\"metadata\":{\"name\":\"%s\"},\"spec\":{\"tasks\":[{\"type\":\"learner\","
+                                "\"template\":{\"spec\":{\"containers\":[{\"name\":\"c\"}]}}}]}}",
+            names[i]);
+        assert_ok(dijob_decode(&job, text, strlen(text)));
+        assert_null(job->invalid);
+        assert_non_null(strstr(job->misnamed, names[i]));
+        dijob_destroy(&job);
+        free(text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_name_is_no_broken_spec),
         cmocka_unit_test(test_a_job_of_roles),
         cmocka_unit_test(test_what_ours_adds),
         cmocka_unit_test(test_a_job_of_tasks),

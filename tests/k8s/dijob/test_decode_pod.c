@@ -144,6 +144,25 @@ static void test_a_pod_of_a_task(void **state)
     dijob_pod_destroy(&pod);
 }
 
+/*  DI-orchestrator 1.1.0: the task's name is in the pod's alone. */
+static void test_a_pod_of_a_task_without_a_label(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *task;
+    } all[] = {{"j.v1-my-actor-2", "my-actor"}, {"j.v1-0", NULL}, {"j.v1--0", NULL}, {"other-actor-2", NULL}};
+    for (size_t i = 0; i < TT_COUNT(all); i++) {
+        dijob_pod_t *pod = NULL;
+        char *text = tt_sprintf("{\"metadata\":{\"name\":\"%s\",\"labels\":{\"diengine/job\":\"j.v1\"},"
+                                "\"annotations\":{\"diengine/rank\":\"5\",\"diengine/task-rank\":\"2\"}}}",
+            all[i].name);
+        assert_ok(dijob_pod_decode(&pod, text, strlen(text)));
+        assert_string_equal(pod->owner_pod ? pod->owner_pod : "", all[i].task ? all[i].task : "");
+        dijob_pod_destroy(&pod);
+        free(text);
+    }
+}
+
 static void test_strangers(void **state)
 {
     (void)state;
@@ -181,6 +200,7 @@ int main(void)
         cmocka_unit_test(test_a_ddp_learner),
         cmocka_unit_test(test_a_ddp_learner_whose_aggregator_is_gone),
         cmocka_unit_test(test_a_pod_of_a_task),
+        cmocka_unit_test(test_a_pod_of_a_task_without_a_label),
         cmocka_unit_test(test_strangers),
         cmocka_unit_test(test_services),
     };

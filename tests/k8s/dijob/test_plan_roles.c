@@ -213,6 +213,66 @@ static void test_an_invalid_job_fails_and_says_why(void **state)
     assert_non_null(strstr(c->events, "Warning DIJobFailed DIJob qbert failed because spec.learner"));
 }
 
+static void test_a_new_job_with_a_bad_name_fails(void **state)
+{
+    cluster_t *c = *state;
+    c->job.misnamed = (char *)"Invalid name Qbert";
+    cluster_settle(c, 10);
+    assert_string_equal(
+        cluster_condition(c, "Failed"), "True DIJobFailed DIJob qbert failed because Invalid name Qbert");
+    assert_int_equal(c->pod_count, 0);
+}
+
+/*  Another operator let it in under a name that we would not have taken. */
+static void test_a_job_that_runs_goes_on_whatever_its_name(void **state)
+{
+    cluster_t *c = *state;
+    c->job.misnamed = (char *)"Invalid name 2048-dqn";
+    pod_run(c, cluster_add(c, DIJOB_COORDINATOR, "2048-dqn-coordinator"));
+    pod_run(c, cluster_add(c, DIJOB_COLLECTOR, "2048-dqn-collector-bcdfg"));
+    cluster_settle(c, 10);
+    assert_string_equal(cluster_phase(c), "Running");
+    assert_int_equal(c->pod_count, 2);
+    assert_int_equal(c->service_count, 0); /* the name of a service begins with a letter */
+    assert_string_equal(cluster_condition(c, "SpecRefused"), "True InvalidName Invalid name 2048-dqn");
+    assert_non_null(strstr(c->events, "Warning InvalidName Invalid name 2048-dqn; the job runs and goes on\n"));
+    pod_end(c, cluster_get(c, "2048-dqn-collector-bcdfg"), 1);
+    cluster_settle(c, 20);
+    assert_int_equal(cluster_alive(c, DIJOB_COLLECTOR), 1); /* and is looked after */
+    pod_end(c, cluster_get(c, "2048-dqn-coordinator"), 0);
+    cluster_settle(c, 10);
+    assert_string_equal(cluster_phase(c), "Succeeded");
+}
+
+static void test_a_job_that_runs_outlives_a_bad_spec(void **state)
+{
+    cluster_t *c = *state;
+    dijob_pod_t *coordinator = s_running(c);
+    pod_run(c, cluster_add(c, DIJOB_LEARNER, "qbert-learner-bcdfg"));
+    cluster_settle(c, 10);
+    c->job.invalid = (char *)"spec.learner.replicas: expected a number from 0 to 256";
+    cluster_settle(c, 10);
+    assert_string_equal(cluster_phase(c), "Running");
+    assert_int_equal(c->pod_count, 2);
+    assert_int_equal(c->service_count, 2);
+    assert_string_equal(
+        cluster_condition(c, "SpecRefused"), "True InvalidSpec spec.learner.replicas: expected a number from 0 to 256");
+    pod_end(c, coordinator, 0);
+    cluster_settle(c, 10);
+    assert_string_equal(cluster_phase(c), "Succeeded");
+}
+
+static void test_a_spec_that_was_mended_is_kept_again(void **state)
+{
+    cluster_t *c = *state;
+    s_running(c);
+    c->job.invalid = (char *)"spec.volumes: expected a list";
+    cluster_settle(c, 10);
+    c->job.invalid = NULL;
+    cluster_settle(c, 10);
+    assert_string_equal(cluster_condition(c, "SpecRefused"), "False Accepted ");
+}
+
 /* ---- the coordinator ------------------------------------------------------------------------------------------------------------ */
 
 static void test_a_deleted_coordinator_comes_back_and_the_phase_stays(void **state)
@@ -427,6 +487,10 @@ int main(void)
         T(test_a_crash_loop_and_a_sidecar_stay_where_running_is_cleaned),
         T(test_a_job_that_is_deleted_is_left_to_the_garbage_collector),
         T(test_an_invalid_job_fails_and_says_why),
+        T(test_a_new_job_with_a_bad_name_fails),
+        T(test_a_job_that_runs_goes_on_whatever_its_name),
+        T(test_a_job_that_runs_outlives_a_bad_spec),
+        T(test_a_spec_that_was_mended_is_kept_again),
         T(test_a_deleted_coordinator_comes_back_and_the_phase_stays),
         T(test_a_coordinator_of_ours_is_made_anew),
         T(test_a_twin_has_no_say),

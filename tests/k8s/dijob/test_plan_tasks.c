@@ -331,6 +331,83 @@ static void test_an_invalid_job_fails(void **state)
     assert_int_equal(c->pod_count, 0);
 }
 
+/* ---- another operator's ------------------------------------------------------------------------------------------------------- */
+
+/*  As DI-orchestrator leaves it: pods without a label or annotation of ours. */
+static void s_adopt(cluster_t *c, const char *phase)
+{
+    static const char *const names[] = {"atari-collector-0", "atari-collector-1", "atari-learner-0"};
+    for (int i = 0; i < 3; i++) {
+        dijob_pod_t *pod = cluster_add(c, DIJOB_TASK, names[i]);
+        pod->owner_pod = tt_strdup(i < 2 ? "collector" : "learner");
+        pod->rank = i;
+        pod->task_rank = i % 2;
+        pod_run(c, pod);
+    }
+    c->job.status = tt_sprintf("{\"phase\":\"%s\",\"restarts\":1,\"reschedules\":2,\"replicas\":3}", phase);
+    for (int i = 0; i < DIJOB_PHASES; i++)
+        if (strcmp(phase, dijob_phase_name((dijob_phase_t)i)) == 0)
+            c->job.phase = (dijob_phase_t)i;
+}
+
+static void test_the_pods_of_another_operator_are_adopted(void **state)
+{
+    static const char *const phases[] = {"Pending", "Starting", "Running", "Restarting", "Rescheduling"};
+    for (size_t i = 0; i < TT_COUNT(phases); i++) {
+        cluster_t *c = *state;
+        c->job.misnamed = (char *)"Invalid name atari";
+        s_adopt(c, phases[i]);
+        cluster_add_service(c, "di-atari");
+        cluster_settle(c, 10);
+        assert_string_equal(cluster_phase(c), "Running");
+        assert_string_equal(cluster_status(c, "restarts"), "1");
+        assert_string_equal(cluster_status(c, "reschedules"), "2");
+        assert_int_equal(c->uids, 3); /* none was made */
+        assert_int_equal(c->pod_count, 3);
+        assert_int_equal(c->service_count, 1);
+        s_teardown(state);
+        s_setup(state);
+    }
+}
+
+static void test_the_service_of_an_older_operator_stays(void **state)
+{
+    cluster_t *c = *state;
+    dijob_plan_t plan;
+    s_adopt(c, "Running");
+    cluster_add_service(c, "atari");
+    cluster_settle(c, 10);
+    assert_int_equal(c->service_count, 1);
+    assert_string_equal(c->services[0]->meta.name, "atari");
+    cluster_remove(c, cluster_get(c, "atari-learner-0"));
+    cluster_round(c);
+    cluster_plan(c, &plan);
+    assert_int_equal(plan.count, 1);
+    assert_true(plan.actions[0].what == DIJOB_DO_CREATE_POD && plan.actions[0].pod.old_service);
+    dijob_plan_clear(&plan);
+}
+
+/*  v1.0.0's `template` is not known to us, and was taken out of the spec. */
+static void test_a_job_that_runs_outlives_a_bad_spec(void **state)
+{
+    cluster_t *c = *state;
+    s_adopt(c, "Running");
+    c->job.invalid = (char *)"expected spec.coordinator, or spec.tasks";
+    c->job.tasks_shape = false;
+    cluster_settle(c, 10);
+    assert_string_equal(cluster_phase(c), "Running");
+    assert_int_equal(c->pod_count, 3);
+    pod_end(c, c->pods[0], 1);
+    cluster_settle(c, 10);
+    assert_string_equal(cluster_phase(c), "Running");
+    pod_end(c, c->pods[1], 0);
+    pod_end(c, c->pods[2], 0);
+    cluster_settle(c, 10);
+    assert_string_equal(cluster_condition(c, "Failed"),
+        "True DIJobFailed DIJob atari failed because 1 of its pods failed and none is left");
+    assert_int_equal(c->pod_count, 3);
+}
+
 static void test_members_of_the_status_that_are_not_ours_stay(void **state)
 {
     cluster_t *c = *state;
@@ -359,6 +436,9 @@ int main(void)
         T(test_those_of_the_same_second_move_too),
         T(test_some_may_end_before_the_others_run),
         T(test_an_invalid_job_fails),
+        T(test_the_pods_of_another_operator_are_adopted),
+        T(test_the_service_of_an_older_operator_stays),
+        T(test_a_job_that_runs_outlives_a_bad_spec),
         T(test_members_of_the_status_that_are_not_ours_stay),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
