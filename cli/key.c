@@ -1,5 +1,6 @@
 /*  key - print a new key pair for a job, for who keeps it elsewhere than in a run directory (a Secret). */
 #include <stdio.h>
+#include <string.h>
 #include "cli/cmd.h"
 #include "common/net/net.h"
 
@@ -18,5 +19,7 @@ int tt_cmd_key(int argc, char **argv)
         return tt_args_fail(args, status);
     tt_keys_text(&keys, text);
     fputs(text, stdout);
+    explicit_bzero(text, sizeof text);
+    explicit_bzero(&keys, sizeof keys);
     return 0;
 }

@@ -42,6 +42,13 @@ char *tt_strdup(const char *text)
     return copy;
 }
 
+void tt_free_secret(char *text)
+{
+    if (text)
+        explicit_bzero(text, strlen(text));
+    free(text);
+}
+
 char *tt_sprintf(const char *fmt, ...)
 {
     va_list ap;

@@ -22,6 +22,9 @@ void *tt_aligned0(size_t size);
 char *tt_strdup(const char *text);
 char *tt_sprintf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
+/*  Overwrite a string that nobody is to find in memory, then free it. NULL is fine. */
+void tt_free_secret(char *text);
+
 /*  a * b and a + b, checked: abort on overflow. For sizes from outside use tt_mul_ok first. */
 size_t tt_mul(size_t a, size_t b);
 size_t tt_add(size_t a, size_t b);

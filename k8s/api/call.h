@@ -20,6 +20,7 @@ struct kube_call {
     kube_call_state_t state;
     /* what was asked */
     char *method, *path, *body, *content_type, *accept;
+    bool secret; /* wipe body */
     size_t body_size, max_bytes;
     int64_t timeout_ms, idle_ms;
     kube_priority_t priority;

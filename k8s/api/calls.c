@@ -62,7 +62,10 @@ void kube_call_free(kube_call_t *call)
 {
     free(call->method);
     free(call->path);
-    free(call->body);
+    if (call->secret)
+        tt_free_secret(call->body);
+    else
+        free(call->body);
     free(call->content_type);
     free(call->accept);
     free(call);

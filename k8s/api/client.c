@@ -306,6 +306,7 @@ static kube_call_t *s_call(kube_client_t *self, const kube_request_t *request, k
     call->path = tt_strdup(request->path);
     call->body = tt_strdup(request->body);
     call->body_size = request->body ? strlen(request->body) : 0;
+    call->secret = request->secret;
     call->content_type = tt_strdup(request->content_type);
     call->accept = tt_strdup(request->accept);
     call->max_bytes = request->max_bytes ? request->max_bytes : ANSWER_MAX;

@@ -43,6 +43,7 @@ typedef struct {
     const char *method;       /* "GET", "POST", "PUT", "PATCH", "DELETE"                                 */
     const char *path;         /* "/api/v1/namespaces/default/pods?fieldValidation=Strict"                */
     const char *body;         /* NULL = none                                                             */
+    bool secret;              /* body: our copy is wiped when it has gone                                */
     const char *content_type; /* NULL = application/json; "application/merge-patch+json"                 */
     const char *accept;       /* NULL = application/json                                                 */
     int timeout_ms;           /* from now on; 0 = 30 s from when it goes, however long others come first     */

@@ -54,7 +54,7 @@ static void s_take_token(kube_credentials_t *self, const char *text)
 {
     char *token = tt_sprintf("%.*s", (int)strcspn(text, " \t\r\n"), text);
     self->version += !self->token || strcmp(self->token, token) != 0;
-    free(self->token);
+    tt_free_secret(self->token);
     self->token = token;
 }
 
@@ -163,7 +163,7 @@ void kube_credentials_destroy(kube_credentials_t **self_p)
     kube_exec_destroy(&self->run);
     kube_exec_credential_clear(&self->given);
     free(self->why);
-    free(self->token);
+    tt_free_secret(self->token);
     free(self);
     *self_p = NULL;
 }

@@ -112,7 +112,7 @@ static void s_header(kube_call_t *call, const char *name, const char *value)
     char *line = tt_sprintf("%s: %s", name, value);
     call->headers = call->client->curl->curl_slist_append(call->headers, line);
     TT_CHECK(call->headers != NULL);
-    free(line);
+    tt_free_secret(line); /* of a token, perhaps */
 }
 
 static void s_headers(kube_call_t *call, const kube_identity_t *identity)
@@ -126,7 +126,7 @@ static void s_headers(kube_call_t *call, const kube_identity_t *identity)
     if (identity->token) {
         char *bearer = tt_sprintf("Bearer %s", identity->token);
         s_header(call, "Authorization", bearer);
-        free(bearer);
+        tt_free_secret(bearer);
     } else if (identity->username) {
         SET(CURLOPT_USERNAME, identity->username);
         SET(CURLOPT_PASSWORD, identity->password ? identity->password : "");

@@ -163,7 +163,7 @@ static void s_create_curve(round_t *self, const job_t *job)
         writes_create(self->batch, WRITES_CURVE, object);
     else
         log_warn("%s: %s", self->key, tt_err_text());
-    json_decref(object);
+    dijob_wipe_curve(&object);
 }
 
 static void s_create(round_t *self, const job_t *job, const fetched_t *fetched)

@@ -7,6 +7,8 @@
 #include "common/base/mem.h"
 #include "k8s/operator/parts.h"
 
+#define METADATA_ONLY "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+
 /* ---- life ---------------------------------------------------------------------------------------------------------- */
 
 writes_t *writes_new(operator_t *op, const dijob_t *job, void (*done)(void *ctx, writes_t *batch), void *ctx)
@@ -221,15 +223,18 @@ writes_one_t *writes_create(writes_t *self, writes_kind_t kind, const json_t *ob
     write->store = s_store(self->op->cache, kind, json_object_get(labels, "diengine/operator") != NULL);
     char *path = tt_sprintf(
         "/api/v1/namespaces/%s/%s?fieldValidation=Strict&fieldManager=di-operator", self->namespace_, s_resource(kind));
-    char *body = dijob_dump(object);
+    const bool secret = kind == WRITES_CURVE;
+    char *body = secret ? dijob_dump_curve(object) : dijob_dump(object);
     const kube_request_t request = {.method = "POST",
         .path = path,
         .body = body,
+        .secret = secret,
+        .accept = secret ? METADATA_ONLY : NULL, /* the key is not to come back */
         .timeout_ms = WRITES_TURN_MS,
         .priority = kind == WRITES_SERVICE ? KUBE_SERVICES : KUBE_PODS};
     kube_client_send(self->op->client, &request, s_on_created, write);
     free(path);
-    free(body);
+    tt_free_secret(body);
     return write;
 }
 

@@ -310,6 +310,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
                     body = fresh
                 reply = (201 if self.command == "POST" else 200, put(collection, name, body))
             reply = (reply[0], json.loads(json.dumps(reply[1])))
+        if "as=PartialObjectMetadata" in self.headers.get("Accept", "") and isinstance(reply[1], dict):
+            reply = (reply[0], {"kind": "PartialObjectMetadata", "metadata": reply[1]["metadata"]})
         if what == "lost":
             return self.reset()
         if isinstance(reply[1], str):
