@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """DI-engine 0.5.3 as it comes from PyPI asks our operator for collectors and learners, from within pods, and gets them: its
-CommCoordinator, its OperatorServer, its Slave (tests/k8s/di_engine)."""
+CommCoordinator, its LearnerAggregator, its OperatorServer, its Slave (tests/k8s/di_engine)."""
 
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -54,7 +55,8 @@ def s_job(shared):
         "cleanPodPolicy": "Running",
         "coordinator": s_template([f"{HERE}/coordinator.py", "2", "1"], shared),
         "collector": s_template([f"{HERE}/worker.py", "collector"], shared),
-        "learner": s_template([f"{HERE}/worker.py", "learner"], shared)}}
+        "learner": s_template([f"{HERE}/worker.py", "learner"], shared),
+        "aggregator": s_template([f"{HERE}/aggregator.py"], shared)}}
 
 
 def s_sees(k8s):
@@ -92,7 +94,7 @@ def s_start(k8s):
     shared = os.path.join(k8s.directory, "shared")
     os.mkdir(shared)
     log = open(os.path.join(k8s.directory, "logs", "operator.log"), "wb")  # pylint: disable=consider-using-with
-    k8s.exec_in([TUTTI, "operator", f"--server-address={SERVER}"], env={"KUBECONFIG": k8s.kubeconfig}, stderr=log)
+    k8s.exec_in([TUTTI, "operator", f"--server-address={SERVER}", "--gpus-per-node=2"], env={"KUBECONFIG": k8s.kubeconfig}, stderr=log)
     k8s.apply(s_job(shared))
     return shared
 
@@ -134,6 +136,29 @@ def test_a_replica_that_cannot_be_reached_is_replaced(k8s):
     check("Failed to s" not in log(), "no request of its was refused")
 
 
+def test_an_aggregator_reports_a_learner_that_cannot_be_reached(k8s):
+    for node in k8s.get("/api/v1/nodes")["items"]:  # it says that it has GPUs; nobody looks for them
+        k8s.kubectl("patch", "node", node["metadata"]["name"], "--subresource=status", "--type=merge", "-p",
+                    json.dumps({"status": {"capacity": {"nvidia.com/gpu": "8"}, "allocatable": {"nvidia.com/gpu": "8"}}}))
+    for name in ("deaf", "impatient"):
+        with open(f"{k8s.shared}/{name}", "w", encoding="utf-8"):
+            pass
+    _, _, _, data = s_ask(k8s, "post_replicas", data={"collectors": {"replicas": 0}, "learners": {"replicas": 1, "gpus": "2"}})
+    name = data["learners"][0].split(".")[0]
+    log = lambda: k8s.kubectl("logs", name, check=False).stdout
+    lost = lambda: set(re.findall(r"Fail to connect to learner\(([^)]*)\)", log()))
+    deaf = lambda: not os.path.exists(f"{k8s.shared}/deaf")  # slow pods are none that cannot be reached
+    wait_for(lambda: deaf() and lost(), lambda: f"{name} to give its learner up: {log()}")
+    os.unlink(f"{k8s.shared}/impatient")
+
+    def sees():
+        lines = [json.loads(line) for line in log().splitlines() if line.startswith("{")]
+        return len(lines[-1]["learners"]) == 2 and lines[-1]["learners"] if lines else None
+    seen = wait_for(sees, lambda: f"{name} to have its two learners: {log()}")
+    check(not set(seen) & lost(), f"{seen} in place of {lost()}")
+    check("Failed to send failed list" not in log(), "its report was taken")
+
+
 def test_the_job_ends_with_its_coordinator(k8s):
     k8s.kubectl("exec", "ding-coordinator", "--", PYTHON, "-c", "import os; os.kill(1, 15)", check=False)
     job = "/apis/diengine.opendilab.org/v1alpha1/namespaces/default/dijobs/ding"
@@ -144,4 +169,5 @@ def test_the_job_ends_with_its_coordinator(k8s):
 
 if __name__ == "__main__":
     cluster.main(test_it_gets_what_it_asks_for, test_more_and_fewer_while_it_runs,
-                 test_a_replica_that_cannot_be_reached_is_replaced, test_the_job_ends_with_its_coordinator, full=True)
+                 test_a_replica_that_cannot_be_reached_is_replaced,
+                 test_an_aggregator_reports_a_learner_that_cannot_be_reached, test_the_job_ends_with_its_coordinator, full=True)

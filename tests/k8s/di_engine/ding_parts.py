@@ -7,11 +7,12 @@ import everything there is, are left out.
 import importlib
 import importlib.machinery
 import importlib.util
+import logging
 import sys
 import types
 
 NEVER_USED_HERE = ("torch", "treetensor", "ditk")
-PACKAGES = ("ding.utils", "ding.worker", "ding.worker.coordinator")
+PACKAGES = ("ding.utils", "ding.worker", "ding.worker.coordinator", "ding.worker.adapter")
 UTILS = {  # what comm_coordinator asks of the package ding.utils, and the file that has it
     "LockContext": "lock_helper",
     "LockContextType": "lock_helper",
@@ -60,7 +61,7 @@ def bare_package(name):
 
 
 def load():
-    """DI-engine's CommCoordinator, OperatorServer and Slave classes."""
+    """DI-engine's CommCoordinator, LearnerAggregator, OperatorServer and Slave classes."""
     sys.meta_path.append(PlaceholderFinder)  # last: what is installed is used
     importlib.import_module("ding")
     for name in PACKAGES:
@@ -68,8 +69,10 @@ def load():
     utils = sys.modules["ding.utils"]
     for attribute, file in UTILS.items():
         setattr(utils, attribute, getattr(importlib.import_module(f"ding.utils.{file}"), attribute))
+    utils.build_logger = lambda path, name, need_tb: (logging.getLogger(name), None)  # its own writes tables with torch
     parts = types.SimpleNamespace()
     parts.CommCoordinator = importlib.import_module("ding.worker.coordinator.comm_coordinator").CommCoordinator
+    parts.LearnerAggregator = importlib.import_module("ding.worker.adapter.learner_aggregator").LearnerAggregator
     parts.OperatorServer = importlib.import_module("ding.worker.coordinator.operator_server").OperatorServer
     parts.server_kwargs = utils.get_operator_server_kwargs
     parts.Slave = importlib.import_module("ding.interaction").Slave

@@ -36,8 +36,9 @@ def main():
     logging.getLogger("werkzeug").disabled = True
     role = sys.argv[1]
     host = sys.argv[2] if len(sys.argv) > 2 else "0.0.0.0"
-    worker = Worker(host, int(os.environ[f"{role.upper()}_PORT"]))
-    worker.start()
+    port = int(os.environ[f"{role.upper()}_PORT"])
+    for gpu in range(int(os.environ.get("LOCAL_WORLD_SIZE", "1"))):  # a ddp learner has a process, and a port, a GPU
+        Worker(host, port + gpu).start()
     print("serving", flush=True)
     threading.Event().wait()
 

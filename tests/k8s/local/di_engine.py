@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """DI-engine 0.5.3 as it comes from PyPI asks `tutti run` for collectors and learners, as it asks an operator in a cluster: its
-CommCoordinator, its OperatorServer, its Slave (tests/k8s/di_engine)."""
+CommCoordinator, its LearnerAggregator, its OperatorServer, its Slave (tests/k8s/di_engine)."""
 
 import json
 import os
@@ -38,7 +38,8 @@ def s_job(shared):
     return {"apiVersion": "diengine.opendilab.org/v1alpha1", "kind": "DIJob", "metadata": {"name": "ding"}, "spec": {
         "coordinator": s_template([f"{HERE}/coordinator.py", "2", "1"], shared),
         "collector": s_template([f"{HERE}/worker.py", "collector"], shared),
-        "learner": s_template([f"{HERE}/worker.py", "learner"], shared)}}
+        "learner": s_template([f"{HERE}/worker.py", "learner"], shared),
+        "aggregator": s_template([f"{HERE}/aggregator.py"], shared)}}
 
 
 def s_read(path):
@@ -119,6 +120,23 @@ class Run:
             sys.exit(f"exit code {code}\n{s_read(self.out)}")
 
 
+def s_unreachable_learner(run):
+    """Of an aggregator that is asked for: it reports its learner, which never serves, and is connected to the one in its place."""
+    for file in ("deaf", "impatient"):
+        with open(f"{run.shared}/{file}", "w", encoding="utf-8"):
+            pass
+    name = run.ask("POST", learners={"replicas": 1, "gpus": "2"})["learners"][0].split(".")[0]
+    log = lambda: s_read(f"{run.dir}/logs/{name}.log") or s_read(f"{run.dir}/logs/{name.removeprefix('ding-')}.log")
+    run.wait_for(lambda: "Fail to connect to learner(" in log(), f"{name} to give its learner up: {log()[-2000:]}")
+    os.unlink(f"{run.shared}/impatient")
+    never = set(re.findall(r"Fail to connect to learner\(([^)]*)\)", log()))
+    run.wait_for(lambda: [line for line in log().splitlines() if line.startswith("{") and len(json.loads(line)["learners"]) == 2],
+                 f"{name} to have its two learners")
+    seen = set(json.loads([line for line in log().splitlines() if line.startswith("{")][-1])["learners"])
+    if seen & never or "Failed to send failed list" in log():
+        sys.exit(f"{seen} in place of {never}\n{log()[-3000:]}")
+
+
 def s_play(run, deaf):
     run.await_connected(2, 1)
     more = run.ask("POST", collectors={"replicas": 1})["collectors"]
@@ -136,6 +154,7 @@ def s_play(run, deaf):
         run.wait_for(lambda: f"Fail to connect to collector({never[0]})" in run.log(), f"{never} to be given up")
         os.unlink(f"{run.shared}/impatient")
         run.await_connected(3, 1, besides=never)
+        s_unreachable_learner(run)
     run.end()
 
 
