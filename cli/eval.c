@@ -4,7 +4,7 @@
 #include "collector/eval.h"
 #include "collector/registry.h"
 #include "common/base/mem.h"
-#include "common/job/checkpoints.h"
+#include "common/snapshot/checkpoints.h"
 #include "controller/rundir.h"
 #include "k8s/local/local.h"
 #include <jansson.h>
@@ -43,16 +43,24 @@ static void s_folder(char *out, size_t size, const char *run_dir)
     free(of_job);
 }
 
+static void s_say_bad(void *ctx, const char *name, const char *why)
+{
+    (void)ctx;
+    fprintf(stderr, "tutti eval: %s is passed over: %s\n", name, why);
+}
+
 /*  Of a run's directory: the final checkpoint; while it runs, or when it was killed, the newest. */
 static tt_status_t s_of_run(char *out, size_t size, const char *run_dir)
 {
-    char folder[3600], name[TT_CHECKPOINT_NAME] = TT_CHECKPOINT_FINAL;
+    char folder[3600];
+    tt_checkpoint_t newest;
     s_folder(folder, sizeof folder, run_dir);
-    snprintf(out, size, "%s/%s", folder, name);
+    snprintf(out, size, "%s/" TT_CHECKPOINT_FINAL, folder);
     if (access(out, F_OK) == 0)
         return TT_OK;
-    TT_TRY(tt_checkpoints_newest(folder, name));
-    snprintf(out, size, "%s/%s", folder, name);
+    TT_TRY(tt_checkpoints_newest(folder, &newest, s_say_bad, NULL));
+    snprintf(out, size, "%s/%s", folder, newest.name);
+    tt_snapshot_info_free(&newest.info);
     fprintf(stderr, "tutti eval: %s has no final checkpoint: its newest is taken\n", run_dir);
     return TT_OK;
 }

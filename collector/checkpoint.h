@@ -1,6 +1,6 @@
 /*  checkpoint - the policy in a checkpoint file, ready to act: its job's settings, its network, its normaliser.
  *
- *  Reads what learner/snapshot.h describes: tensors as PyTorch shapes them, the job's resolved settings in the metadata
+ *  Reads what common/snapshot/snapshot.h describes: tensors as PyTorch shapes them, the job's resolved settings in the metadata
  *  ("config"), the observations' normaliser of the newest version. Only the actor is needed.
  *  Threads: an instance belongs to one thread. */
 #pragma once

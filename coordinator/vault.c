@@ -7,12 +7,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "common/base/log.h"
-#include "common/job/checkpoints.h"
+#include "common/snapshot/checkpoints.h"
+#include "common/snapshot/snapshot.h"
 #include "coordinator/state.h"
 
 enum { PATH_ROOM = PATH_MAX + 128 };
-static const size_t s_piece = 1 << 20;               /* of LOADED */
-static const uint64_t s_largest = (uint64_t)1 << 30; /* as learner/fetch.c's */
+static const size_t s_piece = 1 << 20; /* of LOADED */
 
 void vault_init(vault_t *self)
 {
@@ -23,8 +23,8 @@ void vault_init(vault_t *self)
 
 static void s_paths(const coordinator_t *self, const char *name, char *path, char *beside)
 {
-    snprintf(path, PATH_ROOM, "%s/checkpoints/%s", self->root, name);
-    snprintf(beside, PATH_ROOM, "%s/checkpoints/.%s.part", self->root, name);
+    snprintf(path, PATH_ROOM, "%s/" TT_CHECKPOINTS "/%s", self->root, name);
+    snprintf(beside, PATH_ROOM, "%s/" TT_CHECKPOINTS "/.%s.part", self->root, name);
 }
 
 void vault_free(coordinator_t *self)
@@ -48,12 +48,14 @@ static tt_status_t s_begin(coordinator_t *self, const tt_msg_STORE_t *m)
     if (fd < 0)
         return tt_err_errno(TT_IO, "%s", beside);
     self->vault = (vault_t){.fd = fd, .instance = m->instance, .size = m->size};
+    tt_seal_begin(&self->vault.seal);
     snprintf(self->vault.name, sizeof self->vault.name, "%s", m->name);
     return TT_OK;
 }
 
 static tt_status_t s_append(vault_t *vault, const char *bytes, size_t size)
 {
+    tt_seal_add(&vault->seal, bytes, size);
     while (size > 0) {
         const ssize_t written = write(vault->fd, bytes, size);
         if (written <= 0)
@@ -65,10 +67,21 @@ static tt_status_t s_append(vault_t *vault, const char *bytes, size_t size)
     return TT_OK;
 }
 
+/*  What was damaged on its way gets no name: the one before it stays the newest. */
+static tt_status_t s_check_whole(vault_t *vault)
+{
+    bool sealed = false;
+    const tt_status_t status = tt_seal_end(&vault->seal, &sealed);
+    if (status != TT_OK)
+        return tt_err_wrap(status, "%s", vault->name);
+    return sealed ? TT_OK : tt_err(TT_DATA, "%s: not a snapshot: no checksum where it belongs", vault->name);
+}
+
 static tt_status_t s_complete(coordinator_t *self, bool best)
 {
     char folder[PATH_ROOM], path[PATH_ROOM], beside[PATH_ROOM];
     vault_t *vault = &self->vault;
+    TT_TRY(s_check_whole(vault));
     s_paths(self, vault->name, path, beside);
     if (fsync(vault->fd) != 0 || rename(beside, path) != 0)
         return tt_err_errno(TT_IO, "%s", path);
@@ -80,7 +93,9 @@ static tt_status_t s_complete(coordinator_t *self, bool best)
     }
     if (best)
         TT_TRY(tt_checkpoint_alias(folder, vault->name, TT_CHECKPOINT_BEST));
-    tt_checkpoints_keep(folder, self->cfg.checkpoint.keep);
+    uint64_t update = UINT64_MAX;
+    tt_checkpoint_update(vault->name, &update);
+    tt_checkpoints_keep(folder, self->cfg.checkpoint.keep, update);
     log_info("%s, %llu bytes", path, (unsigned long long)vault->size);
     close(vault->fd);
     vault_init(vault);
@@ -101,7 +116,7 @@ static tt_status_t s_check_store(const tt_msg_STORE_t *m, const tt_packet_t *pac
 {
     if (!m->name || !tt_checkpoint_is_name(m->name))
         return tt_err(TT_DENIED, "'%.64s' is no name of a snapshot", m->name ? m->name : "");
-    if (packet->frame_count != 1 || m->size == 0 || m->size > s_largest)
+    if (packet->frame_count != 1 || m->size == 0 || m->size > TT_SNAPSHOT_WIRE_MAX)
         return tt_err(
             TT_PROTOCOL, "STORE of %llu bytes with %zu frames", (unsigned long long)m->size, packet->frame_count);
     return TT_OK;
@@ -156,7 +171,7 @@ static tt_status_t s_open_restore(const coordinator_t *self, const tt_msg_LOAD_t
     *fd = open(m->path, O_RDONLY | O_CLOEXEC);
     if (*fd < 0)
         return tt_err_errno(TT_IO, "%s", m->path);
-    if (fstat(*fd, &info) != 0 || info.st_size <= 0 || (uint64_t)info.st_size > s_largest) {
+    if (fstat(*fd, &info) != 0 || info.st_size <= 0 || (uint64_t)info.st_size > TT_SNAPSHOT_WIRE_MAX) {
         close(*fd);
         return tt_err(TT_DATA, "%s: not a snapshot", m->path);
     }

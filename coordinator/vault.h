@@ -4,10 +4,12 @@
  *  name. LOAD asks for a piece of the snapshot that the newest roster names; LOADED carries it. Each piece is asked for
  *  and answered by itself, so either side may be started again in between: the sender begins anew.
  *
- *  Only the learner of rank 0 stores and loads, and nothing but snapshots. Files are written beside and renamed.
+ *  Only the learner of rank 0 stores and loads, and nothing but snapshots. Files are written beside, compared
+ *  with their checksum when all of it is there, and renamed.
  *  Threads: the coordinator's; writes and syncs in it. */
 #pragma once
 #include "common/net/net.h"
+#include "common/snapshot/seal.h"
 
 typedef struct coordinator coordinator_t;
 
@@ -15,6 +17,7 @@ typedef struct {
     int fd; /* of the file that is coming in, -1 = none */
     char name[64];
     uint64_t instance, size, offset;
+    tt_seal_check_t seal; /* of what has come */
 } vault_t;
 
 void vault_init(vault_t *self);

@@ -5,34 +5,33 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include "common/base/log.h"
-#include "common/job/checkpoints.h"
+#include "common/snapshot/checkpoints.h"
 #include "learner/core.h"
 
 enum { DUE_PATIENCE_MS = 2000, FINAL_PATIENCE_MS = 15000 };
-static const size_t s_largest = (size_t)1 << 30;
 
 static tt_status_t s_write_here(core_t *self, const char *name, const char *path, bool best)
 {
     char folder[4200];
-    snapshot_t snapshot;
+    tt_snapshot_t snapshot;
     TT_TRY(tt_checkpoints_open(self->run_dir, folder, sizeof folder));
     state_capture(self, &snapshot);
-    const tt_status_t status = snapshot_write(&snapshot, path);
+    const tt_status_t status = tt_snapshot_write(&snapshot, path);
     state_release(&snapshot);
     TT_TRY(status);
     if (best)
         TT_TRY(tt_checkpoint_alias(folder, name, TT_CHECKPOINT_BEST));
-    tt_checkpoints_keep(folder, self->model.train.checkpoint.keep);
+    tt_checkpoints_keep(folder, self->model.train.checkpoint.keep, self->update);
     return TT_OK;
 }
 
 static tt_status_t s_write_there(core_t *self, const char *name, bool best, int patience_ms)
 {
     tt_buf_t bytes;
-    snapshot_t snapshot;
-    tt_buf_init(&bytes, s_largest);
+    tt_snapshot_t snapshot;
+    tt_buf_init(&bytes, TT_SNAPSHOT_WIRE_MAX);
     state_capture(self, &snapshot);
-    tt_status_t status = snapshot_encode(&snapshot, &bytes);
+    tt_status_t status = tt_snapshot_encode(&snapshot, &bytes);
     state_release(&snapshot);
     if (status == TT_OK)
         status = vault_store(self, name, best, &bytes, patience_ms);
@@ -62,7 +61,7 @@ tt_status_t checkpoint_when_due(core_t *self)
         return TT_OK;
     char name[TT_CHECKPOINT_NAME], path[4200];
     tt_checkpoint_name(name, self->update);
-    snprintf(path, sizeof path, "%s/checkpoints/%s", self->run_dir, name);
+    snprintf(path, sizeof path, "%s/" TT_CHECKPOINTS "/%s", self->run_dir, name);
     const tt_status_t status = s_write(self, name, path, DUE_PATIENCE_MS);
     if (status == TT_OK || status == TT_STOPPED)
         return TT_OK;
@@ -74,7 +73,7 @@ tt_status_t checkpoint_when_due(core_t *self)
 
 tt_status_t checkpoint_final(core_t *self, char *path, size_t size)
 {
-    snprintf(path, size, "%s/checkpoints/%s", self->run_dir, TT_CHECKPOINT_FINAL);
+    snprintf(path, size, "%s/" TT_CHECKPOINTS "/%s", self->run_dir, TT_CHECKPOINT_FINAL);
     const tt_status_t status = s_write(self, TT_CHECKPOINT_FINAL, path, FINAL_PATIENCE_MS);
     if (status == TT_STOPPED)
         return TT_OK;

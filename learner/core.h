@@ -21,7 +21,7 @@
 #include "learner/pool.h"
 #include "learner/publish.h"
 #include "learner/shards.h"
-#include "learner/snapshot.h"
+#include "common/snapshot/snapshot.h"
 #include "learner/stop.h"
 #include "learner/view.h"
 
@@ -184,11 +184,11 @@ void join_reset(core_t *self);
 tt_status_t update_turn(core_t *self);
 
 /*  state.c: between the process and a snapshot. Capture borrows from self until it next serves; release frees scratch. */
-void state_capture(core_t *self, snapshot_t *out);
-void state_release(snapshot_t *snapshot);
-/*  What a snapshot must look like to be of use here, before snapshot_read or snapshot_decode. */
-void state_expect(core_t *self, snapshot_t *out);
-tt_status_t state_restore(core_t *self, const snapshot_t *from);
+void state_capture(core_t *self, tt_snapshot_t *out);
+void state_release(tt_snapshot_t *snapshot);
+/*  What a snapshot must look like to be of use here, before tt_snapshot_read or tt_snapshot_decode. */
+void state_expect(core_t *self, tt_snapshot_t *out);
+tt_status_t state_restore(core_t *self, const tt_snapshot_t *from);
 
 /*  checkpoint.c */
 tt_status_t checkpoint_when_due(core_t *self);

@@ -7,7 +7,6 @@
 #include "learner/core.h"
 
 enum { PENDING_MAX = 4096 };
-static const size_t s_snapshot_max = (size_t)1 << 30;
 
 tt_status_t fetch_send(core_t *self, const pending_t *to, tt_msg_FETCHED_t *answer, zmq_msg_t *frames, size_t count)
 {
@@ -81,11 +80,11 @@ static tt_status_t s_state(core_t *self, const pending_t *to)
     if (self->begun && self->step == self->step_count) /* we go on without its gradients: after the update, then */
         return TT_AGAIN;
     tt_buf_t bytes;
-    tt_buf_init(&bytes, s_snapshot_max);
-    snapshot_t snapshot;
+    tt_buf_init(&bytes, TT_SNAPSHOT_WIRE_MAX);
+    tt_snapshot_t snapshot;
     state_capture(self, &snapshot);
     snapshot.sum = allreduce_kept(self->allreduce, &snapshot.sum_step);
-    tt_status_t status = snapshot_encode(&snapshot, &bytes);
+    tt_status_t status = tt_snapshot_encode(&snapshot, &bytes);
     state_release(&snapshot);
     if (status == TT_OK) {
         zmq_msg_t frame;

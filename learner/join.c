@@ -8,8 +8,6 @@
 #include "common/base/mem.h"
 #include "learner/core.h"
 
-static const size_t s_snapshot_max = (size_t)1 << 30;
-
 void join_reset(core_t *self)
 {
     const uint32_t N = self->model.train.num_envs;
@@ -67,28 +65,28 @@ static tt_status_t s_make_version_0(core_t *self)
 }
 
 /*  Of a run directory on another host, by way of the coordinator. TT_STOPPED: another roster came meanwhile. */
-static tt_status_t s_read_there(core_t *self, snapshot_t *snapshot, const char *path)
+static tt_status_t s_read_there(core_t *self, tt_snapshot_t *snapshot, const char *path)
 {
     tt_buf_t bytes;
     const uint64_t epoch = self->view.epoch;
-    tt_buf_init(&bytes, s_snapshot_max);
+    tt_buf_init(&bytes, TT_SNAPSHOT_WIRE_MAX);
     tt_status_t status = vault_load(self, path, &bytes);
     if (status == TT_OK && self->view.epoch != epoch)
         status = TT_STOPPED;
     if (status == TT_OK)
-        status = snapshot_decode(snapshot, bytes.data, bytes.size);
+        status = tt_snapshot_decode(snapshot, bytes.data, bytes.size);
     tt_buf_free(&bytes);
     return status;
 }
 
 static tt_status_t s_load(core_t *self, const char *path)
 {
-    snapshot_t snapshot;
+    tt_snapshot_t snapshot;
     state_expect(self, &snapshot);
-    TT_TRY(self->seat->dir[0] ? snapshot_read(&snapshot, path) : s_read_there(self, &snapshot, path));
+    TT_TRY(self->seat->dir[0] ? tt_snapshot_read(&snapshot, path) : s_read_there(self, &snapshot, path));
     tt_status_t status =
         snapshot.step == 0 ? state_restore(self, &snapshot) : tt_err(TT_DATA, "not at a boundary between updates");
-    snapshot_close(&snapshot);
+    tt_snapshot_close(&snapshot);
     if (status != TT_OK)
         return tt_err_wrap(status, "%s", path);
     log_info("update %llu from %s", (unsigned long long)self->update, path);
@@ -108,11 +106,11 @@ static tt_status_t s_take_state(core_t *self, tt_packet_t *packet)
     const tt_msg_FETCHED_t *answer = &packet->msg.FETCHED;
     if (answer->gone || packet->frame_count != 1)
         return TT_AGAIN; /* of another era: a roster is on its way */
-    snapshot_t snapshot;
+    tt_snapshot_t snapshot;
     state_expect(self, &snapshot);
-    TT_TRY(snapshot_decode(&snapshot, zmq_msg_data(&packet->frame[0]), zmq_msg_size(&packet->frame[0])));
+    TT_TRY(tt_snapshot_decode(&snapshot, zmq_msg_data(&packet->frame[0]), zmq_msg_size(&packet->frame[0])));
     const tt_status_t status = state_restore(self, &snapshot);
-    snapshot_close(&snapshot);
+    tt_snapshot_close(&snapshot);
     if (status == TT_OK)
         log_info("joined at update %llu, step %u", (unsigned long long)self->update, self->step);
     return status;

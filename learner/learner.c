@@ -204,7 +204,7 @@ static void s_say_weights(core_t *self)
     if (!newest)
         return;
     char sha[65];
-    snapshot_sha256(version_params(newest), self->model.params, sha);
+    tt_weights_sha256(version_params(newest), self->model.params, sha);
     log_info("this learner's weights: %s, version %llu", sha, (unsigned long long)newest->version);
 }
 

@@ -125,7 +125,7 @@ static json_t *s_summary(core_t *self, const char *checkpoint)
 {
     const stop_facts_t facts = report_facts(self);
     char sha[65];
-    snapshot_sha256(version_params(publish_newest(self->publish)), self->model.params, sha);
+    tt_weights_sha256(version_params(publish_newest(self->publish)), self->model.params, sha);
     return json_pack("{s:s, s:I, s:I, s:I, s:o, s:s, s:o, s:I, s:I, s:s}", "reason", self->reason, "env_steps",
         (json_int_t)facts.env_steps, "updates", (json_int_t)self->update, "episodes", (json_int_t)facts.episodes,
         "return_mean", s_number(facts.return_mean), "weights_sha256", sha, "transitions",

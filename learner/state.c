@@ -4,10 +4,10 @@
 #include "common/base/mem.h"
 #include "learner/core.h"
 
-void state_expect(core_t *self, snapshot_t *out)
+void state_expect(core_t *self, tt_snapshot_t *out)
 {
     const tt_train_cfg_t *train = &self->model.train;
-    *out = (snapshot_t){.config = self->model.text,
+    *out = (tt_snapshot_t){.config = self->model.text,
         .env = train->env,
         .algorithm = self->model.algorithm->name,
         .param_count = self->model.params,
@@ -23,15 +23,15 @@ void state_expect(core_t *self, snapshot_t *out)
 
 /* ---- capture ----------------------------------------------------------------------------------------------------- */
 
-static void s_capture_versions(core_t *self, snapshot_t *out)
+static void s_capture_versions(core_t *self, tt_snapshot_t *out)
 {
     const uint64_t lag = self->model.train.lag;
     for (uint64_t v = self->update > lag ? self->update - lag : 0; v <= self->update; v++) {
         version_t *version = publish_find(self->publish, v);
-        if (!version || out->versions == SNAPSHOT_VERSIONS_MAX)
+        if (!version || out->versions == TT_SNAPSHOT_VERSIONS_MAX)
             continue;
         out->version[out->versions++] =
-            (snapshot_version_t){v, version_params(version), version_norm(version), version->reward};
+            (tt_snapshot_version_t){v, version_params(version), version_norm(version), version->reward};
     }
 }
 
@@ -66,7 +66,7 @@ static uint8_t *s_states_now(core_t *self)
     return NULL;
 }
 
-void state_capture(core_t *self, snapshot_t *out)
+void state_capture(core_t *self, tt_snapshot_t *out)
 {
     state_expect(self, out);
     out->return_mean = tt_episodes_return_mean(self->episodes);
@@ -86,17 +86,17 @@ void state_capture(core_t *self, snapshot_t *out)
     s_capture_versions(self, out);
 }
 
-void state_release(snapshot_t *snapshot)
+void state_release(tt_snapshot_t *snapshot)
 {
     free(snapshot->owned);
     free((void *)(uintptr_t)snapshot->episodes);
     free((void *)(uintptr_t)snapshot->env_states);
-    *snapshot = (snapshot_t){0};
+    *snapshot = (tt_snapshot_t){0};
 }
 
 /* ---- restore ----------------------------------------------------------------------------------------------------- */
 
-static tt_status_t s_restore_versions(core_t *self, const snapshot_t *from)
+static tt_status_t s_restore_versions(core_t *self, const tt_snapshot_t *from)
 {
     const uint64_t lag = self->model.train.lag, needed = from->update > lag ? from->update - lag : 0;
     if (from->versions == 0 || from->version[0].version > needed)
@@ -105,7 +105,7 @@ static tt_status_t s_restore_versions(core_t *self, const snapshot_t *from)
             (unsigned long long)from->update, (unsigned long long)needed);
     publish_reset(self->publish);
     for (size_t i = 0; i < from->versions; i++) {
-        const snapshot_version_t *version = &from->version[i];
+        const tt_snapshot_version_t *version = &from->version[i];
         version_t *slot = publish_add(self->publish, version->version);
         memcpy(version_params(slot), version->params, from->param_count * sizeof(float));
         memcpy(version_norm(slot), version->norm, from->norm_count * sizeof(double));
@@ -116,7 +116,7 @@ static tt_status_t s_restore_versions(core_t *self, const snapshot_t *from)
     return TT_OK;
 }
 
-static tt_status_t s_restore_statistics(core_t *self, const snapshot_t *from)
+static tt_status_t s_restore_statistics(core_t *self, const tt_snapshot_t *from)
 {
     double *block = tt_array0(from->episodes_count, sizeof *block);
     memcpy(block, from->episodes, from->episodes_count * sizeof *block);
@@ -126,7 +126,7 @@ static tt_status_t s_restore_statistics(core_t *self, const snapshot_t *from)
     return status;
 }
 
-tt_status_t state_restore(core_t *self, const snapshot_t *from)
+tt_status_t state_restore(core_t *self, const tt_snapshot_t *from)
 {
     TT_TRY(s_restore_versions(self, from));
     TT_TRY(s_restore_statistics(self, from));

@@ -50,7 +50,7 @@ const tt_cfg_field_t tt_train_fields[] = {
     {"checkpoint.every_s", TT_CFG_F64, AT(checkpoint.every_s), "60", 0.01, 1e9,
         .help = "seconds between snapshots; null = only at the end"},
     {"checkpoint.keep", TT_CFG_U32, AT(checkpoint.keep), "3", 1, 10000,
-        .help = "newest snapshots kept, besides best and final"},
+        .help = "newest snapshots kept, at least two, besides best and final"},
     {"net.beat_ms", TT_CFG_U32, AT(net.beat_ms), "1000", 10, 60000, .help = "milliseconds between heartbeats"},
     {"net.lease_ms", TT_CFG_U32, AT(net.lease_ms), "5000", 20, 600000,
         .help = "milliseconds of silence after which a process counts as dead"},

@@ -8,7 +8,7 @@
 #include <unistd.h>
 #include "common/base/mem.h"
 
-enum { HEADER_MAX = 16 << 20, ARRAYS_MAX = 4096, META_MAX = 4096 };
+enum { ARRAYS_MAX = 4096, META_MAX = 4096 };
 static const size_t FILE_MAX = (size_t)8 << 30;
 
 static const struct {
@@ -29,6 +29,11 @@ struct tt_st {
     size_t meta_count;
     char *data; /* every array aligned to 64 bytes */
 };
+
+size_t tt_st_size(tt_st_type_t type)
+{
+    return s_types[type].bytes;
+}
 
 /* ---- writing ---------------------------------------------------------------------------------------------------- */
 
@@ -82,8 +87,8 @@ static tt_status_t add_header(tt_buf_t *out, json_t *header)
     unsigned char size[8];
     for (int i = 0; i < 8; i++)
         size[i] = (unsigned char)((uint64_t)padded >> (8 * i));
-    tt_status_t status = padded > HEADER_MAX ? tt_err(TT_INVALID, "safetensors: the header exceeds 16 MiB")
-                                             : tt_buf_add(out, size, sizeof size);
+    tt_status_t status = padded > TT_ST_HEADER_MAX ? tt_err(TT_INVALID, "safetensors: the header exceeds 16 MiB")
+                                                   : tt_buf_add(out, size, sizeof size);
     if (status == TT_OK)
         status = tt_buf_add(out, text, length);
     if (status == TT_OK)
@@ -155,24 +160,17 @@ static tt_status_t sync_directory_of(const char *path)
     return status;
 }
 
-tt_status_t tt_st_write(const char *path, const tt_st_array_t *arrays, size_t array_count, const tt_st_meta_t *meta,
-    size_t meta_count, bool sync)
+tt_status_t tt_st_save(const tt_buf_t *bytes, const char *path, bool sync)
 {
-    tt_buf_t bytes;
-    tt_buf_init(&bytes, FILE_MAX);
     char *beside = tt_sprintf("%s.tmp", path);
-    tt_status_t status = tt_st_encode(&bytes, arrays, array_count, meta, meta_count);
-    if (status == TT_OK) {
-        status = write_file(beside, &bytes, sync);
-        if (status == TT_OK && rename(beside, path) != 0)
-            status = tt_err_errno(TT_IO, "%s: cannot rename to %s", beside, path);
-        if (status != TT_OK)
-            unlink(beside);
-        else if (sync)
-            status = sync_directory_of(path);
-    }
+    tt_status_t status = write_file(beside, bytes, sync);
+    if (status == TT_OK && rename(beside, path) != 0)
+        status = tt_err_errno(TT_IO, "%s: cannot rename to %s", beside, path);
+    if (status != TT_OK)
+        unlink(beside);
+    else if (sync)
+        status = sync_directory_of(path);
     free(beside);
-    tt_buf_free(&bytes);
     return status;
 }
 
@@ -286,7 +284,7 @@ static tt_status_t check_cover(const entry_t *entries, size_t count, size_t data
 static void copy_arrays(tt_st_t *self, const entry_t *entries, size_t count, const char *data)
 {
     size_t room = 0;
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; data && i < count; i++)
         room += tt_align(entries[i].array.bytes, 64);
     self->data = tt_aligned0(room);
     self->arrays = tt_array0(count, sizeof *self->arrays);
@@ -294,6 +292,8 @@ static void copy_arrays(tt_st_t *self, const entry_t *entries, size_t count, con
     char *at = self->data;
     for (size_t i = 0; i < count; i++) {
         self->arrays[i] = entries[i].array;
+        if (!data)
+            continue;
         self->arrays[i].data = memcpy(at, data + entries[i].begin, entries[i].array.bytes);
         at += tt_align(entries[i].array.bytes, 64);
     }
@@ -335,28 +335,50 @@ static tt_status_t parse_header(tt_st_t *self, const char *text, size_t length, 
     return status;
 }
 
-tt_status_t tt_st_decode(tt_st_t **self_p, const void *bytes, size_t size)
+static uint64_t header_length(const unsigned char *in)
 {
-    const unsigned char *in = bytes;
-    if (size < 8)
-        return tt_err(TT_DATA, "safetensors: %zu bytes are too few for a file", size);
     uint64_t length = 0;
     for (int i = 0; i < 8; i++)
         length |= (uint64_t)in[i] << (8 * i);
-    if (length > HEADER_MAX)
+    return length;
+}
+
+size_t tt_st_header_size(const void *bytes, size_t size)
+{
+    const uint64_t length = size < 8 ? 0 : header_length(bytes);
+    return 8 + (length < TT_ST_HEADER_MAX ? (size_t)length : TT_ST_HEADER_MAX);
+}
+
+/*  here: how much of the file is in memory; without data, its header will do. */
+static tt_status_t decode(tt_st_t **self_p, const void *bytes, size_t here, uint64_t file_size, bool with_data)
+{
+    if (here < 8)
+        return tt_err(TT_DATA, "safetensors: %zu bytes are too few for a file", here);
+    const uint64_t length = header_length(bytes);
+    if (length > TT_ST_HEADER_MAX)
         return tt_err(TT_DATA, "safetensors: a header of %llu bytes exceeds 16 MiB; this is another kind of file",
             (unsigned long long)length);
-    if (length > size - 8)
-        return tt_err(TT_DATA, "safetensors: a header of %llu bytes in a file of %zu (truncated?)",
-            (unsigned long long)length, size);
+    if (length > here - 8)
+        return tt_err(TT_DATA, "safetensors: a header of %llu bytes in a file of %llu (truncated?)",
+            (unsigned long long)length, (unsigned long long)file_size);
     tt_st_t *self = tt_new0(sizeof *self);
-    const char *text = (const char *)bytes + 8;
-    const tt_status_t status = parse_header(self, text, (size_t)length, text + length, size - 8 - (size_t)length);
+    const char *text = (const char *)bytes + 8, *data = with_data ? text + length : NULL;
+    const tt_status_t status = parse_header(self, text, (size_t)length, data, (size_t)(file_size - 8 - length));
     if (status != TT_OK)
         tt_st_destroy(&self);
     else
         *self_p = self;
     return status;
+}
+
+tt_status_t tt_st_decode(tt_st_t **self_p, const void *bytes, size_t size)
+{
+    return decode(self_p, bytes, size, size, true);
+}
+
+tt_status_t tt_st_decode_header(tt_st_t **self_p, const void *bytes, size_t size, uint64_t file_size)
+{
+    return decode(self_p, bytes, size < file_size ? size : (size_t)file_size, file_size, false);
 }
 
 tt_status_t tt_st_read(tt_st_t **self_p, const char *path)

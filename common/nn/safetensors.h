@@ -11,6 +11,8 @@
 #include "common/base/buf.h"
 #include "common/base/status.h"
 
+enum { TT_ST_HEADER_MAX = 16 << 20 };
+
 typedef enum {
     TT_ST_F32,
     TT_ST_F64,
@@ -38,13 +40,18 @@ typedef struct tt_st tt_st_t; /* a parsed file, opaque */
 /*  Append the whole file to `out`. */
 tt_status_t tt_st_encode(
     tt_buf_t *out, const tt_st_array_t *arrays, size_t array_count, const tt_st_meta_t *meta, size_t meta_count);
-/*  Encode, write `path`.tmp, fsync when `sync`, rename. TT_IO, with nothing left behind. */
-tt_status_t tt_st_write(const char *path, const tt_st_array_t *arrays, size_t array_count, const tt_st_meta_t *meta,
-    size_t meta_count, bool sync);
+/*  Write `path`.tmp, fsync when `sync`, rename. TT_IO, with nothing left behind. */
+tt_status_t tt_st_save(const tt_buf_t *bytes, const char *path, bool sync);
+/*  Bytes of an element. */
+size_t tt_st_size(tt_st_type_t type);
 
 /*  Parse bytes (copied) or a file. TT_DATA: not safetensors, truncated, or over a limit (the text says what). */
 tt_status_t tt_st_decode(tt_st_t **self_p, const void *bytes, size_t size);
 tt_status_t tt_st_read(tt_st_t **self_p, const char *path);
+/*  The header alone, of a file of file_size bytes: `size` bytes of it are here, the arrays' data stay NULL. */
+tt_status_t tt_st_decode_header(tt_st_t **self_p, const void *bytes, size_t size, uint64_t file_size);
+/*  How many bytes at a file's beginning that takes, from its first 8 (fewer: 8). */
+size_t tt_st_header_size(const void *bytes, size_t size);
 void tt_st_destroy(tt_st_t **self_p);
 
 /*  NULL when absent; borrowed. */

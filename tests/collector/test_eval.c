@@ -120,7 +120,7 @@ typedef struct {
     double norm[9];
 } file_t;
 
-/*  What learner/snapshot.h says a file holds, written from its words. `critic`: with the value network. */
+/*  What common/snapshot/snapshot.h says a file holds, written from its words. `critic`: with the value network. */
 static void s_draft(file_t *f, bool critic)
 {
     const tt_env_ops_t *env;
@@ -156,7 +156,11 @@ static void s_draft(file_t *f, bool critic)
 static tt_status_t s_write_open(file_t *f, const char *format, checkpoint_t *out)
 {
     tt_st_meta_t meta[] = {{"format", (char *)format}, {"config", (char *)s_config}};
-    assert_ok(tt_st_write(f->path, f->array, f->arrays, meta, 2, false));
+    tt_buf_t bytes;
+    tt_buf_init(&bytes, 1 << 20);
+    assert_ok(tt_st_encode(&bytes, f->array, f->arrays, meta, 2));
+    assert_ok(tt_st_save(&bytes, f->path, false));
+    tt_buf_free(&bytes);
     return checkpoint_open(out, f->path);
 }
 

@@ -12,6 +12,7 @@
 #include "common/base/clock.h"
 #include "common/base/mem.h"
 #include "common/net/link.h"
+#include "tests/snapshot/sample.h"
 #include "tests/test.h"
 
 enum { PATIENCE_MS = 20000 };
@@ -306,11 +307,11 @@ static tt_sock_t *s_files(const run_t *run)
     return sock;
 }
 
-static void s_send_piece(tt_sock_t *sock, const void *msg, const char *bytes)
+static void s_send_piece(tt_sock_t *sock, const void *msg, const char *bytes, size_t size)
 {
     zmq_msg_t frame;
-    tt_frame_new(&frame, strlen(bytes));
-    memcpy(zmq_msg_data(&frame), bytes, strlen(bytes));
+    tt_frame_new(&frame, size);
+    memcpy(zmq_msg_data(&frame), bytes, size);
     assert_ok(tt_sock_send(sock, NULL, msg, &frame, 1));
     tt_frame_close(&frame);
 }
@@ -327,10 +328,10 @@ static bool s_answered(tt_sock_t *sock, tt_packet_t *out, int64_t patience_ms)
 }
 
 /*  What STORED says of a piece: bytes that are there; UINT64_MAX: refused, with these words. */
-static uint64_t s_store(tt_sock_t *sock, const tt_msg_STORE_t *msg, const char *bytes, const char *words)
+static uint64_t s_store(tt_sock_t *sock, const tt_msg_STORE_t *msg, const char *bytes, size_t size, const char *words)
 {
     tt_packet_t packet = {0};
-    s_send_piece(sock, msg, bytes);
+    s_send_piece(sock, msg, bytes, size);
     assert_true(s_answered(sock, &packet, PATIENCE_MS));
     assert_int_equal(packet.msg.type, TT_MSG_STORED);
     const char *refused = packet.msg.STORED.refused;
@@ -341,37 +342,58 @@ static uint64_t s_store(tt_sock_t *sock, const tt_msg_STORE_t *msg, const char *
     return have;
 }
 
+static void s_expect_file(const run_t *run, const char *name, const tt_buf_t *bytes)
+{
+    char path[512];
+    tt_buf_t there;
+    tt_buf_init(&there, 1 << 20);
+    snprintf(path, sizeof path, "%s/checkpoints/%s", run->dir, name);
+    assert_ok(tt_buf_read_file(&there, path));
+    assert_int_equal(there.size, bytes->size);
+    assert_memory_equal(there.data, bytes->data, bytes->size);
+    tt_buf_free(&there);
+}
+
 static void test_snapshots_come_in_pieces(void **state)
 {
     run_t *run = *state;
     crew_t crew;
-    char path[512], text[32] = {0};
+    char path[512];
     tt_packet_t packet = {0};
     s_begin(run, &crew);
     tt_sock_t *sock = s_files(run);
-    char name[] = "00000007.safetensors", outside[] = "../../etc/passwd";
+    char name[] = "00000007.safetensors", damaged[] = "00000008.safetensors", outside[] = "../../etc/passwd";
+    tt_buf_t bytes;
+    sample_encode(&bytes, 7);
+    const size_t half = bytes.size / 2, rest = bytes.size - half;
     tt_msg_STORE_t msg =
-        TT_MSG(STORE, .instance = tt_link_instance(crew.learner), .name = name, .size = 10, .best = true);
-    assert_int_equal(s_store(sock, &msg, "01234", NULL), 5);
-    assert_int_equal(s_store(sock, &msg, "01234", NULL), 5); /* begun anew */
-    msg.offset = 7;
-    assert_int_equal(s_store(sock, &msg, "789", NULL), 5); /* not what comes next */
-    msg.offset = 5;
-    assert_int_equal(s_store(sock, &msg, "56789x", NULL), 5); /* more than there is */
-    assert_int_equal(s_store(sock, &msg, "56789", NULL), 10);
-    snprintf(path, sizeof path, "%s/checkpoints/best.safetensors", run->dir);
-    FILE *file = fopen(path, "r");
-    assert_non_null(file);
-    assert_int_equal(fread(text, 1, sizeof text - 1, file), 10);
-    fclose(file);
-    assert_string_equal(text, "0123456789");
+        TT_MSG(STORE, .instance = tt_link_instance(crew.learner), .name = name, .size = bytes.size, .best = true);
+    assert_int_equal(s_store(sock, &msg, bytes.data, half, NULL), half);
+    assert_int_equal(s_store(sock, &msg, bytes.data, half, NULL), half); /* begun anew */
+    msg.offset = half + 2;
+    assert_int_equal(s_store(sock, &msg, bytes.data + half + 2, rest - 2, NULL), half); /* not what comes next */
+    msg.offset = half;
+    assert_int_equal(s_store(sock, &msg, bytes.data + half, rest + 1, NULL), half); /* more than there is */
+    assert_int_equal(s_store(sock, &msg, bytes.data + half, rest, NULL), bytes.size);
+    s_expect_file(run, "best.safetensors", &bytes);
 
+    msg.name = damaged; /* on its way: it gets no name */
+    msg.offset = 0;
+    bytes.data[half] ^= 1;
+    assert_true(s_store(sock, &msg, bytes.data, bytes.size, "00000008.safetensors: damaged") == UINT64_MAX);
+    bytes.data[half] ^= 1;
+    s_expect_file(run, "best.safetensors", &bytes);
+    snprintf(path, sizeof path, "%s/checkpoints/%s", run->dir, damaged);
+    assert_int_equal(access(path, F_OK), -1);
+    memset(bytes.data, ' ', bytes.size);
+    assert_true(s_store(sock, &msg, bytes.data, bytes.size, "not a snapshot") == UINT64_MAX);
+    tt_buf_free(&bytes);
     msg.offset = 0;
     msg.name = outside;
-    assert_true(s_store(sock, &msg, "01234", "no name of a snapshot") == UINT64_MAX);
+    assert_true(s_store(sock, &msg, "01234", 5, "no name of a snapshot") == UINT64_MAX);
     msg.name = name;
     msg.size = 0;
-    assert_true(s_store(sock, &msg, "01234", "STORE of 0 bytes") == UINT64_MAX);
+    assert_true(s_store(sock, &msg, "01234", 5, "STORE of 0 bytes") == UINT64_MAX);
     const tt_msg_LOAD_t load = TT_MSG(LOAD, .instance = tt_link_instance(crew.learner), .path = (char *)"/etc/passwd");
     assert_ok(tt_sock_send(sock, NULL, &load, NULL, 0));
     assert_true(s_answered(sock, &packet, PATIENCE_MS));
@@ -380,7 +402,7 @@ static void test_snapshots_come_in_pieces(void **state)
     tt_packet_clear(&packet);
     msg.size = 10;
     msg.instance++;
-    s_send_piece(sock, &msg, "01234");
+    s_send_piece(sock, &msg, "01234", 5);
     assert_false(s_answered(sock, &packet, 100)); /* only rank 0's count */
     tt_sock_destroy(&sock);
     s_leave(&crew);
@@ -628,10 +650,8 @@ static void s_make_snapshot(const run_t *run, tt_link_t *learner, char *path, si
 {
     snprintf(path, size, "%s/checkpoints", run->dir);
     assert_int_equal(mkdir(path, 0700), 0);
+    sample_write(path, "00000007.safetensors", 7);
     snprintf(path, size, "%s/checkpoints/00000007.safetensors", run->dir);
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    fclose(file);
     s_send_event(learner, "snapshot", path, 7 * 128);
 }
 

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 #include "common/base/status.h"
-#include "learner/snapshot.h"
+#include "common/snapshot/snapshot.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -22,7 +22,7 @@ static double s_sum(const void *data, size_t count, size_t bytes)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    snapshot_t snapshot = {.tensor = s_tensors,
+    tt_snapshot_t snapshot = {.tensor = s_tensors,
         .tensors = TT_COUNT(s_tensors),
         .param_count = 9,
         .opt_count = OPT,
@@ -31,7 +31,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         .envs = ENVS,
         .env_bytes = STATE,
         .episodes_count = EPISODES};
-    const tt_status_t status = snapshot_decode(&snapshot, data, size);
+    const tt_status_t status = tt_snapshot_decode(&snapshot, data, size);
     if (status != TT_OK) {
         TT_CHECK(status == TT_DATA && *tt_err_text() && !snapshot.file);
         return 0;
@@ -41,11 +41,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (snapshot.env_states)
         sum += s_sum(snapshot.env_states, ENVS, STATE);
     for (size_t i = 0; i < snapshot.versions; i++) {
-        const snapshot_version_t *version = &snapshot.version[i];
+        const tt_snapshot_version_t *version = &snapshot.version[i];
         TT_CHECK(version->version <= snapshot.update);
         sum += s_sum(version->params, 9, 4) + s_sum(version->norm, NORM, 8) + s_sum(version->reward, REWARD, 8);
     }
     TT_CHECK(snapshot.versions >= 1 && isfinite(snapshot.params[0]) && sum >= 0);
-    snapshot_close(&snapshot);
+    tt_snapshot_close(&snapshot);
     return 0;
 }

@@ -1,5 +1,5 @@
 #define TT_LOG_COMPONENT "checkpoint"
-#include "common/job/checkpoints.h"
+#include "common/snapshot/checkpoints.h"
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 
 tt_status_t tt_checkpoints_open(const char *run_dir, char *out, size_t size)
 {
-    if (snprintf(out, size, "%s/checkpoints", run_dir) >= (int)size)
+    if (snprintf(out, size, "%s/" TT_CHECKPOINTS, run_dir) >= (int)size)
         return tt_err(TT_INVALID, "%.64s...: path too long", run_dir);
     if (mkdir(out, 0777) != 0 && errno != EEXIST)
         return tt_err_errno(TT_IO, "%s", out);
@@ -24,8 +24,7 @@ void tt_checkpoint_name(char out[TT_CHECKPOINT_NAME], uint64_t update)
     snprintf(out, TT_CHECKPOINT_NAME, "%08llu.safetensors", (unsigned long long)update);
 }
 
-/*  false: the name says no update. */
-static bool s_update(const char *name, uint64_t *out)
+bool tt_checkpoint_update(const char *name, uint64_t *out)
 {
     const size_t digits = strspn(name, "0123456789");
     if (digits < 8 || digits > 19 || strcmp(name + digits, ".safetensors") != 0)
@@ -37,7 +36,7 @@ static bool s_update(const char *name, uint64_t *out)
 bool tt_checkpoint_is_name(const char *name)
 {
     uint64_t update;
-    return strcmp(name, TT_CHECKPOINT_FINAL) == 0 || s_update(name, &update);
+    return strcmp(name, TT_CHECKPOINT_FINAL) == 0 || tt_checkpoint_update(name, &update);
 }
 
 tt_status_t tt_checkpoint_alias(const char *folder, const char *name, const char *alias)
@@ -66,7 +65,7 @@ static uint64_t *s_list(const char *folder, size_t *count)
     *count = 0;
     DIR *dir = opendir(folder);
     for (const struct dirent *entry; dir && (entry = readdir(dir));) {
-        if (!s_update(entry->d_name, &update))
+        if (!tt_checkpoint_update(entry->d_name, &update))
             continue;
         updates = tt_realloc(updates, tt_mul(*count + 1, sizeof *updates));
         updates[(*count)++] = update;
@@ -78,26 +77,22 @@ static uint64_t *s_list(const char *folder, size_t *count)
     return updates;
 }
 
-tt_status_t tt_checkpoints_newest(const char *folder, char out[TT_CHECKPOINT_NAME])
+static void s_remove(const char *folder, uint64_t update)
 {
-    size_t count = 0;
-    uint64_t *updates = s_list(folder, &count);
-    if (count)
-        tt_checkpoint_name(out, updates[0]);
-    free(updates);
-    return count ? TT_OK : tt_err(TT_NOT_FOUND, "%s: no checkpoint yet", folder);
+    char name[TT_CHECKPOINT_NAME], path[4300];
+    tt_checkpoint_name(name, update);
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    if (unlink(path) != 0)
+        log_warn("%s: %s", path, strerror(errno));
 }
 
-void tt_checkpoints_keep(const char *folder, uint32_t keep)
+void tt_checkpoints_keep(const char *folder, uint32_t keep, uint64_t update)
 {
-    size_t count = 0;
+    size_t count = 0, kept = 0;
+    const size_t most = keep < TT_CHECKPOINTS_LEAST ? TT_CHECKPOINTS_LEAST : keep;
     uint64_t *updates = s_list(folder, &count);
-    for (size_t i = keep ? keep : 1; i < count; i++) {
-        char name[TT_CHECKPOINT_NAME], path[4300];
-        tt_checkpoint_name(name, updates[i]);
-        snprintf(path, sizeof path, "%s/%s", folder, name);
-        if (unlink(path) != 0)
-            log_warn("%s: %s", path, strerror(errno));
-    }
+    for (size_t i = 0; i < count; i++)
+        if (updates[i] > update || kept++ >= most)
+            s_remove(folder, updates[i]);
     free(updates);
 }

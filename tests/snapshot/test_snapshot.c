@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "common/base/mem.h"
-#include "learner/snapshot.h"
+#include "common/snapshot/snapshot.h"
 
 enum { ENVS = 3, STATE = 7, NORM = 9, REWARD = 3, EPISODES = 20, VERSIONS = 2 };
 
@@ -59,9 +59,9 @@ static void s_close(world_t *world)
     tt_device_close(&world->device);
 }
 
-static snapshot_t s_expect(world_t *world)
+static tt_snapshot_t s_expect(world_t *world)
 {
-    snapshot_t out = {
+    tt_snapshot_t out = {
         .norm_count = NORM, .reward_count = REWARD, .envs = ENVS, .env_bytes = STATE, .episodes_count = EPISODES};
     out.tensor = tt_net_tensors(world->net, &out.tensors);
     out.param_count = tt_net_param_count(tt_net_spec(world->net));
@@ -69,9 +69,9 @@ static snapshot_t s_expect(world_t *world)
     return out;
 }
 
-static snapshot_t s_full(world_t *world)
+static tt_snapshot_t s_full(world_t *world)
 {
-    snapshot_t out = s_expect(world);
+    tt_snapshot_t out = s_expect(world);
     out.config = "name: x\nseed: 3\n";
     out.env = "CartPole-v1";
     out.algorithm = "ppo";
@@ -88,17 +88,17 @@ static snapshot_t s_full(world_t *world)
     out.opt_state = world->opt;
     out.versions = VERSIONS;
     for (size_t v = 0; v < VERSIONS; v++)
-        out.version[v] = (snapshot_version_t){40 + v, world->params[v], world->norm[v], world->reward[v]};
+        out.version[v] = (tt_snapshot_version_t){40 + v, world->params[v], world->norm[v], world->reward[v]};
     out.env_states = world->states;
     out.episodes = world->episodes;
     out.returns = world->returns;
     return out;
 }
 
-static void s_encode(const snapshot_t *snapshot, tt_buf_t *out)
+static void s_encode(const tt_snapshot_t *snapshot, tt_buf_t *out)
 {
     tt_buf_init(out, 1 << 24);
-    assert_ok(snapshot_encode(snapshot, out));
+    assert_ok(tt_snapshot_encode(snapshot, out));
 }
 
 static void test_a_round_trip_gives_everything_back(void **state)
@@ -106,11 +106,11 @@ static void test_a_round_trip_gives_everything_back(void **state)
     (void)state;
     world_t world;
     s_open(&world, 8);
-    const snapshot_t full = s_full(&world);
+    const tt_snapshot_t full = s_full(&world);
     tt_buf_t bytes;
     s_encode(&full, &bytes);
-    snapshot_t back = s_expect(&world);
-    assert_ok(snapshot_decode(&back, bytes.data, bytes.size));
+    tt_snapshot_t back = s_expect(&world);
+    assert_ok(tt_snapshot_decode(&back, bytes.data, bytes.size));
     assert_int_equal(back.update, 41);
     assert_int_equal(back.step, 4);
     assert_int_equal(back.steps, 660);
@@ -135,7 +135,7 @@ static void test_a_round_trip_gives_everything_back(void **state)
     assert_null(back.sum); /* files have none */
     assert_memory_equal(back.episodes, world.episodes, sizeof world.episodes);
     assert_memory_equal(back.returns, world.returns, sizeof world.returns);
-    snapshot_close(&back);
+    tt_snapshot_close(&back);
     tt_buf_free(&bytes);
     s_close(&world);
 }
@@ -146,21 +146,21 @@ static void test_a_kept_sum_travels_with_the_state(void **state)
     (void)state;
     world_t world;
     s_open(&world, 8);
-    snapshot_t full = s_full(&world);
+    tt_snapshot_t full = s_full(&world);
     full.sum = world.now;
     full.sum_count = full.param_count;
     full.sum_step = 659;
     tt_buf_t bytes;
     s_encode(&full, &bytes);
-    snapshot_t back = s_expect(&world);
+    tt_snapshot_t back = s_expect(&world);
     back.sum_count = full.sum_count;
-    assert_ok(snapshot_decode(&back, bytes.data, bytes.size));
+    assert_ok(tt_snapshot_decode(&back, bytes.data, bytes.size));
     assert_int_equal(back.sum_step, 659);
     assert_memory_equal(back.sum, world.now, full.sum_count * sizeof(float));
-    snapshot_close(&back);
+    tt_snapshot_close(&back);
     back = s_expect(&world);
     back.sum_count = full.sum_count - 1;
-    assert_int_equal(snapshot_decode(&back, bytes.data, bytes.size), TT_DATA);
+    assert_int_equal(tt_snapshot_decode(&back, bytes.data, bytes.size), TT_DATA);
     tt_buf_free(&bytes);
     s_close(&world);
 }
@@ -171,7 +171,7 @@ static void test_weights_are_shaped_as_pytorch_shapes_them(void **state)
     (void)state;
     world_t world;
     s_open(&world, 8);
-    const snapshot_t full = s_full(&world);
+    const tt_snapshot_t full = s_full(&world);
     tt_buf_t bytes;
     s_encode(&full, &bytes);
     tt_st_t *file = NULL;
@@ -192,7 +192,7 @@ static void test_weights_are_shaped_as_pytorch_shapes_them(void **state)
             assert_near(data[o * 4 + i], world.now[tensor->offset + i * 8 + o], 0);
     const char *sha = tt_st_meta(file, "weights_sha256");
     char want[65];
-    snapshot_sha256(world.now, full.param_count, want);
+    tt_weights_sha256(world.now, full.param_count, want);
     assert_string_equal(sha, want);
     tt_st_destroy(&file);
     tt_buf_free(&bytes);
@@ -205,15 +205,15 @@ static void test_another_network_is_refused(void **state)
     world_t world, other;
     s_open(&world, 8);
     s_open(&other, 9);
-    const snapshot_t full = s_full(&world);
+    const tt_snapshot_t full = s_full(&world);
     tt_buf_t bytes;
     s_encode(&full, &bytes);
-    snapshot_t back = s_expect(&other);
-    assert_int_equal(snapshot_decode(&back, bytes.data, bytes.size), TT_DATA);
+    tt_snapshot_t back = s_expect(&other);
+    assert_int_equal(tt_snapshot_decode(&back, bytes.data, bytes.size), TT_DATA);
     assert_non_null(strstr(tt_err_text(), "another network"));
     back = s_expect(&world);
     back.envs = ENVS + 1;
-    assert_int_equal(snapshot_decode(&back, bytes.data, bytes.size), TT_DATA);
+    assert_int_equal(tt_snapshot_decode(&back, bytes.data, bytes.size), TT_DATA);
     tt_buf_free(&bytes);
     s_close(&world);
     s_close(&other);
@@ -224,12 +224,12 @@ static void test_a_weight_that_is_not_finite_is_refused(void **state)
     (void)state;
     world_t world;
     s_open(&world, 8);
-    snapshot_t full = s_full(&world);
+    tt_snapshot_t full = s_full(&world);
     world.now[5] = NAN;
     tt_buf_t bytes;
     s_encode(&full, &bytes);
-    snapshot_t back = s_expect(&world);
-    assert_int_equal(snapshot_decode(&back, bytes.data, bytes.size), TT_DATA);
+    tt_snapshot_t back = s_expect(&world);
+    assert_int_equal(tt_snapshot_decode(&back, bytes.data, bytes.size), TT_DATA);
     tt_buf_free(&bytes);
     s_close(&world);
 }
@@ -239,12 +239,12 @@ static void test_cut_anywhere_it_is_refused(void **state)
     (void)state;
     world_t world;
     s_open(&world, 8);
-    const snapshot_t full = s_full(&world);
+    const tt_snapshot_t full = s_full(&world);
     tt_buf_t bytes;
     s_encode(&full, &bytes);
     for (size_t size = 0; size < bytes.size; size += size < 4000 ? 7 : 501) {
-        snapshot_t back = s_expect(&world);
-        assert_int_equal(snapshot_decode(&back, bytes.data, size), TT_DATA);
+        tt_snapshot_t back = s_expect(&world);
+        assert_int_equal(tt_snapshot_decode(&back, bytes.data, size), TT_DATA);
     }
     tt_buf_free(&bytes);
     s_close(&world);
@@ -258,15 +258,15 @@ static void test_a_file_and_a_missing_one(void **state)
     snprintf(path, sizeof path, "%s/a.safetensors", directory);
     world_t world;
     s_open(&world, 8);
-    const snapshot_t full = s_full(&world);
-    assert_ok(snapshot_write(&full, path));
-    snapshot_t back = s_expect(&world);
-    assert_ok(snapshot_read(&back, path));
+    const tt_snapshot_t full = s_full(&world);
+    assert_ok(tt_snapshot_write(&full, path));
+    tt_snapshot_t back = s_expect(&world);
+    assert_ok(tt_snapshot_read(&back, path));
     assert_int_equal(back.update, 41);
-    snapshot_close(&back);
+    tt_snapshot_close(&back);
     assert_int_equal(unlink(path), 0);
     back = s_expect(&world);
-    assert_int_equal(snapshot_read(&back, path), TT_NOT_FOUND);
+    assert_int_equal(tt_snapshot_read(&back, path), TT_NOT_FOUND);
     assert_int_equal(rmdir(directory), 0); /* nothing else was left there */
     s_close(&world);
 }

@@ -1,6 +1,8 @@
 /*  snapshot - everything that another process needs to go on exactly where this one stands, as safetensors.
  *
- *  One format for three uses: checkpoint files, the state a joining learner fetches, and resuming. Layout:
+ *  One format for four uses: checkpoint files, the state a joining learner fetches, resuming, and evaluation. Whoever
+ *  reads one, in whatever role, reads it here: the checksum (seal.h) is compared before anything else is believed.
+ *  Layout:
  *
  *    actor.0.weight, ... critic.4.bias   F32  the weights now, as PyTorch shapes them: weight [out][in], bias [out]
  *    tutti.update, tutti.step            I64  position: update in hand, optimiser steps of it that are done
@@ -16,21 +18,26 @@
  *    tutti.sum, tutti.sum.step           F32, I64  only for a joiner: the kept sum of an optimiser step (allreduce.h)
  *    tutti.episodes, tutti.returns       F64  statistics before batch `update` (common/rl/episodes.h, norm.h)
  *
- *  Metadata: format ("tutti-1"), config (resolved YAML), env, algorithm, update, return_mean, weights_sha256.
+ *  Metadata: checksum, format ("tutti-2"), config (resolved YAML), env, algorithm, update, return_mean, weights_sha256.
  *  A file is at a boundary between updates (step 0): its weights are version `update`.
+ *
+ *  "tutti-1" is the same without the checksum, as tutti 0.1 wrote it: read, with a warning in the log, and with its
+ *  weights compared with their hash.
  *
  *  Threads: an instance belongs to one thread. */
 #pragma once
 #include "common/nn/nn.h"
 #include "common/nn/safetensors.h"
 
-enum { SNAPSHOT_VERSIONS_MAX = 72 };
+enum { TT_SNAPSHOT_VERSIONS_MAX = 72 };
+#define TT_SNAPSHOT_FILE_MAX ((size_t)8 << 30) /* bytes of a file                              */
+#define TT_SNAPSHOT_WIRE_MAX ((size_t)1 << 30) /* of one that travels: to a joiner, by STORE or LOAD */
 
 typedef struct {
     uint64_t version;
     const float *params;
     const double *norm, *reward;
-} snapshot_version_t;
+} tt_snapshot_version_t;
 
 /*  Pointers are borrowed: from the writer, or from `file` after reading. */
 typedef struct {
@@ -45,7 +52,7 @@ typedef struct {
     size_t tensors, param_count;
     const float *opt_state;
     size_t opt_count;
-    snapshot_version_t version[SNAPSHOT_VERSIONS_MAX]; /* ascending */
+    tt_snapshot_version_t version[TT_SNAPSHOT_VERSIONS_MAX]; /* ascending */
     size_t versions, norm_count, reward_count;
     const uint8_t *env_states; /* NULL = none */
     size_t envs, env_bytes;
@@ -56,18 +63,40 @@ typedef struct {
     size_t episodes_count;
     tt_st_t *file; /* owned, after reading */
     float *owned;  /* params, after reading */
-} snapshot_t;
+} tt_snapshot_t;
 
 /*  Append the bytes to `out` / write `path` (renamed into place, synced to disk). */
-tt_status_t snapshot_encode(const snapshot_t *self, tt_buf_t *out);
-tt_status_t snapshot_write(const snapshot_t *self, const char *path);
+tt_status_t tt_snapshot_encode(const tt_snapshot_t *self, tt_buf_t *out);
+tt_status_t tt_snapshot_write(const tt_snapshot_t *self, const char *path);
 
 /*  Read bytes / a file. On entry *self says what is expected: tensor(s), param_count, opt_count, norm_count,
- *  reward_count, sum_count, envs, env_bytes, episodes_count; on TT_OK the rest is filled in and snapshot_close is due.
+ *  reward_count, sum_count, envs, env_bytes, episodes_count; on TT_OK the rest is filled in and tt_snapshot_close is due.
  *  TT_DATA: damaged, foreign, or of another network, algorithm or number of envs (the text says what). */
-tt_status_t snapshot_decode(snapshot_t *self, const void *bytes, size_t size);
-tt_status_t snapshot_read(snapshot_t *self, const char *path);
-void snapshot_close(snapshot_t *self);
+tt_status_t tt_snapshot_decode(tt_snapshot_t *self, const void *bytes, size_t size);
+tt_status_t tt_snapshot_read(tt_snapshot_t *self, const char *path);
+void tt_snapshot_close(tt_snapshot_t *self);
+
+/*  Bytes / a file as arrays, checksum and format checked. For whoever needs a part only. TT_DATA; tt_st_destroy is due. */
+tt_status_t tt_snapshot_open(tt_st_t **file_p, const void *bytes, size_t size);
+tt_status_t tt_snapshot_open_file(tt_st_t **file_p, const char *path);
+/*  The weights now, flat into params. all: the critic's too, else they are left as they are when the file has none.
+ *  TT_DATA: missing, of another shape, not finite. */
+tt_status_t tt_snapshot_weights(const tt_st_t *file, const tt_tensor_t *tensor, size_t count, bool all, float *params);
+/*  The observations' normaliser of a version, NULL when it is not there; and which version the weights are of. */
+const tt_st_array_t *tt_snapshot_norm(const tt_st_t *file, uint64_t version);
+tt_status_t tt_snapshot_update(const tt_st_t *file, uint64_t *out);
+
+/*  What a file says of itself, after all of it was read and compared with its checksum; memory does not grow with it.
+ *  TT_NOT_FOUND, TT_IO, TT_DATA, with words that lack the path. */
+typedef struct {
+    uint64_t update;
+    double return_mean;
+    bool sealed;  /* false: of tutti 0.1, nothing to compare with */
+    char *config; /* owned                                        */
+} tt_snapshot_info_t;
+
+tt_status_t tt_snapshot_inspect(const char *path, tt_snapshot_info_t *out);
+void tt_snapshot_info_free(tt_snapshot_info_t *self);
 
 /*  SHA-256 of flat parameters as 64 hex digits: what "the same weights" means. */
-void snapshot_sha256(const float *params, size_t count, char out[65]);
+void tt_weights_sha256(const float *params, size_t count, char out[65]);

@@ -1,0 +1,40 @@
+/*  checkpoints - the folder RUN_DIR/checkpoints: <update>.safetensors, best.safetensors, final.safetensors.
+ *
+ *  Written by the learner of rank 0 where it sees the run directory, else by the coordinator for it.
+ *  Threads: pure but for the file system; one writer at a time. */
+#pragma once
+#include <stddef.h>
+#include <stdint.h>
+#include "common/base/status.h"
+#include "common/snapshot/snapshot.h"
+
+enum { TT_CHECKPOINT_NAME = 64, TT_CHECKPOINTS_LEAST = 2 };
+#define TT_CHECKPOINTS      "checkpoints" /* the folder, in a run directory */
+#define TT_CHECKPOINT_FINAL "final.safetensors"
+#define TT_CHECKPOINT_BEST  "best.safetensors"
+
+/*  The path of the folder, which is made when it is not there. TT_IO: no place to write. */
+tt_status_t tt_checkpoints_open(const char *run_dir, char *out, size_t size);
+/*  "00000123.safetensors", and back: false when the name says no update. */
+void tt_checkpoint_name(char out[TT_CHECKPOINT_NAME], uint64_t update);
+bool tt_checkpoint_update(const char *name, uint64_t *out);
+/*  Is it such a name, or TT_CHECKPOINT_FINAL? Anything else from outside is refused. */
+bool tt_checkpoint_is_name(const char *name);
+
+/*  A second name for a file of the folder, put in place at once. */
+tt_status_t tt_checkpoint_alias(const char *folder, const char *name, const char *alias);
+/*  Of those that are named by their update, remove all but the newest `keep` up to `update` (at least TT_CHECKPOINTS_LEAST:
+ *  should the newest be damaged, there is one before it). Those beyond `update`, which was written just now, are of a time
+ *  that the run has gone back from: they go first. */
+void tt_checkpoints_keep(const char *folder, uint32_t keep, uint64_t update);
+
+/*  The newest snapshot of the folder that is whole, by the update it holds; all of the file is read for it. */
+typedef struct {
+    char name[TT_CHECKPOINT_NAME];
+    tt_snapshot_info_t info; /* tt_snapshot_info_free is due */
+} tt_checkpoint_t;
+
+/*  bad (may be NULL) hears of each that would be newer, and why it is not taken. TT_NOT_FOUND: there is none in the folder,
+ *  or no folder. TT_DATA: none of them is whole; the text is about the newest. */
+typedef void (*tt_checkpoint_bad_fn)(void *ctx, const char *name, const char *why);
+tt_status_t tt_checkpoints_newest(const char *folder, tt_checkpoint_t *out, tt_checkpoint_bad_fn bad, void *ctx);

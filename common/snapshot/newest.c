@@ -1,0 +1,114 @@
+/*  newest - which snapshot of a folder to go on from. The folder decides and not a list of what was once written there: it
+ *  is all that is left when the list is lost. */
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include "common/base/mem.h"
+#include "common/snapshot/checkpoints.h"
+#include "common/snapshot/parts.h"
+
+typedef struct {
+    char name[TT_CHECKPOINT_NAME];
+    uint64_t update; /* as the name or the header says; UINT64_MAX: neither does */
+    bool named;      /* the name said it                                         */
+    dev_t device;
+    ino_t inode; /* best.safetensors is a second name of another one */
+} candidate_t;
+
+typedef struct {
+    const char *folder;
+    candidate_t *item;
+    size_t count;
+} folder_t;
+
+static void s_path(const folder_t *self, const char *name, char out[4400])
+{
+    snprintf(out, 4400, "%s/%s", self->folder, name);
+}
+
+static void s_add(folder_t *self, const char *name)
+{
+    candidate_t item = {.update = UINT64_MAX};
+    struct stat info;
+    char path[4400];
+    s_path(self, name, path);
+    snprintf(item.name, sizeof item.name, "%.*s", TT_CHECKPOINT_NAME - 1, name);
+    item.named = tt_checkpoint_update(name, &item.update);
+    if (!item.named && snapshot_peek(path, &item.update) != TT_OK)
+        item.update = UINT64_MAX; /* damaged, and perhaps the newest of all: it is to be looked at, and named */
+    if (stat(path, &info) != 0)
+        return;
+    item.device = info.st_dev;
+    item.inode = info.st_ino;
+    self->item = tt_realloc(self->item, tt_mul(self->count + 1, sizeof *self->item));
+    self->item[self->count++] = item;
+}
+
+static int s_descending(const void *a, const void *b)
+{
+    const candidate_t *x = a, *y = b;
+    if (x->update != y->update)
+        return x->update < y->update ? 1 : -1;
+    return -strcmp(x->name, y->name); /* final before best before numbers */
+}
+
+static void s_list(folder_t *self)
+{
+    DIR *dir = opendir(self->folder);
+    for (const struct dirent *entry; dir && (entry = readdir(dir));)
+        if (tt_checkpoint_is_name(entry->d_name) || strcmp(entry->d_name, TT_CHECKPOINT_BEST) == 0)
+            s_add(self, entry->d_name);
+    if (dir)
+        closedir(dir);
+    if (self->count)
+        qsort(self->item, self->count, sizeof *self->item, s_descending);
+}
+
+/*  The same file under another name was looked at already. */
+static bool s_seen(const folder_t *self, size_t at)
+{
+    for (size_t i = 0; i < at; i++)
+        if (self->item[i].device == self->item[at].device && self->item[i].inode == self->item[at].inode)
+            return true;
+    return false;
+}
+
+static tt_status_t s_look(const folder_t *self, const candidate_t *item, tt_checkpoint_t *out)
+{
+    char path[4400];
+    s_path(self, item->name, path);
+    TT_TRY(tt_snapshot_inspect(path, &out->info));
+    if (item->named && out->info.update != item->update) {
+        const tt_status_t status =
+            tt_err(TT_DATA, "it holds update %llu and not what its name says", (unsigned long long)out->info.update);
+        tt_snapshot_info_free(&out->info);
+        return status;
+    }
+    snprintf(out->name, sizeof out->name, "%s", item->name);
+    return TT_OK;
+}
+
+tt_status_t tt_checkpoints_newest(const char *folder, tt_checkpoint_t *out, tt_checkpoint_bad_fn bad, void *ctx)
+{
+    folder_t self = {.folder = folder};
+    char first[512] = "";
+    bool found = false;
+    s_list(&self);
+    for (size_t i = 0; i < self.count && !found; i++) {
+        if (s_seen(&self, i))
+            continue;
+        found = s_look(&self, &self.item[i], out) == TT_OK;
+        if (!found && !first[0])
+            snprintf(first, sizeof first, "%s: %.400s", self.item[i].name, tt_err_text());
+        if (!found && bad)
+            bad(ctx, self.item[i].name, tt_err_text());
+    }
+    const bool any = self.count > 0;
+    free(self.item);
+    if (found)
+        return TT_OK;
+    return any ? tt_err(TT_DATA, "%s: no snapshot is whole: %s", folder, first)
+               : tt_err(TT_NOT_FOUND, "%s: no snapshot", folder);
+}

@@ -1,0 +1,162 @@
+#include "common/snapshot/snapshot.h"
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "common/base/mem.h"
+#include "common/snapshot/names.h"
+#include "common/snapshot/parts.h"
+#include "common/snapshot/seal.h"
+
+/*  What an encode collects: arrays, metadata, and numbers that arrays point to. */
+typedef struct {
+    tt_st_array_t *array;
+    size_t arrays, room;
+    tt_st_meta_t meta[8];
+    size_t metas;
+    int64_t number[12];
+    size_t numbers;
+    float *weights; /* transposed tensors */
+    char texts[4][80];
+} draft_t;
+
+static void s_array(draft_t *draft, const char *name, tt_st_type_t type, const void *data, uint64_t rows, uint64_t cols)
+{
+    TT_CHECK(draft->arrays < draft->room);
+    tt_st_array_t *array = &draft->array[draft->arrays++];
+    *array = (tt_st_array_t){.type = type, .rank = cols ? 2 : 1, .shape = {rows, cols}, .data = data};
+    snprintf(array->name, sizeof array->name, "%s", name);
+    array->bytes = (size_t)(rows * (cols ? cols : 1)) * tt_st_size(type);
+}
+
+static void s_number(draft_t *draft, const char *name, uint64_t value)
+{
+    TT_CHECK(draft->numbers < TT_COUNT(draft->number));
+    int64_t *number = &draft->number[draft->numbers++];
+    *number = (int64_t)value;
+    s_array(draft, name, TT_ST_I64, number, 1, 0);
+}
+
+static void s_meta(draft_t *draft, const char *key, const char *value)
+{
+    TT_CHECK(draft->metas < TT_COUNT(draft->meta));
+    tt_st_meta_t *meta = &draft->meta[draft->metas++];
+    snprintf(meta->key, sizeof meta->key, "%s", key);
+    meta->value = (char *)value; /* only read by the encoder */
+}
+
+/*  [in][out] here, [out][in] there. */
+static void s_transpose(float *out, const float *in, size_t rows, size_t cols)
+{
+    for (size_t r = 0; r < rows; r++)
+        for (size_t c = 0; c < cols; c++)
+            out[c * rows + r] = in[r * cols + c];
+}
+
+static void s_tensors(draft_t *draft, const tt_snapshot_t *self)
+{
+    draft->weights = tt_array0(self->param_count, sizeof(float));
+    for (size_t i = 0; i < self->tensors; i++) {
+        const tt_tensor_t *tensor = &self->tensor[i];
+        float *to = draft->weights + tensor->offset;
+        if (snapshot_is_weight(tensor)) {
+            s_transpose(to, self->params + tensor->offset, tensor->rows, tensor->cols);
+            s_array(draft, tensor->name, TT_ST_F32, to, tensor->cols, tensor->rows);
+        } else {
+            memcpy(to, self->params + tensor->offset, (size_t)tensor->rows * tensor->cols * sizeof(float));
+            s_array(draft, tensor->name, TT_ST_F32, to, (uint64_t)tensor->rows * tensor->cols, 0);
+        }
+    }
+}
+
+static void s_versions(draft_t *draft, const tt_snapshot_t *self)
+{
+    for (size_t i = 0; i < self->versions; i++) {
+        const tt_snapshot_version_t *version = &self->version[i];
+        char name[96];
+        snprintf(name, sizeof name, NAME_PARAMS, (unsigned long long)version->version);
+        s_array(draft, name, TT_ST_F32, version->params, self->param_count, 0);
+        snprintf(name, sizeof name, NAME_NORM, (unsigned long long)version->version);
+        s_array(draft, name, TT_ST_F64, version->norm, self->norm_count, 0);
+        snprintf(name, sizeof name, NAME_REWARD, (unsigned long long)version->version);
+        s_array(draft, name, TT_ST_F64, version->reward, self->reward_count, 0);
+    }
+}
+
+static void s_metadata(draft_t *draft, const tt_snapshot_t *self)
+{
+    snprintf(draft->texts[0], sizeof draft->texts[0], "%llu", (unsigned long long)self->update);
+    snprintf(draft->texts[1], sizeof draft->texts[1], "%.17g", self->return_mean);
+    tt_weights_sha256(self->params, self->param_count, draft->texts[2]);
+    s_meta(draft, TT_SEAL_KEY, TT_SEAL_OPEN); /* first: seal.h counts on it */
+    s_meta(draft, META_FORMAT, FORMAT_NOW);
+    s_meta(draft, META_CONFIG, self->config);
+    s_meta(draft, META_ENV, self->env);
+    s_meta(draft, META_ALGORITHM, self->algorithm);
+    s_meta(draft, META_UPDATE, draft->texts[0]);
+    s_meta(draft, META_RETURN_MEAN, draft->texts[1]);
+    s_meta(draft, META_SHA256, draft->texts[2]);
+}
+
+static void s_draft(draft_t *draft, const tt_snapshot_t *self)
+{
+    *draft = (draft_t){.room = self->tensors + 3 * self->versions + 20};
+    draft->array = tt_array0(draft->room, sizeof *draft->array);
+    s_tensors(draft, self);
+    s_number(draft, NAME_UPDATE, self->update);
+    s_number(draft, NAME_STEP, self->step);
+    s_number(draft, NAME_STEPS, self->steps);
+    s_number(draft, NAME_OPT_STEP, self->opt_step);
+    s_number(draft, NAME_TRAINED, self->trained);
+    s_number(draft, NAME_LAG_MAX, self->lag_max);
+    s_number(draft, NAME_SOLVED, self->solved);
+    s_array(draft, NAME_BEST, TT_ST_F64, &self->best, 1, 0);
+    if (self->opt_count)
+        s_array(draft, NAME_OPT_STATE, TT_ST_F32, self->opt_state, self->opt_count, 0);
+    s_versions(draft, self);
+    if (self->env_states)
+        s_array(draft, NAME_ENV_STATES, TT_ST_U8, self->env_states, self->envs, self->env_bytes);
+    if (self->sum) {
+        s_number(draft, NAME_SUM_STEP, self->sum_step);
+        s_array(draft, NAME_SUM, TT_ST_F32, self->sum, self->sum_count, 0);
+    }
+    s_array(draft, NAME_EPISODES, TT_ST_F64, self->episodes, self->episodes_count, 0);
+    s_array(draft, NAME_RETURNS, TT_ST_F64, self->returns, self->envs, 0);
+    s_metadata(draft, self);
+}
+
+static void s_draft_free(draft_t *draft)
+{
+    free(draft->array);
+    free(draft->weights);
+}
+
+tt_status_t tt_snapshot_encode(const tt_snapshot_t *self, tt_buf_t *out)
+{
+    draft_t draft;
+    const size_t begin = out->size;
+    s_draft(&draft, self);
+    tt_status_t status = tt_st_encode(out, draft.array, draft.arrays, draft.meta, draft.metas);
+    s_draft_free(&draft);
+    if (status == TT_OK)
+        status = tt_seal(out->data + begin, out->size - begin);
+    return status;
+}
+
+tt_status_t tt_snapshot_write(const tt_snapshot_t *self, const char *path)
+{
+    tt_buf_t bytes;
+    tt_buf_init(&bytes, TT_SNAPSHOT_FILE_MAX);
+    tt_status_t status = tt_snapshot_encode(self, &bytes);
+    if (status == TT_OK)
+        status = tt_st_save(&bytes, path, true);
+    tt_buf_free(&bytes);
+    return status;
+}
+
+void tt_weights_sha256(const float *params, size_t count, char out[65])
+{
+    unsigned char hash[crypto_hash_sha256_BYTES];
+    crypto_hash_sha256(hash, (const unsigned char *)params, count * sizeof(float));
+    sodium_bin2hex(out, 65, hash, sizeof hash);
+}

@@ -1,0 +1,137 @@
+/*  The folder of checkpoints: which names belong there, which go, and the second name of the best. */
+#include "common/snapshot/checkpoints.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "common/base/mem.h"
+#include "tests/snapshot/sample.h"
+#include "tests/test.h"
+
+static void test_names(void **state)
+{
+    (void)state;
+    char name[TT_CHECKPOINT_NAME];
+    tt_checkpoint_name(name, 123);
+    assert_string_equal(name, "00000123.safetensors");
+    assert_true(tt_checkpoint_is_name(name));
+    tt_checkpoint_name(name, 123456789012);
+    assert_true(tt_checkpoint_is_name(name));
+    assert_true(tt_checkpoint_is_name("final.safetensors"));
+    const char *const wrong[] = {"", "best.safetensors", "123.safetensors", "00000123.safetensors.part",
+        "../00000123.safetensors", "00000123", "00000123/.safetensors", "final.safetensors/",
+        "00000000000000000000000123.safetensors"};
+    for (size_t i = 0; i < TT_COUNT(wrong); i++)
+        assert_false(tt_checkpoint_is_name(wrong[i]));
+}
+
+static bool s_is_there(const char *folder, const char *name)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    return access(path, F_OK) == 0;
+}
+
+static void test_the_newest_stay(void **state)
+{
+    (void)state;
+    char dir[] = "/tmp/tt-checkpoints-XXXXXX", folder[256], text[16] = {0}, path[512];
+    assert_non_null(mkdtemp(dir));
+    assert_ok(tt_checkpoints_open(dir, folder, sizeof folder));
+    assert_ok(tt_checkpoints_open(dir, folder, sizeof folder)); /* there already */
+    for (uint64_t update = 9; update <= 12; update++) {
+        char name[TT_CHECKPOINT_NAME];
+        tt_checkpoint_name(name, update);
+        sample_save(folder, name, "x", 1);
+    }
+    sample_save(folder, "final.safetensors", "the end", 7);
+    sample_save(folder, ".00000013.safetensors.part", "half", 4);
+    tt_checkpoints_keep(folder, 2, 12);
+    assert_false(s_is_there(folder, "00000009.safetensors"));
+    assert_false(s_is_there(folder, "00000010.safetensors"));
+    assert_true(s_is_there(folder, "00000011.safetensors"));
+    assert_true(s_is_there(folder, "00000012.safetensors"));
+    assert_true(s_is_there(folder, "final.safetensors"));
+    assert_true(s_is_there(folder, ".00000013.safetensors.part"));
+    tt_checkpoints_keep(folder, 0, 12); /* one more than the newest, whatever is asked for */
+    assert_true(s_is_there(folder, "00000011.safetensors"));
+    assert_true(s_is_there(folder, "00000012.safetensors"));
+    tt_checkpoints_keep(folder, 2, 11); /* the run went back, and 12 is of what is void */
+    assert_true(s_is_there(folder, "00000011.safetensors"));
+    assert_false(s_is_there(folder, "00000012.safetensors"));
+    sample_save(folder, "00000012.safetensors", "x", 1);
+
+    assert_ok(tt_checkpoint_alias(folder, "00000012.safetensors", TT_CHECKPOINT_BEST));
+    assert_ok(tt_checkpoint_alias(folder, "final.safetensors", TT_CHECKPOINT_BEST));
+    assert_ok(tt_checkpoint_alias(folder, "final.safetensors", TT_CHECKPOINT_BEST)); /* one file already */
+    snprintf(path, sizeof path, "%s/%s", folder, TT_CHECKPOINT_BEST);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    assert_int_equal(fread(text, 1, sizeof text - 1, file), 7);
+    fclose(file);
+    assert_string_equal(text, "the end");
+    assert_false(s_is_there(folder, "best.safetensors.tmp"));
+    assert_int_equal(tt_checkpoint_alias(folder, "none", TT_CHECKPOINT_BEST), TT_IO);
+    assert_int_equal(tt_checkpoints_open("/nonexistent", folder, sizeof folder), TT_IO);
+
+    char *command = tt_sprintf("rm -rf '%s'", dir);
+    assert_int_equal(system(command), 0);
+    free(command);
+}
+
+/*  What was passed over, in order. */
+static void s_bad(void *ctx, const char *name, const char *why)
+{
+    strcat(strcat(ctx, name), " ");
+    assert_true(why[0] != '\0');
+}
+
+static void s_expect_newest(const char *folder, const char *name, uint64_t update, const char *passed_over)
+{
+    char bad[512] = "";
+    tt_checkpoint_t newest;
+    assert_ok(tt_checkpoints_newest(folder, &newest, s_bad, bad));
+    assert_string_equal(newest.name, name);
+    assert_int_equal(newest.info.update, update);
+    assert_string_equal(bad, passed_over);
+    tt_snapshot_info_free(&newest.info);
+}
+
+static void test_the_newest_that_is_whole(void **state)
+{
+    (void)state;
+    char dir[] = "/tmp/tt-checkpoints-XXXXXX", bad[512] = "";
+    tt_checkpoint_t newest;
+    assert_non_null(mkdtemp(dir));
+    assert_int_equal(tt_checkpoints_newest(dir, &newest, NULL, NULL), TT_NOT_FOUND);
+    sample_write(dir, "00000009.safetensors", 9);
+    sample_write(dir, "00000010.safetensors", 10);
+    sample_write(dir, "00000100.safetensors", 100);
+    sample_write(dir, ".00000200.safetensors.part", 200); /* was never finished */
+    s_expect_newest(dir, "00000100.safetensors", 100, "");
+    sample_write(dir, "final.safetensors", 120);
+    s_expect_newest(dir, "final.safetensors", 120, "");
+    sample_damage(dir, "final.safetensors");
+    s_expect_newest(dir, "00000100.safetensors", 100, "final.safetensors ");
+    sample_damage(dir, "00000100.safetensors");
+    assert_ok(tt_checkpoint_alias(dir, "00000100.safetensors", TT_CHECKPOINT_BEST)); /* the same file: said once */
+    s_expect_newest(dir, "00000010.safetensors", 10, "final.safetensors best.safetensors ");
+    sample_write(dir, "00000011.safetensors", 5); /* a copy with a wrong name */
+    s_expect_newest(dir, "00000010.safetensors", 10, "final.safetensors best.safetensors 00000011.safetensors ");
+    sample_save(dir, "final.safetensors", "", 0); /* which update is unknown */
+    sample_damage(dir, "00000010.safetensors");
+    sample_damage(dir, "00000009.safetensors");
+    assert_int_equal(tt_checkpoints_newest(dir, &newest, s_bad, bad), TT_DATA);
+    assert_non_null(strstr(tt_err_text(), "final.safetensors"));
+    assert_non_null(strstr(bad, "00000009.safetensors"));
+    char *command = tt_sprintf("rm -rf '%s'", dir);
+    assert_int_equal(system(command), 0);
+    free(command);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_names), cmocka_unit_test(test_the_newest_stay),
+        cmocka_unit_test(test_the_newest_that_is_whole)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
