@@ -211,8 +211,10 @@ static void s_note(tt_display_t *self, const char *text)
 
 static void s_take_speed(tt_display_t *self, const tt_msg_STATS_t *stats)
 {
-    if (!self->window_ns)
-        self->window_ns = self->start_ns;
+    if (!self->window_ns) { /* a run that is resumed has steps that were not made now */
+        self->window_ns = stats->time_ns;
+        self->window_steps = stats->env_steps;
+    }
     const int64_t passed = stats->time_ns - self->window_ns;
     if (passed > 0 && stats->env_steps >= self->window_steps)
         self->sps = (double)(stats->env_steps - self->window_steps) * 1e9 / (double)passed;

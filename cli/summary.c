@@ -3,7 +3,7 @@
 
 /*  Filled from EVENT finished by their own names. */
 static const char *const s_copied[] = {"env_steps", "updates", "episodes", "return_mean", "solved_at_steps",
-    "solved_at_s", "wall_s", "first_step_s", "sps", "weights_sha256", "transitions", "lag_max"};
+    "solved_at_s", "wall_s", "first_step_s", "sps", "weights_sha256", "transitions", "lag_max", "restored_from"};
 
 static const char *const s_stop_rules[] = {"return_mean", "env_steps", "wall_s"};
 
@@ -64,6 +64,25 @@ static double s_number(const json_t *summary, const char *key)
     return json_number_value(json_object_get(summary, key));
 }
 
+static const char *s_text(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+    return text ? text : "";
+}
+
+/*  What was not as it should be is said; that a resumed run went on from its newest snapshot is not. */
+static void s_print_restored(FILE *stream, const json_t *from)
+{
+    const json_t *bad = json_object_get(from, "passed_over"), *item;
+    const bool adopted = json_is_true(json_object_get(from, "adopted"));
+    size_t i;
+    json_array_foreach(bad, i, item)
+        fprintf(stream, "  %s was passed over: %s\n", s_text(item, "snapshot"), s_text(item, "reason"));
+    if (adopted || json_array_size(bad) > 0)
+        fprintf(stream, "  it went on from %s, update %.0f%s\n", s_text(from, "snapshot"), s_number(from, "update"),
+            adopted ? ", which the journal did not know" : "");
+}
+
 void tt_summary_print(FILE *stream, const json_t *summary, const char *failure)
 {
     const char *status = json_string_value(json_object_get(summary, "status"));
@@ -79,5 +98,6 @@ void tt_summary_print(FILE *stream, const json_t *summary, const char *failure)
     if (json_is_number(json_object_get(summary, "solved_at_s")))
         fprintf(stream, "  solved after %.0f steps, %.2f s from process start\n", s_number(summary, "solved_at_steps"),
             s_number(summary, "solved_at_s"));
+    s_print_restored(stream, json_object_get(summary, "restored_from"));
     fprintf(stream, "  %s\n", run_dir);
 }

@@ -157,6 +157,39 @@ static bool s_count_snapshot(void *ctx, const journal_snapshot_t *snapshot)
     return true;
 }
 
+static bool s_take_first(void *ctx, const journal_snapshot_t *snapshot)
+{
+    *(journal_snapshot_t *)ctx = *snapshot;
+    return false;
+}
+
+/*  For whoever asks; which one the run goes back to is looked for when it must. */
+static tt_status_t s_find_newest(coordinator_t *self)
+{
+    return journal_snapshots(self->journal, s_take_first, &self->snapshot);
+}
+
+/*  A life of the run begins. Nobody of an earlier one is there any more, or, where an operator keeps the members, they
+ *  will say so themselves: then a snapshot is only looked for if nobody holds weights.
+ *  Eras only grow. A journal that was lost or is behind forgets them, metrics.jsonl does not. */
+static tt_status_t s_begin_session(coordinator_t *self, const journal_past_t *past)
+{
+    char path[sizeof self->root + 16];
+    uint32_t era = 0;
+    roster_past_t roster = past->roster;
+    snprintf(path, sizeof path, "%s/metrics.jsonl", self->root);
+    TT_TRY(metrics_last_era(path, &era));
+    if (past->found || !self->alone) {
+        TT_TRY(restore_choose(self));
+        roster.ended = (past->end || !past->found) && restore_is_final(self);
+        roster.era = era > roster.era ? era : roster.era;
+        if (past->found || roster.era > 0)
+            roster_continue(self->roster, &roster);
+    }
+    self->progress.first_steps = self->snapshot.update * self->cfg.num_envs * self->cfg.num_steps;
+    return journal_session(self->journal, self->start_ns, self->progress.first_steps);
+}
+
 /*  Go on where an earlier coordinator of this session stopped, or, in a new session, where the run stopped. */
 static tt_status_t s_recall(coordinator_t *self, const journal_past_t *past)
 {
@@ -168,19 +201,14 @@ static tt_status_t s_recall(coordinator_t *self, const journal_past_t *past)
             roster_desire(self->roster, role, (uint32_t)s_least(past->desired[role], coordinator_most(self, role)));
     TT_TRY(coordinator_fit_aggregators(self));
     TT_TRY(journal_snapshots(self->journal, s_count_snapshot, &self->snapshots));
-    if (self->snapshots > 0 && journal_newest_snapshot(self->journal, self->root, &self->snapshot) != TT_OK && !went_on)
-        return tt_err(TT_NOT_FOUND,
-            "%s: none of the %u snapshots that its journal names is there any more; start a new run", self->root,
-            self->snapshots);
     self->progress.solved_steps = past->solved_steps;
+    if (!went_on)
+        return s_begin_session(self, past);
     roster_past_t roster = past->roster;
-    roster.went_on = went_on;
-    if (past->found)
-        roster_continue(self->roster, &roster);
-    if (!went_on) {
-        self->progress.first_steps = self->snapshot.env_steps;
-        return journal_session(self->journal, self->start_ns, self->progress.first_steps);
-    }
+    roster.went_on = true;
+    roster_continue(self->roster, &roster);
+    restore_recall(self, past->restored);
+    TT_TRY(s_find_newest(self));
     self->progress.first_steps = past->first_steps;
     self->progress.first_step_ns = past->first_step_ns;
     self->progress.solved_ns = past->solved_ns;
@@ -239,6 +267,7 @@ static void s_close(coordinator_t *self)
 {
     http_stop(&self->http);
     vault_free(self);
+    restore_free(self);
     metrics_close(&self->metrics);
     tensorboard_close(&self->tensorboard);
     journal_close(&self->journal);
@@ -283,16 +312,6 @@ static tt_status_t s_flush_writers(coordinator_t *self, int64_t now)
 
 /* ---- rosters ------------------------------------------------------------------------------------------------------- */
 
-/*  The newest snapshot that is there, as a path that rank 0 can open; "" = none. */
-static const char *s_restore(coordinator_t *self, char *path, size_t size)
-{
-    if (self->snapshots > 0 && journal_newest_snapshot(self->journal, self->root, &self->snapshot) != TT_OK)
-        self->snapshot = (journal_snapshot_t){0};
-    const bool relative = self->snapshot.path[0] && self->snapshot.path[0] != '/';
-    snprintf(path, size, "%s%s%s", relative ? self->root : "", relative ? "/" : "", self->snapshot.path);
-    return path;
-}
-
 static void s_log_roster(const coordinator_t *self)
 {
     log_info("roster %" PRIu64 ": era %u, generation %" PRIu64 ", %u collectors, %u learners, %u aggregators%s",
@@ -309,18 +328,19 @@ static tt_status_t s_roll_back(coordinator_t *self)
 /*  Journaled first, then sent: nobody ever knows more than the journal. */
 static tt_status_t s_new_roster(coordinator_t *self)
 {
-    char restore[2 * sizeof self->root];
     const uint32_t era = roster_era(self->roster);
-    if (!roster_publish(self->roster, s_restore(self, restore, sizeof restore))) {
+    if (!roster_publish(self->roster, restore_path, self)) {
         control_announce(self->roster); /* victims that were spares */
         return TT_OK;
     }
+    TT_TRY(self->restore.status);
     tt_msg_ROSTER_t message;
     roster_message(self->roster, &message);
     TT_TRY(journal_roster(self->journal, &message, roster_rolled_back(self->roster)));
     control_announce(self->roster);
     if (roster_era(self->roster) != era)
         TT_TRY(s_roll_back(self));
+    TT_TRY(restore_tell(self));
     s_log_roster(self);
     TT_TRY(s_open_writers(self)); /* now that everybody has something to do */
     if (self->http_due_ns == INT64_MAX)

@@ -65,6 +65,7 @@ static json_t *s_summary(const coordinator_t *self, const char *text, const char
     s_fill_from_stats(self, summary);
     json_object_set_new(summary, "status", json_string(status));
     json_object_set_new(summary, "rolled_back", json_integer(roster_rolled_back(self->roster)));
+    json_object_set_new(summary, "restored_from", self->restore.story ? json_incref(self->restore.story) : json_null());
     json_object_set_new(
         summary, "solved_at_steps", p->solved_steps ? json_integer((json_int_t)p->solved_steps) : json_null());
     json_object_set_new(summary, "solved_at_s", s_seconds(self, p->solved_ns));

@@ -3,7 +3,7 @@
  *  Whatever the way: the end is journaled, RUN_DIR/result.json written, controllers and watchers get EVENT finished (its
  *  text is the summary, JSON) or EVENT failed (its text is for a person), everybody gets STOP.
  *
- *  Summary fields: those of rank 0's EVENT finished, and status, reason, rolled_back, wall_s, first_step_s,
+ *  Summary fields: those of rank 0's EVENT finished, and status, reason, rolled_back, restored_from, wall_s, first_step_s,
  *  solved_at_s, solved_at_steps, sps (docs/architecture.md section 8). Times count from the run's process start.
  *
  *  Threads: the coordinator's. */

@@ -1,14 +1,15 @@
 #define TT_LOG_COMPONENT "journal"
 #include "coordinator/journal.h"
-#include <errno.h>
-#include <limits.h>
+#include <math.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include "common/base/log.h"
 #include "common/base/mem.h"
+
+#define MOVE_AWAY \
+    "move it away, with its -wal, and `tutti resume` goes on from the newest snapshot in checkpoints/ that is whole"
 
 enum { APPLICATION_ID = 0x74746a31 /* "ttj1" */, ROSTERS_KEPT = 1000 };
 
@@ -35,10 +36,7 @@ static tt_status_t s_fail(const journal_t *self)
     const int code = sqlite3_errcode(self->db) & 0xff;
     const char *text = sqlite3_errmsg(self->db);
     if (code == SQLITE_NOTADB || code == SQLITE_CORRUPT)
-        return tt_err(TT_DATA,
-            "%s: damaged, or not a journal of tutti (%s); move it away, and the run starts over from version 0 (its "
-            "snapshots stay in checkpoints/)",
-            self->path, text);
+        return tt_err(TT_DATA, "%s: damaged, or not a journal of tutti (%s); " MOVE_AWAY, self->path, text);
     if (code == SQLITE_BUSY || code == SQLITE_LOCKED)
         return tt_err(TT_EXISTS, "%s: in use by another process (%s)", self->path, text);
     if (code == SQLITE_FULL)
@@ -46,62 +44,122 @@ static tt_status_t s_fail(const journal_t *self)
     return tt_err(TT_IO, "%s: %s", self->path, text);
 }
 
+static tt_status_t s_ok(const journal_t *self, int code)
+{
+    return code == SQLITE_OK ? TT_OK : s_fail(self);
+}
+
 static tt_status_t s_exec(journal_t *self, const char *sql)
 {
-    return sqlite3_exec(self->db, sql, NULL, NULL, NULL) == SQLITE_OK ? TT_OK : s_fail(self);
+    return s_ok(self, sqlite3_exec(self->db, sql, NULL, NULL, NULL));
 }
 
 static tt_status_t s_prepare(journal_t *self, const char *sql, sqlite3_stmt **out)
 {
-    return sqlite3_prepare_v2(self->db, sql, -1, out, NULL) == SQLITE_OK ? TT_OK : s_fail(self);
+    return s_ok(self, sqlite3_prepare_v2(self->db, sql, -1, out, NULL));
 }
 
-/*  Run a statement to its end, and free it. */
-static tt_status_t s_finish(journal_t *self, sqlite3_stmt *statement)
+/*  The next row, if there is one: *row. An error is not the same as no more rows. */
+static tt_status_t s_step(journal_t *self, sqlite3_stmt *statement, bool *row)
 {
-    int code;
-    while ((code = sqlite3_step(statement)) == SQLITE_ROW)
-        continue;
-    const tt_status_t status = code == SQLITE_DONE ? TT_OK : s_fail(self);
-    sqlite3_finalize(statement);
+    const int code = sqlite3_step(statement);
+    *row = code == SQLITE_ROW;
+    return *row || code == SQLITE_DONE ? TT_OK : s_fail(self);
+}
+
+/*  Free it; `status` is what became of it. What finalize returns is that again. */
+static tt_status_t s_close(sqlite3_stmt *statement, tt_status_t status)
+{
+    (void)sqlite3_finalize(statement);
     return status;
 }
 
+typedef tt_status_t (*row_fn)(void *ctx, sqlite3_stmt *row, bool *more);
+
+/*  Call fn for each row, until it sets *more to false; then free the statement. */
+static tt_status_t s_each(journal_t *self, sqlite3_stmt *statement, row_fn fn, void *ctx)
+{
+    bool row = true, more = true;
+    tt_status_t status = TT_OK;
+    while (status == TT_OK && more) {
+        status = s_step(self, statement, &row);
+        if (status != TT_OK || !row)
+            break;
+        status = fn(ctx, statement, &more);
+    }
+    return s_close(statement, status);
+}
+
+static tt_status_t s_skip(void *ctx, sqlite3_stmt *row, bool *more)
+{
+    (void)ctx;
+    (void)row;
+    (void)more;
+    return TT_OK;
+}
+
+/*  Run a statement whose values were bound (`bound`: how that went) to its end, and free it. */
+static tt_status_t s_finish(journal_t *self, sqlite3_stmt *statement, tt_status_t bound)
+{
+    return bound == TT_OK ? s_each(self, statement, s_skip, NULL) : s_close(statement, bound);
+}
+
+static tt_status_t s_bind_text(journal_t *self, sqlite3_stmt *statement, int at, const char *text)
+{
+    return s_ok(self, sqlite3_bind_text(statement, at, text, -1, SQLITE_STATIC));
+}
+
+/*  Values at..at + count - 1, all integers. */
+static tt_status_t s_bind(journal_t *self, sqlite3_stmt *statement, int at, const int64_t *values, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        TT_TRY(s_ok(self, sqlite3_bind_int64(statement, at + (int)i, values[i])));
+    return TT_OK;
+}
+
 /*  The values of one row, all integers. */
-static tt_status_t s_insert(journal_t *self, const char *sql, const int64_t *values, int count)
+static tt_status_t s_insert(journal_t *self, const char *sql, const int64_t *values, size_t count)
 {
     sqlite3_stmt *statement = NULL;
     TT_TRY(s_prepare(self, sql, &statement));
-    for (int i = 0; i < count; i++)
-        sqlite3_bind_int64(statement, i + 1, values[i]);
-    return s_finish(self, statement);
+    return s_finish(self, statement, s_bind(self, statement, 1, values, count));
 }
+
+static const char *const s_put_sql = "INSERT OR REPLACE INTO facts VALUES(?, ?)";
 
 static tt_status_t s_put_text(journal_t *self, const char *key, const char *value)
 {
     sqlite3_stmt *statement = NULL;
-    TT_TRY(s_prepare(self, "INSERT OR REPLACE INTO facts VALUES(?, ?)", &statement));
-    sqlite3_bind_text(statement, 1, key, -1, SQLITE_STATIC);
-    sqlite3_bind_text(statement, 2, value, -1, SQLITE_STATIC);
-    return s_finish(self, statement);
+    TT_TRY(s_prepare(self, s_put_sql, &statement));
+    tt_status_t status = s_bind_text(self, statement, 1, key);
+    if (status == TT_OK)
+        status = s_bind_text(self, statement, 2, value);
+    return s_finish(self, statement, status);
 }
 
 static tt_status_t s_put(journal_t *self, const char *key, int64_t value)
 {
     sqlite3_stmt *statement = NULL;
-    TT_TRY(s_prepare(self, "INSERT OR REPLACE INTO facts VALUES(?, ?)", &statement));
-    sqlite3_bind_text(statement, 1, key, -1, SQLITE_STATIC);
-    sqlite3_bind_int64(statement, 2, value);
-    return s_finish(self, statement);
+    TT_TRY(s_prepare(self, s_put_sql, &statement));
+    tt_status_t status = s_bind_text(self, statement, 1, key);
+    if (status == TT_OK)
+        status = s_bind(self, statement, 2, &value, 1);
+    return s_finish(self, statement, status);
 }
 
+static tt_status_t s_take_number(void *ctx, sqlite3_stmt *row, bool *more)
+{
+    *(int64_t *)ctx = sqlite3_column_int64(row, 0);
+    *more = false;
+    return TT_OK;
+}
+
+/*  *out stays as it is when there is no row. */
 static tt_status_t s_number(journal_t *self, const char *sql, int64_t *out)
 {
     sqlite3_stmt *statement = NULL;
     TT_TRY(s_prepare(self, sql, &statement));
-    if (sqlite3_step(statement) == SQLITE_ROW)
-        *out = sqlite3_column_int64(statement, 0);
-    return s_finish(self, statement);
+    return s_each(self, statement, s_take_number, out);
 }
 
 /* ---- life ---------------------------------------------------------------------------------------------------------- */
@@ -122,15 +180,13 @@ static tt_status_t s_check(journal_t *self)
     if (id != APPLICATION_ID)
         return tt_err(TT_DATA, "%s: a database, but not a journal of this version of tutti; move it away", self->path);
     sqlite3_stmt *statement = NULL;
+    bool row = false;
     TT_TRY(s_prepare(self, "PRAGMA quick_check(1)", &statement));
-    const bool row = sqlite3_step(statement) == SQLITE_ROW;
+    tt_status_t status = s_step(self, statement, &row);
     const char *text = row ? (const char *)sqlite3_column_text(statement, 0) : NULL;
-    tt_status_t status = TT_OK;
-    if (!text || strcmp(text, "ok") != 0)
-        status = tt_err(TT_DATA, "%s: damaged (%s); move it away, and the run starts over from version 0", self->path,
-            text ? text : sqlite3_errmsg(self->db));
-    sqlite3_finalize(statement);
-    return status;
+    if (status == TT_OK && (!text || strcmp(text, "ok") != 0))
+        status = tt_err(TT_DATA, "%s: damaged (%s); " MOVE_AWAY, self->path, text ? text : "no answer");
+    return s_close(statement, status);
 }
 
 static tt_status_t s_open(journal_t *self)
@@ -138,11 +194,11 @@ static tt_status_t s_open(journal_t *self)
     const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
     if (sqlite3_open_v2(self->path, &self->db, flags, NULL) != SQLITE_OK)
         return s_fail(self);
-    sqlite3_extended_result_codes(self->db, 1);
-    sqlite3_busy_timeout(self->db, 2000);
+    TT_TRY(s_ok(self, sqlite3_extended_result_codes(self->db, 1)));
+    TT_TRY(s_ok(self, sqlite3_busy_timeout(self->db, 2000)));
     /* A checkpoint waits for the disk, and `tutti run` for us. The log stays beside the database; the next one to open
      * it reads both. */
-    sqlite3_db_config(self->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+    TT_TRY(s_ok(self, sqlite3_db_config(self->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL)));
     int64_t tables = 0;
     TT_TRY(s_number(self, "SELECT count(*) FROM sqlite_master", &tables));
     if (tables == 0)
@@ -179,6 +235,12 @@ void journal_close(journal_t **self_p)
 
 /* ---- reading ------------------------------------------------------------------------------------------------------- */
 
+static char *s_text(sqlite3_stmt *row, int column)
+{
+    const char *text = (const char *)sqlite3_column_text(row, column); /* NULL for NULL */
+    return tt_strdup(text ? text : "");
+}
+
 static void s_take_fact(journal_past_t *out, const char *key, sqlite3_stmt *row)
 {
     const int64_t value = sqlite3_column_int64(row, 1);
@@ -195,20 +257,40 @@ static void s_take_fact(journal_past_t *out, const char *key, sqlite3_stmt *row)
     else if (strcmp(key, "end_code") == 0)
         out->end_code = (uint32_t)value;
     else if (strcmp(key, "end") == 0)
-        out->end = tt_strdup((const char *)sqlite3_column_text(row, 1));
+        out->end = s_text(row, 1);
+    else if (strcmp(key, "restored") == 0)
+        out->restored = s_text(row, 1);
     else if (strncmp(key, "desired/", 8) == 0 && (uint32_t)tt_peer_role_find(key + 8) < ROSTER_ROLES)
         out->desired[tt_peer_role_find(key + 8)] = value;
+}
+
+static tt_status_t s_on_fact(void *ctx, sqlite3_stmt *row, bool *more)
+{
+    journal_past_t *out = ctx;
+    const char *key = (const char *)sqlite3_column_text(row, 0);
+    (void)more;
+    out->found = true;
+    if (key)
+        s_take_fact(out, key, row);
+    return TT_OK;
 }
 
 static tt_status_t s_load_facts(journal_t *self, journal_past_t *out)
 {
     sqlite3_stmt *statement = NULL;
     TT_TRY(s_prepare(self, "SELECT key, value FROM facts", &statement));
-    while (sqlite3_step(statement) == SQLITE_ROW) {
-        out->found = true;
-        s_take_fact(out, (const char *)sqlite3_column_text(statement, 0), statement);
-    }
-    return s_finish(self, statement);
+    return s_each(self, statement, s_on_fact, out);
+}
+
+static tt_status_t s_on_roster(void *ctx, sqlite3_stmt *row, bool *more)
+{
+    (void)more;
+    *(roster_past_t *)ctx = (roster_past_t){.era = (uint32_t)sqlite3_column_int64(row, 0),
+        .epoch = (uint64_t)sqlite3_column_int64(row, 1),
+        .generation = (uint64_t)sqlite3_column_int64(row, 2),
+        .fresh = sqlite3_column_int(row, 3) != 0,
+        .rolled_back = (uint32_t)sqlite3_column_int64(row, 4)};
+    return TT_OK;
 }
 
 static tt_status_t s_load_roster(journal_t *self, roster_past_t *out)
@@ -216,32 +298,31 @@ static tt_status_t s_load_roster(journal_t *self, roster_past_t *out)
     sqlite3_stmt *statement = NULL;
     TT_TRY(s_prepare(self, "SELECT era, epoch, generation, fresh, rolled_back FROM rosters ORDER BY epoch DESC LIMIT 1",
         &statement));
-    if (sqlite3_step(statement) == SQLITE_ROW) {
-        out->era = (uint32_t)sqlite3_column_int64(statement, 0);
-        out->epoch = (uint64_t)sqlite3_column_int64(statement, 1);
-        out->generation = (uint64_t)sqlite3_column_int64(statement, 2);
-        out->fresh = sqlite3_column_int(statement, 3) != 0;
-        out->rolled_back = (uint32_t)sqlite3_column_int64(statement, 4);
-    }
-    return s_finish(self, statement);
+    return s_each(self, statement, s_on_roster, out);
+}
+
+static tt_status_t s_on_member(void *ctx, sqlite3_stmt *row, bool *more)
+{
+    journal_past_t *out = ctx;
+    size_t *count = &out->roster.member_count;
+    out->members = tt_realloc(out->members, tt_mul(*count + 1, sizeof *out->members));
+    out->members[(*count)++] = (roster_past_member_t){.role = (tt_peer_role_t)sqlite3_column_int(row, 0),
+        .index = (uint32_t)sqlite3_column_int64(row, 1),
+        .instance = (uint64_t)sqlite3_column_int64(row, 2),
+        .rank = (uint32_t)sqlite3_column_int64(row, 3)};
+    *more = *count < ROSTER_MEMBERS_MAX;
+    return TT_OK;
 }
 
 static tt_status_t s_load_members(journal_t *self, journal_past_t *out)
 {
     sqlite3_stmt *statement = NULL;
+    const int64_t epoch = (int64_t)out->roster.epoch;
     TT_TRY(s_prepare(self, "SELECT role, number, instance, rank FROM members WHERE epoch = ?", &statement));
-    sqlite3_bind_int64(statement, 1, (int64_t)out->roster.epoch);
-    size_t count = 0;
-    while (sqlite3_step(statement) == SQLITE_ROW && count < ROSTER_MEMBERS_MAX) {
-        out->members = tt_realloc(out->members, tt_mul(count + 1, sizeof *out->members));
-        out->members[count++] = (roster_past_member_t){.role = (tt_peer_role_t)sqlite3_column_int(statement, 0),
-            .index = (uint32_t)sqlite3_column_int64(statement, 1),
-            .instance = (uint64_t)sqlite3_column_int64(statement, 2),
-            .rank = (uint32_t)sqlite3_column_int64(statement, 3)};
-    }
+    tt_status_t status = s_bind(self, statement, 1, &epoch, 1);
+    status = status == TT_OK ? s_each(self, statement, s_on_member, out) : s_close(statement, status);
     out->roster.members = out->members;
-    out->roster.member_count = count;
-    return s_finish(self, statement);
+    return status;
 }
 
 tt_status_t journal_load(journal_t *self, journal_past_t *out)
@@ -254,8 +335,10 @@ tt_status_t journal_load(journal_t *self, journal_past_t *out)
         status = s_load_roster(self, &out->roster);
     if (status == TT_OK)
         status = s_load_members(self, out);
-    if (status != TT_OK)
+    if (status != TT_OK) {
         journal_past_free(out);
+        return status;
+    }
     out->roster.ended = out->end != NULL;
     return status;
 }
@@ -264,54 +347,57 @@ void journal_past_free(journal_past_t *self)
 {
     free(self->members);
     free(self->end);
+    free(self->restored);
     memset(self, 0, sizeof *self);
+}
+
+typedef struct {
+    bool (*each)(void *ctx, const journal_snapshot_t *snapshot);
+    void *ctx;
+} visit_t;
+
+static tt_status_t s_on_snapshot(void *ctx, sqlite3_stmt *row, bool *more)
+{
+    const visit_t *visit = ctx;
+    const char *path = (const char *)sqlite3_column_text(row, 0);
+    journal_snapshot_t snapshot = {.era = (uint32_t)sqlite3_column_int64(row, 1),
+        .update = (uint64_t)sqlite3_column_int64(row, 2),
+        .env_steps = (uint64_t)sqlite3_column_int64(row, 3),
+        .return_mean = sqlite3_column_type(row, 4) == SQLITE_NULL ? NAN : sqlite3_column_double(row, 4)};
+    snprintf(snapshot.path, sizeof snapshot.path, "%s", path ? path : "");
+    *more = visit->each(visit->ctx, &snapshot);
+    return TT_OK;
 }
 
 tt_status_t journal_snapshots(journal_t *self, bool (*each)(void *ctx, const journal_snapshot_t *snapshot), void *ctx)
 {
     sqlite3_stmt *statement = NULL;
+    visit_t visit = {each, ctx};
     TT_TRY(s_prepare(
         self, "SELECT path, era, updates, env_steps, return_mean FROM snapshots ORDER BY id DESC", &statement));
-    bool more = true;
-    while (more && sqlite3_step(statement) == SQLITE_ROW) {
-        journal_snapshot_t snapshot = {.era = (uint32_t)sqlite3_column_int64(statement, 1),
-            .update = (uint64_t)sqlite3_column_int64(statement, 2),
-            .env_steps = (uint64_t)sqlite3_column_int64(statement, 3),
-            .return_mean = sqlite3_column_double(statement, 4)};
-        snprintf(snapshot.path, sizeof snapshot.path, "%s", (const char *)sqlite3_column_text(statement, 0));
-        more = each(ctx, &snapshot);
-    }
-    sqlite3_reset(statement);
-    sqlite3_finalize(statement);
-    return TT_OK;
+    return s_each(self, statement, s_on_snapshot, &visit);
 }
 
 typedef struct {
-    const char *run_dir;
+    const char *path;
     journal_snapshot_t *out;
     bool found;
-} newest_t;
+} search_t;
 
-static bool s_is_there(void *ctx, const journal_snapshot_t *snapshot)
+static bool s_is_it(void *ctx, const journal_snapshot_t *snapshot)
 {
-    newest_t *search = ctx;
-    char path[2 * PATH_MAX];
-    if (snapshot->path[0] == '/')
-        snprintf(path, sizeof path, "%s", snapshot->path);
-    else
-        snprintf(path, sizeof path, "%s/%s", search->run_dir, snapshot->path);
-    if (access(path, R_OK) != 0)
-        return true;
-    *search->out = *snapshot;
-    search->found = true;
-    return false;
+    search_t *search = ctx;
+    search->found = strcmp(snapshot->path, search->path) == 0;
+    if (search->found)
+        *search->out = *snapshot;
+    return !search->found;
 }
 
-tt_status_t journal_newest_snapshot(journal_t *self, const char *run_dir, journal_snapshot_t *out)
+tt_status_t journal_find_snapshot(journal_t *self, const char *path, journal_snapshot_t *out)
 {
-    newest_t search = {.run_dir = run_dir, .out = out};
-    TT_TRY(journal_snapshots(self, s_is_there, &search));
-    return search.found ? TT_OK : tt_err(TT_NOT_FOUND, "%s: no snapshot in the journal", run_dir);
+    search_t search = {.path = path, .out = out};
+    TT_TRY(journal_snapshots(self, s_is_it, &search));
+    return search.found ? TT_OK : tt_err(TT_NOT_FOUND, "%s: not in the journal", path);
 }
 
 /* ---- writing ------------------------------------------------------------------------------------------------------- */
@@ -321,8 +407,10 @@ static tt_status_t s_commit(journal_t *self, tt_status_t written)
 {
     if (written == TT_OK)
         written = s_exec(self, "COMMIT");
-    if (written != TT_OK)
-        sqlite3_exec(self->db, "ROLLBACK", NULL, NULL, NULL);
+    /* Some errors have rolled back already, and the next BEGIN tells of any other: the first error is the one to say. */
+    if (written != TT_OK && !sqlite3_get_autocommit(self->db) &&
+        sqlite3_exec(self->db, "ROLLBACK", NULL, NULL, NULL) != SQLITE_OK)
+        log_error("%s: %s", self->path, sqlite3_errmsg(self->db));
     return written;
 }
 
@@ -333,7 +421,8 @@ static tt_status_t s_begin(journal_t *self)
 
 static tt_status_t s_write_session(journal_t *self, int64_t start_ns, uint64_t first_steps)
 {
-    TT_TRY(s_exec(self, "DELETE FROM facts WHERE key IN ('end', 'end_code', 'first_step_ns', 'solved_ns')"));
+    TT_TRY(
+        s_exec(self, "DELETE FROM facts WHERE key IN ('end', 'end_code', 'first_step_ns', 'solved_ns', 'restored')"));
     TT_TRY(s_put(self, "first_steps", (int64_t)first_steps));
     return s_put(self, "start_ns", start_ns);
 }
@@ -347,19 +436,20 @@ tt_status_t journal_session(journal_t *self, int64_t start_ns, uint64_t first_st
 static tt_status_t s_write_roster(journal_t *self, const tt_msg_ROSTER_t *roster, uint32_t rolled_back)
 {
     sqlite3_stmt *statement = NULL;
+    const int64_t numbers[] = {(int64_t)roster->epoch, roster->era, (int64_t)roster->generation, roster->fresh};
+    const int64_t rolled = rolled_back;
     TT_TRY(s_prepare(self, "INSERT INTO rosters VALUES(?, ?, ?, ?, ?, ?)", &statement));
-    sqlite3_bind_int64(statement, 1, (int64_t)roster->epoch);
-    sqlite3_bind_int64(statement, 2, (int64_t)roster->era);
-    sqlite3_bind_int64(statement, 3, (int64_t)roster->generation);
-    sqlite3_bind_int64(statement, 4, roster->fresh);
-    sqlite3_bind_text(statement, 5, roster->restore ? roster->restore : "", -1, SQLITE_STATIC);
-    sqlite3_bind_int64(statement, 6, (int64_t)rolled_back);
-    TT_TRY(s_finish(self, statement));
+    tt_status_t status = s_bind(self, statement, 1, numbers, TT_COUNT(numbers));
+    if (status == TT_OK)
+        status = s_bind_text(self, statement, 5, roster->restore ? roster->restore : "");
+    if (status == TT_OK)
+        status = s_bind(self, statement, 6, &rolled, 1);
+    TT_TRY(s_finish(self, statement, status));
     for (size_t i = 0; i < roster->members_count; i++) {
         const tt_rec_MEMBER_t *m = &roster->members[i];
         const int64_t values[] = {
             (int64_t)roster->epoch, m->role, m->index, (int64_t)m->instance, m->rank, m->env_lo, m->env_count};
-        TT_TRY(s_insert(self, "INSERT INTO members VALUES(?, ?, ?, ?, ?, ?, ?)", values, (int)TT_COUNT(values)));
+        TT_TRY(s_insert(self, "INSERT INTO members VALUES(?, ?, ?, ?, ?, ?, ?)", values, TT_COUNT(values)));
     }
     const int64_t oldest = (int64_t)roster->epoch - ROSTERS_KEPT;
     TT_TRY(s_insert(self, "DELETE FROM members WHERE epoch <= ?", &oldest, 1));
@@ -385,12 +475,13 @@ tt_status_t journal_snapshot(journal_t *self, const journal_snapshot_t *snapshot
     TT_TRY(s_prepare(self,
         "INSERT OR REPLACE INTO snapshots(path, era, updates, env_steps, return_mean) VALUES(?, ?, ?, ?, ?)",
         &statement));
-    sqlite3_bind_text(statement, 1, snapshot->path, -1, SQLITE_STATIC);
-    sqlite3_bind_int64(statement, 2, snapshot->era);
-    sqlite3_bind_int64(statement, 3, (int64_t)snapshot->update);
-    sqlite3_bind_int64(statement, 4, (int64_t)snapshot->env_steps);
-    sqlite3_bind_double(statement, 5, snapshot->return_mean);
-    return s_finish(self, statement);
+    const int64_t numbers[] = {snapshot->era, (int64_t)snapshot->update, (int64_t)snapshot->env_steps};
+    tt_status_t status = s_bind_text(self, statement, 1, snapshot->path);
+    if (status == TT_OK)
+        status = s_bind(self, statement, 2, numbers, TT_COUNT(numbers));
+    if (status == TT_OK) /* NAN is stored as NULL */
+        status = s_ok(self, sqlite3_bind_double(statement, 5, snapshot->return_mean));
+    return s_finish(self, statement, status);
 }
 
 tt_status_t journal_first_step(journal_t *self, int64_t time_ns)
@@ -413,6 +504,11 @@ tt_status_t journal_solved(journal_t *self, int64_t time_ns, uint64_t env_steps)
 {
     TT_TRY(s_begin(self));
     return s_commit(self, s_write_solved(self, time_ns, env_steps));
+}
+
+tt_status_t journal_restored(journal_t *self, const char *json)
+{
+    return s_put_text(self, "restored", json);
 }
 
 static tt_status_t s_write_end(journal_t *self, const char *json, uint32_t code)

@@ -19,6 +19,7 @@ typedef struct {
     int64_t desired[ROSTER_ROLES]; /* replicas asked for by scaling; -1 = never                       */
     int64_t first_step_ns, solved_ns;
     uint64_t solved_steps, first_steps;
+    char *restored;    /* owned; JSON of journal_restored, NULL = the session began with version 0 */
     char *end;         /* owned; the end's JSON, NULL = not ended                                */
     uint32_t end_code; /* exit code of the end                                                   */
 } journal_past_t;
@@ -47,9 +48,11 @@ tt_status_t journal_first_step(journal_t *self, int64_t time_ns);
 tt_status_t journal_solved(journal_t *self, int64_t time_ns, uint64_t env_steps);
 /*  A roll-back took the solution away. */
 tt_status_t journal_unsolved(journal_t *self);
+/*  From which snapshot the session goes on (restore.h). */
+tt_status_t journal_restored(journal_t *self, const char *json);
 tt_status_t journal_end(journal_t *self, const char *json, uint32_t code);
 
-/*  The newest snapshot whose file is still there (a relative path counts from run_dir). TT_NOT_FOUND: none. */
-tt_status_t journal_newest_snapshot(journal_t *self, const char *run_dir, journal_snapshot_t *out);
+/*  The snapshot of this path (relative to the run directory). TT_NOT_FOUND: there is none. */
+tt_status_t journal_find_snapshot(journal_t *self, const char *path, journal_snapshot_t *out);
 /*  Calls back for each snapshot, newest first, until it returns false. */
 tt_status_t journal_snapshots(journal_t *self, bool (*each)(void *ctx, const journal_snapshot_t *snapshot), void *ctx);

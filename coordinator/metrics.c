@@ -72,6 +72,14 @@ static tt_status_t s_read(metrics_t *self, const char *path)
     return status;
 }
 
+tt_status_t metrics_last_era(const char *path, uint32_t *era)
+{
+    metrics_t last = {.any = false};
+    TT_TRY(s_read(&last, path));
+    *era = last.any ? last.era : 0;
+    return TT_OK;
+}
+
 tt_status_t metrics_open(metrics_t **self_p, const char *path)
 {
     metrics_t *self = tt_new0(sizeof *self);

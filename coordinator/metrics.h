@@ -13,6 +13,8 @@ typedef struct metrics metrics_t; /* opaque */
 
 /*  TT_IO; TT_DATA: the last line is not ours. */
 tt_status_t metrics_open(metrics_t **self_p, const char *path);
+/*  The era of the newest line, 0 when there is none. Mends the file as metrics_open does, and fails as it does. */
+tt_status_t metrics_last_era(const char *path, uint32_t *era);
 /*  Writes what is pending. */
 void metrics_close(metrics_t **self_p);
 

@@ -87,9 +87,9 @@ void roster_tick(roster_t *self);
 int64_t roster_due_ns(roster_t *self);
 int64_t roster_lease_due_ns(const roster_t *self);
 
-/*  Make the roster that is due. restore: newest complete snapshot, "" = none (used when nobody holds weights).
- *  false: nobody's part changes, nothing to announce. */
-bool roster_publish(roster_t *self, const char *restore);
+/*  Make the roster that is due. restore(ctx) is asked when nobody holds weights and an era begins: the snapshot to begin
+ *  it from, "" = none. false: nobody's part changes, nothing to announce. */
+bool roster_publish(roster_t *self, const char *(*restore)(void *ctx), void *ctx);
 /*  Fill a message with the newest roster; everything in it is borrowed until the next call that changes the roster. */
 void roster_message(const roster_t *self, tt_msg_ROSTER_t *out);
 

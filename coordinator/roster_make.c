@@ -90,22 +90,22 @@ static bool s_learners_change(const roster_t *self, const tt_rec_MEMBER_t *membe
 }
 
 /*  Nobody holds weights: a new era begins, unless the one that rank 0 was told to begin has not begun yet. */
-static void s_begin_era(roster_t *self, const tt_rec_MEMBER_t *rank0, const char *restore)
+static void s_begin_era(roster_t *self, const tt_rec_MEMBER_t *rank0, const char *(*restore)(void *ctx), void *ctx)
 {
     const bool told = self->announced && self->fresh && self->member_count > 0 &&
                       self->members[0].role == TT_PEER_LEARNER && self->members[0].instance == rank0->instance;
     self->fresh = true;
     if (told)
         return;
+    const char *from = restore(ctx);
     if (self->begun) {
         self->rolled_back++;
-        log_warn(
-            "no learner holds the weights: era %u begins from %s", self->era + 1, restore[0] ? restore : "version 0");
+        log_warn("no learner holds the weights: era %u begins from %s", self->era + 1, from[0] ? from : "version 0");
     }
     self->begun = false;
     self->era++;
     free(self->restore);
-    self->restore = tt_strdup(restore);
+    self->restore = tt_strdup(from);
 }
 
 static bool s_somebody_holds(const placement_t *placed)
@@ -131,7 +131,7 @@ static void s_settle(roster_t *self)
     }
 }
 
-bool roster_publish(roster_t *self, const char *restore)
+bool roster_publish(roster_t *self, const char *(*restore)(void *ctx), void *ctx)
 {
     if (roster_may_adopt(self))
         roster_adopt(self);
@@ -150,7 +150,7 @@ bool roster_publish(roster_t *self, const char *restore)
         return false;
     }
     if (fresh)
-        s_begin_era(self, &members[0], restore);
+        s_begin_era(self, &members[0], restore, ctx);
     else
         self->fresh = false;
     self->generation += s_learners_change(self, members, count);

@@ -13,6 +13,7 @@
 #include "coordinator/observers.h"
 #include "coordinator/progress.h"
 #include "coordinator/replicas.h"
+#include "coordinator/restore.h"
 #include "coordinator/roster.h"
 #include "coordinator/tensorboard.h"
 #include "coordinator/vault.h"
@@ -52,6 +53,7 @@ struct coordinator {
     progress_t progress;
     journal_snapshot_t snapshot; /* newest; path "" = none                                             */
     uint32_t snapshots;
+    restore_t restore;
     vault_t vault;
     ends_t ends;
     int signals;                /* file descriptor */

@@ -162,6 +162,7 @@ json_t *status_json(const coordinator_t *self)
     json_object_set_new(object, "rolled_back", json_integer(roster_rolled_back(self->roster)));
     json_object_set_new(object, "replaced", json_integer(self->replaced));
     json_object_set_new(object, "replaced_last", s_text_or_null(self->replaced_last[0] ? self->replaced_last : NULL));
+    json_object_set_new(object, "restored_from", self->restore.story ? json_incref(self->restore.story) : json_null());
     s_add_training(self, object);
     s_add_digest(self, object);
     json_object_set_new(object, "replicas", status_counts_json(self));

@@ -52,11 +52,21 @@ bool world_due(world_t *w)
     return roster_due_ns(w->roster) <= tt_now_ns(&w->clock);
 }
 
+static const char *s_restore(void *ctx)
+{
+    return ctx;
+}
+
+bool world_make(world_t *w, const char *restore)
+{
+    return roster_publish(w->roster, s_restore, (void *)(uintptr_t)restore);
+}
+
 bool world_publish(world_t *w, const char *restore)
 {
     tt_clock_turn(&w->clock, 3 * MS);
     assert_true(world_due(w));
-    return roster_publish(w->roster, restore);
+    return world_make(w, restore);
 }
 
 void world_holds(world_t *w, peer_t *peer, bool holds)
@@ -74,10 +84,10 @@ world_t *world_running(uint32_t learners)
     for (uint32_t i = 0; i < learners; i++)
         world_hello(w, TT_PEER_LEARNER, (int)i, 100 + i);
     assert_true(world_due(w));
-    assert_true(roster_publish(w->roster, ""));
+    assert_true(world_make(w, ""));
     assert_true(roster_fresh(w->roster));
     for (uint32_t i = 0; i < learners; i++)
         world_holds(w, roster_holder(w->roster, TT_PEER_LEARNER, i), true);
-    assert_false(roster_publish(w->roster, ""));
+    assert_false(world_make(w, ""));
     return w;
 }

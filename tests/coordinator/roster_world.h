@@ -29,6 +29,8 @@ peer_t *world_hello(world_t *w, tt_peer_role_t role, int index, uint64_t instanc
 void world_ended(world_t *w, tt_peer_role_t role, uint32_t index, uint32_t pid);
 /*  A roster is due now. */
 bool world_due(world_t *w);
+/*  Make the roster that is due. restore: what an era would begin from. */
+bool world_make(world_t *w, const char *restore);
 /*  Let pass what later rosters wait for, and make the one that is due. */
 bool world_publish(world_t *w, const char *restore);
 /*  A heartbeat in this era that says whether the peer holds weights. */

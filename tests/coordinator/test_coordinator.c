@@ -208,6 +208,7 @@ typedef struct {
     tt_link_t *collectors[2], *learner, *controller;
     uint32_t era;
     uint64_t generation;
+    char restore[512]; /* what the first roster says to begin from */
 } crew_t;
 
 static void s_hold(crew_t *crew, uint64_t update)
@@ -234,6 +235,7 @@ static void s_begin(const run_t *run, crew_t *crew)
     assert_true(packet.msg.ROSTER.fresh);
     crew->era = packet.msg.ROSTER.era;
     crew->generation = packet.msg.ROSTER.generation;
+    snprintf(crew->restore, sizeof crew->restore, "%s", packet.msg.ROSTER.restore ? packet.msg.ROSTER.restore : "");
     tt_packet_clear(&packet);
     s_skip_roster(crew->collectors[0], 2, 1);
     s_skip_roster(crew->collectors[1], 2, 1);
@@ -729,6 +731,103 @@ static void test_a_lost_learner_rolls_back_and_a_moved_run_resumes(void **state)
     s_leave(&crew);
 }
 
+/*  Until a line is in metrics.jsonl. */
+static void s_wait_for_metrics(const run_t *run)
+{
+    char path[512];
+    struct stat info = {0};
+    snprintf(path, sizeof path, "%s/metrics.jsonl", run->dir);
+    for (const int64_t until = tt_now_ms(tt_clock_real()) + PATIENCE_MS; info.st_size == 0;) {
+        assert_true(tt_now_ms(tt_clock_real()) < until);
+        if (stat(path, &info) != 0)
+            info.st_size = 0;
+        poll(NULL, 0, 5);
+    }
+}
+
+static void s_lose_journal(const run_t *run, const char *how)
+{
+    static const char *const parts[] = {"journal.db", "journal.db-wal", "journal.db-shm"};
+    char path[512];
+    for (size_t i = strcmp(how, "no log") == 0; i < TT_COUNT(parts); i++) {
+        snprintf(path, sizeof path, "%s/%s", run->dir, parts[i]);
+        assert_int_equal(unlink(path), 0);
+    }
+    if (strcmp(how, "empty") == 0)
+        sample_save(run->dir, parts[0], "", 0);
+}
+
+/*  The journal is gone, or empty, or its log is: the newest snapshot that is whole is adopted, what is damaged passed over,
+ *  and eras count on from the metrics that are there. */
+static void s_adopts(run_t *run, const char *journal)
+{
+    crew_t crew;
+    char path[512], folder[512];
+    s_begin(run, &crew);
+    s_wait_for_holds(run);
+    s_make_snapshot(run, crew.learner, path, sizeof path);
+    s_send_stats(crew.learner, 1, 9);
+    s_wait_for_metrics(run);
+    kill(run->coordinator, SIGKILL);
+    s_wait(run);
+    s_leave(&crew);
+    snprintf(folder, sizeof folder, "%s/checkpoints", run->dir);
+    sample_write(folder, "00000009.safetensors", 9); /* the journal did not hear of it */
+    sample_write(folder, "00000011.safetensors", 11);
+    sample_damage(folder, "00000011.safetensors");
+    s_lose_journal(run, journal);
+    run->start_ns++; /* another session */
+    s_start(run);
+    s_begin(run, &crew);
+    snprintf(path, sizeof path, "%s/checkpoints/00000009.safetensors", run->dir);
+    assert_string_equal(crew.restore, path);
+    json_t *status = s_status(crew.controller);
+    const json_t *from = json_object_get(status, "restored_from");
+    assert_true(s_get(status, "era") > 1);
+    assert_true(s_get(from, "update") == 9);
+    assert_true(json_is_true(json_object_get(from, "adopted")));
+    const json_t *bad = json_array_get(json_object_get(from, "passed_over"), 0);
+    assert_string_equal(json_string_value(json_object_get(bad, "snapshot")), "checkpoints/00000011.safetensors");
+    assert_non_null(strstr(json_string_value(json_object_get(bad, "reason")), "damaged"));
+    json_decref(status);
+    s_leave(&crew);
+}
+
+static void test_without_its_journal_a_snapshot_is_adopted(void **state)
+{
+    s_adopts(*state, "gone");
+}
+
+static void test_with_an_empty_journal_a_snapshot_is_adopted(void **state)
+{
+    s_adopts(*state, "empty");
+}
+
+static void test_with_a_journal_without_its_log_a_snapshot_is_adopted(void **state)
+{
+    s_adopts(*state, "no log");
+}
+
+/*  Version 0 again would look like going on. */
+static void test_where_no_snapshot_is_whole_the_run_does_not_begin_again(void **state)
+{
+    run_t *run = *state;
+    crew_t crew;
+    char path[512], folder[512];
+    s_begin(run, &crew);
+    s_wait_for_holds(run);
+    s_make_snapshot(run, crew.learner, path, sizeof path);
+    kill(run->coordinator, SIGKILL);
+    s_wait(run);
+    s_leave(&crew);
+    snprintf(folder, sizeof folder, "%s/checkpoints", run->dir);
+    sample_damage(folder, "00000007.safetensors");
+    s_lose_journal(run, "gone");
+    run->start_ns++;
+    s_start(run);
+    assert_int_equal(s_wait(run), 65);
+}
+
 static void test_two_coordinators_in_one_run_directory(void **state)
 {
     run_t *run = *state;
@@ -848,6 +947,11 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_other_versions_and_numbers_in_use_are_refused, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_a_stuck_run_says_who_waits_for_what, s_setup_watchful, s_teardown),
         cmocka_unit_test_setup_teardown(test_snapshots_come_in_pieces, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(
+            test_where_no_snapshot_is_whole_the_run_does_not_begin_again, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_with_a_journal_without_its_log_a_snapshot_is_adopted, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_with_an_empty_journal_a_snapshot_is_adopted, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_without_its_journal_a_snapshot_is_adopted, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_nobody_comes, s_setup_hasty, s_teardown),
         cmocka_unit_test_setup_teardown(test_other_hosts_join_over_tcp_and_http_is_served, s_setup_open, s_teardown),
     };

@@ -1,11 +1,13 @@
 /*  journal: what comes back after a restart, after a kill in the middle of writing, and from a damaged file. */
 #include "coordinator/journal.h"
 #include <fcntl.h>
+#include <math.h>
 #include <signal.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "common/base/mem.h"
@@ -68,7 +70,7 @@ static void test_a_new_journal_knows_nothing(void **state)
     assert_int_equal(past.roster.member_count, 0);
     assert_int_equal(past.desired[TT_PEER_COLLECTOR], -1);
     assert_null(past.end);
-    assert_int_equal(journal_newest_snapshot(place->journal, place->dir, &snapshot), TT_NOT_FOUND);
+    assert_int_equal(journal_find_snapshot(place->journal, "checkpoints/1.safetensors", &snapshot), TT_NOT_FOUND);
     journal_past_free(&past);
 }
 
@@ -131,16 +133,16 @@ static void test_a_new_session_forgets_the_end(void **state)
     journal_past_free(&past);
 }
 
-static void s_touch(const char *dir, const char *name)
+/*  Bring the log into the database, as SQLite does by itself when the log has grown. */
+static void s_checkpoint(const char *path)
 {
-    char path[256];
-    snprintf(path, sizeof path, "%s/%s", dir, name);
-    const int fd = open(path, O_CREAT | O_WRONLY, 0600);
-    assert_true(fd >= 0);
-    close(fd);
+    sqlite3 *db = NULL;
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, "PRAGMA journal_mode=DELETE", NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
 }
 
-static void test_the_newest_snapshot_that_is_still_there_counts(void **state)
+static void test_snapshots_are_found_by_their_path(void **state)
 {
     place_t *place = *state;
     journal_snapshot_t snapshot = {.path = "a", .era = 1, .update = 10, .env_steps = 1000, .return_mean = 5.5}, found;
@@ -148,14 +150,60 @@ static void test_the_newest_snapshot_that_is_still_there_counts(void **state)
     assert_ok(journal_snapshot(place->journal, &snapshot));
     snprintf(snapshot.path, sizeof snapshot.path, "b");
     snapshot.update = 20;
+    snapshot.return_mean = NAN;
     assert_ok(journal_snapshot(place->journal, &snapshot));
-    s_touch(place->dir, "a");
-    assert_ok(journal_newest_snapshot(place->journal, place->dir, &found));
-    assert_string_equal(found.path, "a");
+    assert_ok(journal_find_snapshot(place->journal, "a", &found));
+    assert_int_equal(found.update, 10);
     assert_true(found.return_mean == 5.5);
-    s_touch(place->dir, "b");
-    assert_ok(journal_newest_snapshot(place->journal, place->dir, &found));
+    assert_ok(journal_find_snapshot(place->journal, "b", &found));
     assert_int_equal(found.update, 20);
+    assert_true(isnan(found.return_mean));
+    assert_int_equal(journal_find_snapshot(place->journal, "c", &found), TT_NOT_FOUND);
+}
+
+static bool s_count(void *ctx, const journal_snapshot_t *snapshot)
+{
+    (void)snapshot;
+    ++*(int *)ctx;
+    return true;
+}
+
+/*  Overwrite all of a file but its beginning. */
+static void s_ruin(const char *path)
+{
+    char junk[4096];
+    struct stat info;
+    const int fd = open(path, O_RDWR);
+    assert_true(fd >= 0);
+    assert_int_equal(fstat(fd, &info), 0);
+    memset(junk, 0xa5, sizeof junk);
+    for (off_t at = 16384; at < info.st_size; at += (off_t)sizeof junk)
+        assert_int_equal(pwrite(fd, junk, sizeof junk, at), sizeof junk);
+    close(fd);
+}
+
+/*  A disk that fails while rows are read: that is no end of the rows. More of them than SQLite keeps in memory. */
+static void test_an_error_is_not_the_end_of_the_rows(void **state)
+{
+    enum { ROWS = 2000 };
+    place_t *place = *state;
+    journal_snapshot_t snapshot = {.era = 1}, found;
+    int count = 0;
+    s_reopen(place);
+    memset(snapshot.path, 'x', 3000);
+    for (int i = 0; i < ROWS; i++) {
+        snprintf(snapshot.path + 3000, 16, "%d", i);
+        assert_ok(journal_snapshot(place->journal, &snapshot));
+    }
+    journal_close(&place->journal);
+    s_checkpoint(place->path);
+    s_reopen(place);
+    assert_ok(journal_snapshots(place->journal, s_count, &count));
+    assert_int_equal(count, ROWS);
+    s_ruin(place->path);
+    assert_int_equal(journal_snapshots(place->journal, s_count, &count), TT_DATA);
+    assert_non_null(strstr(tt_err_text(), place->path));
+    assert_int_equal(journal_find_snapshot(place->journal, "none", &found), TT_DATA);
 }
 
 static void test_old_rosters_are_dropped(void **state)
@@ -232,15 +280,6 @@ static void test_a_damaged_file_is_named(void **state)
     s_expect_data_error(place);
 }
 
-/*  Bring the log into the database, as SQLite does by itself when the log has grown. */
-static void s_checkpoint(const char *path)
-{
-    sqlite3 *db = NULL;
-    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-    assert_int_equal(sqlite3_exec(db, "PRAGMA journal_mode=DELETE", NULL, NULL, NULL), SQLITE_OK);
-    assert_int_equal(sqlite3_close(db), SQLITE_OK);
-}
-
 static void test_a_page_overwritten_is_noticed(void **state)
 {
     place_t *place = *state;
@@ -274,7 +313,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_new_journal_knows_nothing, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_everything_comes_back, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_a_new_session_forgets_the_end, s_setup, s_teardown),
-        cmocka_unit_test_setup_teardown(test_the_newest_snapshot_that_is_still_there_counts, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_snapshots_are_found_by_their_path, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_an_error_is_not_the_end_of_the_rows, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_old_rosters_are_dropped, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_kill_9_while_writing_loses_nothing_that_was_told, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_a_damaged_file_is_named, s_setup, s_teardown),

@@ -39,7 +39,7 @@ static void test_a_job_starts_with_one_roster(void **state)
     assert_false(world_due(w));
     world_hello(w, TT_PEER_COLLECTOR, 0, 20);
     assert_true(world_due(w)); /* at once: nothing more is expected */
-    assert_true(roster_publish(w->roster, ""));
+    assert_true(world_make(w, ""));
     tt_msg_ROSTER_t m;
     roster_message(w->roster, &m);
     assert_int_equal(m.era, 1);
@@ -72,7 +72,7 @@ static void test_the_first_roster_waits_a_second_for_the_rest(void **state)
     assert_true(roster_due_ns(w->roster) == tt_now_ns(&w->clock) + SECOND);
     tt_clock_turn(&w->clock, SECOND);
     assert_true(world_due(w));
-    assert_true(roster_publish(w->roster, ""));
+    assert_true(world_make(w, ""));
     assert_int_equal(roster_ready(w->roster, TT_PEER_LEARNER), 1);
     world_end(w);
 }
@@ -90,7 +90,7 @@ static void test_joins_are_coalesced(void **state)
     assert_false(world_due(w));
     tt_clock_turn(&w->clock, 2 * MS);
     assert_true(world_due(w));
-    assert_true(roster_publish(w->roster, ""));
+    assert_true(world_make(w, ""));
     assert_int_equal(roster_epoch(w->roster), epoch + 1);
     assert_int_equal(roster_generation(w->roster), generation); /* no learner came or went */
     assert_false(roster_fresh(w->roster));
@@ -202,7 +202,7 @@ static void test_more_collectors_than_envs_wait_as_spares(void **state)
     world_hello(w, TT_PEER_LEARNER, 0, 100);
     world_hello(w, TT_PEER_COLLECTOR, 0, 1);
     world_hello(w, TT_PEER_COLLECTOR, 1, 2);
-    assert_true(roster_publish(w->roster, ""));
+    assert_true(world_make(w, ""));
     peer_t *spare = world_hello(w, TT_PEER_COLLECTOR, -1, 3);
     assert_false(world_publish(w, ""));
     assert_int_equal(spare->state, PEER_WAITING);
@@ -250,7 +250,7 @@ static void test_a_rank_0_that_dies_before_it_began_costs_nothing(void **state)
     world_t *w = world_new(4, 2, 1, 1, 0);
     world_hello(w, TT_PEER_COLLECTOR, 0, 1);
     world_hello(w, TT_PEER_LEARNER, 0, 100);
-    assert_true(roster_publish(w->roster, ""));
+    assert_true(world_make(w, ""));
     world_ended(w, TT_PEER_LEARNER, 0, 0);
     world_hello(w, TT_PEER_LEARNER, 0, 101);
     assert_true(world_publish(w, ""));

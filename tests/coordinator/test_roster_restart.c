@@ -26,7 +26,7 @@ static void test_members_that_were_under_way_are_taken_over(void **state)
     peer_t *leader = s_claim(w, TT_PEER_LEARNER, 10007, 100, s_leader);
     assert_int_not_equal(leader->index, 10007); /* a number that is taken is chosen anew */
     assert_true(world_due(w));
-    assert_true(roster_publish(w->roster, "snapshot"));
+    assert_true(world_make(w, "snapshot"));
     assert_false(roster_fresh(w->roster));
     assert_int_equal(roster_era(w->roster), 3);
     assert_int_equal(roster_rolled_back(w->roster), 0);
@@ -52,7 +52,7 @@ static void test_weights_of_an_older_generation_are_not_taken_over(void **state)
     assert_false(world_due(w));
     tt_clock_turn(&w->clock, 1 * SECOND);
     assert_true(world_due(w));
-    assert_true(roster_publish(w->roster, ""));
+    assert_true(world_make(w, ""));
     assert_ptr_equal(roster_rank0(w->roster), leader);
     assert_int_equal(roster_ready(w->roster, TT_PEER_LEARNER), 1);
     assert_null(roster_holder(w->roster, TT_PEER_LEARNER, 10001));
@@ -70,7 +70,7 @@ static void test_when_nobody_holds_the_weights_a_new_era_begins(void **state)
     assert_false(world_due(w));
     tt_clock_turn(&w->clock, 10 * SECOND);
     assert_true(world_due(w));
-    assert_true(roster_publish(w->roster, ""));
+    assert_true(world_make(w, ""));
     assert_true(roster_fresh(w->roster));
     assert_int_equal(roster_era(w->roster), 4);
     assert_int_equal(roster_rolled_back(w->roster), 1);
@@ -127,7 +127,7 @@ static void test_a_restarted_coordinator_does_not_wait_for_those_whose_number_is
     assert_false(world_due(w)); /* learner/0 may come any moment */
     assert_ok(world_try_hello(w, TT_PEER_LEARNER, 0, 100, (knows_t){true, 3, 5, 0, 0, 0}, &peer));
     assert_true(world_due(w));
-    assert_true(roster_publish(w->roster, ""));
+    assert_true(world_make(w, ""));
     assert_int_equal(roster_rank0(w->roster)->instance, 100); /* it holds the weights */
     assert_int_equal(roster_era(w->roster), 3);
     world_end(w);
@@ -145,7 +145,7 @@ static void test_a_restarted_coordinator_keeps_all_holders_without_an_aggregator
     assert_ok(world_try_hello(w, TT_PEER_LEARNER, 1, 101, (knows_t){true, 3, 5, 0, 0, 0}, &peer));
     tt_clock_turn(&w->clock, 5 * SECOND);
     assert_true(world_due(w));
-    assert_true(roster_publish(w->roster, ""));
+    assert_true(world_make(w, ""));
     assert_int_equal(roster_ready(w->roster, TT_PEER_LEARNER), 2);
     world_end(w);
 }
@@ -164,7 +164,7 @@ static void test_a_restarted_coordinator_waits_for_those_it_knew(void **state)
     assert_true(roster_due_ns(w->roster) == until);
     assert_ok(world_try_hello(w, TT_PEER_LEARNER, 1, 101, (knows_t){true, 3, 5, 0, 0, 0}, &peer));
     assert_true(world_due(w));
-    assert_true(roster_publish(w->roster, ""));
+    assert_true(world_make(w, ""));
     assert_int_equal(roster_rank0(w->roster)->instance, 101); /* ranks as they were, not by number */
     assert_int_equal(roster_era(w->roster), 3);
     assert_int_equal(roster_epoch(w->roster), 18);
@@ -182,7 +182,7 @@ static void test_it_waits_no_longer_than_a_lease(void **state)
     world_hello(w, TT_PEER_LEARNER, 0, 78);
     tt_clock_turn(&w->clock, 5 * SECOND);
     assert_true(world_due(w));
-    assert_true(roster_publish(w->roster, "checkpoints/3.safetensors"));
+    assert_true(world_make(w, "checkpoints/3.safetensors"));
     assert_int_equal(roster_era(w->roster), 4);
     assert_int_equal(roster_rolled_back(w->roster), 3);
     world_end(w);
@@ -198,7 +198,7 @@ static void test_a_resumed_run_counts_on_and_waits_for_nobody(void **state)
     assert_int_equal(world_try_hello(w, TT_PEER_LEARNER, 0, 78, (knows_t){true, 3, 5, 0, 0, 0}, &peer), TT_DENIED);
     world_hello(w, TT_PEER_LEARNER, 0, 78);
     assert_true(world_due(w));
-    assert_true(roster_publish(w->roster, ""));
+    assert_true(world_make(w, ""));
     assert_int_equal(roster_era(w->roster), 4);
     assert_int_equal(roster_epoch(w->roster), 18);
     world_end(w);

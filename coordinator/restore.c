@@ -1,0 +1,155 @@
+#define TT_LOG_COMPONENT "restore"
+#include "coordinator/restore.h"
+#include <stdio.h>
+#include <string.h>
+#include "common/base/log.h"
+#include "common/snapshot/checkpoints.h"
+#include "coordinator/state.h"
+
+/*  What a choice comes to while it is made. */
+typedef struct {
+    json_t *passed_over;
+} choice_t;
+
+static void s_pass_over(void *ctx, const char *name, const char *why)
+{
+    choice_t *choice = ctx;
+    log_error(TT_CHECKPOINTS "/%s is passed over: %s", name, why);
+    json_array_append_new(choice->passed_over,
+        json_pack("{s:o, s:s%}", "snapshot", json_sprintf(TT_CHECKPOINTS "/%s", name), "reason", why, strlen(why)));
+}
+
+static tt_status_t s_refuse(const coordinator_t *self, tt_status_t status)
+{
+    if (status == TT_NOT_FOUND && self->snapshots == 0)
+        return TT_OK; /* there never was one */
+    if (status == TT_NOT_FOUND)
+        return tt_err(TT_NOT_FOUND,
+            "%s: none of the %u snapshots that its journal names is there any more; start a new run", self->root,
+            self->snapshots);
+    return tt_err_wrap(status, "the run does not begin again with version 0");
+}
+
+/*  What the journal says of it; of one that it does not know, what follows from the file. */
+static tt_status_t s_look_up(coordinator_t *self, const tt_checkpoint_t *found, bool *adopted)
+{
+    journal_snapshot_t *snapshot = &self->snapshot;
+    char path[sizeof TT_CHECKPOINTS + TT_CHECKPOINT_NAME + 1];
+    snprintf(path, sizeof path, TT_CHECKPOINTS "/%s", found->name);
+    const tt_status_t status = journal_find_snapshot(self->journal, path, snapshot);
+    if (status != TT_OK && status != TT_NOT_FOUND)
+        return status;
+    *adopted = status == TT_NOT_FOUND || snapshot->update != found->info.update;
+    if (!*adopted)
+        return TT_OK;
+    *snapshot = (journal_snapshot_t){.era = roster_era(self->roster),
+        .update = found->info.update,
+        .env_steps = found->info.update * self->cfg.num_envs * self->cfg.num_steps,
+        .return_mean = found->info.return_mean};
+    snprintf(snapshot->path, sizeof snapshot->path, "%s", path);
+    self->snapshots++;
+    return journal_snapshot(self->journal, snapshot);
+}
+
+static tt_status_t s_take(coordinator_t *self, const tt_checkpoint_t *found, choice_t *choice)
+{
+    restore_t *restore = &self->restore;
+    bool adopted = false;
+    TT_TRY(s_look_up(self, found, &adopted));
+    snprintf(restore->path, sizeof restore->path, "%s/%s", self->root, self->snapshot.path);
+    restore->story = json_pack("{s:s, s:I, s:b, s:O}", "snapshot", self->snapshot.path, "update",
+        (json_int_t)found->info.update, "adopted", adopted, "passed_over", choice->passed_over);
+    restore->untold = true;
+    if (adopted)
+        log_warn("%s is not in the journal, which was lost or is behind: adopted", self->snapshot.path);
+    return TT_OK;
+}
+
+static tt_status_t s_choose(coordinator_t *self, choice_t *choice)
+{
+    char folder[sizeof self->root + 32];
+    tt_checkpoint_t found;
+    restore_free(self);
+    self->snapshot = (journal_snapshot_t){0};
+    snprintf(folder, sizeof folder, "%s/" TT_CHECKPOINTS, self->root);
+    tt_status_t status = tt_checkpoints_newest(folder, &found, s_pass_over, choice);
+    if (status != TT_OK)
+        return s_refuse(self, status);
+    status = s_take(self, &found, choice);
+    tt_snapshot_info_free(&found.info);
+    return status;
+}
+
+tt_status_t restore_choose(coordinator_t *self)
+{
+    choice_t choice = {.passed_over = json_array()};
+    const tt_status_t status = s_choose(self, &choice);
+    json_decref(choice.passed_over);
+    self->restore.status = status;
+    self->restore.chosen = true;
+    return status;
+}
+
+bool restore_is_final(const coordinator_t *self)
+{
+    const json_t *story = self->restore.story;
+    const char *path = json_string_value(json_object_get(story, "snapshot"));
+    return path && strcmp(path, TT_CHECKPOINTS "/" TT_CHECKPOINT_FINAL) == 0 &&
+           json_array_size(json_object_get(story, "passed_over")) == 0;
+}
+
+const char *restore_path(void *ctx)
+{
+    coordinator_t *self = ctx;
+    if (!self->restore.chosen)
+        (void)restore_choose(self); /* its status is kept */
+    self->restore.chosen = false;
+    if (self->progress.first_step_ns == 0) /* what this life does counts from here */
+        self->progress.first_steps = self->snapshot.update * self->cfg.num_envs * self->cfg.num_steps;
+    return self->restore.path;
+}
+
+static void s_warn(coordinator_t *self, const char *text)
+{
+    const tt_msg_EVENT_t event = TT_MSG(EVENT, .kind = (char *)(uintptr_t) "warning", .text = (char *)(uintptr_t)text,
+        .update = self->snapshot.update, .env_steps = self->snapshot.env_steps, .time_ns = tt_now_ns(self->clock));
+    observers_tell(self->observers, &event);
+}
+
+tt_status_t restore_tell(coordinator_t *self)
+{
+    restore_t *restore = &self->restore;
+    const json_t *bad;
+    size_t i;
+    char text[512];
+    if (!restore->untold)
+        return TT_OK;
+    restore->untold = false;
+    json_array_foreach(json_object_get(restore->story, "passed_over"), i, bad)
+    {
+        snprintf(text, sizeof text, "%.80s is passed over: %.300s", json_string_value(json_object_get(bad, "snapshot")),
+            json_string_value(json_object_get(bad, "reason")));
+        s_warn(self, text);
+    }
+    const bool adopted = json_is_true(json_object_get(restore->story, "adopted"));
+    snprintf(text, sizeof text, "the run goes on from %.80s, update %llu%s", self->snapshot.path,
+        (unsigned long long)self->snapshot.update, adopted ? ", which the journal did not know" : "");
+    if (adopted || i > 0)
+        s_warn(self, text);
+    char *json = json_dumps(restore->story, JSON_COMPACT);
+    const tt_status_t status = journal_restored(self->journal, json);
+    free(json);
+    return status;
+}
+
+void restore_recall(coordinator_t *self, const char *story)
+{
+    restore_free(self);
+    self->restore.story = story ? json_loads(story, 0, NULL) : NULL;
+}
+
+void restore_free(coordinator_t *self)
+{
+    json_decref(self->restore.story);
+    self->restore = (restore_t){0};
+}

@@ -1,0 +1,34 @@
+/*  restore - from which snapshot a run goes on, or goes back to: the newest of its folder that is whole.
+ *
+ *  The folder decides, not the journal, which may be lost, empty, or without its log: a snapshot that it does not know is
+ *  adopted, and said so. One that is damaged is passed over for the one before it, and said so: in the log, to watchers
+ *  (EVENT warning), and in the summary. Where there are snapshots and none is whole, or the journal names some and none is
+ *  there, the run does not begin again with version 0: it is refused.
+ *
+ *  Threads: the coordinator's. */
+#pragma once
+#include <jansson.h>
+#include <stdbool.h>
+#include "common/base/status.h"
+
+typedef struct coordinator coordinator_t;
+
+typedef struct {
+    bool chosen;        /* before the first roster: what that will say                                          */
+    tt_status_t status; /* of the newest choice                                                                 */
+    char path[4608];    /* absolute; "" = version 0                                                             */
+    json_t *story; /* {"snapshot", "update", "adopted", "passed_over": [{"snapshot", "reason"}]}; NULL = version 0 */
+    bool untold;   /* the story is new                                                                     */
+} restore_t;
+
+/*  Choose now. coordinator->snapshot is it, .path "" = version 0. TT_DATA, TT_NOT_FOUND: refused, as above. */
+tt_status_t restore_choose(coordinator_t *self);
+/*  Is it the run's last word: the final snapshot, with nothing passed over? */
+bool restore_is_final(const coordinator_t *self);
+/*  roster_publish's: the path, chosen now unless it has been already. ctx is the coordinator; look at restore.status. */
+const char *restore_path(void *ctx);
+/*  A roster with it went out: tell whoever watches. */
+tt_status_t restore_tell(coordinator_t *self);
+/*  As the journal has it, for a coordinator that was restarted. */
+void restore_recall(coordinator_t *self, const char *story);
+void restore_free(coordinator_t *self);
