@@ -26,7 +26,7 @@ struct request {
     tt_server_t *server;
     struct MHD_Connection *connection;
     uint64_t id;
-    char *uri, *query; /* query: behind the '?' of uri      */
+    char *uri, *query;                 /* query: behind the '?' of uri      */
     bool begun, bad, suspended, asked; /* asked: on_request has it */
     tt_buf_t body;
     size_t discarded; /* bytes of a body that is not wanted */

@@ -129,8 +129,7 @@ static tt_status_t s_open(
     port->op = self;
     if (!*address)
         return TT_OK;
-    const tt_server_opts_t opts = {
-        .address = address,
+    const tt_server_opts_t opts = {.address = address,
         .on_request = fn,
         .ctx = port,
         .answer_ms = API_ANSWER_MS,
