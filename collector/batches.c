@@ -128,6 +128,11 @@ static void s_on_credit(batches_t *self, peer_t *peer, const tt_msg_CREDIT_t *cr
 {
     if (credit->era != self->era || credit->epoch != self->epoch)
         return;
+    if (credit->base > credit->upto) {
+        log_warn("CREDIT from learner/%u dropped: it lacks batch %" PRIu64 " and takes those below %" PRIu64,
+            peer->index, credit->base, credit->upto);
+        return;
+    }
     const int64_t now = tt_now_ns(self->clock);
     if (!peer->credited || credit->base != peer->base)
         peer->base_ns = now;
@@ -140,11 +145,22 @@ static void s_on_credit(batches_t *self, peer_t *peer, const tt_msg_CREDIT_t *cr
     peer->base = credit->base;
 }
 
+/*  What is trained was sent, and so lay within credit. */
+static void s_on_ack(batches_t *self, const peer_t *peer, uint64_t below)
+{
+    if (peer->credited && below > peer->upto)
+        log_warn("ACK below batch %" PRIu64 " from learner/%u dropped: its credit ends below %" PRIu64, below,
+            peer->index, peer->upto);
+    else if (peer->credited)
+        kept_drop(&self->kept, below);
+}
+
 static void s_on_weights(batches_t *self, uint32_t era, uint64_t version, tt_packet_t *packet)
 {
     if (era != self->era)
         return;
-    if (weights_add(&self->weights, version, packet->frame, packet->frame_count) != TT_OK)
+    const uint64_t need = s_version_of(self, self->next);
+    if (weights_add(&self->weights, version, need, packet->frame, packet->frame_count) != TT_OK)
         log_warn("dropped: %s", tt_err_text());
 }
 
@@ -198,8 +214,8 @@ static tt_status_t s_on_packet(void *ctx, tt_sock_t *sock, tt_packet_t *packet)
             s_on_credit(self, peer, &packet->msg.CREDIT);
         return TT_OK;
     case TT_MSG_ACK:
-        if (packet->msg.ACK.era == self->era)
-            kept_drop(&self->kept, packet->msg.ACK.below);
+        if (peer && packet->msg.ACK.era == self->era)
+            s_on_ack(self, peer, packet->msg.ACK.below);
         return TT_OK;
     case TT_MSG_FETCHED:
         return s_on_fetched(self, packet);
@@ -392,7 +408,7 @@ static tt_status_t s_do_weights(batches_t *self)
     const bool exact = self->o.cfg->lag <= 1;
     const uint64_t version = s_version_of(self, self->next);
     const weights_version_t *weights =
-        exact ? weights_find(&self->weights, version) : weights_newest(&self->weights, version);
+        exact ? weights_find(&self->weights, version) : weights_newest(&self->weights, version, self->next);
     if (weights) {
         TT_TRY(s_load(self, weights));
         rollout_begin(self->rollout);

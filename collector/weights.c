@@ -9,29 +9,35 @@ void weights_init(weights_t *self, size_t keep, size_t params_bytes, size_t norm
         .at = tt_array0(keep, sizeof *self->at), .keep = keep, .params_bytes = params_bytes, .norm_bytes = norm_bytes};
 }
 
-/*  The slot for a new version: a free one, or that of the oldest if it is older still. NULL: of no use. */
-static weights_version_t *s_slot(weights_t *self, uint64_t version)
+/*  How far beyond `need`; what lies before it wraps around and is furthest of all. */
+static uint64_t s_beyond(uint64_t version, uint64_t need)
+{
+    return version - need;
+}
+
+/*  The slot for a new version: a free one, or that of the one needed least. NULL: that would be the new one. */
+static weights_version_t *s_slot(weights_t *self, uint64_t version, uint64_t need)
 {
     if (self->count < self->keep)
         return &self->at[self->count++];
-    weights_version_t *oldest = &self->at[0];
+    weights_version_t *least = &self->at[0];
     for (size_t i = 1; i < self->count; i++)
-        if (self->at[i].version < oldest->version)
-            oldest = &self->at[i];
-    if (oldest->version > version)
+        if (s_beyond(self->at[i].version, need) > s_beyond(least->version, need))
+            least = &self->at[i];
+    if (s_beyond(least->version, need) < s_beyond(version, need))
         return NULL;
-    tt_frame_close(&oldest->params);
-    tt_frame_close(&oldest->norm);
-    return oldest;
+    tt_frame_close(&least->params);
+    tt_frame_close(&least->norm);
+    return least;
 }
 
-tt_status_t weights_add(weights_t *self, uint64_t version, zmq_msg_t *frames, size_t frame_count)
+tt_status_t weights_add(weights_t *self, uint64_t version, uint64_t need, zmq_msg_t *frames, size_t frame_count)
 {
     if (frame_count != 2 || zmq_msg_size(&frames[0]) != self->params_bytes ||
         zmq_msg_size(&frames[1]) < self->norm_bytes)
         return tt_err(TT_PROTOCOL, "weights of version %" PRIu64 " have %zu frames of another size than the job's",
             version, frame_count);
-    weights_version_t *slot = weights_find(self, version) ? NULL : s_slot(self, version);
+    weights_version_t *slot = weights_find(self, version) ? NULL : s_slot(self, version, need);
     if (!slot)
         return TT_OK;
     slot->version = version;
@@ -50,11 +56,12 @@ weights_version_t *weights_find(const weights_t *self, uint64_t version)
     return NULL;
 }
 
-weights_version_t *weights_newest(const weights_t *self, uint64_t least)
+weights_version_t *weights_newest(const weights_t *self, uint64_t least, uint64_t most)
 {
     weights_version_t *newest = NULL;
     for (size_t i = 0; i < self->count; i++)
-        if (self->at[i].version >= least && (!newest || self->at[i].version > newest->version))
+        if (self->at[i].version >= least && self->at[i].version <= most &&
+            (!newest || self->at[i].version > newest->version))
             newest = &self->at[i];
     return newest;
 }
