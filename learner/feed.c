@@ -75,14 +75,30 @@ static void s_warn(core_t *self, const char *peer)
         log_warn("%s: %s; dropped", peer, tt_err_text());
 }
 
+/*  So many at once: one of them is not of the roster, whatever epoch it says it knows. */
+static bool s_make_room(core_t *self, const char *peer)
+{
+    for (size_t i = 0; i < self->attached_count; i++)
+        if (!view_has_collector(&self->view, self->attached[i].instance)) {
+            s_forget(self, i);
+            return true;
+        }
+    tt_err(TT_DENIED, "ATTACH: %d have attached already", ATTACHED_MAX);
+    s_warn(self, peer);
+    return false;
+}
+
 static void s_on_attach(core_t *self, const char *peer, const tt_msg_ATTACH_t *msg)
 {
     size_t i = 0;
     while (i < self->attached_count && strcmp(self->attached[i].peer, peer) != 0)
         i++;
-    if (i == self->attached_count) {
-        if (i == ATTACHED_MAX)
+    if (i == ATTACHED_MAX) {
+        if (!s_make_room(self, peer))
             return;
+        i = self->attached_count;
+    }
+    if (i == self->attached_count) {
         self->attached = tt_realloc(self->attached, tt_mul(i + 1, sizeof *self->attached));
         self->attached_count++;
     }

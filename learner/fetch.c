@@ -123,22 +123,29 @@ static tt_status_t s_answer(core_t *self, const pending_t *to)
     }
 }
 
+/*  Perhaps it is about something that will never be, or its asker is gone; if not, it is asked again. */
+static void s_drop_oldest(core_t *self)
+{
+    const pending_t *oldest = &self->pending[0];
+    log_warn("%s: its question (what %u, era %u) waits for long, and too many are open; dropped", oldest->peer,
+        oldest->msg.what, oldest->msg.era);
+    self->pending_count--;
+    memmove(self->pending, self->pending + 1, self->pending_count * sizeof *self->pending);
+}
+
 void fetch_take(core_t *self, const char *peer, const tt_msg_FETCH_t *msg)
 {
     pending_t pending = {.msg = *msg};
     memcpy(pending.peer, peer, strnlen(peer, sizeof pending.peer - 1));
     if (s_answer(self, &pending) == TT_OK)
         return;
-    for (size_t i = 0; i < self->pending_count; i++) /* asked again: the newer question replaces the older */
-        if (strcmp(self->pending[i].peer, peer) == 0 && self->pending[i].msg.what == msg->what &&
-            self->pending[i].msg.env_lo == msg->env_lo) {
+    for (size_t i = 0; i < self->pending_count; i++) /* it has one question of a kind: the newer replaces the older */
+        if (strcmp(self->pending[i].peer, peer) == 0 && self->pending[i].msg.what == msg->what) {
             self->pending[i] = pending;
             return;
         }
-    if (self->pending_count == PENDING_MAX) {
-        log_warn("%s: too many questions are open; dropped", peer);
-        return;
-    }
+    if (self->pending_count == PENDING_MAX)
+        s_drop_oldest(self);
     self->pending = tt_realloc(self->pending, tt_mul(self->pending_count + 1, sizeof *self->pending));
     self->pending[self->pending_count++] = pending;
 }

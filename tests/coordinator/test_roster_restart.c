@@ -97,6 +97,27 @@ static void test_members_of_a_run_under_way_are_expected_for_a_while(void **stat
     world_end(w);
 }
 
+/*  Numbers from which nobody could count on are nobody's: their sender is refused, and the others are taken over. */
+static void test_numbers_that_cannot_be_are_not_taken_over(void **state)
+{
+    (void)state;
+    world_t *w = world_new(8, 8, 1, 1, 0);
+    peer_t *peer = NULL;
+    assert_int_equal(
+        world_try_hello(w, TT_PEER_COLLECTOR, 0, 1, (knows_t){false, UINT32_MAX, 1, 1, 1, 0}, &peer), TT_DENIED);
+    assert_int_equal(
+        world_try_hello(w, TT_PEER_COLLECTOR, 0, 2, (knows_t){false, 1, UINT64_MAX, 1, 1, 0}, &peer), TT_DENIED);
+    assert_int_equal(
+        world_try_hello(w, TT_PEER_COLLECTOR, 0, 3, (knows_t){false, 1, 1, UINT64_MAX, 1, 0}, &peer), TT_DENIED);
+    assert_ok(world_try_hello(w, TT_PEER_COLLECTOR, 0, 4, (knows_t){false, 2, 6, 9, 1, 0}, &peer));
+    assert_ok(world_try_hello(w, TT_PEER_LEARNER, 0, 5, (knows_t){true, 2, 6, 9, 1, 1}, &peer));
+    assert_true(world_due(w));
+    assert_true(roster_publish(w->roster, ""));
+    assert_int_equal(roster_era(w->roster), 2);
+    assert_true(roster_epoch(w->roster) > 9 && roster_epoch(w->roster) < 1000);
+    world_end(w);
+}
+
 /* ---- a coordinator that was restarted ------------------------------------------------------------------------------ */
 
 static const roster_past_member_t s_past_members[] = {{TT_PEER_LEARNER, 1, 101, 0}, {TT_PEER_LEARNER, 0, 100, 1},
@@ -211,6 +232,7 @@ int main(void)
         cmocka_unit_test(test_weights_of_an_older_generation_are_not_taken_over),
         cmocka_unit_test(test_when_nobody_holds_the_weights_a_new_era_begins),
         cmocka_unit_test(test_members_of_a_run_under_way_are_expected_for_a_while),
+        cmocka_unit_test(test_numbers_that_cannot_be_are_not_taken_over),
         cmocka_unit_test(test_a_restarted_coordinator_does_not_wait_for_those_whose_number_is_taken),
         cmocka_unit_test(test_a_restarted_coordinator_keeps_all_holders_without_an_aggregator),
         cmocka_unit_test(test_a_restarted_coordinator_waits_for_those_it_knew),

@@ -463,6 +463,47 @@ static void test_a_stopped_collector_keeps_few_versions(void **state)
     world_close(&world);
 }
 
+/*  Thousands of questions that can never be answered do not keep out one that can. */
+static void test_a_flood_of_questions_keeps_out_nobody(void **state)
+{
+    (void)state;
+    static world_t world;
+    world_open(&world, LONG);
+    world_member_t *learner = s_learner(&world, 0);
+    world.gate = 3;
+    world_in(&world, learner);
+    world_roster(&world, true, NULL);
+    world_until(&world, world_update(&world) == 3, "three updates");
+    tt_sock_t *bad, *good;
+    assert_ok(tt_sock_new(&bad, TT_DEALER, &(tt_sock_opts_t){.name = "bad", .identity = "bad", .hwm = 10000}));
+    assert_ok(tt_sock_new(&good, TT_DEALER, &(tt_sock_opts_t){.name = "good", .identity = "good"}));
+    assert_ok(tt_sock_connect(bad, learner->data));
+    assert_ok(tt_sock_connect(good, learner->data));
+    for (uint32_t i = 0; i < 5000; i++)
+        assert_ok(tt_sock_send(bad, NULL,
+            &TT_MSG(FETCH, .id = i, .what = TT_FETCH_ENVS, .era = UINT32_MAX, .env_lo = i, .batch = UINT64_MAX), NULL,
+            0));
+    /* answered at once, and after all of those */
+    assert_ok(
+        tt_sock_send(bad, NULL, &TT_MSG(FETCH, .id = 9999, .what = TT_FETCH_WEIGHTS, .version = 3, .era = 1), NULL, 0));
+    tt_packet_t packet = {0};
+    world_until(&world, tt_sock_recv(bad, &packet) == TT_OK && packet.msg.FETCHED.id == 9999, "an answer to the flood");
+    assert_ok(
+        tt_sock_send(good, NULL, &TT_MSG(FETCH, .id = 1, .what = TT_FETCH_WEIGHTS, .version = 4, .era = 1), NULL, 0));
+    assert_ok(tt_sock_send(
+        good, NULL, &TT_MSG(FETCH, .id = 2, .what = TT_FETCH_ENVS, .era = 1, .batch = 3, .env_count = 1), NULL, 0));
+    world_until(&world, tt_sock_recv(good, &packet) == TT_OK && packet.msg.FETCHED.id == 2, "an answer that is there");
+    world.gate = UINT64_MAX; /* version 4 can be made now */
+    world_until(&world, tt_sock_recv(good, &packet) == TT_OK && packet.msg.FETCHED.id == 1, "one that had to wait");
+    assert_int_equal(packet.frame_count, 2);
+    tt_packet_clear(&packet);
+    tt_sock_destroy(&bad);
+    tt_sock_destroy(&good);
+    char sha[65];
+    s_finish(&world, sha);
+    assert_string_equal(s_want, sha);
+}
+
 static void test_a_foreign_snapshot_fails_the_run(void **state)
 {
     (void)state;
@@ -526,6 +567,7 @@ int main(void)
         cmocka_unit_test_teardown(test_another_rank_0_decides, world_teardown),
         cmocka_unit_test_teardown(test_a_learner_joins_at_lag_3, world_teardown),
         cmocka_unit_test_teardown(test_a_stopped_collector_keeps_few_versions, world_teardown),
+        cmocka_unit_test_teardown(test_a_flood_of_questions_keeps_out_nobody, world_teardown),
         cmocka_unit_test_teardown(test_a_foreign_snapshot_fails_the_run, world_teardown),
         cmocka_unit_test_teardown(test_a_gradient_that_is_not_finite_fails_the_run, world_teardown),
     };
