@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include "common/base/descriptors.h"
 
 static int s_unknown(const char *name)
 {
@@ -18,6 +19,7 @@ static int s_unknown(const char *name)
 int main(int argc, char **argv)
 {
     prctl(PR_SET_NAME, "tutti"); /* replicas are started through /proc/self/exe and would be called "exe" */
+    tt_descriptors_raise();
     if (argc < 2) {
         help_overview(stderr);
         return tt_status_exit_code(TT_USAGE);

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "common/base/clock.h"
+#include "common/base/descriptors.h"
 #include "common/base/mem.h"
 #include "controller/orphans.h"
 #define TT_LOG_COMPONENT "process"
@@ -128,6 +129,7 @@ static void s_become(const launch_t *launch)
         if (signal != SIGKILL && signal != SIGSTOP)
             sigaction(signal, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
     sigprocmask(SIG_SETMASK, &none, NULL);
+    tt_descriptors_restore();
     dup2(launch->null_fd, STDIN_FILENO);
     dup2(launch->log_fd, STDOUT_FILENO);
     dup2(launch->log_fd, STDERR_FILENO);

@@ -1,6 +1,7 @@
 #define TT_LOG_COMPONENT "net"
 #include "common/net/context.h"
 #include "common/base/log.h"
+#include "common/net/accept.h"
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>

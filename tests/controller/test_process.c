@@ -7,10 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "common/base/buf.h"
 #include "common/base/clock.h"
+#include "common/base/descriptors.h"
 
 enum { DEADLINE_MS = 20000 };
 
@@ -171,6 +173,25 @@ static void test_destroy_ends_everything(void **state)
     s_await_gone(wild); /* no group, no mark: found as an orphan */
 }
 
+/*  A program of somebody else's may call select(): it gets the limit that we were given. */
+static void test_other_programs_have_the_limit_of_before(void **state)
+{
+    (void)state;
+    struct rlimit limit;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    limit.rlim_cur = 123;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    tt_descriptors_raise();
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    assert_true(limit.rlim_cur == limit.rlim_max && limit.rlim_cur > 123);
+    tt_substrate_t *substrate;
+    assert_ok(tt_process_substrate_new(&substrate, s_dir));
+    s_start_shell(substrate, "ulimit -n > $TT_RUN_DIR/limit");
+    assert_int_equal(s_await_pid("limit"), 123);
+    assert_int_equal(s_await_end(substrate).exit_code, 0);
+    substrate->ops->destroy(&substrate);
+}
+
 static void test_a_command_that_is_not_there(void **state)
 {
     (void)state;
@@ -193,6 +214,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_stop_asks_then_kills, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_what_a_replica_forked_dies_with_it, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_destroy_ends_everything, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_other_programs_have_the_limit_of_before, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_a_command_that_is_not_there, s_setup, s_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -109,12 +109,12 @@ class World:
         return subprocess.run([TUTTI, *map(str, args)], cwd=cwd or self.path, env=dict(self.env, **(env or {})),
                               stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=deadline, check=False)
 
-    def start(self, *args, env=None):
-        """Start and go on; Popen with pipes to files, so that nothing blocks."""
+    def start(self, *args, env=None, by=()):
+        """Start and go on; Popen with pipes to files, so that nothing blocks. by: a command that executes ours."""
         self.count += 1
         out = open(os.path.join(self.path, f"out.{self.count}"), "w+", encoding="utf-8")
         err = open(os.path.join(self.path, f"err.{self.count}"), "w+", encoding="utf-8")
-        process = subprocess.Popen([TUTTI, *map(str, args)], cwd=self.path, env=dict(self.env, **(env or {})),
+        process = subprocess.Popen([*by, TUTTI, *map(str, args)], cwd=self.path, env=dict(self.env, **(env or {})),
                                    stdin=subprocess.DEVNULL, stdout=out, stderr=err, text=True)
         process.out, process.err = out, err
         self.started.append(process)
@@ -146,7 +146,7 @@ class World:
         check(done.returncode == code, f"{' '.join(args)}: exit {done.returncode}, stderr: {done.stderr[-3000:]}")
         return json.loads(done.stdout)
 
-    def start_run(self, config, *sets, name="run", seed=None, options=()):
+    def start_run(self, config, *sets, name="run", seed=None, options=(), by=()):
         """A run left going, its directory known; returns (process, run_dir)."""
         run_dir = os.path.join(self.path, name)
         args = ["run", config, "--output", "json", "--run-dir", run_dir, *options]
@@ -154,7 +154,7 @@ class World:
             args += ["--set", item]
         if seed is not None:
             args += ["--seed", str(seed)]
-        return self.start(*args), run_dir
+        return self.start(*args, by=by), run_dir
 
     def summary(self, process, code=0, deadline=DEADLINE):
         got, out, err = self.finish(process, deadline)

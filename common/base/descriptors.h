@@ -1,0 +1,12 @@
+/*  descriptors - how many files a process may have open. A coordinator has a connection to every process of its run and to
+ *  every client; the usual soft limit of 1,024 is there for programs that call select(), which nothing here does.
+ *
+ *  Threads: raise before any other thread starts; the others from any, and both are safe between fork and exec. */
+#pragma once
+
+/*  As many as the hard limit allows. What it was before is kept. */
+void tt_descriptors_raise(void);
+/*  For a child that will be another program, which may call select(): as it was before. */
+void tt_descriptors_restore(void);
+/*  The first number that is not to be used for what others ask of us: so many are left for our own files. */
+int tt_descriptors_reserve(void);
