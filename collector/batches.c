@@ -329,6 +329,8 @@ static tt_status_t s_start(batches_t *self)
     }
     kept_drop(&self->kept, UINT64_MAX);
     self->next = start;
+    tt_link_state(
+        self->o.link, "making envs %u..%u of %s", self->env_lo, self->env_lo + self->env_count - 1, self->o.env->id);
     TT_TRY(s_new_rollout(self));
     self->placed = start == 0 || rollout_state_bytes(self->rollout) == 0;
     if (self->placed && start > 0)

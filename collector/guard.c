@@ -1,10 +1,13 @@
 #include "collector/guard.h"
+#include <errno.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <stdnoreturn.h>
 #include <string.h>
 #include <sysexits.h>
+#include <time.h>
 #include <unistd.h>
 #include "common/base/status.h"
 
@@ -16,6 +19,14 @@ static _Thread_local const char *volatile s_env;
 static _Thread_local const char *volatile s_what;
 static _Thread_local bool s_stacked;
 static bool s_armed;
+
+/*  A timer of each thread that was ever within: its signal comes to that thread. */
+enum { START_S = 60, START_MOST_S = 86400 };
+static _Thread_local timer_t s_timer;
+static _Thread_local pid_t s_timer_of; /* the process that made it (a child has none), 0 = nobody */
+static _Thread_local bool s_ticking;
+static char s_limit[48] = " within 60 s";
+static int s_start_s = START_S;
 
 /* strsignal and printf may not be called in a handler; strlen, memcpy and write may. */
 static const char *name_of(int number)
@@ -67,6 +78,18 @@ static void on_signal(int number)
     raise(number);
 }
 
+static void on_deadline(int number)
+{
+    (void)number;
+    if (s_env)
+        end(" did not come back from ", s_limit);
+}
+
+static int deadline_signal(void)
+{
+    return SIGRTMAX - 2;
+}
+
 static void on_exit_call(void)
 {
     if (s_env)
@@ -83,11 +106,24 @@ static void own_stack(void)
         sigaltstack(&(stack_t){.ss_sp = s_stack, .ss_size = sizeof s_stack}, NULL);
 }
 
+static void read_limit(void)
+{
+    const char *text = getenv("TT_ENV_START_S");
+    const long seconds = text ? strtol(text, NULL, 10) : 0;
+    if (seconds >= 1 && seconds <= START_MOST_S)
+        s_start_s = (int)seconds;
+    snprintf(s_limit, sizeof s_limit, " within %d s (TT_ENV_START_S)", s_start_s);
+}
+
 void guard_arm(void)
 {
     if (s_armed)
         return;
     s_armed = true;
+    read_limit();
+    struct sigaction late = {.sa_handler = on_deadline, .sa_flags = SA_ONSTACK};
+    sigemptyset(&late.sa_mask);
+    sigaction(deadline_signal(), &late, NULL);
     struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_ONSTACK};
     sigemptyset(&action.sa_mask);
     for (size_t i = 0; i < TT_COUNT(s_signals); i++)
@@ -103,7 +139,30 @@ void guard_enter(const char *env, const char *what)
     s_env = env;
 }
 
+/*  0 = stop it. */
+static void tick(int seconds)
+{
+    const struct itimerspec when = {.it_value.tv_sec = seconds};
+    if (s_timer_of != getpid()) {
+        struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = deadline_signal()};
+        event._sigev_un._tid = gettid();
+        if (timer_create(CLOCK_MONOTONIC, &event, &s_timer) != 0)
+            return; /* no timer, no deadline */
+        s_timer_of = getpid();
+    }
+    s_ticking = timer_settime(s_timer, 0, &when, NULL) == 0 && seconds > 0;
+}
+
+void guard_enter_within(const char *env, const char *what)
+{
+    guard_enter(env, what);
+    if (s_armed)
+        tick(s_start_s);
+}
+
 void guard_leave(void)
 {
     s_env = NULL;
+    if (s_ticking)
+        tick(0);
 }

@@ -4,7 +4,8 @@
  *  can be done is to say whose fault it was. Once armed, SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT that arrive
  *  while a thread is between guard_enter and guard_leave write one line with the env's name and what it was doing, and
  *  end the process with EX_SOFTWARE (70): a crash that would repeat after a restart is a failure, not a mishap. The same
- *  when the env calls exit(). Outside of these brackets the signals keep the meaning they had.
+ *  when the env calls exit(), and when a call that begins or ends its life does not come back. (How long a step takes is
+ *  the run's business: net.stall_s.) Outside of these brackets the signals keep the meaning they had.
  *
  *  Threads: guard_arm once, from one thread; enter and leave from any, each thread for itself. */
 #pragma once
@@ -14,4 +15,6 @@ void guard_arm(void);
 
 /*  This thread is inside `env` ("./my_env.so"), doing `what` ("step"). Both borrowed until guard_leave. */
 void guard_enter(const char *env, const char *what);
+/*  The same, and it must leave within 60 s, or as many as the environment variable TT_ENV_START_S says. */
+void guard_enter_within(const char *env, const char *what);
 void guard_leave(void);

@@ -110,7 +110,7 @@ static tt_status_t enter_table(const tt_env_ops_t **out, void *object, const cha
     } entry = {.address = dlsym(object, TT_ENV_ENTRY)};
     if (!entry.address)
         return tt_err(TT_INVALID, "%s: is no environment: it exports no function " TT_ENV_ENTRY "()", path);
-    guard_enter(path, TT_ENV_ENTRY "()");
+    guard_enter_within(path, TT_ENV_ENTRY "()");
     const tt_env_ops_t *ops = entry.call();
     const tt_status_t status = check_table(path, ops); /* inside: its pointers may lead nowhere */
     guard_leave();
@@ -128,7 +128,7 @@ static tt_status_t load(const tt_env_ops_t **out, const char *path)
         return tt_err(TT_INVALID, "cannot load env: %s", tt_err_text());
     guard_arm();
     log_debug("loading env %s", path);
-    guard_enter(path, "its constructors");
+    guard_enter_within(path, "its constructors");
     void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     guard_leave();
     if (!object)

@@ -150,7 +150,7 @@ static tt_status_t begin_episode(tt_vec_t *self, uint32_t i)
 static tt_status_t prepare(tt_vec_t *self)
 {
     for (; self->ops->init && self->ready < self->count; self->ready++) {
-        guard_enter(self->ops->id, "init");
+        guard_enter_within(self->ops->id, "init");
         const int rc = self->ops->init(state_of(self, self->ready));
         guard_leave();
         if (rc != 0)
@@ -191,7 +191,7 @@ void tt_vec_destroy(tt_vec_t **self_p)
     if (!self)
         return;
     for (uint32_t i = 0; self->ops->fini && i < self->ready; i++) {
-        guard_enter(self->ops->id, "fini");
+        guard_enter_within(self->ops->id, "fini");
         self->ops->fini(state_of(self, i));
         guard_leave();
     }
@@ -368,7 +368,7 @@ tt_status_t tt_vec_load(tt_vec_t *self, uint32_t i, const void *bytes)
     const unsigned char *obs = (const unsigned char *)bytes + sizeof head, *state = obs + obs_size;
     TT_TRY(check_saved(self, &head, obs));
     if (ops->load) {
-        guard_enter(ops->id, "load");
+        guard_enter_within(ops->id, "load");
         const int rc = ops->load(state_of(self, i), state);
         guard_leave();
         if (rc != 0)

@@ -2,6 +2,7 @@
  *  tested is that each of them is named. */
 #include <math.h>
 #include <stdlib.h>
+#include <unistd.h>
 #include "collector/env.h"
 
 #define GOOD             0
@@ -23,6 +24,9 @@
 #define NAN_IN_STEP      16
 #define REWARD_FORGOTTEN 17
 #define OWN_SAVE         18
+#define HANG_IN_LOAD     19
+#define HANG_IN_ENTRY    20
+#define HANG_IN_INIT     21
 
 typedef struct {
     float *heap; /* what makes save and load necessary */
@@ -30,9 +34,17 @@ typedef struct {
 
 static float *volatile s_nowhere; /* NULL, but no compiler knows */
 
+static void hang(void)
+{
+    while (true)
+        pause();
+}
+
 static int bad_init(void *state)
 {
     state_t *self = state;
+    if (BAD == HANG_IN_INIT)
+        hang();
     if (BAD == CRASH_IN_INIT)
         *s_nowhere = 1;
     if (BAD == INIT_FAILS)
@@ -122,10 +134,19 @@ __attribute__((constructor)) static void crash(void)
 }
 #endif
 
+#if BAD == HANG_IN_LOAD
+__attribute__((constructor)) static void stay(void)
+{
+    hang();
+}
+#endif
+
 #if BAD != NO_ENTRY
 const tt_env_ops_t *tutti_env(void);
 const tt_env_ops_t *tutti_env(void)
 {
+    if (BAD == HANG_IN_ENTRY)
+        hang();
     return BAD == NULL_TABLE ? 0 : &bad_ops;
 }
 #endif

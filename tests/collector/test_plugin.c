@@ -181,6 +181,17 @@ static void test_one_that_crashes_is_named(void **state)
     dies("bad_overflow_stack", "env Bad-v0 crashed in step (SIGSEGV");
 }
 
+/*  One that never comes back from the beginning of its life is named as well, and ends. */
+static void test_one_that_hangs_is_named(void **state)
+{
+    (void)state;
+    assert_int_equal(setenv("TT_ENV_START_S", "1", 1), 0);
+    dies("bad_hang_in_load", "bad_hang_in_load.so did not come back from its constructors within 1 s");
+    dies("bad_hang_in_entry", "bad_hang_in_entry.so did not come back from tutti_env() within 1 s");
+    dies("bad_hang_in_init", "env Bad-v0 did not come back from init within 1 s");
+    assert_int_equal(unsetenv("TT_ENV_START_S"), 0);
+}
+
 /*  Outside of an env's code a signal keeps its meaning. */
 static void test_other_crashes_stay_what_they_were(void **state)
 {
@@ -210,6 +221,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_what_is_no_env_of_ours_is_refused),
         cmocka_unit_test(test_numbers_that_are_none_are_found_out),
         cmocka_unit_test(test_one_that_crashes_is_named),
+        cmocka_unit_test(test_one_that_hangs_is_named),
         cmocka_unit_test(test_other_crashes_stay_what_they_were),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
