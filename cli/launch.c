@@ -194,8 +194,19 @@ static int s_await_start(const tt_launch_t *launch, int fd, pid_t pid)
     return 70;
 }
 
+/*  Nobody should find out after a night that a run had no end. */
+static void s_say_endless(const tt_launch_t *launch)
+{
+    if (launch->cfg && tt_train_endless(launch->cfg))
+        fprintf(stderr,
+            "tutti: no stop rule is set (stop.env_steps, stop.return_mean, stop.wall_s): the run goes on until it is "
+            "stopped, with %s'tutti stop %s'\n",
+            launch->detach ? "" : "Ctrl-C or ", launch->run->name);
+}
+
 int tt_launch(const tt_launch_t *launch)
 {
+    s_say_endless(launch);
     if (!launch->detach)
         return s_guarded(launch);
     int started[2];

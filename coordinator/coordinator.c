@@ -502,6 +502,9 @@ tt_status_t coordinator_run(const coordinator_opts_t *opts, int *exit_code)
     if (gethostname(self->host, sizeof self->host - 1) != 0)
         self->host[0] = '\0';
     tt_status_t status = s_open(self);
+    if (status == TT_OK && self->alone && tt_train_endless(&self->cfg))
+        log_warn(
+            "no stop rule is set (stop.env_steps, stop.return_mean, stop.wall_s): the run goes on until it is stopped");
     if (status == TT_OK && (status = s_loop(self)) != TT_OK) {
         char text[2048];
         snprintf(text, sizeof text, "%s", tt_err_text());

@@ -144,6 +144,11 @@ tt_status_t tt_train_check(const tt_config_t *config, const tt_train_cfg_t *cfg)
     return s_check_net(config, cfg);
 }
 
+bool tt_train_endless(const tt_train_cfg_t *cfg)
+{
+    return !cfg->stop.env_steps && isnan(cfg->stop.return_mean) && isnan(cfg->stop.wall_s);
+}
+
 tt_status_t tt_train_parse(tt_train_cfg_t *out, const char *text, size_t size)
 {
     tt_config_t *config = NULL;

@@ -66,5 +66,8 @@ extern const tt_cfg_field_t tt_train_fields[];
  *  TT_CONFIG with the origin of the key at fault. */
 tt_status_t tt_train_check(const tt_config_t *config, const tt_train_cfg_t *cfg);
 
+/*  No stop rule is set: the run goes on until somebody stops it. */
+bool tt_train_endless(const tt_train_cfg_t *cfg);
+
 /*  Parse a resolved job text: claims tt_train_fields, ignores "algorithm.", checks. For roles. */
 tt_status_t tt_train_parse(tt_train_cfg_t *out, const char *text, size_t size);

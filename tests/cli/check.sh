@@ -67,6 +67,11 @@ expect 65 'is not a ZeroMQ certificate' "$TUTTI" collector --coordinator tcp://1
 cat good.yaml >fifo &
 expect 0 'shards: 4 # fifo:4:3' "$TUTTI" check fifo
 
+# a run without an end says so, and how to end it
+expect 0 "no stop rule is set (stop.env_steps, stop.return_mean, stop.wall_s): the run goes on until it is stopped, with 'tutti stop endless'" \
+    "$TUTTI" run good.yaml --run-dir endless --detach
+"$TUTTI" stop endless >out 2>&1 || fail "stop: $(cat out)"
+
 # the settings of a DIJob are its manifest's
 job=$TT_SOURCE_DIR/configs/k8s/dijob-cartpole.yaml
 expect 64 'a DIJob is what its manifest says' "$TUTTI" check "$job" --set num_envs=4
