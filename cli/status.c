@@ -23,7 +23,12 @@ static void s_print_counts(const json_t *counts)
     const char *role;
     json_t *count;
     json_object_foreach((json_t *)counts, role, count)
-        printf("  %-12s %.0f of %.0f\n", role, s_number(count, "ready"), s_number(count, "desired"));
+    {
+        printf("  %-12s %.0f of %.0f", role, s_number(count, "ready"), s_number(count, "desired"));
+        if (s_number(count, "spare") > 0)
+            printf(", %.0f more than there is work for", s_number(count, "spare"));
+        putchar('\n');
+    }
 }
 
 /*  "env 61 %, policy 20 %": what takes a hundredth of its time at least. */

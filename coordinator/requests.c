@@ -67,9 +67,13 @@ static tt_status_t s_check_count(const coordinator_t *self, const char *name, js
         return tt_err(TT_INVALID, "scale: no role '%s'; there are collector and learner", name);
     const json_int_t count = json_integer_value(value);
     const uint32_t most = coordinator_most(self, *role);
-    if (!json_is_integer(value) || count < 1 || count > (json_int_t)most)
+    const bool learner = *role == TT_PEER_LEARNER;
+    if (!json_is_integer(value) || count < 1)
         return tt_err(TT_INVALID, "scale: %s must be a number from 1 to %u (%s)", name, most,
-            *role == TT_PEER_LEARNER ? "learner.shards" : "num_envs");
+            learner ? "learner.shards" : "num_envs");
+    if (count > (json_int_t)most)
+        return tt_err(TT_INVALID, "scale: %lld %ss; at most %u have work (%s: every one needs %s)", (long long)count,
+            name, most, learner ? "learner.shards" : "num_envs", learner ? "a shard" : "an environment");
     return TT_OK;
 }
 

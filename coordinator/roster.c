@@ -382,6 +382,20 @@ uint32_t roster_ready(const roster_t *self, tt_peer_role_t role)
     return count;
 }
 
+static uint32_t s_most(const roster_t *self, tt_peer_role_t role)
+{
+    return role == TT_PEER_LEARNER ? self->cfg.shards : role == TT_PEER_COLLECTOR ? self->cfg.num_envs : UINT32_MAX;
+}
+
+uint32_t roster_spares(const roster_t *self, tt_peer_role_t role)
+{
+    uint32_t count = 0;
+    for (size_t i = 0; i < self->peer_count; i++)
+        count += self->peers[i]->role == role &&
+                 (self->peers[i]->state == PEER_ACTIVE || self->peers[i]->state == PEER_WAITING);
+    return count > s_most(self, role) ? count - s_most(self, role) : 0;
+}
+
 static bool s_enough(const roster_t *self, uint32_t collectors, uint32_t learners, uint32_t aggregators)
 {
     return s_peers_of(self, TT_PEER_COLLECTOR) >= collectors && s_peers_of(self, TT_PEER_LEARNER) >= learners &&

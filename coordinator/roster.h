@@ -80,6 +80,9 @@ uint32_t roster_desired(const roster_t *self, tt_peer_role_t role);
 /*  Replicas in the newest roster. */
 uint32_t roster_ready(const roster_t *self, tt_peer_role_t role);
 
+/*  Those beyond what the config has work for (learner.shards, num_envs); they wait for a place. */
+uint32_t roster_spares(const roster_t *self, tt_peer_role_t role);
+
 /*  Remove who has been silent for a lease. Called half a lease too late, it gives everybody that half lease more. */
 void roster_tick(roster_t *self);
 

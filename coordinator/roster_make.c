@@ -131,11 +131,23 @@ static void s_settle(roster_t *self)
     }
 }
 
+/*  Who started them should hear that they do nothing. */
+static void s_say_spares(roster_t *self, tt_peer_role_t role, const char *key, uint32_t most)
+{
+    const uint32_t spares = roster_spares(self, role);
+    if (spares > self->spares[role])
+        log_warn("%u %ss are here, but %s is %u: %u will do nothing until others leave", most + spares,
+            tt_peer_role_name(role), key, most, spares);
+    self->spares[role] = spares;
+}
+
 bool roster_publish(roster_t *self, const char *(*restore)(void *ctx), void *ctx)
 {
     if (roster_may_adopt(self))
         roster_adopt(self);
     s_choose_victims(self);
+    s_say_spares(self, TT_PEER_LEARNER, "learner.shards", self->cfg.shards);
+    s_say_spares(self, TT_PEER_COLLECTOR, "num_envs", self->cfg.num_envs);
     self->dirty_ns = INT64_MAX;
     placement_t placed;
     placement_make(&placed, self->peers, self->peer_count,

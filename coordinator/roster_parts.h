@@ -12,6 +12,8 @@ struct roster {
     size_t peer_count, peer_room;
     uint64_t arrivals;
 
+    uint32_t spares[ROSTER_ROLES]; /* that were said */
+
     uint32_t era, rolled_back;
     uint64_t epoch, generation;
     bool announced, fresh;

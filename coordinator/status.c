@@ -100,6 +100,8 @@ json_t *status_counts_json(const coordinator_t *self)
         json_t *count = json_object();
         json_object_set_new(count, "desired", json_integer(counts[i].desired));
         json_object_set_new(count, "ready", json_integer(counts[i].ready));
+        json_object_set_new(
+            count, "spare", json_integer(roster_spares(self->roster, tt_peer_role_find(counts[i].role))));
         json_object_set_new(object, counts[i].role, count);
     }
     return object;

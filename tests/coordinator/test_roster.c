@@ -206,10 +206,24 @@ static void test_more_collectors_than_envs_wait_as_spares(void **state)
     peer_t *spare = world_hello(w, TT_PEER_COLLECTOR, -1, 3);
     assert_false(world_publish(w, ""));
     assert_int_equal(spare->state, PEER_WAITING);
+    assert_int_equal(roster_spares(w->roster, TT_PEER_COLLECTOR), 1);
     world_ended(w, TT_PEER_COLLECTOR, 0, 0);
     assert_true(world_publish(w, ""));
     assert_int_equal(spare->state, PEER_ACTIVE);
     assert_int_equal(spare->env_lo, 1);
+    assert_int_equal(roster_spares(w->roster, TT_PEER_COLLECTOR), 0);
+    world_end(w);
+}
+
+static void test_more_learners_than_shards_wait_as_spares(void **state)
+{
+    (void)state;
+    world_t *w = world_running(8); /* of 8 shards */
+    peer_t *spare = world_hello(w, TT_PEER_LEARNER, -1, 300);
+    assert_false(world_publish(w, ""));
+    assert_int_equal(spare->state, PEER_WAITING);
+    assert_int_equal(roster_spares(w->roster, TT_PEER_LEARNER), 1);
+    assert_int_equal(roster_spares(w->roster, TT_PEER_AGGREGATOR), 0);
     world_end(w);
 }
 
@@ -390,6 +404,7 @@ int main(void)
         cmocka_unit_test(test_a_number_in_use_is_refused_and_minus_one_gets_a_free_one),
         cmocka_unit_test(test_a_repeated_hello_gets_the_roster_again),
         cmocka_unit_test(test_more_collectors_than_envs_wait_as_spares),
+        cmocka_unit_test(test_more_learners_than_shards_wait_as_spares),
         cmocka_unit_test(test_losing_the_only_learner_rolls_back),
         cmocka_unit_test(test_a_rank_0_that_dies_before_it_began_costs_nothing),
         cmocka_unit_test(test_beats_of_another_era_do_not_count),
