@@ -44,7 +44,7 @@ expect 64 "not of the form KEY=VALUE" "$TUTTI" check good.yaml --set lag
 expect 64 "check: --set stop.env_steps=: no value; null switches a rule off" "$TUTTI" check good.yaml --set stop.env_steps=
 expect 64 "--set seed=: no value" "$TUTTI" check good.yaml --seed ''
 expect 64 "--set name=: no value" "$TUTTI" run good.yaml --name ''
-expect 78 "--set: unknown key 'num_env'; did you mean 'num_envs'?" "$TUTTI" run good.yaml --set num_env=4
+expect 78 "--set: unknown key 'nun_envs'; did you mean 'num_envs'?" "$TUTTI" run good.yaml --set nun_envs=4
 expect 78 "--set: algorithm.minibatch_size: given beside algorithm.minibatches (--set); one follows from the other: keep one" \
     "$TUTTI" check good.yaml --set algorithm.minibatches=4 --set algorithm.minibatch_size=512
 expect 0 'minibatch_size: 512' "$TUTTI" check good.yaml --set algorithm.minibatch_size=512
