@@ -69,6 +69,8 @@ static tt_status_t s_begin(const tt_args_t *args, const char *run, const tt_pod_
     snprintf(listen, sizeof listen, "coordinator.listen=tcp://*:%u", pod->port);
     tt_setup_t *setup = NULL;
     TT_TRY(tt_setup_from_args(&setup, args, tt_arg(args, "config"), pod->port ? listen : NULL));
+    if (*tt_setup_note(setup))
+        fprintf(stderr, "tutti coordinator: %s\n", tt_setup_note(setup));
     tt_status_t status = s_hold(run, pod->port != 0);
     if (status == TT_OK)
         status = s_settle(run, tt_setup_yaml(setup));

@@ -85,7 +85,7 @@ static int s_work(void *ctx, void (*started)(void))
 
 tt_status_t tt_job_refuse_settings(const tt_args_t *args)
 {
-    static const char *const ours[] = {"set", "seed"};
+    static const char *const ours[] = {"set", "seed", "env"};
     for (size_t i = 0; i < TT_COUNT(ours); i++)
         if (tt_arg(args, ours[i]))
             return tt_err(TT_USAGE, "--%s is for configs of ours: a DIJob is what its manifest says", ours[i]);

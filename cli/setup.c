@@ -3,7 +3,6 @@
 #include "collector/vec.h"
 #include "common/base/mem.h"
 #include <ctype.h>
-#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -181,14 +180,14 @@ static tt_status_t s_claim(tt_setup_t *self)
     return tt_config_dump(self->config, &self->yaml, false);
 }
 
-/*  path "": a config without a line. env "": the config's. */
+/*  path "": a config without a line. env NULL: the config's. */
 static tt_status_t s_fill(tt_setup_t *self, const char *path, const char *env, const char *const *sets, size_t count)
 {
     self->file = path;
     TT_TRY(*path ? tt_config_load(&self->config, path) : tt_config_parse(&self->config, "", 0, "defaults"));
     for (size_t i = 0; i < count; i++)
         TT_TRY(tt_config_set(self->config, sets[i]));
-    if (*env)
+    if (env)
         tt_config_put(self->config, "env", env, *path ? "--env" : "command line");
     TT_TRY(s_resolve(self));
     return s_claim(self);
@@ -208,7 +207,7 @@ static tt_status_t s_new(tt_setup_t **self_p, const char *path, const char *env,
 
 tt_status_t tt_setup_new(tt_setup_t **self_p, const char *path, const char *const *sets, size_t count)
 {
-    return s_new(self_p, path, "", sets, count);
+    return s_new(self_p, path, NULL, sets, count);
 }
 
 void tt_setup_destroy(tt_setup_t **self_p)
@@ -233,14 +232,16 @@ static const char *s_last(const tt_args_t *args, const char *name)
     return last;
 }
 
-/*  The environment that the command line asks for, "" = none: --env, or what stands in the config's place. A path is
- *  one from here, not from where the config lies. */
-static void s_env_of(char *out, size_t size, const tt_args_t *args, const recipe_t *recipe)
+/*  The environment that the command line asks for: --env, or what stands in the config's place. A path is one from here,
+ *  not from where the config lies. The caller frees; NULL: none is asked for. */
+static char *s_env_of(const tt_args_t *args, const recipe_t *recipe)
 {
-    const char *env = s_last(args, "env") ? s_last(args, "env") : recipe->env;
+    const char *env = s_last(args, "env");
+    if (!env && !*recipe->env)
+        return NULL;
+    env = env ? env : recipe->env;
     char *path = recipe_is_object(env) ? realpath(env, NULL) : NULL;
-    snprintf(out, size, "%s", path ? path : env);
-    free(path);
+    return path ? path : tt_strdup(env);
 }
 
 tt_status_t tt_setup_from_args(tt_setup_t **self_p, const tt_args_t *args, const char *path, const char *first)
@@ -261,13 +262,13 @@ tt_status_t tt_setup_from_args(tt_setup_t **self_p, const tt_args_t *args, const
         sets[count++] = seed_set;
     if (name)
         sets[count++] = name_set;
-    char env[PATH_MAX];
-    s_env_of(env, sizeof env, args, &recipe);
+    char *env = s_env_of(args, &recipe);
     const tt_status_t status = s_new(self_p, recipe.path, env, sets, count);
     if (status == TT_OK)
         (*self_p)->note = tt_strdup(recipe.note);
     else if (recipe.hides)
         tt_err_wrap(status, "%s", recipe.note);
+    free(env);
     free(seed_set);
     free(name_set);
     free(sets);

@@ -101,6 +101,12 @@ def test_env_overrides(world):
     equal(done.returncode, 0, f"run --env: {done.stderr}")
     with open(os.path.join(json.loads(done.stdout)["run_dir"], "config.yaml"), encoding="utf-8") as file:
         check("\nenv: MountainCar-v0\n" in file.read(), "the run's config has another environment")
+    error, _ = s_config(world, "cartpole-ppo", "--env", "", code=78)
+    check(error.startswith("--env: env"), error)
+    manifest = os.path.join(SOURCE, "configs", "k8s", "dijob-cartpole.yaml")
+    for command in ("run", "check"):
+        done = world.tutti(command, manifest, "--env", "Pendulum-v1")
+        check(done.returncode == 64 and "--env is for configs of ours" in done.stderr, f"{command}: {done.stderr}")
     error, _ = s_config(world, "cartpole-ppo", "--env", "Pendulm-v1", code=78)
     check(error.startswith("--env: env: no env 'Pendulm-v1'; did you mean 'Pendulum-v1'?"), error)
     shutil.copy(DRIFT, os.path.join(world.path, "drift.so"))
