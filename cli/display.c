@@ -2,12 +2,15 @@
 #include <errno.h>
 #include <math.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include "cli/figures.h"
 #include "cli/panel.h"
 #include "common/base/clock.h"
+#include "common/base/log.h"
 #include "common/base/mem.h"
 
 enum { LINE_EVERY_MS = 2000, WINDOW_MS = 2000, RATES_EVERY_MS = 1000, FRAME_MAX = 1 << 21 };
@@ -29,7 +32,27 @@ struct tt_display {
     screen_t screen;
     unsigned drawn, widest; /* its lines, and cells of the widest */
     tt_buf_t shown, frame;
+
+    /* lines for above the block, until the next frame; log lines that would have gone to this terminal, too */
+    pthread_mutex_t mutex;
+    tt_buf_t notes;
+    bool takes_log;
 };
+
+static bool s_is_same_file(int a, int b)
+{
+    struct stat one, other;
+    return fstat(a, &one) == 0 && fstat(b, &other) == 0 && one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+}
+
+/*  Any thread: the line waits for the next frame, which puts it above the block. */
+static void s_on_log(void *ctx, const char *line)
+{
+    tt_display_t *self = ctx;
+    pthread_mutex_lock(&self->mutex);
+    (void)tt_buf_str(&self->notes, line);
+    pthread_mutex_unlock(&self->mutex);
+}
 
 tt_display_t *tt_display_new(FILE *stream, const tt_train_cfg_t *cfg, const tt_rundir_t *run, int64_t start_ns,
     bool quiet, void (*training)(void))
@@ -53,6 +76,11 @@ tt_display_t *tt_display_new(FILE *stream, const tt_train_cfg_t *cfg, const tt_r
         .left_s = NAN};
     tt_buf_init(&self->shown, FRAME_MAX);
     tt_buf_init(&self->frame, FRAME_MAX);
+    tt_buf_init(&self->notes, FRAME_MAX);
+    pthread_mutex_init(&self->mutex, NULL);
+    self->takes_log = self->live && s_is_same_file(fileno(stream), STDERR_FILENO);
+    if (self->takes_log)
+        tt_log_sink(s_on_log, self);
     return self;
 }
 
@@ -119,13 +147,6 @@ static void s_add_home(tt_display_t *self, const screen_t *screen)
         (void)tt_buf_printf(&self->frame, "\033[%uA\r", self->drawn);
 }
 
-/*  A terminal that was told to hold on (Ctrl-S) is not waited for: there will be another frame. */
-static bool s_takes(const tt_display_t *self)
-{
-    struct pollfd out = {.fd = fileno(self->stream), .events = POLLOUT};
-    return poll(&out, 1, 0) == 1 && (out.revents & POLLOUT);
-}
-
 /*  A frame goes out in one piece, which a terminal that knows mode 2026 shows at once, and others nearly so. */
 static void s_write(tt_display_t *self)
 {
@@ -152,7 +173,7 @@ static void s_draw(tt_display_t *self, const char *note)
     panel_draw(&self->panel, &block);
     const bool same = !note && self->drawn && memcmp(&screen, &self->screen, sizeof screen) == 0 &&
                       strcmp(tt_buf_text(&block.text), tt_buf_text(&self->shown)) == 0;
-    if (!same && (note || s_takes(self))) {
+    if (!same) {
         tt_buf_clear(&self->frame);
         s_add(self, "\033[?2026h");
         s_add_home(self, &screen);
@@ -189,22 +210,51 @@ static void s_line(tt_display_t *self)
     fflush(self->stream);
 }
 
-/*  A note is a line for good; on a terminal, one that is as long as it must be, without its own escapes. */
+/*  Lines for good, as long as they must be, without escapes of their own; above the block. */
+static void s_draw_notes(tt_display_t *self, char *lines)
+{
+    screen_t wide = screen_look(fileno(self->stream));
+    canvas_t notes;
+    wide.width = UINT16_MAX;
+    canvas_init(&notes, &wide);
+    for (char *rest = lines, *line; (line = strsep(&rest, "\n")) != NULL;)
+        if (*line) {
+            canvas_put(&notes, INK_PLAIN, line);
+            canvas_end_line(&notes);
+        }
+    s_draw(self, notes.lines ? tt_buf_text(&notes.text) : NULL);
+    canvas_free(&notes);
+}
+
+/*  A terminal that was told to hold on (Ctrl-S) is not waited for, but at the end: there will be another frame. */
+static bool s_takes(const tt_display_t *self)
+{
+    struct pollfd out = {.fd = fileno(self->stream), .events = POLLOUT};
+    return poll(&out, 1, 0) == 1 && (out.revents & POLLOUT);
+}
+
+static void s_draw_all(tt_display_t *self, bool last)
+{
+    if (!last && !s_takes(self))
+        return;
+    pthread_mutex_lock(&self->mutex);
+    char *lines = tt_strdup(tt_buf_text(&self->notes));
+    tt_buf_clear(&self->notes);
+    pthread_mutex_unlock(&self->mutex);
+    s_draw_notes(self, lines);
+    free(lines);
+}
+
 static void s_note(tt_display_t *self, const char *text)
 {
-    if (!self->live) {
+    if (self->live) {
+        s_on_log(self, text);
+        s_on_log(self, "\n");
+        s_draw_all(self, false);
+    } else {
         fprintf(self->stream, "%s\n", text);
         fflush(self->stream);
-        return;
     }
-    screen_t wide = screen_look(fileno(self->stream));
-    canvas_t note;
-    wide.width = UINT16_MAX;
-    canvas_init(&note, &wide);
-    canvas_put(&note, INK_PLAIN, text);
-    canvas_end_line(&note);
-    s_draw(self, tt_buf_text(&note.text));
-    canvas_free(&note);
 }
 
 /* ---- callbacks ------------------------------------------------------------------------------------------------------ */
@@ -296,7 +346,7 @@ static void s_on_tick(void *ctx)
     if (self->quiet)
         return;
     if (self->live) {
-        s_draw(self, NULL);
+        s_draw_all(self, false);
     } else if (self->any && now >= self->next_line_ms) {
         s_line(self);
         self->next_line_ms = now + LINE_EVERY_MS;
@@ -320,12 +370,16 @@ void tt_display_destroy(tt_display_t **self_p)
     if (!self)
         return;
     self->rates_ms = 0; /* the last word is as of now */
+    if (self->takes_log)
+        tt_log_sink(NULL, NULL);
     if (self->live)
-        s_draw(self, NULL);
+        s_draw_all(self, true);
     else if (self->any && !self->quiet)
         s_line(self);
     tt_buf_free(&self->shown);
     tt_buf_free(&self->frame);
+    tt_buf_free(&self->notes);
+    pthread_mutex_destroy(&self->mutex);
     free(self);
     *self_p = NULL;
 }

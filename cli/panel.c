@@ -167,6 +167,8 @@ static void s_replicas(layout_t *self)
     canvas_t *out = s_section(self, 3);
     s_label(out, "replicas");
     for (size_t i = 0; i < p->role_count; i++) {
+        if (p->role[i].desired == 0 && p->role[i].ready == 0)
+            continue; /* no aggregator is needed with one learner */
         snprintf(text, sizeof text, "%s %u/%u", p->role[i].name, p->role[i].ready, p->role[i].desired);
         s_item(out, p->role[i].ready == p->role[i].desired ? INK_PLAIN : INK_WARN, text);
     }

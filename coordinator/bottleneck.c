@@ -61,6 +61,8 @@ bool bottleneck_say(const bottleneck_t *f, char *out, size_t size)
     const double starved = usage_of(f->learner, "wait_batch"), sums = usage_of(f->learner, "wait_sum");
     const double held = usage_of(f->collector, "wait_credit") + usage_of(f->collector, "wait_weights");
     const double plays = usage_of(f->collector, "env") + usage_of(f->collector, "policy");
+    if (plays + held < s_busy || usage_of(f->learner, "other") > 1 - s_busy)
+        return false; /* the run is only beginning, or ending */
     if (sums >= s_much && sums >= starved)
         snprintf(out, size,
             "learners wait for one another's gradients %.0f %% of the time: fewer learners may do as well",

@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+static const double s_least_s = 0.5;
+
 static bool s_is_plain(const char *name)
 {
     return name && name[0] && strlen(name) < USAGE_NAME &&
@@ -53,7 +55,8 @@ void usage_beat(usage_t *self, const tt_msg_HEARTBEAT_t *beat)
         self->window[at].spent[i] = beat->spent[i].value;
 }
 
-/*  What was spent between the oldest and the newest sample; in all, seconds. */
+/*  What was spent between the oldest and the newest sample; in all, seconds. 0: too little to speak of; heartbeats follow
+ *  one another quickly while a run begins. */
 static double s_span(const usage_t *self, double spent[USAGE_STAGES], double *cpu_s)
 {
     if (self->samples < 2)
@@ -66,7 +69,7 @@ static double s_span(const usage_t *self, double spent[USAGE_STAGES], double *cp
         spent[i] = self->window[newest].spent[i] - self->window[oldest].spent[i];
         all += spent[i];
     }
-    return all;
+    return all >= s_least_s ? all : 0;
 }
 
 size_t usage_shares(const usage_t *self, usage_share_t out[USAGE_STAGES])

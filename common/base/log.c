@@ -1,6 +1,7 @@
 #include "common/base/log.h"
 #include "common/base/clock.h"
 #include "common/base/status.h"
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -75,6 +76,21 @@ void tt_log_init(const char *role, int index)
     }
 }
 
+/*  Held while a line is handed over: whoever took the sink away has heard the last of it. */
+static struct {
+    pthread_mutex_t mutex;
+    tt_log_sink_fn fn;
+    void *ctx;
+} s_sink = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+
+void tt_log_sink(tt_log_sink_fn fn, void *ctx)
+{
+    pthread_mutex_lock(&s_sink.mutex);
+    s_sink.fn = fn;
+    s_sink.ctx = ctx;
+    pthread_mutex_unlock(&s_sink.mutex);
+}
+
 void tt_log_version(int64_t policy_version)
 {
     s_version = policy_version;
@@ -146,6 +162,11 @@ void tt_log(const char *component, tt_log_level_t level, const char *fmt, ...)
         length = sizeof line - 1;
         line[length - 1] = '\n';
     }
-    const ssize_t written = write(STDERR_FILENO, line, length);
+    pthread_mutex_lock(&s_sink.mutex);
+    const bool taken = s_sink.fn;
+    if (taken)
+        s_sink.fn(s_sink.ctx, line);
+    pthread_mutex_unlock(&s_sink.mutex);
+    const ssize_t written = taken ? 0 : write(STDERR_FILENO, line, length);
     (void)written; /* nowhere to complain */
 }

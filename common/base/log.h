@@ -29,6 +29,11 @@ bool tt_log_on(const char *component, tt_log_level_t level);
 
 void tt_log(const char *component, tt_log_level_t level, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
+/*  Whole lines, with their newline, go there instead of to stderr from now on (NULL = to stderr again). fn is
+ *  called by whatever thread logs, one at a time, and must not log. When the call returns the one before has its last line. */
+typedef void (*tt_log_sink_fn)(void *ctx, const char *line);
+void tt_log_sink(tt_log_sink_fn fn, void *ctx);
+
 /*  A file defines TT_LOG_COMPONENT before it includes this header, then says log_info("joined as rank %d", rank). */
 #ifdef TT_LOG_COMPONENT
 #define log_error(...) tt_log(TT_LOG_COMPONENT, TT_LOG_ERROR, __VA_ARGS__)

@@ -38,6 +38,18 @@ static void test_nothing_is_known_yet(void **state)
     facts.collector = facts.learner = &none;
     assert_false(bottleneck_say(&facts, text, sizeof text));
     assert_string_equal(text, "");
+    const usage_mean_t waiting = s_mean("env", 0.1, "policy", 0, "wait_roster", 0.9);
+    const usage_mean_t learner = s_mean("wait_batch", 0.1, "wait_sum", 0, "gradients", 0.9);
+    const usage_mean_t player = s_mean("env", 1, "policy", 0, "wait_roster", 0);
+    const usage_mean_t joining = s_mean("wait_batch", 0.1, "other", 0.9, "gradients", 0);
+    facts.collector = &waiting;
+    facts.learner = &learner;
+    assert_false(bottleneck_say(&facts, text, sizeof text));
+    facts.collector = &player;
+    facts.learner = &joining;
+    assert_false(bottleneck_say(&facts, text, sizeof text));
+    facts.learner = &learner;
+    assert_true(bottleneck_say(&facts, text, sizeof text));
 }
 
 static void test_collectors_hold_it_up(void **state)

@@ -27,6 +27,18 @@ static void test_shares_of_the_first_heartbeat_count_from_the_start(void **state
     assert_true(usage_cpus(&usage) == 0.75);
 }
 
+static void test_a_moment_says_nothing(void **state)
+{
+    (void)state;
+    usage_t usage = {0};
+    usage_share_t shares[USAGE_STAGES];
+    s_beat(&usage, 0, 0, 0.01, 0.4);
+    assert_int_equal(usage_shares(&usage, shares), 0);
+    assert_true(usage_cpus(&usage) == 0);
+    s_beat(&usage, 0.5, 0, 0.5, 0.9);
+    assert_int_equal(usage_shares(&usage, shares), 3);
+}
+
 static void test_what_is_long_ago_is_forgotten(void **state)
 {
     (void)state;
@@ -92,6 +104,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_shares_of_the_first_heartbeat_count_from_the_start),
+        cmocka_unit_test(test_a_moment_says_nothing),
         cmocka_unit_test(test_what_is_long_ago_is_forgotten),
         cmocka_unit_test(test_another_process_begins_anew),
         cmocka_unit_test(test_nonsense_is_left_out),
