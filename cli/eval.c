@@ -1,19 +1,17 @@
 /*  eval - how good a checkpoint's policy is: episodes with its most probable actions, in this process. */
 #include "cli/cmd.h"
 #include "collector/checkpoint.h"
+#include "cli/weights.h"
 #include "collector/eval.h"
 #include "collector/registry.h"
 #include "common/base/mem.h"
-#include "common/snapshot/checkpoints.h"
 #include "controller/rundir.h"
-#include "k8s/local/local.h"
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 const tt_option_t tt_opt_eval[] = {
     {"episodes", 'n', "N", "episodes to play, 1 to 1000000 (default 100)"},
@@ -32,53 +30,20 @@ typedef struct {
     eval_episode_t *episode;
 } eval_t;
 
-/*  In a run's directory; a DIJob's coordinator had its own, in a volume. */
-static void s_folder(char *out, size_t size, const char *run_dir)
-{
-    char *of_job = local_checkpoints(run_dir);
-    if (of_job)
-        snprintf(out, size, "%s", of_job);
-    else
-        snprintf(out, size, "%s/checkpoints", run_dir);
-    free(of_job);
-}
-
-static void s_say_bad(void *ctx, const char *name, const char *why)
-{
-    (void)ctx;
-    fprintf(stderr, "tutti eval: %s is passed over: %s\n", name, why);
-}
-
-/*  Of a run's directory: the final checkpoint; while it runs, or when it was killed, the newest. */
-static tt_status_t s_of_run(char *out, size_t size, const char *run_dir)
-{
-    char folder[3600];
-    tt_checkpoint_t newest;
-    s_folder(folder, sizeof folder, run_dir);
-    snprintf(out, size, "%s/" TT_CHECKPOINT_FINAL, folder);
-    if (access(out, F_OK) == 0)
-        return TT_OK;
-    TT_TRY(tt_checkpoints_newest(folder, &newest, s_say_bad, NULL));
-    snprintf(out, size, "%s/%s", folder, newest.name);
-    tt_snapshot_info_free(&newest.info);
-    fprintf(stderr, "tutti eval: %s has no final checkpoint: its newest is taken\n", run_dir);
-    return TT_OK;
-}
-
 /*  A file, a run's directory, or its name. */
 static tt_status_t s_path(char *out, size_t size, const char *operand)
 {
     struct stat info;
     const bool there = stat(operand, &info) == 0, file = strchr(operand, '/') || strstr(operand, ".safetensors");
     if (there && S_ISDIR(info.st_mode))
-        return s_of_run(out, size, operand);
+        return weights_of_run(out, size, operand, false);
     if (there || file) {
         snprintf(out, size, "%s", operand);
         return TT_OK;
     }
     tt_rundir_t run;
     TT_TRY(tt_rundir_find(&run, operand));
-    return s_of_run(out, size, run.path);
+    return weights_of_run(out, size, run.path, false);
 }
 
 static tt_status_t s_run(eval_t *self, const tt_args_t *args)

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The other commands as a user types them: --help everywhere, ps, status, logs, eval, rm, --detach, check."""
 
+import hashlib
 import json
 import os
 import signal
@@ -10,7 +11,7 @@ import sys
 sys.dont_write_bytecode = True
 from rig import check, equal, main, wait_for
 
-COMMANDS = ["run", "resume", "ps", "status", "scale", "logs", "stop", "rm", "eval", "envs", "algorithms", "check",
+COMMANDS = ["run", "resume", "ps", "status", "scale", "logs", "stop", "fetch", "rm", "eval", "envs", "algorithms", "check",
             "config", "bench", "version", "completion", "help", "coordinator", "collector", "learner", "aggregator"]
 
 
@@ -104,6 +105,57 @@ def test_stop_ends_nobody_else(world):
     world.await_empty()
 
 
+def test_fetch(world):
+    """The weights as one file, to a file and to a pipe; what is damaged, or not what the summary tells of, is not handed out."""
+    summary = world.train(world.config(), "checkpoint.every_s=0.1")
+    name, folder = summary["run"], os.path.join(summary["run_dir"], "checkpoints")
+    final, out = os.path.join(folder, "final.safetensors"), os.path.join(world.path, "out.safetensors")
+    with open(final, "rb") as file:
+        wanted = file.read()
+    done = world.tutti("fetch", name, "-o", out)
+    equal(done.returncode, 0, f"fetch: {done.stderr}")
+    check(f"sha256 {hashlib.sha256(wanted).hexdigest()}" in done.stderr and "final.safetensors" in done.stderr, done.stderr)
+    with open(out, "rb") as file:
+        check(file.read() == wanted, "another file")
+    piped = subprocess.run([os.environ["TUTTI"], "fetch", name, "-o", "-"], capture_output=True, check=True, env=world.env)
+    check(piped.stdout == wanted, "another file through a pipe")
+    equal(world.tutti("eval", out, "--episodes", "2").returncode, 0, "eval of what was fetched")
+    equal(world.tutti("fetch", name, "--best", "-o", out).returncode, 0, "fetch --best")
+    equal(world.tutti("fetch", name, "-o", os.path.join(world.path, "no", "x")).returncode, 74, "nowhere to write")
+    params = bytearray(wanted)
+    header = int.from_bytes(wanted[:8], "little")
+    where = json.loads(wanted[8:8 + header])[f"tutti.version.{summary['updates']}.params"]["data_offsets"][0]
+    at = 8 + header + where
+    params[at] ^= 1
+    os.unlink(out)
+    os.unlink(final)
+    with open(final, "wb") as file:
+        file.write(params)
+    damaged = world.tutti("fetch", name, "-o", out)
+    equal(damaged.returncode, 65, f"a flipped bit: {damaged.stderr}")
+    check("damaged" in damaged.stderr and not os.path.exists(out), damaged.stderr)
+    os.unlink(final)
+    newest = sorted(entry for entry in os.listdir(folder) if entry[0].isdigit())[-1]
+    done = world.tutti("fetch", name, "-o", out)
+    check(done.returncode == 0 and newest in done.stderr, f"{newest}: {done.stderr}")
+    os.link(os.path.join(folder, newest), final)  # weights of another version in the place of the last ones
+    other = world.tutti("fetch", name, "-o", out)
+    if newest != f"{summary['updates']:08}.safetensors":
+        check(other.returncode == 65 and "result.json" in other.stderr, other.stderr)
+    equal(sorted(entry for entry in os.listdir(world.path) if "tmp" in entry), [], "left behind")
+
+
+def test_fetch_stays(world):
+    """In a pod: there before the run directory is, gone so long after the run's end, or when it is told to."""
+    run = os.path.join(world.path, "later")
+    stays, told = world.start("fetch", run, "--stay", "0"), world.start("fetch", run, "--stay", "1000")
+    process = world.start_run(world.config(), name="later")[0]
+    world.summary(process)
+    equal(stays.wait(60), 0, "it has stayed")
+    told.send_signal(signal.SIGTERM)
+    equal(told.wait(60), 0, "it was told to go")
+
+
 def test_detach(world):
     run_dir = os.path.join(world.path, "left")
     done = world.tutti("run", world.config(), "--run-dir", run_dir, "--detach", "--set", "stop.env_steps=1000M")
@@ -142,4 +194,5 @@ def test_metrics_file(world):
 
 
 main(test_help_everywhere, test_completion_is_shell, test_check_prints_origins, test_a_run_from_outside,
-     test_rm_removes_runs_only, test_stop_ends_nobody_else, test_detach, test_logs_follow, test_metrics_file)
+     test_rm_removes_runs_only, test_stop_ends_nobody_else, test_fetch, test_fetch_stays, test_detach, test_logs_follow,
+     test_metrics_file)

@@ -1,0 +1,47 @@
+#include "cli/weights.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include "common/snapshot/checkpoints.h"
+#include "k8s/local/local.h"
+
+static void s_folder(char *out, size_t size, const char *run_dir)
+{
+    char *of_job = local_checkpoints(run_dir);
+    if (of_job)
+        snprintf(out, size, "%s", of_job);
+    else
+        snprintf(out, size, "%s/" TT_CHECKPOINTS, run_dir);
+    free(of_job);
+}
+
+static void s_say_bad(void *ctx, const char *name, const char *why)
+{
+    (void)ctx;
+    fprintf(stderr, "%s is passed over: %s\n", name, why);
+}
+
+static tt_status_t s_newest(char *path, size_t size, const char *folder, const char *run_dir)
+{
+    tt_checkpoint_t newest;
+    TT_TRY(tt_checkpoints_newest(folder, &newest, s_say_bad, NULL));
+    snprintf(path, size, "%s/%s", folder, newest.name);
+    tt_snapshot_info_free(&newest.info);
+    fprintf(stderr, "%s has no final checkpoint: its newest is taken\n", run_dir);
+    return TT_OK;
+}
+
+tt_status_t weights_of_run(char *path, size_t size, const char *run_dir, bool best)
+{
+    char folder[3600];
+    s_folder(folder, sizeof folder, run_dir);
+    snprintf(path, size, "%s/%s", folder, best ? TT_CHECKPOINT_BEST : TT_CHECKPOINT_FINAL);
+    if (access(path, F_OK) == 0)
+        return TT_OK;
+    const tt_status_t status = best ? TT_NOT_FOUND : s_newest(path, size, folder, run_dir);
+    if (status == TT_NOT_FOUND)
+        return tt_err(TT_NOT_FOUND,
+            "%s has no %sweights yet: a run writes them every checkpoint.every_s seconds and at its end", run_dir,
+            best ? "best " : "");
+    return status;
+}

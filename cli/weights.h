@@ -1,0 +1,12 @@
+/*  weights - which file of a run has its trained weights: for eval and fetch.
+ *
+ *  Threads: pure but for the file system; says on stderr what it has passed over. */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include "common/base/status.h"
+
+/*  The final checkpoint of a run's directory; while it runs, or when it was killed, the newest that is whole. best: that with the
+ *  best mean return at a checkpoint. A DIJob's coordinator had a directory of its own, in a volume. TT_NOT_FOUND: there is none
+ *  yet; TT_DATA: none is whole. */
+tt_status_t weights_of_run(char *path, size_t size, const char *run_dir, bool best);
