@@ -169,9 +169,12 @@ tt_status_t recipe_find(recipe_t *out, const char *operand)
             snprintf(out->note, sizeof out->note, "%s is a file here, and taken as the config: not the environment",
                 operand);
     } else if (!s_bundled(operand, out->path, sizeof out->path)) {
-        if (!s_is_env(operand))
+        if (s_is_env(operand))
+            s_take_env(out, operand);
+        else if (access(operand, F_OK) == 0)
+            snprintf(out->path, sizeof out->path, "%s", operand); /* a directory: who reads it says so */
+        else
             return s_not_found(operand);
-        s_take_env(out, operand);
     }
     return TT_OK;
 }

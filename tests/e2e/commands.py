@@ -107,7 +107,7 @@ def test_stop_ends_nobody_else(world):
 
 def test_fetch(world):
     """The weights as one file, to a file and to a pipe; what is damaged, or not what the summary tells of, is not handed out."""
-    summary = world.train(world.config(), "checkpoint.every_s=0.1")
+    summary = world.train(world.config(), "checkpoint.every_s=0.01")
     name, folder = summary["run"], os.path.join(summary["run_dir"], "checkpoints")
     final, out = os.path.join(folder, "final.safetensors"), os.path.join(world.path, "out.safetensors")
     with open(final, "rb") as file:
@@ -137,7 +137,7 @@ def test_fetch(world):
     os.unlink(final)
     newest = sorted(entry for entry in os.listdir(folder) if entry[0].isdigit())[-1]
     done = world.tutti("fetch", name, "-o", out)
-    check(done.returncode == 0 and newest in done.stderr, f"{newest}: {done.stderr}")
+    check(done.returncode == 0 and "its newest is taken" in done.stderr, done.stderr)
     os.link(os.path.join(folder, newest), final)  # weights of another version in the place of the last ones
     other = world.tutti("fetch", name, "-o", out)
     if newest != f"{summary['updates']:08}.safetensors":
