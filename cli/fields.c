@@ -58,6 +58,12 @@ void fields_print(FILE *out, const tt_cfg_field_t *fields)
     }
 }
 
+static const char *s_resume(const tt_cfg_field_t *field)
+{
+    static const char *const names[] = {[TT_CFG_FIXED] = "fixed", [TT_CFG_GIVEN] = "given", [TT_CFG_FREE] = "free"};
+    return names[field->resume];
+}
+
 json_t *fields_json(const tt_cfg_field_t *fields)
 {
     json_t *array = json_array();
@@ -65,8 +71,9 @@ json_t *fields_json(const tt_cfg_field_t *fields)
         char range[64];
         s_range(range, sizeof range, fields);
         if (!s_is_filled_in(fields))
-            json_array_append_new(array, json_pack("{s:s, s:s?, s:s, s:s}", "key", fields->key, "default", fields->def,
-                                             "range", range, "help", fields->help));
+            json_array_append_new(
+                array, json_pack("{s:s, s:s?, s:s, s:s, s:s}", "key", fields->key, "default", fields->def, "range",
+                           range, "resume", s_resume(fields), "help", fields->help));
     }
     return array;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "cli/display.h"
+#include "cli/history.h"
 #include "cli/options.h"
 #include "cli/summary.h"
 #include "common/base/clock.h"
@@ -26,12 +27,16 @@ static void s_keep_summary(const tt_rundir_t *run, const json_t *summary)
     free(text);
 }
 
-static int s_report(const tt_launch_t *launch, const tt_outcome_t *outcome)
+static int s_report(const tt_launch_t *launch, const tt_outcome_t *outcome, uint32_t life)
 {
     const double wall_s = (double)(tt_now_ns(tt_clock_real()) - launch->start_ns) * 1e-9;
     const tt_job_phase_t phase = tt_summary_phase(outcome);
     json_t *summary = tt_summary(launch->run, outcome, wall_s);
+    json_object_set_new(summary, "life", json_integer(life));
+    json_object_set_new(summary, "changed", launch->changed ? json_deep_copy(launch->changed) : json_array());
     s_keep_summary(launch->run, summary);
+    if (tt_history_end(launch->run, life, summary) != TT_OK)
+        log_error("%s", tt_err_text());
     if (launch->json) {
         json_dumpf(summary, stdout, JSON_COMPACT | JSON_REAL_PRECISION(15));
         putchar('\n');
@@ -112,7 +117,15 @@ static tt_job_t *s_job(const tt_launch_t *launch)
     return job;
 }
 
-static int s_supervise(const tt_launch_t *launch)
+/*  With the lock held: whoever else wanted the run has gone. */
+static tt_status_t s_begin_life(const tt_launch_t *launch, uint32_t *life)
+{
+    if (json_array_size(launch->changed) > 0)
+        TT_TRY(tt_rundir_write(launch->run, "config.yaml", launch->config, 0644));
+    return tt_history_begin(launch->run, launch->resume, launch->changed, launch->config, life);
+}
+
+static int s_supervise(const tt_launch_t *launch, uint32_t life)
 {
     tt_job_t *job = s_job(launch);
     tt_outcome_t outcome = {0};
@@ -123,7 +136,7 @@ static int s_supervise(const tt_launch_t *launch)
         .run = launch->run, .job = job, .resume = launch->resume, .watcher = tt_display_watcher(display)};
     const tt_status_t status = tt_supervise(&outcome, &opts);
     tt_display_destroy(&display);
-    const int code = status == TT_OK ? s_report(launch, &outcome) : tt_cli_fail("run", status);
+    const int code = status == TT_OK ? s_report(launch, &outcome, life) : tt_cli_fail("run", status);
     free(outcome.finished);
     tt_job_destroy(&job);
     tt_rundir_close_sockets(launch->run);
@@ -141,9 +154,12 @@ static int s_work(const tt_launch_t *launch)
 static int s_guarded(const tt_launch_t *launch)
 {
     int lock = -1;
+    uint32_t life = 0;
     tt_status_t status = tt_rundir_lock(launch->run, &lock);
     if (status == TT_OK)
         status = tt_rundir_open_sockets(launch->run);
+    if (status == TT_OK && !launch->work)
+        status = s_begin_life(launch, &life);
     if (status == TT_OK)
         status = tt_guard_enter(s_lost, (void *)launch);
     if (status != TT_OK) {
@@ -154,7 +170,7 @@ static int s_guarded(const tt_launch_t *launch)
             (void)tt_rundir_remove(launch->run); /* nothing half-made stays */
         return code;
     }
-    const int code = launch->work ? s_work(launch) : s_supervise(launch);
+    const int code = launch->work ? s_work(launch) : s_supervise(launch, life);
     close(lock);
     return code;
 }

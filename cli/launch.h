@@ -4,14 +4,18 @@
 #pragma once
 #include "common/config/train.h"
 #include "controller/rundir.h"
+#include <jansson.h>
 
 typedef struct {
     const tt_rundir_t *run;
     const tt_train_cfg_t *cfg;
-    int64_t start_ns; /* monotonic start of the process                                   */
+    int64_t start_ns;   /* monotonic start of the process                                   */
+    const char *config; /* the job's resolved config, as YAML; NULL with work                     */
     bool resume;
-    bool detach; /* leave the run going and return when it trains                    */
-    bool json;   /* JSON alone on stdout                                             */
+    const json_t
+        *changed; /* what a resume changes in the run's config: it is written there, and to the history; else NULL */
+    bool detach;  /* leave the run going and return when it trains                    */
+    bool json;    /* JSON alone on stdout                                             */
     bool quiet;
     /*  What runs instead of a training job of ours (cfg is NULL then): returns the exit code, and calls started once there is
      *  no need to wait for it any more. NULL = supervise cfg's job. */

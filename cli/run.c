@@ -81,6 +81,7 @@ int tt_cmd_run(int argc, char **argv)
         fprintf(stderr, "tutti run: %s\n", tt_setup_note(setup));
     const tt_launch_t launch = {.run = &run,
         .cfg = tt_setup_train(setup),
+        .config = tt_setup_yaml(setup),
         .start_ns = start_ns,
         .detach = tt_arg_given(args, "detach"),
         .json = tt_arg_is(args, "output", "json"),

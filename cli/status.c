@@ -2,6 +2,7 @@
 #include <string.h>
 #include "cli/client.h"
 #include "cli/cmd.h"
+#include "cli/history.h"
 #include "cli/state.h"
 #include "cli/summary.h"
 
@@ -106,11 +107,27 @@ static void s_print(const json_t *status)
     printf("\n");
     if (s_number(status, "replaced") > 0)
         printf("  silent and replaced: %.0f; last %s\n", s_number(status, "replaced"), s_text(status, "replaced_last"));
+    tt_summary_print_life(stdout, status);
     s_print_counts(json_object_get(status, "replicas"));
     s_print_members(json_object_get(status, "members"));
     s_print_time(json_object_get(status, "members"));
     if (json_is_string(json_object_get(status, "bottleneck")))
         printf("  %s\n", s_text(status, "bottleneck"));
+}
+
+/*  Which life of the run it is, and what it was begun with: the coordinator does not know. */
+static void s_add_life(const tt_rundir_t *run, json_t *answer)
+{
+    json_t *history = NULL;
+    if (tt_history_read(run, &history) != TT_OK)
+        return;
+    const json_t *began = tt_history_last(history, "began");
+    json_t *life = json_object_get(began, "life"), *changed = json_object_get(began, "changed");
+    if (life && changed) {
+        json_object_set(answer, "life", life);
+        json_object_set(answer, "changed", changed);
+    }
+    json_decref(history);
 }
 
 int tt_cmd_status(int argc, char **argv)
@@ -130,6 +147,8 @@ int tt_cmd_status(int argc, char **argv)
         status = tt_client_ask(&run, "status", "", 10000, &answer);
     if (status != TT_OK)
         return tt_args_fail(args, status);
+    if (live)
+        s_add_life(&run, answer);
     if (tt_arg_is(args, "output", "json")) {
         json_t *out =
             answer ? answer : json_pack("{s:s, s:s, s:s}", "run", run.name, "status", state, "run_dir", run.path);

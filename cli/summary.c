@@ -1,5 +1,7 @@
 #include "cli/summary.h"
+#include <stdlib.h>
 #include <string.h>
+#include "cli/changes.h"
 
 /*  Filled from EVENT finished by their own names. */
 static const char *const s_copied[] = {"env_steps", "updates", "episodes", "return_mean", "solved_at_steps",
@@ -83,6 +85,17 @@ static void s_print_restored(FILE *stream, const json_t *from)
             adopted ? ", which the journal did not know" : "");
 }
 
+void tt_summary_print_life(FILE *stream, const json_t *summary)
+{
+    const json_t *changed = json_object_get(summary, "changed");
+    if (s_number(summary, "life") < 2)
+        return;
+    char *text = tt_changes_text(changed);
+    fprintf(
+        stream, "  life %.0f of the run%s%s\n", s_number(summary, "life"), text[0] ? ", from here on with " : "", text);
+    free(text);
+}
+
 void tt_summary_print(FILE *stream, const json_t *summary, const char *failure)
 {
     const char *status = json_string_value(json_object_get(summary, "status"));
@@ -98,6 +111,7 @@ void tt_summary_print(FILE *stream, const json_t *summary, const char *failure)
     if (json_is_number(json_object_get(summary, "solved_at_s")))
         fprintf(stream, "  solved after %.0f steps, %.2f s from process start\n", s_number(summary, "solved_at_steps"),
             s_number(summary, "solved_at_s"));
+    tt_summary_print_life(stream, summary);
     s_print_restored(stream, json_object_get(summary, "restored_from"));
     fprintf(stream, "  %s\n", run_dir);
 }

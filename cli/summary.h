@@ -13,5 +13,7 @@ json_t *tt_summary(const tt_rundir_t *run, const tt_outcome_t *outcome, double w
  *  counts as stopped though its coordinator ended well. */
 tt_job_phase_t tt_summary_phase(const tt_outcome_t *outcome);
 
+/*  From the second life of a run on: which it is, and what changed with it ("life", "changed"). */
+void tt_summary_print_life(FILE *stream, const json_t *summary);
 /*  A few lines for a person. */
 void tt_summary_print(FILE *stream, const json_t *summary, const char *failure);

@@ -169,9 +169,30 @@ static tt_status_t s_find_newest(coordinator_t *self)
     return journal_snapshots(self->journal, s_take_first, &self->snapshot);
 }
 
-/*  A life of the run begins. Nobody of an earlier one is there any more, or, where an operator keeps the members, they
- *  will say so themselves: then a snapshot is only looked for if nobody holds weights.
- *  Eras only grow. A journal that was lost or is behind forgets them, metrics.jsonl does not. */
+static uint32_t s_configured(const coordinator_t *self, tt_peer_role_t role)
+{
+    return role == TT_PEER_LEARNER ? self->cfg.learner.replicas : self->cfg.collector.replicas;
+}
+
+/*  The count asked for last counts: by scaling, or by a config that was changed for this life of the run. */
+static tt_status_t s_desire(coordinator_t *self, const journal_past_t *past, bool went_on)
+{
+    for (tt_peer_role_t role = TT_PEER_COLLECTOR; role <= TT_PEER_LEARNER; role++) {
+        const int64_t then = past->configured[role], scaled = past->desired[role];
+        const uint32_t now = s_configured(self, role);
+        if (!went_on && then > 0 && then != now)
+            TT_TRY(journal_desired(self->journal, role, now));
+        else if (scaled > 0)
+            roster_desire(self->roster, role, (uint32_t)s_least(scaled, coordinator_most(self, role)));
+        if (!went_on)
+            TT_TRY(journal_configured(self->journal, role, now));
+    }
+    return coordinator_fit_aggregators(self);
+}
+
+/*  A life of the run begins; with a journal, nobody of an earlier one is there any more. Without one there may be (it was
+ *  lost under a run), and they will say so: then a snapshot is only looked for if nobody holds weights.
+ *  Eras only grow: a journal that was lost or is behind forgets them, metrics.jsonl does not. */
 static tt_status_t s_begin_session(coordinator_t *self, const journal_past_t *past)
 {
     char path[sizeof self->root + 16];
@@ -179,12 +200,11 @@ static tt_status_t s_begin_session(coordinator_t *self, const journal_past_t *pa
     roster_past_t roster = past->roster;
     snprintf(path, sizeof path, "%s/metrics.jsonl", self->root);
     TT_TRY(metrics_last_era(path, &era));
-    if (past->found || !self->alone) {
+    roster_begin_after(self->roster, era);
+    if (past->found) {
         TT_TRY(restore_choose(self));
-        roster.ended = (past->end || !past->found) && restore_is_final(self);
-        roster.era = era > roster.era ? era : roster.era;
-        if (past->found || roster.era > 0)
-            roster_continue(self->roster, &roster);
+        roster.ended = past->end && restore_is_final(self);
+        roster_continue(self->roster, &roster);
     }
     self->progress.first_steps = self->snapshot.update * self->cfg.num_envs * self->cfg.num_steps;
     return journal_session(self->journal, self->start_ns, self->progress.first_steps);
@@ -196,10 +216,7 @@ static tt_status_t s_recall(coordinator_t *self, const journal_past_t *past)
     const bool went_on = past->found && (self->start_ns == 0 || self->start_ns == past->start_ns);
     if (self->start_ns == 0)
         self->start_ns = past->found ? past->start_ns : tt_process_start_ns();
-    for (tt_peer_role_t role = TT_PEER_COLLECTOR; role <= TT_PEER_LEARNER; role++)
-        if (past->desired[role] > 0)
-            roster_desire(self->roster, role, (uint32_t)s_least(past->desired[role], coordinator_most(self, role)));
-    TT_TRY(coordinator_fit_aggregators(self));
+    TT_TRY(s_desire(self, past, went_on));
     TT_TRY(journal_snapshots(self->journal, s_count_snapshot, &self->snapshots));
     self->progress.solved_steps = past->solved_steps;
     if (!went_on)

@@ -241,6 +241,19 @@ static char *s_text(sqlite3_stmt *row, int column)
     return tt_strdup(text ? text : "");
 }
 
+/*  "desired/collector" */
+static void s_take_count(journal_past_t *out, const char *key, int64_t value)
+{
+    const char *slash = strchr(key, '/');
+    const tt_peer_role_t role = slash ? tt_peer_role_find(slash + 1) : TT_PEER_NONE;
+    if ((uint32_t)role >= ROSTER_ROLES)
+        return;
+    if (strncmp(key, "desired/", 8) == 0)
+        out->desired[role] = value;
+    else if (strncmp(key, "configured/", 11) == 0)
+        out->configured[role] = value;
+}
+
 static void s_take_fact(journal_past_t *out, const char *key, sqlite3_stmt *row)
 {
     const int64_t value = sqlite3_column_int64(row, 1);
@@ -260,8 +273,8 @@ static void s_take_fact(journal_past_t *out, const char *key, sqlite3_stmt *row)
         out->end = s_text(row, 1);
     else if (strcmp(key, "restored") == 0)
         out->restored = s_text(row, 1);
-    else if (strncmp(key, "desired/", 8) == 0 && (uint32_t)tt_peer_role_find(key + 8) < ROSTER_ROLES)
-        out->desired[tt_peer_role_find(key + 8)] = value;
+    else
+        s_take_count(out, key, value);
 }
 
 static tt_status_t s_on_fact(void *ctx, sqlite3_stmt *row, bool *more)
@@ -329,7 +342,7 @@ tt_status_t journal_load(journal_t *self, journal_past_t *out)
 {
     memset(out, 0, sizeof *out);
     for (size_t i = 0; i < ROSTER_ROLES; i++)
-        out->desired[i] = -1;
+        out->desired[i] = out->configured[i] = -1;
     tt_status_t status = s_load_facts(self, out);
     if (status == TT_OK)
         status = s_load_roster(self, &out->roster);
@@ -462,11 +475,21 @@ tt_status_t journal_roster(journal_t *self, const tt_msg_ROSTER_t *roster, uint3
     return s_commit(self, s_write_roster(self, roster, rolled_back));
 }
 
-tt_status_t journal_desired(journal_t *self, tt_peer_role_t role, uint32_t count)
+static tt_status_t s_put_count(journal_t *self, const char *kind, tt_peer_role_t role, uint32_t count)
 {
     char key[64];
-    snprintf(key, sizeof key, "desired/%s", tt_peer_role_name(role));
+    snprintf(key, sizeof key, "%s/%s", kind, tt_peer_role_name(role));
     return s_put(self, key, count);
+}
+
+tt_status_t journal_desired(journal_t *self, tt_peer_role_t role, uint32_t count)
+{
+    return s_put_count(self, "desired", role, count);
+}
+
+tt_status_t journal_configured(journal_t *self, tt_peer_role_t role, uint32_t count)
+{
+    return s_put_count(self, "configured", role, count);
 }
 
 tt_status_t journal_snapshot(journal_t *self, const journal_snapshot_t *snapshot)

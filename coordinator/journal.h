@@ -15,8 +15,9 @@ typedef struct {
     bool found;       /* an earlier coordinator had this run                                    */
     int64_t start_ns; /* process start of the `tutti run` it belonged to                        */
     roster_past_t roster;
-    roster_past_member_t *members; /* owned; roster.members points here                               */
-    int64_t desired[ROSTER_ROLES]; /* replicas asked for by scaling; -1 = never                       */
+    roster_past_member_t *members;    /* owned; roster.members points here                               */
+    int64_t desired[ROSTER_ROLES];    /* replicas asked for by scaling; -1 = never                       */
+    int64_t configured[ROSTER_ROLES]; /* what the config said when the session began; -1 = not known  */
     int64_t first_step_ns, solved_ns;
     uint64_t solved_steps, first_steps;
     char *restored;    /* owned; JSON of journal_restored, NULL = the session began with version 0 */
@@ -43,6 +44,7 @@ void journal_past_free(journal_past_t *self);
 tt_status_t journal_session(journal_t *self, int64_t start_ns, uint64_t first_steps);
 tt_status_t journal_roster(journal_t *self, const tt_msg_ROSTER_t *roster, uint32_t rolled_back);
 tt_status_t journal_desired(journal_t *self, tt_peer_role_t role, uint32_t count);
+tt_status_t journal_configured(journal_t *self, tt_peer_role_t role, uint32_t count);
 tt_status_t journal_snapshot(journal_t *self, const journal_snapshot_t *snapshot);
 tt_status_t journal_first_step(journal_t *self, int64_t time_ns);
 tt_status_t journal_solved(journal_t *self, int64_t time_ns, uint64_t env_steps);

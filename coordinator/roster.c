@@ -85,6 +85,11 @@ void roster_continue(roster_t *self, const roster_past_t *past)
     self->past_until = tt_now_ns(self->clock) + self->cfg.lease_ns;
 }
 
+void roster_begin_after(roster_t *self, uint32_t era)
+{
+    self->over = era;
+}
+
 /* ---- peers --------------------------------------------------------------------------------------------------------- */
 
 peer_t *roster_find(const roster_t *self, const char *identity)

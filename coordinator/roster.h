@@ -55,6 +55,9 @@ void roster_destroy(roster_t **self_p);
  *  and the first roster waits for them, at most a lease. Call before the first HELLO. past is borrowed for the call. */
 void roster_continue(roster_t *self, const roster_past_t *past);
 
+/*  Eras up to this one are over, whoever knows of them: the next to begin is a later one. */
+void roster_begin_after(roster_t *self, uint32_t era);
+
 /*  A HELLO came from `identity` over `sock`. *out: the peer, new or known; its number is out->index.
  *  TT_DENIED with a text for the sender: wrong role, number in use or too large, role full, weights of another time. */
 tt_status_t roster_hello(roster_t *self, const char *identity, void *sock, const tt_msg_HELLO_t *hello, peer_t **out);

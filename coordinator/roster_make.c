@@ -98,6 +98,10 @@ static void s_begin_era(roster_t *self, const tt_rec_MEMBER_t *rank0, const char
     if (told)
         return;
     const char *from = restore(ctx);
+    if (self->era < self->over) {
+        self->era = self->over;
+        self->begun = true;
+    }
     if (self->begun) {
         self->rolled_back++;
         log_warn("no learner holds the weights: era %u begins from %s", self->era + 1, from[0] ? from : "version 0");

@@ -15,6 +15,7 @@ struct roster {
     uint32_t spares[ROSTER_ROLES]; /* that were said */
 
     uint32_t era, rolled_back;
+    uint32_t over; /* eras up to this one are */
     uint64_t epoch, generation;
     bool announced, fresh;
     bool begun; /* somebody has held weights of this era */

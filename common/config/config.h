@@ -27,6 +27,13 @@ typedef struct {
     uint32_t count, at[8];
 } tt_cfg_list_t;
 
+/*  May the value change when a run is resumed? */
+typedef enum {
+    TT_CFG_FIXED, /* no: what was trained so far was trained for it                             */
+    TT_CFG_GIVEN, /* it changes what is learned from there on: when it is given, and recorded   */
+    TT_CFG_FREE   /* yes: it changes how the run is run, and nothing that is learned            */
+} tt_cfg_resume_t;
+
 typedef struct {
     const char *key; /* full path: "learner.shards"; {0} ends a table    */
     tt_cfg_type_t type;
@@ -38,6 +45,7 @@ typedef struct {
     size_t size;         /* TT_CFG_STR: bytes with the ending 0              */
     const char *rival;   /* key that says the same in other words: only one of the two may be set to
                             something else than its default (tt_config_finish); NULL = none         */
+    tt_cfg_resume_t resume;
 } tt_cfg_field_t;
 
 typedef struct tt_config tt_config_t; /* opaque */
@@ -80,6 +88,12 @@ tt_status_t tt_config_dump(const tt_config_t *self, tt_buf_t *out, bool with_ori
 /*  Call fn for every claimed key in the order of the tables; value is YAML text. Everything is borrowed. */
 typedef void (*tt_config_fn)(void *ctx, const tt_cfg_field_t *field, const char *value, const char *origin);
 void tt_config_each(const tt_config_t *self, tt_config_fn fn, void *ctx);
+
+/*  Call fn for every key claimed in `now` whose value in `before`, which the same tables have claimed, is another one. Values
+ *  are YAML text, origin is now's; everything is borrowed. */
+typedef void (*tt_config_diff_fn)(
+    void *ctx, const tt_cfg_field_t *field, const char *before, const char *now, const char *origin);
+void tt_config_diff(const tt_config_t *before, const tt_config_t *now, tt_config_diff_fn fn, void *ctx);
 
 /*  The nearest of `count` names to `wrong` by edit distance, NULL if none is near. */
 const char *tt_nearest(const char *wrong, const char *const *names, size_t count);

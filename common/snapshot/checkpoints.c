@@ -58,6 +58,17 @@ static int s_descending(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
+/*  What a writer left that was killed; there is one writer at a time, and this is it. */
+static void s_sweep(const char *folder, const char *name)
+{
+    const size_t length = strlen(name), ending = strlen(".safetensors.tmp");
+    char path[4600];
+    if (length <= ending || strcmp(name + length - ending, ".safetensors.tmp") != 0)
+        return;
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    unlink(path);
+}
+
 /*  Updates of the files in the folder, newest first; the caller frees. */
 static uint64_t *s_list(const char *folder, size_t *count)
 {
@@ -65,6 +76,7 @@ static uint64_t *s_list(const char *folder, size_t *count)
     *count = 0;
     DIR *dir = opendir(folder);
     for (const struct dirent *entry; dir && (entry = readdir(dir));) {
+        s_sweep(folder, entry->d_name);
         if (!tt_checkpoint_update(entry->d_name, &update))
             continue;
         updates = tt_realloc(updates, tt_mul(*count + 1, sizeof *updates));

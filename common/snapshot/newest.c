@@ -46,12 +46,18 @@ static void s_add(folder_t *self, const char *name)
     self->item[self->count++] = item;
 }
 
+/*  Of the same update: the end of a run before a step on its way; best.safetensors, a second name, last. */
+static int s_rank(const candidate_t *item)
+{
+    return strcmp(item->name, TT_CHECKPOINT_BEST) == 0 ? 0 : item->named ? 1 : 2;
+}
+
 static int s_descending(const void *a, const void *b)
 {
     const candidate_t *x = a, *y = b;
     if (x->update != y->update)
         return x->update < y->update ? 1 : -1;
-    return -strcmp(x->name, y->name); /* final before best before numbers */
+    return s_rank(y) - s_rank(x);
 }
 
 static void s_list(folder_t *self)
@@ -66,11 +72,13 @@ static void s_list(folder_t *self)
         qsort(self->item, self->count, sizeof *self->item, s_descending);
 }
 
-/*  The same file under another name was looked at already. */
-static bool s_seen(const folder_t *self, size_t at)
+/*  best.safetensors, and the same file has its own name still? */
+static bool s_is_alias(const folder_t *self, const candidate_t *item)
 {
-    for (size_t i = 0; i < at; i++)
-        if (self->item[i].device == self->item[at].device && self->item[i].inode == self->item[at].inode)
+    if (strcmp(item->name, TT_CHECKPOINT_BEST) != 0)
+        return false;
+    for (size_t i = 0; i < self->count; i++)
+        if (&self->item[i] != item && self->item[i].device == item->device && self->item[i].inode == item->inode)
             return true;
     return false;
 }
@@ -97,7 +105,7 @@ tt_status_t tt_checkpoints_newest(const char *folder, tt_checkpoint_t *out, tt_c
     bool found = false;
     s_list(&self);
     for (size_t i = 0; i < self.count && !found; i++) {
-        if (s_seen(&self, i))
+        if (s_is_alias(&self, &self.item[i]))
             continue;
         found = s_look(&self, &self.item[i], out) == TT_OK;
         if (!found && !first[0])

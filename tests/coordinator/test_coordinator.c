@@ -826,7 +826,12 @@ static void test_where_no_snapshot_is_whole_the_run_does_not_begin_again(void **
     s_lose_journal(run, "gone");
     run->start_ns++;
     s_start(run);
+    for (int i = 0; i < 2; i++)
+        crew.collectors[i] = s_link(run, TT_PEER_COLLECTOR, i);
+    crew.learner = s_link(run, TT_PEER_LEARNER, 0);
+    crew.controller = s_link(run, TT_PEER_CONTROLLER, 0);
     assert_int_equal(s_wait(run), 65);
+    s_leave(&crew);
 }
 
 static void test_two_coordinators_in_one_run_directory(void **state)

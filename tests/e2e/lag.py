@@ -90,9 +90,7 @@ def test_resume(world):
     stopped = world.summary(process, 130)
     equal(stopped["status"], "stopped", "status")
     world.await_empty()
-    world.end_at(run_dir, stopped["env_steps"] + STEPS)
-    again = world.start("resume", run_dir, "--output", "json")
-    s_check(world, world.summary(again), run_dir, 2)
+    s_check(world, world.resume(run_dir, f"stop.env_steps={stopped['env_steps'] + STEPS}"), run_dir, 2)
 
 
 main(test_one_learner, test_two_learners, test_a_collector_is_killed, test_rank_0_is_killed, test_resume)

@@ -11,13 +11,6 @@ from rig import BATCH, ENDLESS, check, equal, main, steps, wait_for
 MORE = steps(200_000)  # after resume
 
 
-def s_resume(world, run_dir, code=0):
-    import json
-    done = world.tutti("resume", run_dir, "--output", "json")
-    check(done.returncode == code, f"resume: exit {done.returncode}: {done.stderr}")
-    return json.loads(done.stdout)
-
-
 def s_interrupted(world, lag, end, code):
     config = world.config()
     process, run_dir = world.start_run(config, f"lag={lag}", ENDLESS, seed=11)
@@ -29,8 +22,7 @@ def s_interrupted(world, lag, end, code):
     check(os.listdir(os.path.join(run_dir, "checkpoints")), "no checkpoint")
     world.await_empty()
     end = stopped["env_steps"] + MORE
-    world.end_at(run_dir, end)
-    resumed = s_resume(world, run_dir)
+    resumed = world.resume(run_dir, f"stop.env_steps={end}")
     still = world.train(config, f"lag={lag}", f"stop.env_steps={end}", seed=11)
     equal(resumed["status"], "succeeded", "status after resume")
     for key in ("weights_sha256", "env_steps", "updates", "episodes"):
@@ -86,8 +78,7 @@ def test_resume_after_kill(world):
     process.wait()
     world.await_empty()
     end = s_newest_update(run_dir) * BATCH + MORE
-    world.end_at(run_dir, end)
-    resumed = s_resume(world, run_dir)
+    resumed = world.resume(run_dir, f"stop.env_steps={end}")
     still = world.train(config, f"stop.env_steps={end}", seed=12)
     equal(resumed["weights_sha256"], still["weights_sha256"], "weights")
     equal(resumed["env_steps"], still["env_steps"], "steps")

@@ -46,7 +46,9 @@ static void test_the_newest_stay(void **state)
     }
     sample_save(folder, "final.safetensors", "the end", 7);
     sample_save(folder, ".00000013.safetensors.part", "half", 4);
+    sample_save(folder, "00000013.safetensors.tmp", "half", 4); /* its writer was killed */
     tt_checkpoints_keep(folder, 2, 12);
+    assert_false(s_is_there(folder, "00000013.safetensors.tmp"));
     assert_false(s_is_there(folder, "00000009.safetensors"));
     assert_false(s_is_there(folder, "00000010.safetensors"));
     assert_true(s_is_there(folder, "00000011.safetensors"));
@@ -115,9 +117,9 @@ static void test_the_newest_that_is_whole(void **state)
     s_expect_newest(dir, "00000100.safetensors", 100, "final.safetensors ");
     sample_damage(dir, "00000100.safetensors");
     assert_ok(tt_checkpoint_alias(dir, "00000100.safetensors", TT_CHECKPOINT_BEST)); /* the same file: said once */
-    s_expect_newest(dir, "00000010.safetensors", 10, "final.safetensors best.safetensors ");
+    s_expect_newest(dir, "00000010.safetensors", 10, "final.safetensors 00000100.safetensors ");
     sample_write(dir, "00000011.safetensors", 5); /* a copy with a wrong name */
-    s_expect_newest(dir, "00000010.safetensors", 10, "final.safetensors best.safetensors 00000011.safetensors ");
+    s_expect_newest(dir, "00000010.safetensors", 10, "final.safetensors 00000100.safetensors 00000011.safetensors ");
     sample_save(dir, "final.safetensors", "", 0); /* which update is unknown */
     sample_damage(dir, "00000010.safetensors");
     sample_damage(dir, "00000009.safetensors");

@@ -1,0 +1,258 @@
+#!/usr/bin/env python3
+"""The lives of a run: what a resume goes on from when files are damaged or lost, what it may change, and what is kept."""
+
+import json
+import os
+import signal
+import sys
+
+sys.dont_write_bytecode = True
+from rig import BATCH, ENDLESS, check, equal, main, steps, wait_for
+
+MORE = steps(100_000)  # after resume
+DATA, USAGE, CONFIG = 65, 64, 78
+
+
+def s_kill(world, process):
+    """Everything of the run, at once."""
+    for pid in world.processes():
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+    process.wait()
+    world.await_empty()
+
+
+def s_checkpoints(run_dir):
+    """Paths in the run directory of the numbered snapshots, newest first."""
+    names = os.listdir(os.path.join(run_dir, "checkpoints"))
+    return [os.path.join("checkpoints", name) for name in sorted(names, reverse=True)
+            if name[0].isdigit() and name.endswith(".safetensors")]
+
+
+def s_update(path):
+    return int(os.path.basename(path).partition(".")[0])
+
+
+def s_flip(path):
+    """One bit of a weight: in the middle of the file."""
+    with open(path, "r+b") as file:
+        file.seek(os.path.getsize(path) // 2)
+        byte = file.read(1)[0]
+        file.seek(-1, os.SEEK_CUR)
+        file.write(bytes([byte ^ 1]))
+
+
+def s_killed_run(world, config, *sets, seed=21):
+    """A run with several snapshots, killed."""
+    process, run_dir = world.start_run(config, "checkpoint.every_s=0.05", ENDLESS, *sets, seed=seed)
+    world.await_snapshot(run_dir, process)
+    wait_for(lambda: len(s_checkpoints(run_dir)) >= 3, "three snapshots")
+    s_kill(world, process)
+    return run_dir
+
+
+def s_same(world, config, resumed, *sets, seed=21):
+    still = world.train(config, *sets, f"stop.env_steps={resumed['updates'] * BATCH + BATCH}", seed=seed)
+    for key in ("weights_sha256", "updates", "episodes", "return_mean"):
+        equal(resumed[key], still[key], f"{key}, {sets}")
+
+
+def s_damaged(world, lag):
+    """The newest snapshot has one wrong bit: the one before it is taken, and both are named."""
+    config = world.config()
+    run_dir = s_killed_run(world, config, f"lag={lag}")
+    newest, older = s_checkpoints(run_dir)[:2]
+    s_flip(os.path.join(run_dir, newest))
+    done = world.tutti("eval", os.path.join(run_dir, newest))
+    equal(done.returncode, DATA, f"eval of a damaged snapshot: {done.stderr}")
+    check("damaged" in done.stderr and newest in done.stderr, done.stderr)
+    end = s_update(newest) * BATCH + MORE
+    resumed = world.resume(run_dir, f"stop.env_steps={end}")
+    equal(resumed["status"], "succeeded", "status")
+    story = resumed["restored_from"]
+    equal((story["snapshot"], story["update"]), (older, s_update(older)), "restored_from")
+    equal([bad["snapshot"] for bad in story["passed_over"]], [newest], "passed over")
+    equal(resumed["rolled_back"], 1, "rolled_back")
+    s_same(world, config, resumed, f"lag={lag}")
+
+
+def test_a_damaged_snapshot_lag_0(world):
+    s_damaged(world, 0)
+
+
+def test_a_damaged_snapshot_lag_1(world):
+    s_damaged(world, 1)
+
+
+def s_lost(world, lag, how):
+    """The journal is lost, whole or in part: the newest snapshot is adopted."""
+    config = world.config()
+    run_dir = s_killed_run(world, config, f"lag={lag}")
+    newest = s_checkpoints(run_dir)[0]
+    parts = ["journal.db-wal", "journal.db-shm"] + ([] if how == "no log" else ["journal.db"])
+    for name in parts:
+        os.unlink(os.path.join(run_dir, name))
+    if how == "empty":
+        with open(os.path.join(run_dir, "journal.db"), "wb"):
+            pass
+    resumed = world.resume(run_dir, f"stop.env_steps={s_update(newest) * BATCH + MORE}")
+    story = resumed["restored_from"]
+    equal((story["snapshot"], story["adopted"], story["passed_over"]), (newest, True, []), f"restored_from, {how}")
+    with open(os.path.join(run_dir, "metrics.jsonl"), encoding="utf-8") as file:
+        lines = [json.loads(line) for line in file]
+    equal(lines[-1]["update"], resumed["updates"], "the newest line of metrics.jsonl")
+    s_same(world, config, resumed, f"lag={lag}")
+
+
+def test_no_journal_lag_0(world):
+    s_lost(world, 0, "gone")
+
+
+def test_no_journal_lag_1(world):
+    s_lost(world, 1, "gone")
+
+
+def test_an_empty_journal(world):
+    s_lost(world, 1, "empty")
+
+
+def test_a_journal_without_its_log(world):
+    s_lost(world, 0, "no log")
+
+
+def test_nothing_whole_is_refused(world):
+    run_dir = s_killed_run(world, world.config())
+    folder = os.path.join(run_dir, "checkpoints")
+    for inode, name in {os.stat(os.path.join(folder, name)).st_ino: name for name in os.listdir(folder)}.items():
+        s_flip(os.path.join(folder, name))
+    for name in ("journal.db", "journal.db-wal", "journal.db-shm"):
+        os.unlink(os.path.join(run_dir, name))
+    done = world.tutti("resume", run_dir)
+    equal(done.returncode, DATA, done.stderr)
+    check("no snapshot is whole" in done.stderr and "damaged" in done.stderr, done.stderr)
+
+
+def s_edit(run_dir, old, new):
+    path = os.path.join(run_dir, "config.yaml")
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    equal(text.count(old), 1, f"'{old}' in {path}")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text.replace(old, new))
+
+
+def test_an_edited_config_is_refused(world):
+    """By name, with both values, wherever the edit is compared from: the history, or, without one, the snapshot."""
+    run_dir = s_killed_run(world, world.config())
+    cases = [("seed: 21", "seed: 22", "seed"), ("num_envs: 8", "num_envs: 16", "num_envs"),
+             ("env: CartPole-v1", "env: Acrobot-v1", "env"), ("hidden: [64, 64]", "hidden: [64]", "network.hidden"),
+             ("learning_rate: 0.001", "learning_rate: 0.002", "algorithm.learning_rate")]
+    for lost in (None, "history.jsonl"):
+        if lost:
+            os.unlink(os.path.join(run_dir, lost))
+        for old, new, key in cases:
+            s_edit(run_dir, old, new)
+            done = world.tutti("resume", run_dir)
+            s_edit(run_dir, new, old)
+            equal(done.returncode, CONFIG, f"{new}: {done.stderr}")
+            for word in (key + ":", old.partition(": ")[2], new.partition(": ")[2], "config.yaml:"):
+                check(word in done.stderr, f"{new}: '{word}' is not in {done.stderr}")
+    done = world.tutti("resume", run_dir, "--set", "seed=5")
+    equal(done.returncode, CONFIG, done.stderr)
+    check("--set: seed: the run has 21, now it is 5" in done.stderr, done.stderr)
+    s_edit(run_dir, "threads: 1", "threads: 2")  # how the run is run may change
+    world.resume(run_dir, f"stop.env_steps={s_update(s_checkpoints(run_dir)[0]) * BATCH + MORE}")
+
+
+def test_set_is_recorded(world):
+    """In the config, the history, the summary; and the next resume does not take it for an edit."""
+    run_dir = s_killed_run(world, world.config())
+    end = s_update(s_checkpoints(run_dir)[0]) * BATCH + MORE
+    first = world.resume(run_dir, f"stop.env_steps={end}", "algorithm.learning_rate=5e-4")
+    equal((first["status"], first["life"]), ("succeeded", 2), "the second life")
+    wanted = [{"key": "algorithm.learning_rate", "from": "0.001", "to": "0.0005"},
+              {"key": "stop.env_steps", "from": "1000000000", "to": str(end)}]
+    equal(sorted(first["changed"], key=lambda change: change["key"]), wanted, "changed")
+    text = world.tutti("status", run_dir).stdout
+    check("algorithm.learning_rate 0.001 -> 0.0005" in text and "life 2" in text, text)
+    second = world.resume(run_dir, f"stop.env_steps={end + MORE}")
+    equal((second["life"], [change["key"] for change in second["changed"]]), (3, ["stop.env_steps"]), "the third life")
+    with open(os.path.join(run_dir, "config.yaml"), encoding="utf-8") as file:
+        text = file.read()
+    check("learning_rate: 0.0005" in text and f"env_steps: {end + MORE}" in text, text)
+    with open(os.path.join(run_dir, "history.jsonl"), encoding="utf-8") as file:
+        lines = [json.loads(line) for line in file]
+    equal([(line["event"], line["life"]) for line in lines],
+          [("began", 1), ("began", 2), ("ended", 2), ("began", 3), ("ended", 3)], "history")
+    equal([line["summary"]["env_steps"] for line in lines if "summary" in line],
+          [first["env_steps"], second["env_steps"]], "summaries in the history")
+
+
+def test_replicas_may_change(world):
+    """By --set, over what was scaled to before; a resume without it keeps that."""
+    process, run_dir = world.start_run(world.config(), ENDLESS, seed=7)
+    world.await_steps(run_dir, 1, process)
+    equal(world.tutti("scale", run_dir, "collector=3").returncode, 0, "scale")
+    world.stop(process, run_dir)
+    for sets, collectors in (((), 3), (("collector.replicas=2",), 2), ((), 2)):
+        again = world.start("resume", run_dir, "--output", "json", *[word for item in sets for word in ("--set", item)])
+        wait_for(lambda: ((world.status(run_dir) or {}).get("replicas") or {}).get("collector") ==
+                 {"desired": collectors, "ready": collectors}, f"{collectors} collectors")
+        world.stop(again, run_dir)
+
+
+def test_a_run_that_succeeded(world):
+    """It goes on to another end only, and keeps its summary; what it says of speed is of the life that says it."""
+    config = world.config()
+    first = world.train(config, f"stop.env_steps={MORE}", seed=5)
+    run_dir = first["run_dir"]
+    with open(os.path.join(run_dir, "summary.json"), encoding="utf-8") as file:
+        kept = file.read()
+    for sets, words in (((), "has succeeded"), (("stop.env_steps=1024",), "stop.env_steps is reached already"),
+                        (("stop.env_steps=10M", "stop.return_mean=-5"), "stop.return_mean is reached already"),
+                        (("algorithm.learning_rate=1e-4",), "has succeeded")):
+        args = [word for item in sets for word in ("--set", item)]
+        done = world.tutti("resume", run_dir, *args)
+        equal(done.returncode, USAGE, f"{sets}: {done.stderr}")
+        check(words in done.stderr, f"{sets}: {done.stderr}")
+        with open(os.path.join(run_dir, "summary.json"), encoding="utf-8") as file:
+            equal(file.read(), kept, f"summary.json after {sets}")
+    second = world.resume(run_dir, f"stop.env_steps={first['env_steps'] + 4 * BATCH}")
+    equal(second["rolled_back"], 0, "rolled_back")
+    equal(second["restored_from"]["snapshot"], "checkpoints/final.safetensors", "snapshot")
+    equal(second["env_steps"], first["env_steps"] + 4 * BATCH, "env_steps")
+    # the coordinator's own figures are of one moment: steps since the snapshot over the time since the first of them
+    with open(os.path.join(run_dir, "result.json"), encoding="utf-8") as file:
+        result = json.load(file)
+    lived = second["env_steps"] - first["updates"] * BATCH
+    counted = result["sps"] * (result["wall_s"] - result["first_step_s"])
+    check(abs(counted - lived) < 1, f"sps counts {counted} steps, this life had {lived}")
+    with open(os.path.join(run_dir, "metrics.jsonl"), encoding="utf-8") as file:
+        newest = [json.loads(line) for line in file][-1]
+    check(0 < newest["time_s"] < second["wall_s"], f"time_s {newest['time_s']} is not of a life of {second['wall_s']} s")
+    with open(os.path.join(run_dir, "history.jsonl"), encoding="utf-8") as file:
+        ended = [json.loads(line)["summary"] for line in file if '"ended"' in line]
+    equal([summary["weights_sha256"] for summary in ended], [first["weights_sha256"], second["weights_sha256"]], "history")
+    still = world.train(config, f"stop.env_steps={second['env_steps']}", seed=5)
+    equal(second["weights_sha256"], still["weights_sha256"], "weights")
+
+
+def test_a_life_that_was_killed_has_no_summary(world):
+    """That of the life before is history, and not how the run ended."""
+    first = world.train(world.config(), f"stop.env_steps={MORE}", seed=6)
+    run_dir = first["run_dir"]
+    process = world.start("resume", run_dir, "--set", ENDLESS, "--output", "json")
+    world.await_steps(run_dir, first["env_steps"] + BATCH, process)
+    s_kill(world, process)
+    text = world.tutti("status", run_dir).stdout
+    check("killed" in text, text)
+    with open(os.path.join(run_dir, "history.jsonl"), encoding="utf-8") as file:
+        check(first["weights_sha256"] in file.read(), "the first life's summary")
+
+
+main(test_a_damaged_snapshot_lag_0, test_a_damaged_snapshot_lag_1, test_no_journal_lag_0, test_no_journal_lag_1,
+     test_an_empty_journal, test_a_journal_without_its_log, test_nothing_whole_is_refused,
+     test_an_edited_config_is_refused, test_set_is_recorded, test_replicas_may_change, test_a_run_that_succeeded,
+     test_a_life_that_was_killed_has_no_summary)
