@@ -98,8 +98,6 @@ static tt_status_t s_append(const tt_rundir_t *run, const char *line)
     tt_status_t status = last == '\n' ? TT_OK : s_write(fd, "\n", 1);
     if (status == TT_OK)
         status = s_write(fd, line, strlen(line));
-    if (status == TT_OK && fsync(fd) != 0)
-        status = tt_err_errno(TT_IO, "%s", path);
     if (status != TT_OK && ftruncate(fd, size) != 0)
         tt_err_wrap(status, "cannot be mended (%s)", strerror(errno));
     close(fd);
