@@ -30,6 +30,14 @@ void tt_buf_clear(tt_buf_t *self)
         self->data[0] = '\0';
 }
 
+void tt_buf_cut(tt_buf_t *self, size_t size)
+{
+    TT_CHECK(size <= self->size);
+    self->size = size;
+    if (self->data)
+        self->data[size] = '\0';
+}
+
 static tt_status_t s_reserve(tt_buf_t *self, size_t more)
 {
     if (more > self->max - self->size)

@@ -18,6 +18,8 @@ void tt_buf_init(tt_buf_t *self, size_t max);
 void tt_buf_free(tt_buf_t *self);
 /*  Empty it and keep the memory. */
 void tt_buf_clear(tt_buf_t *self);
+/*  Keep the first size bytes. */
+void tt_buf_cut(tt_buf_t *self, size_t size);
 /*  Append. TT_INVALID (with text): it would grow over max; nothing is appended then. */
 tt_status_t tt_buf_add(tt_buf_t *self, const void *data, size_t size);
 tt_status_t tt_buf_str(tt_buf_t *self, const char *text);

@@ -17,24 +17,26 @@ static tt_status_t s_err_write(const char *path)
     return tt_err_errno(errno == EACCES || errno == EROFS ? TT_DENIED : TT_IO, "cannot write %s", path);
 }
 
-/*  O_NONBLOCK: a FIFO that nobody writes would hold us in open. But what is no file is not even opened: the writer of a
- *  FIFO would take us for its reader, and lose what it writes. */
+static tt_status_t s_expect_regular(const struct stat *info, const char *path)
+{
+    if (S_ISREG(info->st_mode))
+        return TT_OK;
+    return S_ISDIR(info->st_mode) ? tt_err(TT_IO, "%s: is a directory", path)
+                                  : tt_err(TT_DATA, "%s: not an ordinary file", path);
+}
+
+/*  Looked at before it is opened: who waits to write into a FIFO would take us for its reader. O_NONBLOCK: and it may have
+ *  become one since. */
 tt_status_t tt_file_open(int *fd_out, const char *path)
 {
-    struct stat before;
-    if (stat(path, &before) == 0 && !S_ISREG(before.st_mode) && !S_ISDIR(before.st_mode))
-        return tt_err(TT_DATA, "%s: not an ordinary file", path);
+    struct stat info;
+    if (stat(path, &info) != 0)
+        return s_err(path);
+    TT_TRY(s_expect_regular(&info, path));
     const int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-    if (fd < 0 && errno == ENXIO)
-        return tt_err(TT_DATA, "%s: not an ordinary file", path);
     if (fd < 0)
         return s_err(path);
-    struct stat info;
-    tt_status_t status = fstat(fd, &info) == 0 ? TT_OK : s_err(path);
-    if (status == TT_OK && S_ISDIR(info.st_mode))
-        status = tt_err(TT_IO, "%s: is a directory", path);
-    else if (status == TT_OK && !S_ISREG(info.st_mode))
-        status = tt_err(TT_DATA, "%s: not an ordinary file", path);
+    const tt_status_t status = fstat(fd, &info) == 0 ? s_expect_regular(&info, path) : s_err(path);
     if (status == TT_OK)
         *fd_out = fd;
     else
@@ -64,6 +66,31 @@ bool tt_file_write(int fd, const void *data, size_t size, size_t *done)
     if (done)
         *done = at;
     return ok;
+}
+
+tt_status_t tt_file_append(int *fd_out, const char *path, mode_t mode)
+{
+    const int fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, mode);
+    struct stat info;
+    char last = '\n';
+    if (fd < 0)
+        return s_err_write(path);
+    bool ok = fstat(fd, &info) == 0 && fcntl(fd, F_SETFL, O_APPEND) == 0; /* it becomes a program's output, too */
+    if (ok && !S_ISREG(info.st_mode)) {
+        close(fd);
+        return tt_err(TT_IO, "cannot write %s: not an ordinary file", path);
+    }
+    if (ok && info.st_size > 0)
+        ok = pread(fd, &last, 1, info.st_size - 1) == 1;
+    if (ok && last != '\n')
+        (void)tt_file_write(fd, "\n", 1, NULL); /* full? then it is a torn line as others are */
+    if (ok) {
+        *fd_out = fd;
+        return TT_OK;
+    }
+    const tt_status_t status = s_err_write(path);
+    close(fd);
+    return status;
 }
 
 tt_status_t tt_file_replace(const char *dir, const char *name, const char *text, mode_t mode)

@@ -13,6 +13,9 @@ tt_status_t tt_file_check(const char *path);
 
 /*  Write all of it, however many pieces that takes. On false errno says why, and *done how much is written (NULL: unwanted). */
 bool tt_file_write(int fd, const void *data, size_t size, size_t *done);
+/*  Open a file of lines to append to, made when missing; one whose last line lacks its end gets that first, so that what comes
+ *  is on a line of its own. A link is not followed. TT_DENIED, TT_IO. */
+tt_status_t tt_file_append(int *fd, const char *path, mode_t mode);
 /*  Write DIR/NAME by way of DIR/.NAME.new and rename: as a whole or not at all; what is there as a link is replaced, and not
  *  followed. TT_DENIED, TT_IO. */
 tt_status_t tt_file_replace(const char *dir, const char *name, const char *text, mode_t mode);

@@ -1,5 +1,6 @@
 #include "common/base/log.h"
 #include "common/base/clock.h"
+#include "common/base/file.h"
 #include "common/base/status.h"
 #include <pthread.h>
 #include <stdarg.h>
@@ -26,6 +27,7 @@ static struct {
 } s_log = {.level = TT_LOG_INFO};
 
 static _Atomic int64_t s_version = -1;
+static atomic_bool s_torn; /* the last line lacks its end */
 
 static bool s_level_of(const char *text, size_t length, tt_log_level_t *out)
 {
@@ -141,6 +143,16 @@ static size_t s_text_line(
         s_log.role[0] ? " " : "", component, text, version);
 }
 
+/*  A line on a full disk may be torn, and there is nobody to complain to; but the next one begins anew. */
+static void s_put(const char *line, size_t length)
+{
+    size_t done = 0;
+    if (atomic_exchange(&s_torn, false) && !tt_file_write(STDERR_FILENO, "\n", 1, NULL))
+        atomic_store(&s_torn, true);
+    else if (!tt_file_write(STDERR_FILENO, line, length, &done) && done > 0)
+        atomic_store(&s_torn, true);
+}
+
 void tt_log(const char *component, tt_log_level_t level, const char *fmt, ...)
 {
     if (!tt_log_on(component, level))
@@ -167,6 +179,6 @@ void tt_log(const char *component, tt_log_level_t level, const char *fmt, ...)
     if (taken)
         s_sink.fn(s_sink.ctx, line);
     pthread_mutex_unlock(&s_sink.mutex);
-    const ssize_t written = taken ? 0 : write(STDERR_FILENO, line, length);
-    (void)written; /* nowhere to complain */
+    if (!taken)
+        s_put(line, length);
 }

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "common/base/buf.h"
+#include "common/base/file.h"
 #include "common/base/mem.h"
 
 enum {
@@ -154,8 +155,7 @@ static void s_write_hosts(place_t *self)
         s_print_host(&text, self, pod, host);
     }
     const int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
-    if (fd >= 0 &&
-        (write(fd, tt_buf_text(&text), text.size) != (ssize_t)text.size || ftruncate(fd, (off_t)text.size) != 0))
+    if (fd >= 0 && (!tt_file_write(fd, tt_buf_text(&text), text.size, NULL) || ftruncate(fd, (off_t)text.size) != 0))
         place_say(self, "%s: %s", path, strerror(errno));
     if (fd >= 0)
         close(fd);

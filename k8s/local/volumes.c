@@ -9,6 +9,7 @@
 #include <sodium.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "common/base/file.h"
 #include "common/base/mem.h"
 #include "common/job/job.h"
 
@@ -101,7 +102,7 @@ static tt_status_t s_write_file(const char *folder, const char *name, const void
         return tt_err(TT_INVALID, "'%.80s' is not the name of a file", name);
     char *path = tt_sprintf("%s/%s", folder, name);
     const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
-    const bool done = fd >= 0 && write(fd, data, size) == (ssize_t)size;
+    const bool done = fd >= 0 && tt_file_write(fd, data, size, NULL);
     const tt_status_t status = done ? TT_OK : tt_err_errno(TT_IO, "%s", path);
     if (fd >= 0)
         close(fd);
