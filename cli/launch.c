@@ -10,6 +10,7 @@
 #include "cli/options.h"
 #include "cli/summary.h"
 #include "common/base/clock.h"
+#include "common/base/file.h"
 #include "common/base/mem.h"
 #include "common/job/train_job.h"
 #include "controller/guard.h"
@@ -183,7 +184,9 @@ static void s_become_daemon(const tt_launch_t *launch)
     char path[PATH_MAX];
     snprintf(path, sizeof path, "%s/logs/run.log", launch->run->path);
     setsid();
-    const int log_fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    int log_fd = -1;
+    if (tt_file_append(&log_fd, path, 0644) != TT_OK)
+        exit(tt_cli_fail("run", TT_IO)); /* who waits for the beginning sees the end */
     const int null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
     dup2(null_fd, STDIN_FILENO);
     dup2(log_fd, STDOUT_FILENO);

@@ -1,6 +1,8 @@
 /*  main - tutti: finds the subcommand in one table (cli/commands.def) and calls it. */
 #include "cli/cmd.h"
 #include "cli/help.h"
+#include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -16,10 +18,20 @@ static int s_unknown(const char *name)
     return tt_status_exit_code(TT_USAGE);
 }
 
+/*  Who redirects to a full disk must not think that he has it all. */
+static int s_flushed(int code)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return code;
+    fprintf(stderr, "tutti: not all of the output could be written: %s\n", strerror(errno));
+    return code ? code : tt_status_exit_code(TT_IO);
+}
+
 int main(int argc, char **argv)
 {
     prctl(PR_SET_NAME, "tutti"); /* replicas are started through /proc/self/exe and would be called "exe" */
     tt_descriptors_raise();
+    signal(SIGXFSZ, SIG_IGN);    /* a limit on the size of files is an error with words, as a full disk is */
     if (argc < 2) {
         help_overview(stderr);
         return tt_status_exit_code(TT_USAGE);
@@ -33,5 +45,5 @@ int main(int argc, char **argv)
     const tt_command_t *command = strchr(name, ' ') ? NULL : tt_command_find(name);
     if (!command)
         return s_unknown(name);
-    return command->run(argc - 1, argv + 1);
+    return s_flushed(command->run(argc - 1, argv + 1));
 }

@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include "common/base/clock.h"
 #include "common/base/descriptors.h"
+#include "common/base/file.h"
 #include "common/base/mem.h"
 #include "controller/orphans.h"
 #define TT_LOG_COMPONENT "process"
@@ -130,6 +131,7 @@ static void s_become(const launch_t *launch)
             sigaction(signal, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
     sigprocmask(SIG_SETMASK, &none, NULL);
     tt_descriptors_restore();
+    signal(SIGXFSZ, SIG_DFL); /* main ignores it; what becomes of another program is its own business */
     dup2(launch->null_fd, STDIN_FILENO);
     dup2(launch->log_fd, STDOUT_FILENO);
     dup2(launch->log_fd, STDERR_FILENO);
@@ -182,9 +184,8 @@ static tt_status_t s_fork(const launch_t *plan, pid_t *out)
 static tt_status_t s_launch(const tt_replica_spec_t *spec, const char *log_path, char **env, pid_t *out)
 {
     const bool own = !spec->template_->command || !spec->template_->command[0];
-    const int log_fd = open(log_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-    if (log_fd < 0)
-        return tt_err_errno(TT_IO, "cannot write %s", log_path);
+    int log_fd = -1;
+    TT_TRY(tt_file_append(&log_fd, log_path, 0644));
     const int null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
     char **argv = s_make_argv(spec->template_, env);
     char *working_dir = spec->template_->working_dir ? tt_expand(spec->template_->working_dir, s_lookup, env) : NULL;
@@ -358,7 +359,7 @@ static tt_status_t s_logs(tt_substrate_t *base, tt_replica_id_t id, int fd)
     ssize_t got;
     tt_status_t status = TT_OK;
     while (status == TT_OK && (got = read(in, chunk, sizeof chunk)) > 0)
-        if (write(fd, chunk, (size_t)got) != got)
+        if (!tt_file_write(fd, chunk, (size_t)got, NULL))
             status = tt_err_errno(TT_IO, "writing the log of a replica");
     close(in);
     return status;

@@ -26,6 +26,11 @@ struct metrics {
 
 /* ---- what is there already ----------------------------------------------------------------------------------------- */
 
+static tt_status_t s_err_foreign(const char *path)
+{
+    return tt_err(TT_DATA, "%s: its last line is not one of tutti's; move the file away", path);
+}
+
 static tt_status_t s_take_last(metrics_t *self, const char *line, const char *path)
 {
     json_t *object = json_loads(line, 0, NULL);
@@ -37,10 +42,33 @@ static tt_status_t s_take_last(metrics_t *self, const char *line, const char *pa
         self->update = (uint64_t)json_integer_value(update);
     }
     json_decref(object);
-    return ok ? TT_OK : tt_err(TT_DATA, "%s: its last line is not one of tutti's; move the file away", path);
+    return ok ? TT_OK : s_err_foreign(path);
 }
 
-/*  Cut off a line without its end; remember which update the last whole one is of. */
+/*  Is this the beginning of a line of ours, or what a power failure left of one? A file without a whole line would be cut off
+ *  altogether, and might be somebody else's. */
+static bool s_is_torn(const char *text, size_t size)
+{
+    static const char begins[] = "{\"era\":";
+    const size_t length = size < sizeof begins - 1 ? size : sizeof begins - 1;
+    return memcmp(text, begins, length) == 0 || text[0] == '\0';
+}
+
+/*  Remember which update the last whole line is of; cut off what is behind it, a line without its end. */
+static tt_status_t s_mend_tail(metrics_t *self, int fd, char *tail, size_t got, off_t from, const char *path)
+{
+    char *end = memrchr(tail, '\n', got);
+    if (end) {
+        *end = '\0';
+        const char *start = memrchr(tail, '\n', (size_t)(end - tail));
+        TT_TRY(s_take_last(self, start ? start + 1 : tail, path));
+    }
+    const size_t keep = end ? (size_t)(end - tail) + 1 : 0;
+    if (!end && (from > 0 || !s_is_torn(tail, got)))
+        return s_err_foreign(path);
+    return ftruncate(fd, from + (off_t)keep) == 0 ? TT_OK : tt_err_errno(TT_IO, "%s", path);
+}
+
 static tt_status_t s_mend(metrics_t *self, int fd, const char *path)
 {
     struct stat info;
@@ -49,22 +77,15 @@ static tt_status_t s_mend(metrics_t *self, int fd, const char *path)
     char *tail = tt_new0(TAIL + 1);
     const off_t from = info.st_size > TAIL ? info.st_size - TAIL : 0;
     const ssize_t got = pread(fd, tail, TAIL, from);
-    tt_status_t status = got < 0 ? tt_err_errno(TT_IO, "%s", path) : TT_OK;
-    char *end = got > 0 ? memrchr(tail, '\n', (size_t)got) : NULL;
-    if (status == TT_OK && ftruncate(fd, end ? from + (end - tail) + 1 : 0) != 0)
-        status = tt_err_errno(TT_IO, "%s", path);
-    if (status == TT_OK && end) {
-        *end = '\0';
-        const char *start = memrchr(tail, '\n', (size_t)(end - tail));
-        status = s_take_last(self, start ? start + 1 : tail, path);
-    }
+    const tt_status_t status =
+        got < 0 ? tt_err_errno(TT_IO, "%s", path) : s_mend_tail(self, fd, tail, (size_t)got, from, path);
     free(tail);
     return status;
 }
 
 static tt_status_t s_read(metrics_t *self, const char *path)
 {
-    const int fd = open(path, O_RDWR | O_CLOEXEC);
+    const int fd = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
         return errno == ENOENT ? TT_OK : tt_err_errno(TT_IO, "%s", path);
     const tt_status_t status = s_mend(self, fd, path);
@@ -85,7 +106,7 @@ tt_status_t metrics_open(metrics_t **self_p, const char *path)
     metrics_t *self = tt_new0(sizeof *self);
     tt_status_t status = s_read(self, path);
     if (status == TT_OK)
-        status = writer_open(&self->writer, path);
+        status = writer_open(&self->writer, path, false);
     if (status != TT_OK) {
         free(self);
         return status;
@@ -141,10 +162,11 @@ tt_status_t metrics_add(metrics_t *self, const tt_msg_STATS_t *stats, double wal
 {
     if (self->any && (stats->era < self->era || (stats->era == self->era && stats->update <= self->update)))
         return TT_OK;
+    const size_t begun = writer_begin(&self->writer);
+    TT_TRY(writer_end(&self->writer, begun, s_line(&self->writer.pending, stats, wall_s, sps)));
     self->any = true;
     self->era = stats->era;
     self->update = stats->update;
-    TT_TRY(s_line(&self->writer.pending, stats, wall_s, sps));
     return writer_flush_full(&self->writer);
 }
 

@@ -12,7 +12,7 @@
 #include "coordinator/crc32c.h"
 #include "coordinator/writer.h"
 
-enum { EVENT_MAX = 65536, VARINT = 0, FIXED64 = 1, BYTES = 2, FIXED32 = 5 };
+enum { EVENT_MAX = 65536, TRIES = 100, VARINT = 0, FIXED64 = 1, BYTES = 2, FIXED32 = 5 };
 enum { EVENT_WALL_TIME = 1, EVENT_STEP = 2, EVENT_FILE_VERSION = 3, EVENT_SUMMARY = 5 };
 enum { SUMMARY_VALUE = 1, VALUE_TAG = 1, VALUE_SIMPLE = 2 };
 
@@ -108,20 +108,31 @@ static tt_status_t s_begin(tensorboard_t *self)
     return s_record(&self->writer.pending, self->event.data, self->event.size);
 }
 
-tt_status_t tensorboard_open(tensorboard_t **self_p, const char *dir)
+/*  A file of its own for each coordinator: behind the torn record of one that was killed no reader looks. In a pod the next
+ *  one may have the same process id, in the same second. */
+static tt_status_t s_open(tensorboard_t *self, const char *dir)
 {
     char host[128] = "", path[PATH_MAX];
     if (gethostname(host, sizeof host - 1) != 0)
         snprintf(host, sizeof host, "localhost");
     const long long seconds = (long long)(tt_wall_ns() / 1000000000);
-    if (snprintf(path, sizeof path, "%s/events.out.tfevents.%010lld.%s.%d.tutti", dir, seconds, host, (int)getpid()) >=
-        (int)sizeof path)
-        return tt_err(TT_INVALID, "%s: path too long", dir);
+    tt_status_t status = TT_EXISTS;
+    for (int later = 0; status == TT_EXISTS && later < TRIES; later++) {
+        if (snprintf(path, sizeof path, "%s/events.out.tfevents.%010lld.%s.%d.tutti", dir, seconds + later, host,
+                (int)getpid()) >= (int)sizeof path)
+            return tt_err(TT_INVALID, "%s: path too long", dir);
+        status = writer_open(&self->writer, path, true);
+    }
+    return status;
+}
+
+tt_status_t tensorboard_open(tensorboard_t **self_p, const char *dir)
+{
     crc32c_init();
     tensorboard_t *self = tt_new0(sizeof *self);
     tt_buf_init(&self->event, EVENT_MAX);
     tt_buf_init(&self->summary, EVENT_MAX / 2);
-    tt_status_t status = writer_open(&self->writer, path);
+    tt_status_t status = s_open(self, dir);
     if (status == TT_OK)
         status = s_begin(self);
     if (status != TT_OK) {
@@ -165,7 +176,8 @@ tt_status_t tensorboard_add(tensorboard_t *self, const tt_msg_STATS_t *stats, do
     TT_TRY(s_key(&self->event, EVENT_STEP, VARINT));
     TT_TRY(s_varint(&self->event, stats->env_steps));
     TT_TRY(s_bytes(&self->event, EVENT_SUMMARY, tt_buf_text(&self->summary), self->summary.size));
-    TT_TRY(s_record(&self->writer.pending, self->event.data, self->event.size));
+    const size_t begun = writer_begin(&self->writer);
+    TT_TRY(writer_end(&self->writer, begun, s_record(&self->writer.pending, self->event.data, self->event.size)));
     return writer_flush_full(&self->writer);
 }
 

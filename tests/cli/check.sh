@@ -162,6 +162,13 @@ for command in $("$TUTTI" completion --words COMMAND); do
     done
 done
 
+# what could not be written is not silent
+if [ -w /dev/full ]; then
+    got=0
+    "$TUTTI" version >/dev/full 2>err || got=$?
+    [ "$got" = 74 ] && grep -q 'No space left' err || fail "version >/dev/full gave $got: $(cat err)"
+fi
+
 # every config we ship is good
 for config in "$TT_SOURCE_DIR"/configs/*.yaml; do
     expect 0 'space:' "$TUTTI" check "$config"

@@ -108,6 +108,26 @@ static void test_output_goes_to_the_log(void **state)
     substrate->ops->destroy(&substrate);
 }
 
+/*  One that was killed may have left half a line. */
+static void test_every_life_begins_on_a_line_of_its_own(void **state)
+{
+    (void)state;
+    tt_substrate_t *substrate = NULL;
+    assert_ok(tt_process_substrate_new(&substrate, s_dir));
+    for (int life = 0; life < 3; life++) {
+        s_start_shell(substrate, life < 2 ? "printf 'half a l'; kill -9 $$$$" : "echo whole");
+        (void)s_await_end(substrate);
+    }
+    char path[128];
+    tt_buf_t text;
+    snprintf(path, sizeof path, "%s/logs/worker-3.log", s_dir);
+    tt_buf_init(&text, 4096);
+    assert_ok(tt_buf_read_file(&text, path));
+    assert_string_equal(tt_buf_text(&text), "half a l\nhalf a l\nwhole\n");
+    tt_buf_free(&text);
+    substrate->ops->destroy(&substrate);
+}
+
 static void test_ends_are_reported(void **state)
 {
     (void)state;
@@ -210,6 +230,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_output_goes_to_the_log, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_every_life_begins_on_a_line_of_its_own, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_ends_are_reported, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_stop_asks_then_kills, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_what_a_replica_forked_dies_with_it, s_setup, s_teardown),
