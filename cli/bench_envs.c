@@ -4,6 +4,7 @@
 #include "collector/registry.h"
 #include "collector/vec.h"
 #include "common/base/clock.h"
+#include "common/base/json.h"
 #include "common/base/mem.h"
 #include "common/base/rng.h"
 #include <jansson.h>
@@ -138,8 +139,8 @@ static tt_status_t s_bench(const tt_args_t *args, uint32_t n, double seconds, js
             return status;
         }
         json_array_append_new(array,
-            json_pack("{s:s, s:f, s:f, s:f, s:I}", "env", env->id, "steps_per_s", speed.median, "best_steps_per_s",
-                speed.best, "ns_per_step", 1e9 / speed.median, "steps", (json_int_t)speed.steps));
+            json_pack("{s:o, s:f, s:f, s:f, s:I}", "env", tt_json_text(env->id), "steps_per_s", speed.median,
+                "best_steps_per_s", speed.best, "ns_per_step", 1e9 / speed.median, "steps", (json_int_t)speed.steps));
     }
     *rows = array;
     return TT_OK;

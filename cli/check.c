@@ -2,6 +2,7 @@
 #include "cli/cmd.h"
 #include "cli/job.h"
 #include "cli/setup.h"
+#include "common/base/json.h"
 #include "k8s/dijob/manifest.h"
 #include "k8s/local/local.h"
 #include <jansson.h>
@@ -17,7 +18,7 @@ const tt_option_t tt_opt_check[] = {
 
 static void s_json_string(FILE *out, const char *text)
 {
-    json_t *json = json_string_nocheck(text);
+    json_t *json = tt_json_text(text);
     json_dumpf(json, out, JSON_ENCODE_ANY | JSON_ENSURE_ASCII);
     json_decref(json);
 }

@@ -1,6 +1,7 @@
 /*  envs - the environments there are: spaces, time limit, threshold. A path shows one of the user's own. */
 #include "cli/cmd.h"
 #include "collector/registry.h"
+#include "common/base/json.h"
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
@@ -32,9 +33,9 @@ static json_t *s_env_json(const tt_env_ops_t *env)
 {
     json_t *limit = env->max_episode_steps ? json_integer(env->max_episode_steps) : json_null();
     json_t *threshold = isnan(env->reward_threshold) ? json_null() : json_real(env->reward_threshold);
-    return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o}", "id", env->id, "summary", env->summary, "observation",
-        s_space_json(&env->obs), "action", s_space_json(&env->action), "max_episode_steps", limit, "reward_threshold",
-        threshold);
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "id", tt_json_text(env->id), "summary",
+        tt_json_text(env->summary), "observation", s_space_json(&env->obs), "action", s_space_json(&env->action),
+        "max_episode_steps", limit, "reward_threshold", threshold);
 }
 
 static void s_print_json(const tt_env_ops_t *const *envs, size_t count)

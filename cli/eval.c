@@ -4,6 +4,7 @@
 #include "cli/weights.h"
 #include "collector/eval.h"
 #include "collector/registry.h"
+#include "common/base/json.h"
 #include "common/base/mem.h"
 #include "controller/rundir.h"
 #include <jansson.h>
@@ -71,10 +72,11 @@ static tt_status_t s_run(eval_t *self, const tt_args_t *args)
 static void s_print_json(const eval_t *self, const eval_summary_t *sum)
 {
     json_t *threshold = isnan(self->env->reward_threshold) ? json_null() : json_real(self->env->reward_threshold);
-    json_t *all = json_pack("{s:s, s:s, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:I, s:o}", "checkpoint", self->path,
-        "env", self->env->id, "updates", (json_int_t)self->checkpoint.update, "episodes", (json_int_t)self->episodes,
-        "seed", (json_int_t)self->seed, "return_mean", sum->mean, "return_std", sum->std, "return_min", sum->min,
-        "return_max", sum->max, "length_mean", sum->length, "cut", (json_int_t)sum->cut, "threshold", threshold);
+    json_t *all = json_pack("{s:o, s:o, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:I, s:o}", "checkpoint",
+        tt_json_text(self->path), "env", tt_json_text(self->env->id), "updates", (json_int_t)self->checkpoint.update,
+        "episodes", (json_int_t)self->episodes, "seed", (json_int_t)self->seed, "return_mean", sum->mean, "return_std",
+        sum->std, "return_min", sum->min, "return_max", sum->max, "length_mean", sum->length, "cut",
+        (json_int_t)sum->cut, "threshold", threshold);
     json_dumpf(all, stdout, JSON_COMPACT | JSON_REAL_PRECISION(17));
     putchar('\n');
     json_decref(all);

@@ -5,6 +5,7 @@
 #include "cli/cmd.h"
 #include "cli/launch.h"
 #include "common/base/clock.h"
+#include "common/base/json.h"
 #include "k8s/local/local.h"
 
 typedef struct {
@@ -41,9 +42,9 @@ static json_t *s_summary(const job_t *self, const local_outcome_t *out)
 {
     const json_t *status = json_object_get(self->manifest.job, "status");
     const double wall_s = (double)(tt_now_ns(tt_clock_real()) - self->start_ns) * 1e-9;
-    return json_pack("{s:s, s:s, s:s, s:s, s:O?, s:i, s:f, s:s}", "run", self->run.name, "kind", "DIJob", "status",
-        s_status_name(out->phase), "reason", out->reason, "job_status", status, "exit_code", out->exit_code, "wall_s",
-        wall_s, "run_dir", self->run.path);
+    return json_pack("{s:o, s:s, s:s, s:o, s:O?, s:i, s:f, s:o}", "run", tt_json_text(self->run.name), "kind", "DIJob",
+        "status", s_status_name(out->phase), "reason", tt_json_text(out->reason), "job_status", status, "exit_code",
+        out->exit_code, "wall_s", wall_s, "run_dir", tt_json_text(self->run.path));
 }
 
 static void s_report(const job_t *self, const local_outcome_t *out)

@@ -11,6 +11,7 @@
 #include "cli/summary.h"
 #include "common/base/clock.h"
 #include "common/base/file.h"
+#include "common/base/json.h"
 #include "common/base/mem.h"
 #include "common/job/train_job.h"
 #include "controller/guard.h"
@@ -195,6 +196,15 @@ static void s_become_daemon(const tt_launch_t *launch)
     close(log_fd);
 }
 
+static void s_print_started(const tt_launch_t *launch, pid_t pid)
+{
+    json_t *started = json_pack("{s:o, s:i, s:o}", "run", tt_json_text(launch->run->name), "pid", (int)pid, "run_dir",
+        tt_json_text(launch->run->path));
+    json_dumpf(started, stdout, JSON_COMPACT);
+    putchar('\n');
+    json_decref(started);
+}
+
 /*  The pipe's writing end stays open in the daemon until it has said how the beginning went. */
 static int s_await_start(const tt_launch_t *launch, int fd, pid_t pid)
 {
@@ -203,7 +213,7 @@ static int s_await_start(const tt_launch_t *launch, int fd, pid_t pid)
     close(fd);
     if (got == 1) {
         if (launch->json)
-            printf("{\"run\":\"%s\",\"pid\":%d,\"run_dir\":\"%s\"}\n", launch->run->name, (int)pid, launch->run->path);
+            s_print_started(launch, pid);
         else
             printf("%s is running (process %d)\n  tutti status %s\n  tutti logs %s -f\n  tutti stop %s\n",
                 launch->run->name, (int)pid, launch->run->name, launch->run->name, launch->run->name);

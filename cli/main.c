@@ -31,7 +31,7 @@ int main(int argc, char **argv)
 {
     prctl(PR_SET_NAME, "tutti"); /* replicas are started through /proc/self/exe and would be called "exe" */
     tt_descriptors_raise();
-    signal(SIGXFSZ, SIG_IGN);    /* a limit on the size of files is an error with words, as a full disk is */
+    signal(SIGXFSZ, SIG_IGN); /* a limit on the size of files is an error with words, as a full disk is */
     if (argc < 2) {
         help_overview(stderr);
         return tt_status_exit_code(TT_USAGE);

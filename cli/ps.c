@@ -4,6 +4,7 @@
 #include "cli/client.h"
 #include "cli/cmd.h"
 #include "cli/state.h"
+#include "common/base/json.h"
 
 const tt_option_t tt_opt_ps[] = {
     {"all", 'a', NULL, "ended runs too"}, {"output", 'o', "text|json", "json: an array on stdout"}, {0}};
@@ -26,13 +27,13 @@ static void s_row(void *ctx, const tt_rundir_t *run)
     if (live && tt_client_ask(run, "status", "", 2000, &source) != TT_OK)
         source = NULL;
     json_t *row = json_object();
-    json_object_set_new(row, "run", json_string(run->name));
+    json_object_set_new(row, "run", tt_json_text(run->name));
     json_object_set_new(row, "status", json_string(state));
     static const char *const keys[] = {"env_steps", "return_mean", "sps"};
     for (size_t i = 0; i < TT_COUNT(keys); i++)
         if (json_object_get(source, keys[i]))
             json_object_set(row, keys[i], json_object_get(source, keys[i]));
-    json_object_set_new(row, "run_dir", json_string(run->path));
+    json_object_set_new(row, "run_dir", tt_json_text(run->path));
     json_array_append_new(listing->rows, row);
     json_decref(source);
 }

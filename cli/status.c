@@ -5,6 +5,7 @@
 #include "cli/history.h"
 #include "cli/state.h"
 #include "cli/summary.h"
+#include "common/base/json.h"
 
 const tt_option_t tt_opt_status[] = {{"output", 'o', "text|json", "json: one object on stdout"}, {0}};
 
@@ -150,8 +151,9 @@ int tt_cmd_status(int argc, char **argv)
     if (live)
         s_add_life(&run, answer);
     if (tt_arg_is(args, "output", "json")) {
-        json_t *out =
-            answer ? answer : json_pack("{s:s, s:s, s:s}", "run", run.name, "status", state, "run_dir", run.path);
+        json_t *out = answer ? answer
+                             : json_pack("{s:o, s:s, s:o}", "run", tt_json_text(run.name), "status", state, "run_dir",
+                                   tt_json_text(run.path));
         json_dumpf(out, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
         putchar('\n');
         answer = out;

@@ -1,4 +1,5 @@
 #include "cli/summary.h"
+#include "common/base/json.h"
 #include <stdlib.h>
 #include <string.h>
 #include "cli/changes.h"
@@ -49,14 +50,14 @@ json_t *tt_summary(const tt_rundir_t *run, const tt_outcome_t *outcome, double w
     const tt_job_phase_t phase = tt_summary_phase(outcome);
     const char *reason = phase == TT_JOB_FAILED ? outcome->reason : s_finished_reason(finished);
     json_t *out = json_object(), *rolled_back = json_object_get(finished, "rolled_back");
-    json_object_set_new(out, "run", json_string(run->name));
+    json_object_set_new(out, "run", tt_json_text(run->name));
     json_object_set_new(out, "status", json_string(s_status_name(phase)));
     json_object_set_new(out, "rolled_back", rolled_back ? json_incref(rolled_back) : json_integer(0));
-    json_object_set_new(out, "reason", json_string(reason));
+    json_object_set_new(out, "reason", tt_json_text(reason));
     for (size_t i = 0; i < TT_COUNT(s_copied); i++)
         json_object_set_new(out, s_copied[i], s_or_null(json_object_get(finished, s_copied[i])));
     json_object_set_new(out, "wall_s", json_real(wall_s));
-    json_object_set_new(out, "run_dir", json_string(run->path));
+    json_object_set_new(out, "run_dir", tt_json_text(run->path));
     json_decref(finished);
     return out;
 }

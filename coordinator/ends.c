@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "common/base/json.h"
 #include "common/base/log.h"
 #include "coordinator/files.h"
 #include "coordinator/state.h"
@@ -61,7 +62,7 @@ static json_t *s_summary(const coordinator_t *self, const char *text, const char
     }
     const int64_t now = tt_now_ns(self->clock);
     const progress_t *p = &self->progress;
-    s_set_missing(summary, "reason", json_string(reason));
+    s_set_missing(summary, "reason", tt_json_text(reason));
     s_fill_from_stats(self, summary);
     json_object_set_new(summary, "status", json_string(status));
     json_object_set_new(summary, "rolled_back", json_integer(roster_rolled_back(self->roster)));
@@ -105,7 +106,7 @@ static void s_end(coordinator_t *self, const char *text, const char *status, con
     char *json = json_dumps(summary, JSON_COMPACT | JSON_REAL_PRECISION(12));
     json_decref(summary);
     TT_CHECK(json != NULL);
-    snprintf(self->ends.reason, sizeof self->ends.reason, "%s", reason);
+    tt_text_copy(self->ends.reason, sizeof self->ends.reason, reason);
     s_keep(self, json, code);
     if (strcmp(status, "failed") == 0)
         s_tell_end(self, "failed", reason, code);
@@ -138,7 +139,7 @@ void ends_stop(coordinator_t *self, const char *reason, uint32_t code, bool now)
     if (ends->phase == ENDS_STOPPING)
         return;
     log_info("the run is to stop after the update in hand: %s", reason);
-    snprintf(ends->reason, sizeof ends->reason, "%s", reason);
+    tt_text_copy(ends->reason, sizeof ends->reason, reason);
     ends->code = code;
     ends->phase = ENDS_STOPPING;
     ends->deadline_ns = tt_now_ns(self->clock) + s_grace_ns;
@@ -213,7 +214,7 @@ void ends_repeat(coordinator_t *self, const char *json, uint32_t code)
     const char *reason = json_string_value(json_object_get(object, "reason"));
     const char *status = json_string_value(json_object_get(object, "status"));
     const bool failed = status && strcmp(status, "failed") == 0;
-    snprintf(self->ends.reason, sizeof self->ends.reason, "%s", reason ? reason : "");
+    tt_text_copy(self->ends.reason, sizeof self->ends.reason, reason ? reason : "");
     s_tell_end(self, failed ? "failed" : "finished", failed ? self->ends.reason : json, code);
     json_decref(object);
 }

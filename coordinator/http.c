@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "common/base/json.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "common/http/server.h"
@@ -27,8 +28,7 @@ struct http {
 static void s_refuse(http_t *self, const tt_server_request_t *request, int code, const char *text)
 {
     json_t *object = json_object();
-    json_t *words = json_string(text);
-    json_object_set_new(object, "error", words ? words : json_string("?"));
+    json_object_set_new(object, "error", tt_json_text(text));
     char *body = json_dumps(object, JSON_COMPACT);
     json_decref(object);
     tt_server_reply(self->server, request->id, code, "application/json", body, strlen(body));

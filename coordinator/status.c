@@ -1,6 +1,7 @@
 #include "coordinator/status.h"
 #include <math.h>
 #include <string.h>
+#include "common/base/json.h"
 #include "coordinator/digest.h"
 #include "coordinator/state.h"
 
@@ -16,14 +17,7 @@ static json_t *s_u64(uint64_t value)
 
 static json_t *s_text_or_null(const char *text)
 {
-    return text && text[0] ? json_string(text) : json_null();
-}
-
-/*  Texts come from other processes: what is not UTF-8 is left out. */
-static json_t *s_foreign(const char *text)
-{
-    json_t *string = json_string(text ? text : "");
-    return string ? string : json_string("");
+    return text && text[0] ? tt_json_text(text) : json_null();
 }
 
 static const char *s_phase(const coordinator_t *self)
@@ -57,9 +51,9 @@ static json_t *s_member(const coordinator_t *self, const peer_t *peer)
     json_object_set_new(object, "role", json_string(tt_peer_role_name(peer->role)));
     json_object_set_new(object, "index", json_integer(peer->index));
     json_object_set_new(object, "pid", json_integer(peer->pid));
-    json_object_set_new(object, "host", s_foreign(peer->host));
+    json_object_set_new(object, "host", tt_json_text(peer->host));
     json_object_set_new(object, "phase", json_string(peer_state_name(peer->state)));
-    json_object_set_new(object, "state", s_foreign(peer->doing));
+    json_object_set_new(object, "state", tt_json_text(peer->doing));
     json_object_set_new(object, "seen_ms", json_integer((tt_now_ns(self->clock) - peer->seen_ns) / 1000000));
     s_add_usage(peer, object);
     if (peer->role == TT_PEER_LEARNER)
@@ -110,7 +104,7 @@ json_t *status_counts_json(const coordinator_t *self)
 json_t *status_snapshot_json(const journal_snapshot_t *snapshot)
 {
     json_t *object = json_object();
-    json_object_set_new(object, "path", s_foreign(snapshot->path));
+    json_object_set_new(object, "path", tt_json_text(snapshot->path));
     json_object_set_new(object, "era", json_integer(snapshot->era));
     json_object_set_new(object, "updates", s_u64(snapshot->update));
     json_object_set_new(object, "env_steps", s_u64(snapshot->env_steps));
@@ -150,11 +144,11 @@ json_t *status_json(const coordinator_t *self)
 {
     const char *slash = strrchr(self->root, '/');
     json_t *object = json_object();
-    json_object_set_new(object, "run", s_foreign(slash ? slash + 1 : self->root));
-    json_object_set_new(object, "run_dir", s_foreign(self->root));
+    json_object_set_new(object, "run", tt_json_text(slash ? slash + 1 : self->root));
+    json_object_set_new(object, "run_dir", tt_json_text(self->root));
     json_object_set_new(object, "phase", json_string(s_phase(self)));
-    json_object_set_new(object, "name", json_string(self->cfg.name));
-    json_object_set_new(object, "env", s_foreign(self->cfg.env));
+    json_object_set_new(object, "name", tt_json_text(self->cfg.name));
+    json_object_set_new(object, "env", tt_json_text(self->cfg.env));
     json_object_set_new(object, "seed", s_u64(self->cfg.seed));
     json_object_set_new(object, "start_ns", json_integer(self->start_ns));
     json_object_set_new(object, "wall_s", s_real((double)(tt_now_ns(self->clock) - self->start_ns) * 1e-9));

@@ -7,6 +7,7 @@
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "common/base/signals.h"
+#include "common/base/text.h"
 #include "learner/core.h"
 
 enum { DRAIN_MS = 5000, POD_DRAIN_MS = 20000, SILENCE_MS = 3000 };
@@ -190,8 +191,7 @@ tt_status_t control_enter(core_t *self)
 
 static void s_on_stop(core_t *self, const tt_msg_STOP_t *stop)
 {
-    snprintf(
-        self->reason_text, sizeof self->reason_text, "%s", stop->reason && stop->reason[0] ? stop->reason : "stop");
+    tt_text_copy(self->reason_text, sizeof self->reason_text, stop->reason && stop->reason[0] ? stop->reason : "stop");
     log_info("asked to %s: %s", stop->finish ? "finish" : "end", self->reason_text);
     if (stop->finish) /* without weights yet: as soon as we have them, so that there is a last checkpoint */
         self->finish = true;

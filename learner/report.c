@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "common/base/json.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "learner/core.h"
@@ -126,11 +127,11 @@ static json_t *s_summary(core_t *self, const char *checkpoint)
     const stop_facts_t facts = report_facts(self);
     char sha[65];
     tt_weights_sha256(version_params(publish_newest(self->publish)), self->model.params, sha);
-    return json_pack("{s:s, s:I, s:I, s:I, s:o, s:s, s:o, s:I, s:I, s:s}", "reason", self->reason, "env_steps",
-        (json_int_t)facts.env_steps, "updates", (json_int_t)self->update, "episodes", (json_int_t)facts.episodes,
-        "return_mean", s_number(facts.return_mean), "weights_sha256", sha, "transitions",
+    return json_pack("{s:o, s:I, s:I, s:I, s:o, s:s, s:o, s:I, s:I, s:o}", "reason", tt_json_text(self->reason),
+        "env_steps", (json_int_t)facts.env_steps, "updates", (json_int_t)self->update, "episodes",
+        (json_int_t)facts.episodes, "return_mean", s_number(facts.return_mean), "weights_sha256", sha, "transitions",
         s_transitions(self, facts.env_steps), "lag_max", (json_int_t)self->lag_max, "dropped",
-        (json_int_t)intake_dropped(self->intake), "checkpoint", checkpoint);
+        (json_int_t)intake_dropped(self->intake), "checkpoint", tt_json_text(checkpoint));
 }
 
 void report_finished(core_t *self, const char *checkpoint)

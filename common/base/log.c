@@ -2,6 +2,7 @@
 #include "common/base/clock.h"
 #include "common/base/file.h"
 #include "common/base/status.h"
+#include "common/base/text.h"
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -106,17 +107,27 @@ bool tt_log_on(const char *component, tt_log_level_t level)
     return level <= s_log.level;
 }
 
+/*  One character, escaped where JSON wants that; '?' for what is none. */
+static size_t s_json_character(char *out, size_t room, const char *text, size_t length, uint32_t code)
+{
+    if (length == 0)
+        return (size_t)snprintf(out, room, "?");
+    if (code == '"' || code == '\\')
+        return (size_t)snprintf(out, room, "\\%c", (int)code);
+    if (code < 0x20)
+        return (size_t)snprintf(out, room, "\\u%04x", code);
+    memcpy(out, text, length);
+    return length;
+}
+
 static size_t s_json_text(char *out, size_t room, const char *text)
 {
     size_t used = 0;
-    for (; *text && used + 8 < room; text++) {
-        const unsigned char c = (unsigned char)*text;
-        if (c == '"' || c == '\\')
-            used += (size_t)snprintf(out + used, room - used, "\\%c", c);
-        else if (c < 0x20)
-            used += (size_t)snprintf(out + used, room - used, "\\u%04x", c);
-        else
-            out[used++] = (char)c;
+    while (*text && used + 8 < room) {
+        uint32_t code = 0;
+        const size_t length = tt_utf8_next(text, &code);
+        used += s_json_character(out + used, room - used, text, length, code);
+        text += length > 0 ? length : 1;
     }
     out[used] = '\0';
     return used;

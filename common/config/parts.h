@@ -3,6 +3,7 @@
  *  read.c makes entries of text, value.c makes a typed value of an entry and text of a typed value, config.c keeps
  *  both, unknown.c says what is wrong with a key, dump.c prints. */
 #pragma once
+#include "common/base/text.h"
 #include "common/config/config.h"
 
 enum { TEXT_MAX = 1 << 20, KEYS_MAX = 4096, DEPTH_MAX = 16, ITEMS_MAX = 64, KEY_MAX = 127 };
@@ -78,8 +79,7 @@ tt_status_t value_read(const entry_t *entry, const tt_cfg_field_t *field, void *
 tt_status_t value_write(tt_buf_t *out, const tt_cfg_field_t *field, const void *target);
 bool entry_is_null(const entry_t *entry);
 
-/*  utf8.c: length of the sequence at text and its code point; 0: not UTF-8. May it stand unescaped? */
-size_t utf8_next(const char *text, uint32_t *out);
+/*  utf8.c: may it stand unescaped? */
 bool utf8_printable(uint32_t code);
 /*  Make a file's name or a program's words fit to stand in a message and in a comment: '?' for what is not printable. */
 void origin_clean(char *origin);

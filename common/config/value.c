@@ -359,7 +359,7 @@ static tt_status_t s_write_str(tt_buf_t *out, const char *key, const char *text)
     TT_TRY(tt_buf_str(out, "\""));
     while (*text) {
         uint32_t code = 0;
-        const size_t length = utf8_next(text, &code);
+        const size_t length = tt_utf8_next(text, &code);
         if (!length)
             return tt_err(TT_INVALID, "%s: '%.200s' is not UTF-8 and cannot stand in a config", key, text);
         if (code == '"' || code == '\\')

@@ -10,6 +10,7 @@
 #include <time.h>
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/base/text.h"
 #include "k8s/api/dict.h"
 
 enum {
@@ -464,19 +465,19 @@ static const char *s_or_empty(const char *text)
 void kube_recorder_event(
     kube_recorder_t *self, const kube_ref_t *about, const char *type, const char *reason, const char *fmt, ...)
 {
-    char message[TEXT_MAX + 2]; /* one more, so that s_cut sees that something is missing */
+    char words[TEXT_MAX + 2], message[TEXT_MAX + 1]; /* one more, so that it is seen that something is missing */
     va_list args;
     va_start(args, fmt);
-    (void)vsnprintf(message, sizeof message, fmt, args);
+    (void)vsnprintf(words, sizeof words, fmt, args);
     va_end(args);
-    s_cut(message, TEXT_MAX);
+    tt_text_copy(message, sizeof message, words);
     char *object = tt_sprintf("%s\n%s\n%s\n%s\n%s", about->api_version, about->kind, s_or_empty(about->namespace_),
         about->name, s_or_empty(about->uid));
     char *group = tt_sprintf("%s\n%s\n%s", object, type, reason);
     if (!s_spend(self, object))
         log_debug("event %s of %s: too many: %s", reason, about->name, message);
     else if (!s_record(self, group, message, about->version))
-        log_warn("event %s of %s: dropped; too many are under way, or its words are no UTF-8", reason, about->name);
+        log_warn("event %s of %s: dropped; too many are under way, or its names are no UTF-8", reason, about->name);
     free(object);
     free(group);
 }

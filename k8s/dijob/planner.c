@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "common/base/mem.h"
+#include "common/base/text.h"
 
 /* ---- names ------------------------------------------------------------------------------------------------------------- */
 
@@ -153,22 +154,11 @@ bool planner_curve(planner_t *self)
 }
 
 /*  Words that came from outside, or were cut, may not be UTF-8, which no JSON takes. */
-static char *s_words(const char *text)
-{
-    char *words = tt_strdup(text);
-    json_t *probe = json_string(words);
-    for (char *c = words; !probe && *c; c++)
-        if (*c & 0x80)
-            *c = '?';
-    json_decref(probe);
-    return words;
-}
-
 static char *s_format(const char *fmt, va_list args)
 {
     char text[1024]; /* as long as an event's message may be */
     vsnprintf(text, sizeof text, fmt, args);
-    return s_words(text);
+    return tt_text_dup(text);
 }
 
 static void s_event(planner_t *self, const char *type, const char *reason, const char *message)
@@ -277,7 +267,7 @@ bool planner_condition(planner_t *self, const char *type, bool on, const char *r
 {
     const json_t *old = plan_condition(json_object_get(self->status, "conditions"), type);
     const bool was_on = s_is(old, "status", "True");
-    char *words = s_words(message);
+    char *words = tt_text_dup(message);
     const bool changed = was_on != on || (on && !s_is(old, "message", words));
     if (changed)
         s_write(self, type, on, reason, words);

@@ -6,11 +6,12 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+#include "common/base/json.h"
 #include "common/base/mem.h"
 
 /* ---- the last line --------------------------------------------------------------------------------------------------------- */
 
-/*  The last of the lines that are not empty, cut to fit; bytes that JSON and terminals do not take are '?'. */
+/*  The last of the lines that are not empty, cut to fit; what terminals obey is '?'. */
 static void s_last_line(char *out, size_t room, const char *text, size_t size)
 {
     while (size > 0 && (text[size - 1] == '\n' || text[size - 1] == '\r' || text[size - 1] == ' '))
@@ -20,7 +21,7 @@ static void s_last_line(char *out, size_t room, const char *text, size_t size)
         begin--;
     size_t length = 0;
     for (; begin < size && length + 1 < room; begin++)
-        out[length++] = text[begin] >= ' ' && text[begin] < 127 ? text[begin] : '?';
+        out[length++] = (unsigned char)text[begin] >= ' ' && text[begin] != 127 ? text[begin] : '?';
     out[length] = '\0';
 }
 
@@ -57,7 +58,7 @@ static json_t *s_end(const box_t *box)
     json_t *end = json_pack("{s:{s:i, s:s, s:o, s:o}}", "terminated", "exitCode", box->exit_code, "reason", box->reason,
         "startedAt", pod_time(box->started_s), "finishedAt", pod_time(box->finished_s));
     if (*box->message)
-        json_object_set_new(json_object_get(end, "terminated"), "message", json_string(box->message));
+        json_object_set_new(json_object_get(end, "terminated"), "message", tt_json_text(box->message));
     return end;
 }
 

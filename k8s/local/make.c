@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "common/base/mem.h"
+#include "common/base/json.h"
 #include "k8s/local/run.h"
 
 enum { RANKS_MAX = 1000 }; /* numbers of addresses that a task has */
@@ -36,7 +37,7 @@ static void s_set_in(const json_t *containers, const char *name, const char *val
     {
         json_t *entry = s_named(json_object_get(container, "env"), name);
         if (entry)
-            json_object_set_new(entry, "value", json_string(value));
+            json_object_set_new(entry, "value", tt_json_text(value));
     }
 }
 

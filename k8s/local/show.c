@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 #include "common/base/clock.h"
+#include "common/base/json.h"
 #include "common/base/mem.h"
 #include "k8s/local/run.h"
 #define TT_LOG_COMPONENT "local"
@@ -159,10 +160,10 @@ static json_t *s_counts(const run_t *self)
 json_t *run_status(const run_t *self)
 {
     const json_t *status = json_object_get(self->job, "status");
-    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:O?, s:o, s:o, s:s}", "run", self->opts->run->name, "kind", "DIJob",
-        "name", self->seen->meta.name, "namespace", self->place->namespace_, "phase",
+    return json_pack("{s:o, s:s, s:s, s:s, s:s, s:O?, s:o, s:o, s:o}", "run", tt_json_text(self->opts->run->name),
+        "kind", "DIJob", "name", self->seen->meta.name, "namespace", self->place->namespace_, "phase",
         dijob_phase_name(self->seen->phase), "job_status", status, "replicas", s_counts(self), "members",
-        s_members(self), "run_dir", self->opts->run->path);
+        s_members(self), "run_dir", tt_json_text(self->opts->run->path));
 }
 
 static void s_write(const run_t *self, const char *file, const json_t *value)

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include "common/base/json.h"
 #include "common/base/mem.h"
 
 enum { NAME_MAX_ = 253, FAILED_MAX = 1000 };
@@ -357,12 +358,6 @@ static const char *s_success(replicas_verb_t verb)
     }
 }
 
-static json_t *s_string(const char *text)
-{
-    json_t *value = json_string(text);
-    return value ? value : json_string("(not UTF-8)");
-}
-
 static int s_append(const char *data, size_t size, void *ctx)
 {
     return tt_buf_add(ctx, data, size) == TT_OK ? 0 : -1;
@@ -375,7 +370,7 @@ tt_status_t replicas_print(tt_buf_t *out, replicas_verb_t verb, const replicas_r
     json_t *all = json_object();
     json_object_set_new(all, "success", json_boolean(success));
     json_object_set_new(all, "code", json_integer(!success));
-    json_object_set_new(all, "message", s_string(text));
+    json_object_set_new(all, "message", tt_json_text(text));
     json_object_set_new(all, "data", reply->data ? json_incref(reply->data) : json_null());
     const int failed = json_dump_callback(all, s_append, out, JSON_COMPACT);
     json_decref(all);
@@ -418,8 +413,8 @@ int replicas_refuse(tt_buf_t *out, const char *method, tt_status_t status)
 json_t *replicas_object(const char *namespace_, const char *coordinator, json_t *collectors, json_t *learners)
 {
     json_t *object = json_object();
-    json_object_set_new(object, "namespace", s_string(namespace_));
-    json_object_set_new(object, "coordinator", s_string(coordinator));
+    json_object_set_new(object, "namespace", tt_json_text(namespace_));
+    json_object_set_new(object, "coordinator", tt_json_text(coordinator));
     json_object_set_new(object, "collectors", collectors ? collectors : json_null());
     json_object_set_new(object, "learners", learners ? learners : json_null());
     return object;

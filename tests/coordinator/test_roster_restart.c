@@ -112,7 +112,7 @@ static void test_numbers_that_cannot_be_are_not_taken_over(void **state)
     assert_ok(world_try_hello(w, TT_PEER_COLLECTOR, 0, 4, (knows_t){false, 2, 6, 9, 1, 0}, &peer));
     assert_ok(world_try_hello(w, TT_PEER_LEARNER, 0, 5, (knows_t){true, 2, 6, 9, 1, 1}, &peer));
     assert_true(world_due(w));
-    assert_true(roster_publish(w->roster, ""));
+    assert_true(world_make(w, ""));
     assert_int_equal(roster_era(w->roster), 2);
     assert_true(roster_epoch(w->roster) > 9 && roster_epoch(w->roster) < 1000);
     world_end(w);

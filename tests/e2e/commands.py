@@ -7,9 +7,10 @@ import os
 import signal
 import subprocess
 import sys
+import urllib.request
 
 sys.dont_write_bytecode = True
-from rig import check, equal, main, wait_for
+from rig import ENDLESS, TUTTI, check, equal, main, wait_for
 
 COMMANDS = ["run", "resume", "ps", "status", "scale", "logs", "stop", "fetch", "rm", "eval", "envs", "algorithms", "check",
             "config", "bench", "version", "completion", "help", "coordinator", "collector", "learner", "aggregator"]
@@ -156,6 +157,40 @@ def test_fetch_stays(world):
     equal(told.wait(60), 0, "it was told to go")
 
 
+def test_what_is_not_utf8(world):
+    """A run directory whose name is no text, and a reason that is cut within a character: the run ends as any other."""
+    folder = os.fsencode(world.path) + b"/caf\xe9"
+    done = subprocess.run([TUTTI.encode(), b"run", b"job.yaml", b"--output", b"json", b"--run-dir", folder],
+                          cwd=os.path.dirname(world.config()), env=world.env, capture_output=True, check=False)
+    equal(done.returncode, 0, f"run in caf\\xe9: {done.stderr}")
+    summary = json.loads(done.stdout)
+    equal((summary["status"], summary["run"]), ("succeeded", "caf?"), "its summary")
+    equal(len(summary["weights_sha256"]), 64, "its weights")
+    for args in ((b"status", folder, b"--output", b"json"), (b"ps", b"-a", b"--output", b"json"), (b"status", folder),
+                 (b"eval", folder + b"/checkpoints/final.safetensors", b"-n", b"2", b"--output", b"json")):
+        done = subprocess.run([TUTTI.encode(), *args], cwd=world.path, env=world.env, capture_output=True, check=False)
+        equal(done.returncode, 0, f"{args}: {done.stderr}")
+        check(b"caf" in done.stdout, f"{args}: {done.stdout}")
+        if b"json" in args:
+            json.loads(done.stdout)
+    equal(subprocess.run([TUTTI.encode(), b"rm", folder], env=world.env, check=False).returncode, 0, "rm")
+
+    process, run_dir = world.start_run(world.config(), ENDLESS)
+    world.await_steps(run_dir, 1, process)
+    address = wait_for(lambda: os.path.exists(f"{run_dir}/http.json") and f"{run_dir}/http.json", "HTTP")
+    with open(address, encoding="utf-8") as file:
+        url = json.load(file)["url"]
+    with open(f"{run_dir}/token", encoding="utf-8") as file:
+        token = file.read().strip()
+    body = json.dumps({"reason": "x" + "\u00e9" * 300}, ensure_ascii=False).encode()
+    request = urllib.request.Request(f"{url}/stop", body, {"Authorization": f"Bearer {token}"})
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        equal(answer.status, 200, "POST /stop")
+    summary = world.summary(process, code=143)
+    equal(summary["reason"], "x" + "\u00e9" * 127, "the reason, cut at a character")
+    equal(len(summary["weights_sha256"]), 64, "its weights")
+
+
 def test_detach(world):
     run_dir = os.path.join(world.path, "left")
     done = world.tutti("run", world.config(), "--run-dir", run_dir, "--detach", "--set", "stop.env_steps=1000M")
@@ -194,5 +229,5 @@ def test_metrics_file(world):
 
 
 main(test_help_everywhere, test_completion_is_shell, test_check_prints_origins, test_a_run_from_outside,
-     test_rm_removes_runs_only, test_stop_ends_nobody_else, test_fetch, test_fetch_stays, test_detach, test_logs_follow,
-     test_metrics_file)
+     test_rm_removes_runs_only, test_what_is_not_utf8, test_stop_ends_nobody_else, test_fetch, test_fetch_stays, test_detach,
+     test_logs_follow, test_metrics_file)
