@@ -159,6 +159,8 @@ static int s_guarded(const tt_launch_t *launch)
     uint32_t life = 0;
     tt_status_t status = tt_rundir_lock(launch->run, &lock);
     if (status == TT_OK)
+        status = tt_rundir_reserve(launch->run);
+    if (status == TT_OK)
         status = tt_rundir_open_sockets(launch->run);
     if (status == TT_OK && !launch->work)
         status = s_begin_life(launch, &life);
@@ -173,6 +175,7 @@ static int s_guarded(const tt_launch_t *launch)
         return code;
     }
     const int code = launch->work ? s_work(launch) : s_supervise(launch, life);
+    tt_rundir_forget(launch->run, TT_RUNDIR_ROOM);
     close(lock);
     return code;
 }

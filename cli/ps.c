@@ -33,6 +33,8 @@ static void s_row(void *ctx, const tt_rundir_t *run)
     for (size_t i = 0; i < TT_COUNT(keys); i++)
         if (json_object_get(source, keys[i]))
             json_object_set(row, keys[i], json_object_get(source, keys[i]));
+    if (strcmp(state, "failed") == 0 && json_is_string(json_object_get(source, "reason")))
+        json_object_set(row, "reason", json_object_get(source, "reason"));
     json_object_set_new(row, "run_dir", tt_json_text(run->path));
     json_array_append_new(listing->rows, row);
     json_decref(source);
@@ -53,6 +55,8 @@ static void s_print(const json_t *rows)
         printf("%-28s %-10s %12s %10s  %s\n", json_string_value(json_object_get(row, "run")),
             json_string_value(json_object_get(row, "status")), steps, mean,
             json_string_value(json_object_get(row, "run_dir")));
+        if (json_object_get(row, "reason"))
+            printf("  %s\n", json_string_value(json_object_get(row, "reason")));
     }
 }
 

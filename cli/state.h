@@ -5,5 +5,6 @@
 #include <jansson.h>
 #include "controller/rundir.h"
 
-/*  "running", or summary.json's status, or "killed" when it ended without one. Borrowed static text. */
+/*  "running", or the status of summary.json, or else of the coordinator's result.json, or "killed" when it ended without any
+ *  of them. Borrowed static text. */
 const char *tt_run_state(const tt_rundir_t *run, json_t **summary);

@@ -163,7 +163,9 @@ int tt_cmd_status(int argc, char **argv)
         printf("%s  ", run.name);
         tt_summary_print(stdout, answer, NULL);
     } else {
-        printf("%s  killed before it could end by itself; 'tutti resume %s' continues it\n", run.name, run.name);
+        printf("%s  killed before it could end by itself%s; 'tutti resume %s' continues it\n", run.name,
+            tt_rundir_full(&run) ? ", or its disk, which is full now, left it no room to say how: make some" : "",
+            run.name);
     }
     json_decref(answer);
     return 0;

@@ -8,14 +8,16 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
 #include "common/base/file.h"
+#include "common/base/mem.h"
 #include "common/net/sockdir.h"
 #include "controller/mark.h"
 #include "controller/registry.h"
 
-enum { LOCK_TRIES = 500, LOCK_PAUSE_NS = 2000000, DIR_MODE = 0700, LOCK_MODE = 0600 };
+enum { ROOM = 16384, FULL = 4096, LOCK_TRIES = 500, LOCK_PAUSE_NS = 2000000, DIR_MODE = 0700, LOCK_MODE = 0600 };
 
 /* ---- making ---------------------------------------------------------------------------------------------------------- */
 
@@ -274,8 +276,31 @@ tt_status_t tt_rundir_read(const tt_rundir_t *self, const char *file, tt_buf_t *
     return tt_buf_read_file(out, path);
 }
 
+tt_status_t tt_rundir_reserve(const tt_rundir_t *self)
+{
+    char *room = tt_new0(ROOM + 1);
+    memset(room, '\n', ROOM);
+    const tt_status_t status = tt_file_replace(self->path, TT_RUNDIR_ROOM, room, 0600);
+    free(room);
+    return status;
+}
+
+bool tt_rundir_full(const tt_rundir_t *self)
+{
+    struct statvfs disk;
+    if (statvfs(self->path, &disk) != 0)
+        return false;
+    const fsblkcnt_t blocks = geteuid() == 0 ? disk.f_bfree : disk.f_bavail;
+    const fsfilcnt_t files = geteuid() == 0 ? disk.f_ffree : disk.f_favail;
+    return blocks * disk.f_frsize < FULL || (disk.f_files > 0 && files == 0);
+}
+
 tt_status_t tt_rundir_write(const tt_rundir_t *self, const char *file, const char *text, int mode)
 {
+    const tt_status_t status = tt_file_replace(self->path, file, text, (mode_t)mode);
+    if (status == TT_OK || (errno != ENOSPC && errno != EDQUOT))
+        return status;
+    tt_rundir_forget(self, TT_RUNDIR_ROOM);
     return tt_file_replace(self->path, file, text, (mode_t)mode);
 }
 

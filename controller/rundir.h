@@ -10,6 +10,8 @@
 #include "common/base/buf.h"
 #include "common/base/status.h"
 
+#define TT_RUNDIR_ROOM ".room"
+
 typedef struct {
     char path[3072]; /* absolute */
     char name[256];
@@ -46,6 +48,12 @@ void tt_rundir_control(const tt_rundir_t *self, char *out, size_t size);
 /*  Read or write a small file of the run ("run.json"); writing goes through a rename. */
 tt_status_t tt_rundir_read(const tt_rundir_t *self, const char *file, tt_buf_t *out);
 tt_status_t tt_rundir_write(const tt_rundir_t *self, const char *file, const char *text, int mode);
+
+/*  Keep a little room on the disk while the run goes on (.room, 16 KiB): tt_rundir_write takes it when there is no other, so
+ *  that what a full disk ended can say so. TT_IO: there is none to begin with. */
+tt_status_t tt_rundir_reserve(const tt_rundir_t *self);
+/*  Is the disk of the run full? */
+bool tt_rundir_full(const tt_rundir_t *self);
 
 /*  Remove a small file of the run, if it is there. */
 void tt_rundir_forget(const tt_rundir_t *self, const char *file);

@@ -328,6 +328,15 @@ static void s_explain(supervisor_t *self, const char *reason)
     tt_buf_free(&text);
 }
 
+/*  Whoever met the full disk may have had no room to say so. */
+static void s_blame_disk(tt_outcome_t *out)
+{
+    static const char words[] = "; the disk is full: make room, then `tutti resume` goes on";
+    const size_t used = strlen(out->reason);
+    if (!strstr(out->reason, "disk is full") && used + sizeof words <= sizeof out->reason)
+        memcpy(out->reason + used, words, sizeof words);
+}
+
 /*  A run that was over before our link to the coordinator stood: it has left its last word in a file too. */
 static void s_read_result(supervisor_t *self)
 {
@@ -356,6 +365,8 @@ static void s_settle(supervisor_t *self)
     }
     if (phase == TT_JOB_FAILED && !out->reason[0])
         s_explain(self, reason);
+    if (phase == TT_JOB_FAILED && tt_rundir_full(self->opts->run))
+        s_blame_disk(out);
     out->phase = phase;
     out->exit_code = phase == TT_JOB_FAILED && out->exit_code ? out->exit_code : code;
 }

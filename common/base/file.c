@@ -109,7 +109,9 @@ tt_status_t tt_file_replace(const char *dir, const char *name, const char *text,
         return TT_OK;
     errno = error ? error : errno;
     const tt_status_t status = s_err_write(path);
+    const int cause = errno;
     unlink(fresh);
+    errno = cause;
     return status;
 }
 

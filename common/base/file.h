@@ -17,7 +17,7 @@ bool tt_file_write(int fd, const void *data, size_t size, size_t *done);
  *  is on a line of its own. A link is not followed. TT_DENIED, TT_IO. */
 tt_status_t tt_file_append(int *fd, const char *path, mode_t mode);
 /*  Write DIR/NAME by way of DIR/.NAME.new and rename: as a whole or not at all; what is there as a link is replaced, and not
- *  followed. TT_DENIED, TT_IO. */
+ *  followed. TT_DENIED, TT_IO, with errno. */
 tt_status_t tt_file_replace(const char *dir, const char *name, const char *text, mode_t mode);
 
 /*  mkdir -p: what is missing above it is made with 0777 less the umask, itself with mode. TT_OK too when it is there. */

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Bad input: one clear message that says what to do, a sysexits code, nothing half-written, no process left."""
 
+import json
 import os
+import resource
 import shutil
 import socket
 import subprocess
@@ -119,14 +121,43 @@ def test_full_disk(world):
     if probe.returncode != 0:
         print("        no mount namespace here: left out", flush=True)
         return
-    for size in ("64k", "96k"):
-        script = f"mount -t tmpfs -o size={size} tmpfs {folder} && exec {TUTTI} run {world.config()} --run-dir {folder}/run"
-        done = subprocess.run(["unshare", "-m", "sh", "-c", script], env=world.env, cwd=world.path, capture_output=True,
-                              text=True, timeout=DEADLINE, stdin=subprocess.DEVNULL, check=False)
-        said = done.stderr + done.stdout
-        check(done.returncode in (IO, CANNOT_CREATE), f"{size}: exit code {done.returncode}; {said}")
-        check("No space left on device" in said or "disk is full" in said, f"{size}: message: {said}")
+    run = os.path.join(folder, "run")
+    script = ("mount -t tmpfs -o size=$0 tmpfs $1 && { $2 run $3 --run-dir $1/run; echo = $?; $2 status $1/run; $2 ps -a; "
+              "echo ---; cat $1/run/metrics.jsonl; }")
+    for size in ("64k", "96k", "128k", "200k"):
+        done = subprocess.run(["unshare", "-m", "sh", "-c", script, size, folder, TUTTI, world.config()], env=world.env,
+                              cwd=world.path, capture_output=True, text=True, timeout=DEADLINE, stdin=subprocess.DEVNULL,
+                              check=False)
+        said, _, rows = done.stdout.partition("---\n")
+        run_said, _, after = said.partition("\n= ")
+        check(int(after.split()[0]) in (IO, CANNOT_CREATE), f"{size}: exit code; {said} {done.stderr}")
+        for part in (run_said + done.stderr, *after.split("DIRECTORY")):
+            check("No space left on device" in part or "disk is full" in part, f"{size}: message: {part}")
+        check(after.count("failed") == 2 and "killed" not in after, f"{size}: status and ps: {after}")
+        for row in rows.splitlines():
+            json.loads(row)
         world.await_empty()
+    check(not os.path.exists(run), "the run was not where it is full")
+
+
+def test_limit_on_file_sizes(world):
+    """`ulimit -f`: the write fails with words, no signal kills a process, and no line is torn or there twice."""
+    run_dir = os.path.join(world.path, "run")
+
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100000, 100000))
+    done = subprocess.run([TUTTI, "run", world.config(), "--run-dir", run_dir, "--set", "stop.env_steps=1000M"], env=world.env,
+                          cwd=world.path, capture_output=True, text=True, timeout=DEADLINE, stdin=subprocess.DEVNULL,
+                          preexec_fn=limit, check=False)
+    said = done.stderr + done.stdout
+    equal(done.returncode, IO, f"exit code; {said}")
+    check("File too large" in said or "disk is full" in said, f"message: {said}")
+    check("SIGXFSZ" not in said, f"killed: {said}")
+    with open(f"{run_dir}/metrics.jsonl", encoding="utf-8") as file:
+        updates = [json.loads(line)["update"] for line in file]
+    equal(updates, sorted(set(updates)), "updates in metrics.jsonl")
+    check(updates, "no line was written")
+    world.await_empty()
 
 
 def test_damaged_checkpoints(world):
@@ -172,5 +203,5 @@ def test_a_misbehaving_env(world):
 main(test_missing_config, test_key_typo, test_out_of_range, test_wrong_type, test_not_yaml, test_unknown_env,
      test_unknown_algorithm, test_more_learners_than_shards, test_more_collectors_than_envs,
      test_shards_that_do_not_fit, test_wrong_option, test_bad_assignment, test_run_directory_in_use, test_port_in_use,
-     test_unknown_run, test_full_disk, test_damaged_checkpoints, test_resume_from_a_damaged_checkpoint,
+     test_unknown_run, test_full_disk, test_limit_on_file_sizes, test_damaged_checkpoints, test_resume_from_a_damaged_checkpoint,
      test_a_misbehaving_env)

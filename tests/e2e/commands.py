@@ -58,6 +58,8 @@ def test_a_run_from_outside(world):
     again = json.loads(world.tutti("eval", final, "--episodes", "20", "--output", "json").stdout)
     equal(first["return_mean"], again["return_mean"], "eval twice")
     equal(first["episodes"], 20, "episodes of eval")
+    os.remove(os.path.join(summary["run_dir"], "summary.json"))  # as if tutti run had been killed at the very end
+    equal(json.loads(world.tutti("status", name, "--output", "json").stdout)["status"], "succeeded", "by result.json")
     equal(world.tutti("rm", name).returncode, 0, "rm")
     check(not os.path.exists(summary["run_dir"]), "rm left the directory")
     equal(json.loads(world.tutti("ps", "-a", "--output", "json").stdout), [], "ps after rm")
