@@ -79,11 +79,6 @@ static group_t *s_group(const tt_controller_t *self, const char *role)
 
 /* ---- ends -------------------------------------------------------------------------------------------------------- */
 
-static bool s_is_final_code(int code)
-{
-    return code == 64 || code == 65 || code == 66 || code == 70 || code == 73 || code == 77 || code == 78;
-}
-
 static void s_finish(tt_controller_t *self, tt_job_phase_t phase, int exit_code, const char *reason)
 {
     if (self->phase != TT_JOB_RUNNING)
@@ -122,7 +117,7 @@ static void s_decide(tt_controller_t *self, group_t *group, uint32_t index, cons
         return;
     }
     const bool last_word = self->winding_down && role->decides_job && !event->signal; /* it said so, and then went */
-    if (failed && (role->restart == TT_RESTART_NEVER || s_is_final_code(event->exit_code) || last_word)) {
+    if (failed && (role->restart == TT_RESTART_NEVER || tt_exit_is_final(event->exit_code) || last_word)) {
         s_fail(self, group, index, event, "");
         return;
     }

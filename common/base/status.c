@@ -44,6 +44,44 @@ int tt_status_exit_code(tt_status_t status)
     return 70;
 }
 
+typedef struct {
+    int code;
+    bool final;
+    const char *word, *text;
+} exit_t;
+
+/*  NULL: none of them. */
+static const exit_t *s_exit(int code)
+{
+    static const exit_t all[] = {
+#define X(code, final, word, text) {code, final, word, text},
+        TT_EXIT_MAP(X)
+#undef X
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i].code == code)
+            return &all[i];
+    return NULL;
+}
+
+const char *tt_exit_word(int code)
+{
+    const exit_t *found = s_exit(code);
+    return found ? found->word : NULL;
+}
+
+const char *tt_exit_text(int code)
+{
+    const exit_t *found = s_exit(code);
+    return found ? found->text : NULL;
+}
+
+bool tt_exit_is_final(int code)
+{
+    const exit_t *found = s_exit(code);
+    return found && found->final;
+}
+
 tt_status_t tt_err(tt_status_t status, const char *fmt, ...)
 {
     char text[TEXT_MAX]; /* the arguments may point into s_text */

@@ -44,6 +44,27 @@ const char *tt_status_text(tt_status_t status);
 /*  The process exit code of a status (sysexits.h; 0 for TT_OK). */
 int tt_status_exit_code(tt_status_t status);
 
+/*  Exit codes as users know them (docs/guide/troubleshooting.md). X(code, final, WORD, text); final: the same again would come
+ *  of starting it again. */
+#define TT_EXIT_MAP(X)                                   \
+    X(64, true, "BadUsage", "bad usage")                 \
+    X(65, true, "BadData", "damaged or foreign data")    \
+    X(66, true, "NotFound", "not found")                 \
+    X(69, false, "NotAvailable", "not available")        \
+    X(70, true, "InternalError", "internal error")       \
+    X(71, false, "SystemError", "system error")          \
+    X(73, true, "InUse", "exists or in use")             \
+    X(74, false, "IOError", "input or output failed")    \
+    X(75, false, "DeadlinePassed", "a deadline passed")  \
+    X(76, false, "ProtocolError", "protocol violated")   \
+    X(77, true, "PermissionDenied", "permission denied") \
+    X(78, true, "BadConfiguration", "bad configuration")
+
+/*  "BadConfiguration", and "bad configuration"; NULL where the code is none of these. */
+const char *tt_exit_word(int code);
+const char *tt_exit_text(int code);
+bool tt_exit_is_final(int code);
+
 /*  Record what went wrong, in one line without a newline, and return status, so that one can write
  *  `return tt_err(TT_CONFIG, "%s:%d: ...", file, line);`. Cut after 2047 bytes. */
 tt_status_t tt_err(tt_status_t status, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

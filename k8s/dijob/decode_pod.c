@@ -15,7 +15,7 @@ const char *const dijob_pod_drop[] = {"metadata.*", "+metadata.name", "+metadata
     "spec.*", "+spec.nodeName", "+spec.restartPolicy", "+spec.containers", "spec.containers.*", "+spec.containers.name",
     "+spec.containers.ports", "+spec.containers.resources", /**/
     "status.*", "+status.phase", "+status.reason", "+status.podIP", "+status.conditions", "+status.containerStatuses",
-    NULL};
+    "+status.initContainerStatuses", "+status.message", NULL};
 
 /*  An entry and its strings, which it only borrows so far, as one block: there may be ten thousand. strings: where its
  *  pointers to them are. */
@@ -90,6 +90,21 @@ static dijob_main_t s_terminated(const dijob_pod_t *self, const json_t *spec)
     return strcmp(policy, "Never") == 0 || self->phase == POD_FAILED ? MAIN_ERROR : MAIN_WAITING;
 }
 
+static int16_t s_exit_code(const json_t *terminated)
+{
+    const json_int_t code = json_integer_value(json_object_get(terminated, "exitCode"));
+    return (int16_t)(code >= 0 && code <= 255 ? code : 255);
+}
+
+/*  One that runs again has been forgiven. */
+static void s_last_exit(dijob_pod_t *self, const json_t *last_state)
+{
+    const json_t *terminated = parts_object(last_state, "terminated");
+    self->last_exit = self->exit_code;
+    if (self->exit_code < 0 && self->main == MAIN_WAITING && terminated)
+        self->last_exit = s_exit_code(terminated);
+}
+
 static void s_main(dijob_pod_t *self, const json_t *spec, const json_t *state)
 {
     const json_t *terminated = parts_object(state, "terminated");
@@ -97,13 +112,12 @@ static void s_main(dijob_pod_t *self, const json_t *spec, const json_t *state)
     self->main = json_object_get(state, "running") ? MAIN_RUNNING : state ? MAIN_WAITING : MAIN_NONE;
     if (!terminated)
         return;
-    const json_int_t code = json_integer_value(json_object_get(terminated, "exitCode"));
-    self->exit_code = (int16_t)(code >= 0 && code <= 255 ? code : 255);
+    self->exit_code = s_exit_code(terminated);
     self->finished_s = parts_time(parts_text(terminated, "finishedAt", NULL));
     self->main = (uint8_t)s_terminated(self, spec);
 }
 
-static void s_containers(dijob_pod_t *self, const json_t *spec, const json_t *status)
+static void s_containers(dijob_pod_t *self, const json_t *spec, const json_t *status, parts_trouble_t *trouble)
 {
     const json_t *statuses = json_object_get(status, "containerStatuses");
     const json_t *main_ = parts_main(spec, (dijob_role_t)self->role, self->owner_pod);
@@ -121,18 +135,30 @@ static void s_containers(dijob_pod_t *self, const json_t *spec, const json_t *st
         self->stuck |= strcmp(why, "CrashLoopBackOff") == 0 || json_object_get(state, "terminated");
     }
     s_main(self, spec, json_object_get(main_status, "state"));
+    s_last_exit(self, json_object_get(main_status, "lastState"));
+    parts_trouble(trouble, status, main_status);
+    self->why = s_borrow(*trouble->why ? trouble->why : NULL);
+    self->words = s_borrow(*trouble->words ? trouble->words : NULL);
 }
 
-static void s_status(dijob_pod_t *self, const json_t *spec, const json_t *status)
+/*  Who makes no conditions (an old kubelet, a test) still says it of the containers. */
+static void s_ready(dijob_pod_t *self, const json_t *status)
+{
+    self->ready = s_condition(status, "Ready");
+    if (!parts_named(json_object_get(status, "conditions"), "type", "Ready"))
+        self->ready = self->phase == POD_RUNNING && self->containers > 0 && self->ready_containers >= self->containers;
+}
+
+static void s_status(dijob_pod_t *self, const json_t *spec, const json_t *status, parts_trouble_t *trouble)
 {
     const char *reason = parts_text(status, "reason", ""), *ip = parts_text(status, "podIP", "");
     self->phase = (uint8_t)s_phase(parts_text(status, "phase", ""));
     snprintf(self->ip, sizeof self->ip, "%s", strlen(ip) < sizeof self->ip ? ip : "");
     self->scheduled = *parts_text(spec, "nodeName", "") || s_condition(status, "PodScheduled");
-    self->ready = s_condition(status, "Ready");
     self->disrupted = s_condition(status, "DisruptionTarget");
     self->refused = strcmp(reason, "UnexpectedAdmissionError") == 0 || strncasecmp(reason, "OutOf", 5) == 0;
-    s_containers(self, spec, status);
+    s_containers(self, spec, status, trouble);
+    s_ready(self, status);
 }
 
 /*  An annotation that is a number; -1. */
@@ -169,12 +195,18 @@ static void s_task_of(char out[LABEL_ROOM], const char *pod, const char *job)
         snprintf(out, LABEL_ROOM, "%.*s", (int)(end - (pod + skip)), pod + skip);
 }
 
-static void s_fill(dijob_pod_t *self, const json_t *object, const char *task)
+/*  What the strings of an entry may borrow from until it is packed. */
+typedef struct {
+    char task[LABEL_ROOM];
+    parts_trouble_t trouble;
+} scratch_t;
+
+static void s_fill(dijob_pod_t *self, const json_t *object, scratch_t *scratch)
 {
     const json_t *metadata = json_object_get(object, "metadata"), *spec = json_object_get(object, "spec");
     const json_t *labels = json_object_get(metadata, "labels"), *notes = json_object_get(metadata, "annotations");
     s_job_uid(self->job_uid, metadata);
-    self->owner_pod = s_borrow(s_owner_pod(self, metadata, labels, task));
+    self->owner_pod = s_borrow(s_owner_pod(self, metadata, labels, scratch->task));
     self->deleting = json_is_string(json_object_get(metadata, "deletionTimestamp"));
     self->created_s = parts_time(parts_text(metadata, "creationTimestamp", NULL));
     self->replaces = s_borrow(parts_text(notes, "tutti/replaces", NULL));
@@ -189,14 +221,14 @@ static void s_fill(dijob_pod_t *self, const json_t *object, const char *task)
     self->port = (uint16_t)parts_port(spec, (dijob_role_t)self->role, self->owner_pod);
     const int gpus = self->role == DIJOB_DDP_LEARNER ? parts_gpus(spec) : 0;
     self->gpu_ports = (uint16_t)(gpus > 1 ? gpus - 1 : 0);
-    s_status(self, spec, json_object_get(object, "status"));
+    s_status(self, spec, json_object_get(object, "status"), &scratch->trouble);
 }
 
 static tt_status_t s_pod(dijob_pod_t **out, const json_t *object)
 {
     static const size_t strings[] = {offsetof(dijob_pod_t, meta.namespace_), offsetof(dijob_pod_t, meta.name),
         offsetof(dijob_pod_t, job), offsetof(dijob_pod_t, replaces), offsetof(dijob_pod_t, asked),
-        offsetof(dijob_pod_t, owner_pod)};
+        offsetof(dijob_pod_t, owner_pod), offsetof(dijob_pod_t, why), offsetof(dijob_pod_t, words)};
     const json_t *metadata = json_object_get(object, "metadata"), *labels = json_object_get(metadata, "labels");
     const char *job = s_job(labels);
     const bool task = !parts_text(labels, "dijob-name", NULL);
@@ -205,9 +237,9 @@ static tt_status_t s_pod(dijob_pod_t **out, const json_t *object)
         return tt_err(TT_DATA, "a pod without labels of a DIJob");
     dijob_pod_t loose = {.job = s_borrow(job), .role = (uint8_t)role};
     TT_TRY(parts_meta(&loose.meta, metadata));
-    char name[LABEL_ROOM];
-    s_task_of(name, loose.meta.name, job);
-    s_fill(&loose, object, name);
+    scratch_t scratch;
+    s_task_of(scratch.task, loose.meta.name, job);
+    s_fill(&loose, object, &scratch);
     *out = s_pack(&loose, sizeof loose, strings, TT_COUNT(strings));
     parts_meta_clear(&loose.meta);
     return TT_OK;

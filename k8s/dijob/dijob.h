@@ -103,7 +103,7 @@ char *dijob_dump(const json_t *value);
 typedef enum { POD_PENDING, POD_RUNNING, POD_SUCCEEDED, POD_FAILED, POD_UNKNOWN } dijob_pod_phase_t;
 typedef enum { MAIN_NONE, MAIN_WAITING, MAIN_RUNNING, MAIN_COMPLETED, MAIN_ERROR } dijob_main_t;
 
-/*  At most 300 bytes with its strings. */
+/*  At most 300 bytes with its strings, where there is no trouble to tell of. */
 typedef struct {
     kube_meta_t meta;
     char *job;        /* label dijob-name, or diengine/job                                      */
@@ -122,14 +122,17 @@ typedef struct {
     uint16_t gpu_ports;                    /* ddp learners: further ports port+1 ...                                 */
     uint16_t backoff_s;                    /* annotation tutti/backoff: waited so long before it was made; 0 = none   */
     int16_t exit_code;                     /* of the main container; -1 = none                                       */
-    int32_t rank, task_rank;               /* v2alpha1; -1 = none                                                    */
-    int32_t reschedules; /* v2alpha1: annotation tutti/reschedules, how often the job had been when it was made */
-    int64_t created_s;   /* creationTimestamp, Unix                                                */
-    int64_t finished_s;  /* main container terminated at; 0 = not                                  */
-    char *replaces;      /* annotation tutti/replaces: name of the pod it took the place of; NULL = none */
+    int16_t last_exit; /* the same, or that with which it waits to be started again                              */
+    int32_t rank, task_rank; /* v2alpha1; -1 = none                                                    */
+    int32_t reschedules;     /* v2alpha1: annotation tutti/reschedules, how often the job had been when it was made */
+    int64_t created_s;       /* creationTimestamp, Unix                                                */
+    int64_t finished_s;      /* main container terminated at; 0 = not                                  */
+    char *replaces;          /* annotation tutti/replaces: name of the pod it took the place of; NULL = none */
     char *
         asked; /* annotation tutti/resources: "CPUS/MEMORY/GPUS" asked for over HTTP (build.h); NULL = the template's */
     char *owner_pod; /* ddp learner: name of its aggregator; task: name of its task; NULL       */
+    char *why;   /* one word: what keeps it from running, or how it failed ("ImagePullFailed", "OOMKilled"); NULL   */
+    char *words; /* and what there is to be said: the last line of its log, the kubelet's message; NULL            */
 } dijob_pod_t;
 
 /*  From (filtered) JSON. TT_DATA: not a pod with our labels. */

@@ -5,7 +5,7 @@
 #pragma once
 #include "k8s/dijob/build.h"
 
-enum { PORT_MASTER = 10314, PORT_TASK = 22270, NAME_MAX_CHARS = 253 };
+enum { PORT_MASTER = 10314, PORT_TASK = 22270, NAME_MAX_CHARS = 253, PARTS_WORDS = 257 };
 #define MAIN_CONTAINER "di-container"
 #define MAIN_PORT      "di-port"
 #define GPU_KEY        "nvidia.com/gpu"
@@ -41,6 +41,14 @@ json_t *parts_owner(const json_t *job, bool block);
 const char *parts_job_name(const json_t *job);
 const char *parts_job_namespace(const json_t *job);
 bool parts_is_tutti(const json_t *job);
+
+/*  trouble.c: why a pod does not run, or failed; both empty where it is well. main_status: of containerStatuses; may be NULL. */
+typedef struct {
+    char why[48], words[PARTS_WORDS];
+} parts_trouble_t;
+void parts_trouble(parts_trouble_t *self, const json_t *status, const json_t *main_status);
+/*  Of each container the end of its log is to stand in its status when it fails, unless the template says otherwise. */
+void parts_last_words(json_t *containers);
 
 /*  curve.c: mount the job's secret into every container of a pod (docs/internals/pods.md). */
 void parts_mount_curve(json_t *spec, const char *job);

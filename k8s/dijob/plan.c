@@ -30,23 +30,6 @@ static void s_clean(planner_t *self)
             planner_service(self, DIJOB_DO_DELETE_SERVICE, view->services[i]->meta.name);
 }
 
-/*  The server refused a pod: its words are for the user (of several those of the first role), and no more of that role is
- *  made till the view says otherwise. */
-static void s_refused(planner_t *self)
-{
-    const dijob_refusal_t *first = NULL;
-    for (size_t i = 0; i < self->view->refusal_count; i++) {
-        const dijob_refusal_t *one = &self->view->refusals[i];
-        if (!first || one->role < first->role || (one->role == first->role && one->task < first->task))
-            first = one;
-    }
-    const char *reason = first && first->reason && *first->reason ? first->reason : "Refused";
-    if (first && planner_condition(self, "TemplateRefused", true, reason, first->words))
-        planner_event(self, "Warning", "FailedCreate", "%s", first->words);
-    if (!first && self->creates == 0)
-        planner_condition(self, "TemplateRefused", false, "Accepted", "");
-}
-
 /*  A job that came by another's schema, or whose spec was broken since. Without pods it fails; one that runs is never ended
  *  for a rule of ours: it goes on as far as it can, and the user is told. */
 static bool s_may_begin(planner_t *self)
@@ -55,6 +38,7 @@ static bool s_may_begin(planner_t *self)
     const bool new = self->phase == DIJOB_PHASE_NONE && self->view->pod_count == 0;
     const char *words = dijob_refusal(job);
     const char *reason = job->invalid ? "InvalidSpec" : "InvalidName";
+    self->reason = words ? reason : NULL;
     if (words && (new || (job->invalid && self->view->pod_count == 0))) {
         planner_phase(self, DIJOB_PHASE_FAILED, job->tasks_shape ? "JobFailed" : "DIJobFailed", "Warning",
             "DIJob %s failed because %s", job->meta.name, words);
@@ -71,14 +55,15 @@ static void s_go_on(planner_t *self)
     const dijob_t *job = self->job;
     if (!s_may_begin(self))
         return;
+    plan_trouble(self);
     if (job->invalid)
         plan_left(self);
     else if (job->tasks_shape)
         plan_tasks(self);
     else
         plan_roles(self);
-    if (!job->invalid)
-        s_refused(self);
+    if (!job->invalid && !dijob_phase_final(self->phase))
+        plan_refusals(self);
 }
 
 static void s_plan(planner_t *self)
@@ -88,6 +73,9 @@ static void s_plan(planner_t *self)
         s_clean(self);
     else
         s_go_on(self);
+    if (!self->ended)
+        planner_set(
+            self, "reason", self->reason && self->phase != DIJOB_PHASE_SUCCEEDED ? json_string(self->reason) : NULL);
     if (job->tasks_shape)
         plan_count_tasks(self);
     else

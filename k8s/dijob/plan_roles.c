@@ -83,9 +83,12 @@ static void s_decide(planner_t *self, const dijob_pod_t *pod)
             "DIJob %s succeeded because coordinator succeeded", name);
         break;
     case 'f':
-        if (!self->job->tutti) /* ours goes on where it was */
-            planner_phase(
-                self, DIJOB_PHASE_FAILED, "DIJobFailed", "Warning", "DIJob %s failed because coordinator failed", name);
+        if (self->job->tutti) /* ours goes on where it was */
+            break;
+        self->reason = pod->why ? pod->why : "Error";
+        plan_say_end(self, pod);
+        planner_phase(
+            self, DIJOB_PHASE_FAILED, "DIJobFailed", "Warning", "DIJob %s failed because coordinator failed", name);
         break;
     default:
         break;
@@ -180,7 +183,7 @@ void plan_roles(planner_t *self)
 {
     s_created(self);
     const size_t coordinator = plan_coordinator(self);
-    if (dijob_phase_final(self->phase))
+    if (dijob_phase_final(self->phase) || plan_final(self))
         return; /* cleaned once the phase is written: a lost answer must not make the job run again */
     s_pods(self, coordinator);
     s_services(self);

@@ -15,7 +15,8 @@ typedef struct {
     bool *surplus;   /* [pod_count] has no slot                            */
     size_t here;     /* pods that count: not going, not lost               */
     size_t filled, ready, succeeded, failed;
-    bool changed; /* this round makes or removes pods, or waits for one */
+    size_t first_failed; /* index of a pod, where one failed */
+    bool changed;        /* this round makes or removes pods, or waits for one */
 } tasks_t;
 
 /*  Ended, and nobody's fault: its node refused it, or a preemptible job was told to leave. It goes without being counted. */
@@ -99,7 +100,8 @@ static void s_count_pod(tasks_t *self, size_t at)
     self->here++;
     self->ready += pod->ready && pod->phase == POD_RUNNING;
     self->succeeded += pod->phase == POD_SUCCEEDED;
-    self->failed += s_is_failed(planner->job, pod);
+    if (s_is_failed(planner->job, pod) && self->failed++ == 0)
+        self->first_failed = at;
 }
 
 static void s_count(tasks_t *self)
@@ -257,7 +259,11 @@ static void s_failed(tasks_t *self)
 {
     planner_t *planner = self->planner;
     const int64_t restarts = planner_int(planner, "restarts"), limit = planner->job->backoff_limit;
+    if (plan_final(planner))
+        return;
+    plan_say_end(planner, planner->view->pods[self->first_failed]);
     if (limit >= 0 && restarts >= limit) {
+        planner->reason = "BackoffLimitExceeded";
         planner_phase(planner, DIJOB_PHASE_FAILED, "JobFailed", "Warning",
             "job failed since %zu pods failed and exceed backoff limit", self->failed);
         return;

@@ -218,17 +218,11 @@ static json_t *s_conditions(planner_t *self)
     return json_object_get(self->status, "conditions");
 }
 
-static bool s_is(const json_t *condition, const char *key, const char *value)
-{
-    const char *text = json_string_value(json_object_get(condition, key));
-    return text && strcmp(text, value) == 0;
-}
-
 void planner_phase(planner_t *self, dijob_phase_t phase, const char *reason, const char *type, const char *fmt, ...)
 {
     const bool same = phase == self->phase;
     const char *name = dijob_phase_name(phase);
-    if (same && s_is(plan_condition(json_object_get(self->status, "conditions"), name), "status", "True"))
+    if (same && plan_is(plan_condition(json_object_get(self->status, "conditions"), name), "status", "True"))
         return; /* else the condition was edited away */
     va_list args;
     va_start(args, fmt);
@@ -255,7 +249,7 @@ static void s_write(planner_t *self, const char *type, bool on, const char *reas
         json_array_append_new(conditions, json_pack("{s:s}", "type", type));
         entry = plan_condition(conditions, type);
     }
-    if (!s_is(entry, "status", status))
+    if (!plan_is(entry, "status", status))
         json_object_set_new(entry, "lastTransitionTime", plan_time(self->view->now_s));
     json_object_set_new(entry, "lastUpdateTime", plan_time(self->view->now_s));
     json_object_set_new(entry, "status", json_string(status));
@@ -266,9 +260,9 @@ static void s_write(planner_t *self, const char *type, bool on, const char *reas
 bool planner_condition(planner_t *self, const char *type, bool on, const char *reason, const char *message)
 {
     const json_t *old = plan_condition(json_object_get(self->status, "conditions"), type);
-    const bool was_on = s_is(old, "status", "True");
+    const bool was_on = plan_is(old, "status", "True");
     char *words = tt_text_dup(message);
-    const bool changed = was_on != on || (on && !s_is(old, "message", words));
+    const bool changed = was_on != on || (on && !plan_is(old, "message", words));
     if (changed)
         s_write(self, type, on, reason, words);
     free(words);
@@ -294,7 +288,7 @@ static dijob_phase_t s_phase(const planner_t *self)
         return self->job->phase;
     for (size_t i = 0; i < TT_COUNT(finals); i++) {
         const json_t *conditions = json_object_get(self->status, "conditions");
-        if (s_is(plan_condition(conditions, dijob_phase_name(finals[i])), "status", "True"))
+        if (plan_is(plan_condition(conditions, dijob_phase_name(finals[i])), "status", "True"))
             return finals[i];
     }
     return self->job->phase;

@@ -27,6 +27,7 @@ typedef struct {
     json_t *status;      /* of the job, being changed                          */
     dijob_phase_t phase; /* as decided so far                                  */
     bool ended;          /* it was final before                                */
+    const char *reason;  /* status.reason, in one word; borrowed; NULL = all is well   */
     bool *going;         /* [pod_count] this plan deletes it                   */
     bool *replaced;      /* [pod_count] another pod, seen or planned, names it */
     plan_names_t pods, services;
@@ -84,6 +85,14 @@ void plan_left(planner_t *self);
 /*  plan_roles.c: the coordinator's pod as the phase has it; pod_count = there is none. */
 size_t plan_coordinator(planner_t *self);
 
+/*  plan_trouble.c: a pod of ours ended in a way that can only come again: the job has failed (true). */
+bool plan_final(planner_t *self);
+/*  How a pod ended, as an event. */
+void plan_say_end(planner_t *self, const dijob_pod_t *pod);
+/*  Condition PodTrouble; before anything is planned. */
+void plan_trouble(planner_t *self);
+/*  Conditions TemplateRefused, QuotaExceeded and PodForbidden; after it. */
+void plan_refusals(planner_t *self);
 /*  plan_replicas.c: the pods of one role beside the coordinator. `may_create`: the coordinator is there. */
 void plan_replicas(planner_t *self, dijob_role_t role, bool may_create);
 int64_t plan_want(const dijob_t *job, dijob_role_t role); /* pods of a role; -1 = as they are */
@@ -99,6 +108,8 @@ void plan_count_tasks(planner_t *self);
 json_t *plan_time(int64_t unix_s);
 /*  NULL = none. Borrowed. */
 json_t *plan_condition(const json_t *conditions, const char *type);
+/*  Has a condition this text in a member? NULL: no. */
+bool plan_is(const json_t *condition, const char *key, const char *text);
 /*  When a pod ended: its main container's end, else its creation. */
 int64_t plan_ended_s(const dijob_pod_t *pod);
 /*  victims.c: seconds from then till another one may take its place, and those that are left of them (0 = now). */

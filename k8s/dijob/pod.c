@@ -79,10 +79,13 @@ static json_t *s_copy(const json_t *object)
 
 json_t *parts_pod_from(const json_t *job, const json_t *template_, const char *name)
 {
-    const json_t *metadata = json_object_get(template_, "metadata"), *spec = json_object_get(template_, "spec");
+    const json_t *metadata = json_object_get(template_, "metadata");
+    json_t *spec = s_copy(json_object_get(template_, "spec"));
+    parts_last_words(json_object_get(spec, "containers"));
+    parts_last_words(json_object_get(spec, "initContainers"));
     return json_pack("{s:s, s:s, s:{s:s, s:s, s:o, s:o}, s:o}", "apiVersion", "v1", "kind", "Pod", "metadata", "name",
         name, "namespace", parts_job_namespace(job), "labels", s_copy(json_object_get(metadata, "labels")),
-        "annotations", s_copy(json_object_get(metadata, "annotations")), "spec", s_copy(spec));
+        "annotations", s_copy(json_object_get(metadata, "annotations")), "spec", spec);
 }
 
 void parts_volumes(json_t *spec, const json_t *volumes)

@@ -50,16 +50,16 @@ json_t *plan_condition(const json_t *conditions, const char *type)
     return NULL;
 }
 
-static bool s_is(const json_t *condition, const char *key, const char *value)
+bool plan_is(const json_t *condition, const char *key, const char *text)
 {
-    const char *text = json_string_value(json_object_get(condition, key));
-    return text && strcmp(text, value) == 0;
+    const char *there = json_string_value(json_object_get(condition, key));
+    return there && strcmp(there, text) == 0;
 }
 
 /*  True -> False, with the time of it. */
 static void s_off(json_t *condition, int64_t now_s)
 {
-    if (s_is(condition, "status", "False"))
+    if (plan_is(condition, "status", "False"))
         return;
     json_object_set_new(condition, "status", json_string("False"));
     json_object_set_new(condition, "lastTransitionTime", plan_time(now_s));
@@ -69,8 +69,17 @@ static void s_off(json_t *condition, int64_t now_s)
 static void s_remove(json_t *conditions, const char *type)
 {
     for (size_t i = json_array_size(conditions); i-- > 0;)
-        if (s_is(json_array_get(conditions, i), "type", type))
+        if (plan_is(json_array_get(conditions, i), "type", type))
             json_array_remove(conditions, i);
+}
+
+/*  Others tell of something that may last from one phase to the next. */
+static bool s_is_phase(const json_t *condition)
+{
+    for (int i = DIJOB_PHASE_NONE + 1; i < DIJOB_PHASES; i++)
+        if (plan_is(condition, "type", dijob_phase_name((dijob_phase_t)i)))
+            return true;
+    return false;
 }
 
 /*  What others turn when this one comes. */
@@ -81,8 +90,8 @@ static void s_turn_others(json_t *conditions, bool tasks_shape, const char *type
     json_t *item;
     json_array_foreach(conditions, i, item)
     {
-        if (json_is_object(item) && !s_is(item, "type", type) &&
-            (tasks_shape || (final && s_is(item, "type", "Running"))))
+        if (json_is_object(item) && !plan_is(item, "type", type) &&
+            (tasks_shape ? s_is_phase(item) : final && plan_is(item, "type", "Running")))
             s_off(item, now_s);
     }
 }
@@ -92,8 +101,8 @@ void dijob_condition_set(
 {
     const json_t *old = plan_condition(conditions, type);
     s_turn_others(conditions, tasks_shape, type, now_s);
-    const bool was_true = s_is(old, "status", "True");
-    if (was_true && s_is(old, "reason", reason))
+    const bool was_true = plan_is(old, "status", "True");
+    if (was_true && plan_is(old, "reason", reason))
         return;
     json_t *since = was_true ? json_incref(json_object_get(old, "lastTransitionTime")) : NULL;
     s_remove(conditions, type);

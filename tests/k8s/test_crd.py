@@ -274,9 +274,10 @@ def test_defaults(k8s):
 def test_words(k8s):
     """kubectl's own: columns, short names, explain."""
     k8s.api("POST", V1, job())
-    assert k8s.kubectl("get", "dijob").stdout.split("\n")[0].split() == ["NAME", "PHASE", "AGE"]
+    assert k8s.kubectl("get", "dijob").stdout.split("\n")[0].split() == ["NAME", "PHASE", "AGE", "REASON"]
     wide = k8s.kubectl("get", "dijob", "x", "-o", "wide").stdout.split("\n")[0].split()
-    assert wide == "NAME PHASE AGE COLLECTORS LEARNERS READY REPLICAS RESTARTS RESCHEDULES".split(), wide
+    assert wide == "NAME PHASE AGE REASON COLLECTORS LEARNERS READY REPLICAS RESTARTS RESCHEDULES".split(), wide
+    assert "dijob.diengine.opendilab.org/x " in k8s.kubectl("get", "all").stdout
     assert "No resources found" in k8s.kubectl("get", "agconfig", "-A").stderr
     assert k8s.kubectl("create", "-f", f"{K8S}/samples/dijob-qbert.yaml").stdout == "dijob.diengine.opendilab.org/qbert-dqn created\n"
     assert k8s.kubectl("delete", "dijob", "qbert-dqn").stdout.startswith('dijob.diengine.opendilab.org "qbert-dqn" deleted')

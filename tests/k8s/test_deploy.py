@@ -89,7 +89,7 @@ def test_a_job_succeeds(k8s):
     answer = json.loads(k8s.kubectl("logs", "first-coordinator").stdout)
     check(answer["success"] and answer["data"] == {"namespace": "default", "coordinator": "first-coordinator", "collectors": [],
                                                    "learners": []}, answer)
-    check(k8s.kubectl("get", "dijob").stdout.split()[:5] == ["NAME", "PHASE", "AGE", "first", "Succeeded"], "columns")
+    check(k8s.kubectl("get", "dijob").stdout.split()[:6] == ["NAME", "PHASE", "AGE", "REASON", "first", "Succeeded"], "columns")
     told = lambda: k8s.kubectl("describe", "dijob", "first").stdout  # an event comes a moment after what it tells of
     words = ("DIJobCreated", "SuccessfulCreate", "Create pod: first-coordinator", "DIJobSucceeded")
     wait_for(lambda: all(word in told() for word in words), told)

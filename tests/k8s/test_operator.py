@@ -261,7 +261,7 @@ def test_from_created_to_succeeded(k8s):
             wait_for(lambda: event in s_events(k8s, "qbert-dqn"),
                      lambda: f"{event} in {s_events(k8s, 'qbert-dqn')}")
         shown = k8s.kubectl("get", "dijob", "qbert-dqn").stdout
-        check(re.fullmatch(r"NAME\s+PHASE\s+AGE\nqbert-dqn\s+Succeeded\s+\S+\n", shown), shown)
+        check(re.fullmatch(r"NAME +PHASE +AGE +REASON *\nqbert-dqn +Succeeded +\S+ *\n", shown), shown)
         s_delete(k8s, "qbert-dqn")
 
 

@@ -154,7 +154,7 @@ def test_submit(k8s):
     check(len(re.findall(r"^qbert-dqn-(?:coordinator|collector-[a-z0-9]{5}|learner-[a-z0-9]{5}) +1/1 +Running", table, re.M)) == 4,
           "four running pods")
     table = type_in(k8s, "kubectl get dijob")
-    check(re.search(r"^NAME +PHASE +AGE\nqbert-dqn +Running +\d\S*$", table, re.M), "name, phase, age")
+    check(re.search(r"^NAME +PHASE +AGE +REASON *\nqbert-dqn +Running +\d\S* *$", table, re.M), "name, phase, age")
     table = type_in(k8s, "kubectl get service -l dijob-name=qbert-dqn")
     check(sorted(re.findall(r"^(\S+) +ClusterIP +None +<none> +22\d+/TCP", table, re.M)) == s_pods(k8s), "a service a pod")
     check("successfully create replicas" in type_in(k8s, "kubectl logs qbert-dqn-coordinator"), "the answer in its log")

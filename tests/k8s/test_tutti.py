@@ -221,5 +221,57 @@ def test_a_kubelet_that_is_away(k8s):
     check(stop(k8s, "away")["rolled_back"] == 0, "rolled back")
 
 
+def reason(k8s, name):
+    """The last column of kubectl get dijob."""
+    rows = k8s.kubectl("get", "dijob", name).stdout.splitlines()
+    return rows[1][rows[0].index("REASON"):].strip()
+
+
+def told(k8s, name, word):
+    """The messages of the Warnings of that reason."""
+    items = k8s.get(f"/api/v1/namespaces/default/events?fieldSelector=involvedObject.name={name}")["items"]
+    return [event["message"] for event in items if (event["type"], event["reason"]) == ("Warning", word)]
+
+
+def test_a_config_that_is_wrong(k8s):
+    """Its coordinator would say the same for ever: the job has failed, and says it with the coordinator's own last line."""
+    create(k8s, "wrong", "learner.shard=3")
+    wait_for(lambda: phase(k8s, "wrong") == "Failed", lambda: f"wrong to fail, not to be {phase(k8s, 'wrong')}", DEADLINE)
+    words = "ended with exit code 78 (bad configuration): "
+    status = k8s.get(f"{JOBS}/wrong")["status"]
+    condition = next(one for one in status["conditions"] if one["type"] == "Failed")
+    check(condition["status"] == "True" and words in condition["message"] and "learner.shard" in condition["message"], f"{condition}")
+    check(reason(k8s, "wrong") == "BadConfiguration", reason(k8s, "wrong"))
+    wait_for(lambda: any(words in message and "learner.shard" in message for message in told(k8s, "wrong", "DIJobFailed")),
+             "the event")
+    check("BadConfiguration" in k8s.kubectl("get", "all").stdout, "kubectl get all shows it")
+    k8s.kubectl("delete", "dijob", "wrong")
+
+
+def test_what_may_pass_is_said(k8s):
+    """An image that is nowhere, and a quota: no failure, and the user is told where he looks; mended, the job goes on."""
+    job = json.loads(k8s.kubectl("create", "--dry-run=client", "-o", "json", "-f", SAMPLE).stdout)
+    job["metadata"]["name"] = "nowhere"
+    container = job["spec"]["coordinator"]["template"]["spec"]["containers"][0]
+    container.update(image="localhost:1/no/such:image", imagePullPolicy="Always")
+    k8s.kubectl("create", "-f", "-", input=json.dumps(job))
+    wait_for(lambda: reason(k8s, "nowhere") == "ImagePullFailed", lambda: reason(k8s, "nowhere"), DEADLINE)
+    wait_for(lambda: any("nowhere-coordinator" in message and "no/such" in message
+                         for message in told(k8s, "nowhere", "ImagePullFailed")), "the event")
+    check(phase(k8s, "nowhere") == "Created", phase(k8s, "nowhere"))
+    k8s.kubectl("delete", "dijob", "nowhere")
+
+    k8s.kubectl("create", "quota", "few", "--hard=pods=0")
+    wait_for(lambda: "pods" in k8s.get("/api/v1/namespaces/default/resourcequotas/few").get("status", {}).get("hard", {}), "the quota")
+    create(k8s, "many", *LONG, "stop.env_steps=1G", collector=1, learner=1)
+    wait_for(lambda: reason(k8s, "many") == "QuotaExceeded", lambda: reason(k8s, "many"), DEADLINE)
+    check(not any(one["type"] == "TemplateRefused" for one in k8s.get(f"{JOBS}/many")["status"]["conditions"]), "for templates only")
+    wait_for(lambda: any("exceeded quota: few" in message for message in told(k8s, "many", "FailedCreate")), "the event")
+    k8s.kubectl("delete", "quota", "few")
+    await_updates(k8s, "many")
+    wait_for(lambda: reason(k8s, "many") == "", lambda: reason(k8s, "many"), DEADLINE)
+    stop(k8s, "many")
+
+
 cluster.main(test_install, test_the_sample_solves_cartpole, test_scaled_while_it_trains, test_pods_that_are_lost,
-             test_containers_that_crash, test_a_kubelet_that_is_away, full=True)
+             test_containers_that_crash, test_a_kubelet_that_is_away, test_a_config_that_is_wrong, test_what_may_pass_is_said, full=True)

@@ -231,8 +231,8 @@ def test_failing_pods(k8s):
         check(status["taskStatus"] == {"failing": {"Running": 1, "Failed": 1}}, f"{status}")
         check(s_uids(k8s, name) == after, "with cleanPodPolicy None every pod stays")
         wide = k8s.kubectl("get", s_kind("v2alpha1"), name, "-o", "wide").stdout
-        check(re.fullmatch(r"NAME +PHASE +AGE +COLLECTORS +LEARNERS +READY +REPLICAS +RESTARTS +RESCHEDULES *\n"
-                           rf"{name} +Failed +\S+ +1 +2 +1 +0 *\n", wide), wide)
+        check(re.fullmatch(r"NAME +PHASE +AGE +REASON +COLLECTORS +LEARNERS +READY +REPLICAS +RESTARTS +RESCHEDULES *\n"
+                           rf"{name} +Failed +\S+ +BackoffLimitExceeded +1 +2 +1 +0 *\n", wide), wide)
         told = lambda: {(kind, reason) for kind, reason, _ in rig.s_events(k8s, name)}
         wait_for(lambda: {("Normal", "JobPending"), ("Normal", "JobStarting"), ("Normal", "JobRunning"), ("Warning", "JobRestarting"),
                           ("Warning", "JobFailed")} <= told(), lambda: f"the events, not {told()}", DEADLINE)
@@ -439,9 +439,9 @@ def test_columns(k8s):
         op.idle()
         for version in VERSIONS:
             narrow = k8s.kubectl("get", s_kind(version)).stdout
-            check(re.fullmatch(r"NAME +PHASE +AGE *\na-roles +Running +\S+ *\na-tasks +Running +\S+ *\n", narrow), narrow)
+            check(re.fullmatch(r"NAME +PHASE +AGE +REASON *\na-roles +Running +\S+ *\na-tasks +Running +\S+ *\n", narrow), narrow)
             wide = k8s.kubectl("get", s_kind(version), "-o", "wide").stdout
-            check(re.fullmatch(r"NAME +PHASE +AGE +COLLECTORS +LEARNERS +READY +REPLICAS +RESTARTS +RESCHEDULES *\n"
+            check(re.fullmatch(r"NAME +PHASE +AGE +REASON +COLLECTORS +LEARNERS +READY +REPLICAS +RESTARTS +RESCHEDULES *\n"
                                r"a-roles +Running +\S+ +2 +1 *\na-tasks +Running +\S+ +3 +3 +0 +0 *\n", wide), wide)
         k8s.kubectl("delete", "dijob", "--all", "--wait=false")
         wait_for(lambda: not k8s.get(PODS)["items"], "the pods to go", DEADLINE)

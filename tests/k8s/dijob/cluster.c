@@ -59,6 +59,8 @@ static void s_free_pod(dijob_pod_t *pod)
     free(pod->meta.name);
     free(pod->replaces);
     free(pod->owner_pod);
+    free(pod->why);
+    free(pod->words);
     free(pod->asked);
     free(pod);
 }
@@ -89,7 +91,7 @@ static dijob_pod_t *s_new(cluster_t *self, dijob_role_t role, const char *name)
     snprintf(pod->meta.uid, sizeof pod->meta.uid, "uid-%u", ++self->uids);
     pod->role = (uint8_t)role;
     pod->rank = pod->task_rank = -1;
-    pod->exit_code = -1;
+    pod->exit_code = pod->last_exit = -1;
     pod->created_s = self->now_s;
     return pod;
 }
@@ -164,7 +166,7 @@ void cluster_plan(const cluster_t *self, dijob_plan_t *out)
     const dijob_refusal_t refusal = {.role = self->refused_role,
         .task = self->refused_role == DIJOB_TASK ? 0 : -1,
         .words = self->refused,
-        .reason = "Invalid"};
+        .reason = self->refused_reason ? self->refused_reason : "Invalid"};
     const dijob_view_t view = {.job = &self->job,
         .pods = (const dijob_pod_t *const *)self->pods,
         .pod_count = self->pod_count,
@@ -353,7 +355,9 @@ void pod_end(cluster_t *self, dijob_pod_t *pod, int exit_code)
     pod->stuck = true;
     pod->phase = exit_code == 0 ? POD_SUCCEEDED : POD_FAILED;
     pod->main = exit_code == 0 ? MAIN_COMPLETED : MAIN_ERROR;
-    pod->exit_code = (int16_t)exit_code;
+    pod->exit_code = pod->last_exit = (int16_t)exit_code;
+    if (exit_code != 0)
+        pod->why = pod->why ? pod->why : tt_strdup("Error");
     pod->finished_s = self->now_s;
 }
 

@@ -14,7 +14,8 @@ typedef struct {
     bool curve;
     int64_t now_s;
     uint64_t random;
-    const char *refused; /* the server's words about pods of refused_role (task 0); NULL = it takes all */
+    const char *refused_reason; /* NULL: "Invalid" */
+    const char *refused;        /* the server's words about pods of refused_role (task 0); NULL = it takes all */
     dijob_role_t refused_role;
     unsigned uids;      /* given out so far                                                */
     size_t writes;      /* of the status                                                   */

@@ -169,7 +169,8 @@ static void test_a_pod_of_a_task(void **state)
         "v2alpha1','kind':'DIJob','name':'j','uid':'job-uid',"
         "'controller':true,'blockOwnerDeletion':true}]},'spec':{'restartPolicy':'Never','hostname':'j-my-task-1','"
         "subdomain':"
-        "'di-j','volumes':[{'name':'v'}],'containers':[{'name':'b','env':[{'name':'DI_JOB_ID','value':'rl/j'},"
+        "'di-j','volumes':[{'name':'v'}],'containers':[{'terminationMessagePolicy':'FallbackToLogsOnError','name':'b','"
+        "env':[{'name':'DI_JOB_ID','value':'rl/j'},"
         "{'name':'DI_SERVER_URL','value':'http://"
         "s'},{'name':'DI_RANK','value':'2'},{'name':'DI_NODES','value':'" NODE("learner-0") "," NODE("my-task-0") "," NODE(
             "my-task-1") "'},{'name':'DI_MY_TASK_NODES','value':'" NODE("my-task-0") "," NODE("my-task-1") "'}]}]}"

@@ -144,6 +144,98 @@ static void test_a_pod_of_a_task(void **state)
     dijob_pod_destroy(&pod);
 }
 
+static void s_assert_trouble(const char *status, const char *why, const char *words)
+{
+    dijob_pod_t *pod = s_pod("learner", "", "{'restartPolicy':'Never','containers':[{'name':'learner'}]}", status);
+    assert_string_equal(pod->why ? pod->why : "", why);
+    assert_string_equal(pod->words ? pod->words : "", words);
+    dijob_pod_destroy(&pod);
+}
+
+#define MAIN(state)   "'containerStatuses':[{'name':'learner'," state "}]"
+#define WAITS(reason) MAIN("'state':{'waiting':{'reason':'" reason "','message':'cannot'}}")
+#define ENDS(code)    "'terminated':{'exitCode':" code ",'reason':'Error','message':'one\\ntwo: no such key\\n\\n'}"
+
+static void test_why_it_does_not_run(void **state)
+{
+    (void)state;
+    s_assert_trouble("{'phase':'Running'," MAIN("'state':{'running':{}}") "}", "", "");
+    s_assert_trouble("{'phase':'Pending'," WAITS("ContainerCreating") "}", "", "");
+    s_assert_trouble("{'phase':'Pending'," WAITS("ErrImagePull") "}", "ImagePullFailed", "cannot");
+    s_assert_trouble("{'phase':'Pending'," WAITS("ImagePullBackOff") "}", "ImagePullFailed", "cannot");
+    s_assert_trouble("{'phase':'Pending'," WAITS("CreateContainerConfigError") "}", "ContainerRefused", "cannot");
+    s_assert_trouble(
+        "{'phase':'Running'," MAIN("'state':{'waiting':{'reason':'CrashLoopBackOff','message':'back-off'}},"
+                                   "'lastState':{" ENDS("1") "}") "}",
+        "CrashLoop", "two: no such key");
+    s_assert_trouble("{'phase':'Failed'," MAIN("'state':{" ENDS("1") "}") "}", "Error", "two: no such key");
+    s_assert_trouble("{'phase':'Succeeded'," MAIN("'state':{" ENDS("0") "}") "}", "", "");
+    s_assert_trouble("{'phase':'Failed','reason':'Evicted','message':'out of memory'}", "Evicted", "out of memory");
+    s_assert_trouble(
+        "{'phase':'Pending','conditions':[{'type':'PodScheduled','status':'False','reason':'Unschedulable',"
+        "'message':'0/3 nodes'}]}",
+        "Unschedulable", "0/3 nodes");
+    s_assert_trouble("{'phase':'Pending','initContainerStatuses':[{'name':'i','state':{'waiting':{'reason':"
+                     "'ImagePullBackOff','message':'no i'}}}]}",
+        "ImagePullFailed", "no i");
+    s_assert_trouble("{'phase':'Failed','reason':'<b>','message':'a\\u001b[31mb'}", "Error", "a [31mb");
+}
+
+static void test_last_words_are_cut_between_characters(void **state)
+{
+    (void)state;
+    char words[1000], *status;
+    for (size_t i = 0; i + 1 < sizeof words; i += 2)
+        memcpy(words + i, "\xc3\xa4", 2);
+    words[sizeof words - 1] = words[sizeof words - 2] = 0;
+    for (int shift = 0; shift < 2; shift++) {
+        status = tt_sprintf("{'phase':'Failed','reason':'Evicted','message':'%s%s'}", shift ? "x" : "", words);
+        dijob_pod_t *pod = s_pod("learner", "", "{}", status);
+        assert_true(strlen(pod->words) >= 254 && strlen(pod->words) <= 256);
+        json_t *probe = json_string(pod->words);
+        assert_non_null(probe);
+        json_decref(probe);
+        dijob_pod_destroy(&pod);
+        free(status);
+    }
+}
+
+static void s_assert_last_exit(const char *status, int last_exit)
+{
+    dijob_pod_t *pod = s_pod("learner", "", "{'containers':[{'name':'learner'}]}", status);
+    assert_int_equal(pod->last_exit, last_exit);
+    dijob_pod_destroy(&pod);
+}
+
+static void test_the_last_exit_code(void **state)
+{
+    (void)state;
+    s_assert_last_exit("{'phase':'Running'," MAIN("'state':{'running':{}},'lastState':{" ENDS("78") "}") "}", -1);
+    s_assert_last_exit("{'phase':'Running'," MAIN("'state':{'waiting':{}},'lastState':{" ENDS("78") "}") "}", 78);
+    s_assert_last_exit("{'phase':'Running'," MAIN("'state':{" ENDS("77") "},'lastState':{" ENDS("78") "}") "}", 77);
+}
+
+/*  Where nobody writes conditions the containers' own word counts. */
+static void test_ready_without_a_condition(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *status;
+        bool ready;
+    } all[] = {
+        {"{'phase':'Running'," MAIN("'ready':true") "}", true},
+        {"{'phase':'Running'," MAIN("'ready':false") "}", false},
+        {"{'phase':'Pending'," MAIN("'ready':true") "}", false},
+        {"{'phase':'Running','conditions':[{'type':'Ready','status':'False'}]," MAIN("'ready':true") "}", false},
+        {"{'phase':'Running'}", false},
+    };
+    for (size_t i = 0; i < TT_COUNT(all); i++) {
+        dijob_pod_t *pod = s_pod("learner", "", "{'containers':[{'name':'learner'}]}", all[i].status);
+        assert_int_equal(pod->ready, all[i].ready);
+        dijob_pod_destroy(&pod);
+    }
+}
+
 /*  DI-orchestrator 1.1.0: the task's name is in the pod's alone. */
 static void test_a_pod_of_a_task_without_a_label(void **state)
 {
@@ -201,6 +293,10 @@ int main(void)
         cmocka_unit_test(test_a_ddp_learner_whose_aggregator_is_gone),
         cmocka_unit_test(test_a_pod_of_a_task),
         cmocka_unit_test(test_a_pod_of_a_task_without_a_label),
+        cmocka_unit_test(test_why_it_does_not_run),
+        cmocka_unit_test(test_last_words_are_cut_between_characters),
+        cmocka_unit_test(test_the_last_exit_code),
+        cmocka_unit_test(test_ready_without_a_condition),
         cmocka_unit_test(test_strangers),
         cmocka_unit_test(test_services),
     };

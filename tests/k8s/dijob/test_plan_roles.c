@@ -273,6 +273,145 @@ static void test_a_spec_that_was_mended_is_kept_again(void **state)
     assert_string_equal(cluster_condition(c, "SpecRefused"), "False Accepted ");
 }
 
+/* ---- trouble --------------------------------------------------------------------------------------------------------------- */
+
+/*  A program of ours that says that it can never do better. */
+static void test_an_end_that_is_final_fails_the_job(void **state)
+{
+    static const dijob_role_t roles[] = {DIJOB_COORDINATOR, DIJOB_COLLECTOR, DIJOB_LEARNER};
+    for (size_t i = 0; i < TT_COUNT(roles); i++) {
+        cluster_t *c = *state;
+        c->job.tutti = true;
+        c->job.replicas[DIJOB_COLLECTOR] = c->job.replicas[DIJOB_LEARNER] = 1;
+        s_running(c);
+        dijob_pod_t *pod = cluster_nth(c, roles[i], 0);
+        pod->words = tt_strdup("job.yaml:3:1: unknown key");
+        char *failed = tt_sprintf("DIJob qbert failed because pod %s ended with exit code 78 (bad configuration): "
+                                  "job.yaml:3:1: unknown key",
+            pod->meta.name);
+        char *condition = tt_sprintf("True DIJobFailed %s", failed),
+             *event = tt_sprintf("Warning DIJobFailed %s", failed);
+        pod_end(c, pod, 78);
+        cluster_settle(c, 10);
+        assert_string_equal(cluster_condition(c, "Failed"), condition);
+        assert_string_equal(cluster_status(c, "reason"), "BadConfiguration");
+        assert_non_null(strstr(c->events, event));
+        free(failed);
+        free(condition);
+        free(event);
+        s_teardown(state);
+        s_setup(state);
+    }
+}
+
+/*  A peer that is not there yet, a disk that was full: started again. And DI-engine's codes are not ours. */
+static void test_other_ends_do_not_fail_the_job(void **state)
+{
+    static const struct {
+        bool tutti, disrupted;
+        int code;
+    } all[] = {{true, false, 75}, {true, false, 1}, {true, false, 139}, {true, true, 78}, {false, false, 78}};
+    for (size_t i = 0; i < TT_COUNT(all); i++) {
+        cluster_t *c = *state;
+        c->job.tutti = all[i].tutti;
+        c->job.replicas[DIJOB_COLLECTOR] = 1;
+        s_running(c);
+        dijob_pod_t *pod = cluster_nth(c, DIJOB_COLLECTOR, 0);
+        pod->disrupted = all[i].disrupted;
+        pod_end(c, pod, all[i].code);
+        cluster_settle(c, 10);
+        assert_string_equal(cluster_phase(c), "Running");
+        assert_int_equal(cluster_alive(c, DIJOB_COLLECTOR), 1);
+        s_teardown(state);
+        s_setup(state);
+    }
+}
+
+/*  It was looked after by an operator that knew no such rule, and has recovered. */
+static void test_an_end_that_was_survived_is_history(void **state)
+{
+    cluster_t *c = *state;
+    c->job.tutti = true;
+    c->job.replicas[DIJOB_COLLECTOR] = 1;
+    s_running(c);
+    pod_end(c, cluster_nth(c, DIJOB_COLLECTOR, 0), 1);
+    cluster_settle(c, 10);
+    pod_run(c, cluster_nth(c, DIJOB_COLLECTOR, 1));
+    cluster_nth(c, DIJOB_COLLECTOR, 0)->last_exit = 70;
+    cluster_settle(c, 10);
+    assert_string_equal(cluster_phase(c), "Running");
+}
+
+static void test_why_a_coordinator_failed_is_told(void **state)
+{
+    cluster_t *c = *state;
+    dijob_pod_t *pod = s_running(c);
+    pod->why = tt_strdup("OOMKilled");
+    pod->words = tt_strdup("step 7");
+    pod_end(c, pod, 137);
+    cluster_settle(c, 10);
+    assert_string_equal(
+        cluster_condition(c, "Failed"), "True DIJobFailed DIJob qbert failed because coordinator failed");
+    assert_string_equal(cluster_status(c, "reason"), "OOMKilled");
+    assert_non_null(
+        strstr(c->events, "Warning PodFailed pod qbert-coordinator ended with exit code 137 (OOMKilled): step 7\n"));
+}
+
+static void test_what_keeps_a_pod_from_running_is_told_once(void **state)
+{
+    cluster_t *c = *state;
+    cluster_settle(c, 10);
+    dijob_pod_t *pod = cluster_get(c, "qbert-coordinator");
+    pod->why = tt_strdup("ImagePullFailed");
+    pod->words = tt_strdup("no such image");
+    cluster_settle(c, 10);
+    assert_string_equal(cluster_phase(c), "Created");
+    assert_string_equal(cluster_status(c, "reason"), "ImagePullFailed");
+    assert_string_equal(cluster_condition(c, "PodTrouble"),
+        "True ImagePullFailed pod qbert-coordinator: ImagePullFailed: no such image");
+    const size_t events = c->event_size;
+    free(pod->words);
+    pod->words = tt_strdup("back-off 10s"); /* a kubelet's words change, the trouble does not */
+    cluster_settle(c, 10);
+    assert_int_equal(c->event_size, events);
+    free(pod->why);
+    pod->why = NULL;
+    pod_run(c, pod);
+    cluster_settle(c, 10);
+    assert_string_equal(cluster_status(c, "reason"), "");
+    assert_string_equal(cluster_condition(c, "PodTrouble"), "False NoTrouble ");
+}
+
+/*  One failure is none; the third in a row is, until one has lived for two minutes. */
+static void test_a_replica_that_fails_again_and_again_is_told(void **state)
+{
+    cluster_t *c = *state;
+    c->job.replicas[DIJOB_COLLECTOR] = 1;
+    s_running(c);
+    for (int i = 0; i < 4; i++) {
+        for (size_t k = 0; k < c->pod_count; k++)
+            if (c->pods[k]->role == DIJOB_COLLECTOR && c->pods[k]->phase == POD_PENDING)
+                pod_run(c, c->pods[k]);
+        for (size_t k = 0; k < c->pod_count; k++)
+            if (c->pods[k]->role == DIJOB_COLLECTOR && c->pods[k]->phase == POD_RUNNING) {
+                pod_end(c, c->pods[k], 139);
+                break;
+            }
+        cluster_round(c);
+        assert_string_equal(cluster_status(c, "reason"), i < 3 ? "" : "CrashLoop");
+        for (int k = 0; k < 70 && cluster_alive(c, DIJOB_COLLECTOR) == 0; k++, c->now_s++)
+            cluster_round(c);
+    }
+    cluster_round(c);
+    assert_string_equal(cluster_status(c, "reason"), "CrashLoop");
+    assert_non_null(strstr(cluster_condition(c, "PodTrouble"), "ended with exit code 139 (Error)"));
+    for (size_t k = 0; k < c->pod_count; k++)
+        if (c->pods[k]->phase == POD_PENDING)
+            pod_run(c, c->pods[k]);
+    cluster_settle(c, 20);
+    assert_string_equal(cluster_status(c, "reason"), "");
+}
+
 /* ---- the coordinator ------------------------------------------------------------------------------------------------------------ */
 
 static void test_a_deleted_coordinator_comes_back_and_the_phase_stays(void **state)
@@ -447,7 +586,8 @@ static void test_a_refused_role_holds_no_other(void **state)
 {
     cluster_t *c = *state;
     c->job.replicas[DIJOB_COLLECTOR] = 2;
-    c->refused = "exceeded quota";
+    c->refused = "pods \"x\" is forbidden: exceeded quota: few, requested: pods=1, used: pods=9, limited: pods=9";
+    c->refused_reason = "Forbidden";
     c->refused_role = DIJOB_COLLECTOR;
     s_running(c);
     cluster_remove(c, cluster_get(c, "qbert-coordinator"));
@@ -455,7 +595,14 @@ static void test_a_refused_role_holds_no_other(void **state)
     s_running(c);
     assert_int_equal(cluster_alive(c, DIJOB_LEARNER), 1);
     assert_int_equal(cluster_count(c, DIJOB_COLLECTOR), 0);
-    assert_string_equal(cluster_condition(c, "TemplateRefused"), "True Invalid exceeded quota");
+    assert_string_equal(cluster_condition(c, "TemplateRefused"), ""); /* that is for templates */
+    assert_non_null(
+        strstr(cluster_condition(c, "QuotaExceeded"), "True Forbidden pods \"x\" is forbidden: exceeded quota"));
+    assert_string_equal(cluster_status(c, "reason"), "QuotaExceeded");
+    c->refused = "violates PodSecurity";
+    cluster_settle(c, 10);
+    assert_string_equal(cluster_condition(c, "PodForbidden"), "True Forbidden violates PodSecurity");
+    assert_string_equal(cluster_condition(c, "QuotaExceeded"), "False Accepted ");
     c->refused_role = DIJOB_COORDINATOR; /* and what there is of it changes nothing for the others */
     cluster_settle(c, 10);
     assert_int_equal(cluster_alive(c, DIJOB_COLLECTOR), 2);
@@ -487,6 +634,12 @@ int main(void)
         T(test_a_crash_loop_and_a_sidecar_stay_where_running_is_cleaned),
         T(test_a_job_that_is_deleted_is_left_to_the_garbage_collector),
         T(test_an_invalid_job_fails_and_says_why),
+        T(test_an_end_that_is_final_fails_the_job),
+        T(test_other_ends_do_not_fail_the_job),
+        T(test_an_end_that_was_survived_is_history),
+        T(test_why_a_coordinator_failed_is_told),
+        T(test_what_keeps_a_pod_from_running_is_told_once),
+        T(test_a_replica_that_fails_again_and_again_is_told),
         T(test_a_new_job_with_a_bad_name_fails),
         T(test_a_job_that_runs_goes_on_whatever_its_name),
         T(test_a_job_that_runs_outlives_a_bad_spec),

@@ -1,6 +1,8 @@
 /*  Pods as the specification has them (DIJob of DI-orchestrator v0.2.2), and what ours adds. */
+#include "k8s/dijob/parts.h"
 #include "tests/k8s/dijob/json.h"
 
+#define SAYS "'terminationMessagePolicy':'FallbackToLogsOnError',"
 #define JOB(engine, roles)                                                                                            \
     "{'apiVersion':'diengine.opendilab.org/v1alpha1','kind':'DIJob','metadata':{'name':'qbert-dqn','namespace':'rl'," \
     "'uid':'job-uid'},'spec':{" engine                                                                                \
@@ -53,11 +55,13 @@ static void test_the_coordinator(void **state)
             "coordinator") "},'annotations':{'note':'n'},'ownerReferences':[" OWNER "]},"
                            "'spec':{'restartPolicy':'Never','priorityClassName':'high','volumes':[" VOLUMES
                            "],'containers':["
-                           "{'name':'shell','image':'busybox','env':[" COORDINATOR_ENV "]},"
-                           "{'name':'di-container','image':'ding','newInTheNextRelease':{'a':[1,0.1]},'env':[{'name':'"
+                           "{" SAYS "'name':'shell','image':'busybox','env':[" COORDINATOR_ENV "]},"
+                           "{" SAYS
+                           "'name':'di-container','image':'ding','newInTheNextRelease':{'a':[1,0.1]},'env':[{'name':'"
                            "PYTHONUNBUFFERED',"
                            "'value':'1'}," COORDINATOR_ENV "],'ports':[{'name':'di-port','containerPort':22280}]}],"
-                           "'initContainers':[{'name':'prepare','image':'busybox','env':[" COORDINATOR_ENV "]}],"
+                           "'initContainers':[{" SAYS "'name':'prepare','image':'busybox','env':[" COORDINATOR_ENV
+                           "]}],"
                            "'schedulingGates':[{'name':'later'}]}}");
 }
 
@@ -84,7 +88,7 @@ static void test_a_learner_with_resources_asked_for(void **state)
                        "'ownerReferences':[" OWNER
                        "]},'spec':{'restartPolicy':'OnFailure','volumes':[{'name':'cache','emptyDir':{'medium':"
                        "'Memory'}},{'name':'work-dir','hostPath':{'path':'/"
-                       "d'}}],'containers':[{'name':'di-container','resources':{"
+                       "d'}}],'containers':[{" SAYS "'name':'di-container','resources':{"
                        "'limits':{'cpu':'4','memory':'1Gi','nvidia.com/gpu':'1'},'requests':{'cpu':'4','nvidia.com/"
                        "gpu':'1'}},"
                        "'env':[" LEARNER_ENV(
@@ -164,8 +168,8 @@ static void test_an_aggregator_of_a_config(void **state)
     assert_json(s_build(JOB("", COORDINATOR "," LEARNER), &want),
         "{'apiVersion':'v1','kind':'Pod','metadata':{'name':'a','namespace':'rl','labels':{" LABELS(
             "a", "aggregator") "},"
-                               "'annotations':{},'ownerReferences':[" OWNER
-                               "]},'spec':{'containers':[{'name':'di-container','image':'agg','ports':["
+                               "'annotations':{},'ownerReferences':[" OWNER "]},'spec':{'containers':[{" SAYS
+                               "'name':'di-container','image':'agg','ports':["
                                "{'name':'di-port','containerPort':22270}],'env':[" ENV(
                                    "a", "{'name':'AGGREGATOR_PORT','value':'22270'}") "]}]}}");
     json_decref(agconfig);
@@ -185,12 +189,28 @@ static void test_an_aggregator_made_of_the_learner(void **state)
     assert_json(s_build(text, &want),
         "{'apiVersion':'v1','kind':'Pod','metadata':{'name':'a','namespace':'rl','labels':{'team':'rl'," LABELS("a",
             "aggregator") "},'annotations':{},'ownerReferences':[" OWNER "]},'spec':{'imagePullSecrets':[{'name':'s'}],"
-                          "'volumes':[" VOLUMES
-                          "],'containers':[{'name':'di-container','image':'ding:1','command':['ding','-m','dist',"
+                          "'volumes':[" VOLUMES "],'containers':[{" SAYS
+                          "'name':'di-container','image':'ding:1','command':['ding','-m','dist',"
                           "'--module','learner_aggregator'],'volumeMounts':[{'name':'work-dir','mountPath':'/w'}],"
                           "'ports':[{'name':'di-port','containerPort':22272}],'env':[" ENV(
                               "a", "{'name':'AGGREGATOR_PORT','value':'22272'}") "]}]}}");
     free(text);
+}
+
+/*  The end of its log is the message of one that fails, unless the user wants it otherwise. */
+static void test_last_words_are_as_the_template_says(void **state)
+{
+    (void)state;
+    const dijob_pod_want_t want = {.role = DIJOB_LEARNER, .name = "l"};
+    json_t *pod = s_build(JOB("", "'learner':{'template':{'spec':{'containers':[{'name':'a','terminationMessagePolicy':"
+                                  "'File'},{'name':'b'},7],'initContainers':[{'name':'c'}]}}}"),
+        &want);
+    json_t *spec = json_object_get(pod, "spec"), *containers = json_object_get(spec, "containers");
+    const char *key = "terminationMessagePolicy", *from_log = "FallbackToLogsOnError";
+    assert_string_equal(parts_text(json_array_get(containers, 0), key, ""), "File");
+    assert_string_equal(parts_text(json_array_get(containers, 1), key, ""), from_log);
+    assert_string_equal(parts_text(json_array_get(json_object_get(spec, "initContainers"), 0), key, ""), from_log);
+    json_decref(pod);
 }
 
 static void test_a_ddp_learner(void **state)
@@ -213,8 +233,8 @@ static void test_a_ddp_learner(void **state)
         "{'apiVersion':'v1','kind':'Pod','metadata':{'name':'d','namespace':'rl','labels':{" LABELS("d",
             "ddp-learner") ",'ddp-learner-type':'ddp-learner-worker'},'annotations':{'tutti/"
                            "aggregator':'a'},'ownerReferences':[" OWNER ",{'apiVersion':'v1','kind':'Pod',"
-                           "'name':'a','uid':'a-uid'}]},'spec':{'volumes':[" VOLUMES
-                           "],'containers':[{'name':'di-container','ports':["
+                           "'name':'a','uid':'a-uid'}]},'spec':{'volumes':[" VOLUMES "],'containers':[{" SAYS
+                           "'name':'di-container','ports':["
                            "{'name':'di-port','containerPort':22271},{'name':'gpu-port-1','containerPort':22272}],'"
                            "resources':{'limits':{"
                            "'nvidia.com/gpu':'2'},'requests':{'nvidia.com/gpu':'2'}},'env':[" LEARNER_ENV(
@@ -301,6 +321,7 @@ int main(void)
         cmocka_unit_test(test_an_aggregator_of_a_config),
         cmocka_unit_test(test_an_aggregator_made_of_the_learner),
         cmocka_unit_test(test_a_ddp_learner),
+        cmocka_unit_test(test_last_words_are_as_the_template_says),
         cmocka_unit_test(test_the_first_ddp_learner),
         cmocka_unit_test(test_a_role_without_template),
         cmocka_unit_test(test_strange_templates),

@@ -90,7 +90,7 @@ static void test_a_pod_that_is_refused_is_told_of_and_not_asked_for_again(void *
     const job_t *job = cache_job(bench->op->cache, "n", "j");
     assert_int_equal(job->refused_count, 1);
     assert_string_equal(job->refused[0].words, "told to");
-    assert_non_null(strstr(job->dijob->status, "TemplateRefused"));
+    assert_non_null(strstr(job->dijob->status, "PodForbidden"));
     assert_int_equal(kube_store_count(bench->op->cache->pods), 0);
     kube_queue_add(bench->op->queue, "n/j");
     bench_until(bench, s_rests, bench->op);
