@@ -27,6 +27,8 @@ struct kube_call {
     kube_data_fn data; /* NULL = not a stream */
     kube_done_fn done;
     void *ctx;
+    bool (*may)(const void *ctx); /* NULL = always */
+    const void *may_ctx;
     /* times, by the loop's clock */
     uint64_t deadline, idle, later; /* timers; 0 = none */
     int64_t heard_ms;               /* last byte of a stream */
@@ -76,6 +78,7 @@ struct kube_client {
     uint64_t refused;    /* version of the credentials that were refused last; 0 = none */
     unsigned generation; /* of connections: those of an older one are left to what is on them */
     uint64_t pump;       /* timer; 0 = none                                     */
+    bool recheck;        /* some that wait may not go any more                  */
     int in_data;         /* within libcurl's calls: no transfer may be taken out */
     int64_t heard_ms;    /* last byte from the server, of any call               */
 };

@@ -84,6 +84,17 @@ __attribute__((format(printf, 2, 3))) static void s_fail(kube_call_t *call, cons
     s_finish(call, &reply);
 }
 
+static bool s_may(const kube_call_t *call)
+{
+    return !call->may || call->may(call->may_ctx);
+}
+
+static void s_hold_back(kube_call_t *call)
+{
+    kube_reply_t reply = {.body = "", .held_back = true, .text = "held back: it may not go any more"};
+    s_finish(call, &reply);
+}
+
 static void s_answer(kube_call_t *call)
 {
     kube_reply_t reply = {
@@ -257,6 +268,23 @@ static void s_start(kube_call_t *call, const kube_identity_t *identity)
     call->client->in_flight += call->data ? 0 : 1;
 }
 
+/*  One that waits, and may not go; NULL. */
+static kube_call_t *s_forbidden(const kube_client_t *self)
+{
+    for (int p = 0; p < KUBE_PRIORITIES; p++)
+        for (kube_call_t *call = self->lists[p].first; call; call = call->next)
+            if (!s_may(call))
+                return call;
+    return NULL;
+}
+
+static void s_recheck(kube_client_t *self)
+{
+    self->recheck = false;
+    for (kube_call_t *call; (call = s_forbidden(self)) != NULL;)
+        s_hold_back(call);
+}
+
 /* Put on the wire what may go; of calls that came in meanwhile, the next turn. */
 static void s_pump(void *ctx)
 {
@@ -267,6 +295,8 @@ static void s_pump(void *ctx)
         kube_call_unlink(&self->dropped, call);
         s_remove(call);
     }
+    if (self->recheck)
+        s_recheck(self);
     size_t left = self->slot_count - self->free_count;
     for (kube_call_t *call; left > 0 && (call = s_next(self)) != NULL; left--) {
         kube_identity_t identity;
@@ -274,7 +304,9 @@ static void s_pump(void *ctx)
         self->unknown = status == TT_AGAIN;
         if (self->unknown)
             return;
-        if (status == TT_OK)
+        if (!s_may(call))
+            s_hold_back(call);
+        else if (status == TT_OK)
             s_start(call, &identity);
         else
             s_fail(call, "%s", tt_err_text());
@@ -314,6 +346,8 @@ static kube_call_t *s_call(kube_client_t *self, const kube_request_t *request, k
     call->priority = request->priority;
     call->done = done;
     call->ctx = ctx;
+    call->may = request->may;
+    call->may_ctx = request->may_ctx;
     kube_calls_add(self, call);
     return call;
 }
@@ -346,6 +380,12 @@ uint64_t kube_client_stream(
     if (idle_ms > 0)
         call->idle = kube_loop_timer(self->loop, idle_ms, s_on_idle, call);
     return s_send(call);
+}
+
+void kube_client_recheck(kube_client_t *self)
+{
+    self->recheck = true;
+    s_pump_soon(self);
 }
 
 void kube_client_cancel(kube_client_t *self, uint64_t request)

@@ -35,6 +35,7 @@ typedef struct {
     const char *body; /* 0 after the last byte                                                                */
     size_t size;
     char text[512];  /* for a person where code is not 2xx: the server's message, or what went wrong on the way */
+    bool held_back;  /* it was not sent: its `may` said no; code is 0                                          */
     char reason[64]; /* the server's reason: "AlreadyExists", "Conflict", "Expired"; "" where it gave none   */
 } kube_reply_t;
 typedef void (*kube_done_fn)(void *ctx, const kube_reply_t *reply);
@@ -49,6 +50,9 @@ typedef struct {
     int timeout_ms;           /* from now on; 0 = 30 s from when it goes, however long others come first     */
     kube_priority_t priority;
     size_t max_bytes; /* of the answer; 0 = 16 MiB                                               */
+    /*  Asked each time that it is about to go: false: it does not, and ends. NULL = it always may. */
+    bool (*may)(const void *ctx);
+    const void *may_ctx;
 } kube_request_t;
 
 /*  Queue it; everything is copied. `done` is called exactly once, never from within this call, unless cancelled.
@@ -64,6 +68,8 @@ typedef tt_status_t (*kube_data_fn)(void *ctx, const char *data, size_t size);
 uint64_t kube_client_stream(
     kube_client_t *self, const kube_request_t *request, int idle_ms, kube_data_fn data, kube_done_fn done, void *ctx);
 
+/*  What `may` says has changed: those that wait and may not go any more end soon, without waiting for their turn. */
+void kube_client_recheck(kube_client_t *self);
 /*  No call will come for it any more; the transfer is dropped. 0 and numbers that are done are fine. */
 void kube_client_cancel(kube_client_t *self, uint64_t request);
 /*  Requests queued or under way, streams left out. */

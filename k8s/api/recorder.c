@@ -144,6 +144,17 @@ void kube_recorder_destroy(kube_recorder_t **self_p)
     *self_p = NULL;
 }
 
+static int s_drop_untold(void *ctx, void *value)
+{
+    const event_t *event = value;
+    return event->request || event->timer || event->waits ? s_drop_event(ctx, value) : 0;
+}
+
+void kube_recorder_forget(kube_recorder_t *self)
+{
+    kube_dict_filter(&self->events, s_drop_untold, NULL);
+}
+
 /* ---- forgetting --------------------------------------------------------------------------------------------------- */
 
 /*  Not under way, and older than *ctx. */

@@ -17,6 +17,8 @@ typedef struct {
 /*  component: "di-orchestrator". Borrows client. */
 tt_status_t kube_recorder_new(kube_recorder_t **self_p, kube_client_t *client, const char *component);
 void kube_recorder_destroy(kube_recorder_t **self_p);
+/*  What the server has not been told yet is not told any more. */
+void kube_recorder_forget(kube_recorder_t *self);
 /*  type: "Normal" or "Warning". */
 void kube_recorder_event(kube_recorder_t *self, const kube_ref_t *about, const char *type, const char *reason,
     const char *fmt, ...) __attribute__((format(printf, 5, 6)));

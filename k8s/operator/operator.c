@@ -43,6 +43,11 @@ bool operator_leads(const operator_t *self)
     return !self->lease || kube_lease_held(self->lease);
 }
 
+bool operator_may(const void *ctx)
+{
+    return operator_leads(ctx);
+}
+
 /* ---- what sets it to work ------------------------------------------------------------------------------------------ */
 
 static void s_pause(operator_t *self)
@@ -66,6 +71,10 @@ static void s_on_lease(void *ctx, bool held)
     operator_t *self = ctx;
     log_info("%s", held ? "this replica looks after the jobs now" : "another replica looks after the jobs");
     s_pause(self);
+    if (!held) { /* what is about to be written is another's to decide now */
+        kube_client_recheck(self->client);
+        kube_recorder_forget(self->recorder);
+    }
 }
 
 static void s_on_synced(void *ctx)

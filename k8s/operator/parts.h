@@ -123,6 +123,7 @@ struct writes {
     uint64_t job_version;
     writes_one_t **writes;
     size_t count, pending;
+    bool lead; /* only while we do */
     void (*done)(void *ctx, writes_t *batch);
     void *ctx;
     writes_t *next, **link; /* the operator's list: what is still under way when it ends */
@@ -131,6 +132,8 @@ struct writes {
 /*  done is called once, when all writes are answered and never from within a call; then destroy it. Not called for one
  *  without writes. */
 writes_t *writes_new(operator_t *op, const dijob_t *job, void (*done)(void *ctx, writes_t *batch), void *ctx);
+/*  From now on only while we lead: what waits when that ends is not sent, and TT_AGAIN. */
+void writes_lead(writes_t *self);
 void writes_destroy(writes_t **self_p);
 /*  object is borrowed. */
 writes_one_t *writes_create(writes_t *self, writes_kind_t kind, const json_t *object);
@@ -228,6 +231,8 @@ void operator_count(operator_t *self, int code);
 void operator_count_served(operator_t *self, int code);
 /*  May we write about jobs by ourselves? */
 bool operator_leads(const operator_t *self);
+/*  The same as a request's `may`. */
+bool operator_may(const void *ctx);
 /*  One write more (1) or less (-1) is under way. With many of them no round begins: what waits in the queue is a name, what
  *  waits in the client is a pod's whole JSON. */
 void operator_writing(operator_t *self, int change);

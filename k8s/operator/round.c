@@ -170,6 +170,7 @@ static void s_create(round_t *self, const job_t *job, const fetched_t *fetched)
 {
     const bool curve = s_has(self, DIJOB_DO_CREATE_CURVE); /* before the first pod */
     self->batch = writes_new(self->op, job->dijob, s_on_created, self);
+    writes_lead(self->batch);
     for (size_t i = 0; i < self->plan.count; i++) {
         const dijob_action_t *action = &self->plan.actions[i];
         if (action->what == DIJOB_DO_CREATE_CURVE)
@@ -216,7 +217,7 @@ static int s_needs(const round_t *self, const job_t *job)
 static void s_events(round_t *self)
 {
     const job_t *job = s_job(self);
-    if (!job || self->op->opts.manifest)
+    if (!job || self->op->opts.manifest || !operator_leads(self->op))
         return;
     const kube_ref_t about = {.api_version = DIJOB_GROUP "/v1alpha1",
         .kind = "DIJob",
@@ -242,7 +243,7 @@ static void s_on_status(void *ctx, const kube_reply_t *reply)
         s_removals(self);
         return;
     }
-    if (reply->code != 409 && reply->code != 404)
+    if (reply->code != 409 && reply->code != 404 && !reply->held_back)
         log_warn("%s: the status was not taken: %d %s", self->key, reply->code, reply->text);
     s_end(self, reply->code == 404);
 }
@@ -273,7 +274,9 @@ static void s_status(round_t *self)
         .body = body,
         .content_type = "application/json-patch+json",
         .timeout_ms = 2 * WRITES_TURN_MS,
-        .priority = urgent ? KUBE_SERVICES : KUBE_STATUS};
+        .priority = urgent ? KUBE_SERVICES : KUBE_STATUS,
+        .may = operator_may,
+        .may_ctx = self->op};
     self->request = kube_client_send(self->op->client, &request, s_on_status, self);
     free(path);
     free(body);
@@ -304,6 +307,7 @@ static void s_removals(round_t *self)
     const job_t *job = s_job(self);
     if (job && (s_has(self, DIJOB_DO_DELETE_POD) || s_has(self, DIJOB_DO_DELETE_SERVICE))) {
         self->batch = writes_new(self->op, job->dijob, s_on_removed, self);
+        writes_lead(self->batch);
         for (size_t i = 0; i < self->plan.count; i++)
             if (self->plan.actions[i].what == DIJOB_DO_DELETE_POD ||
                 self->plan.actions[i].what == DIJOB_DO_DELETE_SERVICE)

@@ -29,6 +29,11 @@ writes_t *writes_new(operator_t *op, const dijob_t *job, void (*done)(void *ctx,
     return self;
 }
 
+void writes_lead(writes_t *self)
+{
+    self->lead = true;
+}
+
 static void s_write_free(writes_one_t *write)
 {
     free(write->name);
@@ -107,8 +112,8 @@ static void s_tell(const writes_one_t *write)
         .version = batch->job_version};
     const char *verb = write->deletes ? "Delete" : "Create";
     char reason[32];
-    if (batch->op->opts.manifest) /* there is no such object */
-        return;
+    if (batch->op->opts.manifest || (batch->lead && !operator_leads(batch->op)))
+        return; /* there is no such object, or it is another's to tell of */
     if (write->status == TT_OK) {
         snprintf(reason, sizeof reason, "Successful%s", verb);
         kube_recorder_event(
@@ -125,7 +130,9 @@ static void s_end(writes_one_t *write, tt_status_t status, const kube_reply_t *r
 {
     writes_t *batch = write->batch;
     write->status = status;
-    if (status != TT_OK) {
+    if (reply->held_back)
+        write->status = TT_AGAIN;
+    else if (status != TT_OK) {
         write->text = tt_strdup(reply->text);
         write->reason = tt_strdup(reply->reason);
         log_warn("%s/%s: %s %s %s: %d %s", batch->namespace_, batch->job, write->deletes ? "delete" : "create",
@@ -231,7 +238,9 @@ writes_one_t *writes_create(writes_t *self, writes_kind_t kind, const json_t *ob
         .secret = secret,
         .accept = secret ? METADATA_ONLY : NULL, /* the key is not to come back */
         .timeout_ms = WRITES_TURN_MS,
-        .priority = kind == WRITES_SERVICE ? KUBE_SERVICES : KUBE_PODS};
+        .priority = kind == WRITES_SERVICE ? KUBE_SERVICES : KUBE_PODS,
+        .may = self->lead ? operator_may : NULL,
+        .may_ctx = self->op};
     kube_client_send(self->op->client, &request, s_on_created, write);
     free(path);
     tt_free_secret(body);
@@ -256,7 +265,9 @@ writes_one_t *writes_delete(writes_t *self, writes_kind_t kind, const kube_meta_
         .path = path,
         .body = body,
         .timeout_ms = WRITES_TURN_MS,
-        .priority = kind == WRITES_SERVICE ? KUBE_SERVICES : KUBE_PODS};
+        .priority = kind == WRITES_SERVICE ? KUBE_SERVICES : KUBE_PODS,
+        .may = self->lead ? operator_may : NULL,
+        .may_ctx = self->op};
     kube_client_send(self->op->client, &request, s_on_deleted, write);
     free(path);
     free(body);

@@ -24,6 +24,7 @@ void got_reply(void *ctx, const kube_reply_t *reply)
     got_t *got = ctx;
     got->calls++;
     got->code = reply->code;
+    got->held_back = reply->held_back;
     memcpy(got->text, reply->text, sizeof got->text);
     memcpy(got->reason, reply->reason, sizeof got->reason);
     free(got->body);

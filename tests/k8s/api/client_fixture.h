@@ -14,6 +14,7 @@ typedef struct {
 /*  What came of a request: how often it was answered (once is right), and how. The body is the caller's, to free. */
 typedef struct {
     int calls, code;
+    bool held_back;
     char text[512], reason[64];
     char *body;
     size_t size;

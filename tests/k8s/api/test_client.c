@@ -302,6 +302,45 @@ static void test_priorities(void **state)
     assert_string_equal(order, "ecgfbhad"); /* first, pods, services, status, events; as asked within each */
 }
 
+static bool s_may(const void *ctx)
+{
+    return *(const bool *)ctx;
+}
+
+/*  What it was asked for is not to be done any more: what waits for its turn is never sent, whether its turn comes or not. */
+static void test_what_may_not_go_any_more_is_held_back(void **state)
+{
+    fixture_t *f = *state;
+    bool may = true;
+    fixture_open(f, 1);
+    got_t first = {0}, waiting[3] = {0}, late = {0}, free_ = {0};
+    const kube_request_t slow = {.method = "GET", .path = "/slow?ms=60000", .may = s_may, .may_ctx = &may};
+    kube_request_t once = {.method = "GET", .path = "/busy?times=0&key=held-back", .may = s_may, .may_ctx = &may};
+    const uint64_t on_wire = kube_client_send(f->client, &slow, got_reply, &first);
+    for (size_t i = 0; i < TT_COUNT(waiting); i++)
+        kube_client_send(f->client, &once, got_reply, &waiting[i]);
+    assert_ok(kube_loop_poll(f->loop, 0));
+    may = false;
+    kube_client_recheck(f->client);
+    for (size_t i = 0; i < TT_COUNT(waiting); i++) {
+        fixture_wait(f, &waiting[i].calls, 1);
+        assert_true(waiting[i].held_back && waiting[i].code == 0);
+        free(waiting[i].body);
+    }
+    assert_int_equal(first.calls, 0);
+    kube_client_send(f->client, &once, got_reply, &late);
+    once.may = NULL;
+    kube_client_send(f->client, &once, got_reply, &free_);
+    kube_client_cancel(f->client, on_wire);
+    fixture_wait(f, &late.calls, 1);
+    fixture_wait(f, &free_.calls, 1);
+    assert_true(late.held_back);
+    assert_int_equal(free_.code, 200);
+    assert_int_equal(got_asked(free_.body), 1); /* the others never came to the server */
+    free(late.body);
+    free(free_.body);
+}
+
 static void test_cancel(void **state)
 {
     fixture_t *f = *state;
@@ -361,6 +400,7 @@ int main(void)
         FIXTURE_TEST(test_waiting_for_a_turn_is_no_failure),
         FIXTURE_TEST(test_connections_that_break),
         FIXTURE_TEST(test_priorities),
+        FIXTURE_TEST(test_what_may_not_go_any_more_is_held_back),
         FIXTURE_TEST(test_cancel),
         FIXTURE_TEST(test_a_thousand),
     };

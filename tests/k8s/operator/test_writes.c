@@ -213,6 +213,52 @@ static void test_an_end_in_the_middle(void **state)
     assert_int_equal(ended.calls, 0);
 }
 
+/* ---- leading --------------------------------------------------------------------------------------------------------- */
+
+static bool s_has_p(void *ctx)
+{
+    return kube_store_get(((operator_t *)ctx)->cache->pods, "n", "p") != NULL;
+}
+
+static void s_assert_no_events(bench_t *bench)
+{
+    char *body = NULL;
+    assert_ok(world_call(&bench->world, "GET", "/api/v1/namespaces/n/events?limit=9", NULL, &body));
+    s_assert_word(body, "\"items\": []");
+    free(body);
+}
+
+/*  The lease is another's: a round's writes are not sent, are no failures that anybody is told of, and come again. A write
+ *  that somebody asked for over HTTP is everybody's. */
+static void test_who_does_not_lead_writes_nothing_for_itself(void **state)
+{
+    bench_t *bench = *state;
+    ended_t ended;
+    const kube_lease_opts_t opts = {.namespace_ = "n", .name = "l", .holder = "us"};
+    bench_make(bench, "/apis/coordination.k8s.io/v1/namespaces/n/leases",
+        "{'metadata':{'name':'l'},'spec':{'holderIdentity':'other','leaseDurationSeconds':3600}}");
+    assert_ok(kube_lease_new(&bench->op->lease, bench->op->client, &opts));
+    s_there(bench, "p", OURS, false);
+    bench_until(bench, s_has_p, bench->op);
+    json_t *pod = s_object("Pod", "q", OURS);
+    writes_t *batch = s_batch(bench, &ended);
+    writes_lead(batch);
+    const writes_one_t *writes[] = {writes_create(batch, WRITES_POD, pod),
+        writes_delete(batch, WRITES_POD, kube_store_get(bench->op->cache->pods, "n", "p"), -1)};
+    s_wait(bench, &ended);
+    for (size_t i = 0; i < TT_COUNT(writes); i++)
+        assert_true(writes[i]->status == TT_AGAIN && writes[i]->code == 0 && !writes[i]->text);
+    assert_true(bench_has(bench, PODS, "p") && !bench_has(bench, PODS, "q"));
+    s_assert_no_events(bench);
+    writes_destroy(&ended.batch);
+    batch = s_batch(bench, &ended);
+    writes_create(batch, WRITES_POD, pod);
+    s_wait(bench, &ended);
+    assert_true(bench_has(bench, PODS, "q"));
+    writes_destroy(&ended.batch);
+    json_decref(pod);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -225,6 +271,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_what_is_removed_and_what_was_gone_before, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(
             test_a_removal_that_failed_leaves_the_store_as_it_is, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(test_who_does_not_lead_writes_nothing_for_itself, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(test_an_end_in_the_middle, bench_setup, bench_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, world_end);
