@@ -101,6 +101,7 @@ typedef struct core {
     int64_t checkpoint_ns; /* of the newest checkpoint */
     int64_t stats_ns;      /* of the newest STATS, and its update */
     uint64_t stats_update;
+    bool frozen;                  /* that the learning rate is 0 has been said */
     tt_packet_t composition;      /* what rank 0 makes batch `composing - 1` of (lag > 1) */
     uint64_t composing, composed; /* batches below: known; taken over                     */
     int64_t composing_ms;         /* since when it is known                               */

@@ -52,11 +52,27 @@ static void s_emit_times(core_t *self, metrics_t *metrics)
     }
 }
 
+/*  A schedule that ends before the run does: from there on it only costs time. */
+static void s_say_frozen(core_t *self, const metrics_t *metrics)
+{
+    bool frozen = false;
+    for (size_t i = 0; i < metrics->count; i++)
+        frozen |= strcmp(metrics->name[i], "charts/learning_rate") == 0 && metrics->metric[i].value == 0;
+    if (frozen && !self->frozen)
+        report_event(self, "warning",
+            "the learning rate is 0: its schedule ends here (algorithm.anneal_steps) and the run does not; the weights "
+            "stay as they are. algorithm.anneal_steps=0 lets it end with stop.env_steps, algorithm.anneal_to leaves "
+            "some",
+            0);
+    self->frozen = frozen;
+}
+
 static void s_send_stats(core_t *self, int64_t now_ns)
 {
     metrics_t metrics;
     metrics.count = 0;
     self->model.algorithm->metrics(self->model.algo, s_emit, &metrics);
+    s_say_frozen(self, &metrics);
     s_emit_times(self, &metrics);
     const tt_msg_STATS_t stats = TT_MSG(STATS, .era = self->view.era, .update = self->update,
         .env_steps = self->update * self->model.batch_steps, .episodes = tt_episodes_count(self->episodes),

@@ -193,6 +193,14 @@ def test_what_is_not_utf8(world):
     equal(len(summary["weights_sha256"]), 64, "its weights")
 
 
+def test_an_end_of_learning_is_said(world):
+    """A schedule that ends before the run; not one that ends with it."""
+    for steps, said in ((512, True), (0, False)):
+        summary = world.train(world.config(), "algorithm.anneal=linear", f"algorithm.anneal_steps={steps}")
+        log = world.tutti("logs", summary["run"], "coordinator").stdout
+        equal("the learning rate is 0" in log, said, f"anneal_steps={steps}: {log[-2000:]}")
+
+
 def test_detach(world):
     run_dir = os.path.join(world.path, "left")
     done = world.tutti("run", world.config(), "--run-dir", run_dir, "--detach", "--set", "stop.env_steps=1000M")
@@ -231,5 +239,6 @@ def test_metrics_file(world):
 
 
 main(test_help_everywhere, test_completion_is_shell, test_check_prints_origins, test_a_run_from_outside,
-     test_rm_removes_runs_only, test_what_is_not_utf8, test_stop_ends_nobody_else, test_fetch, test_fetch_stays, test_detach,
+     test_rm_removes_runs_only, test_what_is_not_utf8, test_stop_ends_nobody_else, test_fetch, test_fetch_stays,
+     test_an_end_of_learning_is_said, test_detach,
      test_logs_follow, test_metrics_file)
