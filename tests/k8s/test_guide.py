@@ -1,0 +1,163 @@
+#!/usr/bin/env python3
+"""docs/guide/kubernetes.md typed from the page itself: each command as it stands there, in a copy of the tree that a reader has,
+on a cluster whose nodes find the image under the guide's name for it. Where the page waits for a person (`-w`, Ctrl-C) the test waits for
+what the page says is to be seen."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+import cluster
+
+cluster.require(full=True)
+from cluster import check, wait_for  # noqa: E402
+
+SOURCE = os.environ["TT_SOURCE_DIR"]
+TUTTI = os.environ["TUTTI"]
+IMAGE = "registry.example/tutti:0.1.0"
+JOB = "/apis/diengine.opendilab.org/v1alpha1/namespaces/default/dijobs/cartpole"
+PODS = "/api/v1/namespaces/default/pods"
+PATIENCE = 270.0
+
+
+def blocks(heading):
+    """The commands below a heading, a list of lines for each indented block."""
+    with open(os.path.join(SOURCE, "docs/guide/kubernetes.md"), encoding="utf-8") as file:
+        section = re.search(rf"^## {re.escape(heading)}\n(.*?)(?=^## |\Z)", file.read(), re.M | re.S)
+    check(section, f"the guide has a section '{heading}'")
+    found = re.findall(r"(?:^    .*\n)+", section[1], re.M)
+    check(found, f"'{heading}' has commands")
+    return [[line[4:] for line in block.splitlines()] for block in found]
+
+
+def commands(lines):
+    """One by one; a here-document is one with the line that begins it."""
+    lines = list(lines)
+    while lines:
+        one = [lines.pop(0)]
+        while "<<'EOF'" in one[0] and one[-1] != "EOF":
+            one.append(lines.pop(0))
+        yield "\n".join(one)
+
+
+def type_in(k8s, command):
+    """At the prompt, in the copy of the tree; its stdout and stderr."""
+    path = f"{os.path.dirname(k8s.programs['kubectl'])}:{os.path.dirname(TUTTI)}"
+    done = k8s.run_in(["bash", "-c", f'PATH={path}:$PATH; cd {k8s.tree} && {command}'], check=False, deadline=PATIENCE,
+                      env={"XDG_STATE_HOME": k8s.tree})
+    check(done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}")
+    return done.stdout + done.stderr
+
+
+def phase(k8s):
+    return k8s.find(JOB) and k8s.get(JOB).get("status", {}).get("phase")
+
+
+def await_phase(k8s, wanted):
+    wait_for(lambda: phase(k8s) == wanted, lambda: f"cartpole to be {wanted}, not {phase(k8s)}", PATIENCE)
+
+
+def await_nothing(k8s):
+    wait_for(lambda: not k8s.get(PODS)["items"], "the pods to go", PATIENCE)
+
+
+def test_install(k8s):
+    k8s.tree = os.path.join(k8s.directory, "tree")
+    for name in ("k8s", "configs"):
+        shutil.copytree(os.path.join(SOURCE, name), os.path.join(k8s.tree, name))
+    with tempfile.TemporaryDirectory() as folder:  # in place of the guide's first two commands, which want a registry
+        subprocess.run([os.path.join(SOURCE, "k8s/image/build"), "--binary", TUTTI, "--output", folder], check=True,
+                       stdout=subprocess.DEVNULL, timeout=240)
+        (name,) = os.listdir(folder)
+        k8s.load_image(os.path.join(folder, name), IMAGE)
+    typed = list(commands(blocks("Install")[0]))
+    check(typed[0].startswith("./dev image") and IMAGE in typed[1], f"the guide makes {IMAGE} first: {typed[:2]}")
+    for command in typed[2:]:
+        type_in(k8s, command)
+        if "apply -k" in command:
+            k8s.await_kind("dijob")
+
+
+def test_from_nothing_to_succeeded(k8s):
+    said = {}
+    for command in commands(blocks("From nothing to Succeeded")[0]):
+        if " -w" in command:
+            await_phase(k8s, "Succeeded")
+            command = command.replace(" -w", "")
+        said[command.split("#")[0].strip()] = type_in(k8s, command)
+    summary = [line for line in said["kubectl logs -f cartpole-coordinator"].splitlines() if line.startswith("{")]
+    check(len(summary) == 1 and json.loads(summary[0])["status"] == "succeeded", f"{said}")
+    check("DIJobSucceeded" in said["kubectl describe dijob cartpole"], said["kubectl describe dijob cartpole"])
+    await_nothing(k8s)
+
+
+def scale_block():
+    """The long job, and what is typed while it runs."""
+    long, typed = blocks("Scale a running job")
+    return long, typed
+
+
+def test_a_long_job_is_scaled_and_its_weights_fetched(k8s):
+    long, typed = scale_block()
+    for command in commands(long):
+        type_in(k8s, command)
+    await_phase(k8s, "Running")
+    log = lambda: k8s.kubectl("logs", "cartpole-coordinator", check=False).stdout
+    wait_for(lambda: "run: update " in log(), "the first updates", PATIENCE)
+    for command in commands(typed):
+        type_in(k8s, command)
+        if "--replicas=4" in command:
+            wait_for(lambda: "4 collectors" in log(), "four collectors", PATIENCE)
+    # beyond the 150k steps at which the config's own schedule ends, the weights still change
+    steps = lambda: [int(found) for found in re.findall(r"update \d+, (\d+) env steps", log())]
+    wait_for(lambda: any(count > 200000 for count in steps()), lambda: log()[-500:], PATIENCE)
+    check("learning rate" not in log(), "no word of an end of learning")
+
+    def fetched():
+        done = k8s.run_in(["bash", "-c", f"PATH={os.path.dirname(k8s.programs['kubectl'])}:$PATH; cd {k8s.tree} && "
+                           f"{blocks('Get the weights')[0][0]}"], check=False)
+        return done.stderr if done.returncode == 0 else None
+    said = wait_for(fetched, "weights of a run that trains", PATIENCE)
+    check("sha256" in said and os.path.getsize(f"{k8s.tree}/cartpole.safetensors") > 1000, said)
+    type_in(k8s, "kubectl delete hpa --all; kubectl delete dijob cartpole")
+    await_nothing(k8s)
+
+
+def test_the_weights_of_a_run_that_has_ended(k8s):
+    claim = os.path.join(k8s.directory, "claim")
+    os.mkdir(claim)
+    os.chown(claim, 65532, 65532)  # a hostPath knows no fsGroup
+    k8s.apply({"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "claim"}, "spec": {
+        "capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "hostPath": {"path": claim}}})
+    type_in(k8s, next(commands(blocks("From nothing to Succeeded")[0][1:])))
+    for command in commands(blocks("Get the weights")[1]):
+        said = type_in(k8s, command)
+        if "tutti eval" in command:
+            mean = float(re.search(r"return (-?[\d.]+)", said)[1])
+            check(mean >= 400, said)
+        if "-c keeper" in command:
+            summary = json.loads([line for line in k8s.kubectl("logs", "cartpole-coordinator", "-c", "di-container").stdout.splitlines()
+                                  if line.startswith("{")][0])
+            check(f"version {summary['updates']}," in said and "final.safetensors" in said, f"{said} {summary}")
+    await_nothing(k8s)
+    check(os.path.exists(f"{claim}/checkpoints/final.safetensors"), "the claim keeps them")
+
+
+def test_uninstall_and_the_namespaced_overlay(k8s):
+    for command in commands(blocks("Uninstall")[0]):
+        type_in(k8s, command)
+    wait_for(lambda: k8s.find("/api/v1/namespaces/di-system") is None, "the namespace to go", PATIENCE)
+    for command in ("kubectl apply -k k8s/crd", "kubectl apply -k k8s/overlays/namespaced",
+                    f"kubectl -n di-system set image deployment/di-operator operator={IMAGE}",
+                    "kubectl -n di-system rollout status deployment/di-operator --timeout=240s"):
+        type_in(k8s, command)
+
+
+if __name__ == "__main__":
+    cluster.main(test_install, test_from_nothing_to_succeeded, test_a_long_job_is_scaled_and_its_weights_fetched,
+                 test_the_weights_of_a_run_that_has_ended, test_uninstall_and_the_namespaced_overlay, full=True)
