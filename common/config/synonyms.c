@@ -30,7 +30,6 @@ static const tt_synonym_t s_synonyms[] = {
 
     /* how much is collected, and by whom */
     {"n_envs", "num_envs", "in all collectors together"},
-    {"num_env", "num_envs", "in all collectors together"},
     {"env_num", "num_envs", "in all collectors together"},
     {"collector_env_num", "num_envs", "in all collectors together"},
     {"num_envs_per_worker", "num_envs", "in all collectors together: times the workers"},
