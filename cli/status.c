@@ -57,8 +57,8 @@ static void s_print_time(const json_t *members)
     {
         char name[64], time[512];
         snprintf(name, sizeof name, "%s/%.0f", s_text(member, "role"), s_number(member, "index"));
-        s_time_text(json_object_get(member, "time"), time, sizeof time);
-        printf("  %-14s %6.1f MB %4.0f %% %s\n", name, s_number(member, "memory") * 1e-6,
+        s_time_text(json_object_get(member, "time_share"), time, sizeof time);
+        printf("  %-14s %6.1f MB %4.0f %% %s\n", name, s_number(member, "memory_bytes") * 1e-6,
             100 * s_number(member, "cpus"), time[0] ? time : "-");
     }
 }

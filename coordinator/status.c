@@ -40,9 +40,9 @@ static void s_add_usage(const peer_t *peer, json_t *object)
 {
     usage_share_t shares[USAGE_STAGES];
     const size_t count = usage_shares(&peer->usage, shares);
-    json_object_set_new(object, "time", s_time(shares, count));
+    json_object_set_new(object, "time_share", s_time(shares, count));
     json_object_set_new(object, "cpus", count ? s_real(usage_cpus(&peer->usage)) : json_null());
-    json_object_set_new(object, "memory", peer->usage.memory ? s_u64(peer->usage.memory) : json_null());
+    json_object_set_new(object, "memory_bytes", peer->usage.memory ? s_u64(peer->usage.memory) : json_null());
 }
 
 static json_t *s_member(const coordinator_t *self, const peer_t *peer)
@@ -135,8 +135,8 @@ static void s_add_digest(const coordinator_t *self, json_t *object)
     json_t *roles = json_object();
     for (size_t i = 0; i < TT_COUNT(digest_roles); i++)
         json_object_set_new(roles, digest_roles[i], s_time(facts.role[i].share, facts.role[i].count));
-    json_object_set_new(object, "time", roles);
-    json_object_set_new(object, "memory", facts.memory ? s_u64(facts.memory) : json_null());
+    json_object_set_new(object, "time_share", roles);
+    json_object_set_new(object, "memory_bytes", facts.memory ? s_u64(facts.memory) : json_null());
     json_object_set_new(object, "bottleneck", s_text_or_null(facts.bottleneck));
 }
 
