@@ -87,7 +87,7 @@ def test_a_run_and_its_eval(world):
     equal(newest["return_mean"], by_name["return_mean"], "the newest is what the final was")
     shutil.rmtree(os.path.dirname(newest["checkpoint"]))
     done = world.tutti("eval", run)
-    check(done.returncode == 66 and "no snapshot" in done.stderr, f"{done.returncode}: {done.stderr}")
+    check(done.returncode == 66 and "has no weights yet" in done.stderr, f"{done.returncode}: {done.stderr}")
     done = world.tutti("eval", "cartpole-ppo-11")
     check(done.returncode == 66 and f"did you mean '{run}'" in done.stderr, f"{done.returncode}: {done.stderr}")
     equal(world.tutti("run", "CartPole-v1", "--quiet", "--set", "stop.env_steps=1024").stderr, "", "run --quiet")

@@ -11,7 +11,7 @@ sys.dont_write_bytecode = True
 from rig import check, equal, main
 
 SOURCE = os.environ["TT_SOURCE_DIR"]
-LONG_S = 120
+LONG_S = 300
 
 
 def s_lines(heading):
