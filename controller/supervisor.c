@@ -16,7 +16,7 @@
 static const char s_result_file[] = "result.json"; /* written by the coordinator when the run has ended */
 
 enum { TICK_MS = 100, FINISH_MS = 60000, END_MS = 5000, DRAIN_MS = 20000 };
-enum { START_MS = 20000, LEASES = 3 }; /* how long the coordinator may be silent: before its first word, after it */
+enum { START_MS = 20000, LEASES = 3 }; /* how long the coordinator may be silent: at least so long before its WELCOME */
 
 typedef struct {
     const tt_supervise_opts_t *opts;
@@ -32,7 +32,8 @@ typedef struct {
     bool ending;         /* the coordinator knows: it need not hear of every end, and its own will come any moment */
     char failed_log[64]; /* of the replica that failed last before the end: "logs/collector-1.log" */
     int64_t kill_at_ms;  /* 0 = no stop asked for */
-    int64_t lease_ms;    /* as the coordinator said; 0 = it has not yet */
+    int64_t lease_ms;    /* as a coordinator said; 0 = none has yet */
+    bool welcome;        /* the one that runs now has said it */
     int64_t turned_ms;   /* the last turn */
     int64_t silent_ms;   /* how much of the coordinator's silence we have lived through */
 } supervisor_t;
@@ -61,8 +62,10 @@ static void s_tell(supervisor_t *self, const char *role, uint32_t index, int pid
 static void s_started(void *ctx, const char *role, uint32_t index, tt_replica_id_t id)
 {
     supervisor_t *self = ctx;
-    if (strcmp(role, "coordinator") == 0)
+    if (strcmp(role, "coordinator") == 0) {
         self->silent_ms = 0;
+        self->welcome = false;
+    }
     s_tell(self, role, index, tt_process_pid(self->substrate, id), NULL);
 }
 
@@ -116,6 +119,7 @@ static void s_event(supervisor_t *self, const tt_msg_EVENT_t *msg)
 static void s_welcome(supervisor_t *self, const tt_msg_WELCOME_t *msg)
 {
     self->lease_ms = msg->lease_ms;
+    self->welcome = true;
     tt_controller_retell(self->controller);
 }
 
@@ -262,11 +266,12 @@ static void s_watch_coordinator(supervisor_t *self)
 {
     const int64_t now = tt_now_ms(self->clock), passed = now - self->turned_ms;
     const int64_t lived = self->silent_ms + (passed < 2 * TICK_MS ? passed : 2 * TICK_MS);
-    const int64_t silent = tt_link_silence_ms(self->link), most = self->lease_ms ? LEASES * self->lease_ms : START_MS;
+    const int64_t silent = tt_link_silence_ms(self->link), leases = LEASES * self->lease_ms;
+    const int64_t most = self->welcome || leases > START_MS ? leases : START_MS;
     self->turned_ms = now;
     self->silent_ms = silent < lived ? silent : lived;
     const tt_replica_id_t id = tt_controller_replica(self->controller, "coordinator", 0);
-    if (self->ending || self->killed || !id || self->silent_ms < most)
+    if (self->ending || self->killed || !id || most == 0 || self->silent_ms < most)
         return;
     char text[128];
     snprintf(text, sizeof text,
