@@ -48,7 +48,8 @@ def test_the_soft_limit_is_raised(world):
 
 
 def test_more_connections_than_descriptors(world):
-    process, run_dir = world.start_run(world.config(), ENDLESS, by=s_limited("-n", FEW))
+    config = world.config()
+    process, run_dir = world.start_run(config, ENDLESS, seed=5, by=s_limited("-n", FEW))
     steps_before = world.await_steps(run_dir, 1, process)["env_steps"]
     pid = world.replica("coordinator", 0)
     learner = world.replica("learner", 0)
@@ -68,7 +69,7 @@ def test_more_connections_than_descriptors(world):
     world.await_steps(run_dir, steps_before + steps(50_000), process)  # there is room again
     equal(world.replica("coordinator", 0), pid, "the coordinator's process")
     equal(world.replica("learner", 0), learner, "the learner's process")
-    world.stop(process, run_dir)
+    world.check_same(world.stop(process, run_dir), config, seed=5, what="with more connections than descriptors")
 
 
 main(test_the_soft_limit_is_raised, test_more_connections_than_descriptors)
