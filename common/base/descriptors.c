@@ -3,7 +3,7 @@
 #include <stdbool.h>
 #include <sys/resource.h>
 
-enum { RESERVE = 16 };
+enum { RESERVE = 16, LEAST = 64 };
 
 static struct rlimit s_before;
 static bool s_raised;
@@ -22,11 +22,25 @@ void tt_descriptors_restore(void)
         setrlimit(RLIMIT_NOFILE, &s_before);
 }
 
-int tt_descriptors_reserve(void)
+static int s_limit(void)
 {
     struct rlimit now;
-    if (getrlimit(RLIMIT_NOFILE, &now) != 0 || now.rlim_cur > INT_MAX)
-        return INT_MAX;
-    const int limit = (int)now.rlim_cur;
+    return getrlimit(RLIMIT_NOFILE, &now) != 0 || now.rlim_cur > INT_MAX ? INT_MAX : (int)now.rlim_cur;
+}
+
+tt_status_t tt_descriptors_check(void)
+{
+    const int limit = s_limit();
+    if (limit >= LEAST)
+        return TT_OK;
+    return tt_err(TT_OS,
+        "only %d files may be open at a time, and a process of a run needs %d: raise the hard limit "
+        "(ulimit -Hn)",
+        limit, LEAST);
+}
+
+int tt_descriptors_reserve(void)
+{
+    const int limit = s_limit();
     return limit - (limit / 4 < RESERVE ? limit / 4 : RESERVE);
 }

@@ -1,4 +1,5 @@
 #include "common/net/sock.h"
+#include "common/base/descriptors.h"
 #include "common/base/mem.h"
 #include "common/net/context.h"
 #include <ctype.h>
@@ -67,6 +68,7 @@ tt_status_t tt_sock_new(tt_sock_t **self_p, tt_sock_type_t type, const tt_sock_o
 {
     static const int types[] = {
         [TT_ROUTER] = ZMQ_ROUTER, [TT_DEALER] = ZMQ_DEALER, [TT_PUB] = ZMQ_PUB, [TT_SUB] = ZMQ_SUB};
+    TT_TRY(tt_descriptors_check());
     void *zmq = zmq_socket(tt_context_hold(), types[type]);
     if (!zmq) {
         const int code = errno;

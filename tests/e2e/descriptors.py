@@ -47,6 +47,17 @@ def test_the_soft_limit_is_raised(world):
     world.stop(process, run_dir)
 
 
+def test_far_too_few(world):
+    """Words, and an end, whichever descriptor is the one that is missing."""
+    config = world.config()
+    for count in (8, 12, 20, 40, FEW - 1):
+        process, _ = world.start_run(config, ENDLESS, name=f"few-{count}", by=s_limited("-n", count))
+        code, _, err = world.finish(process)
+        equal(code, 71, f"exit code with {count} descriptors: {err}")
+        check("Too many open files" in err or "raise the hard limit" in err, f"with {count} descriptors: {err}")
+        world.await_empty()
+
+
 def test_more_connections_than_descriptors(world):
     config = world.config()
     process, run_dir = world.start_run(config, ENDLESS, seed=5, by=s_limited("-n", FEW))
@@ -72,4 +83,4 @@ def test_more_connections_than_descriptors(world):
     world.check_same(world.stop(process, run_dir), config, seed=5, what="with more connections than descriptors")
 
 
-main(test_the_soft_limit_is_raised, test_more_connections_than_descriptors)
+main(test_the_soft_limit_is_raised, test_far_too_few, test_more_connections_than_descriptors)

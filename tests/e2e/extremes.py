@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+"""Small and odd jobs: whatever `check` accepts runs to its end, and at lag 0 and 1 with the same bits whoever takes part.
+
+The jobs are drawn from a seed. TT_EXTREMES=COUNT or COUNT,SEED draws others, as many as there is time for."""
+
+import os
+import random
+import sys
+
+sys.dont_write_bytecode = True
+from rig import SLOW, check, equal, main
+
+COUNT, SEED = (int(word) for word in (os.environ.get("TT_EXTREMES", "8") + ",1").split(",")[:2])
+
+# All limits of episodes are passed: Pendulum's are 200 steps, and all of its envs are truncated in the same one.
+UPDATES = 420 // SLOW
+
+
+def s_draw(rng):
+    """The settings of a job, and those of two ways to run it."""
+    envs, steps = rng.choice((1, 1, 2, 3, 5, 8)), rng.choice((1, 1, 2, 3, 4, 16))
+    rows = envs * steps
+    shards = rng.choice((1, 2, 4, 8, 32, 256))
+    job = {
+        "env": rng.choice(("CartPole-v1", "Pendulum-v1", "Pendulum-v1", "MountainCar-v0", "Acrobot-v1",
+                           "MountainCarContinuous-v0")),
+        "num_envs": envs,
+        "num_steps": steps,
+        "seed": rng.choice((0, 1, 2**63)),
+        "lag": rng.choice((0, 0, 1, 1, 1, 2, 5)),
+        "network.hidden": rng.choice(("[]", "[1]", "[3]", "[17]", "[64, 64]", "[5, 1, 7]")),
+        "network.activation": rng.choice(("tanh", "relu")),
+        "normalize.obs": rng.choice(("true", "false")),
+        "normalize.reward": rng.choice(("true", "false")),
+        "algorithm.epochs": rng.choice((1, 1, 2, 3)),
+        "learner.shards": shards,
+        "stop.env_steps": rows * max(3, min(UPDATES, 3000 // rows)),
+        "checkpoint.every_s": rng.choice(("null", "0.05")),
+    }
+    if rng.random() < 0.5:
+        job["algorithm.minibatches"] = rng.choice((1, 2, rows, max(1, rows // 2), rows + 1))
+    else:
+        job["algorithm.minibatch_size"] = rng.choice((1, 2, rows, 4096))
+    ways = [{"collector.replicas": rng.randint(1, envs), "learner.replicas": rng.choice((1, 1, 2, 3)),
+             "aggregator.replicas": rng.choice((0, 0, 1, 2)), "learner.threads": rng.choice((1, 1, 3))}
+            for _ in range(2)]
+    return job, ways
+
+
+def s_sets(settings):
+    return [f"{key}={value}" for key, value in settings.items() if key != "env"]
+
+
+def s_run(world, number, job, way):
+    """The summary; None when `check` does not accept the job."""
+    config = world.config(f"name: extreme\nenv: {job['env']}\nalgorithm: {{name: ppo}}\n")
+    sets = s_sets({**job, **way})
+    asked = world.tutti("check", config, *(word for item in sets for word in ("--set", item)))
+    what = f"job {number} of seed {SEED}: {job['env']} {' '.join(sets)}"
+    if asked.returncode != 0:
+        check(asked.returncode in (64, 78) and asked.stderr.strip(), f"{what}: check ends with {asked.returncode}: "
+                                                                      f"{asked.stderr}")
+        return None
+    try:
+        summary = world.train(config, *sets)
+    except Exception as error:
+        raise type(error)(f"{what}: {error}") from error
+    equal(summary["transitions"]["duplicated"], 0, f"{what}: duplicated")
+    equal(summary["transitions"]["lost"], 0, f"{what}: lost")
+    check(summary["lag_max"] <= job["lag"], f"{what}: lag_max {summary['lag_max']}")
+    return summary
+
+
+def test_extremes(world):
+    rng = random.Random(SEED)
+    runs = number = 0
+    while runs < COUNT:
+        number += 1
+        job, ways = s_draw(rng)
+        results = [s_run(world, number, job, way) for way in ways]
+        done = [result for result in results if result]
+        runs += bool(done)
+        check(number < 20 * COUNT, f"only {runs} of {number} jobs were accepted")
+        if len(done) == 2 and job["lag"] <= 1:
+            equal(done[0]["weights_sha256"], done[1]["weights_sha256"], f"weights of job {number}: {job} {ways}")
+
+
+main(test_extremes)
