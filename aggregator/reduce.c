@@ -1,4 +1,5 @@
 #include "aggregator/reduce.h"
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include "common/base/mem.h"
@@ -256,6 +257,31 @@ static void s_answer_all(reduce_t *self, const step_t *step, uint32_t number)
             s_answer(self, step, number, i);
 }
 
+/*  Who began the newest step. */
+static const char *s_ahead_of_all(const reduce_t *self, uint64_t newest)
+{
+    for (size_t i = 0; i < STEPS; i++) {
+        const step_t *slot = &self->step[i];
+        for (uint32_t c = 0; slot->used && slot->step == newest && c < slot->chunks; c++)
+            for (uint32_t who = 0; slot->chunk[c].begun && who < self->peers; who++)
+                if (slot->chunk[c].part[who].first)
+                    return self->peer[who];
+    }
+    return "another";
+}
+
+/*  One of two is wrong, and we cannot tell which: both are named. */
+static tt_status_t s_too_old(reduce_t *self, const char *peer, const tt_msg_GRAD_t *grad)
+{
+    uint64_t newest = 0;
+    self->dropped++;
+    s_newest(self, &newest);
+    return tt_err(TT_PROTOCOL,
+        "GRAD of step %" PRIu64 " from %s: %s is at step %" PRIu64
+        ", and no two learners of a generation are more than one step apart",
+        grad->step, peer, s_ahead_of_all(self, newest), newest);
+}
+
 static tt_status_t s_take(reduce_t *self, const char *peer, const tt_msg_GRAD_t *grad, zmq_msg_t *frame)
 {
     const size_t count = zmq_msg_size(frame) / sizeof(float);
@@ -263,10 +289,12 @@ static tt_status_t s_take(reduce_t *self, const char *peer, const tt_msg_GRAD_t 
     if (s_is_ahead(self, grad))
         return TT_AGAIN;
     step_t *step = s_slot(self, grad->step);
-    if (grad->era != self->era || grad->generation != self->generation || !step) {
+    if (grad->era != self->era || grad->generation != self->generation) {
         self->dropped++;
         return TT_OK;
     }
+    if (!step)
+        return s_too_old(self, peer, grad);
     uint32_t who = 0;
     TT_TRY(s_peer_number(self, peer, &who));
     if (!step->used || step->step != grad->step)

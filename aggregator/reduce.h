@@ -33,8 +33,8 @@ void reduce_enter(reduce_t *self, uint32_t era, uint64_t generation);
 /*  Within the generation other chunks are ours now: we may have missed any number of steps. */
 void reduce_moved(reduce_t *self);
 
-/*  Take one partial sum; *frame is taken (empty afterwards) in every case but one. TT_OK also when it was too old and
- *  dropped. TT_AGAIN: it is ahead, of the generation or by more than a step: nothing changed, and the frame is left.
+/*  Take one partial sum; *frame is taken (empty afterwards) in every case but one. TT_OK also when it was of an
+ *  older generation and dropped. TT_AGAIN: it is ahead, of the generation or by more than a step: nothing changed, and the frame is left.
  *  TT_PROTOCOL: the text names peer and field; nothing changed. */
 tt_status_t reduce_grad(reduce_t *self, const char *peer, const tt_msg_GRAD_t *grad, zmq_msg_t *frame);
 

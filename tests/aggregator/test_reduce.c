@@ -187,7 +187,8 @@ static void test_new_generation_serves_the_step_before(void **state)
     assert_ok(s_grad(*state, "a", (grad_t){1, 2, 6, 1})); /* generation 2: what a sent for step 7 is void */
     assert_int_equal(s_answers_to("a", 6), 1);
     assert_ok(s_grad(*state, "a", (grad_t){1, 2, 7, 2}));
-    assert_ok(s_grad(*state, "b", (grad_t){1, 2, 5, 1})); /* two behind: nobody needs it */
+    assert_int_equal(s_grad(*state, "b", (grad_t){1, 2, 5, 1}), TT_PROTOCOL); /* two behind: that cannot be */
+    assert_non_null(strstr(tt_err_text(), "GRAD of step 5 from b: a is at step 7"));
     assert_int_equal(reduce_dropped(*state), 1);
     assert_ok(s_grad(*state, "b", (grad_t){1, 2, 6, 3})); /* late: answered with what is there */
     assert_int_equal(s_answers_to("b", 6), 1);
@@ -231,7 +232,7 @@ static void test_only_two_steps_are_kept(void **state)
 {
     for (uint64_t step = 0; step < 5; step++)
         assert_ok(s_grad(*state, "a", (grad_t){1, 1, step, 1}));
-    assert_ok(s_grad(*state, "b", (grad_t){1, 1, 2, 3}));
+    assert_int_equal(s_grad(*state, "b", (grad_t){1, 1, 2, 3}), TT_PROTOCOL);
     assert_int_equal(s_answers_to("b", 2), 0);
     assert_ok(s_grad(*state, "b", (grad_t){1, 1, 3, 3}));
     assert_int_equal(s_answers_to("b", 3), 1);
