@@ -53,7 +53,7 @@ expect 64 "CONFIG|ENV is missing" "$TUTTI" check
 
 # what is no file, or has no end, is refused at once
 mkfifo fifo
-expect 74 'irectory' "$TUTTI" check .
+expect 74 'irectory' "$TUTTI" check ./
 expect 78 '/dev/zero: more than 1 MiB; this is not a config' "$TUTTI" check /dev/zero
 expect 78 'fifo: not an ordinary file' "$TUTTI" check good.yaml --set env=./fifo
 expect 65 'fifo: not an ordinary file' "$TUTTI" eval fifo
