@@ -64,13 +64,14 @@ static bool s_holds_run(int dir)
     return (s_is_file(dir, "config.yaml") || s_is_file(dir, "job.json")) && (s_has_who(dir) || s_has_journal(dir));
 }
 
-/*  All that 0.1 ever wrote into a run directory; later versions mark theirs, so this list is final. */
+/*  All that 0.1 ever wrote into a run directory, and what a later version adds when it resumes such a run; later versions
+ *  mark their own. */
 static bool s_is_of_0_1(const char *name)
 {
     static const char *const names[] = {"config.yaml", "metrics.jsonl", "events.out.tfevents.*.tutti", "checkpoints",
         "logs", "summary.json", "result.json", "run.json", "job.json", "pods.json", "pods", "claims", "hosts",
-        "journal.db", "journal.db-*", "key", "token", "http.json", "lock", "coordinator.lock", "sock", ".*.tmp",
-        ".*.new"};
+        "history.jsonl", "journal.db", "journal.db-*", "key", "token", "http.json", "lock", "coordinator.lock", "sock",
+        ".*.tmp", ".*.new"};
     for (size_t i = 0; i < TT_COUNT(names); i++)
         if (fnmatch(names[i], name, FNM_PERIOD) == 0)
             return true;
