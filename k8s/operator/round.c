@@ -15,6 +15,8 @@ struct round {
     char key[320], namespace_[64], job[256], job_uid[37];
     dijob_plan_t plan;
     bool failed, look; /* look: something came up that the plan is to know of */
+    int needs;         /* FETCH_*: what the plan's pods are made of */
+    bool partly;       /* what aggregators are made of cannot be read now: the others are made */
     uint64_t request;
     writes_t *batch;
     round_t *next, **link;
@@ -175,7 +177,8 @@ static void s_create(round_t *self, const job_t *job, const fetched_t *fetched)
         const dijob_action_t *action = &self->plan.actions[i];
         if (action->what == DIJOB_DO_CREATE_CURVE)
             s_create_curve(self, job);
-        else if (action->what == DIJOB_DO_CREATE_POD && !curve)
+        else if (action->what == DIJOB_DO_CREATE_POD && !curve &&
+                 !(self->partly && action->pod.role == DIJOB_AGGREGATOR))
             s_create_pod(self, fetched, &action->pod);
         else if (action->what == DIJOB_DO_CREATE_SERVICE)
             s_create_service(self, job, action->name);
@@ -193,10 +196,16 @@ static void s_on_fetched(void *ctx, tt_status_t status, const fetched_t *fetched
 {
     round_t *self = ctx;
     const job_t *job = s_job(self);
-    if (status == TT_OK && job)
+    if (status == TT_OK && job) {
         s_create(self, job, fetched);
-    else
+    } else if (status == TT_UNAVAILABLE && (self->needs & FETCH_AGCONFIG)) {
+        log_warn("%s: %s", self->key, tt_err_text());
+        self->partly = self->failed = true; /* failed: the whole of it again, after a back-off */
+        self->needs &= ~FETCH_AGCONFIG;
+        fetch_begin(self->op, self->namespace_, self->job, self->needs, s_on_fetched, self);
+    } else {
         s_end(self, status == TT_OK || status == TT_NOT_FOUND);
+    }
 }
 
 /*  What templates the plan needs. */
@@ -377,11 +386,11 @@ void round_begin(void *ctx, const char *key)
         s_end(self, false);
         return;
     }
-    const int what = s_needs(self, job);
-    if (!what)
+    self->needs = s_needs(self, job);
+    if (!self->needs)
         cache_forget_text(job);
-    if (what)
-        fetch_begin(op, self->namespace_, self->job, what, s_on_fetched, self);
+    if (self->needs)
+        fetch_begin(op, self->namespace_, self->job, self->needs, s_on_fetched, self);
     else if (s_has(self, DIJOB_DO_CREATE_SERVICE) || s_has(self, DIJOB_DO_CREATE_CURVE))
         s_create(self, job, &(fetched_t){0});
     else

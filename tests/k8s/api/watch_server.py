@@ -4,7 +4,7 @@
 usage: watch_server.py    prints its port; ends when its input does.
 
 Any path is a collection (.../configmaps) or an object of one (.../configmaps/NAME); it begins empty. POST /ctl with JSON:
-  {"do": "faults", "faults": [{"at": "list" | "page" | "watch" | "write" | "status", "what": ..., "times": 1,
+  {"do": "faults", "faults": [{"at": "list" | "page" | "watch" | "read" | "write" | "status", "what": ..., "times": 1,
                                "of": "part of a name"}, ...]}
       what: "500", "403", "410" (as an answer), "reset" (no answer), "garbage"; of a watch also "end" (at once), "cut" (in the
       middle of its next event), "error410", "error500" (an ERROR event), "silence", "late" (its next event comes after
@@ -236,7 +236,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return self.write(url.path, body["metadata"]["name"], body)
         if self.command == "GET":
             with lock:
+                what = self.fault("read", name)
                 thing = objects.get(parent, {}).get(name)
+            if what and self.misbehave(what):
+                return None
             return self.answer(200, thing) if thing else self.status(404, "NotFound", name + " not found")
         return self.write(parent, name, body)
 

@@ -133,6 +133,39 @@ static void test_a_role_that_is_refused_holds_no_other(void **state)
     free(uid);
 }
 
+static bool s_has_all_roles(void *ctx)
+{
+    const operator_t *op = ctx;
+    const void *at = NULL;
+    const dijob_pod_t *pod;
+    unsigned roles = 0;
+    while ((pod = kube_store_each(op->cache->pods, &at)) != NULL)
+        roles |= 1u << pod->role;
+    return roles == (1u << DIJOB_COORDINATOR | 1u << DIJOB_COLLECTOR | 1u << DIJOB_AGGREGATOR);
+}
+
+static bool s_has_collector(void *ctx)
+{
+    const operator_t *op = ctx;
+    return kube_store_count(op->cache->pods) == 2 && op->counters.failures == 1;
+}
+
+/*  What aggregators are made of cannot be read: the collectors are made, and the aggregator when it can. */
+static void test_a_template_that_cannot_be_read_holds_no_other_role(void **state)
+{
+    bench_t *bench = *state;
+    s_run(bench, s_rests);
+    free(world_ctl(
+        &bench->world, "{'do':'faults','faults':[{'at':'read','of':'aggregator-config','what':'500','times':2}]}"));
+    assert_ok(world_call(&bench->world, "PATCH", JOBS "/j",
+        "{'spec':{'collector':{'replicas':1,'template':{'spec':{'containers':[{'name':'di-container','image':'x'}]}}},"
+        "'learner':{'template':{'spec':{'containers':[{'name':'di-container','image':'x'}]}}},"
+        "'aggregator':{'replicas':1}}}",
+        NULL));
+    bench_until(bench, s_has_collector, bench->op);
+    bench_until(bench, s_has_all_roles, bench->op);
+}
+
 static void test_what_has_ended_is_written_down_and_cleaned_up(void **state)
 {
     bench_t *bench = *state;
@@ -211,6 +244,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             test_a_pod_that_is_refused_is_told_of_and_not_asked_for_again, s_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(test_a_role_that_is_refused_holds_no_other, s_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(
+            test_a_template_that_cannot_be_read_holds_no_other_role, s_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(test_what_has_ended_is_written_down_and_cleaned_up, s_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(
             test_nothing_is_removed_before_its_reason_is_written_down, s_setup, bench_teardown),
