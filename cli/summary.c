@@ -82,7 +82,7 @@ static void s_print_restored(FILE *stream, const json_t *from)
     json_array_foreach(bad, i, item)
         fprintf(stream, "  %s was passed over: %s\n", s_text(item, "snapshot"), s_text(item, "reason"));
     if (adopted || json_array_size(bad) > 0)
-        fprintf(stream, "  it went on from %s, update %.0f%s\n", s_text(from, "snapshot"), s_number(from, "update"),
+        fprintf(stream, "  it went on from %s, update %.0f%s\n", s_text(from, "snapshot"), s_number(from, "updates"),
             adopted ? ", which the journal did not know" : "");
 }
 

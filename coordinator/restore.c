@@ -57,7 +57,7 @@ static tt_status_t s_take(coordinator_t *self, const tt_checkpoint_t *found, cho
     bool adopted = false;
     TT_TRY(s_look_up(self, found, &adopted));
     snprintf(restore->path, sizeof restore->path, "%s/%s", self->root, self->snapshot.path);
-    restore->story = json_pack("{s:s, s:I, s:b, s:O}", "snapshot", self->snapshot.path, "update",
+    restore->story = json_pack("{s:s, s:I, s:b, s:O}", "snapshot", self->snapshot.path, "updates",
         (json_int_t)found->info.update, "adopted", adopted, "passed_over", choice->passed_over);
     restore->untold = true;
     if (adopted)

@@ -17,7 +17,7 @@ typedef struct {
     bool chosen;        /* before the first roster: what that will say                                          */
     tt_status_t status; /* of the newest choice                                                                 */
     char path[4608];    /* absolute; "" = version 0                                                             */
-    json_t *story; /* {"snapshot", "update", "adopted", "passed_over": [{"snapshot", "reason"}]}; NULL = version 0 */
+    json_t *story; /* {"snapshot", "updates", "adopted", "passed_over": [{"snapshot", "reason"}]}; NULL = version 0 */
     bool untold;   /* the story is new                                                                     */
 } restore_t;
 

@@ -785,7 +785,7 @@ static void s_adopts(run_t *run, const char *journal)
     json_t *status = s_status(crew.controller);
     const json_t *from = json_object_get(status, "restored_from");
     assert_true(s_get(status, "era") > 1);
-    assert_true(s_get(from, "update") == 9);
+    assert_true(s_get(from, "updates") == 9);
     assert_true(json_is_true(json_object_get(from, "adopted")));
     const json_t *bad = json_array_get(json_object_get(from, "passed_over"), 0);
     assert_string_equal(json_string_value(json_object_get(bad, "snapshot")), "checkpoints/00000011.safetensors");

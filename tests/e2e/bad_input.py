@@ -154,7 +154,7 @@ def test_limit_on_file_sizes(world):
     check("File too large" in said or "disk is full" in said, f"message: {said}")
     check("SIGXFSZ" not in said, f"killed: {said}")
     with open(f"{run_dir}/metrics.jsonl", encoding="utf-8") as file:
-        updates = [json.loads(line)["update"] for line in file]
+        updates = [json.loads(line)["updates"] for line in file]
     equal(updates, sorted(set(updates)), "updates in metrics.jsonl")
     check(updates, "no line was written")
     world.await_empty()

@@ -72,7 +72,7 @@ def s_damaged(world, lag):
     resumed = world.resume(run_dir, f"stop.env_steps={end}")
     equal(resumed["status"], "succeeded", "status")
     story = resumed["restored_from"]
-    equal((story["snapshot"], story["update"]), (older, s_update(older)), "restored_from")
+    equal((story["snapshot"], story["updates"]), (older, s_update(older)), "restored_from")
     equal([bad["snapshot"] for bad in story["passed_over"]], [newest], "passed over")
     equal(resumed["rolled_back"], 1, "rolled_back")
     s_same(world, config, resumed, f"lag={lag}")
