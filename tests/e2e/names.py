@@ -81,12 +81,20 @@ def s_rows(run_dir):
         return file.read()
 
 
+def s_told(run_dir):
+    rows = s_rows(run_dir)
+    return all(f"time/{role}/" in rows for role in ROLES)
+
+
 def s_said(world):
     """What one run says: {S, H, P, M: names at the top}, every name there is, and TensorBoard's tags."""
-    process, run_dir = world.start_run(world.config(), "stop.env_steps=1G", "checkpoint.every_s=0.05", "net.beat_ms=50",
+    # eight beats are told together, and not before they have lasted half a second
+    process, run_dir = world.start_run(world.config(), "stop.env_steps=1G", "checkpoint.every_s=0.5", "net.beat_ms=200",
                                        "net.lease_ms=20000", "learner.replicas=2")
-    wait_for(lambda: all(f"time/{role}/" in s_rows(run_dir) for role in ROLES), "where the time of each role goes")
-    status = json.loads(s_ask(run_dir, "/status"))
+    wait_for(lambda: s_told(run_dir), "where the time of each role goes")
+    status, served = world.status(run_dir), json.loads(s_ask(run_dir, "/status"))
+    equal(set(status) - set(served), {"life", "changed"}, "what tutti status says and GET /status does not")
+    equal(set(served) - set(status), set(), "what GET /status says and tutti status does not")
     types = dict(re.findall(r"(?m)^# TYPE tutti_(\w+) (\w+)$", s_ask(run_dir, "/metrics")))
     equal({name for name, kind in types.items() if kind == "counter"}, {name for name in types if name.endswith("_total")},
           "what has _total behind")
