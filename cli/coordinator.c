@@ -10,12 +10,13 @@
 #include "cli/keeper.h"
 #include "cli/pod.h"
 #include "cli/setup.h"
+#include "common/base/limits.h"
 #include "common/base/log.h"
 #include "controller/rundir.h"
 #include "coordinator/coordinator.h"
 #include "coordinator/files.h"
 
-enum { RESOLVED_MAX = 1 << 18, RESULT_MAX = 1 << 16 };
+enum { RESULT_MAX = 1 << 16 };
 
 const tt_option_t tt_opt_coordinator[] = {
     {"run", 0, "DIR",
@@ -38,7 +39,7 @@ static tt_status_t s_settle(const char *run, const char *yaml)
     char path[4200];
     snprintf(path, sizeof path, "%s/config.yaml", run);
     tt_buf_t there;
-    tt_buf_init(&there, RESOLVED_MAX);
+    tt_buf_init(&there, TT_CONFIG_TEXT_MAX);
     tt_status_t status = tt_buf_read_file(&there, path);
     if (status == TT_NOT_FOUND)
         status = files_replace(run, "config.yaml", yaml, 0644);

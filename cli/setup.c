@@ -1,14 +1,14 @@
 #include "cli/setup.h"
 #include "cli/recipes.h"
 #include "collector/vec.h"
+#include "common/base/limits.h"
 #include "common/base/mem.h"
+#include "common/job/fit.h"
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { RESOLVED_MAX = 1 << 18 };
 
 struct tt_setup {
     const char *file; /* the config's, borrowed while it is read */
@@ -175,6 +175,7 @@ static tt_status_t s_claim(tt_setup_t *self)
     TT_TRY(tt_config_claim(self->config, self->algorithm->fields, self->algorithm_cfg));
     TT_TRY(tt_config_finish(self->config));
     TT_TRY(tt_train_check(self->config, &self->train));
+    TT_TRY(tt_train_fit(self->config, &self->train));
     if (self->algorithm->check)
         TT_TRY(self->algorithm->check(self->config, &self->train, self->algorithm_cfg));
     return tt_config_dump(self->config, &self->yaml, false);
@@ -196,7 +197,7 @@ static tt_status_t s_fill(tt_setup_t *self, const char *path, const char *env, c
 static tt_status_t s_new(tt_setup_t **self_p, const char *path, const char *env, const char *const *sets, size_t count)
 {
     tt_setup_t *self = tt_new0(sizeof *self);
-    tt_buf_init(&self->yaml, RESOLVED_MAX);
+    tt_buf_init(&self->yaml, TT_CONFIG_TEXT_MAX);
     const tt_status_t status = s_fill(self, path, env, sets, count);
     if (status == TT_OK)
         *self_p = self;

@@ -8,16 +8,15 @@
 #include "collector/weights.h"
 #include "common/base/laps.h"
 #include "common/base/mem.h"
-#include "common/nn/of_train.h"
+#include "common/job/fit.h"
 #define TT_LOG_COMPONENT "collector"
 #include "common/base/log.h"
 
 enum {
-    SLICE_US = 400,        /* of play between two looks at the sockets                              */
-    WEIGHTS_MS = 20,       /* a version that has not come by itself for so long is fetched          */
-    ATTACH_FIRST_MS = 4,   /* ATTACH is said again after this, then after twice as long, ...        */
-    SEGMENT_MAX = 1 << 29, /* without finals, which at most double it                              */
-    FRAME_SLACK = 1 << 16  /* beyond the largest array in a frame                                   */
+    SLICE_US = 400,       /* of play between two looks at the sockets                              */
+    WEIGHTS_MS = 20,      /* a version that has not come by itself for so long is fetched          */
+    ATTACH_FIRST_MS = 4,  /* ATTACH is said again after this, then after twice as long, ...        */
+    FRAME_SLACK = 1 << 16 /* beyond the largest array in a frame                                   */
 };
 
 typedef enum {
@@ -546,7 +545,8 @@ static size_t s_largest(size_t a, size_t b, size_t c)
 static tt_status_t s_open(batches_t *self)
 {
     const tt_train_cfg_t *cfg = self->o.cfg;
-    const tt_net_spec_t spec = tt_net_spec_of_train(cfg);
+    TT_TRY(tt_train_fit(NULL, cfg));
+    const tt_net_spec_t spec = tt_train_net(cfg);
     TT_TRY(tt_device_open(&self->device, "cpu", 0));
     TT_TRY(tt_net_new(&self->net, self->device, &spec, 1));
     if (cfg->normalize.obs)
@@ -554,17 +554,9 @@ static tt_status_t s_open(batches_t *self)
     const size_t params = tt_mul(tt_net_param_count(&spec), sizeof(float));
     const size_t states = tt_mul(cfg->num_envs, cfg->space.env_state);
     const size_t norm = self->norm ? tt_norm_block_count(spec.obs) * sizeof(double) : 0;
-    const tt_segment_shape_t largest = {.T = cfg->num_steps,
-        .E = cfg->num_envs,
-        .D = spec.obs,
-        .A = spec.continuous ? spec.out : 0,
-        .K = 0,
-        .S = cfg->space.env_state};
+    const tt_segment_shape_t largest = tt_train_segment(cfg);
     size_t segment;
     TT_TRY(tt_segment_size(&largest, &segment));
-    if (segment > SEGMENT_MAX)
-        return tt_err(TT_INVALID, "a batch of %u envs x %u steps is %zu MiB, at most %d are possible: lower num_steps",
-            cfg->num_envs, cfg->num_steps, segment >> 20, SEGMENT_MAX >> 20);
     weights_init(&self->weights, cfg->lag + 2, params, norm);
     self->peers = (peers_t){.seat = self->o.seat, .loop = self->o.loop, .on_packet = s_on_packet, .ctx = self};
     self->peers.max_bytes = FRAME_SLACK + norm + s_largest(params, states, 2 * segment); /* twice: finals */

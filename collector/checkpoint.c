@@ -3,12 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include "common/base/mem.h"
-#include "common/nn/of_train.h"
+#include "common/job/fit.h"
 #include "common/snapshot/snapshot.h"
 
 static tt_status_t s_weights(checkpoint_t *self, const tt_st_t *file)
 {
-    const tt_net_spec_t spec = tt_net_spec_of_train(&self->cfg);
+    const tt_net_spec_t spec = tt_train_net(&self->cfg);
     TT_TRY(tt_device_open(&self->device, "cpu", 0));
     TT_TRY(tt_net_new(&self->net, self->device, &spec, 1));
     size_t count;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "collector/guard.h"
+#include "common/base/limits.h"
 #include "common/base/mem.h"
 #include "common/base/rng.h"
 
@@ -301,6 +302,9 @@ static uint32_t hash(const char *text)
         h = (h ^ (unsigned char)*text) * 16777619u;
     return h;
 }
+
+_Static_assert(sizeof(saved_t) + TT_UNITS_MAX * sizeof(float) + TT_ENV_MAX_STATE <= TT_ENV_STATE_MAX,
+    "every env that is taken can be sent");
 
 static size_t own_size(const tt_env_ops_t *ops)
 {

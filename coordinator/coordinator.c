@@ -15,7 +15,6 @@
 #include "coordinator/state.h"
 #include "coordinator/status.h"
 
-enum { CONFIG_MAX = 262144 };
 static const int64_t s_second_ns = 1000000000, s_coalesce_ns = 3000000, s_check_every_ns = 250000000,
                      s_write_every_ns = 500000000, s_http_after_ns = 300000000, s_expect_ns = 30000000000;
 
@@ -28,8 +27,9 @@ static int64_t s_least(int64_t a, int64_t b)
 
 uint32_t coordinator_most(const coordinator_t *self, tt_peer_role_t role)
 {
-    const uint32_t most = role == TT_PEER_LEARNER ? self->cfg.learner.shards : self->cfg.num_envs;
-    return most < ROSTER_BY_HAND ? most : ROSTER_BY_HAND;
+    if (role == TT_PEER_LEARNER)
+        return self->cfg.learner.shards;
+    return self->cfg.num_envs < TT_COLLECTORS_MAX ? self->cfg.num_envs : TT_COLLECTORS_MAX;
 }
 
 void coordinator_counts(const coordinator_t *self, tt_rec_COUNT_t records[3])
@@ -128,7 +128,7 @@ static tt_status_t s_load_config(coordinator_t *self)
         return tt_err_errno(TT_NOT_FOUND, "%s", self->run_dir);
     snprintf(path, sizeof path, "%s/config.yaml", self->root);
     tt_buf_t text;
-    tt_buf_init(&text, CONFIG_MAX);
+    tt_buf_init(&text, TT_CONFIG_TEXT_MAX);
     tt_status_t status = tt_buf_read_file(&text, path);
     if (status == TT_OK)
         status = tt_train_parse(&self->cfg, tt_buf_text(&text), text.size);

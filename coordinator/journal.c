@@ -323,7 +323,7 @@ static tt_status_t s_on_member(void *ctx, sqlite3_stmt *row, bool *more)
         .index = (uint32_t)sqlite3_column_int64(row, 1),
         .instance = (uint64_t)sqlite3_column_int64(row, 2),
         .rank = (uint32_t)sqlite3_column_int64(row, 3)};
-    *more = *count < ROSTER_MEMBERS_MAX;
+    *more = *count < TT_MEMBERS_MAX;
     return TT_OK;
 }
 

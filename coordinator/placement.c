@@ -76,7 +76,7 @@ void placement_make(placement_t *out, peer_t *const *peers, size_t count, const 
     out->collectors = tt_array0(count, sizeof(peer_t *));
     out->aggregators = tt_array0(count, sizeof(peer_t *));
 
-    size_t room = ROSTER_MEMBERS_MAX;
+    size_t room = TT_MEMBERS_MAX;
     out->aggregator_count = s_least(s_gather(out->aggregators, peers, count, TT_PEER_AGGREGATOR), room / 4);
     qsort(out->aggregators, out->aggregator_count, sizeof(peer_t *), s_by_index);
     room -= out->aggregator_count;

@@ -10,9 +10,8 @@
 #include "coordinator/peer.h"
 
 enum {
-    ROSTER_BY_HAND = 10000,    /* processes that ask for a number get one from here on; scaling leaves them alone */
-    ROSTER_MEMBERS_MAX = 4096, /* as ROSTER's limit                                                              */
-    ROSTER_PEERS_MAX = 65535,  /* of one role, spares included                                                   */
+    ROSTER_BY_HAND = 10000,   /* processes that ask for a number get one from here on; scaling leaves them alone */
+    ROSTER_PEERS_MAX = 65535, /* of one role, spares included                                                   */
 };
 
 #define ROSTER_ROLES ((uint32_t)TT_PEER_AGGREGATOR + 1)

@@ -6,7 +6,7 @@
 #include "common/base/log.h"
 #include "common/base/mem.h"
 
-enum { ANSWER_MAX = (1 << 30) + 4096 };
+enum { ANSWER_MAX = TT_FRAME_MAX + TT_FRAME_SLACK };
 
 struct ask {
     ask_cfg_t cfg;

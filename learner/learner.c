@@ -8,7 +8,7 @@
 #include "learner/core.h"
 
 enum {
-    SEGMENT_MAX = (1 << 30) + 4096,
+    BYTES_MAX = TT_FRAME_MAX + TT_FRAME_SLACK,
     WEIGHTS_HWM = 4, /* versions that may wait for a collector that stands still: it fetches those that it missed */
     DATA_HWM = 64,   /* credits and answers for one peer; what a full queue refuses is said again              */
     TICK_MS = 100
@@ -90,8 +90,8 @@ bool core_leads(const core_t *self)
 static tt_status_t s_bind(core_t *self)
 {
     const tt_keys_t *keys = tt_seat_keys(self->seat);
-    const tt_sock_opts_t data = {.name = "data", .hwm = DATA_HWM, .max_bytes = SEGMENT_MAX, .keys = keys};
-    const tt_sock_opts_t weights = {.name = "weights", .hwm = WEIGHTS_HWM, .max_bytes = SEGMENT_MAX, .keys = keys};
+    const tt_sock_opts_t data = {.name = "data", .hwm = DATA_HWM, .max_bytes = BYTES_MAX, .keys = keys};
+    const tt_sock_opts_t weights = {.name = "weights", .hwm = WEIGHTS_HWM, .max_bytes = BYTES_MAX, .keys = keys};
     TT_TRY(tt_sock_new(&self->data, TT_ROUTER, &data));
     TT_TRY(tt_sock_new(&self->weights, TT_PUB, &weights));
     TT_TRY(tt_seat_bind(self->seat, self->data, "data", self->data_ipc, self->data_tcp));

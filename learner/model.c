@@ -2,7 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "common/base/limits.h"
 #include "common/base/mem.h"
+#include "common/job/fit.h"
 
 static tt_status_t s_options(model_t *self)
 {
@@ -16,21 +18,9 @@ static tt_status_t s_options(model_t *self)
     return status;
 }
 
-static void s_net_spec(const tt_train_cfg_t *train, tt_net_spec_t *out)
-{
-    *out = (tt_net_spec_t){.obs = train->space.obs,
-        .hidden_count = train->network.hidden.count,
-        .activation = train->network.activation == TT_ACT_RELU ? TT_NN_RELU : TT_NN_TANH,
-        .out = train->space.actions ? train->space.actions : train->space.action_dims,
-        .continuous = train->space.actions == 0};
-    for (uint32_t i = 0; i < out->hidden_count && i < TT_HIDDEN_MAX; i++)
-        out->hidden[i] = train->network.hidden.at[i];
-}
-
 static tt_status_t s_network(model_t *self)
 {
-    tt_net_spec_t spec;
-    s_net_spec(&self->train, &spec);
+    const tt_net_spec_t spec = tt_train_net(&self->train);
     TT_TRY(tt_device_open(&self->device, "cpu", 0));
     TT_TRY(tt_net_new(&self->net, self->device, &spec, self->threads));
     self->params = tt_net_param_count(&spec);
@@ -46,14 +36,21 @@ static uint32_t s_threads(const tt_train_cfg_t *train)
     const long cores = sysconf(_SC_NPROCESSORS_ONLN);
     if (train->learner.threads)
         return train->learner.threads;
-    return cores > 0 ? (uint32_t)cores : 1;
+    return cores < 1 ? 1 : cores < TT_THREADS_MAX ? (uint32_t)cores : TT_THREADS_MAX;
 }
 
-static tt_status_t s_open(model_t *self)
+/*  All that can be refused. Nothing large is made before. */
+static tt_status_t s_read(model_t *self)
 {
     TT_TRY(tt_train_parse(&self->train, self->text, strlen(self->text)));
     TT_TRY(tt_algorithm_find(&self->algorithm, self->train.algorithm.name));
     TT_TRY(s_options(self));
+    return tt_train_fit(NULL, &self->train);
+}
+
+static tt_status_t s_open(model_t *self)
+{
+    TT_TRY(s_read(self));
     TT_TRY(self->algorithm->create(&self->algo, &self->train, self->cfg));
     self->threads = s_threads(&self->train);
     self->batch_steps = (uint64_t)self->train.num_envs * self->train.num_steps;
@@ -66,6 +63,14 @@ tt_status_t model_open(model_t *self, const char *text)
     const tt_status_t status = s_open(self);
     if (status != TT_OK)
         model_close(self);
+    return status;
+}
+
+tt_status_t model_check(const char *text)
+{
+    model_t self = {.text = tt_strdup(text)};
+    const tt_status_t status = s_read(&self);
+    model_close(&self);
     return status;
 }
 

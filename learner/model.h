@@ -26,6 +26,8 @@ typedef struct {
 /*  Build all of it from the YAML of WELCOME. TT_CONFIG and others: nothing is left to close. */
 tt_status_t model_open(model_t *self, const char *text);
 void model_close(model_t *self);
+/*  Would it be refused? Without making anything large. */
+tt_status_t model_check(const char *text);
 
 /*  Version 0: fresh weights, optimiser at rest. */
 tt_status_t model_init(model_t *self);

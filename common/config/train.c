@@ -1,13 +1,15 @@
 #include "common/config/train.h"
+#include <arpa/inet.h>
 #include <ctype.h>
 #include <math.h>
+#include <net/if.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "common/base/limits.h"
 
 #define AT(member)   offsetof(tt_train_cfg_t, member)
 #define ROOM(member) sizeof(((tt_train_cfg_t *)NULL)->member)
-
-enum { ROWS_MAX = 1 << 26 }; /* num_envs * num_steps: row numbers fit in 32 bits with room to spare */
 
 const tt_cfg_field_t tt_train_fields[] = {
     {"name", TT_CFG_STR, AT(name), "", .size = ROOM(name), .help = "name of the run; default: from the env",
@@ -15,13 +17,14 @@ const tt_cfg_field_t tt_train_fields[] = {
     {"seed", TT_CFG_U64, AT(seed), "1", .help = "of everything random; the same seed gives the same weights"},
     {"env", TT_CFG_STR, AT(env), NULL, .size = ROOM(env),
         .help = "Gymnasium id ('tutti envs' lists them), or the path of a shared object"},
-    {"num_envs", TT_CFG_U32, AT(num_envs), "8", 1, 65536, .help = "environments, in all collectors together"},
-    {"num_steps", TT_CFG_U32, AT(num_steps), "128", 1, 65536, .help = "steps of every environment in a batch"},
-    {"lag", TT_CFG_U32, AT(lag), "1", 0, 64,
+    {"num_envs", TT_CFG_U32, AT(num_envs), "8", 1, TT_ENVS_MAX, .help = "environments, in all collectors together"},
+    {"num_steps", TT_CFG_U32, AT(num_steps), "128", 1, TT_STEPS_MAX, .help = "steps of every environment in a batch"},
+    {"lag", TT_CFG_U32, AT(lag), "1", 0, TT_LAG_MAX,
         .help = "updates that a batch may be behind: 0 lock-step, 1 pipelined, more: asynchronous"},
     {"algorithm.name", TT_CFG_STR, AT(algorithm.name), "ppo", .size = ROOM(algorithm.name),
         .help = "'tutti algorithms' lists them; its options stand beside it"},
-    {"network.hidden", TT_CFG_LIST, AT(network.hidden), "[64, 64]", 0, 8, .help = "units of each hidden layer"},
+    {"network.hidden", TT_CFG_LIST, AT(network.hidden), "[64, 64]", 0, TT_LAYERS_MAX,
+        .help = "units of each hidden layer"},
     {"network.activation", TT_CFG_ENUM, AT(network.activation), "tanh", .choices = "tanh|relu",
         .help = "of the hidden layers"},
     {"normalize.obs", TT_CFG_BOOL, AT(normalize.obs), "false",
@@ -32,15 +35,15 @@ const tt_cfg_field_t tt_train_fields[] = {
         .help = "normalised observations are cut to -x .. x"},
     {"normalize.clip_reward", TT_CFG_F32, AT(normalize.clip_reward), "10", 0.1, 1e6,
         .help = "normalised rewards are cut to -x .. x"},
-    {"collector.replicas", TT_CFG_U32, AT(collector.replicas), "1", 1, 65536,
+    {"collector.replicas", TT_CFG_U32, AT(collector.replicas), "1", 1, TT_COLLECTORS_MAX,
         .help = "processes that play; at most num_envs", .resume = TT_CFG_FREE},
-    {"learner.replicas", TT_CFG_U32, AT(learner.replicas), "1", 1, 256,
+    {"learner.replicas", TT_CFG_U32, AT(learner.replicas), "1", 1, TT_LEARNERS_MAX,
         .help = "processes that learn; at most learner.shards", .resume = TT_CFG_FREE},
-    {"learner.shards", TT_CFG_U32, AT(learner.shards), "2", 1, 256,
+    {"learner.shards", TT_CFG_U32, AT(learner.shards), "2", 1, TT_SHARDS_OF_JOB_MAX,
         .help = "parts of a minibatch's gradient, a power of two; the result depends on it, not on the replicas"},
-    {"learner.threads", TT_CFG_U32, AT(learner.threads), "1", 0, 256, .help = "threads of each learner; 0 = one a core",
-        .resume = TT_CFG_FREE},
-    {"aggregator.replicas", TT_CFG_U32, AT(aggregator.replicas), "0", 0, 64,
+    {"learner.threads", TT_CFG_U32, AT(learner.threads), "1", 0, TT_THREADS_MAX,
+        .help = "threads of each learner; 0 = one a core", .resume = TT_CFG_FREE},
+    {"aggregator.replicas", TT_CFG_U32, AT(aggregator.replicas), "0", 0, TT_AGGREGATORS_MAX,
         .help = "processes that sum gradients; 0 = one when there are several learners", .resume = TT_CFG_FREE},
     {"stop.env_steps", TT_CFG_U64, AT(stop.env_steps), "null", 0, 1e18,
         .help = "end after so many env steps; null = no such end", .resume = TT_CFG_GIVEN},
@@ -52,9 +55,9 @@ const tt_cfg_field_t tt_train_fields[] = {
         .help = "seconds between snapshots; null = only at the end", .resume = TT_CFG_FREE},
     {"checkpoint.keep", TT_CFG_U32, AT(checkpoint.keep), "3", 1, 10000,
         .help = "newest snapshots kept, at least two, besides best and final", .resume = TT_CFG_FREE},
-    {"net.beat_ms", TT_CFG_U32, AT(net.beat_ms), "1000", 10, 60000, .help = "milliseconds between heartbeats",
+    {"net.beat_ms", TT_CFG_U32, AT(net.beat_ms), "1000", 10, TT_BEAT_MS_MAX, .help = "milliseconds between heartbeats",
         .resume = TT_CFG_FREE},
-    {"net.lease_ms", TT_CFG_U32, AT(net.lease_ms), "5000", 20, 600000,
+    {"net.lease_ms", TT_CFG_U32, AT(net.lease_ms), "5000", 20, TT_LEASE_MS_MAX,
         .help = "milliseconds of silence after which a process counts as dead", .resume = TT_CFG_FREE},
     {"net.stall_s", TT_CFG_U32, AT(net.stall_s), "60", 1, 86400,
         .help = "seconds without progress after which the run fails and says who waits for what",
@@ -63,13 +66,13 @@ const tt_cfg_field_t tt_train_fields[] = {
         .help = "tcp://ADDRESS:PORT lets roles on other hosts join; empty = this host only", .resume = TT_CFG_FREE},
     {"coordinator.http", TT_CFG_STR, AT(coordinator.http), "127.0.0.1:0", .size = ROOM(coordinator.http),
         .help = "ADDRESS:PORT of status, scale and metrics; port 0 = a free one", .resume = TT_CFG_FREE},
-    {"space.obs", TT_CFG_U32, AT(space.obs), "0", 0, 1 << 24,
+    {"space.obs", TT_CFG_U32, AT(space.obs), "0", 0, TT_UNITS_MAX,
         .help = "elements of an observation (filled in from the env)"},
-    {"space.actions", TT_CFG_U32, AT(space.actions), "0", 0, 1 << 20,
+    {"space.actions", TT_CFG_U32, AT(space.actions), "0", 0, TT_UNITS_MAX,
         .help = "discrete choices, 0 = continuous (filled in from the env)"},
-    {"space.action_dims", TT_CFG_U32, AT(space.action_dims), "0", 0, 1 << 16,
+    {"space.action_dims", TT_CFG_U32, AT(space.action_dims), "0", 0, TT_UNITS_MAX,
         .help = "elements of an action (filled in from the env)"},
-    {"space.env_state", TT_CFG_U32, AT(space.env_state), "0", 0, 4294967295.0,
+    {"space.env_state", TT_CFG_U32, AT(space.env_state), "0", 0, TT_ENV_STATE_MAX,
         .help = "bytes of one saved env, 0 = cannot be saved (filled in from the env)"},
     {"space.threshold", TT_CFG_F64, AT(space.threshold), "null", -1e12, 1e12,
         .help = "mean return that counts as solved (filled in from the env)", .resume = TT_CFG_FREE},
@@ -106,17 +109,48 @@ static tt_status_t s_check_replicas(const tt_config_t *config, const tt_train_cf
     return TT_OK;
 }
 
-/*  "ADDRESS:PORT" with a port of 0..65535; '*' for any address and, where free is allowed, any port. */
-static bool s_is_address(const char *text)
+static bool s_is_port(const char *text)
 {
-    const char *colon = strrchr(text, ':');
-    if (!colon || colon == text)
-        return false;
-    if (strcmp(colon, ":*") == 0)
-        return true;
     char *end;
-    const long port = strtol(colon + 1, &end, 10);
-    return isdigit((unsigned char)colon[1]) && !*end && port <= 65535;
+    return isdigit((unsigned char)*text) && strtoul(text, &end, 10) <= 65535 && !*end;
+}
+
+/*  1.2.3.4 or [::1]. */
+static bool s_is_numeric(const char *host)
+{
+    unsigned char bytes[sizeof(struct in6_addr)];
+    const size_t length = strlen(host);
+    char inside[64];
+    if (host[0] != '[' || host[length - 1] != ']' || length > sizeof inside)
+        return inet_pton(AF_INET, host, bytes) == 1;
+    snprintf(inside, sizeof inside, "%.*s", (int)length - 2, host + 1);
+    return inet_pton(AF_INET6, inside, bytes) == 1;
+}
+
+/*  The name of a network interface, which may or may not be there. */
+static bool s_is_interface(const char *host)
+{
+    const size_t length = strlen(host);
+    for (size_t i = 0; i < length; i++)
+        if (!isalnum((unsigned char)host[i]) && !strchr("-_.", host[i]))
+            return false;
+    return length > 0 && length < IF_NAMESIZE && !isdigit((unsigned char)host[0]);
+}
+
+/*  "HOST:PORT" taken apart: what can be bound, so that `run` does not refuse what `check` lets through. any: '*' stands for
+ *  every address, or a free port, and interfaces have names, as ZeroMQ has it. */
+static bool s_is_address(const char *text, bool any)
+{
+    char host[128];
+    const char *colon = strrchr(text, ':');
+    if (!colon || (size_t)(colon - text) >= sizeof host)
+        return false;
+    snprintf(host, sizeof host, "%.*s", (int)(colon - text), text);
+    if (!s_is_port(colon + 1) && !(any && strcmp(colon + 1, "*") == 0))
+        return false;
+    if (*host && s_is_numeric(host))
+        return true;
+    return any ? strcmp(host, "*") == 0 || s_is_interface(host) : strcmp(host, "localhost") == 0;
 }
 
 static tt_status_t s_check_net(const tt_config_t *config, const tt_train_cfg_t *cfg)
@@ -126,10 +160,12 @@ static tt_status_t s_check_net(const tt_config_t *config, const tt_train_cfg_t *
             "%u is less than twice net.beat_ms, which is %u (%s): one lost beat would end a process", cfg->net.lease_ms,
             cfg->net.beat_ms, tt_config_origin(config, "net.beat_ms"));
     const char *listen = cfg->coordinator.listen;
-    if (*listen && (strncmp(listen, "tcp://", 6) != 0 || !s_is_address(listen + 6)))
-        return BAD("coordinator.listen", "'%s' is not of the form tcp://ADDRESS:PORT", listen);
-    if (*cfg->coordinator.http && !s_is_address(cfg->coordinator.http))
-        return BAD("coordinator.http", "'%s' is not of the form ADDRESS:PORT, as 127.0.0.1:0", cfg->coordinator.http);
+    if (*listen && (strncmp(listen, "tcp://", 6) != 0 || !s_is_address(listen + 6, true)))
+        return BAD("coordinator.listen",
+            "'%s' is not of the form tcp://ADDRESS:PORT, with a numeric address, an interface's name or *", listen);
+    if (*cfg->coordinator.http && !s_is_address(cfg->coordinator.http, false))
+        return BAD("coordinator.http", "'%s' is not of the form ADDRESS:PORT with a numeric address, as 127.0.0.1:0",
+            cfg->coordinator.http);
     return TT_OK;
 }
 
@@ -140,9 +176,9 @@ tt_status_t tt_train_check(const tt_config_t *config, const tt_train_cfg_t *cfg)
             "name", "'%s' is not a name: letters, digits, '-', '_', '.', beginning with a letter or digit", cfg->name);
     if (!*cfg->env)
         return BAD("env", "is empty; 'tutti envs' lists the environments");
-    if ((uint64_t)cfg->num_envs * cfg->num_steps > ROWS_MAX)
+    if ((uint64_t)cfg->num_envs * cfg->num_steps > TT_BATCH_ROWS_MAX)
         return BAD("num_steps", "a batch of %u envs x %u steps has more than %d rows", cfg->num_envs, cfg->num_steps,
-            ROWS_MAX);
+            TT_BATCH_ROWS_MAX);
     TT_TRY(s_check_replicas(config, cfg));
     return s_check_net(config, cfg);
 }

@@ -1,11 +1,11 @@
 #include "common/job/train_job.h"
+#include "common/base/limits.h"
 #include "common/base/mem.h"
 #include <stdlib.h>
 
 enum {
-    GRACE_S = 10,         /* a role writes its last snapshot in that time                     */
-    AGGREGATORS_MAX = 64, /* aggregator.replicas' limit                                       */
-    RESTARTS = 5          /* in a row; then the program, the journal or the host is at fault  */
+    GRACE_S = 10, /* a role writes its last snapshot in that time                     */
+    RESTARTS = 5  /* in a row; then the program, the journal or the host is at fault  */
 };
 
 uint32_t tt_train_aggregators(const tt_train_cfg_t *cfg, uint32_t learners)
@@ -51,7 +51,7 @@ tt_job_t *tt_train_job(const tt_train_cfg_t *cfg)
     job->role_count = 4;
     job->roles = tt_array0(job->role_count, sizeof *job->roles);
     job->roles[0] = s_coordinator();
-    job->roles[1] = s_role("aggregator", tt_train_aggregators(cfg, cfg->learner.replicas), 0, AGGREGATORS_MAX);
+    job->roles[1] = s_role("aggregator", tt_train_aggregators(cfg, cfg->learner.replicas), 0, TT_AGGREGATORS_MAX);
     job->roles[2] = s_role("learner", cfg->learner.replicas, 1, cfg->learner.shards);
     job->roles[3] = s_role("collector", cfg->collector.replicas, 1, cfg->num_envs);
     job->clean = TT_CLEAN_ALL;

@@ -233,9 +233,11 @@ static tt_status_t s_endpoint_error(const tt_sock_t *self, const char *verb, con
             TT_EXISTS, "%s: %s is in use by another process: end it, or choose another", self->name, endpoint);
     case EACCES:
         return tt_err(TT_DENIED, "%s: cannot %s %s: %s", self->name, verb, endpoint, text);
-    case EINVAL:
     case ENODEV:
-    case EADDRNOTAVAIL:
+    case EADDRNOTAVAIL: /* written well, and not of this host */
+        return tt_err(
+            TT_UNAVAILABLE, "%s: cannot %s %s: this host has no such address or interface", self->name, verb, endpoint);
+    case EINVAL:
     case EPROTONOSUPPORT:
     case ENAMETOOLONG:
     case ENOENT:

@@ -15,12 +15,13 @@
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
+#include "common/base/limits.h"
 #include "common/base/status.h"
 
 enum {
     TT_BLOCK = 32,     /* rows that a loss sees at once                                  */
     TT_LOSS_STATS = 8, /* floats a loss may sum over rows (losses, KL, clip fraction ...) */
-    TT_HIDDEN_MAX = 8
+    TT_HIDDEN_MAX = TT_LAYERS_MAX
 };
 
 typedef enum { TT_NN_TANH, TT_NN_RELU } tt_nn_activation_t;

@@ -1,11 +1,12 @@
 #include "common/nn/spec.h"
 #include <stdio.h>
+#include "common/base/limits.h"
 
 static tt_status_t check_units(const char *what, uint32_t index, uint32_t units)
 {
-    if (units < 1 || units > TT_NN_UNITS_MAX)
+    if (units < 1 || units > TT_UNITS_MAX)
         return tt_err(
-            TT_INVALID, "network: %s%.0u has %u units; 1 to %d are possible", what, index, units, TT_NN_UNITS_MAX);
+            TT_INVALID, "network: %s%.0u has %u units; 1 to %d are possible", what, index, units, TT_UNITS_MAX);
     return TT_OK;
 }
 
@@ -34,9 +35,9 @@ tt_status_t tt_spec_check(const tt_net_spec_t *spec)
         TT_TRY(check_units("hidden layer ", l + 1, spec->hidden[l]));
     if (spec->activation != TT_NN_TANH && spec->activation != TT_NN_RELU)
         return tt_err(TT_INVALID, "network: activation %d is unknown", (int)spec->activation);
-    if (count_params(spec) > TT_NN_PARAMS_MAX)
+    if (count_params(spec) > TT_PARAMS_MAX)
         return tt_err(TT_INVALID, "network: %llu parameters; at most %d are possible",
-            (unsigned long long)count_params(spec), TT_NN_PARAMS_MAX);
+            (unsigned long long)count_params(spec), TT_PARAMS_MAX);
     return TT_OK;
 }
 

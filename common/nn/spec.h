@@ -6,11 +6,7 @@
 #pragma once
 #include "common/nn/nn.h"
 
-enum {
-    TT_NN_UNITS_MAX = 1 << 16,  /* units of a layer, elements of an observation */
-    TT_NN_PARAMS_MAX = 1 << 28, /* 1 GiB of parameters                          */
-    TT_NN_TENSORS_MAX = 4 * (TT_HIDDEN_MAX + 1) + 1
-};
+enum { TT_NN_TENSORS_MAX = 4 * (TT_HIDDEN_MAX + 1) + 1 };
 
 /*  TT_INVALID: a number is out of range; the text names it. */
 tt_status_t tt_spec_check(const tt_net_spec_t *spec);

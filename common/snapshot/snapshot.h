@@ -29,9 +29,9 @@
 #include "common/nn/nn.h"
 #include "common/nn/safetensors.h"
 
-enum { TT_SNAPSHOT_VERSIONS_MAX = 72 };
-#define TT_SNAPSHOT_FILE_MAX ((size_t)8 << 30) /* bytes of a file                              */
-#define TT_SNAPSHOT_WIRE_MAX ((size_t)1 << 30) /* of one that travels: to a joiner, by STORE or LOAD */
+enum { TT_SNAPSHOT_VERSIONS_MAX = TT_LAG_MAX + 8 };
+#define TT_SNAPSHOT_FILE_MAX ((size_t)8 << 30)      /* bytes of a file                              */
+#define TT_SNAPSHOT_WIRE_MAX ((size_t)TT_FRAME_MAX) /* of one that travels: to a joiner, by STORE or LOAD */
 
 typedef struct {
     uint64_t version;

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "common/base/buf.h"
+#include "common/base/limits.h"
 #include "common/base/status.h"
 #include "common/wire/messages.def"
 

@@ -1,4 +1,5 @@
 #include "common/wire/segment.h"
+#include "common/base/limits.h"
 #include "common/base/mem.h"
 #include <stdbool.h>
 #include <string.h>
@@ -6,7 +7,6 @@
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "segments are little-endian");
 
 enum { ALIGN = 64, ARRAYS = 14 };
-static const size_t s_bytes_max = (size_t)1 << 30;
 
 /*  The arrays in their order in the block; the same as in tt_segment_t. */
 typedef struct {
@@ -39,7 +39,7 @@ static bool s_array_bytes(const s_array_t *array, size_t *bytes)
 {
     size_t count;
     return tt_mul_ok(array->rows, array->columns, &count) && tt_mul_ok(count, array->depth, &count) &&
-           tt_mul_ok(count, array->element, bytes) && *bytes <= s_bytes_max;
+           tt_mul_ok(count, array->element, bytes) && *bytes <= TT_FRAME_MAX;
 }
 
 tt_status_t tt_segment_size(const tt_segment_shape_t *shape, size_t *bytes)
@@ -57,7 +57,7 @@ tt_status_t tt_segment_size(const tt_segment_shape_t *shape, size_t *bytes)
             return tt_err(TT_INVALID, "%s of a segment would be over 1 GiB", arrays[i].name);
         total = tt_align(total, ALIGN) + size;
     }
-    if (total > s_bytes_max)
+    if (total > TT_FRAME_MAX)
         return tt_err(TT_INVALID, "a segment of %zu bytes is over 1 GiB", total);
     *bytes = total;
     return TT_OK;

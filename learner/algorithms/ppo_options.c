@@ -130,6 +130,10 @@ static tt_status_t s_check_rows(const tt_config_t *config, const tt_train_cfg_t 
 tt_status_t ppo_check(const tt_config_t *config, const tt_train_cfg_t *train, const ppo_cfg_t *cfg)
 {
     TT_TRY(s_check_rows(config, train, cfg));
+    if ((uint64_t)cfg->epochs * (ppo_rows(train) / ppo_minibatch_rows(train, cfg)) > UINT32_MAX)
+        return tt_err(TT_CONFIG, "%s: algorithm.epochs: %u passes of %u minibatches are more steps than can be counted",
+            tt_config_origin(config, "algorithm.epochs"), cfg->epochs,
+            ppo_rows(train) / ppo_minibatch_rows(train, cfg));
     const bool anneals = cfg->anneal == PPO_LINEAR || cfg->clip_anneal == PPO_LINEAR;
     if (anneals && !cfg->anneal_steps && !train->stop.env_steps)
         return tt_err(TT_CONFIG, "%s: annealing needs an end: set algorithm.anneal_steps or stop.env_steps",

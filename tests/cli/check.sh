@@ -2,7 +2,8 @@
 # tutti check, config, algorithms, version, help: output, exit codes and messages.
 set -eu
 dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
+export XDG_STATE_HOME="$dir/state"
+trap '[ ! -d "$dir/endless" ] || "$TUTTI" stop --now "$dir/endless" >"$dir/out" 2>&1 || true; rm -rf "$dir"' EXIT
 cd "$dir"
 fail() {
     echo "FAILED: $*" >&2
@@ -71,6 +72,7 @@ expect 0 'shards: 4 # fifo:4:3' "$TUTTI" check fifo
 expect 0 "no stop rule is set (stop.env_steps, stop.return_mean, stop.wall_s): the run goes on until it is stopped, with 'tutti stop endless'" \
     "$TUTTI" run good.yaml --run-dir endless --detach
 "$TUTTI" stop endless >out 2>&1 || fail "stop: $(cat out)"
+rm -r endless
 
 # the settings of a DIJob are its manifest's
 job=$TT_SOURCE_DIR/configs/k8s/dijob-cartpole.yaml

@@ -2,6 +2,7 @@
 #include "common/config/train.h"
 #include "tests/test.h"
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 static tt_status_t s_check(const char *yaml)
@@ -43,11 +44,13 @@ static void test_rules(void **state)
         {"env: X\nnum_envs: 65536\nnum_steps: 65536",
             "f.yaml:3:1: num_steps: a batch of 65536 envs x 65536 steps has more than 67108864 rows"},
         {"env: X\ncoordinator: {listen: ipc://x}",
-            "f.yaml:2:15: coordinator.listen: 'ipc://x' is not of the form tcp://ADDRESS:PORT"},
-        {"env: X\ncoordinator: {http: '127.0.0.1'}",
-            "f.yaml:2:15: coordinator.http: '127.0.0.1' is not of the form ADDRESS:PORT, as 127.0.0.1:0"},
+            "f.yaml:2:15: coordinator.listen: 'ipc://x' is not of the form tcp://ADDRESS:PORT, with a numeric address, "
+            "an interface's name or *"},
+        {"env: X\ncoordinator: {http: '127.0.0.1'}", "f.yaml:2:15: coordinator.http: '127.0.0.1' is not of the form "
+                                                     "ADDRESS:PORT with a numeric address, as 127.0.0.1:0"},
         {"env: X\ncoordinator: {http: '127.0.0.1:70000'}",
-            "f.yaml:2:15: coordinator.http: '127.0.0.1:70000' is not of the form ADDRESS:PORT, as 127.0.0.1:0"},
+            "f.yaml:2:15: coordinator.http: '127.0.0.1:70000' is not of the form ADDRESS:PORT with a numeric address, "
+            "as 127.0.0.1:0"},
         {"num_envs: 1",
             "f.yaml: 'env' is missing: Gymnasium id ('tutti envs' lists them), or the path of a shared object"},
     };
@@ -55,6 +58,21 @@ static void test_rules(void **state)
         assert_int_equal(s_check(cases[i].yaml), TT_CONFIG);
         assert_string_equal(tt_err_text(), cases[i].message);
     }
+    static const char *const listen[] = {"tcp://a b:1", "tcp://1.2.3:4", "tcp://:1", "tcp://::1:1", "tcp://*:+1",
+        "tcp://*:65536", "tcp://[::1]", "tcp://a-name.that.is.no-interface:1"};
+    static const char *const http[] = {
+        "nowhere:80", "127.0.0.1:*", "*:80", ":80", "[::1:80", "127.0.0.1: 80", "1.2.3.4.5:6"};
+    char yaml[256];
+    for (size_t i = 0; i < TT_COUNT(listen); i++) {
+        snprintf(yaml, sizeof yaml, "env: X\ncoordinator: {listen: '%s'}", listen[i]);
+        assert_int_equal(s_check(yaml), TT_CONFIG);
+    }
+    for (size_t i = 0; i < TT_COUNT(http); i++) {
+        snprintf(yaml, sizeof yaml, "env: X\ncoordinator: {http: '%s'}", http[i]);
+        assert_int_equal(s_check(yaml), TT_CONFIG);
+    }
+    assert_ok(s_check("env: X\ncoordinator: {listen: 'tcp://eth0:*', http: 'localhost:0'}"));
+    assert_ok(s_check("env: X\ncoordinator: {listen: 'tcp://[::]:1'}"));
     assert_ok(s_check("env: X\nlearner: {shards: 8, replicas: 8}\nnum_envs: 3\ncollector: {replicas: 3}\n"
                       "coordinator: {listen: 'tcp://*:0', http: '[::1]:8080'}\nname: a-b_c.1"));
 }

@@ -214,7 +214,7 @@ static void test_limits_hold_both_ways(void **state)
     s_raw(&raw, 2, TT_MSG_SEGMENT);
     s_key(&raw, "steps");
     msgpack_pack_int(&raw.packer, 1048577);
-    s_expect(&raw, TT_PROTOCOL, "SEGMENT: steps is over its limit of 1048576");
+    s_expect(&raw, TT_PROTOCOL, "SEGMENT: steps is over its limit of 65536");
     s_raw(&raw, 2, TT_MSG_SEGMENT);
     s_key(&raw, "finals");
     msgpack_pack_uint64(&raw.packer, (uint64_t)1 << 32);

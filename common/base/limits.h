@@ -1,0 +1,38 @@
+/*  limits - how large things may be, where more than one module has to agree on it.
+ *
+ *  Each stands here once: the table of config keys, the messages, the network, segments, snapshots and the roles all use
+ *  these names, so that what a config may say is what the rest can do (docs/internals/config.md, "Limits"). */
+#pragma once
+#include <stddef.h>
+
+enum {
+    /* a batch */
+    TT_ENVS_MAX = 65536,
+    TT_STEPS_MAX = 65536,
+    TT_BATCH_ROWS_MAX = 1 << 26, /* envs x steps: row numbers fit in 32 bits with room to spare    */
+    TT_LAG_MAX = 64,             /* updates                                                        */
+
+    /* who takes part */
+    TT_LEARNERS_MAX = 256, /* a learner needs a shard                                              */
+    TT_SHARDS_OF_JOB_MAX = TT_LEARNERS_MAX,
+    TT_THREADS_MAX = 256, /* of one learner                                                        */
+    TT_AGGREGATORS_MAX = 64,
+    TT_MEMBERS_MAX = 4096, /* of a roster, all roles together; segments that a batch is made of    */
+    TT_COLLECTORS_MAX = TT_MEMBERS_MAX - TT_LEARNERS_MAX - TT_AGGREGATORS_MAX,
+
+    /* a network */
+    TT_LAYERS_MAX = 8,      /* hidden ones                                                              */
+    TT_UNITS_MAX = 1 << 16, /* of a layer; elements of an observation, actions                     */
+    TT_PARAMS_MAX = 1 << 28,
+
+    /* time, ms */
+    TT_BEAT_MS_MAX = 60000,
+    TT_LEASE_MS_MAX = 600000,
+
+    /* bytes */
+    TT_CONFIG_TEXT_MAX = 1 << 18, /* of a resolved config: it travels in WELCOME                  */
+    TT_SEGMENT_MAX = 1 << 29,     /* of a batch in one segment, without finals: they double it    */
+    TT_FRAME_MAX = 1 << 30,       /* of a segment, weights, a snapshot that travels               */
+    TT_FRAME_SLACK = 1 << 12,     /* what may stand beside that                                   */
+    TT_ENV_STATE_MAX = 1 << 24,   /* of one saved env, with what the vector keeps of it           */
+};

@@ -1,0 +1,20 @@
+/*  fit - what a job's settings come to in bytes, and whether everybody can hold it.
+ *
+ *  A config whose every key is in range may still make a network, a batch or a snapshot that no frame carries. `check` and
+ *  `run` ask here before anything starts, and so does each role with the config it was welcomed with: what the one accepts
+ *  the other does not refuse.
+ *
+ *  Threads: pure. */
+#pragma once
+#include "common/config/train.h"
+#include "common/nn/nn.h"
+#include "common/wire/segment.h"
+
+/*  The network that the settings describe; collectors, learners and `eval` must agree. */
+tt_net_spec_t tt_train_net(const tt_train_cfg_t *cfg);
+/*  A whole batch as one segment, without finals: what a lone collector sends. */
+tt_segment_shape_t tt_train_segment(const tt_train_cfg_t *cfg);
+
+/*  TT_CONFIG: with the origin of the key at fault (config NULL: its name alone), and what to lower. cfg has passed
+ *  tt_train_check and knows its space. */
+tt_status_t tt_train_fit(const tt_config_t *config, const tt_train_cfg_t *cfg);
