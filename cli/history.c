@@ -1,11 +1,11 @@
 #include "cli/history.h"
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+#include "common/base/file.h"
 #include "common/base/mem.h"
 
 enum { HISTORY_MAX = 64 << 20, SUMMARY_MAX = 1 << 20 };
@@ -70,34 +70,17 @@ json_t *tt_history_summary(const tt_rundir_t *run)
 
 /* ---- writing --------------------------------------------------------------------------------------------------------- */
 
-static tt_status_t s_write(int fd, const char *text, size_t size)
-{
-    while (size > 0) {
-        const ssize_t done = write(fd, text, size);
-        if (done < 0 && errno == EINTR)
-            continue;
-        if (done < 0)
-            return tt_err_errno(TT_IO, "%s", s_file);
-        text += done;
-        size -= (size_t)done;
-    }
-    return TT_OK;
-}
-
 /*  Behind a line that was torn a new one begins; of one that tears now nothing stays. */
 static tt_status_t s_append(const tt_rundir_t *run, const char *line)
 {
-    char path[sizeof run->path + sizeof s_file + 1], last = '\n';
+    char path[sizeof run->path + sizeof s_file + 1];
+    int fd = -1;
     snprintf(path, sizeof path, "%s/%s", run->path, s_file);
-    const int fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-    if (fd < 0)
-        return tt_err_errno(TT_IO, "%s", path);
+    TT_TRY(tt_file_append(&fd, path, 0644));
     const off_t size = lseek(fd, 0, SEEK_END);
-    if (size > 0 && pread(fd, &last, 1, size - 1) != 1)
-        last = '\0';
-    tt_status_t status = last == '\n' ? TT_OK : s_write(fd, "\n", 1);
-    if (status == TT_OK)
-        status = s_write(fd, line, strlen(line));
+    tt_status_t status = TT_OK;
+    if (!tt_file_write(fd, line, strlen(line), NULL))
+        status = tt_err_errno(TT_IO, "%s", path);
     if (status != TT_OK && ftruncate(fd, size) != 0)
         tt_err_wrap(status, "cannot be mended (%s)", strerror(errno));
     close(fd);

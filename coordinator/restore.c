@@ -2,6 +2,7 @@
 #include "coordinator/restore.h"
 #include <stdio.h>
 #include <string.h>
+#include "common/base/json.h"
 #include "common/base/log.h"
 #include "common/snapshot/checkpoints.h"
 #include "coordinator/state.h"
@@ -15,8 +16,10 @@ static void s_pass_over(void *ctx, const char *name, const char *why)
 {
     choice_t *choice = ctx;
     log_error(TT_CHECKPOINTS "/%s is passed over: %s", name, why);
-    json_array_append_new(choice->passed_over,
-        json_pack("{s:o, s:s%}", "snapshot", json_sprintf(TT_CHECKPOINTS "/%s", name), "reason", why, strlen(why)));
+    char path[512];
+    snprintf(path, sizeof path, TT_CHECKPOINTS "/%.400s", name);
+    json_array_append_new(
+        choice->passed_over, json_pack("{s:o, s:o}", "snapshot", tt_json_text(path), "reason", tt_json_text(why)));
 }
 
 static tt_status_t s_refuse(const coordinator_t *self, tt_status_t status)
@@ -57,7 +60,7 @@ static tt_status_t s_take(coordinator_t *self, const tt_checkpoint_t *found, cho
     bool adopted = false;
     TT_TRY(s_look_up(self, found, &adopted));
     snprintf(restore->path, sizeof restore->path, "%s/%s", self->root, self->snapshot.path);
-    restore->story = json_pack("{s:s, s:I, s:b, s:O}", "snapshot", self->snapshot.path, "updates",
+    restore->story = json_pack("{s:o, s:I, s:b, s:O}", "snapshot", tt_json_text(self->snapshot.path), "updates",
         (json_int_t)found->info.update, "adopted", adopted, "passed_over", choice->passed_over);
     restore->untold = true;
     if (adopted)

@@ -6,7 +6,6 @@
 #include <time.h>
 #include <unistd.h>
 #include "common/base/clock.h"
-#include "common/base/json.h"
 #include "common/base/mem.h"
 #include "controller/process.h"
 #include "k8s/local/box.h"

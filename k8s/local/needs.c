@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "common/base/buf.h"
+#include "common/base/json.h"
 #include "common/base/mem.h"
 
 enum { WORD_MAX = 128, HERES_MAX = 8 };
@@ -98,7 +99,7 @@ static void s_found(scan_t *self, const char *word)
             return;
     }
     if (!s_is_defined(self, word))
-        json_array_append_new(self->found, json_string(word));
+        json_array_append_new(self->found, tt_json_text(word));
 }
 
 /*  At `(` of a substitution: behind its end. */

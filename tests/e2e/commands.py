@@ -80,7 +80,8 @@ def test_rm_removes_runs_only(world):
     equal(world.tutti("rm", "best/").returncode, 64, "rm of a link")
     os.symlink(checkout, os.path.join(run_dir, "claims"))
     os.symlink(checkout, os.path.join(run_dir, "sock"))
-    os.remove(os.path.join(run_dir, ".tutti-run"))  # as 0.1 made it
+    for name in (".tutti-run", "history.jsonl"):  # as 0.1 made it
+        os.remove(os.path.join(run_dir, name))
     done = world.tutti("rm", run_dir)
     equal(done.returncode, 0, f"rm: {done.stderr}")
     check(not os.path.exists(run_dir), "rm left the run")
@@ -157,6 +158,34 @@ def test_fetch_stays(world):
     equal(stays.wait(60), 0, "it has stayed")
     told.send_signal(signal.SIGTERM)
     equal(told.wait(60), 0, "it was told to go")
+
+
+def test_a_run_is_its_owners(world):
+    """Whatever the umask, nobody else gets into a run; nobody may read its secrets or take its locks, were it opened to all."""
+    for mask in (0o022, 0o077):
+        run_dir = os.path.join(world.path, f"run-{mask:o}")
+        before = os.umask(mask)
+        try:
+            process, _ = world.start_run(world.config(), ENDLESS, name=f"run-{mask:o}")
+        finally:
+            os.umask(before)
+        world.await_steps(run_dir, 1, process)
+        wait_for(lambda path=run_dir: os.path.exists(f"{path}/http.json"), "HTTP")
+        world.tutti("stop", run_dir)  # files come and go while it runs
+        world.finish(process)
+        equal(os.stat(run_dir).st_mode & 0o7777, 0o700, "the run directory")
+        seen = {}
+        for folder, folders, files in os.walk(run_dir):
+            for name in folders + files:
+                path = os.path.join(folder, name)
+                seen[os.path.relpath(path, run_dir)] = os.stat(path).st_mode & 0o7777
+        for name in ("token", "key", "lock", "coordinator.lock"):
+            equal(seen.pop(name), 0o600, f"umask {mask:o}: mode of {name}")
+        for name, mode in seen.items():
+            equal(mode & mask, 0, f"umask {mask:o}: mode of {name}, {mode:o}, beyond the umask")
+            equal(mode & 0o022, 0, f"mode of {name}, {mode:o}: others may write")
+        check({"config.yaml", "metrics.jsonl", "logs", "journal.db", "summary.json"} <= set(seen), f"not all: {seen}")
+    equal(os.stat(os.path.join(world.path, "state", "tutti", "runs")).st_mode & 0o7777, 0o700, "the registry")
 
 
 def test_what_is_not_utf8(world):
@@ -239,6 +268,5 @@ def test_metrics_file(world):
 
 
 main(test_help_everywhere, test_completion_is_shell, test_check_prints_origins, test_a_run_from_outside,
-     test_rm_removes_runs_only, test_what_is_not_utf8, test_stop_ends_nobody_else, test_fetch, test_fetch_stays,
-     test_an_end_of_learning_is_said, test_detach,
-     test_logs_follow, test_metrics_file)
+     test_rm_removes_runs_only, test_a_run_is_its_owners, test_what_is_not_utf8, test_stop_ends_nobody_else, test_fetch,
+     test_fetch_stays, test_an_end_of_learning_is_said, test_detach, test_logs_follow, test_metrics_file)
