@@ -169,7 +169,7 @@ static tt_status_t s_err_none(const char *name)
 {
     char near[256];
     struct stat info;
-    if (strchr(name, '/') && stat(name, &info) == 0)
+    if (stat(name, &info) == 0 && S_ISDIR(info.st_mode))
         return tt_err(
             TT_NOT_FOUND, "%s is not the directory of a run (none of its files says so); 'tutti ps' lists them", name);
     return registry_nearest(name, near)

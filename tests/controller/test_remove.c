@@ -99,6 +99,7 @@ static void test_what_is_no_run_is_left_alone(void **state)
     assert_int_equal(tt_rundir_find(&run, "./checkout"), TT_NOT_FOUND);
     assert_non_null(strstr(tt_err_text(), "not the directory of a run"));
     assert_int_equal(tt_rundir_find(&run, "checkout"), TT_NOT_FOUND);
+    assert_non_null(strstr(tt_err_text(), "not the directory of a run"));
     assert_int_equal(s_names(), 0);
 
     tt_rundir_t claimed = {.name = "checkout"};
