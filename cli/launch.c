@@ -159,7 +159,7 @@ static int s_guarded(const tt_launch_t *launch)
     uint32_t life = 0;
     tt_status_t status = tt_rundir_lock(launch->run, &lock);
     if (status == TT_OK)
-        status = tt_rundir_reserve(launch->run);
+        status = tt_rundir_begin(launch->run);
     if (status == TT_OK)
         status = tt_rundir_open_sockets(launch->run);
     if (status == TT_OK && !launch->work)

@@ -64,14 +64,13 @@ static bool s_holds_run(int dir)
     return (s_is_file(dir, "config.yaml") || s_is_file(dir, "job.json")) && (s_has_who(dir) || s_has_journal(dir));
 }
 
-/*  All that 0.1 ever wrote into a run directory, and what a later version adds when it resumes such a run; later versions
- *  mark their own. */
+/*  All that 0.1 ever wrote into a run directory; later versions mark theirs, so this list is final. */
 static bool s_is_of_0_1(const char *name)
 {
     static const char *const names[] = {"config.yaml", "metrics.jsonl", "events.out.tfevents.*.tutti", "checkpoints",
         "logs", "summary.json", "result.json", "run.json", "job.json", "pods.json", "pods", "claims", "hosts",
-        "history.jsonl", "journal.db", "journal.db-*", "key", "token", "http.json", "lock", "coordinator.lock", "sock",
-        ".*.tmp", ".*.new"};
+        "journal.db", "journal.db-*", "key", "token", "http.json", "lock", "coordinator.lock", "sock", ".*.tmp",
+        ".*.new"};
     for (size_t i = 0; i < TT_COUNT(names); i++)
         if (fnmatch(names[i], name, FNM_PERIOD) == 0)
             return true;
@@ -123,10 +122,8 @@ static bool s_is_of_a_file_system(const char *name)
     return strcmp(name, "lost+found") == 0;
 }
 
-tt_status_t mark_write(int dir)
+static tt_status_t s_write(int dir)
 {
-    if (!s_only(dir, s_is_of_a_file_system))
-        return TT_OK;
     const int fd = openat(dir, MARK_FILE, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
     if (fd < 0)
         return tt_err_errno(errno == EACCES || errno == EROFS ? TT_DENIED : TT_IO, "cannot mark the run directory");
@@ -136,4 +133,14 @@ tt_status_t mark_write(int dir)
     const tt_status_t status = tt_err_errno(TT_IO, "cannot mark the run directory");
     unlinkat(dir, MARK_FILE, 0);
     return status;
+}
+
+tt_status_t mark_write(int dir)
+{
+    return s_only(dir, s_is_of_a_file_system) ? s_write(dir) : TT_OK;
+}
+
+tt_status_t mark_renew(int dir)
+{
+    return mark_look_at(dir) == MARK_RUN && !s_is_marked(dir) ? s_write(dir) : TT_OK;
 }

@@ -276,8 +276,19 @@ tt_status_t tt_rundir_read(const tt_rundir_t *self, const char *file, tt_buf_t *
     return tt_buf_read_file(out, path);
 }
 
-tt_status_t tt_rundir_reserve(const tt_rundir_t *self)
+static tt_status_t s_renew_mark(const tt_rundir_t *self)
 {
+    const int dir = open(self->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (dir < 0)
+        return tt_err_errno(TT_IO, "%s", self->path);
+    const tt_status_t status = mark_renew(dir);
+    close(dir);
+    return status;
+}
+
+tt_status_t tt_rundir_begin(const tt_rundir_t *self)
+{
+    TT_TRY(s_renew_mark(self));
     char *room = tt_new0(ROOM + 1);
     memset(room, '\n', ROOM);
     const tt_status_t status = tt_file_replace(self->path, TT_RUNDIR_ROOM, room, 0600);

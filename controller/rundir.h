@@ -49,9 +49,10 @@ void tt_rundir_control(const tt_rundir_t *self, char *out, size_t size);
 tt_status_t tt_rundir_read(const tt_rundir_t *self, const char *file, tt_buf_t *out);
 tt_status_t tt_rundir_write(const tt_rundir_t *self, const char *file, const char *text, int mode);
 
-/*  Keep a little room on the disk while the run goes on (.room, 16 KiB): tt_rundir_write takes it when there is no other, so
- *  that what a full disk ended can say so. TT_IO: there is none to begin with. */
-tt_status_t tt_rundir_reserve(const tt_rundir_t *self);
+/*  Begin a life of the run, with its lock held. A run of 0.1 gets its mark. A little room on the disk is kept while the run goes
+ *  on (.room, 16 KiB): tt_rundir_write takes it when there is no other, so that what a full disk ended can say so. TT_IO: there
+ *  is none to begin with. */
+tt_status_t tt_rundir_begin(const tt_rundir_t *self);
 /*  Is the disk of the run full? */
 bool tt_rundir_full(const tt_rundir_t *self);
 

@@ -186,9 +186,17 @@ static void test_runs_without_a_mark(void **state)
     assert_ok(tt_rundir_remove(&run));
     assert_false(s_is_there("old"));
 
+    s_old_run("resumed"); /* by us: from then on it is marked, whatever we add to it */
+    assert_ok(tt_rundir_find(&run, "resumed"));
+    assert_ok(tt_rundir_begin(&run));
+    s_file("resumed/history.jsonl", "{}\n");
+    assert_ok(tt_rundir_remove(&run));
+    assert_false(s_is_there("resumed"));
+
     s_old_run("used");
     s_file("used/thesis.tex", "years of work");
     assert_ok(tt_rundir_find(&run, "used"));
+    assert_ok(tt_rundir_begin(&run));
     assert_int_equal(tt_rundir_remove(&run), TT_DENIED);
     assert_non_null(strstr(tt_err_text(), "holds other things than its run"));
     assert_true(s_is_there("used/thesis.tex") && s_is_there("used/run.json"));
