@@ -108,12 +108,33 @@ static dijob_view_t s_view(
         .service_count = self->service_count,
         .curve = self->curve,
         .now_s = tt_wall_ns() / 1000000000,
-        .random = self->random};
+        .random = self->random,
+        .refusals = self->refused,
+        .refusal_count = self->refused_count};
+}
+
+static void s_do(run_t *self, const dijob_action_t *action)
+{
+    const tt_status_t status = s_act(self, action);
+    if (status == TT_OK)
+        return;
+    place_say(self->place, "%s", tt_err_text());
+    if (action->what == DIJOB_DO_CREATE_POD)
+        run_refuse(self, &action->pod, status);
+}
+
+/*  When to look again: as the plan says, and when what could not be made may be tried again. */
+static int64_t s_again_ms(run_t *self, int64_t again_s)
+{
+    const int64_t again_ms = again_s < 0 ? -1 : tt_now_ms(tt_clock_real()) + again_s * 1000;
+    const int64_t refused_ms = run_refused_until(self);
+    return again_ms < 0 || (refused_ms >= 0 && refused_ms < again_ms) ? refused_ms : again_ms;
 }
 
 /*  One look and what comes of it. Was there anything to do? */
 static bool s_round(run_t *self)
 {
+    (void)run_refused_until(self);
     size_t count = 0;
     dijob_plan_t plan;
     const dijob_pod_t **pods = run_pods(self, &count);
@@ -128,11 +149,10 @@ static bool s_round(run_t *self)
     }
     self->random += 0x9e3779b97f4a7c15u;
     for (size_t i = 0; i < plan.count; i++)
-        if (s_act(self, &plan.actions[i]) != TT_OK)
-            place_say(self->place, "%s", tt_err_text());
+        s_do(self, &plan.actions[i]);
     if (plan.status)
         s_set_status(self, plan.status);
-    self->again_ms = plan.again_s < 0 ? -1 : tt_now_ms(tt_clock_real()) + plan.again_s * 1000;
+    self->again_ms = s_again_ms(self, plan.again_s);
     const bool any = plan.count > 0 || plan.status;
     dijob_plan_clear(&plan);
     return any;
@@ -411,6 +431,7 @@ static void s_close(run_t *self)
     while (self->service_count)
         s_drop_service(self, self->service_count - 1);
     free(self->services);
+    run_refused_free(self);
     dijob_destroy(&self->seen);
     place_destroy(&self->place);
     json_decref(self->objects);

@@ -28,9 +28,12 @@ typedef struct {
     uint16_t coordinator_port;
     bool curve, dirty, idle; /* idle: the last plan asked for nothing */
     bool started;
-    bool stopping, broken; /* broken: the coordinator cannot be started */
-    int signal;            /* that asked to stop; 0 = `tutti stop` did */
-    int64_t again_ms;      /* plan again then; -1 = not needed         */
+    bool stopping, broken;    /* broken: the coordinator cannot be started */
+    int signal;               /* that asked to stop; 0 = `tutti stop` did */
+    int64_t again_ms;         /* plan again then; -1 = not needed         */
+    dijob_refusal_t *refused; /* pods that could not be made: not asked for again before until_ms */
+    size_t refused_count;
+    int64_t refused_generation; /* of the spec that they are about */
     int64_t asked_ms;
     tt_asked_t asked; /* by signals */
     int failed_code;  /* exit code of the first pod that failed */
@@ -42,6 +45,13 @@ tt_status_t run_make(run_t *self, const dijob_pod_want_t *want);
 char *run_url(const run_t *self, const dijob_pod_t *pod, int gpu_port);
 /*  All pods, for dijob_plan; caller frees the array. */
 const dijob_pod_t **run_pods(const run_t *self, size_t *count);
+
+/*  refused.c: a pod of the plan's could not be made (status, and tt_err's words): its role or task waits, for a second, or
+ *  where it cannot be built for another spec. */
+void run_refuse(run_t *self, const dijob_pod_want_t *want, tt_status_t status);
+/*  Those whose time is over, or that are about another spec, are forgotten; when the next one's is over, -1 = never. */
+int64_t run_refused_until(run_t *self);
+void run_refused_free(run_t *self);
 
 /*  api.c: a request to the replicas API. */
 void run_api(void *ctx, const tt_server_request_t *request);

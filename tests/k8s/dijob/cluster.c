@@ -197,6 +197,10 @@ static void s_create(cluster_t *self, const dijob_action_t *action)
 {
     const dijob_pod_want_t *want = &action->pod;
     assert_string_equal(action->name, want->name);
+    if (want->role == DIJOB_DDP_LEARNER) { /* whoever it replaces: ranks of a group that is there */
+        assert_true(want->local_world_size > 0 && want->start_rank >= 0);
+        assert_true(want->start_rank + want->local_world_size <= want->world_size);
+    }
     if (s_exists(self, want->name))
         return; /* AlreadyExists is success */
     dijob_pod_t *pod = s_new(self, want->role, want->name);

@@ -37,6 +37,12 @@ role() {
   printf '        containers:\n        - name: di-container\n          command: [/bin/bash, -c]\n          args:\n          - |\n            %s\n' "$script"
 }
 
+# ---- a pod that cannot be built: told, and not asked for again and again ------------------------------------------------
+{ job unbuilt; role coordinator 'until grep -q TemplateRefused '"$dir"'/unbuilt/job.json; do sleep 0.1; done'
+  printf '  aggregator: {replicas: 1}\n'; } | run unbuilt 0
+has out "Warning FailedCreate: DIJob unbuilt: an aggregator is made of"
+[ "$(grep -c FailedCreate out)" = 1 ] || fail "told more than once"
+
 # ---- the replicas API, as a coordinator uses it --------------------------------------------------------------------
 ask=$(tr '\n' ' ' <<'END'
 ask() { local at=${KUBERNETES_SERVER_URL#http://}; exec 3<>/dev/tcp/${at%:*}/${at#*:};

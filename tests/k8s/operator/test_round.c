@@ -43,6 +43,12 @@ static bool s_is_over(void *ctx)
     return dijob_phase_final(s_job(op)->phase) && kube_store_count(op->cache->pods) == 0 && s_rests(ctx);
 }
 
+static bool s_is_refused(void *ctx)
+{
+    const char *status = s_job(ctx)->status;
+    return status && strstr(status, "\"reason\":\"TemplateRefused\"");
+}
+
 static void s_run(bench_t *bench, bool (*until)(void *ctx))
 {
     kube_queue_pause(bench->op->queue, false);
@@ -195,6 +201,23 @@ static void test_nothing_is_removed_before_its_reason_is_written_down(void **sta
     assert_int_equal(bench->op->counters.failures, failures + 2);
 }
 
+/*  An aggregator that is made of nothing: there is no learner to make it of. Told once, and not looked at again and again. */
+static void test_a_pod_that_cannot_be_built_is_no_work_for_ever(void **state)
+{
+    bench_t *bench = *state;
+    s_run(bench, s_rests);
+    assert_ok(world_call(&bench->world, "PATCH", JOBS "/j", "{'spec':{'aggregator':{'replicas':1}}}", NULL));
+    assert_ok(world_call(&bench->world, "PATCH", PODS "/j-coordinator",
+        "{'status':{'phase':'Running','containerStatuses':[{'name':'di-container','state':{'running':{}}}]}}", NULL));
+    bench_until(bench, s_is_refused, bench->op);
+    bench_until(bench, s_rests, bench->op);
+    const uint64_t rounds = bench->op->counters.rounds;
+    for (int i = 0; i < 20; i++) /* a loop that has work does not wait */
+        assert_ok(kube_loop_poll(bench->op->loop, 20));
+    assert_int_equal(bench->op->counters.rounds, rounds);
+    assert_non_null(strstr(s_job(bench->op)->status, "an aggregator is made of"));
+}
+
 /* ---- in a coordinator ---------------------------------------------------------------------------------------------- */
 
 /*  The operator of one job, in the pod that coordinates it. */
@@ -249,6 +272,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_what_has_ended_is_written_down_and_cleaned_up, s_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(
             test_nothing_is_removed_before_its_reason_is_written_down, s_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(test_a_pod_that_cannot_be_built_is_no_work_for_ever, s_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(
             test_last_words_that_were_not_taken_are_said_again, s_setup_embedded, bench_teardown),
     };
