@@ -1,4 +1,6 @@
-/*  counters - the numbers of a job's status, counted anew from the pods each time. */
+/*  counters - the numbers of a job's status, counted anew from the pods each time; but for failures, which stay. */
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "common/base/mem.h"
@@ -21,10 +23,66 @@ static void s_count(const planner_t *self, count_t counts[DIJOB_ROLES])
         const char how = dijob_pod_counts(pod);
         count->active += how == 'a';
         count->succeeded += how == 's';
-        count->failed += how == 'f';
         count->alive += dijob_pod_alive(pod);
     }
 }
+
+/* ---- failures ------------------------------------------------------------------------------------------------------------- */
+
+enum { ID_ROOM = 13 };
+
+/*  Short, for thousands may have failed at once. */
+static void s_id(char out[ID_ROOM], const dijob_pod_t *pod)
+{
+    snprintf(out, ID_ROOM, "%012" PRIx64, dijob_name_seed(pod->meta.uid) & UINT64_C(0xffffffffffff));
+}
+
+/*  Those that the status has counted already, as {"<id>": true}. A new reference. */
+static json_t *s_counted_failures(const planner_t *self)
+{
+    json_t *set = json_object(), *item;
+    size_t i;
+    json_array_foreach(json_object_get(self->status, "failedPods"), i, item)
+    {
+        if (json_is_string(item))
+            json_object_set_new(set, json_string_value(item), json_true());
+    }
+    return set;
+}
+
+/*  Every failure counts once and for good, though its pod goes when another is in its place: which of the pods that are
+ *  there have been counted stands in the status. A status that does not say so is another operator's: it counted those
+ *  that are there. */
+static void s_count_failures(planner_t *self, count_t counts[DIJOB_ROLES])
+{
+    const bool known = json_object_get(self->status, "failedPods") != NULL;
+    json_t *before = s_counted_failures(self), *now = json_array();
+    bool any = false;
+    for (size_t i = 0; i < self->view->pod_count; i++) {
+        const dijob_pod_t *pod = self->view->pods[i];
+        char id[ID_ROOM];
+        if (pod->deleting || dijob_pod_counts(pod) != 'f')
+            continue;
+        s_id(id, pod);
+        counts[pod->role].failed += !json_object_get(before, id);
+        json_array_append_new(now, json_string(id));
+    }
+    for (size_t i = 0; i < TT_COUNT(s_counted); i++) {
+        count_t *count = &counts[s_counted[i]];
+        const json_t *entry =
+            json_object_get(json_object_get(self->status, "replicaStatus"), dijob_role_title(s_counted[i]));
+        const json_int_t old = json_integer_value(json_object_get(entry, "failed"));
+        const int64_t there = old < 0 ? 0 : old < INT32_MAX / 2 ? old : INT32_MAX / 2;
+        count->failed = known ? there + count->failed : there > count->failed ? there : count->failed;
+        any |= count->failed > 0;
+    }
+    json_decref(before);
+    planner_set(self, "failedPods", any ? now : NULL);
+    if (!any)
+        json_decref(now);
+}
+
+/* ---- roles ---------------------------------------------------------------------------------------------------------------- */
 
 static void s_number(json_t *object, const char *key, int64_t value)
 {
@@ -67,8 +125,10 @@ void plan_count_roles(planner_t *self)
 {
     count_t counts[DIJOB_ROLES];
     s_count(self, counts);
-    if (!self->ended) /* of an ended job they stay as they were */
+    if (!self->ended) { /* of an ended job they stay as they were */
+        s_count_failures(self, counts);
         s_replica_status(self, counts);
+    }
     if (self->phase == DIJOB_PHASE_SUCCEEDED)
         s_fold(self);
     planner_set(self, "collectorReplicas", json_integer(counts[DIJOB_COLLECTOR].alive));

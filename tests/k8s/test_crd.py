@@ -161,7 +161,7 @@ def names_below(schema, path):
     for name, field in schema.get("properties", {}).items():
         inner, where = (field["items"], f"{path}{name}[]") if field.get("type") == "array" else (field, path + name)
         if name in ("template", "volumes", "conditions", "profilings") or not inner.get("properties"):
-            yield where if name in ("conditions", "allocation") else path + name
+            yield where if name in ("conditions", "allocation", "failedPods") else path + name
         else:
             yield from names_below(inner, where + ".")
 

@@ -135,8 +135,10 @@ class World:
         status = now.get("status", {})
         failed = {role: sum(pod["metadata"]["labels"]["replica-type"] == role for pod in pods.values()) - count[role]
                   for role in count}
-        counters = {role: status.get("replicaStatus", {}).get(role.capitalize(), {}) for role in count}
-        right = {role: {**({"active": count[role]} if count[role] else {}), **({"failed": failed[role]} if failed[role] else {})}
+        told = {role: status.get("replicaStatus", {}).get(role.capitalize(), {}) for role in count}
+        ever = {role: told[role].get("failed", 0) for role in count}  # a failure stays counted when its pod goes
+        counters = {role: {"failed": 0, **told[role]} for role in count}
+        right = {role: {**({"active": count[role]} if count[role] else {}), "failed": max(failed[role], ever[role])}
                  for role in count}
         if (count["coordinator"], count["collector"], count["learner"]) != (1, *spec):
             return f"{job} has {count}, wanted {spec}"

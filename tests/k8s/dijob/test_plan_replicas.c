@@ -173,7 +173,7 @@ static void test_the_three_newest_failed_pods_are_kept(void **state)
         snprintf(name, sizeof name, "qbert-collector-old%02d", i);
         assert_non_null(cluster_get(c, name));
     }
-    assert_string_equal(cluster_status(c, "replicaStatus.Collector"), "{\"failed\":3}");
+    assert_string_equal(cluster_status(c, "replicaStatus.Collector"), "{\"failed\":6}"); /* all of them */
 }
 
 static void test_a_higher_number_does_not_wait_for_the_failed(void **state)
@@ -342,6 +342,50 @@ static void test_who_ended_well_stays_where_nobody_counts(void **state)
     c->now_s += 1000;
     cluster_settle(c, 10);
     assert_int_equal(cluster_count(c, DIJOB_COLLECTOR), 1);
+}
+
+/* ---- counters --------------------------------------------------------------------------------------------------------------- */
+
+/*  However its pod goes, a failure has happened; and it is one, however often it is looked at. */
+static void test_a_failure_stays_counted(void **state)
+{
+    cluster_t *c = *state;
+    static const int64_t wants[] = {-1, 2};
+    for (size_t i = 0; i < TT_COUNT(wants); i++) {
+        c->job.replicas[DIJOB_COLLECTOR] = wants[i];
+        for (int k = 0; k < 2 && wants[i] < 0; k++)
+            pod_run(c, cluster_add(c, DIJOB_COLLECTOR, k ? "qbert-collector-a" : "qbert-collector-b"));
+        cluster_settle(c, 10);
+        for (int failures = 1; failures <= 6; failures++) {
+            for (size_t k = 0; k < c->pod_count; k++)
+                if (c->pods[k]->role == DIJOB_COLLECTOR && c->pods[k]->phase == POD_PENDING)
+                    pod_run(c, c->pods[k]);
+            cluster_settle(c, 20);
+            for (size_t k = 0; k < c->pod_count; k++)
+                if (c->pods[k]->role == DIJOB_COLLECTOR && c->pods[k]->phase == POD_RUNNING) {
+                    pod_end(c, c->pods[k], 1);
+                    break;
+                }
+            cluster_settle(c, 20);
+            char number[8];
+            snprintf(number, sizeof number, "%d", failures);
+            assert_string_equal(cluster_status(c, "replicaStatus.Collector.failed"), number);
+        }
+        s_teardown(state);
+        s_setup(state);
+    }
+}
+
+/*  An operator that counted what is there: those are not counted again. */
+static void test_failures_of_another_operator_are_counted_once(void **state)
+{
+    cluster_t *c = *state;
+    c->job.clean = TT_CLEAN_NONE;
+    pod_end(c, cluster_add(c, DIJOB_LEARNER, "qbert-learner-a"), 1);
+    free(c->job.status);
+    c->job.status = tt_strdup("{\"phase\":\"Running\",\"replicaStatus\":{\"Learner\":{\"failed\":1}}}");
+    cluster_settle(c, 20);
+    assert_string_equal(cluster_status(c, "replicaStatus.Learner.failed"), "1");
 }
 
 /* ---- aggregators and ddp learners ------------------------------------------------------------------------------------------- */
@@ -522,6 +566,8 @@ int main(void)
         T(test_ddp_learners_follow_a_new_aggregator),
         T(test_a_ddp_worker_is_replaced_alone_a_master_with_all),
         T(test_what_a_ddp_learner_is_that_was_reported),
+        T(test_a_failure_stays_counted),
+        T(test_failures_of_another_operator_are_counted_once),
         cmocka_unit_test(test_victims_are_those_who_have_done_least),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
