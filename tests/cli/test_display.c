@@ -19,7 +19,8 @@ typedef struct {
 
 static void s_open(world_t *w, bool quiet)
 {
-    *w = (world_t){.cfg = {.stop = {.env_steps = 2000000, .return_mean = NAN, .wall_s = NAN}, .space = {.threshold = 475}}};
+    *w = (world_t){
+        .cfg = {.stop = {.env_steps = 2000000, .return_mean = NAN, .wall_s = NAN}, .space = {.threshold = 475}}};
     w->out = open_memstream(&w->text, &w->size);
     w->display = tt_display_new(w->out, &w->cfg, &w->run, s_second, quiet, NULL);
     w->watcher = tt_display_watcher(w->display);
