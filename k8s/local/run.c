@@ -164,8 +164,11 @@ static void s_look_for_failures(run_t *self)
     for (size_t i = 0; i < kubelet_count(self->kubelet) && !self->failed_code; i++) {
         const dijob_pod_t *pod = kubelet_pod(self->kubelet, i);
         const bool tells = pod->role == DIJOB_COORDINATOR || pod->role == DIJOB_TASK;
+        const bool final = pod->main == MAIN_WAITING && dijob_phase_final(self->seen->phase); /* that is why */
         if (tells && pod->main == MAIN_ERROR && pod->exit_code > 0)
             self->failed_code = pod->exit_code;
+        else if (tells && final && pod->last_exit > 0)
+            self->failed_code = pod->last_exit;
         else if (tells && pod->phase == POD_FAILED)
             self->failed_code = pod->exit_code > 0 ? pod->exit_code : 1;
     }

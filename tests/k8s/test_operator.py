@@ -252,7 +252,7 @@ def test_from_created_to_succeeded(k8s):
                  == {"Aggregator": {}, "Collector": {"succeeded": 2}, "Coordinator": {"succeeded": 1},
                      "Learner": {"succeeded": 1}}, "the counters of the end")
         code, words, _ = op.call("POST", REPLICAS, {**who, "collectors": {"replicas": 1}})
-        check(code == 409, f"replicas for a job that is over: {code} {words}")
+        check(code == 403, f"replicas asked for from the address of a pod that has ended: {code} {words}")
         op.idle()
         for event in (("Normal", "DIJobCreated", "DIJob qbert-dqn created"),
                       ("Normal", "SuccessfulCreate", "Create pod: qbert-dqn-coordinator"),
