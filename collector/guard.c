@@ -29,7 +29,7 @@ static char s_limit[48] = " within 60 s";
 static int s_start_s = START_S;
 
 /* strsignal and printf may not be called in a handler; strlen, memcpy and write may. */
-static const char *name_of(int number)
+static const char *s_name_of(int number)
 {
     switch (number) {
     case SIGSEGV:
@@ -45,7 +45,7 @@ static const char *name_of(int number)
     }
 }
 
-static size_t append(char *line, size_t used, size_t room, const char *text)
+static size_t s_append(char *line, size_t used, size_t room, const char *text)
 {
     const size_t size = strlen(text), fits = size < room - used ? size : room - used;
     memcpy(line + used, text, fits);
@@ -53,23 +53,23 @@ static size_t append(char *line, size_t used, size_t room, const char *text)
 }
 
 /*  One line, and the end: only what a signal handler may call. */
-static noreturn void end(const char *did, const char *how)
+static noreturn void s_end(const char *did, const char *how)
 {
     char line[1024];
     const char *parts[] = {"error: env ", s_env, did, s_what, how,
         ": the fault is in the environment's own code; run it under a debugger or with -fsanitize=address\n"};
     size_t used = 0;
     for (size_t i = 0; i < TT_COUNT(parts); i++)
-        used = append(line, used, sizeof line, parts[i]);
+        used = s_append(line, used, sizeof line, parts[i]);
     const ssize_t written = write(STDERR_FILENO, line, used);
     (void)written;
     _exit(EX_SOFTWARE);
 }
 
-static void on_signal(int number)
+static void s_on_signal(int number)
 {
     if (s_env)
-        end(" crashed in ", name_of(number));
+        s_end(" crashed in ", s_name_of(number));
     /* Not an env's: as it was before. A fault happens again when we return, a sent signal is sent again. */
     for (size_t i = 0; i < TT_COUNT(s_signals); i++) {
         if (s_signals[i] == number)
@@ -78,26 +78,26 @@ static void on_signal(int number)
     raise(number);
 }
 
-static void on_deadline(int number)
+static void s_on_deadline(int number)
 {
     (void)number;
     if (s_env)
-        end(" did not come back from ", s_limit);
+        s_end(" did not come back from ", s_limit);
 }
 
-static int deadline_signal(void)
+static int s_deadline_signal(void)
 {
     return SIGRTMAX - 2;
 }
 
-static void on_exit_call(void)
+static void s_on_exit_call(void)
 {
     if (s_env)
-        end(" called exit() in ", "");
+        s_end(" called exit() in ", "");
 }
 
 /*  A stack that overflowed has no room for a handler: give this thread another, unless it has one. */
-static void own_stack(void)
+static void s_own_stack(void)
 {
     static _Thread_local char s_stack[16384];
     stack_t now;
@@ -106,7 +106,7 @@ static void own_stack(void)
         sigaltstack(&(stack_t){.ss_sp = s_stack, .ss_size = sizeof s_stack}, NULL);
 }
 
-static void read_limit(void)
+static void s_read_limit(void)
 {
     const char *text = getenv("TT_ENV_START_S");
     const long seconds = text ? strtol(text, NULL, 10) : 0;
@@ -120,31 +120,31 @@ void guard_arm(void)
     if (s_armed)
         return;
     s_armed = true;
-    read_limit();
-    struct sigaction late = {.sa_handler = on_deadline, .sa_flags = SA_ONSTACK};
+    s_read_limit();
+    struct sigaction late = {.sa_handler = s_on_deadline, .sa_flags = SA_ONSTACK};
     sigemptyset(&late.sa_mask);
-    sigaction(deadline_signal(), &late, NULL);
-    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_ONSTACK};
+    sigaction(s_deadline_signal(), &late, NULL);
+    struct sigaction action = {.sa_handler = s_on_signal, .sa_flags = SA_ONSTACK};
     sigemptyset(&action.sa_mask);
     for (size_t i = 0; i < TT_COUNT(s_signals); i++)
         sigaction(s_signals[i], &action, &s_before[i]);
-    atexit(on_exit_call);
+    atexit(s_on_exit_call);
 }
 
 void guard_enter(const char *env, const char *what)
 {
     if (s_armed && !s_stacked)
-        own_stack();
+        s_own_stack();
     s_what = what;
     s_env = env;
 }
 
 /*  0 = stop it. */
-static void tick(int seconds)
+static void s_tick(int seconds)
 {
     const struct itimerspec when = {.it_value.tv_sec = seconds};
     if (s_timer_of != getpid()) {
-        struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = deadline_signal()};
+        struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = s_deadline_signal()};
         event._sigev_un._tid = gettid();
         if (timer_create(CLOCK_MONOTONIC, &event, &s_timer) != 0)
             return; /* no timer, no deadline */
@@ -157,12 +157,12 @@ void guard_enter_within(const char *env, const char *what)
 {
     guard_enter(env, what);
     if (s_armed)
-        tick(s_start_s);
+        s_tick(s_start_s);
 }
 
 void guard_leave(void)
 {
     s_env = NULL;
     if (s_ticking)
-        tick(0);
+        s_tick(0);
 }

@@ -24,7 +24,7 @@ const tt_env_ops_t *const *tt_envs(size_t *count)
 }
 
 /* The words of a table, in the only way in which they may be wrong: absent, empty, too long, or not for a terminal. */
-static bool text_ok(const char *text, size_t max)
+static bool s_text_ok(const char *text, size_t max)
 {
     const size_t size = text ? strnlen(text, max + 1) : 0;
     for (size_t i = 0; i < size; i++) {
@@ -34,7 +34,7 @@ static bool text_ok(const char *text, size_t max)
     return size >= 1 && size <= max;
 }
 
-static tt_status_t check_box(const char *path, const char *field, const tt_space_t *box, uint32_t max)
+static tt_status_t s_check_box(const char *path, const char *field, const tt_space_t *box, uint32_t max)
 {
     if (box->n < 1 || box->n > max)
         return tt_err(TT_INVALID, "%s: %s.n is %u, must be 1 to %u", path, field, box->n, max);
@@ -48,13 +48,13 @@ static tt_status_t check_box(const char *path, const char *field, const tt_space
     return TT_OK;
 }
 
-static tt_status_t check_spaces(const char *path, const tt_env_ops_t *ops)
+static tt_status_t s_check_spaces(const char *path, const tt_env_ops_t *ops)
 {
     if (ops->obs.kind != TT_SPACE_BOX)
         return tt_err(TT_INVALID, "%s: obs.kind is %d, must be TT_SPACE_BOX", path, (int)ops->obs.kind);
-    TT_TRY(check_box(path, "obs", &ops->obs, TT_ENV_MAX_OBS));
+    TT_TRY(s_check_box(path, "obs", &ops->obs, TT_ENV_MAX_OBS));
     if (ops->action.kind == TT_SPACE_BOX)
-        return check_box(path, "action", &ops->action, TT_ENV_MAX_ACTION);
+        return s_check_box(path, "action", &ops->action, TT_ENV_MAX_ACTION);
     if (ops->action.kind != TT_SPACE_DISCRETE)
         return tt_err(TT_INVALID, "%s: action.kind is %d, must be TT_SPACE_DISCRETE or TT_SPACE_BOX", path,
             (int)ops->action.kind);
@@ -63,7 +63,7 @@ static tt_status_t check_spaces(const char *path, const tt_env_ops_t *ops)
     return TT_OK;
 }
 
-static tt_status_t check_state(const char *path, const tt_env_ops_t *ops)
+static tt_status_t s_check_state(const char *path, const tt_env_ops_t *ops)
 {
     if (ops->state_size < 1 || ops->state_size > TT_ENV_MAX_STATE)
         return tt_err(TT_INVALID, "%s: state_size is %zu, must be 1 to %zu; allocate more in init", path,
@@ -81,7 +81,7 @@ static tt_status_t check_state(const char *path, const tt_env_ops_t *ops)
     return TT_OK;
 }
 
-static tt_status_t check_table(const char *path, const tt_env_ops_t *ops)
+static tt_status_t s_check_table(const char *path, const tt_env_ops_t *ops)
 {
     if (!ops)
         return tt_err(TT_INVALID, "%s: " TT_ENV_ENTRY "() returned NULL, not a table", path);
@@ -89,12 +89,12 @@ static tt_status_t check_table(const char *path, const tt_env_ops_t *ops)
         return tt_err(TT_INVALID,
             "%s: is of env ABI %u, this is ABI %u: rebuild it against collector/env.h of this version", path, ops->abi,
             (unsigned)TT_ENV_ABI);
-    if (!text_ok(ops->id, 127))
+    if (!s_text_ok(ops->id, 127))
         return tt_err(TT_INVALID, "%s: id must be 1 to 127 printable bytes", path);
-    if (!text_ok(ops->summary, 255))
+    if (!s_text_ok(ops->summary, 255))
         return tt_err(TT_INVALID, "%s: summary must be 1 to 255 printable bytes", path);
-    TT_TRY(check_spaces(path, ops));
-    TT_TRY(check_state(path, ops));
+    TT_TRY(s_check_spaces(path, ops));
+    TT_TRY(s_check_state(path, ops));
     if (isinf(ops->reward_threshold))
         return tt_err(TT_INVALID, "%s: reward_threshold must be a number, or NAN for none", path);
     if (!ops->reset || !ops->step)
@@ -102,7 +102,7 @@ static tt_status_t check_table(const char *path, const tt_env_ops_t *ops)
     return TT_OK;
 }
 
-static tt_status_t enter_table(const tt_env_ops_t **out, void *object, const char *path)
+static tt_status_t s_enter_table(const tt_env_ops_t **out, void *object, const char *path)
 {
     union { /* ISO C has no cast from an object's to a function's address; POSIX says that this works */
         void *address;
@@ -112,7 +112,7 @@ static tt_status_t enter_table(const tt_env_ops_t **out, void *object, const cha
         return tt_err(TT_INVALID, "%s: is no environment: it exports no function " TT_ENV_ENTRY "()", path);
     guard_enter_within(path, TT_ENV_ENTRY "()");
     const tt_env_ops_t *ops = entry.call();
-    const tt_status_t status = check_table(path, ops); /* inside: its pointers may lead nowhere */
+    const tt_status_t status = s_check_table(path, ops); /* inside: its pointers may lead nowhere */
     guard_leave();
     TT_TRY(status);
     log_debug("loaded env %s from %s", ops->id, path);
@@ -121,7 +121,7 @@ static tt_status_t enter_table(const tt_env_ops_t **out, void *object, const cha
 }
 
 /* dlopen counts and shares: the same path gives the same table again. */
-static tt_status_t load(const tt_env_ops_t **out, const char *path)
+static tt_status_t s_load(const tt_env_ops_t **out, const char *path)
 {
     const tt_status_t found = tt_file_check(path); /* dlopen would wait for a FIFO's writer */
     if (found != TT_OK)
@@ -133,19 +133,19 @@ static tt_status_t load(const tt_env_ops_t **out, const char *path)
     guard_leave();
     if (!object)
         return tt_err(TT_INVALID, "cannot load env: %s", dlerror());
-    const tt_status_t status = enter_table(out, object, path);
+    const tt_status_t status = s_enter_table(out, object, path);
     if (status != TT_OK)
         dlclose(object);
     return status;
 }
 
-static bool is_object(const char *id)
+static bool s_is_object(const char *id)
 {
     const size_t size = strlen(id);
     return strchr(id, '/') || (size > 3 && strcmp(id + size - 3, ".so") == 0);
 }
 
-static tt_status_t not_found(const char *id)
+static tt_status_t s_not_found(const char *id)
 {
     const char *names[TT_COUNT(s_envs)];
     for (size_t i = 0; i < TT_COUNT(s_envs); i++)
@@ -164,12 +164,12 @@ tt_status_t tt_env_find(const tt_env_ops_t **out, const char *id)
             return TT_OK;
         }
     }
-    if (!is_object(id))
-        return not_found(id);
+    if (!s_is_object(id))
+        return s_not_found(id);
     if (strchr(id, '/'))
-        return load(out, id);
+        return s_load(out, id);
     char *here = tt_sprintf("./%s", id); /* a bare name is a file here, not a library of the system */
-    const tt_status_t status = load(out, here);
+    const tt_status_t status = s_load(out, here);
     free(here);
     return status;
 }

@@ -34,7 +34,7 @@ enum { MAGIC = 0x31455454 };
 
 /*  One block of four words per count. The ENV stream has 2^8 blocks a step (rng.h); a step that draws more goes on in
  *  the counter's top 16 bits, which clocks never reach. */
-static uint32_t next_word(tt_env_rng_t *rng)
+static uint32_t s_next_word(tt_env_rng_t *rng)
 {
     if (rng->left == 0) {
         tt_draw(rng->words, rng->seed, (tt_stream_t)rng->stream, rng->who, rng->counter);
@@ -45,15 +45,15 @@ static uint32_t next_word(tt_env_rng_t *rng)
     return rng->words[4 - rng->left--];
 }
 
-static tt_env_rng_t rng_for(const tt_vec_t *self, uint32_t i, tt_stream_t stream, uint64_t counter)
+static tt_env_rng_t s_rng_for(const tt_vec_t *self, uint32_t i, tt_stream_t stream, uint64_t counter)
 {
     return (tt_env_rng_t){
-        .next = next_word, .seed = self->seed, .counter = counter, .stream = stream, .who = self->lo + i};
+        .next = s_next_word, .seed = self->seed, .counter = counter, .stream = stream, .who = self->lo + i};
 }
 
 /*  --- checks --------------------------------------------------------------------------------------------------- */
 
-static bool all_finite(const float *x, size_t n)
+static bool s_all_finite(const float *x, size_t n)
 {
     uint32_t bad = 0;
     for (size_t i = 0; i < n; i++) {
@@ -64,7 +64,7 @@ static bool all_finite(const float *x, size_t n)
     return bad == 0;
 }
 
-static tt_status_t not_finite(const tt_vec_t *self, uint32_t i, const char *what, uint32_t at, float value)
+static tt_status_t s_not_finite(const tt_vec_t *self, uint32_t i, const char *what, uint32_t at, float value)
 {
     return tt_err(TT_INTERNAL,
         "env %s: %s[%u] of env %u is %g at its step %llu (episode %llu, step %u): not a number "
@@ -73,32 +73,32 @@ static tt_status_t not_finite(const tt_vec_t *self, uint32_t i, const char *what
         (unsigned long long)self->episode[i], self->steps[i]);
 }
 
-static tt_status_t check_obs(const tt_vec_t *self, uint32_t from, uint32_t count)
+static tt_status_t s_check_obs(const tt_vec_t *self, uint32_t from, uint32_t count)
 {
     const size_t n = self->ops->obs.n;
-    if (all_finite(self->obs + from * n, count * n))
+    if (s_all_finite(self->obs + from * n, count * n))
         return TT_OK;
     for (uint32_t i = from; i < from + count; i++) {
         for (uint32_t k = 0; k < n; k++) {
             if (!isfinite(self->obs[i * n + k]))
-                return not_finite(self, i, "observation", k, self->obs[i * n + k]);
+                return s_not_finite(self, i, "observation", k, self->obs[i * n + k]);
         }
     }
     return TT_OK;
 }
 
-static tt_status_t check_reward(const tt_vec_t *self, const float *reward)
+static tt_status_t s_check_reward(const tt_vec_t *self, const float *reward)
 {
-    if (all_finite(reward, self->count))
+    if (s_all_finite(reward, self->count))
         return TT_OK;
     for (uint32_t i = 0; i < self->count; i++) {
         if (!isfinite(reward[i]))
-            return not_finite(self, i, "reward", 0, reward[i]);
+            return s_not_finite(self, i, "reward", 0, reward[i]);
     }
     return TT_OK;
 }
 
-static tt_status_t check_choice(const tt_vec_t *self, const int32_t *action)
+static tt_status_t s_check_choice(const tt_vec_t *self, const int32_t *action)
 {
     const uint32_t n = self->ops->action.n;
     uint32_t bad = 0;
@@ -114,7 +114,7 @@ static tt_status_t check_choice(const tt_vec_t *self, const int32_t *action)
     return TT_OK;
 }
 
-static tt_status_t clip(tt_vec_t *self, const float *action)
+static tt_status_t s_clip(tt_vec_t *self, const float *action)
 {
     const tt_space_t *box = &self->ops->action;
     for (uint32_t i = 0; i < self->count; i++) {
@@ -133,33 +133,33 @@ static tt_status_t clip(tt_vec_t *self, const float *action)
 
 /*  --- life ------------------------------------------------------------------------------------------------------ */
 
-static void *state_of(const tt_vec_t *self, uint32_t i)
+static void *s_state_of(const tt_vec_t *self, uint32_t i)
 {
     return self->states + i * self->stride;
 }
 
-static tt_status_t begin_episode(tt_vec_t *self, uint32_t i)
+static tt_status_t s_begin_episode(tt_vec_t *self, uint32_t i)
 {
-    tt_env_rng_t rng = rng_for(self, i, TT_STREAM_RESET, self->episode[i] << 32);
+    tt_env_rng_t rng = s_rng_for(self, i, TT_STREAM_RESET, self->episode[i] << 32);
     self->steps[i] = 0;
     guard_enter(self->ops->id, "reset");
-    self->ops->reset(state_of(self, i), &rng, self->obs + (size_t)i * self->ops->obs.n);
+    self->ops->reset(s_state_of(self, i), &rng, self->obs + (size_t)i * self->ops->obs.n);
     guard_leave();
-    return check_obs(self, i, 1);
+    return s_check_obs(self, i, 1);
 }
 
-static tt_status_t prepare(tt_vec_t *self)
+static tt_status_t s_prepare(tt_vec_t *self)
 {
     for (; self->ops->init && self->ready < self->count; self->ready++) {
         guard_enter_within(self->ops->id, "init");
-        const int rc = self->ops->init(state_of(self, self->ready));
+        const int rc = self->ops->init(s_state_of(self, self->ready));
         guard_leave();
         if (rc != 0)
             return tt_err(TT_INTERNAL, "env %s: init of env %u failed: it returned %d", self->ops->id,
                 self->lo + self->ready, rc);
     }
     for (uint32_t i = 0; i < self->count; i++)
-        TT_TRY(begin_episode(self, i));
+        TT_TRY(s_begin_episode(self, i));
     return TT_OK;
 }
 
@@ -180,7 +180,7 @@ tt_status_t tt_vec_new(tt_vec_t **self_p, const tt_env_ops_t *ops, uint64_t seed
     self->clock = tt_array0(count, sizeof(uint64_t));
     self->episode = tt_array0(count, sizeof(uint64_t));
     self->steps = tt_array0(count, sizeof(uint32_t));
-    TT_TRY(prepare(self));
+    TT_TRY(s_prepare(self));
     *self_p = self;
     self = NULL;
     return TT_OK;
@@ -193,7 +193,7 @@ void tt_vec_destroy(tt_vec_t **self_p)
         return;
     for (uint32_t i = 0; self->ops->fini && i < self->ready; i++) {
         guard_enter_within(self->ops->id, "fini");
-        self->ops->fini(state_of(self, i));
+        self->ops->fini(s_state_of(self, i));
         guard_leave();
     }
     free(self->states);
@@ -224,31 +224,31 @@ const float *tt_vec_final_obs(const tt_vec_t *self, uint32_t i)
 
 /*  --- step ------------------------------------------------------------------------------------------------------ */
 
-static void move_each(tt_vec_t *self, const void *action, float *reward, uint8_t *terminated)
+static void s_move_each(tt_vec_t *self, const void *action, float *reward, uint8_t *terminated)
 {
     const tt_env_ops_t *ops = self->ops;
     const size_t size = ops->action.kind == TT_SPACE_BOX ? ops->action.n * sizeof(float) : sizeof(int32_t);
     for (uint32_t i = 0; i < self->count; i++) {
-        tt_env_rng_t rng = rng_for(self, i, TT_STREAM_ENV, self->clock[i] << 8);
+        tt_env_rng_t rng = s_rng_for(self, i, TT_STREAM_ENV, self->clock[i] << 8);
         double r = NAN; /* an env that forgets to write it is found out */
-        terminated[i] =
-            ops->step(state_of(self, i), (const char *)action + i * size, &rng, self->obs + (size_t)i * ops->obs.n, &r);
+        terminated[i] = ops->step(
+            s_state_of(self, i), (const char *)action + i * size, &rng, self->obs + (size_t)i * ops->obs.n, &r);
         reward[i] = (float)r;
     }
 }
 
-static void move_all(tt_vec_t *self, const void *action, float *reward, uint8_t *terminated)
+static void s_move_all(tt_vec_t *self, const void *action, float *reward, uint8_t *terminated)
 {
     guard_enter(self->ops->id, "step");
     if (self->ops->step_many)
         self->ops->step_many(self->states, self->count, action, self->obs, reward, terminated);
     else
-        move_each(self, action, reward, terminated);
+        s_move_each(self, action, reward, terminated);
     guard_leave();
 }
 
 /*  Count the step; true if any env has ended. */
-static bool count_step(tt_vec_t *self, const uint8_t *terminated, uint8_t *truncated)
+static bool s_count_step(tt_vec_t *self, const uint8_t *terminated, uint8_t *truncated)
 {
     const uint32_t limit = self->ops->max_episode_steps;
     uint8_t any = 0;
@@ -261,7 +261,7 @@ static bool count_step(tt_vec_t *self, const uint8_t *terminated, uint8_t *trunc
     return any != 0;
 }
 
-static tt_status_t end_episodes(tt_vec_t *self, uint8_t *terminated, const uint8_t *truncated)
+static tt_status_t s_end_episodes(tt_vec_t *self, uint8_t *terminated, const uint8_t *truncated)
 {
     const size_t n = self->ops->obs.n;
     for (uint32_t i = 0; i < self->count; i++) {
@@ -271,7 +271,7 @@ static tt_status_t end_episodes(tt_vec_t *self, uint8_t *terminated, const uint8
         if (truncated[i])
             memcpy(self->finals + i * n, self->obs + i * n, n * sizeof(float));
         self->episode[i]++;
-        TT_TRY(begin_episode(self, i));
+        TT_TRY(s_begin_episode(self, i));
     }
     return TT_OK;
 }
@@ -279,23 +279,23 @@ static tt_status_t end_episodes(tt_vec_t *self, uint8_t *terminated, const uint8
 tt_status_t tt_vec_step(tt_vec_t *self, const void *action, float *reward, uint8_t *terminated, uint8_t *truncated)
 {
     if (self->clipped) {
-        TT_TRY(clip(self, action));
+        TT_TRY(s_clip(self, action));
         action = self->clipped;
     } else {
-        TT_TRY(check_choice(self, action));
+        TT_TRY(s_check_choice(self, action));
     }
-    move_all(self, action, reward, terminated);
-    TT_TRY(check_obs(self, 0, self->count));
-    TT_TRY(check_reward(self, reward));
-    if (count_step(self, terminated, truncated))
-        TT_TRY(end_episodes(self, terminated, truncated));
+    s_move_all(self, action, reward, terminated);
+    TT_TRY(s_check_obs(self, 0, self->count));
+    TT_TRY(s_check_reward(self, reward));
+    if (s_count_step(self, terminated, truncated))
+        TT_TRY(s_end_episodes(self, terminated, truncated));
     return TT_OK;
 }
 
 /*  --- save and load --------------------------------------------------------------------------------------------- */
 
 /*  FNV-1a: bytes of another env of the same size must not pass. */
-static uint32_t hash(const char *text)
+static uint32_t s_hash(const char *text)
 {
     uint32_t h = 2166136261u;
     for (; *text; text++)
@@ -306,7 +306,7 @@ static uint32_t hash(const char *text)
 _Static_assert(sizeof(saved_t) + TT_UNITS_MAX * sizeof(float) + TT_ENV_MAX_STATE <= TT_ENV_STATE_MAX,
     "every env that is taken can be sent");
 
-static size_t own_size(const tt_env_ops_t *ops)
+static size_t s_own_size(const tt_env_ops_t *ops)
 {
     if (ops->save)
         return ops->save_size;
@@ -315,17 +315,17 @@ static size_t own_size(const tt_env_ops_t *ops)
 
 size_t tt_vec_save_size(const tt_env_ops_t *ops)
 {
-    const size_t own = own_size(ops);
+    const size_t own = s_own_size(ops);
     return own ? sizeof(saved_t) + ops->obs.n * sizeof(float) + own : 0;
 }
 
 void tt_vec_save(const tt_vec_t *self, uint32_t i, void *bytes)
 {
     const tt_env_ops_t *ops = self->ops;
-    const size_t own = own_size(ops), obs_size = ops->obs.n * sizeof(float);
+    const size_t own = s_own_size(ops), obs_size = ops->obs.n * sizeof(float);
     TT_CHECK(own > 0 && i < self->count);
     const saved_t head = {.magic = MAGIC,
-        .env = hash(ops->id),
+        .env = s_hash(ops->id),
         .clock = self->clock[i],
         .episode = self->episode[i],
         .steps = self->steps[i],
@@ -335,26 +335,26 @@ void tt_vec_save(const tt_vec_t *self, uint32_t i, void *bytes)
     memcpy(to + sizeof head, self->obs + (size_t)i * ops->obs.n, obs_size);
     to += sizeof head + obs_size;
     if (!ops->save) {
-        memcpy(to, state_of(self, i), own);
+        memcpy(to, s_state_of(self, i), own);
         return;
     }
     memset(to, 0, own); /* save may write less: equal states have equal bytes */
     guard_enter(ops->id, "save");
-    ops->save(state_of(self, i), to);
+    ops->save(s_state_of(self, i), to);
     guard_leave();
 }
 
-static tt_status_t check_saved(const tt_vec_t *self, const saved_t *head, const unsigned char *obs)
+static tt_status_t s_check_saved(const tt_vec_t *self, const saved_t *head, const unsigned char *obs)
 {
     const tt_env_ops_t *ops = self->ops;
-    if (head->magic != MAGIC || head->env != hash(ops->id) || head->obs_n != ops->obs.n)
+    if (head->magic != MAGIC || head->env != s_hash(ops->id) || head->obs_n != ops->obs.n)
         return tt_err(TT_DATA, "env %s: these bytes are not a saved state of it", ops->id);
     float first[64];
     bool finite = true;
     for (size_t at = 0; at < ops->obs.n; at += TT_COUNT(first)) { /* bytes need not be aligned */
         const size_t n = ops->obs.n - at < TT_COUNT(first) ? ops->obs.n - at : TT_COUNT(first);
         memcpy(first, obs + at * sizeof(float), n * sizeof(float));
-        finite = finite && all_finite(first, n);
+        finite = finite && s_all_finite(first, n);
     }
     if (!finite || (ops->max_episode_steps && head->steps >= ops->max_episode_steps) || head->clock < head->steps ||
         head->clock < head->episode || head->clock >> 40 != 0)
@@ -365,20 +365,20 @@ static tt_status_t check_saved(const tt_vec_t *self, const saved_t *head, const 
 tt_status_t tt_vec_load(tt_vec_t *self, uint32_t i, const void *bytes)
 {
     const tt_env_ops_t *ops = self->ops;
-    const size_t own = own_size(ops), obs_size = ops->obs.n * sizeof(float);
+    const size_t own = s_own_size(ops), obs_size = ops->obs.n * sizeof(float);
     TT_CHECK(own > 0 && i < self->count);
     saved_t head;
     memcpy(&head, bytes, sizeof head);
     const unsigned char *obs = (const unsigned char *)bytes + sizeof head, *state = obs + obs_size;
-    TT_TRY(check_saved(self, &head, obs));
+    TT_TRY(s_check_saved(self, &head, obs));
     if (ops->load) {
         guard_enter_within(ops->id, "load");
-        const int rc = ops->load(state_of(self, i), state);
+        const int rc = ops->load(s_state_of(self, i), state);
         guard_leave();
         if (rc != 0)
             return tt_err(TT_DATA, "env %s: load refused a saved state: it returned %d", ops->id, rc);
     } else {
-        memcpy(state_of(self, i), state, own);
+        memcpy(s_state_of(self, i), state, own);
     }
     memcpy(self->obs + (size_t)i * ops->obs.n, obs, obs_size);
     self->clock[i] = head.clock;

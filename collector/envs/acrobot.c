@@ -18,7 +18,7 @@ static const double s_g = 9.8, s_dt = 0.2;
 static const double s_top[DIMS] = {M_PI, M_PI, 4 * M_PI, 9 * M_PI};
 
 /*  The derivative of s under a torque at the elbow. */
-static void derive(double out[DIMS], const double s[DIMS], double torque)
+static void s_derive(double out[DIMS], const double s[DIMS], double torque)
 {
     const double cos2 = cos(s[THETA2]), sin2 = sin(s[THETA2]);
     const double d1 = 0.25 + (1.25 + 1.0 * cos2) + 1.0 + 1.0;
@@ -34,22 +34,22 @@ static void derive(double out[DIMS], const double s[DIMS], double torque)
     out[DTHETA2] = ddtheta2;
 }
 
-static void runge_kutta(double s[DIMS], double torque)
+static void s_runge_kutta(double s[DIMS], double torque)
 {
     double k[4][DIMS], at[DIMS];
-    derive(k[0], s, torque);
+    s_derive(k[0], s, torque);
     for (int stage = 1; stage < 4; stage++) {
         const double h = stage < 3 ? s_dt / 2.0 : s_dt;
         for (int i = 0; i < DIMS; i++)
             at[i] = s[i] + h * k[stage - 1][i];
-        derive(k[stage], at, torque);
+        s_derive(k[stage], at, torque);
     }
     for (int i = 0; i < DIMS; i++)
         s[i] = s[i] + s_dt / 6.0 * (k[0][i] + 2 * k[1][i] + 2 * k[2][i] + k[3][i]);
 }
 
 /*  By repeated subtraction, as Gymnasium does: fmod would round otherwise. |x| < 10 here, so it ends. */
-static double wrap(double x)
+static double s_wrap(double x)
 {
     while (x > M_PI)
         x = x - 2 * M_PI;
@@ -58,12 +58,12 @@ static double wrap(double x)
     return x;
 }
 
-static double bound(double x, double top)
+static double s_bound(double x, double top)
 {
     return x < -top ? -top : x > top ? top : x;
 }
 
-static void observe(const acrobot_t *self, float *obs)
+static void s_observe(const acrobot_t *self, float *obs)
 {
     obs[0] = (float)cos(self->s[THETA1]);
     obs[1] = (float)sin(self->s[THETA1]);
@@ -73,36 +73,36 @@ static void observe(const acrobot_t *self, float *obs)
     obs[5] = (float)self->s[DTHETA2];
 }
 
-static void acrobot_reset(void *state, tt_env_rng_t *rng, float *obs)
+static void s_acrobot_reset(void *state, tt_env_rng_t *rng, float *obs)
 {
     acrobot_t *self = state;
     for (int i = 0; i < DIMS; i++)
         self->s[i] = (double)(float)tt_env_uniform(rng, -0.1, 0.1); /* Gymnasium's first state is float32 */
-    observe(self, obs);
+    s_observe(self, obs);
 }
 
-static bool acrobot_step(void *state, const void *action, tt_env_rng_t *rng, float *obs, double *reward)
+static bool s_acrobot_step(void *state, const void *action, tt_env_rng_t *rng, float *obs, double *reward)
 {
     (void)rng;
     acrobot_t *self = state;
-    runge_kutta(self->s, *(const int32_t *)action - 1.0);
-    self->s[THETA1] = wrap(self->s[THETA1]);
-    self->s[THETA2] = wrap(self->s[THETA2]);
-    self->s[DTHETA1] = bound(self->s[DTHETA1], s_top[DTHETA1]);
-    self->s[DTHETA2] = bound(self->s[DTHETA2], s_top[DTHETA2]);
-    observe(self, obs);
+    s_runge_kutta(self->s, *(const int32_t *)action - 1.0);
+    self->s[THETA1] = s_wrap(self->s[THETA1]);
+    self->s[THETA2] = s_wrap(self->s[THETA2]);
+    self->s[DTHETA1] = s_bound(self->s[DTHETA1], s_top[DTHETA1]);
+    self->s[DTHETA2] = s_bound(self->s[DTHETA2], s_top[DTHETA2]);
+    s_observe(self, obs);
     const bool up = -cos(self->s[THETA1]) - cos(self->s[THETA2] + self->s[THETA1]) > 1.0;
     *reward = up ? 0.0 : -1.0;
     return up;
 }
 
-static void acrobot_save(const void *state, void *bytes)
+static void s_acrobot_save(const void *state, void *bytes)
 {
     memcpy(bytes, state, sizeof(acrobot_t));
 }
 
-/*  wrap() relies on angles within reach: a state from outside is checked. */
-static int acrobot_load(void *state, const void *bytes)
+/*  s_wrap relies on angles within reach: a state from outside is checked. */
+static int s_acrobot_load(void *state, const void *bytes)
 {
     acrobot_t other;
     memcpy(&other, bytes, sizeof other);
@@ -126,9 +126,9 @@ const tt_env_ops_t tt_env_acrobot = {
     .reward_threshold = -100.0,
     .max_episode_steps = 500,
     .state_size = sizeof(acrobot_t),
-    .reset = acrobot_reset,
-    .step = acrobot_step,
+    .reset = s_acrobot_reset,
+    .step = s_acrobot_step,
     .save_size = sizeof(acrobot_t),
-    .save = acrobot_save,
-    .load = acrobot_load,
+    .save = s_acrobot_save,
+    .load = s_acrobot_load,
 };

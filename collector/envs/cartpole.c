@@ -44,7 +44,7 @@ static inline bool move(cartpole_t *self, double x_acc, double theta_acc, float 
     return (x < -s_x_limit) | (x > s_x_limit) | (theta < -s_theta_limit) | (theta > s_theta_limit);
 }
 
-static void cartpole_reset(void *state, tt_env_rng_t *rng, float *obs)
+static void s_cartpole_reset(void *state, tt_env_rng_t *rng, float *obs)
 {
     cartpole_t *self = state;
     for (int i = 0; i < 4; i++)
@@ -52,7 +52,7 @@ static void cartpole_reset(void *state, tt_env_rng_t *rng, float *obs)
     observe(self, obs);
 }
 
-static bool cartpole_step(void *state, const void *action, tt_env_rng_t *rng, float *obs, double *reward)
+static bool s_cartpole_step(void *state, const void *action, tt_env_rng_t *rng, float *obs, double *reward)
 {
     (void)rng;
     cartpole_t *self = state;
@@ -66,7 +66,7 @@ static bool cartpole_step(void *state, const void *action, tt_env_rng_t *rng, fl
 enum { BLOCK = 32 };
 
 /*  Three short loops instead of one long: the one in the middle, with its four divisions, becomes vector code. */
-static void step_block(cartpole_t *self, uint32_t count, const int32_t *action, float *obs, uint8_t *terminated)
+static void s_step_block(cartpole_t *self, uint32_t count, const int32_t *action, float *obs, uint8_t *terminated)
 {
     double sine[BLOCK], cosine[BLOCK], theta_dot[BLOCK], x_acc[BLOCK], theta_acc[BLOCK];
     for (uint32_t i = 0; i < count; i++) {
@@ -80,11 +80,11 @@ static void step_block(cartpole_t *self, uint32_t count, const int32_t *action, 
         terminated[i] = move(&self[i], x_acc[i], theta_acc[i], obs + 4 * (size_t)i);
 }
 
-static void cartpole_step_many(
+static void s_cartpole_step_many(
     void *states, uint32_t count, const void *action, float *obs, float *reward, uint8_t *terminated)
 {
     for (uint32_t at = 0; at < count; at += BLOCK)
-        step_block((cartpole_t *)states + at, count - at < BLOCK ? count - at : BLOCK, (const int32_t *)action + at,
+        s_step_block((cartpole_t *)states + at, count - at < BLOCK ? count - at : BLOCK, (const int32_t *)action + at,
             obs + 4 * (size_t)at, terminated + at);
     for (uint32_t i = 0; i < count; i++)
         reward[i] = 1.0f;
@@ -102,7 +102,7 @@ const tt_env_ops_t tt_env_cartpole = {
     .reward_threshold = 475.0,
     .max_episode_steps = 500,
     .state_size = sizeof(cartpole_t),
-    .reset = cartpole_reset,
-    .step = cartpole_step,
-    .step_many = cartpole_step_many,
+    .reset = s_cartpole_reset,
+    .step = s_cartpole_step,
+    .step_many = s_cartpole_step_many,
 };

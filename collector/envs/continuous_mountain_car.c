@@ -16,20 +16,20 @@ typedef struct {
 static const float s_low[2] = {-1.2f, -0.07f}, s_high[2] = {0.6f, 0.07f};
 static const float s_push_low[1] = {-1.0f}, s_push_high[1] = {1.0f};
 
-static void observe(const car_t *self, float *obs)
+static void s_observe(const car_t *self, float *obs)
 {
     obs[0] = (float)self->position;
     obs[1] = (float)self->velocity;
 }
 
-static float thrust(float push, double slope)
+static float s_thrust(float push, double slope)
 {
     return push * 0.0015f - (float)(0.0025 * cos(slope));
 }
 
-static bool move_first(car_t *self, float push)
+static bool s_move_first(car_t *self, float push)
 {
-    double v = self->velocity + (double)thrust(push, 3 * self->position);
+    double v = self->velocity + (double)s_thrust(push, 3 * self->position);
     v = v > 0.07 ? 0.07 : v < -0.07 ? -0.07 : v;
     double p = self->position + v;
     p = p > 0.6 ? 0.6 : p < -1.2 ? -1.2 : p;
@@ -40,10 +40,10 @@ static bool move_first(car_t *self, float push)
     return p >= 0.45 && v >= 0;
 }
 
-static bool move_on(car_t *self, float push)
+static bool s_move_on(car_t *self, float push)
 {
     const float position = (float)self->position;
-    float v = (float)self->velocity + thrust(push, (double)(3 * position));
+    float v = (float)self->velocity + s_thrust(push, (double)(3 * position));
     v = v > 0.07f ? 0.07f : v < -0.07f ? -0.07f : v;
     float p = position + v;
     p = p > 0.6f ? 0.6f : p < -1.2f ? -1.2f : p;
@@ -54,21 +54,21 @@ static bool move_on(car_t *self, float push)
     return p >= 0.45f && v >= 0;
 }
 
-static void car_reset(void *state, tt_env_rng_t *rng, float *obs)
+static void s_car_reset(void *state, tt_env_rng_t *rng, float *obs)
 {
     car_t *self = state;
     *self = (car_t){.position = tt_env_uniform(rng, -0.6, -0.4), .wide = 1};
-    observe(self, obs);
+    s_observe(self, obs);
 }
 
-static bool car_step(void *state, const void *action, tt_env_rng_t *rng, float *obs, double *reward)
+static bool s_car_step(void *state, const void *action, tt_env_rng_t *rng, float *obs, double *reward)
 {
     (void)rng;
     car_t *self = state;
     const float push = *(const float *)action;
-    const bool there = self->wide != 0 ? move_first(self, push) : move_on(self, push);
+    const bool there = self->wide != 0 ? s_move_first(self, push) : s_move_on(self, push);
     self->wide = 0;
-    observe(self, obs);
+    s_observe(self, obs);
     *reward = (there ? 100.0 : 0.0) - (double)push * (double)push * 0.1; /* a float's square is exact in double */
     return there;
 }
@@ -82,6 +82,6 @@ const tt_env_ops_t tt_env_continuous_mountain_car = {
     .reward_threshold = 90.0,
     .max_episode_steps = 999,
     .state_size = sizeof(car_t),
-    .reset = car_reset,
-    .step = car_step,
+    .reset = s_car_reset,
+    .step = s_car_step,
 };

@@ -35,7 +35,7 @@ static inline bool move(mountain_car_t *self, int32_t action, float *obs)
     return position >= s_goal && velocity >= 0;
 }
 
-static void mountain_car_reset(void *state, tt_env_rng_t *rng, float *obs)
+static void s_mountain_car_reset(void *state, tt_env_rng_t *rng, float *obs)
 {
     mountain_car_t *self = state;
     self->position = tt_env_uniform(rng, -0.6, -0.4);
@@ -43,14 +43,14 @@ static void mountain_car_reset(void *state, tt_env_rng_t *rng, float *obs)
     observe(self, obs);
 }
 
-static bool mountain_car_step(void *state, const void *action, tt_env_rng_t *rng, float *obs, double *reward)
+static bool s_mountain_car_step(void *state, const void *action, tt_env_rng_t *rng, float *obs, double *reward)
 {
     (void)rng;
     *reward = -1.0;
     return move(state, *(const int32_t *)action, obs);
 }
 
-static void mountain_car_step_many(
+static void s_mountain_car_step_many(
     void *states, uint32_t count, const void *action, float *obs, float *reward, uint8_t *terminated)
 {
     mountain_car_t *self = states;
@@ -72,7 +72,7 @@ const tt_env_ops_t tt_env_mountain_car = {
     .reward_threshold = -110.0,
     .max_episode_steps = 200,
     .state_size = sizeof(mountain_car_t),
-    .reset = mountain_car_reset,
-    .step = mountain_car_step,
-    .step_many = mountain_car_step_many,
+    .reset = s_mountain_car_reset,
+    .step = s_mountain_car_step,
+    .step_many = s_mountain_car_step_many,
 };

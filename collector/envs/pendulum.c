@@ -14,22 +14,22 @@ static const double s_dt = 0.05, s_top_speed = 8;
 static const float s_low[3] = {-1, -1, -8}, s_high[3] = {1, 1, 8};
 static const float s_torque_low[1] = {-2}, s_torque_high[1] = {2};
 
-static void observe(const pendulum_t *self, float *obs)
+static void s_observe(const pendulum_t *self, float *obs)
 {
     obs[0] = (float)cos(self->theta);
     obs[1] = (float)sin(self->theta);
     obs[2] = (float)self->speed;
 }
 
-static void pendulum_reset(void *state, tt_env_rng_t *rng, float *obs)
+static void s_pendulum_reset(void *state, tt_env_rng_t *rng, float *obs)
 {
     pendulum_t *self = state;
     self->theta = tt_env_uniform(rng, -M_PI, M_PI);
     self->speed = tt_env_uniform(rng, -1.0, 1.0);
-    observe(self, obs);
+    s_observe(self, obs);
 }
 
-static bool pendulum_step(void *state, const void *action, tt_env_rng_t *rng, float *obs, double *reward)
+static bool s_pendulum_step(void *state, const void *action, tt_env_rng_t *rng, float *obs, double *reward)
 {
     (void)rng;
     pendulum_t *self = state;
@@ -40,7 +40,7 @@ static bool pendulum_step(void *state, const void *action, tt_env_rng_t *rng, fl
     const double speed = self->speed + (15.0 * sin(self->theta) + (double)(3.0f * u)) * s_dt;
     self->speed = speed < -s_top_speed ? -s_top_speed : speed > s_top_speed ? s_top_speed : speed;
     self->theta = self->theta + self->speed * s_dt;
-    observe(self, obs);
+    s_observe(self, obs);
     return false;
 }
 
@@ -53,6 +53,6 @@ const tt_env_ops_t tt_env_pendulum = {
     .reward_threshold = NAN,
     .max_episode_steps = 200,
     .state_size = sizeof(pendulum_t),
-    .reset = pendulum_reset,
-    .step = pendulum_step,
+    .reset = s_pendulum_reset,
+    .step = s_pendulum_step,
 };

@@ -13,7 +13,7 @@
 
 /*  log(x), x > 0 and normal: x = m 2^e with m in [sqrt 1/2, sqrt 2), log m = 2 atanh((m - 1) / (m + 1)) by its series;
  *  t^2 < 0.0295, so that 12 terms leave 1e-19. */
-static double log_of(double x)
+static double s_log_of(double x)
 {
     int e = 0;
     double m = frexp(x, &e);
@@ -29,7 +29,7 @@ static double log_of(double x)
 }
 
 /*  cos(2 pi u), 0 <= u < 1: folded to the first eighth, where Taylor's series of sine and cosine need nine terms. */
-static double cos_turn(double u)
+static double s_cos_turn(double u)
 {
     double sign = 1.0;
     if (u > 0.5)
@@ -46,16 +46,16 @@ static double cos_turn(double u)
     return sign * (sine ? x * sum : sum);
 }
 
-static double normal(uint64_t seed, uint32_t tensor, uint64_t element)
+static double s_normal(uint64_t seed, uint32_t tensor, uint64_t element)
 {
     uint32_t word[4];
     tt_draw(word, seed, TT_STREAM_INIT, tensor, element);
     const double u = 1.0 - tt_unit_f64(word[0], word[1]); /* (0, 1] */
-    return sqrt(-2.0 * log_of(u)) * cos_turn(tt_unit_f64(word[2], word[3]));
+    return sqrt(-2.0 * s_log_of(u)) * s_cos_turn(tt_unit_f64(word[2], word[3]));
 }
 
 /*  Eight running sums, so that a compiler may use vectors without changing the order. */
-static double dot(const double *a, const double *b, size_t n)
+static double s_dot(const double *a, const double *b, size_t n)
 {
     double part[8] = {0};
     size_t i = 0;
@@ -68,32 +68,32 @@ static double dot(const double *a, const double *b, size_t n)
 }
 
 /*  Make `count` <= n vectors of n elements orthonormal. The diagonal of R is positive by construction. */
-static void orthonormalise(double *vectors, size_t count, size_t n)
+static void s_orthonormalise(double *vectors, size_t count, size_t n)
 {
     for (size_t i = 0; i < count; i++) {
         double *v = vectors + i * n;
         for (size_t pass = 0; pass < 2; pass++)
             for (size_t j = 0; j < i; j++) {
                 const double *q = vectors + j * n;
-                const double along = dot(v, q, n);
+                const double along = s_dot(v, q, n);
                 for (size_t k = 0; k < n; k++)
                     v[k] -= along * q[k];
             }
-        const double scale = 1.0 / sqrt(dot(v, v, n));
+        const double scale = 1.0 / sqrt(s_dot(v, v, n));
         for (size_t k = 0; k < n; k++)
             v[k] *= scale;
     }
 }
 
 /*  weight[in][out]; the shorter side gives the number of orthonormal vectors, the longer their length. */
-static void init_weight(float *weight, const tt_tensor_t *tensor, uint64_t seed, uint32_t number, double gain)
+static void s_init_weight(float *weight, const tt_tensor_t *tensor, uint64_t seed, uint32_t number, double gain)
 {
     const size_t in = tensor->rows, out = tensor->cols;
     const size_t count = in < out ? in : out, n = in < out ? out : in;
     double *vectors = tt_array0(tt_mul(count, n), sizeof *vectors);
     for (size_t i = 0; i < count * n; i++)
-        vectors[i] = normal(seed, number, i);
-    orthonormalise(vectors, count, n);
+        vectors[i] = s_normal(seed, number, i);
+    s_orthonormalise(vectors, count, n);
     for (size_t i = 0; i < in; i++)
         for (size_t o = 0; o < out; o++)
             weight[i * out + o] = (float)(gain * (in < out ? vectors[i * n + o] : vectors[o * n + i]));
@@ -101,7 +101,7 @@ static void init_weight(float *weight, const tt_tensor_t *tensor, uint64_t seed,
 }
 
 /*  The gain of tensor t's layer: the head is the last weight of its tower. */
-static double gain_of(const tt_net_t *self, size_t t, float head_gain)
+static double s_gain_of(const tt_net_t *self, size_t t, float head_gain)
 {
     if (t + 2 == self->tensor_count)
         return 1.0;
@@ -116,7 +116,7 @@ tt_status_t tt_net_init(tt_net_t *self, uint64_t seed, float head_gain, float lo
         const char *kind = strrchr(tensor->name, '.') + 1;
         float *at = params + tensor->offset;
         if (strcmp(kind, "weight") == 0)
-            init_weight(at, tensor, seed, (uint32_t)t, gain_of(self, t, head_gain));
+            s_init_weight(at, tensor, seed, (uint32_t)t, s_gain_of(self, t, head_gain));
         else if (strcmp(kind, "log_std") == 0)
             for (uint32_t a = 0; a < tensor->cols; a++)
                 at[a] = log_std0;

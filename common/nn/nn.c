@@ -50,7 +50,7 @@ tt_status_t tt_device_sync(tt_device_t *self)
     return self->ops->sync(self);
 }
 
-static void free_net(tt_net_t *self)
+static void s_free_net(tt_net_t *self)
 {
     if (self->params)
         self->device->ops->free(self->device, self->params);
@@ -59,7 +59,7 @@ static void free_net(tt_net_t *self)
 }
 
 /*  Parameters are zero until init or put. The vector has a grad_count's worth of room: whole vectors at its end. */
-static tt_status_t open_net(tt_net_t *self)
+static tt_status_t s_open_net(tt_net_t *self)
 {
     const tt_backend_ops_t *ops = self->device->ops;
     void *memory = NULL;
@@ -80,9 +80,9 @@ tt_status_t tt_net_new(tt_net_t **self_p, tt_device_t *device, const tt_net_spec
     self->tensors = tt_array0(TT_NN_TENSORS_MAX, sizeof *self->tensors);
     self->tensor_count = tt_spec_tensors(spec, self->tensors);
     self->param_count = tt_net_param_count(spec);
-    const tt_status_t status = open_net(self);
+    const tt_status_t status = s_open_net(self);
     if (status != TT_OK)
-        free_net(self);
+        s_free_net(self);
     else
         *self_p = self;
     return status;
@@ -92,7 +92,7 @@ void tt_net_destroy(tt_net_t **self_p)
 {
     if (*self_p) {
         (*self_p)->device->ops->net_free(*self_p);
-        free_net(*self_p);
+        s_free_net(*self_p);
     }
     *self_p = NULL;
 }

@@ -38,7 +38,7 @@ size_t tt_st_size(tt_st_type_t type)
 /* ---- writing ---------------------------------------------------------------------------------------------------- */
 
 /*  Elements * element size; false when it overflows. */
-static bool array_bytes(const tt_st_array_t *array, size_t *out)
+static bool s_array_bytes(const tt_st_array_t *array, size_t *out)
 {
     size_t bytes = s_types[array->type].bytes;
     for (uint32_t i = 0; i < array->rank; i++)
@@ -48,7 +48,7 @@ static bool array_bytes(const tt_st_array_t *array, size_t *out)
     return true;
 }
 
-static json_t *describe_array(const tt_st_array_t *array, size_t begin)
+static json_t *s_describe_array(const tt_st_array_t *array, size_t begin)
 {
     json_t *shape = json_array();
     for (uint32_t i = 0; i < array->rank; i++)
@@ -57,7 +57,7 @@ static json_t *describe_array(const tt_st_array_t *array, size_t begin)
         (json_int_t)begin, (json_int_t)(begin + array->bytes));
 }
 
-static json_t *describe_meta(const tt_st_meta_t *meta, size_t count)
+static json_t *s_describe_meta(const tt_st_meta_t *meta, size_t count)
 {
     json_t *object = json_object();
     for (size_t i = 0; i < count; i++)
@@ -65,20 +65,20 @@ static json_t *describe_meta(const tt_st_meta_t *meta, size_t count)
     return object;
 }
 
-static tt_status_t check_arrays(const tt_st_array_t *arrays, size_t count)
+static tt_status_t s_check_arrays(const tt_st_array_t *arrays, size_t count)
 {
     if (count > ARRAYS_MAX)
         return tt_err(TT_INVALID, "safetensors: %zu arrays; at most %d are possible", count, ARRAYS_MAX);
     for (size_t i = 0; i < count; i++) {
         size_t bytes = 0;
-        if (arrays[i].rank > 4 || !array_bytes(&arrays[i], &bytes) || bytes != arrays[i].bytes)
+        if (arrays[i].rank > 4 || !s_array_bytes(&arrays[i], &bytes) || bytes != arrays[i].bytes)
             return tt_err(TT_INVALID, "safetensors: '%s': shape and size do not agree", arrays[i].name);
     }
     return TT_OK;
 }
 
 /*  The header as text, padded with blanks so that the data begin at a multiple of 8. */
-static tt_status_t add_header(tt_buf_t *out, json_t *header)
+static tt_status_t s_add_header(tt_buf_t *out, json_t *header)
 {
     char *text = json_dumps(header, JSON_COMPACT);
     if (!text)
@@ -100,18 +100,18 @@ static tt_status_t add_header(tt_buf_t *out, json_t *header)
 tt_status_t tt_st_encode(
     tt_buf_t *out, const tt_st_array_t *arrays, size_t array_count, const tt_st_meta_t *meta, size_t meta_count)
 {
-    TT_TRY(check_arrays(arrays, array_count));
+    TT_TRY(s_check_arrays(arrays, array_count));
     json_t *header = json_object();
     size_t at = 0;
     bool fits = true;
     if (meta_count)
-        fits = json_object_set_new(header, "__metadata__", describe_meta(meta, meta_count)) == 0;
+        fits = json_object_set_new(header, "__metadata__", s_describe_meta(meta, meta_count)) == 0;
     for (size_t i = 0; i < array_count; i++) {
         fits = fits && strcmp(arrays[i].name, "__metadata__") != 0 && json_object_get(header, arrays[i].name) == NULL &&
-               json_object_set_new(header, arrays[i].name, describe_array(&arrays[i], at)) == 0;
+               json_object_set_new(header, arrays[i].name, s_describe_array(&arrays[i], at)) == 0;
         at += arrays[i].bytes;
     }
-    tt_status_t status = fits ? add_header(out, header)
+    tt_status_t status = fits ? s_add_header(out, header)
                               : tt_err(TT_INVALID, "safetensors: an array's name is not UTF-8, taken, or there twice");
     json_decref(header);
     for (size_t i = 0; status == TT_OK && i < array_count; i++)
@@ -119,7 +119,7 @@ tt_status_t tt_st_encode(
     return status;
 }
 
-static tt_status_t write_all(int fd, const char *data, size_t size, const char *path)
+static tt_status_t s_write_all(int fd, const char *data, size_t size, const char *path)
 {
     while (size > 0) {
         const ssize_t done = write(fd, data, size);
@@ -133,12 +133,12 @@ static tt_status_t write_all(int fd, const char *data, size_t size, const char *
     return TT_OK;
 }
 
-static tt_status_t write_file(const char *path, const tt_buf_t *bytes, bool sync)
+static tt_status_t s_write_file(const char *path, const tt_buf_t *bytes, bool sync)
 {
     const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
     if (fd < 0)
         return tt_err_errno(TT_IO, "%s: cannot create", path);
-    tt_status_t status = write_all(fd, bytes->data, bytes->size, path);
+    tt_status_t status = s_write_all(fd, bytes->data, bytes->size, path);
     if (status == TT_OK && sync && fsync(fd) != 0)
         status = tt_err_errno(TT_IO, "%s: cannot sync", path);
     if (close(fd) != 0 && status == TT_OK)
@@ -147,7 +147,7 @@ static tt_status_t write_file(const char *path, const tt_buf_t *bytes, bool sync
 }
 
 /*  A rename lasts through a power cut only when its directory was synced too. */
-static tt_status_t sync_directory_of(const char *path)
+static tt_status_t s_sync_directory_of(const char *path)
 {
     const char *slash = strrchr(path, '/');
     char *dir = slash ? strndup(path, (size_t)(slash - path) + 1) : tt_strdup(".");
@@ -163,13 +163,13 @@ static tt_status_t sync_directory_of(const char *path)
 tt_status_t tt_st_save(const tt_buf_t *bytes, const char *path, bool sync)
 {
     char *beside = tt_sprintf("%s.tmp", path);
-    tt_status_t status = write_file(beside, bytes, sync);
+    tt_status_t status = s_write_file(beside, bytes, sync);
     if (status == TT_OK && rename(beside, path) != 0)
         status = tt_err_errno(TT_IO, "%s: cannot rename to %s", beside, path);
     if (status != TT_OK)
         unlink(beside);
     else if (sync)
-        status = sync_directory_of(path);
+        status = s_sync_directory_of(path);
     free(beside);
     return status;
 }
@@ -181,7 +181,7 @@ typedef struct {
     tt_st_array_t array;
 } entry_t;
 
-static tt_status_t parse_type(const char *name, const json_t *value, tt_st_type_t *out)
+static tt_status_t s_parse_type(const char *name, const json_t *value, tt_st_type_t *out)
 {
     const char *type = json_string_value(value);
     for (size_t i = 0; type && i < TT_COUNT(s_types); i++)
@@ -193,7 +193,7 @@ static tt_status_t parse_type(const char *name, const json_t *value, tt_st_type_
         type ? type : "(not a text)");
 }
 
-static tt_status_t parse_shape(const char *name, const json_t *value, tt_st_array_t *out)
+static tt_status_t s_parse_shape(const char *name, const json_t *value, tt_st_array_t *out)
 {
     if (!json_is_array(value) || json_array_size(value) > 4)
         return tt_err(TT_DATA, "safetensors: '%s': shape is not a list of at most 4 numbers", name);
@@ -207,7 +207,7 @@ static tt_status_t parse_shape(const char *name, const json_t *value, tt_st_arra
     return TT_OK;
 }
 
-static tt_status_t parse_offsets(const char *name, const json_t *value, size_t data_size, entry_t *out)
+static tt_status_t s_parse_offsets(const char *name, const json_t *value, size_t data_size, entry_t *out)
 {
     const json_t *begin = json_array_get(value, 0), *end = json_array_get(value, 1);
     if (json_array_size(value) != 2 || !json_is_integer(begin) || !json_is_integer(end))
@@ -223,22 +223,22 @@ static tt_status_t parse_offsets(const char *name, const json_t *value, size_t d
     return TT_OK;
 }
 
-static tt_status_t parse_entry(const char *name, const json_t *value, size_t data_size, entry_t *out)
+static tt_status_t s_parse_entry(const char *name, const json_t *value, size_t data_size, entry_t *out)
 {
     tt_st_array_t *array = &out->array;
     if (strlen(name) >= sizeof array->name)
         return tt_err(
             TT_DATA, "safetensors: the array name '%.40s...' exceeds %zu bytes", name, sizeof array->name - 1);
     strcpy(array->name, name);
-    TT_TRY(parse_type(name, json_object_get(value, "dtype"), &array->type));
-    TT_TRY(parse_shape(name, json_object_get(value, "shape"), array));
-    TT_TRY(parse_offsets(name, json_object_get(value, "data_offsets"), data_size, out));
-    if (!array_bytes(array, &array->bytes) || array->bytes != out->end - out->begin)
+    TT_TRY(s_parse_type(name, json_object_get(value, "dtype"), &array->type));
+    TT_TRY(s_parse_shape(name, json_object_get(value, "shape"), array));
+    TT_TRY(s_parse_offsets(name, json_object_get(value, "data_offsets"), data_size, out));
+    if (!s_array_bytes(array, &array->bytes) || array->bytes != out->end - out->begin)
         return tt_err(TT_DATA, "safetensors: '%s': its shape does not fit its %zu bytes", name, out->end - out->begin);
     return TT_OK;
 }
 
-static tt_status_t parse_meta(tt_st_t *self, const json_t *object)
+static tt_status_t s_parse_meta(tt_st_t *self, const json_t *object)
 {
     if (!json_is_object(object) || json_object_size(object) > META_MAX)
         return tt_err(TT_DATA, "safetensors: __metadata__ is not an object of at most %d texts", META_MAX);
@@ -258,7 +258,7 @@ static tt_status_t parse_meta(tt_st_t *self, const json_t *object)
     return TT_OK;
 }
 
-static int by_begin(const void *a, const void *b)
+static int s_by_begin(const void *a, const void *b)
 {
     const entry_t *x = a, *y = b;
     if (x->begin != y->begin)
@@ -267,7 +267,7 @@ static int by_begin(const void *a, const void *b)
 }
 
 /*  The format allows neither holes nor overlaps: sorted, each array begins where the one before ends. */
-static tt_status_t check_cover(const entry_t *entries, size_t count, size_t data_size)
+static tt_status_t s_check_cover(const entry_t *entries, size_t count, size_t data_size)
 {
     size_t at = 0;
     for (size_t i = 0; i < count; i++) {
@@ -281,7 +281,7 @@ static tt_status_t check_cover(const entry_t *entries, size_t count, size_t data
     return TT_OK;
 }
 
-static void copy_arrays(tt_st_t *self, const entry_t *entries, size_t count, const char *data)
+static void s_copy_arrays(tt_st_t *self, const entry_t *entries, size_t count, const char *data)
 {
     size_t room = 0;
     for (size_t i = 0; data && i < count; i++)
@@ -299,7 +299,7 @@ static void copy_arrays(tt_st_t *self, const entry_t *entries, size_t count, con
     }
 }
 
-static tt_status_t parse_entries(tt_st_t *self, json_t *header, entry_t *entries, const char *data, size_t data_size)
+static tt_status_t s_parse_entries(tt_st_t *self, json_t *header, entry_t *entries, const char *data, size_t data_size)
 {
     size_t count = 0;
     const char *name;
@@ -307,17 +307,17 @@ static tt_status_t parse_entries(tt_st_t *self, json_t *header, entry_t *entries
     json_object_foreach(header, name, value)
     {
         if (strcmp(name, "__metadata__") == 0)
-            TT_TRY(parse_meta(self, value));
+            TT_TRY(s_parse_meta(self, value));
         else
-            TT_TRY(parse_entry(name, value, data_size, &entries[count++]));
+            TT_TRY(s_parse_entry(name, value, data_size, &entries[count++]));
     }
-    qsort(entries, count, sizeof *entries, by_begin);
-    TT_TRY(check_cover(entries, count, data_size));
-    copy_arrays(self, entries, count, data);
+    qsort(entries, count, sizeof *entries, s_by_begin);
+    TT_TRY(s_check_cover(entries, count, data_size));
+    s_copy_arrays(self, entries, count, data);
     return TT_OK;
 }
 
-static tt_status_t parse_header(tt_st_t *self, const char *text, size_t length, const char *data, size_t data_size)
+static tt_status_t s_parse_header(tt_st_t *self, const char *text, size_t length, const char *data, size_t data_size)
 {
     json_error_t error;
     json_t *header = json_loadb(text, length, JSON_REJECT_DUPLICATES, &error);
@@ -328,14 +328,14 @@ static tt_status_t parse_header(tt_st_t *self, const char *text, size_t length, 
         status = tt_err(TT_DATA, "safetensors: the header is not an object of at most %d arrays", ARRAYS_MAX);
     } else {
         entry_t *entries = tt_array0(json_object_size(header), sizeof *entries);
-        status = parse_entries(self, header, entries, data, data_size);
+        status = s_parse_entries(self, header, entries, data, data_size);
         free(entries);
     }
     json_decref(header);
     return status;
 }
 
-static uint64_t header_length(const unsigned char *in)
+static uint64_t s_header_length(const unsigned char *in)
 {
     uint64_t length = 0;
     for (int i = 0; i < 8; i++)
@@ -345,16 +345,16 @@ static uint64_t header_length(const unsigned char *in)
 
 size_t tt_st_header_size(const void *bytes, size_t size)
 {
-    const uint64_t length = size < 8 ? 0 : header_length(bytes);
+    const uint64_t length = size < 8 ? 0 : s_header_length(bytes);
     return 8 + (length < TT_ST_HEADER_MAX ? (size_t)length : TT_ST_HEADER_MAX);
 }
 
 /*  here: how much of the file is in memory; without data, its header will do. */
-static tt_status_t decode(tt_st_t **self_p, const void *bytes, size_t here, uint64_t file_size, bool with_data)
+static tt_status_t s_decode(tt_st_t **self_p, const void *bytes, size_t here, uint64_t file_size, bool with_data)
 {
     if (here < 8)
         return tt_err(TT_DATA, "safetensors: %zu bytes are too few for a file", here);
-    const uint64_t length = header_length(bytes);
+    const uint64_t length = s_header_length(bytes);
     if (length > TT_ST_HEADER_MAX)
         return tt_err(TT_DATA, "safetensors: a header of %llu bytes exceeds 16 MiB; this is another kind of file",
             (unsigned long long)length);
@@ -363,7 +363,7 @@ static tt_status_t decode(tt_st_t **self_p, const void *bytes, size_t here, uint
             (unsigned long long)length, (unsigned long long)file_size);
     tt_st_t *self = tt_new0(sizeof *self);
     const char *text = (const char *)bytes + 8, *data = with_data ? text + length : NULL;
-    const tt_status_t status = parse_header(self, text, (size_t)length, data, (size_t)(file_size - 8 - length));
+    const tt_status_t status = s_parse_header(self, text, (size_t)length, data, (size_t)(file_size - 8 - length));
     if (status != TT_OK)
         tt_st_destroy(&self);
     else
@@ -373,12 +373,12 @@ static tt_status_t decode(tt_st_t **self_p, const void *bytes, size_t here, uint
 
 tt_status_t tt_st_decode(tt_st_t **self_p, const void *bytes, size_t size)
 {
-    return decode(self_p, bytes, size, size, true);
+    return s_decode(self_p, bytes, size, size, true);
 }
 
 tt_status_t tt_st_decode_header(tt_st_t **self_p, const void *bytes, size_t size, uint64_t file_size)
 {
-    return decode(self_p, bytes, size < file_size ? size : (size_t)file_size, file_size, false);
+    return s_decode(self_p, bytes, size < file_size ? size : (size_t)file_size, file_size, false);
 }
 
 tt_status_t tt_st_read(tt_st_t **self_p, const char *path)

@@ -2,7 +2,7 @@
 #include "common/nn/cpu/cpu.h"
 
 /*  beta^n by squaring, in double: libm's pow may differ in the last bit from one processor to another. */
-static double power(double beta, uint64_t n)
+static double s_power(double beta, uint64_t n)
 {
     double result = 1.0;
     for (; n; n >>= 1, beta *= beta)
@@ -12,7 +12,7 @@ static double power(double beta, uint64_t n)
 }
 
 /*  clip_grad_norm_: max_norm / (norm + 1e-6), at most 1. */
-static float clip_factor(float max_norm, float norm)
+static float s_clip_factor(float max_norm, float norm)
 {
     if (!(max_norm > 0.0f))
         return 1.0f;
@@ -34,7 +34,7 @@ tt_status_t cpu_apply(tt_net_t *net, const tt_opt_spec_t *opt, float *opt_state,
         .count = count,
         .p = net->params,
         .g = grad,
-        .clip = clip_factor(opt->max_norm, norm),
+        .clip = s_clip_factor(opt->max_norm, norm),
         .lr = lr,
         .beta1 = opt->beta1,
         .beta2 = opt->beta2,
@@ -45,8 +45,8 @@ tt_status_t cpu_apply(tt_net_t *net, const tt_opt_spec_t *opt, float *opt_state,
     if (opt->kind == TT_OPT_ADAM) {
         job.s0 = opt_state;
         job.s1 = opt_state + count;
-        job.lr = (float)((double)lr / (1.0 - power((double)opt->beta1, *step + 1)));
-        job.root_scale = (float)(1.0 / sqrt(1.0 - power((double)opt->beta2, *step + 1)));
+        job.lr = (float)((double)lr / (1.0 - s_power((double)opt->beta1, *step + 1)));
+        job.root_scale = (float)(1.0 / sqrt(1.0 - s_power((double)opt->beta2, *step + 1)));
     } else if (opt->kind == TT_OPT_RMSPROP) {
         job.s0 = opt_state;
         job.s1 = opt->momentum != 0.0f ? opt_state + count : NULL;

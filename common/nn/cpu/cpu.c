@@ -9,19 +9,19 @@ typedef struct {
     bool (*available)(void);
 } build_t;
 
-static bool always(void)
+static bool s_always(void)
 {
     return true;
 }
 
 #ifdef TT_X86_KERNELS
-static bool has_avx2(void)
+static bool s_has_avx2(void)
 {
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 }
-static bool has_avx512(void)
+static bool s_has_avx512(void)
 {
-    return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+    return s_has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
            __builtin_cpu_supports("avx512vl");
 }
 #endif
@@ -29,13 +29,13 @@ static bool has_avx512(void)
 /*  Best first. */
 static const build_t s_builds[] = {
 #ifdef TT_X86_KERNELS
-    {&tt_kernels_avx512, has_avx512},
-    {&tt_kernels_avx2, has_avx2},
+    {&tt_kernels_avx512, s_has_avx512},
+    {&tt_kernels_avx2, s_has_avx2},
 #endif
-    {&tt_kernels_portable, always},
+    {&tt_kernels_portable, s_always},
 };
 
-static tt_status_t choose(const tt_kernels_t **out)
+static tt_status_t s_choose(const tt_kernels_t **out)
 {
     const char *wish = getenv("TT_CPU");
     for (size_t i = 0; i < TT_COUNT(s_builds); i++) {
@@ -53,12 +53,12 @@ static tt_status_t choose(const tt_kernels_t **out)
     return tt_err(TT_UNSUPPORTED, "TT_CPU=%s: unknown here; use portable, avx2 or avx512, or unset it", wish);
 }
 
-static tt_status_t cpu_open(tt_device_t **self_p, int device)
+static tt_status_t s_cpu_open(tt_device_t **self_p, int device)
 {
     const tt_kernels_t *kernels = NULL;
     if (device != 0)
         return tt_err(TT_NOT_FOUND, "cpu: there is no device %d, only 0", device);
-    TT_TRY(choose(&kernels));
+    TT_TRY(s_choose(&kernels));
     cpu_device_t *self = tt_new0(sizeof *self);
     self->base.ops = &tt_cpu_backend;
     self->kernels = kernels;
@@ -67,38 +67,38 @@ static tt_status_t cpu_open(tt_device_t **self_p, int device)
     return TT_OK;
 }
 
-static void cpu_close(tt_device_t **self_p)
+static void s_cpu_close(tt_device_t **self_p)
 {
     free(*self_p);
     *self_p = NULL;
 }
 
-static const char *cpu_describe(const tt_device_t *self)
+static const char *s_cpu_describe(const tt_device_t *self)
 {
     return ((const cpu_device_t *)self)->name;
 }
 
-static tt_status_t cpu_alloc(tt_device_t *self, void **out, size_t bytes)
+static tt_status_t s_cpu_alloc(tt_device_t *self, void **out, size_t bytes)
 {
     (void)self;
     *out = tt_aligned0(bytes);
     return TT_OK;
 }
 
-static void cpu_free(tt_device_t *self, void *memory)
+static void s_cpu_free(tt_device_t *self, void *memory)
 {
     (void)self;
     free(memory);
 }
 
-static tt_status_t cpu_copy(tt_device_t *self, void *dst, const void *src, size_t bytes)
+static tt_status_t s_cpu_copy(tt_device_t *self, void *dst, const void *src, size_t bytes)
 {
     (void)self;
     memcpy(dst, src, bytes);
     return TT_OK;
 }
 
-static tt_status_t cpu_sync(tt_device_t *self)
+static tt_status_t s_cpu_sync(tt_device_t *self)
 {
     (void)self;
     return TT_OK;
@@ -106,14 +106,14 @@ static tt_status_t cpu_sync(tt_device_t *self)
 
 const tt_backend_ops_t tt_cpu_backend = {
     .name = "cpu",
-    .open = cpu_open,
-    .close = cpu_close,
-    .describe = cpu_describe,
-    .alloc = cpu_alloc,
-    .free = cpu_free,
-    .put = cpu_copy,
-    .get = cpu_copy,
-    .sync = cpu_sync,
+    .open = s_cpu_open,
+    .close = s_cpu_close,
+    .describe = s_cpu_describe,
+    .alloc = s_cpu_alloc,
+    .free = s_cpu_free,
+    .put = s_cpu_copy,
+    .get = s_cpu_copy,
+    .sync = s_cpu_sync,
     .net_new = cpu_net_new,
     .net_free = cpu_net_free,
     .refresh = cpu_net_refresh,

@@ -6,35 +6,35 @@
 #include <string.h>
 #include "common/nn/cpu/cpu.h"
 
-static tt_gemm_kind_t forward_kind(const tt_net_t *net)
+static tt_gemm_kind_t s_forward_kind(const tt_net_t *net)
 {
     return net->spec.activation == TT_NN_TANH ? TT_GEMM_TANH : TT_GEMM_RELU;
 }
 
-static tt_gemm_kind_t backward_kind(const tt_net_t *net)
+static tt_gemm_kind_t s_backward_kind(const tt_net_t *net)
 {
     return net->spec.activation == TT_NN_TANH ? TT_GEMM_D_TANH : TT_GEMM_D_RELU;
 }
 
 /*  What goes into layer l of tower t; l = layers is the head's input. */
-static const float *layer_input(const cpu_lane_t *lane, int t, uint32_t l)
+static const float *s_layer_input(const cpu_lane_t *lane, int t, uint32_t l)
 {
     return l ? lane->hidden[t][l - 1] : lane->x;
 }
 
 /*  lane->x through tower t into lane->out[t]. */
-static void tower_forward(const tt_net_t *net, const cpu_lane_t *lane, int t, size_t rows)
+static void s_tower_forward(const tt_net_t *net, const cpu_lane_t *lane, int t, size_t rows)
 {
     const cpu_net_t *self = net->impl;
     const cpu_tower_t *tower = &self->tower[t];
     for (uint32_t l = 0; l < tower->layers; l++) {
         const cpu_layer_t *layer = &tower->layer[l];
         const tt_gemm_t job = {
-            .kind = forward_kind(net),
+            .kind = s_forward_kind(net),
             .m = rows,
             .n = layer->out16,
             .k = layer->in,
-            .a = layer_input(lane, t, l),
+            .a = s_layer_input(lane, t, l),
             .a_row = layer->in16,
             .a_k = 1,
             .b = layer->weight,
@@ -46,12 +46,12 @@ static void tower_forward(const tt_net_t *net, const cpu_lane_t *lane, int t, si
         };
         self->kernels->gemm(&job);
     }
-    self->kernels->dots(rows, tower->in16, layer_input(lane, t, tower->layers), tower->head, tower->head_bias,
+    self->kernels->dots(rows, tower->in16, s_layer_input(lane, t, tower->layers), tower->head, tower->head_bias,
         tower->outs, lane->out[t]);
 }
 
 /*  lane->out columns to row-major. */
-static void put_rows(const float *columns, size_t outs, size_t rows, float *out)
+static void s_put_rows(const float *columns, size_t outs, size_t rows, float *out)
 {
     for (size_t a = 0; a < outs; a++)
         for (size_t r = 0; r < rows; r++)
@@ -71,14 +71,14 @@ tt_status_t cpu_forward(
             const size_t outs = self->tower[t].outs;
             if (!out[t])
                 continue;
-            tower_forward(net, lane, t, block);
-            put_rows(lane->out[t], outs, block, out[t] + at * outs);
+            s_tower_forward(net, lane, t, block);
+            s_put_rows(lane->out[t], outs, block, out[t] + at * outs);
         }
     }
     return TT_OK;
 }
 
-static void head_bias_grad(const cpu_tower_t *tower, const float *d_out, size_t rows, bool first, float *grad)
+static void s_head_bias_grad(const cpu_tower_t *tower, const float *d_out, size_t rows, bool first, float *grad)
 {
     for (size_t a = 0; a < tower->outs; a++) {
         float sum = first ? 0.0f : grad[tower->bias_at + a];
@@ -90,7 +90,7 @@ static void head_bias_grad(const cpu_tower_t *tower, const float *d_out, size_t 
 
 /*  The head's weights stand transposed in lane->head_grad until the shard ends: with two outputs, [in][out] would leave
  *  seven lanes of eight idle. */
-static void head_weight_grad(const tt_net_t *net, const cpu_lane_t *lane, int t, size_t rows, bool first)
+static void s_head_weight_grad(const tt_net_t *net, const cpu_lane_t *lane, int t, size_t rows, bool first)
 {
     const cpu_net_t *self = net->impl;
     const cpu_tower_t *tower = &self->tower[t];
@@ -103,7 +103,7 @@ static void head_weight_grad(const tt_net_t *net, const cpu_lane_t *lane, int t,
         .a = lane->d_out[t],
         .a_row = TT_BLOCK,
         .a_k = 1,
-        .b = layer_input(lane, t, tower->layers),
+        .b = s_layer_input(lane, t, tower->layers),
         .b_panel = 16,
         .b_k = tower->in16,
         .c = lane->head_grad[t],
@@ -112,12 +112,12 @@ static void head_weight_grad(const tt_net_t *net, const cpu_lane_t *lane, int t,
     self->kernels->gemm(&job);
 }
 
-static void head_input_grad(const tt_net_t *net, const cpu_lane_t *lane, int t, size_t rows, float *d)
+static void s_head_input_grad(const tt_net_t *net, const cpu_lane_t *lane, int t, size_t rows, float *d)
 {
     const cpu_net_t *self = net->impl;
     const cpu_tower_t *tower = &self->tower[t];
     const tt_gemm_t job = {
-        .kind = backward_kind(net),
+        .kind = s_backward_kind(net),
         .m = rows,
         .n = tower->in16,
         .k = tower->outs,
@@ -129,14 +129,14 @@ static void head_input_grad(const tt_net_t *net, const cpu_lane_t *lane, int t, 
         .b_k = tower->in16,
         .c = d,
         .c_row = tower->in16,
-        .h = layer_input(lane, t, tower->layers),
+        .h = s_layer_input(lane, t, tower->layers),
         .h_row = tower->in16,
     };
     self->kernels->gemm(&job);
 }
 
-static void layer_param_grad(const tt_kernels_t *kernels, const cpu_layer_t *layer, const float *input, const float *d,
-    size_t rows, bool first, float *grad)
+static void s_layer_param_grad(const tt_kernels_t *kernels, const cpu_layer_t *layer, const float *input,
+    const float *d, size_t rows, bool first, float *grad)
 {
     const tt_gemm_t job = {
         .kind = TT_GEMM_ADD,
@@ -157,12 +157,12 @@ static void layer_param_grad(const tt_kernels_t *kernels, const cpu_layer_t *lay
     kernels->column_sum(rows, layer->out, d, layer->out16, first, grad + layer->bias_at);
 }
 
-static void layer_input_grad(
+static void s_layer_input_grad(
     const tt_net_t *net, const cpu_layer_t *layer, const float *input, const float *d, size_t rows, float *d_input)
 {
     const cpu_net_t *self = net->impl;
     const tt_gemm_t job = {
-        .kind = backward_kind(net),
+        .kind = s_backward_kind(net),
         .m = rows,
         .n = layer->in16,
         .k = layer->out,
@@ -180,20 +180,20 @@ static void layer_input_grad(
     self->kernels->gemm(&job);
 }
 
-static void tower_backward(const tt_net_t *net, const cpu_lane_t *lane, int t, size_t rows, bool first, float *grad)
+static void s_tower_backward(const tt_net_t *net, const cpu_lane_t *lane, int t, size_t rows, bool first, float *grad)
 {
     const cpu_net_t *self = net->impl;
     const cpu_tower_t *tower = &self->tower[t];
-    head_bias_grad(tower, lane->d_out[t], rows, first, grad);
-    head_weight_grad(net, lane, t, rows, first);
+    s_head_bias_grad(tower, lane->d_out[t], rows, first, grad);
+    s_head_weight_grad(net, lane, t, rows, first);
     float *d = lane->d[0], *d_input = lane->d[1];
     if (tower->layers)
-        head_input_grad(net, lane, t, rows, d);
+        s_head_input_grad(net, lane, t, rows, d);
     for (uint32_t l = tower->layers; l-- > 0;) {
-        const float *input = layer_input(lane, t, l);
-        layer_param_grad(self->kernels, &tower->layer[l], input, d, rows, first, grad);
+        const float *input = s_layer_input(lane, t, l);
+        s_layer_param_grad(self->kernels, &tower->layer[l], input, d, rows, first, grad);
         if (l > 0)
-            layer_input_grad(net, &tower->layer[l], input, d, rows, d_input);
+            s_layer_input_grad(net, &tower->layer[l], input, d, rows, d_input);
         float *swap = d;
         d = d_input;
         d_input = swap;
@@ -201,20 +201,20 @@ static void tower_backward(const tt_net_t *net, const cpu_lane_t *lane, int t, s
 }
 
 /*  The rows behind the last one hold what the bias made of them: the loss is promised zeros. */
-static void clear_behind(float *columns, size_t outs, size_t rows)
+static void s_clear_behind(float *columns, size_t outs, size_t rows)
 {
     if (rows < TT_BLOCK)
         for (size_t a = 0; a < outs; a++)
             memset(columns + a * TT_BLOCK + rows, 0, (TT_BLOCK - rows) * sizeof(float));
 }
 
-static void call_loss(const tt_net_t *net, const cpu_lane_t *lane, const uint32_t *row, size_t rows, tt_loss_fn loss,
+static void s_call_loss(const tt_net_t *net, const cpu_lane_t *lane, const uint32_t *row, size_t rows, tt_loss_fn loss,
     const void *ctx, float *grad)
 {
     const cpu_net_t *self = net->impl;
     const bool continuous = net->spec.continuous;
     for (int t = 0; t < 2; t++)
-        clear_behind(lane->out[t], self->tower[t].outs, rows);
+        s_clear_behind(lane->out[t], self->tower[t].outs, rows);
     const tt_loss_block_t block = {
         .rows = (uint32_t)rows,
         .row = row,
@@ -230,7 +230,7 @@ static void call_loss(const tt_net_t *net, const cpu_lane_t *lane, const uint32_
 }
 
 /*  log_std, the statistics and the padding are added to by others and start from zero. */
-static void clear_sums(const tt_net_t *net, float *grad)
+static void s_clear_sums(const tt_net_t *net, float *grad)
 {
     const cpu_net_t *self = net->impl;
     if (net->spec.continuous)
@@ -238,7 +238,7 @@ static void clear_sums(const tt_net_t *net, float *grad)
     memset(grad + net->param_count, 0, (tt_net_grad_count(&net->spec) - net->param_count) * sizeof(float));
 }
 
-static void put_head_grad(const cpu_tower_t *tower, const float *head_grad, float *grad)
+static void s_put_head_grad(const cpu_tower_t *tower, const float *head_grad, float *grad)
 {
     for (size_t k = 0; k < tower->in; k++)
         for (size_t a = 0; a < tower->outs; a++)
@@ -254,17 +254,17 @@ tt_status_t cpu_shard_grad(tt_net_t *net, uint32_t lane_number, const float *con
         memset(grad, 0, tt_net_grad_count(&net->spec) * sizeof(float));
         return TT_OK;
     }
-    clear_sums(net, grad);
+    s_clear_sums(net, grad);
     for (size_t at = 0; at < rows; at += TT_BLOCK) {
         const size_t block = rows - at < TT_BLOCK ? rows - at : TT_BLOCK;
         self->kernels->gather(block, net->spec.obs, obs + at, lane->x, self->obs16);
-        tower_forward(net, lane, 0, block);
-        tower_forward(net, lane, 1, block);
-        call_loss(net, lane, row + at, block, loss, ctx, grad);
-        tower_backward(net, lane, 0, block, at == 0, grad);
-        tower_backward(net, lane, 1, block, at == 0, grad);
+        s_tower_forward(net, lane, 0, block);
+        s_tower_forward(net, lane, 1, block);
+        s_call_loss(net, lane, row + at, block, loss, ctx, grad);
+        s_tower_backward(net, lane, 0, block, at == 0, grad);
+        s_tower_backward(net, lane, 1, block, at == 0, grad);
     }
     for (int t = 0; t < 2; t++)
-        put_head_grad(&self->tower[t], lane->head_grad[t], grad);
+        s_put_head_grad(&self->tower[t], lane->head_grad[t], grad);
     return TT_OK;
 }

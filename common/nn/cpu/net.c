@@ -9,90 +9,90 @@
  *  power-of-two stride would put a whole panel into a few sets of the first-level cache. */
 enum { IN_PLACE_COLS = 64 };
 
-static size_t whole(size_t units)
+static size_t s_whole(size_t units)
 {
     return tt_align(units, 16);
 }
 
-static float *new_floats(size_t rows, size_t cols)
+static float *s_new_floats(size_t rows, size_t cols)
 {
     return tt_aligned0(tt_mul(tt_mul(rows, cols), sizeof(float)));
 }
 
 /*  Tensors of a tower come as weight, bias, weight, bias ... */
-static void build_layer(
+static void s_build_layer(
     cpu_layer_t *layer, const tt_tensor_t *weight, const tt_tensor_t *bias, const float *params, bool first)
 {
     layer->in = weight->rows;
     layer->out = weight->cols;
-    layer->in16 = whole(layer->in);
-    layer->out16 = whole(layer->out);
+    layer->in16 = s_whole(layer->in);
+    layer->out16 = s_whole(layer->out);
     layer->weight_at = weight->offset;
     layer->bias_at = bias->offset;
     if (layer->out == layer->out16)
         layer->bias = params + layer->bias_at;
     else
-        layer->bias = layer->packed_bias = new_floats(1, layer->out16);
+        layer->bias = layer->packed_bias = s_new_floats(1, layer->out16);
     if (layer->out == layer->out16 && layer->out <= IN_PLACE_COLS) {
         layer->weight = params + layer->weight_at;
         layer->weight_panel = 16;
         layer->weight_k = layer->out;
     } else {
-        layer->weight = layer->packed = new_floats(layer->in, layer->out16);
+        layer->weight = layer->packed = s_new_floats(layer->in, layer->out16);
         layer->weight_panel = 16 * layer->in;
         layer->weight_k = 16;
     }
     if (!first)
-        layer->transposed = new_floats(layer->out, layer->in16);
+        layer->transposed = s_new_floats(layer->out, layer->in16);
 }
 
-static void build_tower(cpu_tower_t *tower, uint32_t layers, const tt_tensor_t *tensors, const float *params)
+static void s_build_tower(cpu_tower_t *tower, uint32_t layers, const tt_tensor_t *tensors, const float *params)
 {
     tower->layers = layers;
     for (uint32_t l = 0; l < layers; l++)
-        build_layer(&tower->layer[l], &tensors[2 * l], &tensors[2 * l + 1], params, l == 0);
+        s_build_layer(&tower->layer[l], &tensors[2 * l], &tensors[2 * l + 1], params, l == 0);
     const tt_tensor_t *weight = &tensors[2 * layers], *bias = weight + 1;
     tower->in = weight->rows;
-    tower->in16 = whole(tower->in);
+    tower->in16 = s_whole(tower->in);
     tower->outs = weight->cols;
     tower->weight_at = weight->offset;
     tower->bias_at = bias->offset;
-    tower->head = new_floats(tower->outs, tower->in16);
-    tower->head_bias = new_floats(1, tower->outs);
+    tower->head = s_new_floats(tower->outs, tower->in16);
+    tower->head_bias = s_new_floats(1, tower->outs);
 }
 
 /*  Buffers start a few cache lines apart from one another modulo 4 KiB, so that a row of one does not evict, or alias
  *  with, the same row of the next. Without memory yet it only counts. */
-static float *carve(const cpu_lane_t *lane, size_t *at, size_t floats)
+static float *s_carve(const cpu_lane_t *lane, size_t *at, size_t floats)
 {
     float *part = lane->memory ? lane->memory + *at : NULL;
-    *at += whole(floats) + 5 * 16;
+    *at += s_whole(floats) + 5 * 16;
     return part;
 }
 
-static size_t carve_lane(const cpu_net_t *net, cpu_lane_t *lane)
+static size_t s_carve_lane(const cpu_net_t *net, cpu_lane_t *lane)
 {
     size_t at = 0, widest = 0;
-    lane->x = carve(lane, &at, TT_BLOCK * net->obs16);
+    lane->x = s_carve(lane, &at, TT_BLOCK * net->obs16);
     for (int t = 0; t < 2; t++) {
         const cpu_tower_t *tower = &net->tower[t];
         for (uint32_t l = 0; l < tower->layers; l++) {
-            lane->hidden[t][l] = carve(lane, &at, TT_BLOCK * tower->layer[l].out16);
+            lane->hidden[t][l] = s_carve(lane, &at, TT_BLOCK * tower->layer[l].out16);
             widest = tower->layer[l].out16 > widest ? tower->layer[l].out16 : widest;
         }
-        lane->out[t] = carve(lane, &at, TT_BLOCK * tower->outs);
-        lane->d_out[t] = carve(lane, &at, TT_BLOCK * tower->outs);
-        lane->head_grad[t] = carve(lane, &at, tower->outs * tower->in16);
+        lane->out[t] = s_carve(lane, &at, TT_BLOCK * tower->outs);
+        lane->d_out[t] = s_carve(lane, &at, TT_BLOCK * tower->outs);
+        lane->head_grad[t] = s_carve(lane, &at, tower->outs * tower->in16);
     }
-    lane->d[0] = carve(lane, &at, TT_BLOCK * widest);
-    lane->d[1] = carve(lane, &at, TT_BLOCK * widest);
+    lane->d[0] = s_carve(lane, &at, TT_BLOCK * widest);
+    lane->d[1] = s_carve(lane, &at, TT_BLOCK * widest);
     return at;
 }
 
-static void build_lane(const cpu_net_t *net, cpu_lane_t *lane)
+static void s_build_lane(const cpu_net_t *net, cpu_lane_t *lane)
 {
-    lane->memory = new_floats(1, carve_lane(net, lane));
-    carve_lane(net, lane);
+    lane->memory = s_new_floats(1, s_carve_lane(net, lane));
+    s_carve_lane(net, lane);
 }
 
 tt_status_t cpu_net_new(tt_net_t *net)
@@ -101,19 +101,19 @@ tt_status_t cpu_net_new(tt_net_t *net)
     const uint32_t layers = net->spec.hidden_count;
     const tt_tensor_t *critic = net->tensors + net->tensor_count - 2 * (layers + 1);
     self->kernels = ((const cpu_device_t *)net->device)->kernels;
-    self->obs16 = whole(net->spec.obs);
-    build_tower(&self->tower[0], layers, net->tensors, net->params);
-    build_tower(&self->tower[1], layers, critic, net->params);
+    self->obs16 = s_whole(net->spec.obs);
+    s_build_tower(&self->tower[0], layers, net->tensors, net->params);
+    s_build_tower(&self->tower[1], layers, critic, net->params);
     if (net->spec.continuous)
         self->log_std_at = critic[-1].offset;
     self->lanes = tt_array0(net->lanes, sizeof *self->lanes);
     for (uint32_t i = 0; i < net->lanes; i++)
-        build_lane(self, &self->lanes[i]);
+        s_build_lane(self, &self->lanes[i]);
     net->impl = self;
     return cpu_net_refresh(net);
 }
 
-static void free_tower(cpu_tower_t *tower)
+static void s_free_tower(cpu_tower_t *tower)
 {
     for (uint32_t l = 0; l < tower->layers; l++) {
         free(tower->layer[l].packed);
@@ -132,14 +132,14 @@ void cpu_net_free(tt_net_t *net)
     for (uint32_t i = 0; i < net->lanes; i++)
         free(self->lanes[i].memory);
     free(self->lanes);
-    free_tower(&self->tower[0]);
-    free_tower(&self->tower[1]);
+    s_free_tower(&self->tower[0]);
+    s_free_tower(&self->tower[1]);
     free(self);
     net->impl = NULL;
 }
 
 /*  [in][out] into panels [out16 / 16][in][16]; the lanes behind the last column stay zero. */
-static void pack_panels(const cpu_layer_t *layer, const float *weight)
+static void s_pack_panels(const cpu_layer_t *layer, const float *weight)
 {
     for (size_t col = 0; col < layer->out; col += 16) {
         const size_t width = layer->out - col < 16 ? layer->out - col : 16;
@@ -149,18 +149,18 @@ static void pack_panels(const cpu_layer_t *layer, const float *weight)
     }
 }
 
-static void refresh_layer(const tt_kernels_t *kernels, const cpu_layer_t *layer, const float *params)
+static void s_refresh_layer(const tt_kernels_t *kernels, const cpu_layer_t *layer, const float *params)
 {
     const float *weight = params + layer->weight_at;
     if (layer->packed)
-        pack_panels(layer, weight);
+        s_pack_panels(layer, weight);
     if (layer->packed_bias)
         memcpy(layer->packed_bias, params + layer->bias_at, layer->out * sizeof(float));
     if (layer->transposed)
         kernels->transpose(layer->in, layer->out, weight, layer->transposed);
 }
 
-static void refresh_head(const cpu_tower_t *tower, const float *params)
+static void s_refresh_head(const cpu_tower_t *tower, const float *params)
 {
     const float *weight = params + tower->weight_at;
     for (size_t k = 0; k < tower->in; k++)
@@ -175,8 +175,8 @@ tt_status_t cpu_net_refresh(tt_net_t *net)
     for (int t = 0; t < 2; t++) {
         const cpu_tower_t *tower = &self->tower[t];
         for (uint32_t l = 0; l < tower->layers; l++)
-            refresh_layer(self->kernels, &tower->layer[l], net->params);
-        refresh_head(tower, net->params);
+            s_refresh_layer(self->kernels, &tower->layer[l], net->params);
+        s_refresh_head(tower, net->params);
     }
     return TT_OK;
 }
