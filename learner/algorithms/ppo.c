@@ -116,10 +116,10 @@ static uint32_t s_steps(const tt_algo_t *self)
 /*  What gae and the loss read, from the behaviour version or recomputed with the version being trained. */
 typedef struct {
     const float *value, *last_value, *final_value, *log_prob;
-} view_t;
+} estimates_t;
 
-static tt_status_t s_recompute(
-    tt_algo_t *self, const tt_batch_t *batch, const tt_net_t *net, tt_forward_fn forward, void *ctx, view_t *view)
+static tt_status_t s_recompute(tt_algo_t *self, const tt_batch_t *batch, const tt_net_t *net, tt_forward_fn forward,
+    void *ctx, estimates_t *estimates)
 {
     TT_TRY(forward(ctx, batch->obs, self->rows, self->head, self->value));
     TT_TRY(forward(ctx, batch->last, batch->N, NULL, self->last_value));
@@ -129,23 +129,23 @@ static tt_status_t s_recompute(
         tt_gauss_log_prob(self->head, tt_net_log_std(net), self->rows, self->A, batch->action_box, self->log_prob);
     else
         tt_cat_log_prob(self->head, self->rows, self->A, batch->action, self->log_prob);
-    *view = (view_t){self->value, self->last_value, self->final_value, self->log_prob};
+    *estimates = (estimates_t){self->value, self->last_value, self->final_value, self->log_prob};
     return TT_OK;
 }
 
-static tt_status_t s_advantages(tt_algo_t *self, const tt_batch_t *batch, const view_t *view)
+static tt_status_t s_advantages(tt_algo_t *self, const tt_batch_t *batch, const estimates_t *estimates)
 {
     const tt_gae_t gae = {
         .T = batch->T,
         .N = batch->N,
         .reward = batch->reward,
-        .value = view->value,
+        .value = estimates->value,
         .terminated = batch->terminated,
         .truncated = batch->truncated,
-        .last_value = view->last_value,
+        .last_value = estimates->last_value,
         .finals = batch->finals,
         .final_row = batch->final_row,
-        .final_value = view->final_value,
+        .final_value = estimates->final_value,
         .gamma = (float)self->cfg.gamma,
         .lambda = self->cfg.gae_lambda,
         .or_flags = self->cfg.truncation == PPO_CLEANRL,
@@ -171,14 +171,14 @@ static double s_explained_variance(const float *target, const float *value, uint
     return var > 0 ? 1 - var_off / var : NAN;
 }
 
-static void s_fill_rows(tt_algo_t *self, const view_t *view)
+static void s_fill_rows(tt_algo_t *self, const estimates_t *estimates)
 {
     for (uint32_t i = 0; i < self->rows; i++)
         self->row[i] = (ppo_row_t){
             .advantage = self->advantage[i],
             .target = self->target[i],
-            .log_prob = view->log_prob[i],
-            .value = view->value[i],
+            .log_prob = estimates->log_prob[i],
+            .value = estimates->value[i],
             .action = self->continuous ? 0 : self->batch->action[i],
         };
 }
@@ -187,14 +187,14 @@ static tt_status_t s_begin(
     tt_algo_t *self, const tt_batch_t *batch, const tt_net_t *net, tt_forward_fn forward, void *ctx)
 {
     TT_CHECK((uint64_t)batch->T * batch->N == self->rows && batch->finals <= self->rows);
-    view_t view = {batch->value, batch->last_value, batch->final_value, batch->log_prob};
+    estimates_t estimates = {batch->value, batch->last_value, batch->final_value, batch->log_prob};
     if (batch->stale && self->cfg.recompute)
-        TT_TRY(s_recompute(self, batch, net, forward, ctx, &view));
-    TT_TRY(s_advantages(self, batch, &view));
+        TT_TRY(s_recompute(self, batch, net, forward, ctx, &estimates));
+    TT_TRY(s_advantages(self, batch, &estimates));
 
     self->batch = batch;
-    s_fill_rows(self, &view);
-    self->explained_variance = s_explained_variance(self->target, view.value, self->rows);
+    s_fill_rows(self, &estimates);
+    self->explained_variance = s_explained_variance(self->target, estimates.value, self->rows);
     const float done = (float)ppo_progress(&self->train, &self->cfg, batch->env_steps);
     const float kept = self->cfg.anneal == PPO_LINEAR ? 1 - done * (1 - self->cfg.anneal_to) : 1;
     self->lr = self->cfg.learning_rate * kept;
