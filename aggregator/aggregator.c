@@ -25,7 +25,7 @@ static const size_t s_early_bytes = (size_t)256 << 20; /* GRADs that may wait fo
 /*  A learner of the roster. */
 typedef struct {
     uint32_t index;
-    char peer[64]; /* its identity on the data socket */
+    uint64_t instance;
 } sender_t;
 
 typedef enum { STAGE_sum, STAGE_wait_gradients, STAGE_COUNT } stage_t;
@@ -74,10 +74,17 @@ static tt_status_t s_send_sum(void *ctx, const char *peer, const tt_msg_SUM_t *s
     return status;
 }
 
+/*  "learner/<index>/<instance>" is who it said it was when it connected. A coordinator that lost its journal may have given it
+ *  another number since; the instance is its own for life. */
 static bool s_is_learner(const aggregator_t *self, const char *peer)
 {
+    const char *last = strrchr(peer, '/');
+    char *end = NULL;
+    const uint64_t instance = last ? strtoull(last + 1, &end, 16) : 0;
+    if (!end || end == last + 1 || *end || strncmp(peer, "learner/", 8) != 0)
+        return false;
     for (uint32_t rank = 0; rank < self->learners; rank++)
-        if (strcmp(self->learner[rank].peer, peer) == 0)
+        if (self->learner[rank].instance == instance)
             return true;
     return false;
 }
@@ -156,7 +163,7 @@ static void s_take_learners(aggregator_t *self, const tt_msg_ROSTER_t *roster)
             continue;
         sender_t *sender = &self->learner[member->rank];
         sender->index = member->index;
-        snprintf(sender->peer, sizeof sender->peer, "learner/%u/%" PRIx64, member->index, member->instance);
+        sender->instance = member->instance;
     }
 }
 
