@@ -239,7 +239,7 @@ static enum MHD_Result s_begin(request_t *request, struct MHD_Connection *connec
     request->begun = true;
     request->connection = connection;
     if (strcmp(request->uri, "/healthz") == 0 && (strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0)) {
-        s_answer(request, MHD_HTTP_OK, "text/plain", "ok\n", 3);
+        s_answer(request, MHD_HTTP_OK, "text/plain", self->opts.healthz, strlen(self->opts.healthz));
     } else if (self->opts.on_head) {
         s_put(request, self->opts.on_head, method);
         (void)s_await_no_more(self, request->id);
@@ -412,6 +412,7 @@ tt_status_t tt_server_start(tt_server_t **self_p, const tt_server_opts_t *opts)
     self->opts = *opts;
     self->opts.address = NULL; /* borrowed for this call only */
     self->opts.connections = opts->connections ? opts->connections : CONNECTIONS;
+    self->opts.healthz = opts->healthz ? opts->healthz : "ok\n";
     self->opts.answer_ms = opts->answer_ms ? opts->answer_ms : ANSWER_MS;
     self->opts.clock = opts->clock ? opts->clock : tt_clock_real();
     self->poll_fd = self->resumed = -1;

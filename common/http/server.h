@@ -39,6 +39,7 @@ typedef struct {
                              bodies are read                                                                             */
     tt_server_fn on_request; /* a request is here as a whole     */
     void *ctx;
+    const char *healthz;     /* what GET /healthz says, a constant; NULL = "ok\n"   */
     uint32_t answer_ms;      /* until an answer that is not made is 503; 0 = 30 s */
     const tt_clock_t *clock; /* of all deadlines; NULL = the real one */
 } tt_server_opts_t;

@@ -10,6 +10,7 @@
 #include "common/base/mem.h"
 #include "common/base/signals.h"
 #include "k8s/local/run.h"
+#include "k8s/replicas/replicas.h"
 
 enum { ROUNDS_MAX = 64, WAIT_MS = 1000, TWICE_MS = 200, STOP_S = 60 };
 
@@ -351,7 +352,7 @@ static void s_admit(run_t *self)
 static tt_status_t s_serve(run_t *self)
 {
     char address[32];
-    const tt_server_opts_t opts = {.address = address, .on_request = run_api, .ctx = self};
+    const tt_server_opts_t opts = {.address = address, .on_request = run_api, .ctx = self, .healthz = REPLICAS_HEALTHZ};
     tt_status_t status;
     do {
         snprintf(address, sizeof address, "127.%u.0.1:8080", self->place->net);

@@ -11,6 +11,7 @@
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "k8s/operator/parts.h"
+#include "k8s/replicas/replicas.h"
 
 enum { POLL_MS = 1000, END_MS = 20000, TIDY_MS = 10000, WRITING_MAX = 256 };
 
@@ -141,6 +142,7 @@ static tt_status_t s_open(
     const tt_server_opts_t opts = {.address = address,
         .on_request = fn,
         .ctx = port,
+        .healthz = fn == backend_request ? REPLICAS_HEALTHZ : NULL,
         .answer_ms = API_ANSWER_MS,
         .clock = kube_loop_clock(self->loop)};
     const tt_status_t status = tt_server_start(&port->server, &opts);

@@ -10,6 +10,8 @@
 #include "common/base/buf.h"
 #include "k8s/dijob/dijob.h"
 
+#define REPLICAS_HEALTHZ "" /* DI-orchestrator answers GET /healthz with 200 and nothing */
+
 enum { REPLICAS_BODY_MAX = 65536, REPLICAS_MAX = 1000 /* asked for at a time, a role */ };
 
 typedef struct {

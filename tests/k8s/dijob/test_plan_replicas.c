@@ -367,7 +367,7 @@ static void test_a_failure_stays_counted(void **state)
                     break;
                 }
             cluster_settle(c, 20);
-            char number[8];
+            char number[16];
             snprintf(number, sizeof number, "%d", failures);
             assert_string_equal(cluster_status(c, "replicaStatus.Collector.failed"), number);
         }
