@@ -88,7 +88,7 @@ static unsigned s_cells_of(uint32_t code)
 /*  The next character as it may be shown: its bytes and cells; what may not becomes "?". */
 static size_t s_next(const screen_t *screen, const char *text, const char **shown, size_t *bytes, unsigned *cells)
 {
-    uint32_t code;
+    uint32_t code = 0;
     const size_t length = s_decode(text, &code);
     const bool ascii = length == 1 && code >= 0x20 && code < 0x7f;
     const bool other = length > 1 && screen->unicode && code >= 0xa0 && (code < 0x200b || code > 0x200f) &&

@@ -8,7 +8,7 @@ import socket
 import sys
 
 sys.dont_write_bytecode = True
-from rig import ENDLESS, check, equal, main, steps, wait_for
+from rig import ENDLESS, SANITIZED, check, equal, main, steps, wait_for
 
 FEW = 64
 
@@ -83,4 +83,5 @@ def test_more_connections_than_descriptors(world):
     world.check_same(world.stop(process, run_dir), config, seed=5, what="with more connections than descriptors")
 
 
-main(test_the_soft_limit_is_raised, test_far_too_few, test_more_connections_than_descriptors)
+# A sanitizer's runtime library has an accept4() of its own, which the linker takes in place of ours.
+main(test_the_soft_limit_is_raised, test_far_too_few, *([] if SANITIZED else [test_more_connections_than_descriptors]))
