@@ -312,7 +312,8 @@ static void s_time_of(layout_t *self, const char *role, const char *label, unsig
         canvas_bar(out, INK_GOOD, BUSY, s_busy(self->panel, role));
         out->indent = out->column + GAP;
         canvas_tab(out, out->indent);
-    }
+    } else
+        canvas_tab(out, LABEL); /* the shortest role ends before that, where s_gap sees a label */
     s_stages(out, self->panel, role);
     canvas_end_line(out);
 }

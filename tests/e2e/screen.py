@@ -47,6 +47,7 @@ def check_block(screen):
     check(head is not None, f"no line ends with a clock: {lines}")
     for label in ("return ", "steps ") + (("replicas ",) if screen.height > 12 else ()):
         equal(sum(line.startswith(label) for line in lines), 1, f"lines {label!r} in {lines}")
+    check(not re.search(r"learner(begin|gradients|wait|apply|publish)", "\n".join(lines)), f"a role runs into its stages: {lines}")
     foot = next((i for i, line in enumerate(lines) if line.startswith("stopped:")), len(lines))
     for row, line in zip(screen.rows[head:foot], lines[head:foot]):
         check(row[-1][0] == " ", f"the last column of {screen.width} is written: {line!r}")
@@ -55,7 +56,7 @@ def check_block(screen):
 def test_every_width(world):
     for width, height, wanted in (
             (40, 10, ("return", "steps", "update")),
-            (40, 60, ("losses", "entropy", "time", "wait batch", "memory")),
+            (40, 60, ("losses", "entropy", "time", "wait ", "memory")),
             (80, 24, ("losses", "entropy", "explained_variance", "time", "learner  ", " %", "memory", " left")),
             (120, 40, ("losses", "clipfrac", "time", "aggregator", "gradients", "of the time")),
             (200, 50, ("losses", "approx_kl", "charts", "time", "aggregator", "gradients", "of the time"))):
