@@ -31,7 +31,7 @@ typedef struct {
 typedef enum { STAGE_sum, STAGE_wait_gradients, STAGE_COUNT } stage_t;
 
 typedef struct {
-    const tt_seat_t *seat;
+    const tt_location_t *location;
     int signals;
     tt_loop_t *loop;
     tt_sock_t *data;
@@ -270,13 +270,16 @@ static tt_status_t s_on_report(void *ctx)
 
 static tt_status_t s_start(aggregator_t *self)
 {
-    const tt_seat_t *seat = self->seat;
-    const tt_sock_opts_t opts = {
-        .name = "gradients", .hwm = HWM, .max_bytes = CHUNK_BYTES + 4096, .linger_ms = 100, .keys = tt_seat_keys(seat)};
+    const tt_location_t *location = self->location;
+    const tt_sock_opts_t opts = {.name = "gradients",
+        .hwm = HWM,
+        .max_bytes = CHUNK_BYTES + 4096,
+        .linger_ms = 100,
+        .keys = tt_location_keys(location)};
     TT_TRY(tt_loop_new(&self->loop, NULL));
     TT_TRY(tt_sock_new(&self->data, TT_ROUTER, &opts));
-    TT_TRY(tt_seat_bind(seat, self->data, "data", self->ipc, self->tcp));
-    tt_link_opts_t link = tt_seat_link(seat);
+    TT_TRY(tt_location_bind(location, self->data, "data", self->ipc, self->tcp));
+    tt_link_opts_t link = tt_location_link(location);
     link.data_ipc = self->ipc;
     link.data_tcp = self->tcp;
     TT_TRY(tt_link_start(&self->link, &link));
@@ -304,13 +307,13 @@ static void s_end(aggregator_t *self)
     early_destroy(&self->early);
     tt_loop_destroy(&self->loop);
     tt_sock_destroy(&self->data);
-    tt_seat_leave(self->ipc);
+    tt_location_leave(self->ipc);
     free(self->learner);
 }
 
-tt_status_t aggregator_run(const tt_seat_t *seat, int signals_fd)
+tt_status_t aggregator_run(const tt_location_t *location, int signals_fd)
 {
-    aggregator_t self = {.seat = seat, .signals = signals_fd, .laps.lap_ns = tt_now_ns(tt_clock_real())};
+    aggregator_t self = {.location = location, .signals = signals_fd, .laps.lap_ns = tt_now_ns(tt_clock_real())};
     tt_status_t status = s_start(&self);
     if (status == TT_OK)
         status = s_serve(&self);

@@ -3,8 +3,8 @@
  *
  *  Threads: one call, one thread (the link to the coordinator has a thread of its own). */
 #pragma once
-#include "common/net/seat.h"
+#include "common/net/location.h"
 
 /*  Be an aggregator until STOP, DRAIN, SIGTERM (tt_signals_open's fd, -1 = none), or an error.
- *  TT_OK: told to end. Else as tt_link_next and tt_sock_bind say. The seat is borrowed. */
-tt_status_t aggregator_run(const tt_seat_t *seat, int signals_fd);
+ *  TT_OK: told to end. Else as tt_link_next and tt_sock_bind say. The location is borrowed. */
+tt_status_t aggregator_run(const tt_location_t *location, int signals_fd);

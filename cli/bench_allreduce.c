@@ -149,10 +149,10 @@ static int s_child_end(tt_status_t status)
 
 static tt_status_t s_aggregate(const char *dir)
 {
-    tt_seat_t seat;
-    const tt_seat_args_t args = {.run = dir};
-    TT_TRY(tt_seat_take(&seat, TT_PEER_AGGREGATOR, 0, &args));
-    return aggregator_run(&seat, -1);
+    tt_location_t location;
+    const tt_location_args_t args = {.run = dir};
+    TT_TRY(tt_location_take(&location, TT_PEER_AGGREGATOR, 0, &args));
+    return aggregator_run(&location, -1);
 }
 
 /*  Before anything of ZeroMQ exists here: its threads do not survive a fork. */

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "cli/keeper.h"
+#include "cli/operator_thread.h"
 #include "cli/pod.h"
 #include "cli/setup.h"
 #include "common/base/limits.h"
@@ -128,15 +128,15 @@ static tt_status_t s_run(const tt_args_t *args, int *code)
         .key = key || !alone ? key : pod.key,
         .again = alone && pod.again,
         .alone = alone};
-    tt_keeper_t *keeper = NULL;
+    tt_operator_thread_t *operator_thread = NULL;
     *code = 0;
     if (alone && tt_arg(args, "dijob"))
-        TT_TRY(tt_keeper_start(&keeper, tt_arg(args, "dijob")));
+        TT_TRY(tt_operator_thread_start(&operator_thread, tt_arg(args, "dijob")));
     const tt_status_t status = coordinator_run(&opts, code);
     if (*code == 128 + 15) /* this process ends, and not the job */
-        tt_keeper_drop(&keeper);
+        tt_operator_thread_drop(&operator_thread);
     else
-        tt_keeper_end(&keeper, status == TT_OK && *code == 0);
+        tt_operator_thread_end(&operator_thread, status == TT_OK && *code == 0);
     TT_TRY(status);
     if (alone && *code != 128 + 15)
         s_print_result(run);

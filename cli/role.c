@@ -46,7 +46,7 @@ static tt_status_t s_where_it_listens(const char *run, listen_t *out)
         status = tt_train_parse(&train, tt_buf_text(&text), text.size);
     tt_buf_free(&text);
     if (status != TT_OK)
-        return status == TT_NOT_FOUND ? TT_OK : status; /* the seat says what is wrong with such a directory */
+        return status == TT_NOT_FOUND ? TT_OK : status; /* the location says what is wrong with such a directory */
     const char *listen = train.coordinator.listen, *colon = strrchr(listen, ':');
     if (strncmp(listen, "tcp://", 6) != 0 || colon < listen + 6)
         return TT_OK;
@@ -58,7 +58,7 @@ static tt_status_t s_where_it_listens(const char *run, listen_t *out)
 }
 
 /*  In a pod of a DIJob the environment says what the command line does not. */
-static tt_status_t s_ask_pod(tt_seat_args_t *from, tt_pod_t *pod, tt_peer_role_t role, int signals)
+static tt_status_t s_ask_pod(tt_location_args_t *from, tt_pod_t *pod, tt_peer_role_t role, int signals)
 {
     bool found = false;
     if (from->run || from->coordinator)
@@ -75,11 +75,11 @@ static tt_status_t s_ask_pod(tt_seat_args_t *from, tt_pod_t *pod, tt_peer_role_t
     return tt_pod_await_name(pod->coordinator, signals);
 }
 
-static tt_status_t s_take_seat(tt_seat_t *seat, tt_peer_role_t role, const tt_args_t *args, int signals)
+static tt_status_t s_take_location(tt_location_t *location, tt_peer_role_t role, const tt_args_t *args, int signals)
 {
     uint64_t index = UINT64_MAX;
     TT_TRY(tt_arg_u64(args, "index", &index, 0, 65535));
-    tt_seat_args_t from = {.run = tt_arg(args, "run"),
+    tt_location_args_t from = {.run = tt_arg(args, "run"),
         .coordinator = tt_arg(args, "coordinator"),
         .key = tt_arg(args, "key"),
         .bind = tt_arg(args, "bind")};
@@ -93,22 +93,22 @@ static tt_status_t s_take_seat(tt_seat_t *seat, tt_peer_role_t role, const tt_ar
         from.bind = listen.bind;
         from.key = listen.key;
     }
-    return tt_seat_take(seat, role, index == UINT64_MAX ? -1 : (int)index, &from);
+    return tt_location_take(location, role, index == UINT64_MAX ? -1 : (int)index, &from);
 }
 
 int tt_cli_role(const char *command, tt_peer_role_t role, int argc, char **argv,
-    tt_status_t (*run)(const tt_seat_t *seat, int signals_fd))
+    tt_status_t (*run)(const tt_location_t *location, int signals_fd))
 {
     int code, signals = -1;
     TT_AUTO(tt_args) args = tt_args_new(&code, command, argc, argv);
     if (!args)
         return code;
-    tt_seat_t seat;
+    tt_location_t location;
     tt_status_t status = tt_signals_open(&signals);
     if (status == TT_OK)
-        status = s_take_seat(&seat, role, args, signals);
+        status = s_take_location(&location, role, args, signals);
     if (status == TT_OK)
-        status = run(&seat, signals);
+        status = run(&location, signals);
     if (signals >= 0)
         close(signals);
     return status == TT_OK ? 0 : tt_args_fail(args, status);

@@ -1,9 +1,9 @@
-/*  role - what `tutti collector`, `tutti learner` and `tutti aggregator` have in common: options, log, signals, seat.
+/*  role - what `tutti collector`, `tutti learner` and `tutti aggregator` have in common: options, log, signals, location.
  *
  *  Threads: main thread only. */
 #pragma once
 #include "cli/cmd.h"
-#include "common/net/seat.h"
+#include "common/net/location.h"
 
 /*  The options of a role's table. */
 #define TT_ROLE_OPTIONS                                                                               \
@@ -18,4 +18,4 @@
 
 /*  Be that role from start to end; returns the process's exit code. `command` is its name: "collector". */
 int tt_cli_role(const char *command, tt_peer_role_t role, int argc, char **argv,
-    tt_status_t (*run)(const tt_seat_t *seat, int signals_fd));
+    tt_status_t (*run)(const tt_location_t *location, int signals_fd));

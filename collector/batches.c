@@ -52,7 +52,7 @@ struct batches {
 
     peers_t peers;
     weights_t weights;
-    kept_t kept;
+    resend_t resend;
     blocks_t *blocks;
     tt_device_t *device;
     tt_net_t *net;
@@ -151,7 +151,7 @@ static void s_on_ack(batches_t *self, const peer_t *peer, uint64_t below)
         log_warn("ACK below batch %" PRIu64 " from learner/%u dropped: its credit ends below %" PRIu64, below,
             peer->index, peer->upto);
     else if (peer->credited)
-        kept_drop(&self->kept, below);
+        resend_drop(&self->resend, below);
 }
 
 static void s_on_weights(batches_t *self, uint32_t era, uint64_t version, tt_packet_t *packet)
@@ -263,7 +263,7 @@ static tt_status_t s_take_roster(batches_t *self)
     const tt_rec_MEMBER_t *me = s_me(self, roster);
     if (roster->era != self->era) { /* what came before is void */
         self->placed = false;
-        kept_drop(&self->kept, UINT64_MAX);
+        resend_drop(&self->resend, UINT64_MAX);
         weights_clear(&self->weights);
         self->loaded = UINT64_MAX;
     }
@@ -321,12 +321,12 @@ static uint64_t s_first_needed(const batches_t *self)
 static tt_status_t s_start(batches_t *self)
 {
     const uint64_t start = s_first_needed(self);
-    const bool still_kept = start == self->next || (start < self->next && kept_find(&self->kept, start));
+    const bool still_kept = start == self->next || (start < self->next && resend_find(&self->resend, start));
     if (self->placed && still_kept) {
         s_enter(self, rollout_in_hand(self->rollout) ? AT_PLAY : AT_CREDIT);
         return TT_OK;
     }
-    kept_drop(&self->kept, UINT64_MAX);
+    resend_drop(&self->resend, UINT64_MAX);
     self->next = start;
     tt_link_state(
         self->o.link, "making envs %u..%u of %s", self->env_lo, self->env_lo + self->env_count - 1, self->o.env->id);
@@ -441,7 +441,7 @@ static tt_status_t s_finish(batches_t *self)
     const tt_msg_SEGMENT_t segment = TT_MSG(SEGMENT, .era = self->era, .instance = tt_link_instance(self->o.link),
         .batch = self->next, .version = self->loaded, .env_lo = self->env_lo, .env_count = shape.E, .steps = shape.T,
         .obs = shape.D, .action_dims = shape.A, .finals = shape.K, .state_bytes = shape.S);
-    kept_add(&self->kept, &segment, &frame);
+    resend_add(&self->resend, &segment, &frame);
     self->next++;
     s_enter(self, AT_CREDIT);
     return TT_OK;
@@ -517,7 +517,7 @@ tt_status_t batches_advance(batches_t *self, int64_t *wait_ms)
     if (phase == AT_ROSTER)
         return TT_OK;
     const tt_status_t status = s_do[phase](self);
-    peers_flush(&self->peers, &self->kept, self->next);
+    peers_flush(&self->peers, &self->resend, self->next);
     s_lap(self, phase);
     *wait_ms = s_wait_ms(self, status);
     return status == TT_AGAIN ? TT_OK : status;
@@ -558,7 +558,7 @@ static tt_status_t s_open(batches_t *self)
     size_t segment;
     TT_TRY(tt_segment_size(&largest, &segment));
     weights_init(&self->weights, cfg->lag + 2, params, norm);
-    self->peers = (peers_t){.seat = self->o.seat, .loop = self->o.loop, .on_packet = s_on_packet, .ctx = self};
+    self->peers = (peers_t){.location = self->o.location, .loop = self->o.loop, .on_packet = s_on_packet, .ctx = self};
     self->peers.max_bytes = FRAME_SLACK + norm + s_largest(params, states, 2 * segment); /* twice: finals */
     snprintf(self->peers.identity, sizeof self->peers.identity, "collector/%u/%" PRIx64, s_index(self),
         tt_link_instance(self->o.link));
@@ -590,7 +590,7 @@ void batches_destroy(batches_t **self_p)
         return;
     peers_free(&self->peers);
     rollout_destroy(&self->rollout);
-    kept_free(&self->kept);
+    resend_free(&self->resend);
     weights_free(&self->weights);
     blocks_destroy(&self->blocks);
     tt_norm_destroy(&self->norm);

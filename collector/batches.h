@@ -8,10 +8,10 @@
 #pragma once
 #include "collector/env.h"
 #include "common/config/train.h"
-#include "common/net/seat.h"
+#include "common/net/location.h"
 
 typedef struct {
-    const tt_seat_t *seat; /* borrowed, as is everything here */
+    const tt_location_t *location; /* borrowed, as is everything here */
     const tt_train_cfg_t *cfg;
     const tt_env_ops_t *env;
     tt_loop_t *loop;

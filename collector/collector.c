@@ -13,7 +13,7 @@
 enum { POLL_MAX_MS = 1000 };
 
 typedef struct {
-    const tt_seat_t *seat;
+    const tt_location_t *location;
     int signals;
     tt_loop_t *loop;
     tt_link_t *link;
@@ -32,7 +32,7 @@ static tt_status_t s_on_welcome(collector_t *self, const tt_msg_WELCOME_t *welco
     tt_link_state(self->link, "loading env %s", self->cfg.env);
     TT_TRY(tt_env_find(&env, self->cfg.env));
     log_info("in as collector/%u: %s", welcome->index, env->id);
-    const batches_opts_t opts = {.seat = self->seat,
+    const batches_opts_t opts = {.location = self->location,
         .cfg = &self->cfg,
         .env = env,
         .loop = self->loop,
@@ -89,7 +89,7 @@ static tt_status_t s_on_signal(void *ctx, int fd)
 
 static tt_status_t s_start(collector_t *self)
 {
-    const tt_link_opts_t link = tt_seat_link(self->seat);
+    const tt_link_opts_t link = tt_location_link(self->location);
     TT_TRY(tt_loop_new(&self->loop, NULL));
     TT_TRY(tt_link_start(&self->link, &link));
     tt_link_state(self->link, "idle: waiting for WELCOME");
@@ -130,9 +130,9 @@ static void s_end(collector_t *self)
     tt_loop_destroy(&self->loop);
 }
 
-tt_status_t collector_run(const tt_seat_t *seat, int signals_fd)
+tt_status_t collector_run(const tt_location_t *location, int signals_fd)
 {
-    collector_t self = {.seat = seat, .signals = signals_fd};
+    collector_t self = {.location = location, .signals = signals_fd};
     guard_arm();
     tt_status_t status = s_start(&self);
     if (status == TT_OK)

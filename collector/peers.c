@@ -15,7 +15,7 @@ enum {
 tt_status_t peers_init(peers_t *self)
 {
     const tt_sock_opts_t opts = {
-        .name = "weights", .hwm = WEIGHTS_HWM, .max_bytes = self->max_bytes, .keys = tt_seat_keys(self->seat)};
+        .name = "weights", .hwm = WEIGHTS_HWM, .max_bytes = self->max_bytes, .keys = tt_location_keys(self->location)};
     TT_TRY(tt_sock_new(&self->sub, TT_SUB, &opts));
     tt_loop_sock(self->loop, self->sub, self->on_packet, self->ctx);
     return TT_OK;
@@ -46,9 +46,9 @@ void peers_free(peers_t *self)
 static tt_status_t s_reach(peers_t *self, const tt_rec_MEMBER_t *member, peer_t *out)
 {
     const char *data, *weights;
-    tt_status_t status = tt_seat_reach(self->seat, member->data_ipc, member->data_tcp, &data);
+    tt_status_t status = tt_location_reach(self->location, member->data_ipc, member->data_tcp, &data);
     if (status == TT_OK)
-        status = tt_seat_reach(self->seat, member->weights_ipc, member->weights_tcp, &weights);
+        status = tt_location_reach(self->location, member->weights_ipc, member->weights_tcp, &weights);
     if (status != TT_OK)
         return tt_err_wrap(status, "learner/%u cannot be reached from here", member->index);
     snprintf(out->data, sizeof out->data, "%s", data);
@@ -65,7 +65,7 @@ static tt_status_t s_join(peers_t *self, const tt_rec_MEMBER_t *member, peer_t *
         .hwm = DATA_HWM,
         .max_bytes = self->max_bytes,
         .linger_ms = LINGER_MS,
-        .keys = tt_seat_keys(self->seat)};
+        .keys = tt_location_keys(self->location)};
     TT_TRY(tt_sock_new(&out->sock, TT_DEALER, &opts));
     tt_status_t status = tt_sock_connect(out->sock, out->data);
     if (status == TT_OK)
@@ -174,7 +174,7 @@ uint64_t peers_start(const peers_t *self)
 }
 
 /*  A reference to the frame goes out, not a copy of its bytes. False: the socket takes no more now. */
-static bool s_send(peer_t *peer, kept_segment_t *segment)
+static bool s_send(peer_t *peer, resend_segment_t *segment)
 {
     zmq_msg_t frame;
     zmq_msg_init(&frame);
@@ -187,12 +187,12 @@ static bool s_send(peer_t *peer, kept_segment_t *segment)
     return status == TT_OK;
 }
 
-void peers_flush(peers_t *self, const kept_t *kept, uint64_t end)
+void peers_flush(peers_t *self, const resend_t *resend, uint64_t end)
 {
     for (size_t i = 0; i < self->count; i++) {
         peer_t *peer = &self->at[i];
         for (; peer->credited && peer->next < end && peer->next < peer->upto; peer->next++) {
-            kept_segment_t *segment = kept_find(kept, peer->next);
+            resend_segment_t *segment = resend_find(resend, peer->next);
             if (segment && !s_send(peer, segment))
                 break;
         }

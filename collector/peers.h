@@ -3,8 +3,8 @@
  *
  *  Threads: an instance belongs to one thread. */
 #pragma once
-#include "collector/kept.h"
-#include "common/net/seat.h"
+#include "collector/resend.h"
+#include "common/net/location.h"
 
 typedef struct {
     uint64_t instance;
@@ -20,7 +20,7 @@ typedef struct {
 } peer_t;
 
 typedef struct {
-    const tt_seat_t *seat;
+    const tt_location_t *location;
     tt_loop_t *loop;
     tt_on_packet_fn on_packet; /* for all sockets */
     void *ctx;
@@ -52,4 +52,4 @@ peer_t *peers_tight(const peers_t *self, uint64_t batch);
 uint64_t peers_start(const peers_t *self);
 
 /*  Send every peer the kept segments that it has not been sent, as far as its socket takes them. */
-void peers_flush(peers_t *self, const kept_t *kept, uint64_t end);
+void peers_flush(peers_t *self, const resend_t *resend, uint64_t end);

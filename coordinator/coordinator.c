@@ -283,7 +283,7 @@ static tt_status_t s_open(coordinator_t *self)
 static void s_close(coordinator_t *self)
 {
     http_stop(&self->http);
-    vault_free(self);
+    snapshot_store_free(self);
     restore_free(self);
     metrics_close(&self->metrics);
     tensorboard_close(&self->tensorboard);
@@ -471,7 +471,7 @@ static tt_status_t s_turn(coordinator_t *self, int64_t *due)
         TT_TRY(s_new_roster(self));
     s_check_stall(self, now);
     if (self->alone)
-        diary_turn(self, now);
+        progress_log_turn(self, now);
     TT_TRY(s_flush_writers(self, now));
     TT_TRY(s_start_http(self, now));
     *due = s_least(now + s_check_every_ns, roster_due_ns(self->roster));
@@ -514,7 +514,7 @@ tt_status_t coordinator_run(const coordinator_opts_t *opts, int *exit_code)
     self->again = opts->again;
     self->clock = tt_clock_real();
     self->signals = -1;
-    vault_init(&self->vault);
+    snapshot_store_init(&self->snapshot_store);
     self->lonely_ns = self->checked_ns = tt_now_ns(self->clock);
     if (gethostname(self->host, sizeof self->host - 1) != 0)
         self->host[0] = '\0';

@@ -320,7 +320,7 @@ tt_status_t inbox_packet(void *ctx, tt_sock_t *sock, tt_packet_t *packet)
         return TT_OK;
     }
     if (packet->msg.type == TT_MSG_STORE || packet->msg.type == TT_MSG_LOAD) {
-        vault_packet(self, sock, packet);
+        snapshot_store_packet(self, sock, packet);
         return TT_OK;
     }
     sender_t from = {.sock = sock, .identity = packet->peer, .peer = roster_find(self->roster, packet->peer)};

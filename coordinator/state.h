@@ -5,7 +5,7 @@
 #include "common/config/train.h"
 #include "common/net/net.h"
 #include "coordinator/control.h"
-#include "coordinator/diary.h"
+#include "coordinator/progress_log.h"
 #include "coordinator/ends.h"
 #include "coordinator/http.h"
 #include "coordinator/journal.h"
@@ -16,7 +16,7 @@
 #include "coordinator/restore.h"
 #include "coordinator/roster.h"
 #include "coordinator/tensorboard.h"
-#include "coordinator/vault.h"
+#include "coordinator/snapshot_store.h"
 
 enum { ENDED_KEPT = 64 };
 
@@ -33,7 +33,7 @@ struct coordinator {
     const char *run_dir; /* borrowed from the options; absolute in `root`                     */
     const char *key;     /* borrowed, NULL = RUN_DIR/key                                      */
     bool alone, again;   /* coordinator_opts_t                                                */
-    diary_t diary;
+    progress_log_t progress_log;
     char root[4096];
     char host[256];
     char *config_text; /* the job's resolved YAML                                            */
@@ -54,7 +54,7 @@ struct coordinator {
     journal_snapshot_t snapshot; /* newest; path "" = none                                             */
     uint32_t snapshots;
     restore_t restore;
-    vault_t vault;
+    snapshot_store_t snapshot_store;
     ends_t ends;
     int signals;                /* file descriptor */
     int64_t checked_ns;         /* last look for processes that do not get on */

@@ -34,7 +34,7 @@ static tt_status_t s_write_there(core_t *self, const char *name, bool best, int 
     tt_status_t status = tt_snapshot_encode(&snapshot, &bytes);
     state_release(&snapshot);
     if (status == TT_OK)
-        status = vault_store(self, name, best, &bytes, patience_ms);
+        status = snapshot_remote_store(self, name, best, &bytes, patience_ms);
     tt_buf_free(&bytes);
     return status;
 }
@@ -46,7 +46,8 @@ static tt_status_t s_write(core_t *self, const char *name, const char *path, int
     const bool best = !isnan(mean) && (isnan(self->best) || mean > self->best);
     if (best)
         self->best = mean;
-    TT_TRY(self->seat->dir[0] ? s_write_here(self, name, path, best) : s_write_there(self, name, best, patience_ms));
+    TT_TRY(
+        self->location->dir[0] ? s_write_here(self, name, path, best) : s_write_there(self, name, best, patience_ms));
     self->checkpoint_ns = tt_now_ns(tt_clock_real());
     report_event(self, "snapshot", path, mean);
     log_info("%s", path);

@@ -35,7 +35,7 @@ static tt_status_t s_ask_to_leave(core_t *self)
 tt_status_t control_check_draining(core_t *self)
 {
     const int64_t waited_ms = (tt_now_ns(tt_clock_real()) - self->draining_ns) / 1000000;
-    const bool patient = self->seat->pod[0] ? tt_link_silence_ms(self->link) < SILENCE_MS : self->farewell;
+    const bool patient = self->location->pod[0] ? tt_link_silence_ms(self->link) < SILENCE_MS : self->farewell;
     if (self->leave || waited_ms < (patient ? POD_DRAIN_MS : DRAIN_MS))
         return TT_OK;
     log_warn("leaving without the coordinator's word, after %lld ms", (long long)waited_ms);
@@ -85,7 +85,7 @@ static void s_open_statistics(core_t *self)
 static void s_open_compute(core_t *self)
 {
     const allreduce_cfg_t allreduce = {.loop = self->loop,
-        .keys = tt_seat_keys(self->seat),
+        .keys = tt_location_keys(self->location),
         .index = tt_link_index(self->link),
         .instance = tt_link_instance(self->link),
         .shards = self->model.train.learner.shards,
@@ -160,7 +160,7 @@ tt_status_t control_enter(core_t *self)
         return tt_err(TT_PROTOCOL, "a ROSTER came before WELCOME");
     const uint64_t leader = self->view.learners ? self->view.learner[0].instance : 0;
     tt_link_roster(self->link, &self->roster.msg.ROSTER);
-    view_take(&self->view, &self->roster.msg.ROSTER, tt_link_instance(self->link), self->seat);
+    view_take(&self->view, &self->roster.msg.ROSTER, tt_link_instance(self->link), self->location);
     tt_packet_clear(&self->roster);
     const view_t *view = &self->view;
     log_info("roster: era %u, epoch %llu, generation %llu: %s%u of %u learners, %u collectors, %u aggregators",
@@ -240,5 +240,5 @@ tt_status_t control_on_signal(void *ctx, int fd)
     self->draining = true;
     self->draining_ns = tt_now_ns(tt_clock_real());
     self->farewell = self->view.learners == 1; /* at the next version, see update.c */
-    return self->farewell && !self->seat->pod[0] ? TT_OK : s_ask_to_leave(self);
+    return self->farewell && !self->location->pod[0] ? TT_OK : s_ask_to_leave(self);
 }

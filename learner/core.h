@@ -9,7 +9,7 @@
 #pragma once
 #include "common/base/laps.h"
 #include "common/net/link.h"
-#include "common/net/seat.h"
+#include "common/net/location.h"
 #include "common/rl/episodes.h"
 #include "common/rl/norm.h"
 #include "learner/allreduce.h"
@@ -50,7 +50,7 @@ typedef struct {
 } pending_t;
 
 typedef struct core {
-    const tt_seat_t *seat; /* borrowed */
+    const tt_location_t *location; /* borrowed */
     int signals_fd;
     tt_link_t *link;
     tt_loop_t *loop;
@@ -196,12 +196,12 @@ tt_status_t checkpoint_when_due(core_t *self);
 /*  The final one; path[4096] gets its name. Another era may have begun when it returns. */
 tt_status_t checkpoint_final(core_t *self, char *path, size_t size);
 
-/*  vault.c: a snapshot to the coordinator's run directory, and from there. They wait, and serve meanwhile: afterwards
+/*  snapshot_remote.c: a snapshot to the coordinator's run directory, and from there. They wait, and serve meanwhile: afterwards
  *  another roster may hold. TT_STOPPED: an era began, or the process is to end. TT_TIMEOUT: the coordinator is silent,
  *  for longer than patience_ms (one that is away, for longer than ten minutes, when patience_ms is more than 3 s).
  *  TT_IO: the coordinator could not. */
-tt_status_t vault_store(core_t *self, const char *name, bool best, const tt_buf_t *bytes, int patience_ms);
-tt_status_t vault_load(core_t *self, const char *path, tt_buf_t *out);
+tt_status_t snapshot_remote_store(core_t *self, const char *name, bool best, const tt_buf_t *bytes, int patience_ms);
+tt_status_t snapshot_remote_load(core_t *self, const char *path, tt_buf_t *out);
 
 /*  report.c: STATS and EVENT. */
 void report_stats(core_t *self);

@@ -70,7 +70,7 @@ static tt_status_t s_read_there(core_t *self, tt_snapshot_t *snapshot, const cha
     tt_buf_t bytes;
     const uint64_t epoch = self->view.epoch;
     tt_buf_init(&bytes, TT_SNAPSHOT_WIRE_MAX);
-    tt_status_t status = vault_load(self, path, &bytes);
+    tt_status_t status = snapshot_remote_load(self, path, &bytes);
     if (status == TT_OK && self->view.epoch != epoch)
         status = TT_STOPPED;
     if (status == TT_OK)
@@ -83,7 +83,7 @@ static tt_status_t s_load(core_t *self, const char *path)
 {
     tt_snapshot_t snapshot;
     state_expect(self, &snapshot);
-    TT_TRY(self->seat->dir[0] ? tt_snapshot_read(&snapshot, path) : s_read_there(self, &snapshot, path));
+    TT_TRY(self->location->dir[0] ? tt_snapshot_read(&snapshot, path) : s_read_there(self, &snapshot, path));
     tt_status_t status =
         snapshot.step == 0 ? state_restore(self, &snapshot) : tt_err(TT_DATA, "not at a boundary between updates");
     tt_snapshot_close(&snapshot);

@@ -35,7 +35,7 @@ void core_progress(core_t *self)
 /*  In a pod, whether there is anybody to play or to sum with is for the operator to see to. */
 static bool s_waits_for_members(const core_t *self)
 {
-    return self->seat->pod[0] &&
+    return self->location->pod[0] &&
            (self->view.collectors == 0 || (self->view.learners > 1 && self->view.aggregators == 0));
 }
 
@@ -89,13 +89,13 @@ bool core_leads(const core_t *self)
 
 static tt_status_t s_bind(core_t *self)
 {
-    const tt_keys_t *keys = tt_seat_keys(self->seat);
+    const tt_keys_t *keys = tt_location_keys(self->location);
     const tt_sock_opts_t data = {.name = "data", .hwm = DATA_HWM, .max_bytes = BYTES_MAX, .keys = keys};
     const tt_sock_opts_t weights = {.name = "weights", .hwm = WEIGHTS_HWM, .max_bytes = BYTES_MAX, .keys = keys};
     TT_TRY(tt_sock_new(&self->data, TT_ROUTER, &data));
     TT_TRY(tt_sock_new(&self->weights, TT_PUB, &weights));
-    TT_TRY(tt_seat_bind(self->seat, self->data, "data", self->data_ipc, self->data_tcp));
-    TT_TRY(tt_seat_bind(self->seat, self->weights, "weights", self->weights_ipc, self->weights_tcp));
+    TT_TRY(tt_location_bind(self->location, self->data, "data", self->data_ipc, self->data_tcp));
+    TT_TRY(tt_location_bind(self->location, self->weights, "weights", self->weights_ipc, self->weights_tcp));
     tt_loop_sock(self->loop, self->data, feed_on_packet, self);
     return TT_OK;
 }
@@ -107,7 +107,7 @@ static const char *s_or_null(const char *endpoint)
 
 static tt_status_t s_connect(core_t *self)
 {
-    tt_link_opts_t opts = tt_seat_link(self->seat);
+    tt_link_opts_t opts = tt_location_link(self->location);
     opts.data_ipc = s_or_null(self->data_ipc);
     opts.data_tcp = s_or_null(self->data_tcp);
     opts.weights_ipc = s_or_null(self->weights_ipc);
@@ -135,8 +135,8 @@ static void s_stop(core_t *self)
     ask_destroy(&self->ask);
     tt_sock_destroy(&self->data);
     tt_sock_destroy(&self->weights);
-    tt_seat_leave(self->data_ipc);
-    tt_seat_leave(self->weights_ipc);
+    tt_location_leave(self->data_ipc);
+    tt_location_leave(self->weights_ipc);
     tt_packet_clear(&self->roster);
     tt_packet_clear(&self->composition);
     tt_loop_destroy(&self->loop);
@@ -215,10 +215,10 @@ static tt_status_t s_fenced(const core_t *self, tt_status_t status)
     return status == TT_DENIED && self->welcome ? tt_err_wrap(TT_UNAVAILABLE, "taken out of the run") : status;
 }
 
-tt_status_t learner_run(const tt_seat_t *seat, int signals_fd)
+tt_status_t learner_run(const tt_location_t *location, int signals_fd)
 {
     core_t *self = tt_new0(sizeof *self);
-    self->seat = seat;
+    self->location = location;
     self->signals_fd = signals_fd;
     self->laps.lap_ns = tt_now_ns(tt_clock_real());
     tt_status_t status = s_start(self);

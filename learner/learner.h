@@ -4,9 +4,9 @@
  *
  *  Threads: learner_run uses the calling thread, the link's and the pool's. */
 #pragma once
-#include "common/net/seat.h"
+#include "common/net/location.h"
 
-/*  Be a learner until STOP, DRAIN, SIGTERM (tt_signals_open's fd, -1 = none), or an error. The seat is borrowed.
+/*  Be a learner until STOP, DRAIN, SIGTERM (tt_signals_open's fd, -1 = none), or an error. The location is borrowed.
  *  TT_OK: told to end. TT_UNAVAILABLE: the coordinator is gone. TT_TIMEOUT: nothing moved for twice net.stall_s.
  *  Others: what went wrong (the run has been told). */
-tt_status_t learner_run(const tt_seat_t *seat, int signals_fd);
+tt_status_t learner_run(const tt_location_t *location, int signals_fd);

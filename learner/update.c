@@ -234,7 +234,8 @@ static tt_status_t s_farewell(core_t *self)
     char path[4200];
     self->farewell = false;
     TT_TRY(checkpoint_final(self, path, sizeof path));
-    return self->seat->pod[0] ? TT_OK : control_leave(self, "signal"); /* in a pod another may come in the meantime */
+    return self->location->pod[0] ? TT_OK
+                                  : control_leave(self, "signal"); /* in a pod another may come in the meantime */
 }
 
 /*  Between updates. */

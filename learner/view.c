@@ -12,10 +12,10 @@ void view_clear(view_t *self)
     *self = (view_t){0};
 }
 
-static void s_peer(view_peer_t *out, const tt_rec_MEMBER_t *member, const tt_seat_t *seat)
+static void s_peer(view_peer_t *out, const tt_rec_MEMBER_t *member, const tt_location_t *location)
 {
     const char *endpoint = "";
-    if (tt_seat_reach(seat, member->data_ipc, member->data_tcp, &endpoint) != TT_OK)
+    if (tt_location_reach(location, member->data_ipc, member->data_tcp, &endpoint) != TT_OK)
         endpoint = "";
     out->index = member->index;
     out->instance = member->instance;
@@ -29,13 +29,13 @@ static int s_by_index(const void *a, const void *b)
 }
 
 /*  Learners stand in the order of their ranks, whatever the order in the message. */
-static void s_learners(view_t *self, const tt_msg_ROSTER_t *roster, uint64_t instance, const tt_seat_t *seat)
+static void s_learners(view_t *self, const tt_msg_ROSTER_t *roster, uint64_t instance, const tt_location_t *location)
 {
     for (size_t i = 0; i < roster->members_count; i++) {
         const tt_rec_MEMBER_t *member = &roster->members[i];
         if (member->role != TT_PEER_LEARNER || member->rank >= self->learners)
             continue;
-        s_peer(&self->learner[member->rank], member, seat);
+        s_peer(&self->learner[member->rank], member, location);
         if (member->instance == instance) {
             self->member = true;
             self->rank = member->rank;
@@ -43,7 +43,7 @@ static void s_learners(view_t *self, const tt_msg_ROSTER_t *roster, uint64_t ins
     }
 }
 
-void view_take(view_t *self, const tt_msg_ROSTER_t *roster, uint64_t instance, const tt_seat_t *seat)
+void view_take(view_t *self, const tt_msg_ROSTER_t *roster, uint64_t instance, const tt_location_t *location)
 {
     view_clear(self);
     self->era = roster->era;
@@ -60,12 +60,12 @@ void view_take(view_t *self, const tt_msg_ROSTER_t *roster, uint64_t instance, c
         if (member->role == TT_PEER_LEARNER)
             self->learners++;
         else if (member->role == TT_PEER_AGGREGATOR)
-            s_peer(&self->aggregator[self->aggregators++], member, seat);
+            s_peer(&self->aggregator[self->aggregators++], member, location);
         else if (member->role == TT_PEER_COLLECTOR)
             self->collector[self->collectors++] = (view_range_t){member->instance, member->env_lo, member->env_count};
     }
     qsort(self->aggregator, self->aggregators, sizeof *self->aggregator, s_by_index);
-    s_learners(self, roster, instance, seat);
+    s_learners(self, roster, instance, location);
 }
 
 bool view_has_collector(const view_t *self, uint64_t instance)

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "common/net/seat.h"
+#include "common/net/location.h"
 
 typedef struct {
     uint32_t index;
@@ -34,8 +34,8 @@ typedef struct {
     uint32_t collectors;
 } view_t;
 
-/*  Replace *self by what a roster says to the learner `instance` that sits at `seat`. */
-void view_take(view_t *self, const tt_msg_ROSTER_t *roster, uint64_t instance, const tt_seat_t *seat);
+/*  Replace *self by what a roster says to the learner `instance` that sits at `location`. */
+void view_take(view_t *self, const tt_msg_ROSTER_t *roster, uint64_t instance, const tt_location_t *location);
 void view_clear(view_t *self);
 bool view_has_collector(const view_t *self, uint64_t instance);
 /*  Is this range, as a whole, that collector's now? */

@@ -27,11 +27,11 @@ typedef struct {
 static void *s_thread(void *ctx)
 {
     stage_t *self = ctx;
-    tt_seat_t seat;
-    const tt_seat_args_t args = {.run = self->dir};
-    self->status = tt_seat_take(&seat, TT_PEER_AGGREGATOR, 0, &args);
+    tt_location_t location;
+    const tt_location_args_t args = {.run = self->dir};
+    self->status = tt_location_take(&location, TT_PEER_AGGREGATOR, 0, &args);
     if (self->status == TT_OK)
-        self->status = aggregator_run(&seat, -1);
+        self->status = aggregator_run(&location, -1);
     self->ended = true;
     return NULL;
 }

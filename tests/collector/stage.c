@@ -21,11 +21,11 @@ static const char s_env[] = "CartPole-v1";
 static void *s_thread(void *ctx)
 {
     stage_t *self = ctx;
-    tt_seat_t seat;
-    const tt_seat_args_t args = {.run = self->dir};
-    self->status = tt_seat_take(&seat, TT_PEER_COLLECTOR, 0, &args);
+    tt_location_t location;
+    const tt_location_args_t args = {.run = self->dir};
+    self->status = tt_location_take(&location, TT_PEER_COLLECTOR, 0, &args);
     if (self->status == TT_OK)
-        self->status = collector_run(&seat, self->signals);
+        self->status = collector_run(&location, self->signals);
     self->ended = true;
     return NULL;
 }

@@ -298,7 +298,7 @@ static json_t *s_read_result(const run_t *run)
     return result;
 }
 
-/* ---- the vault ----------------------------------------------------------------------------------------------------- */
+/* ---- the snapshot store ------------------------------------------------------------------------------------------- */
 
 /*  A socket as a learner's for files, and the answer to what is sent on it; false: none comes. */
 static tt_sock_t *s_files(const run_t *run)

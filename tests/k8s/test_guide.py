@@ -140,7 +140,7 @@ def test_the_weights_of_a_run_that_has_ended(k8s):
         if "tutti eval" in command:
             mean = float(re.search(r"return (-?[\d.]+)", said)[1])
             check(mean >= 400, said)
-        if "-c keeper" in command:
+        if "-c results" in command:
             summary = json.loads([line for line in k8s.kubectl("logs", "cartpole-coordinator", "-c", "di-container").stdout.splitlines()
                                   if line.startswith("{")][0])
             check(f"version {summary['updates']}," in said and "final.safetensors" in said, f"{said} {summary}")

@@ -1,5 +1,5 @@
 #define TT_LOG_COMPONENT "run"
-#include "coordinator/diary.h"
+#include "coordinator/progress_log.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -39,29 +39,29 @@ static void s_say_progress(const coordinator_t *self)
 }
 
 /*  Not said at once: it is how every run begins. */
-static void s_wait(const coordinator_t *self, diary_t *diary, int64_t now_ns)
+static void s_wait(const coordinator_t *self, progress_log_t *progress_log, int64_t now_ns)
 {
-    if (diary->waits_due_ns == 0)
-        diary->waits_due_ns = now_ns + WAIT_S * s_second_ns;
-    if (now_ns < diary->waits_due_ns)
+    if (progress_log->waits_due_ns == 0)
+        progress_log->waits_due_ns = now_ns + WAIT_S * s_second_ns;
+    if (now_ns < progress_log->waits_due_ns)
         return;
     s_say_waiting(self);
-    diary->waits_due_ns = now_ns + WAIT_S * s_second_ns;
+    progress_log->waits_due_ns = now_ns + WAIT_S * s_second_ns;
 }
 
-void diary_turn(coordinator_t *self, int64_t now_ns)
+void progress_log_turn(coordinator_t *self, int64_t now_ns)
 {
-    diary_t *diary = &self->diary;
+    progress_log_t *progress_log = &self->progress_log;
     if (self->ends.phase == ENDS_ENDED)
         return;
     if (s_waits(self)) {
-        s_wait(self, diary, now_ns);
+        s_wait(self, progress_log, now_ns);
         return;
     }
-    diary->waits_due_ns = 0;
-    if (now_ns < diary->due_ns || !self->progress.any || self->progress.update == diary->updates)
+    progress_log->waits_due_ns = 0;
+    if (now_ns < progress_log->due_ns || !self->progress.any || self->progress.update == progress_log->updates)
         return;
     s_say_progress(self);
-    diary->updates = self->progress.update;
-    diary->due_ns = now_ns + (++diary->lines < QUICK ? QUICK_S : SLOW_S) * s_second_ns;
+    progress_log->updates = self->progress.update;
+    progress_log->due_ns = now_ns + (++progress_log->lines < QUICK ? QUICK_S : SLOW_S) * s_second_ns;
 }

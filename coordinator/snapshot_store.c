@@ -1,5 +1,5 @@
-#define TT_LOG_COMPONENT "vault"
-#include "coordinator/vault.h"
+#define TT_LOG_COMPONENT "snapshot_store"
+#include "coordinator/snapshot_store.h"
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -14,9 +14,9 @@
 enum { PATH_ROOM = PATH_MAX + 128 };
 static const size_t s_piece = 1 << 20; /* of LOADED */
 
-void vault_init(vault_t *self)
+void snapshot_store_init(snapshot_store_t *self)
 {
-    *self = (vault_t){.fd = -1};
+    *self = (snapshot_store_t){.fd = -1};
 }
 
 /* ---- files ---------------------------------------------------------------------------------------------------------- */
@@ -27,63 +27,63 @@ static void s_paths(const coordinator_t *self, const char *name, char *path, cha
     snprintf(beside, PATH_ROOM, "%s/" TT_CHECKPOINTS "/.%s.part", self->root, name);
 }
 
-void vault_free(coordinator_t *self)
+void snapshot_store_free(coordinator_t *self)
 {
     char path[PATH_ROOM], beside[PATH_ROOM];
-    if (self->vault.fd < 0)
+    if (self->snapshot_store.fd < 0)
         return;
-    s_paths(self, self->vault.name, path, beside);
-    close(self->vault.fd);
+    s_paths(self, self->snapshot_store.name, path, beside);
+    close(self->snapshot_store.fd);
     unlink(beside);
-    vault_init(&self->vault);
+    snapshot_store_init(&self->snapshot_store);
 }
 
 static tt_status_t s_begin(coordinator_t *self, const tt_msg_STORE_t *m)
 {
     char folder[PATH_ROOM], path[PATH_ROOM], beside[PATH_ROOM];
-    vault_free(self);
+    snapshot_store_free(self);
     TT_TRY(tt_checkpoints_open(self->root, folder, sizeof folder));
     s_paths(self, m->name, path, beside);
     const int fd = open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
     if (fd < 0)
         return tt_err_errno(TT_IO, "%s", beside);
-    self->vault = (vault_t){.fd = fd, .instance = m->instance, .size = m->size};
-    tt_seal_begin(&self->vault.seal);
-    snprintf(self->vault.name, sizeof self->vault.name, "%s", m->name);
+    self->snapshot_store = (snapshot_store_t){.fd = fd, .instance = m->instance, .size = m->size};
+    tt_seal_begin(&self->snapshot_store.seal);
+    snprintf(self->snapshot_store.name, sizeof self->snapshot_store.name, "%s", m->name);
     return TT_OK;
 }
 
-static tt_status_t s_append(vault_t *vault, const char *bytes, size_t size)
+static tt_status_t s_append(snapshot_store_t *snapshot_store, const char *bytes, size_t size)
 {
-    tt_seal_add(&vault->seal, bytes, size);
+    tt_seal_add(&snapshot_store->seal, bytes, size);
     while (size > 0) {
-        const ssize_t written = write(vault->fd, bytes, size);
+        const ssize_t written = write(snapshot_store->fd, bytes, size);
         if (written <= 0)
-            return tt_err_errno(TT_IO, "checkpoints/%s", vault->name);
+            return tt_err_errno(TT_IO, "checkpoints/%s", snapshot_store->name);
         bytes += written;
         size -= (size_t)written;
-        vault->offset += (uint64_t)written;
+        snapshot_store->offset += (uint64_t)written;
     }
     return TT_OK;
 }
 
 /*  What was damaged on its way gets no name: the one before it stays the newest. */
-static tt_status_t s_check_whole(vault_t *vault)
+static tt_status_t s_check_whole(snapshot_store_t *snapshot_store)
 {
     bool sealed = false;
-    const tt_status_t status = tt_seal_end(&vault->seal, &sealed);
+    const tt_status_t status = tt_seal_end(&snapshot_store->seal, &sealed);
     if (status != TT_OK)
-        return tt_err_wrap(status, "%s", vault->name);
-    return sealed ? TT_OK : tt_err(TT_DATA, "%s: not a snapshot: no checksum where it belongs", vault->name);
+        return tt_err_wrap(status, "%s", snapshot_store->name);
+    return sealed ? TT_OK : tt_err(TT_DATA, "%s: not a snapshot: no checksum where it belongs", snapshot_store->name);
 }
 
 static tt_status_t s_complete(coordinator_t *self, bool best)
 {
     char folder[PATH_ROOM], path[PATH_ROOM], beside[PATH_ROOM];
-    vault_t *vault = &self->vault;
-    TT_TRY(s_check_whole(vault));
-    s_paths(self, vault->name, path, beside);
-    if (fsync(vault->fd) != 0 || rename(beside, path) != 0)
+    snapshot_store_t *snapshot_store = &self->snapshot_store;
+    TT_TRY(s_check_whole(snapshot_store));
+    s_paths(self, snapshot_store->name, path, beside);
+    if (fsync(snapshot_store->fd) != 0 || rename(beside, path) != 0)
         return tt_err_errno(TT_IO, "%s", path);
     TT_TRY(tt_checkpoints_open(self->root, folder, sizeof folder));
     const int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -92,13 +92,13 @@ static tt_status_t s_complete(coordinator_t *self, bool best)
         close(fd);
     }
     if (best)
-        TT_TRY(tt_checkpoint_alias(folder, vault->name, TT_CHECKPOINT_BEST));
+        TT_TRY(tt_checkpoint_alias(folder, snapshot_store->name, TT_CHECKPOINT_BEST));
     uint64_t update = UINT64_MAX;
-    tt_checkpoint_update(vault->name, &update);
+    tt_checkpoint_update(snapshot_store->name, &update);
     tt_checkpoints_keep(folder, self->cfg.checkpoint.keep, update);
-    log_info("%s, %llu bytes", path, (unsigned long long)vault->size);
-    close(vault->fd);
-    vault_init(vault);
+    log_info("%s, %llu bytes", path, (unsigned long long)snapshot_store->size);
+    close(snapshot_store->fd);
+    snapshot_store_init(snapshot_store);
     return TT_OK;
 }
 
@@ -125,20 +125,20 @@ static tt_status_t s_check_store(const tt_msg_STORE_t *m, const tt_packet_t *pac
 /*  *have: bytes of the file that are here. A piece that does not continue them is not taken: the sender looks at *have. */
 static tt_status_t s_take(coordinator_t *self, const tt_msg_STORE_t *m, tt_packet_t *packet, uint64_t *have)
 {
-    vault_t *vault = &self->vault;
+    snapshot_store_t *snapshot_store = &self->snapshot_store;
     TT_TRY(s_check_sender(self, m->instance));
     TT_TRY(s_check_store(m, packet));
     if (m->offset == 0)
         TT_TRY(s_begin(self, m));
-    const bool same =
-        vault->fd >= 0 && vault->instance == m->instance && vault->size == m->size && strcmp(vault->name, m->name) == 0;
-    *have = same ? vault->offset : 0;
+    const bool same = snapshot_store->fd >= 0 && snapshot_store->instance == m->instance &&
+                      snapshot_store->size == m->size && strcmp(snapshot_store->name, m->name) == 0;
+    *have = same ? snapshot_store->offset : 0;
     const size_t size = zmq_msg_size(&packet->frame[0]);
-    if (!same || m->offset != vault->offset || size > vault->size - vault->offset)
+    if (!same || m->offset != snapshot_store->offset || size > snapshot_store->size - snapshot_store->offset)
         return TT_OK;
-    TT_TRY(s_append(vault, zmq_msg_data(&packet->frame[0]), size));
-    *have = vault->offset;
-    return vault->offset < vault->size ? TT_OK : s_complete(self, m->best);
+    TT_TRY(s_append(snapshot_store, zmq_msg_data(&packet->frame[0]), size));
+    *have = snapshot_store->offset;
+    return snapshot_store->offset < snapshot_store->size ? TT_OK : s_complete(self, m->best);
 }
 
 static void s_store(coordinator_t *self, tt_sock_t *sock, tt_packet_t *packet)
@@ -150,7 +150,7 @@ static void s_store(coordinator_t *self, tt_sock_t *sock, tt_packet_t *packet)
         return;
     if (status != TT_OK) {
         log_warn("%s: snapshot %.64s not kept: %s", packet->peer, m->name ? m->name : "", tt_err_text());
-        vault_free(self);
+        snapshot_store_free(self);
     }
     const tt_msg_STORED_t answer = TT_MSG(
         STORED, .name = m->name, .have = have, .refused = status == TT_OK ? NULL : (char *)(uintptr_t)tt_err_text());
@@ -205,7 +205,7 @@ static void s_load(coordinator_t *self, tt_sock_t *sock, tt_packet_t *packet)
     tt_frame_close(&frame);
 }
 
-void vault_packet(coordinator_t *self, tt_sock_t *sock, tt_packet_t *packet)
+void snapshot_store_packet(coordinator_t *self, tt_sock_t *sock, tt_packet_t *packet)
 {
     if (packet->msg.type == TT_MSG_STORE)
         s_store(self, sock, packet);

@@ -1,6 +1,6 @@
-/*  vault - snapshots of a learner that has no run directory: they go to the coordinator, and come from there
- *  (coordinator/vault.h), piece by piece, over a socket that is open for one file only. */
-#define TT_LOG_COMPONENT "vault"
+/*  snapshot_remote - snapshots of a learner that has no run directory: they go to the coordinator, and come from there
+ *  (coordinator/snapshot_store.h), piece by piece, over a socket that is open for one file only. */
+#define TT_LOG_COMPONENT "snapshot_remote"
 #include <stdio.h>
 #include <string.h>
 #include "common/base/log.h"
@@ -82,7 +82,7 @@ static tt_status_t s_open(transfer_t *self)
         (unsigned long long)tt_link_instance(core->link));
     tt_link_where(core->link, endpoint, sizeof endpoint);
     const tt_sock_opts_t opts = {
-        .name = "files", .identity = identity, .max_bytes = SOCK_MAX, .keys = tt_seat_keys(core->seat)};
+        .name = "files", .identity = identity, .max_bytes = SOCK_MAX, .keys = tt_location_keys(core->location)};
     TT_TRY(tt_sock_new(&self->sock, TT_DEALER, &opts));
     tt_loop_sock(core->loop, self->sock, s_on_packet, self);
     return tt_sock_connect(self->sock, endpoint);
@@ -142,7 +142,7 @@ static tt_status_t s_store(transfer_t *self, const char *name, bool best, const 
     return TT_OK;
 }
 
-tt_status_t vault_store(core_t *core, const char *name, bool best, const tt_buf_t *bytes, int patience_ms)
+tt_status_t snapshot_remote_store(core_t *core, const char *name, bool best, const tt_buf_t *bytes, int patience_ms)
 {
     transfer_t self = {.core = core,
         .what = "storing a snapshot at the coordinator",
@@ -166,7 +166,7 @@ static tt_status_t s_load(transfer_t *self, const char *path)
     return TT_OK;
 }
 
-tt_status_t vault_load(core_t *core, const char *path, tt_buf_t *out)
+tt_status_t snapshot_remote_load(core_t *core, const char *path, tt_buf_t *out)
 {
     transfer_t self = {.core = core,
         .what = "loading a snapshot from the coordinator",

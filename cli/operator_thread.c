@@ -1,14 +1,14 @@
-#include "cli/keeper.h"
+#include "cli/operator_thread.h"
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include "common/base/mem.h"
 #include "k8s/operator/operator.h"
-#define TT_LOG_COMPONENT "keeper"
+#define TT_LOG_COMPONENT "operator_thread"
 #include "common/base/log.h"
 
-struct tt_keeper {
+struct tt_operator_thread {
     operator_t *operator_;
     pthread_t thread;
     char *job, *manifest;
@@ -22,13 +22,13 @@ static const char *s_env(const char *name, const char *otherwise)
 
 static void *s_thread(void *ctx)
 {
-    tt_keeper_t *self = ctx;
+    tt_operator_thread_t *self = ctx;
     if (operator_run(self->operator_) != TT_OK)
         log_error("the pods are not kept any more: %s", tt_err_text());
     return NULL;
 }
 
-static tt_status_t s_start_thread(tt_keeper_t *self)
+static tt_status_t s_start_thread(tt_operator_thread_t *self)
 {
     sigset_t all, before;
     sigfillset(&all);
@@ -38,7 +38,7 @@ static tt_status_t s_start_thread(tt_keeper_t *self)
     return error ? tt_err(TT_OS, "no thread for the operator: %s", strerror(error)) : TT_OK;
 }
 
-static void s_free(tt_keeper_t *self)
+static void s_free(tt_operator_thread_t *self)
 {
     operator_destroy(&self->operator_);
     free(self->job);
@@ -46,9 +46,9 @@ static void s_free(tt_keeper_t *self)
     free(self);
 }
 
-tt_status_t tt_keeper_start(tt_keeper_t **self_p, const char *job)
+tt_status_t tt_operator_thread_start(tt_operator_thread_t **self_p, const char *job)
 {
-    tt_keeper_t *self = tt_new0(sizeof *self);
+    tt_operator_thread_t *self = tt_new0(sizeof *self);
     const char *file = strchr(job, '=');
     self->job = tt_strdup(job);
     if (file) {
@@ -71,14 +71,14 @@ tt_status_t tt_keeper_start(tt_keeper_t **self_p, const char *job)
     return status;
 }
 
-static void s_join(tt_keeper_t **self_p)
+static void s_join(tt_operator_thread_t **self_p)
 {
     pthread_join((*self_p)->thread, NULL);
     s_free(*self_p);
     *self_p = NULL;
 }
 
-void tt_keeper_end(tt_keeper_t **self_p, bool well)
+void tt_operator_thread_end(tt_operator_thread_t **self_p, bool well)
 {
     if (!*self_p)
         return;
@@ -86,7 +86,7 @@ void tt_keeper_end(tt_keeper_t **self_p, bool well)
     s_join(self_p);
 }
 
-void tt_keeper_drop(tt_keeper_t **self_p)
+void tt_operator_thread_drop(tt_operator_thread_t **self_p)
 {
     if (!*self_p)
         return;

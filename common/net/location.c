@@ -1,4 +1,4 @@
-#include "common/net/seat.h"
+#include "common/net/location.h"
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>
@@ -11,7 +11,7 @@
 
 enum { ENDPOINT = 256, POD_PATIENCE_MS = 600000 };
 
-static tt_status_t s_take_run(tt_seat_t *self, const char *run)
+static tt_status_t s_take_run(tt_location_t *self, const char *run)
 {
     TT_TRY(tt_sockdir_find(run, self->dir, sizeof self->dir));
     snprintf(self->control, sizeof self->control, "ipc://%s/control", self->dir);
@@ -50,7 +50,7 @@ static tt_status_t s_local_address(const char *endpoint, char *out, size_t size)
     return TT_OK;
 }
 
-static tt_status_t s_take_tcp(tt_seat_t *self, const tt_seat_args_t *args)
+static tt_status_t s_take_tcp(tt_location_t *self, const tt_location_args_t *args)
 {
     if (!args->key)
         return tt_err(TT_USAGE, "--coordinator needs --key FILE, the job's key (it lies in the run directory)");
@@ -64,9 +64,9 @@ static tt_status_t s_take_tcp(tt_seat_t *self, const tt_seat_args_t *args)
     return s_local_address(args->coordinator, self->bind, sizeof self->bind);
 }
 
-tt_status_t tt_seat_take(tt_seat_t *self, tt_peer_role_t role, int index, const tt_seat_args_t *args)
+tt_status_t tt_location_take(tt_location_t *self, tt_peer_role_t role, int index, const tt_location_args_t *args)
 {
-    *self = (tt_seat_t){.role = role, .index = index};
+    *self = (tt_location_t){.role = role, .index = index};
     snprintf(self->pod, sizeof self->pod, "%s", args->pod ? args->pod : "");
     if (!args->run == !args->coordinator)
         return tt_err(TT_USAGE, "give either --run DIR or --coordinator tcp://HOST:PORT");
@@ -81,23 +81,23 @@ tt_status_t tt_seat_take(tt_seat_t *self, tt_peer_role_t role, int index, const 
     return args->run ? s_take_run(self, args->run) : s_take_tcp(self, args);
 }
 
-const tt_keys_t *tt_seat_keys(const tt_seat_t *self)
+const tt_keys_t *tt_location_keys(const tt_location_t *self)
 {
     return self->secure ? &self->keys : NULL;
 }
 
 /*  Pods start in any order, and a coordinator that was evicted may be away for as long as it takes to find it a node. */
-tt_link_opts_t tt_seat_link(const tt_seat_t *self)
+tt_link_opts_t tt_location_link(const tt_location_t *self)
 {
     return (tt_link_opts_t){.endpoint = self->control,
-        .keys = tt_seat_keys(self),
+        .keys = tt_location_keys(self),
         .role = self->role,
         .index = self->index,
         .pod = self->pod,
         .patience_ms = self->pod[0] ? POD_PATIENCE_MS : 0};
 }
 
-tt_status_t tt_seat_bind(const tt_seat_t *self, tt_sock_t *sock, const char *name, char *ipc, char *tcp)
+tt_status_t tt_location_bind(const tt_location_t *self, tt_sock_t *sock, const char *name, char *ipc, char *tcp)
 {
     char endpoint[ENDPOINT + 160];
     ipc[0] = tcp[0] = 0;
@@ -113,13 +113,13 @@ tt_status_t tt_seat_bind(const tt_seat_t *self, tt_sock_t *sock, const char *nam
     return TT_OK;
 }
 
-void tt_seat_leave(const char *ipc)
+void tt_location_leave(const char *ipc)
 {
     if (strncmp(ipc, "ipc://", 6) == 0)
         unlink(ipc + 6);
 }
 
-tt_status_t tt_seat_reach(const tt_seat_t *self, const char *ipc, const char *tcp, const char **out)
+tt_status_t tt_location_reach(const tt_location_t *self, const char *ipc, const char *tcp, const char **out)
 {
     *out = self->dir[0] && ipc && ipc[0] ? ipc : tcp;
     if (!*out || !**out)

@@ -1,5 +1,5 @@
 /*  Where a role sits: what the command line may say, and which endpoints come of it. */
-#include "common/net/seat.h"
+#include "common/net/location.h"
 #include <stdio.h>
 #include <sys/stat.h>
 #include "tests/net/net_help.h"
@@ -36,7 +36,7 @@ static void test_what_the_command_line_may_say(void **state)
     fixture_t *f = *state;
     const char *const tcp = "tcp://127.0.0.1:5555";
     const struct {
-        tt_seat_args_t args;
+        tt_location_args_t args;
         tt_status_t status;
     } cases[] = {
         {{0}, TT_USAGE},
@@ -54,8 +54,8 @@ static void test_what_the_command_line_may_say(void **state)
         {{.coordinator = tcp, .key = f->key, .bind = "127.0.0.2"}, TT_OK},
     };
     for (size_t i = 0; i < TT_COUNT(cases); i++) {
-        tt_seat_t seat;
-        const tt_status_t status = tt_seat_take(&seat, TT_PEER_LEARNER, 1, &cases[i].args);
+        tt_location_t location;
+        const tt_status_t status = tt_location_take(&location, TT_PEER_LEARNER, 1, &cases[i].args);
         if (status != cases[i].status)
             fail_msg("case %zu: %s instead of %s: %s", i, tt_status_name(status), tt_status_name(cases[i].status),
                 tt_err_text());
@@ -66,7 +66,7 @@ static void test_what_the_command_line_may_say(void **state)
 static void test_long_run_directories(void **state)
 {
     fixture_t *f = *state;
-    tt_seat_t seat;
+    tt_location_t location;
     char name[121], *sock;
     memset(name, 'x', 120);
     name[120] = '\0';
@@ -74,76 +74,76 @@ static void test_long_run_directories(void **state)
     assert_int_equal(mkdir(longer, 0700), 0);
     sock = tt_sprintf("%s/sock", longer);
     assert_int_equal(mkdir(sock, 0700), 0);
-    const tt_seat_args_t args = {.run = longer};
-    assert_int_equal(tt_seat_take(&seat, TT_PEER_LEARNER, 0, &args), TT_INVALID);
+    const tt_location_args_t args = {.run = longer};
+    assert_int_equal(tt_location_take(&location, TT_PEER_LEARNER, 0, &args), TT_INVALID);
     assert_int_equal(rmdir(sock), 0);
     char *target = tt_sprintf("%s/sock", f->dir);
     assert_int_equal(symlink(target, sock), 0);
-    assert_ok(tt_seat_take(&seat, TT_PEER_LEARNER, 0, &args));
-    assert_string_equal(seat.dir, target);
+    assert_ok(tt_location_take(&location, TT_PEER_LEARNER, 0, &args));
+    assert_string_equal(location.dir, target);
     free(target);
     free(sock);
     free(longer);
 }
 
-static void test_a_local_seat_binds_ipc(void **state)
+static void test_a_local_location_binds_ipc(void **state)
 {
     fixture_t *f = *state;
-    tt_seat_t seat;
+    tt_location_t location;
     tt_sock_t *sock = NULL;
     char ipc[256], tcp[256];
-    const tt_seat_args_t args = {.run = f->dir};
+    const tt_location_args_t args = {.run = f->dir};
     const tt_sock_opts_t opts = {.name = "data"};
-    assert_ok(tt_seat_take(&seat, TT_PEER_AGGREGATOR, 2, &args));
-    assert_null(tt_seat_keys(&seat));
+    assert_ok(tt_location_take(&location, TT_PEER_AGGREGATOR, 2, &args));
+    assert_null(tt_location_keys(&location));
     assert_ok(tt_sock_new(&sock, TT_ROUTER, &opts));
-    assert_ok(tt_seat_bind(&seat, sock, "data", ipc, tcp));
+    assert_ok(tt_location_bind(&location, sock, "data", ipc, tcp));
     assert_non_null(strstr(ipc, "/sock/aggregator-2-"));
     assert_string_equal(tcp, "");
     assert_int_equal(access(ipc + 6, F_OK), 0);
     tt_sock_destroy(&sock);
-    tt_seat_leave(ipc);
+    tt_location_leave(ipc);
     assert_int_not_equal(access(ipc + 6, F_OK), 0);
 }
 
-/*  With a bind address it listens on tcp too, for who holds the key; a seat on another host takes the tcp endpoint. */
-static void test_a_seat_on_both(void **state)
+/*  With a bind address it listens on tcp too, for who holds the key; a location on another host takes the tcp endpoint. */
+static void test_a_location_on_both(void **state)
 {
     fixture_t *f = *state;
-    tt_seat_t here, there;
+    tt_location_t here, there;
     tt_sock_t *sock = NULL, *far = NULL, *near = NULL;
     tt_packet_t packet = {0};
     char ipc[256], tcp[256];
     const char *reach;
-    const tt_seat_args_t both = {.run = f->dir, .bind = "127.0.0.1", .key = f->key},
-                         remote = {.coordinator = "tcp://127.0.0.1:5555", .key = f->key};
-    assert_ok(tt_seat_take(&here, TT_PEER_LEARNER, 0, &both));
-    assert_ok(tt_seat_take(&there, TT_PEER_COLLECTOR, -1, &remote));
+    const tt_location_args_t both = {.run = f->dir, .bind = "127.0.0.1", .key = f->key},
+                             remote = {.coordinator = "tcp://127.0.0.1:5555", .key = f->key};
+    assert_ok(tt_location_take(&here, TT_PEER_LEARNER, 0, &both));
+    assert_ok(tt_location_take(&there, TT_PEER_COLLECTOR, -1, &remote));
     assert_string_equal(there.bind, "127.0.0.1"); /* the address that leads to the coordinator */
     assert_string_equal(there.control, "tcp://127.0.0.1:5555");
-    const tt_sock_opts_t opts = {.name = "data", .keys = tt_seat_keys(&here)};
+    const tt_sock_opts_t opts = {.name = "data", .keys = tt_location_keys(&here)};
     assert_ok(tt_sock_new(&sock, TT_ROUTER, &opts));
-    assert_ok(tt_seat_bind(&here, sock, "data", ipc, tcp));
+    assert_ok(tt_location_bind(&here, sock, "data", ipc, tcp));
     assert_true(strncmp(tcp, "tcp://127.0.0.1:", 16) == 0);
 
-    const tt_sock_opts_t far_opts = {.name = "far", .identity = "far", .keys = tt_seat_keys(&there)},
-                         near_opts = {.name = "near", .identity = "near", .keys = tt_seat_keys(&here)};
+    const tt_sock_opts_t far_opts = {.name = "far", .identity = "far", .keys = tt_location_keys(&there)},
+                         near_opts = {.name = "near", .identity = "near", .keys = tt_location_keys(&here)};
     const tt_msg_ATTACH_t attach = TT_MSG(ATTACH, .index = 1);
     assert_ok(tt_sock_new(&far, TT_DEALER, &far_opts));
-    assert_ok(tt_seat_reach(&there, ipc, tcp, &reach));
+    assert_ok(tt_location_reach(&there, ipc, tcp, &reach));
     assert_string_equal(reach, tcp);
     assert_ok(tt_sock_connect(far, reach));
     assert_ok(tt_sock_send(far, NULL, &attach, NULL, 0));
     assert_ok(help_recv(sock, &packet));
     assert_string_equal(packet.peer, "far");
     assert_ok(tt_sock_new(&near, TT_DEALER, &near_opts));
-    assert_ok(tt_seat_reach(&here, ipc, tcp, &reach));
+    assert_ok(tt_location_reach(&here, ipc, tcp, &reach));
     assert_string_equal(reach, ipc);
     assert_ok(tt_sock_connect(near, reach));
     assert_ok(tt_sock_send(near, NULL, &attach, NULL, 0));
     assert_ok(help_recv(sock, &packet));
     assert_string_equal(packet.peer, "near");
-    assert_int_equal(tt_seat_reach(&there, ipc, "", &reach), TT_UNAVAILABLE);
+    assert_int_equal(tt_location_reach(&there, ipc, "", &reach), TT_UNAVAILABLE);
     tt_packet_clear(&packet);
     tt_sock_destroy(&far);
     tt_sock_destroy(&near);
@@ -155,8 +155,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_what_the_command_line_may_say, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_long_run_directories, s_setup, s_teardown),
-        cmocka_unit_test_setup_teardown(test_a_local_seat_binds_ipc, s_setup, s_teardown),
-        cmocka_unit_test_setup_teardown(test_a_seat_on_both, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_a_local_location_binds_ipc, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_a_location_on_both, s_setup, s_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/*  vault - snapshots that come and go over the wire: learners on other hosts have no run directory, the coordinator has.
+/*  snapshot_store - snapshots that come and go over the wire: learners on other hosts have no run directory, the coordinator has.
  *
  *  STORE carries a piece of a file of RUN_DIR/checkpoints; STORED says how much is there and, when all is, that it has its
  *  name. LOAD asks for a piece of the snapshot that the newest roster names; LOADED carries it. Each piece is asked for
@@ -18,11 +18,11 @@ typedef struct {
     char name[64];
     uint64_t instance, size, offset;
     tt_seal_check_t seal; /* of what has come */
-} vault_t;
+} snapshot_store_t;
 
-void vault_init(vault_t *self);
+void snapshot_store_init(snapshot_store_t *self);
 /*  Forget the file that was coming in. */
-void vault_free(coordinator_t *self);
+void snapshot_store_free(coordinator_t *self);
 
 /*  STORE or LOAD came from `identity`, which needs not have said HELLO: its learner has. */
-void vault_packet(coordinator_t *self, tt_sock_t *sock, tt_packet_t *packet);
+void snapshot_store_packet(coordinator_t *self, tt_sock_t *sock, tt_packet_t *packet);
