@@ -58,7 +58,7 @@ static void s_draw_action(const tt_space_t *space, char *actions, uint32_t k)
 static tt_status_t s_open(bench_t *b, const tt_env_ops_t *env, uint32_t n)
 {
     const uint32_t each = env->action.kind == TT_SPACE_BOX ? env->action.n : 1;
-    TT_TRY(tt_vec_new(&b->vec, env, 1, 0, n));
+    TT_TRY(tt_vec_new(&b->vec, env, 1, 0, n, 0));
     b->n = n;
     b->row = tt_mul(tt_mul(n, each), 4);
     b->actions = tt_aligned0(tt_mul(ACTIONS, b->row));

@@ -293,7 +293,7 @@ static void s_attach(batches_t *self, peer_t *peer)
         log_debug("ATTACH to learner/%u: %s", peer->index, tt_err_text());
 }
 
-/*  Envs of our range at their beginnings. */
+/*  Envs of our range at their beginnings, as many steps on as batches have been. */
 static tt_status_t s_new_rollout(batches_t *self)
 {
     const rollout_cfg_t cfg = {.env = self->o.env,
@@ -304,7 +304,8 @@ static tt_status_t s_new_rollout(batches_t *self)
         .seed = self->o.cfg->seed,
         .env_lo = self->env_lo,
         .env_count = self->env_count,
-        .steps = self->o.cfg->num_steps};
+        .steps = self->o.cfg->num_steps,
+        .clock = self->next * self->o.cfg->num_steps};
     rollout_destroy(&self->rollout);
     return rollout_new(&self->rollout, &cfg);
 }

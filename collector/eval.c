@@ -37,7 +37,7 @@ static void s_close(game_t *self)
 static tt_status_t s_open(game_t *self, const eval_cfg_t *cfg, uint64_t seed, uint32_t first, uint32_t count)
 {
     *self = (game_t){.cfg = cfg, .E = count, .D = cfg->env->obs.n, .A = cfg->env->action.n, .left = count};
-    TT_TRY(tt_vec_new(&self->vec, cfg->env, seed, first, count));
+    TT_TRY(tt_vec_new(&self->vec, cfg->env, seed, first, count, 0));
     self->ended = tt_array0(count, sizeof *self->ended);
     self->scaled = tt_array0(tt_mul(count, self->D), sizeof *self->scaled);
     self->head = tt_array0(tt_mul(count, self->A), sizeof *self->head);

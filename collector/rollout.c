@@ -55,7 +55,7 @@ tt_status_t rollout_new(rollout_t **self_p, const rollout_cfg_t *cfg)
 {
     TT_TRY(s_check(cfg));
     tt_vec_t *vec;
-    TT_TRY(tt_vec_new(&vec, cfg->env, cfg->seed, cfg->env_lo, cfg->env_count));
+    TT_TRY(tt_vec_new(&vec, cfg->env, cfg->seed, cfg->env_lo, cfg->env_count, cfg->clock));
     rollout_t *self = tt_new0(sizeof *self);
     self->cfg = *cfg;
     self->vec = vec;
@@ -145,6 +145,8 @@ void rollout_begin(rollout_t *self)
     self->finals.count = 0;
     if (!self->block)
         s_take_block(self, self->block_finals);
+    for (uint32_t i = 0; i < self->E; i++)
+        self->at.age[i] = tt_vec_age(self->vec, i);
 }
 
 bool rollout_in_hand(const rollout_t *self)

@@ -163,7 +163,8 @@ static tt_status_t s_prepare(tt_vec_t *self)
     return TT_OK;
 }
 
-tt_status_t tt_vec_new(tt_vec_t **self_p, const tt_env_ops_t *ops, uint64_t seed, uint32_t lo, uint32_t count)
+tt_status_t tt_vec_new(
+    tt_vec_t **self_p, const tt_env_ops_t *ops, uint64_t seed, uint32_t lo, uint32_t count, uint64_t clock)
 {
     TT_CHECK(count >= 1 && lo <= UINT32_MAX - count);
     TT_AUTO(tt_vec) self = tt_new0(sizeof *self);
@@ -180,6 +181,8 @@ tt_status_t tt_vec_new(tt_vec_t **self_p, const tt_env_ops_t *ops, uint64_t seed
     self->clock = tt_array0(count, sizeof(uint64_t));
     self->episode = tt_array0(count, sizeof(uint64_t));
     self->steps = tt_array0(count, sizeof(uint32_t));
+    for (uint32_t i = 0; i < count; i++)
+        self->clock[i] = self->episode[i] = clock; /* so many episodes cannot have been */
     TT_TRY(s_prepare(self));
     *self_p = self;
     self = NULL;
@@ -215,6 +218,11 @@ const float *tt_vec_obs(const tt_vec_t *self)
 uint64_t tt_vec_clock(const tt_vec_t *self, uint32_t i)
 {
     return self->clock[i];
+}
+
+uint32_t tt_vec_age(const tt_vec_t *self, uint32_t i)
+{
+    return self->steps[i];
 }
 
 const float *tt_vec_final_obs(const tt_vec_t *self, uint32_t i)

@@ -11,9 +11,11 @@
 
 typedef struct tt_vec tt_vec_t; /* opaque */
 
-/*  Envs lo .. lo+count-1 of `ops`, all reset, the first observations in tt_vec_obs(). Caller owns *self_p.
- *  TT_INTERNAL: the env's init failed (the text names it). */
-tt_status_t tt_vec_new(tt_vec_t **self_p, const tt_env_ops_t *ops, uint64_t seed, uint32_t lo, uint32_t count);
+/*  Envs lo .. lo+count-1 of `ops`, all reset, the first observations in tt_vec_obs(). Caller owns *self_p. `clock`: steps
+ *  that each has taken before, 0 at the start of a run: none of the draws of these steps, or of the resets that were
+ *  among them, is drawn again. TT_INTERNAL: the env's init failed (the text names it). */
+tt_status_t tt_vec_new(
+    tt_vec_t **self_p, const tt_env_ops_t *ops, uint64_t seed, uint32_t lo, uint32_t count, uint64_t clock);
 void tt_vec_destroy(tt_vec_t **self_p);
 
 /*  Current observations [count][obs.n], borrowed until the next step, load or destroy. */
@@ -21,6 +23,9 @@ const float *tt_vec_obs(const tt_vec_t *self);
 
 /*  Number of steps env i (0-based in the range) has taken since the run began: the counter of its action draws. */
 uint64_t tt_vec_clock(const tt_vec_t *self, uint32_t i);
+
+/*  Steps that env i has taken in its episode. */
+uint32_t tt_vec_age(const tt_vec_t *self, uint32_t i);
 
 /*  One step each. action [count] int32 or [count][n] float (clipped here to the box's bounds, the caller's array is
  *  not changed). Writes reward[count] and the flags [count] (0 or 1; both may be set); obs are in tt_vec_obs() after.

@@ -146,8 +146,8 @@ static tt_status_t s_line(tt_buf_t *out, const tt_msg_STATS_t *m, double wall_s,
 {
     TT_TRY(tt_buf_printf(out,
         "{\"era\":%u,\"updates\":%" PRIu64 ",\"env_steps\":%" PRIu64 ",\"episodes\":%" PRIu64 ",\"lag_max\":%" PRIu64
-        ",\"dropped\":%" PRIu64,
-        m->era, m->update, m->env_steps, m->episodes, m->lag_max, m->dropped));
+        ",\"dropped\":%" PRIu64 ",\"broken_trajectories\":%" PRIu64,
+        m->era, m->update, m->env_steps, m->episodes, m->lag_max, m->dropped, m->broken_trajectories));
     TT_TRY(s_number(out, "return_mean", m->return_mean));
     TT_TRY(s_number(out, "length_mean", m->length_mean));
     TT_TRY(s_number(out, "wall_s", wall_s));

@@ -1,6 +1,6 @@
 /*  metrics - the single writer of RUN_DIR/metrics.jsonl: one JSON object a line, one line an update.
  *
- *  {"era", "updates", "env_steps", "episodes", "return_mean", "length_mean", "lag_max", "dropped", "wall_s", "sps", and
+ *  {"era", "updates", "env_steps", "episodes", "return_mean", "length_mean", "lag_max", "dropped", "broken_trajectories", "wall_s", "sps", and
  *  the metrics by their names}. wall_s counts from the run's process start; a number that is not finite is null.
  *  Each (era, update) is written once, over restarts of the coordinator too; a line that a dying coordinator left
  *  half-written is cut off.

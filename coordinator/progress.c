@@ -28,6 +28,7 @@ bool progress_stats(progress_t *self, const tt_msg_STATS_t *stats)
     self->length_mean = stats->length_mean;
     self->lag_max = stats->lag_max;
     self->dropped = stats->dropped;
+    self->broken_trajectories = stats->broken_trajectories;
     self->time_ns = stats->time_ns;
     s_sample(self);
     return true;

@@ -11,7 +11,7 @@ enum { PROGRESS_WINDOW = 16 };
 typedef struct {
     bool any; /* a STATS has come */
     uint32_t era;
-    uint64_t update, env_steps, episodes, lag_max, dropped;
+    uint64_t update, env_steps, episodes, lag_max, dropped, broken_trajectories;
     double return_mean, length_mean;
     int64_t time_ns;       /* of the newest STATS, CLOCK_MONOTONIC of its sender     */
     int64_t first_step_ns; /* 0 = not yet                                            */

@@ -214,6 +214,8 @@ tt_status_t status_prometheus(const coordinator_t *self, tt_buf_t *out)
     TT_TRY(s_metric(out, "episodes_total", "counter", "Training episodes that ended.", (double)p->episodes));
     TT_TRY(s_metric(out, "dropped_total", "counter", "Transitions received again and dropped, as (batch, env) pairs.",
         (double)p->dropped));
+    TT_TRY(s_metric(out, "broken_trajectories_total", "counter",
+        "Times an environment did not go on from where the batch before left it.", (double)p->broken_trajectories));
     TT_TRY(s_metric(
         out, "rolled_back_total", "counter", "Times the run went back to a snapshot.", roster_rolled_back(roster)));
     TT_TRY(s_metric(

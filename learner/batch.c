@@ -19,6 +19,7 @@ struct batch {
     uint8_t *action;    /* gathered fields, [T][N]                  */
     float *reward, *log_prob, *value, *last_value;
     uint8_t *terminated, *truncated;
+    uint32_t *age; /* [N] */
     float *scaled_reward;
     const float *raw_reward; /* of the batch in hand */
     final_t *final;
@@ -43,6 +44,7 @@ batch_t *batch_new(const batch_cfg_t *cfg)
     self->last_value = tt_aligned0(tt_mul(N, sizeof(float)));
     self->terminated = tt_aligned0(rows);
     self->truncated = tt_aligned0(rows);
+    self->age = tt_array0(N, sizeof *self->age);
     if (cfg->scale_reward)
         self->scaled_reward = tt_aligned0(tt_mul(rows, sizeof(float)));
     if (cfg->scale_obs) {
@@ -60,7 +62,7 @@ void batch_destroy(batch_t **self_p)
     if (!self)
         return;
     void *owned[] = {self->raw, self->last, self->rows, self->obs, self->action, self->reward, self->log_prob,
-        self->value, self->last_value, self->terminated, self->truncated, self->scaled_reward, self->final,
+        self->value, self->last_value, self->terminated, self->truncated, self->age, self->scaled_reward, self->final,
         self->final_row, self->final_obs, self->final_value, self->final_scaled, self};
     for (size_t i = 0; i < TT_COUNT(owned); i++)
         free(owned[i]);
@@ -126,6 +128,7 @@ static void s_gather_run(batch_t *self, const intake_segment_t *segment, uint32_
     for (size_t e = lo; e < hi; e++) {
         self->last[e] = at->last_obs + (e - segment->env_lo) * cfg->D;
         self->last_value[e] = at->last_value[e - segment->env_lo];
+        self->age[e] = at->age[e - segment->env_lo];
     }
 }
 
@@ -146,6 +149,7 @@ static void s_in_place(batch_t *self, const intake_segment_t *segment)
         self->raw[r] = segment->at.obs + r * D;
     for (size_t e = 0; e < self->cfg.N; e++)
         self->last[e] = segment->at.last_obs + e * D;
+    memcpy(self->age, segment->at.age, self->cfg.N * sizeof *self->age);
 }
 
 static void s_scale_rows(const batch_t *self, const tt_norm_t *norm, const float *const *rows, size_t count, float *out)
@@ -229,6 +233,11 @@ const float *const *batch_raw_obs(const batch_t *self)
 const float *batch_raw_reward(const batch_t *self)
 {
     return self->raw_reward;
+}
+
+const uint32_t *batch_age(const batch_t *self)
+{
+    return self->age;
 }
 
 uint64_t batch_oldest_version(const batch_t *self)

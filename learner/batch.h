@@ -29,4 +29,6 @@ void batch_assemble(batch_t *self, const intake_batch_t *from, const tt_norm_t *
 /*  As collected: observations by row [T*N], rewards [T][N]; and the oldest version that acted. Borrowed as above. */
 const float *const *batch_raw_obs(const batch_t *self);
 const float *batch_raw_reward(const batch_t *self);
+/*  [N] steps of its episode that each env had behind it at the start. */
+const uint32_t *batch_age(const batch_t *self);
 uint64_t batch_oldest_version(const batch_t *self);

@@ -93,6 +93,7 @@ typedef struct core {
     double *episodes_before; /* block of the statistics before batch n                      */
     uint64_t batches_counted;  /* batches whose episodes are in `episodes`                    */
     uint64_t lag_max, trained; /* trained: transitions, counted when an update ends */
+    uint64_t broken;           /* trajectories that did not go on from the batch before */
     bool solved;
     uint64_t solved_steps; /* env steps then, 0 = not yet                                             */
     int64_t solved_ns;

@@ -148,6 +148,17 @@ static tt_status_t s_check_actions(const intake_t *self, const intake_segment_t 
     return wrong ? tt_err(TT_INVALID, "segment: an action is not in 0..%u", self->cfg.actions - 1) : TT_OK;
 }
 
+/*  Every env takes T steps in a batch. */
+static tt_status_t s_check_ages(const intake_t *self, const tt_msg_SEGMENT_t *msg, const intake_segment_t *segment)
+{
+    bool wrong = false;
+    for (uint32_t e = 0; e < msg->env_count; e++)
+        wrong |= segment->at.age[e] > msg->batch * self->cfg.T;
+    return wrong ? tt_err(TT_INVALID, "segment of batch %llu: an episode is older than the run",
+                       (unsigned long long)msg->batch)
+                 : TT_OK;
+}
+
 static void s_shape(tt_segment_shape_t *out, const tt_msg_SEGMENT_t *msg)
 {
     *out = (tt_segment_shape_t){.T = msg->steps,
@@ -183,6 +194,8 @@ static tt_status_t s_open(const intake_t *self, const tt_msg_SEGMENT_t *msg, zmq
     if (status == TT_OK) {
         tt_segment_map(&out->shape, block, &out->at);
         status = s_check_actions(self, out);
+        if (status == TT_OK)
+            status = s_check_ages(self, msg, out);
     }
     if (status != TT_OK)
         free(out->copy);

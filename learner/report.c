@@ -77,8 +77,8 @@ static void s_send_stats(core_t *self, int64_t now_ns)
     const tt_msg_STATS_t stats = TT_MSG(STATS, .era = self->view.era, .update = self->update,
         .env_steps = self->update * self->model.batch_steps, .episodes = tt_episodes_count(self->episodes),
         .return_mean = tt_episodes_return_mean(self->episodes), .length_mean = tt_episodes_length_mean(self->episodes),
-        .lag_max = self->lag_max, .dropped = intake_dropped(self->intake), .time_ns = now_ns, .metrics = metrics.metric,
-        .metrics_count = metrics.count);
+        .lag_max = self->lag_max, .dropped = intake_dropped(self->intake), .broken_trajectories = self->broken,
+        .time_ns = now_ns, .metrics = metrics.metric, .metrics_count = metrics.count);
     if (tt_link_send(self->link, &stats) != TT_OK)
         log_debug("STATS: %s", tt_err_text());
     self->stats_ns = now_ns;

@@ -30,12 +30,24 @@ static tt_status_t s_assemble(core_t *self)
     return TT_OK;
 }
 
+/*  Where an env does not go on from where the batch before left it, two episodes must not become one. */
+static void s_join_episodes(core_t *self)
+{
+    const uint32_t broken = tt_episodes_join(self->episodes, batch_age(self->batch));
+    if (!broken)
+        return;
+    self->broken += broken;
+    log_info("batch %llu: %u of %u envs begin anew: what was seen of their episodes does not count",
+        (unsigned long long)self->update, broken, self->model.train.num_envs);
+}
+
 static void s_count_episodes(core_t *self)
 {
     if (self->batches_counted > self->update)
         return;
     const tt_batch_t *batch = &self->current;
     tt_episodes_save(self->episodes, self->episodes_before);
+    s_join_episodes(self);
     tt_episodes_feed(
         self->episodes, batch->T, batch_raw_reward(self->batch), batch->terminated, batch->truncated, NULL, NULL);
     self->batches_counted = self->update + 1;
@@ -169,6 +181,7 @@ static tt_status_t s_make_version(core_t *self)
     TT_TRY(tt_norm_load(self->reward_norm, before->reward, reward_count));
     if (train->normalize.obs)
         tt_norm_merge(self->obs_norm, batch_raw_obs(self->batch), (size_t)batch->T * batch->N);
+    tt_returns_forget(self->returns, tt_episodes_broken(self->episodes));
     if (train->normalize.reward)
         tt_returns_feed(self->returns, self->reward_norm, batch->T, batch_raw_reward(self->batch), batch->terminated,
             batch->truncated);

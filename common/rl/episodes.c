@@ -8,6 +8,7 @@ struct tt_episodes {
     uint32_t envs;
     double *block;                                 /* the layout of episodes.h, in place                     */
     double *ret, *length, *last_ret, *last_length; /* where they lie in it   */
+    uint8_t *broken;                               /* [envs]                  */
 };
 
 size_t tt_episodes_block_count(uint32_t envs)
@@ -24,15 +25,37 @@ tt_episodes_t *tt_episodes_new(uint32_t envs)
     self->length = self->ret + envs;
     self->last_ret = self->length + envs;
     self->last_length = self->last_ret + TT_EPISODES_LAST;
+    self->broken = tt_array0(envs, sizeof *self->broken);
     return self;
 }
 
 void tt_episodes_destroy(tt_episodes_t **self_p)
 {
-    if (*self_p)
+    if (*self_p) {
         free((*self_p)->block);
+        free((*self_p)->broken);
+    }
     free(*self_p);
     *self_p = NULL;
+}
+
+uint32_t tt_episodes_join(tt_episodes_t *self, const uint32_t *age)
+{
+    uint32_t count = 0;
+    for (uint32_t env = 0; env < self->envs; env++) {
+        self->broken[env] = fabs(self->length[env]) != (double)age[env];
+        if (!self->broken[env])
+            continue;
+        self->ret[env] = 0;
+        self->length[env] = age[env] ? -(double)age[env] : 0;
+        count++;
+    }
+    return count;
+}
+
+const uint8_t *tt_episodes_broken(const tt_episodes_t *self)
+{
+    return self->broken;
 }
 
 static void s_end(tt_episodes_t *self, uint32_t env)
@@ -41,8 +64,6 @@ static void s_end(tt_episodes_t *self, uint32_t env)
     self->last_ret[slot] = self->ret[env];
     self->last_length[slot] = self->length[env];
     self->block[0] += 1;
-    self->ret[env] = 0;
-    self->length[env] = 0;
 }
 
 void tt_episodes_feed(tt_episodes_t *self, uint32_t T, const float *reward, const uint8_t *terminated,
@@ -52,12 +73,15 @@ void tt_episodes_feed(tt_episodes_t *self, uint32_t T, const float *reward, cons
         for (uint32_t env = 0; env < self->envs; env++) {
             const size_t i = (size_t)t * self->envs + env;
             self->ret[env] += (double)reward[i];
-            self->length[env] += 1;
+            self->length[env] += self->length[env] < 0 ? -1 : 1;
             if (!terminated[i] && !truncated[i])
                 continue;
-            if (ended)
+            if (ended && self->length[env] > 0)
                 ended(ctx, t, env, self->ret[env], self->length[env]);
-            s_end(self, env);
+            if (self->length[env] > 0)
+                s_end(self, env);
+            self->ret[env] = 0;
+            self->length[env] = 0;
         }
     self->block[1] += (double)T * self->envs;
 }

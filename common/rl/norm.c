@@ -195,6 +195,12 @@ void tt_returns_destroy(tt_returns_t **self_p)
     *self_p = NULL;
 }
 
+void tt_returns_forget(tt_returns_t *self, const uint8_t *broken)
+{
+    for (uint32_t env = 0; env < self->envs; env++)
+        self->now[env] = broken[env] ? 0 : self->now[env];
+}
+
 void tt_returns_feed(tt_returns_t *self, tt_norm_t *norm, uint32_t T, const float *reward, const uint8_t *terminated,
     const uint8_t *truncated)
 {

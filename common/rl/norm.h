@@ -45,6 +45,8 @@ typedef struct tt_returns tt_returns_t; /* opaque: one double an env */
 
 tt_returns_t *tt_returns_new(uint32_t envs, double gamma);
 void tt_returns_destroy(tt_returns_t **self_p);
+/*  Before a batch: R_e <- 0 where broken[e], for an env that does not go on from where the batch before left it. */
+void tt_returns_forget(tt_returns_t *self, const uint8_t *broken);
 /*  A whole batch of raw rewards, [T][envs], merged into norm (dims = 1) in (step, env id) order. */
 void tt_returns_feed(tt_returns_t *self, tt_norm_t *norm, uint32_t T, const float *reward, const uint8_t *terminated,
     const uint8_t *truncated);

@@ -6,7 +6,7 @@
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "segments are little-endian");
 
-enum { ALIGN = 64, ARRAYS = 14 };
+enum { ALIGN = 64, ARRAYS = 15 };
 
 /*  The arrays in their order in the block; the same as in tt_segment_t. */
 typedef struct {
@@ -24,6 +24,7 @@ static void s_arrays(const tt_segment_shape_t *s, s_array_t out[ARRAYS])
         {"truncated", 1, s->T, s->E, 1},
         {"log_prob", 4, s->T, s->E, 1},
         {"value", 4, s->T, s->E, 1},
+        {"age", 4, s->E, 1, 1},
         {"last_obs", 4, s->E, s->D, 1},
         {"last_value", 4, s->E, 1, 1},
         {"final_t", 4, s->K, 1, 1},
@@ -84,13 +85,14 @@ void tt_segment_map(const tt_segment_shape_t *shape, void *block, tt_segment_t *
         .truncated = (void *)at[4],
         .log_prob = (void *)at[5],
         .value = (void *)at[6],
-        .last_obs = (void *)at[7],
-        .last_value = (void *)at[8],
-        .final_t = (void *)at[9],
-        .final_env = (void *)at[10],
-        .final_obs = (void *)at[11],
-        .final_value = (void *)at[12],
-        .states = (void *)at[13],
+        .age = (void *)at[7],
+        .last_obs = (void *)at[8],
+        .last_value = (void *)at[9],
+        .final_t = (void *)at[10],
+        .final_env = (void *)at[11],
+        .final_obs = (void *)at[12],
+        .final_value = (void *)at[13],
+        .states = (void *)at[14],
     };
 }
 

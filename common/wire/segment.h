@@ -2,7 +2,8 @@
  *
  *  One block of bytes, one array a field, each aligned to 64 bytes, little-endian, row-major [T][E][...]:
  *    obs f32 [T][E][D]; action i32 [T][E] or f32 [T][E][A]; reward f32 [T][E] (raw); terminated u8 [T][E];
- *    truncated u8 [T][E]; log_prob f32 [T][E]; value f32 [T][E]; last_obs f32 [E][D]; last_value f32 [E];
+ *    truncated u8 [T][E]; log_prob f32 [T][E]; value f32 [T][E]; age u32 [E] (steps of its episode that an env has behind
+ *    it at the start); last_obs f32 [E][D]; last_value f32 [E];
  *    final_t u32 [K]; final_env u32 [K] (0-based in the range, ordered by (t, env)); final_obs f32 [K][D];
  *    final_value f32 [K]; states u8 [E][state_bytes] (after the last step).
  *  K = `finals` is known only when the segment is full, so what depends on it comes last.
@@ -25,7 +26,9 @@ typedef struct {
     void *action; /* int32_t[T][E] or float[T][E][A] */
     float *reward;
     uint8_t *terminated, *truncated;
-    float *log_prob, *value, *last_obs, *last_value;
+    float *log_prob, *value;
+    uint32_t *age;
+    float *last_obs, *last_value;
     uint32_t *final_t, *final_env;
     float *final_obs, *final_value;
     uint8_t *states;

@@ -145,7 +145,7 @@ static void test_acrobot_refuses_angles_out_of_reach(void **state)
     TT_AUTO(tt_vec) vec = NULL;
     unsigned char bytes[256];
     assert_ok(tt_env_find(&ops, "Acrobot-v1"));
-    assert_ok(tt_vec_new(&vec, ops, 1, 0, 1));
+    assert_ok(tt_vec_new(&vec, ops, 1, 0, 1, 0));
     static const double bad[] = {1e300, -4, INFINITY, NAN};
     for (size_t i = 0; i < TT_COUNT(bad); i++) {
         tt_vec_save(vec, 0, bytes);

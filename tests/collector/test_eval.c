@@ -34,7 +34,7 @@ static eval_episode_t s_episode(const tt_env_ops_t *env, tt_net_t *net, uint32_t
     uint32_t words[4];
     tt_draw(words, SEED, TT_STREAM_EVAL, 0, 0);
     tt_vec_t *vec;
-    assert_ok(tt_vec_new(&vec, env, (uint64_t)words[1] << 32 | words[0], k, 1));
+    assert_ok(tt_vec_new(&vec, env, (uint64_t)words[1] << 32 | words[0], k, 1, 0));
     eval_episode_t out = {0};
     uint8_t terminated = 0, truncated = 0;
     while (!terminated && !truncated && !out.cut) {

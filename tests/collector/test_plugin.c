@@ -34,8 +34,8 @@ static void test_the_example_runs(void **state)
     unsigned ended = 0, cut = 0;
     char bytes[256];
     assert_true(tt_vec_save_size(ops) > 0 && tt_vec_save_size(ops) <= sizeof bytes);
-    assert_ok(tt_vec_new(&vec, ops, 3, 0, 4));
-    assert_ok(tt_vec_new(&moved, ops, 3, 1, 1));
+    assert_ok(tt_vec_new(&vec, ops, 3, 0, 4, 0));
+    assert_ok(tt_vec_new(&moved, ops, 3, 1, 1, 0));
     for (int t = 0; t < 1000; t++) {
         assert_ok(tt_vec_step(vec, rudder, reward, terminated, truncated));
         ended += terminated[1];
@@ -61,8 +61,8 @@ static void test_what_init_made_is_saved_by_its_own_save(void **state)
     float reward[2];
     uint8_t terminated[2], truncated[2];
     char bytes[128] = {0};
-    assert_ok(tt_vec_new(&a, ops, 1, 0, 2));
-    assert_ok(tt_vec_new(&b, ops, 1, 0, 1));
+    assert_ok(tt_vec_new(&a, ops, 1, 0, 2, 0));
+    assert_ok(tt_vec_new(&b, ops, 1, 0, 1, 0));
     for (int t = 0; t < 7; t++)
         assert_ok(tt_vec_step(a, action, reward, terminated, truncated));
     tt_vec_save(a, 0, bytes);
@@ -117,15 +117,15 @@ static void test_numbers_that_are_none_are_found_out(void **state)
     int32_t action[2] = {0, 1};
     float reward[2];
     uint8_t terminated[2], truncated[2];
-    assert_int_equal(tt_vec_new(&vec, find("bad_init_fails"), 1, 0, 2), TT_INTERNAL);
+    assert_int_equal(tt_vec_new(&vec, find("bad_init_fails"), 1, 0, 2, 0), TT_INTERNAL);
     assert_non_null(strstr(tt_err_text(), "Bad-v0: init of env 0 failed: it returned 7"));
-    assert_int_equal(tt_vec_new(&vec, find("bad_nan_in_reset"), 1, 0, 2), TT_INTERNAL);
+    assert_int_equal(tt_vec_new(&vec, find("bad_nan_in_reset"), 1, 0, 2, 0), TT_INTERNAL);
     assert_non_null(strstr(tt_err_text(), "Bad-v0: observation[0]"));
-    assert_ok(tt_vec_new(&vec, find("bad_nan_in_step"), 1, 0, 2));
+    assert_ok(tt_vec_new(&vec, find("bad_nan_in_step"), 1, 0, 2, 0));
     assert_int_equal(tt_vec_step(vec, action, reward, terminated, truncated), TT_INTERNAL);
     assert_non_null(strstr(tt_err_text(), "Bad-v0: observation[0] of env 0"));
     tt_vec_destroy(&vec);
-    assert_ok(tt_vec_new(&vec, find("bad_reward_forgotten"), 1, 0, 2));
+    assert_ok(tt_vec_new(&vec, find("bad_reward_forgotten"), 1, 0, 2, 0));
     assert_int_equal(tt_vec_step(vec, action, reward, terminated, truncated), TT_INTERNAL);
     assert_non_null(strstr(tt_err_text(), "Bad-v0: reward"));
 }
@@ -139,7 +139,7 @@ static void live_and_die(const char *path)
     int32_t action[1] = {0};
     float reward[1];
     uint8_t terminated[1], truncated[1];
-    if (tt_env_find(&ops, path) == TT_OK && tt_vec_new(&vec, ops, 1, 0, 1) == TT_OK)
+    if (tt_env_find(&ops, path) == TT_OK && tt_vec_new(&vec, ops, 1, 0, 1, 0) == TT_OK)
         (void)tt_vec_step(vec, action, reward, terminated, truncated);
     _exit(0); /* not reached by those that crash */
 }

@@ -73,7 +73,7 @@ static void test_time_limit_truncates_and_resets_in_the_same_step(void **state)
     (void)state;
     TT_AUTO(tt_vec) vec = NULL;
     io_t io = {0};
-    assert_ok(tt_vec_new(&vec, &s_toy, 1, 0, 2));
+    assert_ok(tt_vec_new(&vec, &s_toy, 1, 0, 2, 0));
     const float first = tt_vec_obs(vec)[1];
     for (int t = 1; t <= 5; t++) {
         assert_int_equal(tt_vec_clock(vec, 0), t - 1);
@@ -87,13 +87,35 @@ static void test_time_limit_truncates_and_resets_in_the_same_step(void **state)
     assert_int_equal(tt_vec_clock(vec, 0), 5);     /* goes on across episodes */
 }
 
+/*  An env that begins anew in a run that is under way: its draws and episodes are none of those that were. */
+static void test_envs_that_begin_later(void **state)
+{
+    (void)state;
+    TT_AUTO(tt_vec) first = NULL;
+    TT_AUTO(tt_vec) later = NULL;
+    io_t io = {0};
+    assert_ok(tt_vec_new(&first, &s_toy, 1, 0, 1, 0));
+    assert_ok(tt_vec_new(&later, &s_toy, 1, 0, 1, 12));
+    assert_int_equal(tt_vec_clock(later, 0), 12);
+    assert_int_equal(tt_vec_age(later, 0), 0);
+    const float start = tt_vec_obs(later)[1];
+    for (int t = 0; t < 12; t++) { /* two episodes and a bit: starts 0, 1 and 2 */
+        assert_true(tt_vec_obs(first)[1] != start);
+        assert_int_equal(tt_vec_age(first, 0), t % 5);
+        assert_ok(step(first, &io));
+    }
+    assert_ok(step(later, &io));
+    assert_int_equal(tt_vec_clock(later, 0), 13);
+    assert_int_equal(tt_vec_age(later, 0), 1);
+}
+
 static void test_termination_is_not_truncation(void **state)
 {
     (void)state;
     TT_AUTO(tt_vec) vec = NULL;
     io_t io = {0};
     s_end = 3;
-    assert_ok(tt_vec_new(&vec, &s_toy, 1, 0, 1));
+    assert_ok(tt_vec_new(&vec, &s_toy, 1, 0, 1, 0));
     for (int t = 1; t <= 3; t++) {
         assert_ok(step(vec, &io));
         assert_int_equal(io.terminated[0], t == 3);
@@ -111,7 +133,7 @@ static void test_actions_are_clipped_to_the_box(void **state)
     (void)state;
     TT_AUTO(tt_vec) vec = NULL;
     io_t io = {.action = {-7, 0.5f, INFINITY}};
-    assert_ok(tt_vec_new(&vec, &s_toy, 1, 0, 3));
+    assert_ok(tt_vec_new(&vec, &s_toy, 1, 0, 3, 0));
     assert_ok(step(vec, &io));
     assert_true(io.reward[0] == -1 && io.reward[1] == 0.5f && io.reward[2] == 2);
     assert_true(io.action[0] == -7); /* the caller's is left alone */
@@ -129,7 +151,7 @@ static void test_a_choice_out_of_range_is_refused(void **state)
     float reward[2];
     uint8_t terminated[2], truncated[2];
     assert_ok(tt_env_find(&ops, "CartPole-v1"));
-    assert_ok(tt_vec_new(&vec, ops, 1, 0, 2));
+    assert_ok(tt_vec_new(&vec, ops, 1, 0, 2, 0));
     assert_int_equal(tt_vec_step(vec, action, reward, terminated, truncated), TT_INVALID);
     action[1] = -1;
     assert_int_equal(tt_vec_step(vec, action, reward, terminated, truncated), TT_INVALID);
@@ -140,7 +162,7 @@ static void test_what_is_not_finite_is_named(void **state)
     (void)state;
     TT_AUTO(tt_vec) vec = NULL;
     io_t io = {0};
-    assert_ok(tt_vec_new(&vec, &s_toy, 1, 40, 2));
+    assert_ok(tt_vec_new(&vec, &s_toy, 1, 40, 2, 0));
     s_bad_obs = INFINITY;
     assert_int_equal(step(vec, &io), TT_INTERNAL);
     assert_non_null(strstr(tt_err_text(), "Toy-v0: observation[0] of env 40"));
@@ -159,8 +181,8 @@ static void test_a_range_is_a_part_of_the_whole(void **state)
     TT_AUTO(tt_vec) whole = NULL;
     TT_AUTO(tt_vec) part = NULL;
     io_t a = {0}, b = {0};
-    assert_ok(tt_vec_new(&whole, &s_toy, 7, 0, 8));
-    assert_ok(tt_vec_new(&part, &s_toy, 7, 3, 2));
+    assert_ok(tt_vec_new(&whole, &s_toy, 7, 0, 8, 0));
+    assert_ok(tt_vec_new(&part, &s_toy, 7, 3, 2, 0));
     for (int t = 0; t < 23; t++) {
         assert_ok(step(whole, &a));
         assert_ok(step(part, &b));
@@ -192,8 +214,8 @@ static void check_move(const tt_env_ops_t *ops)
     const size_t size = tt_vec_save_size(ops), obs = ops->obs.n;
     char *bytes = malloc(size + 1); /* at an odd address */
     assert_true(size > 0);
-    assert_ok(tt_vec_new(&whole, ops, 99, 0, N));
-    assert_ok(tt_vec_new(&moved, ops, 99, LO, M));
+    assert_ok(tt_vec_new(&whole, ops, 99, 0, N, 0));
+    assert_ok(tt_vec_new(&moved, ops, 99, LO, M, 0));
     for (uint32_t t = 0; t < BEFORE; t++) {
         fill_actions(ops, action, 0, N, t);
         assert_ok(tt_vec_step(whole, action, reward, end[0], end[1]));
@@ -234,7 +256,7 @@ static void test_foreign_and_damaged_states_are_refused(void **state)
     unsigned char good[256], bad[256];
     const size_t size = tt_vec_save_size(&s_toy);
     assert_true(size <= sizeof good);
-    assert_ok(tt_vec_new(&vec, &s_toy, 1, 0, 1));
+    assert_ok(tt_vec_new(&vec, &s_toy, 1, 0, 1, 0));
     tt_vec_save(vec, 0, good);
     static const size_t at[] = {0, 4, 15, 31, 28, 35}; /* magic, env, clock, steps, obs_n, an observation's exponent */
     for (size_t k = 0; k < TT_COUNT(at); k++) {
@@ -249,7 +271,7 @@ static void test_foreign_and_damaged_states_are_refused(void **state)
     tt_env_ops_t other = s_toy;
     other.id = "Toy-v1";
     TT_AUTO(tt_vec) second = NULL;
-    assert_ok(tt_vec_new(&second, &other, 1, 0, 1));
+    assert_ok(tt_vec_new(&second, &other, 1, 0, 1, 0));
     assert_int_equal(tt_vec_load(second, 0, good), TT_DATA);
 }
 
@@ -265,8 +287,8 @@ static void test_step_many_equals_step(void **state)
         TT_AUTO(tt_vec) many = NULL;
         TT_AUTO(tt_vec) each = NULL;
         io_t a = {0}, b = {0};
-        assert_ok(tt_vec_new(&many, envs[e], 5, 0, 8));
-        assert_ok(tt_vec_new(&each, &plain, 5, 0, 8));
+        assert_ok(tt_vec_new(&many, envs[e], 5, 0, 8, 0));
+        assert_ok(tt_vec_new(&each, &plain, 5, 0, 8, 0));
         for (uint32_t t = 0; t < 2000; t++) {
             fill_actions(envs[e], a.action, 0, 8, t);
             memcpy(b.action, a.action, sizeof a.action);
@@ -282,6 +304,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_time_limit_truncates_and_resets_in_the_same_step, setup),
+        cmocka_unit_test_setup(test_envs_that_begin_later, setup),
         cmocka_unit_test_setup(test_termination_is_not_truncation, setup),
         cmocka_unit_test_setup(test_actions_are_clipped_to_the_box, setup),
         cmocka_unit_test_setup(test_a_choice_out_of_range_is_refused, setup),

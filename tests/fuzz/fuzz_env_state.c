@@ -28,7 +28,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const size_t need = tt_vec_save_size(ops);
     unsigned char *bytes = calloc(1, need);
     tt_vec_t *vec = NULL;
-    if (!bytes || tt_vec_new(&vec, ops, 1, 0, 1) != TT_OK)
+    if (!bytes || tt_vec_new(&vec, ops, 1, 0, 1, 0) != TT_OK)
         abort();
     tt_vec_save(vec, 0, bytes); /* input lies over a good state from the counters on, else nothing passes the magic */
     if (size - 1 > need)

@@ -55,6 +55,7 @@ static inline tt_msg_SEGMENT_t made_segment(const made_t *made, uint32_t T, uint
         }
     for (uint32_t e = 0; e < E; e++) {
         at.last_value[e] = (float)(made->env_lo + e) + 0.5f;
+        at.age[e] = made->batch ? T - 1 - (made->env_lo + e) % T : 0;
         for (uint32_t d = 0; d < D; d++)
             at.last_obs[e * D + d] = made_obs(made->batch, made->env_lo + e, T, d);
         memset(at.states + (size_t)e * S, (int)(made->batch * 16 + made->env_lo + e) & 255, S);

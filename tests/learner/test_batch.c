@@ -7,13 +7,18 @@
 
 enum { N = 6, T = 4, D = 3, S = 5 };
 
-static void s_add(intake_t *intake, uint32_t lo, uint32_t count)
+static void s_add_of(intake_t *intake, uint64_t batch, uint32_t lo, uint32_t count)
 {
     zmq_msg_t frame;
-    const made_t made = {0, 0, 1, lo, count};
+    const made_t made = {batch, batch, 1, lo, count};
     const tt_msg_SEGMENT_t msg = made_segment(&made, T, D, S, &frame);
     assert_ok(intake_add(intake, &msg, &frame, NULL, NULL));
     zmq_msg_close(&frame);
+}
+
+static void s_add(intake_t *intake, uint32_t lo, uint32_t count)
+{
+    s_add_of(intake, 0, lo, count);
 }
 
 typedef struct {
@@ -117,11 +122,29 @@ static void test_scaled_copies_do_not_depend_on_the_cut(void **state)
     s_free(&cut);
 }
 
+static void test_ages_do_not_depend_on_the_cut(void **state)
+{
+    (void)state;
+    for (int whole = 0; whole <= 1; whole++) {
+        world_t world;
+        s_assemble(&world, whole, false);
+        intake_reset(world.intake, 2);
+        if (!whole)
+            s_add_of(world.intake, 2, 2, 3);
+        s_add_of(world.intake, 2, 0, N);
+        batch_assemble(world.batch, intake_batch(world.intake, 2), world.obs, world.reward, &world.out);
+        for (uint32_t e = 0; e < N; e++)
+            assert_int_equal(batch_age(world.batch)[e], T - 1 - e % T);
+        s_free(&world);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_row_t_N_plus_env),
         cmocka_unit_test(test_scaled_copies_do_not_depend_on_the_cut),
+        cmocka_unit_test(test_ages_do_not_depend_on_the_cut),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -234,6 +234,25 @@ static void test_what_is_disowned_may_come_again(void **state)
     intake_destroy(&intake);
 }
 
+static void test_an_episode_older_than_the_run_is_refused(void **state)
+{
+    (void)state;
+    intake_t *intake = s_new(1);
+    const made_t made = {1, 0, 1, 0, 6};
+    const tt_segment_shape_t shape = {.T = T, .E = 6, .D = D, .K = 6, .S = S};
+    tt_segment_t at;
+    zmq_msg_t frame;
+    const tt_msg_SEGMENT_t msg = made_segment(&made, T, D, S, &frame);
+    tt_segment_map(&shape, zmq_msg_data(&frame), &at);
+    at.age[2] = T + 1;
+    assert_int_equal(intake_add(intake, &msg, &frame, NULL, NULL), TT_INVALID);
+    assert_non_null(strstr(tt_err_text(), "older than the run"));
+    at.age[2] = T;
+    assert_ok(intake_add(intake, &msg, &frame, NULL, NULL));
+    zmq_msg_close(&frame);
+    intake_destroy(&intake);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -242,6 +261,7 @@ int main(void)
         cmocka_unit_test(test_beyond_the_credit_and_wrong_versions_are_refused),
         cmocka_unit_test(test_headers_that_do_not_fit_are_refused),
         cmocka_unit_test(test_an_action_out_of_range_is_refused),
+        cmocka_unit_test(test_an_episode_older_than_the_run_is_refused),
         cmocka_unit_test(test_states_stand_at_the_start_of_the_next_batch),
         cmocka_unit_test(test_a_snapshots_states),
         cmocka_unit_test(test_a_composition_replaces_envs),

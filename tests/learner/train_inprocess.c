@@ -231,7 +231,7 @@ static bool s_stops(const run_t *r, uint64_t env_steps)
 static double s_evaluate(run_t *r, uint32_t count)
 {
     tt_vec_t *vec = NULL;
-    MUST(tt_vec_new(&vec, r->env, r->seed ^ 0x5eed00000000ull, 0, count));
+    MUST(tt_vec_new(&vec, r->env, r->seed ^ 0x5eed00000000ull, 0, count, 0));
     float *obs = s_floats(r, count, r->D), *head = s_floats(r, count, r->A), *reward = s_floats(r, count, 1);
     const float **rows = s_array(r, count, sizeof *rows);
     int32_t *action = s_array(r, count, sizeof *action);
@@ -281,7 +281,7 @@ static score_t s_train(const tt_setup_t *setup, uint64_t seed, uint32_t eval, bo
     tt_train_cfg_t train = *r.cfg;
     train.seed = seed;
     MUST(r.algorithm->create(&r.algo, &train, options));
-    MUST(tt_vec_new(&r.vec, r.env, seed, 0, r.N));
+    MUST(tt_vec_new(&r.vec, r.env, seed, 0, r.N, 0));
     r.obs_norm = tt_norm_new(r.D), r.reward_norm = tt_norm_new(1);
     r.returns = tt_returns_new(r.N, r.algorithm->gamma(options)), r.episodes = tt_episodes_new(r.N);
     s_allocate(&r);

@@ -32,6 +32,22 @@ static float s_number(const world_t *world, uint64_t batch, uint32_t env, uint32
     return tt_unit_f32(s_word(world, batch, env, t, what)) * 2 - 1;
 }
 
+static bool s_terminated(const world_t *world, uint64_t batch, uint32_t env, uint32_t t)
+{
+    return s_word(world, batch, env, t, 3) % 16 == 0;
+}
+
+/*  Steps since the env's last end, before the batch. */
+static uint32_t s_age(const world_t *world, uint64_t batch, uint32_t env)
+{
+    uint32_t age = 0;
+    for (uint64_t b = batch; b-- > 0;)
+        for (uint32_t t = world->T; t-- > 0; age++)
+            if (s_terminated(world, b, env, t) || env % world->T == t)
+                return age;
+    return age;
+}
+
 /*  In a twin the numbers of the segment's fields differ, as they do at lag > 1. */
 static void s_fill(
     const world_t *world, const tt_segment_shape_t *shape, uint64_t batch, uint32_t lo, uint32_t twin, void *block)
@@ -48,7 +64,7 @@ static void s_fill(
             at.reward[i] = 1 + world->poison;
             at.log_prob[i] = -0.69f;
             at.value[i] = s_number(world, batch, env, t, twin + 2);
-            at.terminated[i] = s_word(world, batch, env, t, 3) % 16 == 0;
+            at.terminated[i] = s_terminated(world, batch, env, t);
             at.truncated[i] = !at.terminated[i] && env % shape->T == t;
             if (at.truncated[i]) {
                 at.final_t[k] = t;
@@ -63,6 +79,7 @@ static void s_fill(
         for (uint32_t d = 0; d < shape->D; d++)
             at.last_obs[e * shape->D + d] = s_number(world, batch, lo + e, shape->T, twin + 10 + d);
         at.last_value[e] = s_number(world, batch, lo + e, shape->T, twin + 2);
+        at.age[e] = s_age(world, batch, lo + e);
         memset(at.states + (size_t)e * shape->S, (int)((batch * 16 + lo + e) & 255), shape->S);
     }
 }
@@ -71,7 +88,7 @@ static uint32_t s_finals(const world_t *world, uint64_t batch, uint32_t lo, uint
 {
     uint32_t finals = 0;
     for (uint32_t env = lo; env < lo + count; env++)
-        finals += s_word(world, batch, env, env % world->T, 3) % 16 != 0;
+        finals += !s_terminated(world, batch, env, env % world->T);
     return finals;
 }
 

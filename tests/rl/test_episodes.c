@@ -73,11 +73,66 @@ static void test_last_hundred(void **state)
     tt_episodes_destroy(&episodes);
 }
 
+static void s_feed_one(tt_episodes_t *episodes, float reward, uint8_t ended)
+{
+    const uint8_t no = 0;
+    tt_episodes_feed(episodes, 1, &reward, &ended, &no, NULL, NULL);
+}
+
+/*  Env begins anew in mid-episode: what came before is no episode. Saved and loaded in between. */
+static void test_an_env_that_begins_anew(void **state)
+{
+    (void)state;
+    tt_episodes_t *episodes = tt_episodes_new(1);
+    double block[2 + 2 + 2 * TT_EPISODES_LAST];
+    const uint32_t none = 0, three = 3;
+    assert_int_equal(tt_episodes_join(episodes, &none), 0);
+    for (int t = 0; t < 3; t++)
+        s_feed_one(episodes, 100, 0);
+    assert_int_equal(tt_episodes_join(episodes, &three), 0);
+    assert_int_equal(tt_episodes_broken(episodes)[0], 0);
+    tt_episodes_save(episodes, block);
+    assert_int_equal(tt_episodes_join(episodes, &none), 1);
+    assert_int_equal(tt_episodes_broken(episodes)[0], 1);
+    s_feed_one(episodes, 1, 0);
+    s_feed_one(episodes, 2, 1);
+    assert_int_equal(tt_episodes_count(episodes), 1);
+    assert_near(tt_episodes_return_mean(episodes), 3, 0);
+    assert_near(tt_episodes_length_mean(episodes), 2, 0);
+    assert_ok(tt_episodes_load(episodes, block, TT_COUNT(block)));
+    assert_int_equal(tt_episodes_join(episodes, &three), 0);
+    s_feed_one(episodes, 100, 1);
+    assert_near(tt_episodes_return_mean(episodes), 400, 0);
+    tt_episodes_destroy(&episodes);
+}
+
+/*  An env is in the middle of an episode of which nothing was seen: that one does not count, the next one does. */
+static void test_an_episode_whose_beginning_was_not_seen(void **state)
+{
+    (void)state;
+    tt_episodes_t *episodes = tt_episodes_new(1);
+    double block[2 + 2 + 2 * TT_EPISODES_LAST];
+    const uint32_t seven = 7, eight = 8;
+    assert_int_equal(tt_episodes_join(episodes, &seven), 1);
+    s_feed_one(episodes, 5, 0);
+    assert_int_equal(tt_episodes_join(episodes, &eight), 0); /* it goes on, and it is still unseen */
+    tt_episodes_save(episodes, block);
+    assert_ok(tt_episodes_load(episodes, block, TT_COUNT(block)));
+    s_feed_one(episodes, 5, 1);
+    assert_int_equal(tt_episodes_count(episodes), 0);
+    s_feed_one(episodes, 5, 1);
+    assert_int_equal(tt_episodes_count(episodes), 1);
+    assert_near(tt_episodes_return_mean(episodes), 5, 0);
+    tt_episodes_destroy(&episodes);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_by_hand),
         cmocka_unit_test(test_last_hundred),
+        cmocka_unit_test(test_an_env_that_begins_anew),
+        cmocka_unit_test(test_an_episode_whose_beginning_was_not_seen),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -121,6 +121,9 @@ static void test_returns_by_hand(void **state)
     assert_true(tt_returns_state(returns)[0] == 1.75 && tt_returns_state(returns)[1] == 8);
     tt_returns_feed(returns, norm, 1, reward, none, none); /* the accumulators go on in the next batch */
     assert_true(tt_returns_state(returns)[0] == 1.875 && tt_returns_state(returns)[1] == 6);
+    const uint8_t second[2] = {0, 1};
+    tt_returns_forget(returns, second);
+    assert_true(tt_returns_state(returns)[0] == 1.875 && tt_returns_state(returns)[1] == 0);
     float out[2];
     tt_norm_scale_reward(norm, reward, 2, 10, out);
     assert_near(out[1], 2 / sqrt(tt_norm_var(norm, 0) + 1e-8), 1e-6);

@@ -44,10 +44,10 @@ static void test_layout(void **state)
     fixture_t f;
     s_setup(&f, &s_shape);
     const void *const starts[] = {f.s.obs, f.s.action, f.s.reward, f.s.terminated, f.s.truncated, f.s.log_prob,
-        f.s.value, f.s.last_obs, f.s.last_value, f.s.final_t, f.s.final_env, f.s.final_obs, f.s.final_value,
+        f.s.value, f.s.age, f.s.last_obs, f.s.last_value, f.s.final_t, f.s.final_env, f.s.final_obs, f.s.final_value,
         f.s.states};
-    const size_t sizes[] = {3 * 4 * 5 * 4, 3 * 4 * 2 * 4, 3 * 4 * 4, 3 * 4, 3 * 4, 3 * 4 * 4, 3 * 4 * 4, 4 * 5 * 4,
-        4 * 4, 3 * 4, 3 * 4, 3 * 5 * 4, 3 * 4, 4 * 7};
+    const size_t sizes[] = {3 * 4 * 5 * 4, 3 * 4 * 2 * 4, 3 * 4 * 4, 3 * 4, 3 * 4, 3 * 4 * 4, 3 * 4 * 4, 4 * 4,
+        4 * 5 * 4, 4 * 4, 3 * 4, 3 * 4, 3 * 5 * 4, 3 * 4, 4 * 7};
     size_t at = 0;
     for (size_t i = 0; i < TT_COUNT(starts); i++) {
         at = (at + 63) / 64 * 64;
