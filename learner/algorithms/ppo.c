@@ -1,4 +1,5 @@
-/*  ppo - proximal policy optimisation, for discrete and continuous actions: the algorithm's table and life.
+/*  ppo - proximal policy optimisation, for discrete and continuous actions: the algorithm's table and life. A2C is made of the
+ *  same functions (ppo.h).
  *
  *  Source:  Schulman et al. 2017, arXiv:1707.06347; details as in CleanRL's ppo.py and ppo_continuous_action.py.
  *  Parts:   ppo_options (settings, rules), ppo_loss (the loss), common/rl/gae (advantages). */
@@ -8,7 +9,7 @@
 #include "common/base/rng.h"
 #include "common/rl/dist.h"
 #include "common/rl/gae.h"
-#include "learner/algorithm.h"
+#include "learner/algorithms/ppo.h"
 #include "learner/algorithms/ppo_loss.h"
 #include "learner/algorithms/ppo_options.h"
 
@@ -42,12 +43,12 @@ static tt_status_t s_check(const tt_config_t *config, const tt_train_cfg_t *trai
     return ppo_check(config, train, cfg);
 }
 
-static tt_status_t s_create(tt_algo_t **self_p, const tt_train_cfg_t *train, const void *cfg)
+tt_status_t ppo_create(tt_algo_t **self_p, const tt_train_cfg_t *train, const void *cfg)
 {
     tt_algo_t *self = tt_new0(sizeof *self);
     self->cfg = *(const ppo_cfg_t *)cfg;
     self->train = *train;
-    self->opt = ppo_opt(cfg);
+    self->opt = ppo_opt_spec(cfg);
     self->rows = ppo_rows(train);
     self->minibatch_rows = ppo_minibatch_rows(train, cfg);
     self->minibatches = self->rows / self->minibatch_rows;
@@ -68,7 +69,7 @@ static tt_status_t s_create(tt_algo_t **self_p, const tt_train_cfg_t *train, con
     return TT_OK;
 }
 
-static void s_destroy(tt_algo_t **self_p)
+void ppo_destroy(tt_algo_t **self_p)
 {
     tt_algo_t *self = *self_p;
     if (!self)
@@ -86,27 +87,27 @@ static void s_destroy(tt_algo_t **self_p)
     *self_p = NULL;
 }
 
-static float s_head_gain(const void *cfg)
+float ppo_head_gain(const void *cfg)
 {
     return ((const ppo_cfg_t *)cfg)->head_gain;
 }
 
-static float s_log_std0(const void *cfg)
+float ppo_log_std0(const void *cfg)
 {
     return ((const ppo_cfg_t *)cfg)->log_std0;
 }
 
-static double s_gamma(const void *cfg)
+double ppo_gamma(const void *cfg)
 {
     return ((const ppo_cfg_t *)cfg)->gamma;
 }
 
-static const tt_opt_spec_t *s_opt(const tt_algo_t *self)
+const tt_opt_spec_t *ppo_opt(const tt_algo_t *self)
 {
     return &self->opt;
 }
 
-static uint32_t s_steps(const tt_algo_t *self)
+uint32_t ppo_steps(const tt_algo_t *self)
 {
     return self->cfg.epochs * self->minibatches;
 }
@@ -183,8 +184,7 @@ static void s_fill_rows(tt_algo_t *self, const estimates_t *estimates)
         };
 }
 
-static tt_status_t s_begin(
-    tt_algo_t *self, const tt_batch_t *batch, const tt_net_t *net, tt_forward_fn forward, void *ctx)
+tt_status_t ppo_begin(tt_algo_t *self, const tt_batch_t *batch, const tt_net_t *net, tt_forward_fn forward, void *ctx)
 {
     TT_CHECK((uint64_t)batch->T * batch->N == self->rows && batch->finals <= self->rows);
     estimates_t estimates = {batch->value, batch->last_value, batch->final_value, batch->log_prob};
@@ -241,7 +241,7 @@ static void s_normalise(const tt_algo_t *self, const uint32_t *row, ppo_loss_t *
     loss->scale = (float)(1 / (sqrt(square / (rows - 1)) + 1e-8));
 }
 
-static tt_status_t s_minibatch(tt_algo_t *self, uint32_t step, const tt_net_t *net, tt_minibatch_t *out)
+tt_status_t ppo_minibatch(tt_algo_t *self, uint32_t step, const tt_net_t *net, tt_minibatch_t *out)
 {
     (void)net;
     const uint32_t epoch = step / self->minibatches, index = step % self->minibatches;
@@ -259,6 +259,7 @@ static tt_status_t s_minibatch(tt_algo_t *self, uint32_t step, const tt_net_t *n
         .entropy_coef = self->cfg.entropy_coef,
         .value_coef = self->cfg.value_coef,
         .clip_value = self->cfg.clip_value,
+        .plain = self->cfg.plain,
     };
     if (self->cfg.normalize_advantage && self->minibatch_rows > 1)
         s_normalise(self, row, &self->loss);
@@ -275,7 +276,7 @@ static tt_status_t s_minibatch(tt_algo_t *self, uint32_t step, const tt_net_t *n
 
 /*  target_kl as CleanRL: looked at after a whole pass. Depends on this step alone, so that a learner that joined in the
  *  middle of an update decides the same. */
-static bool s_after(tt_algo_t *self, uint32_t step, const float *stats, float grad_norm)
+bool ppo_after(tt_algo_t *self, uint32_t step, const float *stats, float grad_norm)
 {
     (void)grad_norm;
     for (int i = 0; i < PPO_STATS; i++)
@@ -286,7 +287,7 @@ static bool s_after(tt_algo_t *self, uint32_t step, const float *stats, float gr
 }
 
 /*  Means over the optimiser steps of the update. */
-static void s_metrics(const tt_algo_t *self, tt_metric_fn emit, void *ctx)
+void ppo_metrics(const tt_algo_t *self, tt_metric_fn emit, void *ctx)
 {
     static const char *const names[PPO_STATS] = {
         [PPO_POLICY_LOSS] = "losses/policy_loss",
@@ -299,7 +300,8 @@ static void s_metrics(const tt_algo_t *self, tt_metric_fn emit, void *ctx)
     emit(ctx, "charts/learning_rate", (double)self->lr);
     if (!self->steps_seen)
         return;
-    for (int i = 0; i < PPO_STATS; i++)
+    const int known = self->cfg.plain ? PPO_KL : PPO_STATS; /* those behind tell of ratios */
+    for (int i = 0; i < known; i++)
         emit(ctx, names[i], self->sums[i] / self->steps_seen);
     emit(ctx, "losses/explained_variance", self->explained_variance);
 }
@@ -310,15 +312,6 @@ const tt_algorithm_t tt_algorithm_ppo = {
     .fields = ppo_fields,
     .cfg_size = sizeof(ppo_cfg_t),
     .check = s_check,
-    .create = s_create,
-    .destroy = s_destroy,
-    .head_gain = s_head_gain,
-    .log_std0 = s_log_std0,
-    .gamma = s_gamma,
-    .opt = s_opt,
-    .steps = s_steps,
-    .begin = s_begin,
-    .minibatch = s_minibatch,
-    .after = s_after,
-    .metrics = s_metrics,
+    .create = ppo_create,
+    PPO_HOOKS,
 };

@@ -78,6 +78,18 @@ TT_CLONES static void s_policy(
     stats[PPO_CLIPPED] += s_sum(clipped);
 }
 
+/*  The same without a ratio. */
+TT_CLONES static void s_plain_policy(const cols_t *in, const float *log_prob, float *d_log_prob, float *stats)
+{
+    col_t loss;
+    EACH_ROW(r)
+    {
+        d_log_prob[r] = -in->weight[r] * in->advantage[r];
+        loss[r] = d_log_prob[r] * log_prob[r];
+    }
+    stats[PPO_POLICY_LOSS] += s_sum(loss);
+}
+
 TT_CLONES static void s_value(
     const ppo_loss_t *self, const cols_t *in, const float *value, float *d_value, float *stats)
 {
@@ -92,6 +104,15 @@ TT_CLONES static void s_value(
         loss[r] = in->weight[r] * 0.5f * (free_square >= held_square ? free_square : held_square);
     }
     stats[PPO_VALUE_LOSS] += s_sum(loss);
+}
+
+static void s_policy_of(
+    const ppo_loss_t *self, const cols_t *in, const float *log_prob, float *d_log_prob, float *stats)
+{
+    if (self->plain)
+        s_plain_policy(in, log_prob, d_log_prob, stats);
+    else
+        s_policy(self, in, log_prob, d_log_prob, stats);
 }
 
 /*  The largest logit of every row, the logarithm of the sum of exp(logit - max), and the probabilities p[A]. */
@@ -141,7 +162,7 @@ TT_CLONES void ppo_loss_discrete(const void *ctx, const tt_loss_block_t *block)
             log_prob[r] = in.action[r] == (int32_t)a ? log_p : log_prob[r];
         }
 
-    s_policy(self, &in, log_prob, d_log_prob, block->stats);
+    s_policy_of(self, &in, log_prob, d_log_prob, block->stats);
     for (size_t a = 0; a < A; a++)
         EACH_ROW(r)
         {
@@ -186,7 +207,7 @@ TT_CLONES void ppo_loss_continuous(const void *ctx, const tt_loss_block_t *block
         }
     }
 
-    s_policy(self, &in, log_prob, d_log_prob, block->stats);
+    s_policy_of(self, &in, log_prob, d_log_prob, block->stats);
     const float weight = s_sum(in.weight);
     for (size_t a = 0; a < self->A; a++) {
         const float inv_std = tt_expf(-block->log_std[a]);

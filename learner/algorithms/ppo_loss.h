@@ -1,4 +1,4 @@
-/*  ppo_loss - PPO's loss and its derivatives, for blocks of rows.
+/*  ppo_loss - PPO's loss and its derivatives, for blocks of rows; and, plain, A2C's.
  *
  *  Source:  Schulman et al. 2017, arXiv:1707.06347, equations 7 and 9; value clipping, advantage normalisation and the
  *           KL estimators as in CleanRL's ppo.py and ppo_continuous_action.py. For a row with ratio = pi(a) / pi_old(a)
@@ -6,6 +6,8 @@
  *             max(-A ratio, -A clamp(ratio, 1 - c, 1 + c))  -  entropy_coef H  +  value_coef L
  *             L = (v - target)^2 / 2, or with clip_value half the larger of that and of the square at
  *                 v_old + clamp(v - v_old, -c, c)
+ *           Plain: -A log pi(a) in place of the first term (Mnih et al. 2016, arXiv:1602.01783, algorithm S3); statistics of
+ *           ratios are 0.
  *  Numbers: log(ratio) is held within +-20 where it feeds the exponential, so that a policy that has run away gives a
  *           large gradient (which the norm clip tames) and not inf * 0.
  *  Sums:    over the rows of a block as a fixed binary tree.
@@ -27,7 +29,7 @@ typedef struct {
     float mean, scale;       /* normalised advantage = (advantage - mean) * scale */
     float weight;            /* 1 / rows of the minibatch                      */
     float clip, entropy_coef, value_coef;
-    bool clip_value;
+    bool clip_value, plain;
 } ppo_loss_t;
 
 /*  Places in the statistics; each is a mean over the minibatch once all shards are summed. */

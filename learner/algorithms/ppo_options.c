@@ -1,23 +1,12 @@
 #include "learner/algorithms/ppo_options.h"
 #include <math.h>
 
-#define AT(member) offsetof(ppo_cfg_t, member)
+#define AT PPO_AT
 
 enum { MINIBATCHES = 4 }; /* in a pass, where nothing says how many */
 
 const tt_cfg_field_t ppo_fields[] = {
-    {"algorithm.learning_rate", TT_CFG_F32, AT(learning_rate), "3e-4", 0, 1, .help = "optimizer step size",
-        .resume = TT_CFG_GIVEN},
-    {"algorithm.anneal", TT_CFG_ENUM, AT(anneal), "none", .choices = "none|linear",
-        .help = "how the learning rate falls over the run", .resume = TT_CFG_GIVEN},
-    {"algorithm.anneal_to", TT_CFG_F32, AT(anneal_to), "0", 0, 1,
-        .help = "fraction of the learning rate left at the end", .resume = TT_CFG_GIVEN},
-    {"algorithm.anneal_steps", TT_CFG_U64, AT(anneal_steps), "0", 0, 1e15,
-        .help = "env steps until the end of annealing; 0 = stop.env_steps", .resume = TT_CFG_GIVEN},
-    {"algorithm.gamma", TT_CFG_F64, AT(gamma), "0.99", 0, 1, .help = "discount of a reward one step later",
-        .resume = TT_CFG_GIVEN},
-    {"algorithm.gae_lambda", TT_CFG_F32, AT(gae_lambda), "0.95", 0, 1,
-        .help = "lambda of generalised advantage estimation", .resume = TT_CFG_GIVEN},
+    PPO_SHARED_FIELDS("3e-4", "0.95", "0.5", "true", "adam"),
     {"algorithm.epochs", TT_CFG_U32, AT(epochs), "4", 1, 1000, .help = "passes over each batch",
         .resume = TT_CFG_GIVEN},
     {"algorithm.minibatches", TT_CFG_U32, AT(minibatches), "0", 0, 1e6,
@@ -31,34 +20,12 @@ const tt_cfg_field_t ppo_fields[] = {
         .help = "how the clip range falls over the run, to 0", .resume = TT_CFG_GIVEN},
     {"algorithm.clip_value", TT_CFG_BOOL, AT(clip_value), "false",
         .help = "clip the change of a value to the clip range too, as CleanRL", .resume = TT_CFG_GIVEN},
-    {"algorithm.entropy_coef", TT_CFG_F32, AT(entropy_coef), "0", 0, 10, .help = "weight of the entropy bonus",
-        .resume = TT_CFG_GIVEN},
-    {"algorithm.value_coef", TT_CFG_F32, AT(value_coef), "0.5", 0, 100, .help = "weight of half the squared error",
-        .resume = TT_CFG_GIVEN},
-    {"algorithm.max_grad_norm", TT_CFG_F32, AT(max_grad_norm), "0.5", 0, 1e6,
-        .help = "clip the gradient's norm; 0 = off", .resume = TT_CFG_GIVEN},
-    {"algorithm.normalize_advantage", TT_CFG_BOOL, AT(normalize_advantage), "true",
-        .help = "mean 0 and deviation 1 in every minibatch", .resume = TT_CFG_GIVEN},
     {"algorithm.target_kl", TT_CFG_F64, AT(target_kl), "null", 0, 100,
         .help = "end an update after a pass whose last minibatch's approx_kl is above; null = off",
         .resume = TT_CFG_GIVEN},
     {"algorithm.recompute", TT_CFG_BOOL, AT(recompute), "true",
         .help = "at lag > 0: values, advantages and log-probabilities anew with the version being trained",
         .resume = TT_CFG_GIVEN},
-    {"algorithm.truncation", TT_CFG_ENUM, AT(truncation), "bootstrap", .choices = "bootstrap|cleanrl",
-        .help = "value at a time limit: of the final observation, or 0 as CleanRL", .resume = TT_CFG_GIVEN},
-    {"algorithm.optimizer", TT_CFG_ENUM, AT(optimizer), "adam", .choices = "adam|sgd|rmsprop", .help = "update rule"},
-    {"algorithm.adam_beta1", TT_CFG_F32, AT(adam_beta1), "0.9", 0, 0.99999, .help = "Adam: decay of the mean"},
-    {"algorithm.adam_beta2", TT_CFG_F32, AT(adam_beta2), "0.999", 0, 0.9999999, .help = "Adam: decay of the square"},
-    {"algorithm.adam_eps", TT_CFG_F32, AT(adam_eps), "1e-5", 1e-30, 1,
-        .help = "Adam and RMSProp: epsilon beside the root", .resume = TT_CFG_GIVEN},
-    {"algorithm.rmsprop_alpha", TT_CFG_F32, AT(rmsprop_alpha), "0.99", 0, 0.9999999,
-        .help = "RMSProp: decay of the square"},
-    {"algorithm.momentum", TT_CFG_F32, AT(momentum), "0", 0, 0.99999, .help = "SGD and RMSProp: momentum"},
-    {"algorithm.head_gain", TT_CFG_F32, AT(head_gain), "0.01", 0, 100,
-        .help = "gain of the policy head's first weights"},
-    {"algorithm.log_std0", TT_CFG_F32, AT(log_std0), "0", -20, 5,
-        .help = "first log standard deviation of continuous actions"},
     {0},
 };
 
@@ -149,7 +116,7 @@ double ppo_progress(const tt_train_cfg_t *train, const ppo_cfg_t *cfg, uint64_t 
     return done < 1 ? done : 1;
 }
 
-tt_opt_spec_t ppo_opt(const ppo_cfg_t *cfg)
+tt_opt_spec_t ppo_opt_spec(const ppo_cfg_t *cfg)
 {
     return (tt_opt_spec_t){.kind = (tt_opt_kind_t)cfg->optimizer,
         .beta1 = cfg->adam_beta1,

@@ -7,7 +7,7 @@ dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 export XDG_STATE_HOME="$dir/state"
 page=$TT_SOURCE_DIR/docs/guide/add-an-algorithm.md
-awk '/^```yaml$/ { on = 1; next } /^```$/ { on = 0 } on' "$page" >"$dir/cartpole-a2c.yaml"
+awk '/^```yaml$/ { on = 1; next } /^```$/ { on = 0 } on' "$page" >"$dir/cartpole-vpg.yaml"
 
 fail() {
     echo "FAILED: $*"
@@ -19,13 +19,13 @@ refuses() {
     words=$1
     shift
     code=0
-    "$tutti" check "$dir/cartpole-a2c.yaml" "$@" >"$dir/out" 2>&1 || code=$?
+    "$tutti" check "$dir/cartpole-vpg.yaml" "$@" >"$dir/out" 2>&1 || code=$?
     [ "$code" = 78 ] || fail "$*: exit $code: $(cat "$dir/out")"
     grep -q "$words" "$dir/out" || fail "$*: no '$words' in: $(cat "$dir/out")"
 }
 
-"$tutti" algorithms a2c | grep -q 'algorithm.entropy_coef' || fail "its options are not listed"
-"$tutti" check "$dir/cartpole-a2c.yaml" >/dev/null || fail "its config is refused"
+"$tutti" algorithms vpg | grep -q 'algorithm.entropy_coef' || fail "its options are not listed"
+"$tutti" check "$dir/cartpole-vpg.yaml" >/dev/null || fail "its config is refused"
 refuses "lag 0, not 1" --set lag=1
 refuses "discrete actions" --set env=Pendulum-v1
 refuses "algorithm.clip" --set algorithm.clip=0.2
@@ -35,7 +35,7 @@ refuses "learner.shards" --set learner.shards=32 --set num_envs=1
 weights() {
     name=$1
     shift
-    timeout 100 "$tutti" run "$dir/cartpole-a2c.yaml" --output json --run-dir "$dir/$name" "$@" >"$dir/$name.json" \
+    timeout 100 "$tutti" run "$dir/cartpole-vpg.yaml" --output json --run-dir "$dir/$name" "$@" >"$dir/$name.json" \
         2>"$dir/$name.err" || fail "$name: exit $?: $(cat "$dir/$name.err")"
     sed -n 's/.*"weights_sha256":"\([0-9a-f]*\)".*/\1/p' "$dir/$name.json"
 }

@@ -29,7 +29,9 @@ static double s_random(uint32_t who, uint64_t k)
     return (double)tt_unit_f32(word[0]) - 0.5;
 }
 
-static void s_fill(case_t *c, uint32_t A, uint32_t rows, bool clip_value, uint32_t seed)
+typedef enum { CLIPPED, CLIPPED_VALUE, PLAIN, MODES } way_t;
+
+static void s_fill(case_t *c, uint32_t A, uint32_t rows, way_t way, uint32_t seed)
 {
     memset(c, 0, sizeof *c);
     for (uint32_t i = 0; i < MANY; i++) {
@@ -48,7 +50,8 @@ static void s_fill(case_t *c, uint32_t A, uint32_t rows, bool clip_value, uint32
     }
     for (uint32_t a = 0; a < A; a++)
         c->log_std[a] = (float)s_random(seed + 20, a);
-    c->loss = (ppo_loss_t){c->row, c->box, A, 0.25f, 1.5f, 1.0f / 128, 0.2f, 0.03f, 0.5f, clip_value};
+    c->loss =
+        (ppo_loss_t){c->row, c->box, A, 0.25f, 1.5f, 1.0f / 128, 0.2f, 0.03f, 0.5f, way == CLIPPED_VALUE, way == PLAIN};
     c->block = (tt_loss_block_t){
         rows, c->number, c->head, c->value, c->log_std, c->d_head, c->d_value, c->d_log_std, c->stats};
 }
@@ -112,6 +115,10 @@ static double s_reference(const case_t *c, bool continuous, uint32_t r, const do
     stats[PPO_KL] = ratio - 1 - log_ratio;
     stats[PPO_OLD_KL] = -log_ratio;
     stats[PPO_CLIPPED] = fabs(ratio - 1) > clip;
+    if (c->loss.plain) {
+        stats[PPO_POLICY_LOSS] = -advantage * s_log_prob(c, continuous, r, head, log_std);
+        stats[PPO_KL] = stats[PPO_OLD_KL] = stats[PPO_CLIPPED] = 0;
+    }
     return stats[PPO_POLICY_LOSS] - (double)c->loss.entropy_coef * stats[PPO_ENTROPY] +
            (double)c->loss.value_coef * stats[PPO_VALUE_LOSS];
 }
@@ -178,8 +185,8 @@ static void test_against_the_formula(void **state)
     for (int continuous = 0; continuous < 2; continuous++)
         for (uint32_t A = 1; A <= WIDEST; A++)
             for (size_t k = 0; k < TT_COUNT(rows); k++)
-                for (int clip_value = 0; clip_value < 2; clip_value++) {
-                    s_fill(&c, A, rows[k], clip_value, seed += 100);
+                for (way_t way = CLIPPED; way < MODES; way++) {
+                    s_fill(&c, A, rows[k], way, seed += 100);
                     s_old_log_probs(&c, continuous, seed + 50);
                     s_run(&c, continuous);
                     s_check(&c, continuous);
@@ -193,7 +200,7 @@ static void test_first_pass_has_ratio_one(void **state)
     (void)state;
     static case_t c;
     for (int continuous = 0; continuous < 2; continuous++) {
-        s_fill(&c, 3, 32, false, 77);
+        s_fill(&c, 3, 32, CLIPPED, 77);
         for (uint32_t r = 0; r < 32; r++) {
             const float head[] = {c.head[r], c.head[TT_BLOCK + r], c.head[2 * TT_BLOCK + r]};
             ppo_row_t *row = &c.row[c.number[r]];
@@ -212,7 +219,7 @@ static void test_blocks_add_up(void **state)
 {
     (void)state;
     static case_t c;
-    s_fill(&c, 2, 20, true, 3);
+    s_fill(&c, 2, 20, CLIPPED_VALUE, 3);
     s_old_log_probs(&c, true, 9);
     s_run(&c, true);
     float stats[TT_LOSS_STATS], d_log_std[2];
@@ -229,7 +236,7 @@ static void test_runaway_and_nan(void **state)
 {
     (void)state;
     static case_t c;
-    s_fill(&c, 2, 32, true, 4);
+    s_fill(&c, 2, 32, CLIPPED_VALUE, 4);
     for (uint32_t i = 0; i < MANY; i++)
         c.row[i].log_prob = i % 2 ? -1000.0f : 1000.0f;
     s_run(&c, false);

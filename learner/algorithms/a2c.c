@@ -1,0 +1,44 @@
+/*  a2c - advantage actor-critic, for discrete and continuous actions: one optimiser step on each batch.
+ *
+ *  Source:  Mnih et al. 2016, arXiv:1602.01783, section 4.3, without its asynchrony; defaults of Stable-Baselines3's A2C.
+ *  As PPO:  one pass of one minibatch, where the probability ratio is 1 and PPO's gradient is A2C's (Huang et al. 2022,
+ *           arXiv:2205.09123); so advantages, schedules and the optimiser are PPO's, and the loss is its plain one. At lag > 0
+ *           values are those of the version that is trained. */
+#include <math.h>
+#include "learner/algorithms/ppo.h"
+
+static const tt_cfg_field_t s_fields[] = {
+    PPO_SHARED_FIELDS("7e-4", "1", "1", "false", "rmsprop"),
+    {0},
+};
+
+static ppo_cfg_t s_as_ppo(const void *cfg)
+{
+    ppo_cfg_t out = *(const ppo_cfg_t *)cfg;
+    out.epochs = out.minibatches = 1;
+    out.target_kl = NAN;
+    out.recompute = out.plain = true;
+    return out;
+}
+
+static tt_status_t s_check(const tt_config_t *config, const tt_train_cfg_t *train, const void *cfg)
+{
+    const ppo_cfg_t ppo = s_as_ppo(cfg);
+    return ppo_check(config, train, &ppo);
+}
+
+static tt_status_t s_create(tt_algo_t **self_p, const tt_train_cfg_t *train, const void *cfg)
+{
+    const ppo_cfg_t ppo = s_as_ppo(cfg);
+    return ppo_create(self_p, train, &ppo);
+}
+
+const tt_algorithm_t tt_algorithm_a2c = {
+    .name = "a2c",
+    .summary = "advantage actor-critic (on-policy; discrete and continuous actions)",
+    .fields = s_fields,
+    .cfg_size = sizeof(ppo_cfg_t),
+    .check = s_check,
+    .create = s_create,
+    PPO_HOOKS,
+};

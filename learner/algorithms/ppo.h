@@ -1,0 +1,24 @@
+/*  ppo - what PPO is made of, for an algorithm that is a special case of it (a2c.c). Contracts: tt_algorithm_t.
+ *
+ *  Threads: as there. */
+#pragma once
+#include "learner/algorithm.h"
+#include "learner/algorithms/ppo_options.h"
+
+/*  cfg: a ppo_cfg_t. */
+tt_status_t ppo_create(tt_algo_t **self_p, const tt_train_cfg_t *train, const void *cfg);
+void ppo_destroy(tt_algo_t **self_p);
+float ppo_head_gain(const void *cfg);
+float ppo_log_std0(const void *cfg);
+double ppo_gamma(const void *cfg);
+const tt_opt_spec_t *ppo_opt(const tt_algo_t *self);
+uint32_t ppo_steps(const tt_algo_t *self);
+tt_status_t ppo_begin(tt_algo_t *self, const tt_batch_t *batch, const tt_net_t *net, tt_forward_fn forward, void *ctx);
+tt_status_t ppo_minibatch(tt_algo_t *self, uint32_t step, const tt_net_t *net, tt_minibatch_t *out);
+bool ppo_after(tt_algo_t *self, uint32_t step, const float *stats, float grad_norm);
+void ppo_metrics(const tt_algo_t *self, tt_metric_fn emit, void *ctx);
+
+/*  The part of a tt_algorithm_t that does not depend on the settings' table. */
+#define PPO_HOOKS                                                                                                     \
+    .destroy = ppo_destroy, .head_gain = ppo_head_gain, .log_std0 = ppo_log_std0, .gamma = ppo_gamma, .opt = ppo_opt, \
+    .steps = ppo_steps, .begin = ppo_begin, .minibatch = ppo_minibatch, .after = ppo_after, .metrics = ppo_metrics

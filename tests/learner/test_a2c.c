@@ -1,0 +1,225 @@
+/*  A2C: its settings, that an update is one step over all rows, what it reports; and that a whole update is PPO's of one pass of
+ *  one minibatch that clips nothing, gradient by gradient (arXiv:2205.09123). */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "common/base/mem.h"
+#include "common/base/rng.h"
+#include "common/rl/dist.h"
+#include "learner/algorithm.h"
+#include "tests/test.h"
+
+enum { T = 4, N = 6, ROWS = T * N };
+
+static const tt_algorithm_t *s_find(const char *name)
+{
+    const tt_algorithm_t *found = NULL;
+    assert_ok(tt_algorithm_find(&found, name));
+    return found;
+}
+
+static tt_train_cfg_t s_train(void)
+{
+    return (tt_train_cfg_t){.num_envs = N, .num_steps = T, .learner.shards = 2, .space.actions = 2, .seed = 1};
+}
+
+/*  cfg[] gets the settings. */
+static tt_status_t s_read(const tt_algorithm_t *algorithm, const char *yaml, const tt_train_cfg_t *train, void *cfg)
+{
+    tt_config_t *config = NULL;
+    assert_ok(tt_config_parse(&config, yaml, strlen(yaml), "test.yaml"));
+    tt_config_put(config, "env", "CartPole-v1", "test");
+    tt_config_ignore(config, "env");
+    tt_status_t status = tt_config_claim(config, algorithm->fields, cfg);
+    if (status == TT_OK)
+        status = tt_config_finish(config);
+    if (status == TT_OK)
+        status = algorithm->check(config, train, cfg);
+    tt_config_destroy(&config);
+    return status;
+}
+
+static void test_settings(void **state)
+{
+    (void)state;
+    const tt_algorithm_t *a2c = s_find("a2c");
+    tt_train_cfg_t train = s_train();
+    tt_algo_t *algo = NULL;
+    void *cfg = tt_new0(a2c->cfg_size);
+    assert_ok(s_read(a2c, "algorithm: {}\n", &train, cfg));
+    assert_true(a2c->gamma(cfg) == 0.99);
+    assert_ok(a2c->create(&algo, &train, cfg));
+    assert_int_equal(a2c->opt(algo)->kind, TT_OPT_RMSPROP);
+    assert_true(a2c->opt(algo)->alpha == 0.99f && a2c->opt(algo)->eps == 1e-5f && a2c->opt(algo)->max_norm == 0.5f);
+    assert_int_equal(a2c->steps(algo), 1);
+    a2c->destroy(&algo);
+    assert_int_equal(s_read(a2c, "algorithm: {clip: 0.2}\n", &train, cfg), TT_CONFIG);
+    assert_non_null(strstr(tt_err_text(), "algorithm.clip"));
+    train.learner.shards = 16;
+    assert_int_equal(s_read(a2c, "algorithm: {}\n", &train, cfg), TT_CONFIG);
+    assert_non_null(strstr(tt_err_text(), "learner.shards"));
+    train.learner.shards = 2;
+    assert_int_equal(s_read(a2c, "algorithm: {anneal: linear}\n", &train, cfg), TT_CONFIG);
+    assert_non_null(strstr(tt_err_text(), "annealing needs an end"));
+    free(cfg);
+}
+
+/* ---- an update ------------------------------------------------------------------------------------------------------ */
+
+typedef struct {
+    float obs[ROWS + N][4], reward[ROWS], log_prob[ROWS], value[ROWS], last_value[N];
+    const float *row[ROWS], *last[N];
+    int32_t action[ROWS];
+    uint8_t terminated[ROWS], truncated[ROWS];
+    tt_batch_t batch;
+} data_t;
+
+static float s_random(uint32_t who, uint64_t k)
+{
+    uint32_t word[4];
+    tt_draw(word, 11, TT_STREAM_TEST, who, k);
+    return 2 * tt_unit_f32(word[0]) - 1;
+}
+
+static void s_fill(data_t *d, tt_net_t *net)
+{
+    float head[2];
+    memset(d, 0, sizeof *d);
+    for (uint32_t i = 0; i < ROWS + N; i++)
+        for (uint32_t k = 0; k < 4; k++)
+            d->obs[i][k] = s_random(i, k);
+    for (uint32_t i = 0; i < ROWS; i++) {
+        d->row[i] = d->obs[i];
+        d->reward[i] = s_random(100 + i, 0);
+        d->action[i] = (int32_t)(i % 2);
+        d->terminated[i] = i % 7 == 3;
+        assert_ok(tt_net_forward(net, 0, &d->row[i], 1, head, &d->value[i]));
+        tt_cat_log_prob(head, 1, 2, &d->action[i], &d->log_prob[i]);
+    }
+    for (uint32_t e = 0; e < N; e++)
+        d->last[e] = d->obs[ROWS + e];
+    assert_ok(tt_net_forward(net, 0, d->last, N, NULL, d->last_value));
+    d->batch = (tt_batch_t){.T = T,
+        .N = N,
+        .D = 4,
+        .obs = d->row,
+        .last = d->last,
+        .action = d->action,
+        .reward = d->reward,
+        .terminated = d->terminated,
+        .truncated = d->truncated,
+        .log_prob = d->log_prob,
+        .value = d->value,
+        .last_value = d->last_value};
+}
+
+static tt_status_t s_no_forward(void *ctx, const float *const *obs, size_t rows, float *head, float *value)
+{
+    (void)ctx, (void)obs, (void)rows, (void)head, (void)value;
+    return tt_err(TT_DEVICE, "asked");
+}
+
+/*  The gradient of the only step, and what was said of it. */
+static void s_step(const tt_algorithm_t *algorithm, const char *yaml, data_t *d, tt_net_t *net, float *grad)
+{
+    const tt_train_cfg_t train = s_train();
+    tt_algo_t *algo = NULL;
+    tt_minibatch_t minibatch;
+    const float *rows[ROWS];
+    void *cfg = tt_new0(algorithm->cfg_size);
+    assert_ok(s_read(algorithm, yaml, &train, cfg));
+    assert_ok(algorithm->create(&algo, &train, cfg));
+    assert_int_equal(algorithm->steps(algo), 1);
+    assert_ok(algorithm->begin(algo, &d->batch, net, s_no_forward, NULL));
+    assert_ok(algorithm->minibatch(algo, 0, net, &minibatch));
+    assert_int_equal(minibatch.rows, ROWS);
+    for (uint32_t i = 0; i < ROWS; i++)
+        rows[i] = d->row[minibatch.row[i]];
+    assert_ok(tt_net_shard_grad(net, 0, rows, minibatch.row, ROWS, minibatch.loss, minibatch.loss_ctx, grad));
+    algorithm->destroy(&algo);
+    free(cfg);
+}
+
+static void test_an_update_is_ppos_of_one_step(void **state)
+{
+    (void)state;
+    tt_device_t *device = NULL;
+    tt_net_t *net = NULL;
+    const tt_net_spec_t spec = {.obs = 4, .hidden_count = 1, .hidden = {16}, .out = 2};
+    static data_t d;
+    assert_ok(tt_device_open(&device, "cpu", 0));
+    assert_ok(tt_net_new(&net, device, &spec, 1));
+    assert_ok(tt_net_init(net, 3, 1, 0));
+    s_fill(&d, net);
+    float *a2c = tt_aligned0(tt_net_grad_count(&spec) * sizeof *a2c),
+          *ppo = tt_aligned0(tt_net_grad_count(&spec) * sizeof *ppo);
+    s_step(s_find("a2c"), "algorithm: {entropy_coef: 0.02}\n", &d, net, a2c);
+    s_step(s_find("ppo"),
+        "algorithm: {entropy_coef: 0.02, epochs: 1, minibatches: 1, clip: 100, gae_lambda: 1, value_coef: 1, "
+        "normalize_advantage: false}\n",
+        &d, net, ppo);
+    float largest = 0;
+    for (size_t i = 0; i < tt_net_param_count(&spec); i++) {
+        assert_true(fabsf(a2c[i] - ppo[i]) < 1e-6f);
+        largest = fabsf(a2c[i]) > largest ? fabsf(a2c[i]) : largest;
+    }
+    assert_true(largest > 1e-3f);
+    free(a2c);
+    free(ppo);
+    tt_net_destroy(&net);
+    tt_device_close(&device);
+}
+
+typedef struct {
+    int count, ratios;
+} names_t;
+
+static void s_emit(void *ctx, const char *name, double value)
+{
+    names_t *names = ctx;
+    (void)value;
+    names->count++;
+    names->ratios += strstr(name, "kl") || strstr(name, "clip");
+}
+
+/*  Nothing is said of ratios, which there are none of; what an older version did has its values anew. */
+static void test_what_it_reports_and_asks(void **state)
+{
+    (void)state;
+    const tt_algorithm_t *a2c = s_find("a2c");
+    const tt_train_cfg_t train = s_train();
+    const float stats[TT_LOSS_STATS] = {1, 2, 3};
+    tt_device_t *device = NULL;
+    tt_net_t *net = NULL;
+    const tt_net_spec_t spec = {.obs = 4, .out = 2};
+    static data_t d;
+    assert_ok(tt_device_open(&device, "cpu", 0));
+    assert_ok(tt_net_new(&net, device, &spec, 1));
+    s_fill(&d, net);
+    tt_algo_t *algo = NULL;
+    names_t names = {0};
+    void *cfg = tt_new0(a2c->cfg_size);
+    assert_ok(s_read(a2c, "algorithm: {}\n", &train, cfg));
+    assert_ok(a2c->create(&algo, &train, cfg));
+    assert_ok(a2c->begin(algo, &d.batch, net, s_no_forward, NULL));
+    assert_false(a2c->after(algo, 0, stats, 1));
+    a2c->metrics(algo, s_emit, &names);
+    assert_int_equal(names.count, 5); /* learning rate, three losses, explained variance */
+    assert_int_equal(names.ratios, 0);
+    d.batch.stale = true;
+    assert_int_equal(a2c->begin(algo, &d.batch, net, s_no_forward, NULL), TT_DEVICE);
+    a2c->destroy(&algo);
+    free(cfg);
+    tt_net_destroy(&net);
+    tt_device_close(&device);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_settings),
+        cmocka_unit_test(test_an_update_is_ppos_of_one_step),
+        cmocka_unit_test(test_what_it_reports_and_asks),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
