@@ -305,7 +305,7 @@ static tt_status_t s_new_rollout(batches_t *self)
         .env_lo = self->env_lo,
         .env_count = self->env_count,
         .steps = self->o.cfg->num_steps,
-        .clock = self->next * self->o.cfg->num_steps};
+        .taken = self->next * self->o.cfg->num_steps};
     rollout_destroy(&self->rollout);
     return rollout_new(&self->rollout, &cfg);
 }

@@ -55,7 +55,7 @@ tt_status_t rollout_new(rollout_t **self_p, const rollout_cfg_t *cfg)
 {
     TT_TRY(s_check(cfg));
     tt_vec_t *vec;
-    TT_TRY(tt_vec_new(&vec, cfg->env, cfg->seed, cfg->env_lo, cfg->env_count, cfg->clock));
+    TT_TRY(tt_vec_new(&vec, cfg->env, cfg->seed, cfg->env_lo, cfg->env_count, cfg->taken));
     rollout_t *self = tt_new0(sizeof *self);
     self->cfg = *cfg;
     self->vec = vec;

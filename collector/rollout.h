@@ -21,7 +21,7 @@ typedef struct {
     float clip_obs;
     uint64_t seed;
     uint32_t env_lo, env_count, steps; /* the range, and T; all >= 1 but env_lo           */
-    uint64_t clock;                    /* steps that each env has taken before            */
+    uint64_t taken;                    /* steps that each env has taken before            */
 } rollout_cfg_t;
 
 typedef struct rollout rollout_t; /* opaque */
