@@ -32,6 +32,7 @@ typedef enum { STAGE_sum, STAGE_wait_gradients, STAGE_COUNT } stage_t;
 
 typedef struct {
     const tt_location_t *location;
+    const tt_clock_t *clock;
     int signals;
     tt_loop_t *loop;
     tt_sock_t *data;
@@ -117,16 +118,16 @@ static tt_status_t s_on_data(void *ctx, tt_sock_t *sock, tt_packet_t *packet)
 {
     (void)sock;
     aggregator_t *self = ctx;
-    tt_lap(&self->laps, STAGE_wait_gradients, tt_now_ns(tt_clock_real()));
+    tt_lap(&self->laps, STAGE_wait_gradients, tt_now_ns(self->clock));
     if (packet->msg.type != TT_MSG_GRAD || packet->frame_count != 1) {
         log_warn("%s from %s dropped: expected GRAD with one frame", tt_msg_name(packet->msg.type), packet->peer);
         return TT_OK;
     }
     const tt_status_t taken = s_take(self, packet->peer, &packet->msg.GRAD, &packet->frame[0]);
-    tt_lap(&self->laps, STAGE_sum, tt_now_ns(tt_clock_real()));
+    tt_lap(&self->laps, STAGE_sum, tt_now_ns(self->clock));
     if (taken != TT_AGAIN)
         return TT_OK;
-    if (early_put(self->early, packet->peer, &packet->msg.GRAD, &packet->frame[0], tt_now_ms(tt_clock_real())) != TT_OK)
+    if (early_put(self->early, packet->peer, &packet->msg.GRAD, &packet->frame[0], tt_now_ms(self->clock)) != TT_OK)
         log_warn("GRAD of era %u, generation %" PRIu64 " from %s dropped: too many wait for a roster already",
             packet->msg.GRAD.era, packet->msg.GRAD.generation, packet->peer);
     return TT_OK;
@@ -252,11 +253,11 @@ static tt_status_t s_on_report(void *ctx)
     static const char *const names[] = {[STAGE_sum] = "sum", [STAGE_wait_gradients] = "wait_gradients"};
     aggregator_t *self = ctx;
     reduce_gap_t gap;
-    tt_lap(&self->laps, STAGE_wait_gradients, tt_now_ns(tt_clock_real()));
+    tt_lap(&self->laps, STAGE_wait_gradients, tt_now_ns(self->clock));
     tt_link_spent(self->link, names, self->laps.spent_ns, STAGE_COUNT);
     if (!self->reduce)
         return TT_OK;
-    early_expire(self->early, tt_now_ms(tt_clock_real()) - self->lease_ms);
+    early_expire(self->early, tt_now_ms(self->clock) - self->lease_ms);
     tt_link_progress(self->link, reduce_sums(self->reduce));
     if (reduce_gap(self->reduce, &gap))
         tt_link_state(self->link, "waiting for GRAD of step %" PRIu64 " chunk %u shard %u from learner/%d", gap.step,
@@ -276,7 +277,7 @@ static tt_status_t s_start(aggregator_t *self)
         .max_bytes = CHUNK_BYTES + 4096,
         .linger_ms = 100,
         .keys = tt_location_keys(location)};
-    TT_TRY(tt_loop_new(&self->loop, NULL));
+    TT_TRY(tt_loop_new(&self->loop, self->clock));
     TT_TRY(tt_sock_new(&self->data, TT_ROUTER, &opts));
     TT_TRY(tt_location_bind(location, self->data, "data", self->ipc, self->tcp));
     tt_link_opts_t link = tt_location_link(location);
@@ -313,7 +314,8 @@ static void s_end(aggregator_t *self)
 
 tt_status_t aggregator_run(const tt_location_t *location, int signals_fd)
 {
-    aggregator_t self = {.location = location, .signals = signals_fd, .laps.lap_ns = tt_now_ns(tt_clock_real())};
+    const tt_clock_t *clock = location->clock;
+    aggregator_t self = {.location = location, .clock = clock, .signals = signals_fd, .laps.lap_ns = tt_now_ns(clock)};
     tt_status_t status = s_start(&self);
     if (status == TT_OK)
         status = s_serve(&self);

@@ -305,7 +305,8 @@ static tt_status_t s_new_rollout(batches_t *self)
         .env_lo = self->env_lo,
         .env_count = self->env_count,
         .steps = self->o.cfg->num_steps,
-        .taken = self->next * self->o.cfg->num_steps};
+        .taken = self->next * self->o.cfg->num_steps,
+        .clock = self->clock};
     rollout_destroy(&self->rollout);
     return rollout_new(&self->rollout, &cfg);
 }
@@ -571,7 +572,7 @@ tt_status_t batches_new(batches_t **self_p, const batches_opts_t *opts)
     TT_TRY(s_check_env(opts));
     batches_t *self = tt_new0(sizeof *self);
     self->o = *opts;
-    self->clock = tt_clock_real();
+    self->clock = opts->location->clock;
     self->laps.lap_ns = tt_now_ns(self->clock);
     self->blocks = blocks_new();
     self->loaded = UINT64_MAX;

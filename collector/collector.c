@@ -14,6 +14,7 @@ enum { POLL_MAX_MS = 1000 };
 
 typedef struct {
     const tt_location_t *location;
+    const tt_clock_t *clock;
     int signals;
     tt_loop_t *loop;
     tt_link_t *link;
@@ -90,7 +91,7 @@ static tt_status_t s_on_signal(void *ctx, int fd)
 static tt_status_t s_start(collector_t *self)
 {
     const tt_link_opts_t link = tt_location_link(self->location);
-    TT_TRY(tt_loop_new(&self->loop, NULL));
+    TT_TRY(tt_loop_new(&self->loop, self->clock));
     TT_TRY(tt_link_start(&self->link, &link));
     tt_link_state(self->link, "idle: waiting for WELCOME");
     tt_loop_fd(self->loop, tt_link_fd(self->link), s_on_link, self);
@@ -120,7 +121,7 @@ static void s_tell(collector_t *self, tt_status_t status)
         return;
     tt_link_send(self->link, &TT_MSG(EVENT, .kind = (char *)"failed", .text = (char *)tt_err_text(),
                                  .update = self->batches ? batches_next(self->batches) : 0,
-                                 .code = (uint32_t)tt_status_exit_code(status), .time_ns = tt_now_ns(tt_clock_real())));
+                                 .code = (uint32_t)tt_status_exit_code(status), .time_ns = tt_now_ns(self->clock)));
 }
 
 static void s_end(collector_t *self)
@@ -132,7 +133,7 @@ static void s_end(collector_t *self)
 
 tt_status_t collector_run(const tt_location_t *location, int signals_fd)
 {
-    collector_t self = {.location = location, .signals = signals_fd};
+    collector_t self = {.location = location, .clock = location->clock, .signals = signals_fd};
     guard_arm();
     tt_status_t status = s_start(&self);
     if (status == TT_OK)

@@ -58,6 +58,7 @@ tt_status_t rollout_new(rollout_t **self_p, const rollout_cfg_t *cfg)
     TT_TRY(tt_vec_new(&vec, cfg->env, cfg->seed, cfg->env_lo, cfg->env_count, cfg->taken));
     rollout_t *self = tt_new0(sizeof *self);
     self->cfg = *cfg;
+    self->cfg.clock = tt_clock_or_real(cfg->clock);
     self->vec = vec;
     self->T = cfg->steps;
     self->E = cfg->env_count;
@@ -206,16 +207,16 @@ static tt_status_t s_act(rollout_t *self, size_t at, void *action)
     return TT_OK;
 }
 
-static int64_t s_now_ns(void)
+static int64_t s_now_ns(const rollout_t *self)
 {
-    return tt_now_ns(tt_clock_real());
+    return tt_now_ns(self->cfg.clock);
 }
 
 static tt_status_t s_step(rollout_t *self)
 {
     const uint32_t every = self->T / TIMED_STEPS + 1;
     const bool timed = self->t % every == every / 2;
-    const int64_t start_ns = timed ? s_now_ns() : 0;
+    const int64_t start_ns = timed ? s_now_ns(self) : 0;
     const size_t at = (size_t)self->t * self->E;
     float *obs = self->at.obs + at * self->D;
     void *action =
@@ -223,11 +224,11 @@ static tt_status_t s_step(rollout_t *self)
     memcpy(obs, tt_vec_obs(self->vec), (size_t)self->E * self->D * sizeof *obs);
     s_look(self, obs, self->E, self->scaled, self->row);
     TT_TRY(s_act(self, at, action));
-    const int64_t acted_ns = timed ? s_now_ns() : 0;
+    const int64_t acted_ns = timed ? s_now_ns(self) : 0;
     TT_TRY(tt_vec_step(self->vec, action, self->at.reward + at, self->at.terminated + at, self->at.truncated + at));
     if (timed) {
         self->policy_ns += acted_ns - start_ns;
-        self->env_ns += s_now_ns() - acted_ns;
+        self->env_ns += s_now_ns(self) - acted_ns;
     }
     if (memchr(self->at.truncated + at, 1, self->E))
         for (uint32_t i = 0; i < self->E; i++)

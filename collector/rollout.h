@@ -9,6 +9,7 @@
 #pragma once
 #include "collector/blocks.h"
 #include "collector/env.h"
+#include "common/base/clock.h"
 #include "common/nn/nn.h"
 #include "common/rl/norm.h"
 #include "common/wire/segment.h"
@@ -22,6 +23,7 @@ typedef struct {
     uint64_t seed;
     uint32_t env_lo, env_count, steps; /* the range, and T; all >= 1 but env_lo           */
     uint64_t taken;                    /* steps that each env has taken before            */
+    const tt_clock_t *clock;           /* of rollout_env_share; borrowed; NULL = real     */
 } rollout_cfg_t;
 
 typedef struct rollout rollout_t; /* opaque */

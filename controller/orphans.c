@@ -77,7 +77,7 @@ int tt_orphans_signal(int signal, const char *mark, bool (*spare)(void *ctx, pid
 
 bool tt_orphans_end(int wait_ms)
 {
-    const int64_t deadline = tt_now_ms(tt_clock_real()) + wait_ms;
+    const int64_t deadline = tt_now_ms(tt_clock_real()) + wait_ms; /* the kernel needs it, and no other clock */
     for (;;) {
         /* killing children hands us theirs, so it takes as many rounds as the tree is deep */
         tt_orphans_signal(SIGKILL, NULL, NULL, NULL);

@@ -29,6 +29,7 @@ typedef struct {
 
 typedef struct {
     tt_substrate_t base;
+    const tt_clock_t *clock;
     char *run_dir;
     tt_replica_id_t next_id;
     child_t *children;
@@ -248,7 +249,7 @@ static tt_status_t s_stop(tt_substrate_t *base, tt_replica_id_t id, int grace_ms
         return tt_err(TT_NOT_FOUND, "no such replica");
     if (child->pid == 0)
         return TT_OK;
-    const int64_t kill_at = tt_now_ms(tt_clock_real()) + grace_ms;
+    const int64_t kill_at = tt_now_ms(((const process_t *)base)->clock) + grace_ms;
     if (grace_ms > 0) {
         if (child->kill_at_ms == 0)
             kill(child->pid, SIGTERM);
@@ -309,7 +310,7 @@ static void s_reap(process_t *self)
 
 static void s_kill_late(process_t *self)
 {
-    const int64_t now = tt_now_ms(tt_clock_real());
+    const int64_t now = tt_now_ms(self->clock);
     for (size_t i = 0; i < self->count; i++) {
         child_t *child = &self->children[i];
         if (child->pid && child->kill_at_ms && now >= child->kill_at_ms) {
@@ -391,7 +392,7 @@ static const tt_substrate_ops_t s_ops = {
     .destroy = s_destroy,
 };
 
-tt_status_t tt_process_substrate_new(tt_substrate_t **self_p, const char *run_dir)
+tt_status_t tt_process_substrate_new(tt_substrate_t **self_p, const char *run_dir, const tt_clock_t *clock)
 {
     char *logs = tt_sprintf("%s/logs", run_dir);
     const int made = mkdir(logs, 0755);
@@ -408,6 +409,7 @@ tt_status_t tt_process_substrate_new(tt_substrate_t **self_p, const char *run_di
     process_t *self = tt_new0(sizeof *self);
     self->base.ops = &s_ops;
     self->run_dir = tt_strdup(run_dir);
+    self->clock = clock;
     *self_p = &self->base;
     return TT_OK;
 }

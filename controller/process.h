@@ -9,10 +9,12 @@
  *
  *  Threads: everything, start above all, from one thread (the death signal follows the thread that forked). */
 #pragma once
+#include "common/base/clock.h"
 #include "controller/substrate.h"
 
-/*  run_dir (copied): logs go to run_dir/logs/<role>-<index>.log, appended. Makes the caller a child subreaper. */
-tt_status_t tt_process_substrate_new(tt_substrate_t **self_p, const char *run_dir);
+/*  run_dir (copied): logs go to run_dir/logs/<role>-<index>.log, appended. clock (borrowed): of graces. Makes the caller a
+ *  child subreaper. */
+tt_status_t tt_process_substrate_new(tt_substrate_t **self_p, const char *run_dir, const tt_clock_t *clock);
 
 /*  Process id of a live replica, 0 if it has ended. */
 int tt_process_pid(const tt_substrate_t *self, tt_replica_id_t id);

@@ -240,7 +240,7 @@ static tt_status_t s_begin(supervisor_t *self)
 {
     tt_rundir_forget(self->opts->run, s_result_file); /* of the run that is resumed */
     TT_TRY(tt_signals_open_parent(&self->signal_fd));
-    TT_TRY(tt_process_substrate_new(&self->substrate, self->opts->run->path));
+    TT_TRY(tt_process_substrate_new(&self->substrate, self->opts->run->path, self->clock));
     const tt_observer_t observer = {.started = s_started, .ended = s_ended, .ctx = self};
     TT_TRY(tt_controller_new(&self->controller, self->opts->job, self->substrate, self->clock, &observer));
     if (self->opts->resume)
@@ -250,7 +250,7 @@ static tt_status_t s_begin(supervisor_t *self)
     TT_TRY(tt_controller_tick(self->controller));
     char endpoint[4096];
     tt_rundir_control(self->opts->run, endpoint, sizeof endpoint);
-    const tt_link_opts_t link = {.endpoint = endpoint, .role = TT_PEER_CONTROLLER, .index = 0};
+    const tt_link_opts_t link = {.endpoint = endpoint, .role = TT_PEER_CONTROLLER, .index = 0, .clock = self->clock};
     TT_TRY(tt_link_start(&self->link, &link));
     TT_TRY(tt_loop_new(&self->loop, self->clock));
     tt_loop_fd(self->loop, tt_link_fd(self->link), s_on_link, self);
@@ -379,7 +379,7 @@ static void s_settle(supervisor_t *self)
 tt_status_t tt_supervise(tt_outcome_t *out, const tt_supervise_opts_t *opts)
 {
     *out = (tt_outcome_t){0};
-    supervisor_t self = {.opts = opts, .out = out, .clock = tt_clock_real(), .signal_fd = -1};
+    supervisor_t self = {.opts = opts, .out = out, .clock = tt_clock_or_real(opts->clock), .signal_fd = -1};
     const tt_status_t status = s_begin(&self);
     if (status == TT_OK) {
         s_run(&self);

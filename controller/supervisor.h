@@ -8,6 +8,7 @@
  *  Threads: call from the main thread, with no other thread running; blocks until the run has ended and every process
  *  of it is gone. */
 #pragma once
+#include "common/base/clock.h"
 #include "common/job/job.h"
 #include "common/wire/msg.h"
 #include "controller/rundir.h"
@@ -29,6 +30,7 @@ typedef struct {
     bool resume;   /* start the coordinator alone; the others when it says how many             */
     int finish_ms; /* from the first signal to killing; 0 = 60 s                                */
     tt_watcher_t watcher;
+    const tt_clock_t *clock; /* NULL = real                                                     */
 } tt_supervise_opts_t;
 
 typedef struct {

@@ -512,7 +512,7 @@ tt_status_t coordinator_run(const coordinator_opts_t *opts, int *exit_code)
     self->key = opts->key;
     self->alone = opts->alone;
     self->again = opts->again;
-    self->clock = tt_clock_real();
+    self->clock = tt_clock_or_real(opts->clock);
     self->signals = -1;
     snapshot_store_init(&self->snapshot_store);
     self->lonely_ns = self->checked_ns = tt_now_ns(self->clock);

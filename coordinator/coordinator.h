@@ -7,6 +7,7 @@
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
+#include "common/base/clock.h"
 #include "common/base/status.h"
 
 typedef struct {
@@ -16,6 +17,7 @@ typedef struct {
     bool again; /* this run had a coordinator before: without a journal, its members are awaited for half a minute */
     bool alone; /* somebody else keeps the replicas (an operator): it waits for members without a deadline,
                             says in its log how it goes on, and SIGTERM ends this process and not the run        */
+    const tt_clock_t *clock; /* NULL = real                                                          */
 } coordinator_opts_t;
 
 /*  Run until the end: a stop rule, a stop request, SIGTERM or a failure. *exit_code: of the process.

@@ -48,7 +48,7 @@ static tt_status_t s_write(core_t *self, const char *name, const char *path, int
         self->best = mean;
     TT_TRY(
         self->location->dir[0] ? s_write_here(self, name, path, best) : s_write_there(self, name, best, patience_ms));
-    self->checkpoint_ns = tt_now_ns(tt_clock_real());
+    self->checkpoint_ns = tt_now_ns(self->clock);
     report_event(self, "snapshot", path, mean);
     log_info("%s", path);
     return TT_OK;
@@ -58,7 +58,7 @@ static tt_status_t s_write(core_t *self, const char *name, const char *path, int
 tt_status_t checkpoint_when_due(core_t *self)
 {
     const double every_s = self->model.train.checkpoint.every_s;
-    if (isnan(every_s) || (double)(tt_now_ns(tt_clock_real()) - self->checkpoint_ns) < every_s * 1e9)
+    if (isnan(every_s) || (double)(tt_now_ns(self->clock) - self->checkpoint_ns) < every_s * 1e9)
         return TT_OK;
     char name[TT_CHECKPOINT_NAME], path[4200];
     tt_checkpoint_name(name, self->update);
@@ -66,7 +66,7 @@ tt_status_t checkpoint_when_due(core_t *self)
     const tt_status_t status = s_write(self, name, path, DUE_PATIENCE_MS);
     if (status == TT_OK || status == TT_STOPPED)
         return TT_OK;
-    self->checkpoint_ns = tt_now_ns(tt_clock_real());
+    self->checkpoint_ns = tt_now_ns(self->clock);
     log_error("no checkpoint: %s", tt_err_text());
     report_event(self, "warning", tt_err_text(), 0);
     return TT_OK;

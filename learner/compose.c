@@ -114,7 +114,7 @@ enum { PATIENCE_MS = 20 };
 
 static bool s_patient(const core_t *self)
 {
-    return tt_now_ms(tt_clock_real()) - self->composing_ms < PATIENCE_MS;
+    return tt_now_ms(self->clock) - self->composing_ms < PATIENCE_MS;
 }
 
 /*  The first slice of which we have another copy, or none; NULL when batch n is as it should be. */
@@ -166,7 +166,7 @@ static tt_status_t s_ask_composition(core_t *self)
     tt_packet_clear(&self->composition);
     self->composition = packet;
     self->composing = self->update + 1;
-    self->composing_ms = tt_now_ms(tt_clock_real());
+    self->composing_ms = tt_now_ms(self->clock);
     return TT_OK;
 }
 

@@ -34,7 +34,7 @@ static tt_status_t s_ask_to_leave(core_t *self)
  *  gone silent (it got the same signal) will not answer any more. */
 tt_status_t control_check_draining(core_t *self)
 {
-    const int64_t waited_ms = (tt_now_ns(tt_clock_real()) - self->draining_ns) / 1000000;
+    const int64_t waited_ms = (tt_now_ns(self->clock) - self->draining_ns) / 1000000;
     const bool patient = self->location->pod[0] ? tt_link_silence_ms(self->link) < SILENCE_MS : self->farewell;
     if (self->leave || waited_ms < (patient ? POD_DRAIN_MS : DRAIN_MS))
         return TT_OK;
@@ -91,7 +91,7 @@ static void s_open_compute(core_t *self)
         .shards = self->model.train.learner.shards,
         .count = self->model.grads,
         .resend_ms = self->model.train.net.lease_ms,
-        .clock = tt_clock_real()};
+        .clock = self->clock};
     self->pool = pool_new(self->model.threads);
     self->shards = shards_new(self->model.net, self->pool, self->model.train.learner.shards);
     self->allreduce = allreduce_new(&allreduce);
@@ -100,7 +100,7 @@ static void s_open_compute(core_t *self)
         .index = allreduce.index,
         .instance = allreduce.instance,
         .repeat_ms = self->model.train.net.lease_ms,
-        .clock = tt_clock_real()};
+        .clock = self->clock};
     self->ask = ask_new(&ask);
 }
 
@@ -115,7 +115,7 @@ static tt_status_t s_on_welcome(core_t *self, const tt_msg_WELCOME_t *welcome)
     self->run_dir = tt_strdup(welcome->run_dir ? welcome->run_dir : "");
     self->start_ns = welcome->start_ns;
     if (tt_link_remote(self->link) && welcome->now_ns) /* in our own clock */
-        self->start_ns = tt_now_ns(tt_clock_real()) - (welcome->now_ns - welcome->start_ns);
+        self->start_ns = tt_now_ns(self->clock) - (welcome->now_ns - welcome->start_ns);
     tt_log_init("learner", (int)tt_link_index(self->link));
     s_open_data_path(self);
     s_open_statistics(self);
@@ -238,7 +238,7 @@ tt_status_t control_on_signal(void *ctx, int fd)
     if (self->draining || !self->view.member || !self->holds)
         return control_leave(self, "signal");
     self->draining = true;
-    self->draining_ns = tt_now_ns(tt_clock_real());
+    self->draining_ns = tt_now_ns(self->clock);
     self->farewell = self->view.learners == 1; /* at the next version, see update.c */
     return self->farewell && !self->location->pod[0] ? TT_OK : s_ask_to_leave(self);
 }

@@ -51,6 +51,7 @@ typedef struct {
 
 typedef struct core {
     const tt_location_t *location; /* borrowed */
+    const tt_clock_t *clock;       /* the location's */
     int signals_fd;
     tt_link_t *link;
     tt_loop_t *loop;

@@ -28,7 +28,7 @@ tt_status_t core_serve(core_t *self, int64_t timeout_ms)
 
 void core_progress(core_t *self)
 {
-    self->progress_ns = tt_now_ns(tt_clock_real());
+    self->progress_ns = tt_now_ns(self->clock);
     tt_link_progress(self->link, ++self->progress);
 }
 
@@ -43,10 +43,10 @@ static bool s_waits_for_members(const core_t *self)
 static tt_status_t s_check_deadline(core_t *self)
 {
     if (s_waits_for_members(self))
-        self->progress_ns = tt_now_ns(tt_clock_real());
+        self->progress_ns = tt_now_ns(self->clock);
     if (!self->welcome || !self->view.member || self->reason)
         return TT_OK;
-    const int64_t waited_s = (tt_now_ns(tt_clock_real()) - self->progress_ns) / 1000000000;
+    const int64_t waited_s = (tt_now_ns(self->clock) - self->progress_ns) / 1000000000;
     if (waited_s <= 2 * (int64_t)self->model.train.net.stall_s)
         return TT_OK;
     return tt_err(
@@ -66,7 +66,7 @@ tt_status_t core_wait(core_t *self, const char *fmt, ...)
 
 void core_lap(core_t *self, core_phase_t phase)
 {
-    tt_lap(&self->laps, phase, tt_now_ns(tt_clock_real()));
+    tt_lap(&self->laps, phase, tt_now_ns(self->clock));
 }
 
 const char *const core_phase_names[CORE_PHASE_COUNT] = {
@@ -121,7 +121,7 @@ static tt_status_t s_connect(core_t *self)
 
 static tt_status_t s_start(core_t *self)
 {
-    TT_TRY(tt_loop_new(&self->loop, NULL));
+    TT_TRY(tt_loop_new(&self->loop, self->clock));
     TT_TRY(s_bind(self));
     return s_connect(self);
 }
@@ -189,7 +189,7 @@ static void s_report_failure(core_t *self, tt_status_t status)
     char text[1024];
     snprintf(text, sizeof text, "%s", tt_err_text());
     const tt_msg_EVENT_t event = TT_MSG(EVENT, .kind = (char *)(uintptr_t) "failed", .text = text,
-        .update = self->update, .code = (uint32_t)tt_status_exit_code(status), .time_ns = tt_now_ns(tt_clock_real()));
+        .update = self->update, .code = (uint32_t)tt_status_exit_code(status), .time_ns = tt_now_ns(self->clock));
     const tt_msg_DRAINED_t drained = TT_MSG(DRAINED, .reason = (char *)(uintptr_t) "failed");
     const bool ours = status != TT_UNAVAILABLE; /* else: we cannot reach someone; the run goes on without us */
     if ((ours && tt_link_send(self->link, &event) != TT_OK) || tt_link_send(self->link, &drained) != TT_OK)
@@ -219,8 +219,9 @@ tt_status_t learner_run(const tt_location_t *location, int signals_fd)
 {
     core_t *self = tt_new0(sizeof *self);
     self->location = location;
+    self->clock = location->clock;
     self->signals_fd = signals_fd;
-    self->laps.lap_ns = tt_now_ns(tt_clock_real());
+    self->laps.lap_ns = tt_now_ns(self->clock);
     tt_status_t status = s_start(self);
     while (status == TT_OK && !self->leave)
         status = s_turn(self);

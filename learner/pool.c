@@ -46,7 +46,7 @@ static bool s_spin_until(const pool_t *self, _Atomic uint64_t *word, uint64_t va
 {
     if (self->spin_ns == 0)
         return false;
-    const tt_clock_t *clock = tt_clock_real();
+    const tt_clock_t *clock = tt_clock_real(); /* other threads work meanwhile, whatever a test's clock says */
     const int64_t until_ns = tt_now_ns(clock) + self->spin_ns;
     do {
         for (int i = 0; i < 16; i++) {

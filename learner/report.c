@@ -17,7 +17,7 @@ stop_facts_t report_facts(const core_t *self)
     return (stop_facts_t){.env_steps = self->batches_counted * self->model.batch_steps,
         .episodes = tt_episodes_count(self->episodes),
         .return_mean = tt_episodes_return_mean(self->episodes),
-        .wall_s = core_leads(self) ? (double)(tt_now_ns(tt_clock_real()) - self->start_ns) * 1e-9 : NAN};
+        .wall_s = core_leads(self) ? (double)(tt_now_ns(self->clock) - self->start_ns) * 1e-9 : NAN};
 }
 
 /* ---- STATS ------------------------------------------------------------------------------------------------------- */
@@ -87,7 +87,7 @@ static void s_send_stats(core_t *self, int64_t now_ns)
 
 void report_stats(core_t *self)
 {
-    const int64_t now_ns = tt_now_ns(tt_clock_real());
+    const int64_t now_ns = tt_now_ns(self->clock);
     if (now_ns - self->stats_ns >= STATS_EVERY_MS * INT64_C(1000000))
         s_send_stats(self, now_ns);
 }
@@ -98,7 +98,7 @@ void report_event(core_t *self, const char *kind, const char *text, double value
 {
     const tt_msg_EVENT_t event = TT_MSG(EVENT, .kind = (char *)(uintptr_t)kind, .text = (char *)(uintptr_t)text,
         .update = self->update, .env_steps = self->batches_counted * self->model.batch_steps, .value = value,
-        .time_ns = tt_now_ns(tt_clock_real()));
+        .time_ns = tt_now_ns(self->clock));
     if (tt_link_send(self->link, &event) != TT_OK)
         log_warn("EVENT %s: %s", kind, tt_err_text());
 }
@@ -106,7 +106,7 @@ void report_event(core_t *self, const char *kind, const char *text, double value
 void report_solved(core_t *self)
 {
     self->solved_steps = self->batches_counted * self->model.batch_steps;
-    self->solved_ns = tt_now_ns(tt_clock_real());
+    self->solved_ns = tt_now_ns(self->clock);
     self->solved_mean = tt_episodes_return_mean(self->episodes);
     report_solved_again(self);
 }
@@ -153,7 +153,7 @@ static json_t *s_summary(core_t *self, const char *checkpoint)
 void report_finished(core_t *self, const char *checkpoint)
 {
     if (self->stats_update < self->update)
-        s_send_stats(self, tt_now_ns(tt_clock_real()));
+        s_send_stats(self, tt_now_ns(self->clock));
     json_t *summary = s_summary(self, checkpoint);
     TT_CHECK(summary != NULL);
     char *text = json_dumps(summary, JSON_COMPACT);

@@ -22,9 +22,9 @@ typedef struct {
     int64_t moved_ms, patience_ms;
 } transfer_t;
 
-static int64_t s_now_ms(void)
+static int64_t s_now_ms(const core_t *core)
 {
-    return tt_now_ms(tt_clock_real());
+    return tt_now_ms(core->clock);
 }
 
 /* ---- answers -------------------------------------------------------------------------------------------------------- */
@@ -92,7 +92,7 @@ static tt_status_t s_open(transfer_t *self)
 static bool s_expired(const transfer_t *self)
 {
     const bool away = self->patience_ms > SILENCE_MS && tt_link_silence_ms(self->core->link) > SILENCE_MS;
-    return s_now_ms() - self->moved_ms > (away ? AWAY_MS : self->patience_ms);
+    return s_now_ms(self->core) - self->moved_ms > (away ? AWAY_MS : self->patience_ms);
 }
 
 /*  Ask until there is an answer; the answer may be that nothing has moved. */
@@ -101,7 +101,7 @@ static tt_status_t s_ask(transfer_t *self, const void *msg, const void *piece, s
     const uint32_t era = self->core->view.era;
     self->answered = false;
     for (int64_t sent_ms = 0; !self->answered;) {
-        if (s_now_ms() - sent_ms > AGAIN_MS) {
+        if (!sent_ms || s_now_ms(self->core) - sent_ms > AGAIN_MS) {
             if (sent_ms || !self->sock)
                 TT_TRY(s_open(self));
             zmq_msg_t frame;
@@ -112,15 +112,15 @@ static tt_status_t s_ask(transfer_t *self, const void *msg, const void *piece, s
             tt_frame_close(&frame);
             if (status != TT_OK && status != TT_AGAIN)
                 return status;
-            sent_ms = s_now_ms();
+            sent_ms = s_now_ms(self->core);
         }
         TT_TRY(core_wait(self->core, "%s", self->what));
         const view_t *view = &self->core->view;
         if (self->core->leave || view->era != era || !view->member || view->rank != 0)
             return tt_err(TT_STOPPED, "it counts no more");
         if (s_expired(self))
-            return tt_err(
-                TT_TIMEOUT, "no answer from the coordinator for %lld ms", (long long)(s_now_ms() - self->moved_ms));
+            return tt_err(TT_TIMEOUT, "no answer from the coordinator for %lld ms",
+                (long long)(s_now_ms(self->core) - self->moved_ms));
     }
     return self->refused[0] ? tt_err(TT_IO, "the coordinator says: %s", self->refused) : TT_OK;
 }
@@ -136,7 +136,7 @@ static tt_status_t s_store(transfer_t *self, const char *name, bool best, const 
         msg.offset = before;
         TT_TRY(s_ask(self, &msg, (const char *)bytes->data + before, left < PIECE ? (size_t)left : PIECE));
         if (self->have > before)
-            self->moved_ms = s_now_ms();
+            self->moved_ms = s_now_ms(self->core);
         core_progress(self->core);
     }
     return TT_OK;
@@ -147,7 +147,7 @@ tt_status_t snapshot_remote_store(core_t *core, const char *name, bool best, con
     transfer_t self = {.core = core,
         .what = "storing a snapshot at the coordinator",
         .size = bytes->size,
-        .moved_ms = s_now_ms(),
+        .moved_ms = s_now_ms(core),
         .patience_ms = patience_ms};
     const tt_status_t status = s_store(&self, name, best, bytes);
     s_close(&self);
@@ -160,7 +160,7 @@ static tt_status_t s_load(transfer_t *self, const char *path)
     do {
         msg.offset = self->have;
         TT_TRY(s_ask(self, &msg, NULL, 0));
-        self->moved_ms = s_now_ms();
+        self->moved_ms = s_now_ms(self->core);
         core_progress(self->core);
     } while (self->have < self->size);
     return TT_OK;
@@ -171,7 +171,7 @@ tt_status_t snapshot_remote_load(core_t *core, const char *path, tt_buf_t *out)
     transfer_t self = {.core = core,
         .what = "loading a snapshot from the coordinator",
         .in = out,
-        .moved_ms = s_now_ms(),
+        .moved_ms = s_now_ms(core),
         .patience_ms = 2 * SILENCE_MS};
     const tt_status_t status = s_load(&self, path);
     s_close(&self);

@@ -29,6 +29,11 @@ const tt_clock_t *tt_clock_real(void)
     return &s_real;
 }
 
+const tt_clock_t *tt_clock_or_real(const tt_clock_t *clock)
+{
+    return clock ? clock : &s_real;
+}
+
 tt_clock_t tt_clock_fake(int64_t start_ns)
 {
     return (tt_clock_t){.now_ns = s_fake_now, .fake_ns = start_ns};

@@ -12,6 +12,8 @@ struct tt_clock {
 
 /*  CLOCK_MONOTONIC; the same zero for all processes of a host. */
 const tt_clock_t *tt_clock_real(void);
+/*  For options in which NULL means the real one. */
+const tt_clock_t *tt_clock_or_real(const tt_clock_t *clock);
 
 /*  A clock that stands at start_ns until tt_clock_turn moves it on. */
 tt_clock_t tt_clock_fake(int64_t start_ns);

@@ -414,7 +414,7 @@ tt_status_t tt_server_start(tt_server_t **self_p, const tt_server_opts_t *opts)
     self->opts.connections = opts->connections ? opts->connections : CONNECTIONS;
     self->opts.healthz = opts->healthz ? opts->healthz : "ok\n";
     self->opts.answer_ms = opts->answer_ms ? opts->answer_ms : ANSWER_MS;
-    self->opts.clock = opts->clock ? opts->clock : tt_clock_real();
+    self->opts.clock = tt_clock_or_real(opts->clock);
     self->poll_fd = self->resumed = -1;
     self->port = http_bound_port(fd);
     self->daemon = s_daemon(self, fd);

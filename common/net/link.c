@@ -68,7 +68,7 @@ static tt_link_t *s_new(const tt_link_opts_t *opts)
     const int hello_ms = opts->patience_ms ? opts->patience_ms : HELLO_WAIT_MS;
     self->hello_wait_ns = (int64_t)(opts->hello_timeout_ms ? opts->hello_timeout_ms : hello_ms) * 1000000;
     self->patience_ns = (int64_t)opts->patience_ms * 1000000;
-    self->clock = opts->clock ? opts->clock : tt_clock_real();
+    self->clock = tt_clock_or_real(opts->clock);
     self->beat_ns = (int64_t)LINK_BEAT_MS * 1000000;
     self->lease_ns = (int64_t)LINK_LEASE_MS * 1000000;
     self->shared.index = opts->index >= 0 ? (uint32_t)opts->index : 0;

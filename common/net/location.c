@@ -66,7 +66,7 @@ static tt_status_t s_take_tcp(tt_location_t *self, const tt_location_args_t *arg
 
 tt_status_t tt_location_take(tt_location_t *self, tt_peer_role_t role, int index, const tt_location_args_t *args)
 {
-    *self = (tt_location_t){.role = role, .index = index};
+    *self = (tt_location_t){.role = role, .index = index, .clock = tt_clock_or_real(args->clock)};
     snprintf(self->pod, sizeof self->pod, "%s", args->pod ? args->pod : "");
     if (!args->run == !args->coordinator)
         return tt_err(TT_USAGE, "give either --run DIR or --coordinator tcp://HOST:PORT");
@@ -94,6 +94,7 @@ tt_link_opts_t tt_location_link(const tt_location_t *self)
         .role = self->role,
         .index = self->index,
         .pod = self->pod,
+        .clock = self->clock,
         .patience_ms = self->pod[0] ? POD_PATIENCE_MS : 0};
 }
 

@@ -1,4 +1,4 @@
-/*  location - where a role sits: how it reaches the coordinator and where it binds its own sockets.
+/*  location - where a role sits: how it reaches the coordinator, where it binds its own sockets, and by which clock it goes.
  *
  *  `--run DIR`: everything on ipc in DIR/sock (which may be a link to a shorter path); with a bind address tcp as well, so
  *  that roles on other hosts can reach it. `--coordinator tcp://HOST:PORT --key FILE`: tcp only. In a pod
@@ -18,12 +18,14 @@ typedef struct {
     char pod[320];     /* "namespace/name" of our pod; "" = not in one      */
     bool secure;       /* keys are set                                      */
     tt_keys_t keys;
+    const tt_clock_t *clock; /* of all that the role does; borrowed         */
 } tt_location_t;
 
 /*  What the command line said; NULL = not given. */
 typedef struct {
     const char *run, *coordinator, *key, *bind;
     const char *pod;
+    const tt_clock_t *clock; /* the real one, where no test gives another */
 } tt_location_args_t;
 
 /*  TT_USAGE: neither or both of run and coordinator, tcp without a key; TT_NOT_FOUND: no such run directory, or it has no

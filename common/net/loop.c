@@ -47,7 +47,7 @@ struct tt_loop {
 tt_status_t tt_loop_new(tt_loop_t **self_p, const tt_clock_t *clock)
 {
     tt_loop_t *self = tt_new0(sizeof *self);
-    self->clock = clock ? clock : tt_clock_real();
+    self->clock = tt_clock_or_real(clock);
     *self_p = self;
     return TT_OK;
 }
@@ -247,17 +247,22 @@ static tt_status_t s_serve_timers(tt_loop_t *self, size_t *handled)
 
 /* ---- waiting ----------------------------------------------------------------------------------------------------- */
 
+static bool s_is_fake(const tt_loop_t *self)
+{
+    return self->clock != tt_clock_real();
+}
+
 /*  How long may we sleep, at most wait_ns? */
 static int64_t s_wait_ns(const tt_loop_t *self, int64_t wait_ns)
 {
     for (size_t i = 0; i < self->sock_count; i++)
         if (tt_sock_hot(self->socks[i].sock))
             return 0;
+    if (s_is_fake(self) && wait_ns > FAKE_CLOCK_MS * 1000000)
+        wait_ns = FAKE_CLOCK_MS * 1000000; /* nothing wakes us when somebody turns its hands */
     if (self->timer_count == 0 || wait_ns == 0)
         return wait_ns;
     const int64_t now = tt_now_ns(self->clock);
-    if (self->clock != tt_clock_real() && wait_ns > FAKE_CLOCK_MS * 1000000)
-        wait_ns = FAKE_CLOCK_MS * 1000000; /* nothing wakes us when somebody turns its hands */
     for (size_t i = 0; i < self->timer_count; i++) {
         const int64_t left = self->timers[i].due_ns - now;
         if (left < wait_ns)
@@ -298,10 +303,28 @@ static tt_status_t s_serve(tt_loop_t *self, size_t *handled)
     return s_serve_timers(self, handled);
 }
 
+/*  Whoever waits may have taken the time from the loop's clock: one that was turned ends the wait, one that stands does not
+ *  make it longer. */
+typedef struct {
+    int64_t real_ns, fake_ns;
+} s_deadline_t;
+
+static s_deadline_t s_deadline(const tt_loop_t *self, int64_t left_ns)
+{
+    return (s_deadline_t){.real_ns = left_ns ? tt_now_ns(tt_clock_real()) + left_ns : 0,
+        .fake_ns = s_is_fake(self) ? tt_now_ns(self->clock) + left_ns : INT64_MAX};
+}
+
+static int64_t s_left_ns(const tt_loop_t *self, const s_deadline_t *end)
+{
+    const int64_t left_ns = end->real_ns - tt_now_ns(tt_clock_real());
+    return s_is_fake(self) && tt_now_ns(self->clock) >= end->fake_ns ? 0 : left_ns;
+}
+
 static tt_status_t s_poll(tt_loop_t *self, int64_t timeout_ms)
 {
     int64_t left_ns = timeout_ms * 1000000;
-    const int64_t deadline = left_ns ? tt_now_ns(tt_clock_real()) + left_ns : 0;
+    const s_deadline_t end = s_deadline(self, left_ns);
     for (size_t handled = 0;;) {
         if (self->holes)
             s_close_holes(self);
@@ -311,7 +334,7 @@ static tt_status_t s_poll(tt_loop_t *self, int64_t timeout_ms)
         if (handled > 0)
             return TT_OK;
         if (left_ns > 0) /* woken for nothing: ZeroMQ's own business, or a clock that does not run by itself */
-            left_ns = deadline - tt_now_ns(tt_clock_real());
+            left_ns = s_left_ns(self, &end);
         if (left_ns <= 0)
             return TT_AGAIN;
     }

@@ -111,7 +111,8 @@ void tt_loop_forget_sock(tt_loop_t *self, tt_sock_t *sock);
 void tt_loop_forget_fd(tt_loop_t *self, int fd);
 void tt_loop_forget_timer(tt_loop_t *self, int timer);
 
-/*  Handle everything that is ready; when nothing is, wait at most timeout_ms (0 = just look: about 1 us) for something.
+/*  Handle everything that is ready; when nothing is, wait at most timeout_ms (0 = just look: about 1 us) for something;
+ *  the loop's clock, or the real one, whichever gets there first.
  *  TT_OK: something was handled; TT_AGAIN: nothing was (or a signal came); else what a handler returned. Handles at most
  *  1024 packets. A message that breaks the rules is logged and dropped. */
 tt_status_t tt_loop_poll(tt_loop_t *self, int64_t timeout_ms);

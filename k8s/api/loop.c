@@ -142,7 +142,7 @@ static void s_curl_turn(kube_loop_t *self)
 tt_status_t kube_loop_new(kube_loop_t **self_p, const tt_clock_t *clock)
 {
     kube_loop_t *self = tt_new0(sizeof *self);
-    self->clock = clock ? clock : tt_clock_real();
+    self->clock = tt_clock_or_real(clock);
     self->curl_due_ns = -1;
     self->epoll = epoll_create1(EPOLL_CLOEXEC);
     self->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

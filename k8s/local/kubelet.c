@@ -381,13 +381,13 @@ int64_t kubelet_due_ms(const kubelet_t *self)
 
 /* ---- life -------------------------------------------------------------------------------------------------------------------- */
 
-tt_status_t kubelet_new(kubelet_t **self_p, place_t *place, bool tutti)
+tt_status_t kubelet_new(kubelet_t **self_p, place_t *place, bool tutti, const tt_clock_t *clock)
 {
     kubelet_t *self = tt_new0(sizeof *self);
     self->place = place;
     self->tutti = tutti;
-    self->clock = tt_clock_real();
-    const tt_status_t status = tt_process_substrate_new(&self->substrate, place->run_dir);
+    self->clock = clock;
+    const tt_status_t status = tt_process_substrate_new(&self->substrate, place->run_dir, clock);
     if (status == TT_OK)
         *self_p = self;
     else

@@ -7,15 +7,16 @@
  *  A pod's status is JSON as the API server would show it, so what is decided about it (dijob/plan.h) is decided as there.
  *  Threads: an instance belongs to one thread; never blocks. */
 #pragma once
+#include "common/base/clock.h"
 #include "controller/substrate.h"
 #include "k8s/dijob/dijob.h"
 #include "k8s/local/place.h"
 
 typedef struct kubelet kubelet_t; /* opaque */
 
-/*  Borrows place. Makes the caller a child subreaper (controller/process.h). tutti: a container without a command, or with
+/*  Borrows place and clock. Makes the caller a child subreaper (controller/process.h). tutti: a container without a command, or with
  *  one called tutti, runs this program. */
-tt_status_t kubelet_new(kubelet_t **self_p, place_t *place, bool tutti);
+tt_status_t kubelet_new(kubelet_t **self_p, place_t *place, bool tutti, const tt_clock_t *clock);
 /*  Everything that runs is killed. */
 void kubelet_destroy(kubelet_t **self_p);
 

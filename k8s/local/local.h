@@ -9,6 +9,7 @@
  *  Threads: local_run blocks in the main thread; ZeroMQ's own thread carries the control socket. */
 #pragma once
 #include <jansson.h>
+#include "common/base/clock.h"
 #include "common/job/job.h"
 #include "controller/rundir.h"
 #include "k8s/local/place.h"
@@ -32,6 +33,7 @@ typedef struct {
     local_say_fn say;           /* phases as they change, events, notes                 */
     void (*started)(void *ctx); /* the coordinator runs, or every task; may be NULL     */
     void *ctx;
+    const tt_clock_t *clock; /* NULL = real                                         */
 } local_opts_t;
 
 typedef struct {

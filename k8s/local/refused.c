@@ -24,12 +24,12 @@ void run_refuse(run_t *self, const dijob_pod_want_t *want, tt_status_t status)
         .task = task,
         .words = tt_strdup(tt_err_text()),
         .reason = "Invalid",
-        .until_ms = status == TT_NOT_FOUND ? INT64_MAX : tt_now_ms(tt_clock_real()) + AGAIN_MS};
+        .until_ms = status == TT_NOT_FOUND ? INT64_MAX : tt_now_ms(self->clock) + AGAIN_MS};
 }
 
 int64_t run_refused_until(run_t *self)
 {
-    const int64_t now_ms = tt_now_ms(tt_clock_real());
+    const int64_t now_ms = tt_now_ms(self->clock);
     int64_t next_ms = -1;
     for (size_t i = self->refused_count; i-- > 0;) {
         const int64_t until_ms = self->refused[i].until_ms;

@@ -127,7 +127,7 @@ static void s_do(run_t *self, const dijob_action_t *action)
 /*  When to look again: as the plan says, and when what could not be made may be tried again. */
 static int64_t s_again_ms(run_t *self, int64_t again_s)
 {
-    const int64_t again_ms = again_s < 0 ? -1 : tt_now_ms(tt_clock_real()) + again_s * 1000;
+    const int64_t again_ms = again_s < 0 ? -1 : tt_now_ms(self->clock) + again_s * 1000;
     const int64_t refused_ms = run_refused_until(self);
     return again_ms < 0 || (refused_ms >= 0 && refused_ms < again_ms) ? refused_ms : again_ms;
 }
@@ -195,7 +195,7 @@ static void s_tell_started(run_t *self)
 
 void run_settle(run_t *self)
 {
-    if (self->again_ms >= 0 && tt_now_ms(tt_clock_real()) >= self->again_ms)
+    if (self->again_ms >= 0 && tt_now_ms(self->clock) >= self->again_ms)
         self->dirty = true;
     bool changed = false;
     for (int round = 0; round < ROUNDS_MAX; round++) {
@@ -269,7 +269,7 @@ tt_status_t run_scale(run_t *self, const char *role, int64_t replicas)
 
 void run_stop(run_t *self, int signal)
 {
-    const int64_t now = tt_now_ms(tt_clock_real());
+    const int64_t now = tt_now_ms(self->clock);
     if (self->stopping && now - self->asked_ms < TWICE_MS)
         return;
     if (!self->broken)
@@ -299,7 +299,7 @@ static tt_status_t s_on_signal(void *ctx, int fd)
     run_t *self = ctx;
     int sender;
     for (int number; (number = tt_signals_next_from(fd, &sender)) != 0;)
-        if (number != SIGCHLD && tt_asked(&self->asked, sender, tt_now_ms(tt_clock_real())) != TT_ASKED_ECHO)
+        if (number != SIGCHLD && tt_asked(&self->asked, sender, tt_now_ms(self->clock)) != TT_ASKED_ECHO)
             run_stop(self, number);
     return TT_OK;
 }
@@ -318,7 +318,7 @@ static int64_t s_sooner(int64_t a, int64_t b)
 
 static tt_status_t s_turn(run_t *self)
 {
-    const int64_t now = tt_now_ms(tt_clock_real());
+    const int64_t now = tt_now_ms(self->clock);
     int64_t wait = s_sooner(WAIT_MS, kubelet_due_ms(self->kubelet));
     const int64_t due = tt_server_due_ms(self->server);
     wait = s_sooner(wait, due);
@@ -352,7 +352,8 @@ static void s_admit(run_t *self)
 static tt_status_t s_serve(run_t *self)
 {
     char address[32];
-    const tt_server_opts_t opts = {.address = address, .on_request = run_api, .ctx = self, .healthz = REPLICAS_HEALTHZ};
+    const tt_server_opts_t opts = {
+        .address = address, .on_request = run_api, .ctx = self, .healthz = REPLICAS_HEALTHZ, .clock = self->clock};
     tt_status_t status;
     do {
         snprintf(address, sizeof address, "127.%u.0.1:8080", self->place->net);
@@ -386,9 +387,9 @@ static tt_status_t s_begin(run_t *self)
         opts->ctx));
     self->place->objects = self->objects;
     s_admit(self);
-    TT_TRY(tt_loop_new(&self->loop, NULL));
+    TT_TRY(tt_loop_new(&self->loop, self->clock));
     TT_TRY(s_open_signals(self));
-    TT_TRY(kubelet_new(&self->kubelet, self->place, self->seen->tutti));
+    TT_TRY(kubelet_new(&self->kubelet, self->place, self->seen->tutti, self->clock));
     TT_TRY(s_serve(self));
     return control_serve(self);
 }
@@ -448,6 +449,7 @@ static void s_close(run_t *self)
 tt_status_t local_run(local_outcome_t *out, const local_opts_t *opts)
 {
     run_t self = {.opts = opts,
+        .clock = tt_clock_or_real(opts->clock),
         .job = opts->manifest->job,
         .objects = json_deep_copy(opts->manifest->objects),
         .masters = json_object(),

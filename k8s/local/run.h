@@ -9,6 +9,7 @@
 
 typedef struct {
     const local_opts_t *opts;
+    const tt_clock_t *clock;
     place_t *place;
     kubelet_t *kubelet;
     json_t *job;   /* borrowed: the whole object, status and all */

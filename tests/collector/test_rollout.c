@@ -59,7 +59,7 @@ static void s_close(world_t *w)
 
 static rollout_t *s_rollout(const world_t *w, uint32_t lo, uint32_t count)
 {
-    const rollout_cfg_t cfg = {w->env, w->net, w->norm, w->blocks, CLIP, SEED, lo, count, w->steps, 0};
+    const rollout_cfg_t cfg = {w->env, w->net, w->norm, w->blocks, CLIP, SEED, lo, count, w->steps, 0, NULL};
     rollout_t *rollout;
     assert_ok(rollout_new(&rollout, &cfg));
     return rollout;
@@ -327,7 +327,7 @@ static void test_net_must_fit_the_env(void **state)
     s_open(&w, "CartPole-v1", 8, false);
     const tt_env_ops_t *other;
     assert_ok(tt_env_find(&other, "Acrobot-v1"));
-    const rollout_cfg_t cfg = {other, w.net, NULL, w.blocks, CLIP, SEED, 0, 2, 8, 0};
+    const rollout_cfg_t cfg = {other, w.net, NULL, w.blocks, CLIP, SEED, 0, 2, 8, 0, NULL};
     rollout_t *rollout = NULL;
     assert_int_equal(rollout_new(&rollout, &cfg), TT_INVALID);
     assert_null(rollout);

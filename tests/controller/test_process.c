@@ -92,7 +92,7 @@ static void test_output_goes_to_the_log(void **state)
 {
     (void)state;
     tt_substrate_t *substrate = NULL;
-    assert_ok(tt_process_substrate_new(&substrate, s_dir));
+    assert_ok(tt_process_substrate_new(&substrate, s_dir, tt_clock_real()));
     const tt_replica_id_t id =
         s_start_shell(substrate, "echo out $1 $TT_RUN_DIR; echo err >&2; echo 1 > $TT_RUN_DIR/done; sleep 1000");
     s_await_pid("done");
@@ -113,7 +113,7 @@ static void test_every_life_begins_on_a_line_of_its_own(void **state)
 {
     (void)state;
     tt_substrate_t *substrate = NULL;
-    assert_ok(tt_process_substrate_new(&substrate, s_dir));
+    assert_ok(tt_process_substrate_new(&substrate, s_dir, tt_clock_real()));
     for (int life = 0; life < 3; life++) {
         s_start_shell(substrate, life < 2 ? "printf 'half a l'; kill -9 $$$$" : "echo whole");
         (void)s_await_end(substrate);
@@ -132,7 +132,7 @@ static void test_ends_are_reported(void **state)
 {
     (void)state;
     tt_substrate_t *substrate = NULL;
-    assert_ok(tt_process_substrate_new(&substrate, s_dir));
+    assert_ok(tt_process_substrate_new(&substrate, s_dir, tt_clock_real()));
     const tt_replica_id_t ok = s_start_shell(substrate, "exit 0");
     const int pid = tt_process_pid(substrate, ok);
     tt_replica_event_t event = s_await_end(substrate);
@@ -152,7 +152,7 @@ static void test_stop_asks_then_kills(void **state)
 {
     (void)state;
     tt_substrate_t *substrate = NULL;
-    assert_ok(tt_process_substrate_new(&substrate, s_dir));
+    assert_ok(tt_process_substrate_new(&substrate, s_dir, tt_clock_real()));
     tt_replica_id_t id =
         s_start_shell(substrate, "trap 'exit 5' TERM; echo $$$$ > $TT_RUN_DIR/polite; while :; do sleep 0.01; done");
     s_await_pid("polite");
@@ -169,7 +169,7 @@ static void test_what_a_replica_forked_dies_with_it(void **state)
 {
     (void)state;
     tt_substrate_t *substrate = NULL;
-    assert_ok(tt_process_substrate_new(&substrate, s_dir));
+    assert_ok(tt_process_substrate_new(&substrate, s_dir, tt_clock_real()));
     const tt_replica_id_t id =
         s_start_shell(substrate, "sleep 1000 & echo $! > $TT_RUN_DIR/child; "
                                  "setsid sh -c 'echo $$$$ > $TT_RUN_DIR/daemon; exec sleep 1000' & sleep 1000");
@@ -185,7 +185,7 @@ static void test_destroy_ends_everything(void **state)
 {
     (void)state;
     tt_substrate_t *substrate = NULL;
-    assert_ok(tt_process_substrate_new(&substrate, s_dir));
+    assert_ok(tt_process_substrate_new(&substrate, s_dir, tt_clock_real()));
     s_start_shell(substrate, "env -i PATH=$PATH DIR=$TT_RUN_DIR setsid "
                              "sh -c 'echo $$$$ > $DIR/wild; exec sleep 1000' & sleep 1000");
     const pid_t wild = s_await_pid("wild");
@@ -205,7 +205,7 @@ static void test_other_programs_have_the_limit_of_before(void **state)
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
     assert_true(limit.rlim_cur == limit.rlim_max && limit.rlim_cur > 123);
     tt_substrate_t *substrate;
-    assert_ok(tt_process_substrate_new(&substrate, s_dir));
+    assert_ok(tt_process_substrate_new(&substrate, s_dir, tt_clock_real()));
     s_start_shell(substrate, "ulimit -n > $TT_RUN_DIR/limit");
     assert_int_equal(s_await_pid("limit"), 123);
     assert_int_equal(s_await_end(substrate).exit_code, 0);
@@ -216,7 +216,7 @@ static void test_a_command_that_is_not_there(void **state)
 {
     (void)state;
     tt_substrate_t *substrate = NULL;
-    assert_ok(tt_process_substrate_new(&substrate, s_dir));
+    assert_ok(tt_process_substrate_new(&substrate, s_dir, tt_clock_real()));
     char *command[] = {"/nowhere/to/be/found", NULL};
     const tt_template_t template_ = {.command = command};
     const tt_replica_spec_t spec = {.job = "job", .role = "worker", .index = 0, .template_ = &template_};

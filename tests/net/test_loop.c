@@ -1,5 +1,7 @@
 /*  The loop: sockets, descriptors and timers, and handlers that change what it serves. */
 #include "tests/net/net_help.h"
+#include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/time.h>
@@ -15,6 +17,7 @@ typedef struct {
     int packets, fds, timers, limit, id;
     int from[10]; /* by the digit in their name */
     tt_status_t answer;
+    _Atomic bool waited;
 } fixture_t;
 
 static int s_setup(void **state)
@@ -226,6 +229,30 @@ static void test_a_timer_ends_the_wait(void **state)
     tt_loop_destroy(&loop);
 }
 
+/*  Again and again: the first time may be before the wait has begun. */
+static void *s_turn_the_hands(void *ctx)
+{
+    fixture_t *f = ctx;
+    for (; !f->waited; poll(NULL, 0, 1))
+        tt_clock_turn(&f->clock, (int64_t)PATIENCE_MS * 1000000);
+    return NULL;
+}
+
+/*  Nothing to serve, nothing set: who waits until its own clock shows a time waits no longer than that. */
+static void test_a_turned_clock_ends_the_wait(void **state)
+{
+    fixture_t *f = *state;
+    pthread_t thread;
+    const int64_t start = tt_now_ms(tt_clock_real());
+    assert_int_equal(pthread_create(&thread, NULL, s_turn_the_hands, f), 0);
+    const tt_status_t status = tt_loop_poll(f->loop, PATIENCE_MS);
+    f->waited = true;
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_int_equal(status, TT_AGAIN);
+    assert_int_equal(tt_loop_poll(f->loop, 1), TT_AGAIN); /* it stands: the real one ends that */
+    assert_true(tt_now_ms(tt_clock_real()) - start < PATIENCE_MS);
+}
+
 static void test_a_handlers_status_comes_out(void **state)
 {
     fixture_t *f = *state;
@@ -361,6 +388,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_timers_follow_the_clock, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_a_timer_at_a_time, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_a_timer_ends_the_wait, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_a_turned_clock_ends_the_wait, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_a_handlers_status_comes_out, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_handlers_may_forget, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_violations_do_not_end_it, s_setup, s_teardown),
