@@ -1,0 +1,251 @@
+/*  Whoever dies: a collector, a learner, the coordinator, its journal; and what the run goes on from. */
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include <sys/stat.h>
+#include "common/base/clock.h"
+#include "common/base/mem.h"
+#include "tests/coordinator/crew.h"
+#include "tests/snapshot/sample.h"
+
+static void test_a_killed_coordinator_comes_back(void **state)
+{
+    run_t *run = *state;
+    crew_t crew;
+    tt_packet_t packet = {0};
+    crew_begin(run, &crew);
+    tt_link_t *client = run_link(run, TT_PEER_CLIENT, -1);
+    assert_int_equal(link_ask(client, "scale", "{\"collector\": 3}", &packet), TT_OK);
+    tt_packet_clear(&packet);
+    run_wait_for_holds(run);
+    run_kill(run);
+    run_start(run);
+    link_expect_roster(crew.collectors[0], 2, 1, &packet);
+    assert_int_equal(packet.msg.ROSTER.era, 1); /* nobody lost anything */
+    assert_true(packet.msg.ROSTER.epoch >= 2);
+    assert_true(packet.msg.ROSTER.generation >= 2);
+    assert_false(packet.msg.ROSTER.fresh);
+    tt_packet_clear(&packet);
+    json_t *status = link_status(client);
+    assert_true(number_in(json_object_get(json_object_get(status, "replicas"), "collector"), "desired") == 3);
+    assert_true(number_in(status, "rolled_back") == 0);
+    json_decref(status);
+    tt_link_destroy(&client);
+    crew_leave(&crew);
+}
+
+static void test_a_dead_collector_is_noticed(void **state)
+{
+    run_t *run = *state;
+    crew_t crew;
+    tt_packet_t packet = {0};
+    crew_begin(run, &crew);
+    const tt_msg_REPLICA_t ended = TT_MSG(REPLICA, .role = TT_PEER_COLLECTOR, .index = 1, .alive = false, .code = 137);
+    tt_link_destroy(&crew.collectors[1]);
+    assert_ok(tt_link_send(crew.controller, &ended));
+    link_expect_roster(crew.collectors[0], 1, 1, &packet);
+    assert_int_equal(packet.msg.ROSTER.era, 1);
+    tt_packet_clear(&packet);
+    crew_leave(&crew);
+}
+
+static void s_make_snapshot(const run_t *run, tt_link_t *learner, char *path, size_t size)
+{
+    snprintf(path, size, "%s/checkpoints", run->dir);
+    assert_int_equal(mkdir(path, 0700), 0);
+    sample_write(path, "00000007.safetensors", 7);
+    snprintf(path, size, "%s/checkpoints/00000007.safetensors", run->dir);
+    link_send_event(learner, "snapshot", path, 7 * 128);
+}
+
+static void s_tell_end(const crew_t *crew, tt_peer_role_t role, uint32_t index)
+{
+    const tt_msg_REPLICA_t ended = TT_MSG(REPLICA, .role = role, .index = index, .code = 70);
+    assert_ok(tt_link_send(crew->controller, &ended));
+}
+
+/*  The end of a process is told on another connection than its last words, which may be read later. */
+static void test_last_words_count(void **state)
+{
+    run_t *run = *state;
+    crew_t crew;
+    char path[512];
+    tt_packet_t packet = {0};
+    crew_begin(run, &crew);
+    run_wait_for_holds(run);
+    s_tell_end(&crew, TT_PEER_LEARNER, 0);
+    link_skip_roster(crew.collectors[0], 2, 0);
+    s_make_snapshot(run, crew.learner, path, sizeof path);
+    for (const int64_t until = tt_now_ms(tt_clock_real()) + PATIENCE_MS;
+         link_ask(crew.controller, "snapshot", "", &packet) != TT_OK; tt_packet_clear(&packet))
+        assert_true(tt_now_ms(tt_clock_real()) < until);
+    tt_packet_clear(&packet);
+    tt_link_t *next = run_link(run, TT_PEER_LEARNER, 0);
+    link_expect_roster(next, 2, 1, &packet);
+    assert_string_equal(packet.msg.ROSTER.restore, path);
+    tt_packet_clear(&packet);
+    s_tell_end(&crew, TT_PEER_COLLECTOR, 1);
+    link_skip_roster(crew.collectors[0], 1, 1);
+    const tt_msg_EVENT_t event =
+        TT_MSG(EVENT, .kind = (char *)(uintptr_t) "failed", .text = (char *)(uintptr_t) "it crashed", .code = 70);
+    assert_ok(tt_link_send(crew.collectors[1], &event));
+    assert_int_equal(run_wait(run), 70);
+    tt_link_destroy(&next);
+    crew_leave(&crew);
+}
+
+static void test_a_lost_learner_rolls_back_and_a_moved_run_resumes(void **state)
+{
+    run_t *run = *state;
+    crew_t crew;
+    char path[512], moved[sizeof run->dir];
+    tt_packet_t packet = {0};
+    crew_begin(run, &crew);
+    run_wait_for_holds(run);
+    s_make_snapshot(run, crew.learner, path, sizeof path);
+    tt_link_destroy(&crew.learner);
+    const tt_msg_REPLICA_t ended = TT_MSG(REPLICA, .role = TT_PEER_LEARNER, .index = 0, .code = 137);
+    assert_ok(tt_link_send(crew.controller, &ended));
+    link_skip_roster(crew.collectors[0], 2, 0);
+    crew.learner = run_link(run, TT_PEER_LEARNER, 0);
+    link_expect_roster(crew.learner, 2, 1, &packet);
+    assert_int_equal(packet.msg.ROSTER.era, 2);
+    assert_true(packet.msg.ROSTER.fresh);
+    assert_string_equal(packet.msg.ROSTER.restore, path);
+    tt_packet_clear(&packet);
+    run_kill(run);
+    crew_leave(&crew);
+
+    snprintf(moved, sizeof moved, "%s", run->dir);
+    strcat(run->dir, "-moved");
+    assert_int_equal(rename(moved, run->dir), 0);
+    snprintf(run->endpoint, sizeof run->endpoint, "ipc://%s/sock/control", run->dir);
+    run->start_ns++; /* another session */
+    run_start(run);
+    crew_begin(run, &crew);
+    json_t *status = link_status(crew.controller);
+    assert_true(number_in(status, "era") == 3);
+    assert_true(number_in(status, "rolled_back") == 2);
+    assert_true(number_in(json_object_get(status, "snapshot"), "updates") == 7);
+    json_decref(status);
+    crew_leave(&crew);
+}
+
+/*  Until a line is in metrics.jsonl. */
+static void s_wait_for_metrics(const run_t *run)
+{
+    char path[512];
+    struct stat info = {0};
+    snprintf(path, sizeof path, "%s/metrics.jsonl", run->dir);
+    for (const int64_t until = tt_now_ms(tt_clock_real()) + PATIENCE_MS; info.st_size == 0;) {
+        assert_true(tt_now_ms(tt_clock_real()) < until);
+        if (stat(path, &info) != 0)
+            info.st_size = 0;
+        poll(NULL, 0, 5);
+    }
+}
+
+static void s_lose_journal(const run_t *run, const char *how)
+{
+    static const char *const parts[] = {"journal.db", "journal.db-wal", "journal.db-shm"};
+    char path[512];
+    for (size_t i = strcmp(how, "no log") == 0; i < TT_COUNT(parts); i++) {
+        snprintf(path, sizeof path, "%s/%s", run->dir, parts[i]);
+        assert_int_equal(unlink(path), 0);
+    }
+    if (strcmp(how, "empty") == 0)
+        sample_save(run->dir, parts[0], "", 0);
+}
+
+/*  The journal is gone, or empty, or its log is: the newest snapshot that is whole is adopted, what is damaged passed over,
+ *  and eras count on from the metrics that are there. */
+static void s_adopts(run_t *run, const char *journal)
+{
+    crew_t crew;
+    char path[512], folder[512];
+    crew_begin(run, &crew);
+    run_wait_for_holds(run);
+    s_make_snapshot(run, crew.learner, path, sizeof path);
+    link_send_stats(crew.learner, 1, 9);
+    s_wait_for_metrics(run);
+    run_kill(run);
+    crew_leave(&crew);
+    snprintf(folder, sizeof folder, "%s/checkpoints", run->dir);
+    sample_write(folder, "00000009.safetensors", 9); /* the journal did not hear of it */
+    sample_write(folder, "00000011.safetensors", 11);
+    sample_damage(folder, "00000011.safetensors");
+    s_lose_journal(run, journal);
+    run->start_ns++; /* another session */
+    run_start(run);
+    crew_begin(run, &crew);
+    snprintf(path, sizeof path, "%s/checkpoints/00000009.safetensors", run->dir);
+    assert_string_equal(crew.restore, path);
+    json_t *status = link_status(crew.controller);
+    const json_t *from = json_object_get(status, "restored_from");
+    assert_true(number_in(status, "era") > 1);
+    assert_true(number_in(from, "updates") == 9);
+    assert_true(json_is_true(json_object_get(from, "adopted")));
+    const json_t *bad = json_array_get(json_object_get(from, "passed_over"), 0);
+    assert_string_equal(json_string_value(json_object_get(bad, "snapshot")), "checkpoints/00000011.safetensors");
+    assert_non_null(strstr(json_string_value(json_object_get(bad, "reason")), "damaged"));
+    json_decref(status);
+    crew_leave(&crew);
+}
+
+static void test_without_its_journal_a_snapshot_is_adopted(void **state)
+{
+    s_adopts(*state, "gone");
+}
+
+static void test_with_an_empty_journal_a_snapshot_is_adopted(void **state)
+{
+    s_adopts(*state, "empty");
+}
+
+static void test_with_a_journal_without_its_log_a_snapshot_is_adopted(void **state)
+{
+    s_adopts(*state, "no log");
+}
+
+/*  Version 0 again would look like going on. */
+static void test_where_no_snapshot_is_whole_the_run_does_not_begin_again(void **state)
+{
+    run_t *run = *state;
+    crew_t crew;
+    char path[512], folder[512];
+    crew_begin(run, &crew);
+    run_wait_for_holds(run);
+    s_make_snapshot(run, crew.learner, path, sizeof path);
+    run_kill(run);
+    crew_leave(&crew);
+    snprintf(folder, sizeof folder, "%s/checkpoints", run->dir);
+    sample_damage(folder, "00000007.safetensors");
+    s_lose_journal(run, "gone");
+    run->start_ns++;
+    run_start(run);
+    for (int i = 0; i < 2; i++)
+        crew.collectors[i] = run_link(run, TT_PEER_COLLECTOR, i);
+    crew.learner = run_link(run, TT_PEER_LEARNER, 0);
+    crew.controller = run_link(run, TT_PEER_CONTROLLER, 0);
+    assert_int_equal(run_wait(run), 65);
+    crew_leave(&crew);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_a_killed_coordinator_comes_back, run_setup, run_teardown),
+        cmocka_unit_test_setup_teardown(test_a_dead_collector_is_noticed, run_setup, run_teardown),
+        cmocka_unit_test_setup_teardown(test_last_words_count, run_setup, run_teardown),
+        cmocka_unit_test_setup_teardown(
+            test_a_lost_learner_rolls_back_and_a_moved_run_resumes, run_setup, run_teardown),
+        cmocka_unit_test_setup_teardown(test_without_its_journal_a_snapshot_is_adopted, run_setup, run_teardown),
+        cmocka_unit_test_setup_teardown(test_with_an_empty_journal_a_snapshot_is_adopted, run_setup, run_teardown),
+        cmocka_unit_test_setup_teardown(
+            test_with_a_journal_without_its_log_a_snapshot_is_adopted, run_setup, run_teardown),
+        cmocka_unit_test_setup_teardown(
+            test_where_no_snapshot_is_whole_the_run_does_not_begin_again, run_setup, run_teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,126 @@
+/*  Snapshots of a learner on another host: piece by piece, over a socket of their own. */
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include "common/base/clock.h"
+#include "tests/coordinator/crew.h"
+#include "tests/snapshot/sample.h"
+
+/*  A socket as a learner's for files, and the answer to what is sent on it; false: none comes. */
+static tt_sock_t *s_files(const run_t *run)
+{
+    tt_sock_t *sock = NULL;
+    assert_ok(tt_sock_new(&sock, TT_DEALER, &(tt_sock_opts_t){.name = "files", .identity = "learner/0/x/files"}));
+    assert_ok(tt_sock_connect(sock, run->endpoint));
+    return sock;
+}
+
+static void s_send_piece(tt_sock_t *sock, const void *msg, const char *bytes, size_t size)
+{
+    zmq_msg_t frame;
+    tt_frame_new(&frame, size);
+    memcpy(zmq_msg_data(&frame), bytes, size);
+    assert_ok(tt_sock_send(sock, NULL, msg, &frame, 1));
+    tt_frame_close(&frame);
+}
+
+static bool s_answered(tt_sock_t *sock, tt_packet_t *out, int64_t patience_ms)
+{
+    const int64_t until = tt_now_ms(tt_clock_real()) + patience_ms;
+    while (tt_now_ms(tt_clock_real()) < until) {
+        if (tt_sock_recv(sock, out) == TT_OK)
+            return true;
+        poll(NULL, 0, 1);
+    }
+    return false;
+}
+
+/*  What STORED says of a piece: bytes that are there; UINT64_MAX: refused, with these words. */
+static uint64_t s_store(tt_sock_t *sock, const tt_msg_STORE_t *msg, const char *bytes, size_t size, const char *words)
+{
+    tt_packet_t packet = {0};
+    s_send_piece(sock, msg, bytes, size);
+    assert_true(s_answered(sock, &packet, PATIENCE_MS));
+    assert_int_equal(packet.msg.type, TT_MSG_STORED);
+    const char *refused = packet.msg.STORED.refused;
+    const uint64_t have = refused ? UINT64_MAX : packet.msg.STORED.have;
+    if (words && (!refused || !strstr(refused, words)))
+        fail_msg("'%s' does not say '%s'", refused ? refused : "taken", words);
+    tt_packet_clear(&packet);
+    return have;
+}
+
+static void s_expect_file(const run_t *run, const char *name, const tt_buf_t *bytes)
+{
+    char path[512];
+    tt_buf_t there;
+    tt_buf_init(&there, 1 << 20);
+    snprintf(path, sizeof path, "%s/checkpoints/%s", run->dir, name);
+    assert_ok(tt_buf_read_file(&there, path));
+    assert_int_equal(there.size, bytes->size);
+    assert_memory_equal(there.data, bytes->data, bytes->size);
+    tt_buf_free(&there);
+}
+
+static void test_snapshots_come_in_pieces(void **state)
+{
+    run_t *run = *state;
+    crew_t crew;
+    char path[512];
+    tt_packet_t packet = {0};
+    crew_begin(run, &crew);
+    tt_sock_t *sock = s_files(run);
+    char name[] = "00000007.safetensors", damaged[] = "00000008.safetensors", outside[] = "../../etc/passwd";
+    tt_buf_t bytes;
+    sample_encode(&bytes, 7);
+    const size_t half = bytes.size / 2, rest = bytes.size - half;
+    tt_msg_STORE_t msg =
+        TT_MSG(STORE, .instance = tt_link_instance(crew.learner), .name = name, .size = bytes.size, .best = true);
+    assert_int_equal(s_store(sock, &msg, bytes.data, half, NULL), half);
+    assert_int_equal(s_store(sock, &msg, bytes.data, half, NULL), half); /* begun anew */
+    msg.offset = half + 2;
+    assert_int_equal(s_store(sock, &msg, bytes.data + half + 2, rest - 2, NULL), half); /* not what comes next */
+    msg.offset = half;
+    assert_int_equal(s_store(sock, &msg, bytes.data + half, rest + 1, NULL), half); /* more than there is */
+    assert_int_equal(s_store(sock, &msg, bytes.data + half, rest, NULL), bytes.size);
+    s_expect_file(run, "best.safetensors", &bytes);
+
+    msg.name = damaged; /* on its way: it gets no name */
+    msg.offset = 0;
+    bytes.data[half] ^= 1;
+    assert_true(s_store(sock, &msg, bytes.data, bytes.size, "00000008.safetensors: damaged") == UINT64_MAX);
+    bytes.data[half] ^= 1;
+    s_expect_file(run, "best.safetensors", &bytes);
+    snprintf(path, sizeof path, "%s/checkpoints/%s", run->dir, damaged);
+    assert_int_equal(access(path, F_OK), -1);
+    memset(bytes.data, ' ', bytes.size);
+    assert_true(s_store(sock, &msg, bytes.data, bytes.size, "not a snapshot") == UINT64_MAX);
+    tt_buf_free(&bytes);
+    msg.offset = 0;
+    msg.name = outside;
+    assert_true(s_store(sock, &msg, "01234", 5, "no name of a snapshot") == UINT64_MAX);
+    msg.name = name;
+    msg.size = 0;
+    assert_true(s_store(sock, &msg, "01234", 5, "STORE of 0 bytes") == UINT64_MAX);
+    const tt_msg_LOAD_t load = TT_MSG(LOAD, .instance = tt_link_instance(crew.learner), .path = (char *)"/etc/passwd");
+    assert_ok(tt_sock_send(sock, NULL, &load, NULL, 0));
+    assert_true(s_answered(sock, &packet, PATIENCE_MS));
+    assert_int_equal(packet.msg.type, TT_MSG_LOADED);
+    assert_non_null(strstr(packet.msg.LOADED.refused, "not what the roster names"));
+    tt_packet_clear(&packet);
+    msg.size = 10;
+    msg.instance++;
+    s_send_piece(sock, &msg, "01234", 5);
+    assert_false(s_answered(sock, &packet, 100)); /* only rank 0's count */
+    tt_sock_destroy(&sock);
+    crew_leave(&crew);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_snapshots_come_in_pieces, run_setup, run_teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
