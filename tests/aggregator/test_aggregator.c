@@ -1,119 +1,70 @@
 /*  The aggregator as a role, over its real sockets: HELLO to STOP, and two learners' gradients of several chunks. */
 #include "aggregator/aggregator.h"
-#include <poll.h>
-#include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include "common/base/mem.h"
-#include "tests/test.h"
+#include "tests/fake/role.h"
 
-enum { SHARDS = 4, CHUNKS = 3, BIG = 1 << 16, SMALL = 40 };
+enum { SHARDS = 4, CHUNKS = 3, BIG = 1 << 16, SMALL = 40, REPORT_MS = 250 };
 static const char s_config[] = "env: CartPole-v1\nname: test\nnum_envs: 4\nlearner:\n  replicas: 2\n  shards: 4\n"
                                "space:\n  obs: 4\n  actions: 2\n  action_dims: 1\n";
 
 typedef struct {
-    char *dir;
-    tt_sock_t *control, *learner[2];
-    char peer[64], data[256];
-    pthread_t thread;
-    _Atomic bool ended;
-    tt_status_t status;
-    char state[128];
+    fake_coordinator_t run;
+    fake_role_t aggregator;
+    tt_sock_t *learner[2];
 } stage_t;
 
-static void *s_thread(void *ctx)
-{
-    stage_t *self = ctx;
-    tt_location_t location;
-    const tt_location_args_t args = {.run = self->dir};
-    self->status = tt_location_take(&location, TT_PEER_AGGREGATOR, 0, &args);
-    if (self->status == TT_OK)
-        self->status = aggregator_run(&location, -1);
-    self->ended = true;
-    return NULL;
-}
+#define until(condition) fake_until(&self->run, condition, #condition)
 
-static void s_pump(stage_t *self)
+/*  What it says of itself a report later. */
+static const char *s_state(stage_t *self)
 {
-    tt_packet_t packet = {0};
-    while (tt_sock_recv(self->control, &packet) == TT_OK) {
-        snprintf(self->peer, sizeof self->peer, "%s", packet.peer);
-        if (packet.msg.type == TT_MSG_HELLO) {
-            snprintf(self->data, sizeof self->data, "%s", packet.msg.HELLO.data_ipc);
-            const tt_msg_WELCOME_t welcome = TT_MSG(WELCOME, .wire = TT_WIRE_VERSION, .beat_ms = 20, .lease_ms = 20000,
-                .config = (char *)s_config, .run_dir = self->dir);
-            assert_ok(tt_sock_send(self->control, self->peer, &welcome, NULL, 0));
-        } else if (packet.msg.type == TT_MSG_HEARTBEAT) {
-            snprintf(self->state, sizeof self->state, "%s", packet.msg.HEARTBEAT.state);
-            tt_sock_send(self->control, self->peer, &TT_MSG(HEARTBEAT, .seq = packet.msg.HEARTBEAT.seq), NULL, 0);
-        }
-    }
-    tt_packet_clear(&packet);
+    fake_role_pass(&self->aggregator, REPORT_MS);
+    return self->aggregator.member->state;
 }
-
-#define until(cond)                                                        \
-    do {                                                                   \
-        const int64_t until_end_ = tt_now_ms(tt_clock_real()) + 20000;     \
-        while (!(cond)) {                                                  \
-            assert_true(tt_now_ms(tt_clock_real()) < until_end_ && #cond); \
-            s_pump(self);                                                  \
-            poll(NULL, 0, 1);                                              \
-        }                                                                  \
-    } while (0)
 
 static void s_roster(stage_t *self, uint64_t generation)
 {
-    tt_rec_MEMBER_t members[] = {
-        {.role = TT_PEER_LEARNER, .index = 0, .instance = 1, .rank = 0},
-        {.role = TT_PEER_LEARNER, .index = 5, .instance = 2, .rank = 1},
-    };
-    const tt_msg_ROSTER_t roster = TT_MSG(ROSTER, .era = 1, .epoch = generation, .generation = generation,
-        .members = members, .members_count = TT_COUNT(members));
-    assert_ok(tt_sock_send(self->control, self->peer, &roster, NULL, 0));
+    self->run.generation = generation;
+    fake_roster(&self->run, generation == 1, NULL);
+}
+
+/*  A learner of the roster, and its socket under the name that it had when it connected. */
+static void s_learner(stage_t *self, int rank, uint32_t index, uint64_t instance, const char *identity)
+{
+    fake_member_t *learner = fake_add(&self->run, TT_PEER_LEARNER, index, 0);
+    learner->instance = instance;
+    fake_in(&self->run, learner);
+    assert_ok(
+        tt_sock_new(&self->learner[rank], TT_DEALER, &(tt_sock_opts_t){.name = "gradients", .identity = identity}));
+    assert_ok(tt_sock_connect(self->learner[rank], self->aggregator.member->data));
 }
 
 static int s_open(void **state)
 {
     stage_t *self = *state = tt_new0(sizeof *self);
-    char endpoint[256];
-    self->dir = tt_strdup("/tmp/tt-aggregator-XXXXXX");
-    assert_non_null(mkdtemp(self->dir));
-    snprintf(endpoint, sizeof endpoint, "%s/sock", self->dir);
-    assert_int_equal(mkdir(endpoint, 0700), 0);
-    snprintf(endpoint, sizeof endpoint, "ipc://%s/sock/control", self->dir);
-    assert_ok(tt_sock_new(&self->control, TT_ROUTER, &(tt_sock_opts_t){.name = "control"}));
-    assert_ok(tt_sock_bind(self->control, endpoint, NULL, 0));
-    assert_int_equal(pthread_create(&self->thread, NULL, s_thread, self), 0);
-    until(self->data[0]);
-    for (int i = 0; i < 2; i++) {
-        /* the second one had another number when it connected: a coordinator without its journal counts anew */
-        const tt_sock_opts_t opts = {.name = "gradients", .identity = i ? "learner/3/2" : "learner/0/1"};
-        assert_ok(tt_sock_new(&self->learner[i], TT_DEALER, &opts));
-        assert_ok(tt_sock_connect(self->learner[i], self->data));
-    }
+    fake_open(&self->run, tt_strdup(s_config));
+    self->run.beat_ms = 20;
+    fake_role_start(&self->aggregator, &self->run, TT_PEER_AGGREGATOR, aggregator_run, -1);
+    until(self->aggregator.member->hello);
+    s_learner(self, 0, 0, 1, "learner/0/1");
+    s_learner(self, 1, 5, 2, "learner/3/2"); /* a coordinator without its journal counts anew */
     s_roster(self, 1);
-    until(strncmp(self->state, "idle: 0 sums", 12) == 0); /* it knows the job */
+    until(strncmp(s_state(self), "idle: 0 sums", 12) == 0); /* it knows the job */
     return 0;
 }
 
 static int s_close(void **state)
 {
     stage_t *self = *state;
-    assert_ok(tt_sock_send(self->control, self->peer, &TT_MSG(STOP, .reason = (char *)"the test is over"), NULL, 0));
-    until(self->ended);
-    pthread_join(self->thread, NULL);
-    assert_int_equal(self->status, TT_OK);
-    assert_int_equal(access(self->data + 6, F_OK), -1); /* it took its socket file away */
+    fake_role_stop(&self->aggregator);
+    assert_int_equal(self->aggregator.status, TT_OK);
+    assert_int_equal(access(self->aggregator.member->data + 6, F_OK), -1); /* it took its socket file away */
     tt_sock_destroy(&self->learner[0]);
     tt_sock_destroy(&self->learner[1]);
-    tt_sock_destroy(&self->control);
-    char *command = tt_sprintf("rm -rf '%s'", self->dir);
-    assert_int_equal(system(command), 0);
-    free(command);
-    free(self->dir);
+    fake_close(&self->run);
     free(self);
     return 0;
 }
@@ -210,10 +161,10 @@ static void test_state_names_who_is_missing(void **state)
 {
     stage_t *self = *state;
     s_grad(self, 0, 1, 4, 2);
-    until(strcmp(self->state, "waiting for GRAD of step 4 chunk 0 shard 2 from learner/5") == 0);
+    until(strcmp(s_state(self), "waiting for GRAD of step 4 chunk 0 shard 2 from learner/5") == 0);
     s_grad(self, 1, 1, 4, 3);
     s_expect_sum(self, 0, 1, 4);
-    until(strncmp(self->state, "idle", 4) == 0);
+    until(strncmp(s_state(self), "idle", 4) == 0);
 }
 
 static void test_nonsense_is_dropped(void **state)
@@ -234,9 +185,9 @@ static void test_numbers_that_cannot_be_stall_nobody(void **state)
     stage_t *self = *state;
     tt_sock_t *stranger;
     assert_ok(tt_sock_new(&stranger, TT_DEALER, &(tt_sock_opts_t){.name = "gradients", .identity = "learner/7/bad"}));
-    assert_ok(tt_sock_connect(stranger, self->data));
+    assert_ok(tt_sock_connect(stranger, self->aggregator.member->data));
     s_grad(self, 0, 1, 3, 2);
-    until(strcmp(self->state, "waiting for GRAD of step 3 chunk 0 shard 2 from learner/5") == 0);
+    until(strcmp(s_state(self), "waiting for GRAD of step 3 chunk 0 shard 2 from learner/5") == 0);
     s_grad_by(stranger, 1, 1, UINT64_MAX, 1);
     s_grad_by(stranger, 1, 1, 3, 1); /* as if it were the whole sum: nothing of a stranger's is summed */
     s_grad_by(stranger, UINT32_MAX, 1, 0, 1);
@@ -260,7 +211,7 @@ static void test_a_gradient_waits_for_its_roster(void **state)
     s_grad(self, 0, 2, 3, 2);
     s_grad(self, 1, 2, 3, 3);
     s_grad(self, 0, 1, 9, 2); /* read after those, and so they have been read when it shows */
-    until(strcmp(self->state, "waiting for GRAD of step 9 chunk 0 shard 2 from learner/5") == 0);
+    until(strcmp(s_state(self), "waiting for GRAD of step 9 chunk 0 shard 2 from learner/5") == 0);
     s_roster(self, 2);
     s_expect_sum(self, 0, 2, 3);
     s_expect_sum(self, 1, 2, 3);

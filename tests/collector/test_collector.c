@@ -9,20 +9,12 @@
 
 static void s_assert_batch(stage_t *stage, uint32_t learner, uint64_t batch, size_t k)
 {
-    const stage_segment_t *segment = stage_segment(stage, learner, batch, k);
+    const fake_segment_t *segment = stage_segment(stage, learner, batch, k);
     assert_non_null(segment);
     assert_true(segment->msg.version == (batch > stage->lag ? batch - stage->lag : 0));
-    stage_segment_t reference = stage_reference(stage, batch);
+    fake_segment_t reference = stage_reference(stage, batch);
     stage_assert_part(&reference, segment);
     free(reference.block);
-}
-
-/*  Long enough that a collector that were wrong would have sent something. */
-static void s_stay(stage_t *stage)
-{
-    const int64_t end = tt_now_ms(tt_clock_real()) + 60;
-    while (tt_now_ms(tt_clock_real()) < end)
-        stage_pump(stage);
 }
 
 /*  What a learner will say to the next ATTACH. */
@@ -37,25 +29,25 @@ static void test_lock_step(void **state)
 {
     (void)state;
     stage_t stage;
-    stage_open(&stage, 0);
+    stage_open(&stage, 0, 0);
     stage_roster(&stage, 1, 0, STAGE_ENVS);
-    stage_credit(&stage, 0, 0, 1);
+    fake_learner_credit(&stage.learner[0], 0, 1);
     stage_until(&stage, stage_segment(&stage, 0, 0, 0));
     stage_until(&stage, stage.first_steps == 1);
     stage_publish(&stage, 2);
-    s_stay(&stage);
+    stage_stay(&stage, "waiting for credit for batch 1");
     assert_null(stage_segment(&stage, 0, 1, 0)); /* no credit */
-    stage_credit(&stage, 0, 1, 2);
+    fake_learner_credit(&stage.learner[0], 1, 2);
     stage_until(&stage, stage_segment(&stage, 0, 1, 0));
-    stage_credit(&stage, 0, 2, 3);
-    s_stay(&stage);
+    fake_learner_credit(&stage.learner[0], 2, 3);
+    stage_stay(&stage, "waiting for version 2");
     assert_null(stage_segment(&stage, 0, 2, 0)); /* no version 2 */
     stage_publish(&stage, 3);
     stage_until(&stage, stage_segment(&stage, 0, 2, 0));
     for (uint64_t batch = 0; batch < 3; batch++)
         s_assert_batch(&stage, 0, batch, 0);
     stage_close(&stage);
-    assert_int_equal(stage.status, TT_OK);
+    assert_int_equal(stage.collector.status, TT_OK);
     assert_int_equal(stage.first_steps, 1);
 }
 
@@ -64,13 +56,13 @@ static void test_lag_1_takes_exactly_its_version(void **state)
 {
     (void)state;
     stage_t stage;
-    stage_open(&stage, 1);
-    stage.silent_pub = true;
+    stage_open(&stage, 1, 0);
+    stage.store.silent_pub = true;
     stage_roster(&stage, 1, 0, STAGE_ENVS);
-    stage_credit(&stage, 0, 0, 2);
+    fake_learner_credit(&stage.learner[0], 0, 2);
     stage_until(&stage, stage_segment(&stage, 0, 1, 0));
     stage_publish(&stage, 4);
-    stage_credit(&stage, 0, 1, 4);
+    fake_learner_credit(&stage.learner[0], 1, 4);
     stage_until(&stage, stage_segment(&stage, 0, 3, 0));
     for (uint64_t batch = 0; batch < 4; batch++)
         s_assert_batch(&stage, 0, batch, 0);
@@ -82,13 +74,13 @@ static void test_lag_4_takes_the_newest(void **state)
 {
     (void)state;
     stage_t stage;
-    stage_open(&stage, 4);
+    stage_open(&stage, 4, 0);
     stage_roster(&stage, 1, 0, STAGE_ENVS);
-    stage_credit(&stage, 0, 0, 2);
+    fake_learner_credit(&stage.learner[0], 0, 2);
     stage_until(&stage, stage_segment(&stage, 0, 1, 0));
-    stage.silent_pub = true;
+    stage.store.silent_pub = true;
     stage_publish(&stage, 6);
-    stage_credit(&stage, 0, 2, 6);
+    fake_learner_credit(&stage.learner[0], 2, 6);
     stage_until(&stage, stage_segment(&stage, 0, 5, 0));
     assert_true(stage_segment(&stage, 0, 4, 0)->msg.version == 0); /* version 0 is still new enough */
     assert_true(stage_segment(&stage, 0, 5, 0)->msg.version == 5); /* 1 is asked for, the newest comes */
@@ -100,17 +92,17 @@ static void test_learners_come_and_go(void **state)
 {
     (void)state;
     stage_t stage;
-    stage_open(&stage, 0);
+    stage_open(&stage, 0, 0);
     stage_publish(&stage, 8);
     stage_roster(&stage, 3, 0, STAGE_ENVS);
-    stage_credit(&stage, 0, 0, 3);
-    s_stay(&stage);
+    fake_learner_credit(&stage.learner[0], 0, 3);
+    stage_stay(&stage, "waiting for CREDIT of epoch 1 from learner/1");
     assert_null(stage_segment(&stage, 0, 0, 0)); /* learner 1 has said nothing */
-    stage_credit(&stage, 1, 0, 2);
+    fake_learner_credit(&stage.learner[1], 0, 2);
     stage_until(&stage, stage_segment(&stage, 0, 1, 0) && stage_segment(&stage, 1, 1, 0));
-    s_stay(&stage);
+    stage_stay(&stage, "waiting for credit for batch 2 from learner/1");
     assert_null(stage_segment(&stage, 0, 2, 0)); /* learner 1 has no room */
-    stage_ack(&stage, 0, 1);
+    fake_learner_ack(&stage.learner[0], 1);
     s_expect(&stage, 0, 2, 4);
     stage_roster(&stage, 1, 0, STAGE_ENVS); /* learner 1 left */
     stage_until(&stage, stage_segment(&stage, 0, 3, 0));
@@ -134,15 +126,15 @@ static void test_range_moves(void **state)
 {
     (void)state;
     stage_t stage;
-    stage_open(&stage, 1);
+    stage_open(&stage, 1, 0);
     stage_publish(&stage, 6);
     stage_roster(&stage, 1, 0, 4);
-    stage_credit(&stage, 0, 0, 2);
+    fake_learner_credit(&stage.learner[0], 0, 2);
     stage_until(&stage, stage_segment(&stage, 0, 1, 0));
-    stage_segment_t reference = stage_reference(&stage, 1);
+    fake_segment_t reference = stage_reference(&stage, 1);
     tt_segment_t at;
     tt_segment_map(&reference.shape, reference.block, &at);
-    stage.states = at.states; /* as they are at the start of batch 2 */
+    stage.store.states = at.states; /* as they are at the start of batch 2 */
     s_expect(&stage, 0, 2, 4);
     stage_roster(&stage, 1, 2, 6);
     stage_until(&stage, stage_segment(&stage, 0, 3, 0));
@@ -160,12 +152,12 @@ static void test_spare_then_back(void **state)
 {
     (void)state;
     stage_t stage;
-    stage_open(&stage, 0);
+    stage_open(&stage, 0, 0);
     stage_roster(&stage, 1, 0, STAGE_ENVS);
-    stage_credit(&stage, 0, 0, 1);
+    fake_learner_credit(&stage.learner[0], 0, 1);
     stage_until(&stage, stage_segment(&stage, 0, 0, 0));
     stage_roster(&stage, 1, 0, 0);
-    s_stay(&stage);
+    stage_stay(&stage, "idle: no envs for me");
     stage_publish(&stage, 2);
     s_expect(&stage, 0, 0, 1); /* nobody has collected batch 0 for that learner */
     stage_roster(&stage, 1, 0, STAGE_ENVS);
@@ -180,12 +172,12 @@ static void test_states_that_are_gone(void **state)
 {
     (void)state;
     stage_t stage;
-    stage_open(&stage, 0);
+    stage_open(&stage, 0, 0);
     stage_publish(&stage, 4);
-    stage_segment_t reference = stage_reference(&stage, 2);
+    fake_segment_t reference = stage_reference(&stage, 2);
     tt_segment_t at;
     tt_segment_map(&reference.shape, reference.block, &at);
-    stage.states = at.states; /* as they are at the start of batch 3 */
+    stage.store.states = at.states; /* as they are at the start of batch 3 */
     stage.learner[0].gone = true;
     s_expect(&stage, 0, 2, 4);
     stage_roster(&stage, 1, 0, STAGE_ENVS);
@@ -202,10 +194,13 @@ static void test_a_lost_segment_is_sent_again(void **state)
 {
     (void)state;
     stage_t stage;
-    stage_open(&stage, 0);
+    stage_open(&stage, 0, 0);
     stage_roster(&stage, 1, 0, STAGE_ENVS);
-    stage_credit(&stage, 0, 0, 1);
+    fake_learner_credit(&stage.learner[0], 0, 1);
     stage_until(&stage, stage_segment(&stage, 0, 0, 0));
+    stage_stay(&stage, "waiting for credit for batch 1");
+    assert_null(stage_segment(&stage, 0, 0, 1)); /* it may be under way */
+    fake_role_pass(&stage.collector, STAGE_LEASE_MS / 2);
     stage_until(&stage, stage_segment(&stage, 0, 0, 1)); /* it asks for credit, hears base 0, and understands */
     s_assert_batch(&stage, 0, 0, 1);
     stage_close(&stage);
@@ -216,16 +211,16 @@ static void test_new_era(void **state)
 {
     (void)state;
     stage_t stage;
-    stage_open(&stage, 0);
+    stage_open(&stage, 0, 0);
     stage_publish(&stage, 3);
     stage_roster(&stage, 1, 0, STAGE_ENVS);
-    stage_credit(&stage, 0, 0, 3);
+    fake_learner_credit(&stage.learner[0], 0, 3);
     stage_until(&stage, stage_segment(&stage, 0, 2, 0));
-    stage_segment_t reference = stage_reference(&stage, 0);
+    fake_segment_t reference = stage_reference(&stage, 0);
     tt_segment_t at;
     tt_segment_map(&reference.shape, reference.block, &at);
-    stage.states = at.states;
-    stage.era = 2;
+    stage.store.states = at.states;
+    stage.run.era = 2;
     s_expect(&stage, 0, 1, 2);
     stage_roster(&stage, 1, 0, STAGE_ENVS);
     stage_until(&stage, stage_segment(&stage, 0, 1, 1));
@@ -240,12 +235,12 @@ static void test_drain(void **state)
 {
     (void)state;
     stage_t stage;
-    stage_open(&stage, 0);
+    stage_open(&stage, 0, 0);
     stage_roster(&stage, 1, 0, STAGE_ENVS);
     stage_until(&stage, stage.learner[0].epoch == 1);
-    assert_ok(tt_sock_send(stage.control, stage.peer, &TT_MSG(DRAIN, .reason = (char *)"scaled down"), NULL, 0));
-    stage_until(&stage, stage.drained[0] && stage.ended);
-    assert_int_equal(stage.status, TT_OK);
+    fake_send(&stage.run, stage.collector.member, &TT_MSG(DRAIN, .reason = (char *)"scaled down"));
+    stage_until(&stage, stage.collector.member->drained && stage.collector.ended);
+    assert_int_equal(stage.collector.status, TT_OK);
     stage_close(&stage);
 }
 
@@ -253,12 +248,12 @@ static void test_sigterm(void **state)
 {
     (void)state;
     stage_t stage;
-    stage_open(&stage, 0);
-    stage_until(&stage, stage.instance);
+    stage_open(&stage, 0, 0);
+    stage_until(&stage, stage.collector.member->hello);
     kill(getpid(), SIGTERM);
-    stage_until(&stage, stage.drained[0] && stage.ended);
-    assert_string_equal(stage.drained, "SIGTERM");
-    assert_int_equal(stage.status, TT_OK);
+    stage_until(&stage, stage.collector.member->drained && stage.collector.ended);
+    assert_string_equal(stage.collector.member->reason, "SIGTERM");
+    assert_int_equal(stage.collector.status, TT_OK);
     stage_close(&stage);
 }
 
@@ -267,12 +262,11 @@ static void test_foreign_env_fails_the_run(void **state)
 {
     (void)state;
     stage_t stage;
-    stage_open(&stage, 0);
-    stage.env_state++;
-    stage_until(&stage, stage.event[0] && stage.ended);
+    stage_open(&stage, 0, 1);
+    stage_until(&stage, stage.event[0] && stage.collector.ended);
     assert_string_equal(stage.event, "failed");
     assert_non_null(strstr(stage.event_text, "CartPole-v1"));
-    assert_int_equal(stage.status, TT_INVALID);
+    assert_int_equal(stage.collector.status, TT_INVALID);
     stage_close(&stage);
 }
 

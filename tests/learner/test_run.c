@@ -12,15 +12,15 @@
 
 static char s_want[65]; /* the weights of LONG by one learner */
 
-static world_member_t *s_learner(world_t *world, uint32_t index)
+static fake_member_t *s_learner(world_t *world, uint32_t index)
 {
     return world_start(world, TT_PEER_LEARNER, index);
 }
 
-static world_member_t *s_start_aggregator(world_t *world, uint32_t index)
+static fake_member_t *s_start_aggregator(world_t *world, uint32_t index)
 {
-    world_member_t *aggregator = world_start(world, TT_PEER_AGGREGATOR, index);
-    world_in(world, aggregator);
+    fake_member_t *aggregator = world_start(world, TT_PEER_AGGREGATOR, index);
+    fake_in(&world->run, aggregator);
     return aggregator;
 }
 
@@ -37,12 +37,12 @@ static void s_plain(const char *job, uint32_t learners, uint32_t aggregators, bo
 {
     static world_t world;
     world_open(&world, job);
-    world.copies = copies;
+    world.collector.copies = copies;
     for (uint32_t i = 0; i < learners; i++)
-        world_in(&world, s_learner(&world, i));
+        fake_in(&world.run, s_learner(&world, i));
     for (uint32_t i = 0; i < aggregators; i++)
         s_start_aggregator(&world, i);
-    world_roster(&world, true, NULL);
+    fake_roster(&world.run, true, NULL);
     s_finish(&world, out);
 }
 
@@ -59,13 +59,14 @@ static void test_one_learner_ends_by_its_rule(void **state)
     (void)state;
     static world_t world;
     world_open(&world, LONG);
-    world_in(&world, s_learner(&world, 0));
-    world_roster(&world, true, NULL);
+    fake_member_t *learner = s_learner(&world, 0);
+    fake_in(&world.run, learner);
+    fake_roster(&world.run, true, NULL);
     world_until(&world, world.sha[0], "EVENT finished");
     assert_string_equal(world.reason, "env_steps");
     assert_int_equal(world.updates, 39);
     assert_int_equal(world.trained, 39 * 96);
-    assert_int_equal(world.member[0].acked, 39);
+    assert_int_equal(fake_collector_to(&world.collector, learner)->acked, 39);
     struct stat st;
     assert_int_equal(stat(world.checkpoint, &st), 0);
     assert_non_null(strstr(world.checkpoint, "final.safetensors"));
@@ -120,17 +121,17 @@ static void test_a_learner_joins(void **state)
         static world_t world;
         char sha[65];
         world_open(&world, LONG);
-        world.gate = moment == 0 ? 7 : UINT64_MAX; /* in a pause between updates, and in full run */
-        world_in(&world, s_learner(&world, 0));
+        world.collector.gate = moment == 0 ? 7 : UINT64_MAX; /* in a pause between updates, and in full run */
+        fake_in(&world.run, s_learner(&world, 0));
         s_start_aggregator(&world, 0);
-        world_member_t *late = s_learner(&world, 1);
-        world_roster(&world, true, NULL);
+        fake_member_t *late = s_learner(&world, 1);
+        fake_roster(&world.run, true, NULL);
         world_until(&world, world_update(&world) >= (moment == 0 ? 7u : 3u * (unsigned)moment), "some updates");
-        world_in(&world, late);
-        world_roster(&world, false, NULL);
+        fake_in(&world.run, late);
+        fake_roster(&world.run, false, NULL);
         world_until(&world, late->holds, "the joiner to hold weights");
-        world.gate = UINT64_MAX;
-        world_until(&world, late->credited, "credit of the joiner");
+        world.collector.gate = UINT64_MAX;
+        world_until(&world, fake_collector_to(&world.collector, late)->credited, "credit of the joiner");
         s_finish(&world, sha);
         assert_string_equal(sha, s_want);
     }
@@ -152,31 +153,31 @@ static void test_no_state_for_a_member_of_an_older_generation(void **state)
     static world_t world;
     char sha[65];
     world_open(&world, LONG);
-    world.gate = 5;
-    world_member_t *first = s_learner(&world, 0);
-    world_in(&world, first);
-    world_roster(&world, true, NULL);
+    world.collector.gate = 5;
+    fake_member_t *first = s_learner(&world, 0);
+    fake_in(&world.run, first);
+    fake_roster(&world.run, true, NULL);
     world_until(&world, world_update(&world) >= 5, "some updates");
     tt_sock_t *sock = NULL;
     const tt_sock_opts_t opts = {.name = "joiner", .identity = "learner/1/99", .max_bytes = 1 << 24};
     assert_ok(tt_sock_new(&sock, TT_DEALER, &opts));
     assert_ok(tt_sock_connect(sock, first->data));
     tt_msg_FETCHED_t answer = {0};
-    tt_loop_sock(world.loop, sock, s_keep_answer, &answer);
+    tt_loop_sock(world.run.loop, sock, s_keep_answer, &answer);
     tt_msg_FETCH_t question =
-        TT_MSG(FETCH, .id = 1, .what = TT_FETCH_STATE, .era = world.era, .generation = world.generation - 1);
+        TT_MSG(FETCH, .id = 1, .what = TT_FETCH_STATE, .era = world.run.era, .generation = world.run.generation - 1);
     assert_ok(tt_sock_send(sock, NULL, &question, NULL, 0));
     world_until(&world, answer.id == 1, "an answer to an old question");
     assert_true(answer.gone);
     question.id = 2;
-    question.generation = world.generation;
+    question.generation = world.run.generation;
     assert_ok(tt_sock_send(sock, NULL, &question, NULL, 0));
     world_until(&world, answer.id == 2, "an answer");
     assert_false(answer.gone);
     assert_int_equal(answer.version, 5);
-    tt_loop_forget_sock(world.loop, sock);
+    tt_loop_forget_sock(world.run.loop, sock);
     tt_sock_destroy(&sock);
-    world.gate = UINT64_MAX;
+    world.collector.gate = UINT64_MAX;
     s_finish(&world, sha);
     assert_string_equal(sha, s_want);
 }
@@ -188,15 +189,15 @@ static void test_a_learner_is_killed(void **state)
         static world_t world;
         char sha[65];
         world_open(&world, LONG);
-        world_member_t *learner[3];
+        fake_member_t *learner[3];
         for (uint32_t i = 0; i < 3; i++)
-            world_in(&world, learner[i] = s_learner(&world, i));
+            fake_in(&world.run, learner[i] = s_learner(&world, i));
         s_start_aggregator(&world, 0);
-        world_roster(&world, true, NULL);
+        fake_roster(&world.run, true, NULL);
         world_until(&world, world_update(&world) >= 5 + victim, "some updates");
         world_kill(&world, learner[victim], SIGKILL);
-        world_out(&world, learner[victim]);
-        world_roster(&world, false, NULL);
+        fake_out(&world.run, learner[victim]);
+        fake_roster(&world.run, false, NULL);
         s_finish(&world, sha);
         assert_string_equal(sha, s_want);
     }
@@ -209,18 +210,19 @@ static void test_another_rank_0_says_that_it_is_solved(void **state)
     static world_t world;
     char sha[65];
     world_open(&world, LONG);
-    world.gate = 30;
-    world_member_t *first = s_learner(&world, 0), *second = s_learner(&world, 1);
-    world_in(&world, first);
-    world_in(&world, second);
+    world.collector.gate = 30;
+    fake_member_t *first = s_learner(&world, 0), *second = s_learner(&world, 1);
+    fake_in(&world.run, first);
+    fake_in(&world.run, second);
     s_start_aggregator(&world, 0);
-    world_roster(&world, true, NULL);
-    world_until(&world, world.solved == 1 && world_update(&world) == world.gate, "EVENT solved, and updates after it");
+    fake_roster(&world.run, true, NULL);
+    world_until(&world, world.solved == 1 && world_update(&world) == world.collector.gate,
+        "EVENT solved, and updates after it");
     world_kill(&world, first, SIGKILL);
-    world_out(&world, first);
-    world_roster(&world, false, NULL);
+    fake_out(&world.run, first);
+    fake_roster(&world.run, false, NULL);
     world_until(&world, world.solved == 2, "EVENT solved of the other one");
-    world.gate = UINT64_MAX;
+    world.collector.gate = UINT64_MAX;
     s_finish(&world, sha);
     assert_string_equal(sha, s_want);
 }
@@ -231,25 +233,25 @@ static void test_all_but_one_leave_and_others_come(void **state)
     static world_t world;
     char sha[65];
     world_open(&world, LONG);
-    world_member_t *first = s_learner(&world, 0), *second = s_learner(&world, 1), *third = s_learner(&world, 2);
-    world_in(&world, first);
-    world_in(&world, second);
+    fake_member_t *first = s_learner(&world, 0), *second = s_learner(&world, 1), *third = s_learner(&world, 2);
+    fake_in(&world.run, first);
+    fake_in(&world.run, second);
     s_start_aggregator(&world, 0);
-    world_roster(&world, true, NULL);
+    fake_roster(&world.run, true, NULL);
     world_until(&world, world_update(&world) >= 4, "some updates");
     assert_int_equal(kill(first->pid, SIGTERM), 0);
     world_until(&world, first->drained, "DRAINED");
-    world_out(&world, first);
-    world_roster(&world, false, NULL);
+    fake_out(&world.run, first);
+    fake_roster(&world.run, false, NULL);
     world_until(&world, first->pid == 0, "the end of the drained learner");
     assert_int_equal(first->code, 0);
     world_until(&world, world_update(&world) >= 8, "updates by the second alone");
-    world_in(&world, third);
-    world_roster(&world, false, NULL);
+    fake_in(&world.run, third);
+    fake_roster(&world.run, false, NULL);
     world_until(&world, third->holds, "the third to hold weights");
     world_kill(&world, second, SIGKILL);
-    world_out(&world, second);
-    world_roster(&world, false, NULL);
+    fake_out(&world.run, second);
+    fake_roster(&world.run, false, NULL);
     s_finish(&world, sha);
     assert_string_equal(sha, s_want);
 }
@@ -260,16 +262,16 @@ static void test_an_aggregator_is_killed_and_comes_back(void **state)
     static world_t world;
     char sha[65];
     world_open(&world, LONG);
-    world_in(&world, s_learner(&world, 0));
-    world_in(&world, s_learner(&world, 1));
-    world_member_t *aggregator = s_start_aggregator(&world, 0);
-    world_roster(&world, true, NULL);
+    fake_in(&world.run, s_learner(&world, 0));
+    fake_in(&world.run, s_learner(&world, 1));
+    fake_member_t *aggregator = s_start_aggregator(&world, 0);
+    fake_roster(&world.run, true, NULL);
     world_until(&world, world_update(&world) >= 5, "some updates");
     world_kill(&world, aggregator, SIGKILL);
-    world_out(&world, aggregator);
-    world_roster(&world, false, NULL);
+    fake_out(&world.run, aggregator);
+    fake_roster(&world.run, false, NULL);
     s_start_aggregator(&world, 0);
-    world_roster(&world, false, NULL);
+    fake_roster(&world.run, false, NULL);
     s_finish(&world, sha);
     assert_string_equal(sha, s_want);
 }
@@ -281,20 +283,20 @@ static void test_a_roll_back(void **state)
     static world_t world;
     char sha[65], snapshot[256];
     world_open(&world, LONG "checkpoint: {every_s: 0.01, keep: 2}\n");
-    world.gate = 2;
-    world_member_t *first = s_learner(&world, 0);
-    world_in(&world, first);
-    world_roster(&world, true, NULL);
-    for (; world.snapshots == 0 && world.gate < 30;
-         world.gate++) /* a tick without messages lasts longer than every_s */
-        world_until(&world, world_update(&world) >= world.gate, "an update");
+    world.collector.gate = 2;
+    fake_member_t *first = s_learner(&world, 0);
+    fake_in(&world.run, first);
+    fake_roster(&world.run, true, NULL);
+    for (; world.snapshots == 0 && world.collector.gate < 30;
+         world.collector.gate++) /* a tick without messages lasts longer than every_s */
+        world_until(&world, world_update(&world) >= world.collector.gate, "an update");
     world_until(&world, world.snapshots > 0, "a snapshot");
     memcpy(snapshot, world.snapshot, sizeof snapshot);
     world_kill(&world, first, SIGKILL);
-    world_out(&world, first);
-    world.gate = UINT64_MAX;
-    world_in(&world, s_learner(&world, 0));
-    world_roster(&world, true, snapshot);
+    fake_out(&world.run, first);
+    world.collector.gate = UINT64_MAX;
+    fake_in(&world.run, s_learner(&world, 0));
+    fake_roster(&world.run, true, snapshot);
     s_finish(&world, sha);
     assert_string_equal(sha, s_want);
 }
@@ -306,20 +308,20 @@ static void test_the_last_learner_leaves_a_checkpoint(void **state)
     static world_t world;
     char sha[65], snapshot[256];
     world_open(&world, LONG);
-    world.gate = 9;
-    world_member_t *first = s_learner(&world, 0);
-    world_in(&world, first);
-    world_roster(&world, true, NULL);
+    world.collector.gate = 9;
+    fake_member_t *first = s_learner(&world, 0);
+    fake_in(&world.run, first);
+    fake_roster(&world.run, true, NULL);
     world_until(&world, world_update(&world) >= 9, "some updates");
     assert_int_equal(kill(first->pid, SIGTERM), 0);
     world_until(&world, first->drained && world.snapshots == 1, "DRAINED and a snapshot");
     memcpy(snapshot, world.snapshot, sizeof snapshot);
-    world_out(&world, first);
-    world_roster(&world, true, NULL);
+    fake_out(&world.run, first);
+    fake_roster(&world.run, true, NULL);
     world_until(&world, first->pid == 0, "its end");
-    world.gate = UINT64_MAX;
-    world_in(&world, s_learner(&world, 1));
-    world_roster(&world, true, snapshot);
+    world.collector.gate = UINT64_MAX;
+    fake_in(&world.run, s_learner(&world, 1));
+    fake_roster(&world.run, true, snapshot);
     s_finish(&world, sha);
     assert_string_equal(sha, s_want);
 }
@@ -330,12 +332,12 @@ static void test_asked_to_finish(void **state)
     static world_t world;
     char sha[65];
     world_open(&world, JOB);
-    world.gate = 5;
-    world_member_t *learner = s_learner(&world, 0);
-    world_in(&world, learner);
-    world_roster(&world, true, NULL);
+    world.collector.gate = 5;
+    fake_member_t *learner = s_learner(&world, 0);
+    fake_in(&world.run, learner);
+    fake_roster(&world.run, true, NULL);
     world_until(&world, world_update(&world) >= 5, "five updates");
-    world_send(&world, learner, &TT_MSG(STOP, .finish = true, .reason = (char *)(uintptr_t) "stopped", .code = 130));
+    fake_send(&world.run, learner, &TT_MSG(STOP, .finish = true, .reason = (char *)(uintptr_t) "stopped", .code = 130));
     world_until(&world, world.sha[0], "EVENT finished");
     assert_string_equal(world.reason, "stopped");
     assert_int_equal(world.updates, 5);
@@ -349,13 +351,13 @@ static void s_async(uint32_t learners, bool twins, bool starve, bool copies, cha
 {
     static world_t world;
     world_open(&world, ASYNC);
-    world.twins = twins;
-    world.starve = starve;
-    world.copies = copies;
+    world.collector.twins = twins;
+    world.collector.starve = starve;
+    world.collector.copies = copies;
     for (uint32_t i = 0; i < learners; i++)
-        world_in(&world, s_learner(&world, i));
+        fake_in(&world.run, s_learner(&world, i));
     s_start_aggregator(&world, 0);
-    world_roster(&world, true, NULL);
+    fake_roster(&world.run, true, NULL);
     s_finish(&world, out);
 }
 
@@ -381,11 +383,11 @@ static void test_envs_that_cannot_be_saved(void **state)
     for (uint32_t learners = 1; learners <= 2; learners++) {
         static world_t world;
         world_open(&world, JOB "lag: 1\nstop: {env_steps: 2000} # envs cannot be saved\n");
-        world.starve = true;
+        world.collector.starve = true;
         for (uint32_t i = 0; i < learners; i++)
-            world_in(&world, s_learner(&world, i));
+            fake_in(&world.run, s_learner(&world, i));
         s_start_aggregator(&world, 0);
-        world_roster(&world, true, NULL);
+        fake_roster(&world.run, true, NULL);
         s_finish(&world, sha[learners - 1]);
     }
     assert_string_equal(sha[0], sha[1]);
@@ -398,16 +400,16 @@ static void test_another_rank_0_decides(void **state)
     static world_t world;
     char sha[65];
     world_open(&world, ASYNC);
-    world.twins = true;
-    world_member_t *learner[3];
+    world.collector.twins = true;
+    fake_member_t *learner[3];
     for (uint32_t i = 0; i < 3; i++)
-        world_in(&world, learner[i] = s_learner(&world, i));
+        fake_in(&world.run, learner[i] = s_learner(&world, i));
     s_start_aggregator(&world, 0);
-    world_roster(&world, true, NULL);
+    fake_roster(&world.run, true, NULL);
     world_until(&world, world_update(&world) >= 6, "some updates");
     world_kill(&world, learner[0], SIGKILL);
-    world_out(&world, learner[0]);
-    world_roster(&world, false, NULL);
+    fake_out(&world.run, learner[0]);
+    fake_roster(&world.run, false, NULL);
     s_finish(&world, sha);
 }
 
@@ -419,14 +421,14 @@ static void test_a_learner_joins_at_lag_3(void **state)
     char one[65], sha[65];
     s_async(1, false, false, false, one);
     world_open(&world, ASYNC);
-    world.starve = true;
-    world_in(&world, s_learner(&world, 0));
+    world.collector.starve = true;
+    fake_in(&world.run, s_learner(&world, 0));
     s_start_aggregator(&world, 0);
-    world_member_t *late = s_learner(&world, 1);
-    world_roster(&world, true, NULL);
+    fake_member_t *late = s_learner(&world, 1);
+    fake_roster(&world.run, true, NULL);
     world_until(&world, world_update(&world) >= 4, "some updates");
-    world_in(&world, late);
-    world_roster(&world, false, NULL);
+    fake_in(&world.run, late);
+    fake_roster(&world.run, false, NULL);
     s_finish(&world, sha);
     assert_string_equal(one, sha);
 }
@@ -437,24 +439,25 @@ static void test_a_stopped_collector_keeps_few_versions(void **state)
     (void)state;
     static world_t world;
     world_open(&world, JOB "lag: 1\nnetwork: {hidden: [300, 300]}\n"); /* larger than what the kernel's buffers hold */
-    world_member_t *learner = s_learner(&world, 0);
+    fake_member_t *learner = s_learner(&world, 0);
     const tt_sock_opts_t opts = {.name = "stopped", .hwm = 1};
     tt_sock_t *stopped;
     assert_ok(tt_sock_new(&stopped, TT_SUB, &opts));
     assert_ok(tt_sock_connect(stopped, learner->weights));
-    world.gate = 40;
-    world_in(&world, learner);
-    world_roster(&world, true, NULL);
+    world.collector.gate = 40;
+    fake_in(&world.run, learner);
+    fake_roster(&world.run, true, NULL);
     world_until(&world, world_update(&world) == 40, "forty updates");
     uint64_t held = 0, newest = 0;
     tt_packet_t packet = {0};
-    for (int64_t until = world_deadline(); newest <= 40; world_wait(&world, until, "a version made after that")) {
+    for (int64_t until = fake_deadline(&world.run); newest <= 40;
+         fake_wait(&world.run, until, "a version made after that")) {
         while (newest <= 40 && tt_sock_recv(stopped, &packet) != TT_AGAIN) {
             assert_int_equal(packet.msg.type, TT_MSG_WEIGHTS);
             newest = packet.msg.WEIGHTS.version;
             held += newest <= 40;
         }
-        world.gate++; /* it has read: there is room for another one */
+        world.collector.gate++; /* it has read: there is room for another one */
     }
     tt_packet_clear(&packet);
     tt_sock_destroy(&stopped);
@@ -469,10 +472,10 @@ static void test_a_flood_of_questions_keeps_out_nobody(void **state)
     (void)state;
     static world_t world;
     world_open(&world, LONG);
-    world_member_t *learner = s_learner(&world, 0);
-    world.gate = 3;
-    world_in(&world, learner);
-    world_roster(&world, true, NULL);
+    fake_member_t *learner = s_learner(&world, 0);
+    world.collector.gate = 3;
+    fake_in(&world.run, learner);
+    fake_roster(&world.run, true, NULL);
     world_until(&world, world_update(&world) == 3, "three updates");
     tt_sock_t *bad, *good;
     assert_ok(tt_sock_new(&bad, TT_DEALER, &(tt_sock_opts_t){.name = "bad", .identity = "bad", .hwm = 10000}));
@@ -493,7 +496,7 @@ static void test_a_flood_of_questions_keeps_out_nobody(void **state)
     assert_ok(tt_sock_send(
         good, NULL, &TT_MSG(FETCH, .id = 2, .what = TT_FETCH_ENVS, .era = 1, .batch = 3, .env_count = 1), NULL, 0));
     world_until(&world, tt_sock_recv(good, &packet) == TT_OK && packet.msg.FETCHED.id == 2, "an answer that is there");
-    world.gate = UINT64_MAX; /* version 4 can be made now */
+    world.collector.gate = UINT64_MAX; /* version 4 can be made now */
     world_until(&world, tt_sock_recv(good, &packet) == TT_OK && packet.msg.FETCHED.id == 1, "one that had to wait");
     assert_int_equal(packet.frame_count, 2);
     tt_packet_clear(&packet);
@@ -509,19 +512,17 @@ static void test_a_foreign_snapshot_fails_the_run(void **state)
     (void)state;
     static world_t world;
     world_open(&world, LONG);
+    world.may_fail = true;
     char path[128];
-    snprintf(path, sizeof path, "%s/foreign.safetensors", world.dir);
+    snprintf(path, sizeof path, "%s/foreign.safetensors", world.run.dir);
     FILE *file = fopen(path, "w");
     assert_non_null(file);
     fputs("this is no snapshot", file);
     assert_int_equal(fclose(file), 0);
-    world_member_t *learner = s_learner(&world, 0);
-    world_in(&world, learner);
-    world_roster(&world, true, path);
-    for (int64_t until = world_deadline(); !world.failed[0] || learner->pid;) {
-        world_tick(&world);
-        assert_true(tt_now_ms(tt_clock_real()) < until);
-    }
+    fake_member_t *learner = s_learner(&world, 0);
+    fake_in(&world.run, learner);
+    fake_roster(&world.run, true, path);
+    world_until(&world, world.failed[0] && !learner->pid, "the run to fail");
     assert_non_null(strstr(world.failed, "foreign.safetensors"));
     assert_int_equal(learner->code, 65);
     world_close(&world);
@@ -533,14 +534,12 @@ static void test_a_gradient_that_is_not_finite_fails_the_run(void **state)
     (void)state;
     static world_t world;
     world_open(&world, JOB "lag: 1\n");
-    world.poison = 3e37f;
-    world_member_t *learner = s_learner(&world, 0);
-    world_in(&world, learner);
-    world_roster(&world, true, NULL);
-    for (int64_t until = world_deadline(); !world.failed[0] || !learner->drained || learner->pid;) {
-        world_tick(&world);
-        assert_true(tt_now_ms(tt_clock_real()) < until);
-    }
+    world.may_fail = true;
+    world.collector.poison = 3e37f;
+    fake_member_t *learner = s_learner(&world, 0);
+    fake_in(&world.run, learner);
+    fake_roster(&world.run, true, NULL);
+    world_until(&world, world.failed[0] && learner->drained && !learner->pid, "the run to fail");
     assert_non_null(strstr(world.failed, "update 0, optimiser step"));
     assert_int_not_equal(learner->code, 0);
     world_close(&world);
