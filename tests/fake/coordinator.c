@@ -37,7 +37,7 @@ static void s_on_hello(fake_coordinator_t *self, const char *peer, const tt_msg_
     snprintf(member->weights, sizeof member->weights, "%s", hello->weights_ipc ? hello->weights_ipc : "");
     const tt_msg_WELCOME_t welcome = TT_MSG(WELCOME, .wire = TT_WIRE_VERSION, .index = member->index,
         .beat_ms = self->beat_ms, .lease_ms = self->lease_ms, .config = self->config, .run_dir = self->dir,
-        .start_ns = tt_now_ns(tt_clock_real()));
+        .start_ns = tt_now_ns(tt_clock_or_real(self->hands)));
     member->hello = fake_try_send(self, member, &welcome);
 }
 

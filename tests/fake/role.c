@@ -30,11 +30,15 @@ void fake_role_stop(fake_role_t *self)
     self->run->hands = NULL;
 }
 
+/*  Exactly so much: the clock stands while its heartbeats, which are due by that, are waited for. */
 void fake_role_pass(fake_role_t *self, int64_t ms)
 {
     const uint64_t beats = self->member->beats;
+    TT_CHECK(ms >= self->run->beat_ms);
+    self->run->hands = NULL;
     tt_clock_turn(&self->clock, ms * 1000000);
     fake_until(self->run, self->member->beats > beats, "a heartbeat"); /* which may have been under way */
     tt_clock_turn(&self->clock, (int64_t)self->run->beat_ms * 1000000);
     fake_until(self->run, self->member->beats > beats + 1, "a heartbeat");
+    self->run->hands = &self->clock;
 }

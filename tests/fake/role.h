@@ -25,5 +25,5 @@ typedef struct {
 void fake_role_start(fake_role_t *self, fake_coordinator_t *run, tt_peer_role_t role, fake_role_fn fn, int signals);
 /*  STOP, unless it has ended by itself; its end. */
 void fake_role_stop(fake_role_t *self);
-/*  So much time goes by for it; it beats after that, and says in its heartbeat what it does then. */
+/*  So much time goes by for it, at least a beat; then it has beaten, and said in its heartbeat what it does. */
 void fake_role_pass(fake_role_t *self, int64_t ms);

@@ -1,0 +1,181 @@
+/*  How long a learner waits, and for whom: a whole one, by a clock that the test turns. */
+#include <jansson.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include "common/base/mem.h"
+#include "common/base/signals.h"
+#include "learner/learner.h"
+#include "tests/fake/collector.h"
+#include "tests/fake/learner.h"
+#include "tests/fake/role.h"
+
+enum { STALL_S = 60, DRAIN_S = 5 };
+
+typedef struct {
+    fake_coordinator_t run;
+    fake_collector_t collector;
+    fake_role_t learner;
+    int signals;
+    int snapshots;
+    char failed[512], finished[4096]; /* texts of EVENTs */
+} stage_t;
+
+static stage_t s_stage; /* a test that fails leaves the learner's thread behind */
+
+static void s_on_event(void *ctx, const tt_msg_EVENT_t *event)
+{
+    stage_t *self = ctx;
+    self->snapshots += strcmp(event->kind, "snapshot") == 0;
+    if (strcmp(event->kind, "failed") == 0)
+        snprintf(self->failed, sizeof self->failed, "%s", event->text);
+    if (strcmp(event->kind, "finished") == 0)
+        snprintf(self->finished, sizeof self->finished, "%s", event->text);
+}
+
+static void s_on_roster(void *ctx)
+{
+    fake_collector_attach(&((stage_t *)ctx)->collector);
+}
+
+static void s_on_turn(void *ctx)
+{
+    fake_collector_feed(&((stage_t *)ctx)->collector);
+}
+
+/*  A learner that is alone in the first roster, has trained `updates` batches and waits for the next. */
+static stage_t *s_open(const char *more, uint64_t updates)
+{
+    stage_t *self = &s_stage;
+    memset(self, 0, sizeof *self);
+    fake_collector_t *plays = &self->collector;
+    plays->N = 4;
+    plays->T = 8;
+    plays->D = 4;
+    plays->S = 8;
+    fake_open(&self->run, tt_sprintf("name: patience\nenv: CartPole-v1\nnum_envs: 4\nnum_steps: 8\nlag: 0\nseed: 5\n"
+                                     "space: {obs: 4, actions: 2, action_dims: 1, env_state: 8}\n"
+                                     "network: {hidden: [8]}\nlearner: {shards: 2}\n"
+                                     "algorithm: {name: ppo, epochs: 1, minibatches: 1}\n"
+                                     "net: {stall_s: %d}\n%s",
+                              STALL_S, more));
+    self->run.lease_ms = 600000; /* nobody here is silent */
+    self->run.on_event = s_on_event;
+    self->run.on_roster = s_on_roster;
+    self->run.on_turn = s_on_turn;
+    self->run.ctx = self;
+    fake_collector_open(plays, &self->run);
+    plays->gate = updates;
+    assert_ok(tt_signals_open(&self->signals));
+    fake_role_start(&self->learner, &self->run, TT_PEER_LEARNER, learner_run, self->signals);
+    fake_until(&self->run, self->learner.member->hello, "HELLO");
+    fake_in(&self->run, self->learner.member);
+    fake_roster(&self->run, true, NULL);
+    fake_until(&self->run, fake_collector_to(plays, self->learner.member)->upto == updates + 1, "so many updates");
+    return self;
+}
+
+static void s_close(stage_t *self)
+{
+    fake_role_stop(&self->learner);
+    close(self->signals);
+    fake_collector_close(&self->collector);
+    fake_close(&self->run);
+}
+
+static void s_pass(stage_t *self, int seconds)
+{
+    fake_role_pass(&self->learner, seconds * INT64_C(1000));
+    assert_false(self->learner.ended);
+}
+
+/*  So much time that it ends by itself. */
+static void s_pass_to_the_end(stage_t *self, int seconds)
+{
+    tt_clock_turn(&self->learner.clock, seconds * INT64_C(1000000000));
+    fake_until(&self->run, self->learner.ended, "its end");
+}
+
+static void test_nothing_moves(void **state)
+{
+    (void)state;
+    stage_t *self = s_open("", 0);
+    s_pass(self, STALL_S);
+    s_pass_to_the_end(self, STALL_S + 1);
+    assert_int_equal(self->learner.status, TT_TIMEOUT);
+    fake_until(&self->run, self->failed[0], "EVENT failed");
+    assert_non_null(strstr(self->failed, "twice net.stall_s"));
+    assert_non_null(strstr(self->failed, "batch 0"));
+    s_close(self);
+}
+
+/*  It asks to be let go, since another one is there to hold the weights; the coordinator never answers. */
+static void test_leaving_without_a_word(void **state)
+{
+    (void)state;
+    stage_t *self = s_open("", 0);
+    fake_store_t nothing = {0};
+    fake_learner_t other;
+    fake_learner_open(&other, &self->run, &nothing, 1);
+    fake_in(&self->run, other.member);
+    fake_member_t *aggregator =
+        fake_add(&self->run, TT_PEER_AGGREGATOR, 0, 0); /* nobody: there is nothing to sum yet */
+    snprintf(aggregator->data, sizeof aggregator->data, "ipc://%s/sock/nobody", self->run.dir);
+    fake_in(&self->run, aggregator);
+    fake_roster(&self->run, false, NULL);
+    fake_until(&self->run, fake_collector_to(&self->collector, self->learner.member)->credited, "it to know of that");
+    assert_int_equal(kill(getpid(), SIGTERM), 0);
+    fake_until(&self->run, self->learner.member->drained, "DRAINED");
+    s_pass(self, DRAIN_S - 3);
+    s_pass_to_the_end(self, 3);
+    assert_int_equal(self->learner.status, TT_OK);
+    fake_learner_close(&other);
+    s_close(self);
+}
+
+static void test_a_checkpoint_is_due(void **state)
+{
+    (void)state;
+    stage_t *self = s_open("checkpoint: {every_s: 100, keep: 2}\n", 1);
+    s_pass(self, 50);
+    self->collector.gate = 2;
+    const fake_feed_t *feed = fake_collector_to(&self->collector, self->learner.member);
+    fake_until(&self->run, feed->upto == 3, "an update");
+    s_pass(self, 1);
+    assert_int_equal(self->snapshots, 0);
+    s_pass(self, 50);
+    self->collector.gate = 3;
+    fake_until(&self->run, self->snapshots == 1, "a snapshot");
+    s_close(self);
+}
+
+static void test_the_time_is_up(void **state)
+{
+    (void)state;
+    stage_t *self = s_open("stop: {wall_s: 100}\n", 1);
+    s_pass(self, 50);
+    self->collector.gate = 2;
+    const fake_feed_t *feed = fake_collector_to(&self->collector, self->learner.member);
+    fake_until(&self->run, feed->upto == 3, "an update");
+    assert_string_equal(self->finished, "");
+    s_pass(self, 50);
+    self->collector.gate = 3;
+    fake_until(&self->run, self->finished[0], "EVENT finished");
+    json_t *summary = json_loads(self->finished, 0, NULL);
+    assert_string_equal(json_string_value(json_object_get(summary, "reason")), "wall_s");
+    assert_int_equal(json_integer_value(json_object_get(summary, "updates")), 2);
+    json_decref(summary);
+    s_close(self);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_nothing_moves),
+        cmocka_unit_test(test_leaving_without_a_word),
+        cmocka_unit_test(test_a_checkpoint_is_due),
+        cmocka_unit_test(test_the_time_is_up),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
