@@ -1,4 +1,5 @@
 #include "controller/supervisor.h"
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -250,7 +251,11 @@ static tt_status_t s_begin(supervisor_t *self)
     TT_TRY(tt_controller_tick(self->controller));
     char endpoint[4096];
     tt_rundir_control(self->opts->run, endpoint, sizeof endpoint);
-    const tt_link_opts_t link = {.endpoint = endpoint, .role = TT_PEER_CONTROLLER, .index = 0, .clock = self->clock};
+    const tt_link_opts_t link = {.endpoint = endpoint,
+        .role = TT_PEER_CONTROLLER,
+        .index = 0,
+        .patience_ms = INT_MAX, /* who is silent for too long is replaced, and the next one is to be heard */
+        .clock = self->clock};
     TT_TRY(tt_link_start(&self->link, &link));
     TT_TRY(tt_loop_new(&self->loop, self->clock));
     tt_loop_fd(self->loop, tt_link_fd(self->link), s_on_link, self);

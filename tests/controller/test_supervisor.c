@@ -1,0 +1,177 @@
+/*  A local run whose coordinator does not do its part. Its clock runs as the real one does, and is put forward by every tick as
+ *  long as there is nothing to see but time going by. */
+#include "controller/supervisor.h"
+#include "tests/test.h"
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "common/base/buf.h"
+
+typedef struct {
+    char root[64];
+    tt_rundir_t run;
+    int lock;
+    tt_clock_t clock;
+    size_t mute;   /* coordinators that say nothing; then SIGTERM,        */
+    bool real;     /* unless a real one follows, which is left in peace   */
+    size_t silent; /* of them, how many were found so                     */
+    bool stop;     /* SIGTERM when the first one runs                     */
+    bool asked;
+    char notes[4096];
+} watch_t;
+
+static int64_t s_now(const tt_clock_t *self)
+{
+    return tt_now_ns(tt_clock_real()) + self->fake_ns;
+}
+
+static void s_ask(watch_t *self)
+{
+    if (!self->asked)
+        assert_int_equal(kill(getpid(), SIGTERM), 0);
+    self->asked = true;
+}
+
+/*  Coordinators that have begun. */
+static size_t s_starts(const watch_t *self)
+{
+    tt_buf_t text;
+    tt_buf_init(&text, 4096);
+    const size_t lines = tt_rundir_read(&self->run, "starts", &text) == TT_OK ? text.size / 2 : 0;
+    tt_buf_free(&text);
+    return lines;
+}
+
+static void s_note(void *ctx, const char *text)
+{
+    watch_t *self = ctx;
+    const size_t used = strlen(self->notes);
+    snprintf(self->notes + used, sizeof self->notes - used, "%s\n", text);
+    self->silent += strstr(text, "not a word") != NULL;
+    if (self->silent >= self->mute + (self->real ? 2 : 0))
+        s_ask(self);
+}
+
+static void s_tick(void *ctx)
+{
+    watch_t *self = ctx;
+    if (s_starts(self) <= self->silent)
+        return; /* it has not begun yet */
+    if (self->stop)
+        s_ask(self);
+    if (self->silent < self->mute || !self->real)
+        tt_clock_turn(&self->clock, 100000000);
+}
+
+static int s_setup(void **state)
+{
+    watch_t *self = *state = calloc(1, sizeof *self);
+    char path[128];
+    snprintf(self->root, sizeof self->root, "/tmp/tt-supervisor-XXXXXX");
+    assert_non_null(mkdtemp(self->root));
+    assert_int_equal(setenv("XDG_STATE_HOME", self->root, 1), 0);
+    snprintf(path, sizeof path, "%s/run", self->root);
+    assert_ok(tt_rundir_create(&self->run, path, "run"));
+    assert_ok(tt_rundir_lock(&self->run, &self->lock));
+    assert_ok(tt_rundir_open_sockets(&self->run));
+    self->clock.now_ns = s_now;
+    return 0;
+}
+
+static int s_teardown(void **state)
+{
+    watch_t *self = *state;
+    char command[128];
+    tt_rundir_close_sockets(&self->run);
+    close(self->lock);
+    snprintf(command, sizeof command, "rm -rf '%s'", self->root);
+    free(self);
+    return system(command);
+}
+
+/*  Its first coordinators note that they have begun, and neither say a word nor hear SIGTERM. */
+static tt_outcome_t s_supervise(watch_t *self)
+{
+    char script[512];
+    snprintf(script, sizeof script,
+        "trap '' TERM; echo x >> $TT_RUN_DIR/starts; "
+        "[ $(wc -l < $TT_RUN_DIR/starts) -gt %zu ] && exec " TT_BINARY
+        " coordinator --run $TT_RUN_DIR; exec sleep 1000",
+        self->real ? self->mute : 1000);
+    char *command[] = {(char *)(uintptr_t) "/bin/sh", (char *)(uintptr_t) "-c", script, NULL};
+    tt_role_t role = {.name = (char *)(uintptr_t) "coordinator",
+        .replicas = 1,
+        .max_replicas = 1,
+        .restart = TT_RESTART_ON_FAILURE,
+        .backoff_limit = 5,
+        .decides_job = true,
+        .template_ = {.command = command}};
+    tt_job_t job = {.name = (char *)(uintptr_t) "job", .roles = &role, .role_count = 1, .active_deadline_s = -1};
+    const tt_supervise_opts_t opts = {.run = &self->run,
+        .job = &job,
+        .finish_ms = 10000,
+        .watcher = {.note = s_note, .tick = s_tick, .ctx = self},
+        .clock = &self->clock};
+    tt_outcome_t out;
+    assert_ok(tt_supervise(&out, &opts));
+    free(out.finished);
+    return out;
+}
+
+/*  Twenty seconds, its start included; then another one. */
+static void test_a_coordinator_without_a_word_is_replaced(void **state)
+{
+    watch_t *self = *state;
+    self->mute = 1;
+    const tt_outcome_t out = s_supervise(self);
+    assert_non_null(strstr(self->notes, "coordinator/0"));
+    assert_non_null(strstr(self->notes, "not a word for 20."));
+    assert_int_equal(out.signal, SIGTERM);
+}
+
+/*  However long it took until one says something: it is listened to. This one says that it is alone. */
+static void test_the_one_that_speaks_at_last_is_heard(void **state)
+{
+    watch_t *self = *state;
+    static const char config[] = "name: run\nenv: CartPole-v1\nnum_envs: 8\nnum_steps: 16\nalgorithm: {name: ppo}\n"
+                                 "space: {obs: 4, actions: 2, action_dims: 1, env_state: 16, threshold: 475}\n"
+                                 "net: {stall_s: 1}\ncoordinator: {http: \"\"}\n";
+    char path[128];
+    snprintf(path, sizeof path, "%s/run/config.yaml", self->root);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_true(fputs(config, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+    self->mute = 3;
+    self->real = true;
+    const tt_outcome_t out = s_supervise(self);
+    assert_int_equal(self->silent, self->mute);
+    assert_non_null(strstr(out.reason, "nobody to run with for 1 s"));
+    assert_int_equal(out.exit_code, tt_status_exit_code(TT_TIMEOUT));
+}
+
+/*  Asked to end, and nobody ends it: after finish_ms it is killed. */
+static void test_a_run_that_does_not_end_is_killed(void **state)
+{
+    watch_t *self = *state;
+    self->stop = true;
+    self->mute = 1000;
+    const tt_outcome_t out = s_supervise(self);
+    assert_non_null(strstr(self->notes, "ending the run with a snapshot"));
+    assert_int_equal(self->silent, 0);
+    assert_int_equal(out.phase, TT_JOB_FAILED);
+    assert_int_equal(out.exit_code, 128 + SIGTERM);
+    assert_non_null(strstr(out.reason, "killed before it could end by itself"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_a_coordinator_without_a_word_is_replaced, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_the_one_that_speaks_at_last_is_heard, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_a_run_that_does_not_end_is_killed, s_setup, s_teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
