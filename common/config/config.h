@@ -17,7 +17,7 @@ typedef enum {
     TT_CFG_U32,  /* uint32_t                                                                     */
     TT_CFG_U64,  /* uint64_t; 1_000_000, 1e6, 100k and 1M are read too, as for U32               */
     TT_CFG_F32,  /* float                                                                        */
-    TT_CFG_F64,  /* double; `null` = NAN, where the table's default is "null" (whole numbers: 0) */
+    TT_CFG_F64,  /* double; `null` = NAN, where the table allows it (whole numbers: 0)           */
     TT_CFG_STR,  /* char[size]                                                                   */
     TT_CFG_ENUM, /* int; `choices` is "tanh|relu"; the value is the position in it               */
     TT_CFG_LIST  /* tt_cfg_list_t: up to 8 positive integers, [64, 64]                           */
@@ -46,6 +46,7 @@ typedef struct {
     const char *rival;   /* key that says the same in other words: only one of the two may be set to
                             something else than its default (tt_config_finish); NULL = none         */
     tt_cfg_resume_t resume;
+    bool null; /* a number may be null; so may one whose default is that */
 } tt_cfg_field_t;
 
 typedef struct tt_config tt_config_t; /* opaque */

@@ -52,7 +52,7 @@ const tt_cfg_field_t tt_train_fields[] = {
     {"stop.wall_s", TT_CFG_F64, AT(stop.wall_s), "null", 0, 1e9,
         .help = "end after so many seconds; null = no such end", .resume = TT_CFG_GIVEN},
     {"checkpoint.every_s", TT_CFG_F64, AT(checkpoint.every_s), "60", 0.01, 1e9,
-        .help = "seconds between snapshots; null = only at the end", .resume = TT_CFG_FREE},
+        .help = "seconds between snapshots; null = only at the end", .resume = TT_CFG_FREE, .null = true},
     {"checkpoint.keep", TT_CFG_U32, AT(checkpoint.keep), "3", 1, 10000,
         .help = "newest snapshots kept, at least two, besides best and final", .resume = TT_CFG_FREE},
     {"net.beat_ms", TT_CFG_U32, AT(net.beat_ms), "1000", 10, TT_BEAT_MS_MAX, .help = "milliseconds between heartbeats",

@@ -32,7 +32,7 @@ bool entry_is_null(const entry_t *entry)
 
 static bool s_null_allowed(const tt_cfg_field_t *field)
 {
-    return field->def && strcmp(field->def, "null") == 0;
+    return field->null || (field->def && strcmp(field->def, "null") == 0);
 }
 
 /*  ---- whole numbers ---- */

@@ -126,6 +126,35 @@ static void test_table(void **state)
     assert_ok(s_check("env: X"));
 }
 
+/*  A setting whose help says what null means can be null, and is that again where the resolved config is read. */
+static void test_null(void **state)
+{
+    (void)state;
+    size_t count = 0;
+    for (const tt_cfg_field_t *field = tt_train_fields; field->key; field++) {
+        tt_config_t *config = NULL, *again = NULL;
+        tt_train_cfg_t cfg;
+        tt_buf_t text;
+        char set[128];
+        if (!strstr(field->help, "null = "))
+            continue;
+        count++;
+        snprintf(set, sizeof set, "%s=null", field->key);
+        tt_buf_init(&text, 1 << 20);
+        assert_ok(tt_config_parse(&config, "env: X", 6, "f.yaml"));
+        assert_ok(tt_config_set(config, set));
+        assert_ok(tt_config_claim(config, tt_train_fields, &cfg));
+        assert_ok(tt_config_dump(config, &text, false));
+        assert_ok(tt_config_parse(&again, tt_buf_text(&text), text.size, "again"));
+        assert_ok(tt_config_claim(again, tt_train_fields, &cfg));
+        tt_buf_free(&text);
+        tt_config_destroy(&again);
+        tt_config_destroy(&config);
+    }
+    assert_int_equal(count, 4);
+    assert_int_equal(s_check("env: X\ncheckpoint: {keep: null}"), TT_CONFIG);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -133,6 +162,7 @@ int main(void)
         cmocka_unit_test(test_parse),
         cmocka_unit_test(test_parse_refuses),
         cmocka_unit_test(test_table),
+        cmocka_unit_test(test_null),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
