@@ -42,8 +42,10 @@ static tt_status_t s_set_up(resume_t *self, const tt_args_t *args)
     char path[sizeof self->run.path + 16];
     tt_buf_t text;
     tt_buf_init(&text, 1 << 20);
+    const bool manifest = tt_rundir_read(&self->run, "job.json", &text) == TT_OK;
+    tt_buf_clear(&text);
     tt_status_t status = tt_rundir_read(&self->run, "config.yaml", &text);
-    if (status != TT_OK && tt_rundir_read(&self->run, "job.json", &text) == TT_OK)
+    if (status != TT_OK && manifest)
         status =
             tt_err(TT_UNSUPPORTED, "%s was a DIJob: its manifest begins another one with 'tutti run'", self->run.name);
     self->config = tt_strdup(tt_buf_text(&text));

@@ -10,7 +10,7 @@ sys.dont_write_bytecode = True
 from rig import BATCH, ENDLESS, check, equal, main, steps, wait_for
 
 MORE = steps(100_000)  # after resume
-DATA, USAGE, CONFIG = 65, 64, 78
+DATA, NO_INPUT, USAGE, CONFIG = 65, 66, 64, 78
 
 
 def s_kill(world, process):
@@ -132,6 +132,15 @@ def test_nothing_whole_is_refused(world):
     done = world.tutti("resume", run_dir)
     equal(done.returncode, DATA, done.stderr)
     check("no snapshot is whole" in done.stderr and "damaged" in done.stderr, done.stderr)
+
+
+def test_a_run_without_its_config(world):
+    """What is missing is named, and not what is looked for instead."""
+    summary = world.train(world.config(), f"stop.env_steps={MORE}")
+    os.unlink(os.path.join(summary["run_dir"], "config.yaml"))
+    done = world.tutti("resume", summary["run_dir"])
+    equal(done.returncode, NO_INPUT, done.stderr)
+    check("config.yaml" in done.stderr, done.stderr)
 
 
 def s_edit(run_dir, old, new):
@@ -256,6 +265,6 @@ def test_a_life_that_was_killed_has_no_summary(world):
 
 
 main(test_a_damaged_snapshot_lag_0, test_a_damaged_snapshot_lag_1, test_no_journal_lag_0, test_no_journal_lag_1,
-     test_an_empty_journal, test_a_journal_without_its_log, test_nothing_whole_is_refused,
+     test_an_empty_journal, test_a_journal_without_its_log, test_nothing_whole_is_refused, test_a_run_without_its_config,
      test_an_edited_config_is_refused, test_set_is_recorded, test_replicas_may_change, test_a_run_that_succeeded,
      test_a_life_that_was_killed_has_no_summary)
