@@ -189,6 +189,37 @@ static tt_status_t s_check(journal_t *self)
     return s_close(statement, status);
 }
 
+/*  Numbers can be damaged where the pages still are those of a database: counting on from such a one would wrap around. Of
+ *  the members only those of the newest roster are read. */
+#define COUNTED "BETWEEN 0 AND 1073741824"
+#define SMALL   "BETWEEN 0 AND 65535"
+#define LARGE   "BETWEEN 0 AND 4611686018427387904" /* 2^62: times and steps, which are added up */
+static const struct {
+    const char *rows, *sound;
+} s_rules[] = {
+    {"facts WHERE key IN ('start_ns', 'first_step_ns', 'solved_ns', 'first_steps', 'solved_steps')", "value " LARGE},
+    {"facts WHERE key = 'end_code'", "value BETWEEN 0 AND 255"},
+    {"rosters WHERE true", "epoch " COUNTED " AND era " COUNTED " AND generation " COUNTED " AND rolled_back " COUNTED},
+    {"members WHERE epoch = (SELECT max(epoch) FROM rosters)",
+        "role BETWEEN 2 AND 4 AND number " SMALL " AND rank " SMALL},
+    {"snapshots WHERE true", "era " COUNTED " AND updates " LARGE " AND env_steps " LARGE},
+};
+_Static_assert(ROSTER_NUMBER_MAX == 1073741824, "COUNTED is what a roster's numbers may be");
+
+static tt_status_t s_check_numbers(journal_t *self)
+{
+    for (size_t i = 0; i < TT_COUNT(s_rules); i++) {
+        char sql[512];
+        int64_t wrong = 0;
+        snprintf(sql, sizeof sql, "SELECT count(*) FROM %s AND (%s) IS NOT TRUE", s_rules[i].rows, s_rules[i].sound);
+        TT_TRY(s_number(self, sql, &wrong));
+        if (wrong > 0)
+            return tt_err(TT_DATA, "%s: damaged (%.*s: a number that no run counts to); " MOVE_AWAY, self->path,
+                (int)strcspn(s_rules[i].rows, " "), s_rules[i].rows);
+    }
+    return TT_OK;
+}
+
 static tt_status_t s_open(journal_t *self)
 {
     const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
@@ -205,6 +236,7 @@ static tt_status_t s_open(journal_t *self)
         TT_TRY(s_create(self));
     else
         TT_TRY(s_check(self));
+    TT_TRY(s_check_numbers(self));
     return s_exec(self, "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;");
 }
 

@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "coordinator/roster.h"
 #include "coordinator/writer.h"
 
 enum { TAIL = 65536 }; /* longer than any line: 64 metrics of 63 letters */
@@ -35,7 +36,9 @@ static tt_status_t s_take_last(metrics_t *self, const char *line, const char *pa
 {
     json_t *object = json_loads(line, 0, NULL);
     const json_t *era = json_object_get(object, "era"), *update = json_object_get(object, "updates");
-    const bool ok = json_is_integer(era) && json_is_integer(update);
+    const bool ok = json_is_integer(era) && json_integer_value(era) >= 0 &&
+                    json_integer_value(era) <= ROSTER_NUMBER_MAX && json_is_integer(update) &&
+                    json_integer_value(update) >= 0;
     if (ok) {
         self->any = true;
         self->era = (uint32_t)json_integer_value(era);

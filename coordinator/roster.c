@@ -8,10 +8,6 @@
 #include "common/base/mem.h"
 #include "coordinator/roster_parts.h"
 
-/*  More rosters than a run can have, and far from where counting on would wrap around. What a HELLO says of the roster
- *  that it knows may become ours (roster_adopt.c). */
-enum { NUMBER_MAX = 1 << 30 };
-
 static void s_dirty(roster_t *self)
 {
     if (self->dirty_ns == INT64_MAX)
@@ -178,7 +174,7 @@ static tt_status_t s_choose_index(const roster_t *self, const tt_msg_HELLO_t *he
 /*  Weights count only when they are of this era and their learner has never missed a generation. */
 static tt_status_t s_check_past(const roster_t *self, const tt_msg_HELLO_t *hello)
 {
-    if (hello->era > NUMBER_MAX || hello->generation > NUMBER_MAX || hello->epoch > NUMBER_MAX)
+    if (hello->era > ROSTER_NUMBER_MAX || hello->generation > ROSTER_NUMBER_MAX || hello->epoch > ROSTER_NUMBER_MAX)
         return tt_err(TT_DENIED,
             "you know era %u, generation %" PRIu64 ", epoch %" PRIu64
             ": no run has counted that far; end, and start anew",

@@ -9,9 +9,12 @@
 #include "common/base/clock.h"
 #include "coordinator/peer.h"
 
+/*  ROSTER_NUMBER_MAX, of an era, epoch or generation: more than a run can have, and far from where counting on would wrap
+ *  around. What a HELLO says of the roster that it knows may become ours (roster_adopt.c), and what the journal says does. */
 enum {
     ROSTER_BY_HAND = 10000,   /* processes that ask for a number get one from here on; scaling leaves them alone */
     ROSTER_PEERS_MAX = 65535, /* of one role, spares included                                                   */
+    ROSTER_NUMBER_MAX = 1 << 30
 };
 
 #define ROSTER_ROLES ((uint32_t)TT_PEER_AGGREGATOR + 1)

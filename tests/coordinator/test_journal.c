@@ -296,6 +296,55 @@ static void test_a_page_overwritten_is_noticed(void **state)
     s_expect_data_error(place);
 }
 
+static void s_change(place_t *place, const char *sql)
+{
+    sqlite3 *db = NULL;
+    assert_int_equal(sqlite3_open(place->path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+}
+
+/*  A number that is damaged inside a sound page: counting on from it would wrap around. */
+static void test_a_number_that_cannot_be_is_noticed(void **state)
+{
+    place_t *place = *state;
+    static const struct {
+        const char *table, *bad, *good;
+    } cases[] = {
+        {"rosters", "UPDATE rosters SET era = 4294967295", "UPDATE rosters SET era = 2"},
+        {"rosters", "UPDATE rosters SET epoch = -9223372036854775808", "UPDATE rosters SET epoch = 7"},
+        {"rosters", "UPDATE rosters SET epoch = 9223372036854775807", "UPDATE rosters SET epoch = 7"},
+        {"rosters", "UPDATE rosters SET generation = -1", "UPDATE rosters SET generation = 3"},
+        {"rosters", "UPDATE rosters SET generation = 'x'", "UPDATE rosters SET generation = 3"},
+        {"rosters", "UPDATE rosters SET rolled_back = NULL", "UPDATE rosters SET rolled_back = 0"},
+        {"members", "UPDATE members SET role = -2147483648", "UPDATE members SET role = 2"},
+        {"members", "UPDATE members SET number = 65536", "UPDATE members SET number = 1"},
+        {"members", "UPDATE members SET rank = 1e9", "UPDATE members SET rank = 0"},
+        {"facts", "UPDATE facts SET value = -9223372036854775808 WHERE key = 'start_ns'",
+            "UPDATE facts SET value = 5 WHERE key = 'start_ns'"},
+        {"facts", "INSERT OR REPLACE INTO facts VALUES('solved_ns', 9223372036854775807)",
+            "INSERT OR REPLACE INTO facts VALUES('solved_ns', 1)"},
+        {"facts", "INSERT OR REPLACE INTO facts VALUES('end_code', 256)",
+            "INSERT OR REPLACE INTO facts VALUES('end_code', 255)"},
+        {"snapshots", "UPDATE snapshots SET updates = -1", "UPDATE snapshots SET updates = 1"},
+        {"snapshots", "UPDATE snapshots SET era = 1e300", "UPDATE snapshots SET era = 1"},
+    };
+    const journal_snapshot_t snapshot = {.path = "checkpoints/1.safetensors", .era = 1, .update = 1, .env_steps = 8};
+    s_reopen(place);
+    assert_ok(journal_session(place->journal, 5, 0));
+    assert_ok(s_write_roster(place->journal, 7));
+    assert_ok(journal_snapshot(place->journal, &snapshot));
+    journal_close(&place->journal);
+    for (size_t i = 0; i < TT_COUNT(cases); i++) {
+        s_change(place, cases[i].bad);
+        s_expect_data_error(place);
+        assert_non_null(strstr(tt_err_text(), cases[i].table));
+        s_change(place, cases[i].good);
+        s_reopen(place);
+        journal_close(&place->journal);
+    }
+}
+
 static void test_a_foreign_database_is_refused(void **state)
 {
     place_t *place = *state;
@@ -319,6 +368,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_kill_9_while_writing_loses_nothing_that_was_told, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_a_damaged_file_is_named, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_a_page_overwritten_is_noticed, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_a_number_that_cannot_be_is_noticed, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_a_foreign_database_is_refused, s_setup, s_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

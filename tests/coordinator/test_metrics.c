@@ -144,7 +144,8 @@ static void test_a_foreign_file_is_left_alone(void **state)
     enum { LONG = 200000 };
     char *long_ = tt_new0(LONG + 1), *read_ = tt_new0(LONG + 1);
     memset(long_, 'x', LONG);
-    const char *const texts[] = {"dear diary,\ntoday\n", "dear diary,\ntoday", "dear diary", long_};
+    const char *const texts[] = {"dear diary,\ntoday\n", "dear diary,\ntoday", "dear diary", long_,
+        "{\"era\":4294967295,\"updates\":1}\n", "{\"era\":-1,\"updates\":1}\n", "{\"era\":1,\"updates\":-1}\n"};
     for (size_t i = 0; i < TT_COUNT(texts); i++) {
         metrics_t *metrics = NULL;
         FILE *file = fopen(place->path, "w");
