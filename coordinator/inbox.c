@@ -189,10 +189,13 @@ static tt_status_t s_replica(coordinator_t *self, sender_t from, const tt_msg_RE
 
 /* ---- the training -------------------------------------------------------------------------------------------------- */
 
-/*  Another host has another clock: what came over tcp happened when it came. */
+/*  Another host has another clock: what came over tcp happened when it came. On this host it happened in this life of the
+ *  run, and is over. */
 static int64_t s_when(const coordinator_t *self, sender_t from, int64_t time_ns)
 {
-    return control_is_tcp(self->control, from.sock) ? tt_now_ns(self->clock) : time_ns;
+    const int64_t now = tt_now_ns(self->clock);
+    const bool can_be = time_ns >= self->start_ns && time_ns <= now;
+    return can_be && !control_is_tcp(self->control, from.sock) ? time_ns : now;
 }
 
 static tt_status_t s_stats(coordinator_t *self, sender_t from, const tt_msg_STATS_t *said)

@@ -300,21 +300,30 @@ json_t *link_status(tt_link_t *client)
     return status;
 }
 
-void link_send_stats(tt_link_t *learner, uint32_t era, uint64_t update)
+void link_send_stats_at(tt_link_t *learner, uint32_t era, uint64_t update, int64_t time_ns)
 {
     char name[] = "losses/policy_loss";
     tt_rec_METRIC_t metrics[] = {{.name = name, .value = 0.25}};
-    const tt_msg_STATS_t stats =
-        TT_MSG(STATS, .era = era, .update = update, .env_steps = update * 128, .return_mean = (double)update,
-            .time_ns = tt_now_ns(tt_clock_real()), .metrics = metrics, .metrics_count = TT_COUNT(metrics));
+    const tt_msg_STATS_t stats = TT_MSG(STATS, .era = era, .update = update, .env_steps = update * 128,
+        .return_mean = (double)update, .time_ns = time_ns, .metrics = metrics, .metrics_count = TT_COUNT(metrics));
     assert_ok(tt_link_send(learner, &stats));
+}
+
+void link_send_stats(tt_link_t *learner, uint32_t era, uint64_t update)
+{
+    link_send_stats_at(learner, era, update, tt_now_ns(tt_clock_real()));
+}
+
+void link_send_event_at(tt_link_t *from, const char *kind, const char *text, uint64_t env_steps, int64_t time_ns)
+{
+    const tt_msg_EVENT_t event = TT_MSG(EVENT, .kind = (char *)(uintptr_t)kind, .text = (char *)(uintptr_t)text,
+        .update = env_steps / 128, .env_steps = env_steps, .value = 480, .time_ns = time_ns);
+    assert_ok(tt_link_send(from, &event));
 }
 
 void link_send_event(tt_link_t *from, const char *kind, const char *text, uint64_t env_steps)
 {
-    const tt_msg_EVENT_t event = TT_MSG(EVENT, .kind = (char *)(uintptr_t)kind, .text = (char *)(uintptr_t)text,
-        .update = env_steps / 128, .env_steps = env_steps, .value = 480, .time_ns = tt_now_ns(tt_clock_real()));
-    assert_ok(tt_link_send(from, &event));
+    link_send_event_at(from, kind, text, env_steps, tt_now_ns(tt_clock_real()));
 }
 
 /* ---- the crew ------------------------------------------------------------------------------------------------------- */

@@ -72,6 +72,9 @@ tt_status_t link_ask(tt_link_t *link, const char *verb, const char *body, tt_pac
 json_t *link_status(tt_link_t *client);
 void link_send_stats(tt_link_t *learner, uint32_t era, uint64_t update);
 void link_send_event(tt_link_t *from, const char *kind, const char *text, uint64_t env_steps);
+/*  The same, with a reading of the sender's clock. */
+void link_send_stats_at(tt_link_t *learner, uint32_t era, uint64_t update, int64_t time_ns);
+void link_send_event_at(tt_link_t *from, const char *kind, const char *text, uint64_t env_steps, int64_t time_ns);
 
 /* ---- the crew ------------------------------------------------------------------------------------------------------- */
 

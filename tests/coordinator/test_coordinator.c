@@ -14,6 +14,27 @@ static int s_setup_open(void **state)
         "net: {beat_ms: 50, lease_ms: 20000, stall_s: 20}\ncoordinator: {listen: \"tcp://127.0.0.1:0\"}\n", false);
 }
 
+/*  A clock reading comes from a peer, too: it is added to and subtracted from. */
+static void test_times_that_cannot_be(void **state)
+{
+    run_t *run = *state;
+    crew_t crew;
+    crew_begin(run, &crew);
+    link_send_event_at(crew.learner, "first_step", "", 0, INT64_MIN);
+    link_send_stats_at(crew.learner, 1, 1, INT64_MAX);
+    link_send_event_at(crew.learner, "solved", "", 128, INT64_MAX);
+    link_send_stats_at(crew.learner, 1, 2, INT64_MIN);
+    link_send_event_at(crew.learner, "finished", "{\"env_steps\":256,\"updates\":2}", 256, -1);
+    link_skip(crew.learner, TT_MSG_STOP);
+    assert_int_equal(run_wait(run), 0);
+    json_t *result = run_result(run);
+    assert_true(number_in(result, "first_step_s") > 0);
+    assert_true(number_in(result, "solved_at_s") >= number_in(result, "first_step_s"));
+    assert_true(number_in(result, "wall_s") >= number_in(result, "solved_at_s"));
+    json_decref(result);
+    crew_leave(&crew);
+}
+
 static void test_a_run_from_hello_to_its_end(void **state)
 {
     run_t *run = *state;
@@ -289,6 +310,7 @@ static void test_other_hosts_join_over_tcp_and_http_is_served(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_times_that_cannot_be, run_setup, run_teardown),
         cmocka_unit_test_setup_teardown(test_a_run_from_hello_to_its_end, run_setup, run_teardown),
         cmocka_unit_test_setup_teardown(test_scaling_a_running_job, run_setup, run_teardown),
         cmocka_unit_test_setup_teardown(test_stop_lets_rank_0_finish, run_setup, run_teardown),
