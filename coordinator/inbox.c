@@ -198,6 +198,13 @@ static int64_t s_when(const coordinator_t *self, sender_t from, int64_t time_ns)
     return can_be && !control_is_tcp(self->control, from.sock) ? time_ns : now;
 }
 
+/*  Steps of a life that we did not see are no speed of ours. */
+static tt_status_t s_count_from_here(coordinator_t *self, const tt_msg_STATS_t *first)
+{
+    progress_count_from(&self->progress, first->env_steps, first->time_ns);
+    return journal_count_from(self->journal, first->env_steps, first->time_ns);
+}
+
 static tt_status_t s_stats(coordinator_t *self, sender_t from, const tt_msg_STATS_t *said)
 {
     digest_t digest;
@@ -205,6 +212,8 @@ static tt_status_t s_stats(coordinator_t *self, sender_t from, const tt_msg_STAT
     stats.time_ns = s_when(self, from, said->time_ns);
     if (!s_leads(self, from) || stats.era != roster_era(self->roster))
         return TT_OK;
+    if (!self->progress.any && roster_took_over(self->roster))
+        TT_TRY(s_count_from_here(self, &stats));
     if (!progress_stats(&self->progress, &stats))
         return TT_OK;
     digest_stats(self, &stats, &digest);

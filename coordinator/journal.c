@@ -544,6 +544,18 @@ tt_status_t journal_first_step(journal_t *self, int64_t time_ns)
     return s_put(self, "first_step_ns", time_ns);
 }
 
+static tt_status_t s_write_count_from(journal_t *self, uint64_t env_steps, int64_t time_ns)
+{
+    TT_TRY(s_put(self, "first_steps", (int64_t)env_steps));
+    return s_put(self, "first_step_ns", time_ns);
+}
+
+tt_status_t journal_count_from(journal_t *self, uint64_t env_steps, int64_t time_ns)
+{
+    TT_TRY(s_begin(self));
+    return s_commit(self, s_write_count_from(self, env_steps, time_ns));
+}
+
 static tt_status_t s_write_solved(journal_t *self, int64_t time_ns, uint64_t env_steps)
 {
     TT_TRY(s_put(self, "solved_ns", time_ns));

@@ -47,6 +47,8 @@ tt_status_t journal_desired(journal_t *self, tt_peer_role_t role, uint32_t count
 tt_status_t journal_configured(journal_t *self, tt_peer_role_t role, uint32_t count);
 tt_status_t journal_snapshot(journal_t *self, const journal_snapshot_t *snapshot);
 tt_status_t journal_first_step(journal_t *self, int64_t time_ns);
+/*  The run was another coordinator's until then (progress_count_from). */
+tt_status_t journal_count_from(journal_t *self, uint64_t env_steps, int64_t time_ns);
 tt_status_t journal_solved(journal_t *self, int64_t time_ns, uint64_t env_steps);
 /*  A roll-back took the solution away. */
 tt_status_t journal_unsolved(journal_t *self);

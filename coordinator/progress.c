@@ -51,6 +51,12 @@ bool progress_solved(progress_t *self, int64_t time_ns, uint64_t env_steps)
     return true;
 }
 
+void progress_count_from(progress_t *self, uint64_t env_steps, int64_t time_ns)
+{
+    self->first_steps = env_steps;
+    self->first_step_ns = time_ns;
+}
+
 bool progress_roll_back(progress_t *self, uint64_t env_steps)
 {
     self->samples = 0;

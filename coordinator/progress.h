@@ -17,7 +17,7 @@ typedef struct {
     int64_t first_step_ns; /* 0 = not yet                                            */
     int64_t solved_ns;     /* 0 = not in this session                                */
     uint64_t solved_steps; /* 0 = not yet                                            */
-    uint64_t first_steps;  /* env steps that earlier sessions had trained            */
+    uint64_t first_steps;  /* env steps that earlier lives had trained               */
     struct {
         int64_t time_ns;
         uint64_t env_steps;
@@ -30,6 +30,8 @@ bool progress_stats(progress_t *self, const tt_msg_STATS_t *stats);
 /*  EVENT first_step or solved. true: the first such. */
 bool progress_first_step(progress_t *self, int64_t time_ns);
 bool progress_solved(progress_t *self, int64_t time_ns, uint64_t env_steps);
+/*  A run that another coordinator led is ours from a STATS on: what this life does counts from there. */
+void progress_count_from(progress_t *self, uint64_t env_steps, int64_t time_ns);
 /*  A new era goes on from a snapshot made after env_steps: what came later is void. true: the solution with it. */
 bool progress_roll_back(progress_t *self, uint64_t env_steps);
 

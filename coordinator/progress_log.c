@@ -30,11 +30,14 @@ static void s_say_waiting(const coordinator_t *self)
 static void s_say_progress(const coordinator_t *self)
 {
     const progress_t *p = &self->progress;
-    char mean[32] = "none yet";
+    const double sps = progress_sps(p);
+    char mean[32] = "none yet", speed[40] = "";
     if (isfinite(p->return_mean))
         snprintf(mean, sizeof mean, "%.1f", p->return_mean);
-    log_info("update %" PRIu64 ", %" PRIu64 " env steps, mean return %s, %.0f steps/s; %u collectors, %u learners",
-        p->update, p->env_steps, mean, progress_sps(p), roster_ready(self->roster, TT_PEER_COLLECTOR),
+    if (sps > 0)
+        snprintf(speed, sizeof speed, ", %.0f steps/s", sps);
+    log_info("update %" PRIu64 ", %" PRIu64 " env steps, mean return %s%s; %u collectors, %u learners", p->update,
+        p->env_steps, mean, speed, roster_ready(self->roster, TT_PEER_COLLECTOR),
         roster_ready(self->roster, TT_PEER_LEARNER));
 }
 

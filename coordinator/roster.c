@@ -474,6 +474,11 @@ uint64_t roster_generation(const roster_t *self)
     return self->generation;
 }
 
+bool roster_took_over(const roster_t *self)
+{
+    return self->took_over;
+}
+
 uint32_t roster_rolled_back(const roster_t *self)
 {
     return self->rolled_back;

@@ -107,6 +107,7 @@ uint32_t roster_era(const roster_t *self);
 uint64_t roster_epoch(const roster_t *self);
 uint64_t roster_generation(const roster_t *self);
 uint32_t roster_rolled_back(const roster_t *self); /* eras begun because nobody held weights any more */
+bool roster_took_over(const roster_t *self);       /* without a journal, a run that had been another coordinator's */
 
 /*  The learner of rank 0 in the newest roster, NULL = none. */
 peer_t *roster_rank0(const roster_t *self);

@@ -91,6 +91,7 @@ void roster_adopt(roster_t *self)
     self->begun = true;
     if (claims.holders > 0 && claims.newest.era == claims.era) {
         s_drop_stale(self, &claims);
+        self->took_over = true;
         log_info("taking over a run that is under way: era %u, generation %" PRIu64
                  ", %zu of %u learners hold the weights",
             claims.era, claims.newest.generation, claims.holders, claims.newest.learners);

@@ -18,7 +18,8 @@ struct roster {
     uint32_t over; /* eras up to this one are */
     uint64_t epoch, generation;
     bool announced, fresh;
-    bool begun; /* somebody has held weights of this era */
+    bool begun;     /* somebody has held weights of this era */
+    bool took_over; /* what roster_took_over says */
     char *restore;
     tt_rec_MEMBER_t *members; /* of the newest roster, or of the journal's; owned, strings too */
     size_t member_count;

@@ -49,6 +49,23 @@ static void test_overall_speed_counts_from_the_first_step_of_the_session(void **
     assert_true(progress_sps_overall(&p, 3000, SECOND) == 0);
 }
 
+/*  Another coordinator's life is not ours, and a first step that was told us before is its members', not the run's. */
+static void test_a_run_that_is_taken_over_counts_from_there(void **state)
+{
+    (void)state;
+    progress_t p = {0};
+    assert_true(progress_first_step(&p, SECOND));
+    progress_count_from(&p, 100000, 10 * SECOND);
+    tt_msg_STATS_t m = s_stats(3, 1000, 10 * SECOND);
+    assert_true(progress_stats(&p, &m));
+    assert_true(progress_sps(&p) == 0); /* not known yet */
+    m = s_stats(3, 1010, 11 * SECOND);
+    assert_true(progress_stats(&p, &m));
+    assert_true(progress_sps(&p) == 1000);
+    assert_false(progress_first_step(&p, 12 * SECOND));
+    assert_true(progress_sps_overall(&p, 101000, 12 * SECOND) == 500);
+}
+
 static void test_a_roll_back_voids_a_later_solution(void **state)
 {
     (void)state;
@@ -69,6 +86,7 @@ int main(void)
         cmocka_unit_test(test_older_and_repeated_stats_are_dropped),
         cmocka_unit_test(test_speed_is_of_the_last_seconds),
         cmocka_unit_test(test_overall_speed_counts_from_the_first_step_of_the_session),
+        cmocka_unit_test(test_a_run_that_is_taken_over_counts_from_there),
         cmocka_unit_test(test_a_roll_back_voids_a_later_solution),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import signal
 import struct
 import sys
@@ -79,6 +80,11 @@ def s_updates(coordinator):
     """The newest update that the coordinator's log speaks of."""
     seen = [line.split("update ", 1)[1].split(",")[0] for line in coordinator.log().splitlines() if " run: update " in line]
     return int(seen[-1]) if seen else 0
+
+
+def s_steps(coordinator):
+    """The env steps that its log last spoke of."""
+    return int(re.findall(r" run: update \d+, (\d+) env steps", coordinator.log())[-1])
 
 
 def s_roster(coordinator):
@@ -205,13 +211,17 @@ def test_coordinator_on_another_node(world):
     coordinator = s_coordinator(cluster, [*LONG, "stop.env_steps=1G"])
     members = [cluster.pod(role) for role in ("collector", "learner", "aggregator", "learner", "collector")]
     s_await_parts(world, coordinator, 2, 2, 1)
+    s_await_updates(coordinator, 10)
+    done = s_steps(coordinator)
     coordinator.lose()
     members.append(cluster.pod("learner"))  # one that knows nothing is there before those that hold the weights
     coordinator = s_coordinator(cluster, [*LONG, "stop.env_steps=1G"], env={"KUBERNETES_COORDINATOR_RESTARTS": "1"})
     wait_for(lambda: "taking over a run that is under way" in coordinator.log(), "the new coordinator to take over")
     s_await_parts(world, coordinator, 2, 2, 1)
     s_await_updates(coordinator, 10)
-    s_end(world, coordinator, members, "under another coordinator")
+    summary = s_end(world, coordinator, members, "under another coordinator")
+    counted = summary["sps"] * (summary["wall_s"] - summary["first_step_s"])
+    check(0 < counted <= summary["env_steps"] - done, f"{counted} steps in this life, {done} before it: {summary}")
 
 
 def s_checkpoint(coordinator, name="final.safetensors"):
