@@ -4,6 +4,12 @@ find_package(Threads REQUIRED)
 pkg_check_modules(zmq REQUIRED IMPORTED_TARGET libzmq)
 pkg_check_modules(czmq REQUIRED IMPORTED_TARGET libczmq)
 pkg_search_module(msgpack REQUIRED IMPORTED_TARGET msgpack-c msgpack) # the name changed between releases
+# Debian 13's msgpack-c.pc names a folder of headers that begins nowhere ("include"); they lie where the compiler looks anyway.
+get_target_property(msgpack_folders PkgConfig::msgpack INTERFACE_INCLUDE_DIRECTORIES)
+if(msgpack_folders)
+  list(FILTER msgpack_folders INCLUDE REGEX "^/")
+  set_target_properties(PkgConfig::msgpack PROPERTIES INTERFACE_INCLUDE_DIRECTORIES "${msgpack_folders}")
+endif()
 pkg_check_modules(yaml REQUIRED IMPORTED_TARGET yaml-0.1)
 pkg_check_modules(jansson REQUIRED IMPORTED_TARGET jansson)
 pkg_check_modules(microhttpd REQUIRED IMPORTED_TARGET libmicrohttpd)
