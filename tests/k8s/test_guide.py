@@ -148,6 +148,24 @@ def test_the_weights_of_a_run_that_has_ended(k8s):
     check(os.path.exists(f"{claim}/checkpoints/final.safetensors"), "the claim keeps them")
 
 
+def test_instead_of_di_orchestrator(k8s):
+    """0.2.2 as its own manifest leaves it: names that ours has, too, and a schema that wants a webhook for conversion."""
+    type_in(k8s, "kubectl delete -k k8s/deploy")
+    upstream = os.path.join(SOURCE, "tests/k8s/upstream")
+    for name in ("operator.yaml", "dijob-v1alpha1.yaml"):
+        k8s.kubectl("create", "-f", os.path.join(upstream, name))
+    for command in commands(blocks("Instead of DI-orchestrator")[0]):
+        type_in(k8s, command)
+    k8s.await_kind("dijob")
+    system = "/apis/apps/v1/namespaces/di-system/deployments", "/api/v1/namespaces/di-system/services"
+    left = [item["metadata"]["name"] for path in system for item in k8s.get(path)["items"]]
+    check(sorted(left) == ["di-operator", "di-operator-metrics", "di-server"], f"{left}")
+    ports = {port["port"]: port["targetPort"] for port in k8s.get(f"{system[1]}/di-server")["spec"]["ports"]}
+    check(ports == {8080: "api", 8081: "api"}, f"{ports}")
+    webhooks = k8s.get("/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations")["items"]
+    check(not webhooks, f"{webhooks}")
+
+
 def test_uninstall_and_the_namespaced_overlay(k8s):
     for command in commands(blocks("Uninstall")[0]):
         type_in(k8s, command)
@@ -160,4 +178,5 @@ def test_uninstall_and_the_namespaced_overlay(k8s):
 
 if __name__ == "__main__":
     cluster.main(test_install, test_from_nothing_to_succeeded, test_a_long_job_is_scaled_and_its_weights_fetched,
-                 test_the_weights_of_a_run_that_has_ended, test_uninstall_and_the_namespaced_overlay, full=True)
+                 test_the_weights_of_a_run_that_has_ended, test_instead_of_di_orchestrator,
+                 test_uninstall_and_the_namespaced_overlay, full=True)
