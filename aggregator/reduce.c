@@ -236,7 +236,8 @@ static void s_answer(reduce_t *self, const step_t *step, uint32_t number, uint32
 {
     chunk_t *chunk = &step->chunk[number];
     void *owner;
-    TT_CHECK(tt_tree_at(chunk->tree, 1, &owner));
+    const float *root = tt_tree_at(chunk->tree, 1, &owner);
+    TT_CHECK(root);
     zmq_msg_t frame;
     zmq_msg_init(&frame);
     zmq_msg_copy(&frame, owner);

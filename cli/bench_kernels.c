@@ -172,15 +172,18 @@ static void s_loss(const void *ctx, const tt_loss_block_t *block)
 
 static void s_work_forward(bench_t *b)
 {
-    TT_CHECK(tt_net_forward(b->net, 0, b->obs, b->rows, b->head, b->value) == TT_OK);
+    const tt_status_t status = tt_net_forward(b->net, 0, b->obs, b->rows, b->head, b->value);
+    TT_CHECK(status == TT_OK);
 }
 
 static void s_work_grad(bench_t *b)
 {
     const size_t each = b->rows / b->shards, count = tt_net_grad_count(&b->spec);
-    for (size_t s = 0; s < b->shards; s++)
-        TT_CHECK(tt_net_shard_grad(
-                     b->net, 0, b->obs + s * each, b->row + s * each, each, s_loss, &b->spec, b->grad[s]) == TT_OK);
+    for (size_t s = 0; s < b->shards; s++) {
+        const tt_status_t status =
+            tt_net_shard_grad(b->net, 0, b->obs + s * each, b->row + s * each, each, s_loss, &b->spec, b->grad[s]);
+        TT_CHECK(status == TT_OK);
+    }
     for (size_t half = b->shards / 2; half; half /= 2)
         for (size_t s = 0; s < half; s++)
             tt_grad_add(b->grad[s], b->grad[s + half], count);
@@ -189,7 +192,8 @@ static void s_work_grad(bench_t *b)
 static void s_work_apply(bench_t *b)
 {
     const tt_opt_spec_t adam = {.kind = TT_OPT_ADAM, .beta1 = 0.9f, .beta2 = 0.999f, .eps = 1e-5f, .max_norm = 0.5f};
-    TT_CHECK(tt_net_apply(b->net, &adam, b->opt_state, &b->step, b->grad[0], 1e-5f, NULL) == TT_OK);
+    const tt_status_t status = tt_net_apply(b->net, &adam, b->opt_state, &b->step, b->grad[0], 1e-5f, NULL);
+    TT_CHECK(status == TT_OK);
 }
 
 static void s_work_update(bench_t *b)

@@ -125,7 +125,8 @@ static void s_take_block(rollout_t *self, uint32_t finals)
 {
     size_t size = 0;
     const tt_segment_shape_t shape = s_shape(self, finals);
-    TT_CHECK(tt_segment_size(&shape, &size) == TT_OK); /* the caller checked it for the job */
+    const tt_status_t fits = tt_segment_size(&shape, &size);
+    TT_CHECK(fits == TT_OK); /* the caller checked it for the job */
     void *block = blocks_take(self->cfg.blocks, size);
     tt_segment_t at;
     tt_segment_map(&shape, block, &at);
@@ -303,7 +304,8 @@ tt_status_t rollout_finish(rollout_t *self, tt_segment_shape_t *shape, zmq_msg_t
         return tt_err(TT_INTERNAL, "the policy gives log-probabilities or values that are not finite: "
                                    "training has diverged; try a smaller algorithm.lr");
     size_t size = 0;
-    TT_CHECK(tt_segment_size(shape, &size) == TT_OK);
+    const tt_status_t fits = tt_segment_size(shape, &size);
+    TT_CHECK(fits == TT_OK);
     blocks_wrap(self->cfg.blocks, self->block, size, frame);
     self->block = NULL;
     return TT_OK;

@@ -126,7 +126,8 @@ pool_t *pool_new(uint32_t lanes)
     pthread_sigmask(SIG_SETMASK, &all, &before);
     for (uint32_t lane = 1; lane < lanes; lane++) {
         self->workers[lane] = (worker_t){self, lane};
-        TT_CHECK(pthread_create(&self->threads[lane], NULL, s_work, &self->workers[lane]) == 0);
+        const int failed = pthread_create(&self->threads[lane], NULL, s_work, &self->workers[lane]);
+        TT_CHECK(!failed);
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return self;

@@ -38,10 +38,12 @@ static void s_capture_versions(core_t *self, tt_snapshot_t *out)
 static float *s_params_now(core_t *self)
 {
     float *params = tt_aligned0(tt_mul(self->model.params, sizeof(float)));
-    if (self->resume)
+    if (self->resume) {
         memcpy(params, self->resume, self->model.params * sizeof(float));
-    else
-        TT_CHECK(tt_net_get(self->model.net, params) == TT_OK);
+        return params;
+    }
+    const tt_status_t got = tt_net_get(self->model.net, params);
+    TT_CHECK(got == TT_OK);
     return params;
 }
 

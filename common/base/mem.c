@@ -1,6 +1,7 @@
 #include "common/base/mem.h"
 #include "common/base/status.h"
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,14 +64,16 @@ char *tt_sprintf(const char *fmt, ...)
 size_t tt_mul(size_t a, size_t b)
 {
     size_t product = 0;
-    TT_CHECK(tt_mul_ok(a, b, &product));
+    const int fits = tt_mul_ok(a, b, &product);
+    TT_CHECK(fits);
     return product;
 }
 
 size_t tt_add(size_t a, size_t b)
 {
     size_t sum = 0;
-    TT_CHECK(!__builtin_add_overflow(a, b, &sum));
+    const bool over = __builtin_add_overflow(a, b, &sum);
+    TT_CHECK(!over);
     return sum;
 }
 

@@ -86,7 +86,7 @@ const char *tt_err_text(void);
             return tt_try_status_;           \
     } while (0)
 
-/*  We went wrong: always compiled in, prints file and line and aborts. No side effects in x. */
+/*  We went wrong: in every build, prints file and line and aborts. Even so no side effects in x (suite.test_checks). */
 #define TT_CHECK(x) ((x) ? (void)0 : tt_check_failed(#x, __FILE__, __LINE__))
 noreturn void tt_check_failed(const char *expr, const char *file, int line);
 

@@ -317,7 +317,8 @@ tt_status_t config_read(tt_config_t *self, const char *text, size_t size, const 
         .code = code,
         .first = under ? SIZE_MAX : self->entry_count};
     snprintf(reader.path, sizeof reader.path, "%s", under ? under : "");
-    TT_CHECK(yaml_parser_initialize(&reader.parser));
+    const int ready = yaml_parser_initialize(&reader.parser);
+    TT_CHECK(ready);
     yaml_parser_set_input_string(&reader.parser, (const unsigned char *)text, size);
     tt_status_t status = s_stream(&reader);
     if (status == TT_OK && under && !reader.any)

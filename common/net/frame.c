@@ -48,7 +48,8 @@ void tt_frame_new(zmq_msg_t *out, size_t size)
     }
     void *memory = aligned_alloc(ALIGN, tt_align(size, ALIGN));
     TT_CHECK(memory != NULL);
-    TT_CHECK(zmq_msg_init_data(out, memory, size, s_free, NULL) == 0);
+    const int failed = zmq_msg_init_data(out, memory, size, s_free, NULL);
+    TT_CHECK(!failed);
 }
 
 typedef struct {
@@ -69,5 +70,6 @@ void tt_frame_wrap(zmq_msg_t *out, void *memory, size_t size, void (*done)(void 
     s_wrap_t *wrap = tt_new0(sizeof *wrap);
     *wrap = (s_wrap_t){done, hint};
     RELEASE(memory);
-    TT_CHECK(zmq_msg_init_data(out, memory, size, s_done, wrap) == 0);
+    const int failed = zmq_msg_init_data(out, memory, size, s_done, wrap);
+    TT_CHECK(!failed);
 }

@@ -32,15 +32,21 @@ struct tt_sock {
 
 /* ---- life -------------------------------------------------------------------------------------------------------- */
 
+static void s_set_bytes(tt_sock_t *self, int option, const void *value, size_t size)
+{
+    const int failed = zmq_setsockopt(self->zmq, option, value, size);
+    TT_CHECK(!failed);
+}
+
 static void s_set(tt_sock_t *self, int option, int value)
 {
-    TT_CHECK(zmq_setsockopt(self->zmq, option, &value, sizeof value) == 0);
+    s_set_bytes(self, option, &value, sizeof value);
 }
 
 static tt_status_t s_set_options(tt_sock_t *self, const tt_sock_opts_t *opts)
 {
     const int64_t max_bytes = (int64_t)self->max_bytes;
-    TT_CHECK(zmq_setsockopt(self->zmq, ZMQ_MAXMSGSIZE, &max_bytes, sizeof max_bytes) == 0);
+    s_set_bytes(self, ZMQ_MAXMSGSIZE, &max_bytes, sizeof max_bytes);
     s_set(self, ZMQ_SNDHWM, opts->hwm ? opts->hwm : HWM);
     s_set(self, ZMQ_RCVHWM, opts->hwm ? opts->hwm : HWM);
     s_set(self, ZMQ_LINGER, opts->linger_ms);
@@ -53,14 +59,14 @@ static tt_status_t s_set_options(tt_sock_t *self, const tt_sock_opts_t *opts)
         s_set(self, ZMQ_ROUTER_HANDOVER, 1);
     }
     if (self->type == TT_SUB)
-        TT_CHECK(zmq_setsockopt(self->zmq, ZMQ_SUBSCRIBE, "", 0) == 0);
+        s_set_bytes(self, ZMQ_SUBSCRIBE, "", 0);
     if (!opts->identity)
         return TT_OK;
     const size_t size = strlen(opts->identity);
     if (size == 0 || size > PEER_MAX || opts->identity[0] == '#')
         return tt_err(
             TT_INVALID, "%s: '%s' is no identity (1 to 63 bytes, not beginning with #)", self->name, opts->identity);
-    TT_CHECK(zmq_setsockopt(self->zmq, ZMQ_ROUTING_ID, opts->identity, size) == 0);
+    s_set_bytes(self, ZMQ_ROUTING_ID, opts->identity, size);
     return TT_OK;
 }
 
@@ -89,7 +95,8 @@ tt_status_t tt_sock_new(tt_sock_t **self_p, tt_sock_type_t type, const tt_sock_o
         self->keys = keys;
     }
     size_t size = sizeof self->fd;
-    TT_CHECK(zmq_getsockopt(zmq, ZMQ_FD, &self->fd, &size) == 0);
+    const int failed = zmq_getsockopt(zmq, ZMQ_FD, &self->fd, &size);
+    TT_CHECK(!failed);
     const tt_status_t status = s_set_options(self, opts);
     if (status != TT_OK) {
         tt_sock_destroy(&self);

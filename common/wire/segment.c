@@ -72,7 +72,8 @@ void tt_segment_map(const tt_segment_shape_t *shape, void *block, tt_segment_t *
     size_t total = 0;
     for (size_t i = 0; i < ARRAYS; i++) {
         size_t size;
-        TT_CHECK(s_array_bytes(&arrays[i], &size));
+        const bool fits = s_array_bytes(&arrays[i], &size);
+        TT_CHECK(fits);
         total = tt_align(total, ALIGN);
         at[i] = (char *)block + total;
         total += size;

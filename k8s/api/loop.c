@@ -53,8 +53,10 @@ static void s_watch(kube_loop_t *self, int fd, uint32_t events, slot_t what)
     what.watched = true;
     *slot = what;
     struct epoll_event event = {.events = events, .data.u64 = (uint64_t)slot->use << 32 | (uint32_t)fd};
-    if (epoll_ctl(self->epoll, EPOLL_CTL_MOD, fd, &event) != 0)
-        TT_CHECK(errno == ENOENT && epoll_ctl(self->epoll, EPOLL_CTL_ADD, fd, &event) == 0);
+    int failed = epoll_ctl(self->epoll, EPOLL_CTL_MOD, fd, &event);
+    if (failed && errno == ENOENT)
+        failed = epoll_ctl(self->epoll, EPOLL_CTL_ADD, fd, &event);
+    TT_CHECK(!failed);
 }
 
 static void s_unwatch(kube_loop_t *self, int fd, bool curls)

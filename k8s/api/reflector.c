@@ -94,7 +94,8 @@ static void s_stream(
 {
     const bool list = kind == KUBE_SCAN_LIST;
     kube_scan_destroy(&self->scan);
-    TT_CHECK(kube_scan_new(&self->scan, kind, self->drop, OBJECT_MAX, fn, self) == TT_OK); /* drop was tried before */
+    const tt_status_t made = kube_scan_new(&self->scan, kind, self->drop, OBJECT_MAX, fn, self);
+    TT_CHECK(made == TT_OK); /* drop was tried before */
     const kube_request_t request = {.method = "GET",
         .path = path,
         .accept = !self->metadata_only ? NULL

@@ -22,7 +22,8 @@ tt_status_t kube_yaml_read(kube_yaml_t **self_p, const char *path)
 tt_status_t kube_yaml_parse(kube_yaml_t **self_p, const char *path, const char *text, size_t size)
 {
     yaml_parser_t parser;
-    TT_CHECK(yaml_parser_initialize(&parser));
+    const int ready = yaml_parser_initialize(&parser);
+    TT_CHECK(ready);
     yaml_parser_set_input_string(&parser, (const unsigned char *)text, size);
     kube_yaml_t *self = tt_new0(sizeof *self);
     tt_status_t status = TT_OK;

@@ -41,7 +41,8 @@ char *dijob_dump_curve(const json_t *secret)
 {
     const size_t flags = JSON_COMPACT | JSON_SORT_KEYS, size = json_dumpb(secret, NULL, 0, flags);
     char *text = tt_new0(size + 1);
-    TT_CHECK(json_dumpb(secret, text, size, flags) == size);
+    const size_t written = json_dumpb(secret, text, size, flags);
+    TT_CHECK(written == size);
     return text;
 }
 

@@ -51,7 +51,8 @@ static void s_publish(kubelet_t *self, pod_t *pod)
         json_object_set_new(metadata, "deletionTimestamp", pod_time(s_now_s()));
     char *text = dijob_dump(pod->object);
     dijob_pod_destroy(&pod->seen);
-    TT_CHECK(dijob_pod_decode(&pod->seen, text, strlen(text)) == TT_OK); /* we have built it */
+    const tt_status_t read = dijob_pod_decode(&pod->seen, text, strlen(text));
+    TT_CHECK(read == TT_OK); /* we have built it */
     pod->seen->port = (uint16_t)pod->port;
     free(text);
 }

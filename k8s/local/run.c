@@ -84,7 +84,8 @@ static void s_decode(run_t *self)
 {
     dijob_t *seen = NULL;
     const dijob_phase_t before = self->seen ? self->seen->phase : DIJOB_PHASE_NONE;
-    TT_CHECK(dijob_from_json(&seen, self->job) == TT_OK); /* it was one when it was read */
+    const tt_status_t read = dijob_from_json(&seen, self->job);
+    TT_CHECK(read == TT_OK); /* it was one when it was read first */
     dijob_destroy(&self->seen);
     self->seen = seen;
     if (seen->phase != before)
