@@ -22,35 +22,31 @@ static bool s_host_is_full(const bottleneck_t *facts)
     return facts->processors && facts->cpus >= s_full * facts->processors;
 }
 
-/*  Collectors hold it up: they play, and learners wait. */
-static void s_say_collectors(const bottleneck_t *f, double waits, double plays, char *out, size_t size)
+/*  Collectors hold it up: they play, and learners wait. What would help? */
+static void s_more_collectors(const bottleneck_t *f, double plays, char *out, size_t size)
 {
-    const int used = snprintf(out, size, "learners wait for experience %.0f %% of the time: ", s_percent(waits));
-    char *rest = out + used, all[48];
-    const size_t room = size - (size_t)used;
+    char all[48];
     if (f->collectors >= f->num_envs)
-        snprintf(rest, room, "more collectors would not help, each has one env (num_envs %u)", f->num_envs);
+        snprintf(out, size, "more collectors would not help, each has one env (num_envs %u)", f->num_envs);
     else if (s_host_is_full(f))
-        snprintf(rest, room, "more collectors would not help here, %s", s_all(f, all));
+        snprintf(out, size, "more collectors would not help here, %s", s_all(f, all));
     else if (plays < s_busy)
-        snprintf(rest, room, "more collectors would not help, the %u there play %.0f %% of the time", f->collectors,
+        snprintf(out, size, "more collectors would not help, the %u there play %.0f %% of the time", f->collectors,
             s_percent(plays));
     else
-        snprintf(rest, room, "more collectors would help");
+        snprintf(out, size, "more collectors would help");
 }
 
 /*  Learners hold it up: they compute, and collectors wait. */
-static void s_say_learners(const bottleneck_t *f, double waits, char *out, size_t size)
+static void s_more_learners(const bottleneck_t *f, char *out, size_t size)
 {
-    const int used = snprintf(out, size, "collectors wait for learners %.0f %% of the time: ", s_percent(waits));
-    char *rest = out + used, all[48];
-    const size_t room = size - (size_t)used;
+    char all[48];
     if (f->learners >= f->shards)
-        snprintf(rest, room, "more collectors would not help, nor more learners (learner.shards %u)", f->shards);
+        snprintf(out, size, "more collectors would not help, nor more learners (learner.shards %u)", f->shards);
     else if (s_host_is_full(f))
-        snprintf(rest, room, "more processes would not help here, %s", s_all(f, all));
+        snprintf(out, size, "more processes would not help here, %s", s_all(f, all));
     else
-        snprintf(rest, room, "more collectors would not help, more learners may");
+        snprintf(out, size, "more collectors would not help, more learners may");
 }
 
 bool bottleneck_say(const bottleneck_t *f, char *out, size_t size)
@@ -63,6 +59,9 @@ bool bottleneck_say(const bottleneck_t *f, char *out, size_t size)
     const double plays = usage_of(f->collector, "env") + usage_of(f->collector, "policy");
     if (plays + held < s_busy || usage_of(f->learner, "other") > 1 - s_busy)
         return false; /* the run is only beginning, or ending */
+    char collectors[128], learners[128];
+    s_more_collectors(f, plays, collectors, sizeof collectors);
+    s_more_learners(f, learners, sizeof learners);
     if (sums >= s_much && sums >= starved)
         snprintf(out, size,
             "learners wait for one another's gradients %.0f %% of the time: fewer learners may do as well",
@@ -72,9 +71,9 @@ bool bottleneck_say(const bottleneck_t *f, char *out, size_t size)
             "collectors and learners take turns (lag 0) and wait %.0f %% and %.0f %% of the time: lag 1 lets both work",
             s_percent(held), s_percent(starved));
     else if (starved >= s_much)
-        s_say_collectors(f, starved, plays, out, size);
+        snprintf(out, size, "learners wait for experience %.0f %% of the time: %s", s_percent(starved), collectors);
     else if (held >= s_much)
-        s_say_learners(f, held, out, size);
+        snprintf(out, size, "collectors wait for learners %.0f %% of the time: %s", s_percent(held), learners);
     else
         snprintf(out, size, "balanced: collectors play %.0f %% of the time, learners wait for experience %.0f %%",
             s_percent(plays), s_percent(starved));

@@ -1,6 +1,6 @@
 /*  Run directories: making, finding by name, locking, removing. */
 #include "controller/rundir.h"
-#include "tests/test.h"
+#include "tests/controller/home.h"
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,27 +9,6 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-static char s_dir[64];
-
-static int s_setup(void **state)
-{
-    (void)state;
-    char home[96];
-    snprintf(s_dir, sizeof s_dir, "/tmp/tt-rundir-XXXXXX");
-    if (!mkdtemp(s_dir) || chdir(s_dir) != 0)
-        return -1;
-    snprintf(home, sizeof home, "%s/state", s_dir);
-    return setenv("XDG_STATE_HOME", home, 1);
-}
-
-static int s_teardown(void **state)
-{
-    (void)state;
-    char command[128];
-    snprintf(command, sizeof command, "rm -rf %s", s_dir);
-    return chdir("/") || system(command);
-}
 
 static void test_numbers_count_up(void **state)
 {

@@ -1,7 +1,6 @@
 /*  The bottleneck's sentence: who waits for whom, and what would help. */
 #include "coordinator/bottleneck.h"
 #include <stdio.h>
-#include <string.h>
 #include "tests/test.h"
 
 static usage_mean_t s_mean(const char *a, double of_a, const char *b, double of_b, const char *c, double of_c)
@@ -16,14 +15,16 @@ static usage_mean_t s_mean(const char *a, double of_a, const char *b, double of_
     return mean;
 }
 
-/*  Collectors play so much of their time, learners starve and wait for sums so much of theirs. */
-static bool s_say(bottleneck_t facts, double plays, double starved, double sums, char *out, size_t size)
+/*  Said when collectors play so much of their time, learners starve and wait for sums so much of theirs. */
+static void s_says(bottleneck_t facts, double plays, double starved, double sums, const char *text)
 {
     const usage_mean_t collector = s_mean("env", plays, "policy", 0, "wait_weights", 1 - plays);
     const usage_mean_t learner = s_mean("wait_batch", starved, "wait_sum", sums, "gradients", 1 - starved - sums);
+    char said[256];
     facts.collector = &collector;
     facts.learner = &learner;
-    return bottleneck_say(&facts, out, size);
+    assert_true(bottleneck_say(&facts, said, sizeof said));
+    assert_string_equal(said, text);
 }
 
 static const bottleneck_t s_run = {
@@ -56,56 +57,51 @@ static void test_collectors_hold_it_up(void **state)
 {
     (void)state;
     bottleneck_t facts = s_run;
-    char text[256];
-    assert_true(s_say(facts, 0.97, 0.61, 0, text, sizeof text));
-    assert_string_equal(text, "learners wait for experience 61 % of the time: more collectors would help");
+    s_says(facts, 0.97, 0.61, 0, "learners wait for experience 61 % of the time: more collectors would help");
     facts.collectors = 8;
-    assert_true(s_say(facts, 0.97, 0.61, 0, text, sizeof text));
-    assert_non_null(strstr(text, "would not help, each has one env (num_envs 8)"));
+    s_says(facts, 0.97, 0.61, 0,
+        "learners wait for experience 61 % of the time: more collectors would not help, each has one env (num_envs 8)");
     facts = s_run;
     facts.processors = 2;
-    assert_true(s_say(facts, 0.97, 0.61, 0, text, sizeof text));
-    assert_non_null(strstr(text, "would not help here, all 2 processors are busy"));
+    s_says(facts, 0.97, 0.61, 0,
+        "learners wait for experience 61 % of the time: more collectors would not help here, all 2 processors are "
+        "busy");
     facts.cpus = 0.3; /* envs that wait for something else than a processor */
-    assert_true(s_say(facts, 0.97, 0.61, 0, text, sizeof text));
-    assert_non_null(strstr(text, "more collectors would help"));
+    s_says(facts, 0.97, 0.61, 0, "learners wait for experience 61 % of the time: more collectors would help");
     facts.processors = 0; /* several hosts */
     facts.cpus = 100;
-    assert_true(s_say(facts, 0.97, 0.61, 0, text, sizeof text));
-    assert_non_null(strstr(text, "more collectors would help"));
-    assert_true(s_say(s_run, 0.4, 0.5, 0, text, sizeof text));
-    assert_non_null(strstr(text, "more collectors would not help, the 2 there play 40 % of the time"));
+    s_says(facts, 0.97, 0.61, 0, "learners wait for experience 61 % of the time: more collectors would help");
+    s_says(s_run, 0.4, 0.5, 0,
+        "learners wait for experience 50 % of the time: more collectors would not help, the 2 there play 40 % of the "
+        "time");
 }
 
 static void test_learners_hold_it_up(void **state)
 {
     (void)state;
     bottleneck_t facts = s_run;
-    char text[256];
-    assert_true(s_say(facts, 0.3, 0.05, 0, text, sizeof text));
-    assert_string_equal(
-        text, "collectors wait for learners 70 % of the time: more collectors would not help, more learners may");
+    s_says(facts, 0.3, 0.05, 0,
+        "collectors wait for learners 70 % of the time: more collectors would not help, more learners may");
     facts.learners = 8;
-    assert_true(s_say(facts, 0.3, 0.05, 0, text, sizeof text));
-    assert_non_null(strstr(text, "nor more learners (learner.shards 8)"));
+    s_says(facts, 0.3, 0.05, 0,
+        "collectors wait for learners 70 % of the time: more collectors would not help, nor more learners "
+        "(learner.shards 8)");
     facts = s_run;
     facts.processors = 1;
-    assert_true(s_say(facts, 0.3, 0.05, 0, text, sizeof text));
-    assert_non_null(strstr(text, "the one processor is busy"));
+    s_says(facts, 0.3, 0.05, 0,
+        "collectors wait for learners 70 % of the time: more processes would not help here, the one processor is busy");
 }
 
 static void test_the_others(void **state)
 {
     (void)state;
     bottleneck_t facts = s_run;
-    char text[256];
-    assert_true(s_say(facts, 0.9, 0.1, 0.5, text, sizeof text));
-    assert_non_null(strstr(text, "one another's gradients 50 % of the time"));
-    assert_true(s_say(facts, 0.9, 0.1, 0, text, sizeof text));
-    assert_string_equal(text, "balanced: collectors play 90 % of the time, learners wait for experience 10 %");
+    s_says(facts, 0.9, 0.1, 0.5,
+        "learners wait for one another's gradients 50 % of the time: fewer learners may do as well");
+    s_says(facts, 0.9, 0.1, 0, "balanced: collectors play 90 % of the time, learners wait for experience 10 %");
     facts.lag = 0;
-    assert_true(s_say(facts, 0.6, 0.6, 0, text, sizeof text));
-    assert_non_null(strstr(text, "take turns (lag 0) and wait 40 % and 60 % of the time"));
+    s_says(facts, 0.6, 0.6, 0,
+        "collectors and learners take turns (lag 0) and wait 40 % and 60 % of the time: lag 1 lets both work");
 }
 
 int main(void)
