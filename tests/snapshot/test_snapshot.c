@@ -95,22 +95,50 @@ static tt_snapshot_t s_full(world_t *world)
     return out;
 }
 
-static void s_encode(const tt_snapshot_t *snapshot, tt_buf_t *out)
+/*  Each test has a world of its own, a full snapshot of it, and room for its bytes. */
+typedef struct {
+    world_t world;
+    tt_snapshot_t full;
+    tt_buf_t bytes;
+} fixture_t;
+
+static int s_setup(void **state)
 {
-    tt_buf_init(out, 1 << 24);
-    assert_ok(tt_snapshot_encode(snapshot, out));
+    fixture_t *f = tt_new0(sizeof *f);
+    s_open(&f->world, 8);
+    f->full = s_full(&f->world);
+    tt_buf_init(&f->bytes, 1 << 24);
+    *state = f;
+    return 0;
+}
+
+static int s_teardown(void **state)
+{
+    fixture_t *f = *state;
+    tt_buf_free(&f->bytes);
+    s_close(&f->world);
+    free(f);
+    return 0;
+}
+
+static void s_encode(fixture_t *f)
+{
+    tt_buf_clear(&f->bytes);
+    assert_ok(tt_snapshot_encode(&f->full, &f->bytes));
+}
+
+/*  The bytes in hand are refused by who expects `back`. */
+static void s_refused(const fixture_t *f, tt_snapshot_t back, size_t size)
+{
+    assert_int_equal(tt_snapshot_decode(&back, f->bytes.data, size), TT_DATA);
 }
 
 static void test_a_round_trip_gives_everything_back(void **state)
 {
-    (void)state;
-    world_t world;
-    s_open(&world, 8);
-    const tt_snapshot_t full = s_full(&world);
-    tt_buf_t bytes;
-    s_encode(&full, &bytes);
-    tt_snapshot_t back = s_expect(&world);
-    assert_ok(tt_snapshot_decode(&back, bytes.data, bytes.size));
+    fixture_t *f = *state;
+    s_encode(f);
+    tt_snapshot_t back = s_expect(&f->world);
+    assert_ok(tt_snapshot_decode(&back, f->bytes.data, f->bytes.size));
     assert_int_equal(back.update, 41);
     assert_int_equal(back.step, 4);
     assert_int_equal(back.steps, 660);
@@ -119,63 +147,51 @@ static void test_a_round_trip_gives_everything_back(void **state)
     assert_int_equal(back.trained, 3936);
     assert_int_equal(back.solved, 72704);
     assert_near(back.best, 99.25, 0);
-    assert_string_equal(back.config, full.config);
+    assert_string_equal(back.config, f->full.config);
     assert_string_equal(back.env, "CartPole-v1");
     assert_string_equal(back.algorithm, "ppo");
-    assert_memory_equal(back.params, world.now, full.param_count * sizeof(float));
-    assert_memory_equal(back.opt_state, world.opt, full.opt_count * sizeof(float));
+    assert_memory_equal(back.params, f->world.now, f->full.param_count * sizeof(float));
+    assert_memory_equal(back.opt_state, f->world.opt, f->full.opt_count * sizeof(float));
     assert_int_equal(back.versions, VERSIONS);
     for (size_t v = 0; v < VERSIONS; v++) {
         assert_int_equal(back.version[v].version, 40 + v);
-        assert_memory_equal(back.version[v].params, world.params[v], full.param_count * sizeof(float));
-        assert_memory_equal(back.version[v].norm, world.norm[v], sizeof world.norm[v]);
-        assert_memory_equal(back.version[v].reward, world.reward[v], sizeof world.reward[v]);
+        assert_memory_equal(back.version[v].params, f->world.params[v], f->full.param_count * sizeof(float));
+        assert_memory_equal(back.version[v].norm, f->world.norm[v], sizeof f->world.norm[v]);
+        assert_memory_equal(back.version[v].reward, f->world.reward[v], sizeof f->world.reward[v]);
     }
-    assert_memory_equal(back.env_states, world.states, sizeof world.states);
+    assert_memory_equal(back.env_states, f->world.states, sizeof f->world.states);
     assert_null(back.sum); /* files have none */
-    assert_memory_equal(back.episodes, world.episodes, sizeof world.episodes);
-    assert_memory_equal(back.returns, world.returns, sizeof world.returns);
+    assert_memory_equal(back.episodes, f->world.episodes, sizeof f->world.episodes);
+    assert_memory_equal(back.returns, f->world.returns, sizeof f->world.returns);
     tt_snapshot_close(&back);
-    tt_buf_free(&bytes);
-    s_close(&world);
 }
 
 /*  A joiner gets the kept sum of an optimiser step, too. */
 static void test_a_kept_sum_travels_with_the_state(void **state)
 {
-    (void)state;
-    world_t world;
-    s_open(&world, 8);
-    tt_snapshot_t full = s_full(&world);
-    full.sum = world.now;
-    full.sum_count = full.param_count;
-    full.sum_step = 659;
-    tt_buf_t bytes;
-    s_encode(&full, &bytes);
-    tt_snapshot_t back = s_expect(&world);
-    back.sum_count = full.sum_count;
-    assert_ok(tt_snapshot_decode(&back, bytes.data, bytes.size));
+    fixture_t *f = *state;
+    f->full.sum = f->world.now;
+    f->full.sum_count = f->full.param_count;
+    f->full.sum_step = 659;
+    s_encode(f);
+    tt_snapshot_t back = s_expect(&f->world);
+    back.sum_count = f->full.sum_count;
+    assert_ok(tt_snapshot_decode(&back, f->bytes.data, f->bytes.size));
     assert_int_equal(back.sum_step, 659);
-    assert_memory_equal(back.sum, world.now, full.sum_count * sizeof(float));
+    assert_memory_equal(back.sum, f->world.now, f->full.sum_count * sizeof(float));
     tt_snapshot_close(&back);
-    back = s_expect(&world);
-    back.sum_count = full.sum_count - 1;
-    assert_int_equal(tt_snapshot_decode(&back, bytes.data, bytes.size), TT_DATA);
-    tt_buf_free(&bytes);
-    s_close(&world);
+    back = s_expect(&f->world);
+    back.sum_count = f->full.sum_count - 1;
+    s_refused(f, back, f->bytes.size);
 }
 
 /*  Files hold [out][in], as PyTorch does. */
 static void test_weights_are_shaped_as_pytorch_shapes_them(void **state)
 {
-    (void)state;
-    world_t world;
-    s_open(&world, 8);
-    const tt_snapshot_t full = s_full(&world);
-    tt_buf_t bytes;
-    s_encode(&full, &bytes);
+    fixture_t *f = *state;
+    s_encode(f);
     tt_st_t *file = NULL;
-    assert_ok(tt_st_decode(&file, bytes.data, bytes.size));
+    assert_ok(tt_st_decode(&file, f->bytes.data, f->bytes.size));
     const tt_st_array_t *weight = tt_st_find(file, "actor.0.weight"), *bias = tt_st_find(file, "actor.0.bias");
     assert_non_null(weight);
     assert_non_null(bias);
@@ -184,103 +200,76 @@ static void test_weights_are_shaped_as_pytorch_shapes_them(void **state)
     assert_int_equal(weight->shape[1], 4);
     assert_int_equal(bias->rank, 1);
     assert_int_equal(bias->shape[0], 8);
-    const tt_tensor_t *tensor = full.tensor;
+    const tt_tensor_t *tensor = f->full.tensor;
     assert_string_equal(tensor->name, "actor.0.weight");
     const float *data = weight->data;
     for (size_t o = 0; o < 8; o++)
         for (size_t i = 0; i < 4; i++)
-            assert_near(data[o * 4 + i], world.now[tensor->offset + i * 8 + o], 0);
+            assert_near(data[o * 4 + i], f->world.now[tensor->offset + i * 8 + o], 0);
     const char *sha = tt_st_meta(file, "weights_sha256");
     char want[65];
-    tt_weights_sha256(world.now, full.param_count, want);
+    tt_weights_sha256(f->world.now, f->full.param_count, want);
     assert_string_equal(sha, want);
     tt_st_destroy(&file);
-    tt_buf_free(&bytes);
-    s_close(&world);
 }
 
 static void test_another_network_is_refused(void **state)
 {
-    (void)state;
-    world_t world, other;
-    s_open(&world, 8);
+    fixture_t *f = *state;
+    world_t other;
     s_open(&other, 9);
-    const tt_snapshot_t full = s_full(&world);
-    tt_buf_t bytes;
-    s_encode(&full, &bytes);
-    tt_snapshot_t back = s_expect(&other);
-    assert_int_equal(tt_snapshot_decode(&back, bytes.data, bytes.size), TT_DATA);
+    s_encode(f);
+    s_refused(f, s_expect(&other), f->bytes.size);
     assert_non_null(strstr(tt_err_text(), "another network"));
-    back = s_expect(&world);
+    tt_snapshot_t back = s_expect(&f->world);
     back.envs = ENVS + 1;
-    assert_int_equal(tt_snapshot_decode(&back, bytes.data, bytes.size), TT_DATA);
-    tt_buf_free(&bytes);
-    s_close(&world);
+    s_refused(f, back, f->bytes.size);
     s_close(&other);
 }
 
 static void test_a_weight_that_is_not_finite_is_refused(void **state)
 {
-    (void)state;
-    world_t world;
-    s_open(&world, 8);
-    tt_snapshot_t full = s_full(&world);
-    world.now[5] = NAN;
-    tt_buf_t bytes;
-    s_encode(&full, &bytes);
-    tt_snapshot_t back = s_expect(&world);
-    assert_int_equal(tt_snapshot_decode(&back, bytes.data, bytes.size), TT_DATA);
-    tt_buf_free(&bytes);
-    s_close(&world);
+    fixture_t *f = *state;
+    f->world.now[5] = NAN;
+    s_encode(f);
+    s_refused(f, s_expect(&f->world), f->bytes.size);
 }
 
 static void test_cut_anywhere_it_is_refused(void **state)
 {
-    (void)state;
-    world_t world;
-    s_open(&world, 8);
-    const tt_snapshot_t full = s_full(&world);
-    tt_buf_t bytes;
-    s_encode(&full, &bytes);
-    for (size_t size = 0; size < bytes.size; size += size < 4000 ? 7 : 501) {
-        tt_snapshot_t back = s_expect(&world);
-        assert_int_equal(tt_snapshot_decode(&back, bytes.data, size), TT_DATA);
-    }
-    tt_buf_free(&bytes);
-    s_close(&world);
+    fixture_t *f = *state;
+    s_encode(f);
+    for (size_t size = 0; size < f->bytes.size; size += size < 4000 ? 7 : 501)
+        s_refused(f, s_expect(&f->world), size);
 }
 
 static void test_a_file_and_a_missing_one(void **state)
 {
-    (void)state;
+    fixture_t *f = *state;
     char directory[] = "/tmp/tt_snapshot_XXXXXX", path[64];
     assert_non_null(mkdtemp(directory));
     snprintf(path, sizeof path, "%s/a.safetensors", directory);
-    world_t world;
-    s_open(&world, 8);
-    const tt_snapshot_t full = s_full(&world);
-    assert_ok(tt_snapshot_write(&full, path));
-    tt_snapshot_t back = s_expect(&world);
+    assert_ok(tt_snapshot_write(&f->full, path));
+    tt_snapshot_t back = s_expect(&f->world);
     assert_ok(tt_snapshot_read(&back, path));
     assert_int_equal(back.update, 41);
     tt_snapshot_close(&back);
     assert_int_equal(unlink(path), 0);
-    back = s_expect(&world);
+    back = s_expect(&f->world);
     assert_int_equal(tt_snapshot_read(&back, path), TT_NOT_FOUND);
     assert_int_equal(rmdir(directory), 0); /* nothing else was left there */
-    s_close(&world);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_round_trip_gives_everything_back),
-        cmocka_unit_test(test_a_kept_sum_travels_with_the_state),
-        cmocka_unit_test(test_weights_are_shaped_as_pytorch_shapes_them),
-        cmocka_unit_test(test_another_network_is_refused),
-        cmocka_unit_test(test_a_weight_that_is_not_finite_is_refused),
-        cmocka_unit_test(test_cut_anywhere_it_is_refused),
-        cmocka_unit_test(test_a_file_and_a_missing_one),
+        cmocka_unit_test_setup_teardown(test_a_round_trip_gives_everything_back, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_a_kept_sum_travels_with_the_state, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_weights_are_shaped_as_pytorch_shapes_them, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_another_network_is_refused, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_a_weight_that_is_not_finite_is_refused, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_cut_anywhere_it_is_refused, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_a_file_and_a_missing_one, s_setup, s_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
