@@ -33,17 +33,12 @@ static void s_started(void *ctx)
 
 /* ---- the summary ----------------------------------------------------------------------------------------------------------- */
 
-static const char *s_status_name(tt_job_phase_t phase)
-{
-    return phase == TT_JOB_SUCCEEDED ? "succeeded" : phase == TT_JOB_STOPPED ? "stopped" : "failed";
-}
-
 static json_t *s_summary(const job_t *self, const local_outcome_t *out)
 {
     const json_t *status = json_object_get(self->manifest.job, "status");
     const double wall_s = (double)(tt_now_ns(tt_clock_real()) - self->start_ns) * 1e-9;
     return json_pack("{s:o, s:s, s:s, s:o, s:O?, s:i, s:f, s:o}", "run", tt_json_text(self->run.name), "kind", "DIJob",
-        "status", s_status_name(out->phase), "reason", tt_json_text(out->reason), "job_status", status, "exit_code",
+        "status", tt_job_end_name(out->phase), "reason", tt_json_text(out->reason), "job_status", status, "exit_code",
         out->exit_code, "wall_s", wall_s, "run_dir", tt_json_text(self->run.path));
 }
 
@@ -58,7 +53,7 @@ static void s_report(const job_t *self, const local_outcome_t *out)
         json_dumpf(summary, stdout, JSON_COMPACT | JSON_REAL_PRECISION(15));
         putchar('\n');
     } else
-        printf("%s: %s\n  %s\n", s_status_name(out->phase), out->reason, self->run.path);
+        printf("%s: %s\n  %s\n", tt_job_end_name(out->phase), out->reason, self->run.path);
     fflush(NULL);
     json_decref(summary);
 }

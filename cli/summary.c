@@ -34,11 +34,6 @@ tt_job_phase_t tt_summary_phase(const tt_outcome_t *outcome)
     return by_rule ? TT_JOB_SUCCEEDED : TT_JOB_STOPPED;
 }
 
-static const char *s_status_name(tt_job_phase_t phase)
-{
-    return phase == TT_JOB_SUCCEEDED ? "succeeded" : phase == TT_JOB_STOPPED ? "stopped" : "failed";
-}
-
 static json_t *s_or_null(json_t *value)
 {
     return value ? json_incref(value) : json_null();
@@ -51,7 +46,7 @@ json_t *tt_summary(const tt_rundir_t *run, const tt_outcome_t *outcome, double w
     const char *reason = phase == TT_JOB_FAILED ? outcome->reason : s_finished_reason(finished);
     json_t *out = json_object(), *rolled_back = json_object_get(finished, "rolled_back");
     json_object_set_new(out, "run", tt_json_text(run->name));
-    json_object_set_new(out, "status", json_string(s_status_name(phase)));
+    json_object_set_new(out, "status", json_string(tt_job_end_name(phase)));
     json_object_set_new(out, "rolled_back", rolled_back ? json_incref(rolled_back) : json_integer(0));
     json_object_set_new(out, "reason", tt_json_text(reason));
     for (size_t i = 0; i < TT_COUNT(s_copied); i++)

@@ -17,28 +17,10 @@ static void s_free_template(tt_template_t *self)
         free(self->env[i].name);
         free(self->env[i].value);
     }
-    for (size_t i = 0; i < self->resource_count; i++) {
-        free(self->resources[i].name);
-        free(self->resources[i].request);
-        free(self->resources[i].limit);
-    }
-    for (size_t i = 0; i < self->volume_count; i++) {
-        free(self->volumes[i].name);
-        free(self->volumes[i].kind);
-        free(self->volumes[i].source);
-        free(self->volumes[i].mount_path);
-    }
-    for (size_t i = 0; i < self->port_count; i++)
-        free(self->ports[i].name);
     s_free_words(self->command);
     s_free_words(self->args);
-    free(self->image);
     free(self->working_dir);
     free(self->env);
-    free(self->resources);
-    free(self->volumes);
-    free(self->ports);
-    free(self->raw);
 }
 
 void tt_job_destroy(tt_job_t **self_p)
@@ -54,37 +36,12 @@ void tt_job_destroy(tt_job_t **self_p)
     }
     free(self->roles);
     free(self->name);
-    free(self->namespace_);
     free(self);
 }
 
-/*  ---- asking ---- */
-
-tt_role_t *tt_job_role(tt_job_t *self, const char *name)
+const char *tt_job_end_name(tt_job_phase_t phase)
 {
-    for (size_t i = 0; i < self->role_count; i++)
-        if (strcmp(self->roles[i].name, name) == 0)
-            return &self->roles[i];
-    return NULL;
-}
-
-const char *tt_job_phase_name(tt_job_phase_t phase)
-{
-    switch (phase) {
-    case TT_JOB_PENDING:
-        return "pending";
-    case TT_JOB_RUNNING:
-        return "running";
-    case TT_JOB_RESTARTING:
-        return "restarting";
-    case TT_JOB_SUCCEEDED:
-        return "succeeded";
-    case TT_JOB_FAILED:
-        return "failed";
-    case TT_JOB_STOPPED:
-        return "stopped";
-    }
-    return "unknown";
+    return phase == TT_JOB_SUCCEEDED ? "succeeded" : phase == TT_JOB_STOPPED ? "stopped" : "failed";
 }
 
 /*  ---- checking ---- */

@@ -11,47 +11,21 @@ typedef struct {
     char *name, *value;
 } tt_env_var_t;
 
-typedef struct {
-    char *name;
-    char *kind;   /* "emptyDir", "hostPath", "secret", "configMap", ...: a substrate says what it can    */
-    char *source; /* host path, secret name; NULL where none                                             */
-    char *mount_path;
-    bool read_only;
-} tt_volume_t;
-
-typedef struct {
-    char *name;            /* "cpu", "memory", "nvidia.com/gpu"                                                   */
-    char *request, *limit; /* Kubernetes quantities ("500m", "2Gi"); NULL = none                             */
-} tt_resource_t;
-
-typedef struct {
-    int port;
-    char *name;
-} tt_port_t;
-
 /*  How one replica of a role is started. */
 typedef struct {
-    char *image;            /* NULL locally                                       */
-    char **command, **args; /* NULL-terminated; command NULL = tutti itself       */
-    char *working_dir;
+    char **command, **args; /* NULL-terminated; command NULL = tutti itself */
+    char *working_dir;      /* NULL = ours                                  */
     tt_env_var_t *env;
     size_t env_count;
-    tt_resource_t *resources;
-    size_t resource_count;
-    tt_volume_t *volumes;
-    size_t volume_count;
-    tt_port_t *ports;
-    size_t port_count;
-    int grace_s; /* from "please stop" to kill                         */
-    char *raw;   /* the front end's whole template (JSON), kept for substrates that pass it on */
+    int grace_s; /* from "please stop" to kill                    */
 } tt_template_t;
 
 typedef enum { TT_RESTART_NEVER, TT_RESTART_ON_FAILURE, TT_RESTART_ALWAYS } tt_restart_t;
+/*  Which replicas are removed when a job has ended. */
 typedef enum { TT_CLEAN_NONE, TT_CLEAN_RUNNING, TT_CLEAN_ALL } tt_clean_t;
 typedef enum {
-    TT_JOB_PENDING,
+    TT_JOB_PENDING, /* nothing has been begun */
     TT_JOB_RUNNING,
-    TT_JOB_RESTARTING,
     TT_JOB_SUCCEEDED,
     TT_JOB_FAILED,
     TT_JOB_STOPPED
@@ -69,19 +43,16 @@ typedef struct {
 } tt_role_t;
 
 typedef struct {
-    char *name, *namespace_;
+    char *name;
     tt_role_t *roles;
     size_t role_count;
-    tt_clean_t clean;             /* which replicas are removed when the job has ended */
-    int active_deadline_s, ttl_s; /* -1 = none                                         */
 } tt_job_t;
 
 void tt_job_destroy(tt_job_t **self_p);
-/*  NULL when there is none. */
-tt_role_t *tt_job_role(tt_job_t *self, const char *name);
 /*  TT_CONFIG: no role, a name twice, replicas outside min..max, an unknown or circular depends_on (text says which). */
 tt_status_t tt_job_check(const tt_job_t *self);
-const char *tt_job_phase_name(tt_job_phase_t phase);
+/*  How a job that is over has ended: "succeeded", "stopped" or "failed". */
+const char *tt_job_end_name(tt_job_phase_t phase);
 /*  "500m" -> 0.5, "2Gi" -> 2147483648. TT_INVALID otherwise. */
 tt_status_t tt_quantity(double *out, const char *text);
 

@@ -54,7 +54,5 @@ tt_job_t *tt_train_job(const tt_train_cfg_t *cfg)
     job->roles[1] = s_role("aggregator", tt_train_aggregators(cfg, cfg->learner.replicas), 0, TT_AGGREGATORS_MAX);
     job->roles[2] = s_role("learner", cfg->learner.replicas, 1, cfg->learner.shards);
     job->roles[3] = s_role("collector", cfg->collector.replicas, 1, cfg->num_envs);
-    job->clean = TT_CLEAN_ALL;
-    job->active_deadline_s = job->ttl_s = -1;
     return job;
 }

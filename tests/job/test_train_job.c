@@ -2,6 +2,7 @@
 #include "common/job/train_job.h"
 #include "tests/test.h"
 #include <stdio.h>
+#include <string.h>
 
 static tt_train_cfg_t s_cfg(uint32_t collectors, uint32_t learners, uint32_t shards, uint32_t aggregators)
 {
@@ -25,6 +26,15 @@ static void test_aggregators(void **state)
     }
 }
 
+static const tt_role_t *s_role(const tt_job_t *job, const char *name)
+{
+    for (size_t i = 0; i < job->role_count; i++)
+        if (strcmp(job->roles[i].name, name) == 0)
+            return &job->roles[i];
+    fail_msg("no role %s", name);
+    return NULL;
+}
+
 static void test_roles(void **state)
 {
     (void)state;
@@ -33,8 +43,8 @@ static void test_roles(void **state)
     assert_ok(tt_job_check(job));
     assert_string_equal(job->name, "cartpole");
     assert_int_equal(job->role_count, 4);
-    const tt_role_t *coordinator = tt_job_role(job, "coordinator"), *aggregator = tt_job_role(job, "aggregator");
-    const tt_role_t *learner = tt_job_role(job, "learner"), *collector = tt_job_role(job, "collector");
+    const tt_role_t *coordinator = s_role(job, "coordinator"), *aggregator = s_role(job, "aggregator");
+    const tt_role_t *learner = s_role(job, "learner"), *collector = s_role(job, "collector");
     assert_true(coordinator->replicas == 1 && coordinator->max_replicas == 1 && coordinator->decides_job);
     assert_int_equal(coordinator->restart, TT_RESTART_ON_FAILURE);
     assert_null(coordinator->depends_on);
