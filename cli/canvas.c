@@ -177,16 +177,6 @@ void canvas_put(canvas_t *self, ink_t ink, const char *text)
         s_ink(self, INK_PLAIN);
 }
 
-void canvas_printf(canvas_t *self, ink_t ink, const char *fmt, ...)
-{
-    char text[4096];
-    va_list ap;
-    va_start(ap, fmt);
-    vsnprintf(text, sizeof text, fmt, ap);
-    va_end(ap);
-    canvas_put(self, ink, text);
-}
-
 void canvas_tab(canvas_t *self, unsigned column)
 {
     while (self->column < column && canvas_room(self))

@@ -33,7 +33,6 @@ void canvas_free(canvas_t *self);
 unsigned canvas_room(const canvas_t *self);
 /*  Append to the line in hand; what does not fit ends in an ellipsis. */
 void canvas_put(canvas_t *self, ink_t ink, const char *text);
-void canvas_printf(canvas_t *self, ink_t ink, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 /*  Blanks up to a column. */
 void canvas_tab(canvas_t *self, unsigned column);
 /*  A bar of so many cells, filled to a part of 0 .. 1. */

@@ -136,7 +136,7 @@ static const char s_man_end[] =
     "66 not found, 69 unavailable, 70 internal error, 73 exists or in use, 74 input or output failed, "
     "78 bad configuration; 130 after SIGINT, 143 after SIGTERM.\n";
 
-void help_man(FILE *out)
+static void s_man(FILE *out)
 {
     size_t count;
     const tt_command_t *commands = tt_commands(&count);
@@ -173,7 +173,7 @@ int tt_cmd_help(int argc, char **argv)
     if (!args)
         return code;
     if (tt_arg_given(args, "man")) {
-        help_man(stdout);
+        s_man(stdout);
         return 0;
     }
     if (tt_operand_count(args) == 0) {

@@ -7,5 +7,3 @@
 void help_overview(FILE *out);
 /*  One command: usage, options, about. */
 void help_command(FILE *out, const tt_command_t *command);
-/*  tutti(1) in man format. */
-void help_man(FILE *out);

@@ -84,14 +84,14 @@ bool tt_guard_gone(void)
     return s_guard_pid != 0 && getppid() != s_guard_pid;
 }
 
-bool tt_guard_is(int pid)
+static bool s_is_guard(int pid)
 {
     return s_guard_pid != 0 && pid == s_guard_pid;
 }
 
 tt_asking_t tt_asked(tt_asked_t *self, int sender, int64_t now_ms)
 {
-    const bool by_guard = tt_guard_is(sender);
+    const bool by_guard = s_is_guard(sender);
     const int64_t before = self->at_ms[by_guard], other = self->at_ms[!by_guard];
     const bool close = before && now_ms - before < TWICE_MS;
     if (!close)

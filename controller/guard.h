@@ -15,9 +15,8 @@
  *  killed by a signal, and exits with the child's code (128 + signal). If the parent dies the child gets SIGTERM. */
 tt_status_t tt_guard_enter(void (*lost)(void *ctx, int signal), void *ctx);
 
-/*  In the child: has the guard died? Is it this process? */
+/*  In the child: has the guard died? */
 bool tt_guard_gone(void);
-bool tt_guard_is(int pid);
 
 /*  Requests to end that came as signals. One may come in two ways: timeout(1) signals the guard and then the group of both,
  *  and the guard passes its share on when it gets to it. Zeroed: nobody has asked. */

@@ -120,7 +120,7 @@ peer_t *roster_peer(const roster_t *self, size_t i)
     return i < self->peer_count ? self->peers[i] : NULL;
 }
 
-peer_t *roster_by_instance(const roster_t *self, tt_peer_role_t role, uint64_t instance)
+static peer_t *s_by_instance(const roster_t *self, tt_peer_role_t role, uint64_t instance)
 {
     for (size_t i = 0; i < self->peer_count; i++)
         if (self->peers[i]->role == role && self->peers[i]->instance == instance)
@@ -488,5 +488,5 @@ peer_t *roster_rank0(const roster_t *self)
 {
     if (!self->announced || self->member_count == 0 || self->members[0].role != TT_PEER_LEARNER)
         return NULL;
-    return roster_by_instance(self, TT_PEER_LEARNER, self->members[0].instance);
+    return s_by_instance(self, TT_PEER_LEARNER, self->members[0].instance);
 }

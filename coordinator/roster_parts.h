@@ -37,7 +37,6 @@ void roster_adopt(roster_t *self);
 
 /*  An event for a peer; the roster is dirty when it must be made anew. */
 void roster_fire(roster_t *self, peer_t *peer, peer_event_t event);
-/*  The peer / the member of the newest roster with this instance; NULL = none. */
-peer_t *roster_by_instance(const roster_t *self, tt_peer_role_t role, uint64_t instance);
+/*  The member of the newest roster with this instance; NULL = none. */
 const tt_rec_MEMBER_t *roster_member(const roster_t *self, uint32_t role, uint64_t instance);
 void roster_free_members(tt_rec_MEMBER_t *members, size_t count);

@@ -72,14 +72,15 @@ tt_status_t compose_answer(core_t *self, const pending_t *to)
 
 /* ---- fences ------------------------------------------------------------------------------------------------------ */
 
-bool compose_decides(const core_t *self)
+/*  Is that so in this job, that copies of a segment may differ? */
+static bool s_decides(const core_t *self)
 {
     return self->model.train.lag > 1 || self->model.train.space.env_state == 0;
 }
 
 bool compose_fence(const core_t *self, const tt_msg_SEGMENT_t *msg)
 {
-    return !compose_decides(self) || view_has_range(&self->view, msg->instance, msg->env_lo, msg->env_count);
+    return !s_decides(self) || view_has_range(&self->view, msg->instance, msg->env_lo, msg->env_count);
 }
 
 static bool s_keep(const void *ctx, const intake_segment_t *segment)
@@ -89,7 +90,7 @@ static bool s_keep(const void *ctx, const intake_segment_t *segment)
 
 tt_status_t compose_on_roster(core_t *self, uint64_t leader)
 {
-    if (!compose_decides(self) || !self->holds)
+    if (!s_decides(self) || !self->holds)
         return TT_OK;
     intake_disown(self->intake, s_keep, &self->view);
     if (!self->view.member || self->view.rank == 0 || self->view.learner[0].instance == leader)
@@ -106,7 +107,7 @@ tt_status_t compose_on_roster(core_t *self, uint64_t leader)
 
 bool compose_done(const core_t *self)
 {
-    return !compose_decides(self) || self->view.rank == 0 || self->composed > self->update;
+    return !s_decides(self) || self->view.rank == 0 || self->composed > self->update;
 }
 
 /*  What is missing may be on its way to us as well. */

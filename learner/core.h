@@ -169,8 +169,7 @@ tt_status_t fetch_send(core_t *self, const pending_t *to, tt_msg_FETCHED_t *answ
 tt_status_t fetch_gone(core_t *self, const pending_t *to);
 
 /*  compose.c: what a batch is made of, where a second copy of a segment has other bits: at lag > 1, and with envs that
- *  cannot be saved. compose_decides: is that so in this job? compose_fence: may a collector's segment count? */
-bool compose_decides(const core_t *self);
+ *  cannot be saved. compose_fence: may a collector's segment count? */
 bool compose_fence(const core_t *self, const tt_msg_SEGMENT_t *msg);
 /*  A new roster; `leader` was rank 0 before. */
 tt_status_t compose_on_roster(core_t *self, uint64_t leader);

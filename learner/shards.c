@@ -69,7 +69,9 @@ static bool s_within_a_part(uint32_t lo, uint32_t hi, uint32_t parts, uint32_t f
     return false;
 }
 
-void shards_sum(float *const *leaf, uint32_t lo, uint32_t hi, uint32_t parts, size_t count)
+/*  Every addition of the tree inside [lo, hi), but for those inside one of the `parts` near-equal parts of it, which were
+ *  made before (parts = 0: none were). leaf[s]: count floats of shard s. */
+static void s_sum(float *const *leaf, uint32_t lo, uint32_t hi, uint32_t parts, size_t count)
 {
     for (uint32_t width = 1; width <= (hi - lo) / 2; width *= 2) {
         const uint32_t step = 2 * width;
@@ -98,7 +100,7 @@ static void s_lane(void *ctx, uint32_t lane, uint32_t lanes)
             return;
         }
     }
-    shards_sum(self->leaf, run.lo, run.hi, 0, self->count);
+    s_sum(self->leaf, run.lo, run.hi, 0, self->count);
 }
 
 static tt_status_t s_on_all_lanes(shards_t *self, pool_fn fn, const char *trouble)
@@ -138,7 +140,7 @@ tt_status_t shards_compute(shards_t *self, const shards_work_t *work, uint32_t l
     self->lo = lo;
     self->hi = hi;
     TT_TRY(s_on_all_lanes(self, s_lane, "the gradient of a shard could not be computed"));
-    shards_sum(self->leaf, lo, hi, pool_lanes(self->pool), self->count);
+    s_sum(self->leaf, lo, hi, pool_lanes(self->pool), self->count);
     return TT_OK;
 }
 

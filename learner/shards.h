@@ -36,7 +36,3 @@ const float *shards_node(const shards_t *self, uint32_t node);
 
 /*  Forward rows on all threads; a tt_forward_fn, ctx is the shards_t. */
 tt_status_t shards_forward(void *ctx, const float *const *obs, size_t rows, float *head, float *value);
-
-/*  Every addition of the tree inside [lo, hi), but for those inside one of the first `parts` near-equal parts of it,
- *  which were made before (parts = 0: none were). leaf[s]: count floats of shard s. For shards_compute and tests. */
-void shards_sum(float *const *leaf, uint32_t lo, uint32_t hi, uint32_t parts, size_t count);

@@ -77,7 +77,6 @@ tt_status_t missing_key(const tt_config_t *self, const tt_cfg_field_t *field);
 tt_status_t value_read(const entry_t *entry, const tt_cfg_field_t *field, void *target);
 /*  Target member -> YAML text that reads back to the same value. TT_INVALID: a string is not UTF-8. */
 tt_status_t value_write(tt_buf_t *out, const tt_cfg_field_t *field, const void *target);
-bool entry_is_null(const entry_t *entry);
 
 /*  utf8.c: may it stand unescaped? */
 bool utf8_printable(uint32_t code);

@@ -19,7 +19,7 @@ static tt_status_t s_err_text(const entry_t *entry, const char *what)
     return tt_err(TT_CONFIG, "%s: %s: '%.80s' %s", entry->origin, entry->key, entry->text, what);
 }
 
-bool entry_is_null(const entry_t *entry)
+static bool s_is_null(const entry_t *entry)
 {
     static const char *const words[] = {"", "~", "null", "Null", "NULL"};
     if (entry->kind != ENTRY_PLAIN && entry->kind != ENTRY_OWN)
@@ -142,7 +142,7 @@ static tt_status_t s_err_no_number(const entry_t *entry, const tt_cfg_field_t *f
 static tt_status_t s_read_whole(const entry_t *entry, const tt_cfg_field_t *field, uint64_t limit, uint64_t *out)
 {
     *out = 0;
-    if (entry_is_null(entry) && s_null_allowed(field))
+    if (s_is_null(entry) && s_null_allowed(field))
         return TT_OK;
     uint64_t value = 0;
     const int bad = entry->kind == ENTRY_LIST || entry->kind == ENTRY_QUOTED ? -1 : s_whole(entry->text, &value);
@@ -171,7 +171,7 @@ static bool s_is_decimal(const char *text)
 static tt_status_t s_read_real(const entry_t *entry, const tt_cfg_field_t *field, bool single, double *out)
 {
     *out = (double)NAN;
-    if (entry_is_null(entry) && s_null_allowed(field))
+    if (s_is_null(entry) && s_null_allowed(field))
         return TT_OK;
     if (entry->kind == ENTRY_LIST || entry->kind == ENTRY_QUOTED || !s_is_decimal(entry->text))
         return s_err_no_number(entry, field, "a number");
@@ -204,7 +204,7 @@ static tt_status_t s_read_str(const entry_t *entry, const tt_cfg_field_t *field,
 {
     if (entry->kind == ENTRY_LIST)
         return s_err(entry, "a list is not a text");
-    if (entry->kind == ENTRY_PLAIN && entry_is_null(entry))
+    if (entry->kind == ENTRY_PLAIN && s_is_null(entry))
         return s_err(entry, "null is not a text; \"\" is the empty one");
     if (strlen(entry->text) >= field->size)
         return tt_err(TT_CONFIG, "%s: %s: a text of %zu bytes; %zu fit", entry->origin, entry->key, strlen(entry->text),

@@ -13,11 +13,6 @@ enum { PAUSE_MS = 10 };
 
 static _Atomic uint64_t s_refused;
 
-uint64_t tt_accept_refused(void)
-{
-    return s_refused;
-}
-
 /*  The 1st, 2nd, 4th, 8th, ... is told: they come again and again. */
 static void s_tell(int reserve)
 {

@@ -6,11 +6,7 @@
  *
  *  Threads: any. */
 #pragma once
-#include <stdint.h>
 
 /*  Instead of the C library's, for libzmq and every other library of this process. (Its header has a type of its own for
  *  the address, and cannot be included beside this.) ECONNABORTED: turned away; EAGAIN: there is no descriptor at all. */
 int accept4(int fd, void *address, void *size, int flags);
-
-/*  How many were turned away. */
-uint64_t tt_accept_refused(void);

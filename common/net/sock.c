@@ -135,10 +135,6 @@ void tt_sock_wake(tt_sock_t *self)
 {
     self->hot = true;
 }
-const char *tt_sock_name(const tt_sock_t *self)
-{
-    return self->name;
-}
 bool tt_sock_receives(const tt_sock_t *self)
 {
     return self->type != TT_PUB;

@@ -9,7 +9,6 @@ int tt_sock_fd(const tt_sock_t *self);
 bool tt_sock_hot(const tt_sock_t *self);
 void tt_sock_wake(tt_sock_t *self);
 
-const char *tt_sock_name(const tt_sock_t *self);
 bool tt_sock_receives(const tt_sock_t *self);
 /*  Change linger_ms, before tt_sock_destroy. */
 void tt_sock_linger(tt_sock_t *self, int linger_ms);

@@ -9,7 +9,6 @@
 #include "common/base/mem.h"
 
 enum { ARRAYS_MAX = 4096, META_MAX = 4096 };
-static const size_t FILE_MAX = (size_t)8 << 30;
 
 static const struct {
     const char *name;
@@ -379,20 +378,6 @@ tt_status_t tt_st_decode(tt_st_t **self_p, const void *bytes, size_t size)
 tt_status_t tt_st_decode_header(tt_st_t **self_p, const void *bytes, size_t size, uint64_t file_size)
 {
     return s_decode(self_p, bytes, size < file_size ? size : (size_t)file_size, file_size, false);
-}
-
-tt_status_t tt_st_read(tt_st_t **self_p, const char *path)
-{
-    tt_buf_t bytes;
-    tt_buf_init(&bytes, FILE_MAX);
-    tt_status_t status = tt_buf_read_file(&bytes, path);
-    if (status == TT_OK) {
-        status = tt_st_decode(self_p, tt_buf_text(&bytes), bytes.size);
-        if (status != TT_OK)
-            tt_err_wrap(status, "%s", path);
-    }
-    tt_buf_free(&bytes);
-    return status;
 }
 
 void tt_st_destroy(tt_st_t **self_p)

@@ -45,9 +45,8 @@ tt_status_t tt_st_save(const tt_buf_t *bytes, const char *path, bool sync);
 /*  Bytes of an element. */
 size_t tt_st_size(tt_st_type_t type);
 
-/*  Parse bytes (copied) or a file. TT_DATA: not safetensors, truncated, or over a limit (the text says what). */
+/*  Parse bytes, copied. TT_DATA: not safetensors, truncated, or over a limit (the text says what). */
 tt_status_t tt_st_decode(tt_st_t **self_p, const void *bytes, size_t size);
-tt_status_t tt_st_read(tt_st_t **self_p, const char *path);
 /*  The header alone, of a file of file_size bytes: `size` bytes of it are here, the arrays' data stay NULL. */
 tt_status_t tt_st_decode_header(tt_st_t **self_p, const void *bytes, size_t size, uint64_t file_size);
 /*  How many bytes at a file's beginning that takes, from its first 8 (fewer: 8). */

@@ -10,7 +10,7 @@ static tt_status_t s_check_units(const char *what, uint32_t index, uint32_t unit
     return TT_OK;
 }
 
-uint32_t tt_spec_in(const tt_net_spec_t *spec, uint32_t layer)
+static uint32_t s_in(const tt_net_spec_t *spec, uint32_t layer)
 {
     return layer ? spec->hidden[layer - 1] : spec->obs;
 }
@@ -20,8 +20,8 @@ static uint64_t s_count_params(const tt_net_spec_t *spec)
 {
     uint64_t count = spec->continuous ? spec->out : 0;
     for (uint32_t l = 0; l < spec->hidden_count; l++)
-        count += 2 * ((uint64_t)tt_spec_in(spec, l) + 1) * spec->hidden[l];
-    return count + ((uint64_t)tt_spec_in(spec, spec->hidden_count) + 1) * ((uint64_t)spec->out + 1);
+        count += 2 * ((uint64_t)s_in(spec, l) + 1) * spec->hidden[l];
+    return count + ((uint64_t)s_in(spec, spec->hidden_count) + 1) * ((uint64_t)spec->out + 1);
 }
 
 tt_status_t tt_spec_check(const tt_net_spec_t *spec)
@@ -55,7 +55,7 @@ static size_t s_name_tower(const tt_net_spec_t *spec, const char *tower, uint32_
         const uint32_t units = l < spec->hidden_count ? spec->hidden[l] : out;
         char what[24];
         snprintf(what, sizeof what, "%u.weight", 2 * l);
-        s_name_tensor(&tensors[count++], tower, what, tt_spec_in(spec, l), units);
+        s_name_tensor(&tensors[count++], tower, what, s_in(spec, l), units);
         snprintf(what, sizeof what, "%u.bias", 2 * l);
         s_name_tensor(&tensors[count++], tower, what, 1, units);
     }

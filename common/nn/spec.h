@@ -13,6 +13,3 @@ tt_status_t tt_spec_check(const tt_net_spec_t *spec);
 
 /*  Fill tensors[TT_NN_TENSORS_MAX]; returns how many. The spec must be valid. */
 size_t tt_spec_tensors(const tt_net_spec_t *spec, tt_tensor_t *tensors);
-
-/*  Units going into and coming out of layer l = 0 .. hidden_count (the last is the head with `out` units). */
-uint32_t tt_spec_in(const tt_net_spec_t *spec, uint32_t layer);

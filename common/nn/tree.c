@@ -78,11 +78,6 @@ void tt_tree_destroy(tt_tree_t **self_p)
     *self_p = NULL;
 }
 
-uint32_t tt_tree_shards(const tt_tree_t *self)
-{
-    return self->shards;
-}
-
 size_t tt_tree_count(const tt_tree_t *self)
 {
     return self->count;

@@ -40,7 +40,6 @@ typedef void (*tt_tree_release_fn)(void *ctx, void *owner);
 /*  count: floats of every node. TT_INVALID: shards is no power of two or too large. Caller owns *self_p. */
 tt_status_t tt_tree_new(tt_tree_t **self_p, uint32_t shards, size_t count, tt_tree_release_fn release, void *ctx);
 void tt_tree_destroy(tt_tree_t **self_p);
-uint32_t tt_tree_shards(const tt_tree_t *self);
 size_t tt_tree_count(const tt_tree_t *self);
 
 /*  Take the sum of `node` (1 <= node < 2 * shards). data[count] stays where it is, may be overwritten and must live until

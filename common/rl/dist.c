@@ -109,46 +109,6 @@ void tt_cat_log_prob(const float *logits, size_t rows, uint32_t A, const int32_t
     s_scratch_free(e, stack);
 }
 
-/*  sum_a p_a (log p_a - other_a); a choice of no weight adds nothing. */
-static float s_expect(const float *logits, uint32_t A, float *e, const float *other)
-{
-    float max, sum, total = 0;
-    s_weights(logits, 1, A, e, &max, &sum);
-    const float log_sum = tt_logf(sum);
-    for (uint32_t a = 0; a < A; a++) {
-        const float log_p = logits[a] - max - log_sum;
-        const float term = e[a] / sum * (other ? log_p - other[a] : log_p);
-        total += e[a] == 0 ? 0 : term;
-    }
-    return total;
-}
-
-void tt_cat_entropy(const float *logits, size_t rows, uint32_t A, float *entropy)
-{
-    float stack[SCRATCH];
-    float *e = s_scratch(stack, A);
-    for (size_t i = 0; i < rows; i++)
-        entropy[i] = -s_expect(logits + i * A, A, e, NULL);
-    s_scratch_free(e, stack);
-}
-
-void tt_cat_kl(const float *p_logits, const float *q_logits, size_t rows, uint32_t A, float *kl)
-{
-    float stack[SCRATCH], q_stack[SCRATCH];
-    float *e = s_scratch(stack, A), *q = s_scratch(q_stack, A);
-    for (size_t i = 0; i < rows; i++) {
-        const float *q_row = q_logits + i * A;
-        float max, sum;
-        s_weights(q_row, 1, A, e, &max, &sum);
-        const float log_sum = tt_logf(sum);
-        for (uint32_t a = 0; a < A; a++)
-            q[a] = q_row[a] - max - log_sum;
-        kl[i] = s_expect(p_logits + i * A, A, e, q);
-    }
-    s_scratch_free(e, stack);
-    s_scratch_free(q, q_stack);
-}
-
 /*  Four standard normals from four words: u in (0, 1] keeps the logarithm finite. */
 static void s_normals(const uint32_t word[4], float z[4])
 {
@@ -203,18 +163,4 @@ float tt_gauss_entropy(const float *log_std, uint32_t A)
     for (uint32_t a = 0; a < A; a++)
         total += log_std[a] + (0.5f + TT_HALF_LN_2PI);
     return total;
-}
-
-void tt_gauss_kl(const float *p_mean, const float *p_log_std, const float *q_mean, const float *q_log_std, size_t rows,
-    uint32_t A, float *kl)
-{
-    for (size_t i = 0; i < rows; i++) {
-        float total = 0;
-        for (uint32_t a = 0; a < A; a++) {
-            const float ratio = tt_expf(p_log_std[a] - q_log_std[a]);
-            const float z = (p_mean[i * A + a] - q_mean[i * A + a]) * tt_expf(-q_log_std[a]);
-            total += q_log_std[a] - p_log_std[a] + 0.5f * (ratio * ratio + z * z) - 0.5f;
-        }
-        kl[i] = total;
-    }
 }

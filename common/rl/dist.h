@@ -29,9 +29,6 @@ void tt_cat_sample(
 void tt_cat_greedy(const float *logits, size_t rows, uint32_t A, int32_t *action);
 /*  log p of given actions (0 .. A-1). */
 void tt_cat_log_prob(const float *logits, size_t rows, uint32_t A, const int32_t *action, float *log_prob);
-void tt_cat_entropy(const float *logits, size_t rows, uint32_t A, float *entropy);
-/*  KL(p || q) of two rows of logits. */
-void tt_cat_kl(const float *p_logits, const float *q_logits, size_t rows, uint32_t A, float *kl);
 
 /* ---- Gaussian: a_i = mean_i + exp(log_std_i) z_i -------------------------------------------------------------------- */
 
@@ -43,9 +40,6 @@ void tt_gauss_log_prob(
     const float *mean, const float *log_std, size_t rows, uint32_t A, const float *action, float *log_prob);
 /*  The entropy of every row. */
 float tt_gauss_entropy(const float *log_std, uint32_t A);
-/*  KL(p || q). */
-void tt_gauss_kl(const float *p_mean, const float *p_log_std, const float *q_mean, const float *q_log_std, size_t rows,
-    uint32_t A, float *kl);
 
 /*  ln(2 pi) / 2 */
 #define TT_HALF_LN_2PI 0.918938533f

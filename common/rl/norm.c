@@ -45,11 +45,6 @@ void tt_norm_destroy(tt_norm_t **self_p)
     *self_p = NULL;
 }
 
-uint32_t tt_norm_dims(const tt_norm_t *self)
-{
-    return self->dims;
-}
-
 double tt_norm_count(const tt_norm_t *self)
 {
     return self->count;

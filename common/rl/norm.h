@@ -17,7 +17,6 @@ typedef struct tt_norm tt_norm_t; /* opaque */
 /*  For rows of `dims` >= 1 numbers, at version 0. Caller owns. */
 tt_norm_t *tt_norm_new(uint32_t dims);
 void tt_norm_destroy(tt_norm_t **self_p);
-uint32_t tt_norm_dims(const tt_norm_t *self);
 double tt_norm_count(const tt_norm_t *self);
 double tt_norm_mean(const tt_norm_t *self, uint32_t dim);
 double tt_norm_var(const tt_norm_t *self, uint32_t dim);

@@ -539,11 +539,6 @@ void kube_client_destroy(kube_client_t **self_p)
     *self_p = NULL;
 }
 
-const kube_config_t *kube_client_config(const kube_client_t *self)
-{
-    return self->config;
-}
-
 kube_loop_t *kube_client_loop(const kube_client_t *self)
 {
     return self->loop;

@@ -26,7 +26,6 @@ tt_status_t kube_client_new(
     kube_client_t **self_p, kube_loop_t *loop, const kube_config_t *config, const kube_client_opts_t *opts);
 /*  Requests under way are dropped without a call. Not from within a handler. */
 void kube_client_destroy(kube_client_t **self_p);
-const kube_config_t *kube_client_config(const kube_client_t *self);
 kube_loop_t *kube_client_loop(const kube_client_t *self);
 
 /*  An answer; borrowed until the call returns. */

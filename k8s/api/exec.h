@@ -35,5 +35,3 @@ void kube_exec_destroy(kube_exec_run_t **self_p);
 char *kube_exec_info(const kube_config_t *config);
 /*  Read an ExecCredential, which must be of the apiVersion that the configuration has. TT_DATA. */
 tt_status_t kube_exec_read(kube_exec_credential_t *out, const char *api_version, const char *json, size_t size);
-/*  "2026-11-21T13:00:00Z", also with a fraction or an offset, to Unix seconds. TT_DATA. */
-tt_status_t kube_time_read(const char *text, int64_t *out);

@@ -77,7 +77,7 @@ static bool s_zone(const char *text, int64_t *offset_s)
     return true;
 }
 
-tt_status_t kube_time_read(const char *text, int64_t *out)
+static tt_status_t s_time(const char *text, int64_t *out)
 {
     struct tm when = {0};
     int64_t offset_s = 0;
@@ -106,7 +106,7 @@ static tt_status_t s_status(kube_exec_credential_t *out, const json_t *status)
     TT_TRY(s_text(status, "clientCertificateData", &out->cert_pem));
     TT_TRY(s_text(status, "clientKeyData", &out->key_pem));
     TT_TRY(s_text(status, "expirationTimestamp", &expires));
-    const tt_status_t timed = expires ? kube_time_read(expires, &out->expires_s) : TT_OK;
+    const tt_status_t timed = expires ? s_time(expires, &out->expires_s) : TT_OK;
     free(expires);
     if (timed != TT_OK)
         return tt_err_wrap(timed, "its status.expirationTimestamp");

@@ -283,7 +283,7 @@ void run_stop(run_t *self, int signal)
     kubelet_end(self->kubelet, grace_s);
 }
 
-bool run_is_over(const run_t *self)
+static bool s_is_over(const run_t *self)
 {
     if (self->stopping)
         return kubelet_running(self->kubelet) == 0;
@@ -463,7 +463,7 @@ tt_status_t local_run(local_outcome_t *out, const local_opts_t *opts)
     tt_status_t status = s_begin(&self);
     if (status == TT_OK)
         run_settle(&self);
-    while (status == TT_OK && !run_is_over(&self))
+    while (status == TT_OK && !s_is_over(&self))
         status = s_turn(&self);
     if (status == TT_OK) {
         const size_t left = kubelet_running(self.kubelet);

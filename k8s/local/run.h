@@ -64,7 +64,6 @@ tt_status_t control_serve(run_t *self);
 void run_settle(run_t *self);
 tt_status_t run_scale(run_t *self, const char *role, int64_t replicas);
 void run_stop(run_t *self, int signal);
-bool run_is_over(const run_t *self);
 /*  show.c: say what has changed; keep job.json and pods.json; the answer to `tutti status`, a new reference. */
 void run_say(run_t *self, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void run_show(run_t *self);

@@ -44,7 +44,8 @@ static void s_reply(operator_t *op, uint64_t id, replicas_verb_t verb, json_t *d
 
 /* ---- tasks --------------------------------------------------------------------------------------------------------- */
 
-task_t *task_new(operator_t *op, uint64_t id, replicas_request_t **request, const job_t *job)
+/*  Takes request. */
+static task_t *s_task_new(operator_t *op, uint64_t id, replicas_request_t **request, const job_t *job)
 {
     task_t *self = tt_new0(sizeof *self);
     self->op = op;
@@ -284,7 +285,7 @@ static tt_status_t s_write(operator_t *op, uint64_t id, replicas_request_t **r)
     TT_TRY(s_find(op, *r, &pod, &job));
     if (job->dijob->deleting || dijob_phase_final(job->dijob->phase))
         return tt_err(TT_EXISTS, "DIJob %s/%s is over", job->meta.namespace_, job->meta.name);
-    task_t *task = task_new(op, id, r, job);
+    task_t *task = s_task_new(op, id, r, job);
     task->by = (dijob_role_t)pod->role;
     switch (task->request->verb) {
     case REPLICAS_CREATE:

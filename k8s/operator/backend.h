@@ -33,8 +33,6 @@ struct task {
     task_t *next, **link;
 };
 
-/*  Takes request. */
-task_t *task_new(operator_t *op, uint64_t id, replicas_request_t **request, const job_t *job);
 /*  Answer with what the task's lists hold, and free it. status other than TT_OK: with tt_err_text(). */
 void task_end(task_t *self, tt_status_t status);
 /*  The same with what went wrong on the way. What has been begun is brought to its end before. */

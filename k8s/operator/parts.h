@@ -186,7 +186,7 @@ typedef struct {
     uint64_t count;
 } operator_code_t;
 typedef struct {
-    uint64_t rounds, plans, failures;
+    uint64_t rounds, failures;
     operator_code_t requests[CODES], served[CODES]; /* the last takes what has no place */
 } operator_counters_t;
 

@@ -347,7 +347,6 @@ static tt_status_t s_plan(dijob_plan_t *out, operator_t *op, job_t *job)
     const tt_status_t status = dijob_plan(out, &view);
     free(pods);
     free(services);
-    op->counters.plans++;
     return status;
 }
 

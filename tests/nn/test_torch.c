@@ -6,6 +6,7 @@
 #include "common/base/mem.h"
 #include "common/nn/safetensors.h"
 #include "tests/nn/fixture.h"
+#include "tests/nn/st_file.h"
 
 enum { ROWS = 43, OUT = 3, STEPS = 3 };
 
@@ -68,7 +69,7 @@ static void open_golden(golden_t *g, const char *name, tt_nn_activation_t activa
     };
     char path[512];
     snprintf(path, sizeof path, "%s/tests/golden/torch/%s", TT_SOURCE_DIR, name);
-    assert_ok(tt_st_read(&g->file, path));
+    assert_ok(st_file(&g->file, path));
     assert_non_null(tt_st_meta(g->file, "torch"));
     assert_ok(tt_device_open(&g->device, "cpu", 0));
     assert_ok(tt_net_new(&g->net, g->device, &spec, 1));

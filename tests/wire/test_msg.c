@@ -302,33 +302,6 @@ static void test_lists_are_bounded(void **state)
     s_expect(&raw, TT_PROTOCOL, "4294967295 elements in 0 bytes");
 }
 
-static void test_print_is_one_line(void **state)
-{
-    (void)state;
-    tt_buf_t line;
-    tt_buf_init(&line, MAX);
-    tt_rec_METRIC_t metrics[] = {{"losses/policy_loss", 0.5}, {"a\nb", NAN}};
-    const tt_msg_STATS_t stats = TT_MSG(STATS, .update = 12, .metrics = metrics, .metrics_count = 2);
-    tt_msg_print(&line, &stats);
-    assert_non_null(strstr(tt_buf_text(&line), "STATS era=0 update=12 "));
-    assert_non_null(
-        strstr(tt_buf_text(&line), "metrics=[{name='losses/policy_loss' value=0.5} {name='a.b' value=nan}]"));
-    tt_buf_clear(&line);
-    char text[200];
-    memset(text, 'x', sizeof text);
-    text[199] = '\0';
-    const tt_msg_REFUSED_t refused = TT_MSG(REFUSED, .reason = text);
-    tt_msg_print(&line, &refused);
-    assert_true(line.size < 100);
-    tt_buf_clear(&line);
-    tt_rec_MEMBER_t members[20] = {{.role = 3}};
-    const tt_msg_ROSTER_t roster = TT_MSG(ROSTER, .fresh = true, .members = members, .members_count = 20);
-    tt_msg_print(&line, &roster);
-    assert_non_null(strstr(tt_buf_text(&line), "fresh=true members=[{role=3 "));
-    assert_non_null(strstr(tt_buf_text(&line), "} ... 20 in all]"));
-    tt_buf_free(&line);
-}
-
 static void test_names(void **state)
 {
     (void)state;
@@ -354,7 +327,6 @@ int main(void)
         cmocka_unit_test(test_limits_hold_both_ways),
         cmocka_unit_test(test_other_rules),
         cmocka_unit_test(test_lists_are_bounded),
-        cmocka_unit_test(test_print_is_one_line),
         cmocka_unit_test(test_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
