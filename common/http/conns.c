@@ -34,6 +34,12 @@ void conn_enter(conn_t *self, conn_phase_t phase, int64_t now_ms)
     self->since_ms = now_ms;
 }
 
+void conn_write(conn_t *self, uint64_t size, int64_t now_ms)
+{
+    conn_enter(self, CONN_WRITING, now_ms);
+    self->write_ms = CONN_WRITE_MS + (int64_t)(size / CONN_WRITE_BYTES) * 1000;
+}
+
 static void s_cut(conns_t *self, conn_t *conn)
 {
     shutdown(conn->fd, SHUT_RDWR);
@@ -47,7 +53,7 @@ static int64_t s_due_ms(const conn_t *conn)
     case CONN_READING:
         return conn->since_ms + CONN_READ_MS;
     case CONN_WRITING:
-        return conn->since_ms + CONN_WRITE_MS;
+        return conn->since_ms + conn->write_ms;
     case CONN_WAITING:
     case CONN_CUT:
         break;

@@ -19,6 +19,7 @@
     X(MHD_resume_connection)           \
     X(MHD_get_connection_info)         \
     X(MHD_create_response_from_buffer) \
+    X(MHD_create_response_from_fd64)   \
     X(MHD_add_response_header)         \
     X(MHD_queue_response)              \
     X(MHD_destroy_response)            \

@@ -35,6 +35,9 @@ struct request {
     int code; /* 0 = none yet */
     char *type;
     tt_buf_t out;
+    int file; /* the answer in out's place, -1 = none */
+    uint64_t file_size;
+    char *file_name;
     request_t *next; /* of those that wait, oldest first */
 };
 
@@ -75,11 +78,14 @@ static void s_on_connection(
     }
 }
 
+static conn_t *s_conn(const request_t *request)
+{
+    return s_mhd->MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
+}
+
 static void s_enter(const request_t *request, conn_phase_t phase)
 {
-    const union MHD_ConnectionInfo *info =
-        s_mhd->MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-    conn_enter(info->socket_context, phase, s_now_ms(request->server));
+    conn_enter(s_conn(request), phase, s_now_ms(request->server));
 }
 
 /* ---- answers ------------------------------------------------------------------------------------------------------- */
@@ -111,17 +117,22 @@ static request_t *s_await_no_more(tt_server_t *self, uint64_t id)
     return request;
 }
 
+static void s_wake(request_t *request)
+{
+    if (request->suspended) {
+        s_mhd->MHD_resume_connection(request->connection);
+        eventfd_write(request->server->resumed, 1);
+    }
+    request->suspended = false;
+}
+
 static void s_answer(request_t *request, int code, const char *type, const char *body, size_t size)
 {
     request->code = code;
     request->type = tt_strdup(type);
     if (tt_buf_add(&request->out, body, size) != TT_OK)
         request->code = MHD_HTTP_INTERNAL_SERVER_ERROR;
-    if (request->suspended) {
-        s_mhd->MHD_resume_connection(request->connection);
-        eventfd_write(request->server->resumed, 1);
-    }
-    request->suspended = false;
+    s_wake(request);
 }
 
 /*  words: letters that need no escape. */
@@ -139,11 +150,39 @@ void tt_server_reply(tt_server_t *self, uint64_t id, int code, const char *conte
         s_answer(request, code, content_type, body, size);
 }
 
+void tt_server_reply_file(tt_server_t *self, uint64_t id, const char *name, int fd, uint64_t size)
+{
+    request_t *request = s_await_no_more(self, id);
+    if (!request) {
+        close(fd);
+        return;
+    }
+    request->code = MHD_HTTP_OK;
+    request->type = tt_strdup("application/octet-stream");
+    request->file = fd;
+    request->file_size = size;
+    request->file_name = tt_sprintf("attachment; filename=\"%s\"", name);
+    s_wake(request);
+}
+
+static struct MHD_Response *s_response(request_t *request)
+{
+    if (request->file < 0)
+        return s_mhd->MHD_create_response_from_buffer(
+            request->out.size, (void *)(uintptr_t)tt_buf_text(&request->out), MHD_RESPMEM_MUST_COPY);
+    struct MHD_Response *response = s_mhd->MHD_create_response_from_fd64(request->file_size, request->file);
+    if (!response)
+        return NULL;
+    request->file = -1; /* it closes it */
+    s_mhd->MHD_add_response_header(response, "Content-Disposition", request->file_name);
+    return response;
+}
+
 static enum MHD_Result s_send(request_t *request)
 {
     const tt_server_t *self = request->server;
-    struct MHD_Response *response = s_mhd->MHD_create_response_from_buffer(
-        request->out.size, (void *)(uintptr_t)tt_buf_text(&request->out), MHD_RESPMEM_MUST_COPY);
+    const uint64_t size = request->file < 0 ? request->out.size : request->file_size;
+    struct MHD_Response *response = s_response(request);
     if (!response)
         return MHD_NO;
     s_mhd->MHD_add_response_header(response, "Content-Type", request->type);
@@ -153,7 +192,7 @@ static enum MHD_Result s_send(request_t *request)
         s_mhd->MHD_add_response_header(response, "WWW-Authenticate", "Bearer realm=\"tutti\"");
     if (self->conns.open > self->opts.connections / 2)
         s_mhd->MHD_add_response_header(response, "Connection", "close");
-    s_enter(request, CONN_WRITING);
+    conn_write(s_conn(request), size, s_now_ms(self));
     const enum MHD_Result result = s_mhd->MHD_queue_response(request->connection, (unsigned)request->code, response);
     s_mhd->MHD_destroy_response(response);
     return result;
@@ -286,6 +325,7 @@ static void *s_on_uri(void *ctx, const char *uri, struct MHD_Connection *connect
     request_t *request = tt_new0(sizeof *request);
     request->server = self;
     request->id = ++self->last_id;
+    request->file = -1;
     request->uri = tt_strdup(uri);
     request->query = strchr(request->uri, '?');
     if (request->query)
@@ -310,6 +350,9 @@ static void s_on_done(void *ctx, struct MHD_Connection *connection, void **state
     tt_buf_free(&request->out);
     free(request->uri);
     free(request->type);
+    free(request->file_name);
+    if (request->file >= 0)
+        close(request->file);
     free(request);
     *state = NULL;
 }

@@ -6,8 +6,8 @@
  *  GET /healthz is answered here, always and at once: that the loop turns is what it says.
  *
  *  Limits. A body is at most 64 KiB (413 beyond); a request that is refused has its body thrown away as it comes, to 1 MiB,
- *  so that the client can read why. A client has 10 s to bring a request whole, and 30 s to take the answer (conns.h); an
- *  answer that is not made in answer_ms is 503. A place is always free: when nearly all connections are open, the client that
+ *  so that the client can read why. A client has 10 s to bring a request whole, and 30 s to take the answer, and a second a MiB
+ *  (conns.h); an answer that is not made in answer_ms is 503. A place is always free: when nearly all connections are open, the client that
  *  has been at its request or its answer for the longest time is cut off, and no more than half of them may wait for an
  *  answer (503 beyond). With more than half open, each is closed after its answer. */
 #pragma once
@@ -59,3 +59,6 @@ int64_t tt_server_due_ms(const tt_server_t *self);
 /*  From within on_head or on_request, or later than that; a number that is not waited for any more is fine. Content type
  *  "application/json" etc. */
 void tt_server_reply(tt_server_t *self, uint64_t id, int code, const char *content_type, const char *body, size_t size);
+/*  200 with the first `size` bytes of a file, which goes out in pieces as the client takes it: no memory grows with it. It must
+ *  not be written to meanwhile; its name may go. name: as which it is to be saved, letters, digits, '.', '-'. Takes fd. */
+void tt_server_reply_file(tt_server_t *self, uint64_t id, const char *name, int fd, uint64_t size);

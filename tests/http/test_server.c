@@ -1,5 +1,6 @@
 /*  The HTTP server on a loop of poll(2): answers at once and later, bodies, limits, many clients, ends. */
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <stdio.h>
@@ -11,7 +12,7 @@
 #include "common/http/server.h"
 #include "tests/test.h"
 
-enum { CLIENTS = 300 };
+enum { CLIENTS = 300, FILE_BYTES = 3 << 20, FILE_SAID = FILE_BYTES + 1024 };
 
 typedef struct {
     tt_server_t *server;
@@ -20,7 +21,22 @@ typedef struct {
     char last[512];
 } stage_t;
 
-/*  /now is answered at once, /later is remembered. */
+/*  A file without a name whose bytes say where they are. */
+static int s_file(void)
+{
+    char path[] = "/tmp/tt-server-XXXXXX";
+    const int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    assert_int_equal(unlink(path), 0);
+    unsigned *words = tt_new0(FILE_BYTES);
+    for (unsigned i = 0; i < FILE_BYTES / sizeof *words; i++)
+        words[i] = i;
+    assert_int_equal(write(fd, words, FILE_BYTES), FILE_BYTES);
+    free(words);
+    return fd;
+}
+
+/*  /now is answered at once, /file with a file, /short with one that ends too early, /later is remembered. */
 static void s_on_request(void *ctx, const tt_server_request_t *r)
 {
     stage_t *stage = ctx;
@@ -28,6 +44,10 @@ static void s_on_request(void *ctx, const tt_server_request_t *r)
         r->body, r->peer);
     if (strcmp(r->path, "/now") == 0)
         tt_server_reply(stage->server, r->id, 200, "application/json", "{}", 2);
+    else if (strcmp(r->path, "/file") == 0)
+        tt_server_reply_file(stage->server, r->id, "a.safetensors", s_file(), FILE_BYTES);
+    else if (strcmp(r->path, "/short") == 0)
+        tt_server_reply_file(stage->server, r->id, "a.safetensors", s_file(), FILE_SAID);
     else if (stage->asked < CLIENTS)
         stage->ids[stage->asked] = r->id;
     stage->asked++;
@@ -134,6 +154,67 @@ static void test_later(void **state)
     close(b);
 }
 
+/*  Everything that comes behind the head, until there are `most` bytes or the server closes. */
+static size_t s_read_body(stage_t *stage, int fd, char *out, size_t most)
+{
+    char head[4096] = "";
+    size_t got = 0;
+    while (!strstr(head, "\r\n\r\n")) { /* a byte at a time, so that nothing of the body is taken */
+        const ssize_t n = recv(fd, head + got, 1, MSG_DONTWAIT);
+        assert_int_not_equal(n, 0);
+        got += n > 0 ? 1 : 0;
+        if (n < 0)
+            s_turn(stage, fd);
+    }
+    assert_non_null(strstr(head, "HTTP/1.1 200"));
+    assert_non_null(strstr(head, "Content-Disposition: attachment; filename=\"a.safetensors\""));
+    for (got = 0; got < most;) {
+        const ssize_t n = recv(fd, out + got, most - got, MSG_DONTWAIT);
+        if (n == 0)
+            break;
+        got += n > 0 ? (size_t)n : 0;
+        if (n < 0)
+            s_turn(stage, fd);
+    }
+    return got;
+}
+
+static size_t s_descriptors(void)
+{
+    size_t open = 0;
+    for (int fd = 0; fd < 1024; fd++)
+        open += fcntl(fd, F_GETFD) >= 0;
+    return open;
+}
+
+static void test_a_file(void **state)
+{
+    stage_t *stage = *state;
+    char *body = tt_new0(FILE_SAID), text[2048];
+    const size_t before = s_descriptors();
+    int fd = s_connect(stage);
+    s_write(fd, "GET /file HTTP/1.1\r\nHost: x\r\n\r\n");
+    assert_int_equal(s_read_body(stage, fd, body, FILE_BYTES), FILE_BYTES);
+    for (unsigned i = 0; i < FILE_BYTES / sizeof i; i++)
+        assert_memory_equal(body + i * sizeof i, &i, sizeof i);
+    s_write(fd, "GET /now HTTP/1.1\r\nHost: x\r\n\r\n"); /* the connection is good for more */
+    s_read(stage, fd, text, sizeof text, "{}");
+    close(fd);
+    /* a file that is not as long as was said: the client is not left waiting, and is not told that this was all */
+    fd = s_connect(stage);
+    s_write(fd, "GET /short HTTP/1.1\r\nHost: x\r\n\r\n");
+    assert_int_equal(s_read_body(stage, fd, body, FILE_SAID), FILE_BYTES);
+    close(fd);
+    /* a client that goes in the middle */
+    fd = s_connect(stage);
+    s_write(fd, "GET /file HTTP/1.1\r\nHost: x\r\n\r\n");
+    assert_int_equal(s_read_body(stage, fd, body, 4096), 4096);
+    close(fd);
+    while (s_descriptors() > before)
+        s_turn(stage, -1);
+    free(body);
+}
+
 static void test_limits(void **state)
 {
     stage_t *stage = *state;
@@ -235,6 +316,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_at_once, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_later, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_a_file, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_limits, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_health, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_many, s_setup, s_teardown),

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include "common/base/mem.h"
@@ -23,7 +24,15 @@ typedef struct {
     char *large;
 } stage_t;
 
-/*  /deny is refused at its head; /later is not answered; /large is 8 MiB. */
+/*  8 MiB of zeros that take no room. */
+static int s_file(void)
+{
+    const int fd = memfd_create("large", MFD_CLOEXEC);
+    assert_int_equal(ftruncate(fd, LARGE), 0);
+    return fd;
+}
+
+/*  /deny is refused at its head; /later is not answered; /large is 8 MiB of memory, /file as much of a file. */
 static void s_on_head(void *ctx, const tt_server_request_t *r)
 {
     stage_t *stage = ctx;
@@ -39,6 +48,8 @@ static void s_on_request(void *ctx, const tt_server_request_t *r)
     stage->body = r->size;
     if (strcmp(r->path, "/large") == 0)
         tt_server_reply(stage->server, r->id, 200, "text/plain", stage->large, LARGE);
+    else if (strcmp(r->path, "/file") == 0)
+        tt_server_reply_file(stage->server, r->id, "large", s_file(), LARGE);
     else if (strcmp(r->path, "/later") != 0)
         tt_server_reply(stage->server, r->id, 200, "text/plain", "ok", 2);
 }
@@ -196,21 +207,34 @@ static void test_one_who_is_kept(void **state)
 }
 
 /*  One that does not take its answer, or takes a little of it now and then. */
-static void test_a_slow_reader(void **state)
+/*  30 s, and one for each MiB; others are served meanwhile. */
+static void s_check_slow_reader(stage_t *stage, const char *request)
 {
-    stage_t *stage = *state;
+    const int64_t least = CONN_WRITE_MS + LARGE / CONN_WRITE_BYTES * 1000;
     const int fd = s_connect(stage);
-    s_write(fd, "GET /large HTTP/1.1\r\nHost: x\r\n\r\n");
+    s_write(fd, request);
     s_settle(stage);
     char some[512];
-    for (int64_t ms = 0; ms < CONN_WRITE_MS - 5000; ms += 5000) {
+    int64_t ms = 0;
+    for (; ms < least - 5000; ms += 5000) {
         s_pass(stage, 5000);
         assert_int_equal(recv(fd, some, sizeof some, 0), sizeof some);
     }
-    assert_int_equal(tt_server_due_ms(stage->server), 5000);
-    s_pass(stage, 5000);
+    assert_int_equal(tt_server_due_ms(stage->server), least - ms);
+    s_check_served(stage);
+    s_pass(stage, least - ms);
     assert_int_equal(tt_server_due_ms(stage->server), -1); /* nobody is connected any more */
     close(fd);
+}
+
+static void test_a_slow_reader(void **state)
+{
+    s_check_slow_reader(*state, "GET /large HTTP/1.1\r\nHost: x\r\n\r\n");
+}
+
+static void test_a_slow_reader_of_a_file(void **state)
+{
+    s_check_slow_reader(*state, "GET /file HTTP/1.1\r\nHost: x\r\n\r\n");
 }
 
 /*  While the answer is made the client waits for us: it is told when that takes too long, and not cut off. */
@@ -255,19 +279,28 @@ static void test_many_slow_bodies(void **state)
     s_check_horde(*state, "POST /now HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n");
 }
 
-static void test_many_slow_readers(void **state)
+static void s_check_slow_readers(stage_t *stage, const char *request)
 {
-    stage_t *stage = *state;
     int fds[2 * CONNECTIONS];
     for (size_t i = 0; i < TT_COUNT(fds); i++) {
         fds[i] = s_connect(stage);
-        s_write(fds[i], "GET /large HTTP/1.1\r\nHost: x\r\n\r\n");
+        s_write(fds[i], request);
     }
     s_settle(stage); /* it takes its time to make so many large answers */
     assert_true(stage->asked >= CONNECTIONS);
     s_check_served(stage);
     for (size_t i = 0; i < TT_COUNT(fds); i++)
         close(fds[i]);
+}
+
+static void test_many_slow_readers(void **state)
+{
+    s_check_slow_readers(*state, "GET /large HTTP/1.1\r\nHost: x\r\n\r\n");
+}
+
+static void test_many_slow_readers_of_files(void **state)
+{
+    s_check_slow_readers(*state, "GET /file HTTP/1.1\r\nHost: x\r\n\r\n");
 }
 
 static void test_many_who_are_kept(void **state)
@@ -336,10 +369,12 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_who_says_nothing, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_one_who_is_kept, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_a_slow_reader, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_a_slow_reader_of_a_file, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_a_late_answer, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_many_slow_heads, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_many_slow_bodies, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_many_slow_readers, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_many_slow_readers_of_files, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_many_who_are_kept, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_many_who_wait, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_the_body_of_who_is_refused, s_setup, s_teardown),
