@@ -69,14 +69,15 @@ static void s_sweep(const char *folder, const char *name)
     unlink(path);
 }
 
-/*  Updates of the files in the folder, newest first; the caller frees. */
-static uint64_t *s_list(const char *folder, size_t *count)
+/*  Updates of the files in the folder, newest first; the caller frees. ours: nobody else writes there. */
+static uint64_t *s_list(const char *folder, bool ours, size_t *count)
 {
     uint64_t *updates = NULL, update;
     *count = 0;
     DIR *dir = opendir(folder);
     for (const struct dirent *entry; dir && (entry = readdir(dir));) {
-        s_sweep(folder, entry->d_name);
+        if (ours)
+            s_sweep(folder, entry->d_name);
         if (!tt_checkpoint_update(entry->d_name, &update))
             continue;
         updates = tt_realloc(updates, tt_mul(*count + 1, sizeof *updates));
@@ -102,9 +103,23 @@ void tt_checkpoints_keep(const char *folder, uint32_t keep, uint64_t update)
 {
     size_t count = 0, kept = 0;
     const size_t most = keep < TT_CHECKPOINTS_LEAST ? TT_CHECKPOINTS_LEAST : keep;
-    uint64_t *updates = s_list(folder, &count);
+    uint64_t *updates = s_list(folder, true, &count);
     for (size_t i = 0; i < count; i++)
         if (updates[i] > update || kept++ >= most)
             s_remove(folder, updates[i]);
     free(updates);
+}
+
+tt_status_t tt_checkpoints_below(const char *folder, uint64_t below, char out[TT_CHECKPOINT_NAME])
+{
+    size_t count = 0, i = 0;
+    uint64_t *updates = s_list(folder, false, &count);
+    while (i < count && updates[i] >= below)
+        i++;
+    const bool found = i < count;
+    if (found)
+        tt_checkpoint_name(out, updates[i]);
+    free(updates);
+    return found ? TT_OK
+                 : tt_err(TT_NOT_FOUND, "%s: no snapshot before update %llu", folder, (unsigned long long)below);
 }

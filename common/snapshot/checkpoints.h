@@ -28,6 +28,10 @@ tt_status_t tt_checkpoint_alias(const char *folder, const char *name, const char
  *  that the run has gone back from: they go first. */
 void tt_checkpoints_keep(const char *folder, uint32_t keep, uint64_t update);
 
+/*  The name of the newest that is named by its update, of those before `below`: for who has found that one damaged. The folder is
+ *  another's to write, and is not swept. TT_NOT_FOUND. */
+tt_status_t tt_checkpoints_below(const char *folder, uint64_t below, char out[TT_CHECKPOINT_NAME]);
+
 /*  The newest snapshot of the folder that is whole, by the update it holds; all of the file is read for it. */
 typedef struct {
     char name[TT_CHECKPOINT_NAME];

@@ -23,10 +23,13 @@ typedef struct {
 
 static tt_status_t s_open(look_t *self, const char *path)
 {
-    struct stat info;
     self->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (self->fd < 0)
-        return tt_err_errno(errno == ENOENT ? TT_NOT_FOUND : TT_IO, "cannot read");
+    return self->fd >= 0 ? TT_OK : tt_err_errno(errno == ENOENT ? TT_NOT_FOUND : TT_IO, "cannot read");
+}
+
+static tt_status_t s_measure(look_t *self)
+{
+    struct stat info;
     if (fstat(self->fd, &info) != 0 || !S_ISREG(info.st_mode))
         return tt_err(TT_DATA, "not a file");
     if ((uint64_t)info.st_size > TT_SNAPSHOT_FILE_MAX)
@@ -55,7 +58,7 @@ static tt_status_t s_read(look_t *self, bool all)
     uint64_t left = self->size;
     tt_status_t status = TT_OK;
     while (status == TT_OK && left > 0 && (all || !s_has_header(self))) {
-        const ssize_t got = read(self->fd, piece, left < PIECE ? (size_t)left : PIECE);
+        const ssize_t got = pread(self->fd, piece, left < PIECE ? (size_t)left : PIECE, (off_t)(self->size - left));
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0)
@@ -83,12 +86,14 @@ static tt_status_t s_update(const tt_st_t *file, uint64_t *out)
 static tt_status_t s_fill(const tt_st_t *file, bool sealed, tt_snapshot_info_t *out)
 {
     const char *mean = tt_st_meta(file, META_RETURN_MEAN), *config = tt_st_meta(file, META_CONFIG);
+    const char *sha256 = tt_st_meta(file, META_SHA256);
     uint64_t update = 0;
     TT_TRY(s_update(file, &update));
     if (!config || !mean)
         return tt_err(TT_DATA, "its metadata lack return_mean or config");
     *out = (tt_snapshot_info_t){
         .update = update, .return_mean = strtod(mean, NULL), .sealed = sealed, .config = tt_strdup(config)};
+    snprintf(out->weights_sha256, sizeof out->weights_sha256, "%s", sha256 ? sha256 : "");
     return TT_OK;
 }
 
@@ -109,7 +114,8 @@ static tt_status_t s_begin(look_t *self, const char *path)
 {
     tt_seal_begin(&self->seal);
     tt_buf_init(&self->header, TT_ST_HEADER_MAX + 8 + PIECE);
-    return s_open(self, path);
+    TT_TRY(s_open(self, path));
+    return s_measure(self);
 }
 
 static void s_end(look_t *self)
@@ -119,15 +125,26 @@ static void s_end(look_t *self)
     tt_buf_free(&self->header);
 }
 
-tt_status_t tt_snapshot_inspect(const char *path, tt_snapshot_info_t *out)
+tt_status_t tt_snapshot_inspect_fd(int fd, tt_snapshot_info_t *out)
 {
-    look_t self = {.fd = -1};
-    tt_status_t status = s_begin(&self, path);
+    look_t self = {.fd = fd};
+    tt_seal_begin(&self.seal);
+    tt_buf_init(&self.header, TT_ST_HEADER_MAX + 8 + PIECE);
+    tt_status_t status = s_measure(&self);
     if (status == TT_OK)
         status = s_read(&self, true);
     if (status == TT_OK)
         status = s_judge(&self, out);
-    s_end(&self);
+    tt_buf_free(&self.header);
+    return status;
+}
+
+tt_status_t tt_snapshot_inspect(const char *path, tt_snapshot_info_t *out)
+{
+    look_t self = {.fd = -1};
+    TT_TRY(s_open(&self, path));
+    const tt_status_t status = tt_snapshot_inspect_fd(self.fd, out);
+    close(self.fd);
     return status;
 }
 

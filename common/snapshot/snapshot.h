@@ -91,11 +91,14 @@ tt_status_t tt_snapshot_update(const tt_st_t *file, uint64_t *out);
 typedef struct {
     uint64_t update;
     double return_mean;
-    bool sealed;  /* false: of tutti 0.1, nothing to compare with */
-    char *config; /* owned                                        */
+    bool sealed;             /* false: of tutti 0.1, nothing to compare with */
+    char *config;            /* owned                                        */
+    char weights_sha256[65]; /* as it says, "" = it does not */
 } tt_snapshot_info_t;
 
 tt_status_t tt_snapshot_inspect(const char *path, tt_snapshot_info_t *out);
+/*  The same for a file that is open; it is read from its beginning, and stays open. */
+tt_status_t tt_snapshot_inspect_fd(int fd, tt_snapshot_info_t *out);
 void tt_snapshot_info_free(tt_snapshot_info_t *self);
 
 /*  SHA-256 of flat parameters as 64 hex digits: what "the same weights" means. */

@@ -131,9 +131,30 @@ static void test_the_newest_that_is_whole(void **state)
     free(command);
 }
 
+static void test_the_one_before(void **state)
+{
+    (void)state;
+    char dir[] = "/tmp/tt-checkpoints-XXXXXX", name[TT_CHECKPOINT_NAME] = "";
+    assert_non_null(mkdtemp(dir));
+    assert_int_equal(tt_checkpoints_below("/nonexistent", 1, name), TT_NOT_FOUND);
+    sample_save(dir, "00000010.safetensors", "x", 1);
+    sample_save(dir, "00000100.safetensors", "x", 1);
+    sample_save(dir, "final.safetensors", "x", 1);
+    sample_save(dir, "00000101.safetensors.tmp", "x", 1); /* its writer is another process, and at it */
+    assert_ok(tt_checkpoints_below(dir, UINT64_MAX, name));
+    assert_string_equal(name, "00000100.safetensors");
+    assert_ok(tt_checkpoints_below(dir, 100, name));
+    assert_string_equal(name, "00000010.safetensors");
+    assert_int_equal(tt_checkpoints_below(dir, 10, name), TT_NOT_FOUND);
+    assert_true(s_is_there(dir, "00000101.safetensors.tmp"));
+    char *command = tt_sprintf("rm -rf '%s'", dir);
+    assert_int_equal(system(command), 0);
+    free(command);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_names), cmocka_unit_test(test_the_newest_stay),
-        cmocka_unit_test(test_the_newest_that_is_whole)};
+        cmocka_unit_test(test_the_newest_that_is_whole), cmocka_unit_test(test_the_one_before)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
