@@ -15,6 +15,7 @@
 #include "controller/rundir.h"
 #include "coordinator/coordinator.h"
 #include "coordinator/files.h"
+#include "coordinator/token.h"
 
 enum { RESULT_MAX = 1 << 16 };
 
@@ -25,6 +26,7 @@ const tt_option_t tt_opt_coordinator[] = {
     {"set", 's', "KEY=VALUE", "with --config: override a setting; may be repeated"},
     {"seed", 0, "N", "with --config: the run's seed, as --set seed=N"},
     {"key", 0, "FILE", "the job's key (in a pod: " TT_POD_KEY "; else key in the run directory, made when missing)"},
+    {"token", 0, "FILE", "the secret for HTTP (default: token in the run directory, made when missing)"},
     {"dijob", 0, "NAME[=FILE]", "with --config, in a pod: keep the pods of this DIJob (spec.managedBy: coordinator)"},
     {"index", 0, "N", "number within the role; there is only 0 (default 0)"},
     {"start-ns", 0, "N", "CLOCK_MONOTONIC of the run's process start (default: the journal's, or this process's)"},
@@ -114,6 +116,9 @@ static tt_status_t s_run(const tt_args_t *args, int *code)
     TT_TRY(tt_arg_u64(args, "index", &index, 0, 0));
     TT_TRY(tt_arg_u64(args, "start-ns", &start_ns, 0, INT64_MAX));
     TT_TRY(tt_pod_look(&pod, TT_PEER_COORDINATOR, &in_pod));
+    char token[TOKEN_SIZE];
+    if (tt_arg(args, "token")) /* read when HTTP is first served: a bad one is better said now */
+        TT_TRY(token_read(token, tt_arg(args, "token")));
     const bool alone = tt_arg(args, "config") != NULL;
     const char *run = tt_arg(args, "run");
     if (!run && alone && in_pod)
@@ -126,6 +131,7 @@ static tt_status_t s_run(const tt_args_t *args, int *code)
     const coordinator_opts_t opts = {.run_dir = run,
         .start_ns = (int64_t)start_ns,
         .key = key || !alone ? key : pod.key,
+        .token = tt_arg(args, "token"),
         .again = alone && pod.again,
         .alone = alone};
     tt_operator_thread_t *operator_thread = NULL;

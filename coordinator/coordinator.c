@@ -14,6 +14,7 @@
 #include "coordinator/requests.h"
 #include "coordinator/state.h"
 #include "coordinator/status.h"
+#include "coordinator/weights.h"
 
 static const int64_t s_second_ns = 1000000000, s_coalesce_ns = 3000000, s_check_every_ns = 250000000,
                      s_write_every_ns = 500000000, s_http_after_ns = 300000000, s_expect_ns = 30000000000;
@@ -77,6 +78,11 @@ static tt_status_t s_answer_http(void *ctx, const char *verb, const char *body, 
     return requests_answer(self, NULL, verb, body, out);
 }
 
+static tt_status_t s_open_weights(void *ctx, const char *query, http_file_t *out)
+{
+    return weights_open(ctx, query, out);
+}
+
 static tt_status_t s_on_http(void *ctx, int fd)
 {
     (void)fd;
@@ -100,7 +106,9 @@ static tt_status_t s_start_http(coordinator_t *self, int64_t now)
         return TT_OK;
     const http_opts_t opts = {.address = self->cfg.coordinator.http,
         .run_dir = self->root,
+        .token = self->token,
         .answer = s_answer_http,
+        .weights = s_open_weights,
         .ctx = self,
         .clock = self->clock};
     TT_TRY(http_start(&self->http, &opts));
@@ -510,6 +518,7 @@ tt_status_t coordinator_run(const coordinator_opts_t *opts, int *exit_code)
     self->run_dir = opts->run_dir;
     self->start_ns = opts->start_ns;
     self->key = opts->key;
+    self->token = opts->token;
     self->alone = opts->alone;
     self->again = opts->again;
     self->clock = tt_clock_or_real(opts->clock);

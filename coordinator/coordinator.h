@@ -14,6 +14,7 @@ typedef struct {
     const char *run_dir; /* with config.yaml (resolved)                                              */
     int64_t start_ns;    /* CLOCK_MONOTONIC of the run's process start; 0 = the journal's, else ours */
     const char *key;     /* key file of coordinator.listen; NULL = RUN_DIR/key, made when missing     */
+    const char *token;   /* file with the secret for HTTP; NULL = RUN_DIR/token, made when missing       */
     bool again; /* this run had a coordinator before: without a journal, its members are awaited for half a minute */
     bool alone; /* somebody else keeps the replicas (an operator): it waits for members without a deadline,
                             says in its log how it goes on, and SIGTERM ends this process and not the run        */

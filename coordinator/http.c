@@ -18,6 +18,7 @@ enum { REPLY_MAX = 8 << 20, CONNECTIONS = 64 };
 struct http {
     tt_server_t *server;
     http_answer_fn answer;
+    http_weights_fn weights;
     void *ctx;
     char token[TOKEN_SIZE];
     char url[128], *run_dir;
@@ -63,8 +64,8 @@ typedef struct {
 static const route_t s_routes[] = {
     {"GET", "/status", "status", "application/json"},
     {"GET", "/metrics", "metrics", "text/plain; version=0.0.4; charset=utf-8"},
-    {"POST", "/scale", "scale", "application/json"},
-    {"POST", "/stop", "stop", "application/json"},
+    {"POST", "/scale", "scale", "application/json"}, {"POST", "/stop", "stop", "application/json"},
+    {"GET", "/weights", NULL, NULL}, /* a file */
 };
 
 static const route_t *s_route(const char *path)
@@ -84,16 +85,30 @@ static void s_on_head(void *ctx, const tt_server_request_t *request)
         s_refuse(self, request, 401,
             "send 'Authorization: Bearer TOKEN' with the content of the run directory's file token");
     else if (!route)
-        s_refuse(self, request, 404, "there are /healthz, /status, /metrics, /scale and /stop");
+        s_refuse(self, request, 404, "there are /healthz, /status, /metrics, /weights, /scale and /stop");
     else if (strcmp(route->method, request->method) != 0)
         s_refuse(self, request, 405,
             strcmp(route->method, "GET") == 0 ? "this is to be read with GET" : "this is to be ordered with POST");
+}
+
+static void s_send_weights(http_t *self, const tt_server_request_t *request)
+{
+    http_file_t file;
+    const tt_status_t status = self->weights(self->ctx, request->query, &file);
+    if (status == TT_OK)
+        tt_server_reply_file(self->server, request->id, file.name, file.fd, file.size);
+    else
+        s_refuse(self, request, s_code(status), tt_err_text());
 }
 
 static void s_on_request(void *ctx, const tt_server_request_t *request)
 {
     http_t *self = ctx;
     const route_t *route = s_route(request->path);
+    if (!route->verb) {
+        s_send_weights(self, request);
+        return;
+    }
     tt_buf_t out;
     tt_buf_init(&out, REPLY_MAX);
     const tt_status_t status = self->answer(self->ctx, route->verb, request->body, &out);
@@ -144,9 +159,10 @@ tt_status_t http_start(http_t **self_p, const http_opts_t *opts)
 {
     http_t *self = tt_new0(sizeof *self);
     self->answer = opts->answer;
+    self->weights = opts->weights;
     self->ctx = opts->ctx;
     self->run_dir = tt_strdup(opts->run_dir);
-    tt_status_t status = token_take(self->token, opts->run_dir);
+    tt_status_t status = opts->token ? token_read(self->token, opts->token) : token_take(self->token, opts->run_dir);
     if (status == TT_OK)
         status = s_start_server(self, opts);
     if (status == TT_OK)

@@ -32,6 +32,7 @@ typedef struct {
 struct coordinator {
     const char *run_dir; /* borrowed from the options; absolute in `root`                     */
     const char *key;     /* borrowed, NULL = RUN_DIR/key                                      */
+    const char *token;   /* borrowed, NULL = RUN_DIR/token                                    */
     bool alone, again;   /* coordinator_opts_t                                                */
     progress_log_t progress_log;
     char root[4096];

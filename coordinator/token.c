@@ -23,22 +23,43 @@ static tt_status_t s_make(char out[TOKEN_SIZE], const char *run_dir)
     return files_replace(run_dir, "token", line, 0600);
 }
 
-static tt_status_t s_read(char out[TOKEN_SIZE], int fd, const char *path)
+bool token_is(const char *text)
+{
+    const size_t length = strlen(text);
+    return length >= 16 && length < TOKEN_SIZE &&
+           text[strspn(text, "0123456789abcdefABCDEFghijklmnopqrstuvwxyzGHIJKLMNOPQRSTUVWXYZ-_.")] == '\0';
+}
+
+/*  A Secret that is mounted in a pod is root's, and its group's to read: as keys.c. or: what else helps. */
+static tt_status_t s_read(char out[TOKEN_SIZE], int fd, const char *path, const char * or)
 {
     struct stat info;
     if (fstat(fd, &info) != 0)
         return tt_err_errno(TT_IO, "%s", path);
-    if (info.st_mode & 077)
-        return tt_err(TT_DENIED, "%s: others may read it; chmod 600 it, or remove it for a new one", path);
+    if (info.st_mode & (info.st_uid == 0 ? 037 : 077))
+        return tt_err(TT_DENIED, "%s: others may read it; chmod 600 it%s", path, or);
     const ssize_t got = read(fd, out, TOKEN_SIZE - 1);
     if (got < 0)
         return tt_err_errno(TT_IO, "%s", path);
     out[got] = '\0';
     out[strcspn(out, "\r\n")] = '\0';
-    if (strlen(out) < 16 ||
-        out[strspn(out, "0123456789abcdefABCDEFghijklmnopqrstuvwxyzGHIJKLMNOPQRSTUVWXYZ-_.")] != '\0')
-        return tt_err(TT_DATA, "%s: not a token (16 to 128 letters and digits); remove it for a new one", path);
+    if (!token_is(out))
+        return tt_err(TT_DATA, "%s: not a token (16 to 128 letters and digits)%s", path, or);
     return TT_OK;
+}
+
+static tt_status_t s_read_file(char out[TOKEN_SIZE], const char *path, const char * or)
+{
+    int fd = -1;
+    TT_TRY(tt_file_open(&fd, path));
+    const tt_status_t status = s_read(out, fd, path, or);
+    close(fd);
+    return status;
+}
+
+tt_status_t token_read(char out[TOKEN_SIZE], const char *path)
+{
+    return s_read_file(out, path, "");
 }
 
 tt_status_t token_take(char out[TOKEN_SIZE], const char *run_dir)
@@ -46,13 +67,8 @@ tt_status_t token_take(char out[TOKEN_SIZE], const char *run_dir)
     char path[PATH_MAX];
     if (snprintf(path, sizeof path, "%s/token", run_dir) >= (int)sizeof path)
         return tt_err(TT_INVALID, "%s: path too long", run_dir);
-    int fd = -1;
-    tt_status_t status = tt_file_open(&fd, path);
-    if (status != TT_OK)
-        return status == TT_NOT_FOUND ? s_make(out, run_dir) : status;
-    status = s_read(out, fd, path);
-    close(fd);
-    return status;
+    const tt_status_t status = s_read_file(out, path, ", or remove it for a new one");
+    return status == TT_NOT_FOUND ? s_make(out, run_dir) : status;
 }
 
 bool token_matches(const char *token, const char *header)

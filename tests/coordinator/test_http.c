@@ -91,6 +91,18 @@ static tt_status_t s_answer(void *ctx, const char *verb, const char *body, tt_bu
     return tt_buf_printf(out, "{\"verb\":\"%s\"}", verb);
 }
 
+/*  The token's file stands for the weights. */
+static tt_status_t s_weights(void *ctx, const char *query, http_file_t *out)
+{
+    const place_t *place = ctx;
+    char path[128];
+    if (strcmp(query, "below=7") == 0)
+        return tt_err(TT_NOT_FOUND, "no snapshot before update 7");
+    snprintf(path, sizeof path, "%s/token", place->dir);
+    *out = (http_file_t){.name = "00000007.safetensors", .fd = open(path, O_RDONLY | O_CLOEXEC), .size = 65};
+    return TT_OK;
+}
+
 static void s_turn(place_t *place)
 {
     const int64_t due = http_due_ms(place->http);
@@ -123,8 +135,12 @@ static int s_code(place_t *place, const char *line, const char *token, const cha
 
 static tt_status_t s_start(http_t **http, const char *address, place_t *place)
 {
-    const http_opts_t opts = {
-        .address = address, .run_dir = place->dir, .answer = s_answer, .ctx = place, .clock = tt_clock_real()};
+    const http_opts_t opts = {.address = address,
+        .run_dir = place->dir,
+        .answer = s_answer,
+        .weights = s_weights,
+        .ctx = place,
+        .clock = tt_clock_real()};
     return http_start(http, &opts);
 }
 
@@ -202,6 +218,53 @@ static void test_bad_requests_are_told_what_is_wrong(void **state)
     assert_non_null(strstr(x.reply, "{\"error\":\"scale: not JSON (line 1: \\\"quoted\\\")\"}"));
     assert_int_equal(s_request(place, head, "{\0}", 3, &x, &asked), 400);
     assert_int_equal(asked, 0);
+}
+
+static void test_weights_are_a_file(void **state)
+{
+    place_t *place = *state;
+    exchange_t x;
+    int asked;
+    char head[512];
+    assert_int_equal(s_code(place, "GET /weights HTTP/1.1", NULL, "", &asked), 401);
+    assert_int_equal(s_code(place, "POST /weights HTTP/1.1", place->token, "", &asked), 405);
+    snprintf(head, sizeof head, "GET /weights HTTP/1.1\r\nAuthorization: Bearer %s", place->token);
+    assert_int_equal(s_request(place, head, "", 0, &x, &asked), 200);
+    assert_non_null(strstr(x.reply, "Content-Length: 65\r\n"));
+    assert_non_null(strstr(x.reply, "filename=\"00000007.safetensors\""));
+    assert_non_null(strstr(strstr(x.reply, "\r\n\r\n"), place->token));
+    snprintf(head, sizeof head, "GET /weights?below=7 HTTP/1.1\r\nAuthorization: Bearer %s", place->token);
+    assert_int_equal(s_request(place, head, "", 0, &x, &asked), 404);
+    assert_non_null(strstr(x.reply, "no snapshot before update 7"));
+}
+
+static void test_a_token_of_somebody_else(void **state)
+{
+    place_t *place = *state;
+    http_t *second = NULL;
+    char path[128], own[TOKEN_SIZE];
+    static const char given[] = "0123456789abcdef-given";
+    snprintf(path, sizeof path, "%s/given", place->dir);
+    const http_opts_t opts = {.address = "127.0.0.1:0",
+        .run_dir = place->dir,
+        .token = path,
+        .answer = s_answer,
+        .weights = s_weights,
+        .ctx = place,
+        .clock = tt_clock_real()};
+    assert_int_equal(http_start(&second, &opts), TT_NOT_FOUND); /* and none is made there */
+    assert_ok(files_replace(place->dir, "given", "short\n", 0600));
+    assert_int_equal(http_start(&second, &opts), TT_DATA);
+    assert_ok(files_replace(place->dir, "given", given, 0644));
+    assert_int_equal(http_start(&second, &opts), TT_DENIED);
+    assert_ok(files_replace(place->dir, "given", given, 0600));
+    http_stop(&place->http);
+    snprintf(own, sizeof own, "%s", place->token);
+    assert_ok(http_start(&place->http, &opts));
+    place->port = atoi(strrchr(http_url(place->http), ':') + 1);
+    int asked;
+    assert_int_equal(s_code(place, "GET /status HTTP/1.1", own, "", &asked), 401);
+    assert_int_equal(s_code(place, "GET /status HTTP/1.1", given, "", &asked), 200);
 }
 
 static void test_a_large_body_is_refused(void **state)
@@ -321,6 +384,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_who_has_the_token_may_ask, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_who_has_not_is_turned_away_unheard, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_bad_requests_are_told_what_is_wrong, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_weights_are_a_file, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_a_token_of_somebody_else, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_a_large_body_is_refused, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_a_stop_takes_the_address_back, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_an_unauthorised_body_is_not_awaited, s_setup, s_teardown),
