@@ -22,9 +22,7 @@ static tt_dylib_t s_library = TT_DYLIB(SONAME, "install libcurl4", s_symbols, s_
 
 tt_status_t kube_curl_load(const kube_curl_t **out)
 {
-    const tt_status_t status = tt_dylib_load(&s_library);
-    if (status != TT_OK)
-        return tt_err_wrap(status, "Kubernetes");
+    TT_TRY(tt_dylib_load(&s_library));
     *out = &s_table;
     return TT_OK;
 }

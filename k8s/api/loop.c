@@ -103,7 +103,9 @@ static int s_on_timer(CURLM *multi, long ms, void *ctx)
 tt_status_t kube_loop_multi(kube_loop_t *self, const kube_curl_t **curl, CURLM **multi)
 {
     if (!self->multi) {
-        TT_TRY(kube_curl_load(&self->curl));
+        const tt_status_t status = kube_curl_load(&self->curl);
+        if (status != TT_OK)
+            return tt_err_wrap(status, "Kubernetes");
         self->multi = self->curl->curl_multi_init();
         if (!self->multi)
             return tt_err(TT_OS, "libcurl: out of memory");

@@ -179,6 +179,30 @@ def test_scaled(world):
     s_end(world, coordinator, [*collectors, learners[1], aggregator], "of a run that was scaled")
 
 
+def test_weights_over_http(world):
+    """From another host, with a token that is a Secret's: as the guide has it."""
+    cluster = Cluster(world)
+    token, fetched = os.path.join(cluster.secret, "token"), os.path.join(world.path, "fetched.safetensors")
+    with open(token, "w", encoding="utf-8") as file:
+        file.write("0123456789abcdef0123456789abcdef")
+    os.chown(token, 0, podrig.USER)
+    os.chmod(token, 0o440)
+    sets = [*LONG, "stop.env_steps=1G", "checkpoint.every_s=0.1", "coordinator.http=0.0.0.0:8080"]
+    coordinator = cluster.pod("coordinator", "--config", "cartpole-ppo", "--seed", "1", "--token", "/etc/tutti/curve/token",
+                              *(word for item in sets for word in ("--set", item)))
+    members = [cluster.pod(role) for role in ("collector", "learner", "aggregator")]
+    s_await_parts(world, coordinator, 1, 1, 1)
+
+    def fetch():
+        done = world.tutti("fetch", f"http://{coordinator.address}:8080", "--token", token, "-o", fetched)
+        check(done.returncode == 0 or "no weights yet" in done.stderr, f"fetch: {done.stderr}")
+        return done.returncode == 0
+    wait_for(fetch, "weights")
+    equal(world.tutti("eval", fetched, "--episodes", "1").returncode, 0, "eval of what was fetched")
+    check(not os.path.exists(os.path.join(coordinator.dir, "run", "token")), "a token beside the one that was given")
+    s_end(world, coordinator, members, "of a run whose weights were fetched")
+
+
 def test_coordinator_killed_in_place(world):
     """kill -9 of the container: the kubelet starts it again in the same pod, with its volume."""
     cluster = Cluster(world)
@@ -277,6 +301,6 @@ def test_a_job_that_is_deleted_goes_quickly(world):
 
 if __name__ == "__main__":
     podrig.enter()
-    main(test_solved, test_in_any_order, test_scaled, test_coordinator_killed_in_place, test_containers_that_crash,
+    main(test_solved, test_in_any_order, test_scaled, test_weights_over_http, test_coordinator_killed_in_place, test_containers_that_crash,
          test_coordinator_on_another_node, test_snapshots_are_on_the_coordinators_volume,
          test_the_only_learner_is_replaced, test_a_job_that_is_deleted_goes_quickly)
