@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The page's load_actor for PyTorch, as it stands in docs/guide/formats.md, against the binary: the same actions for every
-bundled recipe. Where torch is not installed its dozen functions that the page uses are done by numpy, below."""
+bundled recipe."""
 
 import glob
 import os
@@ -8,17 +8,18 @@ import re
 import subprocess
 import sys
 import tempfile
-import types
 
 sys.dont_write_bytecode = True
 try:
     import numpy
     import safetensors
-except ImportError:
-    better = os.environ.pop("TT_TEST_PYTHON", None)  # tools/test-venv
-    if better and os.path.exists(better):
+    import torch
+except ImportError as lacking:
+    better = os.path.join(os.environ["TT_SOURCE_DIR"], "build", "venv-torch", "bin", "python3")
+    if os.path.exists(better) and not os.environ.pop("TT_TORCH_TRIED", None):
+        os.environ["TT_TORCH_TRIED"] = "1"
         os.execv(better, [better, *sys.argv])
-    print("skipped: no numpy and safetensors for python3; tools/test-venv makes a Python that has them")
+    print(f"skipped: {lacking}; tools/install-deps --ci installs Debian's python3-torch, tools/test-venv makes build/venv-torch of it")
     sys.exit(77)
 
 SOURCE, TUTTI = os.environ["TT_SOURCE_DIR"], os.environ["TUTTI"]
@@ -26,63 +27,9 @@ ACT = os.path.join(os.environ["TT_BUILD_DIR"], "tests", "docs", "act")
 ROWS, NEAR = 2000, 1e-4
 
 
-class Linear:
-    def __init__(self, columns, rows):
-        self.weight, self.bias = numpy.zeros((rows, columns), numpy.float32), numpy.zeros(rows, numpy.float32)
-
-    def __call__(self, x):
-        return x @ self.weight.T + self.bias
-
-
-class Sequential:
-    def __init__(self, *layers):
-        self.layers = layers
-
-    def load_state_dict(self, state):
-        wanted = {f"{i}.{name}" for i, layer in enumerate(self.layers) if isinstance(layer, Linear) for name in ("weight", "bias")}
-        if wanted != set(state):
-            raise ValueError(f"tensors {sorted(state)}, wanted {sorted(wanted)}")
-        for key, value in state.items():
-            number, name = key.split(".")
-            if getattr(self.layers[int(number)], name).shape != value.shape:
-                raise ValueError(f"{key}: shape {value.shape}")
-            setattr(self.layers[int(number)], name, value)
-
-    def __call__(self, x):
-        for layer in self.layers:
-            x = layer(x)
-        return x
-
-
-class NoGrad:
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        return False
-
-
-def stand_in():
-    """A module that does what the page asks of torch, and of safetensors' reading for it."""
-    torch = types.ModuleType("torch")
-    torch.nn = types.SimpleNamespace(Linear=Linear, Sequential=Sequential, Tanh=lambda: numpy.tanh,
-                                     ReLU=lambda: lambda x: numpy.maximum(x, 0))
-    torch.float32, torch.float64 = numpy.float32, numpy.float64
-    torch.sqrt, torch.clip, torch.no_grad = numpy.sqrt, numpy.clip, NoGrad
-    torch.as_tensor = lambda x, dtype: numpy.asarray(x, dtype)
-    real = safetensors.safe_open
-    safetensors.safe_open = lambda path, framework: real(path, framework="numpy")
-    sys.modules["torch"] = torch
-
-
 def function():
     """load_actor out of the page."""
-    try:
-        import torch
-        print(f"torch {torch.__version__}")
-    except ImportError:
-        print("numpy in torch's place")
-        stand_in()
+    print(f"torch {torch.__version__}")
     with open(os.path.join(SOURCE, "docs", "guide", "formats.md"), encoding="utf-8") as file:
         code = re.search(r"```python\n(import re\n.*?)```", file.read(), re.DOTALL)[1]
     names = {}
