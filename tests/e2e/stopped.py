@@ -9,6 +9,7 @@ import sys
 sys.dont_write_bytecode = True
 from rig import BATCH, ENDLESS, check, equal, main, steps, wait_for
 
+LEADER, FOLLOWER = 0, 1  # ranks
 SETS = ["collector.replicas=2", "learner.replicas=2", "net.lease_ms=1000", "net.beat_ms=100"]
 
 
@@ -17,11 +18,23 @@ def s_said(world):
         return file.read()
 
 
-def s_stopped(world, lag, role, index):
+def s_learners(world, run_dir):
+    """Numbers of the learners in the order of their ranks: who leads comes first."""
+    members = (world.status(run_dir) or {}).get("members", [])
+    ranks = {member["rank"]: member["index"] for member in members if member["role"] == "learner" and member["phase"] == "active"}
+    return [ranks[rank] for rank in sorted(ranks)]
+
+
+def s_stopped(world, lag, role, index, *more):
+    """index: the replica's number; of a learner its rank when the time has come."""
     config = world.config()
-    sets = [*SETS, f"lag={lag}"]
+    sets = [*SETS, f"lag={lag}", *more]
     process, run_dir = world.start_run(config, *sets, ENDLESS, seed=5)
     status = world.await_steps(run_dir, 40 * BATCH, process)
+    leads = role == "learner" and index == LEADER
+    if role == "learner":
+        wait_for(lambda: len(s_learners(world, run_dir)) == status["replicas"]["learner"]["desired"], "all learners")
+        index = s_learners(world, run_dir)[index]
     pid = world.replica(role, index)
     os.kill(pid, signal.SIGSTOP)
     wait_for(lambda: world.replica(role, index) != pid, f"another process of {role}/{index}")
@@ -33,6 +46,9 @@ def s_stopped(world, lag, role, index):
         check(name in after["replaced_last"], f"status: {after['replaced_last']}")
         text = world.tutti("status", run_dir).stdout
         check("silent and replaced: " in text, f"status says nothing of it: {text}")
+    if leads and after["replicas"]["learner"]["desired"] > 1:
+        check(s_learners(world, run_dir)[0] != index, "who stood still leads again, though another one held the weights")
+        equal(after["rolled_back"], 0, "rolled back, though another one held the weights")
     summary = world.stop(process, run_dir)
     check(name in s_said(world) or role != "coordinator", f"not said: {s_said(world)}")
     world.check_same(summary, config, *sets, seed=5, what=f"after {role}/{index} stood still, lag {lag}")
@@ -48,12 +64,25 @@ def test_collector_lag_1(world):
     s_stopped(world, 1, "collector", 0)
 
 
+def test_leader_lag_0(world):
+    s_stopped(world, 0, "learner", LEADER)
+
+
+def test_leader_lag_1(world):
+    s_stopped(world, 1, "learner", LEADER)
+
+
+def test_only_learner_lag_1(world):
+    """Nobody else holds the weights: the run goes back to its newest snapshot."""
+    s_stopped(world, 1, "learner", LEADER, "learner.replicas=1", "checkpoint.every_s=0.05")
+
+
 def test_learner_lag_0(world):
-    s_stopped(world, 0, "learner", 0)
+    s_stopped(world, 0, "learner", FOLLOWER)
 
 
 def test_learner_lag_1(world):
-    s_stopped(world, 1, "learner", 1)
+    s_stopped(world, 1, "learner", FOLLOWER)
 
 
 def test_aggregator_lag_1(world):
@@ -64,5 +93,5 @@ def test_coordinator_lag_1(world):
     s_stopped(world, 1, "coordinator", 0)
 
 
-main(test_collector_lag_0, test_collector_lag_1, test_learner_lag_0, test_learner_lag_1, test_aggregator_lag_1,
-     test_coordinator_lag_1)
+main(test_collector_lag_0, test_collector_lag_1, test_leader_lag_0, test_leader_lag_1, test_only_learner_lag_1, test_learner_lag_0,
+     test_learner_lag_1, test_aggregator_lag_1, test_coordinator_lag_1)
