@@ -35,7 +35,8 @@ static tt_status_t s_err_foreign(const char *path)
 static tt_status_t s_take_last(metrics_t *self, const char *line, const char *path)
 {
     json_t *object = json_loads(line, 0, NULL);
-    const json_t *era = json_object_get(object, "era"), *update = json_object_get(object, "updates");
+    const json_t *era = json_object_get(object, "era"), *now = json_object_get(object, "updates");
+    const json_t *update = now ? now : json_object_get(object, "update"); /* as tutti 0.1 called it */
     const bool ok = json_is_integer(era) && json_integer_value(era) >= 0 &&
                     json_integer_value(era) <= ROSTER_NUMBER_MAX && json_is_integer(update) &&
                     json_integer_value(update) >= 0;

@@ -137,6 +137,23 @@ static void test_a_file_with_nothing_but_a_torn_line(void **state)
     assert_int_equal(s_read(place, updates, TT_COUNT(updates)), 1);
 }
 
+/*  Its figures had other names; the next line goes behind them, and none of that update or an earlier one. */
+static void test_a_file_of_0_1_is_gone_on_with(void **state)
+{
+    place_t *place = *state;
+    metrics_t *metrics = NULL;
+    json_int_t updates[8];
+    FILE *file = fopen(place->path, "w");
+    fputs("{\"era\":1,\"update\":9,\"env_steps\":576,\"time_s\":0.63}\n", file);
+    fclose(file);
+    assert_ok(metrics_open(&metrics, place->path));
+    assert_ok(s_add(metrics, 1, 9));
+    assert_ok(s_add(metrics, 1, 10));
+    metrics_close(&metrics);
+    assert_int_equal(s_read(place, updates, TT_COUNT(updates)), 2);
+    assert_int_equal(updates[1], 10);
+}
+
 /*  Not a byte of it: neither with lines nor without, neither short nor longer than any line of ours. */
 static void test_a_foreign_file_is_left_alone(void **state)
 {
@@ -192,6 +209,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_what_is_not_finite_is_null, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_a_torn_line_is_cut_off_and_nothing_is_written_twice, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_a_file_with_nothing_but_a_torn_line, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_a_file_of_0_1_is_gone_on_with, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_a_foreign_file_is_left_alone, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_zeros_at_the_end_are_cut_off, s_setup, s_teardown),
     };
