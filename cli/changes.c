@@ -58,11 +58,22 @@ static tt_status_t s_compare(look_t *self, const tt_setup_t *setup, tt_config_t 
     return status == TT_OK ? self->status : status;
 }
 
-tt_status_t tt_changes(json_t **out, const tt_setup_t *setup, const char *before, const char *whose)
+static tt_status_t s_upgrade(tt_config_t *config)
+{
+    tt_buf_t said;
+    tt_buf_init(&said, TT_CONFIG_TEXT_MAX);
+    const tt_status_t status = tt_config_upgrade(config, &said);
+    tt_buf_free(&said);
+    return status;
+}
+
+tt_status_t tt_changes(json_t **out, const tt_setup_t *setup, const char *before, bool old, const char *whose)
 {
     look_t self = {.whose = whose, .list = out ? json_array() : NULL, .status = TT_OK};
     tt_config_t *config = NULL;
     tt_status_t status = tt_config_parse(&config, before, strlen(before), whose);
+    if (status == TT_OK && old)
+        status = s_upgrade(config);
     if (status == TT_OK)
         status = s_compare(&self, setup, config);
     tt_config_destroy(&config);

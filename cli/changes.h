@@ -8,10 +8,10 @@
 #include <jansson.h>
 #include "cli/setup.h"
 
-/*  before: a resolved config; whose: what it is of, for messages ("the run", "checkpoints/final.safetensors"). *out (may be
+/*  before: a resolved config, old: by an older version; whose: what it is of, for messages ("the run", "checkpoints/final.safetensors"). *out (may be
  *  NULL: only what is fixed is compared): [{"key", "from", "to"}], new reference.
  *  TT_CONFIG: a key that may not change has, with its place, both values, and what to do. */
-tt_status_t tt_changes(json_t **out, const tt_setup_t *setup, const char *before, const char *whose);
+tt_status_t tt_changes(json_t **out, const tt_setup_t *setup, const char *before, bool old, const char *whose);
 
 /*  Is a key that begins with `prefix` among them? */
 bool tt_changes_any(const json_t *changes, const char *prefix);

@@ -35,6 +35,21 @@ const tt_option_t tt_opt_coordinator[] = {
 
 /* ---- the run directory of --config ---------------------------------------------------------------------------------- */
 
+/*  An older version began the run, with this config as that one wrote it? Then it is brought up to date. */
+static bool s_upgrade(const char *run, const char *path, const char *yaml)
+{
+    tt_setup_t *was = NULL;
+    if (tt_setup_from_run(&was, NULL, path, true) != TT_OK)
+        return false;
+    const bool same = *tt_setup_upgraded(was) && strcmp(tt_setup_yaml(was), yaml) == 0 &&
+                      files_replace(run, "config.yaml", yaml, 0644) == TT_OK;
+    if (same)
+        fprintf(stderr, "tutti coordinator: %s is of tutti 0.1 and is brought up to date: %s\n", path,
+            tt_setup_upgraded(was));
+    tt_setup_destroy(&was);
+    return same;
+}
+
 /*  A directory that holds a run already must be of the same config: its journal goes on. */
 static tt_status_t s_settle(const char *run, const char *yaml)
 {
@@ -45,7 +60,7 @@ static tt_status_t s_settle(const char *run, const char *yaml)
     tt_status_t status = tt_buf_read_file(&there, path);
     if (status == TT_NOT_FOUND)
         status = files_replace(run, "config.yaml", yaml, 0644);
-    else if (status == TT_OK && strcmp(tt_buf_text(&there), yaml) != 0)
+    else if (status == TT_OK && strcmp(tt_buf_text(&there), yaml) != 0 && !s_upgrade(run, path, yaml))
         status = tt_err(TT_CONFIG,
             "%s holds a run of another config (compare its config.yaml with `tutti check`); give another directory "
             "with "

@@ -124,8 +124,8 @@ static tt_status_t s_keep_summary(const tt_rundir_t *run, const json_t *history)
     return status;
 }
 
-tt_status_t tt_history_begin(
-    const tt_rundir_t *run, bool resumed, const json_t *changed, const char *config, uint32_t *life)
+tt_status_t tt_history_begin(const tt_rundir_t *run, bool resumed, const json_t *changed, const char *upgraded,
+    const char *config, uint32_t *life)
 {
     json_t *history = NULL;
     TT_TRY(tt_history_read(run, &history));
@@ -134,7 +134,8 @@ tt_status_t tt_history_begin(
     json_decref(history);
     *life = before == 0 && resumed ? 2 : before + 1;
     if (status == TT_OK)
-        status = s_add(run, json_pack("{s:s, s:I, s:o, s:s}", "event", "began", "life", (json_int_t)*life, "changed",
-                                changed ? json_deep_copy(changed) : json_array(), "config", config));
+        status =
+            s_add(run, json_pack("{s:s, s:I, s:o, s:s, s:s*}", "event", "began", "life", (json_int_t)*life, "changed",
+                           changed ? json_deep_copy(changed) : json_array(), "config", config, "upgraded", upgraded));
     return status;
 }

@@ -122,9 +122,9 @@ static tt_job_t *s_job(const tt_launch_t *launch)
 /*  With the lock held: whoever else wanted the run has gone. */
 static tt_status_t s_begin_life(const tt_launch_t *launch, uint32_t *life)
 {
-    if (json_array_size(launch->changed) > 0)
+    if (json_array_size(launch->changed) > 0 || launch->upgraded)
         TT_TRY(tt_rundir_write(launch->run, "config.yaml", launch->config, 0644));
-    return tt_history_begin(launch->run, launch->resume, launch->changed, launch->config, life);
+    return tt_history_begin(launch->run, launch->resume, launch->changed, launch->upgraded, launch->config, life);
 }
 
 static int s_supervise(const tt_launch_t *launch, uint32_t life)

@@ -14,8 +14,9 @@ typedef struct {
     bool resume;
     const json_t
         *changed; /* what a resume changes in the run's config: it is written there, and to the history; else NULL */
-    bool detach;  /* leave the run going and return when it trains                    */
-    bool json;    /* JSON alone on stdout                                             */
+    const char *upgraded; /* which of an older version's keys are read as what: as changed; NULL = none */
+    bool detach;          /* leave the run going and return when it trains                    */
+    bool json;            /* JSON alone on stdout                                             */
     bool quiet;
     /*  What runs instead of a training job of ours (cfg is NULL then): returns the exit code, and calls started once there is
      *  no need to wait for it any more. NULL = supervise cfg's job. */

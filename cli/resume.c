@@ -20,6 +20,8 @@ const tt_option_t tt_opt_resume[] = {
 typedef struct {
     tt_rundir_t run;
     char *config; /* of the run's directory, before --set */
+    bool old;     /* it is as tutti 0.1 wrote it: no life of the run was begun by a later version */
+    json_t *history;
     tt_setup_t *setup;
     json_t *changed; /* against the config that the run was last begun with */
     json_t *summary; /* of the life before, NULL = none                     */
@@ -30,11 +32,18 @@ static void s_close(resume_t *self)
 {
     tt_setup_destroy(&self->setup);
     free(self->config);
+    json_decref(self->history);
     json_decref(self->changed);
     json_decref(self->summary);
 }
 
 /* ---- the config, then and now ------------------------------------------------------------------------------------------ */
+
+/*  The config of the life that was begun last, NULL: the history knows none (a run of tutti 0.1). */
+static const char *s_began(const resume_t *self)
+{
+    return json_string_value(json_object_get(tt_history_last(self->history, "began"), "config"));
+}
 
 /*  The settings are those of the run's beginning: its resolved config, with what --set says over it. */
 static tt_status_t s_set_up(resume_t *self, const tt_args_t *args)
@@ -51,7 +60,7 @@ static tt_status_t s_set_up(resume_t *self, const tt_args_t *args)
     self->config = tt_strdup(tt_buf_text(&text));
     tt_buf_free(&text);
     snprintf(path, sizeof path, "%s/config.yaml", self->run.path);
-    return status == TT_OK ? tt_setup_from_args(&self->setup, args, path, NULL) : status;
+    return status == TT_OK ? tt_setup_from_run(&self->setup, args, path, self->old) : status;
 }
 
 /*  newest->info.config stays NULL when there is none. */
@@ -71,19 +80,14 @@ static tt_status_t s_look_at_snapshot(resume_t *self, tt_checkpoint_t *newest)
 static tt_status_t s_compare(resume_t *self)
 {
     tt_checkpoint_t newest = {.name = ""};
-    json_t *history = NULL;
     tt_status_t status = s_look_at_snapshot(self, &newest);
-    if (status == TT_OK)
-        status = tt_history_read(&self->run, &history);
-    const char *snapshot = newest.info.config;
-    const char *before = json_string_value(json_object_get(tt_history_last(history, "began"), "config"));
+    const char *snapshot = newest.info.config, *before = s_began(self);
     if (!before)
         before = snapshot ? snapshot : self->config;
     if (status == TT_OK)
-        status = tt_changes(&self->changed, self->setup, before, "the run");
+        status = tt_changes(&self->changed, self->setup, before, self->old, "the run");
     if (status == TT_OK && snapshot)
-        status = tt_changes(NULL, self->setup, snapshot, newest.name);
-    json_decref(history);
+        status = tt_changes(NULL, self->setup, snapshot, !newest.info.sealed, newest.name);
     tt_snapshot_info_free(&newest.info);
     return status;
 }
@@ -127,6 +131,8 @@ static tt_status_t s_prepare(resume_t *self, const tt_args_t *args)
     TT_TRY(tt_rundir_find(&self->run, tt_operand(args, 0)));
     if (tt_rundir_live(&self->run))
         return tt_err(TT_EXISTS, "run %s is running already", self->run.name);
+    TT_TRY(tt_history_read(&self->run, &self->history));
+    self->old = !s_began(self);
     TT_TRY(s_set_up(self, args));
     TT_TRY(s_compare(self));
     self->summary = tt_history_summary(&self->run);
@@ -146,12 +152,17 @@ int tt_cmd_resume(int argc, char **argv)
         s_close(&self);
         return tt_args_fail(args, status);
     }
+    const char *upgraded = tt_setup_upgraded(self.setup);
+    if (*upgraded)
+        fprintf(stderr, "tutti resume: %s/config.yaml is of tutti 0.1 and is brought up to date: %s\n", self.run.path,
+            upgraded);
     const tt_launch_t launch = {.run = &self.run,
         .cfg = tt_setup_train(self.setup),
         .config = tt_setup_yaml(self.setup),
         .start_ns = start_ns,
         .resume = true,
         .changed = self.changed,
+        .upgraded = *upgraded ? upgraded : NULL,
         .detach = tt_arg_given(args, "detach"),
         .json = tt_arg_is(args, "output", "json"),
         .quiet = tt_arg_given(args, "quiet")};

@@ -17,7 +17,7 @@ struct tt_setup {
     const tt_env_ops_t *env;
     const tt_algorithm_t *algorithm;
     void *algorithm_cfg;
-    tt_buf_t yaml;
+    tt_buf_t yaml, upgraded;
     char *note;
 };
 
@@ -182,10 +182,13 @@ static tt_status_t s_claim(tt_setup_t *self)
 }
 
 /*  path "": a config without a line. env NULL: the config's. */
-static tt_status_t s_fill(tt_setup_t *self, const char *path, const char *env, const char *const *sets, size_t count)
+static tt_status_t s_fill(
+    tt_setup_t *self, const char *path, bool old, const char *env, const char *const *sets, size_t count)
 {
     self->file = path;
     TT_TRY(*path ? tt_config_load(&self->config, path) : tt_config_parse(&self->config, "", 0, "defaults"));
+    if (old)
+        TT_TRY(tt_config_upgrade(self->config, &self->upgraded));
     for (size_t i = 0; i < count; i++)
         TT_TRY(tt_config_set(self->config, sets[i]));
     if (env)
@@ -194,11 +197,13 @@ static tt_status_t s_fill(tt_setup_t *self, const char *path, const char *env, c
     return s_claim(self);
 }
 
-static tt_status_t s_new(tt_setup_t **self_p, const char *path, const char *env, const char *const *sets, size_t count)
+static tt_status_t s_new(
+    tt_setup_t **self_p, const char *path, bool old, const char *env, const char *const *sets, size_t count)
 {
     tt_setup_t *self = tt_new0(sizeof *self);
     tt_buf_init(&self->yaml, TT_CONFIG_TEXT_MAX);
-    const tt_status_t status = s_fill(self, path, env, sets, count);
+    tt_buf_init(&self->upgraded, TT_CONFIG_TEXT_MAX);
+    const tt_status_t status = s_fill(self, path, old, env, sets, count);
     if (status == TT_OK)
         *self_p = self;
     else
@@ -208,7 +213,7 @@ static tt_status_t s_new(tt_setup_t **self_p, const char *path, const char *env,
 
 tt_status_t tt_setup_new(tt_setup_t **self_p, const char *path, const char *const *sets, size_t count)
 {
-    return s_new(self_p, path, NULL, sets, count);
+    return s_new(self_p, path, false, NULL, sets, count);
 }
 
 void tt_setup_destroy(tt_setup_t **self_p)
@@ -219,6 +224,7 @@ void tt_setup_destroy(tt_setup_t **self_p)
         return;
     tt_config_destroy(&self->config);
     tt_buf_free(&self->yaml);
+    tt_buf_free(&self->upgraded);
     free(self->algorithm_cfg);
     free(self->note);
     free(self);
@@ -264,7 +270,7 @@ tt_status_t tt_setup_from_args(tt_setup_t **self_p, const tt_args_t *args, const
     if (name)
         sets[count++] = name_set;
     char *env = s_env_of(args, &recipe);
-    const tt_status_t status = s_new(self_p, recipe.path, env, sets, count);
+    const tt_status_t status = s_new(self_p, recipe.path, false, env, sets, count);
     if (status == TT_OK)
         (*self_p)->note = tt_strdup(recipe.note);
     else if (recipe.hides)
@@ -274,6 +280,24 @@ tt_status_t tt_setup_from_args(tt_setup_t **self_p, const tt_args_t *args, const
     free(name_set);
     free(sets);
     return status;
+}
+
+tt_status_t tt_setup_from_run(tt_setup_t **self_p, const tt_args_t *args, const char *path, bool old)
+{
+    size_t count = 0;
+    while (args && tt_arg_nth(args, "set", count))
+        count++;
+    const char **sets = tt_array0(count + 1, sizeof *sets);
+    for (size_t i = 0; i < count; i++)
+        sets[i] = tt_arg_nth(args, "set", i);
+    const tt_status_t status = s_new(self_p, path, old, NULL, sets, count);
+    free(sets);
+    return status;
+}
+
+const char *tt_setup_upgraded(const tt_setup_t *self)
+{
+    return tt_buf_text(&self->upgraded);
 }
 
 const char *tt_setup_note(const tt_setup_t *self)

@@ -20,6 +20,12 @@ void tt_setup_destroy(tt_setup_t **self_p);
  *  the others; NULL = none. */
 tt_status_t tt_setup_from_args(tt_setup_t **self_p, const tt_args_t *args, const char *path, const char *first);
 
+/*  The same for the config.yaml of a run. old: an older version wrote it, and its keys are read as they were meant. args may be
+ *  NULL. */
+tt_status_t tt_setup_from_run(tt_setup_t **self_p, const tt_args_t *args, const char *path, bool old);
+/*  Which of an older version's keys were read as what; "" = none. */
+const char *tt_setup_upgraded(const tt_setup_t *self);
+
 /*  Which config was chosen where that is not plain; "" = nothing to say. */
 const char *tt_setup_note(const tt_setup_t *self);
 

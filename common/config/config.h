@@ -57,6 +57,11 @@ tt_status_t tt_config_load(tt_config_t **self_p, const char *path);
 tt_status_t tt_config_parse(tt_config_t **self_p, const char *text, size_t size, const char *name);
 void tt_config_destroy(tt_config_t **self_p);
 
+/*  What an older version wrote as a run's resolved config, as it was meant then: its keys become ours (upgrade.c has the table).
+ *  To be called before anything is claimed. said: what was done, a few words for each key, appended; nothing where all is as it is
+ *  now. Nothing that a person writes goes through here. */
+tt_status_t tt_config_upgrade(tt_config_t *self, tt_buf_t *said);
+
 /*  Set "key=value" over what the file says, its origin in messages is "--set". `null` as value means null.
  *  Setting a mapping or list: "network.hidden=[32, 32]". TT_USAGE: not of that form, or no value. */
 tt_status_t tt_config_set(tt_config_t *self, const char *assignment);

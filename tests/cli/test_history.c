@@ -45,16 +45,16 @@ static void test_lives_are_counted_and_summaries_kept(void **state)
     tt_rundir_t *run = *state;
     json_t *history = NULL, *summary = json_pack("{s:s, s:i}", "status", "succeeded", "env_steps", 7);
     uint32_t life = 0;
-    assert_ok(tt_history_begin(run, false, NULL, "seed: 1\n", &life));
+    assert_ok(tt_history_begin(run, false, NULL, NULL, "seed: 1\n", &life));
     assert_int_equal(life, 1);
     assert_ok(tt_rundir_write(run, "summary.json", "{\"env_steps\": 7}", 0644));
     assert_ok(tt_history_end(run, life, summary));
     json_decref(summary);
-    assert_ok(tt_history_begin(run, true, NULL, "seed: 1\nlag: 0\n", &life));
+    assert_ok(tt_history_begin(run, true, NULL, NULL, "seed: 1\nlag: 0\n", &life));
     assert_int_equal(life, 2);
     assert_null(tt_history_summary(run));                                       /* that was the life before */
     assert_ok(tt_rundir_write(run, "result.json", "{\"env_steps\": 9}", 0644)); /* `tutti run` was killed */
-    assert_ok(tt_history_begin(run, true, NULL, "seed: 1\n", &life));
+    assert_ok(tt_history_begin(run, true, NULL, NULL, "seed: 1\n", &life));
     assert_int_equal(life, 3);
     assert_ok(tt_history_read(run, &history));
     assert_int_equal(json_array_size(history), 5);
@@ -71,7 +71,7 @@ static void test_a_run_of_0_1_has_no_history(void **state)
     json_t *history = NULL;
     uint32_t life = 0;
     assert_ok(tt_rundir_write(run, "summary.json", "{\"env_steps\": 7}", 0644));
-    assert_ok(tt_history_begin(run, true, NULL, "seed: 1\n", &life));
+    assert_ok(tt_history_begin(run, true, NULL, NULL, "seed: 1\n", &life));
     assert_int_equal(life, 2);
     assert_ok(tt_history_read(run, &history));
     assert_int_equal(json_array_size(history), 2);
@@ -84,9 +84,9 @@ static void test_torn_lines_are_skipped(void **state)
     tt_rundir_t *run = *state;
     json_t *history = NULL;
     uint32_t life = 0;
-    assert_ok(tt_history_begin(run, false, NULL, "", &life));
+    assert_ok(tt_history_begin(run, false, NULL, NULL, "", &life));
     s_add_raw(run, "[1]\n\nnull\n{\"event\": \"beg");
-    assert_ok(tt_history_begin(run, true, NULL, "", &life));
+    assert_ok(tt_history_begin(run, true, NULL, NULL, "", &life));
     assert_int_equal(life, 2);
     assert_ok(tt_history_read(run, &history));
     assert_int_equal(json_array_size(history), 2);
@@ -105,7 +105,7 @@ static tt_status_t s_compare(const tt_rundir_t *run, const char *now, const char
     assert_ok(tt_setup_new(&before, path, NULL, 0));
     assert_ok(tt_rundir_write(run, "job.yaml", now, 0644));
     assert_ok(tt_setup_new(&setup, path, &set, set ? 1 : 0));
-    const tt_status_t status = tt_changes(&changes, setup, tt_setup_yaml(before), "the run");
+    const tt_status_t status = tt_changes(&changes, setup, tt_setup_yaml(before), false, "the run");
     if (status == TT_OK)
         *text = tt_changes_text(changes);
     json_decref(changes);

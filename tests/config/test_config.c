@@ -362,6 +362,58 @@ static void test_rivals(void **state)
     }
 }
 
+/*  What 0.1 wrote is read as 0.1 meant it; what is as it is now stays. */
+static void test_upgrade(void **state)
+{
+    (void)state;
+    static const tt_cfg_field_t fields[] = {
+        {"algorithm.minibatches", TT_CFG_U32, 0, "0", .help = "how many"},
+        {"algorithm.minibatch_size", TT_CFG_U32, 4, "0", .help = "of rows"},
+        {"algorithm.entropy_coef", TT_CFG_U32, 8, "0", .help = "weight"},
+        {0},
+    };
+    static const struct {
+        const char *yaml, *said;
+        uint32_t at[3];
+    } cases[] = {
+        {"algorithm:\n  minibatches: 4\n  minibatch_size: 32\n  entropy: 1",
+            "algorithm.entropy is algorithm.entropy_coef now, algorithm.minibatches 4 went unused beside "
+            "algorithm.minibatch_size",
+            {0, 32, 1}},
+        {"algorithm:\n  minibatches: 4\n  minibatch_size: 0", "", {4, 0, 0}},
+        {"algorithm:\n  minibatches: 4", "", {4, 0, 0}},
+        {"algorithm:\n  entropy: 2", "algorithm.entropy is algorithm.entropy_coef now", {0, 0, 2}},
+        {"algorithm:\n  minibatches: 0\n  minibatch_size: 32\n  entropy_coef: 1", "", {0, 32, 1}}, /* as it is today */
+        {"", "", {0, 0, 0}},
+    };
+    for (size_t i = 0; i < TT_COUNT(cases); i++) {
+        uint32_t at[3];
+        tt_config_t *config = NULL;
+        tt_buf_t said;
+        tt_buf_init(&said, 1024);
+        assert_ok(tt_config_parse(&config, cases[i].yaml, strlen(cases[i].yaml), "f.yaml"));
+        assert_ok(tt_config_upgrade(config, &said));
+        assert_string_equal(tt_buf_text(&said), cases[i].said);
+        assert_ok(tt_config_claim(config, fields, at));
+        assert_ok(tt_config_finish(config));
+        assert_memory_equal(at, cases[i].at, sizeof at);
+        tt_buf_free(&said);
+        tt_config_destroy(&config);
+    }
+    /* both names: neither is taken for the other, and the old one is unknown */
+    static const char both[] = "algorithm:\n  entropy: 1\n  entropy_coef: 2";
+    uint32_t at[3];
+    tt_config_t *config = NULL;
+    tt_buf_t said;
+    tt_buf_init(&said, 1024);
+    assert_ok(tt_config_parse(&config, both, sizeof both - 1, "f.yaml"));
+    assert_ok(tt_config_upgrade(config, &said));
+    assert_ok(tt_config_claim(config, fields, at));
+    assert_int_equal(tt_config_finish(config), TT_CONFIG);
+    tt_buf_free(&said);
+    tt_config_destroy(&config);
+}
+
 static void test_origins(void **state)
 {
     (void)state;
@@ -585,6 +637,7 @@ int main(void)
         cmocka_unit_test(test_set),
         cmocka_unit_test(test_set_messages),
         cmocka_unit_test(test_rivals),
+        cmocka_unit_test(test_upgrade),
         cmocka_unit_test(test_origins),
         cmocka_unit_test(test_claim_twice),
         cmocka_unit_test(test_ignore),
