@@ -190,11 +190,13 @@ static tt_status_t s_replica(coordinator_t *self, sender_t from, const tt_msg_RE
 /* ---- the training -------------------------------------------------------------------------------------------------- */
 
 /*  Another host has another clock: what came over tcp happened when it came. On this host it happened in this life of the
- *  run, and is over. */
+ *  run, and is over. 0: who says so does not know. */
 static int64_t s_when(const coordinator_t *self, sender_t from, int64_t time_ns)
 {
     const int64_t now = tt_now_ns(self->clock);
     const bool can_be = time_ns >= self->start_ns && time_ns <= now;
+    if (time_ns == 0)
+        return 0;
     return can_be && !control_is_tcp(self->control, from.sock) ? time_ns : now;
 }
 
@@ -276,12 +278,13 @@ static tt_status_t s_event(coordinator_t *self, sender_t from, const tt_msg_EVEN
         ends_finished(self, m);
         return TT_OK;
     }
+    const bool solved = strcmp(kind, "solved") == 0;
+    if (solved && !progress_solved(&self->progress, m->time_ns, m->env_steps))
+        return TT_OK; /* said again, in case that we had lost it */
     observers_tell(self->observers, m);
     if (strcmp(kind, "snapshot") == 0)
         return s_snapshot(self, m);
-    if (strcmp(kind, "solved") == 0 && progress_solved(&self->progress, m->time_ns, m->env_steps))
-        return journal_solved(self->journal, m->time_ns, m->env_steps);
-    return TT_OK;
+    return solved ? journal_solved(self->journal, m->time_ns, m->env_steps) : TT_OK;
 }
 
 /* ---- requests ------------------------------------------------------------------------------------------------------ */

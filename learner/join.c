@@ -43,8 +43,10 @@ static tt_status_t s_hold(core_t *self)
     tt_log_version((int64_t)self->update);
     tt_link_holds(self->link, true, self->update, self->view.era, self->view.generation);
     core_progress(self);
-    if (core_leads(self))
+    if (core_leads(self)) {
+        report_solved_again(self); /* of the snapshot: the coordinator may have lost its journal, and this with it */
         TT_TRY(publish_send(publish_newest(self->publish), self->weights, self->view.era, self->view.generation));
+    }
     feed_credit_all(self);
     fetch_retry(self);
     return TT_OK;

@@ -7,7 +7,7 @@ import signal
 import sys
 
 sys.dont_write_bytecode = True
-from rig import BATCH, ENDLESS, check, equal, main, steps, wait_for
+from rig import BATCH, ENDLESS, SOURCE, check, equal, main, steps, wait_for
 
 MORE = steps(100_000)  # after resume
 DATA, NO_INPUT, USAGE, CONFIG = 65, 66, 64, 78
@@ -112,6 +112,26 @@ def test_no_journal_lag_0(world):
 
 def test_no_journal_lag_1(world):
     s_lost(world, 1, "gone")
+
+
+def test_no_journal_of_a_solved_run(world):
+    """When it was solved is in the snapshot, too; how long that took, of a life that left nothing else, is not known."""
+    config = os.path.join(SOURCE, "configs", "cartpole-ppo.yaml")
+    sets = ["stop.return_mean=null", "algorithm.anneal=none", "seed=1"]
+    process, run_dir = world.start_run(config, ENDLESS, "checkpoint.every_s=0.05", *sets)
+
+    def solved():
+        status = world.status(run_dir) or {}
+        return status.get("solved_at_s") and status
+    snapshots = wait_for(solved, "a solution")["snapshots"]
+    after = wait_for(lambda: (world.status(run_dir) or {}).get("snapshots", 0) > snapshots + 1 and world.status(run_dir), "a snapshot behind it")
+    s_kill(world, process)
+    for name in ("journal.db", "journal.db-wal", "journal.db-shm"):
+        os.unlink(os.path.join(run_dir, name))
+    resumed = world.resume(run_dir, f"stop.env_steps={after['env_steps'] + MORE}")
+    still = world.train(config, *sets, f"stop.env_steps={after['env_steps']}")
+    check(still["solved_at_steps"], "not solved")
+    equal((resumed["solved_at_steps"], resumed["solved_at_s"]), (still["solved_at_steps"], None), "when it was solved")
 
 
 def test_an_empty_journal(world):
@@ -265,6 +285,7 @@ def test_a_life_that_was_killed_has_no_summary(world):
 
 
 main(test_a_damaged_snapshot_lag_0, test_a_damaged_snapshot_lag_1, test_no_journal_lag_0, test_no_journal_lag_1,
-     test_an_empty_journal, test_a_journal_without_its_log, test_nothing_whole_is_refused, test_a_run_without_its_config,
+     test_no_journal_of_a_solved_run, test_an_empty_journal, test_a_journal_without_its_log, test_nothing_whole_is_refused,
+     test_a_run_without_its_config,
      test_an_edited_config_is_refused, test_set_is_recorded, test_replicas_may_change, test_a_run_that_succeeded,
      test_a_life_that_was_killed_has_no_summary)
