@@ -148,6 +148,8 @@ static int s_supervise(const tt_launch_t *launch, uint32_t life)
 static int s_work(const tt_launch_t *launch)
 {
     s_say_who(launch);
+    if (tt_rundir_sync(launch->run) != TT_OK)
+        fprintf(stderr, "tutti run: %s\n", tt_err_text());
     const int code = launch->work(launch->ctx, s_tell_started);
     tt_rundir_close_sockets(launch->run);
     return code;

@@ -140,6 +140,23 @@ tt_status_t mark_write(int dir)
     return s_only(dir, s_is_of_a_file_system) ? s_write(dir) : TT_OK;
 }
 
+/*  A file system that cannot sync is as good as one that does not. */
+static bool s_sync(int fd)
+{
+    return fsync(fd) == 0 || errno == EINVAL || errno == EROFS || errno == ENOTSUP;
+}
+
+tt_status_t mark_sync(int dir)
+{
+    const int fd = openat(dir, MARK_FILE, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (fd < 0)
+        return errno == ENOENT ? TT_OK : tt_err_errno(TT_IO, MARK_FILE);
+    const tt_status_t status =
+        s_sync(fd) && s_sync(dir) ? TT_OK : tt_err_errno(TT_IO, "cannot write " MARK_FILE " to the disk");
+    close(fd);
+    return status;
+}
+
 tt_status_t mark_renew(int dir)
 {
     return mark_look_at(dir) == MARK_RUN && !s_is_marked(dir) ? s_write(dir) : TT_OK;

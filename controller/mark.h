@@ -22,5 +22,8 @@ mark_t mark_look(const char *dir);
 mark_t mark_look_at(int dir);
 /*  Mark an open directory, unless it holds anything yet (but a file system's lost+found). TT_IO. */
 tt_status_t mark_write(int dir);
+/*  See to it that the mark lasts through a power failure, its name, too. Without one, nothing is done. Takes as long as the disk
+ *  does. TT_IO. */
+tt_status_t mark_sync(int dir);
 /*  Mark a run of 0.1, before a later version writes into it what that did not know. */
 tt_status_t mark_renew(int dir);

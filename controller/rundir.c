@@ -137,7 +137,9 @@ tt_status_t tt_rundir_adopt(tt_rundir_t *out, const char *path, int mode)
     const int dir = open(out->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (dir < 0)
         return tt_err_errno(TT_IO, "%s", out->path);
-    const tt_status_t status = mark_write(dir);
+    tt_status_t status = mark_write(dir);
+    if (status == TT_OK)
+        status = mark_sync(dir);
     close(dir);
     if (status != TT_OK)
         return tt_err_wrap(status, "%s", path);
@@ -284,6 +286,16 @@ static tt_status_t s_renew_mark(const tt_rundir_t *self)
     const tt_status_t status = mark_renew(dir);
     close(dir);
     return status;
+}
+
+tt_status_t tt_rundir_sync(const tt_rundir_t *self)
+{
+    const int dir = open(self->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (dir < 0)
+        return tt_err_errno(TT_IO, "%s", self->path);
+    const tt_status_t status = mark_sync(dir);
+    close(dir);
+    return status == TT_OK ? TT_OK : tt_err_wrap(status, "%s", self->path);
 }
 
 tt_status_t tt_rundir_begin(const tt_rundir_t *self)

@@ -23,7 +23,7 @@ typedef struct {
 tt_status_t tt_rundir_create(tt_rundir_t *out, const char *path, const char *name);
 
 /*  Take a directory for a run that somebody else keeps, made with mode when it is not there (a pod's volume). One with other
- *  things in it is used, and not marked as a run's alone. */
+ *  things in it is used, and not marked as a run's alone. A mark is on the disk then. */
 tt_status_t tt_rundir_adopt(tt_rundir_t *out, const char *path, int mode);
 
 /*  Find a run: a directory, or a registered name. What is no run (controller/mark.h) is left alone, and what is not this
@@ -53,6 +53,9 @@ tt_status_t tt_rundir_write(const tt_rundir_t *self, const char *file, const cha
  *  on (.room, 16 KiB): tt_rundir_write takes it when there is no other, so that what a full disk ended can say so. TT_IO: there
  *  is none to begin with. */
 tt_status_t tt_rundir_begin(const tt_rundir_t *self);
+/*  Write the run's mark to the disk, where a power failure leaves it. Takes as long as the disk does: not to be waited for by a run
+ *  that starts. TT_IO. */
+tt_status_t tt_rundir_sync(const tt_rundir_t *self);
 /*  Is the disk of the run full? */
 bool tt_rundir_full(const tt_rundir_t *self);
 

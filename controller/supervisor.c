@@ -29,6 +29,7 @@ typedef struct {
     tt_link_t *link;
     int signal_fd;
     bool killed;
+    bool synced;         /* the run's mark is on the disk */
     tt_asked_t asked;    /* to stop */
     bool ending;         /* the coordinator knows: it need not hear of every end, and its own will come any moment */
     char failed_log[64]; /* of the replica that failed last before the end: "logs/collector-1.log" */
@@ -44,6 +45,14 @@ static void s_note(supervisor_t *self, const char *text)
     log_debug("%s", text);
     if (self->opts->watcher.note)
         self->opts->watcher.note(self->opts->watcher.ctx, text);
+}
+
+/*  Not before it trains: a start does not wait for the disk. */
+static void s_sync(supervisor_t *self)
+{
+    if (!self->synced && tt_rundir_sync(self->opts->run) != TT_OK)
+        log_warn("%s", tt_err_text());
+    self->synced = true;
 }
 
 /* ---- what replicas do, told to the coordinator --------------------------------------------------------------------- */
@@ -155,6 +164,7 @@ static void s_take(supervisor_t *self, const tt_msg_t *msg)
     case TT_MSG_STATS:
         if (watcher->stats)
             watcher->stats(watcher->ctx, &msg->STATS);
+        s_sync(self);
         break;
     case TT_MSG_ROSTER:
         if (watcher->roster)
@@ -362,6 +372,7 @@ static void s_settle(supervisor_t *self)
     tt_outcome_t *out = self->out;
     const char *reason = "";
     int code = 0;
+    s_sync(self);
     tt_job_phase_t phase = tt_controller_phase(self->controller, &code, &reason);
     if (phase == TT_JOB_SUCCEEDED && !out->finished)
         s_read_result(self);

@@ -7,8 +7,22 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+static ino_t s_synced[16]; /* what was written to the disk, in that order */
+static size_t s_syncs;
+
+/*  In the C library's place. */
+int fsync(int fd)
+{
+    struct stat info;
+    assert_int_equal(fstat(fd, &info), 0);
+    assert_true(s_syncs < sizeof s_synced / sizeof *s_synced);
+    s_synced[s_syncs++] = info.st_ino;
+    return (int)syscall(SYS_fsync, fd);
+}
 
 static void test_numbers_count_up(void **state)
 {
@@ -221,6 +235,37 @@ static void test_nothing_is_left_of_one_that_cannot_be_registered(void **state)
     assert_ok(tt_rundir_create(&run, "fresh", "job"));
 }
 
+/*  The mark, and then the directory that has its name. */
+static void s_expect_synced(const char *path)
+{
+    struct stat dir, mark;
+    char file[256];
+    snprintf(file, sizeof file, "%s/.tutti-run", path);
+    assert_int_equal(stat(path, &dir), 0);
+    assert_int_equal(stat(file, &mark), 0);
+    assert_int_equal(s_syncs, 2);
+    assert_int_equal(s_synced[0], mark.st_ino);
+    assert_int_equal(s_synced[1], dir.st_ino);
+    s_syncs = 0;
+}
+
+static void test_a_mark_lasts(void **state)
+{
+    (void)state;
+    tt_rundir_t run;
+    s_syncs = 0;
+    assert_ok(tt_rundir_create(&run, "mine", "job"));
+    assert_int_equal(s_syncs, 0); /* it starts at once */
+    assert_ok(tt_rundir_sync(&run));
+    s_expect_synced("mine");
+    assert_ok(tt_rundir_adopt(&run, "pod", 0700));
+    s_expect_synced("pod");
+    assert_int_equal(mkdir("volume", 0700), 0);
+    assert_int_equal(mkdir("volume/other", 0700), 0);
+    assert_ok(tt_rundir_adopt(&run, "volume", 0700)); /* no mark */
+    assert_int_equal(s_syncs, 0);
+}
+
 static void test_files_are_written_whole(void **state)
 {
     (void)state;
@@ -247,6 +292,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_sockets_of_a_long_path, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_a_run_is_its_owners, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_nothing_is_left_of_one_that_cannot_be_registered, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_a_mark_lasts, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_files_are_written_whole, s_setup, s_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
