@@ -5,35 +5,48 @@ function(tt_library name)
   target_link_libraries(${name} PUBLIC ${A_LINK} PRIVATE tt_flags)
 endfunction()
 
-# tt_test(base rng LINK tt_base): tests/base/test_rng.c becomes the test base.rng. Unit tests use cmocka.
-function(tt_test dir name)
-  cmake_parse_arguments(A "" "TIMEOUT" "LINK;SOURCES;LABELS" ${ARGN})
+# What ctest knows of a test: [TIMEOUT s] [COST s] [WAITS] [LABELS ...]. A slot of ctest's -j is half a core (so ./dev test
+# has two a core, and one over): a test takes two, one that mostly waits (WAITS) one, so that no core is idle beside it.
+# COST: the seconds of one that takes more than ten; the longest start first.
+function(tt_test_properties name dir default_timeout)
+  cmake_parse_arguments(A "WAITS" "TIMEOUT;COST" "LINK;SOURCES;LABELS" ${ARGN})
   if(NOT A_TIMEOUT)
-    set(A_TIMEOUT 60)
+    set(A_TIMEOUT ${default_timeout})
   endif()
-  if(TT_SANITIZE) # slower by far
+  if(TT_SANITIZE) # slower by far, even though the tests do less
     math(EXPR A_TIMEOUT "3 * ${A_TIMEOUT}")
   endif()
+  set(slots 2)
+  if(A_WAITS)
+    set(slots 1)
+  endif()
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${A_TIMEOUT} LABELS "${dir};${A_LABELS}" PROCESSORS ${slots})
+  if(A_COST)
+    set_tests_properties(${name} PROPERTIES COST ${A_COST})
+  endif()
+endfunction()
+
+# tt_test(base rng LINK tt_base): tests/base/test_rng.c becomes the test base.rng. Unit tests use cmocka.
+add_custom_target(thread_tests) # those labelled threads, which are all that the preset tsan runs
+function(tt_test dir name)
+  cmake_parse_arguments(A "WAITS" "TIMEOUT;COST" "LINK;SOURCES;LABELS" ${ARGN})
   add_executable(test_${dir}_${name} ${CMAKE_CURRENT_SOURCE_DIR}/test_${name}.c ${A_SOURCES})
   target_link_libraries(test_${dir}_${name} PRIVATE ${A_LINK} PkgConfig::cmocka tt_flags)
   target_compile_definitions(test_${dir}_${name} PRIVATE
     TT_SOURCE_DIR="${PROJECT_SOURCE_DIR}" TT_BINARY="$<TARGET_FILE_DIR:tutti>/tutti")
   add_test(NAME ${dir}.${name} COMMAND test_${dir}_${name})
-  set_tests_properties(${dir}.${name} PROPERTIES TIMEOUT ${A_TIMEOUT} LABELS "${dir};${A_LABELS}")
+  tt_test_properties(${dir}.${name} ${dir} 60 ${ARGN})
+  if("threads" IN_LIST A_LABELS)
+    add_dependencies(thread_tests test_${dir}_${name} tutti)
+  endif()
 endfunction()
 
 # tt_script_test(e2e demo.sh): a shell or Python test that gets the path of the binary in TUTTI; exit 77 means skipped.
 function(tt_script_test dir script)
-  cmake_parse_arguments(A "" "TIMEOUT" "LABELS" ${ARGN})
-  if(NOT A_TIMEOUT)
-    set(A_TIMEOUT 120)
-  endif()
-  if(TT_SANITIZE) # slower by far, even though the tests do less
-    math(EXPR A_TIMEOUT "3 * ${A_TIMEOUT}")
-  endif()
   get_filename_component(stem ${script} NAME_WE)
   add_test(NAME ${dir}.${stem} COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/${script})
-  set_tests_properties(${dir}.${stem} PROPERTIES TIMEOUT ${A_TIMEOUT} LABELS "${dir};${A_LABELS}" SKIP_RETURN_CODE 77
+  tt_test_properties(${dir}.${stem} ${dir} 120 ${ARGN})
+  set_tests_properties(${dir}.${stem} PROPERTIES SKIP_RETURN_CODE 77
     ENVIRONMENT "TUTTI=$<TARGET_FILE:tutti>;TT_SOURCE_DIR=${PROJECT_SOURCE_DIR};TT_BUILD_DIR=${PROJECT_BINARY_DIR};TT_SANITIZE=${TT_SANITIZE}")
 endfunction()
 
