@@ -17,7 +17,9 @@ enum { TILE_COLS = 1, TILE_COLS_ADD = 1, TILE_COLS_1 = 4, TILE_COLS_2 = 2, TILE_
 #endif
 enum { TILE_ROWS = 4 };
 
+#ifndef UNROLL
 #define UNROLL _Pragma("GCC unroll 16")
+#endif
 
 /*  tanh(x) = x P(x^2) / Q(x^2), |x| clamped to 8: the rational form that Eigen and XLA use, here of degree 9 over 8 with
  *  coefficients of our own (least squares with Lawson weights on [0, 8]; error 3e-7). Q is monic: its first step is an

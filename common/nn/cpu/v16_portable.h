@@ -13,7 +13,14 @@ typedef struct {
     float f[16];
 } v16;
 
+/*  Where a fused multiply-add is no instruction but a call of fmaf, the kernels are slow whatever is inlined; sixteen calls in
+ *  place of each, in every tile, would take a compiler minutes under sanitizers. */
+#ifdef __FP_FAST_FMAF
 #define V16_FN static inline __attribute__((always_inline))
+#else
+#define V16_FN static __attribute__((unused))
+#define UNROLL
+#endif
 #define V16_EACH(expr)           \
     v16 out;                     \
     for (int i = 0; i < 16; i++) \
