@@ -2,6 +2,7 @@
 """DI-engine 0.5.3 as it comes from PyPI asks our operator for collectors and learners, from within pods, and gets them: its
 CommCoordinator, its LearnerAggregator, its OperatorServer, its Slave (tests/k8s/di_engine)."""
 
+import contextlib
 import json
 import os
 import re
@@ -99,6 +100,24 @@ def s_start(k8s):
     return shared
 
 
+def s_deaf(k8s):
+    """The next worker that starts will never serve."""
+    with open(f"{k8s.shared}/deaf", "w", encoding="utf-8"):
+        pass
+
+
+@contextlib.contextmanager
+def s_impatient(k8s, role):
+    """Meanwhile a role of DI-engine's tries the worker that never serves, which has started, for a second and not for minutes. The
+    others stay patient: what is slow to start is not to be given up."""
+    wait_for(lambda: not os.path.exists(f"{k8s.shared}/deaf"), "the worker that never serves to start")
+    path = f"{k8s.shared}/impatient-{role}"
+    with open(path, "w", encoding="utf-8"):
+        pass
+    yield
+    os.unlink(path)
+
+
 def test_it_gets_what_it_asks_for(k8s):
     k8s.shared = s_start(k8s)
     seen = s_await(k8s, 2, 1)
@@ -122,15 +141,12 @@ def test_more_and_fewer_while_it_runs(k8s):
 
 
 def test_a_replica_that_cannot_be_reached_is_replaced(k8s):
-    with open(f"{k8s.shared}/deaf", "w", encoding="utf-8"):
-        pass  # the next worker that starts removes it and never serves
+    s_deaf(k8s)
     _, _, _, data = s_ask(k8s, "post_replicas", data={"collectors": {"replicas": 1}, "learners": {"replicas": 0}})
     deaf = data["collectors"][0]
-    with open(f"{k8s.shared}/impatient", "w", encoding="utf-8"):
-        pass  # not longer than it takes: slow pods are none that cannot be reached
     log = lambda: k8s.kubectl("logs", "ding-coordinator").stdout
-    wait_for(lambda: f"Fail to connect to collector({deaf})" in log(), lambda: f"DI-engine to give {deaf} up: {log()}")
-    os.unlink(f"{k8s.shared}/impatient")
+    with s_impatient(k8s, "coordinator"):
+        wait_for(lambda: f"Fail to connect to collector({deaf})" in log(), lambda: f"DI-engine to give {deaf} up: {log()}")
     s_await(k8s, 3, 1, besides=[deaf])
     wait_for(lambda: k8s.find(f"{PODS}/{deaf.split('.')[0]}") is None, "the deaf pod to be gone")
     check("Failed to s" not in log(), "no request of its was refused")
@@ -138,16 +154,13 @@ def test_a_replica_that_cannot_be_reached_is_replaced(k8s):
 
 def test_an_aggregator_reports_a_learner_that_cannot_be_reached(k8s):
     k8s.set_capacity("nvidia.com/gpu", 8)  # nobody looks for them
-    for name in ("deaf", "impatient"):
-        with open(f"{k8s.shared}/{name}", "w", encoding="utf-8"):
-            pass
+    s_deaf(k8s)
     _, _, _, data = s_ask(k8s, "post_replicas", data={"collectors": {"replicas": 0}, "learners": {"replicas": 1, "gpus": "2"}})
     name = data["learners"][0].split(".")[0]
     log = lambda: k8s.kubectl("logs", name, check=False).stdout
     lost = lambda: set(re.findall(r"Fail to connect to learner\(([^)]*)\)", log()))
-    deaf = lambda: not os.path.exists(f"{k8s.shared}/deaf")  # slow pods are none that cannot be reached
-    wait_for(lambda: deaf() and lost(), lambda: f"{name} to give its learner up: {log()}")
-    os.unlink(f"{k8s.shared}/impatient")
+    with s_impatient(k8s, "aggregator"):  # two addresses, one after the other
+        wait_for(lambda: len(lost()) == 2, lambda: f"{name} to give its learner up: {log()}")
 
     def sees():
         lines = [json.loads(line) for line in log().splitlines() if line.startswith("{")]

@@ -2,8 +2,8 @@
 """A DIJob's aggregator: DI-engine's own LearnerAggregator asks the operator for its learners, connects to them, and reports those
 that cannot be reached.
 
-One JSON object a line says whom it is connected to: {"learners": [...]}, whenever that changes. While there is /shared/impatient, a
-learner that does not answer is tried for a second before it is reported.
+One JSON object a line says whom it is connected to: {"learners": [...]}, whenever that changes. While there is
+/shared/impatient-aggregator, a learner that does not answer is tried for a second before it is reported.
 """
 import json
 import logging
@@ -36,7 +36,7 @@ def main():
     while True:
         # its start() turns in a circle till its patience is over, long after it has what it waits for
         started = starting.is_alive() and getattr(aggregator, "_init_conn_flag", False)
-        aggregator._max_retry_second = 1 if started or os.path.exists("/shared/impatient") else patience_s
+        aggregator._max_retry_second = 1 if started or os.path.exists("/shared/impatient-aggregator") else patience_s
         seen = {"learners": sorted(aggregator._learner_connection)}
         if seen != said:
             print(json.dumps(seen), flush=True)

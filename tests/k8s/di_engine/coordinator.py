@@ -4,7 +4,8 @@
   coordinator.py COLLECTORS LEARNERS
 
 One JSON object a line says what it sees: {"collectors": [...], "learners": [...], "space": N}, whenever that changes. SIGTERM
-ends it with 0. While there is /shared/impatient, a replica that does not answer is tried for a second before it is reported.
+ends it with 0. While there is /shared/impatient-coordinator, a replica that does not answer is tried for a second before it is
+reported.
 """
 import json
 import logging
@@ -38,7 +39,7 @@ def main():
     coordinator.start()
     patience_s, said = coordinator._max_retry_second, None
     while True:
-        coordinator._max_retry_second = 1 if os.path.exists("/shared/impatient") else patience_s
+        coordinator._max_retry_second = 1 if os.path.exists("/shared/impatient-coordinator") else patience_s
         seen = {
             "collectors": sorted(coordinator._connection_collector),
             "learners": sorted(coordinator._connection_learner),

@@ -2,6 +2,7 @@
 """DI-engine 0.5.3 as it comes from PyPI asks `tutti run` for collectors and learners, as it asks an operator in a cluster: its
 CommCoordinator, its LearnerAggregator, its OperatorServer, its Slave (tests/k8s/di_engine)."""
 
+import contextlib
 import json
 import os
 import re
@@ -84,7 +85,7 @@ class Run:
             time.sleep(0.05)
         if look():
             return
-        sys.exit(f"waited in vain for {what}\n{s_read(self.out)[-3000:]}\n{self.log()[-3000:]}")
+        sys.exit(f"waited in vain for {what() if callable(what) else what}\n{s_read(self.out)[-3000:]}\n{self.log()[-3000:]}")
 
     def await_connected(self, collectors, learners, besides=()):
         def look():
@@ -120,16 +121,33 @@ class Run:
             sys.exit(f"exit code {code}\n{s_read(self.out)}")
 
 
+def s_deaf(run):
+    """The next worker that starts will never serve."""
+    with open(f"{run.shared}/deaf", "w", encoding="utf-8"):
+        pass
+
+
+@contextlib.contextmanager
+def s_impatient(run, role):
+    """Meanwhile a role of DI-engine's tries the worker that never serves, which has started, for a second and not for minutes. The
+    others stay patient: what is slow to start is not to be given up."""
+    run.wait_for(lambda: not os.path.exists(f"{run.shared}/deaf"), "the worker that never serves to start")
+    path = f"{run.shared}/impatient-{role}"
+    with open(path, "w", encoding="utf-8"):
+        pass
+    yield
+    os.unlink(path)
+
+
 def s_unreachable_learner(run):
     """Of an aggregator that is asked for: it reports its learner, which never serves, and is connected to the one in its place."""
-    for file in ("deaf", "impatient"):
-        with open(f"{run.shared}/{file}", "w", encoding="utf-8"):
-            pass
+    s_deaf(run)
     name = run.ask("POST", learners={"replicas": 1, "gpus": "2"})["learners"][0].split(".")[0]
     log = lambda: s_read(f"{run.dir}/logs/{name}.log") or s_read(f"{run.dir}/logs/{name.removeprefix('ding-')}.log")
-    run.wait_for(lambda: "Fail to connect to learner(" in log(), f"{name} to give its learner up: {log()[-2000:]}")
-    os.unlink(f"{run.shared}/impatient")
-    never = set(re.findall(r"Fail to connect to learner\(([^)]*)\)", log()))
+    lost = lambda: set(re.findall(r"Fail to connect to learner\(([^)]*)\)", log()))
+    with s_impatient(run, "aggregator"):  # two addresses, one after the other
+        run.wait_for(lambda: len(lost()) == 2, lambda: f"{name} to give its learner up: {log()[-2000:]}")
+    never = lost()
     run.wait_for(lambda: [line for line in log().splitlines() if line.startswith("{") and len(json.loads(line)["learners"]) == 2],
                  f"{name} to have its two learners")
     seen = set(json.loads([line for line in log().splitlines() if line.startswith("{")][-1])["learners"])
@@ -146,13 +164,10 @@ def s_play(run, deaf):
     gone = run.ask("DELETE", collectors={"replicas": 1})["collectors"]
     run.await_connected(2, 1, besides=gone)
     if deaf:  # the next worker that starts never serves; DI-engine tries it, for a second now, reports it, and gets another one
-        with open(f"{run.shared}/deaf", "w", encoding="utf-8"):
-            pass
+        s_deaf(run)
         never = run.ask("POST", collectors={"replicas": 1})["collectors"]
-        with open(f"{run.shared}/impatient", "w", encoding="utf-8"):
-            pass
-        run.wait_for(lambda: f"Fail to connect to collector({never[0]})" in run.log(), f"{never} to be given up")
-        os.unlink(f"{run.shared}/impatient")
+        with s_impatient(run, "coordinator"):
+            run.wait_for(lambda: f"Fail to connect to collector({never[0]})" in run.log(), f"{never} to be given up")
         run.await_connected(3, 1, besides=never)
         s_unreachable_learner(run)
     run.end()
