@@ -14,7 +14,7 @@
 #include "common/base/log.h"
 #include "common/base/mem.h"
 
-enum { LEASE_MS = 6000, RENEW_MS = 4000, RETRY_MS = 1000, FREE_MS = 1000, ANSWER_RETRIES = 2 };
+enum { LEASE_MS = 6000, RENEW_MS = 4000, RETRY_MS = 1000, FREE_MS = 3000, ANSWER_RETRIES = 2 };
 
 struct kube_lease {
     kube_client_t *client;
@@ -274,7 +274,7 @@ static void s_on_freed(void *ctx, const kube_reply_t *reply)
     self->request = 0;
 }
 
-/*  Write that nobody holds it, so that the next one need not wait; the loop runs meanwhile, for 1 s at most. */
+/*  Write that nobody holds it, so that the next one need not wait; the loop runs meanwhile, for FREE_MS at most. */
 static void s_free_it(kube_lease_t *self)
 {
     const int64_t until_ms = s_now_ms(self) + FREE_MS;

@@ -16,7 +16,7 @@ typedef struct {
 } kube_lease_opts_t;
 
 tt_status_t kube_lease_new(kube_lease_t **self_p, kube_client_t *client, const kube_lease_opts_t *opts);
-/*  Frees the lease where we hold it (runs the loop for at most 1 s). */
+/*  Frees the lease where we hold it (runs the loop for at most 3 s, half of what others would wait). */
 void kube_lease_destroy(kube_lease_t **self_p);
 bool kube_lease_held(const kube_lease_t *self);
 /*  "" when nobody. Borrowed. */
