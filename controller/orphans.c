@@ -12,6 +12,8 @@
 #include <unistd.h>
 #include "common/base/clock.h"
 
+enum { LINE = 2048, EXEC_MS = 100 }; /* EXEC_MS: how long one may take */
+
 static ssize_t s_read_file(const char *path, char *out, size_t room)
 {
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -25,27 +27,59 @@ static ssize_t s_read_file(const char *path, char *out, size_t room)
     return (ssize_t)used;
 }
 
+/*  A process's line of proc(5), from the space before field 3 on; NULL: it is gone. */
+static const char *s_stat(pid_t pid, char line[LINE])
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    const ssize_t length = s_read_file(path, line, LINE - 1);
+    if (length <= 0)
+        return NULL;
+    line[length] = '\0';
+    const char *name_end = strrchr(line, ')'); /* the name may hold anything */
+    return name_end ? name_end + 1 : NULL;
+}
+
 static pid_t s_parent_of(pid_t pid)
 {
-    char path[64], line[512];
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    const ssize_t length = s_read_file(path, line, sizeof line - 1);
-    if (length <= 0)
-        return -1;
-    line[length] = '\0';
-    const char *after = strrchr(line, ')'); /* the name may hold anything */
+    char line[LINE];
+    const char *fields = s_stat(pid, line);
     int parent = -1;
-    if (!after || sscanf(after + 1, " %*c %d", &parent) != 1)
+    if (!fields || sscanf(fields, " %*c %d", &parent) != 1)
         return -1;
     return (pid_t)parent;
+}
+
+/*  Has it no environment, and not only none just now, in the middle of exec(2)? There the old program's is gone, and the
+ *  new one's has no bounds yet (fields 50 and 51). */
+static bool s_is_bare(pid_t pid)
+{
+    char line[LINE];
+    const char *at = s_stat(pid, line);
+    if (!at || at[1] == 'Z')
+        return true;
+    for (int field = 3; at && field < 50; field++)
+        at = strchr(at + 1, ' ');
+    unsigned long long start = 0, end = 0;
+    return !at || sscanf(at, " %llu %llu", &start, &end) != 2 || (end != 0 && start == end);
+}
+
+static ssize_t s_environment(pid_t pid, char *out, size_t room)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/environ", (int)pid);
+    for (int wait_ms = EXEC_MS;; wait_ms--) {
+        const ssize_t length = s_read_file(path, out, room);
+        if (length != 0 || wait_ms == 0 || s_is_bare(pid))
+            return length;
+        poll(NULL, 0, 1);
+    }
 }
 
 static bool s_has_mark(pid_t pid, const char *mark)
 {
     static char environment[131072];
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%d/environ", (int)pid);
-    const ssize_t length = s_read_file(path, environment, sizeof environment - 1);
+    const ssize_t length = s_environment(pid, environment, sizeof environment - 1);
     if (length <= 0)
         return false;
     environment[length] = '\0';
