@@ -108,7 +108,7 @@ static tt_outcome_t s_supervise(watch_t *self)
         .backoff_limit = 5,
         .decides_job = true,
         .template_ = {.command = command}};
-    tt_job_t job = {.name = (char *)(uintptr_t) "job", .roles = &role, .role_count = 1, .active_deadline_s = -1};
+    tt_job_t job = {.name = (char *)(uintptr_t) "job", .roles = &role, .role_count = 1};
     const tt_supervise_opts_t opts = {.run = &self->run,
         .job = &job,
         .finish_ms = 10000,
