@@ -309,6 +309,7 @@ static tt_status_t s_take(reduce_t *self, const char *peer, const tt_msg_GRAD_t 
         return tt_err(TT_PROTOCOL, "GRAD from %s: chunk %u has %zu floats, others say %zu", peer, grad->chunk, count,
             tt_tree_count(chunk->tree));
     part_t *part = &chunk->part[who];
+    /* the node it sent first comes again: the sum did not reach it. Once more then, not once for each node */
     part->waits = part->waits || part->first == 0 || part->first == grad->node;
     if (part->first == 0)
         part->first = grad->node;

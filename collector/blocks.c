@@ -47,6 +47,7 @@ void blocks_destroy(blocks_t **self_p)
     s_free_list(self->free);
     self->free = NULL;
     self->closed = true;
+    /* ZeroMQ may still be sending some: the last one to come back frees us */
     const bool last = self->out == 0;
     pthread_mutex_unlock(&self->mutex);
     if (last)
@@ -57,6 +58,7 @@ void blocks_destroy(blocks_t **self_p)
 void *blocks_take(blocks_t *self, size_t size)
 {
     pthread_mutex_lock(&self->mutex);
+    /* the one given back last: it may still be in the cache */
     block_t *block = self->free;
     if (block)
         self->free = block->next;

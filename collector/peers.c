@@ -99,6 +99,7 @@ static tt_status_t s_take_member(peers_t *self, const tt_rec_MEMBER_t *member)
     }
     peer->gone = false;
     peer->rank = member->rank;
+    /* its base may be another one now: nothing goes there before it has said so */
     peer->credited = false;
     return TT_OK;
 }
@@ -117,6 +118,7 @@ static void s_drop_gone(peers_t *self)
 
 tt_status_t peers_take(peers_t *self, const tt_msg_ROSTER_t *roster)
 {
+    /* who stays keeps socket and cursor: what is on its way is not sent again */
     for (size_t i = 0; i < self->count; i++)
         self->at[i].gone = true;
     for (size_t i = 0; roster && i < roster->members_count; i++)
@@ -194,7 +196,7 @@ void peers_flush(peers_t *self, const resend_t *resend, uint64_t end)
         for (; peer->credited && peer->next < end && peer->next < peer->upto; peer->next++) {
             resend_segment_t *segment = resend_find(resend, peer->next);
             if (segment && !s_send(peer, segment))
-                break;
+                break; /* the cursor stays: the next look goes on from here */
         }
     }
 }

@@ -23,6 +23,7 @@ static void s_grow(resend_t *self)
 
 void resend_add(resend_t *self, const tt_msg_SEGMENT_t *msg, zmq_msg_t *frame)
 {
+    /* no gap, ever: a batch that is skipped here is lost, and resend_find counts on it */
     TT_CHECK(self->count == 0 || self->at[self->count - 1].msg.batch + 1 == msg->batch);
     if (self->count == self->room)
         s_grow(self);

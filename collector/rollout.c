@@ -71,6 +71,7 @@ tt_status_t rollout_new(rollout_t **self_p, const rollout_cfg_t *cfg)
     self->head = tt_array0(tt_mul(self->E, self->out), sizeof *self->head);
     self->who = tt_array0(self->E, sizeof *self->who);
     self->clock = tt_array0(self->E, sizeof *self->clock);
+    /* draws are keyed by the env's id in the job, so that it does not matter who plays it, nor beside which others */
     for (uint32_t i = 0; i < self->E; i++)
         self->who[i] = cfg->env_lo + i;
     *self_p = self;

@@ -98,6 +98,7 @@ static void s_fail(
 
 static int64_t s_backoff_ms(uint32_t failures)
 {
+    /* once may be a person's kill or a crash by chance: the run waits for it, so it comes back at once */
     if (failures <= 1)
         return 0;
     const uint32_t doublings = failures - 2 < 16 ? failures - 2 : 16;

@@ -92,6 +92,7 @@ void placement_make(placement_t *out, peer_t *const *peers, size_t count, const 
     room -= out->learner_count;
 
     const size_t collectors = s_gather(out->collectors, peers, count, TT_PEER_COLLECTOR);
+    /* where there are too many, those who came last are spare; ranges go by index, whatever the order of arrival */
     qsort(out->collectors, collectors, sizeof(peer_t *), s_by_age);
     out->collector_count = s_least(s_least(collectors, limits->num_envs), room);
     qsort(out->collectors, out->collector_count, sizeof(peer_t *), s_by_index);

@@ -15,6 +15,7 @@ static void s_sample(progress_t *self)
 
 bool progress_stats(progress_t *self, const tt_msg_STATS_t *stats)
 {
+    /* from who led before, or again after our restart: within an era nothing goes back */
     if (self->any && (stats->era < self->era || (stats->era == self->era && stats->update <= self->update)))
         return false;
     if (stats->era != self->era)
@@ -60,6 +61,7 @@ void progress_count_from(progress_t *self, uint64_t env_steps, int64_t time_ns)
 bool progress_roll_back(progress_t *self, uint64_t env_steps)
 {
     self->samples = 0;
+    /* solved in what is void now: that may happen once more */
     if (self->solved_steps <= env_steps)
         return false;
     self->solved_ns = 0;

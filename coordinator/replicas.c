@@ -83,6 +83,7 @@ static bool s_silent(const replicas_t *self, const replica_t *it, int64_t now)
 void replicas_turn(replicas_t *self, const roster_t *roster, replicas_tell_fn tell, void *ctx)
 {
     const int64_t now = tt_now_ns(self->clock), gap = now - self->turned_ns;
+    /* we may have been stopped ourselves (SIGSTOP, a laptop's lid): that time is nobody's silence */
     const int64_t away = gap > self->lease_ns / 2 ? gap : 0;
     self->turned_ns = now;
     for (size_t i = 0; i < self->count; i++) {

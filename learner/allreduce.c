@@ -111,6 +111,7 @@ static tt_status_t s_send_step(allreduce_t *self, const link_t_ *only)
 
 static tt_status_t s_send_again(allreduce_t *self, const link_t_ *only)
 {
+    /* the finished sum first, as the tree's root: a learner that is one step behind may get it from nowhere else */
     if (self->kept)
         TT_TRY(s_send_node(self, self->last, 1, self->sum[1], only));
     return self->sending ? s_send_step(self, only) : TT_OK;
@@ -142,7 +143,7 @@ tt_status_t allreduce_nudge(allreduce_t *self)
 static tt_status_t s_take_sum(allreduce_t *self, const tt_msg_SUM_t *sum, zmq_msg_t *frame)
 {
     if (sum->era != self->era || sum->generation != self->generation || !self->sending || sum->step != self->step)
-        return TT_OK; /* of another generation, or again */
+        return TT_OK; /* again, or of another generation: a joiner was told this step and waits for its sum, too */
     if (sum->chunks != self->chunks || sum->chunk >= self->chunks)
         return tt_err(TT_PROTOCOL, "SUM of step %llu: chunk %u of %u, expected %u chunks",
             (unsigned long long)sum->step, sum->chunk, sum->chunks, self->chunks);
@@ -178,6 +179,7 @@ const float *allreduce_sum(const allreduce_t *self)
 
 void allreduce_finish(allreduce_t *self)
 {
+    /* kept, not thrown away: a peer may have missed it and a new generation asks for it */
     float *finished = self->sum[0];
     self->sum[0] = self->sum[1];
     self->sum[1] = finished;

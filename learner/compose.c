@@ -92,12 +92,14 @@ tt_status_t compose_on_roster(core_t *self, uint64_t leader)
 {
     if (!s_decides(self) || !self->holds)
         return TT_OK;
+    /* the heir of a range starts from rank 0's states: what its former holder played leads nowhere */
     intake_disown(self->intake, s_keep, &self->view);
     if (!self->view.member || self->view.rank == 0 || self->view.learner[0].instance == leader)
         return TT_OK;
     self->composing = self->composed = 0; /* another rank 0, maybe another batch */
     if (!self->begun || self->step > 0)
         return TT_OK; /* a finished step means that everyone had the same batch */
+    /* no step of it is done, so it can be made of other copies; its episodes are counted again then */
     self->begun = false;
     self->batches_counted = self->update;
     return tt_episodes_load(self->episodes, self->episodes_before, tt_episodes_block_count(self->model.train.num_envs));

@@ -138,6 +138,7 @@ tt_status_t join_turn(core_t *self)
 {
     if (self->view.rank > 0)
         return s_fetch_state(self);
+    /* only the coordinator knows that nobody holds newer weights: to begin unasked would make two histories */
     if (!self->view.fresh)
         return core_wait(self, "waiting for a roster in which rank 0 has weights, or may make them");
     const tt_status_t status = self->view.restore ? s_restore(self) : s_make_version_0(self);

@@ -21,6 +21,7 @@ static bool s_void(const core_t *self)
 static tt_status_t s_assemble(core_t *self)
 {
     const uint64_t n = self->update, lag = self->model.train.lag;
+    /* this version's normalisers, though newer ones are there: every learner must see the same numbers */
     version_t *version = publish_find(self->publish, n > lag ? n - lag : 0);
     TT_CHECK(version != NULL);
     TT_TRY(tt_norm_load(self->obs_norm, version_norm(version), tt_norm_block_count(self->model.train.space.obs)));
@@ -46,6 +47,7 @@ static void s_count_episodes(core_t *self)
     if (self->batches_counted > self->update)
         return;
     const tt_batch_t *batch = &self->current;
+    /* kept as they were: a snapshot holds these, because who restores it assembles this batch, and counts it, again */
     tt_episodes_save(self->episodes, self->episodes_before);
     s_join_episodes(self);
     tt_episodes_feed(
@@ -75,6 +77,7 @@ static tt_status_t s_begin(core_t *self)
     const tt_algorithm_t *algorithm = self->model.algorithm;
     TT_TRY(algorithm->begin(self->model.algo, &self->current, self->model.net, shards_forward, self->shards));
     if (self->resume) {
+        /* joined in the middle: begin needed the weights of version n, the steps go on from those of now */
         TT_TRY(tt_net_put(self->model.net, self->resume));
         free(self->resume);
         self->resume = NULL;
@@ -136,6 +139,7 @@ static void s_step_done(core_t *self, const float *sum, float norm)
     if (self->view.learners > 1)
         allreduce_finish(self->allreduce);
     else
+        /* alone nobody is a step behind; a sum of earlier days would mislead who joins */
         allreduce_forget(self->allreduce);
     self->step = last ? self->step_count : self->step + 1;
     self->steps++;
@@ -200,6 +204,7 @@ static tt_status_t s_finish(core_t *self)
     self->begun = false;
     if (core_leads(self))
         TT_TRY(publish_send(publish_newest(self->publish), self->weights, self->view.era, self->view.generation));
+    /* weights went first, collectors wait for them; acknowledged is only what is trained: it may be needed again */
     intake_advance(self->intake, self->update);
     feed_credit_all(self);
     if (core_leads(self)) {
@@ -233,6 +238,7 @@ static tt_status_t s_end_run(core_t *self)
     if (core_leads(self) && !self->reported) {
         char path[4200];
         TT_TRY(checkpoint_final(self, path, sizeof path));
+        /* writing by way of the coordinator serves meanwhile: another may lead by now, or all be void */
         if (!core_leads(self) || !self->reason)
             return TT_OK;
         report_finished(self, path);
@@ -267,6 +273,7 @@ tt_status_t update_turn(core_t *self)
         self->reason = self->reason_text;
     if (self->reason)
         return s_end_run(self);
+    /* between updates only: a file of the middle of one is not gone on from (join.c) */
     if (self->farewell && !self->begun)
         return s_farewell(self);
     if (!self->begun) {

@@ -64,6 +64,7 @@ void view_take(view_t *self, const tt_msg_ROSTER_t *roster, uint64_t instance, c
         else if (member->role == TT_PEER_COLLECTOR)
             self->collector[self->collectors++] = (view_range_t){member->instance, member->env_lo, member->env_count};
     }
+    /* chunk c goes to aggregator c modulo their number, so every learner has to count them alike */
     qsort(self->aggregator, self->aggregators, sizeof *self->aggregator, s_by_index);
     s_learners(self, roster, instance, location);
 }

@@ -224,6 +224,7 @@ void tt_link_holds(tt_link_t *self, bool holds, uint64_t update, uint32_t era, u
     shared->era = era;
     shared->generation = generation;
     pthread_mutex_unlock(&shared->mutex);
+    /* not with the next beat: rosters wait for who holds weights */
     if (news)
         tt_mailbox_wake(&self->out);
 }

@@ -93,6 +93,7 @@ void tt_mailbox_put(tt_mailbox_t *self, tt_letter_t *letter)
 {
     pthread_mutex_lock(&self->mutex);
     tt_letters_add(&self->letters, letter);
+    /* one event for many: the taker goes on until nothing is left, and only then reads the event away */
     if (self->letters.count == 1)
         tt_mailbox_wake(self);
     pthread_mutex_unlock(&self->mutex);

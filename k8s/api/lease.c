@@ -81,6 +81,7 @@ static void s_see(kube_lease_t *self, const kube_reply_t *reply)
         return;
     }
     if (!self->record || strcmp(s_version(record), s_version(self->record)) != 0)
+        /* our clock and when we saw it change: the holder's clock may be wrong, and renewTime with it */
         self->seen_ms = s_now_ms(self);
     json_decref(self->record);
     self->record = record;
@@ -153,6 +154,7 @@ static void s_expired(void *ctx)
 static void s_renewed(kube_lease_t *self)
 {
     const int64_t left_ms = self->sent_ms + self->renew_ms - s_now_ms(self);
+    /* from when it was sent, not answered: others count from when the server took it, which was later */
     self->renewed_ms = self->sent_ms;
     kube_loop_forget_timer(self->loop, self->expiry);
     self->expiry = left_ms > 0 ? kube_loop_timer(self->loop, left_ms, s_expired, self) : 0;

@@ -160,6 +160,7 @@ static void s_on_page(void *ctx, const kube_reply_t *reply)
         s_later(self, s_list, "a list without a resourceVersion");
         return;
     }
+    /* the first page's: the later ones show that state, and the watch has to begin there */
     self->list_version = self->list_version ? self->list_version : version;
     free(self->more);
     self->more = tt_strdup(kube_scan_continue(self->scan));
