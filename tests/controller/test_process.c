@@ -152,7 +152,8 @@ static void test_stop_asks_then_kills(void **state)
 {
     (void)state;
     tt_substrate_t *substrate = NULL;
-    assert_ok(tt_process_substrate_new(&substrate, s_dir, tt_clock_real()));
+    tt_clock_t clock = tt_clock_fake(1000000000);
+    assert_ok(tt_process_substrate_new(&substrate, s_dir, &clock));
     tt_replica_id_t id =
         s_start_shell(substrate, "trap 'exit 5' TERM; echo $$$$ > $TT_RUN_DIR/polite; while :; do sleep 0.01; done");
     s_await_pid("polite");
@@ -160,7 +161,12 @@ static void test_stop_asks_then_kills(void **state)
     assert_int_equal(s_await_end(substrate).exit_code, 5);
     id = s_start_shell(substrate, "trap '' TERM; echo $$$$ > $TT_RUN_DIR/rude; while :; do sleep 0.01; done");
     s_await_pid("rude");
-    assert_ok(substrate->ops->stop(substrate, id, 20));
+    assert_ok(substrate->ops->stop(substrate, id, DEADLINE_MS));
+    tt_replica_event_t event;
+    size_t count = 1;
+    assert_ok(substrate->ops->poll(substrate, &event, &count));
+    assert_int_equal(count, 0); /* it has its grace */
+    tt_clock_turn(&clock, DEADLINE_MS * INT64_C(1000000));
     assert_int_equal(s_await_end(substrate).signal, SIGKILL);
     substrate->ops->destroy(&substrate);
 }
