@@ -105,6 +105,12 @@ static void test_everything_comes_back(void **state)
     assert_int_equal(past.solved_steps, 4096);
     assert_null(past.end);
     journal_past_free(&past);
+
+    assert_ok(journal_count_from(place->journal, 4096, 40000)); /* a run that was another coordinator's until then */
+    assert_ok(journal_load(place->journal, &past));
+    assert_int_equal(past.first_steps, 4096);
+    assert_int_equal(past.first_step_ns, 40000);
+    journal_past_free(&past);
 }
 
 static void test_a_new_session_forgets_the_end(void **state)
