@@ -23,7 +23,7 @@ tt_status_t snapshot_identify(const tt_st_t *file, bool sealed)
     return tt_st_meta(file, TT_SEAL_KEY) ? tt_err(TT_DATA, "damaged: a checksum where its format has none") : TT_OK;
 }
 
-tt_status_t tt_snapshot_open(tt_st_t **file_p, const void *bytes, size_t size)
+static tt_status_t s_open(tt_st_t **file_p, const void *bytes, size_t size)
 {
     bool sealed = false;
     tt_st_t *file = NULL;
@@ -46,7 +46,7 @@ tt_status_t tt_snapshot_open_file(tt_st_t **file_p, const char *path)
     tt_buf_init(&bytes, TT_SNAPSHOT_FILE_MAX);
     tt_status_t status = tt_buf_read_file(&bytes, path);
     if (status == TT_OK) {
-        status = tt_snapshot_open(file_p, tt_buf_text(&bytes), bytes.size);
+        status = s_open(file_p, tt_buf_text(&bytes), bytes.size);
         if (status != TT_OK)
             tt_err_wrap(status, "%s", path);
     }
@@ -266,7 +266,7 @@ static tt_status_t s_read(tt_snapshot_t *self)
 
 tt_status_t tt_snapshot_decode(tt_snapshot_t *self, const void *bytes, size_t size)
 {
-    TT_TRY(tt_snapshot_open(&self->file, bytes, size));
+    TT_TRY(s_open(&self->file, bytes, size));
     return s_read(self);
 }
 

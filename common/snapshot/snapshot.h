@@ -76,8 +76,7 @@ tt_status_t tt_snapshot_decode(tt_snapshot_t *self, const void *bytes, size_t si
 tt_status_t tt_snapshot_read(tt_snapshot_t *self, const char *path);
 void tt_snapshot_close(tt_snapshot_t *self);
 
-/*  Bytes / a file as arrays, checksum and format checked. For whoever needs a part only. TT_DATA; tt_st_destroy is due. */
-tt_status_t tt_snapshot_open(tt_st_t **file_p, const void *bytes, size_t size);
+/*  A file as arrays, checksum and format checked. For whoever needs a part only. TT_DATA; tt_st_destroy is due. */
 tt_status_t tt_snapshot_open_file(tt_st_t **file_p, const char *path);
 /*  The weights now, flat into params. all: the critic's too, else they are left as they are when the file has none.
  *  TT_DATA: missing, of another shape, not finite. */
