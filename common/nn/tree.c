@@ -43,7 +43,7 @@ size_t tt_tree_nodes(uint32_t shards, uint32_t lo, uint32_t hi, uint32_t nodes[T
     size_t count = 0;
     while (lo < hi) {
         uint32_t node = shards + lo, width = 1;
-        while (node > 1 && node % 2 == 0 && lo + 2 * width <= hi) {
+        while (node > 1 && node % 2 == 0 && lo + 2 * width <= hi) { /* a left child, and its sibling is ours, too */
             node /= 2;
             width *= 2;
         }

@@ -75,7 +75,7 @@ static void s_on_job(void *ctx, const kube_reply_t *reply)
 static void s_job(fetch_t *self)
 {
     const job_t *job = cache_job(self->op->cache, self->namespace_, self->job);
-    if (job && job->text)
+    if (job && job->text) /* templates are most of a job, and are not kept of each */
         self->got.job = json_loadb(job->text, job->text_size, 0, NULL);
     if (self->got.job) {
         self->what &= ~FETCH_JOB;
@@ -95,7 +95,8 @@ static void s_on_agconfig(void *ctx, const kube_reply_t *reply)
     operator_count(self->op, reply->code);
     if (reply->code == 200)
         self->got.agconfig = json_loadb(reply->body, reply->size, 0, NULL);
-    else if (reply->code != 404 && reply->code != 403) {
+    else if (reply->code != 404 &&
+             reply->code != 403) { /* 403: one that sees a few namespaces; the other place may do */
         s_end(self, tt_err(TT_UNAVAILABLE, "AggregatorConfig %s: %s", self->op->opts.agconfig_name, reply->text));
         return;
     }

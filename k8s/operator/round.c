@@ -64,7 +64,7 @@ static void s_end(round_t *self, bool well)
     if (well && self->plan.again_s >= 0)
         kube_queue_add_after(queue, key, self->plan.again_s * 1000);
     if (allowed_ms < INT64_MAX)
-        kube_queue_add_after(queue, key, allowed_ms - now_ms + 50);
+        kube_queue_add_after(queue, key, allowed_ms - now_ms + 50); /* a look before it is over would change nothing */
     self->op->counters.failures += !well;
     s_free(self);
     kube_queue_done(queue, key, well);
@@ -274,6 +274,7 @@ static void s_status(round_t *self)
     }
     char *path =
         tt_sprintf(JOBS_PATH "/namespaces/%s/dijobs/%s/status?fieldManager=di-operator", self->namespace_, self->job);
+    /* with the version that it was decided on: where somebody wrote meanwhile, 409, and it is decided anew */
     char *body = tt_sprintf("[{\"op\":\"replace\",\"path\":\"/metadata/resourceVersion\",\"value\":\"%llu\"},"
                             "{\"op\":\"add\",\"path\":\"/status\",\"value\":%s}]",
         (unsigned long long)job->meta.version, self->plan.status);

@@ -78,6 +78,7 @@ tt_status_t cpu_forward(
     return TT_OK;
 }
 
+/*  One chain over the rows is the rule for every sum over them, so there are no lanes here. */
 static void s_head_bias_grad(const cpu_tower_t *tower, const float *d_out, size_t rows, bool first, float *grad)
 {
     for (size_t a = 0; a < tower->outs; a++) {
