@@ -75,7 +75,7 @@ static void s_send_stats(core_t *self, int64_t now_ns)
     s_say_frozen(self, &metrics);
     s_emit_times(self, &metrics);
     const tt_msg_STATS_t stats = TT_MSG(STATS, .era = self->view.era, .update = self->update,
-        .env_steps = self->update * self->model.batch_steps, .episodes = tt_episodes_count(self->episodes),
+        .env_steps = self->batches_counted * self->model.batch_steps, .episodes = tt_episodes_count(self->episodes),
         .return_mean = tt_episodes_return_mean(self->episodes), .length_mean = tt_episodes_length_mean(self->episodes),
         .lag_max = self->lag_max, .dropped = intake_dropped(self->intake), .broken_trajectories = self->broken,
         .time_ns = now_ns, .metrics = metrics.metric, .metrics_count = metrics.count);

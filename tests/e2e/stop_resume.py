@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Ends asked for: SIGINT, SIGTERM, `tutti stop`; then resume goes on as if nothing had been."""
 
+import json
 import os
 import signal
 import sys
@@ -84,5 +85,15 @@ def test_resume_after_kill(world):
     equal(resumed["env_steps"], still["env_steps"], "steps")
 
 
-main(test_sigint, test_sigterm_lag_0, test_tutti_stop, test_resume_keeps_the_counts_last_asked_for,
+def test_the_last_line_is_the_summary(world):
+    """Stop rules look at the batch in hand, which is not trained any more: what is said of the end counts it everywhere or nowhere."""
+    for seed in range(1, 6):
+        summary = world.train(world.config(), "stop.env_steps=5120", seed=seed)
+        with open(os.path.join(summary["run_dir"], "metrics.jsonl"), encoding="utf-8") as file:
+            last = json.loads(file.read().splitlines()[-1])
+        for key in ("updates", "env_steps", "episodes", "return_mean"):
+            check(abs(last[key] - summary[key]) < 1e-6, f"{key}, seed {seed}: {last[key]} in the last line, {summary[key]} in the summary")
+
+
+main(test_the_last_line_is_the_summary, test_sigint, test_sigterm_lag_0, test_tutti_stop, test_resume_keeps_the_counts_last_asked_for,
      test_resume_after_kill)
