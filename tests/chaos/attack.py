@@ -33,14 +33,24 @@ ODD = (None, True, -7, 1.5, "x", b"\0\xff", [], {}, [[[[[[[[[[[]]]]]]]]]]])
 WORDS = ("", "a", "%s%n%s", "../../x", "\n", "é" * 40, "\udcff\udcfe", "warning", "solved", "first_step", "snapshot",
          "status", "watch", "scale", "{", '{"collector":1e99}', "[" * 300, "ipc:///nowhere", "tcp://127.0.0.1:1", "tcp://[::1]:0")
 DIED = re.compile(r".*(?:killed by SIG(?!KILL|TERM)|exit code (?:1|70)\b).*")
-WHOLE = 8896  # bytes of a segment of all envs of rig.JOB
+
+
+def whole(T, E, D):
+    """Bytes of a segment without finals (common/wire/segment.h): each array begins on a cache line."""
+    total = 0
+    for size in (4 * T * E * D, 4 * T * E, 4 * T * E, T * E, T * E, 4 * T * E, 4 * T * E, 4 * E, 4 * E * D, 4 * E):
+        total = (total + 63) // 64 * 64 + size
+    return (total + 63) // 64 * 64
+
+
+WHOLE = whole(32, 8, 4)  # of all envs of rig.JOB
 SIZES, LARGE = (0, 4, 64, 1024, 8192, WHOLE), (1, 3, 1000, 65536, 1 << 20, 9 << 20)
 NAMES = (b"#0001020304", b"#", b" ", b"a b", b"%s%n", b"x" * 255, b"/" * 63, b"learner/0/", b"collector/0/0")
 
 
 # As in rig.JOB: a message that is wrong in one thing only gets further than one that is wrong in all.
 JOB_NUMBERS = {"steps": 32, "obs": 4, "env_lo": 0, "env_count": 8, "action_dims": 0, "finals": 0, "state_bytes": 0, "shards": 4,
-               "chunk": 0, "chunks": 1, "node": 4, "wire": 1}
+               "chunk": 0, "chunks": 1, "node": 4, "wire": peers.WIRE}
 
 
 class Attacker:
@@ -70,7 +80,7 @@ class Attacker:
         instance = self.rng.getrandbits(64)
         name = f"{peers.ROLES[role]}/-1/{instance:016x}".encode()
         it = peers.Socket(self.context, self.ipc["control"], name, wait_ms=500)
-        it.send(peers.message("HELLO", wire=1, role=role, index=-1, instance=instance, pid=1, host="elsewhere"))
+        it.send(peers.message("HELLO", wire=peers.WIRE, role=role, index=-1, instance=instance, pid=1, host="elsewhere"))
         while frames := it.receive():
             said = peers.unpack(frames[0])
             if said["m"] == peers.MESSAGES["WELCOME"][0] and role in (CONTROLLER, CLIENT):

@@ -14,12 +14,14 @@ SOURCE = os.environ["TT_SOURCE_DIR"]
 
 
 def s_tables():
-    """docs/wire.md: ({message: (id, [(field, type, limit)])}, {record: the same list})."""
-    messages, records, fields = {}, {}, []
+    """docs/wire.md: ({message: (id, [(field, type, limit)])}, {record: the same list}, its version)."""
+    messages, records, fields, wire = {}, {}, [], 0
     with open(os.path.join(SOURCE, "docs", "wire.md"), encoding="utf-8") as file:
         for line in file:
             title = re.match(r"### (\w+)(?: \((\d+)\))?$", line)
             row = re.match(r"\| `(\w+)` \| (\S+) \| (\d*) \|", line)
+            version = re.match(r"Version: (\d+)\.$", line)
+            wire = int(version[1]) if version else wire
             if title:
                 fields = []
                 if title[2]:
@@ -28,10 +30,10 @@ def s_tables():
                     records[title[1]] = fields
             elif row:
                 fields.append((row[1], row[2].strip("[]`"), int(row[3] or 0)))
-    return messages, records
+    return messages, records, wire
 
 
-MESSAGES, RECORDS = s_tables()
+MESSAGES, RECORDS, WIRE = s_tables()
 ROLES = {2: "collector", 3: "learner", 4: "aggregator", 5: "controller", 6: "client"}
 
 
