@@ -1,5 +1,6 @@
-/*  check - the config as a run would see it, and where every value comes from. */
+/*  check - the config as a run would see it, where every value comes from, and what it comes to. */
 #include "cli/cmd.h"
+#include "cli/comes_to.h"
 #include "cli/job.h"
 #include "cli/setup.h"
 #include "common/base/json.h"
@@ -41,7 +42,11 @@ static int s_print_json(const tt_setup_t *setup)
     const char *separator = "";
     fputs("{\"valid\":true,\"config\":{", stdout);
     tt_config_each(tt_setup_config(setup), s_json_member, &separator);
-    puts("}}");
+    fputs("},\"comes_to\":", stdout);
+    json_t *sums = comes_to_json(setup);
+    json_dumpf(sums, stdout, JSON_COMPACT);
+    json_decref(sums);
+    puts("}");
     return 0;
 }
 
@@ -60,6 +65,8 @@ static int s_print_yaml(const tt_setup_t *setup)
     if (status == TT_OK)
         fputs(tt_buf_text(&out), stdout);
     tt_buf_free(&out);
+    if (status == TT_OK)
+        comes_to_print(stdout, setup);
     return tt_status_exit_code(status);
 }
 

@@ -1,5 +1,6 @@
 /*  envs - the environments there are: spaces, time limit, threshold. A path shows one of the user's own. */
 #include "cli/cmd.h"
+#include "cli/comes_to.h"
 #include "collector/registry.h"
 #include "common/base/json.h"
 #include <jansson.h>
@@ -51,18 +52,13 @@ static void s_print_json(const tt_env_ops_t *const *envs, size_t count)
 
 /*  --- text --- */
 
-static void s_space_text(char *out, size_t size, const tt_space_t *space)
-{
-    snprintf(out, size, "%s(%u)", space->kind == TT_SPACE_DISCRETE ? "Discrete" : "Box", space->n);
-}
-
 static void s_print_table(const tt_env_ops_t *const *envs, size_t count)
 {
     printf("%-25s %-11s %-12s %5s %9s  %s\n", "ENV", "OBSERVATION", "ACTION", "LIMIT", "THRESHOLD", "WHAT TO DO");
     for (size_t i = 0; i < count; i++) {
         char obs[32], action[32], limit[16] = "-", threshold[32] = "-";
-        s_space_text(obs, sizeof obs, &envs[i]->obs);
-        s_space_text(action, sizeof action, &envs[i]->action);
+        space_text(obs, sizeof obs, &envs[i]->obs);
+        space_text(action, sizeof action, &envs[i]->action);
         if (envs[i]->max_episode_steps)
             snprintf(limit, sizeof limit, "%u", envs[i]->max_episode_steps);
         if (!isnan(envs[i]->reward_threshold))

@@ -26,6 +26,15 @@ expect 0 'seed: 5 # --set' "$TUTTI" check good.yaml --seed 5
 expect 0 'seed: 9 # --set' "$TUTTI" check --seed 5 good.yaml --seed=9
 expect 0 'name: CartPole-v1 # env' "$TUTTI" check good.yaml
 
+expect 0 '# actor 4 -> 64 tanh -> 64 tanh -> 2: 4,610 parameters' "$TUTTI" check good.yaml
+expect 0 '# critic 4 -> 64 tanh -> 64 tanh -> 1: 4,545 parameters' "$TUTTI" check good.yaml
+expect 0 '# together 9,155 parameters, 37 kB' "$TUTTI" check good.yaml
+expect 0 '# a row 18 kFLOP to act, 53 kFLOP to train on it once' "$TUTTI" check good.yaml
+expect 0 '# actor 3 -> 8 relu -> 1 means: 41 parameters' "$TUTTI" check Pendulum-v1 --set network.hidden=[8] \
+    --set network.activation=relu
+expect 0 '# together 83 parameters with log_std, 332 B' "$TUTTI" check Pendulum-v1 --set network.hidden=[8] \
+    --set network.activation=relu
+
 # what is printed is a config that means the same
 "$TUTTI" check good.yaml --set algorithm.gamma=0.985 | sed 's/  *# .*//' >once.yaml
 "$TUTTI" check once.yaml | sed 's/  *# .*//' >twice.yaml
@@ -119,6 +128,9 @@ if [ -n "$python3" ]; then
 import json, sys
 all = json.load(sys.stdin)
 assert all["valid"] is True
+assert all["comes_to"]["parameters"] == 9155 and all["comes_to"]["flop_act"] == 2 * (2 * (4 * 64 + 64 * 64) + 64 * 3)
+assert all["comes_to"]["flop_train"] == 3 * all["comes_to"]["flop_act"] and all["comes_to"]["observation"] == "Box(4)"
+assert all["comes_to"]["batch_rows"] == all["config"]["num_envs"]["value"] * all["config"]["num_steps"]["value"]
 config = all["config"]
 assert config["algorithm.learning_rate"] == {"value": 0.001, "origin": "good.yaml:5:13"}, config
 assert config["network.hidden"]["value"] == [64, 64]
