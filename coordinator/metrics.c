@@ -21,7 +21,7 @@ enum { TAIL = 65536 }; /* longer than any line: 64 metrics of 63 letters */
 struct metrics {
     writer_t writer;
     uint32_t era;
-    uint64_t update; /* newest line */
+    uint64_t update, env_steps; /* newest line */
     bool any;
 };
 
@@ -44,6 +44,7 @@ static tt_status_t s_take_last(metrics_t *self, const char *line, const char *pa
         self->any = true;
         self->era = (uint32_t)json_integer_value(era);
         self->update = (uint64_t)json_integer_value(update);
+        self->env_steps = (uint64_t)json_integer_value(json_object_get(object, "env_steps"));
     }
     json_decref(object);
     return ok ? TT_OK : s_err_foreign(path);
@@ -164,13 +165,16 @@ static tt_status_t s_line(tt_buf_t *out, const tt_msg_STATS_t *m, double wall_s,
 
 tt_status_t metrics_add(metrics_t *self, const tt_msg_STATS_t *stats, double wall_s, double sps)
 {
-    if (self->any && (stats->era < self->era || (stats->era == self->era && stats->update <= self->update)))
+    const bool newer =
+        stats->update > self->update || (stats->update == self->update && stats->env_steps > self->env_steps);
+    if (self->any && (stats->era < self->era || (stats->era == self->era && !newer)))
         return TT_OK;
     const size_t begun = writer_begin(&self->writer);
     TT_TRY(writer_end(&self->writer, begun, s_line(&self->writer.pending, stats, wall_s, sps)));
     self->any = true;
     self->era = stats->era;
     self->update = stats->update;
+    self->env_steps = stats->env_steps;
     return writer_flush_full(&self->writer);
 }
 

@@ -2,7 +2,7 @@
  *
  *  {"era", "updates", "env_steps", "episodes", "return_mean", "length_mean", "lag_max", "dropped", "broken_trajectories", "wall_s", "sps", and
  *  the metrics by their names}. wall_s counts from the run's process start; a number that is not finite is null.
- *  Each (era, update) is written once, over restarts of the coordinator too; a line that a dying coordinator left
+ *  Each (era, update, env_steps) is written once, over restarts of the coordinator too; a line that a dying coordinator left
  *  half-written is cut off.
  *
  *  Threads: an instance belongs to one thread. */

@@ -16,7 +16,9 @@ static void s_sample(progress_t *self)
 bool progress_stats(progress_t *self, const tt_msg_STATS_t *stats)
 {
     /* from who led before, or again after our restart: within an era nothing goes back */
-    if (self->any && (stats->era < self->era || (stats->era == self->era && stats->update <= self->update)))
+    const bool newer =
+        stats->update > self->update || (stats->update == self->update && stats->env_steps > self->env_steps);
+    if (self->any && (stats->era < self->era || (stats->era == self->era && !newer)))
         return false;
     if (stats->era != self->era)
         self->samples = 0;

@@ -25,7 +25,8 @@ typedef struct {
     size_t samples;
 } progress_t;
 
-/*  A STATS of rank 0. false: it is of an older era, or no newer update; nothing is changed then. */
+/*  A STATS of rank 0. false: it is of an older era, or neither of a newer update nor of more env steps (those of the batch that
+ *  ends the run); nothing is changed then. */
 bool progress_stats(progress_t *self, const tt_msg_STATS_t *stats);
 /*  EVENT first_step or solved. true: the first such. */
 bool progress_first_step(progress_t *self, int64_t time_ns);

@@ -152,7 +152,7 @@ static json_t *s_summary(core_t *self, const char *checkpoint)
 
 void report_finished(core_t *self, const char *checkpoint)
 {
-    if (self->stats_update < self->update)
+    if (self->stats_update < self->update || self->batches_counted > self->update) /* the batch that met a stop rule */
         s_send_stats(self, tt_now_ns(self->clock));
     json_t *summary = s_summary(self, checkpoint);
     TT_CHECK(summary != NULL);

@@ -82,6 +82,29 @@ static void test_one_line_an_update(void **state)
     assert_int_equal(updates[4], 2);
 }
 
+/*  The batch that met a stop rule: the same update, more steps. */
+static void test_the_last_line_of_a_run(void **state)
+{
+    place_t *place = *state;
+    metrics_t *metrics = NULL;
+    json_int_t updates[8];
+    const tt_msg_STATS_t end = TT_MSG(STATS, .era = 1, .update = 2, .env_steps = 3 * 64);
+    assert_ok(metrics_open(&metrics, place->path));
+    assert_ok(s_add(metrics, 1, 1));
+    assert_ok(s_add(metrics, 1, 2));
+    assert_ok(metrics_add(metrics, &end, 0.5, 1));
+    assert_ok(metrics_add(metrics, &end, 0.5, 1));
+    metrics_close(&metrics);
+    assert_ok(metrics_open(&metrics, place->path)); /* it is known from the file, too */
+    assert_ok(metrics_add(metrics, &end, 0.5, 1));
+    assert_ok(s_add(metrics, 1, 2));
+    assert_ok(s_add(metrics, 1, 3)); /* resumed */
+    metrics_close(&metrics);
+    assert_int_equal(s_read(place, updates, TT_COUNT(updates)), 4);
+    assert_int_equal(updates[2], 2);
+    assert_int_equal(updates[3], 3);
+}
+
 static void test_what_is_not_finite_is_null(void **state)
 {
     place_t *place = *state;
@@ -206,6 +229,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_one_line_an_update, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_the_last_line_of_a_run, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_what_is_not_finite_is_null, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_a_torn_line_is_cut_off_and_nothing_is_written_twice, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_a_file_with_nothing_but_a_torn_line, s_setup, s_teardown),

@@ -23,6 +23,11 @@ static void test_older_and_repeated_stats_are_dropped(void **state)
     m = s_stats(1, 6, SECOND);
     assert_false(progress_stats(&p, &m));
     assert_int_equal(p.update, 3);
+    m = s_stats(2, 3, SECOND);
+    m.env_steps += 100; /* the batch that met a stop rule */
+    assert_true(progress_stats(&p, &m));
+    assert_int_equal(p.env_steps, 400);
+    assert_false(progress_stats(&p, &m));
 }
 
 static void test_speed_is_of_the_last_seconds(void **state)

@@ -36,11 +36,13 @@ def blocks(heading):
 
 
 def commands(lines):
-    """One by one; a here-document is one with the line that begins it."""
+    """One by one; a here-document is one with the line that begins it, as is what follows a pipe at a line's end."""
     lines = list(lines)
     while lines:
         one = [lines.pop(0)]
         while "<<'EOF'" in one[0] and one[-1] != "EOF":
+            one.append(lines.pop(0))
+        while one[-1].endswith("|"):
             one.append(lines.pop(0))
         yield "\n".join(one)
 

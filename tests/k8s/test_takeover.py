@@ -103,6 +103,8 @@ def s_take_over(k8s):
     """Our schema in the place of theirs, both versions served: their pods' owners are of theirs."""
     parts = k8s.kubectl("kustomize", f"{rig.SOURCE}/k8s/overlays/v2alpha1").stdout.split("\n---\n")
     crds = [text for text in parts if "kind: CustomResourceDefinition" in text]
+    theirs = [name for name in k8s.kubectl("get", "crd", "-o", "name").stdout.split() if "diengine" in name]
+    k8s.kubectl("patch", *theirs, "--type", "merge", "-p", '{"spec":{"conversion":{"strategy":"None","webhook":null}}}')
     k8s.kubectl("apply", "-f", "-", input="\n---\n".join(crds))
     wait_for(lambda: k8s.find(s_path("v1alpha1")) and k8s.find(s_path("v2alpha1")), "both versions to be served", rig.DEADLINE)
     k8s.await_kind("dijob")
