@@ -53,14 +53,15 @@ static const char *s_value_above(const tt_config_t *self, const char *key)
 
 tt_status_t unknown_key(const tt_config_t *self, const entry_t *entry)
 {
-    const tt_synonym_t *word = s_is_our_word(self, entry->key) ? NULL : tt_synonym(entry->key);
+    const bool ours = s_is_our_word(self, entry->key);
+    const tt_synonym_t *word = ours ? NULL : tt_synonym(entry->key);
     if (word && (!word->ours || config_claim(self, word->ours)))
         return s_err_synonym(entry, word);
     const char *value = s_value_above(self, entry->key);
     if (value)
         return tt_err(
             TT_CONFIG, "%s: unknown key '%s'; '%s' is a value, not a section", entry->origin, entry->key, value);
-    const stranger_t *stranger = s_stranger(self, word ? word->ours : entry->key);
+    const stranger_t *stranger = ours ? NULL : s_stranger(self, word ? word->ours : entry->key);
     if (stranger)
         return tt_err(TT_CONFIG, "%s: unknown key '%s'%s%s%s; it belongs to %s", entry->origin, entry->key,
             word ? " (here '" : "", word ? word->ours : "", word ? "')" : "", stranger->whose);

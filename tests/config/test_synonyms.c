@@ -122,6 +122,7 @@ static void test_every_word_leads_to_a_key(void **state)
 /*  A toy algorithm beside PPO. */
 static const tt_cfg_field_t s_other[] = {
     {"algorithm.tau", TT_CFG_F32, 0, "0.1", .help = "of another algorithm"},
+    {"algorithm.learning_rate", TT_CFG_F32, 4, "0.1", .help = "of both"},
     {0},
 };
 
@@ -145,6 +146,8 @@ static void test_a_key_of_another_says_whose_it_is(void **state)
         "f.yaml:2:3: unknown key 'algorithm.tau'; it belongs to the algorithm b, and this is a");
     s_refused_beside(
         "tau: 1\n", s_ppo()->fields, "f.yaml:1:1: unknown key 'tau'; it belongs to the algorithm b, and this is a");
+    s_refused_beside("algo.learning_rate: 1\n", s_ppo()->fields,
+        "f.yaml:1:1: unknown key 'algo.learning_rate'; did you mean 'algorithm.learning_rate'?");
     s_refused_beside("algorithm.clip: 1\n", s_other,
         "f.yaml:1:1: unknown key 'algorithm.clip'; it belongs to the algorithm b, and this is a");
     s_refused_beside("clip_range: 1\n", s_other,

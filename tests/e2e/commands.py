@@ -260,9 +260,11 @@ def test_metrics_file(world):
     summary = world.train(world.config())
     with open(os.path.join(summary["run_dir"], "metrics.jsonl"), encoding="utf-8") as file:
         rows = [json.loads(line) for line in file]
-    updates = [row["updates"] for row in rows]
+    order = [(row["updates"], row["env_steps"]) for row in rows]
+    equal(order, sorted(set(order)), "updates and steps in metrics.jsonl")
+    updates = [row["updates"] for row in rows[:-1]]  # the batch that met the rule may be a line of its own
     equal(updates, sorted(set(updates)), "updates in metrics.jsonl")
-    equal(rows[-1]["env_steps"], summary["transitions"]["trained"], "steps of the last row")
+    equal((rows[-1]["updates"], rows[-1]["env_steps"]), (summary["updates"], summary["env_steps"]), "the last row")
     for name in ("losses/policy_loss", "losses/value_loss", "losses/entropy", "losses/approx_kl", "charts/learning_rate"):
         check(name in rows[-1] or name in rows[-1].get("metrics", {}), f"{name} is missing")
 
