@@ -2,7 +2,6 @@
 import os
 import statistics
 
-from kit.machine import ROOT
 from kit.report import check, progress
 from kit.tutti import Broken, Tutti
 
@@ -38,6 +37,7 @@ def measure(tutti, args, _machine):
     configs = {"old": os.path.abspath(args.old_configs) if args.old_configs else "configs", "new": "configs"}
     everything, rows, checks = [], [], []
     with Tutti(os.path.abspath(args.old), tutti.overrides) as old:
+        version = old.text("version").strip()
         for name, sets in RECIPES:
             if args.config and not any(part in name for part in args.config):
                 continue
@@ -47,5 +47,5 @@ def measure(tutti, args, _machine):
             checks.append(check("%s: new / old, median of the pairs" % name, rows[-1][3], WORSE, ">="))
             checks.append(check("%s: first step later by, ms" % name, rows[-1][6], 1.0, "<="))
             everything += [dict(runs, config=name) for runs in pairs]
-    return {"old": os.path.relpath(old.binary, ROOT), "runs": everything, "checks": checks, "tables": [
+    return {"old": version, "runs": everything, "checks": checks, "tables": [
         {"columns": ["recipe", "old sps", "new sps", "ratio", "least", "most", "first step +ms", "same bits"], "rows": rows}]}
