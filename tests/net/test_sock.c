@@ -384,6 +384,50 @@ static void test_handover(void **state)
     tt_sock_destroy(&twin);
 }
 
+/*  A version with a frame that says which. */
+static void s_publish(tt_sock_t *pub, uint64_t version)
+{
+    zmq_msg_t frames[2];
+    tt_frame_new(&frames[0], 64);
+    tt_frame_new(&frames[1], 0);
+    memset(zmq_msg_data(&frames[0]), (int)version, 64);
+    const tt_msg_WEIGHTS_t weights = TT_MSG(WEIGHTS, .version = version);
+    assert_ok(tt_sock_send(pub, NULL, &weights, frames, 2));
+}
+
+/*  Whoever reads each version before the next is published misses none, however fast they come and low the mark is. */
+static void test_no_version_is_lost_in_lock_step(void **state)
+{
+    fixture_t *f = *state;
+    enum { VERSIONS = 2000 };
+    tt_packet_t packet = {0};
+    char *endpoint = tt_sprintf("ipc://%s/weights", f->dir);
+    tt_sock_t *pub = NULL, *sub = NULL;
+    const tt_sock_opts_t opts = {.name = "narrow", .hwm = 4};
+    assert_ok(tt_sock_new(&pub, TT_PUB, &opts));
+    assert_ok(tt_sock_new(&sub, TT_SUB, &opts));
+    assert_ok(tt_sock_bind(pub, endpoint, NULL, 0));
+    assert_ok(tt_sock_connect(sub, endpoint));
+    uint64_t version = 0, seen = 0;
+    const int64_t deadline = tt_now_ms(tt_clock_real()) + PATIENCE_MS;
+    do { /* until it has subscribed, and has read all */
+        assert_true(tt_now_ms(tt_clock_real()) < deadline);
+        s_publish(pub, ++version);
+        poll(NULL, 0, 1);
+        while (tt_sock_recv(sub, &packet) == TT_OK)
+            seen = packet.msg.WEIGHTS.version;
+    } while (seen < version);
+    for (const uint64_t end = version + VERSIONS; version < end;) {
+        s_publish(pub, ++version);
+        assert_ok(help_recv(sub, &packet));
+        assert_int_equal(packet.msg.WEIGHTS.version, version);
+    }
+    tt_packet_clear(&packet);
+    tt_sock_destroy(&sub);
+    tt_sock_destroy(&pub);
+    free(endpoint);
+}
+
 static void test_publish_and_subscribe(void **state)
 {
     fixture_t *f = *state;
@@ -397,12 +441,7 @@ static void test_publish_and_subscribe(void **state)
     uint64_t version = 0;
     for (int tries = 0; status == TT_AGAIN && tries < PATIENCE_MS;
          tries++) { /* what comes before it has subscribed is lost */
-        zmq_msg_t frames[2];
-        tt_frame_new(&frames[0], 64);
-        tt_frame_new(&frames[1], 0);
-        memset(zmq_msg_data(&frames[0]), 1, 64);
-        const tt_msg_WEIGHTS_t weights = TT_MSG(WEIGHTS, .version = ++version);
-        assert_ok(tt_sock_send(pub, NULL, &weights, frames, 2));
+        s_publish(pub, ++version);
         poll(NULL, 0, 1);
         status = tt_sock_recv(sub, &packet);
     }
@@ -466,6 +505,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_garbage_on_the_socket, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_router_restarts, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_handover, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_no_version_is_lost_in_lock_step, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_publish_and_subscribe, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_bad_endpoints, s_setup, s_teardown),
     };
