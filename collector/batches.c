@@ -46,7 +46,7 @@ struct batches {
     tt_packet_t roster; /* to be acted on                         */
     bool roster_new;
     uint32_t era;
-    uint64_t epoch;
+    uint64_t epoch, generation;
     uint32_t env_lo, env_count; /* our range; 0 = none                    */
     bool placed;                /* envs and `next` are right for era and range */
 
@@ -63,6 +63,7 @@ struct batches {
     uint64_t env_steps;
     bool said_first_step;
 
+    uint32_t awaited;            /* the learner whose credit we wait for              */
     int64_t ask_ns, ask_wait_ms; /* last ATTACH, FETCH ..., and when to say it again */
     uint64_t fetch_id;           /* of the FETCH whose answer we wait for; 0 = none  */
     uint64_t fetches;
@@ -139,8 +140,9 @@ static void s_on_credit(batches_t *self, peer_t *peer, const tt_msg_CREDIT_t *cr
         peer->next = credit->base;
         peer->base_ns = now;
     }
+    if (!peer->credited || credit->upto > peer->upto) /* a version may have said more before this came */
+        peer->upto = credit->upto;
     peer->credited = true;
-    peer->upto = credit->upto;
     peer->base = credit->base;
 }
 
@@ -161,6 +163,18 @@ static void s_on_weights(batches_t *self, uint32_t era, uint64_t version, tt_pac
     const uint64_t need = s_version_of(self, self->next);
     if (weights_add(&self->weights, version, need, packet->frame, packet->frame_count) != TT_OK)
         log_warn("dropped: %s", tt_err_text());
+}
+
+/*  Who publishes version v trains batch v next, and has room for those that the lag allows: that is CREDIT too, and it is
+ *  here before the one that follows. From this roster's rank 0 only: another may be an update behind. */
+static void s_on_published(batches_t *self, const tt_msg_WEIGHTS_t *weights)
+{
+    peer_t *rank0 = peers_of_rank(&self->peers, 0);
+    const uint64_t upto = weights->version + self->o.cfg->lag + 1;
+    if (weights->era != self->era || weights->generation != self->generation || weights->version > self->next)
+        return;
+    if (rank0 && rank0->credited && rank0->upto < upto)
+        rank0->upto = upto;
 }
 
 static tt_status_t s_on_states(batches_t *self, const tt_msg_FETCHED_t *msg, tt_packet_t *packet)
@@ -206,6 +220,7 @@ static tt_status_t s_on_packet(void *ctx, tt_sock_t *sock, tt_packet_t *packet)
     switch (packet->msg.type) {
     case TT_MSG_WEIGHTS:
         self->heard_weights = true;
+        s_on_published(self, &packet->msg.WEIGHTS);
         s_on_weights(self, packet->msg.WEIGHTS.era, packet->msg.WEIGHTS.version, packet);
         return TT_OK;
     case TT_MSG_CREDIT:
@@ -269,6 +284,7 @@ static tt_status_t s_take_roster(batches_t *self)
     }
     self->era = roster->era;
     self->epoch = roster->epoch;
+    self->generation = roster->generation;
     self->heard_weights = false;
     TT_TRY(s_take_range(self, me));
     TT_TRY(peers_take(&self->peers, self->env_count ? roster : NULL));
@@ -376,10 +392,11 @@ static tt_status_t s_do_credit(batches_t *self)
         s_enter(self, AT_WEIGHTS);
         return TT_OK;
     }
-    if (self->ask_ns == 0)
+    const bool first = self->ask_ns == 0;
+    if (first || tight->index != self->awaited)
         tt_link_state(
             self->o.link, "waiting for credit for batch %" PRIu64 " from learner/%u", self->next, tight->index);
-    const bool first = self->ask_ns == 0;
+    self->awaited = tight->index;
     if (s_ask_now(self, self->o.lease_ms / 4) && !first) /* a message may have been lost with a connection */
         for (size_t i = 0; i < self->peers.count; i++)
             s_attach(self, &self->peers.at[i]);

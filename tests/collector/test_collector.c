@@ -25,6 +25,7 @@ static void s_expect(stage_t *stage, uint32_t learner, uint64_t base, uint64_t u
     stage->learner[learner].upto = upto;
 }
 
+/*  A version of rank 0 is credit for what the lag allows on top of it; CREDIT itself may come behind it, or before. */
 static void test_lock_step(void **state)
 {
     (void)state;
@@ -34,11 +35,11 @@ static void test_lock_step(void **state)
     fake_learner_credit(&stage.learner[0], 0, 1);
     stage_until(&stage, stage_segment(&stage, 0, 0, 0));
     stage_until(&stage, stage.first_steps == 1);
-    stage_publish(&stage, 2);
     stage_stay(&stage, "waiting for credit for batch 1");
-    assert_null(stage_segment(&stage, 0, 1, 0)); /* no credit */
-    fake_learner_credit(&stage.learner[0], 1, 2);
+    assert_null(stage_segment(&stage, 0, 1, 0));
+    stage_publish(&stage, 2);
     stage_until(&stage, stage_segment(&stage, 0, 1, 0));
+    stage_stay(&stage, "waiting for credit for batch 2");
     fake_learner_credit(&stage.learner[0], 2, 3);
     stage_stay(&stage, "waiting for version 2");
     assert_null(stage_segment(&stage, 0, 2, 0)); /* no version 2 */
@@ -49,6 +50,49 @@ static void test_lock_step(void **state)
     stage_close(&stage);
     assert_int_equal(stage.collector.status, TT_OK);
     assert_int_equal(stage.first_steps, 1);
+}
+
+/*  Who led another generation may be ahead of this one's rank 0, and a version that no batch of ours led to is no word at
+ *  all about room: neither is credit. */
+static void test_a_version_that_is_no_credit(void **state)
+{
+    (void)state;
+    stage_t stage;
+    stage_open(&stage, 0, 0);
+    stage_roster(&stage, 1, 0, STAGE_ENVS);
+    fake_learner_credit(&stage.learner[0], 0, 1);
+    stage_until(&stage, stage_segment(&stage, 0, 0, 0));
+    stage_stay(&stage, "waiting for credit for batch 1");
+    stage.run.generation++;
+    stage_publish(&stage, 2);
+    stage_stay(&stage, "waiting for credit for batch 1");
+    stage.run.generation--;
+    fake_learner_publish(&stage.learner[0], 7);
+    stage_stay(&stage, "waiting for credit for batch 1");
+    assert_null(stage_segment(&stage, 0, 1, 0));
+    fake_learner_credit(&stage.learner[0], 1, 2);
+    stage_until(&stage, stage_segment(&stage, 0, 1, 0));
+    s_assert_batch(&stage, 0, 1, 0);
+    stage_close(&stage);
+}
+
+/*  Rank 0's version says nothing of the others' room, and is not taken back by a CREDIT that it overtook. */
+static void test_a_version_is_credit_of_rank_0_only(void **state)
+{
+    (void)state;
+    stage_t stage;
+    stage_open(&stage, 0, 0);
+    stage_roster(&stage, 3, 0, STAGE_ENVS);
+    fake_learner_credit(&stage.learner[0], 0, 1);
+    fake_learner_credit(&stage.learner[1], 0, 1);
+    stage_until(&stage, stage_segment(&stage, 0, 0, 0) && stage_segment(&stage, 1, 0, 0));
+    stage_publish(&stage, 2);
+    stage_stay(&stage, "waiting for credit for batch 1 from learner/1");
+    fake_learner_credit(&stage.learner[0], 0, 1);
+    stage_stay(&stage, "waiting for credit for batch 1 from learner/1");
+    fake_learner_credit(&stage.learner[1], 1, 2);
+    stage_until(&stage, stage_segment(&stage, 0, 1, 0) && stage_segment(&stage, 1, 1, 0));
+    stage_close(&stage);
 }
 
 /*  Exactly version n - 1, also when a newer one is there; and a version that PUB did not bring is fetched. */
@@ -274,6 +318,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lock_step),
+        cmocka_unit_test(test_a_version_that_is_no_credit),
+        cmocka_unit_test(test_a_version_is_credit_of_rank_0_only),
         cmocka_unit_test(test_lag_1_takes_exactly_its_version),
         cmocka_unit_test(test_lag_4_takes_the_newest),
         cmocka_unit_test(test_learners_come_and_go),

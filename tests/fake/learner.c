@@ -27,7 +27,8 @@ void fake_learner_ack(fake_learner_t *self, uint64_t below)
 
 void fake_learner_publish(fake_learner_t *self, uint64_t version)
 {
-    const tt_msg_WEIGHTS_t weights = TT_MSG(WEIGHTS, .era = self->run->era, .generation = 1, .version = version);
+    const tt_msg_WEIGHTS_t weights =
+        TT_MSG(WEIGHTS, .era = self->run->era, .generation = self->run->generation, .version = version);
     zmq_msg_t frames[2];
     self->store->version(self->store->ctx, version, frames);
     assert_ok(tt_sock_send(self->pub, NULL, &weights, frames, 2));
