@@ -461,7 +461,8 @@ static void s_tell_silent(void *ctx, const replica_t *replica, double silent_s, 
         replica->index, replica->pid, why, replica->doing[0] ? replica->doing : "being started");
     log_warn("%s", self->replaced_last);
     const tt_msg_EVENT_t event = TT_MSG(EVENT, .kind = (char *)(uintptr_t) "warning", .text = self->replaced_last,
-        .update = self->progress.update, .env_steps = self->progress.env_steps, .time_ns = tt_now_ns(self->clock));
+        .update = self->progress.at.update, .env_steps = self->progress.at.env_steps,
+        .time_ns = tt_now_ns(self->clock));
     observers_tell(self->observers, &event);
 }
 

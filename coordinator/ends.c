@@ -43,10 +43,10 @@ static void s_set_missing(json_t *object, const char *key, json_t *value)
 static void s_fill_from_stats(const coordinator_t *self, json_t *summary)
 {
     const progress_t *p = &self->progress;
-    s_set_missing(summary, "env_steps", json_integer((json_int_t)p->env_steps));
-    s_set_missing(summary, "updates", json_integer((json_int_t)p->update));
+    s_set_missing(summary, "env_steps", json_integer((json_int_t)p->at.env_steps));
+    s_set_missing(summary, "updates", json_integer((json_int_t)p->at.update));
     s_set_missing(summary, "episodes", json_integer((json_int_t)p->episodes));
-    s_set_missing(summary, "return_mean", p->any ? s_real(p->return_mean) : json_null());
+    s_set_missing(summary, "return_mean", p->at.any ? s_real(p->return_mean) : json_null());
     s_set_missing(summary, "lag_max", json_integer((json_int_t)p->lag_max));
 }
 
@@ -91,8 +91,8 @@ static void s_keep(coordinator_t *self, const char *json, uint32_t code)
 static void s_tell_end(coordinator_t *self, const char *kind, const char *text, uint32_t code)
 {
     const tt_msg_EVENT_t event = TT_MSG(EVENT, .kind = (char *)(uintptr_t)kind, .text = (char *)(uintptr_t)text,
-        .update = self->progress.update, .env_steps = self->progress.env_steps, .value = self->progress.return_mean,
-        .code = code, .time_ns = tt_now_ns(self->clock));
+        .update = self->progress.at.update, .env_steps = self->progress.at.env_steps,
+        .value = self->progress.return_mean, .code = code, .time_ns = tt_now_ns(self->clock));
     observers_flush(self->observers, true);
     observers_tell(self->observers, &event);
     control_stop(self->roster, self->ends.reason, code);

@@ -214,7 +214,7 @@ static tt_status_t s_stats(coordinator_t *self, sender_t from, const tt_msg_STAT
     stats.time_ns = s_when(self, from, said->time_ns);
     if (!s_leads(self, from) || stats.era != roster_era(self->roster))
         return TT_OK;
-    if (!self->progress.any && roster_took_over(self->roster))
+    if (!self->progress.at.any && roster_took_over(self->roster))
         TT_TRY(s_count_from_here(self, &stats));
     if (!progress_stats(&self->progress, &stats))
         return TT_OK;

@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "coordinator/progress.h"
 #include "coordinator/roster.h"
 #include "coordinator/writer.h"
 
@@ -20,9 +21,7 @@ enum { TAIL = 65536 }; /* longer than any line: 64 metrics of 63 letters */
 /*  Structure of our class */
 struct metrics {
     writer_t writer;
-    uint32_t era;
-    uint64_t update, env_steps; /* newest line */
-    bool any;
+    progress_at_t at; /* newest line */
 };
 
 /* ---- what is there already ----------------------------------------------------------------------------------------- */
@@ -41,10 +40,10 @@ static tt_status_t s_take_last(metrics_t *self, const char *line, const char *pa
                     json_integer_value(era) <= ROSTER_NUMBER_MAX && json_is_integer(update) &&
                     json_integer_value(update) >= 0;
     if (ok) {
-        self->any = true;
-        self->era = (uint32_t)json_integer_value(era);
-        self->update = (uint64_t)json_integer_value(update);
-        self->env_steps = (uint64_t)json_integer_value(json_object_get(object, "env_steps"));
+        self->at.any = true;
+        self->at.era = (uint32_t)json_integer_value(era);
+        self->at.update = (uint64_t)json_integer_value(update);
+        self->at.env_steps = (uint64_t)json_integer_value(json_object_get(object, "env_steps"));
     }
     json_decref(object);
     return ok ? TT_OK : s_err_foreign(path);
@@ -100,9 +99,9 @@ static tt_status_t s_read(metrics_t *self, const char *path)
 
 tt_status_t metrics_last_era(const char *path, uint32_t *era)
 {
-    metrics_t last = {.any = false};
+    metrics_t last = {0};
     TT_TRY(s_read(&last, path));
-    *era = last.any ? last.era : 0;
+    *era = last.at.any ? last.at.era : 0;
     return TT_OK;
 }
 
@@ -165,16 +164,11 @@ static tt_status_t s_line(tt_buf_t *out, const tt_msg_STATS_t *m, double wall_s,
 
 tt_status_t metrics_add(metrics_t *self, const tt_msg_STATS_t *stats, double wall_s, double sps)
 {
-    const bool newer =
-        stats->update > self->update || (stats->update == self->update && stats->env_steps > self->env_steps);
-    if (self->any && (stats->era < self->era || (stats->era == self->era && !newer)))
+    if (!progress_newer(&self->at, stats))
         return TT_OK;
     const size_t begun = writer_begin(&self->writer);
     TT_TRY(writer_end(&self->writer, begun, s_line(&self->writer.pending, stats, wall_s, sps)));
-    self->any = true;
-    self->era = stats->era;
-    self->update = stats->update;
-    self->env_steps = stats->env_steps;
+    self->at = progress_at(stats);
     return writer_flush_full(&self->writer);
 }
 

@@ -9,23 +9,29 @@ static void s_sample(progress_t *self)
     if (self->samples > 0 && self->time_ns - self->window[newest].time_ns < s_sample_ns)
         return;
     self->window[self->samples % PROGRESS_WINDOW].time_ns = self->time_ns;
-    self->window[self->samples % PROGRESS_WINDOW].env_steps = self->env_steps;
+    self->window[self->samples % PROGRESS_WINDOW].env_steps = self->at.env_steps;
     self->samples++;
+}
+
+bool progress_newer(const progress_at_t *than, const tt_msg_STATS_t *stats)
+{
+    if (!than->any || stats->era != than->era)
+        return !than->any || stats->era > than->era;
+    return stats->update > than->update || (stats->update == than->update && stats->env_steps > than->env_steps);
+}
+
+progress_at_t progress_at(const tt_msg_STATS_t *stats)
+{
+    return (progress_at_t){.any = true, .era = stats->era, .update = stats->update, .env_steps = stats->env_steps};
 }
 
 bool progress_stats(progress_t *self, const tt_msg_STATS_t *stats)
 {
-    /* from who led before, or again after our restart: within an era nothing goes back */
-    const bool newer =
-        stats->update > self->update || (stats->update == self->update && stats->env_steps > self->env_steps);
-    if (self->any && (stats->era < self->era || (stats->era == self->era && !newer)))
+    if (!progress_newer(&self->at, stats))
         return false;
-    if (stats->era != self->era)
+    if (stats->era != self->at.era)
         self->samples = 0;
-    self->any = true;
-    self->era = stats->era;
-    self->update = stats->update;
-    self->env_steps = stats->env_steps;
+    self->at = progress_at(stats);
     self->episodes = stats->episodes;
     self->return_mean = stats->return_mean;
     self->length_mean = stats->length_mean;
@@ -78,8 +84,8 @@ double progress_sps(const progress_t *self)
     const size_t oldest = self->samples > PROGRESS_WINDOW ? self->samples % PROGRESS_WINDOW : 0;
     const int64_t span = self->time_ns - self->window[oldest].time_ns;
     if (span <= 0)
-        return progress_sps_overall(self, self->env_steps, self->time_ns);
-    return (double)(self->env_steps - self->window[oldest].env_steps) / ((double)span * 1e-9);
+        return progress_sps_overall(self, self->at.env_steps, self->time_ns);
+    return (double)(self->at.env_steps - self->window[oldest].env_steps) / ((double)span * 1e-9);
 }
 
 double progress_sps_overall(const progress_t *self, uint64_t env_steps, int64_t end_ns)

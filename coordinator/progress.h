@@ -8,10 +8,21 @@
 
 enum { PROGRESS_WINDOW = 16 };
 
+/*  Where in the training a STATS stands. */
 typedef struct {
-    bool any; /* a STATS has come */
+    bool any; /* there was one */
     uint32_t era;
-    uint64_t update, env_steps, episodes, lag_max, dropped, broken_trajectories;
+    uint64_t update, env_steps;
+} progress_at_t;
+
+/*  Does this one go on from there? Not when it is of an older era, or of neither a newer update nor more env steps (those of the
+ *  batch that ends the run): then it is from who led before, or said again after our restart. */
+bool progress_newer(const progress_at_t *than, const tt_msg_STATS_t *stats);
+progress_at_t progress_at(const tt_msg_STATS_t *stats);
+
+typedef struct {
+    progress_at_t at; /* of the newest STATS */
+    uint64_t episodes, lag_max, dropped, broken_trajectories;
     double return_mean, length_mean;
     int64_t time_ns;       /* of the newest STATS, CLOCK_MONOTONIC of its sender     */
     int64_t first_step_ns; /* 0 = not yet                                            */
@@ -25,8 +36,7 @@ typedef struct {
     size_t samples;
 } progress_t;
 
-/*  A STATS of rank 0. false: it is of an older era, or neither of a newer update nor of more env steps (those of the batch that
- *  ends the run); nothing is changed then. */
+/*  A STATS of rank 0. false: it is not newer; nothing is changed then. */
 bool progress_stats(progress_t *self, const tt_msg_STATS_t *stats);
 /*  EVENT first_step or solved. true: the first such. */
 bool progress_first_step(progress_t *self, int64_t time_ns);

@@ -36,8 +36,8 @@ static void s_say_progress(const coordinator_t *self)
         snprintf(mean, sizeof mean, "%.1f", p->return_mean);
     if (sps > 0)
         snprintf(speed, sizeof speed, ", %.0f steps/s", sps);
-    log_info("update %" PRIu64 ", %" PRIu64 " env steps, mean return %s%s; %u collectors, %u learners", p->update,
-        p->env_steps, mean, speed, roster_ready(self->roster, TT_PEER_COLLECTOR),
+    log_info("update %" PRIu64 ", %" PRIu64 " env steps, mean return %s%s; %u collectors, %u learners", p->at.update,
+        p->at.env_steps, mean, speed, roster_ready(self->roster, TT_PEER_COLLECTOR),
         roster_ready(self->roster, TT_PEER_LEARNER));
 }
 
@@ -62,9 +62,9 @@ void progress_log_turn(coordinator_t *self, int64_t now_ns)
         return;
     }
     progress_log->waits_due_ns = 0;
-    if (now_ns < progress_log->due_ns || !self->progress.any || self->progress.update == progress_log->updates)
+    if (now_ns < progress_log->due_ns || !self->progress.at.any || self->progress.at.update == progress_log->updates)
         return;
     s_say_progress(self);
-    progress_log->updates = self->progress.update;
+    progress_log->updates = self->progress.at.update;
     progress_log->due_ns = now_ns + (++progress_log->lines < QUICK ? QUICK_S : SLOW_S) * s_second_ns;
 }

@@ -115,11 +115,11 @@ json_t *status_snapshot_json(const journal_snapshot_t *snapshot)
 static void s_add_training(const coordinator_t *self, json_t *object)
 {
     const progress_t *p = &self->progress;
-    json_object_set_new(object, "updates", s_u64(p->update));
-    json_object_set_new(object, "env_steps", s_u64(p->env_steps));
+    json_object_set_new(object, "updates", s_u64(p->at.update));
+    json_object_set_new(object, "env_steps", s_u64(p->at.env_steps));
     json_object_set_new(object, "episodes", s_u64(p->episodes));
     json_object_set_new(object, "sps", s_real(progress_sps(p)));
-    json_object_set_new(object, "return_mean", p->any ? s_real(p->return_mean) : json_null());
+    json_object_set_new(object, "return_mean", p->at.any ? s_real(p->return_mean) : json_null());
     json_object_set_new(object, "threshold", s_real(self->cfg.space.threshold));
     json_object_set_new(object, "lag_max", s_u64(p->lag_max));
     json_object_set_new(
@@ -209,8 +209,8 @@ tt_status_t status_prometheus(const coordinator_t *self, tt_buf_t *out)
 {
     const progress_t *p = &self->progress;
     const roster_t *roster = self->roster;
-    TT_TRY(s_metric(out, "updates_total", "counter", "Policy versions made.", (double)p->update));
-    TT_TRY(s_metric(out, "env_steps_total", "counter", "Transitions trained on.", (double)p->env_steps));
+    TT_TRY(s_metric(out, "updates_total", "counter", "Policy versions made.", (double)p->at.update));
+    TT_TRY(s_metric(out, "env_steps_total", "counter", "Transitions trained on.", (double)p->at.env_steps));
     TT_TRY(s_metric(out, "episodes_total", "counter", "Training episodes that ended.", (double)p->episodes));
     TT_TRY(s_metric(out, "dropped_total", "counter", "Transitions received again and dropped, as (batch, env) pairs.",
         (double)p->dropped));
@@ -218,8 +218,8 @@ tt_status_t status_prometheus(const coordinator_t *self, tt_buf_t *out)
         "Times an environment did not go on from where the batch before left it.", (double)p->broken_trajectories));
     TT_TRY(s_metric(
         out, "rolled_back_total", "counter", "Times the run went back to a snapshot.", roster_rolled_back(roster)));
-    TT_TRY(s_metric(
-        out, "return_mean", "gauge", "Mean return of the last 100 training episodes.", p->any ? p->return_mean : NAN));
+    TT_TRY(s_metric(out, "return_mean", "gauge", "Mean return of the last 100 training episodes.",
+        p->at.any ? p->return_mean : NAN));
     TT_TRY(s_metric(out, "sps", "gauge", "Env steps a second over the last seconds.", progress_sps(p)));
     TT_TRY(s_metric(out, "lag_max", "gauge", "Largest policy lag trained on.", (double)p->lag_max));
     TT_TRY(s_metric(out, "era", "gauge", "Counts roll-backs.", roster_era(roster)));

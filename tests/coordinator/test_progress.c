@@ -22,11 +22,11 @@ static void test_older_and_repeated_stats_are_dropped(void **state)
     assert_true(progress_stats(&p, &m));
     m = s_stats(1, 6, SECOND);
     assert_false(progress_stats(&p, &m));
-    assert_int_equal(p.update, 3);
+    assert_int_equal(p.at.update, 3);
     m = s_stats(2, 3, SECOND);
     m.env_steps += 100; /* the batch that met a stop rule */
     assert_true(progress_stats(&p, &m));
-    assert_int_equal(p.env_steps, 400);
+    assert_int_equal(p.at.env_steps, 400);
     assert_false(progress_stats(&p, &m));
 }
 
