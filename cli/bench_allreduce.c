@@ -193,7 +193,7 @@ static tt_status_t s_send_roster(tt_sock_t *control, const char *peer)
 static tt_status_t s_coordinate(tt_sock_t *control, char peer[64], char endpoint[256])
 {
     static const char config[] = "env: CartPole-v1\nname: bench\nlearner:\n  shards: 2\n  replicas: 2\n"
-                                 "space:\n  obs: 4\n  actions: 2\n  action_dims: 1\n";
+                                 "space: {obs: 'float32[4]', action: discrete(2)}\n";
     const int64_t end = tt_now_ms(tt_clock_real()) + PATIENCE_S * 1000;
     while (tt_now_ms(tt_clock_real()) < end) {
         tt_packet_t packet = {0};

@@ -1,5 +1,6 @@
 /*  bench_envs - how fast one core steps each environment: tt_vec_step with random actions, resets and checks included,
- *  actions drawn before the clock starts. The median of five runs, and the best. */
+ *  actions drawn before the clock starts (where a mask forbids one, the next that it allows). The median of five runs, and
+ *  the best. */
 #include "cli/cmd.h"
 #include "collector/registry.h"
 #include "collector/vec.h"
@@ -11,6 +12,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 const tt_option_t tt_opt_bench_envs[] = {
     {"num-envs", 'n', "N", "environments stepped together, 1 to 65536 (default 256)"},
@@ -27,54 +29,118 @@ typedef struct {
 } speed_t;
 
 typedef struct {
+    tt_columns_t *columns;
     tt_vec_t *vec;
     uint32_t n;
-    size_t row; /* bytes of one step's actions */
-    char *actions;
+    char *actions[TT_COLUMNS_MAX]; /* of each action column, ACTIONS steps        */
+    char *allowed[TT_COLUMNS_MAX]; /* the same of one step, moved to what the mask allows */
     float *reward;
     uint8_t *ends; /* terminated, then truncated */
 } bench_t;
 
-static float s_within(float low, float high, float unit)
+/*  A number within one element's bounds, -1 and 1 where it has none. */
+static float s_within(const tt_space_t *box, uint32_t at, float unit)
 {
-    low = isinf(low) ? -1 : low;
-    high = isinf(high) ? 1 : high;
+    const uint32_t i = box->same_bounds ? 0 : at;
+    const float low = !box->low || isinf(box->low[i]) ? -1 : (float)box->low[i];
+    const float high = !box->high || isinf(box->high[i]) ? 1 : (float)box->high[i];
     return low + (high - low) * unit;
 }
 
-/*  Element k of all actions, from its own draw. */
-static void s_draw_action(const tt_space_t *space, char *actions, uint32_t k)
+/*  Element k of all actions of a column, from its own draw. */
+static void s_draw_action(
+    const tt_columns_t *columns, uint32_t column, const tt_space_t *leaf, char *actions, uint32_t k)
 {
+    const tt_column_t *of = &columns->at[column];
+    const uint32_t at = k % of->elements;
     uint32_t words[4];
-    tt_draw(words, 1, TT_STREAM_TEST, 0, k);
-    if (space->kind == TT_SPACE_DISCRETE) {
-        ((int32_t *)actions)[k] = (int32_t)tt_below(words[0], space->n);
-        return;
+    tt_draw(words, 1, TT_STREAM_TEST, column - columns->action, k);
+    if (!of->choice)
+        ((float *)actions)[k] = s_within(leaf, at, tt_unit_f32(words[0]));
+    else if (of->dtype == TT_U8)
+        ((uint8_t *)actions)[k] = (uint8_t)tt_below(words[0], 2);
+    else
+        ((int32_t *)actions)[k] = (int32_t)tt_below(words[0], columns->choices[of->first + at]);
+}
+
+static void s_draw_actions(bench_t *b, const tt_env_ops_t *env)
+{
+    const tt_columns_t *columns = b->columns;
+    const tt_space_t *leaf[TT_COLUMNS_MAX];
+    tt_space_leaves(&env->action, leaf, TT_COLUMNS_MAX);
+    for (uint32_t i = 0; i < columns->action_count; i++) {
+        const tt_column_t *of = &columns->at[columns->action + i];
+        const size_t rows = tt_mul(ACTIONS, b->n);
+        b->actions[i] = tt_aligned0(tt_mul(rows, of->bytes));
+        b->allowed[i] = tt_aligned0(tt_mul(b->n, of->bytes));
+        for (uint32_t k = 0; k < rows * of->elements; k++)
+            s_draw_action(columns, columns->action + i, leaf[i], b->actions[i], k);
     }
-    const uint32_t at = k % space->n;
-    ((float *)actions)[k] = s_within(space->low[at], space->high[at], tt_unit_f32(words[0]));
 }
 
 static tt_status_t s_open(bench_t *b, const tt_env_ops_t *env, uint32_t n)
 {
-    const uint32_t each = env->action.kind == TT_SPACE_BOX ? env->action.n : 1;
-    TT_TRY(tt_vec_new(&b->vec, env, 1, 0, n, 0));
+    TT_TRY(tt_columns_new(&b->columns, &env->obs, &env->action, env->mask));
+    TT_TRY(tt_vec_new(&b->vec, &(tt_vec_cfg_t){.ops = env, .columns = b->columns, .seed = 1, .count = n}));
     b->n = n;
-    b->row = tt_mul(tt_mul(n, each), 4);
-    b->actions = tt_aligned0(tt_mul(ACTIONS, b->row));
     b->reward = tt_array0(n, sizeof(float));
     b->ends = tt_array0(n, 2);
-    for (uint32_t k = 0; k < ACTIONS * b->row / 4; k++)
-        s_draw_action(&env->action, b->actions, k);
+    s_draw_actions(b, env);
     return TT_OK;
 }
 
 static void s_close(bench_t *b)
 {
     tt_vec_destroy(&b->vec);
-    free(b->actions);
+    for (uint32_t i = 0; i < TT_COLUMNS_MAX; i++) {
+        free(b->actions[i]);
+        free(b->allowed[i]);
+    }
     free(b->reward);
     free(b->ends);
+    tt_columns_destroy(&b->columns);
+}
+
+/*  The drawn choice, or the next one that is allowed. One is: the vec has looked. */
+static uint32_t s_next_allowed(const uint8_t *mask, uint32_t n, uint32_t choice)
+{
+    while (!mask[choice])
+        choice = choice + 1 == n ? 0 : choice + 1;
+    return choice;
+}
+
+/*  The choices of one action column of env e; returns how many bytes of its mask they took. */
+static uint32_t s_allow(bench_t *b, uint32_t i, uint32_t e, const uint8_t *mask)
+{
+    const tt_column_t *of = &b->columns->at[b->columns->action + i];
+    char *row = b->allowed[i] + (size_t)e * of->bytes;
+    uint32_t used = 0;
+    for (uint32_t k = 0; of->choice && k < of->elements; k++) {
+        const uint32_t n = b->columns->choices[of->first + k];
+        if (of->dtype == TT_U8)
+            ((uint8_t *)row)[k] = (uint8_t)s_next_allowed(mask + used, n, ((uint8_t *)row)[k]);
+        else
+            ((int32_t *)row)[k] = (int32_t)s_next_allowed(mask + used, n, (uint32_t)((int32_t *)row)[k]);
+        used += n;
+    }
+    return used;
+}
+
+/*  Actions number t, as far as they are allowed now. */
+static void s_actions_of(bench_t *b, size_t t, const void **action)
+{
+    const tt_columns_t *columns = b->columns;
+    for (uint32_t i = 0; i < columns->action_count; i++) {
+        const size_t row = b->n * (size_t)columns->at[columns->action + i].bytes;
+        action[i] = columns->mask < 0 ? b->actions[i] + t * row : b->allowed[i];
+        if (columns->mask >= 0)
+            memcpy(b->allowed[i], b->actions[i] + t * row, row);
+    }
+    for (uint32_t e = 0; columns->mask >= 0 && e < b->n; e++) {
+        const uint8_t *mask = tt_vec_mask(b->vec) + (size_t)e * columns->mask_bits;
+        for (uint32_t i = 0; i < columns->action_count; i++)
+            mask += s_allow(b, i, e, mask);
+    }
 }
 
 /*  Steps until `ns` have passed; the clock is read every ACTIONS steps. */
@@ -85,8 +151,11 @@ static tt_status_t s_run(bench_t *b, int64_t ns, double *per_second, speed_t *to
     uint64_t steps = 0;
     int64_t now = start;
     while (now - start < ns) {
-        for (size_t t = 0; t < ACTIONS; t++)
-            TT_TRY(tt_vec_step(b->vec, b->actions + t * b->row, b->reward, b->ends, b->ends + b->n));
+        for (size_t t = 0; t < ACTIONS; t++) {
+            const void *action[TT_COLUMNS_MAX];
+            s_actions_of(b, t, action);
+            TT_TRY(tt_vec_step(b->vec, action, b->reward, b->ends, b->ends + b->n));
+        }
         steps += (uint64_t)ACTIONS * b->n;
         now = tt_now_ns(clock);
     }

@@ -72,6 +72,8 @@ tt_status_t tt_changes(json_t **out, const tt_setup_t *setup, const char *before
     look_t self = {.whose = whose, .list = out ? json_array() : NULL, .status = TT_OK};
     tt_config_t *config = NULL;
     tt_status_t status = tt_config_parse(&config, before, strlen(before), whose);
+    if (status == TT_OK)
+        tt_config_upgrade_spaces(config);
     if (status == TT_OK && old)
         status = s_upgrade(config);
     if (status == TT_OK)

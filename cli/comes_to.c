@@ -1,20 +1,15 @@
 #include "cli/comes_to.h"
-#include <string.h>
+#include "cli/spaces.h"
 #include "common/base/mem.h"
 #include "common/job/fit.h"
 
 typedef struct {
-    char observation[32], action[32];
+    tt_columns_t *columns; /* owned                                    */
     tt_net_spec_t net;
     uint64_t params[2], all; /* of actor and critic; of both and log_std */
     uint64_t act, train;     /* FLOPs of a row                           */
     uint64_t rows, bytes;    /* of a batch, as one segment               */
 } sums_t;
-
-void space_text(char *out, size_t size, const tt_space_t *space)
-{
-    snprintf(out, size, "%s(%u)", space->kind == TT_SPACE_DISCRETE ? "Discrete" : "Box", space->n);
-}
 
 /*  Parameters of one tower, and the multiply-adds of a row that goes through it. */
 static uint64_t s_tower(const tt_net_spec_t *net, uint32_t out, uint64_t *multiplies)
@@ -29,24 +24,26 @@ static uint64_t s_tower(const tt_net_spec_t *net, uint32_t out, uint64_t *multip
     return params;
 }
 
+/*  That there are columns, and that a batch fits, was checked with the config. */
 static void s_add_up(sums_t *self, const tt_setup_t *setup)
 {
     const tt_train_cfg_t *train = tt_setup_train(setup);
-    const tt_env_ops_t *env = tt_setup_env(setup);
-    const tt_segment_shape_t shape = tt_train_segment(train);
-    size_t bytes = 0;
     uint64_t multiplies = 0;
-    *self = (sums_t){.net = tt_train_net(train)};
-    space_text(self->observation, sizeof self->observation, &env->obs);
-    space_text(self->action, sizeof self->action, &env->action);
+    size_t bytes = 0;
+    *self = (sums_t){0};
+    tt_status_t status = tt_train_columns(&self->columns, train);
+    TT_CHECK(status == TT_OK);
+    const tt_segment_shape_t shape = tt_train_segment(train, self->columns);
+    status = tt_segment_size(&shape, &bytes);
+    TT_CHECK(status == TT_OK);
+    self->net = tt_train_net(train, self->columns);
     self->params[0] = s_tower(&self->net, self->net.out, &multiplies);
     self->params[1] = s_tower(&self->net, 1, &multiplies);
     self->all = tt_net_param_count(&self->net);
     self->act = 2 * multiplies;
     self->train = 3 * self->act;
     self->rows = (uint64_t)train->num_envs * train->num_steps;
-    const tt_status_t fits = tt_segment_size(&shape, &bytes); /* that it does was checked with the config */
-    self->bytes = fits == TT_OK ? bytes : 0;
+    self->bytes = bytes;
 }
 
 /*  1234567 -> "1,234,567". */
@@ -75,39 +72,61 @@ static const char *s_amount(char out[32], uint64_t number, const char *unit)
     return out;
 }
 
-static void s_print_tower(FILE *out, const sums_t *self, const char *name, uint32_t last, uint64_t params)
+/*  What the actor's outputs are, where they are not logits alone. */
+static void s_name_head(char *out, size_t size, const tt_net_spec_t *net)
+{
+    *out = '\0';
+    if (net->log_std == net->out)
+        snprintf(out, size, " means");
+    else if (net->log_std)
+        snprintf(out, size, " (%u logits, %u means)", net->out - net->log_std, net->log_std);
+}
+
+static void s_print_tower(
+    FILE *out, const sums_t *self, const char *name, uint32_t last, const char *what, uint64_t params)
 {
     char number[32];
     fprintf(out, "#   %-12s %u", name, self->net.obs);
     for (uint32_t l = 0; l < self->net.hidden_count; l++)
         fprintf(out, " -> %u %s", self->net.hidden[l], self->net.activation == TT_NN_RELU ? "relu" : "tanh");
-    fprintf(out, " -> %u%s: %s parameters\n", last, self->net.continuous && last == self->net.out ? " means" : "",
-        s_grouped(number, params));
+    fprintf(out, " -> %u%s: %s parameters\n", last, what, s_grouped(number, params));
 }
 
 void comes_to_print(FILE *out, const tt_setup_t *setup)
 {
     sums_t self;
-    char a[32], b[32];
+    char a[32], b[32], head[64];
     s_add_up(&self, setup);
+    s_name_head(head, sizeof head, &self.net);
     const tt_train_cfg_t *train = tt_setup_train(setup);
-    fprintf(out, "# what it comes to:\n#   %-12s %s\n#   %-12s %s\n", "observation", self.observation, "action",
-        self.action);
-    s_print_tower(out, &self, "actor", self.net.out, self.params[0]);
-    s_print_tower(out, &self, "critic", 1, self.params[1]);
+    fprintf(out, "# what it comes to:\n#   %-12s %s\n#   %-12s %s%s\n", "observation", train->space.obs, "action",
+        train->space.action, train->space.mask ? ", some choices masked" : "");
+    columns_print(out, self.columns);
+    fprintf(out, "#   %-12s %u numbers that the networks read\n", "flattened", self.columns->flat);
+    s_print_tower(out, &self, "actor", self.net.out, head, self.params[0]);
+    s_print_tower(out, &self, "critic", 1, "", self.params[1]);
     fprintf(out, "#   %-12s %s parameters%s, %s\n", "together", s_grouped(a, self.all),
-        self.net.continuous ? " with log_std" : "", s_amount(b, 4 * self.all, "B"));
-    fprintf(out, "#   %-12s %s to act, %s to train on it once\n", "a row", s_amount(a, self.act, "FLOP"),
-        s_amount(b, self.train, "FLOP"));
+        self.net.log_std ? " with log_std" : "", s_amount(b, 4 * self.all, "B"));
+    fprintf(out, "#   %-12s %s to act, %s to train on it once; %u B\n", "a row", s_amount(a, self.act, "FLOP"),
+        s_amount(b, self.train, "FLOP"), columns_bytes(self.columns));
     fprintf(out, "#   %-12s %u envs x %u steps = %s rows, %s\n", "a batch", train->num_envs, train->num_steps,
         s_grouped(a, self.rows), s_amount(b, self.bytes, "B"));
+    tt_columns_destroy(&self.columns);
 }
 
 json_t *comes_to_json(const tt_setup_t *setup)
 {
     sums_t self;
     s_add_up(&self, setup);
-    return json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I}", "observation", self.observation, "action", self.action,
-        "parameters", (json_int_t)self.all, "flop_act", (json_int_t)self.act, "flop_train", (json_int_t)self.train,
-        "batch_rows", (json_int_t)self.rows, "batch_bytes", (json_int_t)self.bytes);
+    const tt_train_cfg_t *train = tt_setup_train(setup);
+    char hash[24];
+    snprintf(hash, sizeof hash, "%016llx", (unsigned long long)self.columns->hash);
+    json_t *all =
+        json_pack("{s:s, s:s, s:b, s:I, s:o, s:s, s:I, s:I, s:I, s:I, s:I, s:I}", "observation", train->space.obs,
+            "action", train->space.action, "mask", train->space.mask, "flat", (json_int_t)self.columns->flat, "columns",
+            columns_json(self.columns), "columns_hash", hash, "row_bytes", (json_int_t)columns_bytes(self.columns),
+            "parameters", (json_int_t)self.all, "flop_act", (json_int_t)self.act, "flop_train", (json_int_t)self.train,
+            "batch_rows", (json_int_t)self.rows, "batch_bytes", (json_int_t)self.bytes);
+    tt_columns_destroy(&self.columns);
+    return all;
 }

@@ -1,42 +1,39 @@
-/*  envs - the environments there are: spaces, time limit, threshold. A path shows one of the user's own. */
+/*  envs - the environments there are: spaces, time limit, threshold. Named ones also with bounds and arguments; a path shows
+ *  one of the user's own. */
 #include "cli/cmd.h"
-#include "cli/comes_to.h"
+#include "cli/spaces.h"
 #include "collector/registry.h"
 #include "common/base/json.h"
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 const tt_option_t tt_opt_envs[] = {
     {"output", 0, "text|json", "text (default) or one JSON object"},
     {0},
 };
 
-/*  --- JSON: null stands for "no bound", "no limit" and "no threshold" --- */
+/*  --- JSON: null stands for "no limit" and "no threshold" --- */
 
-static json_t *s_bounds(const float *bounds, uint32_t n)
+static json_t *s_options_json(const tt_env_option_t *option)
 {
     json_t *array = json_array();
-    for (uint32_t i = 0; i < n; i++)
-        json_array_append_new(array, isinf(bounds[i]) ? json_null() : json_real((double)bounds[i]));
+    for (; option && option->name; option++)
+        json_array_append_new(array, json_pack("{s:o, s:o, s:o}", "name", tt_json_text(option->name), "default",
+                                         option->initial ? tt_json_text(option->initial) : json_null(), "help",
+                                         tt_json_text(option->help ? option->help : "")));
     return array;
-}
-
-static json_t *s_space_json(const tt_space_t *space)
-{
-    if (space->kind == TT_SPACE_DISCRETE)
-        return json_pack("{s:s, s:I}", "kind", "discrete", "n", (json_int_t)space->n);
-    return json_pack("{s:s, s:I, s:o, s:o}", "kind", "box", "n", (json_int_t)space->n, "low",
-        s_bounds(space->low, space->n), "high", s_bounds(space->high, space->n));
 }
 
 static json_t *s_env_json(const tt_env_ops_t *env)
 {
     json_t *limit = env->max_episode_steps ? json_integer(env->max_episode_steps) : json_null();
     json_t *threshold = isnan(env->reward_threshold) ? json_null() : json_real(env->reward_threshold);
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "id", tt_json_text(env->id), "summary",
-        tt_json_text(env->summary), "observation", s_space_json(&env->obs), "action", s_space_json(&env->action),
-        "max_episode_steps", limit, "reward_threshold", threshold);
+    return json_pack("{s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o}", "id", tt_json_text(env->id), "summary",
+        tt_json_text(env->summary), "observation", space_json(&env->obs), "action", space_json(&env->action), "mask",
+        env->mask, "args", s_options_json(env->options), "max_episode_steps", limit, "reward_threshold", threshold);
 }
 
 static void s_print_json(const tt_env_ops_t *const *envs, size_t count)
@@ -52,42 +49,48 @@ static void s_print_json(const tt_env_ops_t *const *envs, size_t count)
 
 /*  --- text --- */
 
+/*  A space in a column of the table. */
+static void s_cell(char *out, size_t size, const tt_space_t *space)
+{
+    char *words = space_words(space);
+    snprintf(out, size, "%s", words);
+    if (strlen(words) >= size)
+        snprintf(out + size - 4, 4, "...");
+    free(words);
+}
+
 static void s_print_table(const tt_env_ops_t *const *envs, size_t count)
 {
-    printf("%-25s %-11s %-12s %5s %9s  %s\n", "ENV", "OBSERVATION", "ACTION", "LIMIT", "THRESHOLD", "WHAT TO DO");
+    printf("%-25s %-15s %-15s %5s %9s  %s\n", "ENV", "OBSERVATION", "ACTION", "LIMIT", "THRESHOLD", "WHAT TO DO");
     for (size_t i = 0; i < count; i++) {
-        char obs[32], action[32], limit[16] = "-", threshold[32] = "-";
-        space_text(obs, sizeof obs, &envs[i]->obs);
-        space_text(action, sizeof action, &envs[i]->action);
+        char obs[16], action[16], limit[16] = "-", threshold[32] = "-";
+        s_cell(obs, sizeof obs, &envs[i]->obs);
+        s_cell(action, sizeof action, &envs[i]->action);
         if (envs[i]->max_episode_steps)
             snprintf(limit, sizeof limit, "%u", envs[i]->max_episode_steps);
         if (!isnan(envs[i]->reward_threshold))
             snprintf(threshold, sizeof threshold, "%g", envs[i]->reward_threshold);
-        printf("%-25s %-11s %-12s %5s %9s  %s\n", envs[i]->id, obs, action, limit, threshold, envs[i]->summary);
+        printf("%-25s %-15s %-15s %5s %9s  %s\n", envs[i]->id, obs, action, limit, threshold, envs[i]->summary);
     }
 }
 
-static void s_print_bounds(const char *what, const tt_space_t *space)
+static void s_print_env(const tt_env_ops_t *env)
 {
-    enum { SHOWN = 16 };
-    if (space->kind == TT_SPACE_DISCRETE) {
-        printf("  %s: a number 0 to %u\n", what, space->n - 1);
-        return;
-    }
-    printf("  %s: %u float32", what, space->n);
-    for (uint32_t i = 0; i < space->n && i < SHOWN; i++)
-        printf("%s [%g, %g]", i ? "," : ":", (double)space->low[i], (double)space->high[i]);
-    puts(space->n > SHOWN ? ", ..." : "");
+    printf("\n%s\n", env->id);
+    space_print(stdout, "observation", &env->obs);
+    space_print(stdout, "action", &env->action);
+    if (env->mask)
+        puts("  mask: it says which choices are allowed");
+    for (const tt_env_option_t *option = env->options; option && option->name; option++)
+        printf("  env.args.%s: %s%s%s%s\n", option->name, option->help ? option->help : "", option->initial ? " (" : "",
+            option->initial ? option->initial : "", option->initial ? ")" : "");
 }
 
-static void s_print_text(const tt_env_ops_t *const *envs, size_t count, bool bounds)
+static void s_print_text(const tt_env_ops_t *const *envs, size_t count, bool named)
 {
     s_print_table(envs, count);
-    for (size_t i = 0; bounds && i < count; i++) {
-        printf("\n%s\n", envs[i]->id);
-        s_print_bounds("observation", &envs[i]->obs);
-        s_print_bounds("action", &envs[i]->action);
-    }
+    for (size_t i = 0; named && i < count; i++)
+        s_print_env(envs[i]);
 }
 
 int tt_cmd_envs(int argc, char **argv)

@@ -47,6 +47,25 @@ static tt_status_t s_path(char *out, size_t size, const char *operand)
     return weights_of_run(out, size, run.path, false);
 }
 
+/*  own: the env that it was trained in, with the arguments that it was trained with. */
+static tt_status_t s_play(eval_t *self, bool own)
+{
+    tt_env_arg_t args[TT_ENV_ARGS_MAX + 1] = {{0}};
+    if (own)
+        tt_env_args_of(args, &self->checkpoint.cfg);
+    const eval_cfg_t cfg = {.env = self->env,
+        .args = args,
+        .columns = self->checkpoint.columns,
+        .net = self->checkpoint.net,
+        .norm = self->checkpoint.norm,
+        .clip_obs = self->checkpoint.cfg.normalize.clip_obs,
+        .seed = self->seed,
+        .episodes = (uint32_t)self->episodes,
+        .max_steps = (uint32_t)self->max_steps};
+    self->episode = tt_array0(self->episodes, sizeof *self->episode);
+    return eval_play(&cfg, self->episode);
+}
+
 static tt_status_t s_run(eval_t *self, const tt_args_t *args)
 {
     self->episodes = 100;
@@ -57,16 +76,9 @@ static tt_status_t s_run(eval_t *self, const tt_args_t *args)
     TT_TRY(tt_arg_u64(args, "seed", &self->seed, 0, UINT64_MAX));
     TT_TRY(tt_arg_u64(args, "max-steps", &self->max_steps, 0, UINT32_MAX));
     TT_TRY(checkpoint_open(&self->checkpoint, self->path));
-    TT_TRY(tt_env_find(&self->env, tt_arg_given(args, "env") ? tt_arg(args, "env") : self->checkpoint.cfg.env));
-    const eval_cfg_t cfg = {.env = self->env,
-        .net = self->checkpoint.net,
-        .norm = self->checkpoint.norm,
-        .clip_obs = self->checkpoint.cfg.normalize.clip_obs,
-        .seed = self->seed,
-        .episodes = (uint32_t)self->episodes,
-        .max_steps = (uint32_t)self->max_steps};
-    self->episode = tt_array0(self->episodes, sizeof *self->episode);
-    return eval_play(&cfg, self->episode);
+    const char *trained = self->checkpoint.cfg.env, *env = tt_arg_given(args, "env") ? tt_arg(args, "env") : trained;
+    TT_TRY(tt_env_find(&self->env, env));
+    return s_play(self, strcmp(env, trained) == 0);
 }
 
 static void s_print_json(const eval_t *self, const eval_summary_t *sum)

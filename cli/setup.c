@@ -46,7 +46,7 @@ static tt_status_t s_blame(const tt_config_t *config, const char *key, tt_status
     return TT_CONFIG;
 }
 
-/*  ---- the env: what it decides ---- */
+/*  ---- the env: what it decides, and what it takes ---- */
 
 static bool s_is_object(const char *env)
 {
@@ -118,18 +118,58 @@ static void s_put_whole(tt_config_t *config, const char *key, uint64_t value, co
     tt_config_put(config, key, text, origin);
 }
 
-static void s_put_space(tt_config_t *config, const tt_env_ops_t *env)
+static tt_status_t s_put_words(tt_config_t *config, const char *key, const tt_space_t *space, const char *origin)
+{
+    tt_buf_t words;
+    tt_buf_init(&words, TT_SPACE_TEXT_MAX - 1);
+    tt_status_t status = tt_space_text(space, &words);
+    if (status == TT_OK)
+        tt_config_put(config, key, tt_buf_text(&words), origin);
+    else
+        status = tt_err(TT_INVALID, "%s: its %s in words has more than %d bytes", origin, key, TT_SPACE_TEXT_MAX - 1);
+    tt_buf_free(&words);
+    return status;
+}
+
+static tt_status_t s_put_space(tt_config_t *config, const tt_env_ops_t *env)
 {
     char origin[160], threshold[40] = "null";
-    const bool discrete = env->action.kind == TT_SPACE_DISCRETE;
     snprintf(origin, sizeof origin, "environment %.127s", env->id);
-    s_put_whole(config, "space.obs", env->obs.n, origin);
-    s_put_whole(config, "space.actions", discrete ? env->action.n : 0, origin);
-    s_put_whole(config, "space.action_dims", discrete ? 1 : env->action.n, origin);
+    TT_TRY(s_put_words(config, "space.obs", &env->obs, origin));
+    TT_TRY(s_put_words(config, "space.action", &env->action, origin));
+    tt_config_put(config, "space.mask", env->mask ? "true" : "false", origin);
     s_put_whole(config, "space.env_state", tt_vec_save_size(env), origin);
     if (!isnan(env->reward_threshold))
         snprintf(threshold, sizeof threshold, "%.17g", env->reward_threshold);
     tt_config_put(config, "space.threshold", threshold, origin);
+    return TT_OK;
+}
+
+/*  Only the env knows which values it takes, and which it must have: one is made with them. */
+static tt_status_t s_try_args(const tt_setup_t *self, const tt_env_arg_t *args)
+{
+    if (!self->env->options)
+        return TT_OK;
+    TT_AUTO(tt_columns) columns = NULL;
+    TT_AUTO(tt_vec) one = NULL;
+    TT_TRY(tt_train_columns(&columns, &self->train));
+    const tt_vec_cfg_t cfg = {.ops = self->env, .args = args, .columns = columns, .seed = self->train.seed, .count = 1};
+    return tt_vec_new(&one, &cfg);
+}
+
+static tt_status_t s_check_args(const tt_setup_t *self)
+{
+    tt_env_arg_t args[TT_ENV_ARGS_MAX + 1];
+    tt_env_args_of(args, &self->train);
+    char key[sizeof self->train.env_args.at[0].key + 16] = "env";
+    for (uint32_t i = 0; i < self->train.env_args.count; i++) {
+        const tt_env_arg_t one[] = {args[i], {0}};
+        snprintf(key, sizeof key, "env.args.%s", args[i].key);
+        if (tt_env_check_args(self->env, one) != TT_OK)
+            return tt_err_wrap(TT_CONFIG, "%s", tt_config_origin(self->config, key));
+    }
+    const bool lone = self->train.env_args.count == 1;
+    return s_blame(self->config, lone ? key : "env", s_try_args(self, args));
 }
 
 static tt_status_t s_resolve(tt_setup_t *self)
@@ -148,8 +188,7 @@ static tt_status_t s_resolve(tt_setup_t *self)
         s_default_name(&names);
         tt_config_put(self->config, "name", names.name, "env");
     }
-    s_put_space(self->config, self->env);
-    return TT_OK;
+    return s_blame(self->config, "env", s_put_space(self->config, self->env));
 }
 
 /*  ---- the rest ---- */
@@ -176,6 +215,7 @@ static tt_status_t s_claim(tt_setup_t *self)
     TT_TRY(tt_config_finish(self->config));
     TT_TRY(tt_train_check(self->config, &self->train));
     TT_TRY(tt_train_fit(self->config, &self->train));
+    TT_TRY(s_check_args(self));
     if (self->algorithm->check)
         TT_TRY(self->algorithm->check(self->config, &self->train, self->algorithm_cfg));
     return tt_config_dump(self->config, &self->yaml, false);
@@ -187,6 +227,7 @@ static tt_status_t s_fill(
 {
     self->file = path;
     TT_TRY(*path ? tt_config_load(&self->config, path) : tt_config_parse(&self->config, "", 0, "defaults"));
+    tt_config_upgrade_spaces(self->config);
     if (old)
         TT_TRY(tt_config_upgrade(self->config, &self->upgraded));
     for (size_t i = 0; i < count; i++)

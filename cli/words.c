@@ -10,7 +10,7 @@ static void s_keys_of(FILE *out, const tt_cfg_field_t *fields)
 {
     for (; fields->key; fields++)
         if (strncmp(fields->key, "space.", 6) != 0)
-            fprintf(out, "%s=\n", fields->key);
+            fprintf(out, fields->type == TT_CFG_MAP ? "%s.\n" : "%s=\n", fields->key);
 }
 
 static void s_keys(FILE *out)

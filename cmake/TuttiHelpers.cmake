@@ -52,8 +52,8 @@ endfunction()
 
 # tt_fuzz(yaml LINK tt_config): tests/fuzz/fuzz_yaml.c becomes a libFuzzer program, seeded from tests/fuzz/corpus/yaml.
 function(tt_fuzz name)
-  cmake_parse_arguments(A "" "" "LINK" ${ARGN})
-  add_executable(fuzz_${name} ${CMAKE_CURRENT_SOURCE_DIR}/fuzz_${name}.c)
+  cmake_parse_arguments(A "" "" "SOURCES;LINK" ${ARGN})
+  add_executable(fuzz_${name} ${CMAKE_CURRENT_SOURCE_DIR}/fuzz_${name}.c ${A_SOURCES})
   target_link_libraries(fuzz_${name} PRIVATE ${A_LINK} tt_flags)
   target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
   if(NOT TARGET fuzzers)

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "collector/peers.h"
+#include "collector/registry.h"
 #include "collector/rollout.h"
 #include "collector/vec.h"
 #include "collector/weights.h"
@@ -56,7 +57,9 @@ struct batches {
     blocks_t *blocks;
     tt_device_t *device;
     tt_net_t *net;
-    tt_norm_t *norm;    /* NULL = observations are not normalised */
+    tt_norm_t *norm; /* NULL = observations are not normalised */
+    tt_columns_t *columns;
+    tt_env_arg_t args[TT_ENV_ARGS_MAX + 1];
     rollout_t *rollout; /* of our range                           */
     uint64_t next;      /* first batch that is not collected      */
     uint64_t loaded;    /* version in net and norm; UINT64_MAX = none */
@@ -313,6 +316,8 @@ static void s_attach(batches_t *self, peer_t *peer)
 static tt_status_t s_new_rollout(batches_t *self)
 {
     const rollout_cfg_t cfg = {.env = self->o.env,
+        .args = self->args,
+        .columns = self->columns,
         .net = self->net,
         .norm = self->norm,
         .blocks = self->blocks,
@@ -459,7 +464,7 @@ static tt_status_t s_finish(batches_t *self)
     TT_TRY(rollout_finish(self->rollout, &shape, &frame));
     const tt_msg_SEGMENT_t segment = TT_MSG(SEGMENT, .era = self->era, .instance = tt_link_instance(self->o.link),
         .batch = self->next, .version = self->loaded, .env_lo = self->env_lo, .env_count = shape.E, .steps = shape.T,
-        .obs = shape.D, .action_dims = shape.A, .finals = shape.K, .state_bytes = shape.S);
+        .columns = self->columns->hash, .finals = shape.K, .state_bytes = shape.S);
     resend_add(&self->resend, &segment, &frame);
     self->next++;
     s_enter(self, AT_CREDIT);
@@ -544,14 +549,31 @@ tt_status_t batches_advance(batches_t *self, int64_t *wait_ms)
 
 /* ---- life -------------------------------------------------------------------------------------------------------- */
 
+/*  A space of the env here must be the job's, in the same words. */
+static tt_status_t s_check_space(const char *env, const char *what, const tt_space_t *here, const char *job)
+{
+    tt_buf_t text;
+    tt_buf_init(&text, TT_SPACE_TEXT_MAX);
+    tt_status_t status = tt_space_text(here, &text);
+    if (status == TT_OK && strcmp(tt_buf_text(&text), job) != 0)
+        status =
+            tt_err(TT_INVALID, "the %s of %s here is %s, the job's is %s: start every role with the same version of it",
+                what, env, tt_buf_text(&text), job);
+    tt_buf_free(&text);
+    return status;
+}
+
 static tt_status_t s_check_env(const batches_opts_t *o)
 {
     const size_t bytes = tt_vec_save_size(o->env);
-    if (o->env->obs.n != o->cfg->space.obs || bytes != o->cfg->space.env_state)
+    TT_TRY(s_check_space(o->cfg->env, "observation", &o->env->obs, o->cfg->space.obs));
+    TT_TRY(s_check_space(o->cfg->env, "action", &o->env->action, o->cfg->space.action));
+    if (o->env->mask != o->cfg->space.mask || bytes != o->cfg->space.env_state)
         return tt_err(TT_INVALID,
-            "%s here has %u observed elements and %zu bytes of state, the job's has %u and %u: "
+            "%s here has %s mask and %zu bytes of state, the job's has %s and %u: "
             "start every role with the same version of it",
-            o->cfg->env, o->env->obs.n, bytes, o->cfg->space.obs, o->cfg->space.env_state);
+            o->cfg->env, o->env->mask ? "a" : "no", bytes, o->cfg->space.mask ? "one" : "none",
+            o->cfg->space.env_state);
     return TT_OK;
 }
 
@@ -565,15 +587,16 @@ static tt_status_t s_open(batches_t *self)
 {
     const tt_train_cfg_t *cfg = self->o.cfg;
     TT_TRY(tt_train_fit(NULL, cfg));
-    const tt_net_spec_t spec = tt_train_net(cfg);
+    TT_TRY(tt_train_columns(&self->columns, cfg));
+    const tt_net_spec_t spec = tt_train_net(cfg, self->columns);
     TT_TRY(tt_device_open(&self->device, "cpu", 0));
     TT_TRY(tt_net_new(&self->net, self->device, &spec, 1));
     if (cfg->normalize.obs)
-        self->norm = tt_norm_new(spec.obs);
+        self->norm = tt_norm_new(self->columns->scaled);
     const size_t params = tt_mul(tt_net_param_count(&spec), sizeof(float));
     const size_t states = tt_mul(cfg->num_envs, cfg->space.env_state);
-    const size_t norm = self->norm ? tt_norm_block_count(spec.obs) * sizeof(double) : 0;
-    const tt_segment_shape_t largest = tt_train_segment(cfg);
+    const size_t norm = self->norm ? tt_norm_block_count(self->columns->scaled) * sizeof(double) : 0;
+    const tt_segment_shape_t largest = tt_train_segment(cfg, self->columns);
     size_t segment;
     TT_TRY(tt_segment_size(&largest, &segment));
     weights_init(&self->weights, cfg->lag + 2, params, norm);
@@ -593,6 +616,7 @@ tt_status_t batches_new(batches_t **self_p, const batches_opts_t *opts)
     self->laps.lap_ns = tt_now_ns(self->clock);
     self->blocks = blocks_new();
     self->loaded = UINT64_MAX;
+    tt_env_args_of(self->args, opts->cfg);
     const tt_status_t status = s_open(self);
     if (status != TT_OK) {
         batches_destroy(&self);
@@ -616,6 +640,7 @@ void batches_destroy(batches_t **self_p)
     tt_net_destroy(&self->net);
     tt_device_close(&self->device);
     tt_packet_clear(&self->roster);
+    tt_columns_destroy(&self->columns);
     free(self);
     *self_p = NULL;
 }

@@ -8,7 +8,7 @@
 
 static tt_status_t s_weights(checkpoint_t *self, const tt_st_t *file)
 {
-    const tt_net_spec_t spec = tt_train_net(&self->cfg);
+    const tt_net_spec_t spec = tt_train_net(&self->cfg, self->columns);
     TT_TRY(tt_device_open(&self->device, "cpu", 0));
     TT_TRY(tt_net_new(&self->net, self->device, &spec, 1));
     size_t count;
@@ -24,13 +24,13 @@ static tt_status_t s_weights(checkpoint_t *self, const tt_st_t *file)
 static tt_status_t s_norm(checkpoint_t *self, const tt_st_t *file)
 {
     const tt_st_array_t *array = tt_snapshot_norm(file, self->update);
-    const size_t count = tt_norm_block_count(self->cfg.space.obs);
+    const size_t count = tt_norm_block_count(self->columns->scaled);
     if (!array || array->type != TT_ST_F64 || array->bytes != count * sizeof(double))
         return tt_err(
             TT_DATA, "the observations' normaliser of version %" PRIu64 " is missing or of another size", self->update);
     double *block = tt_array0(count, sizeof *block);
     memcpy(block, array->data, array->bytes);
-    self->norm = tt_norm_new(self->cfg.space.obs);
+    self->norm = tt_norm_new(self->columns->scaled);
     const tt_status_t status = tt_norm_load(self->norm, block, count);
     free(block);
     return status;
@@ -43,6 +43,7 @@ static tt_status_t s_read(checkpoint_t *self, const tt_st_t *file)
         return tt_err(TT_DATA, "no config in its metadata: not a checkpoint of tutti");
     TT_TRY(tt_snapshot_update(file, &self->update));
     TT_TRY(tt_train_parse(&self->cfg, config, strlen(config)));
+    TT_TRY(tt_train_columns(&self->columns, &self->cfg));
     TT_TRY(s_weights(self, file));
     return self->cfg.normalize.obs ? s_norm(self, file) : TT_OK;
 }
@@ -62,4 +63,5 @@ void checkpoint_close(checkpoint_t *self)
     tt_norm_destroy(&self->norm);
     tt_net_destroy(&self->net);
     tt_device_close(&self->device);
+    tt_columns_destroy(&self->columns);
 }

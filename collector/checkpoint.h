@@ -6,10 +6,12 @@
 #pragma once
 #include "common/config/train.h"
 #include "common/nn/nn.h"
+#include "common/rl/columns.h"
 #include "common/rl/norm.h"
 
 typedef struct {
     tt_train_cfg_t cfg;
+    tt_columns_t *columns;
     uint64_t update; /* version of the weights               */
     tt_device_t *device;
     tt_net_t *net;

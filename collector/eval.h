@@ -6,10 +6,13 @@
 #pragma once
 #include "collector/env.h"
 #include "common/nn/nn.h"
+#include "common/rl/columns.h"
 #include "common/rl/norm.h"
 
 typedef struct {
-    const tt_env_ops_t *env; /* borrowed, as are net and norm       */
+    const tt_env_ops_t *env; /* borrowed, as are the next four      */
+    const tt_env_arg_t *args;
+    const tt_columns_t *columns;
     tt_net_t *net;
     const tt_norm_t *norm; /* NULL = observations as they are     */
     float clip_obs;

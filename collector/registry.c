@@ -1,10 +1,12 @@
 #include "collector/registry.h"
 #include <dlfcn.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "collector/envs/envs.h"
 #include "collector/guard.h"
+#include "collector/vec.h"
 #include "common/base/file.h"
 #include "common/base/mem.h"
 #include "common/config/config.h"
@@ -34,32 +36,28 @@ static bool s_text_ok(const char *text, size_t max)
     return size >= 1 && size <= max;
 }
 
-static tt_status_t s_check_box(const char *path, const char *field, const tt_space_t *box, uint32_t max)
+static tt_status_t s_check_spaces(const tt_env_ops_t *ops)
 {
-    if (box->n < 1 || box->n > max)
-        return tt_err(TT_INVALID, "%s: %s.n is %u, must be 1 to %u", path, field, box->n, max);
-    if (!box->low || !box->high)
-        return tt_err(TT_INVALID, "%s: %s.low and %s.high must point to %u floats each", path, field, field, box->n);
-    for (uint32_t i = 0; i < box->n; i++) {
-        if (!(box->low[i] <= box->high[i])) /* a NaN fails, too */
-            return tt_err(TT_INVALID, "%s: %s.low[%u] = %g is not below %s.high[%u] = %g", path, field, i,
-                (double)box->low[i], field, i, (double)box->high[i]);
-    }
+    tt_columns_t *columns;
+    TT_TRY(tt_space_check(&ops->obs, "obs", false));
+    TT_TRY(tt_space_check(&ops->action, "action", true));
+    TT_TRY(tt_columns_new(&columns, &ops->obs, &ops->action, ops->mask));
+    tt_columns_destroy(&columns);
     return TT_OK;
 }
 
-static tt_status_t s_check_spaces(const char *path, const tt_env_ops_t *ops)
+static tt_status_t s_check_options(const char *path, const tt_env_ops_t *ops)
 {
-    if (ops->obs.kind != TT_SPACE_BOX)
-        return tt_err(TT_INVALID, "%s: obs.kind is %d, must be TT_SPACE_BOX", path, (int)ops->obs.kind);
-    TT_TRY(s_check_box(path, "obs", &ops->obs, TT_ENV_MAX_OBS));
-    if (ops->action.kind == TT_SPACE_BOX)
-        return s_check_box(path, "action", &ops->action, TT_ENV_MAX_ACTION);
-    if (ops->action.kind != TT_SPACE_DISCRETE)
-        return tt_err(TT_INVALID, "%s: action.kind is %d, must be TT_SPACE_DISCRETE or TT_SPACE_BOX", path,
-            (int)ops->action.kind);
-    if (ops->action.n < 1 || ops->action.n > TT_ENV_MAX_ACTION)
-        return tt_err(TT_INVALID, "%s: action.n is %u, must be 1 to %u", path, ops->action.n, TT_ENV_MAX_ACTION);
+    const tt_env_option_t *option = ops->options;
+    if (option && !ops->init)
+        return tt_err(TT_INVALID, "%s: options are set without init, which would get them", path);
+    for (uint32_t i = 0; option && option->name; option++, i++) {
+        if (i == TT_ENV_ARGS_MAX)
+            return tt_err(TT_INVALID, "%s: more than %d options; the list ends with name NULL", path, TT_ENV_ARGS_MAX);
+        if (!s_text_ok(option->name, 63) || !s_text_ok(option->initial, 255) || !s_text_ok(option->help, 255))
+            return tt_err(TT_INVALID,
+                "%s: options[%u]: name, initial and help must be 1 to 63, 255 and 255 printable bytes", path, i);
+    }
     return TT_OK;
 }
 
@@ -71,13 +69,18 @@ static tt_status_t s_check_state(const char *path, const tt_env_ops_t *ops)
     if (ops->step_many && ops->state_size % 16 != 0)
         return tt_err(
             TT_INVALID, "%s: state_size is %zu, must be a multiple of 16 with step_many", path, ops->state_size);
-    if (ops->fini && !ops->init)
-        return tt_err(TT_INVALID, "%s: fini is set without init", path);
+    if ((ops->fini || ops->plain) && !ops->init)
+        return tt_err(TT_INVALID, "%s: %s is set without init", path, ops->fini ? "fini" : "plain");
+    if (ops->fini && ops->plain)
+        return tt_err(TT_INVALID, "%s: plain is set, but there is a fini: what would it release?", path);
     if (!ops->save != !ops->load)
         return tt_err(TT_INVALID, "%s: save and load must both be set or both be NULL", path);
     if (ops->save && (ops->save_size < 1 || ops->save_size > TT_ENV_MAX_STATE))
         return tt_err(
             TT_INVALID, "%s: save_size is %zu, must be 1 to %zu", path, ops->save_size, (size_t)TT_ENV_MAX_STATE);
+    if (tt_vec_save_size(ops) > TT_ENV_STATE_MAX)
+        return tt_err(TT_INVALID, "%s: a saved state with its observation is %zu bytes, must be at most %zu", path,
+            tt_vec_save_size(ops), (size_t)TT_ENV_STATE_MAX);
     return TT_OK;
 }
 
@@ -85,15 +88,23 @@ static tt_status_t s_check_table(const char *path, const tt_env_ops_t *ops)
 {
     if (!ops)
         return tt_err(TT_INVALID, "%s: " TT_ENV_ENTRY "() returned NULL, not a table", path);
+    if (ops->abi == 1)
+        return tt_err(TT_INVALID,
+            "%s: abi 1: it was built against an older collector/env.h. In ABI %d reset and step take tt_env_out_t, "
+            "init takes "
+            "the config's env.args and spaces have bounds of type double: see docs/guide/add-an-env.md, \"From ABI 1\"",
+            path, TT_ENV_ABI);
     if (ops->abi != TT_ENV_ABI)
         return tt_err(TT_INVALID,
-            "%s: is of env ABI %u, this is ABI %u: rebuild it against collector/env.h of this version", path, ops->abi,
-            (unsigned)TT_ENV_ABI);
+            "%s: is of env ABI %u, this is ABI %d: rebuild it against collector/env.h of this version", path, ops->abi,
+            TT_ENV_ABI);
     if (!s_text_ok(ops->id, 127))
         return tt_err(TT_INVALID, "%s: id must be 1 to 127 printable bytes", path);
     if (!s_text_ok(ops->summary, 255))
         return tt_err(TT_INVALID, "%s: summary must be 1 to 255 printable bytes", path);
-    TT_TRY(s_check_spaces(path, ops));
+    if (s_check_spaces(ops) != TT_OK)
+        return tt_err_wrap(TT_INVALID, "%s", path);
+    TT_TRY(s_check_options(path, ops));
     TT_TRY(s_check_state(path, ops));
     if (isinf(ops->reward_threshold))
         return tt_err(TT_INVALID, "%s: reward_threshold must be a number, or NAN for none", path);
@@ -172,4 +183,50 @@ tt_status_t tt_env_find(const tt_env_ops_t **out, const char *id)
     const tt_status_t status = s_load(out, here);
     free(here);
     return status;
+}
+
+/* ---- arguments ---------------------------------------------------------------------------------------------------- */
+
+void tt_env_args_of(tt_env_arg_t out[TT_ENV_ARGS_MAX + 1], const tt_train_cfg_t *cfg)
+{
+    for (uint32_t i = 0; i < cfg->env_args.count; i++)
+        out[i] = (tt_env_arg_t){cfg->env_args.at[i].key, cfg->env_args.at[i].value};
+    out[cfg->env_args.count] = (tt_env_arg_t){0};
+}
+
+static size_t s_option_names(const tt_env_ops_t *ops, const char *names[TT_ENV_ARGS_MAX])
+{
+    size_t count = 0;
+    for (const tt_env_option_t *option = ops->options; option && option->name; option++)
+        names[count++] = option->name;
+    return count;
+}
+
+static tt_status_t s_unknown(const tt_env_ops_t *ops, const char *key, const char *const *names, size_t count)
+{
+    if (count == 0)
+        return tt_err(TT_CONFIG, "env.args.%s: %s takes no arguments", key, ops->id);
+    char takes[256];
+    size_t used = 0;
+    for (size_t i = 0; i < count && used < sizeof takes; i++)
+        used += (size_t)snprintf(takes + used, sizeof takes - used, "%s%s", i ? ", " : "", names[i]);
+    const char *near = tt_nearest(key, names, count);
+    if (near)
+        return tt_err(TT_CONFIG, "env.args.%s: %s has no such argument; did you mean '%s'? It takes %s", key, ops->id,
+            near, takes);
+    return tt_err(TT_CONFIG, "env.args.%s: %s has no such argument; it takes %s", key, ops->id, takes);
+}
+
+tt_status_t tt_env_check_args(const tt_env_ops_t *ops, const tt_env_arg_t *args)
+{
+    const char *names[TT_ENV_ARGS_MAX];
+    const size_t count = s_option_names(ops, names);
+    for (; args && args->key; args++) {
+        size_t i = 0;
+        while (i < count && strcmp(names[i], args->key) != 0)
+            i++;
+        if (i == count)
+            return s_unknown(ops, args->key, names, count);
+    }
+    return TT_OK;
 }

@@ -5,7 +5,8 @@
 #include "collector/vec.h"
 #include "common/base/clock.h"
 #include "common/base/mem.h"
-#include "common/rl/dist.h"
+#include "common/rl/policy.h"
+#include "common/rl/rows.h"
 
 enum { TIMED_STEPS = 4 }; /* of a batch, to see where the time goes */
 
@@ -13,23 +14,24 @@ enum { TIMED_STEPS = 4 }; /* of a batch, to see where the time goes */
 typedef struct {
     uint32_t count, room;
     uint32_t *t, *env;
-    float *obs; /* [room][D] */
+    char *column[TT_COLUMNS_MAX]; /* [room] rows of each column that an env gives: the observation's, the mask */
 } finals_t;
 
 struct rollout {
     rollout_cfg_t cfg;
-    uint32_t T, E, D, A; /* A: elements of a continuous action, 0 = discrete */
-    uint32_t out;        /* logits or means                                  */
+    const tt_columns_t *columns;
+    uint32_t T, E;
+    uint32_t seen; /* columns that an env gives, from the first on: the observation's, the mask */
+    tt_policy_t policy;
     size_t state_bytes;
     tt_vec_t *vec;
+    tt_rows_t rows;
     uint32_t t;            /* steps played of the batch in hand                */
     void *block;           /* NULL = no batch in hand                         */
     uint32_t block_finals; /* for how many the block has room                  */
     tt_segment_t at;
     finals_t finals;
-    float *scaled;             /* [E][D] normalised observations                   */
-    const float **row;         /* [E] what the network reads                       */
-    float *head;               /* [E][out]                                         */
+    float *head;               /* [E][policy.out]                                  */
     uint32_t *who;             /* [E] env ids                                      */
     uint64_t *clock;           /* [E]                                              */
     int64_t policy_ns, env_ns; /* of the timed steps; halved at each batch */
@@ -38,37 +40,49 @@ struct rollout {
 static tt_segment_shape_t s_shape(const rollout_t *self, uint32_t finals)
 {
     return (tt_segment_shape_t){
-        .T = self->T, .E = self->E, .D = self->D, .A = self->A, .K = finals, .S = (uint32_t)self->state_bytes};
+        .columns = self->columns, .T = self->T, .E = self->E, .K = finals, .S = (uint32_t)self->state_bytes};
 }
 
-static tt_status_t s_check(const rollout_cfg_t *cfg)
+static tt_status_t s_check(const rollout_cfg_t *cfg, const tt_policy_t *policy)
 {
     const tt_net_spec_t *spec = tt_net_spec(cfg->net);
-    const bool continuous = cfg->env->action.kind == TT_SPACE_BOX;
-    if (spec->obs != cfg->env->obs.n || spec->out != cfg->env->action.n || spec->continuous != continuous)
-        return tt_err(TT_INVALID, "the network (%u in, %u out) does not fit %s (%u observed, %u %s)", spec->obs,
-            spec->out, cfg->env->id, cfg->env->obs.n, cfg->env->action.n, continuous ? "action elements" : "actions");
+    if (spec->obs != cfg->columns->flat || spec->out != policy->out || spec->log_std != policy->log_std)
+        return tt_err(TT_INVALID, "the network (%u in, %u out, %u deviations) does not fit %s (%u observed, %u, %u)",
+            spec->obs, spec->out, spec->log_std, cfg->env->id, cfg->columns->flat, policy->out, policy->log_std);
     return TT_OK;
+}
+
+static tt_status_t s_new_vec(tt_vec_t **vec, const rollout_cfg_t *cfg)
+{
+    const tt_vec_cfg_t of = {.ops = cfg->env,
+        .args = cfg->args,
+        .columns = cfg->columns,
+        .seed = cfg->seed,
+        .lo = cfg->env_lo,
+        .count = cfg->env_count,
+        .clock = cfg->taken};
+    return tt_vec_new(vec, &of);
 }
 
 tt_status_t rollout_new(rollout_t **self_p, const rollout_cfg_t *cfg)
 {
-    TT_TRY(s_check(cfg));
+    tt_policy_t policy;
     tt_vec_t *vec;
-    TT_TRY(tt_vec_new(&vec, cfg->env, cfg->seed, cfg->env_lo, cfg->env_count, cfg->taken));
+    tt_policy_of(&policy, cfg->columns);
+    TT_TRY(s_check(cfg, &policy));
+    TT_TRY(s_new_vec(&vec, cfg));
     rollout_t *self = tt_new0(sizeof *self);
     self->cfg = *cfg;
     self->cfg.clock = tt_clock_or_real(cfg->clock);
+    self->columns = cfg->columns;
+    self->policy = policy;
     self->vec = vec;
     self->T = cfg->steps;
     self->E = cfg->env_count;
-    self->D = cfg->env->obs.n;
-    self->out = cfg->env->action.n;
-    self->A = cfg->env->action.kind == TT_SPACE_BOX ? self->out : 0;
+    self->seen = cfg->columns->action; /* the actions come after them */
     self->state_bytes = tt_vec_save_size(cfg->env);
-    self->scaled = tt_array0(tt_mul(self->E, self->D), sizeof *self->scaled);
-    self->row = tt_array0(self->E, sizeof *self->row);
-    self->head = tt_array0(tt_mul(self->E, self->out), sizeof *self->head);
+    tt_rows_init(&self->rows, cfg->columns, cfg->norm != NULL, cfg->clip_obs);
+    self->head = tt_array0(tt_mul(self->E, policy.out), sizeof *self->head);
     self->who = tt_array0(self->E, sizeof *self->who);
     self->clock = tt_array0(self->E, sizeof *self->clock);
     /* draws are keyed by the env's id in the job, so that it does not matter who plays it, nor beside which others */
@@ -94,9 +108,9 @@ void rollout_destroy(rollout_t **self_p)
     tt_vec_destroy(&self->vec);
     free(self->finals.t);
     free(self->finals.env);
-    free(self->finals.obs);
-    free(self->scaled);
-    free(self->row);
+    for (uint32_t c = 0; c < self->seen; c++)
+        free(self->finals.column[c]);
+    tt_rows_free(&self->rows);
     free(self->head);
     free(self->who);
     free(self->clock);
@@ -168,44 +182,56 @@ uint32_t rollout_played(const rollout_t *self)
     return self->block ? self->t : 0;
 }
 
-/*  Point row[] at `rows` observations as the network sees them. scaled must have room for them. */
-static void s_look(rollout_t *self, const float *obs, uint32_t rows, float *scaled, const float **row)
+/*  The current rows of a column that an env gives. */
+static const void *s_current(const rollout_t *self, uint32_t column)
 {
-    if (self->cfg.norm) {
-        tt_norm_scale(self->cfg.norm, obs, rows, self->cfg.clip_obs, scaled);
-        obs = scaled;
-    }
-    for (uint32_t i = 0; i < rows; i++)
-        row[i] = obs + (size_t)i * self->D;
+    return (int)column == self->columns->mask ? (const void *)tt_vec_mask(self->vec) : tt_vec_obs(self->vec)[column];
+}
+
+static void s_room_for_final(rollout_t *self)
+{
+    finals_t *finals = &self->finals;
+    if (finals->count < finals->room)
+        return;
+    finals->room = 2 * finals->room + 16;
+    finals->t = tt_realloc(finals->t, finals->room * sizeof *finals->t);
+    finals->env = tt_realloc(finals->env, finals->room * sizeof *finals->env);
+    for (uint32_t c = 0; c < self->seen; c++)
+        finals->column[c] = tt_realloc(finals->column[c], tt_mul(finals->room, self->columns->at[c].bytes));
 }
 
 static void s_add_final(rollout_t *self, uint32_t env)
 {
     finals_t *finals = &self->finals;
-    if (finals->count == finals->room) {
-        finals->room = 2 * finals->room + 16;
-        finals->t = tt_realloc(finals->t, finals->room * sizeof *finals->t);
-        finals->env = tt_realloc(finals->env, finals->room * sizeof *finals->env);
-        finals->obs = tt_realloc(finals->obs, tt_mul(finals->room, self->D * sizeof *finals->obs));
-    }
+    s_room_for_final(self);
     finals->t[finals->count] = self->t;
     finals->env[finals->count] = env;
-    memcpy(
-        finals->obs + (size_t)finals->count * self->D, tt_vec_final_obs(self->vec, env), self->D * sizeof *finals->obs);
+    for (uint32_t c = 0; c < self->seen; c++) {
+        const size_t bytes = self->columns->at[c].bytes;
+        memcpy(finals->column[c] + finals->count * bytes, tt_vec_final(self->vec, env, c), bytes);
+    }
     finals->count++;
 }
 
-static tt_status_t s_act(rollout_t *self, size_t at, void *action)
+/*  Where the rows of this step lie in the block, of the columns from `first` on. */
+static void s_rows(const rollout_t *self, uint32_t first, uint32_t count, void **out)
 {
+    const size_t at = (size_t)self->t * self->E;
+    for (uint32_t c = 0; c < count; c++)
+        out[c] = (char *)self->at.column[first + c] + at * self->columns->at[first + c].bytes;
+}
+
+static tt_status_t s_act(rollout_t *self, void *const *seen, void *const *action)
+{
+    const size_t at = (size_t)self->t * self->E;
+    const uint8_t *mask = self->columns->mask >= 0 ? seen[self->columns->mask] : NULL;
     for (uint32_t i = 0; i < self->E; i++)
         self->clock[i] = tt_vec_clock(self->vec, i);
     const tt_dist_draw_t draw = {self->cfg.seed, TT_STREAM_ACTION, self->who, self->clock};
-    TT_TRY(tt_net_forward(self->cfg.net, 0, self->row, self->E, self->head, self->at.value + at));
-    if (self->A)
-        tt_gauss_sample(
-            self->head, tt_net_log_std(self->cfg.net), self->E, self->A, &draw, action, self->at.log_prob + at);
-    else
-        tt_cat_sample(self->head, self->E, self->out, &draw, action, self->at.log_prob + at);
+    const float *const *row = tt_rows_of(&self->rows, self->E, self->cfg.norm, seen);
+    TT_TRY(tt_net_forward(self->cfg.net, 0, row, self->E, self->head, self->at.value + at));
+    tt_policy_sample(
+        &self->policy, self->head, tt_net_log_std(self->cfg.net), mask, self->E, &draw, action, self->at.log_prob + at);
     return TT_OK;
 }
 
@@ -220,14 +246,15 @@ static tt_status_t s_step(rollout_t *self)
     const bool timed = self->t % every == every / 2;
     const int64_t start_ns = timed ? s_now_ns(self) : 0;
     const size_t at = (size_t)self->t * self->E;
-    float *obs = self->at.obs + at * self->D;
-    void *action =
-        self->A ? (void *)((float *)self->at.action + at * self->A) : (void *)((int32_t *)self->at.action + at);
-    memcpy(obs, tt_vec_obs(self->vec), (size_t)self->E * self->D * sizeof *obs);
-    s_look(self, obs, self->E, self->scaled, self->row);
-    TT_TRY(s_act(self, at, action));
+    void *seen[TT_COLUMNS_MAX], *action[TT_COLUMNS_MAX];
+    s_rows(self, 0, self->seen, seen);
+    s_rows(self, self->columns->action, self->columns->action_count, action);
+    for (uint32_t c = 0; c < self->seen; c++)
+        memcpy(seen[c], s_current(self, c), (size_t)self->E * self->columns->at[c].bytes);
+    TT_TRY(s_act(self, seen, action));
     const int64_t acted_ns = timed ? s_now_ns(self) : 0;
-    TT_TRY(tt_vec_step(self->vec, action, self->at.reward + at, self->at.terminated + at, self->at.truncated + at));
+    TT_TRY(tt_vec_step(self->vec, (const void *const *)action, self->at.reward + at, self->at.terminated + at,
+        self->at.truncated + at));
     if (timed) {
         self->policy_ns += acted_ns - start_ns;
         self->env_ns += s_now_ns(self) - acted_ns;
@@ -251,17 +278,12 @@ tt_status_t rollout_play(rollout_t *self, uint32_t max_steps, bool *done)
 
 /* ---- the end of a batch ------------------------------------------------------------------------------------------ */
 
-static tt_status_t s_values(rollout_t *self, const float *obs, uint32_t rows, float *value)
+static tt_status_t s_values(rollout_t *self, void *const *seen, uint32_t rows, float *value)
 {
-    if (rows == 0)
+    if (!rows)
         return TT_OK;
-    float *scaled = tt_array0(tt_mul(rows, self->D), sizeof *scaled);
-    const float **row = tt_array0(rows, sizeof *row);
-    s_look(self, obs, rows, scaled, row);
-    const tt_status_t status = tt_net_forward(self->cfg.net, 0, row, rows, NULL, value);
-    free(scaled);
-    free(row);
-    return status;
+    const float *const *row = tt_rows_of(&self->rows, rows, self->cfg.norm, seen);
+    return tt_net_forward(self->cfg.net, 0, row, rows, NULL, value);
 }
 
 /*  NaN and infinity survive in the sum of absolute values. */
@@ -280,24 +302,32 @@ static uint32_t s_room_for(const rollout_t *self, uint32_t finals)
     return (uint32_t)(room < most ? room : most);
 }
 
+/*  What was seen after the last step, and at the truncations. */
+static void s_put_ends(rollout_t *self)
+{
+    const finals_t *finals = &self->finals;
+    for (uint32_t c = 0; c < self->seen; c++)
+        memcpy(self->at.last[c], s_current(self, c), (size_t)self->E * self->columns->at[c].bytes);
+    if (finals->count == 0)
+        return;
+    memcpy(self->at.final_t, finals->t, finals->count * sizeof *finals->t);
+    memcpy(self->at.final_env, finals->env, finals->count * sizeof *finals->env);
+    for (uint32_t c = 0; c < self->seen; c++)
+        memcpy(self->at.final[c], finals->column[c], finals->count * (size_t)self->columns->at[c].bytes);
+}
+
 tt_status_t rollout_finish(rollout_t *self, tt_segment_shape_t *shape, zmq_msg_t *frame)
 {
     TT_CHECK(self->block && self->t == self->T);
-    const finals_t *finals = &self->finals;
-    const uint32_t K = finals->count;
+    const uint32_t K = self->finals.count;
     const size_t rows = (size_t)self->T * self->E;
     if (K > self->block_finals)
         s_take_block(self, s_room_for(self, K));
     *shape = s_shape(self, K);
     tt_segment_map(shape, self->block, &self->at);
-    memcpy(self->at.last_obs, tt_vec_obs(self->vec), (size_t)self->E * self->D * sizeof(float));
-    if (K) {
-        memcpy(self->at.final_t, finals->t, K * sizeof *finals->t);
-        memcpy(self->at.final_env, finals->env, K * sizeof *finals->env);
-        memcpy(self->at.final_obs, finals->obs, (size_t)K * self->D * sizeof(float));
-    }
-    TT_TRY(s_values(self, self->at.last_obs, self->E, self->at.last_value));
-    TT_TRY(s_values(self, self->at.final_obs, K, self->at.final_value));
+    s_put_ends(self);
+    TT_TRY(s_values(self, self->at.last, self->E, self->at.last_value));
+    TT_TRY(s_values(self, self->at.final, K, self->at.final_value));
     for (uint32_t i = 0; self->state_bytes && i < self->E; i++)
         tt_vec_save(self->vec, i, self->at.states + i * self->state_bytes);
     if (!s_finite(self->at.log_prob, rows) || !s_finite(self->at.value, rows) ||

@@ -4,7 +4,7 @@
  *  normalised. What an env does and what its segment holds depends on (seed, env id, weights, normaliser, state at the
  *  start) only, not on the range it is in.
  *
- *  Shapes:  T steps, E envs of the range, D elements of an observation, A of a continuous action (segment.h).
+ *  Shapes:  T steps, E envs of the range (segment.h).
  *  Threads: an instance belongs to one thread. */
 #pragma once
 #include "collector/blocks.h"
@@ -15,10 +15,12 @@
 #include "common/wire/segment.h"
 
 typedef struct {
-    const tt_env_ops_t *env; /* borrowed                                        */
-    tt_net_t *net;           /* borrowed; the caller puts a version's parameters */
-    const tt_norm_t *norm;   /* borrowed; NULL = observations as they are       */
-    blocks_t *blocks;        /* borrowed                                        */
+    const tt_env_ops_t *env;     /* borrowed                                        */
+    const tt_env_arg_t *args;    /* borrowed; NULL = none                           */
+    const tt_columns_t *columns; /* borrowed; of env's spaces                       */
+    tt_net_t *net;               /* borrowed; the caller puts a version's parameters */
+    const tt_norm_t *norm;       /* borrowed; NULL = observations as they are       */
+    blocks_t *blocks;            /* borrowed                                        */
     float clip_obs;
     uint64_t seed;
     uint32_t env_lo, env_count, steps; /* the range, and T; all >= 1 but env_lo           */

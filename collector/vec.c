@@ -1,34 +1,12 @@
-#include "collector/vec.h"
+#include "collector/vec_self.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "collector/guard.h"
-#include "common/base/limits.h"
+#include "collector/mask.h"
+#include "collector/registry.h"
 #include "common/base/mem.h"
 #include "common/base/rng.h"
-
-struct tt_vec {
-    const tt_env_ops_t *ops; /* borrowed; lives as long as the process */
-    uint64_t seed;
-    uint32_t lo, count;
-    uint32_t ready;        /* envs whose init has run             */
-    size_t stride;         /* bytes from one state to the next    */
-    unsigned char *states; /* [count][stride]                     */
-    float *obs, *finals;   /* [count][obs.n]                      */
-    float *clipped;        /* [count][action.n], NULL if discrete */
-    uint64_t *clock;       /* [count] steps since the run began   */
-    uint64_t *episode;     /* [count] number of this episode      */
-    uint32_t *steps;       /* [count] steps into this episode     */
-};
-
-/*  What stands before an env's own bytes in its saved form; obs follows, then the state. Little-endian, as the wire. */
-typedef struct {
-    uint32_t magic, env; /* "TTE1", and a hash of the env's id */
-    uint64_t clock, episode;
-    uint32_t steps, obs_n;
-} saved_t;
-
-enum { MAGIC = 0x31455454 };
 
 /*  --- randomness ---------------------------------------------------------------------------------------------- */
 
@@ -53,137 +31,178 @@ static tt_env_rng_t s_rng_for(const tt_vec_t *self, uint32_t i, tt_stream_t stre
 
 /*  --- checks --------------------------------------------------------------------------------------------------- */
 
-static bool s_all_finite(const float *x, size_t n)
+static tt_status_t s_bad(const tt_vec_t *self, uint32_t i, const char *what, size_t at, double value, const char *must)
 {
-    uint32_t bad = 0;
-    for (size_t i = 0; i < n; i++) {
-        int32_t bits;
-        memcpy(&bits, &x[i], sizeof bits);
-        bad |= (uint32_t)((bits & 0x7fffffff) >= 0x7f800000);
+    return tt_err(TT_INTERNAL, "env %s: %s[%zu] of env %u is %.9g at its step %llu (episode %llu, step %u): %s",
+        self->ops->id, what, at, self->lo + i, value, (unsigned long long)self->clock[i],
+        (unsigned long long)self->episode[i], self->steps[i], must);
+}
+
+/*  Take what the env has written of `count` envs. */
+static tt_status_t s_take_obs(tt_vec_t *self, uint32_t from, uint32_t count)
+{
+    for (uint32_t k = 0; k < self->columns->obs_count; k++) {
+        const leaf_t *leaf = &self->obs_leaf[k];
+        size_t bad;
+        char text[64];
+        if (leaf_take(leaf, self->obs[k], from, count, &bad))
+            continue;
+        const uint32_t elements = leaf->column->elements;
+        const double value = leaf_written(leaf, self->raw[k], (size_t)from * elements + bad);
+        return s_bad(
+            self, from + (uint32_t)(bad / elements), leaf->name, bad % elements, value, leaf_must(leaf, bad, text));
     }
-    return bad == 0;
+    return TT_OK;
 }
 
-static tt_status_t s_not_finite(const tt_vec_t *self, uint32_t i, const char *what, uint32_t at, float value)
+/*  Nothing is chosen any more where an episode has ended for good: what the env says there is not asked for. */
+static tt_status_t s_take_mask(tt_vec_t *self, uint32_t i, bool terminated)
 {
-    return tt_err(TT_INTERNAL,
-        "env %s: %s[%u] of env %u is %g at its step %llu (episode %llu, step %u): not a number "
-        "that one can learn from",
-        self->ops->id, what, at, self->lo + i, (double)value, (unsigned long long)self->clock[i],
-        (unsigned long long)self->episode[i], self->steps[i]);
-}
-
-static tt_status_t s_check_obs(const tt_vec_t *self, uint32_t from, uint32_t count)
-{
-    const size_t n = self->ops->obs.n;
-    if (s_all_finite(self->obs + from * n, count * n))
+    uint32_t column, element;
+    if (!self->mask)
         return TT_OK;
-    for (uint32_t i = from; i < from + count; i++) {
-        for (uint32_t k = 0; k < n; k++) {
-            if (!isfinite(self->obs[i * n + k]))
-                return s_not_finite(self, i, "observation", k, self->obs[i * n + k]);
-        }
-    }
+    if (terminated)
+        memset(vec_mask(self, i), 1, self->columns->mask_bits);
+    else if (!mask_settle(self->columns, vec_mask(self, i), &column, &element))
+        return tt_err(TT_INTERNAL,
+            "env %s: the mask of env %u allows nothing for %s[%u] at its step %llu (episode %llu, step %u): one choice "
+            "at "
+            "least must be left unless the episode is terminated",
+            self->ops->id, self->lo + i, self->columns->at[column].name, element, (unsigned long long)self->clock[i],
+            (unsigned long long)self->episode[i], self->steps[i]);
     return TT_OK;
 }
 
 static tt_status_t s_check_reward(const tt_vec_t *self, const float *reward)
 {
-    if (s_all_finite(reward, self->count))
-        return TT_OK;
-    for (uint32_t i = 0; i < self->count; i++) {
-        if (!isfinite(reward[i]))
-            return s_not_finite(self, i, "reward", 0, reward[i]);
-    }
-    return TT_OK;
-}
-
-static tt_status_t s_check_choice(const tt_vec_t *self, const int32_t *action)
-{
-    const uint32_t n = self->ops->action.n;
-    uint32_t bad = 0;
-    for (uint32_t i = 0; i < self->count; i++)
-        bad |= (uint32_t)((uint32_t)action[i] >= n);
-    if (!bad)
-        return TT_OK;
-    for (uint32_t i = 0; i < self->count; i++) {
-        if ((uint32_t)action[i] >= n)
-            return tt_err(TT_INVALID, "action %d for env %u of %s: must be 0 to %u", action[i], self->lo + i,
-                self->ops->id, n - 1);
-    }
-    return TT_OK;
-}
-
-static tt_status_t s_clip(tt_vec_t *self, const float *action)
-{
-    const tt_space_t *box = &self->ops->action;
-    for (uint32_t i = 0; i < self->count; i++) {
-        for (uint32_t k = 0; k < box->n; k++) {
-            float a = action[(size_t)i * box->n + k];
-            a = a < box->low[k] ? box->low[k] : a;
-            a = a > box->high[k] ? box->high[k] : a;
-            if (!isfinite(a))
-                return tt_err(
-                    TT_INVALID, "action[%u] for env %u of %s is %g", k, self->lo + i, self->ops->id, (double)a);
-            self->clipped[(size_t)i * box->n + k] = a;
-        }
-    }
+    size_t bad;
+    if (!leaf_finite(reward, self->count, &bad))
+        return s_bad(self, (uint32_t)bad, "reward", 0, (double)reward[bad], "not a number that one can learn from");
     return TT_OK;
 }
 
 /*  --- life ------------------------------------------------------------------------------------------------------ */
 
-static void *s_state_of(const tt_vec_t *self, uint32_t i)
+/*  Where env i writes its observation. */
+static void s_rows_of(const tt_vec_t *self, uint32_t i, void **row)
 {
-    return self->states + i * self->stride;
+    for (uint32_t k = 0; k < self->columns->obs_count; k++)
+        row[k] = (char *)self->raw[k] + i * self->obs_leaf[k].bytes;
 }
 
 static tt_status_t s_begin_episode(tt_vec_t *self, uint32_t i)
 {
     tt_env_rng_t rng = s_rng_for(self, i, TT_STREAM_RESET, self->episode[i] << 32);
+    void *row[TT_COLUMNS_MAX];
+    tt_env_out_t out = {.obs = row, .mask = vec_mask(self, i)};
+    s_rows_of(self, i, row);
+    if (out.mask)
+        memset(out.mask, 1, self->columns->mask_bits);
     self->steps[i] = 0;
     guard_enter(self->ops->id, "reset");
-    self->ops->reset(s_state_of(self, i), &rng, self->obs + (size_t)i * self->ops->obs.n);
+    self->ops->reset(vec_state(self, i), &rng, &out);
     guard_leave();
-    return s_check_obs(self, i, 1);
+    TT_TRY(s_take_obs(self, i, 1));
+    return s_take_mask(self, i, false);
 }
 
-static tt_status_t s_prepare(tt_vec_t *self)
+/*  The reason that an env gives is its own text: one line of it, and no bytes that a terminal would act on. */
+static void s_copy_reason(char *to, size_t room, const char *reason)
 {
-    for (; self->ops->init && self->ready < self->count; self->ready++) {
-        guard_enter_within(self->ops->id, "init");
-        const int rc = self->ops->init(s_state_of(self, self->ready));
-        guard_leave();
-        if (rc != 0)
-            return tt_err(TT_INTERNAL, "env %s: init of env %u failed: it returned %d", self->ops->id,
-                self->lo + self->ready, rc);
-    }
+    size_t i = 0;
+    for (; reason[i] && i + 1 < room; i++)
+        to[i] = (unsigned char)reason[i] < 0x20 || reason[i] == 0x7f ? ' ' : reason[i];
+    to[i] = 0;
+}
+
+static tt_status_t s_init(tt_vec_t *self, uint32_t i, const tt_env_arg_t *args)
+{
+    static const tt_env_arg_t none[] = {{0}};
+    char text[256];
+    guard_enter_within(self->ops->id, "init");
+    const char *reason = self->ops->init(vec_state(self, i), args ? args : none);
+    if (reason)
+        s_copy_reason(text, sizeof text, reason);
+    guard_leave();
+    return reason ? tt_err(TT_INTERNAL, "env %s: init of env %u failed: %s", self->ops->id, self->lo + i, text) : TT_OK;
+}
+
+static tt_status_t s_prepare(tt_vec_t *self, const tt_env_arg_t *args)
+{
+    TT_TRY(tt_env_check_args(self->ops, args));
+    for (; self->ops->init && self->ready < self->count; self->ready++)
+        TT_TRY(s_init(self, self->ready, args));
     for (uint32_t i = 0; i < self->count; i++)
         TT_TRY(s_begin_episode(self, i));
     return TT_OK;
 }
 
-tt_status_t tt_vec_new(
-    tt_vec_t **self_p, const tt_env_ops_t *ops, uint64_t seed, uint32_t lo, uint32_t count, uint64_t clock)
+/*  FNV-1a. */
+static uint32_t s_hash(uint32_t h, const char *text)
 {
-    TT_CHECK(count >= 1 && lo <= UINT32_MAX - count);
+    for (; *text; text++)
+        h = (h ^ (unsigned char)*text) * 16777619u;
+    return h;
+}
+
+/*  Bytes of another env of the same size, or of one with other arguments, must not pass. */
+static uint32_t s_identity(const tt_env_ops_t *ops, const tt_env_arg_t *args)
+{
+    uint32_t h = s_hash(2166136261u, ops->id);
+    for (; args && args->key; args++)
+        h += s_hash(s_hash(s_hash(2166136261u, args->key), "="), args->value); /* in whatever order */
+    return h;
+}
+
+static void *s_array(const tt_vec_t *self, size_t bytes)
+{
+    return tt_aligned0(tt_mul(self->count, bytes));
+}
+
+static void s_alloc_columns(tt_vec_t *self)
+{
+    const tt_columns_t *columns = self->columns;
+    const tt_space_t *leaf[TT_COLUMNS_MAX];
+    self->obs_leaf = tt_array0(columns->obs_count, sizeof *self->obs_leaf);
+    self->action_leaf = tt_array0(columns->action_count, sizeof *self->action_leaf);
+    uint32_t leaves = tt_space_leaves(&self->ops->obs, leaf, TT_COLUMNS_MAX);
+    TT_CHECK(leaves == columns->obs_count);
+    for (uint32_t k = 0; k < columns->obs_count; k++) {
+        leaf_init(&self->obs_leaf[k], leaf[k], columns, k, self->count);
+        self->obs[k] = s_array(self, columns->at[k].bytes);
+        self->final[k] = s_array(self, columns->at[k].bytes);
+        self->raw[k] = self->obs_leaf[k].scratch ? self->obs_leaf[k].scratch : self->obs[k];
+    }
+    leaves = tt_space_leaves(&self->ops->action, leaf, TT_COLUMNS_MAX);
+    TT_CHECK(leaves == columns->action_count);
+    for (uint32_t k = 0; k < columns->action_count; k++)
+        leaf_init(&self->action_leaf[k], leaf[k], columns, columns->action + k, self->count);
+    if (columns->mask >= 0) {
+        self->mask = s_array(self, columns->mask_bits);
+        self->final[columns->mask] = s_array(self, columns->mask_bits);
+    }
+}
+
+tt_status_t tt_vec_new(tt_vec_t **self_p, const tt_vec_cfg_t *cfg)
+{
+    TT_CHECK(cfg->count >= 1 && cfg->lo <= UINT32_MAX - cfg->count);
+    TT_CHECK(cfg->ops->mask == (cfg->columns->mask >= 0));
     TT_AUTO(tt_vec) self = tt_new0(sizeof *self);
-    self->ops = ops;
-    self->seed = seed;
-    self->lo = lo;
-    self->count = count;
-    self->stride = tt_align(ops->state_size, 16); /* = state_size when there is step_many */
-    self->states = tt_aligned0(tt_mul(count, self->stride));
-    self->obs = tt_aligned0(tt_mul(tt_mul(count, ops->obs.n), sizeof(float)));
-    self->finals = tt_aligned0(tt_mul(tt_mul(count, ops->obs.n), sizeof(float)));
-    if (ops->action.kind == TT_SPACE_BOX)
-        self->clipped = tt_aligned0(tt_mul(tt_mul(count, ops->action.n), sizeof(float)));
-    self->clock = tt_array0(count, sizeof(uint64_t));
-    self->episode = tt_array0(count, sizeof(uint64_t));
-    self->steps = tt_array0(count, sizeof(uint32_t));
-    for (uint32_t i = 0; i < count; i++)
-        self->clock[i] = self->episode[i] = clock; /* so many episodes cannot have been */
-    TT_TRY(s_prepare(self));
+    self->ops = cfg->ops;
+    self->columns = cfg->columns;
+    self->seed = cfg->seed;
+    self->lo = cfg->lo;
+    self->count = cfg->count;
+    self->identity = s_identity(cfg->ops, cfg->args);
+    self->stride = tt_align(cfg->ops->state_size, 16); /* = state_size when there is step_many */
+    self->states = s_array(self, self->stride);
+    s_alloc_columns(self);
+    self->clock = tt_array0(cfg->count, sizeof(uint64_t));
+    self->episode = tt_array0(cfg->count, sizeof(uint64_t));
+    self->steps = tt_array0(cfg->count, sizeof(uint32_t));
+    for (uint32_t i = 0; i < cfg->count; i++)
+        self->clock[i] = self->episode[i] = cfg->clock; /* so many episodes cannot have been */
+    TT_TRY(s_prepare(self, cfg->args));
     *self_p = self;
     self = NULL;
     return TT_OK;
@@ -196,13 +215,21 @@ void tt_vec_destroy(tt_vec_t **self_p)
         return;
     for (uint32_t i = 0; self->ops->fini && i < self->ready; i++) {
         guard_enter_within(self->ops->id, "fini");
-        self->ops->fini(s_state_of(self, i));
+        self->ops->fini(vec_state(self, i));
         guard_leave();
     }
+    for (uint32_t k = 0; k < self->columns->obs_count; k++)
+        leaf_free(&self->obs_leaf[k]);
+    for (uint32_t k = 0; k < self->columns->action_count; k++)
+        leaf_free(&self->action_leaf[k]);
+    for (uint32_t k = 0; k < TT_COLUMNS_MAX; k++) {
+        free(self->obs[k]);
+        free(self->final[k]);
+    }
+    free(self->obs_leaf);
+    free(self->action_leaf);
+    free(self->mask);
     free(self->states);
-    free(self->obs);
-    free(self->finals);
-    free(self->clipped);
     free(self->clock);
     free(self->episode);
     free(self->steps);
@@ -210,9 +237,14 @@ void tt_vec_destroy(tt_vec_t **self_p)
     *self_p = NULL;
 }
 
-const float *tt_vec_obs(const tt_vec_t *self)
+void *const *tt_vec_obs(const tt_vec_t *self)
 {
     return self->obs;
+}
+
+const uint8_t *tt_vec_mask(const tt_vec_t *self)
+{
+    return self->mask;
 }
 
 uint64_t tt_vec_clock(const tt_vec_t *self, uint32_t i)
@@ -225,172 +257,140 @@ uint32_t tt_vec_age(const tt_vec_t *self, uint32_t i)
     return self->steps[i];
 }
 
-const float *tt_vec_final_obs(const tt_vec_t *self, uint32_t i)
+const void *tt_vec_final(const tt_vec_t *self, uint32_t i, uint32_t column)
 {
-    return self->finals + (size_t)i * self->ops->obs.n;
+    return (const char *)self->final[column] + (size_t)i * self->columns->at[column].bytes;
 }
 
 /*  --- step ------------------------------------------------------------------------------------------------------ */
 
-static void s_move_each(tt_vec_t *self, const void *action, float *reward, uint8_t *terminated)
+static tt_status_t s_check_allowed(const tt_vec_t *self, const void *const *action)
+{
+    const tt_columns_t *columns = self->columns;
+    for (uint32_t i = 0; i < self->count; i++) {
+        const void *row[TT_COLUMNS_MAX];
+        uint32_t column, element;
+        for (uint32_t k = 0; k < columns->action_count; k++)
+            row[k] = (const char *)action[k] + (size_t)i * columns->at[columns->action + k].bytes;
+        if (!mask_allows(columns, vec_mask(self, i), row, &column, &element))
+            return tt_err(TT_INVALID, "%s[%u] for env %u of %s is a choice that its mask does not allow",
+                columns->at[column].name, element, self->lo + i, self->ops->id);
+    }
+    return TT_OK;
+}
+
+/*  The actions in the env's form. */
+static tt_status_t s_give(tt_vec_t *self, const void *const *action)
+{
+    for (uint32_t k = 0; k < self->columns->action_count; k++) {
+        const leaf_t *leaf = &self->action_leaf[k];
+        const uint32_t elements = leaf->column->elements;
+        size_t bad;
+        if (leaf_give(leaf, action[k], self->count, &self->given[k], &bad))
+            continue;
+        const uint32_t env = self->lo + (uint32_t)(bad / elements);
+        if (leaf->n)
+            return tt_err(TT_INVALID, "%s[%zu] for env %u of %s is choice %.0f of %u", leaf->name, bad % elements, env,
+                self->ops->id, leaf_written(leaf, action[k], bad), leaf->n[bad % elements]);
+        return tt_err(
+            TT_INVALID, "%s[%zu] for env %u of %s is not a number", leaf->name, bad % elements, env, self->ops->id);
+    }
+    return self->mask ? s_check_allowed(self, action) : TT_OK;
+}
+
+/*  The next env's rows. */
+static void s_next_rows(const tt_vec_t *self, void **row, const void **action)
+{
+    for (uint32_t k = 0; k < self->columns->obs_count; k++)
+        row[k] = (char *)row[k] + self->obs_leaf[k].bytes;
+    for (uint32_t k = 0; k < self->columns->action_count; k++)
+        action[k] = (const char *)action[k] + self->action_leaf[k].bytes;
+}
+
+static void s_move_each(tt_vec_t *self, float *reward, uint8_t *terminated, uint8_t *truncated)
 {
     const tt_env_ops_t *ops = self->ops;
-    const size_t size = ops->action.kind == TT_SPACE_BOX ? ops->action.n * sizeof(float) : sizeof(int32_t);
+    void *row[TT_COLUMNS_MAX];
+    const void *action[TT_COLUMNS_MAX];
+    memcpy(row, self->raw, self->columns->obs_count * sizeof *row);
+    memcpy(action, self->given, self->columns->action_count * sizeof *action);
     for (uint32_t i = 0; i < self->count; i++) {
         tt_env_rng_t rng = s_rng_for(self, i, TT_STREAM_ENV, self->clock[i] << 8);
-        double r = NAN; /* an env that forgets to write it is found out */
-        terminated[i] = ops->step(
-            s_state_of(self, i), (const char *)action + i * size, &rng, self->obs + (size_t)i * ops->obs.n, &r);
-        reward[i] = (float)r;
+        /* an env that forgets to write the reward is found out */
+        tt_env_out_t out = {.obs = row, .mask = vec_mask(self, i), .reward = NAN};
+        ops->step(vec_state(self, i), action, &rng, &out);
+        reward[i] = (float)out.reward;
+        terminated[i] = out.terminated;
+        truncated[i] = out.truncated;
+        s_next_rows(self, row, action);
     }
 }
 
-static void s_move_all(tt_vec_t *self, const void *action, float *reward, uint8_t *terminated)
+static void s_move_all(tt_vec_t *self, float *reward, uint8_t *terminated, uint8_t *truncated)
 {
+    const tt_env_many_t out = {self->raw, self->mask, reward, terminated, truncated};
+    if (self->mask)
+        memset(self->mask, 1, (size_t)self->count * self->columns->mask_bits);
+    memset(terminated, 0, self->count);
+    memset(truncated, 0, self->count);
     guard_enter(self->ops->id, "step");
     if (self->ops->step_many)
-        self->ops->step_many(self->states, self->count, action, self->obs, reward, terminated);
+        self->ops->step_many(self->states, self->count, self->given, &out);
     else
-        s_move_each(self, action, reward, terminated);
+        s_move_each(self, reward, terminated, truncated);
     guard_leave();
 }
 
 /*  Count the step; true if any env has ended. */
-static bool s_count_step(tt_vec_t *self, const uint8_t *terminated, uint8_t *truncated)
+static bool s_count_step(tt_vec_t *self, uint8_t *terminated, uint8_t *truncated)
 {
     const uint32_t limit = self->ops->max_episode_steps;
     uint8_t any = 0;
     for (uint32_t i = 0; i < self->count; i++) {
         self->clock[i]++;
         self->steps[i]++;
-        truncated[i] = limit != 0 && self->steps[i] >= limit;
+        terminated[i] = terminated[i] != 0; /* a plug-in's true may be any byte */
+        truncated[i] = (truncated[i] != 0) | (limit != 0 && self->steps[i] >= limit);
         any |= (uint8_t)(truncated[i] | terminated[i]);
     }
     return any != 0;
 }
 
-static tt_status_t s_end_episodes(tt_vec_t *self, uint8_t *terminated, const uint8_t *truncated)
+static void s_keep_final(tt_vec_t *self, uint32_t i)
 {
-    const size_t n = self->ops->obs.n;
+    const tt_columns_t *columns = self->columns;
+    for (uint32_t k = 0; k < columns->obs_count; k++) {
+        const size_t bytes = columns->at[k].bytes, at = i * bytes;
+        memcpy((char *)self->final[k] + at, (char *)self->obs[k] + at, bytes);
+    }
+    if (self->mask)
+        memcpy(
+            (char *)self->final[columns->mask] + (size_t)i * columns->mask_bits, vec_mask(self, i), columns->mask_bits);
+}
+
+static tt_status_t s_end_episodes(tt_vec_t *self, const uint8_t *terminated, const uint8_t *truncated)
+{
     for (uint32_t i = 0; i < self->count; i++) {
-        terminated[i] = terminated[i] != 0; /* a plug-in's true may be any byte */
         if (!(terminated[i] | truncated[i]))
             continue;
         if (truncated[i])
-            memcpy(self->finals + i * n, self->obs + i * n, n * sizeof(float));
+            s_keep_final(self, i);
         self->episode[i]++;
         TT_TRY(s_begin_episode(self, i));
     }
     return TT_OK;
 }
 
-tt_status_t tt_vec_step(tt_vec_t *self, const void *action, float *reward, uint8_t *terminated, uint8_t *truncated)
+tt_status_t tt_vec_step(
+    tt_vec_t *self, const void *const *action, float *reward, uint8_t *terminated, uint8_t *truncated)
 {
-    if (self->clipped) {
-        TT_TRY(s_clip(self, action));
-        action = self->clipped;
-    } else {
-        TT_TRY(s_check_choice(self, action));
-    }
-    s_move_all(self, action, reward, terminated);
-    TT_TRY(s_check_obs(self, 0, self->count));
+    TT_TRY(s_give(self, action));
+    s_move_all(self, reward, terminated, truncated);
+    TT_TRY(s_take_obs(self, 0, self->count));
     TT_TRY(s_check_reward(self, reward));
+    for (uint32_t i = 0; self->mask && i < self->count; i++)
+        TT_TRY(s_take_mask(self, i, terminated[i] != 0));
     if (s_count_step(self, terminated, truncated))
         TT_TRY(s_end_episodes(self, terminated, truncated));
-    return TT_OK;
-}
-
-/*  --- save and load --------------------------------------------------------------------------------------------- */
-
-/*  FNV-1a: bytes of another env of the same size must not pass. */
-static uint32_t s_hash(const char *text)
-{
-    uint32_t h = 2166136261u;
-    for (; *text; text++)
-        h = (h ^ (unsigned char)*text) * 16777619u;
-    return h;
-}
-
-_Static_assert(sizeof(saved_t) + TT_UNITS_MAX * sizeof(float) + TT_ENV_MAX_STATE <= TT_ENV_STATE_MAX,
-    "every env that is taken can be sent");
-
-static size_t s_own_size(const tt_env_ops_t *ops)
-{
-    if (ops->save)
-        return ops->save_size;
-    return ops->init ? 0 : ops->state_size; /* what init made may point elsewhere */
-}
-
-size_t tt_vec_save_size(const tt_env_ops_t *ops)
-{
-    const size_t own = s_own_size(ops);
-    return own ? sizeof(saved_t) + ops->obs.n * sizeof(float) + own : 0;
-}
-
-void tt_vec_save(const tt_vec_t *self, uint32_t i, void *bytes)
-{
-    const tt_env_ops_t *ops = self->ops;
-    const size_t own = s_own_size(ops), obs_size = ops->obs.n * sizeof(float);
-    TT_CHECK(own > 0 && i < self->count);
-    const saved_t head = {.magic = MAGIC,
-        .env = s_hash(ops->id),
-        .clock = self->clock[i],
-        .episode = self->episode[i],
-        .steps = self->steps[i],
-        .obs_n = ops->obs.n};
-    unsigned char *to = bytes;
-    memcpy(to, &head, sizeof head);
-    memcpy(to + sizeof head, self->obs + (size_t)i * ops->obs.n, obs_size);
-    to += sizeof head + obs_size;
-    if (!ops->save) {
-        memcpy(to, s_state_of(self, i), own);
-        return;
-    }
-    memset(to, 0, own); /* save may write less: equal states have equal bytes */
-    guard_enter(ops->id, "save");
-    ops->save(s_state_of(self, i), to);
-    guard_leave();
-}
-
-static tt_status_t s_check_saved(const tt_vec_t *self, const saved_t *head, const unsigned char *obs)
-{
-    const tt_env_ops_t *ops = self->ops;
-    if (head->magic != MAGIC || head->env != s_hash(ops->id) || head->obs_n != ops->obs.n)
-        return tt_err(TT_DATA, "env %s: these bytes are not a saved state of it", ops->id);
-    float first[64];
-    bool finite = true;
-    for (size_t at = 0; at < ops->obs.n; at += TT_COUNT(first)) { /* bytes need not be aligned */
-        const size_t n = ops->obs.n - at < TT_COUNT(first) ? ops->obs.n - at : TT_COUNT(first);
-        memcpy(first, obs + at * sizeof(float), n * sizeof(float));
-        finite = finite && s_all_finite(first, n);
-    }
-    if (!finite || (ops->max_episode_steps && head->steps >= ops->max_episode_steps) || head->clock < head->steps ||
-        head->clock < head->episode || head->clock >> 40 != 0)
-        return tt_err(TT_DATA, "env %s: a saved state is damaged", ops->id);
-    return TT_OK;
-}
-
-tt_status_t tt_vec_load(tt_vec_t *self, uint32_t i, const void *bytes)
-{
-    const tt_env_ops_t *ops = self->ops;
-    const size_t own = s_own_size(ops), obs_size = ops->obs.n * sizeof(float);
-    TT_CHECK(own > 0 && i < self->count);
-    saved_t head;
-    memcpy(&head, bytes, sizeof head);
-    const unsigned char *obs = (const unsigned char *)bytes + sizeof head, *state = obs + obs_size;
-    TT_TRY(s_check_saved(self, &head, obs));
-    if (ops->load) {
-        guard_enter_within(ops->id, "load");
-        const int rc = ops->load(s_state_of(self, i), state);
-        guard_leave();
-        if (rc != 0)
-            return tt_err(TT_DATA, "env %s: load refused a saved state: it returned %d", ops->id, rc);
-    } else {
-        memcpy(s_state_of(self, i), state, own);
-    }
-    memcpy(self->obs + (size_t)i * ops->obs.n, obs, obs_size);
-    self->clock[i] = head.clock;
-    self->episode[i] = head.episode;
-    self->steps[i] = head.steps;
     return TT_OK;
 }

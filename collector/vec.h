@@ -1,25 +1,39 @@
 /*  vec - a contiguous range of envs moved together: time limits, automatic reset, counters, save and load.
  *
- *  Same-step autoreset: when env e ends at step t, obs_out holds the first observation of its next episode, and the
- *  observation it ended in is in `finals` when it was truncated. Randomness is keyed by the global env id, and all
- *  counters belong to the saved state, so a range can be continued or played again anywhere with the same bits.
+ *  Same-step autoreset: when env e ends at step t, tt_vec_obs holds the first observation of its next episode, and what it
+ *  ended in is in tt_vec_final when it was truncated. Randomness is keyed by the global env id, and all counters belong to
+ *  the saved state, so a range can be continued or played again anywhere with the same bits.
+ *
+ *  Arrays are columns as they are stored (common/rl/columns.h), a row an env, whatever an env reads and writes: numbers are
+ *  converted, choices moved to their `start`, boxes clipped here.
  *
  *  Threads: an instance belongs to one thread. */
 #pragma once
 #include "collector/env.h"
 #include "common/base/status.h"
+#include "common/rl/columns.h"
+
+typedef struct {
+    const tt_env_ops_t *ops;     /* borrowed, as are the next two                                       */
+    const tt_env_arg_t *args;    /* of the config; NULL = none                                          */
+    const tt_columns_t *columns; /* of the ops' spaces                                                  */
+    uint64_t seed;
+    uint32_t lo, count; /* envs lo .. lo + count - 1                                           */
+    uint64_t clock;     /* steps that each has taken before, 0 at the start of a run: none of the draws of these
+                                    steps, or of the resets that were among them, is drawn again        */
+} tt_vec_cfg_t;
 
 typedef struct tt_vec tt_vec_t; /* opaque */
 
-/*  Envs lo .. lo+count-1 of `ops`, all reset, the first observations in tt_vec_obs(). Caller owns *self_p. `clock`: steps
- *  that each has taken before, 0 at the start of a run: none of the draws of these steps, or of the resets that were
- *  among them, is drawn again. TT_INTERNAL: the env's init failed (the text names it). */
-tt_status_t tt_vec_new(
-    tt_vec_t **self_p, const tt_env_ops_t *ops, uint64_t seed, uint32_t lo, uint32_t count, uint64_t clock);
+/*  All reset, the first observations in tt_vec_obs. Caller owns *self_p. TT_INTERNAL: the env's init failed, or what it
+ *  began with is not in its spaces (the text names it). TT_CONFIG: an argument that it does not take. */
+tt_status_t tt_vec_new(tt_vec_t **self_p, const tt_vec_cfg_t *cfg);
 void tt_vec_destroy(tt_vec_t **self_p);
 
-/*  Current observations [count][obs.n], borrowed until the next step, load or destroy. */
-const float *tt_vec_obs(const tt_vec_t *self);
+/*  Current observations: [columns->obs_count] arrays [count][elements]; the current mask [count][mask_bits], NULL when the
+ *  env has none. Borrowed until the next step, load or destroy. */
+void *const *tt_vec_obs(const tt_vec_t *self);
+const uint8_t *tt_vec_mask(const tt_vec_t *self);
 
 /*  Number of steps env i (0-based in the range) has taken since the run began: the counter of its action draws. */
 uint64_t tt_vec_clock(const tt_vec_t *self, uint32_t i);
@@ -27,15 +41,17 @@ uint64_t tt_vec_clock(const tt_vec_t *self, uint32_t i);
 /*  Steps that env i has taken in its episode. */
 uint32_t tt_vec_age(const tt_vec_t *self, uint32_t i);
 
-/*  One step each. action [count] int32 or [count][n] float (clipped here to the box's bounds, the caller's array is
- *  not changed). Writes reward[count] and the flags [count] (0 or 1; both may be set); obs are in tt_vec_obs() after.
- *  TT_INVALID: a choice out of range or an action that is not a number (nothing has moved then).
- *  TT_INTERNAL: an observation or reward is not finite (the text names env, id, step and episode); only destroy the
- *  vec then. */
-tt_status_t tt_vec_step(tt_vec_t *self, const void *action, float *reward, uint8_t *terminated, uint8_t *truncated);
+/*  One step each. action[k]: array [count][elements] of action column k (boxes are clipped to their bounds here, the
+ *  caller's array is not changed). Writes reward[count] and the flags [count] (0 or 1; both may be set).
+ *  TT_INVALID: a choice out of range or not allowed by the mask, or an action that is not a number (nothing has moved then).
+ *  TT_INTERNAL: an observation is not in its space, an observation or reward is not finite, or a mask leaves no choice (the
+ *  text names env, id, step and episode); only destroy the vec then. */
+tt_status_t tt_vec_step(
+    tt_vec_t *self, const void *const *action, float *reward, uint8_t *terminated, uint8_t *truncated);
 
-/*  After a step: the final observation [obs.n] of env i if it was truncated in that step. Borrowed until the next. */
-const float *tt_vec_final_obs(const tt_vec_t *self, uint32_t i);
+/*  After a step: what env i was cut at if it was truncated in that step: the row of that column (an observation's leaf, or the
+ *  mask). Borrowed until the next. */
+const void *tt_vec_final(const tt_vec_t *self, uint32_t i, uint32_t column);
 
 /*  Bytes that continue env i elsewhere: tt_vec_save_size() each (0 when the env cannot be saved). */
 size_t tt_vec_save_size(const tt_env_ops_t *ops);

@@ -12,28 +12,29 @@
 #include "common/base/status.h"
 #include "common/config/train.h"
 #include "common/nn/nn.h"
+#include "common/rl/policy.h"
 
 /*  The experience of one update, assembled: row r = t * N + env. */
 typedef struct {
-    uint64_t update;               /* n: batch n makes version n + 1                            */
-    uint64_t env_steps;            /* consumed before this batch                                */
-    uint32_t T, N, D;              /* steps, envs, elements of an observation                   */
-    uint32_t action_dims;          /* continuous: elements; 0 = discrete                        */
-    bool stale;                    /* behaviour version < n: values and log-probs may be recomputed */
-    const float *const *obs;       /* [T*N] -> D floats, normalised                             */
-    const float *const *last;      /* [N] -> D floats: the observation after step T             */
-    const int32_t *action;         /* [T][N] discrete, else NULL                                */
-    const float *action_box;       /* [T][N][action_dims] continuous (unclipped), else NULL     */
-    const float *reward;           /* [T][N] normalised                                         */
-    const uint8_t *terminated;     /* [T][N]                                                    */
-    const uint8_t *truncated;      /* [T][N]                                                    */
-    const float *log_prob;         /* [T][N] of the behaviour policy                            */
-    const float *value;            /* [T][N] of the behaviour version                           */
-    const float *last_value;       /* [N]    of the behaviour version                           */
-    uint32_t finals;               /* truncations inside the batch                              */
-    const uint32_t *final_row;     /* [finals] ascending row numbers                            */
-    const float *const *final_obs; /* [finals] -> D floats, normalised                      */
-    const float *final_value;      /* [finals] of the behaviour version                         */
+    uint64_t update;                    /* n: batch n makes version n + 1                                      */
+    uint64_t env_steps;                 /* consumed before this batch                                          */
+    uint32_t T, N, D;                   /* steps, envs, floats of an observation as the network reads it       */
+    const tt_columns_t *columns;        /* what a row consists of                                              */
+    bool stale;                         /* behaviour version < n: values and log-probs may be recomputed       */
+    const float *const *obs;            /* [T*N] -> D floats, flattened and normalised                         */
+    const float *const *last;           /* [N] -> D floats: the observation after step T                       */
+    const void *action[TT_COLUMNS_MAX]; /* of each action column, as stored: [T][N][elements] (unclipped)  */
+    const uint8_t *mask;                /* [T][N][columns->mask_bits], NULL = the env has none                 */
+    const float *reward;                /* [T][N] normalised                                                   */
+    const uint8_t *terminated;          /* [T][N]                                                              */
+    const uint8_t *truncated;           /* [T][N]                                                              */
+    const float *log_prob;              /* [T][N] of the behaviour policy                                      */
+    const float *value;                 /* [T][N] of the behaviour version                                     */
+    const float *last_value;            /* [N]    of the behaviour version                                     */
+    uint32_t finals;                    /* truncations inside the batch                                        */
+    const uint32_t *final_row;          /* [finals] ascending row numbers                                      */
+    const float *const *final_obs;      /* [finals] -> D floats, flattened and normalised                    */
+    const float *final_value;           /* [finals] of the behaviour version                                   */
 } tt_batch_t;
 
 /*  Forward rows through the learner's network with all its threads; same contract as tt_net_forward. */
@@ -62,7 +63,9 @@ typedef struct tt_algorithm {
     /*  Rules between keys: TT_CONFIG with the key's origin. */
     tt_status_t (*check)(const tt_config_t *config, const tt_train_cfg_t *train, const void *cfg);
 
-    tt_status_t (*create)(tt_algo_t **self_p, const tt_train_cfg_t *train, const void *cfg);
+    /*  columns: what a row consists of; outlives the instance. */
+    tt_status_t (*create)(
+        tt_algo_t **self_p, const tt_train_cfg_t *train, const tt_columns_t *columns, const void *cfg);
     void (*destroy)(tt_algo_t **self_p);
 
     float (*head_gain)(const void *cfg); /* for tt_net_init                      */

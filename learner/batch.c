@@ -2,57 +2,46 @@
 #include <stdlib.h>
 #include <string.h>
 #include "common/base/mem.h"
+#include "common/rl/rows.h"
 
-/*  The final observation of one truncation, before they are put in order. */
+/*  One truncation, before they are put in order. */
 typedef struct {
     uint32_t row;
-    const float *obs;
-    float value;
+    const intake_segment_t *segment;
+    uint32_t number; /* of the segment's finals */
 } final_t;
 
 struct batch {
     batch_cfg_t cfg;
-    const float **raw;  /* [T*N] into segments                      */
-    const float **last; /* [N]                                      */
-    const float **rows; /* [T*N] what the algorithm sees            */
-    float *obs;         /* [T*N + N][D] scaled copies               */
-    uint8_t *action;    /* gathered fields, [T][N]                  */
-    float *reward, *log_prob, *value, *last_value;
-    uint8_t *terminated, *truncated;
-    uint32_t *age; /* [N] */
+    tt_rows_t rows;                  /* [T*N] of the steps, then [N] after the last */
+    tt_rows_t final_rows;            /* [finals]                                    */
+    uint8_t *column[TT_COLUMNS_MAX]; /* gathered, [T][N]; NULL: of an observation   */
+    float *last_value;               /* [N] gathered                                */
+    uint32_t *age;                   /* [N]                                         */
     float *scaled_reward;
     const float *raw_reward; /* of the batch in hand */
     final_t *final;
     uint32_t finals, final_room;
     uint32_t *final_row;
-    const float **final_obs;
-    float *final_value, *final_scaled;
+    float *final_value;
     uint64_t oldest;
 };
 
 batch_t *batch_new(const batch_cfg_t *cfg)
 {
     batch_t *self = tt_new0(sizeof *self);
-    const size_t N = cfg->N, rows = tt_mul(cfg->T, N), action = cfg->A ? cfg->A : 1;
+    const tt_columns_t *columns = cfg->columns;
+    const size_t N = cfg->N, count = tt_mul(cfg->T, N);
     self->cfg = *cfg;
-    self->raw = tt_array0(rows, sizeof *self->raw);
-    self->last = tt_array0(N, sizeof *self->last);
-    self->action = tt_aligned0(tt_mul(rows, action * 4));
-    self->reward = tt_aligned0(tt_mul(rows, sizeof(float)));
-    self->log_prob = tt_aligned0(tt_mul(rows, sizeof(float)));
-    self->value = tt_aligned0(tt_mul(rows, sizeof(float)));
+    tt_rows_init(&self->rows, columns, cfg->scale_obs, cfg->clip_obs);
+    tt_rows_init(&self->final_rows, columns, cfg->scale_obs, cfg->clip_obs);
+    tt_rows_need(&self->rows, count + N);
+    for (uint32_t c = columns->obs_count; c < columns->count; c++)
+        self->column[c] = tt_aligned0(tt_mul(count, columns->at[c].bytes));
     self->last_value = tt_aligned0(tt_mul(N, sizeof(float)));
-    self->terminated = tt_aligned0(rows);
-    self->truncated = tt_aligned0(rows);
     self->age = tt_array0(N, sizeof *self->age);
     if (cfg->scale_reward)
-        self->scaled_reward = tt_aligned0(tt_mul(rows, sizeof(float)));
-    if (cfg->scale_obs) {
-        self->obs = tt_aligned0(tt_mul(tt_mul(rows + N, cfg->D), sizeof(float)));
-        self->rows = tt_array0(rows, sizeof *self->rows);
-        for (size_t r = 0; r < rows; r++)
-            self->rows[r] = self->obs + r * cfg->D;
-    }
+        self->scaled_reward = tt_aligned0(tt_mul(count, sizeof(float)));
     return self;
 }
 
@@ -61,13 +50,18 @@ void batch_destroy(batch_t **self_p)
     batch_t *self = *self_p;
     if (!self)
         return;
-    void *owned[] = {self->raw, self->last, self->rows, self->obs, self->action, self->reward, self->log_prob,
-        self->value, self->last_value, self->terminated, self->truncated, self->age, self->scaled_reward, self->final,
-        self->final_row, self->final_obs, self->final_value, self->final_scaled, self};
+    tt_rows_free(&self->rows);
+    tt_rows_free(&self->final_rows);
+    for (uint32_t c = 0; c < TT_COLUMNS_MAX; c++)
+        free(self->column[c]);
+    void *owned[] = {self->last_value, self->age, self->scaled_reward, self->final, self->final_row, self->final_value};
     for (size_t i = 0; i < TT_COUNT(owned); i++)
         free(owned[i]);
+    free(self);
     *self_p = NULL;
 }
+
+/* ---- truncations ------------------------------------------------------------------------------------------------- */
 
 static void s_add_finals(batch_t *self, const intake_batch_t *from, uint32_t number)
 {
@@ -80,11 +74,9 @@ static void s_add_finals(batch_t *self, const intake_batch_t *from, uint32_t num
             self->final_room = self->final_room ? 2 * self->final_room : 64;
             self->final = tt_realloc(self->final, tt_mul(self->final_room, sizeof *self->final));
             self->final_row = tt_realloc(self->final_row, tt_mul(self->final_room, sizeof *self->final_row));
-            self->final_obs = tt_realloc(self->final_obs, tt_mul(self->final_room, sizeof *self->final_obs));
             self->final_value = tt_realloc(self->final_value, tt_mul(self->final_room, sizeof *self->final_value));
         }
-        self->final[self->finals++] = (final_t){segment->at.final_t[k] * self->cfg.N + env,
-            segment->at.final_obs + (size_t)k * self->cfg.D, segment->at.final_value[k]};
+        self->final[self->finals++] = (final_t){segment->at.final_t[k] * self->cfg.N + env, segment, k};
     }
 }
 
@@ -94,103 +86,91 @@ static int s_by_row(const void *a, const void *b)
     return (x->row > y->row) - (x->row < y->row);
 }
 
-static void s_gather_finals(batch_t *self, const intake_batch_t *from)
+static void s_gather_finals(batch_t *self, const intake_batch_t *from, const tt_norm_t *norm)
 {
     self->finals = 0;
     for (uint32_t s = 0; s < from->segments; s++)
         s_add_finals(self, from, s);
     if (from->segments > 1 && self->finals > 1)
         qsort(self->final, self->finals, sizeof *self->final, s_by_row);
+    tt_rows_need(&self->final_rows, self->final_room);
     for (uint32_t k = 0; k < self->finals; k++) {
-        self->final_row[k] = self->final[k].row;
-        self->final_obs[k] = self->final[k].obs;
-        self->final_value[k] = self->final[k].value;
+        const final_t *final = &self->final[k];
+        const tt_segment_t *at = &final->segment->at;
+        self->final_row[k] = final->row;
+        self->final_value[k] = at->final_value[final->number];
+        tt_rows_put(&self->final_rows, k, 1, norm, at->final, final->number);
     }
 }
 
-/*  Envs lo .. hi-1 of the batch, all owned by `segment`. */
+/* ---- steps --------------------------------------------------------------------------------------------------------- */
+
+/*  What every env has once, and the observations: envs lo .. hi-1 of the batch, all owned by `segment`. */
+static void s_take_run(batch_t *self, const intake_segment_t *segment, uint32_t lo, uint32_t hi, const tt_norm_t *norm)
+{
+    const size_t E = segment->shape.E, N = self->cfg.N, T = self->cfg.T, n = hi - lo, first = lo - segment->env_lo;
+    const tt_segment_t *at = &segment->at;
+    for (size_t t = 0; t < T; t++)
+        tt_rows_put(&self->rows, t * N + lo, n, norm, at->column, t * E + first);
+    tt_rows_put(&self->rows, T * N + lo, n, norm, at->last, first);
+    memcpy(self->last_value + lo, at->last_value + first, n * sizeof(float));
+    memcpy(self->age + lo, at->age + first, n * sizeof *self->age);
+}
+
+/*  The other columns of the same envs. */
 static void s_gather_run(batch_t *self, const intake_segment_t *segment, uint32_t lo, uint32_t hi)
 {
-    const batch_cfg_t *cfg = &self->cfg;
-    const size_t E = segment->shape.E, n = hi - lo, action = (cfg->A ? cfg->A : 1) * (size_t)4;
-    const tt_segment_t *at = &segment->at;
-    for (size_t t = 0; t < cfg->T; t++) {
-        const size_t to = t * cfg->N + lo, src = t * E + (lo - segment->env_lo);
-        for (size_t e = 0; e < n; e++)
-            self->raw[to + e] = at->obs + (src + e) * cfg->D;
-        memcpy(self->action + to * action, (const uint8_t *)at->action + src * action, n * action);
-        memcpy(self->reward + to, at->reward + src, n * sizeof(float));
-        memcpy(self->log_prob + to, at->log_prob + src, n * sizeof(float));
-        memcpy(self->value + to, at->value + src, n * sizeof(float));
-        memcpy(self->terminated + to, at->terminated + src, n);
-        memcpy(self->truncated + to, at->truncated + src, n);
-    }
-    for (size_t e = lo; e < hi; e++) {
-        self->last[e] = at->last_obs + (e - segment->env_lo) * cfg->D;
-        self->last_value[e] = at->last_value[e - segment->env_lo];
-        self->age[e] = at->age[e - segment->env_lo];
+    const tt_columns_t *columns = self->cfg.columns;
+    const size_t E = segment->shape.E, n = hi - lo;
+    for (uint32_t c = columns->obs_count; c < columns->count; c++) {
+        const size_t bytes = columns->at[c].bytes;
+        const uint8_t *from = segment->at.column[c];
+        for (size_t t = 0; t < self->cfg.T; t++)
+            memcpy(self->column[c] + (t * self->cfg.N + lo) * bytes, from + (t * E + (lo - segment->env_lo)) * bytes,
+                n * bytes);
     }
 }
 
-static void s_gather(batch_t *self, const intake_batch_t *from)
+/*  One segment that is the whole batch stays in place: but for row pointers there is nothing to gather. */
+static void s_gather(batch_t *self, const intake_batch_t *from, const tt_norm_t *norm)
 {
     for (uint32_t lo = 0, hi; lo < self->cfg.N; lo = hi) {
         for (hi = lo + 1; hi < self->cfg.N && from->owner[hi] == from->owner[lo]; hi++)
             continue;
-        s_gather_run(self, from->segment[from->owner[lo] - 1], lo, hi);
+        const intake_segment_t *segment = from->segment[from->owner[lo] - 1];
+        s_take_run(self, segment, lo, hi, norm);
+        if (from->segments > 1)
+            s_gather_run(self, segment, lo, hi);
     }
 }
 
-/*  One segment is the whole batch: only the row pointers are new. */
-static void s_in_place(batch_t *self, const intake_segment_t *segment)
-{
-    const size_t rows = (size_t)self->cfg.T * self->cfg.N, D = self->cfg.D;
-    for (size_t r = 0; r < rows; r++)
-        self->raw[r] = segment->at.obs + r * D;
-    for (size_t e = 0; e < self->cfg.N; e++)
-        self->last[e] = segment->at.last_obs + e * D;
-    memcpy(self->age, segment->at.age, self->cfg.N * sizeof *self->age);
-}
+/* ---- all of it ------------------------------------------------------------------------------------------------------ */
 
-static void s_scale_rows(const batch_t *self, const tt_norm_t *norm, const float *const *rows, size_t count, float *out)
+static void s_describe(batch_t *self, const tt_segment_t *whole, tt_batch_t *out)
 {
-    for (size_t r = 0; r < count; r++)
-        tt_norm_scale(norm, rows[r], 1, self->cfg.clip_obs, out + r * self->cfg.D);
-}
-
-static void s_scale_obs(batch_t *self, const tt_norm_t *norm)
-{
-    const size_t rows = (size_t)self->cfg.T * self->cfg.N, N = self->cfg.N, D = self->cfg.D;
-    s_scale_rows(self, norm, self->raw, rows, self->obs);
-    s_scale_rows(self, norm, self->last, N, self->obs + rows * D);
-    for (size_t e = 0; e < N; e++)
-        self->last[e] = self->obs + (rows + e) * D;
-    self->final_scaled = tt_realloc(self->final_scaled, tt_mul(self->finals, D * sizeof(float)));
-    s_scale_rows(self, norm, self->final_obs, self->finals, self->final_scaled);
-    for (size_t k = 0; k < self->finals; k++)
-        self->final_obs[k] = self->final_scaled + k * D;
-}
-
-static void s_describe(const batch_t *self, const tt_segment_t *whole, tt_batch_t *out)
-{
-    const void *action = whole ? whole->action : self->action;
+    const tt_columns_t *columns = self->cfg.columns;
+    const void *column[TT_COLUMNS_MAX];
+    for (uint32_t c = columns->obs_count; c < columns->count; c++)
+        column[c] = whole ? whole->column[c] : self->column[c];
     out->T = self->cfg.T;
     out->N = self->cfg.N;
-    out->D = self->cfg.D;
-    out->action_dims = self->cfg.A;
-    out->obs = self->cfg.scale_obs ? self->rows : self->raw;
-    out->last = self->last;
-    out->action = self->cfg.A ? NULL : action;
-    out->action_box = self->cfg.A ? action : NULL;
+    out->D = columns->flat;
+    out->columns = columns;
+    out->obs = self->rows.at;
+    out->last = self->rows.at + (size_t)self->cfg.T * self->cfg.N;
+    for (uint32_t a = 0; a < columns->action_count; a++)
+        out->action[a] = column[columns->action + a];
+    out->mask = columns->mask < 0 ? NULL : column[columns->mask];
+    self->raw_reward = column[columns->reward];
     out->reward = self->cfg.scale_reward ? self->scaled_reward : self->raw_reward;
-    out->terminated = whole ? whole->terminated : self->terminated;
-    out->truncated = whole ? whole->truncated : self->truncated;
-    out->log_prob = whole ? whole->log_prob : self->log_prob;
-    out->value = whole ? whole->value : self->value;
-    out->last_value = whole ? whole->last_value : self->last_value;
+    out->terminated = column[columns->terminated];
+    out->truncated = column[columns->truncated];
+    out->log_prob = column[columns->log_prob];
+    out->value = column[columns->value];
+    out->last_value = self->last_value;
     out->finals = self->finals;
     out->final_row = self->final_row;
-    out->final_obs = self->final_obs;
+    out->final_obs = self->final_rows.at;
     out->final_value = self->final_value;
 }
 
@@ -208,26 +188,19 @@ void batch_assemble(
     batch_t *self, const intake_batch_t *from, const tt_norm_t *obs_norm, const tt_norm_t *reward_norm, tt_batch_t *out)
 {
     TT_CHECK(from->filled == self->cfg.N);
-    const tt_segment_t *whole = from->segments == 1 ? &from->segment[0]->at : NULL;
-    if (whole)
-        s_in_place(self, from->segment[0]);
-    else
-        s_gather(self, from);
-    self->raw_reward = whole ? whole->reward : self->reward;
-    s_gather_finals(self, from);
-    if (self->cfg.scale_obs)
-        s_scale_obs(self, obs_norm);
+    s_gather(self, from, obs_norm);
+    s_gather_finals(self, from, obs_norm);
+    self->oldest = s_oldest(self, from);
+    *out = (tt_batch_t){.update = from->batch, .stale = self->oldest < from->batch};
+    s_describe(self, from->segments == 1 ? &from->segment[0]->at : NULL, out);
     if (self->cfg.scale_reward)
         tt_norm_scale_reward(reward_norm, self->raw_reward, (size_t)self->cfg.T * self->cfg.N, self->cfg.clip_reward,
             self->scaled_reward);
-    self->oldest = s_oldest(self, from);
-    *out = (tt_batch_t){.update = from->batch, .stale = self->oldest < from->batch};
-    s_describe(self, whole, out);
 }
 
 const float *const *batch_raw_obs(const batch_t *self)
 {
-    return self->raw;
+    return self->rows.raw;
 }
 
 const float *batch_raw_reward(const batch_t *self)

@@ -1,8 +1,8 @@
 /*  batch - a tt_batch_t for the algorithm out of the segments of one batch.
  *
- *  Row r = t * N + env. Observations stay where they came, as row pointers, unless they are normalised: then they are
- *  copied, scaled with the given version. The other fields stay in place too when one segment holds all envs, and are
- *  gathered otherwise.
+ *  Row r = t * N + env. Observations that are one plain vector stay where they came, as row pointers, unless they are
+ *  normalised; others are copied, flattened and scaled with the given version (common/rl/rows.h). The other fields stay in place when
+ *  one segment holds all envs, and are gathered otherwise.
  *
  *  Threads: an instance belongs to one thread. */
 #pragma once
@@ -11,7 +11,8 @@
 #include "learner/intake.h"
 
 typedef struct {
-    uint32_t N, T, D, A;
+    uint32_t N, T;
+    const tt_columns_t *columns; /* borrowed */
     bool scale_obs, scale_reward;
     float clip_obs, clip_reward;
 } batch_cfg_t;
@@ -26,7 +27,8 @@ void batch_destroy(batch_t **self_p);
 void batch_assemble(batch_t *self, const intake_batch_t *from, const tt_norm_t *obs_norm, const tt_norm_t *reward_norm,
     tt_batch_t *out);
 
-/*  As collected: observations by row [T*N], rewards [T][N]; and the oldest version that acted. Borrowed as above. */
+/*  As collected: what the observations' normaliser works on by row [T*N] (NULL when they are not scaled), rewards [T][N];
+ *  and the oldest version that acted. Borrowed as above. */
 const float *const *batch_raw_obs(const batch_t *self);
 const float *batch_raw_reward(const batch_t *self);
 /*  [N] steps of its episode that each env had behind it at the start. */

@@ -40,7 +40,7 @@ static tt_status_t s_answer_segment(core_t *self, const pending_t *to, const int
     const tt_segment_shape_t *shape = &segment->shape;
     const tt_msg_SEGMENT_t header = TT_MSG(SEGMENT, .era = self->view.era, .instance = segment->instance,
         .batch = to->msg.batch, .version = segment->version, .env_lo = segment->env_lo, .env_count = shape->E,
-        .steps = shape->T, .obs = shape->D, .action_dims = shape->A, .finals = shape->K, .state_bytes = shape->S);
+        .steps = shape->T, .columns = shape->columns->hash, .finals = shape->K, .state_bytes = shape->S);
     tt_buf_t bytes;
     tt_buf_init(&bytes, 4096);
     tt_status_t status = tt_msg_pack(&bytes, &header);

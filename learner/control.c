@@ -47,24 +47,21 @@ tt_status_t control_check_draining(core_t *self)
 static void s_open_data_path(core_t *self)
 {
     const tt_train_cfg_t *train = &self->model.train;
-    const uint32_t A = train->space.actions ? 0 : train->space.action_dims;
+    const tt_columns_t *columns = self->model.columns;
     const intake_cfg_t intake = {.N = train->num_envs,
         .T = train->num_steps,
-        .D = train->space.obs,
-        .A = A,
-        .actions = train->space.actions,
+        .columns = columns,
         .state_bytes = train->space.env_state,
         .lag = train->lag};
     const batch_cfg_t batch = {.N = train->num_envs,
         .T = train->num_steps,
-        .D = train->space.obs,
-        .A = A,
+        .columns = columns,
         .scale_obs = train->normalize.obs,
         .scale_reward = train->normalize.reward,
         .clip_obs = train->normalize.clip_obs,
         .clip_reward = train->normalize.clip_reward};
     const publish_cfg_t publish = {.params = self->model.params,
-        .norm = tt_norm_block_count(train->space.obs),
+        .norm = tt_norm_block_count(columns->scaled),
         .reward = tt_norm_block_count(1),
         .keep = train->lag + 2};
     self->intake = intake_new(&intake);
@@ -78,7 +75,7 @@ static void s_open_statistics(core_t *self)
     self->episodes = tt_episodes_new(train->num_envs);
     self->episodes_before = tt_array0(tt_episodes_block_count(train->num_envs), sizeof(double));
     self->returns = tt_returns_new(train->num_envs, self->model.algorithm->gamma(self->model.cfg));
-    self->obs_norm = tt_norm_new(train->space.obs);
+    self->obs_norm = tt_norm_new(self->model.columns->scaled);
     self->reward_norm = tt_norm_new(1);
 }
 

@@ -116,13 +116,15 @@ void intake_advance(intake_t *self, uint64_t base)
 static tt_status_t s_check_header(const intake_t *self, const tt_msg_SEGMENT_t *msg)
 {
     const intake_cfg_t *cfg = &self->cfg;
-    if (msg->steps != cfg->T || msg->obs != cfg->D || msg->action_dims != cfg->A ||
-        (msg->state_bytes != cfg->state_bytes && msg->state_bytes != 0))
+    if (msg->columns != cfg->columns->hash)
         return tt_err(TT_INVALID,
-            "segment of batch %llu: %u steps, %u obs, %u action elements, %u bytes of state, but the job has %u, %u, "
-            "%u, %u",
-            (unsigned long long)msg->batch, msg->steps, msg->obs, msg->action_dims, msg->state_bytes, cfg->T, cfg->D,
-            cfg->A, cfg->state_bytes);
+            "segment of batch %llu: its rows are another list of columns (hash %016llx) than the job's (%016llx): "
+            "start "
+            "every role with the same version of the env",
+            (unsigned long long)msg->batch, (unsigned long long)msg->columns, (unsigned long long)cfg->columns->hash);
+    if (msg->steps != cfg->T || (msg->state_bytes != cfg->state_bytes && msg->state_bytes != 0))
+        return tt_err(TT_INVALID, "segment of batch %llu: %u steps, %u bytes of state, but the job has %u, %u",
+            (unsigned long long)msg->batch, msg->steps, msg->state_bytes, cfg->T, cfg->state_bytes);
     if (msg->env_count == 0 || msg->env_lo >= cfg->N || msg->env_count > cfg->N - msg->env_lo)
         return tt_err(TT_INVALID, "segment of batch %llu: envs %u..+%u, but there are %u",
             (unsigned long long)msg->batch, msg->env_lo, msg->env_count, cfg->N);
@@ -136,18 +138,6 @@ static tt_status_t s_check_header(const intake_t *self, const tt_msg_SEGMENT_t *
     return TT_OK;
 }
 
-static tt_status_t s_check_actions(const intake_t *self, const intake_segment_t *segment)
-{
-    if (self->cfg.A)
-        return TT_OK;
-    const int32_t *action = segment->at.action;
-    const size_t count = (size_t)segment->shape.T * segment->shape.E;
-    uint32_t wrong = 0;
-    for (size_t i = 0; i < count; i++)
-        wrong |= (uint32_t)action[i] >= self->cfg.actions;
-    return wrong ? tt_err(TT_INVALID, "segment: an action is not in 0..%u", self->cfg.actions - 1) : TT_OK;
-}
-
 /*  Every env takes T steps in a batch. */
 static tt_status_t s_check_ages(const intake_t *self, const tt_msg_SEGMENT_t *msg, const intake_segment_t *segment)
 {
@@ -159,16 +149,6 @@ static tt_status_t s_check_ages(const intake_t *self, const tt_msg_SEGMENT_t *ms
                  : TT_OK;
 }
 
-static void s_shape(tt_segment_shape_t *out, const tt_msg_SEGMENT_t *msg)
-{
-    *out = (tt_segment_shape_t){.T = msg->steps,
-        .E = msg->env_count,
-        .D = msg->obs,
-        .A = msg->action_dims,
-        .K = msg->finals,
-        .S = msg->state_bytes};
-}
-
 /*  The block of a frame, copied when its address does not suit floats. The frame itself is not touched. */
 static tt_status_t s_open(const intake_t *self, const tt_msg_SEGMENT_t *msg, zmq_msg_t *frame, intake_segment_t *out)
 {
@@ -176,8 +156,12 @@ static tt_status_t s_open(const intake_t *self, const tt_msg_SEGMENT_t *msg, zmq
         .version = msg->version,
         .env_lo = msg->env_lo,
         .env_count = msg->env_count,
+        .shape = {.columns = self->cfg.columns,
+            .T = msg->steps,
+            .E = msg->env_count,
+            .K = msg->finals,
+            .S = msg->state_bytes},
         .bytes = zmq_msg_size(frame)};
-    s_shape(&out->shape, msg);
     size_t bytes = 0;
     TT_TRY(tt_segment_size(&out->shape, &bytes));
     if (bytes != out->bytes)
@@ -193,9 +177,7 @@ static tt_status_t s_open(const intake_t *self, const tt_msg_SEGMENT_t *msg, zmq
     tt_status_t status = tt_segment_check(&out->shape, block, bytes);
     if (status == TT_OK) {
         tt_segment_map(&out->shape, block, &out->at);
-        status = s_check_actions(self, out);
-        if (status == TT_OK)
-            status = s_check_ages(self, msg, out);
+        status = s_check_ages(self, msg, out);
     }
     if (status != TT_OK)
         free(out->copy);

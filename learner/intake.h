@@ -16,10 +16,9 @@
 #include "common/wire/segment.h"
 
 typedef struct {
-    uint32_t N, T, D;     /* envs, steps, elements of an observation                */
-    uint32_t A;           /* continuous: elements of an action; 0 = discrete        */
-    uint32_t actions;     /* discrete: choices                                      */
-    uint32_t state_bytes; /* of a saved env; 0 = cannot be saved                    */
+    uint32_t N, T;               /* envs, steps                                     */
+    const tt_columns_t *columns; /* borrowed                                        */
+    uint32_t state_bytes;        /* of a saved env; 0 = cannot be saved                    */
     uint32_t lag;
 } intake_cfg_t;
 

@@ -20,7 +20,7 @@ static tt_status_t s_options(model_t *self)
 
 static tt_status_t s_network(model_t *self)
 {
-    const tt_net_spec_t spec = tt_train_net(&self->train);
+    const tt_net_spec_t spec = tt_train_net(&self->train, self->columns);
     TT_TRY(tt_device_open(&self->device, "cpu", 0));
     TT_TRY(tt_net_new(&self->net, self->device, &spec, self->threads));
     self->params = tt_net_param_count(&spec);
@@ -45,13 +45,14 @@ static tt_status_t s_read(model_t *self)
     TT_TRY(tt_train_parse(&self->train, self->text, strlen(self->text)));
     TT_TRY(tt_algorithm_find(&self->algorithm, self->train.algorithm.name));
     TT_TRY(s_options(self));
+    TT_TRY(tt_train_columns(&self->columns, &self->train));
     return tt_train_fit(NULL, &self->train);
 }
 
 static tt_status_t s_open(model_t *self)
 {
     TT_TRY(s_read(self));
-    TT_TRY(self->algorithm->create(&self->algo, &self->train, self->cfg));
+    TT_TRY(self->algorithm->create(&self->algo, &self->train, self->columns, self->cfg));
     self->threads = s_threads(&self->train);
     self->batch_steps = (uint64_t)self->train.num_envs * self->train.num_steps;
     return s_network(self);
@@ -82,6 +83,7 @@ void model_close(model_t *self)
     if (self->algo)
         self->algorithm->destroy(&self->algo);
     free(self->opt_state);
+    tt_columns_destroy(&self->columns);
     free(self->cfg);
     free(self->text);
     *self = (model_t){0};

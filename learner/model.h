@@ -4,11 +4,13 @@
 #pragma once
 #include "common/config/train.h"
 #include "common/nn/nn.h"
+#include "common/rl/columns.h"
 #include "learner/algorithm.h"
 
 typedef struct {
     char *text; /* the job's resolved YAML, owned */
     tt_train_cfg_t train;
+    tt_columns_t *columns; /* what a row of experience consists of, owned */
     const tt_algorithm_t *algorithm;
     void *cfg; /* the algorithm's options, owned */
     tt_algo_t *algo;

@@ -12,7 +12,7 @@ void state_expect(core_t *self, tt_snapshot_t *out)
         .algorithm = self->model.algorithm->name,
         .param_count = self->model.params,
         .opt_count = self->model.opt_count,
-        .norm_count = tt_norm_block_count(train->space.obs),
+        .norm_count = tt_norm_block_count(self->model.columns->scaled),
         .reward_count = tt_norm_block_count(1),
         .sum_count = self->model.grads,
         .envs = train->num_envs,

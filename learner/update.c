@@ -24,7 +24,7 @@ static tt_status_t s_assemble(core_t *self)
     /* this version's normalisers, though newer ones are there: every learner must see the same numbers */
     version_t *version = publish_find(self->publish, n > lag ? n - lag : 0);
     TT_CHECK(version != NULL);
-    TT_TRY(tt_norm_load(self->obs_norm, version_norm(version), tt_norm_block_count(self->model.train.space.obs)));
+    TT_TRY(tt_norm_load(self->obs_norm, version_norm(version), tt_norm_block_count(self->model.columns->scaled)));
     TT_TRY(tt_norm_load(self->reward_norm, version->reward, tt_norm_block_count(1)));
     batch_assemble(self->batch, intake_batch(self->intake, n), self->obs_norm, self->reward_norm, &self->current);
     self->current.env_steps = n * self->model.batch_steps;
@@ -179,7 +179,7 @@ static tt_status_t s_make_version(core_t *self)
 {
     const tt_train_cfg_t *train = &self->model.train;
     const tt_batch_t *batch = &self->current;
-    const size_t norm_count = tt_norm_block_count(train->space.obs), reward_count = tt_norm_block_count(1);
+    const size_t norm_count = tt_norm_block_count(self->model.columns->scaled), reward_count = tt_norm_block_count(1);
     version_t *before = publish_newest(self->publish);
     TT_TRY(tt_norm_load(self->obs_norm, version_norm(before), norm_count));
     TT_TRY(tt_norm_load(self->reward_norm, before->reward, reward_count));

@@ -73,27 +73,26 @@ static void s_observe(const acrobot_t *self, float *obs)
     obs[5] = (float)self->s[DTHETA2];
 }
 
-static void s_acrobot_reset(void *state, tt_env_rng_t *rng, float *obs)
+static void s_acrobot_reset(void *state, tt_env_rng_t *rng, tt_env_out_t *out)
 {
     acrobot_t *self = state;
     for (int i = 0; i < DIMS; i++)
         self->s[i] = (double)(float)tt_env_uniform(rng, -0.1, 0.1); /* Gymnasium's first state is float32 */
-    s_observe(self, obs);
+    s_observe(self, out->obs[0]);
 }
 
-static bool s_acrobot_step(void *state, const void *action, tt_env_rng_t *rng, float *obs, double *reward)
+static void s_acrobot_step(void *state, const void *const *action, tt_env_rng_t *rng, tt_env_out_t *out)
 {
     (void)rng;
     acrobot_t *self = state;
-    s_runge_kutta(self->s, *(const int32_t *)action - 1.0);
+    s_runge_kutta(self->s, *(const int32_t *)action[0] - 1.0);
     self->s[THETA1] = s_wrap(self->s[THETA1]);
     self->s[THETA2] = s_wrap(self->s[THETA2]);
     self->s[DTHETA1] = s_bound(self->s[DTHETA1], s_top[DTHETA1]);
     self->s[DTHETA2] = s_bound(self->s[DTHETA2], s_top[DTHETA2]);
-    s_observe(self, obs);
-    const bool up = -cos(self->s[THETA1]) - cos(self->s[THETA2] + self->s[THETA1]) > 1.0;
-    *reward = up ? 0.0 : -1.0;
-    return up;
+    s_observe(self, out->obs[0]);
+    out->terminated = -cos(self->s[THETA1]) - cos(self->s[THETA2] + self->s[THETA1]) > 1.0;
+    out->reward = out->terminated ? 0.0 : -1.0;
 }
 
 static void s_acrobot_save(const void *state, void *bytes)
@@ -114,15 +113,15 @@ static int s_acrobot_load(void *state, const void *bytes)
     return 0;
 }
 
-static const float s_low[6] = {-1, -1, -1, -1, (float)(-4 * M_PI), (float)(-9 * M_PI)};
-static const float s_high[6] = {1, 1, 1, 1, (float)(4 * M_PI), (float)(9 * M_PI)};
+static const double s_low[6] = {-1, -1, -1, -1, -4 * M_PI, -9 * M_PI}, s_high[6] = {1, 1, 1, 1, 4 * M_PI, 9 * M_PI};
+static const int64_t s_actions[] = {3};
 
 const tt_env_ops_t tt_env_acrobot = {
     .abi = TT_ENV_ABI,
     .id = "Acrobot-v1",
     .summary = "swing a two-link arm above a line by its elbow",
-    .obs = {TT_SPACE_BOX, 6, s_low, s_high},
-    .action = {TT_SPACE_DISCRETE, 3, NULL, NULL},
+    .obs = TT_BOX(6, s_low, s_high),
+    .action = TT_CHOICES(s_actions),
     .reward_threshold = -100.0,
     .max_episode_steps = 500,
     .state_size = sizeof(acrobot_t),

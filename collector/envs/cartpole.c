@@ -44,23 +44,23 @@ static inline bool move(cartpole_t *self, double x_acc, double theta_acc, float 
     return (x < -s_x_limit) | (x > s_x_limit) | (theta < -s_theta_limit) | (theta > s_theta_limit);
 }
 
-static void s_cartpole_reset(void *state, tt_env_rng_t *rng, float *obs)
+static void s_cartpole_reset(void *state, tt_env_rng_t *rng, tt_env_out_t *out)
 {
     cartpole_t *self = state;
     for (int i = 0; i < 4; i++)
         self->s[i] = tt_env_uniform(rng, -0.05, 0.05);
-    observe(self, obs);
+    observe(self, out->obs[0]);
 }
 
-static bool s_cartpole_step(void *state, const void *action, tt_env_rng_t *rng, float *obs, double *reward)
+static void s_cartpole_step(void *state, const void *const *action, tt_env_rng_t *rng, tt_env_out_t *out)
 {
     (void)rng;
     cartpole_t *self = state;
+    const double sine = sin(self->s[THETA]), cosine = cos(self->s[THETA]);
     double x_acc, theta_acc;
-    accelerate(
-        &x_acc, &theta_acc, self->s[THETA_DOT], sin(self->s[THETA]), cos(self->s[THETA]), *(const int32_t *)action);
-    *reward = 1.0; /* the step that ends the episode counts, too */
-    return move(self, x_acc, theta_acc, obs);
+    accelerate(&x_acc, &theta_acc, self->s[THETA_DOT], sine, cosine, *(const int32_t *)action[0]);
+    out->reward = 1.0; /* the step that ends the episode counts, too */
+    out->terminated = move(self, x_acc, theta_acc, out->obs[0]);
 }
 
 enum { BLOCK = 32 };
@@ -80,25 +80,28 @@ static void s_step_block(cartpole_t *self, uint32_t count, const int32_t *action
         terminated[i] = move(&self[i], x_acc[i], theta_acc[i], obs + 4 * (size_t)i);
 }
 
-static void s_cartpole_step_many(
-    void *states, uint32_t count, const void *action, float *obs, float *reward, uint8_t *terminated)
+static void s_cartpole_step_many(void *states, uint32_t count, const void *const *action, const tt_env_many_t *out)
 {
+    cartpole_t *self = states;
+    const int32_t *push = action[0];
+    float *obs = out->obs[0];
     for (uint32_t at = 0; at < count; at += BLOCK)
-        s_step_block((cartpole_t *)states + at, count - at < BLOCK ? count - at : BLOCK, (const int32_t *)action + at,
-            obs + 4 * (size_t)at, terminated + at);
+        s_step_block(
+            self + at, count - at < BLOCK ? count - at : BLOCK, push + at, obs + 4 * (size_t)at, out->terminated + at);
     for (uint32_t i = 0; i < count; i++)
-        reward[i] = 1.0f;
+        out->reward[i] = 1.0f;
 }
 
-static const float s_low[4] = {-4.8f, -INFINITY, (float)(-2 * 12 * 2 * M_PI / 360), -INFINITY};
-static const float s_high[4] = {4.8f, INFINITY, (float)(2 * 12 * 2 * M_PI / 360), INFINITY};
+static const double s_low[4] = {-4.8, -INFINITY, -2 * 12 * 2 * M_PI / 360, -INFINITY};
+static const double s_high[4] = {4.8, INFINITY, 2 * 12 * 2 * M_PI / 360, INFINITY};
+static const int64_t s_actions[] = {2};
 
 const tt_env_ops_t tt_env_cartpole = {
     .abi = TT_ENV_ABI,
     .id = "CartPole-v1",
     .summary = "balance a pole on a cart that is pushed left or right",
-    .obs = {TT_SPACE_BOX, 4, s_low, s_high},
-    .action = {TT_SPACE_DISCRETE, 2, NULL, NULL},
+    .obs = TT_BOX(4, s_low, s_high),
+    .action = TT_CHOICES(s_actions),
     .reward_threshold = 475.0,
     .max_episode_steps = 500,
     .state_size = sizeof(cartpole_t),

@@ -25,6 +25,13 @@ enum {
     TT_UNITS_MAX = 1 << 16, /* of a layer; elements of an observation, actions                     */
     TT_PARAMS_MAX = 1 << 28,
 
+    /* a row (common/rl/columns.h) */
+    TT_ELEMENTS_MAX = 1 << 20,   /* of one leaf of a space                                       */
+    TT_CHOICES_MAX = 1 << 16,    /* of one discrete element; of all of an action together        */
+    TT_ROW_MAX = 1 << 23,        /* bytes of all columns of a row                                */
+    TT_SPACE_TEXT_MAX = 1 << 12, /* bytes of a space in words                                    */
+    TT_ENV_ARGS_MAX = 32,        /* arguments of an env in the config                            */
+
     /* time, ms */
     TT_BEAT_MS_MAX = 60000,
     TT_LEASE_MS_MAX = 600000,

@@ -25,6 +25,24 @@ entry_t *config_entry(const tt_config_t *self, const char *key)
     return NULL;
 }
 
+static const short_t s_shorts[] = {{"env", "id", "env.id", "'id' and 'args'"}};
+
+const short_t *short_of(const char *key)
+{
+    for (size_t i = 0; i < TT_COUNT(s_shorts); i++)
+        if (strcmp(s_shorts[i].key, key) == 0)
+            return &s_shorts[i];
+    return NULL;
+}
+
+const short_t *short_of_whole(const char *path)
+{
+    for (size_t i = 0; i < TT_COUNT(s_shorts); i++)
+        if (strcmp(s_shorts[i].whole, path) == 0)
+            return &s_shorts[i];
+    return NULL;
+}
+
 const claim_t *config_claim(const tt_config_t *self, const char *key)
 {
     for (size_t i = 0; i < self->claim_count; i++)
@@ -47,6 +65,12 @@ void config_add(tt_config_t *self, const entry_t *entry)
     if (self->entry_count % 64 == 0)
         self->entries = tt_realloc(self->entries, (self->entry_count + 64) * sizeof *self->entries);
     self->entries[self->entry_count++] = *entry;
+}
+
+static void s_claim_free(claim_t *claim)
+{
+    free(claim->value);
+    free(claim->made);
 }
 
 /*  ---- making one ---- */
@@ -85,7 +109,7 @@ void tt_config_destroy(tt_config_t **self_p)
     for (size_t i = 0; i < self->entry_count; i++)
         entry_free(&self->entries[i]);
     for (size_t i = 0; i < self->claim_count; i++)
-        free(self->claims[i].value);
+        s_claim_free(&self->claims[i]);
     for (size_t i = 0; i < self->ignored_count; i++)
         free(self->ignored[i]);
     for (size_t i = 0; i < self->stranger_count; i++)
@@ -120,23 +144,25 @@ void tt_config_put(tt_config_t *self, const char *key, const char *value, const 
 
 /*  ---- claiming ---- */
 
-static void s_remember(tt_config_t *self, const tt_cfg_field_t *field, char *value, const char *origin)
+void config_remember(tt_config_t *self, const claim_t *claim)
 {
     for (size_t i = 0; i < self->claim_count; i++) {
-        claim_t *claim = &self->claims[i];
-        if (strcmp(claim->field->key, field->key) == 0) { /* the later table's order counts */
-            free(claim->value);
-            memmove(claim, claim + 1, (--self->claim_count - i) * sizeof *claim);
+        claim_t *old = &self->claims[i];
+        if (strcmp(old->field->key, claim->field->key) == 0) { /* the later table's order counts */
+            s_claim_free(old);
+            memmove(old, old + 1, (--self->claim_count - i) * sizeof *old);
             break;
         }
     }
     if (self->claim_count % 64 == 0)
         self->claims = tt_realloc(self->claims, (self->claim_count + 64) * sizeof *self->claims);
-    self->claims[self->claim_count++] = (claim_t){field, value, origin};
+    self->claims[self->claim_count++] = *claim;
 }
 
 static tt_status_t s_claim(tt_config_t *self, const tt_cfg_field_t *field, void *target)
 {
+    if (field->type == TT_CFG_MAP)
+        return map_claim(self, field, (tt_cfg_map_t *)(void *)((char *)target + field->offset));
     const entry_t *entry = config_entry(self, field->key);
     if (!entry && !field->def)
         return missing_key(self, field);
@@ -153,7 +179,9 @@ static tt_status_t s_claim(tt_config_t *self, const tt_cfg_field_t *field, void 
     tt_buf_init(&value, TEXT_MAX);
     const tt_status_t status = value_write(&value, field, target);
     if (status == TT_OK)
-        s_remember(self, field, tt_strdup(tt_buf_text(&value)), entry ? entry->origin : "default");
+        config_remember(self,
+            &(claim_t){
+                .field = field, .value = tt_strdup(tt_buf_text(&value)), .origin = entry ? entry->origin : "default"});
     tt_buf_free(&value);
     return status;
 }
@@ -207,7 +235,7 @@ static tt_status_t s_err_section(const tt_config_t *self, const entry_t *entry)
 
 static tt_status_t s_check_claimed(const tt_config_t *self, const entry_t *entry)
 {
-    if (config_claim(self, entry->key) || s_ignored(self, entry->key))
+    if (config_claim(self, entry->key) || map_takes(self, entry->key) || s_ignored(self, entry->key))
         return TT_OK;
     for (size_t i = 0; i < self->claim_count; i++)
         if (key_is_above(entry->key, self->claims[i].field->key))

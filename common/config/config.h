@@ -4,12 +4,16 @@
  *  gives type, place in a struct, default, range and help. What nobody claimed is an error that names the nearest known
  *  key. The same tables print help, the resolved file, and the origin of every value.
  *
+ *  `env: X` is short for `env: {id: X}`, wherever it is written: the key is "env", and the dump takes the long form only
+ *  where something else stands in that section.
+ *
  *  Limits: 1 MiB of text, 4096 keys, depth 16; no anchors, aliases or tags; a key given twice is an error.
  *  Threads: an instance belongs to one thread. */
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
 #include "common/base/buf.h"
+#include "common/base/limits.h"
 #include "common/base/status.h"
 
 typedef enum {
@@ -20,12 +24,22 @@ typedef enum {
     TT_CFG_F64,  /* double; `null` = NAN, where the table allows it (whole numbers: 0)           */
     TT_CFG_STR,  /* char[size]                                                                   */
     TT_CFG_ENUM, /* int; `choices` is "tanh|relu"; the value is the position in it               */
-    TT_CFG_LIST  /* tt_cfg_list_t: up to 8 positive integers, [64, 64]                           */
+    TT_CFG_LIST, /* tt_cfg_list_t: up to 8 positive integers, [64, 64]                           */
+    TT_CFG_MAP   /* tt_cfg_map_t: all that stands below the key; nobody here knows its names     */
 } tt_cfg_type_t;
 
 typedef struct {
     uint32_t count, at[8];
 } tt_cfg_list_t;
+
+/*  In the order of the keys. Nested ones are joined by '.'; scalars are text as they stand, a list is "[1, 2]", and what is
+ *  null is not there. */
+typedef struct {
+    uint32_t count;
+    struct {
+        char key[64], value[256];
+    } at[TT_ENV_ARGS_MAX];
+} tt_cfg_map_t;
 
 /*  May the value change when a run is resumed? */
 typedef enum {
@@ -61,6 +75,9 @@ void tt_config_destroy(tt_config_t **self_p);
  *  To be called before anything is claimed. said: what was done, a few words for each key, appended; nothing where all is as it is
  *  now. Nothing that a person writes goes through here. */
 tt_status_t tt_config_upgrade(tt_config_t *self, tt_buf_t *said);
+/*  The same for what only programs write (space.*, as numbers once), whichever version did: for every resolved config that
+ *  is read. Before anything is claimed. */
+void tt_config_upgrade_spaces(tt_config_t *self);
 
 /*  Set "key=value" over what the file says, its origin in messages is "--set". `null` as value means null.
  *  Setting a mapping or list: "network.hidden=[32, 32]". TT_USAGE: not of that form, or no value. */
@@ -95,8 +112,8 @@ tt_status_t tt_config_dump(const tt_config_t *self, tt_buf_t *out, bool with_ori
 typedef void (*tt_config_fn)(void *ctx, const tt_cfg_field_t *field, const char *value, const char *origin);
 void tt_config_each(const tt_config_t *self, tt_config_fn fn, void *ctx);
 
-/*  Call fn for every key claimed in `now` whose value in `before`, which the same tables have claimed, is another one. Values
- *  are YAML text, origin is now's; everything is borrowed. */
+/*  Call fn for every key claimed in `now` or in `before`, by the same tables, whose values differ. Values are YAML text, "none"
+ *  for a key of a map that only one of them has; origin is now's; everything is borrowed. */
 typedef void (*tt_config_diff_fn)(
     void *ctx, const tt_cfg_field_t *field, const char *before, const char *now, const char *origin);
 void tt_config_diff(const tt_config_t *before, const tt_config_t *now, tt_config_diff_fn fn, void *ctx);

@@ -7,6 +7,9 @@ void tt_config_diff(const tt_config_t *before, const tt_config_t *now, tt_config
     for (size_t i = 0; i < now->claim_count; i++) {
         const claim_t *claim = &now->claims[i], *old = config_claim(before, claim->field->key);
         if (!old || strcmp(old->value, claim->value) != 0)
-            fn(ctx, claim->field, old ? old->value : "", claim->value, claim->origin);
+            fn(ctx, claim->field, old ? old->value : "none", claim->value, claim->origin);
     }
+    for (size_t i = 0; i < before->claim_count; i++)
+        if (before->claims[i].made && !config_claim(now, before->claims[i].field->key))
+            fn(ctx, before->claims[i].field, before->claims[i].value, "none", now->name);
 }

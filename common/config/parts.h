@@ -1,7 +1,7 @@
 /*  parts - what the files of this folder share; nobody else includes it.
  *
- *  read.c makes entries of text, value.c makes a typed value of an entry and text of a typed value, config.c keeps
- *  both, unknown.c says what is wrong with a key, dump.c prints. */
+ *  read.c makes entries of text, value.c makes a typed value of an entry and text of a typed value, map.c takes all below a
+ *  key, config.c keeps them, unknown.c says what is wrong with a key, dump.c prints. */
 #pragma once
 #include "common/base/text.h"
 #include "common/config/config.h"
@@ -25,11 +25,18 @@ typedef struct {
     char *origin; /* "file:line:column", "--set", ... */
 } entry_t;
 
+/*  A field that no table has: one key of a map. */
+typedef struct {
+    tt_cfg_field_t field;
+    char key[KEY_MAX + 1];
+} made_t;
+
 /*  A key that a table has claimed, with its value as canonical YAML text. */
 typedef struct {
-    const tt_cfg_field_t *field; /* borrowed */
+    const tt_cfg_field_t *field; /* borrowed, or `made` */
     char *value;
-    const char *origin; /* an entry's, or "default"; borrowed */
+    const char *origin; /* an entry's, or "default"; borrowed    */
+    made_t *made;       /* NULL = the field stands in a table    */
 } claim_t;
 
 /*  Keys that another kind of job would have. */
@@ -50,11 +57,23 @@ struct tt_config {
     size_t stranger_count;
 };
 
+/*  A value that is its section's, too: `key: X` is short for `key: {inner: X}`. */
+typedef struct {
+    const char *key, *inner, *whole; /* "env", "id", "env.id"                   */
+    const char *holds;               /* what the section has, for messages      */
+} short_t;
+
 /*  config.c: find by key, NULL if there is none; add or replace (takes what the entry points to). */
 entry_t *config_entry(const tt_config_t *self, const char *key);
 const claim_t *config_claim(const tt_config_t *self, const char *key);
 void config_add(tt_config_t *self, const entry_t *entry);
+/*  config.c: keep a claim in the place of an earlier one of its key (takes value and made). */
+void config_remember(tt_config_t *self, const claim_t *claim);
 void entry_free(entry_t *entry);
+
+/*  config.c: by the short key, by the whole path; NULL = it is none. */
+const short_t *short_of(const char *key);
+const short_t *short_of_whole(const char *path);
 
 /*  read.c: add the entries of a text. under: key that the whole text is the value of, NULL for a file. origin: of every
  *  entry, NULL = file:line:column; a key given twice is an error within one text only;
@@ -69,6 +88,11 @@ bool key_is_good(const char *key);
 bool key_is_above(const char *key, const char *path);
 const char *key_leaf(const char *key);
 
+/*  map.c: claim all below a key of type TT_CFG_MAP. */
+tt_status_t map_claim(tt_config_t *self, const tt_cfg_field_t *field, tt_cfg_map_t *target);
+/*  Does a map that was claimed take the key, or is it the map's own? */
+bool map_takes(const tt_config_t *self, const char *key);
+
 /*  unknown.c: TT_CONFIG for an entry that nobody claimed, and for a required field that no entry is of. */
 tt_status_t unknown_key(const tt_config_t *self, const entry_t *entry);
 tt_status_t missing_key(const tt_config_t *self, const tt_cfg_field_t *field);
@@ -77,6 +101,10 @@ tt_status_t missing_key(const tt_config_t *self, const tt_cfg_field_t *field);
 tt_status_t value_read(const entry_t *entry, const tt_cfg_field_t *field, void *target);
 /*  Target member -> YAML text that reads back to the same value. TT_INVALID: a string is not UTF-8. */
 tt_status_t value_write(tt_buf_t *out, const tt_cfg_field_t *field, const void *target);
+/*  null, ~ or nothing, without quotes. */
+bool value_is_null(const entry_t *entry);
+/*  A scalar as YAML: numbers, true, false and plain words as they are, anything else in quotes. */
+tt_status_t value_write_scalar(tt_buf_t *out, const char *key, const char *text);
 
 /*  utf8.c: may it stand unescaped? */
 bool utf8_printable(uint32_t code);

@@ -137,7 +137,9 @@ static tt_status_t s_err_twice(const reader_t *self, const yaml_mark_t *at, cons
 
 static tt_status_t s_add(reader_t *self, entry_t *entry, const yaml_mark_t *at)
 {
-    const entry_t *old = config_entry(self->config, self->path);
+    const short_t *word = short_of_whole(self->path);
+    const char *key = word ? word->key : self->path;
+    const entry_t *old = config_entry(self->config, key);
     tt_status_t status = TT_OK;
     if (old && (size_t)(old - self->config->entries) >= self->first)
         status = s_err_twice(self, at, old);
@@ -147,14 +149,26 @@ static tt_status_t s_add(reader_t *self, entry_t *entry, const yaml_mark_t *at)
         entry_free(entry);
         return status;
     }
-    entry->key = tt_strdup(self->path);
+    entry->key = tt_strdup(key);
     entry->origin = s_place(self, at);
     config_add(self->config, entry);
     return TT_OK;
 }
 
+/*  Of this text; NULL: it is none. */
+static const entry_t *s_find_section(const reader_t *self)
+{
+    for (size_t i = 0; i < self->section_count; i++)
+        if (strcmp(self->sections[i].key, self->path) == 0)
+            return &self->sections[i];
+    return NULL;
+}
+
 static tt_status_t s_scalar(reader_t *self, const yaml_event_t *event, const yaml_mark_t *at)
 {
+    const entry_t *section = s_find_section(self);
+    if (section)
+        return s_err_twice(self, at, section);
     entry_t entry = {.kind = event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE ? ENTRY_PLAIN : ENTRY_QUOTED};
     TT_TRY(s_scalar_text(self, event, &entry.text));
     return s_add(self, &entry, at);
@@ -245,9 +259,10 @@ static tt_status_t s_open_section(reader_t *self, const yaml_mark_t *at, int dep
         return s_err_path(self, at, "sections nested deeper than 16");
     if (self->section_count == KEYS_MAX)
         return s_err_path(self, at, "more than 4096 sections");
-    for (size_t i = 0; i < self->section_count; i++)
-        if (strcmp(self->sections[i].key, self->path) == 0)
-            return s_err_twice(self, at, &self->sections[i]);
+    const entry_t *value = config_entry(self->config, self->path), *section = s_find_section(self);
+    const bool here = value && (size_t)(value - self->config->entries) >= self->first;
+    if (section || here)
+        return s_err_twice(self, at, section ? section : value);
     if (self->section_count % 64 == 0)
         self->sections = tt_realloc(self->sections, (self->section_count + 64) * sizeof *self->sections);
     self->sections[self->section_count++] = (entry_t){.key = tt_strdup(self->path), .origin = s_place(self, at)};

@@ -8,6 +8,8 @@ static const tt_synonym_t s_synonyms[] = {
     {"env_name", "env", NULL},
     {"gym_id", "env", NULL},
     {"environment", "env", NULL},
+    {"env_kwargs", "env.args", "env: {id: ENV, args: {KEY: VALUE}}"},
+    {"env_config", "env.args", "env: {id: ENV, args: {KEY: VALUE}}"},
     {"exp_name", "name", NULL},
     {"experiment", "name", NULL},
     {"random_seed", "seed", NULL},

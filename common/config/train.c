@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "common/base/limits.h"
+#include "common/rl/spaces.h"
 
 #define AT(member)   offsetof(tt_train_cfg_t, member)
 #define ROOM(member) sizeof(((tt_train_cfg_t *)NULL)->member)
@@ -17,6 +17,8 @@ const tt_cfg_field_t tt_train_fields[] = {
     {"seed", TT_CFG_U64, AT(seed), "1", .help = "of everything random; the same seed gives the same weights"},
     {"env", TT_CFG_STR, AT(env), NULL, .size = ROOM(env),
         .help = "Gymnasium id ('tutti envs' lists them), or the path of a shared object"},
+    {"env.args", TT_CFG_MAP, AT(env_args), "{}",
+        .help = "what the environment takes ('tutti envs ENV' lists it): env: {id: ENV, args: {KEY: VALUE}}"},
     {"num_envs", TT_CFG_U32, AT(num_envs), "8", 1, TT_ENVS_MAX, .help = "environments, in all collectors together"},
     {"num_steps", TT_CFG_U32, AT(num_steps), "128", 1, TT_STEPS_MAX, .help = "steps of every environment in a batch"},
     {"lag", TT_CFG_U32, AT(lag), "1", 0, TT_LAG_MAX,
@@ -66,12 +68,12 @@ const tt_cfg_field_t tt_train_fields[] = {
         .help = "tcp://ADDRESS:PORT lets roles on other hosts join; empty = this host only", .resume = TT_CFG_FREE},
     {"coordinator.http", TT_CFG_STR, AT(coordinator.http), "127.0.0.1:0", .size = ROOM(coordinator.http),
         .help = "ADDRESS:PORT of status, scale and metrics; port 0 = a free one", .resume = TT_CFG_FREE},
-    {"space.obs", TT_CFG_U32, AT(space.obs), "0", 0, TT_UNITS_MAX,
-        .help = "elements of an observation (filled in from the env)"},
-    {"space.actions", TT_CFG_U32, AT(space.actions), "0", 0, TT_UNITS_MAX,
-        .help = "discrete choices, 0 = continuous (filled in from the env)"},
-    {"space.action_dims", TT_CFG_U32, AT(space.action_dims), "0", 0, TT_UNITS_MAX,
-        .help = "elements of an action (filled in from the env)"},
+    {"space.obs", TT_CFG_STR, AT(space.obs), "", .size = ROOM(space.obs),
+        .help = "the observation space in words (filled in from the env)"},
+    {"space.action", TT_CFG_STR, AT(space.action), "", .size = ROOM(space.action),
+        .help = "the action space in words (filled in from the env)"},
+    {"space.mask", TT_CFG_BOOL, AT(space.mask), "false",
+        .help = "the env says which choices are allowed (filled in from the env)"},
     {"space.env_state", TT_CFG_U32, AT(space.env_state), "0", 0, TT_ENV_STATE_MAX,
         .help = "bytes of one saved env, 0 = cannot be saved (filled in from the env)"},
     {"space.threshold", TT_CFG_F64, AT(space.threshold), "null", -1e12, 1e12,
@@ -188,19 +190,36 @@ bool tt_train_endless(const tt_train_cfg_t *cfg)
     return !cfg->stop.env_steps && isnan(cfg->stop.return_mean) && isnan(cfg->stop.wall_s);
 }
 
+/*  Words that stand for a space. */
+static tt_status_t s_check_space(const tt_config_t *config, const char *key, const char *text)
+{
+    tt_space_t *space = NULL;
+    const tt_status_t status = tt_space_parse(&space, text);
+    tt_space_free(&space);
+    if (status == TT_OK)
+        return TT_OK;
+    tt_err_wrap(status, "%s: %s: this is not a resolved config", tt_config_origin(config, key), key);
+    return TT_CONFIG;
+}
+
 tt_status_t tt_train_parse(tt_train_cfg_t *out, const char *text, size_t size)
 {
     tt_config_t *config = NULL;
     TT_TRY(tt_config_parse(&config, text, size, "job"));
     tt_train_cfg_t cfg = {0};
+    tt_config_upgrade_spaces(config);
     tt_config_ignore(config, "algorithm.");
     tt_status_t status = tt_config_claim(config, tt_train_fields, &cfg);
     if (status == TT_OK)
         status = tt_config_finish(config);
     if (status == TT_OK)
         status = tt_train_check(config, &cfg);
-    if (status == TT_OK && (!cfg.space.obs || !cfg.space.action_dims))
-        status = tt_err(TT_CONFIG, "job: space.obs and space.action_dims are missing: this is not a resolved config");
+    if (status == TT_OK && (!cfg.space.obs[0] || !cfg.space.action[0]))
+        status = tt_err(TT_CONFIG, "job: space.obs and space.action are missing: this is not a resolved config");
+    if (status == TT_OK)
+        status = s_check_space(config, "space.obs", cfg.space.obs);
+    if (status == TT_OK)
+        status = s_check_space(config, "space.action", cfg.space.action);
     if (status == TT_OK)
         *out = cfg;
     tt_config_destroy(&config);

@@ -2,6 +2,7 @@
  *
  *  The job's resolved YAML travels in WELCOME; each role parses it with tt_train_parse. */
 #pragma once
+#include "common/base/limits.h"
 #include "common/config/config.h"
 
 typedef enum { TT_ACT_TANH, TT_ACT_RELU } tt_activation_t; /* order of network.activation's choices */
@@ -9,10 +10,11 @@ typedef enum { TT_ACT_TANH, TT_ACT_RELU } tt_activation_t; /* order of network.a
 typedef struct {
     char name[64]; /* of the run: letters, digits, '-', '_', '.'        */
     uint64_t seed;
-    char env[512];      /* Gymnasium id, or path of a shared object          */
-    uint32_t num_envs;  /* N                                                 */
-    uint32_t num_steps; /* T: steps of every env in a batch                  */
-    uint32_t lag;       /* 0 lock-step, 1 pipelined, k asynchronous          */
+    char env[512];         /* Gymnasium id, or path of a shared object          */
+    tt_cfg_map_t env_args; /* env.args: what the env is made with               */
+    uint32_t num_envs;     /* N                                                 */
+    uint32_t num_steps;    /* T: steps of every env in a batch                  */
+    uint32_t lag;          /* 0 lock-step, 1 pipelined, k asynchronous          */
     struct {
         char name[32];
     } algorithm;
@@ -50,12 +52,12 @@ typedef struct {
         char listen[128]; /* "" = this host only; "tcp://ADDRESS:PORT" lets other hosts join */
         char http[128];   /* "127.0.0.1:0"                                                  */
     } coordinator;
-    struct {                  /* filled in from the env by `run` and `check`; never written by hand */
-        uint32_t obs;         /* elements of an observation                      */
-        uint32_t actions;     /* discrete: choices; 0 = continuous               */
-        uint32_t action_dims; /* continuous: elements; discrete: 1              */
-        uint32_t env_state;   /* bytes of one saved env, 0 = cannot be saved     */
-        double threshold;     /* solved at this mean return; NAN = none          */
+    struct {                            /* filled in from the env by `run` and `check`; never written by hand */
+        char obs[TT_SPACE_TEXT_MAX];    /* "float32[4]", "{image: uint8[8, 8], speed: float32}" (common/rl/columns.h) */
+        char action[TT_SPACE_TEXT_MAX]; /* "discrete(2)"                               */
+        bool mask;                      /* it says which choices are allowed           */
+        uint32_t env_state;             /* bytes of one saved env, 0 = cannot be saved */
+        double threshold;               /* solved at this mean return; NAN = none      */
     } space;
 } tt_train_cfg_t;
 
@@ -69,5 +71,6 @@ tt_status_t tt_train_check(const tt_config_t *config, const tt_train_cfg_t *cfg)
 /*  No stop rule is set: the run goes on until somebody stops it. */
 bool tt_train_endless(const tt_train_cfg_t *cfg);
 
-/*  Parse a resolved job text: claims tt_train_fields, ignores "algorithm.", checks. For roles. */
+/*  Parse a resolved job text: claims tt_train_fields, ignores "algorithm.", checks; spaces may be an older version's. For
+ *  roles, and for the text that a snapshot holds. */
 tt_status_t tt_train_parse(tt_train_cfg_t *out, const char *text, size_t size);

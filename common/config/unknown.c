@@ -2,6 +2,7 @@
 #include "common/config/parts.h"
 #include "common/base/mem.h"
 #include "common/config/synonyms.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,19 +28,39 @@ static const char *s_nearest_claim(const tt_config_t *self, const char *key)
 {
     const char **names = tt_array0(self->claim_count, sizeof *names);
     for (size_t i = 0; i < self->claim_count; i++)
-        names[i] = self->claims[i].field->key;
+        names[i] = self->claims[i].made ? "" : self->claims[i].field->key;
     const char *near = tt_nearest(key, names, self->claim_count);
     free(names);
     return near;
+}
+
+/*  A section that another trainer has for what is a map of ours: "env_kwargs" of env_kwargs.g. */
+static const tt_synonym_t *s_section_word(const tt_config_t *self, const char *key)
+{
+    char above[KEY_MAX + 1];
+    for (const char *dot = strchr(key, '.'); dot; dot = strchr(dot + 1, '.')) {
+        snprintf(above, sizeof above, "%.*s", (int)(dot - key), key);
+        const tt_synonym_t *word = tt_synonym(above);
+        const claim_t *map = word && word->ours ? config_claim(self, word->ours) : NULL;
+        if (map && map->field->type == TT_CFG_MAP)
+            return word;
+    }
+    return NULL;
 }
 
 /*  Is it one of our words in a wrong section? Then nothing else is meant. */
 static bool s_is_our_word(const tt_config_t *self, const char *key)
 {
     for (size_t i = 0; i < self->claim_count; i++)
-        if (strcmp(key_leaf(self->claims[i].field->key), key_leaf(key)) == 0)
+        if (!self->claims[i].made && strcmp(key_leaf(self->claims[i].field->key), key_leaf(key)) == 0)
             return true;
     return false;
+}
+
+/*  Below a value that is its section's, too, but none of what the section has. */
+static tt_status_t s_err_inside(const entry_t *entry, const short_t *word)
+{
+    return tt_err(TT_CONFIG, "%s: unknown key '%s'; '%s' holds %s", entry->origin, entry->key, word->key, word->holds);
 }
 
 /*  The value that the key wants to be below. */
@@ -53,11 +74,16 @@ static const char *s_value_above(const tt_config_t *self, const char *key)
 
 tt_status_t unknown_key(const tt_config_t *self, const entry_t *entry)
 {
+    const tt_synonym_t *section = s_section_word(self, entry->key);
+    if (section)
+        return s_err_synonym(entry, section);
     const bool ours = s_is_our_word(self, entry->key);
     const tt_synonym_t *word = ours ? NULL : tt_synonym(entry->key);
     if (word && (!word->ours || config_claim(self, word->ours)))
         return s_err_synonym(entry, word);
     const char *value = s_value_above(self, entry->key);
+    if (value && short_of(value))
+        return s_err_inside(entry, short_of(value));
     if (value)
         return tt_err(
             TT_CONFIG, "%s: unknown key '%s'; '%s' is a value, not a section", entry->origin, entry->key, value);
@@ -85,5 +111,9 @@ tt_status_t missing_key(const tt_config_t *self, const tt_cfg_field_t *field)
         if (word && word->ours && strcmp(word->ours, field->key) == 0)
             return s_err_synonym(&self->entries[i], word);
     }
+    for (size_t i = 0; short_of(field->key) && i < self->entry_count; i++)
+        if (key_is_above(field->key, self->entries[i].key))
+            return tt_err(TT_CONFIG, "%s: '%s' is missing: '%s' holds %s", self->entries[i].origin,
+                short_of(field->key)->whole, field->key, short_of(field->key)->holds);
     return tt_err(TT_CONFIG, "%s: '%s' is missing: %s", self->name, field->key, field->help);
 }

@@ -1,6 +1,8 @@
-/*  upgrade - what an older version's keys are called now. One table; an entry stays as long as runs of that version are read. */
+/*  upgrade - what an older version's keys are called now. One table; an entry stays as long as runs of that version are read.
+ *  Spaces are apart: numbers became words, and nobody wrote them by hand. */
 #include "common/base/mem.h"
 #include "common/config/parts.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,6 +56,44 @@ static tt_status_t s_apply(tt_config_t *self, const upgrade_t *upgrade, tt_buf_t
         s_drop(self, entry);
     return TT_OK;
 }
+
+/*  ---- spaces ---- */
+
+/*  The number that the key has; 0: none. */
+static unsigned long s_number(const tt_config_t *self, const char *key)
+{
+    const entry_t *entry = config_entry(self, key);
+    const bool digits =
+        entry && entry->kind == ENTRY_PLAIN && *entry->text && strspn(entry->text, "0123456789") == strlen(entry->text);
+    return digits ? strtoul(entry->text, NULL, 10) : 0;
+}
+
+static void s_put_words(tt_config_t *self, const char *key, const char *format, unsigned long number, const char *from)
+{
+    char words[64];
+    char *origin = tt_strdup(tt_config_origin(self, from));
+    snprintf(words, sizeof words, format, number);
+    tt_config_put(self, key, words, origin);
+    free(origin);
+}
+
+/*  `obs: 4, actions: 2, action_dims: 1` is one float32 vector and one choice; `actions: 0` a vector of `action_dims`. */
+void tt_config_upgrade_spaces(tt_config_t *self)
+{
+    static const char *const gone[] = {"space.actions", "space.action_dims"};
+    TT_CHECK(self->claim_count == 0); /* claims point to entries */
+    const unsigned long obs = s_number(self, "space.obs"), actions = s_number(self, gone[0]);
+    const unsigned long dims = s_number(self, gone[1]);
+    if (!obs || !dims)
+        return; /* as it is written today, or nothing that a program wrote */
+    s_put_words(self, "space.obs", "float32[%lu]", obs, "space.obs");
+    s_put_words(self, "space.action", actions ? "discrete(%lu)" : "float32[%lu]", actions ? actions : dims, gone[1]);
+    for (size_t i = 0; i < TT_COUNT(gone); i++)
+        if (config_entry(self, gone[i]))
+            s_drop(self, config_entry(self, gone[i]));
+}
+
+/*  ---- settings ---- */
 
 tt_status_t tt_config_upgrade(tt_config_t *self, tt_buf_t *said)
 {

@@ -19,7 +19,7 @@ static tt_status_t s_err_text(const entry_t *entry, const char *what)
     return tt_err(TT_CONFIG, "%s: %s: '%.80s' %s", entry->origin, entry->key, entry->text, what);
 }
 
-static bool s_is_null(const entry_t *entry)
+bool value_is_null(const entry_t *entry)
 {
     static const char *const words[] = {"", "~", "null", "Null", "NULL"};
     if (entry->kind != ENTRY_PLAIN && entry->kind != ENTRY_OWN)
@@ -142,7 +142,7 @@ static tt_status_t s_err_no_number(const entry_t *entry, const tt_cfg_field_t *f
 static tt_status_t s_read_whole(const entry_t *entry, const tt_cfg_field_t *field, uint64_t limit, uint64_t *out)
 {
     *out = 0;
-    if (s_is_null(entry) && s_null_allowed(field))
+    if (value_is_null(entry) && s_null_allowed(field))
         return TT_OK;
     uint64_t value = 0;
     const int bad = entry->kind == ENTRY_LIST || entry->kind == ENTRY_QUOTED ? -1 : s_whole(entry->text, &value);
@@ -171,7 +171,7 @@ static bool s_is_decimal(const char *text)
 static tt_status_t s_read_real(const entry_t *entry, const tt_cfg_field_t *field, bool single, double *out)
 {
     *out = (double)NAN;
-    if (s_is_null(entry) && s_null_allowed(field))
+    if (value_is_null(entry) && s_null_allowed(field))
         return TT_OK;
     if (entry->kind == ENTRY_LIST || entry->kind == ENTRY_QUOTED || !s_is_decimal(entry->text))
         return s_err_no_number(entry, field, "a number");
@@ -204,7 +204,7 @@ static tt_status_t s_read_str(const entry_t *entry, const tt_cfg_field_t *field,
 {
     if (entry->kind == ENTRY_LIST)
         return s_err(entry, "a list is not a text");
-    if (entry->kind == ENTRY_PLAIN && s_is_null(entry))
+    if (entry->kind == ENTRY_PLAIN && value_is_null(entry))
         return s_err(entry, "null is not a text; \"\" is the empty one");
     if (strlen(entry->text) >= field->size)
         return tt_err(TT_CONFIG, "%s: %s: a text of %zu bytes; %zu fit", entry->origin, entry->key, strlen(entry->text),
@@ -331,6 +331,8 @@ tt_status_t value_read(const entry_t *entry, const tt_cfg_field_t *field, void *
         return s_read_enum(entry, field, member);
     case TT_CFG_LIST:
         return s_read_list(entry, field, member);
+    case TT_CFG_MAP:
+        break; /* map.c */
     }
     return tt_err(TT_INTERNAL, "%s: a field of type %d", field->key, (int)field->type);
 }
@@ -371,6 +373,34 @@ static tt_status_t s_write_str(tt_buf_t *out, const char *key, const char *text)
         text += length;
     }
     return tt_buf_str(out, "\"");
+}
+
+/*  Behind the digits; NULL: there are none. */
+static const char *s_digits(const char *text)
+{
+    const size_t length = text ? strspn(text, "0123456789") : 0;
+    return length ? text + length : NULL;
+}
+
+/*  JSON's number: then YAML's, too. */
+static bool s_is_number(const char *text)
+{
+    text += *text == '-';
+    const char *at = s_digits(text);
+    if (at && *text == '0' && at > text + 1)
+        return false;
+    if (at && *at == '.')
+        at = s_digits(at + 1);
+    if (at && (*at == 'e' || *at == 'E'))
+        at = s_digits(at + 1 + (at[1] == '-' || at[1] == '+'));
+    return at && !*at;
+}
+
+tt_status_t value_write_scalar(tt_buf_t *out, const char *key, const char *text)
+{
+    if (s_is_number(text) || strcmp(text, "true") == 0 || strcmp(text, "false") == 0)
+        return tt_buf_str(out, text);
+    return s_write_str(out, key, text);
 }
 
 static tt_status_t s_write_real(tt_buf_t *out, double value, bool single)
@@ -423,6 +453,8 @@ tt_status_t value_write(tt_buf_t *out, const tt_cfg_field_t *field, const void *
         return s_write_enum(out, field, *(const int *)member);
     case TT_CFG_LIST:
         return s_write_list(out, member);
+    case TT_CFG_MAP:
+        break;
     }
     return tt_err(TT_INTERNAL, "%s: a field of type %d", field->key, (int)field->type);
 }

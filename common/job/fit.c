@@ -2,26 +2,49 @@
 #include <stdio.h>
 #include "common/base/limits.h"
 #include "common/nn/spec.h"
+#include "common/rl/policy.h"
 
-tt_net_spec_t tt_train_net(const tt_train_cfg_t *cfg)
+static tt_status_t s_columns(tt_columns_t **self_p, const tt_space_t *obs, const tt_train_cfg_t *cfg)
 {
-    tt_net_spec_t spec = {.obs = cfg->space.obs,
+    tt_space_t *action = NULL;
+    TT_TRY(tt_space_parse(&action, cfg->space.action));
+    tt_status_t status = tt_space_check(action, "action", true);
+    if (status == TT_OK)
+        status = tt_columns_new(self_p, obs, action, cfg->space.mask);
+    tt_space_free(&action);
+    return status;
+}
+
+tt_status_t tt_train_columns(tt_columns_t **self_p, const tt_train_cfg_t *cfg)
+{
+    tt_space_t *obs = NULL;
+    tt_status_t status = tt_space_parse(&obs, cfg->space.obs);
+    if (status == TT_OK)
+        status = s_columns(self_p, obs, cfg);
+    tt_space_free(&obs);
+    if (status == TT_OK)
+        return TT_OK;
+    tt_err_wrap(TT_CONFIG, "space");
+    return TT_CONFIG;
+}
+
+tt_net_spec_t tt_train_net(const tt_train_cfg_t *cfg, const tt_columns_t *columns)
+{
+    tt_policy_t policy;
+    tt_policy_of(&policy, columns);
+    tt_net_spec_t spec = {.obs = columns->flat,
         .hidden_count = cfg->network.hidden.count,
         .activation = cfg->network.activation == TT_ACT_RELU ? TT_NN_RELU : TT_NN_TANH,
-        .continuous = cfg->space.actions == 0};
-    spec.out = spec.continuous ? cfg->space.action_dims : cfg->space.actions;
+        .out = policy.out,
+        .log_std = policy.log_std};
     for (uint32_t i = 0; i < spec.hidden_count && i < TT_HIDDEN_MAX; i++)
         spec.hidden[i] = cfg->network.hidden.at[i];
     return spec;
 }
 
-tt_segment_shape_t tt_train_segment(const tt_train_cfg_t *cfg)
+tt_segment_shape_t tt_train_segment(const tt_train_cfg_t *cfg, const tt_columns_t *columns)
 {
-    return (tt_segment_shape_t){.T = cfg->num_steps,
-        .E = cfg->num_envs,
-        .D = cfg->space.obs,
-        .A = cfg->space.actions ? 0 : cfg->space.action_dims,
-        .S = cfg->space.env_state};
+    return (tt_segment_shape_t){.columns = columns, .T = cfg->num_steps, .E = cfg->num_envs, .S = cfg->space.env_state};
 }
 
 /*  Somebody's words, as a fault of a key. */
@@ -33,9 +56,21 @@ static tt_status_t s_blame(const tt_config_t *config, const char *key, tt_status
     return TT_CONFIG;
 }
 
-static tt_status_t s_check_segment(const tt_train_cfg_t *cfg)
+/*  What the env decides about the networks is not the fault of their keys. */
+static tt_status_t s_check_widths(const tt_net_spec_t *net)
 {
-    const tt_segment_shape_t shape = tt_train_segment(cfg);
+    if (net->obs > TT_UNITS_MAX)
+        return tt_err(TT_INVALID, "an observation is %u numbers, flattened; the networks read at most %d", net->obs,
+            TT_UNITS_MAX);
+    if (net->out > TT_UNITS_MAX)
+        return tt_err(
+            TT_INVALID, "an action has %u choices and numbers; at most %d are possible", net->out, TT_UNITS_MAX);
+    return TT_OK;
+}
+
+static tt_status_t s_check_segment(const tt_train_cfg_t *cfg, const tt_columns_t *columns)
+{
+    const tt_segment_shape_t shape = tt_train_segment(cfg, columns);
     size_t bytes;
     const tt_status_t status = tt_segment_size(&shape, &bytes);
     if (status == TT_OK && bytes <= TT_SEGMENT_MAX)
@@ -47,15 +82,30 @@ static tt_status_t s_check_segment(const tt_train_cfg_t *cfg)
         cfg->num_envs, cfg->num_steps, size, TT_SEGMENT_MAX >> 20);
 }
 
+/*  What a learner makes of observations that are not read where they lie: one-hot choices and bytes as floats (common/rl/rows.h). Bytes
+ *  are four times what they were; where choices are many it is far more. */
+static tt_status_t s_check_flat(const tt_train_cfg_t *cfg, const tt_columns_t *columns)
+{
+    const uint64_t most = (uint64_t)4 * TT_SEGMENT_MAX, rows = (uint64_t)cfg->num_envs * (cfg->num_steps + 1);
+    const uint64_t bytes = rows * columns->flat * sizeof(float); /* at most 2^33 rows of 2^16 numbers */
+    if (tt_columns_plain(columns) || bytes <= most)
+        return TT_OK;
+    return tt_err(TT_INVALID,
+        "the observations of %u envs x %u steps, flattened to %u numbers each, are %llu MiB, at most %llu are "
+        "possible: "
+        "lower it, or num_envs",
+        cfg->num_envs, cfg->num_steps, columns->flat, (unsigned long long)((bytes + (1 << 20) - 1) >> 20),
+        (unsigned long long)(most >> 20));
+}
+
 /*  What common/snapshot writes, and a joiner is sent: weights, two numbers a weight for the optimiser, a sum of gradients,
  *  lag + 2 versions with their normalisers, env states, statistics. Generous: no optimiser keeps more. */
-static tt_status_t s_check_snapshot(const tt_train_cfg_t *cfg)
+static tt_status_t s_check_snapshot(const tt_train_cfg_t *cfg, const tt_net_spec_t *net, uint32_t scaled)
 {
     enum { NOW = 1, OPTIMISER = 2, SUM = 1, HEADER = 1 << 20, STATISTICS = 64 /* bytes an env */ };
-    const tt_net_spec_t net = tt_train_net(cfg);
-    const uint64_t versions = cfg->lag + 2, params = tt_net_param_count(&net);
+    const uint64_t versions = cfg->lag + 2, params = tt_net_param_count(net);
     const uint64_t bytes = 4 * params * (NOW + OPTIMISER + SUM + versions) +
-                           versions * (3 * 8 * (uint64_t)net.obs + 64) +
+                           versions * (3 * 8 * (uint64_t)scaled + 64) +
                            (uint64_t)cfg->num_envs * (cfg->space.env_state + STATISTICS) + HEADER;
     if (bytes <= TT_FRAME_MAX)
         return TT_OK;
@@ -66,8 +116,21 @@ static tt_status_t s_check_snapshot(const tt_train_cfg_t *cfg)
 
 tt_status_t tt_train_fit(const tt_config_t *config, const tt_train_cfg_t *cfg)
 {
-    const tt_net_spec_t net = tt_train_net(cfg);
-    TT_TRY(s_blame(config, "network.hidden", tt_spec_check(&net)));
-    TT_TRY(s_blame(config, "num_steps", s_check_segment(cfg)));
-    return s_blame(config, "network.hidden", s_check_snapshot(cfg));
+    tt_columns_t *columns = NULL;
+    TT_TRY(s_blame(config, "env", tt_train_columns(&columns, cfg)));
+    const tt_net_spec_t net = tt_train_net(cfg, columns);
+    tt_status_t status = s_blame(config, "env", s_check_widths(&net));
+    if (status == TT_OK)
+        status = s_blame(config, "network.hidden", tt_spec_check(&net));
+    if (status == TT_OK)
+        status = s_blame(config, "num_steps", s_check_segment(cfg, columns));
+    if (status == TT_OK)
+        status = s_blame(config, "num_steps", s_check_flat(cfg, columns));
+    if (status == TT_OK)
+        status = s_blame(config, "network.hidden", s_check_snapshot(cfg, &net, columns->scaled));
+    if (status == TT_OK && cfg->normalize.obs && columns->scaled == 0)
+        status = s_blame(config, "normalize.obs",
+            tt_err(TT_INVALID, "%s observes no float32 numbers that could be normalised: set it to false", cfg->env));
+    tt_columns_destroy(&columns);
+    return status;
 }

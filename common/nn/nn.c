@@ -131,7 +131,7 @@ tt_status_t tt_net_forward(
 
 const float *tt_net_log_std(const tt_net_t *self)
 {
-    for (size_t i = 0; self->spec.continuous && i < self->tensor_count; i++)
+    for (size_t i = 0; self->spec.log_std && i < self->tensor_count; i++)
         if (strcmp(self->tensors[i].name, "actor.log_std") == 0)
             return self->params + self->tensors[i].offset;
     return NULL;

@@ -1,6 +1,6 @@
 /*  nn - a policy network and a value network as one flat parameter vector, on one backend.
  *
- *  Two separate MLPs read the same observation: "actor" (logits, or means of a Gaussian with a state-independent
+ *  Two separate MLPs read the same observation: "actor" (logits, means of Gaussians; these have a state-independent
  *  log_std vector) and "critic" (one value). All parameters live in one flat float32 vector with named tensors.
  *  A gradient has the same shape, followed by TT_LOSS_STATS sums that the loss wants added up with it, zero-padded to
  *  tt_net_grad_count().
@@ -31,8 +31,8 @@ typedef struct {
     uint32_t hidden_count;          /* 0 .. TT_HIDDEN_MAX                                 */
     uint32_t hidden[TT_HIDDEN_MAX]; /* units                                              */
     tt_nn_activation_t activation;
-    uint32_t out;    /* A: logits (discrete) or means (continuous); >= 1   */
-    bool continuous; /* adds log_std[A]                                    */
+    uint32_t out;     /* A: floats of the head (logits, means); >= 1        */
+    uint32_t log_std; /* L: floats of actor.log_std, 0 = there is none      */
 } tt_net_spec_t;
 
 /*  One named tensor in the flat vector. Weights are stored [in][out] (columns contiguous); files hold [out][in], as
@@ -85,7 +85,7 @@ tt_status_t tt_net_get(const tt_net_t *self, float *params);
  *  computed. log_std is in the parameters: tt_net_log_std. */
 tt_status_t tt_net_forward(
     tt_net_t *self, uint32_t lane, const float *const *obs, size_t rows, float *head, float *value);
-/*  log_std[A], NULL for discrete; borrowed until the next init, put or apply. */
+/*  log_std[L], NULL when there is none; borrowed until the next init, put or apply. */
 const float *tt_net_log_std(const tt_net_t *self);
 
 /*  A block of rows on its way through a loss. Arrays are columns of TT_BLOCK floats, so that loops over rows are the
@@ -95,10 +95,10 @@ typedef struct {
     const uint32_t *row;  /* [rows] the numbers given to tt_net_shard_grad                */
     const float *head;    /* [A][TT_BLOCK]                                                */
     const float *value;   /* [TT_BLOCK]                                                   */
-    const float *log_std; /* [A] or NULL                                                 */
+    const float *log_std; /* [L] or NULL                                                 */
     float *d_head;        /* [A][TT_BLOCK] out: d loss / d head                           */
     float *d_value;       /* [TT_BLOCK]    out: d loss / d value                          */
-    float *d_log_std;     /* [A] add to it, rows in order                                 */
+    float *d_log_std;     /* [L] add to it, rows in order                                 */
     float *stats;         /* [TT_LOSS_STATS] add to it, rows in order                     */
 } tt_loss_block_t;
 

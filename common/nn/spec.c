@@ -18,7 +18,7 @@ static uint32_t s_in(const tt_net_spec_t *spec, uint32_t layer)
 /*  Parameters of both networks; no product overflows 64 bits with checked units. */
 static uint64_t s_count_params(const tt_net_spec_t *spec)
 {
-    uint64_t count = spec->continuous ? spec->out : 0;
+    uint64_t count = spec->log_std;
     for (uint32_t l = 0; l < spec->hidden_count; l++)
         count += 2 * ((uint64_t)s_in(spec, l) + 1) * spec->hidden[l];
     return count + ((uint64_t)s_in(spec, spec->hidden_count) + 1) * ((uint64_t)spec->out + 1);
@@ -28,6 +28,8 @@ tt_status_t tt_spec_check(const tt_net_spec_t *spec)
 {
     TT_TRY(s_check_units("the observation", 0, spec->obs));
     TT_TRY(s_check_units("the output", 0, spec->out));
+    if (spec->log_std > spec->out)
+        return tt_err(TT_INVALID, "network: %u deviations for %u outputs", spec->log_std, spec->out);
     if (spec->hidden_count > TT_HIDDEN_MAX)
         return tt_err(
             TT_INVALID, "network: %u hidden layers; at most %d are possible", spec->hidden_count, TT_HIDDEN_MAX);
@@ -77,8 +79,8 @@ static size_t s_place(tt_tensor_t *tensors, size_t count, size_t offset, bool wh
 size_t tt_spec_tensors(const tt_net_spec_t *spec, tt_tensor_t *tensors)
 {
     size_t count = s_name_tower(spec, "actor", spec->out, tensors);
-    if (spec->continuous)
-        s_name_tensor(&tensors[count++], "actor", "log_std", 1, spec->out);
+    if (spec->log_std)
+        s_name_tensor(&tensors[count++], "actor", "log_std", 1, spec->log_std);
     count += s_name_tower(spec, "critic", 1, tensors + count);
     s_place(tensors, count, s_place(tensors, count, 0, true), false);
     return count;

@@ -85,17 +85,6 @@ void tt_cat_sample(
     s_scratch_free(e, stack);
 }
 
-void tt_cat_greedy(const float *logits, size_t rows, uint32_t A, int32_t *action)
-{
-    for (size_t i = 0; i < rows; i++) {
-        const float *row = logits + i * A;
-        uint32_t best = 0;
-        for (uint32_t a = 1; a < A; a++)
-            best = row[a] > row[best] ? a : best;
-        action[i] = (int32_t)best;
-    }
-}
-
 void tt_cat_log_prob(const float *logits, size_t rows, uint32_t A, const int32_t *action, float *log_prob)
 {
     float stack[SCRATCH], max[BLOCK], sum[BLOCK];
@@ -128,18 +117,29 @@ static uint64_t s_counter(uint64_t clock, uint64_t k)
     return (clock << 8 | (k & 255)) ^ (k >> 8) << 56;
 }
 
+void tt_dist_words(const tt_dist_draw_t *draw, size_t row, uint64_t k, uint32_t word[4])
+{
+    tt_draw(word, draw->seed, draw->stream, draw->who[row], s_counter(draw->clock[row], k));
+}
+
+void tt_gauss_sample_row(const float *mean, const float *log_std, uint32_t A, const tt_dist_draw_t *draw, size_t row,
+    uint64_t k, float *action)
+{
+    for (uint32_t a = 0; a < A; a += 4) {
+        uint32_t word[4];
+        float z[4];
+        tt_dist_words(draw, row, k + a / 4, word);
+        s_normals(word, z);
+        for (uint32_t d = 0; d < 4 && a + d < A; d++)
+            action[a + d] = mean[a + d] + tt_expf(log_std[a + d]) * z[d];
+    }
+}
+
 void tt_gauss_sample(const float *mean, const float *log_std, size_t rows, uint32_t A, const tt_dist_draw_t *draw,
     float *action, float *log_prob)
 {
     for (size_t i = 0; i < rows; i++)
-        for (uint32_t a = 0; a < A; a += 4) {
-            uint32_t word[4];
-            float z[4];
-            tt_draw(word, draw->seed, draw->stream, draw->who[i], s_counter(draw->clock[i], a / 4));
-            s_normals(word, z);
-            for (uint32_t k = 0; k < 4 && a + k < A; k++)
-                action[i * A + a + k] = mean[i * A + a + k] + tt_expf(log_std[a + k]) * z[k];
-        }
+        tt_gauss_sample_row(mean + i * A, log_std, A, draw, i, 0, action + i * A);
     if (log_prob)
         tt_gauss_log_prob(mean, log_std, rows, A, action, log_prob);
 }

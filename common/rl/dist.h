@@ -20,13 +20,14 @@ typedef struct {
     const uint64_t *clock; /* [rows], below 2^48 */
 } tt_dist_draw_t;
 
+/*  Block k of four words of a row's step: for those who draw more than one thing in a step. */
+void tt_dist_words(const tt_dist_draw_t *draw, size_t row, uint64_t k, uint32_t word[4]);
+
 /* ---- categorical: p_a = exp(logit_a) / sum exp(logit) --------------------------------------------------------------- */
 
 /*  Draw by inversion of the cumulative sum. log_prob may be NULL, as in every function here that has it as output. */
 void tt_cat_sample(
     const float *logits, size_t rows, uint32_t A, const tt_dist_draw_t *draw, int32_t *action, float *log_prob);
-/*  The most probable choice, the lowest number among equals. */
-void tt_cat_greedy(const float *logits, size_t rows, uint32_t A, int32_t *action);
 /*  log p of given actions (0 .. A-1). */
 void tt_cat_log_prob(const float *logits, size_t rows, uint32_t A, const int32_t *action, float *log_prob);
 
@@ -35,6 +36,9 @@ void tt_cat_log_prob(const float *logits, size_t rows, uint32_t A, const int32_t
 /*  Draw by Box and Muller; |z| <= 5.8. The action is not clipped, and log_prob is that of the unclipped action. */
 void tt_gauss_sample(const float *mean, const float *log_std, size_t rows, uint32_t A, const tt_dist_draw_t *draw,
     float *action, float *log_prob);
+/*  One row of it, mean[A] to action[A], from block k on; it takes (A + 3) / 4 blocks. */
+void tt_gauss_sample_row(const float *mean, const float *log_std, uint32_t A, const tt_dist_draw_t *draw, size_t row,
+    uint64_t k, float *action);
 /*  log p of given actions; greedy action = mean. */
 void tt_gauss_log_prob(
     const float *mean, const float *log_std, size_t rows, uint32_t A, const float *action, float *log_prob);

@@ -23,7 +23,6 @@ static void s_refresh(tt_norm_t *self)
 
 tt_norm_t *tt_norm_new(uint32_t dims)
 {
-    TT_CHECK(dims >= 1);
     tt_norm_t *self = tt_new0(sizeof *self);
     self->dims = dims;
     self->count = COUNT0;

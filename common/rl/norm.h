@@ -14,7 +14,7 @@
 
 typedef struct tt_norm tt_norm_t; /* opaque */
 
-/*  For rows of `dims` >= 1 numbers, at version 0. Caller owns. */
+/*  For rows of `dims` numbers, at version 0; 0 where there is nothing to scale. Caller owns. */
 tt_norm_t *tt_norm_new(uint32_t dims);
 void tt_norm_destroy(tt_norm_t **self_p);
 double tt_norm_count(const tt_norm_t *self);

@@ -6,95 +6,78 @@
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "segments are little-endian");
 
-enum { ALIGN = 64, ARRAYS = 15 };
+enum { ALIGN = 64 };
 
-/*  The arrays in their order in the block; the same as in tt_segment_t. */
+/*  The walk over a block: the size of what came before, and whether it is still one that can be. */
 typedef struct {
-    const char *name;
-    size_t element, rows, columns, depth; /* bytes, and three factors of their number */
-} s_array_t;
+    const tt_segment_shape_t *shape;
+    char *block; /* NULL: only the size is asked for */
+    size_t total;
+    const char *over; /* the array that was too large */
+} s_walk_t;
 
-static void s_arrays(const tt_segment_shape_t *s, s_array_t out[ARRAYS])
+/*  The next array: `rows` of `bytes` bytes each. */
+static void *s_next(s_walk_t *self, const char *name, size_t rows, size_t bytes)
 {
-    const s_array_t arrays[ARRAYS] = {
-        {"obs", 4, s->T, s->E, s->D},
-        {"action", 4, s->T, s->E, s->A ? s->A : 1},
-        {"reward", 4, s->T, s->E, 1},
-        {"terminated", 1, s->T, s->E, 1},
-        {"truncated", 1, s->T, s->E, 1},
-        {"log_prob", 4, s->T, s->E, 1},
-        {"value", 4, s->T, s->E, 1},
-        {"age", 4, s->E, 1, 1},
-        {"last_obs", 4, s->E, s->D, 1},
-        {"last_value", 4, s->E, 1, 1},
-        {"final_t", 4, s->K, 1, 1},
-        {"final_env", 4, s->K, 1, 1},
-        {"final_obs", 4, s->K, s->D, 1},
-        {"final_value", 4, s->K, 1, 1},
-        {"states", 1, s->E, s->S, 1},
-    };
-    memcpy(out, arrays, sizeof arrays);
+    size_t size;
+    if (self->over)
+        return NULL;
+    if (!tt_mul_ok(rows, bytes, &size) || size > TT_FRAME_MAX) {
+        self->over = name;
+        return NULL;
+    }
+    self->total = tt_align(self->total, ALIGN);
+    void *at = self->block ? self->block + self->total : NULL;
+    self->total += size; /* some hundred arrays of a GiB at most: no overflow */
+    return at;
 }
 
-static bool s_array_bytes(const s_array_t *array, size_t *bytes)
+static void s_walk(s_walk_t *self, tt_segment_t *out)
 {
-    size_t count;
-    return tt_mul_ok(array->rows, array->columns, &count) && tt_mul_ok(count, array->depth, &count) &&
-           tt_mul_ok(count, array->element, bytes) && *bytes <= TT_FRAME_MAX;
+    const tt_segment_shape_t *shape = self->shape;
+    const tt_columns_t *columns = shape->columns;
+    const size_t rows = (size_t)shape->T * shape->E;
+    for (uint32_t c = 0; c < columns->count; c++)
+        out->column[c] = s_next(self, columns->at[c].name, rows, columns->at[c].bytes);
+    out->age = s_next(self, "age", shape->E, sizeof *out->age);
+    for (uint32_t c = 0; c < columns->count; c++)
+        out->last[c] = columns->at[c].keep ? s_next(self, columns->at[c].name, shape->E, columns->at[c].bytes) : NULL;
+    out->final_t = s_next(self, "final_t", shape->K, sizeof *out->final_t);
+    out->final_env = s_next(self, "final_env", shape->K, sizeof *out->final_env);
+    for (uint32_t c = 0; c < columns->count; c++)
+        out->final[c] = columns->at[c].keep ? s_next(self, columns->at[c].name, shape->K, columns->at[c].bytes) : NULL;
+    out->states = s_next(self, "states", shape->E, shape->S);
+    out->reward = out->column[columns->reward];
+    out->terminated = out->column[columns->terminated];
+    out->truncated = out->column[columns->truncated];
+    out->log_prob = out->column[columns->log_prob];
+    out->value = out->column[columns->value];
+    out->last_value = out->last[columns->value];
+    out->final_value = out->final[columns->value];
 }
 
 tt_status_t tt_segment_size(const tt_segment_shape_t *shape, size_t *bytes)
 {
-    if (!shape->T || !shape->E || !shape->D)
-        return tt_err(TT_INVALID, "a segment of %u steps, %u envs, %u obs elements", shape->T, shape->E, shape->D);
+    if (!shape->T || !shape->E)
+        return tt_err(TT_INVALID, "a segment of %u steps, %u envs", shape->T, shape->E);
     if (shape->K > (uint64_t)shape->T * shape->E)
         return tt_err(TT_INVALID, "a segment with %u finals in %u x %u steps", shape->K, shape->T, shape->E);
-    s_array_t arrays[ARRAYS];
-    s_arrays(shape, arrays);
-    size_t total = 0;
-    for (size_t i = 0; i < ARRAYS; i++) {
-        size_t size;
-        if (!s_array_bytes(&arrays[i], &size))
-            return tt_err(TT_INVALID, "%s of a segment would be over 1 GiB", arrays[i].name);
-        total = tt_align(total, ALIGN) + size;
-    }
-    if (total > TT_FRAME_MAX)
-        return tt_err(TT_INVALID, "a segment of %zu bytes is over 1 GiB", total);
-    *bytes = total;
+    s_walk_t walk = {.shape = shape};
+    tt_segment_t none;
+    s_walk(&walk, &none);
+    if (walk.over)
+        return tt_err(TT_INVALID, "%s of a segment would be over 1 GiB", walk.over);
+    if (walk.total > TT_FRAME_MAX)
+        return tt_err(TT_INVALID, "a segment of %zu bytes is over 1 GiB", walk.total);
+    *bytes = walk.total;
     return TT_OK;
 }
 
 void tt_segment_map(const tt_segment_shape_t *shape, void *block, tt_segment_t *out)
 {
-    s_array_t arrays[ARRAYS];
-    s_arrays(shape, arrays);
-    char *at[ARRAYS];
-    size_t total = 0;
-    for (size_t i = 0; i < ARRAYS; i++) {
-        size_t size;
-        const bool fits = s_array_bytes(&arrays[i], &size);
-        TT_CHECK(fits);
-        total = tt_align(total, ALIGN);
-        at[i] = (char *)block + total;
-        total += size;
-    }
-    *out = (tt_segment_t){
-        .obs = (void *)at[0],
-        .action = (void *)at[1],
-        .reward = (void *)at[2],
-        .terminated = (void *)at[3],
-        .truncated = (void *)at[4],
-        .log_prob = (void *)at[5],
-        .value = (void *)at[6],
-        .age = (void *)at[7],
-        .last_obs = (void *)at[8],
-        .last_value = (void *)at[9],
-        .final_t = (void *)at[10],
-        .final_env = (void *)at[11],
-        .final_obs = (void *)at[12],
-        .final_value = (void *)at[13],
-        .states = (void *)at[14],
-    };
+    s_walk_t walk = {.shape = shape, .block = block};
+    s_walk(&walk, out);
+    TT_CHECK(!walk.over);
 }
 
 /* ---- check: reads through memcpy, as a received block may lie anywhere -------------------------------------------- */
@@ -106,12 +89,12 @@ static uint32_t s_word(const void *words, size_t i)
     return word;
 }
 
-static tt_status_t s_check_finite(const char *name, const void *floats, size_t count)
+static tt_status_t s_check_finite(const void *floats, size_t count)
 {
     uint32_t bad = 0;
     for (size_t i = 0; i < count; i++)
         bad |= (s_word(floats, i) & 0x7f800000u) == 0x7f800000u;
-    return bad ? tt_err(TT_PROTOCOL, "segment: %s is not finite", name) : TT_OK;
+    return bad ? tt_err(TT_PROTOCOL, "not finite") : TT_OK;
 }
 
 static tt_status_t s_check_flags(const char *name, const uint8_t *flags, size_t count, size_t *set)
@@ -143,27 +126,97 @@ static tt_status_t s_check_finals(const tt_segment_shape_t *shape, const tt_segm
     return TT_OK;
 }
 
+/*  Choices of `rows` rows: each below its number. */
+static tt_status_t s_check_choices(
+    const tt_columns_t *columns, const tt_column_t *column, const uint8_t *at, size_t rows)
+{
+    const uint32_t *n = columns->choices + column->first;
+    const bool bytes = column->dtype == TT_U8;
+    for (size_t i = 0, e = 0; i < rows * column->elements; i++, e = e + 1 == column->elements ? 0 : e + 1) {
+        const uint32_t choice = bytes ? at[i] : s_word(at, i);
+        if (choice >= n[e])
+            return tt_err(TT_PROTOCOL, "element %zu is %u, there are %u choices", e, choice, n[e]);
+    }
+    return TT_OK;
+}
+
+/*  Which choices are allowed: 0 or 1, and one of every element's at least. */
+static tt_status_t s_check_mask(const tt_columns_t *columns, const uint8_t *mask, size_t rows)
+{
+    for (size_t r = 0; r < rows; r++)
+        for (uint32_t c = 0; c < columns->action_count; c++) {
+            const tt_column_t *action = &columns->at[columns->action + c];
+            for (uint32_t e = 0; action->choice && e < action->elements; e++) {
+                const uint32_t n = columns->choices[action->first + e];
+                uint32_t allowed = 0, all = 0;
+                for (uint32_t a = 0; a < n; a++, mask++) {
+                    allowed += *mask;
+                    all |= *mask;
+                }
+                if (all > 1 || allowed == 0)
+                    return tt_err(TT_PROTOCOL, "row %zu %s", r, all > 1 ? "is neither 0 nor 1" : "leaves no choice");
+            }
+        }
+    return TT_OK;
+}
+
+/*  Of what is chosen, nothing may be forbidden: its probability would be 0. Choices and mask have been checked. */
+static tt_status_t s_check_allowed(const tt_columns_t *columns, const tt_segment_t *s, size_t rows)
+{
+    const uint8_t *mask = s->column[columns->mask];
+    for (size_t r = 0; r < rows; r++)
+        for (uint32_t c = columns->action; c < columns->action + columns->action_count; c++) {
+            const tt_column_t *action = &columns->at[c];
+            for (uint32_t e = 0; action->choice && e < action->elements; e++) {
+                const size_t i = r * action->elements + e;
+                const uint8_t *bytes = s->column[c];
+                if (!mask[action->dtype == TT_U8 ? bytes[i] : s_word(bytes, i)])
+                    return tt_err(
+                        TT_PROTOCOL, "segment: %s[%u] of row %zu is forbidden by its mask", action->name, e, r);
+                mask += columns->choices[action->first + e];
+            }
+        }
+    return TT_OK;
+}
+
+/*  Rows of one column: numbers that can be, whoever made them. */
+static tt_status_t s_check_column(const tt_columns_t *columns, uint32_t c, const void *at, size_t rows)
+{
+    const tt_column_t *column = &columns->at[c];
+    if ((int)c == columns->mask)
+        return s_check_mask(columns, at, rows);
+    if (column->choice)
+        return s_check_choices(columns, column, at, rows);
+    return column->dtype == TT_F32 ? s_check_finite(at, rows * column->elements) : TT_OK;
+}
+
+/*  which: "" of the steps, "last ", "final ". */
+static tt_status_t s_check_rows(const tt_columns_t *columns, uint32_t c, const char *which, const void *at, size_t rows)
+{
+    const tt_status_t status = s_check_column(columns, c, at, rows);
+    return status == TT_OK ? TT_OK : tt_err_wrap(status, "segment: %s%s", which, columns->at[c].name);
+}
+
 tt_status_t tt_segment_check(const tt_segment_shape_t *shape, const void *block, size_t bytes)
 {
-    size_t expected, ended, truncations;
+    size_t expected = 0, ended, truncations;
     if (tt_segment_size(shape, &expected) != TT_OK)
         return TT_PROTOCOL;
     if (bytes != expected)
         return tt_err(TT_PROTOCOL, "segment: %zu bytes where its header says %zu", bytes, expected);
     tt_segment_t s;
     tt_segment_map(shape, (void *)(uintptr_t)block, &s);
-    const size_t rows = (size_t)shape->T * shape->E, D = shape->D, K = shape->K;
+    const tt_columns_t *columns = shape->columns;
+    const size_t rows = (size_t)shape->T * shape->E;
     TT_TRY(s_check_flags("terminated", s.terminated, rows, &ended));
     TT_TRY(s_check_flags("truncated", s.truncated, rows, &truncations));
     TT_TRY(s_check_finals(shape, &s, truncations));
-    TT_TRY(s_check_finite("obs", s.obs, rows * D));
-    if (shape->A)
-        TT_TRY(s_check_finite("action", s.action, rows * shape->A));
-    TT_TRY(s_check_finite("reward", s.reward, rows));
-    TT_TRY(s_check_finite("log_prob", s.log_prob, rows));
-    TT_TRY(s_check_finite("value", s.value, rows));
-    TT_TRY(s_check_finite("last_obs", s.last_obs, shape->E * D));
-    TT_TRY(s_check_finite("last_value", s.last_value, shape->E));
-    TT_TRY(s_check_finite("final_obs", s.final_obs, K * D));
-    return s_check_finite("final_value", s.final_value, K);
+    for (uint32_t c = 0; c < columns->count; c++) {
+        TT_TRY(s_check_rows(columns, c, "", s.column[c], rows));
+        if (!columns->at[c].keep)
+            continue;
+        TT_TRY(s_check_rows(columns, c, "last ", s.last[c], shape->E));
+        TT_TRY(s_check_rows(columns, c, "final ", s.final[c], shape->K));
+    }
+    return columns->mask < 0 ? TT_OK : s_check_allowed(columns, &s, rows);
 }

@@ -1,11 +1,12 @@
 /*  segment - one (batch, contiguous env range) of experience: the body of SEGMENT, the same in memory and on the wire.
  *
- *  One block of bytes, one array a field, each aligned to 64 bytes, little-endian, row-major [T][E][...]:
- *    obs f32 [T][E][D]; action i32 [T][E] or f32 [T][E][A]; reward f32 [T][E] (raw); terminated u8 [T][E];
- *    truncated u8 [T][E]; log_prob f32 [T][E]; value f32 [T][E]; age u32 [E] (steps of its episode that an env has behind
- *    it at the start); last_obs f32 [E][D]; last_value f32 [E];
- *    final_t u32 [K]; final_env u32 [K] (0-based in the range, ordered by (t, env)); final_obs f32 [K][D];
- *    final_value f32 [K]; states u8 [E][state_bytes] (after the last step).
+ *  One block of bytes, one array each, aligned to 64 bytes, little-endian, row-major, in this order:
+ *    every column c of the job's list (common/rl/columns.h): [T][E][elements of c]; rewards are raw
+ *    age u32 [E]: steps of its episode that an env has behind it at the start
+ *    every column with `keep`: [E][elements]: after the last step ("last")
+ *    final_t u32 [K], final_env u32 [K]: the truncations, 0-based in the range, ordered by (t, env)
+ *    every column with `keep`: [K][elements]: what the episodes were cut at ("final")
+ *    states u8 [E][S]: saved envs, after the last step
  *  K = `finals` is known only when the segment is full, so what depends on it comes last.
  *
  *  Threads: pure. */
@@ -13,25 +14,27 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "common/base/status.h"
+#include "common/rl/columns.h"
 
 typedef struct {
-    uint32_t T, E, D, A; /* A: elements of a continuous action, 0 = discrete (int32) */
-    uint32_t K;          /* finals                                                   */
-    uint32_t S;          /* bytes of one env's saved state                           */
+    const tt_columns_t *columns; /* borrowed                       */
+    uint32_t T, E;
+    uint32_t K; /* finals                         */
+    uint32_t S; /* bytes of one env's saved state */
 } tt_segment_shape_t;
 
-/*  Pointers into one block. */
+/*  Pointers into one block; by number of the column. last, final: NULL where the column is not kept. */
 typedef struct {
-    float *obs;
-    void *action; /* int32_t[T][E] or float[T][E][A] */
+    void *column[TT_COLUMNS_MAX];
+    uint32_t *age;
+    void *last[TT_COLUMNS_MAX];
+    uint32_t *final_t, *final_env;
+    void *final[TT_COLUMNS_MAX];
+    uint8_t *states;
+    /* the same as column[], for those that every list has */
     float *reward;
     uint8_t *terminated, *truncated;
-    float *log_prob, *value;
-    uint32_t *age;
-    float *last_obs, *last_value;
-    uint32_t *final_t, *final_env;
-    float *final_obs, *final_value;
-    uint8_t *states;
+    float *log_prob, *value, *last_value, *final_value;
 } tt_segment_t;
 
 /*  Bytes of the block for this shape. TT_INVALID: it does not fit size_t or is over 1 GiB. */
@@ -41,5 +44,6 @@ tt_status_t tt_segment_size(const tt_segment_shape_t *shape, size_t *bytes);
 void tt_segment_map(const tt_segment_shape_t *shape, void *block, tt_segment_t *out);
 
 /*  Is a received block sound? Size equals tt_segment_size, flags are 0 or 1, finals ascending, in range and truncated,
- *  their count equal to the truncations, all numbers finite. TT_PROTOCOL with the field's name. */
+ *  their count equal to the truncations, all floats finite, choices in range, a mask 0 or 1 with a choice left for every
+ *  element, no action chosen that it forbids. TT_PROTOCOL with the column's name. */
 tt_status_t tt_segment_check(const tt_segment_shape_t *shape, const void *block, size_t bytes);

@@ -1,4 +1,4 @@
-/*  a2c - advantage actor-critic, for discrete and continuous actions: one optimiser step on each batch.
+/*  a2c - advantage actor-critic, for every space of actions: one optimiser step on each batch.
  *
  *  Source:  Mnih et al. 2016, arXiv:1602.01783, section 4.3, without its asynchrony; defaults of Stable-Baselines3's A2C.
  *  As PPO:  one pass of one minibatch, where the probability ratio is 1 and PPO's gradient is A2C's (Huang et al. 2022,
@@ -27,15 +27,16 @@ static tt_status_t s_check(const tt_config_t *config, const tt_train_cfg_t *trai
     return ppo_check(config, train, &ppo);
 }
 
-static tt_status_t s_create(tt_algo_t **self_p, const tt_train_cfg_t *train, const void *cfg)
+static tt_status_t s_create(
+    tt_algo_t **self_p, const tt_train_cfg_t *train, const tt_columns_t *columns, const void *cfg)
 {
     const ppo_cfg_t ppo = s_as_ppo(cfg);
-    return ppo_create(self_p, train, &ppo);
+    return ppo_create(self_p, train, columns, &ppo);
 }
 
 const tt_algorithm_t tt_algorithm_a2c = {
     .name = "a2c",
-    .summary = "advantage actor-critic (on-policy; discrete and continuous actions)",
+    .summary = "advantage actor-critic (on-policy; any actions)",
     .fields = s_fields,
     .cfg_size = sizeof(ppo_cfg_t),
     .check = s_check,

@@ -1,4 +1,4 @@
-/*  ppo - proximal policy optimisation, for discrete and continuous actions: the algorithm's table and life. A2C is made of the
+/*  ppo - proximal policy optimisation, for every space of actions: the algorithm's table and life. A2C is made of the
  *  same functions (ppo.h).
  *
  *  Source:  Schulman et al. 2017, arXiv:1707.06347; details as in CleanRL's ppo.py and ppo_continuous_action.py.
@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include "common/base/mem.h"
 #include "common/base/rng.h"
-#include "common/rl/dist.h"
 #include "common/rl/gae.h"
 #include "learner/algorithms/ppo.h"
 #include "learner/algorithms/ppo_loss.h"
@@ -18,15 +17,14 @@ struct tt_algo {
     tt_train_cfg_t train;
     tt_opt_spec_t opt;
     uint32_t rows, minibatch_rows, minibatches; /* of a batch; of a minibatch; in a pass  */
-    bool continuous;
-    uint32_t A; /* logits or dimensions                        */
+    tt_policy_t policy;
 
     /* the update in hand */
     const tt_batch_t *batch; /* borrowed                                    */
     float lr, clip;
     ppo_row_t *row;                  /* [rows]                                      */
     float *advantage, *target;       /* [rows]                                      */
-    float *head, *value, *log_prob;  /* [rows][A], [rows], [rows]: recomputed ones  */
+    float *head, *value, *log_prob;  /* [rows][out], [rows], [rows]: recomputed ones */
     float *last_value, *final_value; /* [N], [rows]                                 */
     uint32_t *order;                 /* [rows] the permutation of `order_epoch`     */
     uint32_t order_epoch;            /* UINT32_MAX = none yet                       */
@@ -43,7 +41,7 @@ static tt_status_t s_check(const tt_config_t *config, const tt_train_cfg_t *trai
     return ppo_check(config, train, cfg);
 }
 
-tt_status_t ppo_create(tt_algo_t **self_p, const tt_train_cfg_t *train, const void *cfg)
+tt_status_t ppo_create(tt_algo_t **self_p, const tt_train_cfg_t *train, const tt_columns_t *columns, const void *cfg)
 {
     tt_algo_t *self = tt_new0(sizeof *self);
     self->cfg = *(const ppo_cfg_t *)cfg;
@@ -52,15 +50,14 @@ tt_status_t ppo_create(tt_algo_t **self_p, const tt_train_cfg_t *train, const vo
     self->rows = ppo_rows(train);
     self->minibatch_rows = ppo_minibatch_rows(train, cfg);
     self->minibatches = self->rows / self->minibatch_rows;
-    self->continuous = train->space.actions == 0;
-    self->A = self->continuous ? train->space.action_dims : train->space.actions;
-    TT_CHECK(self->A > 0 && self->minibatches > 0);
+    tt_policy_of(&self->policy, columns);
+    TT_CHECK(self->policy.out > 0 && self->minibatches > 0);
 
     self->row = tt_array0(self->rows, sizeof *self->row);
     self->order = tt_array0(self->rows, sizeof *self->order);
     self->advantage = tt_array0(self->rows, sizeof(float));
     self->target = tt_array0(self->rows, sizeof(float));
-    self->head = tt_array0(tt_mul(self->rows, self->A), sizeof(float));
+    self->head = tt_array0(tt_mul(self->rows, self->policy.out), sizeof(float));
     self->value = tt_array0(self->rows, sizeof(float));
     self->log_prob = tt_array0(self->rows, sizeof(float));
     self->last_value = tt_array0(train->num_envs, sizeof(float));
@@ -126,10 +123,8 @@ static tt_status_t s_recompute(tt_algo_t *self, const tt_batch_t *batch, const t
     TT_TRY(forward(ctx, batch->last, batch->N, NULL, self->last_value));
     if (batch->finals)
         TT_TRY(forward(ctx, batch->final_obs, batch->finals, NULL, self->final_value));
-    if (self->continuous)
-        tt_gauss_log_prob(self->head, tt_net_log_std(net), self->rows, self->A, batch->action_box, self->log_prob);
-    else
-        tt_cat_log_prob(self->head, self->rows, self->A, batch->action, self->log_prob);
+    tt_policy_log_prob(
+        &self->policy, self->head, tt_net_log_std(net), batch->mask, self->rows, batch->action, self->log_prob);
     *estimates = (estimates_t){self->value, self->last_value, self->final_value, self->log_prob};
     return TT_OK;
 }
@@ -180,7 +175,6 @@ static void s_fill_rows(tt_algo_t *self, const estimates_t *estimates)
             .target = self->target[i],
             .log_prob = estimates->log_prob[i],
             .value = estimates->value[i],
-            .action = self->continuous ? 0 : self->batch->action[i],
         };
 }
 
@@ -250,8 +244,9 @@ tt_status_t ppo_minibatch(tt_algo_t *self, uint32_t step, const tt_net_t *net, t
     const uint32_t *row = self->order + (size_t)index * self->minibatch_rows;
     self->loss = (ppo_loss_t){
         .row = self->row,
-        .action_box = self->batch->action_box,
-        .A = self->A,
+        .policy = &self->policy,
+        .action = self->batch->action,
+        .mask = self->batch->mask,
         .mean = 0,
         .scale = 1,
         .weight = 1 / (float)self->minibatch_rows,
@@ -266,7 +261,7 @@ tt_status_t ppo_minibatch(tt_algo_t *self, uint32_t step, const tt_net_t *net, t
     *out = (tt_minibatch_t){
         .row = row,
         .rows = self->minibatch_rows,
-        .loss = self->continuous ? ppo_loss_continuous : ppo_loss_discrete,
+        .loss = ppo_loss,
         .loss_ctx = &self->loss,
         .opt = &self->opt,
         .lr = self->lr,
@@ -308,7 +303,7 @@ void ppo_metrics(const tt_algo_t *self, tt_metric_fn emit, void *ctx)
 
 const tt_algorithm_t tt_algorithm_ppo = {
     .name = "ppo",
-    .summary = "proximal policy optimisation (on-policy; discrete and continuous actions)",
+    .summary = "proximal policy optimisation (on-policy; any actions)",
     .fields = ppo_fields,
     .cfg_size = sizeof(ppo_cfg_t),
     .check = s_check,

@@ -6,7 +6,7 @@
 #include "learner/algorithms/ppo_options.h"
 
 /*  cfg: a ppo_cfg_t. */
-tt_status_t ppo_create(tt_algo_t **self_p, const tt_train_cfg_t *train, const void *cfg);
+tt_status_t ppo_create(tt_algo_t **self_p, const tt_train_cfg_t *train, const tt_columns_t *columns, const void *cfg);
 void ppo_destroy(tt_algo_t **self_p);
 float ppo_head_gain(const void *cfg);
 float ppo_log_std0(const void *cfg);

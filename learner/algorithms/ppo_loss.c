@@ -12,7 +12,6 @@ typedef float col_t[TT_BLOCK]; /* one number for each row of a block */
 /*  The rows of a block as columns; weight 0 and harmless numbers behind the last. */
 typedef struct {
     col_t advantage, target, old_log_prob, old_value, weight;
-    int32_t action[TT_BLOCK];
 } cols_t;
 
 INLINE void s_gather(const ppo_loss_t *self, const tt_loss_block_t *block, cols_t *out)
@@ -24,7 +23,6 @@ INLINE void s_gather(const ppo_loss_t *self, const tt_loss_block_t *block, cols_
         out->target[r] = row->target;
         out->old_log_prob[r] = row->log_prob;
         out->old_value[r] = row->value;
-        out->action[r] = row->action;
         out->weight[r] = self->weight;
     }
     EACH_ROW(r)
@@ -115,111 +113,233 @@ static void s_policy_of(
         s_policy(self, in, log_prob, d_log_prob, stats);
 }
 
-/*  The largest logit of every row, the logarithm of the sum of exp(logit - max), and the probabilities p[A]. */
-INLINE void s_softmax(
-    const float *restrict head, uint32_t A, float *restrict max, float *restrict log_sum, float *restrict p)
+/* ---- choices ------------------------------------------------------------------------------------------------------- */
+
+/*  One discrete element of a block of actions. */
+typedef struct {
+    uint32_t n;
+    const float *head; /* [n][TT_BLOCK] logits                                 */
+    float *p;          /* [n][TT_BLOCK] probabilities, in the end derivatives  */
+    int32_t chosen[TT_BLOCK];
+    col_t max, log_sum; /* of exp(logit - max) */
+    col_t entropy, log_prob;
+} choice_t;
+
+INLINE void s_chosen(const ppo_loss_t *self, const tt_loss_block_t *block, const tt_policy_part_t *part,
+    uint32_t element, int32_t *chosen)
 {
+    const void *action = self->action[part->number];
+    memset(chosen, 0, TT_BLOCK * sizeof *chosen);
+    for (size_t r = 0; r < block->rows; r++) {
+        const size_t at = (size_t)block->row[r] * part->elements + element;
+        chosen[r] = part->bits ? ((const uint8_t *)action)[at] : ((const int32_t *)action)[at];
+    }
+}
+
+/*  p = the logits; -inf for what is not allowed. */
+INLINE void s_logits(const ppo_loss_t *self, const tt_loss_block_t *block, size_t first_bit, const choice_t *c)
+{
+    memcpy(c->p, c->head, c->n * sizeof(col_t));
+    if (!self->mask)
+        return;
+    for (size_t r = 0; r < block->rows; r++) {
+        const uint8_t *allowed = self->mask + (size_t)block->row[r] * self->policy->mask_bits + first_bit;
+        for (size_t a = 0; a < c->n; a++)
+            if (!allowed[a])
+                c->p[a * TT_BLOCK + r] = -__builtin_inff();
+    }
+}
+
+/*  p = the probabilities; the largest logit of every row, and the logarithm of the sum of exp(logit - max). */
+INLINE void s_softmax(choice_t *c)
+{
+    float *restrict p = c->p;
     col_t sum = {0};
-    memcpy(max, head, sizeof sum);
-    for (size_t a = 1; a < A; a++)
+    memcpy(c->max, p, sizeof sum);
+    for (size_t a = 1; a < c->n; a++)
         EACH_ROW(r)
         {
-            max[r] = head[a * TT_BLOCK + r] > max[r] ? head[a * TT_BLOCK + r] : max[r];
+            c->max[r] = p[a * TT_BLOCK + r] > c->max[r] ? p[a * TT_BLOCK + r] : c->max[r];
         }
-    for (size_t a = 0; a < A; a++)
+    for (size_t a = 0; a < c->n; a++)
         EACH_ROW(r)
         {
-            p[a * TT_BLOCK + r] = tt_expf(head[a * TT_BLOCK + r] - max[r]);
+            p[a * TT_BLOCK + r] = tt_expf(p[a * TT_BLOCK + r] - c->max[r]);
             sum[r] += p[a * TT_BLOCK + r];
         }
     EACH_ROW(r)
     {
-        log_sum[r] = tt_logf(sum[r]);
+        c->log_sum[r] = tt_logf(sum[r]);
         sum[r] = 1 / sum[r];
     }
-    for (size_t a = 0; a < A; a++)
+    for (size_t a = 0; a < c->n; a++)
         EACH_ROW(r)
         {
             p[a * TT_BLOCK + r] *= sum[r];
         }
 }
 
-TT_CLONES void ppo_loss_discrete(const void *ctx, const tt_loss_block_t *block)
+/*  Where p is 0, as it is for what is masked, nothing is added: log p is of the logit as it came, and finite. */
+INLINE void s_entropy(choice_t *c)
 {
-    const ppo_loss_t *self = ctx;
-    const uint32_t A = self->A;
-    const float *restrict head = block->head;
-    float *restrict p = block->d_head; /* probabilities, then the derivatives */
-    cols_t in;
-    col_t max, log_sum, entropy = {0}, log_prob = {0}, d_log_prob;
-    s_gather(self, block, &in);
-    s_softmax(head, A, max, log_sum, p);
-    for (size_t a = 0; a < A; a++)
+    const float *restrict head = c->head, *restrict p = c->p;
+    memset(c->entropy, 0, sizeof c->entropy);
+    memset(c->log_prob, 0, sizeof c->log_prob);
+    for (size_t a = 0; a < c->n; a++)
         EACH_ROW(r)
         {
-            const float log_p = head[a * TT_BLOCK + r] - max[r] - log_sum[r];
-            entropy[r] -= p[a * TT_BLOCK + r] * log_p;
-            log_prob[r] = in.action[r] == (int32_t)a ? log_p : log_prob[r];
+            const float log_p = head[a * TT_BLOCK + r] - c->max[r] - c->log_sum[r];
+            c->entropy[r] -= p[a * TT_BLOCK + r] * log_p;
+            c->log_prob[r] = c->chosen[r] == (int32_t)a ? log_p : c->log_prob[r];
         }
-
-    s_policy_of(self, &in, log_prob, d_log_prob, block->stats);
-    for (size_t a = 0; a < A; a++)
-        EACH_ROW(r)
-        {
-            const float prob = p[a * TT_BLOCK + r], log_p = head[a * TT_BLOCK + r] - max[r] - log_sum[r];
-            const float chosen = in.action[r] == (int32_t)a ? 1.0f : 0.0f;
-            p[a * TT_BLOCK + r] =
-                d_log_prob[r] * (chosen - prob) + in.weight[r] * self->entropy_coef * prob * (log_p + entropy[r]);
-        }
-    s_value(self, &in, block->value, block->d_value, block->stats);
-    EACH_ROW(r)
-    {
-        entropy[r] *= in.weight[r];
-    }
-    block->stats[PPO_ENTROPY] += s_sum(entropy);
 }
 
-/*  z = (action - mean) / deviation of dimension a. */
-INLINE void s_standardise(const ppo_loss_t *self, const tt_loss_block_t *block, size_t a, float inv_std, float *z)
+INLINE void s_choice(const ppo_loss_t *self, const tt_loss_block_t *block, const tt_policy_part_t *part,
+    uint32_t element, size_t before, choice_t *c)
 {
-    const float *mean = block->head + a * TT_BLOCK;
+    const size_t at = (part->head + before) * TT_BLOCK;
+    c->n = part->n[element];
+    c->head = block->head + at;
+    c->p = block->d_head + at;
+    s_chosen(self, block, part, element, c->chosen);
+    s_logits(self, block, part->mask + before, c);
+    s_softmax(c);
+    s_entropy(c);
+}
+
+INLINE void s_choice_slopes(const ppo_loss_t *self, const cols_t *in, const float *d_log_prob, const choice_t *c)
+{
+    const float *restrict head = c->head;
+    float *restrict p = c->p;
+    for (size_t a = 0; a < c->n; a++)
+        EACH_ROW(r)
+        {
+            const float prob = p[a * TT_BLOCK + r], log_p = head[a * TT_BLOCK + r] - c->max[r] - c->log_sum[r];
+            const float chosen = c->chosen[r] == (int32_t)a ? 1.0f : 0.0f;
+            p[a * TT_BLOCK + r] =
+                d_log_prob[r] * (chosen - prob) + in->weight[r] * self->entropy_coef * prob * (log_p + c->entropy[r]);
+        }
+}
+
+/* ---- boxes ---------------------------------------------------------------------------------------------------------- */
+
+/*  z = (action - mean) / deviation of an element. */
+INLINE void s_standardise(const ppo_loss_t *self, const tt_loss_block_t *block, const tt_policy_part_t *part,
+    uint32_t element, float inv_std, float *z)
+{
+    const float *mean = block->head + (size_t)(part->head + element) * TT_BLOCK, *box = self->action[part->number];
     memset(z, 0, sizeof(col_t));
     for (size_t r = 0; r < block->rows; r++)
-        z[r] = self->action_box[(size_t)block->row[r] * self->A + a];
+        z[r] = box[(size_t)block->row[r] * part->elements + element];
     EACH_ROW(r)
     {
         z[r] = (z[r] - mean[r]) * inv_std;
     }
 }
 
-TT_CLONES void ppo_loss_continuous(const void *ctx, const tt_loss_block_t *block)
+INLINE void s_box(
+    const ppo_loss_t *self, const tt_loss_block_t *block, const tt_policy_part_t *part, float *restrict log_prob)
 {
-    const ppo_loss_t *self = ctx;
-    cols_t in;
-    col_t z, log_prob = {0}, d_log_prob, d_log_std;
-    s_gather(self, block, &in);
-    for (size_t a = 0; a < self->A; a++) {
-        const float log_std = block->log_std[a];
-        s_standardise(self, block, a, tt_expf(-log_std), z);
+    col_t z;
+    for (uint32_t e = 0; e < part->elements; e++) {
+        const float log_std = block->log_std[part->log_std + e];
+        s_standardise(self, block, part, e, tt_expf(-log_std), z);
         EACH_ROW(r)
         {
             log_prob[r] += -0.5f * z[r] * z[r] - log_std - TT_HALF_LN_2PI;
         }
     }
+}
 
-    s_policy_of(self, &in, log_prob, d_log_prob, block->stats);
-    const float weight = s_sum(in.weight);
-    for (size_t a = 0; a < self->A; a++) {
-        const float inv_std = tt_expf(-block->log_std[a]);
-        float *restrict d_mean = block->d_head + a * TT_BLOCK;
-        s_standardise(self, block, a, inv_std, z);
+INLINE void s_box_slopes(const ppo_loss_t *self, const tt_loss_block_t *block, const tt_policy_part_t *part,
+    const float *d_log_prob, float weight)
+{
+    col_t z, d_log_std;
+    for (uint32_t e = 0; e < part->elements; e++) {
+        const float inv_std = tt_expf(-block->log_std[part->log_std + e]);
+        float *restrict d_mean = block->d_head + (size_t)(part->head + e) * TT_BLOCK;
+        s_standardise(self, block, part, e, inv_std, z);
         EACH_ROW(r)
         {
             d_mean[r] = d_log_prob[r] * z[r] * inv_std;
             d_log_std[r] = d_log_prob[r] * (z[r] * z[r] - 1);
         }
-        block->d_log_std[a] += s_sum(d_log_std) - self->entropy_coef * weight;
+        block->d_log_std[part->log_std + e] += s_sum(d_log_std) - self->entropy_coef * weight;
     }
+}
+
+/* ---- all of it ------------------------------------------------------------------------------------------------------ */
+
+enum { KEPT = 16 }; /* discrete elements whose numbers are kept between the two passes over them; more are made again */
+
+INLINE choice_t *s_kept(choice_t *kept, uint32_t number)
+{
+    return &kept[number < KEPT ? number : KEPT - 1];
+}
+
+/*  Log-probabilities and entropies of the block's rows. */
+INLINE void s_log_prob(
+    const ppo_loss_t *self, const tt_loss_block_t *block, choice_t *kept, float *log_prob, float *entropy)
+{
+    const tt_policy_t *policy = self->policy;
+    uint32_t number = 0;
+    for (uint32_t i = 0; i < policy->parts; i++) {
+        const tt_policy_part_t *part = &policy->part[i];
+        col_t total = {0}; /* of a part, as tt_policy_log_prob adds */
+        if (part->box)
+            s_box(self, block, part, total);
+        size_t before = 0;
+        for (uint32_t e = 0; !part->box && e < part->elements; before += part->n[e++]) {
+            choice_t *c = s_kept(kept, number++);
+            s_choice(self, block, part, e, before, c);
+            EACH_ROW(r)
+            {
+                total[r] += c->log_prob[r];
+                entropy[r] += c->entropy[r];
+            }
+        }
+        EACH_ROW(r)
+        {
+            log_prob[r] += total[r];
+        }
+    }
+}
+
+/*  The derivatives by the head and by log_std. */
+INLINE void s_slopes(const ppo_loss_t *self, const tt_loss_block_t *block, const cols_t *in, choice_t *kept,
+    const float *d_log_prob, float weight)
+{
+    const tt_policy_t *policy = self->policy;
+    uint32_t number = 0;
+    for (uint32_t i = 0; i < policy->parts; i++) {
+        const tt_policy_part_t *part = &policy->part[i];
+        if (part->box)
+            s_box_slopes(self, block, part, d_log_prob, weight);
+        size_t before = 0;
+        for (uint32_t e = 0; !part->box && e < part->elements; before += part->n[e++], number++) {
+            choice_t *c = s_kept(kept, number);
+            if (number >= KEPT - 1)
+                s_choice(self, block, part, e, before, c);
+            s_choice_slopes(self, in, d_log_prob, c);
+        }
+    }
+}
+
+TT_CLONES void ppo_loss(const void *ctx, const tt_loss_block_t *block)
+{
+    const ppo_loss_t *self = ctx;
+    choice_t kept[KEPT];
+    cols_t in;
+    col_t log_prob = {0}, entropy = {0}, d_log_prob;
+    s_gather(self, block, &in);
+    s_log_prob(self, block, kept, log_prob, entropy);
+    s_policy_of(self, &in, log_prob, d_log_prob, block->stats);
+    const float weight = s_sum(in.weight);
+    s_slopes(self, block, &in, kept, d_log_prob, weight);
     s_value(self, &in, block->value, block->d_value, block->stats);
-    block->stats[PPO_ENTROPY] += weight * tt_gauss_entropy(block->log_std, self->A);
+    EACH_ROW(r)
+    {
+        entropy[r] *= in.weight[r];
+    }
+    block->stats[PPO_ENTROPY] += s_sum(entropy) + weight * tt_gauss_entropy(block->log_std, self->policy->log_std);
 }

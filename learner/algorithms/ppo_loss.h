@@ -8,26 +8,29 @@
  *                 v_old + clamp(v - v_old, -c, c)
  *           Plain: -A log pi(a) in place of the first term (Mnih et al. 2016, arXiv:1602.01783, algorithm S3); statistics of
  *           ratios are 0.
+ *  Actions: log-probability and entropy are sums over parts and their elements, in order (common/rl/policy.h); a choice
+ *           that is masked has probability, entropy and derivative 0.
  *  Numbers: log(ratio) is held within +-20 where it feeds the exponential, so that a policy that has run away gives a
  *           large gradient (which the norm clip tames) and not inf * 0.
  *  Sums:    over the rows of a block as a fixed binary tree.
  *  Threads: pure; called from pool threads. */
 #pragma once
 #include "common/nn/nn.h"
+#include "common/rl/policy.h"
 
 /*  What the loss needs of a row, side by side: one cache line fetch a row. */
 typedef struct {
     float advantage, target; /* not normalised */
     float log_prob, value;   /* pi_old, v_old  */
-    int32_t action;          /* discrete       */
 } ppo_row_t;
 
 typedef struct {
-    const ppo_row_t *row;    /* of the batch                                   */
-    const float *action_box; /* [rows of the batch][A], continuous             */
-    uint32_t A;              /* logits or dimensions                           */
-    float mean, scale;       /* normalised advantage = (advantage - mean) * scale */
-    float weight;            /* 1 / rows of the minibatch                      */
+    const ppo_row_t *row;      /* of the batch                                           */
+    const tt_policy_t *policy; /* what a head consists of                                */
+    const void *const *action; /* of each action column: [rows of the batch][elements]   */
+    const uint8_t *mask;       /* [rows of the batch][mask_bits], NULL = all are allowed */
+    float mean, scale;         /* normalised advantage = (advantage - mean) * scale      */
+    float weight;              /* 1 / rows of the minibatch                              */
     float clip, entropy_coef, value_coef;
     bool clip_value, plain;
 } ppo_loss_t;
@@ -44,5 +47,4 @@ enum {
 };
 
 /*  tt_loss_fn with a ppo_loss_t as ctx. */
-void ppo_loss_discrete(const void *ctx, const tt_loss_block_t *block);
-void ppo_loss_continuous(const void *ctx, const tt_loss_block_t *block);
+void ppo_loss(const void *ctx, const tt_loss_block_t *block);

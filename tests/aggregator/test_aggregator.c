@@ -8,7 +8,7 @@
 
 enum { SHARDS = 4, CHUNKS = 3, BIG = 1 << 16, SMALL = 40, REPORT_MS = 250 };
 static const char s_config[] = "env: CartPole-v1\nname: test\nnum_envs: 4\nlearner:\n  replicas: 2\n  shards: 4\n"
-                               "space:\n  obs: 4\n  actions: 2\n  action_dims: 1\n";
+                               "space: {obs: 'float32[4]', action: discrete(2)}\n";
 
 typedef struct {
     fake_coordinator_t run;

@@ -6,6 +6,7 @@ one left alone.
 ATTACK_SEED=n repeats a sequence (when it hits depends on the machine), ATTACK_RUNS=n makes that many runs of each lag,
 ATTACK_STEPS=n makes them longer; names on the command line choose tests."""
 
+import json
 import os
 import random
 import re
@@ -36,21 +37,22 @@ DIED = re.compile(r".*(?:killed by SIG(?!KILL|TERM)|exit code (?:1|70)\b).*")
 
 
 def whole(T, E, D):
-    """Bytes of a segment without finals (common/wire/segment.h): each array begins on a cache line."""
+    """Bytes of a segment without finals (common/wire/segment.h), of an environment with one vector and one choice: the columns,
+    ages, what is kept after the last step. Each array begins on a cache line."""
     total = 0
     for size in (4 * T * E * D, 4 * T * E, 4 * T * E, T * E, T * E, 4 * T * E, 4 * T * E, 4 * E, 4 * E * D, 4 * E):
         total = (total + 63) // 64 * 64 + size
     return (total + 63) // 64 * 64
 
 
-WHOLE = whole(32, 8, 4)  # of all envs of rig.JOB
+WHOLE = whole(32, 8, 4)  # of all envs of rig.JOB, without their states
 SIZES, LARGE = (0, 4, 64, 1024, 8192, WHOLE), (1, 3, 1000, 65536, 1 << 20, 9 << 20)
 NAMES = (b"#0001020304", b"#", b" ", b"a b", b"%s%n", b"x" * 255, b"/" * 63, b"learner/0/", b"collector/0/0")
 
 
 # As in rig.JOB: a message that is wrong in one thing only gets further than one that is wrong in all.
-JOB_NUMBERS = {"steps": 32, "obs": 4, "env_lo": 0, "env_count": 8, "action_dims": 0, "finals": 0, "state_bytes": 0, "shards": 4,
-               "chunk": 0, "chunks": 1, "node": 4, "wire": peers.WIRE}
+JOB_NUMBERS = {"steps": 32, "env_lo": 0, "env_count": 8, "finals": 0, "shards": 4, "chunk": 0, "chunks": 1, "node": 4,
+               "wire": peers.WIRE}
 
 
 class Attacker:
@@ -59,6 +61,10 @@ class Attacker:
     def __init__(self, world, run_dir, rng):
         self.world, self.run_dir, self.rng = world, run_dir, rng
         self.sent = self.opened = 0
+        job = json.loads(world.tutti("check", os.path.join(run_dir, "config.yaml"), "--output", "json").stdout)
+        state = job["config"]["space.env_state"]["value"]
+        self.true = {**JOB_NUMBERS, "columns": int(job["comes_to"]["columns_hash"], 16), "state_bytes": state}
+        self.whole = WHOLE + JOB_NUMBERS["env_count"] * state
         self.context, self.sockets = peers.Context(), []
         folder = os.path.join(run_dir, "sock")
         self.ipc = {name: f"ipc://{os.path.realpath(os.path.join(folder, name))}" for name in os.listdir(folder)}
@@ -73,7 +79,7 @@ class Attacker:
         status = self.world.status(self.run_dir) or {}
         self.numbers = {key: value for key, value in status.items() if isinstance(value, int)}
         update = self.numbers.get("updates", 0)
-        self.numbers.update(JOB_NUMBERS, batch=update, version=update, update=update, below=update, step=8 * update)
+        self.numbers.update(self.true, batch=update, version=update, update=update, below=update, step=8 * update)
 
     def visit(self, role):
         """A member for a moment, that says what no member says."""
@@ -106,7 +112,7 @@ class Attacker:
         for _ in range(20):
             self.numbers["batch"] = self.numbers["version"] = self.rng.randint(base, upto)
             header = peers.pack({"m": peers.MESSAGES["SEGMENT"][0], **self.nearly(peers.MESSAGES["SEGMENT"][1])})
-            self.sent += it.send(header, b"\xff" * self.rng.choice((WHOLE, WHOLE, *SIZES)))
+            self.sent += it.send(header, b"\xff" * self.rng.choice((self.whole, self.whole, *SIZES)))
 
     def number(self, name, limit):
         rng, kind = self.rng, self.rng.random()

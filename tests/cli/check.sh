@@ -21,7 +21,8 @@ expect() {
 
 printf 'env: CartPole-v1\nnum_envs: 16\nlearner:\n  shards: 4\nalgorithm: {learning_rate: 1e-3}\n' >good.yaml
 expect 0 'shards: 4 # good.yaml:4:3' "$TUTTI" check good.yaml
-expect 0 'obs: 4 # environment CartPole-v1' "$TUTTI" check good.yaml
+expect 0 'obs: "float32[4]" # environment CartPole-v1' "$TUTTI" check good.yaml
+expect 0 'action: "discrete(2)" # environment CartPole-v1' "$TUTTI" check good.yaml
 expect 0 'seed: 5 # --set' "$TUTTI" check good.yaml --seed 5
 expect 0 'seed: 9 # --set' "$TUTTI" check --seed 5 good.yaml --seed=9
 expect 0 'name: CartPole-v1 # env' "$TUTTI" check good.yaml
@@ -29,8 +30,14 @@ expect 0 'name: CartPole-v1 # env' "$TUTTI" check good.yaml
 expect 0 '# actor 4 -> 64 tanh -> 64 tanh -> 2: 4,610 parameters' "$TUTTI" check good.yaml
 expect 0 '# critic 4 -> 64 tanh -> 64 tanh -> 1: 4,545 parameters' "$TUTTI" check good.yaml
 expect 0 '# together 9,155 parameters, 37 kB' "$TUTTI" check good.yaml
-expect 0 '# a row 18 kFLOP to act, 53 kFLOP to train on it once' "$TUTTI" check good.yaml
+expect 0 '# a row 18 kFLOP to act, 53 kFLOP to train on it once; 34 B' "$TUTTI" check good.yaml
+expect 0 '# observation float32[4]' "$TUTTI" check good.yaml
+expect 0 '# columns obs float32[4], 16 B' "$TUTTI" check good.yaml
+expect 0 '# terminated uint8, 1 B' "$TUTTI" check good.yaml
+expect 0 '# flattened 4 numbers that the networks read' "$TUTTI" check good.yaml
 expect 0 '# actor 3 -> 8 relu -> 1 means: 41 parameters' "$TUTTI" check Pendulum-v1 --set network.hidden=[8] \
+    --set network.activation=relu
+expect 0 '# critic 3 -> 8 relu -> 1: 41 parameters' "$TUTTI" check Pendulum-v1 --set network.hidden=[8] \
     --set network.activation=relu
 expect 0 '# together 83 parameters with log_std, 332 B' "$TUTTI" check Pendulum-v1 --set network.hidden=[8] \
     --set network.activation=relu
@@ -60,6 +67,29 @@ expect 78 "--set: algorithm.minibatch_size: given beside algorithm.minibatches (
 expect 0 'minibatch_size: 512' "$TUTTI" check good.yaml --set algorithm.minibatch_size=512
 expect 64 "--set goes with --config" "$TUTTI" coordinator --run . --set num_envs=4
 expect 64 "CONFIG|ENV is missing" "$TUTTI" check
+
+# an environment with arguments: both forms, from all places, kept in the resolved config
+printf 'env:\n  id: Pendulum-v1\n  args:\n    g: 9.81\n' >args.yaml
+expect 0 'g: 9.81 # args.yaml:4:5' "$TUTTI" check args.yaml
+expect 0 'id: Pendulum-v1 # args.yaml:2:3' "$TUTTI" check args.yaml
+expect 0 'g: 1.5 # --set' "$TUTTI" check args.yaml --set env.args.g=1.5
+expect 0 'g: 1.5 # --set' "$TUTTI" check Pendulum-v1 --set 'env={args: {g: 1.5}}'
+expect 0 'env: Pendulum-v1 # args.yaml:2:3' "$TUTTI" check args.yaml --set env.args.g=null
+"$TUTTI" check args.yaml | sed 's/  *# .*//' >once.yaml
+"$TUTTI" check once.yaml | sed 's/  *# .*//' >twice.yaml
+cmp once.yaml twice.yaml || fail "a config with arguments does not read back to itself"
+expect 78 "args.yaml:4:5: env.args.g: CartPole-v1 takes no arguments" "$TUTTI" check args.yaml --env CartPole-v1
+expect 78 "--set: env.args.G: Pendulum-v1 has no such argument" "$TUTTI" check args.yaml --set env.args.G=1
+expect 78 "--set: env.args.g: env Pendulum-v1: init of env 0 failed: g must be a number" \
+    "$TUTTI" check args.yaml --set env.args.g=heavy
+expect 78 "args.yaml:4:5: env.args.g: a text of 300 bytes; 255 fit" \
+    sh -c 'printf "env:\n  id: Pendulum-v1\n  args:\n    g: %0300d\n" 1 >args.yaml && "$TUTTI" check args.yaml'
+expect 78 "unknown key 'env.g'; 'env' holds 'id' and 'args'" "$TUTTI" check Pendulum-v1 --set env.g=1
+expect 0 'env.args.g: ' "$TUTTI" envs Pendulum-v1
+expect 0 'observation: float32[3]: [-1, 1], [-1, 1], [-8, 8]' "$TUTTI" envs Pendulum-v1
+expect 0 'action: discrete(2): a number 0 to 1' "$TUTTI" envs CartPole-v1
+expect 0 'env.args' "$TUTTI" config
+expect 0 'env.args.' "$TUTTI" completion --words KEY=VALUE
 
 # what is no file, or has no end, is refused at once
 mkfifo fifo
@@ -129,7 +159,13 @@ import json, sys
 all = json.load(sys.stdin)
 assert all["valid"] is True
 assert all["comes_to"]["parameters"] == 9155 and all["comes_to"]["flop_act"] == 2 * (2 * (4 * 64 + 64 * 64) + 64 * 3)
-assert all["comes_to"]["flop_train"] == 3 * all["comes_to"]["flop_act"] and all["comes_to"]["observation"] == "Box(4)"
+assert all["comes_to"]["flop_train"] == 3 * all["comes_to"]["flop_act"] 
+comes_to = all["comes_to"]
+assert comes_to["observation"] == "float32[4]" and comes_to["action"] == "discrete(2)" and comes_to["mask"] is False
+assert [(c["name"], c["dtype"], c["shape"], c["bytes"]) for c in comes_to["columns"]] == [
+    ("obs", "float32", [4], 16), ("action", "int32", [], 4), ("reward", "float32", [], 4), ("terminated", "uint8", [], 1),
+    ("truncated", "uint8", [], 1), ("log_prob", "float32", [], 4), ("value", "float32", [], 4)], comes_to
+assert comes_to["row_bytes"] == 34 and comes_to["flat"] == 4 and len(comes_to["columns_hash"]) == 16
 assert all["comes_to"]["batch_rows"] == all["config"]["num_envs"]["value"] * all["config"]["num_steps"]["value"]
 config = all["config"]
 assert config["algorithm.learning_rate"] == {"value": 0.001, "origin": "good.yaml:5:13"}, config
@@ -141,6 +177,18 @@ import json, sys
 all = json.load(sys.stdin)
 assert all == {"valid": False, "error":
     "typo.yaml:3:3: unknown key \x27learner.shard\x27; did you mean \x27learner.shards\x27?"}, all'
+    "$TUTTI" check Pendulum-v1 --set env.args.g=9.81 --output json 2>err | "$python3" -c '
+import json, sys
+config = json.load(sys.stdin)["config"]
+assert config["env"]["value"] == "Pendulum-v1" and config["env.args.g"] == {"value": "9.81", "origin": "--set"}, config'
+    "$TUTTI" envs Pendulum-v1 CartPole-v1 --output json | "$python3" -c '
+import json, sys
+pendulum, cartpole = json.load(sys.stdin)["envs"]
+assert [option["name"] for option in pendulum["args"]] == ["g"] and cartpole["args"] == [] and not cartpole["mask"]
+assert pendulum["observation"] == {"text": "float32[3]", "kind": "box", "shape": [3], "dtype": "float32",
+                                   "low": [-1.0, -1.0, -8.0], "high": [1.0, 1.0, 8.0]}, pendulum
+assert cartpole["observation"]["low"][1] is None
+assert cartpole["action"] == {"text": "discrete(2)", "kind": "discrete", "n": 2, "start": 0}, cartpole'
     for command in 'config' 'algorithms' 'version'; do
         "$TUTTI" $command --output json | "$python3" -c 'import json, sys; assert json.load(sys.stdin)'
     done

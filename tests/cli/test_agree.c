@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "cli/setup.h"
+#include "collector/vec.h"
 #include "common/base/limits.h"
 #include "common/base/mem.h"
 #include "common/base/rng.h"
@@ -48,6 +49,14 @@ static uint32_t s_below(sample_t *self, uint32_t n)
 }
 
 #define PICK(self, list) list[s_below(self, (uint32_t)TT_COUNT(list))]
+
+/*  Arguments that Pendulum-v1 has, that others have, that nobody has; numbers and what is none. */
+static void s_map(sample_t *self, char *out, size_t size)
+{
+    static const char *const maps[] = {"{}", "{g: 9.81}", "{g: 1e400}", "{g: fast}", "{g: null}", "{G: 1}",
+        "{goal_velocity: 0.01}", "{g: [1, 2]}", "{g: \"-1\"}", "{g: {x: 1}}", "3"};
+    snprintf(out, size, "%s", PICK(self, maps));
+}
 
 /*  A whole number: at an end of the range or one beside it, a power of two, or any. */
 static void s_whole(sample_t *self, const tt_cfg_field_t *field, char *out, size_t size)
@@ -120,6 +129,9 @@ static void s_value(sample_t *self, const tt_cfg_field_t *field, char *out, size
         return;
     case TT_CFG_LIST:
         s_list(self, out, size);
+        return;
+    case TT_CFG_MAP:
+        s_map(self, out, size);
         return;
     }
 }
@@ -202,15 +214,16 @@ static void s_ask_wire(const sample_t *self, const char *text, const tt_train_cf
     const tt_msg_WELCOME_t welcome = TT_MSG(WELCOME, .wire = TT_WIRE_VERSION, .beat_ms = cfg->net.beat_ms,
         .lease_ms = cfg->net.lease_ms, .config = (char *)(uintptr_t)text);
     AGREES(self, "WELCOME", tt_msg_pack(&out, &welcome));
-    const tt_segment_shape_t shape = tt_train_segment(cfg);
-    const tt_msg_SEGMENT_t segment = TT_MSG(SEGMENT, .env_count = shape.E, .steps = shape.T, .obs = shape.D,
-        .action_dims = shape.A, .state_bytes = shape.S);
+    TT_AUTO(tt_columns) columns = NULL;
+    AGREES(self, "who asks for columns", tt_train_columns(&columns, cfg));
+    tt_segment_shape_t shape = tt_train_segment(cfg, columns);
+    const tt_msg_SEGMENT_t segment =
+        TT_MSG(SEGMENT, .env_count = shape.E, .steps = shape.T, .columns = columns->hash, .state_bytes = shape.S);
     AGREES(self, "SEGMENT", tt_msg_pack(&out, &segment));
     tt_buf_free(&out);
     size_t bytes;
-    const tt_segment_shape_t full = {
-        .T = shape.T, .E = shape.E, .D = shape.D, .A = shape.A, .S = shape.S, .K = shape.T * shape.E};
-    AGREES(self, "a segment that is all truncations", tt_segment_size(&full, &bytes));
+    shape.K = shape.T * shape.E;
+    AGREES(self, "a segment that is all truncations", tt_segment_size(&shape, &bytes));
 }
 
 static void s_ask_coordinator(const sample_t *self, const tt_train_cfg_t *cfg)
@@ -228,11 +241,24 @@ static void s_ask_coordinator(const sample_t *self, const tt_train_cfg_t *cfg)
         s_fail(self, "ROSTER");
 }
 
+static void s_ask_env(const sample_t *self, const tt_env_ops_t *env, const tt_train_cfg_t *cfg)
+{
+    tt_env_arg_t args[TT_ENV_ARGS_MAX + 1];
+    TT_AUTO(tt_columns) columns = NULL;
+    TT_AUTO(tt_vec) vec = NULL;
+    tt_env_args_of(args, cfg);
+    AGREES(self, "the collector", tt_train_columns(&columns, cfg));
+    AGREES(self, "the environment",
+        tt_vec_new(&vec, &(tt_vec_cfg_t){.ops = env, .args = args, .columns = columns, .seed = cfg->seed, .count = 2}));
+}
+
 /*  The real thing, where it is small. */
 static void s_ask_learner(const sample_t *self, const char *text, const tt_train_cfg_t *cfg)
 {
     AGREES(self, "the learner", model_check(text));
-    const tt_net_spec_t net = tt_train_net(cfg);
+    TT_AUTO(tt_columns) columns = NULL;
+    AGREES(self, "the learner", tt_train_columns(&columns, cfg));
+    const tt_net_spec_t net = tt_train_net(cfg, columns);
     if (cfg->num_envs * cfg->num_steps > SMALL_ROWS || tt_net_param_count(&net) > SMALL_PARAMS)
         return;
     model_t model;
@@ -250,6 +276,7 @@ static void s_ask(const sample_t *self, const tt_setup_t *setup)
     assert_true(tt_tree_shards_ok(cfg.learner.shards)); /* the aggregator */
     s_ask_coordinator(self, &cfg);
     s_ask_wire(self, text, &cfg);
+    s_ask_env(self, tt_setup_env(setup), &cfg);
     s_ask_learner(self, text, &cfg);
     s_ask_addresses(self, &cfg);
 }

@@ -27,6 +27,12 @@
 #define HANG_IN_LOAD     19
 #define HANG_IN_ENTRY    20
 #define HANG_IN_INIT     21
+#define FIRST_ABI        22
+#define OPTIONS_ALONE    23
+#define MASK_ALONE       24
+#define CHOICES_ABSENT   25
+#define KEY_TWICE        26
+#define PLAIN_FINI       27
 
 typedef struct {
     float *heap; /* what makes save and load necessary */
@@ -40,7 +46,7 @@ static void hang(void)
         pause();
 }
 
-static int bad_init(void *state)
+static const char *bad_init(void *state, const tt_env_arg_t *args)
 {
     state_t *self = state;
     if (BAD == HANG_IN_INIT)
@@ -48,9 +54,10 @@ static int bad_init(void *state)
     if (BAD == CRASH_IN_INIT)
         *s_nowhere = 1;
     if (BAD == INIT_FAILS)
-        return 7;
-    self->heap = calloc(1, sizeof *self->heap);
-    return 0;
+        return "no simulator\nat localhost";
+    const char *reason = tt_env_arg_text(args, "fail", NULL);
+    self->heap = reason ? NULL : calloc(1, sizeof *self->heap);
+    return reason;
 }
 
 static void bad_fini(void *state)
@@ -59,13 +66,13 @@ static void bad_fini(void *state)
     free(self->heap);
 }
 
-static void bad_reset(void *state, tt_env_rng_t *rng, float *obs)
+static void bad_reset(void *state, tt_env_rng_t *rng, tt_env_out_t *out)
 {
     state_t *self = state;
     if (BAD == ABORT_IN_RESET)
         abort();
     *self->heap = (float)tt_env_uniform(rng, 0, 1);
-    obs[0] = BAD == NAN_IN_RESET ? NAN : *self->heap;
+    *(float *)out->obs[0] = BAD == NAN_IN_RESET ? NAN : *self->heap;
 }
 
 static int deeper(int n)
@@ -74,7 +81,7 @@ static int deeper(int n)
     return n > 0 ? deeper(n + 1) + room[0] : 0;
 }
 
-static bool bad_step(void *state, const void *action, tt_env_rng_t *rng, float *obs, double *reward)
+static void bad_step(void *state, const void *const *action, tt_env_rng_t *rng, tt_env_out_t *out)
 {
     (void)rng;
     state_t *self = state;
@@ -84,11 +91,10 @@ static bool bad_step(void *state, const void *action, tt_env_rng_t *rng, float *
         exit(0);
     if (BAD == OVERFLOW_STACK)
         *self->heap = (float)deeper(1);
-    *self->heap += (float)*(const int32_t *)action;
-    obs[0] = BAD == NAN_IN_STEP ? NAN : *self->heap;
+    *self->heap += (float)*(const int32_t *)action[0];
+    *(float *)out->obs[0] = BAD == NAN_IN_STEP ? NAN : *self->heap;
     if (BAD != REWARD_FORGOTTEN)
-        *reward = 1;
-    return false;
+        out->reward = 1;
 }
 
 static void bad_save(const void *state, void *bytes)
@@ -106,20 +112,38 @@ static int bad_load(void *state, const void *bytes)
     return 0;
 }
 
-static const float s_low[1] = {-1e9f}, s_high[1] = {BAD == BOUNDS_CROSSED ? -2e9f : 1e9f};
+static const double s_low[1] = {-1e9}, s_high[1] = {BAD == BOUNDS_CROSSED ? -2e9 : 1e9};
+static const int64_t s_actions[] = {2};
+static const tt_env_option_t s_options[] = {{"fail", "no", "why it fails"}, {0}};
+static const tt_space_t s_twins[] = {
+    {.kind = TT_SPACE_BOX, .key = "left", .dtype = TT_F32},
+    {.kind = TT_SPACE_BOX, .key = "left", .dtype = TT_F32},
+};
 
 extern const tt_env_ops_t bad_ops;
 const tt_env_ops_t bad_ops = {
-    .abi = BAD == OTHER_ABI ? TT_ENV_ABI + 1 : TT_ENV_ABI,
+    .abi = BAD == FIRST_ABI   ? 1
+           : BAD == OTHER_ABI ? TT_ENV_ABI + 1
+                              : TT_ENV_ABI,
     .id = BAD == NO_ID ? "" : "Bad-v0",
     .summary = "misbehaves in one way",
-    .obs = {TT_SPACE_BOX, BAD == OVERSIZE ? 2000000000u : 1, s_low, s_high},
-    .action = {TT_SPACE_DISCRETE, 2, 0, 0},
+    .obs = {.kind = BAD == KEY_TWICE ? TT_SPACE_DICT : TT_SPACE_BOX,
+        .rank = 1,
+        .shape = {BAD == OVERSIZE ? 2000000000u : 1},
+        .low = s_low,
+        .high = s_high,
+        .part = s_twins,
+        .parts = 2},
+    .action = {.kind = BAD == MASK_ALONE ? TT_SPACE_BOX : TT_SPACE_DISCRETE,
+        .n = BAD == CHOICES_ABSENT ? 0 : s_actions},
+    .mask = BAD == MASK_ALONE,
+    .options = s_options,
     .reward_threshold = NAN,
     .max_episode_steps = 10,
     .state_size = sizeof(state_t),
-    .init = bad_init,
-    .fini = bad_fini,
+    .init = BAD == OPTIONS_ALONE ? 0 : bad_init,
+    .fini = BAD == OPTIONS_ALONE ? 0 : bad_fini,
+    .plain = BAD == PLAIN_FINI,
     .reset = bad_reset,
     .step = bad_step,
     .save_size = BAD == OWN_SAVE || BAD == SAVE_ALONE ? sizeof(float) : 0,

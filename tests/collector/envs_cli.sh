@@ -21,8 +21,8 @@ ends() { # ends CODE WORDS COMMAND...: exit code, and words on stderr, nothing o
 for id in CartPole-v1 Acrobot-v1 MountainCar-v0 MountainCarContinuous-v0 Pendulum-v1; do
     grep -q "^$id " table || fail "tutti envs lacks $id"
 done
-grep -Eq '^CartPole-v1 +Box\(4\) +Discrete\(2\) +500 +475 ' table || fail "CartPole-v1: $(cat table)"
-grep -Eq '^Pendulum-v1 +Box\(3\) +Box\(1\) +200 +- ' table || fail "Pendulum-v1: $(cat table)"
+grep -Eq '^CartPole-v1 +float32\[4\] +discrete\(2\) +500 +475 ' table || fail "CartPole-v1: $(cat table)"
+grep -Eq '^Pendulum-v1 +float32\[3\] +float32\[1\] +200 +- ' table || fail "Pendulum-v1: $(cat table)"
 
 "$TUTTI" envs --output json >json
 grep -q '"id":"CartPole-v1"' json || fail "json: $(cat json)"
@@ -35,11 +35,13 @@ cp "$plugins/drift.so" .
 "$TUTTI" envs ./drift.so 2>/dev/null | grep -q '^Drift-v0 ' || fail "a path"
 "$TUTTI" envs drift.so 2>/dev/null | grep -q '^Drift-v0 ' || fail "a bare name"
 "$TUTTI" bench envs CartPole-v1 ./drift.so --seconds 0.05 2>/dev/null | grep -q '^Drift-v0 ' || fail "bench"
+"$TUTTI" bench envs "$plugins/four.so" --seconds 0.05 2>/dev/null | grep -q '^ConnectFour-v0 ' || fail "bench with a mask"
 "$TUTTI" bench envs -s 0.05 --output json CartPole-v1 | grep -q '"steps_per_s":' || fail "bench json"
 
 ends 66 "did you mean 'CartPole-v1'" "$TUTTI" envs CartPole-v0
 ends 65 "./nothing.so" "$TUTTI" envs ./nothing.so
-ends 65 "env ABI 2" "$TUTTI" envs "$plugins/bad_other_abi.so"
+ends 65 "env ABI 3" "$TUTTI" envs "$plugins/bad_other_abi.so"
+ends 65 "reset and step take tt_env_out_t" "$TUTTI" envs "$plugins/bad_first_abi.so"
 ends 70 "Bad-v0: observation[0]" "$TUTTI" bench envs "$plugins/bad_nan_in_step.so"
 ends 70 "env Bad-v0 crashed in step (SIGSEGV" "$TUTTI" bench envs "$plugins/bad_crash_in_step.so"
 ends 70 "env Bad-v0 called exit() in step" "$TUTTI" bench envs "$plugins/bad_exit_in_step.so"

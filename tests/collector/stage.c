@@ -46,7 +46,7 @@ static void s_on_event(void *ctx, const tt_msg_EVENT_t *event)
 static void s_open_run(stage_t *self, uint32_t env_state)
 {
     fake_open(&self->run, tt_sprintf("env: %s\nseed: %d\nnum_envs: %d\nnum_steps: %d\nlag: %u\nname: test\n"
-                                     "network:\n  hidden: [16]\nspace:\n  obs: 4\n  actions: 2\n  action_dims: 1\n"
+                                     "network:\n  hidden: [16]\nspace:\n  obs: float32[4]\n  action: discrete(2)\n"
                                      "  env_state: %u\n",
                               s_env, SEED, STAGE_ENVS, STAGE_STEPS, self->lag, env_state));
     self->run.beat_ms = 20;
@@ -63,6 +63,8 @@ void stage_open(stage_t *self, uint32_t lag, uint32_t other_state)
     int signals;
     *self = (stage_t){.lag = lag, .store = {.published = 1, .version = s_version, .ctx = self}};
     assert_ok(tt_env_find(&env, s_env));
+    assert_ok(tt_columns_new(&self->columns, &env->obs, &env->action, false));
+    self->store.columns = self->columns;
     self->store.state_bytes = tt_vec_save_size(env);
     assert_ok(tt_device_open(&self->device, "cpu", 0));
     assert_ok(tt_net_new(&self->net, self->device, &spec, 1));
@@ -83,6 +85,7 @@ void stage_close(stage_t *self)
     fake_close(&self->run);
     tt_net_destroy(&self->net);
     tt_device_close(&self->device);
+    tt_columns_destroy(&self->columns);
 }
 
 /* ---- what happens -------------------------------------------------------------------------------------------------- */
@@ -136,8 +139,12 @@ fake_segment_t stage_reference(stage_t *self, uint64_t batch)
 {
     blocks_t *blocks = blocks_new();
     rollout_t *rollout;
-    rollout_cfg_t cfg = {
-        .net = self->net, .blocks = blocks, .seed = SEED, .env_count = STAGE_ENVS, .steps = STAGE_STEPS};
+    rollout_cfg_t cfg = {.columns = self->columns,
+        .net = self->net,
+        .blocks = blocks,
+        .seed = SEED,
+        .env_count = STAGE_ENVS,
+        .steps = STAGE_STEPS};
     assert_ok(tt_env_find(&cfg.env, s_env));
     assert_ok(rollout_new(&rollout, &cfg));
     fake_segment_t out = {0};
@@ -162,15 +169,15 @@ fake_segment_t stage_reference(stage_t *self, uint64_t batch)
 void stage_assert_part(const fake_segment_t *whole, const fake_segment_t *part)
 {
     tt_segment_t a, b;
-    const uint32_t lo = part->msg.env_lo, E = part->shape.E, D = whole->shape.D, W = whole->shape.E;
+    const uint32_t lo = part->msg.env_lo, E = part->shape.E, W = whole->shape.E;
+    const tt_columns_t *columns = whole->shape.columns;
     tt_segment_map(&whole->shape, whole->block, &a);
     tt_segment_map(&part->shape, part->block, &b);
-    for (uint32_t t = 0; t < whole->shape.T; t++) {
-        const size_t w = (size_t)t * W + lo, p = (size_t)t * E;
-        assert_memory_equal(a.obs + w * D, b.obs + p * D, E * D * sizeof(float));
-        assert_memory_equal((int32_t *)a.action + w, (int32_t *)b.action + p, E * sizeof(int32_t));
-        assert_memory_equal(a.log_prob + w, b.log_prob + p, E * sizeof(float));
-        assert_memory_equal(a.value + w, b.value + p, E * sizeof(float));
+    for (uint32_t c = 0; c < columns->count; c++) {
+        const size_t bytes = columns->at[c].bytes;
+        for (size_t t = 0; t < whole->shape.T; t++)
+            assert_memory_equal(
+                (char *)a.column[c] + (t * W + lo) * bytes, (char *)b.column[c] + t * E * bytes, E * bytes);
     }
     assert_memory_equal(a.states + lo * whole->shape.S, b.states, E * whole->shape.S);
 }

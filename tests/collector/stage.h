@@ -16,6 +16,7 @@ typedef struct {
     uint32_t lag;
     char event[32], event_text[1024]; /* the newest EVENT */
     int first_steps;
+    tt_columns_t *columns;
     tt_device_t *device;
     tt_net_t *net;
 } stage_t;

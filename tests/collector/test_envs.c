@@ -4,8 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "collector/registry.h"
-#include "collector/vec.h"
-#include "tests/test.h"
+#include "tests/collector/range.h"
 
 /*  --- spaces, limits, thresholds --- */
 
@@ -21,19 +20,19 @@ static void check_line(const char *line, const tt_env_ops_t **ops, uint32_t *obs
         assert_int_equal((*ops)->max_episode_steps, limit);
         assert_true(isnan(threshold) ? isnan((*ops)->reward_threshold) : (*ops)->reward_threshold == threshold);
     } else if (sscanf(line, "obs %f %f", &low, &high) == 2) {
-        assert_true(*obs < (*ops)->obs.n);
-        assert_true((*ops)->obs.low[*obs] == low && (*ops)->obs.high[*obs] == high);
+        assert_true(*obs < (*ops)->obs.shape[0]);
+        assert_true((float)(*ops)->obs.low[*obs] == low && (float)(*ops)->obs.high[*obs] == high);
         ++*obs;
     } else if (sscanf(line, "action %u", &limit) == 1) {
         assert_int_equal((*ops)->action.kind, TT_SPACE_DISCRETE);
-        assert_int_equal((*ops)->action.n, limit);
-        assert_int_equal(*obs, (*ops)->obs.n);
+        assert_int_equal((*ops)->action.n[0], limit);
+        assert_int_equal(*obs, (*ops)->obs.shape[0]);
     } else {
         assert_int_equal(sscanf(line, "push %f %f", &low, &high), 2);
         assert_int_equal((*ops)->action.kind, TT_SPACE_BOX);
-        assert_true((*ops)->action.low[*push] == low && (*ops)->action.high[*push] == high);
-        assert_int_equal(++*push, (*ops)->action.n);
-        assert_int_equal(*obs, (*ops)->obs.n);
+        assert_true((float)(*ops)->action.low[*push] == low && (float)(*ops)->action.high[*push] == high);
+        assert_int_equal(++*push, (*ops)->action.shape[0]);
+        assert_int_equal(*obs, (*ops)->obs.shape[0]);
     }
 }
 
@@ -80,11 +79,12 @@ static void check_start(const start_t *start)
     _Alignas(16) unsigned char state[256] = {0};
     double sum[4] = {0}, least[4], most[4];
     float obs[16];
+    void *leaf = obs;
     const tt_env_ops_t *ops = NULL;
     tt_env_rng_t rng = {.next = lcg, .seed = 5};
     assert_ok(tt_env_find(&ops, start->id));
     for (int t = 0; t < TIMES; t++) {
-        ops->reset(state, &rng, obs);
+        ops->reset(state, &rng, &(tt_env_out_t){.obs = &leaf});
         for (uint32_t k = 0; k < start->n; k++) {
             double x;
             memcpy(&x, state + k * sizeof x, sizeof x);
@@ -93,8 +93,8 @@ static void check_start(const start_t *start)
             least[k] = t ? fmin(least[k], x) : x;
             most[k] = t ? fmax(most[k], x) : x;
         }
-        for (uint32_t k = 0; k < ops->obs.n; k++)
-            assert_true(obs[k] >= ops->obs.low[k] && obs[k] <= ops->obs.high[k]);
+        for (uint32_t k = 0; k < ops->obs.shape[0]; k++)
+            assert_true(obs[k] >= (float)ops->obs.low[k] && obs[k] <= (float)ops->obs.high[k]);
     }
     for (uint32_t k = 0; k < start->n; k++) { /* uniform: reaches both ends, and the mean is in the middle */
         const double width = start->high[k] - start->low[k], middle = (start->high[k] + start->low[k]) / 2;
@@ -142,15 +142,64 @@ static void test_acrobot_refuses_angles_out_of_reach(void **state)
 {
     (void)state;
     const tt_env_ops_t *ops = NULL;
-    TT_AUTO(tt_vec) vec = NULL;
     unsigned char bytes[256];
     assert_ok(tt_env_find(&ops, "Acrobot-v1"));
-    assert_ok(tt_vec_new(&vec, ops, 1, 0, 1, 0));
+    RANGE range = range_open(ops, 1, 0, 1);
     static const double bad[] = {1e300, -4, INFINITY, NAN};
     for (size_t i = 0; i < TT_COUNT(bad); i++) {
-        tt_vec_save(vec, 0, bytes);
+        tt_vec_save(range.vec, 0, bytes);
         memcpy(bytes + tt_vec_save_size(ops) - 4 * sizeof(double), &bad[i], sizeof(double));
-        assert_int_equal(tt_vec_load(vec, 0, bytes), TT_DATA);
+        assert_int_equal(tt_vec_load(range.vec, 0, bytes), TT_DATA);
+    }
+}
+
+/*  --- arguments --- */
+
+static tt_status_t open_with(range_t *range, const char *id, const char *key, const char *value)
+{
+    const tt_env_ops_t *ops = NULL;
+    const tt_env_arg_t args[] = {{key, value}, {0}};
+    assert_ok(tt_env_find(&ops, id));
+    return range_try(range, ops, args, (tt_vec_cfg_t){.seed = 1, .count = 1});
+}
+
+static void test_an_argument_changes_the_env(void **state)
+{
+    (void)state;
+    float torque = 0, reward[2];
+    uint8_t terminated, truncated;
+    RANGE earth = {0};
+    RANGE moon = {0};
+    assert_ok(open_with(&earth, "Pendulum-v1", "g", "10.0"));
+    assert_ok(open_with(&moon, "Pendulum-v1", "g", "1.62"));
+    assert_memory_equal(range_obs(&earth), range_obs(&moon), 3 * sizeof(float)); /* they begin alike */
+    assert_ok(range_step(&earth, &torque, &reward[0], &terminated, &truncated));
+    assert_ok(range_step(&moon, &torque, &reward[1], &terminated, &truncated));
+    assert_true(range_obs(&earth)[2] != range_obs(&moon)[2]);
+    char bytes[256]; /* a state of the one is none of the other */
+    tt_vec_save(earth.vec, 0, bytes);
+    assert_int_equal(tt_vec_load(moon.vec, 0, bytes), TT_DATA);
+}
+
+static void test_a_wrong_argument_is_named(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *id, *key, *value, *words;
+        tt_status_t status;
+    } cases[] = {
+        {"Pendulum-v1", "gg", "1", "env.args.gg: Pendulum-v1 has no such argument; it takes g", TT_CONFIG},
+        {"MountainCar-v0", "goal.velocity", "1", "did you mean 'goal_velocity'?", TT_CONFIG},
+        {"CartPole-v1", "g", "1", "env.args.g: CartPole-v1 takes no arguments", TT_CONFIG},
+        {"Pendulum-v1", "g", "much", "init of env 0 failed: g must be a number", TT_INTERNAL},
+        {"MountainCar-v0", "goal_velocity", "inf", "goal_velocity must be a number", TT_INTERNAL},
+        {"MountainCarContinuous-v0", "goal_velocity", "", "goal_velocity must be a number", TT_INTERNAL},
+    };
+    for (size_t i = 0; i < TT_COUNT(cases); i++) {
+        RANGE range = {0};
+        assert_int_equal(open_with(&range, cases[i].id, cases[i].key, cases[i].value), cases[i].status);
+        if (!strstr(tt_err_text(), cases[i].words))
+            fail_msg("'%s' lacks '%s'", tt_err_text(), cases[i].words);
     }
 }
 
@@ -161,6 +210,8 @@ int main(void)
         cmocka_unit_test(test_episodes_begin_where_gymnasiums_do),
         cmocka_unit_test(test_a_wrong_name_gets_the_nearest),
         cmocka_unit_test(test_ids_are_distinct),
+        cmocka_unit_test(test_an_argument_changes_the_env),
+        cmocka_unit_test(test_a_wrong_argument_is_named),
         cmocka_unit_test(test_acrobot_refuses_angles_out_of_reach),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,111 +7,128 @@
 #include <unistd.h>
 #include "collector/checkpoint.h"
 #include "collector/registry.h"
-#include "collector/vec.h"
 #include "common/base/mem.h"
 #include "common/base/rng.h"
 #include "common/nn/safetensors.h"
-#include "common/rl/dist.h"
-#include "tests/test.h"
+#include "common/rl/policy.h"
+#include "tests/collector/range.h"
+#include "tests/collector/zoo.h"
 
 enum { SEED = 9 };
 
-static void s_net(tt_device_t **device, tt_net_t **net, const tt_env_ops_t *env)
+/*  An env and a policy for it. */
+typedef struct {
+    const tt_env_ops_t *env;
+    tt_columns_t *columns;
+    tt_policy_t policy;
+    tt_device_t *device;
+    tt_net_t *net;
+} world_t;
+
+static void s_open(world_t *w, const tt_env_ops_t *env)
 {
-    const tt_net_spec_t spec = {.obs = env->obs.n,
-        .hidden_count = 1,
-        .hidden = {16},
-        .out = env->action.n,
-        .continuous = env->action.kind == TT_SPACE_BOX};
-    assert_ok(tt_device_open(device, "cpu", 0));
-    assert_ok(tt_net_new(net, *device, &spec, 1));
-    assert_ok(tt_net_init(*net, SEED, 1.0f, 0));
+    *w = (world_t){.env = env};
+    assert_ok(tt_columns_new(&w->columns, &env->obs, &env->action, env->mask));
+    tt_policy_of(&w->policy, w->columns);
+    const tt_net_spec_t spec = {
+        .obs = w->columns->flat, .hidden_count = 1, .hidden = {16}, .out = w->policy.out, .log_std = w->policy.log_std};
+    assert_ok(tt_device_open(&w->device, "cpu", 0));
+    assert_ok(tt_net_new(&w->net, w->device, &spec, 1));
+    assert_ok(tt_net_init(w->net, SEED, 1.0f, 0));
+}
+
+static void s_open_id(world_t *w, const char *id)
+{
+    const tt_env_ops_t *env = &zoo_env;
+    if (strcmp(id, zoo_env.id) != 0)
+        assert_ok(tt_env_find(&env, id));
+    s_open(w, env);
+}
+
+static void s_close(world_t *w)
+{
+    tt_net_destroy(&w->net);
+    tt_device_close(&w->device);
+    tt_columns_destroy(&w->columns);
 }
 
 /*  Episode k alone, one row at a time. */
-static eval_episode_t s_episode(const tt_env_ops_t *env, tt_net_t *net, uint32_t k, uint32_t max_steps)
+static eval_episode_t s_episode(const world_t *w, uint32_t k, uint32_t max_steps)
 {
     uint32_t words[4];
     tt_draw(words, SEED, TT_STREAM_EVAL, 0, 0);
-    tt_vec_t *vec;
-    assert_ok(tt_vec_new(&vec, env, (uint64_t)words[1] << 32 | words[0], k, 1, 0));
+    RANGE range = range_open(w->env, (uint64_t)words[1] << 32 | words[0], k, 1);
     eval_episode_t out = {0};
     uint8_t terminated = 0, truncated = 0;
     while (!terminated && !truncated && !out.cut) {
-        const float *row = tt_vec_obs(vec);
-        float head[8], reward;
-        int32_t choice;
-        assert_ok(tt_net_forward(net, 0, &row, 1, head, NULL));
-        tt_cat_greedy(head, 1, env->action.n, &choice);
-        const bool box = env->action.kind == TT_SPACE_BOX;
-        assert_ok(tt_vec_step(vec, box ? (void *)head : (void *)&choice, &reward, &terminated, &truncated));
+        float flat[64], head[64], reward;
+        double room[TT_COLUMNS_MAX][8];
+        void *action[TT_COLUMNS_MAX];
+        const float *row = flat;
+        tt_columns_flatten(w->columns, (const void *const *)tt_vec_obs(range.vec), flat);
+        assert_ok(tt_net_forward(w->net, 0, &row, 1, head, NULL));
+        for (uint32_t i = 0; i < w->columns->action_count; i++)
+            action[i] = room[i];
+        tt_policy_greedy(&w->policy, head, tt_vec_mask(range.vec), 1, action);
+        assert_ok(tt_vec_step(range.vec, (const void *const *)action, &reward, &terminated, &truncated));
         out.ret += (double)reward;
         out.length++;
         out.cut = !terminated && !truncated && out.length == max_steps;
     }
-    tt_vec_destroy(&vec);
     return out;
 }
 
 static void test_same_as_one_by_one(void **state)
 {
     (void)state;
-    static const char *const names[] = {"CartPole-v1", "Pendulum-v1"};
+    static const char *const names[] = {"CartPole-v1", "Pendulum-v1", "Zoo-v0"};
     for (size_t n = 0; n < TT_COUNT(names); n++) {
-        const tt_env_ops_t *env;
-        tt_device_t *device;
-        tt_net_t *net;
+        world_t w;
         enum { EPISODES = 131 }; /* more than are played side by side */
         eval_episode_t episode[EPISODES];
-        assert_ok(tt_env_find(&env, names[n]));
-        s_net(&device, &net, env);
-        const eval_cfg_t cfg = {.env = env, .net = net, .seed = SEED, .episodes = EPISODES};
+        s_open_id(&w, names[n]);
+        const eval_cfg_t cfg = {.env = w.env, .columns = w.columns, .net = w.net, .seed = SEED, .episodes = EPISODES};
         assert_ok(eval_play(&cfg, episode));
         for (uint32_t k = 0; k < EPISODES; k++) {
-            const eval_episode_t alone = s_episode(env, net, k, 0);
+            const eval_episode_t alone = s_episode(&w, k, 0);
             assert_true(alone.ret == episode[k].ret);
             assert_int_equal(alone.length, episode[k].length);
             assert_false(episode[k].cut);
         }
-        tt_net_destroy(&net);
-        tt_device_close(&device);
+        s_close(&w);
     }
 }
 
 static void test_long_episodes_are_cut(void **state)
 {
     (void)state;
-    const tt_env_ops_t *env;
-    tt_device_t *device;
-    tt_net_t *net;
+    world_t w, other;
     eval_episode_t episode[4];
-    assert_ok(tt_env_find(&env, "Pendulum-v1"));
-    s_net(&device, &net, env);
-    const eval_cfg_t cfg = {.env = env, .net = net, .seed = SEED, .episodes = 4, .max_steps = 10};
+    s_open_id(&w, "Pendulum-v1");
+    s_open_id(&other, "CartPole-v1");
+    const eval_cfg_t cfg = {
+        .env = w.env, .columns = w.columns, .net = w.net, .seed = SEED, .episodes = 4, .max_steps = 10};
     assert_ok(eval_play(&cfg, episode));
     for (uint32_t k = 0; k < 4; k++)
-        assert_true(episode[k].cut && episode[k].length == 10 && episode[k].ret == s_episode(env, net, k, 10).ret);
+        assert_true(episode[k].cut && episode[k].length == 10 && episode[k].ret == s_episode(&w, k, 10).ret);
     const eval_summary_t sum = eval_summary(episode, 4);
     assert_int_equal(sum.cut, 4);
     assert_true(sum.length == 10 && sum.min <= sum.mean && sum.mean <= sum.max && sum.std >= 0);
-    const tt_env_ops_t *other;
-    assert_ok(tt_env_find(&other, "CartPole-v1"));
-    const eval_cfg_t wrong = {.env = other, .net = net, .seed = SEED, .episodes = 1};
+    const eval_cfg_t wrong = {.env = other.env, .columns = other.columns, .net = w.net, .seed = SEED, .episodes = 1};
     assert_int_equal(eval_play(&wrong, episode), TT_INVALID);
-    tt_net_destroy(&net);
-    tt_device_close(&device);
+    s_close(&w);
+    s_close(&other);
 }
 
 /* ---- checkpoints --------------------------------------------------------------------------------------------------- */
 
 static const char s_config[] =
     "env: CartPole-v1\nname: test\nnum_envs: 4\nnetwork:\n  hidden: [16]\nnormalize:\n  obs: true\n"
-    "space:\n  obs: 4\n  actions: 2\n  action_dims: 1\n";
+    "space:\n  obs: float32[4]\n  action: discrete(2)\n";
 
 typedef struct {
     char path[64];
-    tt_device_t *device;
-    tt_net_t *net;
+    world_t world;
     float *params;
     tt_st_array_t array[32];
     size_t arrays;
@@ -123,17 +140,15 @@ typedef struct {
 /*  What common/snapshot/snapshot.h says a file holds, written from its words. `critic`: with the value network. */
 static void s_draft(file_t *f, bool critic)
 {
-    const tt_env_ops_t *env;
     size_t count;
     *f = (file_t){.path = "/tmp/tt-checkpoint-XXXXXX", .update = 7, .norm = {4, 1, 2, 3, 4, 4, 8, 12, 16}};
     const int fd = mkstemp(f->path);
     assert_true(fd >= 0);
     close(fd);
-    assert_ok(tt_env_find(&env, "CartPole-v1"));
-    s_net(&f->device, &f->net, env);
-    f->params = tt_array0(tt_net_param_count(tt_net_spec(f->net)), sizeof(float));
-    assert_ok(tt_net_get(f->net, f->params));
-    const tt_tensor_t *tensor = tt_net_tensors(f->net, &count);
+    s_open_id(&f->world, "CartPole-v1");
+    f->params = tt_array0(tt_net_param_count(tt_net_spec(f->world.net)), sizeof(float));
+    assert_ok(tt_net_get(f->world.net, f->params));
+    const tt_tensor_t *tensor = tt_net_tensors(f->world.net, &count);
     for (size_t i = 0; i < count; i++) {
         const bool weight = strstr(tensor[i].name, ".weight") != NULL;
         const size_t rows = tensor[i].rows, cols = tensor[i].cols;
@@ -169,8 +184,7 @@ static void s_free(file_t *f)
     for (size_t i = 0; i < TT_COUNT(f->turned); i++)
         free(f->turned[i]);
     free(f->params);
-    tt_net_destroy(&f->net);
-    tt_device_close(&f->device);
+    s_close(&f->world);
     unlink(f->path);
 }
 
@@ -187,7 +201,7 @@ static void test_checkpoint_gives_the_policy_back(void **state)
         assert_true(tt_norm_mean(c.norm, 2) == 3 && tt_norm_var(c.norm, 2) == 3);
         const float obs[4] = {0.1f, -0.2f, 0.3f, -0.4f}, *row = obs;
         float a[2], b[2];
-        assert_ok(tt_net_forward(f.net, 0, &row, 1, a, NULL));
+        assert_ok(tt_net_forward(f.world.net, 0, &row, 1, a, NULL));
         assert_ok(tt_net_forward(c.net, 0, &row, 1, b, NULL));
         assert_memory_equal(a, b, sizeof a);
         checkpoint_close(&c);

@@ -7,8 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "collector/registry.h"
-#include "collector/vec.h"
-#include "tests/test.h"
+#include "tests/collector/range.h"
 
 static const tt_env_ops_t *find(const char *name)
 {
@@ -27,53 +26,127 @@ static void test_the_example_runs(void **state)
     const tt_env_ops_t *ops = find("drift");
     assert_string_equal(ops->id, "Drift-v0");
     assert_ptr_equal(find("drift"), ops); /* loaded once */
-    TT_AUTO(tt_vec) vec = NULL;
-    TT_AUTO(tt_vec) moved = NULL;
     float rudder[4] = {0, 0.5f, -0.5f, 9}, reward[4];
     uint8_t terminated[4], truncated[4];
     unsigned ended = 0, cut = 0;
     char bytes[256];
     assert_true(tt_vec_save_size(ops) > 0 && tt_vec_save_size(ops) <= sizeof bytes);
-    assert_ok(tt_vec_new(&vec, ops, 3, 0, 4, 0));
-    assert_ok(tt_vec_new(&moved, ops, 3, 1, 1, 0));
+    RANGE range = range_open(ops, 3, 0, 4);
+    RANGE moved = range_open(ops, 3, 1, 1);
     for (int t = 0; t < 1000; t++) {
-        assert_ok(tt_vec_step(vec, rudder, reward, terminated, truncated));
+        assert_ok(range_step(&range, rudder, reward, terminated, truncated));
         ended += terminated[1];
         cut += truncated[0];
     }
     assert_true(ended > 0 && cut > 0);
-    tt_vec_save(vec, 1, bytes);
-    assert_ok(tt_vec_load(moved, 0, bytes));
+    tt_vec_save(range.vec, 1, bytes);
+    assert_ok(tt_vec_load(moved.vec, 0, bytes));
     for (int t = 0; t < 300; t++) { /* gusts and all */
-        assert_ok(tt_vec_step(vec, rudder, reward, terminated, truncated));
-        assert_ok(tt_vec_step(moved, rudder + 1, reward, terminated, truncated));
-        assert_memory_equal(tt_vec_obs(moved), tt_vec_obs(vec) + 2, 2 * sizeof(float));
+        assert_ok(range_step(&range, rudder, reward, terminated, truncated));
+        assert_ok(range_step(&moved, rudder + 1, reward, terminated, truncated));
+        assert_memory_equal(range_obs(&moved), range_obs(&range) + 2, 2 * sizeof(float));
     }
+}
+
+/*  --- Connect Four: by a reading of the whole board, after each step --- */
+
+enum { ROWS = 6, COLUMNS = 7 };
+
+static bool has_four(uint8_t board[ROWS][COLUMNS])
+{
+    static const int lines[4][2] = {{0, 1}, {1, 0}, {1, 1}, {1, -1}};
+    for (int r = 0; r < ROWS; r++)
+        for (int c = 0; c < COLUMNS; c++)
+            for (int i = 0; i < 4; i++) {
+                int count = 0;
+                for (int k = 0; k < 4; k++) {
+                    const int row = r + k * lines[i][0], column = c + k * lines[i][1];
+                    count += row < ROWS && column >= 0 && column < COLUMNS && board[row][column];
+                }
+                if (count == 4)
+                    return true;
+            }
+    return false;
+}
+
+/*  Mine and theirs alternate, lie on one another, and the mask is what is not full. Returns how many there are. */
+static int check_board(uint8_t board[2][ROWS][COLUMNS], const float *heights, const uint8_t *mask)
+{
+    int mine = 0, theirs = 0;
+    for (int c = 0; c < COLUMNS; c++) {
+        int height = 0;
+        for (int r = 0; r < ROWS; r++) {
+            assert_true(board[0][r][c] + board[1][r][c] <= 1);
+            if (board[0][r][c] + board[1][r][c] == 1)
+                assert_int_equal(r, height++);
+            mine += board[0][r][c];
+            theirs += board[1][r][c];
+        }
+        assert_true(heights[c] == (float)height / ROWS && mask[c] == (height < ROWS));
+    }
+    assert_in_range(theirs - mine + 1, 0, 2);
+    return mine + theirs;
+}
+
+static uint32_t count_up(tt_env_rng_t *rng)
+{
+    rng->seed = rng->seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (uint32_t)(rng->seed >> 32);
+}
+
+static void test_the_game_keeps_its_rules(void **state)
+{
+    (void)state;
+    const tt_env_ops_t *ops = find("four");
+    uint8_t board[2][ROWS][COLUMNS], mask[COLUMNS];
+    float heights[COLUMNS];
+    void *obs[2] = {board, heights};
+    void *env = calloc(1, ops->state_size);
+    tt_env_rng_t rng = {.next = count_up, .seed = 3};
+    int ends[3] = {0}; /* lost, drawn, won */
+    assert_null(ops->init(env, NULL));
+    for (int game = 0; game < 3000; game++) {
+        tt_env_out_t out = {.obs = obs, .mask = mask};
+        ops->reset(env, &rng, &out);
+        assert_in_range(check_board(board, heights, mask), 0, 1);
+        while (!out.terminated) {
+            int32_t column = (int32_t)(count_up(&rng) % COLUMNS);
+            while (!mask[column])
+                column = (column + 1) % COLUMNS;
+            const void *action = &column;
+            ops->step(env, &action, &rng, &out);
+            const int discs = check_board(board, heights, mask);
+            const bool won = has_four(board[0]), lost = has_four(board[1]);
+            assert_true(out.reward == won - lost && !(won && lost));
+            assert_int_equal(out.terminated, won || lost || discs == ROWS * COLUMNS);
+        }
+        ends[1 + (int)out.reward]++;
+    }
+    assert_true(ends[0] > ends[2] && ends[2] > 100); /* its opponent sees some threats, ours none */
+    free(env);
 }
 
 static void test_what_init_made_is_saved_by_its_own_save(void **state)
 {
     (void)state;
     const tt_env_ops_t *ops = find("bad_own_save");
-    TT_AUTO(tt_vec) a = NULL;
-    TT_AUTO(tt_vec) b = NULL;
     int32_t action[2] = {1, 0};
     float reward[2];
     uint8_t terminated[2], truncated[2];
     char bytes[128] = {0};
-    assert_ok(tt_vec_new(&a, ops, 1, 0, 2, 0));
-    assert_ok(tt_vec_new(&b, ops, 1, 0, 1, 0));
+    RANGE a = range_open(ops, 1, 0, 2);
+    RANGE b = range_open(ops, 1, 0, 1);
     for (int t = 0; t < 7; t++)
-        assert_ok(tt_vec_step(a, action, reward, terminated, truncated));
-    tt_vec_save(a, 0, bytes);
-    assert_ok(tt_vec_load(b, 0, bytes));
+        assert_ok(range_step(&a, action, reward, terminated, truncated));
+    tt_vec_save(a.vec, 0, bytes);
+    assert_ok(tt_vec_load(b.vec, 0, bytes));
     for (int t = 0; t < 7; t++) {
-        assert_ok(tt_vec_step(a, action, reward, terminated, truncated));
-        assert_ok(tt_vec_step(b, action, reward, terminated, truncated));
-        assert_memory_equal(tt_vec_obs(a), tt_vec_obs(b), sizeof(float));
+        assert_ok(range_step(&a, action, reward, terminated, truncated));
+        assert_ok(range_step(&b, action, reward, terminated, truncated));
+        assert_memory_equal(range_obs(&a), range_obs(&b), sizeof(float));
     }
     memcpy(bytes + tt_vec_save_size(ops) - sizeof(float), &(float){NAN}, sizeof(float));
-    assert_int_equal(tt_vec_load(b, 0, bytes), TT_DATA); /* its own load refuses */
+    assert_int_equal(tt_vec_load(b.vec, 0, bytes), TT_DATA); /* its own load refuses */
     assert_non_null(strstr(tt_err_text(), "Bad-v0: load refused"));
     assert_int_equal(tt_vec_save_size(find("bad_nan_in_step")), 0); /* init without save: cannot be moved */
 }
@@ -97,10 +170,18 @@ static void test_what_is_no_env_of_ours_is_refused(void **state)
     refused("not_there", "No such file");
     refused("bad_no_entry", "exports no function tutti_env()");
     refused("bad_null_table", "returned NULL");
-    refused("bad_other_abi", "env ABI 2, this is ABI 1");
+    refused("bad_other_abi", "env ABI 3, this is ABI 2");
+    refused("bad_first_abi",
+        "abi 1: it was built against an older collector/env.h. In ABI 2 reset and step take tt_env_out_t");
+    refused("bad_first_abi", "docs/guide/add-an-env.md");
     refused("bad_no_id", "id must be");
-    refused("bad_oversize", "obs.n is 2000000000, must be 1 to");
-    refused("bad_bounds_crossed", "obs.low[0]");
+    refused("bad_oversize", "obs: has more than 1048576 elements");
+    refused("bad_bounds_crossed", "obs: low[0] = -1e+09 is not below high[0] = -2e+09");
+    refused("bad_choices_absent", "action: n must point to");
+    refused("bad_key_twice", "obs: the key \"left\" is there twice");
+    refused("bad_mask_alone", "mask: 0 choices in an action");
+    refused("bad_options_alone", "options are set without init");
+    refused("bad_plain_fini", "plain is set, but there is a fini");
     refused("bad_save_alone", "save and load");
     const tt_env_ops_t *ops = NULL;
     assert_int_equal(tt_env_find(&ops, TT_SOURCE_DIR "/README.md"), TT_INVALID); /* no object at all */
@@ -110,23 +191,30 @@ static void test_what_is_no_env_of_ours_is_refused(void **state)
 
 /*  --- found out when moved --- */
 
+/*  Two envs of a plug-in, which fail when they are made. */
+static void fails(const char *name, const tt_env_arg_t *args, const char *words)
+{
+    RANGE range = {0};
+    assert_int_equal(range_try(&range, find(name), args, (tt_vec_cfg_t){.seed = 1, .count = 2}), TT_INTERNAL);
+    if (!strstr(tt_err_text(), words))
+        fail_msg("'%s' lacks '%s'", tt_err_text(), words);
+}
+
 static void test_numbers_that_are_none_are_found_out(void **state)
 {
     (void)state;
-    TT_AUTO(tt_vec) vec = NULL;
     int32_t action[2] = {0, 1};
     float reward[2];
     uint8_t terminated[2], truncated[2];
-    assert_int_equal(tt_vec_new(&vec, find("bad_init_fails"), 1, 0, 2, 0), TT_INTERNAL);
-    assert_non_null(strstr(tt_err_text(), "Bad-v0: init of env 0 failed: it returned 7"));
-    assert_int_equal(tt_vec_new(&vec, find("bad_nan_in_reset"), 1, 0, 2, 0), TT_INTERNAL);
-    assert_non_null(strstr(tt_err_text(), "Bad-v0: observation[0]"));
-    assert_ok(tt_vec_new(&vec, find("bad_nan_in_step"), 1, 0, 2, 0));
-    assert_int_equal(tt_vec_step(vec, action, reward, terminated, truncated), TT_INTERNAL);
+    static const tt_env_arg_t told[] = {{"fail", "as told"}, {0}};
+    fails("bad_init_fails", NULL, "Bad-v0: init of env 0 failed: no simulator at localhost");
+    fails("bad_own_save", told, "Bad-v0: init of env 0 failed: as told");
+    fails("bad_nan_in_reset", NULL, "Bad-v0: observation[0]");
+    RANGE step = range_open(find("bad_nan_in_step"), 1, 0, 2);
+    assert_int_equal(range_step(&step, action, reward, terminated, truncated), TT_INTERNAL);
     assert_non_null(strstr(tt_err_text(), "Bad-v0: observation[0] of env 0"));
-    tt_vec_destroy(&vec);
-    assert_ok(tt_vec_new(&vec, find("bad_reward_forgotten"), 1, 0, 2, 0));
-    assert_int_equal(tt_vec_step(vec, action, reward, terminated, truncated), TT_INTERNAL);
+    RANGE forgotten = range_open(find("bad_reward_forgotten"), 1, 0, 2);
+    assert_int_equal(range_step(&forgotten, action, reward, terminated, truncated), TT_INTERNAL);
     assert_non_null(strstr(tt_err_text(), "Bad-v0: reward"));
 }
 
@@ -135,12 +223,13 @@ static void test_numbers_that_are_none_are_found_out(void **state)
 static void live_and_die(const char *path)
 {
     const tt_env_ops_t *ops = NULL;
-    tt_vec_t *vec = NULL;
+    range_t range;
     int32_t action[1] = {0};
     float reward[1];
     uint8_t terminated[1], truncated[1];
-    if (tt_env_find(&ops, path) == TT_OK && tt_vec_new(&vec, ops, 1, 0, 1, 0) == TT_OK)
-        (void)tt_vec_step(vec, action, reward, terminated, truncated);
+    if (tt_env_find(&ops, path) == TT_OK &&
+        range_try(&range, ops, NULL, (tt_vec_cfg_t){.seed = 1, .count = 1}) == TT_OK)
+        (void)range_step(&range, action, reward, terminated, truncated);
     _exit(0); /* not reached by those that crash */
 }
 
@@ -217,6 +306,7 @@ int main(int argc, char **argv)
     }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_example_runs),
+        cmocka_unit_test(test_the_game_keeps_its_rules),
         cmocka_unit_test(test_what_init_made_is_saved_by_its_own_save),
         cmocka_unit_test(test_what_is_no_env_of_ours_is_refused),
         cmocka_unit_test(test_numbers_that_are_none_are_found_out),

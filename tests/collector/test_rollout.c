@@ -5,15 +5,17 @@
 #include <string.h>
 #include <time.h>
 #include "collector/registry.h"
-#include "collector/vec.h"
 #include "common/base/mem.h"
-#include "common/rl/dist.h"
-#include "tests/test.h"
+#include "common/rl/policy.h"
+#include "tests/collector/range.h"
+#include "tests/collector/zoo.h"
 
 enum { SEED = 5, CLIP = 10 };
 
 typedef struct {
     const tt_env_ops_t *env;
+    tt_columns_t *columns;
+    tt_policy_t policy;
     tt_device_t *device;
     tt_net_t *net;
     tt_norm_t *norm; /* NULL = off */
@@ -36,17 +38,28 @@ static tt_norm_t *s_norm(uint32_t dims)
     return norm;
 }
 
-static void s_open(world_t *w, const char *env, uint32_t steps, bool normalise)
+static void s_open_env(world_t *w, const tt_env_ops_t *env, uint32_t steps, bool normalise)
 {
-    *w = (world_t){.steps = steps, .blocks = blocks_new()};
-    assert_ok(tt_env_find(&w->env, env));
-    const bool box = w->env->action.kind == TT_SPACE_BOX;
-    const tt_net_spec_t spec = {
-        .obs = w->env->obs.n, .hidden_count = 2, .hidden = {32, 32}, .out = w->env->action.n, .continuous = box};
+    *w = (world_t){.env = env, .steps = steps, .blocks = blocks_new()};
+    assert_ok(tt_columns_new(&w->columns, &w->env->obs, &w->env->action, w->env->mask));
+    tt_policy_of(&w->policy, w->columns);
+    const tt_net_spec_t spec = {.obs = w->columns->flat,
+        .hidden_count = 2,
+        .hidden = {32, 32},
+        .out = w->policy.out,
+        .log_std = w->policy.log_std};
     assert_ok(tt_device_open(&w->device, "cpu", 0));
     assert_ok(tt_net_new(&w->net, w->device, &spec, 1));
     assert_ok(tt_net_init(w->net, SEED, 0.5f, -0.3f));
-    w->norm = normalise ? s_norm(spec.obs) : NULL;
+    w->norm = normalise ? s_norm(w->columns->scaled) : NULL;
+}
+
+static void s_open(world_t *w, const char *env, uint32_t steps, bool normalise)
+{
+    const tt_env_ops_t *ops = &zoo_env;
+    if (strcmp(env, zoo_env.id) != 0)
+        assert_ok(tt_env_find(&ops, env));
+    s_open_env(w, ops, steps, normalise);
 }
 
 static void s_close(world_t *w)
@@ -54,12 +67,14 @@ static void s_close(world_t *w)
     tt_norm_destroy(&w->norm);
     tt_net_destroy(&w->net);
     tt_device_close(&w->device);
+    tt_columns_destroy(&w->columns);
     blocks_destroy(&w->blocks);
 }
 
 static rollout_t *s_rollout(const world_t *w, uint32_t lo, uint32_t count)
 {
-    const rollout_cfg_t cfg = {w->env, w->net, w->norm, w->blocks, CLIP, SEED, lo, count, w->steps, 0, NULL};
+    const rollout_cfg_t cfg = {
+        w->env, NULL, w->columns, w->net, w->norm, w->blocks, CLIP, SEED, lo, count, w->steps, 0, NULL};
     rollout_t *rollout;
     assert_ok(rollout_new(&rollout, &cfg));
     return rollout;
@@ -88,23 +103,28 @@ static segment_t s_play(rollout_t *rollout, uint32_t slice)
 
 #define assert_bits(a, b, count) assert_memory_equal((a), (b), (count) * sizeof *(a))
 
-/*  The columns `from`.. of one segment must be the other's. */
+/*  Rows of a column: `count` of them from number `a` of one array, and from `b` of the other. */
+static void s_assert_rows(
+    const tt_column_t *column, const void *one, size_t a, const void *other, size_t b, size_t count)
+{
+    const char *x = (const char *)one + a * column->bytes, *y = (const char *)other + b * column->bytes;
+    if (memcmp(x, y, count * column->bytes) != 0)
+        fail_msg("%s differs", column->name);
+}
+
+/*  The envs `from`.. of one segment must be the other's. */
 static void s_assert_part(const segment_t *whole, uint32_t from, const segment_t *part)
 {
-    const uint32_t T = whole->shape.T, W = whole->shape.E, E = part->shape.E, D = whole->shape.D;
-    const uint32_t A = whole->shape.A ? whole->shape.A : 1, S = whole->shape.S;
-    for (uint32_t t = 0; t < T; t++) {
-        const size_t w = (size_t)t * W + from, p = (size_t)t * E;
-        assert_bits(whole->at.obs + w * D, part->at.obs + p * D, E * D);
-        assert_bits((int32_t *)whole->at.action + w * A, (int32_t *)part->at.action + p * A, E * A);
-        assert_bits(whole->at.reward + w, part->at.reward + p, E);
-        assert_bits(whole->at.terminated + w, part->at.terminated + p, E);
-        assert_bits(whole->at.truncated + w, part->at.truncated + p, E);
-        assert_bits(whole->at.log_prob + w, part->at.log_prob + p, E);
-        assert_bits(whole->at.value + w, part->at.value + p, E);
+    const uint32_t T = whole->shape.T, W = whole->shape.E, E = part->shape.E, S = whole->shape.S;
+    const tt_columns_t *columns = whole->shape.columns;
+    for (uint32_t c = 0; c < columns->count; c++) {
+        const tt_column_t *column = &columns->at[c];
+        for (size_t t = 0; t < T; t++)
+            s_assert_rows(column, whole->at.column[c], t * W + from, part->at.column[c], t * E, E);
+        if (column->keep)
+            s_assert_rows(column, whole->at.last[c], from, part->at.last[c], 0, E);
     }
-    assert_bits(whole->at.last_obs + from * D, part->at.last_obs, E * D);
-    assert_bits(whole->at.last_value + from, part->at.last_value, E);
+    assert_bits(whole->at.age + from, part->at.age, E);
     assert_bits(whole->at.states + (size_t)from * S, part->at.states, (size_t)E * S);
     uint32_t k = 0;
     for (uint32_t i = 0; i < whole->shape.K; i++) {
@@ -113,8 +133,9 @@ static void s_assert_part(const segment_t *whole, uint32_t from, const segment_t
         assert_true(k < part->shape.K);
         assert_int_equal(part->at.final_t[k], whole->at.final_t[i]);
         assert_int_equal(part->at.final_env[k], whole->at.final_env[i] - from);
-        assert_bits(whole->at.final_obs + (size_t)i * D, part->at.final_obs + (size_t)k * D, D);
-        assert_bits(whole->at.final_value + i, part->at.final_value + k, 1);
+        for (uint32_t c = 0; c < columns->count; c++)
+            if (columns->at[c].keep)
+                s_assert_rows(&columns->at[c], whole->at.final[c], i, part->at.final[c], k, 1);
         k++;
     }
     assert_int_equal(k, part->shape.K);
@@ -122,39 +143,66 @@ static void s_assert_part(const segment_t *whole, uint32_t from, const segment_t
 
 /* ---- the reference: written to be read, not to be fast -------------------------------------------------------------- */
 
-static float s_value_of(const world_t *w, const float *obs, float *head)
+/*  leaf[c] -> one row of observation column c. */
+static float s_value_of(const world_t *w, const void *const *leaf, float *head)
 {
-    float scaled[64], value;
-    const float *row = obs;
+    float flat[256], scaled[256], value;
+    const float *row = flat;
+    tt_columns_flatten(w->columns, leaf, flat);
     if (w->norm) {
-        tt_norm_scale(w->norm, obs, 1, CLIP, scaled);
-        row = scaled;
+        tt_columns_scaled(w->columns, leaf, scaled);
+        tt_norm_scale(w->norm, scaled, 1, CLIP, scaled);
+        tt_columns_put_scaled(w->columns, scaled, flat);
     }
     assert_ok(tt_net_forward(w->net, 0, &row, 1, head, &value));
     return value;
 }
 
+/*  What env 0 of the range shows now, and what it was cut at; mask included. */
+static void s_now(const range_t *range, const void **leaf)
+{
+    const tt_columns_t *columns = range->columns;
+    for (uint32_t c = 0; c < columns->action; c++)
+        leaf[c] = (int)c == columns->mask ? (const void *)tt_vec_mask(range->vec) : tt_vec_obs(range->vec)[c];
+}
+
+static void s_final(const range_t *range, const void **leaf)
+{
+    for (uint32_t c = 0; c < range->columns->action; c++)
+        leaf[c] = tt_vec_final(range->vec, 0, c);
+}
+
+static void s_assert_leaves(const tt_columns_t *columns, void *const *array, size_t row, const void *const *leaf)
+{
+    for (uint32_t c = 0; c < columns->action; c++)
+        s_assert_rows(&columns->at[c], array[c], row, leaf[c], 0, 1);
+}
+
 static void s_assert_reference(const world_t *w, const segment_t *segment, uint32_t lo, uint32_t e)
 {
-    const uint32_t D = segment->shape.D, E = segment->shape.E, A = segment->shape.A;
-    tt_vec_t *vec;
-    assert_ok(tt_vec_new(&vec, w->env, SEED, lo + e, 1, 0));
+    const tt_columns_t *columns = w->columns;
+    const uint32_t E = segment->shape.E, who = lo + e;
+    RANGE range = range_open(w->env, SEED, lo + e, 1);
+    const void *leaf[TT_COLUMNS_MAX];
     uint32_t k = 0;
     for (uint32_t t = 0; t < w->steps; t++) {
         const size_t at = (size_t)t * E + e;
-        const uint32_t who = lo + e;
-        const uint64_t clock = tt_vec_clock(vec, 0);
+        const uint64_t clock = tt_vec_clock(range.vec, 0);
         const tt_dist_draw_t draw = {SEED, TT_STREAM_ACTION, &who, &clock};
-        float head[8], action[8], log_prob, reward;
+        double room[TT_COLUMNS_MAX][32];
+        void *action[TT_COLUMNS_MAX];
+        float head[64], log_prob, reward;
         uint8_t terminated, truncated;
-        assert_bits(segment->at.obs + at * D, tt_vec_obs(vec), D);
-        const float value = s_value_of(w, tt_vec_obs(vec), head);
-        if (A)
-            tt_gauss_sample(head, tt_net_log_std(w->net), 1, A, &draw, action, &log_prob);
-        else
-            tt_cat_sample(head, 1, w->env->action.n, &draw, (int32_t *)(void *)action, &log_prob);
-        assert_memory_equal((char *)segment->at.action + at * (A ? A : 1) * 4, action, (A ? A : 1) * 4);
-        assert_ok(tt_vec_step(vec, action, &reward, &terminated, &truncated));
+        s_now(&range, leaf);
+        s_assert_leaves(columns, segment->at.column, at, leaf);
+        const float value = s_value_of(w, leaf, head);
+        for (uint32_t i = 0; i < columns->action_count; i++)
+            action[i] = room[i];
+        tt_policy_sample(&w->policy, head, tt_net_log_std(w->net), tt_vec_mask(range.vec), 1, &draw, action, &log_prob);
+        for (uint32_t i = 0; i < columns->action_count; i++)
+            s_assert_rows(
+                &columns->at[columns->action + i], segment->at.column[columns->action + i], at, room[i], 0, 1);
+        assert_ok(tt_vec_step(range.vec, (const void *const *)action, &reward, &terminated, &truncated));
         assert_true(segment->at.value[at] == value && segment->at.log_prob[at] == log_prob);
         assert_true(segment->at.reward[at] == reward);
         assert_int_equal(segment->at.terminated[at], terminated);
@@ -165,13 +213,14 @@ static void s_assert_reference(const world_t *w, const segment_t *segment, uint3
             k++;
         assert_true(k < segment->shape.K);
         assert_int_equal(segment->at.final_t[k], t);
-        assert_bits(segment->at.final_obs + (size_t)k * D, tt_vec_final_obs(vec, 0), D);
-        assert_true(segment->at.final_value[k] == s_value_of(w, tt_vec_final_obs(vec, 0), NULL));
+        s_final(&range, leaf);
+        s_assert_leaves(columns, segment->at.final, k, leaf);
+        assert_true(segment->at.final_value[k] == s_value_of(w, leaf, NULL));
         k++;
     }
-    assert_bits(segment->at.last_obs + e * D, tt_vec_obs(vec), D);
-    assert_true(segment->at.last_value[e] == s_value_of(w, tt_vec_obs(vec), NULL));
-    tt_vec_destroy(&vec);
+    s_now(&range, leaf);
+    s_assert_leaves(columns, segment->at.last, e, leaf);
+    assert_true(segment->at.last_value[e] == s_value_of(w, leaf, NULL));
 }
 
 /* ---- tests ------------------------------------------------------------------------------------------------------- */
@@ -187,6 +236,8 @@ static const case_t s_cases[] = {
     {"CartPole-v1", 200, true, false},
     {"Pendulum-v1", 450, false, true},
     {"MountainCar-v0", 401, true, true},
+    {"Zoo-v0", 60, false, true},
+    {"Zoo-v0", 60, true, true},
 };
 
 static void test_same_as_the_plain_way(void **state)
@@ -325,12 +376,15 @@ static void test_net_must_fit_the_env(void **state)
     (void)state;
     world_t w;
     s_open(&w, "CartPole-v1", 8, false);
-    const tt_env_ops_t *other;
-    assert_ok(tt_env_find(&other, "Acrobot-v1"));
-    const rollout_cfg_t cfg = {other, w.net, NULL, w.blocks, CLIP, SEED, 0, 2, 8, 0, NULL};
+    const tt_env_ops_t *acrobot;
+    tt_columns_t *other;
+    assert_ok(tt_env_find(&acrobot, "Acrobot-v1"));
+    assert_ok(tt_columns_new(&other, &acrobot->obs, &acrobot->action, false));
+    const rollout_cfg_t cfg = {w.env, NULL, other, w.net, NULL, w.blocks, CLIP, SEED, 0, 2, 8, 0, NULL};
     rollout_t *rollout = NULL;
     assert_int_equal(rollout_new(&rollout, &cfg), TT_INVALID);
     assert_null(rollout);
+    tt_columns_destroy(&other);
     s_close(&w);
 }
 
@@ -343,17 +397,18 @@ static void test_frames_outlive_the_pool(void **state)
     rollout_t *rollout = s_rollout(&w, 0, 2);
     segment_t segment = s_play(rollout, UINT32_MAX);
     rollout_destroy(&rollout);
-    s_close(&w);
+    blocks_destroy(&w.blocks);
     assert_ok(tt_segment_check(&segment.shape, zmq_msg_data(&segment.frame), zmq_msg_size(&segment.frame)));
     tt_frame_close(&segment.frame);
+    s_close(&w);
 }
 
 /*  CartPole whose steps take their time. */
 static const tt_env_ops_t *s_quick;
-static bool s_slow_step(void *state, const void *action, tt_env_rng_t *rng, float *obs, double *reward)
+static void s_slow_step(void *state, const void *const *action, tt_env_rng_t *rng, tt_env_out_t *out)
 {
     nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
-    return s_quick->step(state, action, rng, obs, reward);
+    s_quick->step(state, action, rng, out);
 }
 
 static void test_time_of_a_slow_env_is_the_envs(void **state)

@@ -78,7 +78,7 @@ static void test_rules(void **state)
 }
 
 static const char s_resolved[] = "env: CartPole-v1\nalgorithm: {name: ppo, lr: 1e-3}\nstop: {return_mean: 475}\n"
-                                 "space: {obs: 4, actions: 2, action_dims: 1, env_state: 32, threshold: 475}\n";
+                                 "space: {obs: 'float32[4]', action: discrete(2), env_state: 32, threshold: 475}\n";
 
 static void test_parse(void **state)
 {
@@ -94,7 +94,39 @@ static void test_parse(void **state)
     assert_true(cfg.learner.shards == 2 && cfg.learner.threads == 1 && cfg.aggregator.replicas == 0);
     assert_true(cfg.stop.env_steps == 0 && cfg.stop.return_mean == 475.0 && isnan(cfg.stop.wall_s));
     assert_true(cfg.net.beat_ms == 1000 && cfg.net.lease_ms == 5000 && cfg.net.stall_s == 60);
-    assert_true(cfg.space.obs == 4 && cfg.space.actions == 2 && cfg.space.threshold == 475.0);
+    assert_string_equal(cfg.space.obs, "float32[4]");
+    assert_string_equal(cfg.space.action, "discrete(2)");
+    assert_true(!cfg.space.mask && cfg.space.threshold == 475.0);
+    assert_int_equal(cfg.env_args.count, 0);
+}
+
+/*  As run directories and snapshots of earlier versions have it. */
+static void test_parse_numbers_for_spaces(void **state)
+{
+    (void)state;
+    static const char discrete[] = "env: X\nspace: {obs: 4, actions: 2, action_dims: 1, env_state: 32}\n";
+    static const char box[] = "env: X\nspace: {obs: 17, actions: 0, action_dims: 6, env_state: 0}\n";
+    tt_train_cfg_t cfg;
+    assert_ok(tt_train_parse(&cfg, discrete, strlen(discrete)));
+    assert_string_equal(cfg.space.obs, "float32[4]");
+    assert_string_equal(cfg.space.action, "discrete(2)");
+    assert_true(!cfg.space.mask && cfg.space.env_state == 32);
+    assert_ok(tt_train_parse(&cfg, box, strlen(box)));
+    assert_string_equal(cfg.space.obs, "float32[17]");
+    assert_string_equal(cfg.space.action, "float32[6]");
+}
+
+static void test_parse_args(void **state)
+{
+    (void)state;
+    tt_train_cfg_t cfg;
+    static const char text[] =
+        "env: {id: X, args: {g: 9.81, at: {x: 1}}}\nspace: {obs: float32, action: discrete(2)}\n";
+    assert_ok(tt_train_parse(&cfg, text, strlen(text)));
+    assert_string_equal(cfg.env, "X");
+    assert_int_equal(cfg.env_args.count, 2);
+    assert_string_equal(cfg.env_args.at[0].key, "at.x");
+    assert_string_equal(cfg.env_args.at[1].value, "9.81");
 }
 
 static void test_parse_refuses(void **state)
@@ -106,8 +138,13 @@ static void test_parse_refuses(void **state)
     assert_string_equal(tt_err_text(), "job:2:12: unknown key 'learners.replicas'; did you mean 'learner.replicas'?");
     static const char unresolved[] = "env: X\n";
     assert_int_equal(tt_train_parse(&cfg, unresolved, strlen(unresolved)), TT_CONFIG);
-    assert_string_equal(
-        tt_err_text(), "job: space.obs and space.action_dims are missing: this is not a resolved config");
+    assert_string_equal(tt_err_text(), "job: space.obs and space.action are missing: this is not a resolved config");
+    static const char no_space[] = "env: X\nspace: {obs: float33, action: discrete(2)}\n";
+    assert_int_equal(tt_train_parse(&cfg, no_space, strlen(no_space)), TT_CONFIG);
+    assert_string_equal(tt_err_text(), "job:2:9: space.obs: this is not a resolved config: space \"float33\": a space "
+                                       "expected at \"float33\"");
+    static const char half[] = "env: X\nspace: {obs: 4, actions: 2}\n";
+    assert_int_equal(tt_train_parse(&cfg, half, strlen(half)), TT_CONFIG);
     assert_true(cfg.seed == 99); /* untouched */
 }
 
@@ -160,6 +197,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rules),
         cmocka_unit_test(test_parse),
+        cmocka_unit_test(test_parse_numbers_for_spaces),
+        cmocka_unit_test(test_parse_args),
         cmocka_unit_test(test_parse_refuses),
         cmocka_unit_test(test_table),
         cmocka_unit_test(test_null),

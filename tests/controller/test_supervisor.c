@@ -136,7 +136,7 @@ static void test_the_one_that_speaks_at_last_is_heard(void **state)
 {
     watch_t *self = *state;
     static const char config[] = "name: run\nenv: CartPole-v1\nnum_envs: 8\nnum_steps: 16\nalgorithm: {name: ppo}\n"
-                                 "space: {obs: 4, actions: 2, action_dims: 1, env_state: 16, threshold: 475}\n"
+                                 "space: {obs: \"float32[4]\", action: discrete(2), env_state: 16, threshold: 475}\n"
                                  "net: {stall_s: 1}\ncoordinator: {http: \"\"}\n";
     char path[128];
     snprintf(path, sizeof path, "%s/run/config.yaml", self->root);

@@ -13,7 +13,7 @@
 static const char s_common[] =
     "name: test\nseed: 1\nenv: CartPole-v1\nnum_envs: 8\nnum_steps: 16\nlag: 1\nalgorithm: {name: ppo}\n"
     "collector: {replicas: 2}\nlearner: {replicas: 1, shards: 4}\n"
-    "space: {obs: 4, actions: 2, action_dims: 1, env_state: 16, threshold: 475}\n";
+    "space: {obs: 'float32[4]', action: discrete(2), env_state: 16, threshold: 475}\n";
 static const char s_local[] = "net: {beat_ms: 50, lease_ms: 20000, stall_s: 20}\ncoordinator: {http: \"\"}\n";
 static const int64_t s_ms = 1000000, s_start_ns = 1000000000000;
 

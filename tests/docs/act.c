@@ -1,43 +1,114 @@
-/*  act - the most probable actions of a checkpoint's policy, as `tutti eval` takes them: float observations [rows][n] come in on
- *  stdin, actions go out on stdout, int32 [rows] or float [rows][m]. For load_actor.py. */
+/*  act - the most probable actions of a checkpoint's policy, as `tutti eval` takes them: observations as its network reads them, not
+ *  yet normalised (float [rows][flat]), come in on stdin; actions as the env gets them go out on stdout, part by part: int32 for
+ *  each choice, float for each number. A second argument is a file of masks [rows][choices]. For load_actor.py. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include "collector/checkpoint.h"
 #include "common/base/mem.h"
-#include "common/rl/dist.h"
+#include "common/rl/policy.h"
+#include "common/rl/spaces.h"
 
-static tt_status_t s_act(const checkpoint_t *self, const float *in)
+typedef struct {
+    checkpoint_t checkpoint;
+    tt_policy_t policy;
+    tt_space_t *space;                      /* of an action */
+    const tt_space_t *leaf[TT_COLUMNS_MAX]; /* of it        */
+    void *action[TT_COLUMNS_MAX];           /* one row      */
+    float *in, *obs, *scaled, *head;
+    FILE *masks;   /* NULL = everything is allowed */
+    uint8_t *mask; /* one row                      */
+} act_t;
+
+static tt_status_t s_open(act_t *self, const char *path, const char *masks)
 {
-    const tt_net_spec_t *spec = tt_net_spec(self->net);
-    float *obs = tt_array0(spec->obs, sizeof *obs), *head = tt_array0(spec->out, sizeof *head);
-    const float *row = self->norm ? obs : in;
-    int32_t choice;
-    if (self->norm)
-        tt_norm_scale(self->norm, in, 1, self->cfg.normalize.clip_obs, obs);
-    const tt_status_t status = tt_net_forward(self->net, 0, &row, 1, head, NULL);
-    if (status == TT_OK && spec->continuous) {
-        fwrite(head, sizeof *head, spec->out, stdout);
-    } else if (status == TT_OK) {
-        tt_cat_greedy(head, 1, spec->out, &choice);
-        fwrite(&choice, sizeof choice, 1, stdout);
+    TT_TRY(checkpoint_open(&self->checkpoint, path));
+    self->masks = masks ? fopen(masks, "rb") : NULL;
+    if (masks && !self->masks)
+        return tt_err_errno(TT_IO, "%s", masks);
+    const tt_columns_t *columns = self->checkpoint.columns;
+    tt_policy_of(&self->policy, columns);
+    TT_TRY(tt_space_parse(&self->space, self->checkpoint.cfg.space.action));
+    TT_CHECK(tt_space_leaves(self->space, self->leaf, TT_COLUMNS_MAX) == columns->action_count);
+    self->in = tt_array0(columns->flat, sizeof *self->in);
+    self->obs = tt_array0(columns->flat, sizeof *self->obs);
+    self->scaled = tt_array0(columns->scaled + 1, sizeof *self->scaled);
+    self->head = tt_array0(self->policy.out, sizeof *self->head);
+    self->mask = tt_array0(self->policy.mask_bits + 1, sizeof *self->mask);
+    for (uint32_t k = 0; k < columns->action_count; k++)
+        self->action[k] = tt_aligned0(columns->at[columns->action + k].bytes);
+    return TT_OK;
+}
+
+static void s_close(act_t *self)
+{
+    for (size_t k = 0; k < TT_COUNT(self->action); k++)
+        free(self->action[k]);
+    free(self->in);
+    free(self->obs);
+    free(self->scaled);
+    free(self->head);
+    free(self->mask);
+    if (self->masks)
+        fclose(self->masks);
+    tt_space_free(&self->space);
+    checkpoint_close(&self->checkpoint);
+}
+
+/*  The float32 parts of a flattened observation, normalised in place. */
+static void s_normalise(act_t *self)
+{
+    const tt_columns_t *columns = self->checkpoint.columns;
+    float *scaled = self->scaled;
+    const float *flat = self->obs;
+    for (uint32_t c = 0; c < columns->obs_count; flat += columns->at[c++].flat)
+        for (uint32_t i = 0; columns->at[c].dtype == TT_F32 && i < columns->at[c].elements; i++)
+            *scaled++ = flat[i];
+    tt_norm_scale(self->checkpoint.norm, self->scaled, 1, self->checkpoint.cfg.normalize.clip_obs, self->scaled);
+    tt_columns_put_scaled(columns, self->scaled, self->obs);
+}
+
+static void s_write_part(const act_t *self, uint32_t k)
+{
+    const tt_columns_t *columns = self->checkpoint.columns;
+    const tt_column_t *column = &columns->at[columns->action + k];
+    const int64_t *start = self->leaf[k]->start;
+    for (uint32_t i = 0; i < column->elements; i++) {
+        const int32_t choice =
+            column->dtype == TT_U8 ? ((const uint8_t *)self->action[k])[i] : ((const int32_t *)self->action[k])[i];
+        const int32_t moved = choice + (int32_t)(start ? start[i] : 0);
+        if (column->choice)
+            fwrite(&moved, sizeof moved, 1, stdout);
+        else
+            fwrite((const float *)self->action[k] + i, sizeof(float), 1, stdout);
     }
-    free(obs);
-    free(head);
-    return status;
+}
+
+static tt_status_t s_act(act_t *self)
+{
+    const float *row = self->obs;
+    memcpy(self->obs, self->in, self->checkpoint.columns->flat * sizeof *self->obs);
+    if (self->checkpoint.norm)
+        s_normalise(self);
+    TT_TRY(tt_net_forward(self->checkpoint.net, 0, &row, 1, self->head, NULL));
+    const uint32_t bits = self->policy.mask_bits;
+    if (self->masks && fread(self->mask, 1, bits, self->masks) != bits)
+        return tt_err(TT_DATA, "the file of masks has fewer rows");
+    tt_policy_greedy(&self->policy, self->head, self->masks ? self->mask : NULL, 1, self->action);
+    for (uint32_t k = 0; k < self->checkpoint.columns->action_count; k++)
+        s_write_part(self, k);
+    return TT_OK;
 }
 
 int main(int argc, char **argv)
 {
-    checkpoint_t checkpoint;
-    tt_status_t status = argc == 2 ? checkpoint_open(&checkpoint, argv[1]) : tt_err(TT_INVALID, "act CHECKPOINT");
-    if (status == TT_OK) {
-        const size_t n = tt_net_spec(checkpoint.net)->obs;
-        float *obs = tt_array0(n, sizeof *obs);
-        while (status == TT_OK && fread(obs, sizeof *obs, n, stdin) == n)
-            status = s_act(&checkpoint, obs);
-        free(obs);
-        checkpoint_close(&checkpoint);
-    }
+    act_t self = {0};
+    tt_status_t status =
+        argc == 2 || argc == 3 ? s_open(&self, argv[1], argv[2]) : tt_err(TT_INVALID, "act CHECKPOINT [MASKS]");
+    while (status == TT_OK &&
+           fread(self.in, sizeof *self.in, self.checkpoint.columns->flat, stdin) == self.checkpoint.columns->flat)
+        status = s_act(&self);
+    s_close(&self);
     if (status != TT_OK)
         fprintf(stderr, "%s\n", tt_err_text());
     return status == TT_OK ? 0 : 1;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The page's load_actor for PyTorch, as it stands in docs/guide/formats.md, against the binary: the same actions for every
-bundled recipe."""
+bundled recipe, and for every kind of space."""
 
 import glob
 import os
@@ -12,7 +12,7 @@ import tempfile
 sys.dont_write_bytecode = True
 try:
     import numpy
-    import safetensors
+    import safetensors  # noqa: F401  (the page's function needs it)
     import torch
 except ImportError as lacking:
     better = os.path.join(os.environ["TT_SOURCE_DIR"], "build", "venv-torch", "bin", "python3")
@@ -24,6 +24,7 @@ except ImportError as lacking:
 
 SOURCE, TUTTI = os.environ["TT_SOURCE_DIR"], os.environ["TUTTI"]
 ACT = os.path.join(os.environ["TT_BUILD_DIR"], "tests", "docs", "act")
+ZOO = os.path.join(os.environ["TT_BUILD_DIR"], "tests", "collector", "plugins", "zoo.so")
 ROWS, NEAR = 2000, 1e-4
 
 
@@ -31,30 +32,55 @@ def function():
     """load_actor out of the page."""
     print(f"torch {torch.__version__}")
     with open(os.path.join(SOURCE, "docs", "guide", "formats.md"), encoding="utf-8") as file:
-        code = re.search(r"```python\n(import re\n.*?)```", file.read(), re.DOTALL)[1]
+        code = re.search(r"```python\n(import math\n.*?)```", file.read(), re.DOTALL)[1]
     names = {}
     exec(compile(code, "formats.md", "exec"), names)
     return names["load_actor"]
 
 
-def check(load_actor, config, folder):
+def trained(config, folder):
+    """The last checkpoint of a short run."""
     run_dir = os.path.join(folder, os.path.basename(config))
     subprocess.run([TUTTI, "run", config, "--run-dir", run_dir, "--quiet", "--set", "stop.env_steps=30000", "--set",
                     "stop.return_mean=null"], check=True, stdout=subprocess.DEVNULL, timeout=100,
                    env=dict(os.environ, XDG_STATE_HOME=folder))
-    path = os.path.join(run_dir, "checkpoints", "final.safetensors")
+    return os.path.join(run_dir, "checkpoints", "final.safetensors")
+
+
+def compare(what, parts, words):
+    """Ours, part by part, with the numbers that the binary wrote."""
+    at = 0
+    for part in parts if isinstance(parts, list) else [parts]:
+        ours = numpy.asarray(part).reshape(ROWS, -1)
+        discrete = ours.dtype.kind == "i"
+        wanted = words[:, at:at + ours.shape[1]]
+        wanted = wanted if discrete else numpy.ascontiguousarray(wanted).view(numpy.float32)
+        at += ours.shape[1]
+        same = (ours == wanted).mean() if discrete else (abs(ours - wanted) <= NEAR * (1 + abs(wanted))).mean()
+        print(f"{what}: {'discrete' if discrete else 'continuous'}, {100 * same:g} % the same")
+        if same < (0.999 if discrete else 1) or len(set(wanted.ravel().tolist())) < 2:  # a tie may fall either way
+            sys.exit(f"{what}: other actions: {ours[:5]} {wanted[:5]}")
+    if at != words.shape[1]:
+        sys.exit(f"{what}: {at} numbers an action, {words.shape[1]} wanted")
+
+
+def check(load_actor, config, folder, choices=()):
+    """choices: of each discrete element of the action, in order, when masks are to be tried too."""
+    path, rng = trained(config, folder), numpy.random.default_rng(1)
     network, act = load_actor(path)
-    with safetensors.safe_open(path, framework="numpy") as file:
-        n = file.get_tensor("actor.0.weight").shape[1]
-    observations = numpy.random.default_rng(1).normal(0, 1.5, (ROWS, n)).astype(numpy.float32)
-    done = subprocess.run([ACT, path], input=observations.tobytes(), capture_output=True, check=True, timeout=60)
-    ours = numpy.asarray(act(observations))
-    discrete = ours.ndim == 1
-    wanted = numpy.frombuffer(done.stdout, numpy.int32 if discrete else numpy.float32).reshape(ours.shape)
-    same = (ours == wanted).mean() if discrete else (abs(ours - wanted) <= NEAR * (1 + abs(wanted))).mean()
-    print(f"{os.path.basename(config)}: {n} in, {'discrete' if discrete else 'continuous'}, {100 * same:g} % the same")
-    if same < (0.999 if discrete else 1) or len(set(wanted.ravel().tolist())) < 2:  # a tie may fall either way
-        sys.exit(f"{config}: other actions: {ours[:5]} {wanted[:5]}")
+    observations = rng.normal(0, 1.5, (ROWS, network[0].in_features)).astype(numpy.float32)
+    name = f"{os.path.basename(config)}, {network[0].in_features} in"
+
+    def ours_and(*masks):
+        done = subprocess.run([ACT, path, *masks], input=observations.tobytes(), capture_output=True, check=True, timeout=60)
+        return numpy.frombuffer(done.stdout, numpy.int32).reshape(ROWS, -1)
+
+    compare(name, act(observations), ours_and())
+    if choices:
+        mask = numpy.concatenate([numpy.eye(n, dtype=numpy.uint8)[rng.integers(n, size=ROWS)] for n in choices], 1)
+        mask |= rng.integers(2, size=mask.shape, dtype=numpy.uint8)
+        mask.tofile(os.path.join(folder, "mask"))
+        compare(f"{name}, masked", act(observations, mask), ours_and(os.path.join(folder, "mask")))
 
 
 def main():
@@ -63,8 +89,13 @@ def main():
     if len(configs) < 5:
         sys.exit(f"only {configs}")
     with tempfile.TemporaryDirectory() as folder:
+        zoo = os.path.join(folder, "own", "zoo.yaml")
+        os.mkdir(os.path.dirname(zoo))
+        with open(zoo, "w", encoding="utf-8") as file:
+            file.write(f"env: {ZOO}\nnormalize: {{obs: true}}\n")
         for config in configs:
             check(load_actor, config, folder)
+        check(load_actor, zoo, folder, choices=(2, 2, 2, 4, 2, 3))
 
 
 if __name__ == "__main__":

@@ -36,6 +36,7 @@ def s_job(rng):
         "algorithm.recompute": rng.choice(["true", "false"]),
         "algorithm.truncation": rng.choice(["bootstrap", "cleanrl"]),
         "coordinator.http": rng.choice(['""', "localhost:0", "0.0.0.0:0"]),
+        "env.args": rng.choice(["{}", "{}", "{}", "{g: 9.81}", "{goal_velocity: 0.01}"]),
         "stop.env_steps": 5 * envs * steps,
     }
 

@@ -95,7 +95,7 @@ def test_a_run_and_its_eval(world):
 
 def test_env_overrides(world):
     values, note = s_config(world, "cartpole-ppo", "--env", "Pendulum-v1", "--set", "env=Acrobot-v1")
-    equal((values["env"], values["space.obs"], note), ("Pendulum-v1", 3, ""), "--env")
+    equal((values["env"], values["space.obs"], note), ("Pendulum-v1", "float32[3]", ""), "--env")
     done = world.tutti("run", world.config(), "--env", "MountainCar-v0", "--set", "stop.env_steps=1024", "--output", "json")
     equal(done.returncode, 0, f"run --env: {done.stderr}")
     with open(os.path.join(json.loads(done.stdout)["run_dir"], "config.yaml"), encoding="utf-8") as file:

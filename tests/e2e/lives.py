@@ -3,25 +3,13 @@
 
 import json
 import os
-import signal
 import sys
 
 sys.dont_write_bytecode = True
-from rig import BATCH, ENDLESS, SOURCE, check, equal, main, steps, wait_for
+from rig import BATCH, ENDLESS, JOB, SOURCE, check, equal, main, steps, wait_for
 
 MORE = steps(100_000)  # after resume
 DATA, NO_INPUT, USAGE, CONFIG = 65, 66, 64, 78
-
-
-def s_kill(world, process):
-    """Everything of the run, at once."""
-    for pid in world.processes():
-        try:
-            os.kill(pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
-    process.wait()
-    world.await_empty()
 
 
 def s_checkpoints(run_dir):
@@ -49,7 +37,7 @@ def s_killed_run(world, config, *sets, seed=21):
     process, run_dir = world.start_run(config, "checkpoint.every_s=0.05", ENDLESS, *sets, seed=seed)
     world.await_snapshot(run_dir, process)
     wait_for(lambda: len(s_checkpoints(run_dir)) >= 3, "three snapshots")
-    s_kill(world, process)
+    world.kill_all(process)
     return run_dir
 
 
@@ -125,7 +113,7 @@ def test_no_journal_of_a_solved_run(world):
         return status.get("solved_at_s") and status
     snapshots = wait_for(solved, "a solution")["snapshots"]
     after = wait_for(lambda: (world.status(run_dir) or {}).get("snapshots", 0) > snapshots + 1 and world.status(run_dir), "a snapshot behind it")
-    s_kill(world, process)
+    world.kill_all(process)
     for name in ("journal.db", "journal.db-wal", "journal.db-shm"):
         os.unlink(os.path.join(run_dir, name))
     resumed = world.resume(run_dir, f"stop.env_steps={after['env_steps'] + MORE}")
@@ -193,6 +181,80 @@ def test_an_edited_config_is_refused(world):
     check("--set: seed: the run has 21, now it is 5" in done.stderr, done.stderr)
     s_edit(run_dir, "threads: 1", "threads: 2")  # how the run is run may change
     world.resume(run_dir, f"stop.env_steps={s_update(s_checkpoints(run_dir)[0]) * BATCH + MORE}")
+
+
+def test_arguments_are_kept(world):
+    """What the environment was made with decides the result: it is kept, and compared name by name."""
+    job = JOB.replace("env: CartPole-v1", "env: {id: Pendulum-v1, args: {g: 9.81}}")
+    config = world.config(job)
+    run_dir = s_killed_run(world, config)
+    cases = [("g: 9.81", "g: 9.5", ("env.args.g: ", "9.81", "9.5", "config.yaml:")),
+             ("g: 9.81", "g: 9.81\n    G: 1", ("env.args.G: ", "config.yaml:")),
+             ("  args:\n    g: 9.81\n", "", ("env.args.g: the run has 9.81, now it is none",))]
+    for old, new, words in cases:
+        with open(os.path.join(run_dir, "config.yaml"), encoding="utf-8") as file:
+            before = file.read()
+        s_edit(run_dir, old, new)
+        done = world.tutti("resume", run_dir)
+        with open(os.path.join(run_dir, "config.yaml"), "w", encoding="utf-8") as file:
+            file.write(before)
+        equal(done.returncode, CONFIG, f"{new!r}: {done.stderr}")
+        for word in words:
+            check(word in done.stderr, f"{new!r}: '{word}' is not in {done.stderr}")
+    for value, now in (("2", "2"), ("null", "none")):
+        done = world.tutti("resume", run_dir, "--set", f"env.args.g={value}")
+        equal(done.returncode, CONFIG, done.stderr)
+        check(f"env.args.g: the run has 9.81, now it is {now}" in done.stderr, done.stderr)
+    resumed = world.resume(run_dir, f"stop.env_steps={s_update(s_checkpoints(run_dir)[0]) * BATCH + MORE}")
+    s_same(world, config, resumed)
+    end = f"stop.env_steps={10 * BATCH}"
+    heavy, usual = world.train(config, end), world.train(world.config(JOB.replace("CartPole-v1", "Pendulum-v1")), end)
+    check(heavy["weights_sha256"] != usual["weights_sha256"], "gravity decides nothing")
+
+
+def s_judged(world, g):
+    """Weights nobody trained, and what eval says of them, under so much gravity."""
+    job = world.config(JOB.replace("env: CartPole-v1", f"env: {{id: Pendulum-v1, args: {{g: {g}}}}}"))
+    summary = world.train(job, f"stop.env_steps={BATCH}", seed=1)
+    done = world.tutti("eval", summary["run_dir"], "--episodes", "3", "--output", "json")
+    equal(done.returncode, 0, done.stderr)
+    return summary["weights_sha256"], json.loads(done.stdout)["return_mean"]
+
+
+def test_eval_plays_with_the_arguments(world):
+    light, heavy = s_judged(world, 1), s_judged(world, 30)
+    equal(light[0], heavy[0], "weights that gravity has not touched")
+    check(light[1] != heavy[1], f"gravity makes no difference to eval: {light}")
+
+
+def s_with_numbers(text):
+    """A resolved config as it was when spaces were numbers."""
+    for old, new in (('obs: "float32[4]"', "obs: 4"), ('action: "discrete(2)"', "actions: 2\n  action_dims: 1"), ("  mask: false\n", "")):
+        equal(text.count(old), 1, f"'{old}' in a resolved config")
+        text = text.replace(old, new)
+    return text
+
+
+def test_spaces_that_were_numbers(world):
+    """A run of a version before columns, with a history: no person's edit, so nothing is said of it."""
+    config = world.config()
+    run_dir = s_killed_run(world, config)
+    path = os.path.join(run_dir, "config.yaml")
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(s_with_numbers(text))
+    path = os.path.join(run_dir, "history.jsonl")
+    with open(path, encoding="utf-8") as file:
+        lines = [json.loads(line) for line in file]
+    with open(path, "w", encoding="utf-8") as file:
+        for line in lines:
+            file.write(json.dumps({**line, **({"config": s_with_numbers(line["config"])} if "config" in line else {})}) + "\n")
+    resumed = world.resume(run_dir, f"stop.env_steps={s_update(s_checkpoints(run_dir)[0]) * BATCH + MORE}")
+    equal([change["key"] for change in resumed["changed"]], ["stop.env_steps"], "changed")
+    s_same(world, config, resumed)
+    with open(os.path.join(run_dir, "config.yaml"), encoding="utf-8") as file:
+        check('obs: "float32[4]"' in file.read(), "its config is not brought up to date")
 
 
 def test_set_is_recorded(world):
@@ -277,7 +339,7 @@ def test_a_life_that_was_killed_has_no_summary(world):
     run_dir = first["run_dir"]
     process = world.start("resume", run_dir, "--set", ENDLESS, "--output", "json")
     world.await_steps(run_dir, first["env_steps"] + BATCH, process)
-    s_kill(world, process)
+    world.kill_all(process)
     text = world.tutti("status", run_dir).stdout
     check("killed" in text, text)
     with open(os.path.join(run_dir, "history.jsonl"), encoding="utf-8") as file:
@@ -285,7 +347,7 @@ def test_a_life_that_was_killed_has_no_summary(world):
 
 
 main(test_a_damaged_snapshot_lag_0, test_a_damaged_snapshot_lag_1, test_no_journal_lag_0, test_no_journal_lag_1,
-     test_no_journal_of_a_solved_run, test_an_empty_journal, test_a_journal_without_its_log, test_nothing_whole_is_refused,
-     test_a_run_without_its_config,
-     test_an_edited_config_is_refused, test_set_is_recorded, test_replicas_may_change, test_a_run_that_succeeded,
-     test_a_life_that_was_killed_has_no_summary)
+     test_no_journal_of_a_solved_run, test_an_empty_journal, test_a_journal_without_its_log,
+     test_nothing_whole_is_refused, test_a_run_without_its_config, test_an_edited_config_is_refused,
+     test_arguments_are_kept, test_eval_plays_with_the_arguments, test_spaces_that_were_numbers, test_set_is_recorded,
+     test_replicas_may_change, test_a_run_that_succeeded, test_a_life_that_was_killed_has_no_summary)

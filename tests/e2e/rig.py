@@ -236,6 +236,15 @@ class World:
             return None
         return wait_for(look, f"the process of {role}/{index}", deadline)
 
+    def kill_all(self, process):
+        """As a power cut: everything of the run stands still before anything dies, so that nobody ends well because another is gone."""
+        for number in (signal.SIGSTOP, signal.SIGKILL):
+            for pid in self.processes():
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, number)
+        process.wait()
+        self.await_empty()
+
     def await_empty(self, deadline=DEADLINE / 2):
         wait_for(lambda: not self.processes(), lambda: f"no process left: {self.processes()}", deadline)
 

@@ -71,13 +71,7 @@ def test_resume_after_kill(world):
     process, run_dir = world.start_run(config, "checkpoint.every_s=0.2", ENDLESS, seed=12)
     world.await_steps(run_dir, 1, process)
     world.await_snapshot(run_dir, process)
-    for pid in world.processes():
-        try:
-            os.kill(pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
-    process.wait()
-    world.await_empty()
+    world.kill_all(process)
     end = s_newest_update(run_dir) * BATCH + MORE
     resumed = world.resume(run_dir, f"stop.env_steps={end}")
     still = world.train(config, f"stop.env_steps={end}", seed=12)

@@ -35,19 +35,71 @@ static uint32_t s_age(const fake_collector_t *self, uint64_t batch, uint32_t env
     return age;
 }
 
+/*  Number `i` of a column, made of a random word. */
+static void s_put(const tt_column_t *column, uint32_t choices, void *at, size_t i, uint32_t word)
+{
+    const uint32_t whole = column->choice ? word % choices : word & 255;
+    if (column->dtype == TT_F32)
+        ((float *)at)[i] = tt_unit_f32(word) * 2 - 1;
+    else if (column->dtype == TT_U8)
+        ((uint8_t *)at)[i] = (uint8_t)whole;
+    else if (column->dtype == TT_I32)
+        ((int32_t *)at)[i] = (int32_t)whole;
+    else
+        ((int64_t *)at)[i] = whole;
+}
+
+/*  Columns first .. +count-1 of (batch, env, t), as row `row` of at[]; `what` tells the kinds of numbers apart. */
+static void s_put_row(const fake_collector_t *self, uint32_t first, uint32_t count, void *const *at, size_t row,
+    uint64_t batch, uint32_t env, uint32_t t, uint32_t what)
+{
+    const tt_columns_t *columns = self->columns;
+    for (uint32_t c = first; c < first + count; c++) {
+        const tt_column_t *column = &columns->at[c];
+        for (uint32_t d = 0; d < column->elements; d++)
+            s_put(column, column->choice ? columns->choices[column->first + d] : 0, at[c], row * column->elements + d,
+                s_word(self, batch, env, t, what++));
+    }
+}
+
+/*  Forbidden is, of every element, the choice after the one that is taken. */
+static void s_put_mask(
+    const fake_collector_t *self, void *const *at, size_t row, uint64_t batch, uint32_t env, uint32_t t, uint32_t what)
+{
+    const tt_columns_t *columns = self->columns;
+    if (columns->mask < 0)
+        return;
+    uint8_t *bit = (uint8_t *)at[columns->mask] + row * columns->mask_bits;
+    for (uint32_t c = columns->action; c < columns->action + columns->action_count; c++)
+        for (uint32_t d = 0; d < columns->at[c].elements; d++, what++) {
+            const uint32_t n = columns->at[c].choice ? columns->choices[columns->at[c].first + d] : 0;
+            const uint32_t chosen = n ? s_word(self, batch, env, t, what) % n : 0;
+            for (uint32_t a = 0; a < n; a++)
+                *bit++ = n == 1 || a != (chosen + 1) % n;
+        }
+}
+
+/*  What an env shows at (batch, t): `what` is 10 for what it shows, 100 for the last of an episode that was cut. */
+static void s_put_view(const fake_collector_t *self, void *const *at, size_t row, uint64_t batch, uint32_t env,
+    uint32_t t, uint32_t twin, uint32_t what)
+{
+    s_put_row(self, 0, self->columns->obs_count, at, row, batch, env, t, twin + what);
+    s_put_mask(self, at, row, batch, env, t, twin + 1);
+}
+
 /*  In a twin the numbers of the segment's fields differ, as they do at lag > 1. */
 static void s_fill(const fake_collector_t *self, const tt_segment_shape_t *shape, uint64_t batch, uint32_t lo,
     uint32_t twin, void *block)
 {
+    const tt_columns_t *columns = self->columns;
     tt_segment_t at;
     tt_segment_map(shape, block, &at);
     uint32_t k = 0;
     for (uint32_t t = 0; t < shape->T; t++)
         for (uint32_t e = 0; e < shape->E; e++) {
             const uint32_t env = lo + e, i = t * shape->E + e;
-            for (uint32_t d = 0; d < shape->D; d++)
-                at.obs[i * shape->D + d] = s_number(self, batch, env, t, twin + 10 + d);
-            ((int32_t *)at.action)[i] = (int32_t)(s_word(self, batch, env, t, twin + 1) % 2);
+            s_put_view(self, at.column, i, batch, env, t, twin, 10);
+            s_put_row(self, columns->action, columns->action_count, at.column, i, batch, env, t, twin + 1);
             at.reward[i] = 1 + self->poison;
             at.log_prob[i] = -0.69f;
             at.value[i] = s_number(self, batch, env, t, twin + 2);
@@ -57,14 +109,11 @@ static void s_fill(const fake_collector_t *self, const tt_segment_shape_t *shape
                 at.final_t[k] = t;
                 at.final_env[k] = e;
                 at.final_value[k] = s_number(self, batch, env, t, twin + 4);
-                for (uint32_t d = 0; d < shape->D; d++)
-                    at.final_obs[k * shape->D + d] = s_number(self, batch, env, t, twin + 100 + d);
-                k++;
+                s_put_view(self, at.final, k++, batch, env, t, twin, 100);
             }
         }
     for (uint32_t e = 0; e < shape->E; e++) {
-        for (uint32_t d = 0; d < shape->D; d++)
-            at.last_obs[e * shape->D + d] = s_number(self, batch, lo + e, shape->T, twin + 10 + d);
+        s_put_view(self, at.last, e, batch, lo + e, shape->T, twin, 10);
         at.last_value[e] = s_number(self, batch, lo + e, shape->T, twin + 2);
         at.age[e] = s_age(self, batch, lo + e);
         memset(at.states + (size_t)e * shape->S, (int)((batch * 16 + lo + e) & 255), shape->S);
@@ -85,7 +134,7 @@ static void s_send_segment(
 {
     const uint64_t oldest = batch > self->lag ? batch - self->lag : 0;
     const tt_segment_shape_t shape = {
-        .T = self->T, .E = count, .D = self->D, .K = s_finals(self, batch, lo, count), .S = self->S};
+        .columns = self->columns, .T = self->T, .E = count, .K = s_finals(self, batch, lo, count), .S = self->S};
     size_t bytes = 0;
     assert_ok(tt_segment_size(&shape, &bytes));
     zmq_msg_t frame;
@@ -93,8 +142,8 @@ static void s_send_segment(
     memset(zmq_msg_data(&frame), 0, bytes);
     s_fill(self, &shape, batch, lo, twin, zmq_msg_data(&frame));
     const tt_msg_SEGMENT_t msg = TT_MSG(SEGMENT, .era = self->run->era, .instance = INSTANCE, .batch = batch,
-        .version = oldest + (twin > 0), .env_lo = lo, .env_count = count, .steps = shape.T, .obs = shape.D,
-        .finals = shape.K, .state_bytes = shape.S);
+        .version = oldest + (twin > 0), .env_lo = lo, .env_count = count, .steps = shape.T,
+        .columns = self->columns->hash, .finals = shape.K, .state_bytes = shape.S);
     const tt_status_t status = tt_sock_send(to->sock, NULL, &msg, &frame, 1);
     if (status != TT_OK && status != TT_AGAIN)
         assert_ok(status);

@@ -4,6 +4,7 @@
  *
  *  Threads: the test's. */
 #pragma once
+#include "common/rl/columns.h"
 #include "tests/fake/coordinator.h"
 
 /*  Its way to the learner that is the member of the same place. */
@@ -17,7 +18,8 @@ typedef struct {
 typedef struct {
     fake_coordinator_t *run;
     fake_member_t *member;
-    uint32_t N, T, D, S, lag;
+    const tt_columns_t *columns; /* borrowed */
+    uint32_t N, T, S, lag;
     uint64_t gate; /* batches from here on are not sent (UINT64_MAX = all are)     */
     bool copies;   /* send what was sent before again, in other cuts                */
     bool twins;    /* where copies differ: learners other than 0 get other ones     */
@@ -26,7 +28,7 @@ typedef struct {
     fake_feed_t feed[FAKE_MEMBERS];
 } fake_collector_t;
 
-/*  N, T, D, S and lag are set; the rest is zeroed, and the test's to set afterwards. */
+/*  columns, N, T, S and lag are set; the rest is zeroed, and the test's to set afterwards. */
 void fake_collector_open(fake_collector_t *self, fake_coordinator_t *run);
 void fake_collector_close(fake_collector_t *self);
 

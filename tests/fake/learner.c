@@ -107,12 +107,9 @@ static void s_on_segment(fake_learner_t *self, tt_packet_t *packet)
     assert_int_equal(packet->frame_count, 1);
     fake_segment_t *segment = &self->segment[self->segments++];
     segment->msg = *msg;
-    segment->shape = (tt_segment_shape_t){.T = msg->steps,
-        .E = msg->env_count,
-        .D = msg->obs,
-        .A = msg->action_dims,
-        .K = msg->finals,
-        .S = msg->state_bytes};
+    assert_true(msg->columns == self->store->columns->hash);
+    segment->shape = (tt_segment_shape_t){
+        .columns = self->store->columns, .T = msg->steps, .E = msg->env_count, .K = msg->finals, .S = msg->state_bytes};
     segment->bytes = zmq_msg_size(&packet->frame[0]);
     segment->block = tt_aligned0(segment->bytes);
     memcpy(segment->block, zmq_msg_data(&packet->frame[0]), segment->bytes);

@@ -17,9 +17,10 @@ typedef struct {
 
 /*  What all learners of a run have. */
 typedef struct {
-    uint64_t published;    /* versions below are there */
-    bool silent_pub;       /* PUB says nothing         */
-    const uint8_t *states; /* of all envs, [N][state_bytes]; NULL = not yet */
+    const tt_columns_t *columns; /* borrowed: of what collectors send; set before the first segment */
+    uint64_t published;          /* versions below are there */
+    bool silent_pub;             /* PUB says nothing         */
+    const uint8_t *states;       /* of all envs, [N][state_bytes]; NULL = not yet */
     size_t state_bytes;
     void (*version)(void *ctx, uint64_t version, zmq_msg_t frames[2]); /* WEIGHTS' */
     void *ctx;

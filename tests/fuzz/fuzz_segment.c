@@ -1,37 +1,79 @@
-/*  Any shape and any bytes as a segment: refused, or such that every final can be followed safely. The shape is the first 24
- *  bytes, as it comes in a SEGMENT header. */
+/*  Any shape and any bytes as a segment of several lists of columns: refused, or such that every final, choice and mask can be
+ *  followed safely. The first 20 bytes are which list, T, E, K and S. */
 #include "common/wire/segment.h"
 #include <stdlib.h>
 #include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+static const struct {
+    const char *obs, *action;
+    bool mask;
+} s_spaces[] = {
+    {"float32[5]", "float32[2]", false},
+    {"float32", "discrete(3)", false},
+    {"{image: uint8[2, 3], speed: float32[2], room: discrete(4)}", "(multi_discrete(2, 3), float32)", true},
+    {"(int64[2], multi_binary[3])", "multi_binary[2]", true},
+};
+
+static const tt_columns_t *s_columns(uint32_t which)
+{
+    static tt_columns_t *made[TT_COUNT(s_spaces)];
+    which %= TT_COUNT(s_spaces);
+    tt_space_t *obs = NULL, *action = NULL;
+    if (!made[which]) {
+        const tt_status_t read = tt_space_parse(&obs, s_spaces[which].obs);
+        const tt_status_t also = tt_space_parse(&action, s_spaces[which].action);
+        TT_CHECK(read == TT_OK && also == TT_OK);
+        const tt_status_t status = tt_columns_new(&made[which], obs, action, s_spaces[which].mask);
+        TT_CHECK(status == TT_OK);
+        tt_space_free(&obs);
+        tt_space_free(&action);
+    }
+    return made[which];
+}
+
+/*  What a receiver does with it: index by what it holds. */
 static void s_walk(const tt_segment_shape_t *shape, uint8_t *block)
 {
+    const tt_columns_t *columns = shape->columns;
+    const size_t rows = (size_t)shape->T * shape->E;
     tt_segment_t s;
-    float sum = 0;
+    float sum = 0, flat[64];
     tt_segment_map(shape, block, &s);
     for (uint32_t k = 0; k < shape->K; k++) {
         const size_t at = (size_t)s.final_t[k] * shape->E + s.final_env[k];
-        TT_CHECK(at < (size_t)shape->T * shape->E && s.truncated[at] == 1);
-        sum += s.final_obs[(size_t)k * shape->D] + s.final_value[k] + s.obs[at * shape->D];
+        const void *row[TT_COLUMNS_MAX];
+        TT_CHECK(at < rows && s.truncated[at] == 1);
+        for (uint32_t c = 0; c < columns->obs_count; c++)
+            row[c] = (const char *)s.final[c] + (size_t)k * columns->at[c].bytes;
+        tt_columns_flatten(columns, row, flat);
+        sum += flat[0] + s.final_value[k] + s.value[at];
     }
+    for (uint32_t c = 0; c < columns->count; c++)
+        for (size_t i = 0; columns->at[c].choice && i < rows * columns->at[c].elements; i++) {
+            const uint32_t n = columns->choices[columns->at[c].first + i % columns->at[c].elements];
+            const bool bytes = columns->at[c].dtype == TT_U8;
+            TT_CHECK((bytes ? ((uint8_t *)s.column[c])[i] : ((uint32_t *)s.column[c])[i]) < n);
+        }
     volatile float sink = sum;
     (void)sink;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    tt_segment_shape_t shape;
-    size_t bytes;
-    if (size < sizeof shape)
+    uint32_t head[5];
+    size_t bytes = 0;
+    if (size < sizeof head)
         return 0;
-    memcpy(&shape, data, sizeof shape);
-    data += sizeof shape;
-    size -= sizeof shape;
+    memcpy(head, data, sizeof head);
+    data += sizeof head;
+    size -= sizeof head;
+    const tt_segment_shape_t shape = {s_columns(head[0]), head[1], head[2], head[3], head[4]};
     if (tt_segment_check(&shape, data, size) != TT_OK)
         return 0;
-    TT_CHECK(tt_segment_size(&shape, &bytes) == TT_OK && bytes == size);
+    const tt_status_t status = tt_segment_size(&shape, &bytes);
+    TT_CHECK(status == TT_OK && bytes == size);
     uint8_t *block = aligned_alloc(64, (size + 63) / 64 * 64); /* what a receiver does */
     TT_CHECK(block != NULL);
     memcpy(block, data, size);

@@ -27,7 +27,7 @@ refuses() {
 "$tutti" algorithms vpg | grep -q 'algorithm.entropy_coef' || fail "its options are not listed"
 "$tutti" check "$dir/cartpole-vpg.yaml" >/dev/null || fail "its config is refused"
 refuses "lag 0, not 1" --set lag=1
-refuses "discrete actions" --set env=Pendulum-v1
+refuses "one choice.*Pendulum-v1 has float32" --set env=Pendulum-v1
 refuses "algorithm.clip" --set algorithm.clip=0.2
 refuses "learner.shards" --set learner.shards=32 --set num_envs=1
 

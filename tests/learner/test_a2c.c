@@ -7,9 +7,26 @@
 #include "common/base/rng.h"
 #include "common/rl/dist.h"
 #include "learner/algorithm.h"
+#include "tests/learner/segments.h"
 #include "tests/test.h"
 
 enum { T = 4, N = 6, ROWS = T * N };
+
+static tt_columns_t *s_columns; /* of four numbers and two choices */
+
+static int s_setup(void **state)
+{
+    (void)state;
+    s_columns = made_columns("float32[4]", "discrete(2)", false);
+    return 0;
+}
+
+static int s_teardown(void **state)
+{
+    (void)state;
+    tt_columns_destroy(&s_columns);
+    return 0;
+}
 
 static const tt_algorithm_t *s_find(const char *name)
 {
@@ -20,7 +37,7 @@ static const tt_algorithm_t *s_find(const char *name)
 
 static tt_train_cfg_t s_train(void)
 {
-    return (tt_train_cfg_t){.num_envs = N, .num_steps = T, .learner.shards = 2, .space.actions = 2, .seed = 1};
+    return (tt_train_cfg_t){.num_envs = N, .num_steps = T, .learner.shards = 2, .seed = 1};
 }
 
 /*  cfg[] gets the settings. */
@@ -48,7 +65,7 @@ static void test_settings(void **state)
     void *cfg = tt_new0(a2c->cfg_size);
     assert_ok(s_read(a2c, "algorithm: {}\n", &train, cfg));
     assert_true(a2c->gamma(cfg) == 0.99);
-    assert_ok(a2c->create(&algo, &train, cfg));
+    assert_ok(a2c->create(&algo, &train, s_columns, cfg));
     assert_int_equal(a2c->opt(algo)->kind, TT_OPT_RMSPROP);
     assert_true(a2c->opt(algo)->alpha == 0.99f && a2c->opt(algo)->eps == 1e-5f && a2c->opt(algo)->max_norm == 0.5f);
     assert_int_equal(a2c->steps(algo), 1);
@@ -102,9 +119,10 @@ static void s_fill(data_t *d, tt_net_t *net)
     d->batch = (tt_batch_t){.T = T,
         .N = N,
         .D = 4,
+        .columns = s_columns,
         .obs = d->row,
         .last = d->last,
-        .action = d->action,
+        .action = {d->action},
         .reward = d->reward,
         .terminated = d->terminated,
         .truncated = d->truncated,
@@ -128,7 +146,7 @@ static void s_step(const tt_algorithm_t *algorithm, const char *yaml, data_t *d,
     const float *rows[ROWS];
     void *cfg = tt_new0(algorithm->cfg_size);
     assert_ok(s_read(algorithm, yaml, &train, cfg));
-    assert_ok(algorithm->create(&algo, &train, cfg));
+    assert_ok(algorithm->create(&algo, &train, s_columns, cfg));
     assert_int_equal(algorithm->steps(algo), 1);
     assert_ok(algorithm->begin(algo, &d->batch, net, s_no_forward, NULL));
     assert_ok(algorithm->minibatch(algo, 0, net, &minibatch));
@@ -200,7 +218,7 @@ static void test_what_it_reports_and_asks(void **state)
     names_t names = {0};
     void *cfg = tt_new0(a2c->cfg_size);
     assert_ok(s_read(a2c, "algorithm: {}\n", &train, cfg));
-    assert_ok(a2c->create(&algo, &train, cfg));
+    assert_ok(a2c->create(&algo, &train, s_columns, cfg));
     assert_ok(a2c->begin(algo, &d.batch, net, s_no_forward, NULL));
     assert_false(a2c->after(algo, 0, stats, 1));
     a2c->metrics(algo, s_emit, &names);
@@ -221,5 +239,5 @@ int main(void)
         cmocka_unit_test(test_an_update_is_ppos_of_one_step),
         cmocka_unit_test(test_what_it_reports_and_asks),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, s_setup, s_teardown);
 }

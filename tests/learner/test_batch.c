@@ -7,51 +7,70 @@
 
 enum { N = 6, T = 4, D = 3, S = 5 };
 
-static void s_add_of(intake_t *intake, uint64_t batch, uint32_t lo, uint32_t count)
-{
-    zmq_msg_t frame;
-    const made_t made = {batch, batch, 1, lo, count};
-    const tt_msg_SEGMENT_t msg = made_segment(&made, T, D, S, &frame);
-    assert_ok(intake_add(intake, &msg, &frame, NULL, NULL));
-    zmq_msg_close(&frame);
-}
-
-static void s_add(intake_t *intake, uint32_t lo, uint32_t count)
-{
-    s_add_of(intake, 0, lo, count);
-}
+typedef struct {
+    const char *obs, *action;
+    bool mask;
+    bool whole, scale;
+} plan_t;
 
 typedef struct {
+    tt_columns_t *columns;
     intake_t *intake;
     batch_t *batch;
     tt_norm_t *obs, *reward;
     tt_batch_t out;
 } world_t;
 
-static void s_assemble(world_t *world, bool whole, bool scale)
+static void s_add(world_t *world, uint64_t batch, uint32_t lo, uint32_t count)
 {
-    const intake_cfg_t intake = {.N = N, .T = T, .D = D, .actions = 2, .state_bytes = S, .lag = 0};
-    const batch_cfg_t batch = {
-        .N = N, .T = T, .D = D, .scale_obs = scale, .scale_reward = scale, .clip_obs = 10, .clip_reward = 10};
+    zmq_msg_t frame;
+    const made_t made = {batch, batch, 1, lo, count};
+    const tt_msg_SEGMENT_t msg = made_segment(&made, world->columns, T, S, &frame);
+    assert_ok(intake_add(world->intake, &msg, &frame, NULL, NULL));
+    zmq_msg_close(&frame);
+}
+
+static void s_make_norms(world_t *world)
+{
+    const float rows[4][D] = {{1, 2, 3}, {100, 50, 7}, {-30, 400, 0}, {9, 9, 9}};
+    const float *row[4] = {rows[0], rows[1], rows[2], rows[3]};
+    const double returns[3] = {1, -20, 30};
+    assert_int_equal(world->columns->scaled, D);
+    tt_norm_merge(world->obs, row, 4);
+    tt_norm_merge_f64(world->reward, returns, 3);
+}
+
+static void s_assemble(world_t *world, const plan_t *plan)
+{
+    world->columns = made_columns(plan->obs, plan->action, plan->mask);
+    const intake_cfg_t intake = {.N = N, .T = T, .columns = world->columns, .state_bytes = S, .lag = 0};
+    const batch_cfg_t batch = {.N = N,
+        .T = T,
+        .columns = world->columns,
+        .scale_obs = plan->scale,
+        .scale_reward = plan->scale,
+        .clip_obs = 10,
+        .clip_reward = 10};
     world->intake = intake_new(&intake);
     world->batch = batch_new(&batch);
-    world->obs = tt_norm_new(D);
+    world->obs = tt_norm_new(world->columns->scaled);
     world->reward = tt_norm_new(1);
-    if (scale) {
-        const float rows[4][D] = {{1, 2, 3}, {100, 50, 7}, {-30, 400, 0}, {9, 9, 9}};
-        const float *row[4] = {rows[0], rows[1], rows[2], rows[3]};
-        const double returns[3] = {1, -20, 30};
-        tt_norm_merge(world->obs, row, 4);
-        tt_norm_merge_f64(world->reward, returns, 3);
-    }
-    if (whole) {
-        s_add(world->intake, 0, N);
+    if (plan->scale)
+        s_make_norms(world);
+    if (plan->whole) {
+        s_add(world, 0, 0, N);
     } else {
-        s_add(world->intake, 3, 2);
-        s_add(world->intake, 1, 3); /* env 3 is there already */
-        s_add(world->intake, 0, N); /* and most of these */
+        s_add(world, 0, 3, 2);
+        s_add(world, 0, 1, 3); /* env 3 is there already */
+        s_add(world, 0, 0, N); /* and most of these */
     }
     batch_assemble(world->batch, intake_batch(world->intake, 0), world->obs, world->reward, &world->out);
+}
+
+/*  A vector and one choice: what is read where it lies. */
+static void s_assemble_plain(world_t *world, bool whole, bool scale)
+{
+    s_assemble(world, &(plan_t){.obs = "float32[3]", .action = "discrete(2)", .whole = whole, .scale = scale});
 }
 
 static void s_free(world_t *world)
@@ -60,6 +79,7 @@ static void s_free(world_t *world)
     batch_destroy(&world->batch);
     tt_norm_destroy(&world->obs);
     tt_norm_destroy(&world->reward);
+    tt_columns_destroy(&world->columns);
 }
 
 static void test_row_t_N_plus_env(void **state)
@@ -67,7 +87,7 @@ static void test_row_t_N_plus_env(void **state)
     (void)state;
     for (int whole = 0; whole <= 1; whole++) {
         world_t world;
-        s_assemble(&world, whole, false);
+        s_assemble_plain(&world, whole, false);
         const tt_batch_t *b = &world.out;
         assert_int_equal(b->finals, N);
         for (uint32_t t = 0; t < T; t++)
@@ -75,7 +95,7 @@ static void test_row_t_N_plus_env(void **state)
                 const uint32_t r = t * N + e;
                 for (uint32_t d = 0; d < D; d++)
                     assert_near(b->obs[r][d], made_obs(0, e, t, d), 0);
-                assert_int_equal(b->action[r], (e + t) % 2);
+                assert_int_equal(((const int32_t *)b->action[0])[r], (e + t) % 2);
                 assert_near(b->reward[r], e + 1, 0);
                 assert_near(b->value[r], e * 100 + t, 0);
                 assert_near(b->log_prob[r], -(float)(e * 100 + t), 0);
@@ -102,8 +122,8 @@ static void test_scaled_copies_do_not_depend_on_the_cut(void **state)
 {
     (void)state;
     world_t whole, cut;
-    s_assemble(&whole, true, true);
-    s_assemble(&cut, false, true);
+    s_assemble_plain(&whole, true, true);
+    s_assemble_plain(&cut, false, true);
     for (uint32_t r = 0; r < T * N; r++) {
         assert_memory_equal(whole.out.obs[r], cut.out.obs[r], D * sizeof(float));
         const double want =
@@ -127,11 +147,11 @@ static void test_ages_do_not_depend_on_the_cut(void **state)
     (void)state;
     for (int whole = 0; whole <= 1; whole++) {
         world_t world;
-        s_assemble(&world, whole, false);
+        s_assemble_plain(&world, whole, false);
         intake_reset(world.intake, 2);
         if (!whole)
-            s_add_of(world.intake, 2, 2, 3);
-        s_add_of(world.intake, 2, 0, N);
+            s_add(&world, 2, 2, 3);
+        s_add(&world, 2, 0, N);
         batch_assemble(world.batch, intake_batch(world.intake, 2), world.obs, world.reward, &world.out);
         for (uint32_t e = 0; e < N; e++)
             assert_int_equal(batch_age(world.batch)[e], T - 1 - e % T);
@@ -139,11 +159,121 @@ static void test_ages_do_not_depend_on_the_cut(void **state)
     }
 }
 
+/*  One vector is not copied: the network reads the segment itself. */
+static void test_a_plain_vector_stays_in_place(void **state)
+{
+    (void)state;
+    for (int whole = 0; whole <= 1; whole++) {
+        world_t world;
+        s_assemble_plain(&world, whole, false);
+        for (uint32_t e = 0; e < N; e++) {
+            const intake_segment_t *from = intake_owner(world.intake, 0, e);
+            const float *at = (const float *)from->at.column[0] + (size_t)(1 * from->env_count + e - from->env_lo) * D;
+            assert_ptr_equal(world.out.obs[N + e], at);
+        }
+        s_free(&world);
+    }
+}
+
+/* ---- any spaces ------------------------------------------------------------------------------------------------------- */
+
+static const plan_t s_mixed = {
+    .obs = "{image: uint8[2, 2], mode: discrete(3), speed: float32[2], where: (float32, int64)}",
+    .action = "(multi_discrete(3, 2), float32[2], multi_binary[2])",
+    .mask = true};
+
+enum { FLAT = 4 + 3 + 2 + 1 + 1 };
+
+/*  What the network reads of (env, t), element by element; `sign` of the floats. */
+static void s_check_flat(const float *row, uint32_t env, uint32_t t, float sign)
+{
+    const float base = made_obs(0, env, t, 0);
+    for (uint32_t d = 0; d < 4; d++)
+        assert_near(row[d], (float)((uint32_t)(base + (float)d) & 255), 0);
+    for (uint32_t a = 0; a < 3; a++)
+        assert_near(row[4 + a], (env + t) % 3 == a, 0);
+    assert_near(row[7], sign * base, 0);
+    assert_near(row[8], sign * (base + 1), 0);
+    assert_near(row[9], sign * base, 0);
+    assert_near(row[10], base, 0);
+}
+
+static void s_check_actions(const tt_batch_t *b)
+{
+    for (uint32_t t = 0; t < T; t++)
+        for (uint32_t e = 0; e < N; e++) {
+            const uint32_t r = t * N + e, d = (e + t) % 3;
+            assert_int_equal(((const int32_t *)b->action[0])[2 * r], (e + t) % 3);
+            assert_int_equal(((const int32_t *)b->action[0])[2 * r + 1], (e + t + 1) % 2);
+            assert_near(((const float *)b->action[1])[2 * r + 1], made_obs(0, e, t, 1), 0);
+            assert_int_equal(((const uint8_t *)b->action[2])[2 * r], (e + t) % 2);
+            for (uint32_t a = 0; a < 3; a++)
+                assert_int_equal(b->mask[r * (3 + 2 + 2 + 2) + a], a != (d + 1) % 3);
+        }
+}
+
+static void test_any_spaces_are_flattened(void **state)
+{
+    (void)state;
+    for (int whole = 0; whole <= 1; whole++) {
+        plan_t plan = s_mixed;
+        plan.whole = whole;
+        world_t world;
+        s_assemble(&world, &plan);
+        const tt_batch_t *b = &world.out;
+        assert_int_equal(b->D, FLAT);
+        assert_ptr_equal(b->columns, world.columns);
+        for (uint32_t r = 0; r < T * N; r++)
+            s_check_flat(b->obs[r], r % N, r / N, 1);
+        for (uint32_t e = 0; e < N; e++)
+            s_check_flat(b->last[e], e, T, 1);
+        assert_int_equal(b->finals, N);
+        for (uint32_t k = 0; k < b->finals; k++)
+            s_check_flat(b->final_obs[k], b->final_row[k] % N, b->final_row[k] / N, -1);
+        s_check_actions(b);
+        s_free(&world);
+    }
+}
+
+/*  Floats are scaled and what the normaliser learns from stays raw; bytes and choices are left alone. */
+static void test_only_floats_are_scaled(void **state)
+{
+    (void)state;
+    world_t worlds[2];
+    for (int whole = 0; whole <= 1; whole++) {
+        plan_t plan = s_mixed;
+        plan.whole = whole, plan.scale = true;
+        s_assemble(&worlds[whole], &plan);
+    }
+    const tt_batch_t *cut = &worlds[0].out, *b = &worlds[1].out;
+    const float *const *raw = batch_raw_obs(worlds[1].batch);
+    for (uint32_t r = 0; r < T * N; r++) {
+        const float base = made_obs(0, r % N, r / N, 0), collected[D] = {base, base + 1, base};
+        float scaled[D];
+        tt_norm_scale(worlds[1].obs, collected, 1, 10, scaled);
+        assert_memory_equal(raw[r], collected, sizeof collected);
+        assert_memory_equal(b->obs[r] + 7, scaled, sizeof scaled);
+        assert_near(b->obs[r][10], base, 0);
+        assert_near(b->obs[r][4] + b->obs[r][5] + b->obs[r][6], 1, 0);
+        assert_memory_equal(b->obs[r], cut->obs[r], FLAT * sizeof(float));
+        assert_memory_equal(batch_raw_obs(worlds[0].batch)[r], raw[r], D * sizeof(float));
+    }
+    for (uint32_t e = 0; e < N; e++)
+        assert_memory_equal(b->last[e], cut->last[e], FLAT * sizeof(float));
+    for (uint32_t k = 0; k < N; k++)
+        assert_memory_equal(b->final_obs[k], cut->final_obs[k], FLAT * sizeof(float));
+    s_free(&worlds[0]);
+    s_free(&worlds[1]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_row_t_N_plus_env),
         cmocka_unit_test(test_scaled_copies_do_not_depend_on_the_cut),
+        cmocka_unit_test(test_a_plain_vector_stays_in_place),
+        cmocka_unit_test(test_any_spaces_are_flattened),
+        cmocka_unit_test(test_only_floats_are_scaled),
         cmocka_unit_test(test_ages_do_not_depend_on_the_cut),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,9 +6,25 @@
 
 enum { N = 6, T = 4, D = 3, S = 5 };
 
+static tt_columns_t *s_columns; /* of D numbers and two choices */
+
+static int s_setup(void **state)
+{
+    (void)state;
+    s_columns = made_columns("float32[3]", "discrete(2)", false);
+    return 0;
+}
+
+static int s_teardown(void **state)
+{
+    (void)state;
+    tt_columns_destroy(&s_columns);
+    return 0;
+}
+
 static intake_t *s_new(uint32_t lag)
 {
-    const intake_cfg_t cfg = {.N = N, .T = T, .D = D, .actions = 2, .state_bytes = S, .lag = lag};
+    const intake_cfg_t cfg = {.N = N, .T = T, .columns = s_columns, .state_bytes = S, .lag = lag};
     return intake_new(&cfg);
 }
 
@@ -17,7 +33,7 @@ static tt_status_t s_add_from(intake_t *intake, uint64_t instance, uint64_t batc
 {
     zmq_msg_t frame;
     const made_t made = {batch, version, instance, lo, count};
-    const tt_msg_SEGMENT_t msg = made_segment(&made, T, D, S, &frame);
+    const tt_msg_SEGMENT_t msg = made_segment(&made, s_columns, T, S, &frame);
     const tt_status_t status = intake_add(intake, &msg, &frame, force, fresh);
     zmq_msg_close(&frame);
     return status;
@@ -46,7 +62,7 @@ static void test_a_batch_fills_up(void **state)
     assert_true(intake_complete(intake, 0));
     assert_int_equal(intake_base(intake), 2);
     assert_int_equal(intake_owner(intake, 0, 5)->env_lo, 4);
-    assert_near(intake_owner(intake, 0, 5)->at.obs[D], made_obs(0, 5, 0, 0), 0);
+    assert_near(((float *)intake_owner(intake, 0, 5)->at.column[0])[D], made_obs(0, 5, 0, 0), 0);
     intake_advance(intake, 1);
     assert_int_equal(intake_upto(intake), 3);
     assert_null(intake_batch(intake, 0));
@@ -99,25 +115,41 @@ static void test_headers_that_do_not_fit_are_refused(void **state)
     intake_t *intake = s_new(0);
     const made_t made = {0, 0, 1, 0, N};
     zmq_msg_t frame;
-    const tt_msg_SEGMENT_t good = made_segment(&made, T, D, S, &frame);
-    tt_msg_SEGMENT_t bad[8];
-    for (int i = 0; i < 8; i++)
+    const tt_msg_SEGMENT_t good = made_segment(&made, s_columns, T, S, &frame);
+    tt_msg_SEGMENT_t bad[7];
+    for (int i = 0; i < 7; i++)
         bad[i] = good;
     bad[0].steps++;
-    bad[1].obs++;
+    bad[1].columns++;
     bad[2].env_lo = 1; /* one env too far */
     bad[3].env_count = 0;
     bad[4].env_lo = UINT32_MAX;
     bad[5].state_bytes = 4;
     bad[6].finals--;
-    bad[7].action_dims = 1;
-    for (int i = 0; i < 8; i++) {
+    for (int i = 0; i < 7; i++) {
         assert_int_not_equal(intake_add(intake, &bad[i], &frame, NULL, NULL), TT_OK);
         assert_true(zmq_msg_size(&frame) > 0);
     }
     assert_int_equal(intake_batch(intake, 0)->filled, 0);
     assert_ok(intake_add(intake, &good, &frame, NULL, NULL));
     zmq_msg_close(&frame);
+    intake_destroy(&intake);
+}
+
+/*  Another version of the env may have another order of the same leaves: equal sizes, other meaning. */
+static void test_other_columns_are_refused_in_words(void **state)
+{
+    (void)state;
+    intake_t *intake = s_new(0);
+    tt_columns_t *other = made_columns("(float32[2], float32)", "discrete(2)", false);
+    const made_t made = {0, 0, 1, 0, N};
+    zmq_msg_t frame;
+    const tt_msg_SEGMENT_t msg = made_segment(&made, other, T, S, &frame);
+    assert_int_equal(intake_add(intake, &msg, &frame, NULL, NULL), TT_INVALID);
+    assert_non_null(strstr(tt_err_text(), "another list of columns"));
+    assert_non_null(strstr(tt_err_text(), "same version of the env"));
+    zmq_msg_close(&frame);
+    tt_columns_destroy(&other);
     intake_destroy(&intake);
 }
 
@@ -128,15 +160,42 @@ static void test_an_action_out_of_range_is_refused(void **state)
         intake_t *intake = s_new(0);
         const made_t made = {0, 0, 1, 0, N};
         zmq_msg_t frame;
-        const tt_msg_SEGMENT_t msg = made_segment(&made, T, D, S, &frame);
-        const tt_segment_shape_t shape = {.T = T, .E = N, .D = D, .K = N, .S = S};
+        const tt_msg_SEGMENT_t msg = made_segment(&made, s_columns, T, S, &frame);
+        const tt_segment_shape_t shape = {.columns = s_columns, .T = T, .E = N, .K = N, .S = S};
         tt_segment_t at;
         tt_segment_map(&shape, zmq_msg_data(&frame), &at);
-        memcpy((char *)at.action + 4 * (T * N - 1), &wrong, sizeof wrong);
-        assert_int_equal(intake_add(intake, &msg, &frame, NULL, NULL), TT_INVALID);
+        memcpy((char *)at.column[s_columns->action] + 4 * (T * N - 1), &wrong, sizeof wrong);
+        assert_int_equal(intake_add(intake, &msg, &frame, NULL, NULL), TT_PROTOCOL);
         zmq_msg_close(&frame);
         intake_destroy(&intake);
     }
+}
+
+static void test_a_forbidden_action_is_refused(void **state)
+{
+    (void)state;
+    tt_columns_t *masked = made_columns("float32[3]", "(discrete(3), multi_discrete(2, 3))", true);
+    const intake_cfg_t cfg = {.N = N, .T = T, .columns = masked, .state_bytes = S};
+    for (int element = 0; element < 2; element++) {
+        intake_t *intake = intake_new(&cfg);
+        const made_t made = {0, 0, 1, 0, N};
+        const tt_segment_shape_t shape = {.columns = masked, .T = T, .E = N, .K = N, .S = S};
+        const uint32_t r = T * N - 1;
+        zmq_msg_t frame;
+        tt_segment_t at;
+        const tt_msg_SEGMENT_t msg = made_segment(&made, masked, T, S, &frame);
+        tt_segment_map(&shape, zmq_msg_data(&frame), &at);
+        int32_t *last = (int32_t *)at.column[masked->action + 1] + 2 * r + element;
+        const int32_t allowed = *last;
+        *last = (allowed + 1) % (element ? 3 : 2);
+        assert_int_equal(intake_add(intake, &msg, &frame, NULL, NULL), TT_PROTOCOL);
+        assert_non_null(strstr(tt_err_text(), "action.1"));
+        *last = allowed;
+        assert_ok(intake_add(intake, &msg, &frame, NULL, NULL));
+        zmq_msg_close(&frame);
+        intake_destroy(&intake);
+    }
+    tt_columns_destroy(&masked);
 }
 
 static void test_states_stand_at_the_start_of_the_next_batch(void **state)
@@ -239,10 +298,10 @@ static void test_an_episode_older_than_the_run_is_refused(void **state)
     (void)state;
     intake_t *intake = s_new(1);
     const made_t made = {1, 0, 1, 0, 6};
-    const tt_segment_shape_t shape = {.T = T, .E = 6, .D = D, .K = 6, .S = S};
+    const tt_segment_shape_t shape = {.columns = s_columns, .T = T, .E = 6, .K = 6, .S = S};
     tt_segment_t at;
     zmq_msg_t frame;
-    const tt_msg_SEGMENT_t msg = made_segment(&made, T, D, S, &frame);
+    const tt_msg_SEGMENT_t msg = made_segment(&made, s_columns, T, S, &frame);
     tt_segment_map(&shape, zmq_msg_data(&frame), &at);
     at.age[2] = T + 1;
     assert_int_equal(intake_add(intake, &msg, &frame, NULL, NULL), TT_INVALID);
@@ -260,12 +319,14 @@ int main(void)
         cmocka_unit_test(test_copies_are_dropped_and_counted),
         cmocka_unit_test(test_beyond_the_credit_and_wrong_versions_are_refused),
         cmocka_unit_test(test_headers_that_do_not_fit_are_refused),
+        cmocka_unit_test(test_other_columns_are_refused_in_words),
         cmocka_unit_test(test_an_action_out_of_range_is_refused),
+        cmocka_unit_test(test_a_forbidden_action_is_refused),
         cmocka_unit_test(test_an_episode_older_than_the_run_is_refused),
         cmocka_unit_test(test_states_stand_at_the_start_of_the_next_batch),
         cmocka_unit_test(test_a_snapshots_states),
         cmocka_unit_test(test_a_composition_replaces_envs),
         cmocka_unit_test(test_what_is_disowned_may_come_again),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, s_setup, s_teardown);
 }

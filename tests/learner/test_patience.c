@@ -10,12 +10,14 @@
 #include "tests/fake/collector.h"
 #include "tests/fake/learner.h"
 #include "tests/fake/role.h"
+#include "tests/learner/segments.h"
 
 enum { STALL_S = 60, DRAIN_S = 5 };
 
 typedef struct {
     fake_coordinator_t run;
     fake_collector_t collector;
+    tt_columns_t *columns;
     fake_role_t learner;
     int signals;
     int snapshots;
@@ -52,10 +54,10 @@ static stage_t *s_open(const char *more, uint64_t updates)
     fake_collector_t *plays = &self->collector;
     plays->N = 4;
     plays->T = 8;
-    plays->D = 4;
+    plays->columns = self->columns = made_columns("float32[4]", "discrete(2)", false);
     plays->S = 8;
     fake_open(&self->run, tt_sprintf("name: patience\nenv: CartPole-v1\nnum_envs: 4\nnum_steps: 8\nlag: 0\nseed: 5\n"
-                                     "space: {obs: 4, actions: 2, action_dims: 1, env_state: 8}\n"
+                                     "space: {obs: \"float32[4]\", action: discrete(2), env_state: 8}\n"
                                      "network: {hidden: [8]}\nlearner: {shards: 2}\n"
                                      "algorithm: {name: ppo, epochs: 1, minibatches: 1}\n"
                                      "net: {stall_s: %d}\n%s",
@@ -82,6 +84,7 @@ static void s_close(stage_t *self)
     close(self->signals);
     fake_collector_close(&self->collector);
     fake_close(&self->run);
+    tt_columns_destroy(&self->columns);
 }
 
 static void s_pass(stage_t *self, int seconds)

@@ -7,6 +7,7 @@
 #include "learner/algorithm.h"
 #include "learner/algorithms/ppo_loss.h"
 #include "learner/algorithms/ppo_options.h"
+#include "tests/learner/segments.h"
 #include "tests/test.h"
 
 static const tt_algorithm_t *s_ppo(void)
@@ -46,7 +47,6 @@ static tt_status_t s_check(const char *yaml, tt_train_cfg_t *train, ppo_cfg_t *c
     train->num_envs = 6;
     train->num_steps = 32; /* 192 rows */
     train->learner.shards = s_shards;
-    train->space.actions = 2;
     const tt_status_t status = s_ppo()->check(config, train, cfg);
     tt_config_destroy(&config);
     return status;
@@ -126,6 +126,7 @@ typedef struct {
     tt_batch_t batch;
     tt_train_cfg_t train;
     ppo_cfg_t cfg;
+    tt_columns_t *columns;
     tt_algo_t *algo;
 } update_t;
 
@@ -144,14 +145,22 @@ static void s_setup(update_t *u, const char *yaml)
         .D = 1,
         .obs = u->rows,
         .last = u->rows,
-        .action = u->action,
+        .action = {u->action},
         .reward = u->reward,
         .terminated = u->none,
         .truncated = u->none,
         .log_prob = u->log_prob,
         .value = u->value,
         .last_value = u->last_value};
-    assert_ok(s_ppo()->create(&u->algo, &u->train, &u->cfg));
+    u->columns = made_columns("float32[1]", "discrete(2)", false);
+    u->batch.columns = u->columns;
+    assert_ok(s_ppo()->create(&u->algo, &u->train, u->columns, &u->cfg));
+}
+
+static void s_teardown(update_t *u)
+{
+    s_ppo()->destroy(&u->algo);
+    tt_columns_destroy(&u->columns);
 }
 
 static tt_status_t s_no_forward(void *ctx, const float *const *obs, size_t rows, float *head, float *value)
@@ -201,7 +210,7 @@ static void test_shuffle(void **state)
         same += m.row[0] == first[step];
     }
     assert_true(same < 3);
-    s_ppo()->destroy(&u.algo);
+    s_teardown(&u);
 }
 
 static void test_schedules(void **state)
@@ -218,7 +227,7 @@ static void test_schedules(void **state)
     s_begin(&u, 50);
     assert_ok(s_ppo()->minibatch(u.algo, 0, NULL, &m));
     assert_true(fabs((double)m.lr - 0.002) < 1e-8);
-    s_ppo()->destroy(&u.algo);
+    s_teardown(&u);
 }
 
 /*  Advantages of a minibatch come out with mean 0 and deviation 1 (divided by rows - 1). */
@@ -238,7 +247,7 @@ static void test_advantages_are_normalised(void **state)
         square += a * a / 15;
     }
     assert_true(fabs(mean) < 1e-6 && fabs(square - 1) < 1e-5);
-    s_ppo()->destroy(&u.algo);
+    s_teardown(&u);
 }
 
 /*  target_kl is looked at after a whole pass only, and depends on that step alone. */
@@ -254,12 +263,12 @@ static void test_target_kl(void **state)
     assert_true(s_ppo()->after(u.algo, 3, stats, 1));
     stats[PPO_KL] = 0.005f;
     assert_false(s_ppo()->after(u.algo, 3, stats, 1));
-    s_ppo()->destroy(&u.algo);
+    s_teardown(&u);
     s_setup(&u, "algorithm: {}\n"); /* off by default */
     s_begin(&u, 0);
     stats[PPO_KL] = 1e9f;
     assert_false(s_ppo()->after(u.algo, 3, stats, 1));
-    s_ppo()->destroy(&u.algo);
+    s_teardown(&u);
 }
 
 typedef struct {
@@ -296,7 +305,7 @@ static void test_metrics_are_means(void **state)
     s_ppo()->after(u.algo, 0, b, 1);
     s_ppo()->metrics(u.algo, s_emit, &m);
     assert_true(m.policy == 2);
-    s_ppo()->destroy(&u.algo);
+    s_teardown(&u);
 }
 
 /*  A stale batch asks for the current version's values; a fresh one, or recompute: false, does not. Errors come back. */
@@ -308,11 +317,11 @@ static void test_recompute_only_when_stale(void **state)
     s_begin(&u, 0);
     u.batch.stale = true;
     assert_int_equal(s_ppo()->begin(u.algo, &u.batch, NULL, s_no_forward, NULL), TT_DEVICE);
-    s_ppo()->destroy(&u.algo);
+    s_teardown(&u);
     s_setup(&u, "algorithm: {recompute: false}\n");
     u.batch.stale = true;
     s_begin(&u, 0);
-    s_ppo()->destroy(&u.algo);
+    s_teardown(&u);
     assert_null(u.algo);
     s_ppo()->destroy(&u.algo);
 }

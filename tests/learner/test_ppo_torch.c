@@ -8,20 +8,29 @@
 #include "learner/algorithm.h"
 #include "learner/algorithms/ppo_loss.h"
 #include "learner/algorithms/ppo_options.h"
+#include "tests/learner/segments.h"
 #include "tests/test.h"
 
 enum { SHARDS = 2 };
 
 typedef struct {
     char magic[8];
-    uint32_t T, N, D, A, continuous, clip_value, stale, cleanrl, epochs, minibatches, finals, parameters;
+    uint32_t T, N, D, A, kind, clip_value, stale, cleanrl, epochs, minibatches, finals, parameters;
     uint64_t seed, update;
     float lr, gamma, lambda, clip, entropy, value_coef, max_grad_norm, adam_eps;
 } head_t;
 
+/*  Behind it when the kind is ANY: the space of actions in words. */
+typedef enum { ONE_CHOICE, ONE_BOX, ANY } kind_t;
+typedef struct {
+    char action[64];
+    uint32_t masked;
+} space_t;
+
 typedef struct {
     char *file, *at, *end;
     head_t h;
+    tt_columns_t *columns;
     tt_batch_t batch;
     const float **obs, **last, **final_obs;
     tt_device_t *device;
@@ -77,6 +86,14 @@ static void s_read(case_t *c, const char *name)
     fclose(in);
     memcpy(&c->h, s_take(c, 1, sizeof c->h), sizeof c->h);
     assert_memory_equal(c->h.magic, "TTPPO\0\0\2", 8);
+    space_t space = {0};
+    if (c->h.kind == ANY)
+        memcpy(&space, s_take(c, 1, sizeof space), sizeof space);
+    else
+        snprintf(space.action, sizeof space.action, c->h.kind == ONE_BOX ? "float32[%u]" : "discrete(%u)", c->h.A);
+    char obs[32];
+    snprintf(obs, sizeof obs, "float32[%u]", c->h.D);
+    c->columns = made_columns(obs, space.action, space.masked);
 }
 
 static void s_read_batch(case_t *c)
@@ -89,11 +106,11 @@ static void s_read_batch(case_t *c)
     b->last = c->last = s_rows(c, h->N);
     b->final_obs = c->final_obs = s_rows(c, h->finals);
     b->final_row = s_take(c, h->finals, sizeof(uint32_t));
-    b->action_dims = h->continuous ? h->A : 0;
-    if (h->continuous)
-        b->action_box = s_take(c, (size_t)rows * h->A, sizeof(float));
-    else
-        b->action = s_take(c, rows, sizeof(int32_t));
+    b->columns = c->columns;
+    for (uint32_t a = 0; a < c->columns->action_count; a++)
+        b->action[a] = s_take(c, rows, c->columns->at[c->columns->action + a].bytes);
+    if (c->columns->mask >= 0)
+        b->mask = s_take(c, rows, c->columns->mask_bits);
     b->reward = s_take(c, rows, sizeof(float));
     b->terminated = s_take(c, rows, 1);
     b->truncated = s_take(c, rows, 1);
@@ -106,8 +123,11 @@ static void s_read_batch(case_t *c)
 static void s_create(case_t *c)
 {
     const head_t *h = &c->h;
+    tt_policy_t policy;
+    tt_policy_of(&policy, c->columns);
+    assert_int_equal(policy.out, h->A);
     const tt_net_spec_t spec = {
-        .obs = h->D, .hidden_count = 2, .hidden = {12, 8}, .out = h->A, .continuous = h->continuous};
+        .obs = h->D, .hidden_count = 2, .hidden = {12, 8}, .out = h->A, .log_std = policy.log_std};
     assert_int_equal(tt_net_param_count(&spec), h->parameters);
     const ppo_cfg_t cfg = {.learning_rate = h->lr,
         .gamma = (double)h->gamma,
@@ -129,9 +149,6 @@ static void s_create(case_t *c)
         .adam_eps = h->adam_eps};
     tt_train_cfg_t train = {.seed = h->seed, .num_envs = h->N, .num_steps = h->T};
     train.learner.shards = SHARDS;
-    train.space.obs = h->D;
-    train.space.actions = h->continuous ? 0 : h->A;
-    train.space.action_dims = h->continuous ? h->A : 1;
     assert_ok(tt_device_open(&c->device, "cpu", 0));
     assert_ok(tt_net_new(&c->net, c->device, &spec, 1));
     float *params = s_vector(c);
@@ -139,7 +156,7 @@ static void s_create(case_t *c)
     free(params);
     const tt_algorithm_t *ppo;
     assert_ok(tt_algorithm_find(&ppo, "ppo"));
-    assert_ok(ppo->create(&c->algo, &train, &cfg));
+    assert_ok(ppo->create(&c->algo, &train, c->columns, &cfg));
     c->opt_state = tt_array0(tt_opt_state_count(ppo->opt(c->algo), &spec), sizeof(float));
     for (int s = 0; s < SHARDS; s++)
         c->grad[s] = tt_array0(tt_net_grad_count(&spec), sizeof(float));
@@ -155,6 +172,7 @@ static void s_free(case_t *c)
     tt_device_close(&c->device);
     for (int s = 0; s < SHARDS; s++)
         free(c->grad[s]);
+    tt_columns_destroy(&c->columns);
     free(c->opt_state);
     free(c->obs);
     free(c->last);
@@ -262,6 +280,36 @@ static void test_continuous(void **state)
     s_run("continuous");
 }
 
+static void test_multi_discrete(void **state)
+{
+    (void)state;
+    s_run("multi_discrete");
+}
+
+static void test_multi_binary(void **state)
+{
+    (void)state;
+    s_run("multi_binary");
+}
+
+static void test_masked(void **state)
+{
+    (void)state;
+    s_run("masked");
+}
+
+static void test_mixture(void **state)
+{
+    (void)state;
+    s_run("mixture");
+}
+
+static void test_mixture_masked(void **state)
+{
+    (void)state;
+    s_run("mixture_masked");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -270,6 +318,11 @@ int main(void)
         cmocka_unit_test(test_discrete_cleanrl),
         cmocka_unit_test(test_continuous_clip_value),
         cmocka_unit_test(test_continuous),
+        cmocka_unit_test(test_multi_discrete),
+        cmocka_unit_test(test_multi_binary),
+        cmocka_unit_test(test_masked),
+        cmocka_unit_test(test_mixture),
+        cmocka_unit_test(test_mixture_masked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -114,6 +114,26 @@ static void test_lock_step(void **state)
     assert_string_not_equal(one, s_want);
 }
 
+/*  A dict, a tuple and a mask: flattened, scaled where there are floats, and again the same for any number of learners. With
+ *  bytes only there is nothing to scale, and a version's block of statistics is a count. */
+static void test_any_spaces(void **state)
+{
+    (void)state;
+    const char *const jobs[] = {"# any spaces\n" LONG, "# bytes only\n" JOB "lag: 1\nstop: {env_steps: 2000}\n"};
+    char before[65];
+    memcpy(before, s_want, sizeof before);
+    for (size_t i = 0; i < TT_COUNT(jobs); i++) {
+        char one[65], cut[65], three[65];
+        s_plain(jobs[i], 1, 0, false, one);
+        s_plain(jobs[i], 1, 0, true, cut);
+        s_plain(jobs[i], 3, 1, true, three);
+        assert_string_equal(one, cut);
+        assert_string_equal(one, three);
+        assert_string_not_equal(one, before);
+        memcpy(before, one, sizeof before);
+    }
+}
+
 static void test_a_learner_joins(void **state)
 {
     (void)state;
@@ -552,6 +572,7 @@ int main(void)
         cmocka_unit_test_teardown(test_threads_and_copies_change_nothing, world_teardown),
         cmocka_unit_test_teardown(test_any_number_of_learners, world_teardown),
         cmocka_unit_test_teardown(test_lock_step, world_teardown),
+        cmocka_unit_test_teardown(test_any_spaces, world_teardown),
         cmocka_unit_test_teardown(test_a_learner_joins, world_teardown),
         cmocka_unit_test_teardown(test_no_state_for_a_member_of_an_older_generation, world_teardown),
         cmocka_unit_test_teardown(test_a_learner_is_killed, world_teardown),

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/wait.h>
 #include "common/base/mem.h"
+#include "tests/learner/segments.h"
 
 enum { PATIENCE_MS = 60000 };
 
@@ -124,21 +125,37 @@ void world_stop(world_t *world)
 
 /* ---- life -------------------------------------------------------------------------------------------------------- */
 
+typedef struct {
+    const char *mark, *obs, *action; /* mark: among the lines of YAML */
+    bool mask;
+} spaces_t;
+
+static const spaces_t s_spaces[] = {
+    {"# any spaces", "{image: uint8[2, 2], mode: discrete(3), speed: float32[2]}",
+        "(multi_discrete(3, 2), float32[2], multi_binary[2])", true},
+    {"# bytes only", "uint8[2, 2]", "multi_binary[2]", false},
+    {"", "float32[4]", "discrete(2)", false},
+};
+
 void world_open(world_t *world, const char *more)
 {
     memset(world, 0, sizeof *world);
     fake_collector_t *plays = &world->collector;
     plays->N = 6;
     plays->T = 16;
-    plays->D = 4;
+    const spaces_t *spaces = s_spaces;
+    while (!strstr(more, spaces->mark))
+        spaces++;
+    plays->columns = world->columns = made_columns(spaces->obs, spaces->action, spaces->mask);
     plays->S = strstr(more, "# envs cannot be saved") ? 0 : 8;
     plays->lag = strstr(more, "lag: 0") ? 0 : strstr(more, "lag: 3") ? 3 : 1;
-    fake_open(&world->run, tt_sprintf("name: world\nenv: CartPole-v1\nnum_envs: %u\nnum_steps: %u\nseed: 5\n"
-                                      "space: {obs: %u, actions: 2, action_dims: 1, env_state: %u, threshold: -1000}\n"
-                                      "net: {beat_ms: 100, lease_ms: 2000, stall_s: 20}\n"
-                                      "%s%s",
-                               plays->N, plays->T, plays->D, plays->S,
-                               strstr(more, "network:") ? "" : "network: {hidden: [16, 16]}\n", more));
+    fake_open(
+        &world->run, tt_sprintf("name: world\nenv: CartPole-v1\nnum_envs: %u\nnum_steps: %u\nseed: 5\n"
+                                "space: {obs: \"%s\", action: \"%s\", mask: %s, env_state: %u, threshold: -1000}\n"
+                                "net: {beat_ms: 100, lease_ms: 2000, stall_s: 20}\n"
+                                "%s%s",
+                         plays->N, plays->T, spaces->obs, spaces->action, spaces->mask ? "true" : "false", plays->S,
+                         strstr(more, "network:") ? "" : "network: {hidden: [16, 16]}\n", more));
     s_open_world = world;
     world->run.patience_ms = PATIENCE_MS;
     world->run.on_event = s_on_event;
@@ -158,6 +175,7 @@ void world_close(world_t *world)
         }
     fake_collector_close(&world->collector);
     fake_close(&world->run);
+    tt_columns_destroy(&world->columns);
 }
 
 int world_teardown(void **state)

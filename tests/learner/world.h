@@ -7,6 +7,7 @@
 typedef struct {
     fake_coordinator_t run;
     fake_collector_t collector;
+    tt_columns_t *columns;
     bool may_fail; /* else a failure of the run is the test's */
     char sha[65];  /* of EVENT finished; "" = not yet */
     char checkpoint[256], reason[64];
@@ -16,7 +17,8 @@ typedef struct {
     uint64_t snapshots, solved; /* solved: how often that was said; it is with 100 episodes */
 } world_t;
 
-/*  `more`: lines of YAML behind the defaults of the harness. */
+/*  `more`: lines of YAML behind the defaults of the harness; "# any spaces" among them: not one vector and one choice, but a
+ *  dict, a tuple and a mask; "# bytes only": nothing that a normaliser knows. */
 void world_open(world_t *world, const char *more);
 /*  Kill what still runs, remove the run directory. */
 void world_close(world_t *world);

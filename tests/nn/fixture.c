@@ -9,15 +9,15 @@
 const tt_net_spec_t fixture_specs[] = {
     {.obs = 4, .hidden_count = 2, .hidden = {64, 64}, .out = 2},
     {.obs = 4, .hidden_count = 2, .hidden = {64, 64}, .activation = TT_NN_RELU, .out = 2},
-    {.obs = 3, .hidden_count = 2, .hidden = {64, 64}, .out = 1, .continuous = true},
+    {.obs = 3, .hidden_count = 2, .hidden = {64, 64}, .out = 1, .log_std = 1},
     {.obs = 1, .hidden_count = 0, .out = 1},
-    {.obs = 17, .hidden_count = 0, .out = 3, .continuous = true},
+    {.obs = 17, .hidden_count = 0, .out = 3, .log_std = 3},
     {.obs = 5, .hidden_count = 1, .hidden = {1}, .out = 2},
     {.obs = 6, .hidden_count = 1, .hidden = {7}, .activation = TT_NN_RELU, .out = 5},
-    {.obs = 16, .hidden_count = 3, .hidden = {33, 18, 50}, .out = 4, .continuous = true},
+    {.obs = 16, .hidden_count = 3, .hidden = {33, 18, 50}, .out = 4, .log_std = 4},
     {.obs = 31, .hidden_count = 2, .hidden = {80, 96}, .out = 6},
     {.obs = 100, .hidden_count = 2, .hidden = {128, 130}, .activation = TT_NN_RELU, .out = 18},
-    {.obs = 9, .hidden_count = 8, .hidden = {16, 15, 14, 13, 12, 11, 10, 9}, .out = 33, .continuous = true},
+    {.obs = 9, .hidden_count = 8, .hidden = {16, 15, 14, 13, 12, 11, 10, 9}, .out = 33, .log_std = 33},
 };
 const size_t fixture_spec_count = TT_COUNT(fixture_specs);
 
@@ -102,10 +102,10 @@ void fixture_loss(const void *ctx, const tt_loss_block_t *block)
             const uint32_t i = a * TT_BLOCK + r;
             if (!there)
                 assert_true(block->head[i] == 0.0f);
-            const float scale = spec->continuous ? expf(-block->log_std[a]) : 1.0f;
+            const float scale = spec->log_std ? expf(-block->log_std[a]) : 1.0f;
             const float error = there ? block->head[i] - fixture_target(block->row[r], a) : 0.0f;
             block->d_head[i] = scale * error;
-            if (spec->continuous && there)
+            if (spec->log_std && there)
                 block->d_log_std[a] -= 0.5f * scale * error * error;
             block->stats[0] += 0.5f * scale * error * error;
         }

@@ -83,7 +83,7 @@ static void test_layout(void **state)
         assert_true(tt_net_stats_offset(&fixture_specs[s]) >= params);
         assert_true(tt_net_grad_count(&fixture_specs[s]) >= tt_net_stats_offset(&fixture_specs[s]) + TT_LOSS_STATS);
         assert_int_equal(tt_net_grad_count(&fixture_specs[s]) % 16, 0);
-        assert_true((tt_net_log_std(net) != NULL) == fixture_specs[s].continuous);
+        assert_true((tt_net_log_std(net) != NULL) == (fixture_specs[s].log_std > 0));
         free(seen);
         tt_net_destroy(&net);
     }

@@ -65,7 +65,7 @@ static void open_golden(golden_t *g, const char *name, tt_nn_activation_t activa
         .hidden = {18, 12},
         .activation = activation,
         .out = OUT,
-        .continuous = true,
+        .log_std = OUT,
     };
     char path[512];
     snprintf(path, sizeof path, "%s/tests/golden/torch/%s", TT_SOURCE_DIR, name);

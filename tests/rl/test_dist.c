@@ -110,16 +110,6 @@ static void test_rows_do_not_see_each_other(void **state)
     assert_true(different > 0);
 }
 
-static void test_greedy(void **state)
-{
-    (void)state;
-    const float logits[] = {1, 3, 3, -INFINITY, -2, -INFINITY};
-    int32_t action[2];
-    tt_cat_greedy(logits, 2, 3, action);
-    assert_int_equal(action[0], 1);
-    assert_int_equal(action[1], 1);
-}
-
 /*  Extreme and broken logits give an action in range. */
 static void test_odd_logits(void **state)
 {
@@ -216,7 +206,6 @@ int main(void)
         cmocka_unit_test(test_categorical_by_definition),
         cmocka_unit_test(test_categorical_frequencies),
         cmocka_unit_test(test_rows_do_not_see_each_other),
-        cmocka_unit_test(test_greedy),
         cmocka_unit_test(test_odd_logits),
         cmocka_unit_test(test_gaussian_by_definition),
         cmocka_unit_test(test_gaussian_moments),

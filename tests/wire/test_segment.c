@@ -3,11 +3,43 @@
 #include "common/base/mem.h"
 #include "tests/test.h"
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 /*  A sound segment of 3 steps, 4 envs, with truncations at (0, 1), (0, 3) and (2, 0). */
-static const tt_segment_shape_t s_shape = {.T = 3, .E = 4, .D = 5, .A = 2, .K = 3, .S = 7};
+static tt_segment_shape_t s_shape = {.T = 3, .E = 4, .K = 3, .S = 7};
+static tt_columns_t *s_floats, *s_choice, *s_tree;
+
+static tt_columns_t *s_columns(const char *obs, const char *action, bool mask)
+{
+    tt_space_t *o = NULL, *a = NULL;
+    tt_columns_t *columns = NULL;
+    assert_ok(tt_space_parse(&o, obs));
+    assert_ok(tt_space_parse(&a, action));
+    assert_ok(tt_columns_new(&columns, o, a, mask));
+    tt_space_free(&o);
+    tt_space_free(&a);
+    return columns;
+}
+
+static int s_make_columns(void **state)
+{
+    (void)state;
+    s_shape.columns = s_floats = s_columns("float32[5]", "float32[2]", false);
+    s_choice = s_columns("float32", "discrete(3)", false);
+    s_tree = s_columns("{image: uint8[2, 3], room: discrete(4)}", "(multi_discrete(2, 3), float32)", true);
+    return 0;
+}
+
+static int s_free_columns(void **state)
+{
+    (void)state;
+    tt_columns_destroy(&s_floats);
+    tt_columns_destroy(&s_choice);
+    tt_columns_destroy(&s_tree);
+    return 0;
+}
 
 typedef struct {
     size_t bytes;
@@ -43,8 +75,8 @@ static void test_layout(void **state)
     (void)state;
     fixture_t f;
     s_setup(&f, &s_shape);
-    const void *const starts[] = {f.s.obs, f.s.action, f.s.reward, f.s.terminated, f.s.truncated, f.s.log_prob,
-        f.s.value, f.s.age, f.s.last_obs, f.s.last_value, f.s.final_t, f.s.final_env, f.s.final_obs, f.s.final_value,
+    const void *const starts[] = {f.s.column[0], f.s.column[1], f.s.reward, f.s.terminated, f.s.truncated, f.s.log_prob,
+        f.s.value, f.s.age, f.s.last[0], f.s.last_value, f.s.final_t, f.s.final_env, f.s.final[0], f.s.final_value,
         f.s.states};
     const size_t sizes[] = {3 * 4 * 5 * 4, 3 * 4 * 2 * 4, 3 * 4 * 4, 3 * 4, 3 * 4, 3 * 4 * 4, 3 * 4 * 4, 4 * 4,
         4 * 5 * 4, 4 * 4, 3 * 4, 3 * 4, 3 * 5 * 4, 3 * 4, 4 * 7};
@@ -59,15 +91,59 @@ static void test_layout(void **state)
     free(f.block);
 }
 
-static void test_discrete_and_bare(void **state)
+static void test_choices_and_bare(void **state)
 {
     (void)state;
-    const tt_segment_shape_t discrete = {.T = 2, .E = 1, .D = 1};
+    const tt_segment_shape_t bare = {.columns = s_choice, .T = 2, .E = 1};
     fixture_t f;
-    s_setup(&f, &discrete);
+    s_setup(&f, &bare);
     assert_ptr_equal(f.s.reward, f.block + 2 * 64);
-    memset(f.s.action, 0xff, 2 * 4); /* -1: not a float */
-    assert_ok(tt_segment_check(&discrete, f.block, f.bytes));
+    ((int32_t *)f.s.column[1])[1] = 2;
+    assert_ok(tt_segment_check(&bare, f.block, f.bytes));
+    ((int32_t *)f.s.column[1])[1] = 3;
+    assert_int_equal(tt_segment_check(&bare, f.block, f.bytes), TT_PROTOCOL);
+    assert_string_equal(tt_err_text(), "segment: action: element 0 is 3, there are 3 choices");
+    ((int32_t *)f.s.column[1])[1] = -1;
+    assert_int_equal(tt_segment_check(&bare, f.block, f.bytes), TT_PROTOCOL);
+    free(f.block);
+}
+
+/*  Bytes, choices of an observation, several elements of an action, and masks at every place where there is one. */
+static void test_a_tree(void **state)
+{
+    (void)state;
+    const tt_segment_shape_t shape = {.columns = s_tree, .T = 3, .E = 4, .K = 3};
+    fixture_t f;
+    s_setup(&f, &shape);
+    uint8_t *const masks[] = {f.s.column[2], f.s.last[2], f.s.final[2]};
+    const size_t rows[] = {12, 4, 3};
+    const char *const refused[] = {"segment: mask: row 11", "segment: last mask: row 3", "segment: final mask: row 2"};
+    assert_null(f.s.last[s_tree->action]);
+    assert_non_null(f.s.final[1]);
+    assert_int_equal(tt_segment_check(&shape, f.block, f.bytes), TT_PROTOCOL);
+    assert_string_equal(tt_err_text(), "segment: mask: row 0 leaves no choice");
+    for (int i = 0; i < 3; i++)
+        memset(masks[i], 1, rows[i] * s_tree->mask_bits);
+    assert_ok(tt_segment_check(&shape, f.block, f.bytes));
+    for (int i = 0; i < 3; i++) {
+        uint8_t *const row = masks[i] + (rows[i] - 1) * s_tree->mask_bits;
+        const char *const words[] = {" leaves no choice", " is neither 0 nor 1"};
+        for (int k = 0; k < 2; k++) {
+            char expected[80];
+            row[0] = row[1] = k ? 2 : 0;
+            snprintf(expected, sizeof expected, "%s%s", refused[i], words[k]);
+            assert_int_equal(tt_segment_check(&shape, f.block, f.bytes), TT_PROTOCOL);
+            assert_string_equal(tt_err_text(), expected);
+        }
+        row[0] = row[1] = 1;
+    }
+    ((int32_t *)f.s.column[3])[23] = 3; /* the second element has three choices */
+    assert_int_equal(tt_segment_check(&shape, f.block, f.bytes), TT_PROTOCOL);
+    assert_string_equal(tt_err_text(), "segment: action.0: element 1 is 3, there are 3 choices");
+    ((int32_t *)f.s.column[3])[23] = 2;
+    ((int32_t *)f.s.final[1])[2] = 4;
+    assert_int_equal(tt_segment_check(&shape, f.block, f.bytes), TT_PROTOCOL);
+    assert_string_equal(tt_err_text(), "segment: final obs.room: element 0 is 4, there are 4 choices");
     free(f.block);
 }
 
@@ -77,15 +153,13 @@ static void test_sizes_that_do_not_fit(void **state)
     size_t bytes;
     const uint32_t big = UINT32_MAX;
     const tt_segment_shape_t shapes[] = {
-        {.T = 0, .E = 1, .D = 1},
-        {.T = 1, .E = 0, .D = 1},
-        {.T = 1, .E = 1, .D = 0},
-        {.T = 1, .E = 1, .D = 1, .K = 2},
-        {.T = big, .E = big, .D = big},
-        {.T = big, .E = big, .D = 1, .A = big, .K = big, .S = big},
-        {.T = 1, .E = 1, .D = 1 << 28},
-        {.T = 1, .E = 1 << 16, .D = 1, .S = 1 << 16},
-        {.T = 1 << 14, .E = 1 << 14, .D = 1},
+        {s_choice, .T = 0, .E = 1},
+        {s_choice, .T = 1, .E = 0},
+        {s_choice, .T = 1, .E = 1, .K = 2},
+        {s_floats, .T = big, .E = big},
+        {s_floats, .T = big, .E = big, .K = big, .S = big},
+        {s_choice, .T = 1, .E = 1 << 16, .S = 1 << 16},
+        {s_choice, .T = 1 << 14, .E = 1 << 14},
     };
     for (size_t i = 0; i < TT_COUNT(shapes); i++)
         assert_int_equal(tt_segment_size(&shapes[i], &bytes), TT_INVALID);
@@ -154,15 +228,17 @@ static void test_wrong_finals(void **state)
 static void test_numbers_must_be_finite(void **state)
 {
     (void)state;
-    const char *const names[] = {
-        "obs", "action", "reward", "log_prob", "value", "last_obs", "last_value", "final_obs", "final_value"};
+    const char *const names[] = {"segment: obs: not finite", "segment: action: not", "segment: reward: not",
+        "segment: log_prob: not", "segment: value: not", "segment: last obs: not", "segment: last value: not",
+        "segment: final obs: not", "segment: final value: not"};
     const float bad[] = {NAN, INFINITY, -INFINITY};
     for (size_t i = 0; i < TT_COUNT(names); i++) {
         for (size_t k = 0; k < TT_COUNT(bad); k++) {
             fixture_t f;
             s_setup(&f, &s_shape);
-            float *const last[] = {&f.s.obs[59], &((float *)f.s.action)[23], &f.s.reward[11], &f.s.log_prob[11],
-                &f.s.value[11], &f.s.last_obs[19], &f.s.last_value[3], &f.s.final_obs[14], &f.s.final_value[2]};
+            float *const last[] = {&((float *)f.s.column[0])[59], &((float *)f.s.column[1])[23], &f.s.reward[11],
+                &f.s.log_prob[11], &f.s.value[11], &((float *)f.s.last[0])[19], &f.s.last_value[3],
+                &((float *)f.s.final[0])[14], &f.s.final_value[2]};
             *last[i] = bad[k];
             s_refused(&f, names[i]);
         }
@@ -173,7 +249,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_layout),
-        cmocka_unit_test(test_discrete_and_bare),
+        cmocka_unit_test(test_choices_and_bare),
+        cmocka_unit_test(test_a_tree),
         cmocka_unit_test(test_sizes_that_do_not_fit),
         cmocka_unit_test(test_unaligned_blocks_are_checked),
         cmocka_unit_test(test_wrong_size),
@@ -181,5 +258,5 @@ int main(void)
         cmocka_unit_test(test_wrong_finals),
         cmocka_unit_test(test_numbers_must_be_finite),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, s_make_columns, s_free_columns);
 }

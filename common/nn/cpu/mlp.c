@@ -213,7 +213,7 @@ static void s_call_loss(const tt_net_t *net, const cpu_lane_t *lane, const uint3
     const void *ctx, float *grad)
 {
     const cpu_net_t *self = net->impl;
-    const bool continuous = net->spec.continuous;
+    const bool gaussian = net->spec.log_std > 0;
     for (int t = 0; t < 2; t++)
         s_clear_behind(lane->out[t], self->tower[t].outs, rows);
     const tt_loss_block_t block = {
@@ -221,10 +221,10 @@ static void s_call_loss(const tt_net_t *net, const cpu_lane_t *lane, const uint3
         .row = row,
         .head = lane->out[0],
         .value = lane->out[1],
-        .log_std = continuous ? net->params + self->log_std_at : NULL,
+        .log_std = gaussian ? net->params + self->log_std_at : NULL,
         .d_head = lane->d_out[0],
         .d_value = lane->d_out[1],
-        .d_log_std = continuous ? grad + self->log_std_at : NULL,
+        .d_log_std = gaussian ? grad + self->log_std_at : NULL,
         .stats = grad + net->param_count,
     };
     loss(ctx, &block);
@@ -234,8 +234,8 @@ static void s_call_loss(const tt_net_t *net, const cpu_lane_t *lane, const uint3
 static void s_clear_sums(const tt_net_t *net, float *grad)
 {
     const cpu_net_t *self = net->impl;
-    if (net->spec.continuous)
-        memset(grad + self->log_std_at, 0, net->spec.out * sizeof(float));
+    if (net->spec.log_std)
+        memset(grad + self->log_std_at, 0, net->spec.log_std * sizeof(float));
     memset(grad + net->param_count, 0, (tt_net_grad_count(&net->spec) - net->param_count) * sizeof(float));
 }
 

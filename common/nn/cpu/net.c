@@ -104,7 +104,7 @@ tt_status_t cpu_net_new(tt_net_t *net)
     self->obs16 = s_whole(net->spec.obs);
     s_build_tower(&self->tower[0], layers, net->tensors, net->params);
     s_build_tower(&self->tower[1], layers, critic, net->params);
-    if (net->spec.continuous)
+    if (net->spec.log_std)
         self->log_std_at = critic[-1].offset;
     self->lanes = tt_array0(net->lanes, sizeof *self->lanes);
     for (uint32_t i = 0; i < net->lanes; i++)

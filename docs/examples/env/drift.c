@@ -22,36 +22,35 @@ static void observe(const drift_t *self, float *obs)
     obs[1] = (float)self->speed;
 }
 
-static void drift_reset(void *state, tt_env_rng_t *rng, float *obs)
+static void drift_reset(void *state, tt_env_rng_t *rng, tt_env_out_t *out)
 {
     drift_t *self = state;
     self->offset = tt_env_uniform(rng, -2.0, 2.0);
     self->speed = 0.0;
-    observe(self, obs);
+    observe(self, out->obs[0]);
 }
 
 /*  Rudder in -1..1. Randomness comes from rng alone: then a step can be played again, anywhere, with the same gusts. */
-static bool drift_step(void *state, const void *action, tt_env_rng_t *rng, float *obs, double *reward)
+static void drift_step(void *state, const void *const *action, tt_env_rng_t *rng, tt_env_out_t *out)
 {
     drift_t *self = state;
-    const double rudder = (double)((const float *)action)[0], gust = tt_env_uniform(rng, -1.0, 1.0);
+    const double rudder = (double)*(const float *)action[0], gust = tt_env_uniform(rng, -1.0, 1.0);
     self->speed += s_dt * (2.0 * rudder + gust - 0.2 * self->speed);
     self->offset += s_dt * self->speed;
     const bool aground = fabs(self->offset) >= s_bank;
-    *reward = aground ? -50.0 : 1.0 - fabs(self->offset) / s_bank - 0.1 * rudder * rudder;
-    observe(self, obs);
-    return aground; /* true ends the episode for good; the time limit below is not our business here */
+    out->reward = aground ? -50.0 : 1.0 - fabs(self->offset) / s_bank - 0.1 * rudder * rudder;
+    out->terminated = aground; /* the end for good; the time limit below is not our business here */
+    observe(self, out->obs[0]);
 }
 
-static const float s_low[2] = {-INFINITY, -INFINITY}, s_high[2] = {INFINITY, INFINITY};
-static const float s_rudder_low[1] = {-1.0f}, s_rudder_high[1] = {1.0f};
+static const double s_rudder_low[1] = {-1.0}, s_rudder_high[1] = {1.0};
 
 static const tt_env_ops_t s_ops = {
     .abi = TT_ENV_ABI,
     .id = "Drift-v0",
     .summary = "hold a boat in mid-stream against gusts",
-    .obs = {TT_SPACE_BOX, 2, s_low, s_high},
-    .action = {TT_SPACE_BOX, 1, s_rudder_low, s_rudder_high},
+    .obs = TT_BOX(2, NULL, NULL), /* two floats without bounds */
+    .action = TT_BOX(1, s_rudder_low, s_rudder_high),
     .reward_threshold = 80.0,
     .max_episode_steps = 100,
     .state_size = sizeof(drift_t),

@@ -7,10 +7,10 @@
 #include "drift.c"
 #undef tutti_env
 
-static bool slow_drift_step(void *state, const void *action, tt_env_rng_t *rng, float *obs, double *reward)
+static void slow_drift_step(void *state, const void *const *action, tt_env_rng_t *rng, tt_env_out_t *out)
 {
     nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-    return drift_step(state, action, rng, obs, reward);
+    drift_step(state, action, rng, out);
 }
 
 const tt_env_ops_t *tutti_env(void);

@@ -162,10 +162,14 @@ class Pendulum:
         return list(s)
 
 
+# Each argument that an env takes, at one value that is not Gymnasium's own: a fifth as many steps, ID.KEY=VALUE.bin.
+WITH_ARGUMENTS = [(MountainCar, "goal_velocity", 0.03), (MountainCarContinuous, "goal_velocity", 0.03), (Pendulum, "g", 1.62)]
+
+
 class Recorder:
-    def __init__(self, spec):
+    def __init__(self, spec, **args):
         self.spec = spec
-        self.env = gymnasium.make(spec.id).unwrapped
+        self.env = gymnasium.make(spec.id, **args).unwrapped
         self.start, self.states, self.action = [], [], []
         self.next, self.reward, self.obs, self.terminated = [], [], [], []
 
@@ -265,6 +269,13 @@ def main():
         recorder.write(os.path.join(HERE, spec.id + ".bin"))
         print(spec.id, len(recorder.start), "steps,", len(recorder.states), "starts,", goals, "episodes terminated")
         assert goals > 0 or spec.id == "Pendulum-v1"
+    for number, (spec, key, value) in enumerate(WITH_ARGUMENTS):
+        rng = np.random.default_rng(2000 + number)
+        recorder = Recorder(spec(), **{key: value})
+        recorder.episodes(EPISODE_STEPS // 5, rng, seed=number * 100000)
+        recorder.sampled(SAMPLED_STEPS // 5, rng)
+        recorder.write(os.path.join(HERE, f"{spec.id}.{key}={value}.bin"))
+        print(spec.id, key, value, len(recorder.start), "steps,", sum(recorder.terminated), "of them the last")
     specs(os.path.join(HERE, "specs.txt"), [spec.id for spec in envs])
     probe(os.path.join(HERE, "libm.bin"))
 

@@ -2,20 +2,24 @@
 """Computes whole PPO updates with PyTorch, for tests/learner/test_ppo_torch.c.
 
     python3 -m venv /tmp/venv && /tmp/venv/bin/pip install torch numpy
-    /tmp/venv/bin/python tests/golden/torch/ppo_update.py
+    /tmp/venv/bin/python tests/golden/torch/ppo_update.py [CASE ...]
 
-The committed files were made with PyTorch 2.15.0 and NumPy 2.4.6 on a CPU. Nothing is shared with the C code: losses and
+The committed files were made on a CPU: discrete* and continuous* with PyTorch 2.15.0 and NumPy 2.4.6, the others
+with PyTorch 1.13.0 and NumPy 1.24.2. Nothing is shared with the C code: losses and
 gradients are autograd's over the formulas of CleanRL's ppo.py and ppo_continuous_action.py, the optimiser is
 torch.optim.Adam, the clip torch.nn.utils.clip_grad_norm_, the advantages the textbook recursion, the shuffle Philox
 4x32-10 written anew.
 
 One file a case, little-endian:
     char magic[8] "TTPPO\\0\\0\\2"
-    u32 T, N, D, A, continuous, clip_value, stale, cleanrl, epochs, minibatches, finals, parameters; u64 seed, update
+    u32 T, N, D, A, kind (0 one choice, 1 one box, 2 any), clip_value, stale, cleanrl, epochs, minibatches, finals,
+        parameters; u64 seed, update
     f32 lr, gamma, lambda, clip, entropy, value_coef, max_grad_norm, adam_eps
+    kind 2: char action [64] (the space in words), u32 masked
     f32 params [parameters]           in the order of the tensor table, weights as [in][out]
     f32 obs [T*N][D], last [N][D], final_obs [finals][D]; u32 final_row [finals]
-    i32 action [T*N] or f32 action [T*N][A]
+    action: i32 [T*N], or f32 [T*N][A], or of each part in order i32 (choices), u8 (bits) or f32 (box) [T*N][elements];
+            masked: u8 mask [T*N][choices of all elements]
     f32 reward [T*N]; u8 terminated [T*N], truncated [T*N] (T*N a multiple of 4)
     f32 log_prob [T*N], value [T*N], last_value [N], final_value [finals]     of the behaviour version
     and expected:
@@ -26,6 +30,7 @@ One file a case, little-endian:
 
 import os
 import struct
+import sys
 
 import numpy as np
 import torch
@@ -63,14 +68,57 @@ def mlp(inputs, outputs):
     return nn.Sequential(*layers, nn.Linear(sizes[-1], outputs))
 
 
-class Agent(nn.Module):
-    def __init__(self, obs, out, continuous):
-        super().__init__()
-        self.actor, self.critic = mlp(obs, out), mlp(obs, 1)
-        self.log_std = nn.Parameter(torch.randn(out) * 0.3) if continuous else None
+class Parts:
+    """Any space of actions: an independent distribution for each element. A bit is a Bernoulli, which is what two
+    logits are; masked choices have a logit of -inf."""
 
-    def dist(self, obs):
+    def __init__(self, parts, head, log_std, mask):
+        self.dists, at, wide, bit = [], 0, 0, 0
+        for kind, size in parts:
+            if kind == "box":
+                deviation = log_std[wide:wide + size].exp().expand(len(head), size)
+                self.dists.append([torch.distributions.Normal(head[:, at:at + size], deviation)])
+                at, wide = at + size, wide + size
+                continue
+            self.dists.append([])
+            for n in [2] * size if kind == "bits" else size:
+                logits = head[:, at:at + n]
+                if mask is not None:
+                    logits = logits.masked_fill(mask[:, bit:bit + n] == 0, -torch.inf)
+                at, bit = at + n, bit + n
+                if kind == "bits" and mask is None:
+                    self.dists[-1].append(torch.distributions.Bernoulli(logits=logits[:, 1] - logits[:, 0]))
+                else:
+                    self.dists[-1].append(torch.distributions.Categorical(logits=logits))
+
+    def sample(self):
+        return [torch.stack([d.sample() for d in dists], 1).reshape(len(dists[0].sample()), -1) for dists in self.dists]
+
+    def log_prob(self, action):
+        total = 0
+        for dists, a in zip(self.dists, action):
+            if isinstance(dists[0], torch.distributions.Normal):
+                total = total + dists[0].log_prob(a).sum(1)
+            else:
+                total = total + sum(d.log_prob(a[:, e].float()) for e, d in enumerate(dists))
+        return total
+
+    def entropy(self):
+        flat = [d.entropy() for dists in self.dists for d in dists]
+        return sum(e.sum(1) if e.dim() == 2 else e for e in flat)
+
+
+class Agent(nn.Module):
+    def __init__(self, obs, out, continuous, parts=None):
+        super().__init__()
+        self.actor, self.critic, self.parts = mlp(obs, out), mlp(obs, 1), parts
+        wide = sum(size for kind, size in parts if kind == "box") if parts else out * continuous
+        self.log_std = nn.Parameter(torch.randn(wide) * 0.3) if wide else None
+
+    def dist(self, obs, mask=None):
         head = self.actor(obs)
+        if self.parts:
+            return Parts(self.parts, head, self.log_std, mask)
         if self.log_std is None:
             return torch.distributions.Categorical(logits=head)
         return torch.distributions.Independent(torch.distributions.Normal(head, self.log_std.exp().expand_as(head)), 1)
@@ -110,8 +158,8 @@ def advantages(b, value, last_value, final_value, o):
     return torch.tensor(out.ravel(), dtype=torch.float32)
 
 
-def losses(agent, o, obs, action, old_log_prob, old_value, advantage, target):
-    dist, value = agent.dist(obs), agent.value(obs)
+def losses(agent, o, obs, mask, action, old_log_prob, old_value, advantage, target):
+    dist, value = agent.dist(obs, mask), agent.value(obs)
     log_ratio = dist.log_prob(action) - old_log_prob
     ratio = log_ratio.exp()
     advantage = (advantage - advantage.mean()) / (advantage.std() + 1e-8)
@@ -124,6 +172,34 @@ def losses(agent, o, obs, action, old_log_prob, old_value, advantage, target):
     total = policy - o["entropy"] * entropy + o["value_coef"] * value_loss
     clipped = ((ratio - 1).abs() > o["clip"]).float().mean()
     return total, [policy, value_loss, entropy, (ratio - 1 - log_ratio).mean(), (-log_ratio).mean(), clipped]
+
+
+STORED = {"choices": np.int32, "bits": np.uint8, "box": np.float32}
+
+
+def make_mask(rng, parts, rows):
+    """One choice of every element at least."""
+    sizes = [n for kind, size in parts if kind != "box" for n in ([2] * size if kind == "bits" else size)]
+    masks = []
+    for n in sizes:
+        mask = rng.random((rows, n)) < 0.6
+        mask[np.arange(rows), rng.integers(0, n, rows)] = True
+        masks.append(mask)
+    return np.concatenate(masks, 1).astype(np.uint8)
+
+
+def simple_action(dist, o):
+    if o["continuous"]:
+        return torch.distributions.Independent(torch.distributions.Normal(dist.mean, 1.0), 1).sample()
+    return dist.sample()
+
+
+def masked(b):
+    return [None if b["mask"] is None else torch.from_numpy(b["mask"])]
+
+
+def picked(action, pick):
+    return [a[pick] for a in action] if isinstance(action, list) else action[pick]
 
 
 def make_batch(rng, agent, o):
@@ -139,11 +215,15 @@ def make_batch(rng, agent, o):
         b[name] = b[name].astype(np.float32)
     for name in ("terminated", "truncated"):
         b[name] = b[name].astype(np.uint8)
+    b["mask"] = make_mask(rng, o["parts"], rows) if o["masked"] else None
     with torch.no_grad():  # the behaviour policy is a neighbour of the one in training
-        dist = agent.dist(torch.from_numpy(b["obs"]))
-        action = torch.distributions.Independent(torch.distributions.Normal(dist.mean, 1.0), 1).sample() \
-            if o["continuous"] else dist.sample()
-        b["action"] = action.numpy().astype(np.float32 if o["continuous"] else np.int32)
+        dist = agent.dist(torch.from_numpy(b["obs"]), *masked(b))
+        if o["parts"]:
+            action = dist.sample()
+            b["action"] = [a.numpy().astype(STORED[kind]) for a, (kind, _) in zip(action, o["parts"])]
+        else:
+            action = simple_action(dist, o)
+            b["action"] = action.numpy().astype(np.float32 if o["continuous"] else np.int32)
         shift = lambda n, by: (by * rng.standard_normal(n)).astype(np.float32)
         b["log_prob"] = dist.log_prob(action).numpy() + shift(rows, 0.2)
         for name, at in (("value", "obs"), ("last_value", "last"), ("final_value", "final_obs")):
@@ -153,11 +233,12 @@ def make_batch(rng, agent, o):
 
 def update(agent, b, o, out):
     rows = o["T"] * o["N"]
-    obs, action = torch.from_numpy(b["obs"]), torch.from_numpy(b["action"])
+    obs, mask = torch.from_numpy(b["obs"]), masked(b)[0]
+    action = [torch.from_numpy(a) for a in b["action"]] if o["parts"] else torch.from_numpy(b["action"])
     log_prob, value, last, final = (torch.from_numpy(b[k]) for k in ("log_prob", "value", "last_value", "final_value"))
     if o["stale"]:
         with torch.no_grad():
-            log_prob, value = agent.dist(obs).log_prob(action), agent.value(obs)
+            log_prob, value = agent.dist(obs, mask).log_prob(action), agent.value(obs)
             last, final = agent.value(torch.from_numpy(b["last"])), agent.value(torch.from_numpy(b["final_obs"]))
     advantage = advantages(b, value.double().numpy(), last.double().numpy(), final.double().numpy(), o)
     target = advantage + value
@@ -167,8 +248,8 @@ def update(agent, b, o, out):
         order = shuffled(rows, o["seed"], o["update"], epoch)
         for index in range(o["minibatches"]):
             pick = order[index * size:(index + 1) * size]
-            total, stats = losses(agent, o, obs[pick], action[pick], log_prob[pick], value[pick], advantage[pick],
-                                  target[pick])
+            total, stats = losses(agent, o, obs[pick], None if mask is None else mask[pick], picked(action, pick),
+                                  log_prob[pick], value[pick], advantage[pick], target[pick])
             optimizer.zero_grad()
             total.backward()
             gradient = flat([p.grad for p in agent.ordered()])
@@ -182,24 +263,34 @@ def update(agent, b, o, out):
 
 
 def write_case(name, number, **options):
-    o = {"T": 16, "N": 4, "D": 3, "A": 3, "epochs": 2, "minibatches": 4, "lr": 1e-3, "gamma": 0.97, "lambda": 0.9,
+    if sys.argv[1:] and name not in sys.argv[1:]:
+        return
+    o = {"parts": None, "continuous": False, "masked": False,
+         "T": 16, "N": 4, "D": 3, "A": 3, "epochs": 2, "minibatches": 4, "lr": 1e-3, "gamma": 0.97, "lambda": 0.9,
          "clip": 0.15, "entropy": 0.02, "value_coef": 0.6, "max_grad_norm": 0.4, "adam_eps": 1e-5,
          "seed": 0x1234567890ABCDEF + number, "update": 7 + number, "cleanrl": False, **options}
     torch.manual_seed(number)
     rng = np.random.default_rng(number)
-    agent = Agent(o["D"], o["A"], o["continuous"])
+    agent = Agent(o["D"], o["A"], o["continuous"], o["parts"])
     b = make_batch(rng, agent, o)
     params = flat(agent.ordered()).astype("<f4")
     with open(os.path.join(HERE, name + ".bin"), "wb") as out:
         out.write(b"TTPPO\0\0\2")
-        out.write(struct.pack("<12I2Q", *(int(o[k]) for k in ("T", "N", "D", "A", "continuous", "clip_value", "stale",
-                  "cleanrl", "epochs", "minibatches")), len(b["final_row"]), len(params), o["seed"], o["update"]))
+        kind = 2 if o["parts"] else int(o["continuous"])
+        out.write(struct.pack("<12I2Q", *(o[k] for k in ("T", "N", "D", "A")), kind,
+                              *(int(o[k]) for k in ("clip_value", "stale", "cleanrl", "epochs", "minibatches")),
+                              len(b["final_row"]), len(params), o["seed"], o["update"]))
         out.write(struct.pack("<8f", *(o[k] for k in ("lr", "gamma", "lambda", "clip", "entropy", "value_coef",
                                                        "max_grad_norm", "adam_eps"))))
+        if o["parts"]:
+            out.write(struct.pack("<64sI", o["space"].encode(), o["masked"]))
         out.write(params.tobytes())
         for key in ("obs", "last", "final_obs", "final_row", "action", "reward", "terminated", "truncated", "log_prob",
                     "value", "last_value", "final_value"):
-            out.write(np.ascontiguousarray(b[key]).tobytes())
+            for array in b[key] if isinstance(b[key], list) else [b[key]]:
+                out.write(np.ascontiguousarray(array).tobytes())
+            if key == "action" and o["masked"]:
+                out.write(b["mask"].tobytes())
         update(agent, b, o, out)
 
 
@@ -210,3 +301,13 @@ if __name__ == "__main__":
     write_case("discrete_cleanrl", 3, continuous=False, clip_value=True, stale=False, cleanrl=True)
     write_case("continuous_clip_value", 4, continuous=True, clip_value=True, stale=True)
     write_case("continuous", 5, continuous=True, clip_value=False, stale=False)
+    write_case("multi_discrete", 6, space="multi_discrete(3, 2, 4)", parts=[("choices", [3, 2, 4])], A=9,
+               clip_value=True, stale=False)
+    write_case("multi_binary", 7, space="multi_binary[3]", parts=[("bits", 3)], A=6, clip_value=False, stale=True)
+    write_case("masked", 8, space="discrete(5)", parts=[("choices", [5])], A=5, masked=True, clip_value=False,
+               stale=True)
+    write_case("mixture", 9, space="(discrete(3), float32[2])", parts=[("choices", [3]), ("box", 2)], A=5,
+               clip_value=False, stale=True)
+    write_case("mixture_masked", 10, space="(float32, multi_discrete(2, 4), multi_binary[2], float32[2])", A=13,
+               parts=[("box", 1), ("choices", [2, 4]), ("bits", 2), ("box", 2)], masked=True, clip_value=True,
+               stale=False)

@@ -1,0 +1,155 @@
+#include <string.h>
+#include "collector/guard.h"
+#include "collector/mask.h"
+#include "collector/vec_self.h"
+#include "common/base/limits.h"
+
+/*  What stands before an env's own bytes in its saved form; the observation's leaves and the mask follow, then the state.
+ *  Little-endian, as the wire. */
+typedef struct {
+    uint32_t magic, env; /* "TTE2", and a hash of the env's id and its arguments */
+    uint64_t clock, episode;
+    uint32_t steps, columns; /* half the hash of the columns; TTE1: elements of the one float32 vector */
+} saved_t;
+
+enum { MAGIC = 0x32455454, MAGIC_1 = 0x31455454 };
+
+static size_t s_own_size(const tt_env_ops_t *ops)
+{
+    if (ops->save)
+        return ops->save_size;
+    return ops->init && !ops->plain ? 0 : ops->state_size; /* what init made may point elsewhere */
+}
+
+static size_t s_seen_size(const tt_columns_t *columns)
+{
+    size_t size = columns->mask >= 0 ? columns->mask_bits : 0;
+    for (uint32_t k = 0; k < columns->obs_count; k++)
+        size += columns->at[k].bytes;
+    return size;
+}
+
+size_t tt_vec_save_size(const tt_env_ops_t *ops)
+{
+    const size_t own = s_own_size(ops);
+    tt_columns_t *columns;
+    if (!own || tt_columns_new(&columns, &ops->obs, &ops->action, ops->mask) != TT_OK)
+        return 0;
+    const size_t size = sizeof(saved_t) + s_seen_size(columns) + own;
+    tt_columns_destroy(&columns);
+    return size;
+}
+
+static uint32_t s_half(uint64_t hash)
+{
+    return (uint32_t)(hash ^ hash >> 32);
+}
+
+void tt_vec_save(const tt_vec_t *self, uint32_t i, void *bytes)
+{
+    const tt_env_ops_t *ops = self->ops;
+    const size_t own = s_own_size(ops);
+    TT_CHECK(own > 0 && i < self->count);
+    const saved_t head = {.magic = MAGIC,
+        .env = self->identity,
+        .clock = self->clock[i],
+        .episode = self->episode[i],
+        .steps = self->steps[i],
+        .columns = s_half(self->columns->hash)};
+    unsigned char *to = bytes;
+    memcpy(to, &head, sizeof head);
+    to += sizeof head;
+    for (uint32_t k = 0; k < self->columns->obs_count; k++) {
+        const size_t size = self->columns->at[k].bytes;
+        memcpy(to, (char *)self->obs[k] + i * size, size);
+        to += size;
+    }
+    if (self->mask)
+        memcpy(to, vec_mask(self, i), self->columns->mask_bits);
+    to += self->mask ? self->columns->mask_bits : 0;
+    if (!ops->save) {
+        memcpy(to, vec_state(self, i), own);
+        return;
+    }
+    memset(to, 0, own); /* save may write less: equal states have equal bytes */
+    guard_enter(ops->id, "save");
+    ops->save(vec_state(self, i), to);
+    guard_leave();
+}
+
+/*  States that were saved before there were columns: one float32 vector, which lies as it lay. */
+static bool s_is_first_form(const tt_vec_t *self, const saved_t *head)
+{
+    return head->magic == MAGIC_1 && tt_columns_plain(self->columns) && !self->mask &&
+           head->columns == self->columns->flat;
+}
+
+static tt_status_t s_check_head(const tt_vec_t *self, const saved_t *head)
+{
+    const uint32_t limit = self->ops->max_episode_steps;
+    const bool ours = head->magic == MAGIC && head->columns == s_half(self->columns->hash);
+    if (head->env != self->identity || (!ours && !s_is_first_form(self, head)))
+        return tt_err(TT_DATA, "env %s: these bytes are not a saved state of it", self->ops->id);
+    if ((limit && head->steps >= limit) || head->clock < head->steps || head->clock < head->episode ||
+        head->clock >> 40 != 0)
+        return tt_err(TT_DATA, "env %s: a saved state is damaged", self->ops->id);
+    return TT_OK;
+}
+
+/*  What was seen, into the rows for finals, where it lies aligned; nothing else is touched. */
+static tt_status_t s_check_seen(tt_vec_t *self, uint32_t i, const unsigned char *from)
+{
+    const tt_columns_t *columns = self->columns;
+    bool sound = true;
+    size_t bad;
+    for (uint32_t k = 0; k < columns->obs_count; k++) {
+        const size_t size = columns->at[k].bytes;
+        void *row = (char *)self->final[k] + i * size;
+        memcpy(row, from, size);
+        from += size;
+        sound = sound && leaf_check(&self->obs_leaf[k], row, 1, &bad);
+    }
+    if (self->mask) {
+        uint32_t column, element;
+        uint8_t *row = (uint8_t *)self->final[columns->mask] + (size_t)i * columns->mask_bits;
+        memcpy(row, from, columns->mask_bits);
+        sound = sound && mask_settle(columns, row, &column, &element);
+    }
+    return sound ? TT_OK : tt_err(TT_DATA, "env %s: a saved state is damaged", self->ops->id);
+}
+
+static tt_status_t s_load_own(tt_vec_t *self, uint32_t i, const void *bytes)
+{
+    const tt_env_ops_t *ops = self->ops;
+    if (!ops->load) {
+        memcpy(vec_state(self, i), bytes, s_own_size(ops));
+        return TT_OK;
+    }
+    guard_enter_within(ops->id, "load");
+    const int rc = ops->load(vec_state(self, i), bytes);
+    guard_leave();
+    return rc ? tt_err(TT_DATA, "env %s: load refused a saved state: it returned %d", ops->id, rc) : TT_OK;
+}
+
+tt_status_t tt_vec_load(tt_vec_t *self, uint32_t i, const void *bytes)
+{
+    const tt_columns_t *columns = self->columns;
+    const unsigned char *seen = (const unsigned char *)bytes + sizeof(saved_t);
+    const size_t own = s_own_size(self->ops);
+    TT_CHECK(own > 0 && i < self->count);
+    saved_t head;
+    memcpy(&head, bytes, sizeof head);
+    TT_TRY(s_check_head(self, &head));
+    TT_TRY(s_check_seen(self, i, seen));
+    TT_TRY(s_load_own(self, i, seen + s_seen_size(columns)));
+    for (uint32_t k = 0; k < columns->obs_count; k++) {
+        const size_t size = columns->at[k].bytes;
+        memcpy((char *)self->obs[k] + i * size, (char *)self->final[k] + i * size, size);
+    }
+    if (self->mask)
+        memcpy(vec_mask(self, i), tt_vec_final(self, i, (uint32_t)columns->mask), columns->mask_bits);
+    self->clock[i] = head.clock;
+    self->episode[i] = head.episode;
+    self->steps[i] = head.steps;
+    return TT_OK;
+}

@@ -1,0 +1,274 @@
+#include "common/rl/columns.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "common/base/limits.h"
+#include "common/base/mem.h"
+
+static tt_dtype_t s_stored(const tt_space_t *leaf)
+{
+    if (leaf->kind == TT_SPACE_MULTI_BINARY)
+        return TT_U8;
+    if (leaf->kind != TT_SPACE_BOX)
+        return TT_I32;
+    return leaf->dtype == TT_F64 ? TT_F32 : leaf->dtype == TT_BOOL ? TT_U8 : leaf->dtype;
+}
+
+static uint32_t s_size(tt_dtype_t dtype)
+{
+    return dtype == TT_U8 ? 1 : dtype == TT_I64 ? 8 : 4;
+}
+
+/* ---- the list ------------------------------------------------------------------------------------------------------ */
+
+static tt_status_t s_add(tt_columns_t *self, const char *name, tt_column_t column)
+{
+    if (self->count == TT_COLUMNS_MAX)
+        return tt_err(TT_INVALID, "%s: a row has more than %d columns", name, TT_COLUMNS_MAX);
+    if (strlen(name) >= sizeof column.name)
+        return tt_err(TT_INVALID, "%s: the name of a column is at most %zu bytes", name, sizeof column.name - 1);
+    memcpy(column.name, name, strlen(name));
+    column.elements = 1;
+    for (uint32_t i = 0; i < column.rank; i++)
+        column.elements *= column.shape[i];
+    column.bytes = column.elements * s_size(column.dtype);
+    if (!column.choice)
+        column.flat = column.elements;
+    uint64_t row = column.bytes;
+    for (uint32_t c = 0; c < self->count; c++)
+        row += self->at[c].bytes;
+    if (row > TT_ROW_MAX)
+        return tt_err(TT_INVALID, "%s: a row is more than %d MiB", name, TT_ROW_MAX >> 20);
+    self->at[self->count++] = column;
+    return TT_OK;
+}
+
+static void s_put_choices(tt_columns_t *self, const tt_space_t *leaf, tt_column_t *column, uint32_t *room)
+{
+    const uint32_t elements = tt_space_elements(leaf);
+    column->choice = true;
+    column->first = *room;
+    self->choices = tt_realloc(self->choices, tt_mul(*room + elements, sizeof *self->choices));
+    for (uint32_t i = 0; i < elements; i++) {
+        const uint32_t n = leaf->n ? (uint32_t)leaf->n[i] : 2; /* multi-binary: off or on */
+        self->choices[*room + i] = n;
+        column->flat += n;
+    }
+    *room += elements;
+}
+
+/*  "action.move.0": what a leaf is called, below what its space is called. */
+typedef struct {
+    tt_columns_t *columns;
+    bool action;
+    uint32_t room; /* of choices, in use */
+} s_maker_t;
+
+static tt_status_t s_add_leaf(s_maker_t *self, const tt_space_t *leaf, const char *name)
+{
+    tt_column_t column = {.dtype = s_stored(leaf), .keep = !self->action};
+    if (leaf->kind != TT_SPACE_DISCRETE) {
+        column.rank = leaf->rank;
+        memcpy(column.shape, leaf->shape, sizeof column.shape);
+    }
+    /* bits are numbers to look at, and choices to make */
+    if (leaf->n || (leaf->kind == TT_SPACE_MULTI_BINARY && self->action))
+        s_put_choices(self->columns, leaf, &column, &self->room);
+    return s_add(self->columns, name, column);
+}
+
+static tt_status_t s_add_space(s_maker_t *self, const tt_space_t *space, const char *name)
+{
+    if (space->kind != TT_SPACE_DICT && space->kind != TT_SPACE_TUPLE)
+        return s_add_leaf(self, space, name);
+    for (uint32_t i = 0; i < space->parts; i++) {
+        char path[TT_COLUMN_NAME + TT_SPACE_KEY_MAX + 16];
+        if (space->kind == TT_SPACE_DICT)
+            snprintf(path, sizeof path, "%.64s.%s", name, space->part[i].key);
+        else
+            snprintf(path, sizeof path, "%.64s.%u", name, i);
+        TT_TRY(s_add_space(self, &space->part[i], path));
+    }
+    return TT_OK;
+}
+
+static tt_status_t s_add_mask(s_maker_t *self, const tt_space_t *action)
+{
+    const tt_space_t *leaf[TT_COLUMNS_MAX];
+    const uint32_t leaves = tt_space_leaves(action, leaf, TT_COLUMNS_MAX);
+    uint64_t bits = 0;
+    for (uint32_t l = 0; l < leaves && l < TT_COLUMNS_MAX; l++)
+        for (uint32_t i = 0; leaf[l]->kind != TT_SPACE_BOX && i < tt_space_elements(leaf[l]); i++)
+            bits += leaf[l]->n ? (uint64_t)leaf[l]->n[i] : 2;
+    if (bits == 0 || bits > TT_CHOICES_MAX)
+        return tt_err(
+            TT_INVALID, "mask: %llu choices in an action, must be 1 to %d", (unsigned long long)bits, TT_CHOICES_MAX);
+    self->columns->mask = (int)self->columns->count;
+    self->columns->mask_bits = (uint32_t)bits;
+    return s_add(
+        self->columns, "mask", (tt_column_t){.dtype = TT_U8, .rank = 1, .shape = {(uint32_t)bits}, .keep = true});
+}
+
+static tt_status_t s_add_rest(tt_columns_t *self)
+{
+    const struct {
+        const char *name;
+        uint32_t *number;
+        tt_dtype_t dtype;
+        bool keep;
+    } rest[] = {
+        {"reward", &self->reward, TT_F32, false},
+        {"terminated", &self->terminated, TT_U8, false},
+        {"truncated", &self->truncated, TT_U8, false},
+        {"log_prob", &self->log_prob, TT_F32, false},
+        {"value", &self->value, TT_F32, true},
+    };
+    for (size_t i = 0; i < TT_COUNT(rest); i++) {
+        *rest[i].number = self->count;
+        TT_TRY(s_add(self, rest[i].name, (tt_column_t){.dtype = rest[i].dtype, .keep = rest[i].keep}));
+    }
+    return TT_OK;
+}
+
+/*  FNV-1a over what a reader of rows has to know, number by number in little-endian bytes. */
+static uint64_t s_mix(uint64_t hash, const void *bytes, size_t size)
+{
+    for (const unsigned char *at = bytes; size--; at++)
+        hash = (hash ^ *at) * UINT64_C(1099511628211);
+    return hash;
+}
+
+static uint64_t s_hash(const tt_columns_t *self)
+{
+    uint64_t hash = UINT64_C(14695981039346656037);
+    for (uint32_t c = 0; c < self->count; c++) {
+        const tt_column_t *column = &self->at[c];
+        const uint32_t words[] = {(uint32_t)column->dtype, column->rank, column->keep, column->choice};
+        hash = s_mix(hash, column->name, strlen(column->name) + 1);
+        hash = s_mix(hash, words, sizeof words);
+        hash = s_mix(hash, column->shape, column->rank * sizeof *column->shape);
+        if (column->choice)
+            hash = s_mix(hash, self->choices + column->first, column->elements * sizeof *self->choices);
+    }
+    return hash;
+}
+
+static tt_status_t s_fill(tt_columns_t *self, const tt_space_t *obs, const tt_space_t *action, bool mask)
+{
+    s_maker_t maker = {.columns = self};
+    self->mask = -1;
+    TT_TRY(s_add_space(&maker, obs, "obs"));
+    self->obs_count = self->count;
+    maker.action = true;
+    if (mask)
+        TT_TRY(s_add_mask(&maker, action));
+    self->action = self->count;
+    TT_TRY(s_add_space(&maker, action, "action"));
+    self->action_count = self->count - self->action;
+    TT_TRY(s_add_rest(self));
+    for (uint32_t c = 0; c < self->obs_count; c++) {
+        self->flat += self->at[c].flat;
+        self->scaled += self->at[c].dtype == TT_F32 ? self->at[c].elements : 0;
+    }
+    self->hash = s_hash(self);
+    return TT_OK;
+}
+
+tt_status_t tt_columns_new(tt_columns_t **self_p, const tt_space_t *obs, const tt_space_t *action, bool mask)
+{
+    tt_columns_t *self = tt_new0(sizeof *self);
+    const tt_status_t status = s_fill(self, obs, action, mask);
+    if (status == TT_OK)
+        *self_p = self;
+    else
+        tt_columns_destroy(&self);
+    return status;
+}
+
+void tt_columns_destroy(tt_columns_t **self_p)
+{
+    if (!*self_p)
+        return;
+    free((*self_p)->choices);
+    free(*self_p);
+    *self_p = NULL;
+}
+
+bool tt_columns_plain(const tt_columns_t *self)
+{
+    return self->obs_count == 1 && self->at[0].dtype == TT_F32;
+}
+
+/* ---- one observation as floats ------------------------------------------------------------------------------------- */
+
+/*  Reads through memcpy: a row of a received frame may lie anywhere. */
+static void s_flatten_numbers(const tt_column_t *column, const unsigned char *from, float *out)
+{
+    switch (column->dtype) {
+    case TT_F32:
+        memcpy(out, from, column->bytes);
+        break;
+    case TT_U8:
+        for (uint32_t i = 0; i < column->elements; i++)
+            out[i] = from[i];
+        break;
+    case TT_I32:
+        for (uint32_t i = 0; i < column->elements; i++) {
+            int32_t number;
+            memcpy(&number, from + (size_t)4 * i, sizeof number);
+            out[i] = (float)number;
+        }
+        break;
+    default:
+        for (uint32_t i = 0; i < column->elements; i++) {
+            int64_t number;
+            memcpy(&number, from + (size_t)8 * i, sizeof number);
+            out[i] = (float)number;
+        }
+    }
+}
+
+static void s_flatten_choices(const tt_column_t *column, const uint32_t *choices, const unsigned char *from, float *out)
+{
+    memset(out, 0, column->flat * sizeof *out);
+    for (uint32_t i = 0; i < column->elements; i++) {
+        int32_t choice;
+        memcpy(&choice, from + (size_t)4 * i, sizeof choice);
+        if (choice >= 0 && (uint32_t)choice < choices[i])
+            out[choice] = 1;
+        out += choices[i];
+    }
+}
+
+void tt_columns_flatten(const tt_columns_t *self, const void *const *column, float *out)
+{
+    for (uint32_t c = 0; c < self->obs_count; c++) {
+        const tt_column_t *at = &self->at[c];
+        if (at->choice)
+            s_flatten_choices(at, self->choices + at->first, column[c], out);
+        else
+            s_flatten_numbers(at, column[c], out);
+        out += at->flat;
+    }
+}
+
+void tt_columns_scaled(const tt_columns_t *self, const void *const *column, float *out)
+{
+    for (uint32_t c = 0; c < self->obs_count; c++) {
+        if (self->at[c].dtype != TT_F32)
+            continue;
+        memcpy(out, column[c], self->at[c].bytes);
+        out += self->at[c].elements;
+    }
+}
+
+void tt_columns_put_scaled(const tt_columns_t *self, const float *scaled, float *flat)
+{
+    for (uint32_t c = 0; c < self->obs_count; c++) {
+        if (self->at[c].dtype == TT_F32) {
+            memcpy(flat, scaled, self->at[c].bytes);
+            scaled += self->at[c].elements;
+        }
+        flat += self->at[c].flat;
+    }
+}

@@ -1,0 +1,45 @@
+/*  policy - from a network's head to actions: one distribution for each element of the action space, all independent.
+ *
+ *  Parts: each discrete element is a categorical over its choices, each float a Gaussian with a state-independent
+ *  deviation. A row's head is, part by part in the order of the action's columns: logits of every choice of every element, or
+ *  means. log_std: the floats of all Gaussian parts, in order. The log-probability of an action is the sum over
+ *  parts, in order, of the sums over their elements, in order.
+ *  Masks:   [rows][mask_bits] bytes, 1 = allowed, choices in the order of the head; NULL = all are. A choice that is not allowed
+ *           has probability 0, to the bit. A row in which an element has no allowed choice is the caller's error (vec refuses it).
+ *  Draws:   as in dist.h; every choice and every four floats have a block of words of their own, numbered over all parts, so a
+ *           policy of one part draws what dist.h draws.
+ *  Threads: pure. */
+#pragma once
+#include "common/rl/columns.h"
+#include "common/rl/dist.h"
+
+typedef struct {
+    bool box;        /* Gaussian; otherwise choices                                       */
+    uint32_t column; /* of the list, and its number among the action's columns            */
+    uint32_t number;
+    bool bits;          /* multi-binary: stored as uint8_t, each a choice of 2           */
+    uint32_t elements;  /* of an action                                                      */
+    const uint32_t *n;  /* choices: [elements], borrowed from the columns                    */
+    uint32_t head, out; /* floats of the head: first, how many                               */
+    uint32_t log_std;   /* box: first float of log_std                                       */
+    uint32_t mask;      /* choices: first byte of a row's mask                               */
+    uint32_t draw;      /* its first block of words in a step (a choice takes one, four floats one) */
+} tt_policy_part_t;
+
+typedef struct {
+    uint32_t parts, out, log_std, mask_bits; /* floats of a head, of log_std; bytes of a mask      */
+    tt_policy_part_t part[TT_COLUMNS_MAX];
+} tt_policy_t;
+
+/*  Of a list of columns, which must outlive it. */
+void tt_policy_of(tt_policy_t *self, const tt_columns_t *columns);
+
+/*  action[i]: array of rows of action column i, as stored: int32_t, uint8_t (multi-binary) or float. */
+void tt_policy_sample(const tt_policy_t *self, const float *head, const float *log_std, const uint8_t *mask,
+    size_t rows, const tt_dist_draw_t *draw, void *const *action, float *log_prob);
+/*  The most probable: of equals the lowest choice; means. */
+void tt_policy_greedy(
+    const tt_policy_t *self, const float *head, const uint8_t *mask, size_t rows, void *const *action);
+/*  log_prob[rows] of given actions. */
+void tt_policy_log_prob(const tt_policy_t *self, const float *head, const float *log_std, const uint8_t *mask,
+    size_t rows, const void *const *action, float *log_prob);

@@ -1,0 +1,90 @@
+/*  What settings come to, from spaces in words to a network and a segment; and whose fault it is when that is too much. */
+#include "common/job/fit.h"
+#include <stdio.h>
+#include <string.h>
+#include "common/base/limits.h"
+#include "tests/test.h"
+
+static tt_train_cfg_t s_cfg(const char *obs, const char *action, bool mask)
+{
+    tt_train_cfg_t cfg = {.name = "test", .env = "X", .num_envs = 8, .num_steps = 16, .lag = 1};
+    cfg.network.hidden = (tt_cfg_list_t){.count = 2, .at = {64, 32}};
+    cfg.learner.shards = 2;
+    snprintf(cfg.space.obs, sizeof cfg.space.obs, "%s", obs);
+    snprintf(cfg.space.action, sizeof cfg.space.action, "%s", action);
+    cfg.space.mask = mask;
+    return cfg;
+}
+
+static void test_networks(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *obs, *action;
+        uint32_t in, out, log_std;
+    } cases[] = {
+        {"float32[4]", "discrete(2)", 4, 2, 0},
+        {"float32[3]", "float32[1]", 3, 1, 1},
+        {"float64", "float64[2, 3]", 1, 6, 6},
+        {"uint8[8, 8]", "multi_discrete(3, 2)", 64, 5, 0},
+        {"discrete(6)", "multi_binary[3]", 6, 6, 0},
+        {"{image: uint8[2, 2], state: (float32[3], discrete(4, from -1))}", "{jump: discrete(2), move: float32[2]}", 11,
+            4, 2},
+    };
+    for (size_t i = 0; i < TT_COUNT(cases); i++) {
+        tt_train_cfg_t cfg = s_cfg(cases[i].obs, cases[i].action, false);
+        TT_AUTO(tt_columns) columns = NULL;
+        assert_ok(tt_train_fit(NULL, &cfg));
+        assert_ok(tt_train_columns(&columns, &cfg));
+        const tt_net_spec_t net = tt_train_net(&cfg, columns);
+        assert_int_equal(net.obs, cases[i].in);
+        assert_int_equal(net.out, cases[i].out);
+        assert_int_equal(net.log_std, cases[i].log_std);
+        assert_true(net.hidden_count == 2 && net.hidden[1] == 32);
+        const tt_segment_shape_t shape = tt_train_segment(&cfg, columns);
+        assert_true(shape.columns == columns && shape.T == 16 && shape.E == 8 && shape.K == 0);
+    }
+}
+
+static void s_refused(const tt_train_cfg_t *cfg, const char *message)
+{
+    tt_config_t *config = NULL;
+    static const char yaml[] = "env: X\nnum_steps: 16\nnormalize: {obs: true}\nnetwork: {hidden: [64, 32]}\n";
+    assert_ok(tt_config_parse(&config, yaml, strlen(yaml), "f.yaml"));
+    assert_int_equal(tt_train_fit(config, cfg), TT_CONFIG);
+    assert_string_equal(tt_err_text(), message);
+    tt_config_destroy(&config);
+}
+
+static void test_whose_fault(void **state)
+{
+    (void)state;
+    tt_train_cfg_t cfg = s_cfg("uint8[1024, 512]", "discrete(2)", false);
+    s_refused(&cfg, "f.yaml:1:1: env: an observation is 524288 numbers, flattened; the networks read at most 65536");
+    cfg = s_cfg("float32[4]", "multi_discrete(60000, 60000)", false);
+    s_refused(&cfg, "f.yaml:1:1: env: an action has 120000 choices and numbers; at most 65536 are possible");
+    cfg = s_cfg("uint8[64, 64]", "discrete(2)", false);
+    cfg.num_envs = TT_ENVS_MAX;
+    s_refused(&cfg, "f.yaml:2:1: num_steps: a batch of 65536 envs x 16 steps is more than 1024 MiB, at most 512 are "
+                    "possible: lower "
+                    "it, or num_envs");
+    cfg = s_cfg("uint8[4]", "discrete(2)", false);
+    cfg.normalize.obs = true;
+    s_refused(
+        &cfg, "f.yaml:3:13: normalize.obs: X observes no float32 numbers that could be normalised: set it to false");
+    cfg = s_cfg("float32[4]", "float32[2]", true);
+    s_refused(&cfg, "f.yaml:1:1: env: space: mask: 0 choices in an action, must be 1 to 65536");
+    cfg = s_cfg("float32[4]", "uint8[2]", false);
+    assert_int_equal(tt_train_fit(NULL, &cfg), TT_CONFIG);
+    cfg = s_cfg("float32[4", "discrete(2)", false);
+    assert_int_equal(tt_train_fit(NULL, &cfg), TT_CONFIG);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_networks),
+        cmocka_unit_test(test_whose_fault),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,162 @@
+/*  Columns: the list that spaces make, and an observation as floats, as Gymnasium's flatten makes them. */
+#include "common/rl/columns.h"
+#include <stdio.h>
+#include <string.h>
+#include "common/base/limits.h"
+#include "tests/test.h"
+
+static tt_columns_t *s_columns(const char *obs, const char *action, bool mask)
+{
+    tt_space_t *o = NULL, *a = NULL;
+    tt_columns_t *columns = NULL;
+    assert_ok(tt_space_parse(&o, obs));
+    assert_ok(tt_space_parse(&a, action));
+    assert_ok(tt_columns_new(&columns, o, a, mask));
+    tt_space_free(&o);
+    tt_space_free(&a);
+    return columns;
+}
+
+static void s_expect_names(const tt_columns_t *columns, const char *names)
+{
+    char text[1024] = "";
+    for (uint32_t c = 0; c < columns->count; c++)
+        snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s", c ? " " : "", columns->at[c].name);
+    assert_string_equal(text, names);
+}
+
+static void test_a_vector_and_a_choice(void **state)
+{
+    (void)state;
+    tt_columns_t *columns = s_columns("float32[4]", "discrete(2)", false);
+    s_expect_names(columns, "obs action reward terminated truncated log_prob value");
+    assert_true(tt_columns_plain(columns));
+    assert_int_equal(columns->flat, 4);
+    assert_int_equal(columns->scaled, 4);
+    assert_int_equal(columns->mask, -1);
+    assert_int_equal(columns->action, 1);
+    assert_true(columns->at[1].choice);
+    assert_int_equal(columns->choices[columns->at[1].first], 2);
+    assert_int_equal(columns->at[1].bytes, 4);
+    assert_true(columns->at[0].keep && columns->at[columns->value].keep);
+    assert_false(columns->at[1].keep || columns->at[columns->reward].keep);
+    tt_columns_destroy(&columns);
+    tt_columns_destroy(&columns);
+}
+
+static void test_a_tree_of_everything(void **state)
+{
+    (void)state;
+    tt_columns_t *columns = s_columns("{image: uint8[2, 2], at: (float64[2], discrete(3)), bits: multi_binary[3]}",
+        "{go: discrete(4), push: float32[2], keys: multi_binary[2]}", true);
+    s_expect_names(columns,
+        "obs.image obs.at.0 obs.at.1 obs.bits mask action.go action.push action.keys reward terminated "
+        "truncated log_prob value");
+    assert_int_equal(columns->obs_count, 4);
+    assert_int_equal(columns->mask, 4);
+    assert_int_equal(columns->mask_bits, 4 + 2 * 2);
+    assert_int_equal(columns->action_count, 3);
+    assert_int_equal(columns->flat, 4 + 2 + 3 + 3);
+    assert_int_equal(columns->scaled, 2);
+    assert_int_equal(columns->at[1].dtype, TT_F32);
+    assert_int_equal(columns->at[7].dtype, TT_U8);
+    assert_true(columns->at[7].choice && !columns->at[3].choice);
+    assert_true(columns->at[4].keep);
+    tt_columns_destroy(&columns);
+}
+
+static void test_flatten(void **state)
+{
+    (void)state;
+    tt_columns_t *columns =
+        s_columns("(uint8[3], float32[2], multi_discrete(2, 3), int64[1], int32)", "float32[1]", false);
+    const uint8_t bytes[] = {0, 7, 255};
+    const float numbers[] = {0.5f, -3};
+    const int32_t choices[] = {1, 2}, whole = -9;
+    const int64_t large[] = {INT64_C(1) << 40};
+    const float scaled[] = {10, 20};
+    const void *const row[] = {bytes, numbers, choices, large, &whole};
+    const float expected[] = {0, 7, 255, 0.5f, -3, 0, 1, 0, 0, 1, 0x1p40f, -9};
+    float flat[12], floats[2];
+    assert_int_equal(columns->flat, TT_COUNT(expected));
+    assert_false(tt_columns_plain(columns));
+    tt_columns_flatten(columns, row, flat);
+    assert_memory_equal(flat, expected, sizeof expected);
+    tt_columns_scaled(columns, row, floats);
+    assert_memory_equal(floats, numbers, sizeof numbers);
+    tt_columns_put_scaled(columns, scaled, flat);
+    assert_true(flat[2] == 255 && flat[3] == 10 && flat[4] == 20 && flat[5] == 0);
+    tt_columns_destroy(&columns);
+}
+
+static void test_hash_tells_lists_apart(void **state)
+{
+    (void)state;
+    static const char *const pairs[][2] = {
+        {"float32[4]", "discrete(2)"},
+        {"float32[2, 2]", "discrete(2)"},
+        {"uint8[4]", "discrete(2)"},
+        {"float32[4]", "discrete(3)"},
+        {"float32[4]", "multi_discrete(2)"},
+        {"float32[4]", "float32"},
+        {"{a: float32[4]}", "discrete(2)"},
+        {"{b: float32[4]}", "discrete(2)"},
+    };
+    uint64_t seen[2 * TT_COUNT(pairs)];
+    size_t count = 0;
+    for (size_t i = 0; i < 2 * TT_COUNT(pairs); i++) {
+        const bool mask = i >= TT_COUNT(pairs);
+        if (mask && strcmp(pairs[i % TT_COUNT(pairs)][1], "float32") == 0)
+            continue;
+        tt_columns_t *columns = s_columns(pairs[i % TT_COUNT(pairs)][0], pairs[i % TT_COUNT(pairs)][1], mask);
+        for (size_t k = 0; k < count; k++)
+            assert_true(seen[k] != columns->hash);
+        seen[count++] = columns->hash;
+        tt_columns_destroy(&columns);
+    }
+    /* bounds and first choices are the env's business */
+    tt_columns_t *a = s_columns("float64[4]", "discrete(2, from 5)", false);
+    assert_true(a->hash == seen[0]);
+    tt_columns_destroy(&a);
+}
+
+static void s_refused(const char *obs, const char *action, bool mask, const char *words)
+{
+    tt_space_t *o = NULL, *a = NULL;
+    tt_columns_t *columns = NULL;
+    assert_ok(tt_space_parse(&o, obs));
+    assert_ok(tt_space_parse(&a, action));
+    assert_int_equal(tt_columns_new(&columns, o, a, mask), TT_INVALID);
+    assert_null(columns);
+    if (!strstr(tt_err_text(), words))
+        fail_msg("'%s' does not say '%s'", tt_err_text(), words);
+    tt_space_free(&o);
+    tt_space_free(&a);
+}
+
+static void test_limits(void **state)
+{
+    (void)state;
+    char many[1024] = "(float32";
+    for (int i = 0; i < 59; i++)
+        strcat(many, ", float32");
+    strcat(many, ")");
+    s_refused(many, "discrete(2)", false, "more than 64 columns");
+    s_refused("(int64[1048576], float32)", "discrete(2)", false, "obs.1: a row is more than 8 MiB");
+    s_refused("float32", "float32", true, "mask: 0 choices");
+    s_refused("float32", "multi_discrete(65536, 2)", true, "mask: 65538 choices");
+    s_refused("{aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa: {bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb: float32}}",
+        "float32", false, "at most 63 bytes");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_vector_and_a_choice),
+        cmocka_unit_test(test_a_tree_of_everything),
+        cmocka_unit_test(test_flatten),
+        cmocka_unit_test(test_hash_tells_lists_apart),
+        cmocka_unit_test(test_limits),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,230 @@
+/*  Policies of several parts: one part is dist.h to the bit, masks forbid to the bit, draws are independent and each row's own. */
+#include "common/rl/policy.h"
+#include <math.h>
+#include <string.h>
+#include "tests/test.h"
+
+enum { ROWS = 4000 };
+
+typedef struct {
+    tt_columns_t *columns;
+    tt_policy_t policy;
+    float head[ROWS * 16], log_std[8], log_prob[ROWS];
+    uint8_t mask[ROWS * 16];
+    uint32_t who[ROWS];
+    uint64_t clock[ROWS];
+    tt_dist_draw_t draw;
+    int32_t choice[3][ROWS * 4];
+    float box[ROWS * 4];
+} case_t;
+
+static case_t s_case;
+
+static case_t *s_make(const char *action, bool mask)
+{
+    case_t *c = &s_case;
+    tt_space_t *obs = NULL, *act = NULL;
+    memset(c, 0, sizeof *c);
+    assert_ok(tt_space_parse(&obs, "float32"));
+    assert_ok(tt_space_parse(&act, action));
+    assert_ok(tt_columns_new(&c->columns, obs, act, mask));
+    tt_space_free(&obs);
+    tt_space_free(&act);
+    tt_policy_of(&c->policy, c->columns);
+    for (size_t i = 0; i < ROWS; i++) {
+        c->who[i] = (uint32_t)(i % 40);
+        c->clock[i] = i / 40;
+    }
+    c->draw = (tt_dist_draw_t){5, TT_STREAM_ACTION, c->who, c->clock};
+    for (size_t k = 0; k < TT_COUNT(c->head); k++) {
+        uint32_t word[4];
+        tt_draw(word, 3, TT_STREAM_TEST, 0, k);
+        c->head[k] = 2 * tt_unit_f32(word[0]) - 1;
+        c->mask[k] = word[1] % 3 != 0;
+    }
+    for (size_t k = 0; k < TT_COUNT(c->log_std); k++)
+        c->log_std[k] = -0.1f * (float)k;
+    return c;
+}
+
+static void s_end(case_t *c)
+{
+    tt_columns_destroy(&c->columns);
+}
+
+static void test_parts(void **state)
+{
+    (void)state;
+    case_t *c = s_make("(discrete(3), float32[5], multi_binary[2], float32[2], multi_discrete(4, 2))", false);
+    const tt_policy_part_t *p = c->policy.part;
+    assert_int_equal(c->policy.parts, 5);
+    assert_int_equal(c->policy.out, 3 + 5 + 4 + 2 + 6);
+    assert_int_equal(c->policy.log_std, 7);
+    assert_int_equal(p[3].log_std, 5);
+    assert_int_equal(p[4].head, 14);
+    assert_int_equal(p[4].mask, 3 + 4);
+    assert_int_equal(p[4].draw, 1 + 2 + 2 + 1); /* five floats take two blocks */
+    assert_true(p[2].bits && !p[2].box && p[2].n[1] == 2);
+    s_end(c);
+}
+
+/*  A mask that allows everything goes the long way, and comes to the same. */
+static void test_one_choice_is_dist(void **state)
+{
+    (void)state;
+    case_t *c = s_make("discrete(5)", true);
+    void *const mine[] = {c->choice[0]}, *const masked[] = {c->choice[1]};
+    float *log_prob = c->box;
+    memset(c->mask, 1, sizeof c->mask);
+    tt_cat_sample(c->head, ROWS, 5, &c->draw, c->choice[2], log_prob);
+    tt_policy_sample(&c->policy, c->head, NULL, NULL, ROWS, &c->draw, mine, c->log_prob);
+    assert_memory_equal(c->choice[0], c->choice[2], ROWS * 4);
+    assert_memory_equal(c->log_prob, log_prob, ROWS * 4);
+    tt_policy_sample(&c->policy, c->head, NULL, c->mask, ROWS, &c->draw, masked, c->log_prob);
+    assert_memory_equal(c->choice[1], c->choice[2], ROWS * 4);
+    assert_memory_equal(c->log_prob, log_prob, ROWS * 4);
+    const void *const given[] = {c->choice[2]};
+    tt_policy_log_prob(&c->policy, c->head, NULL, c->mask, ROWS, given, c->log_prob);
+    assert_memory_equal(c->log_prob, log_prob, ROWS * 4);
+    s_end(c);
+}
+
+static void test_greedy(void **state)
+{
+    (void)state;
+    case_t *c = s_make("discrete(3)", false);
+    const float logits[] = {1, 3, 3, -INFINITY, -2, -INFINITY};
+    void *const actions[] = {c->choice[0]};
+    tt_policy_greedy(&c->policy, logits, NULL, 2, actions);
+    assert_int_equal(c->choice[0][0], 1);
+    assert_int_equal(c->choice[0][1], 1);
+    s_end(c);
+}
+
+static void test_one_box_is_dist(void **state)
+{
+    (void)state;
+    case_t *c = s_make("float32[3]", false);
+    static float direct[ROWS * 3], log_prob[ROWS];
+    void *const mine[] = {c->box};
+    tt_gauss_sample(c->head, c->log_std, ROWS, 3, &c->draw, direct, log_prob);
+    tt_policy_sample(&c->policy, c->head, c->log_std, NULL, ROWS, &c->draw, mine, c->log_prob);
+    assert_memory_equal(c->box, direct, sizeof direct);
+    assert_memory_equal(c->log_prob, log_prob, sizeof log_prob);
+    tt_policy_greedy(&c->policy, c->head, NULL, ROWS, mine);
+    assert_memory_equal(c->box, c->head, sizeof direct);
+    s_end(c);
+}
+
+/*  What is not allowed is never drawn, and what is comes as often as its share. */
+static void test_masks_forbid(void **state)
+{
+    (void)state;
+    case_t *c = s_make("multi_discrete(3, 2)", true);
+    void *const actions[] = {c->choice[0]};
+    const void *const given[] = {c->choice[0]};
+    for (size_t i = 0; i < ROWS; i++) {
+        const float head[] = {0.5f, 9, -0.5f, 1, 1};
+        const uint8_t mask[] = {1, 0, 1, i % 2, 1};
+        memcpy(c->head + i * 5, head, sizeof head);
+        memcpy(c->mask + i * 5, mask, sizeof mask);
+    }
+    tt_policy_sample(&c->policy, c->head, NULL, c->mask, ROWS, &c->draw, actions, c->log_prob);
+    size_t first = 0, second = 0;
+    for (size_t i = 0; i < ROWS; i++) {
+        const int32_t *a = c->choice[0] + 2 * i;
+        assert_true(a[0] == 0 || a[0] == 2);
+        assert_true(a[1] == 1 || (a[1] == 0 && i % 2));
+        const double p = exp(0.5) / (exp(0.5) + exp(-0.5)), expected = log(a[0] ? 1 - p : p) + (i % 2 ? log(0.5) : 0);
+        assert_true(fabs(c->log_prob[i] - expected) < 1e-5);
+        first += a[0] == 0;
+        second += a[1] == 0;
+    }
+    assert_true(fabs((double)first / ROWS - 0.731) < 0.03);
+    assert_true(fabs((double)second / ROWS - 0.25) < 0.03);
+    float again[ROWS];
+    tt_policy_log_prob(&c->policy, c->head, NULL, c->mask, ROWS, given, again);
+    assert_memory_equal(again, c->log_prob, sizeof again);
+    tt_policy_greedy(&c->policy, c->head, c->mask, ROWS, actions);
+    for (size_t i = 0; i < ROWS; i++)
+        assert_true(c->choice[0][2 * i] == 0 && c->choice[0][2 * i + 1] == (i % 2 ? 0 : 1));
+    c->choice[0][0] = 1; /* forbidden: it could not have been */
+    tt_policy_log_prob(&c->policy, c->head, NULL, c->mask, 1, given, again);
+    assert_true(isinf(again[0]) && again[0] < 0);
+    s_end(c);
+}
+
+/*  Two equal elements draw from words of their own: they agree as often as chance says. */
+static void test_elements_are_independent(void **state)
+{
+    (void)state;
+    case_t *c = s_make("(multi_discrete(2, 2), multi_binary[1], float32[1])", false);
+    uint8_t *bits = (uint8_t *)c->choice[1];
+    void *const actions[] = {c->choice[0], bits, c->box};
+    memset(c->head, 0, sizeof c->head);
+    tt_policy_sample(&c->policy, c->head, c->log_std, NULL, ROWS, &c->draw, actions, c->log_prob);
+    size_t same = 0, with_bits = 0, with_box = 0;
+    for (size_t i = 0; i < ROWS; i++) {
+        same += c->choice[0][2 * i] == c->choice[0][2 * i + 1];
+        with_bits += c->choice[0][2 * i] == bits[i];
+        with_box += c->choice[0][2 * i] == (c->box[i] > 0);
+        const double z = c->box[i], expected = 3 * log(0.5) - 0.5 * z * z - 0.918938533;
+        assert_true(fabs(c->log_prob[i] - expected) < 1e-4);
+    }
+    assert_true(same > ROWS * 0.46 && same < ROWS * 0.54);
+    assert_true(with_bits > ROWS * 0.46 && with_bits < ROWS * 0.54);
+    assert_true(with_box > ROWS * 0.46 && with_box < ROWS * 0.54);
+    s_end(c);
+}
+
+/*  A row's actions do not depend on the rows beside it. */
+static void test_rows_alone(void **state)
+{
+    (void)state;
+    case_t *c = s_make("(multi_discrete(3, 4), float32[5])", true);
+    void *const actions[] = {c->choice[0], c->box};
+    static int32_t choice[2];
+    static float box[5];
+    for (size_t i = 0; i < 50; i++)
+        c->mask[i * 7] = c->mask[i * 7 + 3] = 1;
+    tt_policy_sample(&c->policy, c->head, c->log_std, c->mask, 50, &c->draw, actions, c->log_prob);
+    for (size_t i = 0; i < 50; i++) {
+        void *const one[] = {choice, box};
+        const tt_dist_draw_t draw = {5, TT_STREAM_ACTION, c->who + i, c->clock + i};
+        float log_prob;
+        tt_policy_sample(&c->policy, c->head + i * 12, c->log_std, c->mask + i * 7, 1, &draw, one, &log_prob);
+        assert_memory_equal(choice, c->choice[0] + 2 * i, sizeof choice);
+        assert_memory_equal(box, c->box + 5 * i, sizeof box);
+        assert_memory_equal(&log_prob, &c->log_prob[i], sizeof log_prob);
+    }
+    s_end(c);
+}
+
+/*  Logits that are no numbers: an allowed choice, and no undefined behaviour. */
+static void test_not_a_number(void **state)
+{
+    (void)state;
+    case_t *c = s_make("discrete(4)", true);
+    void *const actions[] = {c->choice[0]};
+    const float head[] = {NAN, NAN, NAN, NAN};
+    const uint8_t mask[] = {0, 0, 1, 0};
+    tt_policy_sample(&c->policy, head, NULL, mask, 1, &c->draw, actions, c->log_prob);
+    assert_int_equal(c->choice[0][0], 2);
+    assert_true(isnan(c->log_prob[0]));
+    s_end(c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_parts),
+        cmocka_unit_test(test_one_choice_is_dist),
+        cmocka_unit_test(test_greedy),
+        cmocka_unit_test(test_one_box_is_dist),
+        cmocka_unit_test(test_masks_forbid),
+        cmocka_unit_test(test_elements_are_independent),
+        cmocka_unit_test(test_rows_alone),
+        cmocka_unit_test(test_not_a_number),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
