@@ -160,19 +160,22 @@ static void s_yardstick(bench_t *b, double *blas, double *own)
 
 /* ---- the networks ----------------------------------------------------------------------------------------------- */
 
-/*  Half the sum of squares of head and value: the cheapest loss there is. */
+/*  Half the sum of squares of all heads: the cheapest loss there is. */
 static void s_loss(const void *ctx, const tt_loss_block_t *block)
 {
     const tt_net_spec_t *spec = ctx;
-    for (size_t i = 0; i < (size_t)spec->out * TT_BLOCK; i++)
-        block->d_head[i] = block->head[i];
-    for (size_t r = 0; r < TT_BLOCK; r++)
-        block->d_value[r] = block->value[r];
+    for (uint32_t s = 0; s < spec->towers; s++)
+        for (size_t i = 0; i < (size_t)spec->tower[s].out * TT_BLOCK; i++)
+            block->d_head[s][i] = block->head[s][i];
 }
+
+static const tt_objective_t s_objective = {
+    .name = "squares", .stages = 2, .stage = {{.tower = 0, .grad = true}, {.tower = 1, .grad = true}}, .loss = s_loss};
 
 static void s_work_forward(bench_t *b)
 {
-    const tt_status_t status = tt_net_forward(b->net, 0, b->obs, b->rows, b->head, b->value);
+    float *const out[] = {b->head, b->value};
+    const tt_status_t status = tt_net_forward(b->net, 0, 0, b->obs, b->rows, out);
     TT_CHECK(status == TT_OK);
 }
 
@@ -180,8 +183,12 @@ static void s_work_grad(bench_t *b)
 {
     const size_t each = b->rows / b->shards, count = tt_net_grad_count(&b->spec);
     for (size_t s = 0; s < b->shards; s++) {
-        const tt_status_t status =
-            tt_net_shard_grad(b->net, 0, b->obs + s * each, b->row + s * each, each, s_loss, &b->spec, b->grad[s]);
+        const tt_pass_t pass = {.objective = &s_objective,
+            .ctx = &b->spec,
+            .obs = {b->obs + s * each},
+            .row = b->row + s * each,
+            .rows = each};
+        const tt_status_t status = tt_net_shard_grad(b->net, 0, &pass, b->grad[s]);
         TT_CHECK(status == TT_OK);
     }
     for (size_t half = b->shards / 2; half; half /= 2)
@@ -192,7 +199,7 @@ static void s_work_grad(bench_t *b)
 static void s_work_apply(bench_t *b)
 {
     const tt_opt_spec_t adam = {.kind = TT_OPT_ADAM, .beta1 = 0.9f, .beta2 = 0.999f, .eps = 1e-5f, .max_norm = 0.5f};
-    const tt_status_t status = tt_net_apply(b->net, &adam, b->opt_state, &b->step, b->grad[0], 1e-5f, NULL);
+    const tt_status_t status = tt_net_apply(b->net, 0, &adam, b->opt_state, &b->step, b->grad[0], 1e-5f, NULL);
     TT_CHECK(status == TT_OK);
 }
 
@@ -217,11 +224,15 @@ static void s_add(bench_t *b, const char *name, double ns, double flops, double 
 static void s_count(const tt_net_spec_t *spec, double *forward, double *both)
 {
     double weights = 0, first = 0;
-    for (uint32_t l = 0; l <= spec->hidden_count; l++) {
-        const double in = l ? spec->hidden[l - 1] : spec->obs;
-        const double units = l < spec->hidden_count ? 2.0 * spec->hidden[l] : spec->out + 1.0;
-        weights += in * units;
-        first = l ? first : in * units;
+    for (uint32_t t = 0; t < spec->towers; t++) {
+        const tt_tower_t *tower = &spec->tower[t];
+        double in = spec->obs;
+        for (uint32_t l = 0; l <= tower->hidden_count; l++) {
+            const double units = l < tower->hidden_count ? tower->hidden[l] : tower->out;
+            weights += in * units;
+            first += l ? 0 : in * units;
+            in = units;
+        }
     }
     *forward = weights;
     *both = 3.0 * weights - first;
@@ -254,7 +265,7 @@ static tt_status_t s_open(bench_t *b)
     const tt_opt_spec_t adam = {.kind = TT_OPT_ADAM};
     TT_TRY(tt_device_open(&b->device, "cpu", 0));
     TT_TRY(tt_net_new(&b->net, b->device, &b->spec, 1));
-    TT_TRY(tt_net_init(b->net, 1, 1.0f, 0.0f));
+    TT_TRY(tt_net_init(b->net, 1, (const float[]){1.0f, 1.0f}, 0.0f));
     b->memory = s_numbers(tt_mul(ROWS, b->spec.obs > 2 ? b->spec.obs : 2));
     b->obs = tt_array0(ROWS, sizeof *b->obs);
     b->row = tt_array0(ROWS, sizeof *b->row);
@@ -262,11 +273,11 @@ static tt_status_t s_open(bench_t *b)
         b->row[k] = k;
         b->obs[k] = b->memory + (size_t)(k * 37u % ROWS) * b->spec.obs; /* a shuffled minibatch */
     }
-    b->head = tt_aligned0(tt_mul(tt_mul(ROWS, b->spec.out > 2 ? b->spec.out : 2), sizeof *b->head));
+    b->head = tt_aligned0(tt_mul(tt_mul(ROWS, b->spec.tower[0].out > 2 ? b->spec.tower[0].out : 2), sizeof *b->head));
     b->value = tt_array0(ROWS, sizeof *b->value);
     for (size_t s = 0; s < TT_COUNT(b->grad); s++)
         b->grad[s] = tt_aligned0(tt_net_grad_count(&b->spec) * sizeof(float));
-    b->opt_state = tt_aligned0(tt_opt_state_count(&adam, &b->spec) * sizeof(float));
+    b->opt_state = tt_aligned0(tt_opt_state_count(&adam, &b->spec, 0) * sizeof(float));
     b->results = json_array();
     return TT_OK;
 }
@@ -310,8 +321,8 @@ static void s_print(const bench_t *b, double blas, double own)
 static void s_print_json(const bench_t *b, double blas, double own)
 {
     json_t *all = json_pack("{s:s, s:s, s:I, s:I, s:I, s:f, s:f, s:O}", "bench", "kernels", "device",
-        tt_device_name(b->device), "obs", (json_int_t)b->spec.obs, "hidden", (json_int_t)b->spec.hidden[0], "out",
-        (json_int_t)b->spec.out, "openblas_gflops", blas, "own_gflops", own, "results", b->results);
+        tt_device_name(b->device), "obs", (json_int_t)b->spec.obs, "hidden", (json_int_t)b->spec.tower[0].hidden[0],
+        "out", (json_int_t)b->spec.tower[0].out, "openblas_gflops", blas, "own_gflops", own, "results", b->results);
     json_dumpf(all, stdout, JSON_COMPACT | JSON_REAL_PRECISION(6));
     putchar('\n');
     json_decref(all);
@@ -325,11 +336,8 @@ static tt_status_t s_options(const tt_args_t *args, bench_t *b)
     TT_TRY(tt_arg_u64(args, "hidden", &hidden, 1, 4096));
     TT_TRY(tt_arg_u64(args, "out", &out, 1, 4096));
     TT_TRY(tt_arg_f64(args, "seconds", &b->seconds, 0.01, 60));
-    b->spec = (tt_net_spec_t){.obs = (uint32_t)obs,
-        .hidden_count = 2,
-        .hidden = {(uint32_t)hidden, (uint32_t)hidden},
-        .activation = TT_NN_TANH,
-        .out = (uint32_t)out};
+    b->spec = tt_net_actor_critic(
+        (uint32_t)obs, (const uint32_t[]){(uint32_t)hidden, (uint32_t)hidden}, 2, TT_NN_TANH, (uint32_t)out, 0);
     return TT_OK;
 }
 

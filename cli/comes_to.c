@@ -6,17 +6,24 @@
 typedef struct {
     tt_columns_t *columns; /* owned                                    */
     tt_net_spec_t net;
-    uint64_t params[2], all; /* of actor and critic; of both and log_std */
-    uint64_t act, train;     /* FLOPs of a row                           */
-    uint64_t rows, bytes;    /* of a batch, as one segment               */
+    uint64_t params[TT_TOWERS_MAX], all; /* of each tower; of all, with log_std */
+    uint64_t act, train;                 /* FLOPs of a row                      */
+    uint64_t rows, bytes;                /* of a batch, as one segment          */
 } sums_t;
 
-/*  Parameters of one tower, and the multiply-adds of a row that goes through it. */
-static uint64_t s_tower(const tt_net_spec_t *net, uint32_t out, uint64_t *multiplies)
+/*  What a tower reads, if it is a trunk. */
+static const tt_tower_t *s_trunk(const tt_net_spec_t *net, const tt_tower_t *tower)
 {
-    uint64_t params = 0, in = net->obs;
-    for (uint32_t l = 0; l <= net->hidden_count; l++) {
-        const uint64_t units = l < net->hidden_count ? net->hidden[l] : out;
+    return tower->from ? &net->tower[tower->from - 1] : NULL;
+}
+
+/*  Parameters of one tower, and the multiply-adds of a row that goes through it. */
+static uint64_t s_tower(const tt_net_spec_t *net, const tt_tower_t *tower, uint64_t *multiplies)
+{
+    const tt_tower_t *trunk = s_trunk(net, tower);
+    uint64_t params = 0, in = trunk ? trunk->hidden[trunk->hidden_count - 1] : net->obs;
+    for (uint32_t l = 0; l < tower->hidden_count + (tower->out > 0); l++) {
+        const uint64_t units = l < tower->hidden_count ? tower->hidden[l] : tower->out;
         params += (in + 1) * units;
         *multiplies += in * units;
         in = units;
@@ -37,8 +44,8 @@ static void s_add_up(sums_t *self, const tt_setup_t *setup)
     status = tt_segment_size(&shape, &bytes);
     TT_CHECK(status == TT_OK);
     self->net = tt_train_net(train, self->columns);
-    self->params[0] = s_tower(&self->net, self->net.out, &multiplies);
-    self->params[1] = s_tower(&self->net, 1, &multiplies);
+    for (uint32_t t = 0; t < self->net.towers; t++)
+        self->params[t] = s_tower(&self->net, &self->net.tower[t], &multiplies);
     self->all = tt_net_param_count(&self->net);
     self->act = 2 * multiplies;
     self->train = 3 * self->act;
@@ -72,41 +79,54 @@ static const char *s_amount(char out[32], uint64_t number, const char *unit)
     return out;
 }
 
-/*  What the actor's outputs are, where they are not logits alone. */
-static void s_name_head(char *out, size_t size, const tt_net_spec_t *net)
+/*  What a tower's outputs are, where they are not logits or values alone. */
+static void s_print_head(FILE *out, const tt_tower_t *tower)
 {
-    *out = '\0';
-    if (net->log_std == net->out)
-        snprintf(out, size, " means");
-    else if (net->log_std)
-        snprintf(out, size, " (%u logits, %u means)", net->out - net->log_std, net->log_std);
+    if (tower->out)
+        fprintf(out, " -> %u", tower->out);
+    if (tower->log_std && tower->log_std == tower->out)
+        fprintf(out, " means");
+    else if (tower->log_std)
+        fprintf(out, " (%u logits, %u means)", tower->out - tower->log_std, tower->log_std);
 }
 
-static void s_print_tower(
-    FILE *out, const sums_t *self, const char *name, uint32_t last, const char *what, uint64_t params)
+static void s_print_tower(FILE *out, const sums_t *self, uint32_t t)
 {
     char number[32];
-    fprintf(out, "#   %-12s %u", name, self->net.obs);
-    for (uint32_t l = 0; l < self->net.hidden_count; l++)
-        fprintf(out, " -> %u %s", self->net.hidden[l], self->net.activation == TT_NN_RELU ? "relu" : "tanh");
-    fprintf(out, " -> %u%s: %s parameters\n", last, what, s_grouped(number, params));
+    const tt_tower_t *tower = &self->net.tower[t], *trunk = s_trunk(&self->net, tower);
+    fprintf(out, "#   %-12s ", tower->name);
+    if (trunk)
+        fprintf(out, "%s", trunk->name);
+    else
+        fprintf(out, "%u", self->net.obs);
+    for (uint32_t l = 0; l < tower->hidden_count; l++)
+        fprintf(out, " -> %u %s", tower->hidden[l], tower->activation == TT_NN_RELU ? "relu" : "tanh");
+    s_print_head(out, tower);
+    fprintf(out, ": %s parameters\n", s_grouped(number, self->params[t]));
+}
+
+static bool s_has_log_std(const tt_net_spec_t *net)
+{
+    for (uint32_t t = 0; t < net->towers; t++)
+        if (net->tower[t].log_std)
+            return true;
+    return false;
 }
 
 void comes_to_print(FILE *out, const tt_setup_t *setup)
 {
     sums_t self;
-    char a[32], b[32], head[64];
+    char a[32], b[32];
     s_add_up(&self, setup);
-    s_name_head(head, sizeof head, &self.net);
     const tt_train_cfg_t *train = tt_setup_train(setup);
     fprintf(out, "# what it comes to:\n#   %-12s %s\n#   %-12s %s%s\n", "observation", train->space.obs, "action",
         train->space.action, train->space.mask ? ", some choices masked" : "");
     columns_print(out, self.columns);
     fprintf(out, "#   %-12s %u numbers that the networks read\n", "flattened", self.columns->flat);
-    s_print_tower(out, &self, "actor", self.net.out, head, self.params[0]);
-    s_print_tower(out, &self, "critic", 1, "", self.params[1]);
+    for (uint32_t t = 0; t < self.net.towers; t++)
+        s_print_tower(out, &self, t);
     fprintf(out, "#   %-12s %s parameters%s, %s\n", "together", s_grouped(a, self.all),
-        self.net.log_std ? " with log_std" : "", s_amount(b, 4 * self.all, "B"));
+        s_has_log_std(&self.net) ? " with log_std" : "", s_amount(b, 4 * self.all, "B"));
     fprintf(out, "#   %-12s %s to act, %s to train on it once; %u B\n", "a row", s_amount(a, self.act, "FLOP"),
         s_amount(b, self.train, "FLOP"), columns_bytes(self.columns));
     fprintf(out, "#   %-12s %u envs x %u steps = %s rows, %s\n", "a batch", train->num_envs, train->num_steps,

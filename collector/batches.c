@@ -415,7 +415,7 @@ static tt_status_t s_load(batches_t *self, const weights_version_t *weights)
     zmq_msg_t *params = (zmq_msg_t *)&weights->params, *norm = (zmq_msg_t *)&weights->norm;
     float *copy = tt_aligned0(zmq_msg_size(params)); /* a frame need not be aligned for floats */
     memcpy(copy, zmq_msg_data(params), zmq_msg_size(params));
-    tt_status_t status = tt_net_put(self->net, copy);
+    tt_status_t status = tt_net_put(self->net, 0, copy);
     free(copy);
     if (status == TT_OK && self->norm) {
         double *block = tt_aligned0(self->weights.norm_bytes);

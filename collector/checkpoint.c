@@ -16,7 +16,7 @@ static tt_status_t s_weights(checkpoint_t *self, const tt_st_t *file)
     float *params = tt_array0(tt_net_param_count(&spec), sizeof *params);
     tt_status_t status = tt_snapshot_weights(file, tensor, count, false, params);
     if (status == TT_OK)
-        status = tt_net_put(self->net, params);
+        status = tt_net_put(self->net, 0, params);
     free(params);
     return status;
 }

@@ -14,6 +14,7 @@ typedef struct {
     const eval_cfg_t *cfg;
     tt_vec_t *vec;
     const tt_policy_t *policy;
+    uint32_t actor; /* tower */
     tt_rows_t rows;
     uint32_t E;    /* envs                          */
     uint32_t left; /* episodes that have not ended  */
@@ -43,6 +44,7 @@ static tt_status_t s_open(
     const tt_vec_cfg_t vec = {
         .ops = cfg->env, .args = cfg->args, .columns = columns, .seed = seed, .lo = first, .count = count};
     *self = (game_t){.cfg = cfg, .policy = policy, .E = count, .left = count};
+    self->actor = tt_net_tower(tt_net_spec(cfg->net), "actor");
     TT_TRY(tt_vec_new(&self->vec, &vec));
     tt_rows_init(&self->rows, columns, cfg->norm != NULL, cfg->clip_obs);
     self->ended = tt_array0(count, sizeof *self->ended);
@@ -58,7 +60,9 @@ static tt_status_t s_open(
 static tt_status_t s_act(game_t *self)
 {
     const float *const *row = tt_rows_of(&self->rows, self->E, self->cfg->norm, tt_vec_obs(self->vec));
-    TT_TRY(tt_net_forward(self->cfg->net, 0, row, self->E, self->head, NULL));
+    float *out[TT_TOWERS_MAX] = {NULL};
+    out[self->actor] = self->head;
+    TT_TRY(tt_net_forward(self->cfg->net, 0, 0, row, self->E, out));
     for (size_t i = 0; i < (size_t)self->E * self->policy->out; i++)
         if (!isfinite(self->head[i]))
             return tt_err(TT_INTERNAL, "the policy gives numbers that are not finite");
@@ -101,9 +105,12 @@ tt_status_t eval_play(const eval_cfg_t *cfg, eval_episode_t *out)
     const tt_net_spec_t *spec = tt_net_spec(cfg->net);
     tt_policy_t policy;
     tt_policy_of(&policy, cfg->columns);
-    if (spec->obs != cfg->columns->flat || spec->out != policy.out || spec->log_std != policy.log_std)
+    if (tt_net_tower(spec, "actor") == spec->towers)
+        return tt_err(TT_INVALID, "the network has no tower 'actor'");
+    const tt_tower_t *actor = &spec->tower[tt_net_tower(spec, "actor")];
+    if (spec->obs != cfg->columns->flat || actor->out != policy.out || actor->log_std != policy.log_std)
         return tt_err(TT_INVALID, "the policy (%u in, %u out, %u deviations) does not fit %s (%u observed, %u, %u)",
-            spec->obs, spec->out, spec->log_std, cfg->env->id, cfg->columns->flat, policy.out, policy.log_std);
+            spec->obs, actor->out, actor->log_std, cfg->env->id, cfg->columns->flat, policy.out, policy.log_std);
     uint32_t words[4];
     tt_draw(words, cfg->seed, TT_STREAM_EVAL, 0, 0);
     const uint64_t seed = (uint64_t)words[1] << 32 | words[0];

@@ -23,6 +23,7 @@ struct rollout {
     uint32_t T, E;
     uint32_t seen; /* columns that an env gives, from the first on: the observation's, the mask */
     tt_policy_t policy;
+    uint32_t actor, critic; /* towers */
     size_t state_bytes;
     tt_vec_t *vec;
     tt_rows_t rows;
@@ -46,9 +47,12 @@ static tt_segment_shape_t s_shape(const rollout_t *self, uint32_t finals)
 static tt_status_t s_check(const rollout_cfg_t *cfg, const tt_policy_t *policy)
 {
     const tt_net_spec_t *spec = tt_net_spec(cfg->net);
-    if (spec->obs != cfg->columns->flat || spec->out != policy->out || spec->log_std != policy->log_std)
+    if (tt_net_tower(spec, "actor") == spec->towers || tt_net_tower(spec, "critic") == spec->towers)
+        return tt_err(TT_INVALID, "the network has no tower 'actor' or none called 'critic'");
+    const tt_tower_t *actor = &spec->tower[tt_net_tower(spec, "actor")];
+    if (spec->obs != cfg->columns->flat || actor->out != policy->out || actor->log_std != policy->log_std)
         return tt_err(TT_INVALID, "the network (%u in, %u out, %u deviations) does not fit %s (%u observed, %u, %u)",
-            spec->obs, spec->out, spec->log_std, cfg->env->id, cfg->columns->flat, policy->out, policy->log_std);
+            spec->obs, actor->out, actor->log_std, cfg->env->id, cfg->columns->flat, policy->out, policy->log_std);
     return TT_OK;
 }
 
@@ -76,6 +80,8 @@ tt_status_t rollout_new(rollout_t **self_p, const rollout_cfg_t *cfg)
     self->cfg.clock = tt_clock_or_real(cfg->clock);
     self->columns = cfg->columns;
     self->policy = policy;
+    self->actor = tt_net_tower(tt_net_spec(cfg->net), "actor");
+    self->critic = tt_net_tower(tt_net_spec(cfg->net), "critic");
     self->vec = vec;
     self->T = cfg->steps;
     self->E = cfg->env_count;
@@ -221,6 +227,15 @@ static void s_rows(const rollout_t *self, uint32_t first, uint32_t count, void *
         out[c] = (char *)self->at.column[first + c] + at * self->columns->at[first + c].bytes;
 }
 
+/*  What the policy makes of rows: heads and values, either may be NULL. */
+static tt_status_t s_evaluate(rollout_t *self, const float *const *row, uint32_t rows, float *head, float *value)
+{
+    float *out[TT_TOWERS_MAX] = {NULL};
+    out[self->actor] = head;
+    out[self->critic] = value;
+    return tt_net_forward(self->cfg.net, 0, 0, row, rows, out);
+}
+
 static tt_status_t s_act(rollout_t *self, void *const *seen, void *const *action)
 {
     const size_t at = (size_t)self->t * self->E;
@@ -229,9 +244,9 @@ static tt_status_t s_act(rollout_t *self, void *const *seen, void *const *action
         self->clock[i] = tt_vec_clock(self->vec, i);
     const tt_dist_draw_t draw = {self->cfg.seed, TT_STREAM_ACTION, self->who, self->clock};
     const float *const *row = tt_rows_of(&self->rows, self->E, self->cfg.norm, seen);
-    TT_TRY(tt_net_forward(self->cfg.net, 0, row, self->E, self->head, self->at.value + at));
-    tt_policy_sample(
-        &self->policy, self->head, tt_net_log_std(self->cfg.net), mask, self->E, &draw, action, self->at.log_prob + at);
+    TT_TRY(s_evaluate(self, row, self->E, self->head, self->at.value + at));
+    tt_policy_sample(&self->policy, self->head, tt_net_log_std(self->cfg.net, 0, self->actor), mask, self->E, &draw,
+        action, self->at.log_prob + at);
     return TT_OK;
 }
 
@@ -280,10 +295,7 @@ tt_status_t rollout_play(rollout_t *self, uint32_t max_steps, bool *done)
 
 static tt_status_t s_values(rollout_t *self, void *const *seen, uint32_t rows, float *value)
 {
-    if (!rows)
-        return TT_OK;
-    const float *const *row = tt_rows_of(&self->rows, rows, self->cfg.norm, seen);
-    return tt_net_forward(self->cfg.net, 0, row, rows, NULL, value);
+    return rows ? s_evaluate(self, tt_rows_of(&self->rows, rows, self->cfg.norm, seen), rows, NULL, value) : TT_OK;
 }
 
 /*  NaN and infinity survive in the sum of absolute values. */

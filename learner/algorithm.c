@@ -31,3 +31,12 @@ tt_status_t tt_algorithm_find(const tt_algorithm_t **out, const char *name)
     return tt_err(TT_NOT_FOUND, "no algorithm '%s'%s%s%s; `tutti algorithms` lists them", name,
         near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "");
 }
+
+tt_status_t tt_algorithm_init(const tt_algorithm_t *algorithm, const void *cfg, tt_net_t *net, uint64_t seed)
+{
+    float gain[TT_TOWERS_MAX + 1]; /* one more: a network without an actor */
+    for (size_t t = 0; t < TT_COUNT(gain); t++)
+        gain[t] = 1.0f;
+    gain[tt_net_tower(tt_net_spec(net), "actor")] = algorithm->head_gain(cfg);
+    return tt_net_init(net, seed, gain, algorithm->log_std0(cfg));
+}

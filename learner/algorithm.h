@@ -37,13 +37,13 @@ typedef struct {
     const float *final_value;           /* [finals] of the behaviour version                                   */
 } tt_batch_t;
 
-/*  Forward rows through the learner's network with all its threads; same contract as tt_net_forward. */
-typedef tt_status_t (*tt_forward_fn)(void *ctx, const float *const *obs, size_t rows, float *head, float *value);
+/*  Forward rows through set 0 of the learner's network with all its threads; same contract as tt_net_forward. */
+typedef tt_status_t (*tt_forward_fn)(void *ctx, const float *const *obs, size_t rows, float *const *out);
 
 typedef struct {
-    const uint32_t *row; /* [rows] row numbers of the batch in the order of the minibatch      */
-    uint32_t rows;       /* cut into learner.shards equal runs; the learner checks divisibility */
-    tt_loss_fn loss;
+    const uint32_t *row;             /* [rows] row numbers of the batch in the order of the minibatch      */
+    uint32_t rows;                   /* cut into learner.shards equal runs; the learner checks divisibility */
+    const tt_objective_t *objective; /* every stage reads TT_AT; outlives the update */
     const void *loss_ctx;
     const tt_opt_spec_t *opt;
     float lr;
@@ -68,7 +68,7 @@ typedef struct tt_algorithm {
         tt_algo_t **self_p, const tt_train_cfg_t *train, const tt_columns_t *columns, const void *cfg);
     void (*destroy)(tt_algo_t **self_p);
 
-    float (*head_gain)(const void *cfg); /* for tt_net_init                      */
+    float (*head_gain)(const void *cfg); /* of the tower "actor"; others have 1  */
     float (*log_std0)(const void *cfg);
     double (*gamma)(const void *cfg); /* discount, for reward normalisation   */
     const tt_opt_spec_t *(*opt)(const tt_algo_t *self);
@@ -88,4 +88,6 @@ typedef struct tt_algorithm {
 
 /*  All algorithms; find by name, TT_NOT_FOUND names the nearest. */
 const tt_algorithm_t *const *tt_algorithms(size_t *count);
+/*  Version 0 of a network, with the algorithm's gains (tt_net_init). */
+tt_status_t tt_algorithm_init(const tt_algorithm_t *algorithm, const void *cfg, tt_net_t *net, uint64_t seed);
 tt_status_t tt_algorithm_find(const tt_algorithm_t **out, const char *name);

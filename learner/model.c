@@ -26,7 +26,7 @@ static tt_status_t s_network(model_t *self)
     self->params = tt_net_param_count(&spec);
     self->grads = tt_net_grad_count(&spec);
     self->opt = self->algorithm->opt(self->algo);
-    self->opt_count = tt_opt_state_count(self->opt, &spec);
+    self->opt_count = tt_opt_state_count(self->opt, &spec, 0);
     self->opt_state = tt_aligned0(tt_mul(self->opt_count, sizeof(float)));
     return TT_OK;
 }
@@ -93,6 +93,5 @@ tt_status_t model_init(model_t *self)
 {
     memset(self->opt_state, 0, self->opt_count * sizeof(float));
     self->opt_step = 0;
-    return tt_net_init(
-        self->net, self->train.seed, self->algorithm->head_gain(self->cfg), self->algorithm->log_std0(self->cfg));
+    return tt_algorithm_init(self->algorithm, self->cfg, self->net, self->train.seed);
 }

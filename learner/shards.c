@@ -18,7 +18,7 @@ struct shards {
     struct {
         const float *const *obs;
         size_t rows;
-        float *head, *value;
+        float *const *out;
     } forward; /* of the forward going on */
 };
 
@@ -93,8 +93,9 @@ static void s_lane(void *ctx, uint32_t lane, uint32_t lanes)
         const float **obs = self->obs + (size_t)s * rows;
         for (uint32_t r = 0; r < rows; r++)
             obs[r] = work->obs[row[r]];
-        const tt_status_t status =
-            tt_net_shard_grad(self->net, lane, obs, row, rows, work->loss, work->loss_ctx, self->leaf[s]);
+        const tt_pass_t pass = {
+            .objective = work->objective, .ctx = work->loss_ctx, .obs = {obs}, .row = row, .rows = rows};
+        const tt_status_t status = tt_net_shard_grad(self->net, lane, &pass, self->leaf[s]);
         if (status != TT_OK) {
             self->lane_status[lane] = status;
             return;
@@ -155,23 +156,24 @@ const float *shards_node(const shards_t *self, uint32_t node)
 static void s_forward_lane(void *ctx, uint32_t lane, uint32_t lanes)
 {
     shards_t *self = ctx;
-    const size_t blocks = (self->forward.rows + TT_BLOCK - 1) / TT_BLOCK, out = tt_net_spec(self->net)->out;
+    const tt_net_spec_t *spec = tt_net_spec(self->net);
+    const size_t blocks = (self->forward.rows + TT_BLOCK - 1) / TT_BLOCK;
     const size_t lo = blocks * lane / lanes * TT_BLOCK;
     size_t hi = blocks * (lane + 1) / lanes * TT_BLOCK;
     hi = hi < self->forward.rows ? hi : self->forward.rows;
     if (lo >= hi)
         return;
-    float *head = self->forward.head ? self->forward.head + lo * out : NULL;
-    float *value = self->forward.value ? self->forward.value + lo : NULL;
-    self->lane_status[lane] = tt_net_forward(self->net, lane, self->forward.obs + lo, hi - lo, head, value);
+    float *out[TT_TOWERS_MAX] = {NULL};
+    for (uint32_t t = 0; t < spec->towers; t++)
+        out[t] = self->forward.out[t] ? self->forward.out[t] + lo * spec->tower[t].out : NULL;
+    self->lane_status[lane] = tt_net_forward(self->net, lane, 0, self->forward.obs + lo, hi - lo, out);
 }
 
-tt_status_t shards_forward(void *ctx, const float *const *obs, size_t rows, float *head, float *value)
+tt_status_t shards_forward(void *ctx, const float *const *obs, size_t rows, float *const *out)
 {
     shards_t *self = ctx;
     self->forward.obs = obs;
     self->forward.rows = rows;
-    self->forward.head = head;
-    self->forward.value = value;
+    self->forward.out = out;
     return s_on_all_lanes(self, s_forward_lane, "rows could not be evaluated");
 }

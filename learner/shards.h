@@ -15,10 +15,10 @@
 typedef struct shards shards_t; /* opaque */
 
 typedef struct {
-    const float *const *obs; /* of the whole batch, by row number              */
-    const uint32_t *row;     /* [rows] of the minibatch                        */
-    uint32_t rows;           /* a multiple of the number of shards             */
-    tt_loss_fn loss;
+    const float *const *obs;         /* of the whole batch, by row number              */
+    const uint32_t *row;             /* [rows] of the minibatch                        */
+    uint32_t rows;                   /* a multiple of the number of shards             */
+    const tt_objective_t *objective; /* every stage reads TT_AT                    */
     const void *loss_ctx;
 } shards_work_t;
 
@@ -35,4 +35,4 @@ tt_status_t shards_compute(shards_t *self, const shards_work_t *work, uint32_t l
 const float *shards_node(const shards_t *self, uint32_t node);
 
 /*  Forward rows on all threads; a tt_forward_fn, ctx is the shards_t. */
-tt_status_t shards_forward(void *ctx, const float *const *obs, size_t rows, float *head, float *value);
+tt_status_t shards_forward(void *ctx, const float *const *obs, size_t rows, float *const *out);

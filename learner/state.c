@@ -42,7 +42,7 @@ static float *s_params_now(core_t *self)
         memcpy(params, self->resume, self->model.params * sizeof(float));
         return params;
     }
-    const tt_status_t got = tt_net_get(self->model.net, params);
+    const tt_status_t got = tt_net_get(self->model.net, 0, params);
     TT_CHECK(got == TT_OK);
     return params;
 }
@@ -132,7 +132,7 @@ tt_status_t state_restore(core_t *self, const tt_snapshot_t *from)
 {
     TT_TRY(s_restore_versions(self, from));
     TT_TRY(s_restore_statistics(self, from));
-    TT_TRY(tt_net_put(self->model.net, version_params(publish_newest(self->publish))));
+    TT_TRY(tt_net_put(self->model.net, 0, version_params(publish_newest(self->publish))));
     if (from->opt_count)
         memcpy(self->model.opt_state, from->opt_state, from->opt_count * sizeof(float));
     self->model.opt_step = from->opt_step;

@@ -78,7 +78,7 @@ static tt_status_t s_begin(core_t *self)
     TT_TRY(algorithm->begin(self->model.algo, &self->current, self->model.net, shards_forward, self->shards));
     if (self->resume) {
         /* joined in the middle: begin needed the weights of version n, the steps go on from those of now */
-        TT_TRY(tt_net_put(self->model.net, self->resume));
+        TT_TRY(tt_net_put(self->model.net, 0, self->resume));
         free(self->resume);
         self->resume = NULL;
     }
@@ -151,14 +151,15 @@ static tt_status_t s_step(core_t *self)
     model_t *model = &self->model;
     tt_minibatch_t minibatch;
     TT_TRY(model->algorithm->minibatch(model->algo, self->step, model->net, &minibatch));
-    const shards_work_t work = {self->current.obs, minibatch.row, minibatch.rows, minibatch.loss, minibatch.loss_ctx};
+    const shards_work_t work = {
+        self->current.obs, minibatch.row, minibatch.rows, minibatch.objective, minibatch.loss_ctx};
     const float *sum = NULL;
     TT_TRY(s_sum(self, &work, &sum));
     if (!sum)
         return TT_OK;
     float norm = 0;
     const tt_status_t status =
-        tt_net_apply(model->net, minibatch.opt, model->opt_state, &model->opt_step, sum, minibatch.lr, &norm);
+        tt_net_apply(model->net, 0, minibatch.opt, model->opt_state, &model->opt_step, sum, minibatch.lr, &norm);
     if (status != TT_OK)
         return tt_err_wrap(status, "update %llu, optimiser step %llu (learning rate %g)",
             (unsigned long long)self->update, (unsigned long long)self->steps, (double)minibatch.lr);
@@ -192,7 +193,7 @@ static tt_status_t s_make_version(core_t *self)
     version_t *version = publish_add(self->publish, self->update + 1);
     tt_norm_save(self->obs_norm, version_norm(version));
     tt_norm_save(self->reward_norm, version->reward);
-    return tt_net_get(self->model.net, version_params(version));
+    return tt_net_get(self->model.net, 0, version_params(version));
 }
 
 static tt_status_t s_finish(core_t *self)

@@ -1,4 +1,5 @@
 #include "common/config/parts.h"
+#include <stdbool.h>
 #include <string.h>
 
 enum { NAME_ROOM = 64 };
@@ -43,12 +44,21 @@ static size_t s_typo(const char *wrong, const char *name, size_t slack)
     return distance < length / 3 + slack && distance < s_min(length, strlen(name)) ? distance : FAR;
 }
 
+/*  "shard" and "shards": an ending left away, or added. */
+static bool s_begins(const char *a, const char *b)
+{
+    return strncmp(a, b, s_min(strlen(a), strlen(b))) == 0;
+}
+
 /*  By the whole path, or by its last part where the section is wrong or missing: that has to be nearer, as there are
- *  many sections. Of two equally near, the one whose whole path is. */
+ *  many sections. Of two equally near, the one that begins alike, then the one whose whole path is nearer. */
 static size_t s_far(const char *wrong, const char *name)
 {
     const size_t near = s_min(s_typo(wrong, name, 2), s_typo(key_leaf(wrong), key_leaf(name), 1));
-    return near < FAR ? near * NAME_ROOM + s_distance(wrong, name) : SIZE_MAX;
+    if (near == FAR)
+        return SIZE_MAX;
+    const size_t unlike = s_begins(key_leaf(wrong), key_leaf(name)) ? 0 : 1;
+    return (2 * near + unlike) * NAME_ROOM + s_distance(wrong, name);
 }
 
 const char *tt_nearest(const char *wrong, const char *const *names, size_t count)

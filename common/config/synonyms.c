@@ -102,7 +102,10 @@ static const tt_synonym_t s_synonyms[] = {
     /* the network, and what it sees */
     {"hidden_sizes", "network.hidden", NULL},
     {"hidden_size", "network.hidden", "a list, as [64, 64]"},
-    {"net_arch", "network.hidden", "a list, as [64, 64]: policy and value function have networks of the same shape"},
+    {"net_arch", "network.hidden", "a list, as [64, 64]: policy and value function have layers of the same shape"},
+    {"vf_share_layers", "network.shared", NULL},
+    {"actor_critic_share_weights", "network.shared", NULL},
+    {"share_encoder", "network.shared", NULL},
     {"fcnet_hiddens", "network.hidden", NULL},
     {"encoder_mlp_layers", "network.hidden", NULL},
     {"encoder_hidden_size_list", "network.hidden", NULL},

@@ -29,6 +29,8 @@ const tt_cfg_field_t tt_train_fields[] = {
         .help = "units of each hidden layer"},
     {"network.activation", TT_CFG_ENUM, AT(network.activation), "tanh", .choices = "tanh|relu",
         .help = "of the hidden layers"},
+    {"network.shared", TT_CFG_BOOL, AT(network.shared), "false",
+        .help = "policy and value function read the same hidden layers; false: each has its own"},
     {"normalize.obs", TT_CFG_BOOL, AT(normalize.obs), "false",
         .help = "observations to mean 0 and variance 1, as seen so far"},
     {"normalize.reward", TT_CFG_BOOL, AT(normalize.reward), "false",

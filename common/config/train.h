@@ -21,6 +21,7 @@ typedef struct {
     struct {
         tt_cfg_list_t hidden;
         int activation; /* tt_activation_t                                   */
+        bool shared;    /* one trunk for policy and value function           */
     } network;
     struct {
         bool obs, reward;

@@ -32,14 +32,9 @@ tt_net_spec_t tt_train_net(const tt_train_cfg_t *cfg, const tt_columns_t *column
 {
     tt_policy_t policy;
     tt_policy_of(&policy, columns);
-    tt_net_spec_t spec = {.obs = columns->flat,
-        .hidden_count = cfg->network.hidden.count,
-        .activation = cfg->network.activation == TT_ACT_RELU ? TT_NN_RELU : TT_NN_TANH,
-        .out = policy.out,
-        .log_std = policy.log_std};
-    for (uint32_t i = 0; i < spec.hidden_count && i < TT_HIDDEN_MAX; i++)
-        spec.hidden[i] = cfg->network.hidden.at[i];
-    return spec;
+    const tt_nn_activation_t activation = cfg->network.activation == TT_ACT_RELU ? TT_NN_RELU : TT_NN_TANH;
+    return (cfg->network.shared ? tt_net_shared : tt_net_actor_critic)(
+        columns->flat, cfg->network.hidden.at, cfg->network.hidden.count, activation, policy.out, policy.log_std);
 }
 
 tt_segment_shape_t tt_train_segment(const tt_train_cfg_t *cfg, const tt_columns_t *columns)
@@ -62,9 +57,9 @@ static tt_status_t s_check_widths(const tt_net_spec_t *net)
     if (net->obs > TT_UNITS_MAX)
         return tt_err(TT_INVALID, "an observation is %u numbers, flattened; the networks read at most %d", net->obs,
             TT_UNITS_MAX);
-    if (net->out > TT_UNITS_MAX)
-        return tt_err(
-            TT_INVALID, "an action has %u choices and numbers; at most %d are possible", net->out, TT_UNITS_MAX);
+    const uint32_t out = net->tower[tt_net_tower(net, "actor")].out;
+    if (out > TT_UNITS_MAX)
+        return tt_err(TT_INVALID, "an action has %u choices and numbers; at most %d are possible", out, TT_UNITS_MAX);
     return TT_OK;
 }
 
@@ -120,6 +115,9 @@ tt_status_t tt_train_fit(const tt_config_t *config, const tt_train_cfg_t *cfg)
     TT_TRY(s_blame(config, "env", tt_train_columns(&columns, cfg)));
     const tt_net_spec_t net = tt_train_net(cfg, columns);
     tt_status_t status = s_blame(config, "env", s_check_widths(&net));
+    if (status == TT_OK && cfg->network.shared && cfg->network.hidden.count == 0)
+        status = s_blame(config, "network.shared",
+            tt_err(TT_INVALID, "there are no layers to share: set it to false, or give network.hidden some"));
     if (status == TT_OK)
         status = s_blame(config, "network.hidden", tt_spec_check(&net));
     if (status == TT_OK)

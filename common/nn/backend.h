@@ -23,13 +23,14 @@ typedef struct tt_backend_ops {
     /*  What a network keeps on the device (derived copies, workspaces) and the work itself. */
     tt_status_t (*net_new)(tt_net_t *net);
     void (*net_free)(tt_net_t *net);
-    tt_status_t (*refresh)(tt_net_t *net); /* parameters changed: rebuild derived copies */
+    tt_status_t (*refresh)(
+        tt_net_t *net, uint32_t set, uint32_t groups); /* parameters changed: rebuild derived copies */
     tt_status_t (*forward)(
-        tt_net_t *net, uint32_t lane, const float *const *obs, size_t rows, float *head, float *value);
-    tt_status_t (*shard_grad)(tt_net_t *net, uint32_t lane, const float *const *obs, const uint32_t *row, size_t rows,
-        tt_loss_fn loss, const void *ctx, float *grad);
-    tt_status_t (*apply)(tt_net_t *net, const tt_opt_spec_t *opt, float *opt_state, uint64_t *step, const float *grad,
-        float lr, float *norm_out);
+        tt_net_t *net, uint32_t lane, uint32_t set, const float *const *obs, size_t rows, float *const *out);
+    tt_status_t (*shard_grad)(tt_net_t *net, uint32_t lane, const tt_pass_t *pass, float *grad);
+    tt_status_t (*apply)(tt_net_t *net, uint32_t group, const tt_opt_spec_t *opt, float *opt_state, uint64_t *step,
+        const float *grad, float lr, float *norm_out);
+    tt_status_t (*blend)(tt_net_t *net, uint32_t to, uint32_t from, uint32_t groups, float tau);
 } tt_backend_ops_t;
 
 /*  Every device begins with this. */
@@ -43,10 +44,11 @@ struct tt_net {
     tt_net_spec_t spec;
     size_t tensor_count;
     tt_tensor_t *tensors;
-    size_t param_count;
-    uint32_t lanes;
-    float *params; /* host copy on the CPU, device memory elsewhere */
-    void *impl;    /* the backend's own                             */
+    size_t param_count, grad_count;
+    size_t log_std_at[TT_TOWERS_MAX]; /* where a tower's log_std lies, if it has one */
+    uint32_t lanes, sets;
+    float *params[TT_SETS_MAX]; /* host copy on the CPU, device memory elsewhere */
+    void *impl;                 /* the backend's own                             */
 };
 
 /*  The backends there are, NULL-terminated (backends.c). */

@@ -6,10 +6,10 @@
  *  here; everything is double, in a written order, and rounded to float at the end. */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 #include "common/base/mem.h"
 #include "common/base/rng.h"
 #include "common/nn/backend.h"
+#include "common/nn/spec.h"
 
 /*  log(x), x > 0 and normal: x = m 2^e with m in [sqrt 1/2, sqrt 2), log m = 2 atanh((m - 1) / (m + 1)) by its series;
  *  t^2 < 0.0295, so that 12 terms leave 1e-19. */
@@ -100,28 +100,31 @@ static void s_init_weight(float *weight, const tt_tensor_t *tensor, uint64_t see
     free(vectors);
 }
 
-/*  The gain of tensor t's layer: the head is the last weight of its tower. */
-static double s_gain_of(const tt_net_t *self, size_t t, float head_gain)
+/*  One tower from its first tensor on, which is number `first` of the network: streams of Philox are numbered so. */
+static size_t s_init_tower(const tt_net_t *self, uint32_t t, size_t first, uint64_t seed, float gain, float *params)
 {
-    if (t + 2 == self->tensor_count)
-        return 1.0;
-    return t == 2 * (size_t)self->spec.hidden_count ? (double)head_gain : 1.41421356237309504880;
+    const tt_tower_t *tower = &self->spec.tower[t];
+    for (uint32_t l = 0; l < tt_spec_layers(tower); l++) {
+        const size_t number = first + 2 * (size_t)l;
+        const tt_tensor_t *weight = &self->tensors[number];
+        const double scale = l < tower->hidden_count ? 1.41421356237309504880 : (double)gain;
+        s_init_weight(params + weight->offset, weight, seed, (uint32_t)number, scale);
+    }
+    return first + 2 * (size_t)tt_spec_layers(tower) + (tower->log_std > 0);
 }
 
-tt_status_t tt_net_init(tt_net_t *self, uint64_t seed, float head_gain, float log_std0)
+tt_status_t tt_net_init(tt_net_t *self, uint64_t seed, const float *gain, float log_std0)
 {
     float *params = tt_array0(self->param_count, sizeof *params);
-    for (size_t t = 0; t < self->tensor_count; t++) {
-        const tt_tensor_t *tensor = &self->tensors[t];
-        const char *kind = strrchr(tensor->name, '.') + 1;
-        float *at = params + tensor->offset;
-        if (strcmp(kind, "weight") == 0)
-            s_init_weight(at, tensor, seed, (uint32_t)t, s_gain_of(self, t, head_gain));
-        else if (strcmp(kind, "log_std") == 0)
-            for (uint32_t a = 0; a < tensor->cols; a++)
-                at[a] = log_std0;
+    size_t at = 0;
+    for (uint32_t t = 0; t < self->spec.towers; t++) {
+        at = s_init_tower(self, t, at, seed, gain[t], params);
+        for (uint32_t a = 0; a < self->spec.tower[t].log_std; a++)
+            params[self->log_std_at[t] + a] = log_std0;
     }
-    const tt_status_t status = tt_net_put(self, params);
+    tt_status_t status = TT_OK;
+    for (uint32_t set = 0; status == TT_OK && set < self->sets; set++)
+        status = tt_net_put(self, set, params);
     free(params);
     return status;
 }

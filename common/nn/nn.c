@@ -52,20 +52,37 @@ tt_status_t tt_device_sync(tt_device_t *self)
 
 static void s_free_net(tt_net_t *self)
 {
-    if (self->params)
-        self->device->ops->free(self->device, self->params);
+    for (uint32_t set = 0; set < self->sets; set++)
+        if (self->params[set])
+            self->device->ops->free(self->device, self->params[set]);
     free(self->tensors);
     free(self);
 }
 
-/*  Parameters are zero until init or put. The vector has a grad_count's worth of room: whole vectors at its end. */
+/*  Parameters are zero until init or put. A vector has a grad_count's worth of room: whole vectors at its end. */
 static tt_status_t s_open_net(tt_net_t *self)
 {
     const tt_backend_ops_t *ops = self->device->ops;
-    void *memory = NULL;
-    TT_TRY(ops->alloc(self->device, &memory, tt_net_grad_count(&self->spec) * sizeof(float)));
-    self->params = memory;
+    for (uint32_t set = 0; set < self->sets; set++) {
+        void *memory = NULL;
+        TT_TRY(ops->alloc(self->device, &memory, self->grad_count * sizeof(float)));
+        self->params[set] = memory;
+    }
     return ops->net_new(self);
+}
+
+static void s_lay_out(tt_net_t *self)
+{
+    self->tensors = tt_array0(TT_NN_TENSORS_MAX, sizeof *self->tensors);
+    self->tensor_count = tt_spec_tensors(&self->spec, self->tensors);
+    self->param_count = tt_net_param_count(&self->spec);
+    self->grad_count = tt_net_grad_count(&self->spec);
+    const tt_tensor_t *tensor = self->tensors;
+    for (uint32_t t = 0; t < self->spec.towers; t++) {
+        tensor += 2 * (size_t)tt_spec_layers(&self->spec.tower[t]);
+        if (self->spec.tower[t].log_std)
+            self->log_std_at[t] = tensor++->offset;
+    }
 }
 
 tt_status_t tt_net_new(tt_net_t **self_p, tt_device_t *device, const tt_net_spec_t *spec, uint32_t lanes)
@@ -77,9 +94,8 @@ tt_status_t tt_net_new(tt_net_t **self_p, tt_device_t *device, const tt_net_spec
     self->device = device;
     self->spec = *spec;
     self->lanes = lanes;
-    self->tensors = tt_array0(TT_NN_TENSORS_MAX, sizeof *self->tensors);
-    self->tensor_count = tt_spec_tensors(spec, self->tensors);
-    self->param_count = tt_net_param_count(spec);
+    self->sets = tt_spec_sets(spec);
+    s_lay_out(self);
     const tt_status_t status = s_open_net(self);
     if (status != TT_OK)
         s_free_net(self);
@@ -108,40 +124,62 @@ const tt_tensor_t *tt_net_tensors(const tt_net_t *self, size_t *count)
     return self->tensors;
 }
 
-tt_status_t tt_net_put(tt_net_t *self, const float *params)
+tt_status_t tt_net_put(tt_net_t *self, uint32_t set, const float *params)
 {
     const tt_backend_ops_t *ops = self->device->ops;
-    TT_TRY(ops->put(self->device, self->params, params, self->param_count * sizeof(float)));
-    return ops->refresh(self);
+    TT_CHECK(set < self->sets);
+    TT_TRY(ops->put(self->device, self->params[set], params, self->param_count * sizeof(float)));
+    return ops->refresh(self, set, UINT32_MAX);
 }
 
-tt_status_t tt_net_get(const tt_net_t *self, float *params)
+tt_status_t tt_net_get(const tt_net_t *self, uint32_t set, float *params)
 {
     const tt_backend_ops_t *ops = self->device->ops;
-    TT_TRY(ops->get(self->device, params, self->params, self->param_count * sizeof(float)));
+    TT_CHECK(set < self->sets);
+    TT_TRY(ops->get(self->device, params, self->params[set], self->param_count * sizeof(float)));
     return ops->sync(self->device);
 }
 
+tt_status_t tt_net_blend(tt_net_t *self, uint32_t to, uint32_t from, uint32_t groups, float tau)
+{
+    if (to >= self->sets || from >= self->sets || to == from)
+        return tt_err(TT_INVALID, "network: set %u cannot follow set %u of %u", to, from, self->sets);
+    if (groups >> tt_net_groups(&self->spec))
+        return tt_err(TT_INVALID, "network: groups 0x%x of %u", groups, tt_net_groups(&self->spec));
+    if (!(tau >= 0.0f && tau <= 1.0f))
+        return tt_err(TT_INVALID, "network: tau is %g; 0 to 1 is possible", (double)tau);
+    return self->device->ops->blend(self, to, from, groups, tau);
+}
+
 tt_status_t tt_net_forward(
-    tt_net_t *self, uint32_t lane, const float *const *obs, size_t rows, float *head, float *value)
+    tt_net_t *self, uint32_t lane, uint32_t set, const float *const *obs, size_t rows, float *const *out)
 {
-    TT_CHECK(lane < self->lanes);
-    return self->device->ops->forward(self, lane, obs, rows, head, value);
+    TT_CHECK(lane < self->lanes && set < self->sets);
+    return self->device->ops->forward(self, lane, set, obs, rows, out);
 }
 
-const float *tt_net_log_std(const tt_net_t *self)
+const float *tt_net_log_std(const tt_net_t *self, uint32_t set, uint32_t tower)
 {
-    for (size_t i = 0; self->spec.log_std && i < self->tensor_count; i++)
-        if (strcmp(self->tensors[i].name, "actor.log_std") == 0)
-            return self->params + self->tensors[i].offset;
-    return NULL;
+    TT_CHECK(set < self->sets && tower < self->spec.towers);
+    return self->spec.tower[tower].log_std ? self->params[set] + self->log_std_at[tower] : NULL;
 }
 
-tt_status_t tt_net_shard_grad(tt_net_t *self, uint32_t lane, const float *const *obs, const uint32_t *row, size_t rows,
-    tt_loss_fn loss, const void *ctx, float *grad)
+static tt_status_t s_check_frames(const tt_pass_t *pass)
+{
+    const tt_objective_t *objective = pass->objective;
+    for (uint32_t s = 0; pass->rows && s < objective->stages; s++)
+        if (!pass->obs[objective->stage[s].frame])
+            return tt_err(TT_INVALID, "objective %s: stage %u reads frame %u, of which there are no observations",
+                objective->name, s, objective->stage[s].frame);
+    return TT_OK;
+}
+
+tt_status_t tt_net_shard_grad(tt_net_t *self, uint32_t lane, const tt_pass_t *pass, float *grad)
 {
     TT_CHECK(lane < self->lanes);
-    return self->device->ops->shard_grad(self, lane, obs, row, rows, loss, ctx, grad);
+    TT_TRY(tt_objective_check(pass->objective, &self->spec));
+    TT_TRY(s_check_frames(pass));
+    return self->device->ops->shard_grad(self, lane, pass, grad);
 }
 
 void tt_grad_add(float *dst, const float *src, size_t count)
@@ -150,9 +188,10 @@ void tt_grad_add(float *dst, const float *src, size_t count)
         dst[i] += src[i];
 }
 
-size_t tt_opt_state_count(const tt_opt_spec_t *opt, const tt_net_spec_t *net)
+size_t tt_opt_state_count(const tt_opt_spec_t *opt, const tt_net_spec_t *net, uint32_t group)
 {
-    const size_t count = tt_net_param_count(net);
+    size_t first = 0, count = 0;
+    tt_net_group_span(net, group, &first, &count);
     switch (opt->kind) {
     case TT_OPT_ADAM:
         return 2 * count;
@@ -164,8 +203,9 @@ size_t tt_opt_state_count(const tt_opt_spec_t *opt, const tt_net_spec_t *net)
     return 0;
 }
 
-tt_status_t tt_net_apply(tt_net_t *self, const tt_opt_spec_t *opt, float *opt_state, uint64_t *step, const float *grad,
-    float lr, float *norm_out)
+tt_status_t tt_net_apply(tt_net_t *self, uint32_t group, const tt_opt_spec_t *opt, float *opt_state, uint64_t *step,
+    const float *grad, float lr, float *norm_out)
 {
-    return self->device->ops->apply(self, opt, opt_state, step, grad, lr, norm_out);
+    TT_CHECK(group < tt_net_groups(&self->spec));
+    return self->device->ops->apply(self, group, opt, opt_state, step, grad, lr, norm_out);
 }

@@ -1,39 +1,64 @@
-/*  nn - a policy network and a value network as one flat parameter vector, on one backend.
+/*  nn - a list of networks as one flat parameter vector, on one backend.
  *
- *  Two separate MLPs read the same observation: "actor" (logits, means of Gaussians; these have a state-independent
- *  log_std vector) and "critic" (one value). All parameters live in one flat float32 vector with named tensors.
- *  A gradient has the same shape, followed by TT_LOSS_STATS sums that the loss wants added up with it, zero-padded to
- *  tt_net_grad_count().
+ *  A network is a list of *towers*: MLPs that read the observation, or the last hidden layer of an earlier tower without a
+ *  head (a *trunk*). Towers lie in *groups*, contiguous parts of the vector with an optimiser, a step counter and a clip of
+ *  their own. A *set* is a copy of the vector: set 0 is trained, others follow it (target networks).
+ *
+ *  Parameters are one flat float32 vector with named tensors. A gradient has the same shape, followed by TT_LOSS_STATS
+ *  sums and `ride` floats that the loss wants added up with it, zero-padded to tt_net_grad_count().
  *
  *  Batch invariance: a row's result does not depend on the rows beside it; sums over rows run in the order the rows are
  *  given, in blocks of TT_BLOCK; every CPU build (portable, AVX2, AVX-512) gives the same bits.
  *
- *  Shapes:  D = spec.obs, A = spec.out, row-major unless said.
+ *  Shapes:  D = spec.obs, A = out of a tower, row-major unless said.
  *  Threads: calls that take a `lane` may run at the same time from different threads on different lanes, while nobody
- *  calls init, put or apply. Everything else: one thread.
+ *  calls init, put, apply or blend. Everything else: one thread.
  *  Devices: pointers marked (device) are memory of the backend (tt_device_alloc); on the CPU any pointer is. */
 #pragma once
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include "common/base/limits.h"
 #include "common/base/status.h"
 
 enum {
-    TT_BLOCK = 32,     /* rows that a loss sees at once                                  */
-    TT_LOSS_STATS = 8, /* floats a loss may sum over rows (losses, KL, clip fraction ...) */
+    TT_BLOCK = 32,       /* rows that a loss sees at once                                  */
+    TT_LOSS_STATS = 8,   /* floats a loss may sum over rows (losses, KL, clip fraction ...) */
+    TT_GROUP_ALIGN = 64, /* floats: where a group may begin                                */
     TT_HIDDEN_MAX = TT_LAYERS_MAX
 };
 
 typedef enum { TT_NN_TANH, TT_NN_RELU } tt_nn_activation_t;
 
 typedef struct {
-    uint32_t obs;                   /* D >= 1                                             */
-    uint32_t hidden_count;          /* 0 .. TT_HIDDEN_MAX                                 */
-    uint32_t hidden[TT_HIDDEN_MAX]; /* units                                              */
+    char name[16];                  /* "actor"; its tensors are "actor.0.weight", ...                       */
+    uint32_t from;                  /* 0 = the observation; k = the last hidden layer of tower k - 1, a trunk */
+    uint32_t hidden_count;          /* 0 .. TT_HIDDEN_MAX                                                   */
+    uint32_t hidden[TT_HIDDEN_MAX]; /* units                                                                */
     tt_nn_activation_t activation;
-    uint32_t out;     /* A: floats of the head (logits, means); >= 1        */
-    uint32_t log_std; /* L: floats of actor.log_std, 0 = there is none      */
+    uint32_t out;     /* A: floats of the head (logits, means, values); 0 = no head: a trunk       */
+    uint32_t log_std; /* L: floats of <name>.log_std beside it, at most A; 0 = there is none       */
+    uint32_t group;   /* 0 for the first tower; then that of the tower before, or one more         */
+} tt_tower_t;
+
+typedef struct {
+    uint32_t obs;    /* D >= 1                                                          */
+    uint32_t towers; /* 1 .. TT_TOWERS_MAX; a trunk comes before those who read it      */
+    tt_tower_t tower[TT_TOWERS_MAX];
+    uint32_t sets; /* 0 .. TT_SETS_MAX; 0 = 1                                         */
+    uint32_t ride; /* floats behind the statistics that ride on the sum of a gradient */
 } tt_net_spec_t;
+
+/*  The usual pair: "actor" with log_std and "critic" with one value, apart from one another, in one group. Like any other
+ *  it is checked by tt_net_new. */
+tt_net_spec_t tt_net_actor_critic(uint32_t obs, const uint32_t *hidden, uint32_t hidden_count,
+    tt_nn_activation_t activation, uint32_t out, uint32_t log_std);
+
+/*  The same with one trunk, "trunk", which has all the hidden layers; "actor" and "critic" are heads on it. */
+tt_net_spec_t tt_net_shared(uint32_t obs, const uint32_t *hidden, uint32_t hidden_count, tt_nn_activation_t activation,
+    uint32_t out, uint32_t log_std);
+/*  The number of the tower of that name; spec->towers when there is none. */
+uint32_t tt_net_tower(const tt_net_spec_t *spec, const char *name);
 
 /*  One named tensor in the flat vector. Weights are stored [in][out] (columns contiguous); files hold [out][in], as
  *  PyTorch does. Names: actor.0.weight, actor.0.bias, ..., actor.log_std, critic.0.weight, ... */
@@ -61,11 +86,17 @@ tt_status_t tt_device_put(tt_device_t *self, void *dst, const void *src, size_t 
 tt_status_t tt_device_get(tt_device_t *self, void *dst, const void *src, size_t bytes);
 tt_status_t tt_device_sync(tt_device_t *self);
 
-/*  Number of parameters; number of floats in a gradient buffer (parameters + TT_LOSS_STATS, rounded up to 16). */
+/* ---- a network ------------------------------------------------------------------------------------------------- */
+
+/*  Number of parameters, with the zeros between groups; number of floats in a gradient buffer (parameters, statistics and
+ *  what rides, rounded up to 16). A spec that is refused has 0 parameters. */
 size_t tt_net_param_count(const tt_net_spec_t *spec);
 size_t tt_net_grad_count(const tt_net_spec_t *spec);
-/*  Where the loss statistics start in a gradient buffer. */
+/*  Where the loss statistics start in a gradient buffer; what rides follows them. */
 size_t tt_net_stats_offset(const tt_net_spec_t *spec);
+/*  How many groups, and where one lies in the vector. */
+uint32_t tt_net_groups(const tt_net_spec_t *spec);
+void tt_net_group_span(const tt_net_spec_t *spec, uint32_t group, size_t *first, size_t *count);
 
 /*  TT_INVALID: a number in spec is out of range. `lanes` >= 1 workspaces for concurrent forward / shard_grad. */
 tt_status_t tt_net_new(tt_net_t **self_p, tt_device_t *device, const tt_net_spec_t *spec, uint32_t lanes);
@@ -73,42 +104,75 @@ void tt_net_destroy(tt_net_t **self_p);
 const tt_net_spec_t *tt_net_spec(const tt_net_t *self);
 const tt_tensor_t *tt_net_tensors(const tt_net_t *self, size_t *count);
 
-/*  Version 0: orthogonal weights (gain sqrt 2 for hidden layers, head_gain and 1 for the heads), biases 0,
- *  log_std = log_std0. Philox stream TT_STREAM_INIT. The same bits everywhere. */
-tt_status_t tt_net_init(tt_net_t *self, uint64_t seed, float head_gain, float log_std0);
+/*  Version 0, all sets alike: orthogonal weights (gain sqrt 2 for hidden layers, gain[t] for the head of tower t), biases
+ *  0, log_std = log_std0. Philox stream TT_STREAM_INIT. The same bits everywhere. */
+tt_status_t tt_net_init(tt_net_t *self, uint64_t seed, const float *gain, float log_std0);
 
-/*  Copy all parameters in / out; host memory, tt_net_param_count floats. */
-tt_status_t tt_net_put(tt_net_t *self, const float *params);
-tt_status_t tt_net_get(const tt_net_t *self, float *params);
+/*  Copy all parameters of a set in / out; host memory, tt_net_param_count floats. */
+tt_status_t tt_net_put(tt_net_t *self, uint32_t set, const float *params);
+tt_status_t tt_net_get(const tt_net_t *self, uint32_t set, float *params);
 
-/*  obs[k] (device) -> D floats, k < rows. Writes head[rows][A] and value[rows]; either may be NULL and is then not
- *  computed. log_std is in the parameters: tt_net_log_std. */
+/*  p_to = fma(tau, p_from - p_to, p_to) in the groups of the mask (bit g is group g), 0 <= tau <= 1; 1 copies. */
+tt_status_t tt_net_blend(tt_net_t *self, uint32_t to, uint32_t from, uint32_t groups, float tau);
+
+/*  obs[k] (device) -> D floats, k < rows. Writes out[t][rows][A] of each tower; out[t] may be NULL and is then not
+ *  computed, and is not read for a trunk. log_std is in the parameters: tt_net_log_std. */
 tt_status_t tt_net_forward(
-    tt_net_t *self, uint32_t lane, const float *const *obs, size_t rows, float *head, float *value);
-/*  log_std[L], NULL when there is none; borrowed until the next init, put or apply. */
-const float *tt_net_log_std(const tt_net_t *self);
+    tt_net_t *self, uint32_t lane, uint32_t set, const float *const *obs, size_t rows, float *const *out);
+/*  log_std[L] of a tower, NULL when there is none; borrowed until the next init, put, apply or blend. */
+const float *tt_net_log_std(const tt_net_t *self, uint32_t set, uint32_t tower);
 
-/*  A block of rows on its way through a loss. Arrays are columns of TT_BLOCK floats, so that loops over rows are the
- *  inner ones: head[a * TT_BLOCK + r]. Entries at r >= rows hold zeros and must be written as zeros. */
+/* ---- objectives ------------------------------------------------------------------------------------------------ */
+
+/*  Which observation of a row a forward reads: the row's own, or the one from which its return goes on. */
+typedef enum { TT_AT, TT_NEXT } tt_frame_t;
+enum { TT_FRAMES = 2 };
+
+/*  A block of rows on its way through a loss. Arrays are by stage, in columns of TT_BLOCK floats, so that loops over rows
+ *  are the inner ones: head[s][a * TT_BLOCK + r]. Entries at r >= rows hold zeros and must be written as zeros. */
 typedef struct {
-    uint32_t rows;        /* 1 .. TT_BLOCK                                                */
-    const uint32_t *row;  /* [rows] the numbers given to tt_net_shard_grad                */
-    const float *head;    /* [A][TT_BLOCK]                                                */
-    const float *value;   /* [TT_BLOCK]                                                   */
-    const float *log_std; /* [L] or NULL                                                 */
-    float *d_head;        /* [A][TT_BLOCK] out: d loss / d head                           */
-    float *d_value;       /* [TT_BLOCK]    out: d loss / d value                          */
-    float *d_log_std;     /* [L] add to it, rows in order                                 */
-    float *stats;         /* [TT_LOSS_STATS] add to it, rows in order                     */
+    uint32_t rows;                       /* 1 .. TT_BLOCK                                                */
+    const uint32_t *row;                 /* [rows] the numbers given in the pass                         */
+    const float *head[TT_STAGES_MAX];    /* [A][TT_BLOCK]                                                */
+    float *d_head[TT_STAGES_MAX];        /* [A][TT_BLOCK] out: d loss / d head; NULL without grad        */
+    const float *log_std[TT_STAGES_MAX]; /* [L] of the stage's tower and set, or NULL                    */
+    float *d_log_std[TT_STAGES_MAX];     /* [L] add to it, rows in order; NULL without grad or log_std   */
+    float *stats;                        /* [TT_LOSS_STATS] add to it, rows in order                     */
+    float *ride;                         /* [spec.ride] zeros at first; NULL when there is none          */
 } tt_loss_block_t;
 
 /*  A loss: a pure function of ctx and the block. */
 typedef void (*tt_loss_fn)(const void *ctx, const tt_loss_block_t *block);
 
-/*  Forward, loss and backward over `rows` rows: grad[tt_net_grad_count] is overwritten with their sum (not mean).
- *  obs[k] as above; row[k] is handed to the loss. */
-tt_status_t tt_net_shard_grad(tt_net_t *self, uint32_t lane, const float *const *obs, const uint32_t *row, size_t rows,
-    tt_loss_fn loss, const void *ctx, float *grad);
+/*  One forward: of a tower with a head, with the parameters of a set, from one frame. */
+typedef struct {
+    uint8_t tower, set, frame; /* frame: tt_frame_t                                              */
+    bool grad;                 /* train it: set 0 and TT_AT only                                 */
+} tt_stage_t;
+
+/*  Forwards, a loss on all their heads, and the way back through those that are trained. */
+typedef struct {
+    const char *name;
+    uint32_t stages; /* 1 .. TT_STAGES_MAX, no two alike */
+    tt_stage_t stage[TT_STAGES_MAX];
+    tt_loss_fn loss;
+} tt_objective_t;
+
+/*  TT_INVALID: the network has no such stages (the text says which); tt_net_shard_grad says the same. */
+tt_status_t tt_objective_check(const tt_objective_t *objective, const tt_net_spec_t *spec);
+
+/*  One objective over some rows. */
+typedef struct {
+    const tt_objective_t *objective;
+    const void *ctx;                    /* of the loss                                                */
+    const float *const *obs[TT_FRAMES]; /* (device) by frame: [rows] -> D floats; unread ones may be NULL */
+    const uint32_t *row;                /* [rows] handed to the loss                                  */
+    size_t rows;
+} tt_pass_t;
+
+/*  Forward, loss and backward: grad[tt_net_grad_count] is overwritten with the sum over the rows (not mean). Towers that
+ *  no trained stage reaches have a gradient of zero. */
+tt_status_t tt_net_shard_grad(tt_net_t *self, uint32_t lane, const tt_pass_t *pass, float *grad);
 
 /*  dst[i] += src[i], i < count: a node of the fixed summation tree. */
 void tt_grad_add(float *dst, const float *src, size_t count);
@@ -123,16 +187,16 @@ typedef struct {
     float alpha;        /* RMSProp decay                                                 */
     float momentum;     /* SGD, RMSProp                                                  */
     float eps;
-    float max_norm; /* global gradient-norm clip; 0 = none                           */
+    float max_norm; /* clip by the norm of the group's gradient; 0 = none            */
 } tt_opt_spec_t;
 
-/*  Optimiser state is one flat vector of tt_opt_state_count floats (host; Adam: m then v; 0-size for plain SGD) and
- *  the number of steps taken; both belong to the caller, who saves and ships them. */
-size_t tt_opt_state_count(const tt_opt_spec_t *opt, const tt_net_spec_t *net);
+/*  Optimiser state of a group is one flat vector of tt_opt_state_count floats (host; Adam: m then v; 0-size for plain SGD)
+ *  and the number of steps taken; both belong to the caller, who saves and ships them. */
+size_t tt_opt_state_count(const tt_opt_spec_t *opt, const tt_net_spec_t *net, uint32_t group);
 
-/*  One step: clip `grad` by global norm (canonical order; the statistics behind the parameters are not part of it),
- *  update parameters, refresh derived copies. *step is incremented. norm_out (may be NULL): the norm before clipping.
+/*  One step of a group in set 0: clip its part of `grad` (the whole buffer) by the norm of that part (canonical order),
+ *  update its parameters, refresh derived copies. *step is incremented. norm_out (may be NULL): the norm before clipping.
  *  Formulas as PyTorch's torch.optim (Adam: bias-corrected, eps outside the root) and clip_grad_norm_ (eps 1e-6).
  *  TT_INVALID: the norm is not finite; nothing was changed. */
-tt_status_t tt_net_apply(tt_net_t *self, const tt_opt_spec_t *opt, float *opt_state, uint64_t *step, const float *grad,
-    float lr, float *norm_out);
+tt_status_t tt_net_apply(tt_net_t *self, uint32_t group, const tt_opt_spec_t *opt, float *opt_state, uint64_t *step,
+    const float *grad, float lr, float *norm_out);

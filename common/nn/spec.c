@@ -1,42 +1,181 @@
 #include "common/nn/spec.h"
 #include <stdio.h>
+#include <string.h>
 #include "common/base/limits.h"
+#include "common/base/mem.h"
 
-static tt_status_t s_check_units(const char *what, uint32_t index, uint32_t units)
+static tt_tower_t s_layers(
+    const char *name, const uint32_t *hidden, uint32_t hidden_count, tt_nn_activation_t activation)
+{
+    tt_tower_t tower = {.hidden_count = hidden_count, .activation = activation};
+    snprintf(tower.name, sizeof tower.name, "%s", name);
+    for (uint32_t l = 0; l < hidden_count && l < TT_HIDDEN_MAX; l++)
+        tower.hidden[l] = hidden[l];
+    return tower;
+}
+
+tt_net_spec_t tt_net_actor_critic(uint32_t obs, const uint32_t *hidden, uint32_t hidden_count,
+    tt_nn_activation_t activation, uint32_t out, uint32_t log_std)
+{
+    tt_net_spec_t spec = {.obs = obs, .towers = 2};
+    spec.tower[0] = s_layers("actor", hidden, hidden_count, activation);
+    spec.tower[0].out = out;
+    spec.tower[0].log_std = log_std;
+    spec.tower[1] = s_layers("critic", hidden, hidden_count, activation);
+    spec.tower[1].out = 1;
+    return spec;
+}
+
+tt_net_spec_t tt_net_shared(uint32_t obs, const uint32_t *hidden, uint32_t hidden_count, tt_nn_activation_t activation,
+    uint32_t out, uint32_t log_std)
+{
+    tt_net_spec_t spec = {.obs = obs, .towers = 3};
+    spec.tower[0] = s_layers("trunk", hidden, hidden_count, activation);
+    spec.tower[1] = (tt_tower_t){.name = "actor", .from = 1, .out = out, .log_std = log_std};
+    spec.tower[2] = (tt_tower_t){.name = "critic", .from = 1, .out = 1};
+    return spec;
+}
+
+uint32_t tt_net_tower(const tt_net_spec_t *spec, const char *name)
+{
+    uint32_t t = 0;
+    while (t < spec->towers && strcmp(spec->tower[t].name, name) != 0)
+        t++;
+    return t;
+}
+
+uint32_t tt_spec_layers(const tt_tower_t *tower)
+{
+    return tower->hidden_count + (tower->out > 0);
+}
+
+uint32_t tt_spec_sets(const tt_net_spec_t *spec)
+{
+    return spec->sets ? spec->sets : 1;
+}
+
+/* ---- what is possible -------------------------------------------------------------------------------------------- */
+
+static tt_status_t s_check_units(const char *tower, const char *what, uint32_t index, uint32_t units)
 {
     if (units < 1 || units > TT_UNITS_MAX)
-        return tt_err(
-            TT_INVALID, "network: %s%.0u has %u units; 1 to %d are possible", what, index, units, TT_UNITS_MAX);
+        return tt_err(TT_INVALID, "network: %s%s%.0u has %u units; 1 to %d are possible", tower, what, index, units,
+            TT_UNITS_MAX);
     return TT_OK;
 }
 
-static uint32_t s_in(const tt_net_spec_t *spec, uint32_t layer)
+/*  Letters, digits and _: a name becomes part of the names of tensors. */
+static tt_status_t s_check_name(const tt_net_spec_t *spec, uint32_t t)
 {
-    return layer ? spec->hidden[layer - 1] : spec->obs;
+    const char *name = spec->tower[t].name;
+    const size_t length = strnlen(name, sizeof spec->tower[t].name);
+    if (length == 0 || length == sizeof spec->tower[t].name ||
+        strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_") != length)
+        return tt_err(TT_INVALID, "network: tower %u needs a name of 1 to 15 of a-z, 0-9 and _, not '%.16s'", t, name);
+    for (uint32_t before = 0; before < t; before++)
+        if (strcmp(spec->tower[before].name, name) == 0)
+            return tt_err(TT_INVALID, "network: two towers are called '%s'", name);
+    return TT_OK;
 }
 
-/*  Parameters of both networks; no product overflows 64 bits with checked units. */
+static tt_status_t s_check_from(const tt_net_spec_t *spec, uint32_t t)
+{
+    const tt_tower_t *tower = &spec->tower[t];
+    if (tower->from > t)
+        return tt_err(
+            TT_INVALID, "network: %s reads tower %u, which does not come before it", tower->name, tower->from);
+    if (tower->from && spec->tower[tower->from - 1].out)
+        return tt_err(TT_INVALID, "network: %s reads %s, which has a head; only a trunk (out 0) can be read",
+            tower->name, spec->tower[tower->from - 1].name);
+    return TT_OK;
+}
+
+static tt_status_t s_check_group(const tt_net_spec_t *spec, uint32_t t)
+{
+    const uint32_t group = spec->tower[t].group, before = t ? spec->tower[t - 1].group : 0;
+    if (group != before && (t == 0 || group != before + 1))
+        return tt_err(TT_INVALID, "network: %s is in group %u; %u%s would be next", spec->tower[t].name, group, before,
+            t ? " or one more" : "");
+    return TT_OK;
+}
+
+static tt_status_t s_check_tower(const tt_net_spec_t *spec, uint32_t t)
+{
+    TT_TRY(s_check_name(spec, t));
+    const tt_tower_t *tower = &spec->tower[t];
+    if (tower->out > TT_UNITS_MAX)
+        return s_check_units(tower->name, ": the output", 0, tower->out);
+    if (tower->out == 0 && tower->hidden_count == 0)
+        return tt_err(TT_INVALID, "network: %s has neither hidden layers nor an output", tower->name);
+    if (tower->log_std > tower->out)
+        return tt_err(TT_INVALID, "network: %s: %u deviations for %u outputs", tower->name, tower->log_std, tower->out);
+    if (tower->hidden_count > TT_HIDDEN_MAX)
+        return tt_err(TT_INVALID, "network: %s: %u hidden layers; at most %d are possible", tower->name,
+            tower->hidden_count, TT_HIDDEN_MAX);
+    for (uint32_t l = 0; l < tower->hidden_count; l++)
+        TT_TRY(s_check_units(tower->name, ": hidden layer ", l + 1, tower->hidden[l]));
+    if (tower->activation != TT_NN_TANH && tower->activation != TT_NN_RELU)
+        return tt_err(TT_INVALID, "network: %s: activation %d is unknown", tower->name, (int)tower->activation);
+    TT_TRY(s_check_from(spec, t));
+    return s_check_group(spec, t);
+}
+
+/* ---- layout ------------------------------------------------------------------------------------------------------ */
+
+/*  What goes into a layer; layer hidden_count is the head. */
+static uint32_t s_in(const tt_net_spec_t *spec, const tt_tower_t *tower, uint32_t layer)
+{
+    if (layer)
+        return tower->hidden[layer - 1];
+    if (tower->from == 0)
+        return spec->obs;
+    const tt_tower_t *trunk = &spec->tower[tower->from - 1];
+    return trunk->hidden[trunk->hidden_count - 1];
+}
+
+static uint32_t s_units(const tt_tower_t *tower, uint32_t layer)
+{
+    return layer < tower->hidden_count ? tower->hidden[layer] : tower->out;
+}
+
+/*  Where a group begins and, when it is the last, where the vector ends. No product overflows 64 bits with checked units:
+ *  TT_TOWERS_MAX * (TT_HIDDEN_MAX + 1) layers of at most 2^32 + 2^16 floats. */
+static uint64_t s_span(const tt_net_spec_t *spec, uint32_t group, uint64_t *count)
+{
+    uint64_t first = 0;
+    *count = 0;
+    for (uint32_t t = 0; t < spec->towers && spec->tower[t].group <= group; t++) {
+        const tt_tower_t *tower = &spec->tower[t];
+        if (t && tower->group != spec->tower[t - 1].group) {
+            first = (first + *count + TT_GROUP_ALIGN - 1) / TT_GROUP_ALIGN * TT_GROUP_ALIGN;
+            *count = 0;
+        }
+        *count += tower->log_std;
+        for (uint32_t l = 0; l < tt_spec_layers(tower); l++)
+            *count += ((uint64_t)s_in(spec, tower, l) + 1) * s_units(tower, l);
+    }
+    return first;
+}
+
 static uint64_t s_count_params(const tt_net_spec_t *spec)
 {
-    uint64_t count = spec->log_std;
-    for (uint32_t l = 0; l < spec->hidden_count; l++)
-        count += 2 * ((uint64_t)s_in(spec, l) + 1) * spec->hidden[l];
-    return count + ((uint64_t)s_in(spec, spec->hidden_count) + 1) * ((uint64_t)spec->out + 1);
+    uint64_t count = 0;
+    const uint64_t first = s_span(spec, spec->tower[spec->towers - 1].group, &count);
+    return first + count;
 }
 
 tt_status_t tt_spec_check(const tt_net_spec_t *spec)
 {
-    TT_TRY(s_check_units("the observation", 0, spec->obs));
-    TT_TRY(s_check_units("the output", 0, spec->out));
-    if (spec->log_std > spec->out)
-        return tt_err(TT_INVALID, "network: %u deviations for %u outputs", spec->log_std, spec->out);
-    if (spec->hidden_count > TT_HIDDEN_MAX)
+    TT_TRY(s_check_units("", "the observation", 0, spec->obs));
+    if (spec->towers < 1 || spec->towers > TT_TOWERS_MAX)
+        return tt_err(TT_INVALID, "network: %u towers; 1 to %d are possible", spec->towers, TT_TOWERS_MAX);
+    if (spec->sets > TT_SETS_MAX)
+        return tt_err(TT_INVALID, "network: %u sets of parameters; at most %d are possible", spec->sets, TT_SETS_MAX);
+    if (spec->ride > TT_RIDE_MAX)
         return tt_err(
-            TT_INVALID, "network: %u hidden layers; at most %d are possible", spec->hidden_count, TT_HIDDEN_MAX);
-    for (uint32_t l = 0; l < spec->hidden_count; l++)
-        TT_TRY(s_check_units("hidden layer ", l + 1, spec->hidden[l]));
-    if (spec->activation != TT_NN_TANH && spec->activation != TT_NN_RELU)
-        return tt_err(TT_INVALID, "network: activation %d is unknown", (int)spec->activation);
+            TT_INVALID, "network: %u floats ride on a gradient; at most %d are possible", spec->ride, TT_RIDE_MAX);
+    for (uint32_t t = 0; t < spec->towers; t++)
+        TT_TRY(s_check_tower(spec, t));
     if (s_count_params(spec) > TT_PARAMS_MAX)
         return tt_err(TT_INVALID, "network: %llu parameters; at most %d are possible",
             (unsigned long long)s_count_params(spec), TT_PARAMS_MAX);
@@ -50,17 +189,18 @@ static void s_name_tensor(tt_tensor_t *tensor, const char *tower, const char *wh
 }
 
 /*  "<tower>.0.weight", ".0.bias", ".2.weight" ...: the numbers of an nn.Sequential that has an activation between. */
-static size_t s_name_tower(const tt_net_spec_t *spec, const char *tower, uint32_t out, tt_tensor_t *tensors)
+static size_t s_name_tower(const tt_net_spec_t *spec, const tt_tower_t *tower, tt_tensor_t *tensors)
 {
     size_t count = 0;
-    for (uint32_t l = 0; l <= spec->hidden_count; l++) {
-        const uint32_t units = l < spec->hidden_count ? spec->hidden[l] : out;
+    for (uint32_t l = 0; l < tt_spec_layers(tower); l++) {
         char what[24];
         snprintf(what, sizeof what, "%u.weight", 2 * l);
-        s_name_tensor(&tensors[count++], tower, what, s_in(spec, l), units);
+        s_name_tensor(&tensors[count++], tower->name, what, s_in(spec, tower, l), s_units(tower, l));
         snprintf(what, sizeof what, "%u.bias", 2 * l);
-        s_name_tensor(&tensors[count++], tower, what, 1, units);
+        s_name_tensor(&tensors[count++], tower->name, what, 1, s_units(tower, l));
     }
+    if (tower->log_std)
+        s_name_tensor(&tensors[count++], tower->name, "log_std", 1, tower->log_std);
     return count;
 }
 
@@ -78,12 +218,29 @@ static size_t s_place(tt_tensor_t *tensors, size_t count, size_t offset, bool wh
 
 size_t tt_spec_tensors(const tt_net_spec_t *spec, tt_tensor_t *tensors)
 {
-    size_t count = s_name_tower(spec, "actor", spec->out, tensors);
-    if (spec->log_std)
-        s_name_tensor(&tensors[count++], "actor", "log_std", 1, spec->log_std);
-    count += s_name_tower(spec, "critic", 1, tensors + count);
-    s_place(tensors, count, s_place(tensors, count, 0, true), false);
+    size_t count = 0, offset = 0;
+    for (uint32_t t = 0; t < spec->towers;) {
+        const size_t first = count;
+        const uint32_t group = spec->tower[t].group;
+        for (; t < spec->towers && spec->tower[t].group == group; t++)
+            count += s_name_tower(spec, &spec->tower[t], tensors + count);
+        offset = s_place(tensors + first, count - first, tt_align(offset, TT_GROUP_ALIGN), true);
+        offset = s_place(tensors + first, count - first, offset, false);
+    }
     return count;
+}
+
+uint32_t tt_net_groups(const tt_net_spec_t *spec)
+{
+    return spec->tower[spec->towers - 1].group + 1;
+}
+
+void tt_net_group_span(const tt_net_spec_t *spec, uint32_t group, size_t *first, size_t *count)
+{
+    uint64_t floats = 0;
+    TT_CHECK(group < tt_net_groups(spec));
+    *first = (size_t)s_span(spec, group, &floats);
+    *count = (size_t)floats;
 }
 
 size_t tt_net_param_count(const tt_net_spec_t *spec)
@@ -98,5 +255,5 @@ size_t tt_net_stats_offset(const tt_net_spec_t *spec)
 
 size_t tt_net_grad_count(const tt_net_spec_t *spec)
 {
-    return (tt_net_param_count(spec) + TT_LOSS_STATS + 15) & ~(size_t)15;
+    return tt_align(tt_net_param_count(spec) + TT_LOSS_STATS + spec->ride, 16);
 }

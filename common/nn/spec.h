@@ -1,15 +1,21 @@
 /*  spec - from a network's shape to the layout of its flat parameter vector.
  *
- *  Layout: tensors are listed as PyTorch lists them, but those whose size is a multiple of 16 floats come first in
- *  memory, so that they all start on a cache line and kernels can use them in place.
+ *  Layout of a group: tensors are listed as PyTorch lists them, but those whose size is a multiple of 16 floats come first
+ *  in memory, so that they all start on a cache line and kernels can use them in place. Groups begin at multiples of
+ *  TT_GROUP_ALIGN floats; what lies between them is zero.
  *  Threads: pure. */
 #pragma once
 #include "common/nn/nn.h"
 
-enum { TT_NN_TENSORS_MAX = 4 * (TT_HIDDEN_MAX + 1) + 1 };
+enum { TT_NN_TENSORS_MAX = TT_TOWERS_MAX * (2 * (TT_HIDDEN_MAX + 1) + 1) };
 
 /*  TT_INVALID: a number is out of range; the text names it. */
 tt_status_t tt_spec_check(const tt_net_spec_t *spec);
 
-/*  Fill tensors[TT_NN_TENSORS_MAX]; returns how many. The spec must be valid. */
+/*  Fill tensors[TT_NN_TENSORS_MAX], tower after tower: weight and bias of each layer, then log_std. Returns how many. The
+ *  spec must be valid. */
 size_t tt_spec_tensors(const tt_net_spec_t *spec, tt_tensor_t *tensors);
+/*  How many of them are layers of this tower, its head among them. */
+uint32_t tt_spec_layers(const tt_tower_t *tower);
+/*  Copies of the parameters: spec->sets, at least 1. */
+uint32_t tt_spec_sets(const tt_net_spec_t *spec);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include "common/base/mem.h"
 #include "common/base/rng.h"
+#include "common/job/fit.h"
 #include "common/rl/gae.h"
 #include "learner/algorithms/ppo.h"
 #include "learner/algorithms/ppo_loss.h"
@@ -28,7 +29,8 @@ struct tt_algo {
     float *last_value, *final_value; /* [N], [rows]                                 */
     uint32_t *order;                 /* [rows] the permutation of `order_epoch`     */
     uint32_t order_epoch;            /* UINT32_MAX = none yet                       */
-    ppo_loss_t loss;                 /* of the minibatch in hand                    */
+    tt_objective_t objective;
+    ppo_loss_t loss; /* of the minibatch in hand                    */
     double explained_variance;
     double sums[PPO_STATS]; /* over the optimiser steps seen since begin   */
     uint32_t steps_seen;
@@ -52,6 +54,8 @@ tt_status_t ppo_create(tt_algo_t **self_p, const tt_train_cfg_t *train, const tt
     self->minibatches = self->rows / self->minibatch_rows;
     tt_policy_of(&self->policy, columns);
     TT_CHECK(self->policy.out > 0 && self->minibatches > 0);
+    const tt_net_spec_t net = tt_train_net(train, columns);
+    self->objective = ppo_objective(&net);
 
     self->row = tt_array0(self->rows, sizeof *self->row);
     self->order = tt_array0(self->rows, sizeof *self->order);
@@ -116,15 +120,25 @@ typedef struct {
     const float *value, *last_value, *final_value, *log_prob;
 } estimates_t;
 
+static tt_status_t s_evaluate(
+    tt_algo_t *self, tt_forward_fn forward, void *ctx, const float *const *obs, size_t rows, float *head, float *value)
+{
+    float *out[TT_TOWERS_MAX] = {NULL};
+    out[self->objective.stage[PPO_ACTOR].tower] = head;
+    out[self->objective.stage[PPO_CRITIC].tower] = value;
+    return forward(ctx, obs, rows, out);
+}
+
 static tt_status_t s_recompute(tt_algo_t *self, const tt_batch_t *batch, const tt_net_t *net, tt_forward_fn forward,
     void *ctx, estimates_t *estimates)
 {
-    TT_TRY(forward(ctx, batch->obs, self->rows, self->head, self->value));
-    TT_TRY(forward(ctx, batch->last, batch->N, NULL, self->last_value));
+    const uint32_t actor = self->objective.stage[PPO_ACTOR].tower;
+    TT_TRY(s_evaluate(self, forward, ctx, batch->obs, self->rows, self->head, self->value));
+    TT_TRY(s_evaluate(self, forward, ctx, batch->last, batch->N, NULL, self->last_value));
     if (batch->finals)
-        TT_TRY(forward(ctx, batch->final_obs, batch->finals, NULL, self->final_value));
-    tt_policy_log_prob(
-        &self->policy, self->head, tt_net_log_std(net), batch->mask, self->rows, batch->action, self->log_prob);
+        TT_TRY(s_evaluate(self, forward, ctx, batch->final_obs, batch->finals, NULL, self->final_value));
+    tt_policy_log_prob(&self->policy, self->head, tt_net_log_std(net, 0, actor), batch->mask, self->rows, batch->action,
+        self->log_prob);
     *estimates = (estimates_t){self->value, self->last_value, self->final_value, self->log_prob};
     return TT_OK;
 }
@@ -261,7 +275,7 @@ tt_status_t ppo_minibatch(tt_algo_t *self, uint32_t step, const tt_net_t *net, t
     *out = (tt_minibatch_t){
         .row = row,
         .rows = self->minibatch_rows,
-        .loss = ppo_loss,
+        .objective = &self->objective,
         .loss_ctx = &self->loss,
         .opt = &self->opt,
         .lr = self->lr,

@@ -199,8 +199,8 @@ INLINE void s_choice(const ppo_loss_t *self, const tt_loss_block_t *block, const
 {
     const size_t at = (part->head + before) * TT_BLOCK;
     c->n = part->n[element];
-    c->head = block->head + at;
-    c->p = block->d_head + at;
+    c->head = block->head[PPO_ACTOR] + at;
+    c->p = block->d_head[PPO_ACTOR] + at;
     s_chosen(self, block, part, element, c->chosen);
     s_logits(self, block, part->mask + before, c);
     s_softmax(c);
@@ -227,7 +227,8 @@ INLINE void s_choice_slopes(const ppo_loss_t *self, const cols_t *in, const floa
 INLINE void s_standardise(const ppo_loss_t *self, const tt_loss_block_t *block, const tt_policy_part_t *part,
     uint32_t element, float inv_std, float *z)
 {
-    const float *mean = block->head + (size_t)(part->head + element) * TT_BLOCK, *box = self->action[part->number];
+    const float *mean = block->head[PPO_ACTOR] + (size_t)(part->head + element) * TT_BLOCK,
+                *box = self->action[part->number];
     memset(z, 0, sizeof(col_t));
     for (size_t r = 0; r < block->rows; r++)
         z[r] = box[(size_t)block->row[r] * part->elements + element];
@@ -242,7 +243,7 @@ INLINE void s_box(
 {
     col_t z;
     for (uint32_t e = 0; e < part->elements; e++) {
-        const float log_std = block->log_std[part->log_std + e];
+        const float log_std = block->log_std[PPO_ACTOR][part->log_std + e];
         s_standardise(self, block, part, e, tt_expf(-log_std), z);
         EACH_ROW(r)
         {
@@ -256,15 +257,15 @@ INLINE void s_box_slopes(const ppo_loss_t *self, const tt_loss_block_t *block, c
 {
     col_t z, d_log_std;
     for (uint32_t e = 0; e < part->elements; e++) {
-        const float inv_std = tt_expf(-block->log_std[part->log_std + e]);
-        float *restrict d_mean = block->d_head + (size_t)(part->head + e) * TT_BLOCK;
+        const float inv_std = tt_expf(-block->log_std[PPO_ACTOR][part->log_std + e]);
+        float *restrict d_mean = block->d_head[PPO_ACTOR] + (size_t)(part->head + e) * TT_BLOCK;
         s_standardise(self, block, part, e, inv_std, z);
         EACH_ROW(r)
         {
             d_mean[r] = d_log_prob[r] * z[r] * inv_std;
             d_log_std[r] = d_log_prob[r] * (z[r] * z[r] - 1);
         }
-        block->d_log_std[part->log_std + e] += s_sum(d_log_std) - self->entropy_coef * weight;
+        block->d_log_std[PPO_ACTOR][part->log_std + e] += s_sum(d_log_std) - self->entropy_coef * weight;
     }
 }
 
@@ -336,10 +337,22 @@ TT_CLONES void ppo_loss(const void *ctx, const tt_loss_block_t *block)
     s_policy_of(self, &in, log_prob, d_log_prob, block->stats);
     const float weight = s_sum(in.weight);
     s_slopes(self, block, &in, kept, d_log_prob, weight);
-    s_value(self, &in, block->value, block->d_value, block->stats);
+    s_value(self, &in, block->head[PPO_CRITIC], block->d_head[PPO_CRITIC], block->stats);
     EACH_ROW(r)
     {
         entropy[r] *= in.weight[r];
     }
-    block->stats[PPO_ENTROPY] += s_sum(entropy) + weight * tt_gauss_entropy(block->log_std, self->policy->log_std);
+    block->stats[PPO_ENTROPY] +=
+        s_sum(entropy) + weight * tt_gauss_entropy(block->log_std[PPO_ACTOR], self->policy->log_std);
+}
+
+tt_objective_t ppo_objective(const tt_net_spec_t *net)
+{
+    return (tt_objective_t){
+        .name = "ppo",
+        .stages = 2,
+        .stage = {[PPO_ACTOR] = {.tower = (uint8_t)tt_net_tower(net, "actor"), .frame = TT_AT, .grad = true},
+            [PPO_CRITIC] = {.tower = (uint8_t)tt_net_tower(net, "critic"), .frame = TT_AT, .grad = true}},
+        .loss = ppo_loss,
+    };
 }

@@ -46,5 +46,9 @@ enum {
     PPO_STATS
 };
 
+/*  The stages of its objective: the actor's head, then the critic's. */
+enum { PPO_ACTOR, PPO_CRITIC };
+tt_objective_t ppo_objective(const tt_net_spec_t *net);
+
 /*  tt_loss_fn with a ppo_loss_t as ctx. */
 void ppo_loss(const void *ctx, const tt_loss_block_t *block);

@@ -42,6 +42,14 @@ expect 0 '# critic 3 -> 8 relu -> 1: 41 parameters' "$TUTTI" check Pendulum-v1 -
 expect 0 '# together 83 parameters with log_std, 332 B' "$TUTTI" check Pendulum-v1 --set network.hidden=[8] \
     --set network.activation=relu
 
+# one trunk for both
+for line in '# trunk 3 -> 8 relu: 32 parameters' '# actor trunk -> 1 means: 9 parameters' \
+    '# critic trunk -> 1: 9 parameters' '# together 51 parameters with log_std, 204 B'; do
+    expect 0 "$line" "$TUTTI" check Pendulum-v1 --set network.hidden=[8] --set network.shared=true
+done
+expect 78 'network.shared: there are no layers to share' "$TUTTI" check Pendulum-v1 --set network.hidden=[] \
+    --set network.shared=true
+
 # what is printed is a config that means the same
 "$TUTTI" check good.yaml --set algorithm.gamma=0.985 | sed 's/  *# .*//' >once.yaml
 "$TUTTI" check once.yaml | sed 's/  *# .*//' >twice.yaml

@@ -19,8 +19,8 @@ static const char s_env[] = "CartPole-v1";
 static float *s_params(stage_t *self, uint64_t version)
 {
     float *params = tt_array0(tt_net_param_count(tt_net_spec(self->net)), sizeof *params);
-    assert_ok(tt_net_init(self->net, 100 + version, 1.0f, 0));
-    assert_ok(tt_net_get(self->net, params));
+    assert_ok(tt_net_init(self->net, 100 + version, (const float[]){1.0f, 1.0f}, 0));
+    assert_ok(tt_net_get(self->net, 0, params));
     return params;
 }
 
@@ -59,7 +59,7 @@ static void s_open_run(stage_t *self, uint32_t env_state)
 void stage_open(stage_t *self, uint32_t lag, uint32_t other_state)
 {
     const tt_env_ops_t *env;
-    const tt_net_spec_t spec = {.obs = 4, .hidden_count = 1, .hidden = {16}, .out = 2};
+    const tt_net_spec_t spec = tt_net_actor_critic(4, (const uint32_t[]){16}, 1, TT_NN_TANH, 2, 0);
     int signals;
     *self = (stage_t){.lag = lag, .store = {.published = 1, .version = s_version, .ctx = self}};
     assert_ok(tt_env_find(&env, s_env));

@@ -30,11 +30,11 @@ static void s_open(world_t *w, const tt_env_ops_t *env)
     *w = (world_t){.env = env};
     assert_ok(tt_columns_new(&w->columns, &env->obs, &env->action, env->mask));
     tt_policy_of(&w->policy, w->columns);
-    const tt_net_spec_t spec = {
-        .obs = w->columns->flat, .hidden_count = 1, .hidden = {16}, .out = w->policy.out, .log_std = w->policy.log_std};
+    const tt_net_spec_t spec =
+        tt_net_actor_critic(w->columns->flat, (const uint32_t[]){16}, 1, TT_NN_TANH, w->policy.out, w->policy.log_std);
     assert_ok(tt_device_open(&w->device, "cpu", 0));
     assert_ok(tt_net_new(&w->net, w->device, &spec, 1));
-    assert_ok(tt_net_init(w->net, SEED, 1.0f, 0));
+    assert_ok(tt_net_init(w->net, SEED, (const float[]){1.0f, 1.0f}, 0));
 }
 
 static void s_open_id(world_t *w, const char *id)
@@ -66,7 +66,7 @@ static eval_episode_t s_episode(const world_t *w, uint32_t k, uint32_t max_steps
         void *action[TT_COLUMNS_MAX];
         const float *row = flat;
         tt_columns_flatten(w->columns, (const void *const *)tt_vec_obs(range.vec), flat);
-        assert_ok(tt_net_forward(w->net, 0, &row, 1, head, NULL));
+        assert_ok(tt_net_forward(w->net, 0, 0, &row, 1, (float *const[]){head, NULL}));
         for (uint32_t i = 0; i < w->columns->action_count; i++)
             action[i] = room[i];
         tt_policy_greedy(&w->policy, head, tt_vec_mask(range.vec), 1, action);
@@ -147,7 +147,7 @@ static void s_draft(file_t *f, bool critic)
     close(fd);
     s_open_id(&f->world, "CartPole-v1");
     f->params = tt_array0(tt_net_param_count(tt_net_spec(f->world.net)), sizeof(float));
-    assert_ok(tt_net_get(f->world.net, f->params));
+    assert_ok(tt_net_get(f->world.net, 0, f->params));
     const tt_tensor_t *tensor = tt_net_tensors(f->world.net, &count);
     for (size_t i = 0; i < count; i++) {
         const bool weight = strstr(tensor[i].name, ".weight") != NULL;
@@ -201,8 +201,8 @@ static void test_checkpoint_gives_the_policy_back(void **state)
         assert_true(tt_norm_mean(c.norm, 2) == 3 && tt_norm_var(c.norm, 2) == 3);
         const float obs[4] = {0.1f, -0.2f, 0.3f, -0.4f}, *row = obs;
         float a[2], b[2];
-        assert_ok(tt_net_forward(f.world.net, 0, &row, 1, a, NULL));
-        assert_ok(tt_net_forward(c.net, 0, &row, 1, b, NULL));
+        assert_ok(tt_net_forward(f.world.net, 0, 0, &row, 1, (float *const[]){a, NULL}));
+        assert_ok(tt_net_forward(c.net, 0, 0, &row, 1, (float *const[]){b, NULL}));
         assert_memory_equal(a, b, sizeof a);
         checkpoint_close(&c);
         s_free(&f);

@@ -43,14 +43,11 @@ static void s_open_env(world_t *w, const tt_env_ops_t *env, uint32_t steps, bool
     *w = (world_t){.env = env, .steps = steps, .blocks = blocks_new()};
     assert_ok(tt_columns_new(&w->columns, &w->env->obs, &w->env->action, w->env->mask));
     tt_policy_of(&w->policy, w->columns);
-    const tt_net_spec_t spec = {.obs = w->columns->flat,
-        .hidden_count = 2,
-        .hidden = {32, 32},
-        .out = w->policy.out,
-        .log_std = w->policy.log_std};
+    const tt_net_spec_t spec = tt_net_actor_critic(
+        w->columns->flat, (const uint32_t[]){32, 32}, 2, TT_NN_TANH, w->policy.out, w->policy.log_std);
     assert_ok(tt_device_open(&w->device, "cpu", 0));
     assert_ok(tt_net_new(&w->net, w->device, &spec, 1));
-    assert_ok(tt_net_init(w->net, SEED, 0.5f, -0.3f));
+    assert_ok(tt_net_init(w->net, SEED, (const float[]){0.5f, 1.0f}, -0.3f));
     w->norm = normalise ? s_norm(w->columns->scaled) : NULL;
 }
 
@@ -154,7 +151,7 @@ static float s_value_of(const world_t *w, const void *const *leaf, float *head)
         tt_norm_scale(w->norm, scaled, 1, CLIP, scaled);
         tt_columns_put_scaled(w->columns, scaled, flat);
     }
-    assert_ok(tt_net_forward(w->net, 0, &row, 1, head, &value));
+    assert_ok(tt_net_forward(w->net, 0, 0, &row, 1, (float *const[]){head, &value}));
     return value;
 }
 
@@ -198,7 +195,8 @@ static void s_assert_reference(const world_t *w, const segment_t *segment, uint3
         const float value = s_value_of(w, leaf, head);
         for (uint32_t i = 0; i < columns->action_count; i++)
             action[i] = room[i];
-        tt_policy_sample(&w->policy, head, tt_net_log_std(w->net), tt_vec_mask(range.vec), 1, &draw, action, &log_prob);
+        tt_policy_sample(
+            &w->policy, head, tt_net_log_std(w->net, 0, 0), tt_vec_mask(range.vec), 1, &draw, action, &log_prob);
         for (uint32_t i = 0; i < columns->action_count; i++)
             s_assert_rows(
                 &columns->at[columns->action + i], segment->at.column[columns->action + i], at, room[i], 0, 1);
@@ -358,7 +356,7 @@ static void test_diverged_policy_is_an_error(void **state)
     float *params = tt_array0(count, sizeof *params);
     for (size_t i = 0; i < count; i++)
         params[i] = NAN;
-    assert_ok(tt_net_put(w.net, params));
+    assert_ok(tt_net_put(w.net, 0, params));
     free(params);
     rollout_t *rollout = s_rollout(&w, 0, 2);
     tt_segment_shape_t shape;
@@ -385,6 +383,23 @@ static void test_net_must_fit_the_env(void **state)
     assert_int_equal(rollout_new(&rollout, &cfg), TT_INVALID);
     assert_null(rollout);
     tt_columns_destroy(&other);
+    s_close(&w);
+}
+
+/*  Towers are found by their names. */
+static void test_net_must_have_an_actor_and_a_critic(void **state)
+{
+    (void)state;
+    world_t w;
+    s_open(&w, "CartPole-v1", 8, false);
+    const tt_net_spec_t spec = {.obs = 4, .towers = 1, .tower = {{.name = "actor", .out = 2}}};
+    tt_net_destroy(&w.net);
+    assert_ok(tt_net_new(&w.net, w.device, &spec, 1));
+    const rollout_cfg_t cfg = {w.env, NULL, w.columns, w.net, NULL, w.blocks, CLIP, SEED, 0, 2, 8, 0, NULL};
+    rollout_t *rollout = NULL;
+    assert_int_equal(rollout_new(&rollout, &cfg), TT_INVALID);
+    assert_non_null(strstr(tt_err_text(), "'critic'"));
+    assert_null(rollout);
     s_close(&w);
 }
 
@@ -440,6 +455,7 @@ int main(void)
         cmocka_unit_test(test_abandoned_batch_leaves_no_trace),
         cmocka_unit_test(test_diverged_policy_is_an_error),
         cmocka_unit_test(test_net_must_fit_the_env),
+        cmocka_unit_test(test_net_must_have_an_actor_and_a_critic),
         cmocka_unit_test(test_frames_outlive_the_pool),
         cmocka_unit_test(test_time_of_a_slow_env_is_the_envs),
     };

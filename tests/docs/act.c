@@ -90,7 +90,9 @@ static tt_status_t s_act(act_t *self)
     memcpy(self->obs, self->in, self->checkpoint.columns->flat * sizeof *self->obs);
     if (self->checkpoint.norm)
         s_normalise(self);
-    TT_TRY(tt_net_forward(self->checkpoint.net, 0, &row, 1, self->head, NULL));
+    float *out[TT_TOWERS_MAX] = {NULL};
+    out[tt_net_tower(tt_net_spec(self->checkpoint.net), "actor")] = self->head;
+    TT_TRY(tt_net_forward(self->checkpoint.net, 0, 0, &row, 1, out));
     const uint32_t bits = self->policy.mask_bits;
     if (self->masks && fread(self->mask, 1, bits, self->masks) != bits)
         return tt_err(TT_DATA, "the file of masks has fewer rows");

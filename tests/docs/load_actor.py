@@ -93,7 +93,10 @@ def main():
         os.mkdir(os.path.dirname(zoo))
         with open(zoo, "w", encoding="utf-8") as file:
             file.write(f"env: {ZOO}\nnormalize: {{obs: true}}\n")
-        for config in configs:
+        shared = os.path.join(folder, "own", "shared.yaml")
+        with open(shared, "w", encoding="utf-8") as file:
+            file.write("env: Pendulum-v1\nnetwork: {shared: true, activation: relu}\n")
+        for config in [*configs, shared]:
             check(load_actor, config, folder)
         check(load_actor, zoo, folder, choices=(2, 2, 2, 4, 2, 3))
 

@@ -46,4 +46,15 @@ def test_lag_1(world):
     s_matrix(world, 1)
 
 
-main(test_lag_0, test_lag_1)
+def test_shared_trunk(world):
+    config = world.config()
+    first = s_train(world, config, 1, 7, "network.shared=true")
+    for collectors, learners in SHAPES[1:3]:
+        other = s_train(world, config, 1, 7, "network.shared=true", f"collector.replicas={collectors}",
+                        f"learner.replicas={learners}", "learner.threads=2")
+        equal(other["weights_sha256"], first["weights_sha256"],
+              f"weights of a shared trunk with {collectors} collectors, {learners} learners")
+    check(s_train(world, config, 1, 7)["weights_sha256"] != first["weights_sha256"], "sharing a trunk changes nothing")
+
+
+main(test_lag_0, test_lag_1, test_shared_trunk)

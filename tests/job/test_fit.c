@@ -38,12 +38,34 @@ static void test_networks(void **state)
         assert_ok(tt_train_columns(&columns, &cfg));
         const tt_net_spec_t net = tt_train_net(&cfg, columns);
         assert_int_equal(net.obs, cases[i].in);
-        assert_int_equal(net.out, cases[i].out);
-        assert_int_equal(net.log_std, cases[i].log_std);
-        assert_true(net.hidden_count == 2 && net.hidden[1] == 32);
+        assert_int_equal(net.towers, 2);
+        assert_int_equal(net.tower[0].out, cases[i].out);
+        assert_int_equal(net.tower[0].log_std, cases[i].log_std);
+        assert_true(net.tower[0].hidden_count == 2 && net.tower[0].hidden[1] == 32);
         const tt_segment_shape_t shape = tt_train_segment(&cfg, columns);
         assert_true(shape.columns == columns && shape.T == 16 && shape.E == 8 && shape.K == 0);
     }
+}
+
+/*  One trunk has the layers, two towers are heads on it; without layers there is nothing to share. */
+static void test_shared_trunk(void **state)
+{
+    (void)state;
+    tt_train_cfg_t cfg = s_cfg("float32[3]", "float32[2]", false);
+    TT_AUTO(tt_columns) columns = NULL;
+    cfg.network.shared = true;
+    assert_ok(tt_train_fit(NULL, &cfg));
+    assert_ok(tt_train_columns(&columns, &cfg));
+    const tt_net_spec_t net = tt_train_net(&cfg, columns);
+    assert_int_equal(net.towers, 3);
+    assert_true(net.tower[0].hidden_count == 2 && net.tower[0].out == 0);
+    assert_string_equal(net.tower[1].name, "actor");
+    assert_true(net.tower[1].from == 1 && net.tower[1].out == 2 && net.tower[1].log_std == 2);
+    assert_true(net.tower[2].from == 1 && net.tower[2].out == 1 && net.tower[2].hidden_count == 0);
+    cfg.network.hidden.count = 0;
+    assert_int_equal(tt_train_fit(NULL, &cfg), TT_CONFIG);
+    assert_string_equal(tt_err_text(), "network.shared: there are no layers to share: set it to false, or give "
+                                       "network.hidden some");
 }
 
 static void s_refused(const tt_train_cfg_t *cfg, const char *message)
@@ -84,6 +106,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_networks),
+        cmocka_unit_test(test_shared_trunk),
         cmocka_unit_test(test_whose_fault),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -110,12 +110,12 @@ static void s_fill(data_t *d, tt_net_t *net)
         d->reward[i] = s_random(100 + i, 0);
         d->action[i] = (int32_t)(i % 2);
         d->terminated[i] = i % 7 == 3;
-        assert_ok(tt_net_forward(net, 0, &d->row[i], 1, head, &d->value[i]));
+        assert_ok(tt_net_forward(net, 0, 0, &d->row[i], 1, (float *const[]){head, &d->value[i]}));
         tt_cat_log_prob(head, 1, 2, &d->action[i], &d->log_prob[i]);
     }
     for (uint32_t e = 0; e < N; e++)
         d->last[e] = d->obs[ROWS + e];
-    assert_ok(tt_net_forward(net, 0, d->last, N, NULL, d->last_value));
+    assert_ok(tt_net_forward(net, 0, 0, d->last, N, (float *const[]){NULL, d->last_value}));
     d->batch = (tt_batch_t){.T = T,
         .N = N,
         .D = 4,
@@ -131,9 +131,9 @@ static void s_fill(data_t *d, tt_net_t *net)
         .last_value = d->last_value};
 }
 
-static tt_status_t s_no_forward(void *ctx, const float *const *obs, size_t rows, float *head, float *value)
+static tt_status_t s_no_forward(void *ctx, const float *const *obs, size_t rows, float *const *out)
 {
-    (void)ctx, (void)obs, (void)rows, (void)head, (void)value;
+    (void)ctx, (void)obs, (void)rows, (void)out;
     return tt_err(TT_DEVICE, "asked");
 }
 
@@ -153,7 +153,9 @@ static void s_step(const tt_algorithm_t *algorithm, const char *yaml, data_t *d,
     assert_int_equal(minibatch.rows, ROWS);
     for (uint32_t i = 0; i < ROWS; i++)
         rows[i] = d->row[minibatch.row[i]];
-    assert_ok(tt_net_shard_grad(net, 0, rows, minibatch.row, ROWS, minibatch.loss, minibatch.loss_ctx, grad));
+    const tt_pass_t pass = {
+        .objective = minibatch.objective, .ctx = minibatch.loss_ctx, .obs = {rows}, .row = minibatch.row, .rows = ROWS};
+    assert_ok(tt_net_shard_grad(net, 0, &pass, grad));
     algorithm->destroy(&algo);
     free(cfg);
 }
@@ -163,11 +165,11 @@ static void test_an_update_is_ppos_of_one_step(void **state)
     (void)state;
     tt_device_t *device = NULL;
     tt_net_t *net = NULL;
-    const tt_net_spec_t spec = {.obs = 4, .hidden_count = 1, .hidden = {16}, .out = 2};
+    const tt_net_spec_t spec = tt_net_actor_critic(4, (const uint32_t[]){16}, 1, TT_NN_TANH, 2, 0);
     static data_t d;
     assert_ok(tt_device_open(&device, "cpu", 0));
     assert_ok(tt_net_new(&net, device, &spec, 1));
-    assert_ok(tt_net_init(net, 3, 1, 0));
+    assert_ok(tt_net_init(net, 3, (const float[]){1, 1}, 0));
     s_fill(&d, net);
     float *a2c = tt_aligned0(tt_net_grad_count(&spec) * sizeof *a2c),
           *ppo = tt_aligned0(tt_net_grad_count(&spec) * sizeof *ppo);
@@ -209,7 +211,7 @@ static void test_what_it_reports_and_asks(void **state)
     const float stats[TT_LOSS_STATS] = {1, 2, 3};
     tt_device_t *device = NULL;
     tt_net_t *net = NULL;
-    const tt_net_spec_t spec = {.obs = 4, .out = 2};
+    const tt_net_spec_t spec = tt_net_actor_critic(4, NULL, 0, TT_NN_TANH, 2, 0);
     static data_t d;
     assert_ok(tt_device_open(&device, "cpu", 0));
     assert_ok(tt_net_new(&net, device, &spec, 1));

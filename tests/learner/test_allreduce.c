@@ -10,7 +10,12 @@
 
 enum { SHARDS = 4, ROWS = 8, HEARD_MAX = 256, WAIT_MS = 10000 };
 
-static const tt_net_spec_t s_spec = {.obs = 64, .hidden_count = 2, .hidden = {512, 512}, .out = 2};
+static const tt_net_spec_t s_spec = {
+    .obs = 64,
+    .towers = 2,
+    .tower = {{.name = "actor", .hidden_count = 2, .hidden = {512, 512}, .out = 2},
+        {.name = "critic", .hidden_count = 2, .hidden = {512, 512}, .out = 1}},
+};
 
 typedef struct {
     uint32_t aggregator;
@@ -68,8 +73,11 @@ static void s_loss(const void *ctx, const tt_loss_block_t *block)
 {
     (void)ctx;
     for (uint32_t r = 0; r < block->rows; r++)
-        block->d_value[r] = block->value[r] - (float)block->row[r];
+        block->d_head[1][r] = block->head[1][r] - (float)block->row[r];
 }
+
+static const tt_objective_t s_objective = {
+    .name = "value", .stages = 2, .stage = {{.tower = 0, .grad = true}, {.tower = 1, .grad = true}}, .loss = s_loss};
 
 static void s_bind(world_t *world, uint32_t i)
 {
@@ -102,7 +110,7 @@ static void s_open(world_t *world, uint32_t aggregators)
     float *weights = tt_array0(params, sizeof *weights);
     for (size_t i = 0; i < params; i++) /* any will do; orthogonal ones of this size take their time */
         weights[i] = (float)((int)(i * 37 % 101) - 50) * 1e-3f;
-    assert_ok(tt_net_put(world->net, weights));
+    assert_ok(tt_net_put(world->net, 0, weights));
     free(weights);
     world->pool = pool_new(1);
     world->shards = shards_new(world->net, world->pool, SHARDS);
@@ -151,7 +159,7 @@ static void s_close(world_t *world)
 
 static void s_send(world_t *world, uint64_t step, uint32_t lo, uint32_t hi)
 {
-    const shards_work_t work = {world->rows, world->row, ROWS, s_loss, NULL};
+    const shards_work_t work = {world->rows, world->row, ROWS, &s_objective, NULL};
     assert_ok(shards_compute(world->shards, &work, lo, hi));
     assert_ok(allreduce_send(world->self, step, world->shards, lo, hi));
 }

@@ -36,14 +36,14 @@ static void test_a_network_is_as_wide_as_its_spaces(void **state)
         "normalize: {obs: true}\n"));
     const tt_net_spec_t *spec = tt_net_spec(model.net);
     assert_int_equal(spec->obs, 4 + 3 + 1);
-    assert_int_equal(spec->out, 3 + 2 + 2 + 2 * 2);
-    assert_int_equal(spec->log_std, 2);
+    assert_int_equal(spec->tower[0].out, 3 + 2 + 2 + 2 * 2);
+    assert_int_equal(spec->tower[0].log_std, 2);
     assert_int_equal(model.columns->scaled, 1);
     assert_int_equal(model.columns->mask_bits, 3 + 2 + 2 * 2);
     model_close(&model);
     assert_ok(s_open(&model, "{obs: \"float32[4]\", action: discrete(2)}", ""));
     spec = tt_net_spec(model.net);
-    assert_true(spec->obs == 4 && spec->out == 2 && spec->log_std == 0);
+    assert_true(spec->obs == 4 && spec->tower[0].out == 2 && spec->tower[0].log_std == 0);
     model_close(&model);
 }
 

@@ -163,9 +163,9 @@ static void s_teardown(update_t *u)
     tt_columns_destroy(&u->columns);
 }
 
-static tt_status_t s_no_forward(void *ctx, const float *const *obs, size_t rows, float *head, float *value)
+static tt_status_t s_no_forward(void *ctx, const float *const *obs, size_t rows, float *const *out)
 {
-    (void)ctx, (void)obs, (void)rows, (void)head, (void)value;
+    (void)ctx, (void)obs, (void)rows, (void)out;
     return tt_err(TT_DEVICE, "no forward here");
 }
 

@@ -110,8 +110,13 @@ static void s_fill(case_t *c, const kind_t *kind, uint32_t rows, way_t way, uint
         c->log_std[a] = (float)s_random(seed + 20, a);
     c->loss = (ppo_loss_t){c->row, &c->policy, (const void *const *)c->action, c->mask, 0.25f, 1.5f, 1.0f / 128, 0.2f,
         0.03f, 0.5f, way == CLIPPED_VALUE, way == PLAIN};
-    c->block = (tt_loss_block_t){
-        rows, c->number, c->head, c->value, c->log_std, c->d_head, c->d_value, c->d_log_std, c->stats};
+    c->block = (tt_loss_block_t){.rows = rows,
+        .row = c->number,
+        .head = {c->head, c->value},
+        .d_head = {c->d_head, c->d_value},
+        .log_std = {c->log_std},
+        .d_log_std = {c->d_log_std},
+        .stats = c->stats};
 }
 
 static bool s_allowed(const case_t *c, uint32_t number, uint32_t bit)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "common/base/mem.h"
+#include "common/job/fit.h"
 #include "learner/algorithm.h"
 #include "learner/algorithms/ppo_loss.h"
 #include "learner/algorithms/ppo_options.h"
@@ -31,6 +32,7 @@ typedef struct {
     char *file, *at, *end;
     head_t h;
     tt_columns_t *columns;
+    bool shared; /* one trunk */
     tt_batch_t batch;
     const float **obs, **last, **final_obs;
     tt_device_t *device;
@@ -126,8 +128,11 @@ static void s_create(case_t *c)
     tt_policy_t policy;
     tt_policy_of(&policy, c->columns);
     assert_int_equal(policy.out, h->A);
-    const tt_net_spec_t spec = {
-        .obs = h->D, .hidden_count = 2, .hidden = {12, 8}, .out = h->A, .log_std = policy.log_std};
+    tt_train_cfg_t train = {.seed = h->seed, .num_envs = h->N, .num_steps = h->T};
+    train.learner.shards = SHARDS;
+    train.network.shared = c->shared;
+    train.network.hidden = (tt_cfg_list_t){.count = 2, .at = {12, 8}};
+    const tt_net_spec_t spec = tt_train_net(&train, c->columns);
     assert_int_equal(tt_net_param_count(&spec), h->parameters);
     const ppo_cfg_t cfg = {.learning_rate = h->lr,
         .gamma = (double)h->gamma,
@@ -147,17 +152,15 @@ static void s_create(case_t *c)
         .adam_beta1 = 0.9f,
         .adam_beta2 = 0.999f,
         .adam_eps = h->adam_eps};
-    tt_train_cfg_t train = {.seed = h->seed, .num_envs = h->N, .num_steps = h->T};
-    train.learner.shards = SHARDS;
     assert_ok(tt_device_open(&c->device, "cpu", 0));
     assert_ok(tt_net_new(&c->net, c->device, &spec, 1));
     float *params = s_vector(c);
-    assert_ok(tt_net_put(c->net, params));
+    assert_ok(tt_net_put(c->net, 0, params));
     free(params);
     const tt_algorithm_t *ppo;
     assert_ok(tt_algorithm_find(&ppo, "ppo"));
     assert_ok(ppo->create(&c->algo, &train, c->columns, &cfg));
-    c->opt_state = tt_array0(tt_opt_state_count(ppo->opt(c->algo), &spec), sizeof(float));
+    c->opt_state = tt_array0(tt_opt_state_count(ppo->opt(c->algo), &spec, 0), sizeof(float));
     for (int s = 0; s < SHARDS; s++)
         c->grad[s] = tt_array0(tt_net_grad_count(&spec), sizeof(float));
 }
@@ -180,9 +183,9 @@ static void s_free(case_t *c)
     free(c->file);
 }
 
-static tt_status_t s_forward(void *ctx, const float *const *obs, size_t rows, float *head, float *value)
+static tt_status_t s_forward(void *ctx, const float *const *obs, size_t rows, float *const *out)
 {
-    return tt_net_forward(ctx, 0, obs, rows, head, value);
+    return tt_net_forward(ctx, 0, 0, obs, rows, out);
 }
 
 static void s_near(const char *what, uint32_t step, size_t count, const float *got, const float *want, double tolerance)
@@ -203,9 +206,14 @@ static void s_step(case_t *c, const tt_algorithm_t *ppo, uint32_t step)
     const float *rows[256];
     for (uint32_t i = 0; i < m.rows; i++)
         rows[i] = c->obs[m.row[i]];
-    for (uint32_t s = 0; s < SHARDS; s++)
-        assert_ok(
-            tt_net_shard_grad(c->net, 0, rows + s * part, m.row + s * part, part, m.loss, m.loss_ctx, c->grad[s]));
+    for (uint32_t s = 0; s < SHARDS; s++) {
+        const tt_pass_t pass = {.objective = m.objective,
+            .ctx = m.loss_ctx,
+            .obs = {rows + s * part},
+            .row = m.row + s * part,
+            .rows = part};
+        assert_ok(tt_net_shard_grad(c->net, 0, &pass, c->grad[s]));
+    }
     tt_grad_add(c->grad[0], c->grad[1], tt_net_grad_count(tt_net_spec(c->net)));
 
     const float *stats = c->grad[0] + tt_net_stats_offset(tt_net_spec(c->net));
@@ -217,7 +225,7 @@ static void s_step(case_t *c, const tt_algorithm_t *ppo, uint32_t step)
     s_near("statistic", step, PPO_STATS, stats, expected, 1e-5);
     s_near("gradient", step, c->h.parameters, c->grad[0], gradient, 1e-5);
     free(gradient);
-    assert_ok(tt_net_apply(c->net, m.opt, c->opt_state, &c->opt_step, c->grad[0], m.lr, &norm));
+    assert_ok(tt_net_apply(c->net, 0, m.opt, c->opt_state, &c->opt_step, c->grad[0], m.lr, &norm));
     s_near("norm", step, 1, &norm, expected + PPO_STATS, 1e-5);
     assert_false(ppo->after(c->algo, step, stats, norm));
 }
@@ -230,7 +238,7 @@ static void s_emit(void *ctx, const char *name, double value)
 
 static void s_run(const char *name)
 {
-    case_t c = {0};
+    case_t c = {.shared = strstr(name, "shared") != NULL};
     const tt_algorithm_t *ppo;
     assert_ok(tt_algorithm_find(&ppo, "ppo"));
     s_read(&c, name);
@@ -240,7 +248,7 @@ static void s_run(const char *name)
     for (uint32_t step = 0; step < ppo->steps(c.algo); step++)
         s_step(&c, ppo, step);
     float *params = tt_array0(c.h.parameters, sizeof(float)), *expected = s_vector(&c), explained = NAN;
-    assert_ok(tt_net_get(c.net, params));
+    assert_ok(tt_net_get(c.net, 0, params));
     s_near("parameter", ppo->steps(c.algo), c.h.parameters, params, expected, 1e-5);
     ppo->metrics(c.algo, s_emit, &explained);
     s_near("explained variance", 0, 1, &explained, s_take(&c, 1, sizeof(float)), 1e-5);
@@ -310,6 +318,18 @@ static void test_mixture_masked(void **state)
     s_run("mixture_masked");
 }
 
+static void test_discrete_shared(void **state)
+{
+    (void)state;
+    s_run("discrete_shared");
+}
+
+static void test_continuous_shared(void **state)
+{
+    (void)state;
+    s_run("continuous_shared");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -323,6 +343,8 @@ int main(void)
         cmocka_unit_test(test_masked),
         cmocka_unit_test(test_mixture),
         cmocka_unit_test(test_mixture_masked),
+        cmocka_unit_test(test_discrete_shared),
+        cmocka_unit_test(test_continuous_shared),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

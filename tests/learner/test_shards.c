@@ -11,7 +11,12 @@
 
 enum { D = 4, OUT = 3, ROWS = 96 };
 
-static const tt_net_spec_t s_spec = {.obs = D, .hidden_count = 2, .hidden = {16, 16}, .out = OUT};
+static const tt_net_spec_t s_spec = {
+    .obs = D,
+    .towers = 2,
+    .tower = {{.name = "actor", .hidden_count = 2, .hidden = {16, 16}, .out = OUT},
+        {.name = "critic", .hidden_count = 2, .hidden = {16, 16}, .out = 1}},
+};
 
 static float s_random(uint32_t who, uint64_t counter)
 {
@@ -26,11 +31,14 @@ static void s_loss(const void *ctx, const tt_loss_block_t *block)
     (void)ctx;
     for (uint32_t r = 0; r < block->rows; r++) {
         for (uint32_t a = 0; a < OUT; a++)
-            block->d_head[a * TT_BLOCK + r] = block->head[a * TT_BLOCK + r] - s_random(a, block->row[r]);
-        block->d_value[r] = block->value[r] - s_random(OUT, block->row[r]);
+            block->d_head[0][a * TT_BLOCK + r] = block->head[0][a * TT_BLOCK + r] - s_random(a, block->row[r]);
+        block->d_head[1][r] = block->head[1][r] - s_random(OUT, block->row[r]);
         block->stats[0] += 1;
     }
 }
+
+static const tt_objective_t s_objective = {
+    .name = "distance", .stages = 2, .stage = {{.tower = 0, .grad = true}, {.tower = 1, .grad = true}}, .loss = s_loss};
 
 typedef struct {
     tt_device_t *device;
@@ -44,7 +52,7 @@ static void s_open(world_t *world, uint32_t lanes)
 {
     assert_ok(tt_device_open(&world->device, "cpu", 0));
     assert_ok(tt_net_new(&world->net, world->device, &s_spec, lanes));
-    assert_ok(tt_net_init(world->net, 3, 1.0f, 0.0f));
+    assert_ok(tt_net_init(world->net, 3, (const float[]){1.0f, 1.0f}, 0.0f));
     world->obs = tt_array0(ROWS * D, sizeof(float));
     for (uint32_t r = 0; r < ROWS; r++) {
         for (uint32_t d = 0; d < D; d++)
@@ -69,7 +77,7 @@ static void s_root(uint32_t shards, uint32_t learners, uint32_t lanes, float *ou
     pool_t *pool = pool_new(lanes);
     shards_t *self = shards_new(world.net, pool, shards);
     const size_t count = tt_net_grad_count(&s_spec);
-    const shards_work_t work = {world.rows, world.row, ROWS, s_loss, NULL};
+    const shards_work_t work = {world.rows, world.row, ROWS, &s_objective, NULL};
     tt_tree_t *tree = NULL;
     assert_ok(tt_tree_new(&tree, shards, count, NULL, NULL));
     float **copies = tt_array0(2 * (size_t)shards, sizeof *copies);
@@ -125,7 +133,8 @@ static void test_the_sum_is_the_gradient_of_all_rows(void **state)
     const float *obs[ROWS];
     for (uint32_t r = 0; r < ROWS; r++)
         obs[r] = world.rows[world.row[r]];
-    assert_ok(tt_net_shard_grad(world.net, 0, obs, world.row, ROWS, s_loss, NULL, whole));
+    const tt_pass_t pass = {.objective = &s_objective, .obs = {obs}, .row = world.row, .rows = ROWS};
+    assert_ok(tt_net_shard_grad(world.net, 0, &pass, whole));
     s_root(8, 3, 2, sum);
     double norm = 0;
     for (size_t i = 0; i < count; i++) {
@@ -145,7 +154,7 @@ static void test_rows_that_do_not_divide_are_refused(void **state)
     s_open(&world, 1);
     pool_t *pool = pool_new(1);
     shards_t *self = shards_new(world.net, pool, 8);
-    const shards_work_t work = {world.rows, world.row, ROWS - 1, s_loss, NULL};
+    const shards_work_t work = {world.rows, world.row, ROWS - 1, &s_objective, NULL};
     assert_int_equal(shards_compute(self, &work, 0, 8), TT_INVALID);
     assert_non_null(strstr(tt_err_text(), "learner.shards"));
     shards_destroy(&self);
@@ -165,7 +174,7 @@ static void test_forward_is_the_same_on_any_threads(void **state)
         const size_t rows = ROWS - 7; /* a last block that is not full */
         memset(head[lanes - 1], 0, sizeof head[0]);
         memset(value[lanes - 1], 0, sizeof value[0]);
-        assert_ok(shards_forward(self, world.rows, rows, head[lanes - 1], value[lanes - 1]));
+        assert_ok(shards_forward(self, world.rows, rows, (float *const[]){head[lanes - 1], value[lanes - 1]}));
         assert_true(value[lanes - 1][rows - 1] != 0 && value[lanes - 1][rows] == 0);
         assert_memory_equal(head[0], head[lanes - 1], sizeof head[0]);
         assert_memory_equal(value[0], value[lanes - 1], sizeof value[0]);

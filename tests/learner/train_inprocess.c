@@ -67,7 +67,7 @@ static void s_open_policy(run_t *r, const void *options)
     MUST(tt_device_open(&r->device, "cpu", 0));
     MUST(tt_net_new(&r->net, r->device, &spec, 1));
     MUST(tt_net_new(&r->actor, r->device, &spec, 1));
-    MUST(tt_net_init(r->net, r->cfg.seed, r->algorithm->head_gain(options), r->algorithm->log_std0(options)));
+    MUST(tt_algorithm_init(r->algorithm, options, r->net, r->cfg.seed));
     MUST(r->algorithm->create(&r->algo, &r->cfg, r->columns, options));
     r->obs_norm = tt_norm_new(r->columns->scaled), r->reward_norm = tt_norm_new(1);
     r->returns = tt_returns_new(r->cfg.num_envs, r->algorithm->gamma(options));
@@ -78,7 +78,7 @@ static void s_open_policy(run_t *r, const void *options)
         r->reward_block[v] = tt_array0(tt_norm_block_count(1), sizeof(double));
     }
     r->grads = tt_array0(tt_mul(tt_net_grad_count(&spec), r->cfg.learner.shards), sizeof(float));
-    r->opt_state = tt_array0(tt_opt_state_count(r->algorithm->opt(r->algo), &spec), sizeof(float));
+    r->opt_state = tt_array0(tt_opt_state_count(r->algorithm->opt(r->algo), &spec, 0), sizeof(float));
 }
 
 static void s_open_experience(run_t *r)
@@ -153,7 +153,7 @@ static void s_close(run_t *r)
 
 static void s_keep_version(run_t *r, uint64_t version)
 {
-    MUST(tt_net_get(r->net, r->params[version % VERSIONS]));
+    MUST(tt_net_get(r->net, 0, r->params[version % VERSIONS]));
     tt_norm_save(r->obs_norm, r->obs_block[version % VERSIONS]);
     tt_norm_save(r->reward_norm, r->reward_block[version % VERSIONS]);
 }
@@ -170,7 +170,7 @@ static void s_collect(run_t *r, uint64_t n, uint64_t acting)
     bool done = false;
     tt_segment_shape_t shape;
     zmq_msg_t frame;
-    MUST(tt_net_put(r->actor, r->params[acting % VERSIONS]));
+    MUST(tt_net_put(r->actor, 0, r->params[acting % VERSIONS]));
     s_load_norms(r, acting);
     rollout_begin(r->rollout);
     while (!done)
@@ -186,9 +186,9 @@ static void s_collect(run_t *r, uint64_t n, uint64_t acting)
         r->episodes, shape.T, batch_raw_reward(r->batch), r->current.terminated, r->current.truncated, NULL, NULL);
 }
 
-static tt_status_t s_forward(void *ctx, const float *const *obs, size_t rows, float *head, float *value)
+static tt_status_t s_forward(void *ctx, const float *const *obs, size_t rows, float *const *out)
 {
-    return tt_net_forward(((run_t *)ctx)->net, 0, obs, rows, head, value);
+    return tt_net_forward(((run_t *)ctx)->net, 0, 0, obs, rows, out);
 }
 
 /*  Shard gradients, summed as the tree does: neighbours first. */
@@ -199,13 +199,18 @@ static void s_optimise(run_t *r, const tt_minibatch_t *batch, float *norm)
     const size_t count = tt_net_grad_count(spec);
     for (uint32_t i = 0; i < batch->rows; i++)
         r->rows[i] = r->current.obs[batch->row[i]];
-    for (uint32_t s = 0; s < S; s++)
-        MUST(tt_net_shard_grad(r->net, 0, r->rows + (size_t)s * part, batch->row + (size_t)s * part, part, batch->loss,
-            batch->loss_ctx, r->grads + s * count));
+    for (uint32_t s = 0; s < S; s++) {
+        const tt_pass_t pass = {.objective = batch->objective,
+            .ctx = batch->loss_ctx,
+            .obs = {r->rows + (size_t)s * part},
+            .row = batch->row + (size_t)s * part,
+            .rows = part};
+        MUST(tt_net_shard_grad(r->net, 0, &pass, r->grads + s * count));
+    }
     for (uint32_t step = 1; step < S; step *= 2)
         for (uint32_t s = 0; s < S; s += 2 * step)
             tt_grad_add(r->grads + s * count, r->grads + (s + step) * count, count);
-    MUST(tt_net_apply(r->net, batch->opt, r->opt_state, &r->opt_step, r->grads, batch->lr, norm));
+    MUST(tt_net_apply(r->net, 0, batch->opt, r->opt_state, &r->opt_step, r->grads, batch->lr, norm));
 }
 
 static void s_update(run_t *r, uint64_t n)

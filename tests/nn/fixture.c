@@ -6,20 +6,65 @@
 #include "common/base/mem.h"
 #include "common/base/rng.h"
 
+#define LAYERS(...) .hidden_count = sizeof((uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t), .hidden = {__VA_ARGS__}
+#define PAIR(obs_, out_, log_std_, ...)                                       \
+    {                                                                         \
+        .obs = obs_, .towers = 2, .tower = {                                  \
+            {.name = "actor", .out = out_, .log_std = log_std_, __VA_ARGS__}, \
+            {.name = "critic", .out = 1, __VA_ARGS__}                         \
+        }                                                                     \
+    }
+#define RELU .activation = TT_NN_RELU
+
 const tt_net_spec_t fixture_specs[] = {
-    {.obs = 4, .hidden_count = 2, .hidden = {64, 64}, .out = 2},
-    {.obs = 4, .hidden_count = 2, .hidden = {64, 64}, .activation = TT_NN_RELU, .out = 2},
-    {.obs = 3, .hidden_count = 2, .hidden = {64, 64}, .out = 1, .log_std = 1},
-    {.obs = 1, .hidden_count = 0, .out = 1},
-    {.obs = 17, .hidden_count = 0, .out = 3, .log_std = 3},
-    {.obs = 5, .hidden_count = 1, .hidden = {1}, .out = 2},
-    {.obs = 6, .hidden_count = 1, .hidden = {7}, .activation = TT_NN_RELU, .out = 5},
-    {.obs = 16, .hidden_count = 3, .hidden = {33, 18, 50}, .out = 4, .log_std = 4},
-    {.obs = 31, .hidden_count = 2, .hidden = {80, 96}, .out = 6},
-    {.obs = 100, .hidden_count = 2, .hidden = {128, 130}, .activation = TT_NN_RELU, .out = 18},
-    {.obs = 9, .hidden_count = 8, .hidden = {16, 15, 14, 13, 12, 11, 10, 9}, .out = 33, .log_std = 33},
+    PAIR(4, 2, 0, LAYERS(64, 64)),
+    PAIR(4, 2, 0, RELU, LAYERS(64, 64)),
+    PAIR(3, 1, 1, LAYERS(64, 64)),
+    PAIR(1, 1, 0, .hidden_count = 0),
+    PAIR(17, 3, 3, .hidden_count = 0),
+    PAIR(5, 2, 0, LAYERS(1)),
+    PAIR(6, 5, 0, RELU, LAYERS(7)),
+    PAIR(16, 4, 4, LAYERS(33, 18, 50)),
+    PAIR(31, 6, 0, LAYERS(80, 96)),
+    PAIR(100, 18, 0, RELU, LAYERS(128, 130)),
+    PAIR(9, 33, 33, LAYERS(16, 15, 14, 13, 12, 11, 10, 9)),
+    /* a trunk and two heads on it */
+    {.obs = 4,
+        .towers = 3,
+        .tower = {{.name = "trunk", LAYERS(64, 64)}, {.name = "actor", .from = 1, .out = 2},
+            {.name = "critic", .from = 1, .out = 1}}},
+    /* three readers, with layers of their own or without, of other activations and in another group */
+    {.obs = 21,
+        .towers = 4,
+        .ride = 3,
+        .tower = {{.name = "trunk", RELU, LAYERS(30, 33)}, {.name = "a", .from = 1, LAYERS(20), .out = 3},
+            {.name = "b", .from = 1, .out = 5}, {.name = "c", .from = 1, RELU, LAYERS(7, 17), .out = 1, .group = 1}}},
+    /* a trunk on a trunk, each with a head between; and a tower that reads the observation itself */
+    {.obs = 7,
+        .towers = 6,
+        .sets = 2,
+        .tower = {{.name = "low", LAYERS(16, 48)}, {.name = "high", .from = 1, RELU, LAYERS(10)},
+            {.name = "x", .from = 1, .out = 2, .group = 1}, {.name = "y", .from = 2, .out = 3, .group = 1},
+            {.name = "z", .from = 2, LAYERS(9), .out = 1, .group = 1},
+            {.name = "own", LAYERS(11), .out = 4, .group = 2}}},
+    /* an actor and two critics that follow it */
+    {.obs = 11,
+        .towers = 3,
+        .sets = 3,
+        .ride = 70,
+        .tower = {{.name = "actor", RELU, LAYERS(40, 32), .out = 6, .log_std = 4},
+            {.name = "q1", RELU, LAYERS(32, 40), .out = 1, .group = 1},
+            {.name = "q2", RELU, LAYERS(32, 40), .out = 1, .group = 1}}},
+    /* as many as can be */
+    {.obs = 3,
+        .towers = 8,
+        .sets = TT_SETS_MAX,
+        .tower = {{.name = "t0", .out = 1}, {.name = "t1", .out = 2, .group = 1}, {.name = "t2", .out = 16, .group = 2},
+            {.name = "t3", .out = 3, .group = 3}, {.name = "t4", .out = 1, .group = 4},
+            {.name = "t5", .out = 2, .group = 5}, {.name = "t6", .out = 5, .group = 6},
+            {.name = "t7", .out = 1, .group = 7}}},
 };
-const size_t fixture_spec_count = TT_COUNT(fixture_specs);
+const size_t fixture_spec_count = TT_COUNT(fixture_specs), fixture_pair_count = 11;
 
 float fixture_number(uint32_t what, uint64_t k)
 {
@@ -82,9 +127,45 @@ tt_net_t *fixture_net(tt_device_t *device, const tt_net_spec_t *spec, uint32_t l
             else
                 *at = strstr(tensors[t].name, "log_std") ? -0.3f + 0.2f * x : 0.3f * x;
         }
-    assert_ok(tt_net_put(net, params));
+    for (uint32_t set = 0; set == 0 || set < spec->sets; set++)
+        assert_ok(tt_net_put(net, set, params));
     free(params);
     return net;
+}
+
+uint32_t fixture_outs(const tt_net_spec_t *spec)
+{
+    uint32_t outs = 0;
+    for (uint32_t t = 0; t < spec->towers; t++)
+        outs += spec->tower[t].out;
+    return outs;
+}
+
+void fixture_forward(tt_net_t *net, uint32_t lane, uint32_t set, const float *const *obs, size_t rows, float *out)
+{
+    const tt_net_spec_t *spec = tt_net_spec(net);
+    float *at[TT_TOWERS_MAX] = {NULL};
+    for (uint32_t t = 0; t < spec->towers; out += rows * spec->tower[t++].out)
+        at[t] = out;
+    assert_ok(tt_net_forward(net, lane, set, obs, rows, at));
+}
+
+tt_objective_t fixture_objective(const tt_net_spec_t *spec)
+{
+    tt_objective_t self = {.name = "fixture", .loss = fixture_loss};
+    for (uint32_t t = 0; t < spec->towers; t++)
+        if (spec->tower[t].out)
+            self.stage[self.stages++] = (tt_stage_t){.tower = (uint8_t)t, .frame = TT_AT, .grad = true};
+    return self;
+}
+
+void fixture_grad(tt_net_t *net, uint32_t lane, const rows_t *rows, size_t first, size_t count, float *grad)
+{
+    const tt_net_spec_t *spec = tt_net_spec(net);
+    const tt_objective_t objective = fixture_objective(spec);
+    const tt_pass_t pass = {
+        .objective = &objective, .ctx = spec, .obs = {rows->obs + first}, .row = rows->row + first, .rows = count};
+    assert_ok(tt_net_shard_grad(net, lane, &pass, grad));
 }
 
 float fixture_target(uint32_t row, uint32_t output)
@@ -92,28 +173,39 @@ float fixture_target(uint32_t row, uint32_t output)
     return 1.5f * fixture_number(2, (uint64_t)row << 16 | output);
 }
 
+/*  One row of one head; `output` is the number of its first output. */
+static void row_loss(
+    const tt_loss_block_t *block, uint32_t s, uint32_t outs, uint32_t log_stds, uint32_t r, uint32_t output)
+{
+    const bool there = r < block->rows;
+    for (uint32_t a = 0; a < outs; a++) {
+        const uint32_t i = a * TT_BLOCK + r;
+        if (!there)
+            assert_true(block->head[s][i] == 0.0f);
+        const float scale = a < log_stds ? expf(-block->log_std[s][a]) : 1.0f;
+        const float error = there ? block->head[s][i] - fixture_target(block->row[r], output + a) : 0.0f;
+        block->d_head[s][i] = scale * error;
+        if (a < log_stds && there)
+            block->d_log_std[s][a] -= 0.5f * scale * error * error;
+        block->stats[0] += 0.5f * scale * error * error;
+    }
+}
+
 void fixture_loss(const void *ctx, const tt_loss_block_t *block)
 {
     const tt_net_spec_t *spec = ctx;
     assert_true(block->rows >= 1 && block->rows <= TT_BLOCK);
+    assert_true((block->ride != NULL) == (spec->ride > 0));
     for (uint32_t r = 0; r < TT_BLOCK; r++) {
-        const bool there = r < block->rows;
-        for (uint32_t a = 0; a < spec->out; a++) {
-            const uint32_t i = a * TT_BLOCK + r;
-            if (!there)
-                assert_true(block->head[i] == 0.0f);
-            const float scale = spec->log_std ? expf(-block->log_std[a]) : 1.0f;
-            const float error = there ? block->head[i] - fixture_target(block->row[r], a) : 0.0f;
-            block->d_head[i] = scale * error;
-            if (spec->log_std && there)
-                block->d_log_std[a] -= 0.5f * scale * error * error;
-            block->stats[0] += 0.5f * scale * error * error;
+        uint32_t s = 0, output = 0;
+        for (uint32_t t = 0; t < spec->towers; t++) {
+            const tt_tower_t *tower = &spec->tower[t];
+            if (tower->out == 0)
+                continue;
+            assert_true((block->log_std[s] != NULL) == (tower->log_std > 0));
+            row_loss(block, s++, tower->out, tower->log_std, r, output);
+            output += tower->out;
         }
-        if (!there)
-            assert_true(block->value[r] == 0.0f);
-        const float error = there ? block->value[r] - fixture_target(block->row[r], spec->out) : 0.0f;
-        block->d_value[r] = error;
-        block->stats[0] += 0.5f * error * error;
-        block->stats[1] += there ? 1.0f : 0.0f;
+        block->stats[1] += r < block->rows ? 1.0f : 0.0f;
     }
 }

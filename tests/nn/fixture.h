@@ -20,14 +20,25 @@ void fixture_rows_free(rows_t *rows);
 /*  Open the kernels called `build`; false when this processor lacks them (said on stdout). */
 bool fixture_device(tt_device_t **device_p, const char *build);
 
-/*  A network with parameters of stream 1, scaled to the layer's width; log_std around -0.3. */
+/*  A network with parameters of stream 1, scaled to the layer's width; log_std around -0.3; the same in all sets. */
 tt_net_t *fixture_net(tt_device_t *device, const tt_net_spec_t *spec, uint32_t lanes);
 
-/*  Sum over rows of 1/2 sum_a exp(-log_std_a) (head_a - t_ra)^2 + 1/2 (value - t_r)^2 with targets t of stream 2 keyed by
- *  the row's number; stats: [0] the loss, [1] the rows. ctx: const tt_net_spec_t *. */
+/*  Floats that all heads give for one row. */
+uint32_t fixture_outs(const tt_net_spec_t *spec);
+/*  All heads of a set over rows: out[fixture_outs * rows], tower after tower. */
+void fixture_forward(tt_net_t *net, uint32_t lane, uint32_t set, const float *const *obs, size_t rows, float *out);
+
+/*  Every head trained on TT_AT, with fixture_loss. ctx of the loss: const tt_net_spec_t *. */
+tt_objective_t fixture_objective(const tt_net_spec_t *spec);
+void fixture_grad(tt_net_t *net, uint32_t lane, const rows_t *rows, size_t first, size_t count, float *grad);
+
+/*  Sum over rows of 1/2 sum_a exp(-log_std_a) (head_a - t_ra)^2 over all heads, with targets t of stream 2 keyed by the
+ *  row's number and the output's among all heads; stats: [0] the loss, [1] the rows. A head has log_std for its first outputs
+ *  or for none. */
 void fixture_loss(const void *ctx, const tt_loss_block_t *block);
 float fixture_target(uint32_t row, uint32_t output);
 
-/*  Shapes that reach every tail: odd sizes, wide heads, no hidden layer. */
+/*  Shapes that reach every tail: odd sizes, wide heads, no hidden layer; the pairs first (fixture_pair_count of them), then
+ *  trunks, groups and sets. */
 extern const tt_net_spec_t fixture_specs[];
-extern const size_t fixture_spec_count;
+extern const size_t fixture_spec_count, fixture_pair_count;

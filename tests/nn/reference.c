@@ -1,14 +1,18 @@
 #include "tests/nn/reference.h"
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "tests/nn/fixture.h"
 
-static const tt_tensor_t *find(const reference_t *self, const char *tower, uint32_t number, const char *kind)
+static const tt_tensor_t *find(const reference_t *self, const char *fmt, ...)
 {
     char name[48];
-    snprintf(name, sizeof name, "%s.%u.%s", tower, number, kind);
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(name, sizeof name, fmt, ap);
+    va_end(ap);
     for (size_t t = 0; t < self->tensor_count; t++)
         if (strcmp(self->tensors[t].name, name) == 0)
             return &self->tensors[t];
@@ -16,48 +20,66 @@ static const tt_tensor_t *find(const reference_t *self, const char *tower, uint3
     return NULL;
 }
 
-static void tower(const reference_t *self, const char *name, const double *params, const float *obs, double *out)
+/*  x[in] -> out; what a head gives, or a trunk's last layer. */
+static void run_layers(const reference_t *self, const tt_tower_t *tower, const double *params, double *x)
 {
-    double *x = calloc(1 << 12, sizeof *x), *y = calloc(1 << 12, sizeof *y);
-    for (uint32_t i = 0; i < self->spec->obs; i++)
-        x[i] = (double)obs[i];
-    for (uint32_t l = 0; l <= self->spec->hidden_count; l++) {
-        const tt_tensor_t *w = find(self, name, 2 * l, "weight"), *b = find(self, name, 2 * l, "bias");
+    double *y = malloc((1 << 12) * sizeof *y);
+    for (uint32_t l = 0; l < tower->hidden_count + (tower->out > 0); l++) {
+        const tt_tensor_t *w = find(self, "%s.%u.weight", tower->name, 2 * l);
+        const tt_tensor_t *b = find(self, "%s.%u.bias", tower->name, 2 * l);
         for (uint32_t o = 0; o < w->cols; o++) {
             y[o] = params[b->offset + o];
             for (uint32_t i = 0; i < w->rows; i++)
                 y[o] += x[i] * params[w->offset + i * w->cols + o];
-            if (l < self->spec->hidden_count)
-                y[o] = self->spec->activation == TT_NN_TANH ? tanh(y[o]) : fmax(y[o], 0);
+            if (l < tower->hidden_count)
+                y[o] = tower->activation == TT_NN_TANH ? tanh(y[o]) : fmax(y[o], 0);
         }
         memcpy(x, y, w->cols * sizeof *x);
-        memcpy(out, y, (l == self->spec->hidden_count ? w->cols : 0) * sizeof *out);
     }
-    free(x);
     free(y);
 }
 
-void reference_forward(const reference_t *self, const double *params, const float *obs, double *head, double *value)
+/*  From the observation through every trunk below tower t, one after the other. */
+static void run_tower(const reference_t *self, uint32_t t, const double *params, const float *obs, double *x)
 {
-    tower(self, "actor", params, obs, head);
-    tower(self, "critic", params, obs, value);
+    const tt_tower_t *tower = &self->spec->tower[t];
+    for (uint32_t i = 0; tower->from == 0 && i < self->spec->obs; i++)
+        x[i] = (double)obs[i];
+    if (tower->from)
+        run_tower(self, tower->from - 1, params, obs, x);
+    run_layers(self, tower, params, x);
+}
+
+void reference_forward(const reference_t *self, const double *params, const float *obs, double *out)
+{
+    double *x = malloc((1 << 12) * sizeof *x);
+    for (uint32_t t = 0; t < self->spec->towers; t++) {
+        if (self->spec->tower[t].out == 0)
+            continue;
+        run_tower(self, t, params, obs, x);
+        memcpy(out, x, self->spec->tower[t].out * sizeof *out);
+        out += self->spec->tower[t].out;
+    }
+    free(x);
 }
 
 double reference_loss(
     const reference_t *self, const double *params, const float *const *obs, const uint32_t *row, size_t rows)
 {
-    const uint32_t out = self->spec->out;
-    const double *log_std = NULL;
-    for (size_t t = 0; t < self->tensor_count; t++)
-        if (strcmp(self->tensors[t].name, "actor.log_std") == 0)
-            log_std = params + self->tensors[t].offset;
-    double loss = 0, value = 0, *head = calloc(out, sizeof *head);
+    double loss = 0, *out = calloc(fixture_outs(self->spec), sizeof *out);
     for (size_t k = 0; k < rows; k++) {
-        reference_forward(self, params, obs[k], head, &value);
-        for (uint32_t a = 0; a < out; a++)
-            loss += 0.5 * (log_std ? exp(-log_std[a]) : 1.0) * pow(head[a] - (double)fixture_target(row[k], a), 2);
-        loss += 0.5 * pow(value - (double)fixture_target(row[k], out), 2);
+        uint32_t output = 0;
+        reference_forward(self, params, obs[k], out);
+        for (uint32_t t = 0; t < self->spec->towers; t++) {
+            const tt_tower_t *tower = &self->spec->tower[t];
+            for (uint32_t a = 0; a < tower->out; a++, output++) {
+                const double *log_std =
+                    a < tower->log_std ? params + find(self, "%s.log_std", tower->name)->offset + a : NULL;
+                const double error = out[output] - (double)fixture_target(row[k], output);
+                loss += 0.5 * (log_std ? exp(-*log_std) : 1.0) * error * error;
+            }
+        }
     }
-    free(head);
+    free(out);
     return loss;
 }

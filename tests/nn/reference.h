@@ -9,8 +9,8 @@ typedef struct {
     size_t tensor_count;
 } reference_t;
 
-/*  head[out] and *value of one observation. */
-void reference_forward(const reference_t *self, const double *params, const float *obs, double *head, double *value);
+/*  out[fixture_outs] of one observation, tower after tower. */
+void reference_forward(const reference_t *self, const double *params, const float *obs, double *out);
 
 /*  The loss of fixture.h over rows. */
 double reference_loss(

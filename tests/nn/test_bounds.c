@@ -15,23 +15,24 @@ static void check_nan_row(tt_device_t *device, const tt_net_spec_t *spec)
     enum { ROWS = 9, BAD = 5 };
     tt_net_t *net = fixture_net(device, spec, 1);
     rows_t rows = fixture_rows(spec, ROWS);
-    const uint32_t out = spec->out;
-    float *head = tt_array0(2 * ROWS * out, sizeof *head), value[2 * ROWS];
+    const size_t outs = fixture_outs(spec);
+    float *good = tt_array0(ROWS * outs, sizeof *good), *bad = tt_array0(ROWS * outs, sizeof *bad);
     float *broken = tt_array0(spec->obs, sizeof *broken);
-    assert_ok(tt_net_forward(net, 0, rows.obs, ROWS, head, value));
+    fixture_forward(net, 0, 0, rows.obs, ROWS, good);
     broken[spec->obs - 1] = NAN;
     rows.obs[BAD] = broken;
-    assert_ok(tt_net_forward(net, 0, rows.obs, ROWS, head + ROWS * out, value + ROWS));
-    for (size_t k = 0; k < ROWS; k++) {
-        if (k == BAD) {
-            assert_true(isnan(head[(ROWS + k) * out]) && isnan(value[ROWS + k]));
-            continue;
+    fixture_forward(net, 0, 0, rows.obs, ROWS, bad);
+    size_t at = 0;
+    for (uint32_t t = 0; t < spec->towers; t++)
+        for (size_t k = 0; k < ROWS; k++, at += spec->tower[t].out) {
+            if (k == BAD && spec->tower[t].out)
+                assert_true(isnan(bad[at]));
+            else
+                assert_memory_equal(good + at, bad + at, spec->tower[t].out * sizeof *good);
         }
-        assert_memory_equal(head + k * out, head + (ROWS + k) * out, out * sizeof *head);
-        assert_memory_equal(value + k, value + ROWS + k, sizeof *value);
-    }
     free(broken);
-    free(head);
+    free(good);
+    free(bad);
     fixture_rows_free(&rows);
     tt_net_destroy(&net);
 }
@@ -64,18 +65,18 @@ static void test_step_with_bad_gradient(void **state)
     float *moments = tt_array0(2 * count, sizeof *moments), *zeros = tt_array0(2 * count, sizeof *zeros);
     float *grad = tt_array0(tt_net_grad_count(spec), sizeof *grad), norm = -1.0f;
     uint64_t step = 3;
-    assert_ok(tt_net_get(net, before));
+    assert_ok(tt_net_get(net, 0, before));
     for (size_t i = 0; i < TT_COUNT(bad); i++) {
         grad[count - 1 - i] = bad[i];
-        assert_int_equal(tt_net_apply(net, &adam, moments, &step, grad, 0.1f, &norm), TT_INVALID);
+        assert_int_equal(tt_net_apply(net, 0, &adam, moments, &step, grad, 0.1f, &norm), TT_INVALID);
         grad[count - 1 - i] = 0.0f;
-        assert_ok(tt_net_get(net, after));
+        assert_ok(tt_net_get(net, 0, after));
         assert_memory_equal(before, after, count * sizeof *before);
         assert_memory_equal(moments, zeros, 2 * count * sizeof *zeros);
         assert_true(step == 3 && norm == -1.0f);
     }
     grad[tt_net_stats_offset(spec)] = NAN;
-    assert_ok(tt_net_apply(net, &adam, moments, &step, grad, 0.1f, &norm));
+    assert_ok(tt_net_apply(net, 0, &adam, moments, &step, grad, 0.1f, &norm));
     assert_true(step == 4 && norm == 0.0f);
     free(before);
     free(after);
@@ -129,9 +130,11 @@ static void test_no_rows(void **state)
     assert_ok(tt_device_open(&device, "cpu", 0));
     tt_net_t *net = fixture_net(device, spec, 1);
     float *grad = tt_array0(tt_net_grad_count(spec), sizeof *grad), untouched = 7.0f;
+    float *const out[] = {&untouched, &untouched};
+    const rows_t none = {0};
     grad[0] = grad[tt_net_grad_count(spec) - 1] = 7.0f;
-    assert_ok(tt_net_forward(net, 0, NULL, 0, &untouched, &untouched));
-    assert_ok(tt_net_shard_grad(net, 0, NULL, NULL, 0, fixture_loss, spec, grad));
+    assert_ok(tt_net_forward(net, 0, 0, NULL, 0, out));
+    fixture_grad(net, 0, &none, 0, 0, grad);
     assert_true(untouched == 7.0f);
     for (size_t i = 0; i < tt_net_grad_count(spec); i++)
         assert_true(grad[i] == 0.0f);

@@ -23,16 +23,27 @@ static float *grow(trace_t *trace, size_t count)
     return at;
 }
 
-static void trace_optimiser(trace_t *trace, tt_net_t *net, const tt_opt_spec_t *opt, const float *grad)
+static void trace_optimiser(trace_t *trace, tt_net_t *net, uint32_t group, const tt_opt_spec_t *opt, const float *grad)
 {
     const tt_net_spec_t *spec = tt_net_spec(net);
-    const size_t state_count = tt_opt_state_count(opt, spec);
+    const size_t state_count = tt_opt_state_count(opt, spec, group);
     float *state = grow(trace, state_count + 1);
     uint64_t step = 0;
     for (int i = 0; i < 2; i++)
-        assert_ok(tt_net_apply(net, opt, state, &step, grad, 0.01f, &state[state_count]));
+        assert_ok(tt_net_apply(net, group, opt, state, &step, grad, 0.01f, &state[state_count]));
     assert_true(step == 2);
-    assert_ok(tt_net_get(net, grow(trace, tt_net_param_count(spec))));
+    assert_ok(tt_net_get(net, 0, grow(trace, tt_net_param_count(spec))));
+}
+
+/*  Every other set follows in two strides, and is asked what it thinks. */
+static void trace_sets(trace_t *trace, tt_net_t *net, const rows_t *rows)
+{
+    const tt_net_spec_t *spec = tt_net_spec(net);
+    for (uint32_t set = 1; set < spec->sets; set++) {
+        assert_ok(tt_net_blend(net, set, set - 1, (1u << tt_net_groups(spec)) - 1, 0.3f));
+        assert_ok(tt_net_blend(net, set, 0, 1, 1.0f));
+        fixture_forward(net, 0, set, rows->obs, rows->rows, grow(trace, rows->rows * fixture_outs(spec)));
+    }
 }
 
 static trace_t run(tt_device_t *device, const tt_net_spec_t *spec, size_t row_count)
@@ -48,13 +59,14 @@ static trace_t run(tt_device_t *device, const tt_net_spec_t *spec, size_t row_co
     tt_net_t *net = fixture_net(device, spec, 1);
     rows_t rows = fixture_rows(spec, row_count);
     float *grad = tt_array0(tt_net_grad_count(spec), sizeof *grad);
-    float *out = grow(&trace, row_count * (spec->out + 1));
-    assert_ok(tt_net_forward(net, 0, rows.obs, row_count, out, out + row_count * spec->out));
+    fixture_forward(net, 0, 0, rows.obs, row_count, grow(&trace, row_count * fixture_outs(spec)));
     for (size_t i = 0; i < TT_COUNT(opts); i++) {
-        assert_ok(tt_net_shard_grad(net, 0, rows.obs, rows.row, row_count, fixture_loss, spec, grad));
+        fixture_grad(net, 0, &rows, 0, row_count, grad);
         memcpy(grow(&trace, tt_net_grad_count(spec)), grad, tt_net_grad_count(spec) * sizeof *grad);
-        trace_optimiser(&trace, net, &opts[i], grad);
+        for (uint32_t g = 0; g < tt_net_groups(spec); g++)
+            trace_optimiser(&trace, net, g, &opts[i], grad);
     }
+    trace_sets(&trace, net, &rows);
     free(grad);
     fixture_rows_free(&rows);
     tt_net_destroy(&net);
@@ -94,17 +106,13 @@ static void test_builds_agree(void **state)
         tt_device_close(&device[b]);
 }
 
-/*  What the bits are, and not only that they agree: on any machine, from any compiler. Shapes without log_std, whose loss
- *  needs libm. A change of kernels that moves bits must change this number, and the changelog. */
-static void test_fingerprint(void **state)
+static uint64_t fingerprint(const size_t *shapes, size_t count)
 {
-    const size_t shapes[] = {0, 1, 6, 8};
     uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a */
-    (void)state;
     tt_device_t *device = NULL;
     assert_int_equal(unsetenv("TT_CPU"), 0);
     assert_ok(tt_device_open(&device, "cpu", 0));
-    for (size_t s = 0; s < TT_COUNT(shapes); s++) {
+    for (size_t s = 0; s < count; s++) {
         trace_t trace = run(device, &fixture_specs[shapes[s]], 37);
         const unsigned char *bytes = (const unsigned char *)trace.floats;
         for (size_t i = 0; i < trace.count * sizeof(float); i++)
@@ -112,30 +120,45 @@ static void test_fingerprint(void **state)
         free(trace.floats);
     }
     tt_device_close(&device);
-    assert_int_equal(hash, 0x18fd42b06fea4e1fu);
+    return hash;
 }
 
-/*  Row k alone, and rows k.. in blocks cut anywhere, against the whole. */
+/*  What the bits are, and not only that they agree: on any machine, from any compiler. Shapes without log_std, whose loss
+ *  needs libm. A change of kernels that moves bits must change these numbers, and the changelog. */
+static void test_fingerprint(void **state)
+{
+    const size_t pairs[] = {0, 1, 6, 8}, others[] = {11, 12, 13, 15};
+    (void)state;
+    assert_int_equal(fingerprint(pairs, TT_COUNT(pairs)), 0x18fd42b06fea4e1fu);
+    assert_int_equal(fingerprint(others, TT_COUNT(others)), 0x93cbc807b8a2cc9eu);
+}
+
+/*  Row k alone, and rows k.. in blocks cut anywhere, against the whole; one head alone against all. */
 static void check_rows(tt_net_t *net, const rows_t *rows)
 {
-    const uint32_t out = tt_net_spec(net)->out;
-    float *head = tt_array0(rows->rows * out, sizeof *head), *value = tt_array0(rows->rows, sizeof *value);
-    float *part = tt_array0(rows->rows * out, sizeof *part), *part_value = tt_array0(rows->rows, sizeof *part_value);
-    assert_ok(tt_net_forward(net, 0, rows->obs, rows->rows, head, value));
-    for (size_t length = 1; length < rows->rows; length += 1 + length / 2)
-        for (size_t k = 0; k + length <= rows->rows; k += length) {
-            assert_ok(tt_net_forward(net, 0, rows->obs + k, length, part, part_value));
-            assert_memory_equal(part, head + k * out, length * out * sizeof *part);
-            assert_memory_equal(part_value, value + k, length * sizeof *part_value);
-        }
-    assert_ok(tt_net_forward(net, 0, rows->obs, rows->rows, part, NULL));
-    assert_memory_equal(part, head, rows->rows * out * sizeof *part);
-    assert_ok(tt_net_forward(net, 0, rows->obs, rows->rows, NULL, part_value));
-    assert_memory_equal(part_value, value, rows->rows * sizeof *part_value);
-    free(head);
-    free(value);
+    const tt_net_spec_t *spec = tt_net_spec(net);
+    const size_t outs = fixture_outs(spec), n = rows->rows;
+    float *all = tt_array0(n * outs, sizeof *all), *part = tt_array0(n * outs, sizeof *part), *at = all;
+    fixture_forward(net, 0, 0, rows->obs, n, all);
+    for (uint32_t t = 0; t < spec->towers; at += n * spec->tower[t++].out) {
+        float *only[TT_TOWERS_MAX] = {NULL};
+        only[t] = part;
+        const size_t A = spec->tower[t].out;
+        for (size_t length = 1; length < n; length += 1 + length / 2)
+            for (size_t k = 0; k + length <= n; k += length) {
+                assert_ok(tt_net_forward(net, 0, 0, rows->obs + k, length, only));
+                assert_memory_equal(part, at + k * A, length * A * sizeof *part);
+            }
+        assert_ok(tt_net_forward(net, 0, 0, rows->obs, n, only));
+        assert_memory_equal(part, at, n * A * sizeof *part);
+    }
+    fixture_forward(net, 0, 0, rows->obs + 3, 1, part);
+    for (size_t t = 0, first = 0; t < spec->towers; first += spec->tower[t++].out) {
+        const size_t A = spec->tower[t].out;
+        assert_memory_equal(part + first, all + first * n + 3 * A, A * sizeof *part);
+    }
+    free(all);
     free(part);
-    free(part_value);
 }
 
 static void test_rows_are_alone(void **state)

@@ -10,7 +10,7 @@ static double *doubles(const tt_net_t *net)
     const size_t count = tt_net_param_count(tt_net_spec(net));
     float *params = tt_array0(count, sizeof *params);
     double *out = tt_array0(count, sizeof *out);
-    assert_ok(tt_net_get(net, params));
+    assert_ok(tt_net_get(net, 0, params));
     for (size_t i = 0; i < count; i++)
         out[i] = (double)params[i];
     free(params);
@@ -25,18 +25,23 @@ static void assert_close(double a, double b, double tolerance, const char *what,
 
 static void check_forward(tt_net_t *net, const reference_t *ref, const double *params, const rows_t *rows)
 {
-    const uint32_t out = ref->spec->out;
-    float *head = tt_array0(rows->rows * out, sizeof *head), *value = tt_array0(rows->rows, sizeof *value);
-    double *expected = tt_array0(out, sizeof *expected), expected_value = 0;
-    assert_ok(tt_net_forward(net, 0, rows->obs, rows->rows, head, value));
+    const uint32_t outs = fixture_outs(ref->spec);
+    float *out = tt_array0(rows->rows * outs, sizeof *out);
+    double *expected = tt_array0(outs, sizeof *expected);
+    fixture_forward(net, 0, 0, rows->obs, rows->rows, out);
     for (size_t k = 0; k < rows->rows; k++) {
-        reference_forward(ref, params, rows->obs[k], expected, &expected_value);
-        for (uint32_t a = 0; a < out; a++)
-            assert_close((double)head[k * out + a], expected[a], 5e-6, "head", k * out + a);
-        assert_close((double)value[k], expected_value, 5e-6, "value", k);
+        const float *at = out;
+        const double *want = expected;
+        reference_forward(ref, params, rows->obs[k], expected);
+        for (uint32_t t = 0; t < ref->spec->towers; t++) {
+            const uint32_t A = ref->spec->tower[t].out;
+            for (uint32_t a = 0; a < A; a++)
+                assert_close((double)at[k * A + a], want[a], 5e-6, ref->spec->tower[t].name, k * A + a);
+            at += rows->rows * A;
+            want += A;
+        }
     }
-    free(head);
-    free(value);
+    free(out);
     free(expected);
 }
 
@@ -69,7 +74,7 @@ static void check_spec(tt_device_t *device, const tt_net_spec_t *spec, size_t ro
     float *grad = tt_array0(grad_count, sizeof *grad);
     for (size_t i = 0; i < grad_count; i++)
         grad[i] = NAN; /* it must be overwritten, not added to */
-    assert_ok(tt_net_shard_grad(net, 0, rows.obs, rows.row, row_count, fixture_loss, spec, grad));
+    fixture_grad(net, 0, &rows, 0, row_count, grad);
     check_gradient(&ref, params, &rows, grad, count);
     const float *stats = grad + tt_net_stats_offset(spec);
     const double loss = reference_loss(&ref, params, rows.obs, rows.row, row_count);

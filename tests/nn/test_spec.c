@@ -8,23 +8,51 @@
 
 static void test_bad_shapes(void **state)
 {
-    const tt_net_spec_t bad[] = {
-        {.obs = 0, .out = 1},
-        {.obs = 1, .out = 0},
-        {.obs = 1, .out = 1, .hidden_count = 1},
-        {.obs = 1, .out = 1, .hidden_count = TT_HIDDEN_MAX + 1},
-        {.obs = UINT32_MAX, .out = 1},
-        {.obs = 1, .out = 1, .hidden_count = 2, .hidden = {65536, 65536}},
-        {.obs = 1, .out = 1, .activation = (tt_nn_activation_t)7},
+    const tt_tower_t v = {.name = "v", .out = 1}, trunk = {.name = "trunk", .hidden_count = 1, .hidden = {4}};
+    const struct {
+        tt_net_spec_t spec;
+        const char *text; /* what the message says */
+    } bad[] = {
+        {{.obs = 0, .towers = 1, .tower = {v}}, "the observation has 0 units"},
+        {{.obs = UINT32_MAX, .towers = 1, .tower = {v}}, "the observation has 4294967295 units"},
+        {{.obs = 1}, "0 towers"},
+        {{.obs = 1, .towers = TT_TOWERS_MAX + 1, .tower = {v}}, "9 towers"},
+        {{.obs = 1, .towers = 1, .tower = {v}, .sets = TT_SETS_MAX + 1}, "5 sets"},
+        {{.obs = 1, .towers = 1, .tower = {v}, .ride = TT_RIDE_MAX + 1}, "1048577 floats ride"},
+        {{.obs = 1, .towers = 1, .tower = {{.name = "v"}}}, "v has neither hidden layers nor an output"},
+        {{.obs = 1, .towers = 1, .tower = {{.name = "v", .out = 65537}}}, "v: the output has 65537 units"},
+        {{.obs = 1, .towers = 1, .tower = {{.name = "v", .out = 1, .hidden_count = 1}}},
+            "v: hidden layer 1 has 0 units"},
+        {{.obs = 1, .towers = 1, .tower = {{.name = "v", .out = 1, .hidden_count = TT_HIDDEN_MAX + 1}}}, "v: 9 hidden"},
+        {{.obs = 1, .towers = 1, .tower = {{.name = "v", .out = 1, .hidden_count = 2, .hidden = {65536, 65536}}}},
+            "4295229441 parameters"},
+        {{.obs = 1, .towers = 1, .tower = {{.name = "v", .out = 1, .activation = (tt_nn_activation_t)7}}},
+            "v: activation 7 is unknown"},
+        {{.obs = 1, .towers = 1, .tower = {{.name = "v", .out = 1, .log_std = 2}}}, "v: 2 deviations for 1 outputs"},
+        {{.obs = 1, .towers = 1, .tower = {{.out = 1}}}, "tower 0 needs a name"},
+        {{.obs = 1, .towers = 1, .tower = {{.name = "a.b", .out = 1}}}, "tower 0 needs a name"},
+        {{.obs = 1, .towers = 1, .tower = {{.name = "sixteen_letters_", .out = 1}}}, "not 'sixteen_letters_'"},
+        {{.obs = 1, .towers = 2, .tower = {v, v}}, "two towers are called 'v'"},
+        {{.obs = 1, .towers = 2, .tower = {v, {.name = "w", .out = 1, .from = 1}}}, "w reads v, which has a head"},
+        {{.obs = 1, .towers = 2, .tower = {trunk, {.name = "w", .out = 1, .from = 2}}}, "w reads tower 2, which"},
+        {{.obs = 1, .towers = 1, .tower = {{.name = "w", .out = 1, .group = 1}}}, "w is in group 1; 0 would be next"},
+        {{.obs = 1, .towers = 2, .tower = {v, {.name = "w", .out = 1, .group = 2}}}, "0 or one more would be next"},
+        {{.obs = 1,
+             .towers = 3,
+             .tower = {v, {.name = "w", .out = 1, .group = 1}, {.name = "x", .out = 1, .group = 0}}},
+            "x is in group 0; 1 or one more"},
     };
     (void)state;
     tt_device_t *device = NULL;
     tt_net_t *net = NULL;
     assert_ok(tt_device_open(&device, "cpu", 0));
     for (size_t i = 0; i < TT_COUNT(bad); i++) {
-        assert_int_equal(tt_net_new(&net, device, &bad[i], 1), TT_INVALID);
+        assert_int_equal(tt_net_new(&net, device, &bad[i].spec, 1), TT_INVALID);
         assert_null(net);
+        assert_int_equal(tt_net_param_count(&bad[i].spec), 0);
         assert_true(strncmp(tt_err_text(), "network: ", 9) == 0);
+        if (!strstr(tt_err_text(), bad[i].text))
+            fail_msg("'%s' does not say '%s'", tt_err_text(), bad[i].text);
     }
     assert_int_equal(tt_net_new(&net, device, &fixture_specs[0], 0), TT_INVALID);
     tt_device_close(&device);
@@ -62,32 +90,105 @@ static void test_device_memory(void **state)
     tt_device_close(&device);
 }
 
-/*  Tensors fill the vector without overlap. */
+/*  Tensors fill their group without overlap; groups begin at multiples of 64 floats and zeros lie between. */
+static void check_layout(tt_device_t *device, const tt_net_spec_t *spec)
+{
+    const size_t params = tt_net_param_count(spec);
+    size_t count = 0, total = 0, end = 0;
+    tt_net_t *net = fixture_net(device, spec, 1);
+    const tt_tensor_t *tensors = tt_net_tensors(net, &count);
+    char *seen = tt_new0(params);
+    for (size_t t = 0; t < count; t++)
+        for (size_t i = 0; i < (size_t)tensors[t].rows * tensors[t].cols; i++, total++) {
+            assert_true(tensors[t].offset + i < params);
+            assert_int_equal(seen[tensors[t].offset + i]++, 0);
+        }
+    for (uint32_t g = 0; g < tt_net_groups(spec); g++) {
+        size_t first = 0, floats = 0;
+        tt_net_group_span(spec, g, &first, &floats);
+        assert_int_equal(first, (end + 63) / 64 * 64);
+        for (size_t i = first; i < first + floats; i++)
+            assert_int_equal(seen[i], 1);
+        end = first + floats;
+        total -= floats;
+    }
+    assert_int_equal(total, 0);
+    assert_int_equal(end, params);
+    assert_int_equal(tt_net_stats_offset(spec), params);
+    assert_true(tt_net_grad_count(spec) >= params + TT_LOSS_STATS + spec->ride);
+    assert_int_equal(tt_net_grad_count(spec) % 16, 0);
+    for (uint32_t t = 0; t < spec->towers; t++)
+        assert_true((tt_net_log_std(net, 0, t) != NULL) == (spec->tower[t].log_std > 0));
+    free(seen);
+    tt_net_destroy(&net);
+}
+
 static void test_layout(void **state)
 {
     (void)state;
     tt_device_t *device = NULL;
     assert_ok(tt_device_open(&device, "cpu", 0));
-    for (size_t s = 0; s < fixture_spec_count; s++) {
-        const size_t params = tt_net_param_count(&fixture_specs[s]);
-        size_t count = 0, total = 0;
-        tt_net_t *net = fixture_net(device, &fixture_specs[s], 1);
-        const tt_tensor_t *tensors = tt_net_tensors(net, &count);
-        char *seen = tt_new0(params);
-        for (size_t t = 0; t < count; t++)
-            for (size_t i = 0; i < (size_t)tensors[t].rows * tensors[t].cols; i++, total++) {
-                assert_true(tensors[t].offset + i < params);
-                assert_int_equal(seen[tensors[t].offset + i]++, 0);
-            }
-        assert_int_equal(total, params);
-        assert_true(tt_net_stats_offset(&fixture_specs[s]) >= params);
-        assert_true(tt_net_grad_count(&fixture_specs[s]) >= tt_net_stats_offset(&fixture_specs[s]) + TT_LOSS_STATS);
-        assert_int_equal(tt_net_grad_count(&fixture_specs[s]) % 16, 0);
-        assert_true((tt_net_log_std(net) != NULL) == (fixture_specs[s].log_std > 0));
-        free(seen);
-        tt_net_destroy(&net);
-    }
+    for (size_t s = 0; s < fixture_spec_count; s++)
+        check_layout(device, &fixture_specs[s]);
     tt_device_close(&device);
+}
+
+static const tt_tensor_t *find(const tt_net_t *net, const char *name)
+{
+    size_t count = 0;
+    const tt_tensor_t *tensors = tt_net_tensors(net, &count);
+    for (size_t t = 0; t < count; t++)
+        if (strcmp(tensors[t].name, name) == 0)
+            return &tensors[t];
+    fail_msg("no tensor %s", name);
+    return NULL;
+}
+
+/*  Names and shapes of a trunk and two groups, one by one. */
+static void test_names(void **state)
+{
+    const struct {
+        const char *name;
+        uint32_t rows, cols;
+    } want[] = {
+        {"trunk.0.weight", 21, 30},
+        {"trunk.2.bias", 1, 33},
+        {"a.0.weight", 33, 20},
+        {"a.2.weight", 20, 3},
+        {"b.0.weight", 33, 5},
+        {"c.4.bias", 1, 1},
+    };
+    (void)state;
+    tt_device_t *device = NULL;
+    assert_ok(tt_device_open(&device, "cpu", 0));
+    tt_net_t *net = fixture_net(device, &fixture_specs[12], 1);
+    size_t first = 0, count = 0, tensors = 0;
+    for (size_t i = 0; i < TT_COUNT(want); i++) {
+        const tt_tensor_t *tensor = find(net, want[i].name);
+        assert_int_equal(tensor->rows, want[i].rows);
+        assert_int_equal(tensor->cols, want[i].cols);
+    }
+    tt_net_tensors(net, &tensors);
+    assert_int_equal(tensors, 4 + 4 + 2 + 6);
+    tt_net_group_span(&fixture_specs[12], 1, &first, &count);
+    assert_int_equal(count, 34 * 7 + 8 * 17 + 18);
+    assert_true(find(net, "c.0.weight")->offset >= first && find(net, "b.0.bias")->offset < first);
+    tt_net_destroy(&net);
+    tt_device_close(&device);
+}
+
+/*  The usual pair, built by the function and by hand. */
+static void test_actor_critic(void **state)
+{
+    (void)state;
+    for (size_t s = 0; s < fixture_pair_count; s++) {
+        const tt_tower_t *actor = &fixture_specs[s].tower[0];
+        const tt_net_spec_t got = tt_net_actor_critic(
+            fixture_specs[s].obs, actor->hidden, actor->hidden_count, actor->activation, actor->out, actor->log_std);
+        assert_memory_equal(&got, &fixture_specs[s], sizeof got);
+        assert_true(tt_net_tower(&got, "actor") == 0 && tt_net_tower(&got, "critic") == 1);
+        assert_int_equal(tt_net_tower(&got, "q"), 2);
+    }
 }
 
 /*  w^T w, or w w^T of a wide one, is gain^2 times the identity. */
@@ -106,36 +207,42 @@ static void check_orthogonal(const float *w, const tt_tensor_t *tensor, double g
         }
 }
 
+static void check_init(tt_device_t *device, const tt_net_spec_t *spec)
+{
+    const float gain[TT_TOWERS_MAX] = {0.01f, 1.0f, 0.5f, 2.0f, 1.0f, 3.0f, 1.0f, 0.25f};
+    tt_net_t *net = fixture_net(device, spec, 1);
+    float *params = tt_array0(2 * tt_net_param_count(spec), sizeof *params), *other = params + tt_net_param_count(spec);
+    assert_ok(tt_net_init(net, 5, gain, -0.5f));
+    assert_ok(tt_net_get(net, 0, params));
+    char name[48];
+    for (uint32_t t = 0; t < spec->towers; t++) {
+        const tt_tower_t *tower = &spec->tower[t];
+        for (uint32_t l = 0; l < tower->hidden_count + (tower->out > 0); l++) {
+            snprintf(name, sizeof name, "%s.%u.weight", tower->name, 2 * l);
+            const tt_tensor_t *weight = find(net, name);
+            check_orthogonal(params + weight->offset, weight, l < tower->hidden_count ? sqrt(2.0) : (double)gain[t]);
+            snprintf(name, sizeof name, "%s.%u.bias", tower->name, 2 * l);
+            const tt_tensor_t *bias = find(net, name);
+            assert_true(params[bias->offset] == 0.0f && params[bias->offset + bias->cols - 1] == 0.0f);
+        }
+        for (uint32_t a = 0; a < tower->log_std; a++)
+            assert_true(tt_net_log_std(net, 0, t)[a] == -0.5f);
+    }
+    for (uint32_t set = 1; set < spec->sets; set++) {
+        assert_ok(tt_net_get(net, set, other));
+        assert_memory_equal(params, other, tt_net_param_count(spec) * sizeof *params);
+    }
+    free(params);
+    tt_net_destroy(&net);
+}
+
 static void test_init(void **state)
 {
     (void)state;
     tt_device_t *device = NULL;
     assert_ok(tt_device_open(&device, "cpu", 0));
-    for (size_t s = 0; s < fixture_spec_count; s++) {
-        const tt_net_spec_t *spec = &fixture_specs[s];
-        tt_net_t *net = fixture_net(device, spec, 1);
-        float *params = tt_array0(tt_net_param_count(spec), sizeof *params);
-        size_t count = 0;
-        const tt_tensor_t *tensors = tt_net_tensors(net, &count);
-        assert_ok(tt_net_init(net, 5, 0.01f, -0.5f));
-        assert_ok(tt_net_get(net, params));
-        char head[24];
-        snprintf(head, sizeof head, "%u.weight", 2 * spec->hidden_count);
-        for (size_t t = 0; t < count; t++) {
-            const char *part = strchr(tensors[t].name, '.') + 1;
-            const float *at = params + tensors[t].offset;
-            if (strcmp(part, "log_std") == 0)
-                assert_true(at[0] == -0.5f && at[tensors[t].cols - 1] == -0.5f);
-            else if (strstr(part, "bias"))
-                assert_true(at[0] == 0.0f && at[tensors[t].cols - 1] == 0.0f);
-            else if (strcmp(part, head) == 0)
-                check_orthogonal(at, &tensors[t], tensors[t].name[0] == 'a' ? (double)0.01f : 1.0);
-            else
-                check_orthogonal(at, &tensors[t], sqrt(2.0));
-        }
-        free(params);
-        tt_net_destroy(&net);
-    }
+    for (size_t s = 0; s < fixture_spec_count; s++)
+        check_init(device, &fixture_specs[s]);
     tt_device_close(&device);
 }
 
@@ -151,8 +258,8 @@ static void test_init_is_the_same_everywhere(void **state)
     assert_int_equal(tt_net_param_count(&fixture_specs[0]), TT_COUNT(params));
     uint64_t hash[2];
     for (uint64_t seed = 1; seed <= 2; seed++) {
-        assert_ok(tt_net_init(net, seed, 0.01f, 0.0f));
-        assert_ok(tt_net_get(net, params));
+        assert_ok(tt_net_init(net, seed, (const float[]){0.01f, 1.0f}, 0.0f));
+        assert_ok(tt_net_get(net, 0, params));
         const unsigned char *bytes = (const unsigned char *)params;
         hash[seed - 1] = 0xcbf29ce484222325u; /* FNV-1a */
         for (size_t i = 0; i < sizeof params; i++)
@@ -171,6 +278,8 @@ int main(void)
         cmocka_unit_test(test_unknown_devices),
         cmocka_unit_test(test_device_memory),
         cmocka_unit_test(test_layout),
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_actor_critic),
         cmocka_unit_test(test_init),
         cmocka_unit_test(test_init_is_the_same_everywhere),
     };

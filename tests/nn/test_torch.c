@@ -4,113 +4,36 @@
 #include <stdlib.h>
 #include <string.h>
 #include "common/base/mem.h"
-#include "common/nn/safetensors.h"
 #include "tests/nn/fixture.h"
-#include "tests/nn/st_file.h"
+#include "tests/nn/golden.h"
 
 enum { ROWS = 43, OUT = 3, STEPS = 3 };
-
-typedef struct {
-    tt_st_t *file;
-    tt_device_t *device;
-    tt_net_t *net;
-    size_t count; /* parameters */
-    float *flat;  /* [count] scratch */
-} golden_t;
-
-static const float *array(const golden_t *g, size_t count, const char *fmt, ...)
-{
-    char name[96];
-    va_list ap;
-    va_start(ap, fmt);
-    vsnprintf(name, sizeof name, fmt, ap);
-    va_end(ap);
-    const tt_st_array_t *found = tt_st_find(g->file, name);
-    if (!found)
-        fail_msg("no array %s in the recorded file", name);
-    assert_int_equal(found->type, TT_ST_F32);
-    assert_int_equal(found->bytes, count * sizeof(float));
-    return found->data;
-}
-
-/*  g->flat[i] of every tensor, from "<prefix><tensor>"; files hold weights as [out][in]. */
-static const float *flatten(const golden_t *g, const char *prefix)
-{
-    size_t tensor_count = 0;
-    const tt_tensor_t *tensors = tt_net_tensors(g->net, &tensor_count);
-    for (size_t t = 0; t < tensor_count; t++) {
-        const size_t in = tensors[t].rows, out = tensors[t].cols;
-        const float *from = array(g, in * out, "%s%s", prefix, tensors[t].name);
-        for (size_t i = 0; i < in; i++)
-            for (size_t o = 0; o < out; o++)
-                g->flat[tensors[t].offset + i * out + o] = from[o * in + i];
-    }
-    return g->flat;
-}
-
-static void assert_floats(const float *got, const float *expected, size_t count, double tolerance, const char *what)
-{
-    for (size_t i = 0; i < count; i++) {
-        const double error = fabs((double)got[i] - (double)expected[i]);
-        if (!(error <= tolerance * (1 + fabs((double)expected[i]))))
-            fail_msg("%s[%zu]: %.9g, PyTorch says %.9g", what, i, (double)got[i], (double)expected[i]);
-    }
-}
-
-static void open_golden(golden_t *g, const char *name, tt_nn_activation_t activation)
-{
-    const tt_net_spec_t spec = {
-        .obs = 5,
-        .hidden_count = 2,
-        .hidden = {18, 12},
-        .activation = activation,
-        .out = OUT,
-        .log_std = OUT,
-    };
-    char path[512];
-    snprintf(path, sizeof path, "%s/tests/golden/torch/%s", TT_SOURCE_DIR, name);
-    assert_ok(st_file(&g->file, path));
-    assert_non_null(tt_st_meta(g->file, "torch"));
-    assert_ok(tt_device_open(&g->device, "cpu", 0));
-    assert_ok(tt_net_new(&g->net, g->device, &spec, 1));
-    g->count = tt_net_param_count(&spec);
-    g->flat = tt_array0(g->count, sizeof *g->flat);
-    assert_ok(tt_net_put(g->net, flatten(g, "")));
-}
-
-static void close_golden(golden_t *g)
-{
-    tt_net_destroy(&g->net);
-    tt_device_close(&g->device);
-    tt_st_destroy(&g->file);
-    free(g->flat);
-}
 
 /*  The loss of the script: 1/2 sum exp(-log_std) (head - target)^2 + 1/2 sum (value - target_value)^2. */
 static void golden_loss(const void *ctx, const tt_loss_block_t *block)
 {
     const golden_t *g = ctx;
-    const float *target = array(g, ROWS * OUT, "target"), *target_value = array(g, ROWS, "target_value");
+    const float *target = golden_array(g, ROWS * OUT, "target"), *target_value = golden_array(g, ROWS, "target_value");
     for (uint32_t r = 0; r < TT_BLOCK; r++) {
         const bool there = r < block->rows;
         const uint32_t row = there ? block->row[r] : 0;
         for (uint32_t a = 0; a < OUT; a++) {
             const uint32_t i = a * TT_BLOCK + r;
-            const float error = there ? block->head[i] - target[row * OUT + a] : 0.0f;
-            const float scaled = expf(-block->log_std[a]) * error;
-            block->d_head[i] = scaled;
-            block->d_log_std[a] -= 0.5f * scaled * error;
+            const float error = there ? block->head[0][i] - target[row * OUT + a] : 0.0f;
+            const float scaled = expf(-block->log_std[0][a]) * error;
+            block->d_head[0][i] = scaled;
+            block->d_log_std[0][a] -= 0.5f * scaled * error;
             block->stats[0] += 0.5f * scaled * error;
         }
-        const float error = there ? block->value[r] - target_value[row] : 0.0f;
-        block->d_value[r] = error;
+        const float error = there ? block->head[1][r] - target_value[row] : 0.0f;
+        block->d_head[1][r] = error;
         block->stats[0] += 0.5f * error * error;
     }
 }
 
 static void check_networks(const golden_t *g)
 {
-    const float *data = array(g, ROWS * 5, "obs"), *obs[ROWS];
+    const float *data = golden_array(g, ROWS * 5, "obs"), *obs[ROWS];
     const tt_net_spec_t *spec = tt_net_spec(g->net);
     uint32_t row[ROWS];
     float head[ROWS * OUT], value[ROWS];
@@ -118,33 +41,39 @@ static void check_networks(const golden_t *g)
         row[r] = r;
         obs[r] = data + (size_t)r * 5;
     }
-    assert_ok(tt_net_forward(g->net, 0, obs, ROWS, head, value));
-    assert_floats(head, array(g, ROWS * OUT, "head"), ROWS * OUT, 2e-6, "head");
-    assert_floats(value, array(g, ROWS, "value"), ROWS, 2e-6, "value");
+    float *const out[] = {head, value};
+    assert_ok(tt_net_forward(g->net, 0, 0, obs, ROWS, out));
+    golden_compare(head, golden_array(g, ROWS * OUT, "head"), ROWS * OUT, 2e-6, "head");
+    golden_compare(value, golden_array(g, ROWS, "value"), ROWS, 2e-6, "value");
     float *grad = tt_array0(tt_net_grad_count(spec), sizeof *grad);
-    assert_ok(tt_net_shard_grad(g->net, 0, obs, row, ROWS, golden_loss, g, grad));
-    assert_floats(grad, flatten(g, "grad."), g->count, 1e-5, "gradient");
-    assert_floats(grad + tt_net_stats_offset(spec), array(g, 1, "loss"), 1, 1e-5, "loss");
+    const tt_objective_t objective = {.name = "golden",
+        .stages = 2,
+        .stage = {{.tower = 0, .grad = true}, {.tower = 1, .grad = true}},
+        .loss = golden_loss};
+    const tt_pass_t pass = {.objective = &objective, .ctx = g, .obs = {obs}, .row = row, .rows = ROWS};
+    assert_ok(tt_net_shard_grad(g->net, 0, &pass, grad));
+    golden_compare(grad, golden_flatten(g, "grad."), g->count, 1e-5, "gradient");
+    golden_compare(grad + tt_net_stats_offset(spec), golden_array(g, 1, "loss"), 1, 1e-5, "loss");
     free(grad);
 }
 
 static void check_optimiser(const golden_t *g, const char *name, const tt_opt_spec_t *opt, float lr)
 {
     const tt_net_spec_t *spec = tt_net_spec(g->net);
-    float *state = tt_array0(tt_opt_state_count(opt, spec), sizeof *state), norm = 0;
+    float *state = tt_array0(tt_opt_state_count(opt, spec, 0), sizeof *state), norm = 0;
     float *params = tt_array0(g->count, sizeof *params);
     uint64_t step = 0;
     char prefix[32];
-    assert_ok(tt_net_put(g->net, flatten(g, "")));
+    assert_ok(tt_net_put(g->net, 0, golden_flatten(g, "")));
     for (int k = 0; k < STEPS; k++) {
         snprintf(prefix, sizeof prefix, "g.%d.", k);
-        assert_ok(tt_net_apply(g->net, opt, state, &step, flatten(g, prefix), lr, &norm));
+        assert_ok(tt_net_apply(g->net, 0, opt, state, &step, golden_flatten(g, prefix), lr, &norm));
     }
     assert_int_equal(step, STEPS);
-    assert_floats(&norm, array(g, 1, "norm.%s", name), 1, 1e-6, "norm");
-    assert_ok(tt_net_get(g->net, params));
+    golden_compare(&norm, golden_array(g, 1, "norm.%s", name), 1, 1e-6, "norm");
+    assert_ok(tt_net_get(g->net, 0, params));
     snprintf(prefix, sizeof prefix, "%s.", name);
-    assert_floats(params, flatten(g, prefix), g->count, 1e-6, name);
+    golden_compare(params, golden_flatten(g, prefix), g->count, 1e-6, name);
     free(params);
     free(state);
 }
@@ -165,11 +94,12 @@ static void check_file(const char *name, tt_nn_activation_t activation)
             {.kind = TT_OPT_RMSPROP, .alpha = 0.95f, .eps = 1e-8f, .momentum = 0.9f, .max_norm = 0.5f}},
     };
     golden_t g = {0};
-    open_golden(&g, name, activation);
+    const tt_net_spec_t spec = tt_net_actor_critic(5, (uint32_t[]){18, 12}, 2, activation, OUT, OUT);
+    golden_open(&g, name, &spec);
     check_networks(&g);
     for (size_t i = 0; i < TT_COUNT(opts); i++)
         check_optimiser(&g, opts[i].name, &opts[i].opt, opts[i].lr);
-    close_golden(&g);
+    golden_close(&g);
 }
 
 static void test_tanh(void **state)

@@ -21,7 +21,7 @@ typedef struct {
 
 static void s_open(world_t *world, uint32_t hidden)
 {
-    const tt_net_spec_t spec = {.obs = 4, .hidden_count = 1, .hidden = {hidden}, .out = 2, .log_std = 2};
+    const tt_net_spec_t spec = tt_net_actor_critic(4, (const uint32_t[]){hidden}, 1, TT_NN_TANH, 2, 2);
     memset(world, 0, sizeof *world);
     assert_ok(tt_device_open(&world->device, "cpu", 0));
     assert_ok(tt_net_new(&world->net, world->device, &spec, 1));

@@ -120,4 +120,5 @@ const tt_backend_ops_t tt_cpu_backend = {
     .forward = cpu_forward,
     .shard_grad = cpu_shard_grad,
     .apply = cpu_apply,
+    .blend = cpu_blend,
 };

@@ -64,6 +64,8 @@ typedef struct {
     /*  Sum of squares: 64 lanes i mod 64, then 64 -> 16 as (0+1)+(2+3), then the canonical order. */
     float (*sum_squares)(size_t count, const float *x);
     void (*opt_step)(const tt_opt_step_t *job);
+    /*  to[i] = fma(tau, from[i] - to[i], to[i]). */
+    void (*blend)(size_t count, float tau, const float *from, float *to);
     void (*tanh)(size_t count, const float *x, float *y);
 } tt_kernels_t;
 

@@ -339,6 +339,15 @@ static void kernel_opt_step(const tt_opt_step_t *job)
     }
 }
 
+static void kernel_blend(size_t count, float tau, const float *from, float *to)
+{
+    for (size_t i = 0; i < count; i += 16) {
+        const size_t left = count - i;
+        const v16 there = part_load(to + i, left);
+        part_store(to + i, v_fma(v_set(tau), v_sub(part_load(from + i, left), there), there), left);
+    }
+}
+
 static void kernel_tanh(size_t count, const float *x, float *y)
 {
     size_t i = 0;
@@ -352,5 +361,5 @@ static void kernel_tanh(size_t count, const float *x, float *y)
     {                                                                                                \
         .name = V16_NAME, .gemm = kernel_gemm, .dots = kernel_dots, .column_sum = kernel_column_sum, \
         .gather = kernel_gather, .transpose = kernel_transpose, .sum_squares = kernel_sum_squares,   \
-        .opt_step = kernel_opt_step, .tanh = kernel_tanh                                             \
+        .opt_step = kernel_opt_step, .blend = kernel_blend, .tanh = kernel_tanh                      \
     }

@@ -4,6 +4,7 @@
 #include <string.h>
 #include "common/base/mem.h"
 #include "common/nn/cpu/cpu.h"
+#include "common/nn/spec.h"
 
 /*  Up to here a weight matrix is read in place: its rows are few cache lines apart. Wider ones are kept in panels, for a
  *  power-of-two stride would put a whole panel into a few sets of the first-level cache. */
@@ -19,9 +20,9 @@ static float *s_new_floats(size_t rows, size_t cols)
     return tt_aligned0(tt_mul(tt_mul(rows, cols), sizeof(float)));
 }
 
-/*  Tensors of a tower come as weight, bias, weight, bias ... */
+/*  Tensors of a tower come as weight, bias, weight, bias ... `back`: the gradient of its input is wanted. */
 static void s_build_layer(
-    cpu_layer_t *layer, const tt_tensor_t *weight, const tt_tensor_t *bias, const float *params, bool first)
+    cpu_layer_t *layer, const tt_tensor_t *weight, const tt_tensor_t *bias, const float *params, bool back)
 {
     layer->in = weight->rows;
     layer->out = weight->cols;
@@ -42,16 +43,12 @@ static void s_build_layer(
         layer->weight_panel = 16 * layer->in;
         layer->weight_k = 16;
     }
-    if (!first)
+    if (back)
         layer->transposed = s_new_floats(layer->out, layer->in16);
 }
 
-static void s_build_tower(cpu_tower_t *tower, uint32_t layers, const tt_tensor_t *tensors, const float *params)
+static void s_build_head(cpu_tower_t *tower, const tt_tensor_t *weight, const tt_tensor_t *bias)
 {
-    tower->layers = layers;
-    for (uint32_t l = 0; l < layers; l++)
-        s_build_layer(&tower->layer[l], &tensors[2 * l], &tensors[2 * l + 1], params, l == 0);
-    const tt_tensor_t *weight = &tensors[2 * layers], *bias = weight + 1;
     tower->in = weight->rows;
     tower->in16 = s_whole(tower->in);
     tower->outs = weight->cols;
@@ -59,6 +56,52 @@ static void s_build_tower(cpu_tower_t *tower, uint32_t layers, const tt_tensor_t
     tower->bias_at = bias->offset;
     tower->head = s_new_floats(tower->outs, tower->in16);
     tower->head_bias = s_new_floats(1, tower->outs);
+}
+
+/*  Only set 0 is trained, so that only there the way back needs copies. Returns the tensors behind the tower's. */
+static const tt_tensor_t *s_build_tower(
+    const tt_net_t *net, uint32_t set, uint32_t t, cpu_tower_t *towers, const tt_tensor_t *tensors)
+{
+    cpu_tower_t *tower = &towers[t];
+    const tt_tower_t *spec = &net->spec.tower[t];
+    const bool tanh = spec->activation == TT_NN_TANH;
+    tower->forward = tanh ? TT_GEMM_TANH : TT_GEMM_RELU;
+    tower->backward = tanh ? TT_GEMM_D_TANH : TT_GEMM_D_RELU;
+    tower->group = spec->group;
+    tower->reads_obs = spec->from == 0;
+    tower->from = tower->reads_obs ? 0 : spec->from - 1;
+    tower->chain = 1u << t | (tower->reads_obs ? 0 : towers[tower->from].chain);
+    tower->layers = spec->hidden_count;
+    for (uint32_t l = 0; l < tower->layers; l++)
+        s_build_layer(&tower->layer[l], &tensors[2 * l], &tensors[2 * l + 1], net->params[set],
+            set == 0 && (l > 0 || !tower->reads_obs));
+    if (spec->out)
+        s_build_head(tower, &tensors[2 * tower->layers], &tensors[2 * tower->layers + 1]);
+    return tensors + 2 * (size_t)tt_spec_layers(spec) + (spec->log_std > 0);
+}
+
+/*  Tower t behind all that read it. */
+static uint32_t s_list_back(cpu_net_t *self, uint32_t towers, uint32_t t, uint32_t count)
+{
+    for (uint32_t r = t + 1; r < towers; r++)
+        if (!self->tower[0][r].reads_obs && self->tower[0][r].from == t)
+            count = s_list_back(self, towers, r, count);
+    self->back[count] = t;
+    return count + 1;
+}
+
+static void s_build_towers(cpu_net_t *self, const tt_net_t *net)
+{
+    uint32_t count = 0;
+    self->tower = tt_array0(net->sets, sizeof *self->tower);
+    for (uint32_t set = 0; set < net->sets; set++) {
+        const tt_tensor_t *tensors = net->tensors;
+        for (uint32_t t = 0; t < net->spec.towers; t++)
+            tensors = s_build_tower(net, set, t, self->tower[set], tensors);
+    }
+    for (uint32_t t = 0; t < net->spec.towers; t++)
+        if (self->tower[0][t].reads_obs)
+            count = s_list_back(self, net->spec.towers, t, count);
 }
 
 /*  Buffers start a few cache lines apart from one another modulo 4 KiB, so that a row of one does not evict, or alias
@@ -70,47 +113,58 @@ static float *s_carve(const cpu_lane_t *lane, size_t *at, size_t floats)
     return part;
 }
 
-static size_t s_carve_lane(const cpu_net_t *net, cpu_lane_t *lane)
+/*  Heads of the views that are not trained. */
+static void s_carve_views(const tt_net_t *net, const cpu_net_t *self, cpu_lane_t *lane, size_t *at)
+{
+    for (uint32_t view = 1; view < CPU_VIEWS; view++)
+        for (uint32_t t = 0; view % TT_SETS_MAX < net->sets && t < net->spec.towers; t++)
+            lane->out[view][t] = s_carve(lane, at, TT_BLOCK * self->tower[0][t].outs);
+}
+
+static size_t s_carve_lane(const tt_net_t *net, const cpu_net_t *self, cpu_lane_t *lane)
 {
     size_t at = 0, widest = 0;
-    lane->x = s_carve(lane, &at, TT_BLOCK * net->obs16);
-    for (int t = 0; t < 2; t++) {
-        const cpu_tower_t *tower = &net->tower[t];
+    lane->x = s_carve(lane, &at, TT_BLOCK * self->obs16);
+    for (uint32_t t = 0; t < net->spec.towers; t++) {
+        const cpu_tower_t *tower = &self->tower[0][t];
         for (uint32_t l = 0; l < tower->layers; l++) {
             lane->hidden[t][l] = s_carve(lane, &at, TT_BLOCK * tower->layer[l].out16);
             widest = tower->layer[l].out16 > widest ? tower->layer[l].out16 : widest;
         }
-        lane->out[t] = s_carve(lane, &at, TT_BLOCK * tower->outs);
+        if (tower->outs == 0) {
+            lane->d_trunk[t] = s_carve(lane, &at, TT_BLOCK * tower->layer[tower->layers - 1].out16);
+            continue;
+        }
+        lane->out[0][t] = s_carve(lane, &at, TT_BLOCK * tower->outs);
         lane->d_out[t] = s_carve(lane, &at, TT_BLOCK * tower->outs);
         lane->head_grad[t] = s_carve(lane, &at, tower->outs * tower->in16);
     }
     lane->d[0] = s_carve(lane, &at, TT_BLOCK * widest);
     lane->d[1] = s_carve(lane, &at, TT_BLOCK * widest);
+    s_carve_views(net, self, lane, &at);
     return at;
 }
 
-static void s_build_lane(const cpu_net_t *net, cpu_lane_t *lane)
+static void s_build_lane(const tt_net_t *net, const cpu_net_t *self, cpu_lane_t *lane)
 {
-    lane->memory = s_new_floats(1, s_carve_lane(net, lane));
-    s_carve_lane(net, lane);
+    lane->memory = s_new_floats(1, s_carve_lane(net, self, lane));
+    s_carve_lane(net, self, lane);
 }
 
 tt_status_t cpu_net_new(tt_net_t *net)
 {
     cpu_net_t *self = tt_new0(sizeof *self);
-    const uint32_t layers = net->spec.hidden_count;
-    const tt_tensor_t *critic = net->tensors + net->tensor_count - 2 * (layers + 1);
     self->kernels = ((const cpu_device_t *)net->device)->kernels;
     self->obs16 = s_whole(net->spec.obs);
-    s_build_tower(&self->tower[0], layers, net->tensors, net->params);
-    s_build_tower(&self->tower[1], layers, critic, net->params);
-    if (net->spec.log_std)
-        self->log_std_at = critic[-1].offset;
+    s_build_towers(self, net);
     self->lanes = tt_array0(net->lanes, sizeof *self->lanes);
     for (uint32_t i = 0; i < net->lanes; i++)
-        s_build_lane(self, &self->lanes[i]);
+        s_build_lane(net, self, &self->lanes[i]);
     net->impl = self;
-    return cpu_net_refresh(net);
+    tt_status_t status = TT_OK;
+    for (uint32_t set = 0; status == TT_OK && set < net->sets; set++)
+        status = cpu_net_refresh(net, set, UINT32_MAX);
+    return status;
 }
 
 static void s_free_tower(cpu_tower_t *tower)
@@ -132,8 +186,10 @@ void cpu_net_free(tt_net_t *net)
     for (uint32_t i = 0; i < net->lanes; i++)
         free(self->lanes[i].memory);
     free(self->lanes);
-    s_free_tower(&self->tower[0]);
-    s_free_tower(&self->tower[1]);
+    for (uint32_t set = 0; set < net->sets; set++)
+        for (uint32_t t = 0; t < net->spec.towers; t++)
+            s_free_tower(&self->tower[set][t]);
+    free(self->tower);
     free(self);
     net->impl = NULL;
 }
@@ -169,14 +225,18 @@ static void s_refresh_head(const cpu_tower_t *tower, const float *params)
     memcpy(tower->head_bias, params + tower->bias_at, tower->outs * sizeof(float));
 }
 
-tt_status_t cpu_net_refresh(tt_net_t *net)
+tt_status_t cpu_net_refresh(tt_net_t *net, uint32_t set, uint32_t groups)
 {
     const cpu_net_t *self = net->impl;
-    for (int t = 0; t < 2; t++) {
-        const cpu_tower_t *tower = &self->tower[t];
+    const float *params = net->params[set];
+    for (uint32_t t = 0; t < net->spec.towers; t++) {
+        const cpu_tower_t *tower = &self->tower[set][t];
+        if (!(groups >> tower->group & 1))
+            continue;
         for (uint32_t l = 0; l < tower->layers; l++)
-            s_refresh_layer(self->kernels, &tower->layer[l], net->params);
-        s_refresh_head(tower, net->params);
+            s_refresh_layer(self->kernels, &tower->layer[l], params);
+        if (tower->outs)
+            s_refresh_head(tower, params);
     }
     return TT_OK;
 }

@@ -109,14 +109,16 @@ class Parts:
 
 
 class Agent(nn.Module):
-    def __init__(self, obs, out, continuous, parts=None):
+    def __init__(self, obs, out, continuous, parts=None, shared=False):
         super().__init__()
-        self.actor, self.critic, self.parts = mlp(obs, out), mlp(obs, 1), parts
+        self.trunk = mlp(obs, 1)[:-1] if shared else nn.Identity()
+        tower = (lambda outputs: nn.Linear(HIDDEN[-1], outputs)) if shared else (lambda outputs: mlp(obs, outputs))
+        self.actor, self.critic, self.parts = tower(out), tower(1), parts
         wide = sum(size for kind, size in parts if kind == "box") if parts else out * continuous
         self.log_std = nn.Parameter(torch.randn(wide) * 0.3) if wide else None
 
     def dist(self, obs, mask=None):
-        head = self.actor(obs)
+        head = self.actor(self.trunk(obs))
         if self.parts:
             return Parts(self.parts, head, self.log_std, mask)
         if self.log_std is None:
@@ -124,12 +126,12 @@ class Agent(nn.Module):
         return torch.distributions.Independent(torch.distributions.Normal(head, self.log_std.exp().expand_as(head)), 1)
 
     def value(self, obs):
-        return self.critic(obs)[:, 0]
+        return self.critic(self.trunk(obs))[:, 0]
 
     def ordered(self):
         """Parameters in the order of the tensor table."""
         log_std = [] if self.log_std is None else [self.log_std]
-        return [*self.actor.parameters(), *log_std, *self.critic.parameters()]
+        return [*self.trunk.parameters(), *self.actor.parameters(), *log_std, *self.critic.parameters()]
 
 
 def flat(tensors):
@@ -265,13 +267,13 @@ def update(agent, b, o, out):
 def write_case(name, number, **options):
     if sys.argv[1:] and name not in sys.argv[1:]:
         return
-    o = {"parts": None, "continuous": False, "masked": False,
+    o = {"parts": None, "continuous": False, "masked": False, "shared": False,
          "T": 16, "N": 4, "D": 3, "A": 3, "epochs": 2, "minibatches": 4, "lr": 1e-3, "gamma": 0.97, "lambda": 0.9,
          "clip": 0.15, "entropy": 0.02, "value_coef": 0.6, "max_grad_norm": 0.4, "adam_eps": 1e-5,
          "seed": 0x1234567890ABCDEF + number, "update": 7 + number, "cleanrl": False, **options}
     torch.manual_seed(number)
     rng = np.random.default_rng(number)
-    agent = Agent(o["D"], o["A"], o["continuous"], o["parts"])
+    agent = Agent(o["D"], o["A"], o["continuous"], o["parts"], o["shared"])
     b = make_batch(rng, agent, o)
     params = flat(agent.ordered()).astype("<f4")
     with open(os.path.join(HERE, name + ".bin"), "wb") as out:
@@ -311,3 +313,5 @@ if __name__ == "__main__":
     write_case("mixture_masked", 10, space="(float32, multi_discrete(2, 4), multi_binary[2], float32[2])", A=13,
                parts=[("box", 1), ("choices", [2, 4]), ("bits", 2), ("box", 2)], masked=True, clip_value=True,
                stale=False)
+    write_case("discrete_shared", 11, clip_value=True, stale=False, shared=True)
+    write_case("continuous_shared", 12, continuous=True, clip_value=False, stale=True, shared=True)

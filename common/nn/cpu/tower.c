@@ -1,0 +1,206 @@
+/*  tower - a block of rows through one tower and back.
+ *
+ *  A block is TT_BLOCK rows: its activations (some 34 KiB for two towers of 4-64-64) stay in the nearest caches from the
+ *  forward to the backward pass, and a gradient is loaded and stored once a block. A row's numbers depend on that row
+ *  alone; a sum over rows is one chain in the order of the rows, carried from block to block through the gradient buffer. */
+#include "common/nn/cpu/cpu.h"
+
+/*  What goes into layer l of tower t; l = layers is the head's input. */
+static const float *s_layer_input(const cpu_block_t *block, uint32_t t, uint32_t l)
+{
+    const cpu_lane_t *lane = block->lane;
+    if (l)
+        return lane->hidden[t][l - 1];
+    const cpu_tower_t *towers = block->net->tower[0];
+    if (towers[t].reads_obs)
+        return lane->x;
+    return lane->hidden[towers[t].from][towers[towers[t].from].layers - 1];
+}
+
+void cpu_tower_forward(const cpu_block_t *block, uint32_t set, uint32_t t, float *out)
+{
+    const cpu_net_t *self = block->net;
+    const cpu_tower_t *tower = &self->tower[set][t];
+    for (uint32_t l = 0; l < tower->layers; l++) {
+        const cpu_layer_t *layer = &tower->layer[l];
+        const tt_gemm_t job = {
+            .kind = tower->forward,
+            .m = block->rows,
+            .n = layer->out16,
+            .k = layer->in,
+            .a = s_layer_input(block, t, l),
+            .a_row = layer->in16,
+            .a_k = 1,
+            .b = layer->weight,
+            .b_panel = layer->weight_panel,
+            .b_k = layer->weight_k,
+            .c = block->lane->hidden[t][l],
+            .c_row = layer->out16,
+            .bias = layer->bias,
+        };
+        self->kernels->gemm(&job);
+    }
+    if (tower->outs)
+        self->kernels->dots(block->rows, tower->in16, s_layer_input(block, t, tower->layers), tower->head,
+            tower->head_bias, tower->outs, out);
+}
+
+/* ---- back -------------------------------------------------------------------------------------------------------- */
+
+/*  One chain over the rows is the rule for every sum over them, so there are no lanes here. */
+static void s_head_bias_grad(const cpu_tower_t *tower, const float *d_out, const cpu_block_t *block)
+{
+    for (size_t a = 0; a < tower->outs; a++) {
+        float sum = block->first ? 0.0f : block->grad[tower->bias_at + a];
+        for (size_t r = 0; r < block->rows; r++)
+            sum += d_out[a * TT_BLOCK + r];
+        block->grad[tower->bias_at + a] = sum;
+    }
+}
+
+/*  The head's weights stand transposed in lane->head_grad until the shard ends: with two outputs, [in][out] would leave
+ *  seven lanes of eight idle. */
+static void s_head_weight_grad(const cpu_block_t *block, uint32_t t)
+{
+    const cpu_tower_t *tower = &block->net->tower[0][t];
+    const tt_gemm_t job = {
+        .kind = TT_GEMM_ADD,
+        .first = block->first,
+        .m = tower->outs,
+        .n = tower->in16,
+        .k = block->rows,
+        .a = block->lane->d_out[t],
+        .a_row = TT_BLOCK,
+        .a_k = 1,
+        .b = s_layer_input(block, t, tower->layers),
+        .b_panel = 16,
+        .b_k = tower->in16,
+        .c = block->lane->head_grad[t],
+        .c_row = tower->in16,
+    };
+    block->net->kernels->gemm(&job);
+}
+
+/*  `kind`: with the derivative of what gave the input h. */
+static void s_head_input_grad(const cpu_block_t *block, uint32_t t, tt_gemm_kind_t kind, const float *h, float *d_input)
+{
+    const cpu_tower_t *tower = &block->net->tower[0][t];
+    const tt_gemm_t job = {
+        .kind = kind,
+        .m = block->rows,
+        .n = tower->in16,
+        .k = tower->outs,
+        .a = block->lane->d_out[t],
+        .a_row = 1,
+        .a_k = TT_BLOCK,
+        .b = tower->head,
+        .b_panel = 16,
+        .b_k = tower->in16,
+        .c = d_input,
+        .c_row = tower->in16,
+        .h = h,
+        .h_row = tower->in16,
+    };
+    block->net->kernels->gemm(&job);
+}
+
+static void s_layer_param_grad(const cpu_block_t *block, const cpu_layer_t *layer, const float *input, const float *d)
+{
+    const tt_gemm_t job = {
+        .kind = TT_GEMM_ADD,
+        .first = block->first,
+        .m = layer->in,
+        .n = layer->out,
+        .k = block->rows,
+        .a = input,
+        .a_row = 1,
+        .a_k = layer->in16,
+        .b = d,
+        .b_panel = 16,
+        .b_k = layer->out16,
+        .c = block->grad + layer->weight_at,
+        .c_row = layer->out,
+    };
+    const tt_kernels_t *kernels = block->net->kernels;
+    kernels->gemm(&job);
+    kernels->column_sum(block->rows, layer->out, d, layer->out16, block->first, block->grad + layer->bias_at);
+}
+
+static void s_layer_input_grad(const cpu_block_t *block, const cpu_layer_t *layer, tt_gemm_kind_t kind, const float *d,
+    const float *h, float *d_input)
+{
+    const tt_gemm_t job = {
+        .kind = kind,
+        .m = block->rows,
+        .n = layer->in16,
+        .k = layer->out,
+        .a = d,
+        .a_row = layer->out16,
+        .a_k = 1,
+        .b = layer->transposed,
+        .b_panel = 16 * layer->out,
+        .b_k = 16,
+        .c = d_input,
+        .c_row = layer->in16,
+        .h = h,
+        .h_row = layer->in16,
+    };
+    block->net->kernels->gemm(&job);
+}
+
+/*  The gradient of layer l's input (l = layers: the head's), with the derivative of the activation that gave it. d: what
+ *  came to the layer's output. */
+static void s_input_grad(const cpu_block_t *block, uint32_t t, uint32_t l, const float *d, float *d_input)
+{
+    const cpu_tower_t *towers = block->net->tower[0], *tower = &towers[t];
+    const tt_gemm_kind_t kind = l ? tower->backward : towers[tower->from].backward;
+    const float *h = s_layer_input(block, t, l);
+    if (l == tower->layers)
+        s_head_input_grad(block, t, kind, h, d_input);
+    else
+        s_layer_input_grad(block, &tower->layer[l], kind, d, h, d_input);
+}
+
+/*  What tower t gives to the trunk that it reads: its first reader writes, later ones are added. */
+static void s_give_to_trunk(cpu_block_t *block, uint32_t t, const float *d, float *scratch)
+{
+    const cpu_tower_t *towers = block->net->tower[0];
+    const uint32_t from = towers[t].from;
+    const cpu_layer_t *last = &towers[from].layer[towers[from].layers - 1];
+    float *sum = block->lane->d_trunk[from];
+    const bool more = block->filled >> from & 1;
+    s_input_grad(block, t, 0, d, more ? scratch : sum);
+    if (more)
+        tt_grad_add(sum, scratch, block->rows * last->out16);
+    block->filled |= 1u << from;
+}
+
+void cpu_tower_backward(cpu_block_t *block, uint32_t t)
+{
+    const cpu_tower_t *tower = &block->net->tower[0][t];
+    const cpu_lane_t *lane = block->lane;
+    float *d = tower->outs ? lane->d[0] : lane->d_trunk[t], *next = lane->d[1];
+    if (tower->outs) {
+        s_head_bias_grad(tower, lane->d_out[t], block);
+        s_head_weight_grad(block, t);
+        if (tower->layers)
+            s_input_grad(block, t, tower->layers, NULL, d);
+    }
+    for (uint32_t l = tower->layers; l-- > 0;) {
+        s_layer_param_grad(block, &tower->layer[l], s_layer_input(block, t, l), d);
+        if (l > 0) {
+            s_input_grad(block, t, l, d, next);
+            d = next;
+            next = next == lane->d[0] ? lane->d[1] : lane->d[0];
+        }
+    }
+    if (!tower->reads_obs)
+        s_give_to_trunk(block, t, d, next);
+}
+
+void cpu_tower_put_head_grad(const cpu_tower_t *tower, const float *head_grad, float *grad)
+{
+    for (size_t k = 0; k < tower->in; k++)
+        for (size_t a = 0; a < tower->outs; a++)
+            grad[tower->weight_at + k * tower->outs + a] = head_grad[a * tower->in16 + k];
+}

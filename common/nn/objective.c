@@ -1,0 +1,40 @@
+#include "common/nn/spec.h"
+
+static bool s_alike(const tt_stage_t *a, const tt_stage_t *b)
+{
+    return a->tower == b->tower && a->set == b->set && a->frame == b->frame;
+}
+
+static tt_status_t s_check_stage(const tt_objective_t *objective, uint32_t s, const tt_net_spec_t *spec)
+{
+    const tt_stage_t *stage = &objective->stage[s];
+    const uint32_t sets = tt_spec_sets(spec);
+    if (stage->tower >= spec->towers)
+        return tt_err(TT_INVALID, "objective %s: stage %u: tower %u of a network of %u", objective->name, s,
+            stage->tower, spec->towers);
+    const char *tower = spec->tower[stage->tower].name;
+    if (spec->tower[stage->tower].out == 0)
+        return tt_err(TT_INVALID, "objective %s: stage %u: %s is a trunk and has no head", objective->name, s, tower);
+    if (stage->set >= sets)
+        return tt_err(TT_INVALID, "objective %s: stage %u: set %u of %u", objective->name, s, stage->set, sets);
+    if (stage->frame >= TT_FRAMES)
+        return tt_err(TT_INVALID, "objective %s: stage %u: frame %u is unknown", objective->name, s, stage->frame);
+    if (stage->grad && (stage->set != 0 || stage->frame != TT_AT))
+        return tt_err(TT_INVALID, "objective %s: stage %u trains %s: only set 0 and the row's own frame can be",
+            objective->name, s, tower);
+    for (uint32_t before = 0; before < s; before++)
+        if (s_alike(&objective->stage[before], stage))
+            return tt_err(TT_INVALID, "objective %s: stages %u and %u are the same forward of %s", objective->name,
+                before, s, tower);
+    return TT_OK;
+}
+
+tt_status_t tt_objective_check(const tt_objective_t *objective, const tt_net_spec_t *spec)
+{
+    if (objective->stages < 1 || objective->stages > TT_STAGES_MAX)
+        return tt_err(TT_INVALID, "objective %s: %u stages; 1 to %d are possible", objective->name, objective->stages,
+            TT_STAGES_MAX);
+    for (uint32_t s = 0; s < objective->stages; s++)
+        TT_TRY(s_check_stage(objective, s, spec));
+    return TT_OK;
+}

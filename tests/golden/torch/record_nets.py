@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+"""Record what PyTorch computes for a shared trunk with two optimisers, and for a step of double DQN with a target network, as
+tests/nn/test_torch_nets.c reads it.
+
+    python3 -m venv /tmp/venv && /tmp/venv/bin/pip install torch numpy safetensors
+    /tmp/venv/bin/python tests/golden/torch/record_nets.py      # writes nn-shared.safetensors and nn-dqn.safetensors
+
+nn-shared: <tensor> (parameters, [out][in]), obs, target (actor), target_value (critic), target_aux, head, value, aux, loss
+(summed over rows), grad.<tensor>, norm.<group>, and stepped.<tensor> after one step of each group's optimiser.
+nn-dqn: <tensor>, target.<tensor>, obs, next, action, reward, discount, q, loss, td (absolute errors), grad.<tensor>,
+stepped.<tensor>, blended.<tensor> (the target network after it)."""
+import os
+import sys
+
+import numpy as np
+import torch
+from safetensors.numpy import save_file
+
+OBS, ROWS = 5, 43
+
+
+def layers(units, hidden, activation, out):
+    parts = []
+    for h in hidden:
+        parts += [torch.nn.Linear(units, h), activation()]
+        units = h
+    return torch.nn.Sequential(*parts, *([torch.nn.Linear(units, out)] if out else []))
+
+
+def write(name, out):
+    arrays = {k: np.ascontiguousarray(v.detach().numpy()) for k, v in out.items()}
+    path = os.path.join(os.path.dirname(os.path.abspath(sys.argv[0])), f"nn-{name}.safetensors")
+    save_file(arrays, path, metadata={"torch": torch.__version__, "seed": "5", "script": "record_nets.py"})
+    print(path, len(arrays), "arrays", os.path.getsize(path), "bytes")
+
+
+def named(prefix, module, of=lambda p: p):
+    return {prefix + n: of(p).detach().clone() for n, p in module.named_parameters()}
+
+
+def shared():
+    net = torch.nn.Module()
+    net.trunk = layers(OBS, (18, 12), torch.nn.Tanh, 0)
+    net.actor = layers(12, (), None, 3)
+    net.actor.log_std = torch.nn.Parameter(torch.randn(3) * 0.2 - 0.3)
+    net.critic = layers(12, (7,), torch.nn.ReLU, 1)
+    net.aux = layers(12, (), None, 2)
+    out = named("", net)
+    obs, target, target_value, target_aux = (torch.randn(ROWS, n) for n in (OBS, 3, 1, 2))
+    z = net.trunk(obs)
+    head, value, aux = net.actor(z), net.critic(z), net.aux(z)
+    scale = torch.exp(-net.actor.log_std)
+    off = (scale * (head - target) ** 2).sum() + ((value - target_value) ** 2).sum() + ((aux - target_aux) ** 2).sum()
+    loss = 0.5 * off
+    loss.backward()
+    out.update(obs=obs, target=target, target_value=target_value, target_aux=target_aux, head=head, value=value, aux=aux,
+               loss=loss)
+    out.update(named("grad.", net, lambda p: p.grad))
+    groups = [list(net.trunk.parameters()) + list(net.actor.parameters()),
+              list(net.critic.parameters()) + list(net.aux.parameters())]
+    optimisers = [torch.optim.Adam(groups[0], lr=1e-3, eps=1e-5), torch.optim.RMSprop(groups[1], lr=1e-2, eps=1e-5)]
+    for g, (parameters, optimiser, max_norm) in enumerate(zip(groups, optimisers, (0.5, 40.0))):
+        out[f"norm.{g}"] = torch.nn.utils.clip_grad_norm_(parameters, max_norm)
+        optimiser.step()
+    out.update(named("stepped.", net))
+    write("shared", out)
+
+
+def dqn():
+    net, target = torch.nn.Module(), torch.nn.Module()
+    net.q, target.q = (layers(OBS, (18, 12), torch.nn.ReLU, 4) for _ in range(2))
+    out = {**named("", net), **named("target.", target)}
+    obs, following = torch.randn(ROWS, OBS), torch.randn(ROWS, OBS)
+    action = torch.randint(0, 4, (ROWS,))
+    reward, discount = torch.randn(ROWS), 0.99 * (torch.rand(ROWS) < 0.8).float()
+    with torch.no_grad():
+        best = net.q(following).argmax(1)
+        goal = reward + discount * target.q(following).gather(1, best[:, None])[:, 0]
+    q = net.q(obs)
+    td = q.gather(1, action[:, None])[:, 0] - goal
+    loss = torch.nn.functional.smooth_l1_loss(td, torch.zeros(ROWS), reduction="sum")
+    loss.backward()
+    out.update(obs=obs, next=following, action=action.float(), reward=reward, discount=discount, q=q, loss=loss,
+               td=td.abs())
+    out.update(named("grad.", net, lambda p: p.grad))
+    optimiser = torch.optim.Adam(net.parameters(), lr=1e-3, eps=1e-8)
+    torch.nn.utils.clip_grad_norm_(net.parameters(), 10.0)
+    optimiser.step()
+    out.update(named("stepped.", net))
+    with torch.no_grad():
+        for p_to, p_from in zip(target.parameters(), net.parameters()):
+            p_to.lerp_(p_from, 0.05)
+    out.update(named("blended.", target))
+    write("dqn", out)
+
+
+torch.manual_seed(5)
+shared()
+dqn()

@@ -1,0 +1,67 @@
+#include "tests/nn/golden.h"
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include "common/base/mem.h"
+#include "tests/test.h"
+#include "tests/nn/st_file.h"
+
+void golden_open(golden_t *g, const char *name, const tt_net_spec_t *spec)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%s/tests/golden/torch/%s", TT_SOURCE_DIR, name);
+    assert_ok(st_file(&g->file, path));
+    assert_non_null(tt_st_meta(g->file, "torch"));
+    assert_ok(tt_device_open(&g->device, "cpu", 0));
+    assert_ok(tt_net_new(&g->net, g->device, spec, 1));
+    g->count = tt_net_param_count(spec);
+    g->flat = tt_array0(g->count, sizeof *g->flat);
+    assert_ok(tt_net_put(g->net, 0, golden_flatten(g, "")));
+}
+
+void golden_close(golden_t *g)
+{
+    tt_net_destroy(&g->net);
+    tt_device_close(&g->device);
+    tt_st_destroy(&g->file);
+    free(g->flat);
+}
+
+const float *golden_array(const golden_t *g, size_t count, const char *fmt, ...)
+{
+    char name[96];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(name, sizeof name, fmt, ap);
+    va_end(ap);
+    const tt_st_array_t *found = tt_st_find(g->file, name);
+    if (!found)
+        fail_msg("no array %s in the recorded file", name);
+    assert_int_equal(found->type, TT_ST_F32);
+    assert_int_equal(found->bytes, count * sizeof(float));
+    return found->data;
+}
+
+const float *golden_flatten(const golden_t *g, const char *prefix)
+{
+    size_t tensor_count = 0;
+    const tt_tensor_t *tensors = tt_net_tensors(g->net, &tensor_count);
+    for (size_t t = 0; t < tensor_count; t++) {
+        const size_t in = tensors[t].rows, out = tensors[t].cols;
+        const float *from = golden_array(g, in * out, "%s%s", prefix, tensors[t].name);
+        for (size_t i = 0; i < in; i++)
+            for (size_t o = 0; o < out; o++)
+                g->flat[tensors[t].offset + i * out + o] = from[o * in + i];
+    }
+    return g->flat;
+}
+
+void golden_compare(const float *got, const float *expected, size_t count, double tolerance, const char *what)
+{
+    for (size_t i = 0; i < count; i++) {
+        const double error = fabs((double)got[i] - (double)expected[i]);
+        if (!(error <= tolerance * (1 + fabs((double)expected[i]))))
+            fail_msg("%s[%zu]: %.9g, PyTorch says %.9g", what, i, (double)got[i], (double)expected[i]);
+    }
+}

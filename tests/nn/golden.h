@@ -1,0 +1,25 @@
+/*  golden - what PyTorch recorded (tests/golden/torch), beside a network of the same parameters. */
+#pragma once
+#include "common/nn/nn.h"
+#include "common/nn/safetensors.h"
+
+typedef struct {
+    tt_st_t *file;
+    tt_device_t *device;
+    tt_net_t *net;
+    size_t count; /* parameters */
+    float *flat;  /* [count] scratch */
+} golden_t;
+
+/*  Open tests/golden/torch/<name>; set 0 gets its parameters. */
+void golden_open(golden_t *g, const char *name, const tt_net_spec_t *spec);
+void golden_close(golden_t *g);
+
+/*  A recorded array of so many floats. */
+const float *golden_array(const golden_t *g, size_t count, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+
+/*  g->flat[i] of every tensor, from "<prefix><tensor>"; files hold weights as [out][in]. */
+const float *golden_flatten(const golden_t *g, const char *prefix);
+
+/*  Fails unless |got - expected| <= tolerance (1 + |expected|) everywhere. */
+void golden_compare(const float *got, const float *expected, size_t count, double tolerance, const char *what);

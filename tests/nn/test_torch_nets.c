@@ -1,0 +1,189 @@
+/*  Parity with PyTorch on recorded data (tests/golden/torch/record_nets.py): a shared trunk with two optimisers, and double
+ *  DQN with a target network. */
+#include <math.h>
+#include <stdlib.h>
+#include "common/base/mem.h"
+#include "tests/nn/fixture.h"
+#include "tests/nn/golden.h"
+
+enum { OBS = 5, ROWS = 43, ACTIONS = 4 };
+
+static void point(const float *data, const float **obs, uint32_t *row)
+{
+    for (uint32_t r = 0; r < ROWS; r++) {
+        row[r] = r;
+        obs[r] = data + (size_t)r * OBS;
+    }
+}
+
+/* ---- a shared trunk ---------------------------------------------------------------------------------------------- */
+
+static const tt_net_spec_t s_shared = {
+    .obs = OBS,
+    .towers = 4,
+    .tower = {{.name = "trunk", .hidden_count = 2, .hidden = {18, 12}},
+        {.name = "actor", .from = 1, .out = 3, .log_std = 3},
+        {.name = "critic", .from = 1, .hidden_count = 1, .hidden = {7}, .activation = TT_NN_RELU, .out = 1, .group = 1},
+        {.name = "aux", .from = 1, .out = 2, .group = 1}},
+};
+
+/*  1/2 sum exp(-log_std) (actor - target)^2 + 1/2 (critic - target_value)^2 + 1/2 sum (aux - target_aux)^2. */
+static void shared_loss(const void *ctx, const tt_loss_block_t *block)
+{
+    const golden_t *g = ctx;
+    const float *target[] = {golden_array(g, ROWS * 3, "target"), golden_array(g, ROWS, "target_value"),
+        golden_array(g, ROWS * 2, "target_aux")};
+    const uint32_t outs[] = {3, 1, 2};
+    for (uint32_t s = 0; s < 3; s++)
+        for (uint32_t i = 0; i < outs[s] * TT_BLOCK; i++) {
+            const uint32_t a = i / TT_BLOCK, r = i % TT_BLOCK;
+            const float error = r < block->rows ? block->head[s][i] - target[s][block->row[r] * outs[s] + a] : 0.0f;
+            const float scaled = block->log_std[s] ? expf(-block->log_std[s][a]) * error : error;
+            block->d_head[s][i] = scaled;
+            block->stats[0] += 0.5f * scaled * error;
+            if (block->log_std[s])
+                block->d_log_std[s][a] -= 0.5f * scaled * error;
+        }
+}
+
+static void check_heads(const golden_t *g, const float *const *obs)
+{
+    float head[ROWS * 3], value[ROWS], aux[ROWS * 2];
+    float *const out[] = {NULL, head, value, aux};
+    assert_ok(tt_net_forward(g->net, 0, 0, obs, ROWS, out));
+    golden_compare(head, golden_array(g, ROWS * 3, "head"), ROWS * 3, 2e-6, "head");
+    golden_compare(value, golden_array(g, ROWS, "value"), ROWS, 2e-6, "value");
+    golden_compare(aux, golden_array(g, ROWS * 2, "aux"), ROWS * 2, 2e-6, "aux");
+}
+
+static void step_groups(const golden_t *g, const float *grad)
+{
+    const tt_opt_spec_t opt[] = {
+        {.kind = TT_OPT_ADAM, .beta1 = 0.9f, .beta2 = 0.999f, .eps = 1e-5f, .max_norm = 0.5f},
+        {.kind = TT_OPT_RMSPROP, .alpha = 0.99f, .eps = 1e-5f, .max_norm = 40.0f},
+    };
+    const float lr[] = {1e-3f, 1e-2f};
+    float *params = tt_array0(g->count, sizeof *params), norm = 0;
+    for (uint32_t group = 0; group < 2; group++) {
+        float *moments = tt_array0(tt_opt_state_count(&opt[group], &s_shared, group), sizeof *moments);
+        uint64_t step = 0;
+        assert_ok(tt_net_apply(g->net, group, &opt[group], moments, &step, grad, lr[group], &norm));
+        assert_int_equal(step, 1);
+        golden_compare(&norm, golden_array(g, 1, "norm.%u", group), 1, 1e-6, "norm");
+        free(moments);
+    }
+    assert_ok(tt_net_get(g->net, 0, params));
+    golden_compare(params, golden_flatten(g, "stepped."), g->count, 2e-6, "parameters");
+    free(params);
+}
+
+static void test_shared_trunk(void **state)
+{
+    (void)state;
+    golden_t g = {0};
+    const float *obs[ROWS];
+    uint32_t row[ROWS];
+    golden_open(&g, "nn-shared.safetensors", &s_shared);
+    point(golden_array(&g, ROWS * OBS, "obs"), obs, row);
+    check_heads(&g, obs);
+    const tt_objective_t objective = {
+        .name = "shared",
+        .stages = 3,
+        .stage = {{.tower = 1, .grad = true}, {.tower = 2, .grad = true}, {.tower = 3, .grad = true}},
+        .loss = shared_loss,
+    };
+    const tt_pass_t pass = {.objective = &objective, .ctx = &g, .obs = {obs}, .row = row, .rows = ROWS};
+    float *grad = tt_array0(tt_net_grad_count(&s_shared), sizeof *grad);
+    assert_ok(tt_net_shard_grad(g.net, 0, &pass, grad));
+    golden_compare(grad, golden_flatten(&g, "grad."), g.count, 1e-5, "gradient");
+    golden_compare(grad + tt_net_stats_offset(&s_shared), golden_array(&g, 1, "loss"), 1, 1e-5, "loss");
+    step_groups(&g, grad);
+    free(grad);
+    golden_close(&g);
+}
+
+/* ---- double DQN --------------------------------------------------------------------------------------------------- */
+
+static const tt_net_spec_t s_dqn = {
+    .obs = OBS,
+    .towers = 1,
+    .tower = {{.name = "q", .hidden_count = 2, .hidden = {18, 12}, .activation = TT_NN_RELU, .out = ACTIONS}},
+    .sets = 2,
+    .ride = ROWS,
+};
+
+/*  Huber's loss of q(at, action) - reward - discount target(next, argmax q(next)); absolute errors ride. */
+static void dqn_loss(const void *ctx, const tt_loss_block_t *block)
+{
+    const golden_t *g = ctx;
+    const float *action = golden_array(g, ROWS, "action"), *reward = golden_array(g, ROWS, "reward");
+    const float *discount = golden_array(g, ROWS, "discount");
+    assert_true(block->d_head[0] && !block->d_head[1] && !block->d_head[2]);
+    for (uint32_t i = 0; i < ACTIONS * TT_BLOCK; i++)
+        block->d_head[0][i] = 0.0f;
+    for (uint32_t r = 0; r < block->rows; r++) {
+        uint32_t best = 0;
+        for (uint32_t a = 1; a < ACTIONS; a++)
+            if (block->head[2][a * TT_BLOCK + r] > block->head[2][best * TT_BLOCK + r])
+                best = a;
+        const uint32_t k = block->row[r], i = (uint32_t)action[k] * TT_BLOCK + r;
+        const float td = block->head[0][i] - reward[k] - discount[k] * block->head[1][best * TT_BLOCK + r];
+        const float size = fabsf(td);
+        block->d_head[0][i] = size < 1.0f ? td : copysignf(1.0f, td);
+        block->stats[0] += size < 1.0f ? 0.5f * td * td : size - 0.5f;
+        block->ride[k] = size;
+    }
+}
+
+static void check_dqn_step(const golden_t *g, const float *grad)
+{
+    const tt_opt_spec_t adam = {.kind = TT_OPT_ADAM, .beta1 = 0.9f, .beta2 = 0.999f, .eps = 1e-8f, .max_norm = 10.0f};
+    float *moments = tt_array0(tt_opt_state_count(&adam, &s_dqn, 0), sizeof *moments);
+    float *params = tt_array0(g->count, sizeof *params);
+    uint64_t step = 0;
+    assert_ok(tt_net_apply(g->net, 0, &adam, moments, &step, grad, 1e-3f, NULL));
+    assert_ok(tt_net_get(g->net, 0, params));
+    golden_compare(params, golden_flatten(g, "stepped."), g->count, 2e-6, "parameters");
+    assert_ok(tt_net_blend(g->net, 1, 0, 1, 0.05f));
+    assert_ok(tt_net_get(g->net, 1, params));
+    golden_compare(params, golden_flatten(g, "blended."), g->count, 1e-6, "target");
+    free(moments);
+    free(params);
+}
+
+static void test_dqn(void **state)
+{
+    (void)state;
+    golden_t g = {0};
+    const float *at[ROWS], *next[ROWS];
+    uint32_t row[ROWS];
+    golden_open(&g, "nn-dqn.safetensors", &s_dqn);
+    assert_ok(tt_net_put(g.net, 1, golden_flatten(&g, "target.")));
+    point(golden_array(&g, ROWS * OBS, "obs"), at, row);
+    point(golden_array(&g, ROWS * OBS, "next"), next, row);
+    const tt_objective_t objective = {
+        .name = "dqn",
+        .stages = 3,
+        .stage = {{.tower = 0, .frame = TT_AT, .grad = true}, {.set = 1, .frame = TT_NEXT}, {.frame = TT_NEXT}},
+        .loss = dqn_loss,
+    };
+    const tt_pass_t pass = {.objective = &objective, .ctx = &g, .obs = {at, next}, .row = row, .rows = ROWS};
+    float *grad = tt_array0(tt_net_grad_count(&s_dqn), sizeof *grad);
+    assert_ok(tt_net_shard_grad(g.net, 0, &pass, grad));
+    const float *stats = grad + tt_net_stats_offset(&s_dqn);
+    golden_compare(stats, golden_array(&g, 1, "loss"), 1, 1e-5, "loss");
+    golden_compare(stats + TT_LOSS_STATS, golden_array(&g, ROWS, "td"), ROWS, 5e-6, "td");
+    golden_compare(grad, golden_flatten(&g, "grad."), g.count, 1e-5, "gradient");
+    check_dqn_step(&g, grad);
+    free(grad);
+    golden_close(&g);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_shared_trunk),
+        cmocka_unit_test(test_dqn),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
