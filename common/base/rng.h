@@ -13,6 +13,7 @@ typedef enum {
     TT_STREAM_INIT = 4,    /* who = tensor number, counter = element                                  */
     TT_STREAM_SHUFFLE = 5, /* who = update, counter = epoch * 2^32 + k-th draw                        */
     TT_STREAM_EVAL = 6,    /* tutti eval: who = episode, counter = k-th draw                          */
+    TT_STREAM_REPLAY = 7,  /* who = stripe, counter = step * 2^20 + k-th draw                       */
     TT_STREAM_TEST = 255
 } tt_stream_t;
 

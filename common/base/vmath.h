@@ -1,4 +1,4 @@
-/*  vmath - exp, log, sin and cos of float arrays, with the same bits on every machine.
+/*  vmath - exp, log, sin and cos of float arrays, powers, with the same bits on every machine.
  *
  *  libm's results differ between versions and processors; what decides a training run must not. These use only IEEE
  *  additions, multiplications and integer operations, in one order (no FMA: -ffp-contract=off), so every processor and
@@ -95,6 +95,12 @@ static inline float tt_logf(float x)
     y = x > 0x1.fffffep+127f ? x : y;                  /* inf       */
     y = x == 0.0f ? tt_f32_of_bits(0xff800000) : y;    /* -inf      */
     return x >= 0.0f ? y : tt_f32_of_bits(0x7fc00000); /* negative, NaN: NaN */
+}
+
+/*  x^power for x >= 0 (NaN below), as e^(power log x): an error of at most 2 + 2 |power log x| ulp. 0^0 = 1. */
+static inline float tt_powf(float x, float power)
+{
+    return power == 0 ? 1 : tt_expf(power * tt_logf(x));
 }
 
 static inline void tt_sincos_turnf(float *sin_out, float *cos_out, float turn)

@@ -179,8 +179,7 @@ static tt_status_t s_check_allowed(const tt_columns_t *columns, const tt_segment
     return TT_OK;
 }
 
-/*  Rows of one column: numbers that can be, whoever made them. */
-static tt_status_t s_check_column(const tt_columns_t *columns, uint32_t c, const void *at, size_t rows)
+tt_status_t tt_segment_check_column(const tt_columns_t *columns, uint32_t c, const void *at, size_t rows)
 {
     const tt_column_t *column = &columns->at[c];
     if ((int)c == columns->mask)
@@ -193,7 +192,7 @@ static tt_status_t s_check_column(const tt_columns_t *columns, uint32_t c, const
 /*  which: "" of the steps, "last ", "final ". */
 static tt_status_t s_check_rows(const tt_columns_t *columns, uint32_t c, const char *which, const void *at, size_t rows)
 {
-    const tt_status_t status = s_check_column(columns, c, at, rows);
+    const tt_status_t status = tt_segment_check_column(columns, c, at, rows);
     return status == TT_OK ? TT_OK : tt_err_wrap(status, "segment: %s%s", which, columns->at[c].name);
 }
 

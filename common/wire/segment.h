@@ -47,3 +47,7 @@ void tt_segment_map(const tt_segment_shape_t *shape, void *block, tt_segment_t *
  *  their count equal to the truncations, all floats finite, choices in range, a mask 0 or 1 with a choice left for every
  *  element, no action chosen that it forbids. TT_PROTOCOL with the column's name. */
 tt_status_t tt_segment_check(const tt_segment_shape_t *shape, const void *block, size_t bytes);
+
+/*  Rows of one column, wherever they lie: numbers that can be (finite, a choice that there is, a mask that leaves one),
+ *  whoever made them. TT_PROTOCOL without the column's name. */
+tt_status_t tt_segment_check_column(const tt_columns_t *columns, uint32_t c, const void *at, size_t rows);

@@ -71,6 +71,22 @@ static void test_special_values(void **state)
     assert_true(isnan(s) && isnan(c));
 }
 
+/*  An error of the exponent is one of the result, so many times as large: 1 + |power log x| ulp, and a little. */
+static void test_powers(void **state)
+{
+    (void)state;
+    for (uint64_t k = 0; k < 200000; k++) {
+        uint32_t word[4];
+        tt_draw(word, 1, TT_STREAM_TEST, 77, k);
+        const float x = tt_expf((tt_unit_f32(word[0]) - 0.5f) * 40), power = (tt_unit_f32(word[1]) - 0.5f) * 4;
+        const double exponent = fabs((double)power * log((double)x));
+        assert_true(s_ulps(tt_powf(x, power), pow((double)x, (double)power)) < 2 + 2 * exponent);
+    }
+    assert_true(tt_powf(0, 0.6f) == 0 && tt_powf(0, -1) == INFINITY && tt_powf(0, 0) == 1);
+    assert_true(tt_powf(3, 0) == 1 && tt_powf(1, -0.4f) == 1 && tt_powf(INFINITY, 0.5f) == INFINITY);
+    assert_true(isnan(tt_powf(-1, 0.5f)) && isnan(tt_powf(NAN, 2)));
+}
+
 /*  The array forms (vectorised) and the scalar forms (not) have the same bits at every place of every length. */
 static void test_arrays_have_the_scalar_bits(void **state)
 {
@@ -128,6 +144,7 @@ int main(void)
         cmocka_unit_test(test_log_within_1_ulp),
         cmocka_unit_test(test_sincos_within_1_2e_7),
         cmocka_unit_test(test_special_values),
+        cmocka_unit_test(test_powers),
         cmocka_unit_test(test_arrays_have_the_scalar_bits),
         cmocka_unit_test(test_bits_are_pinned),
     };

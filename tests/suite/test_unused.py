@@ -23,6 +23,8 @@ ALLOWED = {
     "model_check": "tests/cli/test_agree.c asks it whether `tutti check` and a learner are of one mind",
     "peer_cell": "the table of states, for the test that walks all of its cells",
     "reduce_dropped": "a count that tests of lost and late messages look at",
+    "replay_owed": "with the one below: an algorithm that learns from a replay asks them; there is none yet",
+    "replay_row": "",
     "rollout_played": "how far a batch is, for tests that stop in the middle of it",
     "tt_clock_fake": "time that tests turn",
     "tt_clock_turn": "time that tests turn",

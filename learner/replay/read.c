@@ -1,0 +1,139 @@
+/*  Reading units: rows, bootstrap frames, stacks. */
+#include <stdlib.h>
+#include <string.h>
+#include "common/base/mem.h"
+#include "learner/replay/parts.h"
+
+enum { GROUP = 32 };
+
+/*  A frame and the rows that its stack goes back to. */
+typedef struct {
+    const uint8_t *record; /* a final, or the tip; NULL: it is a row                            */
+    past_place_t place;    /* that row; the row before the record                               */
+    uint32_t since;        /* frames of its episode before it, SINCE_MAX at most, or one more   */
+} frame_t;
+
+static frame_t s_row(past_place_t place)
+{
+    return (frame_t){NULL, place, place.in->since[place.at]};
+}
+
+/*  Where a unit's bootstrap frame is. */
+static frame_t s_next(const replay_t *self, past_place_t at, uint32_t env)
+{
+    const past_t *past = &self->past;
+    units_reach_t reach;
+    units_reach(&self->units, at, &reach);
+    if (reach.mark & ROW_TERMINATED)
+        return s_row(reach.place);
+    const bool cut = reach.mark & ROW_CUT;
+    if (!cut && !past_is_newest(past, reach.place))
+        return s_row(past_after(past, reach.place));
+    const uint8_t *record = cut ? past_final(past, reach.place) : past->tip + env * past->record;
+    return (frame_t){record, reach.place, reach.place.in->since[reach.place.at] + 1u};
+}
+
+static frame_t s_frame(const replay_t *self, uint64_t unit, replay_frame_t which)
+{
+    const past_t *past = &self->past;
+    const uint64_t clock = unit / past->cfg.N;
+    const uint32_t env = (uint32_t)(unit % past->cfg.N);
+    const bool held = clock >= past_oldest(past) && clock < past_end(past);
+    TT_CHECK(held);
+    const past_place_t place = past_place(past, clock, env);
+    TT_CHECK(place.in->mark[place.at] & ROW_ALIVE);
+    return which == REPLAY_AT ? s_row(place) : s_next(self, place, env);
+}
+
+static const uint8_t *s_value(const past_t *past, const frame_t *frame, uint32_t column)
+{
+    if (frame->record)
+        return frame->record + past->record_at[column];
+    return past_value(past, frame->place, column);
+}
+
+void replay_row(const replay_t *self, uint64_t unit, replay_frame_t which, const void *column[TT_COLUMNS_MAX])
+{
+    const past_t *past = &self->past;
+    const frame_t frame = s_frame(self, unit, which);
+    for (uint32_t c = 0; c < past->cfg.columns->count; c++) {
+        const bool there = which == REPLAY_AT ? past_stores(past, c) : past_keeps(past, c);
+        column[c] = there ? s_value(past, &frame, c) : NULL;
+    }
+}
+
+/*  Frames from the newest, at the end, back; then what stands for those that never were. */
+static void s_stack(const past_t *past, const frame_t *frame, uint32_t column, uint8_t *out)
+{
+    const uint32_t stack = past->cfg.stack;
+    const size_t bytes = past->cfg.columns->at[column].bytes;
+    const uint32_t back = frame->since < stack - 1 ? frame->since : stack - 1;
+    memcpy(out + (stack - 1) * bytes, s_value(past, frame, column), bytes);
+    past_place_t place = frame->place;
+    for (uint32_t k = 1; k <= back; k++) {
+        place = k == 1 && frame->record ? place : past_before(past, place);
+        memcpy(out + (stack - 1 - k) * bytes, past_value(past, place, column), bytes);
+    }
+    const uint8_t *first = out + (stack - 1 - back) * bytes;
+    for (uint32_t k = back + 1; k < stack; k++) {
+        uint8_t *to = out + (stack - 1 - k) * bytes;
+        if (past->cfg.pad == REPLAY_PAD_RESET)
+            memcpy(to, first, bytes);
+        else
+            memset(to, 0, bytes);
+    }
+}
+
+/*  First where they all are, so that the memory of many is on its way at once. */
+static void s_gather_group(const replay_t *self, const uint64_t *unit, uint32_t count, replay_frame_t which,
+    uint32_t column, uint8_t *out, uint32_t stack)
+{
+    const size_t bytes = self->past.cfg.columns->at[column].bytes;
+    const uint8_t *value[GROUP];
+    frame_t frame[GROUP];
+    for (uint32_t i = 0; i < count; i++) {
+        frame[i] = s_frame(self, unit[i], which);
+        value[i] = s_value(&self->past, &frame[i], column);
+        __builtin_prefetch(value[i]);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        if (stack > 1)
+            s_stack(&self->past, &frame[i], column, out + i * stack * bytes);
+        else
+            memcpy(out + i * bytes, value[i], bytes);
+    }
+}
+
+void replay_gather(
+    const replay_t *self, const uint64_t *unit, uint32_t units, replay_frame_t which, uint32_t column, void *out)
+{
+    const past_t *past = &self->past;
+    const bool there = which == REPLAY_AT ? past_stores(past, column) : past_keeps(past, column);
+    TT_CHECK(there);
+    const size_t bytes = past->cfg.columns->at[column].bytes;
+    const uint32_t stack = column == past->cfg.stacked ? past->cfg.stack : 1;
+    for (uint32_t i = 0; i < units; i += GROUP)
+        s_gather_group(self, unit + i, units - i < GROUP ? units - i : GROUP, which, column,
+            (uint8_t *)out + i * stack * bytes, stack);
+}
+
+void replay_gather_flat(const replay_t *self, const uint64_t *unit, uint32_t units, replay_frame_t which, float *out)
+{
+    const past_t *past = &self->past;
+    const tt_columns_t *columns = past->cfg.columns;
+    TT_CHECK(past->cfg.stack == 1);
+    if (tt_columns_plain(columns)) {
+        replay_gather(self, unit, units, which, 0, out);
+        return;
+    }
+    for (uint32_t i = 0; i < units; i++) {
+        const void *column[TT_COLUMNS_MAX];
+        const frame_t frame = s_frame(self, unit[i], which);
+        for (uint32_t c = 0; c < columns->obs_count; c++) {
+            const bool there = past_keeps(past, c);
+            TT_CHECK(there);
+            column[c] = s_value(past, &frame, c);
+        }
+        tt_columns_flatten(columns, column, out + (size_t)i * columns->flat);
+    }
+}

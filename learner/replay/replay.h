@@ -1,0 +1,151 @@
+/*  replay - experience that stays: whole batches in memory, units drawn from them, priorities.
+ *
+ *  A *row* is one env at one step; its *clock* is batch * T + t, the same for all envs. A *unit* is a row that can be
+ *  trained on: its n-step return is complete (the n rows are there, or the episode ended among them) and so are the frames
+ *  that it is stacked with. A unit's number is clock * N + env.
+ *
+ *  Everything is a pure function of what was inserted, the seed and the step: no clock, no arrival order, no number of
+ *  learners. So every learner that holds the same batches draws the same units.
+ *
+ *  Capacity:  logical bytes: living rows and finals of the columns in `store`, one copy. When a batch would not fit, the
+ *             oldest whole batches go first; the newest always stays.
+ *  Ends:      a terminated row ends its episode with discount 0; a truncated one is bootstrapped from its final
+ *             observation; where an env did not go on from where it was (`broken`), its old episode is truncated at what
+ *             was its last observation.
+ *  Stripes:   unit (clock, env) belongs to stripe (env + floor(clock / C)) mod S; C is the smallest power of two of at
+ *             least 16 (1 + ahead). Shard s of a minibatch is drawn from stripe s. Every holder has all stripes.
+ *  Source:    Schaul et al. 2016, "Prioritized Experience Replay" (proportional); docs/internals/replay.md.
+ *
+ *  Threads: an instance belongs to one thread; the reading functions (const) may be called by many between two changes. */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "common/base/buf.h"
+#include "common/rl/columns.h"
+#include "common/wire/segment.h"
+
+enum {
+    REPLAY_UNITS_MAX = 1 << 20, /* of a step: a shard's draws are numbered with 20 bits */
+    REPLAY_AHEAD_MAX = 256,
+    REPLAY_STACK_MAX = 64,
+    REPLAY_DELAY_MAX = 64,
+};
+#define REPLAY_ROWS_MAX ((uint64_t)1 << 31)
+
+/*  What stands where an episode has fewer frames behind it than a stack shows: its first frame, or zeros (Gymnasium's
+ *  FrameStackObservation, padding_type). */
+typedef enum { REPLAY_PAD_RESET, REPLAY_PAD_ZERO } replay_pad_t;
+
+typedef struct {
+    const tt_columns_t *columns; /* borrowed, outlives the replay                                         */
+    uint64_t store;              /* bit c: column c is stored; reward, terminated and truncated always are */
+    uint32_t N, T;               /* envs, steps of a batch                                                */
+    uint64_t capacity;           /* logical bytes; at least one batch                                     */
+    uint32_t stripes;            /* S = learner.shards, a power of two                                    */
+    uint32_t ahead;              /* n of n-step returns, 1 .. REPLAY_AHEAD_MAX                            */
+    double gamma;                /* 0 .. 1                                                                */
+    uint32_t stack;              /* frames that `stacked` shows, 1 .. REPLAY_STACK_MAX                    */
+    uint32_t stacked;            /* number of a kept column; not read if stack is 1                       */
+    replay_pad_t pad;
+    float alpha;             /* priority = (x + epsilon)^alpha; 0: uniform, no priorities             */
+    float epsilon;           /* > 0 with alpha                                                        */
+    uint32_t priority_delay; /* step k sees the priorities of steps up to k - 1 - delay               */
+    uint64_t seed;
+} replay_cfg_t;
+
+typedef struct replay replay_t; /* opaque */
+
+/*  TT_CONFIG: a number out of its range, a capacity below one batch or over REPLAY_ROWS_MAX rows. */
+tt_status_t replay_new(replay_t **self_p, const replay_cfg_t *cfg);
+void replay_destroy(replay_t **self_p);
+
+/* ---- what goes in -------------------------------------------------------------------------------------------------- */
+
+/*  Part of a batch: envs first .. first + count - 1 of arrays [T][E] that need not be ours alone (a segment). What stands
+ *  in log_prob, value and states is not read, nor are columns that are not stored: they may be NULL. */
+typedef struct {
+    const tt_segment_t *at; /* column, age, last, final_t, final_env, final                     */
+    uint32_t E, K;          /* envs and finals of these arrays; finals ascend by (t, env)        */
+    uint32_t first, count;
+    uint32_t env; /* the first one's number in the job                                 */
+} replay_part_t;
+
+/*  Copy a batch in, evict what no longer fits, give new units the greatest priority that was ever seen. The parts hold each
+ *  of the N envs once, in order. broken[N] (NULL: none): that env did not go on from its last row. An empty replay
+ *  begins with any batch, then each is one more than the last. TT_INVALID: that is not so, or a truncation has no final;
+ *  nothing was changed. */
+tt_status_t replay_insert(
+    replay_t *self, uint64_t batch, const replay_part_t *part, uint32_t parts, const uint8_t *broken);
+
+typedef struct {
+    uint64_t batches, rows, units; /* living                                                     */
+    uint64_t finals;
+    uint64_t bytes;        /* logical, as capacity counts                                            */
+    uint64_t physical;     /* allocated: with trees, marks and room that is kept for the next batch  */
+    uint64_t oldest, next; /* number of the oldest batch, and of the one to come                 */
+    float max_priority;
+} replay_stats_t;
+
+void replay_stats(const replay_t *self, replay_stats_t *out);
+
+/*  Steps that are owed in all, once `rows` rows were inserted: floor(max(0, rows - start) / every) * steps. */
+uint64_t replay_owed(uint64_t rows, uint64_t start, uint64_t every, uint64_t steps);
+
+/* ---- what is drawn ------------------------------------------------------------------------------------------------- */
+
+/*  A minibatch by position; arrays of the replay, until the next replay_sample, insert or load. */
+typedef struct {
+    uint32_t units;
+    const uint64_t *unit;  /* clock * N + env                                                                     */
+    const float *weight;   /* prioritised: (n P)^-beta over the largest of the minibatch; uniform: 1 / (n P)      */
+    const float *ret;      /* sum of gamma^i * reward over the rows that count: ahead, or fewer to the episode's end */
+    const float *discount; /* gamma^(rows that count), 0 after a termination: the target is ret + discount * v(NEXT) */
+} replay_sample_t;
+
+/*  Does every stripe have something to draw? If not, a step is skipped. */
+bool replay_ready(const replay_t *self);
+
+/*  Draw the minibatch of step `total` (steps ever made, < 2^44): `units` in all, shard s has positions
+ *  [s * units / S, (s + 1) * units / S). The same step again, nothing inserted between, is the same minibatch. beta: of the
+ *  weights; uniform replay does not read it. TT_AGAIN: a stripe is empty. TT_INVALID: units out of range. TT_INTERNAL: the
+ *  priorities of a step that should be seen by now were not given. */
+tt_status_t replay_sample(replay_t *self, uint64_t total, uint32_t units, float beta, replay_sample_t *out);
+
+/*  What step `total` found, by position: x[units of that step], |TD error| or what stands for it; seen when `priority_delay`
+ *  says so, in order of positions, the last of equal units wins. Given again, it replaces
+ *  what was given. Uniform replay ignores it. TT_INTERNAL: a number that is negative or not finite, or of no step that is waited for;
+ *  nothing was taken. */
+tt_status_t replay_priorities(replay_t *self, uint64_t total, const float *x, uint32_t units);
+
+/* ---- what is read -------------------------------------------------------------------------------------------------- */
+
+typedef enum {
+    REPLAY_AT,   /* the unit's own row                                                                              */
+    REPLAY_NEXT, /* its bootstrap frame: `ahead` rows on, or the final observation of a truncation before that. After
+                    a termination: the last row's own frame, to be forwarded for nothing                            */
+} replay_frame_t;
+
+/*  column[c] -> the row of column c as stored (no stack), NULL if it is not stored, or NEXT and not kept. Borrowed until
+ *  the next change. The unit lives. */
+void replay_row(const replay_t *self, uint64_t unit, replay_frame_t frame, const void *column[TT_COLUMNS_MAX]);
+
+/*  One column of many units, as stored: out[units][column->bytes], the stacked one [units][stack][column->bytes], oldest
+ *  frame first. The units live; the column is stored, and kept if the frame is NEXT. */
+void replay_gather(
+    const replay_t *self, const uint64_t *unit, uint32_t units, replay_frame_t frame, uint32_t column, void *out);
+
+/*  Observations of many units as a dense layer reads them (tt_columns_flatten): out[units][columns->flat]. All
+ *  observation columns are stored, none is stacked. */
+void replay_gather_flat(const replay_t *self, const uint64_t *unit, uint32_t units, replay_frame_t frame, float *out);
+
+/* ---- what outlives a process --------------------------------------------------------------------------------------- */
+
+/*  Everything in one block with its SHA-256, appended to `out`; loaded, it draws what this one would draw. TT_INVALID: out
+ *  is full; the priorities of a step are still to come. */
+tt_status_t replay_save(const replay_t *self, tt_buf_t *out);
+/*  Bytes that replay_save appends. */
+uint64_t replay_save_size(const replay_t *self);
+/*  Replace what is here by a saved block. The block need not be aligned. TT_DATA: damaged, or saved by a replay that was
+ *  set up otherwise (the text says in what); nothing was changed. */
+tt_status_t replay_load(replay_t *self, const void *bytes, size_t size);
