@@ -80,7 +80,7 @@ static void s_draw_actions(bench_t *b, const tt_env_ops_t *env)
 
 static tt_status_t s_open(bench_t *b, const tt_env_ops_t *env, uint32_t n)
 {
-    TT_TRY(tt_columns_new(&b->columns, &env->obs, &env->action, env->mask));
+    TT_TRY(tt_columns_new(&b->columns, &env->obs, &env->action, env->mask, true));
     TT_TRY(tt_vec_new(&b->vec, &(tt_vec_cfg_t){.ops = env, .columns = b->columns, .seed = 1, .count = n}));
     b->n = n;
     b->reward = tt_array0(n, sizeof(float));

@@ -108,7 +108,7 @@ static tt_status_t s_columns(case_t *c, bool image)
     const tt_space_t action = TT_CHOICES(&choices);
     const tt_space_t obs = image ? (tt_space_t){.kind = TT_SPACE_BOX, .dtype = TT_U8, .rank = 2, .shape = {84, 84}}
                                  : (tt_space_t){.kind = TT_SPACE_BOX, .dtype = TT_F32, .rank = 1, .shape = {4}};
-    return tt_columns_new(&c->columns, &obs, &action, false);
+    return tt_columns_new(&c->columns, &obs, &action, false, false);
 }
 
 /*  Episodes of 200 steps or so, one in five of them cut. Env e's goes on where the batch's end left it: it is inserted again

@@ -9,6 +9,7 @@ typedef struct {
     uint64_t params[TT_TOWERS_MAX], all; /* of each tower; of all, with log_std */
     uint64_t act, train;                 /* FLOPs of a row                      */
     uint64_t rows, bytes;                /* of a batch, as one segment          */
+    tt_feed_t feed;
 } sums_t;
 
 /*  What a tower reads, if it is a trunk. */
@@ -51,6 +52,7 @@ static void s_add_up(sums_t *self, const tt_setup_t *setup)
     self->train = 3 * self->act;
     self->rows = (uint64_t)train->num_envs * train->num_steps;
     self->bytes = bytes;
+    self->feed = tt_algorithm_shape(tt_setup_algorithm(setup), train, tt_setup_algorithm_cfg(setup)).feed;
 }
 
 /*  1234567 -> "1,234,567". */
@@ -131,6 +133,9 @@ void comes_to_print(FILE *out, const tt_setup_t *setup)
         s_amount(b, self.train, "FLOP"), columns_bytes(self.columns));
     fprintf(out, "#   %-12s %u envs x %u steps = %s rows, %s\n", "a batch", train->num_envs, train->num_steps,
         s_grouped(a, self.rows), s_amount(b, self.bytes, "B"));
+    if (self.feed.source == TT_FEED_REPLAY)
+        fprintf(out, "#   %-12s %s at most, on each learner and in each snapshot; a step draws %u of its rows\n",
+            "a replay", s_amount(b, self.feed.capacity, "B"), self.feed.units);
     tt_columns_destroy(&self.columns);
 }
 
@@ -147,6 +152,8 @@ json_t *comes_to_json(const tt_setup_t *setup)
             columns_json(self.columns), "columns_hash", hash, "row_bytes", (json_int_t)columns_bytes(self.columns),
             "parameters", (json_int_t)self.all, "flop_act", (json_int_t)self.act, "flop_train", (json_int_t)self.train,
             "batch_rows", (json_int_t)self.rows, "batch_bytes", (json_int_t)self.bytes);
+    if (self.feed.source == TT_FEED_REPLAY)
+        json_object_set_new(all, "replay_bytes", json_integer((json_int_t)self.feed.capacity));
     tt_columns_destroy(&self.columns);
     return all;
 }

@@ -1,4 +1,5 @@
 #include "cli/fields.h"
+#include "common/config/train.h"
 #include <string.h>
 
 /*  What a key takes: "1 .. 256", "tanh|relu", "true|false", "text", ... */
@@ -30,11 +31,6 @@ static const char *s_default(const tt_cfg_field_t *field)
     return field->type == TT_CFG_STR && !*field->def ? "\"\"" : field->def;
 }
 
-static bool s_is_filled_in(const tt_cfg_field_t *field)
-{
-    return strncmp(field->key, "space.", 6) == 0;
-}
-
 static int s_max(int a, size_t b)
 {
     return (size_t)a < b ? (int)b : a;
@@ -53,7 +49,7 @@ void fields_print(FILE *out, const tt_cfg_field_t *fields)
     fprintf(out, "%-*s  %-*s  %-*s  %s\n", keys, "KEY", defaults, "DEFAULT", ranges, "RANGE", "WHAT");
     for (const tt_cfg_field_t *field = fields; field->key; field++) {
         s_range(range, sizeof range, field);
-        if (!s_is_filled_in(field))
+        if (!tt_train_fills_in(field->key))
             fprintf(out, "%-*s  %-*s  %-*s  %s\n", keys, field->key, defaults, s_default(field), ranges, range,
                 field->help);
     }
@@ -71,7 +67,7 @@ json_t *fields_json(const tt_cfg_field_t *fields)
     for (; fields->key; fields++) {
         char range[64];
         s_range(range, sizeof range, fields);
-        if (!s_is_filled_in(fields))
+        if (!tt_train_fills_in(fields->key))
             json_array_append_new(
                 array, json_pack("{s:s, s:s?, s:s, s:s, s:s}", "key", fields->key, "default", fields->def, "range",
                            range, "resume", s_resume(fields), "help", fields->help));

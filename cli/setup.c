@@ -17,6 +17,7 @@ struct tt_setup {
     const tt_env_ops_t *env;
     const tt_algorithm_t *algorithm;
     void *algorithm_cfg;
+    bool resolved; /* what the program fills in stands in the config that was read */
     tt_buf_t yaml, upgraded;
     char *note;
 };
@@ -206,6 +207,71 @@ static void s_name_others(tt_setup_t *self)
     }
 }
 
+/*  The algorithm's options about the same: those that begin with the same word. "" = there is none. */
+static char *s_options_about(const tt_setup_t *self, const char *what)
+{
+    static const char section[] = "algorithm.";
+    char *options = tt_strdup("");
+    const size_t word = strcspn(what, "_"), skip = strlen(section);
+    for (const tt_cfg_field_t *field = self->algorithm->fields; field->key; field++) {
+        if (strncmp(field->key, section, skip) != 0 || strncmp(field->key + skip, what, word) != 0)
+            continue;
+        if (field->key[skip + word] && field->key[skip + word] != '_')
+            continue; /* a longer word */
+        char *more = tt_sprintf("%s%s%s", options, *options ? ", " : "", field->key);
+        free(options);
+        options = more;
+    }
+    return options;
+}
+
+static tt_status_t s_refuse_by_hand(const tt_setup_t *self, const char *key, const char *origin)
+{
+    char *options = s_options_about(self, strchr(key, '.') + 1);
+    const tt_status_t status =
+        *options ? tt_err(TT_CONFIG, "%s: %s is filled in from the algorithm; set %s", origin, key, options)
+                 : tt_err(TT_CONFIG,
+                       "%s: %s is filled in from the algorithm: algorithm.name decides, and %s has no option for it",
+                       origin, key, self->algorithm->name);
+    free(options);
+    return status;
+}
+
+/*  actor.* is the algorithm's to say. Where a program wrote the config it is what the settings came to then. */
+static tt_status_t s_check_by_hand(const tt_setup_t *self)
+{
+    for (const tt_cfg_field_t *field = tt_train_fields; field->key; field++) {
+        const char *origin = tt_config_origin(self->config, field->key);
+        const bool there = strncmp(field->key, "actor.", 6) == 0 && strcmp(origin, "default") != 0;
+        if (there && (!self->resolved || strcmp(origin, "--set") == 0))
+            return s_refuse_by_hand(self, field->key, origin);
+    }
+    return TT_OK;
+}
+
+static void s_put_part(tt_config_t *config, const char *key, double value, const char *origin)
+{
+    char text[40];
+    snprintf(text, sizeof text, "%.17g", value);
+    tt_config_put(config, key, text, origin);
+}
+
+/*  How collectors act, which the algorithm says once its options are known. */
+static tt_status_t s_put_actor(tt_setup_t *self)
+{
+    static const char *const kinds[] = {[TT_ACT_SAMPLE] = "sample", [TT_ACT_ARGMAX] = "argmax"};
+    const tt_actor_t actor = tt_algorithm_shape(self->algorithm, &self->train, self->algorithm_cfg).actor;
+    char origin[64];
+    TT_TRY(s_check_by_hand(self));
+    snprintf(origin, sizeof origin, "algorithm %s", self->algorithm->name);
+    tt_config_put(self->config, "actor.kind", kinds[actor.kind], origin);
+    s_put_part(self->config, "actor.epsilon", actor.epsilon, origin);
+    s_put_part(self->config, "actor.epsilon_end", actor.epsilon_end, origin);
+    s_put_whole(self->config, "actor.epsilon_rows", actor.epsilon_rows, origin);
+    s_put_whole(self->config, "actor.random_rows", actor.random_rows, origin);
+    return tt_config_claim(self->config, tt_train_fields, &self->train);
+}
+
 static tt_status_t s_claim(tt_setup_t *self)
 {
     s_name_others(self);
@@ -213,6 +279,7 @@ static tt_status_t s_claim(tt_setup_t *self)
     TT_TRY(tt_config_claim(self->config, tt_train_fields, &self->train));
     TT_TRY(tt_config_claim(self->config, self->algorithm->fields, self->algorithm_cfg));
     TT_TRY(tt_config_finish(self->config));
+    TT_TRY(s_put_actor(self));
     TT_TRY(tt_train_check(self->config, &self->train));
     TT_TRY(tt_train_fit(self->config, &self->train));
     TT_TRY(s_check_args(self));
@@ -228,6 +295,7 @@ static tt_status_t s_fill(
     self->file = path;
     TT_TRY(*path ? tt_config_load(&self->config, path) : tt_config_parse(&self->config, "", 0, "defaults"));
     tt_config_upgrade_spaces(self->config);
+    self->resolved = strcmp(tt_config_origin(self->config, "space.obs"), "default") != 0;
     if (old)
         TT_TRY(tt_config_upgrade(self->config, &self->upgraded));
     for (size_t i = 0; i < count; i++)

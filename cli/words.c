@@ -9,7 +9,7 @@
 static void s_keys_of(FILE *out, const tt_cfg_field_t *fields)
 {
     for (; fields->key; fields++)
-        if (strncmp(fields->key, "space.", 6) != 0)
+        if (!tt_train_fills_in(fields->key))
             fprintf(out, fields->type == TT_CFG_MAP ? "%s.\n" : "%s=\n", fields->key);
 }
 

@@ -327,7 +327,9 @@ static tt_status_t s_new_rollout(batches_t *self)
         .env_count = self->env_count,
         .steps = self->o.cfg->num_steps,
         .taken = self->next * self->o.cfg->num_steps,
-        .clock = self->clock};
+        .clock = self->clock,
+        .actor = self->o.cfg->actor,
+        .num_envs = self->o.cfg->num_envs};
     rollout_destroy(&self->rollout);
     return rollout_new(&self->rollout, &cfg);
 }

@@ -24,6 +24,13 @@ typedef struct {
     uint8_t *terminated, *truncated;
 } game_t;
 
+/*  The tower that the best action is looked for in; their number where there is none. */
+static uint32_t s_head(const tt_net_spec_t *spec)
+{
+    const uint32_t actor = tt_net_tower(spec, "actor");
+    return actor < spec->towers ? actor : tt_net_tower(spec, "q");
+}
+
 static void s_close(game_t *self)
 {
     tt_vec_destroy(&self->vec);
@@ -44,7 +51,7 @@ static tt_status_t s_open(
     const tt_vec_cfg_t vec = {
         .ops = cfg->env, .args = cfg->args, .columns = columns, .seed = seed, .lo = first, .count = count};
     *self = (game_t){.cfg = cfg, .policy = policy, .E = count, .left = count};
-    self->actor = tt_net_tower(tt_net_spec(cfg->net), "actor");
+    self->actor = s_head(tt_net_spec(cfg->net));
     TT_TRY(tt_vec_new(&self->vec, &vec));
     tt_rows_init(&self->rows, columns, cfg->norm != NULL, cfg->clip_obs);
     self->ended = tt_array0(count, sizeof *self->ended);
@@ -105,9 +112,9 @@ tt_status_t eval_play(const eval_cfg_t *cfg, eval_episode_t *out)
     const tt_net_spec_t *spec = tt_net_spec(cfg->net);
     tt_policy_t policy;
     tt_policy_of(&policy, cfg->columns);
-    if (tt_net_tower(spec, "actor") == spec->towers)
-        return tt_err(TT_INVALID, "the network has no tower 'actor'");
-    const tt_tower_t *actor = &spec->tower[tt_net_tower(spec, "actor")];
+    if (s_head(spec) == spec->towers)
+        return tt_err(TT_INVALID, "the network has no tower 'actor', nor one called 'q'");
+    const tt_tower_t *actor = &spec->tower[s_head(spec)];
     if (spec->obs != cfg->columns->flat || actor->out != policy.out || actor->log_std != policy.log_std)
         return tt_err(TT_INVALID, "the policy (%u in, %u out, %u deviations) does not fit %s (%u observed, %u, %u)",
             spec->obs, actor->out, actor->log_std, cfg->env->id, cfg->columns->flat, policy.out, policy.log_std);

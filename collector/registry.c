@@ -41,7 +41,7 @@ static tt_status_t s_check_spaces(const tt_env_ops_t *ops)
     tt_columns_t *columns;
     TT_TRY(tt_space_check(&ops->obs, "obs", false));
     TT_TRY(tt_space_check(&ops->action, "action", true));
-    TT_TRY(tt_columns_new(&columns, &ops->obs, &ops->action, ops->mask));
+    TT_TRY(tt_columns_new(&columns, &ops->obs, &ops->action, ops->mask, true));
     tt_columns_destroy(&columns);
     return TT_OK;
 }

@@ -35,6 +35,8 @@ struct rollout {
     float *head;               /* [E][policy.out]                                  */
     uint32_t *who;             /* [E] env ids                                      */
     uint64_t *clock;           /* [E]                                              */
+    float *epsilon;            /* [E]                                              */
+    bool finite;               /* every number of the policy in the batch in hand  */
     int64_t policy_ns, env_ns; /* of the timed steps; halved at each batch */
 };
 
@@ -47,12 +49,16 @@ static tt_segment_shape_t s_shape(const rollout_t *self, uint32_t finals)
 static tt_status_t s_check(const rollout_cfg_t *cfg, const tt_policy_t *policy)
 {
     const tt_net_spec_t *spec = tt_net_spec(cfg->net);
-    if (tt_net_tower(spec, "actor") == spec->towers || tt_net_tower(spec, "critic") == spec->towers)
-        return tt_err(TT_INVALID, "the network has no tower 'actor' or none called 'critic'");
-    const tt_tower_t *actor = &spec->tower[tt_net_tower(spec, "actor")];
+    const bool samples = cfg->actor.kind == TT_ACT_SAMPLE;
+    const char *head = tt_actor_head(&cfg->actor);
+    if (tt_net_tower(spec, head) == spec->towers || (samples && tt_net_tower(spec, "critic") == spec->towers))
+        return tt_err(TT_INVALID, "the network lacks '%s'%s", head, samples ? " or 'critic'" : "");
+    const tt_tower_t *actor = &spec->tower[tt_net_tower(spec, head)];
     if (spec->obs != cfg->columns->flat || actor->out != policy->out || actor->log_std != policy->log_std)
         return tt_err(TT_INVALID, "the network (%u in, %u out, %u deviations) does not fit %s (%u observed, %u, %u)",
             spec->obs, actor->out, actor->log_std, cfg->env->id, cfg->columns->flat, policy->out, policy->log_std);
+    const bool can = samples || tt_policy_one_choice(policy);
+    TT_CHECK(can && samples == (cfg->columns->value >= 0));
     return TT_OK;
 }
 
@@ -80,7 +86,7 @@ tt_status_t rollout_new(rollout_t **self_p, const rollout_cfg_t *cfg)
     self->cfg.clock = tt_clock_or_real(cfg->clock);
     self->columns = cfg->columns;
     self->policy = policy;
-    self->actor = tt_net_tower(tt_net_spec(cfg->net), "actor");
+    self->actor = tt_net_tower(tt_net_spec(cfg->net), tt_actor_head(&cfg->actor));
     self->critic = tt_net_tower(tt_net_spec(cfg->net), "critic");
     self->vec = vec;
     self->T = cfg->steps;
@@ -91,6 +97,7 @@ tt_status_t rollout_new(rollout_t **self_p, const rollout_cfg_t *cfg)
     self->head = tt_array0(tt_mul(self->E, policy.out), sizeof *self->head);
     self->who = tt_array0(self->E, sizeof *self->who);
     self->clock = tt_array0(self->E, sizeof *self->clock);
+    self->epsilon = tt_array0(self->E, sizeof *self->epsilon);
     /* draws are keyed by the env's id in the job, so that it does not matter who plays it, nor beside which others */
     for (uint32_t i = 0; i < self->E; i++)
         self->who[i] = cfg->env_lo + i;
@@ -120,6 +127,7 @@ void rollout_destroy(rollout_t **self_p)
     free(self->head);
     free(self->who);
     free(self->clock);
+    free(self->epsilon);
     free(self);
     *self_p = NULL;
 }
@@ -163,6 +171,7 @@ static void s_take_block(rollout_t *self, uint32_t finals)
 void rollout_begin(rollout_t *self)
 {
     self->t = 0;
+    self->finite = true;
     self->policy_ns /= 2;
     self->env_ns /= 2;
     self->finals.count = 0;
@@ -232,22 +241,53 @@ static tt_status_t s_evaluate(rollout_t *self, const float *const *row, uint32_t
 {
     float *out[TT_TOWERS_MAX] = {NULL};
     out[self->actor] = head;
-    out[self->critic] = value;
+    if (value)
+        out[self->critic] = value;
     return tt_net_forward(self->cfg.net, 0, 0, row, rows, out);
+}
+
+/*  NaN and infinity survive in the sum of absolute values. */
+static bool s_finite(const float *x, size_t count)
+{
+    float sum = 0;
+    for (size_t i = 0; i < count; i++)
+        sum += fabsf(x[i]) * 0x1p-40f;
+    return isfinite(sum);
+}
+
+/*  Drawn from the distributions of the head, with what that was estimated at. */
+static tt_status_t s_sample(
+    rollout_t *self, const float *const *row, const uint8_t *mask, const tt_dist_draw_t *draw, void *const *action)
+{
+    const size_t at = (size_t)self->t * self->E;
+    float *value = self->at.value + at, *log_prob = self->at.log_prob + at;
+    TT_TRY(s_evaluate(self, row, self->E, self->head, value));
+    tt_policy_sample(&self->policy, self->head, tt_net_log_std(self->cfg.net, 0, self->actor), mask, self->E, draw,
+        action, log_prob);
+    return TT_OK;
+}
+
+/*  The best choice by the head, or any. */
+static tt_status_t s_explore(
+    rollout_t *self, const float *const *row, const uint8_t *mask, const tt_dist_draw_t *draw, void *const *action)
+{
+    for (uint32_t i = 0; i < self->E; i++)
+        self->epsilon[i] = (float)tt_epsilon(&self->cfg.actor, self->clock[i] * self->cfg.num_envs + self->who[i]);
+    TT_TRY(s_evaluate(self, row, self->E, self->head, NULL));
+    self->finite = self->finite && s_finite(self->head, (size_t)self->E * self->policy.out);
+    tt_policy_explore(&self->policy, self->head, mask, self->E, self->epsilon, draw, action[0]);
+    return TT_OK;
 }
 
 static tt_status_t s_act(rollout_t *self, void *const *seen, void *const *action)
 {
-    const size_t at = (size_t)self->t * self->E;
     const uint8_t *mask = self->columns->mask >= 0 ? seen[self->columns->mask] : NULL;
     for (uint32_t i = 0; i < self->E; i++)
         self->clock[i] = tt_vec_clock(self->vec, i);
     const tt_dist_draw_t draw = {self->cfg.seed, TT_STREAM_ACTION, self->who, self->clock};
     const float *const *row = tt_rows_of(&self->rows, self->E, self->cfg.norm, seen);
-    TT_TRY(s_evaluate(self, row, self->E, self->head, self->at.value + at));
-    tt_policy_sample(&self->policy, self->head, tt_net_log_std(self->cfg.net, 0, self->actor), mask, self->E, &draw,
-        action, self->at.log_prob + at);
-    return TT_OK;
+    return self->cfg.actor.kind == TT_ACT_SAMPLE ? s_sample(self, row, mask, &draw, action)
+                                                 : s_explore(self, row, mask, &draw, action);
 }
 
 static int64_t s_now_ns(const rollout_t *self)
@@ -298,13 +338,16 @@ static tt_status_t s_values(rollout_t *self, void *const *seen, uint32_t rows, f
     return rows ? s_evaluate(self, tt_rows_of(&self->rows, rows, self->cfg.norm, seen), rows, NULL, value) : TT_OK;
 }
 
-/*  NaN and infinity survive in the sum of absolute values. */
-static bool s_finite(const float *x, size_t count)
+/*  What the steps were estimated at, and the observations after them. */
+static tt_status_t s_estimate(rollout_t *self, uint32_t K)
 {
-    float sum = 0;
-    for (size_t i = 0; i < count; i++)
-        sum += fabsf(x[i]) * 0x1p-40f;
-    return isfinite(sum);
+    const tt_segment_t *at = &self->at;
+    const size_t rows = (size_t)self->T * self->E;
+    TT_TRY(s_values(self, at->last, self->E, at->last_value));
+    TT_TRY(s_values(self, at->final, K, at->final_value));
+    self->finite = s_finite(at->log_prob, rows) && s_finite(at->value, rows) && s_finite(at->last_value, self->E) &&
+                   s_finite(at->final_value, K);
+    return TT_OK;
 }
 
 /*  A little more than there are now, so that a block is rarely taken anew; never more than there can be. */
@@ -332,20 +375,18 @@ tt_status_t rollout_finish(rollout_t *self, tt_segment_shape_t *shape, zmq_msg_t
 {
     TT_CHECK(self->block && self->t == self->T);
     const uint32_t K = self->finals.count;
-    const size_t rows = (size_t)self->T * self->E;
     if (K > self->block_finals)
         s_take_block(self, s_room_for(self, K));
     *shape = s_shape(self, K);
     tt_segment_map(shape, self->block, &self->at);
     s_put_ends(self);
-    TT_TRY(s_values(self, self->at.last, self->E, self->at.last_value));
-    TT_TRY(s_values(self, self->at.final, K, self->at.final_value));
+    if (self->cfg.actor.kind == TT_ACT_SAMPLE)
+        TT_TRY(s_estimate(self, K));
     for (uint32_t i = 0; self->state_bytes && i < self->E; i++)
         tt_vec_save(self->vec, i, self->at.states + i * self->state_bytes);
-    if (!s_finite(self->at.log_prob, rows) || !s_finite(self->at.value, rows) ||
-        !s_finite(self->at.last_value, self->E) || !s_finite(self->at.final_value, K))
+    if (!self->finite)
         return tt_err(TT_INTERNAL, "the policy gives log-probabilities or values that are not finite: "
-                                   "training has diverged; try a smaller algorithm.lr");
+                                   "training has diverged; try a smaller algorithm.learning_rate");
     size_t size = 0;
     const tt_status_t fits = tt_segment_size(shape, &size);
     TT_CHECK(fits == TT_OK);

@@ -12,12 +12,13 @@
 #include "common/base/clock.h"
 #include "common/nn/nn.h"
 #include "common/rl/norm.h"
+#include "common/rl/schedule.h"
 #include "common/wire/segment.h"
 
 typedef struct {
     const tt_env_ops_t *env;     /* borrowed                                        */
     const tt_env_arg_t *args;    /* borrowed; NULL = none                           */
-    const tt_columns_t *columns; /* borrowed; of env's spaces                       */
+    const tt_columns_t *columns; /* borrowed; of env's spaces, with estimates where the actor samples */
     tt_net_t *net;               /* borrowed; the caller puts a version's parameters */
     const tt_norm_t *norm;       /* borrowed; NULL = observations as they are       */
     blocks_t *blocks;            /* borrowed                                        */
@@ -26,6 +27,8 @@ typedef struct {
     uint32_t env_lo, env_count, steps; /* the range, and T; all >= 1 but env_lo           */
     uint64_t taken;                    /* steps that each env has taken before            */
     const tt_clock_t *clock;           /* of rollout_env_share; borrowed; NULL = real     */
+    tt_actor_t actor;                  /* how to act                                      */
+    uint32_t num_envs;                 /* of the job: for the numbers of rows; sampling reads it not */
 } rollout_cfg_t;
 
 typedef struct rollout rollout_t; /* opaque */
@@ -43,7 +46,7 @@ tt_status_t rollout_load(rollout_t *self, const void *states, size_t bytes);
 void rollout_begin(rollout_t *self);
 /*  Play at most max_steps steps of the batch in hand; *done: all T are played. TT_INTERNAL: an env failed. */
 tt_status_t rollout_play(rollout_t *self, uint32_t max_steps, bool *done);
-/*  Values of the last and final observations, env states; the block becomes a frame that the caller owns.
+/*  Values of the last and final observations, if there are any, env states; the block becomes a frame that the caller owns.
  *  TT_INTERNAL: the policy gave numbers that are not finite. */
 tt_status_t rollout_finish(rollout_t *self, tt_segment_shape_t *shape, zmq_msg_t *frame);
 /*  Is a batch in hand (begun, not finished)? Steps of it that are played. */

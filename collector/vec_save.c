@@ -33,7 +33,7 @@ size_t tt_vec_save_size(const tt_env_ops_t *ops)
 {
     const size_t own = s_own_size(ops);
     tt_columns_t *columns;
-    if (!own || tt_columns_new(&columns, &ops->obs, &ops->action, ops->mask) != TT_OK)
+    if (!own || tt_columns_new(&columns, &ops->obs, &ops->action, ops->mask, true) != TT_OK)
         return 0;
     const size_t size = sizeof(saved_t) + s_seen_size(columns) + own;
     tt_columns_destroy(&columns);

@@ -32,11 +32,26 @@ tt_status_t tt_algorithm_find(const tt_algorithm_t **out, const char *name)
         near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "");
 }
 
+/*  The tower that is acted by. */
+static uint32_t s_acts(const tt_net_spec_t *spec)
+{
+    const uint32_t actor = tt_net_tower(spec, "actor");
+    return actor < spec->towers ? actor : tt_net_tower(spec, "q");
+}
+
 tt_status_t tt_algorithm_init(const tt_algorithm_t *algorithm, const void *cfg, tt_net_t *net, uint64_t seed)
 {
-    float gain[TT_TOWERS_MAX + 1]; /* one more: a network without an actor */
+    float gain[TT_TOWERS_MAX + 1]; /* one more: a network with neither */
     for (size_t t = 0; t < TT_COUNT(gain); t++)
         gain[t] = 1.0f;
-    gain[tt_net_tower(tt_net_spec(net), "actor")] = algorithm->head_gain(cfg);
+    gain[s_acts(tt_net_spec(net))] = algorithm->head_gain(cfg);
     return tt_net_init(net, seed, gain, algorithm->log_std0(cfg));
+}
+
+tt_shape_t tt_algorithm_shape(const tt_algorithm_t *self, const tt_train_cfg_t *train, const void *cfg)
+{
+    tt_shape_t shape = {0};
+    if (self->shape)
+        self->shape(train, cfg, &shape);
+    return shape;
 }

@@ -13,8 +13,10 @@
 #include "common/config/train.h"
 #include "common/nn/nn.h"
 #include "common/rl/policy.h"
+#include "learner/replay/replay.h"
 
-/*  The experience of one update, assembled: row r = t * N + env. */
+/*  The experience of one update, assembled: row r = t * N + env. log_prob and the values are NULL where acting estimates
+ *  neither (common/rl/columns.h). */
 typedef struct {
     uint64_t update;                    /* n: batch n makes version n + 1                                      */
     uint64_t env_steps;                 /* consumed before this batch                                          */
@@ -40,17 +42,68 @@ typedef struct {
 /*  Forward rows through set 0 of the learner's network with all its threads; same contract as tt_net_forward. */
 typedef tt_status_t (*tt_forward_fn)(void *ctx, const float *const *obs, size_t rows, float *const *out);
 
+/*  Where a run stands when a step is described. */
 typedef struct {
-    const uint32_t *row;             /* [rows] row numbers of the batch in the order of the minibatch      */
-    uint32_t rows;                   /* cut into learner.shards equal runs; the learner checks divisibility */
-    const tt_objective_t *objective; /* every stage reads TT_AT; outlives the update */
+    uint64_t update;
+    uint64_t rows;                 /* env steps inserted, this update's too                      */
+    uint64_t total;                /* REPLAY: steps sampled before this one                      */
+    uint32_t step;                 /* of this update                                             */
+    const replay_t *replay;        /* REPLAY; NULL: BATCH                                        */
+    const replay_sample_t *sample; /* REPLAY: the units of this step, by position; NULL: BATCH   */
+} tt_at_t;
+
+/*  p_to = fma(tau, p_from - p_to, p_to) in the groups of the mask. */
+typedef struct {
+    uint8_t to, from; /* sets */
+    uint32_t groups;
+    float tau;
+} tt_blend_t;
+
+enum { TT_BLENDS_MAX = 4 };
+
+typedef struct {
+    const uint32_t
+        *row;      /* BATCH: [rows] row numbers of the batch in the order of the minibatch. REPLAY: NULL, the units as
+                            sampled; their numbers in the loss are positions, 0 .. units - 1      */
+    uint32_t rows; /* BATCH: cut into learner.shards equal runs; the learner checks divisibility */
+    const tt_objective_t *objective;
     const void *loss_ctx;
     const tt_opt_spec_t *opt;
     float lr;
+    uint32_t blends;
+    tt_blend_t blend[TT_BLENDS_MAX]; /* after the optimiser's step, in order                        */
+    bool priorities;                 /* REPLAY: what rides on the sum, one float a unit, are their new priorities */
 } tt_minibatch_t;
 
 /*  A number for the metrics, under the names that CleanRL and SB3 users know: "losses/policy_loss". */
 typedef void (*tt_metric_fn)(void *ctx, const char *name, double value);
+
+typedef enum {
+    TT_FEED_BATCH, /* the rows of one batch, once it is complete: on-policy            */
+    TT_FEED_REPLAY /* units sampled from all rows so far, as far as they are kept      */
+} tt_source_t;
+
+/*  Where experience comes from. All but `source`: REPLAY only. */
+typedef struct {
+    tt_source_t source;
+    uint64_t capacity;       /* logical bytes of rows that are kept                              */
+    uint32_t ahead;          /* steps of an n-step return, at most                               */
+    uint32_t units;          /* of a step                                                        */
+    float alpha, epsilon;    /* priority = (|error| + epsilon) ^ alpha; alpha 0 = uniform        */
+    float beta, beta_end;    /* weights ^ -beta, from the one to the other in a straight line ...*/
+    uint64_t beta_rows;      /* ... over so many rows inserted                                   */
+    uint32_t priority_delay; /* steps after which a step's new priorities count                  */
+    uint64_t start;          /* rows before the first step                                       */
+    uint32_t every, steps;   /* so many steps for every so many rows                             */
+} tt_feed_t;
+
+/*  What the rest of the system has to know of an algorithm, as data. All zeros: an on-policy actor-critic. */
+typedef struct {
+    tt_actor_t actor; /* how collectors act; becomes the keys actor.*                */
+    tt_feed_t feed;
+    uint32_t sets; /* copies of the parameters: set 0 is trained, others follow it; 0 = 1 */
+    uint32_t ride; /* floats that the loss wants added up beside a gradient               */
+} tt_shape_t;
 
 typedef struct tt_algo tt_algo_t; /* an instance; opaque, each algorithm's own */
 
@@ -63,28 +116,36 @@ typedef struct tt_algorithm {
     /*  Rules between keys: TT_CONFIG with the key's origin. */
     tt_status_t (*check)(const tt_config_t *config, const tt_train_cfg_t *train, const void *cfg);
 
+    /*  Fill in what differs from zeros (*out comes as those). A pure function of settings that are each in range, but not yet
+     *  checked against one another. NULL: an on-policy actor-critic. */
+    void (*shape)(const tt_train_cfg_t *train, const void *cfg, tt_shape_t *out);
+
     /*  columns: what a row consists of; outlives the instance. */
     tt_status_t (*create)(
         tt_algo_t **self_p, const tt_train_cfg_t *train, const tt_columns_t *columns, const void *cfg);
     void (*destroy)(tt_algo_t **self_p);
 
-    float (*head_gain)(const void *cfg); /* of the tower "actor"; others have 1  */
+    float (*head_gain)(const void *cfg); /* of the tower "actor" or "q"; others have 1 */
     float (*log_std0)(const void *cfg);
     double (*gamma)(const void *cfg); /* discount, for reward normalisation   */
     const tt_opt_spec_t *(*opt)(const tt_algo_t *self);
 
-    /*  Optimiser steps of one update at most (epochs x minibatches). */
+    /*  BATCH: optimiser steps of one update at most (epochs x minibatches). REPLAY: NULL, as `begin`: the feed says it. */
     uint32_t (*steps)(const tt_algo_t *self);
     /*  Take a batch; borrowed until the next begin. net: for log_std; forward: current weights (version n). */
     tt_status_t (*begin)(
         tt_algo_t *self, const tt_batch_t *batch, const tt_net_t *net, tt_forward_fn forward, void *ctx);
-    /*  Describe optimiser step `step`; may depend only on the batch and on step. Callable again for the same step. */
-    tt_status_t (*minibatch)(tt_algo_t *self, uint32_t step, const tt_net_t *net, tt_minibatch_t *out);
+    /*  Describe an optimiser step; may depend only on `at`, and on the batch or the replay. Callable again for the same
+     *  step. What *out points to lasts until the next call. */
+    tt_status_t (*minibatch)(tt_algo_t *self, const tt_at_t *at, const tt_net_t *net, tt_minibatch_t *out);
     /*  stats[TT_LOSS_STATS]: summed over the minibatch. Returns true to end the update after this step. */
     bool (*after)(tt_algo_t *self, uint32_t step, const float *stats, float grad_norm);
-    /*  Metrics of the update that just ended. */
+    /*  Metrics of the update that just ended; where it made no step, of the one before. */
     void (*metrics)(const tt_algo_t *self, tt_metric_fn emit, void *ctx);
 } tt_algorithm_t;
+
+/*  What it says of itself, whether or not it has the hook. cfg: as its fields fill it. */
+tt_shape_t tt_algorithm_shape(const tt_algorithm_t *self, const tt_train_cfg_t *train, const void *cfg);
 
 /*  All algorithms; find by name, TT_NOT_FOUND names the nearest. */
 const tt_algorithm_t *const *tt_algorithms(size_t *count);

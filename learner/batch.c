@@ -16,7 +16,7 @@ struct batch {
     tt_rows_t rows;                  /* [T*N] of the steps, then [N] after the last */
     tt_rows_t final_rows;            /* [finals]                                    */
     uint8_t *column[TT_COLUMNS_MAX]; /* gathered, [T][N]; NULL: of an observation   */
-    float *last_value;               /* [N] gathered                                */
+    float *last_value;               /* [N] gathered; NULL: rows have no values     */
     uint32_t *age;                   /* [N]                                         */
     float *scaled_reward;
     const float *raw_reward; /* of the batch in hand */
@@ -38,7 +38,8 @@ batch_t *batch_new(const batch_cfg_t *cfg)
     tt_rows_need(&self->rows, count + N);
     for (uint32_t c = columns->obs_count; c < columns->count; c++)
         self->column[c] = tt_aligned0(tt_mul(count, columns->at[c].bytes));
-    self->last_value = tt_aligned0(tt_mul(N, sizeof(float)));
+    if (columns->value >= 0)
+        self->last_value = tt_aligned0(tt_mul(N, sizeof(float)));
     self->age = tt_array0(N, sizeof *self->age);
     if (cfg->scale_reward)
         self->scaled_reward = tt_aligned0(tt_mul(count, sizeof(float)));
@@ -98,7 +99,8 @@ static void s_gather_finals(batch_t *self, const intake_batch_t *from, const tt_
         const final_t *final = &self->final[k];
         const tt_segment_t *at = &final->segment->at;
         self->final_row[k] = final->row;
-        self->final_value[k] = at->final_value[final->number];
+        if (at->final_value)
+            self->final_value[k] = at->final_value[final->number];
         tt_rows_put(&self->final_rows, k, 1, norm, at->final, final->number);
     }
 }
@@ -113,7 +115,8 @@ static void s_take_run(batch_t *self, const intake_segment_t *segment, uint32_t 
     for (size_t t = 0; t < T; t++)
         tt_rows_put(&self->rows, t * N + lo, n, norm, at->column, t * E + first);
     tt_rows_put(&self->rows, T * N + lo, n, norm, at->last, first);
-    memcpy(self->last_value + lo, at->last_value + first, n * sizeof(float));
+    if (at->last_value)
+        memcpy(self->last_value + lo, at->last_value + first, n * sizeof(float));
     memcpy(self->age + lo, at->age + first, n * sizeof *self->age);
 }
 
@@ -165,13 +168,13 @@ static void s_describe(batch_t *self, const tt_segment_t *whole, tt_batch_t *out
     out->reward = self->cfg.scale_reward ? self->scaled_reward : self->raw_reward;
     out->terminated = column[columns->terminated];
     out->truncated = column[columns->truncated];
-    out->log_prob = column[columns->log_prob];
-    out->value = column[columns->value];
+    out->log_prob = columns->log_prob < 0 ? NULL : column[columns->log_prob];
+    out->value = columns->value < 0 ? NULL : column[columns->value];
     out->last_value = self->last_value;
     out->finals = self->finals;
     out->final_row = self->final_row;
     out->final_obs = self->final_rows.at;
-    out->final_value = self->final_value;
+    out->final_value = columns->value < 0 ? NULL : self->final_value;
 }
 
 static uint64_t s_oldest(const batch_t *self, const intake_batch_t *from)

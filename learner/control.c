@@ -44,7 +44,7 @@ tt_status_t control_check_draining(core_t *self)
 
 /* ---- WELCOME: the job -------------------------------------------------------------------------------------------- */
 
-static void s_open_data_path(core_t *self)
+static tt_status_t s_open_data_path(core_t *self)
 {
     const tt_train_cfg_t *train = &self->model.train;
     const tt_columns_t *columns = self->model.columns;
@@ -67,6 +67,10 @@ static void s_open_data_path(core_t *self)
     self->intake = intake_new(&intake);
     self->batch = batch_new(&batch);
     self->publish = publish_new(&publish);
+    const tt_feed_t *feed = &self->model.shape.feed;
+    return feed->source == TT_FEED_REPLAY
+               ? memory_new(&self->memory, train, columns, feed, self->model.algorithm->gamma(self->model.cfg))
+               : TT_OK;
 }
 
 static void s_open_statistics(core_t *self)
@@ -114,7 +118,7 @@ static tt_status_t s_on_welcome(core_t *self, const tt_msg_WELCOME_t *welcome)
     if (tt_link_remote(self->link) && welcome->now_ns) /* in our own clock */
         self->start_ns = tt_now_ns(self->clock) - (welcome->now_ns - welcome->start_ns);
     tt_log_init("learner", (int)tt_link_index(self->link));
-    s_open_data_path(self);
+    TT_TRY(s_open_data_path(self));
     s_open_statistics(self);
     s_open_compute(self);
     self->welcome = true;

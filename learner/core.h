@@ -17,6 +17,7 @@
 #include "learner/batch.h"
 #include "learner/intake.h"
 #include "learner/learner.h"
+#include "learner/memory.h"
 #include "learner/model.h"
 #include "learner/pool.h"
 #include "learner/publish.h"
@@ -67,6 +68,7 @@ typedef struct core {
     shards_t *shards;
     intake_t *intake;
     batch_t *batch;
+    memory_t *memory; /* NULL: what is trained on is the batch in hand */
     publish_t *publish;
     allreduce_t *allreduce;
     ask_t *ask;
@@ -88,6 +90,7 @@ typedef struct core {
     uint32_t held_era;
     uint64_t update, steps;
     uint32_t step, step_count;
+    uint32_t owed;           /* REPLAY: optimiser steps of this update; without any it is one empty step */
     bool begun;              /* batch n was assembled and the algorithm has begun           */
     tt_batch_t current;      /* while begun                                                 */
     float *resume;           /* [params] weights now, when they are ahead of version n (a joiner before it has begun) */

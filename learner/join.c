@@ -26,6 +26,8 @@ void join_reset(core_t *self)
     publish_reset(self->publish);
     intake_reset(self->intake, 0);
     allreduce_forget(self->allreduce);
+    if (self->memory)
+        memory_reset(self->memory);
     tt_episodes_destroy(&self->episodes);
     self->episodes = tt_episodes_new(N);
     memset(tt_returns_state(self->returns), 0, N * sizeof(double));

@@ -142,6 +142,7 @@ static void s_stop(core_t *self)
     tt_loop_destroy(&self->loop);
     intake_destroy(&self->intake);
     batch_destroy(&self->batch);
+    memory_destroy(&self->memory);
     publish_destroy(&self->publish);
     shards_destroy(&self->shards);
     pool_destroy(&self->pool);

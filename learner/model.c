@@ -6,6 +6,16 @@
 #include "common/base/mem.h"
 #include "common/job/fit.h"
 
+/*  Who acts in another way than the algorithm says makes other rows than it reads. */
+static tt_status_t s_check_actor(const model_t *self)
+{
+    const int kind = tt_algorithm_shape(self->algorithm, &self->train, self->cfg).actor.kind;
+    if (self->train.actor.kind == kind)
+        return TT_OK;
+    return tt_err(
+        TT_CONFIG, "job: actor.kind is not what %s says: this is not a resolved config", self->algorithm->name);
+}
+
 static tt_status_t s_options(model_t *self)
 {
     tt_config_t *config = NULL;
@@ -15,12 +25,16 @@ static tt_status_t s_options(model_t *self)
     if (status == TT_OK && self->algorithm->check)
         status = self->algorithm->check(config, &self->train, self->cfg);
     tt_config_destroy(&config);
-    return status;
+    if (status == TT_OK)
+        self->shape = tt_algorithm_shape(self->algorithm, &self->train, self->cfg);
+    return status == TT_OK ? s_check_actor(self) : status;
 }
 
 static tt_status_t s_network(model_t *self)
 {
-    const tt_net_spec_t spec = tt_train_net(&self->train, self->columns);
+    tt_net_spec_t spec = tt_train_net(&self->train, self->columns);
+    spec.sets = self->shape.sets;
+    spec.ride = self->shape.ride;
     TT_TRY(tt_device_open(&self->device, "cpu", 0));
     TT_TRY(tt_net_new(&self->net, self->device, &spec, self->threads));
     self->params = tt_net_param_count(&spec);

@@ -72,6 +72,11 @@ static void s_send_stats(core_t *self, int64_t now_ns)
     metrics_t metrics;
     metrics.count = 0;
     self->model.algorithm->metrics(self->model.algo, s_emit, &metrics);
+    if (self->memory)
+        memory_metrics(self->memory, s_emit, &metrics);
+    if (self->model.train.actor.kind == TT_ACT_ARGMAX)
+        s_emit(&metrics, "rollout/exploration_rate",
+            tt_epsilon(&self->model.train.actor, self->batches_counted * self->model.batch_steps));
     s_say_frozen(self, &metrics);
     s_emit_times(self, &metrics);
     const tt_msg_STATS_t stats = TT_MSG(STATS, .era = self->view.era, .update = self->update,

@@ -10,7 +10,7 @@ struct shards {
     uint32_t shards;
     size_t count; /* floats of a gradient        */
     float **leaf; /* [shards], made when needed  */
-    const float **obs;
+    const float **obs[TT_FRAMES];
     uint32_t obs_room;
     const shards_work_t *work; /* of the compute going on */
     uint32_t lo, hi;
@@ -53,7 +53,8 @@ void shards_destroy(shards_t **self_p)
     for (uint32_t s = 0; s < self->shards; s++)
         free(self->leaf[s]);
     free(self->leaf);
-    free(self->obs);
+    for (int f = 0; f < TT_FRAMES; f++)
+        free(self->obs[f]);
     free(self->lane_status);
     free(self);
     *self_p = NULL;
@@ -81,21 +82,35 @@ static void s_sum(float *const *leaf, uint32_t lo, uint32_t hi, uint32_t parts, 
     }
 }
 
+uint32_t shards_first(const shards_t *self, uint32_t rows, uint32_t shard)
+{
+    return (uint32_t)((uint64_t)rows * shard / self->shards);
+}
+
+/*  One shard: its rows of every frame, side by side, through the network. */
+static tt_status_t s_shard(shards_t *self, uint32_t lane, uint32_t shard)
+{
+    const shards_work_t *work = self->work;
+    const uint32_t first = shards_first(self, work->rows, shard), end = shards_first(self, work->rows, shard + 1);
+    tt_pass_t pass = {
+        .objective = work->objective, .ctx = work->loss_ctx, .row = work->row + first, .rows = end - first};
+    for (int f = 0; f < TT_FRAMES; f++) {
+        if (!work->obs[f])
+            continue;
+        for (uint32_t r = first; r < end; r++)
+            self->obs[f][r] = work->obs[f][work->row[r]];
+        pass.obs[f] = self->obs[f] + first;
+    }
+    return tt_net_shard_grad(self->net, lane, &pass, self->leaf[shard]);
+}
+
 /*  One lane: its part of the run, and what can be added inside it. */
 static void s_lane(void *ctx, uint32_t lane, uint32_t lanes)
 {
     shards_t *self = ctx;
-    const shards_work_t *work = self->work;
-    const uint32_t rows = work->rows / self->shards;
     const run_t run = s_part(self->lo, self->hi, lane, lanes);
     for (uint32_t s = run.lo; s < run.hi; s++) {
-        const uint32_t *row = work->row + (size_t)s * rows;
-        const float **obs = self->obs + (size_t)s * rows;
-        for (uint32_t r = 0; r < rows; r++)
-            obs[r] = work->obs[row[r]];
-        const tt_pass_t pass = {
-            .objective = work->objective, .ctx = work->loss_ctx, .obs = {obs}, .row = row, .rows = rows};
-        const tt_status_t status = tt_net_shard_grad(self->net, lane, &pass, self->leaf[s]);
+        const tt_status_t status = s_shard(self, lane, s);
         if (status != TT_OK) {
             self->lane_status[lane] = status;
             return;
@@ -122,20 +137,16 @@ static void s_reserve(shards_t *self, const shards_work_t *work, uint32_t lo, ui
         if (!self->leaf[s])
             self->leaf[s] = tt_aligned0(tt_mul(self->count, sizeof(float)));
     if (work->rows > self->obs_room) {
-        free(self->obs);
-        self->obs = tt_array0(work->rows, sizeof *self->obs);
+        for (int f = 0; f < TT_FRAMES; f++) {
+            free(self->obs[f]);
+            self->obs[f] = tt_array0(work->rows, sizeof *self->obs[f]);
+        }
         self->obs_room = work->rows;
     }
 }
 
 tt_status_t shards_compute(shards_t *self, const shards_work_t *work, uint32_t lo, uint32_t hi)
 {
-    if (work->rows == 0 || work->rows % self->shards != 0)
-        return tt_err(TT_INVALID,
-            "a minibatch of %u rows does not divide into learner.shards = %u equal parts; choose fewer shards or "
-            "another "
-            "minibatch size",
-            work->rows, self->shards);
     s_reserve(self, work, lo, hi);
     self->work = work;
     self->lo = lo;

@@ -17,7 +17,9 @@ void state_expect(core_t *self, tt_snapshot_t *out)
         .sum_count = self->model.grads,
         .envs = train->num_envs,
         .env_bytes = train->space.env_state,
-        .episodes_count = tt_episodes_block_count(train->num_envs)};
+        .episodes_count = tt_episodes_block_count(train->num_envs),
+        .sets = self->model.shape.sets,
+        .replays = self->memory != NULL};
     out->tensor = tt_net_tensors(self->model.net, &out->tensors);
 }
 
@@ -68,6 +70,29 @@ static uint8_t *s_states_now(core_t *self)
     return NULL;
 }
 
+static void s_capture_sets(core_t *self, tt_snapshot_t *out)
+{
+    for (uint32_t k = 1; k < out->sets; k++) {
+        float *params = tt_aligned0(tt_mul(self->model.params, sizeof(float)));
+        const tt_status_t got = tt_net_get(self->model.net, k, params);
+        TT_CHECK(got == TT_OK);
+        out->set[k] = params;
+    }
+}
+
+/*  With the batch in hand once that is in: who restores it does not put it in again. */
+static void s_capture_replay(core_t *self, tt_snapshot_t *out)
+{
+    tt_buf_t bytes;
+    if (!self->memory)
+        return;
+    tt_buf_init(&bytes, SIZE_MAX / 2);
+    const tt_status_t saved = replay_save(memory_replay(self->memory), &bytes);
+    TT_CHECK(saved == TT_OK);
+    out->replay = bytes.data;
+    out->replay_bytes = bytes.size;
+}
+
 void state_capture(core_t *self, tt_snapshot_t *out)
 {
     state_expect(self, out);
@@ -86,6 +111,8 @@ void state_capture(core_t *self, tt_snapshot_t *out)
     out->env_states = s_states_now(self);
     out->returns = tt_returns_state(self->returns);
     s_capture_versions(self, out);
+    s_capture_sets(self, out);
+    s_capture_replay(self, out);
 }
 
 void state_release(tt_snapshot_t *snapshot)
@@ -93,6 +120,9 @@ void state_release(tt_snapshot_t *snapshot)
     free(snapshot->owned);
     free((void *)(uintptr_t)snapshot->episodes);
     free((void *)(uintptr_t)snapshot->env_states);
+    for (uint32_t k = 1; k < snapshot->sets; k++)
+        free((void *)(uintptr_t)snapshot->set[k]);
+    free((void *)(uintptr_t)snapshot->replay);
     *snapshot = (tt_snapshot_t){0};
 }
 
@@ -133,6 +163,10 @@ tt_status_t state_restore(core_t *self, const tt_snapshot_t *from)
     TT_TRY(s_restore_versions(self, from));
     TT_TRY(s_restore_statistics(self, from));
     TT_TRY(tt_net_put(self->model.net, 0, version_params(publish_newest(self->publish))));
+    for (uint32_t k = 1; k < from->sets; k++)
+        TT_TRY(tt_net_put(self->model.net, k, from->set[k]));
+    if (self->memory)
+        TT_TRY(replay_load(memory_replay(self->memory), from->replay, from->replay_bytes));
     if (from->opt_count)
         memcpy(self->model.opt_state, from->opt_state, from->opt_count * sizeof(float));
     self->model.opt_step = from->opt_step;

@@ -66,6 +66,25 @@ static void s_check_rules(core_t *self)
         self->reason = stop_reason(&self->model.train, &facts);
 }
 
+static tt_status_t s_begin_batch(core_t *self)
+{
+    const tt_algorithm_t *algorithm = self->model.algorithm;
+    TT_TRY(algorithm->begin(self->model.algo, &self->current, self->model.net, shards_forward, self->shards));
+    self->step_count = algorithm->steps(self->model.algo);
+    return TT_OK;
+}
+
+/*  Where nothing is owed there is one step all the same, of nothing: its sum tells that everyone has the batch, which is
+ *  acknowledged after it. */
+static tt_status_t s_begin_replay(core_t *self)
+{
+    const intake_batch_t *batch = intake_batch(self->intake, self->update);
+    TT_TRY(memory_insert(self->memory, batch, tt_episodes_broken(self->episodes)));
+    self->owed = memory_owed(self->memory, self->update);
+    self->step_count = self->owed ? self->owed : 1;
+    return TT_OK;
+}
+
 static tt_status_t s_begin(core_t *self)
 {
     core_lap(self, CORE_wait_batch);
@@ -74,8 +93,7 @@ static tt_status_t s_begin(core_t *self)
     s_check_rules(self);
     if (self->reason)
         return TT_OK;
-    const tt_algorithm_t *algorithm = self->model.algorithm;
-    TT_TRY(algorithm->begin(self->model.algo, &self->current, self->model.net, shards_forward, self->shards));
+    TT_TRY(self->memory ? s_begin_replay(self) : s_begin_batch(self));
     if (self->resume) {
         /* joined in the middle: begin needed the weights of version n, the steps go on from those of now */
         TT_TRY(tt_net_put(self->model.net, 0, self->resume));
@@ -84,7 +102,6 @@ static tt_status_t s_begin(core_t *self)
     }
     const uint64_t staleness = self->update - batch_oldest_version(self->batch);
     self->lag_max = staleness > self->lag_max ? staleness : self->lag_max;
-    self->step_count = algorithm->steps(self->model.algo);
     self->begun = true;
     core_lap(self, CORE_begin);
     tt_link_state(self->link, "update %llu: %u steps", (unsigned long long)self->update, self->step_count);
@@ -114,12 +131,21 @@ static tt_status_t s_sum_with_others(core_t *self, uint32_t lo, uint32_t hi, con
     return TT_OK;
 }
 
+/*  The observations of those shards that are ours. */
+static void s_read_units(core_t *self, const shards_work_t *work, uint32_t lo, uint32_t hi)
+{
+    if (self->memory && work->rows)
+        memory_gather(
+            self->memory, shards_first(self->shards, work->rows, lo), shards_first(self->shards, work->rows, hi));
+}
+
 static tt_status_t s_sum(core_t *self, const shards_work_t *work, const float **sum_p)
 {
     const uint32_t shards = self->model.train.learner.shards;
     for (*sum_p = NULL; !*sum_p && !s_void(self);) {
         uint32_t lo, hi;
         tt_tree_run(shards, self->view.learners, self->view.rank, &lo, &hi);
+        s_read_units(self, work, lo, hi);
         TT_TRY(shards_compute(self->shards, work, lo, hi));
         core_lap(self, CORE_gradients);
         if (self->view.learners > 1) {
@@ -132,10 +158,51 @@ static tt_status_t s_sum(core_t *self, const shards_work_t *work, const float **
     return TT_OK;
 }
 
-static void s_step_done(core_t *self, const float *sum, float norm)
+/*  What a step is made of; work->rows 0: of nothing. */
+static tt_status_t s_describe(core_t *self, tt_minibatch_t *minibatch, shards_work_t *work)
 {
-    const float *stats = sum + tt_net_stats_offset(tt_net_spec(self->model.net));
-    const bool last = self->model.algorithm->after(self->model.algo, self->step, stats, norm);
+    model_t *model = &self->model;
+    tt_at_t at = {.update = self->update,
+        .rows = (self->update + 1) * model->batch_steps,
+        .total = model->opt_step,
+        .step = self->step};
+    *work = (shards_work_t){.obs = {self->current.obs}};
+    if (self->memory) {
+        if (!self->owed)
+            return TT_OK;
+        at.replay = memory_replay(self->memory);
+        TT_TRY(memory_draw(self->memory, at.total, &at.sample));
+        work->obs[TT_AT] = memory_obs(self->memory, TT_AT);
+        work->obs[TT_NEXT] = memory_obs(self->memory, TT_NEXT);
+    }
+    TT_TRY(model->algorithm->minibatch(model->algo, &at, model->net, minibatch));
+    work->row = self->memory ? memory_positions(self->memory) : minibatch->row;
+    work->rows = minibatch->rows;
+    work->objective = minibatch->objective;
+    work->loss_ctx = minibatch->loss_ctx;
+    return TT_OK;
+}
+
+/*  One optimiser step with the sum; then the sets that follow, and what it says of its units. */
+static tt_status_t s_apply(core_t *self, const tt_minibatch_t *minibatch, const float *sum, float *norm)
+{
+    model_t *model = &self->model;
+    const uint64_t total = model->opt_step;
+    const tt_status_t status =
+        tt_net_apply(model->net, 0, minibatch->opt, model->opt_state, &model->opt_step, sum, minibatch->lr, norm);
+    if (status != TT_OK)
+        return tt_err_wrap(status, "update %llu, optimiser step %llu (learning rate %g)",
+            (unsigned long long)self->update, (unsigned long long)self->steps, (double)minibatch->lr);
+    for (uint32_t b = 0; b < minibatch->blends; b++) {
+        const tt_blend_t *blend = &minibatch->blend[b];
+        TT_TRY(tt_net_blend(model->net, blend->to, blend->from, blend->groups, blend->tau));
+    }
+    const float *ride = sum + tt_net_stats_offset(tt_net_spec(model->net)) + TT_LOSS_STATS;
+    return minibatch->priorities ? memory_found(self->memory, total, ride) : TT_OK;
+}
+
+static void s_step_done(core_t *self, bool last)
+{
     if (self->view.learners > 1)
         allreduce_finish(self->allreduce);
     else
@@ -148,22 +215,21 @@ static void s_step_done(core_t *self, const float *sum, float norm)
 
 static tt_status_t s_step(core_t *self)
 {
-    model_t *model = &self->model;
     tt_minibatch_t minibatch;
-    TT_TRY(model->algorithm->minibatch(model->algo, self->step, model->net, &minibatch));
-    const shards_work_t work = {
-        self->current.obs, minibatch.row, minibatch.rows, minibatch.objective, minibatch.loss_ctx};
+    shards_work_t work;
+    TT_TRY(s_describe(self, &minibatch, &work));
     const float *sum = NULL;
     TT_TRY(s_sum(self, &work, &sum));
     if (!sum)
         return TT_OK;
-    float norm = 0;
-    const tt_status_t status =
-        tt_net_apply(model->net, 0, minibatch.opt, model->opt_state, &model->opt_step, sum, minibatch.lr, &norm);
-    if (status != TT_OK)
-        return tt_err_wrap(status, "update %llu, optimiser step %llu (learning rate %g)",
-            (unsigned long long)self->update, (unsigned long long)self->steps, (double)minibatch.lr);
-    s_step_done(self, sum, norm);
+    bool last = true;
+    if (work.rows) {
+        float norm = 0;
+        TT_TRY(s_apply(self, &minibatch, sum, &norm));
+        const float *stats = sum + tt_net_stats_offset(tt_net_spec(self->model.net));
+        last = self->model.algorithm->after(self->model.algo, self->step, stats, norm);
+    }
+    s_step_done(self, last);
     core_lap(self, CORE_apply);
     if (self->laps.lap_ns - self->served_ns < SERVE_NS)
         return TT_OK;

@@ -15,6 +15,9 @@ RECIPES = [  # config, what is measured, line
     ("pendulum-ppo", "greedy", -200.0),
     ("cartpole-a2c", "greedy", 475.0),
     ("acrobot-a2c", "greedy", -90.0),
+    ("cartpole-dqn", "greedy", 475.0),
+    ("acrobot-dqn", "greedy", -85.0),
+    ("mountaincar-dqn", "greedy", -110.0),
 ]
 
 

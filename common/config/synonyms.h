@@ -1,8 +1,8 @@
 /*  synonyms - what other trainers call our settings, so that who writes their word is told ours.
  *
  *  One table: synonyms.c. A word is no alias: the config is refused, and the message says what to write, with the
- *  conversion where the meaning differs. Sources: Stable-Baselines3 and its Zoo, CleanRL's ppo.py, RLlib's PPOConfig,
- *  Sample Factory's arguments, DI-engine's policy configs.
+ *  conversion where the meaning differs. Sources: Stable-Baselines3 and its Zoo, CleanRL's ppo.py and dqn.py, RLlib's
+ *  PPOConfig and DQNConfig, Sample Factory's arguments, DI-engine's policy configs.
  *
  *  Threads: constant. */
 #pragma once

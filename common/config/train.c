@@ -80,8 +80,25 @@ const tt_cfg_field_t tt_train_fields[] = {
         .help = "bytes of one saved env, 0 = cannot be saved (filled in from the env)"},
     {"space.threshold", TT_CFG_F64, AT(space.threshold), "null", -1e12, 1e12,
         .help = "mean return that counts as solved (filled in from the env)", .resume = TT_CFG_FREE},
+    /* the algorithm's own keys say whether they may change in a resumed run */
+    {"actor.kind", TT_CFG_ENUM, AT(actor.kind), "sample", .choices = "sample|argmax",
+        .help = "how collectors act (filled in from the algorithm)"},
+    {"actor.epsilon", TT_CFG_F64, AT(actor.epsilon), "0", 0, 1,
+        .help = "argmax: probability of a uniform choice, at first (filled in from the algorithm)",
+        .resume = TT_CFG_FREE},
+    {"actor.epsilon_end", TT_CFG_F64, AT(actor.epsilon_end), "0", 0, 1,
+        .help = "argmax: the same, later on (filled in from the algorithm)", .resume = TT_CFG_FREE},
+    {"actor.epsilon_rows", TT_CFG_U64, AT(actor.epsilon_rows), "0", 0, 1e18,
+        .help = "env steps from the one to the other (filled in from the algorithm)", .resume = TT_CFG_FREE},
+    {"actor.random_rows", TT_CFG_U64, AT(actor.random_rows), "0", 0, 1e18,
+        .help = "env steps that are all uniform choices (filled in from the algorithm)", .resume = TT_CFG_FREE},
     {0},
 };
+
+bool tt_train_fills_in(const char *key)
+{
+    return strncmp(key, "space.", 6) == 0 || strncmp(key, "actor.", 6) == 0;
+}
 
 /*  "file:1:2: key" of what is at fault, said once. */
 #define BAD(key, ...) s_bad(config, key, tt_err(TT_CONFIG, __VA_ARGS__))
@@ -211,6 +228,7 @@ tt_status_t tt_train_parse(tt_train_cfg_t *out, const char *text, size_t size)
     tt_train_cfg_t cfg = {0};
     tt_config_upgrade_spaces(config);
     tt_config_ignore(config, "algorithm.");
+    tt_config_ignore(config, "replay.");
     tt_status_t status = tt_config_claim(config, tt_train_fields, &cfg);
     if (status == TT_OK)
         status = tt_config_finish(config);

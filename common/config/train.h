@@ -4,6 +4,7 @@
 #pragma once
 #include "common/base/limits.h"
 #include "common/config/config.h"
+#include "common/rl/schedule.h"
 
 typedef enum { TT_ACT_TANH, TT_ACT_RELU } tt_activation_t; /* order of network.activation's choices */
 
@@ -60,9 +61,13 @@ typedef struct {
         uint32_t env_state;             /* bytes of one saved env, 0 = cannot be saved */
         double threshold;               /* solved at this mean return; NAN = none      */
     } space;
+    tt_actor_t actor; /* filled in from the algorithm, as `space` is from the env */
 } tt_train_cfg_t;
 
 extern const tt_cfg_field_t tt_train_fields[];
+
+/*  Is it a key that the program fills in: space.*, actor.*? */
+bool tt_train_fills_in(const char *key);
 
 /*  Rules between keys: shards a power of two and a divisor of nothing but the minibatch's rows are the algorithm's
  *  business; here: learner.replicas <= learner.shards, collector.replicas <= num_envs, lease > beat, name's letters.
@@ -72,6 +77,6 @@ tt_status_t tt_train_check(const tt_config_t *config, const tt_train_cfg_t *cfg)
 /*  No stop rule is set: the run goes on until somebody stops it. */
 bool tt_train_endless(const tt_train_cfg_t *cfg);
 
-/*  Parse a resolved job text: claims tt_train_fields, ignores "algorithm.", checks; spaces may be an older version's. For
- *  roles, and for the text that a snapshot holds. */
+/*  Parse a resolved job text: claims tt_train_fields, ignores "algorithm." and "replay.", checks; spaces may be an older
+ *  version's. For roles, and for the text that a snapshot holds. */
 tt_status_t tt_train_parse(tt_train_cfg_t *out, const char *text, size_t size);

@@ -10,7 +10,7 @@ static tt_status_t s_columns(tt_columns_t **self_p, const tt_space_t *obs, const
     TT_TRY(tt_space_parse(&action, cfg->space.action));
     tt_status_t status = tt_space_check(action, "action", true);
     if (status == TT_OK)
-        status = tt_columns_new(self_p, obs, action, cfg->space.mask);
+        status = tt_columns_new(self_p, obs, action, cfg->space.mask, cfg->actor.kind == TT_ACT_SAMPLE);
     tt_space_free(&action);
     return status;
 }
@@ -33,6 +33,9 @@ tt_net_spec_t tt_train_net(const tt_train_cfg_t *cfg, const tt_columns_t *column
     tt_policy_t policy;
     tt_policy_of(&policy, columns);
     const tt_nn_activation_t activation = cfg->network.activation == TT_ACT_RELU ? TT_NN_RELU : TT_NN_TANH;
+    if (cfg->actor.kind == TT_ACT_ARGMAX)
+        return tt_net_one(
+            "q", columns->flat, cfg->network.hidden.at, cfg->network.hidden.count, activation, policy.out);
     return (cfg->network.shared ? tt_net_shared : tt_net_actor_critic)(
         columns->flat, cfg->network.hidden.at, cfg->network.hidden.count, activation, policy.out, policy.log_std);
 }
@@ -52,15 +55,26 @@ static tt_status_t s_blame(const tt_config_t *config, const char *key, tt_status
 }
 
 /*  What the env decides about the networks is not the fault of their keys. */
-static tt_status_t s_check_widths(const tt_net_spec_t *net)
+static tt_status_t s_check_widths(const tt_train_cfg_t *cfg, const tt_net_spec_t *net)
 {
     if (net->obs > TT_UNITS_MAX)
         return tt_err(TT_INVALID, "an observation is %u numbers, flattened; the networks read at most %d", net->obs,
             TT_UNITS_MAX);
-    const uint32_t out = net->tower[tt_net_tower(net, "actor")].out;
+    const uint32_t out = net->tower[tt_net_tower(net, tt_actor_head(&cfg->actor))].out;
     if (out > TT_UNITS_MAX)
         return tt_err(TT_INVALID, "an action has %u choices and numbers; at most %d are possible", out, TT_UNITS_MAX);
     return TT_OK;
+}
+
+/*  The best of all choices is looked for among those of one head. */
+static tt_status_t s_check_actor(const tt_train_cfg_t *cfg, const tt_columns_t *columns)
+{
+    tt_policy_t policy;
+    tt_policy_of(&policy, columns);
+    if (cfg->actor.kind == TT_ACT_SAMPLE || tt_policy_one_choice(&policy))
+        return TT_OK;
+    return tt_err(TT_INVALID, "%s has no head for the actions of %s, %s: it takes discrete(n)", cfg->algorithm.name,
+        cfg->env, cfg->space.action);
 }
 
 static tt_status_t s_check_segment(const tt_train_cfg_t *cfg, const tt_columns_t *columns)
@@ -114,7 +128,9 @@ tt_status_t tt_train_fit(const tt_config_t *config, const tt_train_cfg_t *cfg)
     tt_columns_t *columns = NULL;
     TT_TRY(s_blame(config, "env", tt_train_columns(&columns, cfg)));
     const tt_net_spec_t net = tt_train_net(cfg, columns);
-    tt_status_t status = s_blame(config, "env", s_check_widths(&net));
+    tt_status_t status = s_blame(config, "algorithm.name", s_check_actor(cfg, columns));
+    if (status == TT_OK)
+        status = s_blame(config, "env", s_check_widths(cfg, &net));
     if (status == TT_OK && cfg->network.shared && cfg->network.hidden.count == 0)
         status = s_blame(config, "network.shared",
             tt_err(TT_INVALID, "there are no layers to share: set it to false, or give network.hidden some"));

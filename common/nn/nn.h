@@ -57,6 +57,9 @@ tt_net_spec_t tt_net_actor_critic(uint32_t obs, const uint32_t *hidden, uint32_t
 /*  The same with one trunk, "trunk", which has all the hidden layers; "actor" and "critic" are heads on it. */
 tt_net_spec_t tt_net_shared(uint32_t obs, const uint32_t *hidden, uint32_t hidden_count, tt_nn_activation_t activation,
     uint32_t out, uint32_t log_std);
+/*  A single tower: "q" with a value for every choice. */
+tt_net_spec_t tt_net_one(const char *name, uint32_t obs, const uint32_t *hidden, uint32_t hidden_count,
+    tt_nn_activation_t activation, uint32_t out);
 /*  The number of the tower of that name; spec->towers when there is none. */
 uint32_t tt_net_tower(const tt_net_spec_t *spec, const char *name);
 
@@ -170,7 +173,7 @@ typedef struct {
     size_t rows;
 } tt_pass_t;
 
-/*  Forward, loss and backward: grad[tt_net_grad_count] is overwritten with the sum over the rows (not mean). Towers that
+/*  Forward, loss and backward: grad[tt_net_grad_count] is overwritten with the sum over the rows (not mean); without rows it is zeros, whatever the objective. Towers that
  *  no trained stage reaches have a gradient of zero. */
 tt_status_t tt_net_shard_grad(tt_net_t *self, uint32_t lane, const tt_pass_t *pass, float *grad);
 

@@ -36,6 +36,15 @@ tt_net_spec_t tt_net_shared(uint32_t obs, const uint32_t *hidden, uint32_t hidde
     return spec;
 }
 
+tt_net_spec_t tt_net_one(const char *name, uint32_t obs, const uint32_t *hidden, uint32_t hidden_count,
+    tt_nn_activation_t activation, uint32_t out)
+{
+    tt_net_spec_t spec = {.obs = obs, .towers = 1};
+    spec.tower[0] = s_layers(name, hidden, hidden_count, activation);
+    spec.tower[0].out = out;
+    return spec;
+}
+
 uint32_t tt_net_tower(const tt_net_spec_t *spec, const char *name)
 {
     uint32_t t = 0;
@@ -238,7 +247,8 @@ uint32_t tt_net_groups(const tt_net_spec_t *spec)
 void tt_net_group_span(const tt_net_spec_t *spec, uint32_t group, size_t *first, size_t *count)
 {
     uint64_t floats = 0;
-    TT_CHECK(group < tt_net_groups(spec));
+    const uint32_t groups = tt_net_groups(spec);
+    TT_CHECK(group < groups);
     *first = (size_t)s_span(spec, group, &floats);
     *count = (size_t)floats;
 }

@@ -109,25 +109,22 @@ static tt_status_t s_add_mask(s_maker_t *self, const tt_space_t *action)
         self->columns, "mask", (tt_column_t){.dtype = TT_U8, .rank = 1, .shape = {(uint32_t)bits}, .keep = true});
 }
 
-static tt_status_t s_add_rest(tt_columns_t *self)
+static tt_status_t s_add_rest(tt_columns_t *self, bool estimates)
 {
-    const struct {
-        const char *name;
-        uint32_t *number;
-        tt_dtype_t dtype;
-        bool keep;
-    } rest[] = {
-        {"reward", &self->reward, TT_F32, false},
-        {"terminated", &self->terminated, TT_U8, false},
-        {"truncated", &self->truncated, TT_U8, false},
-        {"log_prob", &self->log_prob, TT_F32, false},
-        {"value", &self->value, TT_F32, true},
-    };
-    for (size_t i = 0; i < TT_COUNT(rest); i++) {
-        *rest[i].number = self->count;
-        TT_TRY(s_add(self, rest[i].name, (tt_column_t){.dtype = rest[i].dtype, .keep = rest[i].keep}));
-    }
-    return TT_OK;
+    const tt_column_t number = {.dtype = TT_F32}, flag = {.dtype = TT_U8}, kept = {.dtype = TT_F32, .keep = true};
+    self->reward = self->count;
+    TT_TRY(s_add(self, "reward", number));
+    self->terminated = self->count;
+    TT_TRY(s_add(self, "terminated", flag));
+    self->truncated = self->count;
+    TT_TRY(s_add(self, "truncated", flag));
+    self->log_prob = self->value = -1;
+    if (!estimates)
+        return TT_OK;
+    self->log_prob = (int)self->count;
+    TT_TRY(s_add(self, "log_prob", number));
+    self->value = (int)self->count;
+    return s_add(self, "value", kept);
 }
 
 /*  FNV-1a over what a reader of rows has to know, number by number in little-endian bytes. */
@@ -153,7 +150,8 @@ static uint64_t s_hash(const tt_columns_t *self)
     return hash;
 }
 
-static tt_status_t s_fill(tt_columns_t *self, const tt_space_t *obs, const tt_space_t *action, bool mask)
+static tt_status_t s_fill(
+    tt_columns_t *self, const tt_space_t *obs, const tt_space_t *action, bool mask, bool estimates)
 {
     s_maker_t maker = {.columns = self};
     self->mask = -1;
@@ -165,7 +163,7 @@ static tt_status_t s_fill(tt_columns_t *self, const tt_space_t *obs, const tt_sp
     self->action = self->count;
     TT_TRY(s_add_space(&maker, action, "action"));
     self->action_count = self->count - self->action;
-    TT_TRY(s_add_rest(self));
+    TT_TRY(s_add_rest(self, estimates));
     for (uint32_t c = 0; c < self->obs_count; c++) {
         self->flat += self->at[c].flat;
         self->scaled += self->at[c].dtype == TT_F32 ? self->at[c].elements : 0;
@@ -174,10 +172,11 @@ static tt_status_t s_fill(tt_columns_t *self, const tt_space_t *obs, const tt_sp
     return TT_OK;
 }
 
-tt_status_t tt_columns_new(tt_columns_t **self_p, const tt_space_t *obs, const tt_space_t *action, bool mask)
+tt_status_t tt_columns_new(
+    tt_columns_t **self_p, const tt_space_t *obs, const tt_space_t *action, bool mask, bool estimates)
 {
     tt_columns_t *self = tt_new0(sizeof *self);
-    const tt_status_t status = s_fill(self, obs, action, mask);
+    const tt_status_t status = s_fill(self, obs, action, mask, estimates);
     if (status == TT_OK)
         *self_p = self;
     else

@@ -1,8 +1,9 @@
 /*  columns - experience as a list of columns: what a step of an env consists of, made from its spaces.
  *
  *  Every leaf of a space is a column, in order; a row is one env at one step. Order of the list: the observation's
- *  leaves, the mask (if the env has one), the action's leaves, reward, terminated, truncated, log_prob, value. The same
- *  list everywhere (collectors, wire, learners); `hash` tells whether two sides mean the same.
+ *  leaves, the mask (if the env has one), the action's leaves, reward, terminated, truncated, and, where the one who acts
+ *  estimates them, log_prob and value. The same list everywhere (collectors, wire, learners); `hash` tells whether two
+ *  sides mean the same.
  *
  *  Names:    "obs" or "obs.<path>", "mask", "action" or "action.<path>"; path: dict keys and tuple numbers joined by '.'.
  *  Stored:   f32, u8, i32, i64 as they are; f64 as f32; bool as u8; a choice as i32 counted from 0, whatever the space's
@@ -34,18 +35,20 @@ typedef struct {
     uint32_t obs_count;            /* obs leaves: at[0 .. obs_count - 1]                                    */
     int mask;                      /* number of the mask's column, -1 = the env has none                    */
     uint32_t action, action_count; /* action leaves: at[action .. action + action_count - 1]                */
-    uint32_t reward, terminated, truncated, log_prob, value;
-    uint32_t flat;      /* floats of an observation as a dense layer reads it: sum of obs' flat  */
-    uint32_t scaled;    /* of these, those that the normaliser knows: elements of the f32 ones   */
-    uint32_t mask_bits; /* elements of a mask: the choices of all discrete action elements       */
-    uint32_t *choices;  /* of every element of every column with `choice`, owned                 */
-    uint64_t hash;      /* of all that matters to a reader                                       */
+    uint32_t reward, terminated, truncated;
+    int log_prob, value; /* -1 = acting does not estimate them                                   */
+    uint32_t flat;       /* floats of an observation as a dense layer reads it: sum of obs' flat  */
+    uint32_t scaled;     /* of these, those that the normaliser knows: elements of the f32 ones   */
+    uint32_t mask_bits;  /* elements of a mask: the choices of all discrete action elements       */
+    uint32_t *choices;   /* of every element of every column with `choice`, owned                 */
+    uint64_t hash;       /* of all that matters to a reader                                       */
 } tt_columns_t;
 
-/*  The list for an env with these spaces. Caller owns. TT_INVALID: more columns, elements or bytes than
+/*  The list for an env with these spaces; estimates: with log_prob and value. Caller owns. TT_INVALID: more columns, elements or bytes than
  *  common/base/limits.h allows, or a name that does not fit (the text says which leaf). The spaces have passed
  *  tt_space_check. */
-tt_status_t tt_columns_new(tt_columns_t **self_p, const tt_space_t *obs, const tt_space_t *action, bool mask);
+tt_status_t tt_columns_new(
+    tt_columns_t **self_p, const tt_space_t *obs, const tt_space_t *action, bool mask, bool estimates);
 void tt_columns_destroy(tt_columns_t **self_p);
 
 /*  A plain float32 vector and nothing else: rows can be read where they lie. */

@@ -31,11 +31,16 @@ void tt_policy_of(tt_policy_t *self, const tt_columns_t *columns)
     }
 }
 
+bool tt_policy_one_choice(const tt_policy_t *self)
+{
+    const tt_policy_part_t *part = self->part;
+    return self->parts == 1 && !part->box && part->elements == 1 && !part->bits;
+}
+
 /*  One categorical or one Gaussian, and nothing to forbid: whole arrays at once. */
 static bool s_one_choice(const tt_policy_t *self, const uint8_t *mask)
 {
-    const tt_policy_part_t *part = self->part;
-    return self->parts == 1 && !part->box && part->elements == 1 && !part->bits && !mask;
+    return tt_policy_one_choice(self) && !mask;
 }
 
 static bool s_one_box(const tt_policy_t *self)
@@ -226,6 +231,34 @@ void tt_policy_greedy(const tt_policy_t *self, const float *head, const uint8_t 
                 s_put(part, action[p], at + j, s_best(&c));
             }
         }
+    }
+}
+
+/*  The one that `word` says of those that are allowed. */
+static uint32_t s_any(const s_choice_t *c, uint32_t word)
+{
+    uint32_t allowed = 0;
+    for (uint32_t a = 0; a < c->n; a++)
+        allowed += !c->allowed || c->allowed[a];
+    uint32_t left = tt_below(word, allowed);
+    for (uint32_t a = 0; a < c->n; a++)
+        if ((!c->allowed || c->allowed[a]) && left-- == 0)
+            return a;
+    return 0;
+}
+
+void tt_policy_explore(const tt_policy_t *self, const float *q, const uint8_t *mask, size_t rows, const float *epsilon,
+    const tt_dist_draw_t *draw, int32_t *action)
+{
+    const bool one = tt_policy_one_choice(self);
+    TT_CHECK(one);
+    s_walk_t walk = {.policy = self};
+    for (size_t i = 0; i < rows; i++) {
+        uint32_t word[4];
+        s_walk_row(&walk, q, mask, i);
+        const s_choice_t c = s_element(&walk, self->part, 0, 0);
+        tt_dist_words(draw, i, self->part->draw, word);
+        action[i] = (int32_t)(tt_unit_f32(word[0]) < epsilon[i] ? s_any(&c, word[1]) : s_best(&c));
     }
 }
 

@@ -34,12 +34,19 @@ typedef struct {
 /*  Of a list of columns, which must outlive it. */
 void tt_policy_of(tt_policy_t *self, const tt_columns_t *columns);
 
+/*  Is an action one choice of n, and nothing else? */
+bool tt_policy_one_choice(const tt_policy_t *self);
+
 /*  action[i]: array of rows of action column i, as stored: int32_t, uint8_t (multi-binary) or float. */
 void tt_policy_sample(const tt_policy_t *self, const float *head, const float *log_std, const uint8_t *mask,
     size_t rows, const tt_dist_draw_t *draw, void *const *action, float *log_prob);
 /*  The most probable: of equals the lowest choice; means. */
 void tt_policy_greedy(
     const tt_policy_t *self, const float *head, const uint8_t *mask, size_t rows, void *const *action);
+/*  The same of one choice by q[rows][n], what each is worth; but with probability epsilon[row] any choice that is allowed, all
+ *  alike. Of the block of words of the row's choice the first says whether, the second which. */
+void tt_policy_explore(const tt_policy_t *self, const float *q, const uint8_t *mask, size_t rows, const float *epsilon,
+    const tt_dist_draw_t *draw, int32_t *action);
 /*  log_prob[rows] of given actions. */
 void tt_policy_log_prob(const tt_policy_t *self, const float *head, const float *log_std, const uint8_t *mask,
     size_t rows, const void *const *action, float *log_prob);

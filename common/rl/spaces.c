@@ -43,8 +43,10 @@ uint32_t tt_space_leaves(const tt_space_t *self, const tt_space_t **leaf, uint32
         return 1;
     }
     uint32_t count = 0;
-    for (uint32_t i = 0; i < self->parts; i++)
-        count += tt_space_leaves(&self->part[i], leaf + (count < room ? count : room), count < room ? room - count : 0);
+    for (uint32_t i = 0; i < self->parts; i++) {
+        const bool left = count < room;
+        count += tt_space_leaves(&self->part[i], left ? leaf + count : NULL, left ? room - count : 0);
+    }
     return count;
 }
 

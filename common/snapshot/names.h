@@ -15,10 +15,12 @@
 #define NAME_SUM_STEP   "tutti.sum.step"
 #define NAME_EPISODES   "tutti.episodes"
 #define NAME_RETURNS    "tutti.returns"
+#define NAME_REPLAY     "tutti.replay"
 /*  printf formats; the version is an unsigned long long */
 #define NAME_PARAMS "tutti.version.%llu.params"
 #define NAME_NORM   "tutti.version.%llu.norm"
 #define NAME_REWARD "tutti.version.%llu.reward"
+#define NAME_SET    "tutti.set.%u" /* the number of a parameter set that follows the trained one */
 
 #define META_FORMAT      "format"
 #define META_CONFIG      "config"

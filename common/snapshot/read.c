@@ -223,6 +223,32 @@ static tt_status_t s_read_counters(tt_snapshot_t *self)
     return TT_OK;
 }
 
+/*  Of how many bytes a replay is, only its own module can say. */
+static tt_status_t s_read_replay(tt_snapshot_t *self)
+{
+    const tt_st_array_t *array = self->replays ? tt_st_find(self->file, NAME_REPLAY) : NULL;
+    self->replay = NULL;
+    if (!self->replays)
+        return TT_OK;
+    if (!array || array->type != TT_ST_U8)
+        return tt_err(TT_DATA, NAME_REPLAY " is missing: made by an algorithm without a replay");
+    self->replay = array->data;
+    self->replay_bytes = array->bytes;
+    return TT_OK;
+}
+
+static tt_status_t s_read_sets(tt_snapshot_t *self)
+{
+    for (uint32_t k = 1; k < self->sets; k++) {
+        const void *data = NULL;
+        char name[32];
+        snprintf(name, sizeof name, NAME_SET, k);
+        TT_TRY(s_need(self, name, TT_ST_F32, self->param_count, &data));
+        self->set[k] = data;
+    }
+    return TT_OK;
+}
+
 static tt_status_t s_read_all(tt_snapshot_t *self)
 {
     const void *data = NULL;
@@ -249,6 +275,8 @@ static tt_status_t s_read_all(tt_snapshot_t *self)
     self->episodes = data;
     TT_TRY(s_need(self, NAME_RETURNS, TT_ST_F64, self->envs, &data));
     self->returns = data;
+    TT_TRY(s_read_sets(self));
+    TT_TRY(s_read_replay(self));
     self->config = tt_st_meta(self->file, META_CONFIG);
     self->env = tt_st_meta(self->file, META_ENV);
     self->algorithm = tt_st_meta(self->file, META_ALGORITHM);

@@ -16,6 +16,8 @@
  *    tutti.version.<v>.reward            F64  block of the rewards' normaliser
  *    tutti.env_states                    U8   [envs][bytes]: states at the start of batch `update`; absent: envs are reset
  *    tutti.sum, tutti.sum.step           F32, I64  only for a joiner: the kept sum of an optimiser step (allreduce.h)
+ *    tutti.set.<k>                       F32  parameter sets that follow the trained one (target networks), flat
+ *    tutti.replay                        U8   algorithms with a replay: all of it, with the batch in hand once that is in
  *    tutti.episodes, tutti.returns       F64  statistics before batch `update` (common/rl/episodes.h, norm.h)
  *
  *  Metadata: checksum, format ("tutti-2"), config (resolved YAML), env, algorithm, update, return_mean, weights_sha256.
@@ -61,6 +63,11 @@ typedef struct {
     size_t sum_count;
     const double *episodes, *returns;
     size_t episodes_count;
+    const float *set[TT_SETS_MAX]; /* [1 .. sets - 1] parameter sets beside the trained one */
+    uint32_t sets;
+    bool replays;       /* the algorithm has a replay */
+    const void *replay; /* one block (learner/replay/replay.h) */
+    size_t replay_bytes;
     tt_st_t *file; /* owned, after reading */
     float *owned;  /* params, after reading */
 } tt_snapshot_t;
@@ -70,7 +77,7 @@ tt_status_t tt_snapshot_encode(const tt_snapshot_t *self, tt_buf_t *out);
 tt_status_t tt_snapshot_write(const tt_snapshot_t *self, const char *path);
 
 /*  Read bytes / a file. On entry *self says what is expected: tensor(s), param_count, opt_count, norm_count,
- *  reward_count, sum_count, envs, env_bytes, episodes_count; on TT_OK the rest is filled in and tt_snapshot_close is due.
+ *  reward_count, sum_count, envs, env_bytes, episodes_count, sets, replays; on TT_OK the rest is filled in and tt_snapshot_close is due.
  *  TT_DATA: damaged, foreign, or of another network, algorithm or number of envs (the text says what). */
 tt_status_t tt_snapshot_decode(tt_snapshot_t *self, const void *bytes, size_t size);
 tt_status_t tt_snapshot_read(tt_snapshot_t *self, const char *path);

@@ -100,7 +100,7 @@ static void s_metadata(draft_t *draft, const tt_snapshot_t *self)
 
 static void s_draft(draft_t *draft, const tt_snapshot_t *self)
 {
-    *draft = (draft_t){.room = self->tensors + 3 * self->versions + 20};
+    *draft = (draft_t){.room = self->tensors + 3 * self->versions + self->sets + 21};
     draft->array = tt_array0(draft->room, sizeof *draft->array);
     s_tensors(draft, self);
     s_number(draft, NAME_UPDATE, self->update);
@@ -122,6 +122,13 @@ static void s_draft(draft_t *draft, const tt_snapshot_t *self)
     }
     s_array(draft, NAME_EPISODES, TT_ST_F64, self->episodes, self->episodes_count, 0);
     s_array(draft, NAME_RETURNS, TT_ST_F64, self->returns, self->envs, 0);
+    for (uint32_t k = 1; k < self->sets; k++) {
+        char name[32];
+        snprintf(name, sizeof name, NAME_SET, k);
+        s_array(draft, name, TT_ST_F32, self->set[k], self->param_count, 0);
+    }
+    if (self->replays)
+        s_array(draft, NAME_REPLAY, TT_ST_U8, self->replay, self->replay_bytes, 0);
     s_metadata(draft, self);
 }
 

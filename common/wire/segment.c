@@ -50,10 +50,10 @@ static void s_walk(s_walk_t *self, tt_segment_t *out)
     out->reward = out->column[columns->reward];
     out->terminated = out->column[columns->terminated];
     out->truncated = out->column[columns->truncated];
-    out->log_prob = out->column[columns->log_prob];
-    out->value = out->column[columns->value];
-    out->last_value = out->last[columns->value];
-    out->final_value = out->final[columns->value];
+    out->log_prob = columns->log_prob < 0 ? NULL : out->column[columns->log_prob];
+    out->value = columns->value < 0 ? NULL : out->column[columns->value];
+    out->last_value = columns->value < 0 ? NULL : out->last[columns->value];
+    out->final_value = columns->value < 0 ? NULL : out->final[columns->value];
 }
 
 tt_status_t tt_segment_size(const tt_segment_shape_t *shape, size_t *bytes)

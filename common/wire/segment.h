@@ -34,6 +34,7 @@ typedef struct {
     /* the same as column[], for those that every list has */
     float *reward;
     uint8_t *terminated, *truncated;
+    /* NULL where the list has them not */
     float *log_prob, *value, *last_value, *final_value;
 } tt_segment_t;
 

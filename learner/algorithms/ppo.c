@@ -249,10 +249,10 @@ static void s_normalise(const tt_algo_t *self, const uint32_t *row, ppo_loss_t *
     loss->scale = (float)(1 / (sqrt(square / (rows - 1)) + 1e-8));
 }
 
-tt_status_t ppo_minibatch(tt_algo_t *self, uint32_t step, const tt_net_t *net, tt_minibatch_t *out)
+tt_status_t ppo_minibatch(tt_algo_t *self, const tt_at_t *at, const tt_net_t *net, tt_minibatch_t *out)
 {
     (void)net;
-    const uint32_t epoch = step / self->minibatches, index = step % self->minibatches;
+    const uint32_t epoch = at->step / self->minibatches, index = at->step % self->minibatches;
     if (self->order_epoch != epoch)
         s_shuffle(self, epoch);
     const uint32_t *row = self->order + (size_t)index * self->minibatch_rows;

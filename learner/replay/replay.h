@@ -141,8 +141,8 @@ void replay_gather_flat(const replay_t *self, const uint64_t *unit, uint32_t uni
 
 /* ---- what outlives a process --------------------------------------------------------------------------------------- */
 
-/*  Everything in one block with its SHA-256, appended to `out`; loaded, it draws what this one would draw. TT_INVALID: out
- *  is full; the priorities of a step are still to come. */
+/*  Everything in one block with its SHA-256, appended to `out`; loaded, it draws what this one would draw. A step whose
+ *  priorities are still to come is not part of it: it is drawn again, and is the same. TT_INVALID: out is full. */
 tt_status_t replay_save(const replay_t *self, tt_buf_t *out);
 /*  Bytes that replay_save appends. */
 uint64_t replay_save_size(const replay_t *self);

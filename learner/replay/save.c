@@ -73,13 +73,19 @@ static uint64_t s_batch_size(const past_t *past)
     return 8 + 5 * N + N * past->cfg.T * (past->row_bytes + sizeof(float));
 }
 
+/*  A step that is under way is drawn again by whoever loads it. */
+static bool s_is_known(const replay_late_t *late)
+{
+    return late->units && late->given;
+}
+
 uint64_t replay_save_size(const replay_t *self)
 {
     const past_t *past = &self->past;
     uint64_t size = sizeof(head_t) + (past->next - past->first) * s_batch_size(past) + SEAL;
     size += past->finals * (past->record + sizeof(uint32_t)) + past->cfg.N * past->record;
     for (uint32_t i = 0; i < self->lates; i++)
-        size += self->late[i].units ? 16 + 12 * (uint64_t)self->late[i].units : 0;
+        size += s_is_known(&self->late[i]) ? 16 + 12 * (uint64_t)self->late[i].units : 0;
     return size;
 }
 
@@ -125,7 +131,7 @@ static tt_status_t s_save(const replay_t *self, const head_t *head, tt_buf_t *ou
     TT_TRY(tt_buf_add(out, past->tip, past->cfg.N * past->record));
     TT_TRY(s_save_priorities(self, out));
     for (uint32_t i = 0; i < self->lates; i++)
-        if (self->late[i].units)
+        if (s_is_known(&self->late[i]))
             TT_TRY(s_save_late(&self->late[i], out));
     return TT_OK;
 }
@@ -138,12 +144,8 @@ tt_status_t replay_save(const replay_t *self, tt_buf_t *out)
     head.next = self->past.next;
     head.total = self->total;
     head.max_priority = (double)self->max_priority;
-    for (uint32_t i = 0; i < self->lates; i++) {
-        if (self->late[i].units && !self->late[i].given)
-            return tt_err(
-                TT_INVALID, "replay: the priorities of step %" PRIu64 " are still to come", self->late[i].total);
-        head.late += self->late[i].units != 0;
-    }
+    for (uint32_t i = 0; i < self->lates; i++)
+        head.late += s_is_known(&self->late[i]);
     uint8_t seal[SEAL];
     tt_status_t status = s_save(self, &head, out);
     if (status == TT_OK) {

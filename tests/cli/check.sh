@@ -26,6 +26,7 @@ expect 0 'action: "discrete(2)" # environment CartPole-v1' "$TUTTI" check good.y
 expect 0 'seed: 5 # --set' "$TUTTI" check good.yaml --seed 5
 expect 0 'seed: 9 # --set' "$TUTTI" check --seed 5 good.yaml --seed=9
 expect 0 'name: CartPole-v1 # env' "$TUTTI" check good.yaml
+expect 0 'kind: sample # algorithm ppo' "$TUTTI" check good.yaml
 
 expect 0 '# actor 4 -> 64 tanh -> 64 tanh -> 2: 4,610 parameters' "$TUTTI" check good.yaml
 expect 0 '# critic 4 -> 64 tanh -> 64 tanh -> 1: 4,545 parameters' "$TUTTI" check good.yaml
@@ -60,6 +61,8 @@ expect 78 "tutti check: typo.yaml:3:3: unknown key 'learner.shard'; did you mean
     "$TUTTI" check typo.yaml
 expect 78 "learner.shards is 4 (good.yaml:4:3): every learner needs a shard" "$TUTTI" check good.yaml --set learner.replicas=5
 expect 78 "--set: algorithm.gamma: '2' is outside 0 .. 1" "$TUTTI" check good.yaml --set algorithm.gamma=2
+expect 78 "--set: actor.epsilon is filled in from the algorithm: algorithm.name decides, and ppo has no option for it" \
+    "$TUTTI" check good.yaml --set actor.epsilon=0.1
 expect 78 "--set: env: no env 'CartPole-v9'" "$TUTTI" check good.yaml --set env=CartPole-v9
 expect 78 "--set: algorithm.name: no algorithm 'pop'" "$TUTTI" check good.yaml --set algorithm.name=pop
 expect 78 "--set: env: ./none.so is looked for at $(pwd -P)/none.so: No such file" "$TUTTI" check good.yaml --set env=./none.so
@@ -97,6 +100,7 @@ expect 0 'env.args.g: ' "$TUTTI" envs Pendulum-v1
 expect 0 'observation: float32[3]: [-1, 1], [-1, 1], [-8, 8]' "$TUTTI" envs Pendulum-v1
 expect 0 'action: discrete(2): a number 0 to 1' "$TUTTI" envs CartPole-v1
 expect 0 'env.args' "$TUTTI" config
+! "$TUTTI" config | grep -q '^\(actor\|space\)\.' || fail "'tutti config' lists what is filled in"
 expect 0 'env.args.' "$TUTTI" completion --words KEY=VALUE
 
 # what is no file, or has no end, is refused at once

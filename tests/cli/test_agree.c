@@ -136,14 +136,14 @@ static void s_value(sample_t *self, const tt_cfg_field_t *field, char *out, size
     }
 }
 
-/*  space.* is the env's. */
+/*  What the program fills in is not a user's. */
 static size_t s_fields(const tt_cfg_field_t **out, size_t room)
 {
     const tt_algorithm_t *algorithm = NULL;
     size_t count = 0;
     assert_ok(tt_algorithm_find(&algorithm, "ppo"));
     for (const tt_cfg_field_t *field = tt_train_fields; field->key; field++)
-        if (strncmp(field->key, "space.", 6) != 0 && count < room)
+        if (!tt_train_fills_in(field->key) && count < room)
             out[count++] = field;
     for (const tt_cfg_field_t *field = algorithm->fields; field->key && count < room; field++)
         out[count++] = field;

@@ -18,7 +18,7 @@ static inline tt_status_t range_try(range_t *self, const tt_env_ops_t *ops, cons
     *self = (range_t){.ops = ops, .count = cfg.count};
     assert_ok(tt_space_check(&ops->obs, "obs", false));
     assert_ok(tt_space_check(&ops->action, "action", true));
-    assert_ok(tt_columns_new(&self->columns, &ops->obs, &ops->action, ops->mask));
+    assert_ok(tt_columns_new(&self->columns, &ops->obs, &ops->action, ops->mask, true));
     cfg.ops = ops;
     cfg.args = args;
     cfg.columns = self->columns;

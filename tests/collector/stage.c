@@ -1,4 +1,5 @@
 #include "tests/collector/stage.h"
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,10 +46,15 @@ static void s_on_event(void *ctx, const tt_msg_EVENT_t *event)
 
 static void s_open_run(stage_t *self, uint32_t env_state)
 {
-    fake_open(&self->run, tt_sprintf("env: %s\nseed: %d\nnum_envs: %d\nnum_steps: %d\nlag: %u\nname: test\n"
-                                     "network:\n  hidden: [16]\nspace:\n  obs: float32[4]\n  action: discrete(2)\n"
-                                     "  env_state: %u\n",
-                              s_env, SEED, STAGE_ENVS, STAGE_STEPS, self->lag, env_state));
+    const tt_actor_t *actor = &self->actor;
+    fake_open(
+        &self->run, tt_sprintf("env: %s\nseed: %d\nnum_envs: %d\nnum_steps: %d\nlag: %u\nname: test\n"
+                               "network:\n  hidden: [16]\nspace:\n  obs: float32[4]\n  action: discrete(2)\n"
+                               "  env_state: %u\nactor: {kind: %s, epsilon: %g, epsilon_end: %g, epsilon_rows: %" PRIu64
+                               ", random_rows: %" PRIu64 "}\n",
+                        s_env, SEED, STAGE_ENVS, STAGE_STEPS, self->lag, env_state,
+                        actor->kind == TT_ACT_SAMPLE ? "sample" : "argmax", actor->epsilon, actor->epsilon_end,
+                        actor->epsilon_rows, actor->random_rows));
     self->run.beat_ms = 20;
     self->run.lease_ms = STAGE_LEASE_MS;
     self->run.era = 1;
@@ -56,14 +62,16 @@ static void s_open_run(stage_t *self, uint32_t env_state)
     self->run.ctx = self;
 }
 
-void stage_open(stage_t *self, uint32_t lag, uint32_t other_state)
+static void s_open(stage_t *self, uint32_t lag, uint32_t other_state, const tt_actor_t *actor)
 {
     const tt_env_ops_t *env;
-    const tt_net_spec_t spec = tt_net_actor_critic(4, (const uint32_t[]){16}, 1, TT_NN_TANH, 2, 0);
+    const tt_net_spec_t spec = actor->kind == TT_ACT_SAMPLE
+                                   ? tt_net_actor_critic(4, (const uint32_t[]){16}, 1, TT_NN_TANH, 2, 0)
+                                   : tt_net_one("q", 4, (const uint32_t[]){16}, 1, TT_NN_TANH, 2);
     int signals;
-    *self = (stage_t){.lag = lag, .store = {.published = 1, .version = s_version, .ctx = self}};
+    *self = (stage_t){.lag = lag, .actor = *actor, .store = {.published = 1, .version = s_version, .ctx = self}};
     assert_ok(tt_env_find(&env, s_env));
-    assert_ok(tt_columns_new(&self->columns, &env->obs, &env->action, false));
+    assert_ok(tt_columns_new(&self->columns, &env->obs, &env->action, false, actor->kind == TT_ACT_SAMPLE));
     self->store.columns = self->columns;
     self->store.state_bytes = tt_vec_save_size(env);
     assert_ok(tt_device_open(&self->device, "cpu", 0));
@@ -74,6 +82,16 @@ void stage_open(stage_t *self, uint32_t lag, uint32_t other_state)
     guard_arm(); /* before there are threads, as the program does */
     assert_ok(tt_signals_open(&signals));
     fake_role_start(&self->collector, &self->run, TT_PEER_COLLECTOR, collector_run, signals);
+}
+
+void stage_open(stage_t *self, uint32_t lag, uint32_t other_state)
+{
+    s_open(self, lag, other_state, &(tt_actor_t){0});
+}
+
+void stage_open_actor(stage_t *self, uint32_t lag, const tt_actor_t *actor)
+{
+    s_open(self, lag, 0, actor);
 }
 
 void stage_close(stage_t *self)
@@ -144,7 +162,9 @@ fake_segment_t stage_reference(stage_t *self, uint64_t batch)
         .blocks = blocks,
         .seed = SEED,
         .env_count = STAGE_ENVS,
-        .steps = STAGE_STEPS};
+        .steps = STAGE_STEPS,
+        .actor = self->actor,
+        .num_envs = STAGE_ENVS};
     assert_ok(tt_env_find(&cfg.env, s_env));
     assert_ok(rollout_new(&rollout, &cfg));
     fake_segment_t out = {0};

@@ -14,6 +14,7 @@ typedef struct {
     fake_learner_t learner[STAGE_LEARNERS];
     fake_role_t collector;
     uint32_t lag;
+    tt_actor_t actor;
     char event[32], event_text[1024]; /* the newest EVENT */
     int first_steps;
     tt_columns_t *columns;
@@ -23,6 +24,8 @@ typedef struct {
 
 /*  Bind everything and start a collector of CartPole, whose state in the job is larger than here by so much. */
 void stage_open(stage_t *self, uint32_t lag, uint32_t other_state);
+/*  The same that acts in this way. */
+void stage_open_actor(stage_t *self, uint32_t lag, const tt_actor_t *actor);
 /*  A collector that has not ended is told to STOP. */
 void stage_close(stage_t *self);
 #define stage_until(self, condition) fake_until(&(self)->run, condition, #condition)

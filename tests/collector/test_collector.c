@@ -52,6 +52,29 @@ static void test_lock_step(void **state)
     assert_int_equal(stage.first_steps, 1);
 }
 
+/*  The best choice with an epsilon that falls: over batches, in a range of its own, by the numbers of the whole job. */
+static void test_argmax(void **state)
+{
+    (void)state;
+    stage_t stage;
+    stage_open_actor(&stage, 0,
+        &(tt_actor_t){.kind = TT_ACT_ARGMAX,
+            .epsilon = 0.9,
+            .epsilon_end = 0.1,
+            .epsilon_rows = 2 * STAGE_ENVS * STAGE_STEPS,
+            .random_rows = STAGE_ENVS * STAGE_STEPS / 2});
+    stage_publish(&stage, 3);
+    stage_roster(&stage, 1, 3, 4);
+    fake_learner_credit(&stage.learner[0], 0, 3);
+    stage_until(&stage, stage_segment(&stage, 0, 2, 0));
+    for (uint64_t batch = 0; batch < 3; batch++) {
+        assert_int_equal(stage_segment(&stage, 0, batch, 0)->shape.columns->value, -1);
+        s_assert_batch(&stage, 0, batch, 0);
+    }
+    stage_close(&stage);
+    assert_int_equal(stage.collector.status, TT_OK);
+}
+
 /*  Who led another generation may be ahead of this one's rank 0, and a version that no batch of ours led to is no word at
  *  all about room: neither is credit. */
 static void test_a_version_that_is_no_credit(void **state)
@@ -318,6 +341,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lock_step),
+        cmocka_unit_test(test_argmax),
         cmocka_unit_test(test_a_version_that_is_no_credit),
         cmocka_unit_test(test_a_version_is_credit_of_rank_0_only),
         cmocka_unit_test(test_lag_1_takes_exactly_its_version),

@@ -28,7 +28,7 @@ typedef struct {
 static void s_open(world_t *w, const tt_env_ops_t *env)
 {
     *w = (world_t){.env = env};
-    assert_ok(tt_columns_new(&w->columns, &env->obs, &env->action, env->mask));
+    assert_ok(tt_columns_new(&w->columns, &env->obs, &env->action, env->mask, true));
     tt_policy_of(&w->policy, w->columns);
     const tt_net_spec_t spec =
         tt_net_actor_critic(w->columns->flat, (const uint32_t[]){16}, 1, TT_NN_TANH, w->policy.out, w->policy.log_std);

@@ -10,7 +10,7 @@
 #include "tests/collector/range.h"
 #include "tests/collector/zoo.h"
 
-enum { SEED = 5, CLIP = 10 };
+enum { SEED = 5, CLIP = 10, NUM_ENVS = 8 };
 
 typedef struct {
     const tt_env_ops_t *env;
@@ -21,6 +21,7 @@ typedef struct {
     tt_norm_t *norm; /* NULL = off */
     blocks_t *blocks;
     uint32_t steps;
+    tt_actor_t actor;
 } world_t;
 
 /*  A normaliser that has seen something. */
@@ -38,25 +39,64 @@ static tt_norm_t *s_norm(uint32_t dims)
     return norm;
 }
 
-static void s_open_env(world_t *w, const tt_env_ops_t *env, uint32_t steps, bool normalise)
+static void s_open_env(world_t *w, const tt_env_ops_t *env, uint32_t steps, bool normalise, tt_actor_t actor)
 {
-    *w = (world_t){.env = env, .steps = steps, .blocks = blocks_new()};
-    assert_ok(tt_columns_new(&w->columns, &w->env->obs, &w->env->action, w->env->mask));
+    *w = (world_t){.env = env, .steps = steps, .blocks = blocks_new(), .actor = actor};
+    const bool estimates = actor.kind == TT_ACT_SAMPLE;
+    assert_ok(tt_columns_new(&w->columns, &w->env->obs, &w->env->action, w->env->mask, estimates));
     tt_policy_of(&w->policy, w->columns);
-    const tt_net_spec_t spec = tt_net_actor_critic(
-        w->columns->flat, (const uint32_t[]){32, 32}, 2, TT_NN_TANH, w->policy.out, w->policy.log_std);
+    const uint32_t hidden[] = {32, 32};
+    const tt_net_spec_t spec =
+        estimates ? tt_net_actor_critic(w->columns->flat, hidden, 2, TT_NN_TANH, w->policy.out, w->policy.log_std)
+                  : tt_net_one("q", w->columns->flat, hidden, 2, TT_NN_TANH, w->policy.out);
     assert_ok(tt_device_open(&w->device, "cpu", 0));
     assert_ok(tt_net_new(&w->net, w->device, &spec, 1));
     assert_ok(tt_net_init(w->net, SEED, (const float[]){0.5f, 1.0f}, -0.3f));
     w->norm = normalise ? s_norm(w->columns->scaled) : NULL;
 }
 
-static void s_open(world_t *w, const char *env, uint32_t steps, bool normalise)
+/*  CartPole that must not be pushed to the left when it goes there too fast. */
+static const tt_env_ops_t *s_free_pole;
+static tt_env_ops_t s_bridled;
+
+static void s_forbid(tt_env_out_t *out)
+{
+    out->mask[0] = ((const float *)out->obs[0])[1] > -0.1f;
+}
+
+static void s_bridled_reset(void *state, tt_env_rng_t *rng, tt_env_out_t *out)
+{
+    s_free_pole->reset(state, rng, out);
+    s_forbid(out);
+}
+
+static void s_bridled_step(void *state, const void *const *action, tt_env_rng_t *rng, tt_env_out_t *out)
+{
+    s_free_pole->step(state, action, rng, out);
+    s_forbid(out);
+}
+
+static const tt_env_ops_t *s_env(const char *id)
 {
     const tt_env_ops_t *ops = &zoo_env;
-    if (strcmp(env, zoo_env.id) != 0)
-        assert_ok(tt_env_find(&ops, env));
-    s_open_env(w, ops, steps, normalise);
+    if (strcmp(id, "Bridled") == 0) {
+        assert_ok(tt_env_find(&s_free_pole, "CartPole-v1"));
+        s_bridled = *s_free_pole;
+        s_bridled.id = "Bridled";
+        s_bridled.mask = true;
+        s_bridled.reset = s_bridled_reset;
+        s_bridled.step = s_bridled_step;
+        s_bridled.step_many = NULL;
+        return &s_bridled;
+    }
+    if (strcmp(id, zoo_env.id) != 0)
+        assert_ok(tt_env_find(&ops, id));
+    return ops;
+}
+
+static void s_open(world_t *w, const char *env, uint32_t steps, bool normalise)
+{
+    s_open_env(w, s_env(env), steps, normalise, (tt_actor_t){0});
 }
 
 static void s_close(world_t *w)
@@ -70,8 +110,18 @@ static void s_close(world_t *w)
 
 static rollout_t *s_rollout(const world_t *w, uint32_t lo, uint32_t count)
 {
-    const rollout_cfg_t cfg = {
-        w->env, NULL, w->columns, w->net, w->norm, w->blocks, CLIP, SEED, lo, count, w->steps, 0, NULL};
+    const rollout_cfg_t cfg = {.env = w->env,
+        .columns = w->columns,
+        .net = w->net,
+        .norm = w->norm,
+        .blocks = w->blocks,
+        .clip_obs = CLIP,
+        .seed = SEED,
+        .env_lo = lo,
+        .env_count = count,
+        .steps = w->steps,
+        .actor = w->actor,
+        .num_envs = NUM_ENVS};
     rollout_t *rollout;
     assert_ok(rollout_new(&rollout, &cfg));
     return rollout;
@@ -155,6 +205,20 @@ static float s_value_of(const world_t *w, const void *const *leaf, float *head)
     return value;
 }
 
+/*  The actions of one row, and the log-probability if there is one. */
+static float s_act(
+    const world_t *w, const float *head, const uint8_t *mask, const tt_dist_draw_t *draw, void *const *action)
+{
+    float log_prob = 0;
+    if (w->actor.kind == TT_ACT_SAMPLE) {
+        tt_policy_sample(&w->policy, head, tt_net_log_std(w->net, 0, 0), mask, 1, draw, action, &log_prob);
+        return log_prob;
+    }
+    const float epsilon = (float)tt_epsilon(&w->actor, draw->clock[0] * NUM_ENVS + draw->who[0]);
+    tt_policy_explore(&w->policy, head, mask, 1, &epsilon, draw, action[0]);
+    return 0;
+}
+
 /*  What env 0 of the range shows now, and what it was cut at; mask included. */
 static void s_now(const range_t *range, const void **leaf)
 {
@@ -179,6 +243,7 @@ static void s_assert_reference(const world_t *w, const segment_t *segment, uint3
 {
     const tt_columns_t *columns = w->columns;
     const uint32_t E = segment->shape.E, who = lo + e;
+    const bool estimates = w->actor.kind == TT_ACT_SAMPLE;
     RANGE range = range_open(w->env, SEED, lo + e, 1);
     const void *leaf[TT_COLUMNS_MAX];
     uint32_t k = 0;
@@ -188,20 +253,19 @@ static void s_assert_reference(const world_t *w, const segment_t *segment, uint3
         const tt_dist_draw_t draw = {SEED, TT_STREAM_ACTION, &who, &clock};
         double room[TT_COLUMNS_MAX][32];
         void *action[TT_COLUMNS_MAX];
-        float head[64], log_prob, reward;
+        float head[64], reward;
         uint8_t terminated, truncated;
         s_now(&range, leaf);
         s_assert_leaves(columns, segment->at.column, at, leaf);
         const float value = s_value_of(w, leaf, head);
         for (uint32_t i = 0; i < columns->action_count; i++)
             action[i] = room[i];
-        tt_policy_sample(
-            &w->policy, head, tt_net_log_std(w->net, 0, 0), tt_vec_mask(range.vec), 1, &draw, action, &log_prob);
+        const float log_prob = s_act(w, head, tt_vec_mask(range.vec), &draw, action);
         for (uint32_t i = 0; i < columns->action_count; i++)
             s_assert_rows(
                 &columns->at[columns->action + i], segment->at.column[columns->action + i], at, room[i], 0, 1);
         assert_ok(tt_vec_step(range.vec, (const void *const *)action, &reward, &terminated, &truncated));
-        assert_true(segment->at.value[at] == value && segment->at.log_prob[at] == log_prob);
+        assert_true(!estimates || (segment->at.value[at] == value && segment->at.log_prob[at] == log_prob));
         assert_true(segment->at.reward[at] == reward);
         assert_int_equal(segment->at.terminated[at], terminated);
         assert_int_equal(segment->at.truncated[at], truncated);
@@ -213,12 +277,12 @@ static void s_assert_reference(const world_t *w, const segment_t *segment, uint3
         assert_int_equal(segment->at.final_t[k], t);
         s_final(&range, leaf);
         s_assert_leaves(columns, segment->at.final, k, leaf);
-        assert_true(segment->at.final_value[k] == s_value_of(w, leaf, NULL));
+        assert_true(!estimates || segment->at.final_value[k] == s_value_of(w, leaf, NULL));
         k++;
     }
     s_now(&range, leaf);
     s_assert_leaves(columns, segment->at.last, e, leaf);
-    assert_true(segment->at.last_value[e] == s_value_of(w, leaf, NULL));
+    assert_true(!estimates || segment->at.last_value[e] == s_value_of(w, leaf, NULL));
 }
 
 /* ---- tests ------------------------------------------------------------------------------------------------------- */
@@ -227,23 +291,32 @@ typedef struct {
     const char *env;
     uint32_t steps;
     bool normalise, truncates;
+    tt_actor_t actor;
 } case_t;
 
 static const case_t s_cases[] = {
-    {"CartPole-v1", 64, false, false},
-    {"CartPole-v1", 200, true, false},
-    {"Pendulum-v1", 450, false, true},
-    {"MountainCar-v0", 401, true, true},
-    {"Zoo-v0", 60, false, true},
-    {"Zoo-v0", 60, true, true},
+    {"CartPole-v1", 64, false, false, {0}},
+    {"CartPole-v1", 200, true, false, {0}},
+    {"Pendulum-v1", 450, false, true, {0}},
+    {"MountainCar-v0", 401, true, true, {0}},
+    {"Zoo-v0", 60, false, true, {0}},
+    {"Zoo-v0", 60, true, true, {0}},
+    {"CartPole-v1", 64, false, false, {TT_ACT_ARGMAX, 1, 0.1, 900, 0}},
+    {"MountainCar-v0", 401, true, true, {TT_ACT_ARGMAX, 0.5, 0, 2000, 300}},
+    {"Bridled", 64, false, false, {TT_ACT_ARGMAX, 0.5, 0.5, 0, 0}},
 };
+
+static void s_open_case(world_t *w, const case_t *c)
+{
+    s_open_env(w, s_env(c->env), c->steps, c->normalise, c->actor);
+}
 
 static void test_same_as_the_plain_way(void **state)
 {
     (void)state;
     for (size_t c = 0; c < TT_COUNT(s_cases); c++) {
         world_t w;
-        s_open(&w, s_cases[c].env, s_cases[c].steps, s_cases[c].normalise);
+        s_open_case(&w, &s_cases[c]);
         rollout_t *rollout = s_rollout(&w, 3, 5);
         segment_t segment = s_play(rollout, UINT32_MAX);
         if (s_cases[c].truncates)
@@ -261,7 +334,7 @@ static void test_ranges_and_slices_do_not_matter(void **state)
     (void)state;
     for (size_t c = 0; c < TT_COUNT(s_cases); c++) {
         world_t w;
-        s_open(&w, s_cases[c].env, s_cases[c].steps, s_cases[c].normalise);
+        s_open_case(&w, &s_cases[c]);
         rollout_t *eight = s_rollout(&w, 0, 8), *low = s_rollout(&w, 0, 4), *high = s_rollout(&w, 4, 4);
         for (int batch = 0; batch < 3; batch++) {
             segment_t whole = s_play(eight, UINT32_MAX), first = s_play(low, 1), second = s_play(high, 7);
@@ -283,7 +356,7 @@ static void test_saved_states_continue_elsewhere(void **state)
     (void)state;
     for (size_t c = 0; c < TT_COUNT(s_cases); c++) {
         world_t w;
-        s_open(&w, s_cases[c].env, s_cases[c].steps, s_cases[c].normalise);
+        s_open_case(&w, &s_cases[c]);
         rollout_t *all = s_rollout(&w, 0, 6), *moved = s_rollout(&w, 2, 3);
         segment_t before = s_play(all, UINT32_MAX), after = s_play(all, UINT32_MAX);
         const size_t each = rollout_state_bytes(moved);
@@ -299,6 +372,68 @@ static void test_saved_states_continue_elsewhere(void **state)
         rollout_destroy(&moved);
         s_close(&w);
     }
+}
+
+static void s_open_argmax(world_t *w, const char *env, uint32_t steps, tt_actor_t actor)
+{
+    actor.kind = TT_ACT_ARGMAX;
+    s_open_env(w, s_env(env), steps, false, actor);
+}
+
+/*  Nothing but the greedy choice at epsilon 0, all alike at 1. */
+static void test_epsilon_0_and_1(void **state)
+{
+    (void)state;
+    enum { T = 500, E = 8 };
+    for (int epsilon = 0; epsilon <= 1; epsilon++) {
+        world_t w;
+        size_t left = 0;
+        s_open_argmax(&w, "CartPole-v1", T, (tt_actor_t){.epsilon_end = epsilon});
+        rollout_t *rollout = s_rollout(&w, 0, E);
+        segment_t segment = s_play(rollout, UINT32_MAX);
+        const int32_t *action = segment.at.column[w.columns->action];
+        const float *obs = segment.at.column[0];
+        assert_null(segment.at.value);
+        for (size_t i = 0; i < T * E; i++) {
+            const float *row = obs + i * 4;
+            float head[2];
+            assert_ok(tt_net_forward(w.net, 0, 0, &row, 1, (float *const[]){head}));
+            assert_true(epsilon || action[i] == (head[1] > head[0]));
+            left += action[i] == 0;
+        }
+        assert_true(!epsilon || fabs((double)left / (T * E) - 0.5) < 0.03);
+        tt_frame_close(&segment.frame);
+        rollout_destroy(&rollout);
+        s_close(&w);
+    }
+}
+
+/*  epsilon goes by the numbers of rows: the first so many of all envs together, over batches, and whoever plays them. */
+static void test_random_rows_are_the_jobs(void **state)
+{
+    (void)state;
+    enum { T = 10, RANDOM = 15 * NUM_ENVS };
+    world_t w;
+    s_open_argmax(&w, "CartPole-v1", T, (tt_actor_t){.random_rows = RANDOM});
+    rollout_t *rollout = s_rollout(&w, 2, 3);
+    uint32_t other = 0;
+    for (uint32_t batch = 0; batch < 3; batch++) {
+        segment_t segment = s_play(rollout, UINT32_MAX);
+        const int32_t *action = segment.at.column[w.columns->action];
+        for (uint32_t i = 0; i < T * 3; i++) {
+            const float *row = (const float *)segment.at.column[0] + (size_t)i * 4;
+            float head[2];
+            assert_ok(tt_net_forward(w.net, 0, 0, &row, 1, (float *const[]){head}));
+            const bool best = action[i] == (head[1] > head[0]);
+            const uint64_t number = (uint64_t)(batch * T + i / 3) * NUM_ENVS + 2 + i % 3;
+            assert_true(best || number < RANDOM);
+            other += !best;
+        }
+        tt_frame_close(&segment.frame);
+    }
+    assert_true(other > 10 && other < 35); /* half of 45 */
+    rollout_destroy(&rollout);
+    s_close(&w);
 }
 
 /*  Batches so short that every step of one may be a truncation: a segment has room for as many finals as it has rows. */
@@ -347,11 +482,10 @@ static void test_abandoned_batch_leaves_no_trace(void **state)
     s_close(&w);
 }
 
-static void test_diverged_policy_is_an_error(void **state)
+static void s_assert_diverged(tt_actor_t actor)
 {
-    (void)state;
     world_t w;
-    s_open(&w, "CartPole-v1", 8, false);
+    s_open_env(&w, s_env("CartPole-v1"), 8, false, actor);
     const size_t count = tt_net_param_count(tt_net_spec(w.net));
     float *params = tt_array0(count, sizeof *params);
     for (size_t i = 0; i < count; i++)
@@ -365,8 +499,16 @@ static void test_diverged_policy_is_an_error(void **state)
     rollout_begin(rollout);
     assert_ok(rollout_play(rollout, 8, &done));
     assert_int_equal(rollout_finish(rollout, &shape, &frame), TT_INTERNAL);
+    assert_non_null(strstr(tt_err_text(), "try a smaller algorithm.learning_rate"));
     rollout_destroy(&rollout);
     s_close(&w);
+}
+
+static void test_diverged_policy_is_an_error(void **state)
+{
+    (void)state;
+    s_assert_diverged((tt_actor_t){0});
+    s_assert_diverged((tt_actor_t){.kind = TT_ACT_ARGMAX});
 }
 
 static void test_net_must_fit_the_env(void **state)
@@ -377,8 +519,15 @@ static void test_net_must_fit_the_env(void **state)
     const tt_env_ops_t *acrobot;
     tt_columns_t *other;
     assert_ok(tt_env_find(&acrobot, "Acrobot-v1"));
-    assert_ok(tt_columns_new(&other, &acrobot->obs, &acrobot->action, false));
-    const rollout_cfg_t cfg = {w.env, NULL, other, w.net, NULL, w.blocks, CLIP, SEED, 0, 2, 8, 0, NULL};
+    assert_ok(tt_columns_new(&other, &acrobot->obs, &acrobot->action, false, true));
+    const rollout_cfg_t cfg = {.env = w.env,
+        .columns = other,
+        .net = w.net,
+        .blocks = w.blocks,
+        .clip_obs = CLIP,
+        .seed = SEED,
+        .env_count = 2,
+        .steps = 8};
     rollout_t *rollout = NULL;
     assert_int_equal(rollout_new(&rollout, &cfg), TT_INVALID);
     assert_null(rollout);
@@ -395,7 +544,14 @@ static void test_net_must_have_an_actor_and_a_critic(void **state)
     const tt_net_spec_t spec = {.obs = 4, .towers = 1, .tower = {{.name = "actor", .out = 2}}};
     tt_net_destroy(&w.net);
     assert_ok(tt_net_new(&w.net, w.device, &spec, 1));
-    const rollout_cfg_t cfg = {w.env, NULL, w.columns, w.net, NULL, w.blocks, CLIP, SEED, 0, 2, 8, 0, NULL};
+    const rollout_cfg_t cfg = {.env = w.env,
+        .columns = w.columns,
+        .net = w.net,
+        .blocks = w.blocks,
+        .seed = SEED,
+        .env_count = 2,
+        .num_envs = 2,
+        .steps = 8};
     rollout_t *rollout = NULL;
     assert_int_equal(rollout_new(&rollout, &cfg), TT_INVALID);
     assert_non_null(strstr(tt_err_text(), "'critic'"));
@@ -451,6 +607,8 @@ int main(void)
         cmocka_unit_test(test_same_as_the_plain_way),
         cmocka_unit_test(test_ranges_and_slices_do_not_matter),
         cmocka_unit_test(test_saved_states_continue_elsewhere),
+        cmocka_unit_test(test_epsilon_0_and_1),
+        cmocka_unit_test(test_random_rows_are_the_jobs),
         cmocka_unit_test(test_every_row_truncated),
         cmocka_unit_test(test_abandoned_batch_leaves_no_trace),
         cmocka_unit_test(test_diverged_policy_is_an_error),

@@ -100,6 +100,31 @@ static void test_parse(void **state)
     assert_int_equal(cfg.env_args.count, 0);
 }
 
+/*  How to act: sampling where nothing is said, as by versions that knew nothing else. What feeds a learner is the learner's. */
+static void test_parse_actor(void **state)
+{
+    (void)state;
+    tt_train_cfg_t cfg;
+    char text[512];
+    assert_ok(tt_train_parse(&cfg, s_resolved, strlen(s_resolved)));
+    assert_true(cfg.actor.kind == TT_ACT_SAMPLE && cfg.actor.epsilon == 0 && cfg.actor.epsilon_end == 0);
+    assert_true(cfg.actor.epsilon_rows == 0 && cfg.actor.random_rows == 0);
+    snprintf(text, sizeof text,
+        "%sactor: {kind: argmax, epsilon: 1, epsilon_end: 0.05, epsilon_rows: 10k, random_rows: 100}\n"
+        "replay: {capacity: 1M, anything: 4}\n",
+        s_resolved);
+    assert_ok(tt_train_parse(&cfg, text, strlen(text)));
+    assert_true(cfg.actor.kind == TT_ACT_ARGMAX && cfg.actor.epsilon == 1 && cfg.actor.epsilon_end == 0.05);
+    assert_true(cfg.actor.epsilon_rows == 10000 && cfg.actor.random_rows == 100);
+    static const char *const wrong[] = {"{kind: best}", "{epsilon: 1.5}", "{epsilon_end: -0.1}", "{epsilon_power: 7}"};
+    for (size_t i = 0; i < TT_COUNT(wrong); i++) {
+        snprintf(text, sizeof text, "%sactor: %s\n", s_resolved, wrong[i]);
+        assert_int_equal(tt_train_parse(&cfg, text, strlen(text)), TT_CONFIG);
+    }
+    assert_true(tt_train_fills_in("actor.kind") && tt_train_fills_in("space.obs") && !tt_train_fills_in("actor"));
+    assert_false(tt_train_fills_in("algorithm.epsilon"));
+}
+
 /*  As run directories and snapshots of earlier versions have it. */
 static void test_parse_numbers_for_spaces(void **state)
 {
@@ -197,6 +222,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rules),
         cmocka_unit_test(test_parse),
+        cmocka_unit_test(test_parse_actor),
         cmocka_unit_test(test_parse_numbers_for_spaces),
         cmocka_unit_test(test_parse_args),
         cmocka_unit_test(test_parse_refuses),

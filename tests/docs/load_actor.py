@@ -41,7 +41,7 @@ def function():
 def trained(config, folder):
     """The last checkpoint of a short run."""
     run_dir = os.path.join(folder, os.path.basename(config))
-    subprocess.run([TUTTI, "run", config, "--run-dir", run_dir, "--quiet", "--set", "stop.env_steps=30000", "--set",
+    subprocess.run([TUTTI, "run", config, "--run-dir", run_dir, "--quiet", "--set", f"stop.env_steps={5000 if 'dqn' in config else 30000}", "--set",
                     "stop.return_mean=null"], check=True, stdout=subprocess.DEVNULL, timeout=100,
                    env=dict(os.environ, XDG_STATE_HOME=folder))
     return os.path.join(run_dir, "checkpoints", "final.safetensors")

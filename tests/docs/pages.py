@@ -14,7 +14,8 @@ SKIPPED = {".git", "build", "runs", ".venvs", "node_modules"}
 # Named in running text without being a command: `tutti COMMAND --help` and the like.
 PLACEHOLDERS = {"COMMAND"}
 # First words of dotted names that are config keys when they stand in code.
-SECTIONS = ("algorithm", "network", "normalize", "collector", "learner", "aggregator", "stop", "checkpoint", "net", "coordinator")
+SECTIONS = ("algorithm", "network", "normalize", "collector", "learner", "aggregator", "stop", "checkpoint", "net", "coordinator",
+            "replay")
 # Dotted names of these shapes are files, tests or calls, not keys.
 NOT_KEYS = re.compile(r"\.(c|h|py|sh|md|def|yaml|json|log|lock|db|so)$|\(|\*")
 # Examples of mistakes: the page shows how they are reported.

@@ -101,20 +101,24 @@ static void s_fill(const fake_collector_t *self, const tt_segment_shape_t *shape
             s_put_view(self, at.column, i, batch, env, t, twin, 10);
             s_put_row(self, columns->action, columns->action_count, at.column, i, batch, env, t, twin + 1);
             at.reward[i] = 1 + self->poison;
-            at.log_prob[i] = -0.69f;
-            at.value[i] = s_number(self, batch, env, t, twin + 2);
+            if (at.value) {
+                at.log_prob[i] = -0.69f;
+                at.value[i] = s_number(self, batch, env, t, twin + 2);
+            }
             at.terminated[i] = s_terminated(self, batch, env, t);
             at.truncated[i] = !at.terminated[i] && env % shape->T == t;
             if (at.truncated[i]) {
                 at.final_t[k] = t;
                 at.final_env[k] = e;
-                at.final_value[k] = s_number(self, batch, env, t, twin + 4);
+                if (at.final_value)
+                    at.final_value[k] = s_number(self, batch, env, t, twin + 4);
                 s_put_view(self, at.final, k++, batch, env, t, twin, 100);
             }
         }
     for (uint32_t e = 0; e < shape->E; e++) {
         s_put_view(self, at.last, e, batch, lo + e, shape->T, twin, 10);
-        at.last_value[e] = s_number(self, batch, lo + e, shape->T, twin + 2);
+        if (at.last_value)
+            at.last_value[e] = s_number(self, batch, lo + e, shape->T, twin + 2);
         at.age[e] = s_age(self, batch, lo + e);
         memset(at.states + (size_t)e * shape->S, (int)((batch * 16 + lo + e) & 255), shape->S);
     }

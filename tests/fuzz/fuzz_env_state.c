@@ -48,7 +48,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     unsigned char *bytes = calloc(1, need);
     tt_vec_t *vec = NULL;
     tt_columns_t *columns = NULL;
-    if (!bytes || tt_columns_new(&columns, &ops->obs, &ops->action, ops->mask) != TT_OK)
+    if (!bytes || tt_columns_new(&columns, &ops->obs, &ops->action, ops->mask, true) != TT_OK)
         abort();
     if (tt_vec_new(&vec, &(tt_vec_cfg_t){.ops = ops, .columns = columns, .seed = 1, .count = 1}) != TT_OK)
         abort();

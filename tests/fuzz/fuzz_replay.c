@@ -19,7 +19,7 @@ static const tt_columns_t *s_columns(void)
     const tt_status_t read = tt_space_parse(&obs, "{image: uint8[2, 2], room: discrete(3)}");
     const tt_status_t also = tt_space_parse(&action, "discrete(2)");
     TT_CHECK(read == TT_OK && also == TT_OK);
-    const tt_status_t status = tt_columns_new(&made, obs, action, true);
+    const tt_status_t status = tt_columns_new(&made, obs, action, true, true);
     TT_CHECK(status == TT_OK);
     tt_space_free(&obs);
     tt_space_free(&action);

@@ -8,12 +8,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const struct {
     const char *obs, *action;
-    bool mask;
+    bool mask, estimates;
 } s_spaces[] = {
-    {"float32[5]", "float32[2]", false},
-    {"float32", "discrete(3)", false},
-    {"{image: uint8[2, 3], speed: float32[2], room: discrete(4)}", "(multi_discrete(2, 3), float32)", true},
-    {"(int64[2], multi_binary[3])", "multi_binary[2]", true},
+    {"float32[5]", "float32[2]", false, true},
+    {"float32", "discrete(3)", false, true},
+    {"{image: uint8[2, 3], speed: float32[2], room: discrete(4)}", "(multi_discrete(2, 3), float32)", true, true},
+    {"(int64[2], multi_binary[3])", "multi_binary[2]", true, true},
+    {"uint8[4]", "discrete(3)", true, false},
 };
 
 static const tt_columns_t *s_columns(uint32_t which)
@@ -25,7 +26,8 @@ static const tt_columns_t *s_columns(uint32_t which)
         const tt_status_t read = tt_space_parse(&obs, s_spaces[which].obs);
         const tt_status_t also = tt_space_parse(&action, s_spaces[which].action);
         TT_CHECK(read == TT_OK && also == TT_OK);
-        const tt_status_t status = tt_columns_new(&made[which], obs, action, s_spaces[which].mask);
+        const tt_status_t status =
+            tt_columns_new(&made[which], obs, action, s_spaces[which].mask, s_spaces[which].estimates);
         TT_CHECK(status == TT_OK);
         tt_space_free(&obs);
         tt_space_free(&action);
@@ -48,7 +50,7 @@ static void s_walk(const tt_segment_shape_t *shape, uint8_t *block)
         for (uint32_t c = 0; c < columns->obs_count; c++)
             row[c] = (const char *)s.final[c] + (size_t)k * columns->at[c].bytes;
         tt_columns_flatten(columns, row, flat);
-        sum += flat[0] + s.final_value[k] + s.value[at];
+        sum += flat[0] + (columns->value < 0 ? s.reward[at] : s.final_value[k] + s.value[at]);
     }
     for (uint32_t c = 0; c < columns->count; c++)
         for (size_t i = 0; columns->at[c].choice && i < rows * columns->at[c].elements; i++) {

@@ -20,10 +20,11 @@ static void s_use(const tt_space_t *space)
     TT_CHECK(status == TT_OK);
     status = tt_space_parse(&again, tt_buf_text(&words));
     TT_CHECK(status == TT_OK);
-    if (tt_columns_new(&columns, space, &choice, true) == TT_OK)
+    if (tt_columns_new(&columns, space, &choice, true, true) == TT_OK)
         TT_CHECK(columns->obs_count == tt_space_leaves(again, NULL, 0));
     tt_columns_destroy(&columns);
-    if (tt_space_check(space, "action", true) == TT_OK && tt_columns_new(&columns, &choice, space, true) == TT_OK)
+    if (tt_space_check(space, "action", true) == TT_OK &&
+        tt_columns_new(&columns, &choice, space, true, false) == TT_OK)
         TT_CHECK(columns->mask_bits <= TT_CHOICES_MAX);
     tt_columns_destroy(&columns);
     tt_space_free(&again);

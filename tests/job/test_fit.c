@@ -71,7 +71,8 @@ static void test_shared_trunk(void **state)
 static void s_refused(const tt_train_cfg_t *cfg, const char *message)
 {
     tt_config_t *config = NULL;
-    static const char yaml[] = "env: X\nnum_steps: 16\nnormalize: {obs: true}\nnetwork: {hidden: [64, 32]}\n";
+    static const char yaml[] = "env: X\nnum_steps: 16\nnormalize: {obs: true}\nnetwork: {hidden: [64, 32]}\n"
+                               "algorithm: {name: best}\n";
     assert_ok(tt_config_parse(&config, yaml, strlen(yaml), "f.yaml"));
     assert_int_equal(tt_train_fit(config, cfg), TT_CONFIG);
     assert_string_equal(tt_err_text(), message);
@@ -102,12 +103,37 @@ static void test_whose_fault(void **state)
     assert_int_equal(tt_train_fit(NULL, &cfg), TT_CONFIG);
 }
 
+/*  The best choice is one of one head's; and a row then has no estimates. */
+static void test_argmax(void **state)
+{
+    (void)state;
+    static const char *const others[] = {
+        "float32[1]", "multi_discrete(2, 2)", "multi_binary[1]", "(discrete(2), float32)"};
+    tt_train_cfg_t cfg = s_cfg("float32[4]", "discrete(3)", true);
+    TT_AUTO(tt_columns) columns = NULL;
+    snprintf(cfg.algorithm.name, sizeof cfg.algorithm.name, "best");
+    cfg.actor.kind = TT_ACT_ARGMAX;
+    assert_ok(tt_train_fit(NULL, &cfg));
+    assert_ok(tt_train_columns(&columns, &cfg));
+    assert_int_equal(columns->value, -1);
+    for (size_t i = 0; i < TT_COUNT(others); i++) {
+        char message[160];
+        cfg = s_cfg("float32[4]", others[i], false);
+        snprintf(cfg.algorithm.name, sizeof cfg.algorithm.name, "best");
+        cfg.actor.kind = TT_ACT_ARGMAX;
+        snprintf(message, sizeof message,
+            "f.yaml:5:13: algorithm.name: best has no head for the actions of X, %s: it takes discrete(n)", others[i]);
+        s_refused(&cfg, message);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_networks),
         cmocka_unit_test(test_shared_trunk),
         cmocka_unit_test(test_whose_fault),
+        cmocka_unit_test(test_argmax),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

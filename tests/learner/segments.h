@@ -14,16 +14,21 @@ typedef struct {
 } made_t;
 
 /*  The list for spaces in words. Caller owns. */
-static inline tt_columns_t *made_columns(const char *obs_words, const char *action_words, bool mask)
+static inline tt_columns_t *made_columns_of(const char *obs_words, const char *action_words, bool mask, bool estimates)
 {
     tt_space_t *obs = NULL, *action = NULL;
     tt_columns_t *columns = NULL;
     TT_CHECK(tt_space_parse(&obs, obs_words) == TT_OK && tt_space_parse(&action, action_words) == TT_OK);
     TT_CHECK(tt_space_check(obs, "obs", false) == TT_OK && tt_space_check(action, "action", true) == TT_OK);
-    TT_CHECK(tt_columns_new(&columns, obs, action, mask) == TT_OK);
+    TT_CHECK(tt_columns_new(&columns, obs, action, mask, estimates) == TT_OK);
     tt_space_free(&obs);
     tt_space_free(&action);
     return columns;
+}
+
+static inline tt_columns_t *made_columns(const char *obs_words, const char *action_words, bool mask)
+{
+    return made_columns_of(obs_words, action_words, mask, true);
 }
 
 static inline float made_obs(uint64_t batch, uint32_t env, uint32_t t, uint32_t d)
@@ -99,18 +104,22 @@ static inline tt_msg_SEGMENT_t made_segment(
             const uint32_t env = made->env_lo + e, i = t * E + e;
             made_row(columns, at.column, i, made, env, t, false);
             at.reward[i] = (float)(env + 1);
-            at.log_prob[i] = -(float)(env * 100 + t);
-            at.value[i] = (float)(env * 100 + t);
+            if (at.value) {
+                at.log_prob[i] = -(float)(env * 100 + t);
+                at.value[i] = (float)(env * 100 + t);
+            }
             at.truncated[i] = made_truncated(env, t, T);
             if (at.truncated[i]) {
                 at.final_t[k] = t;
                 at.final_env[k] = e;
-                at.final_value[k] = (float)(1000 + env);
+                if (at.final_value)
+                    at.final_value[k] = (float)(1000 + env);
                 made_row(columns, at.final, k++, made, env, t, true);
             }
         }
     for (uint32_t e = 0; e < E; e++) {
-        at.last_value[e] = (float)(made->env_lo + e) + 0.5f;
+        if (at.last_value)
+            at.last_value[e] = (float)(made->env_lo + e) + 0.5f;
         at.age[e] = made->batch ? T - 1 - (made->env_lo + e) % T : 0;
         made_row(columns, at.last, e, made, made->env_lo + e, T, false);
         memset(at.states + (size_t)e * S, (int)(made->batch * 16 + made->env_lo + e) & 255, S);

@@ -149,7 +149,7 @@ static void s_step(const tt_algorithm_t *algorithm, const char *yaml, data_t *d,
     assert_ok(algorithm->create(&algo, &train, s_columns, cfg));
     assert_int_equal(algorithm->steps(algo), 1);
     assert_ok(algorithm->begin(algo, &d->batch, net, s_no_forward, NULL));
-    assert_ok(algorithm->minibatch(algo, 0, net, &minibatch));
+    assert_ok(algorithm->minibatch(algo, &(tt_at_t){0}, net, &minibatch));
     assert_int_equal(minibatch.rows, ROWS);
     for (uint32_t i = 0; i < ROWS; i++)
         rows[i] = d->row[minibatch.row[i]];

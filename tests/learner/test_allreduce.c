@@ -159,7 +159,7 @@ static void s_close(world_t *world)
 
 static void s_send(world_t *world, uint64_t step, uint32_t lo, uint32_t hi)
 {
-    const shards_work_t work = {world->rows, world->row, ROWS, &s_objective, NULL};
+    const shards_work_t work = {{world->rows}, world->row, ROWS, &s_objective, NULL};
     assert_ok(shards_compute(world->shards, &work, lo, hi));
     assert_ok(allreduce_send(world->self, step, world->shards, lo, hi));
 }

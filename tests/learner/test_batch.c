@@ -11,6 +11,7 @@ typedef struct {
     const char *obs, *action;
     bool mask;
     bool whole, scale;
+    bool bare; /* acting estimated nothing */
 } plan_t;
 
 typedef struct {
@@ -42,7 +43,7 @@ static void s_make_norms(world_t *world)
 
 static void s_assemble(world_t *world, const plan_t *plan)
 {
-    world->columns = made_columns(plan->obs, plan->action, plan->mask);
+    world->columns = made_columns_of(plan->obs, plan->action, plan->mask, !plan->bare);
     const intake_cfg_t intake = {.N = N, .T = T, .columns = world->columns, .state_bytes = S, .lag = 0};
     const batch_cfg_t batch = {.N = N,
         .T = T,
@@ -114,6 +115,27 @@ static void test_row_t_N_plus_env(void **state)
             assert_near(b->final_obs[k][2], -made_obs(0, env, t, 2), 0);
         }
         assert_int_equal(batch_oldest_version(world.batch), 0);
+        s_free(&world);
+    }
+}
+
+static void test_without_estimates(void **state)
+{
+    (void)state;
+    for (int whole = 0; whole <= 1; whole++) {
+        world_t world;
+        s_assemble(&world,
+            &(plan_t){.obs = "float32[3]", .action = "discrete(2)", .whole = whole, .scale = true, .bare = true});
+        const tt_batch_t *b = &world.out;
+        assert_null(b->log_prob);
+        assert_null(b->value);
+        assert_null(b->last_value);
+        assert_null(b->final_value);
+        assert_int_equal(b->finals, N);
+        for (uint32_t r = 0; r < T * N; r++) {
+            assert_int_equal(((const int32_t *)b->action[0])[r], (r % N + r / N) % 2);
+            assert_int_equal(b->truncated[r], made_truncated(r % N, r / N, T));
+        }
         s_free(&world);
     }
 }
@@ -270,6 +292,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_row_t_N_plus_env),
+        cmocka_unit_test(test_without_estimates),
         cmocka_unit_test(test_scaled_copies_do_not_depend_on_the_cut),
         cmocka_unit_test(test_a_plain_vector_stays_in_place),
         cmocka_unit_test(test_any_spaces_are_flattened),

@@ -188,7 +188,7 @@ static void test_shuffle(void **state)
     uint32_t seen[ROWS] = {0}, first[12];
     tt_minibatch_t m;
     for (uint32_t step = 0; step < 12; step++) {
-        assert_ok(s_ppo()->minibatch(u.algo, step, NULL, &m));
+        assert_ok(s_ppo()->minibatch(u.algo, &(tt_at_t){.step = step}, NULL, &m));
         assert_int_equal(m.rows, 48);
         first[step] = m.row[0];
         for (uint32_t i = 0; i < m.rows; i++)
@@ -200,13 +200,13 @@ static void test_shuffle(void **state)
     assert_false(first[0] == first[4] && first[4] == first[8] && first[1] == first[5]);
     for (uint32_t k = 0; k < 12; k++) {
         const uint32_t step = k * 7 % 12;
-        assert_ok(s_ppo()->minibatch(u.algo, step, NULL, &m));
+        assert_ok(s_ppo()->minibatch(u.algo, &(tt_at_t){.step = step}, NULL, &m));
         assert_int_equal(m.row[0], first[step]);
     }
     s_begin(&u, 5); /* another update, another order */
     uint32_t same = 0;
     for (uint32_t step = 0; step < 12; step++) {
-        assert_ok(s_ppo()->minibatch(u.algo, step, NULL, &m));
+        assert_ok(s_ppo()->minibatch(u.algo, &(tt_at_t){.step = step}, NULL, &m));
         same += m.row[0] == first[step];
     }
     assert_true(same < 3);
@@ -221,11 +221,11 @@ static void test_schedules(void **state)
                 "clip_anneal: linear}\n");
     tt_minibatch_t m;
     s_begin(&u, 5); /* half of ten batches */
-    assert_ok(s_ppo()->minibatch(u.algo, 0, NULL, &m));
+    assert_ok(s_ppo()->minibatch(u.algo, &(tt_at_t){.step = 0}, NULL, &m));
     assert_true(fabs((double)m.lr - 0.006) < 1e-8);
     assert_true(fabs((double)((const ppo_loss_t *)m.loss_ctx)->clip - 0.1) < 1e-8);
     s_begin(&u, 50);
-    assert_ok(s_ppo()->minibatch(u.algo, 0, NULL, &m));
+    assert_ok(s_ppo()->minibatch(u.algo, &(tt_at_t){.step = 0}, NULL, &m));
     assert_true(fabs((double)m.lr - 0.002) < 1e-8);
     s_teardown(&u);
 }
@@ -238,7 +238,7 @@ static void test_advantages_are_normalised(void **state)
     s_setup(&u, "algorithm: {minibatch_size: 16}\n");
     s_begin(&u, 0);
     tt_minibatch_t m;
-    assert_ok(s_ppo()->minibatch(u.algo, 3, NULL, &m));
+    assert_ok(s_ppo()->minibatch(u.algo, &(tt_at_t){.step = 3}, NULL, &m));
     const ppo_loss_t *loss = m.loss_ctx;
     double mean = 0, square = 0;
     for (uint32_t i = 0; i < 16; i++) {

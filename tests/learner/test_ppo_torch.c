@@ -199,7 +199,7 @@ static void s_near(const char *what, uint32_t step, size_t count, const float *g
 static void s_step(case_t *c, const tt_algorithm_t *ppo, uint32_t step)
 {
     tt_minibatch_t m;
-    assert_ok(ppo->minibatch(c->algo, step, c->net, &m));
+    assert_ok(ppo->minibatch(c->algo, &(tt_at_t){.step = step}, c->net, &m));
     assert_int_equal(m.rows, c->h.T * c->h.N / c->h.minibatches);
     assert_true(m.lr == c->h.lr);
     const uint32_t part = m.rows / SHARDS;

@@ -94,7 +94,9 @@ static void s_open_experience(run_t *r)
         .clip_obs = cfg->normalize.clip_obs,
         .seed = cfg->seed,
         .env_count = cfg->num_envs,
-        .steps = cfg->num_steps};
+        .steps = cfg->num_steps,
+        .actor = cfg->actor,
+        .num_envs = cfg->num_envs};
     MUST(rollout_new(&r->rollout, &rollout));
     const intake_cfg_t intake = {.N = cfg->num_envs,
         .T = cfg->num_steps,
@@ -219,7 +221,7 @@ static void s_update(run_t *r, uint64_t n)
     for (uint32_t step = 0; step < r->algorithm->steps(r->algo); step++) {
         tt_minibatch_t minibatch;
         float norm;
-        MUST(r->algorithm->minibatch(r->algo, step, r->net, &minibatch));
+        MUST(r->algorithm->minibatch(r->algo, &(tt_at_t){.step = step}, r->net, &minibatch));
         s_optimise(r, &minibatch, &norm);
         if (r->algorithm->after(r->algo, step, r->grads + tt_net_stats_offset(tt_net_spec(r->net)), norm))
             break;

@@ -211,6 +211,38 @@ static void test_bad_blends(void **state)
     tt_device_close(&device);
 }
 
+/*  Moments of a unit that died fade away to 0, and are never so small that a processor has to take its time. */
+static void test_moments_fade_to_zero(void **state)
+{
+    (void)state;
+    enum { STEPS = 8000 };
+    const tt_opt_spec_t kinds[] = {s_adam, {.kind = TT_OPT_SGD, .momentum = 0.9f},
+        {.kind = TT_OPT_RMSPROP, .alpha = 0.99f, .momentum = 0.9f, .eps = 1e-5f}};
+    const tt_net_spec_t spec = tt_net_one("x", 3, (const uint32_t[]){5}, 1, TT_NN_RELU, 2);
+    tt_device_t *device = NULL;
+    assert_ok(tt_device_open(&device, "cpu", 0));
+    for (size_t k = 0; k < TT_COUNT(kinds); k++) {
+        tt_net_t *net = fixture_net(device, &spec, 1);
+        const size_t count = tt_opt_state_count(&kinds[k], &spec, 0);
+        float *moments = tt_array0(count, sizeof *moments);
+        float *grad = tt_array0(tt_net_grad_count(&spec), sizeof *grad);
+        uint64_t step = 0;
+        for (size_t i = 0; i < tt_net_param_count(&spec); i++)
+            grad[i] = 0.1f;
+        for (int n = 0; n < STEPS; n++) {
+            assert_ok(tt_net_apply(net, 0, &kinds[k], moments, &step, grad, 1e-3f, NULL));
+            memset(grad, 0, tt_net_grad_count(&spec) * sizeof *grad);
+            for (size_t i = 0; i < count; i++)
+                assert_true(moments[i] == 0 || fabsf(moments[i]) > 0x1p-100f);
+        }
+        assert_true(moments[0] == 0); /* Adam's mean, SGD's momentum, RMSProp's square: all of them decay so far */
+        free(moments);
+        free(grad);
+        tt_net_destroy(&net);
+    }
+    tt_device_close(&device);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -218,6 +250,7 @@ int main(void)
         cmocka_unit_test(test_bad_gradient_of_a_group),
         cmocka_unit_test(test_blend),
         cmocka_unit_test(test_bad_blends),
+        cmocka_unit_test(test_moments_fade_to_zero),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

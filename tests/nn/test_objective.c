@@ -41,7 +41,7 @@ static void test_bad_objectives(void **state)
         tt_objective_t objective = bad[i].objective;
         objective.name = "bad";
         objective.loss = no_loss;
-        const tt_pass_t pass = {.objective = &objective};
+        const tt_pass_t pass = {.objective = &objective, .rows = 1};
         assert_int_equal(tt_objective_check(&objective, spec), TT_INVALID);
         assert_int_equal(tt_net_shard_grad(net, 0, &pass, grad), TT_INVALID);
         if (strncmp(tt_err_text(), "objective bad: ", 15) != 0 || !strstr(tt_err_text(), bad[i].text))

@@ -43,7 +43,8 @@ static void s_columns(world_t *self)
         {.kind = TT_SPACE_BOX, .key = "vector", .dtype = TT_F32, .rank = 1, .shape = {3}}};
     const tt_space_t obs = {.kind = TT_SPACE_DICT, .part = leaf, .parts = 2};
     const tt_space_t action = TT_CHOICES(&three);
-    TT_CHECK(tt_columns_new(&self->columns, &obs, &action, false) == TT_OK);
+    const tt_status_t status = tt_columns_new(&self->columns, &obs, &action, false, true);
+    TT_CHECK(status == TT_OK);
     self->image = 0;
     self->vector = 1;
     self->action = self->columns->action;

@@ -5,16 +5,21 @@
 #include "common/base/limits.h"
 #include "tests/test.h"
 
-static tt_columns_t *s_columns(const char *obs, const char *action, bool mask)
+static tt_columns_t *s_columns_of(const char *obs, const char *action, bool mask, bool estimates)
 {
     tt_space_t *o = NULL, *a = NULL;
     tt_columns_t *columns = NULL;
     assert_ok(tt_space_parse(&o, obs));
     assert_ok(tt_space_parse(&a, action));
-    assert_ok(tt_columns_new(&columns, o, a, mask));
+    assert_ok(tt_columns_new(&columns, o, a, mask, estimates));
     tt_space_free(&o);
     tt_space_free(&a);
     return columns;
+}
+
+static tt_columns_t *s_columns(const char *obs, const char *action, bool mask)
+{
+    return s_columns_of(obs, action, mask, true);
 }
 
 static void s_expect_names(const tt_columns_t *columns, const char *names)
@@ -63,6 +68,22 @@ static void test_a_tree_of_everything(void **state)
     assert_true(columns->at[7].choice && !columns->at[3].choice);
     assert_true(columns->at[4].keep);
     tt_columns_destroy(&columns);
+}
+
+/*  Who acts by the best choice estimates nothing: the same list without its end. */
+static void test_without_estimates(void **state)
+{
+    (void)state;
+    tt_columns_t *with = s_columns_of("float32[4]", "discrete(2)", true, true);
+    tt_columns_t *without = s_columns_of("float32[4]", "discrete(2)", true, false);
+    s_expect_names(without, "obs mask action reward terminated truncated");
+    assert_int_equal(without->log_prob, -1);
+    assert_int_equal(without->value, -1);
+    assert_int_equal(with->log_prob, without->count);
+    assert_int_equal(with->value, without->count + 1);
+    assert_true(with->hash != without->hash);
+    tt_columns_destroy(&with);
+    tt_columns_destroy(&without);
 }
 
 static void test_flatten(void **state)
@@ -126,7 +147,7 @@ static void s_refused(const char *obs, const char *action, bool mask, const char
     tt_columns_t *columns = NULL;
     assert_ok(tt_space_parse(&o, obs));
     assert_ok(tt_space_parse(&a, action));
-    assert_int_equal(tt_columns_new(&columns, o, a, mask), TT_INVALID);
+    assert_int_equal(tt_columns_new(&columns, o, a, mask, true), TT_INVALID);
     assert_null(columns);
     if (!strstr(tt_err_text(), words))
         fail_msg("'%s' does not say '%s'", tt_err_text(), words);
@@ -154,6 +175,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_vector_and_a_choice),
         cmocka_unit_test(test_a_tree_of_everything),
+        cmocka_unit_test(test_without_estimates),
         cmocka_unit_test(test_flatten),
         cmocka_unit_test(test_hash_tells_lists_apart),
         cmocka_unit_test(test_limits),

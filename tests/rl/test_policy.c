@@ -27,7 +27,7 @@ static case_t *s_make(const char *action, bool mask)
     memset(c, 0, sizeof *c);
     assert_ok(tt_space_parse(&obs, "float32"));
     assert_ok(tt_space_parse(&act, action));
-    assert_ok(tt_columns_new(&c->columns, obs, act, mask));
+    assert_ok(tt_columns_new(&c->columns, obs, act, mask, true));
     tt_space_free(&obs);
     tt_space_free(&act);
     tt_policy_of(&c->policy, c->columns);
@@ -200,6 +200,109 @@ static void test_rows_alone(void **state)
     s_end(c);
 }
 
+/* ---- the best choice, or any ------------------------------------------------------------------------------------------ */
+
+/*  Word by word as it is written down: the first says whether, the second which of those that are allowed. */
+static int32_t s_explored(const case_t *c, size_t row, uint32_t n, const uint8_t *mask, float epsilon)
+{
+    const float *q = c->head + row * n;
+    int32_t allowed[16], count = 0, best = 0;
+    uint32_t word[4];
+    for (uint32_t a = 0; a < n; a++)
+        if (!mask || mask[row * n + a])
+            allowed[count++] = (int32_t)a;
+    tt_draw(word, c->draw.seed, TT_STREAM_ACTION, c->who[row], c->clock[row] << 8);
+    for (int32_t k = 1; k < count; k++)
+        best = q[allowed[k]] > q[allowed[best]] ? k : best;
+    const bool any = (float)(word[0] >> 8) / 16777216.0f < epsilon;
+    return allowed[any ? (int32_t)((uint64_t)word[1] * (uint64_t)count >> 32) : best];
+}
+
+static void test_explore_word_by_word(void **state)
+{
+    (void)state;
+    case_t *c = s_make("discrete(5)", true);
+    static float epsilon[ROWS];
+    for (size_t i = 0; i < ROWS; i++) {
+        epsilon[i] = (float)(i % 5) / 4;
+        if (i % 3 == 0) { /* just not below it */
+            uint32_t word[4];
+            tt_draw(word, c->draw.seed, TT_STREAM_ACTION, c->who[i], c->clock[i] << 8);
+            epsilon[i] = tt_unit_f32(word[0]);
+        }
+        c->mask[i * 5 + i % 5] = 1;
+        c->head[i * 5 + 1] = c->head[i * 5 + 3]; /* equals */
+    }
+    for (int masked = 0; masked <= 1; masked++) {
+        const uint8_t *mask = masked ? c->mask : NULL;
+        tt_policy_explore(&c->policy, c->head, mask, ROWS, epsilon, &c->draw, c->choice[0]);
+        for (size_t i = 0; i < ROWS; i++)
+            assert_int_equal(c->choice[0][i], s_explored(c, i, 5, mask, epsilon[i]));
+    }
+    s_end(c);
+}
+
+/*  At 0 the greedy choice, at 1 every allowed one as often as any other, and in between so many of them. */
+static void test_explore_shares(void **state)
+{
+    (void)state;
+    case_t *c = s_make("discrete(4)", true);
+    static float epsilon[ROWS];
+    void *const greedy[] = {c->choice[1]};
+    for (size_t i = 0; i < ROWS; i++)
+        memcpy(c->mask + i * 4, (const uint8_t[]){1, 0, 1, 1}, 4);
+    tt_policy_greedy(&c->policy, c->head, c->mask, ROWS, greedy);
+    tt_policy_explore(&c->policy, c->head, c->mask, ROWS, epsilon, &c->draw, c->choice[0]);
+    assert_memory_equal(c->choice[0], c->choice[1], ROWS * 4);
+    for (int part = 1; part <= 4; part++) {
+        size_t count[4] = {0}, other = 0;
+        for (size_t i = 0; i < ROWS; i++)
+            epsilon[i] = (float)part / 4;
+        tt_policy_explore(&c->policy, c->head, c->mask, ROWS, epsilon, &c->draw, c->choice[0]);
+        for (size_t i = 0; i < ROWS; i++) {
+            count[c->choice[0][i]]++;
+            other += c->choice[0][i] != c->choice[1][i];
+        }
+        assert_int_equal(count[1], 0);
+        assert_true(fabs((double)other / ROWS - part / 4.0 * 2 / 3) < 0.03);
+        for (int a = 0; a < 4 && part == 4; a++)
+            assert_true(a == 1 || fabs((double)count[a] / ROWS - 1.0 / 3) < 0.03);
+    }
+    s_end(c);
+}
+
+static void test_explore_rows_alone(void **state)
+{
+    (void)state;
+    case_t *c = s_make("discrete(6)", false);
+    static float epsilon[ROWS];
+    for (size_t i = 0; i < ROWS; i++)
+        epsilon[i] = 0.5f;
+    tt_policy_explore(&c->policy, c->head, NULL, ROWS, epsilon, &c->draw, c->choice[0]);
+    for (size_t i = 0; i < 200; i++) {
+        const tt_dist_draw_t draw = {5, TT_STREAM_ACTION, c->who + i, c->clock + i};
+        int32_t one;
+        tt_policy_explore(&c->policy, c->head + i * 6, NULL, 1, epsilon + i, &draw, &one);
+        assert_int_equal(one, c->choice[0][i]);
+    }
+    s_end(c);
+}
+
+static void test_one_choice_and_nothing_else(void **state)
+{
+    (void)state;
+    static const char *const others[] = {
+        "float32", "multi_discrete(2, 2)", "multi_binary[1]", "(discrete(2), discrete(2))"};
+    case_t *c = s_make("discrete(6)", false);
+    assert_true(tt_policy_one_choice(&c->policy));
+    s_end(c);
+    for (size_t i = 0; i < TT_COUNT(others); i++) {
+        c = s_make(others[i], false);
+        assert_false(tt_policy_one_choice(&c->policy));
+        s_end(c);
+    }
+}
+
 /*  Logits that are no numbers: an allowed choice, and no undefined behaviour. */
 static void test_not_a_number(void **state)
 {
@@ -210,6 +313,10 @@ static void test_not_a_number(void **state)
     const uint8_t mask[] = {0, 0, 1, 0};
     tt_policy_sample(&c->policy, head, NULL, mask, 1, &c->draw, actions, c->log_prob);
     assert_int_equal(c->choice[0][0], 2);
+    for (float epsilon = 0; epsilon <= 1; epsilon += 1) {
+        tt_policy_explore(&c->policy, head, mask, 1, &epsilon, &c->draw, c->choice[1]);
+        assert_int_equal(c->choice[1][0], 2);
+    }
     assert_true(isnan(c->log_prob[0]));
     s_end(c);
 }
@@ -224,6 +331,10 @@ int main(void)
         cmocka_unit_test(test_masks_forbid),
         cmocka_unit_test(test_elements_are_independent),
         cmocka_unit_test(test_rows_alone),
+        cmocka_unit_test(test_explore_word_by_word),
+        cmocka_unit_test(test_explore_shares),
+        cmocka_unit_test(test_explore_rows_alone),
+        cmocka_unit_test(test_one_choice_and_nothing_else),
         cmocka_unit_test(test_not_a_number),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

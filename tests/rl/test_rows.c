@@ -12,7 +12,7 @@ static tt_columns_t *s_columns(const char *words)
     tt_columns_t *columns = NULL;
     assert_ok(tt_space_parse(&obs, words));
     assert_ok(tt_space_parse(&action, "discrete(2)"));
-    assert_ok(tt_columns_new(&columns, obs, action, false));
+    assert_ok(tt_columns_new(&columns, obs, action, false, true));
     tt_space_free(&obs);
     tt_space_free(&action);
     return columns;

@@ -11,13 +11,13 @@
 static tt_segment_shape_t s_shape = {.T = 3, .E = 4, .K = 3, .S = 7};
 static tt_columns_t *s_floats, *s_choice, *s_tree;
 
-static tt_columns_t *s_columns(const char *obs, const char *action, bool mask)
+static tt_columns_t *s_columns(const char *obs, const char *action, bool mask, bool estimates)
 {
     tt_space_t *o = NULL, *a = NULL;
     tt_columns_t *columns = NULL;
     assert_ok(tt_space_parse(&o, obs));
     assert_ok(tt_space_parse(&a, action));
-    assert_ok(tt_columns_new(&columns, o, a, mask));
+    assert_ok(tt_columns_new(&columns, o, a, mask, estimates));
     tt_space_free(&o);
     tt_space_free(&a);
     return columns;
@@ -26,9 +26,9 @@ static tt_columns_t *s_columns(const char *obs, const char *action, bool mask)
 static int s_make_columns(void **state)
 {
     (void)state;
-    s_shape.columns = s_floats = s_columns("float32[5]", "float32[2]", false);
-    s_choice = s_columns("float32", "discrete(3)", false);
-    s_tree = s_columns("{image: uint8[2, 3], room: discrete(4)}", "(multi_discrete(2, 3), float32)", true);
+    s_shape.columns = s_floats = s_columns("float32[5]", "float32[2]", false, true);
+    s_choice = s_columns("float32", "discrete(3)", false, true);
+    s_tree = s_columns("{image: uint8[2, 3], room: discrete(4)}", "(multi_discrete(2, 3), float32)", true, true);
     return 0;
 }
 
@@ -106,6 +106,28 @@ static void test_choices_and_bare(void **state)
     ((int32_t *)f.s.column[1])[1] = -1;
     assert_int_equal(tt_segment_check(&bare, f.block, f.bytes), TT_PROTOCOL);
     free(f.block);
+}
+
+/*  Nothing in the place of what acting did not estimate, and everything else where it was. */
+static void test_without_estimates(void **state)
+{
+    (void)state;
+    tt_columns_t *columns = s_columns("float32[5]", "float32[2]", false, false);
+    tt_segment_shape_t shape = s_shape;
+    fixture_t f;
+    shape.columns = columns;
+    s_setup(&f, &shape);
+    assert_null(f.s.log_prob);
+    assert_null(f.s.value);
+    assert_null(f.s.last_value);
+    assert_null(f.s.final_value);
+    assert_int_equal((uint8_t *)f.s.age - (uint8_t *)f.s.truncated, 64);
+    assert_int_equal(f.s.states - (uint8_t *)f.s.final[0], 64);
+    assert_ok(tt_segment_check(&shape, f.block, f.bytes));
+    f.s.reward[0] = NAN;
+    assert_int_equal(tt_segment_check(&shape, f.block, f.bytes), TT_PROTOCOL);
+    free(f.block);
+    tt_columns_destroy(&columns);
 }
 
 /*  Bytes, choices of an observation, several elements of an action, and masks at every place where there is one. */
@@ -250,6 +272,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_layout),
         cmocka_unit_test(test_choices_and_bare),
+        cmocka_unit_test(test_without_estimates),
         cmocka_unit_test(test_a_tree),
         cmocka_unit_test(test_sizes_that_do_not_fit),
         cmocka_unit_test(test_unaligned_blocks_are_checked),

@@ -274,6 +274,14 @@ V16_FN void part_store(float *p, v16 a, size_t left)
         v_store(p, a);
 }
 
+/*  A moment that fades away becomes 0 before it is too small for full precision: there a processor takes a hundred times as
+ *  long (a unit that died would slow every step down), and it moves no weight any more. */
+V16_FN v16 settle(v16 moment)
+{
+    const v16 size = v_max(moment, v_sub(v_zero(), moment));
+    return v_keep_pos(v_sub(size, v_set(0x1p-100f)), moment);
+}
+
 /*  torch.optim.Adam: m += (g - m)(1 - b1); v = b2 v + (1 - b2) g^2; p -= lr' m / (sqrt(v) root_scale + eps). */
 V16_FN void adam_part(const tt_opt_step_t *o, size_t i, size_t left)
 {
@@ -283,8 +291,8 @@ V16_FN void adam_part(const tt_opt_step_t *o, size_t i, size_t left)
     v = v_fma(v_mul(g, v_set(1.0f - o->beta2)), g, v_mul(v, v_set(o->beta2)));
     const v16 denominator = v_fma(v_sqrt(v), v_set(o->root_scale), v_set(o->eps));
     const v16 p = v_sub(part_load(o->p + i, left), v_div(v_mul(m, v_set(o->lr)), denominator));
-    part_store(o->s0 + i, m, left);
-    part_store(o->s1 + i, v, left);
+    part_store(o->s0 + i, settle(m), left);
+    part_store(o->s1 + i, settle(v), left);
     part_store(o->p + i, p, left);
 }
 
@@ -294,7 +302,7 @@ V16_FN void sgd_part(const tt_opt_step_t *o, size_t i, size_t left)
     v16 step = v_mul(part_load(o->g + i, left), v_set(o->clip));
     if (o->s0) {
         step = v_fma(part_load(o->s0 + i, left), v_set(o->momentum), step);
-        part_store(o->s0 + i, step, left);
+        part_store(o->s0 + i, settle(step), left);
     }
     part_store(o->p + i, v_fnma(v_set(o->lr), step, part_load(o->p + i, left)), left);
 }
@@ -306,10 +314,10 @@ V16_FN void rmsprop_part(const tt_opt_step_t *o, size_t i, size_t left)
     v16 v = part_load(o->s0 + i, left);
     v = v_fma(v_mul(g, v_set(1.0f - o->alpha)), g, v_mul(v, v_set(o->alpha)));
     v16 step = v_div(g, v_add(v_sqrt(v), v_set(o->eps)));
-    part_store(o->s0 + i, v, left);
+    part_store(o->s0 + i, settle(v), left);
     if (o->s1) {
         step = v_fma(part_load(o->s1 + i, left), v_set(o->momentum), step);
-        part_store(o->s1 + i, step, left);
+        part_store(o->s1 + i, settle(step), left);
     }
     part_store(o->p + i, v_fnma(v_set(o->lr), step, part_load(o->p + i, left)), left);
 }

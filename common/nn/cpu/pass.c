@@ -180,11 +180,11 @@ tt_status_t cpu_shard_grad(tt_net_t *net, uint32_t lane_number, const tt_pass_t 
 {
     const cpu_net_t *self = net->impl;
     const cpu_lane_t *lane = &self->lanes[lane_number];
-    const plan_t plan = s_plan(self, pass->objective);
     if (pass->rows == 0) {
         memset(grad, 0, net->grad_count * sizeof(float));
         return TT_OK;
     }
+    const plan_t plan = s_plan(self, pass->objective);
     s_clear_sums(net, &plan, grad);
     s_pass_rows(net, lane, &plan, pass, grad);
     for (uint32_t t = 0; t < net->spec.towers; t++)

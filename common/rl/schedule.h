@@ -1,0 +1,25 @@
+/*  schedule - how collectors act, as data, and what of it changes while they do.
+ *
+ *  A row's number is clock * num_envs + env: steps that its env has taken before, and its id in the job. So what a row is
+ *  acted with depends on nothing but the settings and its own number: not on who plays it, when, or again after a kill.
+ *
+ *  Threads: pure. */
+#pragma once
+#include <stdint.h>
+
+typedef enum {     /* order of actor.kind's choices                                        */
+    TT_ACT_SAMPLE, /* drawn from the distribution that the head of an actor gives          */
+    TT_ACT_ARGMAX  /* the best by the head "q"; with probability epsilon any that is allowed */
+} tt_act_t;
+
+typedef struct {
+    int kind;                    /* tt_act_t                                                       */
+    double epsilon, epsilon_end; /* ARGMAX: probability of a uniform choice, at first and later on */
+    uint64_t epsilon_rows;       /* from the one to the other in a straight line; 0 = at once      */
+    uint64_t random_rows;        /* epsilon is 1 before that row                                   */
+} tt_actor_t;
+
+/*  The head that they act by: "actor" or "q". */
+const char *tt_actor_head(const tt_actor_t *actor);
+/*  epsilon of row number `row`, 0 .. 1: in double, by one multiplication and one addition, so the same everywhere. */
+double tt_epsilon(const tt_actor_t *actor, uint64_t row);

@@ -1,0 +1,187 @@
+#include "learner/algorithms/dqn_loss.h"
+#include <string.h>
+#include "common/base/vmath.h"
+
+/*  Inlined into each clone of the loss, so that their loops become that processor's vectors. */
+#define INLINE      static inline __attribute__((always_inline))
+#define EACH_ROW(r) for (size_t r = 0; r < TT_BLOCK; r++)
+
+enum { Q_AT, TARGET_NEXT, Q_NEXT }; /* stages */
+
+typedef float col_t[TT_BLOCK]; /* one number for each unit of a block */
+
+/*  The units of a block as columns; zeros behind the last. */
+typedef struct {
+    col_t ret, discount, weight, mean; /* mean: the weight of a statistic */
+    int32_t action[TT_BLOCK];
+} cols_t;
+
+INLINE void s_gather(const dqn_loss_t *self, const tt_loss_block_t *block, cols_t *out)
+{
+    memset(out, 0, sizeof *out);
+    for (size_t r = 0; r < block->rows; r++) {
+        const uint32_t unit = block->row[r];
+        out->ret[r] = self->ret[unit];
+        out->discount[r] = self->discount[unit];
+        out->weight[r] = self->weight[unit] * self->scale;
+        out->mean[r] = self->scale;
+        out->action[r] = self->action[unit];
+    }
+}
+
+_Static_assert(TT_BLOCK == 32, "s_sum adds 32 numbers");
+
+/*  32 -> 16 -> 8 -> 4 -> 2 -> 1, always. */
+INLINE float s_sum(const float *col)
+{
+    float a[16], b[8], c[4];
+    for (int i = 0; i < 16; i++)
+        a[i] = col[i] + col[i + 16];
+    for (int i = 0; i < 8; i++)
+        b[i] = a[i] + a[i + 8];
+    for (int i = 0; i < 4; i++)
+        c[i] = b[i] + b[i + 4];
+    return (c[0] + c[2]) + (c[1] + c[3]);
+}
+
+/*  A score for each unit; -inf for what is not allowed. */
+INLINE void s_allowed(const dqn_loss_t *self, const tt_loss_block_t *block, size_t choice, const float *q, float *score)
+{
+    memcpy(score, q + choice * TT_BLOCK, sizeof(col_t));
+    for (size_t r = 0; self->mask && r < block->rows; r++)
+        if (!self->mask[(size_t)block->row[r] * self->choices + choice])
+            score[r] = -__builtin_inff();
+}
+
+/*  What the target network says of the best choice. Where nothing is better than -inf, as with numbers that are none, it is
+ *  NAN: an update must not go on from there. */
+INLINE void s_best(const dqn_loss_t *self, const tt_loss_block_t *block, const float *chooser, float *value)
+{
+    const float *q = block->head[TARGET_NEXT];
+    col_t best, score;
+    EACH_ROW(r)
+    {
+        best[r] = -__builtin_inff();
+        value[r] = __builtin_nanf("");
+    }
+    for (size_t a = 0; a < self->choices; a++) {
+        s_allowed(self, block, a, chooser, score);
+        EACH_ROW(r)
+        {
+            value[r] = score[r] > best[r] ? q[a * TT_BLOCK + r] : value[r];
+            best[r] = score[r] > best[r] ? score[r] : best[r];
+        }
+    }
+}
+
+/*  Where nothing follows, what stands there is not read. */
+INLINE void s_targets(const cols_t *in, const float *value, float *target)
+{
+    EACH_ROW(r)
+    {
+        const float follows = in->discount[r] > 0 ? in->discount[r] * value[r] : 0;
+        target[r] = in->ret[r] + follows;
+    }
+}
+
+INLINE void s_taken(const dqn_loss_t *self, const tt_loss_block_t *block, const cols_t *in, float *q)
+{
+    memset(q, 0, sizeof(col_t));
+    for (size_t a = 0; a < self->choices; a++)
+        EACH_ROW(r)
+        {
+            q[r] = in->action[r] == (int32_t)a ? block->head[Q_AT][a * TT_BLOCK + r] : q[r];
+        }
+}
+
+/*  slope = d loss / d q(at, a), weighted. */
+INLINE void s_huber(const cols_t *in, const float *error, float *slope, float *loss)
+{
+    EACH_ROW(r)
+    {
+        const float d = error[r], size = __builtin_fabsf(d), low = d < -1 ? -1 : d;
+        slope[r] = in->weight[r] * (low > 1 ? 1 : low);
+        loss[r] = in->weight[r] * (size < 1 ? 0.5f * d * d : size - 0.5f);
+    }
+}
+
+INLINE void s_square(const cols_t *in, const float *error, float *slope, float *loss)
+{
+    EACH_ROW(r)
+    {
+        slope[r] = in->weight[r] * (2 * error[r]);
+        loss[r] = in->weight[r] * (error[r] * error[r]);
+    }
+}
+
+INLINE void s_slopes(const dqn_loss_t *self, const tt_loss_block_t *block, const cols_t *in, const float *slope)
+{
+    float *d_head = block->d_head[Q_AT];
+    for (size_t a = 0; a < self->choices; a++)
+        EACH_ROW(r)
+        {
+            d_head[a * TT_BLOCK + r] = in->action[r] == (int32_t)a ? slope[r] : 0;
+        }
+}
+
+INLINE float s_mean(const cols_t *in, const float *col)
+{
+    col_t part;
+    EACH_ROW(r)
+    {
+        part[r] = in->mean[r] * col[r];
+    }
+    return s_sum(part);
+}
+
+INLINE void s_loss(const dqn_loss_t *self, const tt_loss_block_t *block, const float *chooser)
+{
+    cols_t in;
+    col_t value, target, q, error, size, slope, loss;
+    s_gather(self, block, &in);
+    s_best(self, block, chooser, value);
+    s_targets(&in, value, target);
+    s_taken(self, block, &in, q);
+    EACH_ROW(r)
+    {
+        error[r] = q[r] - target[r];
+        size[r] = __builtin_fabsf(error[r]);
+    }
+    if (self->squared)
+        s_square(&in, error, slope, loss);
+    else
+        s_huber(&in, error, slope, loss);
+    s_slopes(self, block, &in, slope);
+    block->stats[DQN_LOSS] += s_sum(loss);
+    block->stats[DQN_ERROR] += s_mean(&in, size);
+    block->stats[DQN_Q] += s_mean(&in, q);
+    block->stats[DQN_TARGET] += s_mean(&in, target);
+    for (size_t r = 0; block->ride && r < block->rows; r++)
+        block->ride[block->row[r]] = size[r];
+}
+
+TT_CLONES static void s_single(const void *ctx, const tt_loss_block_t *block)
+{
+    s_loss(ctx, block, block->head[TARGET_NEXT]);
+}
+
+TT_CLONES static void s_double(const void *ctx, const tt_loss_block_t *block)
+{
+    s_loss(ctx, block, block->head[Q_NEXT]);
+}
+
+const tt_objective_t dqn_objective = {
+    .name = "dqn",
+    .stages = 2,
+    .stage = {[Q_AT] = {.frame = TT_AT, .grad = true}, [TARGET_NEXT] = {.set = 1, .frame = TT_NEXT}},
+    .loss = s_single,
+};
+
+const tt_objective_t dqn_double_objective = {
+    .name = "dqn_double",
+    .stages = 3,
+    .stage = {[Q_AT] = {.frame = TT_AT, .grad = true},
+        [TARGET_NEXT] = {.set = 1, .frame = TT_NEXT},
+        [Q_NEXT] = {.frame = TT_NEXT}},
+    .loss = s_double,
+};

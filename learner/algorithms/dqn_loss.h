@@ -1,0 +1,35 @@
+/*  dqn_loss - the temporal difference error of Q-learning and its derivatives, for blocks of units.
+ *
+ *  Source:  Mnih et al. 2015, "Human-level control through deep reinforcement learning"; double: van Hasselt et al. 2016,
+ *           arXiv:1509.06461. For a unit with action a, return R over n rows, discount g of what follows, and weight w:
+ *             target = R + g max_b q_target(next, b),   double: R + g q_target(next, argmax_b q(next, b))
+ *             d = q(at, a) - target                     w / units * (huber: d^2 / 2 or |d| - 1/2;  mse: d^2)
+ *           with no derivative through the target; PyTorch's smooth_l1_loss and mse_loss.
+ *  Choices: of equals the lowest; one that is masked at `next` is never the best.
+ *  Stages:  0 q(at), trained; 1 q_target(next); double: 2 q(next).
+ *  Sums:    over the units of a block as a fixed binary tree.
+ *  Threads: pure; called from pool threads, each writes the riding floats of its own units. */
+#pragma once
+#include "common/nn/nn.h"
+
+/*  Arrays are by position in the minibatch, which is what the block's rows are numbered by. */
+typedef struct {
+    const int32_t *action;                /* [units]                                              */
+    const float *ret, *discount, *weight; /* [units]                                              */
+    const uint8_t *mask;                  /* [units][choices] at `next`, 1 = allowed; NULL = all  */
+    uint32_t choices;                     /* floats of a head                                     */
+    float scale;                          /* 1 / units                                            */
+    bool squared;                         /* mse                                                  */
+} dqn_loss_t;
+
+/*  Places in the statistics; each is a mean over the minibatch once all shards are summed. */
+enum {
+    DQN_LOSS,
+    DQN_ERROR, /* |d|      */
+    DQN_Q,     /* q(at, a) */
+    DQN_TARGET,
+    DQN_STATS
+};
+
+/*  With a dqn_loss_t as context of the loss. ride[position] = |d|, where there is one. */
+extern const tt_objective_t dqn_objective, dqn_double_objective;

@@ -1,0 +1,248 @@
+#include "learner/algorithms/dqn_options.h"
+#include <inttypes.h>
+#include <stddef.h>
+#include "common/base/limits.h"
+#include "common/job/fit.h"
+#include "learner/replay/replay.h"
+#include "learner/replay/stripes.h"
+
+#define AT(member)   offsetof(dqn_cfg_t, member)
+#define CAPACITY_MAX 2e9 /* rows: within REPLAY_ROWS_MAX */
+
+_Static_assert((uint64_t)CAPACITY_MAX <= REPLAY_ROWS_MAX, "a replay holds what the key may say");
+_Static_assert((int)REPLAY_UNITS_MAX <= (int)TT_RIDE_MAX, "the priorities of a step ride on its sum");
+
+const tt_cfg_field_t dqn_fields[] = {
+    {"algorithm.learning_rate", TT_CFG_F32, AT(learning_rate), "1e-4", 0, 1, .help = "optimizer step size",
+        .resume = TT_CFG_GIVEN},
+    {"algorithm.gamma", TT_CFG_F64, AT(gamma), "0.99", 0, 1, .help = "discount of a reward one step later"},
+    {"algorithm.batch_size", TT_CFG_U32, AT(batch_size), "32", 1, REPLAY_UNITS_MAX,
+        .help = "transitions of an optimizer step"},
+    {"algorithm.double", TT_CFG_BOOL, AT(double_q), "false",
+        .help = "the trained network chooses, the target network says what that is worth", .resume = TT_CFG_GIVEN},
+    {"algorithm.n_step", TT_CFG_U32, AT(n_step), "1", 1, REPLAY_AHEAD_MAX,
+        .help = "rewards of a return before the target network goes on"},
+    {"algorithm.loss", TT_CFG_ENUM, AT(loss), "huber", .choices = "huber|mse",
+        .help = "of the error: linear beyond 1, or its square", .resume = TT_CFG_GIVEN},
+    {"algorithm.target_every", TT_CFG_U64, AT(target_every), "10000", 1, 1e15,
+        .help = "env steps after which the target network follows", .resume = TT_CFG_GIVEN},
+    {"algorithm.tau", TT_CFG_F32, AT(tau), "1", 1e-6, 1, .help = "how far it follows; 1 = to the trained one",
+        .resume = TT_CFG_GIVEN},
+    {"algorithm.learning_starts", TT_CFG_U64, AT(learning_starts), "100", 0, 1e15,
+        .help = "env steps before the first optimizer step, played at random"},
+    {"algorithm.train_every", TT_CFG_U32, AT(train_every), "4", 1, 1e9,
+        .help = "env steps for which gradient_steps are made"},
+    {"algorithm.gradient_steps", TT_CFG_U32, AT(gradient_steps), "1", 1, 1e6,
+        .help = "optimizer steps for train_every env steps"},
+    {"algorithm.epsilon_start", TT_CFG_F64, AT(epsilon_start), "1", 0, 1, .help = "probability of any choice at first",
+        .resume = TT_CFG_GIVEN},
+    {"algorithm.epsilon_end", TT_CFG_F64, AT(epsilon_end), "0.05", 0, 1, .help = "the same, later on",
+        .resume = TT_CFG_GIVEN},
+    {"algorithm.epsilon_steps", TT_CFG_U64, AT(epsilon_steps), "0", 0, 1e15,
+        .help = "env steps from the one to the other; 0 = a tenth of stop.env_steps", .resume = TT_CFG_GIVEN},
+    {"algorithm.max_grad_norm", TT_CFG_F32, AT(max_grad_norm), "10", 0, 1e6,
+        .help = "clip the gradient's norm; 0 = off", .resume = TT_CFG_GIVEN},
+    {"algorithm.optimizer", TT_CFG_ENUM, AT(optimizer), "adam", .choices = "adam|sgd|rmsprop", .help = "update rule"},
+    {"algorithm.adam_beta1", TT_CFG_F32, AT(adam_beta1), "0.9", 0, 0.99999, .help = "Adam: decay of the mean"},
+    {"algorithm.adam_beta2", TT_CFG_F32, AT(adam_beta2), "0.999", 0, 0.9999999, .help = "Adam: decay of the square"},
+    {"algorithm.adam_eps", TT_CFG_F32, AT(adam_eps), "1e-8", 1e-30, 1,
+        .help = "Adam and RMSProp: epsilon beside the root", .resume = TT_CFG_GIVEN},
+    {"algorithm.rmsprop_alpha", TT_CFG_F32, AT(rmsprop_alpha), "0.99", 0, 0.9999999,
+        .help = "RMSProp: decay of the square"},
+    {"algorithm.momentum", TT_CFG_F32, AT(momentum), "0", 0, 0.99999, .help = "SGD and RMSProp: momentum"},
+    {"algorithm.head_gain", TT_CFG_F32, AT(head_gain), "1", 0, 100, .help = "gain of the head's first weights"},
+    {"replay.capacity", TT_CFG_U64, AT(replay.capacity), "1e6", 1, CAPACITY_MAX,
+        .help = "transitions that are kept; the oldest batches go first"},
+    {"replay.prioritized", TT_CFG_BOOL, AT(replay.prioritized), "false",
+        .help = "draw what was predicted badly more often"},
+    {"replay.alpha", TT_CFG_F32, AT(replay.alpha), "0.6", 1e-3, 1, .help = "priority = (|error| + epsilon)^alpha"},
+    {"replay.beta", TT_CFG_F32, AT(replay.beta), "0.4", 0, 1, .help = "weight = (n P)^-beta, at first",
+        .resume = TT_CFG_GIVEN},
+    {"replay.beta_end", TT_CFG_F32, AT(replay.beta_end), "1", 0, 1, .help = "the same, later on",
+        .resume = TT_CFG_GIVEN},
+    {"replay.beta_steps", TT_CFG_U64, AT(replay.beta_steps), "0", 0, 1e15,
+        .help = "env steps from the one to the other; 0 = stop.env_steps", .resume = TT_CFG_GIVEN},
+    {"replay.epsilon", TT_CFG_F32, AT(replay.epsilon), "1e-6", 1e-30, 1,
+        .help = "so that every transition can be drawn"},
+    {"replay.priority_delay", TT_CFG_U32, AT(replay.priority_delay), "1", 0, REPLAY_DELAY_MAX,
+        .help = "optimizer steps after which new priorities count; 0 = with the next one"},
+    {0},
+};
+
+/* ---- rules ---------------------------------------------------------------------------------------------------------- */
+
+/*  "file:1:2: key" of what is at fault, said once. */
+#define BAD(key, ...) s_bad(config, key, tt_err(TT_CONFIG, __VA_ARGS__))
+
+static tt_status_t s_bad(const tt_config_t *config, const char *key, tt_status_t status)
+{
+    return tt_err_wrap(status, "%s: %s", tt_config_origin(config, key), key);
+}
+
+static uint64_t s_batch(const tt_train_cfg_t *train)
+{
+    return (uint64_t)train->num_envs * train->num_steps;
+}
+
+static tt_status_t s_check_steps(const tt_config_t *config, const tt_train_cfg_t *train, const dqn_cfg_t *cfg)
+{
+    const uint32_t shards = train->learner.shards, wanted = (cfg->batch_size + shards / 2) / shards * shards;
+    const uint64_t end = train->stop.env_steps;
+    const uint64_t most = ((s_batch(train) - 1) / cfg->train_every + 1) * cfg->gradient_steps; /* of an update */
+    if (cfg->batch_size % shards)
+        return BAD("algorithm.batch_size",
+            "%" PRIu32 " is no multiple of learner.shards %" PRIu32 " (%s); nearest: %" PRIu32, cfg->batch_size, shards,
+            tt_config_origin(config, "learner.shards"), wanted ? wanted : shards);
+    if (most > UINT32_MAX)
+        return BAD("algorithm.gradient_steps",
+            "%" PRIu32 " for every %" PRIu32 " env steps (algorithm.train_every) are %" PRIu64
+            " optimizer steps in an update of %" PRIu64 " env steps, more than can be counted",
+            cfg->gradient_steps, cfg->train_every, most, s_batch(train));
+    if (end && cfg->learning_starts >= end)
+        return BAD("algorithm.learning_starts",
+            "%" PRIu64 " env steps, but stop.env_steps is %" PRIu64 " (%s): nothing would "
+            "be learned",
+            cfg->learning_starts, end, tt_config_origin(config, "stop.env_steps"));
+    if (cfg->epsilon_end > cfg->epsilon_start)
+        return BAD("algorithm.epsilon_end", "%g is more than algorithm.epsilon_start, which is %g (%s)",
+            cfg->epsilon_end, cfg->epsilon_start, tt_config_origin(config, "algorithm.epsilon_start"));
+    if (cfg->epsilon_end < cfg->epsilon_start && !cfg->epsilon_steps && !end)
+        return BAD("algorithm.epsilon_steps", "0 is a tenth of stop.env_steps, which is not set: set one of both");
+    return TT_OK;
+}
+
+/*  Clocks that a replay must hold so that each stripe always has a unit: N envs lie side by side in as many stripes, and each
+ *  block of clocks after that adds one. */
+static uint64_t s_least_clocks(const tt_train_cfg_t *train, const dqn_cfg_t *cfg)
+{
+    const uint32_t shards = train->learner.shards, missing = shards > train->num_envs ? shards - train->num_envs : 0;
+    return cfg->n_step + ((uint64_t)missing << stripes_log_block(cfg->n_step));
+}
+
+/*  Of what stands before the estimates of an actor-critic in a row; 0: the settings have no spaces that could be read. */
+static uint64_t s_row_bytes(const tt_train_cfg_t *train)
+{
+    tt_columns_t *columns = NULL;
+    uint64_t bytes = 0;
+    if (tt_train_columns(&columns, train) != TT_OK)
+        return 0;
+    for (uint32_t c = 0; c <= columns->truncated; c++)
+        bytes += columns->at[c].bytes;
+    tt_columns_destroy(&columns);
+    return bytes;
+}
+
+/*  Snapshots hold the replay, and a learner that joins is sent one: it has to fit, beside the rest, in what can be sent. */
+static tt_status_t s_check_travels(const tt_config_t *config, const tt_train_cfg_t *train, const dqn_cfg_t *cfg)
+{
+    enum { ROOM = TT_FRAME_MAX / 2, BESIDE = 16 /* bytes of a row: priority, flags of its env */ };
+    const uint64_t row = s_row_bytes(train) + BESIDE;
+    if (cfg->replay.capacity <= ROOM / row)
+        return TT_OK;
+    return BAD("replay.capacity",
+        "%" PRIu64 " transitions of %" PRIu64 " bytes do not fit in a snapshot, of which the replay is a part: at most "
+        "%" PRIu64,
+        cfg->replay.capacity, row, ROOM / row);
+}
+
+static tt_status_t s_check_capacity(const tt_config_t *config, const tt_train_cfg_t *train, const dqn_cfg_t *cfg)
+{
+    const uint64_t batch = s_batch(train), capacity = cfg->replay.capacity;
+    const uint64_t batches = (s_least_clocks(train, cfg) + train->num_steps - 1) / train->num_steps;
+    if (capacity < batch)
+        return BAD("replay.capacity",
+            "%" PRIu64 " transitions are less than one batch, which has %" PRIu64 " (num_envs %" PRIu32
+            " times num_steps %" PRIu32 ")",
+            capacity, batch, train->num_envs, train->num_steps);
+    if (capacity < batches * batch)
+        return BAD("replay.capacity",
+            "%" PRIu64 " transitions are too few for learner.shards %" PRIu32 " (%s), each of which draws "
+            "from a part of its own, and n_step %" PRIu32 ": at least %" PRIu64,
+            capacity, train->learner.shards, tt_config_origin(config, "learner.shards"), cfg->n_step, batches * batch);
+    return s_check_travels(config, train, cfg);
+}
+
+static tt_status_t s_check_priorities(const tt_config_t *config, const tt_train_cfg_t *train, const dqn_cfg_t *cfg)
+{
+    if (!cfg->replay.prioritized)
+        return TT_OK;
+    if (cfg->replay.beta_end < cfg->replay.beta)
+        return BAD("replay.beta_end", "%g is less than replay.beta, which is %g (%s)", (double)cfg->replay.beta_end,
+            (double)cfg->replay.beta, tt_config_origin(config, "replay.beta"));
+    if (cfg->replay.beta_end > cfg->replay.beta && !cfg->replay.beta_steps && !train->stop.env_steps)
+        return BAD("replay.beta_steps", "0 is stop.env_steps, which is not set: set one of both");
+    return TT_OK;
+}
+
+/*  What was stored would have been normalised otherwise than what is acted on now. */
+static tt_status_t s_check_normalize(const tt_config_t *config, const tt_train_cfg_t *train)
+{
+    static const char text[] = "true, but experience from a replay is not normalised yet: set it to false";
+    if (train->normalize.obs)
+        return BAD("normalize.obs", text);
+    if (train->normalize.reward)
+        return BAD("normalize.reward", text);
+    return TT_OK;
+}
+
+tt_status_t dqn_check(const tt_config_t *config, const tt_train_cfg_t *train, const dqn_cfg_t *cfg)
+{
+    TT_TRY(s_check_normalize(config, train));
+    TT_TRY(s_check_steps(config, train, cfg));
+    TT_TRY(s_check_capacity(config, train, cfg));
+    return s_check_priorities(config, train, cfg);
+}
+
+/* ---- what the rest of the system is told ---------------------------------------------------------------------------- */
+
+void dqn_shape(const tt_train_cfg_t *train, const dqn_cfg_t *cfg, tt_shape_t *out)
+{
+    const uint64_t end = train->stop.env_steps;
+    out->actor = (tt_actor_t){.kind = TT_ACT_ARGMAX,
+        .epsilon = cfg->epsilon_start,
+        .epsilon_end = cfg->epsilon_end,
+        .epsilon_rows = cfg->epsilon_steps ? cfg->epsilon_steps : end / 10,
+        .random_rows = cfg->learning_starts};
+    out->feed = (tt_feed_t){.source = TT_FEED_REPLAY,
+        .capacity = cfg->replay.capacity * s_row_bytes(train),
+        .ahead = cfg->n_step,
+        .units = cfg->batch_size,
+        .alpha = cfg->replay.prioritized ? cfg->replay.alpha : 0,
+        .epsilon = cfg->replay.epsilon,
+        .beta = cfg->replay.beta,
+        .beta_end = cfg->replay.beta_end,
+        .beta_rows = cfg->replay.beta_steps ? cfg->replay.beta_steps : end,
+        .priority_delay = cfg->replay.priority_delay,
+        .start = cfg->learning_starts,
+        .every = cfg->train_every,
+        .steps = cfg->gradient_steps};
+    out->sets = 2;
+    out->ride = cfg->replay.prioritized ? cfg->batch_size : 0;
+}
+
+/*  Rows that were inserted when the steps before this update's were made: the first end of a batch at which as many steps were
+ *  owed as at the end of the last batch. 0: there were none. */
+static uint64_t s_rows_before(const tt_train_cfg_t *train, const dqn_cfg_t *cfg, uint64_t rows)
+{
+    const uint64_t batch = s_batch(train), before = rows > batch ? rows - batch : 0;
+    const uint64_t over = before > cfg->learning_starts ? before - cfg->learning_starts : 0;
+    const uint64_t times = over / cfg->train_every;
+    const uint64_t least = cfg->learning_starts + times * cfg->train_every;
+    return times ? (least + batch - 1) / batch * batch : 0;
+}
+
+bool dqn_follows(const tt_train_cfg_t *train, const dqn_cfg_t *cfg, const tt_at_t *at)
+{
+    return at->step == 0 && at->rows / cfg->target_every > s_rows_before(train, cfg, at->rows) / cfg->target_every;
+}
+
+tt_opt_spec_t dqn_opt_spec(const dqn_cfg_t *cfg)
+{
+    return (tt_opt_spec_t){.kind = (tt_opt_kind_t)cfg->optimizer,
+        .beta1 = cfg->adam_beta1,
+        .beta2 = cfg->adam_beta2,
+        .alpha = cfg->rmsprop_alpha,
+        .momentum = cfg->momentum,
+        .eps = cfg->adam_eps,
+        .max_norm = cfg->max_grad_norm};
+}

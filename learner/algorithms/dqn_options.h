@@ -1,0 +1,47 @@
+/*  dqn_options - the settings of DQN, below "algorithm." and "replay." in a config, the rules between them, and what they
+ *  say to the rest of the system.
+ *
+ *  Threads: read-only. */
+#pragma once
+#include "common/config/train.h"
+#include "learner/algorithm.h"
+
+typedef enum { DQN_HUBER, DQN_MSE } dqn_error_t; /* order of the choices of loss */
+
+typedef struct {
+    float learning_rate, max_grad_norm;
+    double gamma;
+    uint32_t batch_size, n_step;
+    bool double_q;
+    int loss;              /* dqn_error_t                                   */
+    uint64_t target_every; /* env steps                                     */
+    float tau;
+    uint64_t learning_starts; /* env steps                                     */
+    uint32_t train_every, gradient_steps;
+    double epsilon_start, epsilon_end;
+    uint64_t epsilon_steps; /* env steps; 0 = a tenth of stop.env_steps      */
+    int optimizer;          /* tt_opt_kind_t                                 */
+    float adam_beta1, adam_beta2, adam_eps, rmsprop_alpha, momentum, head_gain;
+    struct {
+        uint64_t capacity; /* transitions                                   */
+        bool prioritized;
+        float alpha, epsilon, beta, beta_end;
+        uint64_t beta_steps; /* env steps; 0 = stop.env_steps                 */
+        uint32_t priority_delay;
+    } replay;
+} dqn_cfg_t;
+
+extern const tt_cfg_field_t dqn_fields[];
+
+/*  TT_CONFIG: with the origin of the key at fault. */
+tt_status_t dqn_check(const tt_config_t *config, const tt_train_cfg_t *train, const dqn_cfg_t *cfg);
+
+/*  Collectors act by the best choice with epsilon, at random before learning starts; steps come from a replay. Its bytes are
+ *  `capacity` rows of what is stored of one: observation, mask, action, reward and both flags. */
+void dqn_shape(const tt_train_cfg_t *train, const dqn_cfg_t *cfg, tt_shape_t *out);
+
+/*  Is the target network to follow after this step? It does after the first step that is made once another multiple of
+ *  target_every was inserted. A pure function of the settings and of where the run stands. */
+bool dqn_follows(const tt_train_cfg_t *train, const dqn_cfg_t *cfg, const tt_at_t *at);
+
+tt_opt_spec_t dqn_opt_spec(const dqn_cfg_t *cfg);

@@ -1,0 +1,170 @@
+#!/usr/bin/env python3
+"""An algorithm with a replay keeps every promise: the same bits for any number of collectors, learners and threads, for any
+processor, through scaling, kills and a resume, from the first step on and while a replay is filling."""
+
+import json
+import os
+import signal
+import sys
+
+sys.dont_write_bytecode = True
+from rig import ENDLESS, SANITIZED, check, equal, main, steps, wait_for
+
+JOB = """\
+env: CartPole-v1
+num_envs: 8
+num_steps: 32
+algorithm:
+  name: dqn
+  batch_size: 32
+  learning_starts: 700
+  train_every: 32
+  gradient_steps: 1
+  epsilon_steps: 5000
+  target_every: 640
+  n_step: 3
+  double: true
+replay:
+  capacity: 4000
+  prioritized: {prioritized}
+  beta_steps: 8000
+network: {{hidden: [32]}}
+learner: {{shards: 4}}
+stop: {{env_steps: {steps}}}
+"""
+
+SHAPES = [(2, 2), (3, 4), (1, 2)]
+KEYS = ("weights_sha256", "env_steps", "updates", "episodes", "return_mean")
+
+
+def s_config(world, prioritized, count=12_000):
+    text = JOB.format(prioritized="true" if prioritized else "false", steps=steps(count))
+    return world.config(text, name=f"dqn-{prioritized}-{count}.yaml")
+
+
+def s_supported(name):
+    with open("/proc/cpuinfo", encoding="utf-8") as file:
+        return name in file.read()
+
+
+def s_matrix(world, lag, prioritized):
+    config = s_config(world, prioritized)
+    first = world.train(config, f"lag={lag}", seed=7)
+    for collectors, learners in SHAPES:
+        other = world.train(config, f"lag={lag}", f"collector.replicas={collectors}", f"learner.replicas={learners}", seed=7)
+        for key in KEYS:
+            equal(other[key], first[key], f"{key} with {collectors} collectors, {learners} learners, lag {lag}")
+    two = world.train(config, f"lag={lag}", "learner.threads=2", seed=7)
+    equal(two["weights_sha256"], first["weights_sha256"], f"weights with 2 threads, lag {lag}")
+    for cpu, flag in (("portable", None), ("avx2", "avx2"), ("avx512", "avx512f")):
+        if flag and not s_supported(flag) or SANITIZED and not flag:
+            print(f"        no {cpu} here, or too slow: left out", flush=True)
+            continue
+        other = world.train(config, f"lag={lag}", seed=7, env={"TT_CPU": cpu})
+        equal(other["weights_sha256"], first["weights_sha256"], f"weights with TT_CPU={cpu}, lag {lag}")
+
+
+def test_uniform_lag_0(world):
+    s_matrix(world, 0, False)
+
+
+def test_prioritized_lag_1(world):
+    s_matrix(world, 1, True)
+
+
+def s_await_ready(world, run_dir):
+    """All members are back in the roster: from then on the run can end with its weights."""
+    def look():
+        counts = (world.status(run_dir) or {}).get("replicas", {})
+        return counts and all(counts[role]["ready"] == 2 for role in ("collector", "learner"))
+    wait_for(look, "2 collectors and 2 learners in the roster")
+
+
+def s_killed(world, lag, prioritized, victims):
+    config = s_config(world, prioritized)
+    sets = ["collector.replicas=2", "learner.replicas=2", f"lag={lag}"]
+    process, run_dir = world.start_run(config, *sets, ENDLESS, seed=5)
+    wanted = 1
+    for role, index in victims:
+        status = world.await_steps(run_dir, wanted, process)
+        pid = world.replica(role, index)
+        os.kill(pid, signal.SIGKILL)
+        wait_for(lambda: world.replica(role, index) != pid, f"another process of {role}/{index}")
+        wanted = status["env_steps"] + steps(3_000)
+    world.await_steps(run_dir, wanted + steps(3_000), process)
+    s_await_ready(world, run_dir)
+    summary = world.stop(process, run_dir)
+    world.check_same(summary, config, *sets, seed=5, what=f"after {victims}, lag {lag}")
+    equal(summary["transitions"]["duplicated"], 0, "duplicated")
+    equal(summary["transitions"]["lost"], 0, "lost")
+
+
+def test_kills_lag_0(world):
+    s_killed(world, 0, True, [("learner", 0), ("collector", 1), ("learner", 1), ("aggregator", 0)])
+
+
+def test_kills_lag_1(world):
+    s_killed(world, 1, False, [("learner", 1), ("collector", 0), ("learner", 0), ("coordinator", 0)])
+
+
+def test_scaled(world):
+    """Two learners join late, twice: with what the first holds in its replay."""
+    config = s_config(world, True)
+    sets = ["lag=1"]
+    process, run_dir = world.start_run(config, *sets, ENDLESS, seed=3)
+    wanted = steps(2_000)
+    for collectors, learners in ((2, 3), (1, 1), (3, 4)):
+        status = world.await_steps(run_dir, wanted, process)
+        world.tutti("scale", run_dir, f"collector={collectors}", f"learner={learners}")
+        wanted = status["env_steps"] + steps(3_000)
+    world.await_steps(run_dir, wanted, process)
+    summary = world.stop(process, run_dir)
+    world.check_same(summary, config, *sets, seed=3, what="after scaling")
+
+
+def test_resumed(world):
+    """Stopped in the middle, and resumed from its snapshot: the replay comes back with it."""
+    config = s_config(world, True)
+    process, run_dir = world.start_run(config, ENDLESS, seed=4)
+    world.await_steps(run_dir, steps(4_000), process)
+    stopped = world.stop(process, run_dir)
+    more = stopped["env_steps"] + 256 * 20
+    resumed = world.resume(run_dir, f"stop.env_steps={more}")
+    whole = world.train(config, f"stop.env_steps={more}", seed=4)
+    for key in KEYS:
+        equal(resumed[key], whole[key], f"{key} after a resume")
+
+
+LEARNS = """\
+env: CartPole-v1
+num_envs: 4
+num_steps: 16
+network: {hidden: [64, 64], activation: relu}
+algorithm:
+  name: dqn
+  learning_rate: 5e-4
+  batch_size: 64
+  learning_starts: 1000
+  train_every: 64
+  gradient_steps: 32
+  target_every: 500
+  epsilon_steps: 5000
+replay: {capacity: 50k}
+learner: {shards: 2}
+stop: {env_steps: 80k}
+"""
+
+
+def test_learns(world):
+    """From nothing to standing for nearly as long as an episode lasts; the same bits everywhere, so no luck is in it."""
+    if SANITIZED:
+        print("        too slow here: left out", flush=True)
+        return
+    run = world.train(world.config(LEARNS, name="learns.yaml"), seed=1)
+    done = world.tutti("eval", run["run_dir"], "--episodes", 50, "--output", "json")
+    equal(done.returncode, 0, f"tutti eval: {done.stderr}")
+    mean = json.loads(done.stdout)["return_mean"]
+    check(mean >= 400, f"greedy return {mean}")
+
+
+main(test_learns, test_uniform_lag_0, test_prioritized_lag_1, test_kills_lag_0, test_kills_lag_1, test_scaled, test_resumed)

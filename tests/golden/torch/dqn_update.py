@@ -1,0 +1,196 @@
+#!/usr/bin/env python3
+"""Computes optimiser steps of DQN with PyTorch, for tests/learner/test_dqn_torch.c.
+
+    python3 -m venv /tmp/venv && /tmp/venv/bin/pip install torch numpy
+    /tmp/venv/bin/python tests/golden/torch/dqn_update.py [CASE ...]
+
+The committed files were made on a CPU with PyTorch 1.13.0 and NumPy 1.24.2. Nothing is shared with the C code: the n-step
+returns are the textbook loop, the loss is smooth_l1_loss or mse_loss, gradients are autograd's, the optimiser is torch.optim.Adam,
+the clip torch.nn.utils.clip_grad_norm_, the target network load_state_dict (tau 1) or Polyak's average.
+
+One file a case, little-endian; rows are (clock, env), clock = batch * T + t:
+    char magic[8] "TTDQN\\0\\0\\1"
+    u32 T, N, D, A, batches, n, units, steps, twice (double DQN), squared, masked, prioritized, parameters,
+        learning_starts, train_every, target_every
+    f32 lr, gamma, max_grad_norm, adam_eps, tau
+    f32 params [parameters]           in the order of the tensor table, weights as [in][out]
+    per batch: f32 obs [T][N][D]; i32 action [T][N]; f32 reward [T][N]; u32 age [N];
+        u8 terminated [T][N], truncated [T][N], mask [T][N][A] (all 1 where there is none);
+        f32 last [N][D]; u8 last_mask [N][A];
+        u32 finals, final_t [finals], final_env [finals]; f32 final [finals][D]; u8 final_mask [finals][A]
+    f32 ret [rows], discount [rows]   discount -1: the return is not complete
+    per optimiser step: u32 rows (inserted), step (of its update), unit [units]; f32 weight [units]
+        and expected: u32 follows; f32 loss, |error|, q, target, grad_norm; f32 |error| [units];
+        f32 gradient [parameters] (before the clip)
+    f32 params [parameters], target params [parameters] after the last step
+"""
+
+import os
+import struct
+import sys
+
+import numpy as np
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+HIDDEN = (12, 8)
+HERE = os.path.dirname(os.path.abspath(__file__))
+SHAPE = {"T": 6, "N": 3, "D": 4, "A": 3, "batches": 4, "units": 16, "learning_starts": 18, "train_every": 9,
+         "target_every": 30, "lr": 1e-2, "gamma": 0.95, "max_grad_norm": 0.5, "adam_eps": 1e-8, "tau": 1.0, "n": 1,
+         "twice": 0, "squared": 0, "masked": 0, "prioritized": 0}
+CASES = {
+    "dqn": {"seed": 1},
+    "dqn_nstep": {"seed": 2, "n": 3, "squared": 1, "max_grad_norm": 10.0},
+    "dqn_double": {"seed": 3, "n": 3, "twice": 1, "prioritized": 1},
+    "dqn_masked": {"seed": 4, "n": 5, "masked": 1, "prioritized": 1, "squared": 1, "tau": 0.25},
+    "dqn_double_masked": {"seed": 5, "n": 2, "twice": 1, "masked": 1},
+}
+
+
+def network(o):
+    sizes, layers = (o["D"], *HIDDEN), []
+    for a, b in zip(sizes, sizes[1:]):
+        layers += [nn.Linear(a, b), nn.ReLU()]
+    return nn.Sequential(*layers, nn.Linear(sizes[-1], o["A"]))
+
+
+def flat(tensors):
+    """Weights as [in][out]."""
+    return np.concatenate([(t.detach().T if t.dim() == 2 else t.detach()).contiguous().numpy().ravel() for t in tensors])
+
+
+def some_mask(rng, o, *shape):
+    """One choice at least."""
+    mask = rng.random((*shape, o["A"])) < 0.5
+    np.put_along_axis(mask, rng.integers(0, o["A"], (*shape, 1)), True, -1)
+    return (mask | (not o["masked"])).astype(np.uint8)
+
+
+def play(rng, o):
+    """Everything that happened; frame [clock] is before the step of that clock, final [clock] after one that was cut."""
+    clocks, N, D = o["batches"] * o["T"], o["N"], o["D"]
+    w = {
+        "frame": rng.standard_normal((clocks + 1, N, D)).astype(np.float32),
+        "final": rng.standard_normal((clocks, N, D)).astype(np.float32),
+        "mask": some_mask(rng, o, clocks + 1, N), "final_mask": some_mask(rng, o, clocks, N),
+        "reward": rng.standard_normal((clocks, N)).astype(np.float32),
+        "terminated": (rng.random((clocks, N)) < 0.12).astype(np.uint8),
+        "truncated": (rng.random((clocks, N)) < 0.12).astype(np.uint8),
+        "age": np.zeros((clocks + 1, N), np.uint32),
+    }
+    w["action"] = (rng.random((clocks, N, o["A"])) * w["mask"][:-1]).argmax(-1).astype(np.int32)
+    for c in range(clocks):
+        w["age"][c + 1] = np.where(w["terminated"][c] | w["truncated"][c], 0, w["age"][c] + 1)
+    return w
+
+
+def bootstrap(w, o, clock, env):
+    """Return, discount, and the frame and mask from which it goes on; None: not complete."""
+    ret, discount = 0.0, 1.0
+    for at in range(clock, clock + o["n"]):
+        if at >= len(w["reward"]):
+            return None
+        ret += discount * float(w["reward"][at, env])
+        discount *= o["gamma"]
+        if w["terminated"][at, env]:
+            return ret, 0.0, w["frame"][at, env], w["mask"][at, env]
+        if w["truncated"][at, env]:
+            return ret, discount, w["final"][at, env], w["final_mask"][at, env]
+    return ret, discount, w["frame"][clock + o["n"], env], w["mask"][clock + o["n"], env]
+
+
+def write_batch(out, w, o, b):
+    T, end = o["T"], (b + 1) * o["T"]
+    of = slice(b * T, end)
+    for name in ("frame", "action", "reward"):
+        out.write(w[name][of].tobytes())
+    out.write(w["age"][b * T].tobytes())
+    for name in ("terminated", "truncated", "mask"):
+        out.write(w[name][of].tobytes())
+    out.write(w["frame"][end].tobytes() + w["mask"][end].tobytes())
+    t, env = np.nonzero(w["truncated"][of])
+    out.write(struct.pack("<I", len(t)) + t.astype("<u4").tobytes() + env.astype("<u4").tobytes())
+    out.write(w["final"][of][t, env].tobytes() + w["final_mask"][of][t, env].tobytes())
+
+
+def schedule(o):
+    """(rows, step of the update, follows) of each step: what is owed, and a copy after the first step that is made once a
+    multiple of target_every was passed."""
+    batch, made, copied, steps = o["T"] * o["N"], 0, 0, []
+    for rows in range(batch, o["batches"] * batch + 1, batch):
+        owed = max(0, rows - o["learning_starts"]) // o["train_every"]
+        for step in range(owed - made):
+            follows = rows // o["target_every"] > copied
+            copied = rows // o["target_every"]
+            steps.append((rows, step, int(follows)))
+        made = owed
+    return steps
+
+
+def step_of(q, target, optimizer, w, o, picks, weight):
+    units = [bootstrap(w, o, *pick) for pick in picks]
+    at = torch.tensor(np.stack([w["frame"][pick] for pick in picks]))
+    ret, discount = (torch.tensor([u[k] for u in units], dtype=torch.float32) for k in (0, 1))
+    following, mask = torch.tensor(np.stack([u[2] for u in units])), torch.tensor(np.stack([u[3] for u in units]))
+    action = torch.tensor([int(w["action"][pick]) for pick in picks])
+    with torch.no_grad():
+        values = target(following)
+        best = (q(following) if o["twice"] else values).masked_fill(mask == 0, -torch.inf).argmax(1)
+        wanted = ret + discount * values.gather(1, best[:, None])[:, 0]
+    taken = q(at).gather(1, action[:, None])[:, 0]
+    loss = (F.mse_loss if o["squared"] else F.smooth_l1_loss)(taken, wanted, reduction="none")
+    total = (loss * torch.tensor(weight)).mean()
+    optimizer.zero_grad()
+    total.backward()
+    gradient = flat([p.grad for p in q.parameters()])
+    norm = nn.utils.clip_grad_norm_(q.parameters(), o["max_grad_norm"])
+    optimizer.step()
+    error = (taken - wanted).abs().detach()
+    return [float(x.detach()) for x in (total, error.mean(), taken.mean(), wanted.mean(), norm)], error.numpy(), gradient
+
+
+def follow(q, target, tau):
+    if tau == 1:
+        target.load_state_dict(q.state_dict())
+        return
+    with torch.no_grad():
+        for mine, other in zip(target.parameters(), q.parameters()):
+            mine.mul_(1 - tau).add_(tau * other)
+
+
+def record(name):
+    o = dict(SHAPE, **CASES[name])
+    torch.manual_seed(o["seed"])
+    rng = np.random.default_rng(o["seed"])
+    q, target, w, steps = network(o), network(o), play(rng, o), schedule(o)
+    target.load_state_dict(q.state_dict())
+    optimizer = torch.optim.Adam(q.parameters(), lr=o["lr"], eps=o["adam_eps"])
+    everything = [(c, e) for c in range(o["batches"] * o["T"]) for e in range(o["N"])]
+    whole = [pick for pick in everything if bootstrap(w, o, *pick)]
+    with open(os.path.join(HERE, name + ".bin"), "wb") as out:
+        params = flat(q.parameters())
+        out.write(struct.pack("<8s16I5f", b"TTDQN\0\0\1", *(o[k] for k in (
+            "T", "N", "D", "A", "batches", "n", "units")), len(steps), *(o[k] for k in (
+                "twice", "squared", "masked", "prioritized")), len(params), *(o[k] for k in (
+                    "learning_starts", "train_every", "target_every", "lr", "gamma", "max_grad_norm", "adam_eps", "tau"))))
+        out.write(params.tobytes())
+        for b in range(o["batches"]):
+            write_batch(out, w, o, b)
+        table = [bootstrap(w, o, *pick) or (0.0, -1.0) for pick in everything]
+        out.write(np.array([[u[k] for u in table] for k in (0, 1)], "<f4").tobytes())
+        for rows, step, follows in steps:
+            picks = [whole[i] for i in rng.integers(0, len(whole), o["units"])]
+            weight = (0.5 + rng.random(o["units"])).astype(np.float32)
+            stats, error, gradient = step_of(q, target, optimizer, w, o, picks, weight)
+            if follows:
+                follow(q, target, o["tau"])
+            out.write(struct.pack("<2I", rows, step))
+            out.write(np.array([c * o["N"] + e for c, e in picks], "<u4").tobytes() + weight.tobytes())
+            out.write(struct.pack("<I5f", follows, *stats) + error.tobytes() + gradient.tobytes())
+        out.write(flat(q.parameters()).tobytes() + flat(target.parameters()).tobytes())
+
+
+if __name__ == "__main__":
+    for case in sys.argv[1:] or CASES:
+        record(case)

@@ -1,0 +1,349 @@
+/*  DQN's settings: defaults, what it refuses and in which words, what it asks of collectors and of the replay, when the target
+ *  network follows, and what it reports. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "common/base/mem.h"
+#include "learner/algorithm.h"
+#include "learner/algorithms/dqn_loss.h"
+#include "learner/algorithms/dqn_options.h"
+#include "tests/learner/near.h"
+#include "tests/learner/segments.h"
+#include "tests/test.h"
+
+static const tt_algorithm_t *s_dqn(void)
+{
+    const tt_algorithm_t *found = NULL;
+    assert_ok(tt_algorithm_find(&found, "dqn"));
+    return found;
+}
+
+static tt_train_cfg_t s_train(void)
+{
+    return (tt_train_cfg_t){.num_envs = 4,
+        .num_steps = 8,
+        .learner.shards = 2,
+        .seed = 1,
+        .stop.env_steps = 50000,
+        .space = {.obs = "float32[4]", .action = "discrete(3)"}};
+}
+
+static tt_status_t s_read(const char *yaml, const tt_train_cfg_t *train, dqn_cfg_t *cfg)
+{
+    tt_config_t *config = NULL;
+    assert_ok(tt_config_parse(&config, yaml, strlen(yaml), "test.yaml"));
+    tt_status_t status = tt_config_claim(config, s_dqn()->fields, cfg);
+    if (status == TT_OK)
+        status = tt_config_finish(config);
+    if (status == TT_OK)
+        status = s_dqn()->check(config, train, cfg);
+    tt_config_destroy(&config);
+    return status;
+}
+
+/*  As Stable-Baselines3's DQN. */
+static void test_defaults(void **state)
+{
+    (void)state;
+    const tt_train_cfg_t train = s_train();
+    dqn_cfg_t cfg;
+    assert_ok(s_read("algorithm: {}\n", &train, &cfg));
+    assert_true(s_dqn()->gamma(&cfg) == 0.99 && cfg.learning_rate == 1e-4f && cfg.max_grad_norm == 10);
+    assert_true(cfg.batch_size == 32 && cfg.n_step == 1 && !cfg.double_q && cfg.loss == DQN_HUBER);
+    assert_true(cfg.target_every == 10000 && cfg.tau == 1);
+    assert_true(cfg.learning_starts == 100 && cfg.train_every == 4 && cfg.gradient_steps == 1);
+    assert_true(cfg.epsilon_start == 1 && cfg.epsilon_end == 0.05);
+    assert_true(cfg.replay.capacity == 1000000 && !cfg.replay.prioritized);
+    const tt_opt_spec_t opt = dqn_opt_spec(&cfg);
+    assert_true(opt.kind == TT_OPT_ADAM && opt.eps == 1e-8f && opt.max_norm == 10);
+}
+
+/* ---- what is refused ------------------------------------------------------------------------------------------------ */
+
+static void s_refused(const char *yaml, const tt_train_cfg_t *train, const char *first, const char *second)
+{
+    dqn_cfg_t cfg;
+    assert_int_equal(s_read(yaml, train, &cfg), TT_CONFIG);
+    if (!strstr(tt_err_text(), first) || !strstr(tt_err_text(), second))
+        fail_msg("%s: '%s' has not '%s' and '%s'", yaml, tt_err_text(), first, second);
+}
+
+static void test_what_is_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *yaml, *first, *second;
+    } cases[] = {
+        {"algorithm: {batch_size: 0}\n", "test.yaml:1:13: algorithm.batch_size", "1"},
+        {"algorithm: {batch_size: 1048578}\n", "algorithm.batch_size", "1048576"},
+        {"algorithm: {batch_size: 33}\n", "test.yaml:1:13: algorithm.batch_size: 33", "nearest: 34"},
+        {"algorithm: {batch_size: 1}\n", "algorithm.batch_size: 1 ", "nearest: 2"},
+        {"algorithm: {learning_starts: 50k}\n", "algorithm.learning_starts: 50000", "stop.env_steps is 50000"},
+        {"algorithm: {epsilon_end: 0.5, epsilon_start: 0.4}\n", "algorithm.epsilon_end: 0.5", "which is 0.4"},
+        {"algorithm: {n_step: 257}\n", "algorithm.n_step", "256"},
+        {"algorithm: {loss: l1}\n", "algorithm.loss", "huber"},
+        {"algorithm: {dueling: true}\n", "algorithm.dueling", "there are no dueling networks"},
+        {"replay: {capacity: 31}\n", "test.yaml:1:10: replay.capacity: 31", "one batch, which has 32"},
+        {"replay: {capacity: 100M}\n", "replay.capacity: 100000000", "do not fit in a snapshot"},
+        {"replay: {capacity: 32}\nalgorithm: {n_step: 9}\n", "replay.capacity: 32", "at least 64"},
+        {"replay: {prioritized: true, beta: 0.9, beta_end: 0.5}\n", "replay.beta_end: 0.5", "which is 0.9"},
+        {"replay: {prioritized: true, alpha: 0}\n", "replay.alpha", "0.001"},
+        {"replay: {priority_delay: 65}\n", "replay.priority_delay", "64"},
+    };
+    const tt_train_cfg_t train = s_train();
+    for (size_t i = 0; i < TT_COUNT(cases); i++)
+        s_refused(cases[i].yaml, &train, cases[i].first, cases[i].second);
+}
+
+static void test_what_the_job_is_refused_for(void **state)
+{
+    (void)state;
+    dqn_cfg_t cfg;
+    tt_train_cfg_t train = s_train();
+    train.normalize.obs = true;
+    s_refused("algorithm: {}\n", &train, "normalize.obs: true", "not normalised yet: set it to false");
+    train = s_train();
+    train.normalize.reward = true;
+    s_refused("algorithm: {}\n", &train, "normalize.reward: true", "set it to false");
+
+    train = s_train();
+    train.stop.env_steps = 0;
+    s_refused("algorithm: {}\n", &train, "algorithm.epsilon_steps", "stop.env_steps");
+    assert_ok(s_read("algorithm: {epsilon_steps: 1000}\n", &train, &cfg));
+    assert_ok(s_read("algorithm: {epsilon_start: 0.1, epsilon_end: 0.1}\n", &train, &cfg));
+    s_refused(
+        "algorithm: {epsilon_steps: 9}\nreplay: {prioritized: true}\n", &train, "replay.beta_steps", "stop.env_steps");
+    assert_ok(s_read("algorithm: {epsilon_steps: 9}\nreplay: {prioritized: true, beta_steps: 9}\n", &train, &cfg));
+
+    train = s_train();
+    train.num_envs = 4096;
+    train.num_steps = 2048;
+    s_refused("algorithm: {train_every: 1000, gradient_steps: 1M}\nreplay: {capacity: 10M}\n", &train,
+        "algorithm.gradient_steps: 1000000 for every 1000", "8389000000 optimizer steps in an update of 8388608");
+    assert_ok(s_read("algorithm: {train_every: 4000, gradient_steps: 1M}\nreplay: {capacity: 10M}\n", &train, &cfg));
+
+    train = s_train();
+    train.lag = 7;
+    assert_ok(s_read("algorithm: {}\n", &train, &cfg));
+}
+
+/*  A replay of so many batches, filled: every stripe must have something to draw, as it does at `capacity`, and at one batch
+ *  less it must not always have. */
+static bool s_always_ready(const tt_train_cfg_t *train, uint32_t n, uint64_t batches)
+{
+    tt_columns_t *columns = made_columns(train->space.obs, train->space.action, false);
+    replay_t *replay = NULL;
+    const uint32_t rows = train->num_envs * train->num_steps;
+    tt_segment_t at = {.age = tt_array0(train->num_envs, sizeof(uint32_t))};
+    for (uint32_t c = 0; c <= columns->truncated; c++) {
+        at.column[c] = tt_array0(rows, columns->at[c].bytes);
+        at.last[c] = columns->at[c].keep ? tt_array0(train->num_envs, columns->at[c].bytes) : NULL;
+    }
+    const replay_cfg_t cfg = {.columns = columns,
+        .store = (1ull << columns->reward) - 1,
+        .N = train->num_envs,
+        .T = train->num_steps,
+        .capacity = batches * rows * 26,
+        .stripes = train->learner.shards,
+        .ahead = n,
+        .gamma = 0.99,
+        .stack = 1};
+    const replay_part_t part = {.at = &at, .E = cfg.N, .count = cfg.N};
+    bool ready = true;
+    assert_ok(replay_new(&replay, &cfg));
+    for (uint64_t b = 0; b < 40 * batches; b++) {
+        for (uint32_t e = 0; e < cfg.N; e++)
+            at.age[e] = (uint32_t)b * cfg.T;
+        assert_ok(replay_insert(replay, b, &part, 1, NULL));
+        ready = ready && (b < batches || replay_ready(replay));
+    }
+    replay_destroy(&replay);
+    for (uint32_t c = 0; c <= columns->truncated; c++) {
+        free(at.column[c]);
+        free(at.last[c]);
+    }
+    free(at.age);
+    tt_columns_destroy(&columns);
+    return ready;
+}
+
+/*  What check() lets through can be trained on: few envs, many shards. */
+static void test_a_capacity_that_passes_is_never_empty(void **state)
+{
+    (void)state;
+    static const uint32_t kinds[][4] = {/* envs, steps, shards, n */
+        {1, 32, 2, 1}, {1, 4, 4, 1}, {2, 5, 8, 3}, {3, 16, 4, 1}, {8, 1, 2, 5}, {1, 1, 1, 4}};
+    for (size_t i = 0; i < TT_COUNT(kinds); i++) {
+        const uint32_t *k = kinds[i];
+        tt_train_cfg_t train = s_train();
+        train.num_envs = k[0];
+        train.num_steps = k[1];
+        train.learner.shards = k[2];
+        uint64_t batches = 0;
+        tt_status_t status;
+        do {
+            char yaml[128];
+            dqn_cfg_t cfg;
+            snprintf(yaml, sizeof yaml, "algorithm: {n_step: %u}\nreplay: {capacity: %" PRIu64 "}\n", k[3],
+                ++batches * k[0] * k[1]);
+            status = s_read(yaml, &train, &cfg);
+        } while (status != TT_OK && batches < 10000);
+        assert_ok(status);
+        assert_true(s_always_ready(&train, k[3], batches));
+        assert_true(batches == 1 || !s_always_ready(&train, k[3], batches - 1));
+    }
+}
+
+/* ---- what it asks for ----------------------------------------------------------------------------------------------- */
+
+static void test_shape(void **state)
+{
+    (void)state;
+    tt_train_cfg_t train = s_train();
+    dqn_cfg_t cfg;
+    tt_shape_t shape = {0};
+    assert_ok(s_read("algorithm: {n_step: 3, learning_starts: 1000, train_every: 256, gradient_steps: 128}\n"
+                     "replay: {capacity: 100k}\n",
+        &train, &cfg));
+    s_dqn()->shape(&train, &cfg, &shape);
+    assert_true(shape.actor.kind == TT_ACT_ARGMAX && shape.actor.epsilon == 1 && shape.actor.epsilon_end == 0.05);
+    assert_true(shape.actor.epsilon_rows == 5000 && shape.actor.random_rows == 1000);
+    assert_true(shape.feed.source == TT_FEED_REPLAY && shape.feed.ahead == 3 && shape.feed.units == 32);
+    assert_true(shape.feed.start == 1000 && shape.feed.every == 256 && shape.feed.steps == 128);
+    assert_true(shape.feed.alpha == 0 && shape.ride == 0 && shape.sets == 2);
+    assert_int_equal(shape.feed.capacity, 100000 * (4 * 4 + 4 + 4 + 1 + 1));
+
+    train.space.mask = true;
+    shape = (tt_shape_t){0};
+    assert_ok(s_read("algorithm: {epsilon_steps: 77}\nreplay: {prioritized: true, capacity: 64}\n", &train, &cfg));
+    s_dqn()->shape(&train, &cfg, &shape);
+    assert_int_equal(shape.feed.capacity, 64 * (4 * 4 + 3 + 4 + 4 + 1 + 1));
+    assert_true(shape.actor.epsilon_rows == 77);
+    assert_true(shape.feed.alpha == 0.6f && shape.feed.epsilon == 1e-6f && shape.feed.priority_delay == 1);
+    assert_true(shape.feed.beta == 0.4f && shape.feed.beta_end == 1 && shape.feed.beta_rows == 50000);
+    assert_int_equal(shape.ride, 32);
+}
+
+/*  Step by step through a run: the target follows with the first step after another multiple. */
+static void s_check_follows(const tt_train_cfg_t *train, const dqn_cfg_t *cfg)
+{
+    const uint64_t batch = (uint64_t)train->num_envs * train->num_steps;
+    uint64_t made = 0, passed = 0, followed = 0;
+    for (uint64_t update = 0; update < 200; update++) {
+        const uint64_t rows = (update + 1) * batch;
+        const uint64_t owed = replay_owed(rows, cfg->learning_starts, cfg->train_every, cfg->gradient_steps);
+        for (uint32_t step = 0; made < owed; step++, made++) {
+            const bool follows = rows / cfg->target_every > passed;
+            const tt_at_t at = {.update = update, .rows = rows, .total = made, .step = step};
+            passed = rows / cfg->target_every;
+            followed += follows;
+            assert_int_equal(dqn_follows(train, cfg, &at), follows);
+        }
+    }
+    assert_true(followed > 0);
+}
+
+static void test_when_the_target_follows(void **state)
+{
+    (void)state;
+    static const uint32_t kinds[][6] = {/* envs, steps, starts, every, steps, target */
+        {4, 8, 0, 4, 1, 100}, {4, 8, 100, 4, 1, 100}, {1, 256, 1000, 256, 128, 10}, {1, 16, 100, 100, 3, 64},
+        {3, 7, 50, 64, 2, 600}, {8, 1, 9, 1, 1, 8}, {5, 5, 1, 1000, 1, 1}};
+    for (size_t i = 0; i < TT_COUNT(kinds); i++) {
+        const uint32_t *k = kinds[i];
+        tt_train_cfg_t train = s_train();
+        train.num_envs = k[0];
+        train.num_steps = k[1];
+        const dqn_cfg_t cfg = {
+            .learning_starts = k[2], .train_every = k[3], .gradient_steps = k[4], .target_every = k[5]};
+        s_check_follows(&train, &cfg);
+    }
+}
+
+/*  The gain is of the head that is acted by, though no tower is called an actor. */
+static void test_the_heads_gain(void **state)
+{
+    (void)state;
+    const tt_train_cfg_t train = s_train();
+    const tt_net_spec_t spec = {.obs = 4,
+        .towers = 1,
+        .tower = {{.name = "q", .hidden_count = 1, .hidden = {8}, .activation = TT_NN_RELU, .out = 3}}};
+    const float zeros[4] = {0}, *obs = (const float[]){1, 2, 3, 4};
+    float q[3];
+    tt_device_t *device = NULL;
+    tt_net_t *net = NULL;
+    dqn_cfg_t cfg;
+    assert_ok(s_read("algorithm: {head_gain: 0}\n", &train, &cfg));
+    assert_ok(tt_device_open(&device, "cpu", 0));
+    assert_ok(tt_net_new(&net, device, &spec, 1));
+    assert_ok(tt_algorithm_init(s_dqn(), &cfg, net, 1));
+    assert_ok(tt_net_forward(net, 0, 0, &obs, 1, (float *const[]){q}));
+    assert_memory_equal(q, zeros, sizeof q);
+    cfg.head_gain = 1;
+    assert_ok(tt_algorithm_init(s_dqn(), &cfg, net, 1));
+    assert_ok(tt_net_forward(net, 0, 0, &obs, 1, (float *const[]){q}));
+    assert_true(q[0] != 0 && q[1] != 0 && q[2] != 0);
+    tt_net_destroy(&net);
+    tt_device_close(&device);
+}
+
+/* ---- what it reports ------------------------------------------------------------------------------------------------ */
+
+typedef struct {
+    int count;
+    double loss, q;
+} said_t;
+
+static void s_emit(void *ctx, const char *name, double value)
+{
+    said_t *said = ctx;
+    said->count++;
+    if (strcmp(name, "losses/td_loss") == 0)
+        said->loss = value;
+    if (strcmp(name, "losses/q_values") == 0)
+        said->q = value;
+}
+
+static said_t s_say(const tt_algo_t *algo)
+{
+    said_t said = {0};
+    s_dqn()->metrics(algo, s_emit, &said);
+    return said;
+}
+
+/*  Means over an update; before the first step there is nothing to tell, and an update without a step tells of the one before. */
+static void test_what_it_reports(void **state)
+{
+    (void)state;
+    const tt_train_cfg_t train = s_train();
+    tt_columns_t *columns = made_columns(train.space.obs, train.space.action, false);
+    tt_algo_t *algo = NULL;
+    dqn_cfg_t cfg;
+    assert_ok(s_read("algorithm: {}\n", &train, &cfg));
+    assert_ok(s_dqn()->create(&algo, &train, columns, &cfg));
+    assert_int_equal(s_say(algo).count, 1); /* the learning rate */
+    for (uint32_t step = 0; step < 2; step++)
+        assert_false(s_dqn()->after(algo, step, (float[TT_LOSS_STATS]){[DQN_LOSS] = 1 + (float)step, [DQN_Q] = 4}, 1));
+    assert_int_equal(s_say(algo).count, 1 + DQN_STATS);
+    assert_true(s_say(algo).loss == 1.5 && s_say(algo).q == 4);
+    assert_false(s_dqn()->after(algo, 0, (float[TT_LOSS_STATS]){[DQN_LOSS] = 7}, 1));
+    assert_true(s_say(algo).loss == 7 && s_say(algo).q == 0);
+    s_dqn()->destroy(&algo);
+    tt_columns_destroy(&columns);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_defaults),
+        cmocka_unit_test(test_what_is_refused),
+        cmocka_unit_test(test_what_the_job_is_refused_for),
+        cmocka_unit_test(test_a_capacity_that_passes_is_never_empty),
+        cmocka_unit_test(test_shape),
+        cmocka_unit_test(test_when_the_target_follows),
+        cmocka_unit_test(test_the_heads_gain),
+        cmocka_unit_test(test_what_it_reports),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,399 @@
+/*  DQN's optimiser steps against PyTorch: returns and discounts out of a replay, losses, gradients, errors and norm of every
+ *  step, when the target network follows, and both networks after the last one (tests/golden/torch/dqn_update.py has the format
+ *  and the reference). */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "common/base/mem.h"
+#include "learner/algorithm.h"
+#include "learner/algorithms/dqn_loss.h"
+#include "learner/algorithms/dqn_options.h"
+#include "tests/learner/segments.h"
+#include "tests/test.h"
+
+enum { SHARDS = 2, FILE_MAX = 1 << 20, DRAWS = 64 };
+
+typedef struct {
+    char magic[8];
+    uint32_t T, N, D, A, batches, n, units, steps, twice, squared, masked, prioritized, parameters, learning_starts,
+        train_every, target_every;
+    float lr, gamma, max_grad_norm, adam_eps, tau;
+} head_t;
+
+typedef struct {
+    char *file, *at, *end;
+    char *arena; /* arrays of the file, aligned */
+    size_t used;
+    head_t h;
+    const float *ret, *discount;
+    tt_columns_t *columns;
+    replay_t *replay;
+    tt_device_t *device;
+    tt_net_t *net;
+    const tt_algorithm_t *dqn;
+    tt_algo_t *algo;
+    float *opt_state, *grad[SHARDS];
+    uint64_t opt_step;
+} case_t;
+
+/*  The next `count` things of `size` bytes. */
+static void *s_take(case_t *c, size_t count, size_t size)
+{
+    const size_t bytes = count * size;
+    assert_true((size_t)(c->end - c->at) >= bytes);
+    char *here = c->arena + c->used;
+    memcpy(here, c->at, bytes);
+    c->at += bytes;
+    c->used = tt_align(c->used + bytes, 16);
+    assert_true(c->used <= 2 * FILE_MAX);
+    return here;
+}
+
+static uint32_t s_take_u32(case_t *c)
+{
+    return *(const uint32_t *)s_take(c, 1, sizeof(uint32_t));
+}
+
+static void s_read(case_t *c, const char *name)
+{
+    char path[512];
+    snprintf(path, sizeof path, TT_SOURCE_DIR "/tests/golden/torch/%s.bin", name);
+    FILE *in = fopen(path, "rb");
+    assert_non_null(in);
+    c->file = tt_new0(FILE_MAX);
+    c->arena = tt_aligned0(2 * FILE_MAX);
+    c->at = c->file;
+    c->end = c->file + fread(c->file, 1, FILE_MAX, in);
+    fclose(in);
+    memcpy(&c->h, s_take(c, 1, sizeof c->h), sizeof c->h);
+    assert_memory_equal(c->h.magic, "TTDQN\0\0\1", 8);
+    char obs[32], action[32];
+    snprintf(obs, sizeof obs, "float32[%u]", c->h.D);
+    snprintf(action, sizeof action, "discrete(%u)", c->h.A);
+    c->columns = made_columns(obs, action, c->h.masked);
+}
+
+/*  A parameter vector in the order of the tensor table, as one in the places the network gave them. */
+static const float *s_take_vector(case_t *c)
+{
+    const float *in = s_take(c, c->h.parameters, sizeof(float));
+    float *out = (float *)(c->arena + c->used);
+    size_t count, at = 0;
+    const tt_tensor_t *tensor = tt_net_tensors(c->net, &count);
+    for (size_t i = 0; i < count; i++) {
+        const size_t size = (size_t)tensor[i].rows * tensor[i].cols;
+        memcpy(out + tensor[i].offset, in + at, size * sizeof(float));
+        at += size;
+    }
+    assert_int_equal(at, c->h.parameters);
+    c->used = tt_align(c->used + at * sizeof(float), 16);
+    assert_true(c->used <= 2 * FILE_MAX);
+    return out;
+}
+
+/* ---- experience ----------------------------------------------------------------------------------------------------- */
+
+/*  A mask column, where there is one. */
+static void s_take_mask(case_t *c, void **column, size_t rows)
+{
+    void *mask = s_take(c, rows, c->h.A);
+    if (c->columns->mask >= 0)
+        column[c->columns->mask] = mask;
+}
+
+static uint32_t s_read_batch(case_t *c, tt_segment_t *out)
+{
+    const head_t *h = &c->h;
+    const uint32_t rows = h->T * h->N;
+    *out = (tt_segment_t){0};
+    out->column[0] = s_take(c, (size_t)rows * h->D, sizeof(float));
+    out->column[c->columns->action] = s_take(c, rows, sizeof(int32_t));
+    out->column[c->columns->reward] = s_take(c, rows, sizeof(float));
+    out->age = s_take(c, h->N, sizeof(uint32_t));
+    out->column[c->columns->terminated] = s_take(c, rows, 1);
+    out->column[c->columns->truncated] = s_take(c, rows, 1);
+    s_take_mask(c, out->column, rows);
+    out->last[0] = s_take(c, (size_t)h->N * h->D, sizeof(float));
+    s_take_mask(c, out->last, h->N);
+    const uint32_t finals = s_take_u32(c);
+    out->final_t = s_take(c, finals, sizeof(uint32_t));
+    out->final_env = s_take(c, finals, sizeof(uint32_t));
+    out->final[0] = s_take(c, (size_t)finals * h->D, sizeof(float));
+    s_take_mask(c, out->final, finals);
+    return finals;
+}
+
+static void s_fill_replay(case_t *c, const tt_feed_t *feed)
+{
+    const head_t *h = &c->h;
+    const replay_cfg_t cfg = {.columns = c->columns,
+        .store = (1ull << c->columns->reward) - 1,
+        .N = h->N,
+        .T = h->T,
+        .capacity = feed->capacity,
+        .stripes = SHARDS,
+        .ahead = feed->ahead,
+        .gamma = c->dqn->gamma(&(dqn_cfg_t){.gamma = (double)h->gamma}),
+        .stack = 1,
+        .seed = 1};
+    assert_ok(replay_new(&c->replay, &cfg));
+    for (uint32_t b = 0; b < h->batches; b++) {
+        tt_segment_t at;
+        const uint32_t K = s_read_batch(c, &at);
+        assert_ok(replay_insert(c->replay, b, &(replay_part_t){.at = &at, .E = h->N, .K = K, .count = h->N}, 1, NULL));
+    }
+    const size_t rows = (size_t)h->batches * h->T * h->N;
+    c->ret = s_take(c, rows, sizeof(float));
+    c->discount = s_take(c, rows, sizeof(float));
+}
+
+static void s_near(const char *what, uint32_t step, size_t count, const float *got, const float *want, double tolerance)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!(fabs((double)got[i] - (double)want[i]) <= tolerance * (1 + fabs((double)want[i]))))
+            fail_msg("step %u: %s %zu is %.9g, PyTorch has %.9g", step, what, i, (double)got[i], (double)want[i]);
+}
+
+/*  What the replay says of the units it draws. */
+static void s_check_returns(case_t *c)
+{
+    for (uint32_t total = 0; total < DRAWS; total++) {
+        replay_sample_t sample;
+        assert_ok(replay_sample(c->replay, total, c->h.units, 0, &sample));
+        for (uint32_t i = 0; i < sample.units; i++) {
+            s_near("return", total, 1, &sample.ret[i], &c->ret[sample.unit[i]], 1e-6);
+            s_near("discount", total, 1, &sample.discount[i], &c->discount[sample.unit[i]], 1e-6);
+        }
+    }
+}
+
+/* ---- what learns ---------------------------------------------------------------------------------------------------- */
+
+static dqn_cfg_t s_cfg(const head_t *h)
+{
+    return (dqn_cfg_t){.learning_rate = h->lr,
+        .max_grad_norm = h->max_grad_norm,
+        .gamma = (double)h->gamma,
+        .batch_size = h->units,
+        .n_step = h->n,
+        .double_q = h->twice,
+        .loss = h->squared ? DQN_MSE : DQN_HUBER,
+        .target_every = h->target_every,
+        .tau = h->tau,
+        .learning_starts = h->learning_starts,
+        .train_every = h->train_every,
+        .gradient_steps = 1,
+        .optimizer = TT_OPT_ADAM,
+        .adam_beta1 = 0.9f,
+        .adam_beta2 = 0.999f,
+        .adam_eps = h->adam_eps,
+        .replay = {.capacity = 1000, .prioritized = h->prioritized, .alpha = 0.6f, .epsilon = 1e-6f}};
+}
+
+static tt_train_cfg_t s_train(const head_t *h)
+{
+    tt_train_cfg_t train = {.num_envs = h->N, .num_steps = h->T, .learner.shards = SHARDS, .space.mask = h->masked};
+    snprintf(train.space.obs, sizeof train.space.obs, "float32[%u]", h->D);
+    snprintf(train.space.action, sizeof train.space.action, "discrete(%u)", h->A);
+    return train;
+}
+
+static void s_create_net(case_t *c, const tt_shape_t *shape)
+{
+    const tt_net_spec_t spec = {.obs = c->h.D,
+        .towers = 1,
+        .tower = {{.name = "q", .hidden_count = 2, .hidden = {12, 8}, .activation = TT_NN_RELU, .out = c->h.A}},
+        .sets = shape->sets,
+        .ride = shape->ride};
+    assert_int_equal(tt_net_param_count(&spec), c->h.parameters);
+    assert_ok(tt_device_open(&c->device, "cpu", 0));
+    assert_ok(tt_net_new(&c->net, c->device, &spec, 1));
+    const float *params = s_take_vector(c);
+    for (uint32_t set = 0; set < shape->sets; set++)
+        assert_ok(tt_net_put(c->net, set, params));
+    c->opt_state = tt_aligned0(tt_opt_state_count(c->dqn->opt(c->algo), &spec, 0) * sizeof(float));
+    for (int s = 0; s < SHARDS; s++)
+        c->grad[s] = tt_aligned0(tt_net_grad_count(&spec) * sizeof(float));
+}
+
+static void s_open(case_t *c, const char *name)
+{
+    s_read(c, name);
+    assert_ok(tt_algorithm_find(&c->dqn, "dqn"));
+    const dqn_cfg_t cfg = s_cfg(&c->h);
+    const tt_train_cfg_t train = s_train(&c->h);
+    tt_shape_t shape = {0};
+    c->dqn->shape(&train, &cfg, &shape);
+    assert_ok(c->dqn->create(&c->algo, &train, c->columns, &cfg));
+    s_create_net(c, &shape);
+    s_fill_replay(c, &shape.feed);
+}
+
+static void s_close(case_t *c)
+{
+    c->dqn->destroy(&c->algo);
+    assert_null(c->algo);
+    replay_destroy(&c->replay);
+    tt_net_destroy(&c->net);
+    tt_device_close(&c->device);
+    for (int s = 0; s < SHARDS; s++)
+        free(c->grad[s]);
+    tt_columns_destroy(&c->columns);
+    free(c->opt_state);
+    free(c->arena);
+    free(c->file);
+}
+
+/* ---- a step --------------------------------------------------------------------------------------------------------- */
+
+/*  The units that PyTorch took, with their observations. */
+typedef struct {
+    uint64_t *unit;
+    float *ret, *discount, *obs[TT_FRAMES];
+    const float **row[TT_FRAMES];
+    uint32_t *position;
+    replay_sample_t sample;
+} picked_t;
+
+static void s_pick(const case_t *c, const uint32_t *unit, const float *weight, picked_t *out)
+{
+    const uint32_t units = c->h.units;
+    out->unit = tt_array0(units, sizeof *out->unit);
+    out->ret = tt_array0(units, sizeof(float));
+    out->discount = tt_array0(units, sizeof(float));
+    out->position = tt_array0(units, sizeof *out->position);
+    for (uint32_t i = 0; i < units; i++) {
+        out->position[i] = i;
+        out->unit[i] = unit[i];
+        out->ret[i] = c->ret[unit[i]];
+        out->discount[i] = c->discount[unit[i]];
+    }
+    for (int f = 0; f < TT_FRAMES; f++) {
+        out->obs[f] = tt_array0(units, c->h.D * sizeof(float));
+        out->row[f] = tt_array0(units, sizeof *out->row[f]);
+        replay_gather_flat(c->replay, out->unit, units, f == TT_AT ? REPLAY_AT : REPLAY_NEXT, out->obs[f]);
+        for (uint32_t i = 0; i < units; i++)
+            out->row[f][i] = out->obs[f] + (size_t)i * c->h.D;
+    }
+    out->sample = (replay_sample_t){units, out->unit, weight, out->ret, out->discount};
+}
+
+static void s_drop(picked_t *p)
+{
+    free(p->unit);
+    free(p->ret);
+    free(p->discount);
+    free(p->position);
+    for (int f = 0; f < TT_FRAMES; f++) {
+        free(p->obs[f]);
+        free(p->row[f]);
+    }
+}
+
+/*  What it describes; each shard's gradient, and their sum in the first. */
+static void s_describe(case_t *c, const tt_at_t *at, const picked_t *p, tt_minibatch_t *m)
+{
+    assert_ok(c->dqn->minibatch(c->algo, at, c->net, m));
+    assert_int_equal(m->rows, c->h.units);
+    assert_null(m->row);
+    assert_int_equal(m->priorities, c->h.prioritized);
+    assert_ok(tt_objective_check(m->objective, tt_net_spec(c->net)));
+    for (uint32_t s = 0; s < SHARDS; s++) {
+        const uint32_t part = m->rows / SHARDS, first = s * part;
+        const tt_pass_t pass = {.objective = m->objective,
+            .ctx = m->loss_ctx,
+            .obs = {[TT_AT] = p->row[TT_AT] + first, [TT_NEXT] = p->row[TT_NEXT] + first},
+            .row = p->position + first,
+            .rows = part};
+        assert_ok(tt_net_shard_grad(c->net, 0, &pass, c->grad[s]));
+    }
+    tt_grad_add(c->grad[0], c->grad[1], tt_net_grad_count(tt_net_spec(c->net)));
+}
+
+static void s_step(case_t *c, uint32_t number)
+{
+    const tt_net_spec_t *spec = tt_net_spec(c->net);
+    tt_at_t at = {.rows = s_take_u32(c), .step = s_take_u32(c), .total = number, .replay = c->replay};
+    const uint32_t *unit = s_take(c, c->h.units, sizeof *unit);
+    picked_t p;
+    tt_minibatch_t m;
+    s_pick(c, unit, s_take(c, c->h.units, sizeof(float)), &p);
+    at.sample = &p.sample;
+    s_describe(c, &at, &p, &m);
+
+    const bool follows = s_take_u32(c);
+    const float *expected = s_take(c, DQN_STATS + 1, sizeof(float)), *error = s_take(c, c->h.units, sizeof(float));
+    const float *gradient = s_take_vector(c);
+    const float *stats = c->grad[0] + tt_net_stats_offset(spec);
+    float norm;
+    s_near("statistic", number, DQN_STATS, stats, expected, 1e-5);
+    s_near("error", number, spec->ride, stats + TT_LOSS_STATS, error, 1e-5);
+    s_near("gradient", number, c->h.parameters, c->grad[0], gradient, 1e-5);
+    assert_ok(tt_net_apply(c->net, 0, m.opt, c->opt_state, &c->opt_step, c->grad[0], m.lr, &norm));
+    s_near("norm", number, 1, &norm, expected + DQN_STATS, 1e-5);
+    assert_int_equal(m.blends, follows);
+    for (uint32_t i = 0; i < m.blends; i++)
+        assert_ok(tt_net_blend(c->net, m.blend[i].to, m.blend[i].from, m.blend[i].groups, m.blend[i].tau));
+    assert_false(c->dqn->after(c->algo, at.step, stats, norm));
+    s_drop(&p);
+}
+
+static void s_run(const char *name)
+{
+    case_t c = {0};
+    s_open(&c, name);
+    s_check_returns(&c);
+    for (uint32_t step = 0; step < c.h.steps; step++)
+        s_step(&c, step);
+    float *params = tt_array0(c.h.parameters, sizeof(float));
+    for (uint32_t set = 0; set < 2; set++) {
+        assert_ok(tt_net_get(c.net, set, params));
+        s_near(set ? "target parameter" : "parameter", c.h.steps, c.h.parameters, params, s_take_vector(&c), 1e-5);
+    }
+    assert_ptr_equal(c.at, c.end);
+    free(params);
+    s_close(&c);
+}
+
+static void test_plain(void **state)
+{
+    (void)state;
+    s_run("dqn");
+}
+
+static void test_nstep(void **state)
+{
+    (void)state;
+    s_run("dqn_nstep");
+}
+
+static void test_double(void **state)
+{
+    (void)state;
+    s_run("dqn_double");
+}
+
+static void test_masked(void **state)
+{
+    (void)state;
+    s_run("dqn_masked");
+}
+
+static void test_double_masked(void **state)
+{
+    (void)state;
+    s_run("dqn_double_masked");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_plain),
+        cmocka_unit_test(test_nstep),
+        cmocka_unit_test(test_double),
+        cmocka_unit_test(test_masked),
+        cmocka_unit_test(test_double_masked),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
