@@ -1,14 +1,9 @@
 #include "learner/algorithms/dqn_loss.h"
 #include <string.h>
 #include "common/base/vmath.h"
-
-/*  Inlined into each clone of the loss, so that their loops become that processor's vectors. */
-#define INLINE      static inline __attribute__((always_inline))
-#define EACH_ROW(r) for (size_t r = 0; r < TT_BLOCK; r++)
+#include "learner/algorithms/block.h"
 
 enum { Q_AT, TARGET_NEXT, Q_NEXT }; /* stages */
-
-typedef float col_t[TT_BLOCK]; /* one number for each unit of a block */
 
 /*  The units of a block as columns; zeros behind the last. */
 typedef struct {
@@ -16,7 +11,7 @@ typedef struct {
     int32_t action[TT_BLOCK];
 } cols_t;
 
-INLINE void s_gather(const dqn_loss_t *self, const tt_loss_block_t *block, cols_t *out)
+BLOCK_FN void s_gather(const dqn_loss_t *self, const tt_loss_block_t *block, cols_t *out)
 {
     memset(out, 0, sizeof *out);
     for (size_t r = 0; r < block->rows; r++) {
@@ -29,23 +24,9 @@ INLINE void s_gather(const dqn_loss_t *self, const tt_loss_block_t *block, cols_
     }
 }
 
-_Static_assert(TT_BLOCK == 32, "s_sum adds 32 numbers");
-
-/*  32 -> 16 -> 8 -> 4 -> 2 -> 1, always. */
-INLINE float s_sum(const float *col)
-{
-    float a[16], b[8], c[4];
-    for (int i = 0; i < 16; i++)
-        a[i] = col[i] + col[i + 16];
-    for (int i = 0; i < 8; i++)
-        b[i] = a[i] + a[i + 8];
-    for (int i = 0; i < 4; i++)
-        c[i] = b[i] + b[i + 4];
-    return (c[0] + c[2]) + (c[1] + c[3]);
-}
-
 /*  A score for each unit; -inf for what is not allowed. */
-INLINE void s_allowed(const dqn_loss_t *self, const tt_loss_block_t *block, size_t choice, const float *q, float *score)
+BLOCK_FN void s_allowed(
+    const dqn_loss_t *self, const tt_loss_block_t *block, size_t choice, const float *q, float *score)
 {
     memcpy(score, q + choice * TT_BLOCK, sizeof(col_t));
     for (size_t r = 0; self->mask && r < block->rows; r++)
@@ -55,7 +36,7 @@ INLINE void s_allowed(const dqn_loss_t *self, const tt_loss_block_t *block, size
 
 /*  What the target network says of the best choice. Where nothing is better than -inf, as with numbers that are none, it is
  *  NAN: an update must not go on from there. */
-INLINE void s_best(const dqn_loss_t *self, const tt_loss_block_t *block, const float *chooser, float *value)
+BLOCK_FN void s_best(const dqn_loss_t *self, const tt_loss_block_t *block, const float *chooser, float *value)
 {
     const float *q = block->head[TARGET_NEXT];
     col_t best, score;
@@ -75,7 +56,7 @@ INLINE void s_best(const dqn_loss_t *self, const tt_loss_block_t *block, const f
 }
 
 /*  Where nothing follows, what stands there is not read. */
-INLINE void s_targets(const cols_t *in, const float *value, float *target)
+BLOCK_FN void s_targets(const cols_t *in, const float *value, float *target)
 {
     EACH_ROW(r)
     {
@@ -84,7 +65,7 @@ INLINE void s_targets(const cols_t *in, const float *value, float *target)
     }
 }
 
-INLINE void s_taken(const dqn_loss_t *self, const tt_loss_block_t *block, const cols_t *in, float *q)
+BLOCK_FN void s_taken(const dqn_loss_t *self, const tt_loss_block_t *block, const cols_t *in, float *q)
 {
     memset(q, 0, sizeof(col_t));
     for (size_t a = 0; a < self->choices; a++)
@@ -95,7 +76,7 @@ INLINE void s_taken(const dqn_loss_t *self, const tt_loss_block_t *block, const 
 }
 
 /*  slope = d loss / d q(at, a), weighted. */
-INLINE void s_huber(const cols_t *in, const float *error, float *slope, float *loss)
+BLOCK_FN void s_huber(const cols_t *in, const float *error, float *slope, float *loss)
 {
     EACH_ROW(r)
     {
@@ -105,7 +86,7 @@ INLINE void s_huber(const cols_t *in, const float *error, float *slope, float *l
     }
 }
 
-INLINE void s_square(const cols_t *in, const float *error, float *slope, float *loss)
+BLOCK_FN void s_square(const cols_t *in, const float *error, float *slope, float *loss)
 {
     EACH_ROW(r)
     {
@@ -114,7 +95,7 @@ INLINE void s_square(const cols_t *in, const float *error, float *slope, float *
     }
 }
 
-INLINE void s_slopes(const dqn_loss_t *self, const tt_loss_block_t *block, const cols_t *in, const float *slope)
+BLOCK_FN void s_slopes(const dqn_loss_t *self, const tt_loss_block_t *block, const cols_t *in, const float *slope)
 {
     float *d_head = block->d_head[Q_AT];
     for (size_t a = 0; a < self->choices; a++)
@@ -124,17 +105,17 @@ INLINE void s_slopes(const dqn_loss_t *self, const tt_loss_block_t *block, const
         }
 }
 
-INLINE float s_mean(const cols_t *in, const float *col)
+BLOCK_FN float s_mean(const cols_t *in, const float *col)
 {
     col_t part;
     EACH_ROW(r)
     {
         part[r] = in->mean[r] * col[r];
     }
-    return s_sum(part);
+    return block_sum(part);
 }
 
-INLINE void s_loss(const dqn_loss_t *self, const tt_loss_block_t *block, const float *chooser)
+BLOCK_FN void s_loss(const dqn_loss_t *self, const tt_loss_block_t *block, const float *chooser)
 {
     cols_t in;
     col_t value, target, q, error, size, slope, loss;
@@ -152,7 +133,7 @@ INLINE void s_loss(const dqn_loss_t *self, const tt_loss_block_t *block, const f
     else
         s_huber(&in, error, slope, loss);
     s_slopes(self, block, &in, slope);
-    block->stats[DQN_LOSS] += s_sum(loss);
+    block->stats[DQN_LOSS] += block_sum(loss);
     block->stats[DQN_ERROR] += s_mean(&in, size);
     block->stats[DQN_Q] += s_mean(&in, q);
     block->stats[DQN_TARGET] += s_mean(&in, target);

@@ -2,19 +2,14 @@
 #include <string.h>
 #include "common/base/vmath.h"
 #include "common/rl/dist.h"
-
-/*  Inlined into each clone of the two losses, so that their loops become that processor's vectors. */
-#define INLINE      static inline __attribute__((always_inline))
-#define EACH_ROW(r) for (size_t r = 0; r < TT_BLOCK; r++)
-
-typedef float col_t[TT_BLOCK]; /* one number for each row of a block */
+#include "learner/algorithms/block.h"
 
 /*  The rows of a block as columns; weight 0 and harmless numbers behind the last. */
 typedef struct {
     col_t advantage, target, old_log_prob, old_value, weight;
 } cols_t;
 
-INLINE void s_gather(const ppo_loss_t *self, const tt_loss_block_t *block, cols_t *out)
+BLOCK_FN void s_gather(const ppo_loss_t *self, const tt_loss_block_t *block, cols_t *out)
 {
     memset(out, 0, sizeof *out);
     for (size_t r = 0; r < block->rows; r++) {
@@ -31,22 +26,7 @@ INLINE void s_gather(const ppo_loss_t *self, const tt_loss_block_t *block, cols_
     }
 }
 
-_Static_assert(TT_BLOCK == 32, "s_sum adds 32 numbers");
-
-/*  32 -> 16 -> 8 -> 4 -> 2 -> 1, always. */
-INLINE float s_sum(const float *col)
-{
-    float a[16], b[8], c[4];
-    for (int i = 0; i < 16; i++)
-        a[i] = col[i] + col[i + 16];
-    for (int i = 0; i < 8; i++)
-        b[i] = a[i] + a[i + 8];
-    for (int i = 0; i < 4; i++)
-        c[i] = b[i] + b[i + 4];
-    return (c[0] + c[2]) + (c[1] + c[3]);
-}
-
-INLINE float s_clamp(float x, float low, float high)
+BLOCK_FN float s_clamp(float x, float low, float high)
 {
     x = x < low ? low : x;
     return x > high ? high : x;
@@ -70,10 +50,10 @@ TT_CLONES static void s_policy(
         old_kl[r] = -w * log_ratio;
         clipped[r] = __builtin_fabsf(ratio - 1) > self->clip ? w : 0;
     }
-    stats[PPO_POLICY_LOSS] += s_sum(loss);
-    stats[PPO_KL] += s_sum(kl);
-    stats[PPO_OLD_KL] += s_sum(old_kl);
-    stats[PPO_CLIPPED] += s_sum(clipped);
+    stats[PPO_POLICY_LOSS] += block_sum(loss);
+    stats[PPO_KL] += block_sum(kl);
+    stats[PPO_OLD_KL] += block_sum(old_kl);
+    stats[PPO_CLIPPED] += block_sum(clipped);
 }
 
 /*  The same without a ratio. */
@@ -85,7 +65,7 @@ TT_CLONES static void s_plain_policy(const cols_t *in, const float *log_prob, fl
         d_log_prob[r] = -in->weight[r] * in->advantage[r];
         loss[r] = d_log_prob[r] * log_prob[r];
     }
-    stats[PPO_POLICY_LOSS] += s_sum(loss);
+    stats[PPO_POLICY_LOSS] += block_sum(loss);
 }
 
 TT_CLONES static void s_value(
@@ -101,7 +81,7 @@ TT_CLONES static void s_value(
         d_value[r] = in->weight[r] * self->value_coef * (free_square >= held_square ? off : 0);
         loss[r] = in->weight[r] * 0.5f * (free_square >= held_square ? free_square : held_square);
     }
-    stats[PPO_VALUE_LOSS] += s_sum(loss);
+    stats[PPO_VALUE_LOSS] += block_sum(loss);
 }
 
 static void s_policy_of(
@@ -125,7 +105,7 @@ typedef struct {
     col_t entropy, log_prob;
 } choice_t;
 
-INLINE void s_chosen(const ppo_loss_t *self, const tt_loss_block_t *block, const tt_policy_part_t *part,
+BLOCK_FN void s_chosen(const ppo_loss_t *self, const tt_loss_block_t *block, const tt_policy_part_t *part,
     uint32_t element, int32_t *chosen)
 {
     const void *action = self->action[part->number];
@@ -137,7 +117,7 @@ INLINE void s_chosen(const ppo_loss_t *self, const tt_loss_block_t *block, const
 }
 
 /*  p = the logits; -inf for what is not allowed. */
-INLINE void s_logits(const ppo_loss_t *self, const tt_loss_block_t *block, size_t first_bit, const choice_t *c)
+BLOCK_FN void s_logits(const ppo_loss_t *self, const tt_loss_block_t *block, size_t first_bit, const choice_t *c)
 {
     memcpy(c->p, c->head, c->n * sizeof(col_t));
     if (!self->mask)
@@ -151,7 +131,7 @@ INLINE void s_logits(const ppo_loss_t *self, const tt_loss_block_t *block, size_
 }
 
 /*  p = the probabilities; the largest logit of every row, and the logarithm of the sum of exp(logit - max). */
-INLINE void s_softmax(choice_t *c)
+BLOCK_FN void s_softmax(choice_t *c)
 {
     float *restrict p = c->p;
     col_t sum = {0};
@@ -180,7 +160,7 @@ INLINE void s_softmax(choice_t *c)
 }
 
 /*  Where p is 0, as it is for what is masked, nothing is added: log p is of the logit as it came, and finite. */
-INLINE void s_entropy(choice_t *c)
+BLOCK_FN void s_entropy(choice_t *c)
 {
     const float *restrict head = c->head, *restrict p = c->p;
     memset(c->entropy, 0, sizeof c->entropy);
@@ -194,7 +174,7 @@ INLINE void s_entropy(choice_t *c)
         }
 }
 
-INLINE void s_choice(const ppo_loss_t *self, const tt_loss_block_t *block, const tt_policy_part_t *part,
+BLOCK_FN void s_choice(const ppo_loss_t *self, const tt_loss_block_t *block, const tt_policy_part_t *part,
     uint32_t element, size_t before, choice_t *c)
 {
     const size_t at = (part->head + before) * TT_BLOCK;
@@ -207,7 +187,7 @@ INLINE void s_choice(const ppo_loss_t *self, const tt_loss_block_t *block, const
     s_entropy(c);
 }
 
-INLINE void s_choice_slopes(const ppo_loss_t *self, const cols_t *in, const float *d_log_prob, const choice_t *c)
+BLOCK_FN void s_choice_slopes(const ppo_loss_t *self, const cols_t *in, const float *d_log_prob, const choice_t *c)
 {
     const float *restrict head = c->head;
     float *restrict p = c->p;
@@ -224,7 +204,7 @@ INLINE void s_choice_slopes(const ppo_loss_t *self, const cols_t *in, const floa
 /* ---- boxes ---------------------------------------------------------------------------------------------------------- */
 
 /*  z = (action - mean) / deviation of an element. */
-INLINE void s_standardise(const ppo_loss_t *self, const tt_loss_block_t *block, const tt_policy_part_t *part,
+BLOCK_FN void s_standardise(const ppo_loss_t *self, const tt_loss_block_t *block, const tt_policy_part_t *part,
     uint32_t element, float inv_std, float *z)
 {
     const float *mean = block->head[PPO_ACTOR] + (size_t)(part->head + element) * TT_BLOCK,
@@ -238,7 +218,7 @@ INLINE void s_standardise(const ppo_loss_t *self, const tt_loss_block_t *block, 
     }
 }
 
-INLINE void s_box(
+BLOCK_FN void s_box(
     const ppo_loss_t *self, const tt_loss_block_t *block, const tt_policy_part_t *part, float *restrict log_prob)
 {
     col_t z;
@@ -252,7 +232,7 @@ INLINE void s_box(
     }
 }
 
-INLINE void s_box_slopes(const ppo_loss_t *self, const tt_loss_block_t *block, const tt_policy_part_t *part,
+BLOCK_FN void s_box_slopes(const ppo_loss_t *self, const tt_loss_block_t *block, const tt_policy_part_t *part,
     const float *d_log_prob, float weight)
 {
     col_t z, d_log_std;
@@ -265,7 +245,7 @@ INLINE void s_box_slopes(const ppo_loss_t *self, const tt_loss_block_t *block, c
             d_mean[r] = d_log_prob[r] * z[r] * inv_std;
             d_log_std[r] = d_log_prob[r] * (z[r] * z[r] - 1);
         }
-        block->d_log_std[PPO_ACTOR][part->log_std + e] += s_sum(d_log_std) - self->entropy_coef * weight;
+        block->d_log_std[PPO_ACTOR][part->log_std + e] += block_sum(d_log_std) - self->entropy_coef * weight;
     }
 }
 
@@ -273,13 +253,13 @@ INLINE void s_box_slopes(const ppo_loss_t *self, const tt_loss_block_t *block, c
 
 enum { KEPT = 16 }; /* discrete elements whose numbers are kept between the two passes over them; more are made again */
 
-INLINE choice_t *s_kept(choice_t *kept, uint32_t number)
+BLOCK_FN choice_t *s_kept(choice_t *kept, uint32_t number)
 {
     return &kept[number < KEPT ? number : KEPT - 1];
 }
 
 /*  Log-probabilities and entropies of the block's rows. */
-INLINE void s_log_prob(
+BLOCK_FN void s_log_prob(
     const ppo_loss_t *self, const tt_loss_block_t *block, choice_t *kept, float *log_prob, float *entropy)
 {
     const tt_policy_t *policy = self->policy;
@@ -307,7 +287,7 @@ INLINE void s_log_prob(
 }
 
 /*  The derivatives by the head and by log_std. */
-INLINE void s_slopes(const ppo_loss_t *self, const tt_loss_block_t *block, const cols_t *in, choice_t *kept,
+BLOCK_FN void s_slopes(const ppo_loss_t *self, const tt_loss_block_t *block, const cols_t *in, choice_t *kept,
     const float *d_log_prob, float weight)
 {
     const tt_policy_t *policy = self->policy;
@@ -335,7 +315,7 @@ TT_CLONES void ppo_loss(const void *ctx, const tt_loss_block_t *block)
     s_gather(self, block, &in);
     s_log_prob(self, block, kept, log_prob, entropy);
     s_policy_of(self, &in, log_prob, d_log_prob, block->stats);
-    const float weight = s_sum(in.weight);
+    const float weight = block_sum(in.weight);
     s_slopes(self, block, &in, kept, d_log_prob, weight);
     s_value(self, &in, block->head[PPO_CRITIC], block->d_head[PPO_CRITIC], block->stats);
     EACH_ROW(r)
@@ -343,7 +323,7 @@ TT_CLONES void ppo_loss(const void *ctx, const tt_loss_block_t *block)
         entropy[r] *= in.weight[r];
     }
     block->stats[PPO_ENTROPY] +=
-        s_sum(entropy) + weight * tt_gauss_entropy(block->log_std[PPO_ACTOR], self->policy->log_std);
+        block_sum(entropy) + weight * tt_gauss_entropy(block->log_std[PPO_ACTOR], self->policy->log_std);
 }
 
 tt_objective_t ppo_objective(const tt_net_spec_t *net)
