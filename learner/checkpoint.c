@@ -21,7 +21,7 @@ static tt_status_t s_write_here(core_t *self, const char *name, const char *path
     TT_TRY(status);
     if (best)
         TT_TRY(tt_checkpoint_alias(folder, name, TT_CHECKPOINT_BEST));
-    tt_checkpoints_keep(folder, self->model.train.checkpoint.keep, self->update);
+    tt_checkpoints_keep(folder, self->model.train.checkpoint.keep, self->at.update);
     return TT_OK;
 }
 
@@ -61,7 +61,7 @@ tt_status_t checkpoint_when_due(core_t *self)
     if (isnan(every_s) || (double)(tt_now_ns(self->clock) - self->checkpoint_ns) < every_s * 1e9)
         return TT_OK;
     char name[TT_CHECKPOINT_NAME], path[4200];
-    tt_checkpoint_name(name, self->update);
+    tt_checkpoint_name(name, self->at.update);
     snprintf(path, sizeof path, "%s/" TT_CHECKPOINTS "/%s", self->run_dir, name);
     const tt_status_t status = s_write(self, name, path, DUE_PATIENCE_MS);
     if (status == TT_OK || status == TT_STOPPED)

@@ -60,7 +60,7 @@ static tt_status_t s_answer_segment(core_t *self, const pending_t *to, const int
 
 tt_status_t compose_answer(core_t *self, const pending_t *to)
 {
-    if (to->msg.batch < self->update)
+    if (to->msg.batch < self->at.update)
         return fetch_gone(self, to);
     if (!intake_complete(self->intake, to->msg.batch))
         return TT_AGAIN;
@@ -90,18 +90,17 @@ static bool s_keep(const void *ctx, const intake_segment_t *segment)
 
 tt_status_t compose_on_roster(core_t *self, uint64_t leader)
 {
-    if (!s_decides(self) || !self->holds)
+    if (!s_decides(self) || !self->at.holds)
         return TT_OK;
     /* the heir of a range starts from rank 0's states: what its former holder played leads nowhere */
     intake_disown(self->intake, s_keep, &self->view);
     if (!self->view.member || self->view.rank == 0 || self->view.learner[0].instance == leader)
         return TT_OK;
     self->composing = self->composed = 0; /* another rank 0, maybe another batch */
-    if (!self->begun || self->step > 0)
+    if (!self->at.begun || self->at.step > 0)
         return TT_OK; /* a finished step means that everyone had the same batch */
     /* no step of it is done, so it can be made of other copies; its episodes are counted again then */
-    self->begun = false;
-    self->batches_counted = self->update;
+    position_retract(&self->at);
     return tt_episodes_load(self->episodes, self->episodes_before, tt_episodes_block_count(self->model.train.num_envs));
 }
 
@@ -109,7 +108,7 @@ tt_status_t compose_on_roster(core_t *self, uint64_t leader)
 
 bool compose_done(const core_t *self)
 {
-    return !s_decides(self) || self->view.rank == 0 || self->composed > self->update;
+    return !s_decides(self) || self->view.rank == 0 || self->composed > self->at.update;
 }
 
 /*  What is missing may be on its way to us as well. */
@@ -127,7 +126,7 @@ static const tt_rec_SLICE_t *s_differs(const core_t *self, bool *missing)
         const tt_rec_SLICE_t *slice = &self->composition.msg.FETCHED.slices[i];
         const uint64_t end = (uint64_t)slice->env_lo + slice->env_count;
         for (uint64_t env = slice->env_lo; env < end && env < self->model.train.num_envs; env++) {
-            const intake_segment_t *own = intake_owner(self->intake, self->update, (uint32_t)env);
+            const intake_segment_t *own = intake_owner(self->intake, self->at.update, (uint32_t)env);
             *missing = !own;
             if (!own || own->instance != slice->instance || own->version != slice->version)
                 return slice;
@@ -143,7 +142,7 @@ static tt_status_t s_take_segment(core_t *self, tt_packet_t *packet, const tt_re
     tt_msg_t header;
     TT_TRY(tt_msg_unpack(&header, zmq_msg_data(&packet->frame[0]), zmq_msg_size(&packet->frame[0])));
     const intake_range_t range = {slice->env_lo, slice->env_count};
-    const tt_status_t status = header.type == TT_MSG_SEGMENT && header.SEGMENT.batch == self->update
+    const tt_status_t status = header.type == TT_MSG_SEGMENT && header.SEGMENT.batch == self->at.update
                                    ? intake_add(self->intake, &header.SEGMENT, &packet->frame[1], &range, NULL)
                                    : tt_err(TT_PROTOCOL, "rank 0 sent another message than the segment asked for");
     tt_msg_clear(&header);
@@ -154,7 +153,7 @@ static tt_status_t s_take_segment(core_t *self, tt_packet_t *packet, const tt_re
 static tt_status_t s_ask(core_t *self, uint32_t env_lo, uint32_t env_count, tt_packet_t *packet)
 {
     const tt_msg_FETCH_t question = TT_MSG(FETCH, .what = TT_FETCH_BATCH, .era = self->view.era,
-        .generation = self->view.generation, .batch = self->update, .env_lo = env_lo, .env_count = env_count);
+        .generation = self->view.generation, .batch = self->at.update, .env_lo = env_lo, .env_count = env_count);
     return ask_for(self->ask, &self->view.learner[0], &question, packet);
 }
 
@@ -168,7 +167,7 @@ static tt_status_t s_ask_composition(core_t *self)
     }
     tt_packet_clear(&self->composition);
     self->composition = packet;
-    self->composing = self->update + 1;
+    self->composing = self->at.update + 1;
     self->composing_ms = tt_now_ms(self->clock);
     return TT_OK;
 }
@@ -186,18 +185,18 @@ static tt_status_t s_ask_segment(core_t *self, const tt_rec_SLICE_t *slice)
 tt_status_t compose_turn(core_t *self)
 {
     tt_status_t status = TT_OK;
-    if (self->composing <= self->update)
+    if (self->composing <= self->at.update)
         status = s_ask_composition(self);
     if (status == TT_OK) {
         bool missing = false;
         const tt_rec_SLICE_t *slice = s_differs(self, &missing);
         if (!slice)
-            self->composed = self->update + 1;
+            self->composed = self->at.update + 1;
         else
             status = missing && s_patient(self) ? core_serve(self, PATIENCE_MS) : s_ask_segment(self, slice);
     }
     if (status == TT_AGAIN)
         return core_wait(self, "waiting for the composition of batch %llu from learner/%u",
-            (unsigned long long)self->update, self->view.learner[0].index);
+            (unsigned long long)self->at.update, self->view.learner[0].index);
     return status;
 }

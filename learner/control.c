@@ -171,12 +171,12 @@ tt_status_t control_enter(core_t *self)
     if (view->member && view->learners > self->model.train.learner.shards)
         return tt_err(
             TT_PROTOCOL, "the roster has %u learners for %u shards", view->learners, self->model.train.learner.shards);
-    if (view->era != self->held_era)
+    if (view->era != self->at.held_era)
         join_reset(self);
     core_progress(self);
     TT_TRY(compose_on_roster(self, leader));
     TT_TRY(allreduce_enter(self->allreduce, view));
-    tt_link_holds(self->link, self->holds, self->update, view->era, view->generation);
+    tt_link_holds(self->link, self->at.holds, self->at.update, view->era, view->generation);
     if (self->draining && !view->member)
         TT_TRY(control_leave(self, "signal"));
     if (core_leads(self)) { /* collectors may have missed it, and a new rank 0 speaks on another socket */
@@ -236,7 +236,7 @@ tt_status_t control_on_signal(void *ctx, int fd)
     if (signal == 0)
         return TT_OK;
     log_info("signal %d: leaving", signal);
-    if (self->draining || !self->view.member || !self->holds)
+    if (self->draining || !self->view.member || !self->at.holds)
         return control_leave(self, "signal");
     self->draining = true;
     self->draining_ns = tt_now_ns(self->clock);

@@ -1,9 +1,8 @@
 /*  core - one learner process: its parts, where it stands in the run, and how it waits. Shared by the files that make up
  *  the role (control, feed, fetch, join, update, checkpoint, report); nobody else includes it.
  *
- *  Position: `update` = n is in hand (waiting for batch n, or training on it); `step` optimiser steps of it are done.
  *  Messages are handled only inside core_serve and core_wait, so between two of those calls nothing changes, and
- *  whenever a handler runs, weights, optimiser and position belong together.
+ *  whenever a handler runs, weights, optimiser and position (position.h) belong together.
  *
  *  Threads: everything here belongs to the learner's thread. */
 #pragma once
@@ -20,6 +19,7 @@
 #include "learner/memory.h"
 #include "learner/model.h"
 #include "learner/pool.h"
+#include "learner/position.h"
 #include "learner/publish.h"
 #include "learner/shards.h"
 #include "common/snapshot/snapshot.h"
@@ -86,18 +86,11 @@ typedef struct core {
     size_t pending_count;
 
     /* where we stand */
-    bool holds; /* weights and optimiser state of view.era */
-    uint32_t held_era;
-    uint64_t update, steps;
-    uint32_t step, step_count;
-    uint32_t owed;           /* REPLAY: optimiser steps of this update; without any it is one empty step */
-    bool begun;              /* batch n was assembled and the algorithm has begun           */
+    position_t at;
     tt_batch_t current;      /* while begun                                                 */
     float *resume;           /* [params] weights now, when they are ahead of version n (a joiner before it has begun) */
     double *episodes_before; /* block of the statistics before batch n                      */
-    uint64_t batches_counted;  /* batches whose episodes are in `episodes`                    */
-    uint64_t lag_max, trained; /* trained: transitions, counted when an update ends */
-    uint64_t broken;           /* trajectories that did not go on from the batch before */
+    uint64_t broken;         /* trajectories that did not go on from the batch before */
     bool solved;
     uint64_t solved_steps; /* env steps then, 0 = not yet                                             */
     int64_t solved_ns;

@@ -27,7 +27,7 @@ static bool s_send(core_t *self, const attached_t *to, const void *message)
 
 static bool s_may_have_credit(const core_t *self, const attached_t *to)
 {
-    return self->holds && self->view.member && to->era == self->view.era && to->epoch <= self->view.epoch;
+    return self->at.holds && self->view.member && to->era == self->view.era && to->epoch <= self->view.epoch;
 }
 
 static bool s_credit(core_t *self, const attached_t *to)
@@ -48,7 +48,7 @@ void feed_credit_all(core_t *self)
 
 void feed_ack_all(core_t *self)
 {
-    const tt_msg_ACK_t message = TT_MSG(ACK, .era = self->view.era, .below = self->update);
+    const tt_msg_ACK_t message = TT_MSG(ACK, .era = self->view.era, .below = self->at.update);
     for (size_t i = 0; i < self->attached_count;)
         if (s_may_have_credit(self, &self->attached[i]) && !s_send(self, &self->attached[i], &message))
             s_forget(self, i);
@@ -112,7 +112,7 @@ static void s_on_attach(core_t *self, const char *peer, const tt_msg_ATTACH_t *m
 static void s_on_segment(core_t *self, tt_packet_t *packet)
 {
     const tt_msg_SEGMENT_t *msg = &packet->msg.SEGMENT;
-    if (!self->holds || msg->era != self->view.era) {
+    if (!self->at.holds || msg->era != self->view.era) {
         log_debug("%s: segment of era %u, batch %llu: void", packet->peer, msg->era, (unsigned long long)msg->batch);
         return;
     }

@@ -53,7 +53,7 @@ static tt_status_t s_envs(core_t *self, const pending_t *to)
         return fetch_gone(self, to);
     zmq_msg_t frame;
     tt_frame_new(&frame, (size_t)msg->env_count * train->space.env_state);
-    const bool reset = train->space.env_state == 0 || (msg->batch == 0 && self->update == 0);
+    const bool reset = train->space.env_state == 0 || (msg->batch == 0 && self->at.update == 0);
     const tt_status_t status =
         reset ? TT_OK : intake_states(self->intake, msg->batch, msg->env_lo, msg->env_count, zmq_msg_data(&frame));
     if (status != TT_OK) {
@@ -77,7 +77,8 @@ static tt_status_t s_state(core_t *self, const pending_t *to)
         return TT_AGAIN;
     if (self->view.generation > to->msg.generation)
         return fetch_gone(self, to);
-    if (self->begun && self->step == self->step_count) /* we go on without its gradients: after the update, then */
+    if (self->at.begun &&
+        self->at.step == self->at.step_count) /* we go on without its gradients: after the update, then */
         return TT_AGAIN;
     tt_buf_t bytes;
     tt_buf_init(&bytes, TT_SNAPSHOT_WIRE_MAX);
@@ -90,8 +91,8 @@ static tt_status_t s_state(core_t *self, const pending_t *to)
         zmq_msg_t frame;
         tt_frame_new(&frame, bytes.size);
         memcpy(zmq_msg_data(&frame), bytes.data, bytes.size);
-        tt_msg_FETCHED_t answer = TT_MSG(FETCHED, .version = self->update);
-        log_info("state for %s: update %llu, step %u", to->peer, (unsigned long long)self->update, self->step);
+        tt_msg_FETCHED_t answer = TT_MSG(FETCHED, .version = self->at.update);
+        log_info("state for %s: update %llu, step %u", to->peer, (unsigned long long)self->at.update, self->at.step);
         status = fetch_send(self, to, &answer, &frame, 1);
     } else {
         log_error("state for %s: %s", to->peer, tt_err_text());
@@ -107,7 +108,7 @@ static tt_status_t s_answer(core_t *self, const pending_t *to)
         return TT_AGAIN;
     if (to->msg.era < self->view.era)
         return fetch_gone(self, to);
-    if (!self->holds)
+    if (!self->at.holds)
         return TT_AGAIN;
     switch (to->msg.what) {
     case TT_FETCH_WEIGHTS:

@@ -11,11 +11,10 @@
 void join_reset(core_t *self)
 {
     const uint32_t N = self->model.train.num_envs;
-    if (self->holds)
+    if (self->at.holds)
         log_warn("era %u: what came after the snapshot is void", self->view.era);
-    self->holds = self->begun = self->solved = false;
-    self->update = self->steps = self->batches_counted = self->lag_max = self->trained = 0;
-    self->step = 0;
+    position_reset(&self->at);
+    self->solved = false;
     self->solved_steps = 0;
     self->composing = self->composed = 0;
     self->best = NAN;
@@ -36,14 +35,13 @@ void join_reset(core_t *self)
 /*  We have weights: say so, let collectors send, answer who waited for us. */
 static tt_status_t s_hold(core_t *self)
 {
-    self->holds = true;
-    self->held_era = self->view.era;
+    position_hold(&self->at, self->view.era);
     core_lap(self, CORE_other);
     memcpy(self->told_ns, self->laps.spent_ns, sizeof self->told_ns);
     self->checkpoint_ns = self->laps.lap_ns;
-    self->stats_update = self->update;
-    tt_log_version((int64_t)self->update);
-    tt_link_holds(self->link, true, self->update, self->view.era, self->view.generation);
+    self->stats_update = self->at.update;
+    tt_log_version((int64_t)self->at.update);
+    tt_link_holds(self->link, true, self->at.update, self->view.era, self->view.generation);
     core_progress(self);
     if (core_leads(self)) {
         report_solved_again(self); /* of the snapshot: the coordinator may have lost its journal, and this with it */
@@ -93,7 +91,7 @@ static tt_status_t s_load(core_t *self, const char *path)
     tt_snapshot_close(&snapshot);
     if (status != TT_OK)
         return tt_err_wrap(status, "%s", path);
-    log_info("update %llu from %s", (unsigned long long)self->update, path);
+    log_info("update %llu from %s", (unsigned long long)self->at.update, path);
     return TT_OK;
 }
 
@@ -116,7 +114,7 @@ static tt_status_t s_take_state(core_t *self, tt_packet_t *packet)
     const tt_status_t status = state_restore(self, &snapshot);
     tt_snapshot_close(&snapshot);
     if (status == TT_OK)
-        log_info("joined at update %llu, step %u", (unsigned long long)self->update, self->step);
+        log_info("joined at update %llu, step %u", (unsigned long long)self->at.update, self->at.step);
     return status;
 }
 

@@ -82,7 +82,7 @@ void core_tell_laps(core_t *self)
 
 bool core_leads(const core_t *self)
 {
-    return self->view.member && self->view.rank == 0 && self->holds;
+    return self->view.member && self->view.rank == 0 && self->at.holds;
 }
 
 /* ---- set up and take down ---------------------------------------------------------------------------------------- */
@@ -174,7 +174,7 @@ static tt_status_t s_get_in(core_t *self)
 
 static tt_status_t s_turn(core_t *self)
 {
-    if (self->welcome && self->view.era && self->view.member && self->holds)
+    if (self->welcome && self->view.era && self->view.member && self->at.holds)
         return update_turn(self);
     const tt_status_t status = s_get_in(self);
     core_lap(self, CORE_other);
@@ -190,7 +190,7 @@ static void s_report_failure(core_t *self, tt_status_t status)
     char text[1024];
     snprintf(text, sizeof text, "%s", tt_err_text());
     const tt_msg_EVENT_t event = TT_MSG(EVENT, .kind = (char *)(uintptr_t) "failed", .text = text,
-        .update = self->update, .code = (uint32_t)tt_status_exit_code(status), .time_ns = tt_now_ns(self->clock));
+        .update = self->at.update, .code = (uint32_t)tt_status_exit_code(status), .time_ns = tt_now_ns(self->clock));
     const tt_msg_DRAINED_t drained = TT_MSG(DRAINED, .reason = (char *)(uintptr_t) "failed");
     const bool ours = status != TT_UNAVAILABLE; /* else: we cannot reach someone; the run goes on without us */
     if ((ours && tt_link_send(self->link, &event) != TT_OK) || tt_link_send(self->link, &drained) != TT_OK)
@@ -201,7 +201,7 @@ static void s_report_failure(core_t *self, tt_status_t status)
 /*  All learners hold the same weights: here anybody can see it. */
 static void s_say_weights(core_t *self)
 {
-    version_t *newest = self->holds ? publish_newest(self->publish) : NULL;
+    version_t *newest = self->at.holds ? publish_newest(self->publish) : NULL;
     if (!newest)
         return;
     char sha[65];

@@ -14,7 +14,7 @@ enum { METRICS_MAX = 64, STATS_EVERY_MS = 10 };
 
 stop_facts_t report_facts(const core_t *self)
 {
-    return (stop_facts_t){.env_steps = self->batches_counted * self->model.batch_steps,
+    return (stop_facts_t){.env_steps = self->at.batches_counted * self->model.batch_steps,
         .episodes = tt_episodes_count(self->episodes),
         .return_mean = tt_episodes_return_mean(self->episodes),
         .wall_s = core_leads(self) ? (double)(tt_now_ns(self->clock) - self->start_ns) * 1e-9 : NAN};
@@ -41,13 +41,13 @@ static void s_emit(void *ctx, const char *name, double value)
 /*  Mean microseconds of an update since the newest STATS. */
 static void s_emit_times(core_t *self, metrics_t *metrics)
 {
-    if (self->update <= self->stats_update)
+    if (self->at.update <= self->stats_update)
         return;
     for (size_t i = 0; i < CORE_PHASE_COUNT; i++) {
         char name[64];
         const int64_t spent_ns = self->laps.spent_ns[i] - self->told_ns[i];
         snprintf(name, sizeof name, "time/%s_us", core_phase_names[i]);
-        s_emit(metrics, name, (double)spent_ns * 1e-3 / (double)(self->update - self->stats_update));
+        s_emit(metrics, name, (double)spent_ns * 1e-3 / (double)(self->at.update - self->stats_update));
         self->told_ns[i] = self->laps.spent_ns[i];
     }
 }
@@ -76,18 +76,18 @@ static void s_send_stats(core_t *self, int64_t now_ns)
         memory_metrics(self->memory, s_emit, &metrics);
     if (self->model.train.actor.kind == TT_ACT_ARGMAX)
         s_emit(&metrics, "rollout/exploration_rate",
-            tt_epsilon(&self->model.train.actor, self->batches_counted * self->model.batch_steps));
+            tt_epsilon(&self->model.train.actor, self->at.batches_counted * self->model.batch_steps));
     s_say_frozen(self, &metrics);
     s_emit_times(self, &metrics);
-    const tt_msg_STATS_t stats = TT_MSG(STATS, .era = self->view.era, .update = self->update,
-        .env_steps = self->batches_counted * self->model.batch_steps, .episodes = tt_episodes_count(self->episodes),
+    const tt_msg_STATS_t stats = TT_MSG(STATS, .era = self->view.era, .update = self->at.update,
+        .env_steps = self->at.batches_counted * self->model.batch_steps, .episodes = tt_episodes_count(self->episodes),
         .return_mean = tt_episodes_return_mean(self->episodes), .length_mean = tt_episodes_length_mean(self->episodes),
-        .lag_max = self->lag_max, .dropped = intake_dropped(self->intake), .broken_trajectories = self->broken,
+        .lag_max = self->at.lag_max, .dropped = intake_dropped(self->intake), .broken_trajectories = self->broken,
         .time_ns = now_ns, .metrics = metrics.metric, .metrics_count = metrics.count);
     if (tt_link_send(self->link, &stats) != TT_OK)
         log_debug("STATS: %s", tt_err_text());
     self->stats_ns = now_ns;
-    self->stats_update = self->update;
+    self->stats_update = self->at.update;
 }
 
 void report_stats(core_t *self)
@@ -102,7 +102,7 @@ void report_stats(core_t *self)
 void report_event(core_t *self, const char *kind, const char *text, double value)
 {
     const tt_msg_EVENT_t event = TT_MSG(EVENT, .kind = (char *)(uintptr_t)kind, .text = (char *)(uintptr_t)text,
-        .update = self->update, .env_steps = self->batches_counted * self->model.batch_steps, .value = value,
+        .update = self->at.update, .env_steps = self->at.batches_counted * self->model.batch_steps, .value = value,
         .time_ns = tt_now_ns(self->clock));
     if (tt_link_send(self->link, &event) != TT_OK)
         log_warn("EVENT %s: %s", kind, tt_err_text());
@@ -110,7 +110,7 @@ void report_event(core_t *self, const char *kind, const char *text, double value
 
 void report_solved(core_t *self)
 {
-    self->solved_steps = self->batches_counted * self->model.batch_steps;
+    self->solved_steps = self->at.batches_counted * self->model.batch_steps;
     self->solved_ns = tt_now_ns(self->clock);
     self->solved_mean = tt_episodes_return_mean(self->episodes);
     report_solved_again(self);
@@ -123,7 +123,7 @@ void report_solved_again(core_t *self)
     char text[128];
     snprintf(text, sizeof text, "mean return of the last %d episodes: %.1f", STOP_EPISODES, self->solved_mean);
     const tt_msg_EVENT_t event =
-        TT_MSG(EVENT, .kind = (char *)(uintptr_t) "solved", .text = text, .update = self->update,
+        TT_MSG(EVENT, .kind = (char *)(uintptr_t) "solved", .text = text, .update = self->at.update,
             .env_steps = self->solved_steps, .value = self->solved_mean, .time_ns = self->solved_ns);
     if (tt_link_send(self->link, &event) != TT_OK)
         log_warn("EVENT solved: %s", tt_err_text());
@@ -137,7 +137,7 @@ static json_t *s_number(double value)
 /*  What was counted batch by batch against what so many updates need. */
 static json_t *s_transitions(const core_t *self, uint64_t collected)
 {
-    const uint64_t due = self->update * self->model.batch_steps, trained = self->trained;
+    const uint64_t due = self->at.update * self->model.batch_steps, trained = self->at.trained;
     return json_pack("{s:I, s:I, s:I, s:I}", "collected", (json_int_t)collected, "trained", (json_int_t)trained,
         "duplicated", (json_int_t)(trained > due ? trained - due : 0), "lost",
         (json_int_t)(due > trained ? due - trained : 0));
@@ -149,15 +149,16 @@ static json_t *s_summary(core_t *self, const char *checkpoint)
     char sha[65];
     tt_weights_sha256(version_params(publish_newest(self->publish)), self->model.params, sha);
     return json_pack("{s:o, s:I, s:I, s:I, s:o, s:s, s:o, s:I, s:I, s:o}", "reason", tt_json_text(self->reason),
-        "env_steps", (json_int_t)facts.env_steps, "updates", (json_int_t)self->update, "episodes",
+        "env_steps", (json_int_t)facts.env_steps, "updates", (json_int_t)self->at.update, "episodes",
         (json_int_t)facts.episodes, "return_mean", s_number(facts.return_mean), "weights_sha256", sha, "transitions",
-        s_transitions(self, facts.env_steps), "lag_max", (json_int_t)self->lag_max, "dropped",
+        s_transitions(self, facts.env_steps), "lag_max", (json_int_t)self->at.lag_max, "dropped",
         (json_int_t)intake_dropped(self->intake), "checkpoint", tt_json_text(checkpoint));
 }
 
 void report_finished(core_t *self, const char *checkpoint)
 {
-    if (self->stats_update < self->update || self->batches_counted > self->update) /* the batch that met a stop rule */
+    if (self->stats_update < self->at.update ||
+        self->at.batches_counted > self->at.update) /* the batch that met a stop rule */
         s_send_stats(self, tt_now_ns(self->clock));
     json_t *summary = s_summary(self, checkpoint);
     TT_CHECK(summary != NULL);

@@ -28,7 +28,7 @@ void state_expect(core_t *self, tt_snapshot_t *out)
 static void s_capture_versions(core_t *self, tt_snapshot_t *out)
 {
     const uint64_t lag = self->model.train.lag;
-    for (uint64_t v = self->update > lag ? self->update - lag : 0; v <= self->update; v++) {
+    for (uint64_t v = self->at.update > lag ? self->at.update - lag : 0; v <= self->at.update; v++) {
         version_t *version = publish_find(self->publish, v);
         if (!version || out->versions == TT_SNAPSHOT_VERSIONS_MAX)
             continue;
@@ -53,7 +53,7 @@ static float *s_params_now(core_t *self)
 static double *s_episodes_now(core_t *self, size_t count)
 {
     double *block = tt_array0(count, sizeof *block);
-    if (self->batches_counted > self->update)
+    if (self->at.batches_counted > self->at.update)
         memcpy(block, self->episodes_before, count * sizeof *block);
     else
         tt_episodes_save(self->episodes, block);
@@ -64,7 +64,7 @@ static uint8_t *s_states_now(core_t *self)
 {
     const tt_train_cfg_t *train = &self->model.train;
     uint8_t *states = tt_new0(tt_mul(train->num_envs, train->space.env_state));
-    if (train->space.env_state && intake_states(self->intake, self->update, 0, train->num_envs, states) == TT_OK)
+    if (train->space.env_state && intake_states(self->intake, self->at.update, 0, train->num_envs, states) == TT_OK)
         return states;
     free(states);
     return NULL;
@@ -97,12 +97,12 @@ void state_capture(core_t *self, tt_snapshot_t *out)
 {
     state_expect(self, out);
     out->return_mean = tt_episodes_return_mean(self->episodes);
-    out->update = self->update;
-    out->steps = self->steps;
+    out->update = self->at.update;
+    out->steps = self->at.steps;
     out->opt_step = self->model.opt_step;
-    out->trained = self->trained;
-    out->lag_max = self->lag_max;
-    out->step = self->step;
+    out->trained = self->at.trained;
+    out->lag_max = self->at.lag_max;
+    out->step = self->at.step;
     out->solved = self->solved_steps;
     out->best = self->best;
     out->opt_state = self->model.opt_state;
@@ -160,6 +160,11 @@ static tt_status_t s_restore_statistics(core_t *self, const tt_snapshot_t *from)
 
 tt_status_t state_restore(core_t *self, const tt_snapshot_t *from)
 {
+    const position_mark_t mark = {.update = from->update,
+        .step = from->step,
+        .steps = from->steps,
+        .trained = from->trained,
+        .lag_max = from->lag_max};
     TT_TRY(s_restore_versions(self, from));
     TT_TRY(s_restore_statistics(self, from));
     TT_TRY(tt_net_put(self->model.net, 0, version_params(publish_newest(self->publish))));
@@ -181,11 +186,7 @@ tt_status_t state_restore(core_t *self, const tt_snapshot_t *from)
     intake_reset(self->intake, from->update);
     if (from->env_states)
         intake_put_states(self->intake, from->env_states);
-    self->update = self->batches_counted = from->update;
-    self->step = from->step;
-    self->steps = from->steps;
-    self->trained = from->trained;
-    self->lag_max = from->lag_max;
+    position_join(&self->at, &mark);
     self->solved = from->solved != 0;
     self->solved_steps = from->solved; /* whoever leads can say so, also one that was not there */
     self->solved_ns = 0;

@@ -13,14 +13,14 @@ enum { SERVE_NS = 250000 }; /* look at the sockets between optimiser steps when 
 /*  Nothing of the update in hand counts any more. */
 static bool s_void(const core_t *self)
 {
-    return self->leave || !self->holds || !self->view.member || !self->begun;
+    return self->leave || !self->at.holds || !self->view.member || !self->at.begun;
 }
 
 /* ---- begin ------------------------------------------------------------------------------------------------------- */
 
 static tt_status_t s_assemble(core_t *self)
 {
-    const uint64_t n = self->update, lag = self->model.train.lag;
+    const uint64_t n = self->at.update, lag = self->model.train.lag;
     /* this version's normalisers, though newer ones are there: every learner must see the same numbers */
     version_t *version = publish_find(self->publish, n > lag ? n - lag : 0);
     TT_CHECK(version != NULL);
@@ -39,12 +39,12 @@ static void s_join_episodes(core_t *self)
         return;
     self->broken += broken;
     log_info("batch %llu: %u of %u envs begin anew: what was seen of their episodes does not count",
-        (unsigned long long)self->update, broken, self->model.train.num_envs);
+        (unsigned long long)self->at.update, broken, self->model.train.num_envs);
 }
 
 static void s_count_episodes(core_t *self)
 {
-    if (self->batches_counted > self->update)
+    if (self->at.batches_counted > self->at.update)
         return;
     const tt_batch_t *batch = &self->current;
     /* kept as they were: a snapshot holds these, because who restores it assembles this batch, and counts it, again */
@@ -52,7 +52,7 @@ static void s_count_episodes(core_t *self)
     s_join_episodes(self);
     tt_episodes_feed(
         self->episodes, batch->T, batch_raw_reward(self->batch), batch->terminated, batch->truncated, NULL, NULL);
-    self->batches_counted = self->update + 1;
+    position_count(&self->at);
 }
 
 static void s_check_rules(core_t *self)
@@ -70,7 +70,7 @@ static tt_status_t s_begin_batch(core_t *self)
 {
     const tt_algorithm_t *algorithm = self->model.algorithm;
     TT_TRY(algorithm->begin(self->model.algo, &self->current, self->model.net, shards_forward, self->shards));
-    self->step_count = algorithm->steps(self->model.algo);
+    position_plan(&self->at, algorithm->steps(self->model.algo));
     return TT_OK;
 }
 
@@ -78,10 +78,9 @@ static tt_status_t s_begin_batch(core_t *self)
  *  acknowledged after it. */
 static tt_status_t s_begin_replay(core_t *self)
 {
-    const intake_batch_t *batch = intake_batch(self->intake, self->update);
+    const intake_batch_t *batch = intake_batch(self->intake, self->at.update);
     TT_TRY(memory_insert(self->memory, batch, tt_episodes_broken(self->episodes)));
-    self->owed = memory_owed(self->memory, self->update);
-    self->step_count = self->owed ? self->owed : 1;
+    position_owe(&self->at, memory_owed(self->memory, self->at.update));
     return TT_OK;
 }
 
@@ -100,11 +99,9 @@ static tt_status_t s_begin(core_t *self)
         free(self->resume);
         self->resume = NULL;
     }
-    const uint64_t staleness = self->update - batch_oldest_version(self->batch);
-    self->lag_max = staleness > self->lag_max ? staleness : self->lag_max;
-    self->begun = true;
+    position_begin(&self->at, batch_oldest_version(self->batch));
     core_lap(self, CORE_begin);
-    tt_link_state(self->link, "update %llu: %u steps", (unsigned long long)self->update, self->step_count);
+    tt_link_state(self->link, "update %llu: %u steps", (unsigned long long)self->at.update, self->at.step_count);
     return TT_OK;
 }
 
@@ -115,13 +112,13 @@ static tt_status_t s_sum_with_others(core_t *self, uint32_t lo, uint32_t hi, con
 {
     const uint64_t generation = self->view.generation;
     char whom[64];
-    TT_TRY(allreduce_send(self->allreduce, self->steps, self->shards, lo, hi));
+    TT_TRY(allreduce_send(self->allreduce, self->at.steps, self->shards, lo, hi));
     while (!s_void(self) && self->view.generation == generation) {
         *sum_p = allreduce_sum(self->allreduce);
         if (*sum_p)
             return TT_OK;
         TT_TRY(core_wait(self, "update %llu step %u/%u: waiting for SUM of step %llu from %s",
-            (unsigned long long)self->update, self->step, self->step_count, (unsigned long long)self->steps,
+            (unsigned long long)self->at.update, self->at.step, self->at.step_count, (unsigned long long)self->at.steps,
             allreduce_awaited(self->allreduce, whom, sizeof whom)));
         TT_TRY(allreduce_nudge(self->allreduce));
         core_lap(self, CORE_wait_sum);
@@ -162,13 +159,13 @@ static tt_status_t s_sum(core_t *self, const shards_work_t *work, const float **
 static tt_status_t s_describe(core_t *self, tt_minibatch_t *minibatch, shards_work_t *work)
 {
     model_t *model = &self->model;
-    tt_at_t at = {.update = self->update,
-        .rows = (self->update + 1) * model->batch_steps,
+    tt_at_t at = {.update = self->at.update,
+        .rows = (self->at.update + 1) * model->batch_steps,
         .total = model->opt_step,
-        .step = self->step};
+        .step = self->at.step};
     *work = (shards_work_t){.obs = {self->current.obs}};
     if (self->memory) {
-        if (!self->owed)
+        if (!self->at.owed)
             return TT_OK;
         at.replay = memory_replay(self->memory);
         TT_TRY(memory_draw(self->memory, at.total, &at.sample));
@@ -192,7 +189,7 @@ static tt_status_t s_apply(core_t *self, const tt_minibatch_t *minibatch, const 
         tt_net_apply(model->net, 0, minibatch->opt, model->opt_state, &model->opt_step, sum, minibatch->lr, norm);
     if (status != TT_OK)
         return tt_err_wrap(status, "update %llu, optimiser step %llu (learning rate %g)",
-            (unsigned long long)self->update, (unsigned long long)self->steps, (double)minibatch->lr);
+            (unsigned long long)self->at.update, (unsigned long long)self->at.steps, (double)minibatch->lr);
     for (uint32_t b = 0; b < minibatch->blends; b++) {
         const tt_blend_t *blend = &minibatch->blend[b];
         TT_TRY(tt_net_blend(model->net, blend->to, blend->from, blend->groups, blend->tau));
@@ -208,8 +205,7 @@ static void s_step_done(core_t *self, bool last)
     else
         /* alone nobody is a step behind; a sum of earlier days would mislead who joins */
         allreduce_forget(self->allreduce);
-    self->step = last ? self->step_count : self->step + 1;
-    self->steps++;
+    position_step(&self->at, last);
     core_progress(self);
 }
 
@@ -227,7 +223,7 @@ static tt_status_t s_step(core_t *self)
         float norm = 0;
         TT_TRY(s_apply(self, &minibatch, sum, &norm));
         const float *stats = sum + tt_net_stats_offset(tt_net_spec(self->model.net));
-        last = self->model.algorithm->after(self->model.algo, self->step, stats, norm);
+        last = self->model.algorithm->after(self->model.algo, self->at.step, stats, norm);
     }
     s_step_done(self, last);
     core_lap(self, CORE_apply);
@@ -256,7 +252,7 @@ static tt_status_t s_make_version(core_t *self)
     if (train->normalize.reward)
         tt_returns_feed(self->returns, self->reward_norm, batch->T, batch_raw_reward(self->batch), batch->terminated,
             batch->truncated);
-    version_t *version = publish_add(self->publish, self->update + 1);
+    version_t *version = publish_add(self->publish, self->at.update + 1);
     tt_norm_save(self->obs_norm, version_norm(version));
     tt_norm_save(self->reward_norm, version->reward);
     return tt_net_get(self->model.net, 0, version_params(version));
@@ -265,14 +261,12 @@ static tt_status_t s_make_version(core_t *self)
 static tt_status_t s_finish(core_t *self)
 {
     TT_TRY(s_make_version(self));
-    self->trained += (uint64_t)intake_batch(self->intake, self->update)->filled * self->model.train.num_steps;
-    self->update++;
-    self->step = 0;
-    self->begun = false;
+    const uint32_t filled = intake_batch(self->intake, self->at.update)->filled;
+    position_finish(&self->at, (uint64_t)filled * self->model.train.num_steps);
     if (core_leads(self))
         TT_TRY(publish_send(publish_newest(self->publish), self->weights, self->view.era, self->view.generation));
     /* weights went first, collectors wait for them; acknowledged is only what is trained: it may be needed again */
-    intake_advance(self->intake, self->update);
+    intake_advance(self->intake, self->at.update);
     feed_credit_all(self);
     if (core_leads(self)) {
         feed_ack_all(self);
@@ -280,8 +274,8 @@ static tt_status_t s_finish(core_t *self)
     }
     if (self->pending_count)
         fetch_retry(self);
-    tt_log_version((int64_t)self->update);
-    tt_link_holds(self->link, true, self->update, self->view.era, self->view.generation);
+    tt_log_version((int64_t)self->at.update);
+    tt_link_holds(self->link, true, self->at.update, self->view.era, self->view.generation);
     core_progress(self);
     if (core_leads(self))
         TT_TRY(checkpoint_when_due(self));
@@ -292,7 +286,7 @@ static tt_status_t s_finish(core_t *self)
 
 static tt_status_t s_train(core_t *self)
 {
-    while (self->step < self->step_count && !s_void(self))
+    while (self->at.step < self->at.step_count && !s_void(self))
         TT_TRY(s_step(self));
     return s_void(self) ? TT_OK : s_finish(self);
 }
@@ -327,28 +321,28 @@ static tt_status_t s_farewell(core_t *self)
 /*  Between updates. */
 static tt_status_t s_await_batch(core_t *self)
 {
-    const intake_batch_t *batch = intake_batch(self->intake, self->update);
+    const intake_batch_t *batch = intake_batch(self->intake, self->at.update);
     core_lap(self, CORE_wait_batch);
     core_tell_laps(self);
-    return core_wait(self, "waiting for batch %llu: have %u of %u envs", (unsigned long long)self->update,
+    return core_wait(self, "waiting for batch %llu: have %u of %u envs", (unsigned long long)self->at.update,
         batch->filled, self->model.train.num_envs);
 }
 
 tt_status_t update_turn(core_t *self)
 {
-    if (self->finish && !self->begun && !self->reason)
+    if (self->finish && !self->at.begun && !self->reason)
         self->reason = self->reason_text;
     if (self->reason)
         return s_end_run(self);
     /* between updates only: a file of the middle of one is not gone on from (join.c) */
-    if (self->farewell && !self->begun)
+    if (self->farewell && !self->at.begun)
         return s_farewell(self);
-    if (!self->begun) {
+    if (!self->at.begun) {
         if (!compose_done(self))
             return compose_turn(self);
-        if (!intake_complete(self->intake, self->update))
+        if (!intake_complete(self->intake, self->at.update))
             return s_await_batch(self);
         TT_TRY(s_begin(self));
     }
-    return self->begun ? s_train(self) : TT_OK;
+    return self->at.begun ? s_train(self) : TT_OK;
 }
