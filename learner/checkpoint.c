@@ -43,9 +43,7 @@ static tt_status_t s_write_there(core_t *self, const char *name, bool best, int 
 static tt_status_t s_write(core_t *self, const char *name, const char *path, int patience_ms)
 {
     const double mean = tt_episodes_return_mean(self->episodes);
-    const bool best = !isnan(mean) && (isnan(self->best) || mean > self->best);
-    if (best)
-        self->best = mean;
+    const bool best = record_better(&self->record, mean);
     TT_TRY(
         self->location->dir[0] ? s_write_here(self, name, path, best) : s_write_there(self, name, best, patience_ms));
     self->checkpoint_ns = tt_now_ns(self->clock);

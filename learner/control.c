@@ -7,7 +7,6 @@
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "common/base/signals.h"
-#include "common/base/text.h"
 #include "learner/core.h"
 
 enum { DRAIN_MS = 5000, POD_DRAIN_MS = 20000, SILENCE_MS = 3000 };
@@ -17,10 +16,7 @@ enum { DRAIN_MS = 5000, POD_DRAIN_MS = 20000, SILENCE_MS = 3000 };
 tt_status_t control_leave(core_t *self, const char *reason)
 {
     const tt_msg_DRAINED_t message = TT_MSG(DRAINED, .reason = (char *)reason);
-    if (self->leave)
-        return TT_OK;
-    self->leave = true;
-    return tt_link_send(self->link, &message);
+    return ending_leave(&self->ending) ? tt_link_send(self->link, &message) : TT_OK;
 }
 
 /*  The roster without us, or DRAIN, answers. */
@@ -34,9 +30,9 @@ static tt_status_t s_ask_to_leave(core_t *self)
  *  gone silent (it got the same signal) will not answer any more. */
 tt_status_t control_check_draining(core_t *self)
 {
-    const int64_t waited_ms = (tt_now_ns(self->clock) - self->draining_ns) / 1000000;
-    const bool patient = self->location->pod[0] ? tt_link_silence_ms(self->link) < SILENCE_MS : self->farewell;
-    if (self->leave || waited_ms < (patient ? POD_DRAIN_MS : DRAIN_MS))
+    const int64_t waited_ms = (tt_now_ns(self->clock) - self->ending.draining_ns) / 1000000;
+    const bool patient = self->location->pod[0] ? tt_link_silence_ms(self->link) < SILENCE_MS : self->ending.farewell;
+    if (self->ending.leave || waited_ms < (patient ? POD_DRAIN_MS : DRAIN_MS))
         return TT_OK;
     log_warn("leaving without the coordinator's word, after %lld ms", (long long)waited_ms);
     return control_leave(self, "signal");
@@ -110,7 +106,7 @@ static tt_status_t s_on_welcome(core_t *self, const tt_msg_WELCOME_t *welcome)
 {
     if (self->welcome) {
         self->again = true;
-        return self->draining ? s_ask_to_leave(self) : TT_OK;
+        return self->ending.draining ? s_ask_to_leave(self) : TT_OK;
     }
     TT_TRY(model_open(&self->model, welcome->config));
     self->run_dir = tt_strdup(welcome->run_dir ? welcome->run_dir : "");
@@ -177,7 +173,7 @@ tt_status_t control_enter(core_t *self)
     TT_TRY(compose_on_roster(self, leader));
     TT_TRY(allreduce_enter(self->allreduce, view));
     tt_link_holds(self->link, self->at.holds, self->at.update, view->era, view->generation);
-    if (self->draining && !view->member)
+    if (self->ending.draining && !view->member)
         TT_TRY(control_leave(self, "signal"));
     if (core_leads(self)) { /* collectors may have missed it, and a new rank 0 speaks on another socket */
         TT_TRY(publish_send(publish_newest(self->publish), self->weights, view->era, view->generation));
@@ -192,12 +188,8 @@ tt_status_t control_enter(core_t *self)
 
 static void s_on_stop(core_t *self, const tt_msg_STOP_t *stop)
 {
-    tt_text_copy(self->reason_text, sizeof self->reason_text, stop->reason && stop->reason[0] ? stop->reason : "stop");
-    log_info("asked to %s: %s", stop->finish ? "finish" : "end", self->reason_text);
-    if (stop->finish) /* without weights yet: as soon as we have them, so that there is a last checkpoint */
-        self->finish = true;
-    else
-        self->leave = true;
+    ending_ask(&self->ending, stop->reason, stop->finish);
+    log_info("asked to %s: %s", stop->finish ? "finish" : "end", self->ending.asked);
 }
 
 static tt_status_t s_on_message(void *ctx, tt_packet_t *packet)
@@ -236,10 +228,9 @@ tt_status_t control_on_signal(void *ctx, int fd)
     if (signal == 0)
         return TT_OK;
     log_info("signal %d: leaving", signal);
-    if (self->draining || !self->view.member || !self->at.holds)
+    if (self->ending.draining || !self->view.member || !self->at.holds)
         return control_leave(self, "signal");
-    self->draining = true;
-    self->draining_ns = tt_now_ns(self->clock);
-    self->farewell = self->view.learners == 1; /* at the next version, see update.c */
-    return self->farewell && !self->location->pod[0] ? TT_OK : s_ask_to_leave(self);
+    const bool alone = self->view.learners == 1; /* then: at the next version, see update.c */
+    ending_drain(&self->ending, tt_now_ns(self->clock), alone);
+    return self->ending.farewell && !self->location->pod[0] ? TT_OK : s_ask_to_leave(self);
 }

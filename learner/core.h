@@ -14,6 +14,7 @@
 #include "learner/allreduce.h"
 #include "learner/ask.h"
 #include "learner/batch.h"
+#include "learner/ending.h"
 #include "learner/intake.h"
 #include "learner/learner.h"
 #include "learner/memory.h"
@@ -22,6 +23,7 @@
 #include "learner/position.h"
 #include "learner/publish.h"
 #include "learner/shards.h"
+#include "learner/record.h"
 #include "common/snapshot/snapshot.h"
 #include "learner/stop.h"
 #include "learner/view.h"
@@ -91,11 +93,7 @@ typedef struct core {
     float *resume;           /* [params] weights now, when they are ahead of version n (a joiner before it has begun) */
     double *episodes_before; /* block of the statistics before batch n                      */
     uint64_t broken;         /* trajectories that did not go on from the batch before */
-    bool solved;
-    uint64_t solved_steps; /* env steps then, 0 = not yet                                             */
-    int64_t solved_ns;
-    double solved_mean;
-    double best;
+    record_t record;
     int64_t checkpoint_ns; /* of the newest checkpoint */
     int64_t stats_ns;      /* of the newest STATS, and its update */
     uint64_t stats_update;
@@ -109,15 +107,8 @@ typedef struct core {
     int64_t told_ns[CORE_PHASE_COUNT]; /* what of laps the newest STATS and those before it held */
 
     /* how it ends */
-    const char *reason; /* a stop rule holds, or the coordinator asked to finish */
-    char reason_text[256];
-    bool finish;         /* finish at the next version */
-    bool reported;       /* EVENT finished was sent                    */
-    bool again;          /* another coordinator may not know what we told the one before */
-    bool leave;          /* end the process                            */
-    bool draining;       /* asked the coordinator to let us go         */
-    bool farewell;       /* the last learner was asked to leave: a checkpoint first */
-    int64_t draining_ns; /* since when */
+    ending_t ending;
+    bool again; /* another coordinator may not know what we told the one before */
     uint32_t warnings;
     uint64_t progress;
     int64_t progress_ns;

@@ -14,12 +14,9 @@ void join_reset(core_t *self)
     if (self->at.holds)
         log_warn("era %u: what came after the snapshot is void", self->view.era);
     position_reset(&self->at);
-    self->solved = false;
-    self->solved_steps = 0;
     self->composing = self->composed = 0;
-    self->best = NAN;
-    self->reason = NULL;
-    self->reported = false;
+    record_reset(&self->record);
+    ending_reset(&self->ending);
     free(self->resume);
     self->resume = NULL;
     publish_reset(self->publish);

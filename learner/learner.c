@@ -23,7 +23,7 @@ tt_status_t core_serve(core_t *self, int64_t timeout_ms)
         status = TT_OK;
     if (status == TT_OK && self->roster_new)
         status = control_enter(self);
-    return status == TT_OK && self->draining ? control_check_draining(self) : status;
+    return status == TT_OK && self->ending.draining ? control_check_draining(self) : status;
 }
 
 void core_progress(core_t *self)
@@ -44,7 +44,7 @@ static tt_status_t s_check_deadline(core_t *self)
 {
     if (s_waits_for_members(self))
         self->progress_ns = tt_now_ns(self->clock);
-    if (!self->welcome || !self->view.member || self->reason)
+    if (!self->welcome || !self->view.member || self->ending.reason)
         return TT_OK;
     const int64_t waited_s = (tt_now_ns(self->clock) - self->progress_ns) / 1000000000;
     if (waited_s <= 2 * (int64_t)self->model.train.net.stall_s)
@@ -224,7 +224,7 @@ tt_status_t learner_run(const tt_location_t *location, int signals_fd)
     self->signals_fd = signals_fd;
     self->laps.lap_ns = tt_now_ns(self->clock);
     tt_status_t status = s_start(self);
-    while (status == TT_OK && !self->leave)
+    while (status == TT_OK && !self->ending.leave)
         status = s_turn(self);
     s_report_failure(self, status);
     status = s_fenced(self, status);

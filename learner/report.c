@@ -110,21 +110,20 @@ void report_event(core_t *self, const char *kind, const char *text, double value
 
 void report_solved(core_t *self)
 {
-    self->solved_steps = self->at.batches_counted * self->model.batch_steps;
-    self->solved_ns = tt_now_ns(self->clock);
-    self->solved_mean = tt_episodes_return_mean(self->episodes);
+    record_solve(&self->record, self->at.batches_counted * self->model.batch_steps, tt_now_ns(self->clock),
+        tt_episodes_return_mean(self->episodes));
     report_solved_again(self);
 }
 
 void report_solved_again(core_t *self)
 {
-    if (!core_leads(self) || self->solved_steps == 0)
+    if (!core_leads(self) || self->record.solved_steps == 0)
         return;
     char text[128];
-    snprintf(text, sizeof text, "mean return of the last %d episodes: %.1f", STOP_EPISODES, self->solved_mean);
-    const tt_msg_EVENT_t event =
-        TT_MSG(EVENT, .kind = (char *)(uintptr_t) "solved", .text = text, .update = self->at.update,
-            .env_steps = self->solved_steps, .value = self->solved_mean, .time_ns = self->solved_ns);
+    snprintf(text, sizeof text, "mean return of the last %d episodes: %.1f", STOP_EPISODES, self->record.solved_mean);
+    const tt_msg_EVENT_t event = TT_MSG(EVENT, .kind = (char *)(uintptr_t) "solved", .text = text,
+        .update = self->at.update, .env_steps = self->record.solved_steps, .value = self->record.solved_mean,
+        .time_ns = self->record.solved_ns);
     if (tt_link_send(self->link, &event) != TT_OK)
         log_warn("EVENT solved: %s", tt_err_text());
 }
@@ -148,7 +147,7 @@ static json_t *s_summary(core_t *self, const char *checkpoint)
     const stop_facts_t facts = report_facts(self);
     char sha[65];
     tt_weights_sha256(version_params(publish_newest(self->publish)), self->model.params, sha);
-    return json_pack("{s:o, s:I, s:I, s:I, s:o, s:s, s:o, s:I, s:I, s:o}", "reason", tt_json_text(self->reason),
+    return json_pack("{s:o, s:I, s:I, s:I, s:o, s:s, s:o, s:I, s:I, s:o}", "reason", tt_json_text(self->ending.reason),
         "env_steps", (json_int_t)facts.env_steps, "updates", (json_int_t)self->at.update, "episodes",
         (json_int_t)facts.episodes, "return_mean", s_number(facts.return_mean), "weights_sha256", sha, "transitions",
         s_transitions(self, facts.env_steps), "lag_max", (json_int_t)self->at.lag_max, "dropped",

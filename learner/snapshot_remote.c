@@ -116,7 +116,7 @@ static tt_status_t s_ask(transfer_t *self, const void *msg, const void *piece, s
         }
         TT_TRY(core_wait(self->core, "%s", self->what));
         const view_t *view = &self->core->view;
-        if (self->core->leave || view->era != era || !view->member || view->rank != 0)
+        if (self->core->ending.leave || view->era != era || !view->member || view->rank != 0)
             return tt_err(TT_STOPPED, "it counts no more");
         if (s_expired(self))
             return tt_err(TT_TIMEOUT, "no answer from the coordinator for %lld ms",

@@ -103,8 +103,8 @@ void state_capture(core_t *self, tt_snapshot_t *out)
     out->trained = self->at.trained;
     out->lag_max = self->at.lag_max;
     out->step = self->at.step;
-    out->solved = self->solved_steps;
-    out->best = self->best;
+    out->solved = self->record.solved_steps;
+    out->best = self->record.best;
     out->opt_state = self->model.opt_state;
     out->params = out->owned = s_params_now(self);
     out->episodes = s_episodes_now(self, out->episodes_count);
@@ -187,10 +187,6 @@ tt_status_t state_restore(core_t *self, const tt_snapshot_t *from)
     if (from->env_states)
         intake_put_states(self->intake, from->env_states);
     position_join(&self->at, &mark);
-    self->solved = from->solved != 0;
-    self->solved_steps = from->solved; /* whoever leads can say so, also one that was not there */
-    self->solved_ns = 0;
-    self->solved_mean = from->return_mean;
-    self->best = from->best;
+    record_restore(&self->record, from->solved, from->return_mean, from->best);
     return TT_OK;
 }

@@ -13,7 +13,7 @@ enum { SERVE_NS = 250000 }; /* look at the sockets between optimiser steps when 
 /*  Nothing of the update in hand counts any more. */
 static bool s_void(const core_t *self)
 {
-    return self->leave || !self->at.holds || !self->view.member || !self->at.begun;
+    return self->ending.leave || !self->at.holds || !self->view.member || !self->at.begun;
 }
 
 /* ---- begin ------------------------------------------------------------------------------------------------------- */
@@ -58,12 +58,9 @@ static void s_count_episodes(core_t *self)
 static void s_check_rules(core_t *self)
 {
     const stop_facts_t facts = report_facts(self);
-    if (!self->solved && stop_solved(&self->model.train, &facts)) {
-        self->solved = true;
+    if (!self->record.solved_steps && stop_solved(&self->model.train, &facts))
         report_solved(self);
-    }
-    if (!self->reason)
-        self->reason = stop_reason(&self->model.train, &facts);
+    ending_rule(&self->ending, stop_reason(&self->model.train, &facts));
 }
 
 static tt_status_t s_begin_batch(core_t *self)
@@ -90,7 +87,7 @@ static tt_status_t s_begin(core_t *self)
     TT_TRY(s_assemble(self));
     s_count_episodes(self);
     s_check_rules(self);
-    if (self->reason)
+    if (self->ending.reason)
         return TT_OK;
     TT_TRY(self->memory ? s_begin_replay(self) : s_begin_batch(self));
     if (self->resume) {
@@ -296,23 +293,23 @@ static tt_status_t s_train(core_t *self)
 /*  Rank 0 writes the last checkpoint and says so; everyone then waits for STOP. */
 static tt_status_t s_end_run(core_t *self)
 {
-    if (core_leads(self) && !self->reported) {
+    if (core_leads(self) && !self->ending.reported) {
         char path[4200];
         TT_TRY(checkpoint_final(self, path, sizeof path));
         /* writing by way of the coordinator serves meanwhile: another may lead by now, or all be void */
-        if (!core_leads(self) || !self->reason)
+        if (!core_leads(self) || !self->ending.reason)
             return TT_OK;
         report_finished(self, path);
-        self->reported = true;
+        ending_report(&self->ending);
     }
     core_lap(self, CORE_other);
-    return core_wait(self, "idle: finished (%s), waiting for STOP", self->reason);
+    return core_wait(self, "idle: finished (%s), waiting for STOP", self->ending.reason);
 }
 
 static tt_status_t s_farewell(core_t *self)
 {
     char path[4200];
-    self->farewell = false;
+    ending_bid(&self->ending);
     TT_TRY(checkpoint_final(self, path, sizeof path));
     return self->location->pod[0] ? TT_OK
                                   : control_leave(self, "signal"); /* in a pod another may come in the meantime */
@@ -330,12 +327,12 @@ static tt_status_t s_await_batch(core_t *self)
 
 tt_status_t update_turn(core_t *self)
 {
-    if (self->finish && !self->at.begun && !self->reason)
-        self->reason = self->reason_text;
-    if (self->reason)
+    if (!self->at.begun)
+        ending_boundary(&self->ending);
+    if (self->ending.reason)
         return s_end_run(self);
     /* between updates only: a file of the middle of one is not gone on from (join.c) */
-    if (self->farewell && !self->at.begun)
+    if (self->ending.farewell && !self->at.begun)
         return s_farewell(self);
     if (!self->at.begun) {
         if (!compose_done(self))
