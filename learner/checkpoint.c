@@ -1,5 +1,3 @@
-/*  checkpoint - snapshots as files: RUN_DIR/checkpoints/<update>.safetensors, best.safetensors, final.safetensors. A learner
- *  on ipc writes them; one that came over tcp has no run directory, and the coordinator writes them for it. */
 #define TT_LOG_COMPONENT "checkpoint"
 #include <math.h>
 #include <stdio.h>
@@ -14,7 +12,7 @@ static tt_status_t s_write_here(core_t *self, const char *name, const char *path
 {
     char folder[4200];
     tt_snapshot_t snapshot;
-    TT_TRY(tt_checkpoints_open(self->run_dir, folder, sizeof folder));
+    TT_TRY(tt_checkpoints_open(self->control.run_dir, folder, sizeof folder));
     state_capture(self, &snapshot);
     const tt_status_t status = tt_snapshot_write(&snapshot, path);
     state_release(&snapshot);
@@ -46,25 +44,35 @@ static tt_status_t s_write(core_t *self, const char *name, const char *path, int
     const bool best = record_better(&self->record, mean);
     TT_TRY(
         self->location->dir[0] ? s_write_here(self, name, path, best) : s_write_there(self, name, best, patience_ms));
-    self->checkpoint_ns = tt_now_ns(self->clock);
+    self->checkpoint.newest_ns = tt_now_ns(self->clock);
     report_event(self, "snapshot", path, mean);
     log_info("%s", path);
     return TT_OK;
+}
+
+void checkpoint_begin(core_t *self)
+{
+    self->checkpoint.newest_ns = self->pace.laps.lap_ns;
+}
+
+void checkpoint_hurry(core_t *self)
+{
+    self->checkpoint.newest_ns = INT64_MIN / 2;
 }
 
 /*  A full disk is no reason to lose the run: say so and try again at the next one. */
 tt_status_t checkpoint_when_due(core_t *self)
 {
     const double every_s = self->model.train.checkpoint.every_s;
-    if (isnan(every_s) || (double)(tt_now_ns(self->clock) - self->checkpoint_ns) < every_s * 1e9)
+    if (isnan(every_s) || (double)(tt_now_ns(self->clock) - self->checkpoint.newest_ns) < every_s * 1e9)
         return TT_OK;
     char name[TT_CHECKPOINT_NAME], path[4200];
     tt_checkpoint_name(name, self->at.update);
-    snprintf(path, sizeof path, "%s/" TT_CHECKPOINTS "/%s", self->run_dir, name);
+    snprintf(path, sizeof path, "%s/" TT_CHECKPOINTS "/%s", self->control.run_dir, name);
     const tt_status_t status = s_write(self, name, path, DUE_PATIENCE_MS);
     if (status == TT_OK || status == TT_STOPPED)
         return TT_OK;
-    self->checkpoint_ns = tt_now_ns(self->clock);
+    self->checkpoint.newest_ns = tt_now_ns(self->clock);
     log_error("no checkpoint: %s", tt_err_text());
     report_event(self, "warning", tt_err_text(), 0);
     return TT_OK;
@@ -72,7 +80,7 @@ tt_status_t checkpoint_when_due(core_t *self)
 
 tt_status_t checkpoint_final(core_t *self, char *path, size_t size)
 {
-    snprintf(path, size, "%s/" TT_CHECKPOINTS "/%s", self->run_dir, TT_CHECKPOINT_FINAL);
+    snprintf(path, size, "%s/" TT_CHECKPOINTS "/%s", self->control.run_dir, TT_CHECKPOINT_FINAL);
     const tt_status_t status = s_write(self, TT_CHECKPOINT_FINAL, path, FINAL_PATIENCE_MS);
     if (status == TT_STOPPED)
         return TT_OK;

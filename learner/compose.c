@@ -1,7 +1,3 @@
-/*  compose - where a segment that is collected again has other bits (at lag > 1, or when envs cannot be saved), rank 0 says
- *  what a batch is made of: the first copies that it got. The others ask for its composition, and for the segments that
- *  they lack or have other copies of. When ranges move, what is unfinished and came from a range of before is forgotten,
- *  so that an env always goes on from where its trajectory in the trained batches ended. */
 #define TT_LOG_COMPONENT "compose"
 #include <stdlib.h>
 #include <string.h>
@@ -70,6 +66,16 @@ tt_status_t compose_answer(core_t *self, const pending_t *to)
     return segment ? s_answer_segment(self, to, segment) : fetch_gone(self, to);
 }
 
+void compose_reset(compose_t *self)
+{
+    self->known = self->taken = 0;
+}
+
+void compose_close(compose_t *self)
+{
+    tt_packet_clear(&self->answer);
+}
+
 /* ---- fences ------------------------------------------------------------------------------------------------------ */
 
 /*  Is that so in this job, that copies of a segment may differ? */
@@ -96,7 +102,7 @@ tt_status_t compose_on_roster(core_t *self, uint64_t leader)
     intake_disown(self->intake, s_keep, &self->view);
     if (!self->view.member || self->view.rank == 0 || self->view.learner[0].instance == leader)
         return TT_OK;
-    self->composing = self->composed = 0; /* another rank 0, maybe another batch */
+    compose_reset(&self->compose); /* another rank 0, maybe another batch */
     if (!self->at.begun || self->at.step > 0)
         return TT_OK; /* a finished step means that everyone had the same batch */
     /* no step of it is done, so it can be made of other copies; its episodes are counted again then */
@@ -108,7 +114,7 @@ tt_status_t compose_on_roster(core_t *self, uint64_t leader)
 
 bool compose_done(const core_t *self)
 {
-    return !s_decides(self) || self->view.rank == 0 || self->composed > self->at.update;
+    return !s_decides(self) || self->view.rank == 0 || self->compose.taken > self->at.update;
 }
 
 /*  What is missing may be on its way to us as well. */
@@ -116,14 +122,14 @@ enum { PATIENCE_MS = 20 };
 
 static bool s_patient(const core_t *self)
 {
-    return tt_now_ms(self->clock) - self->composing_ms < PATIENCE_MS;
+    return tt_now_ms(self->clock) - self->compose.known_ms < PATIENCE_MS;
 }
 
 /*  The first slice of which we have another copy, or none; NULL when batch n is as it should be. */
 static const tt_rec_SLICE_t *s_differs(const core_t *self, bool *missing)
 {
-    for (size_t i = 0; i < self->composition.msg.FETCHED.slices_count; i++) {
-        const tt_rec_SLICE_t *slice = &self->composition.msg.FETCHED.slices[i];
+    for (size_t i = 0; i < self->compose.answer.msg.FETCHED.slices_count; i++) {
+        const tt_rec_SLICE_t *slice = &self->compose.answer.msg.FETCHED.slices[i];
         const uint64_t end = (uint64_t)slice->env_lo + slice->env_count;
         for (uint64_t env = slice->env_lo; env < end && env < self->model.train.num_envs; env++) {
             const intake_segment_t *own = intake_owner(self->intake, self->at.update, (uint32_t)env);
@@ -165,10 +171,10 @@ static tt_status_t s_ask_composition(core_t *self)
         tt_packet_clear(&packet);
         return TT_AGAIN;
     }
-    tt_packet_clear(&self->composition);
-    self->composition = packet;
-    self->composing = self->at.update + 1;
-    self->composing_ms = tt_now_ms(self->clock);
+    tt_packet_clear(&self->compose.answer);
+    self->compose.answer = packet;
+    self->compose.known = self->at.update + 1;
+    self->compose.known_ms = tt_now_ms(self->clock);
     return TT_OK;
 }
 
@@ -185,13 +191,13 @@ static tt_status_t s_ask_segment(core_t *self, const tt_rec_SLICE_t *slice)
 tt_status_t compose_turn(core_t *self)
 {
     tt_status_t status = TT_OK;
-    if (self->composing <= self->at.update)
+    if (self->compose.known <= self->at.update)
         status = s_ask_composition(self);
     if (status == TT_OK) {
         bool missing = false;
         const tt_rec_SLICE_t *slice = s_differs(self, &missing);
         if (!slice)
-            self->composed = self->at.update + 1;
+            self->compose.taken = self->at.update + 1;
         else
             status = missing && s_patient(self) ? core_serve(self, PATIENCE_MS) : s_ask_segment(self, slice);
     }

@@ -1,6 +1,4 @@
-/*  control - what the coordinator and signals say. */
 #define TT_LOG_COMPONENT "learner"
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -104,20 +102,20 @@ static void s_open_compute(core_t *self)
 /*  A restarted coordinator welcomes us again: nothing to do then. */
 static tt_status_t s_on_welcome(core_t *self, const tt_msg_WELCOME_t *welcome)
 {
-    if (self->welcome) {
-        self->again = true;
+    if (self->control.welcome) {
+        self->control.again = true;
         return self->ending.draining ? s_ask_to_leave(self) : TT_OK;
     }
     TT_TRY(model_open(&self->model, welcome->config));
-    self->run_dir = tt_strdup(welcome->run_dir ? welcome->run_dir : "");
-    self->start_ns = welcome->start_ns;
+    self->control.run_dir = tt_strdup(welcome->run_dir ? welcome->run_dir : "");
+    self->control.start_ns = welcome->start_ns;
     if (tt_link_remote(self->link) && welcome->now_ns) /* in our own clock */
-        self->start_ns = tt_now_ns(self->clock) - (welcome->now_ns - welcome->start_ns);
+        self->control.start_ns = tt_now_ns(self->clock) - (welcome->now_ns - welcome->start_ns);
     tt_log_init("learner", (int)tt_link_index(self->link));
     TT_TRY(s_open_data_path(self));
     s_open_statistics(self);
     s_open_compute(self);
-    self->welcome = true;
+    self->control.welcome = true;
     core_progress(self);
     log_info("job '%s': %zu parameters, %u shards, %u threads, %s", self->model.train.name, self->model.params,
         self->model.train.learner.shards, self->model.threads, tt_device_name(self->model.device));
@@ -129,13 +127,13 @@ static tt_status_t s_on_welcome(core_t *self, const tt_msg_WELCOME_t *welcome)
 static void s_take_roster(core_t *self, tt_packet_t *packet)
 {
     const tt_msg_ROSTER_t *roster = &packet->msg.ROSTER;
-    const tt_msg_ROSTER_t *newest = self->roster_new ? &self->roster.msg.ROSTER : NULL;
+    const tt_msg_ROSTER_t *newest = self->control.roster_new ? &self->control.roster.msg.ROSTER : NULL;
     const uint64_t epoch = newest ? newest->epoch : self->view.epoch;
     if (roster->epoch <= epoch)
         return;
-    tt_packet_clear(&self->roster);
-    self->roster = *packet;
-    self->roster_new = true;
+    tt_packet_clear(&self->control.roster);
+    self->control.roster = *packet;
+    self->control.roster_new = true;
     memset(packet, 0, sizeof *packet);
 }
 
@@ -143,22 +141,24 @@ static void s_take_roster(core_t *self, tt_packet_t *packet)
  *  snapshots with it. */
 static void s_say_again(core_t *self, uint64_t leader)
 {
-    if (self->again || leader != tt_link_instance(self->link))
+    if (self->control.again || leader != tt_link_instance(self->link))
         report_solved_again(self);
-    if (self->again && !isnan(self->model.train.checkpoint.every_s))
-        self->checkpoint_ns = INT64_MIN / 2; /* due at the next version */
-    self->again = false;
+    if (self->control.again)
+        checkpoint_hurry(self);
+    self->control.again = false;
 }
 
 tt_status_t control_enter(core_t *self)
 {
-    self->roster_new = false;
-    if (!self->welcome)
+    if (!self->control.roster_new)
+        return TT_OK;
+    self->control.roster_new = false;
+    if (!self->control.welcome)
         return tt_err(TT_PROTOCOL, "a ROSTER came before WELCOME");
     const uint64_t leader = self->view.learners ? self->view.learner[0].instance : 0;
-    tt_link_roster(self->link, &self->roster.msg.ROSTER);
-    view_take(&self->view, &self->roster.msg.ROSTER, tt_link_instance(self->link), self->location);
-    tt_packet_clear(&self->roster);
+    tt_link_roster(self->link, &self->control.roster.msg.ROSTER);
+    view_take(&self->view, &self->control.roster.msg.ROSTER, tt_link_instance(self->link), self->location);
+    tt_packet_clear(&self->control.roster);
     const view_t *view = &self->view;
     log_info("roster: era %u, epoch %llu, generation %llu: %s%u of %u learners, %u collectors, %u aggregators",
         view->era, (unsigned long long)view->epoch, (unsigned long long)view->generation,
@@ -182,6 +182,13 @@ tt_status_t control_enter(core_t *self)
     feed_on_roster(self);
     fetch_retry(self);
     return TT_OK;
+}
+
+void control_end(core_t *self)
+{
+    tt_packet_clear(&self->control.roster);
+    view_clear(&self->view);
+    free(self->control.run_dir);
 }
 
 /* ---- ends -------------------------------------------------------------------------------------------------------- */

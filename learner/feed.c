@@ -1,4 +1,3 @@
-/*  feed - the data socket: who attached, what they may send, what they sent. */
 #define TT_LOG_COMPONENT "feed"
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +11,7 @@ enum { ATTACHED_MAX = 8192, WARNINGS_MAX = 100 };
 
 static void s_forget(core_t *self, size_t i)
 {
-    self->attached[i] = self->attached[--self->attached_count];
+    self->feed.attached[i] = self->feed.attached[--self->feed.count];
 }
 
 /*  false: the peer is gone. */
@@ -39,8 +38,8 @@ static bool s_credit(core_t *self, const attached_t *to)
 
 void feed_credit_all(core_t *self)
 {
-    for (size_t i = 0; i < self->attached_count;)
-        if (s_may_have_credit(self, &self->attached[i]) && !s_credit(self, &self->attached[i]))
+    for (size_t i = 0; i < self->feed.count;)
+        if (s_may_have_credit(self, &self->feed.attached[i]) && !s_credit(self, &self->feed.attached[i]))
             s_forget(self, i);
         else
             i++;
@@ -49,8 +48,8 @@ void feed_credit_all(core_t *self)
 void feed_ack_all(core_t *self)
 {
     const tt_msg_ACK_t message = TT_MSG(ACK, .era = self->view.era, .below = self->at.update);
-    for (size_t i = 0; i < self->attached_count;)
-        if (s_may_have_credit(self, &self->attached[i]) && !s_send(self, &self->attached[i], &message))
+    for (size_t i = 0; i < self->feed.count;)
+        if (s_may_have_credit(self, &self->feed.attached[i]) && !s_send(self, &self->feed.attached[i], &message))
             s_forget(self, i);
         else
             i++;
@@ -58,8 +57,9 @@ void feed_ack_all(core_t *self)
 
 void feed_on_roster(core_t *self)
 {
-    for (size_t i = 0; i < self->attached_count;)
-        if (self->attached[i].epoch <= self->view.epoch && !view_has_collector(&self->view, self->attached[i].instance))
+    for (size_t i = 0; i < self->feed.count;)
+        if (self->feed.attached[i].epoch <= self->view.epoch &&
+            !view_has_collector(&self->view, self->feed.attached[i].instance))
             s_forget(self, i);
         else
             i++;
@@ -71,15 +71,15 @@ void feed_on_roster(core_t *self)
 /*  A peer may be wrong a thousand times a second: the log hears of the first hundred. */
 static void s_warn(core_t *self, const char *peer)
 {
-    if (self->warnings++ < WARNINGS_MAX)
+    if (self->feed.warnings++ < WARNINGS_MAX)
         log_warn("%s: %s; dropped", peer, tt_err_text());
 }
 
 /*  So many at once: one of them is not of the roster, whatever epoch it says it knows. */
 static bool s_make_room(core_t *self, const char *peer)
 {
-    for (size_t i = 0; i < self->attached_count; i++)
-        if (!view_has_collector(&self->view, self->attached[i].instance)) {
+    for (size_t i = 0; i < self->feed.count; i++)
+        if (!view_has_collector(&self->view, self->feed.attached[i].instance)) {
             s_forget(self, i);
             return true;
         }
@@ -91,18 +91,18 @@ static bool s_make_room(core_t *self, const char *peer)
 static void s_on_attach(core_t *self, const char *peer, const tt_msg_ATTACH_t *msg)
 {
     size_t i = 0;
-    while (i < self->attached_count && strcmp(self->attached[i].peer, peer) != 0)
+    while (i < self->feed.count && strcmp(self->feed.attached[i].peer, peer) != 0)
         i++;
     if (i == ATTACHED_MAX) {
         if (!s_make_room(self, peer))
             return;
-        i = self->attached_count;
+        i = self->feed.count;
     }
-    if (i == self->attached_count) {
-        self->attached = tt_realloc(self->attached, tt_mul(i + 1, sizeof *self->attached));
-        self->attached_count++;
+    if (i == self->feed.count) {
+        self->feed.attached = tt_realloc(self->feed.attached, tt_mul(i + 1, sizeof *self->feed.attached));
+        self->feed.count++;
     }
-    attached_t *attached = &self->attached[i];
+    attached_t *attached = &self->feed.attached[i];
     *attached = (attached_t){.instance = msg->instance, .era = msg->era, .epoch = msg->epoch};
     memcpy(attached->peer, peer, strnlen(peer, sizeof attached->peer - 1));
     if (s_may_have_credit(self, attached) && !s_credit(self, attached))
@@ -132,8 +132,7 @@ static void s_on_segment(core_t *self, tt_packet_t *packet)
     }
     if (fresh) {
         core_progress(self);
-        if (self->pending_count)
-            fetch_retry(self);
+        fetch_retry(self);
     }
 }
 
@@ -146,7 +145,7 @@ tt_status_t feed_on_packet(void *ctx, tt_sock_t *sock, tt_packet_t *packet)
         s_on_attach(self, packet->peer, &packet->msg.ATTACH);
         return TT_OK;
     case TT_MSG_SEGMENT:
-        if (self->welcome)
+        if (self->control.welcome)
             s_on_segment(self, packet);
         return TT_OK;
     case TT_MSG_FETCH:
@@ -156,4 +155,10 @@ tt_status_t feed_on_packet(void *ctx, tt_sock_t *sock, tt_packet_t *packet)
         log_warn("%s sent %s; ignored", packet->peer, tt_msg_name(packet->msg.type));
         return TT_OK;
     }
+}
+
+void feed_close(feed_t *self)
+{
+    free(self->attached);
+    *self = (feed_t){0};
 }

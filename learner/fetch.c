@@ -1,4 +1,3 @@
-/*  fetch - answers to FETCH: at once when possible, else when it has become possible. */
 #define TT_LOG_COMPONENT "fetch"
 #include <stdlib.h>
 #include <string.h>
@@ -127,11 +126,11 @@ static tt_status_t s_answer(core_t *self, const pending_t *to)
 /*  Perhaps it is about something that will never be, or its asker is gone; if not, it is asked again. */
 static void s_drop_oldest(core_t *self)
 {
-    const pending_t *oldest = &self->pending[0];
+    const pending_t *oldest = &self->fetch.pending[0];
     log_warn("%s: its question (what %u, era %u) waits for long, and too many are open; dropped", oldest->peer,
         oldest->msg.what, oldest->msg.era);
-    self->pending_count--;
-    memmove(self->pending, self->pending + 1, self->pending_count * sizeof *self->pending);
+    self->fetch.count--;
+    memmove(self->fetch.pending, self->fetch.pending + 1, self->fetch.count * sizeof *self->fetch.pending);
 }
 
 void fetch_take(core_t *self, const char *peer, const tt_msg_FETCH_t *msg)
@@ -140,22 +139,28 @@ void fetch_take(core_t *self, const char *peer, const tt_msg_FETCH_t *msg)
     memcpy(pending.peer, peer, strnlen(peer, sizeof pending.peer - 1));
     if (s_answer(self, &pending) == TT_OK)
         return;
-    for (size_t i = 0; i < self->pending_count; i++) /* it has one question of a kind: the newer replaces the older */
-        if (strcmp(self->pending[i].peer, peer) == 0 && self->pending[i].msg.what == msg->what) {
-            self->pending[i] = pending;
+    for (size_t i = 0; i < self->fetch.count; i++) /* it has one question of a kind: the newer replaces the older */
+        if (strcmp(self->fetch.pending[i].peer, peer) == 0 && self->fetch.pending[i].msg.what == msg->what) {
+            self->fetch.pending[i] = pending;
             return;
         }
-    if (self->pending_count == PENDING_MAX)
+    if (self->fetch.count == PENDING_MAX)
         s_drop_oldest(self);
-    self->pending = tt_realloc(self->pending, tt_mul(self->pending_count + 1, sizeof *self->pending));
-    self->pending[self->pending_count++] = pending;
+    self->fetch.pending = tt_realloc(self->fetch.pending, tt_mul(self->fetch.count + 1, sizeof *self->fetch.pending));
+    self->fetch.pending[self->fetch.count++] = pending;
 }
 
 void fetch_retry(core_t *self)
 {
-    for (size_t i = 0; i < self->pending_count;)
-        if (s_answer(self, &self->pending[i]) == TT_OK)
-            self->pending[i] = self->pending[--self->pending_count];
+    for (size_t i = 0; i < self->fetch.count;)
+        if (s_answer(self, &self->fetch.pending[i]) == TT_OK)
+            self->fetch.pending[i] = self->fetch.pending[--self->fetch.count];
         else
             i++;
+}
+
+void fetch_close(fetch_t *self)
+{
+    free(self->pending);
+    *self = (fetch_t){0};
 }

@@ -14,7 +14,7 @@ void join_reset(core_t *self)
     if (self->at.holds)
         log_warn("era %u: what came after the snapshot is void", self->view.era);
     position_reset(&self->at);
-    self->composing = self->composed = 0;
+    compose_reset(&self->compose);
     record_reset(&self->record);
     ending_reset(&self->ending);
     free(self->resume);
@@ -34,9 +34,8 @@ static tt_status_t s_hold(core_t *self)
 {
     position_hold(&self->at, self->view.era);
     core_lap(self, CORE_other);
-    memcpy(self->told_ns, self->laps.spent_ns, sizeof self->told_ns);
-    self->checkpoint_ns = self->laps.lap_ns;
-    self->stats_update = self->at.update;
+    report_begin(self);
+    checkpoint_begin(self);
     tt_log_version((int64_t)self->at.update);
     tt_link_holds(self->link, true, self->at.update, self->view.era, self->view.generation);
     core_progress(self);

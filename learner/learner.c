@@ -1,6 +1,5 @@
 #define TT_LOG_COMPONENT "learner"
 #include "learner/learner.h"
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include "common/base/log.h"
@@ -10,80 +9,8 @@
 enum {
     BYTES_MAX = TT_FRAME_MAX + TT_FRAME_SLACK,
     WEIGHTS_HWM = 4, /* versions that may wait for a collector that stands still: it fetches those that it missed */
-    DATA_HWM = 64,   /* credits and answers for one peer; what a full queue refuses is said again              */
-    TICK_MS = 100
+    DATA_HWM = 64    /* credits and answers for one peer; what a full queue refuses is said again              */
 };
-
-/* ---- waiting ------------------------------------------------------------------------------------------------------ */
-
-tt_status_t core_serve(core_t *self, int64_t timeout_ms)
-{
-    tt_status_t status = tt_loop_poll(self->loop, timeout_ms);
-    if (status == TT_AGAIN)
-        status = TT_OK;
-    if (status == TT_OK && self->roster_new)
-        status = control_enter(self);
-    return status == TT_OK && self->ending.draining ? control_check_draining(self) : status;
-}
-
-void core_progress(core_t *self)
-{
-    self->progress_ns = tt_now_ns(self->clock);
-    tt_link_progress(self->link, ++self->progress);
-}
-
-/*  In a pod, whether there is anybody to play or to sum with is for the operator to see to. */
-static bool s_waits_for_members(const core_t *self)
-{
-    return self->location->pod[0] &&
-           (self->view.collectors == 0 || (self->view.learners > 1 && self->view.aggregators == 0));
-}
-
-/*  The coordinator ends a run that is stuck; this is for the case that it cannot. */
-static tt_status_t s_check_deadline(core_t *self)
-{
-    if (s_waits_for_members(self))
-        self->progress_ns = tt_now_ns(self->clock);
-    if (!self->welcome || !self->view.member || self->ending.reason)
-        return TT_OK;
-    const int64_t waited_s = (tt_now_ns(self->clock) - self->progress_ns) / 1000000000;
-    if (waited_s <= 2 * (int64_t)self->model.train.net.stall_s)
-        return TT_OK;
-    return tt_err(
-        TT_TIMEOUT, "nothing moved for %lld s (twice net.stall_s); last: %s", (long long)waited_s, self->waiting);
-}
-
-tt_status_t core_wait(core_t *self, const char *fmt, ...)
-{
-    va_list ap;
-    va_start(ap, fmt);
-    vsnprintf(self->waiting, sizeof self->waiting, fmt, ap);
-    va_end(ap);
-    tt_link_state(self->link, "%s", self->waiting);
-    TT_TRY(core_serve(self, TICK_MS));
-    return s_check_deadline(self);
-}
-
-void core_lap(core_t *self, core_phase_t phase)
-{
-    tt_lap(&self->laps, phase, tt_now_ns(self->clock));
-}
-
-const char *const core_phase_names[CORE_PHASE_COUNT] = {
-#define X(name) #name,
-    CORE_PHASES(X)
-#undef X
-};
-
-void core_tell_laps(core_t *self)
-{
-    tt_link_spent(self->link, core_phase_names, self->laps.spent_ns, CORE_PHASE_COUNT);
-}
-
-bool core_leads(const core_t *self)
-{
-    return self->view.member && self->view.rank == 0 && self->at.holds;
-}
 
 /* ---- set up and take down ---------------------------------------------------------------------------------------- */
 
@@ -137,8 +64,7 @@ static void s_stop(core_t *self)
     tt_sock_destroy(&self->weights);
     tt_location_leave(self->data_ipc);
     tt_location_leave(self->weights_ipc);
-    tt_packet_clear(&self->roster);
-    tt_packet_clear(&self->composition);
+    compose_close(&self->compose);
     tt_loop_destroy(&self->loop);
     intake_destroy(&self->intake);
     batch_destroy(&self->batch);
@@ -151,19 +77,18 @@ static void s_stop(core_t *self)
     tt_norm_destroy(&self->obs_norm);
     tt_norm_destroy(&self->reward_norm);
     model_close(&self->model);
-    view_clear(&self->view);
-    free(self->attached);
-    free(self->pending);
+    control_end(self);
+    feed_close(&self->feed);
+    fetch_close(&self->fetch);
     free(self->resume);
     free(self->episodes_before);
-    free(self->run_dir);
 }
 
 /* ---- the life of a learner --------------------------------------------------------------------------------------- */
 
 static tt_status_t s_get_in(core_t *self)
 {
-    if (!self->welcome)
+    if (!self->control.welcome)
         return core_wait(self, "idle: waiting for the coordinator's WELCOME");
     if (self->view.era == 0)
         return core_wait(self, "idle: waiting for a ROSTER");
@@ -174,7 +99,7 @@ static tt_status_t s_get_in(core_t *self)
 
 static tt_status_t s_turn(core_t *self)
 {
-    if (self->welcome && self->view.era && self->view.member && self->at.holds)
+    if (self->control.welcome && self->view.era && self->view.member && self->at.holds)
         return update_turn(self);
     const tt_status_t status = s_get_in(self);
     core_lap(self, CORE_other);
@@ -213,7 +138,7 @@ static void s_say_weights(core_t *self)
  *  a stranger is: another process of ours may join, so the exit code must be one after which it is started again. */
 static tt_status_t s_fenced(const core_t *self, tt_status_t status)
 {
-    return status == TT_DENIED && self->welcome ? tt_err_wrap(TT_UNAVAILABLE, "taken out of the run") : status;
+    return status == TT_DENIED && self->control.welcome ? tt_err_wrap(TT_UNAVAILABLE, "taken out of the run") : status;
 }
 
 tt_status_t learner_run(const tt_location_t *location, int signals_fd)
@@ -222,7 +147,7 @@ tt_status_t learner_run(const tt_location_t *location, int signals_fd)
     self->location = location;
     self->clock = location->clock;
     self->signals_fd = signals_fd;
-    self->laps.lap_ns = tt_now_ns(self->clock);
+    core_start_laps(self);
     tt_status_t status = s_start(self);
     while (status == TT_OK && !self->ending.leave)
         status = s_turn(self);

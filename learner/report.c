@@ -1,4 +1,3 @@
-/*  report - what the coordinator, and through it a person, hears of the training. */
 #define TT_LOG_COMPONENT "learner"
 #include <jansson.h>
 #include <math.h>
@@ -17,7 +16,7 @@ stop_facts_t report_facts(const core_t *self)
     return (stop_facts_t){.env_steps = self->at.batches_counted * self->model.batch_steps,
         .episodes = tt_episodes_count(self->episodes),
         .return_mean = tt_episodes_return_mean(self->episodes),
-        .wall_s = core_leads(self) ? (double)(tt_now_ns(self->clock) - self->start_ns) * 1e-9 : NAN};
+        .wall_s = core_leads(self) ? (double)(tt_now_ns(self->clock) - self->control.start_ns) * 1e-9 : NAN};
 }
 
 /* ---- STATS ------------------------------------------------------------------------------------------------------- */
@@ -41,14 +40,13 @@ static void s_emit(void *ctx, const char *name, double value)
 /*  Mean microseconds of an update since the newest STATS. */
 static void s_emit_times(core_t *self, metrics_t *metrics)
 {
-    if (self->at.update <= self->stats_update)
+    if (self->at.update <= self->report.stats_update)
         return;
     for (size_t i = 0; i < CORE_PHASE_COUNT; i++) {
         char name[64];
-        const int64_t spent_ns = self->laps.spent_ns[i] - self->told_ns[i];
         snprintf(name, sizeof name, "time/%s_us", core_phase_names[i]);
-        s_emit(metrics, name, (double)spent_ns * 1e-3 / (double)(self->at.update - self->stats_update));
-        self->told_ns[i] = self->laps.spent_ns[i];
+        s_emit(metrics, name,
+            (double)core_spent_ns(self, i) * 1e-3 / (double)(self->at.update - self->report.stats_update));
     }
 }
 
@@ -58,13 +56,13 @@ static void s_say_frozen(core_t *self, const metrics_t *metrics)
     bool frozen = false;
     for (size_t i = 0; i < metrics->count; i++)
         frozen |= strcmp(metrics->name[i], "charts/learning_rate") == 0 && metrics->metric[i].value == 0;
-    if (frozen && !self->frozen)
+    if (frozen && !self->report.frozen)
         report_event(self, "warning",
             "the learning rate is 0: its schedule ends here (algorithm.anneal_steps) and the run does not; the weights "
             "stay as they are. algorithm.anneal_steps=0 lets it end with stop.env_steps, algorithm.anneal_to leaves "
             "some",
             0);
-    self->frozen = frozen;
+    self->report.frozen = frozen;
 }
 
 static void s_send_stats(core_t *self, int64_t now_ns)
@@ -86,14 +84,21 @@ static void s_send_stats(core_t *self, int64_t now_ns)
         .time_ns = now_ns, .metrics = metrics.metric, .metrics_count = metrics.count);
     if (tt_link_send(self->link, &stats) != TT_OK)
         log_debug("STATS: %s", tt_err_text());
-    self->stats_ns = now_ns;
-    self->stats_update = self->at.update;
+    self->report.stats_ns = now_ns;
+    self->report.stats_update = self->at.update;
+}
+
+void report_begin(core_t *self)
+{
+    for (size_t i = 0; i < CORE_PHASE_COUNT; i++)
+        core_spent_ns(self, i);
+    self->report.stats_update = self->at.update;
 }
 
 void report_stats(core_t *self)
 {
     const int64_t now_ns = tt_now_ns(self->clock);
-    if (now_ns - self->stats_ns >= STATS_EVERY_MS * INT64_C(1000000))
+    if (now_ns - self->report.stats_ns >= STATS_EVERY_MS * INT64_C(1000000))
         s_send_stats(self, now_ns);
 }
 
@@ -156,7 +161,7 @@ static json_t *s_summary(core_t *self, const char *checkpoint)
 
 void report_finished(core_t *self, const char *checkpoint)
 {
-    if (self->stats_update < self->at.update ||
+    if (self->report.stats_update < self->at.update ||
         self->at.batches_counted > self->at.update) /* the batch that met a stop rule */
         s_send_stats(self, tt_now_ns(self->clock));
     json_t *summary = s_summary(self, checkpoint);

@@ -8,8 +8,6 @@
 #include "common/nn/tree.h"
 #include "learner/core.h"
 
-enum { SERVE_NS = 250000 }; /* look at the sockets between optimiser steps when so much time has passed */
-
 /*  Nothing of the update in hand counts any more. */
 static bool s_void(const core_t *self)
 {
@@ -224,12 +222,7 @@ static tt_status_t s_step(core_t *self)
     }
     s_step_done(self, last);
     core_lap(self, CORE_apply);
-    if (self->laps.lap_ns - self->served_ns < SERVE_NS)
-        return TT_OK;
-    TT_TRY(core_serve(self, 0));
-    core_lap(self, CORE_serve);
-    self->served_ns = self->laps.lap_ns;
-    return TT_OK;
+    return core_glance(self);
 }
 
 /* ---- end --------------------------------------------------------------------------------------------------------- */
@@ -269,8 +262,7 @@ static tt_status_t s_finish(core_t *self)
         feed_ack_all(self);
         report_stats(self);
     }
-    if (self->pending_count)
-        fetch_retry(self);
+    fetch_retry(self);
     tt_log_version((int64_t)self->at.update);
     tt_link_holds(self->link, true, self->at.update, self->view.era, self->view.generation);
     core_progress(self);

@@ -1,0 +1,21 @@
+/*  checkpoint - snapshots as files: RUN_DIR/checkpoints/<update>.safetensors, best.safetensors, final.safetensors. A learner
+ *  on ipc writes them; one that came over tcp has no run directory, and the coordinator writes them for it.
+ *
+ *  checkpoint.c alone reads and writes checkpoint_t.
+ *  Threads: the learner's. */
+#pragma once
+#include "common/net/link.h"
+
+typedef struct core core_t;
+
+typedef struct {
+    int64_t newest_ns; /* when it was written, or tried; or when weights were got */
+} checkpoint_t;
+
+/*  There are weights: the time to the next begins. */
+void checkpoint_begin(core_t *core);
+/*  The next is due at the next version. */
+void checkpoint_hurry(core_t *core);
+tt_status_t checkpoint_when_due(core_t *core);
+/*  The final one; path[4096] gets its name. Another era may have begun when it returns. */
+tt_status_t checkpoint_final(core_t *core, char *path, size_t size);
