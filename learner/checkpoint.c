@@ -1,7 +1,6 @@
 #define TT_LOG_COMPONENT "checkpoint"
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include "common/base/log.h"
 #include "common/snapshot/checkpoints.h"
 #include "learner/core.h"
@@ -40,7 +39,7 @@ static tt_status_t s_write_there(core_t *self, const char *name, bool best, int 
 /*  path: in the run directory, wherever that is. */
 static tt_status_t s_write(core_t *self, const char *name, const char *path, int patience_ms)
 {
-    const double mean = tt_episodes_return_mean(self->episodes);
+    const double mean = tt_episodes_return_mean(self->statistics.episodes);
     const bool best = record_better(&self->record, mean);
     TT_TRY(
         self->location->dir[0] ? s_write_here(self, name, path, best) : s_write_there(self, name, best, patience_ms));

@@ -58,11 +58,11 @@ tt_status_t compose_answer(core_t *self, const pending_t *to)
 {
     if (to->msg.batch < self->at.update)
         return fetch_gone(self, to);
-    if (!intake_complete(self->intake, to->msg.batch))
+    if (!intake_complete(self->data.intake, to->msg.batch))
         return TT_AGAIN;
     if (to->msg.env_count == 0)
-        return s_answer_slices(self, to, intake_batch(self->intake, to->msg.batch));
-    const intake_segment_t *segment = intake_owner(self->intake, to->msg.batch, to->msg.env_lo);
+        return s_answer_slices(self, to, intake_batch(self->data.intake, to->msg.batch));
+    const intake_segment_t *segment = intake_owner(self->data.intake, to->msg.batch, to->msg.env_lo);
     return segment ? s_answer_segment(self, to, segment) : fetch_gone(self, to);
 }
 
@@ -91,7 +91,8 @@ bool compose_fence(const core_t *self, const tt_msg_SEGMENT_t *msg)
 
 static bool s_keep(const void *ctx, const intake_segment_t *segment)
 {
-    return view_has_range(ctx, segment->instance, segment->env_lo, segment->env_count);
+    const core_t *self = ctx;
+    return view_has_range(&self->view, segment->instance, segment->env_lo, segment->env_count);
 }
 
 tt_status_t compose_on_roster(core_t *self, uint64_t leader)
@@ -99,7 +100,7 @@ tt_status_t compose_on_roster(core_t *self, uint64_t leader)
     if (!s_decides(self) || !self->at.holds)
         return TT_OK;
     /* the heir of a range starts from rank 0's states: what its former holder played leads nowhere */
-    intake_disown(self->intake, s_keep, &self->view);
+    intake_disown(self->data.intake, s_keep, self);
     if (!self->view.member || self->view.rank == 0 || self->view.learner[0].instance == leader)
         return TT_OK;
     compose_reset(&self->compose); /* another rank 0, maybe another batch */
@@ -107,7 +108,7 @@ tt_status_t compose_on_roster(core_t *self, uint64_t leader)
         return TT_OK; /* a finished step means that everyone had the same batch */
     /* no step of it is done, so it can be made of other copies; its episodes are counted again then */
     position_retract(&self->at);
-    return tt_episodes_load(self->episodes, self->episodes_before, tt_episodes_block_count(self->model.train.num_envs));
+    return statistics_uncount(&self->statistics);
 }
 
 /* ---- questions --------------------------------------------------------------------------------------------------- */
@@ -132,7 +133,7 @@ static const tt_rec_SLICE_t *s_differs(const core_t *self, bool *missing)
         const tt_rec_SLICE_t *slice = &self->compose.answer.msg.FETCHED.slices[i];
         const uint64_t end = (uint64_t)slice->env_lo + slice->env_count;
         for (uint64_t env = slice->env_lo; env < end && env < self->model.train.num_envs; env++) {
-            const intake_segment_t *own = intake_owner(self->intake, self->at.update, (uint32_t)env);
+            const intake_segment_t *own = intake_owner(self->data.intake, self->at.update, (uint32_t)env);
             *missing = !own;
             if (!own || own->instance != slice->instance || own->version != slice->version)
                 return slice;
@@ -149,7 +150,7 @@ static tt_status_t s_take_segment(core_t *self, tt_packet_t *packet, const tt_re
     TT_TRY(tt_msg_unpack(&header, zmq_msg_data(&packet->frame[0]), zmq_msg_size(&packet->frame[0])));
     const intake_range_t range = {slice->env_lo, slice->env_count};
     const tt_status_t status = header.type == TT_MSG_SEGMENT && header.SEGMENT.batch == self->at.update
-                                   ? intake_add(self->intake, &header.SEGMENT, &packet->frame[1], &range, NULL)
+                                   ? intake_add(self->data.intake, &header.SEGMENT, &packet->frame[1], &range, NULL)
                                    : tt_err(TT_PROTOCOL, "rank 0 sent another message than the segment asked for");
     tt_msg_clear(&header);
     return status;
@@ -160,7 +161,7 @@ static tt_status_t s_ask(core_t *self, uint32_t env_lo, uint32_t env_count, tt_p
 {
     const tt_msg_FETCH_t question = TT_MSG(FETCH, .what = TT_FETCH_BATCH, .era = self->view.era,
         .generation = self->view.generation, .batch = self->at.update, .env_lo = env_lo, .env_count = env_count);
-    return ask_for(self->ask, &self->view.learner[0], &question, packet);
+    return ask_for(self->data.ask, &self->view.learner[0], &question, packet);
 }
 
 static tt_status_t s_ask_composition(core_t *self)

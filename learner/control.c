@@ -38,65 +38,13 @@ tt_status_t control_check_draining(core_t *self)
 
 /* ---- WELCOME: the job -------------------------------------------------------------------------------------------- */
 
-static tt_status_t s_open_data_path(core_t *self)
+static data_net_t s_net(const core_t *self)
 {
-    const tt_train_cfg_t *train = &self->model.train;
-    const tt_columns_t *columns = self->model.columns;
-    const intake_cfg_t intake = {.N = train->num_envs,
-        .T = train->num_steps,
-        .columns = columns,
-        .state_bytes = train->space.env_state,
-        .lag = train->lag};
-    const batch_cfg_t batch = {.N = train->num_envs,
-        .T = train->num_steps,
-        .columns = columns,
-        .scale_obs = train->normalize.obs,
-        .scale_reward = train->normalize.reward,
-        .clip_obs = train->normalize.clip_obs,
-        .clip_reward = train->normalize.clip_reward};
-    const publish_cfg_t publish = {.params = self->model.params,
-        .norm = tt_norm_block_count(columns->scaled),
-        .reward = tt_norm_block_count(1),
-        .keep = train->lag + 2};
-    self->intake = intake_new(&intake);
-    self->batch = batch_new(&batch);
-    self->publish = publish_new(&publish);
-    const tt_feed_t *feed = &self->model.shape.feed;
-    return feed->source == TT_FEED_REPLAY
-               ? memory_new(&self->memory, train, columns, feed, self->model.algorithm->gamma(self->model.cfg))
-               : TT_OK;
-}
-
-static void s_open_statistics(core_t *self)
-{
-    const tt_train_cfg_t *train = &self->model.train;
-    self->episodes = tt_episodes_new(train->num_envs);
-    self->episodes_before = tt_array0(tt_episodes_block_count(train->num_envs), sizeof(double));
-    self->returns = tt_returns_new(train->num_envs, self->model.algorithm->gamma(self->model.cfg));
-    self->obs_norm = tt_norm_new(self->model.columns->scaled);
-    self->reward_norm = tt_norm_new(1);
-}
-
-static void s_open_compute(core_t *self)
-{
-    const allreduce_cfg_t allreduce = {.loop = self->loop,
+    return (data_net_t){.loop = self->loop,
         .keys = tt_location_keys(self->location),
         .index = tt_link_index(self->link),
         .instance = tt_link_instance(self->link),
-        .shards = self->model.train.learner.shards,
-        .count = self->model.grads,
-        .resend_ms = self->model.train.net.lease_ms,
         .clock = self->clock};
-    self->pool = pool_new(self->model.threads);
-    self->shards = shards_new(self->model.net, self->pool, self->model.train.learner.shards);
-    self->allreduce = allreduce_new(&allreduce);
-    const ask_cfg_t ask = {.loop = self->loop,
-        .keys = allreduce.keys,
-        .index = allreduce.index,
-        .instance = allreduce.instance,
-        .repeat_ms = self->model.train.net.lease_ms,
-        .clock = self->clock};
-    self->ask = ask_new(&ask);
 }
 
 /*  A restarted coordinator welcomes us again: nothing to do then. */
@@ -112,9 +60,9 @@ static tt_status_t s_on_welcome(core_t *self, const tt_msg_WELCOME_t *welcome)
     if (tt_link_remote(self->link) && welcome->now_ns) /* in our own clock */
         self->control.start_ns = tt_now_ns(self->clock) - (welcome->now_ns - welcome->start_ns);
     tt_log_init("learner", (int)tt_link_index(self->link));
-    TT_TRY(s_open_data_path(self));
-    s_open_statistics(self);
-    s_open_compute(self);
+    const data_net_t net = s_net(self);
+    TT_TRY(data_open(&self->data, &self->model, &net));
+    statistics_open(&self->statistics, &self->model);
     self->control.welcome = true;
     core_progress(self);
     log_info("job '%s': %zu parameters, %u shards, %u threads, %s", self->model.train.name, self->model.params,
@@ -171,12 +119,12 @@ tt_status_t control_enter(core_t *self)
         join_reset(self);
     core_progress(self);
     TT_TRY(compose_on_roster(self, leader));
-    TT_TRY(allreduce_enter(self->allreduce, view));
+    TT_TRY(allreduce_enter(self->data.allreduce, view));
     tt_link_holds(self->link, self->at.holds, self->at.update, view->era, view->generation);
     if (self->ending.draining && !view->member)
         TT_TRY(control_leave(self, "signal"));
     if (core_leads(self)) { /* collectors may have missed it, and a new rank 0 speaks on another socket */
-        TT_TRY(publish_send(publish_newest(self->publish), self->weights, view->era, view->generation));
+        TT_TRY(publish_send(publish_newest(self->data.publish), self->socks.weights, view->era, view->generation));
         s_say_again(self, leader);
     }
     feed_on_roster(self);

@@ -1,5 +1,8 @@
-/*  core - one learner process: its parts, where it stands in the run, and how it waits. Shared by the files that make up
- *  the role (control, feed, fetch, join, update, checkpoint, report); nobody else includes it.
+/*  core - one learner process, put together from its parts.
+ *
+ *  Each part has one file that writes it, the one of its name, with the rules for it in that file's header; every other file
+ *  reads it, and asks for a change by a function of the owner's. Shared by the files that make up the role; nobody else
+ *  includes it.
  *
  *  Messages are handled only inside core_serve and core_wait, so between two of those calls nothing changes, and
  *  whenever a handler runs, weights, optimiser and position (position.h) belong together.
@@ -9,29 +12,19 @@
 #include "common/base/laps.h"
 #include "common/net/link.h"
 #include "common/net/location.h"
-#include "common/rl/episodes.h"
-#include "common/rl/norm.h"
 #include "common/snapshot/snapshot.h"
-#include "learner/allreduce.h"
-#include "learner/ask.h"
-#include "learner/batch.h"
 #include "learner/checkpoint.h"
 #include "learner/compose.h"
 #include "learner/control.h"
+#include "learner/data.h"
 #include "learner/ending.h"
 #include "learner/feed.h"
 #include "learner/fetch.h"
-#include "learner/intake.h"
-#include "learner/learner.h"
-#include "learner/memory.h"
 #include "learner/model.h"
-#include "learner/pool.h"
 #include "learner/position.h"
-#include "learner/publish.h"
 #include "learner/record.h"
 #include "learner/report.h"
-#include "learner/shards.h"
-#include "learner/stop.h"
+#include "learner/statistics.h"
 #include "learner/view.h"
 
 /*  Where the time goes: shares of it in heartbeats, and the metrics time/<name>_us, mean microseconds of an update. Other:
@@ -54,48 +47,41 @@ typedef struct {
     int64_t told_ns[CORE_PHASE_COUNT]; /* what of laps core_spent_ns has told */
 } pace_t;
 
-typedef struct core {
+/*  Where others reach us: learner.c alone writes it, before anything comes. */
+typedef struct {
+    tt_sock_t *data, *weights; /* ROUTER for segments and fetches; PUB of weights */
+    char data_ipc[256], data_tcp[256], weights_ipc[256], weights_tcp[256];
+} socks_t;
+
+struct core {
+    /* the process; learner.c */
     const tt_location_t *location; /* borrowed */
     const tt_clock_t *clock;       /* the location's */
     int signals_fd;
     tt_link_t *link;
     tt_loop_t *loop;
-    tt_sock_t *data, *weights; /* ROUTER for segments and fetches; PUB of weights */
-    char data_ipc[256], data_tcp[256], weights_ipc[256], weights_tcp[256];
+    socks_t socks;
+    pace_t pace;
 
     /* what others say and ask */
     control_t control;
-    view_t view; /* the newest roster; control.c alone takes one */
+    view_t view; /* the newest roster: control.c alone takes one */
     feed_t feed;
     fetch_t fetch;
     compose_t compose;
 
-    /* the job, after WELCOME */
-    model_t model;
-    pool_t *pool;
-    shards_t *shards;
-    intake_t *intake;
-    batch_t *batch;
-    memory_t *memory; /* NULL: what is trained on is the batch in hand */
-    publish_t *publish;
-    allreduce_t *allreduce;
-    ask_t *ask;
-    tt_episodes_t *episodes;
-    tt_returns_t *returns;
-    tt_norm_t *obs_norm, *reward_norm; /* scratch, loaded from a version's blocks */
+    /* the job, from WELCOME on */
+    model_t model; /* its optimiser goes on with update.c and state.c */
+    data_t data;
+    statistics_t statistics;
 
-    /* where we stand */
+    /* where it stands */
     position_t at;
-    tt_batch_t current;      /* while begun                                                 */
-    float *resume;           /* [params] weights now, when they are ahead of version n (a joiner before it has begun) */
-    double *episodes_before; /* block of the statistics before batch n                      */
-    uint64_t broken;         /* trajectories that did not go on from the batch before */
     record_t record;
     checkpoint_t checkpoint;
     report_t report;
-    pace_t pace;
     ending_t ending;
-} core_t;
+};
 
 /* ---- core.c ------------------------------------------------------------------------------------------------------ */
 
@@ -119,7 +105,7 @@ void core_tell_laps(core_t *self);
 int64_t core_spent_ns(core_t *self, core_phase_t phase);
 bool core_leads(const core_t *self); /* rank 0 of a roster, with weights of its era */
 
-/* ---- files that keep nothing of their own ------------------------------------------------------------------------ */
+/* ---- of files that keep nothing of their own ------------------------------------------------------------------------ */
 
 /*  join.c: from nothing to weights: version 0, a snapshot, or the state of rank 0. */
 tt_status_t join_turn(core_t *self);

@@ -17,7 +17,7 @@ static void s_forget(core_t *self, size_t i)
 /*  false: the peer is gone. */
 static bool s_send(core_t *self, const attached_t *to, const void *message)
 {
-    const tt_status_t status = tt_sock_send(self->data, to->peer, message, NULL, 0);
+    const tt_status_t status = tt_sock_send(self->socks.data, to->peer, message, NULL, 0);
     if (status == TT_OK)
         return true;
     log_debug("%s: %s", to->peer, tt_err_text());
@@ -32,7 +32,7 @@ static bool s_may_have_credit(const core_t *self, const attached_t *to)
 static bool s_credit(core_t *self, const attached_t *to)
 {
     const tt_msg_CREDIT_t message = TT_MSG(CREDIT, .era = self->view.era, .epoch = to->epoch,
-        .upto = intake_upto(self->intake), .base = intake_base(self->intake));
+        .upto = intake_upto(self->data.intake), .base = intake_base(self->data.intake));
     return s_send(self, to, &message);
 }
 
@@ -126,7 +126,7 @@ static void s_on_segment(core_t *self, tt_packet_t *packet)
         return;
     }
     uint32_t fresh = 0;
-    if (intake_add(self->intake, msg, &packet->frame[0], NULL, &fresh) != TT_OK) {
+    if (intake_add(self->data.intake, msg, &packet->frame[0], NULL, &fresh) != TT_OK) {
         s_warn(self, packet->peer);
         return;
     }

@@ -13,7 +13,7 @@ tt_status_t fetch_send(core_t *self, const pending_t *to, tt_msg_FETCHED_t *answ
     answer->what = to->msg.what;
     answer->era = self->view.era;
     answer->generation = self->view.generation;
-    const tt_status_t status = tt_sock_send(self->data, to->peer, answer, frames, count);
+    const tt_status_t status = tt_sock_send(self->socks.data, to->peer, answer, frames, count);
     if (status != TT_OK)
         log_debug("answer to %s: %s", to->peer, tt_err_text());
     for (size_t i = 0; i < count; i++)
@@ -29,12 +29,12 @@ tt_status_t fetch_gone(core_t *self, const pending_t *to)
 
 static tt_status_t s_weights(core_t *self, const pending_t *to)
 {
-    version_t *newest = publish_newest(self->publish), *oldest = publish_oldest(self->publish);
+    version_t *newest = publish_newest(self->data.publish), *oldest = publish_oldest(self->data.publish);
     if (!newest || newest->version < to->msg.version)
         return TT_AGAIN;
     if (!to->msg.newest && to->msg.version < oldest->version)
         return fetch_gone(self, to);
-    version_t *version = to->msg.newest ? newest : publish_find(self->publish, to->msg.version);
+    version_t *version = to->msg.newest ? newest : publish_find(self->data.publish, to->msg.version);
     if (!version)
         return fetch_gone(self, to);
     tt_msg_FETCHED_t answer = TT_MSG(FETCHED, .version = version->version);
@@ -54,7 +54,7 @@ static tt_status_t s_envs(core_t *self, const pending_t *to)
     tt_frame_new(&frame, (size_t)msg->env_count * train->space.env_state);
     const bool reset = train->space.env_state == 0 || (msg->batch == 0 && self->at.update == 0);
     const tt_status_t status =
-        reset ? TT_OK : intake_states(self->intake, msg->batch, msg->env_lo, msg->env_count, zmq_msg_data(&frame));
+        reset ? TT_OK : intake_states(self->data.intake, msg->batch, msg->env_lo, msg->env_count, zmq_msg_data(&frame));
     if (status != TT_OK) {
         tt_frame_close(&frame);
         return status == TT_AGAIN ? TT_AGAIN : fetch_gone(self, to);
@@ -83,7 +83,7 @@ static tt_status_t s_state(core_t *self, const pending_t *to)
     tt_buf_init(&bytes, TT_SNAPSHOT_WIRE_MAX);
     tt_snapshot_t snapshot;
     state_capture(self, &snapshot);
-    snapshot.sum = allreduce_kept(self->allreduce, &snapshot.sum_step);
+    snapshot.sum = allreduce_kept(self->data.allreduce, &snapshot.sum_step);
     tt_status_t status = tt_snapshot_encode(&snapshot, &bytes);
     state_release(&snapshot);
     if (status == TT_OK) {

@@ -1,32 +1,19 @@
 /*  join - from nothing to weights. */
 #define TT_LOG_COMPONENT "learner"
-#include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include "common/base/log.h"
-#include "common/base/mem.h"
 #include "learner/core.h"
 
 void join_reset(core_t *self)
 {
-    const uint32_t N = self->model.train.num_envs;
     if (self->at.holds)
         log_warn("era %u: what came after the snapshot is void", self->view.era);
     position_reset(&self->at);
     compose_reset(&self->compose);
     record_reset(&self->record);
     ending_reset(&self->ending);
-    free(self->resume);
-    self->resume = NULL;
-    publish_reset(self->publish);
-    intake_reset(self->intake, 0);
-    allreduce_forget(self->allreduce);
-    if (self->memory)
-        memory_reset(self->memory);
-    tt_episodes_destroy(&self->episodes);
-    self->episodes = tt_episodes_new(N);
-    memset(tt_returns_state(self->returns), 0, N * sizeof(double));
+    data_reset(&self->data);
+    statistics_reset(&self->statistics);
 }
 
 /*  We have weights: say so, let collectors send, answer who waited for us. */
@@ -41,7 +28,8 @@ static tt_status_t s_hold(core_t *self)
     core_progress(self);
     if (core_leads(self)) {
         report_solved_again(self); /* of the snapshot: the coordinator may have lost its journal, and this with it */
-        TT_TRY(publish_send(publish_newest(self->publish), self->weights, self->view.era, self->view.generation));
+        TT_TRY(publish_send(
+            publish_newest(self->data.publish), self->socks.weights, self->view.era, self->view.generation));
     }
     feed_credit_all(self);
     fetch_retry(self);
@@ -51,7 +39,7 @@ static tt_status_t s_hold(core_t *self)
 static tt_status_t s_make_version_0(core_t *self)
 {
     TT_TRY(model_init(&self->model));
-    version_t *version = publish_add(self->publish, 0);
+    version_t *version = publish_add(self->data.publish, 0);
     TT_TRY(tt_net_get(self->model.net, 0, version_params(version)));
     tt_norm_t *obs = tt_norm_new(self->model.columns->scaled), *reward = tt_norm_new(1);
     tt_norm_save(obs, version_norm(version));
@@ -120,7 +108,7 @@ static tt_status_t s_fetch_state(core_t *self)
     const tt_msg_FETCH_t question =
         TT_MSG(FETCH, .what = TT_FETCH_STATE, .era = self->view.era, .generation = self->view.generation);
     tt_packet_t packet = {0};
-    tt_status_t status = ask_for(self->ask, leader, &question, &packet);
+    tt_status_t status = ask_for(self->data.ask, leader, &question, &packet);
     if (status == TT_OK) {
         status = s_take_state(self, &packet);
         tt_packet_clear(&packet);

@@ -19,11 +19,12 @@ static tt_status_t s_bind(core_t *self)
     const tt_keys_t *keys = tt_location_keys(self->location);
     const tt_sock_opts_t data = {.name = "data", .hwm = DATA_HWM, .max_bytes = BYTES_MAX, .keys = keys};
     const tt_sock_opts_t weights = {.name = "weights", .hwm = WEIGHTS_HWM, .max_bytes = BYTES_MAX, .keys = keys};
-    TT_TRY(tt_sock_new(&self->data, TT_ROUTER, &data));
-    TT_TRY(tt_sock_new(&self->weights, TT_PUB, &weights));
-    TT_TRY(tt_location_bind(self->location, self->data, "data", self->data_ipc, self->data_tcp));
-    TT_TRY(tt_location_bind(self->location, self->weights, "weights", self->weights_ipc, self->weights_tcp));
-    tt_loop_sock(self->loop, self->data, feed_on_packet, self);
+    TT_TRY(tt_sock_new(&self->socks.data, TT_ROUTER, &data));
+    TT_TRY(tt_sock_new(&self->socks.weights, TT_PUB, &weights));
+    TT_TRY(tt_location_bind(self->location, self->socks.data, "data", self->socks.data_ipc, self->socks.data_tcp));
+    TT_TRY(tt_location_bind(
+        self->location, self->socks.weights, "weights", self->socks.weights_ipc, self->socks.weights_tcp));
+    tt_loop_sock(self->loop, self->socks.data, feed_on_packet, self);
     return TT_OK;
 }
 
@@ -35,10 +36,10 @@ static const char *s_or_null(const char *endpoint)
 static tt_status_t s_connect(core_t *self)
 {
     tt_link_opts_t opts = tt_location_link(self->location);
-    opts.data_ipc = s_or_null(self->data_ipc);
-    opts.data_tcp = s_or_null(self->data_tcp);
-    opts.weights_ipc = s_or_null(self->weights_ipc);
-    opts.weights_tcp = s_or_null(self->weights_tcp);
+    opts.data_ipc = s_or_null(self->socks.data_ipc);
+    opts.data_tcp = s_or_null(self->socks.data_tcp);
+    opts.weights_ipc = s_or_null(self->socks.weights_ipc);
+    opts.weights_tcp = s_or_null(self->socks.weights_tcp);
     TT_TRY(tt_link_start(&self->link, &opts));
     tt_loop_fd(self->loop, tt_link_fd(self->link), control_on_link, self);
     if (self->signals_fd >= 0)
@@ -58,30 +59,18 @@ static void s_stop(core_t *self)
 {
     if (self->link)
         tt_link_destroy(&self->link);
-    allreduce_destroy(&self->allreduce);
-    ask_destroy(&self->ask);
-    tt_sock_destroy(&self->data);
-    tt_sock_destroy(&self->weights);
-    tt_location_leave(self->data_ipc);
-    tt_location_leave(self->weights_ipc);
+    data_close(&self->data);
+    tt_sock_destroy(&self->socks.data);
+    tt_sock_destroy(&self->socks.weights);
+    tt_location_leave(self->socks.data_ipc);
+    tt_location_leave(self->socks.weights_ipc);
     compose_close(&self->compose);
     tt_loop_destroy(&self->loop);
-    intake_destroy(&self->intake);
-    batch_destroy(&self->batch);
-    memory_destroy(&self->memory);
-    publish_destroy(&self->publish);
-    shards_destroy(&self->shards);
-    pool_destroy(&self->pool);
-    tt_episodes_destroy(&self->episodes);
-    tt_returns_destroy(&self->returns);
-    tt_norm_destroy(&self->obs_norm);
-    tt_norm_destroy(&self->reward_norm);
+    statistics_close(&self->statistics);
     model_close(&self->model);
     control_end(self);
     feed_close(&self->feed);
     fetch_close(&self->fetch);
-    free(self->resume);
-    free(self->episodes_before);
 }
 
 /* ---- the life of a learner --------------------------------------------------------------------------------------- */
@@ -126,7 +115,7 @@ static void s_report_failure(core_t *self, tt_status_t status)
 /*  All learners hold the same weights: here anybody can see it. */
 static void s_say_weights(core_t *self)
 {
-    version_t *newest = self->at.holds ? publish_newest(self->publish) : NULL;
+    version_t *newest = self->at.holds ? publish_newest(self->data.publish) : NULL;
     if (!newest)
         return;
     char sha[65];

@@ -6,7 +6,6 @@
 #include <string.h>
 #include "common/base/json.h"
 #include "common/base/log.h"
-#include "common/base/mem.h"
 #include "learner/core.h"
 
 enum { METRICS_MAX = 64, STATS_EVERY_MS = 10 };
@@ -14,8 +13,8 @@ enum { METRICS_MAX = 64, STATS_EVERY_MS = 10 };
 stop_facts_t report_facts(const core_t *self)
 {
     return (stop_facts_t){.env_steps = self->at.batches_counted * self->model.batch_steps,
-        .episodes = tt_episodes_count(self->episodes),
-        .return_mean = tt_episodes_return_mean(self->episodes),
+        .episodes = tt_episodes_count(self->statistics.episodes),
+        .return_mean = tt_episodes_return_mean(self->statistics.episodes),
         .wall_s = core_leads(self) ? (double)(tt_now_ns(self->clock) - self->control.start_ns) * 1e-9 : NAN};
 }
 
@@ -70,18 +69,20 @@ static void s_send_stats(core_t *self, int64_t now_ns)
     metrics_t metrics;
     metrics.count = 0;
     self->model.algorithm->metrics(self->model.algo, s_emit, &metrics);
-    if (self->memory)
-        memory_metrics(self->memory, s_emit, &metrics);
+    if (self->data.memory)
+        memory_metrics(self->data.memory, s_emit, &metrics);
     if (self->model.train.actor.kind == TT_ACT_ARGMAX)
         s_emit(&metrics, "rollout/exploration_rate",
             tt_epsilon(&self->model.train.actor, self->at.batches_counted * self->model.batch_steps));
     s_say_frozen(self, &metrics);
     s_emit_times(self, &metrics);
     const tt_msg_STATS_t stats = TT_MSG(STATS, .era = self->view.era, .update = self->at.update,
-        .env_steps = self->at.batches_counted * self->model.batch_steps, .episodes = tt_episodes_count(self->episodes),
-        .return_mean = tt_episodes_return_mean(self->episodes), .length_mean = tt_episodes_length_mean(self->episodes),
-        .lag_max = self->at.lag_max, .dropped = intake_dropped(self->intake), .broken_trajectories = self->broken,
-        .time_ns = now_ns, .metrics = metrics.metric, .metrics_count = metrics.count);
+        .env_steps = self->at.batches_counted * self->model.batch_steps,
+        .episodes = tt_episodes_count(self->statistics.episodes),
+        .return_mean = tt_episodes_return_mean(self->statistics.episodes),
+        .length_mean = tt_episodes_length_mean(self->statistics.episodes), .lag_max = self->at.lag_max,
+        .dropped = intake_dropped(self->data.intake), .broken_trajectories = self->statistics.broken, .time_ns = now_ns,
+        .metrics = metrics.metric, .metrics_count = metrics.count);
     if (tt_link_send(self->link, &stats) != TT_OK)
         log_debug("STATS: %s", tt_err_text());
     self->report.stats_ns = now_ns;
@@ -116,7 +117,7 @@ void report_event(core_t *self, const char *kind, const char *text, double value
 void report_solved(core_t *self)
 {
     record_solve(&self->record, self->at.batches_counted * self->model.batch_steps, tt_now_ns(self->clock),
-        tt_episodes_return_mean(self->episodes));
+        tt_episodes_return_mean(self->statistics.episodes));
     report_solved_again(self);
 }
 
@@ -151,12 +152,12 @@ static json_t *s_summary(core_t *self, const char *checkpoint)
 {
     const stop_facts_t facts = report_facts(self);
     char sha[65];
-    tt_weights_sha256(version_params(publish_newest(self->publish)), self->model.params, sha);
+    tt_weights_sha256(version_params(publish_newest(self->data.publish)), self->model.params, sha);
     return json_pack("{s:o, s:I, s:I, s:I, s:o, s:s, s:o, s:I, s:I, s:o}", "reason", tt_json_text(self->ending.reason),
         "env_steps", (json_int_t)facts.env_steps, "updates", (json_int_t)self->at.update, "episodes",
         (json_int_t)facts.episodes, "return_mean", s_number(facts.return_mean), "weights_sha256", sha, "transitions",
         s_transitions(self, facts.env_steps), "lag_max", (json_int_t)self->at.lag_max, "dropped",
-        (json_int_t)intake_dropped(self->intake), "checkpoint", tt_json_text(checkpoint));
+        (json_int_t)intake_dropped(self->data.intake), "checkpoint", tt_json_text(checkpoint));
 }
 
 void report_finished(core_t *self, const char *checkpoint)
@@ -167,7 +168,7 @@ void report_finished(core_t *self, const char *checkpoint)
     json_t *summary = s_summary(self, checkpoint);
     TT_CHECK(summary != NULL);
     char *text = json_dumps(summary, JSON_COMPACT);
-    report_event(self, "finished", text, tt_episodes_return_mean(self->episodes));
+    report_event(self, "finished", text, tt_episodes_return_mean(self->statistics.episodes));
     log_info("finished: %s", text);
     free(text);
     json_decref(summary);

@@ -19,7 +19,7 @@ void state_expect(core_t *self, tt_snapshot_t *out)
         .env_bytes = train->space.env_state,
         .episodes_count = tt_episodes_block_count(train->num_envs),
         .sets = self->model.shape.sets,
-        .replays = self->memory != NULL};
+        .replays = self->data.memory != NULL};
     out->tensor = tt_net_tensors(self->model.net, &out->tensors);
 }
 
@@ -29,7 +29,7 @@ static void s_capture_versions(core_t *self, tt_snapshot_t *out)
 {
     const uint64_t lag = self->model.train.lag;
     for (uint64_t v = self->at.update > lag ? self->at.update - lag : 0; v <= self->at.update; v++) {
-        version_t *version = publish_find(self->publish, v);
+        version_t *version = publish_find(self->data.publish, v);
         if (!version || out->versions == TT_SNAPSHOT_VERSIONS_MAX)
             continue;
         out->version[out->versions++] =
@@ -40,8 +40,8 @@ static void s_capture_versions(core_t *self, tt_snapshot_t *out)
 static float *s_params_now(core_t *self)
 {
     float *params = tt_aligned0(tt_mul(self->model.params, sizeof(float)));
-    if (self->resume) {
-        memcpy(params, self->resume, self->model.params * sizeof(float));
+    if (self->data.resume) {
+        memcpy(params, self->data.resume, self->model.params * sizeof(float));
         return params;
     }
     const tt_status_t got = tt_net_get(self->model.net, 0, params);
@@ -54,9 +54,9 @@ static double *s_episodes_now(core_t *self, size_t count)
 {
     double *block = tt_array0(count, sizeof *block);
     if (self->at.batches_counted > self->at.update)
-        memcpy(block, self->episodes_before, count * sizeof *block);
+        memcpy(block, self->statistics.before, count * sizeof *block);
     else
-        tt_episodes_save(self->episodes, block);
+        tt_episodes_save(self->statistics.episodes, block);
     return block;
 }
 
@@ -64,7 +64,8 @@ static uint8_t *s_states_now(core_t *self)
 {
     const tt_train_cfg_t *train = &self->model.train;
     uint8_t *states = tt_new0(tt_mul(train->num_envs, train->space.env_state));
-    if (train->space.env_state && intake_states(self->intake, self->at.update, 0, train->num_envs, states) == TT_OK)
+    if (train->space.env_state &&
+        intake_states(self->data.intake, self->at.update, 0, train->num_envs, states) == TT_OK)
         return states;
     free(states);
     return NULL;
@@ -84,10 +85,10 @@ static void s_capture_sets(core_t *self, tt_snapshot_t *out)
 static void s_capture_replay(core_t *self, tt_snapshot_t *out)
 {
     tt_buf_t bytes;
-    if (!self->memory)
+    if (!self->data.memory)
         return;
     tt_buf_init(&bytes, SIZE_MAX / 2);
-    const tt_status_t saved = replay_save(memory_replay(self->memory), &bytes);
+    const tt_status_t saved = replay_save(memory_replay(self->data.memory), &bytes);
     TT_CHECK(saved == TT_OK);
     out->replay = bytes.data;
     out->replay_bytes = bytes.size;
@@ -96,7 +97,7 @@ static void s_capture_replay(core_t *self, tt_snapshot_t *out)
 void state_capture(core_t *self, tt_snapshot_t *out)
 {
     state_expect(self, out);
-    out->return_mean = tt_episodes_return_mean(self->episodes);
+    out->return_mean = tt_episodes_return_mean(self->statistics.episodes);
     out->update = self->at.update;
     out->steps = self->at.steps;
     out->opt_step = self->model.opt_step;
@@ -109,7 +110,7 @@ void state_capture(core_t *self, tt_snapshot_t *out)
     out->params = out->owned = s_params_now(self);
     out->episodes = s_episodes_now(self, out->episodes_count);
     out->env_states = s_states_now(self);
-    out->returns = tt_returns_state(self->returns);
+    out->returns = tt_returns_state(self->statistics.returns);
     s_capture_versions(self, out);
     s_capture_sets(self, out);
     s_capture_replay(self, out);
@@ -135,27 +136,16 @@ static tt_status_t s_restore_versions(core_t *self, const tt_snapshot_t *from)
         return tt_err(TT_DATA,
             "the snapshot of update %llu lacks version %llu: it was made with a smaller lag; set lag as it was then",
             (unsigned long long)from->update, (unsigned long long)needed);
-    publish_reset(self->publish);
+    publish_reset(self->data.publish);
     for (size_t i = 0; i < from->versions; i++) {
         const tt_snapshot_version_t *version = &from->version[i];
-        version_t *slot = publish_add(self->publish, version->version);
+        version_t *slot = publish_add(self->data.publish, version->version);
         memcpy(version_params(slot), version->params, from->param_count * sizeof(float));
         memcpy(version_norm(slot), version->norm, from->norm_count * sizeof(double));
         memcpy(slot->reward, version->reward, from->reward_count * sizeof(double));
-        TT_TRY(tt_norm_load(self->obs_norm, version_norm(slot), from->norm_count));
-        TT_TRY(tt_norm_load(self->reward_norm, slot->reward, from->reward_count));
+        TT_TRY(statistics_load(&self->statistics, slot)); /* they may be no such blocks */
     }
     return TT_OK;
-}
-
-static tt_status_t s_restore_statistics(core_t *self, const tt_snapshot_t *from)
-{
-    double *block = tt_array0(from->episodes_count, sizeof *block);
-    memcpy(block, from->episodes, from->episodes_count * sizeof *block);
-    const tt_status_t status = tt_episodes_load(self->episodes, block, from->episodes_count);
-    free(block);
-    memcpy(tt_returns_state(self->returns), from->returns, from->envs * sizeof(double));
-    return status;
 }
 
 tt_status_t state_restore(core_t *self, const tt_snapshot_t *from)
@@ -166,26 +156,22 @@ tt_status_t state_restore(core_t *self, const tt_snapshot_t *from)
         .trained = from->trained,
         .lag_max = from->lag_max};
     TT_TRY(s_restore_versions(self, from));
-    TT_TRY(s_restore_statistics(self, from));
-    TT_TRY(tt_net_put(self->model.net, 0, version_params(publish_newest(self->publish))));
+    TT_TRY(statistics_restore(&self->statistics, from->episodes, from->returns));
+    TT_TRY(tt_net_put(self->model.net, 0, version_params(publish_newest(self->data.publish))));
     for (uint32_t k = 1; k < from->sets; k++)
         TT_TRY(tt_net_put(self->model.net, k, from->set[k]));
-    if (self->memory)
-        TT_TRY(replay_load(memory_replay(self->memory), from->replay, from->replay_bytes));
+    if (self->data.memory)
+        TT_TRY(replay_load(memory_replay(self->data.memory), from->replay, from->replay_bytes));
     if (from->opt_count)
         memcpy(self->model.opt_state, from->opt_state, from->opt_count * sizeof(float));
     self->model.opt_step = from->opt_step;
-    free(self->resume);
-    self->resume = NULL;
-    if (from->step > 0) { /* begin needs version n, the next step needs the weights now */
-        self->resume = tt_aligned0(tt_mul(from->param_count, sizeof(float)));
-        memcpy(self->resume, from->params, from->param_count * sizeof(float));
-    }
+    /* begin needs version n, the next step needs the weights now */
+    data_resume(&self->data, from->step > 0 ? from->params : NULL, from->param_count);
     if (from->sum)
-        allreduce_keep(self->allreduce, from->sum_step, from->sum);
-    intake_reset(self->intake, from->update);
+        allreduce_keep(self->data.allreduce, from->sum_step, from->sum);
+    intake_reset(self->data.intake, from->update);
     if (from->env_states)
-        intake_put_states(self->intake, from->env_states);
+        intake_put_states(self->data.intake, from->env_states);
     position_join(&self->at, &mark);
     record_restore(&self->record, from->solved, from->return_mean, from->best);
     return TT_OK;

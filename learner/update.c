@@ -1,10 +1,6 @@
 /*  update - one turn: batch n makes version n + 1. */
 #define TT_LOG_COMPONENT "update"
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include "common/base/log.h"
-#include "common/base/mem.h"
 #include "common/nn/tree.h"
 #include "learner/core.h"
 
@@ -20,36 +16,21 @@ static tt_status_t s_assemble(core_t *self)
 {
     const uint64_t n = self->at.update, lag = self->model.train.lag;
     /* this version's normalisers, though newer ones are there: every learner must see the same numbers */
-    version_t *version = publish_find(self->publish, n > lag ? n - lag : 0);
+    version_t *version = publish_find(self->data.publish, n > lag ? n - lag : 0);
     TT_CHECK(version != NULL);
-    TT_TRY(tt_norm_load(self->obs_norm, version_norm(version), tt_norm_block_count(self->model.columns->scaled)));
-    TT_TRY(tt_norm_load(self->reward_norm, version->reward, tt_norm_block_count(1)));
-    batch_assemble(self->batch, intake_batch(self->intake, n), self->obs_norm, self->reward_norm, &self->current);
-    self->current.env_steps = n * self->model.batch_steps;
+    TT_TRY(statistics_load(&self->statistics, version));
+    data_assemble(&self->data, n, n * self->model.batch_steps, self->statistics.obs_norm, self->statistics.reward_norm);
     return TT_OK;
-}
-
-/*  Where an env does not go on from where the batch before left it, two episodes must not become one. */
-static void s_join_episodes(core_t *self)
-{
-    const uint32_t broken = tt_episodes_join(self->episodes, batch_age(self->batch));
-    if (!broken)
-        return;
-    self->broken += broken;
-    log_info("batch %llu: %u of %u envs begin anew: what was seen of their episodes does not count",
-        (unsigned long long)self->at.update, broken, self->model.train.num_envs);
 }
 
 static void s_count_episodes(core_t *self)
 {
     if (self->at.batches_counted > self->at.update)
         return;
-    const tt_batch_t *batch = &self->current;
-    /* kept as they were: a snapshot holds these, because who restores it assembles this batch, and counts it, again */
-    tt_episodes_save(self->episodes, self->episodes_before);
-    s_join_episodes(self);
-    tt_episodes_feed(
-        self->episodes, batch->T, batch_raw_reward(self->batch), batch->terminated, batch->truncated, NULL, NULL);
+    const uint32_t broken = statistics_count(&self->statistics, self->data.batch, &self->data.current);
+    if (broken)
+        log_info("batch %llu: %u of %u envs begin anew: what was seen of their episodes does not count",
+            (unsigned long long)self->at.update, broken, self->model.train.num_envs);
     position_count(&self->at);
 }
 
@@ -64,7 +45,7 @@ static void s_check_rules(core_t *self)
 static tt_status_t s_begin_batch(core_t *self)
 {
     const tt_algorithm_t *algorithm = self->model.algorithm;
-    TT_TRY(algorithm->begin(self->model.algo, &self->current, self->model.net, shards_forward, self->shards));
+    TT_TRY(algorithm->begin(self->model.algo, &self->data.current, self->model.net, shards_forward, self->data.shards));
     position_plan(&self->at, algorithm->steps(self->model.algo));
     return TT_OK;
 }
@@ -73,9 +54,9 @@ static tt_status_t s_begin_batch(core_t *self)
  *  acknowledged after it. */
 static tt_status_t s_begin_replay(core_t *self)
 {
-    const intake_batch_t *batch = intake_batch(self->intake, self->at.update);
-    TT_TRY(memory_insert(self->memory, batch, tt_episodes_broken(self->episodes)));
-    position_owe(&self->at, memory_owed(self->memory, self->at.update));
+    const intake_batch_t *batch = intake_batch(self->data.intake, self->at.update);
+    TT_TRY(memory_insert(self->data.memory, batch, tt_episodes_broken(self->statistics.episodes)));
+    position_owe(&self->at, memory_owed(self->data.memory, self->at.update));
     return TT_OK;
 }
 
@@ -87,14 +68,13 @@ static tt_status_t s_begin(core_t *self)
     s_check_rules(self);
     if (self->ending.reason)
         return TT_OK;
-    TT_TRY(self->memory ? s_begin_replay(self) : s_begin_batch(self));
-    if (self->resume) {
+    TT_TRY(self->data.memory ? s_begin_replay(self) : s_begin_batch(self));
+    if (self->data.resume) {
         /* joined in the middle: begin needed the weights of version n, the steps go on from those of now */
-        TT_TRY(tt_net_put(self->model.net, 0, self->resume));
-        free(self->resume);
-        self->resume = NULL;
+        TT_TRY(tt_net_put(self->model.net, 0, self->data.resume));
+        data_resume(&self->data, NULL, 0);
     }
-    position_begin(&self->at, batch_oldest_version(self->batch));
+    position_begin(&self->at, batch_oldest_version(self->data.batch));
     core_lap(self, CORE_begin);
     tt_link_state(self->link, "update %llu: %u steps", (unsigned long long)self->at.update, self->at.step_count);
     return TT_OK;
@@ -107,15 +87,15 @@ static tt_status_t s_sum_with_others(core_t *self, uint32_t lo, uint32_t hi, con
 {
     const uint64_t generation = self->view.generation;
     char whom[64];
-    TT_TRY(allreduce_send(self->allreduce, self->at.steps, self->shards, lo, hi));
+    TT_TRY(allreduce_send(self->data.allreduce, self->at.steps, self->data.shards, lo, hi));
     while (!s_void(self) && self->view.generation == generation) {
-        *sum_p = allreduce_sum(self->allreduce);
+        *sum_p = allreduce_sum(self->data.allreduce);
         if (*sum_p)
             return TT_OK;
         TT_TRY(core_wait(self, "update %llu step %u/%u: waiting for SUM of step %llu from %s",
             (unsigned long long)self->at.update, self->at.step, self->at.step_count, (unsigned long long)self->at.steps,
-            allreduce_awaited(self->allreduce, whom, sizeof whom)));
-        TT_TRY(allreduce_nudge(self->allreduce));
+            allreduce_awaited(self->data.allreduce, whom, sizeof whom)));
+        TT_TRY(allreduce_nudge(self->data.allreduce));
         core_lap(self, CORE_wait_sum);
         core_tell_laps(self);
     }
@@ -126,9 +106,9 @@ static tt_status_t s_sum_with_others(core_t *self, uint32_t lo, uint32_t hi, con
 /*  The observations of those shards that are ours. */
 static void s_read_units(core_t *self, const shards_work_t *work, uint32_t lo, uint32_t hi)
 {
-    if (self->memory && work->rows)
-        memory_gather(
-            self->memory, shards_first(self->shards, work->rows, lo), shards_first(self->shards, work->rows, hi));
+    if (self->data.memory && work->rows)
+        memory_gather(self->data.memory, shards_first(self->data.shards, work->rows, lo),
+            shards_first(self->data.shards, work->rows, hi));
 }
 
 static tt_status_t s_sum(core_t *self, const shards_work_t *work, const float **sum_p)
@@ -138,13 +118,13 @@ static tt_status_t s_sum(core_t *self, const shards_work_t *work, const float **
         uint32_t lo, hi;
         tt_tree_run(shards, self->view.learners, self->view.rank, &lo, &hi);
         s_read_units(self, work, lo, hi);
-        TT_TRY(shards_compute(self->shards, work, lo, hi));
+        TT_TRY(shards_compute(self->data.shards, work, lo, hi));
         core_lap(self, CORE_gradients);
         if (self->view.learners > 1) {
             TT_TRY(s_sum_with_others(self, lo, hi, sum_p));
             core_lap(self, CORE_wait_sum);
         } else {
-            *sum_p = shards_node(self->shards, 1);
+            *sum_p = shards_node(self->data.shards, 1);
         }
     }
     return TT_OK;
@@ -158,17 +138,17 @@ static tt_status_t s_describe(core_t *self, tt_minibatch_t *minibatch, shards_wo
         .rows = (self->at.update + 1) * model->batch_steps,
         .total = model->opt_step,
         .step = self->at.step};
-    *work = (shards_work_t){.obs = {self->current.obs}};
-    if (self->memory) {
+    *work = (shards_work_t){.obs = {self->data.current.obs}};
+    if (self->data.memory) {
         if (!self->at.owed)
             return TT_OK;
-        at.replay = memory_replay(self->memory);
-        TT_TRY(memory_draw(self->memory, at.total, &at.sample));
-        work->obs[TT_AT] = memory_obs(self->memory, TT_AT);
-        work->obs[TT_NEXT] = memory_obs(self->memory, TT_NEXT);
+        at.replay = memory_replay(self->data.memory);
+        TT_TRY(memory_draw(self->data.memory, at.total, &at.sample));
+        work->obs[TT_AT] = memory_obs(self->data.memory, TT_AT);
+        work->obs[TT_NEXT] = memory_obs(self->data.memory, TT_NEXT);
     }
     TT_TRY(model->algorithm->minibatch(model->algo, &at, model->net, minibatch));
-    work->row = self->memory ? memory_positions(self->memory) : minibatch->row;
+    work->row = self->data.memory ? memory_positions(self->data.memory) : minibatch->row;
     work->rows = minibatch->rows;
     work->objective = minibatch->objective;
     work->loss_ctx = minibatch->loss_ctx;
@@ -190,16 +170,16 @@ static tt_status_t s_apply(core_t *self, const tt_minibatch_t *minibatch, const 
         TT_TRY(tt_net_blend(model->net, blend->to, blend->from, blend->groups, blend->tau));
     }
     const float *ride = sum + tt_net_stats_offset(tt_net_spec(model->net)) + TT_LOSS_STATS;
-    return minibatch->priorities ? memory_found(self->memory, total, ride) : TT_OK;
+    return minibatch->priorities ? memory_found(self->data.memory, total, ride) : TT_OK;
 }
 
 static void s_step_done(core_t *self, bool last)
 {
     if (self->view.learners > 1)
-        allreduce_finish(self->allreduce);
+        allreduce_finish(self->data.allreduce);
     else
         /* alone nobody is a step behind; a sum of earlier days would mislead who joins */
-        allreduce_forget(self->allreduce);
+        allreduce_forget(self->data.allreduce);
     position_step(&self->at, last);
     core_progress(self);
 }
@@ -230,33 +210,23 @@ static tt_status_t s_step(core_t *self)
 /*  Version n + 1: the weights now, and the normalisers of version n joined with batch n. */
 static tt_status_t s_make_version(core_t *self)
 {
-    const tt_train_cfg_t *train = &self->model.train;
-    const tt_batch_t *batch = &self->current;
-    const size_t norm_count = tt_norm_block_count(self->model.columns->scaled), reward_count = tt_norm_block_count(1);
-    version_t *before = publish_newest(self->publish);
-    TT_TRY(tt_norm_load(self->obs_norm, version_norm(before), norm_count));
-    TT_TRY(tt_norm_load(self->reward_norm, before->reward, reward_count));
-    if (train->normalize.obs)
-        tt_norm_merge(self->obs_norm, batch_raw_obs(self->batch), (size_t)batch->T * batch->N);
-    tt_returns_forget(self->returns, tt_episodes_broken(self->episodes));
-    if (train->normalize.reward)
-        tt_returns_feed(self->returns, self->reward_norm, batch->T, batch_raw_reward(self->batch), batch->terminated,
-            batch->truncated);
-    version_t *version = publish_add(self->publish, self->at.update + 1);
-    tt_norm_save(self->obs_norm, version_norm(version));
-    tt_norm_save(self->reward_norm, version->reward);
+    TT_TRY(statistics_load(&self->statistics, publish_newest(self->data.publish)));
+    statistics_learn(&self->statistics, &self->model.train, self->data.batch, &self->data.current);
+    version_t *version = publish_add(self->data.publish, self->at.update + 1);
+    statistics_save(&self->statistics, version);
     return tt_net_get(self->model.net, 0, version_params(version));
 }
 
 static tt_status_t s_finish(core_t *self)
 {
     TT_TRY(s_make_version(self));
-    const uint32_t filled = intake_batch(self->intake, self->at.update)->filled;
+    const uint32_t filled = intake_batch(self->data.intake, self->at.update)->filled;
     position_finish(&self->at, (uint64_t)filled * self->model.train.num_steps);
     if (core_leads(self))
-        TT_TRY(publish_send(publish_newest(self->publish), self->weights, self->view.era, self->view.generation));
+        TT_TRY(publish_send(
+            publish_newest(self->data.publish), self->socks.weights, self->view.era, self->view.generation));
     /* weights went first, collectors wait for them; acknowledged is only what is trained: it may be needed again */
-    intake_advance(self->intake, self->at.update);
+    intake_advance(self->data.intake, self->at.update);
     feed_credit_all(self);
     if (core_leads(self)) {
         feed_ack_all(self);
@@ -310,7 +280,7 @@ static tt_status_t s_farewell(core_t *self)
 /*  Between updates. */
 static tt_status_t s_await_batch(core_t *self)
 {
-    const intake_batch_t *batch = intake_batch(self->intake, self->at.update);
+    const intake_batch_t *batch = intake_batch(self->data.intake, self->at.update);
     core_lap(self, CORE_wait_batch);
     core_tell_laps(self);
     return core_wait(self, "waiting for batch %llu: have %u of %u envs", (unsigned long long)self->at.update,
@@ -329,7 +299,7 @@ tt_status_t update_turn(core_t *self)
     if (!self->at.begun) {
         if (!compose_done(self))
             return compose_turn(self);
-        if (!intake_complete(self->intake, self->at.update))
+        if (!intake_complete(self->data.intake, self->at.update))
             return s_await_batch(self);
         TT_TRY(s_begin(self));
     }

@@ -1,0 +1,111 @@
+#include "learner/data.h"
+#include <stdlib.h>
+#include <string.h>
+#include "common/base/mem.h"
+
+static void s_open_experience(data_t *self, const model_t *model)
+{
+    const tt_train_cfg_t *train = &model->train;
+    const intake_cfg_t intake = {.N = train->num_envs,
+        .T = train->num_steps,
+        .columns = model->columns,
+        .state_bytes = train->space.env_state,
+        .lag = train->lag};
+    const batch_cfg_t batch = {.N = train->num_envs,
+        .T = train->num_steps,
+        .columns = model->columns,
+        .scale_obs = train->normalize.obs,
+        .scale_reward = train->normalize.reward,
+        .clip_obs = train->normalize.clip_obs,
+        .clip_reward = train->normalize.clip_reward};
+    self->intake = intake_new(&intake);
+    self->batch = batch_new(&batch);
+}
+
+static tt_status_t s_open_memory(data_t *self, const model_t *model)
+{
+    const tt_feed_t *feed = &model->shape.feed;
+    return feed->source == TT_FEED_REPLAY
+               ? memory_new(&self->memory, &model->train, model->columns, feed, model->algorithm->gamma(model->cfg))
+               : TT_OK;
+}
+
+static void s_open_compute(data_t *self, const model_t *model, const data_net_t *net)
+{
+    const allreduce_cfg_t allreduce = {.loop = net->loop,
+        .keys = net->keys,
+        .index = net->index,
+        .instance = net->instance,
+        .shards = model->train.learner.shards,
+        .count = model->grads,
+        .resend_ms = model->train.net.lease_ms,
+        .clock = net->clock};
+    self->pool = pool_new(model->threads);
+    self->shards = shards_new(model->net, self->pool, model->train.learner.shards);
+    self->allreduce = allreduce_new(&allreduce);
+}
+
+static void s_open_ends(data_t *self, const model_t *model, const data_net_t *net)
+{
+    const publish_cfg_t publish = {.params = model->params,
+        .norm = tt_norm_block_count(model->columns->scaled),
+        .reward = tt_norm_block_count(1),
+        .keep = model->train.lag + 2};
+    const ask_cfg_t ask = {.loop = net->loop,
+        .keys = net->keys,
+        .index = net->index,
+        .instance = net->instance,
+        .repeat_ms = model->train.net.lease_ms,
+        .clock = net->clock};
+    self->publish = publish_new(&publish);
+    self->ask = ask_new(&ask);
+}
+
+tt_status_t data_open(data_t *self, const model_t *model, const data_net_t *net)
+{
+    s_open_experience(self, model);
+    TT_TRY(s_open_memory(self, model));
+    s_open_compute(self, model, net);
+    s_open_ends(self, model, net);
+    return TT_OK;
+}
+
+void data_close(data_t *self)
+{
+    allreduce_destroy(&self->allreduce);
+    ask_destroy(&self->ask);
+    intake_destroy(&self->intake);
+    batch_destroy(&self->batch);
+    memory_destroy(&self->memory);
+    publish_destroy(&self->publish);
+    shards_destroy(&self->shards);
+    pool_destroy(&self->pool);
+    data_resume(self, NULL, 0);
+}
+
+void data_reset(data_t *self)
+{
+    data_resume(self, NULL, 0);
+    publish_reset(self->publish);
+    intake_reset(self->intake, 0);
+    allreduce_forget(self->allreduce);
+    if (self->memory)
+        memory_reset(self->memory);
+}
+
+void data_assemble(
+    data_t *self, uint64_t update, uint64_t env_steps, const tt_norm_t *obs_norm, const tt_norm_t *reward_norm)
+{
+    batch_assemble(self->batch, intake_batch(self->intake, update), obs_norm, reward_norm, &self->current);
+    self->current.env_steps = env_steps;
+}
+
+void data_resume(data_t *self, const float *params, size_t count)
+{
+    free(self->resume);
+    self->resume = NULL;
+    if (!params)
+        return;
+    self->resume = tt_aligned0(tt_mul(count, sizeof(float)));
+    memcpy(self->resume, params, count * sizeof(float));
+}
