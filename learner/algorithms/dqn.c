@@ -38,20 +38,10 @@ static void s_shape(const tt_train_cfg_t *train, const void *cfg, tt_shape_t *ou
     dqn_shape(train, cfg, out);
 }
 
-static float s_head_gain(const void *cfg)
-{
-    return ((const dqn_cfg_t *)cfg)->head_gain;
-}
-
 static float s_log_std0(const void *cfg)
 {
     (void)cfg;
     return 0;
-}
-
-static double s_gamma(const void *cfg)
-{
-    return ((const dqn_cfg_t *)cfg)->gamma;
 }
 
 /* ---- life ----------------------------------------------------------------------------------------------------------- */
@@ -65,7 +55,7 @@ static tt_status_t s_create(
     self->cfg = *(const dqn_cfg_t *)cfg;
     self->train = *train;
     self->columns = columns;
-    self->opt = dqn_opt_spec(&self->cfg);
+    self->opt = common_opt_spec(&self->cfg.common);
     self->action = tt_array0(self->cfg.batch_size, sizeof *self->action);
     if (columns->mask >= 0)
         self->mask = tt_array0(self->cfg.batch_size, columns->mask_bits);
@@ -120,7 +110,7 @@ static tt_status_t s_minibatch(tt_algo_t *self, const tt_at_t *at, const tt_net_
         .objective = self->cfg.double_q ? &dqn_double_objective : &dqn_objective,
         .loss_ctx = &self->loss,
         .opt = &self->opt,
-        .lr = self->cfg.learning_rate,
+        .lr = self->cfg.common.learning_rate,
         .blends = dqn_follows(&self->train, &self->cfg, at),
         .blend = {{.to = 1, .from = 0, .groups = 1, .tau = self->cfg.tau}},
         .priorities = self->cfg.replay.prioritized,
@@ -148,7 +138,7 @@ static void s_metrics(const tt_algo_t *self, tt_metric_fn emit, void *ctx)
         [DQN_Q] = "losses/q_values",
         [DQN_TARGET] = "losses/target_q_values",
     };
-    emit(ctx, "charts/learning_rate", (double)self->cfg.learning_rate);
+    emit(ctx, "charts/learning_rate", (double)self->cfg.common.learning_rate);
     for (int i = 0; self->steps_seen && i < DQN_STATS; i++)
         emit(ctx, names[i], self->sums[i] / self->steps_seen);
 }
@@ -162,9 +152,9 @@ const tt_algorithm_t tt_algorithm_dqn = {
     .shape = s_shape,
     .create = s_create,
     .destroy = s_destroy,
-    .head_gain = s_head_gain,
+    .head_gain = common_head_gain,
     .log_std0 = s_log_std0,
-    .gamma = s_gamma,
+    .gamma = common_gamma,
     .opt = s_opt,
     .minibatch = s_minibatch,
     .after = s_after,

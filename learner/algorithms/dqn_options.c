@@ -13,9 +13,8 @@ _Static_assert((uint64_t)CAPACITY_MAX <= REPLAY_ROWS_MAX, "a replay holds what t
 _Static_assert((int)REPLAY_UNITS_MAX <= (int)TT_RIDE_MAX, "the priorities of a step ride on its sum");
 
 const tt_cfg_field_t dqn_fields[] = {
-    {"algorithm.learning_rate", TT_CFG_F32, AT(learning_rate), "1e-4", 0, 1, .help = "optimizer step size",
-        .resume = TT_CFG_GIVEN},
-    {"algorithm.gamma", TT_CFG_F64, AT(gamma), "0.99", 0, 1, .help = "discount of a reward one step later"},
+    COMMON_LEARNING_RATE("1e-4"),
+    COMMON_GAMMA(TT_CFG_FIXED), /* the replay holds returns that were discounted by it */
     {"algorithm.batch_size", TT_CFG_U32, AT(batch_size), "32", 1, REPLAY_UNITS_MAX,
         .help = "transitions of an optimizer step"},
     {"algorithm.double", TT_CFG_BOOL, AT(double_q), "false",
@@ -40,17 +39,9 @@ const tt_cfg_field_t dqn_fields[] = {
         .resume = TT_CFG_GIVEN},
     {"algorithm.epsilon_steps", TT_CFG_U64, AT(epsilon_steps), "0", 0, 1e15,
         .help = "env steps from the one to the other; 0 = a tenth of stop.env_steps", .resume = TT_CFG_GIVEN},
-    {"algorithm.max_grad_norm", TT_CFG_F32, AT(max_grad_norm), "10", 0, 1e6,
-        .help = "clip the gradient's norm; 0 = off", .resume = TT_CFG_GIVEN},
-    {"algorithm.optimizer", TT_CFG_ENUM, AT(optimizer), "adam", .choices = "adam|sgd|rmsprop", .help = "update rule"},
-    {"algorithm.adam_beta1", TT_CFG_F32, AT(adam_beta1), "0.9", 0, 0.99999, .help = "Adam: decay of the mean"},
-    {"algorithm.adam_beta2", TT_CFG_F32, AT(adam_beta2), "0.999", 0, 0.9999999, .help = "Adam: decay of the square"},
-    {"algorithm.adam_eps", TT_CFG_F32, AT(adam_eps), "1e-8", 1e-30, 1,
-        .help = "Adam and RMSProp: epsilon beside the root", .resume = TT_CFG_GIVEN},
-    {"algorithm.rmsprop_alpha", TT_CFG_F32, AT(rmsprop_alpha), "0.99", 0, 0.9999999,
-        .help = "RMSProp: decay of the square"},
-    {"algorithm.momentum", TT_CFG_F32, AT(momentum), "0", 0, 0.99999, .help = "SGD and RMSProp: momentum"},
-    {"algorithm.head_gain", TT_CFG_F32, AT(head_gain), "1", 0, 100, .help = "gain of the head's first weights"},
+    COMMON_MAX_GRAD_NORM("10"),
+    COMMON_OPTIMIZER("adam", "1e-8"),
+    COMMON_HEAD_GAIN("1"),
     {"replay.capacity", TT_CFG_U64, AT(replay.capacity), "1e6", 1, CAPACITY_MAX,
         .help = "transitions that are kept; the oldest batches go first"},
     {"replay.prioritized", TT_CFG_BOOL, AT(replay.prioritized), "false",
@@ -234,15 +225,4 @@ static uint64_t s_rows_before(const tt_train_cfg_t *train, const dqn_cfg_t *cfg,
 bool dqn_follows(const tt_train_cfg_t *train, const dqn_cfg_t *cfg, const tt_at_t *at)
 {
     return at->step == 0 && at->rows / cfg->target_every > s_rows_before(train, cfg, at->rows) / cfg->target_every;
-}
-
-tt_opt_spec_t dqn_opt_spec(const dqn_cfg_t *cfg)
-{
-    return (tt_opt_spec_t){.kind = (tt_opt_kind_t)cfg->optimizer,
-        .beta1 = cfg->adam_beta1,
-        .beta2 = cfg->adam_beta2,
-        .alpha = cfg->rmsprop_alpha,
-        .momentum = cfg->momentum,
-        .eps = cfg->adam_eps,
-        .max_norm = cfg->max_grad_norm};
 }

@@ -5,12 +5,12 @@
 #pragma once
 #include "common/config/train.h"
 #include "learner/algorithm.h"
+#include "learner/algorithms/common_options.h"
 
 typedef enum { DQN_HUBER, DQN_MSE } dqn_error_t; /* order of the choices of loss */
 
 typedef struct {
-    float learning_rate, max_grad_norm;
-    double gamma;
+    common_cfg_t common;
     uint32_t batch_size, n_step;
     bool double_q;
     int loss;              /* dqn_error_t                                   */
@@ -20,8 +20,6 @@ typedef struct {
     uint32_t train_every, gradient_steps;
     double epsilon_start, epsilon_end;
     uint64_t epsilon_steps; /* env steps; 0 = a tenth of stop.env_steps      */
-    int optimizer;          /* tt_opt_kind_t                                 */
-    float adam_beta1, adam_beta2, adam_eps, rmsprop_alpha, momentum, head_gain;
     struct {
         uint64_t capacity; /* transitions                                   */
         bool prioritized;
@@ -30,6 +28,8 @@ typedef struct {
         uint32_t priority_delay;
     } replay;
 } dqn_cfg_t;
+
+COMMON_FIRST(dqn_cfg_t, common);
 
 extern const tt_cfg_field_t dqn_fields[];
 
@@ -43,5 +43,3 @@ void dqn_shape(const tt_train_cfg_t *train, const dqn_cfg_t *cfg, tt_shape_t *ou
 /*  Is the target network to follow after this step? It does after the first step that is made once another multiple of
  *  target_every was inserted. A pure function of the settings and of where the run stands. */
 bool dqn_follows(const tt_train_cfg_t *train, const dqn_cfg_t *cfg, const tt_at_t *at);
-
-tt_opt_spec_t dqn_opt_spec(const dqn_cfg_t *cfg);

@@ -48,7 +48,7 @@ tt_status_t ppo_create(tt_algo_t **self_p, const tt_train_cfg_t *train, const tt
     tt_algo_t *self = tt_new0(sizeof *self);
     self->cfg = *(const ppo_cfg_t *)cfg;
     self->train = *train;
-    self->opt = ppo_opt_spec(cfg);
+    self->opt = common_opt_spec(&self->cfg.common);
     self->rows = ppo_rows(train);
     self->minibatch_rows = ppo_minibatch_rows(train, cfg);
     self->minibatches = self->rows / self->minibatch_rows;
@@ -88,19 +88,9 @@ void ppo_destroy(tt_algo_t **self_p)
     *self_p = NULL;
 }
 
-float ppo_head_gain(const void *cfg)
-{
-    return ((const ppo_cfg_t *)cfg)->head_gain;
-}
-
 float ppo_log_std0(const void *cfg)
 {
     return ((const ppo_cfg_t *)cfg)->log_std0;
-}
-
-double ppo_gamma(const void *cfg)
-{
-    return ((const ppo_cfg_t *)cfg)->gamma;
 }
 
 const tt_opt_spec_t *ppo_opt(const tt_algo_t *self)
@@ -156,7 +146,7 @@ static tt_status_t s_advantages(tt_algo_t *self, const tt_batch_t *batch, const 
         .finals = batch->finals,
         .final_row = batch->final_row,
         .final_value = estimates->final_value,
-        .gamma = (float)self->cfg.gamma,
+        .gamma = (float)self->cfg.common.gamma,
         .lambda = self->cfg.gae_lambda,
         .or_flags = self->cfg.truncation == PPO_CLEANRL,
     };
@@ -205,7 +195,7 @@ tt_status_t ppo_begin(tt_algo_t *self, const tt_batch_t *batch, const tt_net_t *
     self->explained_variance = s_explained_variance(self->target, estimates.value, self->rows);
     const float done = (float)ppo_progress(&self->train, &self->cfg, batch->env_steps);
     const float kept = self->cfg.anneal == PPO_LINEAR ? 1 - done * (1 - self->cfg.anneal_to) : 1;
-    self->lr = self->cfg.learning_rate * kept;
+    self->lr = self->cfg.common.learning_rate * kept;
     self->clip = self->cfg.clip * (self->cfg.clip_anneal == PPO_LINEAR ? 1 - done : 1);
     self->order_epoch = UINT32_MAX;
     self->steps_seen = 0;

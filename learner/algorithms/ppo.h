@@ -8,9 +8,7 @@
 /*  cfg: a ppo_cfg_t. */
 tt_status_t ppo_create(tt_algo_t **self_p, const tt_train_cfg_t *train, const tt_columns_t *columns, const void *cfg);
 void ppo_destroy(tt_algo_t **self_p);
-float ppo_head_gain(const void *cfg);
 float ppo_log_std0(const void *cfg);
-double ppo_gamma(const void *cfg);
 const tt_opt_spec_t *ppo_opt(const tt_algo_t *self);
 uint32_t ppo_steps(const tt_algo_t *self);
 tt_status_t ppo_begin(tt_algo_t *self, const tt_batch_t *batch, const tt_net_t *net, tt_forward_fn forward, void *ctx);
@@ -19,6 +17,7 @@ bool ppo_after(tt_algo_t *self, uint32_t step, const float *stats, float grad_no
 void ppo_metrics(const tt_algo_t *self, tt_metric_fn emit, void *ctx);
 
 /*  The part of a tt_algorithm_t that does not depend on the settings' table. */
-#define PPO_HOOKS                                                                                                     \
-    .destroy = ppo_destroy, .head_gain = ppo_head_gain, .log_std0 = ppo_log_std0, .gamma = ppo_gamma, .opt = ppo_opt, \
-    .steps = ppo_steps, .begin = ppo_begin, .minibatch = ppo_minibatch, .after = ppo_after, .metrics = ppo_metrics
+#define PPO_HOOKS                                                                                           \
+    .destroy = ppo_destroy, .head_gain = common_head_gain, .log_std0 = ppo_log_std0, .gamma = common_gamma, \
+    .opt = ppo_opt, .steps = ppo_steps, .begin = ppo_begin, .minibatch = ppo_minibatch, .after = ppo_after, \
+    .metrics = ppo_metrics

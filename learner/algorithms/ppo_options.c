@@ -115,14 +115,3 @@ double ppo_progress(const tt_train_cfg_t *train, const ppo_cfg_t *cfg, uint64_t 
     const double done = (double)(env_steps / batch) / (double)batches;
     return done < 1 ? done : 1;
 }
-
-tt_opt_spec_t ppo_opt_spec(const ppo_cfg_t *cfg)
-{
-    return (tt_opt_spec_t){.kind = (tt_opt_kind_t)cfg->optimizer,
-        .beta1 = cfg->adam_beta1,
-        .beta2 = cfg->adam_beta2,
-        .alpha = cfg->rmsprop_alpha,
-        .momentum = cfg->momentum,
-        .eps = cfg->adam_eps,
-        .max_norm = cfg->max_grad_norm};
-}

@@ -5,77 +5,61 @@
 #pragma once
 #include <stddef.h>
 #include "common/config/train.h"
-#include "common/nn/nn.h"
+#include "learner/algorithms/common_options.h"
 
 typedef enum { PPO_NONE, PPO_LINEAR } ppo_anneal_t;           /* order of the choices of anneal and clip_anneal */
 typedef enum { PPO_BOOTSTRAP, PPO_CLEANRL } ppo_truncation_t; /* order of the choices of truncation            */
 
 typedef struct {
-    float learning_rate;
+    common_cfg_t common;
     int anneal;            /* ppo_anneal_t                                          */
     float anneal_to;       /* fraction of the learning rate at the end              */
     uint64_t anneal_steps; /* env steps from start to end; 0 = stop.env_steps       */
-    double gamma;
     float gae_lambda;
     uint32_t epochs, minibatches, minibatch_size; /* ppo_minibatch_rows */
     float clip;
     int clip_anneal; /* ppo_anneal_t, always to 0                             */
     bool clip_value;
-    float entropy_coef, value_coef, max_grad_norm;
+    float entropy_coef, value_coef;
     bool normalize_advantage;
     double target_kl; /* NAN = off                                             */
     bool recompute;
     int truncation; /* ppo_truncation_t                                      */
-    int optimizer;  /* tt_opt_kind_t                                         */
-    float adam_beta1, adam_beta2, adam_eps, rmsprop_alpha, momentum;
-    float head_gain, log_std0;
+    float log_std0;
     bool plain; /* no setting: A2C's loss (ppo_loss.h) */
 } ppo_cfg_t;
+
+COMMON_FIRST(ppo_cfg_t, common);
 
 extern const tt_cfg_field_t ppo_fields[];
 
 #define PPO_AT(member) offsetof(ppo_cfg_t, member)
 
 /*  Entries of a table of settings that a ppo_cfg_t holds, with the defaults that differ. */
-#define PPO_SHARED_FIELDS(LEARNING_RATE, GAE_LAMBDA, VALUE_COEF, NORMALIZE_ADVANTAGE, OPTIMIZER)                       \
-    {"algorithm.learning_rate", TT_CFG_F32, PPO_AT(learning_rate), LEARNING_RATE, 0, 1, .help = "optimizer step size", \
-        .resume = TT_CFG_GIVEN},                                                                                       \
-        {"algorithm.anneal", TT_CFG_ENUM, PPO_AT(anneal), "none", .choices = "none|linear",                            \
-            .help = "how the learning rate falls over the run", .resume = TT_CFG_GIVEN},                               \
-        {"algorithm.anneal_to", TT_CFG_F32, PPO_AT(anneal_to), "0", 0, 1,                                              \
-            .help = "fraction of the learning rate left at the end", .resume = TT_CFG_GIVEN},                          \
-        {"algorithm.anneal_steps", TT_CFG_U64, PPO_AT(anneal_steps), "0", 0, 1e15,                                     \
-            .help = "env steps until the end of annealing; 0 = stop.env_steps", .resume = TT_CFG_GIVEN},               \
-        {"algorithm.gamma", TT_CFG_F64, PPO_AT(gamma), "0.99", 0, 1, .help = "discount of a reward one step later",    \
-            .resume = TT_CFG_GIVEN},                                                                                   \
-        {"algorithm.gae_lambda", TT_CFG_F32, PPO_AT(gae_lambda), GAE_LAMBDA, 0, 1,                                     \
-            .help = "lambda of generalised advantage estimation", .resume = TT_CFG_GIVEN},                             \
-        {"algorithm.entropy_coef", TT_CFG_F32, PPO_AT(entropy_coef), "0", 0, 10,                                       \
-            .help = "weight of the entropy bonus", .resume = TT_CFG_GIVEN},                                            \
-        {"algorithm.value_coef", TT_CFG_F32, PPO_AT(value_coef), VALUE_COEF, 0, 100,                                   \
-            .help = "weight of half the squared error", .resume = TT_CFG_GIVEN},                                       \
-        {"algorithm.max_grad_norm", TT_CFG_F32, PPO_AT(max_grad_norm), "0.5", 0, 1e6,                                  \
-            .help = "clip the gradient's norm; 0 = off", .resume = TT_CFG_GIVEN},                                      \
-        {"algorithm.normalize_advantage", TT_CFG_BOOL, PPO_AT(normalize_advantage), NORMALIZE_ADVANTAGE,               \
-            .help = "mean 0 and deviation 1 in every minibatch", .resume = TT_CFG_GIVEN},                              \
-        {"algorithm.truncation", TT_CFG_ENUM, PPO_AT(truncation), "bootstrap", .choices = "bootstrap|cleanrl",         \
-            .help = "value at a time limit: of the final observation, or 0 as CleanRL", .resume = TT_CFG_GIVEN},       \
-        {"algorithm.optimizer", TT_CFG_ENUM, PPO_AT(optimizer), OPTIMIZER, .choices = "adam|sgd|rmsprop",              \
-            .help = "update rule"},                                                                                    \
-        {"algorithm.adam_beta1", TT_CFG_F32, PPO_AT(adam_beta1), "0.9", 0, 0.99999,                                    \
-            .help = "Adam: decay of the mean"},                                                                        \
-        {"algorithm.adam_beta2", TT_CFG_F32, PPO_AT(adam_beta2), "0.999", 0, 0.9999999,                                \
-            .help = "Adam: decay of the square"},                                                                      \
-        {"algorithm.adam_eps", TT_CFG_F32, PPO_AT(adam_eps), "1e-5", 1e-30, 1,                                         \
-            .help = "Adam and RMSProp: epsilon beside the root", .resume = TT_CFG_GIVEN},                              \
-        {"algorithm.rmsprop_alpha", TT_CFG_F32, PPO_AT(rmsprop_alpha), "0.99", 0, 0.9999999,                           \
-            .help = "RMSProp: decay of the square"},                                                                   \
-        {"algorithm.momentum", TT_CFG_F32, PPO_AT(momentum), "0", 0, 0.99999, .help = "SGD and RMSProp: momentum"},    \
-        {"algorithm.head_gain", TT_CFG_F32, PPO_AT(head_gain), "0.01", 0, 100,                                         \
-            .help = "gain of the policy head's first weights"},                                                        \
-    {                                                                                                                  \
-        "algorithm.log_std0", TT_CFG_F32, PPO_AT(log_std0), "0", -20, 5,                                               \
-            .help = "first log standard deviation of continuous actions"                                               \
+#define PPO_SHARED_FIELDS(LEARNING_RATE, GAE_LAMBDA, VALUE_COEF, NORMALIZE_ADVANTAGE, OPTIMIZER)                 \
+    COMMON_LEARNING_RATE(LEARNING_RATE),                                                                         \
+        {"algorithm.anneal", TT_CFG_ENUM, PPO_AT(anneal), "none", .choices = "none|linear",                      \
+            .help = "how the learning rate falls over the run", .resume = TT_CFG_GIVEN},                         \
+        {"algorithm.anneal_to", TT_CFG_F32, PPO_AT(anneal_to), "0", 0, 1,                                        \
+            .help = "fraction of the learning rate left at the end", .resume = TT_CFG_GIVEN},                    \
+        {"algorithm.anneal_steps", TT_CFG_U64, PPO_AT(anneal_steps), "0", 0, 1e15,                               \
+            .help = "env steps until the end of annealing; 0 = stop.env_steps", .resume = TT_CFG_GIVEN},         \
+        COMMON_GAMMA(TT_CFG_GIVEN),                                                                              \
+        {"algorithm.gae_lambda", TT_CFG_F32, PPO_AT(gae_lambda), GAE_LAMBDA, 0, 1,                               \
+            .help = "lambda of generalised advantage estimation", .resume = TT_CFG_GIVEN},                       \
+        {"algorithm.entropy_coef", TT_CFG_F32, PPO_AT(entropy_coef), "0", 0, 10,                                 \
+            .help = "weight of the entropy bonus", .resume = TT_CFG_GIVEN},                                      \
+        {"algorithm.value_coef", TT_CFG_F32, PPO_AT(value_coef), VALUE_COEF, 0, 100,                             \
+            .help = "weight of half the squared error", .resume = TT_CFG_GIVEN},                                 \
+        COMMON_MAX_GRAD_NORM("0.5"),                                                                             \
+        {"algorithm.normalize_advantage", TT_CFG_BOOL, PPO_AT(normalize_advantage), NORMALIZE_ADVANTAGE,         \
+            .help = "mean 0 and deviation 1 in every minibatch", .resume = TT_CFG_GIVEN},                        \
+        {"algorithm.truncation", TT_CFG_ENUM, PPO_AT(truncation), "bootstrap", .choices = "bootstrap|cleanrl",   \
+            .help = "value at a time limit: of the final observation, or 0 as CleanRL", .resume = TT_CFG_GIVEN}, \
+        COMMON_OPTIMIZER(OPTIMIZER, "1e-5"), COMMON_HEAD_GAIN("0.01"),                                           \
+    {                                                                                                            \
+        "algorithm.log_std0", TT_CFG_F32, PPO_AT(log_std0), "0", -20, 5,                                         \
+            .help = "first log standard deviation of continuous actions"                                         \
     }
 
 /*  Rows of a batch, and of one minibatch. */
@@ -89,5 +73,3 @@ tt_status_t ppo_check(const tt_config_t *config, const tt_train_cfg_t *train, co
 /*  The share of the run that is over before a batch, 0 .. 1, in steps of whole batches (CleanRL: (iteration - 1) /
  *  num_iterations). */
 double ppo_progress(const tt_train_cfg_t *train, const ppo_cfg_t *cfg, uint64_t env_steps);
-
-tt_opt_spec_t ppo_opt_spec(const ppo_cfg_t *cfg);

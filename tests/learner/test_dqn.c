@@ -49,13 +49,13 @@ static void test_defaults(void **state)
     const tt_train_cfg_t train = s_train();
     dqn_cfg_t cfg;
     assert_ok(s_read("algorithm: {}\n", &train, &cfg));
-    assert_true(s_dqn()->gamma(&cfg) == 0.99 && cfg.learning_rate == 1e-4f && cfg.max_grad_norm == 10);
+    assert_true(s_dqn()->gamma(&cfg) == 0.99 && cfg.common.learning_rate == 1e-4f && cfg.common.max_grad_norm == 10);
     assert_true(cfg.batch_size == 32 && cfg.n_step == 1 && !cfg.double_q && cfg.loss == DQN_HUBER);
     assert_true(cfg.target_every == 10000 && cfg.tau == 1);
     assert_true(cfg.learning_starts == 100 && cfg.train_every == 4 && cfg.gradient_steps == 1);
     assert_true(cfg.epsilon_start == 1 && cfg.epsilon_end == 0.05);
     assert_true(cfg.replay.capacity == 1000000 && !cfg.replay.prioritized);
-    const tt_opt_spec_t opt = dqn_opt_spec(&cfg);
+    const tt_opt_spec_t opt = common_opt_spec(&cfg.common);
     assert_true(opt.kind == TT_OPT_ADAM && opt.eps == 1e-8f && opt.max_norm == 10);
 }
 
@@ -280,7 +280,7 @@ static void test_the_heads_gain(void **state)
     assert_ok(tt_algorithm_init(s_dqn(), &cfg, net, 1));
     assert_ok(tt_net_forward(net, 0, 0, &obs, 1, (float *const[]){q}));
     assert_memory_equal(q, zeros, sizeof q);
-    cfg.head_gain = 1;
+    cfg.common.head_gain = 1;
     assert_ok(tt_algorithm_init(s_dqn(), &cfg, net, 1));
     assert_ok(tt_net_forward(net, 0, 0, &obs, 1, (float *const[]){q}));
     assert_true(q[0] != 0 && q[1] != 0 && q[2] != 0);

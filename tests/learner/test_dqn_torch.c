@@ -134,7 +134,7 @@ static void s_fill_replay(case_t *c, const tt_feed_t *feed)
         .capacity = feed->capacity,
         .stripes = SHARDS,
         .ahead = feed->ahead,
-        .gamma = c->dqn->gamma(&(dqn_cfg_t){.gamma = (double)h->gamma}),
+        .gamma = c->dqn->gamma(&(dqn_cfg_t){.common.gamma = (double)h->gamma}),
         .stack = 1,
         .seed = 1};
     assert_ok(replay_new(&c->replay, &cfg));
@@ -172,9 +172,9 @@ static void s_check_returns(case_t *c)
 
 static dqn_cfg_t s_cfg(const head_t *h)
 {
-    return (dqn_cfg_t){.learning_rate = h->lr,
-        .max_grad_norm = h->max_grad_norm,
-        .gamma = (double)h->gamma,
+    return (dqn_cfg_t){.common.learning_rate = h->lr,
+        .common.max_grad_norm = h->max_grad_norm,
+        .common.gamma = (double)h->gamma,
         .batch_size = h->units,
         .n_step = h->n,
         .double_q = h->twice,
@@ -184,10 +184,10 @@ static dqn_cfg_t s_cfg(const head_t *h)
         .learning_starts = h->learning_starts,
         .train_every = h->train_every,
         .gradient_steps = 1,
-        .optimizer = TT_OPT_ADAM,
-        .adam_beta1 = 0.9f,
-        .adam_beta2 = 0.999f,
-        .adam_eps = h->adam_eps,
+        .common.optimizer = TT_OPT_ADAM,
+        .common.adam_beta1 = 0.9f,
+        .common.adam_beta2 = 0.999f,
+        .common.adam_eps = h->adam_eps,
         .replay = {.capacity = 1000, .prioritized = h->prioritized, .alpha = 0.6f, .epsilon = 1e-6f}};
 }
 

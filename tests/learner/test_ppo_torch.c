@@ -134,8 +134,8 @@ static void s_create(case_t *c)
     train.network.hidden = (tt_cfg_list_t){.count = 2, .at = {12, 8}};
     const tt_net_spec_t spec = tt_train_net(&train, c->columns);
     assert_int_equal(tt_net_param_count(&spec), h->parameters);
-    const ppo_cfg_t cfg = {.learning_rate = h->lr,
-        .gamma = (double)h->gamma,
+    const ppo_cfg_t cfg = {.common.learning_rate = h->lr,
+        .common.gamma = (double)h->gamma,
         .gae_lambda = h->lambda,
         .epochs = h->epochs,
         .minibatches = h->minibatches,
@@ -143,15 +143,15 @@ static void s_create(case_t *c)
         .clip_value = h->clip_value,
         .entropy_coef = h->entropy,
         .value_coef = h->value_coef,
-        .max_grad_norm = h->max_grad_norm,
+        .common.max_grad_norm = h->max_grad_norm,
         .normalize_advantage = true,
         .target_kl = NAN,
         .recompute = true,
         .truncation = h->cleanrl ? PPO_CLEANRL : PPO_BOOTSTRAP,
-        .optimizer = TT_OPT_ADAM,
-        .adam_beta1 = 0.9f,
-        .adam_beta2 = 0.999f,
-        .adam_eps = h->adam_eps};
+        .common.optimizer = TT_OPT_ADAM,
+        .common.adam_beta1 = 0.9f,
+        .common.adam_beta2 = 0.999f,
+        .common.adam_eps = h->adam_eps};
     assert_ok(tt_device_open(&c->device, "cpu", 0));
     assert_ok(tt_net_new(&c->net, c->device, &spec, 1));
     float *params = s_vector(c);
