@@ -143,6 +143,7 @@ static const tt_synonym_t s_synonyms[] = {
     {"activation_fn", "network.activation", "tanh or relu"},
     {"fcnet_activation", "network.activation", "tanh or relu"},
     {"nonlinearity", "network.activation", "tanh or relu"},
+    {"ortho_init", "network.init", "orthogonal for true, uniform for false"},
     {"norm_obs", "normalize.obs", NULL},
     {"normalize_input", "normalize.obs", NULL},
     {"norm_reward", "normalize.reward", NULL},

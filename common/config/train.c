@@ -31,6 +31,8 @@ const tt_cfg_field_t tt_train_fields[] = {
         .help = "of the hidden layers"},
     {"network.shared", TT_CFG_BOOL, AT(network.shared), "false",
         .help = "policy and value function read the same hidden layers; false: each has its own"},
+    {"network.init", TT_CFG_ENUM, AT(network.init), "orthogonal", .choices = "orthogonal|uniform",
+        .help = "first weights; uniform: within 1/sqrt(inputs), biases too, as PyTorch's Linear"},
     {"normalize.obs", TT_CFG_BOOL, AT(normalize.obs), "false",
         .help = "observations to mean 0 and variance 1, as seen so far"},
     {"normalize.reward", TT_CFG_BOOL, AT(normalize.reward), "false",

@@ -6,7 +6,8 @@
 #include "common/config/config.h"
 #include "common/rl/schedule.h"
 
-typedef enum { TT_ACT_TANH, TT_ACT_RELU } tt_activation_t; /* order of network.activation's choices */
+typedef enum { TT_ACT_TANH, TT_ACT_RELU } tt_activation_t;      /* order of network.activation's choices */
+typedef enum { TT_INIT_ORTHOGONAL, TT_INIT_UNIFORM } tt_init_t; /* order of network.init's choices   */
 
 typedef struct {
     char name[64]; /* of the run: letters, digits, '-', '_', '.'        */
@@ -23,6 +24,7 @@ typedef struct {
         tt_cfg_list_t hidden;
         int activation; /* tt_activation_t                                   */
         bool shared;    /* one trunk for policy and value function           */
+        int init;       /* tt_init_t                                         */
     } network;
     struct {
         bool obs, reward;

@@ -28,7 +28,7 @@ tt_status_t tt_train_columns(tt_columns_t **self_p, const tt_train_cfg_t *cfg)
     return TT_CONFIG;
 }
 
-tt_net_spec_t tt_train_net(const tt_train_cfg_t *cfg, const tt_columns_t *columns)
+static tt_net_spec_t s_towers(const tt_train_cfg_t *cfg, const tt_columns_t *columns)
 {
     tt_policy_t policy;
     tt_policy_of(&policy, columns);
@@ -38,6 +38,13 @@ tt_net_spec_t tt_train_net(const tt_train_cfg_t *cfg, const tt_columns_t *column
             "q", columns->flat, cfg->network.hidden.at, cfg->network.hidden.count, activation, policy.out);
     return (cfg->network.shared ? tt_net_shared : tt_net_actor_critic)(
         columns->flat, cfg->network.hidden.at, cfg->network.hidden.count, activation, policy.out, policy.log_std);
+}
+
+tt_net_spec_t tt_train_net(const tt_train_cfg_t *cfg, const tt_columns_t *columns)
+{
+    tt_net_spec_t spec = s_towers(cfg, columns);
+    spec.init = cfg->network.init == TT_INIT_UNIFORM ? TT_NN_UNIFORM : TT_NN_ORTHOGONAL;
+    return spec;
 }
 
 tt_segment_shape_t tt_train_segment(const tt_train_cfg_t *cfg, const tt_columns_t *columns)

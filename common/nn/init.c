@@ -1,7 +1,8 @@
-/*  init - orthogonal weights, as PyTorch's nn.init.orthogonal_ gives them: Q of a QR decomposition of a matrix of
- *  normals, its signs fixed by R's diagonal.
+/*  init - first weights. Orthogonal, as PyTorch's nn.init.orthogonal_ gives them: Q of a QR decomposition of a matrix of
+ *  normals, its signs fixed by R's diagonal. Uniform, as PyTorch's nn.Linear has them if nobody says otherwise.
  *
- *  Source:  Saxe et al. 2013, arXiv:1312.6120; Box and Muller 1958; modified Gram-Schmidt, run twice
+ *  Source:  Saxe et al. 2013, arXiv:1312.6120; Box and Muller 1958; modified Gram-Schmidt, run twice;
+ *           LeCun et al. 1998 for the uniform ones: PyTorch's kaiming_uniform_(a=sqrt(5)) comes to their bound
  *  The same bits everywhere: libm's log and sin may differ in the last bit between processors, so they are our own
  *  here; everything is double, in a written order, and rounded to float at the end. */
 #include <math.h>
@@ -85,20 +86,58 @@ static void s_orthonormalise(double *vectors, size_t count, size_t n)
     }
 }
 
-/*  weight[in][out]; the shorter side gives the number of orthonormal vectors, the longer their length. */
-static void s_init_weight(float *weight, const tt_tensor_t *tensor, uint64_t seed, uint32_t number, double gain)
+/* ---- a layer -------------------------------------------------------------------------------------------------------- */
+
+/*  What a layer starts with: its weight and bias, the number of the weight in the network (the bias has the next), and the gain. */
+typedef struct {
+    const tt_tensor_t *weight;
+    float *values, *bias; /* [in][out], [out]; zeros at first */
+    uint64_t seed;
+    uint32_t number;
+    bool head;
+    double gain; /* of a head */
+} layer_t;
+
+/*  The shorter side gives the number of orthonormal vectors, the longer their length. */
+static void s_orthogonal(const layer_t *layer)
 {
-    const size_t in = tensor->rows, out = tensor->cols;
+    const size_t in = layer->weight->rows, out = layer->weight->cols;
     const size_t count = in < out ? in : out, n = in < out ? out : in;
+    const double gain = layer->head ? layer->gain : 1.41421356237309504880;
     double *vectors = tt_array0(tt_mul(count, n), sizeof *vectors);
     for (size_t i = 0; i < count * n; i++)
-        vectors[i] = s_normal(seed, number, i);
+        vectors[i] = s_normal(layer->seed, layer->number, i);
     s_orthonormalise(vectors, count, n);
     for (size_t i = 0; i < in; i++)
         for (size_t o = 0; o < out; o++)
-            weight[i * out + o] = (float)(gain * (in < out ? vectors[i * n + o] : vectors[o * n + i]));
+            layer->values[i * out + o] = (float)(gain * (in < out ? vectors[i * n + o] : vectors[o * n + i]));
     free(vectors);
 }
+
+/*  Evenly within -bound .. bound. */
+static void s_spread(float *out, size_t count, uint64_t seed, uint32_t tensor, double bound)
+{
+    for (size_t i = 0; i < count; i++) {
+        uint32_t word[4];
+        tt_draw(word, seed, TT_STREAM_INIT, tensor, i);
+        out[i] = (float)(bound * (2.0 * tt_unit_f64(word[0], word[1]) - 1.0));
+    }
+}
+
+static void s_uniform(const layer_t *layer)
+{
+    const size_t in = layer->weight->rows, out = layer->weight->cols;
+    const double bound = (layer->head ? layer->gain : 1.0) / sqrt((double)in);
+    s_spread(layer->values, in * out, layer->seed, layer->number, bound);
+    s_spread(layer->bias, out, layer->seed, layer->number + 1, bound);
+}
+
+static void (*const s_inits[])(const layer_t *layer) = {
+    [TT_NN_ORTHOGONAL] = s_orthogonal,
+    [TT_NN_UNIFORM] = s_uniform,
+};
+
+/* ---- a network ------------------------------------------------------------------------------------------------------ */
 
 /*  One tower from its first tensor on, which is number `first` of the network: streams of Philox are numbered so. */
 static size_t s_init_tower(const tt_net_t *self, uint32_t t, size_t first, uint64_t seed, float gain, float *params)
@@ -106,15 +145,23 @@ static size_t s_init_tower(const tt_net_t *self, uint32_t t, size_t first, uint6
     const tt_tower_t *tower = &self->spec.tower[t];
     for (uint32_t l = 0; l < tt_spec_layers(tower); l++) {
         const size_t number = first + 2 * (size_t)l;
-        const tt_tensor_t *weight = &self->tensors[number];
-        const double scale = l < tower->hidden_count ? 1.41421356237309504880 : (double)gain;
-        s_init_weight(params + weight->offset, weight, seed, (uint32_t)number, scale);
+        const tt_tensor_t *weight = &self->tensors[number], *bias = weight + 1;
+        const layer_t layer = {.weight = weight,
+            .values = params + weight->offset,
+            .bias = params + bias->offset,
+            .seed = seed,
+            .number = (uint32_t)number,
+            .head = l == tower->hidden_count,
+            .gain = (double)gain};
+        s_inits[self->spec.init](&layer);
     }
     return first + 2 * (size_t)tt_spec_layers(tower) + (tower->log_std > 0);
 }
 
 tt_status_t tt_net_init(tt_net_t *self, uint64_t seed, const float *gain, float log_std0)
 {
+    if ((uint32_t)self->spec.init >= TT_COUNT(s_inits))
+        return tt_err(TT_INVALID, "init %d: there are %zu", (int)self->spec.init, TT_COUNT(s_inits));
     float *params = tt_array0(self->param_count, sizeof *params);
     size_t at = 0;
     for (uint32_t t = 0; t < self->spec.towers; t++) {

@@ -29,6 +29,7 @@ enum {
 };
 
 typedef enum { TT_NN_TANH, TT_NN_RELU } tt_nn_activation_t;
+typedef enum { TT_NN_ORTHOGONAL, TT_NN_UNIFORM } tt_nn_init_t; /* first weights: tt_net_init */
 
 typedef struct {
     char name[16];                  /* "actor"; its tensors are "actor.0.weight", ...                       */
@@ -47,6 +48,7 @@ typedef struct {
     tt_tower_t tower[TT_TOWERS_MAX];
     uint32_t sets; /* 0 .. TT_SETS_MAX; 0 = 1                                         */
     uint32_t ride; /* floats behind the statistics that ride on the sum of a gradient */
+    tt_nn_init_t init;
 } tt_net_spec_t;
 
 /*  The usual pair: "actor" with log_std and "critic" with one value, apart from one another, in one group. Like any other
@@ -107,8 +109,9 @@ void tt_net_destroy(tt_net_t **self_p);
 const tt_net_spec_t *tt_net_spec(const tt_net_t *self);
 const tt_tensor_t *tt_net_tensors(const tt_net_t *self, size_t *count);
 
-/*  Version 0, all sets alike: orthogonal weights (gain sqrt 2 for hidden layers, gain[t] for the head of tower t), biases
- *  0, log_std = log_std0. Philox stream TT_STREAM_INIT. The same bits everywhere. */
+/*  Version 0, all sets alike; log_std = log_std0. ORTHOGONAL: orthogonal weights (gain sqrt 2 for hidden layers, gain[t] for the
+ *  head of tower t), biases 0. UNIFORM: weights and biases within 1 / sqrt(inputs) of 0, those of the head of tower t within
+ *  gain[t] of that. Philox stream TT_STREAM_INIT. The same bits everywhere. */
 tt_status_t tt_net_init(tt_net_t *self, uint64_t seed, const float *gain, float log_std0);
 
 /*  Copy all parameters of a set in / out; host memory, tt_net_param_count floats. */

@@ -90,6 +90,7 @@ static void test_parse(void **state)
     assert_string_equal(cfg.algorithm.name, "ppo");
     assert_true(cfg.network.hidden.count == 2 && cfg.network.hidden.at[0] == 64);
     assert_int_equal(cfg.network.activation, TT_ACT_TANH);
+    assert_int_equal(cfg.network.init, TT_INIT_ORTHOGONAL);
     assert_true(!cfg.normalize.obs && cfg.normalize.clip_obs == 10.0f);
     assert_true(cfg.learner.shards == 2 && cfg.learner.threads == 1 && cfg.aggregator.replicas == 0);
     assert_true(cfg.stop.env_steps == 0 && cfg.stop.return_mean == 475.0 && isnan(cfg.stop.wall_s));
@@ -98,6 +99,10 @@ static void test_parse(void **state)
     assert_string_equal(cfg.space.action, "discrete(2)");
     assert_true(!cfg.space.mask && cfg.space.threshold == 475.0);
     assert_int_equal(cfg.env_args.count, 0);
+    char text[512];
+    snprintf(text, sizeof text, "%snetwork: {init: uniform}\n", s_resolved);
+    assert_ok(tt_train_parse(&cfg, text, strlen(text)));
+    assert_int_equal(cfg.network.init, TT_INIT_UNIFORM);
 }
 
 /*  How to act: sampling where nothing is said, as by versions that knew nothing else. What feeds a learner is the learner's. */

@@ -68,6 +68,23 @@ static void test_shared_trunk(void **state)
                                        "network.hidden some");
 }
 
+/*  What is said of the first weights reaches every kind of network. */
+static void test_init(void **state)
+{
+    (void)state;
+    tt_train_cfg_t cfg = s_cfg("float32[3]", "discrete(2)", false);
+    TT_AUTO(tt_columns) columns = NULL;
+    assert_ok(tt_train_columns(&columns, &cfg));
+    for (int kind = 0; kind < 3; kind++) {
+        cfg.network.shared = kind == 1;
+        cfg.actor.kind = kind == 2 ? TT_ACT_ARGMAX : TT_ACT_SAMPLE;
+        cfg.network.init = TT_INIT_ORTHOGONAL;
+        assert_int_equal(tt_train_net(&cfg, columns).init, TT_NN_ORTHOGONAL);
+        cfg.network.init = TT_INIT_UNIFORM;
+        assert_int_equal(tt_train_net(&cfg, columns).init, TT_NN_UNIFORM);
+    }
+}
+
 static void s_refused(const tt_train_cfg_t *cfg, const char *message)
 {
     tt_config_t *config = NULL;
@@ -132,6 +149,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_networks),
         cmocka_unit_test(test_shared_trunk),
+        cmocka_unit_test(test_init),
         cmocka_unit_test(test_whose_fault),
         cmocka_unit_test(test_argmax),
     };

@@ -1,0 +1,132 @@
+/*  Uniform initial weights. The orthogonal ones are test_spec.c's. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "common/base/mem.h"
+#include "tests/nn/fixture.h"
+
+enum { SEED = 5, MANY = 64 /* numbers that are enough to speak of their spread */ };
+#define LOG_STD0 (-0.5f)
+
+static const float s_gain[TT_TOWERS_MAX] = {0.01f, 1.0f, 0.5f, 2.0f, 1.0f, 3.0f, 1.0f, 0.25f};
+
+/*  Within the bound, on both sides of 0, and as far apart as uniform numbers are: the square's mean is bound^2 / 3. */
+static void s_check_spread(const char *name, const float *values, size_t count, double bound)
+{
+    double sum = 0, squares = 0, most = 0;
+    for (size_t i = 0; i < count; i++) {
+        sum += (double)values[i];
+        squares += (double)values[i] * (double)values[i];
+        most = fmax(most, fabs((double)values[i]));
+    }
+    if (most > bound * 1.000001 || most == 0)
+        fail_msg("%s: up to %.9g, the bound is %.9g", name, most, bound);
+    if (count < MANY)
+        return;
+    const double n = (double)count, third = bound * bound / 3, off = 5 / sqrt(n);
+    if (most < bound * (1 - 10 / n) || fabs(sum / n) > off * sqrt(third) || fabs(squares / n / third - 1) > off)
+        fail_msg("%s: mean %.9g, mean square %.9g, most %.9g; bound %.9g", name, sum / n, squares / n, most, bound);
+}
+
+/*  The layers of a tower, whose tensors begin at *at. */
+static void s_check_tower(const tt_tower_t *tower, double gain, const tt_tensor_t **at, const float *params)
+{
+    for (uint32_t l = 0; l < tower->hidden_count + (tower->out > 0); l++, *at += 2) {
+        const tt_tensor_t *weight = *at, *bias = weight + 1;
+        const double bound = (l < tower->hidden_count ? 1 : gain) / sqrt(weight->rows);
+        s_check_spread(weight->name, params + weight->offset, (size_t)weight->rows * weight->cols, bound);
+        s_check_spread(bias->name, params + bias->offset, bias->cols, bound);
+    }
+    for (uint32_t a = 0; a < tower->log_std; a++)
+        assert_true(params[(*at)->offset + a] == LOG_STD0);
+    *at += tower->log_std > 0;
+}
+
+static float *s_params(tt_net_t *net, uint32_t set)
+{
+    float *params = tt_array0(tt_net_param_count(tt_net_spec(net)), sizeof *params);
+    assert_ok(tt_net_get(net, set, params));
+    return params;
+}
+
+static void s_check(tt_device_t *device, tt_net_spec_t spec)
+{
+    spec.init = TT_NN_UNIFORM;
+    tt_net_t *net = fixture_net(device, &spec, 1);
+    assert_ok(tt_net_init(net, SEED, s_gain, LOG_STD0));
+    float *params = s_params(net, 0);
+    size_t count;
+    const tt_tensor_t *at = tt_net_tensors(net, &count), *end = at + count;
+    for (uint32_t t = 0; t < spec.towers; t++)
+        s_check_tower(&spec.tower[t], (double)s_gain[t], &at, params);
+    assert_ptr_equal(at, end);
+    for (uint32_t set = 1; set < spec.sets; set++) {
+        float *other = s_params(net, set);
+        assert_memory_equal(params, other, tt_net_param_count(&spec) * sizeof *params);
+        free(other);
+    }
+    free(params);
+    tt_net_destroy(&net);
+}
+
+static void test_uniform(void **state)
+{
+    (void)state;
+    tt_device_t *device = NULL;
+    assert_ok(tt_device_open(&device, "cpu", 0));
+    for (size_t s = 0; s < fixture_spec_count; s++)
+        s_check(device, fixture_specs[s]);
+    tt_device_close(&device);
+}
+
+static uint64_t s_hash(tt_net_t *net, uint64_t seed)
+{
+    assert_ok(tt_net_init(net, seed, s_gain, LOG_STD0));
+    float *params = s_params(net, 0);
+    const unsigned char *bytes = (const unsigned char *)params;
+    uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a */
+    for (size_t i = 0; i < tt_net_param_count(tt_net_spec(net)) * sizeof *params; i++)
+        hash = (hash ^ bytes[i]) * 0x100000001b3u;
+    free(params);
+    return hash;
+}
+
+/*  A fixed fingerprint, as that of the orthogonal ones; and another seed gives others. */
+static void test_uniform_is_the_same_everywhere(void **state)
+{
+    (void)state;
+    tt_device_t *device = NULL;
+    tt_net_spec_t spec = fixture_specs[0];
+    spec.init = TT_NN_UNIFORM;
+    assert_ok(tt_device_open(&device, "cpu", 0));
+    tt_net_t *net = fixture_net(device, &spec, 1);
+    const uint64_t first = s_hash(net, 1), second = s_hash(net, 2);
+    assert_int_equal(first, 0x5519a8bda12921c3u);
+    assert_true(first != second && s_hash(net, 1) == first);
+    tt_net_destroy(&net);
+    tt_device_close(&device);
+}
+
+static void test_unknown(void **state)
+{
+    (void)state;
+    tt_device_t *device = NULL;
+    tt_net_spec_t spec = fixture_specs[0];
+    spec.init = (tt_nn_init_t)7;
+    assert_ok(tt_device_open(&device, "cpu", 0));
+    tt_net_t *net = fixture_net(device, &spec, 1);
+    assert_int_equal(tt_net_init(net, SEED, s_gain, LOG_STD0), TT_INVALID);
+    assert_string_equal(tt_err_text(), "init 7: there are 2");
+    tt_net_destroy(&net);
+    tt_device_close(&device);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_uniform),
+        cmocka_unit_test(test_uniform_is_the_same_everywhere),
+        cmocka_unit_test(test_unknown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
