@@ -22,6 +22,7 @@ def s_job(rng):
         "lag": rng.choice([0, 1, 2, 64]),
         "network.hidden": rng.choice(["[]", "[1]", "[8]", "[5, 3]", "[4, 4, 4, 4, 4, 4, 4, 4]"]),
         "network.activation": rng.choice(["tanh", "relu"]),
+        "network.init": rng.choice(["orthogonal", "uniform"]),
         "normalize.obs": rng.choice(["true", "false"]),
         "normalize.reward": rng.choice(["true", "false"]),
         "collector.replicas": rng.randint(1, 3),

@@ -30,6 +30,7 @@ def s_draw(rng):
         "lag": rng.choice((0, 0, 1, 1, 1, 2, 5)),
         "network.hidden": rng.choice(("[]", "[1]", "[3]", "[17]", "[64, 64]", "[5, 1, 7]")),
         "network.activation": rng.choice(("tanh", "relu")),
+        "network.init": rng.choice(("orthogonal", "uniform")),
         "normalize.obs": rng.choice(("true", "false")),
         "normalize.reward": rng.choice(("true", "false")),
         "algorithm.epochs": rng.choice((1, 1, 2, 3)),
