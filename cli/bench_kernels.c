@@ -27,17 +27,19 @@ enum { RUNS = 7, ROWS = 2048, SIDE = 384, TANHS = 4096 };
 
 typedef struct {
     tt_device_t *device;
+    tt_stream_t *stream;
     tt_net_t *net;
+    tt_table_t *table;
+    tt_sums_t *sums; /* of the measurement in progress */
+    tt_opt_t *opt;
     tt_net_spec_t spec;
     double seconds;
     float *memory; /* observations */
-    const float **obs;
+    const void **obs;
     uint32_t *row;
     float *head, *value;
-    float *grad[8];
-    float *opt_state;
-    uint64_t step;
-    size_t rows, shards; /* of the measurement in progress */
+    size_t rows;     /* of the measurement in progress */
+    uint32_t shards; /* likewise                       */
     json_t *results;
 } bench_t;
 
@@ -161,11 +163,12 @@ static void s_yardstick(bench_t *b, double *blas, double *own)
 /* ---- the networks ----------------------------------------------------------------------------------------------- */
 
 /*  Half the sum of squares of all heads: the cheapest loss there is. */
-static void s_loss(const void *ctx, const tt_loss_block_t *block)
+static void s_loss(const void *params, const void *const *input, const tt_loss_block_t *block)
 {
-    const tt_net_spec_t *spec = ctx;
-    for (uint32_t s = 0; s < spec->towers; s++)
-        for (size_t i = 0; i < (size_t)spec->tower[s].out * TT_BLOCK; i++)
+    (void)input;
+    const uint32_t *out = params;
+    for (uint32_t s = 0; s < 2; s++)
+        for (size_t i = 0; i < (size_t)out[s] * TT_BLOCK; i++)
             block->d_head[s][i] = block->head[s][i];
 }
 
@@ -175,31 +178,34 @@ static const tt_objective_t s_objective = {
 static void s_work_forward(bench_t *b)
 {
     float *const out[] = {b->head, b->value};
-    const tt_status_t status = tt_net_forward(b->net, 0, 0, b->obs, b->rows, out);
+    tt_status_t status = tt_net_forward(b->net, b->stream, 0, b->table, b->rows, out);
+    if (status == TT_OK)
+        status = tt_stream_sync(b->stream);
     TT_CHECK(status == TT_OK);
 }
 
 static void s_work_grad(bench_t *b)
 {
-    const size_t each = b->rows / b->shards, count = tt_net_grad_count(&b->spec);
-    for (size_t s = 0; s < b->shards; s++) {
-        const tt_pass_t pass = {.objective = &s_objective,
-            .ctx = &b->spec,
-            .obs = {b->obs + s * each},
-            .row = b->row + s * each,
-            .rows = each};
-        const tt_status_t status = tt_net_shard_grad(b->net, 0, &pass, b->grad[s]);
-        TT_CHECK(status == TT_OK);
-    }
-    for (size_t half = b->shards / 2; half; half /= 2)
-        for (size_t s = 0; s < half; s++)
-            tt_grad_add(b->grad[s], b->grad[s + half], count);
+    const uint32_t out[] = {b->spec.tower[0].out, b->spec.tower[1].out};
+    const tt_pass_t pass = {.objective = &s_objective,
+        .params = out,
+        .params_size = sizeof out,
+        .obs = {b->table},
+        .row = b->row,
+        .rows = (uint32_t)b->rows};
+    const float *sum = NULL;
+    tt_status_t status = tt_sums_compute(b->sums, b->stream, &pass, 0, b->shards);
+    if (status == TT_OK)
+        status = tt_sums_node(b->sums, b->stream, 1, &sum);
+    TT_CHECK(status == TT_OK);
 }
 
 static void s_work_apply(bench_t *b)
 {
-    const tt_opt_spec_t adam = {.kind = TT_OPT_ADAM, .beta1 = 0.9f, .beta2 = 0.999f, .eps = 1e-5f, .max_norm = 0.5f};
-    const tt_status_t status = tt_net_apply(b->net, 0, &adam, b->opt_state, &b->step, b->grad[0], 1e-5f, NULL);
+    float norm = 0;
+    tt_status_t status = tt_opt_step(b->opt, b->stream, b->sums, 1e-5f);
+    if (status == TT_OK)
+        status = tt_net_report(b->net, b->stream, b->sums, NULL, &norm);
     TT_CHECK(status == TT_OK);
 }
 
@@ -238,6 +244,14 @@ static void s_count(const tt_net_spec_t *spec, double *forward, double *both)
     *both = 3.0 * weights - first;
 }
 
+static void s_take_shards(bench_t *b, uint32_t shards)
+{
+    tt_sums_destroy(&b->sums);
+    b->shards = shards;
+    const tt_status_t status = tt_sums_new(&b->sums, b->net, shards);
+    TT_CHECK(status == TT_OK);
+}
+
 static void s_networks(bench_t *b)
 {
     static const size_t forward_rows[] = {1, 4, 8, 16, 128, ROWS};
@@ -250,22 +264,31 @@ static void s_networks(bench_t *b)
         s_add(b, name, s_measure(b, s_work_forward), 2 * forward * (double)b->rows, (double)b->rows);
     }
     b->rows = 128;
-    for (b->shards = 1; b->shards <= 8; b->shards *= 2) {
-        snprintf(name, sizeof name, "shard_grad 128, %zu shards", b->shards);
+    for (uint32_t shards = 1; shards <= 8; shards *= 2) {
+        s_take_shards(b, shards);
+        snprintf(name, sizeof name, "shard_grad 128, %u shards", shards);
         s_add(b, name, s_measure(b, s_work_grad), 2 * both * 128, 128);
     }
     s_add(b, "apply (clip, Adam)", s_measure(b, s_work_apply), 0, 1);
-    b->shards = 1;
+    s_take_shards(b, 1);
     s_add(b, "update 128", s_measure(b, s_work_update), 2 * both * 128, 128);
     s_add(b, "tanh 4096", s_measure(b, s_work_tanh), 0, TANHS);
 }
 
+static tt_status_t s_open_net(bench_t *b)
+{
+    const tt_opt_spec_t adam = {.kind = TT_OPT_ADAM, .beta1 = 0.9f, .beta2 = 0.999f, .eps = 1e-5f, .max_norm = 0.5f};
+    TT_TRY(tt_device_open(&b->device, "cpu", 0, 1));
+    TT_TRY(tt_stream_new(&b->stream, b->device));
+    TT_TRY(tt_net_new(&b->net, b->device, &b->spec));
+    TT_TRY(tt_net_init(b->net, b->stream, 1, (const float[]){1.0f, 1.0f}, 0.0f));
+    TT_TRY(tt_opt_new(&b->opt, b->net, 0, &adam));
+    return tt_table_new(&b->table, b->device, b->spec.obs * sizeof(float));
+}
+
 static tt_status_t s_open(bench_t *b)
 {
-    const tt_opt_spec_t adam = {.kind = TT_OPT_ADAM};
-    TT_TRY(tt_device_open(&b->device, "cpu", 0));
-    TT_TRY(tt_net_new(&b->net, b->device, &b->spec, 1));
-    TT_TRY(tt_net_init(b->net, 1, (const float[]){1.0f, 1.0f}, 0.0f));
+    TT_TRY(s_open_net(b));
     b->memory = s_numbers(tt_mul(ROWS, b->spec.obs > 2 ? b->spec.obs : 2));
     b->obs = tt_array0(ROWS, sizeof *b->obs);
     b->row = tt_array0(ROWS, sizeof *b->row);
@@ -275,25 +298,23 @@ static tt_status_t s_open(bench_t *b)
     }
     b->head = tt_aligned0(tt_mul(tt_mul(ROWS, b->spec.tower[0].out > 2 ? b->spec.tower[0].out : 2), sizeof *b->head));
     b->value = tt_array0(ROWS, sizeof *b->value);
-    for (size_t s = 0; s < TT_COUNT(b->grad); s++)
-        b->grad[s] = tt_aligned0(tt_net_grad_count(&b->spec) * sizeof(float));
-    b->opt_state = tt_aligned0(tt_opt_state_count(&adam, &b->spec, 0) * sizeof(float));
     b->results = json_array();
-    return TT_OK;
+    return tt_table_put_rows(b->table, b->stream, b->obs, ROWS);
 }
 
 static void s_close(bench_t *b)
 {
+    tt_opt_destroy(&b->opt);
+    tt_sums_destroy(&b->sums);
+    tt_table_destroy(&b->table);
     tt_net_destroy(&b->net);
+    tt_stream_destroy(&b->stream);
     tt_device_close(&b->device);
     free(b->memory);
     free(b->obs);
     free(b->row);
     free(b->head);
     free(b->value);
-    for (size_t s = 0; s < TT_COUNT(b->grad); s++)
-        free(b->grad[s]);
-    free(b->opt_state);
     json_decref(b->results);
 }
 

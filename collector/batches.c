@@ -55,8 +55,7 @@ struct batches {
     weights_t weights;
     resend_t resend;
     blocks_t *blocks;
-    tt_device_t *device;
-    tt_net_t *net;
+    tt_inference_t *net;
     tt_norm_t *norm; /* NULL = observations are not normalised */
     tt_columns_t *columns;
     tt_env_arg_t args[TT_ENV_ARGS_MAX + 1];
@@ -417,7 +416,7 @@ static tt_status_t s_load(batches_t *self, const weights_version_t *weights)
     zmq_msg_t *params = (zmq_msg_t *)&weights->params, *norm = (zmq_msg_t *)&weights->norm;
     float *copy = tt_aligned0(zmq_msg_size(params)); /* a frame need not be aligned for floats */
     memcpy(copy, zmq_msg_data(params), zmq_msg_size(params));
-    tt_status_t status = tt_net_put(self->net, 0, copy);
+    tt_status_t status = tt_inference_put(self->net, copy);
     free(copy);
     if (status == TT_OK && self->norm) {
         double *block = tt_aligned0(self->weights.norm_bytes);
@@ -438,7 +437,7 @@ static tt_status_t s_do_weights(batches_t *self)
         exact ? weights_find(&self->weights, version) : weights_newest(&self->weights, version, self->next);
     if (weights) {
         TT_TRY(s_load(self, weights));
-        rollout_begin(self->rollout);
+        TT_TRY(rollout_begin(self->rollout));
         s_enter(self, AT_PLAY);
         tt_link_state(self->o.link, "collecting batch %" PRIu64 " with version %" PRIu64, self->next, self->loaded);
         return TT_OK;
@@ -591,8 +590,7 @@ static tt_status_t s_open(batches_t *self)
     TT_TRY(tt_train_fit(NULL, cfg));
     TT_TRY(tt_train_columns(&self->columns, cfg));
     const tt_net_spec_t spec = tt_train_net(cfg, self->columns);
-    TT_TRY(tt_device_open(&self->device, "cpu", 0));
-    TT_TRY(tt_net_new(&self->net, self->device, &spec, 1));
+    TT_TRY(tt_inference_new(&self->net, &spec));
     if (cfg->normalize.obs)
         self->norm = tt_norm_new(self->columns->scaled);
     const size_t params = tt_mul(tt_net_param_count(&spec), sizeof(float));
@@ -639,8 +637,7 @@ void batches_destroy(batches_t **self_p)
     weights_free(&self->weights);
     blocks_destroy(&self->blocks);
     tt_norm_destroy(&self->norm);
-    tt_net_destroy(&self->net);
-    tt_device_close(&self->device);
+    tt_inference_destroy(&self->net);
     tt_packet_clear(&self->roster);
     tt_columns_destroy(&self->columns);
     free(self);

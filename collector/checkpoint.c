@@ -9,14 +9,13 @@
 static tt_status_t s_weights(checkpoint_t *self, const tt_st_t *file)
 {
     const tt_net_spec_t spec = tt_train_net(&self->cfg, self->columns);
-    TT_TRY(tt_device_open(&self->device, "cpu", 0));
-    TT_TRY(tt_net_new(&self->net, self->device, &spec, 1));
+    TT_TRY(tt_inference_new(&self->net, &spec));
     size_t count;
-    const tt_tensor_t *tensor = tt_net_tensors(self->net, &count);
+    const tt_tensor_t *tensor = tt_net_tensors(tt_inference_net(self->net), &count);
     float *params = tt_array0(tt_net_param_count(&spec), sizeof *params);
     tt_status_t status = tt_snapshot_weights(file, tensor, count, false, params);
     if (status == TT_OK)
-        status = tt_net_put(self->net, 0, params);
+        status = tt_inference_put(self->net, params);
     free(params);
     return status;
 }
@@ -61,7 +60,6 @@ tt_status_t checkpoint_open(checkpoint_t *self, const char *path)
 void checkpoint_close(checkpoint_t *self)
 {
     tt_norm_destroy(&self->norm);
-    tt_net_destroy(&self->net);
-    tt_device_close(&self->device);
+    tt_inference_destroy(&self->net);
     tt_columns_destroy(&self->columns);
 }

@@ -5,7 +5,7 @@
  *  Threads: an instance belongs to one thread. */
 #pragma once
 #include "common/config/train.h"
-#include "common/nn/nn.h"
+#include "common/nn/inference.h"
 #include "common/rl/columns.h"
 #include "common/rl/norm.h"
 
@@ -13,8 +13,7 @@ typedef struct {
     tt_train_cfg_t cfg;
     tt_columns_t *columns;
     uint64_t update; /* version of the weights               */
-    tt_device_t *device;
-    tt_net_t *net;
+    tt_inference_t *net;
     tt_norm_t *norm; /* NULL = observations as they are      */
 } checkpoint_t;
 

@@ -51,7 +51,7 @@ static tt_status_t s_open(
     const tt_vec_cfg_t vec = {
         .ops = cfg->env, .args = cfg->args, .columns = columns, .seed = seed, .lo = first, .count = count};
     *self = (game_t){.cfg = cfg, .policy = policy, .E = count, .left = count};
-    self->actor = s_head(tt_net_spec(cfg->net));
+    self->actor = s_head(tt_net_spec(tt_inference_net(cfg->net)));
     TT_TRY(tt_vec_new(&self->vec, &vec));
     tt_rows_init(&self->rows, columns, cfg->norm != NULL, cfg->clip_obs);
     self->ended = tt_array0(count, sizeof *self->ended);
@@ -69,7 +69,7 @@ static tt_status_t s_act(game_t *self)
     const float *const *row = tt_rows_of(&self->rows, self->E, self->cfg->norm, tt_vec_obs(self->vec));
     float *out[TT_TOWERS_MAX] = {NULL};
     out[self->actor] = self->head;
-    TT_TRY(tt_net_forward(self->cfg->net, 0, 0, row, self->E, out));
+    TT_TRY(tt_inference_run(self->cfg->net, row, self->E, out));
     for (size_t i = 0; i < (size_t)self->E * self->policy->out; i++)
         if (!isfinite(self->head[i]))
             return tt_err(TT_INTERNAL, "the policy gives numbers that are not finite");
@@ -109,7 +109,7 @@ static tt_status_t s_play(const eval_cfg_t *cfg, const tt_policy_t *policy, uint
 
 tt_status_t eval_play(const eval_cfg_t *cfg, eval_episode_t *out)
 {
-    const tt_net_spec_t *spec = tt_net_spec(cfg->net);
+    const tt_net_spec_t *spec = tt_net_spec(tt_inference_net(cfg->net));
     tt_policy_t policy;
     tt_policy_of(&policy, cfg->columns);
     if (s_head(spec) == spec->towers)

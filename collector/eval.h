@@ -5,7 +5,7 @@
  *  Threads: one. */
 #pragma once
 #include "collector/env.h"
-#include "common/nn/nn.h"
+#include "common/nn/inference.h"
 #include "common/rl/columns.h"
 #include "common/rl/norm.h"
 
@@ -13,7 +13,7 @@ typedef struct {
     const tt_env_ops_t *env; /* borrowed, as are the next four      */
     const tt_env_arg_t *args;
     const tt_columns_t *columns;
-    tt_net_t *net;
+    tt_inference_t *net;
     const tt_norm_t *norm; /* NULL = observations as they are     */
     float clip_obs;
     uint64_t seed;

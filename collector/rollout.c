@@ -33,6 +33,7 @@ struct rollout {
     tt_segment_t at;
     finals_t finals;
     float *head;               /* [E][policy.out]                                  */
+    float *log_std;            /* [policy.log_std] of the batch in hand            */
     uint32_t *who;             /* [E] env ids                                      */
     uint64_t *clock;           /* [E]                                              */
     float *epsilon;            /* [E]                                              */
@@ -48,7 +49,7 @@ static tt_segment_shape_t s_shape(const rollout_t *self, uint32_t finals)
 
 static tt_status_t s_check(const rollout_cfg_t *cfg, const tt_policy_t *policy)
 {
-    const tt_net_spec_t *spec = tt_net_spec(cfg->net);
+    const tt_net_spec_t *spec = tt_net_spec(tt_inference_net(cfg->net));
     const bool samples = cfg->actor.kind == TT_ACT_SAMPLE;
     const char *head = tt_actor_head(&cfg->actor);
     if (tt_net_tower(spec, head) == spec->towers || (samples && tt_net_tower(spec, "critic") == spec->towers))
@@ -86,8 +87,8 @@ tt_status_t rollout_new(rollout_t **self_p, const rollout_cfg_t *cfg)
     self->cfg.clock = tt_clock_or_real(cfg->clock);
     self->columns = cfg->columns;
     self->policy = policy;
-    self->actor = tt_net_tower(tt_net_spec(cfg->net), tt_actor_head(&cfg->actor));
-    self->critic = tt_net_tower(tt_net_spec(cfg->net), "critic");
+    self->actor = tt_net_tower(tt_net_spec(tt_inference_net(cfg->net)), tt_actor_head(&cfg->actor));
+    self->critic = tt_net_tower(tt_net_spec(tt_inference_net(cfg->net)), "critic");
     self->vec = vec;
     self->T = cfg->steps;
     self->E = cfg->env_count;
@@ -95,6 +96,7 @@ tt_status_t rollout_new(rollout_t **self_p, const rollout_cfg_t *cfg)
     self->state_bytes = tt_vec_save_size(cfg->env);
     tt_rows_init(&self->rows, cfg->columns, cfg->norm != NULL, cfg->clip_obs);
     self->head = tt_array0(tt_mul(self->E, policy.out), sizeof *self->head);
+    self->log_std = tt_array0(policy.log_std, sizeof *self->log_std);
     self->who = tt_array0(self->E, sizeof *self->who);
     self->clock = tt_array0(self->E, sizeof *self->clock);
     self->epsilon = tt_array0(self->E, sizeof *self->epsilon);
@@ -125,6 +127,7 @@ void rollout_destroy(rollout_t **self_p)
         free(self->finals.column[c]);
     tt_rows_free(&self->rows);
     free(self->head);
+    free(self->log_std);
     free(self->who);
     free(self->clock);
     free(self->epsilon);
@@ -168,7 +171,7 @@ static void s_take_block(rollout_t *self, uint32_t finals)
     self->at = at;
 }
 
-void rollout_begin(rollout_t *self)
+tt_status_t rollout_begin(rollout_t *self)
 {
     self->t = 0;
     self->finite = true;
@@ -179,6 +182,7 @@ void rollout_begin(rollout_t *self)
         s_take_block(self, self->block_finals);
     for (uint32_t i = 0; i < self->E; i++)
         self->at.age[i] = tt_vec_age(self->vec, i);
+    return tt_inference_log_std(self->cfg.net, self->actor, self->log_std);
 }
 
 bool rollout_in_hand(const rollout_t *self)
@@ -243,7 +247,7 @@ static tt_status_t s_evaluate(rollout_t *self, const float *const *row, uint32_t
     out[self->actor] = head;
     if (value)
         out[self->critic] = value;
-    return tt_net_forward(self->cfg.net, 0, 0, row, rows, out);
+    return tt_inference_run(self->cfg.net, row, rows, out);
 }
 
 /*  NaN and infinity survive in the sum of absolute values. */
@@ -262,7 +266,7 @@ static tt_status_t s_sample(
     const size_t at = (size_t)self->t * self->E;
     float *value = self->at.value + at, *log_prob = self->at.log_prob + at;
     TT_TRY(s_evaluate(self, row, self->E, self->head, value));
-    tt_policy_sample(&self->policy, self->head, tt_net_log_std(self->cfg.net, 0, self->actor), mask, self->E, draw,
+    tt_policy_sample(&self->policy, self->head, self->log_std, mask, self->E, draw,
         action, log_prob);
     return TT_OK;
 }

@@ -10,7 +10,7 @@
 #include "collector/blocks.h"
 #include "collector/env.h"
 #include "common/base/clock.h"
-#include "common/nn/nn.h"
+#include "common/nn/inference.h"
 #include "common/rl/norm.h"
 #include "common/rl/schedule.h"
 #include "common/wire/segment.h"
@@ -19,7 +19,7 @@ typedef struct {
     const tt_env_ops_t *env;     /* borrowed                                        */
     const tt_env_arg_t *args;    /* borrowed; NULL = none                           */
     const tt_columns_t *columns; /* borrowed; of env's spaces, with estimates where the actor samples */
-    tt_net_t *net;               /* borrowed; the caller puts a version's parameters */
+    tt_inference_t *net;         /* borrowed; the caller puts a version's parameters */
     const tt_norm_t *norm;       /* borrowed; NULL = observations as they are       */
     blocks_t *blocks;            /* borrowed                                        */
     float clip_obs;
@@ -43,7 +43,7 @@ size_t rollout_state_bytes(const rollout_t *self);
 tt_status_t rollout_load(rollout_t *self, const void *states, size_t bytes);
 
 /*  Start a batch with the parameters that net and norm hold now; they must not change until rollout_finish. */
-void rollout_begin(rollout_t *self);
+tt_status_t rollout_begin(rollout_t *self);
 /*  Play at most max_steps steps of the batch in hand; *done: all T are played. TT_INTERNAL: an env failed. */
 tt_status_t rollout_play(rollout_t *self, uint32_t max_steps, bool *done);
 /*  Values of the last and final observations, if there are any, env states; the block becomes a frame that the caller owns.

@@ -15,7 +15,7 @@
 static uint32_t s_next_word(tt_env_rng_t *rng)
 {
     if (rng->left == 0) {
-        tt_draw(rng->words, rng->seed, (tt_stream_t)rng->stream, rng->who, rng->counter);
+        tt_draw(rng->words, rng->seed, (tt_rng_stream_t)rng->stream, rng->who, rng->counter);
         const bool last = rng->stream == TT_STREAM_ENV && (rng->counter & 0xff) == 0xff;
         rng->counter += last ? (UINT64_C(1) << 48) - 0xff : 1;
         rng->left = 4;
@@ -23,7 +23,7 @@ static uint32_t s_next_word(tt_env_rng_t *rng)
     return rng->words[4 - rng->left--];
 }
 
-static tt_env_rng_t s_rng_for(const tt_vec_t *self, uint32_t i, tt_stream_t stream, uint64_t counter)
+static tt_env_rng_t s_rng_for(const tt_vec_t *self, uint32_t i, tt_rng_stream_t stream, uint64_t counter)
 {
     return (tt_env_rng_t){
         .next = s_next_word, .seed = self->seed, .counter = counter, .stream = stream, .who = self->lo + i};

@@ -2,12 +2,11 @@
  *  learner/algorithms/algorithms.def.
  *
  *  An update: begin (advantages and targets from the batch), then for step = 0 .. steps-1: minibatch (which rows, which
- *  loss), the learner computes shard gradients and sums them along the fixed tree, applies one optimiser step, then
+ *  loss, what it reads), the learner computes shard gradients and sums them along the fixed tree, applies one optimiser step, then
  *  `after` sees the summed statistics and may end the update early. Every learner of a generation makes these calls
  *  with the same arguments and must come to the same bits.
  *
- *  Threads: begin may use the pool through `forward`; everything else is called from the learner's thread; the loss is
- *  called from pool threads, on disjoint rows. */
+ *  Threads: the learner's; the loss is called from the device's threads, on disjoint rows. */
 #pragma once
 #include "common/base/status.h"
 #include "common/config/train.h"
@@ -39,8 +38,17 @@ typedef struct {
     const float *final_value;           /* [finals] of the behaviour version                                   */
 } tt_batch_t;
 
-/*  Forward rows through set 0 of the learner's network with all its threads; same contract as tt_net_forward. */
-typedef tt_status_t (*tt_forward_fn)(void *ctx, const float *const *obs, size_t rows, float *const *out);
+/*  Rows of a batch that a network can be asked about. */
+typedef enum { TT_ROWS_OBS, TT_ROWS_LAST, TT_ROWS_FINAL } tt_batch_rows_t;
+
+/*  The network as it is when an update begins: set 0, version n. */
+typedef struct {
+    void *ctx;
+    /*  Heads of all those rows on the host: out[tower][rows][A], NULL = not wanted. */
+    tt_status_t (*forward)(void *ctx, tt_batch_rows_t which, float *const *out);
+    /*  log_std of a tower. */
+    tt_status_t (*log_std)(void *ctx, uint32_t tower, float *out);
+} tt_evaluator_t;
 
 /*  Where a run stands when a step is described. */
 typedef struct {
@@ -61,14 +69,24 @@ typedef struct {
 
 enum { TT_BLENDS_MAX = 4 };
 
+/*  A table that a loss reads: rows side by side on the host, numbered as the minibatch's. bytes 0: there is none. */
+typedef struct {
+    const void *at;
+    size_t bytes; /* of a row                                                          */
+    bool single;  /* one row, the same for all                                         */
+} tt_input_t;
+
+/*  A step as data. Nothing in it is an address on a device: what it names lies on the host, and the learner brings it there. */
 typedef struct {
     const uint32_t
         *row;      /* BATCH: [rows] row numbers of the batch in the order of the minibatch. REPLAY: NULL, the units as
                             sampled; their numbers in the loss are positions, 0 .. units - 1      */
     uint32_t rows; /* BATCH: cut into learner.shards equal runs; the learner checks divisibility */
     const tt_objective_t *objective;
-    const void *loss_ctx;
-    const tt_opt_spec_t *opt;
+    const void *params; /* of the loss, plain data */
+    size_t params_size;
+    uint32_t inputs;
+    tt_input_t input[TT_INPUTS_MAX]; /* BATCH: the same in all steps of an update. REPLAY: by position */
     float lr;
     uint32_t blends;
     tt_blend_t blend[TT_BLENDS_MAX]; /* after the optimiser's step, in order                        */
@@ -132,12 +150,11 @@ typedef struct tt_algorithm {
 
     /*  BATCH: optimiser steps of one update at most (epochs x minibatches). REPLAY: NULL, as `begin`: the feed says it. */
     uint32_t (*steps)(const tt_algo_t *self);
-    /*  Take a batch; borrowed until the next begin. net: for log_std; forward: current weights (version n). */
-    tt_status_t (*begin)(
-        tt_algo_t *self, const tt_batch_t *batch, const tt_net_t *net, tt_forward_fn forward, void *ctx);
+    /*  Take a batch; borrowed until the next begin. net: for the length of the call. */
+    tt_status_t (*begin)(tt_algo_t *self, const tt_batch_t *batch, const tt_evaluator_t *net);
     /*  Describe an optimiser step; may depend only on `at`, and on the batch or the replay. Callable again for the same
      *  step. What *out points to lasts until the next call. */
-    tt_status_t (*minibatch)(tt_algo_t *self, const tt_at_t *at, const tt_net_t *net, tt_minibatch_t *out);
+    tt_status_t (*minibatch)(tt_algo_t *self, const tt_at_t *at, tt_minibatch_t *out);
     /*  stats[TT_LOSS_STATS]: summed over the minibatch. Returns true to end the update after this step. */
     bool (*after)(tt_algo_t *self, uint32_t step, const float *stats, float grad_norm);
     /*  Metrics of the update that just ended; where it made no step, of the one before. */
@@ -150,5 +167,6 @@ tt_shape_t tt_algorithm_shape(const tt_algorithm_t *self, const tt_train_cfg_t *
 /*  All algorithms; find by name, TT_NOT_FOUND names the nearest. */
 const tt_algorithm_t *const *tt_algorithms(size_t *count);
 /*  Version 0 of a network, with the algorithm's gains (tt_net_init). */
-tt_status_t tt_algorithm_init(const tt_algorithm_t *algorithm, const void *cfg, tt_net_t *net, uint64_t seed);
+tt_status_t tt_algorithm_init(
+    const tt_algorithm_t *algorithm, const void *cfg, tt_net_t *net, tt_stream_t *stream, uint64_t seed);
 tt_status_t tt_algorithm_find(const tt_algorithm_t **out, const char *name);

@@ -27,7 +27,8 @@ struct allreduce {
     uint64_t step; /* in hand */
     bool kept;     /* sum[1] is the sum of `last` */
     uint64_t last;
-    const shards_t *shards; /* what was sent, for sending again */
+    tt_sums_t *sums; /* what was sent, for sending again */
+    tt_stream_t *stream;
     uint32_t lo, hi;
     int64_t sent_ms;
 };
@@ -103,8 +104,11 @@ static tt_status_t s_send_step(allreduce_t *self, const link_t_ *only)
 {
     uint32_t nodes[TT_TREE_RUN_MAX];
     const size_t count = tt_tree_nodes(self->cfg.shards, self->lo, self->hi, nodes);
-    for (size_t i = 0; i < count; i++)
-        TT_TRY(s_send_node(self, self->step, nodes[i], shards_node(self->shards, nodes[i]), only));
+    for (size_t i = 0; i < count; i++) {
+        const float *data = NULL;
+        TT_TRY(tt_sums_node(self->sums, self->stream, nodes[i], &data));
+        TT_TRY(s_send_node(self, self->step, nodes[i], data, only));
+    }
     self->sent_ms = tt_now_ms(self->cfg.clock);
     return TT_OK;
 }
@@ -117,10 +121,12 @@ static tt_status_t s_send_again(allreduce_t *self, const link_t_ *only)
     return self->sending ? s_send_step(self, only) : TT_OK;
 }
 
-tt_status_t allreduce_send(allreduce_t *self, uint64_t step, const shards_t *shards, uint32_t lo, uint32_t hi)
+tt_status_t allreduce_send(
+    allreduce_t *self, uint64_t step, tt_sums_t *sums, tt_stream_t *stream, uint32_t lo, uint32_t hi)
 {
     self->step = step;
-    self->shards = shards;
+    self->sums = sums;
+    self->stream = stream;
     self->lo = lo;
     self->hi = hi;
     self->sending = true;

@@ -8,7 +8,7 @@
  *  Threads: an instance belongs to one thread. */
 #pragma once
 #include "common/net/net.h"
-#include "learner/shards.h"
+#include "common/nn/nn.h"
 #include "learner/view.h"
 
 enum { ALLREDUCE_CHUNK = 262144 }; /* floats */
@@ -35,8 +35,10 @@ tt_status_t allreduce_enter(allreduce_t *self, const view_t *view);
 /*  A new era: forget kept sums. */
 void allreduce_forget(allreduce_t *self);
 
-/*  Send the partial sums of `step` for shards lo .. hi-1, taken from `shards` after shards_compute. */
-tt_status_t allreduce_send(allreduce_t *self, uint64_t step, const shards_t *shards, uint32_t lo, uint32_t hi);
+/*  Send the partial sums of `step` for shards lo .. hi-1, as tt_sums_compute left them; both are borrowed until the sum is
+ *  complete. */
+tt_status_t allreduce_send(
+    allreduce_t *self, uint64_t step, tt_sums_t *sums, tt_stream_t *stream, uint32_t lo, uint32_t hi);
 /*  The finished sum of the step in hand, NULL while it is not complete. Borrowed until the next send. */
 const float *allreduce_sum(const allreduce_t *self);
 /*  Send again when nothing came for resend_ms. For the waiting loop. */

@@ -61,8 +61,9 @@ static tt_status_t s_on_welcome(core_t *self, const tt_msg_WELCOME_t *welcome)
         self->control.start_ns = tt_now_ns(self->clock) - (welcome->now_ns - welcome->start_ns);
     tt_log_init("learner", (int)tt_link_index(self->link));
     const data_net_t net = s_net(self);
-    TT_TRY(data_open(&self->data, &self->model, &net));
-    statistics_open(&self->statistics, &self->model);
+    const model_t *model = &self->model;
+    TT_TRY(data_open(&self->data, model, &net));
+    statistics_open(&self->statistics, model);
     self->control.welcome = true;
     core_progress(self);
     log_info("job '%s': %zu parameters, %u shards, %u threads, %s", self->model.train.name, self->model.params,

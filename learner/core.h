@@ -71,7 +71,7 @@ struct core {
     compose_t compose;
 
     /* the job, from WELCOME on */
-    model_t model; /* its optimiser goes on with update.c and state.c */
+    model_t model;
     data_t data;
     statistics_t statistics;
 

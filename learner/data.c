@@ -30,7 +30,7 @@ static tt_status_t s_open_memory(data_t *self, const model_t *model)
                : TT_OK;
 }
 
-static void s_open_compute(data_t *self, const model_t *model, const data_net_t *net)
+static tt_status_t s_open_compute(data_t *self, const model_t *model, const data_net_t *net)
 {
     const allreduce_cfg_t allreduce = {.loop = net->loop,
         .keys = net->keys,
@@ -40,9 +40,8 @@ static void s_open_compute(data_t *self, const model_t *model, const data_net_t 
         .count = model->grads,
         .resend_ms = model->train.net.lease_ms,
         .clock = net->clock};
-    self->pool = pool_new(model->threads);
-    self->shards = shards_new(model->net, self->pool, model->train.learner.shards);
     self->allreduce = allreduce_new(&allreduce);
+    return compute_new(&self->compute, model);
 }
 
 static void s_open_ends(data_t *self, const model_t *model, const data_net_t *net)
@@ -65,7 +64,7 @@ tt_status_t data_open(data_t *self, const model_t *model, const data_net_t *net)
 {
     s_open_experience(self, model);
     TT_TRY(s_open_memory(self, model));
-    s_open_compute(self, model, net);
+    TT_TRY(s_open_compute(self, model, net));
     s_open_ends(self, model, net);
     return TT_OK;
 }
@@ -78,8 +77,7 @@ void data_close(data_t *self)
     batch_destroy(&self->batch);
     memory_destroy(&self->memory);
     publish_destroy(&self->publish);
-    shards_destroy(&self->shards);
-    pool_destroy(&self->pool);
+    compute_destroy(&self->compute);
     data_resume(self, NULL, 0);
 }
 

@@ -7,12 +7,11 @@
 #include "learner/allreduce.h"
 #include "learner/ask.h"
 #include "learner/batch.h"
+#include "learner/compute.h"
 #include "learner/intake.h"
 #include "learner/memory.h"
 #include "learner/model.h"
-#include "learner/pool.h"
 #include "learner/publish.h"
-#include "learner/shards.h"
 
 typedef struct {
     ask_t *ask; /* for what is missing */
@@ -20,8 +19,7 @@ typedef struct {
     batch_t *batch;
     tt_batch_t current; /* the batch in hand, assembled: while the update has begun */
     memory_t *memory;   /* NULL: what is trained on is the batch in hand */
-    pool_t *pool;
-    shards_t *shards;
+    compute_t *compute;
     allreduce_t *allreduce;
     publish_t *publish;
     float *resume; /* [params] weights now, when they are ahead of version n (a joiner before it has begun); or NULL */

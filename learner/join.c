@@ -40,7 +40,7 @@ static tt_status_t s_make_version_0(core_t *self)
 {
     TT_TRY(model_init(&self->model));
     version_t *version = publish_add(self->data.publish, 0);
-    TT_TRY(tt_net_get(self->model.net, 0, version_params(version)));
+    TT_TRY(tt_net_get(self->model.net, self->model.stream, 0, version_params(version)));
     tt_norm_t *obs = tt_norm_new(self->model.columns->scaled), *reward = tt_norm_new(1);
     tt_norm_save(obs, version_norm(version));
     tt_norm_save(reward, version->reward);

@@ -8,9 +8,8 @@ struct memory {
     replay_t *replay;
     replay_sample_t sample;
     uint32_t flat;                /* floats of an observation */
-    float *floats[TT_FRAMES];     /* [units][flat]  */
-    const float **obs[TT_FRAMES]; /* [units]        */
-    uint32_t *position;           /* [units]        */
+    float *obs[TT_FRAMES];        /* [units][flat]            */
+    const float *view[TT_FRAMES]; /* the same, to be read     */
 };
 
 /*  Observations, masks and actions; rewards and flags always are. What an actor added is not read again. */
@@ -24,16 +23,8 @@ static uint64_t s_stored(const tt_columns_t *columns)
 
 static void s_make_room(memory_t *self)
 {
-    const uint32_t units = self->feed.units;
-    self->position = tt_array0(units, sizeof *self->position);
-    for (uint32_t u = 0; u < units; u++)
-        self->position[u] = u;
-    for (int f = 0; f < TT_FRAMES; f++) {
-        self->floats[f] = tt_aligned0(tt_mul(tt_mul(units, self->flat), sizeof(float)));
-        self->obs[f] = tt_array0(units, sizeof *self->obs[f]);
-        for (uint32_t u = 0; u < units; u++)
-            self->obs[f][u] = self->floats[f] + (size_t)u * self->flat;
-    }
+    for (int f = 0; f < TT_FRAMES; f++)
+        self->view[f] = self->obs[f] = tt_aligned0(tt_mul(tt_mul(self->feed.units, self->flat), sizeof(float)));
 }
 
 tt_status_t memory_new(
@@ -70,11 +61,8 @@ void memory_destroy(memory_t **self_p)
     if (!self)
         return;
     replay_destroy(&self->replay);
-    free(self->position);
-    for (int f = 0; f < TT_FRAMES; f++) {
-        free(self->floats[f]);
+    for (int f = 0; f < TT_FRAMES; f++)
         free(self->obs[f]);
-    }
     free(self);
     *self_p = NULL;
 }
@@ -146,18 +134,13 @@ void memory_gather(memory_t *self, uint32_t lo, uint32_t hi)
 {
     const uint64_t *unit = self->sample.unit + lo;
     const size_t at = (size_t)lo * self->flat;
-    replay_gather_flat(self->replay, unit, hi - lo, REPLAY_AT, self->floats[TT_AT] + at);
-    replay_gather_flat(self->replay, unit, hi - lo, REPLAY_NEXT, self->floats[TT_NEXT] + at);
+    replay_gather_flat(self->replay, unit, hi - lo, REPLAY_AT, self->obs[TT_AT] + at);
+    replay_gather_flat(self->replay, unit, hi - lo, REPLAY_NEXT, self->obs[TT_NEXT] + at);
 }
 
-const float *const *memory_obs(const memory_t *self, tt_frame_t frame)
+const float *const *memory_obs(const memory_t *self)
 {
-    return self->obs[frame];
-}
-
-const uint32_t *memory_positions(const memory_t *self)
-{
-    return self->position;
+    return self->view;
 }
 
 tt_status_t memory_found(memory_t *self, uint64_t total, const float *x)

@@ -2,7 +2,7 @@
  *  algorithm's feed says of it, and room for the observations of a minibatch.
  *
  *  Whatever it says is a function of the batches that went in and of the step: every learner comes to the same.
- *  Threads: an instance belongs to one thread; observations are read by the pool between two draws. */
+ *  Threads: an instance belongs to one thread; observations are read by the device until the next draw. */
 #pragma once
 #include "common/config/train.h"
 #include "learner/algorithm.h"
@@ -26,11 +26,9 @@ uint32_t memory_owed(const memory_t *self, uint64_t update);
 
 /*  The minibatch of step `total`, borrowed until the next draw; drawn again, the same. */
 tt_status_t memory_draw(memory_t *self, uint64_t total, const replay_sample_t **out);
-/*  Read the observations of positions lo .. hi-1 of the minibatch just drawn; memory_obs(frame)[position] -> flat floats. */
+/*  Read the observations of positions lo .. hi-1 of the minibatch just drawn to memory_obs: by frame, [units][flat]. */
 void memory_gather(memory_t *self, uint32_t lo, uint32_t hi);
-const float *const *memory_obs(const memory_t *self, tt_frame_t frame);
-/*  [units] 0, 1, 2, ...: a position is its own row number. */
-const uint32_t *memory_positions(const memory_t *self);
+const float *const *memory_obs(const memory_t *self);
 
 /*  What step `total` found by position (prioritised; else it is not read). */
 tt_status_t memory_found(memory_t *self, uint64_t total, const float *x);

@@ -35,14 +35,14 @@ static tt_status_t s_network(model_t *self)
     tt_net_spec_t spec = tt_train_net(&self->train, self->columns);
     spec.sets = self->shape.sets;
     spec.ride = self->shape.ride;
-    TT_TRY(tt_device_open(&self->device, "cpu", 0));
-    TT_TRY(tt_net_new(&self->net, self->device, &spec, self->threads));
+    TT_TRY(tt_device_open(&self->device, NULL, 0, self->threads));
+    TT_TRY(tt_stream_new(&self->stream, self->device));
+    TT_TRY(tt_net_new(&self->net, self->device, &spec));
     self->params = tt_net_param_count(&spec);
     self->grads = tt_net_grad_count(&spec);
-    self->opt = self->algorithm->opt(self->algo);
-    self->opt_count = tt_opt_state_count(self->opt, &spec, 0);
-    self->opt_state = tt_aligned0(tt_mul(self->opt_count, sizeof(float)));
-    return TT_OK;
+    const tt_opt_spec_t *opt = self->algorithm->opt(self->algo);
+    self->opt_count = tt_opt_state_count(opt, &spec, 0);
+    return tt_opt_new(&self->opt, self->net, 0, opt);
 }
 
 static uint32_t s_threads(const tt_train_cfg_t *train)
@@ -91,12 +91,12 @@ tt_status_t model_check(const char *text)
 
 void model_close(model_t *self)
 {
+    tt_opt_destroy(&self->opt);
     tt_net_destroy(&self->net);
-    if (self->device)
-        tt_device_close(&self->device);
+    tt_stream_destroy(&self->stream);
+    tt_device_close(&self->device);
     if (self->algo)
         self->algorithm->destroy(&self->algo);
-    free(self->opt_state);
     tt_columns_destroy(&self->columns);
     free(self->cfg);
     free(self->text);
@@ -105,7 +105,9 @@ void model_close(model_t *self)
 
 tt_status_t model_init(model_t *self)
 {
-    memset(self->opt_state, 0, self->opt_count * sizeof(float));
-    self->opt_step = 0;
-    return tt_algorithm_init(self->algorithm, self->cfg, self->net, self->train.seed);
+    float *rest = tt_array0(self->opt_count, sizeof *rest);
+    const tt_status_t status = tt_opt_put(self->opt, self->stream, rest, 0);
+    free(rest);
+    TT_TRY(status);
+    return tt_algorithm_init(self->algorithm, self->cfg, self->net, self->stream, self->train.seed);
 }

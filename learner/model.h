@@ -16,12 +16,10 @@ typedef struct {
     tt_shape_t shape;
     tt_algo_t *algo;
     tt_device_t *device;
+    tt_stream_t *stream;
     tt_net_t *net;
-    const tt_opt_spec_t *opt; /* borrowed from algo */
-    size_t params, grads;     /* floats */
-    float *opt_state;
-    size_t opt_count;
-    uint64_t opt_step; /* steps the optimiser has taken */
+    tt_opt_t *opt;
+    size_t params, grads, opt_count; /* floats of a set, of a gradient, of the optimiser's state */
     uint32_t threads;
     uint64_t batch_steps; /* T * N */
 } model_t;

@@ -44,9 +44,17 @@ static float *s_params_now(core_t *self)
         memcpy(params, self->data.resume, self->model.params * sizeof(float));
         return params;
     }
-    const tt_status_t got = tt_net_get(self->model.net, 0, params);
+    const tt_status_t got = tt_net_get(self->model.net, self->model.stream, 0, params);
     TT_CHECK(got == TT_OK);
     return params;
+}
+
+static float *s_opt_now(core_t *self)
+{
+    float *state = tt_aligned0(tt_mul(self->model.opt_count, sizeof(float)));
+    const tt_status_t got = tt_opt_get(self->model.opt, self->model.stream, state);
+    TT_CHECK(got == TT_OK);
+    return state;
 }
 
 /*  As of before the batch in hand: whoever restores counts it again. */
@@ -75,7 +83,7 @@ static void s_capture_sets(core_t *self, tt_snapshot_t *out)
 {
     for (uint32_t k = 1; k < out->sets; k++) {
         float *params = tt_aligned0(tt_mul(self->model.params, sizeof(float)));
-        const tt_status_t got = tt_net_get(self->model.net, k, params);
+        const tt_status_t got = tt_net_get(self->model.net, self->model.stream, k, params);
         TT_CHECK(got == TT_OK);
         out->set[k] = params;
     }
@@ -100,13 +108,13 @@ void state_capture(core_t *self, tt_snapshot_t *out)
     out->return_mean = tt_episodes_return_mean(self->statistics.episodes);
     out->update = self->at.update;
     out->steps = self->at.steps;
-    out->opt_step = self->model.opt_step;
+    out->opt_step = tt_opt_steps(self->model.opt);
     out->trained = self->at.trained;
     out->lag_max = self->at.lag_max;
     out->step = self->at.step;
     out->solved = self->record.solved_steps;
     out->best = self->record.best;
-    out->opt_state = self->model.opt_state;
+    out->opt_state = s_opt_now(self);
     out->params = out->owned = s_params_now(self);
     out->episodes = s_episodes_now(self, out->episodes_count);
     out->env_states = s_states_now(self);
@@ -119,6 +127,7 @@ void state_capture(core_t *self, tt_snapshot_t *out)
 void state_release(tt_snapshot_t *snapshot)
 {
     free(snapshot->owned);
+    free((void *)(uintptr_t)snapshot->opt_state);
     free((void *)(uintptr_t)snapshot->episodes);
     free((void *)(uintptr_t)snapshot->env_states);
     for (uint32_t k = 1; k < snapshot->sets; k++)
@@ -157,14 +166,12 @@ tt_status_t state_restore(core_t *self, const tt_snapshot_t *from)
         .lag_max = from->lag_max};
     TT_TRY(s_restore_versions(self, from));
     TT_TRY(statistics_restore(&self->statistics, from->episodes, from->returns));
-    TT_TRY(tt_net_put(self->model.net, 0, version_params(publish_newest(self->data.publish))));
+    TT_TRY(tt_net_put(self->model.net, self->model.stream, 0, version_params(publish_newest(self->data.publish))));
     for (uint32_t k = 1; k < from->sets; k++)
-        TT_TRY(tt_net_put(self->model.net, k, from->set[k]));
+        TT_TRY(tt_net_put(self->model.net, self->model.stream, k, from->set[k]));
     if (self->data.memory)
         TT_TRY(replay_load(memory_replay(self->data.memory), from->replay, from->replay_bytes));
-    if (from->opt_count)
-        memcpy(self->model.opt_state, from->opt_state, from->opt_count * sizeof(float));
-    self->model.opt_step = from->opt_step;
+    TT_TRY(tt_opt_put(self->model.opt, self->model.stream, from->opt_state, from->opt_step));
     /* begin needs version n, the next step needs the weights now */
     data_resume(&self->data, from->step > 0 ? from->params : NULL, from->param_count);
     if (from->sum)

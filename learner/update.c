@@ -45,7 +45,9 @@ static void s_check_rules(core_t *self)
 static tt_status_t s_begin_batch(core_t *self)
 {
     const tt_algorithm_t *algorithm = self->model.algorithm;
-    TT_TRY(algorithm->begin(self->model.algo, &self->data.current, self->model.net, shards_forward, self->data.shards));
+    const tt_evaluator_t net = compute_evaluator(self->data.compute);
+    TT_TRY(compute_batch(self->data.compute, &self->data.current));
+    TT_TRY(algorithm->begin(self->model.algo, &self->data.current, &net));
     position_plan(&self->at, algorithm->steps(self->model.algo));
     return TT_OK;
 }
@@ -71,7 +73,7 @@ static tt_status_t s_begin(core_t *self)
     TT_TRY(self->data.memory ? s_begin_replay(self) : s_begin_batch(self));
     if (self->data.resume) {
         /* joined in the middle: begin needed the weights of version n, the steps go on from those of now */
-        TT_TRY(tt_net_put(self->model.net, 0, self->data.resume));
+        TT_TRY(tt_net_put(self->model.net, self->model.stream, 0, self->data.resume));
         data_resume(&self->data, NULL, 0);
     }
     position_begin(&self->at, batch_oldest_version(self->data.batch));
@@ -87,7 +89,8 @@ static tt_status_t s_sum_with_others(core_t *self, uint32_t lo, uint32_t hi, con
 {
     const uint64_t generation = self->view.generation;
     char whom[64];
-    TT_TRY(allreduce_send(self->data.allreduce, self->at.steps, self->data.shards, lo, hi));
+    TT_TRY(allreduce_send(
+        self->data.allreduce, self->at.steps, compute_sums(self->data.compute), self->model.stream, lo, hi));
     while (!s_void(self) && self->view.generation == generation) {
         *sum_p = allreduce_sum(self->data.allreduce);
         if (*sum_p)
@@ -103,74 +106,66 @@ static tt_status_t s_sum_with_others(core_t *self, uint32_t lo, uint32_t hi, con
     return TT_OK;
 }
 
-/*  The observations of those shards that are ours. */
-static void s_read_units(core_t *self, const shards_work_t *work, uint32_t lo, uint32_t hi)
+/*  The gradients of shards lo .. hi-1; of a replay only the observations of those are read. minibatch NULL: of nothing. */
+static tt_status_t s_gradients(core_t *self, const tt_minibatch_t *minibatch, uint32_t lo, uint32_t hi)
 {
-    if (self->data.memory && work->rows)
-        memory_gather(self->data.memory, shards_first(self->data.shards, work->rows, lo),
-            shards_first(self->data.shards, work->rows, hi));
+    const data_t *data = &self->data;
+    const uint32_t shards = self->model.train.learner.shards;
+    if (!data->memory || !minibatch)
+        return compute_gradients(data->compute, minibatch, NULL, lo, hi);
+    memory_gather(data->memory, tt_sums_first(shards, minibatch->rows, lo), tt_sums_first(shards, minibatch->rows, hi));
+    return compute_gradients(data->compute, minibatch, memory_obs(data->memory), lo, hi);
 }
 
-static tt_status_t s_sum(core_t *self, const shards_work_t *work, const float **sum_p)
+/*  The sum over all learners. *sum_p: as it came from the others; NULL when there are none. *done: false when all is void. */
+static tt_status_t s_sum(core_t *self, const tt_minibatch_t *minibatch, const float **sum_p, bool *done)
 {
     const uint32_t shards = self->model.train.learner.shards;
-    for (*sum_p = NULL; !*sum_p && !s_void(self);) {
+    for (*sum_p = NULL, *done = false; !*done && !s_void(self);) {
         uint32_t lo, hi;
         tt_tree_run(shards, self->view.learners, self->view.rank, &lo, &hi);
-        s_read_units(self, work, lo, hi);
-        TT_TRY(shards_compute(self->data.shards, work, lo, hi));
+        TT_TRY(s_gradients(self, minibatch, lo, hi));
         core_lap(self, CORE_gradients);
-        if (self->view.learners > 1) {
-            TT_TRY(s_sum_with_others(self, lo, hi, sum_p));
-            core_lap(self, CORE_wait_sum);
-        } else {
-            *sum_p = shards_node(self->data.shards, 1);
-        }
+        *done = self->view.learners == 1;
+        if (*done)
+            continue;
+        TT_TRY(s_sum_with_others(self, lo, hi, sum_p));
+        core_lap(self, CORE_wait_sum);
+        *done = *sum_p != NULL;
     }
     return TT_OK;
 }
 
-/*  What a step is made of; work->rows 0: of nothing. */
-static tt_status_t s_describe(core_t *self, tt_minibatch_t *minibatch, shards_work_t *work)
+/*  What the step in hand is made of. */
+static tt_status_t s_describe(core_t *self, tt_minibatch_t *out)
 {
-    model_t *model = &self->model;
+    const model_t *model = &self->model;
+    memory_t *memory = self->data.memory;
     tt_at_t at = {.update = self->at.update,
         .rows = (self->at.update + 1) * model->batch_steps,
-        .total = model->opt_step,
+        .total = tt_opt_steps(model->opt),
         .step = self->at.step};
-    *work = (shards_work_t){.obs = {self->data.current.obs}};
-    if (self->data.memory) {
-        if (!self->at.owed)
-            return TT_OK;
-        at.replay = memory_replay(self->data.memory);
-        TT_TRY(memory_draw(self->data.memory, at.total, &at.sample));
-        work->obs[TT_AT] = memory_obs(self->data.memory, TT_AT);
-        work->obs[TT_NEXT] = memory_obs(self->data.memory, TT_NEXT);
+    if (memory) {
+        at.replay = memory_replay(memory);
+        TT_TRY(memory_draw(memory, at.total, &at.sample));
     }
-    TT_TRY(model->algorithm->minibatch(model->algo, &at, model->net, minibatch));
-    work->row = self->data.memory ? memory_positions(self->data.memory) : minibatch->row;
-    work->rows = minibatch->rows;
-    work->objective = minibatch->objective;
-    work->loss_ctx = minibatch->loss_ctx;
-    return TT_OK;
+    return model->algorithm->minibatch(model->algo, &at, out);
 }
 
-/*  One optimiser step with the sum; then the sets that follow, and what it says of its units. */
-static tt_status_t s_apply(core_t *self, const tt_minibatch_t *minibatch, const float *sum, float *norm)
+/*  One optimiser step with the sum, and what it says of its units. *last: it ends the update. */
+static tt_status_t s_apply(core_t *self, const tt_minibatch_t *minibatch, const float *sum, bool *last)
 {
-    model_t *model = &self->model;
-    const uint64_t total = model->opt_step;
-    const tt_status_t status =
-        tt_net_apply(model->net, 0, minibatch->opt, model->opt_state, &model->opt_step, sum, minibatch->lr, norm);
+    const model_t *model = &self->model;
+    const uint64_t total = tt_opt_steps(model->opt);
+    compute_result_t result;
+    const tt_status_t status = compute_step(self->data.compute, minibatch, sum, &result);
     if (status != TT_OK)
         return tt_err_wrap(status, "update %llu, optimiser step %llu (learning rate %g)",
             (unsigned long long)self->at.update, (unsigned long long)self->at.steps, (double)minibatch->lr);
-    for (uint32_t b = 0; b < minibatch->blends; b++) {
-        const tt_blend_t *blend = &minibatch->blend[b];
-        TT_TRY(tt_net_blend(model->net, blend->to, blend->from, blend->groups, blend->tau));
-    }
-    const float *ride = sum + tt_net_stats_offset(tt_net_spec(model->net)) + TT_LOSS_STATS;
-    return minibatch->priorities ? memory_found(self->data.memory, total, ride) : TT_OK;
+    if (minibatch->priorities)
+        TT_TRY(memory_found(self->data.memory, total, result.ride));
+    *last = model->algorithm->after(model->algo, self->at.step, result.stats, result.norm);
+    return TT_OK;
 }
 
 static void s_step_done(core_t *self, bool last)
@@ -186,20 +181,17 @@ static void s_step_done(core_t *self, bool last)
 
 static tt_status_t s_step(core_t *self)
 {
+    const bool empty = self->data.memory && !self->at.owed; /* a step of nothing */
     tt_minibatch_t minibatch;
-    shards_work_t work;
-    TT_TRY(s_describe(self, &minibatch, &work));
-    const float *sum = NULL;
-    TT_TRY(s_sum(self, &work, &sum));
-    if (!sum)
+    const float *sum;
+    bool done, last = true;
+    if (!empty)
+        TT_TRY(s_describe(self, &minibatch));
+    TT_TRY(s_sum(self, empty ? NULL : &minibatch, &sum, &done));
+    if (!done)
         return TT_OK;
-    bool last = true;
-    if (work.rows) {
-        float norm = 0;
-        TT_TRY(s_apply(self, &minibatch, sum, &norm));
-        const float *stats = sum + tt_net_stats_offset(tt_net_spec(self->model.net));
-        last = self->model.algorithm->after(self->model.algo, self->at.step, stats, norm);
-    }
+    if (!empty)
+        TT_TRY(s_apply(self, &minibatch, sum, &last));
     s_step_done(self, last);
     core_lap(self, CORE_apply);
     return core_glance(self);
@@ -214,7 +206,7 @@ static tt_status_t s_make_version(core_t *self)
     statistics_learn(&self->statistics, &self->model.train, self->data.batch, &self->data.current);
     version_t *version = publish_add(self->data.publish, self->at.update + 1);
     statistics_save(&self->statistics, version);
-    return tt_net_get(self->model.net, 0, version_params(version));
+    return tt_net_get(self->model.net, self->model.stream, 0, version_params(version));
 }
 
 static tt_status_t s_finish(core_t *self)

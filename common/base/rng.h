@@ -15,13 +15,13 @@ typedef enum {
     TT_STREAM_EVAL = 6,    /* tutti eval: who = episode, counter = k-th draw                          */
     TT_STREAM_REPLAY = 7,  /* who = stripe, counter = step * 2^20 + k-th draw                       */
     TT_STREAM_TEST = 255
-} tt_stream_t;
+} tt_rng_stream_t;
 
 /*  Philox 4x32-10 itself: out = f(counter, key). */
 void tt_philox(uint32_t out[4], const uint32_t counter[4], const uint32_t key[2]);
 
 /*  Four uniform 32-bit words for (seed, stream, who, counter). */
-static inline void tt_draw(uint32_t out[4], uint64_t seed, tt_stream_t stream, uint32_t who, uint64_t counter)
+static inline void tt_draw(uint32_t out[4], uint64_t seed, tt_rng_stream_t stream, uint32_t who, uint64_t counter)
 {
     const uint32_t ctr[4] = {(uint32_t)counter, (uint32_t)(counter >> 32), who, (uint32_t)stream};
     const uint32_t key[2] = {(uint32_t)seed, (uint32_t)(seed >> 32)};

@@ -1,44 +1,47 @@
-/*  backend - what a place to compute must offer. nn.h is what the rest of Tutti calls; this table is what stands behind
- *  it. Calls are coarse, so that a backend may fuse. cpu/ implements it; a GPU is one more folder and one more line in
- *  backends.c.
+/*  backend - what a place to compute must offer. nn.h and device.h are what the rest of Tutti calls; what stands here is behind
+ *  them.
  *
- *  Contract of each entry: see the function of the same name in nn.h. Threads: as there. */
+ *  Work is data: a call of nn.h checks what it is given, writes it down as a tt_work_t and hands it to its stream's device, which
+ *  does it at once or later. cpu/ does it at once; strict/ keeps it and has cpu/ do it; a GPU is one more folder and one more
+ *  line in backends.c.
+ *
+ *  Pointers named "device memory" are from `alloc`; only work looks behind them.
+ *  Threads: as device.h; work may run on another thread while the caller waits. */
 #pragma once
 #include "common/nn/nn.h"
 
-typedef struct tt_backend_ops {
-    const char *name; /* "cpu" */
-
-    tt_status_t (*open)(tt_device_t **self_p, int device);
-    void (*close)(tt_device_t **self_p);
-    const char *(*describe)(const tt_device_t *self);
-
-    /*  Device memory; put and get may be asynchronous on the device's stream, sync waits and reports late errors. */
-    tt_status_t (*alloc)(tt_device_t *self, void **out, size_t bytes);
-    void (*free)(tt_device_t *self, void *memory);
-    tt_status_t (*put)(tt_device_t *self, void *dst, const void *src, size_t bytes);
-    tt_status_t (*get)(tt_device_t *self, void *dst, const void *src, size_t bytes);
-    tt_status_t (*sync)(tt_device_t *self);
-
-    /*  What a network keeps on the device (derived copies, workspaces) and the work itself. */
-    tt_status_t (*net_new)(tt_net_t *net);
-    void (*net_free)(tt_net_t *net);
-    tt_status_t (*refresh)(
-        tt_net_t *net, uint32_t set, uint32_t groups); /* parameters changed: rebuild derived copies */
-    tt_status_t (*forward)(
-        tt_net_t *net, uint32_t lane, uint32_t set, const float *const *obs, size_t rows, float *const *out);
-    tt_status_t (*shard_grad)(tt_net_t *net, uint32_t lane, const tt_pass_t *pass, float *grad);
-    tt_status_t (*apply)(tt_net_t *net, uint32_t group, const tt_opt_spec_t *opt, float *opt_state, uint64_t *step,
-        const float *grad, float lr, float *norm_out);
-    tt_status_t (*blend)(tt_net_t *net, uint32_t to, uint32_t from, uint32_t groups, float tau);
-} tt_backend_ops_t;
+/*  Norms before clipping, in device memory: of each group's newest step; and of the first step since the last report that could
+ *  not be taken (bad_step 0: there is none). */
+typedef struct {
+    float newest[TT_TOWERS_MAX];
+    float bad;
+    uint64_t bad_step;
+} tt_norms_t;
 
 /*  Every device begins with this. */
 struct tt_device {
-    const tt_backend_ops_t *ops;
+    const struct tt_backend_ops *ops;
+    uint32_t lanes;
 };
 
-/*  A network: the part that every backend shares. */
+/*  Every stream, too. */
+struct tt_stream {
+    tt_device_t *device;
+};
+
+/*  What was put last, and what work reads: they differ while a put waits for its turn. */
+struct tt_table {
+    tt_device_t *device;
+    size_t bytes;           /* of a row                                                     */
+    size_t count;           /* rows that were put last                                      */
+    bool side_by_side;      /* how                                                          */
+    const char *rows;       /* what work reads: rows side by side ...                       */
+    const void *const *row; /* ... or, when not NULL, each where it lies                 */
+    size_t there;           /* so many                                                      */
+    void *copy;             /* device memory of a device that reads no memory of the host's */
+    size_t room;            /* bytes of it                                                  */
+};
+
 struct tt_net {
     tt_device_t *device; /* borrowed */
     tt_net_spec_t spec;
@@ -46,10 +49,142 @@ struct tt_net {
     tt_tensor_t *tensors;
     size_t param_count, grad_count;
     size_t log_std_at[TT_TOWERS_MAX]; /* where a tower's log_std lies, if it has one */
-    uint32_t lanes, sets;
-    float *params[TT_SETS_MAX]; /* host copy on the CPU, device memory elsewhere */
-    void *impl;                 /* the backend's own                             */
+    uint32_t sets;
+    float *params[TT_SETS_MAX]; /* device memory     */
+    tt_norms_t *norms;          /* device memory     */
+    void *impl;                 /* the backend's own */
 };
+
+struct tt_sums {
+    tt_net_t *net; /* borrowed */
+    uint32_t shards;
+    size_t count;      /* floats of a gradient                                                     */
+    uint32_t lo, hi;   /* the run that was queued last                                             */
+    bool whole;        /* node 1 was queued: that run was all there is, or a sum was put           */
+    float **leaf;      /* [shards] device memory, made by the work that needs it                   */
+    const float *root; /* what work reads as node 1                                                */
+    float *given;      /* device memory: the sum that was put, where the host's own cannot be read */
+    float **host;      /* [shards] nodes that the host asked for, where it cannot read `leaf`      */
+};
+
+struct tt_opt {
+    tt_net_t *net; /* borrowed */
+    uint32_t group;
+    tt_opt_spec_t spec;
+    size_t state_count;
+    float *state;   /* device memory; NULL when there is none */
+    uint64_t steps; /* that were queued                       */
+};
+
+/*  What can be queued, with the union member of the same name. */
+typedef enum {
+    TT_WORK_TABLE,     /* a table gets other rows: side by side, or by `row`                */
+    TT_WORK_PUT,       /* parameters of a set                                               */
+    TT_WORK_GET,       /* a part of them                                                    */
+    TT_WORK_BLEND,     /*                                                                   */
+    TT_WORK_FORWARD,   /*                                                                   */
+    TT_WORK_COMPUTE,   /* late error: a row number that a table of the pass does not have   */
+    TT_WORK_NODE,      /*                                                                   */
+    TT_WORK_SUM,       /* node 1 comes from elsewhere                                       */
+    TT_WORK_STATE_PUT, /* an optimiser's state                                              */
+    TT_WORK_STATE_GET, /*                                                                   */
+    TT_WORK_STEP,      /* a norm that is not finite is noted and changes nothing            */
+    TT_WORK_REPORT,    /* late error: such a norm                                           */
+    TT_WORKS
+} tt_work_kind_t;
+
+typedef struct {
+    tt_work_kind_t kind;
+    union {
+        struct {
+            tt_table_t *table;
+            const void *rows;
+            const void *const *row; /* not NULL: instead of rows */
+            size_t count;
+        } table;
+        struct {
+            tt_net_t *net;
+            uint32_t set;
+            const float *params;
+        } put;
+        struct {
+            const tt_net_t *net;
+            uint32_t set;
+            size_t first, count;
+            float *out;
+        } get;
+        struct {
+            tt_net_t *net;
+            uint32_t to, from, groups;
+            float tau;
+        } blend;
+        struct {
+            tt_net_t *net;
+            uint32_t set;
+            const tt_table_t *obs;
+            size_t rows;
+            float *out[TT_TOWERS_MAX];
+        } forward;
+        struct {
+            tt_sums_t *sums;
+            const tt_pass_t *pass; /* of the call: a device that does it later copies it and its params */
+            uint32_t lo, hi;
+        } compute;
+        struct {
+            tt_sums_t *sums;
+            uint32_t node;
+            const float **out;
+        } node;
+        struct {
+            tt_sums_t *sums;
+            const float *sum;
+        } sum;
+        struct {
+            tt_opt_t *opt;
+            const float *state;
+        } state_put;
+        struct {
+            const tt_opt_t *opt;
+            float *state;
+        } state_get;
+        struct {
+            tt_opt_t *opt;
+            const tt_sums_t *sums;
+            uint64_t number; /* of the step, from 1 */
+            float lr;
+        } step;
+        struct {
+            tt_net_t *net;
+            const tt_sums_t *sums;
+            float *stats, *norm; /* either may be NULL */
+        } report;
+    };
+} tt_work_t;
+
+typedef struct tt_backend_ops {
+    const char *name; /* "cpu" */
+
+    tt_status_t (*open)(tt_device_t **self_p, int number, uint32_t lanes);
+    void (*close)(tt_device_t *self);
+    const char *(*describe)(const tt_device_t *self);
+
+    /*  Zeroed device memory, aligned to 64 bytes. */
+    tt_status_t (*alloc)(tt_device_t *self, void **out, size_t bytes);
+    void (*free)(tt_device_t *self, void *memory);
+
+    tt_status_t (*stream_new)(tt_stream_t **self_p, tt_device_t *device);
+    /*  Waits. */
+    void (*stream_free)(tt_stream_t *self);
+    /*  The work is copied as far as its comments say. An error may be said here or by sync. */
+    tt_status_t (*queue)(tt_stream_t *self, const tt_work_t *work);
+    tt_status_t (*sync)(tt_stream_t *self);
+    /*  Wait for all streams of the device: something that work may name goes. What failed is said by their own sync. */
+    void (*wait)(tt_device_t *self);
+
+    /*  What a network keeps on the device beside its parameters, which are 0. */
+    tt_status_t (*net_new)(tt_net_t *net);
+    void (*net_free)(tt_net_t *net);
+} tt_backend_ops_t;
 
 /*  The backends there are, NULL-terminated (backends.c). */
 extern const tt_backend_ops_t *const tt_backends[];

@@ -158,7 +158,7 @@ static size_t s_init_tower(const tt_net_t *self, uint32_t t, size_t first, uint6
     return first + 2 * (size_t)tt_spec_layers(tower) + (tower->log_std > 0);
 }
 
-tt_status_t tt_net_init(tt_net_t *self, uint64_t seed, const float *gain, float log_std0)
+tt_status_t tt_net_init(tt_net_t *self, tt_stream_t *stream, uint64_t seed, const float *gain, float log_std0)
 {
     if ((uint32_t)self->spec.init >= TT_COUNT(s_inits))
         return tt_err(TT_INVALID, "init %d: there are %zu", (int)self->spec.init, TT_COUNT(s_inits));
@@ -171,7 +171,7 @@ tt_status_t tt_net_init(tt_net_t *self, uint64_t seed, const float *gain, float 
     }
     tt_status_t status = TT_OK;
     for (uint32_t set = 0; status == TT_OK && set < self->sets; set++)
-        status = tt_net_put(self, set, params);
+        status = tt_net_put(self, stream, set, params);
     free(params);
     return status;
 }

@@ -5,56 +5,14 @@
 #include "common/nn/backend.h"
 #include "common/nn/spec.h"
 
-tt_status_t tt_device_open(tt_device_t **self_p, const char *backend, int device)
-{
-    for (size_t i = 0; tt_backends[i]; i++)
-        if (strcmp(tt_backends[i]->name, backend) == 0)
-            return tt_backends[i]->open(self_p, device);
-    return tt_err(TT_NOT_FOUND, "no backend called '%s' in this build; there is '%s'", backend, tt_backends[0]->name);
-}
-
-void tt_device_close(tt_device_t **self_p)
-{
-    if (*self_p)
-        (*self_p)->ops->close(self_p);
-    *self_p = NULL;
-}
-
-const char *tt_device_name(const tt_device_t *self)
-{
-    return self->ops->describe(self);
-}
-
-tt_status_t tt_device_alloc(tt_device_t *self, void **out, size_t bytes)
-{
-    return self->ops->alloc(self, out, bytes);
-}
-
-void tt_device_free(tt_device_t *self, void *memory)
-{
-    self->ops->free(self, memory);
-}
-
-tt_status_t tt_device_put(tt_device_t *self, void *dst, const void *src, size_t bytes)
-{
-    return self->ops->put(self, dst, src, bytes);
-}
-
-tt_status_t tt_device_get(tt_device_t *self, void *dst, const void *src, size_t bytes)
-{
-    return self->ops->get(self, dst, src, bytes);
-}
-
-tt_status_t tt_device_sync(tt_device_t *self)
-{
-    return self->ops->sync(self);
-}
-
 static void s_free_net(tt_net_t *self)
 {
+    const tt_backend_ops_t *ops = self->device->ops;
+    ops->wait(self->device);
+    ops->net_free(self);
     for (uint32_t set = 0; set < self->sets; set++)
-        if (self->params[set])
-            self->device->ops->free(self->device, self->params[set]);
+        ops->free(self->device, self->params[set]);
+    ops->free(self->device, self->norms);
     free(self->tensors);
     free(self);
 }
@@ -63,11 +21,13 @@ static void s_free_net(tt_net_t *self)
 static tt_status_t s_open_net(tt_net_t *self)
 {
     const tt_backend_ops_t *ops = self->device->ops;
+    void *memory = NULL;
     for (uint32_t set = 0; set < self->sets; set++) {
-        void *memory = NULL;
-        TT_TRY(ops->alloc(self->device, &memory, self->grad_count * sizeof(float)));
+        TT_TRY(ops->alloc(self->device, &memory, tt_mul(self->grad_count, sizeof(float))));
         self->params[set] = memory;
     }
+    TT_TRY(ops->alloc(self->device, &memory, sizeof *self->norms));
+    self->norms = memory;
     return ops->net_new(self);
 }
 
@@ -85,15 +45,12 @@ static void s_lay_out(tt_net_t *self)
     }
 }
 
-tt_status_t tt_net_new(tt_net_t **self_p, tt_device_t *device, const tt_net_spec_t *spec, uint32_t lanes)
+tt_status_t tt_net_new(tt_net_t **self_p, tt_device_t *device, const tt_net_spec_t *spec)
 {
     TT_TRY(tt_spec_check(spec));
-    if (lanes < 1 || lanes > 1024)
-        return tt_err(TT_INVALID, "network: %u lanes; 1 to 1024 are possible", lanes);
     tt_net_t *self = tt_new0(sizeof *self);
     self->device = device;
     self->spec = *spec;
-    self->lanes = lanes;
     self->sets = tt_spec_sets(spec);
     s_lay_out(self);
     const tt_status_t status = s_open_net(self);
@@ -106,10 +63,8 @@ tt_status_t tt_net_new(tt_net_t **self_p, tt_device_t *device, const tt_net_spec
 
 void tt_net_destroy(tt_net_t **self_p)
 {
-    if (*self_p) {
-        (*self_p)->device->ops->net_free(*self_p);
+    if (*self_p)
         s_free_net(*self_p);
-    }
     *self_p = NULL;
 }
 
@@ -124,23 +79,34 @@ const tt_tensor_t *tt_net_tensors(const tt_net_t *self, size_t *count)
     return self->tensors;
 }
 
-tt_status_t tt_net_put(tt_net_t *self, uint32_t set, const float *params)
+static tt_status_t s_queue_and_wait(tt_stream_t *stream, const tt_work_t *work)
 {
-    const tt_backend_ops_t *ops = self->device->ops;
-    TT_CHECK(set < self->sets);
-    TT_TRY(ops->put(self->device, self->params[set], params, self->param_count * sizeof(float)));
-    return ops->refresh(self, set, UINT32_MAX);
+    TT_TRY(stream->device->ops->queue(stream, work));
+    return stream->device->ops->sync(stream);
 }
 
-tt_status_t tt_net_get(const tt_net_t *self, uint32_t set, float *params)
+tt_status_t tt_net_put(tt_net_t *self, tt_stream_t *stream, uint32_t set, const float *params)
 {
-    const tt_backend_ops_t *ops = self->device->ops;
     TT_CHECK(set < self->sets);
-    TT_TRY(ops->get(self->device, params, self->params[set], self->param_count * sizeof(float)));
-    return ops->sync(self->device);
+    return s_queue_and_wait(stream, &(tt_work_t){.kind = TT_WORK_PUT, .put = {self, set, params}});
 }
 
-tt_status_t tt_net_blend(tt_net_t *self, uint32_t to, uint32_t from, uint32_t groups, float tau)
+tt_status_t tt_net_get(const tt_net_t *self, tt_stream_t *stream, uint32_t set, float *params)
+{
+    TT_CHECK(set < self->sets);
+    return s_queue_and_wait(
+        stream, &(tt_work_t){.kind = TT_WORK_GET, .get = {self, set, 0, self->param_count, params}});
+}
+
+tt_status_t tt_net_get_log_std(const tt_net_t *self, tt_stream_t *stream, uint32_t set, uint32_t tower, float *log_std)
+{
+    TT_CHECK(set < self->sets && tower < self->spec.towers);
+    return s_queue_and_wait(
+        stream, &(tt_work_t){.kind = TT_WORK_GET,
+                    .get = {self, set, self->log_std_at[tower], self->spec.tower[tower].log_std, log_std}});
+}
+
+tt_status_t tt_net_blend(tt_net_t *self, tt_stream_t *stream, uint32_t to, uint32_t from, uint32_t groups, float tau)
 {
     if (to >= self->sets || from >= self->sets || to == from)
         return tt_err(TT_INVALID, "network: set %u cannot follow set %u of %u", to, from, self->sets);
@@ -148,67 +114,28 @@ tt_status_t tt_net_blend(tt_net_t *self, uint32_t to, uint32_t from, uint32_t gr
         return tt_err(TT_INVALID, "network: groups 0x%x of %u", groups, tt_net_groups(&self->spec));
     if (!(tau >= 0.0f && tau <= 1.0f))
         return tt_err(TT_INVALID, "network: tau is %g; 0 to 1 is possible", (double)tau);
-    return self->device->ops->blend(self, to, from, groups, tau);
+    return self->device->ops->queue(
+        stream, &(tt_work_t){.kind = TT_WORK_BLEND, .blend = {self, to, from, groups, tau}});
 }
 
 tt_status_t tt_net_forward(
-    tt_net_t *self, uint32_t lane, uint32_t set, const float *const *obs, size_t rows, float *const *out)
+    tt_net_t *self, tt_stream_t *stream, uint32_t set, const tt_table_t *obs, size_t rows, float *const *out)
 {
-    TT_CHECK(lane < self->lanes && set < self->sets);
-    return self->device->ops->forward(self, lane, set, obs, rows, out);
+    TT_CHECK(set < self->sets);
+    if (rows == 0)
+        return TT_OK;
+    TT_CHECK(obs->bytes == self->spec.obs * sizeof(float));
+    if (rows > obs->count)
+        return tt_err(TT_INVALID, "network: %zu rows of a table of %zu", rows, obs->count);
+    tt_work_t work = {.kind = TT_WORK_FORWARD, .forward = {.net = self, .set = set, .obs = obs, .rows = rows}};
+    for (uint32_t t = 0; t < self->spec.towers; t++)
+        work.forward.out[t] = self->spec.tower[t].out ? out[t] : NULL;
+    return self->device->ops->queue(stream, &work);
 }
 
-const float *tt_net_log_std(const tt_net_t *self, uint32_t set, uint32_t tower)
+tt_status_t tt_net_report(tt_net_t *self, tt_stream_t *stream, const tt_sums_t *sums, float *stats, float *norm)
 {
-    TT_CHECK(set < self->sets && tower < self->spec.towers);
-    return self->spec.tower[tower].log_std ? self->params[set] + self->log_std_at[tower] : NULL;
-}
-
-static tt_status_t s_check_frames(const tt_pass_t *pass)
-{
-    const tt_objective_t *objective = pass->objective;
-    for (uint32_t s = 0; pass->rows && s < objective->stages; s++)
-        if (!pass->obs[objective->stage[s].frame])
-            return tt_err(TT_INVALID, "objective %s: stage %u reads frame %u, of which there are no observations",
-                objective->name, s, objective->stage[s].frame);
-    return TT_OK;
-}
-
-tt_status_t tt_net_shard_grad(tt_net_t *self, uint32_t lane, const tt_pass_t *pass, float *grad)
-{
-    TT_CHECK(lane < self->lanes);
-    if (pass->rows) {
-        TT_TRY(tt_objective_check(pass->objective, &self->spec));
-        TT_TRY(s_check_frames(pass));
-    }
-    return self->device->ops->shard_grad(self, lane, pass, grad);
-}
-
-void tt_grad_add(float *dst, const float *src, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        dst[i] += src[i];
-}
-
-size_t tt_opt_state_count(const tt_opt_spec_t *opt, const tt_net_spec_t *net, uint32_t group)
-{
-    size_t first = 0, count = 0;
-    tt_net_group_span(net, group, &first, &count);
-    switch (opt->kind) {
-    case TT_OPT_ADAM:
-        return 2 * count;
-    case TT_OPT_SGD:
-        return opt->momentum != 0.0f ? count : 0;
-    case TT_OPT_RMSPROP:
-        return opt->momentum != 0.0f ? 2 * count : count;
-    }
-    return 0;
-}
-
-tt_status_t tt_net_apply(tt_net_t *self, uint32_t group, const tt_opt_spec_t *opt, float *opt_state, uint64_t *step,
-    const float *grad, float lr, float *norm_out)
-{
-    const uint32_t groups = tt_net_groups(&self->spec);
-    TT_CHECK(group < groups);
-    return self->device->ops->apply(self, group, opt, opt_state, step, grad, lr, norm_out);
+    if (stats && !sums->whole)
+        return tt_err(TT_INVALID, "network: a report of a minibatch that was not added up");
+    return s_queue_and_wait(stream, &(tt_work_t){.kind = TT_WORK_REPORT, .report = {self, sums, stats, norm}});
 }

@@ -1,4 +1,4 @@
-/*  nn - a list of networks as one flat parameter vector, on one backend.
+/*  nn - a list of networks as one flat parameter vector, on one device (device.h).
  *
  *  A network is a list of *towers*: MLPs that read the observation, or the last hidden layer of an earlier tower without a
  *  head (a *trunk*). Towers lie in *groups*, contiguous parts of the vector with an optimiser, a step counter and a clip of
@@ -8,18 +8,19 @@
  *  sums and `ride` floats that the loss wants added up with it, zero-padded to tt_net_grad_count().
  *
  *  Batch invariance: a row's result does not depend on the rows beside it; sums over rows run in the order the rows are
- *  given, in blocks of TT_BLOCK; every CPU build (portable, AVX2, AVX-512) gives the same bits.
+ *  given, in blocks of TT_BLOCK; every CPU build (portable, AVX2, AVX-512), any number of lanes and cpu-strict give the
+ *  same bits.
  *
  *  Shapes:  D = spec.obs, A = out of a tower, row-major unless said.
- *  Threads: calls that take a `lane` may run at the same time from different threads on different lanes, while nobody
- *  calls init, put, apply or blend. Everything else: one thread.
- *  Devices: pointers marked (device) are memory of the backend (tt_device_alloc); on the CPU any pointer is. */
+ *  Streams: calls that name one queue work on it, and borrow and fill as device.h says; those that say so wait for it.
+ *  Threads: as device.h. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include "common/base/limits.h"
 #include "common/base/status.h"
+#include "common/nn/device.h"
 
 enum {
     TT_BLOCK = 32,       /* rows that a loss sees at once                                  */
@@ -73,23 +74,7 @@ typedef struct {
     size_t offset;       /* in floats                    */
 } tt_tensor_t;
 
-typedef struct tt_device tt_device_t; /* an opened backend, opaque */
-typedef struct tt_net tt_net_t;       /* opaque                    */
-
-/*  Open backend "cpu" (later "cuda"); `device` numbers its devices. The CPU picks its kernels from what the processor
- *  has; TT_CPU=portable|avx2|avx512 forces a choice (TT_UNSUPPORTED when the processor lacks it). */
-tt_status_t tt_device_open(tt_device_t **self_p, const char *backend, int device);
-void tt_device_close(tt_device_t **self_p);
-/*  "cpu/avx512" and the like. */
-const char *tt_device_name(const tt_device_t *self);
-
-/*  Memory of the backend, zeroed; free it before the device closes (NULL is fine). put and get copy from and to the
- *  host and may be asynchronous in the order of the calls; sync waits for them. */
-tt_status_t tt_device_alloc(tt_device_t *self, void **out, size_t bytes);
-void tt_device_free(tt_device_t *self, void *memory);
-tt_status_t tt_device_put(tt_device_t *self, void *dst, const void *src, size_t bytes);
-tt_status_t tt_device_get(tt_device_t *self, void *dst, const void *src, size_t bytes);
-tt_status_t tt_device_sync(tt_device_t *self);
+typedef struct tt_net tt_net_t; /* opaque */
 
 /* ---- a network ------------------------------------------------------------------------------------------------- */
 
@@ -103,30 +88,30 @@ size_t tt_net_stats_offset(const tt_net_spec_t *spec);
 uint32_t tt_net_groups(const tt_net_spec_t *spec);
 void tt_net_group_span(const tt_net_spec_t *spec, uint32_t group, size_t *first, size_t *count);
 
-/*  TT_INVALID: a number in spec is out of range. `lanes` >= 1 workspaces for concurrent forward / shard_grad. */
-tt_status_t tt_net_new(tt_net_t **self_p, tt_device_t *device, const tt_net_spec_t *spec, uint32_t lanes);
+/*  TT_INVALID: a number in spec is out of range. The device is borrowed. All parameters are 0. */
+tt_status_t tt_net_new(tt_net_t **self_p, tt_device_t *device, const tt_net_spec_t *spec);
 void tt_net_destroy(tt_net_t **self_p);
 const tt_net_spec_t *tt_net_spec(const tt_net_t *self);
 const tt_tensor_t *tt_net_tensors(const tt_net_t *self, size_t *count);
 
 /*  Version 0, all sets alike; log_std = log_std0. ORTHOGONAL: orthogonal weights (gain sqrt 2 for hidden layers, gain[t] for the
  *  head of tower t), biases 0. UNIFORM: weights and biases within 1 / sqrt(inputs) of 0, those of the head of tower t within
- *  gain[t] of that. Philox stream TT_STREAM_INIT. The same bits everywhere. */
-tt_status_t tt_net_init(tt_net_t *self, uint64_t seed, const float *gain, float log_std0);
+ *  gain[t] of that. Philox stream TT_STREAM_INIT. The same bits everywhere. Waits. */
+tt_status_t tt_net_init(tt_net_t *self, tt_stream_t *stream, uint64_t seed, const float *gain, float log_std0);
 
-/*  Copy all parameters of a set in / out; host memory, tt_net_param_count floats. */
-tt_status_t tt_net_put(tt_net_t *self, uint32_t set, const float *params);
-tt_status_t tt_net_get(const tt_net_t *self, uint32_t set, float *params);
+/*  Copy all parameters of a set in / out: tt_net_param_count floats. Both wait. */
+tt_status_t tt_net_put(tt_net_t *self, tt_stream_t *stream, uint32_t set, const float *params);
+tt_status_t tt_net_get(const tt_net_t *self, tt_stream_t *stream, uint32_t set, float *params);
+/*  log_std[L] of a tower; nothing when it has none. Waits. */
+tt_status_t tt_net_get_log_std(const tt_net_t *self, tt_stream_t *stream, uint32_t set, uint32_t tower, float *log_std);
 
 /*  p_to = fma(tau, p_from - p_to, p_to) in the groups of the mask (bit g is group g), 0 <= tau <= 1; 1 copies. */
-tt_status_t tt_net_blend(tt_net_t *self, uint32_t to, uint32_t from, uint32_t groups, float tau);
+tt_status_t tt_net_blend(tt_net_t *self, tt_stream_t *stream, uint32_t to, uint32_t from, uint32_t groups, float tau);
 
-/*  obs[k] (device) -> D floats, k < rows. Writes out[t][rows][A] of each tower; out[t] may be NULL and is then not
- *  computed, and is not read for a trunk. log_std is in the parameters: tt_net_log_std. */
+/*  The first `rows` of a table of observations (rows of D floats; TT_INVALID: it has fewer). Fills out[t][rows][A] of each
+ *  tower; out[t] may be NULL and is then not computed, and is not read for a trunk. `out` itself is read at once. */
 tt_status_t tt_net_forward(
-    tt_net_t *self, uint32_t lane, uint32_t set, const float *const *obs, size_t rows, float *const *out);
-/*  log_std[L] of a tower, NULL when there is none; borrowed until the next init, put, apply or blend. */
-const float *tt_net_log_std(const tt_net_t *self, uint32_t set, uint32_t tower);
+    tt_net_t *self, tt_stream_t *stream, uint32_t set, const tt_table_t *obs, size_t rows, float *const *out);
 
 /* ---- objectives ------------------------------------------------------------------------------------------------ */
 
@@ -147,8 +132,10 @@ typedef struct {
     float *ride;                         /* [spec.ride] zeros at first; NULL when there is none          */
 } tt_loss_block_t;
 
-/*  A loss: a pure function of ctx and the block. */
-typedef void (*tt_loss_fn)(const void *ctx, const tt_loss_block_t *block);
+/*  A loss: a pure function of its parameters (plain data, as given in the pass), of the pass's input tables and of the block.
+ *  input[i]: the rows of table i side by side, by the numbers in block->row, or one row for all; NULL where the pass has
+ *  none. */
+typedef void (*tt_loss_fn)(const void *params, const void *const *input, const tt_loss_block_t *block);
 
 /*  One forward: of a tower with a head, with the parameters of a set, from one frame. */
 typedef struct {
@@ -164,24 +151,43 @@ typedef struct {
     tt_loss_fn loss;
 } tt_objective_t;
 
-/*  TT_INVALID: the network has no such stages (the text says which); tt_net_shard_grad says the same. */
+/*  TT_INVALID: the network has no such stages (the text says which); tt_net_gradients says the same. */
 tt_status_t tt_objective_check(const tt_objective_t *objective, const tt_net_spec_t *spec);
 
-/*  One objective over some rows. */
+/*  One objective over some rows of tables. */
 typedef struct {
     const tt_objective_t *objective;
-    const void *ctx;                    /* of the loss                                                */
-    const float *const *obs[TT_FRAMES]; /* (device) by frame: [rows] -> D floats; unread ones may be NULL */
-    const uint32_t *row;                /* [rows] handed to the loss                                  */
-    size_t rows;
+    const void *params; /* of the loss: copied by the call; at most TT_LOSS_PARAMS_MAX bytes, no alignment above 16 */
+    size_t params_size;
+    const tt_table_t *obs[TT_FRAMES];       /* by frame: rows of D floats; unread ones may be NULL         */
+    const tt_table_t *input[TT_INPUTS_MAX]; /* what the loss reads, put side by side; one row: for all */
+    const uint32_t *row;                    /* [rows] in all of these tables; TT_INVALID: one has fewer    */
+    uint32_t rows;                          /* 0: a sum of nothing                                         */
 } tt_pass_t;
 
-/*  Forward, loss and backward: grad[tt_net_grad_count] is overwritten with the sum over the rows (not mean); without rows it is zeros, whatever the objective. Towers that
- *  no trained stage reaches have a gradient of zero. */
-tt_status_t tt_net_shard_grad(tt_net_t *self, uint32_t lane, const tt_pass_t *pass, float *grad);
+/* ---- sums ---------------------------------------------------------------------------------------------------------- */
 
-/*  dst[i] += src[i], i < count: a node of the fixed summation tree. */
-void tt_grad_add(float *dst, const float *src, size_t count);
+/*  Gradients of shards and their sums along the fixed tree (tree.h), on the device. Shard s of S has rows [s m / S,
+ *  (s + 1) m / S) of a minibatch of m. Every shard's gradient has a place of its own and every addition is one of the tree's,
+ *  so that neither lanes nor the borders of a run can change a bit. Memory: a gradient for each shard of a run that was ever
+ *  computed. */
+typedef struct tt_sums tt_sums_t; /* opaque */
+
+/*  shards: a power of two (tt_tree_shards_ok). The net is borrowed. */
+tt_status_t tt_sums_new(tt_sums_t **self_p, tt_net_t *net, uint32_t shards);
+void tt_sums_destroy(tt_sums_t **self_p);
+/*  The first row of a shard in a minibatch of `rows`. */
+uint32_t tt_sums_first(uint32_t shards, uint32_t rows, uint32_t shard);
+
+/*  Forward, loss and backward of shards lo .. hi-1 of a minibatch, each summed over its rows (not a mean), and added up as far as
+ *  the tree allows inside the run. Towers that no trained stage reaches have a gradient of zero. */
+tt_status_t tt_sums_compute(tt_sums_t *self, tt_stream_t *stream, const tt_pass_t *pass, uint32_t lo, uint32_t hi);
+/*  The sum of a maximal subtree of the run just computed (tt_tree_nodes names them), or of node 1 that was put:
+ *  tt_net_grad_count floats on the host, borrowed until the next compute or put. Waits. */
+tt_status_t tt_sums_node(tt_sums_t *self, tt_stream_t *stream, uint32_t node, const float **out);
+/*  The sum of all shards comes from elsewhere: it is node 1 now. Borrowed, unchanged, until a sync after the next compute or
+ *  put, or until destroy. */
+tt_status_t tt_sums_put(tt_sums_t *self, tt_stream_t *stream, const float *sum);
 
 /* ---- optimisers ------------------------------------------------------------------------------------------------ */
 
@@ -196,13 +202,27 @@ typedef struct {
     float max_norm; /* clip by the norm of the group's gradient; 0 = none            */
 } tt_opt_spec_t;
 
-/*  Optimiser state of a group is one flat vector of tt_opt_state_count floats (host; Adam: m then v; 0-size for plain SGD)
- *  and the number of steps taken; both belong to the caller, who saves and ships them. */
+/*  Optimiser state of a group is one flat vector of tt_opt_state_count floats on the device (Adam: m then v; none for plain
+ *  SGD), and the number of steps taken. */
 size_t tt_opt_state_count(const tt_opt_spec_t *opt, const tt_net_spec_t *net, uint32_t group);
 
-/*  One step of a group in set 0: clip its part of `grad` (the whole buffer) by the norm of that part (canonical order),
- *  update its parameters, refresh derived copies. *step is incremented. norm_out (may be NULL): the norm before clipping.
- *  Formulas as PyTorch's torch.optim (Adam: bias-corrected, eps outside the root) and clip_grad_norm_ (eps 1e-6).
- *  TT_INVALID: the norm is not finite; nothing was changed. */
-tt_status_t tt_net_apply(tt_net_t *self, uint32_t group, const tt_opt_spec_t *opt, float *opt_state, uint64_t *step,
-    const float *grad, float lr, float *norm_out);
+typedef struct tt_opt tt_opt_t; /* opaque: the optimiser of one group, at rest at first */
+
+/*  spec is copied, the net borrowed. */
+tt_status_t tt_opt_new(tt_opt_t **self_p, tt_net_t *net, uint32_t group, const tt_opt_spec_t *spec);
+void tt_opt_destroy(tt_opt_t **self_p);
+/*  Its state, tt_opt_state_count floats, and the steps taken; for saving, and to go on from. Both wait. */
+tt_status_t tt_opt_get(const tt_opt_t *self, tt_stream_t *stream, float *state);
+tt_status_t tt_opt_put(tt_opt_t *self, tt_stream_t *stream, const float *state, uint64_t steps);
+uint64_t tt_opt_steps(const tt_opt_t *self);
+
+/*  One step of its group in set 0 with node 1 of `sums`: clip the group's part by the norm of that part (canonical order),
+ *  update the parameters, refresh derived copies. Formulas as PyTorch's torch.optim (Adam: bias-corrected, eps outside the
+ *  root) and clip_grad_norm_ (eps 1e-6). A norm that is not finite changes nothing; tt_net_report says so. Steps taken
+ *  are counted when the step is queued. */
+tt_status_t tt_opt_step(tt_opt_t *self, tt_stream_t *stream, const tt_sums_t *sums, float lr);
+
+/*  After the steps of a minibatch: what stands behind the parameters in node 1, stats[TT_LOSS_STATS + ride], and the norm
+ *  before clipping of each group's newest step, norm[groups]; either may be NULL. Waits.
+ *  TT_INVALID: the norm of a step since the last report is not finite: that step was not taken. */
+tt_status_t tt_net_report(tt_net_t *self, tt_stream_t *stream, const tt_sums_t *sums, float *stats, float *norm);

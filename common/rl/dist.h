@@ -15,7 +15,7 @@
 /*  Which draws to use: the collector's are TT_STREAM_ACTION, env ids and the envs' step counters. */
 typedef struct {
     uint64_t seed;
-    tt_stream_t stream;
+    tt_rng_stream_t stream;
     const uint32_t *who;   /* [rows] */
     const uint64_t *clock; /* [rows], below 2^48 */
 } tt_dist_draw_t;

@@ -90,26 +90,27 @@ static void s_gather(tt_algo_t *self, const tt_at_t *at)
     if (self->mask)
         replay_gather(at->replay, sample->unit, sample->units, REPLAY_NEXT, (uint32_t)columns->mask, self->mask);
     self->loss = (dqn_loss_t){
-        .action = self->action,
-        .ret = sample->ret,
-        .discount = sample->discount,
-        .weight = sample->weight,
-        .mask = self->mask,
         .choices = columns->choices[columns->at[columns->action].first],
         .scale = 1 / (float)sample->units,
         .squared = self->cfg.loss == DQN_MSE,
     };
 }
 
-static tt_status_t s_minibatch(tt_algo_t *self, const tt_at_t *at, const tt_net_t *net, tt_minibatch_t *out)
+static tt_status_t s_minibatch(tt_algo_t *self, const tt_at_t *at, tt_minibatch_t *out)
 {
-    (void)net;
+    const replay_sample_t *sample = at->sample;
     s_gather(self, at);
     *out = (tt_minibatch_t){
-        .rows = at->sample->units,
+        .rows = sample->units,
         .objective = self->cfg.double_q ? &dqn_double_objective : &dqn_objective,
-        .loss_ctx = &self->loss,
-        .opt = &self->opt,
+        .params = &self->loss,
+        .params_size = sizeof self->loss,
+        .inputs = DQN_INPUTS,
+        .input = {[DQN_IN_ACTION] = {self->action, sizeof *self->action, false},
+            [DQN_IN_RETURN] = {sample->ret, sizeof *sample->ret, false},
+            [DQN_IN_DISCOUNT] = {sample->discount, sizeof *sample->discount, false},
+            [DQN_IN_WEIGHT] = {sample->weight, sizeof *sample->weight, false},
+            [DQN_IN_MASK] = {self->mask, self->mask ? self->columns->mask_bits : 0, false}},
         .lr = self->cfg.common.learning_rate,
         .blends = dqn_follows(&self->train, &self->cfg, at),
         .blend = {{.to = 1, .from = 0, .groups = 1, .tau = self->cfg.tau}},

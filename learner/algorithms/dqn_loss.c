@@ -5,38 +5,45 @@
 
 enum { Q_AT, TARGET_NEXT, Q_NEXT }; /* stages */
 
+/*  Parameters and tables under their names. */
+typedef struct {
+    dqn_loss_t p;
+    const int32_t *action;
+    const float *ret, *discount, *weight;
+    const uint8_t *mask;
+} given_t;
+
 /*  The units of a block as columns; zeros behind the last. */
 typedef struct {
     col_t ret, discount, weight, mean; /* mean: the weight of a statistic */
     int32_t action[TT_BLOCK];
 } cols_t;
 
-BLOCK_FN void s_gather(const dqn_loss_t *self, const tt_loss_block_t *block, cols_t *out)
+BLOCK_FN void s_gather(const given_t *self, const tt_loss_block_t *block, cols_t *out)
 {
     memset(out, 0, sizeof *out);
     for (size_t r = 0; r < block->rows; r++) {
         const uint32_t unit = block->row[r];
         out->ret[r] = self->ret[unit];
         out->discount[r] = self->discount[unit];
-        out->weight[r] = self->weight[unit] * self->scale;
-        out->mean[r] = self->scale;
+        out->weight[r] = self->weight[unit] * self->p.scale;
+        out->mean[r] = self->p.scale;
         out->action[r] = self->action[unit];
     }
 }
 
 /*  A score for each unit; -inf for what is not allowed. */
-BLOCK_FN void s_allowed(
-    const dqn_loss_t *self, const tt_loss_block_t *block, size_t choice, const float *q, float *score)
+BLOCK_FN void s_allowed(const given_t *self, const tt_loss_block_t *block, size_t choice, const float *q, float *score)
 {
     memcpy(score, q + choice * TT_BLOCK, sizeof(col_t));
     for (size_t r = 0; self->mask && r < block->rows; r++)
-        if (!self->mask[(size_t)block->row[r] * self->choices + choice])
+        if (!self->mask[(size_t)block->row[r] * self->p.choices + choice])
             score[r] = -__builtin_inff();
 }
 
 /*  What the target network says of the best choice. Where nothing is better than -inf, as with numbers that are none, it is
  *  NAN: an update must not go on from there. */
-BLOCK_FN void s_best(const dqn_loss_t *self, const tt_loss_block_t *block, const float *chooser, float *value)
+BLOCK_FN void s_best(const given_t *self, const tt_loss_block_t *block, const float *chooser, float *value)
 {
     const float *q = block->head[TARGET_NEXT];
     col_t best, score;
@@ -45,7 +52,7 @@ BLOCK_FN void s_best(const dqn_loss_t *self, const tt_loss_block_t *block, const
         best[r] = -__builtin_inff();
         value[r] = __builtin_nanf("");
     }
-    for (size_t a = 0; a < self->choices; a++) {
+    for (size_t a = 0; a < self->p.choices; a++) {
         s_allowed(self, block, a, chooser, score);
         EACH_ROW(r)
         {
@@ -65,10 +72,10 @@ BLOCK_FN void s_targets(const cols_t *in, const float *value, float *target)
     }
 }
 
-BLOCK_FN void s_taken(const dqn_loss_t *self, const tt_loss_block_t *block, const cols_t *in, float *q)
+BLOCK_FN void s_taken(const given_t *self, const tt_loss_block_t *block, const cols_t *in, float *q)
 {
     memset(q, 0, sizeof(col_t));
-    for (size_t a = 0; a < self->choices; a++)
+    for (size_t a = 0; a < self->p.choices; a++)
         EACH_ROW(r)
         {
             q[r] = in->action[r] == (int32_t)a ? block->head[Q_AT][a * TT_BLOCK + r] : q[r];
@@ -95,10 +102,10 @@ BLOCK_FN void s_square(const cols_t *in, const float *error, float *slope, float
     }
 }
 
-BLOCK_FN void s_slopes(const dqn_loss_t *self, const tt_loss_block_t *block, const cols_t *in, const float *slope)
+BLOCK_FN void s_slopes(const given_t *self, const tt_loss_block_t *block, const cols_t *in, const float *slope)
 {
     float *d_head = block->d_head[Q_AT];
-    for (size_t a = 0; a < self->choices; a++)
+    for (size_t a = 0; a < self->p.choices; a++)
         EACH_ROW(r)
         {
             d_head[a * TT_BLOCK + r] = in->action[r] == (int32_t)a ? slope[r] : 0;
@@ -115,7 +122,7 @@ BLOCK_FN float s_mean(const cols_t *in, const float *col)
     return block_sum(part);
 }
 
-BLOCK_FN void s_loss(const dqn_loss_t *self, const tt_loss_block_t *block, const float *chooser)
+BLOCK_FN void s_loss(const given_t *self, const tt_loss_block_t *block, const float *chooser)
 {
     cols_t in;
     col_t value, target, q, error, size, slope, loss;
@@ -128,7 +135,7 @@ BLOCK_FN void s_loss(const dqn_loss_t *self, const tt_loss_block_t *block, const
         error[r] = q[r] - target[r];
         size[r] = __builtin_fabsf(error[r]);
     }
-    if (self->squared)
+    if (self->p.squared)
         s_square(&in, error, slope, loss);
     else
         s_huber(&in, error, slope, loss);
@@ -141,14 +148,26 @@ BLOCK_FN void s_loss(const dqn_loss_t *self, const tt_loss_block_t *block, const
         block->ride[block->row[r]] = size[r];
 }
 
-TT_CLONES static void s_single(const void *ctx, const tt_loss_block_t *block)
+BLOCK_FN given_t s_given(const void *params, const void *const *input)
 {
-    s_loss(ctx, block, block->head[TARGET_NEXT]);
+    return (given_t){.p = *(const dqn_loss_t *)params,
+        .action = input[DQN_IN_ACTION],
+        .ret = input[DQN_IN_RETURN],
+        .discount = input[DQN_IN_DISCOUNT],
+        .weight = input[DQN_IN_WEIGHT],
+        .mask = input[DQN_IN_MASK]};
 }
 
-TT_CLONES static void s_double(const void *ctx, const tt_loss_block_t *block)
+TT_CLONES static void s_single(const void *params, const void *const *input, const tt_loss_block_t *block)
 {
-    s_loss(ctx, block, block->head[Q_NEXT]);
+    const given_t given = s_given(params, input);
+    s_loss(&given, block, block->head[TARGET_NEXT]);
+}
+
+TT_CLONES static void s_double(const void *params, const void *const *input, const tt_loss_block_t *block)
+{
+    const given_t given = s_given(params, input);
+    s_loss(&given, block, block->head[Q_NEXT]);
 }
 
 const tt_objective_t dqn_objective = {

@@ -8,18 +8,25 @@
  *  Choices: of equals the lowest; one that is masked at `next` is never the best.
  *  Stages:  0 q(at), trained; 1 q_target(next); double: 2 q(next).
  *  Sums:    over the units of a block as a fixed binary tree.
- *  Threads: pure; called from pool threads, each writes the riding floats of its own units. */
+ *  Threads: pure; called from the device's threads, each writes the riding floats of its own units. */
 #pragma once
 #include "common/nn/nn.h"
 
-/*  Arrays are by position in the minibatch, which is what the block's rows are numbered by. */
+/*  The tables that the loss reads, by position in the minibatch. */
+enum {
+    DQN_IN_ACTION,   /* int32_t                                                 */
+    DQN_IN_RETURN,   /* float, of these three                                   */
+    DQN_IN_DISCOUNT, /* of what follows                                         */
+    DQN_IN_WEIGHT,
+    DQN_IN_MASK, /* [choices] bytes at `next`, 1 = allowed; none: all are   */
+    DQN_INPUTS
+};
+
+/*  The parameters of the loss. */
 typedef struct {
-    const int32_t *action;                /* [units]                                              */
-    const float *ret, *discount, *weight; /* [units]                                              */
-    const uint8_t *mask;                  /* [units][choices] at `next`, 1 = allowed; NULL = all  */
-    uint32_t choices;                     /* floats of a head                                     */
-    float scale;                          /* 1 / units                                            */
-    bool squared;                         /* mse                                                  */
+    uint32_t choices; /* floats of a head */
+    float scale;      /* 1 / units        */
+    bool squared;     /* mse              */
 } dqn_loss_t;
 
 /*  Places in the statistics; each is a mean over the minibatch once all shards are summed. */
@@ -31,5 +38,5 @@ enum {
     DQN_STATS
 };
 
-/*  With a dqn_loss_t as context of the loss. ride[position] = |d|, where there is one. */
+/*  With a dqn_loss_t as parameters of the loss. ride[position] = |d|, where there is one. */
 extern const tt_objective_t dqn_objective, dqn_double_objective;

@@ -19,6 +19,8 @@ struct tt_algo {
     tt_opt_spec_t opt;
     uint32_t rows, minibatch_rows, minibatches; /* of a batch; of a minibatch; in a pass  */
     tt_policy_t policy;
+    ppo_policy_t *head_parts; /* the same as the loss reads it, owned */
+    size_t head_parts_bytes;
 
     /* the update in hand */
     const tt_batch_t *batch; /* borrowed                                    */
@@ -27,6 +29,7 @@ struct tt_algo {
     float *advantage, *target;       /* [rows]                                      */
     float *head, *value, *log_prob;  /* [rows][out], [rows], [rows]: recomputed ones */
     float *last_value, *final_value; /* [N], [rows]                                 */
+    float *log_std;                  /* [policy.log_std]                            */
     uint32_t *order;                 /* [rows] the permutation of `order_epoch`     */
     uint32_t order_epoch;            /* UINT32_MAX = none yet                       */
     tt_objective_t objective;
@@ -56,6 +59,7 @@ tt_status_t ppo_create(tt_algo_t **self_p, const tt_train_cfg_t *train, const tt
     TT_CHECK(self->policy.out > 0 && self->minibatches > 0);
     const tt_net_spec_t net = tt_train_net(train, columns);
     self->objective = ppo_objective(&net);
+    self->head_parts = ppo_policy_new(&self->policy, &self->head_parts_bytes);
 
     self->row = tt_array0(self->rows, sizeof *self->row);
     self->order = tt_array0(self->rows, sizeof *self->order);
@@ -66,6 +70,7 @@ tt_status_t ppo_create(tt_algo_t **self_p, const tt_train_cfg_t *train, const tt
     self->log_prob = tt_array0(self->rows, sizeof(float));
     self->last_value = tt_array0(train->num_envs, sizeof(float));
     self->final_value = tt_array0(self->rows, sizeof(float));
+    self->log_std = tt_array0(self->policy.log_std, sizeof(float));
     *self_p = self;
     return TT_OK;
 }
@@ -75,6 +80,7 @@ void ppo_destroy(tt_algo_t **self_p)
     tt_algo_t *self = *self_p;
     if (!self)
         return;
+    free(self->head_parts);
     free(self->row);
     free(self->order);
     free(self->advantage);
@@ -84,6 +90,7 @@ void ppo_destroy(tt_algo_t **self_p)
     free(self->log_prob);
     free(self->last_value);
     free(self->final_value);
+    free(self->log_std);
     free(self);
     *self_p = NULL;
 }
@@ -111,24 +118,24 @@ typedef struct {
 } estimates_t;
 
 static tt_status_t s_evaluate(
-    tt_algo_t *self, tt_forward_fn forward, void *ctx, const float *const *obs, size_t rows, float *head, float *value)
+    const tt_algo_t *self, const tt_evaluator_t *net, tt_batch_rows_t which, float *head, float *value)
 {
     float *out[TT_TOWERS_MAX] = {NULL};
     out[self->objective.stage[PPO_ACTOR].tower] = head;
     out[self->objective.stage[PPO_CRITIC].tower] = value;
-    return forward(ctx, obs, rows, out);
+    return net->forward(net->ctx, which, out);
 }
 
-static tt_status_t s_recompute(tt_algo_t *self, const tt_batch_t *batch, const tt_net_t *net, tt_forward_fn forward,
-    void *ctx, estimates_t *estimates)
+static tt_status_t s_recompute(
+    tt_algo_t *self, const tt_batch_t *batch, const tt_evaluator_t *net, estimates_t *estimates)
 {
-    const uint32_t actor = self->objective.stage[PPO_ACTOR].tower;
-    TT_TRY(s_evaluate(self, forward, ctx, batch->obs, self->rows, self->head, self->value));
-    TT_TRY(s_evaluate(self, forward, ctx, batch->last, batch->N, NULL, self->last_value));
+    TT_TRY(s_evaluate(self, net, TT_ROWS_OBS, self->head, self->value));
+    TT_TRY(s_evaluate(self, net, TT_ROWS_LAST, NULL, self->last_value));
     if (batch->finals)
-        TT_TRY(s_evaluate(self, forward, ctx, batch->final_obs, batch->finals, NULL, self->final_value));
-    tt_policy_log_prob(&self->policy, self->head, tt_net_log_std(net, 0, actor), batch->mask, self->rows, batch->action,
-        self->log_prob);
+        TT_TRY(s_evaluate(self, net, TT_ROWS_FINAL, NULL, self->final_value));
+    TT_TRY(net->log_std(net->ctx, self->objective.stage[PPO_ACTOR].tower, self->log_std));
+    tt_policy_log_prob(
+        &self->policy, self->head, self->log_std, batch->mask, self->rows, batch->action, self->log_prob);
     *estimates = (estimates_t){self->value, self->last_value, self->final_value, self->log_prob};
     return TT_OK;
 }
@@ -182,12 +189,12 @@ static void s_fill_rows(tt_algo_t *self, const estimates_t *estimates)
         };
 }
 
-tt_status_t ppo_begin(tt_algo_t *self, const tt_batch_t *batch, const tt_net_t *net, tt_forward_fn forward, void *ctx)
+tt_status_t ppo_begin(tt_algo_t *self, const tt_batch_t *batch, const tt_evaluator_t *net)
 {
     TT_CHECK((uint64_t)batch->T * batch->N == self->rows && batch->finals <= self->rows);
     estimates_t estimates = {batch->value, batch->last_value, batch->final_value, batch->log_prob};
     if (batch->stale && self->cfg.recompute)
-        TT_TRY(s_recompute(self, batch, net, forward, ctx, &estimates));
+        TT_TRY(s_recompute(self, batch, net, &estimates));
     TT_TRY(s_advantages(self, batch, &estimates));
 
     self->batch = batch;
@@ -239,18 +246,29 @@ static void s_normalise(const tt_algo_t *self, const uint32_t *row, ppo_loss_t *
     loss->scale = (float)(1 / (sqrt(square / (rows - 1)) + 1e-8));
 }
 
-tt_status_t ppo_minibatch(tt_algo_t *self, const tt_at_t *at, const tt_net_t *net, tt_minibatch_t *out)
+/*  What the loss reads, the same all through an update. */
+static void s_inputs(const tt_algo_t *self, tt_minibatch_t *out)
 {
-    (void)net;
+    const tt_batch_t *batch = self->batch;
+    out->inputs = PPO_IN_ACTION + self->policy.parts;
+    out->input[PPO_IN_ROW] = (tt_input_t){self->row, sizeof *self->row, false};
+    out->input[PPO_IN_POLICY] = (tt_input_t){self->head_parts, self->head_parts_bytes, true};
+    if (batch->mask)
+        out->input[PPO_IN_MASK] = (tt_input_t){batch->mask, self->policy.mask_bits, false};
+    for (uint32_t i = 0; i < self->policy.parts; i++) {
+        const tt_policy_part_t *part = &self->policy.part[i];
+        out->input[PPO_IN_ACTION + i] =
+            (tt_input_t){batch->action[part->number], batch->columns->at[part->column].bytes, false};
+    }
+}
+
+tt_status_t ppo_minibatch(tt_algo_t *self, const tt_at_t *at, tt_minibatch_t *out)
+{
     const uint32_t epoch = at->step / self->minibatches, index = at->step % self->minibatches;
     if (self->order_epoch != epoch)
         s_shuffle(self, epoch);
     const uint32_t *row = self->order + (size_t)index * self->minibatch_rows;
     self->loss = (ppo_loss_t){
-        .row = self->row,
-        .policy = &self->policy,
-        .action = self->batch->action,
-        .mask = self->batch->mask,
         .mean = 0,
         .scale = 1,
         .weight = 1 / (float)self->minibatch_rows,
@@ -266,10 +284,11 @@ tt_status_t ppo_minibatch(tt_algo_t *self, const tt_at_t *at, const tt_net_t *ne
         .row = row,
         .rows = self->minibatch_rows,
         .objective = &self->objective,
-        .loss_ctx = &self->loss,
-        .opt = &self->opt,
+        .params = &self->loss,
+        .params_size = sizeof self->loss,
         .lr = self->lr,
     };
+    s_inputs(self, out);
     return TT_OK;
 }
 

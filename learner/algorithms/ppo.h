@@ -11,8 +11,8 @@ void ppo_destroy(tt_algo_t **self_p);
 float ppo_log_std0(const void *cfg);
 const tt_opt_spec_t *ppo_opt(const tt_algo_t *self);
 uint32_t ppo_steps(const tt_algo_t *self);
-tt_status_t ppo_begin(tt_algo_t *self, const tt_batch_t *batch, const tt_net_t *net, tt_forward_fn forward, void *ctx);
-tt_status_t ppo_minibatch(tt_algo_t *self, const tt_at_t *at, const tt_net_t *net, tt_minibatch_t *out);
+tt_status_t ppo_begin(tt_algo_t *self, const tt_batch_t *batch, const tt_evaluator_t *net);
+tt_status_t ppo_minibatch(tt_algo_t *self, const tt_at_t *at, tt_minibatch_t *out);
 bool ppo_after(tt_algo_t *self, uint32_t step, const float *stats, float grad_norm);
 void ppo_metrics(const tt_algo_t *self, tt_metric_fn emit, void *ctx);
 

@@ -1,15 +1,25 @@
 #include "learner/algorithms/ppo_loss.h"
 #include <string.h>
+#include "common/base/mem.h"
 #include "common/base/vmath.h"
 #include "common/rl/dist.h"
 #include "learner/algorithms/block.h"
+
+/*  Parameters and tables under their names. */
+typedef struct {
+    ppo_loss_t p;
+    const ppo_row_t *row;
+    const ppo_policy_t *policy;
+    const uint8_t *mask;
+    const void *const *action;
+} given_t;
 
 /*  The rows of a block as columns; weight 0 and harmless numbers behind the last. */
 typedef struct {
     col_t advantage, target, old_log_prob, old_value, weight;
 } cols_t;
 
-BLOCK_FN void s_gather(const ppo_loss_t *self, const tt_loss_block_t *block, cols_t *out)
+BLOCK_FN void s_gather(const given_t *self, const tt_loss_block_t *block, cols_t *out)
 {
     memset(out, 0, sizeof *out);
     for (size_t r = 0; r < block->rows; r++) {
@@ -18,11 +28,11 @@ BLOCK_FN void s_gather(const ppo_loss_t *self, const tt_loss_block_t *block, col
         out->target[r] = row->target;
         out->old_log_prob[r] = row->log_prob;
         out->old_value[r] = row->value;
-        out->weight[r] = self->weight;
+        out->weight[r] = self->p.weight;
     }
     EACH_ROW(r)
     {
-        out->advantage[r] = (out->advantage[r] - self->mean) * self->scale;
+        out->advantage[r] = (out->advantage[r] - self->p.mean) * self->p.scale;
     }
 }
 
@@ -34,10 +44,10 @@ BLOCK_FN float s_clamp(float x, float low, float high)
 
 /*  d_log_prob = d loss / d log pi(a), weighted. */
 TT_CLONES static void s_policy(
-    const ppo_loss_t *self, const cols_t *in, const float *log_prob, float *d_log_prob, float *stats)
+    const given_t *self, const cols_t *in, const float *log_prob, float *d_log_prob, float *stats)
 {
     col_t loss, kl, old_kl, clipped;
-    const float low = 1 - self->clip, high = 1 + self->clip;
+    const float low = 1 - self->p.clip, high = 1 + self->p.clip;
     EACH_ROW(r)
     {
         const float log_ratio = log_prob[r] - in->old_log_prob[r], w = in->weight[r];
@@ -48,7 +58,7 @@ TT_CLONES static void s_policy(
         loss[r] = w * (free >= held ? free : held);
         kl[r] = w * (ratio - 1 - log_ratio);
         old_kl[r] = -w * log_ratio;
-        clipped[r] = __builtin_fabsf(ratio - 1) > self->clip ? w : 0;
+        clipped[r] = __builtin_fabsf(ratio - 1) > self->p.clip ? w : 0;
     }
     stats[PPO_POLICY_LOSS] += block_sum(loss);
     stats[PPO_KL] += block_sum(kl);
@@ -68,26 +78,24 @@ TT_CLONES static void s_plain_policy(const cols_t *in, const float *log_prob, fl
     stats[PPO_POLICY_LOSS] += block_sum(loss);
 }
 
-TT_CLONES static void s_value(
-    const ppo_loss_t *self, const cols_t *in, const float *value, float *d_value, float *stats)
+TT_CLONES static void s_value(const given_t *self, const cols_t *in, const float *value, float *d_value, float *stats)
 {
     col_t loss;
-    const float reach = self->clip_value ? self->clip : __builtin_inff();
+    const float reach = self->p.clip_value ? self->p.clip : __builtin_inff();
     EACH_ROW(r)
     {
         const float off = value[r] - in->target[r], moved = value[r] - in->old_value[r];
         const float held = off - (moved - s_clamp(moved, -reach, reach)); /* exactly off inside the range */
         const float free_square = off * off, held_square = held * held;
-        d_value[r] = in->weight[r] * self->value_coef * (free_square >= held_square ? off : 0);
+        d_value[r] = in->weight[r] * self->p.value_coef * (free_square >= held_square ? off : 0);
         loss[r] = in->weight[r] * 0.5f * (free_square >= held_square ? free_square : held_square);
     }
     stats[PPO_VALUE_LOSS] += block_sum(loss);
 }
 
-static void s_policy_of(
-    const ppo_loss_t *self, const cols_t *in, const float *log_prob, float *d_log_prob, float *stats)
+static void s_policy_of(const given_t *self, const cols_t *in, const float *log_prob, float *d_log_prob, float *stats)
 {
-    if (self->plain)
+    if (self->p.plain)
         s_plain_policy(in, log_prob, d_log_prob, stats);
     else
         s_policy(self, in, log_prob, d_log_prob, stats);
@@ -105,10 +113,10 @@ typedef struct {
     col_t entropy, log_prob;
 } choice_t;
 
-BLOCK_FN void s_chosen(const ppo_loss_t *self, const tt_loss_block_t *block, const tt_policy_part_t *part,
-    uint32_t element, int32_t *chosen)
+BLOCK_FN void s_chosen(
+    const given_t *self, const tt_loss_block_t *block, const ppo_part_t *part, uint32_t element, int32_t *chosen)
 {
-    const void *action = self->action[part->number];
+    const void *action = self->action[part - self->policy->part];
     memset(chosen, 0, TT_BLOCK * sizeof *chosen);
     for (size_t r = 0; r < block->rows; r++) {
         const size_t at = (size_t)block->row[r] * part->elements + element;
@@ -117,7 +125,7 @@ BLOCK_FN void s_chosen(const ppo_loss_t *self, const tt_loss_block_t *block, con
 }
 
 /*  p = the logits; -inf for what is not allowed. */
-BLOCK_FN void s_logits(const ppo_loss_t *self, const tt_loss_block_t *block, size_t first_bit, const choice_t *c)
+BLOCK_FN void s_logits(const given_t *self, const tt_loss_block_t *block, size_t first_bit, const choice_t *c)
 {
     memcpy(c->p, c->head, c->n * sizeof(col_t));
     if (!self->mask)
@@ -174,11 +182,11 @@ BLOCK_FN void s_entropy(choice_t *c)
         }
 }
 
-BLOCK_FN void s_choice(const ppo_loss_t *self, const tt_loss_block_t *block, const tt_policy_part_t *part,
-    uint32_t element, size_t before, choice_t *c)
+BLOCK_FN void s_choice(const given_t *self, const tt_loss_block_t *block, const ppo_part_t *part, uint32_t element,
+    size_t before, choice_t *c)
 {
     const size_t at = (part->head + before) * TT_BLOCK;
-    c->n = part->n[element];
+    c->n = self->policy->choices[part->choices + element];
     c->head = block->head[PPO_ACTOR] + at;
     c->p = block->d_head[PPO_ACTOR] + at;
     s_chosen(self, block, part, element, c->chosen);
@@ -187,7 +195,7 @@ BLOCK_FN void s_choice(const ppo_loss_t *self, const tt_loss_block_t *block, con
     s_entropy(c);
 }
 
-BLOCK_FN void s_choice_slopes(const ppo_loss_t *self, const cols_t *in, const float *d_log_prob, const choice_t *c)
+BLOCK_FN void s_choice_slopes(const given_t *self, const cols_t *in, const float *d_log_prob, const choice_t *c)
 {
     const float *restrict head = c->head;
     float *restrict p = c->p;
@@ -197,18 +205,18 @@ BLOCK_FN void s_choice_slopes(const ppo_loss_t *self, const cols_t *in, const fl
             const float prob = p[a * TT_BLOCK + r], log_p = head[a * TT_BLOCK + r] - c->max[r] - c->log_sum[r];
             const float chosen = c->chosen[r] == (int32_t)a ? 1.0f : 0.0f;
             p[a * TT_BLOCK + r] =
-                d_log_prob[r] * (chosen - prob) + in->weight[r] * self->entropy_coef * prob * (log_p + c->entropy[r]);
+                d_log_prob[r] * (chosen - prob) + in->weight[r] * self->p.entropy_coef * prob * (log_p + c->entropy[r]);
         }
 }
 
 /* ---- boxes ---------------------------------------------------------------------------------------------------------- */
 
 /*  z = (action - mean) / deviation of an element. */
-BLOCK_FN void s_standardise(const ppo_loss_t *self, const tt_loss_block_t *block, const tt_policy_part_t *part,
-    uint32_t element, float inv_std, float *z)
+BLOCK_FN void s_standardise(const given_t *self, const tt_loss_block_t *block, const ppo_part_t *part, uint32_t element,
+    float inv_std, float *z)
 {
     const float *mean = block->head[PPO_ACTOR] + (size_t)(part->head + element) * TT_BLOCK,
-                *box = self->action[part->number];
+                *box = self->action[part - self->policy->part];
     memset(z, 0, sizeof(col_t));
     for (size_t r = 0; r < block->rows; r++)
         z[r] = box[(size_t)block->row[r] * part->elements + element];
@@ -218,8 +226,7 @@ BLOCK_FN void s_standardise(const ppo_loss_t *self, const tt_loss_block_t *block
     }
 }
 
-BLOCK_FN void s_box(
-    const ppo_loss_t *self, const tt_loss_block_t *block, const tt_policy_part_t *part, float *restrict log_prob)
+BLOCK_FN void s_box(const given_t *self, const tt_loss_block_t *block, const ppo_part_t *part, float *restrict log_prob)
 {
     col_t z;
     for (uint32_t e = 0; e < part->elements; e++) {
@@ -232,8 +239,8 @@ BLOCK_FN void s_box(
     }
 }
 
-BLOCK_FN void s_box_slopes(const ppo_loss_t *self, const tt_loss_block_t *block, const tt_policy_part_t *part,
-    const float *d_log_prob, float weight)
+BLOCK_FN void s_box_slopes(
+    const given_t *self, const tt_loss_block_t *block, const ppo_part_t *part, const float *d_log_prob, float weight)
 {
     col_t z, d_log_std;
     for (uint32_t e = 0; e < part->elements; e++) {
@@ -245,7 +252,7 @@ BLOCK_FN void s_box_slopes(const ppo_loss_t *self, const tt_loss_block_t *block,
             d_mean[r] = d_log_prob[r] * z[r] * inv_std;
             d_log_std[r] = d_log_prob[r] * (z[r] * z[r] - 1);
         }
-        block->d_log_std[PPO_ACTOR][part->log_std + e] += block_sum(d_log_std) - self->entropy_coef * weight;
+        block->d_log_std[PPO_ACTOR][part->log_std + e] += block_sum(d_log_std) - self->p.entropy_coef * weight;
     }
 }
 
@@ -260,17 +267,17 @@ BLOCK_FN choice_t *s_kept(choice_t *kept, uint32_t number)
 
 /*  Log-probabilities and entropies of the block's rows. */
 BLOCK_FN void s_log_prob(
-    const ppo_loss_t *self, const tt_loss_block_t *block, choice_t *kept, float *log_prob, float *entropy)
+    const given_t *self, const tt_loss_block_t *block, choice_t *kept, float *log_prob, float *entropy)
 {
-    const tt_policy_t *policy = self->policy;
+    const ppo_policy_t *policy = self->policy;
     uint32_t number = 0;
     for (uint32_t i = 0; i < policy->parts; i++) {
-        const tt_policy_part_t *part = &policy->part[i];
+        const ppo_part_t *part = &policy->part[i];
         col_t total = {0}; /* of a part, as tt_policy_log_prob adds */
         if (part->box)
             s_box(self, block, part, total);
         size_t before = 0;
-        for (uint32_t e = 0; !part->box && e < part->elements; before += part->n[e++]) {
+        for (uint32_t e = 0; !part->box && e < part->elements; before += policy->choices[part->choices + e++]) {
             choice_t *c = s_kept(kept, number++);
             s_choice(self, block, part, e, before, c);
             EACH_ROW(r)
@@ -287,17 +294,18 @@ BLOCK_FN void s_log_prob(
 }
 
 /*  The derivatives by the head and by log_std. */
-BLOCK_FN void s_slopes(const ppo_loss_t *self, const tt_loss_block_t *block, const cols_t *in, choice_t *kept,
+BLOCK_FN void s_slopes(const given_t *self, const tt_loss_block_t *block, const cols_t *in, choice_t *kept,
     const float *d_log_prob, float weight)
 {
-    const tt_policy_t *policy = self->policy;
+    const ppo_policy_t *policy = self->policy;
     uint32_t number = 0;
     for (uint32_t i = 0; i < policy->parts; i++) {
-        const tt_policy_part_t *part = &policy->part[i];
+        const ppo_part_t *part = &policy->part[i];
         if (part->box)
             s_box_slopes(self, block, part, d_log_prob, weight);
         size_t before = 0;
-        for (uint32_t e = 0; !part->box && e < part->elements; before += part->n[e++], number++) {
+        for (uint32_t e = 0; !part->box && e < part->elements;
+             before += policy->choices[part->choices + e++], number++) {
             choice_t *c = s_kept(kept, number);
             if (number >= KEPT - 1)
                 s_choice(self, block, part, e, before, c);
@@ -306,9 +314,14 @@ BLOCK_FN void s_slopes(const ppo_loss_t *self, const tt_loss_block_t *block, con
     }
 }
 
-TT_CLONES void ppo_loss(const void *ctx, const tt_loss_block_t *block)
+TT_CLONES void ppo_loss(const void *params, const void *const *input, const tt_loss_block_t *block)
 {
-    const ppo_loss_t *self = ctx;
+    const given_t given = {.p = *(const ppo_loss_t *)params,
+        .row = input[PPO_IN_ROW],
+        .policy = input[PPO_IN_POLICY],
+        .mask = input[PPO_IN_MASK],
+        .action = input + PPO_IN_ACTION};
+    const given_t *self = &given;
     choice_t kept[KEPT];
     cols_t in;
     col_t log_prob = {0}, entropy = {0}, d_log_prob;
@@ -324,6 +337,29 @@ TT_CLONES void ppo_loss(const void *ctx, const tt_loss_block_t *block)
     }
     block->stats[PPO_ENTROPY] +=
         block_sum(entropy) + weight * tt_gauss_entropy(block->log_std[PPO_ACTOR], self->policy->log_std);
+}
+
+ppo_policy_t *ppo_policy_new(const tt_policy_t *policy, size_t *bytes)
+{
+    uint32_t choices = 0;
+    for (uint32_t i = 0; i < policy->parts; i++)
+        choices += policy->part[i].box ? 0 : policy->part[i].elements;
+    *bytes = sizeof(ppo_policy_t) + choices * sizeof(uint32_t);
+    ppo_policy_t *self = tt_new0(*bytes);
+    *self = (ppo_policy_t){.parts = policy->parts, .log_std = policy->log_std, .mask_bits = policy->mask_bits};
+    for (uint32_t i = 0, at = 0; i < policy->parts; i++) {
+        const tt_policy_part_t *part = &policy->part[i];
+        self->part[i] = (ppo_part_t){.box = part->box,
+            .bits = part->bits,
+            .elements = part->elements,
+            .choices = at,
+            .head = part->head,
+            .log_std = part->log_std,
+            .mask = part->mask};
+        for (uint32_t e = 0; !part->box && e < part->elements; e++)
+            self->choices[at++] = part->n[e];
+    }
+    return self;
 }
 
 tt_objective_t ppo_objective(const tt_net_spec_t *net)

@@ -13,7 +13,7 @@
  *  Numbers: log(ratio) is held within +-20 where it feeds the exponential, so that a policy that has run away gives a
  *           large gradient (which the norm clip tames) and not inf * 0.
  *  Sums:    over the rows of a block as a fixed binary tree.
- *  Threads: pure; called from pool threads. */
+ *  Threads: pure; called from the device's threads. */
 #pragma once
 #include "common/nn/nn.h"
 #include "common/rl/policy.h"
@@ -24,13 +24,34 @@ typedef struct {
     float log_prob, value;   /* pi_old, v_old  */
 } ppo_row_t;
 
+/*  A policy (common/rl/policy.h) as plain data: what a head consists of. */
 typedef struct {
-    const ppo_row_t *row;      /* of the batch                                           */
-    const tt_policy_t *policy; /* what a head consists of                                */
-    const void *const *action; /* of each action column: [rows of the batch][elements]   */
-    const uint8_t *mask;       /* [rows of the batch][mask_bits], NULL = all are allowed */
-    float mean, scale;         /* normalised advantage = (advantage - mean) * scale      */
-    float weight;              /* 1 / rows of the minibatch                              */
+    uint32_t box, bits, elements;
+    uint32_t choices;             /* of the first element: place in ppo_policy_t.choices */
+    uint32_t head, log_std, mask; /* as tt_policy_part_t                                 */
+} ppo_part_t;
+
+typedef struct {
+    uint32_t parts, log_std, mask_bits;
+    ppo_part_t part[TT_COLUMNS_MAX];
+    uint32_t choices[]; /* of every discrete element, part by part */
+} ppo_policy_t;
+
+/*  Caller frees; *bytes gets its size. */
+ppo_policy_t *ppo_policy_new(const tt_policy_t *policy, size_t *bytes);
+
+/*  The tables that the loss reads. */
+enum {
+    PPO_IN_ROW,    /* ppo_row_t, by row of the batch                                           */
+    PPO_IN_POLICY, /* a ppo_policy_t for all                                                   */
+    PPO_IN_MASK,   /* [mask_bits] by row of the batch; none: all choices are allowed           */
+    PPO_IN_ACTION  /* the first part's [elements], by row of the batch; then those of the others */
+};
+
+/*  The parameters of the loss. */
+typedef struct {
+    float mean, scale; /* normalised advantage = (advantage - mean) * scale */
+    float weight;      /* 1 / rows of the minibatch                         */
     float clip, entropy_coef, value_coef;
     bool clip_value, plain;
 } ppo_loss_t;
@@ -50,5 +71,5 @@ enum {
 enum { PPO_ACTOR, PPO_CRITIC };
 tt_objective_t ppo_objective(const tt_net_spec_t *net);
 
-/*  tt_loss_fn with a ppo_loss_t as ctx. */
-void ppo_loss(const void *ctx, const tt_loss_block_t *block);
+/*  A tt_loss_fn with a ppo_loss_t and those tables. */
+void ppo_loss(const void *params, const void *const *input, const tt_loss_block_t *block);

@@ -19,9 +19,10 @@ static const char s_env[] = "CartPole-v1";
 /*  The weights of version v: an initial network of another seed. */
 static float *s_params(stage_t *self, uint64_t version)
 {
-    float *params = tt_array0(tt_net_param_count(tt_net_spec(self->net)), sizeof *params);
-    assert_ok(tt_net_init(self->net, 100 + version, (const float[]){1.0f, 1.0f}, 0));
-    assert_ok(tt_net_get(self->net, 0, params));
+    float *params = tt_array0(tt_net_param_count(tt_net_spec(tt_inference_net(self->net))), sizeof *params);
+    assert_ok(tt_net_init(
+        tt_inference_net(self->net), tt_inference_stream(self->net), 100 + version, (const float[]){1.0f, 1.0f}, 0));
+    assert_ok(tt_net_get(tt_inference_net(self->net), tt_inference_stream(self->net), 0, params));
     return params;
 }
 
@@ -29,7 +30,7 @@ static void s_version(void *ctx, uint64_t version, zmq_msg_t frames[2])
 {
     stage_t *self = ctx;
     float *params = s_params(self, version);
-    const size_t bytes = tt_net_param_count(tt_net_spec(self->net)) * sizeof *params;
+    const size_t bytes = tt_net_param_count(tt_net_spec(tt_inference_net(self->net))) * sizeof *params;
     tt_frame_new(&frames[0], bytes);
     memcpy(zmq_msg_data(&frames[0]), params, bytes);
     tt_frame_new(&frames[1], 0);
@@ -74,8 +75,7 @@ static void s_open(stage_t *self, uint32_t lag, uint32_t other_state, const tt_a
     assert_ok(tt_columns_new(&self->columns, &env->obs, &env->action, false, actor->kind == TT_ACT_SAMPLE));
     self->store.columns = self->columns;
     self->store.state_bytes = tt_vec_save_size(env);
-    assert_ok(tt_device_open(&self->device, "cpu", 0));
-    assert_ok(tt_net_new(&self->net, self->device, &spec, 1));
+    assert_ok(tt_inference_new(&self->net, &spec));
     s_open_run(self, (uint32_t)self->store.state_bytes + other_state);
     for (uint32_t i = 0; i < STAGE_LEARNERS; i++)
         fake_learner_open(&self->learner[i], &self->run, &self->store, i);
@@ -101,8 +101,7 @@ void stage_close(stage_t *self)
     for (uint32_t i = 0; i < STAGE_LEARNERS; i++)
         fake_learner_close(&self->learner[i]);
     fake_close(&self->run);
-    tt_net_destroy(&self->net);
-    tt_device_close(&self->device);
+    tt_inference_destroy(&self->net);
     tt_columns_destroy(&self->columns);
 }
 
@@ -172,7 +171,7 @@ fake_segment_t stage_reference(stage_t *self, uint64_t batch)
         zmq_msg_t frame;
         bool done;
         free(s_params(self, n > self->lag ? n - self->lag : 0));
-        rollout_begin(rollout);
+        assert_ok(rollout_begin(rollout));
         assert_ok(rollout_play(rollout, STAGE_STEPS, &done));
         assert_ok(rollout_finish(rollout, &out.shape, &frame));
         free(out.block);

@@ -18,8 +18,7 @@ typedef struct {
     char event[32], event_text[1024]; /* the newest EVENT */
     int first_steps;
     tt_columns_t *columns;
-    tt_device_t *device;
-    tt_net_t *net;
+    tt_inference_t *net;
 } stage_t;
 
 /*  Bind everything and start a collector of CartPole, whose state in the job is larger than here by so much. */

@@ -21,8 +21,7 @@ typedef struct {
     const tt_env_ops_t *env;
     tt_columns_t *columns;
     tt_policy_t policy;
-    tt_device_t *device;
-    tt_net_t *net;
+    tt_inference_t *net;
 } world_t;
 
 static void s_open(world_t *w, const tt_env_ops_t *env)
@@ -32,9 +31,8 @@ static void s_open(world_t *w, const tt_env_ops_t *env)
     tt_policy_of(&w->policy, w->columns);
     const tt_net_spec_t spec =
         tt_net_actor_critic(w->columns->flat, (const uint32_t[]){16}, 1, TT_NN_TANH, w->policy.out, w->policy.log_std);
-    assert_ok(tt_device_open(&w->device, "cpu", 0));
-    assert_ok(tt_net_new(&w->net, w->device, &spec, 1));
-    assert_ok(tt_net_init(w->net, SEED, (const float[]){1.0f, 1.0f}, 0));
+    assert_ok(tt_inference_new(&w->net, &spec));
+    assert_ok(tt_net_init(tt_inference_net(w->net), tt_inference_stream(w->net), SEED, (const float[]){1.0f, 1.0f}, 0));
 }
 
 static void s_open_id(world_t *w, const char *id)
@@ -47,8 +45,7 @@ static void s_open_id(world_t *w, const char *id)
 
 static void s_close(world_t *w)
 {
-    tt_net_destroy(&w->net);
-    tt_device_close(&w->device);
+    tt_inference_destroy(&w->net);
     tt_columns_destroy(&w->columns);
 }
 
@@ -66,7 +63,7 @@ static eval_episode_t s_episode(const world_t *w, uint32_t k, uint32_t max_steps
         void *action[TT_COLUMNS_MAX];
         const float *row = flat;
         tt_columns_flatten(w->columns, (const void *const *)tt_vec_obs(range.vec), flat);
-        assert_ok(tt_net_forward(w->net, 0, 0, &row, 1, (float *const[]){head, NULL}));
+        assert_ok(tt_inference_run(w->net, &row, 1, (float *const[]){head, NULL}));
         for (uint32_t i = 0; i < w->columns->action_count; i++)
             action[i] = room[i];
         tt_policy_greedy(&w->policy, head, tt_vec_mask(range.vec), 1, action);
@@ -146,9 +143,9 @@ static void s_draft(file_t *f, bool critic)
     assert_true(fd >= 0);
     close(fd);
     s_open_id(&f->world, "CartPole-v1");
-    f->params = tt_array0(tt_net_param_count(tt_net_spec(f->world.net)), sizeof(float));
-    assert_ok(tt_net_get(f->world.net, 0, f->params));
-    const tt_tensor_t *tensor = tt_net_tensors(f->world.net, &count);
+    f->params = tt_array0(tt_net_param_count(tt_net_spec(tt_inference_net(f->world.net))), sizeof(float));
+    assert_ok(tt_net_get(tt_inference_net(f->world.net), tt_inference_stream(f->world.net), 0, f->params));
+    const tt_tensor_t *tensor = tt_net_tensors(tt_inference_net(f->world.net), &count);
     for (size_t i = 0; i < count; i++) {
         const bool weight = strstr(tensor[i].name, ".weight") != NULL;
         const size_t rows = tensor[i].rows, cols = tensor[i].cols;
@@ -201,8 +198,8 @@ static void test_checkpoint_gives_the_policy_back(void **state)
         assert_true(tt_norm_mean(c.norm, 2) == 3 && tt_norm_var(c.norm, 2) == 3);
         const float obs[4] = {0.1f, -0.2f, 0.3f, -0.4f}, *row = obs;
         float a[2], b[2];
-        assert_ok(tt_net_forward(f.world.net, 0, 0, &row, 1, (float *const[]){a, NULL}));
-        assert_ok(tt_net_forward(c.net, 0, 0, &row, 1, (float *const[]){b, NULL}));
+        assert_ok(tt_inference_run(f.world.net, &row, 1, (float *const[]){a, NULL}));
+        assert_ok(tt_inference_run(c.net, &row, 1, (float *const[]){b, NULL}));
         assert_memory_equal(a, b, sizeof a);
         checkpoint_close(&c);
         s_free(&f);

@@ -16,8 +16,7 @@ typedef struct {
     const tt_env_ops_t *env;
     tt_columns_t *columns;
     tt_policy_t policy;
-    tt_device_t *device;
-    tt_net_t *net;
+    tt_inference_t *net;
     tt_norm_t *norm; /* NULL = off */
     blocks_t *blocks;
     uint32_t steps;
@@ -49,9 +48,9 @@ static void s_open_env(world_t *w, const tt_env_ops_t *env, uint32_t steps, bool
     const tt_net_spec_t spec =
         estimates ? tt_net_actor_critic(w->columns->flat, hidden, 2, TT_NN_TANH, w->policy.out, w->policy.log_std)
                   : tt_net_one("q", w->columns->flat, hidden, 2, TT_NN_TANH, w->policy.out);
-    assert_ok(tt_device_open(&w->device, "cpu", 0));
-    assert_ok(tt_net_new(&w->net, w->device, &spec, 1));
-    assert_ok(tt_net_init(w->net, SEED, (const float[]){0.5f, 1.0f}, -0.3f));
+    assert_ok(tt_inference_new(&w->net, &spec));
+    assert_ok(
+        tt_net_init(tt_inference_net(w->net), tt_inference_stream(w->net), SEED, (const float[]){0.5f, 1.0f}, -0.3f));
     w->norm = normalise ? s_norm(w->columns->scaled) : NULL;
 }
 
@@ -102,8 +101,7 @@ static void s_open(world_t *w, const char *env, uint32_t steps, bool normalise)
 static void s_close(world_t *w)
 {
     tt_norm_destroy(&w->norm);
-    tt_net_destroy(&w->net);
-    tt_device_close(&w->device);
+    tt_inference_destroy(&w->net);
     tt_columns_destroy(&w->columns);
     blocks_destroy(&w->blocks);
 }
@@ -138,7 +136,7 @@ static segment_t s_play(rollout_t *rollout, uint32_t slice)
 {
     segment_t segment;
     bool done = false;
-    rollout_begin(rollout);
+    assert_ok(rollout_begin(rollout));
     while (!done)
         assert_ok(rollout_play(rollout, slice, &done));
     assert_ok(rollout_finish(rollout, &segment.shape, &segment.frame));
@@ -201,7 +199,7 @@ static float s_value_of(const world_t *w, const void *const *leaf, float *head)
         tt_norm_scale(w->norm, scaled, 1, CLIP, scaled);
         tt_columns_put_scaled(w->columns, scaled, flat);
     }
-    assert_ok(tt_net_forward(w->net, 0, 0, &row, 1, (float *const[]){head, &value}));
+    assert_ok(tt_inference_run(w->net, &row, 1, (float *const[]){head, &value}));
     return value;
 }
 
@@ -211,7 +209,10 @@ static float s_act(
 {
     float log_prob = 0;
     if (w->actor.kind == TT_ACT_SAMPLE) {
-        tt_policy_sample(&w->policy, head, tt_net_log_std(w->net, 0, 0), mask, 1, draw, action, &log_prob);
+        float log_std[8];
+        assert_true(w->policy.log_std <= TT_COUNT(log_std));
+        assert_ok(tt_inference_log_std(w->net, 0, log_std));
+        tt_policy_sample(&w->policy, head, log_std, mask, 1, draw, action, &log_prob);
         return log_prob;
     }
     const float epsilon = (float)tt_epsilon(&w->actor, draw->clock[0] * NUM_ENVS + draw->who[0]);
@@ -397,7 +398,7 @@ static void test_epsilon_0_and_1(void **state)
         for (size_t i = 0; i < T * E; i++) {
             const float *row = obs + i * 4;
             float head[2];
-            assert_ok(tt_net_forward(w.net, 0, 0, &row, 1, (float *const[]){head}));
+            assert_ok(tt_inference_run(w.net, &row, 1, (float *const[]){head}));
             assert_true(epsilon || action[i] == (head[1] > head[0]));
             left += action[i] == 0;
         }
@@ -423,7 +424,7 @@ static void test_random_rows_are_the_jobs(void **state)
         for (uint32_t i = 0; i < T * 3; i++) {
             const float *row = (const float *)segment.at.column[0] + (size_t)i * 4;
             float head[2];
-            assert_ok(tt_net_forward(w.net, 0, 0, &row, 1, (float *const[]){head}));
+            assert_ok(tt_inference_run(w.net, &row, 1, (float *const[]){head}));
             const bool best = action[i] == (head[1] > head[0]);
             const uint64_t number = (uint64_t)(batch * T + i / 3) * NUM_ENVS + 2 + i % 3;
             assert_true(best || number < RANDOM);
@@ -466,7 +467,7 @@ static void test_abandoned_batch_leaves_no_trace(void **state)
     rollout_t *a = s_rollout(&w, 0, 4), *b = s_rollout(&w, 0, 4);
     segment_t first = s_play(a, UINT32_MAX), second = s_play(a, UINT32_MAX);
     bool done;
-    rollout_begin(b);
+    assert_ok(rollout_begin(b));
     assert_ok(rollout_play(b, 17, &done));
     assert_false(done);
     assert_int_equal(rollout_played(b), 17);
@@ -486,17 +487,17 @@ static void s_assert_diverged(tt_actor_t actor)
 {
     world_t w;
     s_open_env(&w, s_env("CartPole-v1"), 8, false, actor);
-    const size_t count = tt_net_param_count(tt_net_spec(w.net));
+    const size_t count = tt_net_param_count(tt_net_spec(tt_inference_net(w.net)));
     float *params = tt_array0(count, sizeof *params);
     for (size_t i = 0; i < count; i++)
         params[i] = NAN;
-    assert_ok(tt_net_put(w.net, 0, params));
+    assert_ok(tt_inference_put(w.net, params));
     free(params);
     rollout_t *rollout = s_rollout(&w, 0, 2);
     tt_segment_shape_t shape;
     zmq_msg_t frame;
     bool done;
-    rollout_begin(rollout);
+    assert_ok(rollout_begin(rollout));
     assert_ok(rollout_play(rollout, 8, &done));
     assert_int_equal(rollout_finish(rollout, &shape, &frame), TT_INTERNAL);
     assert_non_null(strstr(tt_err_text(), "try a smaller algorithm.learning_rate"));
@@ -542,8 +543,8 @@ static void test_net_must_have_an_actor_and_a_critic(void **state)
     world_t w;
     s_open(&w, "CartPole-v1", 8, false);
     const tt_net_spec_t spec = {.obs = 4, .towers = 1, .tower = {{.name = "actor", .out = 2}}};
-    tt_net_destroy(&w.net);
-    assert_ok(tt_net_new(&w.net, w.device, &spec, 1));
+    tt_inference_destroy(&w.net);
+    assert_ok(tt_inference_new(&w.net, &spec));
     const rollout_cfg_t cfg = {.env = w.env,
         .columns = w.columns,
         .net = w.net,

@@ -91,10 +91,10 @@ static tt_status_t s_act(act_t *self)
     if (self->checkpoint.norm)
         s_normalise(self);
     float *out[TT_TOWERS_MAX] = {NULL};
-    const tt_net_spec_t *spec = tt_net_spec(self->checkpoint.net);
+    const tt_net_spec_t *spec = tt_net_spec(tt_inference_net(self->checkpoint.net));
     const uint32_t actor = tt_net_tower(spec, "actor");
     out[actor < spec->towers ? actor : tt_net_tower(spec, "q")] = self->head;
-    TT_TRY(tt_net_forward(self->checkpoint.net, 0, 0, &row, 1, out));
+    TT_TRY(tt_inference_run(self->checkpoint.net, &row, 1, out));
     const uint32_t bits = self->policy.mask_bits;
     if (self->masks && fread(self->mask, 1, bits, self->masks) != bits)
         return tt_err(TT_DATA, "the file of masks has fewer rows");

@@ -9,7 +9,6 @@ import sys
 
 LEARNER = os.path.join(os.environ["TT_SOURCE_DIR"], "learner")
 OWNERS = {"pace": "core", "socks": "learner", "view": "control"}  # by type, where the names differ
-SHARED = {"model"}  # core.h says who else writes it
 
 WRONG = ["self->at.update++;", "++core->at.update;", "self->core->at.step = 3;", "self->at.seen[self->n] += 1;",
          "position_t *at = &self->at;", "memset(&self->at, 0, 1);", "self->at = (position_t){0};", "f(x, &core->at)"]
@@ -28,7 +27,7 @@ def parts(header):
     if not body:
         sys.exit("learner/core.h has no struct core")
     members = re.findall(r"^    (\w+)_t (\w+);", body.group(1), re.M)
-    return [(member, kind, OWNERS.get(kind, kind)) for kind, member in members if kind not in SHARED]
+    return [(member, kind, OWNERS.get(kind, kind)) for kind, member in members]
 
 
 def writes(text, member, kind, owner):

@@ -6,7 +6,8 @@
 #include "common/base/mem.h"
 #include "common/base/rng.h"
 #include "common/rl/dist.h"
-#include "learner/algorithm.h"
+#include "common/nn/inference.h"
+#include "learner/compute.h"
 #include "tests/learner/segments.h"
 #include "tests/test.h"
 
@@ -98,7 +99,7 @@ static float s_random(uint32_t who, uint64_t k)
     return 2 * tt_unit_f32(word[0]) - 1;
 }
 
-static void s_fill(data_t *d, tt_net_t *net)
+static void s_fill(data_t *d, tt_inference_t *net)
 {
     float head[2];
     memset(d, 0, sizeof *d);
@@ -110,12 +111,12 @@ static void s_fill(data_t *d, tt_net_t *net)
         d->reward[i] = s_random(100 + i, 0);
         d->action[i] = (int32_t)(i % 2);
         d->terminated[i] = i % 7 == 3;
-        assert_ok(tt_net_forward(net, 0, 0, &d->row[i], 1, (float *const[]){head, &d->value[i]}));
+        assert_ok(tt_inference_run(net, &d->row[i], 1, (float *const[]){head, &d->value[i]}));
         tt_cat_log_prob(head, 1, 2, &d->action[i], &d->log_prob[i]);
     }
     for (uint32_t e = 0; e < N; e++)
         d->last[e] = d->obs[ROWS + e];
-    assert_ok(tt_net_forward(net, 0, 0, d->last, N, (float *const[]){NULL, d->last_value}));
+    assert_ok(tt_inference_run(net, d->last, N, (float *const[]){NULL, d->last_value}));
     d->batch = (tt_batch_t){.T = T,
         .N = N,
         .D = 4,
@@ -131,31 +132,49 @@ static void s_fill(data_t *d, tt_net_t *net)
         .last_value = d->last_value};
 }
 
-static tt_status_t s_no_forward(void *ctx, const float *const *obs, size_t rows, float *const *out)
+static tt_status_t s_no_forward(void *ctx, tt_batch_rows_t which, float *const *out)
 {
-    (void)ctx, (void)obs, (void)rows, (void)out;
+    (void)ctx, (void)which, (void)out;
     return tt_err(TT_DEVICE, "asked");
 }
 
+static void s_copy(const tt_inference_t *from, model_t *to)
+{
+    float *params = tt_aligned0(tt_net_param_count(tt_net_spec(to->net)) * sizeof *params);
+    assert_ok(tt_net_get(tt_inference_net(from), tt_inference_stream(from), 0, params));
+    assert_ok(tt_net_put(to->net, to->stream, 0, params));
+    free(params);
+}
+
 /*  The gradient of the only step, and what was said of it. */
-static void s_step(const tt_algorithm_t *algorithm, const char *yaml, data_t *d, tt_net_t *net, float *grad)
+static void s_step(const tt_algorithm_t *algorithm, const char *yaml, data_t *d, tt_inference_t *net, float *grad)
 {
     const tt_train_cfg_t train = s_train();
     tt_algo_t *algo = NULL;
     tt_minibatch_t minibatch;
-    const float *rows[ROWS];
     void *cfg = tt_new0(algorithm->cfg_size);
     assert_ok(s_read(algorithm, yaml, &train, cfg));
     assert_ok(algorithm->create(&algo, &train, s_columns, cfg));
     assert_int_equal(algorithm->steps(algo), 1);
-    assert_ok(algorithm->begin(algo, &d->batch, net, s_no_forward, NULL));
-    assert_ok(algorithm->minibatch(algo, &(tt_at_t){0}, net, &minibatch));
+    assert_ok(algorithm->begin(algo, &d->batch, &(tt_evaluator_t){.forward = s_no_forward}));
+    assert_ok(algorithm->minibatch(algo, &(tt_at_t){0}, &minibatch));
     assert_int_equal(minibatch.rows, ROWS);
-    for (uint32_t i = 0; i < ROWS; i++)
-        rows[i] = d->row[minibatch.row[i]];
-    const tt_pass_t pass = {
-        .objective = minibatch.objective, .ctx = minibatch.loss_ctx, .obs = {rows}, .row = minibatch.row, .rows = ROWS};
-    assert_ok(tt_net_shard_grad(net, 0, &pass, grad));
+    model_t model = {.train = train};
+    compute_t *compute = NULL;
+    const float *sum;
+    assert_ok(tt_device_open(&model.device, NULL, 0, 1));
+    assert_ok(tt_stream_new(&model.stream, model.device));
+    assert_ok(tt_net_new(&model.net, model.device, tt_net_spec(tt_inference_net(net))));
+    s_copy(net, &model);
+    assert_ok(compute_new(&compute, &model));
+    assert_ok(compute_batch(compute, &d->batch));
+    assert_ok(compute_gradients(compute, &minibatch, NULL, 0, train.learner.shards));
+    assert_ok(tt_sums_node(compute_sums(compute), model.stream, 1, &sum));
+    memcpy(grad, sum, tt_net_grad_count(tt_net_spec(model.net)) * sizeof *grad);
+    compute_destroy(&compute);
+    tt_net_destroy(&model.net);
+    tt_stream_destroy(&model.stream);
+    tt_device_close(&model.device);
     algorithm->destroy(&algo);
     free(cfg);
 }
@@ -163,13 +182,11 @@ static void s_step(const tt_algorithm_t *algorithm, const char *yaml, data_t *d,
 static void test_an_update_is_ppos_of_one_step(void **state)
 {
     (void)state;
-    tt_device_t *device = NULL;
-    tt_net_t *net = NULL;
+    tt_inference_t *net = NULL;
     const tt_net_spec_t spec = tt_net_actor_critic(4, (const uint32_t[]){16}, 1, TT_NN_TANH, 2, 0);
     static data_t d;
-    assert_ok(tt_device_open(&device, "cpu", 0));
-    assert_ok(tt_net_new(&net, device, &spec, 1));
-    assert_ok(tt_net_init(net, 3, (const float[]){1, 1}, 0));
+    assert_ok(tt_inference_new(&net, &spec));
+    assert_ok(tt_net_init(tt_inference_net(net), tt_inference_stream(net), 3, (const float[]){1, 1}, 0));
     s_fill(&d, net);
     float *a2c = tt_aligned0(tt_net_grad_count(&spec) * sizeof *a2c),
           *ppo = tt_aligned0(tt_net_grad_count(&spec) * sizeof *ppo);
@@ -186,8 +203,7 @@ static void test_an_update_is_ppos_of_one_step(void **state)
     assert_true(largest > 1e-3f);
     free(a2c);
     free(ppo);
-    tt_net_destroy(&net);
-    tt_device_close(&device);
+    tt_inference_destroy(&net);
 }
 
 typedef struct {
@@ -209,29 +225,26 @@ static void test_what_it_reports_and_asks(void **state)
     const tt_algorithm_t *a2c = s_find("a2c");
     const tt_train_cfg_t train = s_train();
     const float stats[TT_LOSS_STATS] = {1, 2, 3};
-    tt_device_t *device = NULL;
-    tt_net_t *net = NULL;
+    tt_inference_t *net = NULL;
     const tt_net_spec_t spec = tt_net_actor_critic(4, NULL, 0, TT_NN_TANH, 2, 0);
     static data_t d;
-    assert_ok(tt_device_open(&device, "cpu", 0));
-    assert_ok(tt_net_new(&net, device, &spec, 1));
+    assert_ok(tt_inference_new(&net, &spec));
     s_fill(&d, net);
     tt_algo_t *algo = NULL;
     names_t names = {0};
     void *cfg = tt_new0(a2c->cfg_size);
     assert_ok(s_read(a2c, "algorithm: {}\n", &train, cfg));
     assert_ok(a2c->create(&algo, &train, s_columns, cfg));
-    assert_ok(a2c->begin(algo, &d.batch, net, s_no_forward, NULL));
+    assert_ok(a2c->begin(algo, &d.batch, &(tt_evaluator_t){.forward = s_no_forward}));
     assert_false(a2c->after(algo, 0, stats, 1));
     a2c->metrics(algo, s_emit, &names);
     assert_int_equal(names.count, 5); /* learning rate, three losses, explained variance */
     assert_int_equal(names.ratios, 0);
     d.batch.stale = true;
-    assert_int_equal(a2c->begin(algo, &d.batch, net, s_no_forward, NULL), TT_DEVICE);
+    assert_int_equal(a2c->begin(algo, &d.batch, &(tt_evaluator_t){.forward = s_no_forward}), TT_DEVICE);
     a2c->destroy(&algo);
     free(cfg);
-    tt_net_destroy(&net);
-    tt_device_close(&device);
+    tt_inference_destroy(&net);
 }
 
 int main(void)

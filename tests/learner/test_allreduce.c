@@ -28,11 +28,11 @@ typedef struct {
     char dir[64];
     tt_loop_t *loop;
     tt_device_t *device;
+    tt_stream_t *stream;
     tt_net_t *net;
-    pool_t *pool;
-    shards_t *shards;
+    tt_table_t *table;
+    tt_sums_t *sums;
     float *obs;
-    const float *rows[ROWS];
     uint32_t row[ROWS];
     size_t count;
     uint32_t chunks;
@@ -69,9 +69,9 @@ static tt_status_t s_on_grad(void *ctx, tt_sock_t *sock, tt_packet_t *packet)
 }
 
 /*  A loss of which only the value head is wrong, by the row's number. */
-static void s_loss(const void *ctx, const tt_loss_block_t *block)
+static void s_loss(const void *params, const void *const *input, const tt_loss_block_t *block)
 {
-    (void)ctx;
+    (void)params, (void)input;
     for (uint32_t r = 0; r < block->rows; r++)
         block->d_head[1][r] = block->head[1][r] - (float)block->row[r];
 }
@@ -104,22 +104,23 @@ static void s_open(world_t *world, uint32_t aggregators)
     assert_non_null(mkdtemp(world->dir));
     world->clock = tt_clock_fake(0);
     assert_ok(tt_loop_new(&world->loop, NULL));
-    assert_ok(tt_device_open(&world->device, "cpu", 0));
-    assert_ok(tt_net_new(&world->net, world->device, &s_spec, 1));
+    assert_ok(tt_device_open(&world->device, NULL, 0, 1));
+    assert_ok(tt_stream_new(&world->stream, world->device));
+    assert_ok(tt_net_new(&world->net, world->device, &s_spec));
     const size_t params = tt_net_param_count(&s_spec);
     float *weights = tt_array0(params, sizeof *weights);
     for (size_t i = 0; i < params; i++) /* any will do; orthogonal ones of this size take their time */
         weights[i] = (float)((int)(i * 37 % 101) - 50) * 1e-3f;
-    assert_ok(tt_net_put(world->net, 0, weights));
+    assert_ok(tt_net_put(world->net, world->stream, 0, weights));
     free(weights);
-    world->pool = pool_new(1);
-    world->shards = shards_new(world->net, world->pool, SHARDS);
+    assert_ok(tt_sums_new(&world->sums, world->net, SHARDS));
     world->obs = tt_array0(ROWS * (size_t)s_spec.obs, sizeof(float));
     for (uint32_t r = 0; r < ROWS; r++) {
-        world->rows[r] = world->obs + (size_t)r * s_spec.obs;
         world->obs[(size_t)r * s_spec.obs + r] = 1;
         world->row[r] = r;
     }
+    assert_ok(tt_table_new(&world->table, world->device, s_spec.obs * sizeof(float)));
+    assert_ok(tt_table_put(world->table, world->stream, world->obs, ROWS));
     world->count = tt_net_grad_count(&s_spec);
     world->chunks = (uint32_t)((world->count + ALLREDUCE_CHUNK - 1) / ALLREDUCE_CHUNK);
     assert_true(world->chunks >= 3);
@@ -145,9 +146,10 @@ static void s_close(world_t *world)
     for (uint32_t i = 0; i < 2; i++)
         if (world->aggregator[i])
             s_unbind(world, i);
-    shards_destroy(&world->shards);
-    pool_destroy(&world->pool);
+    tt_sums_destroy(&world->sums);
+    tt_table_destroy(&world->table);
     tt_net_destroy(&world->net);
+    tt_stream_destroy(&world->stream);
     tt_device_close(&world->device);
     tt_loop_destroy(&world->loop);
     free(world->obs);
@@ -159,9 +161,16 @@ static void s_close(world_t *world)
 
 static void s_send(world_t *world, uint64_t step, uint32_t lo, uint32_t hi)
 {
-    const shards_work_t work = {{world->rows}, world->row, ROWS, &s_objective, NULL};
-    assert_ok(shards_compute(world->shards, &work, lo, hi));
-    assert_ok(allreduce_send(world->self, step, world->shards, lo, hi));
+    const tt_pass_t pass = {.objective = &s_objective, .obs = {world->table}, .row = world->row, .rows = ROWS};
+    assert_ok(tt_sums_compute(world->sums, world->stream, &pass, lo, hi));
+    assert_ok(allreduce_send(world->self, step, world->sums, world->stream, lo, hi));
+}
+
+static const float *s_node(const world_t *world, uint32_t node)
+{
+    const float *out;
+    assert_ok(tt_sums_node(world->sums, world->stream, node, &out));
+    return out;
 }
 
 static void s_hear(world_t *world, size_t count)
@@ -228,7 +237,7 @@ static void test_chunks_go_round_the_aggregators(void **state)
         assert_int_equal(heard->msg.chunks, world.chunks);
         assert_true(heard->msg.node == 5 || heard->msg.node == 3);
         if (heard->msg.chunk == 0)
-            assert_memory_equal(&heard->first, shards_node(world.shards, heard->msg.node), sizeof(float));
+            assert_memory_equal(&heard->first, s_node(&world, heard->msg.node), sizeof(float));
         floats += heard->bytes / sizeof(float);
     }
     assert_int_equal(floats, 2 * world.count);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "common/base/mem.h"
+#include "common/nn/inference.h"
 #include "learner/algorithm.h"
 #include "learner/algorithms/dqn_loss.h"
 #include "learner/algorithms/dqn_options.h"
@@ -271,21 +272,18 @@ static void test_the_heads_gain(void **state)
         .tower = {{.name = "q", .hidden_count = 1, .hidden = {8}, .activation = TT_NN_RELU, .out = 3}}};
     const float zeros[4] = {0}, *obs = (const float[]){1, 2, 3, 4};
     float q[3];
-    tt_device_t *device = NULL;
-    tt_net_t *net = NULL;
+    tt_inference_t *net = NULL;
     dqn_cfg_t cfg;
     assert_ok(s_read("algorithm: {head_gain: 0}\n", &train, &cfg));
-    assert_ok(tt_device_open(&device, "cpu", 0));
-    assert_ok(tt_net_new(&net, device, &spec, 1));
-    assert_ok(tt_algorithm_init(s_dqn(), &cfg, net, 1));
-    assert_ok(tt_net_forward(net, 0, 0, &obs, 1, (float *const[]){q}));
+    assert_ok(tt_inference_new(&net, &spec));
+    assert_ok(tt_algorithm_init(s_dqn(), &cfg, tt_inference_net(net), tt_inference_stream(net), 1));
+    assert_ok(tt_inference_run(net, &obs, 1, (float *const[]){q}));
     assert_memory_equal(q, zeros, sizeof q);
     cfg.common.head_gain = 1;
-    assert_ok(tt_algorithm_init(s_dqn(), &cfg, net, 1));
-    assert_ok(tt_net_forward(net, 0, 0, &obs, 1, (float *const[]){q}));
+    assert_ok(tt_algorithm_init(s_dqn(), &cfg, tt_inference_net(net), tt_inference_stream(net), 1));
+    assert_ok(tt_inference_run(net, &obs, 1, (float *const[]){q}));
     assert_true(q[0] != 0 && q[1] != 0 && q[2] != 0);
-    tt_net_destroy(&net);
-    tt_device_close(&device);
+    tt_inference_destroy(&net);
 }
 
 /* ---- what it reports ------------------------------------------------------------------------------------------------ */

@@ -48,8 +48,7 @@ static const tt_objective_t *s_objective(const case_t *c)
 
 static void s_point(case_t *c)
 {
-    c->loss = (dqn_loss_t){
-        c->action, c->ret, c->discount, c->weight, c->masked ? c->mask : NULL, c->choices, 1.0f / UNITS, c->squared};
+    c->loss = (dqn_loss_t){c->choices, 1.0f / UNITS, c->squared};
     c->block = (tt_loss_block_t){.rows = c->rows,
         .row = c->position,
         .head = {c->head[0], c->head[1], c->twice ? c->head[2] : NULL},
@@ -75,7 +74,12 @@ static void s_fill(case_t *c, uint32_t choices, uint32_t rows)
 
 static void s_run(case_t *c)
 {
-    s_objective(c)->loss(&c->loss, &c->block);
+    const void *input[TT_INPUTS_MAX] = {[DQN_IN_ACTION] = c->action,
+        [DQN_IN_RETURN] = c->ret,
+        [DQN_IN_DISCOUNT] = c->discount,
+        [DQN_IN_WEIGHT] = c->weight,
+        [DQN_IN_MASK] = c->masked ? c->mask : NULL};
+    s_objective(c)->loss(&c->loss, input, &c->block);
 }
 
 /* ---- the formula ---------------------------------------------------------------------------------------------------- */

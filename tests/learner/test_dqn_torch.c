@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include "common/base/mem.h"
-#include "learner/algorithm.h"
 #include "learner/algorithms/dqn_loss.h"
 #include "learner/algorithms/dqn_options.h"
+#include "learner/compute.h"
 #include "tests/learner/segments.h"
 #include "tests/test.h"
 
@@ -29,12 +29,10 @@ typedef struct {
     const float *ret, *discount;
     tt_columns_t *columns;
     replay_t *replay;
-    tt_device_t *device;
-    tt_net_t *net;
+    model_t model; /* of which computing needs a part */
+    compute_t *compute;
     const tt_algorithm_t *dqn;
     tt_algo_t *algo;
-    float *opt_state, *grad[SHARDS];
-    uint64_t opt_step;
 } case_t;
 
 /*  The next `count` things of `size` bytes. */
@@ -80,7 +78,7 @@ static const float *s_take_vector(case_t *c)
     const float *in = s_take(c, c->h.parameters, sizeof(float));
     float *out = (float *)(c->arena + c->used);
     size_t count, at = 0;
-    const tt_tensor_t *tensor = tt_net_tensors(c->net, &count);
+    const tt_tensor_t *tensor = tt_net_tensors(c->model.net, &count);
     for (size_t i = 0; i < count; i++) {
         const size_t size = (size_t)tensor[i].rows * tensor[i].cols;
         memcpy(out + tensor[i].offset, in + at, size * sizeof(float));
@@ -207,14 +205,15 @@ static void s_create_net(case_t *c, const tt_shape_t *shape)
         .sets = shape->sets,
         .ride = shape->ride};
     assert_int_equal(tt_net_param_count(&spec), c->h.parameters);
-    assert_ok(tt_device_open(&c->device, "cpu", 0));
-    assert_ok(tt_net_new(&c->net, c->device, &spec, 1));
+    model_t *model = &c->model;
+    assert_ok(tt_device_open(&model->device, NULL, 0, 1));
+    assert_ok(tt_stream_new(&model->stream, model->device));
+    assert_ok(tt_net_new(&model->net, model->device, &spec));
     const float *params = s_take_vector(c);
     for (uint32_t set = 0; set < shape->sets; set++)
-        assert_ok(tt_net_put(c->net, set, params));
-    c->opt_state = tt_aligned0(tt_opt_state_count(c->dqn->opt(c->algo), &spec, 0) * sizeof(float));
-    for (int s = 0; s < SHARDS; s++)
-        c->grad[s] = tt_aligned0(tt_net_grad_count(&spec) * sizeof(float));
+        assert_ok(tt_net_put(model->net, model->stream, set, params));
+    assert_ok(tt_opt_new(&model->opt, model->net, 0, c->dqn->opt(c->algo)));
+    assert_ok(compute_new(&c->compute, model));
 }
 
 static void s_open(case_t *c, const char *name)
@@ -224,6 +223,7 @@ static void s_open(case_t *c, const char *name)
     const dqn_cfg_t cfg = s_cfg(&c->h);
     const tt_train_cfg_t train = s_train(&c->h);
     tt_shape_t shape = {0};
+    c->model.train = train;
     c->dqn->shape(&train, &cfg, &shape);
     assert_ok(c->dqn->create(&c->algo, &train, c->columns, &cfg));
     s_create_net(c, &shape);
@@ -235,12 +235,12 @@ static void s_close(case_t *c)
     c->dqn->destroy(&c->algo);
     assert_null(c->algo);
     replay_destroy(&c->replay);
-    tt_net_destroy(&c->net);
-    tt_device_close(&c->device);
-    for (int s = 0; s < SHARDS; s++)
-        free(c->grad[s]);
+    compute_destroy(&c->compute);
+    tt_opt_destroy(&c->model.opt);
+    tt_net_destroy(&c->model.net);
+    tt_stream_destroy(&c->model.stream);
+    tt_device_close(&c->model.device);
     tt_columns_destroy(&c->columns);
-    free(c->opt_state);
     free(c->arena);
     free(c->file);
 }
@@ -251,8 +251,6 @@ static void s_close(case_t *c)
 typedef struct {
     uint64_t *unit;
     float *ret, *discount, *obs[TT_FRAMES];
-    const float **row[TT_FRAMES];
-    uint32_t *position;
     replay_sample_t sample;
 } picked_t;
 
@@ -262,19 +260,14 @@ static void s_pick(const case_t *c, const uint32_t *unit, const float *weight, p
     out->unit = tt_array0(units, sizeof *out->unit);
     out->ret = tt_array0(units, sizeof(float));
     out->discount = tt_array0(units, sizeof(float));
-    out->position = tt_array0(units, sizeof *out->position);
     for (uint32_t i = 0; i < units; i++) {
-        out->position[i] = i;
         out->unit[i] = unit[i];
         out->ret[i] = c->ret[unit[i]];
         out->discount[i] = c->discount[unit[i]];
     }
     for (int f = 0; f < TT_FRAMES; f++) {
         out->obs[f] = tt_array0(units, c->h.D * sizeof(float));
-        out->row[f] = tt_array0(units, sizeof *out->row[f]);
         replay_gather_flat(c->replay, out->unit, units, f == TT_AT ? REPLAY_AT : REPLAY_NEXT, out->obs[f]);
-        for (uint32_t i = 0; i < units; i++)
-            out->row[f][i] = out->obs[f] + (size_t)i * c->h.D;
     }
     out->sample = (replay_sample_t){units, out->unit, weight, out->ret, out->discount};
 }
@@ -284,58 +277,44 @@ static void s_drop(picked_t *p)
     free(p->unit);
     free(p->ret);
     free(p->discount);
-    free(p->position);
-    for (int f = 0; f < TT_FRAMES; f++) {
+    for (int f = 0; f < TT_FRAMES; f++)
         free(p->obs[f]);
-        free(p->row[f]);
-    }
 }
 
-/*  What it describes; each shard's gradient, and their sum in the first. */
-static void s_describe(case_t *c, const tt_at_t *at, const picked_t *p, tt_minibatch_t *m)
+/*  What it describes, and the gradient, borrowed. */
+static const float *s_describe(case_t *c, const tt_at_t *at, const picked_t *p, tt_minibatch_t *m)
 {
-    assert_ok(c->dqn->minibatch(c->algo, at, c->net, m));
+    const float *grad;
+    assert_ok(c->dqn->minibatch(c->algo, at, m));
     assert_int_equal(m->rows, c->h.units);
     assert_null(m->row);
     assert_int_equal(m->priorities, c->h.prioritized);
-    assert_ok(tt_objective_check(m->objective, tt_net_spec(c->net)));
-    for (uint32_t s = 0; s < SHARDS; s++) {
-        const uint32_t part = m->rows / SHARDS, first = s * part;
-        const tt_pass_t pass = {.objective = m->objective,
-            .ctx = m->loss_ctx,
-            .obs = {[TT_AT] = p->row[TT_AT] + first, [TT_NEXT] = p->row[TT_NEXT] + first},
-            .row = p->position + first,
-            .rows = part};
-        assert_ok(tt_net_shard_grad(c->net, 0, &pass, c->grad[s]));
-    }
-    tt_grad_add(c->grad[0], c->grad[1], tt_net_grad_count(tt_net_spec(c->net)));
+    assert_ok(tt_objective_check(m->objective, tt_net_spec(c->model.net)));
+    assert_ok(compute_gradients(c->compute, m, (const float *const[]){p->obs[TT_AT], p->obs[TT_NEXT]}, 0, SHARDS));
+    assert_ok(tt_sums_node(compute_sums(c->compute), c->model.stream, 1, &grad));
+    return grad;
 }
 
 static void s_step(case_t *c, uint32_t number)
 {
-    const tt_net_spec_t *spec = tt_net_spec(c->net);
     tt_at_t at = {.rows = s_take_u32(c), .step = s_take_u32(c), .total = number, .replay = c->replay};
     const uint32_t *unit = s_take(c, c->h.units, sizeof *unit);
     picked_t p;
     tt_minibatch_t m;
+    compute_result_t result;
     s_pick(c, unit, s_take(c, c->h.units, sizeof(float)), &p);
     at.sample = &p.sample;
-    s_describe(c, &at, &p, &m);
+    const float *grad = s_describe(c, &at, &p, &m);
 
     const bool follows = s_take_u32(c);
     const float *expected = s_take(c, DQN_STATS + 1, sizeof(float)), *error = s_take(c, c->h.units, sizeof(float));
-    const float *gradient = s_take_vector(c);
-    const float *stats = c->grad[0] + tt_net_stats_offset(spec);
-    float norm;
-    s_near("statistic", number, DQN_STATS, stats, expected, 1e-5);
-    s_near("error", number, spec->ride, stats + TT_LOSS_STATS, error, 1e-5);
-    s_near("gradient", number, c->h.parameters, c->grad[0], gradient, 1e-5);
-    assert_ok(tt_net_apply(c->net, 0, m.opt, c->opt_state, &c->opt_step, c->grad[0], m.lr, &norm));
-    s_near("norm", number, 1, &norm, expected + DQN_STATS, 1e-5);
+    s_near("gradient", number, c->h.parameters, grad, s_take_vector(c), 1e-5);
     assert_int_equal(m.blends, follows);
-    for (uint32_t i = 0; i < m.blends; i++)
-        assert_ok(tt_net_blend(c->net, m.blend[i].to, m.blend[i].from, m.blend[i].groups, m.blend[i].tau));
-    assert_false(c->dqn->after(c->algo, at.step, stats, norm));
+    assert_ok(compute_step(c->compute, &m, NULL, &result));
+    s_near("statistic", number, DQN_STATS, result.stats, expected, 1e-5);
+    s_near("error", number, tt_net_spec(c->model.net)->ride, result.ride, error, 1e-5);
+    s_near("norm", number, 1, &result.norm, expected + DQN_STATS, 1e-5);
+    assert_false(c->dqn->after(c->algo, at.step, result.stats, result.norm));
     s_drop(&p);
 }
 
@@ -348,7 +327,7 @@ static void s_run(const char *name)
         s_step(&c, step);
     float *params = tt_array0(c.h.parameters, sizeof(float));
     for (uint32_t set = 0; set < 2; set++) {
-        assert_ok(tt_net_get(c.net, set, params));
+        assert_ok(tt_net_get(c.model.net, c.model.stream, set, params));
         s_near(set ? "target parameter" : "parameter", c.h.steps, c.h.parameters, params, s_take_vector(&c), 1e-5);
     }
     assert_ptr_equal(c.at, c.end);

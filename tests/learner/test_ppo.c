@@ -163,9 +163,9 @@ static void s_teardown(update_t *u)
     tt_columns_destroy(&u->columns);
 }
 
-static tt_status_t s_no_forward(void *ctx, const float *const *obs, size_t rows, float *const *out)
+static tt_status_t s_no_forward(void *ctx, tt_batch_rows_t which, float *const *out)
 {
-    (void)ctx, (void)obs, (void)rows, (void)out;
+    (void)ctx, (void)which, (void)out;
     return tt_err(TT_DEVICE, "no forward here");
 }
 
@@ -173,7 +173,7 @@ static void s_begin(update_t *u, uint64_t update)
 {
     u->batch.update = update;
     u->batch.env_steps = update * ROWS;
-    assert_ok(s_ppo()->begin(u->algo, &u->batch, NULL, s_no_forward, NULL));
+    assert_ok(s_ppo()->begin(u->algo, &u->batch, &(tt_evaluator_t){.forward = s_no_forward}));
 }
 
 /*  Every pass goes over every row once, in an order of its own; the same step gives the same rows again, whatever was
@@ -188,7 +188,7 @@ static void test_shuffle(void **state)
     uint32_t seen[ROWS] = {0}, first[12];
     tt_minibatch_t m;
     for (uint32_t step = 0; step < 12; step++) {
-        assert_ok(s_ppo()->minibatch(u.algo, &(tt_at_t){.step = step}, NULL, &m));
+        assert_ok(s_ppo()->minibatch(u.algo, &(tt_at_t){.step = step}, &m));
         assert_int_equal(m.rows, 48);
         first[step] = m.row[0];
         for (uint32_t i = 0; i < m.rows; i++)
@@ -200,13 +200,13 @@ static void test_shuffle(void **state)
     assert_false(first[0] == first[4] && first[4] == first[8] && first[1] == first[5]);
     for (uint32_t k = 0; k < 12; k++) {
         const uint32_t step = k * 7 % 12;
-        assert_ok(s_ppo()->minibatch(u.algo, &(tt_at_t){.step = step}, NULL, &m));
+        assert_ok(s_ppo()->minibatch(u.algo, &(tt_at_t){.step = step}, &m));
         assert_int_equal(m.row[0], first[step]);
     }
     s_begin(&u, 5); /* another update, another order */
     uint32_t same = 0;
     for (uint32_t step = 0; step < 12; step++) {
-        assert_ok(s_ppo()->minibatch(u.algo, &(tt_at_t){.step = step}, NULL, &m));
+        assert_ok(s_ppo()->minibatch(u.algo, &(tt_at_t){.step = step}, &m));
         same += m.row[0] == first[step];
     }
     assert_true(same < 3);
@@ -221,11 +221,11 @@ static void test_schedules(void **state)
                 "clip_anneal: linear}\n");
     tt_minibatch_t m;
     s_begin(&u, 5); /* half of ten batches */
-    assert_ok(s_ppo()->minibatch(u.algo, &(tt_at_t){.step = 0}, NULL, &m));
+    assert_ok(s_ppo()->minibatch(u.algo, &(tt_at_t){.step = 0}, &m));
     assert_true(fabs((double)m.lr - 0.006) < 1e-8);
-    assert_true(fabs((double)((const ppo_loss_t *)m.loss_ctx)->clip - 0.1) < 1e-8);
+    assert_true(fabs((double)((const ppo_loss_t *)m.params)->clip - 0.1) < 1e-8);
     s_begin(&u, 50);
-    assert_ok(s_ppo()->minibatch(u.algo, &(tt_at_t){.step = 0}, NULL, &m));
+    assert_ok(s_ppo()->minibatch(u.algo, &(tt_at_t){.step = 0}, &m));
     assert_true(fabs((double)m.lr - 0.002) < 1e-8);
     s_teardown(&u);
 }
@@ -238,11 +238,12 @@ static void test_advantages_are_normalised(void **state)
     s_setup(&u, "algorithm: {minibatch_size: 16}\n");
     s_begin(&u, 0);
     tt_minibatch_t m;
-    assert_ok(s_ppo()->minibatch(u.algo, &(tt_at_t){.step = 3}, NULL, &m));
-    const ppo_loss_t *loss = m.loss_ctx;
+    assert_ok(s_ppo()->minibatch(u.algo, &(tt_at_t){.step = 3}, &m));
+    const ppo_loss_t *loss = m.params;
+    const ppo_row_t *row = m.input[PPO_IN_ROW].at;
     double mean = 0, square = 0;
     for (uint32_t i = 0; i < 16; i++) {
-        const double a = (double)((loss->row[m.row[i]].advantage - loss->mean) * loss->scale);
+        const double a = (double)((row[m.row[i]].advantage - loss->mean) * loss->scale);
         mean += a / 16;
         square += a * a / 15;
     }
@@ -316,7 +317,7 @@ static void test_recompute_only_when_stale(void **state)
     s_setup(&u, "algorithm: {}\n");
     s_begin(&u, 0);
     u.batch.stale = true;
-    assert_int_equal(s_ppo()->begin(u.algo, &u.batch, NULL, s_no_forward, NULL), TT_DEVICE);
+    assert_int_equal(s_ppo()->begin(u.algo, &u.batch, &(tt_evaluator_t){.forward = s_no_forward}), TT_DEVICE);
     s_teardown(&u);
     s_setup(&u, "algorithm: {recompute: false}\n");
     u.batch.stale = true;

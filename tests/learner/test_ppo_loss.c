@@ -25,8 +25,16 @@ typedef struct {
     uint32_t number[TT_BLOCK];
     float d_head[WIDEST * TT_BLOCK], d_value[TT_BLOCK], d_log_std[WIDEST], stats[TT_LOSS_STATS];
     ppo_loss_t loss;
+    ppo_policy_t *parts; /* the policy, as the loss reads it */
     tt_loss_block_t block;
 } case_t;
+
+static void s_loss(const case_t *c)
+{
+    const void *input[TT_INPUTS_MAX] = {[PPO_IN_ROW] = c->row, [PPO_IN_POLICY] = c->parts, [PPO_IN_MASK] = c->mask};
+    memcpy(input + PPO_IN_ACTION, c->action, c->policy.parts * sizeof *input);
+    ppo_loss(&c->loss, input, &c->block);
+}
 
 /*  Spaces of actions. */
 typedef struct {
@@ -50,6 +58,7 @@ static void s_free(case_t *c)
     for (uint32_t p = 0; p < c->policy.parts; p++)
         free(c->action[p]);
     free(c->mask);
+    free(c->parts);
     tt_columns_destroy(&c->columns);
 }
 
@@ -57,7 +66,9 @@ static void s_open(case_t *c, const kind_t *kind)
 {
     memset(c, 0, sizeof *c);
     c->columns = made_columns("float32[1]", kind->action, kind->mask);
+    size_t bytes;
     tt_policy_of(&c->policy, c->columns);
+    c->parts = ppo_policy_new(&c->policy, &bytes);
     assert_true(c->policy.out <= WIDEST);
     for (uint32_t p = 0; p < c->policy.parts; p++)
         c->action[p] = tt_array0(MANY, c->columns->at[c->policy.part[p].column].bytes);
@@ -108,8 +119,7 @@ static void s_fill(case_t *c, const kind_t *kind, uint32_t rows, way_t way, uint
     }
     for (uint32_t a = 0; a < c->policy.log_std; a++)
         c->log_std[a] = (float)s_random(seed + 20, a);
-    c->loss = (ppo_loss_t){c->row, &c->policy, (const void *const *)c->action, c->mask, 0.25f, 1.5f, 1.0f / 128, 0.2f,
-        0.03f, 0.5f, way == CLIPPED_VALUE, way == PLAIN};
+    c->loss = (ppo_loss_t){0.25f, 1.5f, 1.0f / 128, 0.2f, 0.03f, 0.5f, way == CLIPPED_VALUE, way == PLAIN};
     c->block = (tt_loss_block_t){.rows = rows,
         .row = c->number,
         .head = {c->head, c->value},
@@ -277,7 +287,7 @@ static void test_against_the_formula(void **state)
             for (way_t way = CLIPPED; way < MODES; way++) {
                 s_fill(&c, &kinds[kind], rows[k], way, seed += 100);
                 s_old_log_probs(&c, seed + 50);
-                ppo_loss(&c.loss, &c.block);
+                s_loss(&c);
                 s_check(&c);
                 s_free(&c);
             }
@@ -297,10 +307,10 @@ static void test_first_pass_has_ratio_one(void **state)
         for (uint32_t r = 0; r < 32; r++)
             for (uint32_t a = 0; a < c.policy.out; a++)
                 head[c.number[r] * c.policy.out + a] = c.head[a * TT_BLOCK + r];
-        tt_policy_log_prob(&c.policy, head, c.log_std, c.mask, MANY, c.loss.action, log_prob);
+        tt_policy_log_prob(&c.policy, head, c.log_std, c.mask, MANY, (const void *const *)c.action, log_prob);
         for (uint32_t i = 0; i < MANY; i++)
             c.row[i].log_prob = log_prob[i];
-        ppo_loss(&c.loss, &c.block);
+        s_loss(&c);
         assert_true(c.stats[PPO_KL] == 0 && c.stats[PPO_OLD_KL] == 0 && c.stats[PPO_CLIPPED] == 0);
         s_free(&c);
     }
@@ -319,8 +329,8 @@ static void test_a_masked_choice_leaves_no_trace(void **state)
     }
     for (uint32_t r = 0; r < 32; r++)
         c.head[2 * TT_BLOCK + r] = r % 2 ? 80.0f : -80.0f;
-    ppo_loss(&c.loss, &c.block);
-    ppo_loss(&without.loss, &without.block);
+    s_loss(&c);
+    s_loss(&without);
     assert_memory_equal(c.stats, without.stats, sizeof c.stats);
     assert_memory_equal(c.d_head, without.d_head, 2 * TT_BLOCK * sizeof(float));
     for (uint32_t r = 0; r < 32; r++)
@@ -336,11 +346,11 @@ static void test_blocks_add_up(void **state)
     static case_t c;
     s_fill(&c, &s_box, 20, CLIPPED_VALUE, 3);
     s_old_log_probs(&c, 9);
-    ppo_loss(&c.loss, &c.block);
+    s_loss(&c);
     float stats[TT_LOSS_STATS], d_log_std[2];
     memcpy(stats, c.stats, sizeof stats);
     memcpy(d_log_std, c.d_log_std, sizeof d_log_std);
-    ppo_loss(&c.loss, &c.block);
+    s_loss(&c);
     for (int i = 0; i < TT_LOSS_STATS; i++)
         assert_true(c.stats[i] == 2 * stats[i]);
     assert_true(c.d_log_std[0] == 2 * d_log_std[0] && c.d_log_std[1] == 2 * d_log_std[1]);
@@ -355,12 +365,12 @@ static void test_runaway_and_nan(void **state)
     s_fill(&c, &s_choice, 32, CLIPPED_VALUE, 4);
     for (uint32_t i = 0; i < MANY; i++)
         c.row[i].log_prob = i % 2 ? -1000.0f : 1000.0f;
-    ppo_loss(&c.loss, &c.block);
+    s_loss(&c);
     for (uint32_t r = 0; r < 32; r++)
         assert_true(isfinite(c.d_head[r]) && isfinite(c.d_head[TT_BLOCK + r]));
     s_old_log_probs(&c, 9);
     c.head[5] = NAN;
-    ppo_loss(&c.loss, &c.block);
+    s_loss(&c);
     for (uint32_t r = 0; r < 32; r++)
         assert_true((isnan(c.d_head[r]) != 0) == (r == 5));
     assert_true(isnan(c.stats[PPO_POLICY_LOSS]));

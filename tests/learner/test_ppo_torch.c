@@ -6,9 +6,9 @@
 #include <string.h>
 #include "common/base/mem.h"
 #include "common/job/fit.h"
-#include "learner/algorithm.h"
 #include "learner/algorithms/ppo_loss.h"
 #include "learner/algorithms/ppo_options.h"
+#include "learner/compute.h"
 #include "tests/learner/segments.h"
 #include "tests/test.h"
 
@@ -35,11 +35,9 @@ typedef struct {
     bool shared; /* one trunk */
     tt_batch_t batch;
     const float **obs, **last, **final_obs;
-    tt_device_t *device;
-    tt_net_t *net;
+    model_t model; /* of which computing needs a part */
+    compute_t *compute;
     tt_algo_t *algo;
-    float *opt_state, *grad[SHARDS];
-    uint64_t opt_step;
 } case_t;
 
 static void *s_take(case_t *c, size_t count, size_t size)
@@ -65,7 +63,7 @@ static float *s_vector(case_t *c)
     const float *in = s_take(c, c->h.parameters, sizeof(float));
     float *out = tt_array0(c->h.parameters, sizeof(float));
     size_t count, at = 0;
-    const tt_tensor_t *tensor = tt_net_tensors(c->net, &count);
+    const tt_tensor_t *tensor = tt_net_tensors(c->model.net, &count);
     for (size_t i = 0; i < count; i++) {
         const size_t size = (size_t)tensor[i].rows * tensor[i].cols;
         memcpy(out + tensor[i].offset, in + at, size * sizeof(float));
@@ -133,6 +131,7 @@ static void s_create(case_t *c)
     train.network.shared = c->shared;
     train.network.hidden = (tt_cfg_list_t){.count = 2, .at = {12, 8}};
     const tt_net_spec_t spec = tt_train_net(&train, c->columns);
+    model_t *model = &c->model;
     assert_int_equal(tt_net_param_count(&spec), h->parameters);
     const ppo_cfg_t cfg = {.common.learning_rate = h->lr,
         .common.gamma = (double)h->gamma,
@@ -152,17 +151,18 @@ static void s_create(case_t *c)
         .common.adam_beta1 = 0.9f,
         .common.adam_beta2 = 0.999f,
         .common.adam_eps = h->adam_eps};
-    assert_ok(tt_device_open(&c->device, "cpu", 0));
-    assert_ok(tt_net_new(&c->net, c->device, &spec, 1));
+    model->train = train;
+    assert_ok(tt_device_open(&model->device, NULL, 0, 1));
+    assert_ok(tt_stream_new(&model->stream, model->device));
+    assert_ok(tt_net_new(&model->net, model->device, &spec));
     float *params = s_vector(c);
-    assert_ok(tt_net_put(c->net, 0, params));
+    assert_ok(tt_net_put(model->net, model->stream, 0, params));
     free(params);
     const tt_algorithm_t *ppo;
     assert_ok(tt_algorithm_find(&ppo, "ppo"));
     assert_ok(ppo->create(&c->algo, &train, c->columns, &cfg));
-    c->opt_state = tt_array0(tt_opt_state_count(ppo->opt(c->algo), &spec, 0), sizeof(float));
-    for (int s = 0; s < SHARDS; s++)
-        c->grad[s] = tt_array0(tt_net_grad_count(&spec), sizeof(float));
+    assert_ok(tt_opt_new(&model->opt, model->net, 0, ppo->opt(c->algo)));
+    assert_ok(compute_new(&c->compute, model));
 }
 
 static void s_free(case_t *c)
@@ -171,21 +171,16 @@ static void s_free(case_t *c)
     assert_ok(tt_algorithm_find(&ppo, "ppo"));
     ppo->destroy(&c->algo);
     assert_null(c->algo);
-    tt_net_destroy(&c->net);
-    tt_device_close(&c->device);
-    for (int s = 0; s < SHARDS; s++)
-        free(c->grad[s]);
+    compute_destroy(&c->compute);
+    tt_opt_destroy(&c->model.opt);
+    tt_net_destroy(&c->model.net);
+    tt_stream_destroy(&c->model.stream);
+    tt_device_close(&c->model.device);
     tt_columns_destroy(&c->columns);
-    free(c->opt_state);
     free(c->obs);
     free(c->last);
     free(c->final_obs);
     free(c->file);
-}
-
-static tt_status_t s_forward(void *ctx, const float *const *obs, size_t rows, float *const *out)
-{
-    return tt_net_forward(ctx, 0, 0, obs, rows, out);
 }
 
 static void s_near(const char *what, uint32_t step, size_t count, const float *got, const float *want, double tolerance)
@@ -199,35 +194,23 @@ static void s_near(const char *what, uint32_t step, size_t count, const float *g
 static void s_step(case_t *c, const tt_algorithm_t *ppo, uint32_t step)
 {
     tt_minibatch_t m;
-    assert_ok(ppo->minibatch(c->algo, &(tt_at_t){.step = step}, c->net, &m));
+    assert_ok(ppo->minibatch(c->algo, &(tt_at_t){.step = step}, &m));
     assert_int_equal(m.rows, c->h.T * c->h.N / c->h.minibatches);
     assert_true(m.lr == c->h.lr);
-    const uint32_t part = m.rows / SHARDS;
-    const float *rows[256];
-    for (uint32_t i = 0; i < m.rows; i++)
-        rows[i] = c->obs[m.row[i]];
-    for (uint32_t s = 0; s < SHARDS; s++) {
-        const tt_pass_t pass = {.objective = m.objective,
-            .ctx = m.loss_ctx,
-            .obs = {rows + s * part},
-            .row = m.row + s * part,
-            .rows = part};
-        assert_ok(tt_net_shard_grad(c->net, 0, &pass, c->grad[s]));
-    }
-    tt_grad_add(c->grad[0], c->grad[1], tt_net_grad_count(tt_net_spec(c->net)));
-
-    const float *stats = c->grad[0] + tt_net_stats_offset(tt_net_spec(c->net));
+    const float *grad;
+    assert_ok(compute_gradients(c->compute, &m, NULL, 0, SHARDS));
+    assert_ok(tt_sums_node(compute_sums(c->compute), c->model.stream, 1, &grad));
     const float *expected = s_take(c, PPO_STATS + 1, sizeof(float));
     const uint32_t *first = s_take(c, 1, sizeof *first);
     float *gradient = s_vector(c);
-    float norm;
+    compute_result_t result;
     assert_int_equal(m.row[0], *first);
-    s_near("statistic", step, PPO_STATS, stats, expected, 1e-5);
-    s_near("gradient", step, c->h.parameters, c->grad[0], gradient, 1e-5);
+    s_near("gradient", step, c->h.parameters, grad, gradient, 1e-5);
     free(gradient);
-    assert_ok(tt_net_apply(c->net, 0, m.opt, c->opt_state, &c->opt_step, c->grad[0], m.lr, &norm));
-    s_near("norm", step, 1, &norm, expected + PPO_STATS, 1e-5);
-    assert_false(ppo->after(c->algo, step, stats, norm));
+    assert_ok(compute_step(c->compute, &m, NULL, &result));
+    s_near("statistic", step, PPO_STATS, result.stats, expected, 1e-5);
+    s_near("norm", step, 1, &result.norm, expected + PPO_STATS, 1e-5);
+    assert_false(ppo->after(c->algo, step, result.stats, result.norm));
 }
 
 static void s_emit(void *ctx, const char *name, double value)
@@ -244,11 +227,13 @@ static void s_run(const char *name)
     s_read(&c, name);
     s_create(&c);
     s_read_batch(&c);
-    assert_ok(ppo->begin(c.algo, &c.batch, c.net, s_forward, c.net));
+    const tt_evaluator_t net = compute_evaluator(c.compute);
+    assert_ok(compute_batch(c.compute, &c.batch));
+    assert_ok(ppo->begin(c.algo, &c.batch, &net));
     for (uint32_t step = 0; step < ppo->steps(c.algo); step++)
         s_step(&c, ppo, step);
     float *params = tt_array0(c.h.parameters, sizeof(float)), *expected = s_vector(&c), explained = NAN;
-    assert_ok(tt_net_get(c.net, 0, params));
+    assert_ok(tt_net_get(c.model.net, c.model.stream, 0, params));
     s_near("parameter", ppo->steps(c.algo), c.h.parameters, params, expected, 1e-5);
     ppo->metrics(c.algo, s_emit, &explained);
     s_near("explained variance", 0, 1, &explained, s_take(&c, 1, sizeof(float)), 1e-5);

@@ -19,6 +19,7 @@
 #include "common/rl/episodes.h"
 #include "common/rl/norm.h"
 #include "learner/batch.h"
+#include "learner/compute.h"
 #include "learner/intake.h"
 
 #define MUST(call)                                  \
@@ -40,8 +41,9 @@ typedef struct {
     tt_env_arg_t args[TT_ENV_ARGS_MAX + 1];
     tt_columns_t *columns;
 
-    tt_device_t *device;
-    tt_net_t *net, *actor; /* being trained; the version that plays */
+    model_t model; /* being trained: of which computing needs a part */
+    compute_t *compute;
+    tt_inference_t *actor; /* the version that plays */
     tt_norm_t *obs_norm, *reward_norm;
     tt_returns_t *returns;
     tt_episodes_t *episodes;
@@ -54,9 +56,6 @@ typedef struct {
     intake_t *intake;
     batch_t *batch;
     tt_batch_t current;
-    const float **rows; /* of a minibatch */
-    float *grads, *opt_state;
-    uint64_t opt_step;
 } run_t;
 
 /* ---- life ----------------------------------------------------------------------------------------------------------- */
@@ -64,11 +63,16 @@ typedef struct {
 static void s_open_policy(run_t *r, const void *options)
 {
     const tt_net_spec_t spec = tt_train_net(&r->cfg, r->columns);
-    MUST(tt_device_open(&r->device, "cpu", 0));
-    MUST(tt_net_new(&r->net, r->device, &spec, 1));
-    MUST(tt_net_new(&r->actor, r->device, &spec, 1));
-    MUST(tt_algorithm_init(r->algorithm, options, r->net, r->cfg.seed));
+    model_t *model = &r->model;
+    model->train = r->cfg;
+    MUST(tt_device_open(&model->device, NULL, 0, 1));
+    MUST(tt_stream_new(&model->stream, model->device));
+    MUST(tt_net_new(&model->net, model->device, &spec));
+    MUST(tt_inference_new(&r->actor, &spec));
+    MUST(tt_algorithm_init(r->algorithm, options, model->net, model->stream, r->cfg.seed));
     MUST(r->algorithm->create(&r->algo, &r->cfg, r->columns, options));
+    MUST(tt_opt_new(&model->opt, model->net, 0, r->algorithm->opt(r->algo)));
+    MUST(compute_new(&r->compute, model));
     r->obs_norm = tt_norm_new(r->columns->scaled), r->reward_norm = tt_norm_new(1);
     r->returns = tt_returns_new(r->cfg.num_envs, r->algorithm->gamma(options));
     r->episodes = tt_episodes_new(r->cfg.num_envs);
@@ -77,8 +81,6 @@ static void s_open_policy(run_t *r, const void *options)
         r->obs_block[v] = tt_array0(tt_norm_block_count(r->columns->scaled), sizeof(double));
         r->reward_block[v] = tt_array0(tt_norm_block_count(1), sizeof(double));
     }
-    r->grads = tt_array0(tt_mul(tt_net_grad_count(&spec), r->cfg.learner.shards), sizeof(float));
-    r->opt_state = tt_array0(tt_opt_state_count(r->algorithm->opt(r->algo), &spec, 0), sizeof(float));
 }
 
 static void s_open_experience(run_t *r)
@@ -112,7 +114,6 @@ static void s_open_experience(run_t *r)
         .clip_reward = cfg->normalize.clip_reward};
     r->intake = intake_new(&intake);
     r->batch = batch_new(&batch);
-    r->rows = tt_array0(tt_mul(cfg->num_envs, cfg->num_steps), sizeof *r->rows);
 }
 
 static void s_open(run_t *r, const tt_setup_t *setup, uint64_t seed)
@@ -133,9 +134,6 @@ static void s_close(run_t *r)
         free(r->obs_block[v]);
         free(r->reward_block[v]);
     }
-    free(r->grads);
-    free(r->opt_state);
-    free(r->rows);
     batch_destroy(&r->batch);
     intake_destroy(&r->intake);
     rollout_destroy(&r->rollout);
@@ -145,9 +143,12 @@ static void s_close(run_t *r)
     tt_returns_destroy(&r->returns);
     tt_episodes_destroy(&r->episodes);
     r->algorithm->destroy(&r->algo);
-    tt_net_destroy(&r->actor);
-    tt_net_destroy(&r->net);
-    tt_device_close(&r->device);
+    tt_inference_destroy(&r->actor);
+    compute_destroy(&r->compute);
+    tt_opt_destroy(&r->model.opt);
+    tt_net_destroy(&r->model.net);
+    tt_stream_destroy(&r->model.stream);
+    tt_device_close(&r->model.device);
     tt_columns_destroy(&r->columns);
 }
 
@@ -155,7 +156,7 @@ static void s_close(run_t *r)
 
 static void s_keep_version(run_t *r, uint64_t version)
 {
-    MUST(tt_net_get(r->net, 0, r->params[version % VERSIONS]));
+    MUST(tt_net_get(r->model.net, r->model.stream, 0, r->params[version % VERSIONS]));
     tt_norm_save(r->obs_norm, r->obs_block[version % VERSIONS]);
     tt_norm_save(r->reward_norm, r->reward_block[version % VERSIONS]);
 }
@@ -172,9 +173,9 @@ static void s_collect(run_t *r, uint64_t n, uint64_t acting)
     bool done = false;
     tt_segment_shape_t shape;
     zmq_msg_t frame;
-    MUST(tt_net_put(r->actor, 0, r->params[acting % VERSIONS]));
+    MUST(tt_inference_put(r->actor, r->params[acting % VERSIONS]));
     s_load_norms(r, acting);
-    rollout_begin(r->rollout);
+    MUST(rollout_begin(r->rollout));
     while (!done)
         MUST(rollout_play(r->rollout, r->cfg.num_steps, &done));
     MUST(rollout_finish(r->rollout, &shape, &frame));
@@ -188,42 +189,18 @@ static void s_collect(run_t *r, uint64_t n, uint64_t acting)
         r->episodes, shape.T, batch_raw_reward(r->batch), r->current.terminated, r->current.truncated, NULL, NULL);
 }
 
-static tt_status_t s_forward(void *ctx, const float *const *obs, size_t rows, float *const *out)
-{
-    return tt_net_forward(((run_t *)ctx)->net, 0, 0, obs, rows, out);
-}
-
-/*  Shard gradients, summed as the tree does: neighbours first. */
-static void s_optimise(run_t *r, const tt_minibatch_t *batch, float *norm)
-{
-    const tt_net_spec_t *spec = tt_net_spec(r->net);
-    const uint32_t S = r->cfg.learner.shards, part = batch->rows / S;
-    const size_t count = tt_net_grad_count(spec);
-    for (uint32_t i = 0; i < batch->rows; i++)
-        r->rows[i] = r->current.obs[batch->row[i]];
-    for (uint32_t s = 0; s < S; s++) {
-        const tt_pass_t pass = {.objective = batch->objective,
-            .ctx = batch->loss_ctx,
-            .obs = {r->rows + (size_t)s * part},
-            .row = batch->row + (size_t)s * part,
-            .rows = part};
-        MUST(tt_net_shard_grad(r->net, 0, &pass, r->grads + s * count));
-    }
-    for (uint32_t step = 1; step < S; step *= 2)
-        for (uint32_t s = 0; s < S; s += 2 * step)
-            tt_grad_add(r->grads + s * count, r->grads + (s + step) * count, count);
-    MUST(tt_net_apply(r->net, 0, batch->opt, r->opt_state, &r->opt_step, r->grads, batch->lr, norm));
-}
-
 static void s_update(run_t *r, uint64_t n)
 {
-    MUST(r->algorithm->begin(r->algo, &r->current, r->net, s_forward, r));
+    const tt_evaluator_t net = compute_evaluator(r->compute);
+    MUST(compute_batch(r->compute, &r->current));
+    MUST(r->algorithm->begin(r->algo, &r->current, &net));
     for (uint32_t step = 0; step < r->algorithm->steps(r->algo); step++) {
         tt_minibatch_t minibatch;
-        float norm;
-        MUST(r->algorithm->minibatch(r->algo, &(tt_at_t){.step = step}, r->net, &minibatch));
-        s_optimise(r, &minibatch, &norm);
-        if (r->algorithm->after(r->algo, step, r->grads + tt_net_stats_offset(tt_net_spec(r->net)), norm))
+        compute_result_t result;
+        MUST(r->algorithm->minibatch(r->algo, &(tt_at_t){.step = step}, &minibatch));
+        MUST(compute_gradients(r->compute, &minibatch, NULL, 0, r->cfg.learner.shards));
+        MUST(compute_step(r->compute, &minibatch, NULL, &result));
+        if (r->algorithm->after(r->algo, step, result.stats, result.norm))
             break;
     }
     s_load_norms(r, n); /* version n, from which version n + 1 follows */
@@ -243,10 +220,14 @@ static bool s_stops(const run_t *r, uint64_t env_steps)
 /*  Mean return of so many greedy episodes. */
 static double s_evaluate(run_t *r, uint32_t count)
 {
+    float *params = tt_array0(tt_net_param_count(tt_net_spec(r->model.net)), sizeof *params);
+    MUST(tt_net_get(r->model.net, r->model.stream, 0, params));
+    MUST(tt_inference_put(r->actor, params));
+    free(params);
     const eval_cfg_t cfg = {.env = r->env,
         .args = r->args,
         .columns = r->columns,
-        .net = r->net,
+        .net = r->actor,
         .norm = r->cfg.normalize.obs ? r->obs_norm : NULL,
         .clip_obs = r->cfg.normalize.clip_obs,
         .seed = r->cfg.seed,

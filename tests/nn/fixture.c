@@ -5,6 +5,7 @@
 #include <string.h>
 #include "common/base/mem.h"
 #include "common/base/rng.h"
+#include "common/nn/backend.h"
 
 #define LAYERS(...) .hidden_count = sizeof((uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t), .hidden = {__VA_ARGS__}
 #define PAIR(obs_, out_, log_std_, ...)                                       \
@@ -79,11 +80,13 @@ rows_t fixture_rows(const tt_net_spec_t *spec, size_t rows)
     self.data = tt_array0(rows * spec->obs, sizeof *self.data);
     self.obs = tt_array0(rows, sizeof *self.obs);
     self.row = tt_array0(rows, sizeof *self.row);
+    self.by_number = tt_array0(rows, sizeof *self.by_number);
     for (size_t i = 0; i < rows * spec->obs; i++)
         self.data[i] = 2.0f * fixture_number(3, i);
     for (size_t k = 0; k < rows; k++) {
         self.row[k] = (uint32_t)(rows - 1 - k);
         self.obs[k] = self.data + self.row[k] * spec->obs;
+        self.by_number[k] = self.data + k * spec->obs;
     }
     return self;
 }
@@ -92,29 +95,56 @@ void fixture_rows_free(rows_t *rows)
 {
     free(rows->data);
     free(rows->obs);
+    free(rows->by_number);
     free(rows->row);
     *rows = (rows_t){0};
 }
 
-bool fixture_device(tt_device_t **device_p, const char *build)
+const char *fixture_backend(void)
 {
+    const char *wish = getenv("TT_DEVICE");
+    return wish && *wish ? wish : "cpu";
+}
+
+void fixture_open_on(place_t *self, const char *backend, uint32_t lanes)
+{
+    assert_ok(tt_device_open(&self->device, backend, 0, lanes));
+    assert_ok(tt_stream_new(&self->stream, self->device));
+}
+
+void fixture_open(place_t *self, uint32_t lanes)
+{
+    fixture_open_on(self, NULL, lanes);
+}
+
+void fixture_close(place_t *self)
+{
+    tt_stream_destroy(&self->stream);
+    tt_device_close(&self->device);
+}
+
+bool fixture_build(place_t *self, const char *build)
+{
+    *self = (place_t){0};
     assert_int_equal(setenv("TT_CPU", build, 1), 0);
-    const tt_status_t status = tt_device_open(device_p, "cpu", 0);
+    const tt_status_t status = tt_device_open(&self->device, NULL, 0, 1);
+    assert_int_equal(unsetenv("TT_CPU"), 0);
     if (status == TT_UNSUPPORTED) {
         printf("not tested: %s\n", tt_err_text());
         return false;
     }
     assert_ok(status);
     char name[32];
-    snprintf(name, sizeof name, "cpu/%s", build);
-    assert_string_equal(tt_device_name(*device_p), name);
+    snprintf(name, sizeof name, "%s/%s", fixture_backend(), build);
+    assert_string_equal(tt_device_name(self->device), name);
+    assert_ok(tt_stream_new(&self->stream, self->device));
     return true;
 }
 
-tt_net_t *fixture_net(tt_device_t *device, const tt_net_spec_t *spec, uint32_t lanes)
+tt_net_t *fixture_net(const place_t *place, const tt_net_spec_t *spec)
 {
     tt_net_t *net = NULL;
-    assert_ok(tt_net_new(&net, device, spec, lanes));
+    assert_ok(tt_net_new(&net, place->device, spec));
     size_t count = 0;
     const tt_tensor_t *tensors = tt_net_tensors(net, &count);
     float *params = tt_array0(tt_net_param_count(spec), sizeof *params);
@@ -128,9 +158,16 @@ tt_net_t *fixture_net(tt_device_t *device, const tt_net_spec_t *spec, uint32_t l
                 *at = strstr(tensors[t].name, "log_std") ? -0.3f + 0.2f * x : 0.3f * x;
         }
     for (uint32_t set = 0; set == 0 || set < spec->sets; set++)
-        assert_ok(tt_net_put(net, set, params));
+        assert_ok(tt_net_put(net, place->stream, set, params));
     free(params);
     return net;
+}
+
+float *fixture_params(const place_t *place, const tt_net_t *net, uint32_t set)
+{
+    float *params = tt_array0(tt_net_param_count(tt_net_spec(net)), sizeof *params);
+    assert_ok(tt_net_get(net, place->stream, set, params));
+    return params;
 }
 
 uint32_t fixture_outs(const tt_net_spec_t *spec)
@@ -141,13 +178,25 @@ uint32_t fixture_outs(const tt_net_spec_t *spec)
     return outs;
 }
 
-void fixture_forward(tt_net_t *net, uint32_t lane, uint32_t set, const float *const *obs, size_t rows, float *out)
+void fixture_heads(
+    const place_t *place, tt_net_t *net, uint32_t set, const float *const *obs, size_t rows, float *const *out)
+{
+    tt_table_t *table = NULL;
+    assert_ok(tt_table_new(&table, place->device, tt_net_spec(net)->obs * sizeof(float)));
+    assert_ok(tt_table_put_rows(table, place->stream, (const void *const *)obs, rows));
+    assert_ok(tt_net_forward(net, place->stream, set, table, rows, out));
+    assert_ok(tt_stream_sync(place->stream));
+    tt_table_destroy(&table);
+}
+
+void fixture_forward(
+    const place_t *place, tt_net_t *net, uint32_t set, const float *const *obs, size_t rows, float *out)
 {
     const tt_net_spec_t *spec = tt_net_spec(net);
     float *at[TT_TOWERS_MAX] = {NULL};
     for (uint32_t t = 0; t < spec->towers; out += rows * spec->tower[t++].out)
         at[t] = out;
-    assert_ok(tt_net_forward(net, lane, set, obs, rows, at));
+    fixture_heads(place, net, set, obs, rows, at);
 }
 
 tt_objective_t fixture_objective(const tt_net_spec_t *spec)
@@ -159,13 +208,66 @@ tt_objective_t fixture_objective(const tt_net_spec_t *spec)
     return self;
 }
 
-void fixture_grad(tt_net_t *net, uint32_t lane, const rows_t *rows, size_t first, size_t count, float *grad)
+/*  Rows of a pass by their numbers: the row's own as a list, the next side by side. */
+static tt_table_t *put_frame(const place_t *place, const rows_t *rows, size_t bytes, bool list)
+{
+    tt_table_t *table = NULL;
+    assert_ok(tt_table_new(&table, place->device, bytes));
+    if (list)
+        assert_ok(tt_table_put_rows(table, place->stream, (const void *const *)rows->by_number, rows->rows));
+    else
+        assert_ok(tt_table_put(table, place->stream, rows->data, rows->rows));
+    return table;
+}
+
+tt_status_t fixture_pass(
+    const place_t *place, tt_net_t *net, const tt_pass_t *pass, const rows_t *at, const rows_t *next, float *grad)
+{
+    const tt_net_spec_t *spec = tt_net_spec(net);
+    const rows_t *const frames[TT_FRAMES] = {at, next};
+    tt_table_t *table[TT_FRAMES] = {NULL};
+    tt_pass_t full = *pass;
+    for (int f = 0; f < TT_FRAMES; f++)
+        if (frames[f])
+            full.obs[f] = table[f] = put_frame(place, frames[f], spec->obs * sizeof(float), f == TT_AT);
+    tt_sums_t *sums = NULL;
+    const float *node = NULL;
+    assert_ok(tt_sums_new(&sums, net, 1));
+    tt_status_t status = tt_sums_compute(sums, place->stream, &full, 0, 1);
+    if (status == TT_OK)
+        status = tt_sums_node(sums, place->stream, 1, &node);
+    if (status == TT_OK)
+        memcpy(grad, node, tt_net_grad_count(spec) * sizeof *grad);
+    tt_sums_destroy(&sums);
+    for (int f = 0; f < TT_FRAMES; f++)
+        tt_table_destroy(&table[f]);
+    return status;
+}
+
+void fixture_grad(const place_t *place, tt_net_t *net, const rows_t *rows, size_t first, size_t count, float *grad)
 {
     const tt_net_spec_t *spec = tt_net_spec(net);
     const tt_objective_t objective = fixture_objective(spec);
-    const tt_pass_t pass = {
-        .objective = &objective, .ctx = spec, .obs = {rows->obs + first}, .row = rows->row + first, .rows = count};
-    assert_ok(tt_net_shard_grad(net, lane, &pass, grad));
+    const tt_pass_t pass = {.objective = &objective,
+        .params = &spec,
+        .params_size = sizeof spec,
+        .row = rows->row + first,
+        .rows = (uint32_t)count};
+    assert_ok(fixture_pass(place, net, &pass, rows, NULL, grad));
+}
+
+tt_status_t fixture_step(const place_t *place, tt_net_t *net, tt_opt_t *opt, const float *grad, float lr, float *norm)
+{
+    tt_sums_t *sums = NULL;
+    float norms[TT_TOWERS_MAX] = {0};
+    assert_ok(tt_sums_new(&sums, net, 1));
+    assert_ok(tt_sums_put(sums, place->stream, grad));
+    assert_ok(tt_opt_step(opt, place->stream, sums, lr));
+    const tt_status_t status = tt_net_report(net, place->stream, sums, NULL, norms);
+    if (status == TT_OK && norm)
+        *norm = norms[opt->group];
+    tt_sums_destroy(&sums);
+    return status;
 }
 
 float fixture_target(uint32_t row, uint32_t output)
@@ -191,9 +293,10 @@ static void row_loss(
     }
 }
 
-void fixture_loss(const void *ctx, const tt_loss_block_t *block)
+void fixture_loss(const void *params, const void *const *input, const tt_loss_block_t *block)
 {
-    const tt_net_spec_t *spec = ctx;
+    (void)input;
+    const tt_net_spec_t *spec = *(const tt_net_spec_t *const *)params;
     assert_true(block->rows >= 1 && block->rows <= TT_BLOCK);
     assert_true((block->ride != NULL) == (spec->ride > 0));
     for (uint32_t r = 0; r < TT_BLOCK; r++) {

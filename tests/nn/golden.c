@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include "common/base/mem.h"
 #include "tests/test.h"
 #include "tests/nn/st_file.h"
@@ -13,17 +14,17 @@ void golden_open(golden_t *g, const char *name, const tt_net_spec_t *spec)
     snprintf(path, sizeof path, "%s/tests/golden/torch/%s", TT_SOURCE_DIR, name);
     assert_ok(st_file(&g->file, path));
     assert_non_null(tt_st_meta(g->file, "torch"));
-    assert_ok(tt_device_open(&g->device, "cpu", 0));
-    assert_ok(tt_net_new(&g->net, g->device, spec, 1));
+    fixture_open(&g->place, 1);
+    assert_ok(tt_net_new(&g->net, g->place.device, spec));
     g->count = tt_net_param_count(spec);
     g->flat = tt_array0(g->count, sizeof *g->flat);
-    assert_ok(tt_net_put(g->net, 0, golden_flatten(g, "")));
+    assert_ok(tt_net_put(g->net, g->place.stream, 0, golden_flatten(g, "")));
 }
 
 void golden_close(golden_t *g)
 {
     tt_net_destroy(&g->net);
-    tt_device_close(&g->device);
+    fixture_close(&g->place);
     tt_st_destroy(&g->file);
     free(g->flat);
 }
@@ -41,6 +42,17 @@ const float *golden_array(const golden_t *g, size_t count, const char *fmt, ...)
     assert_int_equal(found->type, TT_ST_F32);
     assert_int_equal(found->bytes, count * sizeof(float));
     return found->data;
+}
+
+rows_t golden_rows(const golden_t *g, const char *name, size_t obs, size_t rows)
+{
+    rows_t self = fixture_rows(&(tt_net_spec_t){.obs = (uint32_t)obs}, rows);
+    memcpy(self.data, golden_array(g, rows * obs, "%s", name), rows * obs * sizeof(float));
+    for (uint32_t r = 0; r < rows; r++) {
+        self.row[r] = r;
+        self.obs[r] = self.by_number[r];
+    }
+    return self;
 }
 
 const float *golden_flatten(const golden_t *g, const char *prefix)

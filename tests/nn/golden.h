@@ -2,10 +2,11 @@
 #pragma once
 #include "common/nn/nn.h"
 #include "common/nn/safetensors.h"
+#include "tests/nn/fixture.h"
 
 typedef struct {
     tt_st_t *file;
-    tt_device_t *device;
+    place_t place;
     tt_net_t *net;
     size_t count; /* parameters */
     float *flat;  /* [count] scratch */
@@ -17,6 +18,9 @@ void golden_close(golden_t *g);
 
 /*  A recorded array of so many floats. */
 const float *golden_array(const golden_t *g, size_t count, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+
+/*  A recorded array of observations, in its own order; fixture_rows_free it. */
+rows_t golden_rows(const golden_t *g, const char *name, size_t obs, size_t rows);
 
 /*  g->flat[i] of every tensor, from "<prefix><tensor>"; files hold weights as [out][in]. */
 const float *golden_flatten(const golden_t *g, const char *prefix);

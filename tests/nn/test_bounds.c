@@ -2,6 +2,7 @@
  *  whole range. */
 #include <float.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "common/base/mem.h"
@@ -10,18 +11,18 @@
 
 static const char *const s_builds[] = {"portable", "avx2", "avx512"};
 
-static void check_nan_row(tt_device_t *device, const tt_net_spec_t *spec)
+static void check_nan_row(const place_t *place, const tt_net_spec_t *spec)
 {
     enum { ROWS = 9, BAD = 5 };
-    tt_net_t *net = fixture_net(device, spec, 1);
+    tt_net_t *net = fixture_net(place, spec);
     rows_t rows = fixture_rows(spec, ROWS);
     const size_t outs = fixture_outs(spec);
     float *good = tt_array0(ROWS * outs, sizeof *good), *bad = tt_array0(ROWS * outs, sizeof *bad);
     float *broken = tt_array0(spec->obs, sizeof *broken);
-    fixture_forward(net, 0, 0, rows.obs, ROWS, good);
+    fixture_forward(place, net, 0, rows.obs, ROWS, good);
     broken[spec->obs - 1] = NAN;
     rows.obs[BAD] = broken;
-    fixture_forward(net, 0, 0, rows.obs, ROWS, bad);
+    fixture_forward(place, net, 0, rows.obs, ROWS, bad);
     size_t at = 0;
     for (uint32_t t = 0; t < spec->towers; t++)
         for (size_t k = 0; k < ROWS; k++, at += spec->tower[t].out) {
@@ -41,16 +42,24 @@ static void test_nan_stays_in_its_row(void **state)
 {
     (void)state;
     for (size_t b = 0; b < TT_COUNT(s_builds); b++) {
-        tt_device_t *device = NULL;
-        if (!fixture_device(&device, s_builds[b]))
+        place_t place;
+        if (!fixture_build(&place, s_builds[b]))
             continue;
         for (size_t s = 0; s < fixture_spec_count; s++)
-            check_nan_row(device, &fixture_specs[s]);
-        tt_device_close(&device);
+            check_nan_row(&place, &fixture_specs[s]);
+        fixture_close(&place);
     }
 }
 
-/*  NaN, infinity and an overflowing norm are refused before anything changes; a NaN among the statistics is not ours. */
+static void assert_state(const place_t *place, const tt_opt_t *opt, const float *want, size_t count)
+{
+    float *state = tt_array0(count, sizeof *state);
+    assert_ok(tt_opt_get(opt, place->stream, state));
+    assert_memory_equal(state, want, count * sizeof *state);
+    free(state);
+}
+
+/*  NaN, infinity and an overflowing norm change nothing and are reported; a NaN among the statistics is not ours. */
 static void test_step_with_bad_gradient(void **state)
 {
     (void)state;
@@ -58,33 +67,36 @@ static void test_step_with_bad_gradient(void **state)
     const tt_opt_spec_t adam = {.kind = TT_OPT_ADAM, .beta1 = 0.9f, .beta2 = 0.999f, .eps = 1e-5f};
     const float bad[] = {NAN, INFINITY, -INFINITY, FLT_MAX};
     const size_t count = tt_net_param_count(spec);
-    tt_device_t *device = NULL;
-    assert_ok(tt_device_open(&device, "cpu", 0));
-    tt_net_t *net = fixture_net(device, spec, 1);
-    float *before = tt_array0(count, sizeof *before), *after = tt_array0(count, sizeof *after);
-    float *moments = tt_array0(2 * count, sizeof *moments), *zeros = tt_array0(2 * count, sizeof *zeros);
+    place_t place;
+    fixture_open(&place, 1);
+    tt_net_t *net = fixture_net(&place, spec);
+    tt_opt_t *opt = NULL;
+    assert_ok(tt_opt_new(&opt, net, 0, &adam));
+    float *before = fixture_params(&place, net, 0), *zeros = tt_array0(2 * count, sizeof *zeros);
     float *grad = tt_array0(tt_net_grad_count(spec), sizeof *grad), norm = -1.0f;
-    uint64_t step = 3;
-    assert_ok(tt_net_get(net, 0, before));
+    assert_ok(tt_opt_put(opt, place.stream, zeros, 3));
     for (size_t i = 0; i < TT_COUNT(bad); i++) {
         grad[count - 1 - i] = bad[i];
-        assert_int_equal(tt_net_apply(net, 0, &adam, moments, &step, grad, 0.1f, &norm), TT_INVALID);
+        assert_int_equal(fixture_step(&place, net, opt, grad, 0.1f, &norm), TT_INVALID);
+        char step[40];
+        snprintf(step, sizeof step, "optimiser step %zu: ", 4 + i);
+        assert_non_null(strstr(tt_err_text(), step));
         grad[count - 1 - i] = 0.0f;
-        assert_ok(tt_net_get(net, 0, after));
+        float *after = fixture_params(&place, net, 0);
         assert_memory_equal(before, after, count * sizeof *before);
-        assert_memory_equal(moments, zeros, 2 * count * sizeof *zeros);
-        assert_true(step == 3 && norm == -1.0f);
+        free(after);
+        assert_state(&place, opt, zeros, 2 * count);
+        assert_true(norm == -1.0f);
     }
     grad[tt_net_stats_offset(spec)] = NAN;
-    assert_ok(tt_net_apply(net, 0, &adam, moments, &step, grad, 0.1f, &norm));
-    assert_true(step == 4 && norm == 0.0f);
+    assert_ok(fixture_step(&place, net, opt, grad, 0.1f, &norm));
+    assert_true(tt_opt_steps(opt) == 8 && norm == 0.0f);
     free(before);
-    free(after);
-    free(moments);
     free(zeros);
     free(grad);
+    tt_opt_destroy(&opt);
     tt_net_destroy(&net);
-    tt_device_close(&device);
+    fixture_close(&place);
 }
 
 /*  Every 4099th float, so that every exponent is met: odd, within [-1, 1], 3.1e-7 from libm's; zero and NaN kept. */
@@ -114,11 +126,11 @@ static void test_tanh(void **state)
 {
     (void)state;
     for (size_t b = 0; b < TT_COUNT(s_builds); b++) {
-        tt_device_t *device = NULL;
-        if (!fixture_device(&device, s_builds[b]))
+        place_t place;
+        if (!fixture_build(&place, s_builds[b]))
             continue;
-        check_tanh(((const cpu_device_t *)device)->kernels);
-        tt_device_close(&device);
+        check_tanh(((const cpu_device_t *)place.device)->kernels);
+        fixture_close(&place);
     }
 }
 
@@ -126,21 +138,21 @@ static void test_no_rows(void **state)
 {
     (void)state;
     const tt_net_spec_t *spec = &fixture_specs[2];
-    tt_device_t *device = NULL;
-    assert_ok(tt_device_open(&device, "cpu", 0));
-    tt_net_t *net = fixture_net(device, spec, 1);
+    place_t place;
+    fixture_open(&place, 1);
+    tt_net_t *net = fixture_net(&place, spec);
     float *grad = tt_array0(tt_net_grad_count(spec), sizeof *grad), untouched = 7.0f;
     float *const out[] = {&untouched, &untouched};
     const rows_t none = {0};
     grad[0] = grad[tt_net_grad_count(spec) - 1] = 7.0f;
-    assert_ok(tt_net_forward(net, 0, 0, NULL, 0, out));
-    fixture_grad(net, 0, &none, 0, 0, grad);
+    assert_ok(tt_net_forward(net, place.stream, 0, NULL, 0, out));
+    fixture_grad(&place, net, &none, 0, 0, grad);
     assert_true(untouched == 7.0f);
     for (size_t i = 0; i < tt_net_grad_count(spec); i++)
         assert_true(grad[i] == 0.0f);
     free(grad);
     tt_net_destroy(&net);
-    tt_device_close(&device);
+    fixture_close(&place);
 }
 
 int main(void)

@@ -5,12 +5,11 @@
 #include "tests/nn/fixture.h"
 #include "tests/nn/reference.h"
 
-static double *doubles(const tt_net_t *net)
+static double *doubles(const place_t *place, const tt_net_t *net)
 {
     const size_t count = tt_net_param_count(tt_net_spec(net));
-    float *params = tt_array0(count, sizeof *params);
+    float *params = fixture_params(place, net, 0);
     double *out = tt_array0(count, sizeof *out);
-    assert_ok(tt_net_get(net, 0, params));
     for (size_t i = 0; i < count; i++)
         out[i] = (double)params[i];
     free(params);
@@ -23,12 +22,13 @@ static void assert_close(double a, double b, double tolerance, const char *what,
         fail_msg("%s[%zu]: %.9g, the reference says %.9g", what, i, a, b);
 }
 
-static void check_forward(tt_net_t *net, const reference_t *ref, const double *params, const rows_t *rows)
+static void check_forward(
+    const place_t *place, tt_net_t *net, const reference_t *ref, const double *params, const rows_t *rows)
 {
     const uint32_t outs = fixture_outs(ref->spec);
     float *out = tt_array0(rows->rows * outs, sizeof *out);
     double *expected = tt_array0(outs, sizeof *expected);
-    fixture_forward(net, 0, 0, rows->obs, rows->rows, out);
+    fixture_forward(place, net, 0, rows->obs, rows->rows, out);
     for (size_t k = 0; k < rows->rows; k++) {
         const float *at = out;
         const double *want = expected;
@@ -62,19 +62,19 @@ static void check_gradient(const reference_t *ref, double *params, const rows_t 
     }
 }
 
-static void check_spec(tt_device_t *device, const tt_net_spec_t *spec, size_t row_count)
+static void check_spec(const place_t *place, const tt_net_spec_t *spec, size_t row_count)
 {
     const size_t count = tt_net_param_count(spec), grad_count = tt_net_grad_count(spec);
-    tt_net_t *net = fixture_net(device, spec, 1);
+    tt_net_t *net = fixture_net(place, spec);
     rows_t rows = fixture_rows(spec, row_count);
     reference_t ref = {.spec = spec};
     ref.tensors = tt_net_tensors(net, &ref.tensor_count);
-    double *params = doubles(net);
-    check_forward(net, &ref, params, &rows);
+    double *params = doubles(place, net);
+    check_forward(place, net, &ref, params, &rows);
     float *grad = tt_array0(grad_count, sizeof *grad);
     for (size_t i = 0; i < grad_count; i++)
         grad[i] = NAN; /* it must be overwritten, not added to */
-    fixture_grad(net, 0, &rows, 0, row_count, grad);
+    fixture_grad(place, net, &rows, 0, row_count, grad);
     check_gradient(&ref, params, &rows, grad, count);
     const float *stats = grad + tt_net_stats_offset(spec);
     const double loss = reference_loss(&ref, params, rows.obs, rows.row, row_count);
@@ -92,13 +92,13 @@ static void check_spec(tt_device_t *device, const tt_net_spec_t *spec, size_t ro
 static void test_against_reference(void **state)
 {
     (void)state;
-    tt_device_t *device = NULL;
-    assert_ok(tt_device_open(&device, "cpu", 0));
+    place_t place;
+    fixture_open(&place, 1);
     for (size_t i = 0; i < fixture_spec_count; i++) {
-        check_spec(device, &fixture_specs[i], 1 + i);
-        check_spec(device, &fixture_specs[i], 33 + 2 * (i & 1));
+        check_spec(&place, &fixture_specs[i], 1 + i);
+        check_spec(&place, &fixture_specs[i], 33 + 2 * (i & 1));
     }
-    tt_device_close(&device);
+    fixture_close(&place);
 }
 
 int main(void)

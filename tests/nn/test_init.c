@@ -42,26 +42,26 @@ static void s_check_tower(const tt_tower_t *tower, double gain, const tt_tensor_
     *at += tower->log_std > 0;
 }
 
-static float *s_params(tt_net_t *net, uint32_t set)
+static float *s_params(const place_t *place, tt_net_t *net, uint32_t set)
 {
     float *params = tt_array0(tt_net_param_count(tt_net_spec(net)), sizeof *params);
-    assert_ok(tt_net_get(net, set, params));
+    assert_ok(tt_net_get(net, place->stream, set, params));
     return params;
 }
 
-static void s_check(tt_device_t *device, tt_net_spec_t spec)
+static void s_check(const place_t *place, tt_net_spec_t spec)
 {
     spec.init = TT_NN_UNIFORM;
-    tt_net_t *net = fixture_net(device, &spec, 1);
-    assert_ok(tt_net_init(net, SEED, s_gain, LOG_STD0));
-    float *params = s_params(net, 0);
+    tt_net_t *net = fixture_net(place, &spec);
+    assert_ok(tt_net_init(net, place->stream, SEED, s_gain, LOG_STD0));
+    float *params = s_params(place, net, 0);
     size_t count;
     const tt_tensor_t *at = tt_net_tensors(net, &count), *end = at + count;
     for (uint32_t t = 0; t < spec.towers; t++)
         s_check_tower(&spec.tower[t], (double)s_gain[t], &at, params);
     assert_ptr_equal(at, end);
     for (uint32_t set = 1; set < spec.sets; set++) {
-        float *other = s_params(net, set);
+        float *other = s_params(place, net, set);
         assert_memory_equal(params, other, tt_net_param_count(&spec) * sizeof *params);
         free(other);
     }
@@ -72,17 +72,17 @@ static void s_check(tt_device_t *device, tt_net_spec_t spec)
 static void test_uniform(void **state)
 {
     (void)state;
-    tt_device_t *device = NULL;
-    assert_ok(tt_device_open(&device, "cpu", 0));
+    place_t place;
+    fixture_open(&place, 1);
     for (size_t s = 0; s < fixture_spec_count; s++)
-        s_check(device, fixture_specs[s]);
-    tt_device_close(&device);
+        s_check(&place, fixture_specs[s]);
+    fixture_close(&place);
 }
 
-static uint64_t s_hash(tt_net_t *net, uint64_t seed)
+static uint64_t s_hash(const place_t *place, tt_net_t *net, uint64_t seed)
 {
-    assert_ok(tt_net_init(net, seed, s_gain, LOG_STD0));
-    float *params = s_params(net, 0);
+    assert_ok(tt_net_init(net, place->stream, seed, s_gain, LOG_STD0));
+    float *params = s_params(place, net, 0);
     const unsigned char *bytes = (const unsigned char *)params;
     uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a */
     for (size_t i = 0; i < tt_net_param_count(tt_net_spec(net)) * sizeof *params; i++)
@@ -95,30 +95,30 @@ static uint64_t s_hash(tt_net_t *net, uint64_t seed)
 static void test_uniform_is_the_same_everywhere(void **state)
 {
     (void)state;
-    tt_device_t *device = NULL;
+    place_t place;
     tt_net_spec_t spec = fixture_specs[0];
     spec.init = TT_NN_UNIFORM;
-    assert_ok(tt_device_open(&device, "cpu", 0));
-    tt_net_t *net = fixture_net(device, &spec, 1);
-    const uint64_t first = s_hash(net, 1), second = s_hash(net, 2);
+    fixture_open(&place, 1);
+    tt_net_t *net = fixture_net(&place, &spec);
+    const uint64_t first = s_hash(&place, net, 1), second = s_hash(&place, net, 2);
     assert_int_equal(first, 0x5519a8bda12921c3u);
-    assert_true(first != second && s_hash(net, 1) == first);
+    assert_true(first != second && s_hash(&place, net, 1) == first);
     tt_net_destroy(&net);
-    tt_device_close(&device);
+    fixture_close(&place);
 }
 
 static void test_unknown(void **state)
 {
     (void)state;
-    tt_device_t *device = NULL;
+    place_t place;
     tt_net_spec_t spec = fixture_specs[0];
     spec.init = (tt_nn_init_t)7;
-    assert_ok(tt_device_open(&device, "cpu", 0));
-    tt_net_t *net = fixture_net(device, &spec, 1);
-    assert_int_equal(tt_net_init(net, SEED, s_gain, LOG_STD0), TT_INVALID);
+    fixture_open(&place, 1);
+    tt_net_t *net = fixture_net(&place, &spec);
+    assert_int_equal(tt_net_init(net, place.stream, SEED, s_gain, LOG_STD0), TT_INVALID);
     assert_string_equal(tt_err_text(), "init 7: there are 2");
     tt_net_destroy(&net);
-    tt_device_close(&device);
+    fixture_close(&place);
 }
 
 int main(void)

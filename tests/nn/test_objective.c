@@ -8,9 +8,10 @@
 
 static const char *const s_builds[] = {"portable", "avx2", "avx512"};
 
-static void no_loss(const void *ctx, const tt_loss_block_t *block)
+static void no_loss(const void *params, const void *const *input, const tt_loss_block_t *block)
 {
-    (void)ctx;
+    (void)params;
+    (void)input;
     (void)block;
 }
 
@@ -33,9 +34,9 @@ static void test_bad_objectives(void **state)
             "stages 0 and 1 are the same forward of x"},
     };
     (void)state;
-    tt_device_t *device = NULL;
-    assert_ok(tt_device_open(&device, "cpu", 0));
-    tt_net_t *net = fixture_net(device, spec, 1);
+    place_t place;
+    fixture_open(&place, 1);
+    tt_net_t *net = fixture_net(&place, spec);
     float *grad = tt_array0(tt_net_grad_count(spec), sizeof *grad);
     for (size_t i = 0; i < TT_COUNT(bad); i++) {
         tt_objective_t objective = bad[i].objective;
@@ -43,22 +44,21 @@ static void test_bad_objectives(void **state)
         objective.loss = no_loss;
         const tt_pass_t pass = {.objective = &objective, .rows = 1};
         assert_int_equal(tt_objective_check(&objective, spec), TT_INVALID);
-        assert_int_equal(tt_net_shard_grad(net, 0, &pass, grad), TT_INVALID);
+        assert_int_equal(fixture_pass(&place, net, &pass, NULL, NULL, grad), TT_INVALID);
         if (strncmp(tt_err_text(), "objective bad: ", 15) != 0 || !strstr(tt_err_text(), bad[i].text))
             fail_msg("'%s' does not say '%s'", tt_err_text(), bad[i].text);
     }
     const tt_objective_t fine = {
         .name = "fine", .stages = 2, .stage = {{.tower = 2}, {.tower = 2, .frame = TT_NEXT}}, .loss = no_loss};
     rows_t rows = fixture_rows(spec, 2);
-    tt_pass_t pass = {.objective = &fine, .obs = {rows.obs, rows.obs}, .row = rows.row, .rows = 2};
-    assert_ok(tt_net_shard_grad(net, 0, &pass, grad));
-    pass.obs[TT_NEXT] = NULL;
-    assert_int_equal(tt_net_shard_grad(net, 0, &pass, grad), TT_INVALID);
+    const tt_pass_t pass = {.objective = &fine, .row = rows.row, .rows = 2};
+    assert_ok(fixture_pass(&place, net, &pass, &rows, &rows, grad));
+    assert_int_equal(fixture_pass(&place, net, &pass, &rows, NULL, grad), TT_INVALID);
     assert_non_null(strstr(tt_err_text(), "stage 1 reads frame 1"));
     fixture_rows_free(&rows);
     free(grad);
     tt_net_destroy(&net);
-    tt_device_close(&device);
+    fixture_close(&place);
 }
 
 /* ---- what the forwards see ----------------------------------------------------------------------------------------- */
@@ -70,9 +70,10 @@ typedef struct {
     float *seen[TT_STAGES_MAX]; /* [rows][A], by the row's number */
 } witness_t;
 
-static void witness_loss(const void *ctx, const tt_loss_block_t *block)
+static void witness_loss(const void *params, const void *const *input, const tt_loss_block_t *block)
 {
-    const witness_t *w = ctx;
+    (void)input;
+    const witness_t *w = *(witness_t *const *)params;
     for (uint32_t s = 0; s < w->objective.stages; s++) {
         const uint32_t t = w->objective.stage[s].tower, A = w->spec->tower[t].out;
         assert_true((block->d_head[s] != NULL) == w->objective.stage[s].grad);
@@ -114,29 +115,29 @@ static void free_witness(witness_t *w)
 }
 
 /*  Sets that differ from one another, so that nobody can take one for another. */
-static tt_net_t *net_of_sets(tt_device_t *device, const tt_net_spec_t *spec)
+static tt_net_t *net_of_sets(const place_t *place, const tt_net_spec_t *spec)
 {
-    tt_net_t *net = fixture_net(device, spec, 1);
-    float *params = tt_array0(tt_net_param_count(spec), sizeof *params);
-    assert_ok(tt_net_get(net, 0, params));
+    tt_net_t *net = fixture_net(place, spec);
+    float *params = fixture_params(place, net, 0);
     for (uint32_t set = 1; set < spec->sets; set++) {
         for (size_t i = 0; i < tt_net_param_count(spec); i++)
             params[i] *= 0.75f;
-        assert_ok(tt_net_put(net, set, params));
+        assert_ok(tt_net_put(net, place->stream, set, params));
     }
     free(params);
     return net;
 }
 
 /*  What a stage saw is what tt_net_forward says of its set and frame. */
-static void check_stage(tt_net_t *net, const witness_t *w, uint32_t s, const rows_t *const *frames)
+static void check_stage(
+    const place_t *place, tt_net_t *net, const witness_t *w, uint32_t s, const rows_t *const *frames)
 {
     const tt_stage_t *stage = &w->objective.stage[s];
     const rows_t *rows = frames[stage->frame];
     const uint32_t A = w->spec->tower[stage->tower].out;
     float *want = tt_array0(rows->rows * A, sizeof *want), *out[TT_TOWERS_MAX] = {NULL};
     out[stage->tower] = want;
-    assert_ok(tt_net_forward(net, 0, stage->set, rows->obs, rows->rows, out));
+    fixture_heads(place, net, stage->set, rows->obs, rows->rows, out);
     for (size_t k = 0; k < rows->rows; k++)
         assert_memory_equal(want + k * A, w->seen[s] + rows->row[k] * A, A * sizeof *want);
     free(want);
@@ -150,27 +151,30 @@ static rows_t next_rows(const tt_net_spec_t *spec, size_t count)
     return rows;
 }
 
-static void check_views(tt_device_t *device, const tt_net_spec_t *spec, size_t count)
+static void check_views(const place_t *place, const tt_net_spec_t *spec, size_t count)
 {
-    tt_net_t *net = net_of_sets(device, spec);
+    tt_net_t *net = net_of_sets(place, spec);
     rows_t at = fixture_rows(spec, count), next = next_rows(spec, count);
     const rows_t *const frames[] = {&at, &next};
     float *grad = tt_array0(2 * tt_net_grad_count(spec), sizeof *grad), *alone = grad + tt_net_grad_count(spec);
     witness_t all, own;
     fill_witness(&all, spec, UINT32_MAX, count);
-    tt_pass_t pass = {
-        .objective = &all.objective, .ctx = &all, .obs = {at.obs, next.obs}, .row = at.row, .rows = count};
-    assert_ok(tt_net_shard_grad(net, 0, &pass, grad));
+    witness_t *witness = &all;
+    tt_pass_t pass = {.objective = &all.objective,
+        .params = &witness,
+        .params_size = sizeof witness,
+        .row = at.row,
+        .rows = (uint32_t)count};
+    assert_ok(fixture_pass(place, net, &pass, &at, &next, grad));
     for (uint32_t s = 0; s < all.objective.stages; s++)
-        check_stage(net, &all, s, frames);
+        check_stage(place, net, &all, s, frames);
     /* the same without the other views: they leave the trained one alone */
     fill_witness(&own, spec, UINT32_MAX, count);
     while (!own.objective.stage[own.objective.stages - 1].grad)
         free(own.seen[--own.objective.stages]);
     pass.objective = &own.objective;
-    pass.ctx = &own;
-    pass.obs[TT_NEXT] = NULL;
-    assert_ok(tt_net_shard_grad(net, 0, &pass, alone));
+    witness = &own;
+    assert_ok(fixture_pass(place, net, &pass, &at, NULL, alone));
     assert_memory_equal(grad, alone, tt_net_grad_count(spec) * sizeof *grad);
     free_witness(&all);
     free_witness(&own);
@@ -184,16 +188,15 @@ static void test_views(void **state)
 {
     (void)state;
     for (size_t b = 0; b < TT_COUNT(s_builds); b++) {
-        tt_device_t *device = NULL;
-        if (!fixture_device(&device, s_builds[b]))
+        place_t place;
+        if (!fixture_build(&place, s_builds[b]))
             continue;
         for (size_t s = 0; s < fixture_spec_count; s++) {
-            check_views(device, &fixture_specs[s], 1 + s);
-            check_views(device, &fixture_specs[s], 70);
+            check_views(&place, &fixture_specs[s], 1 + s);
+            check_views(&place, &fixture_specs[s], 70);
         }
-        tt_device_close(&device);
+        fixture_close(&place);
     }
-    assert_int_equal(unsetenv("TT_CPU"), 0);
 }
 
 /* ---- what is trained ------------------------------------------------------------------------------------------------ */
@@ -223,26 +226,26 @@ static double difference(const reference_t *ref, const witness_t *w, const rows_
 }
 
 /*  Some heads trained: the gradient is theirs and their trunks', and exactly zero everywhere else. */
-static void check_part(tt_device_t *device, const tt_net_spec_t *spec, uint32_t train)
+static void check_part(const place_t *place, const tt_net_spec_t *spec, uint32_t train)
 {
     enum { ROWS = 35 };
     const size_t count = tt_net_param_count(spec);
-    tt_net_t *net = fixture_net(device, spec, 1);
+    tt_net_t *net = fixture_net(place, spec);
     rows_t at = fixture_rows(spec, ROWS), next = next_rows(spec, ROWS);
     reference_t ref = {.spec = spec};
     ref.tensors = tt_net_tensors(net, &ref.tensor_count);
-    float *params = tt_array0(count, sizeof *params), *grad = tt_array0(tt_net_grad_count(spec), sizeof *grad);
+    float *params = fixture_params(place, net, 0), *grad = tt_array0(tt_net_grad_count(spec), sizeof *grad);
     double *precise = tt_array0(count, sizeof *precise);
     witness_t w;
     fill_witness(&w, spec, train, ROWS);
-    assert_ok(tt_net_get(net, 0, params));
     for (size_t i = 0; i < count; i++)
         precise[i] = (double)params[i];
     for (size_t i = 0; i < tt_net_grad_count(spec); i++)
         grad[i] = NAN;
+    witness_t *witness = &w;
     const tt_pass_t pass = {
-        .objective = &w.objective, .ctx = &w, .obs = {at.obs, next.obs}, .row = at.row, .rows = ROWS};
-    assert_ok(tt_net_shard_grad(net, 0, &pass, grad));
+        .objective = &w.objective, .params = &witness, .params_size = sizeof witness, .row = at.row, .rows = ROWS};
+    assert_ok(fixture_pass(place, net, &pass, &at, &next, grad));
     for (size_t i = 0; i < count; i += 1 + count / 37) {
         const double want = difference(&ref, &w, &at, precise, i);
         if (want == 0.0 ? grad[i] != 0.0f : !(fabs((double)grad[i] - want) <= 3e-5 * (1 + fabs(want))))
@@ -262,19 +265,20 @@ static void check_part(tt_device_t *device, const tt_net_spec_t *spec, uint32_t 
 static void test_parts(void **state)
 {
     (void)state;
-    tt_device_t *device = NULL;
-    assert_ok(tt_device_open(&device, "cpu", 0));
+    place_t place;
+    fixture_open(&place, 1);
     for (size_t s = fixture_pair_count; s < fixture_spec_count; s++)
         for (uint32_t train = 0; train < 1u << fixture_specs[s].towers; train += 1 + train / 3)
-            check_part(device, &fixture_specs[s], train);
-    tt_device_close(&device);
+            check_part(&place, &fixture_specs[s], train);
+    fixture_close(&place);
 }
 
 /* ---- what rides ------------------------------------------------------------------------------------------------------ */
 
-static void riding_loss(const void *ctx, const tt_loss_block_t *block)
+static void riding_loss(const void *params, const void *const *input, const tt_loss_block_t *block)
 {
-    (void)ctx;
+    (void)params;
+    (void)input;
     for (uint32_t r = 0; r < block->rows; r++)
         block->ride[block->row[r]] = block->head[0][r] + 1.0f;
 }
@@ -287,21 +291,22 @@ static void test_ride(void **state)
     const tt_objective_t objective = {
         .name = "riding", .stages = 1, .stage = {{.tower = 1, .set = 2}}, .loss = riding_loss};
     (void)state;
-    tt_device_t *device = NULL;
-    assert_ok(tt_device_open(&device, "cpu", 0));
-    tt_net_t *net = net_of_sets(device, spec);
+    place_t place;
+    fixture_open(&place, 1);
+    tt_net_t *net = net_of_sets(&place, spec);
     rows_t rows = fixture_rows(spec, ROWS);
     const size_t floats = tt_net_grad_count(spec), ride = tt_net_stats_offset(spec) + TT_LOSS_STATS;
     assert_int_equal(spec->ride, ROWS);
     float *grad = tt_array0(2 * floats, sizeof *grad), value[ROWS], *out[TT_TOWERS_MAX] = {NULL, value};
-    tt_pass_t pass = {.objective = &objective, .obs = {rows.obs}, .row = rows.row, .rows = CUT};
-    assert_ok(tt_net_shard_grad(net, 0, &pass, grad));
+    tt_pass_t pass = {.objective = &objective, .row = rows.row, .rows = CUT};
+    assert_ok(fixture_pass(&place, net, &pass, &rows, NULL, grad));
     for (size_t k = CUT; k < ROWS; k++)
         assert_true(grad[ride + rows.row[k]] == 0.0f);
-    pass = (tt_pass_t){.objective = &objective, .obs = {rows.obs + CUT}, .row = rows.row + CUT, .rows = ROWS - CUT};
-    assert_ok(tt_net_shard_grad(net, 0, &pass, grad + floats));
-    tt_grad_add(grad, grad + floats, floats);
-    assert_ok(tt_net_forward(net, 0, 2, rows.obs, ROWS, out));
+    pass = (tt_pass_t){.objective = &objective, .row = rows.row + CUT, .rows = ROWS - CUT};
+    assert_ok(fixture_pass(&place, net, &pass, &rows, NULL, grad + floats));
+    for (size_t i = 0; i < floats; i++)
+        grad[i] += grad[floats + i];
+    fixture_heads(&place, net, 2, rows.obs, ROWS, out);
     for (size_t k = 0; k < ROWS; k++)
         assert_true(grad[ride + rows.row[k]] == value[k] + 1.0f);
     for (size_t i = 0; i < tt_net_param_count(spec); i++)
@@ -309,7 +314,7 @@ static void test_ride(void **state)
     free(grad);
     fixture_rows_free(&rows);
     tt_net_destroy(&net);
-    tt_device_close(&device);
+    fixture_close(&place);
 }
 
 int main(void)

@@ -43,59 +43,75 @@ static void test_bad_shapes(void **state)
             "x is in group 0; 1 or one more"},
     };
     (void)state;
-    tt_device_t *device = NULL;
+    place_t place;
     tt_net_t *net = NULL;
-    assert_ok(tt_device_open(&device, "cpu", 0));
+    fixture_open(&place, 1);
     for (size_t i = 0; i < TT_COUNT(bad); i++) {
-        assert_int_equal(tt_net_new(&net, device, &bad[i].spec, 1), TT_INVALID);
+        assert_int_equal(tt_net_new(&net, place.device, &bad[i].spec), TT_INVALID);
         assert_null(net);
         assert_int_equal(tt_net_param_count(&bad[i].spec), 0);
         assert_true(strncmp(tt_err_text(), "network: ", 9) == 0);
         if (!strstr(tt_err_text(), bad[i].text))
             fail_msg("'%s' does not say '%s'", tt_err_text(), bad[i].text);
     }
-    assert_int_equal(tt_net_new(&net, device, &fixture_specs[0], 0), TT_INVALID);
-    tt_device_close(&device);
-    assert_null(device);
+    fixture_close(&place);
+    assert_null(place.device);
 }
 
 static void test_unknown_devices(void **state)
 {
     (void)state;
     tt_device_t *device = NULL;
-    assert_int_equal(tt_device_open(&device, "abacus", 0), TT_NOT_FOUND);
-    assert_int_equal(tt_device_open(&device, "cpu", 1), TT_NOT_FOUND);
+    assert_int_equal(tt_device_open(&device, "abacus", 0, 1), TT_NOT_FOUND);
+    assert_non_null(strstr(tt_err_text(), "no backend called 'abacus' in this build; there is 'cpu'"));
+    assert_int_equal(tt_device_open(&device, NULL, 1, 1), TT_NOT_FOUND);
+    assert_int_equal(tt_device_open(&device, NULL, 0, 0), TT_INVALID);
+    assert_int_equal(tt_device_open(&device, NULL, 0, 1025), TT_INVALID);
     assert_int_equal(setenv("TT_CPU", "mmx", 1), 0);
-    assert_int_equal(tt_device_open(&device, "cpu", 0), TT_UNSUPPORTED);
+    assert_int_equal(tt_device_open(&device, NULL, 0, 1), TT_UNSUPPORTED);
     assert_non_null(strstr(tt_err_text(), "TT_CPU=mmx"));
     assert_int_equal(unsetenv("TT_CPU"), 0);
     assert_null(device);
 }
 
-static void test_device_memory(void **state)
+/*  TT_DEVICE is for those who name no backend. */
+static void test_device_of_the_environment(void **state)
 {
     (void)state;
+    char *kept = getenv("TT_DEVICE") ? tt_strdup(getenv("TT_DEVICE")) : NULL;
     tt_device_t *device = NULL;
-    void *memory = NULL;
-    float in[3] = {1.0f, -2.0f, 3.0f}, out[4] = {9.0f, 9.0f, 9.0f, 9.0f};
-    assert_ok(tt_device_open(&device, "cpu", 0));
-    assert_ok(tt_device_alloc(device, &memory, sizeof out));
-    assert_ok(tt_device_put(device, memory, in, sizeof in));
-    assert_ok(tt_device_get(device, out, memory, sizeof out));
-    assert_ok(tt_device_sync(device));
-    assert_memory_equal(out, in, sizeof in);
-    assert_true(out[3] == 0.0f);
-    tt_device_free(device, memory);
-    tt_device_free(device, NULL);
+    assert_int_equal(setenv("TT_DEVICE", "abacus", 1), 0);
+    assert_int_equal(tt_device_open(&device, NULL, 0, 1), TT_NOT_FOUND);
+    assert_ok(tt_device_open(&device, "cpu", 0, 1));
     tt_device_close(&device);
+    assert_int_equal(setenv("TT_DEVICE", "", 1), 0);
+    assert_ok(tt_device_open(&device, NULL, 0, 1));
+    assert_true(strncmp(tt_device_name(device), "cpu/", 4) == 0);
+    tt_device_close(&device);
+    assert_null(device);
+    assert_int_equal(kept ? setenv("TT_DEVICE", kept, 1) : unsetenv("TT_DEVICE"), 0);
+    free(kept);
+}
+
+/*  As many as the tower has, and not one more. */
+static void check_log_std(const place_t *place, const tt_net_t *net, uint32_t tower)
+{
+    const uint32_t L = tt_net_spec(net)->tower[tower].log_std;
+    float got[65];
+    for (uint32_t i = 0; i <= L; i++)
+        got[i] = 77;
+    assert_ok(tt_net_get_log_std(net, place->stream, 0, tower, got));
+    for (uint32_t i = 0; i < L; i++)
+        assert_true(fabsf(got[i] + 0.3f) <= 0.2f);
+    assert_true(got[L] == 77);
 }
 
 /*  Tensors fill their group without overlap; groups begin at multiples of 64 floats and zeros lie between. */
-static void check_layout(tt_device_t *device, const tt_net_spec_t *spec)
+static void check_layout(const place_t *place, const tt_net_spec_t *spec)
 {
     const size_t params = tt_net_param_count(spec);
     size_t count = 0, total = 0, end = 0;
-    tt_net_t *net = fixture_net(device, spec, 1);
+    tt_net_t *net = fixture_net(place, spec);
     const tt_tensor_t *tensors = tt_net_tensors(net, &count);
     char *seen = tt_new0(params);
     for (size_t t = 0; t < count; t++)
@@ -118,7 +134,7 @@ static void check_layout(tt_device_t *device, const tt_net_spec_t *spec)
     assert_true(tt_net_grad_count(spec) >= params + TT_LOSS_STATS + spec->ride);
     assert_int_equal(tt_net_grad_count(spec) % 16, 0);
     for (uint32_t t = 0; t < spec->towers; t++)
-        assert_true((tt_net_log_std(net, 0, t) != NULL) == (spec->tower[t].log_std > 0));
+        check_log_std(place, net, t);
     free(seen);
     tt_net_destroy(&net);
 }
@@ -126,11 +142,11 @@ static void check_layout(tt_device_t *device, const tt_net_spec_t *spec)
 static void test_layout(void **state)
 {
     (void)state;
-    tt_device_t *device = NULL;
-    assert_ok(tt_device_open(&device, "cpu", 0));
+    place_t place;
+    fixture_open(&place, 1);
     for (size_t s = 0; s < fixture_spec_count; s++)
-        check_layout(device, &fixture_specs[s]);
-    tt_device_close(&device);
+        check_layout(&place, &fixture_specs[s]);
+    fixture_close(&place);
 }
 
 static const tt_tensor_t *find(const tt_net_t *net, const char *name)
@@ -159,9 +175,9 @@ static void test_names(void **state)
         {"c.4.bias", 1, 1},
     };
     (void)state;
-    tt_device_t *device = NULL;
-    assert_ok(tt_device_open(&device, "cpu", 0));
-    tt_net_t *net = fixture_net(device, &fixture_specs[12], 1);
+    place_t place;
+    fixture_open(&place, 1);
+    tt_net_t *net = fixture_net(&place, &fixture_specs[12]);
     size_t first = 0, count = 0, tensors = 0;
     for (size_t i = 0; i < TT_COUNT(want); i++) {
         const tt_tensor_t *tensor = find(net, want[i].name);
@@ -174,7 +190,7 @@ static void test_names(void **state)
     assert_int_equal(count, 34 * 7 + 8 * 17 + 18);
     assert_true(find(net, "c.0.weight")->offset >= first && find(net, "b.0.bias")->offset < first);
     tt_net_destroy(&net);
-    tt_device_close(&device);
+    fixture_close(&place);
 }
 
 /*  The usual pair, built by the function and by hand. */
@@ -207,13 +223,19 @@ static void check_orthogonal(const float *w, const tt_tensor_t *tensor, double g
         }
 }
 
-static void check_init(tt_device_t *device, const tt_net_spec_t *spec)
+static const char *log_std_of(const tt_tower_t *tower, char *name, size_t size)
+{
+    snprintf(name, size, "%s.log_std", tower->name);
+    return name;
+}
+
+static void check_init(const place_t *place, const tt_net_spec_t *spec)
 {
     const float gain[TT_TOWERS_MAX] = {0.01f, 1.0f, 0.5f, 2.0f, 1.0f, 3.0f, 1.0f, 0.25f};
-    tt_net_t *net = fixture_net(device, spec, 1);
+    tt_net_t *net = fixture_net(place, spec);
     float *params = tt_array0(2 * tt_net_param_count(spec), sizeof *params), *other = params + tt_net_param_count(spec);
-    assert_ok(tt_net_init(net, 5, gain, -0.5f));
-    assert_ok(tt_net_get(net, 0, params));
+    assert_ok(tt_net_init(net, place->stream, 5, gain, -0.5f));
+    assert_ok(tt_net_get(net, place->stream, 0, params));
     char name[48];
     for (uint32_t t = 0; t < spec->towers; t++) {
         const tt_tower_t *tower = &spec->tower[t];
@@ -226,10 +248,10 @@ static void check_init(tt_device_t *device, const tt_net_spec_t *spec)
             assert_true(params[bias->offset] == 0.0f && params[bias->offset + bias->cols - 1] == 0.0f);
         }
         for (uint32_t a = 0; a < tower->log_std; a++)
-            assert_true(tt_net_log_std(net, 0, t)[a] == -0.5f);
+            assert_true(params[find(net, log_std_of(tower, name, sizeof name))->offset + a] == -0.5f);
     }
     for (uint32_t set = 1; set < spec->sets; set++) {
-        assert_ok(tt_net_get(net, set, other));
+        assert_ok(tt_net_get(net, place->stream, set, other));
         assert_memory_equal(params, other, tt_net_param_count(spec) * sizeof *params);
     }
     free(params);
@@ -239,27 +261,27 @@ static void check_init(tt_device_t *device, const tt_net_spec_t *spec)
 static void test_init(void **state)
 {
     (void)state;
-    tt_device_t *device = NULL;
-    assert_ok(tt_device_open(&device, "cpu", 0));
+    place_t place;
+    fixture_open(&place, 1);
     for (size_t s = 0; s < fixture_spec_count; s++)
-        check_init(device, &fixture_specs[s]);
-    tt_device_close(&device);
+        check_init(&place, &fixture_specs[s]);
+    fixture_close(&place);
 }
 
 /*  A fixed fingerprint: initial weights are part of what a seed means, on every machine. */
 static void test_init_is_the_same_everywhere(void **state)
 {
     (void)state;
-    tt_device_t *device = NULL;
+    place_t place;
     tt_net_t *net = NULL;
     float params[9155];
-    assert_ok(tt_device_open(&device, "cpu", 0));
-    assert_ok(tt_net_new(&net, device, &fixture_specs[0], 1));
+    fixture_open(&place, 1);
+    assert_ok(tt_net_new(&net, place.device, &fixture_specs[0]));
     assert_int_equal(tt_net_param_count(&fixture_specs[0]), TT_COUNT(params));
     uint64_t hash[2];
     for (uint64_t seed = 1; seed <= 2; seed++) {
-        assert_ok(tt_net_init(net, seed, (const float[]){0.01f, 1.0f}, 0.0f));
-        assert_ok(tt_net_get(net, 0, params));
+        assert_ok(tt_net_init(net, place.stream, seed, (const float[]){0.01f, 1.0f}, 0.0f));
+        assert_ok(tt_net_get(net, place.stream, 0, params));
         const unsigned char *bytes = (const unsigned char *)params;
         hash[seed - 1] = 0xcbf29ce484222325u; /* FNV-1a */
         for (size_t i = 0; i < sizeof params; i++)
@@ -268,7 +290,7 @@ static void test_init_is_the_same_everywhere(void **state)
     assert_int_equal(hash[0], 0x5d733b71bbd6b22du);
     assert_true(hash[0] != hash[1]);
     tt_net_destroy(&net);
-    tt_device_close(&device);
+    fixture_close(&place);
 }
 
 int main(void)
@@ -276,7 +298,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bad_shapes),
         cmocka_unit_test(test_unknown_devices),
-        cmocka_unit_test(test_device_memory),
+        cmocka_unit_test(test_device_of_the_environment),
         cmocka_unit_test(test_layout),
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_actor_critic),

@@ -10,9 +10,10 @@
 enum { ROWS = 43, OUT = 3, STEPS = 3 };
 
 /*  The loss of the script: 1/2 sum exp(-log_std) (head - target)^2 + 1/2 sum (value - target_value)^2. */
-static void golden_loss(const void *ctx, const tt_loss_block_t *block)
+static void golden_loss(const void *params, const void *const *input, const tt_loss_block_t *block)
 {
-    const golden_t *g = ctx;
+    (void)input;
+    const golden_t *g = *(const golden_t *const *)params;
     const float *target = golden_array(g, ROWS * OUT, "target"), *target_value = golden_array(g, ROWS, "target_value");
     for (uint32_t r = 0; r < TT_BLOCK; r++) {
         const bool there = r < block->rows;
@@ -33,16 +34,11 @@ static void golden_loss(const void *ctx, const tt_loss_block_t *block)
 
 static void check_networks(const golden_t *g)
 {
-    const float *data = golden_array(g, ROWS * 5, "obs"), *obs[ROWS];
     const tt_net_spec_t *spec = tt_net_spec(g->net);
-    uint32_t row[ROWS];
+    rows_t rows = golden_rows(g, "obs", spec->obs, ROWS);
     float head[ROWS * OUT], value[ROWS];
-    for (uint32_t r = 0; r < ROWS; r++) {
-        row[r] = r;
-        obs[r] = data + (size_t)r * 5;
-    }
     float *const out[] = {head, value};
-    assert_ok(tt_net_forward(g->net, 0, 0, obs, ROWS, out));
+    fixture_heads(&g->place, g->net, 0, rows.obs, ROWS, out);
     golden_compare(head, golden_array(g, ROWS * OUT, "head"), ROWS * OUT, 2e-6, "head");
     golden_compare(value, golden_array(g, ROWS, "value"), ROWS, 2e-6, "value");
     float *grad = tt_array0(tt_net_grad_count(spec), sizeof *grad);
@@ -50,32 +46,35 @@ static void check_networks(const golden_t *g)
         .stages = 2,
         .stage = {{.tower = 0, .grad = true}, {.tower = 1, .grad = true}},
         .loss = golden_loss};
-    const tt_pass_t pass = {.objective = &objective, .ctx = g, .obs = {obs}, .row = row, .rows = ROWS};
-    assert_ok(tt_net_shard_grad(g->net, 0, &pass, grad));
+    const tt_pass_t pass = {
+        .objective = &objective, .params = &g, .params_size = sizeof g, .row = rows.row, .rows = ROWS};
+    assert_ok(fixture_pass(&g->place, g->net, &pass, &rows, NULL, grad));
     golden_compare(grad, golden_flatten(g, "grad."), g->count, 1e-5, "gradient");
     golden_compare(grad + tt_net_stats_offset(spec), golden_array(g, 1, "loss"), 1, 1e-5, "loss");
     free(grad);
+    fixture_rows_free(&rows);
 }
 
-static void check_optimiser(const golden_t *g, const char *name, const tt_opt_spec_t *opt, float lr)
+static void check_optimiser(const golden_t *g, const char *name, const tt_opt_spec_t *kind, float lr)
 {
-    const tt_net_spec_t *spec = tt_net_spec(g->net);
-    float *state = tt_array0(tt_opt_state_count(opt, spec, 0), sizeof *state), norm = 0;
-    float *params = tt_array0(g->count, sizeof *params);
-    uint64_t step = 0;
+    float *grad = tt_array0(tt_net_grad_count(tt_net_spec(g->net)), sizeof *grad), norm = 0;
+    tt_opt_t *opt = NULL;
     char prefix[32];
-    assert_ok(tt_net_put(g->net, 0, golden_flatten(g, "")));
+    assert_ok(tt_net_put(g->net, g->place.stream, 0, golden_flatten(g, "")));
+    assert_ok(tt_opt_new(&opt, g->net, 0, kind));
     for (int k = 0; k < STEPS; k++) {
         snprintf(prefix, sizeof prefix, "g.%d.", k);
-        assert_ok(tt_net_apply(g->net, 0, opt, state, &step, golden_flatten(g, prefix), lr, &norm));
+        memcpy(grad, golden_flatten(g, prefix), g->count * sizeof *grad);
+        assert_ok(fixture_step(&g->place, g->net, opt, grad, lr, &norm));
     }
-    assert_int_equal(step, STEPS);
+    assert_int_equal(tt_opt_steps(opt), STEPS);
     golden_compare(&norm, golden_array(g, 1, "norm.%s", name), 1, 1e-6, "norm");
-    assert_ok(tt_net_get(g->net, 0, params));
+    float *params = fixture_params(&g->place, g->net, 0);
     snprintf(prefix, sizeof prefix, "%s.", name);
     golden_compare(params, golden_flatten(g, prefix), g->count, 1e-6, name);
     free(params);
-    free(state);
+    free(grad);
+    tt_opt_destroy(&opt);
 }
 
 static void check_file(const char *name, tt_nn_activation_t activation)

@@ -8,14 +8,6 @@
 
 enum { OBS = 5, ROWS = 43, ACTIONS = 4 };
 
-static void point(const float *data, const float **obs, uint32_t *row)
-{
-    for (uint32_t r = 0; r < ROWS; r++) {
-        row[r] = r;
-        obs[r] = data + (size_t)r * OBS;
-    }
-}
-
 /* ---- a shared trunk ---------------------------------------------------------------------------------------------- */
 
 static const tt_net_spec_t s_shared = {
@@ -28,9 +20,10 @@ static const tt_net_spec_t s_shared = {
 };
 
 /*  1/2 sum exp(-log_std) (actor - target)^2 + 1/2 (critic - target_value)^2 + 1/2 sum (aux - target_aux)^2. */
-static void shared_loss(const void *ctx, const tt_loss_block_t *block)
+static void shared_loss(const void *params, const void *const *input, const tt_loss_block_t *block)
 {
-    const golden_t *g = ctx;
+    (void)input;
+    const golden_t *g = *(const golden_t *const *)params;
     const float *target[] = {golden_array(g, ROWS * 3, "target"), golden_array(g, ROWS, "target_value"),
         golden_array(g, ROWS * 2, "target_aux")};
     const uint32_t outs[] = {3, 1, 2};
@@ -50,7 +43,7 @@ static void check_heads(const golden_t *g, const float *const *obs)
 {
     float head[ROWS * 3], value[ROWS], aux[ROWS * 2];
     float *const out[] = {NULL, head, value, aux};
-    assert_ok(tt_net_forward(g->net, 0, 0, obs, ROWS, out));
+    fixture_heads(&g->place, g->net, 0, obs, ROWS, out);
     golden_compare(head, golden_array(g, ROWS * 3, "head"), ROWS * 3, 2e-6, "head");
     golden_compare(value, golden_array(g, ROWS, "value"), ROWS, 2e-6, "value");
     golden_compare(aux, golden_array(g, ROWS * 2, "aux"), ROWS * 2, 2e-6, "aux");
@@ -58,21 +51,21 @@ static void check_heads(const golden_t *g, const float *const *obs)
 
 static void step_groups(const golden_t *g, const float *grad)
 {
-    const tt_opt_spec_t opt[] = {
+    const tt_opt_spec_t kind[] = {
         {.kind = TT_OPT_ADAM, .beta1 = 0.9f, .beta2 = 0.999f, .eps = 1e-5f, .max_norm = 0.5f},
         {.kind = TT_OPT_RMSPROP, .alpha = 0.99f, .eps = 1e-5f, .max_norm = 40.0f},
     };
     const float lr[] = {1e-3f, 1e-2f};
-    float *params = tt_array0(g->count, sizeof *params), norm = 0;
+    float norm = 0;
     for (uint32_t group = 0; group < 2; group++) {
-        float *moments = tt_array0(tt_opt_state_count(&opt[group], &s_shared, group), sizeof *moments);
-        uint64_t step = 0;
-        assert_ok(tt_net_apply(g->net, group, &opt[group], moments, &step, grad, lr[group], &norm));
-        assert_int_equal(step, 1);
+        tt_opt_t *opt = NULL;
+        assert_ok(tt_opt_new(&opt, g->net, group, &kind[group]));
+        assert_ok(fixture_step(&g->place, g->net, opt, grad, lr[group], &norm));
+        assert_int_equal(tt_opt_steps(opt), 1);
         golden_compare(&norm, golden_array(g, 1, "norm.%u", group), 1, 1e-6, "norm");
-        free(moments);
+        tt_opt_destroy(&opt);
     }
-    assert_ok(tt_net_get(g->net, 0, params));
+    float *params = fixture_params(&g->place, g->net, 0);
     golden_compare(params, golden_flatten(g, "stepped."), g->count, 2e-6, "parameters");
     free(params);
 }
@@ -80,25 +73,25 @@ static void step_groups(const golden_t *g, const float *grad)
 static void test_shared_trunk(void **state)
 {
     (void)state;
-    golden_t g = {0};
-    const float *obs[ROWS];
-    uint32_t row[ROWS];
+    golden_t g = {0}, *golden = &g;
     golden_open(&g, "nn-shared.safetensors", &s_shared);
-    point(golden_array(&g, ROWS * OBS, "obs"), obs, row);
-    check_heads(&g, obs);
+    rows_t rows = golden_rows(&g, "obs", OBS, ROWS);
+    check_heads(&g, rows.obs);
     const tt_objective_t objective = {
         .name = "shared",
         .stages = 3,
         .stage = {{.tower = 1, .grad = true}, {.tower = 2, .grad = true}, {.tower = 3, .grad = true}},
         .loss = shared_loss,
     };
-    const tt_pass_t pass = {.objective = &objective, .ctx = &g, .obs = {obs}, .row = row, .rows = ROWS};
+    const tt_pass_t pass = {
+        .objective = &objective, .params = &golden, .params_size = sizeof golden, .row = rows.row, .rows = ROWS};
     float *grad = tt_array0(tt_net_grad_count(&s_shared), sizeof *grad);
-    assert_ok(tt_net_shard_grad(g.net, 0, &pass, grad));
+    assert_ok(fixture_pass(&g.place, g.net, &pass, &rows, NULL, grad));
     golden_compare(grad, golden_flatten(&g, "grad."), g.count, 1e-5, "gradient");
     golden_compare(grad + tt_net_stats_offset(&s_shared), golden_array(&g, 1, "loss"), 1, 1e-5, "loss");
     step_groups(&g, grad);
     free(grad);
+    fixture_rows_free(&rows);
     golden_close(&g);
 }
 
@@ -113,11 +106,10 @@ static const tt_net_spec_t s_dqn = {
 };
 
 /*  Huber's loss of q(at, action) - reward - discount target(next, argmax q(next)); absolute errors ride. */
-static void dqn_loss(const void *ctx, const tt_loss_block_t *block)
+static void dqn_loss(const void *params, const void *const *input, const tt_loss_block_t *block)
 {
-    const golden_t *g = ctx;
-    const float *action = golden_array(g, ROWS, "action"), *reward = golden_array(g, ROWS, "reward");
-    const float *discount = golden_array(g, ROWS, "discount");
+    (void)params;
+    const float *action = input[0], *reward = input[1], *discount = input[2];
     assert_true(block->d_head[0] && !block->d_head[1] && !block->d_head[2]);
     for (uint32_t i = 0; i < ACTIONS * TT_BLOCK; i++)
         block->d_head[0][i] = 0.0f;
@@ -135,19 +127,28 @@ static void dqn_loss(const void *ctx, const tt_loss_block_t *block)
     }
 }
 
+static void put_inputs(const golden_t *g, tt_pass_t *pass, tt_table_t **table)
+{
+    const char *const name[] = {"action", "reward", "discount"};
+    for (size_t i = 0; i < TT_COUNT(name); i++) {
+        assert_ok(tt_table_new(&table[i], g->place.device, sizeof(float)));
+        assert_ok(tt_table_put(table[i], g->place.stream, golden_array(g, ROWS, "%s", name[i]), ROWS));
+        pass->input[i] = table[i];
+    }
+}
+
 static void check_dqn_step(const golden_t *g, const float *grad)
 {
     const tt_opt_spec_t adam = {.kind = TT_OPT_ADAM, .beta1 = 0.9f, .beta2 = 0.999f, .eps = 1e-8f, .max_norm = 10.0f};
-    float *moments = tt_array0(tt_opt_state_count(&adam, &s_dqn, 0), sizeof *moments);
-    float *params = tt_array0(g->count, sizeof *params);
-    uint64_t step = 0;
-    assert_ok(tt_net_apply(g->net, 0, &adam, moments, &step, grad, 1e-3f, NULL));
-    assert_ok(tt_net_get(g->net, 0, params));
+    tt_opt_t *opt = NULL;
+    assert_ok(tt_opt_new(&opt, g->net, 0, &adam));
+    assert_ok(fixture_step(&g->place, g->net, opt, grad, 1e-3f, NULL));
+    float *params = fixture_params(&g->place, g->net, 0);
     golden_compare(params, golden_flatten(g, "stepped."), g->count, 2e-6, "parameters");
-    assert_ok(tt_net_blend(g->net, 1, 0, 1, 0.05f));
-    assert_ok(tt_net_get(g->net, 1, params));
+    assert_ok(tt_net_blend(g->net, g->place.stream, 1, 0, 1, 0.05f));
+    assert_ok(tt_net_get(g->net, g->place.stream, 1, params));
     golden_compare(params, golden_flatten(g, "blended."), g->count, 1e-6, "target");
-    free(moments);
+    tt_opt_destroy(&opt);
     free(params);
 }
 
@@ -155,27 +156,30 @@ static void test_dqn(void **state)
 {
     (void)state;
     golden_t g = {0};
-    const float *at[ROWS], *next[ROWS];
-    uint32_t row[ROWS];
     golden_open(&g, "nn-dqn.safetensors", &s_dqn);
-    assert_ok(tt_net_put(g.net, 1, golden_flatten(&g, "target.")));
-    point(golden_array(&g, ROWS * OBS, "obs"), at, row);
-    point(golden_array(&g, ROWS * OBS, "next"), next, row);
+    assert_ok(tt_net_put(g.net, g.place.stream, 1, golden_flatten(&g, "target.")));
+    rows_t at = golden_rows(&g, "obs", OBS, ROWS), next = golden_rows(&g, "next", OBS, ROWS);
+    tt_table_t *table[3] = {NULL};
     const tt_objective_t objective = {
         .name = "dqn",
         .stages = 3,
         .stage = {{.tower = 0, .frame = TT_AT, .grad = true}, {.set = 1, .frame = TT_NEXT}, {.frame = TT_NEXT}},
         .loss = dqn_loss,
     };
-    const tt_pass_t pass = {.objective = &objective, .ctx = &g, .obs = {at, next}, .row = row, .rows = ROWS};
+    tt_pass_t pass = {.objective = &objective, .row = at.row, .rows = ROWS};
     float *grad = tt_array0(tt_net_grad_count(&s_dqn), sizeof *grad);
-    assert_ok(tt_net_shard_grad(g.net, 0, &pass, grad));
+    put_inputs(&g, &pass, table);
+    assert_ok(fixture_pass(&g.place, g.net, &pass, &at, &next, grad));
     const float *stats = grad + tt_net_stats_offset(&s_dqn);
     golden_compare(stats, golden_array(&g, 1, "loss"), 1, 1e-5, "loss");
     golden_compare(stats + TT_LOSS_STATS, golden_array(&g, ROWS, "td"), ROWS, 5e-6, "td");
     golden_compare(grad, golden_flatten(&g, "grad."), g.count, 1e-5, "gradient");
     check_dqn_step(&g, grad);
     free(grad);
+    for (size_t i = 0; i < TT_COUNT(table); i++)
+        tt_table_destroy(&table[i]);
+    fixture_rows_free(&at);
+    fixture_rows_free(&next);
     golden_close(&g);
 }
 

@@ -7,13 +7,13 @@
 #include <string.h>
 #include <unistd.h>
 #include "common/base/mem.h"
+#include "common/nn/inference.h"
 #include "common/snapshot/snapshot.h"
 
 enum { ENVS = 3, STATE = 7, NORM = 9, REWARD = 3, EPISODES = 20, VERSIONS = 2 };
 
 typedef struct {
-    tt_device_t *device;
-    tt_net_t *net;
+    tt_inference_t *net;
     float *now, *params[VERSIONS], *opt;
     double norm[VERSIONS][NORM], reward[VERSIONS][REWARD], episodes[EPISODES], returns[ENVS];
     uint8_t states[ENVS * STATE];
@@ -23,8 +23,7 @@ static void s_open(world_t *world, uint32_t hidden)
 {
     const tt_net_spec_t spec = tt_net_actor_critic(4, (const uint32_t[]){hidden}, 1, TT_NN_TANH, 2, 2);
     memset(world, 0, sizeof *world);
-    assert_ok(tt_device_open(&world->device, "cpu", 0));
-    assert_ok(tt_net_new(&world->net, world->device, &spec, 1));
+    assert_ok(tt_inference_new(&world->net, &spec));
     const size_t count = tt_net_param_count(&spec);
     world->now = tt_array0(count, sizeof(float));
     world->opt = tt_array0(2 * count, sizeof(float));
@@ -55,16 +54,15 @@ static void s_close(world_t *world)
         free(world->params[v]);
     free(world->now);
     free(world->opt);
-    tt_net_destroy(&world->net);
-    tt_device_close(&world->device);
+    tt_inference_destroy(&world->net);
 }
 
 static tt_snapshot_t s_expect(world_t *world)
 {
     tt_snapshot_t out = {
         .norm_count = NORM, .reward_count = REWARD, .envs = ENVS, .env_bytes = STATE, .episodes_count = EPISODES};
-    out.tensor = tt_net_tensors(world->net, &out.tensors);
-    out.param_count = tt_net_param_count(tt_net_spec(world->net));
+    out.tensor = tt_net_tensors(tt_inference_net(world->net), &out.tensors);
+    out.param_count = tt_net_param_count(tt_net_spec(tt_inference_net(world->net)));
     out.opt_count = 2 * out.param_count;
     return out;
 }

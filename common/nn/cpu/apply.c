@@ -37,50 +37,101 @@ static void s_set_kind(tt_opt_step_t *job, const tt_opt_spec_t *opt, float *opt_
     }
 }
 
-tt_status_t cpu_apply(tt_net_t *net, uint32_t group, const tt_opt_spec_t *opt, float *opt_state, uint64_t *step,
-    const float *grad, float lr, float *norm_out)
+static tt_opt_step_t s_job(const tt_opt_t *opt, const float *root, float norm, uint64_t number, float lr)
 {
-    const cpu_net_t *self = net->impl;
+    const tt_opt_spec_t *spec = &opt->spec;
     size_t first = 0, count = 0;
-    tt_net_group_span(&net->spec, group, &first, &count);
-    const float norm = sqrtf(self->kernels->sum_squares(count, grad + first));
-    if (!isfinite(norm))
-        return tt_err(TT_INVALID, "optimiser step %llu: the gradient's norm is %g; the loss has diverged",
-            (unsigned long long)*step + 1, (double)norm);
+    tt_net_group_span(&opt->net->spec, opt->group, &first, &count);
     tt_opt_step_t job = {
-        .kind = opt->kind,
+        .kind = spec->kind,
         .count = count,
-        .p = net->params[0] + first,
-        .g = grad + first,
-        .clip = s_clip_factor(opt->max_norm, norm),
+        .p = opt->net->params[0] + first,
+        .g = root + first,
+        .clip = s_clip_factor(spec->max_norm, norm),
         .lr = lr,
-        .beta1 = opt->beta1,
-        .beta2 = opt->beta2,
-        .alpha = opt->alpha,
-        .momentum = opt->momentum,
-        .eps = opt->eps,
+        .beta1 = spec->beta1,
+        .beta2 = spec->beta2,
+        .alpha = spec->alpha,
+        .momentum = spec->momentum,
+        .eps = spec->eps,
     };
-    s_set_kind(&job, opt, opt_state, *step + 1);
-    self->kernels->opt_step(&job);
-    ++*step;
-    if (norm_out)
-        *norm_out = norm;
-    return cpu_net_refresh(net, 0, 1u << group);
+    s_set_kind(&job, spec, opt->state, number);
+    return job;
+}
+
+tt_status_t cpu_step(const tt_work_t *work)
+{
+    const tt_opt_t *opt = work->step.opt;
+    const tt_net_t *net = opt->net;
+    const tt_kernels_t *kernels = ((const cpu_net_t *)net->impl)->kernels;
+    const float *root = work->step.sums->root;
+    size_t first = 0, count = 0;
+    tt_net_group_span(&net->spec, opt->group, &first, &count);
+    const float norm = sqrtf(kernels->sum_squares(count, root + first));
+    net->norms->newest[opt->group] = norm;
+    if (!isfinite(norm)) {
+        if (!net->norms->bad_step) {
+            net->norms->bad = norm;
+            net->norms->bad_step = work->step.number;
+        }
+        return TT_OK;
+    }
+    const tt_opt_step_t job = s_job(opt, root, norm, work->step.number, work->step.lr);
+    kernels->opt_step(&job);
+    cpu_net_refresh(net, 0, 1u << opt->group);
+    return TT_OK;
+}
+
+tt_status_t cpu_report(const tt_work_t *work)
+{
+    const tt_net_t *net = work->report.net;
+    const uint64_t bad_step = net->norms->bad_step;
+    if (bad_step) {
+        net->norms->bad_step = 0;
+        return tt_err(TT_INVALID, "optimiser step %llu: the gradient's norm is %g; the loss has diverged",
+            (unsigned long long)bad_step, (double)net->norms->bad);
+    }
+    if (work->report.stats)
+        memcpy(work->report.stats, work->report.sums->root + net->param_count,
+            (TT_LOSS_STATS + net->spec.ride) * sizeof(float));
+    if (work->report.norm)
+        memcpy(work->report.norm, net->norms->newest, tt_net_groups(&net->spec) * sizeof(float));
+    return TT_OK;
+}
+
+tt_status_t cpu_state_put(const tt_work_t *work)
+{
+    const tt_opt_t *opt = work->state_put.opt;
+    if (opt->state_count)
+        memcpy(opt->state, work->state_put.state, opt->state_count * sizeof(float));
+    return TT_OK;
+}
+
+tt_status_t cpu_state_get(const tt_work_t *work)
+{
+    const tt_opt_t *opt = work->state_get.opt;
+    if (opt->state_count)
+        memcpy(work->state_get.state, opt->state, opt->state_count * sizeof(float));
+    return TT_OK;
 }
 
 /*  Whole copies are copied: fma(1, a - b, b) is not always a. */
-tt_status_t cpu_blend(tt_net_t *net, uint32_t to, uint32_t from, uint32_t groups, float tau)
+tt_status_t cpu_blend(const tt_work_t *work)
 {
+    const tt_net_t *net = work->blend.net;
     const cpu_net_t *self = net->impl;
+    float *to = net->params[work->blend.to];
+    const float *from = net->params[work->blend.from];
     for (uint32_t g = 0; g < tt_net_groups(&net->spec); g++) {
         size_t first = 0, count = 0;
         tt_net_group_span(&net->spec, g, &first, &count);
-        if (!(groups >> g & 1))
+        if (!(work->blend.groups >> g & 1))
             continue;
-        if (tau < 1.0f)
-            self->kernels->blend(count, tau, net->params[from] + first, net->params[to] + first);
+        if (work->blend.tau < 1.0f)
+            self->kernels->blend(count, work->blend.tau, from + first, to + first);
         else
-            memcpy(net->params[to] + first, net->params[from] + first, count * sizeof(float));
+            memcpy(to + first, from + first, count * sizeof(float));
     }
-    return cpu_net_refresh(net, to, groups);
+    cpu_net_refresh(net, work->blend.to, work->blend.groups);
+    return TT_OK;
 }

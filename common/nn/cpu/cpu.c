@@ -53,72 +53,144 @@ static tt_status_t s_choose(const tt_kernels_t **out)
     return tt_err(TT_UNSUPPORTED, "TT_CPU=%s: unknown here; use portable, avx2 or avx512, or unset it", wish);
 }
 
-static tt_status_t s_cpu_open(tt_device_t **self_p, int device)
+tt_status_t cpu_device_init(
+    cpu_device_t *self, const tt_backend_ops_t *ops, const char *prefix, int number, uint32_t lanes)
 {
-    const tt_kernels_t *kernels = NULL;
-    if (device != 0)
-        return tt_err(TT_NOT_FOUND, "cpu: there is no device %d, only 0", device);
-    TT_TRY(s_choose(&kernels));
-    cpu_device_t *self = tt_new0(sizeof *self);
-    self->base.ops = &tt_cpu_backend;
-    self->kernels = kernels;
-    snprintf(self->name, sizeof self->name, "cpu/%s", kernels->name);
-    *self_p = &self->base;
+    if (number != 0)
+        return tt_err(TT_NOT_FOUND, "%s: there is no device %d, only 0", ops->name, number);
+    TT_TRY(s_choose(&self->kernels));
+    self->base = (tt_device_t){.ops = ops, .lanes = lanes};
+    self->pool = cpu_pool_new(lanes);
+    snprintf(self->name, sizeof self->name, "%s/%s", prefix, self->kernels->name);
     return TT_OK;
 }
 
-static void s_cpu_close(tt_device_t **self_p)
+void cpu_device_clear(cpu_device_t *self)
 {
-    free(*self_p);
-    *self_p = NULL;
+    cpu_pool_destroy(&self->pool);
 }
 
-static const char *s_cpu_describe(const tt_device_t *self)
+const char *cpu_device_describe(const tt_device_t *self)
 {
     return ((const cpu_device_t *)self)->name;
 }
 
-static tt_status_t s_cpu_alloc(tt_device_t *self, void **out, size_t bytes)
+static tt_status_t s_open(tt_device_t **self_p, int number, uint32_t lanes)
+{
+    cpu_device_t *self = tt_new0(sizeof *self);
+    const tt_status_t status = cpu_device_init(self, &tt_cpu_backend, tt_cpu_backend.name, number, lanes);
+    if (status == TT_OK)
+        *self_p = &self->base;
+    else
+        free(self);
+    return status;
+}
+
+static void s_close(tt_device_t *device)
+{
+    cpu_device_clear((cpu_device_t *)device);
+    free(device);
+}
+
+static tt_status_t s_alloc(tt_device_t *self, void **out, size_t bytes)
 {
     (void)self;
     *out = tt_aligned0(bytes);
     return TT_OK;
 }
 
-static void s_cpu_free(tt_device_t *self, void *memory)
+static void s_free(tt_device_t *self, void *memory)
 {
     (void)self;
     free(memory);
 }
 
-static tt_status_t s_cpu_copy(tt_device_t *self, void *dst, const void *src, size_t bytes)
+static tt_status_t s_stream_new(tt_stream_t **self_p, tt_device_t *device)
 {
-    (void)self;
-    memcpy(dst, src, bytes);
+    *self_p = tt_new0(sizeof **self_p);
+    (*self_p)->device = device;
     return TT_OK;
 }
 
-static tt_status_t s_cpu_sync(tt_device_t *self)
+static void s_stream_free(tt_stream_t *self)
+{
+    free(self);
+}
+
+/* ---- work: at once, where things lie ------------------------------------------------------------------------------ */
+
+static tt_status_t s_table(const tt_work_t *work)
+{
+    tt_table_t *table = work->table.table;
+    table->rows = work->table.rows;
+    table->row = work->table.row;
+    table->there = work->table.count;
+    return TT_OK;
+}
+
+static tt_status_t s_put(const tt_work_t *work)
+{
+    const tt_net_t *net = work->put.net;
+    memcpy(net->params[work->put.set], work->put.params, net->param_count * sizeof(float));
+    cpu_net_refresh(net, work->put.set, UINT32_MAX);
+    return TT_OK;
+}
+
+static tt_status_t s_get(const tt_work_t *work)
+{
+    memcpy(work->get.out, work->get.net->params[work->get.set] + work->get.first, work->get.count * sizeof(float));
+    return TT_OK;
+}
+
+static tt_status_t (*const s_do[TT_WORKS])(const tt_work_t *work) = {
+    [TT_WORK_TABLE] = s_table,
+    [TT_WORK_PUT] = s_put,
+    [TT_WORK_GET] = s_get,
+    [TT_WORK_BLEND] = cpu_blend,
+    [TT_WORK_FORWARD] = cpu_forward,
+    [TT_WORK_COMPUTE] = cpu_compute,
+    [TT_WORK_NODE] = cpu_node,
+    [TT_WORK_SUM] = cpu_sum,
+    [TT_WORK_STATE_PUT] = cpu_state_put,
+    [TT_WORK_STATE_GET] = cpu_state_get,
+    [TT_WORK_STEP] = cpu_step,
+    [TT_WORK_REPORT] = cpu_report,
+};
+
+tt_status_t cpu_do(const tt_work_t *work)
+{
+    return s_do[work->kind](work);
+}
+
+static tt_status_t s_queue(tt_stream_t *self, const tt_work_t *work)
+{
+    (void)self;
+    return cpu_do(work);
+}
+
+static tt_status_t s_sync(tt_stream_t *self)
 {
     (void)self;
     return TT_OK;
+}
+
+static void s_wait(tt_device_t *self)
+{
+    (void)self;
 }
 
 const tt_backend_ops_t tt_cpu_backend = {
     .name = "cpu",
-    .open = s_cpu_open,
-    .close = s_cpu_close,
-    .describe = s_cpu_describe,
-    .alloc = s_cpu_alloc,
-    .free = s_cpu_free,
-    .put = s_cpu_copy,
-    .get = s_cpu_copy,
-    .sync = s_cpu_sync,
+    .open = s_open,
+    .close = s_close,
+    .describe = cpu_device_describe,
+    .alloc = s_alloc,
+    .free = s_free,
+    .stream_new = s_stream_new,
+    .stream_free = s_stream_free,
+    .queue = s_queue,
+    .sync = s_sync,
+    .wait = s_wait,
     .net_new = cpu_net_new,
     .net_free = cpu_net_free,
-    .refresh = cpu_net_refresh,
-    .forward = cpu_forward,
-    .shard_grad = cpu_shard_grad,
-    .apply = cpu_apply,
-    .blend = cpu_blend,
 };

@@ -1,17 +1,28 @@
-/*  cpu - the CPU backend: which kernels this processor gets, and what a network keeps beside its parameters.
+/*  cpu - the CPU backend: which kernels this processor gets, what a network keeps beside its parameters, and the work itself.
  *
- *  Threads: as nn.h says; a lane is a workspace of its own, everything else is read while lanes run. */
+ *  Threads: as nn.h says; lanes run at the same time, each in a workspace of its own, and only read everything else. */
 #pragma once
 #include "common/nn/backend.h"
 #include "common/nn/cpu/kernels.h"
+#include "common/nn/cpu/pool.h"
 
 extern const tt_backend_ops_t tt_cpu_backend;
 
 typedef struct {
     tt_device_t base;
     const tt_kernels_t *kernels;
+    cpu_pool_t *pool;
     char name[32];
 } cpu_device_t;
+
+/*  What every device of this folder's kernels begins with; prefix: of its name, before the kernels'. */
+tt_status_t cpu_device_init(
+    cpu_device_t *self, const tt_backend_ops_t *ops, const char *prefix, int number, uint32_t lanes);
+void cpu_device_clear(cpu_device_t *self);
+const char *cpu_device_describe(const tt_device_t *self);
+
+/*  Do one thing now. */
+tt_status_t cpu_do(const tt_work_t *work);
 
 /*  A hidden layer. in16 and out16: rounded up to whole vectors. */
 typedef struct {
@@ -67,7 +78,7 @@ typedef struct {
 /*  net.c: build, rebuild and free what stands beside the parameters. */
 tt_status_t cpu_net_new(tt_net_t *net);
 void cpu_net_free(tt_net_t *net);
-tt_status_t cpu_net_refresh(tt_net_t *net, uint32_t set, uint32_t groups);
+void cpu_net_refresh(const tt_net_t *net, uint32_t set, uint32_t groups);
 
 /*  tower.c: a block of rows in a lane through one tower, and back. */
 typedef struct {
@@ -86,12 +97,36 @@ void cpu_tower_backward(cpu_block_t *block, uint32_t t);
 /*  When a shard ends: what stood transposed goes to its place. */
 void cpu_tower_put_head_grad(const cpu_tower_t *tower, const float *head_grad, float *grad);
 
-/*  pass.c: see the backend table. */
-tt_status_t cpu_forward(
-    tt_net_t *net, uint32_t lane, uint32_t set, const float *const *obs, size_t rows, float *const *out);
-tt_status_t cpu_shard_grad(tt_net_t *net, uint32_t lane, const tt_pass_t *pass, float *grad);
+/*  Those of the towers (bits) that stand in a list of chains, in their order; heads go to lane->out[view]. */
+void cpu_towers_forward(const cpu_block_t *block, uint32_t view, uint32_t towers);
+
+/*  forward.c */
+tt_status_t cpu_forward(const tt_work_t *work);
+
+/*  pass.c: the rows of a shard through an objective. A plan is made once for all shards: which towers each view computes and
+ *  which are walked back, as bits; where the tables lie that the loss reads. */
+typedef struct {
+    const tt_net_t *net;
+    const tt_pass_t *pass;
+    uint32_t forward[CPU_VIEWS];
+    uint32_t back;
+    const void *input[TT_INPUTS_MAX];
+} cpu_plan_t;
+
+void cpu_plan(cpu_plan_t *self, const tt_net_t *net, const tt_pass_t *pass);
+/*  Rows first .. end-1 of the pass. */
+void cpu_shard(const cpu_plan_t *plan, const cpu_lane_t *lane, uint32_t first, uint32_t end, float *grad);
+
+/*  sums.c */
+tt_status_t cpu_compute(const tt_work_t *work);
+tt_status_t cpu_node(const tt_work_t *work);
+tt_status_t cpu_sum(const tt_work_t *work);
+/*  dst += src, element by element. */
+void cpu_add(float *dst, const float *src, size_t count);
 
 /*  apply.c */
-tt_status_t cpu_apply(tt_net_t *net, uint32_t group, const tt_opt_spec_t *opt, float *opt_state, uint64_t *step,
-    const float *grad, float lr, float *norm_out);
-tt_status_t cpu_blend(tt_net_t *net, uint32_t to, uint32_t from, uint32_t groups, float tau);
+tt_status_t cpu_state_put(const tt_work_t *work);
+tt_status_t cpu_state_get(const tt_work_t *work);
+tt_status_t cpu_step(const tt_work_t *work);
+tt_status_t cpu_report(const tt_work_t *work);
+tt_status_t cpu_blend(const tt_work_t *work);

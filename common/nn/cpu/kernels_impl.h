@@ -274,6 +274,17 @@ V16_FN void part_store(float *p, v16 a, size_t left)
         v_store(p, a);
 }
 
+/*  Four panels side by side: whole stretches are read, and few streams written. */
+static void kernel_pack(size_t rows, size_t cols, const float *src, float *dst)
+{
+    for (size_t col = 0; col < cols; col += 64) {
+        const size_t end = cols - col < 64 ? cols - col : 64;
+        for (size_t k = 0; k < rows; k++)
+            for (size_t j = 0; j < end; j += 16)
+                v_store(dst + (col + j) * rows + 16 * k, part_load(src + k * cols + col + j, end - j));
+    }
+}
+
 /*  A moment that fades away becomes 0 before it is too small for full precision: there a processor takes a hundred times as
  *  long (a unit that died would slow every step down), and it moves no weight any more. */
 V16_FN v16 settle(v16 moment)
@@ -365,9 +376,9 @@ static void kernel_tanh(size_t count, const float *x, float *y)
         v_store_n(y + i, v_tanh(v_load_n(x + i, count - i)), count - i);
 }
 
-#define KERNELS_TABLE                                                                                \
-    {                                                                                                \
-        .name = V16_NAME, .gemm = kernel_gemm, .dots = kernel_dots, .column_sum = kernel_column_sum, \
-        .gather = kernel_gather, .transpose = kernel_transpose, .sum_squares = kernel_sum_squares,   \
-        .opt_step = kernel_opt_step, .blend = kernel_blend, .tanh = kernel_tanh                      \
+#define KERNELS_TABLE                                                                                              \
+    {                                                                                                              \
+        .name = V16_NAME, .gemm = kernel_gemm, .dots = kernel_dots, .column_sum = kernel_column_sum,               \
+        .gather = kernel_gather, .transpose = kernel_transpose, .pack = kernel_pack,                               \
+        .sum_squares = kernel_sum_squares, .opt_step = kernel_opt_step, .blend = kernel_blend, .tanh = kernel_tanh \
     }

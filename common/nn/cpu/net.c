@@ -15,14 +15,17 @@ static size_t s_whole(size_t units)
     return tt_align(units, 16);
 }
 
-static float *s_new_floats(size_t rows, size_t cols)
+static float *s_new_floats(tt_device_t *device, size_t rows, size_t cols)
 {
-    return tt_aligned0(tt_mul(tt_mul(rows, cols), sizeof(float)));
+    void *memory = NULL;
+    const tt_status_t status = device->ops->alloc(device, &memory, tt_mul(tt_mul(rows, cols), sizeof(float)));
+    TT_CHECK(status == TT_OK); /* here it is the host's */
+    return memory;
 }
 
 /*  Tensors of a tower come as weight, bias, weight, bias ... `back`: the gradient of its input is wanted. */
-static void s_build_layer(
-    cpu_layer_t *layer, const tt_tensor_t *weight, const tt_tensor_t *bias, const float *params, bool back)
+static void s_build_layer(cpu_layer_t *layer, tt_device_t *device, const tt_tensor_t *weight, const tt_tensor_t *bias,
+    const float *params, bool back)
 {
     layer->in = weight->rows;
     layer->out = weight->cols;
@@ -33,29 +36,29 @@ static void s_build_layer(
     if (layer->out == layer->out16)
         layer->bias = params + layer->bias_at;
     else
-        layer->bias = layer->packed_bias = s_new_floats(1, layer->out16);
+        layer->bias = layer->packed_bias = s_new_floats(device, 1, layer->out16);
     if (layer->out == layer->out16 && layer->out <= IN_PLACE_COLS) {
         layer->weight = params + layer->weight_at;
         layer->weight_panel = 16;
         layer->weight_k = layer->out;
     } else {
-        layer->weight = layer->packed = s_new_floats(layer->in, layer->out16);
+        layer->weight = layer->packed = s_new_floats(device, layer->in, layer->out16);
         layer->weight_panel = 16 * layer->in;
         layer->weight_k = 16;
     }
     if (back)
-        layer->transposed = s_new_floats(layer->out, layer->in16);
+        layer->transposed = s_new_floats(device, layer->out, layer->in16);
 }
 
-static void s_build_head(cpu_tower_t *tower, const tt_tensor_t *weight, const tt_tensor_t *bias)
+static void s_build_head(cpu_tower_t *tower, tt_device_t *device, const tt_tensor_t *weight, const tt_tensor_t *bias)
 {
     tower->in = weight->rows;
     tower->in16 = s_whole(tower->in);
     tower->outs = weight->cols;
     tower->weight_at = weight->offset;
     tower->bias_at = bias->offset;
-    tower->head = s_new_floats(tower->outs, tower->in16);
-    tower->head_bias = s_new_floats(1, tower->outs);
+    tower->head = s_new_floats(device, tower->outs, tower->in16);
+    tower->head_bias = s_new_floats(device, 1, tower->outs);
 }
 
 /*  Only set 0 is trained, so that only there the way back needs copies. Returns the tensors behind the tower's. */
@@ -73,10 +76,10 @@ static const tt_tensor_t *s_build_tower(
     tower->chain = 1u << t | (tower->reads_obs ? 0 : towers[tower->from].chain);
     tower->layers = spec->hidden_count;
     for (uint32_t l = 0; l < tower->layers; l++)
-        s_build_layer(&tower->layer[l], &tensors[2 * l], &tensors[2 * l + 1], net->params[set],
+        s_build_layer(&tower->layer[l], net->device, &tensors[2 * l], &tensors[2 * l + 1], net->params[set],
             set == 0 && (l > 0 || !tower->reads_obs));
     if (spec->out)
-        s_build_head(tower, &tensors[2 * tower->layers], &tensors[2 * tower->layers + 1]);
+        s_build_head(tower, net->device, &tensors[2 * tower->layers], &tensors[2 * tower->layers + 1]);
     return tensors + 2 * (size_t)tt_spec_layers(spec) + (spec->log_std > 0);
 }
 
@@ -147,7 +150,7 @@ static size_t s_carve_lane(const tt_net_t *net, const cpu_net_t *self, cpu_lane_
 
 static void s_build_lane(const tt_net_t *net, const cpu_net_t *self, cpu_lane_t *lane)
 {
-    lane->memory = s_new_floats(1, s_carve_lane(net, self, lane));
+    lane->memory = s_new_floats(net->device, 1, s_carve_lane(net, self, lane));
     s_carve_lane(net, self, lane);
 }
 
@@ -157,25 +160,22 @@ tt_status_t cpu_net_new(tt_net_t *net)
     self->kernels = ((const cpu_device_t *)net->device)->kernels;
     self->obs16 = s_whole(net->spec.obs);
     s_build_towers(self, net);
-    self->lanes = tt_array0(net->lanes, sizeof *self->lanes);
-    for (uint32_t i = 0; i < net->lanes; i++)
+    self->lanes = tt_array0(net->device->lanes, sizeof *self->lanes);
+    for (uint32_t i = 0; i < net->device->lanes; i++)
         s_build_lane(net, self, &self->lanes[i]);
-    net->impl = self;
-    tt_status_t status = TT_OK;
-    for (uint32_t set = 0; status == TT_OK && set < net->sets; set++)
-        status = cpu_net_refresh(net, set, UINT32_MAX);
-    return status;
+    net->impl = self; /* parameters of 0 have copies of 0 */
+    return TT_OK;
 }
 
-static void s_free_tower(cpu_tower_t *tower)
+static void s_free_tower(tt_device_t *device, cpu_tower_t *tower)
 {
     for (uint32_t l = 0; l < tower->layers; l++) {
-        free(tower->layer[l].packed);
-        free(tower->layer[l].packed_bias);
-        free(tower->layer[l].transposed);
+        device->ops->free(device, tower->layer[l].packed);
+        device->ops->free(device, tower->layer[l].packed_bias);
+        device->ops->free(device, tower->layer[l].transposed);
     }
-    free(tower->head);
-    free(tower->head_bias);
+    device->ops->free(device, tower->head);
+    device->ops->free(device, tower->head_bias);
 }
 
 void cpu_net_free(tt_net_t *net)
@@ -183,33 +183,22 @@ void cpu_net_free(tt_net_t *net)
     cpu_net_t *self = net->impl;
     if (!self)
         return;
-    for (uint32_t i = 0; i < net->lanes; i++)
-        free(self->lanes[i].memory);
+    for (uint32_t i = 0; i < net->device->lanes; i++)
+        net->device->ops->free(net->device, self->lanes[i].memory);
     free(self->lanes);
     for (uint32_t set = 0; set < net->sets; set++)
         for (uint32_t t = 0; t < net->spec.towers; t++)
-            s_free_tower(&self->tower[set][t]);
+            s_free_tower(net->device, &self->tower[set][t]);
     free(self->tower);
     free(self);
     net->impl = NULL;
-}
-
-/*  [in][out] into panels [out16 / 16][in][16]; the lanes behind the last column stay zero. */
-static void s_pack_panels(const cpu_layer_t *layer, const float *weight)
-{
-    for (size_t col = 0; col < layer->out; col += 16) {
-        const size_t width = layer->out - col < 16 ? layer->out - col : 16;
-        float *panel = layer->packed + col * layer->in;
-        for (size_t k = 0; k < layer->in; k++)
-            memcpy(panel + 16 * k, weight + k * layer->out + col, width * sizeof(float));
-    }
 }
 
 static void s_refresh_layer(const tt_kernels_t *kernels, const cpu_layer_t *layer, const float *params)
 {
     const float *weight = params + layer->weight_at;
     if (layer->packed)
-        s_pack_panels(layer, weight);
+        kernels->pack(layer->in, layer->out, weight, layer->packed);
     if (layer->packed_bias)
         memcpy(layer->packed_bias, params + layer->bias_at, layer->out * sizeof(float));
     if (layer->transposed)
@@ -225,7 +214,7 @@ static void s_refresh_head(const cpu_tower_t *tower, const float *params)
     memcpy(tower->head_bias, params + tower->bias_at, tower->outs * sizeof(float));
 }
 
-tt_status_t cpu_net_refresh(tt_net_t *net, uint32_t set, uint32_t groups)
+void cpu_net_refresh(const tt_net_t *net, uint32_t set, uint32_t groups)
 {
     const cpu_net_t *self = net->impl;
     const float *params = net->params[set];
@@ -238,5 +227,4 @@ tt_status_t cpu_net_refresh(tt_net_t *net, uint32_t set, uint32_t groups)
         if (tower->outs)
             s_refresh_head(tower, params);
     }
-    return TT_OK;
 }

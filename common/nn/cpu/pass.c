@@ -1,75 +1,40 @@
-/*  pass - rows through the towers that somebody asks for: forward alone, or an objective with its loss and the way back.
+/*  pass - the rows of a shard through an objective: forwards, its loss and the way back.
  *
  *  Views (a set seen from a frame) take turns in the lane's activations. The trained one comes last, so that the way back
  *  finds its own there; a trunk is computed once a view, and views of one frame share one gather. */
 #include <string.h>
 #include "common/nn/cpu/cpu.h"
 
-/*  Which towers each view computes and which are walked back, as bits. */
-typedef struct {
-    uint32_t forward[CPU_VIEWS];
-    uint32_t back;
-} plan_t;
-
 static uint32_t s_view(const tt_stage_t *stage)
 {
     return (uint32_t)stage->frame * TT_SETS_MAX + stage->set;
 }
 
-static plan_t s_plan(const cpu_net_t *self, const tt_objective_t *objective)
+void cpu_plan(cpu_plan_t *self, const tt_net_t *net, const tt_pass_t *pass)
 {
-    plan_t plan = {.back = 0};
-    for (uint32_t s = 0; s < objective->stages; s++) {
+    const cpu_net_t *impl = net->impl;
+    const tt_objective_t *objective = pass->objective;
+    *self = (cpu_plan_t){.net = net, .pass = pass};
+    for (uint32_t s = 0; pass->rows && s < objective->stages; s++) {
         const tt_stage_t *stage = &objective->stage[s];
-        const uint32_t chain = self->tower[0][stage->tower].chain;
-        plan.forward[s_view(stage)] |= chain;
-        plan.back |= stage->grad ? chain : 0;
+        const uint32_t chain = impl->tower[0][stage->tower].chain;
+        self->forward[s_view(stage)] |= chain;
+        self->back |= stage->grad ? chain : 0;
     }
-    return plan;
+    for (uint32_t i = 0; i < TT_INPUTS_MAX; i++)
+        self->input[i] = pass->input[i] ? pass->input[i]->rows : NULL;
 }
 
-static void s_forward_towers(const cpu_block_t *block, uint32_t view, uint32_t towers)
+/*  Rows of a block, by their numbers, to lane->x. */
+static void s_gather(const cpu_block_t *block, const tt_table_t *obs, const uint32_t *row)
 {
-    for (uint32_t t = 0; towers >> t; t++)
-        if (towers >> t & 1)
-            cpu_tower_forward(block, view % TT_SETS_MAX, t, block->lane->out[view][t]);
+    const float *from[TT_BLOCK];
+    for (size_t r = 0; r < block->rows; r++)
+        from[r] = obs->row ? obs->row[row[r]] : (const void *)(obs->rows + row[r] * obs->bytes);
+    block->net->kernels->gather(block->rows, obs->bytes / sizeof(float), from, block->lane->x, block->net->obs16);
 }
 
-/*  Columns to row-major. */
-static void s_put_rows(const float *columns, size_t outs, size_t rows, float *out)
-{
-    for (size_t a = 0; a < outs; a++)
-        for (size_t r = 0; r < rows; r++)
-            out[r * outs + a] = columns[a * TT_BLOCK + r];
-}
-
-tt_status_t cpu_forward(
-    tt_net_t *net, uint32_t lane_number, uint32_t set, const float *const *obs, size_t rows, float *const *out)
-{
-    const cpu_net_t *self = net->impl;
-    const cpu_lane_t *lane = &self->lanes[lane_number];
-    const uint32_t towers = net->spec.towers;
-    uint32_t wanted = 0;
-    for (uint32_t t = 0; t < towers; t++)
-        if (self->tower[set][t].outs && out[t])
-            wanted |= self->tower[set][t].chain;
-    for (size_t at = 0; at < rows; at += TT_BLOCK) {
-        const cpu_block_t block = {.net = self, .lane = lane, .rows = rows - at < TT_BLOCK ? rows - at : TT_BLOCK};
-        self->kernels->gather(block.rows, net->spec.obs, obs + at, lane->x, self->obs16);
-        s_forward_towers(&block, set, wanted);
-        for (uint32_t t = 0; t < towers; t++) {
-            const size_t outs = self->tower[set][t].outs;
-            if (outs && out[t])
-                s_put_rows(lane->out[set][t], outs, block.rows, out[t] + at * outs);
-        }
-    }
-    return TT_OK;
-}
-
-/* ---- objectives -------------------------------------------------------------------------------------------------- */
-
-static void s_forward_views(
-    const tt_net_t *net, const cpu_block_t *block, const plan_t *plan, const tt_pass_t *pass, size_t at)
+static void s_forward_views(const cpu_plan_t *plan, const cpu_block_t *block, const uint32_t *row)
 {
     uint32_t gathered = TT_FRAMES;
     for (uint32_t view = CPU_VIEWS; view-- > 0;) {
@@ -77,10 +42,9 @@ static void s_forward_views(
         if (!plan->forward[view])
             continue;
         if (frame != gathered)
-            block->net->kernels->gather(
-                block->rows, net->spec.obs, pass->obs[frame] + at, block->lane->x, block->net->obs16);
+            s_gather(block, plan->pass->obs[frame], row);
         gathered = frame;
-        s_forward_towers(block, view, plan->forward[view]);
+        cpu_towers_forward(block, view, plan->forward[view]);
     }
 }
 
@@ -106,18 +70,19 @@ static void s_show_stage(
     }
 }
 
-static void s_call_loss(const tt_net_t *net, const cpu_block_t *block, const tt_pass_t *pass, size_t at)
+static void s_call_loss(const cpu_plan_t *plan, const cpu_block_t *block, const uint32_t *row)
 {
-    const tt_objective_t *objective = pass->objective;
+    const tt_net_t *net = plan->net;
+    const tt_objective_t *objective = plan->pass->objective;
     tt_loss_block_t out = {
         .rows = (uint32_t)block->rows,
-        .row = pass->row + at,
+        .row = row,
         .stats = block->grad + net->param_count,
         .ride = net->spec.ride ? block->grad + net->param_count + TT_LOSS_STATS : NULL,
     };
     for (uint32_t s = 0; s < objective->stages; s++)
         s_show_stage(net, block, &objective->stage[s], s, &out);
-    objective->loss(pass->ctx, &out);
+    objective->loss(plan->pass->params, plan->input, &out);
 }
 
 /*  Of a tower that is not walked back nothing else writes the gradient. */
@@ -134,8 +99,9 @@ static void s_clear_tower(const cpu_tower_t *tower, float *grad)
 
 /*  What is added to by others, and what nobody writes: log_std, statistics, what rides, padding and the gaps between
  *  groups. */
-static void s_clear_sums(const tt_net_t *net, const plan_t *plan, float *grad)
+static void s_clear_sums(const cpu_plan_t *plan, float *grad)
 {
+    const tt_net_t *net = plan->net;
     const cpu_net_t *self = net->impl;
     size_t end = 0;
     for (uint32_t g = 0; g < tt_net_groups(&net->spec); g++) {
@@ -152,43 +118,41 @@ static void s_clear_sums(const tt_net_t *net, const plan_t *plan, float *grad)
     }
 }
 
-static void s_back(const tt_net_t *net, cpu_block_t *block, const plan_t *plan)
+static void s_back(const cpu_plan_t *plan, cpu_block_t *block)
 {
-    for (uint32_t i = 0; i < net->spec.towers; i++)
+    for (uint32_t i = 0; i < plan->net->spec.towers; i++)
         if (plan->back >> block->net->back[i] & 1)
             cpu_tower_backward(block, block->net->back[i]);
 }
 
-static void s_pass_rows(
-    const tt_net_t *net, const cpu_lane_t *lane, const plan_t *plan, const tt_pass_t *pass, float *grad)
+static void s_pass_rows(const cpu_plan_t *plan, const cpu_lane_t *lane, uint32_t first, uint32_t end, float *grad)
 {
-    for (size_t at = 0; at < pass->rows; at += TT_BLOCK) {
+    for (uint32_t at = first; at < end; at += TT_BLOCK) {
         cpu_block_t block = {
-            .net = net->impl,
+            .net = plan->net->impl,
             .lane = lane,
-            .rows = pass->rows - at < TT_BLOCK ? pass->rows - at : TT_BLOCK,
-            .first = at == 0,
+            .rows = end - at < TT_BLOCK ? end - at : TT_BLOCK,
+            .first = at == first,
             .grad = grad,
         };
-        s_forward_views(net, &block, plan, pass, at);
-        s_call_loss(net, &block, pass, at);
-        s_back(net, &block, plan);
+        const uint32_t *row = plan->pass->row + at;
+        s_forward_views(plan, &block, row);
+        s_call_loss(plan, &block, row);
+        s_back(plan, &block);
     }
 }
 
-tt_status_t cpu_shard_grad(tt_net_t *net, uint32_t lane_number, const tt_pass_t *pass, float *grad)
+void cpu_shard(const cpu_plan_t *plan, const cpu_lane_t *lane, uint32_t first, uint32_t end, float *grad)
 {
+    const tt_net_t *net = plan->net;
     const cpu_net_t *self = net->impl;
-    const cpu_lane_t *lane = &self->lanes[lane_number];
-    if (pass->rows == 0) {
+    if (first == end) {
         memset(grad, 0, net->grad_count * sizeof(float));
-        return TT_OK;
+        return;
     }
-    const plan_t plan = s_plan(self, pass->objective);
-    s_clear_sums(net, &plan, grad);
-    s_pass_rows(net, lane, &plan, pass, grad);
+    s_clear_sums(plan, grad);
+    s_pass_rows(plan, lane, first, end, grad);
     for (uint32_t t = 0; t < net->spec.towers; t++)
-        if (plan.back >> t & 1)
+        if (plan->back >> t & 1)
             cpu_tower_put_head_grad(&self->tower[0][t], lane->head_grad[t], grad);
-    return TT_OK;
 }

@@ -45,6 +45,13 @@ void cpu_tower_forward(const cpu_block_t *block, uint32_t set, uint32_t t, float
             tower->head_bias, tower->outs, out);
 }
 
+void cpu_towers_forward(const cpu_block_t *block, uint32_t view, uint32_t towers)
+{
+    for (uint32_t t = 0; towers >> t; t++)
+        if (towers >> t & 1)
+            cpu_tower_forward(block, view % TT_SETS_MAX, t, block->lane->out[view][t]);
+}
+
 /* ---- back -------------------------------------------------------------------------------------------------------- */
 
 /*  One chain over the rows is the rule for every sum over them, so there are no lanes here. */
@@ -171,7 +178,7 @@ static void s_give_to_trunk(cpu_block_t *block, uint32_t t, const float *d, floa
     const bool more = block->filled >> from & 1;
     s_input_grad(block, t, 0, d, more ? scratch : sum);
     if (more)
-        tt_grad_add(sum, scratch, block->rows * last->out16);
+        cpu_add(sum, scratch, block->rows * last->out16);
     block->filled |= 1u << from;
 }
 

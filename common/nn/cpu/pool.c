@@ -1,4 +1,4 @@
-#include "learner/pool.h"
+#include "common/nn/cpu/pool.h"
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -12,16 +12,16 @@
 enum { SPIN_NS = 30000 }; /* about what sleeping and waking through the kernel cost */
 
 typedef struct {
-    pool_t *pool;
+    cpu_pool_t *pool;
     uint32_t lane;
 } worker_t;
 
-struct pool {
+struct cpu_pool {
     uint32_t lanes;
     int64_t spin_ns; /* how long to look before sleeping */
     pthread_t *threads;
     worker_t *workers;
-    pool_fn fn; /* of the round; written before `round` grows */
+    cpu_pool_fn fn; /* of the round; written before `round` grows */
     void *ctx;
     bool quit;
     _Alignas(64) _Atomic uint64_t round;
@@ -42,7 +42,7 @@ static inline void s_relax(void)
 }
 
 /*  Look for a moment whether *word is no longer (or has become, `want`) `value`. */
-static bool s_spin_until(const pool_t *self, _Atomic uint64_t *word, uint64_t value, bool want)
+static bool s_spin_until(const cpu_pool_t *self, _Atomic uint64_t *word, uint64_t value, bool want)
 {
     if (self->spin_ns == 0)
         return false;
@@ -60,7 +60,7 @@ static bool s_spin_until(const pool_t *self, _Atomic uint64_t *word, uint64_t va
 
 /*  Sequentially consistent orders matter here: the starter writes round, then reads idle; a worker writes idle, then
  *  reads round; one of them sees the other. The same with busy and await. */
-static bool s_await_round(pool_t *self, uint64_t seen)
+static bool s_await_round(cpu_pool_t *self, uint64_t seen)
 {
     if (s_spin_until(self, &self->round, seen, false))
         return !self->quit;
@@ -76,7 +76,7 @@ static bool s_await_round(pool_t *self, uint64_t seen)
 static void *s_work(void *arg)
 {
     const worker_t *worker = arg;
-    pool_t *self = worker->pool;
+    cpu_pool_t *self = worker->pool;
     for (uint64_t seen = 0; s_await_round(self, seen); seen++) {
         self->fn(self->ctx, worker->lane, self->lanes);
         if (atomic_fetch_sub(&self->busy, 1) == 1 && atomic_load(&self->await)) {
@@ -88,7 +88,7 @@ static void *s_work(void *arg)
     return NULL;
 }
 
-static void s_start_round(pool_t *self)
+static void s_start_round(cpu_pool_t *self)
 {
     atomic_fetch_add(&self->round, 1);
     if (atomic_load(&self->idle)) {
@@ -98,7 +98,7 @@ static void s_start_round(pool_t *self)
     }
 }
 
-static void s_await_workers(pool_t *self)
+static void s_await_workers(cpu_pool_t *self)
 {
     if (s_spin_until(self, &self->busy, 0, true))
         return;
@@ -110,10 +110,10 @@ static void s_await_workers(pool_t *self)
     pthread_mutex_unlock(&self->mutex);
 }
 
-pool_t *pool_new(uint32_t lanes)
+cpu_pool_t *cpu_pool_new(uint32_t lanes)
 {
     TT_CHECK(lanes >= 1);
-    pool_t *self = tt_aligned0(sizeof *self);
+    cpu_pool_t *self = tt_aligned0(sizeof *self);
     self->lanes = lanes;
     self->spin_ns = sysconf(_SC_NPROCESSORS_ONLN) >= (long)lanes ? SPIN_NS : 0;
     pthread_mutex_init(&self->mutex, NULL);
@@ -133,9 +133,9 @@ pool_t *pool_new(uint32_t lanes)
     return self;
 }
 
-void pool_destroy(pool_t **self_p)
+void cpu_pool_destroy(cpu_pool_t **self_p)
 {
-    pool_t *self = *self_p;
+    cpu_pool_t *self = *self_p;
     if (!self)
         return;
     self->quit = true;
@@ -151,12 +151,7 @@ void pool_destroy(pool_t **self_p)
     *self_p = NULL;
 }
 
-uint32_t pool_lanes(const pool_t *self)
-{
-    return self->lanes;
-}
-
-void pool_run(pool_t *self, pool_fn fn, void *ctx)
+void cpu_pool_run(cpu_pool_t *self, cpu_pool_fn fn, void *ctx)
 {
     if (self->lanes == 1) {
         fn(ctx, 0, 1);

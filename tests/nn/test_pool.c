@@ -1,7 +1,7 @@
 /*  The pool: every lane once a round, results visible, many rounds. */
 #include "tests/test.h"
 #include <stdlib.h>
-#include "learner/pool.h"
+#include "common/nn/cpu/pool.h"
 
 enum { LANES = 4, ROUNDS = 20000 };
 
@@ -23,42 +23,41 @@ static void s_count(void *ctx, uint32_t lane, uint32_t lanes)
 static void test_every_lane_once_a_round(void **state)
 {
     (void)state;
-    pool_t *pool = pool_new(LANES);
+    cpu_pool_t *pool = cpu_pool_new(LANES);
     seen_t seen = {0};
     for (uint64_t round = 1; round <= ROUNDS; round++) {
         seen.round = round;
-        pool_run(pool, s_count, &seen);
+        cpu_pool_run(pool, s_count, &seen);
         for (uint32_t lane = 0; lane < LANES; lane++) {
             assert_int_equal(seen.calls[lane][0], round);
             assert_int_equal(seen.calls[lane][1], round);
         }
     }
     assert_int_equal(seen.lanes_seen, LANES);
-    pool_destroy(&pool);
+    cpu_pool_destroy(&pool);
     assert_null(pool);
 }
 
 static void test_one_lane_is_the_caller(void **state)
 {
     (void)state;
-    pool_t *pool = pool_new(1);
+    cpu_pool_t *pool = cpu_pool_new(1);
     seen_t seen = {0};
-    pool_run(pool, s_count, &seen);
+    cpu_pool_run(pool, s_count, &seen);
     assert_int_equal(seen.calls[0][0], 1);
     assert_int_equal(seen.lanes_seen, 1);
-    assert_int_equal(pool_lanes(pool), 1);
-    pool_destroy(&pool);
+    cpu_pool_destroy(&pool);
 }
 
 static void test_ends_while_workers_sleep_and_at_once(void **state)
 {
     (void)state;
     for (int i = 0; i < 200; i++) {
-        pool_t *pool = pool_new(3);
+        cpu_pool_t *pool = cpu_pool_new(3);
         seen_t seen = {0};
         if (i % 2)
-            pool_run(pool, s_count, &seen);
-        pool_destroy(&pool);
+            cpu_pool_run(pool, s_count, &seen);
+        cpu_pool_destroy(&pool);
     }
 }
 

@@ -1,0 +1,66 @@
+/*  forward - rows through the towers whose heads somebody asks for, on all lanes: near-equal runs of whole blocks. A row's
+ *  result does not depend on the rows beside it. */
+#include "common/nn/cpu/cpu.h"
+
+typedef struct {
+    const tt_work_t *work;
+    uint32_t wanted; /* towers, as bits */
+} job_t;
+
+/*  The rows from `at` on, in their order, to lane->x. */
+static void s_gather(const cpu_block_t *block, const tt_table_t *obs, size_t at)
+{
+    const float *from[TT_BLOCK];
+    for (size_t r = 0; r < block->rows; r++)
+        from[r] = obs->row ? obs->row[at + r] : (const void *)(obs->rows + (at + r) * obs->bytes);
+    block->net->kernels->gather(block->rows, obs->bytes / sizeof(float), from, block->lane->x, block->net->obs16);
+}
+
+/*  Columns to row-major. */
+static void s_put_rows(const float *columns, size_t outs, size_t rows, float *out)
+{
+    for (size_t a = 0; a < outs; a++)
+        for (size_t r = 0; r < rows; r++)
+            out[r * outs + a] = columns[a * TT_BLOCK + r];
+}
+
+static void s_block(const job_t *job, const cpu_block_t *block, size_t at)
+{
+    const tt_work_t *work = job->work;
+    const uint32_t set = work->forward.set;
+    s_gather(block, work->forward.obs, at);
+    cpu_towers_forward(block, set, job->wanted);
+    for (uint32_t t = 0; t < work->forward.net->spec.towers; t++) {
+        const size_t outs = block->net->tower[set][t].outs;
+        if (work->forward.out[t])
+            s_put_rows(block->lane->out[set][t], outs, block->rows, work->forward.out[t] + at * outs);
+    }
+}
+
+static void s_lane(void *ctx, uint32_t lane, uint32_t lanes)
+{
+    const job_t *job = ctx;
+    const cpu_net_t *self = job->work->forward.net->impl;
+    const size_t rows = job->work->forward.rows, blocks = (rows + TT_BLOCK - 1) / TT_BLOCK;
+    for (size_t b = blocks * lane / lanes; b < blocks * (lane + 1) / lanes; b++) {
+        const size_t at = b * TT_BLOCK;
+        const cpu_block_t block = {
+            .net = self, .lane = &self->lanes[lane], .rows = rows - at < TT_BLOCK ? rows - at : TT_BLOCK};
+        s_block(job, &block, at);
+    }
+}
+
+tt_status_t cpu_forward(const tt_work_t *work)
+{
+    const tt_net_t *net = work->forward.net;
+    const cpu_net_t *self = net->impl;
+    job_t job = {.work = work};
+    for (uint32_t t = 0; t < net->spec.towers; t++)
+        if (work->forward.out[t])
+            job.wanted |= self->tower[0][t].chain;
+    if (work->forward.rows <= TT_BLOCK)
+        s_lane(&job, 0, 1); /* nothing to share */
+    else
+        cpu_pool_run(((const cpu_device_t *)net->device)->pool, s_lane, &job);
+    return TT_OK;
+}

@@ -1,0 +1,132 @@
+/*  sums - the gradients of a run of shards on all lanes, and the tree's additions: those inside a lane's part on that lane, the
+ *  others when all are done. */
+#include "common/base/mem.h"
+#include "common/nn/cpu/cpu.h"
+#include "common/nn/tree.h"
+
+typedef struct {
+    uint32_t lo, hi;
+} run_t;
+
+static run_t s_part(uint32_t lo, uint32_t hi, uint32_t part, uint32_t parts)
+{
+    const uint64_t width = hi - lo;
+    return (run_t){lo + (uint32_t)(width * part / parts), lo + (uint32_t)(width * (part + 1) / parts)};
+}
+
+static bool s_within_a_part(uint32_t lo, uint32_t hi, uint32_t parts, uint32_t from, uint32_t to)
+{
+    for (uint32_t p = 0; p < parts; p++) {
+        const run_t part = s_part(lo, hi, p, parts);
+        if (from >= part.lo && to <= part.hi)
+            return true;
+    }
+    return false;
+}
+
+void cpu_add(float *dst, const float *src, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        dst[i] += src[i];
+}
+
+/*  Every addition of the tree inside [lo, hi), but for those inside one of the `parts` near-equal parts of it, which were
+ *  made before (parts = 0: none were). leaf[s]: count floats of shard s. */
+static void s_sum(float *const *leaf, uint32_t lo, uint32_t hi, uint32_t parts, size_t count)
+{
+    for (uint32_t width = 1; width <= (hi - lo) / 2; width *= 2) {
+        const uint32_t step = 2 * width;
+        for (uint32_t at = (lo + step - 1) / step * step; at + step <= hi; at += step)
+            if (!s_within_a_part(lo, hi, parts, at, at + step))
+                cpu_add(leaf[at], leaf[at + width], count);
+    }
+}
+
+typedef struct {
+    const tt_work_t *work;
+    cpu_plan_t plan;
+} job_t;
+
+/*  One lane: its part of the run, and what can be added inside it. */
+static void s_lane(void *ctx, uint32_t lane, uint32_t lanes)
+{
+    const job_t *job = ctx;
+    const tt_sums_t *sums = job->work->compute.sums;
+    const cpu_net_t *self = sums->net->impl;
+    const uint32_t rows = job->plan.pass->rows;
+    const run_t run = s_part(job->work->compute.lo, job->work->compute.hi, lane, lanes);
+    for (uint32_t s = run.lo; s < run.hi; s++)
+        cpu_shard(&job->plan, &self->lanes[lane], tt_sums_first(sums->shards, rows, s),
+            tt_sums_first(sums->shards, rows, s + 1), sums->leaf[s]);
+    s_sum(sums->leaf, run.lo, run.hi, 0, sums->count);
+}
+
+static size_t s_rows_there(const tt_pass_t *pass)
+{
+    size_t there = SIZE_MAX;
+    for (uint32_t f = 0; f < TT_FRAMES; f++)
+        if (pass->obs[f] && pass->obs[f]->there < there)
+            there = pass->obs[f]->there;
+    for (uint32_t i = 0; i < TT_INPUTS_MAX; i++)
+        if (pass->input[i] && pass->input[i]->there != 1 && pass->input[i]->there < there)
+            there = pass->input[i]->there;
+    return there;
+}
+
+/*  Rows that are computed: nobody reads behind a table. */
+static tt_status_t s_check_rows(const tt_work_t *work)
+{
+    const tt_pass_t *pass = work->compute.pass;
+    const uint32_t shards = work->compute.sums->shards;
+    const uint32_t first = tt_sums_first(shards, pass->rows, work->compute.lo);
+    const uint32_t end = tt_sums_first(shards, pass->rows, work->compute.hi);
+    uint32_t last = 0;
+    for (uint32_t k = first; k < end; k++)
+        last = pass->row[k] > last ? pass->row[k] : last;
+    const size_t there = s_rows_there(pass);
+    if (first < end && last >= there)
+        return tt_err(TT_INVALID, "objective %s: row %u of tables that have %zu", pass->objective->name, last, there);
+    return TT_OK;
+}
+
+static tt_status_t s_reserve(const tt_sums_t *sums, uint32_t lo, uint32_t hi)
+{
+    tt_device_t *device = sums->net->device;
+    for (uint32_t s = lo; s < hi; s++) {
+        void *memory = sums->leaf[s];
+        if (!memory)
+            TT_TRY(device->ops->alloc(device, &memory, tt_mul(sums->count, sizeof(float))));
+        sums->leaf[s] = memory;
+    }
+    return TT_OK;
+}
+
+tt_status_t cpu_compute(const tt_work_t *work)
+{
+    tt_sums_t *sums = work->compute.sums;
+    const uint32_t lo = work->compute.lo, hi = work->compute.hi;
+    TT_TRY(s_check_rows(work));
+    TT_TRY(s_reserve(sums, lo, hi));
+    const cpu_device_t *device = (const cpu_device_t *)sums->net->device;
+    job_t job = {.work = work};
+    cpu_plan(&job.plan, sums->net, work->compute.pass);
+    cpu_pool_run(device->pool, s_lane, &job);
+    s_sum(sums->leaf, lo, hi, device->base.lanes, sums->count);
+    sums->root = sums->leaf[0];
+    return TT_OK;
+}
+
+tt_status_t cpu_node(const tt_work_t *work)
+{
+    const tt_sums_t *sums = work->node.sums;
+    uint32_t lo, hi;
+    tt_tree_span(sums->shards, work->node.node, &lo, &hi);
+    *work->node.out = work->node.node == 1 ? sums->root : sums->leaf[lo];
+    return TT_OK;
+}
+
+tt_status_t cpu_sum(const tt_work_t *work)
+{
+    work->sum.sums->root = work->sum.sum;
+    return TT_OK;
+}

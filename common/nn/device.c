@@ -1,0 +1,109 @@
+#include "common/nn/device.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "common/base/mem.h"
+#include "common/nn/backend.h"
+
+enum { LANES_MAX = 1024 };
+
+static tt_status_t s_unknown(const char *backend)
+{
+    char known[128] = "";
+    for (size_t i = 0; tt_backends[i]; i++) {
+        const size_t at = strlen(known);
+        snprintf(known + at, sizeof known - at, "%s'%s'", i ? ", " : "", tt_backends[i]->name);
+    }
+    return tt_err(TT_NOT_FOUND, "no backend called '%s' in this build; there is %s", backend, known);
+}
+
+/*  backend NULL: what TT_DEVICE names, or the first. */
+static tt_status_t s_find(const char *backend, const tt_backend_ops_t **out)
+{
+    const char *wish = getenv("TT_DEVICE");
+    if (!backend)
+        backend = wish && *wish ? wish : tt_backends[0]->name;
+    for (size_t i = 0; tt_backends[i]; i++)
+        if (strcmp(tt_backends[i]->name, backend) == 0) {
+            *out = tt_backends[i];
+            return TT_OK;
+        }
+    return s_unknown(backend);
+}
+
+tt_status_t tt_device_open(tt_device_t **self_p, const char *backend, int number, uint32_t lanes)
+{
+    const tt_backend_ops_t *ops = NULL;
+    TT_TRY(s_find(backend, &ops));
+    if (lanes < 1 || lanes > LANES_MAX)
+        return tt_err(TT_INVALID, "device %s: %u lanes; 1 to %d are possible", ops->name, lanes, LANES_MAX);
+    return ops->open(self_p, number, lanes);
+}
+
+void tt_device_close(tt_device_t **self_p)
+{
+    if (*self_p)
+        (*self_p)->ops->close(*self_p);
+    *self_p = NULL;
+}
+
+const char *tt_device_name(const tt_device_t *self)
+{
+    return self->ops->describe(self);
+}
+
+tt_status_t tt_stream_new(tt_stream_t **self_p, tt_device_t *device)
+{
+    return device->ops->stream_new(self_p, device);
+}
+
+void tt_stream_destroy(tt_stream_t **self_p)
+{
+    if (*self_p)
+        (*self_p)->device->ops->stream_free(*self_p);
+    *self_p = NULL;
+}
+
+tt_status_t tt_stream_sync(tt_stream_t *self)
+{
+    return self->device->ops->sync(self);
+}
+
+tt_status_t tt_table_new(tt_table_t **self_p, tt_device_t *device, size_t bytes)
+{
+    tt_table_t *self = tt_new0(sizeof *self);
+    self->device = device;
+    self->bytes = bytes;
+    *self_p = self;
+    return TT_OK;
+}
+
+void tt_table_destroy(tt_table_t **self_p)
+{
+    tt_table_t *self = *self_p;
+    if (!self)
+        return;
+    self->device->ops->wait(self->device);
+    self->device->ops->free(self->device, self->copy);
+    free(self);
+    *self_p = NULL;
+}
+
+static tt_status_t s_put(tt_table_t *self, tt_stream_t *stream, const void *rows, const void *const *row, size_t count)
+{
+    const tt_work_t work = {.kind = TT_WORK_TABLE, .table = {self, rows, row, count}};
+    TT_TRY(self->device->ops->queue(stream, &work));
+    self->count = count;
+    self->side_by_side = !row;
+    return TT_OK;
+}
+
+tt_status_t tt_table_put(tt_table_t *self, tt_stream_t *stream, const void *rows, size_t count)
+{
+    return s_put(self, stream, rows, NULL, count);
+}
+
+tt_status_t tt_table_put_rows(tt_table_t *self, tt_stream_t *stream, const void *const *row, size_t count)
+{
+    return s_put(self, stream, NULL, row, count);
+}

@@ -1,0 +1,42 @@
+/*  device - where networks compute: devices, streams of work, and tables of rows that the work reads.
+ *
+ *  What lies on a device is a handle; nobody but the device's own code sees an address of it. Work is queued on a *stream*
+ *  and done in the order in which it was queued, at the latest when the stream is synced: what a call is to fill is filled
+ *  then, what it borrows is borrowed until then, and an error of the work itself is said by the call or then. Whatever is
+ *  destroyed is first waited for.
+ *
+ *  Backends: "cpu" does everything at once, with kernels chosen by what the processor has. "cpu-strict" computes the same
+ *            bits, but as late as it may, on a thread of its own, in memory that faults when anybody else touches it: whoever
+ *            breaks a rule of this page is found by running on it (docs/internals/nn.md).
+ *  Threads:  a device, and all that was made on it, belongs to one thread, which is the only one to call. */
+#pragma once
+#include <stddef.h>
+#include <stdint.h>
+#include "common/base/status.h"
+
+typedef struct tt_device tt_device_t; /* all opaque */
+typedef struct tt_stream tt_stream_t;
+typedef struct tt_table tt_table_t;
+
+/*  Open device `number` of a backend, with so many `lanes` >= 1: threads that compute, the caller's among them.
+ *  backend NULL: "cpu", or what TT_DEVICE names. TT_CPU=portable|avx2|avx512 forces the kernels (TT_UNSUPPORTED when the
+ *  processor lacks them). TT_NOT_FOUND: no such backend or device. */
+tt_status_t tt_device_open(tt_device_t **self_p, const char *backend, int number, uint32_t lanes);
+/*  Everything made on it is gone before, its streams last. */
+void tt_device_close(tt_device_t **self_p);
+/*  "cpu/avx512" and the like. */
+const char *tt_device_name(const tt_device_t *self);
+
+tt_status_t tt_stream_new(tt_stream_t **self_p, tt_device_t *device);
+/*  Waits for what is queued. */
+void tt_stream_destroy(tt_stream_t **self_p);
+/*  Wait until all that was queued is done. The first error among it, said once; what was queued behind that was not done. */
+tt_status_t tt_stream_sync(tt_stream_t *self);
+
+/*  A table: rows of `bytes` each. What a put names is borrowed, unchanged, until a sync after the next put, or until destroy: a
+ *  device that shares the host's memory reads it where it lies. The list of tt_table_put_rows is borrowed too. */
+tt_status_t tt_table_new(tt_table_t **self_p, tt_device_t *device, size_t bytes);
+void tt_table_destroy(tt_table_t **self_p);
+/*  The table consists of these rows now: side by side; or each where it lies. */
+tt_status_t tt_table_put(tt_table_t *self, tt_stream_t *stream, const void *rows, size_t count);
+tt_status_t tt_table_put_rows(tt_table_t *self, tt_stream_t *stream, const void *const *row, size_t count);

@@ -1,0 +1,22 @@
+/*  inference - a network for who acts, evaluates or looks: on a device of its own, rows in and heads out on the host, in one
+ *  call that waits.
+ *
+ *  Threads: one, as device.h. */
+#pragma once
+#include "common/nn/nn.h"
+
+typedef struct tt_inference tt_inference_t; /* opaque */
+
+/*  All parameters are 0; one lane. TT_INVALID: the spec. */
+tt_status_t tt_inference_new(tt_inference_t **self_p, const tt_net_spec_t *spec);
+void tt_inference_destroy(tt_inference_t **self_p);
+/*  Borrowed; for putting parameters. */
+tt_net_t *tt_inference_net(const tt_inference_t *self);
+tt_stream_t *tt_inference_stream(const tt_inference_t *self);
+
+/*  Take these as the parameters of set 0. */
+tt_status_t tt_inference_put(tt_inference_t *self, const float *params);
+/*  obs[k] -> D floats, k < rows, through set 0; out as tt_net_forward. */
+tt_status_t tt_inference_run(tt_inference_t *self, const float *const *obs, size_t rows, float *const *out);
+/*  log_std[L] of a tower; nothing when it has none. */
+tt_status_t tt_inference_log_std(const tt_inference_t *self, uint32_t tower, float *log_std);

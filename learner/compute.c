@@ -1,0 +1,188 @@
+#include "learner/compute.h"
+#include <stdlib.h>
+#include "common/base/mem.h"
+
+enum { BATCH_ROWS = TT_ROWS_FINAL + 1 };
+
+struct compute {
+    const model_t *model;
+    tt_sums_t *sums;
+    tt_table_t *rows[BATCH_ROWS]; /* of the batch, by tt_batch_rows_t          */
+    size_t count[BATCH_ROWS];     /* how many are there                        */
+    tt_table_t *unit[TT_FRAMES];  /* REPLAY                                    */
+    tt_table_t *input[TT_INPUTS_MAX];
+    bool fresh; /* the batch's inputs are still to come */
+    uint32_t *position;
+    uint32_t positions; /* 0, 1, 2 ...: as many as a replay's minibatch has */
+    float *report;      /* [TT_LOSS_STATS + ride]    */
+};
+
+static tt_status_t s_open(compute_t *self)
+{
+    const tt_net_spec_t *spec = tt_net_spec(self->model->net);
+    const size_t bytes = spec->obs * sizeof(float);
+    self->report = tt_array0(TT_LOSS_STATS + spec->ride, sizeof(float));
+    TT_TRY(tt_sums_new(&self->sums, self->model->net, self->model->train.learner.shards));
+    for (int i = 0; i < BATCH_ROWS; i++)
+        TT_TRY(tt_table_new(&self->rows[i], self->model->device, bytes));
+    for (int f = 0; f < TT_FRAMES; f++)
+        TT_TRY(tt_table_new(&self->unit[f], self->model->device, bytes));
+    return TT_OK;
+}
+
+tt_status_t compute_new(compute_t **self_p, const model_t *model)
+{
+    compute_t *self = tt_new0(sizeof *self);
+    self->model = model;
+    const tt_status_t status = s_open(self);
+    if (status == TT_OK)
+        *self_p = self;
+    else
+        compute_destroy(&self);
+    return status;
+}
+
+void compute_destroy(compute_t **self_p)
+{
+    compute_t *self = *self_p;
+    if (!self)
+        return;
+    tt_sums_destroy(&self->sums);
+    for (int i = 0; i < BATCH_ROWS; i++)
+        tt_table_destroy(&self->rows[i]);
+    for (int f = 0; f < TT_FRAMES; f++)
+        tt_table_destroy(&self->unit[f]);
+    for (int i = 0; i < TT_INPUTS_MAX; i++)
+        tt_table_destroy(&self->input[i]);
+    free(self->position);
+    free(self->report);
+    free(self);
+    *self_p = NULL;
+}
+
+/* ---- the batch ------------------------------------------------------------------------------------------------------ */
+
+static tt_status_t s_put_rows(compute_t *self, tt_batch_rows_t which, const float *const *row, size_t count)
+{
+    self->count[which] = count;
+    return tt_table_put_rows(self->rows[which], self->model->stream, (const void *const *)row, count);
+}
+
+tt_status_t compute_batch(compute_t *self, const tt_batch_t *batch)
+{
+    self->fresh = true;
+    TT_TRY(s_put_rows(self, TT_ROWS_OBS, batch->obs, (size_t)batch->T * batch->N));
+    TT_TRY(s_put_rows(self, TT_ROWS_LAST, batch->last, batch->N));
+    return s_put_rows(self, TT_ROWS_FINAL, batch->final_obs, batch->finals);
+}
+
+static tt_status_t s_forward(void *ctx, tt_batch_rows_t which, float *const *out)
+{
+    const compute_t *self = ctx;
+    const model_t *model = self->model;
+    TT_TRY(tt_net_forward(model->net, model->stream, 0, self->rows[which], self->count[which], out));
+    return tt_stream_sync(model->stream);
+}
+
+static tt_status_t s_log_std(void *ctx, uint32_t tower, float *out)
+{
+    const model_t *model = ((const compute_t *)ctx)->model;
+    return tt_net_get_log_std(model->net, model->stream, 0, tower, out);
+}
+
+tt_evaluator_t compute_evaluator(compute_t *self)
+{
+    return (tt_evaluator_t){self, s_forward, s_log_std};
+}
+
+/* ---- a minibatch ---------------------------------------------------------------------------------------------------- */
+
+static tt_status_t s_put_input(compute_t *self, uint32_t i, const tt_input_t *input, size_t rows)
+{
+    if (input->bytes == 0)
+        return TT_OK;
+    if (!self->input[i])
+        TT_TRY(tt_table_new(&self->input[i], self->model->device, input->bytes));
+    return tt_table_put(self->input[i], self->model->stream, input->at, input->single ? 1 : rows);
+}
+
+static tt_status_t s_put_inputs(compute_t *self, const tt_minibatch_t *minibatch, size_t rows)
+{
+    for (uint32_t i = 0; i < minibatch->inputs; i++)
+        TT_TRY(s_put_input(self, i, &minibatch->input[i], rows));
+    return TT_OK;
+}
+
+/*  0, 1, 2 ...: by position. */
+static const uint32_t *s_positions(compute_t *self, uint32_t rows)
+{
+    if (self->positions >= rows)
+        return self->position;
+    free(self->position);
+    self->position = tt_array0(rows, sizeof *self->position);
+    self->positions = rows;
+    for (uint32_t i = 0; i < rows; i++)
+        self->position[i] = i;
+    return self->position;
+}
+
+/*  Rows of the batch, which are there; its inputs come once. */
+static tt_status_t s_from_batch(compute_t *self, const tt_minibatch_t *minibatch, tt_pass_t *pass)
+{
+    pass->obs[TT_AT] = self->rows[TT_ROWS_OBS];
+    pass->row = minibatch->row;
+    if (!self->fresh)
+        return TT_OK;
+    self->fresh = false;
+    return s_put_inputs(self, minibatch, self->count[TT_ROWS_OBS]);
+}
+
+static tt_status_t s_from_replay(
+    compute_t *self, const tt_minibatch_t *minibatch, const float *const units[TT_FRAMES], tt_pass_t *pass)
+{
+    pass->row = s_positions(self, minibatch->rows);
+    for (int f = 0; f < TT_FRAMES; f++) {
+        pass->obs[f] = self->unit[f];
+        TT_TRY(tt_table_put(self->unit[f], self->model->stream, units[f], minibatch->rows));
+    }
+    return s_put_inputs(self, minibatch, minibatch->rows);
+}
+
+tt_status_t compute_gradients(
+    compute_t *self, const tt_minibatch_t *minibatch, const float *const units[TT_FRAMES], uint32_t lo, uint32_t hi)
+{
+    tt_pass_t pass = {.rows = 0};
+    if (minibatch) {
+        pass.objective = minibatch->objective;
+        pass.params = minibatch->params;
+        pass.params_size = minibatch->params_size;
+        pass.rows = minibatch->rows;
+        TT_TRY(units ? s_from_replay(self, minibatch, units, &pass) : s_from_batch(self, minibatch, &pass));
+        for (uint32_t i = 0; i < minibatch->inputs; i++)
+            pass.input[i] = minibatch->input[i].bytes ? self->input[i] : NULL;
+    }
+    return tt_sums_compute(self->sums, self->model->stream, &pass, lo, hi);
+}
+
+tt_sums_t *compute_sums(compute_t *self)
+{
+    return self->sums;
+}
+
+/* ---- a step --------------------------------------------------------------------------------------------------------- */
+
+tt_status_t compute_step(compute_t *self, const tt_minibatch_t *minibatch, const float *sum, compute_result_t *out)
+{
+    const model_t *model = self->model;
+    if (sum)
+        TT_TRY(tt_sums_put(self->sums, model->stream, sum));
+    TT_TRY(tt_opt_step(model->opt, model->stream, self->sums, minibatch->lr));
+    for (uint32_t b = 0; b < minibatch->blends; b++) {
+        const tt_blend_t *blend = &minibatch->blend[b];
+        TT_TRY(tt_net_blend(model->net, model->stream, blend->to, blend->from, blend->groups, blend->tau));
+    }
+    float norm[TT_TOWERS_MAX] = {0};
+    TT_TRY(tt_net_report(model->net, model->stream, self->sums, self->report, norm));
+    *out = (compute_result_t){self->report, self->report + TT_LOSS_STATS, norm[0]};
+    return TT_OK;
+}

@@ -1,0 +1,38 @@
+/*  compute - a learner's minibatches on its device: the batch's rows, what the loss reads, gradients, sums, steps.
+ *
+ *  It brings there what a tt_minibatch_t names on the host, each thing once: rows and inputs of a batch with its first
+ *  step, those of a replay with every step. What a minibatch or a batch names is borrowed until the next one.
+ *
+ *  Threads: an instance belongs to one thread. */
+#pragma once
+#include "learner/algorithm.h"
+#include "learner/model.h"
+
+typedef struct compute compute_t; /* opaque */
+
+/*  What an optimiser step gave; borrowed until the next. */
+typedef struct {
+    const float *stats; /* [TT_LOSS_STATS] summed over the minibatch  */
+    const float *ride;  /* [ride]                                     */
+    float norm;         /* of the gradient before clipping            */
+} compute_result_t;
+
+/*  The model is borrowed. */
+tt_status_t compute_new(compute_t **self_p, const model_t *model);
+void compute_destroy(compute_t **self_p);
+
+/*  A batch comes: its rows go to the device, and the inputs of its first minibatch will be those of all. */
+tt_status_t compute_batch(compute_t *self, const tt_batch_t *batch);
+/*  The network over the rows of that batch. */
+tt_evaluator_t compute_evaluator(compute_t *self);
+
+/*  The gradients of shards lo .. hi-1 of a minibatch; NULL: of nothing, a sum of zeros.
+ *  units: REPLAY: observations by frame and position, [rows][D], those of the run's shards are read. BATCH: NULL. */
+tt_status_t compute_gradients(
+    compute_t *self, const tt_minibatch_t *minibatch, const float *const units[TT_FRAMES], uint32_t lo, uint32_t hi);
+/*  What compute_gradients left there, for the all-reduce. */
+tt_sums_t *compute_sums(compute_t *self);
+
+/*  One optimiser step with the sum, then the sets that follow. sum: of all learners, on the host; NULL: what was computed
+ *  is all there is. TT_INVALID: the gradient is not finite. */
+tt_status_t compute_step(compute_t *self, const tt_minibatch_t *minibatch, const float *sum, compute_result_t *out);
