@@ -412,13 +412,19 @@ static bool s_past_is_here(const roster_t *self)
     return self->member_count > 0;
 }
 
+bool roster_awaits(const roster_t *self)
+{
+    const bool awaits = !self->announced && self->member_count > 0 && !s_past_is_here(self);
+    return awaits && tt_now_ns(self->clock) < self->past_until;
+}
+
 /*  The first roster: when all are there; or a while after a run is possible at all; and, after a restart of the
  *  coordinator, not before those of the last roster have come back or had a lease to do so. */
 static int64_t s_first_due(roster_t *self)
 {
     if (s_past_is_here(self))
         return 0;
-    if (self->member_count > 0 && tt_now_ns(self->clock) < self->past_until)
+    if (roster_awaits(self))
         return self->past_until;
     const uint32_t *desired = self->cfg.desired;
     if (!s_enough(self, 1, 1, 0))

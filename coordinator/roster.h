@@ -109,6 +109,9 @@ uint64_t roster_generation(const roster_t *self);
 uint32_t roster_rolled_back(const roster_t *self); /* eras begun because nobody held weights any more */
 bool roster_took_over(const roster_t *self);       /* without a journal, a run that had been another coordinator's */
 
+/*  After a restart of the coordinator: is there no roster yet because members of the last one may still come back? */
+bool roster_awaits(const roster_t *self);
+
 /*  The learner of rank 0 in the newest roster, NULL = none. */
 peer_t *roster_rank0(const roster_t *self);
 

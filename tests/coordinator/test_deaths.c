@@ -35,6 +35,31 @@ static void test_a_killed_coordinator_comes_back(void **state)
     crew_leave(&crew);
 }
 
+/*  The learner has the weights, though another member of the last roster is not back yet and there is none without it. */
+static void test_a_stop_waits_for_those_who_come_back(void **state)
+{
+    run_t *run = *state;
+    crew_t crew;
+    tt_packet_t packet = {0};
+    crew_begin(run, &crew);
+    run_wait_for_holds(run);
+    run_kill(run);
+    tt_link_destroy(&crew.collectors[1]);
+    run_start(run);
+    tt_link_t *client = run_link(run, TT_PEER_CLIENT, -1);
+    assert_int_equal(link_ask(client, "stop", "{\"reason\": \"enough\", \"code\": 130}", &packet), TT_OK);
+    tt_packet_clear(&packet);
+    crew.collectors[1] = run_link(run, TT_PEER_COLLECTOR, 1);
+    link_skip(crew.learner, TT_MSG_STOP);
+    link_send_event(crew.learner, "finished", "{\"reason\":\"enough\",\"env_steps\":128}", 128);
+    assert_int_equal(run_wait(run), 0);
+    json_t *result = run_result(run);
+    assert_true(number_in(result, "env_steps") == 128);
+    json_decref(result);
+    tt_link_destroy(&client);
+    crew_leave(&crew);
+}
+
 static void test_a_dead_collector_is_noticed(void **state)
 {
     run_t *run = *state;
@@ -236,6 +261,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_a_killed_coordinator_comes_back, run_setup, run_teardown),
+        cmocka_unit_test_setup_teardown(test_a_stop_waits_for_those_who_come_back, run_setup, run_teardown),
         cmocka_unit_test_setup_teardown(test_a_dead_collector_is_noticed, run_setup, run_teardown),
         cmocka_unit_test_setup_teardown(test_last_words_count, run_setup, run_teardown),
         cmocka_unit_test_setup_teardown(
