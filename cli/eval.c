@@ -70,7 +70,7 @@ static tt_status_t s_run(eval_t *self, const tt_args_t *args)
 {
     self->episodes = 100;
     self->seed = 1;
-    self->max_steps = 1000000;
+    self->max_steps = EVAL_STEPS_MAX;
     TT_TRY(s_path(self->path, sizeof self->path, tt_operand(args, 0)));
     TT_TRY(tt_arg_u64(args, "episodes", &self->episodes, 1, 1000000));
     TT_TRY(tt_arg_u64(args, "seed", &self->seed, 0, UINT64_MAX));

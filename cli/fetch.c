@@ -16,7 +16,9 @@
 const tt_option_t tt_opt_fetch[] = {
     {"output", 'o', "FILE",
         "where to; - is stdout (default: the run's name, of a URL weights, with .safetensors, in this folder)"},
-    {"best", 0, NULL, "the weights with the best mean return at a checkpoint, in place of the last ones"},
+    {"best", 0, NULL,
+        "the weights with the best mean return, at a checkpoint or with eval.every in evaluation, in place of the last "
+        "ones"},
     {"token", 0, "FILE", "with a URL: the run's secret for HTTP (default: what the environment's TUTTI_TOKEN says)"},
     {"stay", 0, "S", "fetch nothing, but stay until S seconds after the run's end: keeps a pod there to fetch from"},
     {0},

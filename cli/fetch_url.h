@@ -12,7 +12,7 @@ typedef struct {
     const char *url;    /* "http://HOST:PORT", or of a proxy before it                       */
     const char *token;  /* a file; NULL = the text in the environment's TUTTI_TOKEN          */
     const char *output; /* where it will go to; "-" = stdout                                 */
-    bool best;          /* those with the best mean return at a checkpoint, not the newest   */
+    bool best;          /* the best (cli/weights.h), not the newest                          */
 } fetch_url_t;
 
 bool fetch_is_url(const char *operand);

@@ -6,7 +6,8 @@
 
 /*  Filled from EVENT finished by their own names. */
 static const char *const s_copied[] = {"env_steps", "updates", "episodes", "return_mean", "solved_at_steps",
-    "solved_at_s", "wall_s", "first_step_s", "sps", "weights_sha256", "transitions", "lag_max", "restored_from"};
+    "solved_at_s", "wall_s", "first_step_s", "sps", "weights_sha256", "transitions", "lag_max", "eval",
+    "restored_from"};
 
 static const char *const s_stop_rules[] = {"return_mean", "env_steps", "wall_s"};
 
@@ -81,6 +82,13 @@ static void s_print_restored(FILE *stream, const json_t *from)
             adopted ? ", which the journal did not know" : "");
 }
 
+static void s_print_evaluation(FILE *stream, const json_t *newest)
+{
+    if (json_is_object(newest))
+        fprintf(stream, "  evaluation of version %.0f: mean return %.1f of %.0f episodes\n",
+            s_number(newest, "updates"), s_number(newest, "mean_reward"), s_number(newest, "episodes"));
+}
+
 void tt_summary_print_life(FILE *stream, const json_t *summary)
 {
     const json_t *changed = json_object_get(summary, "changed");
@@ -104,6 +112,7 @@ void tt_summary_print(FILE *stream, const json_t *summary, const char *failure)
             s_number(summary, "sps"), s_number(summary, "wall_s"));
     if (json_is_number(json_object_get(summary, "return_mean")))
         fprintf(stream, "  mean return of the last 100 episodes %.1f\n", s_number(summary, "return_mean"));
+    s_print_evaluation(stream, json_object_get(summary, "eval"));
     if (json_is_number(json_object_get(summary, "solved_at_s")))
         fprintf(stream, "  solved after %.0f steps, %.2f s from process start\n", s_number(summary, "solved_at_steps"),
             s_number(summary, "solved_at_s"));

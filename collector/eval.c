@@ -96,13 +96,24 @@ static tt_status_t s_step(game_t *self, eval_episode_t *out)
     return TT_OK;
 }
 
+static tt_status_t s_watch(const game_t *self, uint32_t first)
+{
+    const eval_cfg_t *cfg = self->cfg;
+    if (!cfg->watch || cfg->watch(cfg->watch_ctx, first + self->E - self->left))
+        return TT_OK;
+    return tt_err(TT_STOPPED, "the evaluation was stopped");
+}
+
 static tt_status_t s_play(const eval_cfg_t *cfg, const tt_policy_t *policy, uint64_t seed, uint32_t first,
     uint32_t count, eval_episode_t *out)
 {
     game_t game;
     tt_status_t status = s_open(&game, cfg, policy, seed, first, count);
-    while (status == TT_OK && game.left)
+    while (status == TT_OK && game.left) {
         status = s_step(&game, out);
+        if (status == TT_OK)
+            status = s_watch(&game, first);
+    }
     s_close(&game);
     return status;
 }

@@ -9,6 +9,8 @@
 #include "common/rl/columns.h"
 #include "common/rl/norm.h"
 
+enum { EVAL_STEPS_MAX = 1000000 }; /* where an episode is cut unless somebody says otherwise */
+
 typedef struct {
     const tt_env_ops_t *env; /* borrowed, as are the next four      */
     const tt_env_arg_t *args;
@@ -19,6 +21,9 @@ typedef struct {
     uint64_t seed;
     uint32_t episodes;  /* >= 1                                */
     uint32_t max_steps; /* an episode is cut there; 0 = never  */
+    bool (*watch)(
+        void *ctx, uint32_t ended); /* after every step: episodes that have ended; false = stop. NULL = nobody does */
+    void *watch_ctx;
 } eval_cfg_t;
 
 typedef struct {
@@ -33,6 +38,6 @@ typedef struct {
 } eval_summary_t;
 
 /*  Play; out[episodes] in order. TT_INVALID: env and net do not fit; TT_INTERNAL: the env failed, or the policy gives
- *  actions that are not finite. */
+ *  actions that are not finite; TT_STOPPED: `watch` said so. */
 tt_status_t eval_play(const eval_cfg_t *cfg, eval_episode_t *out);
 eval_summary_t eval_summary(const eval_episode_t *episode, uint32_t count);

@@ -281,6 +281,7 @@ static tt_status_t s_open(coordinator_t *self)
     self->observers = observers_new(self->clock, (int64_t)self->cfg.net.lease_ms * 1000000);
     self->replicas = replicas_new(self->clock, (int64_t)self->cfg.net.lease_ms * 1000000);
     TT_TRY(s_make_roster(self));
+    TT_TRY(evaluations_open(&self->evaluations, self->root));
     TT_TRY(s_open_journal(self)); /* after binding: peers may knock meanwhile */
     tt_loop_fd(self->loop, self->signals, s_on_signal, self);
     self->http_due_ns = s_http_due(self);
@@ -294,6 +295,7 @@ static void s_close(coordinator_t *self)
     snapshot_store_free(self);
     restore_free(self);
     metrics_close(&self->metrics);
+    evaluations_close(&self->evaluations);
     tensorboard_close(&self->tensorboard);
     journal_close(&self->journal);
     observers_destroy(&self->observers);
@@ -324,6 +326,17 @@ tt_status_t coordinator_write_stats(coordinator_t *self, const tt_msg_STATS_t *s
     const double wall_s = (double)(stats->time_ns - self->start_ns) * 1e-9, sps = progress_sps(&self->progress);
     TT_TRY(metrics_add(self->metrics, stats, wall_s, sps));
     return tensorboard_add(self->tensorboard, stats, (double)tt_wall_ns() * 1e-9, sps);
+}
+
+tt_status_t coordinator_write_evaluation(coordinator_t *self, const tt_msg_EVALUATED_t *m)
+{
+    tt_rec_METRIC_t metric[EVALUATIONS_METRICS];
+    bool fresh;
+    TT_TRY(s_open_writers(self));
+    TT_TRY(evaluations_add(self->evaluations, m, (double)(m->time_ns - self->start_ns) * 1e-9, &fresh));
+    const size_t count = evaluations_newest(self->evaluations, metric);
+    return fresh ? tensorboard_add_metrics(self->tensorboard, m->env_steps, (double)tt_wall_ns() * 1e-9, metric, count)
+                 : TT_OK;
 }
 
 static tt_status_t s_flush_writers(coordinator_t *self, int64_t now)

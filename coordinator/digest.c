@@ -75,4 +75,8 @@ void digest_stats(const coordinator_t *self, const tt_msg_STATS_t *said, digest_
         s_add(out, &names, "system/memory_bytes", (double)out->facts.memory);
     if (out->facts.cpus > 0)
         s_add(out, &names, "system/cpus", out->facts.cpus);
+    tt_rec_METRIC_t evaluation[EVALUATIONS_METRICS];
+    const size_t evaluated = evaluations_newest(self->evaluations, evaluation);
+    for (size_t i = 0; i < evaluated; i++)
+        s_add(out, &names, evaluation[i].name, evaluation[i].value);
 }

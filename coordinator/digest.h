@@ -1,9 +1,10 @@
-/*  digest - a STATS as it goes on from the coordinator: with what the members' heartbeats say of their time and memory, and
- *  what holds the run up. For metrics.jsonl, event files and whoever watches.
+/*  digest - a STATS as it goes on from the coordinator: with what the members' heartbeats say of their time and memory,
+ *  what holds the run up, and the newest evaluation. For metrics.jsonl, event files and whoever watches.
  *
  *  Threads: the coordinator's. */
 #pragma once
 #include "coordinator/bottleneck.h"
+#include "coordinator/evaluations.h"
 
 enum { DIGEST_METRICS = 160 };
 
@@ -24,6 +25,6 @@ typedef struct {
     tt_msg_STATS_t stats;
     digest_facts_t facts;
     tt_rec_METRIC_t metric[DIGEST_METRICS];
-    char name[3 * USAGE_STAGES + 2][64];
+    char name[3 * USAGE_STAGES + 2 + EVALUATIONS_METRICS][64];
 } digest_t;
 void digest_stats(const struct coordinator *self, const tt_msg_STATS_t *said, digest_t *out);

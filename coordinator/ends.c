@@ -72,6 +72,7 @@ static json_t *s_summary(const coordinator_t *self, const char *text, const char
     json_object_set_new(summary, "solved_at_s", s_seconds(self, p->solved_ns));
     json_object_set_new(summary, "first_step_s", s_seconds(self, p->first_step_ns));
     json_object_set_new(summary, "wall_s", s_seconds(self, now));
+    json_object_set_new(summary, "eval", evaluations_json(self->evaluations));
     const uint64_t steps = (uint64_t)json_integer_value(json_object_get(summary, "env_steps"));
     const double sps = progress_sps_overall(p, steps, now);
     json_object_set_new(summary, "sps", sps > 0 ? json_real(sps) : json_null());

@@ -223,6 +223,21 @@ static tt_status_t s_stats(coordinator_t *self, sender_t from, const tt_msg_STAT
     return coordinator_write_stats(self, &digest.stats);
 }
 
+static tt_status_t s_evaluated(coordinator_t *self, sender_t from, const tt_msg_EVALUATED_t *said)
+{
+    tt_msg_EVALUATED_t evaluated = *said;
+    evaluated.time_ns = s_when(self, from, said->time_ns);
+    const uint64_t batch = (uint64_t)self->cfg.num_envs * self->cfg.num_steps;
+    if (!s_leads(self, from) || said->era != roster_era(self->roster))
+        return TT_OK;
+    if (said->update > INT64_MAX / batch || said->env_steps != said->update * batch) {
+        log_warn("%s: EVALUATED of version %" PRIu64 " after %" PRIu64 " env steps, which cannot be: ignored",
+            from.identity, said->update, said->env_steps);
+        return TT_OK;
+    }
+    return coordinator_write_evaluation(self, &evaluated);
+}
+
 /*  Kept relative to the run directory, which may be moved before it is resumed. */
 static const char *s_relative(const coordinator_t *self, const char *path)
 {
@@ -315,6 +330,8 @@ static tt_status_t s_dispatch(coordinator_t *self, sender_t from, const tt_msg_t
         return s_drained(self, from, &msg->DRAINED);
     case TT_MSG_STATS:
         return s_stats(self, from, &msg->STATS);
+    case TT_MSG_EVALUATED:
+        return s_evaluated(self, from, &msg->EVALUATED);
     case TT_MSG_EVENT:
         return s_event(self, from, &msg->EVENT);
     case TT_MSG_REPLICA:
@@ -342,7 +359,8 @@ tt_status_t inbox_packet(void *ctx, tt_sock_t *sock, tt_packet_t *packet)
     if (!from.peer)
         from.ended = s_find_ended(self, packet->peer);
     if (from.ended) {
-        const bool last_words = packet->msg.type == TT_MSG_EVENT || packet->msg.type == TT_MSG_STATS;
+        const tt_msg_id_t type = packet->msg.type;
+        const bool last_words = type == TT_MSG_EVENT || type == TT_MSG_STATS || type == TT_MSG_EVALUATED;
         return last_words ? s_dispatch(self, from, &packet->msg) : TT_OK;
     }
     if (from.peer) {

@@ -21,7 +21,9 @@ enum { TAIL = 65536 }; /* longer than any line: 64 metrics of 63 letters */
 /*  Structure of our class */
 struct metrics {
     writer_t writer;
-    progress_at_t at; /* newest line */
+    progress_at_t at;                            /* newest line */
+    void (*take)(void *ctx, const json_t *line); /* metrics_last's; NULL = nobody asks */
+    void *ctx;
 };
 
 /* ---- what is there already ----------------------------------------------------------------------------------------- */
@@ -45,6 +47,8 @@ static tt_status_t s_take_last(metrics_t *self, const char *line, const char *pa
         self->at.update = (uint64_t)json_integer_value(update);
         self->at.env_steps = (uint64_t)json_integer_value(json_object_get(object, "env_steps"));
     }
+    if (ok && self->take)
+        self->take(self->ctx, object);
     json_decref(object);
     return ok ? TT_OK : s_err_foreign(path);
 }
@@ -105,6 +109,12 @@ tt_status_t metrics_last_era(const char *path, uint32_t *era)
     return TT_OK;
 }
 
+tt_status_t metrics_last(const char *path, void (*take)(void *ctx, const json_t *line), void *ctx)
+{
+    metrics_t last = {.take = take, .ctx = ctx};
+    return s_read(&last, path);
+}
+
 tt_status_t metrics_open(metrics_t **self_p, const char *path)
 {
     metrics_t *self = tt_new0(sizeof *self);
@@ -146,20 +156,31 @@ static bool s_is_plain(const char *name)
            name[strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_/.-")] == '\0';
 }
 
-static tt_status_t s_line(tt_buf_t *out, const tt_msg_STATS_t *m, double wall_s, double sps)
+static tt_status_t s_begin_line(tt_buf_t *out, const tt_msg_STATS_t *m)
 {
-    TT_TRY(tt_buf_printf(out,
-        "{\"era\":%u,\"updates\":%" PRIu64 ",\"env_steps\":%" PRIu64 ",\"episodes\":%" PRIu64 ",\"lag_max\":%" PRIu64
-        ",\"dropped\":%" PRIu64 ",\"broken_trajectories\":%" PRIu64,
-        m->era, m->update, m->env_steps, m->episodes, m->lag_max, m->dropped, m->broken_trajectories));
-    TT_TRY(s_number(out, "return_mean", m->return_mean));
-    TT_TRY(s_number(out, "length_mean", m->length_mean));
-    TT_TRY(s_number(out, "wall_s", wall_s));
-    TT_TRY(s_number(out, "sps", sps));
+    return tt_buf_printf(
+        out, "{\"era\":%u,\"updates\":%" PRIu64 ",\"env_steps\":%" PRIu64, m->era, m->update, m->env_steps);
+}
+
+static tt_status_t s_end_line(tt_buf_t *out, const tt_msg_STATS_t *m)
+{
     for (size_t i = 0; i < m->metrics_count; i++)
         if (s_is_plain(m->metrics[i].name))
             TT_TRY(s_number(out, m->metrics[i].name, m->metrics[i].value));
     return tt_buf_str(out, "}\n");
+}
+
+static tt_status_t s_line(tt_buf_t *out, const tt_msg_STATS_t *m, double wall_s, double sps)
+{
+    TT_TRY(s_begin_line(out, m));
+    TT_TRY(tt_buf_printf(out,
+        ",\"episodes\":%" PRIu64 ",\"lag_max\":%" PRIu64 ",\"dropped\":%" PRIu64 ",\"broken_trajectories\":%" PRIu64,
+        m->episodes, m->lag_max, m->dropped, m->broken_trajectories));
+    TT_TRY(s_number(out, "return_mean", m->return_mean));
+    TT_TRY(s_number(out, "length_mean", m->length_mean));
+    TT_TRY(s_number(out, "wall_s", wall_s));
+    TT_TRY(s_number(out, "sps", sps));
+    return s_end_line(out, m);
 }
 
 tt_status_t metrics_add(metrics_t *self, const tt_msg_STATS_t *stats, double wall_s, double sps)
@@ -168,6 +189,24 @@ tt_status_t metrics_add(metrics_t *self, const tt_msg_STATS_t *stats, double wal
         return TT_OK;
     const size_t begun = writer_begin(&self->writer);
     TT_TRY(writer_end(&self->writer, begun, s_line(&self->writer.pending, stats, wall_s, sps)));
+    self->at = progress_at(stats);
+    return writer_flush_full(&self->writer);
+}
+
+static tt_status_t s_short_line(tt_buf_t *out, const tt_msg_STATS_t *m, double wall_s)
+{
+    TT_TRY(s_begin_line(out, m));
+    TT_TRY(s_number(out, "wall_s", wall_s));
+    return s_end_line(out, m);
+}
+
+tt_status_t metrics_add_short(metrics_t *self, const tt_msg_STATS_t *stats, double wall_s, bool *fresh)
+{
+    *fresh = progress_newer(&self->at, stats);
+    if (!*fresh)
+        return TT_OK;
+    const size_t begun = writer_begin(&self->writer);
+    TT_TRY(writer_end(&self->writer, begun, s_short_line(&self->writer.pending, stats, wall_s)));
     self->at = progress_at(stats);
     return writer_flush_full(&self->writer);
 }

@@ -7,6 +7,7 @@
  *
  *  Threads: an instance belongs to one thread. */
 #pragma once
+#include <jansson.h>
 #include "common/wire/msg.h"
 
 typedef struct metrics metrics_t; /* opaque */
@@ -15,9 +16,13 @@ typedef struct metrics metrics_t; /* opaque */
 tt_status_t metrics_open(metrics_t **self_p, const char *path);
 /*  The era of the newest line, 0 when there is none. Mends the file as metrics_open does, and fails as it does. */
 tt_status_t metrics_last_era(const char *path, uint32_t *era);
+/*  The newest line, as it is written; nothing is called when there is none. Mends the file too. */
+tt_status_t metrics_last(const char *path, void (*take)(void *ctx, const json_t *line), void *ctx);
 /*  Writes what is pending. */
 void metrics_close(metrics_t **self_p);
 
 /*  Costs a few microseconds and, when much is pending, one write. sps: over the last seconds. */
 tt_status_t metrics_add(metrics_t *self, const tt_msg_STATS_t *stats, double wall_s, double sps);
+/*  The same with era, updates, env_steps, wall_s and the metrics alone; *fresh: it was written now. */
+tt_status_t metrics_add_short(metrics_t *self, const tt_msg_STATS_t *stats, double wall_s, bool *fresh);
 tt_status_t metrics_flush(metrics_t *self);

@@ -255,6 +255,15 @@ void roster_heard(roster_t *self, peer_t *peer)
     roster_fire(self, peer, PEER_HEARD);
 }
 
+/*  Training waits for an evaluation that gets on, and so does everybody. */
+static void s_move_all(roster_t *self, const peer_t *peer)
+{
+    if (peer->rank != 0 || peer->role != TT_PEER_LEARNER || strncmp(peer->doing, "evaluating", 10) != 0)
+        return;
+    for (size_t i = 0; i < self->peer_count; i++)
+        self->peers[i]->moved_ns = peer->moved_ns;
+}
+
 void roster_beat(roster_t *self, peer_t *peer, const tt_msg_HEARTBEAT_t *beat)
 {
     roster_fire(self, peer, PEER_HEARD);
@@ -263,6 +272,7 @@ void roster_beat(roster_t *self, peer_t *peer, const tt_msg_HEARTBEAT_t *beat)
     if (beat->progress != peer->progress) {
         peer->progress = beat->progress;
         peer->moved_ns = peer->seen_ns;
+        s_move_all(self, peer);
     }
     if (roster_may_adopt(self) && peer->claim.era == beat->era)
         peer->claim.holds = beat->holds;

@@ -77,12 +77,33 @@ static tt_status_t s_check_whole(snapshot_store_t *snapshot_store)
     return sealed ? TT_OK : tt_err(TT_DATA, "%s: not a snapshot: no checksum where it belongs", snapshot_store->name);
 }
 
+/*  The best evaluated version, unless there is a better one: who leads now may not know what was best before. */
+static tt_status_t s_is_better(coordinator_t *self, const char *beside, bool *better)
+{
+    char folder[PATH_ROOM];
+    tt_snapshot_info_t info;
+    *better = true;
+    if (strcmp(self->snapshot_store.name, TT_CHECKPOINT_BEST) != 0)
+        return TT_OK;
+    TT_TRY(tt_checkpoints_open(self->root, folder, sizeof folder));
+    TT_TRY(tt_snapshot_inspect(beside, &info));
+    *better = tt_checkpoint_exceeds_best(folder, info.return_mean);
+    tt_snapshot_info_free(&info);
+    return TT_OK;
+}
+
 static tt_status_t s_complete(coordinator_t *self, bool best)
 {
     char folder[PATH_ROOM], path[PATH_ROOM], beside[PATH_ROOM];
     snapshot_store_t *snapshot_store = &self->snapshot_store;
+    bool better = true;
     TT_TRY(s_check_whole(snapshot_store));
     s_paths(self, snapshot_store->name, path, beside);
+    TT_TRY(s_is_better(self, beside, &better));
+    if (!better) {
+        snapshot_store_free(self);
+        return TT_OK;
+    }
     if (fsync(snapshot_store->fd) != 0 || rename(beside, path) != 0)
         return tt_err_errno(TT_IO, "%s", path);
     TT_TRY(tt_checkpoints_open(self->root, folder, sizeof folder));
@@ -114,7 +135,7 @@ static tt_status_t s_check_sender(const coordinator_t *self, uint64_t instance)
 
 static tt_status_t s_check_store(const tt_msg_STORE_t *m, const tt_packet_t *packet)
 {
-    if (!m->name || !tt_checkpoint_is_name(m->name))
+    if (!m->name || (!tt_checkpoint_is_name(m->name) && strcmp(m->name, TT_CHECKPOINT_BEST) != 0))
         return tt_err(TT_DENIED, "'%.64s' is no name of a snapshot", m->name ? m->name : "");
     if (packet->frame_count != 1 || m->size == 0 || m->size > TT_SNAPSHOT_WIRE_MAX)
         return tt_err(

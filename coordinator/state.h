@@ -9,6 +9,7 @@
 #include "coordinator/ends.h"
 #include "coordinator/http.h"
 #include "coordinator/journal.h"
+#include "coordinator/evaluations.h"
 #include "coordinator/metrics.h"
 #include "coordinator/observers.h"
 #include "coordinator/progress.h"
@@ -63,6 +64,7 @@ struct coordinator {
     int64_t lonely_ns;          /* since when nobody has taken part           */
     metrics_t *metrics;         /* NULL until the first roster or STATS */
     tensorboard_t *tensorboard; /* the same                             */
+    evaluations_t *evaluations; /* what eval.every brings               */
     int64_t written_ns;         /* when these were last flushed         */
     http_t *http;               /* NULL = not yet, or switched off          */
     int64_t http_due_ns;        /* when it is to be started */
@@ -78,3 +80,5 @@ void coordinator_tell_counts(coordinator_t *self);
 tt_status_t coordinator_fit_aggregators(coordinator_t *self);
 /*  A STATS that counts: to metrics.jsonl and the event file. */
 tt_status_t coordinator_write_stats(coordinator_t *self, const tt_msg_STATS_t *stats);
+/*  How a version did: to evaluations.jsonl and the event file, once. */
+tt_status_t coordinator_write_evaluation(coordinator_t *self, const tt_msg_EVALUATED_t *evaluated);

@@ -1,5 +1,6 @@
 #include "coordinator/status.h"
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include "common/base/json.h"
 #include "coordinator/digest.h"
@@ -122,6 +123,7 @@ static void s_add_training(const coordinator_t *self, json_t *object)
     json_object_set_new(object, "return_mean", p->at.any ? s_real(p->return_mean) : json_null());
     json_object_set_new(object, "threshold", s_real(self->cfg.space.threshold));
     json_object_set_new(object, "lag_max", s_u64(p->lag_max));
+    json_object_set_new(object, "eval", evaluations_json(self->evaluations));
     json_object_set_new(
         object, "solved_at_s", p->solved_ns ? s_real((double)(p->solved_ns - self->start_ns) * 1e-9) : json_null());
     json_object_set_new(object, "stop", s_stop_rules(self));
@@ -205,6 +207,20 @@ static tt_status_t s_usage(const coordinator_t *self, tt_buf_t *out)
     return s_metric(out, "memory_bytes", "gauge", "Resident memory of the members.", (double)facts.memory);
 }
 
+/*  "eval/mean_reward" -> tutti_eval_mean_reward. */
+static tt_status_t s_evaluation(const coordinator_t *self, tt_buf_t *out)
+{
+    tt_rec_METRIC_t metric[EVALUATIONS_METRICS];
+    const size_t count = evaluations_newest(self->evaluations, metric);
+    for (size_t i = 0; i < count; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "%s", metric[i].name);
+        *strchr(name, '/') = '_';
+        TT_TRY(s_metric(out, name, "gauge", evaluations_help(i), metric[i].value));
+    }
+    return TT_OK;
+}
+
 tt_status_t status_prometheus(const coordinator_t *self, tt_buf_t *out)
 {
     const progress_t *p = &self->progress;
@@ -227,6 +243,7 @@ tt_status_t status_prometheus(const coordinator_t *self, tt_buf_t *out)
     TT_TRY(s_metric(out, "generation", "gauge", "Counts learner sets.", (double)roster_generation(roster)));
     TT_TRY(s_metric(out, "wall_s", "gauge", "Seconds since the run's process started.",
         (double)(tt_now_ns(self->clock) - self->start_ns) * 1e-9));
+    TT_TRY(s_evaluation(self, out));
     TT_TRY(s_usage(self, out));
     TT_TRY(s_replicas(self, out, "desired"));
     return s_replicas(self, out, "ready");

@@ -163,22 +163,38 @@ static tt_status_t s_summary(tt_buf_t *out, const tt_msg_STATS_t *m, double sps)
     TT_TRY(s_value(out, "charts/episodic_length", m->length_mean));
     TT_TRY(s_value(out, "charts/SPS", sps > 0 ? sps : NAN));
     for (size_t i = 0; i < m->metrics_count; i++)
-        if (m->metrics[i].name && strcmp(m->metrics[i].name, "charts/SPS") != 0)
+        if (m->metrics[i].name && strcmp(m->metrics[i].name, "charts/SPS") != 0 &&
+            strncmp(m->metrics[i].name, "eval/", 5) != 0)
             TT_TRY(s_value(out, m->metrics[i].name, m->metrics[i].value));
     return TT_OK;
+}
+
+/*  The summary, as an event of that step. */
+static tt_status_t s_event(tensorboard_t *self, uint64_t env_steps, double wall_s)
+{
+    tt_buf_clear(&self->event);
+    TT_TRY(s_double(&self->event, EVENT_WALL_TIME, wall_s));
+    TT_TRY(s_key(&self->event, EVENT_STEP, VARINT));
+    TT_TRY(s_varint(&self->event, env_steps));
+    TT_TRY(s_bytes(&self->event, EVENT_SUMMARY, tt_buf_text(&self->summary), self->summary.size));
+    const size_t begun = writer_begin(&self->writer);
+    TT_TRY(writer_end(&self->writer, begun, s_record(&self->writer.pending, self->event.data, self->event.size)));
+    return writer_flush_full(&self->writer);
 }
 
 tt_status_t tensorboard_add(tensorboard_t *self, const tt_msg_STATS_t *stats, double wall_s, double sps)
 {
     TT_TRY(s_summary(&self->summary, stats, sps));
-    tt_buf_clear(&self->event);
-    TT_TRY(s_double(&self->event, EVENT_WALL_TIME, wall_s));
-    TT_TRY(s_key(&self->event, EVENT_STEP, VARINT));
-    TT_TRY(s_varint(&self->event, stats->env_steps));
-    TT_TRY(s_bytes(&self->event, EVENT_SUMMARY, tt_buf_text(&self->summary), self->summary.size));
-    const size_t begun = writer_begin(&self->writer);
-    TT_TRY(writer_end(&self->writer, begun, s_record(&self->writer.pending, self->event.data, self->event.size)));
-    return writer_flush_full(&self->writer);
+    return s_event(self, stats->env_steps, wall_s);
+}
+
+tt_status_t tensorboard_add_metrics(
+    tensorboard_t *self, uint64_t env_steps, double wall_s, const tt_rec_METRIC_t *metric, size_t count)
+{
+    tt_buf_clear(&self->summary);
+    for (size_t i = 0; i < count; i++)
+        TT_TRY(s_value(&self->summary, metric[i].name, metric[i].value));
+    return s_event(self, env_steps, wall_s);
 }
 
 tt_status_t tensorboard_flush(tensorboard_t *self)

@@ -18,4 +18,8 @@ void tensorboard_close(tensorboard_t **self_p);
 
 /*  One event with a value for each finite number. wall_s: seconds since 1970. */
 tt_status_t tensorboard_add(tensorboard_t *self, const tt_msg_STATS_t *stats, double wall_s, double sps);
+/*  The same of these numbers alone. A STATS's metrics "eval/..." are of an older version, which has an event of its own: they are left
+ *  out of the other. */
+tt_status_t tensorboard_add_metrics(
+    tensorboard_t *self, uint64_t env_steps, double wall_s, const tt_rec_METRIC_t *metric, size_t count);
 tt_status_t tensorboard_flush(tensorboard_t *self);

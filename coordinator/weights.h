@@ -11,6 +11,6 @@
 
 typedef struct coordinator coordinator_t;
 
-/*  query: "" the newest, "best" that with the best mean return at a checkpoint, "below=N" the newest that is named by an update
+/*  query: "" the newest, "best" that with the best mean return (cli/weights.h), "below=N" the newest that is named by an update
  *  before N. The caller owns out->fd. TT_NOT_FOUND: there is none (yet); TT_INVALID: another query; TT_IO. */
 tt_status_t weights_open(const coordinator_t *self, const char *query, http_file_t *out);

@@ -22,17 +22,23 @@ static tt_status_t s_write_here(core_t *self, const char *name, const char *path
     return TT_OK;
 }
 
-static tt_status_t s_write_there(core_t *self, const char *name, bool best, int patience_ms)
+static tt_status_t s_store(core_t *self, const tt_snapshot_t *snapshot, const char *name, bool best, int patience_ms)
 {
     tt_buf_t bytes;
-    tt_snapshot_t snapshot;
     tt_buf_init(&bytes, TT_SNAPSHOT_WIRE_MAX);
-    state_capture(self, &snapshot);
-    tt_status_t status = tt_snapshot_encode(&snapshot, &bytes);
-    state_release(&snapshot);
+    tt_status_t status = tt_snapshot_encode(snapshot, &bytes);
     if (status == TT_OK)
         status = snapshot_remote_store(self, name, best, &bytes, patience_ms);
     tt_buf_free(&bytes);
+    return status;
+}
+
+static tt_status_t s_write_there(core_t *self, const char *name, bool best, int patience_ms)
+{
+    tt_snapshot_t snapshot;
+    state_capture(self, &snapshot);
+    const tt_status_t status = s_store(self, &snapshot, name, best, patience_ms);
+    state_release(&snapshot);
     return status;
 }
 
@@ -40,7 +46,7 @@ static tt_status_t s_write_there(core_t *self, const char *name, bool best, int 
 static tt_status_t s_write(core_t *self, const char *name, const char *path, int patience_ms)
 {
     const double mean = tt_episodes_return_mean(self->statistics.episodes);
-    const bool best = record_better(&self->record, mean);
+    const bool best = !self->evaluate && record_better(&self->record, mean);
     TT_TRY(
         self->location->dir[0] ? s_write_here(self, name, path, best) : s_write_there(self, name, best, patience_ms));
     self->checkpoint.newest_ns = tt_now_ns(self->clock);
@@ -84,4 +90,34 @@ tt_status_t checkpoint_final(core_t *self, char *path, size_t size)
     if (status == TT_STOPPED)
         return TT_OK;
     return status == TT_OK ? TT_OK : tt_err_wrap(status, "the final checkpoint could not be written");
+}
+
+static tt_status_t s_write_best(core_t *self, const tt_snapshot_t *snapshot)
+{
+    char folder[4200], path[4300];
+    if (!self->location->dir[0])
+        return s_store(self, snapshot, TT_CHECKPOINT_BEST, false, DUE_PATIENCE_MS);
+    TT_TRY(tt_checkpoints_open(self->control.run_dir, folder, sizeof folder));
+    if (!tt_checkpoint_exceeds_best(folder, snapshot->return_mean))
+        return TT_OK;
+    snprintf(path, sizeof path, "%s/%s", folder, TT_CHECKPOINT_BEST);
+    return tt_snapshot_write(snapshot, path);
+}
+
+tt_status_t checkpoint_best(core_t *self, const tt_snapshot_version_t *version, double return_mean)
+{
+    tt_snapshot_t snapshot;
+    state_expect(self, &snapshot);
+    snapshot.bare = true;
+    snapshot.update = version->version;
+    snapshot.return_mean = return_mean;
+    snapshot.params = version->params;
+    snapshot.versions = 1;
+    snapshot.version[0] = *version;
+    const tt_status_t status = s_write_best(self, &snapshot);
+    if (status == TT_OK || status == TT_STOPPED)
+        return TT_OK;
+    log_error("the best version was not kept: %s", tt_err_text());
+    report_event(self, "warning", tt_err_text(), 0);
+    return TT_OK;
 }

@@ -5,6 +5,7 @@
  *  Threads: the learner's. */
 #pragma once
 #include "common/net/link.h"
+#include "common/snapshot/snapshot.h"
 
 typedef struct core core_t;
 
@@ -19,3 +20,5 @@ void checkpoint_hurry(core_t *core);
 tt_status_t checkpoint_when_due(core_t *core);
 /*  The final one; path[4096] gets its name. Another era may have begun when it returns. */
 tt_status_t checkpoint_final(core_t *core, char *path, size_t size);
+/*  A version alone, as the run's best, unless that has a greater return. */
+tt_status_t checkpoint_best(core_t *core, const tt_snapshot_version_t *version, double return_mean);

@@ -64,6 +64,7 @@ static tt_status_t s_on_welcome(core_t *self, const tt_msg_WELCOME_t *welcome)
     const model_t *model = &self->model;
     TT_TRY(data_open(&self->data, model, &net));
     statistics_open(&self->statistics, model);
+    TT_TRY(evaluation_open(self));
     self->control.welcome = true;
     core_progress(self);
     log_info("job '%s': %zu parameters, %u shards, %u threads, %s", self->model.train.name, self->model.params,

@@ -18,6 +18,7 @@
 #include "learner/control.h"
 #include "learner/data.h"
 #include "learner/ending.h"
+#include "learner/evaluation.h"
 #include "learner/feed.h"
 #include "learner/fetch.h"
 #include "learner/model.h"
@@ -29,7 +30,8 @@
 
 /*  Where the time goes: shares of it in heartbeats, and the metrics time/<name>_us, mean microseconds of an update. Other:
  *  before the first update, joining, after the last. */
-#define CORE_PHASES(X) X(wait_batch) X(begin) X(gradients) X(wait_sum) X(apply) X(serve) X(publish) X(other)
+#define CORE_PHASES(X) \
+    X(wait_batch) X(wait_eval) X(begin) X(gradients) X(wait_sum) X(apply) X(serve) X(publish) X(other)
 typedef enum {
 #define X(name) CORE_##name,
     CORE_PHASES(X)
@@ -57,6 +59,7 @@ struct core {
     /* the process; learner.c */
     const tt_location_t *location; /* borrowed */
     const tt_clock_t *clock;       /* the location's */
+    evaluate_play_fn play;         /* of learner_run */
     int signals_fd;
     tt_link_t *link;
     tt_loop_t *loop;
@@ -74,6 +77,7 @@ struct core {
     model_t model;
     data_t data;
     statistics_t statistics;
+    evaluate_t *evaluate; /* NULL: eval.every is off */
 
     /* where it stands */
     position_t at;

@@ -13,6 +13,8 @@ void join_reset(core_t *self)
     record_reset(&self->record);
     ending_reset(&self->ending);
     data_reset(&self->data);
+    if (self->evaluate)
+        evaluate_reset(self->evaluate);
     statistics_reset(&self->statistics);
 }
 

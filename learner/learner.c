@@ -66,6 +66,7 @@ static void s_stop(core_t *self)
     tt_location_leave(self->socks.weights_ipc);
     compose_close(&self->compose);
     tt_loop_destroy(&self->loop);
+    evaluate_destroy(&self->evaluate);
     statistics_close(&self->statistics);
     model_close(&self->model);
     control_end(self);
@@ -130,12 +131,13 @@ static tt_status_t s_fenced(const core_t *self, tt_status_t status)
     return status == TT_DENIED && self->control.welcome ? tt_err_wrap(TT_UNAVAILABLE, "taken out of the run") : status;
 }
 
-tt_status_t learner_run(const tt_location_t *location, int signals_fd)
+tt_status_t learner_run(const tt_location_t *location, int signals_fd, evaluate_play_fn play)
 {
     core_t *self = tt_new0(sizeof *self);
     self->location = location;
     self->clock = location->clock;
     self->signals_fd = signals_fd;
+    self->play = play;
     core_start_laps(self);
     tt_status_t status = s_start(self);
     while (status == TT_OK && !self->ending.leave)

@@ -122,6 +122,8 @@ void state_capture(core_t *self, tt_snapshot_t *out)
     s_capture_versions(self, out);
     s_capture_sets(self, out);
     s_capture_replay(self, out);
+    if (self->evaluate)
+        evaluate_capture(self->evaluate, out);
 }
 
 void state_release(tt_snapshot_t *snapshot)
@@ -165,6 +167,8 @@ tt_status_t state_restore(core_t *self, const tt_snapshot_t *from)
         .trained = from->trained,
         .lag_max = from->lag_max};
     TT_TRY(s_restore_versions(self, from));
+    if (self->evaluate)
+        evaluate_restore(self->evaluate, from);
     TT_TRY(statistics_restore(&self->statistics, from->episodes, from->returns));
     TT_TRY(tt_net_put(self->model.net, self->model.stream, 0, version_params(publish_newest(self->data.publish))));
     for (uint32_t k = 1; k < from->sets; k++)

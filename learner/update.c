@@ -206,7 +206,10 @@ static tt_status_t s_make_version(core_t *self)
     statistics_learn(&self->statistics, &self->model.train, self->data.batch, &self->data.current);
     version_t *version = publish_add(self->data.publish, self->at.update + 1);
     statistics_save(&self->statistics, version);
-    return tt_net_get(self->model.net, self->model.stream, 0, version_params(version));
+    TT_TRY(tt_net_get(self->model.net, self->model.stream, 0, version_params(version)));
+    if (self->evaluate)
+        evaluate_keep(self->evaluate, version);
+    return TT_OK;
 }
 
 static tt_status_t s_finish(core_t *self)
@@ -248,6 +251,10 @@ static tt_status_t s_train(core_t *self)
 static tt_status_t s_end_run(core_t *self)
 {
     if (core_leads(self) && !self->ending.reported) {
+        bool evaluated;
+        TT_TRY(evaluation_turn(self, true, &evaluated));
+        if (!evaluated)
+            return TT_OK;
         char path[4200];
         TT_TRY(checkpoint_final(self, path, sizeof path));
         /* writing by way of the coordinator serves meanwhile: another may lead by now, or all be void */
@@ -289,6 +296,10 @@ tt_status_t update_turn(core_t *self)
     if (self->ending.farewell && !self->at.begun)
         return s_farewell(self);
     if (!self->at.begun) {
+        bool evaluated;
+        TT_TRY(evaluation_turn(self, false, &evaluated));
+        if (!evaluated)
+            return TT_OK;
         if (!compose_done(self))
             return compose_turn(self);
         if (!intake_complete(self->data.intake, self->at.update))

@@ -9,8 +9,9 @@ enum {
     /* a batch */
     TT_ENVS_MAX = 65536,
     TT_STEPS_MAX = 65536,
-    TT_BATCH_ROWS_MAX = 1 << 26, /* envs x steps: row numbers fit in 32 bits with room to spare    */
-    TT_LAG_MAX = 64,             /* updates                                                        */
+    TT_BATCH_ROWS_MAX = 1 << 26,  /* envs x steps: row numbers fit in 32 bits with room to spare    */
+    TT_EVAL_EPISODES_MAX = 10000, /* of an evaluation beside training                               */
+    TT_LAG_MAX = 64,              /* updates                                                        */
 
     /* who takes part */
     TT_LEARNERS_MAX = 256, /* a learner needs a shard                                              */

@@ -51,14 +51,15 @@ static bool s_begins(const char *a, const char *b)
 }
 
 /*  By the whole path, or by its last part where the section is wrong or missing: that has to be nearer, as there are
- *  many sections. Of two equally near, the one that begins alike, then the one whose whole path is nearer. */
+ *  many sections. Of two equally near, the one that begins alike, then one of no section (the wrong one is of another
+ *  trainer, and says nothing), then the one whose whole path is nearer. */
 static size_t s_far(const char *wrong, const char *name)
 {
     const size_t near = s_min(s_typo(wrong, name, 2), s_typo(key_leaf(wrong), key_leaf(name), 1));
     if (near == FAR)
         return SIZE_MAX;
     const size_t unlike = s_begins(key_leaf(wrong), key_leaf(name)) ? 0 : 1;
-    return (2 * near + unlike) * NAME_ROOM + s_distance(wrong, name);
+    return (2 * near + unlike) * NAME_ROOM + (strchr(name, '.') ? s_distance(wrong, name) : 0);
 }
 
 const char *tt_nearest(const char *wrong, const char *const *names, size_t count)

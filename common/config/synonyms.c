@@ -30,6 +30,18 @@ static const tt_synonym_t s_synonyms[] = {
     {"save_freq", "checkpoint.every_s", "in seconds, not in steps"},
     {"keep_checkpoints", "checkpoint.keep", NULL},
 
+    /* evaluation beside training */
+    {"eval_freq", "eval.every", "in env steps of all environments together"},
+    {"eval_every", "eval.every", "in env steps of all environments together"},
+    {"evaluation_interval", "eval.every", "in env steps, not in updates"},
+    {"n_eval_episodes", "eval.episodes", NULL},
+    {"n_evaluator_episode", "eval.episodes", NULL},
+    {"evaluation_duration", "eval.episodes", NULL},
+    {"eval_seed", "eval.seed", NULL},
+    {"evaluator_env_num", NULL, "as many environments as eval.episodes play side by side; leave it away"},
+    {"evaluation_num_workers", NULL, "the leading learner evaluates, in a thread of its own; leave it away"},
+    {"evaluation_num_env_runners", NULL, "the leading learner evaluates, in a thread of its own; leave it away"},
+
     /* how much is collected, and by whom */
     {"n_envs", "num_envs", "in all collectors together"},
     {"env_num", "num_envs", "in all collectors together"},
@@ -165,8 +177,6 @@ static const tt_synonym_t s_synonyms[] = {
     {"noisy", NULL, "there are no noisy networks; leave it away"},
     {"num_atoms", NULL, "values are expected ones, not distributions; leave it away"},
     {"optimize_memory_usage", NULL, "an observation is stored once; leave it away"},
-    {"evaluator_env_num", NULL, "'tutti eval' plays episodes; leave it away"},
-    {"n_evaluator_episode", NULL, "'tutti eval --episodes N' plays episodes; leave it away"},
 };
 
 /*  "clip_range" of "algorithm.clip-Range" and of "CLIP_RANGE". */

@@ -45,6 +45,11 @@ typedef struct {
         double wall_s;      /* NAN = off                                       */
     } stop;
     struct {
+        uint64_t every;    /* env steps from one evaluation to the next; 0 = off */
+        uint32_t episodes; /* of each                                           */
+        uint64_t seed;     /* of their environments                             */
+    } eval;
+    struct {
         double every_s; /* seconds between snapshots; NAN = only at the end */
         uint32_t keep;  /* newest K, besides best and final                */
     } checkpoint;

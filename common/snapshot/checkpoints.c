@@ -39,6 +39,18 @@ bool tt_checkpoint_is_name(const char *name)
     return strcmp(name, TT_CHECKPOINT_FINAL) == 0 || tt_checkpoint_update(name, &update);
 }
 
+bool tt_checkpoint_exceeds_best(const char *folder, double return_mean)
+{
+    char path[4300];
+    tt_snapshot_info_t info;
+    snprintf(path, sizeof path, "%s/%s", folder, TT_CHECKPOINT_BEST);
+    if (tt_snapshot_inspect(path, &info) != TT_OK)
+        return true;
+    const bool exceeds = !(info.return_mean >= return_mean);
+    tt_snapshot_info_free(&info);
+    return exceeds;
+}
+
 tt_status_t tt_checkpoint_alias(const char *folder, const char *name, const char *alias)
 {
     char from[4300], to[4300], beside[4400];

@@ -18,8 +18,11 @@ tt_status_t tt_checkpoints_open(const char *run_dir, char *out, size_t size);
 /*  "00000123.safetensors", and back: false when the name says no update. */
 void tt_checkpoint_name(char out[TT_CHECKPOINT_NAME], uint64_t update);
 bool tt_checkpoint_update(const char *name, uint64_t *out);
-/*  Is it such a name, or TT_CHECKPOINT_FINAL? Anything else from outside is refused. */
+/*  Is it such a name, or TT_CHECKPOINT_FINAL? With TT_CHECKPOINT_BEST: what a learner may store. Anything else from outside is refused. */
 bool tt_checkpoint_is_name(const char *name);
+
+/*  Is a mean return of so much more than that of the folder's best? True where there is none, or none that can be read. */
+bool tt_checkpoint_exceeds_best(const char *folder, double return_mean);
 
 /*  A second name for a file of the folder, put in place at once. */
 tt_status_t tt_checkpoint_alias(const char *folder, const char *name, const char *alias);

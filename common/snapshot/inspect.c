@@ -83,6 +83,12 @@ static tt_status_t s_update(const tt_st_t *file, uint64_t *out)
     return TT_OK;
 }
 
+static bool s_is_bare(const tt_st_t *file)
+{
+    const char *holds = tt_st_meta(file, META_HOLDS);
+    return holds && strcmp(holds, HOLDS_WEIGHTS) == 0;
+}
+
 static tt_status_t s_fill(const tt_st_t *file, bool sealed, tt_snapshot_info_t *out)
 {
     const char *mean = tt_st_meta(file, META_RETURN_MEAN), *config = tt_st_meta(file, META_CONFIG);
@@ -93,6 +99,7 @@ static tt_status_t s_fill(const tt_st_t *file, bool sealed, tt_snapshot_info_t *
         return tt_err(TT_DATA, "its metadata lack return_mean or config");
     *out = (tt_snapshot_info_t){
         .update = update, .return_mean = strtod(mean, NULL), .sealed = sealed, .config = tt_strdup(config)};
+    out->bare = s_is_bare(file);
     snprintf(out->weights_sha256, sizeof out->weights_sha256, "%s", sha256 ? sha256 : "");
     return TT_OK;
 }
@@ -148,7 +155,7 @@ tt_status_t tt_snapshot_inspect(const char *path, tt_snapshot_info_t *out)
     return status;
 }
 
-tt_status_t snapshot_peek(const char *path, uint64_t *update)
+tt_status_t snapshot_peek(const char *path, uint64_t *update, bool *bare)
 {
     look_t self = {.fd = -1};
     tt_st_t *file = NULL;
@@ -159,6 +166,8 @@ tt_status_t snapshot_peek(const char *path, uint64_t *update)
         status = tt_st_decode_header(&file, tt_buf_text(&self.header), self.header.size, self.size);
     if (status == TT_OK)
         status = s_update(file, update);
+    if (status == TT_OK)
+        *bare = s_is_bare(file);
     tt_st_destroy(&file);
     s_end(&self);
     return status;

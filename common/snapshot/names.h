@@ -16,11 +16,14 @@
 #define NAME_EPISODES   "tutti.episodes"
 #define NAME_RETURNS    "tutti.returns"
 #define NAME_REPLAY     "tutti.replay"
+#define NAME_WAITING    "tutti.evaluate"
 /*  printf formats; the version is an unsigned long long */
-#define NAME_PARAMS "tutti.version.%llu.params"
-#define NAME_NORM   "tutti.version.%llu.norm"
-#define NAME_REWARD "tutti.version.%llu.reward"
-#define NAME_SET    "tutti.set.%u" /* the number of a parameter set that follows the trained one */
+#define NAME_PARAMS         "tutti.version.%llu.params"
+#define NAME_NORM           "tutti.version.%llu.norm"
+#define NAME_REWARD         "tutti.version.%llu.reward"
+#define NAME_WAITING_PARAMS "tutti.evaluate.%llu.params"
+#define NAME_WAITING_NORM   "tutti.evaluate.%llu.norm"
+#define NAME_SET            "tutti.set.%u" /* the number of a parameter set that follows the trained one */
 
 #define META_FORMAT      "format"
 #define META_CONFIG      "config"
@@ -29,6 +32,8 @@
 #define META_UPDATE      "update"
 #define META_RETURN_MEAN "return_mean"
 #define META_SHA256      "weights_sha256"
+#define META_HOLDS       "holds" /* "weights": nothing else, so that nobody goes on from it */
 
+#define HOLDS_WEIGHTS   "weights"
 #define FORMAT_NOW      "tutti-2"
 #define FORMAT_UNSEALED "tutti-1" /* of tutti 0.1: the same arrays, no checksum */

@@ -36,8 +36,11 @@ static void s_add(folder_t *self, const char *name)
     s_path(self, name, path);
     snprintf(item.name, sizeof item.name, "%.*s", TT_CHECKPOINT_NAME - 1, name);
     item.named = tt_checkpoint_update(name, &item.update);
-    if (!item.named && snapshot_peek(path, &item.update) != TT_OK)
+    bool bare = false;
+    if (!item.named && snapshot_peek(path, &item.update, &bare) != TT_OK)
         item.update = UINT64_MAX; /* damaged, and perhaps the newest of all: it is to be looked at, and named */
+    if (bare)
+        return; /* nothing to go on from */
     if (stat(path, &info) != 0)
         return;
     item.device = info.st_dev;

@@ -249,6 +249,34 @@ static tt_status_t s_read_sets(tt_snapshot_t *self)
     return TT_OK;
 }
 
+static tt_status_t s_read_waiting(tt_snapshot_t *self)
+{
+    const tt_st_array_t *list = tt_st_find(self->file, NAME_WAITING);
+    const void *data = NULL;
+    char name[96];
+    self->waitings = 0;
+    const size_t count = list ? list->bytes / sizeof(int64_t) : 0;
+    if (count > TT_SNAPSHOT_WAITING_MAX)
+        return tt_err(TT_DATA, NAME_WAITING " has %zu versions, must be at most %d", count, TT_SNAPSHOT_WAITING_MAX);
+    if (count)
+        TT_TRY(s_need(self, NAME_WAITING, TT_ST_I64, count, &data));
+    for (size_t i = 0; i < count; i++) {
+        tt_snapshot_version_t *version = &self->waiting[i];
+        const void *params = NULL, *norm = NULL;
+        memcpy(&version->version, (const int64_t *)data + i, sizeof version->version);
+        if (version->version > self->update || (i && version->version <= self->waiting[i - 1].version))
+            return tt_err(TT_DATA, NAME_WAITING ": no ascending versions up to that of the snapshot");
+        snprintf(name, sizeof name, NAME_WAITING_PARAMS, (unsigned long long)version->version);
+        TT_TRY(s_need(self, name, TT_ST_F32, self->param_count, &params));
+        snprintf(name, sizeof name, NAME_WAITING_NORM, (unsigned long long)version->version);
+        TT_TRY(s_need(self, name, TT_ST_F64, self->norm_count, &norm));
+        version->params = params;
+        version->norm = norm;
+    }
+    self->waitings = count;
+    return TT_OK;
+}
+
 static tt_status_t s_read_all(tt_snapshot_t *self)
 {
     const void *data = NULL;
@@ -277,6 +305,7 @@ static tt_status_t s_read_all(tt_snapshot_t *self)
     self->returns = data;
     TT_TRY(s_read_sets(self));
     TT_TRY(s_read_replay(self));
+    TT_TRY(s_read_waiting(self));
     self->config = tt_st_meta(self->file, META_CONFIG);
     self->env = tt_st_meta(self->file, META_ENV);
     self->algorithm = tt_st_meta(self->file, META_ALGORITHM);

@@ -18,9 +18,13 @@
  *    tutti.sum, tutti.sum.step           F32, I64  only for a joiner: the kept sum of an optimiser step (allreduce.h)
  *    tutti.set.<k>                       F32  parameter sets that follow the trained one (target networks), flat
  *    tutti.replay                        U8   algorithms with a replay: all of it, with the batch in hand once that is in
+ *    tutti.evaluate                      I64  with eval.every: versions still to be evaluated, at most two, ascending; absent: none
+ *    tutti.evaluate.<v>.params, .norm    F32, F64  what they act with
  *    tutti.episodes, tutti.returns       F64  statistics before batch `update` (common/rl/episodes.h, norm.h)
  *
  *  Metadata: checksum, format ("tutti-2"), config (resolved YAML), env, algorithm, update, return_mean, weights_sha256.
+ *  A bare file has the weights, tutti.update, and the normalisers of that version alone, and "holds: weights" in its metadata: a
+ *  policy to act with, and nothing to go on from.
  *  A file is at a boundary between updates (step 0): its weights are version `update`.
  *
  *  "tutti-1" is the same without the checksum, as tutti 0.1 wrote it: read, with a warning in the log, and with its
@@ -31,7 +35,7 @@
 #include "common/nn/nn.h"
 #include "common/nn/safetensors.h"
 
-enum { TT_SNAPSHOT_VERSIONS_MAX = TT_LAG_MAX + 8 };
+enum { TT_SNAPSHOT_VERSIONS_MAX = TT_LAG_MAX + 8, TT_SNAPSHOT_WAITING_MAX = 2 };
 #define TT_SNAPSHOT_FILE_MAX ((size_t)8 << 30)      /* bytes of a file                              */
 #define TT_SNAPSHOT_WIRE_MAX ((size_t)TT_FRAME_MAX) /* of one that travels: to a joiner, by STORE or LOAD */
 
@@ -68,6 +72,9 @@ typedef struct {
     bool replays;       /* the algorithm has a replay */
     const void *replay; /* one block (learner/replay/replay.h) */
     size_t replay_bytes;
+    bool bare;                                              /* written without all but weights and normalisers */
+    tt_snapshot_version_t waiting[TT_SNAPSHOT_WAITING_MAX]; /* still to be evaluated, ascending; without `reward` */
+    size_t waitings;
     tt_st_t *file; /* owned, after reading */
     float *owned;  /* params, after reading */
 } tt_snapshot_t;
@@ -100,6 +107,7 @@ typedef struct {
     bool sealed;             /* false: of tutti 0.1, nothing to compare with */
     char *config;            /* owned                                        */
     char weights_sha256[65]; /* as it says, "" = it does not */
+    bool bare;               /* weights and normalisers alone: nothing to go on from */
 } tt_snapshot_info_t;
 
 tt_status_t tt_snapshot_inspect(const char *path, tt_snapshot_info_t *out);

@@ -12,9 +12,9 @@
 typedef struct {
     tt_st_array_t *array;
     size_t arrays, room;
-    tt_st_meta_t meta[8];
+    tt_st_meta_t meta[9];
     size_t metas;
-    int64_t number[12];
+    int64_t number[12], waiting[TT_SNAPSHOT_WAITING_MAX];
     size_t numbers;
     float *weights; /* transposed tensors */
     char texts[4][80];
@@ -78,9 +78,27 @@ static void s_versions(draft_t *draft, const tt_snapshot_t *self)
         s_array(draft, name, TT_ST_F32, version->params, self->param_count, 0);
         snprintf(name, sizeof name, NAME_NORM, (unsigned long long)version->version);
         s_array(draft, name, TT_ST_F64, version->norm, self->norm_count, 0);
+        if (!version->reward)
+            continue; /* of a bare file */
         snprintf(name, sizeof name, NAME_REWARD, (unsigned long long)version->version);
         s_array(draft, name, TT_ST_F64, version->reward, self->reward_count, 0);
     }
+}
+
+/*  What is still to be evaluated. */
+static void s_waiting(draft_t *draft, const tt_snapshot_t *self)
+{
+    for (size_t i = 0; i < self->waitings; i++) {
+        const tt_snapshot_version_t *version = &self->waiting[i];
+        char name[96];
+        draft->waiting[i] = (int64_t)version->version;
+        snprintf(name, sizeof name, NAME_WAITING_PARAMS, (unsigned long long)version->version);
+        s_array(draft, name, TT_ST_F32, version->params, self->param_count, 0);
+        snprintf(name, sizeof name, NAME_WAITING_NORM, (unsigned long long)version->version);
+        s_array(draft, name, TT_ST_F64, version->norm, self->norm_count, 0);
+    }
+    if (self->waitings)
+        s_array(draft, NAME_WAITING, TT_ST_I64, draft->waiting, self->waitings, 0);
 }
 
 static void s_metadata(draft_t *draft, const tt_snapshot_t *self)
@@ -96,14 +114,13 @@ static void s_metadata(draft_t *draft, const tt_snapshot_t *self)
     s_meta(draft, META_UPDATE, draft->texts[0]);
     s_meta(draft, META_RETURN_MEAN, draft->texts[1]);
     s_meta(draft, META_SHA256, draft->texts[2]);
+    if (self->bare)
+        s_meta(draft, META_HOLDS, HOLDS_WEIGHTS);
 }
 
-static void s_draft(draft_t *draft, const tt_snapshot_t *self)
+/*  What is needed to go on. */
+static void s_state(draft_t *draft, const tt_snapshot_t *self)
 {
-    *draft = (draft_t){.room = self->tensors + 3 * self->versions + self->sets + 21};
-    draft->array = tt_array0(draft->room, sizeof *draft->array);
-    s_tensors(draft, self);
-    s_number(draft, NAME_UPDATE, self->update);
     s_number(draft, NAME_STEP, self->step);
     s_number(draft, NAME_STEPS, self->steps);
     s_number(draft, NAME_OPT_STEP, self->opt_step);
@@ -113,7 +130,6 @@ static void s_draft(draft_t *draft, const tt_snapshot_t *self)
     s_array(draft, NAME_BEST, TT_ST_F64, &self->best, 1, 0);
     if (self->opt_count)
         s_array(draft, NAME_OPT_STATE, TT_ST_F32, self->opt_state, self->opt_count, 0);
-    s_versions(draft, self);
     if (self->env_states)
         s_array(draft, NAME_ENV_STATES, TT_ST_U8, self->env_states, self->envs, self->env_bytes);
     if (self->sum) {
@@ -129,6 +145,18 @@ static void s_draft(draft_t *draft, const tt_snapshot_t *self)
     }
     if (self->replays)
         s_array(draft, NAME_REPLAY, TT_ST_U8, self->replay, self->replay_bytes, 0);
+    s_waiting(draft, self);
+}
+
+static void s_draft(draft_t *draft, const tt_snapshot_t *self)
+{
+    *draft = (draft_t){.room = self->tensors + 3 * self->versions + 2 * self->waitings + self->sets + 22};
+    draft->array = tt_array0(draft->room, sizeof *draft->array);
+    s_tensors(draft, self);
+    s_number(draft, NAME_UPDATE, self->update);
+    s_versions(draft, self);
+    if (!self->bare)
+        s_state(draft, self);
     s_metadata(draft, self);
 }
 

@@ -65,6 +65,12 @@ static void test_what_is_said(void **state)
             "f.yaml:2:20: unknown key 'policy.collect.unroll_len'; 'tutti config' lists the keys"},
         {"env: x\npolicy: {collect: {gae_lambda: 0.9}}\n",
             "f.yaml:2:20: unknown key 'policy.collect.gae_lambda'; did you mean 'algorithm.gae_lambda'?"},
+        {"env: x\npolicy: {seed: 3}\n", "f.yaml:2:10: unknown key 'policy.seed'; did you mean 'seed'?"},
+        {"env: x\neval_freq: 100\n",
+            "f.yaml:2:1: unknown key 'eval_freq'; here it is called 'eval.every' (in env steps "
+            "of all environments together)"},
+        {"env: x\nevaluation_interval: 1\n", "f.yaml:2:1: unknown key 'evaluation_interval'; here it is called "
+                                             "'eval.every' (in env steps, not in updates)"},
         {"env: x\ndevice: cuda\n", "f.yaml:2:1: unknown key 'device': there is no GPU backend; leave it away"},
         {"env_id: CartPole-v1\n", "f.yaml:1:1: unknown key 'env_id'; here it is called 'env'"},
         {"env:\n  env_id: CartPole-v1\n", "f.yaml:2:3: unknown key 'env.env_id'; here it is called 'env'"},

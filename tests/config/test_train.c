@@ -218,7 +218,7 @@ static void test_null(void **state)
         tt_config_destroy(&again);
         tt_config_destroy(&config);
     }
-    assert_int_equal(count, 4);
+    assert_int_equal(count, 5);
     assert_int_equal(s_check("env: X\ncheckpoint: {keep: null}"), TT_CONFIG);
 }
 

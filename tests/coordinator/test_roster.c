@@ -390,6 +390,26 @@ static void test_the_one_stuck_longest_is_named(void **state)
     world_end(w);
 }
 
+/*  While rank 0 evaluates, and gets on with it, nobody else can; and when it does not, it is the one. */
+static void test_nobody_is_stuck_behind_an_evaluation(void **state)
+{
+    (void)state;
+    world_t *w = world_running(1);
+    char evaluating[] = "evaluating version 4 (1 of 10 episodes have ended)";
+    peer_t *leader = roster_holder(w->roster, TT_PEER_LEARNER, 0);
+    tt_msg_HEARTBEAT_t on = TT_MSG(HEARTBEAT, .state = evaluating, .holds = true, .era = 1);
+    for (; on.progress < 5; on.progress++) {
+        tt_clock_turn(&w->clock, SECOND);
+        roster_beat(w->roster, leader, &on);
+        assert_int_equal(roster_stalled(w->roster, 2 * SECOND) != NULL, false);
+    }
+    tt_clock_turn(&w->clock, 2 * SECOND);
+    on.progress--;
+    roster_beat(w->roster, leader, &on);
+    assert_non_null(roster_stalled(w->roster, 2 * SECOND));
+    world_end(w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -414,6 +434,7 @@ int main(void)
         cmocka_unit_test(test_one_that_asks_goes_when_the_weights_are_safe),
         cmocka_unit_test(test_the_only_holder_stays_until_another_one_holds),
         cmocka_unit_test(test_the_one_stuck_longest_is_named),
+        cmocka_unit_test(test_nobody_is_stuck_behind_an_evaluation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /*  Snapshots of a learner on another host: piece by piece, over a socket of their own. */
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "common/base/clock.h"
@@ -117,10 +118,60 @@ static void test_snapshots_come_in_pieces(void **state)
     crew_leave(&crew);
 }
 
+/*  A bare sample as the best, in one piece. */
+static void s_store_best(const run_t *run, tt_sock_t *sock, uint64_t instance, uint64_t update, double return_mean)
+{
+    char best[] = "best.safetensors", folder[] = "/tmp/tt-best-XXXXXX", path[512];
+    tt_buf_t bytes;
+    tt_buf_init(&bytes, 1 << 20);
+    assert_non_null(mkdtemp(folder));
+    sample_write_best(folder, update, return_mean);
+    snprintf(path, sizeof path, "%s/best.safetensors", folder);
+    assert_ok(tt_buf_read_file(&bytes, path));
+    const tt_msg_STORE_t msg = TT_MSG(STORE, .instance = instance, .name = best, .size = bytes.size);
+    assert_int_equal(s_store(sock, &msg, bytes.data, bytes.size, NULL), bytes.size);
+    tt_buf_free(&bytes);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(rmdir(folder), 0);
+    snprintf(path, sizeof path, "%s/checkpoints/.best.safetensors.part", run->dir);
+    assert_int_equal(access(path, F_OK), -1);
+}
+
+static void s_expect_best(const run_t *run, uint64_t update, double return_mean)
+{
+    char path[512];
+    tt_snapshot_info_t info;
+    snprintf(path, sizeof path, "%s/checkpoints/best.safetensors", run->dir);
+    assert_ok(tt_snapshot_inspect(path, &info));
+    assert_true(info.bare && info.update == update && info.return_mean == return_mean);
+    tt_snapshot_info_free(&info);
+}
+
+/*  Who leads now may not know what was best before it did. */
+static void test_the_best_stays_until_there_is_a_better_one(void **state)
+{
+    run_t *run = *state;
+    crew_t crew;
+    crew_begin(run, &crew);
+    tt_sock_t *sock = s_files(run);
+    const uint64_t instance = tt_link_instance(crew.learner);
+    s_store_best(run, sock, instance, 10, 5);
+    s_expect_best(run, 10, 5);
+    s_store_best(run, sock, instance, 20, 4);
+    s_expect_best(run, 10, 5);
+    s_store_best(run, sock, instance, 30, 5);
+    s_expect_best(run, 10, 5);
+    s_store_best(run, sock, instance, 40, 6);
+    s_expect_best(run, 40, 6);
+    tt_sock_destroy(&sock);
+    crew_leave(&crew);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_snapshots_come_in_pieces, run_setup, run_teardown),
+        cmocka_unit_test_setup_teardown(test_the_best_stays_until_there_is_a_better_one, run_setup, run_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

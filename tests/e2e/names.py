@@ -90,8 +90,8 @@ def s_said(world):
     """What one run says: {S, H, P, M: names at the top}, every name there is, and TensorBoard's tags."""
     # eight beats are told together, and not before they have lasted half a second
     process, run_dir = world.start_run(world.config(), "stop.env_steps=1G", "checkpoint.every_s=0.5", "net.beat_ms=200",
-                                       "net.lease_ms=20000", "learner.replicas=2")
-    wait_for(lambda: s_told(run_dir), "where the time of each role goes")
+                                       "net.lease_ms=20000", "learner.replicas=2", "eval.every=2000")
+    wait_for(lambda: s_told(run_dir) and "eval/" in s_rows(run_dir), "where the time of each role goes, and an evaluation")
     status, served = world.status(run_dir), json.loads(s_ask(run_dir, "/status"))
     equal(set(status) - set(served), {"life", "changed"}, "what tutti status says and GET /status does not")
     equal(set(served) - set(status), set(), "what GET /status says and tutti status does not")
@@ -102,7 +102,7 @@ def s_said(world):
     summary = world.stop(process, run_dir)
     rows = set().union(*(json.loads(line) for line in s_rows(run_dir).splitlines()))
     events = b"".join(open(path, "rb").read() for path in glob.glob(os.path.join(run_dir, "events.*")))
-    tags = {tag.decode() for tag in re.findall(rb"(?:charts|losses|time|system)/[A-Za-z_/]+", events)}
+    tags = {tag.decode() for tag in re.findall(rb"(?:charts|losses|eval|time|system)/[A-Za-z_/]+", events)}
     everything = s_keys(status, s_keys(summary, set())) | metrics | rows | tags
     return {"S": set(summary), "H": set(status), "P": metrics, "M": rows}, everything, tags
 

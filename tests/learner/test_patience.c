@@ -1,5 +1,6 @@
 /*  How long a learner waits, and for whom: a whole one, by a clock that the test turns. */
 #include <jansson.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -24,6 +25,7 @@ typedef struct {
     char failed[512], finished[4096]; /* texts of EVENTs */
 } stage_t;
 
+static pthread_mutex_t s_hanging = PTHREAD_MUTEX_INITIALIZER;
 static stage_t s_stage; /* a test that fails leaves the learner's thread behind */
 
 static void s_on_event(void *ctx, const tt_msg_EVENT_t *event)
@@ -44,6 +46,21 @@ static void s_on_roster(void *ctx)
 static void s_on_turn(void *ctx)
 {
     fake_collector_feed(&((stage_t *)ctx)->collector);
+}
+
+/*  An environment that does not come back until the test lets it go. */
+static tt_status_t s_play_for_ever(const evaluate_game_t *game, evaluate_result_t *out)
+{
+    (void)game;
+    pthread_mutex_lock(&s_hanging);
+    pthread_mutex_unlock(&s_hanging);
+    *out = (evaluate_result_t){0};
+    return TT_OK;
+}
+
+static tt_status_t s_learn(const tt_location_t *location, int signals_fd)
+{
+    return learner_run(location, signals_fd, s_play_for_ever);
 }
 
 /*  A learner that is alone in the first roster, has trained `updates` batches and waits for the next. */
@@ -70,7 +87,7 @@ static stage_t *s_open(const char *more, uint64_t updates)
     fake_collector_open(plays, &self->run);
     plays->gate = updates;
     assert_ok(tt_signals_open(&self->signals));
-    fake_role_start(&self->learner, &self->run, TT_PEER_LEARNER, learner_run, self->signals);
+    fake_role_start(&self->learner, &self->run, TT_PEER_LEARNER, s_learn, self->signals);
     fake_until(&self->run, self->learner.member->hello, "HELLO");
     fake_in(&self->run, self->learner.member);
     fake_roster(&self->run, true, NULL);
@@ -153,6 +170,23 @@ static void test_a_checkpoint_is_due(void **state)
     s_close(self);
 }
 
+/*  One evaluation may be outstanding, a second one is waited for; if its environment hangs, that is said. */
+static void test_an_evaluation_hangs(void **state)
+{
+    (void)state;
+    pthread_mutex_lock(&s_hanging);
+    stage_t *self = s_open("eval: {every: 1, episodes: 3}\n", 1);
+    self->collector.gate = 2;
+    fake_until(&self->run, strstr(self->learner.member->state, "evaluating"), "a second version that is due");
+    s_pass(self, STALL_S);
+    s_pass_to_the_end(self, STALL_S + 1);
+    assert_int_equal(self->learner.status, TT_TIMEOUT);
+    fake_until(&self->run, self->failed[0], "EVENT failed");
+    assert_non_null(strstr(self->failed, "evaluating version 1 (0 of 3 episodes have ended)"));
+    pthread_mutex_unlock(&s_hanging);
+    s_close(self);
+}
+
 static void test_the_time_is_up(void **state)
 {
     (void)state;
@@ -178,6 +212,7 @@ int main(void)
         cmocka_unit_test(test_nothing_moves),
         cmocka_unit_test(test_leaving_without_a_word),
         cmocka_unit_test(test_a_checkpoint_is_due),
+        cmocka_unit_test(test_an_evaluation_hangs),
         cmocka_unit_test(test_the_time_is_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

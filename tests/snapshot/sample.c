@@ -17,7 +17,7 @@ tt_snapshot_t sample_expect(void)
         .episodes_count = TT_COUNT(s_episodes)};
 }
 
-void sample_encode(tt_buf_t *out, uint64_t update)
+static tt_snapshot_t s_sample(uint64_t update)
 {
     tt_snapshot_t snapshot = sample_expect();
     snapshot.config = "name: x\nseed: 3\n";
@@ -30,6 +30,12 @@ void sample_encode(tt_buf_t *out, uint64_t update)
     snapshot.version[0] = (tt_snapshot_version_t){update, sample_params, s_norm, s_reward};
     snapshot.episodes = s_episodes;
     snapshot.returns = s_returns;
+    return snapshot;
+}
+
+void sample_encode(tt_buf_t *out, uint64_t update)
+{
+    const tt_snapshot_t snapshot = s_sample(update);
     tt_buf_init(out, 1 << 20);
     assert_ok(tt_snapshot_encode(&snapshot, out));
 }
@@ -50,6 +56,16 @@ void sample_write(const char *folder, const char *name, uint64_t update)
     sample_encode(&bytes, update);
     sample_save(folder, name, bytes.data, bytes.size);
     tt_buf_free(&bytes);
+}
+
+void sample_write_best(const char *folder, uint64_t update, double return_mean)
+{
+    char path[512];
+    tt_snapshot_t snapshot = s_sample(update);
+    snapshot.bare = true;
+    snapshot.return_mean = return_mean;
+    snprintf(path, sizeof path, "%s/best.safetensors", folder);
+    assert_ok(tt_snapshot_write(&snapshot, path));
 }
 
 void sample_damage(const char *folder, const char *name)

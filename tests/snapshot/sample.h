@@ -12,5 +12,7 @@ void sample_encode(tt_buf_t *out, uint64_t update);
 /*  Any bytes / a sample as the file FOLDER/NAME. */
 void sample_save(const char *folder, const char *name, const void *bytes, size_t size);
 void sample_write(const char *folder, const char *name, uint64_t update);
+/*  A bare one as FOLDER/best.safetensors. */
+void sample_write_best(const char *folder, uint64_t update, double return_mean);
 /*  Flip a bit in the middle of FOLDER/NAME. */
 void sample_damage(const char *folder, const char *name);

@@ -131,6 +131,26 @@ static void test_the_newest_that_is_whole(void **state)
     free(command);
 }
 
+/*  The best of evaluations: nobody goes on from it, however new it is, and a better one replaces it. */
+static void test_the_best_evaluated(void **state)
+{
+    (void)state;
+    char dir[] = "/tmp/tt-checkpoints-XXXXXX";
+    assert_non_null(mkdtemp(dir));
+    assert_true(tt_checkpoint_exceeds_best(dir, -1e9)); /* there is none */
+    sample_write(dir, "00000010.safetensors", 10);
+    sample_write_best(dir, 20, 7.5);
+    s_expect_newest(dir, "00000010.safetensors", 10, "");
+    assert_true(tt_checkpoint_exceeds_best(dir, 7.75));
+    assert_false(tt_checkpoint_exceeds_best(dir, 7.5));
+    assert_false(tt_checkpoint_exceeds_best(dir, 7));
+    sample_damage(dir, "best.safetensors");
+    assert_true(tt_checkpoint_exceeds_best(dir, 7));
+    char *command = tt_sprintf("rm -rf '%s'", dir);
+    assert_int_equal(system(command), 0);
+    free(command);
+}
+
 static void test_the_one_before(void **state)
 {
     (void)state;
@@ -155,6 +175,7 @@ static void test_the_one_before(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_names), cmocka_unit_test(test_the_newest_stay),
-        cmocka_unit_test(test_the_newest_that_is_whole), cmocka_unit_test(test_the_one_before)};
+        cmocka_unit_test(test_the_newest_that_is_whole), cmocka_unit_test(test_the_one_before),
+        cmocka_unit_test(test_the_best_evaluated)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -183,6 +183,64 @@ static void test_a_kept_sum_travels_with_the_state(void **state)
     s_refused(f, back, f->bytes.size);
 }
 
+/*  Versions that are still to be evaluated, which need not be among those that batches are collected with. */
+static void test_what_is_to_be_evaluated_travels_too(void **state)
+{
+    fixture_t *f = *state;
+    const world_t *w = &f->world;
+    f->full.waitings = 2;
+    f->full.waiting[0] = (tt_snapshot_version_t){.version = 20, .params = w->params[0], .norm = w->norm[0]};
+    f->full.waiting[1] = (tt_snapshot_version_t){.version = 30, .params = w->params[1], .norm = w->norm[1]};
+    s_encode(f);
+    tt_snapshot_t back = s_expect(&f->world);
+    assert_ok(tt_snapshot_decode(&back, f->bytes.data, f->bytes.size));
+    assert_int_equal(back.waitings, 2);
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(back.waiting[i].version, 20 + 10 * i);
+        assert_memory_equal(back.waiting[i].params, w->params[i], f->full.param_count * sizeof(float));
+        assert_memory_equal(back.waiting[i].norm, w->norm[i], sizeof w->norm[i]);
+    }
+    tt_snapshot_close(&back);
+    static const uint64_t bad[][2] = {{30, 20}, {20, 42}, {UINT64_MAX, 5}};
+    for (size_t i = 0; i < TT_COUNT(bad); i++) {
+        f->full.waiting[0].version = bad[i][0];
+        f->full.waiting[1].version = bad[i][1];
+        s_encode(f);
+        s_refused(f, s_expect(&f->world), f->bytes.size);
+    }
+}
+
+/*  A policy to act with, and nothing to go on from. */
+static void test_a_bare_one_has_the_weights_alone(void **state)
+{
+    fixture_t *f = *state;
+    char dir[] = "/tmp/tt-snapshot-XXXXXX";
+    assert_non_null(mkdtemp(dir));
+    char *path = tt_sprintf("%s/best.safetensors", dir);
+    f->full.bare = true;
+    f->full.version[1].reward = NULL;
+    f->full.version[0] = f->full.version[1];
+    f->full.versions = 1;
+    assert_ok(tt_snapshot_write(&f->full, path));
+    tt_snapshot_info_t info;
+    assert_ok(tt_snapshot_inspect(path, &info));
+    assert_true(info.bare && info.update == 41 && info.return_mean == 123.5);
+    tt_snapshot_info_free(&info);
+    tt_st_t *file;
+    float *params = tt_array0(f->full.param_count, sizeof *params);
+    assert_ok(tt_snapshot_open_file(&file, path));
+    assert_ok(tt_snapshot_weights(file, f->full.tensor, f->full.tensors, true, params));
+    assert_memory_equal(params, f->full.params, f->full.param_count * sizeof *params);
+    assert_non_null(tt_snapshot_norm(file, 41));
+    tt_st_destroy(&file);
+    free(params);
+    tt_snapshot_t back = s_expect(&f->world);
+    assert_int_equal(tt_snapshot_read(&back, path), TT_DATA);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(rmdir(dir), 0);
+    free(path);
+}
+
 /*  Files hold [out][in], as PyTorch does. */
 static void test_weights_are_shaped_as_pytorch_shapes_them(void **state)
 {
@@ -263,6 +321,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_a_round_trip_gives_everything_back, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_a_kept_sum_travels_with_the_state, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_what_is_to_be_evaluated_travels_too, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_a_bare_one_has_the_weights_alone, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_weights_are_shaped_as_pytorch_shapes_them, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_another_network_is_refused, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_a_weight_that_is_not_finite_is_refused, s_setup, s_teardown),

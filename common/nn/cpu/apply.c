@@ -92,7 +92,7 @@ tt_status_t cpu_report(const tt_work_t *work)
             (unsigned long long)bad_step, (double)net->norms->bad);
     }
     if (work->report.stats)
-        memcpy(work->report.stats, work->report.sums->root + net->param_count,
+        memcpy(work->report.stats, work->report.sums->root + tt_net_stats_offset(&net->spec),
             (TT_LOSS_STATS + net->spec.ride) * sizeof(float));
     if (work->report.norm)
         memcpy(work->report.norm, net->norms->newest, tt_net_groups(&net->spec) * sizeof(float));

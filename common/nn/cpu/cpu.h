@@ -90,15 +90,13 @@ typedef struct {
     uint32_t filled; /* trunks, as bits, whose d_trunk holds something of this block  */
 } cpu_block_t;
 
-/*  lane->x or a trunk's last layer through tower t of a set: its hidden layers, and its head (a trunk has none) to out. */
-void cpu_tower_forward(const cpu_block_t *block, uint32_t set, uint32_t t, float *out);
+/*  Towers (bits), each with the trunks before it, in their order: lane->x through hidden layers and heads, the heads to
+ *  lane->out[view]. */
+void cpu_towers_forward(const cpu_block_t *block, uint32_t view, uint32_t towers);
 /*  lane->d_out[t], or a trunk's d_trunk, to the parameters' gradient and to the trunk that it reads. */
 void cpu_tower_backward(cpu_block_t *block, uint32_t t);
 /*  When a shard ends: what stood transposed goes to its place. */
 void cpu_tower_put_head_grad(const cpu_tower_t *tower, const float *head_grad, float *grad);
-
-/*  Those of the towers (bits) that stand in a list of chains, in their order; heads go to lane->out[view]. */
-void cpu_towers_forward(const cpu_block_t *block, uint32_t view, uint32_t towers);
 
 /*  forward.c */
 tt_status_t cpu_forward(const tt_work_t *work);

@@ -37,17 +37,22 @@ static void s_block(const job_t *job, const cpu_block_t *block, size_t at)
     }
 }
 
-static void s_lane(void *ctx, uint32_t lane, uint32_t lanes)
+static void s_blocks(const job_t *job, uint32_t lane, size_t lo, size_t hi)
 {
-    const job_t *job = ctx;
     const cpu_net_t *self = job->work->forward.net->impl;
-    const size_t rows = job->work->forward.rows, blocks = (rows + TT_BLOCK - 1) / TT_BLOCK;
-    for (size_t b = blocks * lane / lanes; b < blocks * (lane + 1) / lanes; b++) {
-        const size_t at = b * TT_BLOCK;
+    const size_t rows = job->work->forward.rows;
+    for (size_t at = lo * TT_BLOCK; at < rows && at < hi * TT_BLOCK; at += TT_BLOCK) {
         const cpu_block_t block = {
             .net = self, .lane = &self->lanes[lane], .rows = rows - at < TT_BLOCK ? rows - at : TT_BLOCK};
         s_block(job, &block, at);
     }
+}
+
+static void s_lane(void *ctx, uint32_t lane, uint32_t lanes)
+{
+    const job_t *job = ctx;
+    const size_t blocks = (job->work->forward.rows + TT_BLOCK - 1) / TT_BLOCK;
+    s_blocks(job, lane, blocks * lane / lanes, blocks * (lane + 1) / lanes);
 }
 
 tt_status_t cpu_forward(const tt_work_t *work)
@@ -59,7 +64,7 @@ tt_status_t cpu_forward(const tt_work_t *work)
         if (work->forward.out[t])
             job.wanted |= self->tower[0][t].chain;
     if (work->forward.rows <= TT_BLOCK)
-        s_lane(&job, 0, 1); /* nothing to share */
+        s_blocks(&job, 0, 0, 1); /* nothing to share */
     else
         cpu_pool_run(((const cpu_device_t *)net->device)->pool, s_lane, &job);
     return TT_OK;

@@ -17,7 +17,8 @@ static const float *s_layer_input(const cpu_block_t *block, uint32_t t, uint32_t
     return lane->hidden[towers[t].from][towers[towers[t].from].layers - 1];
 }
 
-void cpu_tower_forward(const cpu_block_t *block, uint32_t set, uint32_t t, float *out)
+/*  lane->x or a trunk's last layer through tower t of a set: its hidden layers, and its head (a trunk has none) to out. */
+static void s_forward(const cpu_block_t *block, uint32_t set, uint32_t t, float *out)
 {
     const cpu_net_t *self = block->net;
     const cpu_tower_t *tower = &self->tower[set][t];
@@ -49,7 +50,7 @@ void cpu_towers_forward(const cpu_block_t *block, uint32_t view, uint32_t towers
 {
     for (uint32_t t = 0; towers >> t; t++)
         if (towers >> t & 1)
-            cpu_tower_forward(block, view % TT_SETS_MAX, t, block->lane->out[view][t]);
+            s_forward(block, view % TT_SETS_MAX, t, block->lane->out[view][t]);
 }
 
 /* ---- back -------------------------------------------------------------------------------------------------------- */
