@@ -2,6 +2,7 @@
 #include "cli/spaces.h"
 #include "common/base/mem.h"
 #include "common/job/fit.h"
+#include "common/nn/spec.h"
 
 typedef struct {
     tt_columns_t *columns; /* owned                                    */
@@ -23,7 +24,7 @@ static uint64_t s_tower(const tt_net_spec_t *net, const tt_tower_t *tower, uint6
 {
     const tt_tower_t *trunk = s_trunk(net, tower);
     uint64_t params = 0, in = trunk ? trunk->hidden[trunk->hidden_count - 1] : net->obs;
-    for (uint32_t l = 0; l < tower->hidden_count + (tower->out > 0); l++) {
+    for (uint32_t l = 0; l < tt_spec_layers(tower); l++) {
         const uint64_t units = l < tower->hidden_count ? tower->hidden[l] : tower->out;
         params += (in + 1) * units;
         *multiplies += in * units;
@@ -97,14 +98,18 @@ static void s_print_tower(FILE *out, const sums_t *self, uint32_t t)
     char number[32];
     const tt_tower_t *tower = &self->net.tower[t], *trunk = s_trunk(&self->net, tower);
     fprintf(out, "#   %-12s ", tower->name);
-    if (trunk)
+    if (tower->kind == TT_TOWER_DUELING)
+        fprintf(out, "%s + %s - mean", self->net.tower[tower->value].name, self->net.tower[tower->advantage].name);
+    else if (trunk)
         fprintf(out, "%s", trunk->name);
     else
         fprintf(out, "%u", self->net.obs);
     for (uint32_t l = 0; l < tower->hidden_count; l++)
         fprintf(out, " -> %u %s", tower->hidden[l], tower->activation == TT_NN_RELU ? "relu" : "tanh");
     s_print_head(out, tower);
-    fprintf(out, ": %s parameters\n", s_grouped(number, self->params[t]));
+    if (tt_spec_layers(tower))
+        fprintf(out, ": %s parameters", s_grouped(number, self->params[t]));
+    fprintf(out, "\n");
 }
 
 static bool s_has_log_std(const tt_net_spec_t *net)

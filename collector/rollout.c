@@ -266,8 +266,7 @@ static tt_status_t s_sample(
     const size_t at = (size_t)self->t * self->E;
     float *value = self->at.value + at, *log_prob = self->at.log_prob + at;
     TT_TRY(s_evaluate(self, row, self->E, self->head, value));
-    tt_policy_sample(&self->policy, self->head, self->log_std, mask, self->E, draw,
-        action, log_prob);
+    tt_policy_sample(&self->policy, self->head, self->log_std, mask, self->E, draw, action, log_prob);
     return TT_OK;
 }
 

@@ -32,11 +32,13 @@ tt_status_t tt_algorithm_find(const tt_algorithm_t **out, const char *name)
         near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "");
 }
 
-/*  The tower that is acted by. */
+/*  The tower that is acted by; of a dueling one the advantages, by which choices differ. */
 static uint32_t s_acts(const tt_net_spec_t *spec)
 {
-    const uint32_t actor = tt_net_tower(spec, "actor");
-    return actor < spec->towers ? actor : tt_net_tower(spec, "q");
+    const uint32_t actor = tt_net_tower(spec, "actor"), q = tt_net_tower(spec, "q");
+    if (actor < spec->towers)
+        return actor;
+    return q < spec->towers && spec->tower[q].kind == TT_TOWER_DUELING ? spec->tower[q].advantage : q;
 }
 
 tt_status_t tt_algorithm_init(

@@ -143,7 +143,7 @@ typedef struct tt_algorithm {
         tt_algo_t **self_p, const tt_train_cfg_t *train, const tt_columns_t *columns, const void *cfg);
     void (*destroy)(tt_algo_t **self_p);
 
-    float (*head_gain)(const void *cfg); /* of the tower "actor" or "q"; others have 1 */
+    float (*head_gain)(const void *cfg); /* of the tower "actor" or "q" (dueling: "advantage"); others have 1 */
     float (*log_std0)(const void *cfg);
     double (*gamma)(const void *cfg); /* discount, for reward normalisation   */
     const tt_opt_spec_t *(*opt)(const tt_algo_t *self);

@@ -75,7 +75,8 @@ tt_status_t evaluation_turn(core_t *self, bool last, bool *done)
 {
     evaluate_t *evaluate = self->evaluate;
     *done = true;
-    if (!evaluate || !core_leads(self) || self->ending.finish) /* who is asked to end leaves it to the next life of the run */
+    if (!evaluate || !core_leads(self) ||
+        self->ending.finish) /* who is asked to end leaves it to the next life of the run */
         return TT_OK;
     TT_TRY(s_take(self));
     evaluate_begin(evaluate);

@@ -9,11 +9,11 @@
 /*  Who acts in another way than the algorithm says makes other rows than it reads. */
 static tt_status_t s_check_actor(const model_t *self)
 {
-    const int kind = tt_algorithm_shape(self->algorithm, &self->train, self->cfg).actor.kind;
-    if (self->train.actor.kind == kind)
+    const tt_actor_t *here = &self->train.actor, said = self->shape.actor;
+    if (here->kind == said.kind && here->dueling == said.dueling)
         return TT_OK;
-    return tt_err(
-        TT_CONFIG, "job: actor.kind is not what %s says: this is not a resolved config", self->algorithm->name);
+    return tt_err(TT_CONFIG, "job: actor.%s is not what %s says: this is not a resolved config",
+        here->kind == said.kind ? "dueling" : "kind", self->algorithm->name);
 }
 
 static tt_status_t s_options(model_t *self)

@@ -173,7 +173,6 @@ static const tt_synonym_t s_synonyms[] = {
     {"capture_video", NULL, "nothing is rendered; leave it away"},
     {"use_sde", NULL, "there is no state-dependent exploration; leave it away"},
     {"use_rnn", NULL, "there are no recurrent networks; leave it away"},
-    {"dueling", NULL, "there are no dueling networks; leave it away"},
     {"noisy", NULL, "there are no noisy networks; leave it away"},
     {"num_atoms", NULL, "values are expected ones, not distributions; leave it away"},
     {"optimize_memory_usage", NULL, "an observation is stored once; leave it away"},

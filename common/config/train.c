@@ -91,6 +91,8 @@ const tt_cfg_field_t tt_train_fields[] = {
     /* the algorithm's own keys say whether they may change in a resumed run */
     {"actor.kind", TT_CFG_ENUM, AT(actor.kind), "sample", .choices = "sample|argmax",
         .help = "how collectors act (filled in from the algorithm)"},
+    {"actor.dueling", TT_CFG_BOOL, AT(actor.dueling), "false",
+        .help = "argmax: values of choices are made of the state's and advantages (filled in from the algorithm)"},
     {"actor.epsilon", TT_CFG_F64, AT(actor.epsilon), "0", 0, 1,
         .help = "argmax: probability of a uniform choice, at first (filled in from the algorithm)",
         .resume = TT_CFG_FREE},

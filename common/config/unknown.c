@@ -2,6 +2,7 @@
 #include "common/config/parts.h"
 #include "common/base/mem.h"
 #include "common/config/synonyms.h"
+#include "common/config/train.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,11 +25,17 @@ static const stranger_t *s_stranger(const tt_config_t *self, const char *key)
     return NULL;
 }
 
+/*  A key that a person could have meant: not one of a map's, and not one that the program fills in. */
+static bool s_is_for_people(const claim_t *claim)
+{
+    return !claim->made && !tt_train_fills_in(claim->field->key);
+}
+
 static const char *s_nearest_claim(const tt_config_t *self, const char *key)
 {
     const char **names = tt_array0(self->claim_count, sizeof *names);
     for (size_t i = 0; i < self->claim_count; i++)
-        names[i] = self->claims[i].made ? "" : self->claims[i].field->key;
+        names[i] = s_is_for_people(&self->claims[i]) ? self->claims[i].field->key : "";
     const char *near = tt_nearest(key, names, self->claim_count);
     free(names);
     return near;
@@ -52,7 +59,7 @@ static const tt_synonym_t *s_section_word(const tt_config_t *self, const char *k
 static bool s_is_our_word(const tt_config_t *self, const char *key)
 {
     for (size_t i = 0; i < self->claim_count; i++)
-        if (!self->claims[i].made && strcmp(key_leaf(self->claims[i].field->key), key_leaf(key)) == 0)
+        if (s_is_for_people(&self->claims[i]) && strcmp(key_leaf(self->claims[i].field->key), key_leaf(key)) == 0)
             return true;
     return false;
 }

@@ -34,7 +34,7 @@ static tt_net_spec_t s_towers(const tt_train_cfg_t *cfg, const tt_columns_t *col
     tt_policy_of(&policy, columns);
     const tt_nn_activation_t activation = cfg->network.activation == TT_ACT_RELU ? TT_NN_RELU : TT_NN_TANH;
     if (cfg->actor.kind == TT_ACT_ARGMAX)
-        return tt_net_one(
+        return (cfg->actor.dueling ? tt_net_dueling : tt_net_one)(
             "q", columns->flat, cfg->network.hidden.at, cfg->network.hidden.count, activation, policy.out);
     return (cfg->network.shared ? tt_net_shared : tt_net_actor_critic)(
         columns->flat, cfg->network.hidden.at, cfg->network.hidden.count, activation, policy.out, policy.log_std);

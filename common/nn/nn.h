@@ -1,7 +1,8 @@
 /*  nn - a list of networks as one flat parameter vector, on one device (device.h).
  *
  *  A network is a list of *towers*: MLPs that read the observation, or the last hidden layer of an earlier tower without a
- *  head (a *trunk*). Towers lie in *groups*, contiguous parts of the vector with an optimiser, a step counter and a clip of
+ *  head (a *trunk*); or *dueling* towers, which have no parameters and make values of choices of the heads of two others.
+ *  Towers lie in *groups*, contiguous parts of the vector with an optimiser, a step counter and a clip of
  *  their own. A *set* is a copy of the vector: set 0 is trained, others follow it (target networks).
  *
  *  Parameters are one flat float32 vector with named tensors. A gradient has the same shape, followed by TT_LOSS_STATS
@@ -31,7 +32,12 @@ enum {
 
 typedef enum { TT_NN_TANH, TT_NN_RELU } tt_nn_activation_t;
 typedef enum { TT_NN_ORTHOGONAL, TT_NN_UNIFORM } tt_nn_init_t; /* first weights: tt_net_init */
+typedef enum {
+    TT_TOWER_MLP,
+    TT_TOWER_DUELING /* Q_a = V + (A_a - mean A), Wang et al. 2016, arXiv:1511.06581, equation 9 */
+} tt_tower_kind_t;
 
+/*  A dueling tower has nothing but a name, out, group and the two that it reads, whose heads no other reads. */
 typedef struct {
     char name[16];                  /* "actor"; its tensors are "actor.0.weight", ...                       */
     uint32_t from;                  /* 0 = the observation; k = the last hidden layer of tower k - 1, a trunk */
@@ -41,11 +47,13 @@ typedef struct {
     uint32_t out;     /* A: floats of the head (logits, means, values); 0 = no head: a trunk       */
     uint32_t log_std; /* L: floats of <name>.log_std beside it, at most A; 0 = there is none       */
     uint32_t group;   /* 0 for the first tower; then that of the tower before, or one more         */
+    tt_tower_kind_t kind;
+    uint32_t value, advantage; /* DUELING: numbers of two MLPs before it, with heads of 1 and of `out`          */
 } tt_tower_t;
 
 typedef struct {
     uint32_t obs;    /* D >= 1                                                          */
-    uint32_t towers; /* 1 .. TT_TOWERS_MAX; a trunk comes before those who read it      */
+    uint32_t towers; /* 1 .. TT_TOWERS_MAX; a tower comes before those who read it      */
     tt_tower_t tower[TT_TOWERS_MAX];
     uint32_t sets; /* 0 .. TT_SETS_MAX; 0 = 1                                         */
     uint32_t ride; /* floats behind the statistics that ride on the sum of a gradient */
@@ -62,6 +70,10 @@ tt_net_spec_t tt_net_shared(uint32_t obs, const uint32_t *hidden, uint32_t hidde
     uint32_t out, uint32_t log_std);
 /*  A single tower: "q" with a value for every choice. */
 tt_net_spec_t tt_net_one(const char *name, uint32_t obs, const uint32_t *hidden, uint32_t hidden_count,
+    tt_nn_activation_t activation, uint32_t out);
+/*  The same from "value" and "advantage", which have the last of the hidden layers each and read "trunk", which has those before
+ *  it; with one hidden layer, or none, there is no trunk. */
+tt_net_spec_t tt_net_dueling(const char *name, uint32_t obs, const uint32_t *hidden, uint32_t hidden_count,
     tt_nn_activation_t activation, uint32_t out);
 /*  The number of the tower of that name; spec->towers when there is none. */
 uint32_t tt_net_tower(const tt_net_spec_t *spec, const char *name);
@@ -137,7 +149,8 @@ typedef struct {
  *  none. */
 typedef void (*tt_loss_fn)(const void *params, const void *const *input, const tt_loss_block_t *block);
 
-/*  One forward: of a tower with a head, with the parameters of a set, from one frame. */
+/*  One forward: of a tower with a head, with the parameters of a set, from one frame. A dueling tower and one that it reads are
+ *  not trained in one objective: a head has one source of gradient. */
 typedef struct {
     uint8_t tower, set, frame; /* frame: tt_frame_t                                              */
     bool grad;                 /* train it: set 0 and TT_AT only                                 */

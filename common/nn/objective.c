@@ -5,6 +5,25 @@ static bool s_alike(const tt_stage_t *a, const tt_stage_t *b)
     return a->tower == b->tower && a->set == b->set && a->frame == b->frame;
 }
 
+/*  One is made of the other's head. */
+static bool s_reads(const tt_net_spec_t *spec, uint32_t t, uint32_t head)
+{
+    return t < spec->towers && tt_spec_dueling(spec, head) == t;
+}
+
+/*  A head that the loss trains, and that a dueling tower trains too, would have two sources of gradient. */
+static tt_status_t s_check_sources(const tt_objective_t *objective, const tt_net_spec_t *spec)
+{
+    for (uint32_t s = 0; s < objective->stages; s++)
+        for (uint32_t h = 0; h < objective->stages; h++) {
+            const uint32_t t = objective->stage[s].tower, head = objective->stage[h].tower;
+            if (objective->stage[s].grad && objective->stage[h].grad && s_reads(spec, t, head))
+                return tt_err(TT_INVALID, "objective %s: stages %u and %u both train the head of %s, which %s reads",
+                    objective->name, s, h, spec->tower[head].name, spec->tower[t].name);
+        }
+    return TT_OK;
+}
+
 static tt_status_t s_check_stage(const tt_objective_t *objective, uint32_t s, const tt_net_spec_t *spec)
 {
     const tt_stage_t *stage = &objective->stage[s];
@@ -36,5 +55,5 @@ tt_status_t tt_objective_check(const tt_objective_t *objective, const tt_net_spe
             TT_STAGES_MAX);
     for (uint32_t s = 0; s < objective->stages; s++)
         TT_TRY(s_check_stage(objective, s, spec));
-    return TT_OK;
+    return s_check_sources(objective, spec);
 }

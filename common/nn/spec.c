@@ -45,6 +45,29 @@ tt_net_spec_t tt_net_one(const char *name, uint32_t obs, const uint32_t *hidden,
     return spec;
 }
 
+tt_net_spec_t tt_net_dueling(const char *name, uint32_t obs, const uint32_t *hidden, uint32_t hidden_count,
+    tt_nn_activation_t activation, uint32_t out)
+{
+    tt_net_spec_t spec = {.obs = obs};
+    const uint32_t common = hidden_count ? hidden_count - 1 : 0, own = hidden_count - common;
+    if (common)
+        spec.tower[spec.towers++] = s_layers("trunk", hidden, common, activation);
+    const uint32_t value = spec.towers, advantage = value + 1;
+    for (uint32_t t = value; t <= advantage; t++) {
+        spec.tower[t] = s_layers(t == value ? "value" : "advantage", hidden + common, own, activation);
+        spec.tower[t].from = value; /* the trunk's number plus one, or 0 */
+        spec.tower[t].out = t == value ? 1 : out;
+    }
+    tt_tower_t *q = &spec.tower[advantage + 1];
+    *q = s_layers(name, NULL, 0, 0);
+    q->kind = TT_TOWER_DUELING;
+    q->out = out;
+    q->value = value;
+    q->advantage = advantage;
+    spec.towers = advantage + 2;
+    return spec;
+}
+
 uint32_t tt_net_tower(const tt_net_spec_t *spec, const char *name)
 {
     uint32_t t = 0;
@@ -55,7 +78,15 @@ uint32_t tt_net_tower(const tt_net_spec_t *spec, const char *name)
 
 uint32_t tt_spec_layers(const tt_tower_t *tower)
 {
-    return tower->hidden_count + (tower->out > 0);
+    return tower->kind == TT_TOWER_DUELING ? 0 : tower->hidden_count + (tower->out > 0);
+}
+
+uint32_t tt_spec_dueling(const tt_net_spec_t *spec, uint32_t t)
+{
+    for (uint32_t q = 0; q < spec->towers; q++)
+        if (spec->tower[q].kind == TT_TOWER_DUELING && (spec->tower[q].value == t || spec->tower[q].advantage == t))
+            return q;
+    return spec->towers;
 }
 
 uint32_t tt_spec_sets(const tt_net_spec_t *spec)
@@ -108,14 +139,44 @@ static tt_status_t s_check_group(const tt_net_spec_t *spec, uint32_t t)
     return TT_OK;
 }
 
-static tt_status_t s_check_tower(const tt_net_spec_t *spec, uint32_t t)
+/*  One of the two heads that a dueling tower reads. */
+static tt_status_t s_check_head(const tt_net_spec_t *spec, uint32_t t, const char *what, uint32_t head, uint32_t out)
 {
-    TT_TRY(s_check_name(spec, t));
+    const char *name = spec->tower[t].name;
+    if (head >= t)
+        return tt_err(TT_INVALID, "network: %s: its %s is tower %u, which does not come before it", name, what, head);
+    const tt_tower_t *read = &spec->tower[head];
+    if (read->kind == TT_TOWER_DUELING)
+        return tt_err(TT_INVALID, "network: %s: its %s %s has no layers of its own", name, what, read->name);
+    if (read->out != out)
+        return tt_err(
+            TT_INVALID, "network: %s: its %s %s has %u outputs and not %u", name, what, read->name, read->out, out);
+    if (tt_spec_dueling(spec, head) != t)
+        return tt_err(TT_INVALID, "network: %s and %s both read the head of %s",
+            spec->tower[tt_spec_dueling(spec, head)].name, name, read->name);
+    return TT_OK;
+}
+
+static tt_status_t s_check_dueling(const tt_net_spec_t *spec, uint32_t t)
+{
     const tt_tower_t *tower = &spec->tower[t];
-    if (tower->out > TT_UNITS_MAX)
-        return s_check_units(tower->name, ": the output", 0, tower->out);
-    if (tower->out == 0 && tower->hidden_count == 0)
-        return tt_err(TT_INVALID, "network: %s has neither hidden layers nor an output", tower->name);
+    if (tower->from || tower->hidden_count || tower->log_std)
+        return tt_err(TT_INVALID, "network: %s is made of two heads: it has no trunk, layers or deviations of its own",
+            tower->name);
+    TT_TRY(s_check_head(spec, t, "value", tower->value, 1));
+    TT_TRY(s_check_head(spec, t, "advantage", tower->advantage, tower->out));
+    if (tower->value == tower->advantage)
+        return tt_err(TT_INVALID, "network: %s: its value and its advantage are both %s", tower->name,
+            spec->tower[tower->value].name);
+    if (tower->group != spec->tower[t - 1].group)
+        return tt_err(
+            TT_INVALID, "network: %s has no parameters, and cannot begin group %u", tower->name, tower->group);
+    return TT_OK;
+}
+
+static tt_status_t s_check_layers(const tt_net_spec_t *spec, uint32_t t)
+{
+    const tt_tower_t *tower = &spec->tower[t];
     if (tower->log_std > tower->out)
         return tt_err(TT_INVALID, "network: %s: %u deviations for %u outputs", tower->name, tower->log_std, tower->out);
     if (tower->hidden_count > TT_HIDDEN_MAX)
@@ -125,8 +186,21 @@ static tt_status_t s_check_tower(const tt_net_spec_t *spec, uint32_t t)
         TT_TRY(s_check_units(tower->name, ": hidden layer ", l + 1, tower->hidden[l]));
     if (tower->activation != TT_NN_TANH && tower->activation != TT_NN_RELU)
         return tt_err(TT_INVALID, "network: %s: activation %d is unknown", tower->name, (int)tower->activation);
-    TT_TRY(s_check_from(spec, t));
-    return s_check_group(spec, t);
+    return s_check_from(spec, t);
+}
+
+static tt_status_t s_check_tower(const tt_net_spec_t *spec, uint32_t t)
+{
+    TT_TRY(s_check_name(spec, t));
+    const tt_tower_t *tower = &spec->tower[t];
+    if (tower->out > TT_UNITS_MAX)
+        return s_check_units(tower->name, ": the output", 0, tower->out);
+    if (tower->out == 0 && tower->hidden_count == 0)
+        return tt_err(TT_INVALID, "network: %s has neither hidden layers nor an output", tower->name);
+    if (tower->kind != TT_TOWER_MLP && tower->kind != TT_TOWER_DUELING)
+        return tt_err(TT_INVALID, "network: %s: kind %d is unknown", tower->name, (int)tower->kind);
+    TT_TRY(s_check_group(spec, t));
+    return tower->kind == TT_TOWER_DUELING ? s_check_dueling(spec, t) : s_check_layers(spec, t);
 }
 
 /* ---- layout ------------------------------------------------------------------------------------------------------ */

@@ -15,7 +15,9 @@ tt_status_t tt_spec_check(const tt_net_spec_t *spec);
 /*  Fill tensors[TT_NN_TENSORS_MAX], tower after tower: weight and bias of each layer, then log_std. Returns how many. The
  *  spec must be valid. */
 size_t tt_spec_tensors(const tt_net_spec_t *spec, tt_tensor_t *tensors);
-/*  How many of them are layers of this tower, its head among them. */
+/*  How many of them are layers of this tower, its head among them; none of a dueling one. */
 uint32_t tt_spec_layers(const tt_tower_t *tower);
+/*  The dueling tower that reads the head of tower t; spec->towers when none does. */
+uint32_t tt_spec_dueling(const tt_net_spec_t *spec, uint32_t t);
 /*  Copies of the parameters: spec->sets, at least 1. */
 uint32_t tt_spec_sets(const tt_net_spec_t *spec);

@@ -5,6 +5,7 @@
  *
  *  Threads: pure. */
 #pragma once
+#include <stdbool.h>
 #include <stdint.h>
 
 typedef enum {     /* order of actor.kind's choices                                        */
@@ -17,6 +18,7 @@ typedef struct {
     double epsilon, epsilon_end; /* ARGMAX: probability of a uniform choice, at first and later on */
     uint64_t epsilon_rows;       /* from the one to the other in a straight line; 0 = at once      */
     uint64_t random_rows;        /* epsilon is 1 before that row                                   */
+    bool dueling;                /* ARGMAX: "q" is made of a value and advantages (common/nn/nn.h)  */
 } tt_actor_t;
 
 /*  The head that they act by: "actor" or "q". */

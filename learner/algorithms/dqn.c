@@ -1,12 +1,13 @@
 /*  dqn - deep Q-networks, for one choice at a time: units from a replay, a target network; double, n-step returns and
- *  prioritised replay as switches.
+ *  prioritised replay and a dueling network as switches.
  *
- *  Source:  Mnih et al. 2015; van Hasselt et al. 2016 (double); Schaul et al. 2016 (priorities). Defaults as
- *           Stable-Baselines3's DQN. docs/internals/dqn.md.
+ *  Source:  Mnih et al. 2015; van Hasselt et al. 2016 (double); Schaul et al. 2016 (priorities); Wang et al. 2016
+ *           (dueling). Defaults as Stable-Baselines3's DQN. docs/internals/dqn.md.
  *  Parts:   dqn_options (settings, rules, what it asks of collectors and of the replay), dqn_loss (the loss),
  *           learner/replay (units, returns, weights). */
 #include <stdlib.h>
 #include "common/base/mem.h"
+#include "common/job/fit.h"
 #include "learner/algorithm.h"
 #include "learner/algorithms/dqn_loss.h"
 #include "learner/algorithms/dqn_options.h"
@@ -16,6 +17,7 @@ struct tt_algo {
     tt_train_cfg_t train;
     const tt_columns_t *columns; /* borrowed */
     tt_opt_spec_t opt;
+    tt_objective_t objective;
 
     /* the minibatch in hand */
     int32_t *action; /* [batch_size]                             */
@@ -56,6 +58,8 @@ static tt_status_t s_create(
     self->train = *train;
     self->columns = columns;
     self->opt = common_opt_spec(&self->cfg.common);
+    const tt_net_spec_t net = tt_train_net(train, columns);
+    self->objective = dqn_objective(&net, self->cfg.double_q);
     self->action = tt_array0(self->cfg.batch_size, sizeof *self->action);
     if (columns->mask >= 0)
         self->mask = tt_array0(self->cfg.batch_size, columns->mask_bits);
@@ -102,7 +106,7 @@ static tt_status_t s_minibatch(tt_algo_t *self, const tt_at_t *at, tt_minibatch_
     s_gather(self, at);
     *out = (tt_minibatch_t){
         .rows = sample->units,
-        .objective = self->cfg.double_q ? &dqn_double_objective : &dqn_objective,
+        .objective = &self->objective,
         .params = &self->loss,
         .params_size = sizeof self->loss,
         .inputs = DQN_INPUTS,

@@ -170,18 +170,15 @@ TT_CLONES static void s_double(const void *params, const void *const *input, con
     s_loss(&given, block, block->head[Q_NEXT]);
 }
 
-const tt_objective_t dqn_objective = {
-    .name = "dqn",
-    .stages = 2,
-    .stage = {[Q_AT] = {.frame = TT_AT, .grad = true}, [TARGET_NEXT] = {.set = 1, .frame = TT_NEXT}},
-    .loss = s_single,
-};
-
-const tt_objective_t dqn_double_objective = {
-    .name = "dqn_double",
-    .stages = 3,
-    .stage = {[Q_AT] = {.frame = TT_AT, .grad = true},
-        [TARGET_NEXT] = {.set = 1, .frame = TT_NEXT},
-        [Q_NEXT] = {.frame = TT_NEXT}},
-    .loss = s_double,
-};
+tt_objective_t dqn_objective(const tt_net_spec_t *net, bool twice)
+{
+    const uint8_t q = (uint8_t)tt_net_tower(net, "q");
+    return (tt_objective_t){
+        .name = twice ? "dqn_double" : "dqn",
+        .stages = twice ? 3 : 2,
+        .stage = {[Q_AT] = {.tower = q, .frame = TT_AT, .grad = true},
+            [TARGET_NEXT] = {.tower = q, .set = 1, .frame = TT_NEXT},
+            [Q_NEXT] = {.tower = q, .frame = TT_NEXT}},
+        .loss = twice ? s_double : s_single,
+    };
+}

@@ -38,5 +38,5 @@ enum {
     DQN_STATS
 };
 
-/*  With a dqn_loss_t as parameters of the loss. ride[position] = |d|, where there is one. */
-extern const tt_objective_t dqn_objective, dqn_double_objective;
+/*  Of the tower "q"; twice: double. With a dqn_loss_t as parameters of the loss. ride[position] = |d|, where there is one. */
+tt_objective_t dqn_objective(const tt_net_spec_t *net, bool twice);

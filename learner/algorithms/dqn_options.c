@@ -19,6 +19,8 @@ const tt_cfg_field_t dqn_fields[] = {
         .help = "transitions of an optimizer step"},
     {"algorithm.double", TT_CFG_BOOL, AT(double_q), "false",
         .help = "the trained network chooses, the target network says what that is worth", .resume = TT_CFG_GIVEN},
+    {"algorithm.dueling", TT_CFG_BOOL, AT(dueling), "false",
+        .help = "the network says what a state is worth, and how much better each choice is"},
     {"algorithm.n_step", TT_CFG_U32, AT(n_step), "1", 1, REPLAY_AHEAD_MAX,
         .help = "rewards of a return before the target network goes on"},
     {"algorithm.loss", TT_CFG_ENUM, AT(loss), "huber", .choices = "huber|mse",
@@ -193,7 +195,8 @@ void dqn_shape(const tt_train_cfg_t *train, const dqn_cfg_t *cfg, tt_shape_t *ou
         .epsilon = cfg->epsilon_start,
         .epsilon_end = cfg->epsilon_end,
         .epsilon_rows = cfg->epsilon_steps ? cfg->epsilon_steps : end / 10,
-        .random_rows = cfg->learning_starts};
+        .random_rows = cfg->learning_starts,
+        .dueling = cfg->dueling};
     out->feed = (tt_feed_t){.source = TT_FEED_REPLAY,
         .capacity = cfg->replay.capacity * s_row_bytes(train),
         .ahead = cfg->n_step,

@@ -12,7 +12,7 @@ typedef enum { DQN_HUBER, DQN_MSE } dqn_error_t; /* order of the choices of loss
 typedef struct {
     common_cfg_t common;
     uint32_t batch_size, n_step;
-    bool double_q;
+    bool double_q, dueling;
     int loss;              /* dqn_error_t                                   */
     uint64_t target_every; /* env steps                                     */
     float tau;

@@ -43,6 +43,14 @@ expect 0 '# critic 3 -> 8 relu -> 1: 41 parameters' "$TUTTI" check Pendulum-v1 -
 expect 0 '# together 83 parameters with log_std, 332 B' "$TUTTI" check Pendulum-v1 --set network.hidden=[8] \
     --set network.activation=relu
 
+# a value and advantages
+printf 'env: CartPole-v1\nalgorithm: {name: dqn, dueling: true}\nnetwork: {hidden: [16, 8]}\nstop: {env_steps: 50k}\n' >dueling.yaml
+for line in '# trunk 4 -> 16 tanh: 80 parameters' '# value trunk -> 8 tanh -> 1: 145 parameters' \
+    '# advantage trunk -> 8 tanh -> 2: 154 parameters' '# q value + advantage - mean -> 2' '# together 379 parameters, 1.5 kB' \
+    '# a row 688 FLOP to act'; do
+    expect 0 "$line" "$TUTTI" check dueling.yaml
+done
+
 # one trunk for both
 for line in '# trunk 3 -> 8 relu: 32 parameters' '# actor trunk -> 1 means: 9 parameters' \
     '# critic trunk -> 1: 9 parameters' '# together 51 parameters with log_std, 204 B'; do
@@ -72,6 +80,8 @@ expect 64 "not of the form KEY=VALUE" "$TUTTI" check good.yaml --set lag
 expect 64 "check: --set stop.env_steps=: no value; null switches a rule off" "$TUTTI" check good.yaml --set stop.env_steps=
 expect 64 "--set seed=: no value" "$TUTTI" check good.yaml --seed ''
 expect 64 "--set name=: no value" "$TUTTI" run good.yaml --name ''
+# what the program fills in is nobody's to be told of
+expect 78 "unknown key 'epsilon_end'; it belongs to the algorithm dqn, and this is ppo" "$TUTTI" check good.yaml --set epsilon_end=0.1
 expect 78 "--set: unknown key 'nun_envs'; did you mean 'num_envs'?" "$TUTTI" run good.yaml --set nun_envs=4
 expect 78 "--set: algorithm.minibatch_size: given beside algorithm.minibatches (--set); one follows from the other: keep one" \
     "$TUTTI" check good.yaml --set algorithm.minibatches=4 --set algorithm.minibatch_size=512

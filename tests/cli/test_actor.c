@@ -15,6 +15,7 @@
 typedef struct {
     double epsilon_start, epsilon_end;
     uint64_t epsilon_steps, random_steps, start;
+    bool dueling;
 } best_cfg_t;
 
 #define AT(member) offsetof(best_cfg_t, member)
@@ -24,6 +25,7 @@ static const tt_cfg_field_t s_fields[] = {
     {"algorithm.epsilon_end", TT_CFG_F64, AT(epsilon_end), "0.1", 0, 1, .help = "later on", .resume = TT_CFG_GIVEN},
     {"algorithm.epsilon_steps", TT_CFG_U64, AT(epsilon_steps), "0", 0, 1e18, .help = "0 = a tenth of stop.env_steps"},
     {"algorithm.random_steps", TT_CFG_U64, AT(random_steps), "0", 0, 1e18, .help = "all random before"},
+    {"algorithm.dueling", TT_CFG_BOOL, AT(dueling), "false", .help = "a value and advantages"},
     {"replay.epsilon", TT_CFG_U64, AT(start), "0", 0, 1e18, .help = "of another section"},
     {0},
 };
@@ -35,7 +37,8 @@ static void s_shape(const tt_train_cfg_t *train, const void *cfg, tt_shape_t *ou
         .epsilon = best->epsilon_start,
         .epsilon_end = best->epsilon_end,
         .epsilon_rows = best->epsilon_steps ? best->epsilon_steps : train->stop.env_steps / 10,
-        .random_rows = best->random_steps};
+        .random_rows = best->random_steps,
+        .dueling = best->dueling};
 }
 
 const tt_algorithm_t tt_algorithm_best = {
@@ -93,6 +96,25 @@ static void test_the_algorithm_fills_it_in(void **state)
     tt_setup_destroy(&setup);
 }
 
+/*  The network's towers follow from it, in every role. */
+static void test_dueling(void **state)
+{
+    (void)state;
+    for (int dueling = 0; dueling < 2; dueling++) {
+        tt_setup_t *setup = s_setup(s_best, dueling ? "algorithm.dueling=true" : NULL);
+        tt_train_cfg_t cfg;
+        TT_AUTO(tt_columns) columns = NULL;
+        assert_ok(tt_train_parse(&cfg, tt_setup_yaml(setup), strlen(tt_setup_yaml(setup))));
+        assert_int_equal(cfg.actor.dueling, dueling);
+        assert_ok(tt_train_columns(&columns, &cfg));
+        const tt_net_spec_t net = tt_train_net(&cfg, columns);
+        const uint32_t q = tt_net_tower(&net, "q");
+        assert_int_equal(net.towers, dueling ? 4 : 1);
+        assert_true(net.tower[q].out == 2 && net.tower[q].kind == (dueling ? TT_TOWER_DUELING : TT_TOWER_MLP));
+        tt_setup_destroy(&setup);
+    }
+}
+
 static void test_an_actor_critic_samples(void **state)
 {
     (void)state;
@@ -117,6 +139,8 @@ static void test_not_by_hand(void **state)
         "algorithm.epsilon_steps");
     s_refused(s_best, "actor.random_rows=7",
         "--set: actor.random_rows is filled in from the algorithm; set algorithm.random_steps");
+    s_refused(
+        s_best, "actor.dueling=true", "--set: actor.dueling is filled in from the algorithm; set algorithm.dueling");
     s_refused(s_best, "actor.kind=sample",
         "--set: actor.kind is filled in from the algorithm: algorithm.name decides, and best has no option for it");
     s_refused("env: CartPole-v1\n", "actor.epsilon=0.5",
@@ -154,13 +178,14 @@ static void test_a_learner_refuses_another_actor(void **state)
 {
     (void)state;
     static const char job[] = "env: CartPole-v1\nspace: {obs: 'float32[4]', action: discrete(2), env_state: 8}\n";
-    static const char *const others[][2] = {{"ppo", "argmax"}, {"a2c", "argmax"}, {"best", "sample"}};
+    static const char *const others[][3] = {{"ppo", "argmax", "kind"}, {"a2c", "argmax", "kind"},
+        {"best", "sample", "kind"}, {"best", "argmax, dueling: true", "dueling"}};
     for (size_t i = 0; i < TT_COUNT(others); i++) {
         char *text = tt_sprintf("%salgorithm: {name: %s}\nactor: {kind: %s}\n", job, others[i][0], others[i][1]);
         char words[128];
         assert_int_equal(model_check(text), TT_CONFIG);
-        snprintf(
-            words, sizeof words, "job: actor.kind is not what %s says: this is not a resolved config", others[i][0]);
+        snprintf(words, sizeof words, "job: actor.%s is not what %s says: this is not a resolved config", others[i][2],
+            others[i][0]);
         assert_string_equal(tt_err_text(), words);
         free(text);
     }
@@ -183,6 +208,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_algorithm_fills_it_in),
+        cmocka_unit_test(test_dueling),
         cmocka_unit_test(test_an_actor_critic_samples),
         cmocka_unit_test(test_not_by_hand),
         cmocka_unit_test(test_a_resolved_config_is_filled_in_anew),

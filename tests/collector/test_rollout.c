@@ -302,9 +302,9 @@ static const case_t s_cases[] = {
     {"MountainCar-v0", 401, true, true, {0}},
     {"Zoo-v0", 60, false, true, {0}},
     {"Zoo-v0", 60, true, true, {0}},
-    {"CartPole-v1", 64, false, false, {TT_ACT_ARGMAX, 1, 0.1, 900, 0}},
-    {"MountainCar-v0", 401, true, true, {TT_ACT_ARGMAX, 0.5, 0, 2000, 300}},
-    {"Bridled", 64, false, false, {TT_ACT_ARGMAX, 0.5, 0.5, 0, 0}},
+    {"CartPole-v1", 64, false, false, {TT_ACT_ARGMAX, 1, 0.1, 900, 0, false}},
+    {"MountainCar-v0", 401, true, true, {TT_ACT_ARGMAX, 0.5, 0, 2000, 300, false}},
+    {"Bridled", 64, false, false, {TT_ACT_ARGMAX, 0.5, 0.5, 0, 0, false}},
 };
 
 static void s_open_case(world_t *w, const case_t *c)

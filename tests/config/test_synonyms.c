@@ -94,6 +94,7 @@ static void test_what_is_said(void **state)
         {"env: x\nnormalise.obs: true\n", "f.yaml:2:1: unknown key 'normalise.obs'; did you mean 'normalize.obs'?"},
         {"env: x\nlearner.replica: 2\n", "f.yaml:2:1: unknown key 'learner.replica'; did you mean 'learner.replicas'?"},
         {"env: x\naggregator.shard: 2\n", "f.yaml:2:1: unknown key 'aggregator.shard'; did you mean 'learner.shards'?"},
+        {"env: x\nrandom_rows: 9\n", "f.yaml:2:1: unknown key 'random_rows'; 'tutti config' lists the keys"},
         {"env: x\ncolour: red\n", "f.yaml:2:1: unknown key 'colour'; 'tutti config' lists the keys"},
     };
     for (size_t i = 0; i < TT_COUNT(cases); i++)

@@ -70,8 +70,9 @@ def check(load_actor, config, folder, choices=()):
     """choices: of each discrete element of the action, in order, when masks are to be tried too."""
     path, rng = trained(config, folder), numpy.random.default_rng(1)
     network, act = load_actor(path)
-    observations = rng.normal(0, 1.5, (ROWS, network[0].in_features)).astype(numpy.float32)
-    name = f"{os.path.basename(config)}, {network[0].in_features} in"
+    numbers = next(network.parameters()).shape[1]
+    observations = rng.normal(0, 1.5, (ROWS, numbers)).astype(numpy.float32)
+    name = f"{os.path.basename(config)}, {numbers} in"
 
     def ours_and(*masks):
         done = subprocess.run([ACT, path, *masks], input=observations.tobytes(), capture_output=True, check=True, timeout=60)
@@ -98,7 +99,12 @@ def main():
         shared = os.path.join(folder, "own", "shared.yaml")
         with open(shared, "w", encoding="utf-8") as file:
             file.write("env: Pendulum-v1\nnetwork: {shared: true, activation: relu}\n")
-        for config in [*configs, shared]:
+        dueling = []
+        for hidden in ("[32, 16]", "[16]"):  # with a trunk, and without
+            dueling.append(os.path.join(folder, "own", f"dqn-dueling-{len(dueling)}.yaml"))
+            with open(dueling[-1], "w", encoding="utf-8") as file:
+                file.write(f"env: CartPole-v1\nalgorithm: {{name: dqn, dueling: true}}\nnetwork: {{hidden: {hidden}}}\n")
+        for config in [*configs, shared, *dueling]:
             check(load_actor, config, folder)
         check(load_actor, zoo, folder, choices=(2, 2, 2, 4, 2, 3))
 

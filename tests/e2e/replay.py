@@ -24,11 +24,12 @@ algorithm:
   target_every: 640
   n_step: 3
   double: true
+  dueling: {dueling}
 replay:
   capacity: 4000
   prioritized: {prioritized}
   beta_steps: 8000
-network: {{hidden: [32]}}
+network: {{hidden: {hidden}}}
 learner: {{shards: 4}}
 stop: {{env_steps: {steps}}}
 """
@@ -37,9 +38,10 @@ SHAPES = [(2, 2), (3, 4), (1, 2)]
 KEYS = ("weights_sha256", "env_steps", "updates", "episodes", "return_mean")
 
 
-def s_config(world, prioritized, count=12_000):
-    text = JOB.format(prioritized="true" if prioritized else "false", steps=steps(count))
-    return world.config(text, name=f"dqn-{prioritized}-{count}.yaml")
+def s_config(world, prioritized, count=12_000, dueling=False):
+    text = JOB.format(prioritized="true" if prioritized else "false", dueling="true" if dueling else "false",
+                      hidden="[32, 16]" if dueling else "[32]", steps=steps(count))
+    return world.config(text, name=f"dqn-{prioritized}-{dueling}-{count}.yaml")
 
 
 def s_supported(name):
@@ -47,10 +49,10 @@ def s_supported(name):
         return name in file.read()
 
 
-def s_matrix(world, lag, prioritized):
-    config = s_config(world, prioritized)
+def s_matrix(world, lag, prioritized, dueling=False, shapes=SHAPES):
+    config = s_config(world, prioritized, dueling=dueling)
     first = world.train(config, f"lag={lag}", seed=7)
-    for collectors, learners in SHAPES:
+    for collectors, learners in shapes:
         other = world.train(config, f"lag={lag}", f"collector.replicas={collectors}", f"learner.replicas={learners}", seed=7)
         for key in KEYS:
             equal(other[key], first[key], f"{key} with {collectors} collectors, {learners} learners, lag {lag}")
@@ -70,6 +72,11 @@ def test_uniform_lag_0(world):
 
 def test_prioritized_lag_1(world):
     s_matrix(world, 1, True)
+
+
+def test_dueling(world):
+    """Its heads are combined in every process that acts or learns."""
+    s_matrix(world, 1, True, dueling=True, shapes=[(2, 2)])
 
 
 def s_await_ready(world, run_dir):
@@ -122,9 +129,9 @@ def test_scaled(world):
     world.check_same(summary, config, *sets, seed=3, what="after scaling")
 
 
-def test_resumed(world):
+def s_resumed(world, dueling):
     """Stopped in the middle, and resumed from its snapshot: the replay comes back with it."""
-    config = s_config(world, True)
+    config = s_config(world, True, dueling=dueling)
     process, run_dir = world.start_run(config, ENDLESS, seed=4)
     world.await_steps(run_dir, steps(4_000), process)
     stopped = world.stop(process, run_dir)
@@ -135,6 +142,14 @@ def test_resumed(world):
         equal(resumed[key], whole[key], f"{key} after a resume")
 
 
+def test_resumed(world):
+    s_resumed(world, False)
+
+
+def test_resumed_dueling(world):
+    s_resumed(world, True)
+
+
 LEARNS = """\
 env: CartPole-v1
 num_envs: 4
@@ -142,6 +157,7 @@ num_steps: 16
 network: {hidden: [64, 64], activation: relu}
 algorithm:
   name: dqn
+  dueling: DUELING
   learning_rate: 5e-4
   batch_size: 64
   learning_starts: 1000
@@ -155,16 +171,26 @@ stop: {env_steps: 80k}
 """
 
 
-def test_learns(world):
+def s_learns(world, dueling):
     """From nothing to standing for nearly as long as an episode lasts; the same bits everywhere, so no luck is in it."""
     if SANITIZED:
         print("        too slow here: left out", flush=True)
         return
-    run = world.train(world.config(LEARNS, name="learns.yaml"), seed=1)
+    text = LEARNS.replace("DUELING", "true" if dueling else "false")
+    run = world.train(world.config(text, name=f"learns-{dueling}.yaml"), seed=1)
     done = world.tutti("eval", run["run_dir"], "--episodes", 50, "--output", "json")
     equal(done.returncode, 0, f"tutti eval: {done.stderr}")
     mean = json.loads(done.stdout)["return_mean"]
     check(mean >= 400, f"greedy return {mean}")
 
 
-main(test_learns, test_uniform_lag_0, test_prioritized_lag_1, test_kills_lag_0, test_kills_lag_1, test_scaled, test_resumed)
+def test_learns(world):
+    s_learns(world, False)
+
+
+def test_learns_dueling(world):
+    s_learns(world, True)
+
+
+main(test_learns, test_learns_dueling, test_uniform_lag_0, test_prioritized_lag_1, test_dueling, test_kills_lag_0, test_kills_lag_1,
+     test_scaled, test_resumed, test_resumed_dueling)

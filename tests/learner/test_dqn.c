@@ -27,7 +27,8 @@ static tt_train_cfg_t s_train(void)
         .learner.shards = 2,
         .seed = 1,
         .stop.env_steps = 50000,
-        .space = {.obs = "float32[4]", .action = "discrete(3)"}};
+        .space = {.obs = "float32[4]", .action = "discrete(3)"},
+        .actor.kind = TT_ACT_ARGMAX};
 }
 
 static tt_status_t s_read(const char *yaml, const tt_train_cfg_t *train, dqn_cfg_t *cfg)
@@ -51,7 +52,7 @@ static void test_defaults(void **state)
     dqn_cfg_t cfg;
     assert_ok(s_read("algorithm: {}\n", &train, &cfg));
     assert_true(s_dqn()->gamma(&cfg) == 0.99 && cfg.common.learning_rate == 1e-4f && cfg.common.max_grad_norm == 10);
-    assert_true(cfg.batch_size == 32 && cfg.n_step == 1 && !cfg.double_q && cfg.loss == DQN_HUBER);
+    assert_true(cfg.batch_size == 32 && cfg.n_step == 1 && !cfg.double_q && !cfg.dueling && cfg.loss == DQN_HUBER);
     assert_true(cfg.target_every == 10000 && cfg.tau == 1);
     assert_true(cfg.learning_starts == 100 && cfg.train_every == 4 && cfg.gradient_steps == 1);
     assert_true(cfg.epsilon_start == 1 && cfg.epsilon_end == 0.05);
@@ -84,7 +85,7 @@ static void test_what_is_refused(void **state)
         {"algorithm: {epsilon_end: 0.5, epsilon_start: 0.4}\n", "algorithm.epsilon_end: 0.5", "which is 0.4"},
         {"algorithm: {n_step: 257}\n", "algorithm.n_step", "256"},
         {"algorithm: {loss: l1}\n", "algorithm.loss", "huber"},
-        {"algorithm: {dueling: true}\n", "algorithm.dueling", "there are no dueling networks"},
+        {"algorithm: {dueling: 2}\n", "test.yaml:1:13: algorithm.dueling", "true or false"},
         {"replay: {capacity: 31}\n", "test.yaml:1:10: replay.capacity: 31", "one batch, which has 32"},
         {"replay: {capacity: 100M}\n", "replay.capacity: 100000000", "do not fit in a snapshot"},
         {"replay: {capacity: 32}\nalgorithm: {n_step: 9}\n", "replay.capacity: 32", "at least 64"},
@@ -224,6 +225,11 @@ static void test_shape(void **state)
     assert_true(shape.feed.alpha == 0.6f && shape.feed.epsilon == 1e-6f && shape.feed.priority_delay == 1);
     assert_true(shape.feed.beta == 0.4f && shape.feed.beta_end == 1 && shape.feed.beta_rows == 50000);
     assert_int_equal(shape.ride, 32);
+
+    assert_false(shape.actor.dueling);
+    assert_ok(s_read("algorithm: {dueling: true}\n", &train, &cfg));
+    s_dqn()->shape(&train, &cfg, &shape);
+    assert_true(shape.actor.dueling);
 }
 
 /*  Step by step through a run: the target follows with the first step after another multiple. */
@@ -286,6 +292,29 @@ static void test_the_heads_gain(void **state)
     tt_inference_destroy(&net);
 }
 
+/*  Of a dueling network it is the advantages': without them every choice is worth what the state is. */
+static void test_the_advantages_gain(void **state)
+{
+    (void)state;
+    const tt_train_cfg_t train = s_train();
+    const uint32_t hidden[] = {8, 8};
+    const tt_net_spec_t spec = tt_net_dueling("q", 4, hidden, 2, TT_NN_RELU, 3);
+    const float *obs = (const float[]){1, 2, 3, 4};
+    float value, q[3];
+    tt_inference_t *net = NULL;
+    dqn_cfg_t cfg;
+    assert_ok(s_read("algorithm: {dueling: true, head_gain: 0}\n", &train, &cfg));
+    assert_ok(tt_inference_new(&net, &spec));
+    assert_ok(tt_algorithm_init(s_dqn(), &cfg, tt_inference_net(net), tt_inference_stream(net), 1));
+    assert_ok(tt_inference_run(net, &obs, 1, (float *const[]){NULL, &value, NULL, q}));
+    assert_true(value != 0 && q[0] == value && q[1] == value && q[2] == value);
+    cfg.common.head_gain = 1;
+    assert_ok(tt_algorithm_init(s_dqn(), &cfg, tt_inference_net(net), tt_inference_stream(net), 1));
+    assert_ok(tt_inference_run(net, &obs, 1, (float *const[]){NULL, &value, NULL, q}));
+    assert_true(q[0] != value && q[1] != value && q[2] != value);
+    tt_inference_destroy(&net);
+}
+
 /* ---- what it reports ------------------------------------------------------------------------------------------------ */
 
 typedef struct {
@@ -341,6 +370,7 @@ int main(void)
         cmocka_unit_test(test_shape),
         cmocka_unit_test(test_when_the_target_follows),
         cmocka_unit_test(test_the_heads_gain),
+        cmocka_unit_test(test_the_advantages_gain),
         cmocka_unit_test(test_what_it_reports),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -41,9 +41,10 @@ static void s_fill_units(case_t *c)
     }
 }
 
-static const tt_objective_t *s_objective(const case_t *c)
+static tt_objective_t s_objective(const case_t *c)
 {
-    return c->twice ? &dqn_double_objective : &dqn_objective;
+    const tt_net_spec_t net = tt_net_one("q", 1, NULL, 0, TT_NN_TANH, c->choices);
+    return dqn_objective(&net, c->twice);
 }
 
 static void s_point(case_t *c)
@@ -79,7 +80,7 @@ static void s_run(case_t *c)
         [DQN_IN_DISCOUNT] = c->discount,
         [DQN_IN_WEIGHT] = c->weight,
         [DQN_IN_MASK] = c->masked ? c->mask : NULL};
-    s_objective(c)->loss(&c->loss, input, &c->block);
+    s_objective(c).loss(&c->loss, input, &c->block);
 }
 
 /* ---- the formula ---------------------------------------------------------------------------------------------------- */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "common/base/mem.h"
+#include "common/job/fit.h"
 #include "learner/algorithms/dqn_loss.h"
 #include "learner/algorithms/dqn_options.h"
 #include "learner/compute.h"
@@ -32,6 +33,7 @@ typedef struct {
     model_t model; /* of which computing needs a part */
     compute_t *compute;
     const tt_algorithm_t *dqn;
+    bool dueling;
     tt_algo_t *algo;
 } case_t;
 
@@ -168,7 +170,7 @@ static void s_check_returns(case_t *c)
 
 /* ---- what learns ---------------------------------------------------------------------------------------------------- */
 
-static dqn_cfg_t s_cfg(const head_t *h)
+static dqn_cfg_t s_cfg(const head_t *h, bool dueling)
 {
     return (dqn_cfg_t){.common.learning_rate = h->lr,
         .common.max_grad_norm = h->max_grad_norm,
@@ -176,6 +178,7 @@ static dqn_cfg_t s_cfg(const head_t *h)
         .batch_size = h->units,
         .n_step = h->n,
         .double_q = h->twice,
+        .dueling = dueling,
         .loss = h->squared ? DQN_MSE : DQN_HUBER,
         .target_every = h->target_every,
         .tau = h->tau,
@@ -191,19 +194,21 @@ static dqn_cfg_t s_cfg(const head_t *h)
 
 static tt_train_cfg_t s_train(const head_t *h)
 {
-    tt_train_cfg_t train = {.num_envs = h->N, .num_steps = h->T, .learner.shards = SHARDS, .space.mask = h->masked};
+    tt_train_cfg_t train = {.num_envs = h->N,
+        .num_steps = h->T,
+        .learner.shards = SHARDS,
+        .space.mask = h->masked,
+        .network = {.hidden = {2, {12, 8}}, .activation = TT_ACT_RELU}};
     snprintf(train.space.obs, sizeof train.space.obs, "float32[%u]", h->D);
     snprintf(train.space.action, sizeof train.space.action, "discrete(%u)", h->A);
     return train;
 }
 
-static void s_create_net(case_t *c, const tt_shape_t *shape)
+static void s_create_net(case_t *c, const tt_train_cfg_t *train, const tt_shape_t *shape)
 {
-    const tt_net_spec_t spec = {.obs = c->h.D,
-        .towers = 1,
-        .tower = {{.name = "q", .hidden_count = 2, .hidden = {12, 8}, .activation = TT_NN_RELU, .out = c->h.A}},
-        .sets = shape->sets,
-        .ride = shape->ride};
+    tt_net_spec_t spec = tt_train_net(train, c->columns);
+    spec.sets = shape->sets;
+    spec.ride = shape->ride;
     assert_int_equal(tt_net_param_count(&spec), c->h.parameters);
     model_t *model = &c->model;
     assert_ok(tt_device_open(&model->device, NULL, 0, 1));
@@ -220,13 +225,14 @@ static void s_open(case_t *c, const char *name)
 {
     s_read(c, name);
     assert_ok(tt_algorithm_find(&c->dqn, "dqn"));
-    const dqn_cfg_t cfg = s_cfg(&c->h);
-    const tt_train_cfg_t train = s_train(&c->h);
+    const dqn_cfg_t cfg = s_cfg(&c->h, c->dueling);
+    tt_train_cfg_t train = s_train(&c->h);
     tt_shape_t shape = {0};
     c->model.train = train;
     c->dqn->shape(&train, &cfg, &shape);
+    train.actor = shape.actor;
     assert_ok(c->dqn->create(&c->algo, &train, c->columns, &cfg));
-    s_create_net(c, &shape);
+    s_create_net(c, &train, &shape);
     s_fill_replay(c, &shape.feed);
 }
 
@@ -318,9 +324,9 @@ static void s_step(case_t *c, uint32_t number)
     s_drop(&p);
 }
 
-static void s_run(const char *name)
+static void s_run(const char *name, bool dueling)
 {
-    case_t c = {0};
+    case_t c = {.dueling = dueling};
     s_open(&c, name);
     s_check_returns(&c);
     for (uint32_t step = 0; step < c.h.steps; step++)
@@ -338,31 +344,37 @@ static void s_run(const char *name)
 static void test_plain(void **state)
 {
     (void)state;
-    s_run("dqn");
+    s_run("dqn", false);
 }
 
 static void test_nstep(void **state)
 {
     (void)state;
-    s_run("dqn_nstep");
+    s_run("dqn_nstep", false);
 }
 
 static void test_double(void **state)
 {
     (void)state;
-    s_run("dqn_double");
+    s_run("dqn_double", false);
 }
 
 static void test_masked(void **state)
 {
     (void)state;
-    s_run("dqn_masked");
+    s_run("dqn_masked", false);
 }
 
 static void test_double_masked(void **state)
 {
     (void)state;
-    s_run("dqn_double_masked");
+    s_run("dqn_double_masked", false);
+}
+
+static void test_dueling(void **state)
+{
+    (void)state;
+    s_run("dqn_dueling", true);
 }
 
 int main(void)
@@ -373,6 +385,7 @@ int main(void)
         cmocka_unit_test(test_double),
         cmocka_unit_test(test_masked),
         cmocka_unit_test(test_double_masked),
+        cmocka_unit_test(test_dueling),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

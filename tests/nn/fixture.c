@@ -64,6 +64,24 @@ const tt_net_spec_t fixture_specs[] = {
             {.name = "t3", .out = 3, .group = 3}, {.name = "t4", .out = 1, .group = 4},
             {.name = "t5", .out = 2, .group = 5}, {.name = "t6", .out = 5, .group = 6},
             {.name = "t7", .out = 1, .group = 7}}},
+    /* a dueling tower on streams that read a trunk, and another reader of it */
+    {.obs = 6,
+        .towers = 5,
+        .sets = 2,
+        .tower = {{.name = "trunk", RELU, LAYERS(24, 20)}, {.name = "value", .from = 1, RELU, LAYERS(18), .out = 1},
+            {.name = "advantage", .from = 1, LAYERS(17), .out = 5},
+            {.name = "q", .out = 5, .kind = TT_TOWER_DUELING, .value = 1, .advantage = 2},
+            {.name = "own", .from = 1, .out = 2, .group = 1}}},
+    /* two of them, apart, before and behind others; a value of one choice */
+    {.obs = 5,
+        .towers = 7,
+        .sets = 2,
+        .ride = 2,
+        .tower = {{.name = "a1", LAYERS(7), .out = 3}, {.name = "v1", .out = 1, .group = 1},
+            {.name = "q1", .out = 3, .kind = TT_TOWER_DUELING, .value = 1, .advantage = 0, .group = 1},
+            {.name = "x", RELU, LAYERS(11), .out = 2, .group = 1}, {.name = "a2", .out = 1, .group = 2},
+            {.name = "v2", LAYERS(16, 9), .out = 1, .group = 2},
+            {.name = "q2", .out = 1, .kind = TT_TOWER_DUELING, .value = 5, .advantage = 4, .group = 2}}},
 };
 const size_t fixture_spec_count = TT_COUNT(fixture_specs), fixture_pair_count = 11;
 
@@ -199,11 +217,16 @@ void fixture_forward(
     fixture_heads(place, net, set, obs, rows, at);
 }
 
+bool fixture_trained(const tt_net_spec_t *spec, uint32_t t)
+{
+    return spec->tower[t].out && tt_spec_dueling(spec, t) == spec->towers;
+}
+
 tt_objective_t fixture_objective(const tt_net_spec_t *spec)
 {
     tt_objective_t self = {.name = "fixture", .loss = fixture_loss};
     for (uint32_t t = 0; t < spec->towers; t++)
-        if (spec->tower[t].out)
+        if (fixture_trained(spec, t))
             self.stage[self.stages++] = (tt_stage_t){.tower = (uint8_t)t, .frame = TT_AT, .grad = true};
     return self;
 }
@@ -301,13 +324,12 @@ void fixture_loss(const void *params, const void *const *input, const tt_loss_bl
     assert_true((block->ride != NULL) == (spec->ride > 0));
     for (uint32_t r = 0; r < TT_BLOCK; r++) {
         uint32_t s = 0, output = 0;
-        for (uint32_t t = 0; t < spec->towers; t++) {
+        for (uint32_t t = 0; t < spec->towers; output += spec->tower[t++].out) {
             const tt_tower_t *tower = &spec->tower[t];
-            if (tower->out == 0)
+            if (!fixture_trained(spec, t))
                 continue;
             assert_true((block->log_std[s] != NULL) == (tower->log_std > 0));
             row_loss(block, s++, tower->out, tower->log_std, r, output);
-            output += tower->out;
         }
         block->stats[1] += r < block->rows ? 1.0f : 0.0f;
     }

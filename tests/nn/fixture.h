@@ -1,6 +1,7 @@
 /*  fixture - networks, rows and a loss for the tests of nn. Everything is a function of Philox numbers. */
 #pragma once
 #include "common/nn/nn.h"
+#include "common/nn/spec.h"
 #include "tests/test.h"
 
 /*  The k-th number of stream `what`, uniform in [-1, 1). */
@@ -46,25 +47,28 @@ void fixture_forward(
 void fixture_heads(
     const place_t *place, tt_net_t *net, uint32_t set, const float *const *obs, size_t rows, float *const *out);
 
+/*  A head with a loss of its own: none that a dueling tower reads. */
+bool fixture_trained(const tt_net_spec_t *spec, uint32_t t);
+
 /*  What pass->row names, of the rows of each frame (next: NULL = there are none), as one shard: tt_net_grad_count floats. The
  *  pass has no tables yet. */
 tt_status_t fixture_pass(
     const place_t *place, tt_net_t *net, const tt_pass_t *pass, const rows_t *at, const rows_t *next, float *grad);
 
-/*  Every head trained on TT_AT, with fixture_loss, over rows first .. first + count - 1 in their order. */
+/*  Every such head trained on TT_AT, with fixture_loss, over rows first .. first + count - 1 in their order. */
 tt_objective_t fixture_objective(const tt_net_spec_t *spec);
 void fixture_grad(const place_t *place, tt_net_t *net, const rows_t *rows, size_t first, size_t count, float *grad);
 
 /*  One step with a gradient from the host; norm (may be NULL): of the optimiser's group. */
 tt_status_t fixture_step(const place_t *place, tt_net_t *net, tt_opt_t *opt, const float *grad, float lr, float *norm);
 
-/*  Sum over rows of 1/2 sum_a exp(-log_std_a) (head_a - t_ra)^2 over all heads, with targets t of stream 2 keyed by the
+/*  Sum over rows of 1/2 sum_a exp(-log_std_a) (head_a - t_ra)^2 over the trained heads, with targets t of stream 2 keyed by the
  *  row's number and the output's among all heads; stats: [0] the loss, [1] the rows. A head has log_std for its first outputs
  *  or for none. params: const tt_net_spec_t *, a pointer. */
 void fixture_loss(const void *params, const void *const *input, const tt_loss_block_t *block);
 float fixture_target(uint32_t row, uint32_t output);
 
 /*  Shapes that reach every tail: odd sizes, wide heads, no hidden layer; the pairs first (fixture_pair_count of them), then
- *  trunks, groups and sets. */
+ *  trunks, groups and sets, then dueling towers. */
 extern const tt_net_spec_t fixture_specs[];
 extern const size_t fixture_spec_count, fixture_pair_count;

@@ -24,7 +24,7 @@ static const tt_tensor_t *find(const reference_t *self, const char *fmt, ...)
 static void run_layers(const reference_t *self, const tt_tower_t *tower, const double *params, double *x)
 {
     double *y = malloc((1 << 12) * sizeof *y);
-    for (uint32_t l = 0; l < tower->hidden_count + (tower->out > 0); l++) {
+    for (uint32_t l = 0; l < tt_spec_layers(tower); l++) {
         const tt_tensor_t *w = find(self, "%s.%u.weight", tower->name, 2 * l);
         const tt_tensor_t *b = find(self, "%s.%u.bias", tower->name, 2 * l);
         for (uint32_t o = 0; o < w->cols; o++) {
@@ -50,15 +50,34 @@ static void run_tower(const reference_t *self, uint32_t t, const double *params,
     run_layers(self, tower, params, x);
 }
 
+/*  In `out` the heads of the towers before it stand one behind the other. */
+static void run_dueling(const reference_t *self, uint32_t t, const double *out, double *q)
+{
+    const tt_tower_t *tower = &self->spec->tower[t];
+    const double *value = out, *advantage = out;
+    double mean = 0;
+    for (uint32_t i = 0; i < tower->value; i++)
+        value += self->spec->tower[i].out;
+    for (uint32_t i = 0; i < tower->advantage; i++)
+        advantage += self->spec->tower[i].out;
+    for (uint32_t a = 0; a < tower->out; a++)
+        mean += advantage[a] / tower->out;
+    for (uint32_t a = 0; a < tower->out; a++)
+        q[a] = *value + advantage[a] - mean;
+}
+
 void reference_forward(const reference_t *self, const double *params, const float *obs, double *out)
 {
-    double *x = malloc((1 << 12) * sizeof *x);
+    double *x = malloc((1 << 12) * sizeof *x), *at = out;
     for (uint32_t t = 0; t < self->spec->towers; t++) {
         if (self->spec->tower[t].out == 0)
             continue;
-        run_tower(self, t, params, obs, x);
-        memcpy(out, x, self->spec->tower[t].out * sizeof *out);
-        out += self->spec->tower[t].out;
+        if (self->spec->tower[t].kind == TT_TOWER_DUELING)
+            run_dueling(self, t, out, x);
+        else
+            run_tower(self, t, params, obs, x);
+        memcpy(at, x, self->spec->tower[t].out * sizeof *at);
+        at += self->spec->tower[t].out;
     }
     free(x);
 }
@@ -76,7 +95,8 @@ double reference_loss(
                 const double *log_std =
                     a < tower->log_std ? params + find(self, "%s.log_std", tower->name)->offset + a : NULL;
                 const double error = out[output] - (double)fixture_target(row[k], output);
-                loss += 0.5 * (log_std ? exp(-*log_std) : 1.0) * error * error;
+                if (fixture_trained(self->spec, t))
+                    loss += 0.5 * (log_std ? exp(-*log_std) : 1.0) * error * error;
             }
         }
     }

@@ -146,10 +146,11 @@ static uint64_t fingerprint(const size_t *shapes, size_t count)
  *  needs libm. A change of kernels that moves bits must change these numbers, and the changelog. */
 static void test_fingerprint(void **state)
 {
-    const size_t pairs[] = {0, 1, 6, 8}, others[] = {11, 12, 13, 15};
+    const size_t pairs[] = {0, 1, 6, 8}, others[] = {11, 12, 13, 15}, dueling[] = {16, 17};
     (void)state;
     assert_int_equal(fingerprint(pairs, TT_COUNT(pairs)), 0x18fd42b06fea4e1fu);
     assert_int_equal(fingerprint(others, TT_COUNT(others)), 0x93cbc807b8a2cc9eu);
+    assert_int_equal(fingerprint(dueling, TT_COUNT(dueling)), 0x41d3ff426672f2f2u);
 }
 
 /*  Row k alone, and rows k.. in blocks cut anywhere, against the whole; one head alone against all. */

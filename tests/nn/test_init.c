@@ -31,7 +31,8 @@ static void s_check_spread(const char *name, const float *values, size_t count, 
 /*  The layers of a tower, whose tensors begin at *at. */
 static void s_check_tower(const tt_tower_t *tower, double gain, const tt_tensor_t **at, const float *params)
 {
-    for (uint32_t l = 0; l < tower->hidden_count + (tower->out > 0); l++, *at += 2) {
+    const uint32_t layers = tower->kind == TT_TOWER_DUELING ? 0 : tower->hidden_count + (tower->out > 0);
+    for (uint32_t l = 0; l < layers; l++, *at += 2) {
         const tt_tensor_t *weight = *at, *bias = weight + 1;
         const double bound = (l < tower->hidden_count ? 1 : gain) / sqrt(weight->rows);
         s_check_spread(weight->name, params + weight->offset, (size_t)weight->rows * weight->cols, bound);

@@ -48,6 +48,13 @@ static void test_bad_objectives(void **state)
         if (strncmp(tt_err_text(), "objective bad: ", 15) != 0 || !strstr(tt_err_text(), bad[i].text))
             fail_msg("'%s' does not say '%s'", tt_err_text(), bad[i].text);
     }
+    const tt_objective_t twice = {.name = "twice",
+        .stages = 3,
+        .stage = {{.tower = 3, .grad = true}, {.tower = 1}, {.tower = 2, .grad = true}},
+        .loss = no_loss};
+    assert_int_equal(tt_objective_check(&twice, &fixture_specs[16]), TT_INVALID);
+    assert_string_equal(
+        tt_err_text(), "objective twice: stages 0 and 2 both train the head of advantage, which q reads");
     const tt_objective_t fine = {
         .name = "fine", .stages = 2, .stage = {{.tower = 2}, {.tower = 2, .frame = TT_NEXT}}, .loss = no_loss};
     rows_t rows = fixture_rows(spec, 2);
@@ -91,20 +98,21 @@ static void witness_loss(const void *params, const void *const *input, const tt_
     }
 }
 
-/*  Every tower in every set and frame, as many as fit; those in `train` (bits) trained. */
+/*  Every tower in every set and frame, as many as fit; those in `train` (bits) trained, but none that a dueling one of them
+ *  reads. */
 static void fill_witness(witness_t *w, const tt_net_spec_t *spec, uint32_t train, size_t rows)
 {
     *w = (witness_t){.spec = spec, .objective = {.name = "witness", .loss = witness_loss}};
     const uint32_t sets = spec->sets ? spec->sets : 1;
     for (uint32_t i = 0; i < TT_FRAMES * sets * spec->towers && w->objective.stages < TT_STAGES_MAX; i++) {
-        const uint32_t t = i % spec->towers, view = i / spec->towers;
+        const uint32_t t = i % spec->towers, view = i / spec->towers, q = tt_spec_dueling(spec, t);
         if (spec->tower[t].out == 0)
             continue;
         w->seen[w->objective.stages] = tt_array0(rows * spec->tower[t].out, sizeof(float));
         w->objective.stage[w->objective.stages++] = (tt_stage_t){.tower = (uint8_t)t,
             .set = (uint8_t)(view / TT_FRAMES),
             .frame = view % TT_FRAMES,
-            .grad = view == 0 && (train >> t & 1)};
+            .grad = view == 0 && (train >> t & 1) && (q == spec->towers || !(train >> q & 1))};
     }
 }
 

@@ -9,6 +9,7 @@
 static void test_bad_shapes(void **state)
 {
     const tt_tower_t v = {.name = "v", .out = 1}, trunk = {.name = "trunk", .hidden_count = 1, .hidden = {4}};
+    const tt_tower_t a = {.name = "a", .out = 3}, q = {.name = "q", .kind = TT_TOWER_DUELING, .out = 3, .advantage = 1};
     const struct {
         tt_net_spec_t spec;
         const char *text; /* what the message says */
@@ -41,6 +42,37 @@ static void test_bad_shapes(void **state)
              .towers = 3,
              .tower = {v, {.name = "w", .out = 1, .group = 1}, {.name = "x", .out = 1, .group = 0}}},
             "x is in group 0; 1 or one more"},
+        {{.obs = 1, .towers = 1, .tower = {{.name = "v", .out = 1, .kind = (tt_tower_kind_t)2}}},
+            "v: kind 2 is unknown"},
+        {{.obs = 1, .towers = 1, .tower = {q}}, "q: its value is tower 0, which does not come before it"},
+        {{.obs = 1, .towers = 2, .tower = {v, q}}, "q: its advantage is tower 1, which does not"},
+        {{.obs = 1, .towers = 2, .tower = {v, {.name = "q", .kind = TT_TOWER_DUELING, .out = 1}}},
+            "q: its value and its advantage are both v"},
+        {{.obs = 1, .towers = 3, .tower = {trunk, a, q}}, "q: its value trunk has 0 outputs and not 1"},
+        {{.obs = 1, .towers = 3, .tower = {v, a, {.name = "q", .kind = TT_TOWER_DUELING, .out = 2, .advantage = 1}}},
+            "q: its advantage a has 3 outputs and not 2"},
+        {{.obs = 1, .towers = 3, .tower = {v, a, {.name = "q", .kind = TT_TOWER_DUELING}}}, "q has neither"},
+        {{.obs = 1,
+             .towers = 3,
+             .tower = {v, a, {.name = "q", .kind = TT_TOWER_DUELING, .out = 3, .advantage = 1, .hidden_count = 1}}},
+            "q is made of two heads"},
+        {{.obs = 1,
+             .towers = 3,
+             .tower = {v, a, {.name = "q", .kind = TT_TOWER_DUELING, .out = 3, .advantage = 1, .log_std = 1}}},
+            "q is made of two heads"},
+        {{.obs = 1,
+             .towers = 3,
+             .tower = {v, a, {.name = "q", .kind = TT_TOWER_DUELING, .out = 3, .advantage = 1, .group = 1}}},
+            "q has no parameters, and cannot begin group 1"},
+        {{.obs = 1, .towers = 4, .tower = {v, a, q, {.name = "r", .kind = TT_TOWER_DUELING, .out = 3, .advantage = 2}}},
+            "q and r both read the head of v"},
+        {{.obs = 1,
+             .towers = 5,
+             .tower = {v, a, q, {.name = "w", .out = 1},
+                 {.name = "r", .kind = TT_TOWER_DUELING, .out = 3, .value = 3, .advantage = 2}}},
+            "r: its advantage q has no layers of its own"},
+        {{.obs = 1, .towers = 4, .tower = {v, a, q, {.name = "w", .out = 1, .from = 3}}},
+            "w reads q, which has a head"},
     };
     (void)state;
     place_t place;
@@ -207,6 +239,26 @@ static void test_actor_critic(void **state)
     }
 }
 
+/*  Streams have the last hidden layer each, and a trunk only what lies before it. */
+static void test_dueling(void **state)
+{
+    (void)state;
+    const uint32_t hidden[] = {32, 24, 16}, trunk[] = {2, 1, 0, 0}, own[] = {1, 1, 1, 0};
+    for (uint32_t i = 0; i < 4; i++) {
+        const tt_net_spec_t spec = tt_net_dueling("q", 5, hidden, 3 - i, TT_NN_RELU, 4);
+        const uint32_t first = trunk[i] ? 1 : 0;
+        const tt_tower_t *value = &spec.tower[first], *advantage = value + 1, *q = value + 2;
+        assert_true(spec.obs == 5 && spec.towers == first + 3 && tt_net_param_count(&spec) > 0);
+        assert_true(!first || (spec.tower[0].hidden_count == trunk[i] && spec.tower[0].out == 0));
+        assert_true(value->hidden_count == own[i] && value->out == 1 && value->from == first);
+        assert_true(advantage->hidden_count == own[i] && advantage->out == 4 && advantage->from == first);
+        assert_true(!own[i] || (value->hidden[0] == hidden[2 - i] && advantage->hidden[0] == hidden[2 - i]));
+        assert_true(tt_net_tower(&spec, "value") == first && tt_net_tower(&spec, "advantage") == first + 1);
+        assert_true(q->kind == TT_TOWER_DUELING && q->out == 4 && q->value == first && q->advantage == first + 1);
+        assert_true(tt_spec_dueling(&spec, first) == first + 2 && tt_spec_dueling(&spec, first + 2) == spec.towers);
+    }
+}
+
 /*  w^T w, or w w^T of a wide one, is gain^2 times the identity. */
 static void check_orthogonal(const float *w, const tt_tensor_t *tensor, double gain)
 {
@@ -239,7 +291,7 @@ static void check_init(const place_t *place, const tt_net_spec_t *spec)
     char name[48];
     for (uint32_t t = 0; t < spec->towers; t++) {
         const tt_tower_t *tower = &spec->tower[t];
-        for (uint32_t l = 0; l < tower->hidden_count + (tower->out > 0); l++) {
+        for (uint32_t l = 0; l < tt_spec_layers(tower); l++) {
             snprintf(name, sizeof name, "%s.%u.weight", tower->name, 2 * l);
             const tt_tensor_t *weight = find(net, name);
             check_orthogonal(params + weight->offset, weight, l < tower->hidden_count ? sqrt(2.0) : (double)gain[t]);
@@ -302,6 +354,7 @@ int main(void)
         cmocka_unit_test(test_layout),
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_actor_critic),
+        cmocka_unit_test(test_dueling),
         cmocka_unit_test(test_init),
         cmocka_unit_test(test_init_is_the_same_everywhere),
     };

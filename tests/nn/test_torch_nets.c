@@ -1,5 +1,5 @@
 /*  Parity with PyTorch on recorded data (tests/golden/torch/record_nets.py): a shared trunk with two optimisers, and double
- *  DQN with a target network. */
+ *  DQN with a target network, plain and dueling. */
 #include <math.h>
 #include <stdlib.h>
 #include "common/base/mem.h"
@@ -97,14 +97,6 @@ static void test_shared_trunk(void **state)
 
 /* ---- double DQN --------------------------------------------------------------------------------------------------- */
 
-static const tt_net_spec_t s_dqn = {
-    .obs = OBS,
-    .towers = 1,
-    .tower = {{.name = "q", .hidden_count = 2, .hidden = {18, 12}, .activation = TT_NN_RELU, .out = ACTIONS}},
-    .sets = 2,
-    .ride = ROWS,
-};
-
 /*  Huber's loss of q(at, action) - reward - discount target(next, argmax q(next)); absolute errors ride. */
 static void dqn_loss(const void *params, const void *const *input, const tt_loss_block_t *block)
 {
@@ -152,25 +144,31 @@ static void check_dqn_step(const golden_t *g, const float *grad)
     free(params);
 }
 
-static void test_dqn(void **state)
+static void check_dqn(const char *name, tt_net_spec_t spec)
 {
-    (void)state;
+    const uint8_t q = (uint8_t)tt_net_tower(&spec, "q");
     golden_t g = {0};
-    golden_open(&g, "nn-dqn.safetensors", &s_dqn);
+    spec.sets = 2;
+    spec.ride = ROWS;
+    golden_open(&g, name, &spec);
     assert_ok(tt_net_put(g.net, g.place.stream, 1, golden_flatten(&g, "target.")));
     rows_t at = golden_rows(&g, "obs", OBS, ROWS), next = golden_rows(&g, "next", OBS, ROWS);
     tt_table_t *table[3] = {NULL};
     const tt_objective_t objective = {
         .name = "dqn",
         .stages = 3,
-        .stage = {{.tower = 0, .frame = TT_AT, .grad = true}, {.set = 1, .frame = TT_NEXT}, {.frame = TT_NEXT}},
+        .stage = {{.tower = q, .frame = TT_AT, .grad = true}, {.tower = q, .set = 1, .frame = TT_NEXT},
+            {.tower = q, .frame = TT_NEXT}},
         .loss = dqn_loss,
     };
     tt_pass_t pass = {.objective = &objective, .row = at.row, .rows = ROWS};
-    float *grad = tt_array0(tt_net_grad_count(&s_dqn), sizeof *grad);
+    float *grad = tt_array0(tt_net_grad_count(&spec), sizeof *grad), *out[TT_TOWERS_MAX] = {NULL}, head[ROWS * ACTIONS];
+    out[q] = head;
+    fixture_heads(&g.place, g.net, 0, at.obs, ROWS, out);
+    golden_compare(head, golden_array(&g, ROWS * ACTIONS, "q"), ROWS * ACTIONS, 2e-6, "q");
     put_inputs(&g, &pass, table);
     assert_ok(fixture_pass(&g.place, g.net, &pass, &at, &next, grad));
-    const float *stats = grad + tt_net_stats_offset(&s_dqn);
+    const float *stats = grad + tt_net_stats_offset(&spec);
     golden_compare(stats, golden_array(&g, 1, "loss"), 1, 1e-5, "loss");
     golden_compare(stats + TT_LOSS_STATS, golden_array(&g, ROWS, "td"), ROWS, 5e-6, "td");
     golden_compare(grad, golden_flatten(&g, "grad."), g.count, 1e-5, "gradient");
@@ -183,11 +181,26 @@ static void test_dqn(void **state)
     golden_close(&g);
 }
 
+static const uint32_t s_hidden[] = {18, 12};
+
+static void test_dqn(void **state)
+{
+    (void)state;
+    check_dqn("nn-dqn.safetensors", tt_net_one("q", OBS, s_hidden, 2, TT_NN_RELU, ACTIONS));
+}
+
+static void test_dueling(void **state)
+{
+    (void)state;
+    check_dqn("nn-dueling.safetensors", tt_net_dueling("q", OBS, s_hidden, 2, TT_NN_RELU, ACTIONS));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_shared_trunk),
         cmocka_unit_test(test_dqn),
+        cmocka_unit_test(test_dueling),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

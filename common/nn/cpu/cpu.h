@@ -36,13 +36,15 @@ typedef struct {
     float *transposed; /* owned; for the input gradient; NULL where nobody asks for it */
 } cpu_layer_t;
 
-/*  A tower in one set: hidden layers, then a head of few outputs that is kept transposed. */
+/*  A tower in one set: hidden layers, then a head of few outputs that is kept transposed. A dueling one has neither. */
 typedef struct {
     tt_gemm_kind_t forward, backward; /* with its activation                                     */
     uint32_t group;
     uint32_t chain; /* the towers whose forward its own takes, as bits: itself and the trunks before it */
     bool reads_obs; /* else it reads the trunk `from`                          */
     uint32_t from;
+    bool dueling; /* it reads what the heads of these two gave               */
+    uint32_t value, advantage;
     uint32_t layers;
     cpu_layer_t layer[TT_HIDDEN_MAX];
     size_t in, in16, outs; /* the head's; outs 0 = a trunk            */
@@ -70,7 +72,7 @@ typedef struct {
 typedef struct {
     const tt_kernels_t *kernels;
     size_t obs16;
-    uint32_t back[TT_TOWERS_MAX]; /* the order of the way back: readers in their order, then the trunk they read */
+    uint32_t back[TT_TOWERS_MAX]; /* the way back: dueling towers; then readers in their order, then their trunk */
     cpu_tower_t (*tower)[TT_TOWERS_MAX]; /* owned; by set */
     cpu_lane_t *lanes;
 } cpu_net_t;
@@ -97,6 +99,12 @@ void cpu_towers_forward(const cpu_block_t *block, uint32_t view, uint32_t towers
 void cpu_tower_backward(cpu_block_t *block, uint32_t t);
 /*  When a shard ends: what stood transposed goes to its place. */
 void cpu_tower_put_head_grad(const cpu_tower_t *tower, const float *head_grad, float *grad);
+
+/*  dueling.c: what a dueling tower makes of two heads, q[a] = v + (adv[a] - mean adv), and back. Columns of TT_BLOCK rows; a
+ *  mean is one chain over a, divided by their number. Plain C is enough: each operation is one rounding, whatever vectors a
+ *  compiler makes of it. */
+void cpu_dueling_forward(const float *value, const float *advantage, size_t outs, float *q);
+void cpu_dueling_backward(const float *d_q, size_t outs, float *d_value, float *d_advantage);
 
 /*  forward.c */
 tt_status_t cpu_forward(const tt_work_t *work);

@@ -61,6 +61,18 @@ static void s_build_head(cpu_tower_t *tower, tt_device_t *device, const tt_tenso
     tower->head_bias = s_new_floats(device, 1, tower->outs);
 }
 
+/*  It has no tensors. */
+static const tt_tensor_t *s_build_dueling(
+    const tt_tower_t *spec, const cpu_tower_t *towers, cpu_tower_t *tower, const tt_tensor_t *tensors)
+{
+    tower->dueling = true;
+    tower->outs = spec->out;
+    tower->value = spec->value;
+    tower->advantage = spec->advantage;
+    tower->chain |= towers[tower->value].chain | towers[tower->advantage].chain;
+    return tensors;
+}
+
 /*  Only set 0 is trained, so that only there the way back needs copies. Returns the tensors behind the tower's. */
 static const tt_tensor_t *s_build_tower(
     const tt_net_t *net, uint32_t set, uint32_t t, cpu_tower_t *towers, const tt_tensor_t *tensors)
@@ -74,6 +86,8 @@ static const tt_tensor_t *s_build_tower(
     tower->reads_obs = spec->from == 0;
     tower->from = tower->reads_obs ? 0 : spec->from - 1;
     tower->chain = 1u << t | (tower->reads_obs ? 0 : towers[tower->from].chain);
+    if (spec->kind == TT_TOWER_DUELING)
+        return s_build_dueling(spec, towers, tower, tensors);
     tower->layers = spec->hidden_count;
     for (uint32_t l = 0; l < tower->layers; l++)
         s_build_layer(&tower->layer[l], net->device, &tensors[2 * l], &tensors[2 * l + 1], net->params[set],
@@ -103,7 +117,10 @@ static void s_build_towers(cpu_net_t *self, const tt_net_t *net)
             tensors = s_build_tower(net, set, t, self->tower[set], tensors);
     }
     for (uint32_t t = 0; t < net->spec.towers; t++)
-        if (self->tower[0][t].reads_obs)
+        if (self->tower[0][t].dueling)
+            self->back[count++] = t;
+    for (uint32_t t = 0; t < net->spec.towers; t++)
+        if (self->tower[0][t].reads_obs && !self->tower[0][t].dueling)
             count = s_list_back(self, net->spec.towers, t, count);
 }
 
@@ -224,7 +241,7 @@ void cpu_net_refresh(const tt_net_t *net, uint32_t set, uint32_t groups)
             continue;
         for (uint32_t l = 0; l < tower->layers; l++)
             s_refresh_layer(self->kernels, &tower->layer[l], params);
-        if (tower->outs)
+        if (tower->head)
             s_refresh_head(tower, params);
     }
 }

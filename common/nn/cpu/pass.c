@@ -88,6 +88,8 @@ static void s_call_loss(const cpu_plan_t *plan, const cpu_block_t *block, const 
 /*  Of a tower that is not walked back nothing else writes the gradient. */
 static void s_clear_tower(const cpu_tower_t *tower, float *grad)
 {
+    if (tower->dueling)
+        return;
     for (uint32_t l = 0; l < tower->layers; l++) {
         const cpu_layer_t *layer = &tower->layer[l];
         memset(grad + layer->weight_at, 0, layer->in * layer->out * sizeof(float));
@@ -118,11 +120,21 @@ static void s_clear_sums(const cpu_plan_t *plan, float *grad)
     }
 }
 
+static void s_back_tower(cpu_block_t *block, uint32_t t)
+{
+    const cpu_tower_t *tower = &block->net->tower[0][t];
+    float *const *d_out = block->lane->d_out;
+    if (tower->dueling)
+        cpu_dueling_backward(d_out[t], tower->outs, d_out[tower->value], d_out[tower->advantage]);
+    else
+        cpu_tower_backward(block, t);
+}
+
 static void s_back(const cpu_plan_t *plan, cpu_block_t *block)
 {
     for (uint32_t i = 0; i < plan->net->spec.towers; i++)
         if (plan->back >> block->net->back[i] & 1)
-            cpu_tower_backward(block, block->net->back[i]);
+            s_back_tower(block, block->net->back[i]);
 }
 
 static void s_pass_rows(const cpu_plan_t *plan, const cpu_lane_t *lane, uint32_t first, uint32_t end, float *grad)

@@ -18,7 +18,7 @@ static const float *s_layer_input(const cpu_block_t *block, uint32_t t, uint32_t
 }
 
 /*  lane->x or a trunk's last layer through tower t of a set: its hidden layers, and its head (a trunk has none) to out. */
-static void s_forward(const cpu_block_t *block, uint32_t set, uint32_t t, float *out)
+static void s_mlp_forward(const cpu_block_t *block, uint32_t set, uint32_t t, float *out)
 {
     const cpu_net_t *self = block->net;
     const cpu_tower_t *tower = &self->tower[set][t];
@@ -46,11 +46,21 @@ static void s_forward(const cpu_block_t *block, uint32_t set, uint32_t t, float 
             tower->head_bias, tower->outs, out);
 }
 
+static void s_forward(const cpu_block_t *block, uint32_t view, uint32_t t)
+{
+    const cpu_tower_t *tower = &block->net->tower[view % TT_SETS_MAX][t];
+    float *const *out = block->lane->out[view];
+    if (tower->dueling)
+        cpu_dueling_forward(out[tower->value], out[tower->advantage], tower->outs, out[t]);
+    else
+        s_mlp_forward(block, view % TT_SETS_MAX, t, out[t]);
+}
+
 void cpu_towers_forward(const cpu_block_t *block, uint32_t view, uint32_t towers)
 {
     for (uint32_t t = 0; towers >> t; t++)
         if (towers >> t & 1)
-            s_forward(block, view % TT_SETS_MAX, t, block->lane->out[view][t]);
+            s_forward(block, view, t);
 }
 
 /* ---- back -------------------------------------------------------------------------------------------------------- */

@@ -13,7 +13,7 @@ One file a case, little-endian; rows are (clock, env), clock = batch * T + t:
     u32 T, N, D, A, batches, n, units, steps, twice (double DQN), squared, masked, prioritized, parameters,
         learning_starts, train_every, target_every
     f32 lr, gamma, max_grad_norm, adam_eps, tau
-    f32 params [parameters]           in the order of the tensor table, weights as [in][out]
+    f32 params [parameters]           dueling: trunk, value, advantage; in the order of the tensor table, weights as [in][out]
     per batch: f32 obs [T][N][D]; i32 action [T][N]; f32 reward [T][N]; u32 age [N];
         u8 terminated [T][N], truncated [T][N], mask [T][N][A] (all 1 where there is none);
         f32 last [N][D]; u8 last_mask [N][A];
@@ -38,21 +38,41 @@ HIDDEN = (12, 8)
 HERE = os.path.dirname(os.path.abspath(__file__))
 SHAPE = {"T": 6, "N": 3, "D": 4, "A": 3, "batches": 4, "units": 16, "learning_starts": 18, "train_every": 9,
          "target_every": 30, "lr": 1e-2, "gamma": 0.95, "max_grad_norm": 0.5, "adam_eps": 1e-8, "tau": 1.0, "n": 1,
-         "twice": 0, "squared": 0, "masked": 0, "prioritized": 0}
+         "twice": 0, "squared": 0, "masked": 0, "prioritized": 0, "dueling": 0}
 CASES = {
     "dqn": {"seed": 1},
     "dqn_nstep": {"seed": 2, "n": 3, "squared": 1, "max_grad_norm": 10.0},
     "dqn_double": {"seed": 3, "n": 3, "twice": 1, "prioritized": 1},
     "dqn_masked": {"seed": 4, "n": 5, "masked": 1, "prioritized": 1, "squared": 1, "tau": 0.25},
     "dqn_double_masked": {"seed": 5, "n": 2, "twice": 1, "masked": 1},
+    "dqn_dueling": {"seed": 6, "n": 3, "twice": 1, "masked": 1, "prioritized": 1, "tau": 0.5, "dueling": 1},
 }
 
 
-def network(o):
-    sizes, layers = (o["D"], *HIDDEN), []
+def stack(*sizes):
+    layers = []
     for a, b in zip(sizes, sizes[1:]):
         layers += [nn.Linear(a, b), nn.ReLU()]
-    return nn.Sequential(*layers, nn.Linear(sizes[-1], o["A"]))
+    return layers
+
+
+class Dueling(nn.Module):
+    """The last hidden layer is each stream's own."""
+
+    def __init__(self, o):
+        super().__init__()
+        *common, last = (o["D"], *HIDDEN)
+        self.trunk = nn.Sequential(*stack(*common))
+        self.value, self.advantage = (nn.Sequential(*stack(common[-1], last), nn.Linear(last, n)) for n in (1, o["A"]))
+
+    def forward(self, obs):
+        z = self.trunk(obs)
+        advantage = self.advantage(z)
+        return self.value(z) + advantage - advantage.mean(1, keepdim=True)
+
+
+def network(o):
+    return Dueling(o) if o["dueling"] else nn.Sequential(*stack(o["D"], *HIDDEN), nn.Linear(HIDDEN[-1], o["A"]))
 
 
 def flat(tensors):

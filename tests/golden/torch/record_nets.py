@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Record what PyTorch computes for a shared trunk with two optimisers, and for a step of double DQN with a target network, as
-tests/nn/test_torch_nets.c reads it.
+"""Record what PyTorch computes for a shared trunk with two optimisers, and for a step of double DQN with a target network, plain
+and dueling, as tests/nn/test_torch_nets.c reads it.
 
     python3 -m venv /tmp/venv && /tmp/venv/bin/pip install torch numpy safetensors
-    /tmp/venv/bin/python tests/golden/torch/record_nets.py      # writes nn-shared.safetensors and nn-dqn.safetensors
+    /tmp/venv/bin/python tests/golden/torch/record_nets.py      # writes nn-shared, nn-dqn and nn-dueling.safetensors
 
 nn-shared: <tensor> (parameters, [out][in]), obs, target (actor), target_value (critic), target_aux, head, value, aux, loss
 (summed over rows), grad.<tensor>, norm.<group>, and stepped.<tensor> after one step of each group's optimiser.
-nn-dqn: <tensor>, target.<tensor>, obs, next, action, reward, discount, q, loss, td (absolute errors), grad.<tensor>,
+nn-dqn, nn-dueling: <tensor>, target.<tensor>, obs, next, action, reward, discount, q, loss, td (absolute errors), grad.<tensor>,
 stepped.<tensor>, blended.<tensor> (the target network after it)."""
 import os
 import sys
@@ -66,9 +66,26 @@ def shared():
     write("shared", out)
 
 
-def dqn():
-    net, target = torch.nn.Module(), torch.nn.Module()
-    net.q, target.q = (layers(OBS, (18, 12), torch.nn.ReLU, 4) for _ in range(2))
+class Plain(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.q = layers(OBS, (18, 12), torch.nn.ReLU, 4)
+
+
+class Dueling(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.trunk = torch.nn.Sequential(torch.nn.Linear(OBS, 18), torch.nn.ReLU())
+        self.value, self.advantage = (layers(18, (12,), torch.nn.ReLU, out) for out in (1, 4))
+
+    def q(self, obs):
+        z = self.trunk(obs)
+        advantage = self.advantage(z)
+        return self.value(z) + advantage - advantage.mean(1, keepdim=True)
+
+
+def dqn(name, kind):
+    net, target = kind(), kind()
     out = {**named("", net), **named("target.", target)}
     obs, following = torch.randn(ROWS, OBS), torch.randn(ROWS, OBS)
     action = torch.randint(0, 4, (ROWS,))
@@ -91,9 +108,11 @@ def dqn():
         for p_to, p_from in zip(target.parameters(), net.parameters()):
             p_to.lerp_(p_from, 0.05)
     out.update(named("blended.", target))
-    write("dqn", out)
+    write(name, out)
 
 
 torch.manual_seed(5)
 shared()
-dqn()
+dqn("dqn", Plain)
+torch.manual_seed(6)
+dqn("dueling", Dueling)
