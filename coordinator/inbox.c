@@ -108,6 +108,10 @@ static tt_status_t s_hello_observer(coordinator_t *self, tt_sock_t *sock, const 
 static tt_status_t s_hello_peer(coordinator_t *self, tt_sock_t *sock, const char *identity, const tt_msg_HELLO_t *m)
 {
     peer_t *peer = NULL;
+    if (!tt_peer_named(identity)) {
+        log_debug("HELLO over a connection that has lost its name: it comes again over the newer one");
+        return TT_OK;
+    }
     const bool known = roster_find(self->roster, identity) != NULL;
     s_bury_predecessor(self, m);
     TT_TRY(roster_hello(self->roster, identity, sock, m, &peer));

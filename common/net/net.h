@@ -63,10 +63,14 @@ tt_status_t tt_sock_disconnect(tt_sock_t *self, const char *endpoint);
 enum { TT_FRAMES_MAX = 2 };
 typedef struct {
     tt_msg_t msg;
-    char peer[64]; /* ROUTER: the sender's identity as text        */
+    char peer[64]; /* ROUTER: the sender's identity as text; see tt_peer_named */
     size_t frame_count;
     zmq_msg_t frame[TT_FRAMES_MAX]; /* owned; the receiver may zmq_msg_move them out */
 } tt_packet_t;
+
+/*  Did the sender name its socket? One that did is without a name all the same for what it had sent and nobody had read when a
+ *  newer connection took its name over. */
+bool tt_peer_named(const char *peer);
 
 /*  Release what a packet holds. Safe on a zeroed or cleared one. */
 void tt_packet_clear(tt_packet_t *self);

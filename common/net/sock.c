@@ -325,6 +325,11 @@ static bool s_peer_text(char out[64], const uint8_t *id, size_t size)
     return true;
 }
 
+bool tt_peer_named(const char *peer)
+{
+    return peer[0] != '#';
+}
+
 static size_t s_peer_id(uint8_t id[64], const char *text)
 {
     const size_t size = strlen(text);

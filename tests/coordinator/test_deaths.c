@@ -35,6 +35,58 @@ static void test_a_killed_coordinator_comes_back(void **state)
     crew_leave(&crew);
 }
 
+/*  HELLO of a collector, over a socket of its own; what is answered. */
+static void s_say_hello(tt_sock_t *sock)
+{
+    const tt_msg_HELLO_t hello = TT_MSG(HELLO, .wire = TT_WIRE_VERSION, .software = (char[]){"test"},
+        .role = TT_PEER_COLLECTOR, .index = 5, .instance = 0x4d, .pid = (uint32_t)getpid(), .host = (char[]){"here"});
+    assert_ok(tt_sock_send(sock, NULL, &hello, NULL, 0));
+}
+
+static tt_sock_t *s_dealer(const run_t *run, const char *identity)
+{
+    tt_sock_t *sock = NULL;
+    assert_ok(tt_sock_new(&sock, TT_DEALER, &(tt_sock_opts_t){.name = "member", .identity = identity}));
+    assert_ok(tt_sock_connect(sock, run->endpoint));
+    return sock;
+}
+
+static tt_status_t s_on_answer(void *ctx, tt_sock_t *sock, tt_packet_t *packet)
+{
+    tt_msg_id_t *answer = ctx;
+    (void)sock;
+    if (packet->msg.type == TT_MSG_WELCOME || packet->msg.type == TT_MSG_REFUSED)
+        *answer = packet->msg.type;
+    return TT_OK;
+}
+
+/*  A member whose coordinator comes back just when it connects anew has a HELLO under way on either connection; the older one
+ *  has lost its name to the newer by the time it is read. It must not stand in its own way. */
+static void test_a_connection_that_lost_its_name_is_nobody(void **state)
+{
+    run_t *run = *state;
+    tt_loop_t *loop = NULL;
+    tt_msg_id_t answer = 0;
+    tt_link_t *client = run_link(run, TT_PEER_CLIENT, -1);
+    tt_sock_t *older = s_dealer(run, NULL), *newer = s_dealer(run, "collector/5/000000000000004d");
+    s_say_hello(older);
+    json_decref(link_status(client)); /* by now that was read */
+    s_say_hello(newer);
+    assert_ok(tt_loop_new(&loop, NULL));
+    tt_loop_sock(loop, newer, s_on_answer, &answer);
+    const int64_t until = tt_now_ms(tt_clock_real()) + PATIENCE_MS;
+    while (!answer && tt_now_ms(tt_clock_real()) < until) {
+        const tt_status_t status = tt_loop_poll(loop, 100);
+        assert_true(status == TT_OK || status == TT_AGAIN);
+    }
+    assert_int_equal(answer, TT_MSG_WELCOME);
+    tt_sock_destroy(&older);
+    tt_sock_destroy(&newer);
+    tt_loop_destroy(&loop);
+    tt_link_destroy(&client);
+    run_kill(run);
+}
+
 /*  The learner has the weights, though another member of the last roster is not back yet and there is none without it. */
 static void test_a_stop_waits_for_those_who_come_back(void **state)
 {
@@ -261,6 +313,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_a_killed_coordinator_comes_back, run_setup, run_teardown),
+        cmocka_unit_test_setup_teardown(test_a_connection_that_lost_its_name_is_nobody, run_setup, run_teardown),
         cmocka_unit_test_setup_teardown(test_a_stop_waits_for_those_who_come_back, run_setup, run_teardown),
         cmocka_unit_test_setup_teardown(test_a_dead_collector_is_noticed, run_setup, run_teardown),
         cmocka_unit_test_setup_teardown(test_last_words_count, run_setup, run_teardown),
