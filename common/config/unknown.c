@@ -16,12 +16,14 @@ static tt_status_t s_err_synonym(const entry_t *entry, const tt_synonym_t *word)
 }
 
 /*  The table of others that has the key, in whatever section it stands here. */
-static const stranger_t *s_stranger(const tt_config_t *self, const char *key)
+static const tt_cfg_field_t *s_stranger(const tt_config_t *self, const char *key, const char **whose)
 {
     for (size_t i = 0; i < self->stranger_count; i++)
         for (const tt_cfg_field_t *field = self->strangers[i].fields; field->key; field++)
-            if (strcmp(key_leaf(field->key), key_leaf(key)) == 0)
-                return &self->strangers[i];
+            if (strcmp(key_leaf(field->key), key_leaf(key)) == 0) {
+                *whose = self->strangers[i].whose;
+                return field;
+            }
     return NULL;
 }
 
@@ -79,6 +81,13 @@ static const char *s_value_above(const tt_config_t *self, const char *key)
     return NULL;
 }
 
+static tt_status_t s_err_stranger(const entry_t *entry, const char *key, const char *whose)
+{
+    const bool other = strcmp(key, entry->key) != 0;
+    return tt_err(TT_CONFIG, "%s: unknown key '%s'%s%s%s; it belongs to %s", entry->origin, entry->key,
+        other ? " (here '" : "", other ? key : "", other ? "')" : "", whose);
+}
+
 tt_status_t unknown_key(const tt_config_t *self, const entry_t *entry)
 {
     const tt_synonym_t *section = s_section_word(self, entry->key);
@@ -94,10 +103,10 @@ tt_status_t unknown_key(const tt_config_t *self, const entry_t *entry)
     if (value)
         return tt_err(
             TT_CONFIG, "%s: unknown key '%s'; '%s' is a value, not a section", entry->origin, entry->key, value);
-    const stranger_t *stranger = ours ? NULL : s_stranger(self, word ? word->ours : entry->key);
+    const char *whose = NULL;
+    const tt_cfg_field_t *stranger = ours ? NULL : s_stranger(self, word ? word->ours : entry->key, &whose);
     if (stranger)
-        return tt_err(TT_CONFIG, "%s: unknown key '%s'%s%s%s; it belongs to %s", entry->origin, entry->key,
-            word ? " (here '" : "", word ? word->ours : "", word ? "')" : "", stranger->whose);
+        return s_err_stranger(entry, stranger->key, whose);
     const char *near = s_nearest_claim(self, entry->key);
     return near ? tt_err(TT_CONFIG, "%s: unknown key '%s'; did you mean '%s'?", entry->origin, entry->key, near)
                 : tt_err(TT_CONFIG, "%s: unknown key '%s'; 'tutti config' lists the keys", entry->origin, entry->key);

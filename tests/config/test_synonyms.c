@@ -169,8 +169,8 @@ static void test_a_key_of_another_says_whose_it_is(void **state)
     assert_true(s_ppo()->cfg_size <= 4096);
     s_refused_beside("algorithm:\n  tau: 1\n", s_ppo()->fields,
         "f.yaml:2:3: unknown key 'algorithm.tau'; it belongs to the algorithm b, and this is a");
-    s_refused_beside(
-        "tau: 1\n", s_ppo()->fields, "f.yaml:1:1: unknown key 'tau'; it belongs to the algorithm b, and this is a");
+    s_refused_beside("tau: 1\n", s_ppo()->fields,
+        "f.yaml:1:1: unknown key 'tau' (here 'algorithm.tau'); it belongs to the algorithm b, and this is a");
     s_refused_beside("algo.learning_rate: 1\n", s_ppo()->fields,
         "f.yaml:1:1: unknown key 'algo.learning_rate'; did you mean 'algorithm.learning_rate'?");
     s_refused_beside("algorithm.clip: 1\n", s_other,
