@@ -43,9 +43,9 @@ struct evaluate {
     tt_status_t status;
     char text[512];
 
-    pthread_mutex_t mutex; /* of the next three */
+    pthread_mutex_t mutex; /* of the next two lines */
     phase_t phase;
-    bool quit, gone;
+    bool quit, gone, orphan; /* orphan: the player frees it all, should it ever come back */
     pthread_cond_t given;
     atomic_bool stop;
     atomic_ullong steps;
@@ -155,6 +155,18 @@ static void s_give_back(evaluate_t *self)
     TT_CHECK(written == sizeof one);
 }
 
+static void s_free(evaluate_t *self)
+{
+    if (self->phase != IDLE)
+        s_drop(&self->game);
+    evaluate_reset(self);
+    pthread_cond_destroy(&self->given);
+    pthread_mutex_destroy(&self->mutex);
+    close(self->fd);
+    tt_columns_destroy(&self->columns);
+    free(self);
+}
+
 static void *s_live(void *ctx)
 {
     evaluate_t *self = ctx;
@@ -167,8 +179,11 @@ static void *s_live(void *ctx)
     }
     pthread_mutex_lock(&self->mutex);
     self->gone = true;
+    const bool orphan = self->orphan;
     pthread_cond_broadcast(&self->given);
     pthread_mutex_unlock(&self->mutex);
+    if (orphan)
+        s_free(self);
     return NULL;
 }
 
@@ -213,17 +228,19 @@ static bool s_await_end(evaluate_t *self)
     while (!self->gone && pthread_cond_timedwait(&self->given, &self->mutex, &until) == 0)
         ;
     const bool gone = self->gone;
+    self->orphan = !gone;
     pthread_mutex_unlock(&self->mutex);
     return gone;
 }
 
 static bool s_join(evaluate_t *self)
 {
+    const pthread_t thread = self->thread;
     if (!self->alive)
         return true;
     if (s_await_end(self))
-        return pthread_join(self->thread, NULL) == 0;
-    pthread_detach(self->thread);
+        return pthread_join(thread, NULL) == 0;
+    pthread_detach(thread);
     return false;
 }
 
@@ -233,19 +250,14 @@ void evaluate_destroy(evaluate_t **self_p)
     *self_p = NULL;
     if (!self)
         return;
-    if (!s_join(self)) {
+    const uint64_t version = self->game.version; /* who is left behind takes itself along */
+    char env[sizeof self->train.env];
+    memcpy(env, self->train.env, sizeof env);
+    if (s_join(self))
+        s_free(self);
+    else
         log_error("the evaluation of version %llu is inside env %s and does not come back: left behind",
-            (unsigned long long)self->game.version, self->train.env);
-        return;
-    }
-    if (self->phase != IDLE)
-        s_drop(&self->game);
-    evaluate_reset(self);
-    pthread_cond_destroy(&self->given);
-    pthread_mutex_destroy(&self->mutex);
-    close(self->fd);
-    tt_columns_destroy(&self->columns);
-    free(self);
+            (unsigned long long)version, env);
 }
 
 int evaluate_fd(const evaluate_t *self)
