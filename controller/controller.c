@@ -15,6 +15,8 @@ typedef struct {
     int64_t start_at_ms; /* not started before                                  */
     int64_t stop_at_ms;  /* over the desired number: stopped then; 0 = wanted   */
     uint32_t failures;   /* in a row                                            */
+    bool waits;          /* its end is clean, and decided on when we know why   */
+    tt_replica_event_t end;
 } slot_t;
 
 typedef struct {
@@ -135,6 +137,12 @@ static void s_decide(tt_controller_t *self, group_t *group, uint32_t index, cons
     log_warn("%s/%u: %s; starting it again", role->name, index, event->reason);
 }
 
+/*  Nobody needs another one: the job is over for it, because another replica has decided, or will have. */
+static bool s_over(const tt_controller_t *self, const group_t *group)
+{
+    return self->phase != TT_JOB_RUNNING || ((self->stopping || self->winding_down) && !group->role->decides_job);
+}
+
 static void s_ended(tt_controller_t *self, group_t *group, uint32_t index, const tt_replica_event_t *event)
 {
     slot_t *slot = &group->slots[index];
@@ -146,9 +154,13 @@ static void s_ended(tt_controller_t *self, group_t *group, uint32_t index, const
         return;
     }
     slot->stop_at_ms = 0;
-    const bool over = self->phase != TT_JOB_RUNNING; /* another replica has decided already */
-    if (!over && (!(self->stopping || self->winding_down) || group->role->decides_job))
+    const bool clean = event->exit_code == 0 && !group->role->decides_job && group->role->restart == TT_RESTART_ALWAYS;
+    if (clean) {
+        slot->waits = true;
+        slot->end = *event;
+    } else if (!s_over(self, group)) {
         s_decide(self, group, index, event);
+    }
 }
 
 static void s_take_event(tt_controller_t *self, const tt_replica_event_t *event)
@@ -217,6 +229,13 @@ static bool s_may_start(const tt_controller_t *self, const group_t *group)
     return true;
 }
 
+/*  It is wanted, is not there, and what became of it is known. */
+static bool s_is_missing(const group_t *group, size_t index)
+{
+    const slot_t *slot = &group->slots[index];
+    return index < group->desired && !slot->id && !slot->waits;
+}
+
 static void s_start_missing(tt_controller_t *self)
 {
     const int64_t now = tt_now_ms(self->clock);
@@ -226,7 +245,7 @@ static void s_start_missing(tt_controller_t *self)
         if (!s_may_start(self, group) || (self->winding_down && !group->role->decides_job))
             continue;
         for (uint32_t i = 0; i < group->desired; i++)
-            if (!group->slots[i].id && now >= group->slots[i].start_at_ms && self->phase == TT_JOB_RUNNING)
+            if (s_is_missing(group, i) && now >= group->slots[i].start_at_ms && self->phase == TT_JOB_RUNNING)
                 s_start(self, group, i);
     }
 }
@@ -263,7 +282,7 @@ int64_t tt_controller_due_ms(const tt_controller_t *self)
             int64_t at = INT64_MAX;
             if (slot->id && slot->stop_at_ms)
                 at = slot->stop_at_ms;
-            else if (!slot->id && i < self->groups[g].desired && !self->stopping && self->phase == TT_JOB_RUNNING &&
+            else if (s_is_missing(&self->groups[g], i) && !self->stopping && self->phase == TT_JOB_RUNNING &&
                      (!self->winding_down || self->groups[g].role->decides_job))
                 at = slot->start_at_ms;
             if (at < due)
@@ -322,13 +341,33 @@ void tt_controller_kill(tt_controller_t *self, const char *role, uint32_t index)
         self->substrate->ops->stop(self->substrate, id, 0);
 }
 
+void tt_controller_missed(tt_controller_t *self, const char *role, uint32_t index, int pid)
+{
+    group_t *group = s_group(self, role);
+    slot_t *slot = group && index < group->slot_count ? &group->slots[index] : NULL;
+    if (!slot || !slot->waits || slot->end.pid != pid)
+        return;
+    slot->waits = false;
+    if (index >= group->desired)
+        *slot = (slot_t){0};
+    else if (!s_over(self, group))
+        s_decide(self, group, index, &slot->end);
+}
+
+static void s_retell(const tt_controller_t *self, const group_t *group, uint32_t index)
+{
+    const slot_t *slot = &group->slots[index];
+    if (slot->id && self->observer.started)
+        self->observer.started(self->observer.ctx, group->role->name, index, slot->id);
+    if (slot->waits && self->observer.ended)
+        self->observer.ended(self->observer.ctx, group->role->name, index, &slot->end);
+}
+
 void tt_controller_retell(const tt_controller_t *self)
 {
     for (size_t g = 0; g < self->group_count; g++)
         for (size_t i = 0; i < self->groups[g].slot_count; i++)
-            if (self->groups[g].slots[i].id && self->observer.started)
-                self->observer.started(
-                    self->observer.ctx, self->groups[g].role->name, (uint32_t)i, self->groups[g].slots[i].id);
+            s_retell(self, &self->groups[g], (uint32_t)i);
 }
 
 uint32_t tt_controller_running(const tt_controller_t *self, const char *role)

@@ -7,6 +7,9 @@
  *  create, 77 permission, 78 configuration), more restarts in a row than the role's backoff_limit, or a failure where
  *  restart is NEVER. A role with decides_job ends the job when a replica of it succeeds.
  *
+ *  Another replica that ends with 0 was told to go, by a word that has perhaps not come to us yet, or by a person. Which
+ *  of them only the coordinator knows: it is started again when that says so (tt_controller_missed).
+ *
  *  Threads: one. Time: the injected clock. Never blocks. */
 #pragma once
 #include "common/base/clock.h"
@@ -48,7 +51,11 @@ void tt_controller_stop(tt_controller_t *self, int grace_ms);
 tt_replica_id_t tt_controller_replica(const tt_controller_t *self, const char *role, uint32_t index);
 /*  End it at once, whatever it does: it is stopped, or hangs. What is wanted is started again as after any end. */
 void tt_controller_kill(tt_controller_t *self, const char *role, uint32_t index);
-/*  Tell the observer once more of every replica that runs: who listens behind it is new. */
+/*  Of a replica that ended with 0 as process `pid` the coordinator says that it did not tell it to go, or that it is wanted
+ *  all the same: it is started again as after any end. */
+void tt_controller_missed(tt_controller_t *self, const char *role, uint32_t index, int pid);
+/*  Tell the observer once more of every replica that runs, and of each end that waits for tt_controller_missed: who listens
+ *  behind it is new. */
 void tt_controller_retell(const tt_controller_t *self);
 
 /*  Replicas alive now, of one role or (NULL) of all. */

@@ -133,13 +133,16 @@ static void s_welcome(supervisor_t *self, const tt_msg_WELCOME_t *msg)
     tt_controller_retell(self->controller);
 }
 
-/*  A replica that has said nothing for a lease is stopped, or hangs: it would not hear SIGTERM. Only the process that is
- *  meant; another may have its number by now. */
+/*  A replica that has said nothing for a lease is stopped, or hangs: it would not hear SIGTERM. One that ended with 0 was not told
+ *  to. Only the process that is meant; another may have its number by now. */
 static void s_replace(supervisor_t *self, const tt_msg_REPLICA_t *msg)
 {
     const char *role = tt_peer_role_name((tt_peer_role_t)msg->role);
     const tt_replica_id_t id = tt_controller_replica(self->controller, role, msg->index);
-    if (msg->alive || !id || (uint32_t)tt_process_pid(self->substrate, id) != msg->pid)
+    if (msg->alive)
+        return;
+    tt_controller_missed(self->controller, role, msg->index, (int)msg->pid);
+    if (!id || (uint32_t)tt_process_pid(self->substrate, id) != msg->pid)
         return;
     log_warn("%s/%u (process %u): %s; killing it", role, msg->index, msg->pid, msg->reason ? msg->reason : "silent");
     tt_controller_kill(self->controller, role, msg->index);

@@ -181,6 +181,8 @@ static tt_status_t s_replica(coordinator_t *self, sender_t from, const tt_msg_RE
         return TT_OK;
     }
     replicas_ended(self->replicas, role, m->index, m->pid);
+    if (m->code == 0) /* comes behind whatever may have told it to go: SCALE, or EVENT of the end */
+        control_send(from.sock, from.identity, m);
     peer_t *peer = roster_process(self->roster, role, m->index, m->pid);
     if (!peer)
         return TT_OK;

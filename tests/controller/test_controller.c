@@ -75,20 +75,34 @@ static void s_end(fake_t *fake, const char *role, uint32_t index, int code)
         .phase = code ? TT_REPLICA_FAILED : TT_REPLICA_SUCCEEDED,
         .exit_code = code,
         .signal = code > 128 ? code - 128 : 0,
+        .pid = (int)(1000 + id),
         .reason = "ended by the test"};
+}
+
+/*  The coordinator's answer to a clean end: there is still something to do for it. */
+static void s_miss(tt_controller_t *controller, const char *role, uint32_t index, size_t id)
+{
+    tt_controller_missed(controller, role, index, (int)(1000 + id));
 }
 
 typedef struct {
     fake_t fake;
+    size_t ends; /* that the observer was told of */
     tt_role_t roles[2];
     tt_job_t job;
     tt_clock_t clock;
     tt_controller_t *controller;
 } rig_t;
 
+static void s_count_end(void *ctx, const char *role, uint32_t index, const tt_replica_event_t *event)
+{
+    (void)role, (void)index, (void)event;
+    ((rig_t *)ctx)->ends++;
+}
+
 static void s_begin(rig_t *rig)
 {
-    const tt_observer_t observer = {0};
+    const tt_observer_t observer = {.ended = s_count_end, .ctx = rig};
     assert_ok(tt_controller_new(&rig->controller, &rig->job, &rig->fake.base, &rig->clock, &observer));
     assert_ok(tt_controller_tick(rig->controller));
 }
@@ -251,9 +265,84 @@ static void test_scaled_back_up_before_it_was_gone(void **state)
     assert_ok(tt_controller_scale(rig.controller, "collector", 1, 1000));
     s_tick(&rig, 0);
     assert_ok(tt_controller_scale(rig.controller, "collector", 2, 1000));
+    const size_t id = s_alive(&rig.fake, "collector", 1);
     s_end(&rig.fake, "collector", 1, 0); /* it had been told to drain already */
     s_tick(&rig, 0);
+    s_miss(rig.controller, "collector", 1, id);
+    s_tick(&rig, 0);
     assert_true(s_alive(&rig.fake, "collector", 1)); /* another takes its number */
+    tt_controller_destroy(&rig.controller);
+}
+
+/*  Only the coordinator tells a replica to go, and of two processes that it told something, the controller hears either first. */
+static void test_a_clean_end_waits_for_the_coordinator(void **state)
+{
+    (void)state;
+    rig_t rig;
+    s_open(&rig);
+    const size_t id = s_alive(&rig.fake, "collector", 1);
+    s_end(&rig.fake, "collector", 1, 0);
+    s_tick(&rig, 60000);
+    assert_false(s_alive(&rig.fake, "collector", 1));
+    assert_int_equal(tt_controller_due_ms(rig.controller), -1);
+    s_miss(rig.controller, "collector", 1, id + 1); /* of another process that had its number */
+    s_miss(rig.controller, "collector", 9, id);
+    s_miss(rig.controller, "cook", 1, id);
+    s_tick(&rig, 0);
+    assert_false(s_alive(&rig.fake, "collector", 1));
+    s_miss(rig.controller, "collector", 1, id);
+    s_tick(&rig, 0);
+    const size_t next = s_alive(&rig.fake, "collector", 1);
+    assert_true(next > id);
+    s_miss(rig.controller, "collector", 1, id); /* said twice */
+    s_end(&rig.fake, "collector", 1, 0);
+    s_tick(&rig, 0);
+    s_miss(rig.controller, "collector", 1, id);
+    s_tick(&rig, 0);
+    assert_false(s_alive(&rig.fake, "collector", 1));
+    tt_controller_destroy(&rig.controller);
+}
+
+/*  It was told to go, as it turns out. */
+static void test_a_clean_end_that_was_asked_for(void **state)
+{
+    (void)state;
+    for (int how = 0; how < 3; how++) {
+        rig_t rig;
+        s_open(&rig);
+        const size_t id = s_alive(&rig.fake, "collector", 1);
+        s_end(&rig.fake, "collector", 1, 0);
+        s_tick(&rig, 0);
+        if (how == 0)
+            assert_ok(tt_controller_scale(rig.controller, "collector", 1, 1000));
+        else if (how == 1)
+            tt_controller_wind_down(rig.controller);
+        else
+            tt_controller_stop(rig.controller, 1000);
+        s_miss(rig.controller, "collector", 1, id);
+        s_tick(&rig, 0);
+        assert_false(s_alive(&rig.fake, "collector", 1));
+        assert_int_equal(tt_controller_phase(rig.controller, NULL, NULL), TT_JOB_RUNNING);
+        if (how == 0) {
+            assert_ok(tt_controller_scale(rig.controller, "collector", 2, 1000));
+            s_tick(&rig, 0);
+            assert_true(s_alive(&rig.fake, "collector", 1)); /* its number is free */
+        }
+        tt_controller_destroy(&rig.controller);
+    }
+}
+
+/*  Whom it was told has died since: who comes next must hear of it, or it waits for ever. */
+static void test_a_clean_end_is_told_again(void **state)
+{
+    (void)state;
+    rig_t rig;
+    s_open(&rig);
+    s_end(&rig.fake, "collector", 1, 0);
+    s_tick(&rig, 0);
+    assert_int_equal(rig.ends, 1);
+    tt_controller_retell(rig.controller);
+    assert_int_equal(rig.ends, 2);
     tt_controller_destroy(&rig.controller);
 }
 
@@ -350,6 +439,9 @@ int main(void)
         cmocka_unit_test(test_coordinator_decides),
         cmocka_unit_test(test_scales_up_and_down),
         cmocka_unit_test(test_scaled_back_up_before_it_was_gone),
+        cmocka_unit_test(test_a_clean_end_waits_for_the_coordinator),
+        cmocka_unit_test(test_a_clean_end_that_was_asked_for),
+        cmocka_unit_test(test_a_clean_end_is_told_again),
         cmocka_unit_test(test_a_refused_start_is_tried_again),
         cmocka_unit_test(test_stop_asks_workers_and_starts_nothing),
         cmocka_unit_test(test_winding_down_lets_workers_go),

@@ -127,6 +127,32 @@ static void test_a_dead_collector_is_noticed(void **state)
     crew_leave(&crew);
 }
 
+static void s_tell_clean_end(const crew_t *crew, uint32_t index, uint32_t pid)
+{
+    const tt_msg_REPLICA_t ended = TT_MSG(REPLICA, .role = TT_PEER_COLLECTOR, .index = index, .pid = pid);
+    assert_ok(tt_link_send(crew->controller, &ended));
+}
+
+/*  The controller cannot know whether somebody told it to go: the answer comes behind what it would have to know. Any other
+ *  end needs none. */
+static void test_a_clean_end_is_answered(void **state)
+{
+    run_t *run = *state;
+    crew_t crew;
+    tt_packet_t packet = {0};
+    crew_begin(run, &crew);
+    const tt_msg_REPLICA_t killed = TT_MSG(REPLICA, .role = TT_PEER_COLLECTOR, .index = 1, .pid = 77, .code = 137);
+    assert_ok(tt_link_send(crew.controller, &killed));
+    s_tell_clean_end(&crew, 1, 78);
+    link_expect(crew.controller, TT_MSG_REPLICA, &packet);
+    assert_int_equal(packet.msg.REPLICA.role, TT_PEER_COLLECTOR);
+    assert_int_equal(packet.msg.REPLICA.index, 1);
+    assert_int_equal(packet.msg.REPLICA.pid, 78);
+    assert_false(packet.msg.REPLICA.alive);
+    tt_packet_clear(&packet);
+    crew_leave(&crew);
+}
+
 static void s_make_snapshot(const run_t *run, tt_link_t *learner, char *path, size_t size)
 {
     snprintf(path, size, "%s/checkpoints", run->dir);
@@ -316,6 +342,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_connection_that_lost_its_name_is_nobody, run_setup, run_teardown),
         cmocka_unit_test_setup_teardown(test_a_stop_waits_for_those_who_come_back, run_setup, run_teardown),
         cmocka_unit_test_setup_teardown(test_a_dead_collector_is_noticed, run_setup, run_teardown),
+        cmocka_unit_test_setup_teardown(test_a_clean_end_is_answered, run_setup, run_teardown),
         cmocka_unit_test_setup_teardown(test_last_words_count, run_setup, run_teardown),
         cmocka_unit_test_setup_teardown(
             test_a_lost_learner_rolls_back_and_a_moved_run_resumes, run_setup, run_teardown),

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""kill -9 of a collector, of a learner, of the aggregator, of the coordinator: the run goes on, and the weights keep
-their bits at lag 0 and 1."""
+"""kill -9 of a collector, of a learner, of the aggregator, of the coordinator, and SIGTERM of those who may go: the run goes on,
+and the weights keep their bits at lag 0 and 1."""
 
 import os
 import signal
@@ -16,7 +16,7 @@ def s_await_back(world, role, index, old):
     wait_for(lambda: world.replica(role, index) != old, f"another process of {role}/{index}")
 
 
-def s_killed(world, lag, victims):
+def s_killed(world, lag, victims, number=signal.SIGKILL):
     config = world.config()
     sets = [*SETS, f"lag={lag}"]
     process, run_dir = world.start_run(config, *sets, ENDLESS, seed=5)
@@ -24,7 +24,7 @@ def s_killed(world, lag, victims):
     for role, index in victims:
         status = world.await_steps(run_dir, wanted, process)
         pid = world.replica(role, index)
-        os.kill(pid, signal.SIGKILL)
+        os.kill(pid, number)
         s_await_back(world, role, index, pid)
         wanted = status["env_steps"] + steps(20_000)
     world.await_steps(run_dir, wanted + steps(100_000), process)
@@ -63,5 +63,10 @@ def test_coordinator_lag_1(world):
     s_killed(world, 1, [("coordinator", 0)])
 
 
+def test_asked_to_end_lag_1(world):
+    """By hand, one by one: nobody told the controller, so they come back."""
+    s_killed(world, 1, [("collector", 1), ("learner", 1), ("learner", 0), ("aggregator", 0)], signal.SIGTERM)
+
+
 main(test_collector_lag_0, test_collector_lag_1, test_second_learner_lag_0, test_second_learner_lag_1,
-     test_first_learner_lag_1, test_aggregator_lag_1, test_coordinator_lag_1)
+     test_first_learner_lag_1, test_aggregator_lag_1, test_coordinator_lag_1, test_asked_to_end_lag_1)
