@@ -105,6 +105,7 @@ def test_no_journal_lag_1(world):
 def test_no_journal_of_a_solved_run(world):
     """When it was solved is in the snapshot, too; how long that took, of a life that left nothing else, is not known."""
     config = os.path.join(SOURCE, "configs", "cartpole-ppo.yaml")
+    batch = 16 * 64  # of that config
     sets = ["stop.return_mean=null", "algorithm.anneal=none", "seed=1"]
     process, run_dir = world.start_run(config, ENDLESS, "checkpoint.every_s=0.05", *sets)
 
@@ -116,7 +117,8 @@ def test_no_journal_of_a_solved_run(world):
     world.kill_all(process)
     for name in ("journal.db", "journal.db-wal", "journal.db-shm"):
         os.unlink(os.path.join(run_dir, name))
-    resumed = world.resume(run_dir, f"stop.env_steps={after['env_steps'] + MORE}")
+    end = s_update(s_checkpoints(run_dir)[0]) * batch + MORE  # it went on until it was dead
+    resumed = world.resume(run_dir, f"stop.env_steps={end}")
     still = world.train(config, *sets, f"stop.env_steps={after['env_steps']}")
     check(still["solved_at_steps"], "not solved")
     equal((resumed["solved_at_steps"], resumed["solved_at_s"]), (still["solved_at_steps"], None), "when it was solved")
