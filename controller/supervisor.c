@@ -35,9 +35,10 @@ typedef struct {
     char failed_log[64]; /* of the replica that failed last before the end: "logs/collector-1.log" */
     int64_t kill_at_ms;  /* 0 = no stop asked for */
     int64_t lease_ms;    /* as a coordinator said; 0 = none has yet */
-    bool welcome;        /* the one that runs now has said it */
-    int64_t turned_ms;   /* the last turn */
-    int64_t silent_ms;   /* how much of the coordinator's silence we have lived through */
+    tt_replica_id_t coordinator; /* the one that was started last */
+    bool welcome;                /* and whether it has said it */
+    int64_t turned_ms;           /* the last turn */
+    int64_t silent_ms;           /* how much of the coordinator's silence we have lived through */
 } supervisor_t;
 
 static void s_note(supervisor_t *self, const char *text)
@@ -72,7 +73,8 @@ static void s_tell(supervisor_t *self, const char *role, uint32_t index, int pid
 static void s_started(void *ctx, const char *role, uint32_t index, tt_replica_id_t id)
 {
     supervisor_t *self = ctx;
-    if (strcmp(role, "coordinator") == 0) {
+    if (strcmp(role, "coordinator") == 0 && id != self->coordinator) { /* told again, it is the same one */
+        self->coordinator = id;
         self->silent_ms = 0;
         self->welcome = false;
     }

@@ -15,10 +15,11 @@ typedef struct {
     int lock;
     tt_clock_t clock;
     size_t mute;   /* coordinators that say nothing; then SIGTERM,        */
-    bool real;     /* unless a real one follows, which is left in peace   */
+    bool real;     /* unless a real one follows, which is left in peace,  */
+    bool speaks;   /* or is stopped when it has spoken to us              */
     size_t silent; /* of them, how many were found so                     */
     bool stop;     /* SIGTERM when the first one runs                     */
-    bool asked;
+    bool asked, stopped;
     char notes[4096];
 } watch_t;
 
@@ -39,7 +40,10 @@ static size_t s_starts(const watch_t *self)
 {
     tt_buf_t text;
     tt_buf_init(&text, 4096);
-    const size_t lines = tt_rundir_read(&self->run, "starts", &text) == TT_OK ? text.size / 2 : 0;
+    size_t lines = 0;
+    if (tt_rundir_read(&self->run, "starts", &text) == TT_OK)
+        for (size_t i = 0; i < text.size; i++)
+            lines += text.data[i] == '\n';
     tt_buf_free(&text);
     return lines;
 }
@@ -50,7 +54,7 @@ static void s_note(void *ctx, const char *text)
     const size_t used = strlen(self->notes);
     snprintf(self->notes + used, sizeof self->notes - used, "%s\n", text);
     self->silent += strstr(text, "not a word") != NULL;
-    if (self->silent >= self->mute + (self->real ? 2 : 0))
+    if (self->silent >= self->mute + (self->real && !self->speaks ? 2 : 0) + self->speaks)
         s_ask(self);
 }
 
@@ -61,8 +65,25 @@ static void s_tick(void *ctx)
         return; /* it has not begun yet */
     if (self->stop)
         s_ask(self);
-    if (self->silent < self->mute || !self->real)
+    if (self->silent < self->mute || !self->real || (self->stopped && self->silent == 0))
         tt_clock_turn(&self->clock, 100000000);
+}
+
+/*  A coordinator's first word behind its WELCOME. */
+static void s_scale(void *ctx, const tt_msg_SCALE_t *msg)
+{
+    watch_t *self = ctx;
+    (void)msg;
+    tt_buf_t text;
+    if (!self->speaks || self->stopped)
+        return;
+    tt_buf_init(&text, 4096);
+    assert_ok(tt_rundir_read(&self->run, "starts", &text));
+    const pid_t pid = (pid_t)atoi(tt_buf_text(&text));
+    assert_true(pid > 1);
+    assert_int_equal(kill(pid, SIGSTOP), 0);
+    tt_buf_free(&text);
+    self->stopped = true;
 }
 
 static int s_setup(void **state)
@@ -96,7 +117,7 @@ static tt_outcome_t s_supervise(watch_t *self)
 {
     char script[512];
     snprintf(script, sizeof script,
-        "trap '' TERM; echo x >> $TT_RUN_DIR/starts; "
+        "trap '' TERM; echo $$$$ >> $TT_RUN_DIR/starts; "
         "[ $(wc -l < $TT_RUN_DIR/starts) -gt %zu ] && exec " TT_BINARY
         " coordinator --run $TT_RUN_DIR; exec sleep 1000",
         self->real ? self->mute : 1000);
@@ -112,7 +133,7 @@ static tt_outcome_t s_supervise(watch_t *self)
     const tt_supervise_opts_t opts = {.run = &self->run,
         .job = &job,
         .finish_ms = 10000,
-        .watcher = {.note = s_note, .tick = s_tick, .ctx = self},
+        .watcher = {.note = s_note, .tick = s_tick, .scale = s_scale, .ctx = self},
         .clock = &self->clock};
     tt_outcome_t out;
     assert_ok(tt_supervise(&out, &opts));
@@ -131,19 +152,35 @@ static void test_a_coordinator_without_a_word_is_replaced(void **state)
     assert_int_equal(out.signal, SIGTERM);
 }
 
-/*  However long it took until one says something: it is listened to. This one says that it is alone. */
-static void test_the_one_that_speaks_at_last_is_heard(void **state)
+static void s_write_config(const watch_t *self)
 {
-    watch_t *self = *state;
     static const char config[] = "name: run\nenv: CartPole-v1\nnum_envs: 8\nnum_steps: 16\nalgorithm: {name: ppo}\n"
                                  "space: {obs: \"float32[4]\", action: discrete(2), env_state: 16, threshold: 475}\n"
-                                 "net: {stall_s: 1}\ncoordinator: {http: \"\"}\n";
+                                 "net: {stall_s: 1, lease_ms: 1000, beat_ms: 100}\ncoordinator: {http: \"\"}\n";
     char path[128];
     snprintf(path, sizeof path, "%s/run/config.yaml", self->root);
     FILE *file = fopen(path, "w");
     assert_non_null(file);
     assert_true(fputs(config, file) >= 0);
     assert_int_equal(fclose(file), 0);
+}
+
+/*  One whose WELCOME we have had is replaced after three leases: its workers wait for ten of them. */
+static void test_one_that_has_spoken_is_replaced_sooner(void **state)
+{
+    watch_t *self = *state;
+    s_write_config(self);
+    self->real = self->speaks = true;
+    const tt_outcome_t out = s_supervise(self);
+    assert_non_null(strstr(self->notes, "not a word for 3."));
+    assert_int_equal(out.signal, SIGTERM);
+}
+
+/*  However long it took until one says something: it is listened to. This one says that it is alone. */
+static void test_the_one_that_speaks_at_last_is_heard(void **state)
+{
+    watch_t *self = *state;
+    s_write_config(self);
     self->mute = 3;
     self->real = true;
     const tt_outcome_t out = s_supervise(self);
@@ -170,6 +207,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_a_coordinator_without_a_word_is_replaced, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_one_that_has_spoken_is_replaced_sooner, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_the_one_that_speaks_at_last_is_heard, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_a_run_that_does_not_end_is_killed, s_setup, s_teardown),
     };
