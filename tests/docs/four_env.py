@@ -11,7 +11,8 @@ import sys
 import tempfile
 
 SOURCE, TUTTI = os.environ["TT_SOURCE_DIR"], os.environ["TUTTI"]
-STEPS = 60000
+SANITIZED = bool(os.environ.get("TT_SANITIZE"))
+STEPS = 6000 if SANITIZED else 60000  # the former is too short to learn anything
 
 
 def run(line, folder, env, code=0):
@@ -44,7 +45,7 @@ def main():
         if ends[0]["weights_sha256"] != ends[1]["weights_sha256"]:
             sys.exit(f"different weights: {ends}")
         # against an opponent who drops at random, another who does so wins as often as not
-        if not ends[0]["return_mean"] > 0.6:
+        if not SANITIZED and not ends[0]["return_mean"] > 0.6:
             sys.exit(f"it has not learned: {ends[0]}")
         said = run(f"{train} --set env.args.skil=0", folder, env, code=78)
         if "'skill'" not in said:

@@ -26,6 +26,7 @@ SOURCE, TUTTI = os.environ["TT_SOURCE_DIR"], os.environ["TUTTI"]
 ACT = os.path.join(os.environ["TT_BUILD_DIR"], "tests", "docs", "act")
 ZOO = os.path.join(os.environ["TT_BUILD_DIR"], "tests", "collector", "plugins", "zoo.so")
 ROWS, NEAR = 2000, 1e-4
+STEPS = 3000 if os.environ.get("TT_SANITIZE") else 30000
 
 
 def function():
@@ -42,7 +43,7 @@ def trained(config, folder):
     """The last checkpoint of a short run."""
     run_dir = os.path.join(folder, os.path.basename(config))
     # with a replay a step costs many times as much
-    short = ["stop.env_steps=1500", "algorithm.gradient_steps=1"] if "dqn" in config else ["stop.env_steps=30000"]
+    short = ["stop.env_steps=1500", "algorithm.gradient_steps=1"] if "dqn" in config else [f"stop.env_steps={STEPS}"]
     sets = [word for assignment in [*short, "stop.return_mean=null"] for word in ("--set", assignment)]
     subprocess.run([TUTTI, "run", config, "--run-dir", run_dir, "--quiet", *sets], check=True,
                    stdout=subprocess.DEVNULL, timeout=100, env=dict(os.environ, XDG_STATE_HOME=folder))

@@ -27,7 +27,7 @@ def s_killed(world, lag, victims, number=signal.SIGKILL):
         os.kill(pid, number)
         s_await_back(world, role, index, pid)
         wanted = status["env_steps"] + steps(20_000)
-    world.await_steps(run_dir, wanted + steps(100_000), process)
+    world.await_steps(run_dir, wanted + steps(20_000), process)
     summary = world.stop(process, run_dir)
     world.check_same(summary, config, *sets, seed=5, what=f"after {victims}, lag {lag}")
     equal(summary["transitions"]["duplicated"], 0, "duplicated")
