@@ -313,20 +313,25 @@ uint32_t evaluate_outstanding(const evaluate_t *self)
 
 /* ---- hand-over ------------------------------------------------------------------------------------------------------ */
 
-void evaluate_begin(evaluate_t *self)
+tt_status_t evaluate_begin(evaluate_t *self)
 {
     if (self->count == 0 || s_phase(self) != IDLE)
-        return;
+        return TT_OK;
     s_refer(&self->game, &self->kept[0]);
     self->counts = true;
     atomic_store(&self->stop, false);
     atomic_store(&self->ended, 0);
     s_set_phase(self, GIVEN);
-    if (!self->alive) {
-        const int failed = pthread_create(&self->thread, NULL, s_live, self);
-        TT_CHECK(!failed);
-        self->alive = true;
+    if (self->alive)
+        return TT_OK;
+    const int failed = pthread_create(&self->thread, NULL, s_live, self);
+    if (failed) {
+        s_drop(&self->game);
+        s_set_phase(self, IDLE);
+        return tt_err(TT_OS, "no thread to evaluate in (eval.every): %s; see ulimit -u", strerror(failed));
     }
+    self->alive = true;
+    return TT_OK;
 }
 
 tt_status_t evaluate_take(evaluate_t *self, tt_snapshot_version_t *version, evaluate_result_t *out)

@@ -57,8 +57,8 @@ void evaluate_restore(evaluate_t *self, const tt_snapshot_t *from);
 
 /*  Versions that are due and not played yet, the one in play included. */
 uint32_t evaluate_outstanding(const evaluate_t *self);
-/*  Begin with the oldest of them, unless one is in play. */
-void evaluate_begin(evaluate_t *self);
+/*  Begin with the oldest of them, unless one is in play. TT_OS: there is no thread for it. */
+tt_status_t evaluate_begin(evaluate_t *self);
 /*  A game that is over: TT_OK, with its version, borrowed until evaluate_done; TT_AGAIN: none. Others: it failed, in these words. */
 tt_status_t evaluate_take(evaluate_t *self, tt_snapshot_version_t *version, evaluate_result_t *out);
 /*  That result was told: the version is outstanding no more. */

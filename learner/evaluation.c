@@ -79,7 +79,7 @@ tt_status_t evaluation_turn(core_t *self, bool last, bool *done)
         self->ending.finish) /* who is asked to end leaves it to the next life of the run */
         return TT_OK;
     TT_TRY(s_take(self));
-    evaluate_begin(evaluate);
+    TT_TRY(evaluate_begin(evaluate));
     if (evaluate_outstanding(evaluate) <= (last ? 0 : 1))
         return TT_OK;
     *done = false;

@@ -116,7 +116,7 @@ static void s_plays(stage_t *self, uint64_t wanted)
 {
     tt_snapshot_version_t version;
     evaluate_result_t result;
-    evaluate_begin(self->evaluate);
+    assert_ok(evaluate_begin(self->evaluate));
     assert_ok(s_await(self, &version, &result));
     assert_int_equal(version.version, wanted);
     assert_true(version.params[0] == (float)wanted && result.mean == (double)wanted + 0.5);
@@ -155,7 +155,7 @@ static void test_the_oldest_is_played_first(void **state)
     s_plays(&stage, 30);
     s_plays(&stage, 40);
     assert_int_equal(evaluate_outstanding(stage.evaluate), 0);
-    evaluate_begin(stage.evaluate);
+    assert_ok(evaluate_begin(stage.evaluate));
     tt_snapshot_version_t version;
     evaluate_result_t result;
     assert_int_equal(evaluate_take(stage.evaluate, &version, &result), TT_AGAIN);
@@ -172,8 +172,8 @@ static void test_one_at_a_time(void **state)
     s_open(&stage, 100);
     s_make(&stage, 2);
     s_gate(true);
-    evaluate_begin(stage.evaluate);
-    evaluate_begin(stage.evaluate);
+    assert_ok(evaluate_begin(stage.evaluate));
+    assert_ok(evaluate_begin(stage.evaluate));
     s_await_games(1);
     assert_int_equal(evaluate_take(stage.evaluate, &version, &result), TT_AGAIN);
     assert_string_equal(strstr(evaluate_doing(stage.evaluate, text, sizeof text), "version 1"), text);
@@ -195,7 +195,7 @@ static void test_a_reset_forgets(void **state)
     s_open(&stage, 100);
     s_make(&stage, 1);
     s_gate(true);
-    evaluate_begin(stage.evaluate);
+    assert_ok(evaluate_begin(stage.evaluate));
     s_await_games(1);
     evaluate_reset(stage.evaluate);
     assert_int_equal(evaluate_outstanding(stage.evaluate), 0);
@@ -215,7 +215,7 @@ static void test_a_failure_is_told(void **state)
     s_open(&stage, 100);
     s_fails = true;
     s_make(&stage, 1);
-    evaluate_begin(stage.evaluate);
+    assert_ok(evaluate_begin(stage.evaluate));
     assert_int_equal(s_await(&stage, &version, &result), TT_INTERNAL);
     assert_string_equal(tt_err_text(), "evaluation of version 1: the env is broken");
     s_close(&stage);
@@ -250,11 +250,32 @@ static void test_a_hung_game_is_left_behind(void **state)
     s_open(&stage, 100);
     s_make(&stage, 1);
     s_hangs = true;
-    evaluate_begin(stage.evaluate);
+    assert_ok(evaluate_begin(stage.evaluate));
     s_await_games(1);
     evaluate_destroy(&stage.evaluate);
     assert_null(stage.evaluate);
     publish_destroy(&stage.publish);
+}
+
+/*  The system lets us have no thread: said, and nothing is lost. (A stack that no address space has room for.) */
+static void test_a_thread_that_is_refused_is_said(void **state)
+{
+    (void)state;
+    stage_t stage;
+    pthread_attr_t attr, before;
+    s_open(&stage, 300);
+    s_make(&stage, 3);
+    assert_int_equal(pthread_getattr_default_np(&before), 0);
+    assert_int_equal(pthread_attr_init(&attr), 0);
+    assert_int_equal(pthread_attr_setstacksize(&attr, (size_t)1 << 47), 0);
+    assert_int_equal(pthread_setattr_default_np(&attr), 0);
+    assert_int_equal(evaluate_begin(stage.evaluate), TT_OS);
+    assert_non_null(strstr(tt_err_text(), "no thread to evaluate in"));
+    assert_int_equal(pthread_setattr_default_np(&before), 0);
+    pthread_attr_destroy(&attr);
+    assert_int_equal(evaluate_outstanding(stage.evaluate), 1);
+    s_plays(&stage, 3);
+    s_close(&stage);
 }
 
 int main(void)
@@ -267,6 +288,7 @@ int main(void)
         cmocka_unit_test(test_a_failure_is_told),
         cmocka_unit_test(test_a_snapshot_has_what_is_outstanding),
         cmocka_unit_test(test_a_hung_game_is_left_behind),
+        cmocka_unit_test(test_a_thread_that_is_refused_is_said),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,10 @@
 /*  The pool: every lane once a round, results visible, many rounds. */
 #include "tests/test.h"
+#include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 #include "common/nn/cpu/pool.h"
+#include "common/nn/device.h"
 
 enum { LANES = 4, ROUNDS = 20000 };
 
@@ -23,7 +26,8 @@ static void s_count(void *ctx, uint32_t lane, uint32_t lanes)
 static void test_every_lane_once_a_round(void **state)
 {
     (void)state;
-    cpu_pool_t *pool = cpu_pool_new(LANES);
+    cpu_pool_t *pool = NULL;
+    assert_ok(cpu_pool_new(&pool, LANES));
     seen_t seen = {0};
     for (uint64_t round = 1; round <= ROUNDS; round++) {
         seen.round = round;
@@ -41,7 +45,8 @@ static void test_every_lane_once_a_round(void **state)
 static void test_one_lane_is_the_caller(void **state)
 {
     (void)state;
-    cpu_pool_t *pool = cpu_pool_new(1);
+    cpu_pool_t *pool = NULL;
+    assert_ok(cpu_pool_new(&pool, 1));
     seen_t seen = {0};
     cpu_pool_run(pool, s_count, &seen);
     assert_int_equal(seen.calls[0][0], 1);
@@ -53,12 +58,36 @@ static void test_ends_while_workers_sleep_and_at_once(void **state)
 {
     (void)state;
     for (int i = 0; i < 200; i++) {
-        cpu_pool_t *pool = cpu_pool_new(3);
+        cpu_pool_t *pool = NULL;
+        assert_ok(cpu_pool_new(&pool, 3));
         seen_t seen = {0};
         if (i % 2)
             cpu_pool_run(pool, s_count, &seen);
         cpu_pool_destroy(&pool);
     }
+}
+
+/*  As with a limit on threads, which root has not: a stack that no address space has room for. */
+static void test_a_thread_that_is_refused_is_said(void **state)
+{
+    (void)state;
+    pthread_attr_t attr, before;
+    cpu_pool_t *pool = NULL;
+    tt_device_t *device = NULL;
+    assert_int_equal(pthread_getattr_default_np(&before), 0);
+    assert_int_equal(pthread_attr_init(&attr), 0);
+    assert_int_equal(pthread_attr_setstacksize(&attr, (size_t)1 << 47), 0);
+    assert_int_equal(pthread_setattr_default_np(&attr), 0);
+    assert_int_equal(cpu_pool_new(&pool, 3), TT_OS);
+    assert_non_null(strstr(tt_err_text(), "no thread 2 of 3"));
+    assert_null(pool);
+    assert_int_equal(tt_device_open(&device, "cpu", 0, 2), TT_OS);
+    assert_int_equal(tt_device_open(&device, "cpu-strict", 0, 1), TT_OS); /* which has one for each device */
+    assert_null(device);
+    assert_int_equal(pthread_setattr_default_np(&before), 0);
+    pthread_attr_destroy(&attr);
+    assert_ok(cpu_pool_new(&pool, 3));
+    cpu_pool_destroy(&pool);
 }
 
 int main(void)
@@ -67,6 +96,7 @@ int main(void)
         cmocka_unit_test(test_every_lane_once_a_round),
         cmocka_unit_test(test_one_lane_is_the_caller),
         cmocka_unit_test(test_ends_while_workers_sleep_and_at_once),
+        cmocka_unit_test(test_a_thread_that_is_refused_is_said),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -60,7 +60,7 @@ tt_status_t cpu_device_init(
         return tt_err(TT_NOT_FOUND, "%s: there is no device %d, only 0", ops->name, number);
     TT_TRY(s_choose(&self->kernels));
     self->base = (tt_device_t){.ops = ops, .lanes = lanes};
-    self->pool = cpu_pool_new(lanes);
+    TT_TRY(cpu_pool_new(&self->pool, lanes));
     snprintf(self->name, sizeof self->name, "%s/%s", prefix, self->kernels->name);
     return TT_OK;
 }

@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 #include "common/base/clock.h"
 #include "common/base/mem.h"
@@ -110,27 +111,40 @@ static void s_await_workers(cpu_pool_t *self)
     pthread_mutex_unlock(&self->mutex);
 }
 
-cpu_pool_t *cpu_pool_new(uint32_t lanes)
+/*  The threads of all lanes but the first, or of those up to self->lanes: signals are the main thread's business. */
+static tt_status_t s_start_threads(cpu_pool_t *self, uint32_t lanes)
+{
+    sigset_t all, before;
+    int failed = 0;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    for (self->lanes = 1; self->lanes < lanes && !failed; self->lanes += !failed) {
+        self->workers[self->lanes] = (worker_t){self, self->lanes};
+        failed = pthread_create(&self->threads[self->lanes], NULL, s_work, &self->workers[self->lanes]);
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (failed)
+        return tt_err(TT_OS, "no thread %u of %u to compute with (learner.threads): %s; see ulimit -u", self->lanes + 1,
+            lanes, strerror(failed));
+    return TT_OK;
+}
+
+tt_status_t cpu_pool_new(cpu_pool_t **self_p, uint32_t lanes)
 {
     TT_CHECK(lanes >= 1);
     cpu_pool_t *self = tt_aligned0(sizeof *self);
-    self->lanes = lanes;
     self->spin_ns = sysconf(_SC_NPROCESSORS_ONLN) >= (long)lanes ? SPIN_NS : 0;
     pthread_mutex_init(&self->mutex, NULL);
     pthread_cond_init(&self->started, NULL);
     pthread_cond_init(&self->ended, NULL);
     self->threads = tt_array0(lanes, sizeof *self->threads);
     self->workers = tt_array0(lanes, sizeof *self->workers);
-    sigset_t all, before; /* signals are the main thread's business */
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    for (uint32_t lane = 1; lane < lanes; lane++) {
-        self->workers[lane] = (worker_t){self, lane};
-        const int failed = pthread_create(&self->threads[lane], NULL, s_work, &self->workers[lane]);
-        TT_CHECK(!failed);
-    }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return self;
+    const tt_status_t status = s_start_threads(self, lanes);
+    if (status == TT_OK)
+        *self_p = self;
+    else
+        cpu_pool_destroy(&self);
+    return status;
 }
 
 void cpu_pool_destroy(cpu_pool_t **self_p)

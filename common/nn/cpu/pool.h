@@ -4,12 +4,13 @@
  *  Threads: one caller at a time; the function runs on every lane at the same time. */
 #pragma once
 #include <stdint.h>
+#include "common/base/status.h"
 
 typedef struct cpu_pool cpu_pool_t; /* opaque */
 typedef void (*cpu_pool_fn)(void *ctx, uint32_t lane, uint32_t lanes);
 
-/*  lanes >= 1 (one lane = no thread). Caller owns the pool. */
-cpu_pool_t *cpu_pool_new(uint32_t lanes);
+/*  lanes >= 1 (one lane = no thread). Caller owns the pool. TT_OS: the system lets us have no more threads. */
+tt_status_t cpu_pool_new(cpu_pool_t **self_p, uint32_t lanes);
 void cpu_pool_destroy(cpu_pool_t **self_p);
 
 /*  Call fn(ctx, lane, lanes) once for every lane; returns when all have ended. What they wrote is visible then. */

@@ -1,6 +1,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include "common/nn/strict/strict.h"
 
 static void s_do_all(strict_device_t *self, strict_stream_t *stream)
@@ -59,15 +60,19 @@ static void s_block_signals(sigset_t *before)
     pthread_sigmask(SIG_SETMASK, &all, before);
 }
 
-void strict_runner_start(strict_device_t *self)
+tt_status_t strict_runner_start(strict_device_t *self)
 {
     sigset_t before;
     pthread_mutex_init(&self->mutex, NULL);
     pthread_cond_init(&self->changed, NULL);
     s_block_signals(&before);
     const int failed = pthread_create(&self->thread, NULL, s_serve, self);
-    TT_CHECK(!failed);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (!failed)
+        return TT_OK;
+    pthread_cond_destroy(&self->changed);
+    pthread_mutex_destroy(&self->mutex);
+    return tt_err(TT_OS, "no thread for the work of cpu-strict: %s; see ulimit -u", strerror(failed));
 }
 
 void strict_runner_stop(strict_device_t *self)

@@ -3,6 +3,13 @@
 #include <string.h>
 #include "common/base/mem.h"
 
+static void s_release(strict_device_t *self)
+{
+    strict_arena_destroy(&self->arena);
+    cpu_device_clear(&self->base);
+    free(self);
+}
+
 static tt_status_t s_open(tt_device_t **self_p, int number, uint32_t lanes)
 {
     strict_device_t *self = tt_new0(sizeof *self);
@@ -13,9 +20,12 @@ static tt_status_t s_open(tt_device_t **self_p, int number, uint32_t lanes)
     }
     self->arena = strict_arena_new();
     self->owner = pthread_self();
-    strict_runner_start(self);
-    *self_p = &self->base.base;
-    return TT_OK;
+    const tt_status_t started = strict_runner_start(self);
+    if (started == TT_OK)
+        *self_p = &self->base.base;
+    else
+        s_release(self);
+    return started;
 }
 
 /*  All that was made on it is gone, or that is found here. */
@@ -24,9 +34,7 @@ static void s_close(tt_device_t *device)
     strict_device_t *self = (strict_device_t *)device;
     TT_CHECK(!self->streams);
     strict_runner_stop(self);
-    strict_arena_destroy(&self->arena);
-    cpu_device_clear(&self->base);
-    free(self);
+    s_release(self);
 }
 
 static tt_status_t s_alloc(tt_device_t *device, void **out, size_t bytes)

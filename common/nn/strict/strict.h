@@ -38,7 +38,7 @@ typedef struct {
 } strict_device_t;
 
 /*  runner.c: the device's thread. */
-void strict_runner_start(strict_device_t *self);
+tt_status_t strict_runner_start(strict_device_t *self);
 void strict_runner_stop(strict_device_t *self);
 /*  Do all that the stream has queued; what fails is noted in it, and nothing behind that is done. */
 void strict_run(strict_stream_t *stream);
