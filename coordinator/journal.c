@@ -1,5 +1,6 @@
 #define TT_LOG_COMPONENT "journal"
 #include "coordinator/journal.h"
+#include <errno.h>
 #include <math.h>
 #include <sqlite3.h>
 #include <stdio.h>
@@ -31,6 +32,13 @@ static const char *const s_schema =
 
 /* ---- SQLite, with our errors --------------------------------------------------------------------------------------- */
 
+/*  What SQLite leaves out of "disk I/O error", and does not keep either when it was the WAL; errno has it still. Of errors that
+ *  only a file's write can have left there; NULL: none of them. */
+static const char *s_refusal(void)
+{
+    return errno == EFBIG || errno == EDQUOT || errno == EROFS || errno == EIO ? strerror(errno) : NULL;
+}
+
 static tt_status_t s_fail(const journal_t *self)
 {
     const int code = sqlite3_errcode(self->db) & 0xff;
@@ -41,7 +49,8 @@ static tt_status_t s_fail(const journal_t *self)
         return tt_err(TT_EXISTS, "%s: in use by another process (%s)", self->path, text);
     if (code == SQLITE_FULL)
         return tt_err(TT_IO, "%s: the disk is full; make room, then `tutti resume` goes on", self->path);
-    return tt_err(TT_IO, "%s: %s", self->path, text);
+    const char *why = code == SQLITE_IOERR ? s_refusal() : NULL;
+    return tt_err(TT_IO, "%s: %s%s%s", self->path, text, why ? ": " : "", why ? why : "");
 }
 
 static tt_status_t s_ok(const journal_t *self, int code)

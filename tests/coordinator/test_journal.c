@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -362,6 +363,25 @@ static void test_a_foreign_database_is_refused(void **state)
     s_expect_data_error(place);
 }
 
+/*  SQLite says "disk I/O error" of whatever went wrong; what that was, the system says. */
+static void test_what_the_system_refused_is_said(void **state)
+{
+    place_t *place = *state;
+    struct rlimit usual, limit;
+    tt_status_t status = TT_OK;
+    s_reopen(place);
+    assert_true(signal(SIGXFSZ, SIG_IGN) != SIG_ERR);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &usual), 0);
+    limit = (struct rlimit){.rlim_cur = 100000, .rlim_max = usual.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    for (uint64_t epoch = 1; epoch < 1000 && status == TT_OK; epoch++)
+        status = s_write_roster(place->journal, epoch);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &usual), 0);
+    assert_int_equal(status, TT_IO);
+    assert_non_null(strstr(tt_err_text(), "journal.db"));
+    assert_non_null(strstr(tt_err_text(), "File too large"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -376,6 +396,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_page_overwritten_is_noticed, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_a_number_that_cannot_be_is_noticed, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_a_foreign_database_is_refused, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_what_the_system_refused_is_said, s_setup, s_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
