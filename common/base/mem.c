@@ -4,12 +4,22 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <stdnoreturn.h>
 #include <string.h>
+
+/*  Nothing is wrong with the program, so it does not ask to be reported. */
+static noreturn void s_none_left(size_t size)
+{
+    fprintf(
+        stderr, "tutti: out of memory: %zu bytes were wanted; is there a limit (ulimit -v, a container's)?\n", size);
+    abort();
+}
 
 void *tt_new0(size_t size)
 {
     void *memory = calloc(1, size ? size : 1);
-    TT_CHECK(memory != NULL);
+    if (!memory)
+        s_none_left(size);
     return memory;
 }
 
@@ -21,7 +31,8 @@ void *tt_array0(size_t count, size_t size)
 void *tt_realloc(void *memory, size_t size)
 {
     void *grown = realloc(memory, size ? size : 1);
-    TT_CHECK(grown != NULL);
+    if (!grown)
+        s_none_left(size);
     return grown;
 }
 
@@ -29,7 +40,8 @@ void *tt_aligned0(size_t size)
 {
     const size_t rounded = tt_align(size ? size : 1, 64);
     void *memory = aligned_alloc(64, rounded);
-    TT_CHECK(memory != NULL);
+    if (!memory)
+        s_none_left(rounded);
     memset(memory, 0, rounded);
     return memory;
 }
@@ -39,7 +51,8 @@ char *tt_strdup(const char *text)
     if (!text)
         return NULL;
     char *copy = strdup(text);
-    TT_CHECK(copy != NULL);
+    if (!copy)
+        s_none_left(strlen(text) + 1);
     return copy;
 }
 

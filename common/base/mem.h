@@ -1,6 +1,6 @@
 /*  mem - memory that is there or ends the process, and sizes that cannot overflow.
  *
- *  Out of memory aborts: a controller restarts us, and branches that nobody can test are worse than none.
+ *  Out of memory aborts, and says so: a controller restarts us, and branches that nobody can test are worse than none.
  *  Threads: as malloc. */
 #pragma once
 #include <stddef.h>
