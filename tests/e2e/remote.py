@@ -1,11 +1,60 @@
 #!/usr/bin/env python3
-"""Roles that join by hand over tcp with the job's key: they take part at once, and the weights keep their bits."""
+"""Roles that join by hand over tcp with the job's key: they take part at once, and the weights keep their bits; also when
+their line to the coordinator is cut, or goes silent, for longer than a lease."""
 
 import os
+import select
+import socket
 import sys
+import threading
 
 sys.dont_write_bytecode = True
 from rig import ENDLESS, equal, main, steps, wait_for
+
+
+class Line(threading.Thread):
+    """What stands between a role and its coordinator. mode: "whole"; "silent", connections stay and nothing comes through;
+    "cut", they end and no new one lasts."""
+
+    def __init__(self, endpoint):
+        super().__init__(daemon=True)
+        host, _, port = endpoint.removeprefix("tcp://").rpartition(":")
+        self.to, self.mode, self.ends = (host, int(port)), "whole", {}
+        self.door = socket.create_server(("127.0.0.1", 0))
+        self.endpoint = f"tcp://127.0.0.1:{self.door.getsockname()[1]}"
+        self.start()
+
+    def close(self, end):
+        for one in (end, self.ends.pop(end, None)):
+            if one:
+                self.ends.pop(one, None)
+                one.close()
+
+    def pass_on(self, end):
+        try:
+            data = end.recv(65536)
+            self.ends[end].sendall(data)
+        except OSError:
+            data = b""
+        if not data:
+            self.close(end)
+
+    def admit(self):
+        near = self.door.accept()[0]
+        far = socket.create_connection(self.to)
+        self.ends.update({near: far, far: near})
+
+    def run(self):
+        while self.mode != "gone":
+            heard = select.select([self.door, *(self.ends if self.mode == "whole" else ())], [], [], 0.02)[0]
+            for end in heard:
+                if end is self.door:
+                    self.admit()
+                elif end in self.ends:
+                    self.pass_on(end)
+            while self.mode in ("cut", "gone") and self.ends:
+                self.close(next(iter(self.ends)))
+        self.door.close()
 
 
 def s_endpoint(world, run_dir):
@@ -36,6 +85,32 @@ def test_a_learner_and_a_collector_join(world):
         equal(world.finish(role)[0], 0, "exit code of a role that joined")
 
 
+def test_the_line_to_the_coordinator(world):
+    """A collector that nobody hears loses its envs after a lease, and has some again when it is heard; it ends when told to."""
+    config = world.config()
+    sets = ["net.lease_ms=1000", "net.beat_ms=100"]
+    process, run_dir = world.start_run(config, *sets, "coordinator.listen=tcp://127.0.0.1:0", ENDLESS, seed=3)
+    world.await_steps(run_dir, 1, process)
+    line = Line(s_endpoint(world, run_dir))
+    role = world.start("collector", "--coordinator", line.endpoint, "--key", os.path.join(run_dir, "key"))
+    wait_for(lambda: s_ready(world, run_dir, "collector") == 2, "two collectors in the roster")
+    for mode in ("silent", "cut"):
+        line.mode = mode
+        wait_for(lambda: s_ready(world, run_dir, "collector") == 1, f"a roster without the one whose line is {mode}")
+        status = world.await_steps(run_dir, 1, process)
+        world.await_steps(run_dir, status["env_steps"] + steps(5_000), process)
+        line.mode = "whole"
+        wait_for(lambda: s_ready(world, run_dir, "collector") == 2, f"the one whose line was {mode}")
+        equal(role.poll(), None, "its exit code meanwhile")
+        status = world.await_steps(run_dir, 1, process)
+        world.await_steps(run_dir, status["env_steps"] + steps(5_000), process)
+    summary = world.stop(process, run_dir)
+    world.check_same(summary, config, seed=3, what="with a line that was cut")
+    equal(world.finish(role)[0], 0, "its exit code")
+    line.mode = "gone"
+    line.join()
+
+
 def s_by_hand(world, run_dir):
     """Members that nobody but we started: their numbers begin at 10000."""
     members = (world.status(run_dir) or {}).get("members", [])
@@ -56,4 +131,4 @@ def test_another_key_stays_outside(world):
         equal(world.tutti("stop", at).returncode, 0, "tutti stop")
 
 
-main(test_a_learner_and_a_collector_join, test_another_key_stays_outside)
+main(test_a_learner_and_a_collector_join, test_the_line_to_the_coordinator, test_another_key_stays_outside)
