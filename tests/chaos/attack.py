@@ -18,12 +18,12 @@ import time
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e"))
 import peers  # noqa: E402
-from rig import Failed, check, equal, main, steps, wait_for  # noqa: E402
+from disturbed import check_like, tests_of_lags  # noqa: E402
+from rig import Failed, check, main, steps, wait_for  # noqa: E402
 
 SEED = int(os.environ.get("ATTACK_SEED") or time.time_ns() % 1_000_000)
 RUNS = int(os.environ.get("ATTACK_RUNS") or 1)
 STEPS = int(os.environ.get("ATTACK_STEPS") or steps(60_000))
-SAME = ("weights_sha256", "env_steps", "updates", "episodes")
 SOCKETS, OPEN = 600, 60  # of a run; in use at a time
 COLLECTOR, AGGREGATOR, CONTROLLER, CLIENT = 2, 4, 5, 6
 # What is said most. Nothing here ends a run by right: EVENT failed of a member, REQUEST stop of a client.
@@ -248,10 +248,7 @@ def s_attack(world, seed, lag, still):
             for _ in range(100):
                 attacker.hit()
         summary = world.summary(process)
-        for key in SAME if lag <= 1 else ("env_steps", "updates"):
-            equal(summary[key], still[key], key)
-        equal(summary["transitions"]["duplicated"], 0, "duplicated")
-        equal(summary["transitions"]["lost"], 0, "lost")
+        check_like(summary, still, lag)
         died = DIED.findall(world.finish(process)[2])
         check(not died, f"a process died: {died}")
         world.await_empty()
@@ -260,24 +257,6 @@ def s_attack(world, seed, lag, still):
     print(f"        ATTACK_SEED={seed} lag {lag}: {attacker.sent} messages, {time.monotonic() - begun:.1f} s", flush=True)
 
 
-def s_attacks(world, lag):
-    still = world.train(world.config(), *s_sets(lag), seed=7)
-    for run in range(RUNS):
-        s_attack(world, SEED + run, lag, still)
-
-
-def test_lag_0(world):
-    s_attacks(world, 0)
-
-
-def test_lag_1(world):
-    s_attacks(world, 1)
-
-
-def test_lag_3(world):
-    s_attacks(world, 3)
-
-
 resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
 print(f"ATTACK_SEED={SEED}", flush=True)
-main(test_lag_0, test_lag_1, *([test_lag_3] if os.environ.get("CHAOS_ALL") else []))
+main(*tests_of_lags(s_attack, s_sets, SEED, RUNS))

@@ -15,6 +15,7 @@ import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e"))
+from disturbed import check_like, tests_of_lags  # noqa: E402
 from rig import ENDLESS, Failed, check, equal, main, steps, wait_for  # noqa: E402
 
 SEED = int(os.environ.get("CHAOS_SEED") or time.time_ns() % 1_000_000)
@@ -23,7 +24,6 @@ LEASE_MS = int(os.environ.get("CHAOS_LEASE_MS") or 2000)
 STEPS = int(os.environ.get("CHAOS_STEPS") or steps(300_000))
 ACTIONS = int(os.environ.get("CHAOS_ACTIONS") or 8)
 HITS = 3  # a replica is hit at most so often: one that dies six times in a row ends the job, as it should
-SAME = ("weights_sha256", "env_steps", "updates", "episodes")
 REPLICA = re.compile(r"tutti (coordinator|aggregator|learner|collector) .*?(?:--index (\d+))?$")
 
 
@@ -139,36 +139,12 @@ def s_chaos(world, seed, lag, still):
         finally:
             disturber.close()
         summary = world.summary(process)
-        for key in SAME if lag <= 1 else ("env_steps", "updates"):
-            equal(summary[key], still[key], key)
-        check(summary["lag_max"] <= lag, f"lag_max {summary['lag_max']}")
-        equal(summary["transitions"]["trained"], still["transitions"]["trained"], "trained")
-        equal(summary["status"], "succeeded", "status")
-        equal(summary["transitions"]["duplicated"], 0, "duplicated")
-        equal(summary["transitions"]["lost"], 0, "lost")
+        check_like(summary, still, lag)
         world.await_empty()
     except Failed as error:
         raise Failed(f"{story}{', '.join(disturber.said)}: {error}") from error
     print(f"        {story}{', '.join(disturber.said)}; rolled back {summary['rolled_back']}, "
           f"{time.monotonic() - begun:.1f} s", flush=True)
-
-
-def s_chaos_of_lag(world, lag):
-    still = world.train(world.config(), *s_sets(lag), seed=7)
-    for run in range(RUNS):
-        s_chaos(world, SEED + run, lag, still)
-
-
-def test_lag_0(world):
-    s_chaos_of_lag(world, 0)
-
-
-def test_lag_1(world):
-    s_chaos_of_lag(world, 1)
-
-
-def test_lag_3(world):
-    s_chaos_of_lag(world, 3)
 
 
 def s_holders(world, run_dir):
@@ -203,7 +179,4 @@ def test_only_learner_lag_1(world):
 
 
 print(f"CHAOS_SEED={SEED}", flush=True)
-TESTS = [test_lag_0, test_lag_1, test_only_learner_lag_0, test_only_learner_lag_1]
-if os.environ.get("CHAOS_ALL"):  # the soak: lag 3 promises no bits, and tests/e2e/lag.py has its short form
-    TESTS.append(test_lag_3)
-main(*TESTS)
+main(*tests_of_lags(s_chaos, s_sets, SEED, RUNS), test_only_learner_lag_0, test_only_learner_lag_1)
