@@ -221,11 +221,12 @@ static void check_move(const tt_env_ops_t *ops)
     void *action = calloc(N, sizeof(float)); /* every env here has an action of one number */
     float reward[N], reward_moved[M];
     uint8_t end[2][N], end_moved[2][M];
-    const size_t size = tt_vec_save_size(ops), obs = ops->obs.shape[0];
+    const size_t size = tt_vec_save_size(ops);
     char *bytes = malloc(size + 1); /* at an odd address */
     assert_true(size > 0);
     RANGE whole = range_open(ops, 99, 0, N);
     RANGE moved = range_open(ops, 99, LO, M);
+    const size_t row = whole.columns->at[0].bytes;
     for (uint32_t t = 0; t < BEFORE; t++) {
         fill_actions(ops, action, 0, N, t);
         assert_ok(range_step(&whole, action, reward, end[0], end[1]));
@@ -236,7 +237,7 @@ static void check_move(const tt_env_ops_t *ops)
         assert_int_equal(tt_vec_clock(moved.vec, i), BEFORE);
     }
     for (uint32_t t = BEFORE; t < BEFORE + AFTER; t++) {
-        assert_memory_equal(range_obs(&moved), range_obs(&whole) + LO * obs, M * obs * sizeof(float));
+        assert_memory_equal(range_obs(&moved), (const char *)range_obs(&whole) + LO * row, M * row);
         fill_actions(ops, action, 0, N, t);
         assert_ok(range_step(&whole, action, reward, end[0], end[1]));
         fill_actions(ops, action, LO, M, t);
