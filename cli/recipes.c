@@ -84,13 +84,25 @@ static bool s_bundled(const char *name, char *out, size_t size)
 
 /*  ---- environments ---- */
 
-static bool s_is_env(const char *id)
+bool recipe_is_env(const char *id)
 {
     size_t count;
     const tt_env_ops_t *const *envs = tt_envs(&count);
     for (size_t i = 0; i < count; i++)
         if (strcmp(envs[i]->id, id) == 0)
             return true;
+    return false;
+}
+
+bool recipe_is_nearly_env(const char *id)
+{
+    size_t count;
+    const char *slash = strchr(id, '/');
+    const size_t family = slash ? (size_t)(slash - id) + 1 : 0;
+    const tt_env_ops_t *const *envs = tt_envs(&count);
+    for (size_t i = 0; family && i < count; i++)
+        if (strncmp(envs[i]->id, id, family) == 0)
+            return access(id, F_OK) != 0;
     return false;
 }
 
@@ -132,10 +144,12 @@ static bool s_is_file(const char *path)
 /*  Written as a file is: then a file is meant, whether it is there or not. */
 static bool s_looks_like_file(const char *text)
 {
+    if (recipe_is_env(text) || recipe_is_nearly_env(text))
+        return false;
     return strchr(text, '/') || strcmp(text, "-") == 0 || s_stem(text) || strstr(text, ".yml") || strstr(text, ".json");
 }
 
-static tt_status_t s_not_found(const char *operand)
+tt_status_t recipe_not_found(const char *operand)
 {
     char *names[NAMES_MAX];
     const char *known[NAMES_MAX + NAMES_MAX];
@@ -164,17 +178,17 @@ tt_status_t recipe_find(recipe_t *out, const char *operand)
         s_take_env(out, operand);
     } else if (s_looks_like_file(operand) || s_is_file(operand)) {
         snprintf(out->path, sizeof out->path, "%s", operand);
-        out->hides = s_is_env(operand);
+        out->hides = recipe_is_env(operand);
         if (out->hides)
             snprintf(out->note, sizeof out->note, "%s is a file here, and taken as the config: not the environment",
                 operand);
     } else if (!s_bundled(operand, out->path, sizeof out->path)) {
-        if (s_is_env(operand))
+        if (recipe_is_env(operand))
             s_take_env(out, operand);
         else if (access(operand, F_OK) == 0)
             snprintf(out->path, sizeof out->path, "%s", operand); /* a directory: who reads it says so */
         else
-            return s_not_found(operand);
+            return recipe_not_found(operand);
     }
     return TT_OK;
 }

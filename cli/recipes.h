@@ -22,5 +22,14 @@ tt_status_t recipe_find(recipe_t *out, const char *operand);
 /*  Is it the path of a shared object? */
 bool recipe_is_object(const char *text);
 
+/*  Is it a native environment's id? Some have a '/' as paths have. */
+bool recipe_is_env(const char *id);
+
+/*  Nothing in the file system is called that, but it begins as the ids of a native family do: "MinAtar/Brekout-v1". */
+bool recipe_is_nearly_env(const char *id);
+
+/*  TT_NOT_FOUND; the text names the nearest environment or bundled config. */
+tt_status_t recipe_not_found(const char *operand);
+
 /*  The bundled configs, a name a line. */
 void recipe_print_names(FILE *out);

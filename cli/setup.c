@@ -49,10 +49,11 @@ static tt_status_t s_blame(const tt_config_t *config, const char *key, tt_status
 
 /*  ---- the env: what it decides, and what it takes ---- */
 
+/*  An id may have a '/', too: what there is by that name is no path. */
 static bool s_is_object(const char *env)
 {
     const size_t length = strlen(env);
-    return strchr(env, '/') || (length > 3 && strcmp(env + length - 3, ".so") == 0);
+    return !recipe_is_env(env) && (strchr(env, '/') || (length > 3 && strcmp(env + length - 3, ".so") == 0));
 }
 
 /*  Where a relative path of the config starts: its file's directory; of the command line, and of standard input: here.
@@ -85,7 +86,9 @@ static tt_status_t s_absolute(const tt_setup_t *self, names_t *names)
     char *joined = s_join(self, names->env), *path = realpath(joined, NULL);
     const bool relative = strcmp(joined, names->env) != 0;
     tt_status_t status = TT_OK;
-    if (!path)
+    if (!path && recipe_is_nearly_env(names->env))
+        status = recipe_not_found(names->env);
+    else if (!path)
         status = tt_err_errno(
             TT_NOT_FOUND, "%s%s%s", relative ? names->env : "", relative ? " is looked for at " : "", joined);
     else if (strlen(path) >= sizeof names->env)

@@ -43,6 +43,15 @@ expect 0 '# critic 3 -> 8 relu -> 1: 41 parameters' "$TUTTI" check Pendulum-v1 -
 expect 0 '# together 83 parameters with log_std, 332 B' "$TUTTI" check Pendulum-v1 --set network.hidden=[8] \
     --set network.activation=relu
 
+# an env whose id looks like a path
+printf 'env: MinAtar/Breakout-v1\n' >minatar.yaml
+printf 'env: MinAtar/Brekout-v1\n' >typo.yaml
+expect 0 'name: Breakout-v1 # env' "$TUTTI" check minatar.yaml
+expect 0 'obs: "bool[10, 10, 4]" # environment MinAtar/Breakout-v1' "$TUTTI" check MinAtar/Breakout-v1
+expect 66 "did you mean 'MinAtar/Breakout-v1'" "$TUTTI" check MinAtar/Brekout-v1
+expect 78 "did you mean 'MinAtar/Breakout-v1'" "$TUTTI" check typo.yaml
+expect 66 'MinAtar2/Breakout-v1: No such file' "$TUTTI" check MinAtar2/Breakout-v1
+
 # a value and advantages
 printf 'env: CartPole-v1\nalgorithm: {name: dqn, dueling: true}\nnetwork: {hidden: [16, 8]}\nstop: {env_steps: 50k}\n' >dueling.yaml
 for line in '# trunk 4 -> 16 tanh: 80 parameters' '# value trunk -> 8 tanh -> 1: 145 parameters' \
