@@ -61,16 +61,16 @@ static void s_cell(char *out, size_t size, const tt_space_t *space)
 
 static void s_print_table(const tt_env_ops_t *const *envs, size_t count)
 {
-    printf("%-25s %-15s %-15s %5s %9s  %s\n", "ENV", "OBSERVATION", "ACTION", "LIMIT", "THRESHOLD", "WHAT TO DO");
+    printf("%-25s %-16s %-15s %5s %9s  %s\n", "ENV", "OBSERVATION", "ACTION", "LIMIT", "THRESHOLD", "WHAT TO DO");
     for (size_t i = 0; i < count; i++) {
-        char obs[16], action[16], limit[16] = "-", threshold[32] = "-";
+        char obs[17], action[16], limit[16] = "-", threshold[32] = "-";
         s_cell(obs, sizeof obs, &envs[i]->obs);
         s_cell(action, sizeof action, &envs[i]->action);
         if (envs[i]->max_episode_steps)
             snprintf(limit, sizeof limit, "%u", envs[i]->max_episode_steps);
         if (!isnan(envs[i]->reward_threshold))
             snprintf(threshold, sizeof threshold, "%g", envs[i]->reward_threshold);
-        printf("%-25s %-15s %-15s %5s %9s  %s\n", envs[i]->id, obs, action, limit, threshold, envs[i]->summary);
+        printf("%-25s %-16s %-15s %5s %9s  %s\n", envs[i]->id, obs, action, limit, threshold, envs[i]->summary);
     }
 }
 

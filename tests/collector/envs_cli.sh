@@ -24,9 +24,10 @@ done
 grep -Eq '^CartPole-v1 +float32\[4\] +discrete\(2\) +500 +475 ' table || fail "CartPole-v1: $(cat table)"
 grep -Eq '^Pendulum-v1 +float32\[3\] +float32\[1\] +200 +- ' table || fail "Pendulum-v1: $(cat table)"
 
-for id in Asterix Breakout Freeway Seaquest SpaceInvaders; do
-    grep -Eq "^MinAtar/$id-v0 +bool\[10, 10,.* discrete\(6\) +- +- " table || fail "$id: $(cat table)"
-    grep -Eq "^MinAtar/$id-v1 +bool\[10, 10,.* discrete\([3-6]\) +- +- " table || fail "$id: $(cat table)"
+for game in Asterix:4:5 Breakout:4:3 Freeway:7:3 Seaquest:10:6 SpaceInvaders:6:4; do # channels, actions that do something
+    id=${game%%:*} channels=${game#*:} actions=${game##*:}
+    grep -Eq "^MinAtar/$id-v0 +bool\[10, 10, ${channels%:*}\] +discrete\(6\) +- +- " table || fail "$id: $(cat table)"
+    grep -Eq "^MinAtar/$id-v1 +bool\[10, 10, ${channels%:*}\] +discrete\($actions\) +- +- " table || fail "$id: $(cat table)"
 done
 "$TUTTI" bench envs MinAtar/Breakout-v1 --seconds 0.05 2>/dev/null | grep -q '^MinAtar/Breakout-v1 ' || fail "bench of an id with a /"
 
