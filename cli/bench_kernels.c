@@ -4,6 +4,7 @@
  *  it), else our own product on wide layers. Two networks of the given shape, as in training; the loss is a square, so
  *  that the numbers are the networks' alone. The median of seven runs. */
 #include "cli/cmd.h"
+#include "cli/bench_nets.h"
 #include "common/base/clock.h"
 #include "common/base/mem.h"
 #include "common/base/rng.h"
@@ -18,6 +19,7 @@ const tt_option_t tt_opt_bench_kernels[] = {
     {"obs", 0, "N", "elements of an observation, 1 to 65536 (default 4)"},
     {"hidden", 0, "N", "units of each of the two hidden layers, 1 to 4096 (default 64)"},
     {"out", 0, "N", "outputs of the policy, 1 to 4096 (default 2)"},
+    {"net", 0, "NAME", "instead of those: nature, impala or minatar, with its encoder"},
     {"seconds", 's', "SECONDS", "time for each measurement, 0.01 to 60 (default 0.3)"},
     {"output", 0, "text|json", "text (default) or one JSON object"},
     {0},
@@ -34,7 +36,9 @@ typedef struct {
     tt_opt_t *opt;
     tt_net_spec_t spec;
     double seconds;
-    float *memory; /* observations */
+    uint32_t actor; /* the number of its tower; the critic's is the next */
+    float *memory;  /* observations, and numbers for tanh */
+    char *bytes;    /* observations, where they are bytes */
     const void **obs;
     uint32_t *row;
     float *head, *value;
@@ -172,12 +176,20 @@ static void s_loss(const void *params, const void *const *input, const tt_loss_b
             block->d_head[s][i] = block->head[s][i];
 }
 
-static const tt_objective_t s_objective = {
-    .name = "squares", .stages = 2, .stage = {{.tower = 0, .grad = true}, {.tower = 1, .grad = true}}, .loss = s_loss};
+static tt_objective_t s_objective(const bench_t *b)
+{
+    const uint8_t actor = (uint8_t)b->actor, critic = (uint8_t)(actor + 1);
+    return (tt_objective_t){.name = "squares",
+        .stages = 2,
+        .stage = {{.tower = actor, .grad = true}, {.tower = critic, .grad = true}},
+        .loss = s_loss};
+}
 
 static void s_work_forward(bench_t *b)
 {
-    float *const out[] = {b->head, b->value};
+    float *out[TT_TOWERS_MAX] = {NULL};
+    out[b->actor] = b->head;
+    out[b->actor + 1] = b->value;
     tt_status_t status = tt_net_forward(b->net, b->stream, 0, b->table, b->rows, out);
     if (status == TT_OK)
         status = tt_stream_sync(b->stream);
@@ -186,8 +198,9 @@ static void s_work_forward(bench_t *b)
 
 static void s_work_grad(bench_t *b)
 {
-    const uint32_t out[] = {b->spec.tower[0].out, b->spec.tower[1].out};
-    const tt_pass_t pass = {.objective = &s_objective,
+    const uint32_t out[] = {b->spec.tower[b->actor].out, b->spec.tower[b->actor + 1].out};
+    const tt_objective_t objective = s_objective(b);
+    const tt_pass_t pass = {.objective = &objective,
         .params = out,
         .params_size = sizeof out,
         .obs = {b->table},
@@ -229,19 +242,18 @@ static void s_add(bench_t *b, const char *name, double ns, double flops, double 
 /*  Multiply-adds of one row: forward, and forward with both gradients (the first layer needs none of its input's). */
 static void s_count(const tt_net_spec_t *spec, double *forward, double *both)
 {
-    double weights = 0, first = 0;
+    double work = 0, first = 0;
     for (uint32_t t = 0; t < spec->towers; t++) {
-        const tt_tower_t *tower = &spec->tower[t];
-        double in = spec->obs;
-        for (uint32_t l = 0; l <= tower->hidden_count; l++) {
-            const double units = l < tower->hidden_count ? tower->hidden[l] : tower->out;
-            weights += in * units;
-            first += l ? 0 : in * units;
-            in = units;
-        }
+        tt_net_spec_t alone = *spec; /* the first layer of each tower that reads the observation */
+        alone.tower[t].layers = 1;
+        work += (double)tt_net_tower_work(spec, t);
+        if (spec->tower[t].kind == TT_TOWER_ENCODER)
+            first += (double)tt_net_tower_work(&alone, t);
+        else if (spec->tower[t].from == 0)
+            first += (double)spec->obs * (spec->tower[t].hidden_count ? spec->tower[t].hidden[0] : spec->tower[t].out);
     }
-    *forward = weights;
-    *both = 3.0 * weights - first;
+    *forward = work;
+    *both = 3.0 * work - first;
 }
 
 static void s_take_shards(bench_t *b, uint32_t shards)
@@ -281,22 +293,25 @@ static tt_status_t s_open_net(bench_t *b)
     TT_TRY(tt_device_open(&b->device, "cpu", 0, 1));
     TT_TRY(tt_stream_new(&b->stream, b->device));
     TT_TRY(tt_net_new(&b->net, b->device, &b->spec));
-    TT_TRY(tt_net_init(b->net, b->stream, 1, (const float[]){1.0f, 1.0f}, 0.0f));
+    TT_TRY(tt_net_init(b->net, b->stream, 1, (const float[]){1.0f, 1.0f, 1.0f}, 0.0f));
     TT_TRY(tt_opt_new(&b->opt, b->net, 0, &adam));
-    return tt_table_new(&b->table, b->device, b->spec.obs * sizeof(float));
+    return tt_table_new(&b->table, b->device, tt_net_row_bytes(&b->spec));
 }
 
 static tt_status_t s_open(bench_t *b)
 {
     TT_TRY(s_open_net(b));
-    b->memory = s_numbers(tt_mul(ROWS, b->spec.obs > 2 ? b->spec.obs : 2));
+    b->memory = s_numbers(tt_mul(ROWS, b->spec.obs > 2 && !b->spec.parts ? b->spec.obs : 2));
+    b->bytes = b->spec.parts ? bench_net_rows(&b->spec, ROWS) : NULL;
     b->obs = tt_array0(ROWS, sizeof *b->obs);
     b->row = tt_array0(ROWS, sizeof *b->row);
     for (uint32_t k = 0; k < ROWS; k++) {
         b->row[k] = k;
-        b->obs[k] = b->memory + (size_t)(k * 37u % ROWS) * b->spec.obs; /* a shuffled minibatch */
+        const size_t from = k * 37u % ROWS; /* a shuffled minibatch */
+        b->obs[k] = (b->bytes ? b->bytes : (char *)b->memory) + from * tt_net_row_bytes(&b->spec);
     }
-    b->head = tt_aligned0(tt_mul(tt_mul(ROWS, b->spec.tower[0].out > 2 ? b->spec.tower[0].out : 2), sizeof *b->head));
+    b->head = tt_aligned0(
+        tt_mul(tt_mul(ROWS, b->spec.tower[b->actor].out > 2 ? b->spec.tower[b->actor].out : 2), sizeof *b->head));
     b->value = tt_array0(ROWS, sizeof *b->value);
     b->results = json_array();
     return tt_table_put_rows(b->table, b->stream, b->obs, ROWS);
@@ -311,6 +326,7 @@ static void s_close(bench_t *b)
     tt_stream_destroy(&b->stream);
     tt_device_close(&b->device);
     free(b->memory);
+    free(b->bytes);
     free(b->obs);
     free(b->row);
     free(b->head);
@@ -341,9 +357,10 @@ static void s_print(const bench_t *b, double blas, double own)
 
 static void s_print_json(const bench_t *b, double blas, double own)
 {
-    json_t *all = json_pack("{s:s, s:s, s:I, s:I, s:I, s:f, s:f, s:O}", "bench", "kernels", "device",
-        tt_device_name(b->device), "obs", (json_int_t)b->spec.obs, "hidden", (json_int_t)b->spec.tower[0].hidden[0],
-        "out", (json_int_t)b->spec.tower[0].out, "openblas_gflops", blas, "own_gflops", own, "results", b->results);
+    json_t *all =
+        json_pack("{s:s, s:s, s:I, s:I, s:I, s:f, s:f, s:O}", "bench", "kernels", "device", tt_device_name(b->device),
+            "obs", (json_int_t)b->spec.obs, "hidden", (json_int_t)b->spec.tower[0].hidden[0], "out",
+            (json_int_t)b->spec.tower[b->actor].out, "openblas_gflops", blas, "own_gflops", own, "results", b->results);
     json_dumpf(all, stdout, JSON_COMPACT | JSON_REAL_PRECISION(6));
     putchar('\n');
     json_decref(all);
@@ -359,6 +376,10 @@ static tt_status_t s_options(const tt_args_t *args, bench_t *b)
     TT_TRY(tt_arg_f64(args, "seconds", &b->seconds, 0.01, 60));
     b->spec = tt_net_actor_critic(
         (uint32_t)obs, (const uint32_t[]){(uint32_t)hidden, (uint32_t)hidden}, 2, TT_NN_TANH, (uint32_t)out, 0);
+    const char *net = tt_arg(args, "net");
+    if (net)
+        TT_TRY(bench_net(net, (uint32_t)out, &b->spec));
+    b->actor = net ? 1 : 0;
     return TT_OK;
 }
 

@@ -19,20 +19,6 @@ static const tt_tower_t *s_trunk(const tt_net_spec_t *net, const tt_tower_t *tow
     return tower->from ? &net->tower[tower->from - 1] : NULL;
 }
 
-/*  Parameters of one tower, and the multiply-adds of a row that goes through it. */
-static uint64_t s_tower(const tt_net_spec_t *net, const tt_tower_t *tower, uint64_t *multiplies)
-{
-    const tt_tower_t *trunk = s_trunk(net, tower);
-    uint64_t params = 0, in = trunk ? trunk->hidden[trunk->hidden_count - 1] : net->obs;
-    for (uint32_t l = 0; l < tt_spec_layers(tower); l++) {
-        const uint64_t units = l < tower->hidden_count ? tower->hidden[l] : tower->out;
-        params += (in + 1) * units;
-        *multiplies += in * units;
-        in = units;
-    }
-    return params;
-}
-
 /*  That there are columns, and that a batch fits, was checked with the config. */
 static void s_add_up(sums_t *self, const tt_setup_t *setup)
 {
@@ -46,8 +32,10 @@ static void s_add_up(sums_t *self, const tt_setup_t *setup)
     status = tt_segment_size(&shape, &bytes);
     TT_CHECK(status == TT_OK);
     self->net = tt_train_net(train, self->columns);
-    for (uint32_t t = 0; t < self->net.towers; t++)
-        self->params[t] = s_tower(&self->net, &self->net.tower[t], &multiplies);
+    for (uint32_t t = 0; t < self->net.towers; t++) {
+        self->params[t] = tt_spec_tower_params(&self->net, t) - self->net.tower[t].log_std;
+        multiplies += tt_net_tower_work(&self->net, t);
+    }
     self->all = tt_net_param_count(&self->net);
     self->act = 2 * multiplies;
     self->train = 3 * self->act;
@@ -107,7 +95,7 @@ static void s_print_tower(FILE *out, const sums_t *self, uint32_t t)
     for (uint32_t l = 0; l < tower->hidden_count; l++)
         fprintf(out, " -> %u %s", tower->hidden[l], tower->activation == TT_NN_RELU ? "relu" : "tanh");
     s_print_head(out, tower);
-    if (tt_spec_layers(tower))
+    if (tt_spec_layers(&self->net, t))
         fprintf(out, ": %s parameters", s_grouped(number, self->params[t]));
     fprintf(out, "\n");
 }

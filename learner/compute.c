@@ -20,7 +20,7 @@ struct compute {
 static tt_status_t s_open(compute_t *self)
 {
     const tt_net_spec_t *spec = tt_net_spec(self->model->net);
-    const size_t bytes = spec->obs * sizeof(float);
+    const size_t bytes = tt_net_row_bytes(spec);
     self->report = tt_array0(TT_LOSS_STATS + spec->ride, sizeof(float));
     TT_TRY(tt_sums_new(&self->sums, self->model->net, self->model->train.learner.shards));
     for (int i = 0; i < BATCH_ROWS; i++)

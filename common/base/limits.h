@@ -25,12 +25,15 @@ enum {
     TT_LAYERS_MAX = 8,      /* hidden ones                                                              */
     TT_UNITS_MAX = 1 << 16, /* of a layer; elements of an observation, actions                     */
     TT_PARAMS_MAX = 1 << 28,
-    TT_TOWERS_MAX = 8,        /* groups too                                                                 */
-    TT_SETS_MAX = 4,          /* copies of the parameters                                                   */
-    TT_STAGES_MAX = 12,       /* forwards of an objective                                                   */
-    TT_RIDE_MAX = 1 << 20,    /* floats behind the statistics                                              */
-    TT_INPUTS_MAX = 80,       /* tables that a loss reads                                                   */
-    TT_LOSS_PARAMS_MAX = 256, /* bytes of its parameters                                                 */
+    TT_TOWERS_MAX = 8,            /* groups too                                                                 */
+    TT_PARTS_MAX = 64,            /* of an observation's row                                                    */
+    TT_ENCODER_LAYERS_MAX = 128,  /* of all encoders of a network                                            */
+    TT_ACTIVATIONS_MAX = 1 << 22, /* numbers of a row between an encoder's layers, its observation among them */
+    TT_SETS_MAX = 4,              /* copies of the parameters                                                   */
+    TT_STAGES_MAX = 12,           /* forwards of an objective                                                   */
+    TT_RIDE_MAX = 1 << 20,        /* floats behind the statistics                                              */
+    TT_INPUTS_MAX = 80,           /* tables that a loss reads                                                   */
+    TT_LOSS_PARAMS_MAX = 256,     /* bytes of its parameters                                                 */
 
     /* a row (common/rl/columns.h) */
     TT_ELEMENTS_MAX = 1 << 20,   /* of one leaf of a space                                       */

@@ -14,7 +14,7 @@ static tt_status_t s_open(tt_inference_t *self, const tt_net_spec_t *spec)
     TT_TRY(tt_device_open(&self->device, NULL, 0, 1));
     TT_TRY(tt_stream_new(&self->stream, self->device));
     TT_TRY(tt_net_new(&self->net, self->device, spec));
-    return tt_table_new(&self->obs, self->device, spec->obs * sizeof(float));
+    return tt_table_new(&self->obs, self->device, tt_net_row_bytes(spec));
 }
 
 tt_status_t tt_inference_new(tt_inference_t **self_p, const tt_net_spec_t *spec)

@@ -1,6 +1,8 @@
 /*  init - first weights. Orthogonal, as PyTorch's nn.init.orthogonal_ gives them: Q of a QR decomposition of a matrix of
  *  normals, its signs fixed by R's diagonal. Uniform, as PyTorch's nn.Linear has them if nobody says otherwise.
  *
+ *  A convolution's kernel is a matrix of [kh x kw x in] inputs and [out] units, as PyTorch flattens it too.
+ *
  *  Source:  Saxe et al. 2013, arXiv:1312.6120; Box and Muller 1958; modified Gram-Schmidt, run twice;
  *           LeCun et al. 1998 for the uniform ones: PyTorch's kaiming_uniform_(a=sqrt(5)) comes to their bound
  *  The same bits everywhere: libm's log and sin may differ in the last bit between processors, so they are our own
@@ -132,6 +134,13 @@ static void s_uniform(const layer_t *layer)
     s_spread(layer->bias, out, layer->seed, layer->number + 1, bound);
 }
 
+/*  A gain of 1 and a bias of 0 for each number. */
+static void s_norm(const layer_t *layer)
+{
+    for (size_t i = 0; i < layer->weight->cols; i++)
+        layer->values[i] = 1.0f;
+}
+
 static void (*const s_inits[])(const layer_t *layer) = {
     [TT_NN_ORTHOGONAL] = s_orthogonal,
     [TT_NN_UNIFORM] = s_uniform,
@@ -143,7 +152,7 @@ static void (*const s_inits[])(const layer_t *layer) = {
 static size_t s_init_tower(const tt_net_t *self, uint32_t t, size_t first, uint64_t seed, float gain, float *params)
 {
     const tt_tower_t *tower = &self->spec.tower[t];
-    for (uint32_t l = 0; l < tt_spec_layers(tower); l++) {
+    for (uint32_t l = 0; l < tt_spec_layers(&self->spec, t); l++) {
         const size_t number = first + 2 * (size_t)l;
         const tt_tensor_t *weight = &self->tensors[number], *bias = weight + 1;
         const layer_t layer = {.weight = weight,
@@ -151,11 +160,14 @@ static size_t s_init_tower(const tt_net_t *self, uint32_t t, size_t first, uint6
             .bias = params + bias->offset,
             .seed = seed,
             .number = (uint32_t)number,
-            .head = l == tower->hidden_count,
+            .head = tower->kind == TT_TOWER_MLP && l == tower->hidden_count,
             .gain = (double)gain};
-        s_inits[self->spec.init](&layer);
+        if (weight->kind == TT_TENSOR_NORM)
+            s_norm(&layer);
+        else
+            s_inits[self->spec.init](&layer);
     }
-    return first + 2 * (size_t)tt_spec_layers(tower) + (tower->log_std > 0);
+    return first + 2 * (size_t)tt_spec_layers(&self->spec, t) + (tower->log_std > 0);
 }
 
 tt_status_t tt_net_init(tt_net_t *self, tt_stream_t *stream, uint64_t seed, const float *gain, float log_std0)

@@ -39,7 +39,7 @@ static void s_lay_out(tt_net_t *self)
     self->grad_count = tt_net_grad_count(&self->spec);
     const tt_tensor_t *tensor = self->tensors;
     for (uint32_t t = 0; t < self->spec.towers; t++) {
-        tensor += 2 * (size_t)tt_spec_layers(&self->spec.tower[t]);
+        tensor += 2 * (size_t)tt_spec_layers(&self->spec, t);
         if (self->spec.tower[t].log_std)
             self->log_std_at[t] = tensor++->offset;
     }
@@ -124,7 +124,7 @@ tt_status_t tt_net_forward(
     TT_CHECK(set < self->sets);
     if (rows == 0)
         return TT_OK;
-    TT_CHECK(obs->bytes == self->spec.obs * sizeof(float));
+    TT_CHECK(obs->bytes == tt_net_row_bytes(&self->spec));
     if (rows > obs->count)
         return tt_err(TT_INVALID, "network: %zu rows of a table of %zu", rows, obs->count);
     tt_work_t work = {.kind = TT_WORK_FORWARD, .forward = {.net = self, .set = set, .obs = obs, .rows = rows}};

@@ -1,7 +1,8 @@
 /*  nn - a list of networks as one flat parameter vector, on one device (device.h).
  *
- *  A network is a list of *towers*: MLPs that read the observation, or the last hidden layer of an earlier tower without a
- *  head (a *trunk*); or *dueling* towers, which have no parameters and make values of choices of the heads of two others.
+ *  A network is a list of *towers*: MLPs that read the observation, or the last layer of an earlier tower without a
+ *  head (a *trunk*); *encoders*, trunks made of layers of any kind (convolutions ...), which read pictures; and *dueling*
+ *  towers, which have no parameters and make values of choices of the heads of two others.
  *  Towers lie in *groups*, contiguous parts of the vector with an optimiser, a step counter and a clip of
  *  their own. A *set* is a copy of the vector: set 0 is trained, others follow it (target networks).
  *
@@ -30,16 +31,47 @@ enum {
     TT_HIDDEN_MAX = TT_LAYERS_MAX
 };
 
-typedef enum { TT_NN_TANH, TT_NN_RELU } tt_nn_activation_t;
-typedef enum { TT_NN_ORTHOGONAL, TT_NN_UNIFORM } tt_nn_init_t; /* first weights: tt_net_init */
+typedef enum { TT_NN_TANH, TT_NN_RELU, TT_NN_NONE } tt_nn_activation_t; /* NONE: of encoders' layers only */
+typedef enum { TT_NN_ORTHOGONAL, TT_NN_UNIFORM } tt_nn_init_t;          /* first weights: tt_net_init */
 typedef enum {
     TT_TOWER_MLP,
-    TT_TOWER_DUELING /* Q_a = V + (A_a - mean A), Wang et al. 2016, arXiv:1511.06581, equation 9 */
+    TT_TOWER_DUELING, /* Q_a = V + (A_a - mean A), Wang et al. 2016, arXiv:1511.06581, equation 9 */
+    TT_TOWER_ENCODER  /* layers of any kind; a trunk                                              */
 } tt_tower_kind_t;
 
-/*  A dueling tower has nothing but a name, out, group and the two that it reads, whose heads no other reads. */
+/*  An observation is a row of *parts* side by side, each from a multiple of 4 bytes on: floats, or bytes that are widened on the
+ *  device. A tower that reads "the observation" reads all parts as one vector of D numbers, in their order. */
 typedef struct {
-    char name[16];                  /* "actor"; its tensors are "actor.0.weight", ...                       */
+    bool bytes;        /* uint8_t; else float                                        */
+    uint32_t elements; /* >= 1                                                       */
+    float divisor;     /* bytes as an encoder reads them: number / divisor, 1 or 255 */
+} tt_part_t;
+
+/*  What an encoder does to one row, layer by layer. A picture is [height][width][channels] in memory; where a vector is wanted
+ *  (dense, concat, whoever reads the encoder) it is that, flattened. Files hold what PyTorch would: kernels as [out][in][kh][kw], the
+ *  inputs of a dense layer behind a picture in the order [channels][height][width]. Orders of sums: docs/internals/nn.md. */
+typedef enum {
+    TT_LAYER_CONV2D,     /* units: output channels; kernel, stride, pad (zeros)                     */
+    TT_LAYER_MAX_POOL,   /* kernel, stride, pad (never chosen)                                      */
+    TT_LAYER_DENSE,      /* units                                                                   */
+    TT_LAYER_LAYER_NORM, /* over all of a row's numbers, eps 1e-5, with a gain and a bias for each   */
+    TT_LAYER_ACTIVATION, /* nothing but `activation`                                                */
+    TT_LAYER_RESIDUAL,   /* x + f(x): f is the next `span` layers, which keep the shape; may nest    */
+    TT_LAYER_CONCAT      /* the vector so far, and behind it observation part `part` (no gradient)  */
+} tt_layer_kind_t;
+
+typedef struct {
+    tt_layer_kind_t kind;
+    tt_nn_activation_t activation; /* behind it; of RESIDUAL: behind the sum            */
+    uint32_t units;
+    uint8_t kernel[2], stride[2], pad[2]; /* height, width                              */
+    uint32_t span, part;
+} tt_layer_t;
+
+/*  A dueling tower has nothing but a name, out, group and the two that it reads, whose heads no other reads. An encoder has a
+ *  name, group, layers and what it reads: it reads the observation (`from` 0), and has no head. */
+typedef struct {
+    char name[24];                  /* "actor"; its tensors are "actor.0.weight", ...                       */
     uint32_t from;                  /* 0 = the observation; k = the last hidden layer of tower k - 1, a trunk */
     uint32_t hidden_count;          /* 0 .. TT_HIDDEN_MAX                                                   */
     uint32_t hidden[TT_HIDDEN_MAX]; /* units                                                                */
@@ -49,12 +81,22 @@ typedef struct {
     uint32_t group;   /* 0 for the first tower; then that of the tower before, or one more         */
     tt_tower_kind_t kind;
     uint32_t value, advantage; /* DUELING: numbers of two MLPs before it, with heads of 1 and of `out`          */
+    /* ENCODER: */
+    uint32_t layer, layers; /* spec.layer[layer .. layer + layers - 1], at least one                         */
+    uint32_t part;          /* the part that it reads as a picture; with height 0: all parts, as one vector  */
+    uint32_t height, width,
+        channels;        /* of the picture: elements = height x width x channels                          */
+    bool channels_first; /* the row holds it as [channels][height][width]                                 */
 } tt_tower_t;
 
 typedef struct {
-    uint32_t obs;    /* D >= 1                                                          */
+    uint32_t obs;   /* D >= 1: elements of all parts                                   */
+    uint32_t parts; /* 0: one, of D floats                                             */
+    tt_part_t part[TT_PARTS_MAX];
     uint32_t towers; /* 1 .. TT_TOWERS_MAX; a tower comes before those who read it      */
     tt_tower_t tower[TT_TOWERS_MAX];
+    uint32_t layers; /* of all encoders together, at most TT_ENCODER_LAYERS_MAX         */
+    tt_layer_t layer[TT_ENCODER_LAYERS_MAX];
     uint32_t sets; /* 0 .. TT_SETS_MAX; 0 = 1                                         */
     uint32_t ride; /* floats behind the statistics that ride on the sum of a gradient */
     tt_nn_init_t init;
@@ -75,15 +117,38 @@ tt_net_spec_t tt_net_one(const char *name, uint32_t obs, const uint32_t *hidden,
  *  it; with one hidden layer, or none, there is no trunk. */
 tt_net_spec_t tt_net_dueling(const char *name, uint32_t obs, const uint32_t *hidden, uint32_t hidden_count,
     tt_nn_activation_t activation, uint32_t out);
+/*  Put an encoder before all towers: those that read the observation read it instead. Its layers are those already in
+ *  spec->layer[tower->layer ..]. With `separate`, each of these towers gets one of its own, called "<tower>_encoder". The text of
+ *  what does not fit comes from tt_net_new. */
+void tt_net_put_encoder(tt_net_spec_t *spec, const tt_tower_t *encoder, bool separate);
+/*  What an encoder's layer gives, [height][width][channels]: vectors are 1 x 1 x units. The spec must be valid. For whoever shows
+ *  a network. */
+void tt_net_layer_shape(const tt_net_spec_t *spec, uint32_t tower, uint32_t layer, uint32_t shape[3]);
+/*  Multiply-adds of a row on its way forward through one tower, without the trunks before it. */
+uint64_t tt_net_tower_work(const tt_net_spec_t *spec, uint32_t tower);
+/*  Bytes of an observation's row: a table of observations has rows of these. */
+size_t tt_net_row_bytes(const tt_net_spec_t *spec);
 /*  The number of the tower of that name; spec->towers when there is none. */
 uint32_t tt_net_tower(const tt_net_spec_t *spec, const char *name);
 
+typedef enum {
+    TT_TENSOR_VECTOR, /* [cols]: a bias, log_std                                                            */
+    TT_TENSOR_DENSE,  /* [rows][cols] = [in][out]; in files [out][in]                                       */
+    TT_TENSOR_KERNEL, /* [rows][cols] = [kh x kw x in][out]; in files [out][in][kh][kw]                     */
+    TT_TENSOR_NORM    /* [cols], a gain or bias of each number; over a picture [channels][height][width] in files */
+} tt_tensor_kind_t;
+
 /*  One named tensor in the flat vector. Weights are stored [in][out] (columns contiguous); files hold [out][in], as
- *  PyTorch does. Names: actor.0.weight, actor.0.bias, ..., actor.log_std, critic.0.weight, ... */
+ *  PyTorch does (tensor.h). Names: actor.0.weight, actor.0.bias, ..., actor.log_std, critic.0.weight, ... */
 typedef struct {
-    char name[48];
-    uint32_t rows, cols; /* bias: rows = 1, cols = units */
-    size_t offset;       /* in floats                    */
+    char name[56];
+    tt_tensor_kind_t kind;
+    uint32_t rows, cols; /* but for weights, rows = 1                                                             */
+    size_t offset;       /* in floats                                                                             */
+    uint32_t kernel[2];  /* kh, kw of a KERNEL                                                                    */
+    uint32_t
+        picture[3]; /* height, width, channels of the picture that the first inputs of a DENSE, or numbers of a NORM,
+                            are or were; else 0: files hold these in the order [channels][height][width]        */
 } tt_tensor_t;
 
 typedef struct tt_net tt_net_t; /* opaque */
@@ -120,7 +185,7 @@ tt_status_t tt_net_get_log_std(const tt_net_t *self, tt_stream_t *stream, uint32
 /*  p_to = fma(tau, p_from - p_to, p_to) in the groups of the mask (bit g is group g), 0 <= tau <= 1; 1 copies. */
 tt_status_t tt_net_blend(tt_net_t *self, tt_stream_t *stream, uint32_t to, uint32_t from, uint32_t groups, float tau);
 
-/*  The first `rows` of a table of observations (rows of D floats; TT_INVALID: it has fewer). Fills out[t][rows][A] of each
+/*  The first `rows` of a table of observations (rows of tt_net_row_bytes; TT_INVALID: it has fewer). Fills out[t][rows][A] of each
  *  tower; out[t] may be NULL and is then not computed, and is not read for a trunk. `out` itself is read at once. */
 tt_status_t tt_net_forward(
     tt_net_t *self, tt_stream_t *stream, uint32_t set, const tt_table_t *obs, size_t rows, float *const *out);
@@ -172,7 +237,7 @@ typedef struct {
     const tt_objective_t *objective;
     const void *params; /* of the loss: copied by the call; at most TT_LOSS_PARAMS_MAX bytes, no alignment above 16 */
     size_t params_size;
-    const tt_table_t *obs[TT_FRAMES];       /* by frame: rows of D floats; unread ones may be NULL         */
+    const tt_table_t *obs[TT_FRAMES];       /* by frame: rows of observations; unread ones may be NULL     */
     const tt_table_t *input[TT_INPUTS_MAX]; /* what the loss reads, put side by side; one row: for all */
     const uint32_t *row;                    /* [rows] in all of these tables; TT_INVALID: one has fewer    */
     uint32_t rows;                          /* 0: a sum of nothing                                         */

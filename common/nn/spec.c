@@ -1,4 +1,5 @@
 #include "common/nn/spec.h"
+#include "common/nn/layers.h"
 #include <stdio.h>
 #include <string.h>
 #include "common/base/limits.h"
@@ -68,6 +69,75 @@ tt_net_spec_t tt_net_dueling(const char *name, uint32_t obs, const uint32_t *hid
     return spec;
 }
 
+static bool s_reads_obs(const tt_tower_t *tower)
+{
+    return tower->kind == TT_TOWER_MLP && tower->from == 0;
+}
+
+/*  Its numbers of towers, when that one is at now[] which was number t. */
+static void s_renumber(tt_tower_t *tower, const uint32_t *now)
+{
+    if (tower->from)
+        tower->from = now[tower->from - 1] + 1;
+    if (tower->kind != TT_TOWER_DUELING)
+        return;
+    tower->value = now[tower->value];
+    tower->advantage = now[tower->advantage];
+}
+
+/*  One of its own before each tower that reads the observation. Of too many only the number is told. */
+static void s_put_separate(tt_net_spec_t *spec, const tt_tower_t *encoder)
+{
+    const tt_net_spec_t before = *spec;
+    uint32_t now[TT_TOWERS_MAX] = {0}, count = 0;
+    for (uint32_t t = 0; t < before.towers; t++)
+        count += 1 + s_reads_obs(&before.tower[t]);
+    spec->towers = count;
+    for (uint32_t t = 0, at = 0; t < before.towers && count <= TT_TOWERS_MAX; t++) {
+        const tt_tower_t *tower = &before.tower[t];
+        if (s_reads_obs(tower)) {
+            spec->tower[at] = *encoder;
+            spec->tower[at].group = tower->group;
+            snprintf(
+                spec->tower[at].name, sizeof encoder->name, "%.*s_encoder", (int)sizeof encoder->name - 9, tower->name);
+            at++;
+        }
+        now[t] = at;
+        spec->tower[at] = *tower;
+        s_renumber(&spec->tower[at], now);
+        if (s_reads_obs(tower))
+            spec->tower[at].from = at;
+        at++;
+    }
+}
+
+static void s_put_shared(tt_net_spec_t *spec, const tt_tower_t *encoder)
+{
+    uint32_t now[TT_TOWERS_MAX];
+    if (spec->towers++ >= TT_TOWERS_MAX)
+        return;
+    for (uint32_t t = 0; t + 1 < spec->towers; t++)
+        now[t] = t + 1;
+    for (uint32_t t = spec->towers - 1; t > 0; t--) {
+        const bool reads = s_reads_obs(&spec->tower[t - 1]);
+        spec->tower[t] = spec->tower[t - 1];
+        s_renumber(&spec->tower[t], now);
+        if (reads)
+            spec->tower[t].from = 1;
+    }
+    spec->tower[0] = *encoder;
+    spec->tower[0].group = 0;
+}
+
+void tt_net_put_encoder(tt_net_spec_t *spec, const tt_tower_t *encoder, bool separate)
+{
+    tt_tower_t own = *encoder;
+    own.kind = TT_TOWER_ENCODER;
+    own.from = own.out = 0;
+    if (spec->towers <= TT_TOWERS_MAX)
+        (separate ? s_put_separate : s_put_shared)(spec, &own);
+}
+
 uint32_t tt_net_tower(const tt_net_spec_t *spec, const char *name)
 {
     uint32_t t = 0;
@@ -76,17 +146,25 @@ uint32_t tt_net_tower(const tt_net_spec_t *spec, const char *name)
     return t;
 }
 
-uint32_t tt_spec_layers(const tt_tower_t *tower)
-{
-    return tower->kind == TT_TOWER_DUELING ? 0 : tower->hidden_count + (tower->out > 0);
-}
-
 uint32_t tt_spec_dueling(const tt_net_spec_t *spec, uint32_t t)
 {
     for (uint32_t q = 0; q < spec->towers; q++)
         if (spec->tower[q].kind == TT_TOWER_DUELING && (spec->tower[q].value == t || spec->tower[q].advantage == t))
             return q;
     return spec->towers;
+}
+
+size_t tt_spec_part_bytes(const tt_part_t *part)
+{
+    return tt_align(part->elements * (part->bytes ? sizeof(uint8_t) : sizeof(float)), sizeof(float));
+}
+
+size_t tt_net_row_bytes(const tt_net_spec_t *spec)
+{
+    size_t bytes = spec->parts ? 0 : spec->obs * sizeof(float);
+    for (uint32_t p = 0; p < spec->parts; p++)
+        bytes += tt_spec_part_bytes(&spec->part[p]);
+    return bytes;
 }
 
 uint32_t tt_spec_sets(const tt_net_spec_t *spec)
@@ -111,7 +189,8 @@ static tt_status_t s_check_name(const tt_net_spec_t *spec, uint32_t t)
     const size_t length = strnlen(name, sizeof spec->tower[t].name);
     if (length == 0 || length == sizeof spec->tower[t].name ||
         strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_") != length)
-        return tt_err(TT_INVALID, "network: tower %u needs a name of 1 to 15 of a-z, 0-9 and _, not '%.16s'", t, name);
+        return tt_err(TT_INVALID, "network: tower %u needs a name of 1 to %zu of a-z, 0-9 and _, not '%.24s'", t,
+            sizeof spec->tower[t].name - 1, name);
     for (uint32_t before = 0; before < t; before++)
         if (strcmp(spec->tower[before].name, name) == 0)
             return tt_err(TT_INVALID, "network: two towers are called '%s'", name);
@@ -127,6 +206,33 @@ static tt_status_t s_check_from(const tt_net_spec_t *spec, uint32_t t)
     if (tower->from && spec->tower[tower->from - 1].out)
         return tt_err(TT_INVALID, "network: %s reads %s, which has a head; only a trunk (out 0) can be read",
             tower->name, spec->tower[tower->from - 1].name);
+    return TT_OK;
+}
+
+/*  One part, and how many elements there are with it. */
+static tt_status_t s_check_part(const tt_part_t *part, uint32_t p, uint64_t *elements)
+{
+    if (part->elements < 1 || part->elements > TT_ELEMENTS_MAX)
+        return tt_err(TT_INVALID, "network: part %u of the observation has %u elements; 1 to %d are possible", p,
+            part->elements, TT_ELEMENTS_MAX);
+    if (part->bytes && part->divisor != 1.0f && part->divisor != 255.0f)
+        return tt_err(TT_INVALID, "network: part %u of the observation is divided by %g; 1 and 255 are possible", p,
+            (double)part->divisor);
+    *elements += part->elements;
+    return TT_OK;
+}
+
+static tt_status_t s_check_parts(const tt_net_spec_t *spec)
+{
+    uint64_t elements = spec->parts ? 0 : spec->obs;
+    if (spec->parts > TT_PARTS_MAX)
+        return tt_err(
+            TT_INVALID, "network: an observation of %u parts; at most %d are possible", spec->parts, TT_PARTS_MAX);
+    for (uint32_t p = 0; p < spec->parts; p++)
+        TT_TRY(s_check_part(&spec->part[p], p, &elements));
+    if (elements != spec->obs)
+        return tt_err(TT_INVALID, "network: the observation has %u numbers, and its parts have %llu", spec->obs,
+            (unsigned long long)elements);
     return TT_OK;
 }
 
@@ -189,69 +295,59 @@ static tt_status_t s_check_layers(const tt_net_spec_t *spec, uint32_t t)
     return s_check_from(spec, t);
 }
 
+static tt_status_t (*const s_checks[])(const tt_net_spec_t *spec, uint32_t t) = {
+    [TT_TOWER_MLP] = s_check_layers,
+    [TT_TOWER_DUELING] = s_check_dueling,
+    [TT_TOWER_ENCODER] = tt_layers_check,
+};
+
 static tt_status_t s_check_tower(const tt_net_spec_t *spec, uint32_t t)
 {
     TT_TRY(s_check_name(spec, t));
     const tt_tower_t *tower = &spec->tower[t];
     if (tower->out > TT_UNITS_MAX)
         return s_check_units(tower->name, ": the output", 0, tower->out);
-    if (tower->out == 0 && tower->hidden_count == 0)
+    if (tower->out == 0 && tower->hidden_count == 0 && tower->kind != TT_TOWER_ENCODER)
         return tt_err(TT_INVALID, "network: %s has neither hidden layers nor an output", tower->name);
-    if (tower->kind != TT_TOWER_MLP && tower->kind != TT_TOWER_DUELING)
+    if ((size_t)tower->kind >= TT_COUNT(s_checks))
         return tt_err(TT_INVALID, "network: %s: kind %d is unknown", tower->name, (int)tower->kind);
     TT_TRY(s_check_group(spec, t));
-    return tower->kind == TT_TOWER_DUELING ? s_check_dueling(spec, t) : s_check_layers(spec, t);
+    return s_checks[tower->kind](spec, t);
 }
 
-/* ---- layout ------------------------------------------------------------------------------------------------------ */
-
-/*  What goes into a layer; layer hidden_count is the head. */
-static uint32_t s_in(const tt_net_spec_t *spec, const tt_tower_t *tower, uint32_t layer)
+/*  Encoders take large ones apart; an MLP would have a weight for each of its numbers and units. */
+static tt_status_t s_check_obs(const tt_net_spec_t *spec)
 {
-    if (layer)
-        return tower->hidden[layer - 1];
-    if (tower->from == 0)
-        return spec->obs;
-    const tt_tower_t *trunk = &spec->tower[tower->from - 1];
-    return trunk->hidden[trunk->hidden_count - 1];
+    bool flat = false;
+    for (uint32_t t = 0; t < spec->towers; t++)
+        flat |= spec->tower[t].kind == TT_TOWER_MLP && spec->tower[t].from == 0;
+    if (spec->obs > TT_ELEMENTS_MAX && !flat)
+        return tt_err(
+            TT_INVALID, "network: the observation has %u numbers; at most %d are possible", spec->obs, TT_ELEMENTS_MAX);
+    if (flat || spec->obs == 0)
+        TT_TRY(s_check_units("", "the observation", 0, spec->obs));
+    return s_check_parts(spec);
 }
 
-static uint32_t s_units(const tt_tower_t *tower, uint32_t layer)
+/*  Of all encoders together: those that share a list count it each. */
+static tt_status_t s_check_layer_count(const tt_net_spec_t *spec)
 {
-    return layer < tower->hidden_count ? tower->hidden[layer] : tower->out;
-}
-
-/*  Where a group begins and, when it is the last, where the vector ends. No product overflows 64 bits with checked units:
- *  TT_TOWERS_MAX * (TT_HIDDEN_MAX + 1) layers of at most 2^32 + 2^16 floats. */
-static uint64_t s_span(const tt_net_spec_t *spec, uint32_t group, uint64_t *count)
-{
-    uint64_t first = 0;
-    *count = 0;
-    for (uint32_t t = 0; t < spec->towers && spec->tower[t].group <= group; t++) {
-        const tt_tower_t *tower = &spec->tower[t];
-        if (t && tower->group != spec->tower[t - 1].group) {
-            first = (first + *count + TT_GROUP_ALIGN - 1) / TT_GROUP_ALIGN * TT_GROUP_ALIGN;
-            *count = 0;
-        }
-        *count += tower->log_std;
-        for (uint32_t l = 0; l < tt_spec_layers(tower); l++)
-            *count += ((uint64_t)s_in(spec, tower, l) + 1) * s_units(tower, l);
-    }
-    return first;
-}
-
-static uint64_t s_count_params(const tt_net_spec_t *spec)
-{
-    uint64_t count = 0;
-    const uint64_t first = s_span(spec, spec->tower[spec->towers - 1].group, &count);
-    return first + count;
+    uint64_t layers = 0;
+    for (uint32_t t = 0; t < spec->towers; t++)
+        layers += spec->tower[t].kind == TT_TOWER_ENCODER ? spec->tower[t].layers : 0;
+    layers = spec->layers > layers ? spec->layers : layers;
+    if (layers > TT_ENCODER_LAYERS_MAX)
+        return tt_err(TT_INVALID, "network: %llu layers of encoders; at most %d are possible",
+            (unsigned long long)layers, TT_ENCODER_LAYERS_MAX);
+    return TT_OK;
 }
 
 tt_status_t tt_spec_check(const tt_net_spec_t *spec)
 {
-    TT_TRY(s_check_units("", "the observation", 0, spec->obs));
     if (spec->towers < 1 || spec->towers > TT_TOWERS_MAX)
         return tt_err(TT_INVALID, "network: %u towers; 1 to %d are possible", spec->towers, TT_TOWERS_MAX);
+    TT_TRY(s_check_obs(spec));
+    TT_TRY(s_check_layer_count(spec));
     if (spec->sets > TT_SETS_MAX)
         return tt_err(TT_INVALID, "network: %u sets of parameters; at most %d are possible", spec->sets, TT_SETS_MAX);
     if (spec->ride > TT_RIDE_MAX)
@@ -259,85 +355,8 @@ tt_status_t tt_spec_check(const tt_net_spec_t *spec)
             TT_INVALID, "network: %u floats ride on a gradient; at most %d are possible", spec->ride, TT_RIDE_MAX);
     for (uint32_t t = 0; t < spec->towers; t++)
         TT_TRY(s_check_tower(spec, t));
-    if (s_count_params(spec) > TT_PARAMS_MAX)
+    if (tt_spec_params(spec) > TT_PARAMS_MAX)
         return tt_err(TT_INVALID, "network: %llu parameters; at most %d are possible",
-            (unsigned long long)s_count_params(spec), TT_PARAMS_MAX);
+            (unsigned long long)tt_spec_params(spec), TT_PARAMS_MAX);
     return TT_OK;
-}
-
-static void s_name_tensor(tt_tensor_t *tensor, const char *tower, const char *what, uint32_t rows, uint32_t cols)
-{
-    *tensor = (tt_tensor_t){.rows = rows, .cols = cols};
-    snprintf(tensor->name, sizeof tensor->name, "%s.%s", tower, what);
-}
-
-/*  "<tower>.0.weight", ".0.bias", ".2.weight" ...: the numbers of an nn.Sequential that has an activation between. */
-static size_t s_name_tower(const tt_net_spec_t *spec, const tt_tower_t *tower, tt_tensor_t *tensors)
-{
-    size_t count = 0;
-    for (uint32_t l = 0; l < tt_spec_layers(tower); l++) {
-        char what[24];
-        snprintf(what, sizeof what, "%u.weight", 2 * l);
-        s_name_tensor(&tensors[count++], tower->name, what, s_in(spec, tower, l), s_units(tower, l));
-        snprintf(what, sizeof what, "%u.bias", 2 * l);
-        s_name_tensor(&tensors[count++], tower->name, what, 1, s_units(tower, l));
-    }
-    if (tower->log_std)
-        s_name_tensor(&tensors[count++], tower->name, "log_std", 1, tower->log_std);
-    return count;
-}
-
-static size_t s_place(tt_tensor_t *tensors, size_t count, size_t offset, bool whole_lines)
-{
-    for (size_t i = 0; i < count; i++) {
-        const size_t size = (size_t)tensors[i].rows * tensors[i].cols;
-        if ((size % 16 == 0) == whole_lines) {
-            tensors[i].offset = offset;
-            offset += size;
-        }
-    }
-    return offset;
-}
-
-size_t tt_spec_tensors(const tt_net_spec_t *spec, tt_tensor_t *tensors)
-{
-    size_t count = 0, offset = 0;
-    for (uint32_t t = 0; t < spec->towers;) {
-        const size_t first = count;
-        const uint32_t group = spec->tower[t].group;
-        for (; t < spec->towers && spec->tower[t].group == group; t++)
-            count += s_name_tower(spec, &spec->tower[t], tensors + count);
-        offset = s_place(tensors + first, count - first, tt_align(offset, TT_GROUP_ALIGN), true);
-        offset = s_place(tensors + first, count - first, offset, false);
-    }
-    return count;
-}
-
-uint32_t tt_net_groups(const tt_net_spec_t *spec)
-{
-    return spec->tower[spec->towers - 1].group + 1;
-}
-
-void tt_net_group_span(const tt_net_spec_t *spec, uint32_t group, size_t *first, size_t *count)
-{
-    uint64_t floats = 0;
-    const uint32_t groups = tt_net_groups(spec);
-    TT_CHECK(group < groups);
-    *first = (size_t)s_span(spec, group, &floats);
-    *count = (size_t)floats;
-}
-
-size_t tt_net_param_count(const tt_net_spec_t *spec)
-{
-    return tt_spec_check(spec) == TT_OK ? (size_t)s_count_params(spec) : 0;
-}
-
-size_t tt_net_stats_offset(const tt_net_spec_t *spec)
-{
-    return tt_net_param_count(spec);
-}
-
-size_t tt_net_grad_count(const tt_net_spec_t *spec)
-{
-    return tt_align(tt_net_param_count(spec) + TT_LOSS_STATS + spec->ride, 16);
 }

@@ -7,7 +7,7 @@
 #pragma once
 #include "common/nn/nn.h"
 
-enum { TT_NN_TENSORS_MAX = TT_TOWERS_MAX * (2 * (TT_HIDDEN_MAX + 1) + 1) };
+enum { TT_NN_TENSORS_MAX = TT_TOWERS_MAX * (2 * (TT_HIDDEN_MAX + 1) + 1) + 2 * TT_ENCODER_LAYERS_MAX };
 
 /*  TT_INVALID: a number is out of range; the text names it. */
 tt_status_t tt_spec_check(const tt_net_spec_t *spec);
@@ -15,8 +15,16 @@ tt_status_t tt_spec_check(const tt_net_spec_t *spec);
 /*  Fill tensors[TT_NN_TENSORS_MAX], tower after tower: weight and bias of each layer, then log_std. Returns how many. The
  *  spec must be valid. */
 size_t tt_spec_tensors(const tt_net_spec_t *spec, tt_tensor_t *tensors);
-/*  How many of them are layers of this tower, its head among them; none of a dueling one. */
-uint32_t tt_spec_layers(const tt_tower_t *tower);
+/*  Floats of a set, with the zeros between groups; of a spec whose towers are valid. */
+uint64_t tt_spec_params(const tt_net_spec_t *spec);
+/*  How many layers of tower t have a weight and a bias among them, its head too; none of a dueling one. */
+uint32_t tt_spec_layers(const tt_net_spec_t *spec, uint32_t t);
+/*  How many numbers tower t gives to those that read it, a trunk. */
+uint32_t tt_spec_width(const tt_net_spec_t *spec, uint32_t t);
+/*  Parameters of tower t alone, its log_std among them. */
+uint64_t tt_spec_tower_params(const tt_net_spec_t *spec, uint32_t t);
+/*  Bytes of a part in a row, up to where the next one begins. */
+size_t tt_spec_part_bytes(const tt_part_t *part);
 /*  The dueling tower that reads the head of tower t; spec->towers when none does. */
 uint32_t tt_spec_dueling(const tt_net_spec_t *spec, uint32_t t);
 /*  Copies of the parameters: spec->sets, at least 1. */

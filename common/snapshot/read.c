@@ -5,6 +5,7 @@
 #include <string.h>
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/nn/tensor.h"
 #include "common/snapshot/names.h"
 #include "common/snapshot/parts.h"
 #include "common/snapshot/seal.h"
@@ -56,23 +57,33 @@ tt_status_t tt_snapshot_open_file(tt_st_t **file_p, const char *path)
 
 /* ---- weights ------------------------------------------------------------------------------------------------------- */
 
-bool snapshot_is_weight(const tt_tensor_t *tensor)
-{
-    const char *dot = strrchr(tensor->name, '.');
-    return dot && strcmp(dot, ".weight") == 0;
-}
-
-/*  [out][in] in the file, [in][out] here. */
 static void s_copy(float *to, const tt_tensor_t *tensor, const tt_st_array_t *array)
 {
-    const size_t rows = tensor->rows, cols = tensor->cols;
-    if (!snapshot_is_weight(tensor)) {
-        memcpy(to, array->data, rows * cols * sizeof *to);
-        return;
-    }
-    for (size_t r = 0; r < rows; r++)
-        for (size_t c = 0; c < cols; c++)
-            to[r * cols + c] = ((const float *)array->data)[c * rows + r];
+    const size_t count = tt_tensor_count(tensor);
+    const float *from = array->data;
+    for (size_t k = 0; k < count; k++)
+        to[tt_tensor_at(tensor, k)] = from[k];
+}
+
+/*  "[512][3136]". */
+static const char *s_shape(char out[96], uint32_t rank, const uint64_t *shape)
+{
+    size_t at = 0;
+    out[0] = '\0';
+    for (uint32_t i = 0; i < rank; i++)
+        at += (size_t)snprintf(out + at, 96 - at, "[%llu]", (unsigned long long)shape[i]);
+    return out;
+}
+
+static tt_status_t s_check_shape(const tt_tensor_t *tensor, const tt_st_array_t *array)
+{
+    uint64_t shape[4];
+    char want[96], got[96];
+    const uint32_t rank = tt_tensor_shape(tensor, shape);
+    if (array->rank == rank && memcmp(array->shape, shape, rank * sizeof *shape) == 0)
+        return TT_OK;
+    return tt_err(TT_DATA, "%s: the shape is %s and not %s", tensor->name, s_shape(got, array->rank, array->shape),
+        s_shape(want, rank, shape));
 }
 
 static tt_status_t s_check_tensor(const tt_tensor_t *tensor, const tt_st_array_t *array)
@@ -81,8 +92,7 @@ static tt_status_t s_check_tensor(const tt_tensor_t *tensor, const tt_st_array_t
     if (array->type != TT_ST_F32 || array->bytes != count * sizeof(float))
         return tt_err(TT_DATA, "%s has %zu bytes where this job needs %llu: another network", tensor->name,
             array->bytes, (unsigned long long)count * sizeof(float));
-    if (snapshot_is_weight(tensor) && (array->rank != 2 || array->shape[0] != tensor->cols))
-        return tt_err(TT_DATA, "%s: the shape is not [%u][%u]", tensor->name, tensor->cols, tensor->rows);
+    TT_TRY(s_check_shape(tensor, array));
     const float *value = array->data;
     for (uint64_t i = 0; i < count; i++)
         if (!isfinite(value[i]))
@@ -101,6 +111,12 @@ static tt_status_t s_check_hash(const tt_st_t *file, const float *params, size_t
     return strcmp(said, hash) == 0 ? TT_OK : tt_err(TT_DATA, "damaged: weights_sha256 is not that of the weights");
 }
 
+/*  Its own, and those of an encoder that it alone reads. */
+static bool s_is_critics(const char *name)
+{
+    return strncmp(name, "critic.", 7) == 0 || strncmp(name, "critic_encoder.", 15) == 0;
+}
+
 tt_status_t tt_snapshot_weights(const tt_st_t *file, const tt_tensor_t *tensor, size_t count, bool all, float *params)
 {
     size_t floats = 0;
@@ -114,7 +130,7 @@ tt_status_t tt_snapshot_weights(const tt_st_t *file, const tt_tensor_t *tensor, 
             continue;
         }
         whole = false;
-        if (all || strncmp(tensor[i].name, "critic.", 7) != 0)
+        if (all || !s_is_critics(tensor[i].name))
             return tt_err(TT_DATA, "%s is missing: not a snapshot of tutti, or of another network", tensor[i].name);
     }
     return whole ? s_check_hash(file, params, floats) : TT_OK;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "common/base/mem.h"
+#include "common/nn/tensor.h"
 #include "common/snapshot/names.h"
 #include "common/snapshot/parts.h"
 #include "common/snapshot/seal.h"
@@ -16,7 +17,7 @@ typedef struct {
     size_t metas;
     int64_t number[12], waiting[TT_SNAPSHOT_WAITING_MAX];
     size_t numbers;
-    float *weights; /* transposed tensors */
+    float *weights; /* tensors in the order of files */
     char texts[4][80];
 } draft_t;
 
@@ -45,27 +46,19 @@ static void s_meta(draft_t *draft, const char *key, const char *value)
     meta->value = (char *)value; /* only read by the encoder */
 }
 
-/*  [in][out] here, [out][in] there. */
-static void s_transpose(float *out, const float *in, size_t rows, size_t cols)
-{
-    for (size_t r = 0; r < rows; r++)
-        for (size_t c = 0; c < cols; c++)
-            out[c * rows + r] = in[r * cols + c];
-}
-
 static void s_tensors(draft_t *draft, const tt_snapshot_t *self)
 {
     draft->weights = tt_array0(self->param_count, sizeof(float));
     for (size_t i = 0; i < self->tensors; i++) {
         const tt_tensor_t *tensor = &self->tensor[i];
+        const float *from = self->params + tensor->offset;
         float *to = draft->weights + tensor->offset;
-        if (snapshot_is_weight(tensor)) {
-            s_transpose(to, self->params + tensor->offset, tensor->rows, tensor->cols);
-            s_array(draft, tensor->name, TT_ST_F32, to, tensor->cols, tensor->rows);
-        } else {
-            memcpy(to, self->params + tensor->offset, (size_t)tensor->rows * tensor->cols * sizeof(float));
-            s_array(draft, tensor->name, TT_ST_F32, to, (uint64_t)tensor->rows * tensor->cols, 0);
-        }
+        const size_t count = tt_tensor_count(tensor);
+        for (size_t k = 0; k < count; k++)
+            to[k] = from[tt_tensor_at(tensor, k)];
+        s_array(draft, tensor->name, TT_ST_F32, to, count, 0);
+        tt_st_array_t *array = &draft->array[draft->arrays - 1];
+        array->rank = tt_tensor_shape(tensor, array->shape);
     }
 }
 

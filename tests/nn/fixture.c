@@ -15,6 +15,39 @@
             {.name = "critic", .out = 1, __VA_ARGS__}                         \
         }                                                                     \
     }
+#define ENCODER(first, count) .kind = TT_TOWER_ENCODER, .layer = first, .layers = count
+#define PICTURE(part_, height_, width_, channels_) \
+    .part = part_, .height = height_, .width = width_, .channels = channels_
+#define WINDOW(kind_, kh, kw, sh, sw, ph, pw, activation_) \
+    .kind = kind_, .kernel = {kh, kw}, .stride = {sh, sw}, .pad = {ph, pw}, .activation = activation_
+#define CONV(units_, ...)                                     \
+    {                                                         \
+        .units = units_, WINDOW(TT_LAYER_CONV2D, __VA_ARGS__) \
+    }
+#define POOL(...)                              \
+    {                                          \
+        WINDOW(TT_LAYER_MAX_POOL, __VA_ARGS__) \
+    }
+#define DENSE(units_, activation_)                                         \
+    {                                                                      \
+        .kind = TT_LAYER_DENSE, .units = units_, .activation = activation_ \
+    }
+#define NORM(activation_)                                      \
+    {                                                          \
+        .kind = TT_LAYER_LAYER_NORM, .activation = activation_ \
+    }
+#define ACTIVATION(activation_)                                \
+    {                                                          \
+        .kind = TT_LAYER_ACTIVATION, .activation = activation_ \
+    }
+#define RESIDUAL(span_, activation_)                                        \
+    {                                                                       \
+        .kind = TT_LAYER_RESIDUAL, .span = span_, .activation = activation_ \
+    }
+#define CONCAT(part_, activation_)                                        \
+    {                                                                     \
+        .kind = TT_LAYER_CONCAT, .part = part_, .activation = activation_ \
+    }
 #define RELU .activation = TT_NN_RELU
 
 const tt_net_spec_t fixture_specs[] = {
@@ -82,6 +115,78 @@ const tt_net_spec_t fixture_specs[] = {
             {.name = "x", RELU, LAYERS(11), .out = 2, .group = 1}, {.name = "a2", .out = 1, .group = 2},
             {.name = "v2", LAYERS(16, 9), .out = 1, .group = 2},
             {.name = "q2", .out = 1, .kind = TT_TOWER_DUELING, .value = 5, .advantage = 4, .group = 2}}},
+    /* rows of parts: bytes before, between and behind floats, of no whole words */
+    {.obs = 30,
+        .parts = 5,
+        .part = {{.bytes = true, .elements = 7, .divisor = 1}, {.elements = 2},
+            {.bytes = true, .elements = 17, .divisor = 1}, {.elements = 1},
+            {.bytes = true, .elements = 3, .divisor = 1}},
+        .towers = 2,
+        .sets = 2,
+        .tower = {{.name = "a", LAYERS(20), .out = 3}, {.name = "b", RELU, LAYERS(16, 8), .out = 1, .group = 1}}},
+    /* floats in parts are floats */
+    {.obs = 4,
+        .parts = 2,
+        .part = {{.elements = 1}, {.elements = 3}},
+        .towers = 2,
+        .tower = {{.name = "actor", LAYERS(64, 64), .out = 2}, {.name = "critic", LAYERS(64, 64), .out = 1}}},
+    /* encoders. Bits as MinAtar's; a trunk behind it, and target networks */
+    {.obs = 400,
+        .parts = 1,
+        .part = {{.bytes = true, .elements = 400, .divisor = 1}},
+        .towers = 3,
+        .sets = 2,
+        .layers = 2,
+        .layer = {CONV(16, 3, 3, 1, 1, 0, 0, TT_NN_RELU), DENSE(32, TT_NN_RELU)},
+        .tower = {{.name = "encoder", ENCODER(0, 2), PICTURE(0, 10, 10, 4)}, {.name = "actor", .from = 1, .out = 3},
+            {.name = "critic", .from = 1, LAYERS(9), .out = 1}}},
+    /* planes of bytes; odd strides and padding; readers of a picture, with layers and without, in another group */
+    {.obs = 309,
+        .parts = 2,
+        .part = {{.bytes = true, .elements = 306, .divisor = 255}, {.elements = 3}},
+        .towers = 4,
+        .sets = 2,
+        .layers = 3,
+        .layer = {CONV(7, 5, 4, 2, 3, 2, 1, TT_NN_TANH), CONV(18, 3, 2, 1, 2, 0, 1, TT_NN_RELU), CONCAT(1, TT_NN_NONE)},
+        .tower = {{.name = "encoder", ENCODER(0, 3), PICTURE(0, 9, 17, 2), .channels_first = true},
+            {.name = "a", .from = 1, RELU, LAYERS(13), .out = 2}, {.name = "b", .from = 1, .out = 4, .group = 1},
+            {.name = "c", .from = 1, LAYERS(5), .out = 1, .group = 1}}},
+    /* as IMPALA's: pooling, residuals in residuals, a part behind, a norm; under a dueling tower */
+    {.obs = 228,
+        .parts = 3,
+        .part = {{.elements = 5}, {.elements = 216}, {.bytes = true, .elements = 7, .divisor = 1}},
+        .towers = 4,
+        .sets = 2,
+        .ride = 1,
+        .layers = 14,
+        .layer = {CONV(5, 3, 3, 1, 1, 1, 1, TT_NN_NONE), POOL(3, 3, 2, 2, 1, 1, TT_NN_NONE), RESIDUAL(6, TT_NN_RELU),
+            ACTIVATION(TT_NN_RELU), CONV(5, 3, 3, 1, 1, 1, 1, TT_NN_TANH), RESIDUAL(2, TT_NN_NONE),
+            ACTIVATION(TT_NN_TANH), CONV(5, 1, 1, 1, 1, 0, 0, TT_NN_TANH), NORM(TT_NN_NONE), CONCAT(0, TT_NN_NONE),
+            DENSE(20, TT_NN_TANH), CONCAT(2, TT_NN_TANH), NORM(TT_NN_RELU), DENSE(17, TT_NN_NONE)},
+        .tower = {{.name = "encoder", ENCODER(0, 14), PICTURE(1, 9, 8, 3)},
+            {.name = "value", .from = 1, LAYERS(8), .out = 1}, {.name = "advantage", .from = 1, .out = 3},
+            {.name = "q", .out = 3, .kind = TT_TOWER_DUELING, .value = 1, .advantage = 2}}},
+    /* no picture; dense layers in a residual, at the very beginning; one for each reader, by the same list; and an MLP beside */
+    {.obs = 26,
+        .parts = 2,
+        .part = {{.elements = 6}, {.bytes = true, .elements = 20, .divisor = 1}},
+        .towers = 5,
+        .sets = 2,
+        .layers = 6,
+        .layer = {RESIDUAL(2, TT_NN_NONE), DENSE(11, TT_NN_RELU), DENSE(26, TT_NN_NONE), CONCAT(1, TT_NN_NONE),
+            DENSE(16, TT_NN_RELU), CONCAT(0, TT_NN_NONE)},
+        .tower = {{.name = "actor_encoder", ENCODER(0, 6)}, {.name = "actor", .from = 1, .out = 2, .log_std = 2},
+            {.name = "critic_encoder", ENCODER(0, 6), .group = 1},
+            {.name = "critic", .from = 3, RELU, LAYERS(12), .out = 1, .group = 1},
+            {.name = "own", LAYERS(5), .out = 1, .group = 1}}},
+    /* much before the first weight, and a residual that ends with the encoder; floats alone, as a picture */
+    {.obs = 150,
+        .towers = 3,
+        .layers = 7,
+        .layer = {POOL(2, 3, 1, 2, 1, 0, TT_NN_TANH), RESIDUAL(3, TT_NN_NONE), ACTIVATION(TT_NN_TANH),
+            RESIDUAL(1, TT_NN_TANH), ACTIVATION(TT_NN_RELU), RESIDUAL(1, TT_NN_TANH), NORM(TT_NN_NONE)},
+        .tower = {{.name = "encoder", ENCODER(0, 7), PICTURE(0, 6, 5, 5), .channels_first = true},
+            {.name = "actor", .from = 1, LAYERS(10), .out = 2}, {.name = "critic", .from = 1, .out = 1}}},
 };
 const size_t fixture_spec_count = TT_COUNT(fixture_specs), fixture_pair_count = 11;
 
@@ -92,27 +197,74 @@ float fixture_number(uint32_t what, uint64_t k)
     return 2.0f * tt_unit_f32(word[0]) - 1.0f;
 }
 
-rows_t fixture_rows(const tt_net_spec_t *spec, size_t rows)
+/*  The number x of -2 .. 2 as a part has it: a third of the bytes are not 0. */
+static float as_part(const tt_part_t *part, float x)
+{
+    if (!part->bytes)
+        return x;
+    return part->divisor == 1.0f ? (float)(x > 0.67f) : floorf((x + 2.0f) * 63.9f);
+}
+
+static void put_part(const tt_part_t *part, float *number, char *to)
+{
+    for (uint32_t i = 0; i < part->elements; i++) {
+        number[i] = as_part(part, number[i]);
+        if (part->bytes)
+            ((uint8_t *)to)[i] = (uint8_t)number[i];
+        else
+            memcpy(to + i * sizeof(float), &number[i], sizeof(float));
+    }
+}
+
+static void *pack(const tt_net_spec_t *spec, size_t rows, float *data)
+{
+    char *memory = tt_array0(rows, tt_net_row_bytes(spec)), *to = memory;
+    for (size_t k = 0; k < rows; k++)
+        for (uint32_t p = 0; p < spec->parts; p++) {
+            put_part(&spec->part[p], data, to);
+            data += spec->part[p].elements;
+            to += tt_spec_part_bytes(&spec->part[p]);
+        }
+    return memory;
+}
+
+static rows_t make_rows(const tt_net_spec_t *spec, size_t rows, uint32_t what)
 {
     rows_t self = {.rows = rows};
     self.data = tt_array0(rows * spec->obs, sizeof *self.data);
     self.obs = tt_array0(rows, sizeof *self.obs);
+    self.plain = tt_array0(rows, sizeof *self.plain);
     self.row = tt_array0(rows, sizeof *self.row);
     self.by_number = tt_array0(rows, sizeof *self.by_number);
     for (size_t i = 0; i < rows * spec->obs; i++)
-        self.data[i] = 2.0f * fixture_number(3, i);
+        self.data[i] = 2.0f * fixture_number(what, i);
+    self.table = spec->parts ? pack(spec, rows, self.data) : self.data;
     for (size_t k = 0; k < rows; k++) {
         self.row[k] = (uint32_t)(rows - 1 - k);
-        self.obs[k] = self.data + self.row[k] * spec->obs;
-        self.by_number[k] = self.data + k * spec->obs;
+        self.obs[k] = (const void *)((char *)self.table + self.row[k] * tt_net_row_bytes(spec));
+        self.plain[k] = self.data + self.row[k] * spec->obs;
+        self.by_number[k] = (const void *)((char *)self.table + k * tt_net_row_bytes(spec));
     }
     return self;
 }
 
+rows_t fixture_rows(const tt_net_spec_t *spec, size_t rows)
+{
+    return make_rows(spec, rows, 3);
+}
+
+rows_t fixture_rows_next(const tt_net_spec_t *spec, size_t rows)
+{
+    return make_rows(spec, rows, 4);
+}
+
 void fixture_rows_free(rows_t *rows)
 {
+    if (rows->table != rows->data)
+        free(rows->table);
     free(rows->data);
     free(rows->obs);
+    free(rows->plain);
     free(rows->by_number);
     free(rows->row);
     *rows = (rows_t){0};
@@ -200,7 +352,7 @@ void fixture_heads(
     const place_t *place, tt_net_t *net, uint32_t set, const float *const *obs, size_t rows, float *const *out)
 {
     tt_table_t *table = NULL;
-    assert_ok(tt_table_new(&table, place->device, tt_net_spec(net)->obs * sizeof(float)));
+    assert_ok(tt_table_new(&table, place->device, tt_net_row_bytes(tt_net_spec(net))));
     assert_ok(tt_table_put_rows(table, place->stream, (const void *const *)obs, rows));
     assert_ok(tt_net_forward(net, place->stream, set, table, rows, out));
     assert_ok(tt_stream_sync(place->stream));
@@ -239,7 +391,7 @@ static tt_table_t *put_frame(const place_t *place, const rows_t *rows, size_t by
     if (list)
         assert_ok(tt_table_put_rows(table, place->stream, (const void *const *)rows->by_number, rows->rows));
     else
-        assert_ok(tt_table_put(table, place->stream, rows->data, rows->rows));
+        assert_ok(tt_table_put(table, place->stream, rows->table, rows->rows));
     return table;
 }
 
@@ -252,7 +404,7 @@ tt_status_t fixture_pass(
     tt_pass_t full = *pass;
     for (int f = 0; f < TT_FRAMES; f++)
         if (frames[f])
-            full.obs[f] = table[f] = put_frame(place, frames[f], spec->obs * sizeof(float), f == TT_AT);
+            full.obs[f] = table[f] = put_frame(place, frames[f], tt_net_row_bytes(spec), f == TT_AT);
     tt_sums_t *sums = NULL;
     const float *node = NULL;
     assert_ok(tt_sums_new(&sums, net, 1));

@@ -21,16 +21,21 @@ void fixture_open_on(place_t *self, const char *backend, uint32_t lanes);
 bool fixture_build(place_t *self, const char *build);
 void fixture_close(place_t *self);
 
-/*  rows observations of spec->obs numbers, and pointers to them in an order that is not the memory's. */
+/*  rows observations of spec->obs numbers, and pointers to them in an order that is not the memory's. Bytes are 0 or 1, or with a
+ *  divisor of 255 anything. */
 typedef struct {
     size_t rows;
-    float *data;
-    const float **obs;
-    uint32_t *row;           /* the number of the row that obs[k] points to */
-    const float **by_number; /* in the memory's order                       */
+    float *data;             /* the numbers                                                     */
+    void *table;             /* as a table has them, rows of tt_net_row_bytes: often `data`     */
+    const float **obs;       /* rows of `table`                                                 */
+    const float **plain;     /* rows of `data`, in the order of obs                             */
+    uint32_t *row;           /* the number of the row that obs[k] points to                     */
+    const float **by_number; /* rows of `table` in the memory's order                           */
 } rows_t;
 
 rows_t fixture_rows(const tt_net_spec_t *spec, size_t rows);
+/*  Other ones. */
+rows_t fixture_rows_next(const tt_net_spec_t *spec, size_t rows);
 void fixture_rows_free(rows_t *rows);
 
 /*  A network with parameters of stream 1, scaled to the layer's width; log_std around -0.3; the same in all sets. */

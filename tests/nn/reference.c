@@ -8,7 +8,7 @@
 
 static const tt_tensor_t *find(const reference_t *self, const char *fmt, ...)
 {
-    char name[48];
+    char name[56];
     va_list ap;
     va_start(ap, fmt);
     vsnprintf(name, sizeof name, fmt, ap);
@@ -21,10 +21,11 @@ static const tt_tensor_t *find(const reference_t *self, const char *fmt, ...)
 }
 
 /*  x[in] -> out; what a head gives, or a trunk's last layer. */
-static void run_layers(const reference_t *self, const tt_tower_t *tower, const double *params, double *x)
+static void run_layers(const reference_t *self, uint32_t t, const double *params, double *x)
 {
+    const tt_tower_t *tower = &self->spec->tower[t];
     double *y = malloc((1 << 12) * sizeof *y);
-    for (uint32_t l = 0; l < tt_spec_layers(tower); l++) {
+    for (uint32_t l = 0; l < tt_spec_layers(self->spec, t); l++) {
         const tt_tensor_t *w = find(self, "%s.%u.weight", tower->name, 2 * l);
         const tt_tensor_t *b = find(self, "%s.%u.bias", tower->name, 2 * l);
         for (uint32_t o = 0; o < w->cols; o++) {
@@ -43,11 +44,15 @@ static void run_layers(const reference_t *self, const tt_tower_t *tower, const d
 static void run_tower(const reference_t *self, uint32_t t, const double *params, const float *obs, double *x)
 {
     const tt_tower_t *tower = &self->spec->tower[t];
+    if (tower->kind == TT_TOWER_ENCODER) {
+        reference_encoder(self, t, params, obs, x);
+        return;
+    }
     for (uint32_t i = 0; tower->from == 0 && i < self->spec->obs; i++)
         x[i] = (double)obs[i];
     if (tower->from)
         run_tower(self, tower->from - 1, params, obs, x);
-    run_layers(self, tower, params, x);
+    run_layers(self, t, params, x);
 }
 
 /*  In `out` the heads of the towers before it stand one behind the other. */

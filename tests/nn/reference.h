@@ -9,6 +9,9 @@ typedef struct {
     size_t tensor_count;
 } reference_t;
 
+/*  What encoder t gives; returns how many numbers. */
+size_t reference_encoder(const reference_t *self, uint32_t t, const double *params, const float *obs, double *out);
+
 /*  out[fixture_outs] of one observation, tower after tower. */
 void reference_forward(const reference_t *self, const double *params, const float *obs, double *out);
 

@@ -146,11 +146,14 @@ static uint64_t fingerprint(const size_t *shapes, size_t count)
  *  needs libm. A change of kernels that moves bits must change these numbers, and the changelog. */
 static void test_fingerprint(void **state)
 {
-    const size_t pairs[] = {0, 1, 6, 8}, others[] = {11, 12, 13, 15}, dueling[] = {16, 17};
+    const size_t pairs[] = {0, 1, 6, 8}, others[] = {11, 12, 13, 15}, dueling[] = {16, 17}, parts[] = {18},
+                 encoders[] = {20, 21, 22, 24};
     (void)state;
     assert_int_equal(fingerprint(pairs, TT_COUNT(pairs)), 0x18fd42b06fea4e1fu);
     assert_int_equal(fingerprint(others, TT_COUNT(others)), 0x93cbc807b8a2cc9eu);
     assert_int_equal(fingerprint(dueling, TT_COUNT(dueling)), 0x41d3ff426672f2f2u);
+    assert_int_equal(fingerprint(parts, TT_COUNT(parts)), 0xe4a07fc7397c1772u);
+    assert_int_equal(fingerprint(encoders, TT_COUNT(encoders)), 0x9949d927e5c8dbc6u);
 }
 
 /*  Row k alone, and rows k.. in blocks cut anywhere, against the whole; one head alone against all. */
@@ -199,6 +202,39 @@ static void test_rows_are_alone(void **state)
     }
 }
 
+/*  Rows of parts give what the same numbers give as floats. */
+static void test_parts_are_numbers(void **state)
+{
+    (void)state;
+    enum { ROWS = 45 };
+    place_t place;
+    fixture_open(&place, 1);
+    for (size_t s = 0; s < fixture_spec_count; s++) {
+        const tt_net_spec_t *spec = &fixture_specs[s];
+        if (!spec->parts || spec->layers) /* encoders divide bytes */
+            continue;
+        tt_net_spec_t plain = *spec;
+        plain.parts = 0;
+        rows_t rows = fixture_rows(spec, ROWS), flat = fixture_rows(&plain, ROWS);
+        memcpy(flat.data, rows.data, ROWS * spec->obs * sizeof *flat.data);
+        tt_net_t *net = fixture_net(&place, spec), *other = fixture_net(&place, &plain);
+        const size_t count = tt_net_grad_count(spec), heads = ROWS * (size_t)fixture_outs(spec);
+        float *a = tt_array0(count + heads, sizeof *a), *b = tt_array0(count + heads, sizeof *b);
+        fixture_grad(&place, net, &rows, 0, ROWS, a);
+        fixture_grad(&place, other, &flat, 0, ROWS, b);
+        fixture_forward(&place, net, 0, rows.obs, ROWS, a + count);
+        fixture_forward(&place, other, 0, flat.obs, ROWS, b + count);
+        assert_memory_equal(a, b, (count + heads) * sizeof *a);
+        free(a);
+        free(b);
+        fixture_rows_free(&rows);
+        fixture_rows_free(&flat);
+        tt_net_destroy(&net);
+        tt_net_destroy(&other);
+    }
+    fixture_close(&place);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -206,6 +242,7 @@ int main(void)
         cmocka_unit_test(test_backends_agree),
         cmocka_unit_test(test_fingerprint),
         cmocka_unit_test(test_rows_are_alone),
+        cmocka_unit_test(test_parts_are_numbers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

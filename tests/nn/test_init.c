@@ -29,12 +29,18 @@ static void s_check_spread(const char *name, const float *values, size_t count, 
 }
 
 /*  The layers of a tower, whose tensors begin at *at. */
-static void s_check_tower(const tt_tower_t *tower, double gain, const tt_tensor_t **at, const float *params)
+static void s_check_tower(
+    const tt_net_spec_t *spec, uint32_t t, double gain, const tt_tensor_t **at, const float *params)
 {
-    const uint32_t layers = tower->kind == TT_TOWER_DUELING ? 0 : tower->hidden_count + (tower->out > 0);
-    for (uint32_t l = 0; l < layers; l++, *at += 2) {
+    const tt_tower_t *tower = &spec->tower[t];
+    for (uint32_t l = 0; l < tt_spec_layers(spec, t); l++, *at += 2) {
         const tt_tensor_t *weight = *at, *bias = weight + 1;
-        const double bound = (l < tower->hidden_count ? 1 : gain) / sqrt(weight->rows);
+        const bool head = tower->kind == TT_TOWER_MLP && l == tower->hidden_count;
+        const double bound = (head ? gain : 1) / sqrt(weight->rows);
+        if (weight->kind == TT_TENSOR_NORM) {
+            assert_true(params[weight->offset] == 1 && params[bias->offset] == 0);
+            continue;
+        }
         s_check_spread(weight->name, params + weight->offset, (size_t)weight->rows * weight->cols, bound);
         s_check_spread(bias->name, params + bias->offset, bias->cols, bound);
     }
@@ -59,7 +65,7 @@ static void s_check(const place_t *place, tt_net_spec_t spec)
     size_t count;
     const tt_tensor_t *at = tt_net_tensors(net, &count), *end = at + count;
     for (uint32_t t = 0; t < spec.towers; t++)
-        s_check_tower(&spec.tower[t], (double)s_gain[t], &at, params);
+        s_check_tower(&spec, t, (double)s_gain[t], &at, params);
     assert_ptr_equal(at, end);
     for (uint32_t set = 1; set < spec.sets; set++) {
         float *other = s_params(place, net, set);

@@ -80,11 +80,11 @@ static float *results(const tt_net_spec_t *spec, const char *backend, uint32_t l
     tt_sums_t *sums = NULL;
     tt_table_t *obs = NULL;
     assert_ok(tt_sums_new(&sums, net, SHARDS));
-    assert_ok(tt_table_new(&obs, place.device, spec->obs * sizeof(float)));
-    assert_ok(tt_table_put(obs, place.stream, rows.data, ROWS));
+    assert_ok(tt_table_new(&obs, place.device, tt_net_row_bytes(spec)));
+    assert_ok(tt_table_put(obs, place.stream, rows.table, ROWS));
     float *out = tt_array0(result_count(spec), sizeof *out), *again = tt_array0(result_count(spec), sizeof *again);
     work(&place, net, sums, obs, rows.row, out);
-    for (int i = 1; i < ROUNDS && lanes > 1; i++) {
+    for (int i = 1; i < (spec->layers ? 3 : ROUNDS) && lanes > 1; i++) {
         work(&place, net, sums, obs, rows.row, again);
         assert_memory_equal(out, again, result_count(spec) * sizeof *out);
     }

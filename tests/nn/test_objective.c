@@ -151,18 +151,10 @@ static void check_stage(
     free(want);
 }
 
-static rows_t next_rows(const tt_net_spec_t *spec, size_t count)
-{
-    rows_t rows = fixture_rows(spec, count);
-    for (size_t i = 0; i < count * spec->obs; i++)
-        rows.data[i] = 0.5f - rows.data[i];
-    return rows;
-}
-
 static void check_views(const place_t *place, const tt_net_spec_t *spec, size_t count)
 {
     tt_net_t *net = net_of_sets(place, spec);
-    rows_t at = fixture_rows(spec, count), next = next_rows(spec, count);
+    rows_t at = fixture_rows(spec, count), next = fixture_rows_next(spec, count);
     const rows_t *const frames[] = {&at, &next};
     float *grad = tt_array0(2 * tt_net_grad_count(spec), sizeof *grad), *alone = grad + tt_net_grad_count(spec);
     witness_t all, own;
@@ -217,7 +209,7 @@ static double difference(const reference_t *ref, const witness_t *w, const rows_
     for (int side = 0; side < 2; side++) {
         params[i] = kept + (side ? h : -h);
         for (size_t k = 0; k < rows->rows; k++) {
-            reference_forward(ref, params, rows->obs[k], out);
+            reference_forward(ref, params, rows->plain[k], out);
             for (uint32_t s = 0; s < w->objective.stages; s++) {
                 const uint32_t t = w->objective.stage[s].tower;
                 uint32_t first = 0;
@@ -239,7 +231,7 @@ static void check_part(const place_t *place, const tt_net_spec_t *spec, uint32_t
     enum { ROWS = 35 };
     const size_t count = tt_net_param_count(spec);
     tt_net_t *net = fixture_net(place, spec);
-    rows_t at = fixture_rows(spec, ROWS), next = next_rows(spec, ROWS);
+    rows_t at = fixture_rows(spec, ROWS), next = fixture_rows_next(spec, ROWS);
     reference_t ref = {.spec = spec};
     ref.tensors = tt_net_tensors(net, &ref.tensor_count);
     float *params = fixture_params(place, net, 0), *grad = tt_array0(tt_net_grad_count(spec), sizeof *grad);
@@ -254,7 +246,7 @@ static void check_part(const place_t *place, const tt_net_spec_t *spec, uint32_t
     const tt_pass_t pass = {
         .objective = &w.objective, .params = &witness, .params_size = sizeof witness, .row = at.row, .rows = ROWS};
     assert_ok(fixture_pass(place, net, &pass, &at, &next, grad));
-    for (size_t i = 0; i < count; i += 1 + count / 37) {
+    for (size_t i = 0; i < count; i += 1 + count / (spec->layers ? 11 : 37)) {
         const double want = difference(&ref, &w, &at, precise, i);
         if (want == 0.0 ? grad[i] != 0.0f : !(fabs((double)grad[i] - want) <= 3e-5 * (1 + fabs(want))))
             fail_msg("gradient[%zu], training 0x%x: %.9g, the reference says %.9g", i, train, (double)grad[i], want);

@@ -17,6 +17,14 @@ static void test_bad_shapes(void **state)
         {{.obs = 0, .towers = 1, .tower = {v}}, "the observation has 0 units"},
         {{.obs = UINT32_MAX, .towers = 1, .tower = {v}}, "the observation has 4294967295 units"},
         {{.obs = 1}, "0 towers"},
+        {{.obs = 1, .towers = 1, .tower = {v}, .parts = TT_PARTS_MAX + 1}, "an observation of 65 parts; at most 64"},
+        {{.obs = 1, .towers = 1, .tower = {v}, .parts = 1}, "part 0 of the observation has 0 elements"},
+        {{.obs = 3, .towers = 1, .tower = {v}, .parts = 2, .part = {{.elements = 1}, {.elements = UINT32_MAX}}},
+            "part 1 of the observation has"},
+        {{.obs = 3, .towers = 1, .tower = {v}, .parts = 2, .part = {{.elements = 1}, {.elements = 1}}},
+            "has 3 numbers, and its parts have 2"},
+        {{.obs = 3, .towers = 1, .tower = {v}, .parts = 1, .part = {{.bytes = true, .elements = 3, .divisor = 2}}},
+            "is divided by 2; 1 and 255"},
         {{.obs = 1, .towers = TT_TOWERS_MAX + 1, .tower = {v}}, "9 towers"},
         {{.obs = 1, .towers = 1, .tower = {v}, .sets = TT_SETS_MAX + 1}, "5 sets"},
         {{.obs = 1, .towers = 1, .tower = {v}, .ride = TT_RIDE_MAX + 1}, "1048577 floats ride"},
@@ -32,7 +40,8 @@ static void test_bad_shapes(void **state)
         {{.obs = 1, .towers = 1, .tower = {{.name = "v", .out = 1, .log_std = 2}}}, "v: 2 deviations for 1 outputs"},
         {{.obs = 1, .towers = 1, .tower = {{.out = 1}}}, "tower 0 needs a name"},
         {{.obs = 1, .towers = 1, .tower = {{.name = "a.b", .out = 1}}}, "tower 0 needs a name"},
-        {{.obs = 1, .towers = 1, .tower = {{.name = "sixteen_letters_", .out = 1}}}, "not 'sixteen_letters_'"},
+        {{.obs = 1, .towers = 1, .tower = {{.name = "twenty_four_letters_even", .out = 1}}},
+            "not 'twenty_four_letters_even'"},
         {{.obs = 1, .towers = 2, .tower = {v, v}}, "two towers are called 'v'"},
         {{.obs = 1, .towers = 2, .tower = {v, {.name = "w", .out = 1, .from = 1}}}, "w reads v, which has a head"},
         {{.obs = 1, .towers = 2, .tower = {trunk, {.name = "w", .out = 1, .from = 2}}}, "w reads tower 2, which"},
@@ -42,8 +51,8 @@ static void test_bad_shapes(void **state)
              .towers = 3,
              .tower = {v, {.name = "w", .out = 1, .group = 1}, {.name = "x", .out = 1, .group = 0}}},
             "x is in group 0; 1 or one more"},
-        {{.obs = 1, .towers = 1, .tower = {{.name = "v", .out = 1, .kind = (tt_tower_kind_t)2}}},
-            "v: kind 2 is unknown"},
+        {{.obs = 1, .towers = 1, .tower = {{.name = "v", .out = 1, .kind = (tt_tower_kind_t)3}}},
+            "v: kind 3 is unknown"},
         {{.obs = 1, .towers = 1, .tower = {q}}, "q: its value is tower 0, which does not come before it"},
         {{.obs = 1, .towers = 2, .tower = {v, q}}, "q: its advantage is tower 1, which does not"},
         {{.obs = 1, .towers = 2, .tower = {v, {.name = "q", .kind = TT_TOWER_DUELING, .out = 1}}},
@@ -275,10 +284,12 @@ static void check_orthogonal(const float *w, const tt_tensor_t *tensor, double g
         }
 }
 
-static const char *log_std_of(const tt_tower_t *tower, char *name, size_t size)
+static void check_weight(const float *w, const tt_tensor_t *tensor, double gain)
 {
-    snprintf(name, size, "%s.log_std", tower->name);
-    return name;
+    for (uint32_t i = 0; tensor->kind == TT_TENSOR_NORM && i < tensor->cols; i++)
+        assert_true(w[i] == 1.0f);
+    if (tensor->kind != TT_TENSOR_NORM)
+        check_orthogonal(w, tensor, gain);
 }
 
 static void check_init(const place_t *place, const tt_net_spec_t *spec)
@@ -288,19 +299,19 @@ static void check_init(const place_t *place, const tt_net_spec_t *spec)
     float *params = tt_array0(2 * tt_net_param_count(spec), sizeof *params), *other = params + tt_net_param_count(spec);
     assert_ok(tt_net_init(net, place->stream, 5, gain, -0.5f));
     assert_ok(tt_net_get(net, place->stream, 0, params));
-    char name[48];
+    size_t count = 0;
+    const tt_tensor_t *tensor = tt_net_tensors(net, &count);
     for (uint32_t t = 0; t < spec->towers; t++) {
         const tt_tower_t *tower = &spec->tower[t];
-        for (uint32_t l = 0; l < tt_spec_layers(tower); l++) {
-            snprintf(name, sizeof name, "%s.%u.weight", tower->name, 2 * l);
-            const tt_tensor_t *weight = find(net, name);
-            check_orthogonal(params + weight->offset, weight, l < tower->hidden_count ? sqrt(2.0) : (double)gain[t]);
-            snprintf(name, sizeof name, "%s.%u.bias", tower->name, 2 * l);
-            const tt_tensor_t *bias = find(net, name);
-            assert_true(params[bias->offset] == 0.0f && params[bias->offset + bias->cols - 1] == 0.0f);
+        for (uint32_t l = 0; l < tt_spec_layers(spec, t); l++, tensor += 2) {
+            const bool head = tower->kind == TT_TOWER_MLP && l == tower->hidden_count;
+            check_weight(params + tensor->offset, tensor, head ? (double)gain[t] : sqrt(2.0));
+            for (uint32_t i = 0; i < tensor[1].cols; i++)
+                assert_true(params[tensor[1].offset + i] == 0.0f);
         }
         for (uint32_t a = 0; a < tower->log_std; a++)
-            assert_true(params[find(net, log_std_of(tower, name, sizeof name))->offset + a] == -0.5f);
+            assert_true(params[tensor->offset + a] == -0.5f);
+        tensor += tower->log_std > 0;
     }
     for (uint32_t set = 1; set < spec->sets; set++) {
         assert_ok(tt_net_get(net, place->stream, set, other));

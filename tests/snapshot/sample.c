@@ -2,7 +2,8 @@
 #include <stdio.h>
 #include "tests/test.h"
 
-static const tt_tensor_t s_tensors[] = {{"actor.0.weight", 2, 2, 0}, {"actor.0.bias", 1, 2, 4}};
+static const tt_tensor_t s_tensors[] = {{.name = "actor.0.weight", .kind = TT_TENSOR_DENSE, .rows = 2, .cols = 2},
+    {.name = "actor.0.bias", .rows = 1, .cols = 2, .offset = 4}};
 float sample_params[6] = {1, 2, 3, 4, 5, 6};
 static double s_norm[5] = {4, 1, 2, 3, 4}, s_reward[3] = {1, 2, 3}, s_episodes[2] = {5, 6}, s_returns[2] = {7, 8};
 

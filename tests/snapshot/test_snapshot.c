@@ -19,9 +19,22 @@ typedef struct {
     uint8_t states[ENVS * STATE];
 } world_t;
 
+/*  An actor and a critic; beside them a convolution of 2 x 2 numbers and a head of 2 on what it gives, 2 x 1 x 3. */
+static tt_net_spec_t s_spec(uint32_t hidden)
+{
+    tt_net_spec_t spec = tt_net_actor_critic(4, (const uint32_t[]){hidden}, 1, TT_NN_TANH, 2, 2);
+    spec.layers = 1;
+    spec.layer[0] = (tt_layer_t){.kind = TT_LAYER_CONV2D, .units = 3, .kernel = {1, 2}, .stride = {1, 1}};
+    spec.tower[2] =
+        (tt_tower_t){.name = "encoder", .kind = TT_TOWER_ENCODER, .layers = 1, .height = 2, .width = 2, .channels = 1};
+    spec.tower[3] = (tt_tower_t){.name = "reader", .from = 3, .out = 2};
+    spec.towers = 4;
+    return spec;
+}
+
 static void s_open(world_t *world, uint32_t hidden)
 {
-    const tt_net_spec_t spec = tt_net_actor_critic(4, (const uint32_t[]){hidden}, 1, TT_NN_TANH, 2, 2);
+    const tt_net_spec_t spec = s_spec(hidden);
     memset(world, 0, sizeof *world);
     assert_ok(tt_inference_new(&world->net, &spec));
     const size_t count = tt_net_param_count(&spec);
@@ -269,6 +282,59 @@ static void test_weights_are_shaped_as_pytorch_shapes_them(void **state)
     tt_st_destroy(&file);
 }
 
+static const float *s_now(const fixture_t *f, const char *name)
+{
+    size_t t = 0;
+    while (strcmp(f->full.tensor[t].name, name) != 0)
+        t++;
+    return f->world.now + f->full.tensor[t].offset;
+}
+
+/*  [out][in][kh][kw], and inputs in the order [channels][height][width]. */
+static void test_pictures_are_shaped_as_pytorch_shapes_them(void **state)
+{
+    const fixture_t *f = *state;
+    tt_st_t *file = NULL;
+    s_encode(*state);
+    assert_ok(tt_st_decode(&file, f->bytes.data, f->bytes.size));
+    const tt_st_array_t *kernel = tt_st_find(file, "encoder.0.weight"), *weight = tt_st_find(file, "reader.0.weight");
+    const uint64_t want[] = {3, 1, 1, 2};
+    assert_int_equal(kernel->rank, 4);
+    assert_memory_equal(kernel->shape, want, sizeof want);
+    assert_true(weight->rank == 2 && weight->shape[0] == 2 && weight->shape[1] == 6);
+    for (size_t o = 0; o < 3; o++)
+        for (size_t kw = 0; kw < 2; kw++)
+            assert_near(((const float *)kernel->data)[o * 2 + kw], s_now(f, "encoder.0.weight")[kw * 3 + o], 0);
+    for (size_t o = 0; o < 2; o++)
+        for (size_t c = 0; c < 3; c++)
+            for (size_t y = 0; y < 2; y++)
+                assert_near(((const float *)weight->data)[o * 6 + c * 2 + y],
+                    s_now(f, "reader.0.weight")[(y * 3 + c) * 2 + o], 0);
+    tt_st_destroy(&file);
+}
+
+/*  A kernel that was turned has as many bytes. */
+static void test_another_shape_is_refused(void **state)
+{
+    fixture_t *f = *state;
+    s_encode(f);
+    tt_st_t *file = NULL;
+    assert_ok(tt_st_decode(&file, f->bytes.data, f->bytes.size));
+    tt_tensor_t turned[16];
+    assert_true(f->full.tensors <= TT_COUNT(turned));
+    memcpy(turned, f->full.tensor, f->full.tensors * sizeof *turned);
+    for (size_t t = 0; t < f->full.tensors; t++)
+        if (strcmp(turned[t].name, "encoder.0.weight") == 0) {
+            turned[t].kernel[0] = 2;
+            turned[t].kernel[1] = 1;
+        }
+    float *params = tt_array0(f->full.param_count, sizeof *params);
+    assert_int_equal(tt_snapshot_weights(file, turned, f->full.tensors, true, params), TT_DATA);
+    assert_non_null(strstr(tt_err_text(), "encoder.0.weight: the shape is [3][1][1][2] and not [3][1][2][1]"));
+    free(params);
+    tt_st_destroy(&file);
+}
+
 static void test_another_network_is_refused(void **state)
 {
     fixture_t *f = *state;
@@ -324,6 +390,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_what_is_to_be_evaluated_travels_too, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_a_bare_one_has_the_weights_alone, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_weights_are_shaped_as_pytorch_shapes_them, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_pictures_are_shaped_as_pytorch_shapes_them, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_another_shape_is_refused, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_another_network_is_refused, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_a_weight_that_is_not_finite_is_refused, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_cut_anywhere_it_is_refused, s_setup, s_teardown),

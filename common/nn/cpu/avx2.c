@@ -1,5 +1,8 @@
 /*  avx2 - the kernels built on v16_avx2.h. */
 #include "common/nn/cpu/v16_avx2.h"
 #include "common/nn/cpu/kernels_impl.h"
+#include "common/nn/cpu/kernels_conv.h"
+#include "common/nn/cpu/kernels_row.h"
+#include "common/nn/cpu/kernels_bytes.h"
 
 const tt_kernels_t tt_kernels_avx2 = KERNELS_TABLE;

@@ -36,9 +36,15 @@ typedef struct {
     float *transposed; /* owned; for the input gradient; NULL where nobody asks for it */
 } cpu_layer_t;
 
-/*  A tower in one set: hidden layers, then a head of few outputs that is kept transposed. A dueling one has neither. */
+typedef struct cpu_encoder cpu_encoder_t; /* encoder.h */
+typedef struct cpu_encoder_lane cpu_encoder_lane_t;
+
+/*  A tower in one set: hidden layers, then a head of few outputs that is kept transposed; an encoder has its own; a dueling one has
+ *  none of these. */
 typedef struct {
-    tt_gemm_kind_t forward, backward; /* with its activation                                     */
+    tt_gemm_kind_t forward, backward; /* with its activation; backward: with that of what readers of it see */
+    cpu_encoder_t *encoder;           /* owned; NULL: it is none                                 */
+    size_t gives16;                   /* a trunk: what readers see of a row, rounded up          */
     uint32_t group;
     uint32_t chain; /* the towers whose forward its own takes, as bits: itself and the trunks before it */
     bool reads_obs; /* else it reads the trunk `from`                          */
@@ -60,17 +66,22 @@ enum { CPU_VIEWS = TT_FRAMES * TT_SETS_MAX };
  *  one last; only what heads gave is kept of each. */
 typedef struct {
     float *memory;                               /* owned; the rest points into it        */
-    float *x;                                    /* [TT_BLOCK][obs16]                     */
+    float *x;                                    /* [TT_BLOCK][obs16]; NULL: nobody reads it */
     float *hidden[TT_TOWERS_MAX][TT_HIDDEN_MAX]; /* [TT_BLOCK][out16]                     */
     float *out[CPU_VIEWS][TT_TOWERS_MAX];        /* columns                               */
     float *d_out[TT_TOWERS_MAX];                 /* columns                               */
     float *d[2];                                 /* [TT_BLOCK][widest out16]              */
-    float *d_trunk[TT_TOWERS_MAX];               /* [TT_BLOCK][its last out16], of trunks */
+    float *last[TT_TOWERS_MAX];                  /* [TT_BLOCK][gives16], of trunks: what they give */
+    float *d_trunk[TT_TOWERS_MAX];               /* [TT_BLOCK][gives16], of trunks        */
+    cpu_encoder_lane_t *encoder[TT_TOWERS_MAX];  /* owned; of encoders                    */
     float *head_grad[TT_TOWERS_MAX];             /* [outs][in16]                          */
 } cpu_lane_t;
 
 typedef struct {
     const tt_kernels_t *kernels;
+    const tt_net_spec_t *spec; /* the network's */
+    bool parts;                /* rows are not simply D floats             */
+    bool flat;                 /* a tower reads the observation as one vector */
     size_t obs16;
     uint32_t back[TT_TOWERS_MAX]; /* the way back: dueling towers; then readers in their order, then their trunk */
     cpu_tower_t (*tower)[TT_TOWERS_MAX]; /* owned; by set */
@@ -81,22 +92,43 @@ typedef struct {
 tt_status_t cpu_net_new(tt_net_t *net);
 void cpu_net_free(tt_net_t *net);
 void cpu_net_refresh(const tt_net_t *net, uint32_t set, uint32_t groups);
+/*  Zeroed memory of the device. */
+float *cpu_new_floats(tt_device_t *device, size_t rows, size_t cols);
+/*  A layer's copies; tensors: its weight and bias. `back`: the gradient of its input is wanted. */
+void cpu_layer_build(cpu_layer_t *layer, tt_device_t *device, const tt_tensor_t *weight, const tt_tensor_t *bias,
+    const float *params, bool back);
+void cpu_layer_free(tt_device_t *device, cpu_layer_t *layer);
+void cpu_layer_refresh(const tt_kernels_t *kernels, const cpu_layer_t *layer, const float *params);
+/*  Some of a lane's memory; NULL as long as it has none and only counts, in *at. */
+float *cpu_carve(const cpu_lane_t *lane, size_t *at, size_t floats);
 
 /*  tower.c: a block of rows in a lane through one tower, and back. */
 typedef struct {
     const cpu_net_t *net;
     const cpu_lane_t *lane;
     size_t rows;
-    bool first; /* of the shard: sums are written, not added to                  */
+    const void *from[TT_BLOCK]; /* the rows of observations, where they lie                       */
+    bool first;                 /* of the shard: sums are written, not added to                  */
     float *grad;
     uint32_t filled; /* trunks, as bits, whose d_trunk holds something of this block  */
 } cpu_block_t;
+
+/*  gather.c: block->from gets the block's rows of a table: by their numbers, or (row NULL) those from `at` on; lane->x gets their
+ *  numbers as one vector. */
+void cpu_gather(cpu_block_t *block, const tt_table_t *obs, const uint32_t *row, size_t at);
 
 /*  Towers (bits), each with the trunks before it, in their order: lane->x through hidden layers and heads, the heads to
  *  lane->out[view]. */
 void cpu_towers_forward(const cpu_block_t *block, uint32_t view, uint32_t towers);
 /*  lane->d_out[t], or a trunk's d_trunk, to the parameters' gradient and to the trunk that it reads. */
 void cpu_tower_backward(cpu_block_t *block, uint32_t t);
+/*  A layer of the block, [rows][in16] to [rows][out16]; the gradient of its weight and bias; and of its input, with the derivative of
+ *  what gave that, h. */
+void cpu_layer_forward(
+    const cpu_block_t *block, const cpu_layer_t *layer, tt_gemm_kind_t kind, const float *input, float *out);
+void cpu_layer_param_grad(const cpu_block_t *block, const cpu_layer_t *layer, const float *input, const float *d);
+void cpu_layer_input_grad(const cpu_block_t *block, const cpu_layer_t *layer, tt_gemm_kind_t kind, const float *d,
+    const float *h, float *d_input);
 /*  When a shard ends: what stood transposed goes to its place. */
 void cpu_tower_put_head_grad(const cpu_tower_t *tower, const float *head_grad, float *grad);
 

@@ -7,15 +7,6 @@ typedef struct {
     uint32_t wanted; /* towers, as bits */
 } job_t;
 
-/*  The rows from `at` on, in their order, to lane->x. */
-static void s_gather(const cpu_block_t *block, const tt_table_t *obs, size_t at)
-{
-    const float *from[TT_BLOCK];
-    for (size_t r = 0; r < block->rows; r++)
-        from[r] = obs->row ? obs->row[at + r] : (const void *)(obs->rows + (at + r) * obs->bytes);
-    block->net->kernels->gather(block->rows, obs->bytes / sizeof(float), from, block->lane->x, block->net->obs16);
-}
-
 /*  Columns to row-major. */
 static void s_put_rows(const float *columns, size_t outs, size_t rows, float *out)
 {
@@ -24,11 +15,11 @@ static void s_put_rows(const float *columns, size_t outs, size_t rows, float *ou
             out[r * outs + a] = columns[a * TT_BLOCK + r];
 }
 
-static void s_block(const job_t *job, const cpu_block_t *block, size_t at)
+static void s_block(const job_t *job, cpu_block_t *block, size_t at)
 {
     const tt_work_t *work = job->work;
     const uint32_t set = work->forward.set;
-    s_gather(block, work->forward.obs, at);
+    cpu_gather(block, work->forward.obs, NULL, at);
     cpu_towers_forward(block, set, job->wanted);
     for (uint32_t t = 0; t < work->forward.net->spec.towers; t++) {
         const size_t outs = block->net->tower[set][t].outs;
@@ -42,7 +33,7 @@ static void s_blocks(const job_t *job, uint32_t lane, size_t lo, size_t hi)
     const cpu_net_t *self = job->work->forward.net->impl;
     const size_t rows = job->work->forward.rows;
     for (size_t at = lo * TT_BLOCK; at < rows && at < hi * TT_BLOCK; at += TT_BLOCK) {
-        const cpu_block_t block = {
+        cpu_block_t block = {
             .net = self, .lane = &self->lanes[lane], .rows = rows - at < TT_BLOCK ? rows - at : TT_BLOCK};
         s_block(job, &block, at);
     }

@@ -17,6 +17,8 @@ typedef enum {
     TT_GEMM_RELU,   /* c = max(0, bias + sum)                                */
     TT_GEMM_D_TANH, /* c = sum * (1 - h^2), h the layer's output             */
     TT_GEMM_D_RELU, /* c = h > 0 ? sum : 0                                   */
+    TT_GEMM_SUM,    /* c = bias + sum                                        */
+    TT_GEMM_D_NONE, /* c = sum                                               */
     TT_GEMM_ADD     /* c += sum, or c = sum when `first`; c need not be padded or aligned */
 } tt_gemm_kind_t;
 
@@ -36,6 +38,45 @@ typedef struct {
     const float *h;    /* as c, row h_row     */
     size_t h_row;
 } tt_gemm_t;
+
+/*  Positions of a picture times weights: c(y, x, n) for y < h, x < w, of which each reads `pieces` pieces of `run` numbers:
+ *  a(y, x, k) = a[y * a_y + x * a_x + k / run * a_piece + k % run], k = 0 .. pieces * run - 1 in this order;
+ *  b(k, n) = b[n / 16 * b_panel + k / run * b_piece + k % run * 16 + n % 16]; c(y, x, n) = c[y * c_y + x * c_x + n].
+ *  TANH, RELU, SUM: a chain from 0, then the bias, then the activation. ADD: the chain goes on from what stands in c.
+ *  Nothing but b need be aligned or padded. */
+typedef struct {
+    tt_gemm_kind_t kind;
+    size_t h, w, n, pieces, run;
+    const float *a;
+    size_t a_y, a_x, a_piece;
+    const float *b;
+    size_t b_panel, b_piece;
+    float *c;
+    size_t c_y, c_x;
+    const float *bias;
+} tt_grid_t;
+
+/*  What positions of a picture give to weights: c[m][n] (+)= sum over y < h, x < w, a chain from 0 in the order (y, x), of
+ *  a[y * a_y + x * a_x + m] * d[y * d_y + x * d_x + n]; `first`: written, else added. Nothing need be aligned or padded. */
+typedef struct {
+    bool first;
+    size_t h, w, m, n;
+    const float *a;
+    size_t a_y, a_x;
+    const float *d;
+    size_t d_y, d_x;
+    float *c;
+    size_t c_row;
+} tt_patch_t;
+
+/*  The largest of `places` numbers for y < h, x < w and each channel: of in[y * in_y + x * in_x + at[i] + channel], i = 0 .. places - 1,
+ *  the first that no other exceeds, or the first NaN, and in `which` its number[i]. The way back adds d to the same place of d_in. */
+typedef struct {
+    size_t h, w, channels, places;
+    const size_t *at;
+    const uint8_t *number;
+    size_t in_y, in_x, out_y, out_x; /* the last two: of out, which, d */
+} tt_pool_t;
 
 /*  One optimiser step over a flat vector. */
 typedef struct {
@@ -69,6 +110,19 @@ typedef struct {
     /*  to[i] = fma(tau, from[i] - to[i], to[i]). */
     void (*blend)(size_t count, float tau, const float *from, float *to);
     void (*tanh)(size_t count, const float *x, float *y);
+    void (*grid)(const tt_grid_t *job);
+    void (*patch)(const tt_patch_t *job);
+    void (*pool)(const tt_pool_t *job, const float *in, float *out, uint8_t *which);
+    void (*pool_back)(const tt_pool_t *job, const float *d, const uint8_t *which, float *d_in);
+    /*  The rest is as ops.h has it. */
+    void (*norm)(size_t count, const float *x, const float *gain, const float *bias, float *y, float *kept);
+    void (*norm_back)(size_t count, const float *x, const float *kept, const float *gain, const float *d, bool first,
+        float *d_gain, float *d_bias, float *d_x);
+    void (*activate)(tt_nn_activation_t activation, size_t count, const float *x, float *y);
+    void (*activate_back)(tt_nn_activation_t activation, size_t count, const float *y, const float *d, float *d_x);
+    void (*widen)(size_t count, const uint8_t *in, float divisor, float *out);
+    void (*bytes)(const tt_gemm_t *job, const uint8_t *const *row);
+    void (*bytes_grad)(const tt_gemm_t *job, const uint8_t *const *row);
 } tt_kernels_t;
 
 extern const tt_kernels_t tt_kernels_portable;

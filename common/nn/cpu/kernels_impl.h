@@ -46,6 +46,7 @@ V16_FN v16 tile_start(const tt_gemm_t *g, tt_gemm_kind_t kind, size_t row, size_
     switch (kind) {
     case TT_GEMM_TANH:
     case TT_GEMM_RELU:
+    case TT_GEMM_SUM:
         return v_load(g->bias + col);
     case TT_GEMM_ADD:
         if (g->first)
@@ -72,6 +73,10 @@ V16_FN void tile_end(const tt_gemm_t *g, tt_gemm_kind_t kind, size_t row, size_t
         break;
     case TT_GEMM_D_RELU:
         v_store(c, v_keep_pos(v_load(h), sum));
+        break;
+    case TT_GEMM_SUM:
+    case TT_GEMM_D_NONE:
+        v_store(c, sum);
         break;
     case TT_GEMM_ADD:
         if (left < 16)
@@ -161,6 +166,12 @@ static void kernel_gemm(const tt_gemm_t *g)
         break;
     case TT_GEMM_D_RELU:
         gemm_kind(g, TT_GEMM_D_RELU);
+        break;
+    case TT_GEMM_SUM:
+        gemm_kind(g, TT_GEMM_SUM);
+        break;
+    case TT_GEMM_D_NONE:
+        gemm_kind(g, TT_GEMM_D_NONE);
         break;
     case TT_GEMM_ADD:
         gemm_kind(g, TT_GEMM_ADD);
@@ -376,9 +387,13 @@ static void kernel_tanh(size_t count, const float *x, float *y)
         v_store_n(y + i, v_tanh(v_load_n(x + i, count - i)), count - i);
 }
 
-#define KERNELS_TABLE                                                                                              \
-    {                                                                                                              \
-        .name = V16_NAME, .gemm = kernel_gemm, .dots = kernel_dots, .column_sum = kernel_column_sum,               \
-        .gather = kernel_gather, .transpose = kernel_transpose, .pack = kernel_pack,                               \
-        .sum_squares = kernel_sum_squares, .opt_step = kernel_opt_step, .blend = kernel_blend, .tanh = kernel_tanh \
+#define KERNELS_TABLE                                                                                               \
+    {                                                                                                               \
+        .name = V16_NAME, .gemm = kernel_gemm, .dots = kernel_dots, .column_sum = kernel_column_sum,                \
+        .gather = kernel_gather, .transpose = kernel_transpose, .pack = kernel_pack,                                \
+        .sum_squares = kernel_sum_squares, .opt_step = kernel_opt_step, .blend = kernel_blend, .tanh = kernel_tanh, \
+        .grid = kernel_grid, .patch = kernel_patch, .pool = kernel_pool, .pool_back = kernel_pool_back,             \
+        .norm = kernel_norm, .norm_back = kernel_norm_back, .activate = kernel_activate,                            \
+        .activate_back = kernel_activate_back, .widen = kernel_widen, .bytes = kernel_bytes,                        \
+        .bytes_grad = kernel_bytes_grad                                                                             \
     }

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "common/base/mem.h"
-#include "common/nn/cpu/cpu.h"
+#include "common/nn/cpu/encoder.h"
 #include "common/nn/spec.h"
 
 /*  Up to here a weight matrix is read in place: its rows are few cache lines apart. Wider ones are kept in panels, for a
@@ -15,7 +15,7 @@ static size_t s_whole(size_t units)
     return tt_align(units, 16);
 }
 
-static float *s_new_floats(tt_device_t *device, size_t rows, size_t cols)
+float *cpu_new_floats(tt_device_t *device, size_t rows, size_t cols)
 {
     void *memory = NULL;
     const tt_status_t status = device->ops->alloc(device, &memory, tt_mul(tt_mul(rows, cols), sizeof(float)));
@@ -24,7 +24,7 @@ static float *s_new_floats(tt_device_t *device, size_t rows, size_t cols)
 }
 
 /*  Tensors of a tower come as weight, bias, weight, bias ... `back`: the gradient of its input is wanted. */
-static void s_build_layer(cpu_layer_t *layer, tt_device_t *device, const tt_tensor_t *weight, const tt_tensor_t *bias,
+void cpu_layer_build(cpu_layer_t *layer, tt_device_t *device, const tt_tensor_t *weight, const tt_tensor_t *bias,
     const float *params, bool back)
 {
     layer->in = weight->rows;
@@ -36,18 +36,18 @@ static void s_build_layer(cpu_layer_t *layer, tt_device_t *device, const tt_tens
     if (layer->out == layer->out16)
         layer->bias = params + layer->bias_at;
     else
-        layer->bias = layer->packed_bias = s_new_floats(device, 1, layer->out16);
+        layer->bias = layer->packed_bias = cpu_new_floats(device, 1, layer->out16);
     if (layer->out == layer->out16 && layer->out <= IN_PLACE_COLS) {
         layer->weight = params + layer->weight_at;
         layer->weight_panel = 16;
         layer->weight_k = layer->out;
     } else {
-        layer->weight = layer->packed = s_new_floats(device, layer->in, layer->out16);
+        layer->weight = layer->packed = cpu_new_floats(device, layer->in, layer->out16);
         layer->weight_panel = 16 * layer->in;
         layer->weight_k = 16;
     }
     if (back)
-        layer->transposed = s_new_floats(device, layer->out, layer->in16);
+        layer->transposed = cpu_new_floats(device, layer->out, layer->in16);
 }
 
 static void s_build_head(cpu_tower_t *tower, tt_device_t *device, const tt_tensor_t *weight, const tt_tensor_t *bias)
@@ -57,8 +57,8 @@ static void s_build_head(cpu_tower_t *tower, tt_device_t *device, const tt_tenso
     tower->outs = weight->cols;
     tower->weight_at = weight->offset;
     tower->bias_at = bias->offset;
-    tower->head = s_new_floats(device, tower->outs, tower->in16);
-    tower->head_bias = s_new_floats(device, 1, tower->outs);
+    tower->head = cpu_new_floats(device, tower->outs, tower->in16);
+    tower->head_bias = cpu_new_floats(device, 1, tower->outs);
 }
 
 /*  It has no tensors. */
@@ -71,6 +71,18 @@ static const tt_tensor_t *s_build_dueling(
     tower->advantage = spec->advantage;
     tower->chain |= towers[tower->value].chain | towers[tower->advantage].chain;
     return tensors;
+}
+
+static const tt_tensor_t *s_build_encoder(
+    const tt_net_t *net, uint32_t set, uint32_t t, cpu_tower_t *tower, const tt_tensor_t *tensors)
+{
+    static const tt_gemm_kind_t back[] = {
+        [TT_NN_TANH] = TT_GEMM_D_TANH, [TT_NN_RELU] = TT_GEMM_D_RELU, [TT_NN_NONE] = TT_GEMM_D_NONE};
+    tower->encoder = cpu_encoder_new(net, set, t, tensors);
+    const cpu_value_t *last = &tower->encoder->value[tower->encoder->last];
+    tower->gives16 = last->stride;
+    tower->backward = back[last->activation];
+    return tensors + 2 * (size_t)tt_spec_layers(&net->spec, t);
 }
 
 /*  Only set 0 is trained, so that only there the way back needs copies. Returns the tensors behind the tower's. */
@@ -88,13 +100,16 @@ static const tt_tensor_t *s_build_tower(
     tower->chain = 1u << t | (tower->reads_obs ? 0 : towers[tower->from].chain);
     if (spec->kind == TT_TOWER_DUELING)
         return s_build_dueling(spec, towers, tower, tensors);
+    if (spec->kind == TT_TOWER_ENCODER)
+        return s_build_encoder(net, set, t, tower, tensors);
     tower->layers = spec->hidden_count;
     for (uint32_t l = 0; l < tower->layers; l++)
-        s_build_layer(&tower->layer[l], net->device, &tensors[2 * l], &tensors[2 * l + 1], net->params[set],
+        cpu_layer_build(&tower->layer[l], net->device, &tensors[2 * l], &tensors[2 * l + 1], net->params[set],
             set == 0 && (l > 0 || !tower->reads_obs));
     if (spec->out)
         s_build_head(tower, net->device, &tensors[2 * tower->layers], &tensors[2 * tower->layers + 1]);
-    return tensors + 2 * (size_t)tt_spec_layers(spec) + (spec->log_std > 0);
+    tower->gives16 = tower->layers ? tower->layer[tower->layers - 1].out16 : 0;
+    return tensors + 2 * (size_t)tt_spec_layers(&net->spec, t) + (spec->log_std > 0);
 }
 
 /*  Tower t behind all that read it. */
@@ -126,7 +141,7 @@ static void s_build_towers(cpu_net_t *self, const tt_net_t *net)
 
 /*  Buffers start a few cache lines apart from one another modulo 4 KiB, so that a row of one does not evict, or alias
  *  with, the same row of the next. Without memory yet it only counts. */
-static float *s_carve(const cpu_lane_t *lane, size_t *at, size_t floats)
+float *cpu_carve(const cpu_lane_t *lane, size_t *at, size_t floats)
 {
     float *part = lane->memory ? lane->memory + *at : NULL;
     *at += s_whole(floats) + 5 * 16;
@@ -138,43 +153,85 @@ static void s_carve_views(const tt_net_t *net, const cpu_net_t *self, cpu_lane_t
 {
     for (uint32_t view = 1; view < CPU_VIEWS; view++)
         for (uint32_t t = 0; view % TT_SETS_MAX < net->sets && t < net->spec.towers; t++)
-            lane->out[view][t] = s_carve(lane, at, TT_BLOCK * self->tower[0][t].outs);
+            lane->out[view][t] = cpu_carve(lane, at, TT_BLOCK * self->tower[0][t].outs);
+}
+
+/*  Its layers have their memory already, but for an encoder's. */
+static void s_carve_trunk(const cpu_tower_t *tower, cpu_lane_t *lane, uint32_t t, size_t *at)
+{
+    lane->d_trunk[t] = cpu_carve(lane, at, TT_BLOCK * tower->gives16);
+    if (tower->encoder)
+        cpu_encoder_carve(tower->encoder, lane->encoder[t], lane, at, lane->d_trunk[t]);
+    lane->last[t] = tower->encoder ? lane->encoder[t]->value[tower->encoder->last] : lane->hidden[t][tower->layers - 1];
+}
+
+/*  Floats of a row that what comes back through a tower may have: what a trunk gives comes to it by this way, too. */
+static size_t s_widest(const tt_net_t *net, const cpu_net_t *self)
+{
+    size_t widest = 0;
+    for (uint32_t t = 0; t < net->spec.towers; t++) {
+        const cpu_tower_t *tower = &self->tower[0][t];
+        widest = tower->gives16 > widest ? tower->gives16 : widest;
+        for (uint32_t l = 0; l < tower->layers; l++)
+            widest = tower->layer[l].out16 > widest ? tower->layer[l].out16 : widest;
+    }
+    return widest;
 }
 
 static size_t s_carve_lane(const tt_net_t *net, const cpu_net_t *self, cpu_lane_t *lane)
 {
-    size_t at = 0, widest = 0;
-    lane->x = s_carve(lane, &at, TT_BLOCK * self->obs16);
+    size_t at = 0;
+    lane->x = self->flat ? cpu_carve(lane, &at, TT_BLOCK * self->obs16) : NULL;
     for (uint32_t t = 0; t < net->spec.towers; t++) {
         const cpu_tower_t *tower = &self->tower[0][t];
-        for (uint32_t l = 0; l < tower->layers; l++) {
-            lane->hidden[t][l] = s_carve(lane, &at, TT_BLOCK * tower->layer[l].out16);
-            widest = tower->layer[l].out16 > widest ? tower->layer[l].out16 : widest;
-        }
+        for (uint32_t l = 0; l < tower->layers; l++)
+            lane->hidden[t][l] = cpu_carve(lane, &at, TT_BLOCK * tower->layer[l].out16);
         if (tower->outs == 0) {
-            lane->d_trunk[t] = s_carve(lane, &at, TT_BLOCK * tower->layer[tower->layers - 1].out16);
+            s_carve_trunk(tower, lane, t, &at);
             continue;
         }
-        lane->out[0][t] = s_carve(lane, &at, TT_BLOCK * tower->outs);
-        lane->d_out[t] = s_carve(lane, &at, TT_BLOCK * tower->outs);
-        lane->head_grad[t] = s_carve(lane, &at, tower->outs * tower->in16);
+        lane->out[0][t] = cpu_carve(lane, &at, TT_BLOCK * tower->outs);
+        lane->d_out[t] = cpu_carve(lane, &at, TT_BLOCK * tower->outs);
+        lane->head_grad[t] = cpu_carve(lane, &at, tower->outs * tower->in16);
     }
-    lane->d[0] = s_carve(lane, &at, TT_BLOCK * widest);
-    lane->d[1] = s_carve(lane, &at, TT_BLOCK * widest);
+    for (int i = 0; i < 2; i++)
+        lane->d[i] = cpu_carve(lane, &at, TT_BLOCK * s_widest(net, self));
     s_carve_views(net, self, lane, &at);
     return at;
 }
 
 static void s_build_lane(const tt_net_t *net, const cpu_net_t *self, cpu_lane_t *lane)
 {
-    lane->memory = s_new_floats(net->device, 1, s_carve_lane(net, self, lane));
+    for (uint32_t t = 0; t < net->spec.towers; t++)
+        if (self->tower[0][t].encoder)
+            lane->encoder[t] = tt_new0(sizeof *lane->encoder[t]);
+    lane->memory = cpu_new_floats(net->device, 1, s_carve_lane(net, self, lane));
     s_carve_lane(net, self, lane);
+}
+
+static bool s_has_parts(const tt_net_spec_t *spec)
+{
+    bool bytes = false;
+    for (uint32_t p = 0; p < spec->parts; p++)
+        bytes |= spec->part[p].bytes;
+    return bytes;
+}
+
+static bool s_has_flat(const tt_net_spec_t *spec)
+{
+    bool flat = false;
+    for (uint32_t t = 0; t < spec->towers; t++)
+        flat |= spec->tower[t].kind == TT_TOWER_MLP && spec->tower[t].from == 0;
+    return flat;
 }
 
 tt_status_t cpu_net_new(tt_net_t *net)
 {
     cpu_net_t *self = tt_new0(sizeof *self);
     self->kernels = ((const cpu_device_t *)net->device)->kernels;
+    self->spec = &net->spec;
+    self->parts = s_has_parts(&net->spec);
+    self->flat = s_has_flat(&net->spec);
     self->obs16 = s_whole(net->spec.obs);
     s_build_towers(self, net);
     self->lanes = tt_array0(net->device->lanes, sizeof *self->lanes);
@@ -184,13 +241,19 @@ tt_status_t cpu_net_new(tt_net_t *net)
     return TT_OK;
 }
 
+void cpu_layer_free(tt_device_t *device, cpu_layer_t *layer)
+{
+    device->ops->free(device, layer->packed);
+    device->ops->free(device, layer->packed_bias);
+    device->ops->free(device, layer->transposed);
+}
+
 static void s_free_tower(tt_device_t *device, cpu_tower_t *tower)
 {
-    for (uint32_t l = 0; l < tower->layers; l++) {
-        device->ops->free(device, tower->layer[l].packed);
-        device->ops->free(device, tower->layer[l].packed_bias);
-        device->ops->free(device, tower->layer[l].transposed);
-    }
+    for (uint32_t l = 0; l < tower->layers; l++)
+        cpu_layer_free(device, &tower->layer[l]);
+    if (tower->encoder)
+        cpu_encoder_free(device, tower->encoder);
     device->ops->free(device, tower->head);
     device->ops->free(device, tower->head_bias);
 }
@@ -200,8 +263,11 @@ void cpu_net_free(tt_net_t *net)
     cpu_net_t *self = net->impl;
     if (!self)
         return;
-    for (uint32_t i = 0; i < net->device->lanes; i++)
+    for (uint32_t i = 0; i < net->device->lanes; i++) {
         net->device->ops->free(net->device, self->lanes[i].memory);
+        for (uint32_t t = 0; t < net->spec.towers; t++)
+            free(self->lanes[i].encoder[t]);
+    }
     free(self->lanes);
     for (uint32_t set = 0; set < net->sets; set++)
         for (uint32_t t = 0; t < net->spec.towers; t++)
@@ -211,7 +277,7 @@ void cpu_net_free(tt_net_t *net)
     net->impl = NULL;
 }
 
-static void s_refresh_layer(const tt_kernels_t *kernels, const cpu_layer_t *layer, const float *params)
+void cpu_layer_refresh(const tt_kernels_t *kernels, const cpu_layer_t *layer, const float *params)
 {
     const float *weight = params + layer->weight_at;
     if (layer->packed)
@@ -240,8 +306,10 @@ void cpu_net_refresh(const tt_net_t *net, uint32_t set, uint32_t groups)
         if (!(groups >> tower->group & 1))
             continue;
         for (uint32_t l = 0; l < tower->layers; l++)
-            s_refresh_layer(self->kernels, &tower->layer[l], params);
+            cpu_layer_refresh(self->kernels, &tower->layer[l], params);
         if (tower->head)
             s_refresh_head(tower, params);
+        if (tower->encoder)
+            cpu_encoder_refresh(self->kernels, tower->encoder);
     }
 }

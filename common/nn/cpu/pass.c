@@ -3,7 +3,7 @@
  *  Views (a set seen from a frame) take turns in the lane's activations. The trained one comes last, so that the way back
  *  finds its own there; a trunk is computed once a view, and views of one frame share one gather. */
 #include <string.h>
-#include "common/nn/cpu/cpu.h"
+#include "common/nn/cpu/encoder.h"
 
 static uint32_t s_view(const tt_stage_t *stage)
 {
@@ -25,16 +25,7 @@ void cpu_plan(cpu_plan_t *self, const tt_net_t *net, const tt_pass_t *pass)
         self->input[i] = pass->input[i] ? pass->input[i]->rows : NULL;
 }
 
-/*  Rows of a block, by their numbers, to lane->x. */
-static void s_gather(const cpu_block_t *block, const tt_table_t *obs, const uint32_t *row)
-{
-    const float *from[TT_BLOCK];
-    for (size_t r = 0; r < block->rows; r++)
-        from[r] = obs->row ? obs->row[row[r]] : (const void *)(obs->rows + row[r] * obs->bytes);
-    block->net->kernels->gather(block->rows, obs->bytes / sizeof(float), from, block->lane->x, block->net->obs16);
-}
-
-static void s_forward_views(const cpu_plan_t *plan, const cpu_block_t *block, const uint32_t *row)
+static void s_forward_views(const cpu_plan_t *plan, cpu_block_t *block, const uint32_t *row)
 {
     uint32_t gathered = TT_FRAMES;
     for (uint32_t view = CPU_VIEWS; view-- > 0;) {
@@ -42,7 +33,7 @@ static void s_forward_views(const cpu_plan_t *plan, const cpu_block_t *block, co
         if (!plan->forward[view])
             continue;
         if (frame != gathered)
-            s_gather(block, plan->pass->obs[frame], row);
+            cpu_gather(block, plan->pass->obs[frame], row, 0);
         gathered = frame;
         cpu_towers_forward(block, view, plan->forward[view]);
     }
@@ -90,6 +81,8 @@ static void s_clear_tower(const cpu_tower_t *tower, float *grad)
 {
     if (tower->dueling)
         return;
+    if (tower->encoder)
+        cpu_encoder_clear(tower->encoder, grad);
     for (uint32_t l = 0; l < tower->layers; l++) {
         const cpu_layer_t *layer = &tower->layer[l];
         memset(grad + layer->weight_at, 0, layer->in * layer->out * sizeof(float));
@@ -126,6 +119,8 @@ static void s_back_tower(cpu_block_t *block, uint32_t t)
     float *const *d_out = block->lane->d_out;
     if (tower->dueling)
         cpu_dueling_backward(d_out[t], tower->outs, d_out[tower->value], d_out[tower->advantage]);
+    else if (tower->encoder)
+        cpu_encoder_backward(block, t);
     else
         cpu_tower_backward(block, t);
 }

@@ -1,5 +1,8 @@
 /*  portable - the kernels built on v16_portable.h. */
 #include "common/nn/cpu/v16_portable.h"
 #include "common/nn/cpu/kernels_impl.h"
+#include "common/nn/cpu/kernels_conv.h"
+#include "common/nn/cpu/kernels_row.h"
+#include "common/nn/cpu/kernels_bytes.h"
 
 const tt_kernels_t tt_kernels_portable = KERNELS_TABLE;

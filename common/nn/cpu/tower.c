@@ -4,6 +4,7 @@
  *  forward to the backward pass, and a gradient is loaded and stored once a block. A row's numbers depend on that row
  *  alone; a sum over rows is one chain in the order of the rows, carried from block to block through the gradient buffer. */
 #include "common/nn/cpu/cpu.h"
+#include "common/nn/cpu/encoder.h"
 
 /*  What goes into layer l of tower t; l = layers is the head's input. */
 static const float *s_layer_input(const cpu_block_t *block, uint32_t t, uint32_t l)
@@ -14,7 +15,28 @@ static const float *s_layer_input(const cpu_block_t *block, uint32_t t, uint32_t
     const cpu_tower_t *towers = block->net->tower[0];
     if (towers[t].reads_obs)
         return lane->x;
-    return lane->hidden[towers[t].from][towers[towers[t].from].layers - 1];
+    return lane->last[towers[t].from];
+}
+
+void cpu_layer_forward(
+    const cpu_block_t *block, const cpu_layer_t *layer, tt_gemm_kind_t kind, const float *input, float *out)
+{
+    const tt_gemm_t job = {
+        .kind = kind,
+        .m = block->rows,
+        .n = layer->out16,
+        .k = layer->in,
+        .a = input,
+        .a_row = layer->in16,
+        .a_k = 1,
+        .b = layer->weight,
+        .b_panel = layer->weight_panel,
+        .b_k = layer->weight_k,
+        .c = out,
+        .c_row = layer->out16,
+        .bias = layer->bias,
+    };
+    block->net->kernels->gemm(&job);
 }
 
 /*  lane->x or a trunk's last layer through tower t of a set: its hidden layers, and its head (a trunk has none) to out. */
@@ -22,25 +44,9 @@ static void s_mlp_forward(const cpu_block_t *block, uint32_t set, uint32_t t, fl
 {
     const cpu_net_t *self = block->net;
     const cpu_tower_t *tower = &self->tower[set][t];
-    for (uint32_t l = 0; l < tower->layers; l++) {
-        const cpu_layer_t *layer = &tower->layer[l];
-        const tt_gemm_t job = {
-            .kind = tower->forward,
-            .m = block->rows,
-            .n = layer->out16,
-            .k = layer->in,
-            .a = s_layer_input(block, t, l),
-            .a_row = layer->in16,
-            .a_k = 1,
-            .b = layer->weight,
-            .b_panel = layer->weight_panel,
-            .b_k = layer->weight_k,
-            .c = block->lane->hidden[t][l],
-            .c_row = layer->out16,
-            .bias = layer->bias,
-        };
-        self->kernels->gemm(&job);
-    }
+    for (uint32_t l = 0; l < tower->layers; l++)
+        cpu_layer_forward(
+            block, &tower->layer[l], tower->forward, s_layer_input(block, t, l), block->lane->hidden[t][l]);
     if (tower->outs)
         self->kernels->dots(block->rows, tower->in16, s_layer_input(block, t, tower->layers), tower->head,
             tower->head_bias, tower->outs, out);
@@ -50,7 +56,9 @@ static void s_forward(const cpu_block_t *block, uint32_t view, uint32_t t)
 {
     const cpu_tower_t *tower = &block->net->tower[view % TT_SETS_MAX][t];
     float *const *out = block->lane->out[view];
-    if (tower->dueling)
+    if (tower->encoder)
+        cpu_encoder_forward(block, view % TT_SETS_MAX, t);
+    else if (tower->dueling)
         cpu_dueling_forward(out[tower->value], out[tower->advantage], tower->outs, out[t]);
     else
         s_mlp_forward(block, view % TT_SETS_MAX, t, out[t]);
@@ -122,7 +130,7 @@ static void s_head_input_grad(const cpu_block_t *block, uint32_t t, tt_gemm_kind
     block->net->kernels->gemm(&job);
 }
 
-static void s_layer_param_grad(const cpu_block_t *block, const cpu_layer_t *layer, const float *input, const float *d)
+void cpu_layer_param_grad(const cpu_block_t *block, const cpu_layer_t *layer, const float *input, const float *d)
 {
     const tt_gemm_t job = {
         .kind = TT_GEMM_ADD,
@@ -144,7 +152,7 @@ static void s_layer_param_grad(const cpu_block_t *block, const cpu_layer_t *laye
     kernels->column_sum(block->rows, layer->out, d, layer->out16, block->first, block->grad + layer->bias_at);
 }
 
-static void s_layer_input_grad(const cpu_block_t *block, const cpu_layer_t *layer, tt_gemm_kind_t kind, const float *d,
+void cpu_layer_input_grad(const cpu_block_t *block, const cpu_layer_t *layer, tt_gemm_kind_t kind, const float *d,
     const float *h, float *d_input)
 {
     const tt_gemm_t job = {
@@ -176,7 +184,7 @@ static void s_input_grad(const cpu_block_t *block, uint32_t t, uint32_t l, const
     if (l == tower->layers)
         s_head_input_grad(block, t, kind, h, d_input);
     else
-        s_layer_input_grad(block, &tower->layer[l], kind, d, h, d_input);
+        cpu_layer_input_grad(block, &tower->layer[l], kind, d, h, d_input);
 }
 
 /*  What tower t gives to the trunk that it reads: its first reader writes, later ones are added. */
@@ -184,12 +192,11 @@ static void s_give_to_trunk(cpu_block_t *block, uint32_t t, const float *d, floa
 {
     const cpu_tower_t *towers = block->net->tower[0];
     const uint32_t from = towers[t].from;
-    const cpu_layer_t *last = &towers[from].layer[towers[from].layers - 1];
     float *sum = block->lane->d_trunk[from];
     const bool more = block->filled >> from & 1;
     s_input_grad(block, t, 0, d, more ? scratch : sum);
     if (more)
-        cpu_add(sum, scratch, block->rows * last->out16);
+        cpu_add(sum, scratch, block->rows * towers[from].gives16);
     block->filled |= 1u << from;
 }
 
@@ -205,7 +212,7 @@ void cpu_tower_backward(cpu_block_t *block, uint32_t t)
             s_input_grad(block, t, tower->layers, NULL, d);
     }
     for (uint32_t l = tower->layers; l-- > 0;) {
-        s_layer_param_grad(block, &tower->layer[l], s_layer_input(block, t, l), d);
+        cpu_layer_param_grad(block, &tower->layer[l], s_layer_input(block, t, l), d);
         if (l > 0) {
             s_input_grad(block, t, l, d, next);
             d = next;

@@ -87,6 +87,32 @@ V16_FN v16 v_keep_pos(v16 h, v16 x)
     return V16_PAIR(_mm256_andnot_ps(_mm256_cmp_ps(h.lo, zero, _CMP_LE_OQ), x.lo),
         _mm256_andnot_ps(_mm256_cmp_ps(h.hi, zero, _CMP_LE_OQ), x.hi));
 }
+V16_FN __m256 v_above8(__m256 a, __m256 b)
+{
+    return _mm256_and_ps(_mm256_cmp_ps(a, b, _CMP_NLE_UQ), _mm256_cmp_ps(b, b, _CMP_ORD_Q));
+}
+V16_FN v16 v_where_above(v16 a, v16 b, v16 yes, v16 no)
+{
+    return V16_PAIR(
+        _mm256_blendv_ps(no.lo, yes.lo, v_above8(a.lo, b.lo)), _mm256_blendv_ps(no.hi, yes.hi, v_above8(a.hi, b.hi)));
+}
+V16_FN v16 v_keep_equal(v16 a, v16 b, v16 x)
+{
+    return V16_PAIR(_mm256_and_ps(_mm256_cmp_ps(a.lo, b.lo, _CMP_EQ_OQ), x.lo),
+        _mm256_and_ps(_mm256_cmp_ps(a.hi, b.hi, _CMP_EQ_OQ), x.hi));
+}
+V16_FN v16 v_load_bytes(const uint8_t *p)
+{
+    const __m128i all = _mm_loadu_si128((const __m128i *)p);
+    return V16_PAIR(_mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(all)),
+        _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_unpackhi_epi64(all, all))));
+}
+V16_FN void v_store_bytes(uint8_t *p, v16 a)
+{
+    const __m256i words = _mm256_packus_epi32(_mm256_cvttps_epi32(a.lo), _mm256_cvttps_epi32(a.hi)); /* 0 2 1 3 */
+    const __m256i order = _mm256_permute4x64_epi64(words, 0xD8);
+    _mm_storeu_si128((__m128i *)p, _mm_packus_epi16(_mm256_castsi256_si128(order), _mm256_extracti128_si256(order, 1)));
+}
 
 #include "common/nn/cpu/v16_x86.h"
 V16_FN float v_sum(v16 a)

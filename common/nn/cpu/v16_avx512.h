@@ -75,6 +75,23 @@ V16_FN v16 v_keep_pos(v16 h, v16 x)
 {
     return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(h, _mm512_setzero_ps(), _CMP_NLE_UQ), x);
 }
+V16_FN v16 v_where_above(v16 a, v16 b, v16 yes, v16 no)
+{
+    const __mmask16 number = _mm512_cmp_ps_mask(b, b, _CMP_ORD_Q);
+    return _mm512_mask_blend_ps(_mm512_mask_cmp_ps_mask(number, a, b, _CMP_NLE_UQ), no, yes);
+}
+V16_FN v16 v_keep_equal(v16 a, v16 b, v16 x)
+{
+    return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(a, b, _CMP_EQ_OQ), x);
+}
+V16_FN v16 v_load_bytes(const uint8_t *p)
+{
+    return _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)p)));
+}
+V16_FN void v_store_bytes(uint8_t *p, v16 a)
+{
+    _mm_storeu_si128((__m128i *)p, _mm512_cvtepi32_epi8(_mm512_cvttps_epi32(a)));
+}
 
 #include "common/nn/cpu/v16_x86.h"
 V16_FN __m256 v_half(v16 a)

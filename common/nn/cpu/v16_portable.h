@@ -5,6 +5,7 @@
 #pragma once
 #include <math.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 #define V16_NAME "portable"
@@ -99,6 +100,34 @@ V16_FN v16 v_max(v16 a, v16 b)
 V16_FN v16 v_keep_pos(v16 h, v16 x)
 {
     V16_EACH(h.f[i] <= 0.0f ? 0.0f : x.f[i]);
+}
+/*  `yes` where a > b or a alone is NaN, `no` elsewhere. */
+V16_FN v16 v_where_above(v16 a, v16 b, v16 yes, v16 no)
+{
+    V16_EACH(!(a.f[i] <= b.f[i]) && b.f[i] == b.f[i] ? yes.f[i] : no.f[i]);
+}
+/*  x where a = b, 0 elsewhere. */
+V16_FN v16 v_keep_equal(v16 a, v16 b, v16 x)
+{
+    V16_EACH(a.f[i] == b.f[i] ? x.f[i] : 0.0f);
+}
+/*  Sixteen bytes as numbers, and back: numbers 0 .. 255. */
+V16_FN v16 v_load_bytes(const uint8_t *p)
+{
+    V16_EACH((float)p[i]);
+}
+V16_FN void v_store_bytes(uint8_t *p, v16 a)
+{
+    for (int i = 0; i < 16; i++)
+        p[i] = (uint8_t)a.f[i];
+}
+/*  Which of 64 bytes are not 0, the first as the lowest bit. */
+V16_FN uint64_t v_nonzero64(const uint8_t *p)
+{
+    uint64_t bits = 0;
+    for (int i = 0; i < 64; i++)
+        bits |= (uint64_t)(p[i] != 0) << i;
+    return bits;
 }
 /*  The sum of the lanes in the canonical order: 16 -> 8 -> 4 -> 2 -> 1, lane i with lane i + half. */
 V16_FN float v_sum(v16 a)

@@ -1,7 +1,9 @@
-/*  v16_x86 - what AVX2 and AVX-512 share: the last steps of the canonical sum, 8 -> 4 -> 2 -> 1, and a transposition. */
+/*  v16_x86 - what AVX2 and AVX-512 share: the last steps of the canonical sum, 8 -> 4 -> 2 -> 1, a transposition, and
+ *  a look at bytes. */
 #pragma once
 #include <immintrin.h>
 #include <stddef.h>
+#include <stdint.h>
 
 static inline __attribute__((always_inline)) float sum8(__m256 a)
 {
@@ -20,6 +22,16 @@ static inline __attribute__((always_inline)) void sum8x4(float out[4], __m256 a,
     const __m256 one = _mm256_add_ps(two, _mm256_movehdup_ps(two)); /* a . c . | b . d . */
     const __m128 ac = _mm256_castps256_ps128(one), bd = _mm256_extractf128_ps(one, 1);
     _mm_storeu_ps(out, _mm_blend_ps(ac, _mm_moveldup_ps(bd), 0xA));
+}
+
+static inline __attribute__((always_inline)) uint32_t nonzero32(const uint8_t *p)
+{
+    const __m256i zero = _mm256_cmpeq_epi8(_mm256_loadu_si256((const __m256i *)p), _mm256_setzero_si256());
+    return ~(uint32_t)_mm256_movemask_epi8(zero);
+}
+static inline __attribute__((always_inline)) uint64_t v_nonzero64(const uint8_t *p)
+{
+    return nonzero32(p) | (uint64_t)nonzero32(p + 32) << 32;
 }
 
 /*  4 rows x 8 columns of src become 8 rows x 4 columns of dst. */

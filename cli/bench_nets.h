@@ -1,0 +1,11 @@
+/*  bench_nets - known networks for pictures, as `tutti bench kernels --net` measures them.
+ *
+ *  Threads: pure. */
+#pragma once
+#include "common/nn/nn.h"
+
+/*  An actor with `out` outputs and a critic, both on one encoder: of Nature's DQN (Mnih et al. 2015) or IMPALA's deep network (Espeholt et
+ *  al. 2018) on 84 x 84 x 4 bytes, or MinAtar's (Young and Tian 2019) on 10 x 10 x 4 bits. TT_USAGE: none is called so. */
+tt_status_t bench_net(const char *name, uint32_t out, tt_net_spec_t *spec);
+/*  An observation: random bytes, for bits a fifth of them 1; rows of tt_net_row_bytes. free() it. */
+void *bench_net_rows(const tt_net_spec_t *spec, size_t rows);

@@ -1,0 +1,41 @@
+/*  window - which numbers of a picture a window reads, for convolution and pooling. Rows and columns are apart from one another: an
+ *  axis is one of the two.
+ *
+ *  Threads: pure functions. */
+#pragma once
+#include "common/nn/cpu/ops.h"
+
+typedef struct {
+    size_t in, out, kernel, stride, pad;
+} cpu_axis_t;
+
+/*  first .. end-1 */
+typedef struct {
+    size_t first, end;
+} cpu_range_t;
+
+cpu_axis_t cpu_axis_rows(const cpu_window_t *shape);
+cpu_axis_t cpu_axis_columns(const cpu_window_t *shape);
+
+/*  Places of the window that lie inside the picture at position i. */
+cpu_range_t cpu_axis_inside(const cpu_axis_t *axis, size_t i);
+/*  Positions at which place k lies inside the picture; none where end <= first. */
+cpu_range_t cpu_axis_readers(const cpu_axis_t *axis, size_t k);
+/*  The end of the positions from i on that read the same places as i. */
+size_t cpu_axis_band(const cpu_axis_t *axis, size_t i);
+/*  The number of the picture's row (column) that place k of position i reads; it lies inside. */
+static inline size_t cpu_axis_at(const cpu_axis_t *axis, size_t i, size_t k)
+{
+    return i * axis->stride + k - axis->pad;
+}
+
+/*  Positions that read the same places: with a padding of 1 the inner ones, each border, each corner; without padding all are one
+ *  band. */
+typedef struct {
+    cpu_range_t y, x, kh, kw;
+    size_t in; /* offset of what the first place reads at the first position */
+} cpu_band_t;
+
+typedef void (*cpu_band_fn)(const void *ctx, const cpu_window_t *shape, const cpu_band_t *band);
+/*  `work` gets the bands in the order (y, x). row_by_row: of one row of positions each, so that all positions come in this order. */
+void cpu_window_bands(const cpu_window_t *shape, bool row_by_row, cpu_band_fn work, const void *ctx);

@@ -1,0 +1,252 @@
+/*  layout - the tensors of a network: how many, how large, what they are called, and where each lies in the flat vector. */
+#include <stdio.h>
+#include <string.h>
+#include "common/base/mem.h"
+#include "common/nn/layers.h"
+#include "common/nn/spec.h"
+
+static uint32_t s_encoder_layers(const tt_net_spec_t *spec, const tt_tower_t *tower)
+{
+    uint32_t count = 0, rows, cols;
+    for (uint32_t l = 0; l < tower->layers; l++)
+        count += tt_layer_weight(&spec->layer[tower->layer + l], &(tt_shape_t){0}, &rows, &cols);
+    return count;
+}
+
+uint32_t tt_spec_layers(const tt_net_spec_t *spec, uint32_t t)
+{
+    const tt_tower_t *tower = &spec->tower[t];
+    if (tower->kind == TT_TOWER_ENCODER)
+        return s_encoder_layers(spec, tower);
+    return tower->kind == TT_TOWER_DUELING ? 0 : tower->hidden_count + (tower->out > 0);
+}
+
+uint32_t tt_spec_width(const tt_net_spec_t *spec, uint32_t t)
+{
+    const tt_tower_t *tower = &spec->tower[t];
+    if (tower->kind != TT_TOWER_ENCODER)
+        return tower->hidden[tower->hidden_count - 1];
+    const tt_shape_t end = tt_layers_end(spec, t);
+    return (uint32_t)tt_shape_elements(&end);
+}
+
+/*  What goes into a layer; layer hidden_count is the head. */
+static uint32_t s_in(const tt_net_spec_t *spec, const tt_tower_t *tower, uint32_t layer)
+{
+    if (layer)
+        return tower->hidden[layer - 1];
+    return tower->from ? tt_spec_width(spec, tower->from - 1) : spec->obs;
+}
+
+static uint32_t s_units(const tt_tower_t *tower, uint32_t layer)
+{
+    return layer < tower->hidden_count ? tower->hidden[layer] : tower->out;
+}
+
+/*  Weights and biases of an encoder, or the multiply-adds of a row on its way through it: a convolution has its weights at each
+ *  position. */
+static uint64_t s_encoder_sum(const tt_net_spec_t *spec, uint32_t t, bool work)
+{
+    tt_shape_t shape[TT_ENCODER_LAYERS_MAX + 1];
+    const tt_tower_t *tower = &spec->tower[t];
+    uint64_t sum = 0;
+    const tt_status_t status = tt_layers_shapes(spec, t, shape);
+    TT_CHECK(status == TT_OK);
+    for (uint32_t l = 0; l < tower->layers; l++) {
+        const tt_layer_t *layer = &spec->layer[tower->layer + l];
+        const uint64_t positions = (uint64_t)shape[l + 1].height * shape[l + 1].width;
+        uint32_t rows = 0, cols = 0;
+        if (!tt_layer_weight(layer, &shape[l], &rows, &cols))
+            continue;
+        if (!work)
+            sum += ((uint64_t)rows + 1) * cols;
+        else if (layer->kind != TT_LAYER_LAYER_NORM)
+            sum += (uint64_t)rows * cols * positions;
+    }
+    return sum;
+}
+
+/*  No product overflows 64 bits with checked units: TT_TOWERS_MAX * (TT_HIDDEN_MAX + 1) layers of at most 2^32 + 2^16 floats, and
+ *  encoders' layers of at most TT_PARAMS_MAX. */
+uint64_t tt_spec_tower_params(const tt_net_spec_t *spec, uint32_t t)
+{
+    const tt_tower_t *tower = &spec->tower[t];
+    if (tower->kind == TT_TOWER_ENCODER)
+        return s_encoder_sum(spec, t, false);
+    uint64_t count = tower->log_std;
+    for (uint32_t l = 0; l < tt_spec_layers(spec, t); l++)
+        count += ((uint64_t)s_in(spec, tower, l) + 1) * s_units(tower, l);
+    return count;
+}
+
+uint64_t tt_net_tower_work(const tt_net_spec_t *spec, uint32_t t)
+{
+    const tt_tower_t *tower = &spec->tower[t];
+    if (tower->kind == TT_TOWER_ENCODER)
+        return s_encoder_sum(spec, t, true);
+    uint64_t sum = 0;
+    for (uint32_t l = 0; l < tt_spec_layers(spec, t); l++)
+        sum += (uint64_t)s_in(spec, tower, l) * s_units(tower, l);
+    return sum;
+}
+
+void tt_net_layer_shape(const tt_net_spec_t *spec, uint32_t t, uint32_t layer, uint32_t out[3])
+{
+    tt_shape_t shape[TT_ENCODER_LAYERS_MAX + 1];
+    const tt_status_t status = tt_layers_shapes(spec, t, shape);
+    TT_CHECK(status == TT_OK && layer < spec->tower[t].layers);
+    out[0] = shape[layer + 1].height;
+    out[1] = shape[layer + 1].width;
+    out[2] = shape[layer + 1].channels;
+}
+
+/*  Where a group begins and, when it is the last, where the vector ends. */
+static uint64_t s_span(const tt_net_spec_t *spec, uint32_t group, uint64_t *count)
+{
+    uint64_t first = 0;
+    *count = 0;
+    for (uint32_t t = 0; t < spec->towers && spec->tower[t].group <= group; t++) {
+        const tt_tower_t *tower = &spec->tower[t];
+        if (t && tower->group != spec->tower[t - 1].group) {
+            first = (first + *count + TT_GROUP_ALIGN - 1) / TT_GROUP_ALIGN * TT_GROUP_ALIGN;
+            *count = 0;
+        }
+        *count += tt_spec_tower_params(spec, t);
+    }
+    return first;
+}
+
+uint64_t tt_spec_params(const tt_net_spec_t *spec)
+{
+    uint64_t count = 0;
+    const uint64_t first = s_span(spec, spec->tower[spec->towers - 1].group, &count);
+    return first + count;
+}
+
+/*  The weight and the bias of a layer, "<tower>.<module>.weight" and ".bias". */
+static void s_name_pair(tt_tensor_t pair[2], const tt_tensor_t *weight, const char *tower, const char *module)
+{
+    pair[0] = pair[1] = *weight;
+    snprintf(pair[0].name, sizeof pair[0].name, "%s.%s.weight", tower, module);
+    snprintf(pair[1].name, sizeof pair[1].name, "%s.%s.bias", tower, module);
+    pair[1].rows = 1;
+    if (weight->kind == TT_TENSOR_NORM)
+        return;
+    pair[1].kind = TT_TENSOR_VECTOR;
+    memset(pair[1].kernel, 0, sizeof pair[1].kernel);
+    memset(pair[1].picture, 0, sizeof pair[1].picture);
+}
+
+static void s_note_picture(tt_tensor_t *tensor, const tt_shape_t *in)
+{
+    memcpy(tensor->picture, in->order, sizeof tensor->picture);
+}
+
+static size_t s_name_encoder(const tt_net_spec_t *spec, uint32_t t, tt_tensor_t *tensors)
+{
+    static const tt_tensor_kind_t kinds[] = {[TT_LAYER_CONV2D] = TT_TENSOR_KERNEL,
+        [TT_LAYER_DENSE] = TT_TENSOR_DENSE,
+        [TT_LAYER_LAYER_NORM] = TT_TENSOR_NORM};
+    tt_shape_t shape[TT_ENCODER_LAYERS_MAX + 1];
+    const tt_tower_t *tower = &spec->tower[t];
+    size_t count = 0;
+    const tt_status_t status = tt_layers_shapes(spec, t, shape);
+    TT_CHECK(status == TT_OK);
+    for (uint32_t l = 0; l < tower->layers; l++) {
+        const tt_layer_t *layer = &spec->layer[tower->layer + l];
+        char module[TT_MODULE_TEXT];
+        tt_tensor_t weight = {0};
+        if (!tt_layer_weight(layer, &shape[l], &weight.rows, &weight.cols))
+            continue;
+        weight.kind = kinds[layer->kind];
+        if (layer->kind != TT_LAYER_CONV2D)
+            s_note_picture(&weight, &shape[l]);
+        for (int i = 0; i < 2 && layer->kind == TT_LAYER_CONV2D; i++)
+            weight.kernel[i] = layer->kernel[i];
+        tt_layers_module(spec, t, l, module);
+        s_name_pair(tensors + count, &weight, tower->name, module);
+        count += 2;
+    }
+    return count;
+}
+
+/*  "<tower>.0.weight", ".0.bias", ".2.weight" ...: the numbers of an nn.Sequential that has an activation between. */
+static size_t s_name_mlp(const tt_net_spec_t *spec, uint32_t t, tt_tensor_t *tensors)
+{
+    const tt_tower_t *tower = &spec->tower[t];
+    size_t count = 0;
+    for (uint32_t l = 0; l < tt_spec_layers(spec, t); l++, count += 2) {
+        char module[TT_MODULE_TEXT];
+        tt_tensor_t weight = {.kind = TT_TENSOR_DENSE, .rows = s_in(spec, tower, l), .cols = s_units(tower, l)};
+        if (l == 0 && tower->from && spec->tower[tower->from - 1].kind == TT_TOWER_ENCODER)
+            s_note_picture(&weight, &(const tt_shape_t[]){tt_layers_end(spec, tower->from - 1)}[0]);
+        snprintf(module, sizeof module, "%u", 2 * l);
+        s_name_pair(tensors + count, &weight, tower->name, module);
+    }
+    if (tower->log_std) {
+        tensors[count] = (tt_tensor_t){.kind = TT_TENSOR_VECTOR, .rows = 1, .cols = tower->log_std};
+        snprintf(tensors[count].name, sizeof tensors[count].name, "%s.log_std", tower->name);
+        count++;
+    }
+    return count;
+}
+
+static size_t s_name_tower(const tt_net_spec_t *spec, uint32_t t, tt_tensor_t *tensors)
+{
+    return spec->tower[t].kind == TT_TOWER_ENCODER ? s_name_encoder(spec, t, tensors) : s_name_mlp(spec, t, tensors);
+}
+
+static size_t s_place(tt_tensor_t *tensors, size_t count, size_t offset, bool whole_lines)
+{
+    for (size_t i = 0; i < count; i++) {
+        const size_t size = (size_t)tensors[i].rows * tensors[i].cols;
+        if ((size % 16 == 0) == whole_lines) {
+            tensors[i].offset = offset;
+            offset += size;
+        }
+    }
+    return offset;
+}
+
+size_t tt_spec_tensors(const tt_net_spec_t *spec, tt_tensor_t *tensors)
+{
+    size_t count = 0, offset = 0;
+    for (uint32_t t = 0; t < spec->towers;) {
+        const size_t first = count;
+        const uint32_t group = spec->tower[t].group;
+        for (; t < spec->towers && spec->tower[t].group == group; t++)
+            count += s_name_tower(spec, t, tensors + count);
+        offset = s_place(tensors + first, count - first, tt_align(offset, TT_GROUP_ALIGN), true);
+        offset = s_place(tensors + first, count - first, offset, false);
+    }
+    return count;
+}
+
+uint32_t tt_net_groups(const tt_net_spec_t *spec)
+{
+    return spec->tower[spec->towers - 1].group + 1;
+}
+
+void tt_net_group_span(const tt_net_spec_t *spec, uint32_t group, size_t *first, size_t *count)
+{
+    uint64_t floats = 0;
+    const uint32_t groups = tt_net_groups(spec);
+    TT_CHECK(group < groups);
+    *first = (size_t)s_span(spec, group, &floats);
+    *count = (size_t)floats;
+}
+
+size_t tt_net_param_count(const tt_net_spec_t *spec)
+{
+    return tt_spec_check(spec) == TT_OK ? (size_t)tt_spec_params(spec) : 0;
+}
+
+size_t tt_net_stats_offset(const tt_net_spec_t *spec)
+{
+    return tt_net_param_count(spec);
+}
+
+size_t tt_net_grad_count(const tt_net_spec_t *spec)
+{
+    return tt_align(tt_net_param_count(spec) + TT_LOSS_STATS + spec->ride, 16);
+}
