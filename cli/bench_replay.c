@@ -94,7 +94,7 @@ static tt_status_t s_step(void *ctx)
         if (c->stack > 1)
             replay_gather(c->replay, got.unit, units, (replay_frame_t)which, 0, c->obs);
         else
-            replay_gather_flat(c->replay, got.unit, units, (replay_frame_t)which, c->obs);
+            replay_gather_rows(c->replay, got.unit, units, (replay_frame_t)which, c->obs);
     }
     replay_gather(c->replay, got.unit, units, REPLAY_AT, c->columns->action, c->action);
     return replay_priorities(c->replay, c->total++, c->error, units);

@@ -28,7 +28,7 @@ static void s_json_string(FILE *out, const char *text)
  *  digit. */
 static void s_json_member(void *ctx, const tt_cfg_field_t *field, const char *value, const char *origin)
 {
-    const bool text = field->type == TT_CFG_STR || field->type == TT_CFG_ENUM;
+    const bool text = field->type == TT_CFG_STR || field->type == TT_CFG_WORDS || field->type == TT_CFG_ENUM;
     const char *quote = text && *value != '"' ? "\"" : "";
     const char **separator = ctx;
     printf("%s\"%s\":{\"value\":%s%s%s,\"origin\":", *separator, field->key, quote, value, quote);

@@ -1,4 +1,6 @@
 #include "cli/comes_to.h"
+#include "cli/figures.h"
+#include "cli/graph.h"
 #include "cli/spaces.h"
 #include "common/base/mem.h"
 #include "common/job/fit.h"
@@ -44,32 +46,6 @@ static void s_add_up(sums_t *self, const tt_setup_t *setup)
     self->feed = tt_algorithm_shape(tt_setup_algorithm(setup), train, tt_setup_algorithm_cfg(setup)).feed;
 }
 
-/*  1234567 -> "1,234,567". */
-static const char *s_grouped(char out[32], uint64_t number)
-{
-    char digits[24];
-    const int length = snprintf(digits, sizeof digits, "%llu", (unsigned long long)number);
-    size_t at = 0;
-    for (int i = 0; i < length; i++) {
-        if (i && (length - i) % 3 == 0)
-            out[at++] = ',';
-        out[at++] = digits[i];
-    }
-    out[at] = '\0';
-    return out;
-}
-
-static const char *s_amount(char out[32], uint64_t number, const char *unit)
-{
-    static const char *const prefixes[] = {"", "k", "M", "G", "T"};
-    double amount = (double)number;
-    size_t p = 0;
-    for (; amount >= 1000 && p + 1 < TT_COUNT(prefixes); p++)
-        amount /= 1000;
-    snprintf(out, 32, amount < 10 && p ? "%.1f %s%s" : "%.0f %s%s", amount, prefixes[p], unit);
-    return out;
-}
-
 /*  What a tower's outputs are, where they are not logits or values alone. */
 static void s_print_head(FILE *out, const tt_tower_t *tower)
 {
@@ -83,7 +59,7 @@ static void s_print_head(FILE *out, const tt_tower_t *tower)
 
 static void s_print_tower(FILE *out, const sums_t *self, uint32_t t)
 {
-    char number[32];
+    char number[FIGURE];
     const tt_tower_t *tower = &self->net.tower[t], *trunk = s_trunk(&self->net, tower);
     fprintf(out, "#   %-12s ", tower->name);
     if (tower->kind == TT_TOWER_DUELING)
@@ -96,7 +72,7 @@ static void s_print_tower(FILE *out, const sums_t *self, uint32_t t)
         fprintf(out, " -> %u %s", tower->hidden[l], tower->activation == TT_NN_RELU ? "relu" : "tanh");
     s_print_head(out, tower);
     if (tt_spec_layers(&self->net, t))
-        fprintf(out, ": %s parameters", s_grouped(number, self->params[t]));
+        fprintf(out, ": %s parameters", figure_count(self->params[t], number));
     fprintf(out, "\n");
 }
 
@@ -111,24 +87,28 @@ static bool s_has_log_std(const tt_net_spec_t *net)
 void comes_to_print(FILE *out, const tt_setup_t *setup)
 {
     sums_t self;
-    char a[32], b[32];
+    char a[FIGURE], b[FIGURE];
     s_add_up(&self, setup);
     const tt_train_cfg_t *train = tt_setup_train(setup);
     fprintf(out, "# what it comes to:\n#   %-12s %s\n#   %-12s %s%s\n", "observation", train->space.obs, "action",
         train->space.action, train->space.mask ? ", some choices masked" : "");
     columns_print(out, self.columns);
     fprintf(out, "#   %-12s %u numbers that the networks read\n", "flattened", self.columns->flat);
-    for (uint32_t t = 0; t < self.net.towers; t++)
-        s_print_tower(out, &self, t);
-    fprintf(out, "#   %-12s %s parameters%s, %s\n", "together", s_grouped(a, self.all),
-        s_has_log_std(&self.net) ? " with log_std" : "", s_amount(b, 4 * self.all, "B"));
-    fprintf(out, "#   %-12s %s to act, %s to train on it once; %u B\n", "a row", s_amount(a, self.act, "FLOP"),
-        s_amount(b, self.train, "FLOP"), columns_bytes(self.columns));
+    for (uint32_t t = 0; t < self.net.towers; t++) {
+        if (self.net.tower[t].kind == TT_TOWER_ENCODER)
+            graph_print(out, &self.net, self.columns, t);
+        else
+            s_print_tower(out, &self, t);
+    }
+    fprintf(out, "#   %-12s %s parameters%s, %s\n", "together", figure_count(self.all, a),
+        s_has_log_std(&self.net) ? " with log_std" : "", figure_amount(4 * self.all, "B", b));
+    fprintf(out, "#   %-12s %s to act, %s to train on it once; %u B\n", "a row", figure_amount(self.act, "FLOP", a),
+        figure_amount(self.train, "FLOP", b), columns_bytes(self.columns));
     fprintf(out, "#   %-12s %u envs x %u steps = %s rows, %s\n", "a batch", train->num_envs, train->num_steps,
-        s_grouped(a, self.rows), s_amount(b, self.bytes, "B"));
+        figure_count(self.rows, a), figure_amount(self.bytes, "B", b));
     if (self.feed.source == TT_FEED_REPLAY)
         fprintf(out, "#   %-12s %s at most, on each learner and in each snapshot; a step draws %u of its rows\n",
-            "a replay", s_amount(b, self.feed.capacity, "B"), self.feed.units);
+            "a replay", figure_amount(self.feed.capacity, "B", b), self.feed.units);
     tt_columns_destroy(&self.columns);
 }
 
@@ -145,6 +125,9 @@ json_t *comes_to_json(const tt_setup_t *setup)
             columns_json(self.columns), "columns_hash", hash, "row_bytes", (json_int_t)columns_bytes(self.columns),
             "parameters", (json_int_t)self.all, "flop_act", (json_int_t)self.act, "flop_train", (json_int_t)self.train,
             "batch_rows", (json_int_t)self.rows, "batch_bytes", (json_int_t)self.bytes);
+    for (uint32_t t = 0; t < self.net.towers; t++)
+        if (self.net.tower[t].kind == TT_TOWER_ENCODER)
+            json_object_set_new(all, self.net.tower[t].name, graph_json(&self.net, self.columns, t));
     if (self.feed.source == TT_FEED_REPLAY)
         json_object_set_new(all, "replay_bytes", json_integer((json_int_t)self.feed.capacity));
     tt_columns_destroy(&self.columns);

@@ -12,5 +12,5 @@
 /*  Lines that begin with '#', so that what stands before them stays a config. */
 void comes_to_print(FILE *out, const tt_setup_t *setup);
 /*  {"observation", "action", "mask", "flat", "columns", "columns_hash", "row_bytes", "parameters", "flop_act", "flop_train",
- *  "batch_rows", "batch_bytes"}, new reference. */
+ *  "batch_rows", "batch_bytes"}, and of an encoder its layers by its name (cli/graph.h); new reference. */
 json_t *comes_to_json(const tt_setup_t *setup);

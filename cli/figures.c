@@ -1,6 +1,7 @@
 #include "cli/figures.h"
 #include <math.h>
 #include <stdio.h>
+#include "common/base/status.h"
 
 enum { DIGITS = 4 };
 
@@ -55,5 +56,16 @@ const char *figure_bytes(double bytes, char out[FIGURE])
         snprintf(out, FIGURE, "%.0f GB", bytes * 1e-9);
     else
         snprintf(out, FIGURE, "%.0f MB", bytes * 1e-6);
+    return out;
+}
+
+const char *figure_amount(uint64_t number, const char *unit, char out[FIGURE])
+{
+    static const char *const prefixes[] = {"", "k", "M", "G", "T"};
+    double amount = (double)number;
+    size_t p = 0;
+    for (; amount >= 1000 && p + 1 < TT_COUNT(prefixes); p++)
+        amount /= 1000;
+    snprintf(out, FIGURE, amount < 10 && p ? "%.1f %s%s" : "%.0f %s%s", amount, prefixes[p], unit);
     return out;
 }

@@ -3,6 +3,7 @@
 #include "collector/vec.h"
 #include "common/base/limits.h"
 #include "common/base/mem.h"
+#include "common/job/encoder.h"
 #include "common/job/fit.h"
 #include <ctype.h>
 #include <math.h>
@@ -276,6 +277,42 @@ static tt_status_t s_put_actor(tt_setup_t *self)
     return tt_config_claim(self->config, tt_train_fields, &self->train);
 }
 
+/*  What an encoder divides the picture's bytes by, so that they lie within 0 .. 1: bounds are not in the space's words. */
+static uint32_t s_divisor(const tt_space_t *picture)
+{
+    const bool bytes = picture->kind == TT_SPACE_BOX && picture->dtype == TT_U8;
+    const uint32_t bounds = !picture->high ? 0 : picture->same_bounds ? 1 : tt_space_elements(picture);
+    for (uint32_t i = 0; i < bounds; i++)
+        if (picture->high[i] != 255)
+            return 1;
+    return bytes ? 255 : 1;
+}
+
+/*  What is wrong with the encoder is said later, with the rest (tt_train_fit). */
+static tt_status_t s_put_divisor(tt_setup_t *self)
+{
+    const tt_space_t *leaf[TT_COLUMNS_MAX];
+    uint32_t picture = TT_COLUMNS_MAX;
+    char origin[160];
+    TT_AUTO(tt_columns) columns = NULL;
+    TT_TRY(tt_train_columns(&columns, &self->train));
+    if (!tt_has_encoder(&self->train) || tt_encoder_picture(&self->train, columns, &picture) != TT_OK)
+        picture = TT_COLUMNS_MAX;
+    const bool there = picture < tt_space_leaves(&self->env->obs, leaf, TT_COLUMNS_MAX);
+    snprintf(origin, sizeof origin, "environment %.127s", self->env->id);
+    s_put_whole(self->config, "space.divisor", there ? s_divisor(leaf[picture]) : 1, origin);
+    return TT_OK;
+}
+
+/*  An encoder ends with layers of its own. */
+static tt_status_t s_put_network(tt_setup_t *self)
+{
+    TT_TRY(s_blame(self->config, "env", s_put_divisor(self)));
+    if (tt_has_encoder(&self->train) && strcmp(tt_config_origin(self->config, "network.hidden"), "default") == 0)
+        tt_config_put(self->config, "network.hidden", "[]", "default with network.encoder");
+    return tt_config_claim(self->config, tt_train_fields, &self->train);
+}
+
 static tt_status_t s_claim(tt_setup_t *self)
 {
     s_name_others(self);
@@ -284,6 +321,7 @@ static tt_status_t s_claim(tt_setup_t *self)
     TT_TRY(tt_config_claim(self->config, self->algorithm->fields, self->algorithm_cfg));
     TT_TRY(tt_config_finish(self->config));
     TT_TRY(s_put_actor(self));
+    TT_TRY(s_put_network(self));
     TT_TRY(tt_train_check(self->config, &self->train));
     TT_TRY(tt_train_fit(self->config, &self->train));
     TT_TRY(s_check_args(self));

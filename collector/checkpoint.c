@@ -3,11 +3,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include "common/base/mem.h"
+#include "common/job/encoder.h"
 #include "common/job/fit.h"
 #include "common/snapshot/snapshot.h"
 
 static tt_status_t s_weights(checkpoint_t *self, const tt_st_t *file)
 {
+    const char *key;
+    const tt_status_t known = tt_encoder_check(&self->cfg, self->columns, &key);
+    if (known != TT_OK)
+        return tt_err_wrap(known, "%s", key);
     const tt_net_spec_t spec = tt_train_net(&self->cfg, self->columns);
     TT_TRY(tt_inference_new(&self->net, &spec));
     size_t count;

@@ -66,7 +66,7 @@ static tt_status_t s_open(
 
 static tt_status_t s_act(game_t *self)
 {
-    const float *const *row = tt_rows_of(&self->rows, self->E, self->cfg->norm, tt_vec_obs(self->vec));
+    const void *const *row = tt_rows_of(&self->rows, self->E, self->cfg->norm, tt_vec_obs(self->vec));
     float *out[TT_TOWERS_MAX] = {NULL};
     out[self->actor] = self->head;
     TT_TRY(tt_inference_run(self->cfg->net, row, self->E, out));
@@ -126,7 +126,8 @@ tt_status_t eval_play(const eval_cfg_t *cfg, eval_episode_t *out)
     if (s_head(spec) == spec->towers)
         return tt_err(TT_INVALID, "the network has no tower 'actor', nor one called 'q'");
     const tt_tower_t *actor = &spec->tower[s_head(spec)];
-    if (spec->obs != cfg->columns->flat || actor->out != policy.out || actor->log_std != policy.log_std)
+    if (tt_net_row_bytes(spec) != cfg->columns->row || spec->obs != cfg->columns->flat || actor->out != policy.out ||
+        actor->log_std != policy.log_std)
         return tt_err(TT_INVALID, "the policy (%u in, %u out, %u deviations) does not fit %s (%u observed, %u, %u)",
             spec->obs, actor->out, actor->log_std, cfg->env->id, cfg->columns->flat, policy.out, policy.log_std);
     uint32_t words[4];

@@ -55,7 +55,8 @@ static tt_status_t s_check(const rollout_cfg_t *cfg, const tt_policy_t *policy)
     if (tt_net_tower(spec, head) == spec->towers || (samples && tt_net_tower(spec, "critic") == spec->towers))
         return tt_err(TT_INVALID, "the network lacks '%s'%s", head, samples ? " or 'critic'" : "");
     const tt_tower_t *actor = &spec->tower[tt_net_tower(spec, head)];
-    if (spec->obs != cfg->columns->flat || actor->out != policy->out || actor->log_std != policy->log_std)
+    if (tt_net_row_bytes(spec) != cfg->columns->row || spec->obs != cfg->columns->flat || actor->out != policy->out ||
+        actor->log_std != policy->log_std)
         return tt_err(TT_INVALID, "the network (%u in, %u out, %u deviations) does not fit %s (%u observed, %u, %u)",
             spec->obs, actor->out, actor->log_std, cfg->env->id, cfg->columns->flat, policy->out, policy->log_std);
     const bool can = samples || tt_policy_one_choice(policy);
@@ -241,7 +242,7 @@ static void s_rows(const rollout_t *self, uint32_t first, uint32_t count, void *
 }
 
 /*  What the policy makes of rows: heads and values, either may be NULL. */
-static tt_status_t s_evaluate(rollout_t *self, const float *const *row, uint32_t rows, float *head, float *value)
+static tt_status_t s_evaluate(rollout_t *self, const void *const *row, uint32_t rows, float *head, float *value)
 {
     float *out[TT_TOWERS_MAX] = {NULL};
     out[self->actor] = head;
@@ -261,7 +262,7 @@ static bool s_finite(const float *x, size_t count)
 
 /*  Drawn from the distributions of the head, with what that was estimated at. */
 static tt_status_t s_sample(
-    rollout_t *self, const float *const *row, const uint8_t *mask, const tt_dist_draw_t *draw, void *const *action)
+    rollout_t *self, const void *const *row, const uint8_t *mask, const tt_dist_draw_t *draw, void *const *action)
 {
     const size_t at = (size_t)self->t * self->E;
     float *value = self->at.value + at, *log_prob = self->at.log_prob + at;
@@ -272,7 +273,7 @@ static tt_status_t s_sample(
 
 /*  The best choice by the head, or any. */
 static tt_status_t s_explore(
-    rollout_t *self, const float *const *row, const uint8_t *mask, const tt_dist_draw_t *draw, void *const *action)
+    rollout_t *self, const void *const *row, const uint8_t *mask, const tt_dist_draw_t *draw, void *const *action)
 {
     for (uint32_t i = 0; i < self->E; i++)
         self->epsilon[i] = (float)tt_epsilon(&self->cfg.actor, self->clock[i] * self->cfg.num_envs + self->who[i]);
@@ -288,7 +289,7 @@ static tt_status_t s_act(rollout_t *self, void *const *seen, void *const *action
     for (uint32_t i = 0; i < self->E; i++)
         self->clock[i] = tt_vec_clock(self->vec, i);
     const tt_dist_draw_t draw = {self->cfg.seed, TT_STREAM_ACTION, self->who, self->clock};
-    const float *const *row = tt_rows_of(&self->rows, self->E, self->cfg.norm, seen);
+    const void *const *row = tt_rows_of(&self->rows, self->E, self->cfg.norm, seen);
     return self->cfg.actor.kind == TT_ACT_SAMPLE ? s_sample(self, row, mask, &draw, action)
                                                  : s_explore(self, row, mask, &draw, action);
 }

@@ -80,8 +80,8 @@ void tt_vec_save(const tt_vec_t *self, uint32_t i, void *bytes)
 /*  States that were saved before there were columns: one float32 vector, which lies as it lay. */
 static bool s_is_first_form(const tt_vec_t *self, const saved_t *head)
 {
-    return head->magic == MAGIC_1 && tt_columns_plain(self->columns) && !self->mask &&
-           head->columns == self->columns->flat;
+    return head->magic == MAGIC_1 && self->columns->obs_count == 1 && self->columns->at[0].dtype == TT_F32 &&
+           !self->mask && head->columns == self->columns->flat;
 }
 
 static tt_status_t s_check_head(const tt_vec_t *self, const saved_t *head)

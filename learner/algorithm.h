@@ -19,11 +19,11 @@
 typedef struct {
     uint64_t update;                    /* n: batch n makes version n + 1                                      */
     uint64_t env_steps;                 /* consumed before this batch                                          */
-    uint32_t T, N, D;                   /* steps, envs, floats of an observation as the network reads it       */
+    uint32_t T, N, D;                   /* steps, envs, numbers of an observation as the network reads it      */
     const tt_columns_t *columns;        /* what a row consists of                                              */
     bool stale;                         /* behaviour version < n: values and log-probs may be recomputed       */
-    const float *const *obs;            /* [T*N] -> D floats, flattened and normalised                         */
-    const float *const *last;           /* [N] -> D floats: the observation after step T                       */
+    const void *const *obs;             /* [T*N] -> rows as the network reads them, normalised (columns.h)     */
+    const void *const *last;            /* [N] -> the same of the observation after step T                     */
     const void *action[TT_COLUMNS_MAX]; /* of each action column, as stored: [T][N][elements] (unclipped)  */
     const uint8_t *mask;                /* [T][N][columns->mask_bits], NULL = the env has none                 */
     const float *reward;                /* [T][N] normalised                                                   */
@@ -34,7 +34,7 @@ typedef struct {
     const float *last_value;            /* [N]    of the behaviour version                                     */
     uint32_t finals;                    /* truncations inside the batch                                        */
     const uint32_t *final_row;          /* [finals] ascending row numbers                                      */
-    const float *const *final_obs;      /* [finals] -> D floats, flattened and normalised                    */
+    const void *const *final_obs;       /* [finals] -> rows as `obs`                                           */
     const float *final_value;           /* [finals] of the behaviour version                                   */
 } tt_batch_t;
 

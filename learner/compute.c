@@ -62,10 +62,10 @@ void compute_destroy(compute_t **self_p)
 
 /* ---- the batch ------------------------------------------------------------------------------------------------------ */
 
-static tt_status_t s_put_rows(compute_t *self, tt_batch_rows_t which, const float *const *row, size_t count)
+static tt_status_t s_put_rows(compute_t *self, tt_batch_rows_t which, const void *const *row, size_t count)
 {
     self->count[which] = count;
-    return tt_table_put_rows(self->rows[which], self->model->stream, (const void *const *)row, count);
+    return tt_table_put_rows(self->rows[which], self->model->stream, row, count);
 }
 
 tt_status_t compute_batch(compute_t *self, const tt_batch_t *batch)
@@ -138,7 +138,7 @@ static tt_status_t s_from_batch(compute_t *self, const tt_minibatch_t *minibatch
 }
 
 static tt_status_t s_from_replay(
-    compute_t *self, const tt_minibatch_t *minibatch, const float *const units[TT_FRAMES], tt_pass_t *pass)
+    compute_t *self, const tt_minibatch_t *minibatch, const void *const units[TT_FRAMES], tt_pass_t *pass)
 {
     pass->row = s_positions(self, minibatch->rows);
     for (int f = 0; f < TT_FRAMES; f++) {
@@ -149,7 +149,7 @@ static tt_status_t s_from_replay(
 }
 
 tt_status_t compute_gradients(
-    compute_t *self, const tt_minibatch_t *minibatch, const float *const units[TT_FRAMES], uint32_t lo, uint32_t hi)
+    compute_t *self, const tt_minibatch_t *minibatch, const void *const units[TT_FRAMES], uint32_t lo, uint32_t hi)
 {
     tt_pass_t pass = {.rows = 0};
     if (minibatch) {

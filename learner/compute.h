@@ -27,9 +27,9 @@ tt_status_t compute_batch(compute_t *self, const tt_batch_t *batch);
 tt_evaluator_t compute_evaluator(compute_t *self);
 
 /*  The gradients of shards lo .. hi-1 of a minibatch; NULL: of nothing, a sum of zeros.
- *  units: REPLAY: observations by frame and position, [rows][D], those of the run's shards are read. BATCH: NULL. */
+ *  units: REPLAY: observations by frame and position, rows side by side, those of the run's shards are read. BATCH: NULL. */
 tt_status_t compute_gradients(
-    compute_t *self, const tt_minibatch_t *minibatch, const float *const units[TT_FRAMES], uint32_t lo, uint32_t hi);
+    compute_t *self, const tt_minibatch_t *minibatch, const void *const units[TT_FRAMES], uint32_t lo, uint32_t hi);
 /*  What compute_gradients left there, for the all-reduce. */
 tt_sums_t *compute_sums(compute_t *self);
 

@@ -7,9 +7,9 @@ struct memory {
     tt_feed_t feed;
     replay_t *replay;
     replay_sample_t sample;
-    uint32_t flat;                /* floats of an observation */
-    float *obs[TT_FRAMES];        /* [units][flat]            */
-    const float *view[TT_FRAMES]; /* the same, to be read     */
+    uint32_t row;                /* bytes of an observation */
+    char *obs[TT_FRAMES];        /* [units][row]            */
+    const void *view[TT_FRAMES]; /* the same, to be read    */
 };
 
 /*  Observations, masks and actions; rewards and flags always are. What an actor added is not read again. */
@@ -24,7 +24,7 @@ static uint64_t s_stored(const tt_columns_t *columns)
 static void s_make_room(memory_t *self)
 {
     for (int f = 0; f < TT_FRAMES; f++)
-        self->view[f] = self->obs[f] = tt_aligned0(tt_mul(tt_mul(self->feed.units, self->flat), sizeof(float)));
+        self->view[f] = self->obs[f] = tt_aligned0(tt_mul(self->feed.units, self->row));
 }
 
 tt_status_t memory_new(
@@ -32,7 +32,7 @@ tt_status_t memory_new(
 {
     memory_t *self = tt_new0(sizeof *self);
     self->feed = *feed;
-    self->flat = columns->flat;
+    self->row = columns->row;
     self->cfg = (replay_cfg_t){.columns = columns,
         .store = s_stored(columns),
         .N = train->num_envs,
@@ -133,12 +133,12 @@ tt_status_t memory_draw(memory_t *self, uint64_t total, const replay_sample_t **
 void memory_gather(memory_t *self, uint32_t lo, uint32_t hi)
 {
     const uint64_t *unit = self->sample.unit + lo;
-    const size_t at = (size_t)lo * self->flat;
-    replay_gather_flat(self->replay, unit, hi - lo, REPLAY_AT, self->obs[TT_AT] + at);
-    replay_gather_flat(self->replay, unit, hi - lo, REPLAY_NEXT, self->obs[TT_NEXT] + at);
+    const size_t at = (size_t)lo * self->row;
+    replay_gather_rows(self->replay, unit, hi - lo, REPLAY_AT, self->obs[TT_AT] + at);
+    replay_gather_rows(self->replay, unit, hi - lo, REPLAY_NEXT, self->obs[TT_NEXT] + at);
 }
 
-const float *const *memory_obs(const memory_t *self)
+const void *const *memory_obs(const memory_t *self)
 {
     return self->view;
 }

@@ -26,9 +26,9 @@ uint32_t memory_owed(const memory_t *self, uint64_t update);
 
 /*  The minibatch of step `total`, borrowed until the next draw; drawn again, the same. */
 tt_status_t memory_draw(memory_t *self, uint64_t total, const replay_sample_t **out);
-/*  Read the observations of positions lo .. hi-1 of the minibatch just drawn to memory_obs: by frame, [units][flat]. */
+/*  Read the observations of positions lo .. hi-1 of the minibatch just drawn to memory_obs: by frame, [units] rows (columns.h) side by side. */
 void memory_gather(memory_t *self, uint32_t lo, uint32_t hi);
-const float *const *memory_obs(const memory_t *self);
+const void *const *memory_obs(const memory_t *self);
 
 /*  What step `total` found by position (prioritised; else it is not read). */
 tt_status_t memory_found(memory_t *self, uint64_t total, const float *x);

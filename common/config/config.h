@@ -17,15 +17,16 @@
 #include "common/base/status.h"
 
 typedef enum {
-    TT_CFG_BOOL, /* bool                                                                         */
-    TT_CFG_U32,  /* uint32_t                                                                     */
-    TT_CFG_U64,  /* uint64_t; 1_000_000, 1e6, 100k and 1M are read too, as for U32               */
-    TT_CFG_F32,  /* float                                                                        */
-    TT_CFG_F64,  /* double; `null` = NAN, where the table allows it (whole numbers: 0)           */
-    TT_CFG_STR,  /* char[size]                                                                   */
-    TT_CFG_ENUM, /* int; `choices` is "tanh|relu"; the value is the position in it               */
-    TT_CFG_LIST, /* tt_cfg_list_t: up to 8 positive integers, [64, 64]                           */
-    TT_CFG_MAP   /* tt_cfg_map_t: all that stands below the key; nobody here knows its names     */
+    TT_CFG_BOOL,  /* bool                                                                         */
+    TT_CFG_U32,   /* uint32_t                                                                     */
+    TT_CFG_U64,   /* uint64_t; 1_000_000, 1e6, 100k and 1M are read too, as for U32               */
+    TT_CFG_F32,   /* float                                                                        */
+    TT_CFG_F64,   /* double; `null` = NAN, where the table allows it (whole numbers: 0)           */
+    TT_CFG_STR,   /* char[size]                                                                   */
+    TT_CFG_ENUM,  /* int; `choices` is "tanh|relu"; the value is the position in it               */
+    TT_CFG_LIST,  /* tt_cfg_list_t: up to 8 positive integers, [64, 64]                           */
+    TT_CFG_WORDS, /* char[size]: text, or a list of texts, which is the same with commas between   */
+    TT_CFG_MAP    /* tt_cfg_map_t: all that stands below the key; nobody here knows its names     */
 } tt_cfg_type_t;
 
 typedef struct {
@@ -56,7 +57,7 @@ typedef struct {
     double min, max;     /* numbers (both inclusive) and length of lists; ignored when equal */
     const char *help;    /* what it is, with its unit                        */
     const char *choices; /* TT_CFG_ENUM                                      */
-    size_t size;         /* TT_CFG_STR: bytes with the ending 0              */
+    size_t size;         /* TT_CFG_STR, TT_CFG_WORDS: bytes with the ending 0 */
     const char *rival;   /* key that says the same in other words: only one of the two may be set to
                             something else than its default (tt_config_finish); NULL = none         */
     tt_cfg_resume_t resume;

@@ -33,6 +33,16 @@ const tt_cfg_field_t tt_train_fields[] = {
         .help = "policy and value function read the same hidden layers; false: each has its own"},
     {"network.init", TT_CFG_ENUM, AT(network.init), "orthogonal", .choices = "orthogonal|uniform",
         .help = "first weights; uniform: within 1/sqrt(inputs), biases too, as PyTorch's Linear"},
+    {"network.encoder", TT_CFG_WORDS, AT(network.encoder), "none", .size = ROOM(network.encoder),
+        .help =
+            "before the hidden layers, for pictures: none, nature, impala, minatar, or a list of layers: conv 32 8x8 "
+            "/4 "
+            "pad 1 relu; max_pool 3x3 /2 pad 1; dense 512 relu; layer_norm; relu; tanh; residual 2 (LAYERS); concat "
+            "KEY. With one, network.hidden is [] unless it is set"},
+    {"network.picture", TT_CFG_STR, AT(network.picture), "", .size = ROOM(network.picture),
+        .help =
+            "KEY of the observation that the encoder reads as a picture; default: the only one of bytes with two or "
+            "three dimensions"},
     {"normalize.obs", TT_CFG_BOOL, AT(normalize.obs), "false",
         .help = "observations to mean 0 and variance 1, as seen so far"},
     {"normalize.reward", TT_CFG_BOOL, AT(normalize.reward), "false",
@@ -86,6 +96,8 @@ const tt_cfg_field_t tt_train_fields[] = {
         .help = "the env says which choices are allowed (filled in from the env)"},
     {"space.env_state", TT_CFG_U32, AT(space.env_state), "0", 0, TT_ENV_STATE_MAX,
         .help = "bytes of one saved env, 0 = cannot be saved (filled in from the env)"},
+    {"space.divisor", TT_CFG_U32, AT(space.divisor), "1", 1, 255,
+        .help = "what the encoder divides the picture's bytes by: 255, or 1 (filled in from the env)"},
     {"space.threshold", TT_CFG_F64, AT(space.threshold), "null", -1e12, 1e12,
         .help = "mean return that counts as solved (filled in from the env)", .resume = TT_CFG_FREE},
     /* the algorithm's own keys say whether they may change in a resumed run */

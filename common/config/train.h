@@ -22,9 +22,11 @@ typedef struct {
     } algorithm;
     struct {
         tt_cfg_list_t hidden;
-        int activation; /* tt_activation_t                                   */
-        bool shared;    /* one trunk for policy and value function           */
-        int init;       /* tt_init_t                                         */
+        int activation;                    /* tt_activation_t                                   */
+        bool shared;                       /* one trunk for policy and value function           */
+        int init;                          /* tt_init_t                                         */
+        char encoder[TT_ENCODER_TEXT_MAX]; /* "none", or layers in words (common/job/encoder.h) */
+        char picture[64];                  /* which part of the observation it reads; "" = the only one */
     } network;
     struct {
         bool obs, reward;
@@ -66,6 +68,7 @@ typedef struct {
         char action[TT_SPACE_TEXT_MAX]; /* "discrete(2)"                               */
         bool mask;                      /* it says which choices are allowed           */
         uint32_t env_state;             /* bytes of one saved env, 0 = cannot be saved */
+        uint32_t divisor;               /* of the picture's bytes: 255, or 1           */
         double threshold;               /* solved at this mean return; NAN = none      */
     } space;
     tt_actor_t actor; /* filled in from the algorithm, as `space` is from the env */

@@ -213,6 +213,29 @@ static tt_status_t s_read_str(const entry_t *entry, const tt_cfg_field_t *field,
     return TT_OK;
 }
 
+/*  A list's items, with commas between; too long: as far as it goes. The caller frees. */
+static char *s_join(const entry_t *entry)
+{
+    tt_buf_t all;
+    tt_buf_init(&all, TEXT_MAX);
+    for (size_t i = 0; i < entry->item_count; i++)
+        if (tt_buf_printf(&all, "%s%s", i ? ", " : "", entry->items[i]) != TT_OK)
+            break;
+    char *text = tt_strdup(tt_buf_text(&all));
+    tt_buf_free(&all);
+    return text;
+}
+
+static tt_status_t s_read_words(const entry_t *entry, const tt_cfg_field_t *field, char *out)
+{
+    if (entry->kind != ENTRY_LIST)
+        return s_read_str(entry, field, out);
+    entry_t joined = {.kind = ENTRY_QUOTED, .key = entry->key, .origin = entry->origin, .text = s_join(entry)};
+    const tt_status_t status = s_read_str(&joined, field, out);
+    free(joined.text);
+    return status;
+}
+
 enum { CHOICES_MAX = 32 };
 
 /*  "tanh|relu" in place to words; returns how many. */
@@ -331,6 +354,8 @@ tt_status_t value_read(const entry_t *entry, const tt_cfg_field_t *field, void *
         return s_read_enum(entry, field, member);
     case TT_CFG_LIST:
         return s_read_list(entry, field, member);
+    case TT_CFG_WORDS:
+        return s_read_words(entry, field, member);
     case TT_CFG_MAP:
         break; /* map.c */
     }
@@ -448,6 +473,7 @@ tt_status_t value_write(tt_buf_t *out, const tt_cfg_field_t *field, const void *
     case TT_CFG_F64:
         return s_write_real(out, *(const double *)member, false);
     case TT_CFG_STR:
+    case TT_CFG_WORDS:
         return s_write_str(out, field->key, member);
     case TT_CFG_ENUM:
         return s_write_enum(out, field, *(const int *)member);

@@ -1,6 +1,7 @@
 #include "common/job/fit.h"
 #include <stdio.h>
 #include "common/base/limits.h"
+#include "common/job/encoder.h"
 #include "common/nn/spec.h"
 #include "common/rl/policy.h"
 
@@ -36,14 +37,29 @@ static tt_net_spec_t s_towers(const tt_train_cfg_t *cfg, const tt_columns_t *col
     if (cfg->actor.kind == TT_ACT_ARGMAX)
         return (cfg->actor.dueling ? tt_net_dueling : tt_net_one)(
             "q", columns->flat, cfg->network.hidden.at, cfg->network.hidden.count, activation, policy.out);
-    return (cfg->network.shared ? tt_net_shared : tt_net_actor_critic)(
+    /* an encoder that both read needs no trunk behind it */
+    const bool trunk = cfg->network.shared && (cfg->network.hidden.count || !tt_has_encoder(cfg));
+    return (trunk ? tt_net_shared : tt_net_actor_critic)(
         columns->flat, cfg->network.hidden.at, cfg->network.hidden.count, activation, policy.out, policy.log_std);
+}
+
+void tt_train_parts(tt_net_spec_t *spec, const tt_columns_t *columns, bool named)
+{
+    bool bytes = false;
+    for (uint32_t c = 0; c < columns->obs_count; c++)
+        bytes |= tt_column_is_bytes(&columns->at[c]);
+    for (uint32_t c = 0; (bytes || named) && c < columns->obs_count; c++)
+        spec->part[spec->parts++] =
+            (tt_part_t){.bytes = tt_column_is_bytes(&columns->at[c]), .elements = columns->at[c].flat, .divisor = 1};
 }
 
 tt_net_spec_t tt_train_net(const tt_train_cfg_t *cfg, const tt_columns_t *columns)
 {
     tt_net_spec_t spec = s_towers(cfg, columns);
+    tt_train_parts(&spec, columns, tt_has_encoder(cfg));
     spec.init = cfg->network.init == TT_INIT_UNIFORM ? TT_NN_UNIFORM : TT_NN_ORTHOGONAL;
+    if (tt_has_encoder(cfg) && tt_encoder_put(cfg, columns, &spec) != TT_OK)
+        spec.towers = 0; /* no network; tt_encoder_check says why */
     return spec;
 }
 
@@ -98,19 +114,18 @@ static tt_status_t s_check_segment(const tt_train_cfg_t *cfg, const tt_columns_t
         cfg->num_envs, cfg->num_steps, size, TT_SEGMENT_MAX >> 20);
 }
 
-/*  What a learner makes of observations that are not read where they lie: one-hot choices and bytes as floats (common/rl/rows.h). Bytes
- *  are four times what they were; where choices are many it is far more. */
-static tt_status_t s_check_flat(const tt_train_cfg_t *cfg, const tt_columns_t *columns)
+/*  What a learner makes of observations that are not read where they lie: copies of rows, with one-hot choices as floats
+ *  (common/rl/rows.h). Where choices are many it is far more than what they were. */
+static tt_status_t s_check_rows(const tt_train_cfg_t *cfg, const tt_columns_t *columns)
 {
     const uint64_t most = (uint64_t)4 * TT_SEGMENT_MAX, rows = (uint64_t)cfg->num_envs * (cfg->num_steps + 1);
-    const uint64_t bytes = rows * columns->flat * sizeof(float); /* at most 2^33 rows of 2^16 numbers */
+    const uint64_t bytes = rows * columns->row; /* at most 2^33 rows of 2^26 bytes */
     if (tt_columns_plain(columns) || bytes <= most)
         return TT_OK;
     return tt_err(TT_INVALID,
-        "the observations of %u envs x %u steps, flattened to %u numbers each, are %llu MiB, at most %llu are "
-        "possible: "
-        "lower it, or num_envs",
-        cfg->num_envs, cfg->num_steps, columns->flat, (unsigned long long)((bytes + (1 << 20) - 1) >> 20),
+        "the observations of %u envs x %u steps, as the networks read them (%u bytes each), are %llu MiB, at most %llu "
+        "are possible: lower it, or num_envs",
+        cfg->num_envs, cfg->num_steps, columns->row, (unsigned long long)((bytes + (1 << 20) - 1) >> 20),
         (unsigned long long)(most >> 20));
 }
 
@@ -130,28 +145,53 @@ static tt_status_t s_check_snapshot(const tt_train_cfg_t *cfg, const tt_net_spec
         (unsigned long long)params, cfg->lag, cfg->num_envs, (unsigned long long)(bytes >> 20), TT_FRAME_MAX >> 20);
 }
 
+/*  The words, then whether such layers fit the picture: with nothing behind them that could be at fault. */
+static tt_status_t s_check_encoder(const tt_config_t *config, const tt_train_cfg_t *cfg, const tt_columns_t *columns)
+{
+    tt_train_cfg_t alone = *cfg;
+    const char *key;
+    const tt_status_t status = tt_encoder_check(cfg, columns, &key);
+    TT_TRY(s_blame(config, key, status));
+    alone.network.hidden.count = 0;
+    const tt_net_spec_t net = tt_train_net(&alone, columns);
+    return s_blame(config, key, tt_spec_check(&net));
+}
+
+static tt_status_t s_check_network(const tt_config_t *config, const tt_train_cfg_t *cfg, const tt_columns_t *columns)
+{
+    const bool encoder = tt_has_encoder(cfg);
+    if (*cfg->network.picture && !encoder)
+        return s_blame(
+            config, "network.picture", tt_err(TT_INVALID, "network.encoder is none: nothing reads a picture"));
+    if (encoder)
+        TT_TRY(s_check_encoder(config, cfg, columns));
+    const tt_net_spec_t net = tt_train_net(cfg, columns);
+    TT_TRY(s_blame(config, "env", s_check_widths(cfg, &net)));
+    if (cfg->network.shared && cfg->network.hidden.count == 0 && !encoder)
+        return s_blame(config, "network.shared",
+            tt_err(TT_INVALID, "there are no layers to share: set it to false, or give network.hidden some"));
+    return s_blame(config, "network.hidden", tt_spec_check(&net));
+}
+
+static tt_status_t s_check_all(const tt_config_t *config, const tt_train_cfg_t *cfg, const tt_columns_t *columns)
+{
+    TT_TRY(s_blame(config, "algorithm.name", s_check_actor(cfg, columns)));
+    TT_TRY(s_check_network(config, cfg, columns));
+    TT_TRY(s_blame(config, "num_steps", s_check_segment(cfg, columns)));
+    TT_TRY(s_blame(config, "num_steps", s_check_rows(cfg, columns)));
+    const tt_net_spec_t net = tt_train_net(cfg, columns);
+    TT_TRY(s_blame(config, "network.hidden", s_check_snapshot(cfg, &net, columns->scaled)));
+    if (!cfg->normalize.obs || columns->scaled)
+        return TT_OK;
+    return s_blame(config, "normalize.obs",
+        tt_err(TT_INVALID, "%s observes no float32 numbers that could be normalised: set it to false", cfg->env));
+}
+
 tt_status_t tt_train_fit(const tt_config_t *config, const tt_train_cfg_t *cfg)
 {
     tt_columns_t *columns = NULL;
     TT_TRY(s_blame(config, "env", tt_train_columns(&columns, cfg)));
-    const tt_net_spec_t net = tt_train_net(cfg, columns);
-    tt_status_t status = s_blame(config, "algorithm.name", s_check_actor(cfg, columns));
-    if (status == TT_OK)
-        status = s_blame(config, "env", s_check_widths(cfg, &net));
-    if (status == TT_OK && cfg->network.shared && cfg->network.hidden.count == 0)
-        status = s_blame(config, "network.shared",
-            tt_err(TT_INVALID, "there are no layers to share: set it to false, or give network.hidden some"));
-    if (status == TT_OK)
-        status = s_blame(config, "network.hidden", tt_spec_check(&net));
-    if (status == TT_OK)
-        status = s_blame(config, "num_steps", s_check_segment(cfg, columns));
-    if (status == TT_OK)
-        status = s_blame(config, "num_steps", s_check_flat(cfg, columns));
-    if (status == TT_OK)
-        status = s_blame(config, "network.hidden", s_check_snapshot(cfg, &net, columns->scaled));
-    if (status == TT_OK && cfg->normalize.obs && columns->scaled == 0)
-        status = s_blame(config, "normalize.obs",
-            tt_err(TT_INVALID, "%s observes no float32 numbers that could be normalised: set it to false", cfg->env));
+    const tt_status_t status = s_check_all(config, cfg, columns);
     tt_columns_destroy(&columns);
     return status;
 }

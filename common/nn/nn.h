@@ -126,7 +126,8 @@ void tt_net_put_encoder(tt_net_spec_t *spec, const tt_tower_t *encoder, bool sep
 void tt_net_layer_shape(const tt_net_spec_t *spec, uint32_t tower, uint32_t layer, uint32_t shape[3]);
 /*  Multiply-adds of a row on its way forward through one tower, without the trunks before it. */
 uint64_t tt_net_tower_work(const tt_net_spec_t *spec, uint32_t tower);
-/*  Bytes of an observation's row: a table of observations has rows of these. */
+/*  Bytes of an observation's row: a table of observations has rows of these. A lone part of bytes is followed by nothing; else a
+ *  row is a multiple of 4. */
 size_t tt_net_row_bytes(const tt_net_spec_t *spec);
 /*  The number of the tower of that name; spec->towers when there is none. */
 uint32_t tt_net_tower(const tt_net_spec_t *spec, const char *name);

@@ -162,6 +162,8 @@ size_t tt_spec_part_bytes(const tt_part_t *part)
 size_t tt_net_row_bytes(const tt_net_spec_t *spec)
 {
     size_t bytes = spec->parts ? 0 : spec->obs * sizeof(float);
+    if (spec->parts == 1 && spec->part[0].bytes)
+        return spec->part[0].elements; /* frames lie side by side where they are stored */
     for (uint32_t p = 0; p < spec->parts; p++)
         bytes += tt_spec_part_bytes(&spec->part[p]);
     return bytes;

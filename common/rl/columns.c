@@ -150,6 +150,25 @@ static uint64_t s_hash(const tt_columns_t *self)
     return hash;
 }
 
+static uint32_t s_round(uint32_t bytes)
+{
+    return (bytes + 3) / 4 * 4;
+}
+
+/*  Where a network's row has which column. */
+static void s_lay_row(tt_columns_t *self)
+{
+    for (uint32_t c = 0; c < self->obs_count; c++) {
+        tt_column_t *column = &self->at[c];
+        column->at = s_round(self->row);
+        self->row = column->at + column->flat * (uint32_t)(tt_column_is_bytes(column) ? 1 : sizeof(float));
+        self->flat += column->flat;
+        self->scaled += column->dtype == TT_F32 ? column->elements : 0;
+    }
+    if (self->obs_count > 1)
+        self->row = s_round(self->row);
+}
+
 static tt_status_t s_fill(
     tt_columns_t *self, const tt_space_t *obs, const tt_space_t *action, bool mask, bool estimates)
 {
@@ -164,10 +183,7 @@ static tt_status_t s_fill(
     TT_TRY(s_add_space(&maker, action, "action"));
     self->action_count = self->count - self->action;
     TT_TRY(s_add_rest(self, estimates));
-    for (uint32_t c = 0; c < self->obs_count; c++) {
-        self->flat += self->at[c].flat;
-        self->scaled += self->at[c].dtype == TT_F32 ? self->at[c].elements : 0;
-    }
+    s_lay_row(self);
     self->hash = s_hash(self);
     return TT_OK;
 }
@@ -193,23 +209,25 @@ void tt_columns_destroy(tt_columns_t **self_p)
     *self_p = NULL;
 }
 
-bool tt_columns_plain(const tt_columns_t *self)
+bool tt_column_is_bytes(const tt_column_t *column)
 {
-    return self->obs_count == 1 && self->at[0].dtype == TT_F32;
+    return column->dtype == TT_U8 && !column->choice;
 }
 
-/* ---- one observation as floats ------------------------------------------------------------------------------------- */
+bool tt_columns_plain(const tt_columns_t *self)
+{
+    return self->obs_count == 1 && (self->at[0].dtype == TT_F32 || tt_column_is_bytes(&self->at[0]));
+}
+
+/* ---- one observation as a row -------------------------------------------------------------------------------------- */
 
 /*  Reads through memcpy: a row of a received frame may lie anywhere. */
-static void s_flatten_numbers(const tt_column_t *column, const unsigned char *from, float *out)
+static void s_read_numbers(const tt_column_t *column, const unsigned char *from, float *out)
 {
     switch (column->dtype) {
+    case TT_U8:
     case TT_F32:
         memcpy(out, from, column->bytes);
-        break;
-    case TT_U8:
-        for (uint32_t i = 0; i < column->elements; i++)
-            out[i] = from[i];
         break;
     case TT_I32:
         for (uint32_t i = 0; i < column->elements; i++) {
@@ -227,7 +245,7 @@ static void s_flatten_numbers(const tt_column_t *column, const unsigned char *fr
     }
 }
 
-static void s_flatten_choices(const tt_column_t *column, const uint32_t *choices, const unsigned char *from, float *out)
+static void s_read_choices(const tt_column_t *column, const uint32_t *choices, const unsigned char *from, float *out)
 {
     memset(out, 0, column->flat * sizeof *out);
     for (uint32_t i = 0; i < column->elements; i++) {
@@ -239,15 +257,15 @@ static void s_flatten_choices(const tt_column_t *column, const uint32_t *choices
     }
 }
 
-void tt_columns_flatten(const tt_columns_t *self, const void *const *column, float *out)
+void tt_columns_read(const tt_columns_t *self, const void *const *column, void *out)
 {
     for (uint32_t c = 0; c < self->obs_count; c++) {
         const tt_column_t *at = &self->at[c];
+        float *to = (float *)((char *)out + at->at);
         if (at->choice)
-            s_flatten_choices(at, self->choices + at->first, column[c], out);
+            s_read_choices(at, self->choices + at->first, column[c], to);
         else
-            s_flatten_numbers(at, column[c], out);
-        out += at->flat;
+            s_read_numbers(at, column[c], to);
     }
 }
 
@@ -261,13 +279,13 @@ void tt_columns_scaled(const tt_columns_t *self, const void *const *column, floa
     }
 }
 
-void tt_columns_put_scaled(const tt_columns_t *self, const float *scaled, float *flat)
+void tt_columns_put_scaled(const tt_columns_t *self, const float *scaled, void *row)
 {
     for (uint32_t c = 0; c < self->obs_count; c++) {
-        if (self->at[c].dtype == TT_F32) {
-            memcpy(flat, scaled, self->at[c].bytes);
-            scaled += self->at[c].elements;
-        }
-        flat += self->at[c].flat;
+        const tt_column_t *at = &self->at[c];
+        if (at->dtype != TT_F32)
+            continue;
+        memcpy((char *)row + at->at, scaled, at->bytes);
+        scaled += at->elements;
     }
 }

@@ -8,6 +8,9 @@
  *  Names:    "obs" or "obs.<path>", "mask", "action" or "action.<path>"; path: dict keys and tuple numbers joined by '.'.
  *  Stored:   f32, u8, i32, i64 as they are; f64 as f32; bool as u8; a choice as i32 counted from 0, whatever the space's
  *            `start`; multi-binary as u8.
+ *  Read:     an observation is a network's row: column after column, u8 that is no choice as it is, all else as floats (choices one-hot),
+ *            in the order of Gymnasium's flatten. Each begins at a multiple of 4 bytes, and where there are several the row ends
+ *            at one, too.
  *  Threads:  pure; a list is read-only once made. */
 #pragma once
 #include <stdbool.h>
@@ -26,7 +29,8 @@ typedef struct {
     bool keep;         /* has a value after the last step (last) and at each truncation (final), too   */
     bool choice;       /* each element is a choice of choices->choices[first .. first + elements - 1]  */
     uint32_t first;
-    uint32_t flat; /* floats of a row as a dense layer reads it: one-hot choices, else `elements`  */
+    uint32_t flat; /* numbers of a row as a dense layer reads it: one-hot choices, else `elements` */
+    uint32_t at;   /* of the observation: where these begin in a network's row, in bytes           */
 } tt_column_t;
 
 typedef struct {
@@ -37,7 +41,8 @@ typedef struct {
     uint32_t action, action_count; /* action leaves: at[action .. action + action_count - 1]                */
     uint32_t reward, terminated, truncated;
     int log_prob, value; /* -1 = acting does not estimate them                                   */
-    uint32_t flat;       /* floats of an observation as a dense layer reads it: sum of obs' flat  */
+    uint32_t flat;       /* numbers of an observation as a dense layer reads it: sum of obs' flat */
+    uint32_t row;        /* bytes of it as a network's row                                        */
     uint32_t scaled;     /* of these, those that the normaliser knows: elements of the f32 ones   */
     uint32_t mask_bits;  /* elements of a mask: the choices of all discrete action elements       */
     uint32_t *choices;   /* of every element of every column with `choice`, owned                 */
@@ -51,13 +56,15 @@ tt_status_t tt_columns_new(
     tt_columns_t **self_p, const tt_space_t *obs, const tt_space_t *action, bool mask, bool estimates);
 void tt_columns_destroy(tt_columns_t **self_p);
 
-/*  A plain float32 vector and nothing else: rows can be read where they lie. */
+/*  A column of the observation that stays bytes in a network's row. */
+bool tt_column_is_bytes(const tt_column_t *column);
+/*  One column of float32 or of bytes and nothing else: what is stored are a network's rows, to be read where they lie. */
 bool tt_columns_plain(const tt_columns_t *self);
 
-/*  One observation, as a dense layer reads it (Gymnasium's flatten): out[self->flat]. column[i] -> the row of obs leaf i;
- *  it need not be aligned. */
-void tt_columns_flatten(const tt_columns_t *self, const void *const *column, float *out);
+/*  One observation as a network's row: out[self->row], aligned for floats. column[i] -> the row of obs leaf i; it need not be
+ *  aligned. */
+void tt_columns_read(const tt_columns_t *self, const void *const *column, void *out);
 /*  The floats of it that a normaliser works on, in order: out[self->scaled]. */
 void tt_columns_scaled(const tt_columns_t *self, const void *const *column, float *out);
-/*  Write scaled floats back to their places in a flattened observation. */
-void tt_columns_put_scaled(const tt_columns_t *self, const float *scaled, float *flat);
+/*  Write scaled floats back to their places in a network's row. */
+void tt_columns_put_scaled(const tt_columns_t *self, const float *scaled, void *row);

@@ -14,10 +14,12 @@ static void s_release(tt_rows_t *self)
 {
     free(self->at);
     free(self->raw);
-    free(self->flat);
+    free(self->copies);
     free(self->floats);
-    self->at = self->raw = NULL;
-    self->flat = self->floats = NULL;
+    self->at = NULL;
+    self->raw = NULL;
+    self->copies = NULL;
+    self->floats = NULL;
     self->room = 0;
 }
 
@@ -28,18 +30,24 @@ void tt_rows_free(tt_rows_t *self)
     self->scaled = NULL;
 }
 
-/*  Copies of `width` floats a row, and the pointers to them. */
-static float *s_copies(size_t count, size_t width, const float **row)
+static void s_make_copies(tt_rows_t *self)
 {
-    float *copies = tt_aligned0(tt_mul(tt_mul(count, width), sizeof(float)));
-    for (size_t r = 0; r < count; r++)
-        row[r] = copies + r * width;
-    return copies;
+    const size_t bytes = self->columns->row;
+    self->copies = tt_aligned0(tt_mul(self->room, bytes));
+    for (size_t r = 0; r < self->room; r++)
+        self->at[r] = self->copies + r * bytes;
+}
+
+static void s_make_floats(tt_rows_t *self)
+{
+    const size_t scaled = self->columns->scaled;
+    self->floats = tt_aligned0(tt_mul(tt_mul(self->room, scaled), sizeof(float)));
+    for (size_t r = 0; r < self->room; r++)
+        self->raw[r] = self->floats + r * scaled;
 }
 
 void tt_rows_need(tt_rows_t *self, size_t count)
 {
-    const tt_columns_t *columns = self->columns;
     if (count <= self->room)
         return;
     s_release(self);
@@ -48,50 +56,53 @@ void tt_rows_need(tt_rows_t *self, size_t count)
     if (self->scale)
         self->raw = tt_array0(count, sizeof *self->raw);
     if (self->scale || !self->plain)
-        self->flat = s_copies(count, columns->flat, self->at);
+        s_make_copies(self);
     if (self->scale && !self->plain)
-        self->floats = s_copies(count, columns->scaled, self->raw);
+        s_make_floats(self);
 }
 
-static void s_put_plain(tt_rows_t *self, size_t row, size_t count, const tt_norm_t *norm, const float *from)
+static void s_put_plain(tt_rows_t *self, size_t row, size_t count, const tt_norm_t *norm, const char *from)
 {
-    const size_t D = self->columns->flat;
-    const float **at = self->scale ? self->raw : self->at;
-    for (size_t k = 0; k < count; k++)
-        at[row + k] = from + k * D;
+    const size_t bytes = self->columns->row;
+    for (size_t k = 0; k < count; k++) {
+        if (self->scale)
+            self->raw[row + k] = (const float *)(from + k * bytes);
+        else
+            self->at[row + k] = from + k * bytes;
+    }
     if (self->scale)
-        tt_norm_scale(norm, from, count, self->clip, self->flat + row * D);
+        tt_norm_scale(norm, (const float *)from, count, self->clip, (float *)(self->copies + row * bytes));
 }
 
-static void s_put_flat(tt_rows_t *self, size_t row, const tt_norm_t *norm, const void *const *from)
+static void s_put_copy(tt_rows_t *self, size_t row, const tt_norm_t *norm, const void *const *from)
 {
     const tt_columns_t *columns = self->columns;
-    float *flat = self->flat + row * columns->flat;
-    tt_columns_flatten(columns, from, flat);
+    char *copy = self->copies + row * columns->row;
+    tt_columns_read(columns, from, copy);
     if (!self->scale)
         return;
     float *floats = self->floats + row * columns->scaled;
     tt_columns_scaled(columns, from, floats);
     tt_norm_scale(norm, floats, 1, self->clip, self->scaled);
-    tt_columns_put_scaled(columns, self->scaled, flat);
+    tt_columns_put_scaled(columns, self->scaled, copy);
 }
 
 void tt_rows_put(tt_rows_t *self, size_t row, size_t count, const tt_norm_t *norm, void *const *column, size_t index)
 {
     const tt_columns_t *columns = self->columns;
     if (self->plain) {
-        s_put_plain(self, row, count, norm, (const float *)column[0] + index * columns->flat);
+        s_put_plain(self, row, count, norm, (const char *)column[0] + index * columns->row);
         return;
     }
     const void *from[TT_COLUMNS_MAX];
     for (size_t k = 0; k < count; k++) {
         for (uint32_t c = 0; c < columns->obs_count; c++)
             from[c] = (const uint8_t *)column[c] + (index + k) * columns->at[c].bytes;
-        s_put_flat(self, row + k, norm, from);
+        s_put_copy(self, row + k, norm, from);
     }
 }
 
-const float *const *tt_rows_of(tt_rows_t *self, size_t count, const tt_norm_t *norm, void *const *column)
+const void *const *tt_rows_of(tt_rows_t *self, size_t count, const tt_norm_t *norm, void *const *column)
 {
     tt_rows_need(self, count);
     tt_rows_put(self, 0, count, norm, column, 0);

@@ -1,7 +1,7 @@
-/*  rows - observations as the network reads them, one pointer a row.
+/*  rows - observations as the network reads them (columns.h), one pointer a row.
  *
- *  A plain list (columns.h) is read where it lies, and copied when it is scaled; of any other a flattened copy is made, its
- *  floats scaled on the way.
+ *  A plain list is read where it lies, and copied when it is scaled; of any other a copy is made, its floats scaled on the
+ *  way.
  *
  *  Threads: an instance belongs to one thread. */
 #pragma once
@@ -13,11 +13,11 @@ typedef struct {
     bool plain, scale;
     float clip;
     size_t room;
-    const float **at;  /* [room] -> columns->flat floats: what the network reads                         */
+    const void **at;   /* [room] -> columns->row bytes: what the network reads                           */
     const float **raw; /* [room] -> columns->scaled floats, as collected; NULL when nothing is scaled    */
-    float *flat;       /* [room][flat] copies; NULL when rows are read where they lie                    */
+    char *copies;      /* [room][row]; NULL when rows are read where they lie                            */
     float *floats;     /* [room][scaled] what raw points to; NULL when that is where they lie            */
-    float *scaled;     /* [scaled] scratch */
+    float *scaled;     /* [scaled] scratch                                                               */
 } tt_rows_t;
 
 /*  scale: rows are normalised, if there are floats among their numbers. */
@@ -30,4 +30,4 @@ void tt_rows_need(tt_rows_t *self, size_t count);
  *  rows are of use. norm may be NULL when nothing is scaled. */
 void tt_rows_put(tt_rows_t *self, size_t row, size_t count, const tt_norm_t *norm, void *const *column, size_t index);
 /*  All of `count` rows, from the first on: self->at, borrowed until the next call. */
-const float *const *tt_rows_of(tt_rows_t *self, size_t count, const tt_norm_t *norm, void *const *column);
+const void *const *tt_rows_of(tt_rows_t *self, size_t count, const tt_norm_t *norm, void *const *column);

@@ -117,7 +117,7 @@ void replay_gather(
             (uint8_t *)out + i * stack * bytes, stack);
 }
 
-void replay_gather_flat(const replay_t *self, const uint64_t *unit, uint32_t units, replay_frame_t which, float *out)
+void replay_gather_rows(const replay_t *self, const uint64_t *unit, uint32_t units, replay_frame_t which, void *out)
 {
     const past_t *past = &self->past;
     const tt_columns_t *columns = past->cfg.columns;
@@ -134,6 +134,6 @@ void replay_gather_flat(const replay_t *self, const uint64_t *unit, uint32_t uni
             TT_CHECK(there);
             column[c] = s_value(past, &frame, c);
         }
-        tt_columns_flatten(columns, column, out + (size_t)i * columns->flat);
+        tt_columns_read(columns, column, (char *)out + (size_t)i * columns->row);
     }
 }

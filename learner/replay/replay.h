@@ -135,9 +135,9 @@ void replay_row(const replay_t *self, uint64_t unit, replay_frame_t frame, const
 void replay_gather(
     const replay_t *self, const uint64_t *unit, uint32_t units, replay_frame_t frame, uint32_t column, void *out);
 
-/*  Observations of many units as a dense layer reads them (tt_columns_flatten): out[units][columns->flat]. All
- *  observation columns are stored, none is stacked. */
-void replay_gather_flat(const replay_t *self, const uint64_t *unit, uint32_t units, replay_frame_t frame, float *out);
+/*  Observations of many units as rows of a network (tt_columns_read), side by side: out[units][columns->row]. All observation columns
+ *  are stored, none is stacked. */
+void replay_gather_rows(const replay_t *self, const uint64_t *unit, uint32_t units, replay_frame_t frame, void *out);
 
 /* ---- what outlives a process --------------------------------------------------------------------------------------- */
 

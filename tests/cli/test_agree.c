@@ -87,12 +87,15 @@ static void s_list(sample_t *self, char *out, size_t size)
     snprintf(out + used, size - used, "]");
 }
 
+static const char *const s_encoders[] = {"none", "none", "[dense 16 relu, layer_norm]", "dense 65536", "nature"};
+
 static void s_text(sample_t *self, const tt_cfg_field_t *field, char *out, size_t size)
 {
     const char *text = strcmp(field->key, "env") == 0                  ? PICK(self, s_envs)
                        : strcmp(field->key, "coordinator.listen") == 0 ? PICK(self, s_listen)
                        : strcmp(field->key, "coordinator.http") == 0   ? PICK(self, s_http)
                        : strcmp(field->key, "name") == 0               ? PICK(self, s_names)
+                       : strcmp(field->key, "network.picture") == 0    ? ""
                                                                        : "ppo";
     snprintf(out, size, "\"%s\"", text);
 }
@@ -129,6 +132,9 @@ static void s_value(sample_t *self, const tt_cfg_field_t *field, char *out, size
         return;
     case TT_CFG_LIST:
         s_list(self, out, size);
+        return;
+    case TT_CFG_WORDS:
+        snprintf(out, size, "%s", PICK(self, s_encoders));
         return;
     case TT_CFG_MAP:
         s_map(self, out, size);

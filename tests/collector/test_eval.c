@@ -9,6 +9,7 @@
 #include "collector/registry.h"
 #include "common/base/mem.h"
 #include "common/base/rng.h"
+#include "common/job/fit.h"
 #include "common/nn/safetensors.h"
 #include "common/rl/policy.h"
 #include "tests/collector/range.h"
@@ -29,8 +30,9 @@ static void s_open(world_t *w, const tt_env_ops_t *env)
     *w = (world_t){.env = env};
     assert_ok(tt_columns_new(&w->columns, &env->obs, &env->action, env->mask, true));
     tt_policy_of(&w->policy, w->columns);
-    const tt_net_spec_t spec =
+    tt_net_spec_t spec =
         tt_net_actor_critic(w->columns->flat, (const uint32_t[]){16}, 1, TT_NN_TANH, w->policy.out, w->policy.log_std);
+    tt_train_parts(&spec, w->columns, false);
     assert_ok(tt_inference_new(&w->net, &spec));
     assert_ok(tt_net_init(tt_inference_net(w->net), tt_inference_stream(w->net), SEED, (const float[]){1.0f, 1.0f}, 0));
 }
@@ -61,8 +63,8 @@ static eval_episode_t s_episode(const world_t *w, uint32_t k, uint32_t max_steps
         float flat[64], head[64], reward;
         double room[TT_COLUMNS_MAX][8];
         void *action[TT_COLUMNS_MAX];
-        const float *row = flat;
-        tt_columns_flatten(w->columns, (const void *const *)tt_vec_obs(range.vec), flat);
+        const void *row = flat;
+        tt_columns_read(w->columns, (const void *const *)tt_vec_obs(range.vec), flat);
         assert_ok(tt_inference_run(w->net, &row, 1, (float *const[]){head, NULL}));
         for (uint32_t i = 0; i < w->columns->action_count; i++)
             action[i] = room[i];
@@ -196,7 +198,8 @@ static void test_checkpoint_gives_the_policy_back(void **state)
         assert_int_equal(c.update, 7);
         assert_string_equal(c.cfg.env, "CartPole-v1");
         assert_true(tt_norm_mean(c.norm, 2) == 3 && tt_norm_var(c.norm, 2) == 3);
-        const float obs[4] = {0.1f, -0.2f, 0.3f, -0.4f}, *row = obs;
+        const float obs[4] = {0.1f, -0.2f, 0.3f, -0.4f};
+        const void *row = obs;
         float a[2], b[2];
         assert_ok(tt_inference_run(f.world.net, &row, 1, (float *const[]){a, NULL}));
         assert_ok(tt_inference_run(c.net, &row, 1, (float *const[]){b, NULL}));

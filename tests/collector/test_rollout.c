@@ -6,6 +6,7 @@
 #include <time.h>
 #include "collector/registry.h"
 #include "common/base/mem.h"
+#include "common/job/fit.h"
 #include "common/rl/policy.h"
 #include "tests/collector/range.h"
 #include "tests/collector/zoo.h"
@@ -45,9 +46,10 @@ static void s_open_env(world_t *w, const tt_env_ops_t *env, uint32_t steps, bool
     assert_ok(tt_columns_new(&w->columns, &w->env->obs, &w->env->action, w->env->mask, estimates));
     tt_policy_of(&w->policy, w->columns);
     const uint32_t hidden[] = {32, 32};
-    const tt_net_spec_t spec =
+    tt_net_spec_t spec =
         estimates ? tt_net_actor_critic(w->columns->flat, hidden, 2, TT_NN_TANH, w->policy.out, w->policy.log_std)
                   : tt_net_one("q", w->columns->flat, hidden, 2, TT_NN_TANH, w->policy.out);
+    tt_train_parts(&spec, w->columns, false);
     assert_ok(tt_inference_new(&w->net, &spec));
     assert_ok(
         tt_net_init(tt_inference_net(w->net), tt_inference_stream(w->net), SEED, (const float[]){0.5f, 1.0f}, -0.3f));
@@ -192,8 +194,8 @@ static void s_assert_part(const segment_t *whole, uint32_t from, const segment_t
 static float s_value_of(const world_t *w, const void *const *leaf, float *head)
 {
     float flat[256], scaled[256], value;
-    const float *row = flat;
-    tt_columns_flatten(w->columns, leaf, flat);
+    const void *row = flat;
+    tt_columns_read(w->columns, leaf, flat);
     if (w->norm) {
         tt_columns_scaled(w->columns, leaf, scaled);
         tt_norm_scale(w->norm, scaled, 1, CLIP, scaled);
@@ -396,7 +398,7 @@ static void test_epsilon_0_and_1(void **state)
         const float *obs = segment.at.column[0];
         assert_null(segment.at.value);
         for (size_t i = 0; i < T * E; i++) {
-            const float *row = obs + i * 4;
+            const void *row = obs + i * 4;
             float head[2];
             assert_ok(tt_inference_run(w.net, &row, 1, (float *const[]){head}));
             assert_true(epsilon || action[i] == (head[1] > head[0]));
@@ -422,7 +424,7 @@ static void test_random_rows_are_the_jobs(void **state)
         segment_t segment = s_play(rollout, UINT32_MAX);
         const int32_t *action = segment.at.column[w.columns->action];
         for (uint32_t i = 0; i < T * 3; i++) {
-            const float *row = (const float *)segment.at.column[0] + (size_t)i * 4;
+            const void *row = (const float *)segment.at.column[0] + (size_t)i * 4;
             float head[2];
             assert_ok(tt_inference_run(w.net, &row, 1, (float *const[]){head}));
             const bool best = action[i] == (head[1] > head[0]);

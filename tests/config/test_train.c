@@ -185,7 +185,7 @@ static void test_table(void **state)
     for (const tt_cfg_field_t *field = tt_train_fields; field->key; field++) {
         assert_non_null(field->help);
         assert_true(field->offset < sizeof(tt_train_cfg_t));
-        assert_true((field->type == TT_CFG_STR) == (field->size > 0));
+        assert_true((field->type == TT_CFG_STR || field->type == TT_CFG_WORDS) == (field->size > 0));
         assert_true((field->type == TT_CFG_ENUM) == (field->choices != NULL));
         for (const tt_cfg_field_t *other = tt_train_fields; other != field; other++)
             assert_string_not_equal(field->key, other->key);

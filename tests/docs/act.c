@@ -1,4 +1,4 @@
-/*  act - the most probable actions of a checkpoint's policy, as `tutti eval` takes them: observations as its network reads them, not
+/*  act - the most probable actions of a checkpoint's policy, as `tutti eval` takes them: observations flattened, not
  *  yet normalised (float [rows][flat]), come in on stdin; actions as the env gets them go out on stdout, part by part: int32 for
  *  each choice, float for each number. A second argument is a file of masks [rows][choices]. For load_actor.py. */
 #include <stdio.h>
@@ -15,7 +15,8 @@ typedef struct {
     tt_space_t *space;                      /* of an action */
     const tt_space_t *leaf[TT_COLUMNS_MAX]; /* of it        */
     void *action[TT_COLUMNS_MAX];           /* one row      */
-    float *in, *obs, *scaled, *head;
+    float *in, *scaled, *head;
+    uint8_t *obs;  /* one row, as the network reads it */
     FILE *masks;   /* NULL = everything is allowed */
     uint8_t *mask; /* one row                      */
 } act_t;
@@ -31,7 +32,7 @@ static tt_status_t s_open(act_t *self, const char *path, const char *masks)
     TT_TRY(tt_space_parse(&self->space, self->checkpoint.cfg.space.action));
     TT_CHECK(tt_space_leaves(self->space, self->leaf, TT_COLUMNS_MAX) == columns->action_count);
     self->in = tt_array0(columns->flat, sizeof *self->in);
-    self->obs = tt_array0(columns->flat, sizeof *self->obs);
+    self->obs = tt_aligned0(columns->row);
     self->scaled = tt_array0(columns->scaled + 1, sizeof *self->scaled);
     self->head = tt_array0(self->policy.out, sizeof *self->head);
     self->mask = tt_array0(self->policy.mask_bits + 1, sizeof *self->mask);
@@ -55,12 +56,26 @@ static void s_close(act_t *self)
     checkpoint_close(&self->checkpoint);
 }
 
-/*  The float32 parts of a flattened observation, normalised in place. */
+/*  What was read, as the network's row. */
+static void s_lay(act_t *self)
+{
+    const tt_columns_t *columns = self->checkpoint.columns;
+    const float *flat = self->in;
+    for (uint32_t c = 0; c < columns->obs_count; flat += columns->at[c++].flat) {
+        uint8_t *to = self->obs + columns->at[c].at;
+        for (uint32_t i = 0; tt_column_is_bytes(&columns->at[c]) && i < columns->at[c].flat; i++)
+            to[i] = (uint8_t)flat[i];
+        if (!tt_column_is_bytes(&columns->at[c]))
+            memcpy(to, flat, columns->at[c].flat * sizeof *flat);
+    }
+}
+
+/*  The float32 parts of the row, normalised in place. */
 static void s_normalise(act_t *self)
 {
     const tt_columns_t *columns = self->checkpoint.columns;
     float *scaled = self->scaled;
-    const float *flat = self->obs;
+    const float *flat = self->in;
     for (uint32_t c = 0; c < columns->obs_count; flat += columns->at[c++].flat)
         for (uint32_t i = 0; columns->at[c].dtype == TT_F32 && i < columns->at[c].elements; i++)
             *scaled++ = flat[i];
@@ -86,8 +101,8 @@ static void s_write_part(const act_t *self, uint32_t k)
 
 static tt_status_t s_act(act_t *self)
 {
-    const float *row = self->obs;
-    memcpy(self->obs, self->in, self->checkpoint.columns->flat * sizeof *self->obs);
+    const void *row = self->obs;
+    s_lay(self);
     if (self->checkpoint.norm)
         s_normalise(self);
     float *out[TT_TOWERS_MAX] = {NULL};

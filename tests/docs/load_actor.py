@@ -3,6 +3,7 @@
 bundled recipe, and for every kind of space."""
 
 import glob
+import math
 import os
 import re
 import subprocess
@@ -12,7 +13,7 @@ import tempfile
 sys.dont_write_bytecode = True
 try:
     import numpy
-    import safetensors  # noqa: F401  (the page's function needs it)
+    import safetensors
     import torch
 except ImportError as lacking:
     better = os.path.join(os.environ["TT_SOURCE_DIR"], "build", "venv-torch", "bin", "python3")
@@ -29,14 +30,29 @@ ROWS, NEAR = 2000, 1e-4
 STEPS = 3000 if os.environ.get("TT_SANITIZE") else 30000
 
 
-def function():
-    """load_actor out of the page."""
+def functions():
+    """load_actor and leaves out of the page."""
     print(f"torch {torch.__version__}")
     with open(os.path.join(SOURCE, "docs", "guide", "formats.md"), encoding="utf-8") as file:
         code = re.search(r"```python\n(import math\n.*?)```", file.read(), re.DOTALL)[1]
     names = {}
     exec(compile(code, "formats.md", "exec"), names)
-    return names["load_actor"]
+    return names["load_actor"], names["leaves"]
+
+
+def observed(path, leaves, numbers):
+    """Observations such as an env may give: what is stored as bytes is bytes."""
+    rng = numpy.random.default_rng(1)
+    with safetensors.safe_open(path, framework="pt") as file:
+        words = re.search(r"(?m)^space:\n(?:  .*\n)*?  obs: (.*)$", file.metadata()["config"])[1]
+    rows, at = rng.normal(0, 1.5, (ROWS, numbers)).astype(numpy.float32), 0
+    for kind, shape, choices, _ in leaves(words):
+        end = at + (sum(choices) if choices else math.prod(shape))
+        if kind in ("uint8", "bool", "multi_binary"):
+            rows[:, at:end] = rng.integers(256 if kind == "uint8" else 2, size=(ROWS, end - at))
+        at = end
+    assert at == numbers
+    return rows
 
 
 def trained(config, folder):
@@ -67,12 +83,13 @@ def compare(what, parts, words):
         sys.exit(f"{what}: {at} numbers an action, {words.shape[1]} wanted")
 
 
-def check(load_actor, config, folder, choices=()):
+def check(page, config, folder, choices=()):
     """choices: of each discrete element of the action, in order, when masks are to be tried too."""
-    path, rng = trained(config, folder), numpy.random.default_rng(1)
+    load_actor, leaves = page
+    path, rng = trained(config, folder), numpy.random.default_rng(2)
     network, act = load_actor(path)
     numbers = next(network.parameters()).shape[1]
-    observations = rng.normal(0, 1.5, (ROWS, numbers)).astype(numpy.float32)
+    observations = observed(path, leaves, numbers)
     name = f"{os.path.basename(config)}, {numbers} in"
 
     def ours_and(*masks):
@@ -88,7 +105,7 @@ def check(load_actor, config, folder, choices=()):
 
 
 def main():
-    load_actor = function()
+    page = functions()
     configs = sorted(glob.glob(os.path.join(SOURCE, "configs", "*.yaml")))
     if len(configs) < 5:
         sys.exit(f"only {configs}")
@@ -106,8 +123,8 @@ def main():
             with open(dueling[-1], "w", encoding="utf-8") as file:
                 file.write(f"env: CartPole-v1\nalgorithm: {{name: dqn, dueling: true}}\nnetwork: {{hidden: {hidden}}}\n")
         for config in [*configs, shared, *dueling]:
-            check(load_actor, config, folder)
-        check(load_actor, zoo, folder, choices=(2, 2, 2, 4, 2, 3))
+            check(page, config, folder)
+        check(page, zoo, folder, choices=(2, 2, 2, 4, 2, 3))
 
 
 if __name__ == "__main__":

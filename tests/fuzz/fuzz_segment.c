@@ -49,7 +49,7 @@ static void s_walk(const tt_segment_shape_t *shape, uint8_t *block)
         TT_CHECK(at < rows && s.truncated[at] == 1);
         for (uint32_t c = 0; c < columns->obs_count; c++)
             row[c] = (const char *)s.final[c] + (size_t)k * columns->at[c].bytes;
-        tt_columns_flatten(columns, row, flat);
+        tt_columns_read(columns, row, flat);
         sum += flat[0] + (columns->value < 0 ? s.reward[at] : s.final_value[k] + s.value[at]);
     }
     for (uint32_t c = 0; c < columns->count; c++)

@@ -86,7 +86,7 @@ static void test_settings(void **state)
 
 typedef struct {
     float obs[ROWS + N][4], reward[ROWS], log_prob[ROWS], value[ROWS], last_value[N];
-    const float *row[ROWS], *last[N];
+    const void *row[ROWS], *last[N];
     int32_t action[ROWS];
     uint8_t terminated[ROWS], truncated[ROWS];
     tt_batch_t batch;

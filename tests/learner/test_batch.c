@@ -83,6 +83,11 @@ static void s_free(world_t *world)
     tt_columns_destroy(&world->columns);
 }
 
+static const float *s_floats(const void *row)
+{
+    return row;
+}
+
 static void test_row_t_N_plus_env(void **state)
 {
     (void)state;
@@ -95,7 +100,7 @@ static void test_row_t_N_plus_env(void **state)
             for (uint32_t e = 0; e < N; e++) {
                 const uint32_t r = t * N + e;
                 for (uint32_t d = 0; d < D; d++)
-                    assert_near(b->obs[r][d], made_obs(0, e, t, d), 0);
+                    assert_near(s_floats(b->obs[r])[d], made_obs(0, e, t, d), 0);
                 assert_int_equal(((const int32_t *)b->action[0])[r], (e + t) % 2);
                 assert_near(b->reward[r], e + 1, 0);
                 assert_near(b->value[r], e * 100 + t, 0);
@@ -105,14 +110,14 @@ static void test_row_t_N_plus_env(void **state)
             }
         for (uint32_t e = 0; e < N; e++) {
             assert_near(b->last_value[e], e + 0.5, 0);
-            assert_near(b->last[e][1], made_obs(0, e, T, 1), 0);
+            assert_near(s_floats(b->last[e])[1], made_obs(0, e, T, 1), 0);
         }
         for (uint32_t k = 0; k < b->finals; k++) {
             const uint32_t env = b->final_row[k] % N, t = b->final_row[k] / N;
             assert_true(k == 0 || b->final_row[k] > b->final_row[k - 1]);
             assert_int_equal(t, env % T);
             assert_near(b->final_value[k], 1000 + env, 0);
-            assert_near(b->final_obs[k][2], -made_obs(0, env, t, 2), 0);
+            assert_near(s_floats(b->final_obs[k])[2], -made_obs(0, env, t, 2), 0);
         }
         assert_int_equal(batch_oldest_version(world.batch), 0);
         s_free(&world);
@@ -150,7 +155,7 @@ static void test_scaled_copies_do_not_depend_on_the_cut(void **state)
         assert_memory_equal(whole.out.obs[r], cut.out.obs[r], D * sizeof(float));
         const double want =
             (batch_raw_obs(whole.batch)[r][0] - tt_norm_mean(whole.obs, 0)) / sqrt(tt_norm_var(whole.obs, 0) + 1e-8);
-        assert_near(whole.out.obs[r][0], fmax(-10, fmin(10, want)), 1e-4);
+        assert_near(s_floats(whole.out.obs[r])[0], fmax(-10, fmin(10, want)), 1e-4);
         assert_near(batch_raw_obs(cut.batch)[r][0], made_obs(0, r % N, r / N, 0), 0); /* raw stays raw */
         assert_near(batch_raw_reward(cut.batch)[r], r % N + 1, 0);
     }
@@ -197,6 +202,23 @@ static void test_a_plain_vector_stays_in_place(void **state)
     }
 }
 
+/*  Nor are frames: four times less to hold, and nothing to copy. */
+static void test_a_frame_stays_in_place(void **state)
+{
+    (void)state;
+    const plan_t plan = {.obs = "uint8[2, 3]", .action = "discrete(3)"};
+    world_t world;
+    s_assemble(&world, &plan);
+    assert_int_equal(world.columns->row, 6);
+    for (uint32_t e = 0; e < N; e++) {
+        const intake_segment_t *from = intake_owner(world.intake, 0, e);
+        const uint8_t *at = (const uint8_t *)from->at.column[0] + (size_t)(1 * from->env_count + e - from->env_lo) * 6;
+        assert_ptr_equal(world.out.obs[N + e], at);
+        assert_ptr_equal(world.out.last[e], (const uint8_t *)from->at.last[0] + (size_t)(e - from->env_lo) * 6);
+    }
+    s_free(&world);
+}
+
 /* ---- any spaces ------------------------------------------------------------------------------------------------------- */
 
 static const plan_t s_mixed = {
@@ -206,18 +228,25 @@ static const plan_t s_mixed = {
 
 enum { FLAT = 4 + 3 + 2 + 1 + 1 };
 
+/*  The row of the network: the bytes of the image, then floats. */
+typedef struct {
+    uint8_t image[4];
+    float mode[3], speed[2], where[2];
+} mixed_t;
+
 /*  What the network reads of (env, t), element by element; `sign` of the floats. */
-static void s_check_flat(const float *row, uint32_t env, uint32_t t, float sign)
+static void s_check_row(const void *read, uint32_t env, uint32_t t, float sign)
 {
+    const mixed_t *row = read;
     const float base = made_obs(0, env, t, 0);
     for (uint32_t d = 0; d < 4; d++)
-        assert_near(row[d], (float)((uint32_t)(base + (float)d) & 255), 0);
+        assert_int_equal(row->image[d], (uint32_t)(base + (float)d) & 255);
     for (uint32_t a = 0; a < 3; a++)
-        assert_near(row[4 + a], (env + t) % 3 == a, 0);
-    assert_near(row[7], sign * base, 0);
-    assert_near(row[8], sign * (base + 1), 0);
-    assert_near(row[9], sign * base, 0);
-    assert_near(row[10], base, 0);
+        assert_near(row->mode[a], (env + t) % 3 == a, 0);
+    assert_near(row->speed[0], sign * base, 0);
+    assert_near(row->speed[1], sign * (base + 1), 0);
+    assert_near(row->where[0], sign * base, 0);
+    assert_near(row->where[1], base, 0);
 }
 
 static void s_check_actions(const tt_batch_t *b)
@@ -234,7 +263,7 @@ static void s_check_actions(const tt_batch_t *b)
         }
 }
 
-static void test_any_spaces_are_flattened(void **state)
+static void test_any_spaces_make_rows(void **state)
 {
     (void)state;
     for (int whole = 0; whole <= 1; whole++) {
@@ -244,14 +273,15 @@ static void test_any_spaces_are_flattened(void **state)
         s_assemble(&world, &plan);
         const tt_batch_t *b = &world.out;
         assert_int_equal(b->D, FLAT);
+        assert_int_equal(world.columns->row, sizeof(mixed_t));
         assert_ptr_equal(b->columns, world.columns);
         for (uint32_t r = 0; r < T * N; r++)
-            s_check_flat(b->obs[r], r % N, r / N, 1);
+            s_check_row(b->obs[r], r % N, r / N, 1);
         for (uint32_t e = 0; e < N; e++)
-            s_check_flat(b->last[e], e, T, 1);
+            s_check_row(b->last[e], e, T, 1);
         assert_int_equal(b->finals, N);
         for (uint32_t k = 0; k < b->finals; k++)
-            s_check_flat(b->final_obs[k], b->final_row[k] % N, b->final_row[k] / N, -1);
+            s_check_row(b->final_obs[k], b->final_row[k] % N, b->final_row[k] / N, -1);
         s_check_actions(b);
         s_free(&world);
     }
@@ -274,16 +304,17 @@ static void test_only_floats_are_scaled(void **state)
         float scaled[D];
         tt_norm_scale(worlds[1].obs, collected, 1, 10, scaled);
         assert_memory_equal(raw[r], collected, sizeof collected);
-        assert_memory_equal(b->obs[r] + 7, scaled, sizeof scaled);
-        assert_near(b->obs[r][10], base, 0);
-        assert_near(b->obs[r][4] + b->obs[r][5] + b->obs[r][6], 1, 0);
-        assert_memory_equal(b->obs[r], cut->obs[r], FLAT * sizeof(float));
+        const mixed_t *row = b->obs[r];
+        assert_memory_equal(row->speed, scaled, sizeof scaled);
+        assert_near(row->where[1], base, 0);
+        assert_near(row->mode[0] + row->mode[1] + row->mode[2], 1, 0);
+        assert_memory_equal(row, cut->obs[r], sizeof *row);
         assert_memory_equal(batch_raw_obs(worlds[0].batch)[r], raw[r], D * sizeof(float));
     }
     for (uint32_t e = 0; e < N; e++)
-        assert_memory_equal(b->last[e], cut->last[e], FLAT * sizeof(float));
+        assert_memory_equal(b->last[e], cut->last[e], sizeof(mixed_t));
     for (uint32_t k = 0; k < N; k++)
-        assert_memory_equal(b->final_obs[k], cut->final_obs[k], FLAT * sizeof(float));
+        assert_memory_equal(b->final_obs[k], cut->final_obs[k], sizeof(mixed_t));
     s_free(&worlds[0]);
     s_free(&worlds[1]);
 }
@@ -295,7 +326,8 @@ int main(void)
         cmocka_unit_test(test_without_estimates),
         cmocka_unit_test(test_scaled_copies_do_not_depend_on_the_cut),
         cmocka_unit_test(test_a_plain_vector_stays_in_place),
-        cmocka_unit_test(test_any_spaces_are_flattened),
+        cmocka_unit_test(test_a_frame_stays_in_place),
+        cmocka_unit_test(test_any_spaces_make_rows),
         cmocka_unit_test(test_only_floats_are_scaled),
         cmocka_unit_test(test_ages_do_not_depend_on_the_cut),
     };

@@ -276,7 +276,8 @@ static void test_the_heads_gain(void **state)
     const tt_net_spec_t spec = {.obs = 4,
         .towers = 1,
         .tower = {{.name = "q", .hidden_count = 1, .hidden = {8}, .activation = TT_NN_RELU, .out = 3}}};
-    const float zeros[4] = {0}, *obs = (const float[]){1, 2, 3, 4};
+    const float zeros[4] = {0};
+    const void *obs = (const float[]){1, 2, 3, 4};
     float q[3];
     tt_inference_t *net = NULL;
     dqn_cfg_t cfg;
@@ -299,7 +300,7 @@ static void test_the_advantages_gain(void **state)
     const tt_train_cfg_t train = s_train();
     const uint32_t hidden[] = {8, 8};
     const tt_net_spec_t spec = tt_net_dueling("q", 4, hidden, 2, TT_NN_RELU, 3);
-    const float *obs = (const float[]){1, 2, 3, 4};
+    const void *obs = (const float[]){1, 2, 3, 4};
     float value, q[3];
     tt_inference_t *net = NULL;
     dqn_cfg_t cfg;

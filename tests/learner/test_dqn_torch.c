@@ -273,7 +273,7 @@ static void s_pick(const case_t *c, const uint32_t *unit, const float *weight, p
     }
     for (int f = 0; f < TT_FRAMES; f++) {
         out->obs[f] = tt_array0(units, c->h.D * sizeof(float));
-        replay_gather_flat(c->replay, out->unit, units, f == TT_AT ? REPLAY_AT : REPLAY_NEXT, out->obs[f]);
+        replay_gather_rows(c->replay, out->unit, units, f == TT_AT ? REPLAY_AT : REPLAY_NEXT, out->obs[f]);
     }
     out->sample = (replay_sample_t){units, out->unit, weight, out->ret, out->discount};
 }
@@ -296,7 +296,7 @@ static const float *s_describe(case_t *c, const tt_at_t *at, const picked_t *p, 
     assert_null(m->row);
     assert_int_equal(m->priorities, c->h.prioritized);
     assert_ok(tt_objective_check(m->objective, tt_net_spec(c->model.net)));
-    assert_ok(compute_gradients(c->compute, m, (const float *const[]){p->obs[TT_AT], p->obs[TT_NEXT]}, 0, SHARDS));
+    assert_ok(compute_gradients(c->compute, m, (const void *const[]){p->obs[TT_AT], p->obs[TT_NEXT]}, 0, SHARDS));
     assert_ok(tt_sums_node(compute_sums(c->compute), c->model.stream, 1, &grad));
     return grad;
 }

@@ -59,12 +59,12 @@ static void test_there_must_be_something_to_normalise(void **state)
 }
 
 /*  A choice is four bytes in a segment, and as many floats as there are choices in front of a network. */
-static void test_a_flattened_batch_must_fit(void **state)
+static void test_a_batch_of_rows_must_fit(void **state)
 {
     (void)state;
     const char *wide = "{obs: discrete(60000), action: discrete(2)}";
     s_refused(wide, "num_envs: 2000\n", "num_steps");
-    s_refused(wide, "num_envs: 2000\n", "flattened");
+    s_refused(wide, "num_envs: 2000\n", "as the networks read them");
     s_refused(wide, "num_envs: 2000\n", "4120 MiB");
     assert_ok(model_check("name: model\nenv: Mine-v0\nnum_envs: 2000\nnum_steps: 8\n"
                           "space: {obs: \"float32[6000]\", action: discrete(2)}\n")); /* read where it lies */
@@ -84,7 +84,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_network_is_as_wide_as_its_spaces),
         cmocka_unit_test(test_there_must_be_something_to_normalise),
-        cmocka_unit_test(test_a_flattened_batch_must_fit),
+        cmocka_unit_test(test_a_batch_of_rows_must_fit),
         cmocka_unit_test(test_spaces_that_are_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -122,7 +122,7 @@ typedef struct {
     float obs[ROWS], reward[ROWS], log_prob[ROWS], value[ROWS], last_value[N];
     int32_t action[ROWS];
     uint8_t none[ROWS];
-    const float *rows[ROWS];
+    const void *rows[ROWS];
     tt_batch_t batch;
     tt_train_cfg_t train;
     ppo_cfg_t cfg;

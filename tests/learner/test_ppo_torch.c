@@ -34,7 +34,7 @@ typedef struct {
     tt_columns_t *columns;
     bool shared; /* one trunk */
     tt_batch_t batch;
-    const float **obs, **last, **final_obs;
+    const void **obs, **last, **final_obs;
     model_t model; /* of which computing needs a part */
     compute_t *compute;
     tt_algo_t *algo;
@@ -48,10 +48,10 @@ static void *s_take(case_t *c, size_t count, size_t size)
     return here;
 }
 
-static const float **s_rows(case_t *c, uint32_t rows)
+static const void **s_rows(case_t *c, uint32_t rows)
 {
     const float *data = s_take(c, (size_t)rows * c->h.D, sizeof(float));
-    const float **list = tt_array0(rows, sizeof *list);
+    const void **list = tt_array0(rows, sizeof *list);
     for (uint32_t i = 0; i < rows; i++)
         list[i] = data + (size_t)i * c->h.D;
     return list;

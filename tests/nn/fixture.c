@@ -218,13 +218,15 @@ static void put_part(const tt_part_t *part, float *number, char *to)
 
 static void *pack(const tt_net_spec_t *spec, size_t rows, float *data)
 {
-    char *memory = tt_array0(rows, tt_net_row_bytes(spec)), *to = memory;
-    for (size_t k = 0; k < rows; k++)
+    char *memory = tt_array0(rows, tt_net_row_bytes(spec));
+    for (size_t k = 0; k < rows; k++) {
+        char *to = memory + k * tt_net_row_bytes(spec);
         for (uint32_t p = 0; p < spec->parts; p++) {
             put_part(&spec->part[p], data, to);
             data += spec->part[p].elements;
             to += tt_spec_part_bytes(&spec->part[p]);
         }
+    }
     return memory;
 }
 

@@ -66,9 +66,11 @@ static void s_check_frame(const pair_t *pair, const naive_unit_t *unit, uint64_t
         assert_true(*(const float *)column[world->columns->reward] == world->row[unit->env][unit->clock].reward);
     }
     if (pair->naive->cfg.stack == 1) {
-        float flat[3 + 4], want[3 + 4] = {image[0], image[1], image[2], image[3], vector[0], vector[1], vector[2]};
-        replay_gather_flat(pair->replay, &id, 1, which, flat);
-        assert_memory_equal(flat, want, sizeof want);
+        uint8_t got[4 + 3 * sizeof(float)];
+        assert_int_equal(world->columns->row, sizeof got);
+        replay_gather_rows(pair->replay, &id, 1, which, got);
+        assert_memory_equal(got, image, 4);
+        assert_memory_equal(got + 4, vector, sizeof vector);
     }
     s_check_image(pair, unit, id, which);
 }

@@ -86,7 +86,27 @@ static void test_without_estimates(void **state)
     tt_columns_destroy(&without);
 }
 
-static void test_flatten(void **state)
+/*  Frames alone are read where they are stored, however many bytes they have; bits to choose from are no frame. */
+static void test_what_is_plain(void **state)
+{
+    static const struct {
+        const char *obs;
+        bool plain;
+        uint32_t row;
+    } cases[] = {{"float32[3]", true, 12}, {"float64[3]", true, 12}, {"uint8[5, 5]", true, 25}, {"bool[3]", true, 3},
+        {"multi_binary[2, 4]", true, 8}, {"int32[3]", false, 12}, {"discrete(3)", false, 12},
+        {"{at: uint8[5]}", true, 5}, {"(uint8[5], uint8[2])", false, 12}, {"(float32, uint8[2])", false, 8}};
+    (void)state;
+    for (size_t i = 0; i < TT_COUNT(cases); i++) {
+        tt_columns_t *columns = s_columns(cases[i].obs, "multi_binary[2]", false);
+        assert_int_equal(tt_columns_plain(columns), cases[i].plain);
+        assert_int_equal(columns->row, cases[i].row);
+        assert_false(tt_column_is_bytes(&columns->at[columns->action]));
+        tt_columns_destroy(&columns);
+    }
+}
+
+static void test_a_row(void **state)
 {
     (void)state;
     tt_columns_t *columns =
@@ -97,16 +117,21 @@ static void test_flatten(void **state)
     const int64_t large[] = {INT64_C(1) << 40};
     const float scaled[] = {10, 20};
     const void *const row[] = {bytes, numbers, choices, large, &whole};
-    const float expected[] = {0, 7, 255, 0.5f, -3, 0, 1, 0, 0, 1, 0x1p40f, -9};
-    float flat[12], floats[2];
-    assert_int_equal(columns->flat, TT_COUNT(expected));
+    float expected[] = {0.5f, -3, 0, 1, 0, 0, 1, 0x1p40f, -9};
+    char read[4 + 9 * sizeof(float)];
+    float floats[2];
+    assert_int_equal(columns->flat, 3 + TT_COUNT(expected));
+    assert_int_equal(columns->row, sizeof read); /* the bytes end on a float */
     assert_false(tt_columns_plain(columns));
-    tt_columns_flatten(columns, row, flat);
-    assert_memory_equal(flat, expected, sizeof expected);
+    tt_columns_read(columns, row, read);
+    assert_memory_equal(read, bytes, sizeof bytes);
+    assert_memory_equal(read + 4, expected, sizeof expected);
     tt_columns_scaled(columns, row, floats);
     assert_memory_equal(floats, numbers, sizeof numbers);
-    tt_columns_put_scaled(columns, scaled, flat);
-    assert_true(flat[2] == 255 && flat[3] == 10 && flat[4] == 20 && flat[5] == 0);
+    tt_columns_put_scaled(columns, scaled, read);
+    memcpy(expected, scaled, sizeof scaled);
+    assert_memory_equal(read, bytes, sizeof bytes);
+    assert_memory_equal(read + 4, expected, sizeof expected);
     tt_columns_destroy(&columns);
 }
 
@@ -176,7 +201,8 @@ int main(void)
         cmocka_unit_test(test_a_vector_and_a_choice),
         cmocka_unit_test(test_a_tree_of_everything),
         cmocka_unit_test(test_without_estimates),
-        cmocka_unit_test(test_flatten),
+        cmocka_unit_test(test_what_is_plain),
+        cmocka_unit_test(test_a_row),
         cmocka_unit_test(test_hash_tells_lists_apart),
         cmocka_unit_test(test_limits),
     };
