@@ -77,8 +77,9 @@ static tt_status_t s_run(eval_t *self, const tt_args_t *args)
     TT_TRY(tt_arg_u64(args, "max-steps", &self->max_steps, 0, UINT32_MAX));
     TT_TRY(checkpoint_open(&self->checkpoint, self->path));
     const char *trained = self->checkpoint.cfg.env, *env = tt_arg_given(args, "env") ? tt_arg(args, "env") : trained;
-    TT_TRY(tt_env_find(&self->env, env));
-    return s_play(self, strcmp(env, trained) == 0);
+    const bool own = strcmp(env, trained) == 0;
+    TT_TRY(own ? tt_env_of(&self->env, &self->checkpoint.cfg) : tt_env_find(&self->env, env));
+    return s_play(self, own);
 }
 
 static void s_print_json(const eval_t *self, const eval_summary_t *sum)

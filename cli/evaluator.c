@@ -42,7 +42,7 @@ static tt_status_t s_play(const actor_t *self, const evaluate_game_t *game, eval
         .watch = game->watch,
         .watch_ctx = game->watch_ctx};
     tt_env_args_of(args, train);
-    TT_TRY(tt_env_find(&cfg.env, train->env));
+    TT_TRY(tt_env_of(&cfg.env, train));
     eval_episode_t *episode = tt_array0(cfg.episodes, sizeof *episode);
     const tt_status_t status = eval_play(&cfg, episode);
     if (status == TT_OK) {

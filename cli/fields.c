@@ -14,6 +14,7 @@ static void s_range(char *out, size_t room, const tt_cfg_field_t *field)
         [TT_CFG_ENUM] = "",
         [TT_CFG_LIST] = "list",
         [TT_CFG_WORDS] = "words",
+        [TT_CFG_TEXTS] = "list",
         [TT_CFG_MAP] = "keys and values"};
     if (field->type == TT_CFG_ENUM)
         snprintf(out, room, "%s", field->choices);

@@ -1,4 +1,5 @@
 #include "cli/recipes.h"
+#include "collector/gym/gym.h"
 #include "collector/registry.h"
 #include "common/base/mem.h"
 #include "common/config/config.h"
@@ -10,9 +11,11 @@
 
 enum { NAMES_MAX = 256 };
 
-static const struct {
+typedef struct {
     const char *env, *config;
-} s_recipes[] = {
+} recipe_line_t;
+
+static const recipe_line_t s_recipes[] = {
 #define RECIPE(env, config) {env, config},
 #include "cli/recipes.def"
 #undef RECIPE
@@ -84,7 +87,7 @@ static bool s_bundled(const char *name, char *out, size_t size)
 
 /*  ---- environments ---- */
 
-bool recipe_is_env(const char *id)
+static bool s_is_env(const char *id)
 {
     size_t count;
     const tt_env_ops_t *const *envs = tt_envs(&count);
@@ -94,41 +97,42 @@ bool recipe_is_env(const char *id)
     return false;
 }
 
-bool recipe_is_nearly_env(const char *id)
-{
-    size_t count;
-    const char *slash = strchr(id, '/');
-    const size_t family = slash ? (size_t)(slash - id) + 1 : 0;
-    const tt_env_ops_t *const *envs = tt_envs(&count);
-    for (size_t i = 0; family && i < count; i++)
-        if (strncmp(envs[i]->id, id, family) == 0)
-            return access(id, F_OK) != 0;
-    return false;
-}
-
 bool recipe_is_object(const char *text)
 {
     const size_t length = strlen(text);
     return length > 3 && strcmp(text + length - 3, ".so") == 0;
 }
 
-static const char *s_best(const char *env)
+/*  Its own, or that of the first of its family: "MinAtar/Asterix-v1" is played as MinAtar/Breakout-v1. NULL: there is none. */
+static const recipe_line_t *s_best(const char *env)
 {
-    for (size_t i = 0; i < TT_COUNT(s_recipes); i++)
+    const char *slash = strchr(env, '/');
+    const size_t family = slash && tt_env_is_native(env) ? (size_t)(slash - env) + 1 : 0;
+    const recipe_line_t *related = NULL;
+    for (size_t i = 0; i < TT_COUNT(s_recipes); i++) {
         if (strcmp(s_recipes[i].env, env) == 0)
-            return s_recipes[i].config;
-    return NULL;
+            return &s_recipes[i];
+        if (!related && family && strncmp(s_recipes[i].env, env, family) == 0)
+            related = &s_recipes[i];
+    }
+    return related;
 }
 
 static void s_take_env(recipe_t *out, const char *env)
 {
-    const char *best = s_best(env);
-    if (best && s_bundled(best, out->path, sizeof out->path)) {
-        snprintf(out->note, sizeof out->note, "%s by the bundled config %s", env, best);
+    const recipe_line_t *best = s_best(env);
+    const bool bundled = best && s_bundled(best->config, out->path, sizeof out->path);
+    if (bundled && strcmp(best->env, env) == 0) {
+        snprintf(out->note, sizeof out->note, "%s by the bundled config %s", env, best->config);
+        return;
+    }
+    snprintf(out->env, sizeof out->env, "%s", env);
+    if (bundled) {
+        snprintf(
+            out->note, sizeof out->note, "%s by the bundled config %s, which is for %s", env, best->config, best->env);
         return;
     }
     out->path[0] = '\0';
-    snprintf(out->env, sizeof out->env, "%s", env);
     snprintf(
         out->note, sizeof out->note, "no bundled config for %s: every setting at its default ('tutti config')", env);
 }
@@ -144,12 +148,12 @@ static bool s_is_file(const char *path)
 /*  Written as a file is: then a file is meant, whether it is there or not. */
 static bool s_looks_like_file(const char *text)
 {
-    if (recipe_is_env(text) || recipe_is_nearly_env(text))
+    if (tt_env_is_native(text))
         return false;
     return strchr(text, '/') || strcmp(text, "-") == 0 || s_stem(text) || strstr(text, ".yml") || strstr(text, ".json");
 }
 
-tt_status_t recipe_not_found(const char *operand)
+static tt_status_t s_not_found(const char *operand)
 {
     char *names[NAMES_MAX];
     const char *known[NAMES_MAX + NAMES_MAX];
@@ -174,21 +178,21 @@ tt_status_t recipe_find(recipe_t *out, const char *operand)
     *out = (recipe_t){0};
     if (strlen(operand) >= sizeof out->env)
         return tt_err(TT_INVALID, "%.64s...: path too long", operand);
-    if (recipe_is_object(operand)) {
+    if (recipe_is_object(operand) || gym_is(operand)) {
         s_take_env(out, operand);
     } else if (s_looks_like_file(operand) || s_is_file(operand)) {
         snprintf(out->path, sizeof out->path, "%s", operand);
-        out->hides = recipe_is_env(operand);
+        out->hides = s_is_env(operand);
         if (out->hides)
             snprintf(out->note, sizeof out->note, "%s is a file here, and taken as the config: not the environment",
                 operand);
     } else if (!s_bundled(operand, out->path, sizeof out->path)) {
-        if (recipe_is_env(operand))
+        if (s_is_env(operand))
             s_take_env(out, operand);
         else if (access(operand, F_OK) == 0)
             snprintf(out->path, sizeof out->path, "%s", operand); /* a directory: who reads it says so */
         else
-            return recipe_not_found(operand);
+            return s_not_found(operand);
     }
     return TT_OK;
 }

@@ -10,26 +10,18 @@
 
 typedef struct {
     char path[4096]; /* the config's file; "" = none: every setting at its default */
-    char env[512];   /* the environment, where path is ""                          */
+    char env[512];   /* the environment, where path is "", or is for another one of its family */
     char note[1024]; /* what was chosen, for a person; "" = nothing to say          */
     bool hides;      /* path is a file that hides an environment of the same name  */
 } recipe_t;
 
-/*  A file of that name wins, then a bundled config, then an environment: its best bundled config, or none at all.
+/*  A file of that name wins, then a bundled config, then an environment: its best bundled config, that of the first of its family
+ *  ("MinAtar/"), or none at all.
  *  TT_NOT_FOUND: neither; the text names the nearest. Whether the file can be read is not looked at. */
 tt_status_t recipe_find(recipe_t *out, const char *operand);
 
 /*  Is it the path of a shared object? */
 bool recipe_is_object(const char *text);
-
-/*  Is it a native environment's id? Some have a '/' as paths have. */
-bool recipe_is_env(const char *id);
-
-/*  Nothing in the file system is called that, but it begins as the ids of a native family do: "MinAtar/Brekout-v1". */
-bool recipe_is_nearly_env(const char *id);
-
-/*  TT_NOT_FOUND; the text names the nearest environment or bundled config. */
-tt_status_t recipe_not_found(const char *operand);
 
 /*  The bundled configs, a name a line. */
 void recipe_print_names(FILE *out);

@@ -1,5 +1,7 @@
 #include "cli/setup.h"
 #include "cli/recipes.h"
+#include "collector/gym/gym.h"
+#include "collector/registry.h"
 #include "collector/vec.h"
 #include "common/base/limits.h"
 #include "common/base/mem.h"
@@ -10,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct tt_setup {
     const char *file; /* the config's, borrowed while it is read */
@@ -23,18 +26,18 @@ struct tt_setup {
     char *note;
 };
 
-/*  The three keys that decide what the rest can be; tt_train_fields claims them again. */
-typedef struct {
-    char name[sizeof(((tt_train_cfg_t *)NULL)->name)];
-    char env[sizeof(((tt_train_cfg_t *)NULL)->env)];
-    char algorithm[sizeof(((tt_train_cfg_t *)NULL)->algorithm.name)];
-} names_t;
-
+/*  The keys that decide what the rest can be; tt_train_fields claims them again, with the rest. */
+#define AT(member)   offsetof(tt_train_cfg_t, member)
+#define ROOM(member) sizeof(((tt_train_cfg_t *)NULL)->member)
 static const tt_cfg_field_t s_names[] = {
-    {"name", TT_CFG_STR, offsetof(names_t, name), "", .size = sizeof(((names_t *)NULL)->name), .help = "of the run"},
-    {"env", TT_CFG_STR, offsetof(names_t, env), NULL, .size = sizeof(((names_t *)NULL)->env),
-        .help = "write 'env: CartPole-v1'; 'tutti envs' lists them"},
-    {"algorithm.name", TT_CFG_STR, offsetof(names_t, algorithm), "ppo", .size = sizeof(((names_t *)NULL)->algorithm),
+    {"name", TT_CFG_STR, AT(name), "", .size = ROOM(name), .help = "of the run"},
+    {"env", TT_CFG_STR, AT(env), NULL, .size = ROOM(env), .help = "write 'env: CartPole-v1'; 'tutti envs' lists them"},
+    {"env.args", TT_CFG_MAP, AT(env_args), "{}", .help = "what the environment takes"},
+    {"env.python", TT_CFG_STR, AT(gym.python), "", .size = ROOM(gym.python), .help = "the interpreter", .quiet = true},
+    {"env.path", TT_CFG_STR, AT(gym.path), "", .size = ROOM(gym.path), .help = "folders of modules", .quiet = true},
+    {"env.workers", TT_CFG_U32, AT(gym.workers), "0", 0, 1024, .help = "worker processes", .quiet = true},
+    {"env.wrappers", TT_CFG_TEXTS, AT(gym.wrappers), "", .help = "wrappers, the innermost first", .quiet = true},
+    {"algorithm.name", TT_CFG_STR, AT(algorithm.name), "ppo", .size = ROOM(algorithm.name),
         .help = "'tutti algorithms' lists them"},
     {0},
 };
@@ -49,13 +52,6 @@ static tt_status_t s_blame(const tt_config_t *config, const char *key, tt_status
 }
 
 /*  ---- the env: what it decides, and what it takes ---- */
-
-/*  An id may have a '/', too: what there is by that name is no path. */
-static bool s_is_object(const char *env)
-{
-    const size_t length = strlen(env);
-    return !recipe_is_env(env) && (strchr(env, '/') || (length > 3 && strcmp(env + length - 3, ".so") == 0));
-}
 
 /*  Where a relative path of the config starts: its file's directory; of the command line, and of standard input: here.
  *  Only what stands in a file has a line. */
@@ -80,16 +76,14 @@ static char *s_join(const tt_setup_t *self, const char *path)
 }
 
 /*  A plug-in is found from any directory, and by a resumed run, once its path is absolute. */
-static tt_status_t s_absolute(const tt_setup_t *self, names_t *names)
+static tt_status_t s_absolute(const tt_setup_t *self, tt_train_cfg_t *names)
 {
-    if (!s_is_object(names->env))
+    if (!tt_env_is_object(names->env))
         return TT_OK;
     char *joined = s_join(self, names->env), *path = realpath(joined, NULL);
     const bool relative = strcmp(joined, names->env) != 0;
     tt_status_t status = TT_OK;
-    if (!path && recipe_is_nearly_env(names->env))
-        status = recipe_not_found(names->env);
-    else if (!path)
+    if (!path)
         status = tt_err_errno(
             TT_NOT_FOUND, "%s%s%s", relative ? names->env : "", relative ? " is looked for at " : "", joined);
     else if (strlen(path) >= sizeof names->env)
@@ -101,11 +95,51 @@ static tt_status_t s_absolute(const tt_setup_t *self, names_t *names)
     return s_blame(self->config, "env", status);
 }
 
-/*  "CartPole-v1" of CartPole-v1, "my_env" of /x/my_env.so; other letters than a name may have become '-'. */
-static void s_default_name(names_t *names)
+/*  What only Python's environments are made with. */
+static tt_status_t s_refuse_elsewhere(const tt_setup_t *self, const char *env)
 {
-    const char *slash = strrchr(names->env, '/');
-    snprintf(names->name, sizeof names->name, "%.63s", slash ? slash + 1 : names->env);
+    for (const tt_cfg_field_t *field = s_names; field->key; field++) {
+        const char *origin = tt_config_origin(self->config, field->key);
+        if (field->quiet && !gym_is(env) && strcmp(origin, "default") != 0)
+            return tt_err(TT_CONFIG,
+                "%s: %s: only environments of Gymnasium's have it, and %s is none; those are "
+                "written gym:ID",
+                origin, field->key, env);
+    }
+    return TT_OK;
+}
+
+/*  What Gymnasium's environments are made with, as it will do from any directory: the interpreter's path (as it stands: a link of
+ *  a virtual environment must not be followed), and where a module of one's own is looked for. */
+static tt_status_t s_settle_gym(tt_setup_t *self, tt_train_cfg_t *names)
+{
+    TT_TRY(s_refuse_elsewhere(self, names->env));
+    char key[] = "env.python", *origin = tt_strdup(tt_config_origin(self->config, key));
+    char here[4096];
+    if (strchr(names->gym.python, '/') && names->gym.python[0] != '/') {
+        char *path = s_join(self, names->gym.python);
+        tt_config_put(self->config, key, path, origin);
+        free(path);
+    }
+    free(origin);
+    if (gym_is(names->env) && strchr(names->env + 4, ':') && !names->gym.path[0]) {
+        char *base = s_base(self);
+        const bool apart = getcwd(here, sizeof here) && strcmp(here, base) != 0;
+        char *both = tt_sprintf("%s%s%s", base, apart ? ":" : "", apart ? here : "");
+        tt_config_put(self->config, "env.path", both, "where it was started");
+        free(both);
+        free(base);
+    }
+    return tt_config_claim(self->config, s_names, names);
+}
+
+/*  "CartPole-v1" of CartPole-v1 and gym:CartPole-v1, "my_env" of /x/my_env.so; other letters than a name may have become '-'. */
+static void s_default_name(tt_train_cfg_t *names)
+{
+    const char *last = names->env + strlen(names->env);
+    while (last > names->env && last[-1] != '/' && (last[-1] != ':' || tt_env_is_object(names->env)))
+        last--;
+    snprintf(names->name, sizeof names->name, "%.63s", last);
     const size_t length = strlen(names->name);
     if (length > 3 && strcmp(names->name + length - 3, ".so") == 0)
         names->name[length - 3] = '\0';
@@ -179,12 +213,13 @@ static tt_status_t s_check_args(const tt_setup_t *self)
 
 static tt_status_t s_resolve(tt_setup_t *self)
 {
-    names_t names;
+    tt_train_cfg_t names = {0};
     TT_TRY(tt_config_claim(self->config, s_names, &names));
+    TT_TRY(s_settle_gym(self, &names));
     TT_TRY(s_absolute(self, &names));
-    TT_TRY(s_blame(self->config, "env", tt_env_find(&self->env, names.env)));
-    TT_TRY(s_blame(self->config, "algorithm.name", tt_algorithm_find(&self->algorithm, names.algorithm)));
-    if (s_is_object(names.env)) {
+    TT_TRY(s_blame(self->config, "env", tt_env_of(&self->env, &names)));
+    TT_TRY(s_blame(self->config, "algorithm.name", tt_algorithm_find(&self->algorithm, names.algorithm.name)));
+    if (tt_env_is_object(names.env)) {
         char *origin = tt_strdup(tt_config_origin(self->config, "env"));
         tt_config_put(self->config, "env", names.env, origin);
         free(origin);

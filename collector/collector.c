@@ -31,7 +31,7 @@ static tt_status_t s_on_welcome(collector_t *self, const tt_msg_WELCOME_t *welco
         return TT_OK; /* the coordinator was restarted; the job is the same */
     TT_TRY(tt_train_parse(&self->cfg, welcome->config, strlen(welcome->config)));
     tt_link_state(self->link, "loading env %s", self->cfg.env);
-    TT_TRY(tt_env_find(&env, self->cfg.env));
+    TT_TRY(tt_env_of(&env, &self->cfg));
     log_info("in as collector/%u: %s", welcome->index, env->id);
     const batches_opts_t opts = {.location = self->location,
         .cfg = &self->cfg,

@@ -106,12 +106,16 @@ static void s_own_stack(void)
         sigaltstack(&(stack_t){.ss_sp = s_stack, .ss_size = sizeof s_stack}, NULL);
 }
 
+int guard_seconds(const char *name, int initial)
+{
+    const char *text = getenv(name);
+    const long seconds = text ? strtol(text, NULL, 10) : 0;
+    return seconds >= 1 && seconds <= START_MOST_S ? (int)seconds : initial;
+}
+
 static void s_read_limit(void)
 {
-    const char *text = getenv("TT_ENV_START_S");
-    const long seconds = text ? strtol(text, NULL, 10) : 0;
-    if (seconds >= 1 && seconds <= START_MOST_S)
-        s_start_s = (int)seconds;
+    s_start_s = guard_seconds("TT_ENV_START_S", START_S);
     snprintf(s_limit, sizeof s_limit, " within %d s (TT_ENV_START_S)", s_start_s);
 }
 

@@ -18,3 +18,6 @@ void guard_enter(const char *env, const char *what);
 /*  The same, and it must leave within 60 s, or as many as the environment variable TT_ENV_START_S says. */
 void guard_enter_within(const char *env, const char *what);
 void guard_leave(void);
+
+/*  A deadline in seconds from the environment variable `name`, 1 to 86400; `initial` where it says nothing of the kind. */
+int guard_seconds(const char *name, int initial);

@@ -33,20 +33,24 @@ static bool s_differs(const leaf_t *self, bool action)
     return false;
 }
 
-void leaf_init(leaf_t *self, const tt_space_t *space, const tt_columns_t *columns, uint32_t column, uint32_t rows)
+void leaf_init(
+    leaf_t *self, const tt_space_t *space, const tt_columns_t *columns, uint32_t column, uint32_t rows, void *lent)
 {
     const bool wide = space->kind == TT_SPACE_BOX && space->dtype == TT_F64;
     *self = (leaf_t){.space = space, .column = &columns->at[column]};
     self->name = strcmp(self->column->name, "obs") == 0 ? "observation" : self->column->name;
     self->n = self->column->choice ? columns->choices + self->column->first : NULL;
     self->bytes = wide ? self->column->elements * sizeof(double) : self->column->bytes;
-    if (s_differs(self, column >= columns->action))
-        self->scratch = tt_aligned0(tt_mul(rows, self->bytes));
+    if (!s_differs(self, column >= columns->action))
+        return;
+    self->lent = lent != NULL;
+    self->scratch = lent ? lent : tt_aligned0(tt_mul(rows, self->bytes));
 }
 
 void leaf_free(leaf_t *self)
 {
-    free(self->scratch);
+    if (!self->lent)
+        free(self->scratch);
     *self = (leaf_t){0};
 }
 
@@ -130,17 +134,23 @@ static void s_narrow(const double *from, float *to, size_t count)
         to[i] = (float)from[i];
 }
 
+bool leaf_read(const leaf_t *self, const void *from, void *to, uint32_t rows, size_t *bad)
+{
+    if (!self->scratch)
+        memcpy(to, from, rows * self->bytes);
+    else if (s_is_choice(self))
+        s_from_start(self, from, to, rows);
+    else
+        s_narrow(from, to, (size_t)rows * self->column->elements);
+    return leaf_check(self, to, rows, bad);
+}
+
 bool leaf_take(const leaf_t *self, void *stored, uint32_t first, uint32_t rows, size_t *bad)
 {
     void *to = (char *)stored + (size_t)first * self->column->bytes;
     if (!self->scratch)
         return leaf_check(self, to, rows, bad);
-    const void *from = (const char *)self->scratch + (size_t)first * self->bytes;
-    if (s_is_choice(self))
-        s_from_start(self, from, to, rows);
-    else
-        s_narrow(from, to, (size_t)rows * self->column->elements);
-    return leaf_check(self, to, rows, bad);
+    return leaf_read(self, (const char *)self->scratch + (size_t)first * self->bytes, to, rows, bad);
 }
 
 /* ---- to the env --------------------------------------------------------------------------------------------------- */

@@ -16,15 +16,20 @@ typedef struct {
     const char *name;          /* "observation", "obs.image", "action", ...                */
     size_t bytes;              /* of a row as the env has it                               */
     void *scratch;             /* [rows] in the env's form; NULL = that is the stored one  */
+    bool lent;                 /* scratch is somebody else's                               */
 } leaf_t;
 
-/*  The `column`-th column of the list is that of this leaf of the observation's or the action's space. Free with leaf_free. */
-void leaf_init(leaf_t *self, const tt_space_t *space, const tt_columns_t *columns, uint32_t column, uint32_t rows);
+/*  The `column`-th column of the list is that of this leaf of the observation's or the action's space. lent (borrowed): rows in
+ *  the env's form, which serve as scratch where that is needed; NULL = one is made. Free with leaf_free. */
+void leaf_init(
+    leaf_t *self, const tt_space_t *space, const tt_columns_t *columns, uint32_t column, uint32_t rows, void *lent);
 void leaf_free(leaf_t *self);
 
 /*  Take `rows` rows from `first` on, which an env has written to scratch (or to stored at once), into stored [all rows].
  *  false: *bad is the number of an element (from the first row's on) that is not in the space. */
 bool leaf_take(const leaf_t *self, void *stored, uint32_t first, uint32_t rows, size_t *bad);
+/*  The same of rows that lie elsewhere: `rows` rows in the env's form, to the stored one. */
+bool leaf_read(const leaf_t *self, const void *from, void *to, uint32_t rows, size_t *bad);
 /*  Are these rows, as stored, in the space? */
 bool leaf_check(const leaf_t *self, const void *stored, uint32_t rows, size_t *bad);
 /*  Actions [rows], as stored, in the env's form: *out is `stored` itself or the scratch; boxes are clipped to their bounds. */

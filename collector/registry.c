@@ -4,8 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "collector/envs/envs.h"
 #include "collector/guard.h"
+#include "collector/gym/gym.h"
 #include "collector/vec.h"
 #include "common/base/file.h"
 #include "common/base/mem.h"
@@ -49,7 +51,7 @@ static tt_status_t s_check_spaces(const tt_env_ops_t *ops)
 static tt_status_t s_check_options(const char *path, const tt_env_ops_t *ops)
 {
     const tt_env_option_t *option = ops->options;
-    if (option && !ops->init)
+    if (option && !ops->init && !tt_env_batch(ops))
         return tt_err(TT_INVALID, "%s: options are set without init, which would get them", path);
     for (uint32_t i = 0; option && option->name; option++, i++) {
         if (i == TT_ENV_ARGS_MAX)
@@ -84,6 +86,25 @@ static tt_status_t s_check_state(const char *path, const tt_env_ops_t *ops)
     return TT_OK;
 }
 
+static tt_status_t s_check_batch(const char *path, const tt_env_batch_ops_t *batch)
+{
+    const tt_env_ops_t *env = &batch->env;
+    if (!batch->open || !batch->send || !batch->recv || !batch->close)
+        return tt_err(TT_INVALID, "%s: open, send, recv and close of a batch must not be NULL", path);
+    if (!batch->save != !batch->load)
+        return tt_err(TT_INVALID, "%s: save and load must both be set or both be NULL", path);
+    if (batch->save && (env->save_size < 1 || env->save_size > TT_ENV_MAX_STATE))
+        return tt_err(
+            TT_INVALID, "%s: save_size is %zu, must be 1 to %zu", path, env->save_size, (size_t)TT_ENV_MAX_STATE);
+    if (tt_vec_save_size(env) > TT_ENV_STATE_MAX)
+        return tt_err(TT_INVALID, "%s: a saved state with its observation is %zu bytes, must be at most %zu", path,
+            tt_vec_save_size(env), (size_t)TT_ENV_STATE_MAX);
+    if (env->reset || env->step || env->step_many || env->init || env->fini || env->save || env->load)
+        return tt_err(
+            TT_INVALID, "%s: a batch has open, send, recv and close; the functions for one env must be NULL", path);
+    return TT_OK;
+}
+
 static tt_status_t s_check_table(const char *path, const tt_env_ops_t *ops)
 {
     if (!ops)
@@ -94,7 +115,7 @@ static tt_status_t s_check_table(const char *path, const tt_env_ops_t *ops)
             "init takes "
             "the config's env.args and spaces have bounds of type double: see docs/guide/add-an-env.md, \"From ABI 1\"",
             path, TT_ENV_ABI);
-    if (ops->abi != TT_ENV_ABI)
+    if (ops->abi != TT_ENV_ABI && ops->abi != TT_ENV_BATCH_ABI)
         return tt_err(TT_INVALID,
             "%s: is of env ABI %u, this is ABI %d: rebuild it against collector/env.h of this version", path, ops->abi,
             TT_ENV_ABI);
@@ -105,9 +126,11 @@ static tt_status_t s_check_table(const char *path, const tt_env_ops_t *ops)
     if (s_check_spaces(ops) != TT_OK)
         return tt_err_wrap(TT_INVALID, "%s", path);
     TT_TRY(s_check_options(path, ops));
-    TT_TRY(s_check_state(path, ops));
     if (isinf(ops->reward_threshold))
         return tt_err(TT_INVALID, "%s: reward_threshold must be a number, or NAN for none", path);
+    if (tt_env_batch(ops))
+        return s_check_batch(path, tt_env_batch(ops));
+    TT_TRY(s_check_state(path, ops));
     if (!ops->reset || !ops->step)
         return tt_err(TT_INVALID, "%s: %s must not be NULL", path, ops->reset ? "step" : "reset");
     return TT_OK;
@@ -150,9 +173,24 @@ static tt_status_t s_load(const tt_env_ops_t **out, const char *path)
     return status;
 }
 
-static bool s_is_object(const char *id)
+bool tt_env_is_native(const char *id)
+{
+    const char *slash = strchr(id, '/');
+    const size_t family = slash ? (size_t)(slash - id) + 1 : 0;
+    bool related = false;
+    for (size_t i = 0; i < TT_COUNT(s_envs); i++) {
+        if (strcmp(s_envs[i]->id, id) == 0)
+            return true;
+        related |= family && strncmp(s_envs[i]->id, id, family) == 0;
+    }
+    return related && access(id, F_OK) != 0;
+}
+
+bool tt_env_is_object(const char *id)
 {
     const size_t size = strlen(id);
+    if (gym_is(id) || tt_env_is_native(id))
+        return false;
     return strchr(id, '/') || (size > 3 && strcmp(id + size - 3, ".so") == 0);
 }
 
@@ -167,6 +205,19 @@ static tt_status_t s_not_found(const char *id)
     return tt_err(TT_NOT_FOUND, "no env '%s'; `tutti envs` lists all, and a path ending in .so loads one of yours", id);
 }
 
+/*  One of Gymnasium's as it is without arguments. */
+static tt_status_t s_find_alone(const tt_env_ops_t **out, const char *id)
+{
+    tt_train_cfg_t *cfg = tt_new0(sizeof *cfg);
+    tt_status_t status = TT_INVALID;
+    if (snprintf(cfg->env, sizeof cfg->env, "%s", id) < (int)sizeof cfg->env)
+        status = gym_find(out, cfg);
+    else
+        tt_err(status, "%.64s...: an id of more than %zu bytes", id, sizeof cfg->env - 1);
+    free(cfg);
+    return status;
+}
+
 tt_status_t tt_env_find(const tt_env_ops_t **out, const char *id)
 {
     for (size_t i = 0; i < TT_COUNT(s_envs); i++) {
@@ -175,7 +226,9 @@ tt_status_t tt_env_find(const tt_env_ops_t **out, const char *id)
             return TT_OK;
         }
     }
-    if (!s_is_object(id))
+    if (gym_is(id))
+        return s_find_alone(out, id);
+    if (!tt_env_is_object(id))
         return s_not_found(id);
     if (strchr(id, '/'))
         return s_load(out, id);
@@ -183,6 +236,11 @@ tt_status_t tt_env_find(const tt_env_ops_t **out, const char *id)
     const tt_status_t status = s_load(out, here);
     free(here);
     return status;
+}
+
+tt_status_t tt_env_of(const tt_env_ops_t **out, const tt_train_cfg_t *cfg)
+{
+    return gym_is(cfg->env) ? gym_find(out, cfg) : tt_env_find(out, cfg->env);
 }
 
 /* ---- arguments ---------------------------------------------------------------------------------------------------- */
@@ -221,6 +279,8 @@ tt_status_t tt_env_check_args(const tt_env_ops_t *ops, const tt_env_arg_t *args)
 {
     const char *names[TT_ENV_ARGS_MAX];
     const size_t count = s_option_names(ops, names);
+    if (tt_env_batch(ops) && tt_env_batch(ops)->any_args)
+        return TT_OK;
     for (; args && args->key; args++) {
         size_t i = 0;
         while (i < count && strcmp(names[i], args->key) != 0)

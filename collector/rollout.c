@@ -387,7 +387,7 @@ tt_status_t rollout_finish(rollout_t *self, tt_segment_shape_t *shape, zmq_msg_t
     if (self->cfg.actor.kind == TT_ACT_SAMPLE)
         TT_TRY(s_estimate(self, K));
     for (uint32_t i = 0; self->state_bytes && i < self->E; i++)
-        tt_vec_save(self->vec, i, self->at.states + i * self->state_bytes);
+        TT_TRY(tt_vec_save(self->vec, i, self->at.states + i * self->state_bytes));
     if (!self->finite)
         return tt_err(TT_INTERNAL, "the policy gives log-probabilities or values that are not finite: "
                                    "training has diverged; try a smaller algorithm.learning_rate");

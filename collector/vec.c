@@ -2,11 +2,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "collector/guard.h"
 #include "collector/mask.h"
 #include "collector/registry.h"
 #include "common/base/mem.h"
-#include "common/base/rng.h"
 
 /*  --- randomness ---------------------------------------------------------------------------------------------- */
 
@@ -23,7 +21,7 @@ static uint32_t s_next_word(tt_env_rng_t *rng)
     return rng->words[4 - rng->left--];
 }
 
-static tt_env_rng_t s_rng_for(const tt_vec_t *self, uint32_t i, tt_rng_stream_t stream, uint64_t counter)
+tt_env_rng_t vec_rng(const tt_vec_t *self, uint32_t i, tt_rng_stream_t stream, uint64_t counter)
 {
     return (tt_env_rng_t){
         .next = s_next_word, .seed = self->seed, .counter = counter, .stream = stream, .who = self->lo + i};
@@ -56,14 +54,14 @@ static tt_status_t s_take_obs(tt_vec_t *self, uint32_t from, uint32_t count)
 }
 
 /*  Nothing is chosen any more where an episode has ended for good: what the env says there is not asked for. */
-static tt_status_t s_take_mask(tt_vec_t *self, uint32_t i, bool terminated)
+static tt_status_t s_take_mask(tt_vec_t *self, uint32_t i, uint8_t *mask, bool terminated)
 {
     uint32_t column, element;
-    if (!self->mask)
+    if (!mask)
         return TT_OK;
     if (terminated)
-        memset(vec_mask(self, i), 1, self->columns->mask_bits);
-    else if (!mask_settle(self->columns, vec_mask(self, i), &column, &element))
+        memset(mask, 1, self->columns->mask_bits);
+    else if (!mask_settle(self->columns, mask, &column, &element))
         return tt_err(TT_INTERNAL,
             "env %s: the mask of env %u allows nothing for %s[%u] at its step %llu (episode %llu, step %u): one choice "
             "at "
@@ -83,57 +81,23 @@ static tt_status_t s_check_reward(const tt_vec_t *self, const float *reward)
 
 /*  --- life ------------------------------------------------------------------------------------------------------ */
 
-/*  Where env i writes its observation. */
-static void s_rows_of(const tt_vec_t *self, uint32_t i, void **row)
-{
-    for (uint32_t k = 0; k < self->columns->obs_count; k++)
-        row[k] = (char *)self->raw[k] + i * self->obs_leaf[k].bytes;
-}
-
-static tt_status_t s_begin_episode(tt_vec_t *self, uint32_t i)
-{
-    tt_env_rng_t rng = s_rng_for(self, i, TT_STREAM_RESET, self->episode[i] << 32);
-    void *row[TT_COLUMNS_MAX];
-    tt_env_out_t out = {.obs = row, .mask = vec_mask(self, i)};
-    s_rows_of(self, i, row);
-    if (out.mask)
-        memset(out.mask, 1, self->columns->mask_bits);
-    self->steps[i] = 0;
-    guard_enter(self->ops->id, "reset");
-    self->ops->reset(vec_state(self, i), &rng, &out);
-    guard_leave();
-    TT_TRY(s_take_obs(self, i, 1));
-    return s_take_mask(self, i, false);
-}
-
-/*  The reason that an env gives is its own text: one line of it, and no bytes that a terminal would act on. */
-static void s_copy_reason(char *to, size_t room, const char *reason)
+void vec_one_line(char *to, size_t room, const char *text)
 {
     size_t i = 0;
-    for (; reason[i] && i + 1 < room; i++)
-        to[i] = (unsigned char)reason[i] < 0x20 || reason[i] == 0x7f ? ' ' : reason[i];
+    for (; text[i] && i + 1 < room; i++)
+        to[i] = (unsigned char)text[i] < 0x20 || text[i] == 0x7f ? ' ' : text[i];
     to[i] = 0;
 }
 
-static tt_status_t s_init(tt_vec_t *self, uint32_t i, const tt_env_arg_t *args)
+/*  The next episode of each that is in `ending`. */
+static tt_status_t s_begin_episodes(tt_vec_t *self)
 {
-    static const tt_env_arg_t none[] = {{0}};
-    char text[256];
-    guard_enter_within(self->ops->id, "init");
-    const char *reason = self->ops->init(vec_state(self, i), args ? args : none);
-    if (reason)
-        s_copy_reason(text, sizeof text, reason);
-    guard_leave();
-    return reason ? tt_err(TT_INTERNAL, "env %s: init of env %u failed: %s", self->ops->id, self->lo + i, text) : TT_OK;
-}
-
-static tt_status_t s_prepare(tt_vec_t *self, const tt_env_arg_t *args)
-{
-    TT_TRY(tt_env_check_args(self->ops, args));
-    for (; self->ops->init && self->ready < self->count; self->ready++)
-        TT_TRY(s_init(self, self->ready, args));
-    for (uint32_t i = 0; i < self->count; i++)
-        TT_TRY(s_begin_episode(self, i));
+    TT_TRY(self->mover->begin(self));
+    for (uint32_t k = 0; k < self->endings; k++) {
+        const uint32_t i = self->ending[k];
+        TT_TRY(s_take_obs(self, i, 1));
+        TT_TRY(s_take_mask(self, i, vec_mask(self, i), false));
+    }
     return TT_OK;
 }
 
@@ -159,6 +123,19 @@ static void *s_array(const tt_vec_t *self, size_t bytes)
     return tt_aligned0(tt_mul(self->count, bytes));
 }
 
+/*  An observation is stored where the env writes it, if that is the stored form. */
+static void s_alloc_obs(tt_vec_t *self, uint32_t k, const tt_space_t *leaf)
+{
+    void *lent = self->lent ? self->rows.obs[k] : NULL;
+    leaf_init(&self->obs_leaf[k], leaf, self->columns, k, self->count, lent);
+    self->final[k] = s_array(self, self->columns->at[k].bytes);
+    if (self->obs_leaf[k].scratch || !lent)
+        self->obs[k] = s_array(self, self->columns->at[k].bytes);
+    else
+        self->obs[k] = lent;
+    self->raw[k] = self->obs_leaf[k].scratch ? self->obs_leaf[k].scratch : self->obs[k];
+}
+
 static void s_alloc_columns(tt_vec_t *self)
 {
     const tt_columns_t *columns = self->columns;
@@ -167,24 +144,22 @@ static void s_alloc_columns(tt_vec_t *self)
     self->action_leaf = tt_array0(columns->action_count, sizeof *self->action_leaf);
     uint32_t leaves = tt_space_leaves(&self->ops->obs, leaf, TT_COLUMNS_MAX);
     TT_CHECK(leaves == columns->obs_count);
-    for (uint32_t k = 0; k < columns->obs_count; k++) {
-        leaf_init(&self->obs_leaf[k], leaf[k], columns, k, self->count);
-        self->obs[k] = s_array(self, columns->at[k].bytes);
-        self->final[k] = s_array(self, columns->at[k].bytes);
-        self->raw[k] = self->obs_leaf[k].scratch ? self->obs_leaf[k].scratch : self->obs[k];
-    }
+    for (uint32_t k = 0; k < columns->obs_count; k++)
+        s_alloc_obs(self, k, leaf[k]);
     leaves = tt_space_leaves(&self->ops->action, leaf, TT_COLUMNS_MAX);
     TT_CHECK(leaves == columns->action_count);
     for (uint32_t k = 0; k < columns->action_count; k++)
-        leaf_init(&self->action_leaf[k], leaf[k], columns, columns->action + k, self->count);
+        leaf_init(&self->action_leaf[k], leaf[k], columns, columns->action + k, self->count,
+            self->lent ? self->rows.action[k] : NULL);
     if (columns->mask >= 0) {
-        self->mask = s_array(self, columns->mask_bits);
+        self->mask = self->lent ? self->rows.mask : s_array(self, columns->mask_bits);
         self->final[columns->mask] = s_array(self, columns->mask_bits);
     }
 }
 
 tt_status_t tt_vec_new(tt_vec_t **self_p, const tt_vec_cfg_t *cfg)
 {
+    static const tt_env_arg_t none[] = {{0}};
     TT_CHECK(cfg->count >= 1 && cfg->lo <= UINT32_MAX - cfg->count);
     TT_CHECK(cfg->ops->mask == (cfg->columns->mask >= 0));
     TT_AUTO(tt_vec) self = tt_new0(sizeof *self);
@@ -194,15 +169,20 @@ tt_status_t tt_vec_new(tt_vec_t **self_p, const tt_vec_cfg_t *cfg)
     self->lo = cfg->lo;
     self->count = cfg->count;
     self->identity = s_identity(cfg->ops, cfg->args);
-    self->stride = tt_align(cfg->ops->state_size, 16); /* = state_size when there is step_many */
-    self->states = s_array(self, self->stride);
-    s_alloc_columns(self);
+    self->batch = tt_env_batch(cfg->ops);
+    self->mover = self->batch ? &vec_batch : &vec_each;
     self->clock = tt_array0(cfg->count, sizeof(uint64_t));
     self->episode = tt_array0(cfg->count, sizeof(uint64_t));
     self->steps = tt_array0(cfg->count, sizeof(uint32_t));
-    for (uint32_t i = 0; i < cfg->count; i++)
+    self->ending = tt_array0(cfg->count, sizeof(uint32_t));
+    for (uint32_t i = 0; i < cfg->count; i++) {
         self->clock[i] = self->episode[i] = cfg->clock; /* so many episodes cannot have been */
-    TT_TRY(s_prepare(self, cfg->args));
+        self->ending[self->endings++] = i;
+    }
+    TT_TRY(tt_env_check_args(cfg->ops, cfg->args));
+    TT_TRY(self->mover->open(self, cfg->args ? cfg->args : none));
+    s_alloc_columns(self);
+    TT_TRY(s_begin_episodes(self));
     *self_p = self;
     self = NULL;
     return TT_OK;
@@ -213,26 +193,24 @@ void tt_vec_destroy(tt_vec_t **self_p)
     tt_vec_t *self = *self_p;
     if (!self)
         return;
-    for (uint32_t i = 0; self->ops->fini && i < self->ready; i++) {
-        guard_enter_within(self->ops->id, "fini");
-        self->ops->fini(vec_state(self, i));
-        guard_leave();
-    }
-    for (uint32_t k = 0; k < self->columns->obs_count; k++)
+    for (uint32_t k = 0; self->obs_leaf && k < self->columns->obs_count; k++) {
+        if (!self->lent || self->obs[k] != self->rows.obs[k])
+            free(self->obs[k]);
         leaf_free(&self->obs_leaf[k]);
-    for (uint32_t k = 0; k < self->columns->action_count; k++)
-        leaf_free(&self->action_leaf[k]);
-    for (uint32_t k = 0; k < TT_COLUMNS_MAX; k++) {
-        free(self->obs[k]);
-        free(self->final[k]);
     }
+    for (uint32_t k = 0; self->action_leaf && k < self->columns->action_count; k++)
+        leaf_free(&self->action_leaf[k]);
+    for (uint32_t k = 0; k < TT_COLUMNS_MAX; k++)
+        free(self->final[k]);
+    if (!self->lent)
+        free(self->mask);
+    self->mover->close(self); /* the arrays that it lent are not looked at any more */
     free(self->obs_leaf);
     free(self->action_leaf);
-    free(self->mask);
-    free(self->states);
     free(self->clock);
     free(self->episode);
     free(self->steps);
+    free(self->ending);
     free(self);
     *self_p = NULL;
 }
@@ -298,47 +276,15 @@ static tt_status_t s_give(tt_vec_t *self, const void *const *action)
     return self->mask ? s_check_allowed(self, action) : TT_OK;
 }
 
-/*  The next env's rows. */
-static void s_next_rows(const tt_vec_t *self, void **row, const void **action)
+/*  One step each, checked as they come. */
+static tt_status_t s_move(tt_vec_t *self)
 {
-    for (uint32_t k = 0; k < self->columns->obs_count; k++)
-        row[k] = (char *)row[k] + self->obs_leaf[k].bytes;
-    for (uint32_t k = 0; k < self->columns->action_count; k++)
-        action[k] = (const char *)action[k] + self->action_leaf[k].bytes;
-}
-
-static void s_move_each(tt_vec_t *self, float *reward, uint8_t *terminated, uint8_t *truncated)
-{
-    const tt_env_ops_t *ops = self->ops;
-    void *row[TT_COLUMNS_MAX];
-    const void *action[TT_COLUMNS_MAX];
-    memcpy(row, self->raw, self->columns->obs_count * sizeof *row);
-    memcpy(action, self->given, self->columns->action_count * sizeof *action);
-    for (uint32_t i = 0; i < self->count; i++) {
-        tt_env_rng_t rng = s_rng_for(self, i, TT_STREAM_ENV, self->clock[i] << 8);
-        /* an env that forgets to write the reward is found out */
-        tt_env_out_t out = {.obs = row, .mask = vec_mask(self, i), .reward = NAN};
-        ops->step(vec_state(self, i), action, &rng, &out);
-        reward[i] = (float)out.reward;
-        terminated[i] = out.terminated;
-        truncated[i] = out.truncated;
-        s_next_rows(self, row, action);
+    TT_TRY(self->mover->send(self));
+    for (uint32_t left = self->count, first, came; left; left -= came < left ? came : left) {
+        TT_TRY(self->mover->recv(self, &first, &came));
+        TT_TRY(s_take_obs(self, first, came));
     }
-}
-
-static void s_move_all(tt_vec_t *self, float *reward, uint8_t *terminated, uint8_t *truncated)
-{
-    const tt_env_many_t out = {self->raw, self->mask, reward, terminated, truncated};
-    if (self->mask)
-        memset(self->mask, 1, (size_t)self->count * self->columns->mask_bits);
-    memset(terminated, 0, self->count);
-    memset(truncated, 0, self->count);
-    guard_enter(self->ops->id, "step");
-    if (self->ops->step_many)
-        self->ops->step_many(self->states, self->count, self->given, &out);
-    else
-        s_move_each(self, reward, terminated, truncated);
-    guard_leave();
+    return TT_OK;
 }
 
 /*  Count the step; true if any env has ended. */
@@ -368,28 +314,60 @@ static void s_keep_final(tt_vec_t *self, uint32_t i)
             (char *)self->final[columns->mask] + (size_t)i * columns->mask_bits, vec_mask(self, i), columns->mask_bits);
 }
 
+static bool s_has_begun(const tt_vec_t *self, uint32_t i)
+{
+    return self->rows.begun && self->rows.begun[i];
+}
+
+/*  What an episode was cut at that is not to be seen any more: the env has gone on to the next one. */
+static tt_status_t s_take_final(tt_vec_t *self, uint32_t i, bool terminated)
+{
+    const tt_columns_t *columns = self->columns;
+    for (uint32_t k = 0; k < columns->obs_count; k++) {
+        const leaf_t *leaf = &self->obs_leaf[k];
+        const void *from = (const char *)self->rows.final[k] + i * leaf->bytes;
+        size_t bad;
+        char text[64];
+        if (!leaf_read(leaf, from, (char *)self->final[k] + (size_t)i * columns->at[k].bytes, 1, &bad))
+            return s_bad(self, i, leaf->name, bad, leaf_written(leaf, from, bad), leaf_must(leaf, bad, text));
+    }
+    if (!self->mask)
+        return TT_OK;
+    uint8_t *mask = (uint8_t *)self->final[columns->mask] + (size_t)i * columns->mask_bits;
+    memcpy(mask, self->rows.final_mask + (size_t)i * columns->mask_bits, columns->mask_bits);
+    return s_take_mask(self, i, mask, terminated);
+}
+
 static tt_status_t s_end_episodes(tt_vec_t *self, const uint8_t *terminated, const uint8_t *truncated)
 {
+    self->endings = 0;
     for (uint32_t i = 0; i < self->count; i++) {
         if (!(terminated[i] | truncated[i]))
             continue;
-        if (truncated[i])
+        const bool begun = s_has_begun(self, i);
+        if (truncated[i] && begun)
+            TT_TRY(s_take_final(self, i, terminated[i] != 0));
+        else if (truncated[i])
             s_keep_final(self, i);
+        if (!begun)
+            self->ending[self->endings++] = i;
         self->episode[i]++;
-        TT_TRY(s_begin_episode(self, i));
+        self->steps[i] = 0;
     }
-    return TT_OK;
+    return self->endings ? s_begin_episodes(self) : TT_OK;
 }
 
 tt_status_t tt_vec_step(
     tt_vec_t *self, const void *const *action, float *reward, uint8_t *terminated, uint8_t *truncated)
 {
     TT_TRY(s_give(self, action));
-    s_move_all(self, reward, terminated, truncated);
-    TT_TRY(s_take_obs(self, 0, self->count));
+    self->out.reward = reward;
+    self->out.terminated = terminated;
+    self->out.truncated = truncated;
+    TT_TRY(s_move(self));
     TT_TRY(s_check_reward(self, reward));
     for (uint32_t i = 0; self->mask && i < self->count; i++)
-        TT_TRY(s_take_mask(self, i, terminated[i] != 0));
+        TT_TRY(s_take_mask(self, i, vec_mask(self, i), terminated[i] != 0 && !s_has_begun(self, i)));
     if (s_count_step(self, terminated, truncated))
         TT_TRY(s_end_episodes(self, terminated, truncated));
     return TT_OK;

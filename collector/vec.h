@@ -9,7 +9,7 @@
  *
  *  Threads: an instance belongs to one thread. */
 #pragma once
-#include "collector/env.h"
+#include "collector/env_batch.h"
 #include "common/base/status.h"
 #include "common/rl/columns.h"
 
@@ -45,7 +45,8 @@ uint32_t tt_vec_age(const tt_vec_t *self, uint32_t i);
  *  caller's array is not changed). Writes reward[count] and the flags [count] (0 or 1; both may be set).
  *  TT_INVALID: a choice out of range or not allowed by the mask, or an action that is not a number (nothing has moved then).
  *  TT_INTERNAL: an observation is not in its space, an observation or reward is not finite, or a mask leaves no choice (the
- *  text names env, id, step and episode); only destroy the vec then. */
+ *  text names env, id, step and episode), or a batch says that its env failed. TT_UNAVAILABLE: it was lost by a mishap. Only destroy
+ *  the vec then. */
 tt_status_t tt_vec_step(
     tt_vec_t *self, const void *const *action, float *reward, uint8_t *terminated, uint8_t *truncated);
 
@@ -53,8 +54,9 @@ tt_status_t tt_vec_step(
  *  mask). Borrowed until the next. */
 const void *tt_vec_final(const tt_vec_t *self, uint32_t i, uint32_t column);
 
-/*  Bytes that continue env i elsewhere: tt_vec_save_size() each (0 when the env cannot be saved). */
+/*  Bytes that continue env i elsewhere: tt_vec_save_size() each (0 when the env cannot be saved). TT_INTERNAL, TT_UNAVAILABLE: as
+ *  tt_vec_step. */
 size_t tt_vec_save_size(const tt_env_ops_t *ops);
-void tt_vec_save(const tt_vec_t *self, uint32_t i, void *bytes);
+tt_status_t tt_vec_save(const tt_vec_t *self, uint32_t i, void *bytes);
 /*  TT_DATA: the bytes are not such a state. */
 tt_status_t tt_vec_load(tt_vec_t *self, uint32_t i, const void *bytes);

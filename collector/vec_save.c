@@ -1,5 +1,4 @@
 #include <string.h>
-#include "collector/guard.h"
 #include "collector/mask.h"
 #include "collector/vec_self.h"
 #include "common/base/limits.h"
@@ -16,6 +15,9 @@ enum { MAGIC = 0x32455454, MAGIC_1 = 0x31455454 };
 
 static size_t s_own_size(const tt_env_ops_t *ops)
 {
+    const tt_env_batch_ops_t *batch = tt_env_batch(ops);
+    if (batch)
+        return batch->save ? ops->save_size : 0;
     if (ops->save)
         return ops->save_size;
     return ops->init && !ops->plain ? 0 : ops->state_size; /* what init made may point elsewhere */
@@ -45,10 +47,9 @@ static uint32_t s_half(uint64_t hash)
     return (uint32_t)(hash ^ hash >> 32);
 }
 
-void tt_vec_save(const tt_vec_t *self, uint32_t i, void *bytes)
+tt_status_t tt_vec_save(const tt_vec_t *self, uint32_t i, void *bytes)
 {
-    const tt_env_ops_t *ops = self->ops;
-    const size_t own = s_own_size(ops);
+    const size_t own = s_own_size(self->ops);
     TT_CHECK(own > 0 && i < self->count);
     const saved_t head = {.magic = MAGIC,
         .env = self->identity,
@@ -67,14 +68,8 @@ void tt_vec_save(const tt_vec_t *self, uint32_t i, void *bytes)
     if (self->mask)
         memcpy(to, vec_mask(self, i), self->columns->mask_bits);
     to += self->mask ? self->columns->mask_bits : 0;
-    if (!ops->save) {
-        memcpy(to, vec_state(self, i), own);
-        return;
-    }
-    memset(to, 0, own); /* save may write less: equal states have equal bytes */
-    guard_enter(ops->id, "save");
-    ops->save(vec_state(self, i), to);
-    guard_leave();
+    memset(to, 0, own); /* an env may write less: equal states have equal bytes */
+    return self->mover->save(self, i, to);
 }
 
 /*  States that were saved before there were columns: one float32 vector, which lies as it lay. */
@@ -118,19 +113,6 @@ static tt_status_t s_check_seen(tt_vec_t *self, uint32_t i, const unsigned char 
     return sound ? TT_OK : tt_err(TT_DATA, "env %s: a saved state is damaged", self->ops->id);
 }
 
-static tt_status_t s_load_own(tt_vec_t *self, uint32_t i, const void *bytes)
-{
-    const tt_env_ops_t *ops = self->ops;
-    if (!ops->load) {
-        memcpy(vec_state(self, i), bytes, s_own_size(ops));
-        return TT_OK;
-    }
-    guard_enter_within(ops->id, "load");
-    const int rc = ops->load(vec_state(self, i), bytes);
-    guard_leave();
-    return rc ? tt_err(TT_DATA, "env %s: load refused a saved state: it returned %d", ops->id, rc) : TT_OK;
-}
-
 tt_status_t tt_vec_load(tt_vec_t *self, uint32_t i, const void *bytes)
 {
     const tt_columns_t *columns = self->columns;
@@ -141,7 +123,7 @@ tt_status_t tt_vec_load(tt_vec_t *self, uint32_t i, const void *bytes)
     memcpy(&head, bytes, sizeof head);
     TT_TRY(s_check_head(self, &head));
     TT_TRY(s_check_seen(self, i, seen));
-    TT_TRY(s_load_own(self, i, seen + s_seen_size(columns)));
+    TT_TRY(self->mover->load(self, i, seen + s_seen_size(columns)));
     for (uint32_t k = 0; k < columns->obs_count; k++) {
         const size_t size = columns->at[k].bytes;
         memcpy((char *)self->obs[k] + i * size, (char *)self->final[k] + i * size, size);

@@ -1,23 +1,58 @@
-/*  vec_self - what vec.c (moving envs) and vec_save.c (one env as bytes) share; for nobody else. */
+/*  vec_self - what vec.c (a range of envs), vec_each.c and vec_batch.c (the two kinds of table that move them) and vec_save.c
+ *  (one env as bytes) share; for nobody else. */
 #pragma once
+#include "collector/env_batch.h"
 #include "collector/leaf.h"
 #include "collector/vec.h"
+#include "common/base/rng.h"
+
+/*  What moves the envs of a range: the one inner interface of both kinds of table. */
+typedef struct {
+    tt_status_t (*open)(tt_vec_t *self, const tt_env_arg_t *args);
+    void (*close)(tt_vec_t *self);
+    /*  Begin an episode in each of self->ending; raw and mask hold what they begin with. */
+    tt_status_t (*begin)(tt_vec_t *self);
+    /*  A step each with self->given, into raw, mask and self->out; recv names rows that have come, each once. */
+    tt_status_t (*send)(tt_vec_t *self);
+    tt_status_t (*recv)(tt_vec_t *self, uint32_t *first, uint32_t *count);
+    tt_status_t (*save)(const tt_vec_t *self, uint32_t i, void *bytes);
+    tt_status_t (*load)(tt_vec_t *self, uint32_t i, const void *bytes);
+} vec_mover_t;
+
+extern const vec_mover_t vec_each, vec_batch;
 
 struct tt_vec {
     const tt_env_ops_t *ops; /* borrowed; lives as long as the process */
+    const vec_mover_t *mover;
     const tt_columns_t *columns;
     uint64_t seed;
     uint32_t lo, count;
+    uint32_t identity;   /* of the env and its arguments        */
+    leaf_t *obs_leaf;    /* [obs_count]                         */
+    leaf_t *action_leaf; /* [action_count]                      */
+    uint8_t *mask;       /* [count][mask_bits], NULL = no mask  */
+    uint64_t *clock;     /* [count] steps since the run began   */
+    uint64_t *episode;   /* [count] number of this episode      */
+    uint32_t *steps;     /* [count] steps into this episode     */
+    uint32_t *ending;    /* [endings] whose episode is over, and the next one is to be begun */
+    uint32_t endings;
+
+    /* an ordinary table's */
     uint32_t ready;        /* envs whose init has run             */
-    uint32_t identity;     /* of the env and its arguments        */
     size_t stride;         /* bytes from one state to the next    */
     unsigned char *states; /* [count][stride]                     */
-    leaf_t *obs_leaf;      /* [obs_count]                         */
-    leaf_t *action_leaf;   /* [action_count]                      */
-    uint8_t *mask;         /* [count][mask_bits], NULL = no mask  */
-    uint64_t *clock;       /* [count] steps since the run began   */
-    uint64_t *episode;     /* [count] number of this episode      */
-    uint32_t *steps;       /* [count] steps into this episode     */
+
+    /* a batch's */
+    const tt_env_batch_ops_t *batch;
+    void *handle;
+    bool lent;          /* rows are there                                    */
+    tt_env_rows_t rows; /* where the arrays below lie that are not ours      */
+    uint64_t *seeded;   /* [count] 1 + the episode that rows.seed is of      */
+
+    struct { /* of the step under way, the caller's */
+        float *reward;
+        uint8_t *terminated, *truncated;
+    } out;
 
     void *obs[TT_COLUMNS_MAX];         /* of each leaf, as stored [count][elements]               */
     void *raw[TT_COLUMNS_MAX];         /* where the env writes it: the same, or the leaf's scratch */
@@ -29,6 +64,12 @@ static inline void *vec_state(const tt_vec_t *self, uint32_t i)
 {
     return self->states + i * self->stride;
 }
+
+/*  The draws of a stream for env i. */
+tt_env_rng_t vec_rng(const tt_vec_t *self, uint32_t i, tt_rng_stream_t stream, uint64_t counter);
+
+/*  One line of a text that is not ours, without bytes that a terminal would act on. */
+void vec_one_line(char *to, size_t room, const char *text);
 
 /*  Of env i; NULL when there is none. */
 static inline uint8_t *vec_mask(const tt_vec_t *self, uint32_t i)

@@ -26,12 +26,18 @@ typedef enum {
     TT_CFG_ENUM,  /* int; `choices` is "tanh|relu"; the value is the position in it               */
     TT_CFG_LIST,  /* tt_cfg_list_t: up to 8 positive integers, [64, 64]                           */
     TT_CFG_WORDS, /* char[size]: text, or a list of texts, which is the same with commas between   */
+    TT_CFG_TEXTS, /* tt_cfg_texts_t: a list of texts, [one, "the other"]                         */
     TT_CFG_MAP    /* tt_cfg_map_t: all that stands below the key; nobody here knows its names     */
 } tt_cfg_type_t;
 
 typedef struct {
     uint32_t count, at[8];
 } tt_cfg_list_t;
+
+typedef struct {
+    uint32_t count;
+    char at[8][128];
+} tt_cfg_texts_t;
 
 /*  In the order of the keys. Nested ones are joined by '.'; scalars are text as they stand, a list is "[1, 2]", and what is
  *  null is not there. */
@@ -61,7 +67,8 @@ typedef struct {
     const char *rival;   /* key that says the same in other words: only one of the two may be set to
                             something else than its default (tt_config_finish); NULL = none         */
     tt_cfg_resume_t resume;
-    bool null; /* a number may be null; so may one whose default is that */
+    bool null;  /* a number may be null; so may one whose default is that */
+    bool quiet; /* where it is the default it is not dumped: a key for few  */
 } tt_cfg_field_t;
 
 typedef struct tt_config tt_config_t; /* opaque */
@@ -109,7 +116,7 @@ const char *tt_config_origin(const tt_config_t *self, const char *key);
 /*  Everything claimed so far as YAML that reads back to the same values; with_origins adds a comment a line. */
 tt_status_t tt_config_dump(const tt_config_t *self, tt_buf_t *out, bool with_origins);
 
-/*  Call fn for every claimed key in the order of the tables; value is YAML text. Everything is borrowed. */
+/*  Call fn for every claimed key in the order of the tables (but for quiet ones at their defaults); value is YAML text. Everything is borrowed. */
 typedef void (*tt_config_fn)(void *ctx, const tt_cfg_field_t *field, const char *value, const char *origin);
 void tt_config_each(const tt_config_t *self, tt_config_fn fn, void *ctx);
 

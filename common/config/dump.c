@@ -68,11 +68,17 @@ static tt_status_t s_section(const dump_t *self, const char *prefix, size_t leng
     return TT_OK;
 }
 
+static bool s_is_written(const claim_t *claim)
+{
+    const bool unsaid = claim->field->quiet && strcmp(claim->origin, "default") == 0;
+    return claim->field->type != TT_CFG_MAP && !unsaid;
+}
+
 /*  Does anything that is written stand below the key? */
 static bool s_is_shared(const tt_config_t *self, const char *key)
 {
     for (size_t i = 0; i < self->claim_count; i++)
-        if (self->claims[i].field->type != TT_CFG_MAP && key_is_above(key, self->claims[i].field->key))
+        if (s_is_written(&self->claims[i]) && key_is_above(key, self->claims[i].field->key))
             return true;
     return false;
 }
@@ -88,7 +94,7 @@ tt_status_t tt_config_dump(const tt_config_t *self, tt_buf_t *out, bool with_ori
     dump_t dump = {
         .out = out, .line = tt_array0(self->claim_count + 1, sizeof *dump.line), .with_origins = with_origins};
     for (size_t i = 0; i < self->claim_count; i++)
-        if (self->claims[i].field->type != TT_CFG_MAP)
+        if (s_is_written(&self->claims[i]))
             dump.line[dump.count++] = (line_t){&self->claims[i], s_path(self, self->claims[i].field->key)};
     const tt_status_t status = s_section(&dump, "", 0, 0);
     free(dump.line);
@@ -98,6 +104,6 @@ tt_status_t tt_config_dump(const tt_config_t *self, tt_buf_t *out, bool with_ori
 void tt_config_each(const tt_config_t *self, tt_config_fn fn, void *ctx)
 {
     for (size_t i = 0; i < self->claim_count; i++)
-        if (self->claims[i].field->type != TT_CFG_MAP)
+        if (s_is_written(&self->claims[i]))
             fn(ctx, self->claims[i].field, self->claims[i].value, self->claims[i].origin);
 }

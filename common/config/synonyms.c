@@ -10,6 +10,7 @@ static const tt_synonym_t s_synonyms[] = {
     {"environment", "env", NULL},
     {"env_kwargs", "env.args", "env: {id: ENV, args: {KEY: VALUE}}"},
     {"env_config", "env.args", "env: {id: ENV, args: {KEY: VALUE}}"},
+    {"env_wrapper", "env.wrappers", "env: {id: gym:ID, wrappers: [NAME]}"},
     {"exp_name", "name", NULL},
     {"experiment", "name", NULL},
     {"random_seed", "seed", NULL},

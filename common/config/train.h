@@ -12,11 +12,17 @@ typedef enum { TT_INIT_ORTHOGONAL, TT_INIT_UNIFORM } tt_init_t; /* order of netw
 typedef struct {
     char name[64]; /* of the run: letters, digits, '-', '_', '.'        */
     uint64_t seed;
-    char env[512];         /* Gymnasium id, or path of a shared object          */
-    tt_cfg_map_t env_args; /* env.args: what the env is made with               */
-    uint32_t num_envs;     /* N                                                 */
-    uint32_t num_steps;    /* T: steps of every env in a batch                  */
-    uint32_t lag;          /* 0 lock-step, 1 pipelined, k asynchronous          */
+    char env[512];               /* id, gym:ID, or path of a shared object            */
+    tt_cfg_map_t env_args;       /* env.args: what the env is made with               */
+    struct {                     /* what else Gymnasium's environments are made with  */
+        char python[512];        /* interpreter; "" = found                           */
+        char path[1024];         /* folders of modules of one's own, divided by ':'   */
+        uint32_t workers;        /* of each collector; 0 = as many as cores           */
+        tt_cfg_texts_t wrappers; /* "Name(key=value)"                                 */
+    } gym;
+    uint32_t num_envs;  /* N                                                 */
+    uint32_t num_steps; /* T: steps of every env in a batch                  */
+    uint32_t lag;       /* 0 lock-step, 1 pipelined, k asynchronous          */
     struct {
         char name[32];
     } algorithm;

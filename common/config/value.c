@@ -328,6 +328,26 @@ static tt_status_t s_read_list(const entry_t *entry, const tt_cfg_field_t *field
     return TT_OK;
 }
 
+static tt_status_t s_read_texts(const entry_t *entry, tt_cfg_texts_t *out)
+{
+    tt_cfg_texts_t texts = {0};
+    if (entry->kind != ENTRY_LIST && *entry->text)
+        return s_err_text(entry, "is not a list; write [ONE, OTHER]");
+    const size_t count = entry->kind == ENTRY_LIST ? entry->item_count : 0;
+    if (count > TT_COUNT(texts.at))
+        return tt_err(TT_CONFIG, "%s: %s: a list of %zu texts; at most %zu", entry->origin, entry->key, count,
+            TT_COUNT(texts.at));
+    for (; texts.count < count; texts.count++) {
+        const char *text = entry->items[texts.count];
+        if (!*text || strlen(text) >= sizeof texts.at[0])
+            return tt_err(TT_CONFIG, "%s: %s: '%.60s': a text must be 1 to %zu bytes", entry->origin, entry->key, text,
+                sizeof texts.at[0] - 1);
+        snprintf(texts.at[texts.count], sizeof texts.at[0], "%s", text);
+    }
+    *out = texts;
+    return TT_OK;
+}
+
 tt_status_t value_read(const entry_t *entry, const tt_cfg_field_t *field, void *target)
 {
     void *member = (char *)target + field->offset;
@@ -356,6 +376,8 @@ tt_status_t value_read(const entry_t *entry, const tt_cfg_field_t *field, void *
         return s_read_list(entry, field, member);
     case TT_CFG_WORDS:
         return s_read_words(entry, field, member);
+    case TT_CFG_TEXTS:
+        return s_read_texts(entry, member);
     case TT_CFG_MAP:
         break; /* map.c */
     }
@@ -378,11 +400,9 @@ static bool s_is_plain(const char *text)
            text[length - 1] != ':';
 }
 
-/*  Plain, or in double quotes with escapes that YAML and JSON share (what is not printable lies below 0x10000). */
-static tt_status_t s_write_str(tt_buf_t *out, const char *key, const char *text)
+/*  In double quotes, with escapes that YAML and JSON share (what is not printable lies below 0x10000). */
+static tt_status_t s_write_quoted(tt_buf_t *out, const char *key, const char *text)
 {
-    if (s_is_plain(text))
-        return tt_buf_str(out, text);
     TT_TRY(tt_buf_str(out, "\""));
     while (*text) {
         uint32_t code = 0;
@@ -398,6 +418,11 @@ static tt_status_t s_write_str(tt_buf_t *out, const char *key, const char *text)
         text += length;
     }
     return tt_buf_str(out, "\"");
+}
+
+static tt_status_t s_write_str(tt_buf_t *out, const char *key, const char *text)
+{
+    return s_is_plain(text) ? tt_buf_str(out, text) : s_write_quoted(out, key, text);
 }
 
 /*  Behind the digits; NULL: there are none. */
@@ -458,6 +483,16 @@ static tt_status_t s_write_list(tt_buf_t *out, const tt_cfg_list_t *list)
     return tt_buf_str(out, "]");
 }
 
+static tt_status_t s_write_texts(tt_buf_t *out, const char *key, const tt_cfg_texts_t *texts)
+{
+    TT_TRY(tt_buf_str(out, "["));
+    for (uint32_t i = 0; i < texts->count; i++) {
+        TT_TRY(tt_buf_str(out, i ? ", " : ""));
+        TT_TRY(s_write_quoted(out, key, texts->at[i])); /* JSON, too */
+    }
+    return tt_buf_str(out, "]");
+}
+
 tt_status_t value_write(tt_buf_t *out, const tt_cfg_field_t *field, const void *target)
 {
     const void *member = (const char *)target + field->offset;
@@ -479,6 +514,8 @@ tt_status_t value_write(tt_buf_t *out, const tt_cfg_field_t *field, const void *
         return s_write_enum(out, field, *(const int *)member);
     case TT_CFG_LIST:
         return s_write_list(out, member);
+    case TT_CFG_TEXTS:
+        return s_write_texts(out, field->key, member);
     case TT_CFG_MAP:
         break;
     }

@@ -10,19 +10,18 @@ enum { WORD_MAX = 79, NESTED_MAX = 4, TIMES_MAX = 64 };
     "conv " channels " 3x3 pad 1, max_pool 3x3 /2 pad 1, residual 2 (relu, conv " channels \
     " 3x3 pad 1, relu, conv " channels " 3x3 pad 1)"
 
-static const tt_encoder_t s_known[] = {
+/*  A known list, by its name. */
+typedef struct {
+    const char *name, *words, *source;
+} known_t;
+
+static const known_t s_known[] = {
     {"nature", "conv 32 8x8 /4 relu, conv 64 4x4 /2 relu, conv 64 3x3 relu, dense 512 relu",
         "Mnih et al. 2015, doi:10.1038/nature14236"},
     {"impala", STAGE("16") ", " STAGE("32") ", " STAGE("32") ", relu, dense 256 relu",
         "the deep network of Espeholt et al. 2018, arXiv:1802.01561"},
     {"minatar", "conv 16 3x3 relu, dense 128 relu", "Young and Tian 2019, arXiv:1903.03176"},
 };
-
-const tt_encoder_t *tt_encoders(size_t *count)
-{
-    *count = TT_COUNT(s_known);
-    return s_known;
-}
 
 bool tt_has_encoder(const tt_train_cfg_t *cfg)
 {
@@ -300,7 +299,7 @@ static tt_status_t s_unknown(const reader_t *self, const char *text)
 }
 
 /*  A whole encoder by its name, as if its list stood there. */
-static tt_status_t s_insert(reader_t *self, const tt_encoder_t *known)
+static tt_status_t s_insert(reader_t *self, const known_t *known)
 {
     const char *after = self->at;
     const uint32_t number = self->number;

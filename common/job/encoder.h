@@ -19,13 +19,6 @@
 #include "common/nn/nn.h"
 #include "common/rl/columns.h"
 
-/*  A known list, by its name. */
-typedef struct {
-    const char *name, *words, *source;
-} tt_encoder_t;
-
-const tt_encoder_t *tt_encoders(size_t *count);
-
 /*  Is there one at all? */
 bool tt_has_encoder(const tt_train_cfg_t *cfg);
 /*  Put it before the towers of a network (tt_net_put_encoder) whose parts are the observation's columns. TT_INVALID: the words are

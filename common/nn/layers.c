@@ -125,7 +125,7 @@ static const struct {
     [TT_LAYER_CONCAT] = {"concat", s_concat},
 };
 
-const char *tt_layer_name(tt_layer_kind_t kind)
+static const char *s_name(tt_layer_kind_t kind)
 {
     return (size_t)kind < TT_COUNT(s_kinds) ? s_kinds[kind].name : "unknown";
 }
@@ -235,7 +235,7 @@ tt_status_t tt_layers_shapes(const tt_net_spec_t *spec, uint32_t t, tt_shape_t *
         const tt_status_t status = s_step(spec, t, l, &nest, &shape[l], &shape[l + 1]);
         if (status != TT_OK)
             return tt_err_wrap(
-                status, "network: %s: layer %u (%s)", tower->name, l + 1, tt_layer_name(s_layer(spec, t, l)->kind));
+                status, "network: %s: layer %u (%s)", tower->name, l + 1, s_name(s_layer(spec, t, l)->kind));
         TT_TRY(s_close(spec, t, l, &nest, shape));
     }
     return TT_OK;
@@ -298,7 +298,8 @@ tt_status_t tt_layers_check(const tt_net_spec_t *spec, uint32_t t)
 
 /* ---- names ----------------------------------------------------------------------------------------------------------- */
 
-uint32_t tt_residual_end(const tt_net_spec_t *spec, uint32_t t, uint32_t layer)
+/*  The last layer of the residual at `layer`. */
+static uint32_t s_residual_end(const tt_net_spec_t *spec, uint32_t t, uint32_t layer)
 {
     return layer + s_layer(spec, t, layer)->span;
 }
@@ -326,7 +327,7 @@ void tt_layers_module(const tt_net_spec_t *spec, uint32_t t, uint32_t layer, cha
         number[depth] = next[depth] + before;
         next[depth] += modules;
         if (s_layer(spec, t, l)->kind == TT_LAYER_RESIDUAL && l < layer) {
-            end[++depth] = tt_residual_end(spec, t, l);
+            end[++depth] = s_residual_end(spec, t, l);
             next[depth] = 0;
         }
     }

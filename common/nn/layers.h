@@ -31,7 +31,3 @@ tt_shape_t tt_layers_end(const tt_net_spec_t *spec, uint32_t t);
 /*  The number of a layer's module, those that it lies in before it: "4.1". */
 enum { TT_MODULE_TEXT = 24 };
 void tt_layers_module(const tt_net_spec_t *spec, uint32_t t, uint32_t layer, char out[TT_MODULE_TEXT]);
-/*  The last layer of the residual at `layer`. */
-uint32_t tt_residual_end(const tt_net_spec_t *spec, uint32_t t, uint32_t layer);
-/*  "conv2d". */
-const char *tt_layer_name(tt_layer_kind_t kind);

@@ -21,7 +21,8 @@ uint32_t tt_spec_layers(const tt_net_spec_t *spec, uint32_t t)
     return tower->kind == TT_TOWER_DUELING ? 0 : tower->hidden_count + (tower->out > 0);
 }
 
-uint32_t tt_spec_width(const tt_net_spec_t *spec, uint32_t t)
+/*  How many numbers tower t gives to those that read it, a trunk. */
+static uint32_t s_width(const tt_net_spec_t *spec, uint32_t t)
 {
     const tt_tower_t *tower = &spec->tower[t];
     if (tower->kind != TT_TOWER_ENCODER)
@@ -35,7 +36,7 @@ static uint32_t s_in(const tt_net_spec_t *spec, const tt_tower_t *tower, uint32_
 {
     if (layer)
         return tower->hidden[layer - 1];
-    return tower->from ? tt_spec_width(spec, tower->from - 1) : spec->obs;
+    return tower->from ? s_width(spec, tower->from - 1) : spec->obs;
 }
 
 static uint32_t s_units(const tt_tower_t *tower, uint32_t layer)

@@ -124,7 +124,8 @@ tt_status_t tt_net_forward(
     TT_CHECK(set < self->sets);
     if (rows == 0)
         return TT_OK;
-    TT_CHECK(obs->bytes == tt_net_row_bytes(&self->spec));
+    const size_t row = tt_net_row_bytes(&self->spec);
+    TT_CHECK(obs->bytes == row);
     if (rows > obs->count)
         return tt_err(TT_INVALID, "network: %zu rows of a table of %zu", rows, obs->count);
     tt_work_t work = {.kind = TT_WORK_FORWARD, .forward = {.net = self, .set = set, .obs = obs, .rows = rows}};

@@ -19,8 +19,6 @@ size_t tt_spec_tensors(const tt_net_spec_t *spec, tt_tensor_t *tensors);
 uint64_t tt_spec_params(const tt_net_spec_t *spec);
 /*  How many layers of tower t have a weight and a bias among them, its head too; none of a dueling one. */
 uint32_t tt_spec_layers(const tt_net_spec_t *spec, uint32_t t);
-/*  How many numbers tower t gives to those that read it, a trunk. */
-uint32_t tt_spec_width(const tt_net_spec_t *spec, uint32_t t);
 /*  Parameters of tower t alone, its log_std among them. */
 uint64_t tt_spec_tower_params(const tt_net_spec_t *spec, uint32_t t);
 /*  Bytes of a part in a row, up to where the next one begins. */

@@ -139,17 +139,19 @@ static void s_value(sample_t *self, const tt_cfg_field_t *field, char *out, size
     case TT_CFG_MAP:
         s_map(self, out, size);
         return;
+    case TT_CFG_TEXTS:
+        break; /* quiet ones only */
     }
 }
 
-/*  What the program fills in is not a user's. */
+/*  What the program fills in is not a user's; what only Python's environments have belongs to none of those here. */
 static size_t s_fields(const tt_cfg_field_t **out, size_t room)
 {
     const tt_algorithm_t *algorithm = NULL;
     size_t count = 0;
     assert_ok(tt_algorithm_find(&algorithm, "ppo"));
     for (const tt_cfg_field_t *field = tt_train_fields; field->key; field++)
-        if (!tt_train_fills_in(field->key) && count < room)
+        if (!tt_train_fills_in(field->key) && !field->quiet && count < room)
             out[count++] = field;
     for (const tt_cfg_field_t *field = algorithm->fields; field->key && count < room; field++)
         out[count++] = field;

@@ -151,6 +151,21 @@ static void test_what_init_made_is_saved_by_its_own_save(void **state)
     assert_int_equal(tt_vec_save_size(find("bad_nan_in_step")), 0); /* init without save: cannot be moved */
 }
 
+/*  A batch comes out of a shared object as ordinary envs do, and is cut by its table's limit. */
+static void test_a_batch_runs(void **state)
+{
+    (void)state;
+    int32_t action[2] = {0, 1};
+    float reward[2];
+    uint8_t terminated[2], truncated[2];
+    RANGE range = range_open(find("batch_good"), 1, 0, 2);
+    for (int t = 1; t <= 7; t++) {
+        assert_int_equal(range_step(&range, action, reward, terminated, truncated), TT_OK);
+        assert_int_equal(truncated[1], t % 3 == 0);
+        assert_true(range_obs(&range)[1] == (float)(t % 3));
+    }
+}
+
 /*  --- refused when loaded --- */
 
 static void refused(const char *name, const char *words)
@@ -183,6 +198,10 @@ static void test_what_is_no_env_of_ours_is_refused(void **state)
     refused("bad_options_alone", "options are set without init");
     refused("bad_plain_fini", "plain is set, but there is a fini");
     refused("bad_save_alone", "save and load");
+    refused("batch_send_absent", "open, send, recv and close of a batch must not be NULL");
+    refused("batch_step_too", "the functions for one env must be NULL");
+    refused("batch_save_alone", "save and load");
+    refused("batch_state_large", "save_size is 8388609");
     const tt_env_ops_t *ops = NULL;
     assert_int_equal(tt_env_find(&ops, TT_SOURCE_DIR "/README.md"), TT_INVALID); /* no object at all */
     assert_int_equal(tt_env_find(&ops, "nothing.so"), TT_INVALID);               /* here, not in the system */
@@ -268,6 +287,8 @@ static void test_one_that_crashes_is_named(void **state)
     dies("bad_abort_in_reset", "env Bad-v0 crashed in reset (SIGABRT");
     dies("bad_exit_in_step", "env Bad-v0 called exit() in step");
     dies("bad_overflow_stack", "env Bad-v0 crashed in step (SIGSEGV");
+    dies("batch_crash_in_open", "env Batch-v0 crashed in open (SIGSEGV");
+    dies("batch_crash_in_send", "env Batch-v0 crashed in step (SIGSEGV");
 }
 
 /*  One that never comes back from the beginning of its life is named as well, and ends. */
@@ -278,6 +299,7 @@ static void test_one_that_hangs_is_named(void **state)
     dies("bad_hang_in_load", "bad_hang_in_load.so did not come back from its constructors within 1 s");
     dies("bad_hang_in_entry", "bad_hang_in_entry.so did not come back from tutti_env() within 1 s");
     dies("bad_hang_in_init", "env Bad-v0 did not come back from init within 1 s");
+    dies("batch_hang_in_open", "env Batch-v0 did not come back from open within 1 s");
     assert_int_equal(unsetenv("TT_ENV_START_S"), 0);
 }
 
@@ -306,6 +328,7 @@ int main(int argc, char **argv)
     }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_example_runs),
+        cmocka_unit_test(test_a_batch_runs),
         cmocka_unit_test(test_the_game_keeps_its_rules),
         cmocka_unit_test(test_what_init_made_is_saved_by_its_own_save),
         cmocka_unit_test(test_what_is_no_env_of_ours_is_refused),

@@ -478,6 +478,40 @@ static void test_claim_twice(void **state)
     tt_config_destroy(&config);
 }
 
+/*  A list of texts is the text with commas between, however it is written; it reads back from what is dumped. */
+static void test_words(void **state)
+{
+    (void)state;
+    static const tt_cfg_field_t fields[] = {{"do", TT_CFG_WORDS, 0, "none", .size = 24, .help = "words"}, {0}};
+    static const char *const cases[][2] = {{"{}", "none"}, {"do: one", "one"},
+        {"do: [one 2x2 /4, two (a, b)]", "one 2x2 /4, two (a, b)"}, {"do: one 2x2 /4, two", "one 2x2 /4, two"},
+        {"do:\n  - one\n  - two 3\n", "one, two 3"}, {"do: []", ""}};
+    for (size_t i = 0; i < TT_COUNT(cases); i++) {
+        char text[24];
+        tt_config_t *config = NULL, *again = NULL;
+        tt_buf_t out;
+        tt_buf_init(&out, 1 << 10);
+        assert_ok(tt_config_parse(&config, cases[i][0], strlen(cases[i][0]), "f.yaml"));
+        assert_ok(tt_config_claim(config, fields, text));
+        assert_string_equal(text, cases[i][1]);
+        assert_ok(tt_config_dump(config, &out, false));
+        assert_ok(tt_config_parse(&again, tt_buf_text(&out), strlen(tt_buf_text(&out)), "again"));
+        memset(text, 0, sizeof text);
+        assert_ok(tt_config_claim(again, fields, text));
+        assert_string_equal(text, cases[i][1]);
+        tt_buf_free(&out);
+        tt_config_destroy(&again);
+        tt_config_destroy(&config);
+    }
+    static const char long_one[] = "do: [twelve bytes, and eleven]";
+    char text[24] = "as it was";
+    tt_config_t *config = NULL;
+    assert_ok(tt_config_parse(&config, long_one, strlen(long_one), "f.yaml"));
+    assert_int_equal(tt_config_claim(config, fields, text), TT_CONFIG);
+    assert_string_equal(tt_err_text(), "f.yaml:1:1: do: a text of 24 bytes; 23 fit");
+    tt_config_destroy(&config);
+}
+
 static void test_ignore(void **state)
 {
     (void)state;
@@ -612,6 +646,66 @@ static void test_dump_reads_back(void **state)
     }
 }
 
+typedef struct {
+    tt_cfg_texts_t words;
+    uint32_t rare, usual;
+} few_t;
+
+static const tt_cfg_field_t s_few[] = {
+    {"few.words", TT_CFG_TEXTS, offsetof(few_t, words), "", .help = "some texts", .quiet = true},
+    {"few.rare", TT_CFG_U32, offsetof(few_t, rare), "3", .help = "a number", .quiet = true},
+    {"usual", TT_CFG_U32, offsetof(few_t, usual), "1", .help = "a number"},
+    {0},
+};
+
+/*  What a text says by s_few, and how it is dumped; NULL: it is refused. */
+static char *s_dump_few(const char *yaml, few_t *out)
+{
+    tt_config_t *config = NULL;
+    tt_buf_t dump;
+    char *text = NULL;
+    tt_buf_init(&dump, 1 << 16);
+    assert_ok(tt_config_parse(&config, yaml, strlen(yaml), "f.yaml"));
+    if (tt_config_claim(config, s_few, out) == TT_OK && tt_config_finish(config) == TT_OK) {
+        assert_ok(tt_config_dump(config, &dump, false));
+        text = tt_strdup(tt_buf_text(&dump));
+    }
+    tt_buf_free(&dump);
+    tt_config_destroy(&config);
+    return text;
+}
+
+static void test_texts_and_quiet_keys(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *yaml, *dump;
+    } cases[] = {
+        {"{}", "usual: 1\n"}, /* a quiet key is not spoken of at its default */
+        {"few: {rare: 3}", "few:\n  rare: 3\nusual: 1\n"},
+        {"few: {words: []}", "few:\n  words: []\nusual: 1\n"},
+        {"few: {words: [a, 'B(x=1, y=\"z\")']}", "few:\n  words: [\"a\", \"B(x=1, y=\\\"z\\\")\"]\nusual: 1\n"},
+    };
+    for (size_t i = 0; i < TT_COUNT(cases); i++) {
+        few_t few, again;
+        char *dump = s_dump_few(cases[i].yaml, &few), *twice = s_dump_few(cases[i].dump, &again);
+        assert_string_equal(dump, cases[i].dump);
+        assert_string_equal(twice, cases[i].dump);
+        assert_int_equal(few.words.count, again.words.count);
+        for (uint32_t k = 0; k < few.words.count; k++)
+            assert_string_equal(few.words.at[k], again.words.at[k]);
+        free(dump);
+        free(twice);
+    }
+    few_t few;
+    assert_null(s_dump_few("few: {words: a}", &few));
+    assert_string_equal(tt_err_text(), "f.yaml:1:7: few.words: 'a' is not a list; write [ONE, OTHER]");
+    assert_null(s_dump_few("few: {words: [1, 2, 3, 4, 5, 6, 7, 8, 9]}", &few));
+    assert_string_equal(tt_err_text(), "f.yaml:1:7: few.words: a list of 9 texts; at most 8");
+    assert_null(s_dump_few("few: {words: [a, '']}", &few));
+    assert_string_equal(tt_err_text(), "f.yaml:1:7: few.words: '': a text must be 1 to 127 bytes");
+}
+
 static void test_dump_refuses_what_is_not_text(void **state)
 {
     (void)state;
@@ -645,6 +739,8 @@ int main(void)
         cmocka_unit_test(test_names_of_files),
         cmocka_unit_test(test_nearest),
         cmocka_unit_test(test_dump_reads_back),
+        cmocka_unit_test(test_texts_and_quiet_keys),
+        cmocka_unit_test(test_words),
         cmocka_unit_test(test_dump_refuses_what_is_not_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -76,7 +76,8 @@ static void test_what_is_said(void **state)
         {"env:\n  env_id: CartPole-v1\n", "f.yaml:2:3: unknown key 'env.env_id'; here it is called 'env'"},
         {"env: x\nenv.stop_value: 195\n", "f.yaml:2:1: unknown key 'env.stop_value'; here it is called "
                                           "'stop.return_mean' (of the last 100 training episodes)"},
-        {"env: x\nenv.type: y\n", "f.yaml:2:1: unknown key 'env.type'; 'env' holds 'id' and 'args'"},
+        {"env: x\nenv.type: y\n", "f.yaml:2:1: unknown key 'env.type'; 'env' holds 'id', 'args', and for gym: "
+                                  "'python', 'path', 'workers' and 'wrappers'"},
         {"env: x\nseed.type: y\n", "f.yaml:2:1: unknown key 'seed.type'; 'seed' is a value, not a section"},
         {"env: x\nenv_kwargs: {g: 1, deep: {lr: 2}}\n", "f.yaml:2:14: unknown key 'env_kwargs.g'; here it is called "
                                                         "'env.args' (env: {id: ENV, args: {KEY: VALUE}})"},
@@ -95,6 +96,13 @@ static void test_what_is_said(void **state)
         {"env: x\nlearner.replica: 2\n", "f.yaml:2:1: unknown key 'learner.replica'; did you mean 'learner.replicas'?"},
         {"env: x\naggregator.shard: 2\n", "f.yaml:2:1: unknown key 'aggregator.shard'; did you mean 'learner.shards'?"},
         {"env: x\nrandom_rows: 9\n", "f.yaml:2:1: unknown key 'random_rows'; 'tutti config' lists the keys"},
+        {"env: x\npolicy: CnnPolicy\n", "f.yaml:2:1: unknown key 'policy'; here it is called 'network.hidden' (and "
+                                        "network.activation; for CnnPolicy "
+                                        "network.encoder: nature and network.shared: true)"},
+        {"env: x\nmodel: {conv_filters: [16]}\n",
+            "f.yaml:2:9: unknown key 'model.conv_filters'; here it is called 'network.encoder' (a list of layers: [16, "
+            "[8, "
+            "8], 4] of RLlib is 'conv 16 8x8 /4 pad N relu', with the padding written out)"},
         {"env: x\ncolour: red\n", "f.yaml:2:1: unknown key 'colour'; 'tutti config' lists the keys"},
     };
     for (size_t i = 0; i < TT_COUNT(cases); i++)

@@ -51,8 +51,8 @@ static void test_rules(void **state)
         {"env: X\ncoordinator: {http: '127.0.0.1:70000'}",
             "f.yaml:2:15: coordinator.http: '127.0.0.1:70000' is not of the form ADDRESS:PORT with a numeric address, "
             "as 127.0.0.1:0"},
-        {"num_envs: 1",
-            "f.yaml: 'env' is missing: Gymnasium id ('tutti envs' lists them), or the path of a shared object"},
+        {"num_envs: 1", "f.yaml: 'env' is missing: id ('tutti envs' lists them), gym:ID for any of Gymnasium's, or the "
+                        "path of a shared object"},
     };
     for (size_t i = 0; i < TT_COUNT(cases); i++) {
         assert_int_equal(s_check(cases[i].yaml), TT_CONFIG);

@@ -40,26 +40,25 @@ def functions():
     return names["load_actor"], names["leaves"]
 
 
-def observed(path, leaves, numbers):
+def observed(path, leaves):
     """Observations such as an env may give: what is stored as bytes is bytes."""
     rng = numpy.random.default_rng(1)
     with safetensors.safe_open(path, framework="pt") as file:
         words = re.search(r"(?m)^space:\n(?:  .*\n)*?  obs: (.*)$", file.metadata()["config"])[1]
-    rows, at = rng.normal(0, 1.5, (ROWS, numbers)).astype(numpy.float32), 0
-    for kind, shape, choices, _ in leaves(words):
-        end = at + (sum(choices) if choices else math.prod(shape))
-        if kind in ("uint8", "bool", "multi_binary"):
-            rows[:, at:end] = rng.integers(256 if kind == "uint8" else 2, size=(ROWS, end - at))
-        at = end
-    assert at == numbers
-    return rows
+    rows = []
+    for _, kind, shape, choices, _ in leaves(words):
+        size = (ROWS, sum(choices) if choices else math.prod(shape))
+        numbers = kind in ("uint8", "bool", "multi_binary")
+        rows.append(rng.integers(256 if kind == "uint8" else 2, size=size) if numbers else rng.normal(0, 1.5, size))
+    return numpy.concatenate(rows, 1).astype(numpy.float32)
 
 
 def trained(config, folder):
     """The last checkpoint of a short run."""
     run_dir = os.path.join(folder, os.path.basename(config))
     # with a replay a step costs many times as much
-    short = ["stop.env_steps=1500", "algorithm.gradient_steps=1"] if "dqn" in config else [f"stop.env_steps={STEPS}"]
+    dqn = ["stop.env_steps=1500", "algorithm.gradient_steps=1", "algorithm.learning_starts=1000"]
+    short = dqn if "dqn" in config else [f"stop.env_steps={STEPS}"]
     sets = [word for assignment in [*short, "stop.return_mean=null"] for word in ("--set", assignment)]
     subprocess.run([TUTTI, "run", config, "--run-dir", run_dir, "--quiet", *sets], check=True,
                    stdout=subprocess.DEVNULL, timeout=100, env=dict(os.environ, XDG_STATE_HOME=folder))
@@ -87,10 +86,9 @@ def check(page, config, folder, choices=()):
     """choices: of each discrete element of the action, in order, when masks are to be tried too."""
     load_actor, leaves = page
     path, rng = trained(config, folder), numpy.random.default_rng(2)
-    network, act = load_actor(path)
-    numbers = next(network.parameters()).shape[1]
-    observations = observed(path, leaves, numbers)
-    name = f"{os.path.basename(config)}, {numbers} in"
+    _, act = load_actor(path)
+    observations = observed(path, leaves)
+    name = f"{os.path.basename(config)}, {observations.shape[1]} in"
 
     def ours_and(*masks):
         done = subprocess.run([ACT, path, *masks], input=observations.tobytes(), capture_output=True, check=True, timeout=60)
@@ -122,7 +120,22 @@ def main():
             dueling.append(os.path.join(folder, "own", f"dqn-dueling-{len(dueling)}.yaml"))
             with open(dueling[-1], "w", encoding="utf-8") as file:
                 file.write(f"env: CartPole-v1\nalgorithm: {{name: dqn, dueling: true}}\nnetwork: {{hidden: {hidden}}}\n")
-        for config in [*configs, shared, *dueling]:
+        pictures = []
+        residual = "[conv 4 3x5 /2 pad 1x2, layer_norm tanh, residual 2 (relu, conv 4 3x3 pad 1), max_pool 2x2, dense 8 relu, concat paddle]"
+        for plugin, algorithm, network in (("catch", "ppo", "{encoder: minatar, shared: true}"),
+                                           ("catch_parts", "ppo", f"{{encoder: {residual}, hidden: [8]}}"),
+                                           ("catch_parts", "a2c", "{encoder: [conv 2 3x3], shared: true}"),
+                                           ("catch", "dqn", "{encoder: [dense 16 relu, layer_norm]}"),
+                                           ("catch_parts", "dqn", f"{{encoder: {residual}}}"),
+                                           ("catch", "dqn", "{encoder: impala}"),
+                                           ("catch_frames", "a2c", "{encoder: [conv 4 8x8 /8 relu, dense 8 relu]}")):
+            pictures.append(os.path.join(folder, "own", f"{algorithm}-{plugin}-{len(pictures)}.yaml"))
+            options = "dqn, dueling: true" if algorithm == "dqn" else algorithm
+            normalize = "true" if "parts" in plugin and algorithm != "dqn" else "false"
+            with open(pictures[-1], "w", encoding="utf-8") as file:
+                file.write(f"env: {os.path.join(os.path.dirname(ZOO), plugin)}.so\nalgorithm: {{name: {options}}}\nnetwork: {network}\n"
+                           f"normalize: {{obs: {normalize}}}\nnum_envs: 8\n")
+        for config in [*configs, shared, *dueling, *pictures]:
             check(page, config, folder)
         check(page, zoo, folder, choices=(2, 2, 2, 4, 2, 3))
 

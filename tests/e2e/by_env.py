@@ -43,8 +43,9 @@ def test_every_env_has_its_config(world):
     for env in envs:
         values, note = s_config(world, env)
         equal(values["env"], env, f"the environment of check {env}")
-        chosen = re.fullmatch(rf"tutti check: {env} by the bundled config (\S+)\n", note)
-        check(chosen and bundled[chosen.group(1)] == env, f"check {env} says {note!r}")
+        chosen = re.fullmatch(rf"tutti check: {env} by the bundled config ([^\s,]+)(?:, which is for (\S+))?\n", note)
+        check(chosen and bundled[chosen.group(1)] == (chosen.group(2) or env), f"check {env} says {note!r}")
+        check(not chosen.group(2) or chosen.group(2).split("/")[0] == env.split("/")[0], f"another family: {note!r}")
         equal(values["name"], chosen.group(1), f"the config of {env}")
     for name in bundled:
         equal(s_config(world, name), (s_config(world, os.path.join(SOURCE, "configs", name + ".yaml"))[0], ""), name)

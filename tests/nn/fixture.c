@@ -187,6 +187,14 @@ const tt_net_spec_t fixture_specs[] = {
             RESIDUAL(1, TT_NN_TANH), ACTIVATION(TT_NN_RELU), RESIDUAL(1, TT_NN_TANH), NORM(TT_NN_NONE)},
         .tower = {{.name = "encoder", ENCODER(0, 7), PICTURE(0, 6, 5, 5), .channels_first = true},
             {.name = "actor", .from = 1, LAYERS(10), .out = 2}, {.name = "critic", .from = 1, .out = 1}}},
+    /* nothing but bits: layers that take them as they are, and a head that does not */
+    {.obs = 203,
+        .parts = 1,
+        .part = {{.bytes = true, .elements = 203, .divisor = 1}},
+        .towers = 3,
+        .sets = 2,
+        .tower = {{.name = "a", LAYERS(70), .out = 3}, {.name = "b", RELU, LAYERS(16, 8), .out = 1, .group = 1},
+            {.name = "c", .out = 2, .group = 1}}},
 };
 const size_t fixture_spec_count = TT_COUNT(fixture_specs), fixture_pair_count = 11;
 

@@ -35,7 +35,6 @@ ALLOWED = {
     "tt_setup_env": "with the one below: a whole run in one process, without a command line",
     "tt_setup_new": "",
     "tt_st_arrays": "what a file holds, whatever it is: fuzzing, and that nothing more is written than is said",
-    "tt_status_name": "what a failing test says",
     "tt_synonyms": "the table, for the test that looks each of its keys up",
     "usage_waits": "what tests of shares add up",
 }

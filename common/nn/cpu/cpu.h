@@ -81,7 +81,8 @@ typedef struct {
     const tt_kernels_t *kernels;
     const tt_net_spec_t *spec; /* the network's */
     bool parts;                /* rows are not simply D floats             */
-    bool flat;                 /* a tower reads the observation as one vector */
+    bool bits; /* rows are bytes that nobody divides, most of them 0: layers that read them do so where they lie */
+    bool flat; /* lane->x is read: a tower reads the observation as one vector of floats */
     size_t obs16;
     uint32_t back[TT_TOWERS_MAX]; /* the way back: dueling towers; then readers in their order, then their trunk */
     cpu_tower_t (*tower)[TT_TOWERS_MAX]; /* owned; by set */
@@ -123,7 +124,7 @@ void cpu_towers_forward(const cpu_block_t *block, uint32_t view, uint32_t towers
 /*  lane->d_out[t], or a trunk's d_trunk, to the parameters' gradient and to the trunk that it reads. */
 void cpu_tower_backward(cpu_block_t *block, uint32_t t);
 /*  A layer of the block, [rows][in16] to [rows][out16]; the gradient of its weight and bias; and of its input, with the derivative of
- *  what gave that, h. */
+ *  what gave that, h. Input NULL: the bytes of the rows where they lie, whose zeros are left out. */
 void cpu_layer_forward(
     const cpu_block_t *block, const cpu_layer_t *layer, tt_gemm_kind_t kind, const float *input, float *out);
 void cpu_layer_param_grad(const cpu_block_t *block, const cpu_layer_t *layer, const float *input, const float *d);

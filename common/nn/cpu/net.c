@@ -217,11 +217,20 @@ static bool s_has_parts(const tt_net_spec_t *spec)
     return bytes;
 }
 
+/*  Bits, and other small numbers: where bytes are divided, most of them are not 0. */
+static bool s_has_bits(const tt_net_spec_t *spec)
+{
+    return spec->parts == 1 && spec->part[0].bytes && spec->part[0].divisor == 1.0f;
+}
+
 static bool s_has_flat(const tt_net_spec_t *spec)
 {
     bool flat = false;
-    for (uint32_t t = 0; t < spec->towers; t++)
-        flat |= spec->tower[t].kind == TT_TOWER_MLP && spec->tower[t].from == 0;
+    for (uint32_t t = 0; t < spec->towers; t++) {
+        const tt_tower_t *tower = &spec->tower[t];
+        const bool reads = tower->kind == TT_TOWER_MLP && tower->from == 0;
+        flat |= reads && !(s_has_bits(spec) && tower->hidden_count);
+    }
     return flat;
 }
 
@@ -231,6 +240,7 @@ tt_status_t cpu_net_new(tt_net_t *net)
     self->kernels = ((const cpu_device_t *)net->device)->kernels;
     self->spec = &net->spec;
     self->parts = s_has_parts(&net->spec);
+    self->bits = s_has_bits(&net->spec);
     self->flat = s_has_flat(&net->spec);
     self->obs16 = s_whole(net->spec.obs);
     s_build_towers(self, net);

@@ -6,7 +6,7 @@
 #include "common/nn/cpu/cpu.h"
 #include "common/nn/cpu/encoder.h"
 
-/*  What goes into layer l of tower t; l = layers is the head's input. */
+/*  What goes into layer l of tower t; l = layers is the head's input. NULL: the rows' bytes. */
 static const float *s_layer_input(const cpu_block_t *block, uint32_t t, uint32_t l)
 {
     const cpu_lane_t *lane = block->lane;
@@ -14,7 +14,7 @@ static const float *s_layer_input(const cpu_block_t *block, uint32_t t, uint32_t
         return lane->hidden[t][l - 1];
     const cpu_tower_t *towers = block->net->tower[0];
     if (towers[t].reads_obs)
-        return lane->x;
+        return block->net->bits && towers[t].layers ? NULL : lane->x;
     return lane->last[towers[t].from];
 }
 
@@ -36,7 +36,10 @@ void cpu_layer_forward(
         .c_row = layer->out16,
         .bias = layer->bias,
     };
-    block->net->kernels->gemm(&job);
+    if (input)
+        block->net->kernels->gemm(&job);
+    else
+        cpu_bytes_forward(block->net->kernels, &job, (const uint8_t *const *)block->from);
 }
 
 /*  lane->x or a trunk's last layer through tower t of a set: its hidden layers, and its head (a trunk has none) to out. */
@@ -148,7 +151,10 @@ void cpu_layer_param_grad(const cpu_block_t *block, const cpu_layer_t *layer, co
         .c_row = layer->out,
     };
     const tt_kernels_t *kernels = block->net->kernels;
-    kernels->gemm(&job);
+    if (input)
+        kernels->gemm(&job);
+    else
+        cpu_bytes_param_grad(kernels, &job, (const uint8_t *const *)block->from);
     kernels->column_sum(block->rows, layer->out, d, layer->out16, block->first, block->grad + layer->bias_at);
 }
 

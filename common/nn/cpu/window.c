@@ -10,7 +10,8 @@ cpu_axis_t cpu_axis_columns(const cpu_window_t *shape)
     return (cpu_axis_t){shape->in_w, shape->out_w, shape->kernel_w, shape->stride_w, shape->pad_w};
 }
 
-cpu_range_t cpu_axis_inside(const cpu_axis_t *axis, size_t i)
+/*  Places of the window that lie inside the picture at position i. */
+static cpu_range_t s_inside(const cpu_axis_t *axis, size_t i)
 {
     const size_t at = i * axis->stride, edge = axis->in + axis->pad;
     return (cpu_range_t){at < axis->pad ? axis->pad - at : 0, at + axis->kernel < edge ? axis->kernel : edge - at};
@@ -24,11 +25,12 @@ cpu_range_t cpu_axis_readers(const cpu_axis_t *axis, size_t k)
     return (cpu_range_t){first, end < axis->out ? end : axis->out};
 }
 
-size_t cpu_axis_band(const cpu_axis_t *axis, size_t i)
+/*  The end of the positions from i on that read the same places as i. */
+static size_t s_band(const cpu_axis_t *axis, size_t i)
 {
-    const cpu_range_t here = cpu_axis_inside(axis, i);
+    const cpu_range_t here = s_inside(axis, i);
     for (i++; i < axis->out; i++) {
-        const cpu_range_t next = cpu_axis_inside(axis, i);
+        const cpu_range_t next = s_inside(axis, i);
         if (next.first != here.first || next.end != here.end)
             break;
     }
@@ -40,11 +42,11 @@ void cpu_window_bands(const cpu_window_t *shape, bool row_by_row, cpu_band_fn wo
     const cpu_axis_t rows = cpu_axis_rows(shape), columns = cpu_axis_columns(shape);
     cpu_band_t band = {0};
     for (band.y.first = 0; band.y.first < rows.out; band.y.first = band.y.end) {
-        band.y.end = row_by_row ? band.y.first + 1 : cpu_axis_band(&rows, band.y.first);
-        band.kh = cpu_axis_inside(&rows, band.y.first);
+        band.y.end = row_by_row ? band.y.first + 1 : s_band(&rows, band.y.first);
+        band.kh = s_inside(&rows, band.y.first);
         for (band.x.first = 0; band.x.first < columns.out; band.x.first = band.x.end) {
-            band.x.end = cpu_axis_band(&columns, band.x.first);
-            band.kw = cpu_axis_inside(&columns, band.x.first);
+            band.x.end = s_band(&columns, band.x.first);
+            band.kw = s_inside(&columns, band.x.first);
             const size_t in_y = cpu_axis_at(&rows, band.y.first, band.kh.first);
             band.in = (in_y * columns.in + cpu_axis_at(&columns, band.x.first, band.kw.first)) * shape->in_c;
             work(ctx, shape, &band);

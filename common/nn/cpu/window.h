@@ -17,12 +17,8 @@ typedef struct {
 cpu_axis_t cpu_axis_rows(const cpu_window_t *shape);
 cpu_axis_t cpu_axis_columns(const cpu_window_t *shape);
 
-/*  Places of the window that lie inside the picture at position i. */
-cpu_range_t cpu_axis_inside(const cpu_axis_t *axis, size_t i);
 /*  Positions at which place k lies inside the picture; none where end <= first. */
 cpu_range_t cpu_axis_readers(const cpu_axis_t *axis, size_t k);
-/*  The end of the positions from i on that read the same places as i. */
-size_t cpu_axis_band(const cpu_axis_t *axis, size_t i);
 /*  The number of the picture's row (column) that place k of position i reads; it lies inside. */
 static inline size_t cpu_axis_at(const cpu_axis_t *axis, size_t i, size_t k)
 {

@@ -1,0 +1,313 @@
+#include "collector/gym/gym.h"
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "collector/gym/describe.h"
+#include "collector/gym/python.h"
+#include "collector/gym/worker.h"
+#include "collector/guard.h"
+#include "common/base/json.h"
+#include "common/base/mem.h"
+
+static const char s_prefix[] = "gym:";
+enum { START_S = 60, STEP_S = 30, WORKERS_MAX = 1024 };
+
+/*  One kind of env, as the config asks for it. */
+typedef struct kind {
+    tt_env_batch_ops_t ops; /* first: the table is handed out */
+    json_t *asked;          /* id, args, wrappers, path: what every worker is told */
+    json_t *about;          /* what the probe said                  */
+    char *id, *summary, *python, *package;
+    uint32_t workers; /* wanted; 0 = as many as cores */
+    struct kind *next;
+} kind_t;
+
+/*  A range of them. */
+typedef struct {
+    const kind_t *kind;
+    gym_rows_t rows;
+    gym_worker_t *worker;
+    uint32_t *end; /* [workers] behind its last slot */
+    uint32_t workers, started;
+} gym_t;
+
+/*  What was found, for as long as the process lives. */
+static pthread_mutex_t s_lock = PTHREAD_MUTEX_INITIALIZER;
+static kind_t *s_kinds;
+
+bool gym_is(const char *id)
+{
+    return strncmp(id, s_prefix, sizeof s_prefix - 1) == 0;
+}
+
+/* ---- a range ------------------------------------------------------------------------------------------------------------ */
+
+static void s_close(void *handle)
+{
+    gym_t *self = handle;
+    gym_worker_end(self->worker, self->started);
+    gym_rows_free(&self->rows);
+    free(self->worker);
+    free(self->end);
+    free(self);
+}
+
+/*  As many as this process may run on. */
+static uint32_t s_cores(void)
+{
+    cpu_set_t set;
+    const int count = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+    return count < 1 ? 1 : (uint32_t)count;
+}
+
+static json_t *s_share_of(const gym_t *self, uint32_t i)
+{
+    const gym_worker_t *worker = &self->worker[i];
+    json_t *out = json_copy(self->kind->asked);
+    json_object_set(out, "layout", self->rows.layout);
+    json_object_set_new(out, "progress", json_integer((json_int_t)gym_rows_progress_at(&self->rows, i)));
+    json_object_set_new(out, "first", json_integer(worker->first));
+    json_object_set_new(out, "last", json_integer(self->end[i]));
+    json_object_set_new(out, "lo", json_integer(worker->lo));
+    return out;
+}
+
+static tt_status_t s_start_one(gym_t *self, uint32_t i, const tt_env_open_t *how)
+{
+    const kind_t *kind = self->kind;
+    gym_worker_t *worker = &self->worker[i];
+    *worker = (gym_worker_t){.id = kind->id,
+        .number = (int)i,
+        .lo = how->first,
+        .first = (uint32_t)((uint64_t)how->count * i / self->workers),
+        .progress = gym_rows_progress(&self->rows, i),
+        .start_s = guard_seconds("TT_ENV_START_S", START_S),
+        .step_s = guard_seconds("TT_ENV_STEP_S", STEP_S)};
+    self->end[i] = (uint32_t)((uint64_t)how->count * (i + 1) / self->workers);
+    self->started++;
+    TT_TRY(gym_worker_start(worker, kind->python, kind->package, self->rows.fd));
+    json_t *share = s_share_of(self, i);
+    const tt_status_t status = gym_worker_tell(worker, share);
+    json_decref(share);
+    return status;
+}
+
+/*  All at once, since each of them imports what it needs. */
+static tt_status_t s_start(gym_t *self, const tt_env_open_t *how)
+{
+    TT_TRY(gym_rows_init(&self->rows, &self->kind->ops.env, how->count, self->workers));
+    for (uint32_t i = 0; i < self->workers; i++)
+        TT_TRY(s_start_one(self, i, how));
+    for (uint32_t left = self->workers, which; left; left--) {
+        json_t *about = NULL;
+        TT_TRY(gym_worker_wait(self->worker, self->started, true, &which, &about));
+        const bool same = gym_same_spaces(about, self->kind->about);
+        json_decref(about);
+        if (!same)
+            return tt_err(TT_INTERNAL, "its spaces are others each time that it is made");
+    }
+    return TT_OK;
+}
+
+/*  A worker that was killed is a mishap; all else would come again. */
+static bool s_said(tt_env_why_t *why, tt_status_t status)
+{
+    why->lost = status == TT_UNAVAILABLE;
+    snprintf(why->text, sizeof why->text, "%s", tt_err_text());
+    return false;
+}
+
+static bool s_open(void **out, const tt_env_open_t *how, tt_env_rows_t *rows, tt_env_why_t *why)
+{
+    const kind_t *kind = (const kind_t *)(const void *)how->ops;
+    const uint32_t wanted = kind->workers ? kind->workers : s_cores();
+    gym_t *self = tt_new0(sizeof *self);
+    self->kind = kind;
+    self->rows.fd = -1;
+    self->workers = wanted < how->count ? wanted : how->count;
+    self->worker = tt_array0(self->workers, sizeof *self->worker);
+    self->end = tt_array0(self->workers, sizeof *self->end);
+    const tt_status_t status = s_start(self, how);
+    if (status != TT_OK) {
+        s_close(self);
+        return s_said(why, status);
+    }
+    *rows = self->rows.rows;
+    *out = self;
+    return true;
+}
+
+static bool s_send(void *handle, tt_env_why_t *why)
+{
+    gym_t *self = handle;
+    for (uint32_t i = 0; i < self->workers; i++) {
+        const tt_status_t status = gym_worker_go(&self->worker[i]);
+        if (status != TT_OK)
+            return s_said(why, status);
+    }
+    return true;
+}
+
+static bool s_recv(void *handle, uint32_t *first, uint32_t *count, tt_env_why_t *why)
+{
+    gym_t *self = handle;
+    uint32_t which;
+    const tt_status_t status = gym_worker_wait(self->worker, self->workers, false, &which, NULL);
+    if (status != TT_OK)
+        return s_said(why, status);
+    *first = self->worker[which].first;
+    *count = self->end[which] - *first;
+    return true;
+}
+
+/* ---- finding ------------------------------------------------------------------------------------------------------------ */
+
+static json_t *s_args(const tt_cfg_map_t *args)
+{
+    json_t *out = json_array();
+    for (uint32_t i = 0; i < args->count; i++) {
+        json_t *pair = json_array();
+        json_array_append_new(pair, tt_json_text(args->at[i].key));
+        json_array_append_new(pair, tt_json_text(args->at[i].value));
+        json_array_append_new(out, pair);
+    }
+    return out;
+}
+
+static json_t *s_wrappers(const tt_cfg_texts_t *texts)
+{
+    json_t *out = json_array();
+    for (uint32_t i = 0; i < texts->count; i++)
+        json_array_append_new(out, tt_json_text(texts->at[i]));
+    return out;
+}
+
+/*  Folders divided by ':'. */
+static json_t *s_path(const char *path)
+{
+    json_t *out = json_array();
+    for (size_t length; *path; path += length + (path[length] == ':')) {
+        length = strcspn(path, ":");
+        if (length)
+            json_array_append_new(out, json_stringn(path, length));
+    }
+    return out;
+}
+
+static json_t *s_asked(const tt_train_cfg_t *cfg)
+{
+    json_t *out = json_object();
+    json_object_set_new(out, "id", tt_json_text(cfg->env + sizeof s_prefix - 1));
+    json_object_set_new(out, "args", s_args(&cfg->env_args));
+    json_object_set_new(out, "wrappers", s_wrappers(&cfg->gym.wrappers));
+    json_object_set_new(out, "path", s_path(cfg->gym.path));
+    return out;
+}
+
+static kind_t *s_known(const json_t *asked, const char *python, uint32_t workers)
+{
+    pthread_mutex_lock(&s_lock);
+    kind_t *at = s_kinds;
+    while (at && !(at->workers == workers && strcmp(at->python, python) == 0 && json_equal(at->asked, asked)))
+        at = at->next;
+    pthread_mutex_unlock(&s_lock);
+    return at;
+}
+
+static tt_status_t s_ask(kind_t *self)
+{
+    gym_worker_t probe = {.id = self->id, .number = -1, .start_s = guard_seconds("TT_ENV_START_S", START_S)};
+    uint32_t which;
+    tt_status_t status = gym_worker_start(&probe, self->python, self->package, -1);
+    if (status == TT_OK)
+        status = gym_worker_tell(&probe, self->asked);
+    if (status == TT_OK)
+        status = gym_worker_wait(&probe, 1, true, &which, &self->about);
+    gym_worker_end(&probe, 1);
+    return status;
+}
+
+static char *s_summary(const json_t *about)
+{
+    const char *version = json_string_value(json_object_get(about, "version"));
+    const json_t *limit = json_object_get(about, "limit");
+    char cut[64] = "";
+    if (json_is_integer(limit))
+        snprintf(cut, sizeof cut, ", which cuts an episode at %lld steps", (long long)json_integer_value(limit));
+    return tt_sprintf("played by Gymnasium %.32s%s", version ? version : "?", cut);
+}
+
+static tt_status_t s_probe(kind_t *self)
+{
+    TT_TRY(gym_package(&self->package));
+    TT_TRY(s_ask(self));
+    TT_TRY(gym_describe(&self->ops.env, self->about));
+    self->summary = s_summary(self->about);
+    self->ops.env.summary = self->summary;
+    return TT_OK;
+}
+
+static kind_t *s_new(const tt_train_cfg_t *cfg, json_t *asked, char *python)
+{
+    kind_t *self = tt_new0(sizeof *self);
+    self->id = tt_strdup(cfg->env);
+    self->asked = asked;
+    self->python = python;
+    self->workers = cfg->gym.workers;
+    self->ops = (tt_env_batch_ops_t){.env = {.abi = TT_ENV_BATCH_ABI, .id = self->id},
+        .outside = true,
+        .any_args = true,
+        .open = s_open,
+        .send = s_send,
+        .recv = s_recv,
+        .close = s_close};
+    return self;
+}
+
+static void s_free(kind_t *self)
+{
+    gym_describe_free(&self->ops.env);
+    json_decref(self->asked);
+    json_decref(self->about);
+    free(self->id);
+    free(self->summary);
+    free(self->python);
+    free(self->package);
+    free(self);
+}
+
+static void s_keep(kind_t *self)
+{
+    pthread_mutex_lock(&s_lock);
+    self->next = s_kinds;
+    s_kinds = self;
+    pthread_mutex_unlock(&s_lock);
+}
+
+tt_status_t gym_find(const tt_env_ops_t **out, const tt_train_cfg_t *cfg)
+{
+    char *python;
+    if (!cfg->env[sizeof s_prefix - 1])
+        return tt_err(TT_INVALID, "gym: what? An id of Gymnasium's stands behind it, as in gym:CartPole-v1");
+    TT_TRY(gym_python(&python, cfg->gym.python));
+    json_t *asked = s_asked(cfg);
+    const kind_t *known = s_known(asked, python, cfg->gym.workers);
+    if (known) {
+        json_decref(asked);
+        free(python);
+        *out = &known->ops.env;
+        return TT_OK;
+    }
+    kind_t *self = s_new(cfg, asked, python);
+    const tt_status_t status = s_probe(self);
+    if (status != TT_OK) {
+        tt_err_wrap(status, "env %s", self->id);
+        s_free(self);
+        return status;
+    }
+    s_keep(self);
+    *out = &self->ops.env;
+    return TT_OK;
+}

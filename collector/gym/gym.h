@@ -1,0 +1,18 @@
+/*  gym - Gymnasium's environments, `env: gym:ID`, played by Python worker processes behind the batch table (env_batch.h).
+ *
+ *  What an id is, its spaces above all, says a first worker that makes one env and ends (the probe). A range of envs is shared
+ *  by workers (python/tutti_env), whose rows lie in memory that both sides map.
+ *
+ *  Threads: any may find; a handle belongs to one thread, and its workers die with that. */
+#pragma once
+#include "collector/env_batch.h"
+#include "common/base/status.h"
+#include "common/config/train.h"
+
+/*  Does the id name one of these? */
+bool gym_is(const char *id);
+
+/*  The table of cfg->env with its env.args, env.wrappers, env.python and env.path; the same again for the same. It lives as
+ *  long as the process. TT_NOT_FOUND: the interpreter, a package, the id; TT_INVALID: arguments, or spaces that nobody
+ *  supports; TT_INTERNAL: its code failed, or did not come back; TT_UNAVAILABLE: the worker was killed. The text says what to do. */
+tt_status_t gym_find(const tt_env_ops_t **out, const tt_train_cfg_t *cfg);

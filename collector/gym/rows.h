@@ -1,0 +1,35 @@
+/*  rows - the memory that a handle and its workers share: an anonymous file (memfd) that nobody can find by name and that is
+ *  gone with the last process that has it. Its size is sealed, so that no worker can take it from under us.
+ *
+ *  Threads: an instance belongs to one thread; a worker writes the rows of its own slots. */
+#pragma once
+#include <jansson.h>
+#include <stdatomic.h>
+#include "collector/env_batch.h"
+#include "common/base/status.h"
+#include "common/rl/columns.h"
+
+/*  What a worker is doing, as python/tutti_env/worker.py says it. */
+typedef enum { GYM_OPENING, GYM_BEGINNING, GYM_STEPPING, GYM_CLOSING } gym_doing_t;
+
+/*  How far a worker is; what it writes here is for messages and deadlines only. */
+typedef struct {
+    _Atomic int32_t slot, doing;
+} gym_progress_t;
+
+typedef struct {
+    int fd; /* -1 = none */
+    unsigned char *at;
+    size_t size;
+    size_t progress; /* of worker 0, from the start; a cache line each */
+    json_t *layout;  /* where everything lies, for workers */
+    void *obs[TT_COLUMNS_MAX], *final[TT_COLUMNS_MAX], *action[TT_COLUMNS_MAX];
+    tt_env_rows_t rows; /* points into the memory, and to these three */
+} gym_rows_t;
+
+/*  Zeroed memory for count slots of the table's spaces. TT_OS. gym_rows_free takes what is half made, too. */
+tt_status_t gym_rows_init(gym_rows_t *self, const tt_env_ops_t *env, uint32_t count, uint32_t workers);
+void gym_rows_free(gym_rows_t *self);
+/*  Where a worker's progress lies, from the start of the memory, and there. */
+size_t gym_rows_progress_at(const gym_rows_t *self, uint32_t worker);
+const gym_progress_t *gym_rows_progress(const gym_rows_t *self, uint32_t worker);

@@ -1,0 +1,414 @@
+#include "collector/gym/worker.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "collector/gym/launch.h"
+#include "common/base/clock.h"
+#include "common/base/mem.h"
+#define TT_LOG_COMPONENT "env"
+#include "common/base/log.h"
+
+enum {
+    MESSAGE_MAX = 32 << 20, /* bounds of the largest spaces, as text */
+    END_MS = 5000,          /* for envs to close                     */
+    LAST_WORDS_MS = 1000,   /* for a traceback                       */
+    LOOK_MS = 1000          /* how often a busy one is looked after  */
+};
+
+static int64_t s_now_ms(void)
+{
+    return tt_now_ms(tt_clock_real());
+}
+
+static void s_close(int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
+
+/* ---- start ------------------------------------------------------------------------------------------------------- */
+
+static tt_status_t s_open(gym_worker_t *self, const char *python, const char *package, int memory)
+{
+    int pair[2] = {-1, -1}, out[2] = {-1, -1};
+    tt_status_t status = TT_OK;
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0 || pipe2(out, O_CLOEXEC) != 0)
+        status = tt_err_errno(TT_OS, "a socket and a pipe for a worker");
+    char *argv[] = {(char *)(uintptr_t)python, (char *)(uintptr_t)package, NULL};
+    const gym_launch_t how = {.program = python, .argv = argv, .out = out[1], .socket = pair[1], .memory = memory};
+    if (status == TT_OK)
+        status = gym_launch(&self->pid, &how);
+    s_close(&pair[1]);
+    s_close(&out[1]);
+    self->socket = pair[0];
+    self->log = out[0];
+    return status;
+}
+
+tt_status_t gym_worker_start(gym_worker_t *self, const char *python, const char *package, int memory)
+{
+    self->pid = 0;
+    self->pidfd = self->socket = self->log = -1;
+    tt_buf_init(&self->in, MESSAGE_MAX);
+    TT_TRY(s_open(self, python, package, memory));
+    fcntl(self->log, F_SETFL, O_NONBLOCK);
+    self->pidfd = (int)syscall(SYS_pidfd_open, self->pid, 0);
+    return self->pidfd < 0 ? tt_err_errno(TT_OS, "pidfd_open") : TT_OK;
+}
+
+/* ---- what it prints ------------------------------------------------------------------------------------------------ */
+
+/*  For a message; when Python crashes it says where it stood, the innermost line first, and then more that is no help. */
+static void s_remember(gym_worker_t *self)
+{
+    const char *line = self->line + strspn(self->line, " ");
+    if (self->traceback < 2)
+        snprintf(self->last, sizeof self->last, "%.255s", line);
+    if (self->traceback == 1)
+        self->traceback = 2;
+    else if (!self->traceback && strstr(line, "(most recent call first)"))
+        self->traceback = 1;
+}
+
+static void s_say(gym_worker_t *self)
+{
+    self->line[self->used] = '\0';
+    self->used = 0;
+    for (char *c = self->line; *c; c++)
+        if ((unsigned char)*c < 0x20 || *c == 0x7f)
+            *c = ' ';
+    if (!self->line[strspn(self->line, " ")])
+        return;
+    s_remember(self);
+    if (self->number < 0)
+        log_debug("%s: %s", self->id, self->line);
+    else
+        log_info("%s, worker %d: %s", self->id, self->number, self->line);
+}
+
+static void s_take_text(gym_worker_t *self, const char *text, size_t size)
+{
+    for (size_t i = 0; i < size; i++) {
+        if (text[i] == '\n' || self->used + 1 == sizeof self->line)
+            s_say(self);
+        if (text[i] != '\n')
+            self->line[self->used++] = text[i];
+    }
+}
+
+/*  What there is now; a pipe that ended is closed. At most so much, for one that never stops. */
+static void s_listen(gym_worker_t *self)
+{
+    char text[4096];
+    for (int rounds = 0; self->log >= 0 && rounds < 64; rounds++) {
+        const ssize_t size = read(self->log, text, sizeof text);
+        if (size > 0)
+            s_take_text(self, text, (size_t)size);
+        else if (size == 0 || (errno != EAGAIN && errno != EINTR))
+            s_close(&self->log);
+        else if (errno == EAGAIN)
+            return;
+    }
+}
+
+/* ---- how it ended ---------------------------------------------------------------------------------------------------- */
+
+/*  "step of env 5": where it says that it is. */
+static void s_where(const gym_worker_t *self, char *out, size_t size)
+{
+    static const char *const doing[] = {"making", "reset of", "step of", "close of"};
+    if (!self->progress) {
+        snprintf(out, size, "making it");
+        return;
+    }
+    const int32_t slot = self->progress->slot, what = self->progress->doing;
+    const bool known = what >= 0 && what < (int)TT_COUNT(doing) && slot >= 0;
+    snprintf(
+        out, size, "%s env %u", known ? doing[what] : "playing", self->lo + self->first + (known ? (uint32_t)slot : 0));
+}
+
+static bool s_is_from_outside(int number)
+{
+    return number == SIGKILL || number == SIGTERM || number == SIGHUP || number == SIGINT;
+}
+
+static tt_status_t s_say_ended(const gym_worker_t *self, int status)
+{
+    char where[96];
+    s_where(self, where, sizeof where);
+    const char *said = *self->last ? "; it said: " : "";
+    if (WIFSIGNALED(status) && s_is_from_outside(WTERMSIG(status)))
+        return tt_err(TT_UNAVAILABLE,
+            "its worker (process %d) was killed by signal %d in %s: somebody did that, or the "
+            "system for want of memory",
+            (int)self->pid, WTERMSIG(status), where);
+    if (WIFSIGNALED(status))
+        return tt_err(TT_INTERNAL,
+            "%s crashed with signal %d (%s): the fault is in the environment's own code or in a "
+            "library that it uses%s%s",
+            where, WTERMSIG(status), strsignal(WTERMSIG(status)), said, self->last);
+    return tt_err(TT_INTERNAL,
+        "%s ended the process with code %d: an environment must not call exit() or os._exit()%s%s", where,
+        WEXITSTATUS(status), said, self->last);
+}
+
+/*  Everything of its group, itself included; it is a zombie at least until it is waited for, so the number is its own. */
+static int s_kill(gym_worker_t *self)
+{
+    int status = 0;
+    if (!self->pid)
+        return 0;
+    kill(-self->pid, SIGKILL);
+    kill(self->pid, SIGKILL); /* it may have left its group */
+    while (waitpid(self->pid, &status, 0) < 0 && errno == EINTR)
+        continue;
+    return status;
+}
+
+static void s_wait_for_end(gym_worker_t *self, int64_t until_ms)
+{
+    for (int64_t left; (left = until_ms - s_now_ms()) > 0;) {
+        struct pollfd fds[2] = {{self->pidfd, POLLIN, 0}, {self->log, POLLIN, 0}};
+        if (poll(fds, 2, (int)left) < 0 && errno != EINTR)
+            return;
+        s_listen(self);
+        if (fds[0].revents)
+            return;
+    }
+}
+
+/*  It is gone, or as good as that. */
+static tt_status_t s_died(gym_worker_t *self)
+{
+    s_wait_for_end(self, s_now_ms() + LAST_WORDS_MS);
+    const int status = s_kill(self);
+    s_listen(self);
+    const tt_status_t said = s_say_ended(self, status);
+    self->pid = 0;
+    return said;
+}
+
+/*  SIGABRT makes Python say where it stands (faulthandler). */
+static tt_status_t s_is_late(gym_worker_t *self, int seconds, const char *setting)
+{
+    char where[96];
+    s_where(self, where, sizeof where);
+    kill(self->pid, SIGABRT);
+    s_wait_for_end(self, s_now_ms() + LAST_WORDS_MS);
+    s_kill(self);
+    s_listen(self);
+    self->pid = 0;
+    return tt_err(TT_INTERNAL, "%s did not come back within %d s (%s), and was ended%s%s", where, seconds, setting,
+        *self->last ? "; it said: " : "", self->last);
+}
+
+/* ---- messages -------------------------------------------------------------------------------------------------------- */
+
+static void s_begin_wait(gym_worker_t *self)
+{
+    self->busy = true;
+    self->since_ms = s_now_ms();
+    self->seen[0] = self->progress ? self->progress->slot : 0;
+    self->seen[1] = self->progress ? self->progress->doing : 0;
+}
+
+static tt_status_t s_send(gym_worker_t *self, const char *data, size_t size)
+{
+    while (size) {
+        const ssize_t sent = send(self->socket, data, size, MSG_NOSIGNAL);
+        if (sent < 0 && errno == EINTR)
+            continue;
+        if (sent < 0)
+            return s_died(self);
+        data += sent;
+        size -= (size_t)sent;
+    }
+    return TT_OK;
+}
+
+tt_status_t gym_worker_tell(gym_worker_t *self, const json_t *message)
+{
+    char *text = json_dumps(message, JSON_COMPACT);
+    TT_CHECK(text);
+    const uint32_t size = (uint32_t)strlen(text);
+    s_begin_wait(self);
+    tt_status_t status = s_send(self, (const char *)&size, sizeof size);
+    if (status == TT_OK)
+        status = s_send(self, text, size);
+    free(text);
+    return status;
+}
+
+tt_status_t gym_worker_go(gym_worker_t *self)
+{
+    s_begin_wait(self);
+    return s_send(self, "g", 1);
+}
+
+/*  The status that its word names; what it may not say is its own fault. */
+static tt_status_t s_status_of(const char *name)
+{
+    static const tt_status_t known[] = {TT_NOT_FOUND, TT_INVALID};
+    for (size_t i = 0; name && i < TT_COUNT(known); i++)
+        if (strcmp(name, tt_status_name(known[i])) == 0)
+            return known[i];
+    return TT_INTERNAL;
+}
+
+static tt_status_t s_failed(const json_t *message)
+{
+    const char *error = json_string_value(json_object_get(message, "error"));
+    const char *status = json_string_value(json_object_get(message, "status"));
+    return tt_err(s_status_of(status), "%s", error ? error : "its worker failed, and says not why");
+}
+
+/*  A whole message from `at` on, or TT_AGAIN. */
+static tt_status_t s_message(const gym_worker_t *self, size_t at, json_t **out)
+{
+    uint32_t size;
+    if (self->in.size < at + sizeof size)
+        return TT_AGAIN;
+    memcpy(&size, self->in.data + at, sizeof size);
+    if (size > MESSAGE_MAX - 16)
+        return tt_err(TT_INTERNAL, "its worker announces a message of %u bytes", size);
+    if (self->in.size < at + sizeof size + size)
+        return TT_AGAIN;
+    *out = json_loadb(self->in.data + at + sizeof size, size, 0, NULL);
+    return json_is_object(*out) ? TT_OK : tt_err(TT_INTERNAL, "its worker said what is no message");
+}
+
+/*  The message of a fault becomes the fault. */
+static tt_status_t s_answer(gym_worker_t *self, size_t at, json_t **out)
+{
+    json_t *message = NULL;
+    tt_status_t status = s_message(self, at, &message);
+    if (status == TT_OK && json_object_get(message, "error"))
+        status = s_failed(message);
+    if (status == TT_OK && out)
+        *out = json_incref(message);
+    json_decref(message);
+    return status;
+}
+
+/*  TT_AGAIN: it has not all come. */
+static tt_status_t s_read_answer(gym_worker_t *self, bool message, json_t **out)
+{
+    if (message)
+        return s_answer(self, 0, out);
+    if (self->in.size == 0)
+        return TT_AGAIN;
+    if (self->in.data[0] == 'd' && self->in.size == 1)
+        return TT_OK;
+    if (self->in.data[0] == 'e')
+        return s_answer(self, 1, NULL);
+    return tt_err(TT_INTERNAL, "its worker said what is no answer");
+}
+
+static tt_status_t s_receive(gym_worker_t *self, bool message, json_t **out)
+{
+    char data[16384];
+    const ssize_t size = recv(self->socket, data, sizeof data, MSG_DONTWAIT);
+    if (size == 0 || (size < 0 && errno != EAGAIN && errno != EINTR))
+        return s_died(self);
+    if (size < 0)
+        return TT_AGAIN;
+    if (tt_buf_add(&self->in, data, (size_t)size) != TT_OK)
+        return tt_err(TT_INTERNAL, "its worker said more than %d bytes", MESSAGE_MAX);
+    TT_TRY(s_read_answer(self, message, out));
+    self->busy = false;
+    tt_buf_clear(&self->in);
+    return TT_OK;
+}
+
+/* ---- waiting --------------------------------------------------------------------------------------------------------- */
+
+/*  Each call of the env has its own time: whenever it has moved on, it begins anew. */
+static tt_status_t s_check_deadline(gym_worker_t *self, int64_t now_ms)
+{
+    const int32_t at[2] = {self->progress ? self->progress->slot : 0, self->progress ? self->progress->doing : 0};
+    const bool steps = at[1] == GYM_STEPPING;
+    const int limit_s = steps ? self->step_s : self->start_s;
+    if (memcmp(at, self->seen, sizeof at) != 0) {
+        memcpy(self->seen, at, sizeof at);
+        self->since_ms = now_ms;
+    }
+    if (now_ms - self->since_ms < (int64_t)limit_s * 1000)
+        return TT_OK;
+    return s_is_late(self, limit_s, steps ? "TT_ENV_STEP_S" : "TT_ENV_START_S");
+}
+
+enum { POLLED = 3, LIST_MAX = 1024 };
+
+static void s_fill(const gym_worker_t *list, uint32_t count, struct pollfd *fds)
+{
+    for (uint32_t i = 0; i < count; i++, fds += POLLED) {
+        const bool busy = list[i].busy;
+        fds[0] = (struct pollfd){busy ? list[i].socket : -1, POLLIN, 0};
+        fds[1] = (struct pollfd){busy ? list[i].pidfd : -1, POLLIN, 0};
+        fds[2] = (struct pollfd){list[i].log, POLLIN, 0};
+    }
+}
+
+/*  TT_AGAIN: nobody has answered yet. What it said before it died is read first. */
+static tt_status_t s_look(
+    gym_worker_t *list, uint32_t count, const struct pollfd *fds, bool message, uint32_t *which, json_t **out)
+{
+    for (uint32_t i = 0; i < count; i++, fds += POLLED) {
+        tt_status_t status = TT_AGAIN;
+        if (fds[2].revents)
+            s_listen(&list[i]);
+        if (fds[0].revents)
+            status = s_receive(&list[i], message, out);
+        else if (fds[1].revents)
+            status = s_died(&list[i]);
+        if (status == TT_AGAIN)
+            continue;
+        *which = i;
+        return status;
+    }
+    return TT_AGAIN;
+}
+
+tt_status_t gym_worker_wait(gym_worker_t *list, uint32_t count, bool message, uint32_t *which, json_t **out)
+{
+    struct pollfd fds[POLLED * LIST_MAX];
+    TT_CHECK(count <= LIST_MAX);
+    for (;;) {
+        s_fill(list, count, fds);
+        if (poll(fds, POLLED * count, LOOK_MS) < 0 && errno != EINTR)
+            return tt_err_errno(TT_OS, "poll");
+        const tt_status_t status = s_look(list, count, fds, message, which, out);
+        if (status != TT_AGAIN)
+            return status;
+        const int64_t now_ms = s_now_ms();
+        for (uint32_t i = 0; i < count; i++)
+            if (list[i].busy)
+                TT_TRY(s_check_deadline(&list[i], now_ms));
+    }
+}
+
+/* ---- end --------------------------------------------------------------------------------------------------------------- */
+
+void gym_worker_end(gym_worker_t *list, uint32_t count)
+{
+    const int64_t until_ms = s_now_ms() + END_MS;
+    for (uint32_t i = 0; i < count; i++)
+        s_close(&list[i].socket); /* an idle one closes its envs then */
+    for (uint32_t i = 0; i < count; i++) {
+        if (list[i].pid && !list[i].busy && list[i].pidfd >= 0)
+            s_wait_for_end(&list[i], until_ms);
+        s_kill(&list[i]);
+        list[i].pid = 0;
+        s_listen(&list[i]);
+        s_close(&list[i].log);
+        s_close(&list[i].pidfd);
+        tt_buf_free(&list[i].in);
+    }
+}

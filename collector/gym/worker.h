@@ -1,0 +1,50 @@
+/*  worker - one Python process: started, told, listened to, ended.
+ *
+ *  It has descriptors 0 (/dev/null), 1 and 2 (a pipe to our log), 3 (a socket) and 4 (the rows' memory) and no others of ours,
+ *  a process group of its own, in which what it forks is found, SIGINT ignored, and dies with the thread that started it.
+ *  What goes wrong is said once, with the status that it means; then only end is to be called.
+ *
+ *  Threads: an instance belongs to one thread. */
+#pragma once
+#include <jansson.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include "collector/gym/rows.h"
+#include "common/base/buf.h"
+#include "common/base/status.h"
+
+typedef struct {
+    const char *id;                 /* of the env, for the log; borrowed                              */
+    int number;                     /* for the log, -1 = the probe                                    */
+    uint32_t first, lo;             /* its first slot, and the number of slot 0's env                 */
+    const gym_progress_t *progress; /* NULL = there are no rows; borrowed                             */
+    int start_s, step_s;            /* deadlines: of making and reset, of a step                      */
+    pid_t pid;                      /* 0 = none */
+    int pidfd, socket, log;         /* -1 = closed */
+    tt_buf_t in;                    /* what has come over the socket */
+    char line[1024];                /* what has come of a line for the log */
+    size_t used;
+    int traceback;    /* 0 = none, 1 = the next line is where it stood, 2 = `last` is that */
+    char last[256];   /* the last line, for a message               */
+    bool busy;        /* an answer is owed                          */
+    int64_t since_ms; /* since when it has not moved                */
+    int32_t seen[2];  /* where it was then                          */
+} gym_worker_t;
+
+/*  python: the interpreter; package: the folder to run; memory: -1 = none. The rest of self is the caller's to fill in before.
+ *  TT_OS; TT_NOT_FOUND: the interpreter cannot be executed. */
+tt_status_t gym_worker_start(gym_worker_t *self, const char *python, const char *package, int memory);
+
+/*  A message, or the byte that starts a round; it is busy from then on. */
+tt_status_t gym_worker_tell(gym_worker_t *self, const json_t *message);
+tt_status_t gym_worker_go(gym_worker_t *self);
+
+/*  Wait until a busy one has answered: *which is its number in the list. A message (new; the caller's to release) where one is
+ *  expected, else NULL. TT_INTERNAL, TT_NOT_FOUND, TT_INVALID: it says why it failed, or has died, or is not done in time;
+ *  TT_UNAVAILABLE: it was killed. */
+tt_status_t gym_worker_wait(gym_worker_t *list, uint32_t count, bool message, uint32_t *which, json_t **out);
+
+/*  End them all, and what they have forked: a moment for those that are idle to close their envs, none for the others. */
+void gym_worker_end(gym_worker_t *list, uint32_t count);

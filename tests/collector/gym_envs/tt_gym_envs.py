@@ -1,0 +1,136 @@
+"""A user's module: an env of dict spaces that does all it may, one that looks at its arguments, and many that do what they must not."""
+
+import ctypes
+import os
+import signal
+import sys
+import time
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+
+
+class Zoo(gymnasium.Env):
+    """Every kind of space, both ways; every number a function of the seed and the actions."""
+
+    observation_space = spaces.Dict({
+        "image": spaces.Box(0, 255, (4, 3, 2), np.uint8),
+        "small": spaces.Box(-100, 100, (2,), np.int8),
+        "wide": spaces.Box(-1e9, 1e9, (), np.float64),
+        "flag": spaces.MultiBinary(3),
+        "pair": spaces.Tuple((spaces.Discrete(5, start=-2), spaces.MultiDiscrete([3, 4]))),
+    })
+    action_space = spaces.Tuple((
+        spaces.Discrete(3, start=1),
+        spaces.Dict({"push": spaces.Box(-1, 1, (2,), np.float32), "moves": spaces.MultiDiscrete([2, 5])}),
+        spaces.MultiBinary(2),
+        spaces.Box(-2, 2, (), np.float64),
+    ))
+
+    def _see(self):
+        draw = self.np_random
+        return {
+            "image": draw.integers(0, 256, (4, 3, 2), np.uint8),
+            "small": draw.integers(-100, 100, 2, np.int8),
+            "wide": np.float64(draw.normal()),
+            "flag": draw.integers(0, 2, 3, np.int8),
+            "pair": (int(draw.integers(-2, 3)), np.array([draw.integers(3), draw.integers(4)])),
+        }
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.t = 0
+        self.limit = int(self.np_random.integers(3, 12))
+        return self._see(), {}
+
+    def step(self, action):
+        go, both, bits, force = action
+        assert self.action_space.contains((go, both, bits, np.asarray(force))), action
+        self.t += 1
+        reward = go + float(both["push"].sum()) + float(both["moves"] @ [10, 100]) + float(bits.sum()) + float(force)
+        ended = self.t >= self.limit
+        return self._see(), reward, ended and self.limit % 3 != 0, ended and self.limit % 2 == 0 or ended, {}
+
+
+class Args(gymnasium.Env):
+    """Refuses to be unless every argument came as what it was written as."""
+
+    observation_space = spaces.Box(-1, 1, (2,), np.float32)
+    action_space = spaces.Discrete(2)
+
+    def __init__(self, **given):
+        wanted = {"size": 3, "flag": True, "rate": 1e-3, "name": "abc", "sides": [1, 2], "deep": {"a": -1, "b": "x y"}}
+        if given != wanted or any(type(given[key]) is not type(value) for key, value in wanted.items()):
+            raise ValueError(f"got {given}")
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        return np.zeros(2, np.float32), {}
+
+    def step(self, action):
+        return np.zeros(2, np.float32), 0.0, False, False, {}
+
+
+def _hang():
+    time.sleep(10000)
+
+
+def _fork():
+    """A child that outlives whoever made it, with all that it had open."""
+    if os.fork() == 0:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        _hang()
+
+
+class Bad(gymnasium.Env):
+    """What is not to be done: `how` says when and what."""
+
+    action_space = spaces.Discrete(2)
+    observation_space = spaces.Box(-1, 1, (2,), np.float32)
+    DO = {"raise": lambda: 1 // 0, "exit": lambda: os._exit(3), "sysexit": lambda: sys.exit("enough"), "hang": _hang,
+          "segv": lambda: ctypes.string_at(0), "abort": os.abort, "fork": _fork,
+          "print": lambda: print("hello from the env\nand\x1b[31m again", flush=True),
+          "interrupt": lambda: os.kill(os.getpid(), signal.SIGINT),
+          "kill": lambda: os.kill(os.getpid(), signal.SIGKILL)}
+    RETURN = {"nan": (np.array([np.nan, 0], np.float32), 0.0, False, False, {}),
+              "nanreward": (np.zeros(2, np.float32), float("nan"), False, False, {}),
+              "noreward": (np.zeros(2, np.float32), None, False, False, {}),
+              "shape": (np.zeros(3, np.float32), 0.0, False, False, {}),
+              "dtype": (np.array(["a", "b"]), 0.0, False, False, {}),
+              "none": (None, 0.0, False, False, {}),
+              "four": (np.zeros(2, np.float32), 0.0, False, {}),
+              "nothing": None}
+
+    def __init__(self, how, when):
+        self.how, self.when = how, when
+        self._do("init")
+        if how == "text":
+            self.observation_space = spaces.Text(5)
+        if how == "integers":
+            self.action_space = spaces.Box(0, 5, (2,), np.int32)
+
+    def _do(self, when):
+        if self.when == when and self.how in self.DO:
+            self.DO[self.how]()
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self._do("reset")
+        if self.when == "reset" and self.how == "alone":
+            return np.zeros(2, np.float32)
+        return np.zeros(2, np.float32), {}
+
+    def step(self, action):
+        self._do("step")
+        return self.RETURN.get(self.how, (np.zeros(2, np.float32), 1.0, False, False, {}))
+
+    def close(self):
+        self._do("close")
+
+
+gymnasium.register("TTZoo-v0", entry_point=Zoo)
+gymnasium.register("TTArgs-v0", entry_point=Args)
+for _how in [*Bad.DO, *Bad.RETURN, "alone", "text", "integers"]:
+    for _when in ("init", "reset", "step", "close"):
+        gymnasium.register(f"Bad-{_how}-{_when}-v0", entry_point=Bad, kwargs={"how": _how, "when": _when})

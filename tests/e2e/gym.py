@@ -1,0 +1,271 @@
+#!/usr/bin/env python3
+"""Gymnasium's environments as a user meets them: what such an environment must not do, what is missing, arguments and wrappers, runs
+that are scaled, killed and stopped. Needs build/venv-gym (tools/test-venv)."""
+
+import concurrent.futures
+import json
+import os
+import signal
+import sys
+
+from rig import (ENDLESS, SLOW, SOURCE, check, equal, main, wait_for)
+
+VENV = os.path.join(SOURCE, "build", "venv-gym")
+PYTHON = os.path.join(VENV, "bin", "python3")
+if not os.path.exists(os.path.join(VENV, ".complete")):
+    print("skipped: tools/test-venv makes build/venv-gym, which this needs")
+    sys.exit(77)
+
+ENVS = os.path.join(SOURCE, "tests", "collector", "gym_envs")
+ENV = {"TT_PYTHON": PYTHON, "PYTHONPATH": ENVS, "PYTHONDONTWRITEBYTECODE": "1"}
+os.environ.update(ENV)  # for all that a world starts
+JOB = """
+name: job
+env: gym:CartPole-v1
+num_envs: 6
+num_steps: 32
+lag: 1
+algorithm: {name: ppo, epochs: 1, minibatch_size: 64}
+stop: {env_steps: 3840}
+"""
+
+# (what, exit code, words of the message); the env is gym:tt_gym_envs:Bad-WHAT-v0
+BAD = [
+    ("nan-step", 70, "observation[0] of env 0 is nan"),
+    ("nanreward-step", 70, "reward[0] of env 0 is nan"),
+    ("noreward-step", 70, "the reward is NoneType, not a number"),
+    ("shape-step", 70, "the observation has shape (3,), but its space says (2,)"),
+    ("dtype-step", 70, "the observation is of dtype <U1, but its space says float32"),
+    ("none-step", 70, "but its space says (2,)"),
+    ("four-step", 70, "returned 4 values, must be (observation, reward, terminated, truncated, info)"),
+    ("nothing-step", 70, "returned NoneType, must be"),
+    ("alone-reset", 70, "returned ndarray, must be (observation, info)"),
+    ("raise-init", 70, "making it raised ZeroDivisionError: integer division or modulo by zero"),
+    ("raise-reset", 70, "raised ZeroDivisionError"),
+    ("raise-step", 70, "tt_gym_envs.py:"),
+    ("exit-init", 70, "making it ended the process with code 3"),
+    ("exit-step", 70, "of env 0 ended the process with code 3"),
+    ("sysexit-step", 70, "of env 0 called sys.exit(enough)"),
+    ("segv-step", 70, "of env 0 crashed with signal 11"),
+    ("abort-reset", 70, "reset of env 0 crashed with signal 6"),
+    ("hang-init", 70, "making it did not come back within 15 s (TT_ENV_START_S)"),
+    ("hang-reset", 70, "reset of env 0 did not come back within 15 s (TT_ENV_START_S)"),
+    ("hang-step", 70, "step of env 0 did not come back within 2 s (TT_ENV_STEP_S)"),
+    ("kill-step", 69, "was killed by signal 9 in step of env 0"),
+    ("text-init", 65, "the observation space is Text, which is not supported"),
+    ("integers-init", 65, "a box of int32 as an action is not supported"),
+    ("fork-step", 0, ""), ("fork-init", 0, ""), ("interrupt-step", 0, ""), ("print-step", 0, ""), ("hang-close", 0, ""),
+]
+LIMITS = {"TT_ENV_START_S": "15", "TT_ENV_STEP_S": "2"}  # of those that hang: the others have all the time they need
+
+
+def play(world, what, count=1):
+    return world.tutti("bench", "envs", f"gym:tt_gym_envs:{what}", "-n", count, "-s", "0.01", env=LIMITS if "hang" in what else None)
+
+
+def workers(world):
+    return [pid for pid, line in world.processes().items() if "tutti_env" in line]
+
+
+def test_what_an_env_must_not_do(world):
+    """One message, the right code, nothing left: each of these."""
+    with concurrent.futures.ThreadPoolExecutor(3) as pool:
+        played = list(pool.map(lambda bad: play(world, f"Bad-{bad[0]}-v0"), BAD))
+    for (what, code, words), done in zip(BAD, played):
+        equal(done.returncode, code, f"{what}: exit code; stderr: {done.stderr[-2000:]}")
+        last = done.stderr.strip().splitlines()[-1] if code else ""
+        check(words in last, f"{what}: the message is {last!r}, wanted {words!r}")
+        check(not code or f"env gym:tt_gym_envs:Bad-{what}-v0" in last, f"{what}: {last!r} names no env")
+        equal(done.stderr.count("tutti bench envs: "), int(code != 0), f"messages of {what}")
+    world.await_empty()
+
+
+def test_where_it_stood(world):
+    """A crash and a hang say the line; what an env prints is in the log, and on nobody's output."""
+    for what in ("segv", "hang"):
+        last = play(world, f"Bad-{what}-step-v0").stderr.strip().splitlines()[-1]
+        check("; it said: File " in last and "line" in last, f"{what}: {last!r} says not where")
+    done = play(world, "Bad-print-step-v0")
+    check("worker 0: hello from the env" in done.stderr, f"not in the log: {done.stderr[-500:]}")
+    check("hello" not in done.stdout and "\x1b" not in done.stderr, "printed as it came")
+
+
+def test_what_is_missing(world):
+    empty = world.file("empty", "")
+    os.mkdir(os.path.join(world.path, "no_atari"))
+    world.file("no_atari/ale_py.py", "raise ImportError('no atari here')")
+    bare = {"TT_PYTHON": "/usr/bin/python3", "PYTHONPATH": "", "VIRTUAL_ENV": ""}
+    for env_id, env, code, words in [
+        ("CartPole-v1", {"TT_PYTHON": "/nowhere/python3"}, 66, "TT_PYTHON names the Python interpreter /nowhere/python3"),
+        ("CartPole-v1", {"TT_PYTHON": empty}, 66, "there is no such program"),
+        ("CartPole-v1", {"TT_PYTHON": "", "VIRTUAL_ENV": "", "CONDA_PREFIX": "", "PATH": "/nowhere"}, 66, "no python3 in PATH"),
+        ("CartPole-v1", bare, 66, '/usr/bin/python3 -m pip install "gymnasium"'),
+        ("ALE/Pong-v5", bare, 66, 'pip install "gymnasium[atari]"'),
+        ("ALE/Pong-v5", {"PYTHONPATH": os.path.join(world.path, "no_atari")}, 66, 'pip install "gymnasium[atari]"'),
+        ("CartPol-v1", {}, 66, "Did you mean: `CartPole`?"),
+        ("ALE/Nothing-v5", {}, 66, "gymnasium has no such environment"),
+        ("tt_gym_nothing:Some-v0", {}, 66, "no Python module 'tt_gym_nothing' in " + world.path),
+        ("tt_gym_broken:Some-v0", {}, 66, "importing tt_gym_broken needs tt_there_is_no_such_package"),
+        ("tt_gym_hangs:Some-v0", LIMITS, 70, "did not come back within"),
+        ("", {}, 65, "An id of Gymnasium's stands behind it"),
+    ]:
+        done = world.tutti("envs", f"gym:{env_id}", env=env)
+        equal(done.returncode, code, f"exit code of {env_id} with {env}: {done.stderr}")
+        check(words in done.stderr, f"{env_id} with {env}: {done.stderr!r}, wanted {words!r}")
+        equal(len(done.stderr.strip().splitlines()), 1, f"lines of {done.stderr!r}")
+        equal(done.stdout, "", "stdout")
+    world.await_empty()
+
+
+def test_active_environments(world):
+    """Without TT_PYTHON: the active virtual environment's."""
+    done = world.tutti("envs", "gym:CartPole-v1", env={"TT_PYTHON": "", "VIRTUAL_ENV": VENV, "PATH": "/nowhere"})
+    check(done.returncode == 0 and "float32[4]" in done.stdout, f"VIRTUAL_ENV: {done.stderr}")
+    done = world.tutti("envs", "gym:CartPole-v1", env={"TT_PYTHON": "", "VIRTUAL_ENV": "", "PATH": f"{VENV}/bin"})
+    check(done.returncode == 0 and "float32[4]" in done.stdout, f"PATH: {done.stderr}")
+
+
+def resolved(world, text, *sets):
+    args = [word for item in sets for word in ("--set", item)]
+    done = world.tutti("check", world.config(text), "--output", "json", *args)
+    return done, (json.loads(done.stdout).get("config") if done.returncode == 0 else None)
+
+
+def test_arguments_and_wrappers(world):
+    words = ("env: {id: 'gym:tt_gym_envs:TTArgs-v0', args: {size: 3, flag: true, rate: 1e-3, name: abc, sides: [1, 2], "
+             "deep: {a: -1, b: x y}}}")
+    done, _ = resolved(world, words)
+    equal(done.returncode, 0, f"arguments: {done.stdout}{done.stderr}")
+    done, _ = resolved(world, words, "env.args.size=4")
+    check(done.returncode == 78 and "'size': 4" in done.stderr, f"another argument: {done.stderr}")
+    done, _ = resolved(world, "env: {id: 'gym:CartPole-v1', args: {sutton: true}}")
+    check(done.returncode == 78 and "env.args" in done.stderr and "sutton" in done.stderr, f"no such argument: {done.stderr}")
+
+    cart = """
+env:
+  id: gym:CartPole-v1
+  wrappers:
+    - FrameStackObservation(stack_size=3)
+    - FlattenObservation
+"""
+    done, config = resolved(world, cart)
+    equal(config and config["space.obs"]["value"], "float32[12]", f"stacked and flat: {done.stderr}")
+    equal(config["env.wrappers"]["value"], ["FrameStackObservation(stack_size=3)", "FlattenObservation"], "wrappers")
+    for wrappers, words in [("[FlattenObservations]", "did you mean 'FlattenObservation'?"),
+                            ("[FrameStackObservation]", "env.wrappers: FrameStackObservation: TypeError"),
+                            ("['FrameStackObservation(3)']", "arguments are given by name"),
+                            ("['FrameStackObservation(stack_size=']", "is not Name or Name(key=value, ...)"),
+                            ("['FrameStackObservation(stack_size=open(1))']", "is not Name or Name(key=value, ...)"),
+                            ("[no_module_of_this:Name]", "No module named"),
+                            ("FlattenObservation", "is not a list")]:
+        done, _ = resolved(world, "env: gym:CartPole-v1", f"env.wrappers={wrappers}")
+        check(done.returncode == 78 and words in done.stderr, f"{wrappers}: {done.stderr!r}, wanted {words!r}")
+    done, _ = resolved(world, "env: CartPole-v1", "env.workers=2")
+    check(done.returncode == 78 and "env.workers: only environments of Gymnasium's have it" in done.stderr, done.stderr)
+    done, config = resolved(world, "env: CartPole-v1")
+    equal([key for key in config if key.startswith("env.")], [], "keys of an environment that is not Gymnasium's")
+
+
+def test_paths_of_a_config(world):
+    """A module and an interpreter beside the config are found from another folder, and by a run that goes on elsewhere."""
+    os.symlink(VENV, os.path.join(world.path, "venv"))
+    with open(os.path.join(ENVS, "tt_gym_envs.py"), encoding="utf-8") as file:
+        world.file("beside.py", file.read())
+    config = world.config(JOB.replace("env: gym:CartPole-v1",
+                                      "env: {id: 'gym:beside:Bad-print-close-v0', python: venv/bin/python3}"))
+    run_dir = os.path.join(world.path, "run")
+    env = {"TT_PYTHON": "/nowhere", "PYTHONPATH": ""}
+    done = world.tutti("run", config, "--run-dir", run_dir, "--output", "json", env=env, cwd="/")
+    equal(done.returncode, 0, f"from elsewhere: {done.stderr[-2000:]}")
+    done = world.tutti("resume", run_dir, "--output", "json", "--set", "stop.env_steps=7680", env=env, cwd="/")
+    equal(done.returncode, 0, f"resumed: {done.stderr[-2000:]}")
+
+
+def test_a_run_fails_by_its_env(world):
+    """One message with the env, what it did and where; the traceback in the collector's log."""
+    config = world.config(JOB.replace("gym:CartPole-v1", "gym:tt_gym_envs:Bad-raise-step-v0"))
+    run_dir = os.path.join(world.path, "run")
+    done = world.tutti("run", config, "--run-dir", run_dir)
+    equal(done.returncode, 70, f"exit code: {done.stderr[-2000:]}")
+    said = [line for line in (done.stdout + done.stderr).splitlines() if "ZeroDivisionError" in line]
+    check(said and all("env gym:tt_gym_envs:Bad-raise-step-v0: step of env" in line for line in said), f"said: {said}")
+    with open(os.path.join(run_dir, "logs", "collector-0.log"), encoding="utf-8") as log:
+        check("Traceback (most recent call last)" in log.read(), "no traceback in the log")
+    world.await_empty()
+
+
+def test_same_bits(world):
+    """Whatever the number of workers is."""
+    config = world.config(JOB)
+    sums = {world.train(config, f"env.workers={count}", seed=3)["weights_sha256"] for count in (1, 2, 5)}
+    equal(len(sums), 1, "weights with 1, 2 and 5 workers")
+
+
+def test_a_worker_is_killed(world):
+    """Its collector is started again, and the run goes on; so it does when the collector itself is killed."""
+    config = world.config(JOB)
+    process, run_dir = world.start_run(config, ENDLESS)
+    world.await_steps(run_dir, 1000, process)
+    for victim in (lambda: workers(world)[0], lambda: world.replica("collector", 0)):
+        before = set(workers(world))
+        os.kill(victim(), signal.SIGKILL)
+        wait_for(lambda: set(workers(world)) and not before & set(workers(world)), "other workers")
+        steps = world.status(run_dir)["env_steps"]
+        world.await_steps(run_dir, steps + 1000, process)
+    summary = world.stop(process, run_dir)
+    equal((summary["transitions"]["duplicated"], summary["transitions"]["lost"]), (0, 0), "transitions")
+    world.await_empty()
+
+
+def test_scaled_live(world):
+    config = world.config(JOB)
+    process, run_dir = world.start_run(config, ENDLESS, "env.workers=2")
+    world.await_steps(run_dir, 500, process)
+    for wanted in (2, 1):
+        done = world.tutti("scale", run_dir, f"collector={wanted}")
+        equal(done.returncode, 0, f"scale: {done.stderr}")
+        wait_for(lambda: len(workers(world)) == 2 * wanted, lambda: f"{2 * wanted} workers: {world.processes()}")
+        steps = world.status(run_dir)["env_steps"]
+        world.await_steps(run_dir, steps + 1000, process)
+    summary = world.stop(process, run_dir)
+    equal((summary["transitions"]["duplicated"], summary["transitions"]["lost"]), (0, 0), "transitions")
+    world.await_empty()
+
+
+def test_interrupted(world):
+    """Ctrl-C goes to everybody of the terminal's group; what is killed at once leaves nothing either."""
+    config = world.config(JOB)
+    for number in (signal.SIGINT, signal.SIGKILL):
+        process, run_dir = world.start_run(config, ENDLESS, name=f"run-{number}", by=("setsid",))
+        world.await_steps(run_dir, 300, process)
+        os.killpg(process.pid, number)
+        process.wait(timeout=60)
+        world.await_empty()
+        with open(os.path.join(run_dir, "logs", "collector-0.log"), encoding="utf-8") as log:
+            check("Traceback" not in log.read(), "a traceback")
+
+
+def test_evaluated(world):
+    """Beside training, and a checkpoint afterwards."""
+    summary = world.train(world.config(JOB), "eval.every=1000", "eval.episodes=3")
+    check(summary["eval"] and summary["eval"]["episodes"] == 3, f"eval is {summary['eval']}")
+    done = world.tutti("eval", summary["run_dir"], "-n", 4, "--output", "json")
+    equal(done.returncode, 0, f"tutti eval: {done.stderr}")
+    native = world.tutti("eval", summary["run_dir"], "-n", 4, "--env", "CartPole-v1", "--output", "json")
+    equal(native.returncode, 0, f"tutti eval --env: {native.stderr}")
+    world.await_empty()
+
+
+def test_learns(world):
+    """The bundled config solves it, played by Python."""
+    sets = ["stop.return_mean=475"] if SLOW == 1 else ["stop.env_steps=4096", "stop.return_mean=null"]
+    words = [word for item in sets for word in ("--set", item)]
+    done = world.tutti("run", "cartpole-ppo", "--env", "gym:CartPole-v1", "--output", "json", *words, deadline=300)
+    equal(done.returncode, 0, f"the run: {done.stderr[-2000:]}")
+    summary = json.loads(done.stdout)
+    check(SLOW > 1 or summary["return_mean"] >= 475, f"return {summary['return_mean']}")
+
+
+main(test_what_an_env_must_not_do, test_where_it_stood, test_what_is_missing, test_active_environments, test_arguments_and_wrappers,
+     test_paths_of_a_config, test_a_run_fails_by_its_env, test_same_bits, test_a_worker_is_killed, test_scaled_live, test_interrupted,
+     test_evaluated, test_learns)

@@ -1,0 +1,154 @@
+#!/usr/bin/env python3
+"""Environments that are looked at (tests/collector/catch.c) through whole runs, with an encoder: every algorithm learns to catch, and
+the bits are the same for any number of collectors, learners and threads, through scaling, kills, a resume, and on a device that
+computes late."""
+
+import json
+import os
+import signal
+import sys
+
+sys.dont_write_bytecode = True
+from rig import ENDLESS, check, equal, main, steps, wait_for
+
+PLUGINS = os.path.join(os.environ["TT_BUILD_DIR"], "tests", "collector", "plugins")
+SMALL = "[conv 4 3x3 relu, dense 32 relu]"
+PPO = "{name: ppo, learning_rate: 3e-3, epochs: 4, minibatch_size: 128}"
+A2C = "{name: a2c, learning_rate: 3e-3}"
+DQN = ("{name: dqn, learning_rate: 2e-3, batch_size: 32, learning_starts: 512, train_every: 64, gradient_steps: 8, epsilon_steps: 6000, "
+       "target_every: 512, n_step: 3, double: true, dueling: true}")
+
+
+def s_config(world, algorithm, env="catch", encoder=SMALL, shared=True, more="", count=4096):
+    replay = "replay: {capacity: 20000, prioritized: true, beta_steps: 8000}\n" if "dqn" in algorithm else ""
+    num_steps = 8 if "a2c" in algorithm else 32
+    return world.config(f"env: {PLUGINS}/{env}.so\nnum_envs: 8\nnum_steps: {num_steps}\nalgorithm: {algorithm}\n{replay}"
+                        f"network: {{encoder: {encoder}, shared: {str(shared).lower()}}}\nlearner: {{shards: 4}}\n"
+                        f"stop: {{env_steps: {max(steps(count), 1024)}}}\n{more}", name=f"{env}-{abs(hash((algorithm, encoder, more, count)))}.yaml")
+
+
+def s_learns(world, config, at_least, *sets):
+    """By its own last episodes, and by the best actions of what is left in the end."""
+    done = world.train(config, *sets, seed=3)
+    if steps(10) == 10:  # a slow build plays too few
+        check(done["return_mean"] > at_least - 0.3, f"mean return {done['return_mean']}")
+        said = world.tutti("eval", done["run_dir"], "--episodes", "50", "--output", "json")
+        equal(said.returncode, 0, said.stderr)
+        check(json.loads(said.stdout)["return_mean"] >= at_least, said.stdout)
+
+
+def test_ppo_learns(world):
+    s_learns(world, s_config(world, PPO, count=80_000), 0.8)
+
+
+def test_a2c_learns(world):
+    s_learns(world, s_config(world, A2C, count=200_000), 0.8)
+
+
+def test_dqn_learns(world):
+    s_learns(world, s_config(world, DQN, count=16_000), 0.8)
+
+
+def test_a_vector_behind_the_picture(world):
+    """The paddle is no part of the picture: who does not read it catches one ball of four."""
+    s_learns(world, s_config(world, PPO, env="catch_parts", count=120_000), 0.8, "network.hidden=[32]", "network.activation=relu")
+
+
+def s_same_bits(world, config, *sets):
+    alone = world.train(config, *sets, seed=3)
+    for collectors, learners, threads in ((2, 2, 1), (3, 4, 1), (1, 1, 2)):
+        many = world.train(config, *sets, f"collector.replicas={collectors}", f"learner.replicas={learners}",
+                           f"learner.threads={threads}", seed=3)
+        for key in ("weights_sha256", "episodes", "return_mean"):
+            equal(many[key], alone[key], f"{key} with {collectors} collectors, {learners} learners, {threads} threads")
+        equal([many["transitions"][key] for key in ("duplicated", "lost")], [0, 0], "duplicated, lost")
+    strict = world.train(config, *sets, seed=3, env={"TT_DEVICE": "cpu-strict"})
+    equal(strict["weights_sha256"], alone["weights_sha256"], "weights on cpu-strict")
+
+
+def test_same_bits_ppo(world):
+    s_same_bits(world, s_config(world, PPO), "lag=1")
+
+
+def test_same_bits_one_encoder_each(world):
+    config = s_config(world, PPO, env="catch_parts", shared=False,
+                      encoder="[conv 4 3x3 /2 pad 1, max_pool 2x2, residual 2 (relu, conv 4 3x3 pad 1), layer_norm relu, dense 16 tanh]")
+    s_same_bits(world, config, "lag=0", "normalize.obs=true", "network.hidden=[16]")
+
+
+def test_same_bits_a2c(world):
+    s_same_bits(world, s_config(world, A2C))
+
+
+def test_same_bits_dqn(world):
+    s_same_bits(world, s_config(world, DQN))
+
+
+def test_frames(world):
+    """As large as Atari's: a batch of bytes, trained where it lies."""
+    config = s_config(world, PPO, env="catch_frames", encoder="[conv 4 8x8 /8 relu, dense 16 relu]", count=2048)
+    s_same_bits(world, config)
+
+
+def s_disturbed(world, algorithm):
+    """Scaled, killed, and ended: as if nothing had been."""
+    config = s_config(world, algorithm)
+    process, run_dir = world.start_run(config, "collector.replicas=2", "learner.replicas=2", ENDLESS, seed=5)
+    status = world.await_steps(run_dir, steps(1000), process)
+    for role, index in (("learner", 0), ("collector", 1)):
+        pid = world.replica(role, index)
+        os.kill(pid, signal.SIGKILL)
+        wait_for(lambda: world.replica(role, index) != pid, f"another process of {role}/{index}")
+        status = world.await_steps(run_dir, status["env_steps"] + steps(2000), process)
+    equal(world.tutti("scale", run_dir, "collector=3", "learner=4").returncode, 0, "scale")
+    world.await_steps(run_dir, status["env_steps"] + steps(2000), process)
+    summary = world.stop(process, run_dir)
+    world.check_same(summary, config, seed=5, what="after kills and scaling")
+
+
+def test_disturbed_ppo(world):
+    s_disturbed(world, PPO)
+
+
+def test_disturbed_dqn(world):
+    s_disturbed(world, DQN)
+
+
+def test_resumed(world):
+    config = s_config(world, PPO)
+    first = world.train(config, "stop.env_steps=2048", seed=7)
+    second = world.resume(first["run_dir"], "stop.env_steps=4096")
+    whole = world.train(config, "stop.env_steps=4096", seed=7)
+    equal(second["weights_sha256"], whole["weights_sha256"], "weights")
+
+
+def s_refused(world, config, text, *sets):
+    done = world.tutti("check", config, *[word for one in sets for word in ("--set", one)])
+    equal(done.returncode, 78, done.stdout + done.stderr)
+    check(text in done.stderr, f"{text!r} is not in {done.stderr!r}")
+
+
+def test_what_check_says(world):
+    config = s_config(world, PPO, env="catch_parts", encoder="minatar")
+    text = world.tutti("check", config).stdout
+    for line in ("hidden: [] ", "default with network.encoder", "encoder: minatar",
+                 "# encoder 10 x 10 x 1, obs.picture, channels first",
+                 "# conv 16 3x3 relu 8 x 8 x 16 160 parameters 18 kFLOP",
+                 "# dense 128 relu 128 131,200 parameters 262 kFLOP", "# concat obs.paddle 138",
+                 "# actor encoder -> 3: 417 parameters"):
+        check(" ".join(line.split()) in " ".join(text.split()), f"{line!r} is not in {text}")
+    said = json.loads(world.tutti("check", config, "--output", "json").stdout)
+    equal(said["comes_to"]["encoder"][0],
+          {"layer": "conv 16 3x3 relu", "shape": [8, 8, 16], "parameters": 160, "flop": 2 * 64 * 16 * 9}, "a layer")
+    frames = world.tutti("check", s_config(world, PPO, env="catch_frames", encoder="nature")).stdout
+    check("84 x 84 x 1, obs, divided by 255" in frames and "7 x 7 x 64" in frames, frames)
+    s_refused(world, config, "layer 1: 'natur' is no layer; did you mean 'nature'?", "network.encoder=natur")
+    s_refused(world, config, "network.picture: 'paddle' is no picture", "network.picture=paddle")
+    s_refused(world, config, "network.encoder: ", "network.encoder=[conv 8 3x3, conv 8 12x12]")
+    s_refused(world, world.config("env: CartPole-v1\nnetwork:\n  encoder: nature\n", name="flat.yaml"),
+              "flat.yaml:3:3: network.encoder: no picture of bytes")
+
+
+main(test_ppo_learns, test_a2c_learns, test_dqn_learns, test_a_vector_behind_the_picture, test_same_bits_ppo,
+     test_same_bits_one_encoder_each, test_same_bits_a2c, test_same_bits_dqn, test_frames, test_disturbed_ppo, test_disturbed_dqn,
+     test_resumed, test_what_check_says)
