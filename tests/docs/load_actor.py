@@ -130,7 +130,8 @@ def main():
                                            ("catch", "dqn", "{encoder: impala}"),
                                            ("catch_frames", "a2c", "{encoder: [conv 4 8x8 /8 relu, dense 8 relu]}")):
             pictures.append(os.path.join(folder, "own", f"{algorithm}-{plugin}-{len(pictures)}.yaml"))
-            options = "dqn, dueling: true" if algorithm == "dqn" else algorithm
+            # from the first weights on the actions differ, however short the run is
+            options = "dqn, dueling: true" if algorithm == "dqn" else f"{algorithm}, head_gain: 1"
             normalize = "true" if "parts" in plugin and algorithm != "dqn" else "false"
             with open(pictures[-1], "w", encoding="utf-8") as file:
                 file.write(f"env: {os.path.join(os.path.dirname(ZOO), plugin)}.so\nalgorithm: {{name: {options}}}\nnetwork: {network}\n"

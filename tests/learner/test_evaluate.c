@@ -281,14 +281,11 @@ static void test_a_thread_that_is_refused_is_said(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_is_due),
-        cmocka_unit_test(test_the_oldest_is_played_first),
-        cmocka_unit_test(test_one_at_a_time),
-        cmocka_unit_test(test_a_reset_forgets),
-        cmocka_unit_test(test_a_failure_is_told),
-        cmocka_unit_test(test_a_snapshot_has_what_is_outstanding),
-        cmocka_unit_test(test_a_hung_game_is_left_behind),
+        cmocka_unit_test(test_what_is_due), cmocka_unit_test(test_the_oldest_is_played_first),
+        cmocka_unit_test(test_one_at_a_time), cmocka_unit_test(test_a_reset_forgets),
+        cmocka_unit_test(test_a_failure_is_told), cmocka_unit_test(test_a_snapshot_has_what_is_outstanding),
         cmocka_unit_test(test_a_thread_that_is_refused_is_said),
+        cmocka_unit_test(test_a_hung_game_is_left_behind), /* last: its thread lives on */
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
