@@ -54,11 +54,11 @@ static void s_read(replay_t *replay, const replay_sample_t *got)
 {
     for (int which = REPLAY_AT; which <= REPLAY_NEXT; which++) {
         uint8_t image[UNITS * STACK * 4], mask[UNITS * 2];
-        float flat[UNITS * 7];
+        float rows[UNITS * 7]; /* of at most seven numbers, bytes or floats */
         replay_gather(replay, got->unit, UNITS, (replay_frame_t)which, 0, image);
         replay_gather(replay, got->unit, UNITS, (replay_frame_t)which, (uint32_t)s_columns()->mask, mask);
         if (replay->past.cfg.stack == 1)
-            replay_gather_flat(replay, got->unit, UNITS, (replay_frame_t)which, flat);
+            replay_gather_rows(replay, got->unit, UNITS, (replay_frame_t)which, rows);
     }
 }
 

@@ -10,7 +10,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 enum { OPT = 20, NORM = 5, REWARD = 3, ENVS = 2, STATE = 4, EPISODES = 6 };
 
 static const tt_tensor_t s_tensors[] = {
-    {"actor.0.weight", 2, 2, 0}, {"actor.0.bias", 1, 2, 4}, {"critic.0.weight", 2, 1, 6}, {"critic.0.bias", 1, 1, 8}};
+    {.name = "actor.0.weight", .kind = TT_TENSOR_DENSE, .rows = 2, .cols = 2, .offset = 0},
+    {.name = "actor.0.bias", .rows = 1, .cols = 2, .offset = 4},
+    {.name = "critic.0.weight", .kind = TT_TENSOR_DENSE, .rows = 2, .cols = 1, .offset = 6},
+    {.name = "critic.0.bias", .rows = 1, .cols = 1, .offset = 8}};
 
 static double s_sum(const void *data, size_t count, size_t bytes)
 {
