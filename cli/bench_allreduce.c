@@ -2,6 +2,7 @@
  *  run, with this process as their coordinator. Measured by the first learner: from the copy of its gradient into frames
  *  to the last chunk of the sum. */
 #include "aggregator/aggregator.h"
+#include "cli/bench_loop.h"
 #include "cli/cmd.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
@@ -286,12 +287,6 @@ static tt_status_t s_run(const plan_t *plan, double *times)
 
 /* ---- the command --------------------------------------------------------------------------------------------------- */
 
-static int s_ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static tt_status_t s_plan(plan_t *plan, const tt_args_t *args)
 {
     uint64_t runs = 1000, chunk = 262144;
@@ -317,7 +312,7 @@ static json_t *s_rows(const plan_t *plan, double *times)
     json_t *rows = json_array();
     for (uint32_t i = 0; i < plan->sizes; i++) {
         double *of = times + (size_t)i * plan->runs;
-        qsort(of, plan->runs, sizeof *of, s_ascending);
+        qsort(of, plan->runs, sizeof *of, bench_ascending);
         json_array_append_new(rows, json_pack("{s:I, s:f, s:f, s:f}", "kib", (json_int_t)plan->kib[i], "median_us",
                                         of[plan->runs / 2], "p90_us", of[plan->runs * 9 / 10], "min_us", of[0]));
     }

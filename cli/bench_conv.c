@@ -1,10 +1,9 @@
 /*  bench_conv - what the convolutions of known networks cost on one core, each of their three products by itself, beside our own
  *  large matrix product. One picture after the other, as an encoder takes them; ROWS of them take turns, so that each comes from
  *  where a batch lies. Multiply-adds are counted that a picture needs: those on padding are not. The median of seven runs. */
+#include "cli/bench_loop.h"
 #include "cli/cmd.h"
-#include "common/base/clock.h"
 #include "common/base/mem.h"
-#include "common/base/rng.h"
 #include "common/nn/cpu/cpu.h"
 #include "common/nn/cpu/ops.h"
 #include "common/nn/nn.h"
@@ -18,7 +17,7 @@ const tt_option_t tt_opt_bench_conv[] = {
     {0},
 };
 
-enum { RUNS = 7, ROWS = 32, SIDE = 384 };
+enum { ROWS = 32 };
 
 typedef struct {
     const char *name;
@@ -44,7 +43,7 @@ static const layer_t s_layers[] = {
     {"impala 3, residual", SQUARE(11, 32, 3, 1, 1, 32)},
 };
 
-/*  What is measured now: a layer with its arrays, or the large product. */
+/*  What is measured now: a layer with its arrays. */
 typedef struct {
     const tt_kernels_t *kernels;
     double seconds;
@@ -54,82 +53,9 @@ typedef struct {
     json_t *results;
 } bench_t;
 
-typedef void (*work_fn)(bench_t *b);
-
-static int s_ascending(const void *a, const void *b)
+static double s_measure(bench_t *b, void (*work)(void *ctx))
 {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double s_time(bench_t *b, work_fn work, uint64_t count)
-{
-    const int64_t start = tt_now_ns(tt_clock_real());
-    for (uint64_t i = 0; i < count; i++)
-        work(b);
-    return (double)(tt_now_ns(tt_clock_real()) - start);
-}
-
-/*  Nanoseconds of one call: as many calls a run as fill its time. */
-static double s_measure(bench_t *b, work_fn work)
-{
-    uint64_t count = 1;
-    for (double ns = s_time(b, work, 1); ns < b->seconds * 1e9 / RUNS / 2; ns = s_time(b, work, count))
-        count *= 2;
-    double runs[RUNS];
-    for (int i = 0; i < RUNS; i++)
-        runs[i] = s_time(b, work, count) / (double)count;
-    qsort(runs, RUNS, sizeof runs[0], s_ascending);
-    return runs[RUNS / 2];
-}
-
-/*  Numbers as those behind a relu: half of them 0. */
-static float *s_numbers(size_t count, bool positive)
-{
-    float *numbers = tt_aligned0(tt_mul(count + 16, sizeof *numbers));
-    for (size_t i = 0; i < count; i++) {
-        uint32_t word[4];
-        tt_draw(word, 1, TT_STREAM_TEST, 0, i);
-        const float x = 2.0f * tt_unit_f32(word[0]) - 1.0f;
-        numbers[i] = positive && x < 0.0f ? 0.0f : x;
-    }
-    return numbers;
-}
-
-/* ---- the yardstick: our own product of SIDE^3, in blocks of TT_BLOCK rows as dense layers have them ----------------------------- */
-
-static void s_work_gemm(bench_t *b)
-{
-    for (size_t at = 0; at < SIDE; at += TT_BLOCK) {
-        const tt_gemm_t job = {
-            .kind = TT_GEMM_ADD,
-            .first = true,
-            .m = TT_BLOCK,
-            .n = SIDE,
-            .k = SIDE,
-            .a = b->in + at * SIDE,
-            .a_row = SIDE,
-            .a_k = 1,
-            .b = b->weight,
-            .b_panel = 16 * SIDE,
-            .b_k = 16,
-            .c = b->out + at * SIDE,
-            .c_row = SIDE,
-        };
-        b->kernels->gemm(&job);
-    }
-}
-
-static double s_yardstick(bench_t *b)
-{
-    b->in = s_numbers(SIDE * SIDE, false);
-    b->weight = s_numbers(SIDE * SIDE, false);
-    b->out = s_numbers(SIDE * SIDE, false);
-    const double ns = s_measure(b, s_work_gemm);
-    free(b->in);
-    free(b->weight);
-    free(b->out);
-    return 2.0 * SIDE * SIDE * SIDE / ns;
+    return bench_measure(work, b, b->seconds);
 }
 
 /* ---- a layer ------------------------------------------------------------------------------------------------------------------- */
@@ -140,22 +66,25 @@ static size_t s_next(bench_t *b)
     return b->row;
 }
 
-static void s_work_forward(bench_t *b)
+static void s_work_forward(void *ctx)
 {
+    bench_t *b = ctx;
     const size_t row = s_next(b);
     cpu_conv_forward(
         b->kernels, &b->window, TT_NN_RELU, b->packed, b->bias, b->in + row * b->ins, b->out + row * b->outs);
 }
 
-static void s_work_weights(bench_t *b)
+static void s_work_weights(void *ctx)
 {
+    bench_t *b = ctx;
     const size_t row = s_next(b);
     cpu_conv_param_grad(
         b->kernels, &b->window, b->in + row * b->ins, b->out + row * b->outs, false, b->grad, b->bias_grad);
 }
 
-static void s_work_input(bench_t *b)
+static void s_work_input(void *ctx)
 {
+    bench_t *b = ctx;
     const size_t row = s_next(b);
     cpu_conv_input_grad(b->kernels, &b->window, b->packed_back, b->out + row * b->outs, TT_NN_RELU,
         b->in + row * b->ins, b->d_in + row * b->ins);
@@ -186,15 +115,15 @@ static void s_open(bench_t *b, const cpu_window_t *window)
     b->ins = (size_t)w->in_h * w->in_w * w->in_c;
     b->outs = (size_t)w->out_h * w->out_w * w->out_c;
     const size_t weights = (size_t)w->kernel_h * w->kernel_w * w->in_c * w->out_c;
-    b->in = s_numbers(ROWS * b->ins, true);
-    b->out = s_numbers(ROWS * b->outs, true);
-    b->d_in = s_numbers(ROWS * b->ins, true);
-    b->weight = s_numbers(weights, false);
-    b->grad = s_numbers(weights, false);
-    b->bias = s_numbers(w->out_c, false);
-    b->bias_grad = s_numbers(w->out_c, false);
-    b->packed = s_numbers(cpu_conv_packed(w), false);
-    b->packed_back = s_numbers(cpu_conv_packed_back(w), false);
+    b->in = bench_numbers(ROWS * b->ins, true);
+    b->out = bench_numbers(ROWS * b->outs, true);
+    b->d_in = bench_numbers(ROWS * b->ins, true);
+    b->weight = bench_numbers(weights, false);
+    b->grad = bench_numbers(weights, false);
+    b->bias = bench_numbers(w->out_c, false);
+    b->bias_grad = bench_numbers(w->out_c, false);
+    b->packed = bench_numbers(cpu_conv_packed(w), false);
+    b->packed_back = bench_numbers(cpu_conv_packed_back(w), false);
     cpu_conv_pack(b->kernels, w, b->weight, b->packed);
     cpu_conv_pack_back(b->kernels, w, b->weight, b->packed_back);
 }
@@ -227,7 +156,7 @@ static void s_print(const bench_t *b, const char *device, double own)
 {
     size_t i;
     json_t *row;
-    printf("kernels      %s\nsgemm %d^3  %.1f GFLOP/s (our own)\n\n", device, SIDE, own);
+    printf("kernels      %s\nsgemm %d^3  %.1f GFLOP/s (our own)\n\n", device, BENCH_SIDE, own);
     printf("%-22s %8s %21s %21s %21s\n", "", "", "forward", "gradient of weights", "gradient of input");
     printf("%-22s %8s %12s %8s %12s %8s %12s %8s\n", "", "MFLOP", "us", "GFLOP/s", "us", "GFLOP/s", "us", "GFLOP/s");
     json_array_foreach(b->results, i, row)
@@ -267,7 +196,7 @@ int tt_cmd_bench_conv(int argc, char **argv)
         return tt_args_fail(args, status);
     b.kernels = ((const cpu_device_t *)device)->kernels;
     b.results = json_array();
-    const double own = s_yardstick(&b);
+    const double own = bench_own_gflops(b.kernels, b.seconds);
     for (size_t i = 0; i < TT_COUNT(s_layers); i++)
         s_layer(&b, &s_layers[i]);
     if (tt_arg_is(args, "output", "json"))

@@ -1,6 +1,7 @@
 /*  bench_envs - how fast one core steps each environment: tt_vec_step with random actions, resets and checks included,
  *  actions drawn before the clock starts (where a mask forbids one, the next that it allows). The median of five runs, and
  *  the best. */
+#include "cli/bench_loop.h"
 #include "cli/cmd.h"
 #include "collector/registry.h"
 #include "collector/vec.h"
@@ -164,12 +165,6 @@ static tt_status_t s_run(bench_t *b, int64_t ns, double *per_second, speed_t *to
     return TT_OK;
 }
 
-static int s_ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static tt_status_t s_measure(const tt_env_ops_t *env, uint32_t n, double seconds, speed_t *out)
 {
     bench_t b = {0};
@@ -183,7 +178,7 @@ static tt_status_t s_measure(const tt_env_ops_t *env, uint32_t n, double seconds
     s_close(&b);
     if (status != TT_OK)
         return status;
-    qsort(runs, RUNS, sizeof runs[0], s_ascending);
+    qsort(runs, RUNS, sizeof runs[0], bench_ascending);
     total.median = runs[RUNS / 2];
     total.best = runs[RUNS - 1];
     *out = total;

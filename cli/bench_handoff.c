@@ -1,5 +1,6 @@
 /*  bench_handoff - what a lock-step update waits for beside computing: a version to the collector, its segment back. Two
  *  processes over ipc with the sockets and high-water marks of a run, and nothing computed. */
+#include "cli/bench_loop.h"
 #include "cli/cmd.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
@@ -232,12 +233,6 @@ static tt_status_t s_run(const plan_t *plan, double *times)
 
 /* ---- the command --------------------------------------------------------------------------------------------------- */
 
-static int s_ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static tt_status_t s_plan(plan_t *plan, const tt_args_t *args)
 {
     *plan = (plan_t){.kib = {1, 36, 1024}, .sizes = 3, .segment = 2560, .runs = 2000};
@@ -262,7 +257,7 @@ static json_t *s_rows(const plan_t *plan, double *times)
         double *of = times + i * plan->runs, sum = 0;
         for (size_t k = 0; k < plan->runs; k++)
             sum += of[k];
-        qsort(of, plan->runs, sizeof *of, s_ascending);
+        qsort(of, plan->runs, sizeof *of, bench_ascending);
         json_array_append_new(rows,
             json_pack("{s:I, s:f, s:f, s:f, s:f}", "kib", (json_int_t)plan->kib[i], "mean_us", sum / (double)plan->runs,
                 "median_us", of[plan->runs / 2], "p90_us", of[plan->runs * 9 / 10], "min_us", of[0]));

@@ -4,10 +4,9 @@
  *  it), else our own product on wide layers. Two networks of the given shape, as in training; the loss is a square, so
  *  that the numbers are the networks' alone. The median of seven runs. */
 #include "cli/cmd.h"
+#include "cli/bench_loop.h"
 #include "cli/bench_nets.h"
-#include "common/base/clock.h"
 #include "common/base/mem.h"
-#include "common/base/rng.h"
 #include "common/nn/cpu/cpu.h"
 #include "common/nn/nn.h"
 #include <dlfcn.h>
@@ -25,7 +24,7 @@ const tt_option_t tt_opt_bench_kernels[] = {
     {0},
 };
 
-enum { RUNS = 7, ROWS = 2048, SIDE = 384, TANHS = 4096 };
+enum { ROWS = 2048, SIDE = BENCH_SIDE, TANHS = 4096 };
 
 typedef struct {
     tt_device_t *device;
@@ -47,35 +46,9 @@ typedef struct {
     json_t *results;
 } bench_t;
 
-typedef void (*work_fn)(bench_t *b);
-
-static int s_ascending(const void *a, const void *b)
+static double s_measure(bench_t *b, void (*work)(void *ctx))
 {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double s_time(bench_t *b, work_fn work, uint64_t count)
-{
-    const int64_t start = tt_now_ns(tt_clock_real());
-    for (uint64_t i = 0; i < count; i++)
-        work(b);
-    return (double)(tt_now_ns(tt_clock_real()) - start);
-}
-
-/*  Nanoseconds of one call: as many calls a run as fill its time. */
-static double s_measure(bench_t *b, work_fn work)
-{
-    const double share = b->seconds * 1e9 / RUNS;
-    uint64_t count = 1;
-    for (double ns = s_time(b, work, 1); ns < share / 4; ns = s_time(b, work, count))
-        count *= 2;
-    count *= 2;
-    double runs[RUNS];
-    for (int i = 0; i < RUNS; i++)
-        runs[i] = s_time(b, work, count) / (double)count;
-    qsort(runs, RUNS, sizeof runs[0], s_ascending);
-    return runs[RUNS / 2];
+    return bench_measure(work, b, b->seconds);
 }
 
 /* ---- the yardstick ---------------------------------------------------------------------------------------------- */
@@ -88,9 +61,9 @@ static struct {
     float *a, *b, *c;
 } s_blas;
 
-static void s_work_sgemm(bench_t *b)
+static void s_work_sgemm(void *ctx)
 {
-    (void)b;
+    (void)ctx;
     s_blas.call(101, 111, 111, SIDE, SIDE, SIDE, 1.0f, s_blas.a, SIDE, s_blas.b, SIDE, 0.0f, s_blas.c, SIDE);
 }
 
@@ -109,56 +82,15 @@ static sgemm_fn s_find_sgemm(void)
     return sgemm;
 }
 
-static float *s_numbers(size_t count)
-{
-    float *numbers = tt_aligned0(count * sizeof *numbers);
-    for (size_t i = 0; i < count; i++) {
-        uint32_t word[4];
-        tt_draw(word, 1, TT_STREAM_TEST, 0, i);
-        numbers[i] = 2.0f * tt_unit_f32(word[0]) - 1.0f;
-    }
-    return numbers;
-}
-
-/*  Our own product, SIDE^3, in blocks of TT_BLOCK rows as the networks have them. */
-static void s_work_own_gemm(bench_t *b)
-{
-    const tt_kernels_t *kernels = ((const cpu_device_t *)b->device)->kernels;
-    for (size_t at = 0; at < SIDE; at += TT_BLOCK) {
-        const tt_gemm_t job = {
-            .kind = TT_GEMM_ADD,
-            .first = true,
-            .m = TT_BLOCK,
-            .n = SIDE,
-            .k = SIDE,
-            .a = s_blas.a + at * SIDE,
-            .a_row = SIDE,
-            .a_k = 1,
-            .b = s_blas.b,
-            .b_panel = 16 * SIDE,
-            .b_k = 16,
-            .c = s_blas.c + at * SIDE,
-            .c_row = SIDE,
-        };
-        kernels->gemm(&job);
-    }
-}
-
-static double s_gflops(double flops, double ns)
-{
-    return flops / ns;
-}
-
 /*  GFLOP/s of the yardstick and of our own large product. */
 static void s_yardstick(bench_t *b, double *blas, double *own)
 {
-    const double flops = 2.0 * SIDE * SIDE * SIDE;
-    s_blas.a = s_numbers(SIDE * SIDE);
-    s_blas.b = s_numbers(SIDE * SIDE);
-    s_blas.c = s_numbers(SIDE * SIDE);
+    s_blas.a = bench_numbers(SIDE * SIDE, false);
+    s_blas.b = bench_numbers(SIDE * SIDE, false);
+    s_blas.c = bench_numbers(SIDE * SIDE, false);
     s_blas.call = s_find_sgemm();
-    *own = s_gflops(flops, s_measure(b, s_work_own_gemm));
-    *blas = s_blas.call ? s_gflops(flops, s_measure(b, s_work_sgemm)) : 0.0;
+    *own = bench_own_gflops(((const cpu_device_t *)b->device)->kernels, b->seconds);
+    *blas = s_blas.call ? 2.0 * SIDE * SIDE * SIDE / s_measure(b, s_work_sgemm) : 0.0;
     free(s_blas.a);
     free(s_blas.b);
     free(s_blas.c);
@@ -185,8 +117,9 @@ static tt_objective_t s_objective(const bench_t *b)
         .loss = s_loss};
 }
 
-static void s_work_forward(bench_t *b)
+static void s_work_forward(void *ctx)
 {
+    bench_t *b = ctx;
     float *out[TT_TOWERS_MAX] = {NULL};
     out[b->actor] = b->head;
     out[b->actor + 1] = b->value;
@@ -196,8 +129,9 @@ static void s_work_forward(bench_t *b)
     TT_CHECK(status == TT_OK);
 }
 
-static void s_work_grad(bench_t *b)
+static void s_work_grad(void *ctx)
 {
+    bench_t *b = ctx;
     const uint32_t out[] = {b->spec.tower[b->actor].out, b->spec.tower[b->actor + 1].out};
     const tt_objective_t objective = s_objective(b);
     const tt_pass_t pass = {.objective = &objective,
@@ -213,8 +147,9 @@ static void s_work_grad(bench_t *b)
     TT_CHECK(status == TT_OK);
 }
 
-static void s_work_apply(bench_t *b)
+static void s_work_apply(void *ctx)
 {
+    bench_t *b = ctx;
     float norm = 0;
     tt_status_t status = tt_opt_step(b->opt, b->stream, b->sums, 1e-5f);
     if (status == TT_OK)
@@ -222,14 +157,15 @@ static void s_work_apply(bench_t *b)
     TT_CHECK(status == TT_OK);
 }
 
-static void s_work_update(bench_t *b)
+static void s_work_update(void *ctx)
 {
-    s_work_grad(b);
-    s_work_apply(b);
+    s_work_grad(ctx);
+    s_work_apply(ctx);
 }
 
-static void s_work_tanh(bench_t *b)
+static void s_work_tanh(void *ctx)
 {
+    bench_t *b = ctx;
     ((const cpu_device_t *)b->device)->kernels->tanh(TANHS, b->memory, b->head);
 }
 
@@ -302,7 +238,7 @@ static tt_status_t s_open_net(bench_t *b)
 static tt_status_t s_open(bench_t *b)
 {
     TT_TRY(s_open_net(b));
-    b->memory = s_numbers(tt_mul(ROWS, b->spec.obs > 2 && !b->spec.parts ? b->spec.obs : 2));
+    b->memory = bench_numbers(tt_mul(ROWS, b->spec.obs > 2 && !b->spec.parts ? b->spec.obs : 2), false);
     b->bytes = b->spec.parts ? bench_net_rows(&b->spec, ROWS) : NULL;
     b->obs = tt_array0(ROWS, sizeof *b->obs);
     b->row = tt_array0(ROWS, sizeof *b->row);

@@ -1,5 +1,6 @@
 /*  bench_replay - what a replay costs on one core: rows in, minibatches of units out with both of their observations, beside
  *  the rate at which this core copies memory. Full and evicting, as it is for most of a run. The median of five runs. */
+#include "cli/bench_loop.h"
 #include "cli/cmd.h"
 #include "common/base/clock.h"
 #include "common/base/mem.h"
@@ -45,12 +46,6 @@ typedef struct {
 
 /* ---- measuring -------------------------------------------------------------------------------------------------------- */
 
-static int s_ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /*  How often a second something can be done, in the median of the runs. */
 static tt_status_t s_rate(double seconds, tt_status_t (*once)(void *), void *ctx, double *rate)
 {
@@ -64,7 +59,7 @@ static tt_status_t s_rate(double seconds, tt_status_t (*once)(void *), void *ctx
             TT_TRY(once(ctx));
         rates[run] = (double)times * 1e9 / (double)(now - start);
     }
-    qsort(rates, RUNS, sizeof *rates, s_ascending);
+    qsort(rates, RUNS, sizeof *rates, bench_ascending);
     *rate = rates[RUNS / 2];
     return TT_OK;
 }
