@@ -339,12 +339,33 @@ static tt_status_t s_put_divisor(tt_setup_t *self)
     return TT_OK;
 }
 
-/*  An encoder ends with layers of its own. */
+/*  Is it for the program to choose? Not where a program chose before. */
+static bool s_is_open(const tt_setup_t *self, const char *key)
+{
+    return !self->resolved && strcmp(tt_config_origin(self->config, key), "default") == 0;
+}
+
+/*  An observation that is a picture is read as one, unless it is too small for that. */
+static tt_status_t s_put_encoder(tt_setup_t *self)
+{
+    TT_AUTO(tt_columns) columns = NULL;
+    TT_TRY(tt_train_columns(&columns, &self->train));
+    if (tt_train_could_see(&self->train, columns, "nature"))
+        tt_config_put(self->config, "network.encoder", "nature", "default for pictures");
+    return tt_config_claim(self->config, tt_train_fields, &self->train);
+}
+
+/*  An encoder ends with layers of its own, and one is enough. */
 static tt_status_t s_put_network(tt_setup_t *self)
 {
+    static const char origin[] = "default with network.encoder";
+    if (s_is_open(self, "network.encoder"))
+        TT_TRY(s_blame(self->config, "env", s_put_encoder(self)));
     TT_TRY(s_blame(self->config, "env", s_put_divisor(self)));
-    if (tt_has_encoder(&self->train) && strcmp(tt_config_origin(self->config, "network.hidden"), "default") == 0)
-        tt_config_put(self->config, "network.hidden", "[]", "default with network.encoder");
+    if (tt_has_encoder(&self->train) && s_is_open(self, "network.hidden"))
+        tt_config_put(self->config, "network.hidden", "[]", origin);
+    if (tt_has_encoder(&self->train) && self->train.actor.kind == TT_ACT_SAMPLE && s_is_open(self, "network.shared"))
+        tt_config_put(self->config, "network.shared", "true", origin);
     return tt_config_claim(self->config, tt_train_fields, &self->train);
 }
 

@@ -80,9 +80,10 @@ static tt_status_t s_blame(const tt_config_t *config, const char *key, tt_status
 /*  What the env decides about the networks is not the fault of their keys. */
 static tt_status_t s_check_widths(const tt_train_cfg_t *cfg, const tt_net_spec_t *net)
 {
-    if (net->obs > TT_UNITS_MAX)
-        return tt_err(TT_INVALID, "an observation is %u numbers, flattened; the networks read at most %d", net->obs,
-            TT_UNITS_MAX);
+    if (net->obs > TT_UNITS_MAX && !tt_has_encoder(cfg))
+        return tt_err(TT_INVALID,
+            "an observation is %u numbers, flattened; layers without an encoder (network.encoder) read at most %d",
+            net->obs, TT_UNITS_MAX);
     const uint32_t out = net->tower[tt_net_tower(net, tt_actor_head(&cfg->actor))].out;
     if (out > TT_UNITS_MAX)
         return tt_err(TT_INVALID, "an action has %u choices and numbers; at most %d are possible", out, TT_UNITS_MAX);
@@ -155,6 +156,19 @@ static tt_status_t s_check_encoder(const tt_config_t *config, const tt_train_cfg
     alone.network.hidden.count = 0;
     const tt_net_spec_t net = tt_train_net(&alone, columns);
     return s_blame(config, key, tt_spec_check(&net));
+}
+
+bool tt_train_could_see(const tt_train_cfg_t *cfg, const tt_columns_t *columns, const char *words)
+{
+    tt_train_cfg_t alone = *cfg;
+    const char *key;
+    snprintf(alone.network.encoder, sizeof alone.network.encoder, "%s", words);
+    alone.network.hidden.count = 0;
+    alone.space.divisor = 1;
+    if (tt_encoder_check(&alone, columns, &key) != TT_OK)
+        return false;
+    const tt_net_spec_t net = tt_train_net(&alone, columns);
+    return tt_spec_check(&net) == TT_OK;
 }
 
 static tt_status_t s_check_network(const tt_config_t *config, const tt_train_cfg_t *cfg, const tt_columns_t *columns)

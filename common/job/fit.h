@@ -15,6 +15,8 @@ tt_status_t tt_train_columns(tt_columns_t **self_p, const tt_train_cfg_t *cfg);
 /*  The network that the settings describe, its first head as wide as what there is to choose from; collectors, learners and `eval` must
  *  agree. Without a tower where tt_encoder_check refuses the encoder. */
 tt_net_spec_t tt_train_net(const tt_train_cfg_t *cfg, const tt_columns_t *columns);
+/*  Could `words` be its encoder where nobody says otherwise: the observation has a picture of bytes, one, and it is large enough? */
+bool tt_train_could_see(const tt_train_cfg_t *cfg, const tt_columns_t *columns, const char *words);
 /*  The parts of a network's observation: these columns, where not all of them are read as floats, or `named`: each is to be one. */
 void tt_train_parts(tt_net_spec_t *spec, const tt_columns_t *columns, bool named);
 /*  A whole batch as one segment, without finals: what a lone collector sends. The columns are borrowed. */

@@ -37,6 +37,21 @@ def s_learns(world, config, at_least, *sets):
         check(json.loads(said.stdout)["return_mean"] >= at_least, said.stdout)
 
 
+def test_by_default(world):
+    """A picture that is large enough is looked at, by one encoder, unless somebody says otherwise."""
+    def resolved(env, *sets):
+        said = world.tutti("check", f"{PLUGINS}/{env}.so", *(word for one in sets for word in ("--set", one)))
+        equal(said.returncode, 0, said.stderr)
+        lines = dict(line.split("#")[0].strip().split(": ", 1) for line in said.stdout.splitlines() if line.startswith("  ") and ": " in line)
+        return [lines[key] for key in ("encoder", "shared", "hidden")]
+
+    equal(resolved("catch_frames"), ["nature", "true", "[]"], "frames")
+    equal(resolved("catch_frames", "network.encoder=none"), ["none", "false", "[64, 64]"], "frames, by dense layers")
+    equal(resolved("catch_frames", "network.shared=false", "network.hidden=[32]"), ["nature", "false", "[32]"], "frames, with an encoder each")
+    equal(resolved("catch_frames", "algorithm.name=dqn", "stop.env_steps=1k", "replay.capacity=2k")[0], "nature", "frames by DQN")
+    equal(resolved("catch"), ["none", "false", "[64, 64]"], "too small")
+
+
 def test_ppo_learns(world):
     s_learns(world, s_config(world, PPO, count=80_000), 0.8)
 
@@ -149,6 +164,6 @@ def test_what_check_says(world):
               "flat.yaml:3:3: network.encoder: no picture of bytes")
 
 
-main(test_ppo_learns, test_a2c_learns, test_dqn_learns, test_a_vector_behind_the_picture, test_same_bits_ppo,
+main(test_by_default, test_ppo_learns, test_a2c_learns, test_dqn_learns, test_a_vector_behind_the_picture, test_same_bits_ppo,
      test_same_bits_one_encoder_each, test_same_bits_a2c, test_same_bits_dqn, test_frames, test_disturbed_ppo, test_disturbed_dqn,
      test_resumed, test_what_check_says)

@@ -277,6 +277,9 @@ class World:
 def main(*tests):
     """Run each test in a world of its own, or those named on the command line; exit code 1 when one failed."""
     wanted = sys.argv[1:]
+    unknown = set(wanted) - {test.__name__ for test in tests}
+    if unknown:
+        sys.exit(f"{sys.argv[0]}: no test {', '.join(sorted(unknown))}")
     passed = failed = 0
     for test in tests:
         if wanted and test.__name__ not in wanted:

@@ -100,7 +100,8 @@ static void test_whose_fault(void **state)
 {
     (void)state;
     tt_train_cfg_t cfg = s_cfg("uint8[1024, 512]", "discrete(2)", false);
-    s_refused(&cfg, "f.yaml:1:1: env: an observation is 524288 numbers, flattened; the networks read at most 65536");
+    s_refused(&cfg, "f.yaml:1:1: env: an observation is 524288 numbers, flattened; layers without an encoder "
+                    "(network.encoder) read at most 65536");
     cfg = s_cfg("float32[4]", "multi_discrete(60000, 60000)", false);
     s_refused(&cfg, "f.yaml:1:1: env: an action has 120000 choices and numbers; at most 65536 are possible");
     cfg = s_cfg("uint8[64, 64]", "discrete(2)", false);
@@ -118,6 +119,31 @@ static void test_whose_fault(void **state)
     assert_int_equal(tt_train_fit(NULL, &cfg), TT_CONFIG);
     cfg = s_cfg("float32[4", "discrete(2)", false);
     assert_int_equal(tt_train_fit(NULL, &cfg), TT_CONFIG);
+}
+
+/*  Who reads a picture with an encoder may have more numbers in it than dense layers take. */
+static void test_what_could_see(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *obs;
+        bool nature, minatar;
+    } cases[] = {{"uint8[36, 36]", true, true}, {"uint8[35, 36]", false, true}, {"uint8[4, 84, 84]", true, true},
+        {"uint8[210, 160, 3]", true, true}, {"bool[10, 10, 4]", false, true}, {"float32[84, 84]", false, false},
+        {"uint8[100]", false, false}, {"{a: uint8[84, 84], b: uint8[84, 84]}", false, false},
+        {"{a: uint8[84, 84], b: float32[3]}", true, true}};
+    for (size_t i = 0; i < TT_COUNT(cases); i++) {
+        tt_train_cfg_t cfg = s_cfg(cases[i].obs, "discrete(2)", false);
+        TT_AUTO(tt_columns) columns = NULL;
+        assert_ok(tt_train_columns(&columns, &cfg));
+        assert_int_equal(tt_train_could_see(&cfg, columns, "nature"), cases[i].nature);
+        assert_int_equal(tt_train_could_see(&cfg, columns, "minatar"), cases[i].minatar);
+    }
+    tt_train_cfg_t cfg = s_cfg("uint8[210, 160, 3]", "discrete(2)", false);
+    cfg.network.hidden.count = 0;
+    cfg.space.divisor = 255;
+    snprintf(cfg.network.encoder, sizeof cfg.network.encoder, "nature");
+    assert_ok(tt_train_fit(NULL, &cfg));
 }
 
 /*  The best choice is one of one head's; and a row then has no estimates. */
@@ -151,6 +177,7 @@ int main(void)
         cmocka_unit_test(test_shared_trunk),
         cmocka_unit_test(test_init),
         cmocka_unit_test(test_whose_fault),
+        cmocka_unit_test(test_what_could_see),
         cmocka_unit_test(test_argmax),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
