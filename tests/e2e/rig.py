@@ -145,7 +145,7 @@ class World:
         check(done.returncode == code, f"{' '.join(args)}: exit {done.returncode}, stderr: {done.stderr[-3000:]}")
         return json.loads(done.stdout)
 
-    def start_run(self, config, *sets, name="run", seed=None, options=(), by=()):
+    def start_run(self, config, *sets, name="run", seed=None, options=(), by=(), env=None):
         """A run left going, its directory known; returns (process, run_dir)."""
         run_dir = os.path.join(self.path, name)
         args = ["run", config, "--output", "json", "--run-dir", run_dir, *options]
@@ -153,7 +153,7 @@ class World:
             args += ["--set", item]
         if seed is not None:
             args += ["--seed", str(seed)]
-        return self.start(*args, by=by), run_dir
+        return self.start(*args, by=by, env=env), run_dir
 
     def summary(self, process, code=0, deadline=DEADLINE):
         got, out, err = self.finish(process, deadline)

@@ -1,0 +1,48 @@
+#!/usr/bin/env python3
+"""A disk that takes longer than a lease for each sync and rename (slow_disk.c): nothing is rolled back, and the bits are those of a run on
+a fast one; so, too, when a learner dies while it waits for the disk."""
+
+import os
+import pathlib
+import signal
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e"))
+from disturbed import check_like  # noqa: E402
+from rig import equal, main, steps, wait_for  # noqa: E402
+
+SLOW = {"LD_PRELOAD": os.environ["SLOW_DISK"], "SLOW_DISK_MS": "1200"}
+
+
+def sets(lag, *more):
+    return [f"lag={lag}", f"stop.env_steps={steps(50_000)}", "net.beat_ms=100", "net.lease_ms=1000", "checkpoint.every_s=1",
+            "collector.replicas=2", "learner.replicas=2", *more]
+
+
+def s_slow(world, lag):
+    still = world.train(world.config(), *sets(lag), seed=7)
+    summary = world.train(world.config(), *sets(lag), seed=7, env=SLOW)
+    check_like(summary, still, lag)
+    equal(summary["rolled_back"], 0, "rolled_back")
+
+
+def test_lag_0(world):
+    s_slow(world, 0)
+
+
+def test_lag_1(world):
+    s_slow(world, 1)
+
+
+def test_killed_while_it_waits(world):
+    still = world.train(world.config(), *sets(1), seed=7)
+    process, run_dir = world.start_run(world.config(), *sets(1), seed=7, env=SLOW)
+    world.await_steps(run_dir, 1, process)
+    written = pathlib.Path(run_dir, "checkpoints")
+    wait_for(lambda: [path for path in written.glob("*") if path.suffix != ".safetensors"], "a checkpoint that is being written")
+    os.kill(world.replica("learner", 0), signal.SIGKILL)
+    check_like(world.summary(process), still, 1)
+
+
+main(test_lag_0, test_lag_1, test_killed_while_it_waits)
