@@ -3,7 +3,7 @@
  *
  *  A convolution's kernel is a matrix of [kh x kw x in] inputs and [out] units, as PyTorch flattens it too.
  *
- *  Source:  Saxe et al. 2013, arXiv:1312.6120; Box and Muller 1958; modified Gram-Schmidt, run twice;
+ *  Source:  Saxe et al. 2013, arXiv:1312.6120; Box and Muller 1958; orthonormal.h;
  *           LeCun et al. 1998 for the uniform ones: PyTorch's kaiming_uniform_(a=sqrt(5)) comes to their bound
  *  The same bits everywhere: libm's log and sin may differ in the last bit between processors, so they are our own
  *  here; everything is double, in a written order, and rounded to float at the end. */
@@ -12,6 +12,7 @@
 #include "common/base/mem.h"
 #include "common/base/rng.h"
 #include "common/nn/backend.h"
+#include "common/nn/orthonormal.h"
 #include "common/nn/spec.h"
 
 /*  log(x), x > 0 and normal: x = m 2^e with m in [sqrt 1/2, sqrt 2), log m = 2 atanh((m - 1) / (m + 1)) by its series;
@@ -57,37 +58,6 @@ static double s_normal(uint64_t seed, uint32_t tensor, uint64_t element)
     return sqrt(-2.0 * s_log_of(u)) * s_cos_turn(tt_unit_f64(word[2], word[3]));
 }
 
-/*  Eight running sums, so that a compiler may use vectors without changing the order. */
-static double s_dot(const double *a, const double *b, size_t n)
-{
-    double part[8] = {0};
-    size_t i = 0;
-    for (; i + 8 <= n; i += 8)
-        for (size_t j = 0; j < 8; j++)
-            part[j] += a[i + j] * b[i + j];
-    for (size_t j = 0; i < n; i++, j++)
-        part[j] += a[i] * b[i];
-    return ((part[0] + part[4]) + (part[2] + part[6])) + ((part[1] + part[5]) + (part[3] + part[7]));
-}
-
-/*  Make `count` <= n vectors of n elements orthonormal. The diagonal of R is positive by construction. */
-static void s_orthonormalise(double *vectors, size_t count, size_t n)
-{
-    for (size_t i = 0; i < count; i++) {
-        double *v = vectors + i * n;
-        for (size_t pass = 0; pass < 2; pass++)
-            for (size_t j = 0; j < i; j++) {
-                const double *q = vectors + j * n;
-                const double along = s_dot(v, q, n);
-                for (size_t k = 0; k < n; k++)
-                    v[k] -= along * q[k];
-            }
-        const double scale = 1.0 / sqrt(s_dot(v, v, n));
-        for (size_t k = 0; k < n; k++)
-            v[k] *= scale;
-    }
-}
-
 /* ---- a layer -------------------------------------------------------------------------------------------------------- */
 
 /*  What a layer starts with: its weight and bias, the number of the weight in the network (the bias has the next), and the gain. */
@@ -109,7 +79,7 @@ static void s_orthogonal(const layer_t *layer)
     double *vectors = tt_array0(tt_mul(count, n), sizeof *vectors);
     for (size_t i = 0; i < count * n; i++)
         vectors[i] = s_normal(layer->seed, layer->number, i);
-    s_orthonormalise(vectors, count, n);
+    tt_orthonormalise(vectors, count, n);
     for (size_t i = 0; i < in; i++)
         for (size_t o = 0; o < out; o++)
             layer->values[i * out + o] = (float)(gain * (in < out ? vectors[i * n + o] : vectors[o * n + i]));
