@@ -38,7 +38,8 @@ static void s_words(const tt_layer_t *layer, const tt_columns_t *columns, char o
         s_add_window(out, layer);
         break;
     case TT_LAYER_MAX_POOL:
-        snprintf(out, TEXT, "max_pool");
+    case TT_LAYER_AVG_POOL:
+        snprintf(out, TEXT, layer->kind == TT_LAYER_MAX_POOL ? "max_pool" : "avg_pool");
         s_add_window(out, layer);
         break;
     case TT_LAYER_DENSE:

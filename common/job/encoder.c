@@ -154,8 +154,8 @@ static tt_status_t s_pad(reader_t *self, tt_layer_t *layer)
 /*  What may follow, up to the layer's end. */
 static tt_status_t s_options(reader_t *self, tt_layer_t *layer)
 {
-    const bool window = layer->kind == TT_LAYER_CONV2D || layer->kind == TT_LAYER_MAX_POOL;
-    const bool acts = layer->kind != TT_LAYER_MAX_POOL && layer->kind != TT_LAYER_ACTIVATION;
+    const bool window = tt_layer_looks(layer->kind);
+    const bool acts = !tt_layer_pools(layer->kind) && layer->kind != TT_LAYER_ACTIVATION;
     char word[WORD_MAX + 1];
     for (s_peek(self, word); *word; s_pass(self), s_peek(self, word)) {
         if (window && strcmp(word, "pad") == 0)
@@ -267,6 +267,8 @@ static const word_t s_words[] = {
         TT_LAYER_CONV2D, TT_NN_NONE, s_conv},
     {"max_pool", "'max_pool 3x3 /2 pad 1': window; stride and pad may be left away", TT_LAYER_MAX_POOL, TT_NN_NONE,
         s_pool},
+    {"avg_pool", "'avg_pool 2x2 /2 pad 1': window; stride and pad may be left away", TT_LAYER_AVG_POOL, TT_NN_NONE,
+        s_pool},
     {"dense", "'dense 512 relu': units; the activation may be left away", TT_LAYER_DENSE, TT_NN_NONE, s_dense},
     {"layer_norm", "'layer_norm', and an activation or none", TT_LAYER_LAYER_NORM, TT_NN_NONE, s_options},
     {"relu", "'relu' alone", TT_LAYER_ACTIVATION, TT_NN_RELU, s_options},
@@ -314,7 +316,7 @@ static tt_status_t s_insert(reader_t *self, const known_t *known)
 static tt_status_t s_begun(reader_t *self)
 {
     tt_layer_t layer = {.kind = self->word->kind, .activation = self->word->activation};
-    if (layer.kind == TT_LAYER_CONV2D || layer.kind == TT_LAYER_MAX_POOL)
+    if (tt_layer_looks(layer.kind))
         layer.stride[0] = layer.stride[1] = 1;
     if (layer.kind != TT_LAYER_RESIDUAL) {
         TT_TRY(self->word->read(self, &layer));
@@ -415,13 +417,21 @@ static tt_status_t s_only(const tt_columns_t *columns, uint32_t *out)
         s_parts(columns, parts, sizeof parts));
 }
 
+static bool s_looks(const tt_net_spec_t *spec)
+{
+    for (uint32_t l = 0; l < spec->layers; l++)
+        if (tt_layer_looks(spec->layer[l].kind))
+            return true;
+    return false;
+}
+
 static tt_status_t s_picture(
     const tt_train_cfg_t *cfg, const tt_columns_t *columns, const tt_net_spec_t *spec, uint32_t *out)
 {
     *out = columns->obs_count;
     if (*cfg->network.picture)
         return s_named(cfg->network.picture, columns, out);
-    return s_has(spec, TT_LAYER_CONV2D) || s_has(spec, TT_LAYER_MAX_POOL) ? s_only(columns, out) : TT_OK;
+    return s_looks(spec) ? s_only(columns, out) : TT_OK;
 }
 
 static void s_put_shape(tt_tower_t *tower, const tt_column_t *picture)

@@ -2,7 +2,7 @@
  *
  *      list     = layer {"," layer}
  *      layer    = "conv" CHANNELS HxW ["/" STRIDE] ["pad" N] ["relu" | "tanh"]
- *               | "max_pool" HxW ["/" STRIDE] ["pad" N]
+ *               | ("max_pool" | "avg_pool") HxW ["/" STRIDE] ["pad" N]
  *               | "dense" UNITS ["relu" | "tanh"] | "layer_norm" ["relu" | "tanh"] | "relu" | "tanh"
  *               | "residual" [TIMES] "(" list ")" | "concat" KEY | the name of a known encoder
  *
@@ -10,7 +10,7 @@
  *
  *  The picture: the part of the observation that network.picture names; else the only one of bytes with two or three dimensions.
  *  Two dimensions are one channel; of three the first are the channels where it is smaller than the last and not larger than the
- *  second, else the last are. A list without conv and max_pool, where no picture is named, reads the whole observation as one vector.
+ *  second, else the last are. A list without conv and pooling, where no picture is named, reads the whole observation as one vector.
  *  Where it reads a picture and has no concat, all other parts are put behind it, in their order.
  *
  *  Threads: pure. */

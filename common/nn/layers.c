@@ -38,7 +38,7 @@ static tt_status_t s_check_units(const tt_layer_t *layer, uint64_t in)
 static tt_status_t s_check_window(const tt_layer_t *layer, const tt_shape_t *in)
 {
     const uint8_t *kernel = layer->kernel, *stride = layer->stride, *pad = layer->pad;
-    const bool pool = layer->kind == TT_LAYER_MAX_POOL;
+    const bool pool = tt_layer_pools(layer->kind);
     if (!in->picture)
         return tt_err(TT_INVALID, "it needs a picture, and a vector of %u numbers comes to it", in->channels);
     if (!kernel[0] || !kernel[1] || !stride[0] || !stride[1])
@@ -71,7 +71,7 @@ static tt_status_t s_conv(const tt_net_spec_t *spec, const tt_layer_t *layer, co
 
 static tt_status_t s_pool(const tt_net_spec_t *spec, const tt_layer_t *layer, const tt_shape_t *in, tt_shape_t *out)
 {
-    enum { POSITIONS = 256 }; /* one byte says which is the largest */
+    enum { POSITIONS = 256 }; /* one byte says which is the largest; a mean has the same room */
     (void)spec;
     TT_TRY(s_check_window(layer, in));
     if (layer->kernel[0] * layer->kernel[1] > POSITIONS)
@@ -123,6 +123,7 @@ static const struct {
     [TT_LAYER_ACTIVATION] = {"activation", s_same},
     [TT_LAYER_RESIDUAL] = {"residual", s_same},
     [TT_LAYER_CONCAT] = {"concat", s_concat},
+    [TT_LAYER_AVG_POOL] = {"avg_pool", s_pool},
 };
 
 static const char *s_name(tt_layer_kind_t kind)

@@ -57,8 +57,19 @@ typedef enum {
     TT_LAYER_LAYER_NORM, /* over all of a row's numbers, eps 1e-5, with a gain and a bias for each   */
     TT_LAYER_ACTIVATION, /* nothing but `activation`                                                */
     TT_LAYER_RESIDUAL,   /* x + f(x): f is the next `span` layers, which keep the shape; may nest    */
-    TT_LAYER_CONCAT      /* the vector so far, and behind it observation part `part` (no gradient)  */
+    TT_LAYER_CONCAT,     /* the vector so far, and behind it observation part `part` (no gradient)  */
+    TT_LAYER_AVG_POOL    /* kernel, stride, pad (zeros, which count)                                */
 } tt_layer_kind_t;
+
+static inline bool tt_layer_pools(tt_layer_kind_t kind)
+{
+    return kind == TT_LAYER_MAX_POOL || kind == TT_LAYER_AVG_POOL;
+}
+/*  Has it a kernel, a stride and padding, and needs a picture therefore? */
+static inline bool tt_layer_looks(tt_layer_kind_t kind)
+{
+    return kind == TT_LAYER_CONV2D || tt_layer_pools(kind);
+}
 
 typedef struct {
     tt_layer_kind_t kind;

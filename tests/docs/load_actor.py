@@ -121,7 +121,7 @@ def main():
             with open(dueling[-1], "w", encoding="utf-8") as file:
                 file.write(f"env: CartPole-v1\nalgorithm: {{name: dqn, dueling: true}}\nnetwork: {{hidden: {hidden}}}\n")
         pictures = []
-        residual = "[conv 4 3x5 /2 pad 1x2, layer_norm tanh, residual 2 (relu, conv 4 3x3 pad 1), max_pool 2x2, dense 8 relu, concat paddle]"
+        residual = "[conv 4 3x5 /2 pad 1x2, layer_norm tanh, residual 2 (relu, conv 4 3x3 pad 1), max_pool 2x2, avg_pool 2x3 pad 1, dense 8 relu, concat paddle]"
         for plugin, algorithm, network in (("catch", "ppo", "{encoder: minatar, shared: true}"),
                                            ("catch_parts", "ppo", f"{{encoder: {residual}, hidden: [8]}}"),
                                            ("catch_parts", "a2c", "{encoder: [conv 2 3x3], shared: true}"),

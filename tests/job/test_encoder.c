@@ -51,17 +51,19 @@ static void test_a_list(void **state)
 {
     (void)state;
     const tt_net_spec_t net = s_read("uint8[84, 84, 4]",
-        "conv 32 8x8 /4 relu, conv 16 3x5 /2x1 pad 0x2 tanh,max_pool 2x2 /2 ,layer_norm tanh, dense 64, relu");
+        "conv 32 8x8 /4 relu, conv 16 3x5 /2x1 pad 0x2 tanh,max_pool 2x2 /2 ,avg_pool 3x3 pad 1, "
+        "layer_norm tanh, dense 64, relu");
     const tt_layer_t *l = net.layer;
-    assert_int_equal(net.layers, 6);
+    assert_int_equal(net.layers, 7);
     s_expect(&l[0], TT_LAYER_CONV2D, 32, 8, 4, 0, TT_NN_RELU);
     assert_int_equal(l[1].kind, TT_LAYER_CONV2D);
     assert_true(l[1].kernel[0] == 3 && l[1].kernel[1] == 5 && l[1].stride[0] == 2 && l[1].stride[1] == 1);
     assert_true(l[1].pad[0] == 0 && l[1].pad[1] == 2 && l[1].activation == TT_NN_TANH);
     s_expect(&l[2], TT_LAYER_MAX_POOL, 0, 2, 2, 0, TT_NN_NONE);
-    s_expect(&l[3], TT_LAYER_LAYER_NORM, 0, 0, 0, 0, TT_NN_TANH);
-    s_expect(&l[4], TT_LAYER_DENSE, 64, 0, 0, 0, TT_NN_NONE);
-    s_expect(&l[5], TT_LAYER_ACTIVATION, 0, 0, 0, 0, TT_NN_RELU);
+    s_expect(&l[3], TT_LAYER_AVG_POOL, 0, 3, 1, 1, TT_NN_NONE);
+    s_expect(&l[4], TT_LAYER_LAYER_NORM, 0, 0, 0, 0, TT_NN_TANH);
+    s_expect(&l[5], TT_LAYER_DENSE, 64, 0, 0, 0, TT_NN_NONE);
+    s_expect(&l[6], TT_LAYER_ACTIVATION, 0, 0, 0, 0, TT_NN_RELU);
 }
 
 static void test_residuals(void **state)
@@ -123,11 +125,11 @@ static void test_what_is_said(void **state)
 {
     (void)state;
     s_refused("natur",
-        "layer 1: 'natur' is no layer; did you mean 'nature'?: layers are conv, max_pool, dense, layer_norm, "
-        "relu, tanh, residual, concat; whole encoders are nature, impala, minatar");
+        "layer 1: 'natur' is no layer; did you mean 'nature'?: layers are conv, max_pool, avg_pool, dense, "
+        "layer_norm, relu, tanh, residual, concat; whole encoders are nature, impala, minatar");
     s_refused("conv 8 3x3 relu, dens 3",
         "layer 2: 'dens' is no layer; did you mean 'dense'?: layers are conv, max_pool, "
-        "dense, layer_norm, relu, tanh, residual, concat; whole encoders are nature, "
+        "avg_pool, dense, layer_norm, relu, tanh, residual, concat; whole encoders are nature, "
         "impala, minatar");
 #define CONV "write 'conv 32 8x8 /4 pad 1 relu': channels, kernel; stride, pad and activation may be left away"
     s_refused("conv", "layer 1: 'conv' is not complete: " CONV);
@@ -142,6 +144,9 @@ static void test_what_is_said(void **state)
     s_refused("max_pool 2x2 relu",
         "layer 1: 'max_pool' does not go on with 'relu': write 'max_pool 3x3 /2 pad 1': window; "
         "stride and pad may be left away");
+    s_refused("avg_pool 2", "layer 1: 'avg_pool' does not go on with '2': write 'avg_pool 2x2 /2 pad 1': window; "
+                            "stride and pad may be left "
+                            "away");
     s_refused("dense 0",
         "layer 1: 'dense' does not go on with '0': write 'dense 512 relu': units; the activation may be "
         "left away");
@@ -225,6 +230,8 @@ static void test_which_picture(void **state)
     snprintf(cfg.network.picture, sizeof cfg.network.picture, "up");
     s_refused_of(
         &cfg, "network.picture: the observation has no part 'up'; it has left [9, 9], right [9, 9], depth [9, 9], x");
+    cfg = s_cfg("{picture: uint8[9, 9], x: float32}", "avg_pool 2x2");
+    assert_true(s_net(&cfg).tower[0].height == 9 && s_net(&cfg).layers == 2);
     cfg = s_cfg("float32[4]", "minatar");
     s_refused_of(&cfg, "network.encoder: no picture of bytes (uint8 or bool, two or three dimensions) to convolve: the "
                        "observation has obs [4]; network.picture: KEY names one");

@@ -28,6 +28,10 @@
     {                                          \
         WINDOW(TT_LAYER_MAX_POOL, __VA_ARGS__) \
     }
+#define MEAN(...)                              \
+    {                                          \
+        WINDOW(TT_LAYER_AVG_POOL, __VA_ARGS__) \
+    }
 #define DENSE(units_, activation_)                                         \
     {                                                                      \
         .kind = TT_LAYER_DENSE, .units = units_, .activation = activation_ \
@@ -195,6 +199,16 @@ const tt_net_spec_t fixture_specs[] = {
         .sets = 2,
         .tower = {{.name = "a", LAYERS(70), .out = 3}, {.name = "b", RELU, LAYERS(16, 8), .out = 1, .group = 1},
             {.name = "c", .out = 2, .group = 1}}},
+    /* means: before the first weight, over windows that overlap and reach over the border, and of one number; more channels than lanes */
+    {.obs = 216,
+        .parts = 1,
+        .part = {{.bytes = true, .elements = 216, .divisor = 255}},
+        .towers = 3,
+        .layers = 5,
+        .layer = {MEAN(2, 3, 1, 2, 1, 0, TT_NN_TANH), CONV(18, 3, 2, 1, 1, 1, 0, TT_NN_RELU),
+            MEAN(3, 2, 2, 1, 1, 1, TT_NN_NONE), MEAN(1, 1, 1, 1, 0, 0, TT_NN_RELU), NORM(TT_NN_NONE)},
+        .tower = {{.name = "encoder", ENCODER(0, 5), PICTURE(0, 9, 8, 3)}, {.name = "actor", .from = 1, .out = 2},
+            {.name = "critic", .from = 1, LAYERS(7), .out = 1}}},
 };
 const size_t fixture_spec_count = TT_COUNT(fixture_specs), fixture_pair_count = 11;
 

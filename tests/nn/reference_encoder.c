@@ -113,6 +113,20 @@ static numbers_t pool(walk_t *walk, const tt_layer_t *layer, const numbers_t *in
     return out;
 }
 
+static numbers_t mean(walk_t *walk, const tt_layer_t *layer, const numbers_t *in)
+{
+    (void)walk;
+    const uint32_t places = (uint32_t)layer->kernel[0] * layer->kernel[1];
+    numbers_t out = windows(layer, in, in->c);
+    double *to = out.x;
+    for (uint32_t y = 0; y < out.h; y++)
+        for (uint32_t x = 0; x < out.w; x++)
+            for (uint32_t c = 0; c < out.c; c++, to++)
+                for (uint32_t k = 0; k < places; k++)
+                    *to += sees(layer, in, y, x, k, c, 0) / places;
+    return out;
+}
+
 static numbers_t dense(walk_t *walk, const tt_layer_t *layer, const numbers_t *in)
 {
     const double *weight = walk->params + walk->at[0].offset, *bias = walk->params + walk->at[1].offset;
@@ -169,6 +183,7 @@ static numbers_t (*const s_kinds[])(walk_t *walk, const tt_layer_t *layer, const
     [TT_LAYER_ACTIVATION] = copy,
     [TT_LAYER_RESIDUAL] = copy,
     [TT_LAYER_CONCAT] = concat,
+    [TT_LAYER_AVG_POOL] = mean,
 };
 
 static void activate(tt_nn_activation_t activation, const numbers_t *n)

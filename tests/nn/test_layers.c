@@ -38,7 +38,7 @@ static void test_bad_layers(void **state)
         uint32_t layers;
         const char *text;
     } bad[] = {
-        {{{.kind = (tt_layer_kind_t)7}}, 1, "network: encoder: layer 1 (unknown): kind 7 is unknown"},
+        {{{.kind = (tt_layer_kind_t)8}}, 1, "network: encoder: layer 1 (unknown): kind 8 is unknown"},
         {{{.kind = TT_LAYER_ACTIVATION, .activation = (tt_nn_activation_t)3}}, 1,
             "(activation): activation 3 is unknown"},
         {{{.kind = TT_LAYER_ACTIVATION, .activation = TT_NN_NONE}}, 1, "nothing but an activation, and has none"},
@@ -54,6 +54,10 @@ static void test_bad_layers(void **state)
             "it must be at most half"},
         {{{.kind = TT_LAYER_MAX_POOL, .kernel = {17, 16}, .stride = {1, 1}, .pad = {8, 8}}}, 1,
             "a window of 17 x 16; 256"},
+        {{{.kind = TT_LAYER_AVG_POOL, .kernel = {2, 3}, .stride = {1, 1}, .pad = {0, 2}}}, 1,
+            "layer 1 (avg_pool): padding of 0 x 2 for a kernel of 2 x 3: it must be at most half"},
+        {{{.kind = TT_LAYER_DENSE, .units = 9}, {.kind = TT_LAYER_AVG_POOL, .kernel = {1, 1}, .stride = {1, 1}}}, 2,
+            "layer 2 (avg_pool): it needs a picture"},
         {{{.kind = TT_LAYER_DENSE, .units = 9}, CONV}, 2,
             "layer 2 (conv2d): it needs a picture, and a vector of 9 numbers"},
         {{{.kind = TT_LAYER_DENSE, .units = TT_UNITS_MAX}, {.kind = TT_LAYER_DENSE, .units = TT_UNITS_MAX}}, 2,

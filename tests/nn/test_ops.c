@@ -28,7 +28,7 @@ static void s_check(float *expected, float *got, size_t count, const tt_kernels_
     free(got);
 }
 
-/* ---- max pooling -------------------------------------------------------------------------------------------------------------- */
+/* ---- pooling ------------------------------------------------------------------------------------------------------------------ */
 
 static cpu_window_t s_window(uint32_t seed)
 {
@@ -117,6 +117,42 @@ static void test_pooling(void **state)
 {
     (void)state;
     ops_on_builds(s_check_pool, CASES);
+}
+
+/*  The mean of a window, and back; NaN of the picture stay in it. */
+static void s_check_mean(const tt_kernels_t *kernels, uint32_t seed)
+{
+    const cpu_window_t s = s_window(seed);
+    const size_t ins = (size_t)s.in_h * s.in_w * s.in_c, outs = (size_t)s.out_h * s.out_w * s.out_c;
+    const float share = 1.0f / (float)(s.kernel_h * s.kernel_w);
+    float *in = s_picture(seed, ins), *d = ops_numbers(seed, 2, OPS_HOLES, outs);
+    float *out = s_room(outs), *d_in = s_room(ins), *got = s_room(outs), *got_in = s_room(ins);
+    memset(d_in, 0, ins * sizeof *d_in);
+    size_t i = 0, at;
+    for (uint32_t y = 0; y < s.out_h; y++)
+        for (uint32_t x = 0; x < s.out_w; x++)
+            for (uint32_t c = 0; c < s.in_c; c++, i++) {
+                bool first = true;
+                for (uint32_t k = 0; k < s.kernel_h * s.kernel_w; k++)
+                    if (s_place(&s, y, x, k, c, &at)) {
+                        out[i] = first ? in[at] : out[i] + in[at];
+                        d_in[at] += d[i] * share;
+                        first = false;
+                    }
+                out[i] *= share;
+            }
+    cpu_pool_forward(kernels, &s, in, got, NULL);
+    cpu_pool_backward(kernels, &s, d, NULL, got_in);
+    s_check(out, got, outs, kernels, "mean");
+    s_check(d_in, got_in, ins, kernels, "mean, back");
+    ops_free(in);
+    ops_free(d);
+}
+
+static void test_mean(void **state)
+{
+    (void)state;
+    ops_on_builds(s_check_mean, CASES);
 }
 
 /*  The largest window there may be: its last place has number 255. */
@@ -338,6 +374,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pooling),
+        cmocka_unit_test(test_mean),
         cmocka_unit_test(test_largest_window),
         cmocka_unit_test(test_layer_norm),
         cmocka_unit_test(test_normal),

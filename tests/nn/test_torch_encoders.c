@@ -38,6 +38,10 @@ static float number(uint32_t what, size_t index)
 #define STAGE(c)                                                                                                   \
     SAME(c, NONE), {.kind = TT_LAYER_MAX_POOL, .kernel = {3, 3}, .stride = {2, 2}, .pad = {1, 1}, NONE}, BLOCK(c), \
         BLOCK(c)
+#define MEAN(kh, kw, sh, sw, ph, pw)                                                             \
+    {                                                                                            \
+        .kind = TT_LAYER_AVG_POOL, .kernel = {kh, kw}, .stride = {sh, sw}, .pad = {ph, pw}, NONE \
+    }
 #define DENSE(units_, ...)                                   \
     {                                                        \
         .kind = TT_LAYER_DENSE, .units = units_, __VA_ARGS__ \
@@ -67,6 +71,8 @@ static const net_t s_nets[] = {
         {CONV(6, 4, 3, 2, 1, 1, 0, NONE), NORM(TANH), {.kind = TT_LAYER_CONCAT, .part = 1, NONE}, NORM(TANH),
             DENSE(24, RELU), {.kind = TT_LAYER_RESIDUAL, .span = 2, NONE}, DENSE(18, TANH), DENSE(24, NONE),
             NORM(NONE)}},
+    {"means", 11, 8, 2, true, 255, 0, 9, 4,
+        {CONV(5, 3, 3, 1, 1, 0, 0, RELU), MEAN(3, 2, 2, 1, 1, 0), MEAN(2, 3, 1, 2, 1, 1), DENSE(12, RELU)}},
 };
 
 static tt_net_spec_t spec_of(const net_t *net)

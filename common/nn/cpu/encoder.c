@@ -219,6 +219,7 @@ static const struct {
     [TT_LAYER_ACTIVATION] = {s_only_activate, s_pass_back},
     [TT_LAYER_RESIDUAL] = {s_residual, s_residual_back},
     [TT_LAYER_CONCAT] = {s_concat, s_pass_back},
+    [TT_LAYER_AVG_POOL] = {s_pool, s_pool_back}, /* its `which` is NULL */
 };
 
 static void s_set(turn_t *turn, const cpu_step_t *step)

@@ -70,11 +70,13 @@ typedef struct {
 } tt_patch_t;
 
 /*  The largest of `places` numbers for y < h, x < w and each channel: of in[y * in_y + x * in_x + at[i] + channel], i = 0 .. places - 1,
- *  the first that no other exceeds, or the first NaN, and in `which` its number[i]. The way back adds d to the same place of d_in. */
+ *  the first that no other exceeds, or the first NaN, and in `which` its number[i]. The way back adds d to the same place of d_in.
+ *  which NULL: their mean, which is share times their sum in this order; the way back adds share times d to each. */
 typedef struct {
     size_t h, w, channels, places;
     const size_t *at;
     const uint8_t *number;
+    float share;
     size_t in_y, in_x, out_y, out_x; /* the last two: of out, which, d */
 } tt_pool_t;
 

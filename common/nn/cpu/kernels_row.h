@@ -1,5 +1,5 @@
 /*  kernels_row - what encoders do to the numbers of a row besides products, for every build; behind kernels_impl.h and under its
- *  rules: activations, layer norm, max pooling, widening. */
+ *  rules: activations, layer norm, pooling, widening. */
 #pragma once
 #include "common/nn/cpu/kernels_impl.h"
 
@@ -90,7 +90,7 @@ static void kernel_norm_back(size_t count, const float *x, const float *kept, co
     }
 }
 
-/* ---- max pooling -------------------------------------------------------------------------------------------------------------- */
+/* ---- pooling ------------------------------------------------------------------------------------------------------------------ */
 
 V16_FN void part_store_bytes(uint8_t *p, v16 a, size_t left)
 {
@@ -120,6 +120,14 @@ V16_FN void pool_part(const tt_pool_t *p, const float *in, size_t left, float *o
     part_store_bytes(which, number, left);
 }
 
+V16_FN void mean_part(const tt_pool_t *p, const float *in, size_t left, float *out)
+{
+    v16 sum = part_load(in + p->at[0], left);
+    for (size_t i = 1; i < p->places; i++)
+        sum = v_add(sum, part_load(in + p->at[i], left));
+    part_store(out, v_mul(sum, v_set(p->share)), left);
+}
+
 static void kernel_pool(const tt_pool_t *job, const float *in, float *out, uint8_t *which)
 {
     const tt_pool_t local = *job, *p = &local;
@@ -127,7 +135,10 @@ static void kernel_pool(const tt_pool_t *job, const float *in, float *out, uint8
         for (size_t x = 0; x < p->w; x++) {
             const size_t from = y * p->in_y + x * p->in_x, to = y * p->out_y + x * p->out_x;
             for (size_t c = 0; c < p->channels; c += 16)
-                pool_part(p, in + from + c, p->channels - c, out + to + c, which + to + c);
+                if (which)
+                    pool_part(p, in + from + c, p->channels - c, out + to + c, which + to + c);
+                else
+                    mean_part(p, in + from + c, p->channels - c, out + to + c);
         }
 }
 
@@ -143,6 +154,15 @@ V16_FN void pool_back_part(const tt_pool_t *p, const float *d, const uint8_t *wh
     }
 }
 
+V16_FN void mean_back_part(const tt_pool_t *p, const float *d, size_t left, float *d_in)
+{
+    const v16 back = v_mul(part_load(d, left), v_set(p->share));
+    for (size_t i = 0; i < p->places; i++) {
+        float *to = d_in + p->at[i];
+        part_store(to, v_add(part_load(to, left), back), left);
+    }
+}
+
 static void kernel_pool_back(const tt_pool_t *job, const float *d, const uint8_t *which, float *d_in)
 {
     const tt_pool_t local = *job, *p = &local;
@@ -150,7 +170,10 @@ static void kernel_pool_back(const tt_pool_t *job, const float *d, const uint8_t
         for (size_t x = 0; x < p->w; x++) {
             const size_t to = y * p->in_y + x * p->in_x, from = y * p->out_y + x * p->out_x;
             for (size_t c = 0; c < p->channels; c += 16)
-                pool_back_part(p, d + from + c, which + from + c, p->channels - c, d_in + to + c);
+                if (which)
+                    pool_back_part(p, d + from + c, which + from + c, p->channels - c, d_in + to + c);
+                else
+                    mean_back_part(p, d + from + c, p->channels - c, d_in + to + c);
         }
 }
 

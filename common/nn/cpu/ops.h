@@ -37,9 +37,10 @@ void cpu_conv_param_grad(const tt_kernels_t *kernels, const cpu_window_t *shape,
 void cpu_conv_input_grad(const tt_kernels_t *kernels, const cpu_window_t *shape, const float *packed_back,
     const float *d, tt_nn_activation_t before, const float *in, float *d_in);
 
-/* ---- max pooling -------------------------------------------------------------------------------------------------------------- */
+/* ---- pooling ------------------------------------------------------------------------------------------------------------------ */
 
-/*  kernel_h * kernel_w <= 256. which[out_h][out_w][out_c]: number kh * kernel_w + kw of the first of the largest; of NaN the first. */
+/*  kernel_h * kernel_w <= 256. which[out_h][out_w][out_c]: number kh * kernel_w + kw of the first of the largest; of NaN the first.
+ *  which NULL: the mean, a chain of additions over (kh, kw), times the rounded 1 / (kernel_h * kernel_w); zeros of the padding count. */
 void cpu_pool_forward(
     const tt_kernels_t *kernels, const cpu_window_t *shape, const float *in, float *out, uint8_t *which);
 /*  d_in is written; windows that overlap add in the order (y, x). */

@@ -1,4 +1,5 @@
-/*  pooling - the largest number of each window, and back to it. Places outside the picture are left out, as in convolutions. */
+/*  pooling - the largest number of each window, or their mean, and back to it. Places outside the picture are left out, as in
+ *  convolutions; they count in a mean's divisor. */
 #include "common/nn/cpu/window.h"
 #include <string.h>
 
@@ -40,6 +41,7 @@ static void s_places(places_t *self, const cpu_window_t *s, const cpu_band_t *ba
         .places = count,
         .at = self->at,
         .number = self->number,
+        .share = 1.0f / (float)(s->kernel_h * s->kernel_w),
         .in_y = (size_t)s->stride_h * s->in_w * s->in_c,
         .in_x = (size_t)s->stride_w * s->in_c,
         .out_y = (size_t)s->out_w * s->in_c,
@@ -57,7 +59,8 @@ static void s_forward(const void *ctx, const cpu_window_t *s, const cpu_band_t *
     const forward_t *f = ctx;
     places_t places;
     s_places(&places, s, band);
-    f->kernels->pool(&places.job, f->in + band->in, f->out + s_out(s, band), f->which + s_out(s, band));
+    f->kernels->pool(
+        &places.job, f->in + band->in, f->out + s_out(s, band), f->which ? f->which + s_out(s, band) : NULL);
 }
 
 void cpu_pool_forward(
@@ -72,7 +75,8 @@ static void s_backward(const void *ctx, const cpu_window_t *s, const cpu_band_t 
     const backward_t *b = ctx;
     places_t places;
     s_places(&places, s, band);
-    b->kernels->pool_back(&places.job, b->d + s_out(s, band), b->which + s_out(s, band), b->d_in + band->in);
+    b->kernels->pool_back(
+        &places.job, b->d + s_out(s, band), b->which ? b->which + s_out(s, band) : NULL, b->d_in + band->in);
 }
 
 void cpu_pool_backward(

@@ -68,9 +68,16 @@ def mixed(net):
                         Residual(n.Linear(24, 18), n.Tanh(), n.Linear(18, 24)), n.LayerNorm(24))
 
 
+def means(net):
+    n = torch.nn
+    return n.Sequential(n.Conv2d(2, 5, 3), n.ReLU(), n.AvgPool2d((3, 2), (2, 1), (1, 0)), n.AvgPool2d((2, 3), (1, 2), (1, 1)), n.Flatten(),
+                        n.Linear(5 * 6 * 3, 12), n.ReLU())
+
+
 # name, module, height, width, channels, channels first, divisor, floats behind the picture, rows
 NETS = [("nature", nature, 84, 84, 4, True, 255, 0, 3, 512), ("impala", impala, 30, 27, 3, True, 255, 0, 3, 64),
-        ("minatar", minatar, 10, 10, 4, False, 1, 0, 33, 128), ("mixed", mixed, 10, 7, 3, False, 255, 5, 35, 24)]
+        ("minatar", minatar, 10, 10, 4, False, 1, 0, 33, 128), ("mixed", mixed, 10, 7, 3, False, 255, 5, 35, 24),
+        ("means", means, 11, 8, 2, True, 255, 0, 9, 12)]
 
 
 def record(out, name, module, h, w, c, first, divisor, behind, rows, width):
