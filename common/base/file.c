@@ -115,6 +115,50 @@ tt_status_t tt_file_replace(const char *dir, const char *name, const char *text,
     return status;
 }
 
+/* ---- a file of a person's -------------------------------------------------------------------------------------------- */
+
+static tt_status_t s_err_exists(const char *path)
+{
+    return tt_err(TT_EXISTS, "%s is there already", path);
+}
+
+tt_status_t tt_file_is_free(const char *path)
+{
+    struct stat info;
+    return lstat(path, &info) == 0 ? s_err_exists(path) : TT_OK;
+}
+
+/*  Not every file system can be told to replace nothing. */
+static tt_status_t s_put_in_place(const char *beside, const char *path, bool replace)
+{
+    if (renameat2(AT_FDCWD, beside, AT_FDCWD, path, replace ? 0 : RENAME_NOREPLACE) == 0)
+        return TT_OK;
+    if (!replace && errno == EEXIST)
+        return s_err_exists(path);
+    if (replace || errno != EINVAL)
+        return s_err_write(path);
+    TT_TRY(tt_file_is_free(path));
+    return rename(beside, path) == 0 ? TT_OK : s_err_write(path);
+}
+
+tt_status_t tt_file_save(const char *path, const void *data, size_t size, bool replace)
+{
+    char beside[PATH_MAX];
+    if (snprintf(beside, sizeof beside, "%s.%d.tmp", path, (int)getpid()) >= (int)sizeof beside)
+        return tt_err(TT_INVALID, "%.64s...: the path is too long", path);
+    const int fd = open(beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return s_err_write(path);
+    tt_status_t status = tt_file_write(fd, data, size, NULL) && fsync(fd) == 0 ? TT_OK : s_err_write(path);
+    if (close(fd) != 0 && status == TT_OK)
+        status = s_err_write(path);
+    if (status == TT_OK)
+        status = s_put_in_place(beside, path, replace);
+    if (status != TT_OK)
+        unlink(beside);
+    return status;
+}
+
 static tt_status_t s_make(const char *path, mode_t mode)
 {
     struct stat info;

@@ -20,5 +20,11 @@ tt_status_t tt_file_append(int *fd, const char *path, mode_t mode);
  *  followed. TT_DENIED, TT_IO, with errno. */
 tt_status_t tt_file_replace(const char *dir, const char *name, const char *text, mode_t mode);
 
+/*  Write a file of a person's by way of PATH.<pid>.tmp beside it, synced: as a whole or not at all. replace: what is there goes, else it
+ *  is TT_EXISTS. TT_DENIED, TT_IO, with nothing left behind. */
+tt_status_t tt_file_save(const char *path, const void *data, size_t size, bool replace);
+/*  The second before there is anything to write: is there something of that name? TT_EXISTS. */
+tt_status_t tt_file_is_free(const char *path);
+
 /*  mkdir -p: what is missing above it is made with 0777 less the umask, itself with mode. TT_OK too when it is there. */
 tt_status_t tt_file_make_path(const char *path, mode_t mode);

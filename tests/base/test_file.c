@@ -69,6 +69,40 @@ static void test_replaced_as_a_whole_or_not_at_all(void **state)
     assert_int_equal(tt_file_replace("nowhere", "note", "x", 0600), TT_IO);
 }
 
+/*  How many entries the folder has. */
+static int s_entries(void)
+{
+    int count = 0;
+    FILE *list = popen("ls -A | wc -l", "r");
+    assert_non_null(list);
+    assert_int_equal(fscanf(list, "%d", &count), 1);
+    pclose(list);
+    return count;
+}
+
+static void test_saved_as_a_whole_and_over_nothing_unless_told(void **state)
+{
+    (void)state;
+    const int before = s_entries();
+    assert_ok(tt_file_is_free("saved"));
+    assert_ok(tt_file_save("saved", "one", 3, false));
+    assert_int_equal(tt_file_is_free("saved"), TT_EXISTS);
+    assert_int_equal(tt_file_save("saved", "two", 3, false), TT_EXISTS);
+    assert_non_null(strstr(tt_err_text(), "saved"));
+    s_holds("saved", "one");
+    s_limit(5);
+    assert_int_equal(tt_file_save("saved", "rather long", 11, true), TT_IO);
+    assert_int_equal(tt_file_save("other_saved", "rather long", 11, false), TT_IO);
+    s_limit(s_usual.rlim_cur);
+    s_holds("saved", "one");
+    assert_int_equal(symlink("saved", "saved_link"), 0);
+    assert_int_equal(tt_file_save("saved_link", "x", 1, false), TT_EXISTS);
+    assert_ok(tt_file_save("saved", "three", 5, true));
+    s_holds("saved", "three");
+    assert_int_equal(tt_file_save("nowhere/saved", "x", 1, true), TT_IO);
+    assert_int_equal(s_entries(), before + 2);
+}
+
 static void test_appended_to_on_a_line_of_its_own(void **state)
 {
     (void)state;
@@ -146,6 +180,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_replaced_as_a_whole_or_not_at_all, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_saved_as_a_whole_and_over_nothing_unless_told, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_appended_to_on_a_line_of_its_own, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_paths_are_made, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_a_torn_line_of_the_log_stays_the_only_one, s_setup, s_teardown),
