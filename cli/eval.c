@@ -6,13 +6,11 @@
 #include "collector/registry.h"
 #include "common/base/json.h"
 #include "common/base/mem.h"
-#include "controller/rundir.h"
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 const tt_option_t tt_opt_eval[] = {
     {"episodes", 'n', "N", "episodes to play, 1 to 1000000 (default 100)"},
@@ -30,22 +28,6 @@ typedef struct {
     const tt_env_ops_t *env;
     eval_episode_t *episode;
 } eval_t;
-
-/*  A file, a run's directory, or its name. */
-static tt_status_t s_path(char *out, size_t size, const char *operand)
-{
-    struct stat info;
-    const bool there = stat(operand, &info) == 0, file = strchr(operand, '/') || strstr(operand, ".safetensors");
-    if (there && S_ISDIR(info.st_mode))
-        return weights_of_run(out, size, operand, false);
-    if (there || file) {
-        snprintf(out, size, "%s", operand);
-        return TT_OK;
-    }
-    tt_rundir_t run;
-    TT_TRY(tt_rundir_find(&run, operand));
-    return weights_of_run(out, size, run.path, false);
-}
 
 /*  own: the env that it was trained in, with the arguments that it was trained with. */
 static tt_status_t s_play(eval_t *self, bool own)
@@ -71,7 +53,7 @@ static tt_status_t s_run(eval_t *self, const tt_args_t *args)
     self->episodes = 100;
     self->seed = 1;
     self->max_steps = EVAL_STEPS_MAX;
-    TT_TRY(s_path(self->path, sizeof self->path, tt_operand(args, 0)));
+    TT_TRY(weights_of(self->path, sizeof self->path, tt_operand(args, 0), false));
     TT_TRY(tt_arg_u64(args, "episodes", &self->episodes, 1, 1000000));
     TT_TRY(tt_arg_u64(args, "seed", &self->seed, 0, UINT64_MAX));
     TT_TRY(tt_arg_u64(args, "max-steps", &self->max_steps, 0, UINT32_MAX));

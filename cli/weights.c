@@ -1,8 +1,11 @@
 #include "cli/weights.h"
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include "common/snapshot/checkpoints.h"
+#include "controller/rundir.h"
 #include "k8s/local/local.h"
 
 static void s_folder(char *out, size_t size, const char *run_dir)
@@ -44,4 +47,21 @@ tt_status_t weights_of_run(char *path, size_t size, const char *run_dir, bool be
             "%s has no %sweights yet: a run writes them every checkpoint.every_s seconds and at its end", run_dir,
             best ? "best " : "");
     return status;
+}
+
+tt_status_t weights_of(char *path, size_t size, const char *operand, bool best)
+{
+    struct stat info;
+    const bool there = stat(operand, &info) == 0, file = strchr(operand, '/') || strstr(operand, ".safetensors");
+    if (there && S_ISDIR(info.st_mode))
+        return weights_of_run(path, size, operand, best);
+    if ((there || file) && best)
+        return tt_err(TT_USAGE, "--best goes with a run, and %s is a file", operand);
+    if (there || file) {
+        snprintf(path, size, "%s", operand);
+        return TT_OK;
+    }
+    tt_rundir_t run;
+    TT_TRY(tt_rundir_find(&run, operand));
+    return weights_of_run(path, size, run.path, best);
 }

@@ -22,6 +22,7 @@ static tt_status_t s_weights(checkpoint_t *self, const tt_st_t *file)
     if (status == TT_OK)
         status = tt_inference_put(self->net, params);
     free(params);
+    self->critic = tt_st_find(file, "critic.0.weight") != NULL;
     return status;
 }
 

@@ -15,6 +15,7 @@ typedef struct {
     uint64_t update; /* version of the weights               */
     tt_inference_t *net;
     tt_norm_t *norm; /* NULL = observations as they are      */
+    bool critic;     /* its weights are there, too           */
 } checkpoint_t;
 
 /*  TT_NOT_FOUND, TT_IO: the file; TT_DATA: not one of ours, or damaged (the text says what). Close in every case. */

@@ -1,0 +1,303 @@
+#include "common/onnx/net.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "common/base/mem.h"
+#include "common/nn/layers.h"
+#include "common/nn/spec.h"
+#include "common/nn/tensor.h"
+
+#define INPUTS(...)     ((const char *const[]){__VA_ARGS__, NULL})
+#define ATTRIBUTES(...) ((const tt_onnx_attribute_t[]){__VA_ARGS__, {0}})
+#define AN_INT(name_, value_)                                       \
+    {                                                               \
+        .name = name_, .kind = TT_ONNX_A_INT, .integer = { value_ } \
+    }
+
+static tt_onnx_value_t s_name(const char *base, const char *what)
+{
+    tt_onnx_value_t out;
+    const int length = snprintf(out.name, sizeof out.name, "%s%s", base, what);
+    TT_CHECK(length < (int)sizeof out.name);
+    return out;
+}
+
+/*  value <- op(value), called after what made it. */
+static void s_pass(tt_onnx_net_t *self, const char *op, tt_onnx_value_t *value, const tt_onnx_attribute_t *attribute)
+{
+    char what[40];
+    snprintf(what, sizeof what, "/%s", op);
+    const tt_onnx_value_t out = s_name(value->name, what);
+    tt_onnx_node(self->model, op, INPUTS(value->name), out.name, attribute);
+    *value = out;
+}
+
+static void s_activate(tt_onnx_net_t *self, tt_nn_activation_t activation, tt_onnx_value_t *value)
+{
+    if (activation != TT_NN_NONE)
+        s_pass(self, activation == TT_NN_RELU ? "Relu" : "Tanh", value, NULL);
+}
+
+static void s_flatten(tt_onnx_net_t *self, tt_onnx_value_t *value)
+{
+    s_pass(self, "Flatten", value, ATTRIBUTES(AN_INT("axis", 1)));
+}
+
+/* ---- weights --------------------------------------------------------------------------------------------------------- */
+
+static const tt_tensor_t *s_tensor(const tt_onnx_net_t *self, const char *name)
+{
+    for (size_t i = 0; i < self->tensors; i++)
+        if (strcmp(self->tensor[i].name, name) == 0)
+            return &self->tensor[i];
+    return NULL;
+}
+
+/*  "actor.0" and ".weight", as files hold it. */
+static tt_onnx_value_t s_weight(tt_onnx_net_t *self, const char *module, const char *what)
+{
+    const tt_onnx_value_t out = s_name(module, what);
+    const tt_tensor_t *tensor = s_tensor(self, out.name);
+    TT_CHECK(tensor);
+    const size_t count = tt_tensor_count(tensor);
+    uint64_t dim[4];
+    tt_onnx_shape_t shape = {.type = TT_ONNX_FLOAT, .rank = tt_tensor_shape(tensor, dim)};
+    for (uint32_t i = 0; i < shape.rank; i++)
+        shape.dim[i] = (int64_t)dim[i];
+    float *data = tt_array0(count, sizeof *data);
+    for (size_t i = 0; i < count; i++)
+        data[i] = self->params[tensor->offset + tt_tensor_at(tensor, i)];
+    tt_onnx_constant(self->model, out.name, &shape, data);
+    free(data);
+    return out;
+}
+
+/*  value <- op(value, weight, bias). */
+static void s_weigh(tt_onnx_net_t *self, const char *op, const char *module, tt_onnx_value_t *value,
+    const tt_onnx_attribute_t *attribute)
+{
+    const tt_onnx_value_t weight = s_weight(self, module, ".weight"), bias = s_weight(self, module, ".bias");
+    const tt_onnx_value_t out = s_name(module, "/out");
+    tt_onnx_node(self->model, op, INPUTS(value->name, weight.name, bias.name), out.name, attribute);
+    *value = out;
+}
+
+static void s_dense(tt_onnx_net_t *self, const char *module, tt_onnx_value_t *value)
+{
+    s_weigh(self, "Gemm", module, value, ATTRIBUTES(AN_INT("transB", 1)));
+}
+
+/* ---- the observation ------------------------------------------------------------------------------------------------- */
+
+/*  A part as plain floats, and divided as an encoder reads it. */
+static const tt_onnx_value_t *s_plain(tt_onnx_net_t *self, uint32_t p)
+{
+    if (*self->plain[p].name)
+        return &self->plain[p];
+    self->plain[p] = self->part[p];
+    if (self->spec->parts && self->spec->part[p].bytes)
+        s_pass(self, "Cast", &self->plain[p], ATTRIBUTES(AN_INT("to", TT_ONNX_FLOAT)));
+    return &self->plain[p];
+}
+
+static const tt_onnx_value_t *s_divided(tt_onnx_net_t *self, uint32_t p)
+{
+    const tt_part_t part = self->spec->parts ? self->spec->part[p] : (tt_part_t){.bytes = false};
+    if (*self->divided[p].name)
+        return &self->divided[p];
+    self->divided[p] = *s_plain(self, p);
+    if (!part.bytes || part.divisor == 1.0f)
+        return &self->divided[p];
+    const tt_onnx_value_t divisor = s_name(self->part[p].name, "/divisor"),
+                          out = s_name(self->part[p].name, "/divided");
+    tt_onnx_constant(self->model, divisor.name, &(tt_onnx_shape_t){.type = TT_ONNX_FLOAT}, &part.divisor);
+    tt_onnx_node(self->model, "Div", INPUTS(self->divided[p].name, divisor.name), out.name, NULL);
+    self->divided[p] = out;
+    return &self->divided[p];
+}
+
+/*  All parts side by side, read by `read`. */
+static tt_onnx_value_t s_whole(
+    tt_onnx_net_t *self, const char *name, const tt_onnx_value_t *(*read)(tt_onnx_net_t *self, uint32_t p))
+{
+    const char *in[TT_PARTS_MAX + 1] = {NULL};
+    if (self->spec->parts <= 1)
+        return *read(self, 0);
+    for (uint32_t p = 0; p < self->spec->parts; p++)
+        in[p] = read(self, p)->name;
+    const tt_onnx_value_t out = s_name(name, "");
+    tt_onnx_node(self->model, "Concat", in, out.name, ATTRIBUTES(AN_INT("axis", 1)));
+    return out;
+}
+
+/*  [rows][elements] as [rows][channels][height][width]. */
+static tt_onnx_value_t s_picture(tt_onnx_net_t *self, const tt_tower_t *tower)
+{
+    const int64_t height = tower->height, width = tower->width, channels = tower->channels;
+    const bool first = tower->channels_first;
+    const int64_t dim[4] = {-1, first ? channels : height, first ? height : width, first ? width : channels};
+    const tt_onnx_value_t shape = s_name(tower->name, "/shape");
+    tt_onnx_value_t out = s_name(tower->name, "/picture");
+    tt_onnx_constant(self->model, shape.name, &(tt_onnx_shape_t){.type = TT_ONNX_INT64, .rank = 1, .dim = {4}}, dim);
+    tt_onnx_node(self->model, "Reshape", INPUTS(s_divided(self, tower->part)->name, shape.name), out.name, NULL);
+    if (!first)
+        s_pass(self, "Transpose", &out,
+            ATTRIBUTES({.name = "perm", .kind = TT_ONNX_A_INTS, .integer = {0, 3, 1, 2}, .integers = 4}));
+    return out;
+}
+
+/* ---- encoders -------------------------------------------------------------------------------------------------------- */
+
+/*  A layer in hand. */
+typedef struct {
+    tt_onnx_net_t *self;
+    const tt_tower_t *tower;
+    uint32_t t;
+    const tt_shape_t *shape; /* what comes to each layer of the tower */
+    const tt_layer_t *layer;
+    char module[64]; /* of the layer: "encoder.4.1" */
+} turn_t;
+
+static void s_window(const turn_t *turn, tt_onnx_value_t *value)
+{
+    const tt_layer_t *layer = turn->layer;
+    const int64_t pad[2] = {layer->pad[0], layer->pad[1]};
+    const tt_onnx_attribute_t *attribute = ATTRIBUTES({.name = "kernel_shape",
+                                                          .kind = TT_ONNX_A_INTS,
+                                                          .integer = {layer->kernel[0], layer->kernel[1]},
+                                                          .integers = 2},
+        {.name = "strides", .kind = TT_ONNX_A_INTS, .integer = {layer->stride[0], layer->stride[1]}, .integers = 2},
+        {.name = "pads", .kind = TT_ONNX_A_INTS, .integer = {pad[0], pad[1], pad[0], pad[1]}, .integers = 4});
+    if (layer->kind == TT_LAYER_CONV2D)
+        s_weigh(turn->self, "Conv", turn->module, value, attribute);
+    else {
+        const tt_onnx_value_t out = s_name(turn->module, "/out");
+        tt_onnx_node(turn->self->model, "MaxPool", INPUTS(value->name), out.name, attribute);
+        *value = out;
+    }
+}
+
+static void s_norm(const turn_t *turn, tt_onnx_value_t *value)
+{
+    s_weigh(turn->self, "LayerNormalization", turn->module, value,
+        ATTRIBUTES(AN_INT("axis", 1), {.name = "epsilon", .kind = TT_ONNX_A_FLOAT, .number = 1e-5f}));
+}
+
+static void s_concat(const turn_t *turn, tt_onnx_value_t *value)
+{
+    const tt_onnx_value_t out = s_name(turn->module, "/out");
+    const char *part = s_divided(turn->self, turn->layer->part)->name;
+    tt_onnx_node(turn->self->model, "Concat", INPUTS(value->name, part), out.name, ATTRIBUTES(AN_INT("axis", 1)));
+    *value = out;
+}
+
+static void s_layers(turn_t *turn, uint32_t first, uint32_t end, tt_onnx_value_t *value);
+
+/*  value <- value + what the layers that it spans make of it. */
+static void s_residual(const turn_t *turn, uint32_t l, tt_onnx_value_t *value)
+{
+    turn_t inside = *turn;
+    tt_onnx_value_t sum = s_name(turn->module, "/out"), inner = *value;
+    s_layers(&inside, l + 1, l + 1 + turn->layer->span, &inner);
+    tt_onnx_node(turn->self->model, "Add", INPUTS(value->name, inner.name), sum.name, NULL);
+    *value = sum;
+}
+
+static void s_layer(turn_t *turn, uint32_t l, tt_onnx_value_t *value)
+{
+    tt_onnx_net_t *self = turn->self;
+    const tt_layer_kind_t kind = turn->layer->kind;
+    if ((kind == TT_LAYER_DENSE || kind == TT_LAYER_CONCAT) && turn->shape[l].picture)
+        s_flatten(self, value);
+    if (kind == TT_LAYER_CONV2D || kind == TT_LAYER_MAX_POOL)
+        s_window(turn, value);
+    else if (kind == TT_LAYER_DENSE)
+        s_dense(self, turn->module, value);
+    else if (kind == TT_LAYER_LAYER_NORM)
+        s_norm(turn, value);
+    else if (kind == TT_LAYER_CONCAT)
+        s_concat(turn, value);
+    else if (kind == TT_LAYER_RESIDUAL)
+        s_residual(turn, l, value);
+    else { /* nothing but an activation: a name of its own, as what it reads may be read by another, too */
+        const tt_onnx_value_t out = s_name(turn->module, "");
+        tt_onnx_node(self->model, "Identity", INPUTS(value->name), out.name, NULL);
+        *value = out;
+    }
+    s_activate(self, turn->layer->activation, value);
+}
+
+static void s_layers(turn_t *turn, uint32_t first, uint32_t end, tt_onnx_value_t *value)
+{
+    for (uint32_t l = first; l < end; l++) {
+        char number[TT_MODULE_TEXT];
+        turn->layer = &turn->self->spec->layer[turn->tower->layer + l];
+        tt_layers_module(turn->self->spec, turn->t, l, number);
+        snprintf(turn->module, sizeof turn->module, "%s.%s", turn->tower->name, number);
+        const uint32_t behind = turn->layer->kind == TT_LAYER_RESIDUAL ? turn->layer->span : 0;
+        s_layer(turn, l, value);
+        l += behind;
+    }
+}
+
+static tt_onnx_value_t s_encoder(tt_onnx_net_t *self, uint32_t t)
+{
+    tt_shape_t shape[TT_ENCODER_LAYERS_MAX + 1];
+    const tt_tower_t *tower = &self->spec->tower[t];
+    const tt_status_t status = tt_layers_shapes(self->spec, t, shape);
+    TT_CHECK(status == TT_OK);
+    turn_t turn = {.self = self, .tower = tower, .t = t, .shape = shape};
+    if (!tower->height && !*self->whole_divided.name)
+        self->whole_divided = s_whole(self, "observation/divided", s_divided);
+    tt_onnx_value_t value = tower->height ? s_picture(self, tower) : self->whole_divided;
+    s_layers(&turn, 0, tower->layers, &value);
+    if (shape[tower->layers].picture)
+        s_flatten(self, &value);
+    return value;
+}
+
+/* ---- towers ---------------------------------------------------------------------------------------------------------- */
+
+static tt_onnx_value_t s_mlp(tt_onnx_net_t *self, uint32_t t)
+{
+    const tt_tower_t *tower = &self->spec->tower[t];
+    char module[48];
+    if (!tower->from && !*self->whole.name)
+        self->whole = s_whole(self, "observation", s_plain);
+    tt_onnx_value_t value = tower->from ? s_name(tt_onnx_tower(self, tower->from - 1), "") : self->whole;
+    for (uint32_t l = 0; l < tt_spec_layers(self->spec, t); l++) {
+        snprintf(module, sizeof module, "%s.%u", tower->name, 2 * l); /* an activation is a module, too */
+        s_dense(self, module, &value);
+        if (l < tower->hidden_count)
+            s_activate(self, tower->activation, &value);
+    }
+    return value;
+}
+
+/*  value + (advantage - its mean). */
+static tt_onnx_value_t s_dueling(tt_onnx_net_t *self, uint32_t t)
+{
+    const tt_tower_t *tower = &self->spec->tower[t];
+    const tt_onnx_value_t mean = s_name(tower->name, "/mean"), centred = s_name(tower->name, "/centred"),
+                          out = s_name(tower->name, "/out");
+    const tt_onnx_value_t value = s_name(tt_onnx_tower(self, tower->value), ""),
+                          advantage = s_name(tt_onnx_tower(self, tower->advantage), "");
+    tt_onnx_node(self->model, "ReduceMean", INPUTS(advantage.name), mean.name,
+        ATTRIBUTES({.name = "axes", .kind = TT_ONNX_A_INTS, .integer = {1}, .integers = 1}));
+    tt_onnx_node(self->model, "Sub", INPUTS(advantage.name, mean.name), centred.name, NULL);
+    tt_onnx_node(self->model, "Add", INPUTS(value.name, centred.name), out.name, NULL);
+    return out;
+}
+
+static tt_onnx_value_t (*const s_towers[])(tt_onnx_net_t *self, uint32_t t) = {
+    [TT_TOWER_MLP] = s_mlp,
+    [TT_TOWER_DUELING] = s_dueling,
+    [TT_TOWER_ENCODER] = s_encoder,
+};
+
+const char *tt_onnx_tower(tt_onnx_net_t *self, uint32_t t)
+{
+    if (!*self->tower[t].name)
+        self->tower[t] = s_towers[self->spec->tower[t].kind](self, t);
+    return self->tower[t].name;
+}

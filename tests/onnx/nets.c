@@ -1,0 +1,125 @@
+/*  nets DIR - every network of tests/nn/fixture.c as DIR/<n>.onnx, with heads "head.<tower>", and in DIR/<n>.safetensors observations
+ *  ("obs.<part>") and the heads that Tutti makes of them. For nets.py. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "common/base/file.h"
+#include "common/base/mem.h"
+#include "common/nn/safetensors.h"
+#include "common/onnx/net.h"
+#include "tests/nn/fixture.h"
+
+enum { ROWS = 37 };
+
+typedef struct {
+    place_t place;
+    const tt_net_spec_t *spec;
+    tt_net_t *net;
+    rows_t rows;
+    tt_onnx_t *model;
+    tt_st_array_t array[TT_PARTS_MAX + TT_TOWERS_MAX];
+    size_t arrays;
+} self_t;
+
+static void s_array(self_t *self, const char *name, tt_st_type_t type, uint32_t columns, void *data)
+{
+    tt_st_array_t *array = &self->array[self->arrays++];
+    *array = (tt_st_array_t){
+        .type = type, .rank = 2, .shape = {ROWS, columns}, .data = data, .bytes = ROWS * columns * tt_st_size(type)};
+    snprintf(array->name, sizeof array->name, "%s", name);
+}
+
+/*  Numbers first .. first + elements - 1 of each row. */
+static void s_part(self_t *self, tt_onnx_net_t *net, uint32_t p, uint32_t first)
+{
+    const tt_net_spec_t *spec = self->spec;
+    const tt_part_t part = spec->parts ? spec->part[p] : (tt_part_t){.elements = spec->obs};
+    float *numbers = tt_array0((size_t)ROWS * part.elements, sizeof *numbers);
+    uint8_t *bytes = tt_array0((size_t)ROWS * part.elements, 1);
+    for (size_t i = 0; i < (size_t)ROWS * part.elements; i++) {
+        numbers[i] = self->rows.data[i / part.elements * spec->obs + first + i % part.elements];
+        bytes[i] = part.bytes ? (uint8_t)numbers[i] : 0;
+    }
+    snprintf(net->part[p].name, sizeof net->part[p].name, "obs.%u", p);
+    tt_onnx_input(self->model, net->part[p].name,
+        &(tt_onnx_shape_t){
+            .type = part.bytes ? TT_ONNX_UINT8 : TT_ONNX_FLOAT, .rank = 2, .dim = {0, part.elements}, .rows = "batch"});
+    s_array(self, net->part[p].name, part.bytes ? TT_ST_U8 : TT_ST_F32, part.elements,
+        part.bytes ? (void *)bytes : (void *)numbers);
+    free(part.bytes ? (void *)numbers : (void *)bytes);
+}
+
+static void s_head(self_t *self, tt_onnx_net_t *net, uint32_t t, float *numbers)
+{
+    char name[32];
+    snprintf(name, sizeof name, "head.%u", t);
+    tt_onnx_node(self->model, "Identity", (const char *const[]){tt_onnx_tower(net, t), NULL}, name, NULL);
+    tt_onnx_output(self->model, name,
+        &(tt_onnx_shape_t){.type = TT_ONNX_FLOAT, .rank = 2, .dim = {0, self->spec->tower[t].out}, .rows = "batch"});
+    s_array(self, name, TT_ST_F32, self->spec->tower[t].out, numbers);
+}
+
+static void s_fill(self_t *self, const float *params)
+{
+    const tt_net_spec_t *spec = self->spec;
+    tt_onnx_net_t net = {.model = self->model, .spec = spec, .params = params};
+    net.tensor = tt_net_tensors(self->net, &net.tensors);
+    float *out[TT_TOWERS_MAX] = {NULL};
+    for (uint32_t p = 0, first = 0; p < (spec->parts ? spec->parts : 1); first += spec->part[p++].elements)
+        s_part(self, &net, p, first);
+    for (uint32_t t = 0; t < spec->towers; t++)
+        out[t] = spec->tower[t].out ? tt_array0((size_t)ROWS * spec->tower[t].out, sizeof(float)) : NULL;
+    fixture_heads(&self->place, self->net, 0, self->rows.by_number, ROWS, out);
+    for (uint32_t t = 0; t < spec->towers; t++)
+        if (out[t])
+            s_head(self, &net, t, out[t]);
+}
+
+static void s_save(self_t *self, const char *folder, size_t number)
+{
+    char path[4096];
+    tt_buf_t bytes;
+    tt_buf_init(&bytes, (size_t)1 << 31);
+    const tt_buf_t *model = tt_onnx_finish(self->model, "net", "tutti", TT_VERSION);
+    snprintf(path, sizeof path, "%s/%zu.onnx", folder, number);
+    assert_ok(tt_file_save(path, model->data, model->size, false));
+    assert_ok(tt_st_encode(&bytes, self->array, self->arrays, NULL, 0));
+    snprintf(path, sizeof path, "%s/%zu.safetensors", folder, number);
+    assert_ok(tt_file_save(path, bytes.data, bytes.size, false));
+    tt_buf_free(&bytes);
+}
+
+static void s_net(const char *folder, size_t number)
+{
+    self_t self = {.spec = &fixture_specs[number], .model = tt_onnx_new()};
+    fixture_open(&self.place, 1);
+    self.net = fixture_net(&self.place, self.spec);
+    self.rows = fixture_rows(self.spec, ROWS);
+    float *params = fixture_params(&self.place, self.net, 0);
+    s_fill(&self, params);
+    s_save(&self, folder, number);
+    for (size_t i = 0; i < self.arrays; i++)
+        free((void *)self.array[i].data);
+    free(params);
+    fixture_rows_free(&self.rows);
+    tt_onnx_destroy(&self.model);
+    tt_net_destroy(&self.net);
+    fixture_close(&self.place);
+}
+
+static const char *s_folder;
+
+static void test_all(void **state)
+{
+    (void)state;
+    for (size_t number = 0; number < fixture_spec_count; number++)
+        s_net(s_folder, number);
+    printf("%zu networks\n", fixture_spec_count);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_all)};
+    s_folder = argc == 2 ? argv[1] : ".";
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
