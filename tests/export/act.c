@@ -1,6 +1,7 @@
-/*  act - the most probable actions of a checkpoint's policy, as `tutti eval` takes them: observations flattened, not
- *  yet normalised (float [rows][flat]), come in on stdin; actions as the env gets them go out on stdout, part by part: int32 for
- *  each choice, float for each number. A second argument is a file of masks [rows][choices]. For load_actor.py. */
+/*  act - what a checkpoint's policy makes of observations, as `tutti eval` does it: flattened, not yet normalised (float
+ *  [rows][flat]), they come in on stdin. Out go, for each row, the head (float), the critic's value where there is one (float), and the
+ *  most probable action as the env gets it, part by part: int32 for each choice, float for each number. A second argument is a file
+ *  of masks [rows][choices]. For policies.py. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,7 @@ typedef struct {
     tt_space_t *space;                      /* of an action */
     const tt_space_t *leaf[TT_COLUMNS_MAX]; /* of it        */
     void *action[TT_COLUMNS_MAX];           /* one row      */
-    float *in, *scaled, *head;
+    float *in, *scaled, *head, value;
     uint8_t *obs;  /* one row, as the network reads it */
     FILE *masks;   /* NULL = everything is allowed */
     uint8_t *mask; /* one row                      */
@@ -108,8 +109,13 @@ static tt_status_t s_act(act_t *self)
     float *out[TT_TOWERS_MAX] = {NULL};
     const tt_net_spec_t *spec = tt_net_spec(tt_inference_net(self->checkpoint.net));
     const uint32_t actor = tt_net_tower(spec, "actor");
+    const uint32_t critic = tt_net_tower(spec, "critic");
     out[actor < spec->towers ? actor : tt_net_tower(spec, "q")] = self->head;
+    if (critic < spec->towers)
+        out[critic] = &self->value;
     TT_TRY(tt_inference_run(self->checkpoint.net, &row, 1, out));
+    fwrite(self->head, sizeof *self->head, self->policy.out, stdout);
+    fwrite(&self->value, sizeof self->value, critic < spec->towers, stdout);
     const uint32_t bits = self->policy.mask_bits;
     if (self->masks && fread(self->mask, 1, bits, self->masks) != bits)
         return tt_err(TT_DATA, "the file of masks has fewer rows");

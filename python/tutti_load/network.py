@@ -1,0 +1,203 @@
+"""The policy: from what an environment shows to what to do."""
+
+import math
+import re
+
+import torch
+
+from . import spaces
+from .encoder import ACTIVATIONS, Encoder, flat_words, words_of
+
+TOWERS = ("encoder", "actor_encoder", "critic_encoder", "trunk", "actor", "critic", "value", "advantage", "q")
+EPSILON = 1e-8  # under the normaliser's root
+
+
+class Normalizer(torch.nn.Module):
+    """Of all float numbers of an observation, in double precision, as the trainer does it. block: count, means, and the sums of the
+    squares of the deviations."""
+
+    def __init__(self, block, clip):
+        super().__init__()
+        n = (len(block) - 1) // 2
+        self.clip = clip
+        self.register_buffer("mean", block[1:1 + n].clone())
+        self.register_buffer("deviation", torch.sqrt(block[1 + n:] / block[0] + EPSILON))
+
+    def forward(self, x):
+        return torch.clip((x.double() - self.mean) / self.deviation, -self.clip, self.clip).float()
+
+
+class Policy(torch.nn.Module):
+    """Its modules have the names of the file's arrays. Observations are those of the environment, as they are: a tensor or array, or
+    a dict or tuple of them; one, or a batch with one more dimension before the others. What comes back is alike."""
+
+    def __init__(self, checkpoint):
+        super().__init__()
+        setting = checkpoint.setting
+        try:
+            self.obs_space, self.action_space = (spaces.parse(setting("space", key)) for key in ("obs", "action"))
+        except (TypeError, ValueError) as unknown:
+            raise ValueError(f"{checkpoint.path}: {unknown}") from None
+        self._observed = spaces.leaves(self.obs_space, "obs")
+        self._parts = spaces.leaves(self.action_space, "action")
+        self.env, self.update = checkpoint.metadata.get("env"), int(checkpoint.array("tutti.update")[0])
+        self.normalizer, self._divisor = None, float(setting("space", "divisor", "1"))
+        if setting("normalize", "obs") == "true":
+            block = checkpoint.array(f"tutti.version.{self.update}.norm")
+            self.normalizer = Normalizer(block, float(setting("normalize", "clip_obs")))
+        self._build(checkpoint)
+        self.requires_grad_(False).eval()
+
+    def _build(self, checkpoint):
+        towers = [name for name in checkpoint.names() if name.split(".")[0] in TOWERS]
+        weights = {name: checkpoint.array(name) for name in towers}
+        layers = words_of(checkpoint.setting("network", "encoder", "none"))
+        self._picture = self._find_picture(layers, checkpoint.setting("network", "picture", ""))
+        activation = ACTIVATIONS[checkpoint.setting("network", "activation")]
+        for tower in TOWERS:
+            own = {name[len(tower) + 1:]: value for name, value in weights.items() if name.startswith(f"{tower}.")}
+            if own and tower.endswith("encoder"):
+                keys, shapes = [_key(leaf) for leaf in self._observed], {name: value.shape for name, value in own.items()}
+                self.add_module(tower, Encoder(layers, self._picture, keys, shapes))
+            elif own:
+                self.add_module(tower, _perceptron(own, activation, tower == "trunk"))
+        normalizer = {f"normalizer.{name}": value for name, value in self.normalizer.state_dict().items()} if self.normalizer else {}
+        try:
+            self.load_state_dict({**weights, **normalizer})
+        except RuntimeError as other:
+            raise ValueError(f"{checkpoint.path}: its weights are not those of its config: {other}") from None
+
+    def _find_picture(self, layers, named):
+        """The part that the encoder reads as a picture."""
+        looks = named or {"conv", "max_pool"} & set(flat_words(layers))
+        found = [(_key(leaf), leaf.shape) for leaf in self._observed if _key(leaf) == named or
+                 (not named and len(leaf.shape) in (2, 3) and leaf.kind in ("uint8", "bool", "multi_binary"))]
+        return found[0] if looks and found else None
+
+    # ---- what is seen
+
+    def _batch(self, observation):
+        """Leaves as [rows][shape] each, and whether it was one without a batch."""
+        device = next(self.parameters()).device
+        values = [torch.as_tensor(spaces.pick(observation, leaf.path), device=device) for leaf in self._observed]
+        one = values[0].dim() == len(self._observed[0].shape)
+        values = [value.unsqueeze(0) for value in values] if one else values
+        for leaf, value in zip(self._observed, values):
+            if tuple(value.shape) != (len(values[0]), *leaf.shape):
+                raise ValueError(f"{leaf.name}: {tuple(value.shape)} where {leaf.shape} is one, and (rows, *{leaf.shape}) a batch")
+        return values, one
+
+    def _numbers(self, values):
+        """Of each part, by its key: [rows][numbers] as networks read them."""
+        rows = [_flat(leaf, value) for leaf, value in zip(self._observed, values)]
+        scaled = [i for i, leaf in enumerate(self._observed) if leaf.floats]
+        if self.normalizer and scaled:
+            sizes = [rows[i].shape[1] for i in scaled]
+            for i, part in zip(scaled, self.normalizer(torch.cat([rows[i] for i in scaled], 1)).split(sizes, 1)):
+                rows[i] = part
+        return dict(zip((_key(leaf) for leaf in self._observed), rows))
+
+    def _features(self, parts, tower):
+        """What the head of that name reads."""
+        own = f"{tower}_encoder" if hasattr(self, f"{tower}_encoder") else "encoder"
+        if hasattr(self, own):
+            seen = {key: part / self._divisor if self._picture and key == self._picture[0] and self._is_bytes(key) else part
+                    for key, part in parts.items()}
+            x = getattr(self, own)(seen)
+        else:
+            x = torch.cat(list(parts.values()), 1)
+        return self.trunk(x) if hasattr(self, "trunk") else x
+
+    def _is_bytes(self, key):
+        return any(_key(leaf) == key and leaf.kind in ("uint8", "bool", "multi_binary") for leaf in self._observed)
+
+    def _head(self, values):
+        parts = self._numbers(values)
+        if hasattr(self, "actor"):
+            return self.actor(self._features(parts, "actor"))
+        x = self._features(parts, "q")
+        if hasattr(self, "q"):
+            return self.q(x)
+        advantage = self.advantage(x)
+        return self.value(x) + (advantage - advantage.mean(1, keepdim=True))
+
+    # ---- what is asked
+
+    def forward(self, observation):
+        """All that the policy's head gives: part by part of the action space the logits of every choice (with DQN their values), or
+        the means."""
+        values, one = self._batch(observation)
+        head = self._head(values)
+        return head[0] if one else head
+
+    @torch.no_grad()
+    def act(self, observation, greedy=True, mask=None):
+        """The most probable action, or one that is drawn; as the environment takes it, but for the bounds of boxes, which no
+        checkpoint knows. mask: which choices are allowed, of all discrete elements in order."""
+        values, one = self._batch(observation)
+        if not greedy and not hasattr(self, "actor"):
+            raise ValueError("a policy of values has nothing to draw from: greedy=True")
+        head = self._head(values)
+        mask = None if mask is None else torch.as_tensor(mask, device=head.device).bool().reshape(len(head), -1)
+        actions = self._actions(head, greedy, mask)
+        return spaces.build(self.action_space, (action[0] if one else action for action in actions))
+
+    @torch.no_grad()
+    def state_value(self, observation):
+        """What the critic makes of it."""
+        if not hasattr(self, "critic"):
+            raise ValueError("the file has no critic")
+        values, one = self._batch(observation)
+        found = self.critic(self._features(self._numbers(values), "critic"))[:, 0]
+        return found[0] if one else found
+
+    def _actions(self, head, greedy, mask):
+        at = bit = number = 0
+        for leaf in self._parts:
+            n, start = ([2] * leaf.elements, [0] * leaf.elements) if leaf.kind == "multi_binary" else (leaf.n, leaf.start)
+            size = sum(n) or leaf.elements
+            part = head[:, at:at + size]
+            if n:
+                allowed = None if mask is None else mask[:, bit:bit + size]
+                part = _choose(part, n, start, greedy, allowed)
+                bit += size
+            elif not greedy:
+                part = part + torch.exp(self.actor.log_std[number:number + size]) * torch.randn_like(part)
+            number += 0 if n else size
+            at += size
+            yield part.reshape(-1, *leaf.shape)
+
+
+def _choose(logits, n, start, greedy, allowed):
+    """A choice of each element."""
+    logits = logits if allowed is None else logits.masked_fill(~allowed, -math.inf)
+    found = []
+    for part, first in zip(logits.split(n, 1), start):
+        best = part.argmax(1) if greedy else torch.distributions.Categorical(logits=part).sample()
+        found.append(best + first)
+    return torch.stack(found, 1)
+
+
+def _key(leaf):
+    """As configs call it: "image" of "obs.image", "obs" of an observation without parts."""
+    return leaf.name[len("obs."):] or leaf.name if leaf.path else leaf.name
+
+
+def _flat(leaf, value):
+    """[rows][numbers], choices one-hot."""
+    value = value.reshape(len(value), -1)
+    if not leaf.n:
+        return value.float()
+    columns = [torch.nn.functional.one_hot(value[:, i].long() - first, n) for i, (n, first) in enumerate(zip(leaf.n, leaf.start))]
+    return torch.cat(columns, 1).float()
+
+
+def _perceptron(own, activation, trunk):
+    """The layers of a tower, and its log_std. A trunk's end with an activation."""
+    numbers, found = sorted(int(name.split(".")[0]) for name in own if re.fullmatch(r"\d+\.weight", name)), []
+    for number in numbers:
+        found += [torch.nn.Linear(own[f"{number}.weight"].shape[1], own[f"{number}.weight"].shape[0]), activation()]
+    tower = torch.nn.Sequential(*(found if trunk else found[:-1]))
+    if "log_std" in own:
+        tower.log_std = torch.nn.Parameter(torch.empty_like(own["log_std"]))
+    return tower

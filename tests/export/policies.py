@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+"""Policies of every bundled recipe, of every kind of space and of encoders of every kind of layer: what tutti_load (PyTorch) and an
+exported ONNX model (onnxruntime) make of random observations is what the binary makes of them."""
+
+import glob
+import math
+import os
+import subprocess
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+SOURCE, BUILD, TUTTI = (os.environ[name] for name in ("TT_SOURCE_DIR", "TT_BUILD_DIR", "TUTTI"))
+sys.path.insert(0, os.path.join(SOURCE, "tests", "export"))
+CHECKS = (("by_torch.py", "venv-torch", "torch"), ("by_onnx.py", "venv-onnx", "onnxruntime"))
+PLUGINS = os.path.join(BUILD, "tests", "collector", "plugins")
+STEPS = 3000 if os.environ.get("TT_SANITIZE") else 6000
+
+
+def trained(config, folder):
+    """The last checkpoint of a short run."""
+    name = os.path.basename(config)[:-len(".yaml")]
+    run_dir = os.path.join(folder, name)
+    # with a replay a step costs many times as much
+    dqn = ["stop.env_steps=1500", "algorithm.gradient_steps=1", "algorithm.learning_starts=1000"]
+    short = dqn if "dqn" in name else [f"stop.env_steps={STEPS}"]
+    sets = [word for assignment in [*short, "stop.return_mean=null"] for word in ("--set", assignment)]
+    subprocess.run([TUTTI, "run", config, "--run-dir", run_dir, "--quiet", *sets], check=True,
+                   stdout=subprocess.DEVNULL, timeout=100, env=dict(os.environ, XDG_STATE_HOME=folder))
+    return run_dir
+
+
+def own(folder):
+    """Configs for what no bundled one has."""
+    def write(name, text):
+        path = os.path.join(folder, f"{name}.yaml")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        return path
+
+    yield write("zoo", f"env: {PLUGINS}/zoo.so\nnormalize: {{obs: true}}\n")
+    yield write("shared", "env: Pendulum-v1\nnetwork: {shared: true, activation: relu}\n")
+    for i, hidden in enumerate(("[32, 16]", "[16]")):  # with a trunk, and without
+        yield write(f"dqn-dueling-{i}", f"env: CartPole-v1\nalgorithm: {{name: dqn, dueling: true}}\nnetwork: {{hidden: {hidden}}}\n")
+    residual = "[conv 4 3x5 /2 pad 1x2, layer_norm tanh, residual 2 (relu, conv 4 3x3 pad 1), max_pool 2x2, dense 8 relu, concat paddle]"
+    for plugin, algorithm, network in (("catch", "ppo", "{encoder: minatar, shared: true}"),
+                                       ("catch_parts", "ppo", f"{{encoder: {residual}, hidden: [8]}}"),
+                                       ("catch_parts", "a2c", "{encoder: [conv 2 3x3], shared: true}"),
+                                       ("catch", "dqn", "{encoder: [dense 16 relu, layer_norm]}"),
+                                       ("catch_parts", "dqn", f"{{encoder: {residual}}}"),
+                                       ("catch", "dqn", "{encoder: impala}"),
+                                       ("catch_frames", "ppo", "{encoder: [conv 2 5x5 /4 relu, dense 8, concat obs], shared: true}"),
+                                       ("catch_frames", "a2c", "{encoder: [conv 4 8x8 /8 relu, dense 8 relu]}")):
+        # from the first weights on the actions differ, however short the run is
+        options = "dqn, dueling: true" if algorithm == "dqn" else f"{algorithm}, head_gain: 1"
+        normalize = "true" if "parts" in plugin and algorithm != "dqn" else "false"
+        words = "".join(letter if letter.isalnum() else "" for letter in network)[:24]
+        yield write(f"{algorithm}-{plugin}-{words}",
+                    f"env: {PLUGINS}/{plugin}.so\nalgorithm: {{name: {options}}}\nnetwork: {network}\n"
+                    f"normalize: {{obs: {normalize}}}\nnum_envs: 8\n")
+
+
+def python_of(venv, module):
+    """An interpreter that has the module, or None."""
+    for python in (os.path.join(SOURCE, "build", venv, "bin", "python3"), sys.executable):
+        if os.path.exists(python) and subprocess.run([python, "-c", f"import {module}, numpy"], capture_output=True).returncode == 0:
+            return python
+    return None
+
+
+def main():
+    checks = [(check, python_of(venv, module), venv) for check, venv, module in CHECKS]
+    for check, python, venv in checks:
+        print(f"{check}: {python or f'skipped: tools/test-venv makes build/{venv}'}")
+    if not any(python for _, python, _ in checks):
+        sys.exit(77)
+    configs = sorted(glob.glob(os.path.join(SOURCE, "configs", "*.yaml")))
+    if len(configs) < 5:
+        sys.exit(f"only {configs}")
+    wanted = sys.argv[1:]  # by hand: parts of names
+    with tempfile.TemporaryDirectory() as folder:
+        os.mkdir(os.path.join(folder, "own"))
+        runs = [trained(config, folder) for config in [*configs, *own(os.path.join(folder, "own"))]
+                if not wanted or any(part in config for part in wanted)]
+        for check, python, _ in checks:
+            if python:
+                subprocess.run([python, os.path.join(SOURCE, "tests", "export", check), *runs], check=True, timeout=250)
+
+
+if __name__ == "__main__":
+    main()
