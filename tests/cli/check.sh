@@ -262,7 +262,9 @@ if [ -w /dev/full ]; then
     [ "$got" = 74 ] && grep -q 'No space left' err || fail "version >/dev/full gave $got: $(cat err)"
 fi
 
-# every config we ship is good
+# every config we ship is good; those of Gymnasium's environments where tools/test-venv made the Python for them
+gym=$TT_SOURCE_DIR/build/venv-gym
 for config in "$TT_SOURCE_DIR"/configs/*.yaml; do
-    expect 0 'space:' "$TUTTI" check "$config"
+    [ -f "$gym/.complete" ] || ! grep -q 'gym:' "$config" || continue
+    TT_PYTHON=$gym/bin/python3 expect 0 'space:' "$TUTTI" check "$config"
 done

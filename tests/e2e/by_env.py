@@ -9,10 +9,13 @@ import subprocess
 import sys
 
 sys.dont_write_bytecode = True
-from rig import TUTTI, check, equal, main
+from rig import TUTTI, bundled, check, equal, gym_python, main
 
 SOURCE = os.environ["TT_SOURCE_DIR"]
 BUILD = os.environ["TT_BUILD_DIR"]
+GYM = gym_python()  # without it the configs of Gymnasium's environments are passed over
+if GYM:
+    os.environ["TT_PYTHON"] = GYM
 DRIFT = os.path.join(BUILD, "tests", "collector", "plugins", "drift.so")
 
 
@@ -25,30 +28,30 @@ def s_config(world, *args, code=0, tutti=None):
     return ({key: item["value"] for key, item in said["config"].items()} if code == 0 else said["error"]), done.stderr
 
 
-def s_bundled():
-    """Environment of each bundled config, by name."""
-    folder = os.path.join(SOURCE, "configs")
-    found = {}
-    for name in sorted(os.listdir(folder)):
-        if name.endswith(".yaml"):
-            with open(os.path.join(folder, name), encoding="utf-8") as file:
-                found[name[:-5]] = re.search(r"(?m)^env: (\S+)", file.read()).group(1)
-    return found
-
-
 def test_every_env_has_its_config(world):
-    bundled = s_bundled()
+    configs = {name: env for name, env in bundled().items() if GYM or not env.startswith("gym:")}
     envs = [env["id"] for env in json.loads(world.tutti("envs", "--output", "json").stdout)["envs"]]
     check(len(envs) >= 5, f"{envs}")
     for env in envs:
         values, note = s_config(world, env)
         equal(values["env"], env, f"the environment of check {env}")
         chosen = re.fullmatch(rf"tutti check: {env} by the bundled config ([^\s,]+)(?:, which is for (\S+))?\n", note)
-        check(chosen and bundled[chosen.group(1)] == (chosen.group(2) or env), f"check {env} says {note!r}")
+        check(chosen and configs[chosen.group(1)] == (chosen.group(2) or env), f"check {env} says {note!r}")
         check(not chosen.group(2) or chosen.group(2).split("/")[0] == env.split("/")[0], f"another family: {note!r}")
         equal(values["name"], chosen.group(1), f"the config of {env}")
-    for name in bundled:
+    for name in configs:
         equal(s_config(world, name), (s_config(world, os.path.join(SOURCE, "configs", name + ".yaml"))[0], ""), name)
+
+
+def test_gym_family(world):
+    """Gymnasium's environments have bundled configs, too; else every setting is at its default."""
+    if not GYM:
+        return
+    for env, said in (("gym:ALE/Qbert-v5", "gym:ALE/Qbert-v5 by the bundled config qbert-ppo"),
+                      ("gym:LunarLander-v3", "gym:LunarLander-v3 by the bundled config lunarlander-ppo"),
+                      ("gym:CartPole-v1", "no bundled config for gym:CartPole-v1: every setting at its default ('tutti config')")):
+        values, note = s_config(world, env)
+        equal((values["env"], note), (env, f"tutti check: {said}\n"), env)
 
 
 def test_after_install(world):
@@ -138,4 +141,4 @@ def test_what_is_neither(world):
     check("is a file here" in error and "'env' is missing" in error, error)
 
 
-main(test_every_env_has_its_config, test_after_install, test_a_run_and_its_eval, test_env_overrides, test_what_is_neither)
+main(test_every_env_has_its_config, test_gym_family, test_after_install, test_a_run_and_its_eval, test_env_overrides, test_what_is_neither)

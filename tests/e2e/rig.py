@@ -6,6 +6,7 @@ Only the standard library. A test is a list of functions given to main(); each g
 import contextlib
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -20,6 +21,22 @@ SOURCE = os.environ["TT_SOURCE_DIR"]
 SANITIZED = bool(os.environ.get("TT_SANITIZE"))
 SLOW = 10 if SANITIZED else 1
 DEADLINE = 120.0 * (3 if SANITIZED else 1)
+
+
+def gym_python():
+    """An interpreter that has Gymnasium with all that the bundled configs play; None: tools/test-venv has not run."""
+    venv = os.path.join(SOURCE, "build", "venv-gym")
+    return os.path.join(venv, "bin", "python3") if os.path.exists(os.path.join(venv, ".complete")) else None
+
+
+def bundled():
+    """Environment of each bundled config, by name."""
+    folder, found = os.path.join(SOURCE, "configs"), {}
+    for name in sorted(os.listdir(folder)):
+        if name.endswith(".yaml"):
+            with open(os.path.join(folder, name), encoding="utf-8") as file:
+                found[name[:-5]] = re.search(r"(?m)^env:(?:\n  id:)? (\S+)", file.read()).group(1)
+    return found
 
 
 def steps(count):
