@@ -103,11 +103,12 @@ bool recipe_is_object(const char *text)
     return length > 3 && strcmp(text + length - 3, ".so") == 0;
 }
 
-/*  Its own, or that of the first of its family: "MinAtar/Asterix-v1" is played as MinAtar/Breakout-v1. NULL: there is none. */
+/*  Its own, or that of the first of its family: "MinAtar/Seaquest-v1" is played as MinAtar/Breakout-v1, "gym:ALE/Breakout-v5" as
+ *  gym:ALE/Pong-v5. NULL: there is none. */
 static const recipe_line_t *s_best(const char *env)
 {
     const char *slash = strchr(env, '/');
-    const size_t family = slash && tt_env_is_native(env) ? (size_t)(slash - env) + 1 : 0;
+    const size_t family = slash && (tt_env_is_native(env) || gym_is(env)) ? (size_t)(slash - env) + 1 : 0;
     const recipe_line_t *related = NULL;
     for (size_t i = 0; i < TT_COUNT(s_recipes); i++) {
         if (strcmp(s_recipes[i].env, env) == 0)

@@ -44,14 +44,16 @@ def test_every_env_has_its_config(world):
 
 
 def test_gym_family(world):
-    """Gymnasium's environments have bundled configs, too; else every setting is at its default."""
+    """An Atari game without a config of its own is played as Pong; what has no family, with every setting at its default."""
     if not GYM:
         return
     for env, said in (("gym:ALE/Qbert-v5", "gym:ALE/Qbert-v5 by the bundled config qbert-ppo"),
+                      ("gym:ALE/Breakout-v5", "gym:ALE/Breakout-v5 by the bundled config pong-ppo, which is for gym:ALE/Pong-v5"),
                       ("gym:LunarLander-v3", "gym:LunarLander-v3 by the bundled config lunarlander-ppo"),
                       ("gym:CartPole-v1", "no bundled config for gym:CartPole-v1: every setting at its default ('tutti config')")):
         values, note = s_config(world, env)
         equal((values["env"], note), (env, f"tutti check: {said}\n"), env)
+    equal(s_config(world, "gym:ALE/Breakout-v5")[0]["space.obs"], "uint8[4, 84, 84]", "what the wrappers of the family make")
 
 
 def test_after_install(world):
