@@ -1,86 +1,35 @@
 #!/usr/bin/env python3
 """The image: what is in it and what is not, its size, the same bytes again; and it trains, as its user, on a read-only root."""
 
-import hashlib
 import json
 import os
 import re
-import shutil
-import subprocess
 import sys
-import tarfile
 import tempfile
 
-SOURCE = os.environ["TT_SOURCE_DIR"]
-TUTTI = os.environ["TUTTI"]
-BUILD = os.path.join(SOURCE, "k8s/image/build")
+sys.dont_write_bytecode = True
+import image_rig
+from image_rig import SOURCE, TUTTI, build, run
+
 LIMIT = 40_000_000
 TEXTS = {"usr/bin/tutti", "etc/passwd", "etc/group", "etc/nsswitch.conf", "etc/ssl/certs/ca-certificates.crt"}
 CONFIG = re.compile(r"usr/share/tutti/configs/[\w-]+\.yaml")
 LIBRARY = re.compile(r"(usr/)?lib(64)?/([\w-]+/)?(lib[\w.+-]+\.so[.\d]*|ld-linux[\w.-]+)")
 
-# As a container runtime has it: read-only root, /proc, empty volumes for /tmp and /runs, the image's user and environment.
-CONTAINER = """
-set -e
-rootfs=$1; shift
-mkdir "$rootfs/proc"
-mount --bind "$rootfs" "$rootfs"
-mount -o remount,ro,bind "$rootfs"
-mount -t proc proc "$rootfs/proc"
-mount -t tmpfs -o mode=1777 tmpfs "$rootfs/tmp"
-mount -t tmpfs -o mode=755,uid=65532,gid=65532 tmpfs "$rootfs/runs"
-exec env -i HOME=/tmp PATH=/usr/sbin:/usr/bin:/sbin:/bin chroot --userspec=65532:65532 "$rootfs" "$@"
-"""
-
-
-def run(*argv, **options):
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=300, check=False, **options)
-    assert done.returncode == 0, f"{argv}: exit {done.returncode}: {done.stderr}{done.stdout}"
-    return done.stdout
-
-
-def build(folder):
-    run(BUILD, "--binary", TUTTI, "--output", folder)
-    (name,) = os.listdir(folder)
-    return os.path.join(folder, name)
-
-
-def blob(archive, descriptor):
-    content = archive.extractfile("blobs/" + descriptor["digest"].replace(":", "/")).read()
-    assert hashlib.sha256(content).hexdigest() == descriptor["digest"].split(":")[1] and len(content) == descriptor["size"]
-    return content
-
 
 def check_archive(path, work):
     assert os.path.getsize(path) <= LIMIT, f"{os.path.getsize(path)} bytes"
-    with tarfile.open(path) as archive:
-        (entry,) = json.load(archive.extractfile("index.json"))["manifests"]
-        manifest = json.loads(blob(archive, entry))
-        config = json.loads(blob(archive, manifest["config"]))
-        layer = os.path.join(work, "layer.tar.gz")
-        with open(layer, "wb") as file:
-            file.write(blob(archive, manifest["layers"][0]))
-    assert config["config"]["User"] == "65532:65532" and config["config"]["Entrypoint"] == ["/usr/bin/tutti"]
-    assert entry["annotations"]["io.containerd.image.name"].endswith(":" + config["config"]["Labels"]["org.opencontainers.image.version"])
+    _, config, (layer,) = image_rig.read(path, work)
     return layer, config
 
 
 def check_layer(path):
-    with tarfile.open(path) as layer:
-        members = layer.getmembers()
-    names = [member.name for member in members]
-    assert names == sorted(names) and len(names) == len(set(names))
-    files = {member.name for member in members if member.isfile()}
+    found = image_rig.members(path)
+    files = image_rig.files(found)
     strangers = {name for name in files - TEXTS if not LIBRARY.fullmatch(name) and not CONFIG.fullmatch(name)}
     assert TEXTS <= files and not strangers, strangers
     assert not [name for name in files if "openblas" in name], files
-    programs = {member.name for member in members if member.isfile() and member.mode & 0o111 and "/ld-linux" not in member.name}
-    assert programs == {"usr/bin/tutti"}, programs
-    for member in members:
-        assert member.isfile() or member.isdir(), f"{member.name} is neither file nor folder"
-        assert not member.mode & 0o6000 and member.mtime == 0, member.name
-        assert (member.uid, member.gid) == ((65532, 65532) if member.name in ("runs", "var/lib/tutti") else (0, 0)), member.name
-        assert not member.mode & 0o022 or member.name == "tmp", f"{member.name} can be written by others"
+    assert image_rig.programs(found) == {"usr/bin/tutti"}, image_rig.programs(found)
     return files
 
 
@@ -100,9 +49,8 @@ def check_runs(files, work):
         nonlocal count
         count += 1
         rootfs = os.path.join(work, f"rootfs-{count}")
-        run(BUILD, "--binary", TUTTI, "--rootfs", rootfs)
-        return run("unshare", "--mount", "--pid", "--fork", "--propagation", "private", "sh", "-c", CONTAINER, "sh", rootfs,
-                   *argv)
+        run(image_rig.BUILD, "--binary", TUTTI, "--rootfs", rootfs)
+        return image_rig.in_container(rootfs, *argv)
 
     assert container("/usr/bin/tutti", "version") == run(TUTTI, "version")
     (linker,) = (name for name in files if "/ld-linux" in name)
@@ -127,10 +75,7 @@ def main():
         with open(path, "rb") as first, open(build(os.path.join(work, "two")), "rb") as second:
             assert first.read() == second.read(), "the same input gave other bytes"
         print(f"{os.path.getsize(path)} bytes, {len(files)} files")
-        lacking = [tool for tool in ("skopeo", "unshare") if not shutil.which(tool)] + (["root"] if os.geteuid() else [])
-        if lacking:
-            print(f"SKIP: the image was not run or inspected, for want of {', '.join(lacking)} (tools/install-deps --ci)")
-            sys.exit(77)
+        image_rig.need("skopeo", "unshare")
         seen = json.loads(run("skopeo", "inspect", "oci-archive:" + path))
         assert seen["Os"] == "linux" and len(seen["Layers"]) == 1 and seen["Env"] == config["config"]["Env"], seen
         check_runs(files, work)

@@ -1,0 +1,98 @@
+"""image_rig - what the tests of images share: building one, reading what is in the archive, running it as a container runtime would."""
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+
+SOURCE = os.environ["TT_SOURCE_DIR"]
+TUTTI = os.environ["TUTTI"]
+BUILD = os.path.join(SOURCE, "k8s/image/build")
+
+# As a container runtime has it: read-only root, /proc, /dev/null, empty volumes for /tmp and /runs, the image's user and environment.
+CONTAINER = """
+set -e
+rootfs=$1; shift
+mkdir -p "$rootfs/proc" "$rootfs/dev"
+mount --bind "$rootfs" "$rootfs"
+mount -o remount,ro,bind "$rootfs"
+mount -t proc proc "$rootfs/proc"
+mount -t tmpfs -o mode=755 tmpfs "$rootfs/dev"
+mknod -m 666 "$rootfs/dev/null" c 1 3
+mount -t tmpfs -o mode=1777 tmpfs "$rootfs/tmp"
+mount -t tmpfs -o mode=755,uid=65532,gid=65532 tmpfs "$rootfs/runs"
+exec env -i HOME=/tmp PATH=/usr/sbin:/usr/bin:/sbin:/bin chroot --userspec=65532:65532 "$rootfs" "$@"
+"""
+
+
+def run(*argv, **options):
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=400, check=False, **options)
+    assert done.returncode == 0, f"{argv}: exit {done.returncode}: {done.stderr}{done.stdout}"
+    return done.stdout
+
+
+def build(folder, *options):
+    """The archive's path."""
+    run(BUILD, "--binary", TUTTI, "--output", folder, *options)
+    (name,) = os.listdir(folder)
+    return os.path.join(folder, name)
+
+
+def _blob(archive, descriptor):
+    content = archive.extractfile("blobs/" + descriptor["digest"].replace(":", "/")).read()
+    assert hashlib.sha256(content).hexdigest() == descriptor["digest"].split(":")[1] and len(content) == descriptor["size"]
+    return content
+
+
+def read(path, work):
+    """(image's name, its config, the paths of its layers) of an archive."""
+    layers = []
+    with tarfile.open(path) as archive:
+        (entry,) = json.load(archive.extractfile("index.json"))["manifests"]
+        manifest = json.loads(_blob(archive, entry))
+        config = json.loads(_blob(archive, manifest["config"]))
+        for number, descriptor in enumerate(manifest["layers"]):
+            layers.append(os.path.join(work, f"layer-{number}.tar.gz"))
+            with open(layers[-1], "wb") as file:
+                file.write(_blob(archive, descriptor))
+    assert config["config"]["User"] == "65532:65532" and config["config"]["Entrypoint"] == ["/usr/bin/tutti"]
+    name = entry["annotations"]["io.containerd.image.name"]
+    assert name.endswith(":" + config["config"]["Labels"]["org.opencontainers.image.version"])
+    return name, config, layers
+
+
+def members(layer):
+    """What a layer has; that all of it is of the kind that belongs into one."""
+    with tarfile.open(layer) as archive:
+        found = archive.getmembers()
+    names = [member.name for member in found]
+    assert names == sorted(names) and len(names) == len(set(names))
+    for member in found:
+        assert member.isfile() or member.isdir(), f"{member.name} is neither file nor folder"
+        assert not member.mode & 0o6000 and member.mtime == 0, member.name
+        assert (member.uid, member.gid) == ((65532, 65532) if member.name in ("runs", "var/lib/tutti") else (0, 0)), member.name
+        assert not member.mode & 0o022 or member.name == "tmp", f"{member.name} can be written by others"
+    return found
+
+
+def files(found):
+    return {member.name for member in found if member.isfile()}
+
+
+def programs(found):
+    return {member.name for member in found if member.isfile() and member.mode & 0o111 and "/ld-linux" not in member.name}
+
+
+def need(*tools):
+    """Else it is said what was not looked at, and the test counts as skipped."""
+    lacking = [tool for tool in tools if not shutil.which(tool)] + (["root"] if os.geteuid() else [])
+    if lacking:
+        print(f"SKIP: the image was not run or inspected, for want of {', '.join(lacking)} (tools/install-deps --ci)")
+        sys.exit(77)
+
+
+def in_container(rootfs, *argv):
+    return run("unshare", "--mount", "--pid", "--fork", "--propagation", "private", "sh", "-c", CONTAINER, "sh", rootfs, *argv)
