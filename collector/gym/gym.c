@@ -12,7 +12,7 @@
 #include "common/base/mem.h"
 
 static const char s_prefix[] = "gym:";
-enum { START_S = 60, STEP_S = 30, WORKERS_MAX = 1024 };
+enum { START_S = 60, STEP_S = 30, WORKERS_MAX = 1024, SPIN_US = 300 };
 
 /*  One kind of env, as the config asks for it. */
 typedef struct kind {
@@ -71,6 +71,7 @@ static json_t *s_share_of(const gym_t *self, uint32_t i)
     json_object_set_new(out, "first", json_integer(worker->first));
     json_object_set_new(out, "last", json_integer(self->end[i]));
     json_object_set_new(out, "lo", json_integer(worker->lo));
+    json_object_set_new(out, "spin_us", json_integer(self->workers <= s_cores() ? SPIN_US : 0));
     return out;
 }
 

@@ -130,6 +130,30 @@ def writer(space, rows, name):
     return (_number_writer if isinstance(space, spaces.Discrete) else _array_writer)(name, space, next(rows))
 
 
+# Rows up to so many bytes are gathered and written together; longer ones are written while they are in the cache.
+GATHERED = 4096
+
+
+def writer_of_all(space, rows, put):
+    """put_all(values): a value for each slot, one after the other by `put`, or all at once where NumPy itself can see that they fit.
+    None: there is nothing to be had by that."""
+    if not isinstance(space, spaces.Box) or rows.dtype != space.dtype or not space.shape or rows[0].nbytes > GATHERED:
+        return None
+    count, length = len(rows), space.shape[0]
+    flat, lengths, join = rows.reshape((count * length, *space.shape[1:])), [length] * count, np.concatenate
+
+    def put_all(values):
+        try:
+            if list(map(len, values)) == lengths:
+                join(values, 0, flat, casting="no")
+                return
+        except (TypeError, ValueError):
+            pass  # another dtype or shape, or no array: what is to be said of it, if anything, the other way knows
+        for i, value in enumerate(values):
+            put(i, value)
+    return put_all
+
+
 def _keys_of(value):
     return f"a dict of {', '.join(map(repr, value))}" if hasattr(value, "keys") else type(value).__name__
 
@@ -146,6 +170,4 @@ def reader(space, rows):
         keys = list(space.spaces)
         return lambda: [dict(zip(keys, row)) for row in zip(*(take() for take in takes))]
     array = next(rows)
-    if isinstance(space, spaces.Discrete):
-        return array.tolist
-    return lambda: list(array.astype(space.dtype))
+    return lambda: list(array.astype(space.dtype))  # a choice as np.int64, as Gymnasium's sample() and vectors give it

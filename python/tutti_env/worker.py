@@ -4,11 +4,14 @@ The socket carries, each way, messages (four bytes of length, then JSON) until t
 comes, every slot does what its row of `todo` says, one goes back. End-of-file ends the worker.
 """
 
+import gc
 import json
 import mmap
 import os
+import select
 import struct
 import sys
+import time
 import traceback
 
 from tutti_env.faults import Fault, raised
@@ -95,8 +98,11 @@ class Slots:
 
     def connect(self):
         env = self.envs[0]
+        self.slots, self.step_all = range(self.count), bytes([STEP]) * self.count
         self.steps = [each.step for each in self.envs]
-        self.put = spaces.writer(env.observation_space, self._leaves(env.observation_space, "obs"), "the observation")
+        obs = list(self._leaves(env.observation_space, "obs"))
+        self.put = spaces.writer(env.observation_space, iter(obs), "the observation")
+        self.put_all = spaces.writer_of_all(env.observation_space, obs[0], self._put)
         self.put_final = spaces.writer(env.observation_space, self._leaves(env.observation_space, "final"),
                                        "the observation")
         self.take = spaces.reader(env.action_space, self._leaves(env.action_space, "action"))
@@ -104,38 +110,35 @@ class Slots:
         self.reward = self._bytes("reward", "f")
         self.terminated, self.truncated, self.begun = map(self._bytes, ("terminated", "truncated", "begun"))
 
-    def _begin(self, i, env, seed):
+    def _put(self, i, value):
+        self.now[0] = i
+        self.put(i, value)
+
+    def _begin(self, i):
+        """What the new episode begins with."""
         self.now[1] = BEGINNING
-        result = env.reset(seed=seed)
+        result = self.envs[i].reset(seed=self.seed[i])
         if not isinstance(result, tuple) or len(result) != 2:
             raise Fault("INTERNAL", f"reset of env {self.lo + self.first + i} returned {_shape_of(result)}, "
                                     "must be (observation, info)")
-        self.put(i, result[0])
-        self.now[1] = STEPPING
+        return result[0]
 
-    def _end(self, i, env, seed, result):
+    def _end(self, i, result):
         """The episode is over: what it ended in, and the next one."""
         self.put_final(i, result[0])
         self.terminated[i], self.truncated[i], self.begun[i] = bool(result[2]), bool(result[3]), 1
         self.ended.append(i)
-        self._begin(i, env, seed)
+        observation = self._begin(i)
+        self.now[1] = STEPPING
+        return observation
 
-    def play(self):
-        """What every slot is to do. The loop is short on purpose: it is what a step costs beside the env's own."""
-        todo, seed = self.todo.tolist(), self.seed.tolist()
-        action = self.take() if STEP in todo else todo
-        now, put, rewards = self.now, self.put, self.reward
-        for i in self.ended:
-            self.terminated[i] = self.truncated[i] = self.begun[i] = 0
-        self.ended = []
+    def _step(self, slots, steps, actions):
+        """A step each; returns the observations. The loop is short on purpose: it is what a step costs beside the env's own."""
+        now, rewards, seen, put = self.now, self.reward, [], None if self.put_all else self.put
         now[1] = STEPPING
-        for i, step in enumerate(self.steps):
+        for i, step, action in zip(slots, steps, actions):
             now[0] = i
-            if todo[i] != STEP:
-                if todo[i] == BEGIN:
-                    self._begin(i, self.envs[i], seed[i])
-                continue
-            result = step(action[i])
+            result = step(action)
             if type(result) is not tuple or len(result) != 5:
                 raise Fault("INTERNAL", f"step of env {self.lo + self.first + i} returned {_shape_of(result)}, must be "
                                         "(observation, reward, terminated, truncated, info)")
@@ -145,9 +148,34 @@ class Slots:
             except (TypeError, ValueError) as error:
                 raise Fault("INTERNAL", f"the reward is {type(reward).__name__}, not a number") from error
             if terminated or truncated:
-                self._end(i, self.envs[i], seed[i], result)
-            else:
+                observation = self._end(i, result)
+            if put:
                 put(i, observation)
+            else:
+                seen.append(observation)
+        return seen
+
+    def play(self):
+        """What every slot is to do."""
+        for i in self.ended:
+            self.terminated[i] = self.truncated[i] = self.begun[i] = 0
+        self.ended = []
+        todo = self.todo.tobytes()
+        if todo == self.step_all:
+            seen = self._step(self.slots, self.steps, self.take())
+            if seen:
+                self.put_all(seen)
+            return
+        for i in self.slots:
+            if todo[i] == BEGIN:
+                self.now[0] = i
+                self.put(i, self._begin(i))
+        slots = [i for i in self.slots if todo[i] == STEP]
+        if slots:
+            actions = self.take()
+            seen = self._step(slots, [self.steps[i] for i in slots], [actions[i] for i in slots])
+            for i, observation in zip(slots, seen):
+                self._put(i, observation)
 
     def fault(self, error):
         """In words, with what was being done to which env."""
@@ -178,11 +206,28 @@ def _import_spaces():
     sys.dont_write_bytecode = writes
 
 
-def _serve(slots):
+def _watcher(spin_us):
+    """Waits a moment for the next byte without sleeping: to be woken costs more than the steps of many an env. Whoever else wants the
+    core gets it meanwhile."""
+    poller, now, give_way = select.poll(), time.monotonic_ns, os.sched_yield
+    poller.register(SOCKET, select.POLLIN)
+    look, spin_ns = poller.poll, spin_us * 1000
+
+    def watch():
+        until = now() + spin_ns
+        while not look(0) and now() < until:
+            give_way()
+    return watch
+
+
+def _serve(slots, spin_us):
     """Until nobody is there any more."""
-    read, write = os.read, os.write
+    read, write, watch = os.read, os.write, _watcher(spin_us)
     try:
-        while read(SOCKET, 1):
+        while True:
+            watch()
+            if not read(SOCKET, 1):
+                return
             slots.play()
             write(SOCKET, b"d")
     except (BrokenPipeError, ConnectionResetError):
@@ -216,6 +261,8 @@ def main():
             traceback.print_exc()
         _fail(raised("opening it", error))
     _tell(about)
-    _serve(slots)
+    gc.collect()
+    gc.freeze()  # what is there now stays: nobody need look through it again
+    _serve(slots, spec["spin_us"])
     slots.close()
     _end(0)
