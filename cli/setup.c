@@ -37,6 +37,8 @@ static const tt_cfg_field_t s_names[] = {
     {"env.path", TT_CFG_STR, AT(gym.path), "", .size = ROOM(gym.path), .help = "folders of modules", .quiet = true},
     {"env.workers", TT_CFG_U32, AT(gym.workers), "0", 0, 1024, .help = "worker processes", .quiet = true},
     {"env.wrappers", TT_CFG_TEXTS, AT(gym.wrappers), "", .help = "wrappers, the innermost first", .quiet = true},
+    {"space.env_saves", TT_CFG_STR, AT(space.env_saves), "", .size = ROOM(space.env_saves),
+        .help = "how an env is saved"},
     {"algorithm.name", TT_CFG_STR, AT(algorithm.name), "ppo", .size = ROOM(algorithm.name),
         .help = "'tutti algorithms' lists them"},
     {0},
@@ -177,6 +179,8 @@ static tt_status_t s_put_space(tt_config_t *config, const tt_env_ops_t *env)
     TT_TRY(s_put_words(config, "space.obs", &env->obs, origin));
     TT_TRY(s_put_words(config, "space.action", &env->action, origin));
     tt_config_put(config, "space.mask", env->mask ? "true" : "false", origin);
+    if (gym_is(env->id))
+        tt_config_put(config, "space.env_saves", gym_settle(env), origin);
     s_put_whole(config, "space.env_state", tt_vec_save_size(env), origin);
     if (!isnan(env->reward_threshold))
         snprintf(threshold, sizeof threshold, "%.17g", env->reward_threshold);

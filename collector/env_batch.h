@@ -71,7 +71,8 @@ typedef struct tt_env_batch_ops {
     bool (*recv)(void *self, uint32_t *first, uint32_t *count, tt_env_why_t *why);
     void (*close)(void *self);
 
-    /*  (optional) env.save_size bytes that restore a slot elsewhere; not between send and the last recv. */
+    /*  (optional) env.save_size bytes that restore a slot elsewhere; not between send and the last recv. All of them 0: this state
+     *  could not be saved, and load is not called for it; the slot begins an episode instead. */
     bool (*save)(void *self, uint32_t slot, void *bytes, tt_env_why_t *why);
     bool (*load)(void *self, uint32_t slot, const void *bytes, tt_env_why_t *why);
 } tt_env_batch_ops_t;

@@ -101,6 +101,15 @@ static tt_status_t s_begin_episodes(tt_vec_t *self)
     return TT_OK;
 }
 
+tt_status_t vec_begin_anew(tt_vec_t *self, uint32_t i, uint64_t clock)
+{
+    self->clock[i] = self->episode[i] = clock;
+    self->steps[i] = 0;
+    self->ending[0] = i;
+    self->endings = 1;
+    return s_begin_episodes(self);
+}
+
 /*  FNV-1a. */
 static uint32_t s_hash(uint32_t h, const char *text)
 {

@@ -2,6 +2,8 @@
 #include "collector/mask.h"
 #include "collector/vec_self.h"
 #include "common/base/limits.h"
+#define TT_LOG_COMPONENT "env"
+#include "common/base/log.h"
 
 /*  What stands before an env's own bytes in its saved form; the observation's leaves and the mask follow, then the state.
  *  Little-endian, as the wire. */
@@ -113,6 +115,19 @@ static tt_status_t s_check_seen(tt_vec_t *self, uint32_t i, const unsigned char 
     return sound ? TT_OK : tt_err(TT_DATA, "env %s: a saved state is damaged", self->ops->id);
 }
 
+/*  A batch may say that it could not save. */
+static bool s_is_nothing(const tt_vec_t *self, const unsigned char *bytes, size_t size)
+{
+    return self->batch && bytes[0] == 0 && memcmp(bytes, bytes + 1, size - 1) == 0;
+}
+
+static tt_status_t s_begin_anew(tt_vec_t *self, uint32_t i, const saved_t *head)
+{
+    log_warn("env %s: the state of env %u could not be saved: it begins anew; this run is not reproducible",
+        self->ops->id, self->lo + i);
+    return vec_begin_anew(self, i, head->clock);
+}
+
 tt_status_t tt_vec_load(tt_vec_t *self, uint32_t i, const void *bytes)
 {
     const tt_columns_t *columns = self->columns;
@@ -123,7 +138,10 @@ tt_status_t tt_vec_load(tt_vec_t *self, uint32_t i, const void *bytes)
     memcpy(&head, bytes, sizeof head);
     TT_TRY(s_check_head(self, &head));
     TT_TRY(s_check_seen(self, i, seen));
-    TT_TRY(self->mover->load(self, i, seen + s_seen_size(columns)));
+    const unsigned char *state = seen + s_seen_size(columns);
+    if (s_is_nothing(self, state, own))
+        return s_begin_anew(self, i, &head);
+    TT_TRY(self->mover->load(self, i, state));
     for (uint32_t k = 0; k < columns->obs_count; k++) {
         const size_t size = columns->at[k].bytes;
         memcpy((char *)self->obs[k] + i * size, (char *)self->final[k] + i * size, size);

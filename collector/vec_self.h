@@ -71,6 +71,9 @@ tt_env_rng_t vec_rng(const tt_vec_t *self, uint32_t i, tt_rng_stream_t stream, u
 /*  One line of a text that is not ours, without bytes that a terminal would act on. */
 void vec_one_line(char *to, size_t room, const char *text);
 
+/*  An episode for env i alone, numbered by its clock: one that has been begun by nobody. */
+tt_status_t vec_begin_anew(tt_vec_t *self, uint32_t i, uint64_t clock);
+
 /*  Of env i; NULL when there is none. */
 static inline uint8_t *vec_mask(const tt_vec_t *self, uint32_t i)
 {

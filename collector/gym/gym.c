@@ -6,6 +6,7 @@
 #include <string.h>
 #include "collector/gym/describe.h"
 #include "collector/gym/python.h"
+#include "collector/gym/trial.h"
 #include "collector/gym/worker.h"
 #include "collector/guard.h"
 #include "common/base/json.h"
@@ -20,7 +21,8 @@ typedef struct kind {
     json_t *asked;          /* id, args, wrappers, path: what every worker is told */
     json_t *about;          /* what the probe said                  */
     char *id, *summary, *python, *package;
-    uint32_t workers; /* wanted; 0 = as many as cores */
+    uint32_t workers;             /* wanted; 0 = as many as cores */
+    char saves[TT_ENV_SAVES_MAX]; /* how states are saved; "" = nobody has tried */
     struct kind *next;
 } kind_t;
 
@@ -31,6 +33,7 @@ typedef struct {
     gym_worker_t *worker;
     uint32_t *end; /* [workers] behind its last slot */
     uint32_t workers, started;
+    bool saved; /* the rows of states are those of now */
 } gym_t;
 
 /*  What was found, for as long as the process lives. */
@@ -143,6 +146,7 @@ static bool s_open(void **out, const tt_env_open_t *how, tt_env_rows_t *rows, tt
 static bool s_send(void *handle, tt_env_why_t *why)
 {
     gym_t *self = handle;
+    self->saved = false;
     for (uint32_t i = 0; i < self->workers; i++) {
         const tt_status_t status = gym_worker_go(&self->worker[i]);
         if (status != TT_OK)
@@ -161,6 +165,68 @@ static bool s_recv(void *handle, uint32_t *first, uint32_t *count, tt_env_why_t 
     *first = self->worker[which].first;
     *count = self->end[which] - *first;
     return true;
+}
+
+/* ---- states ------------------------------------------------------------------------------------------------------------- */
+
+/*  All slots save in one round, since whoever asks for one asks for all. */
+static bool s_save_all(gym_t *self, tt_env_why_t *why)
+{
+    uint32_t first, count;
+    const uint32_t slots = self->end[self->workers - 1];
+    memset(self->rows.rows.todo, GYM_SAVE, slots);
+    bool well = s_send(self, why);
+    for (uint32_t left = slots; well && left; left -= well ? count : 0)
+        well = s_recv(self, &first, &count, why);
+    self->saved = well;
+    return well;
+}
+
+static bool s_save(void *handle, uint32_t slot, void *bytes, tt_env_why_t *why)
+{
+    gym_t *self = handle;
+    if (!self->saved && !s_save_all(self, why))
+        return false;
+    gym_rows_state(&self->rows, slot, bytes);
+    return true;
+}
+
+static bool s_load(void *handle, uint32_t slot, const void *bytes, tt_env_why_t *why)
+{
+    gym_t *self = handle;
+    uint32_t i = 0, first, count;
+    while (self->end[i] <= slot)
+        i++;
+    memset(self->rows.rows.todo, TT_ENV_REST, self->end[self->workers - 1]);
+    self->rows.rows.todo[slot] = GYM_LOAD;
+    gym_rows_put_state(&self->rows, slot, bytes);
+    self->saved = false;
+    const tt_status_t status = gym_worker_go(&self->worker[i]);
+    return status == TT_OK ? s_recv(self, &first, &count, why) : s_said(why, status);
+}
+
+static void s_set_saves(kind_t *self, const char *saves)
+{
+    snprintf(self->saves, sizeof self->saves, "%s", saves);
+    json_t *state = gym_saves(saves);
+    self->ops.env.save_size = (size_t)json_integer_value(json_object_get(state, "room"));
+    const bool can = self->ops.env.save_size > 0;
+    self->ops.save = can ? s_save : NULL;
+    self->ops.load = can ? s_load : NULL;
+    json_object_set_new(self->asked, "state", state);
+}
+
+const char *gym_settle(const tt_env_ops_t *env)
+{
+    kind_t *self = (kind_t *)(void *)(uintptr_t)env; /* of s_keep */
+    char saves[TT_ENV_SAVES_MAX];
+    pthread_mutex_lock(&s_lock);
+    if (!self->saves[0]) {
+        gym_trial(saves, self->id, self->python, self->package, self->asked);
+        s_set_saves(self, saves);
+    }
+    pthread_mutex_unlock(&s_lock);
+    return self->saves;
 }
 
 /* ---- finding ------------------------------------------------------------------------------------------------------------ */
@@ -204,6 +270,7 @@ static json_t *s_asked(const tt_train_cfg_t *cfg)
     json_object_set_new(out, "args", s_args(&cfg->env_args));
     json_object_set_new(out, "wrappers", s_wrappers(&cfg->gym.wrappers));
     json_object_set_new(out, "path", s_path(cfg->gym.path));
+    json_object_set_new(out, "state", gym_saves(cfg->space.env_saves));
     return out;
 }
 
@@ -264,6 +331,7 @@ static kind_t *s_new(const tt_train_cfg_t *cfg, json_t *asked, char *python)
         .send = s_send,
         .recv = s_recv,
         .close = s_close};
+    s_set_saves(self, cfg->space.env_saves);
     return self;
 }
 

@@ -16,3 +16,7 @@ bool gym_is(const char *id);
  *  long as the process. TT_NOT_FOUND: the interpreter, a package, the id; TT_INVALID: arguments, or spaces that nobody
  *  supports; TT_INTERNAL: its code failed, or did not come back; TT_UNAVAILABLE: the worker was killed. The text says what to do. */
 tt_status_t gym_find(const tt_env_ops_t **out, const tt_train_cfg_t *cfg);
+
+/*  Whether and how the state of a table of ours is saved: cfg->space.env_saves where that said it, else what a trial says now, which
+ *  takes a moment; from then on the table has it. Before, and where it says "no", it cannot be saved. In words; they live as long as the table. */
+const char *gym_settle(const tt_env_ops_t *env);

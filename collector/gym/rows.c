@@ -79,11 +79,14 @@ tt_status_t gym_rows_init(gym_rows_t *self, const tt_env_ops_t *env, uint32_t co
     const size_t reward = s_plain(self, "reward", count, sizeof(float));
     const size_t terminated = s_plain(self, "terminated", count, 1);
     const size_t truncated = s_plain(self, "truncated", count, 1), begun = s_plain(self, "begun", count, 1);
+    self->room = env->save_size;
+    const size_t states = s_plain(self, "state", count, self->room);
     json_object_set_new(self->layout, "size", json_integer((json_int_t)self->size));
     TT_TRY(s_map(self));
     s_point(self, self->obs, obs, seen);
     s_point(self, self->final, final, seen);
     s_point(self, self->action, action, actions);
+    self->states = self->at + states;
     self->rows = (tt_env_rows_t){.todo = self->at + todo,
         .seed = (uint32_t *)(void *)(self->at + seed),
         .action = self->action,
@@ -104,6 +107,16 @@ void gym_rows_free(gym_rows_t *self)
         close(self->fd);
     json_decref(self->layout);
     *self = (gym_rows_t){.fd = -1};
+}
+
+void gym_rows_state(const gym_rows_t *self, uint32_t slot, void *bytes)
+{
+    memcpy(bytes, self->states + slot * self->room, self->room);
+}
+
+void gym_rows_put_state(gym_rows_t *self, uint32_t slot, const void *bytes)
+{
+    memcpy(self->states + slot * self->room, bytes, self->room);
 }
 
 size_t gym_rows_progress_at(const gym_rows_t *self, uint32_t worker)

@@ -10,7 +10,10 @@
 #include "common/rl/columns.h"
 
 /*  What a worker is doing, as python/tutti_env/worker.py says it. */
-typedef enum { GYM_OPENING, GYM_BEGINNING, GYM_STEPPING, GYM_CLOSING } gym_doing_t;
+typedef enum { GYM_OPENING, GYM_BEGINNING, GYM_STEPPING, GYM_CLOSING, GYM_SAVING, GYM_LOADING } gym_doing_t;
+
+/*  What a slot is to do, beside what env_batch.h has: its state into its row of `state`, and from there. */
+enum { GYM_SAVE = TT_ENV_REST + 1, GYM_LOAD };
 
 /*  How far a worker is; what it writes here is for messages and deadlines only. */
 typedef struct {
@@ -21,14 +24,19 @@ typedef struct {
     int fd; /* -1 = none */
     unsigned char *at;
     size_t size;
-    size_t progress; /* of worker 0, from the start; a cache line each */
-    json_t *layout;  /* where everything lies, for workers */
+    size_t progress;       /* of worker 0, from the start; a cache line each */
+    json_t *layout;        /* where everything lies, for workers */
+    size_t room;           /* bytes of a slot's saved state, 0 = it is not saved                 */
+    unsigned char *states; /* [count][room]: how long it is (uint32_t, 0 = none), then it, zeros */
     void *obs[TT_COLUMNS_MAX], *final[TT_COLUMNS_MAX], *action[TT_COLUMNS_MAX];
     tt_env_rows_t rows; /* points into the memory, and to these three */
 } gym_rows_t;
 
-/*  Zeroed memory for count slots of the table's spaces. TT_OS. gym_rows_free takes what is half made, too. */
+/*  Zeroed memory for count slots of the table's spaces and states. TT_OS. gym_rows_free takes what is half made, too. */
 tt_status_t gym_rows_init(gym_rows_t *self, const tt_env_ops_t *env, uint32_t count, uint32_t workers);
+/*  A slot's saved state, from its row and to it: [room] bytes. */
+void gym_rows_state(const gym_rows_t *self, uint32_t slot, void *bytes);
+void gym_rows_put_state(gym_rows_t *self, uint32_t slot, const void *bytes);
 void gym_rows_free(gym_rows_t *self);
 /*  Where a worker's progress lies, from the start of the memory, and there. */
 size_t gym_rows_progress_at(const gym_rows_t *self, uint32_t worker);

@@ -123,7 +123,7 @@ static void s_listen(gym_worker_t *self)
 /*  "step of env 5": where it says that it is. */
 static void s_where(const gym_worker_t *self, char *out, size_t size)
 {
-    static const char *const doing[] = {"making", "reset of", "step of", "close of"};
+    static const char *const doing[] = {"making", "reset of", "step of", "close of", "saving", "loading"};
     if (!self->progress) {
         snprintf(out, size, "making it");
         return;

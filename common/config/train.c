@@ -110,6 +110,9 @@ const tt_cfg_field_t tt_train_fields[] = {
         .help = "the env says which choices are allowed (filled in from the env)"},
     {"space.env_state", TT_CFG_U32, AT(space.env_state), "0", 0, TT_ENV_STATE_MAX,
         .help = "bytes of one saved env, 0 = cannot be saved (filled in from the env)"},
+    {"space.env_saves", TT_CFG_STR, AT(space.env_saves), "", .size = ROOM(space.env_saves),
+        .help = "how the state of one of Gymnasium's is saved: by a copy or by its actions, and bytes (filled in from "
+                "the env)"},
     {"space.divisor", TT_CFG_U32, AT(space.divisor), "1", 1, 255,
         .help = "what the encoder divides the picture's bytes by: 255, or 1 (filled in from the env)"},
     {"space.threshold", TT_CFG_F64, AT(space.threshold), "null", -1e12, 1e12,

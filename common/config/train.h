@@ -74,8 +74,10 @@ typedef struct {
         char action[TT_SPACE_TEXT_MAX]; /* "discrete(2)"                               */
         bool mask;                      /* it says which choices are allowed           */
         uint32_t env_state;             /* bytes of one saved env, 0 = cannot be saved */
-        uint32_t divisor;               /* of the picture's bytes: 255, or 1           */
-        double threshold;               /* solved at this mean return; NAN = none      */
+        char env_saves
+            [TT_ENV_SAVES_MAX]; /* how one of Gymnasium's is saved: "copy 3072", "replay 2048", "no"; "" = another kind */
+        uint32_t divisor;       /* of the picture's bytes: 255, or 1           */
+        double threshold;       /* solved at this mean return; NAN = none      */
     } space;
     tt_actor_t actor; /* filled in from the algorithm, as `space` is from the env */
 } tt_train_cfg_t;

@@ -188,6 +188,10 @@ class Maker:
             env = _wrap(self.gymnasium, env, text)
         return env
 
+    def limit(self):
+        """Steps of an episode, None = it may go on for ever."""
+        return self.keywords.get("max_episode_steps", self.spec.max_episode_steps)
+
     def describe(self, env):
         """All that Tutti wants to know before it plays."""
         from tutti_env import spaces  # needs numpy

@@ -81,7 +81,7 @@ def _fits(value, space, rows, name):
     array = np.asarray(value)
     if array.shape != space.shape:
         raise Fault("INTERNAL", f"{name} has shape {array.shape}, but its space says {space.shape}")
-    if not np.can_cast(array.dtype, rows.dtype, "same_kind"):
+    if array.dtype != space.dtype and not np.can_cast(array.dtype, rows.dtype, "same_kind"):
         raise Fault("INTERNAL", f"{name} is of dtype {array.dtype}, but its space says {space.dtype}")
     return array
 

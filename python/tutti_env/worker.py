@@ -19,8 +19,9 @@ from tutti_env.making import Maker
 
 SOCKET, MEMORY = 3, 4
 STEP, BEGIN, REST = range(3)  # collector/env_batch.h
-OPENING, BEGINNING, STEPPING, CLOSING = range(4)  # collector/gym/rows.h
-DOING = {OPENING: "making", BEGINNING: "reset of", STEPPING: "step of", CLOSING: "close of"}
+SAVE, LOAD = 3, 4  # collector/gym/rows.h, as are these
+OPENING, BEGINNING, STEPPING, CLOSING, SAVING, LOADING = range(6)
+DOING = {OPENING: "making", BEGINNING: "reset of", STEPPING: "step of", CLOSING: "close of", SAVING: "saving", LOADING: "loading"}
 
 
 def _read(size):
@@ -66,7 +67,7 @@ class Slots:
     """The envs of slots first .. last - 1, and where their numbers lie."""
 
     def __init__(self, spec, maker):
-        self.np = spaces.np
+        self.np, self.spec = spaces.np, spec
         self.first, self.count = spec["first"], spec["last"] - spec["first"]
         self.lo = spec["lo"]
         self.layout = spec["layout"]
@@ -109,6 +110,41 @@ class Slots:
         self.todo, self.seed = self._bytes("todo"), self._bytes("seed", "I")
         self.reward = self._bytes("reward", "f")
         self.terminated, self.truncated, self.begun = map(self._bytes, ("terminated", "truncated", "begun"))
+        self._keep(env.action_space)
+
+    def _keep(self, actions):
+        """How states are saved, if they are."""
+        kind, self.room = self.spec["state"]["kind"], self.spec["state"]["room"]
+        rows = list(self._leaves(actions, "action"))
+        self.keepers = [state.KINDS[kind](env, rows) for env in self.envs] if kind else []
+        self.noting = bool(self.keepers) and state.KINDS[kind].notes
+        self.too_large = False
+
+    def _state(self, i):
+        """Its length, 0 = none, and the bytes."""
+        at = self.layout["state"] + (self.first + i) * self.room
+        row = memoryview(self.memory)[at:at + self.room]
+        return row[:4], row[4:]
+
+    def _save(self, i):
+        self.now[0], self.now[1] = i, SAVING
+        size, room = self._state(i)
+        data = self.keepers[i].save()
+        if len(data) > len(room):
+            if not self.too_large:
+                print(f"the state of env {self.lo + self.first + i} has {len(data)} bytes, {len(room)} are kept: it begins anew if it "
+                      "moves, and this run is not reproducible then", flush=True)
+            data, self.too_large = b"", True
+        size[:] = struct.pack("<I", len(data))
+        room[:] = data.ljust(len(room), b"\0")
+
+    def _load(self, i):
+        self.now[0], self.now[1] = i, LOADING
+        size, room = self._state(i)
+        length = struct.unpack("<I", size)[0]
+        if length > len(room):
+            raise Fault("INTERNAL", f"a saved state says that it has {length} bytes, of {len(room)}")
+        self.keepers[i].load(bytes(room[:length]))
 
     def _put(self, i, value):
         self.now[0] = i
@@ -116,8 +152,10 @@ class Slots:
 
     def _begin(self, i):
         """What the new episode begins with."""
-        self.now[1] = BEGINNING
-        result = self.envs[i].reset(seed=self.seed[i])
+        self.now[1], seed = BEGINNING, self.seed[i]
+        if self.noting:
+            self.keepers[i].begun(seed)
+        result = self.envs[i].reset(seed=seed)
         if not isinstance(result, tuple) or len(result) != 2:
             raise Fault("INTERNAL", f"reset of env {self.lo + self.first + i} returned {_shape_of(result)}, "
                                     "must be (observation, info)")
@@ -136,6 +174,9 @@ class Slots:
         """A step each; returns the observations. The loop is short on purpose: it is what a step costs beside the env's own."""
         now, rewards, seen, put = self.now, self.reward, [], None if self.put_all else self.put
         now[1] = STEPPING
+        if self.noting:
+            for i in slots:
+                self.keepers[i].step(i)
         for i, step, action in zip(slots, steps, actions):
             now[0] = i
             result = step(action)
@@ -170,6 +211,10 @@ class Slots:
             if todo[i] == BEGIN:
                 self.now[0] = i
                 self.put(i, self._begin(i))
+            elif todo[i] == SAVE:
+                self._save(i)
+            elif todo[i] == LOAD:
+                self._load(i)
         slots = [i for i in self.slots if todo[i] == STEP]
         if slots:
             actions = self.take()
@@ -198,11 +243,11 @@ def _shape_of(result):
     return f"{len(result)} values" if isinstance(result, tuple) else type(result).__name__
 
 
-def _import_spaces():
+def _import_ours():
     """Needs what the interpreter may not have, hence late; and leaves no compiled file beside ours."""
-    global spaces  # pylint: disable=global-statement
+    global spaces, state, trial  # pylint: disable=global-statement
     writes, sys.dont_write_bytecode = sys.dont_write_bytecode, True
-    from tutti_env import spaces  # pylint: disable=redefined-outer-name
+    from tutti_env import spaces, state, trial  # pylint: disable=redefined-outer-name
     sys.dont_write_bytecode = writes
 
 
@@ -238,6 +283,15 @@ def _serve(slots, spin_us):
         _fail(slots.fault(error), b"e")
 
 
+def _try(maker, spec):
+    """Part of a trial of its state; the second process is told what the first one said when it has imported all."""
+    if spec["try"] == "save":
+        _tell(trial.save(maker, spec["kind"]))
+    else:
+        _tell(trial.load(maker, spec["kind"], _take()))
+    _end(0)
+
+
 def main():
     for number in (SOCKET, MEMORY):
         try:
@@ -247,7 +301,9 @@ def main():
     try:
         spec = _take()
         maker = Maker(spec)
-        _import_spaces()
+        _import_ours()
+        if "try" in spec:
+            _try(maker, spec)
         if "layout" not in spec:
             env = maker.make()
             _tell(maker.describe(env))

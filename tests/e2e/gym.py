@@ -28,6 +28,7 @@ lag: 1
 algorithm: {name: ppo, epochs: 1, minibatch_size: 64}
 stop: {env_steps: 3840}
 """
+BATCH = 6 * 32
 
 # (what, exit code, words of the message); the env is gym:tt_gym_envs:Bad-WHAT-v0
 BAD = [
@@ -201,35 +202,70 @@ def test_same_bits(world):
     equal(len(sums), 1, "weights with 1, 2 and 5 workers")
 
 
-def test_a_worker_is_killed(world):
-    """Its collector is started again, and the run goes on; so it does when the collector itself is killed."""
-    config = world.config(JOB)
-    process, run_dir = world.start_run(config, ENDLESS)
+def await_more(world, process, run_dir, count=1000):
+    world.await_steps(run_dir, world.status(run_dir)["env_steps"] + count, process)
+
+
+def check_end(world, process, run_dir, config, what):
+    """No step is lost, and the weights are those of a run that nobody disturbed."""
+    summary = world.stop(process, run_dir)
+    equal((summary["transitions"]["duplicated"], summary["transitions"]["lost"]), (0, 0), "transitions")
+    still = world.train(config, f"stop.env_steps={(summary['updates'] + 1) * BATCH}", seed=5)  # it does not train on its last batch
+    equal(still["weights_sha256"], summary["weights_sha256"], f"weights after {summary['updates']} updates; {what}")
+    world.await_empty()
+
+
+def s_killed(world, env):
+    config = world.config(JOB.replace("CartPole-v1", env))
+    process, run_dir = world.start_run(config, ENDLESS, name=f"killed-{env}", seed=5)
     world.await_steps(run_dir, 1000, process)
     for victim in (lambda: workers(world)[0], lambda: world.replica("collector", 0)):
         before = set(workers(world))
         os.kill(victim(), signal.SIGKILL)
         wait_for(lambda: set(workers(world)) and not before & set(workers(world)), "other workers")
-        steps = world.status(run_dir)["env_steps"]
-        world.await_steps(run_dir, steps + 1000, process)
-    summary = world.stop(process, run_dir)
-    equal((summary["transitions"]["duplicated"], summary["transitions"]["lost"]), (0, 0), "transitions")
-    world.await_empty()
+        await_more(world, process, run_dir)
+    check_end(world, process, run_dir, config, f"{env}: a worker and a collector were killed")
 
 
-def test_scaled_live(world):
-    config = world.config(JOB)
-    process, run_dir = world.start_run(config, ENDLESS, "env.workers=2")
+def test_a_worker_is_killed(world):
+    """Its collector is started again, and the run goes on; so it does when the collector itself is killed. The envs go on from where they
+    were: one whose state is copied, and one whose actions are made again."""
+    for env in ("CartPole-v1", "LunarLander-v3"):
+        s_killed(world, env)
+
+
+def test_a_state_that_grows(world):
+    """Where there is no room for it any more the env begins anew, which the logs say; and so does one whose state nobody can save."""
+    for env, words in (("TTGrows", "could not be saved: it begins anew"), ("TTForgets", "cannot save its state")):
+        config = world.config(JOB.replace("CartPole-v1", f"tt_gym_envs:{env}-v0"))
+        process, run_dir = world.start_run(config, ENDLESS, name=env)
+        world.await_steps(run_dir, 6 * 400, process)
+        before = world.replica("collector", 0)
+        os.kill(before, signal.SIGKILL)
+        wait_for(lambda old=before: world.replica("collector", 0) != old, "another collector")
+        await_more(world, process, run_dir)
+        with open(os.path.join(run_dir, "logs", "collector-0.log"), encoding="utf-8") as log:
+            text = log.read()
+        check(words in text and "not reproducible" in text, f"{env}: the log says not {words!r}: {text[-2000:]}")
+        world.stop(process, run_dir)
+        world.await_empty()
+
+
+def s_scaled(world, env):
+    config = world.config(JOB.replace("CartPole-v1", env))
+    process, run_dir = world.start_run(config, ENDLESS, "env.workers=2", name=f"scaled-{env}", seed=5)
     world.await_steps(run_dir, 500, process)
     for wanted in (2, 1):
         done = world.tutti("scale", run_dir, f"collector={wanted}")
         equal(done.returncode, 0, f"scale: {done.stderr}")
         wait_for(lambda: len(workers(world)) == 2 * wanted, lambda: f"{2 * wanted} workers: {world.processes()}")
-        steps = world.status(run_dir)["env_steps"]
-        world.await_steps(run_dir, steps + 1000, process)
-    summary = world.stop(process, run_dir)
-    equal((summary["transitions"]["duplicated"], summary["transitions"]["lost"]), (0, 0), "transitions")
-    world.await_empty()
+        await_more(world, process, run_dir)
+    check_end(world, process, run_dir, config, f"{env}: scaled")
+
+
+def test_scaled_live(world):
+    for env in ("CartPole-v1", "LunarLander-v3"):
+        s_scaled(world, env)
 
 
 def test_interrupted(world):
@@ -267,5 +303,5 @@ def test_learns(world):
 
 
 main(test_what_an_env_must_not_do, test_where_it_stood, test_what_is_missing, test_active_environments, test_arguments_and_wrappers,
-     test_paths_of_a_config, test_a_run_fails_by_its_env, test_same_bits, test_a_worker_is_killed, test_scaled_live, test_interrupted,
-     test_evaluated, test_learns)
+     test_paths_of_a_config, test_a_run_fails_by_its_env, test_same_bits, test_a_worker_is_killed, test_a_state_that_grows,
+     test_scaled_live, test_interrupted, test_evaluated, test_learns)

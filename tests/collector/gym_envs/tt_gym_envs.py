@@ -83,6 +83,36 @@ def _fork():
         _hang()
 
 
+class Forgets(gymnasium.Env):
+    """Draws from what no seed reaches: nobody can go on from where it was."""
+
+    observation_space = spaces.Box(0, 1, (1,), np.float64)
+    action_space = spaces.Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        return np.random.random(1), {}
+
+    def step(self, action):
+        return np.random.random(1), 0.0, False, False, {}
+
+
+class Grows(gymnasium.Env):
+    """Remembers all that it has seen, and episodes are long."""
+
+    observation_space = spaces.Box(0, 1, (1,), np.float32)
+    action_space = spaces.Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.seen = []
+        return np.zeros(1, np.float32), {}
+
+    def step(self, action):
+        self.seen.append(self.np_random.bytes(64))
+        return np.full(1, self.seen[-1][0] / 255, np.float32), 1.0, len(self.seen) == 3000, False, {}
+
+
 class Bad(gymnasium.Env):
     """What is not to be done: `how` says when and what."""
 
@@ -131,6 +161,8 @@ class Bad(gymnasium.Env):
 
 gymnasium.register("TTZoo-v0", entry_point=Zoo)
 gymnasium.register("TTArgs-v0", entry_point=Args)
+gymnasium.register("TTForgets-v0", entry_point=Forgets)
+gymnasium.register("TTGrows-v0", entry_point=Grows)
 for _how in [*Bad.DO, *Bad.RETURN, "alone", "text", "integers"]:
     for _when in ("init", "reset", "step", "close"):
         gymnasium.register(f"Bad-{_how}-{_when}-v0", entry_point=Bad, kwargs={"how": _how, "when": _when})

@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+"""States of Gymnasium's environments: which can be saved and how, in a process of their own each; what a state may not call; one that has
+grown, and one that is damaged."""
+
+import io
+import json
+import os
+import pickle
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+SOURCE = os.environ["TT_SOURCE_DIR"]
+try:
+    import gymnasium
+    import numpy as np
+except ImportError as lacking:
+    better = os.path.join(SOURCE, "build", "venv-gym", "bin", "python3")
+    if os.path.exists(better) and not os.environ.pop("TT_GYM_TRIED", None):
+        os.environ["TT_GYM_TRIED"] = "1"
+        os.execv(better, [better, *sys.argv])
+    print(f"skipped: {lacking}; tools/test-venv makes build/venv-gym that has it")
+    sys.exit(77)
+
+sys.path[1:1] = [os.path.join(SOURCE, "python"), os.path.join(SOURCE, "tests", "collector", "gym_envs")]
+from tutti_env import faults, making, state, trial  # noqa: E402
+
+WRAPPED = ["RecordEpisodeStatistics", "NormalizeObservation", "FrameStackObservation(stack_size=3)"]
+FRAMES = ["GrayscaleObservation", "MaxAndSkipObservation(skip=2)", "FrameStackObservation(stack_size=3)"]
+# (id, arguments, wrappers, by what kinds, or a word of why not)
+ENVS = [("CartPole-v1", [], [], "copy replay"),
+        ("CartPole-v1", [], WRAPPED, "copy"),
+        ("HalfCheetah-v5", [], [], "copy"),
+        ("Ant-v5", [], [], "copy"),
+        ("ALE/Pong-v5", [["frameskip", "1"]], FRAMES, "copy"),
+        ("LunarLander-v3", [], [], "replay"),
+        ("FrozenLake-v1", [], [], "copy replay"),
+        ("tt_gym_envs:TTZoo-v0", [], [], "copy"),
+        ("tt_gym_envs:TTForgets-v0", [], [], ""),
+        ("tt_gym_envs:Bad-raise-step-v0", [], [], "")]
+
+
+def maker(env_id, args=(), wrappers=()):
+    return making.Maker({"id": env_id, "args": args, "wrappers": wrappers, "path": []})
+
+
+def part(name, kind, env, text=""):
+    """One process of a trial."""
+    words = [sys.executable, __file__, name, kind, json.dumps(env)]
+    done = subprocess.run(words, input=text, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout.splitlines()[-1]
+
+
+def check_env(env):
+    env_id, _, wrappers, kinds = env
+    for kind in state.KINDS:
+        answer = json.loads(part("load", kind, env, part("save", kind, env)))
+        can = "room" in answer
+        assert can or answer["why"], f"{env_id}: {answer}"
+        wanted = kind in kinds.split()
+        assert can == wanted or (kind == "replay" and kinds == "copy"), f"{env_id} {wrappers} by {kind}: {answer}"
+    print(f"ok      {env_id} {wrappers}: {kinds or 'cannot be saved'}", flush=True)
+
+
+def refused(copy, data, what):
+    try:
+        copy.load(data)
+    except faults.Fault as fault:
+        assert fault.status == "INTERNAL" and "saved state" in fault.text, fault.text
+        return
+    raise AssertionError(f"{what} was loaded")
+
+
+class Calls:
+    def __init__(self, function, *args):
+        self.function, self.args = function, args
+
+    def __reduce__(self):
+        return self.function, self.args
+
+
+def check_calls():
+    """A state that would run something is refused before it does; so is one that is cut off."""
+    env = gymnasium.make("CartPole-v1")
+    env.reset(seed=1)
+    copy = state.Copy(env, None)
+    good = copy.save()
+    there = os.path.join(os.getcwd(), "tt-there-must-be-no-such-file")
+    for call in (Calls(os.system, f"touch {there}"), Calls(eval, "1"), Calls(getattr, copy, "save"), Calls(open, there, "w"),
+                 Calls(np.load, there), Calls(gymnasium.make, "CartPole-v1"), Calls(gymnasium.register, "X-v0"),
+                 Calls(subprocess.Popen, "true")):
+        refused(copy, pickle.dumps(([{}, {}, {}], {(0, "x"): call})), call.function)
+    for size in (0, 1, len(good) // 2, len(good) - 1):
+        refused(copy, good[:size], f"{size} of {len(good)} bytes")
+    refused(copy, pickle.dumps(([{}], {})), "one layer of three")
+    refused(copy, pickle.dumps(7), "a number")
+    assert not os.path.exists(there)
+    copy.load(good)  # none of them has touched it
+    assert env.step(0)[0].shape == (4,)
+    refused(state.Replay(env, [np.zeros((1,), np.int32)]), b"\0" * 9, "nine bytes")
+    refused(state.Replay(env, [np.zeros((1,), np.int32)]), b"", "nothing")
+    print("ok      what a state may not do", flush=True)
+
+
+def main():
+    if len(sys.argv) > 1:
+        name, kind, env = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
+        of = maker(*env[:3])
+        answer = trial.save(of, kind) if name == "save" else trial.load(of, kind, json.loads(io.TextIOWrapper(sys.stdin.buffer).read()))
+        print(json.dumps(answer), flush=True)
+        os._exit(0)
+    check_calls()
+    for env in ENVS:
+        check_env(env)
+
+
+main()
