@@ -2,6 +2,7 @@
 
 import ast
 import difflib
+import functools
 import json
 import os
 import re
@@ -154,8 +155,24 @@ def _extra_of(spec):
     return None
 
 
+@functools.cache
+def _mujoco_says(text):
+    print(f"mujoco: {text}", file=sys.stderr, flush=True)
+
+
+def _import_entry(gymnasium, spec):
+    """What the env is made by, first: MuJoCo, if that brings it, writes what it warns of into a file in the current folder, unless
+    it is told to call somebody."""
+    if isinstance(spec.entry_point, str):
+        gymnasium.envs.registration.load_env_creator(spec.entry_point)
+    mujoco = sys.modules.get("mujoco")
+    if hasattr(mujoco, "set_mju_user_warning"):
+        mujoco.set_mju_user_warning(_mujoco_says)
+
+
 def _make(gymnasium, env_id, spec, keywords):
     try:
+        _import_entry(gymnasium, spec)
         return gymnasium.make(env_id, **{"disable_env_checker": True, **keywords})
     except gymnasium.error.DependencyNotInstalled as error:
         raise Fault("NOT_FOUND", f"a package is missing ({one_line(error)}); "

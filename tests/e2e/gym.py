@@ -91,6 +91,14 @@ def test_where_it_stood(world):
     check("hello" not in done.stdout and "\x1b" not in done.stderr, "printed as it came")
 
 
+def test_mujoco_writes_no_file(world):
+    """What it warns of is in the log, once for each worker, and not in a file where the run was started."""
+    done = world.tutti("bench", "envs", "gym:HalfCheetah-v5", "-n", 2, "-s", "0.01", env={"TT_ENV_STEP_S": "60"}, cwd=world.path)
+    equal(done.returncode, 0, f"bench: {done.stderr}")
+    check("MUJOCO_LOG.TXT" not in os.listdir(world.path), "a log of MuJoCo's in the current folder")
+    check("worker 0: mujoco: compiler attribute" in done.stderr, f"not in the log: {done.stderr}")
+
+
 def test_what_is_missing(world):
     empty = world.file("empty", "")
     os.mkdir(os.path.join(world.path, "no_atari"))
@@ -302,6 +310,6 @@ def test_learns(world):
     check(SLOW > 1 or summary["return_mean"] >= 475, f"return {summary['return_mean']}")
 
 
-main(test_what_an_env_must_not_do, test_where_it_stood, test_what_is_missing, test_active_environments, test_arguments_and_wrappers,
-     test_paths_of_a_config, test_a_run_fails_by_its_env, test_same_bits, test_a_worker_is_killed, test_a_state_that_grows,
+main(test_what_an_env_must_not_do, test_where_it_stood, test_mujoco_writes_no_file, test_what_is_missing, test_active_environments,
+     test_arguments_and_wrappers, test_paths_of_a_config, test_a_run_fails_by_its_env, test_same_bits, test_a_worker_is_killed, test_a_state_that_grows,
      test_scaled_live, test_interrupted, test_evaluated, test_learns)
