@@ -203,12 +203,14 @@ static tt_status_t s_save(case_t *c, double *save_s, double *load_s)
 {
     const tt_clock_t *clock = tt_clock_real();
     tt_buf_t out;
-    tt_buf_init(&out, replay_save_size(c->replay));
+    replay_stats_t stats;
+    replay_stats(c->replay, &stats);
+    tt_buf_init(&out, replay_save_size(c->replay, stats.oldest));
     const int64_t start = tt_now_ns(clock);
-    tt_status_t status = replay_save(c->replay, &out);
+    tt_status_t status = replay_save(c->replay, stats.oldest, &out);
     const int64_t saved = tt_now_ns(clock);
     if (status == TT_OK)
-        status = replay_load(c->replay, out.data, out.size);
+        status = replay_load(c->replay, out.data, out.size, NULL);
     *save_s = (double)(saved - start) * 1e-9;
     *load_s = (double)(tt_now_ns(clock) - saved) * 1e-9;
     tt_buf_free(&out);

@@ -96,7 +96,10 @@ static void s_capture_replay(core_t *self, tt_snapshot_t *out)
     if (!self->data.memory)
         return;
     tt_buf_init(&bytes, SIZE_MAX / 2);
-    const tt_status_t saved = replay_save(memory_replay(self->data.memory), &bytes);
+    const replay_t *replay = memory_replay(self->data.memory);
+    replay_stats_t stats;
+    replay_stats(replay, &stats);
+    const tt_status_t saved = replay_save(replay, stats.oldest, &bytes);
     TT_CHECK(saved == TT_OK);
     out->replay = bytes.data;
     out->replay_bytes = bytes.size;
@@ -174,7 +177,7 @@ tt_status_t state_restore(core_t *self, const tt_snapshot_t *from)
     for (uint32_t k = 1; k < from->sets; k++)
         TT_TRY(tt_net_put(self->model.net, self->model.stream, k, from->set[k]));
     if (self->data.memory)
-        TT_TRY(replay_load(memory_replay(self->data.memory), from->replay, from->replay_bytes));
+        TT_TRY(replay_load(memory_replay(self->data.memory), from->replay, from->replay_bytes, NULL));
     TT_TRY(tt_opt_put(self->model.opt, self->model.stream, from->opt_state, from->opt_step));
     /* begin needs version n, the next step needs the weights now */
     data_resume(&self->data, from->step > 0 ? from->params : NULL, from->param_count);

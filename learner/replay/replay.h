@@ -141,11 +141,35 @@ void replay_gather_rows(const replay_t *self, const uint64_t *unit, uint32_t uni
 
 /* ---- what outlives a process --------------------------------------------------------------------------------------- */
 
-/*  Everything in one block with its SHA-256, appended to `out`; loaded, it draws what this one would draw. A step whose
- *  priorities are still to come is not part of it: it is drawn again, and is the same. TT_INVALID: out is full. */
-tt_status_t replay_save(const replay_t *self, tt_buf_t *out);
+/*  A block of its own holds all that changes, with its SHA-256; batches before `from` may be in pieces, which are written once and
+ *  kept by the caller, with checksums of the caller's. Loaded together, they draw what this one would draw. */
+
+/*  Batches oldest (replay_stats) .. settled - 1 are not changed any more; the newest may still get finals. */
+uint64_t replay_settled(const replay_t *self);
+/*  Append living batches first .. next - 1: a piece. And how many bytes those are. TT_INVALID: out is full. */
+tt_status_t replay_save_batches(const replay_t *self, uint64_t first, uint64_t next, tt_buf_t *out);
+uint64_t replay_batches_size(const replay_t *self, uint64_t first, uint64_t next);
+
+/*  Append the block. from: batches that are older are in pieces (the oldest living one: there are none). A step whose priorities are
+ *  still to come is not part of it: it is drawn again, and is the same. TT_INVALID: out is full. */
+tt_status_t replay_save(const replay_t *self, uint64_t from, tt_buf_t *out);
 /*  Bytes that replay_save appends. */
-uint64_t replay_save_size(const replay_t *self);
-/*  Replace what is here by a saved block. The block need not be aligned. TT_DATA: damaged, or saved by a replay that was
- *  set up otherwise (the text says in what); nothing was changed. */
-tt_status_t replay_load(replay_t *self, const void *bytes, size_t size);
+uint64_t replay_save_size(const replay_t *self, uint64_t from);
+
+/*  Batches first .. next - 1, as replay_save_batches made them; some may have been evicted since. */
+typedef struct {
+    const void *bytes;
+    size_t size;
+    uint64_t first, next;
+} replay_piece_t;
+
+/*  Pieces in their order; get(ctx, i) lends one until the next call. Its errors are passed on. */
+typedef struct {
+    void *ctx;
+    uint32_t count;
+    tt_status_t (*get)(void *ctx, uint32_t i, replay_piece_t *out);
+} replay_pieces_t;
+
+/*  Replace what is here by a saved block and its pieces (NULL: it has none). Nothing need be aligned. TT_DATA: damaged, or saved by
+ *  a replay that was set up otherwise (the text says in what); nothing was changed. */
+tt_status_t replay_load(replay_t *self, const void *bytes, size_t size, const replay_pieces_t *pieces);

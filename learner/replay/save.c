@@ -1,9 +1,11 @@
-/*  A replay as one block of bytes.
+/*  A replay as one block of bytes, of which older batches may be elsewhere.
  *
- *    head: u64s as in head_t; each living batch, oldest first: finals u64, broken u8 [N], age u32 [N], every stored column
- *    [T][N], final_row u32 [finals], finals [finals][record]; tip [N][record]; priorities f32 by (clock, env), 0 of what does
- *    not live; minibatches whose priorities are not seen yet: total u64, units u64, unit u64 [units], p f32 [units];
+ *    block: head: u64s as in head_t; batches `from` .. `next` - 1; tip [N][record]; priorities f32 by (clock, env), 0 of what
+ *    does not live; minibatches whose priorities are not seen yet: total u64, units u64, unit u64 [units], p f32 [units];
  *    SHA-256 of all that.
+ *    piece: batches, oldest first. Living batches before `from` are in pieces; who keeps those knows their checksums.
+ *    batch: number u64, finals u64, broken u8 [N], age u32 [N], every stored column [T][N], final_row u32 [finals], finals
+ *    [finals][record].
  *
  *  Little-endian, not aligned. What follows from these (marks, sums) is not in it. */
 #include <inttypes.h>
@@ -18,7 +20,7 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "a block is little-end
 
 enum { SEAL = crypto_hash_sha256_BYTES };
 static const char s_magic[8] = "ttreplay";
-#define FORMAT_VERSION 1
+#define FORMAT_VERSION 2
 
 /*  What must be equal, X(name, what a person calls it, value), and what a block says. */
 #define SETUP_MAP(X)                                                    \
@@ -44,7 +46,7 @@ typedef struct {
 #define X(name, what, value) uint64_t name;
     SETUP_MAP(X)
 #undef X
-    uint64_t first, next, total, late;
+    uint64_t first, from, next, total, late;
     double max_priority;
 } head_t;
 
@@ -67,10 +69,24 @@ static head_t s_setup(const replay_cfg_t *cfg)
 
 /* ---- save ----------------------------------------------------------------------------------------------------------- */
 
-static uint64_t s_batch_size(const past_t *past)
+static uint64_t s_batch_size(const past_t *past, uint64_t finals)
 {
     const uint64_t N = past->cfg.N;
-    return 8 + 5 * N + N * past->cfg.T * (past->row_bytes + sizeof(float));
+    return 16 + 5 * N + N * past->cfg.T * past->row_bytes + finals * (past->record + sizeof(uint32_t));
+}
+
+uint64_t replay_settled(const replay_t *self)
+{
+    const past_t *past = &self->past;
+    return past->first < past->next ? past->next - 1 : past->next;
+}
+
+uint64_t replay_batches_size(const replay_t *self, uint64_t first, uint64_t next)
+{
+    uint64_t size = 0;
+    for (uint64_t b = first; b < next; b++)
+        size += s_batch_size(&self->past, past_batch(&self->past, b)->finals);
+    return size;
 }
 
 /*  A step that is under way is drawn again by whoever loads it. */
@@ -79,11 +95,12 @@ static bool s_is_known(const replay_late_t *late)
     return late->units && late->given;
 }
 
-uint64_t replay_save_size(const replay_t *self)
+uint64_t replay_save_size(const replay_t *self, uint64_t from)
 {
     const past_t *past = &self->past;
-    uint64_t size = sizeof(head_t) + (past->next - past->first) * s_batch_size(past) + SEAL;
-    size += past->finals * (past->record + sizeof(uint32_t)) + past->cfg.N * past->record;
+    const uint64_t batches = past->next - past->first;
+    uint64_t size = sizeof(head_t) + SEAL + replay_batches_size(self, from, past->next);
+    size += past->cfg.N * (past->record + batches * past->cfg.T * sizeof(float));
     for (uint32_t i = 0; i < self->lates; i++)
         size += s_is_known(&self->late[i]) ? 16 + 12 * (uint64_t)self->late[i].units : 0;
     return size;
@@ -92,6 +109,7 @@ uint64_t replay_save_size(const replay_t *self)
 static tt_status_t s_save_batch(const past_t *past, const past_batch_t *batch, tt_buf_t *out)
 {
     const uint64_t finals = batch->finals, count = (uint64_t)past->cfg.T * past->cfg.N;
+    TT_TRY(tt_buf_add(out, &batch->batch, sizeof batch->batch));
     TT_TRY(tt_buf_add(out, &finals, sizeof finals));
     TT_TRY(tt_buf_add(out, batch->broken, past->cfg.N));
     TT_TRY(tt_buf_add(out, batch->age, past->cfg.N * sizeof *batch->age));
@@ -100,6 +118,21 @@ static tt_status_t s_save_batch(const past_t *past, const past_batch_t *batch, t
             TT_TRY(tt_buf_add(out, batch->column[c], count * past->cfg.columns->at[c].bytes));
     TT_TRY(tt_buf_add(out, batch->final_row, finals * sizeof *batch->final_row));
     return tt_buf_add(out, batch->final, finals * past->record);
+}
+
+tt_status_t replay_save_batches(const replay_t *self, uint64_t first, uint64_t next, tt_buf_t *out)
+{
+    const past_t *past = &self->past;
+    TT_CHECK(past->first <= first && first <= next && next <= past->next);
+    const size_t before = out->size;
+    for (uint64_t b = first; b < next; b++) {
+        const tt_status_t status = s_save_batch(past, past_batch(past, b), out);
+        if (status != TT_OK) {
+            tt_buf_cut(out, before);
+            return status;
+        }
+    }
+    return TT_OK;
 }
 
 static tt_status_t s_save_priorities(const replay_t *self, tt_buf_t *out)
@@ -126,8 +159,7 @@ static tt_status_t s_save(const replay_t *self, const head_t *head, tt_buf_t *ou
 {
     const past_t *past = &self->past;
     TT_TRY(tt_buf_add(out, head, sizeof *head));
-    for (uint64_t b = past->first; b < past->next; b++)
-        TT_TRY(s_save_batch(past, past_batch(past, b), out));
+    TT_TRY(replay_save_batches(self, head->from, head->next, out));
     TT_TRY(tt_buf_add(out, past->tip, past->cfg.N * past->record));
     TT_TRY(s_save_priorities(self, out));
     for (uint32_t i = 0; i < self->lates; i++)
@@ -136,11 +168,12 @@ static tt_status_t s_save(const replay_t *self, const head_t *head, tt_buf_t *ou
     return TT_OK;
 }
 
-tt_status_t replay_save(const replay_t *self, tt_buf_t *out)
+tt_status_t replay_save(const replay_t *self, uint64_t from, tt_buf_t *out)
 {
     const size_t before = out->size;
     head_t head = s_setup(&self->past.cfg);
     head.first = self->past.first;
+    head.from = from;
     head.next = self->past.next;
     head.total = self->total;
     head.max_priority = (double)self->max_priority;
@@ -175,6 +208,15 @@ static tt_status_t s_take(reader_t *in, void *out, uint64_t size)
     return TT_OK;
 }
 
+static tt_status_t s_pass(reader_t *in, uint64_t size)
+{
+    if (size > in->left)
+        return tt_err(TT_DATA, "replay: the block ends too early");
+    in->at += size;
+    in->left -= size;
+    return TT_OK;
+}
+
 static tt_status_t s_check_setup(const head_t *head, const replay_cfg_t *cfg)
 {
     const head_t ours = s_setup(cfg);
@@ -192,7 +234,8 @@ static tt_status_t s_check_setup(const head_t *head, const replay_cfg_t *cfg)
 static tt_status_t s_check_state(const head_t *head, const past_t *past, uint32_t lates)
 {
     const uint64_t most = UINT64_MAX / 2 / ((uint64_t)past->cfg.T * past->cfg.N);
-    if (head->first > head->next || head->next > most || head->next - head->first > past->room)
+    if (head->first > head->from || head->from > head->next || head->next > most ||
+        head->next - head->first > past->room)
         return tt_err(TT_DATA, "replay: batches %" PRIu64 " to %" PRIu64 "; there is room for %" PRIu64, head->first,
             head->next, past->room);
     if (head->late > lates || head->total >> 44)
@@ -262,24 +305,61 @@ static tt_status_t s_load_columns(const past_t *past, const past_batch_t *batch,
     return TT_OK;
 }
 
-static tt_status_t s_load_batch(past_t *past, uint64_t number, bool newest, reader_t *in)
+static tt_status_t s_load_finals(past_t *past, past_batch_t *batch, bool newest, reader_t *in)
 {
-    uint64_t finals = 0;
-    TT_TRY(s_take(in, &finals, sizeof finals));
-    if (finals > (uint64_t)past->cfg.T * past->cfg.N || finals > in->left / past->record)
-        return tt_err(TT_DATA, "replay: batch %" PRIu64 " has %" PRIu64 " finals", number, finals);
-    past_batch_t *batch = past_push(past, number, (uint32_t)finals);
+    TT_TRY(s_take(in, batch->final_row, batch->finals * sizeof *batch->final_row));
+    TT_TRY(s_take(in, batch->final, batch->finals * past->record));
+    TT_TRY(s_check_finals(past, batch, newest));
+    return s_check_records(past, batch->final, batch->finals, batch->batch);
+}
+
+/*  first: batches before it have been evicted since the piece was written, and are passed over. */
+static tt_status_t s_load_batch(past_t *past, uint64_t number, uint64_t first, bool newest, reader_t *in)
+{
+    uint64_t said[2] = {0}; /* number, finals */
+    TT_TRY(s_take(in, said, sizeof said));
+    if (said[0] != number)
+        return tt_err(TT_DATA, "replay: batch %" PRIu64 " where %" PRIu64 " belongs", said[0], number);
+    if (said[1] > (uint64_t)past->cfg.T * past->cfg.N || said[1] > in->left / past->record)
+        return tt_err(TT_DATA, "replay: batch %" PRIu64 " has %" PRIu64 " finals", number, said[1]);
+    if (number < first)
+        return s_pass(in, s_batch_size(past, said[1]) - sizeof said);
+    past_batch_t *batch = past_push(past, number, (uint32_t)said[1]);
     TT_TRY(s_take(in, batch->broken, past->cfg.N));
     TT_TRY(s_take(in, batch->age, past->cfg.N * sizeof *batch->age));
     if (!s_flags_ok(batch->broken, past->cfg.N))
         return tt_err(TT_DATA, "replay: batch %" PRIu64 ": an env is broken, or it is not", number);
     TT_TRY(s_load_columns(past, batch, in));
-    TT_TRY(s_take(in, batch->final_row, finals * sizeof *batch->final_row));
-    TT_TRY(s_take(in, batch->final, finals * past->record));
-    TT_TRY(s_check_finals(past, batch, newest));
-    TT_TRY(s_check_records(past, batch->final, finals, number));
+    TT_TRY(s_load_finals(past, batch, newest, in));
     past_mark(past, batch);
     return TT_OK;
+}
+
+static tt_status_t s_load_piece(past_t *past, const head_t *head, const replay_piece_t *piece)
+{
+    reader_t in = {piece->bytes, piece->size};
+    for (uint64_t b = piece->first; b < piece->next; b++)
+        TT_TRY(s_load_batch(past, b, head->first, b + 1 == head->next, &in));
+    return in.left ? tt_err(TT_DATA, "replay: a piece has %zu bytes too many", in.left) : TT_OK;
+}
+
+/*  Pieces are of one run of batches that ends where the block goes on. */
+static tt_status_t s_load_pieces(past_t *past, const head_t *head, const replay_pieces_t *pieces)
+{
+    uint64_t next = head->first;
+    for (uint32_t i = 0; pieces && i < pieces->count; i++) {
+        replay_piece_t piece = {.bytes = NULL};
+        TT_TRY(pieces->get(pieces->ctx, i, &piece));
+        const bool goes_on = i ? piece.first == next : piece.first <= next && next < piece.next;
+        if (!goes_on || piece.first >= piece.next || piece.next > head->from)
+            return tt_err(TT_DATA, "replay: a piece of batches %" PRIu64 " to %" PRIu64 " where %" PRIu64 " belongs",
+                piece.first, piece.next, next);
+        TT_TRY(s_load_piece(past, head, &piece));
+        next = piece.next;
+    }
+    return next == head->from
+               ? TT_OK
+               : tt_err(TT_DATA, "replay: batches %" PRIu64 " to %" PRIu64 " are in no piece", next, head->from);
 }
 
 /*  What broke has ended before: else two episodes would be one. */
@@ -331,7 +411,7 @@ static tt_status_t s_load_late(replay_t *self, reader_t *in)
     return TT_OK;
 }
 
-static tt_status_t s_load(replay_t *self, reader_t *in)
+static tt_status_t s_load(replay_t *self, reader_t *in, const replay_pieces_t *pieces)
 {
     past_t *past = &self->past;
     head_t head;
@@ -340,8 +420,9 @@ static tt_status_t s_load(replay_t *self, reader_t *in)
     TT_TRY(s_check_state(&head, past, self->lates));
     self->max_priority = (float)head.max_priority;
     self->total = head.total;
-    for (uint64_t b = head.first; b < head.next; b++)
-        TT_TRY(s_load_batch(past, b, b + 1 == head.next, in));
+    TT_TRY(s_load_pieces(past, &head, pieces));
+    for (uint64_t b = head.from; b < head.next; b++)
+        TT_TRY(s_load_batch(past, b, head.first, b + 1 == head.next, in));
     TT_TRY(s_take(in, past->tip, past->cfg.N * past->record));
     TT_TRY(s_check_records(past, past->tip, past->cfg.N, head.next));
     TT_TRY(s_check_broken(past));
@@ -365,13 +446,13 @@ static tt_status_t s_check_seal(const void *bytes, size_t size)
     return TT_OK;
 }
 
-tt_status_t replay_load(replay_t *self, const void *bytes, size_t size)
+tt_status_t replay_load(replay_t *self, const void *bytes, size_t size, const replay_pieces_t *pieces)
 {
     TT_TRY(s_check_seal(bytes, size));
     TT_AUTO(replay) fresh = NULL;
     TT_TRY(replay_new(&fresh, &self->past.cfg));
     reader_t in = {bytes, size - SEAL};
-    TT_TRY(s_load(fresh, &in));
+    TT_TRY(s_load(fresh, &in, pieces));
     const replay_t mine = *self;
     *self = *fresh;
     *fresh = mine;

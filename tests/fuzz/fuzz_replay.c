@@ -1,5 +1,5 @@
-/*  fuzz_replay - arbitrary bytes as a saved replay, with the checksum made good: refused with words, or one that can be drawn
- *  from, read to the last frame of every unit, and saved again. */
+/*  fuzz_replay - arbitrary bytes as a saved replay, with the checksum made good, and perhaps as pieces of it: refused with words, or
+ *  one that can be drawn from, read to the last frame of every unit, and saved again. */
 #include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,22 +79,49 @@ static void s_use(replay_t *replay)
     }
 }
 
+/*  By the first byte too: so many bytes behind the block, cut in two, are pieces of batches 0 and 1. */
+typedef struct {
+    const uint8_t *at;
+    size_t size;
+    uint32_t cut;
+} tail_t;
+
+static tt_status_t s_get(void *ctx, uint32_t i, replay_piece_t *out)
+{
+    const tail_t *tail = ctx;
+    const size_t half = tail->cut < tail->size ? tail->cut : tail->size;
+    *out = (replay_piece_t){
+        .bytes = i ? tail->at + half : tail->at, .size = i ? tail->size - half : half, .first = i, .next = i + 1};
+    return TT_OK;
+}
+
+static void s_check_saved(const replay_t *replay, size_t size)
+{
+    tt_buf_t out;
+    const uint64_t oldest = replay->past.first;
+    tt_buf_init(&out, replay_save_size(replay, oldest));
+    const tt_status_t saved = replay_save(replay, oldest, &out);
+    TT_CHECK(saved == TT_OK && (!size || out.size == size));
+    tt_buf_free(&out);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+    enum { PIECE = 101 }; /* of a batch without finals: 2 envs, 3 steps */
     if (size < 1 + SEAL)
         return 0;
+    const uint32_t pieces = data[0] >> 2 & 3 ? data[0] % 2 + 1 : 0;
+    const size_t most = size - 1 - SEAL, behind = pieces * PIECE < most ? pieces * PIECE : most;
+    tail_t tail = {data + size - behind, behind, PIECE};
     replay_t *replay = s_new(data[0]);
     uint8_t *block = tt_new0(size);
+    size -= behind;
     memcpy(block, data + 1, size - 1);
     crypto_hash_sha256(block + size - 1 - SEAL, block, size - 1 - SEAL);
-    const tt_status_t status = replay_load(replay, block, size - 1);
+    const tt_status_t status = replay_load(replay, block, size - 1, &(replay_pieces_t){&tail, pieces, s_get});
     TT_CHECK(status == TT_OK || (status == TT_DATA && *tt_err_text()));
     if (status == TT_OK) {
-        tt_buf_t out;
-        tt_buf_init(&out, size);
-        const tt_status_t saved = replay_save(replay, &out);
-        TT_CHECK(saved == TT_OK && out.size == size - 1);
-        tt_buf_free(&out);
+        s_check_saved(replay, pieces ? 0 : size - 1);
         s_use(replay);
     }
     free(block);

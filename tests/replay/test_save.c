@@ -10,6 +10,11 @@
 
 enum { UNITS = 24 };
 
+static uint64_t s_oldest(const replay_t *replay)
+{
+    return replay->past.first;
+}
+
 static replay_cfg_t s_cfg(const world_t *world, uint32_t seed)
 {
     replay_cfg_t cfg = world_cfg(world, 6, 1u << seed % 3, 1 + seed % 4);
@@ -54,7 +59,7 @@ static replay_t *s_loaded(const replay_cfg_t *cfg, const tt_buf_t *saved)
 {
     replay_t *replay = NULL;
     assert_ok(replay_new(&replay, cfg));
-    assert_ok(replay_load(replay, saved->data, saved->size));
+    assert_ok(replay_load(replay, saved->data, saved->size, NULL));
     return replay;
 }
 
@@ -73,14 +78,14 @@ static void test_the_same_from_there_on(void **state)
         uint64_t total = 0;
         for (uint32_t batch = 0; batch < 26; batch++) {
             if (batch % 9 == seed % 9) { /* also of an empty one */
-                const uint64_t size = replay_save_size(one);
+                const uint64_t size = replay_save_size(one, s_oldest(one));
                 tt_buf_init(&saved, size);
                 tt_buf_init(&again, size);
-                assert_ok(replay_save(one, &saved));
+                assert_ok(replay_save(one, s_oldest(one), &saved));
                 assert_int_equal(saved.size, size);
                 replay_destroy(&other);
                 other = s_loaded(&cfg, &saved);
-                assert_ok(replay_save(other, &again));
+                assert_ok(replay_save(other, s_oldest(other), &again));
                 assert_int_equal(again.size, size);
                 assert_memory_equal(again.data, saved.data, size);
                 tt_buf_free(&saved);
@@ -127,7 +132,7 @@ static void s_open(case_t *c)
     }
     tt_buf_free(&seen);
     tt_buf_init(&c->saved, 1 << 24);
-    assert_ok(replay_save(c->replay, &c->saved));
+    assert_ok(replay_save(c->replay, s_oldest(c->replay), &c->saved));
 }
 
 static void s_close(case_t *c)
@@ -139,10 +144,168 @@ static void s_close(case_t *c)
 
 static void s_check_refused(case_t *c, const char *word)
 {
-    assert_int_equal(replay_load(c->replay, c->saved.data, c->saved.size), TT_DATA);
+    assert_int_equal(replay_load(c->replay, c->saved.data, c->saved.size, NULL), TT_DATA);
     if (!strstr(tt_err_text(), word))
         fail_msg("'%s' is not in '%s'", word, tt_err_text());
 }
+
+/* ---- in pieces -------------------------------------------------------------------------------------------------------- */
+
+enum { PIECES = 64 };
+
+/*  What a writer has: pieces, written once, and the block of the newest save. */
+typedef struct {
+    uint32_t count;
+    tt_buf_t bytes[PIECES];
+    uint64_t first[PIECES], next[PIECES];
+    tt_buf_t block;
+} store_t;
+
+static tt_status_t s_get(void *ctx, uint32_t i, replay_piece_t *out)
+{
+    const store_t *store = ctx;
+    *out = (replay_piece_t){store->bytes[i].data, store->bytes[i].size, store->first[i], store->next[i]};
+    return TT_OK;
+}
+
+/*  Pieces that are no longer needed go; up to `most` settled batches become another. */
+static void s_write(store_t *store, const replay_t *replay, uint64_t most)
+{
+    const uint64_t oldest = s_oldest(replay), settled = replay_settled(replay);
+    while (store->count && store->next[0] <= oldest) {
+        tt_buf_free(&store->bytes[0]);
+        store->count--;
+        memmove(store->bytes, store->bytes + 1, store->count * sizeof *store->bytes);
+        memmove(store->first, store->first + 1, store->count * sizeof *store->first);
+        memmove(store->next, store->next + 1, store->count * sizeof *store->next);
+    }
+    const uint64_t first = store->count ? store->next[store->count - 1] : oldest;
+    const uint64_t next = settled - first < most ? settled : first + most;
+    if (first < next) {
+        const uint32_t i = store->count++;
+        assert_true(i < PIECES);
+        store->first[i] = first;
+        store->next[i] = next;
+        tt_buf_init(&store->bytes[i], replay_batches_size(replay, first, next));
+        assert_ok(replay_save_batches(replay, first, next, &store->bytes[i]));
+        assert_int_equal(store->bytes[i].size, store->bytes[i].max);
+    }
+    const uint64_t from = store->count ? store->next[store->count - 1] : oldest;
+    tt_buf_free(&store->block);
+    tt_buf_init(&store->block, replay_save_size(replay, from));
+    assert_ok(replay_save(replay, from, &store->block));
+    assert_int_equal(store->block.size, store->block.max);
+}
+
+static void s_clear(store_t *store)
+{
+    for (uint32_t i = 0; i < store->count; i++)
+        tt_buf_free(&store->bytes[i]);
+    tt_buf_free(&store->block);
+    *store = (store_t){0};
+}
+
+static tt_status_t s_load_store(replay_t *replay, store_t *store)
+{
+    return replay_load(replay, store->block.data, store->block.size, &(replay_pieces_t){store, store->count, s_get});
+}
+
+/*  Two replays are equal if they save the same bytes. */
+static void s_check_equal(const replay_t *a, const replay_t *b)
+{
+    tt_buf_t x, y;
+    tt_buf_init(&x, replay_save_size(a, s_oldest(a)));
+    tt_buf_init(&y, replay_save_size(b, s_oldest(b)));
+    assert_ok(replay_save(a, s_oldest(a), &x));
+    assert_ok(replay_save(b, s_oldest(b), &y));
+    assert_int_equal(x.size, y.size);
+    assert_memory_equal(x.data, y.data, x.size);
+    tt_buf_free(&x);
+    tt_buf_free(&y);
+}
+
+/*  A writer that is now and then behind, evictions, envs that break: block and pieces are the replay, at any time. */
+static void test_pieces(void **state)
+{
+    (void)state;
+    for (uint32_t seed = 0; seed < 30; seed++) {
+        world_t *world = world_new(1 + seed % 7, 1 + seed * 5 % 17, seed);
+        world->breaks = 0.3;
+        const replay_cfg_t cfg = s_cfg(world, seed);
+        replay_t *one = NULL, *other = NULL;
+        store_t store = {0};
+        tt_buf_t seen;
+        tt_buf_init(&seen, 1 << 24);
+        assert_ok(replay_new(&one, &cfg));
+        assert_ok(replay_new(&other, &cfg));
+        uint64_t total = 0;
+        for (uint32_t batch = 0; batch < 30; batch++) {
+            world_play(world);
+            s_go_on(one, world, &total, &seen);
+            if (batch % 3 == seed % 3)
+                continue;
+            s_write(&store, one, seed % 4);
+            assert_ok(s_load_store(other, &store));
+            s_check_equal(one, other);
+        }
+        s_clear(&store);
+        tt_buf_free(&seen);
+        replay_destroy(&one);
+        replay_destroy(&other);
+        world_destroy(&world);
+    }
+}
+
+static void s_check_pieces_refused(case_t *c, store_t *store, const char *word)
+{
+    assert_int_equal(s_load_store(c->replay, store), TT_DATA);
+    if (!strstr(tt_err_text(), word))
+        fail_msg("'%s' is not in '%s'", word, tt_err_text());
+}
+
+/*  Pieces that are missing, torn, in another order, of other batches; and any byte of one: refused, or it can be drawn from. */
+static void test_pieces_forged(void **state)
+{
+    (void)state;
+    case_t c;
+    store_t store = {0};
+    s_open(&c);
+    s_write(&store, c.replay, 1);
+    s_write(&store, c.replay, 1);
+    assert_int_equal(store.count, 2);
+    assert_ok(s_load_store(c.replay, &store));
+    store.count = 1;
+    s_check_pieces_refused(&c, &store, "are in no piece");
+    store.count = 2;
+    store.next[1]++;
+    s_check_pieces_refused(&c, &store, "a piece of batches 1 to 3 where 1 belongs");
+    store.next[1]--;
+    store.first[0]++;
+    s_check_pieces_refused(&c, &store, "where 0 belongs");
+    store.first[0]--;
+    const tt_buf_t first = store.bytes[0];
+    store.bytes[0] = store.bytes[1];
+    s_check_pieces_refused(&c, &store, "batch 1 where 0 belongs");
+    store.bytes[0] = first;
+    for (size_t size = 0; size < first.size; size++) {
+        store.bytes[0].size = size;
+        s_check_pieces_refused(&c, &store, "");
+    }
+    store.bytes[0] = first;
+    uint32_t refused = 0;
+    for (size_t i = 0; i < first.size; i++) {
+        first.data[i] = (char)(first.data[i] ^ 0x41);
+        const tt_status_t status = s_load_store(c.replay, &store);
+        assert_true(status == TT_OK || status == TT_DATA);
+        refused += status == TT_DATA;
+        first.data[i] = (char)(first.data[i] ^ 0x41);
+    }
+    assert_true(refused > 20);
+    s_clear(&store);
+    s_close(&c);
+}
+
+/* ---- refused ---------------------------------------------------------------------------------------------------------- */
 
 /*  Each byte counts, and so does the length. */
 static void test_damaged(void **state)
@@ -152,14 +315,14 @@ static void test_damaged(void **state)
     s_open(&c);
     for (size_t i = 0; i < c.saved.size; i++) {
         c.saved.data[i] ^= 16;
-        assert_int_equal(replay_load(c.replay, c.saved.data, c.saved.size), TT_DATA);
+        assert_int_equal(replay_load(c.replay, c.saved.data, c.saved.size, NULL), TT_DATA);
         c.saved.data[i] ^= 16;
     }
     for (size_t size = 0; size < c.saved.size; size++)
-        assert_int_equal(replay_load(c.replay, c.saved.data, size), TT_DATA);
+        assert_int_equal(replay_load(c.replay, c.saved.data, size, NULL), TT_DATA);
     tt_buf_t after;
     tt_buf_init(&after, c.saved.size);
-    assert_ok(replay_save(c.replay, &after)); /* nothing was changed */
+    assert_ok(replay_save(c.replay, s_oldest(c.replay), &after)); /* nothing was changed */
     assert_memory_equal(after.data, c.saved.data, after.size);
     tt_buf_free(&after);
     s_close(&c);
@@ -182,7 +345,7 @@ static void test_forged(void **state)
         for (size_t k = 0; k < TT_COUNT(flip); k++) {
             c.saved.data[i] = (char)(c.saved.data[i] ^ flip[k]);
             s_seal(&c.saved);
-            const tt_status_t status = replay_load(c.replay, c.saved.data, c.saved.size);
+            const tt_status_t status = replay_load(c.replay, c.saved.data, c.saved.size, NULL);
             c.saved.data[i] = (char)(c.saved.data[i] ^ flip[k]);
             refused += status == TT_DATA;
             if (status == TT_DATA)
@@ -194,7 +357,7 @@ static void test_forged(void **state)
             s_step(c.replay, c.world, c.replay->total + 20, &seen);
             tt_buf_free(&seen);
             s_seal(&c.saved);
-            assert_ok(replay_load(c.replay, c.saved.data, c.saved.size));
+            assert_ok(replay_load(c.replay, c.saved.data, c.saved.size, NULL));
         }
     }
     assert_true(refused > 1000 && taken > 1000);
@@ -205,7 +368,7 @@ static void test_forged(void **state)
 static void test_forged_break(void **state)
 {
     (void)state;
-    enum { HEAD = 176 };
+    enum { HEAD = 184 };
     case_t c = {.world = world_new(3, 5, 21)};
     c.world->ends = c.world->breaks = 0;
     c.cfg = world_cfg(c.world, 3, 1, 1);
@@ -215,13 +378,13 @@ static void test_forged_break(void **state)
         assert_ok(world_insert(c.world, c.replay));
     }
     tt_buf_init(&c.saved, 1 << 20);
-    assert_ok(replay_save(c.replay, &c.saved));
-    char *second = c.saved.data + HEAD + 8 + 3 * 5 + 15 * world_row_bytes();
-    assert_int_equal(second[0], 0); /* its finals */
-    second[8 + 1] = 1;
+    assert_ok(replay_save(c.replay, s_oldest(c.replay), &c.saved));
+    char *second = c.saved.data + HEAD + 16 + 3 * 5 + 15 * world_row_bytes();
+    assert_int_equal(second[8], 0); /* its finals */
+    second[16 + 1] = 1;
     s_seal(&c.saved);
     s_check_refused(&c, "env 1 broke before batch 1 and has no final there");
-    second[8 + 1] = 2;
+    second[16 + 1] = 2;
     s_seal(&c.saved);
     s_check_refused(&c, "batch 1");
     s_close(&c);
@@ -269,8 +432,8 @@ static void test_while_priorities_are_to_come(void **state)
     assert_ok(replay_sample(c.replay, 100, UNITS, 1, &got));
     memcpy(unit, got.unit, sizeof unit);
     memcpy(weight, got.weight, sizeof weight);
-    assert_ok(replay_save(c.replay, &out));
-    assert_ok(replay_load(c.replay, out.data, out.size));
+    assert_ok(replay_save(c.replay, s_oldest(c.replay), &out));
+    assert_ok(replay_load(c.replay, out.data, out.size, NULL));
     assert_int_equal(replay_priorities(c.replay, 100, x, UNITS), TT_INTERNAL); /* it has to be drawn again */
     assert_ok(replay_sample(c.replay, 100, UNITS, 1, &got));
     assert_memory_equal(got.unit, unit, sizeof unit);
@@ -288,7 +451,7 @@ static void test_no_room(void **state)
     tt_buf_t out;
     tt_buf_init(&out, 500);
     assert_ok(tt_buf_str(&out, "before"));
-    assert_int_equal(replay_save(c.replay, &out), TT_INVALID);
+    assert_int_equal(replay_save(c.replay, s_oldest(c.replay), &out), TT_INVALID);
     assert_string_equal(tt_buf_text(&out), "before");
     tt_buf_free(&out);
     s_close(&c);
@@ -298,6 +461,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_same_from_there_on),
+        cmocka_unit_test(test_pieces),
+        cmocka_unit_test(test_pieces_forged),
         cmocka_unit_test(test_damaged),
         cmocka_unit_test(test_forged),
         cmocka_unit_test(test_forged_break),
