@@ -1,4 +1,5 @@
-/*  checkpoints - the folder RUN_DIR/checkpoints: <update>.safetensors, best.safetensors, final.safetensors.
+/*  checkpoints - the folder RUN_DIR/checkpoints: <update>.safetensors, best.safetensors, final.safetensors, and the files of a replay
+ *  that these refer to (pieces.h).
  *
  *  Written by the learner of rank 0 where it sees the run directory, else by the coordinator for it.
  *  Threads: pure but for the file system; one writer at a time. */
@@ -42,6 +43,26 @@ typedef struct {
 } tt_checkpoint_t;
 
 /*  bad (may be NULL) hears of each that would be newer, and why it is not taken. TT_NOT_FOUND: there is none in the folder,
- *  or no folder. TT_DATA: none of them is whole; the text is about the newest. */
+ *  or no folder. TT_DATA: none of them is whole; the text is about the newest. What they refer to is not looked at: it may be a hundred
+ *  times as much. */
 typedef void (*tt_checkpoint_bad_fn)(void *ctx, const char *name, const char *why);
 tt_status_t tt_checkpoints_newest(const char *folder, tt_checkpoint_t *out, tt_checkpoint_bad_fn bad, void *ctx);
+/*  The same; known says why one that is whole cannot be gone on from all the same, NULL: it can. */
+typedef const char *(*tt_checkpoint_known_fn)(void *ctx, const char *name);
+tt_status_t tt_checkpoints_newest_but(
+    const char *folder, tt_checkpoint_t *out, tt_checkpoint_known_fn known, tt_checkpoint_bad_fn bad, void *ctx);
+
+/*  Names of a replay's files. */
+typedef struct {
+    char (*name)[TT_PIECE_FILE]; /* owned */
+    size_t count;
+} tt_piece_files_t;
+
+void tt_piece_files_add(tt_piece_files_t *self, const char *name);
+bool tt_piece_files_has(const tt_piece_files_t *self, const char *name);
+void tt_piece_files_free(tt_piece_files_t *self);
+/*  Those that are in the folder. */
+void tt_piece_files_list(const char *folder, tt_piece_files_t *out);
+/*  Of `files` remove what the newest TT_CHECKPOINTS_LEAST snapshots up to `update` do not refer to, and forget it; `open` (NULL: none) is
+ *  being written. Bytes of what stays. */
+uint64_t tt_checkpoints_sweep(const char *folder, uint64_t update, tt_piece_files_t *files, const char *open);

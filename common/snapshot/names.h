@@ -16,6 +16,9 @@
 #define NAME_EPISODES   "tutti.episodes"
 #define NAME_RETURNS    "tutti.returns"
 #define NAME_REPLAY     "tutti.replay"
+#define NAME_PIECES     "tutti.replay.pieces"
+#define NAME_FILES      "tutti.replay.files"
+#define NAME_HASHES     "tutti.replay.hashes"
 #define NAME_WAITING    "tutti.evaluate"
 /*  printf formats; the version is an unsigned long long */
 #define NAME_PARAMS         "tutti.version.%llu.params"

@@ -101,7 +101,31 @@ static tt_status_t s_look(const folder_t *self, const candidate_t *item, tt_chec
     return TT_OK;
 }
 
-tt_status_t tt_checkpoints_newest(const char *folder, tt_checkpoint_t *out, tt_checkpoint_bad_fn bad, void *ctx)
+bool snapshot_nth(const char *folder, uint64_t update, size_t i, char out[TT_CHECKPOINT_NAME])
+{
+    folder_t self = {.folder = folder};
+    bool found = false;
+    s_list(&self);
+    for (size_t k = 0; k < self.count && !found; k++) {
+        if (s_is_alias(&self, &self.item[k]) || self.item[k].update > update)
+            continue;
+        found = i-- == 0;
+        if (found)
+            snprintf(out, TT_CHECKPOINT_NAME, "%s", self.item[k].name);
+    }
+    free(self.item);
+    return found;
+}
+
+static tt_status_t s_judge(
+    const folder_t *self, const candidate_t *item, tt_checkpoint_t *out, tt_checkpoint_known_fn known, void *ctx)
+{
+    const char *why = known ? known(ctx, item->name) : NULL;
+    return why ? tt_err(TT_DATA, "%s", why) : s_look(self, item, out);
+}
+
+tt_status_t tt_checkpoints_newest_but(
+    const char *folder, tt_checkpoint_t *out, tt_checkpoint_known_fn known, tt_checkpoint_bad_fn bad, void *ctx)
 {
     folder_t self = {.folder = folder};
     char first[512] = "";
@@ -110,7 +134,7 @@ tt_status_t tt_checkpoints_newest(const char *folder, tt_checkpoint_t *out, tt_c
     for (size_t i = 0; i < self.count && !found; i++) {
         if (s_is_alias(&self, &self.item[i]))
             continue;
-        found = s_look(&self, &self.item[i], out) == TT_OK;
+        found = s_judge(&self, &self.item[i], out, known, ctx) == TT_OK;
         if (!found && !first[0])
             snprintf(first, sizeof first, "%s: %.400s", self.item[i].name, tt_err_text());
         if (!found && bad)
@@ -122,4 +146,9 @@ tt_status_t tt_checkpoints_newest(const char *folder, tt_checkpoint_t *out, tt_c
         return TT_OK;
     return any ? tt_err(TT_DATA, "%s: no snapshot is whole: %s", folder, first)
                : tt_err(TT_NOT_FOUND, "%s: no snapshot", folder);
+}
+
+tt_status_t tt_checkpoints_newest(const char *folder, tt_checkpoint_t *out, tt_checkpoint_bad_fn bad, void *ctx)
+{
+    return tt_checkpoints_newest_but(folder, out, NULL, bad, ctx);
 }

@@ -2,8 +2,14 @@
 #pragma once
 #include <stdbool.h>
 #include "common/nn/safetensors.h"
+#include "common/snapshot/checkpoints.h"
+
+enum { PIECE_NUMBERS = 5 }; /* of each in NAME_PIECES: file, offset, bytes, first, next */
 
 /*  Does its metadata's format fit, and does it have a checksum as that says? sealed: one was found and is right. TT_DATA. */
 tt_status_t snapshot_identify(const tt_st_t *file, bool sealed);
 /*  The update that a file's header names, which may be damaged, and whether it is bare. */
 tt_status_t snapshot_peek(const char *path, uint64_t *update, bool *bare);
+/*  The name of the i-th newest snapshot of a folder that can be gone on from, as far as their headers say, of those up to `update`; a
+ *  second name of one does not count. false: there are not so many. */
+bool snapshot_nth(const char *folder, uint64_t update, size_t i, char out[TT_CHECKPOINT_NAME]);

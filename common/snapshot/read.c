@@ -239,17 +239,21 @@ static tt_status_t s_read_counters(tt_snapshot_t *self)
     return TT_OK;
 }
 
-/*  Of how many bytes a replay is, only its own module can say. */
+/*  Of how many bytes a replay is, only its own module can say; and one that was not kept is absent. */
 static tt_status_t s_read_replay(tt_snapshot_t *self)
 {
     const tt_st_array_t *array = self->replays ? tt_st_find(self->file, NAME_REPLAY) : NULL;
     self->replay = NULL;
-    if (!self->replays)
+    self->piece = NULL;
+    self->pieces = 0;
+    if (!array)
         return TT_OK;
-    if (!array || array->type != TT_ST_U8)
-        return tt_err(TT_DATA, NAME_REPLAY " is missing: made by an algorithm without a replay");
+    if (array->type != TT_ST_U8)
+        return tt_err(TT_DATA, NAME_REPLAY " are no bytes");
     self->replay = array->data;
     self->replay_bytes = array->bytes;
+    TT_TRY(tt_snapshot_pieces(self->file, &self->owned_piece, &self->pieces));
+    self->piece = self->owned_piece;
     return TT_OK;
 }
 
@@ -331,6 +335,7 @@ static tt_status_t s_read_all(tt_snapshot_t *self)
 static tt_status_t s_read(tt_snapshot_t *self)
 {
     self->owned = NULL;
+    self->owned_piece = NULL;
     const tt_status_t status = s_read_all(self);
     if (status != TT_OK)
         tt_snapshot_close(self);
@@ -354,5 +359,9 @@ void tt_snapshot_close(tt_snapshot_t *self)
 {
     tt_st_destroy(&self->file);
     free(self->owned);
+    free(self->owned_piece);
     self->owned = NULL;
+    self->owned_piece = NULL;
+    self->piece = NULL;
+    self->pieces = 0;
 }

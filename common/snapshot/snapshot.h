@@ -17,7 +17,11 @@
  *    tutti.env_states                    U8   [envs][bytes]: states at the start of batch `update`; absent: envs are reset
  *    tutti.sum, tutti.sum.step           F32, I64  only for a joiner: the kept sum of an optimiser step (allreduce.h)
  *    tutti.set.<k>                       F32  parameter sets that follow the trained one (target networks), flat
- *    tutti.replay                        U8   algorithms with a replay: all of it, with the batch in hand once that is in
+ *    tutti.replay                        U8   algorithms with a replay: all of it but what is in pieces, with the batch in hand once that
+ *                                             is in; absent: it was not kept, and begins empty
+ *    tutti.replay.pieces, .hashes        I64 [pieces][5], U8 [pieces][32]  older batches, in files beside this one (pieces.h): number of the
+ *                                             file, offset, bytes, first batch, batch after the last; absent: there are none
+ *    tutti.replay.files                  U8 [files][64]  their names, filled up with 0
  *    tutti.evaluate                      I64  with eval.every: versions still to be evaluated, at most two, ascending; absent: none
  *    tutti.evaluate.<v>.params, .norm    F32, F64  what they act with
  *    tutti.episodes, tutti.returns       F64  statistics before batch `update` (common/rl/episodes.h, norm.h)
@@ -34,6 +38,7 @@
 #pragma once
 #include "common/nn/nn.h"
 #include "common/nn/safetensors.h"
+#include "common/snapshot/pieces.h"
 
 enum { TT_SNAPSHOT_VERSIONS_MAX = TT_LAG_MAX + 8, TT_SNAPSHOT_WAITING_MAX = 2 };
 #define TT_SNAPSHOT_FILE_MAX ((size_t)8 << 30)      /* bytes of a file                              */
@@ -70,13 +75,16 @@ typedef struct {
     const float *set[TT_SETS_MAX]; /* [1 .. sets - 1] parameter sets beside the trained one */
     uint32_t sets;
     bool replays;       /* the algorithm has a replay */
-    const void *replay; /* one block (learner/replay/replay.h) */
+    const void *replay; /* the block (learner/replay/replay.h); NULL: it was not kept */
     size_t replay_bytes;
+    const tt_piece_t *piece; /* in the order of their batches */
+    size_t pieces;
     bool bare;                                              /* written without all but weights and normalisers */
     tt_snapshot_version_t waiting[TT_SNAPSHOT_WAITING_MAX]; /* still to be evaluated, ascending; without `reward` */
     size_t waitings;
-    tt_st_t *file; /* owned, after reading */
-    float *owned;  /* params, after reading */
+    tt_st_t *file;           /* owned, after reading */
+    float *owned;            /* params, after reading */
+    tt_piece_t *owned_piece; /* after reading */
 } tt_snapshot_t;
 
 /*  Append the bytes to `out` / write `path` (renamed into place, synced to disk). */
@@ -89,6 +97,9 @@ tt_status_t tt_snapshot_write(const tt_snapshot_t *self, const char *path);
 tt_status_t tt_snapshot_decode(tt_snapshot_t *self, const void *bytes, size_t size);
 tt_status_t tt_snapshot_read(tt_snapshot_t *self, const char *path);
 void tt_snapshot_close(tt_snapshot_t *self);
+
+/*  Only the pieces that a file refers to, which has been opened; the caller frees *out. TT_DATA: what is said of them cannot be. */
+tt_status_t tt_snapshot_pieces(const tt_st_t *file, tt_piece_t **out, size_t *count);
 
 /*  A file as arrays, checksum and format checked. For whoever needs a part only. TT_DATA; tt_st_destroy is due. */
 tt_status_t tt_snapshot_open_file(tt_st_t **file_p, const char *path);

@@ -19,6 +19,10 @@ typedef struct {
     size_t numbers;
     float *weights; /* tensors in the order of files */
     char texts[4][80];
+    char (*file)[TT_PIECE_FILE]; /* [files] of pieces                          */
+    size_t files;
+    int64_t *piece; /* [pieces][PIECE_NUMBERS]                    */
+    uint8_t *hash;  /* [pieces][TT_PIECE_HASH]                    */
 } draft_t;
 
 static void s_array(draft_t *draft, const char *name, tt_st_type_t type, const void *data, uint64_t rows, uint64_t cols)
@@ -111,6 +115,33 @@ static void s_metadata(draft_t *draft, const tt_snapshot_t *self)
         s_meta(draft, META_HOLDS, HOLDS_WEIGHTS);
 }
 
+/*  Pieces of a file mostly follow one another. */
+static size_t s_file(draft_t *draft, const char *name)
+{
+    for (size_t i = draft->files; i-- > 0;)
+        if (strcmp(draft->file[i], name) == 0)
+            return i;
+    snprintf(draft->file[draft->files], TT_PIECE_FILE, "%s", name);
+    return draft->files++;
+}
+
+static void s_pieces(draft_t *draft, const tt_snapshot_t *self)
+{
+    draft->file = tt_array0(self->pieces, sizeof *draft->file);
+    draft->piece = tt_array0(self->pieces, PIECE_NUMBERS * sizeof *draft->piece);
+    draft->hash = tt_array0(self->pieces, TT_PIECE_HASH);
+    for (size_t i = 0; i < self->pieces; i++) {
+        const tt_piece_t *piece = &self->piece[i];
+        const int64_t numbers[PIECE_NUMBERS] = {(int64_t)s_file(draft, piece->file), (int64_t)piece->offset,
+            (int64_t)piece->bytes, (int64_t)piece->first, (int64_t)piece->next};
+        memcpy(draft->piece + i * PIECE_NUMBERS, numbers, sizeof numbers);
+        memcpy(draft->hash + i * TT_PIECE_HASH, piece->hash, TT_PIECE_HASH);
+    }
+    s_array(draft, NAME_FILES, TT_ST_U8, draft->file, draft->files, TT_PIECE_FILE);
+    s_array(draft, NAME_PIECES, TT_ST_I64, draft->piece, self->pieces, PIECE_NUMBERS);
+    s_array(draft, NAME_HASHES, TT_ST_U8, draft->hash, self->pieces, TT_PIECE_HASH);
+}
+
 /*  What is needed to go on. */
 static void s_state(draft_t *draft, const tt_snapshot_t *self)
 {
@@ -136,14 +167,16 @@ static void s_state(draft_t *draft, const tt_snapshot_t *self)
         snprintf(name, sizeof name, NAME_SET, k);
         s_array(draft, name, TT_ST_F32, self->set[k], self->param_count, 0);
     }
-    if (self->replays)
+    if (self->replays && self->replay)
         s_array(draft, NAME_REPLAY, TT_ST_U8, self->replay, self->replay_bytes, 0);
+    if (self->pieces)
+        s_pieces(draft, self);
     s_waiting(draft, self);
 }
 
 static void s_draft(draft_t *draft, const tt_snapshot_t *self)
 {
-    *draft = (draft_t){.room = self->tensors + 3 * self->versions + 2 * self->waitings + self->sets + 22};
+    *draft = (draft_t){.room = self->tensors + 3 * self->versions + 2 * self->waitings + self->sets + 25};
     draft->array = tt_array0(draft->room, sizeof *draft->array);
     s_tensors(draft, self);
     s_number(draft, NAME_UPDATE, self->update);
@@ -157,6 +190,9 @@ static void s_draft_free(draft_t *draft)
 {
     free(draft->array);
     free(draft->weights);
+    free(draft->file);
+    free(draft->piece);
+    free(draft->hash);
 }
 
 tt_status_t tt_snapshot_encode(const tt_snapshot_t *self, tt_buf_t *out)

@@ -59,6 +59,19 @@ void sample_write(const char *folder, const char *name, uint64_t update)
     tt_buf_free(&bytes);
 }
 
+void sample_write_pieces(const char *folder, const char *name, uint64_t update, const tt_piece_t *piece, size_t pieces)
+{
+    char path[512];
+    tt_snapshot_t snapshot = s_sample(update);
+    snapshot.replays = true;
+    snapshot.replay = "block";
+    snapshot.replay_bytes = 5;
+    snapshot.piece = piece;
+    snapshot.pieces = pieces;
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    assert_ok(tt_snapshot_write(&snapshot, path));
+}
+
 void sample_write_best(const char *folder, uint64_t update, double return_mean)
 {
     char path[512];

@@ -12,6 +12,8 @@ void sample_encode(tt_buf_t *out, uint64_t update);
 /*  Any bytes / a sample as the file FOLDER/NAME. */
 void sample_save(const char *folder, const char *name, const void *bytes, size_t size);
 void sample_write(const char *folder, const char *name, uint64_t update);
+/*  A sample with a replay, whose older part is in these pieces. */
+void sample_write_pieces(const char *folder, const char *name, uint64_t update, const tt_piece_t *piece, size_t pieces);
 /*  A bare one as FOLDER/best.safetensors. */
 void sample_write_best(const char *folder, uint64_t update, double return_mean);
 /*  Flip a bit in the middle of FOLDER/NAME. */
