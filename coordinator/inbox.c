@@ -295,6 +295,11 @@ static tt_status_t s_event(coordinator_t *self, sender_t from, const tt_msg_EVEN
         log_debug("%s: EVENT %s from one that is not rank 0: ignored", from.identity, kind);
         return TT_OK;
     }
+    if (strcmp(kind, "damaged") == 0) {
+        if (restore_refuse(self, text))
+            roster_begin_again(self->roster);
+        return TT_OK;
+    }
     if (strcmp(kind, "finished") == 0) {
         ends_finished(self, m);
         return TT_OK;

@@ -10,7 +10,14 @@
 /*  What a choice comes to while it is made. */
 typedef struct {
     json_t *passed_over;
+    const json_t *known;
 } choice_t;
+
+static const char *s_known(void *ctx, const char *name)
+{
+    const choice_t *choice = ctx;
+    return json_string_value(json_object_get(choice->known, name));
+}
 
 static void s_pass_over(void *ctx, const char *name, const char *why)
 {
@@ -68,14 +75,22 @@ static tt_status_t s_take(coordinator_t *self, const tt_checkpoint_t *found, cho
     return TT_OK;
 }
 
+static void s_forget_story(coordinator_t *self)
+{
+    json_t *known = self->restore.known;
+    json_decref(self->restore.story);
+    self->restore = (restore_t){.known = known};
+}
+
 static tt_status_t s_choose(coordinator_t *self, choice_t *choice)
 {
     char folder[sizeof self->root + 32];
     tt_checkpoint_t found;
-    restore_free(self);
+    s_forget_story(self);
     self->snapshot = (journal_snapshot_t){0};
     snprintf(folder, sizeof folder, "%s/" TT_CHECKPOINTS, self->root);
-    tt_status_t status = tt_checkpoints_newest(folder, &found, s_pass_over, choice);
+    choice->known = self->restore.known;
+    tt_status_t status = tt_checkpoints_newest_but(folder, &found, s_known, s_pass_over, choice);
     if (status != TT_OK)
         return s_refuse(self, status);
     status = s_take(self, &found, choice);
@@ -91,6 +106,19 @@ tt_status_t restore_choose(coordinator_t *self)
     self->restore.status = status;
     self->restore.chosen = true;
     return status;
+}
+
+bool restore_refuse(coordinator_t *self, const char *text)
+{
+    const char *slash = strrchr(self->restore.path, '/');
+    const char *name = slash ? slash + 1 : ""; /* version 0 */
+    const size_t length = strlen(name);
+    if (!length || strncmp(text, name, length) != 0 || strncmp(text + length, ": ", 2) != 0)
+        return false;
+    if (!self->restore.known)
+        self->restore.known = json_object();
+    json_object_set_new(self->restore.known, name, tt_json_text(text + length + 2));
+    return true;
 }
 
 bool restore_is_final(const coordinator_t *self)
@@ -147,12 +175,13 @@ tt_status_t restore_tell(coordinator_t *self)
 
 void restore_recall(coordinator_t *self, const char *story)
 {
-    restore_free(self);
+    s_forget_story(self);
     self->restore.story = story ? json_loads(story, 0, NULL) : NULL;
 }
 
 void restore_free(coordinator_t *self)
 {
+    json_decref(self->restore.known);
     json_decref(self->restore.story);
     self->restore = (restore_t){0};
 }

@@ -2,7 +2,8 @@
  *
  *  The folder decides, not the journal, which may be lost, empty, or without its log: a snapshot that it does not know is
  *  adopted, and said so. One that is damaged is passed over for the one before it, and said so: in the log, to watchers
- *  (EVENT warning), and in the summary. Where there are snapshots and none is whole, or the journal names some and none is
+ *  (EVENT warning), and in the summary. So is one whose replay is (EVENT damaged): rank 0 reads it, not the coordinator, which must not be
+ *  silent for as long as that may take. Where there are snapshots and none is whole, or the journal names some and none is
  *  there, the run does not begin again with version 0: it is refused.
  *
  *  Threads: the coordinator's. */
@@ -19,10 +20,14 @@ typedef struct {
     char path[4608];    /* absolute; "" = version 0                                                             */
     json_t *story; /* {"snapshot", "updates", "adopted", "passed_over": [{"snapshot", "reason"}]}; NULL = version 0 */
     bool untold;   /* the story is new                                                                     */
+    json_t *known; /* {"00000123.safetensors": why it cannot be gone on from}, though it is whole; NULL = none    */
 } restore_t;
 
 /*  Choose now. coordinator->snapshot is it, .path "" = version 0. TT_DATA, TT_NOT_FOUND: refused, as above. */
 tt_status_t restore_choose(coordinator_t *self);
+/*  Rank 0 cannot go on from what it was told to, says `text`: "NAME: why". That is not chosen again in this life of the coordinator. false:
+ *  it is about another snapshot than the one that was chosen last. */
+bool restore_refuse(coordinator_t *self, const char *text);
 /*  Is it the run's last word: the final snapshot, with nothing passed over? */
 bool restore_is_final(const coordinator_t *self);
 /*  roster_publish's: the path, chosen now unless it has been already. ctx is the coordinator; look at restore.status. */

@@ -8,7 +8,7 @@
 #include "common/base/mem.h"
 #include "coordinator/roster_parts.h"
 
-static void s_dirty(roster_t *self)
+void roster_dirty(roster_t *self)
 {
     if (self->dirty_ns == INT64_MAX)
         self->dirty_ns = tt_now_ns(self->clock);
@@ -17,7 +17,7 @@ static void s_dirty(roster_t *self)
 void roster_fire(roster_t *self, peer_t *peer, peer_event_t event)
 {
     if (peer_fire(peer, event, tt_now_ns(self->clock)))
-        s_dirty(self);
+        roster_dirty(self);
 }
 
 /* ---- life ---------------------------------------------------------------------------------------------------------- */
@@ -215,7 +215,7 @@ static void s_set_holds(roster_t *self, peer_t *peer, bool holds)
         return;
     peer->holds = holds;
     self->begun |= holds;
-    s_dirty(self); /* a postponed victim may go now; nothing is announced when nothing changes */
+    roster_dirty(self); /* a postponed victim may go now; nothing is announced when nothing changes */
 }
 
 /*  Heartbeats say later whether it still holds (or by now). */
@@ -305,7 +305,7 @@ void roster_asks(roster_t *self, peer_t *peer)
         return;
     log_info("%s/%u asks to be let go", tt_peer_role_name(peer->role), peer->index);
     peer->asks = true;
-    s_dirty(self);
+    roster_dirty(self);
 }
 
 /*  We were away ourselves (stopped, or starved of the processor): what they said meanwhile lies unread. */
@@ -377,7 +377,7 @@ void roster_desire(roster_t *self, tt_peer_role_t role, uint32_t count)
     if (self->cfg.desired[role] == count)
         return;
     self->cfg.desired[role] = count;
-    s_dirty(self);
+    roster_dirty(self);
 }
 
 uint32_t roster_desired(const roster_t *self, tt_peer_role_t role)

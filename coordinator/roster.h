@@ -98,6 +98,8 @@ int64_t roster_lease_due_ns(const roster_t *self);
 /*  Make the roster that is due. restore(ctx) is asked when nobody holds weights and an era begins: the snapshot to begin
  *  it from, "" = none. false: nobody's part changes, nothing to announce. */
 bool roster_publish(roster_t *self, const char *(*restore)(void *ctx), void *ctx);
+/*  Rank 0 cannot begin the era from what it was given: another begins, and `restore` is asked again. Nothing if it has begun. */
+void roster_begin_again(roster_t *self);
 /*  Fill a message with the newest roster; everything in it is borrowed until the next call that changes the roster. */
 void roster_message(const roster_t *self, tt_msg_ROSTER_t *out);
 

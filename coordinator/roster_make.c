@@ -67,7 +67,7 @@ static bool s_same(const tt_rec_MEMBER_t *a, const tt_rec_MEMBER_t *b)
 
 static bool s_nothing_changes(const roster_t *self, const tt_rec_MEMBER_t *members, size_t count, bool fresh)
 {
-    if (!self->announced || count != self->member_count || (fresh && !self->fresh))
+    if (!self->announced || count != self->member_count || (fresh && (!self->fresh || self->again)))
         return false;
     for (size_t i = 0; i < count; i++)
         if (!s_same(&members[i], &self->members[i]))
@@ -92,9 +92,10 @@ static bool s_learners_change(const roster_t *self, const tt_rec_MEMBER_t *membe
 /*  Nobody holds weights: a new era begins, unless the one that rank 0 was told to begin has not begun yet. */
 static void s_begin_era(roster_t *self, const tt_rec_MEMBER_t *rank0, const char *(*restore)(void *ctx), void *ctx)
 {
-    const bool told = self->announced && self->fresh && self->member_count > 0 &&
+    const bool told = !self->again && self->announced && self->fresh && self->member_count > 0 &&
                       self->members[0].role == TT_PEER_LEARNER && self->members[0].instance == rank0->instance;
     self->fresh = true;
+    self->again = false;
     if (told)
         return;
     const char *from = restore(ctx);
@@ -177,6 +178,13 @@ bool roster_publish(roster_t *self, const char *(*restore)(void *ctx), void *ctx
     self->announced = true;
     s_settle(self);
     return true;
+}
+
+void roster_begin_again(roster_t *self)
+{
+    self->again = self->fresh;
+    if (self->again)
+        roster_dirty(self);
 }
 
 void roster_message(const roster_t *self, tt_msg_ROSTER_t *out)

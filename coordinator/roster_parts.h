@@ -19,6 +19,7 @@ struct roster {
     uint64_t epoch, generation;
     bool announced, fresh;
     bool begun;     /* somebody has held weights of this era */
+    bool again;     /* rank 0 cannot begin this era: another is to begin */
     bool took_over; /* what roster_took_over says */
     char *restore;
     tt_rec_MEMBER_t *members; /* of the newest roster, or of the journal's; owned, strings too */
@@ -35,6 +36,8 @@ bool roster_may_adopt(const roster_t *self);
 int64_t roster_adopt_due(roster_t *self);
 void roster_adopt(roster_t *self);
 
+/*  Something has changed: a roster is due. */
+void roster_dirty(roster_t *self);
 /*  An event for a peer; the roster is dirty when it must be made anew. */
 void roster_fire(roster_t *self, peer_t *peer, peer_event_t event);
 /*  The member of the newest roster with this instance; NULL = none. */

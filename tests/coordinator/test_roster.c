@@ -258,6 +258,32 @@ static void test_losing_the_only_learner_rolls_back(void **state)
     world_end(w);
 }
 
+/*  Its replay is damaged: another snapshot, in another era, and no roll-back is counted. Once the era has begun nothing is asked again. */
+static void test_rank_0_cannot_begin_from_it(void **state)
+{
+    (void)state;
+    world_t *w = world_running(1);
+    tt_msg_ROSTER_t m;
+    world_ended(w, TT_PEER_LEARNER, 0, 0);
+    world_publish(w, "");
+    world_hello(w, TT_PEER_LEARNER, 0, 200);
+    assert_true(world_publish(w, "checkpoints/7.safetensors"));
+    roster_begin_again(w->roster);
+    assert_true(world_publish(w, "checkpoints/6.safetensors"));
+    roster_message(w->roster, &m);
+    assert_int_equal(m.era, 3);
+    assert_true(m.fresh);
+    assert_string_equal(m.restore, "checkpoints/6.safetensors");
+    assert_int_equal(roster_rolled_back(w->roster), 1);
+    world_holds(w, roster_holder(w->roster, TT_PEER_LEARNER, 0), true);
+    world_hello(w, TT_PEER_COLLECTOR, -1, 42);
+    assert_true(world_publish(w, ""));
+    roster_begin_again(w->roster);
+    assert_false(world_make(w, "checkpoints/5.safetensors"));
+    assert_int_equal(roster_era(w->roster), 3);
+    world_end(w);
+}
+
 static void test_a_rank_0_that_dies_before_it_began_costs_nothing(void **state)
 {
     (void)state;
@@ -426,6 +452,7 @@ int main(void)
         cmocka_unit_test(test_more_collectors_than_envs_wait_as_spares),
         cmocka_unit_test(test_more_learners_than_shards_wait_as_spares),
         cmocka_unit_test(test_losing_the_only_learner_rolls_back),
+        cmocka_unit_test(test_rank_0_cannot_begin_from_it),
         cmocka_unit_test(test_a_rank_0_that_dies_before_it_began_costs_nothing),
         cmocka_unit_test(test_beats_of_another_era_do_not_count),
         cmocka_unit_test(test_weights_of_a_roster_that_is_gone_are_refused),
