@@ -84,6 +84,21 @@ static bool s_has_log_std(const tt_net_spec_t *net)
     return false;
 }
 
+/*  On disk: what two snapshots refer to, and what is written for a third. */
+static void s_print_replay(FILE *out, const tt_feed_t *feed)
+{
+    char a[FIGURE], b[FIGURE], c[FIGURE];
+    fprintf(out, "#   %-12s %s at most, on each learner; a step draws %u of its rows\n", "a replay",
+        figure_amount(feed->capacity, "B", a), feed->units);
+    if (feed->save)
+        fprintf(out, "#   %-12s %s of files beside the snapshots, %s while much is written (replay.save)\n", "on disk",
+            figure_amount(feed->capacity, "B", b), figure_amount(4 * feed->capacity, "B", c));
+    else
+        fprintf(out,
+            "#   %-12s nothing of it: a run that is resumed, or whose learners all die, begins with an empty one\n",
+            "on disk");
+}
+
 void comes_to_print(FILE *out, const tt_setup_t *setup)
 {
     sums_t self;
@@ -107,9 +122,14 @@ void comes_to_print(FILE *out, const tt_setup_t *setup)
     fprintf(out, "#   %-12s %u envs x %u steps = %s rows, %s\n", "a batch", train->num_envs, train->num_steps,
         figure_count(self.rows, a), figure_amount(self.bytes, "B", b));
     if (self.feed.source == TT_FEED_REPLAY)
-        fprintf(out, "#   %-12s %s at most, on each learner and in each snapshot; a step draws %u of its rows\n",
-            "a replay", figure_amount(self.feed.capacity, "B", b), self.feed.units);
+        s_print_replay(out, &self.feed);
     tt_columns_destroy(&self.columns);
+}
+
+static void s_add_replay(json_t *all, const tt_feed_t *feed)
+{
+    json_object_set_new(all, "replay_bytes", json_integer((json_int_t)feed->capacity));
+    json_object_set_new(all, "replay_disk_bytes", json_integer(feed->save ? (json_int_t)(4 * feed->capacity) : 0));
 }
 
 json_t *comes_to_json(const tt_setup_t *setup)
@@ -129,7 +149,7 @@ json_t *comes_to_json(const tt_setup_t *setup)
         if (self.net.tower[t].kind == TT_TOWER_ENCODER)
             json_object_set_new(all, self.net.tower[t].name, graph_json(&self.net, self.columns, t));
     if (self.feed.source == TT_FEED_REPLAY)
-        json_object_set_new(all, "replay_bytes", json_integer((json_int_t)self.feed.capacity));
+        s_add_replay(all, &self.feed);
     tt_columns_destroy(&self.columns);
     return all;
 }

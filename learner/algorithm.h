@@ -111,6 +111,7 @@ typedef struct {
     float beta, beta_end;    /* weights ^ -beta, from the one to the other in a straight line ...*/
     uint64_t beta_rows;      /* ... over so many rows inserted                                   */
     uint32_t priority_delay; /* steps after which a step's new priorities count                  */
+    bool save;               /* snapshots have it too                                            */
     uint64_t start;          /* rows before the first step                                       */
     uint32_t every, steps;   /* so many steps for every so many rows                             */
 } tt_feed_t;

@@ -7,18 +7,31 @@
 
 enum { DUE_PATIENCE_MS = 2000, FINAL_PATIENCE_MS = 15000 };
 
+/*  Of a replay that an earlier life saved, and this one does not. */
+static void s_sweep(const char *folder, uint64_t update)
+{
+    tt_piece_files_t files = {0};
+    tt_piece_files_list(folder, &files);
+    if (files.count)
+        tt_checkpoints_sweep(folder, update, &files, NULL);
+    tt_piece_files_free(&files);
+}
+
+/*  Of an algorithm without a replay, or one that is not saved. */
 static tt_status_t s_write_here(core_t *self, const char *name, const char *path, bool best)
 {
     char folder[4200];
     tt_snapshot_t snapshot;
     TT_TRY(tt_checkpoints_open(self->control.run_dir, folder, sizeof folder));
-    state_capture(self, &snapshot);
+    state_capture(self, STATE_REPLAY_NONE, &snapshot);
     const tt_status_t status = tt_snapshot_write(&snapshot, path);
     state_release(&snapshot);
     TT_TRY(status);
     if (best)
         TT_TRY(tt_checkpoint_alias(folder, name, TT_CHECKPOINT_BEST));
     tt_checkpoints_keep(folder, self->model.train.checkpoint.keep, self->at.update);
+    if (self->data.memory)
+        s_sweep(folder, self->at.update);
     return TT_OK;
 }
 
@@ -36,7 +49,7 @@ static tt_status_t s_store(core_t *self, const tt_snapshot_t *snapshot, const ch
 static tt_status_t s_write_there(core_t *self, const char *name, bool best, int patience_ms)
 {
     tt_snapshot_t snapshot;
-    state_capture(self, &snapshot);
+    state_capture(self, self->model.shape.feed.save ? STATE_REPLAY_WHOLE : STATE_REPLAY_NONE, &snapshot);
     const tt_status_t status = s_store(self, &snapshot, name, best, patience_ms);
     state_release(&snapshot);
     return status;
@@ -50,7 +63,7 @@ static tt_status_t s_write(core_t *self, const char *name, const char *path, int
     TT_TRY(
         self->location->dir[0] ? s_write_here(self, name, path, best) : s_write_there(self, name, best, patience_ms));
     self->checkpoint.newest_ns = tt_now_ns(self->clock);
-    report_event(self, "snapshot", path, mean);
+    report_snapshot(self, path, mean, self->at.update, self->at.batches_counted * self->model.batch_steps);
     log_info("%s", path);
     return TT_OK;
 }
@@ -65,19 +78,31 @@ void checkpoint_hurry(core_t *self)
     self->checkpoint.newest_ns = INT64_MIN / 2;
 }
 
-/*  A full disk is no reason to lose the run: say so and try again at the next one. */
-tt_status_t checkpoint_when_due(core_t *self)
+static bool s_is_due(const core_t *self)
 {
     const double every_s = self->model.train.checkpoint.every_s;
-    if (isnan(every_s) || (double)(tt_now_ns(self->clock) - self->checkpoint.newest_ns) < every_s * 1e9)
-        return TT_OK;
+    return !isnan(every_s) && (double)(tt_now_ns(self->clock) - self->checkpoint.newest_ns) >= every_s * 1e9;
+}
+
+static tt_status_t s_write_due(core_t *self)
+{
     char name[TT_CHECKPOINT_NAME], path[4200];
     tt_checkpoint_name(name, self->at.update);
     snprintf(path, sizeof path, "%s/" TT_CHECKPOINTS "/%s", self->control.run_dir, name);
-    const tt_status_t status = s_write(self, name, path, DUE_PATIENCE_MS);
+    return s_write(self, name, path, DUE_PATIENCE_MS);
+}
+
+/*  A full disk is no reason to lose the run: say so and try again at the next one. */
+tt_status_t checkpoint_when_due(core_t *self)
+{
+    const bool due = s_is_due(self), beside = keeping_does(self);
+    if (due)
+        self->checkpoint.newest_ns = tt_now_ns(self->clock);
+    if (beside || !due)
+        return beside ? keeping_turn(self, due) : TT_OK;
+    const tt_status_t status = s_write_due(self);
     if (status == TT_OK || status == TT_STOPPED)
         return TT_OK;
-    self->checkpoint.newest_ns = tt_now_ns(self->clock);
     log_error("no checkpoint: %s", tt_err_text());
     report_event(self, "warning", tt_err_text(), 0);
     return TT_OK;
@@ -86,7 +111,8 @@ tt_status_t checkpoint_when_due(core_t *self)
 tt_status_t checkpoint_final(core_t *self, char *path, size_t size)
 {
     snprintf(path, size, "%s/" TT_CHECKPOINTS "/%s", self->control.run_dir, TT_CHECKPOINT_FINAL);
-    const tt_status_t status = s_write(self, TT_CHECKPOINT_FINAL, path, FINAL_PATIENCE_MS);
+    const tt_status_t status =
+        keeping_does(self) ? keeping_final(self) : s_write(self, TT_CHECKPOINT_FINAL, path, FINAL_PATIENCE_MS);
     if (status == TT_STOPPED)
         return TT_OK;
     return status == TT_OK ? TT_OK : tt_err_wrap(status, "the final checkpoint could not be written");

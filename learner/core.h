@@ -21,6 +21,7 @@
 #include "learner/evaluation.h"
 #include "learner/feed.h"
 #include "learner/fetch.h"
+#include "learner/keeping.h"
 #include "learner/model.h"
 #include "learner/position.h"
 #include "learner/record.h"
@@ -83,6 +84,7 @@ struct core {
     position_t at;
     record_t record;
     checkpoint_t checkpoint;
+    keeping_t keeping;
     report_t report;
     ending_t ending;
 };
@@ -120,11 +122,17 @@ void join_reset(core_t *self);
 tt_status_t update_turn(core_t *self);
 
 /*  state.c: between the process and a snapshot. Capture borrows from self until it next serves; release frees scratch. */
-void state_capture(core_t *self, tt_snapshot_t *out);
+typedef enum {
+    STATE_REPLAY_WHOLE,  /* for who has no files of ours                    */
+    STATE_REPLAY_BESIDE, /* what is on disk is referred to (keeping.h)      */
+    STATE_REPLAY_NONE
+} state_replay_t;
+void state_capture(core_t *self, state_replay_t replay, tt_snapshot_t *out);
 void state_release(tt_snapshot_t *snapshot);
 /*  What a snapshot must look like to be of use here, before tt_snapshot_read or tt_snapshot_decode. */
 void state_expect(core_t *self, tt_snapshot_t *out);
-tt_status_t state_restore(core_t *self, const tt_snapshot_t *from);
+/*  folder: keeping_load. */
+tt_status_t state_restore(core_t *self, const tt_snapshot_t *from, const char *folder);
 
 /*  snapshot_remote.c: a snapshot to the coordinator's run directory, and from there. They wait, and serve meanwhile: afterwards
  *  another roster may hold. TT_STOPPED: an era began, or the process is to end. TT_TIMEOUT: the coordinator is silent,

@@ -1,6 +1,7 @@
 /*  join - from nothing to weights. */
 #define TT_LOG_COMPONENT "learner"
 #include <stdio.h>
+#include <string.h>
 #include "common/base/log.h"
 #include "learner/core.h"
 
@@ -12,6 +13,7 @@ void join_reset(core_t *self)
     compose_reset(&self->compose);
     record_reset(&self->record);
     ending_reset(&self->ending);
+    keeping_reset(self);
     data_reset(&self->data);
     if (self->evaluate)
         evaluate_reset(self->evaluate);
@@ -70,10 +72,13 @@ static tt_status_t s_read_there(core_t *self, tt_snapshot_t *snapshot, const cha
 static tt_status_t s_load(core_t *self, const char *path)
 {
     tt_snapshot_t snapshot;
+    char folder[4200] = "";
     state_expect(self, &snapshot);
-    TT_TRY(self->location->dir[0] ? tt_snapshot_read(&snapshot, path) : s_read_there(self, &snapshot, path));
-    tt_status_t status =
-        snapshot.step == 0 ? state_restore(self, &snapshot) : tt_err(TT_DATA, "not at a boundary between updates");
+    if (self->location->dir[0])
+        snprintf(folder, sizeof folder, "%.*s", (int)(strrchr(path, '/') - path), path);
+    TT_TRY(folder[0] ? tt_snapshot_read(&snapshot, path) : s_read_there(self, &snapshot, path));
+    tt_status_t status = snapshot.step == 0 ? state_restore(self, &snapshot, folder)
+                                            : tt_err(TT_DATA, "not at a boundary between updates");
     tt_snapshot_close(&snapshot);
     if (status != TT_OK)
         return tt_err_wrap(status, "%s", path);
@@ -86,7 +91,8 @@ static tt_status_t s_restore(core_t *self)
 {
     char path[4200];
     snprintf(path, sizeof path, "%s", self->view.restore);
-    return s_load(self, path);
+    const tt_status_t status = s_load(self, path);
+    return status != TT_OK && keeping_refuse(self, path) ? TT_STOPPED : status;
 }
 
 static tt_status_t s_take_state(core_t *self, tt_packet_t *packet)
@@ -97,7 +103,7 @@ static tt_status_t s_take_state(core_t *self, tt_packet_t *packet)
     tt_snapshot_t snapshot;
     state_expect(self, &snapshot);
     TT_TRY(tt_snapshot_decode(&snapshot, zmq_msg_data(&packet->frame[0]), zmq_msg_size(&packet->frame[0])));
-    const tt_status_t status = state_restore(self, &snapshot);
+    const tt_status_t status = state_restore(self, &snapshot, NULL);
     tt_snapshot_close(&snapshot);
     if (status == TT_OK)
         log_info("joined at update %llu, step %u", (unsigned long long)self->at.update, self->at.step);
@@ -127,6 +133,8 @@ tt_status_t join_turn(core_t *self)
     /* only the coordinator knows that nobody holds newer weights: to begin unasked would make two histories */
     if (!self->view.fresh)
         return core_wait(self, "waiting for a roster in which rank 0 has weights, or may make them");
+    if (keeping_refused(self))
+        return core_wait(self, "waiting for a roster with another snapshot: this one's replay is damaged");
     const tt_status_t status = self->view.restore ? s_restore(self) : s_make_version_0(self);
     if (status == TT_STOPPED)
         return TT_OK;

@@ -59,6 +59,7 @@ static void s_stop(core_t *self)
 {
     if (self->link)
         tt_link_destroy(&self->link);
+    keeping_close(&self->keeping);
     data_close(&self->data);
     tt_sock_destroy(&self->socks.data);
     tt_sock_destroy(&self->socks.weights);

@@ -71,6 +71,8 @@ static void s_send_stats(core_t *self, int64_t now_ns)
     self->model.algorithm->metrics(self->model.algo, s_emit, &metrics);
     if (self->data.memory)
         memory_metrics(self->data.memory, s_emit, &metrics);
+    if (keeping_does(self))
+        s_emit(&metrics, "replay/disk_bytes", (double)keeping_disk(self));
     if (self->model.train.actor.kind == TT_ACT_ARGMAX)
         s_emit(&metrics, "rollout/exploration_rate",
             tt_epsilon(&self->model.train.actor, self->at.batches_counted * self->model.batch_steps));
@@ -105,13 +107,22 @@ void report_stats(core_t *self)
 
 /* ---- EVENT ------------------------------------------------------------------------------------------------------- */
 
-void report_event(core_t *self, const char *kind, const char *text, double value)
+static void s_tell(core_t *self, const char *kind, const char *text, double value, uint64_t update, uint64_t env_steps)
 {
     const tt_msg_EVENT_t event = TT_MSG(EVENT, .kind = (char *)(uintptr_t)kind, .text = (char *)(uintptr_t)text,
-        .update = self->at.update, .env_steps = self->at.batches_counted * self->model.batch_steps, .value = value,
-        .time_ns = tt_now_ns(self->clock));
+        .update = update, .env_steps = env_steps, .value = value, .time_ns = tt_now_ns(self->clock));
     if (tt_link_send(self->link, &event) != TT_OK)
         log_warn("EVENT %s: %s", kind, tt_err_text());
+}
+
+void report_event(core_t *self, const char *kind, const char *text, double value)
+{
+    s_tell(self, kind, text, value, self->at.update, self->at.batches_counted * self->model.batch_steps);
+}
+
+void report_snapshot(core_t *self, const char *path, double return_mean, uint64_t update, uint64_t env_steps)
+{
+    s_tell(self, "snapshot", path, return_mean, update, env_steps);
 }
 
 void report_solved(core_t *self)

@@ -17,6 +17,8 @@ typedef struct {
 void report_begin(core_t *core);
 void report_stats(core_t *core);
 void report_event(core_t *core, const char *kind, const char *text, double value);
+/*  A file is in place; the training may be further than it. */
+void report_snapshot(core_t *core, const char *path, double return_mean, uint64_t update, uint64_t env_steps);
 /*  It is solved now: noted by every learner, said by the one that leads; and said again. */
 void report_solved(core_t *core);
 void report_solved_again(core_t *core);

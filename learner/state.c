@@ -90,22 +90,27 @@ static void s_capture_sets(core_t *self, tt_snapshot_t *out)
 }
 
 /*  With the batch in hand once that is in: who restores it does not put it in again. */
-static void s_capture_replay(core_t *self, tt_snapshot_t *out)
+static void s_capture_replay(core_t *self, state_replay_t how, tt_snapshot_t *out)
 {
     tt_buf_t bytes;
-    if (!self->data.memory)
-        return;
-    tt_buf_init(&bytes, SIZE_MAX / 2);
-    const replay_t *replay = memory_replay(self->data.memory);
     replay_stats_t stats;
+    if (!self->data.memory || how == STATE_REPLAY_NONE)
+        return;
+    const replay_t *replay = memory_replay(self->data.memory);
     replay_stats(replay, &stats);
-    const tt_status_t saved = replay_save(replay, stats.oldest, &bytes);
+    uint64_t from = stats.oldest;
+    if (how == STATE_REPLAY_BESIDE)
+        out->piece = keep_pieces(self->keeping.keep, stats.oldest, &out->pieces);
+    if (out->pieces)
+        from = out->piece[out->pieces - 1].next;
+    tt_buf_init(&bytes, SIZE_MAX / 2);
+    const tt_status_t saved = replay_save(replay, from, &bytes);
     TT_CHECK(saved == TT_OK);
     out->replay = bytes.data;
     out->replay_bytes = bytes.size;
 }
 
-void state_capture(core_t *self, tt_snapshot_t *out)
+void state_capture(core_t *self, state_replay_t replay, tt_snapshot_t *out)
 {
     state_expect(self, out);
     out->return_mean = tt_episodes_return_mean(self->statistics.episodes);
@@ -124,7 +129,7 @@ void state_capture(core_t *self, tt_snapshot_t *out)
     out->returns = tt_returns_state(self->statistics.returns);
     s_capture_versions(self, out);
     s_capture_sets(self, out);
-    s_capture_replay(self, out);
+    s_capture_replay(self, replay, out);
     if (self->evaluate)
         evaluate_capture(self->evaluate, out);
 }
@@ -162,13 +167,14 @@ static tt_status_t s_restore_versions(core_t *self, const tt_snapshot_t *from)
     return TT_OK;
 }
 
-tt_status_t state_restore(core_t *self, const tt_snapshot_t *from)
+tt_status_t state_restore(core_t *self, const tt_snapshot_t *from, const char *folder)
 {
     const position_mark_t mark = {.update = from->update,
         .step = from->step,
         .steps = from->steps,
         .trained = from->trained,
         .lag_max = from->lag_max};
+    TT_TRY(keeping_load(self, from, folder));
     TT_TRY(s_restore_versions(self, from));
     if (self->evaluate)
         evaluate_restore(self->evaluate, from);
@@ -176,8 +182,6 @@ tt_status_t state_restore(core_t *self, const tt_snapshot_t *from)
     TT_TRY(tt_net_put(self->model.net, self->model.stream, 0, version_params(publish_newest(self->data.publish))));
     for (uint32_t k = 1; k < from->sets; k++)
         TT_TRY(tt_net_put(self->model.net, self->model.stream, k, from->set[k]));
-    if (self->data.memory)
-        TT_TRY(replay_load(memory_replay(self->data.memory), from->replay, from->replay_bytes, NULL));
     TT_TRY(tt_opt_put(self->model.opt, self->model.stream, from->opt_state, from->opt_step));
     /* begin needs version n, the next step needs the weights now */
     data_resume(&self->data, from->step > 0 ? from->params : NULL, from->param_count);

@@ -59,6 +59,9 @@ const tt_cfg_field_t dqn_fields[] = {
         .help = "so that every transition can be drawn"},
     {"replay.priority_delay", TT_CFG_U32, AT(replay.priority_delay), "1", 0, REPLAY_DELAY_MAX,
         .help = "optimizer steps after which new priorities count; 0 = with the next one"},
+    {"replay.save", TT_CFG_BOOL, AT(replay.save), "true",
+        .help = "snapshots have it too, in files beside them; false: a resumed run begins with an empty one",
+        .resume = TT_CFG_GIVEN},
     {0},
 };
 
@@ -207,6 +210,7 @@ void dqn_shape(const tt_train_cfg_t *train, const dqn_cfg_t *cfg, tt_shape_t *ou
         .beta_end = cfg->replay.beta_end,
         .beta_rows = cfg->replay.beta_steps ? cfg->replay.beta_steps : end,
         .priority_delay = cfg->replay.priority_delay,
+        .save = cfg->replay.save,
         .start = cfg->learning_starts,
         .every = cfg->train_every,
         .steps = cfg->gradient_steps};

@@ -26,6 +26,7 @@ typedef struct {
         float alpha, epsilon, beta, beta_end;
         uint64_t beta_steps; /* env steps; 0 = stop.env_steps                 */
         uint32_t priority_delay;
+        bool save;
     } replay;
 } dqn_cfg_t;
 

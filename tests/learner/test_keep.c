@@ -1,0 +1,211 @@
+/*  Pieces and snapshots written by a thread: what is on disk is what was given, and what fails is given again. */
+#include "learner/keep.h"
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "common/base/mem.h"
+#include "tests/snapshot/sample.h"
+#include "tests/test.h"
+
+static char s_dir[64];
+
+static int s_setup(void **state)
+{
+    (void)state;
+    snprintf(s_dir, sizeof s_dir, "/tmp/tt-keep-XXXXXX");
+    return mkdtemp(s_dir) ? 0 : 1;
+}
+
+static int s_teardown(void **state)
+{
+    (void)state;
+    char *command = tt_sprintf("rm -rf '%s'", s_dir);
+    const int status = system(command);
+    free(command);
+    return status;
+}
+
+static keep_t *s_new(uint64_t file_bytes)
+{
+    keep_t *keep = NULL;
+    assert_ok(keep_new(&keep, &(keep_cfg_t){.folder = s_dir, .instance = 7, .file_bytes = file_bytes}));
+    return keep;
+}
+
+/*  A piece that says which batch it is. */
+static void s_give(keep_t *keep, uint32_t era, uint64_t batch)
+{
+    tt_buf_t bytes;
+    tt_buf_init(&bytes, 100);
+    assert_ok(tt_buf_printf(&bytes, "batch %llu", (unsigned long long)batch));
+    keep_piece(keep, &bytes, era, batch, batch + 1);
+    assert_null(bytes.data);
+}
+
+static void s_give_snapshot(keep_t *keep, uint64_t update)
+{
+    tt_buf_t bytes;
+    keep_snapshot_t what = {.keep = 5, .update = update, .env_steps = 10 * update, .return_mean = 3};
+    size_t pieces;
+    const tt_piece_t *piece = keep_pieces(keep, 0, &pieces);
+    tt_checkpoint_name(what.name, update);
+    sample_write_pieces(s_dir, "sample", update, piece, pieces);
+    char path[128];
+    snprintf(path, sizeof path, "%s/sample", s_dir);
+    tt_buf_init(&bytes, 1 << 20);
+    assert_ok(tt_buf_read_file(&bytes, path));
+    assert_int_equal(unlink(path), 0);
+    keep_snapshot(keep, &bytes, &what);
+}
+
+/*  Until all is done, or something is to be told. */
+static tt_status_t s_await(keep_t *keep, keep_snapshot_t *out, uint64_t *disk)
+{
+    tt_status_t status;
+    while ((status = keep_take(keep, out, disk)) == TT_AGAIN && keep_under_way(keep)) {
+        struct pollfd rung = {.fd = keep_fd(keep), .events = POLLIN};
+        uint64_t count;
+        assert_int_equal(poll(&rung, 1, 10000), 1);
+        assert_int_equal(read(keep_fd(keep), &count, sizeof count), sizeof count);
+    }
+    return status;
+}
+
+static void s_check_pieces(keep_t *keep, uint64_t oldest, uint64_t next)
+{
+    size_t pieces;
+    char wanted[32];
+    tt_buf_t bytes;
+    tt_buf_init(&bytes, 1000);
+    const tt_piece_t *piece = keep_pieces(keep, oldest, &pieces);
+    assert_int_equal(pieces, next - oldest);
+    for (size_t i = 0; i < pieces; i++) {
+        assert_int_equal(piece[i].first, oldest + i);
+        assert_ok(tt_piece_read(s_dir, &piece[i], &bytes));
+        snprintf(wanted, sizeof wanted, "batch %llu", (unsigned long long)(oldest + i));
+        assert_string_equal(tt_buf_text(&bytes), wanted);
+    }
+    tt_buf_free(&bytes);
+}
+
+static size_t s_files(void)
+{
+    tt_piece_files_t files = {0};
+    tt_piece_files_list(s_dir, &files);
+    const size_t count = files.count;
+    tt_piece_files_free(&files);
+    return count;
+}
+
+static void test_what_was_given(void **state)
+{
+    (void)state;
+    keep_snapshot_t what;
+    uint64_t disk = 0;
+    keep_t *keep = s_new(20);
+    assert_int_equal(keep_next(keep, 3), 3);
+    for (uint64_t batch = 3; batch < 10; batch++)
+        s_give(keep, 1, batch);
+    assert_int_equal(keep_next(keep, 3), 10);
+    assert_int_equal(s_await(keep, &what, &disk), TT_AGAIN);
+    s_check_pieces(keep, 3, 10);
+    assert_int_equal(s_files(), 3); /* of three pieces each: the third makes it full */
+    s_give_snapshot(keep, 10);
+    assert_ok(s_await(keep, &what, &disk));
+    assert_string_equal(what.name, "00000010.safetensors");
+    assert_int_equal(what.env_steps, 100);
+    assert_int_equal(disk, 7 * 7);
+    s_check_pieces(keep, 6, 10); /* batches before 6 are gone */
+    s_give(keep, 2, 10);         /* of another era: another file */
+    assert_int_equal(s_await(keep, &what, &disk), TT_AGAIN);
+    assert_int_equal(s_files(), 4);
+    s_give_snapshot(keep, 11);
+    assert_ok(s_await(keep, &what, &disk));
+    assert_int_equal(s_files(), 4); /* the one before still refers to the first */
+    s_give_snapshot(keep, 12);
+    assert_ok(s_await(keep, &what, &disk));
+    assert_int_equal(s_files(), 3);
+    keep_destroy(&keep);
+}
+
+static void test_failed(void **state)
+{
+    (void)state;
+    keep_snapshot_t what;
+    uint64_t disk = 0;
+    keep_t *keep = s_new(10);
+    s_give(keep, 1, 0);
+    assert_int_equal(s_await(keep, &what, &disk), TT_AGAIN);
+    char away[80];
+    snprintf(away, sizeof away, "%s.away", s_dir);
+    assert_int_equal(rename(s_dir, away), 0);
+    s_give(keep, 1, 1);
+    s_give(keep, 1, 2); /* goes into the open file or into a new one: that there is none is known with one of them */
+    s_give(keep, 1, 3);
+    assert_int_equal(s_await(keep, &what, &disk), TT_IO);
+    assert_non_null(strstr(tt_err_text(), s_dir));
+    const uint64_t again = keep_next(keep, 0);
+    assert_in_range(again, 1, 2);
+    assert_int_equal(rename(away, s_dir), 0);
+    for (uint64_t batch = again; batch < 6; batch++)
+        s_give(keep, 1, batch);
+    assert_int_equal(s_await(keep, &what, &disk), TT_AGAIN);
+    s_check_pieces(keep, 0, 6);
+    keep_destroy(&keep);
+}
+
+/*  A new era: what is under way does not count, and files of others that nobody refers to are swept, but not those that came later. */
+static void test_forgotten(void **state)
+{
+    (void)state;
+    keep_snapshot_t what;
+    uint64_t disk = 0;
+    char before[TT_PIECE_FILE], later[TT_PIECE_FILE];
+    tt_piece_name(before, 1, 5, 0);
+    tt_piece_name(later, 2, 6, 0);
+    sample_save(s_dir, before, "x", 1);
+    keep_t *keep = s_new(1000);
+    s_give(keep, 1, 0);
+    s_give(keep, 1, 1);
+    keep_forget(keep);
+    assert_int_equal(keep_under_way(keep), 0);
+    assert_int_equal(keep_next(keep, 0), 0);
+    s_give(keep, 2, 0);
+    assert_int_equal(s_await(keep, &what, &disk), TT_AGAIN);
+    s_check_pieces(keep, 0, 1);
+    sample_save(s_dir, later, "x", 1);
+    s_give_snapshot(keep, 1);
+    assert_ok(s_await(keep, &what, &disk));
+    assert_int_equal(s_files(), 2);
+    size_t pieces;
+    const tt_piece_t adopted = keep_pieces(keep, 0, &pieces)[0];
+    keep_adopt(keep, &adopted, 1);
+    assert_int_equal(keep_next(keep, 0), 1);
+    s_check_pieces(keep, 0, 1);
+    keep_destroy(&keep);
+}
+
+/*  Gone in the middle of everything. */
+static void test_given_up(void **state)
+{
+    (void)state;
+    keep_t *keep = s_new(100);
+    for (uint64_t batch = 0; batch < 200; batch++)
+        s_give(keep, 1, batch);
+    keep_destroy(&keep);
+    assert_null(keep);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_what_was_given, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_failed, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_forgotten, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_given_up, s_setup, s_teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
