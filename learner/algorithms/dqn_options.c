@@ -128,16 +128,20 @@ static uint64_t s_row_bytes(const tt_train_cfg_t *train)
     return bytes;
 }
 
-/*  Snapshots hold the replay, and a learner that joins is sent one: it has to fit, beside the rest, in what can be sent. */
+/*  A learner that joins is sent the replay, and one of another host stores it, as a part of something that has to fit in a message. With one
+ *  shard there is one learner, which nobody joins; on the coordinator's host its replay is in files of any size. */
 static tt_status_t s_check_travels(const tt_config_t *config, const tt_train_cfg_t *train, const dqn_cfg_t *cfg)
 {
     enum { ROOM = TT_FRAME_MAX / 2, BESIDE = 16 /* bytes of a row: priority, flags of its env */ };
     const uint64_t row = s_row_bytes(train) + BESIDE;
-    if (cfg->replay.capacity <= ROOM / row)
+    const bool travels = train->learner.shards > 1 || train->coordinator.listen[0];
+    if (!travels || cfg->replay.capacity <= ROOM / row)
         return TT_OK;
     return BAD("replay.capacity",
-        "%" PRIu64 " transitions of %" PRIu64 " bytes do not fit in a snapshot, of which the replay is a part: at most "
-        "%" PRIu64,
+        "%" PRIu64 " transitions of %" PRIu64
+        " bytes are more than a learner that joins can be sent, or one on another "
+        "host can store: at most %" PRIu64
+        ", unless learner.shards is 1 (one learner) and coordinator.listen is not set",
         cfg->replay.capacity, row, ROOM / row);
 }
 

@@ -33,7 +33,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         .reward_count = REWARD,
         .envs = ENVS,
         .env_bytes = STATE,
-        .episodes_count = EPISODES};
+        .episodes_count = EPISODES,
+        .replays = true};
     const tt_status_t status = tt_snapshot_decode(&snapshot, data, size);
     if (status != TT_OK) {
         TT_CHECK(status == TT_DATA && *tt_err_text() && !snapshot.file);
@@ -43,6 +44,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     sum += s_sum(snapshot.episodes, EPISODES, 8) + s_sum(snapshot.returns, ENVS, 8);
     if (snapshot.env_states)
         sum += s_sum(snapshot.env_states, ENVS, STATE);
+    if (snapshot.replay)
+        sum += s_sum(snapshot.replay, snapshot.replay_bytes, 1);
+    for (size_t i = 0; i < snapshot.pieces; i++)
+        TT_CHECK(tt_piece_is_name(snapshot.piece[i].file) && snapshot.piece[i].first < snapshot.piece[i].next);
     for (size_t i = 0; i < snapshot.versions; i++) {
         const tt_snapshot_version_t *version = &snapshot.version[i];
         TT_CHECK(version->version <= snapshot.update);
