@@ -9,19 +9,14 @@ import sys
 import tempfile
 
 sys.dont_write_bytecode = True
-try:
-    import gymnasium
-    import numpy as np
-    from gymnasium import spaces
-except ImportError as lacking:
-    better = os.path.join(os.environ["TT_SOURCE_DIR"], "build", "venv-gym", "bin", "python3")
-    if os.path.exists(better) and not os.environ.pop("TT_GYM_TRIED", None):
-        os.environ["TT_GYM_TRIED"] = "1"
-        os.execv(better, [better, *sys.argv])
-    print(f"skipped: {lacking}; tools/test-venv makes build/venv-gym that has it")
-    sys.exit(77)
+sys.path.insert(0, os.path.join(os.environ["TT_SOURCE_DIR"], "tests"))
+import pythons  # noqa: E402
 
+pythons.run_with("venv-gym", "ale_py", "gymnasium", "numpy")
 import ale_py  # noqa: E402
+import gymnasium  # noqa: E402
+import numpy as np  # noqa: E402
+from gymnasium import spaces  # noqa: E402
 
 gymnasium.register_envs(ale_py)
 BUILD = os.environ["TT_BUILD_DIR"]

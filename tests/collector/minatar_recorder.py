@@ -6,13 +6,13 @@ import subprocess
 import sys
 import tempfile
 
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.environ["TT_SOURCE_DIR"], "tests"))
+import pythons  # noqa: E402
+
 SOURCE = os.environ["TT_SOURCE_DIR"]
 GOLDEN = os.path.join(SOURCE, "tests", "golden", "minatar")
-PYTHON = os.path.join(SOURCE, "build", "venv-minatar", "bin", "python3")
-
-if not os.path.exists(PYTHON):
-    print("skipped: no build/venv-minatar; tools/test-venv makes it")
-    sys.exit(77)
+PYTHON = os.path.join(pythons.folder_of("venv-minatar"), "bin", "python3")
 
 names = sorted(name for name in os.listdir(GOLDEN) if name.endswith(".bin"))
 assert len(names) == 5, names

@@ -9,11 +9,12 @@ import subprocess
 import sys
 import tempfile
 
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.environ["TT_SOURCE_DIR"], "tests"))
+import pythons  # noqa: E402
+
 SOURCE, TUTTI = os.environ["TT_SOURCE_DIR"], os.environ["TUTTI"]
-VENV = os.path.join(SOURCE, "build", "venv-gym")
-if not os.path.exists(os.path.join(VENV, ".complete")):
-    print("skipped: tools/test-venv makes build/venv-gym, which this needs")
-    sys.exit(77)
+VENV = pythons.folder_of("venv-gym")
 
 
 def page():

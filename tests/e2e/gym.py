@@ -10,11 +10,11 @@ import sys
 
 from rig import (ENDLESS, SLOW, SOURCE, check, equal, main, wait_for)
 
-VENV = os.path.join(SOURCE, "build", "venv-gym")
+sys.path.insert(0, os.path.join(SOURCE, "tests"))
+import pythons  # noqa: E402
+
+VENV = pythons.folder_of("venv-gym")
 PYTHON = os.path.join(VENV, "bin", "python3")
-if not os.path.exists(os.path.join(VENV, ".complete")):
-    print("skipped: tools/test-venv makes build/venv-gym, which this needs")
-    sys.exit(77)
 
 ENVS = os.path.join(SOURCE, "tests", "collector", "gym_envs")
 ENV = {"TT_PYTHON": PYTHON, "PYTHONPATH": ENVS, "PYTHONDONTWRITEBYTECODE": "1"}
