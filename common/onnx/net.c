@@ -161,18 +161,20 @@ typedef struct {
 static void s_window(const turn_t *turn, tt_onnx_value_t *value)
 {
     const tt_layer_t *layer = turn->layer;
+    const bool mean = layer->kind == TT_LAYER_AVG_POOL;
     const int64_t pad[2] = {layer->pad[0], layer->pad[1]};
     const tt_onnx_attribute_t *attribute = ATTRIBUTES({.name = "kernel_shape",
                                                           .kind = TT_ONNX_A_INTS,
                                                           .integer = {layer->kernel[0], layer->kernel[1]},
                                                           .integers = 2},
         {.name = "strides", .kind = TT_ONNX_A_INTS, .integer = {layer->stride[0], layer->stride[1]}, .integers = 2},
-        {.name = "pads", .kind = TT_ONNX_A_INTS, .integer = {pad[0], pad[1], pad[0], pad[1]}, .integers = 4});
+        {.name = "pads", .kind = TT_ONNX_A_INTS, .integer = {pad[0], pad[1], pad[0], pad[1]}, .integers = 4},
+        AN_INT(mean ? "count_include_pad" : NULL, 1));
     if (layer->kind == TT_LAYER_CONV2D)
         s_weigh(turn->self, "Conv", turn->module, value, attribute);
     else {
         const tt_onnx_value_t out = s_name(turn->module, "/out");
-        tt_onnx_node(turn->self->model, "MaxPool", INPUTS(value->name), out.name, attribute);
+        tt_onnx_node(turn->self->model, mean ? "AveragePool" : "MaxPool", INPUTS(value->name), out.name, attribute);
         *value = out;
     }
 }
@@ -209,7 +211,7 @@ static void s_layer(turn_t *turn, uint32_t l, tt_onnx_value_t *value)
     const tt_layer_kind_t kind = turn->layer->kind;
     if ((kind == TT_LAYER_DENSE || kind == TT_LAYER_CONCAT) && turn->shape[l].picture)
         s_flatten(self, value);
-    if (kind == TT_LAYER_CONV2D || kind == TT_LAYER_MAX_POOL)
+    if (tt_layer_looks(kind))
         s_window(turn, value);
     else if (kind == TT_LAYER_DENSE)
         s_dense(self, turn->module, value);

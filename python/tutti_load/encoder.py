@@ -8,6 +8,7 @@ STAGE = "conv {0} 3x3 pad 1, max_pool 3x3 /2 pad 1, residual 2 (relu, conv {0} 3
 KNOWN = {"nature": "conv 32 8x8 /4 relu, conv 64 4x4 /2 relu, conv 64 3x3 relu, dense 512 relu",
          "impala": "".join(STAGE.format(channels) for channels in (16, 32, 32)) + "relu, dense 256 relu",
          "minatar": "conv 16 3x3 relu, dense 128 relu"}
+POOLS = {"max_pool": torch.nn.MaxPool2d, "avg_pool": torch.nn.AvgPool2d}
 ACTIVATIONS = {"tanh": torch.nn.Tanh, "relu": torch.nn.ReLU}
 
 
@@ -112,8 +113,8 @@ def _module(word, rest, shape):
         raise ValueError(f"network.encoder: a layer '{word}' has no weights in the file")
     if word == "conv":
         return torch.nn.Conv2d(shape[1], shape[0], _pair(rest[1]), **_options(rest))
-    if word == "max_pool":
-        return torch.nn.MaxPool2d(_pair(rest[0]), **{"stride": 1, **_options(rest)})
+    if word in POOLS:
+        return POOLS[word](_pair(rest[0]), **{"stride": 1, **_options(rest)})
     if word == "dense":
         return torch.nn.Linear(shape[1], shape[0])
     if word == "layer_norm":

@@ -6,7 +6,7 @@ import re
 import torch
 
 from . import spaces
-from .encoder import ACTIVATIONS, Encoder, flat_words, words_of
+from .encoder import ACTIVATIONS, POOLS, Encoder, flat_words, words_of
 
 TOWERS = ("encoder", "actor_encoder", "critic_encoder", "trunk", "actor", "critic", "value", "advantage", "q")
 EPSILON = 1e-8  # under the normaliser's root
@@ -69,7 +69,7 @@ class Policy(torch.nn.Module):
 
     def _find_picture(self, layers, named):
         """The part that the encoder reads as a picture."""
-        looks = named or {"conv", "max_pool"} & set(flat_words(layers))
+        looks = named or {"conv", *POOLS} & set(flat_words(layers))
         found = [(_key(leaf), leaf.shape) for leaf in self._observed if _key(leaf) == named or
                  (not named and len(leaf.shape) in (2, 3) and leaf.kind in ("uint8", "bool", "multi_binary"))]
         return found[0] if looks and found else None

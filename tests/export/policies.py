@@ -14,16 +14,24 @@ SOURCE, BUILD, TUTTI = (os.environ[name] for name in ("TT_SOURCE_DIR", "TT_BUILD
 sys.path.insert(0, os.path.join(SOURCE, "tests", "export"))
 CHECKS = (("by_torch.py", "venv-torch", "torch"), ("by_onnx.py", "venv-onnx", "onnxruntime"))
 PLUGINS = os.path.join(BUILD, "tests", "collector", "plugins")
+GYM = os.path.join(SOURCE, "build", "venv-gym", "bin", "python3")
 STEPS = 3000 if os.environ.get("TT_SANITIZE") else 6000
+
+
+def text_of(config):
+    with open(config, encoding="utf-8") as file:
+        return file.read()
 
 
 def trained(config, folder):
     """The last checkpoint of a short run."""
     name = os.path.basename(config)[:-len(".yaml")]
     run_dir = os.path.join(folder, name)
-    # with a replay a step costs many times as much
+    # with a replay a step costs many times as much, and with a large encoder once more
     dqn = ["stop.env_steps=1500", "algorithm.gradient_steps=1", "algorithm.learning_starts=1000"]
     short = dqn if "dqn" in name else [f"stop.env_steps={STEPS}"]
+    if "encoder: nature" in text_of(config):
+        short = ["stop.env_steps=256", "num_steps=16", *(["algorithm.learning_starts=128"] if "dqn" in name else [])]
     sets = [word for assignment in [*short, "stop.return_mean=null"] for word in ("--set", assignment)]
     subprocess.run([TUTTI, "run", config, "--run-dir", run_dir, "--quiet", *sets], check=True,
                    stdout=subprocess.DEVNULL, timeout=100, env=dict(os.environ, XDG_STATE_HOME=folder))
@@ -42,7 +50,8 @@ def own(folder):
     yield write("shared", "env: Pendulum-v1\nnetwork: {shared: true, activation: relu}\n")
     for i, hidden in enumerate(("[32, 16]", "[16]")):  # with a trunk, and without
         yield write(f"dqn-dueling-{i}", f"env: CartPole-v1\nalgorithm: {{name: dqn, dueling: true}}\nnetwork: {{hidden: {hidden}}}\n")
-    residual = "[conv 4 3x5 /2 pad 1x2, layer_norm tanh, residual 2 (relu, conv 4 3x3 pad 1), max_pool 2x2, dense 8 relu, concat paddle]"
+    residual = "[conv 4 3x5 /2 pad 1x2, layer_norm tanh, residual 2 (relu, conv 4 3x3 pad 1), max_pool 2x2, " \
+        "avg_pool 2x3 pad 1, dense 8 relu, concat paddle]"
     for plugin, algorithm, network in (("catch", "ppo", "{encoder: minatar, shared: true}"),
                                        ("catch_parts", "ppo", f"{{encoder: {residual}, hidden: [8]}}"),
                                        ("catch_parts", "a2c", "{encoder: [conv 2 3x3], shared: true}"),
@@ -77,6 +86,11 @@ def main():
     configs = sorted(glob.glob(os.path.join(SOURCE, "configs", "*.yaml")))
     if len(configs) < 5:
         sys.exit(f"only {configs}")
+    if os.path.exists(GYM):
+        os.environ["TT_PYTHON"] = GYM
+    else:
+        print("the configs of Gymnasium's environments are left out: tools/test-venv makes build/venv-gym, which they need")
+        configs = [config for config in configs if "gym:" not in text_of(config)]
     wanted = sys.argv[1:]  # by hand: parts of names
     with tempfile.TemporaryDirectory() as folder:
         os.mkdir(os.path.join(folder, "own"))
