@@ -424,7 +424,8 @@ static tt_status_t s_load(replay_t *self, reader_t *in, const replay_pieces_t *p
     for (uint64_t b = head.from; b < head.next; b++)
         TT_TRY(s_load_batch(past, b, head.first, b + 1 == head.next, in));
     TT_TRY(s_take(in, past->tip, past->cfg.N * past->record));
-    TT_TRY(s_check_records(past, past->tip, past->cfg.N, head.next));
+    if (head.first < head.next) /* else there is none yet */
+        TT_TRY(s_check_records(past, past->tip, past->cfg.N, head.next));
     TT_TRY(s_check_broken(past));
     past->first = head.first;
     past->next = head.next;

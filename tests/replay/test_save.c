@@ -305,6 +305,36 @@ static void test_pieces_forged(void **state)
     s_close(&c);
 }
 
+/*  Before the first batch there is no newest frame, and nothing is asked of it: not even that its mask leaves a choice. */
+static void test_empty_with_masks(void **state)
+{
+    (void)state;
+    tt_space_t *obs = NULL, *action = NULL;
+    tt_columns_t *columns = NULL;
+    replay_t *replay = NULL;
+    tt_buf_t saved;
+    assert_ok(tt_space_parse(&obs, "float32[2]"));
+    assert_ok(tt_space_parse(&action, "discrete(3)"));
+    assert_ok(tt_columns_new(&columns, obs, action, true, true));
+    const replay_cfg_t cfg = {.columns = columns,
+        .store = (UINT64_C(1) << (columns->action + columns->action_count)) - 1,
+        .N = 2,
+        .T = 3,
+        .capacity = 1000,
+        .stripes = 1,
+        .ahead = 1,
+        .stack = 1};
+    assert_ok(replay_new(&replay, &cfg));
+    tt_buf_init(&saved, 1000);
+    assert_ok(replay_save(replay, 0, &saved));
+    assert_ok(replay_load(replay, saved.data, saved.size, NULL));
+    tt_buf_free(&saved);
+    replay_destroy(&replay);
+    tt_columns_destroy(&columns);
+    tt_space_free(&obs);
+    tt_space_free(&action);
+}
+
 /* ---- refused ---------------------------------------------------------------------------------------------------------- */
 
 /*  Each byte counts, and so does the length. */
@@ -463,6 +493,7 @@ int main(void)
         cmocka_unit_test(test_the_same_from_there_on),
         cmocka_unit_test(test_pieces),
         cmocka_unit_test(test_pieces_forged),
+        cmocka_unit_test(test_empty_with_masks),
         cmocka_unit_test(test_damaged),
         cmocka_unit_test(test_forged),
         cmocka_unit_test(test_forged_break),
