@@ -107,7 +107,7 @@ static void s_check_saved(const replay_t *replay, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    enum { PIECE = 101 }; /* of a batch without finals: 2 envs, 3 steps */
+    enum { PIECE = 146 }; /* of a batch without finals: 2 envs, 3 steps */
     if (size < 1 + SEAL)
         return 0;
     const uint32_t pieces = data[0] >> 2 & 3 ? data[0] % 2 + 1 : 0;
