@@ -84,19 +84,21 @@ static bool s_has_log_std(const tt_net_spec_t *net)
     return false;
 }
 
-/*  On disk: what two snapshots refer to, and what is written for a third. */
-static void s_print_replay(FILE *out, const tt_feed_t *feed)
+/*  On disk: what two snapshots refer to, and what is written for a third. Where learners may come from other hosts it is a part of each
+ *  instead. */
+static void s_print_replay(FILE *out, const tt_feed_t *feed, const tt_train_cfg_t *train)
 {
-    char a[FIGURE], b[FIGURE], c[FIGURE];
-    fprintf(out, "#   %-12s %s at most, on each learner; a step draws %u of its rows\n", "a replay",
-        figure_amount(feed->capacity, "B", a), feed->units);
-    if (feed->save)
-        fprintf(out, "#   %-12s %s of files beside the snapshots, %s while much is written (replay.save)\n", "on disk",
-            figure_amount(feed->capacity, "B", b), figure_amount(4 * feed->capacity, "B", c));
+    char a[FIGURE], b[FIGURE];
+    figure_amount(feed->capacity, "B", a);
+    figure_amount(4 * feed->capacity, "B", b);
+    fprintf(out, "#   %-12s %s at most, on each learner; a step draws %u of its rows\n", "a replay", a, feed->units);
+    fprintf(out, "#   %-12s ", "on disk");
+    if (!feed->save)
+        fprintf(out, "nothing of it: who is resumed, or loses all learners at once, begins with an empty one\n");
+    else if (train->coordinator.listen[0])
+        fprintf(out, "%s in each snapshot (replay.save)\n", a);
     else
-        fprintf(out,
-            "#   %-12s nothing of it: a run that is resumed, or whose learners all die, begins with an empty one\n",
-            "on disk");
+        fprintf(out, "%s of files beside the snapshots, %s while much is written (replay.save)\n", a, b);
 }
 
 void comes_to_print(FILE *out, const tt_setup_t *setup)
@@ -122,7 +124,7 @@ void comes_to_print(FILE *out, const tt_setup_t *setup)
     fprintf(out, "#   %-12s %u envs x %u steps = %s rows, %s\n", "a batch", train->num_envs, train->num_steps,
         figure_count(self.rows, a), figure_amount(self.bytes, "B", b));
     if (self.feed.source == TT_FEED_REPLAY)
-        s_print_replay(out, &self.feed);
+        s_print_replay(out, &self.feed, train);
     tt_columns_destroy(&self.columns);
 }
 

@@ -10,9 +10,11 @@
 
 enum { INLINE_BATCHES = 2, INLINE_SHARE = 64, FILE_SHARE = 8, FILE_LEAST = 256 << 10 };
 
+/*  Where learners may come from other hosts, any of them may have to begin from a snapshot: it has to be in one piece. */
 bool keeping_does(const core_t *self)
 {
-    return self->data.memory && self->model.shape.feed.save && self->location->dir[0];
+    return self->data.memory && self->model.shape.feed.save && self->location->dir[0] &&
+           !self->model.train.coordinator.listen[0];
 }
 
 /* ---- make and end ------------------------------------------------------------------------------------------------------- */

@@ -4,12 +4,13 @@ their line to the coordinator is cut, or goes silent, for longer than a lease.""
 
 import os
 import select
+import signal
 import socket
 import sys
 import threading
 
 sys.dont_write_bytecode = True
-from rig import ENDLESS, equal, main, steps, wait_for
+from rig import BATCH, ENDLESS, equal, main, steps, wait_for
 
 
 class Line(threading.Thread):
@@ -111,6 +112,41 @@ def test_the_line_to_the_coordinator(world):
     line.join()
 
 
+REPLAY = """\
+env: CartPole-v1
+num_envs: 8
+num_steps: 32
+algorithm: {name: dqn, learning_starts: 700, train_every: 32, epsilon_steps: 5000, target_every: 640}
+replay: {capacity: 4000, prioritized: true, beta_steps: 8000}
+network: {hidden: [32]}
+learner: {shards: 4}
+stop: {env_steps: 12k}
+"""
+
+
+def test_a_replay_is_stored_from_elsewhere(world):
+    """A learner without the run directory leads, and then everything is gone: its snapshot has the replay, and is gone on from."""
+    config = world.config(REPLAY)
+    sets = ["aggregator.replicas=1", "coordinator.listen=tcp://127.0.0.1:0", "checkpoint.every_s=0.2", "collector.replicas=2"]
+    process, run_dir = world.start_run(config, *sets, ENDLESS, seed=3)
+    world.await_steps(run_dir, 1, process)
+    s_join(world, "learner", run_dir)
+    wait_for(lambda: s_ready(world, run_dir, "learner") == 2, "two learners in the roster")
+    os.kill(world.replica("learner", 0), signal.SIGKILL)
+    status = world.await_steps(run_dir, 1, process)
+    folder = os.path.join(run_dir, "checkpoints")
+
+    def newest():
+        return max((int(name[:8]) for name in os.listdir(folder) if name[:8].isdigit()), default=0) if os.path.isdir(folder) else 0
+    wait_for(lambda: newest() * BATCH > status["env_steps"], "a snapshot of the one who leads now")
+    world.kill_all(process)
+    equal([name for name in os.listdir(folder) if name.startswith("replay-")], [], "files of the replay")
+    end = f"stop.env_steps={(newest() + 30) * BATCH}"
+    resumed = world.resume(run_dir, end)
+    still = world.train(config, end, seed=3)
+    equal(resumed["weights_sha256"], still["weights_sha256"], "weights")
+
+
 def s_by_hand(world, run_dir):
     """Members that nobody but we started: their numbers begin at 10000."""
     members = (world.status(run_dir) or {}).get("members", [])
@@ -131,4 +167,4 @@ def test_another_key_stays_outside(world):
         equal(world.tutti("stop", at).returncode, 0, "tutti stop")
 
 
-main(test_a_learner_and_a_collector_join, test_the_line_to_the_coordinator, test_another_key_stays_outside)
+main(test_a_learner_and_a_collector_join, test_a_replay_is_stored_from_elsewhere, test_the_line_to_the_coordinator, test_another_key_stays_outside)
