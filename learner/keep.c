@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
 #include "common/base/log.h"
@@ -21,6 +22,7 @@ typedef struct job {
     uint32_t era;
     tt_buf_t bytes;
     tt_piece_t piece;
+    uint64_t covers; /* the batch after those of its last piece */
     bool is_snapshot;
     keep_snapshot_t snapshot;
     uint64_t disk;
@@ -46,6 +48,7 @@ struct keep {
     tt_piece_t *piece; /* on disk, ascending */
     size_t pieces, room;
     uint64_t given; /* batches below it were given */
+    uint64_t safe;  /* pieces of batches below it are those of a snapshot */
     uint32_t under_way;
     pthread_t thread;
     int fd;
@@ -170,10 +173,24 @@ static tt_status_t s_append(keep_t *self, const tt_buf_t *bytes)
     return TT_OK;
 }
 
+/*  A disk that is full ends the run: others have to write on it, too. */
+static tt_status_t s_check_space(const keep_t *self, uint64_t size)
+{
+    struct statvfs disk;
+    if (statvfs(self->folder, &disk) != 0)
+        return s_fail(self, "");
+    const uint64_t left = (uint64_t)disk.f_bavail * disk.f_frsize;
+    if (left >= size + KEEP_SPARE)
+        return TT_OK;
+    return tt_err(TT_IO, "%s: the disk has %llu MB left, too little for the replay; 'tutti check' says what it takes",
+        self->folder, (unsigned long long)(left / 1000000));
+}
+
 static tt_status_t s_write_piece(keep_t *self, job_t *job)
 {
     file_t *file = &self->file;
     tt_piece_t *piece = &job->piece;
+    TT_TRY(s_check_space(self, job->bytes.size));
     if (file->fd < 0 || file->era != job->era || file->size >= self->file_bytes)
         TT_TRY(s_open(self, job->era));
     memcpy(piece->file, file->name, sizeof piece->file);
@@ -198,7 +215,7 @@ static tt_status_t s_write_snapshot(keep_t *self, job_t *job)
     return TT_OK;
 }
 
-/*  A file that could not be written on is left as it is: what is in it may be referred to. */
+/*  What no snapshot refers to makes room for others. */
 static void s_do(keep_t *self, job_t *job)
 {
     if (self->listed != job->life) {
@@ -212,6 +229,7 @@ static void s_do(keep_t *self, job_t *job)
         return;
     snprintf(job->text, sizeof job->text, "%s", tt_err_text());
     s_close(self);
+    tt_checkpoints_sweep(self->folder, job->snapshot.update, &self->known, NULL);
 }
 
 /* ---- the writer: its life ----------------------------------------------------------------------------------------------- */
@@ -321,9 +339,11 @@ int keep_fd(const keep_t *self)
 
 /* ---- what is given ---------------------------------------------------------------------------------------------------------- */
 
-/*  What is under way does not count: what is on disk is all there is. */
+/*  What is under way does not count: what a snapshot refers to is all there is. */
 static void s_begin_life(keep_t *self)
 {
+    while (self->pieces && self->piece[self->pieces - 1].next > self->safe)
+        self->pieces--;
     pthread_mutex_lock(&self->mutex);
     self->life++;
     pthread_mutex_unlock(&self->mutex);
@@ -333,7 +353,7 @@ static void s_begin_life(keep_t *self)
 
 void keep_forget(keep_t *self)
 {
-    self->pieces = 0;
+    self->safe = 0;
     s_begin_life(self);
 }
 
@@ -351,6 +371,7 @@ void keep_adopt(keep_t *self, const tt_piece_t *piece, size_t pieces)
     keep_forget(self);
     for (size_t i = 0; i < pieces; i++)
         s_add_piece(self, &piece[i]);
+    self->safe = pieces ? piece[pieces - 1].next : 0;
     s_begin_life(self);
 }
 
@@ -388,15 +409,16 @@ static void s_give(keep_t *self, const job_t *like, tt_buf_t *bytes)
     pthread_mutex_unlock(&self->mutex);
 }
 
-void keep_piece(keep_t *self, tt_buf_t *bytes, uint32_t era, uint64_t first, uint64_t next)
+void keep_piece(keep_t *self, tt_buf_t *bytes, uint32_t era, uint64_t update, uint64_t first, uint64_t next)
 {
-    s_give(self, &(job_t){.era = era, .piece = {.first = first, .next = next}}, bytes);
+    s_give(self, &(job_t){.era = era, .snapshot = {.update = update}, .piece = {.first = first, .next = next}}, bytes);
     self->given = next;
 }
 
 void keep_snapshot(keep_t *self, tt_buf_t *bytes, const keep_snapshot_t *what)
 {
-    s_give(self, &(job_t){.is_snapshot = true, .snapshot = *what}, bytes);
+    const uint64_t covers = self->pieces ? self->piece[self->pieces - 1].next : 0;
+    s_give(self, &(job_t){.is_snapshot = true, .snapshot = *what, .covers = covers}, bytes);
 }
 
 /* ---- what comes back ---------------------------------------------------------------------------------------------------------- */
@@ -435,6 +457,7 @@ static tt_status_t s_take(keep_t *self, const job_t *job, keep_snapshot_t *out, 
         s_add_piece(self, &job->piece);
         return TT_AGAIN;
     }
+    self->safe = job->covers;
     *out = job->snapshot;
     *disk = job->disk;
     return TT_OK;

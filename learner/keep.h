@@ -1,18 +1,16 @@
 /*  keep - the way of a replay to the disk, beside the training: a thread that appends pieces of it to files (common/snapshot/pieces.h)
  *  and puts a snapshot in place when all that it refers to is there, synced.
  *
- *  Who gives pieces gives them in order; what is on disk is known when it was taken back. What fails is given again: keep_next
- *  goes back. Files that the newest two snapshots do not refer to are removed after each: those of this thread, and those that were in the
+ *  Who gives pieces gives them in order; what is on disk is known when it was taken back. When a write fails, or would leave less than
+ *  KEEP_SPARE of the disk to everybody else, what no snapshot refers to is removed, and is given again: keep_next goes back. Files that the newest two snapshots do not refer to are removed after each: those of this thread, and those that were in the
  *  folder when it began. So a writer that has been replaced, and does not know it yet, never removes what its successor writes.
  *
  *  Threads: one writes, and sees nothing but what was given; all calls are the learner's thread's. */
 #pragma once
 #include "common/snapshot/checkpoints.h"
 
-enum {
-    KEEP_SLICE = 4 << 20,
-    KEEP_ROOM = 32 << 20
-}; /* bytes of a piece, unless a batch has more; of what waits to be written */
+/*  Bytes: of a piece, unless a batch has more; of what waits to be written; of the disk, for others. */
+enum { KEEP_SLICE = 4 << 20, KEEP_ROOM = 32 << 20, KEEP_SPARE = 16 << 20 };
 
 typedef struct keep keep_t; /* opaque */
 
@@ -40,8 +38,8 @@ uint64_t keep_next(const keep_t *self, uint64_t oldest);
 bool keep_has_room(const keep_t *self);
 /*  What was given and is not done, or not taken yet. */
 uint32_t keep_under_way(const keep_t *self);
-/*  Batches first .. next - 1; the bytes are taken. */
-void keep_piece(keep_t *self, tt_buf_t *bytes, uint32_t era, uint64_t first, uint64_t next);
+/*  Batches first .. next - 1; the bytes are taken. Snapshots beyond `update` are void. */
+void keep_piece(keep_t *self, tt_buf_t *bytes, uint32_t era, uint64_t update, uint64_t first, uint64_t next);
 /*  Those on disk that have batches from `oldest` on; borrowed until the next call. */
 const tt_piece_t *keep_pieces(keep_t *self, uint64_t oldest, size_t *count);
 

@@ -81,7 +81,7 @@ static tt_status_t s_give_piece(core_t *self, uint64_t first, uint64_t settled, 
     tt_buf_t piece;
     tt_buf_init(&piece, size);
     TT_TRY(replay_save_batches(replay, first, next, &piece));
-    keep_piece(self->keeping.keep, &piece, self->view.era, first, next);
+    keep_piece(self->keeping.keep, &piece, self->view.era, self->at.update, first, next);
     self->keeping.given += size;
     *bytes = size;
     return TT_OK;
