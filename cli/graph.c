@@ -104,7 +104,9 @@ static void s_print_input(FILE *out, const tt_net_spec_t *net, const tt_columns_
         fprintf(out, "%u, the whole observation\n", net->obs);
     else
         fprintf(out, "%s, %s%s%s\n", s_shape_text(shape, text), columns->at[tower->part].name,
-            tower->channels_first ? ", channels first" : "",
+            tower->planes < 2                  ? ""
+            : tower->planes == tower->channels ? ", channels first"
+                                               : ", frames side by side",
             net->part[tower->part].bytes && net->part[tower->part].divisor == 255 ? ", divided by 255" : "");
 }
 

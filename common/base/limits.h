@@ -39,6 +39,7 @@ enum {
     /* a row (common/rl/columns.h) */
     TT_ELEMENTS_MAX = 1 << 20,   /* of one leaf of a space                                       */
     TT_CHOICES_MAX = 1 << 16,    /* of one discrete element; of all of an action together        */
+    TT_STACK_MAX = 64,           /* frames that an observation shows                             */
     TT_ROW_MAX = 1 << 23,        /* bytes of all columns of a row                                */
     TT_SPACE_TEXT_MAX = 1 << 12, /* bytes of a space in words                                    */
     TT_ENV_ARGS_MAX = 32,        /* arguments of an env in the config                            */

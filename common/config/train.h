@@ -3,6 +3,7 @@
  *  The job's resolved YAML travels in WELCOME; each role parses it with tt_train_parse. */
 #pragma once
 #include "common/base/limits.h"
+#include "common/base/stack.h"
 #include "common/config/config.h"
 #include "common/rl/schedule.h"
 
@@ -20,6 +21,10 @@ typedef struct {
         uint32_t workers;        /* of each collector; 0 = as many as cores           */
         tt_cfg_texts_t wrappers; /* "Name(key=value)"                                 */
     } gym;
+    struct {             /* env.stack: what an observation shows              */
+        uint32_t frames; /* 0 and 1: nothing is stacked                       */
+        int pad;         /* tt_pad_t                                          */
+    } stack;
     uint32_t num_envs;  /* N                                                 */
     uint32_t num_steps; /* T: steps of every env in a batch                  */
     uint32_t lag;       /* 0 lock-step, 1 pipelined, k asynchronous          */

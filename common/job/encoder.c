@@ -434,14 +434,16 @@ static tt_status_t s_picture(
     return s_looks(spec) ? s_only(columns, out) : TT_OK;
 }
 
-static void s_put_shape(tt_tower_t *tower, const tt_column_t *picture)
+/*  Of `frames` that lie side by side. */
+static void s_put_shape(tt_tower_t *tower, const tt_column_t *picture, uint32_t frames)
 {
     const uint32_t *shape = picture->shape;
-    tower->channels_first = picture->rank == 3 && shape[0] < shape[2] && shape[0] <= shape[1];
-    const uint32_t *area = shape + (tower->channels_first ? 1 : 0);
+    const bool first = picture->rank == 3 && shape[0] < shape[2] && shape[0] <= shape[1];
+    const uint32_t *area = shape + (first ? 1 : 0), channels = picture->rank == 2 ? 1 : first ? shape[0] : shape[2];
     tower->height = area[0];
     tower->width = area[1];
-    tower->channels = picture->rank == 2 ? 1 : tower->channels_first ? shape[0] : shape[2];
+    tower->channels = frames * channels;
+    tower->planes = first ? tower->channels : frames;
 }
 
 /*  All but the picture, behind the rest. */
@@ -464,7 +466,7 @@ tt_status_t tt_encoder_put(const tt_train_cfg_t *cfg, const tt_columns_t *column
     TT_TRY(s_picture(cfg, columns, spec, &picture));
     if (picture < columns->obs_count) {
         tower.part = picture;
-        s_put_shape(&tower, &columns->at[picture]);
+        s_put_shape(&tower, &columns->at[picture], columns->stack.frames);
         spec->part[picture].divisor = (float)cfg->space.divisor;
         if (!s_has(spec, TT_LAYER_CONCAT))
             TT_TRY(s_put_others(spec, columns, picture));

@@ -10,7 +10,9 @@
  *
  *  The picture: the part of the observation that network.picture names; else the only one of bytes with two or three dimensions.
  *  Two dimensions are one channel; of three the first are the channels where it is smaller than the last and not larger than the
- *  second, else the last are. A list without conv and pooling, where no picture is named, reads the whole observation as one vector.
+ *  second, else the last are. Where observations are stacked that is a frame's, and the channels of all frames come together, those of
+ *  the oldest first: 4 frames of 84 x 84 are 4 channels, and of 84 x 84 x 3 they are 12. A list without conv and pooling, where no
+ *  picture is named, reads the whole observation as one vector.
  *  Where it reads a picture and has no concat, all other parts are put behind it, in their order.
  *
  *  Threads: pure. */

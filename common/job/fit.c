@@ -11,7 +11,8 @@ static tt_status_t s_columns(tt_columns_t **self_p, const tt_space_t *obs, const
     TT_TRY(tt_space_parse(&action, cfg->space.action));
     tt_status_t status = tt_space_check(action, "action", true);
     if (status == TT_OK)
-        status = tt_columns_new(self_p, obs, action, cfg->space.mask, cfg->actor.kind == TT_ACT_SAMPLE);
+        status = tt_columns_new_stacked(self_p, obs, action, cfg->space.mask, cfg->actor.kind == TT_ACT_SAMPLE,
+            cfg->stack.frames, (tt_pad_t)cfg->stack.pad);
     tt_space_free(&action);
     return status;
 }
@@ -49,14 +50,16 @@ void tt_train_parts(tt_net_spec_t *spec, const tt_columns_t *columns, bool named
     for (uint32_t c = 0; c < columns->obs_count; c++)
         bytes |= tt_column_is_bytes(&columns->at[c]);
     for (uint32_t c = 0; (bytes || named) && c < columns->obs_count; c++)
-        spec->part[spec->parts++] =
-            (tt_part_t){.bytes = tt_column_is_bytes(&columns->at[c]), .elements = columns->at[c].flat, .divisor = 1};
+        spec->part[spec->parts++] = (tt_part_t){.bytes = tt_column_is_bytes(&columns->at[c]),
+            .elements = columns->stack.frames * columns->at[c].flat,
+            .divisor = 1};
 }
 
 tt_net_spec_t tt_train_net(const tt_train_cfg_t *cfg, const tt_columns_t *columns)
 {
     tt_net_spec_t spec = s_towers(cfg, columns);
     tt_train_parts(&spec, columns, tt_has_encoder(cfg));
+    spec.stack = columns->stack;
     spec.init = cfg->network.init == TT_INIT_UNIFORM ? TT_NN_UNIFORM : TT_NN_ORTHOGONAL;
     if (tt_has_encoder(cfg) && tt_encoder_put(cfg, columns, &spec) != TT_OK)
         spec.towers = 0; /* no network; tt_encoder_check says why */
@@ -84,6 +87,8 @@ static tt_status_t s_check_widths(const tt_train_cfg_t *cfg, const tt_net_spec_t
         return tt_err(TT_INVALID,
             "an observation is %u numbers, flattened; layers without an encoder (network.encoder) read at most %d",
             net->obs, TT_UNITS_MAX);
+    if (net->obs > TT_ELEMENTS_MAX)
+        return tt_err(TT_INVALID, "an observation is %u numbers; the networks read at most %d", net->obs, TT_ELEMENTS_MAX);
     const uint32_t out = net->tower[tt_net_tower(net, tt_actor_head(&cfg->actor))].out;
     if (out > TT_UNITS_MAX)
         return tt_err(TT_INVALID, "an action has %u choices and numbers; at most %d are possible", out, TT_UNITS_MAX);
@@ -115,18 +120,20 @@ static tt_status_t s_check_segment(const tt_train_cfg_t *cfg, const tt_columns_t
         cfg->num_envs, cfg->num_steps, size, TT_SEGMENT_MAX >> 20);
 }
 
-/*  What a learner makes of observations that are not read where they lie: copies of rows, with one-hot choices as floats
- *  (common/rl/rows.h). Where choices are many it is far more than what they were. */
+/*  What a learner makes of observations: copies of those that are not read where they lie, with one-hot choices as floats
+ *  (common/rl/rows.h), and lists of the frames that stacked rows show. Where choices are many it is far more than what they were. */
 static tt_status_t s_check_rows(const tt_train_cfg_t *cfg, const tt_columns_t *columns)
 {
     const uint64_t most = (uint64_t)4 * TT_SEGMENT_MAX, rows = (uint64_t)cfg->num_envs * (cfg->num_steps + 1);
-    const uint64_t bytes = rows * columns->row; /* at most 2^33 rows of 2^26 bytes */
-    if (tt_columns_plain(columns) || bytes <= most)
+    const uint64_t copies = tt_columns_plain(columns) ? 0 : rows * columns->frame; /* at most 2^33 rows of 2^26 bytes */
+    const uint64_t lists = columns->before ? rows * columns->stack.frames * sizeof(void *) : 0;
+    const uint64_t bytes = copies + lists;
+    if (bytes <= most)
         return TT_OK;
     return tt_err(TT_INVALID,
         "the observations of %u envs x %u steps, as the networks read them (%u bytes each), are %llu MiB, at most %llu "
         "are possible: lower it, or num_envs",
-        cfg->num_envs, cfg->num_steps, columns->row, (unsigned long long)((bytes + (1 << 20) - 1) >> 20),
+        cfg->num_envs, cfg->num_steps, columns->frame, (unsigned long long)((bytes + (1 << 20) - 1) >> 20),
         (unsigned long long)(most >> 20));
 }
 

@@ -32,14 +32,15 @@ struct tt_stream {
 /*  What was put last, and what work reads: they differ while a put waits for its turn. */
 struct tt_table {
     tt_device_t *device;
-    size_t bytes;           /* of a row                                                     */
-    size_t count;           /* rows that were put last                                      */
-    bool side_by_side;      /* how                                                          */
-    const char *rows;       /* what work reads: rows side by side ...                       */
-    const void *const *row; /* ... or, when not NULL, each where it lies                 */
-    size_t there;           /* so many                                                      */
-    void *copy;             /* device memory of a device that reads no memory of the host's */
-    size_t room;            /* bytes of it                                                  */
+    size_t bytes;            /* of a row                                                     */
+    size_t count;            /* rows that were put last                                      */
+    bool side_by_side;       /* how                                                          */
+    const char *rows;        /* what work reads: rows side by side ...                       */
+    const void *const *row;  /* ... or, when not NULL, each where it lies                 */
+    const tt_stack_t *stack; /* not NULL: `row` lists their frames                          */
+    size_t there;            /* so many                                                      */
+    void *copy;              /* device memory of a device that reads no memory of the host's */
+    size_t room;             /* bytes of it                                                  */
 };
 
 struct tt_net {
@@ -100,6 +101,7 @@ typedef struct {
             tt_table_t *table;
             const void *rows;
             const void *const *row; /* not NULL: instead of rows */
+            const tt_stack_t *stack;
             size_t count;
         } table;
         struct {

@@ -89,9 +89,10 @@ void tt_table_destroy(tt_table_t **self_p)
     *self_p = NULL;
 }
 
-static tt_status_t s_put(tt_table_t *self, tt_stream_t *stream, const void *rows, const void *const *row, size_t count)
+static tt_status_t s_put(tt_table_t *self, tt_stream_t *stream, const void *rows, const void *const *row,
+    const tt_stack_t *stack, size_t count)
 {
-    const tt_work_t work = {.kind = TT_WORK_TABLE, .table = {self, rows, row, count}};
+    const tt_work_t work = {.kind = TT_WORK_TABLE, .table = {self, rows, row, stack, count}};
     TT_TRY(self->device->ops->queue(stream, &work));
     self->count = count;
     self->side_by_side = !row;
@@ -100,10 +101,16 @@ static tt_status_t s_put(tt_table_t *self, tt_stream_t *stream, const void *rows
 
 tt_status_t tt_table_put(tt_table_t *self, tt_stream_t *stream, const void *rows, size_t count)
 {
-    return s_put(self, stream, rows, NULL, count);
+    return s_put(self, stream, rows, NULL, NULL, count);
 }
 
 tt_status_t tt_table_put_rows(tt_table_t *self, tt_stream_t *stream, const void *const *row, size_t count)
 {
-    return s_put(self, stream, NULL, row, count);
+    return s_put(self, stream, NULL, row, NULL, count);
+}
+
+tt_status_t tt_table_put_frames(
+    tt_table_t *self, tt_stream_t *stream, const tt_stack_t *stack, const void *const *frame, size_t count)
+{
+    return s_put(self, stream, NULL, frame, stack->frames > 1 ? stack : NULL, count);
 }

@@ -12,6 +12,7 @@
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
+#include "common/base/stack.h"
 #include "common/base/status.h"
 
 typedef struct tt_device tt_device_t; /* all opaque */
@@ -40,3 +41,7 @@ void tt_table_destroy(tt_table_t **self_p);
 /*  The table consists of these rows now: side by side; or each where it lies. */
 tt_status_t tt_table_put(tt_table_t *self, tt_stream_t *stream, const void *rows, size_t count);
 tt_status_t tt_table_put_rows(tt_table_t *self, tt_stream_t *stream, const void *const *row, size_t count);
+/*  Or each is made of frames: frame[count][stack->frames], borrowed as the list of rows is. The stack is borrowed, too. A network whose
+ *  spec has the same stack reads them. */
+tt_status_t tt_table_put_frames(
+    tt_table_t *self, tt_stream_t *stream, const tt_stack_t *stack, const void *const *frame, size_t count);

@@ -58,7 +58,7 @@ tt_status_t tt_inference_put(tt_inference_t *self, const float *params)
 
 tt_status_t tt_inference_run(tt_inference_t *self, const void *const *obs, size_t rows, float *const *out)
 {
-    TT_TRY(tt_table_put_rows(self->obs, self->stream, obs, rows));
+    TT_TRY(tt_table_put_frames(self->obs, self->stream, &tt_net_spec(self->net)->stack, obs, rows));
     TT_TRY(tt_net_forward(self->net, self->stream, 0, self->obs, rows, out));
     return tt_stream_sync(self->stream);
 }

@@ -16,7 +16,8 @@ tt_stream_t *tt_inference_stream(const tt_inference_t *self);
 
 /*  Take these as the parameters of set 0. */
 tt_status_t tt_inference_put(tt_inference_t *self, const float *params);
-/*  obs[k] -> a row of tt_net_row_bytes, k < rows, through set 0; out as tt_net_forward. */
+/*  obs[k] -> a row of tt_net_row_bytes, k < rows, through set 0; out as tt_net_forward. Where the spec has a stack: obs[rows][frames],
+ *  oldest first. */
 tt_status_t tt_inference_run(tt_inference_t *self, const void *const *obs, size_t rows, float *const *out);
 /*  log_std[L] of a tower; nothing when it has none. */
 tt_status_t tt_inference_log_std(const tt_inference_t *self, uint32_t tower, float *log_std);

@@ -263,6 +263,8 @@ static tt_status_t s_check_picture(const tt_net_spec_t *spec, const tt_tower_t *
         return tt_err(TT_INVALID, "network: %s reads part %u of an observation of %u", tower->name, tower->part, parts);
     const uint32_t there = spec->parts ? spec->part[tower->part].elements : spec->obs;
     const uint64_t area = (uint64_t)tower->height * tower->width;
+    if (tower->planes && tower->channels % tower->planes)
+        return tt_err(TT_INVALID, "network: %s: %u channels in %u planes", tower->name, tower->channels, tower->planes);
     if (!area || !tower->channels || area > there || area * tower->channels != there)
         return tt_err(TT_INVALID,
             "network: %s: a picture of %u x %u x %u, and the observation's part %u has %u numbers", tower->name,

@@ -96,13 +96,16 @@ typedef struct {
     uint32_t layer, layers; /* spec.layer[layer .. layer + layers - 1], at least one                         */
     uint32_t part;          /* the part that it reads as a picture; with height 0: all parts, as one vector  */
     uint32_t height, width,
-        channels;        /* of the picture: elements = height x width x channels                          */
-    bool channels_first; /* the row holds it as [channels][height][width]                                 */
+        channels; /* of the picture: elements = height x width x channels                          */
+    uint32_t
+        planes; /* the row holds it as [planes][height][width][channels / planes]; 0 = 1, and as many as channels: channels
+                            first. Channel c is number c % (channels / planes) of plane c / (channels / planes)       */
 } tt_tower_t;
 
 typedef struct {
-    uint32_t obs;   /* D >= 1: elements of all parts                                   */
-    uint32_t parts; /* 0: one, of D floats                                             */
+    uint32_t obs;     /* D >= 1: elements of all parts                                   */
+    tt_stack_t stack; /* of tables whose rows are made of frames; none at first          */
+    uint32_t parts;   /* 0: one, of D floats                                             */
     tt_part_t part[TT_PARTS_MAX];
     uint32_t towers; /* 1 .. TT_TOWERS_MAX; a tower comes before those who read it      */
     tt_tower_t tower[TT_TOWERS_MAX];

@@ -147,7 +147,8 @@ static uint64_t s_hash(const tt_columns_t *self)
         if (column->choice)
             hash = s_mix(hash, self->choices + column->first, column->elements * sizeof *self->choices);
     }
-    return hash;
+    const uint32_t stack[] = {self->stack.frames, (uint32_t)self->stack.pad};
+    return self->stack.frames > 1 ? s_mix(hash, stack, sizeof stack) : hash;
 }
 
 static uint32_t s_round(uint32_t bytes)
@@ -155,18 +156,46 @@ static uint32_t s_round(uint32_t bytes)
     return (bytes + 3) / 4 * 4;
 }
 
-/*  Where a network's row has which column. */
-static void s_lay_row(tt_columns_t *self)
+/*  Where a frame, and a network's row, have which column. TT_INVALID: the row is too large. */
+static tt_status_t s_lay_row(tt_columns_t *self)
 {
+    uint64_t row = 0;
     for (uint32_t c = 0; c < self->obs_count; c++) {
         tt_column_t *column = &self->at[c];
-        column->at = s_round(self->row);
-        self->row = column->at + column->flat * (uint32_t)(tt_column_is_bytes(column) ? 1 : sizeof(float));
-        self->flat += column->flat;
+        const uint32_t bytes = column->flat * (uint32_t)(tt_column_is_bytes(column) ? 1 : sizeof(float));
+        row = (row + 3) / 4 * 4;
+        if (self->stack.frames > 1 && row + (uint64_t)self->stack.frames * bytes > TT_ROW_MAX)
+            return tt_err(
+                TT_INVALID, "%s: %u frames are more than %d MiB", column->name, self->stack.frames, TT_ROW_MAX >> 20);
+        column->at = s_round(self->frame);
+        self->frame = column->at + bytes;
+        self->stack.part[self->stack.parts++] = (tt_stack_part_t){column->at, (uint32_t)row, bytes};
+        row += (uint64_t)self->stack.frames * bytes;
+        self->flat += self->stack.frames * column->flat;
         self->scaled += column->dtype == TT_F32 ? column->elements : 0;
     }
-    if (self->obs_count > 1)
+    self->row = (uint32_t)row;
+    if (self->obs_count > 1) {
+        self->frame = s_round(self->frame);
         self->row = s_round(self->row);
+    }
+    return TT_OK;
+}
+
+static void s_make_zero(tt_columns_t *self)
+{
+    const void *column[TT_COLUMNS_MAX];
+    uint32_t most = 0;
+    if (self->stack.frames == 1 || self->stack.pad != TT_PAD_ZERO)
+        return;
+    for (uint32_t c = 0; c < self->obs_count; c++)
+        most = self->at[c].bytes > most ? self->at[c].bytes : most;
+    void *stored = tt_new0(most);
+    for (uint32_t c = 0; c < self->obs_count; c++)
+        column[c] = stored;
+    self->zero = tt_aligned0(self->frame);
+    tt_columns_read(self, column, self->zero);
+    free(stored);
 }
 
 static tt_status_t s_fill(
@@ -183,7 +212,9 @@ static tt_status_t s_fill(
     TT_TRY(s_add_space(&maker, action, "action"));
     self->action_count = self->count - self->action;
     TT_TRY(s_add_rest(self, estimates));
-    s_lay_row(self);
+    TT_TRY(s_lay_row(self));
+    s_make_zero(self);
+    self->before = estimates ? self->stack.frames - 1 : 0; /* a replay holds the batches before */
     self->hash = s_hash(self);
     return TT_OK;
 }
@@ -191,7 +222,17 @@ static tt_status_t s_fill(
 tt_status_t tt_columns_new(
     tt_columns_t **self_p, const tt_space_t *obs, const tt_space_t *action, bool mask, bool estimates)
 {
+    return tt_columns_new_stacked(self_p, obs, action, mask, estimates, 1, TT_PAD_RESET);
+}
+
+tt_status_t tt_columns_new_stacked(tt_columns_t **self_p, const tt_space_t *obs, const tt_space_t *action, bool mask,
+    bool estimates, uint32_t frames, tt_pad_t pad)
+{
+    if (frames > TT_STACK_MAX)
+        return tt_err(TT_INVALID, "%u frames; an observation shows 1 to %d", frames, TT_STACK_MAX);
     tt_columns_t *self = tt_new0(sizeof *self);
+    self->stack.frames = frames ? frames : 1;
+    self->stack.pad = pad;
     const tt_status_t status = s_fill(self, obs, action, mask, estimates);
     if (status == TT_OK)
         *self_p = self;
@@ -205,6 +246,7 @@ void tt_columns_destroy(tt_columns_t **self_p)
     if (!*self_p)
         return;
     free((*self_p)->choices);
+    free((*self_p)->zero);
     free(*self_p);
     *self_p = NULL;
 }
@@ -219,7 +261,7 @@ bool tt_columns_plain(const tt_columns_t *self)
     return self->obs_count == 1 && (self->at[0].dtype == TT_F32 || tt_column_is_bytes(&self->at[0]));
 }
 
-/* ---- one observation as a row -------------------------------------------------------------------------------------- */
+/* ---- one observation as a frame ------------------------------------------------------------------------------------ */
 
 /*  Reads through memcpy: a row of a received frame may lie anywhere. */
 static void s_read_numbers(const tt_column_t *column, const unsigned char *from, float *out)
@@ -279,13 +321,13 @@ void tt_columns_scaled(const tt_columns_t *self, const void *const *column, floa
     }
 }
 
-void tt_columns_put_scaled(const tt_columns_t *self, const float *scaled, void *row)
+void tt_columns_put_scaled(const tt_columns_t *self, const float *scaled, void *frame)
 {
     for (uint32_t c = 0; c < self->obs_count; c++) {
         const tt_column_t *at = &self->at[c];
         if (at->dtype != TT_F32)
             continue;
-        memcpy((char *)row + at->at, scaled, at->bytes);
+        memcpy((char *)frame + at->at, scaled, at->bytes);
         scaled += at->elements;
     }
 }

@@ -11,11 +11,15 @@
  *  Read:     an observation is a network's row: column after column, u8 that is no choice as it is, all else as floats (choices one-hot),
  *            in the order of Gymnasium's flatten. Each begins at a multiple of 4 bytes, and where there are several the row ends
  *            at one, too.
+ *  Stacked:   where a job stacks observations, what is stored, sent and read column by column is a *frame*, and a network's row
+ *            consists of so many (common/base/stack.h): of each column all frames, oldest first, as if every leaf had one more
+ *            axis in front. Without stacks a row is a frame.
  *  Threads:  pure; a list is read-only once made. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "common/base/stack.h"
 #include "common/rl/spaces.h"
 
 enum { TT_COLUMNS_MAX = 64, TT_COLUMN_NAME = 64 };
@@ -30,7 +34,7 @@ typedef struct {
     bool choice;       /* each element is a choice of choices->choices[first .. first + elements - 1]  */
     uint32_t first;
     uint32_t flat; /* numbers of a row as a dense layer reads it: one-hot choices, else `elements` */
-    uint32_t at;   /* of the observation: where these begin in a network's row, in bytes           */
+    uint32_t at;   /* of the observation: where these begin in a frame, in bytes                   */
 } tt_column_t;
 
 typedef struct {
@@ -41,12 +45,18 @@ typedef struct {
     uint32_t action, action_count; /* action leaves: at[action .. action + action_count - 1]                */
     uint32_t reward, terminated, truncated;
     int log_prob, value; /* -1 = acting does not estimate them                                   */
-    uint32_t flat;       /* numbers of an observation as a dense layer reads it: sum of obs' flat */
-    uint32_t row;        /* bytes of it as a network's row                                        */
-    uint32_t scaled;     /* of these, those that the normaliser knows: elements of the f32 ones   */
-    uint32_t mask_bits;  /* elements of a mask: the choices of all discrete action elements       */
-    uint32_t *choices;   /* of every element of every column with `choice`, owned                 */
-    uint64_t hash;       /* of all that matters to a reader                                       */
+    tt_stack_t stack;    /* how frames make a network's row                                       */
+    uint32_t
+        before; /* frames of each env that a segment has before its first row: those that its stacks go back to, where
+                            the batch before may be gone                                             */
+    uint32_t flat;      /* numbers of an observation as a dense layer reads it: of all its frames */
+    uint32_t frame;     /* bytes of one as it is read                                            */
+    uint32_t row;       /* bytes of a network's row                                              */
+    uint32_t scaled;    /* numbers of a frame that the normaliser knows: elements of the f32 ones */
+    void *zero;         /* a frame read of stored zeros, owned; NULL where nothing is padded by it */
+    uint32_t mask_bits; /* elements of a mask: the choices of all discrete action elements       */
+    uint32_t *choices;  /* of every element of every column with `choice`, owned                 */
+    uint64_t hash;      /* of all that matters to a reader                                       */
 } tt_columns_t;
 
 /*  The list for an env with these spaces; estimates: with log_prob and value. Caller owns. TT_INVALID: more columns, elements or bytes than
@@ -54,17 +64,20 @@ typedef struct {
  *  tt_space_check. */
 tt_status_t tt_columns_new(
     tt_columns_t **self_p, const tt_space_t *obs, const tt_space_t *action, bool mask, bool estimates);
+/*  The same, its observations stacked: frames up to TT_STACK_MAX; 0 and 1: they are not. */
+tt_status_t tt_columns_new_stacked(tt_columns_t **self_p, const tt_space_t *obs, const tt_space_t *action, bool mask,
+    bool estimates, uint32_t frames, tt_pad_t pad);
 void tt_columns_destroy(tt_columns_t **self_p);
 
 /*  A column of the observation that stays bytes in a network's row. */
 bool tt_column_is_bytes(const tt_column_t *column);
-/*  One column of float32 or of bytes and nothing else: what is stored are a network's rows, to be read where they lie. */
+/*  One column of float32 or of bytes and nothing else: what is stored are frames as they are read, wherever they lie. */
 bool tt_columns_plain(const tt_columns_t *self);
 
-/*  One observation as a network's row: out[self->row], aligned for floats. column[i] -> the row of obs leaf i; it need not be
+/*  One frame as a network reads it: out[self->frame], aligned for floats. column[i] -> the row of obs leaf i; it need not be
  *  aligned. */
 void tt_columns_read(const tt_columns_t *self, const void *const *column, void *out);
 /*  The floats of it that a normaliser works on, in order: out[self->scaled]. */
 void tt_columns_scaled(const tt_columns_t *self, const void *const *column, float *out);
-/*  Write scaled floats back to their places in a network's row. */
-void tt_columns_put_scaled(const tt_columns_t *self, const float *scaled, void *row);
+/*  Write scaled floats back to their places in a frame. */
+void tt_columns_put_scaled(const tt_columns_t *self, const float *scaled, void *frame);

@@ -32,7 +32,7 @@ void tt_rows_free(tt_rows_t *self)
 
 static void s_make_copies(tt_rows_t *self)
 {
-    const size_t bytes = self->columns->row;
+    const size_t bytes = self->columns->frame;
     self->copies = tt_aligned0(tt_mul(self->room, bytes));
     for (size_t r = 0; r < self->room; r++)
         self->at[r] = self->copies + r * bytes;
@@ -63,7 +63,7 @@ void tt_rows_need(tt_rows_t *self, size_t count)
 
 static void s_put_plain(tt_rows_t *self, size_t row, size_t count, const tt_norm_t *norm, const char *from)
 {
-    const size_t bytes = self->columns->row;
+    const size_t bytes = self->columns->frame;
     for (size_t k = 0; k < count; k++) {
         if (self->scale)
             self->raw[row + k] = (const float *)(from + k * bytes);
@@ -77,7 +77,7 @@ static void s_put_plain(tt_rows_t *self, size_t row, size_t count, const tt_norm
 static void s_put_copy(tt_rows_t *self, size_t row, const tt_norm_t *norm, const void *const *from)
 {
     const tt_columns_t *columns = self->columns;
-    char *copy = self->copies + row * columns->row;
+    char *copy = self->copies + row * columns->frame;
     tt_columns_read(columns, from, copy);
     if (!self->scale)
         return;
@@ -91,7 +91,7 @@ void tt_rows_put(tt_rows_t *self, size_t row, size_t count, const tt_norm_t *nor
 {
     const tt_columns_t *columns = self->columns;
     if (self->plain) {
-        s_put_plain(self, row, count, norm, (const char *)column[0] + index * columns->row);
+        s_put_plain(self, row, count, norm, (const char *)column[0] + index * columns->frame);
         return;
     }
     const void *from[TT_COLUMNS_MAX];

@@ -1,4 +1,4 @@
-/*  rows - observations as the network reads them (columns.h), one pointer a row.
+/*  rows - observations as the network reads them (columns.h), one pointer a frame: where nothing is stacked, a row.
  *
  *  A plain list is read where it lies, and copied when it is scaled; of any other a copy is made, its floats scaled on the
  *  way.
@@ -13,9 +13,9 @@ typedef struct {
     bool plain, scale;
     float clip;
     size_t room;
-    const void **at;   /* [room] -> columns->row bytes: what the network reads                           */
+    const void **at;   /* [room] -> columns->frame bytes: what the network reads                         */
     const float **raw; /* [room] -> columns->scaled floats, as collected; NULL when nothing is scaled    */
-    char *copies;      /* [room][row]; NULL when rows are read where they lie                            */
+    char *copies;      /* [room][frame]; NULL when they are read where they lie                          */
     float *floats;     /* [room][scaled] what raw points to; NULL when that is where they lie            */
     float *scaled;     /* [scaled] scratch                                                               */
 } tt_rows_t;

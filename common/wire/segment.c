@@ -40,6 +40,10 @@ static void s_walk(s_walk_t *self, tt_segment_t *out)
     for (uint32_t c = 0; c < columns->count; c++)
         out->column[c] = s_next(self, columns->at[c].name, rows, columns->at[c].bytes);
     out->age = s_next(self, "age", shape->E, sizeof *out->age);
+    const size_t before = (size_t)columns->before * shape->E;
+    for (uint32_t c = 0; c < columns->count; c++)
+        out->before[c] =
+            before && c < columns->obs_count ? s_next(self, columns->at[c].name, before, columns->at[c].bytes) : NULL;
     for (uint32_t c = 0; c < columns->count; c++)
         out->last[c] = columns->at[c].keep ? s_next(self, columns->at[c].name, shape->E, columns->at[c].bytes) : NULL;
     out->final_t = s_next(self, "final_t", shape->K, sizeof *out->final_t);
@@ -78,6 +82,33 @@ void tt_segment_map(const tt_segment_shape_t *shape, void *block, tt_segment_t *
     s_walk_t walk = {.shape = shape, .block = block};
     s_walk(&walk, out);
     TT_CHECK(!walk.over);
+}
+
+/* ---- frames of a stack --------------------------------------------------------------------------------------------- */
+
+uint32_t tt_segment_back(const tt_segment_shape_t *shape, const tt_segment_t *at, uint32_t t, uint32_t env)
+{
+    const uint32_t most = shape->columns->stack.frames - 1;
+    uint32_t back = 0;
+    for (; back < most && back < t; back++) {
+        const size_t before = (size_t)(t - back - 1) * shape->E + env;
+        if (at->terminated[before] | at->truncated[before])
+            return back;
+    }
+    if (back == most)
+        return back;
+    const uint32_t left = most - back < shape->columns->before ? most - back : shape->columns->before;
+    return back + (at->age[env] < left ? at->age[env] : left);
+}
+
+void *const *tt_segment_frame(
+    const tt_segment_shape_t *shape, const tt_segment_t *at, uint32_t t, uint32_t env, uint32_t k, size_t *index)
+{
+    *index = env;
+    if (k == 0 && t == shape->T)
+        return at->last;
+    *index += (size_t)(k <= t ? t - k : shape->columns->before + t - k) * shape->E;
+    return k <= t ? at->column : at->before;
 }
 
 /* ---- check: reads through memcpy, as a received block may lie anywhere -------------------------------------------- */
@@ -210,6 +241,8 @@ tt_status_t tt_segment_check(const tt_segment_shape_t *shape, const void *block,
     TT_TRY(s_check_flags("terminated", s.terminated, rows, &ended));
     TT_TRY(s_check_flags("truncated", s.truncated, rows, &truncations));
     TT_TRY(s_check_finals(shape, &s, truncations));
+    for (uint32_t c = 0; c < columns->obs_count && columns->before; c++)
+        TT_TRY(s_check_rows(columns, c, "before ", s.before[c], (size_t)columns->before * shape->E));
     for (uint32_t c = 0; c < columns->count; c++) {
         TT_TRY(s_check_rows(columns, c, "", s.column[c], rows));
         if (!columns->at[c].keep)

@@ -3,6 +3,8 @@
  *  One block of bytes, one array each, aligned to 64 bytes, little-endian, row-major, in this order:
  *    every column c of the job's list (common/rl/columns.h): [T][E][elements of c]; rewards are raw
  *    age u32 [E]: steps of its episode that an env has behind it at the start
+ *    every column of the observation: [B][E][elements]: the B frames before the first, oldest first ("before"); those older than
+ *        the env's episode are zeros. B = columns->before, 0 where nothing is stacked
  *    every column with `keep`: [E][elements]: after the last step ("last")
  *    final_t u32 [K], final_env u32 [K]: the truncations, 0-based in the range, ordered by (t, env)
  *    every column with `keep`: [K][elements]: what the episodes were cut at ("final")
@@ -27,6 +29,7 @@ typedef struct {
 typedef struct {
     void *column[TT_COLUMNS_MAX];
     uint32_t *age;
+    void *before[TT_COLUMNS_MAX]; /* NULL where there are none */
     void *last[TT_COLUMNS_MAX];
     uint32_t *final_t, *final_env;
     void *final[TT_COLUMNS_MAX];
@@ -43,6 +46,13 @@ tt_status_t tt_segment_size(const tt_segment_shape_t *shape, size_t *bytes);
 
 /*  The pointers, given the block's start (64-byte aligned when it is ours; a received frame may be unaligned: copy it). */
 void tt_segment_map(const tt_segment_shape_t *shape, void *block, tt_segment_t *out);
+
+/*  Stacks: how many frames of its episode the observation of step t has before it, as far as a stack shows them and the block has
+ *  them; the k-th of these, k = 1 .. that, k = 0 its own: number *index of the arrays that are returned, by column. t = T: after the last
+ *  step, whose own frame is in `last`. */
+uint32_t tt_segment_back(const tt_segment_shape_t *shape, const tt_segment_t *at, uint32_t t, uint32_t env);
+void *const *tt_segment_frame(
+    const tt_segment_shape_t *shape, const tt_segment_t *at, uint32_t t, uint32_t env, uint32_t k, size_t *index);
 
 /*  Is a received block sound? Size equals tt_segment_size, flags are 0 or 1, finals ascending, in range and truncated,
  *  their count equal to the truncations, all floats finite, choices in range, a mask 0 or 1 with a choice left for every

@@ -9,12 +9,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static const struct {
     const char *obs, *action;
     bool mask, estimates;
+    uint32_t frames;
 } s_spaces[] = {
-    {"float32[5]", "float32[2]", false, true},
-    {"float32", "discrete(3)", false, true},
-    {"{image: uint8[2, 3], speed: float32[2], room: discrete(4)}", "(multi_discrete(2, 3), float32)", true, true},
-    {"(int64[2], multi_binary[3])", "multi_binary[2]", true, true},
-    {"uint8[4]", "discrete(3)", true, false},
+    {"float32[5]", "float32[2]", false, true, 1},
+    {"float32", "discrete(3)", false, true, 1},
+    {"{image: uint8[2, 3], speed: float32[2], room: discrete(4)}", "(multi_discrete(2, 3), float32)", true, true, 1},
+    {"(int64[2], multi_binary[3])", "multi_binary[2]", true, true, 1},
+    {"uint8[4]", "discrete(3)", true, false, 1},
+    {"{image: uint8[2, 3], room: discrete(4)}", "discrete(3)", false, true, 3},
 };
 
 static const tt_columns_t *s_columns(uint32_t which)
@@ -26,13 +28,33 @@ static const tt_columns_t *s_columns(uint32_t which)
         const tt_status_t read = tt_space_parse(&obs, s_spaces[which].obs);
         const tt_status_t also = tt_space_parse(&action, s_spaces[which].action);
         TT_CHECK(read == TT_OK && also == TT_OK);
-        const tt_status_t status =
-            tt_columns_new(&made[which], obs, action, s_spaces[which].mask, s_spaces[which].estimates);
+        const tt_status_t status = tt_columns_new_stacked(&made[which], obs, action, s_spaces[which].mask,
+            s_spaces[which].estimates, s_spaces[which].frames, TT_PAD_ZERO);
         TT_CHECK(status == TT_OK);
         tt_space_free(&obs);
         tt_space_free(&action);
     }
     return made[which];
+}
+
+/*  Every frame that any stack shows. */
+static float s_walk_stacks(const tt_segment_shape_t *shape, const tt_segment_t *s)
+{
+    float sum = 0, frame[64];
+    for (size_t i = 0; shape->columns->before && i < (size_t)(shape->T + 1) * shape->E; i++) {
+        const uint32_t t = (uint32_t)(i / shape->E), env = (uint32_t)(i % shape->E);
+        const uint32_t back = tt_segment_back(shape, s, t, env);
+        for (uint32_t k = 0; k <= back; k++) {
+            const void *row[TT_COLUMNS_MAX];
+            size_t index;
+            void *const *column = tt_segment_frame(shape, s, t, env, k, &index);
+            for (uint32_t c = 0; c < shape->columns->obs_count; c++)
+                row[c] = (const char *)column[c] + index * shape->columns->at[c].bytes;
+            tt_columns_read(shape->columns, row, frame);
+            sum += frame[0];
+        }
+    }
+    return sum;
 }
 
 /*  What a receiver does with it: index by what it holds. */
@@ -58,6 +80,7 @@ static void s_walk(const tt_segment_shape_t *shape, uint8_t *block)
             const bool bytes = columns->at[c].dtype == TT_U8;
             TT_CHECK((bytes ? ((uint8_t *)s.column[c])[i] : ((uint32_t *)s.column[c])[i]) < n);
         }
+    sum += s_walk_stacks(shape, &s);
     volatile float sink = sum;
     (void)sink;
 }

@@ -172,7 +172,7 @@ static void s_expect_picture(const char *obs, uint32_t height, uint32_t width, u
     const tt_net_spec_t net = s_read(obs, "conv 4 2x2 relu");
     const tt_tower_t *encoder = &net.tower[tt_net_tower(&net, "encoder")];
     assert_true(encoder->height == height && encoder->width == width && encoder->channels == channels);
-    assert_int_equal(encoder->channels_first, first);
+    assert_int_equal(encoder->planes, first ? channels : 1);
 }
 
 /*  Channels first where the smallest dimension is the first; of as many channels as the picture has lines, the last are. */
@@ -185,6 +185,32 @@ static void test_where_channels_are(void **state)
     s_expect_picture("bool[10, 10, 4]", 10, 10, 4, false);
     s_expect_picture("bool[10, 10, 10]", 10, 10, 10, false);
     s_expect_picture("multi_binary[3, 5, 5]", 5, 5, 3, true);
+}
+
+/*  The channels of all frames, those of the oldest first: as planes where a frame has them last. */
+static void test_stacked_pictures(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *obs;
+        uint32_t frames, height, width, channels, planes;
+    } cases[] = {
+        {"uint8[84, 84]", 4, 84, 84, 4, 4},
+        {"uint8[84, 96, 3]", 4, 84, 96, 12, 4},
+        {"uint8[3, 84, 96]", 2, 84, 96, 6, 6},
+        {"{at: float32[2], image: bool[10, 10, 4]}", 3, 10, 10, 12, 3},
+    };
+    for (size_t i = 0; i < TT_COUNT(cases); i++) {
+        tt_train_cfg_t cfg = s_cfg(cases[i].obs, "conv 4 2x2 relu");
+        cfg.stack.frames = cases[i].frames;
+        const tt_net_spec_t net = s_net(&cfg);
+        const tt_tower_t *encoder = &net.tower[tt_net_tower(&net, "encoder")];
+        assert_true(encoder->height == cases[i].height && encoder->width == cases[i].width);
+        assert_int_equal(encoder->channels, cases[i].channels);
+        assert_int_equal(encoder->planes, cases[i].planes);
+        assert_int_equal(net.stack.frames, cases[i].frames);
+        assert_ok(tt_train_fit(NULL, &cfg));
+    }
 }
 
 /*  All other parts behind the picture, in their order, unless the list has a word of its own about it. */
@@ -277,6 +303,7 @@ int main(void)
         cmocka_unit_test(test_the_known_ones),
         cmocka_unit_test(test_what_is_said),
         cmocka_unit_test(test_where_channels_are),
+        cmocka_unit_test(test_stacked_pictures),
         cmocka_unit_test(test_parts_behind_a_picture),
         cmocka_unit_test(test_vectors),
         cmocka_unit_test(test_which_picture),

@@ -152,7 +152,7 @@ const tt_net_spec_t fixture_specs[] = {
         .sets = 2,
         .layers = 3,
         .layer = {CONV(7, 5, 4, 2, 3, 2, 1, TT_NN_TANH), CONV(18, 3, 2, 1, 2, 0, 1, TT_NN_RELU), CONCAT(1, TT_NN_NONE)},
-        .tower = {{.name = "encoder", ENCODER(0, 3), PICTURE(0, 9, 17, 2), .channels_first = true},
+        .tower = {{.name = "encoder", ENCODER(0, 3), PICTURE(0, 9, 17, 2), .planes = 2},
             {.name = "a", .from = 1, RELU, LAYERS(13), .out = 2}, {.name = "b", .from = 1, .out = 4, .group = 1},
             {.name = "c", .from = 1, LAYERS(5), .out = 1, .group = 1}}},
     /* as IMPALA's: pooling, residuals in residuals, a part behind, a norm; under a dueling tower */
@@ -189,7 +189,7 @@ const tt_net_spec_t fixture_specs[] = {
         .layers = 7,
         .layer = {POOL(2, 3, 1, 2, 1, 0, TT_NN_TANH), RESIDUAL(3, TT_NN_NONE), ACTIVATION(TT_NN_TANH),
             RESIDUAL(1, TT_NN_TANH), ACTIVATION(TT_NN_RELU), RESIDUAL(1, TT_NN_TANH), NORM(TT_NN_NONE)},
-        .tower = {{.name = "encoder", ENCODER(0, 7), PICTURE(0, 6, 5, 5), .channels_first = true},
+        .tower = {{.name = "encoder", ENCODER(0, 7), PICTURE(0, 6, 5, 5), .planes = 5},
             {.name = "actor", .from = 1, LAYERS(10), .out = 2}, {.name = "critic", .from = 1, .out = 1}}},
     /* nothing but bits: layers that take them as they are, and a head that does not */
     {.obs = 203,

@@ -54,12 +54,12 @@ static numbers_t look(const walk_t *walk)
         return n;
     }
     numbers_t read = make(n.h, n.w, n.c);
+    const uint32_t planes = tower->planes ? tower->planes : 1, deep = n.c / planes;
     put_part(walk, tower->part, read.x);
     for (uint32_t y = 0; y < n.h; y++)
         for (uint32_t x = 0; x < n.w; x++)
             for (uint32_t c = 0; c < n.c; c++)
-                n.x[(y * n.w + x) * n.c + c] =
-                    read.x[tower->channels_first ? (c * n.h + y) * n.w + x : (y * n.w + x) * n.c + c];
+                n.x[(y * n.w + x) * n.c + c] = read.x[((c / deep * n.h + y) * n.w + x) * deep + c % deep];
     free(read.x);
     return n;
 }

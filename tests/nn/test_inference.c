@@ -1,5 +1,6 @@
 /*  A network on a device of its own: the heads and the log_std of one that was opened by hand. */
 #include <stdlib.h>
+#include <string.h>
 #include "common/base/mem.h"
 #include "common/nn/inference.h"
 #include "tests/nn/fixture.h"
@@ -45,6 +46,70 @@ static void test_heads(void **state)
     fixture_close(&place);
 }
 
+/*  Rows that are made of frames, with parts of bytes and of floats, against the same rows as a whole: in a plain network and in one
+ *  that convolves frames with channels of their own. */
+static void test_frames(void **state)
+{
+    (void)state;
+    enum { ROWS = 35, FRAMES = 3, BYTES = 5 * 4 * 2, FLOATS = 3, FRAME = BYTES + 4 * FLOATS };
+    static union {
+        float align;
+        unsigned char at[ROWS + FRAMES][FRAME];
+    } frame;
+    static _Alignas(16) unsigned char whole[ROWS][FRAMES * FRAME];
+    const void *list[ROWS][FRAMES], *rows[ROWS];
+    const tt_stack_t stack = {
+        .frames = FRAMES, .parts = 2, .part = {{0, 0, BYTES}, {BYTES, FRAMES * BYTES, sizeof(float) * FLOATS}}};
+    const tt_tower_t encoder = {.name = "encoder",
+        .kind = TT_TOWER_ENCODER,
+        .layers = 2,
+        .height = 5,
+        .width = 4,
+        .channels = 2 * FRAMES,
+        .planes = FRAMES};
+    for (size_t i = 0; i < ROWS + FRAMES; i++) {
+        for (size_t b = 0; b < BYTES; b++)
+            frame.at[i][b] = (unsigned char)(i * 31 + b * 7);
+        memcpy(&frame.at[i][BYTES], (const float[FLOATS]){(float)i, 0.5f, -(float)i}, sizeof(float) * FLOATS);
+    }
+    for (size_t r = 0; r < ROWS; r++) {
+        rows[r] = whole[r];
+        for (size_t k = 0; k < FRAMES; k++) {
+            list[r][k] = frame.at[r + k];
+            memcpy(whole[r] + k * BYTES, frame.at[r + k], BYTES);
+            memcpy(whole[r] + FRAMES * BYTES + k * sizeof(float) * FLOATS, &frame.at[r + k][BYTES],
+                sizeof(float) * FLOATS);
+        }
+    }
+    for (int pictures = 0; pictures <= 1; pictures++) {
+        tt_net_spec_t spec =
+            tt_net_actor_critic(FRAMES * (BYTES + FLOATS), (const uint32_t[]){16}, 1, TT_NN_TANH, 3, 0);
+        spec.parts = 2;
+        spec.part[0] = (tt_part_t){.bytes = true, .elements = FRAMES * BYTES, .divisor = 255};
+        spec.part[1] = (tt_part_t){.elements = FRAMES * FLOATS};
+        spec.layers = pictures ? 2 : 0;
+        spec.layer[0] = (tt_layer_t){
+            .kind = TT_LAYER_CONV2D, .activation = TT_NN_RELU, .units = 4, .kernel = {2, 2}, .stride = {1, 1}};
+        spec.layer[1] = (tt_layer_t){.kind = TT_LAYER_CONCAT, .activation = TT_NN_NONE, .part = 1};
+        if (pictures)
+            tt_net_put_encoder(&spec, &encoder, false);
+        float want[ROWS * 3], got[ROWS * 3];
+        for (int framed = 0; framed <= 1; framed++) {
+            tt_inference_t *net = NULL;
+            float *out[TT_TOWERS_MAX] = {NULL};
+            if (framed)
+                spec.stack = stack;
+            assert_ok(tt_inference_new(&net, &spec));
+            assert_ok(tt_net_init(tt_inference_net(net), tt_inference_stream(net), 7, (const float[]){1, 1, 1}, 0));
+            out[tt_net_tower(&spec, "actor")] = framed ? got : want;
+            assert_ok(tt_inference_run(net, framed ? list[0] : rows, ROWS, out));
+            tt_inference_destroy(&net);
+        }
+        assert_memory_equal(got, want, sizeof want);
+        assert_true(want[0] != want[3]);
+    }
+}
+
 static void test_bad_spec(void **state)
 {
     (void)state;
@@ -58,6 +123,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_heads),
+        cmocka_unit_test(test_frames),
         cmocka_unit_test(test_bad_spec),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

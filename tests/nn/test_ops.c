@@ -349,16 +349,19 @@ static void s_check_widen(const tt_kernels_t *kernels, uint32_t seed)
 static void s_check_planes(const tt_kernels_t *kernels, uint32_t seed)
 {
     static const size_t channels_of[] = {1, 2, 3, 4, 4, 4, 7, 16, 65, 300, 4096, 5000};
-    const size_t channels = channels_of[seed % TT_COUNT(channels_of)],
+    static const size_t deep_of[] = {1, 3, 1, 1, 2, 4500, 7};
+    const size_t planes = channels_of[seed % TT_COUNT(channels_of)],
+                 deep = planes < 8 ? deep_of[seed / 5 % TT_COUNT(deep_of)] : 1, channels = planes * deep,
                  pixels = ops_pick(seed, 0, 1, channels > 300 ? 3 : 300);
     const float divisor = seed / 12 % 2 ? 1.0f : 255.0f;
     uint8_t *in = malloc(channels * pixels);
     float *expected = s_room(channels * pixels), *got = s_room(channels * pixels);
     for (size_t i = 0; i < channels * pixels; i++) {
         in[i] = (uint8_t)ops_pick(seed, (uint32_t)i + 1, 0, 255);
-        expected[i % pixels * channels + i / pixels] = (float)in[i] / divisor;
+        const size_t plane = i / deep / pixels, pixel = i / deep % pixels;
+        expected[pixel * channels + plane * deep + i % deep] = (float)in[i] / divisor;
     }
-    cpu_widen_planes(kernels, channels, pixels, in, divisor, got);
+    cpu_widen_planes(kernels, planes, deep, pixels, in, divisor, got);
     s_check(expected, got, channels * pixels, kernels, "widening of planes");
     free(in);
 }

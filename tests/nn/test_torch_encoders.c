@@ -89,7 +89,7 @@ static tt_net_spec_t spec_of(const net_t *net)
         .height = net->height,
         .width = net->width,
         .channels = net->channels,
-        .channels_first = net->first};
+        .planes = net->first ? net->channels : 1};
     spec.tower[1] = (tt_tower_t){.name = "actor", .from = 1, .out = ACTIONS};
     spec.tower[2] = (tt_tower_t){.name = "critic", .from = 1, .hidden_count = 1, .hidden = {8}, .out = 1};
     return spec;

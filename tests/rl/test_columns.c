@@ -5,16 +5,22 @@
 #include "common/base/limits.h"
 #include "tests/test.h"
 
-static tt_columns_t *s_columns_of(const char *obs, const char *action, bool mask, bool estimates)
+static tt_columns_t *s_stacked(
+    const char *obs, const char *action, bool mask, bool estimates, uint32_t frames, tt_pad_t pad)
 {
     tt_space_t *o = NULL, *a = NULL;
     tt_columns_t *columns = NULL;
     assert_ok(tt_space_parse(&o, obs));
     assert_ok(tt_space_parse(&a, action));
-    assert_ok(tt_columns_new(&columns, o, a, mask, estimates));
+    assert_ok(tt_columns_new_stacked(&columns, o, a, mask, estimates, frames, pad));
     tt_space_free(&o);
     tt_space_free(&a);
     return columns;
+}
+
+static tt_columns_t *s_columns_of(const char *obs, const char *action, bool mask, bool estimates)
+{
+    return s_stacked(obs, action, mask, estimates, 1, TT_PAD_RESET);
 }
 
 static tt_columns_t *s_columns(const char *obs, const char *action, bool mask)
@@ -166,6 +172,57 @@ static void test_hash_tells_lists_apart(void **state)
     tt_columns_destroy(&a);
 }
 
+/*  Stored are frames; of each column a row has all of them, and so says the hash. */
+static void test_stacks(void **state)
+{
+    (void)state;
+    const char *obs = "{a: uint8[3], b: float32[2], c: discrete(3)}";
+    tt_columns_t *one = s_columns(obs, "discrete(2)", false);
+    tt_columns_t *three = s_stacked(obs, "discrete(2)", false, true, 3, TT_PAD_RESET);
+    tt_columns_t *zero = s_stacked(obs, "discrete(2)", false, true, 3, TT_PAD_ZERO);
+    tt_columns_t *bare = s_stacked(obs, "discrete(2)", false, false, 3, TT_PAD_ZERO);
+    assert_true(one->hash != three->hash && three->hash != zero->hash && zero->hash != bare->hash);
+    assert_true(one->row == one->frame && one->frame == 4 + 8 + 12 && one->before == 0 && !one->zero);
+    assert_true(three->frame == one->frame && three->row == 12 + 3 * 8 + 3 * 12 && three->flat == 3 * one->flat);
+    assert_true(three->scaled == 2 && three->before == 2 && bare->before == 0 && !three->zero);
+    for (uint32_t c = 0; c < one->count; c++)
+        assert_int_equal(three->at[c].bytes, one->at[c].bytes);
+    const unsigned char first[24] = {1, 2, 3, 0, [20] = 9}, second[24] = {4, 5, 6, 0, [4] = 7};
+    const void *list[] = {NULL, first, second};
+    unsigned char row[72], want[72] = {0};
+    tt_stack_pad(&three->stack, list, 1, NULL);
+    assert_ptr_equal(list[0], first);
+    tt_stack_row(&three->stack, list, memset(row, 0, sizeof row));
+    memcpy(want, (const unsigned char[]){1, 2, 3, 1, 2, 3, 4, 5, 6}, 9);
+    want[12 + 2 * 8] = 7;
+    want[36 + 8] = want[36 + 12 + 8] = 9;
+    assert_memory_equal(row, want, sizeof want);
+    tt_stack_pad(&zero->stack, list, 0, zero->zero);
+    assert_true(list[0] == zero->zero && list[1] == zero->zero && list[2] == second);
+    const float choice[3] = {1, 0, 0}; /* of choices, too, zero is one */
+    assert_memory_equal((const char *)zero->zero + 12, choice, sizeof choice);
+    tt_columns_t *all[] = {one, three, zero, bare};
+    for (size_t i = 0; i < 4; i++)
+        tt_columns_destroy(&all[i]);
+}
+
+static void test_stacks_too_large(void **state)
+{
+    (void)state;
+    tt_space_t *obs = NULL, *action = NULL;
+    tt_columns_t *columns = NULL;
+    assert_ok(tt_space_parse(&obs, "uint8[1024, 1024]"));
+    assert_ok(tt_space_parse(&action, "discrete(2)"));
+    assert_ok(tt_columns_new_stacked(&columns, obs, action, false, true, 8, TT_PAD_RESET));
+    tt_columns_destroy(&columns);
+    assert_int_equal(tt_columns_new_stacked(&columns, obs, action, false, true, 9, TT_PAD_RESET), TT_INVALID);
+    assert_non_null(strstr(tt_err_text(), "obs: 9 frames are more than 8 MiB"));
+    assert_int_equal(tt_columns_new_stacked(&columns, obs, action, false, true, 65, TT_PAD_RESET), TT_INVALID);
+    assert_null(columns);
+    tt_space_free(&obs);
+    tt_space_free(&action);
+}
+
 static void s_refused(const char *obs, const char *action, bool mask, const char *words)
 {
     tt_space_t *o = NULL, *a = NULL;
@@ -204,6 +261,8 @@ int main(void)
         cmocka_unit_test(test_what_is_plain),
         cmocka_unit_test(test_a_row),
         cmocka_unit_test(test_hash_tells_lists_apart),
+        cmocka_unit_test(test_stacks),
+        cmocka_unit_test(test_stacks_too_large),
         cmocka_unit_test(test_limits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,16 +11,21 @@
 static tt_segment_shape_t s_shape = {.T = 3, .E = 4, .K = 3, .S = 7};
 static tt_columns_t *s_floats, *s_choice, *s_tree;
 
-static tt_columns_t *s_columns(const char *obs, const char *action, bool mask, bool estimates)
+static tt_columns_t *s_stacked(const char *obs, const char *action, bool mask, bool estimates, uint32_t frames)
 {
     tt_space_t *o = NULL, *a = NULL;
     tt_columns_t *columns = NULL;
     assert_ok(tt_space_parse(&o, obs));
     assert_ok(tt_space_parse(&a, action));
-    assert_ok(tt_columns_new(&columns, o, a, mask, estimates));
+    assert_ok(tt_columns_new_stacked(&columns, o, a, mask, estimates, frames, TT_PAD_RESET));
     tt_space_free(&o);
     tt_space_free(&a);
     return columns;
+}
+
+static tt_columns_t *s_columns(const char *obs, const char *action, bool mask, bool estimates)
+{
+    return s_stacked(obs, action, mask, estimates, 1);
 }
 
 static int s_make_columns(void **state)
@@ -267,10 +272,54 @@ static void test_numbers_must_be_finite(void **state)
     }
 }
 
+/*  Frames before the first lie behind the ages, where acting estimates: a replay has them of the batch before. */
+static void test_stacks(void **state)
+{
+    (void)state;
+    const tt_segment_shape_t plain = s_shape;
+    tt_columns_t *stacked = s_stacked("float32[5]", "float32[2]", false, true, 3);
+    tt_columns_t *bare = s_stacked("float32[5]", "float32[2]", false, false, 3);
+    fixture_t f;
+    s_setup(&f, &plain);
+    size_t bytes = f.bytes;
+    free(f.block);
+    s_shape.columns = stacked;
+    s_setup(&f, &s_shape);
+    assert_int_equal(f.bytes, bytes + tt_align(2 * 4 * 5 * sizeof(float), 64));
+    assert_ptr_equal(f.s.before[0], f.block + tt_align((size_t)((uint8_t *)f.s.age - f.block) + 16, 64));
+    assert_null(f.s.before[1]);
+    f.s.age[2] = 1;
+    f.s.age[3] = 5;
+    assert_int_equal(tt_segment_back(&s_shape, &f.s, 0, 0), 0);
+    assert_int_equal(tt_segment_back(&s_shape, &f.s, 0, 2), 1);
+    assert_int_equal(tt_segment_back(&s_shape, &f.s, 0, 3), 2);
+    assert_int_equal(tt_segment_back(&s_shape, &f.s, 1, 3), 0); /* cut before it */
+    assert_int_equal(tt_segment_back(&s_shape, &f.s, 3, 3), 2);
+    assert_int_equal(tt_segment_back(&s_shape, &f.s, 3, 0), 0);
+    size_t index;
+    assert_ptr_equal(tt_segment_frame(&s_shape, &f.s, 3, 1, 0, &index), f.s.last);
+    assert_int_equal(index, 1);
+    assert_ptr_equal(tt_segment_frame(&s_shape, &f.s, 3, 1, 1, &index), f.s.column);
+    assert_int_equal(index, 2 * 4 + 1);
+    assert_ptr_equal(tt_segment_frame(&s_shape, &f.s, 1, 2, 2, &index), f.s.before);
+    assert_int_equal(index, 4 + 2);
+    assert_ok(tt_segment_check(&s_shape, f.block, f.bytes));
+    ((float *)f.s.before[0])[7] = NAN;
+    s_refused(&f, "before obs: not finite");
+    s_shape.columns = bare;
+    s_setup(&f, &s_shape);
+    assert_null(f.s.before[0]);
+    free(f.block);
+    tt_columns_destroy(&stacked);
+    tt_columns_destroy(&bare);
+    s_shape = plain;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_layout),
+        cmocka_unit_test(test_stacks),
         cmocka_unit_test(test_choices_and_bare),
         cmocka_unit_test(test_without_estimates),
         cmocka_unit_test(test_a_tree),

@@ -124,6 +124,7 @@ static tt_status_t s_table(const tt_work_t *work)
     tt_table_t *table = work->table.table;
     table->rows = work->table.rows;
     table->row = work->table.row;
+    table->stack = work->table.stack;
     table->there = work->table.count;
     return TT_OK;
 }

@@ -65,8 +65,9 @@ enum { CPU_VIEWS = TT_FRAMES * TT_SETS_MAX };
 /*  What one row block needs; one for each lane. Columns: [outs][TT_BLOCK]. Views take turns in x and hidden, the trained
  *  one last; only what heads gave is kept of each. */
 typedef struct {
-    float *memory;                               /* owned; the rest points into it        */
-    float *x;                                    /* [TT_BLOCK][obs16]; NULL: nobody reads it */
+    float *memory; /* owned; the rest points into it        */
+    float *x;      /* [TT_BLOCK][obs16]; NULL: nobody reads it */
+    void *stacked; /* [TT_BLOCK][net->stacked] rows made of frames; NULL: the spec has no stack */
     float *hidden[TT_TOWERS_MAX][TT_HIDDEN_MAX]; /* [TT_BLOCK][out16]                     */
     float *out[CPU_VIEWS][TT_TOWERS_MAX];        /* columns                               */
     float *d_out[TT_TOWERS_MAX];                 /* columns                               */
@@ -84,6 +85,7 @@ typedef struct {
     bool bits; /* rows are bytes that nobody divides, most of them 0: layers that read them do so where they lie */
     bool flat; /* lane->x is read: a tower reads the observation as one vector of floats */
     size_t obs16;
+    size_t stacked;               /* bytes of a row in a lane, whole vectors */
     uint32_t back[TT_TOWERS_MAX]; /* the way back: dueling towers; then readers in their order, then their trunk */
     cpu_tower_t (*tower)[TT_TOWERS_MAX]; /* owned; by set */
     cpu_lane_t *lanes;

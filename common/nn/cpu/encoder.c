@@ -45,11 +45,12 @@ static tt_part_t s_part(const tt_net_spec_t *spec, uint32_t p, size_t *offset)
     return spec->part[p];
 }
 
-static void s_float_planes(size_t channels, size_t pixels, const float *in, float *out)
+static void s_float_planes(size_t planes, size_t deep, size_t pixels, const float *in, float *out)
 {
     for (size_t p = 0; p < pixels; p++)
-        for (size_t c = 0; c < channels; c++)
-            *out++ = in[c * pixels + p];
+        for (size_t k = 0; k < planes; k++)
+            for (size_t c = 0; c < deep; c++)
+                *out++ = in[(k * pixels + p) * deep + c];
 }
 
 static void s_read_part(const turn_t *turn, uint32_t p, float *to)
@@ -67,13 +68,14 @@ static void s_read_planes(const turn_t *turn, float *to)
 {
     const tt_tower_t *tower = turn->self->tower;
     const size_t pixels = (size_t)tower->height * tower->width;
+    const size_t deep = tower->channels / tower->planes;
     size_t offset = 0;
     const tt_part_t part = s_part(turn->self->spec, tower->part, &offset);
     const char *from = (const char *)turn->block->from[turn->row] + offset;
     if (part.bytes)
-        cpu_widen_planes(s_kernels(turn), tower->channels, pixels, (const uint8_t *)from, part.divisor, to);
+        cpu_widen_planes(s_kernels(turn), tower->planes, deep, pixels, (const uint8_t *)from, part.divisor, to);
     else
-        s_float_planes(tower->channels, pixels, (const float *)(const void *)from, to);
+        s_float_planes(tower->planes, deep, pixels, (const float *)(const void *)from, to);
 }
 
 /*  A row to value 0. */
@@ -82,7 +84,7 @@ static void s_read(const turn_t *turn)
     const tt_net_spec_t *spec = turn->self->spec;
     const tt_tower_t *tower = turn->self->tower;
     float *to = s_value(turn, 0);
-    if (tower->height && tower->channels_first)
+    if (tower->height && tower->planes > 1)
         s_read_planes(turn, to);
     else if (tower->height)
         s_read_part(turn, tower->part, to);

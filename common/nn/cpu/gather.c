@@ -33,12 +33,35 @@ static void s_flatten(const cpu_block_t *block)
         s_parts(self->spec, block->from[r], x + r * self->obs16);
 }
 
-void cpu_gather(cpu_block_t *block, const tt_table_t *obs, const uint32_t *row, size_t at)
+/*  Row k of a table that lists frames: put together in the lane's memory. */
+static const void *s_stacked(const cpu_block_t *block, size_t r, const tt_table_t *obs, size_t k)
+{
+    char *to = (char *)block->lane->stacked + r * block->net->stacked;
+    tt_stack_row(obs->stack, obs->row + k * obs->stack->frames, to);
+    return to;
+}
+
+static void s_find_stacked(cpu_block_t *block, const tt_table_t *obs, const uint32_t *row, size_t at)
+{
+    TT_CHECK(block->lane->stacked);
+    for (size_t r = 0; r < block->rows; r++)
+        block->from[r] = s_stacked(block, r, obs, row ? row[r] : at + r);
+}
+
+static void s_find(cpu_block_t *block, const tt_table_t *obs, const uint32_t *row, size_t at)
 {
     for (size_t r = 0; r < block->rows; r++) {
         const size_t k = row ? row[r] : at + r;
         block->from[r] = obs->row ? obs->row[k] : obs->rows + k * obs->bytes;
     }
+}
+
+void cpu_gather(cpu_block_t *block, const tt_table_t *obs, const uint32_t *row, size_t at)
+{
+    if (obs->stack)
+        s_find_stacked(block, obs, row, at);
+    else
+        s_find(block, obs, row, at);
     if (block->lane->x)
         s_flatten(block);
 }

@@ -182,6 +182,8 @@ static size_t s_carve_lane(const tt_net_t *net, const cpu_net_t *self, cpu_lane_
 {
     size_t at = 0;
     lane->x = self->flat ? cpu_carve(lane, &at, TT_BLOCK * self->obs16) : NULL;
+    if (net->spec.stack.frames > 1)
+        lane->stacked = cpu_carve(lane, &at, TT_BLOCK * self->stacked / sizeof(float));
     for (uint32_t t = 0; t < net->spec.towers; t++) {
         const cpu_tower_t *tower = &self->tower[0][t];
         for (uint32_t l = 0; l < tower->layers; l++)
@@ -243,6 +245,7 @@ tt_status_t cpu_net_new(tt_net_t *net)
     self->bits = s_has_bits(&net->spec);
     self->flat = s_has_flat(&net->spec);
     self->obs16 = s_whole(net->spec.obs);
+    self->stacked = tt_align(tt_net_row_bytes(&net->spec), 64);
     s_build_towers(self, net);
     self->lanes = tt_array0(net->device->lanes, sizeof *self->lanes);
     for (uint32_t i = 0; i < net->device->lanes; i++)

@@ -67,9 +67,9 @@ void cpu_activate_back(const tt_kernels_t *kernels, tt_nn_activation_t activatio
 
 /*  out[i] = in[i] / divisor, correctly rounded; divisor: 1 or 255. `in` and out need not be aligned. */
 void cpu_widen(const tt_kernels_t *kernels, size_t count, const uint8_t *in, float divisor, float *out);
-/*  The same of a picture [channels][pixels], to [pixels][channels]. */
-void cpu_widen_planes(
-    const tt_kernels_t *kernels, size_t channels, size_t pixels, const uint8_t *in, float divisor, float *out);
+/*  The same of a picture [planes][pixels][each], to [pixels][planes][each]. */
+void cpu_widen_planes(const tt_kernels_t *kernels, size_t planes, size_t each, size_t pixels, const uint8_t *in,
+    float divisor, float *out);
 
 /* ---- bytes, most of them 0, into a dense layer: zeros are skipped in every chain ------------------------------------------------ */
 

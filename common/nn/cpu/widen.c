@@ -29,9 +29,39 @@ static void s_weave(size_t channels, size_t pixels, size_t count, const uint8_t 
             woven[p * channels + c] = in[c * pixels + p];
 }
 
-void cpu_widen_planes(
-    const tt_kernels_t *kernels, size_t channels, size_t pixels, const uint8_t *in, float divisor, float *out)
+/*  One pixel of all planes, each of `deep` bytes that lie side by side. */
+static void s_weave_deep(size_t planes, size_t deep, size_t pixels, const uint8_t *in, uint8_t *woven)
 {
+    for (size_t k = 0; k < planes; k++)
+        for (size_t c = 0; c < deep; c++)
+            woven[k * deep + c] = in[k * pixels * deep + c];
+}
+
+/*  Pictures with channels of their own. */
+static void s_widen_deep(const tt_kernels_t *kernels, size_t planes, size_t deep, size_t pixels, const uint8_t *in,
+    float divisor, float *out)
+{
+    uint8_t woven[WOVEN];
+    const size_t channels = planes * deep, fit = WOVEN / channels;
+    for (size_t p = 0; fit && p < pixels; p += fit) {
+        const size_t count = pixels - p < fit ? pixels - p : fit;
+        for (size_t i = 0; i < count; i++)
+            s_weave_deep(planes, deep, pixels, in + (p + i) * deep, woven + i * channels);
+        kernels->widen(count * channels, woven, divisor, out + p * channels);
+    }
+    for (size_t p = 0; !fit && p < pixels; p++)
+        for (size_t k = 0; k < planes; k++)
+            kernels->widen(deep, in + (k * pixels + p) * deep, divisor, out + p * channels + k * deep);
+}
+
+void cpu_widen_planes(const tt_kernels_t *kernels, size_t planes, size_t each, size_t pixels, const uint8_t *in,
+    float divisor, float *out)
+{
+    const size_t channels = planes;
+    if (each > 1) {
+        s_widen_deep(kernels, planes, each, pixels, in, divisor, out);
+        return;
+    }
     uint8_t woven[WOVEN];
     const size_t deep = channels < WOVEN ? channels : WOVEN; /* channels at once; with more than that, pixel by pixel */
     const size_t fit = WOVEN / deep, stretch = deep < channels ? 1 : fit < STRETCH ? fit : STRETCH;

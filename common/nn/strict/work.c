@@ -21,10 +21,16 @@ static tt_status_t s_reserve(tt_table_t *table, size_t bytes)
 static tt_status_t s_table(const tt_work_t *work)
 {
     tt_table_t *table = work->table.table;
+    const tt_stack_t *stack = work->table.stack;
     const size_t bytes = table->bytes, count = work->table.count;
     TT_TRY(s_reserve(table, tt_mul(bytes, count)));
-    for (size_t k = 0; work->table.row && k < count; k++)
-        memcpy((char *)table->copy + k * bytes, work->table.row[k], bytes);
+    for (size_t k = 0; work->table.row && k < count; k++) {
+        char *to = (char *)table->copy + k * bytes;
+        if (stack)
+            tt_stack_row(stack, work->table.row + k * stack->frames, to);
+        else
+            memcpy(to, work->table.row[k], bytes);
+    }
     if (!work->table.row && count)
         memcpy(table->copy, work->table.rows, bytes * count);
     table->rows = table->copy;
