@@ -17,13 +17,14 @@
 /*  The experience of one update, assembled: row r = t * N + env. log_prob and the values are NULL where acting estimates
  *  neither (common/rl/columns.h). */
 typedef struct {
-    uint64_t update;                    /* n: batch n makes version n + 1                                      */
-    uint64_t env_steps;                 /* consumed before this batch                                          */
-    uint32_t T, N, D;                   /* steps, envs, numbers of an observation as the network reads it      */
-    const tt_columns_t *columns;        /* what a row consists of                                              */
-    bool stale;                         /* behaviour version < n: values and log-probs may be recomputed       */
-    const void *const *obs;             /* [T*N] -> rows as the network reads them, normalised (columns.h)     */
-    const void *const *last;            /* [N] -> the same of the observation after step T                     */
+    uint64_t update;             /* n: batch n makes version n + 1                                      */
+    uint64_t env_steps;          /* consumed before this batch                                          */
+    uint32_t T, N, D;            /* steps, envs, numbers of an observation as the network reads it      */
+    const tt_columns_t *columns; /* what a row consists of                                              */
+    bool stale;                  /* behaviour version < n: values and log-probs may be recomputed       */
+    const void *const *obs;      /* [T*N] -> rows as the network reads them, normalised (columns.h); where they are
+                                           stacked, [T*N][frames], oldest first (what a replay feeds: not read) */
+    const void *const *last;     /* [N] -> the same of the observation after step T                     */
     const void *action[TT_COLUMNS_MAX]; /* of each action column, as stored: [T][N][elements] (unclipped)  */
     const uint8_t *mask;                /* [T][N][columns->mask_bits], NULL = the env has none                 */
     const float *reward;                /* [T][N] normalised                                                   */

@@ -13,8 +13,10 @@ typedef struct {
 
 struct batch {
     batch_cfg_t cfg;
-    tt_rows_t rows;                  /* [T*N] of the steps, then [N] after the last */
+    tt_rows_t rows;                  /* [T*N] of the steps, [N] after the last, then [before][N] before the first */
     tt_rows_t final_rows;            /* [finals]                                    */
+    const void **list;               /* stacks: [T*N + N][frames] of these; else NULL */
+    const void **final_list;         /* [finals][frames]                            */
     uint8_t *column[TT_COLUMNS_MAX]; /* gathered, [T][N]; NULL: of an observation   */
     float *last_value;               /* [N] gathered; NULL: rows have no values     */
     uint32_t *age;                   /* [N]                                         */
@@ -35,7 +37,9 @@ batch_t *batch_new(const batch_cfg_t *cfg)
     self->cfg = *cfg;
     tt_rows_init(&self->rows, columns, cfg->scale_obs, cfg->clip_obs);
     tt_rows_init(&self->final_rows, columns, cfg->scale_obs, cfg->clip_obs);
-    tt_rows_need(&self->rows, count + N);
+    tt_rows_need(&self->rows, count + N + columns->before * N);
+    if (columns->before)
+        self->list = tt_array0(tt_mul(count + N, columns->stack.frames), sizeof *self->list);
     for (uint32_t c = columns->obs_count; c < columns->count; c++)
         self->column[c] = tt_aligned0(tt_mul(count, columns->at[c].bytes));
     if (columns->value >= 0)
@@ -55,11 +59,55 @@ void batch_destroy(batch_t **self_p)
     tt_rows_free(&self->final_rows);
     for (uint32_t c = 0; c < TT_COLUMNS_MAX; c++)
         free(self->column[c]);
-    void *owned[] = {self->last_value, self->age, self->scaled_reward, self->final, self->final_row, self->final_value};
+    void *owned[] = {self->last_value, self->age, self->scaled_reward, self->final, self->final_row, self->final_value,
+        self->list, self->final_list};
     for (size_t i = 0; i < TT_COUNT(owned); i++)
         free(owned[i]);
     free(self);
     *self_p = NULL;
+}
+
+/* ---- stacks ------------------------------------------------------------------------------------------------------- */
+
+/*  The frame of an env k before that of step t, as it is read: all of the steps', then those before the first. */
+static const void *s_frame(const batch_t *self, uint32_t t, uint32_t env, uint32_t k)
+{
+    const size_t N = self->cfg.N, before = self->cfg.columns->before;
+    const size_t at = k <= t ? t - k : (size_t)self->cfg.T + 1 + before + t - k;
+    return self->rows.at[at * N + env];
+}
+
+/*  What the observation of step t shows (T: after the last); `own` NULL: its frame is that of the step, else a final behind it. */
+static void s_stack(
+    const batch_t *self, const intake_segment_t *from, uint32_t t, uint32_t env, const void *own, const void **list)
+{
+    const tt_stack_t *stack = &self->cfg.columns->stack;
+    const uint32_t most = stack->frames - 1, first = own != NULL;
+    const uint32_t there = first + tt_segment_back(&from->shape, &from->at, t, env - from->env_lo);
+    const uint32_t back = there < most ? there : most;
+    list[most] = own;
+    for (uint32_t k = first; k <= back; k++)
+        list[most - k] = s_frame(self, t, env, k - first);
+    tt_stack_pad(stack, list, back, self->cfg.columns->zero);
+}
+
+/*  Of envs lo .. hi-1, all owned by `segment`. */
+static void s_stack_run(batch_t *self, const intake_segment_t *segment, uint32_t lo, uint32_t hi)
+{
+    const size_t N = self->cfg.N, frames = self->cfg.columns->stack.frames;
+    for (uint32_t t = 0; t <= self->cfg.T; t++)
+        for (uint32_t env = lo; env < hi; env++)
+            s_stack(self, segment, t, env, NULL, self->list + (t * N + env) * frames);
+}
+
+static void s_stack_finals(batch_t *self)
+{
+    const uint32_t N = self->cfg.N, frames = self->cfg.columns->stack.frames;
+    for (uint32_t k = 0; self->list && k < self->finals; k++) {
+        const final_t *final = &self->final[k];
+        s_stack(self, final->segment, final->row / N, final->row % N, self->final_rows.at[k],
+            self->final_list + (size_t)k * frames);
+    }
 }
 
 /* ---- truncations ------------------------------------------------------------------------------------------------- */
@@ -76,6 +124,9 @@ static void s_add_finals(batch_t *self, const intake_batch_t *from, uint32_t num
             self->final = tt_realloc(self->final, tt_mul(self->final_room, sizeof *self->final));
             self->final_row = tt_realloc(self->final_row, tt_mul(self->final_room, sizeof *self->final_row));
             self->final_value = tt_realloc(self->final_value, tt_mul(self->final_room, sizeof *self->final_value));
+            if (self->list)
+                self->final_list = tt_realloc(self->final_list,
+                    tt_mul(tt_mul(self->final_room, self->cfg.columns->stack.frames), sizeof *self->final_list));
         }
         self->final[self->finals++] = (final_t){segment->at.final_t[k] * self->cfg.N + env, segment, k};
     }
@@ -103,6 +154,7 @@ static void s_gather_finals(batch_t *self, const intake_batch_t *from, const tt_
             self->final_value[k] = at->final_value[final->number];
         tt_rows_put(&self->final_rows, k, 1, norm, at->final, final->number);
     }
+    s_stack_finals(self);
 }
 
 /* ---- steps --------------------------------------------------------------------------------------------------------- */
@@ -115,6 +167,10 @@ static void s_take_run(batch_t *self, const intake_segment_t *segment, uint32_t 
     for (size_t t = 0; t < T; t++)
         tt_rows_put(&self->rows, t * N + lo, n, norm, at->column, t * E + first);
     tt_rows_put(&self->rows, T * N + lo, n, norm, at->last, first);
+    for (size_t b = 0; b < self->cfg.columns->before; b++)
+        tt_rows_put(&self->rows, (T + 1 + b) * N + lo, n, norm, at->before, b * E + first);
+    if (self->list)
+        s_stack_run(self, segment, lo, hi);
     if (at->last_value)
         memcpy(self->last_value + lo, at->last_value + first, n * sizeof(float));
     memcpy(self->age + lo, at->age + first, n * sizeof *self->age);
@@ -159,8 +215,8 @@ static void s_describe(batch_t *self, const tt_segment_t *whole, tt_batch_t *out
     out->N = self->cfg.N;
     out->D = columns->flat;
     out->columns = columns;
-    out->obs = self->rows.at;
-    out->last = self->rows.at + (size_t)self->cfg.T * self->cfg.N;
+    out->obs = self->list ? self->list : self->rows.at;
+    out->last = out->obs + (size_t)self->cfg.T * self->cfg.N * (self->list ? columns->stack.frames : 1);
     for (uint32_t a = 0; a < columns->action_count; a++)
         out->action[a] = column[columns->action + a];
     out->mask = columns->mask < 0 ? NULL : column[columns->mask];
@@ -173,7 +229,7 @@ static void s_describe(batch_t *self, const tt_segment_t *whole, tt_batch_t *out
     out->last_value = self->last_value;
     out->finals = self->finals;
     out->final_row = self->final_row;
-    out->final_obs = self->final_rows.at;
+    out->final_obs = self->list ? self->final_list : self->final_rows.at;
     out->final_value = columns->value < 0 ? NULL : self->final_value;
 }
 

@@ -1,7 +1,8 @@
 /*  batch - a tt_batch_t for the algorithm out of the segments of one batch.
  *
  *  Row r = t * N + env. Observations that are one plain vector stay where they came, as row pointers, unless they are
- *  normalised; others are copied, flattened and scaled with the given version (common/rl/rows.h). The other fields stay in place when
+ *  normalised; others are copied, flattened and scaled with the given version (common/rl/rows.h). Where they are stacked each frame is read or copied
+ *  once, and a row is a list of them. The other fields stay in place when
  *  one segment holds all envs, and are gathered otherwise.
  *
  *  Threads: an instance belongs to one thread. */

@@ -65,7 +65,8 @@ void compute_destroy(compute_t **self_p)
 static tt_status_t s_put_rows(compute_t *self, tt_batch_rows_t which, const void *const *row, size_t count)
 {
     self->count[which] = count;
-    return tt_table_put_rows(self->rows[which], self->model->stream, row, count);
+    return tt_table_put_frames(
+        self->rows[which], self->model->stream, &tt_net_spec(self->model->net)->stack, row, count);
 }
 
 tt_status_t compute_batch(compute_t *self, const tt_batch_t *batch)

@@ -62,22 +62,34 @@ void replay_row(const replay_t *self, uint64_t unit, replay_frame_t which, const
     }
 }
 
+/*  How many frames a stack shows before the frame itself. */
+static uint32_t s_back(const past_t *past, const frame_t *frame)
+{
+    const uint32_t most = past->cfg.stack - 1;
+    return frame->since < most ? frame->since : most;
+}
+
+/*  The row that is one frame further back than `place` is; before a record that is `place` itself. */
+static past_place_t s_before(const past_t *past, const frame_t *frame, past_place_t place, uint32_t k)
+{
+    return k == 1 && frame->record ? place : past_before(past, place);
+}
+
 /*  Frames from the newest, at the end, back; then what stands for those that never were. */
 static void s_stack(const past_t *past, const frame_t *frame, uint32_t column, uint8_t *out)
 {
-    const uint32_t stack = past->cfg.stack;
+    const uint32_t stack = past->cfg.stack, back = s_back(past, frame);
     const size_t bytes = past->cfg.columns->at[column].bytes;
-    const uint32_t back = frame->since < stack - 1 ? frame->since : stack - 1;
     memcpy(out + (stack - 1) * bytes, s_value(past, frame, column), bytes);
     past_place_t place = frame->place;
     for (uint32_t k = 1; k <= back; k++) {
-        place = k == 1 && frame->record ? place : past_before(past, place);
+        place = s_before(past, frame, place, k);
         memcpy(out + (stack - 1 - k) * bytes, past_value(past, place, column), bytes);
     }
     const uint8_t *first = out + (stack - 1 - back) * bytes;
     for (uint32_t k = back + 1; k < stack; k++) {
         uint8_t *to = out + (stack - 1 - k) * bytes;
-        if (past->cfg.pad == REPLAY_PAD_RESET)
+        if (past->cfg.pad == TT_PAD_RESET)
             memcpy(to, first, bytes);
         else
             memset(to, 0, bytes);
@@ -117,23 +129,52 @@ void replay_gather(
             (uint8_t *)out + i * stack * bytes, stack);
 }
 
+/*  A frame as a network reads it: where it is stored, if it lies there as that, else made in `room`. */
+static const void *s_read(const past_t *past, const frame_t *frame, void *room)
+{
+    const tt_columns_t *columns = past->cfg.columns;
+    const void *column[TT_COLUMNS_MAX];
+    for (uint32_t c = 0; c < columns->obs_count; c++)
+        column[c] = s_value(past, frame, c);
+    if (tt_columns_plain(columns))
+        return column[0];
+    tt_columns_read(columns, column, room);
+    return room;
+}
+
+/*  One row of a network. room: [stack][columns->frame] */
+static void s_gather_row(const past_t *past, const frame_t *frame, char *room, void *out)
+{
+    const tt_columns_t *columns = past->cfg.columns;
+    const uint32_t stack = past->cfg.stack, back = s_back(past, frame);
+    const void *list[TT_STACK_MAX];
+    frame_t at = *frame;
+    list[stack - 1] = s_read(past, &at, room);
+    for (uint32_t k = 1; k <= back; k++) {
+        at = (frame_t){NULL, s_before(past, frame, at.place, k), 0};
+        list[stack - 1 - k] = s_read(past, &at, room + (size_t)k * columns->frame);
+    }
+    tt_stack_pad(&columns->stack, list, back, columns->zero);
+    tt_stack_row(&columns->stack, list, out);
+}
+
 void replay_gather_rows(const replay_t *self, const uint64_t *unit, uint32_t units, replay_frame_t which, void *out)
 {
     const past_t *past = &self->past;
     const tt_columns_t *columns = past->cfg.columns;
-    TT_CHECK(past->cfg.stack == 1);
-    if (tt_columns_plain(columns)) {
+    TT_CHECK(past->cfg.stack == columns->stack.frames);
+    if (tt_columns_plain(columns) && past->cfg.stack == 1) {
         replay_gather(self, unit, units, which, 0, out);
         return;
     }
-    for (uint32_t i = 0; i < units; i++) {
-        const void *column[TT_COLUMNS_MAX];
-        const frame_t frame = s_frame(self, unit[i], which);
-        for (uint32_t c = 0; c < columns->obs_count; c++) {
-            const bool there = past_keeps(past, c);
-            TT_CHECK(there);
-            column[c] = s_value(past, &frame, c);
-        }
-        tt_columns_read(columns, column, (char *)out + (size_t)i * columns->row);
+    for (uint32_t c = 0; c < columns->obs_count; c++) {
+        const bool there = past_keeps(past, c);
+        TT_CHECK(there);
     }
+    char *room = tt_aligned0(tt_mul(past->cfg.stack, columns->frame));
+    for (uint32_t i = 0; i < units; i++) {
+        const frame_t frame = s_frame(self, unit[i], which);
+        s_gather_row(past, &frame, room, (char *)out + (size_t)i * columns->row);
+    }
+    free(room);
 }

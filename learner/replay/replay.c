@@ -25,7 +25,7 @@ static tt_status_t s_check(const replay_cfg_t *cfg)
     if (cfg->stripes & (cfg->stripes - 1))
         return tt_err(TT_CONFIG, "replay: %" PRIu32 " stripes; a power of two is needed", cfg->stripes);
     TT_TRY(s_check_range("ahead", cfg->ahead, 1, REPLAY_AHEAD_MAX));
-    TT_TRY(s_check_range("stack", cfg->stack, 1, REPLAY_STACK_MAX));
+    TT_TRY(s_check_range("stack", cfg->stack, 1, TT_STACK_MAX));
     TT_TRY(s_check_range("priority_delay", cfg->priority_delay, 0, REPLAY_DELAY_MAX));
     if (!(cfg->gamma >= 0 && cfg->gamma <= 1))
         return tt_err(TT_CONFIG, "replay: gamma is %g; it can be 0 to 1", cfg->gamma);

@@ -28,14 +28,9 @@
 enum {
     REPLAY_UNITS_MAX = 1 << 20, /* of a step: a shard's draws are numbered with 20 bits */
     REPLAY_AHEAD_MAX = 256,
-    REPLAY_STACK_MAX = 64,
     REPLAY_DELAY_MAX = 64,
 };
 #define REPLAY_ROWS_MAX ((uint64_t)1 << 31)
-
-/*  What stands where an episode has fewer frames behind it than a stack shows: its first frame, or zeros (Gymnasium's
- *  FrameStackObservation, padding_type). */
-typedef enum { REPLAY_PAD_RESET, REPLAY_PAD_ZERO } replay_pad_t;
 
 typedef struct {
     const tt_columns_t *columns; /* borrowed, outlives the replay                                         */
@@ -45,9 +40,9 @@ typedef struct {
     uint32_t stripes;            /* S = learner.shards, a power of two                                    */
     uint32_t ahead;              /* n of n-step returns, 1 .. REPLAY_AHEAD_MAX                            */
     double gamma;                /* 0 .. 1                                                                */
-    uint32_t stack;              /* frames that `stacked` shows, 1 .. REPLAY_STACK_MAX                    */
-    uint32_t stacked;            /* number of a kept column; not read if stack is 1                       */
-    replay_pad_t pad;
+    uint32_t stack;              /* frames that `stacked` shows, 1 .. TT_STACK_MAX                        */
+    uint32_t stacked;            /* the kept column that replay_gather stacks; not read if stack is 1     */
+    tt_pad_t pad;
     float alpha;             /* priority = (x + epsilon)^alpha; 0: uniform, no priorities             */
     float epsilon;           /* > 0 with alpha                                                        */
     uint32_t priority_delay; /* step k sees the priorities of steps up to k - 1 - delay               */
@@ -135,8 +130,8 @@ void replay_row(const replay_t *self, uint64_t unit, replay_frame_t frame, const
 void replay_gather(
     const replay_t *self, const uint64_t *unit, uint32_t units, replay_frame_t frame, uint32_t column, void *out);
 
-/*  Observations of many units as rows of a network (tt_columns_read), side by side: out[units][columns->row]. All observation columns
- *  are stored, none is stacked. */
+/*  Observations of many units as rows of a network (columns.h), side by side: out[units][columns->row]. All observation columns are
+ *  stored, and the columns' own stack is this one: every column shows its frames. */
 void replay_gather_rows(const replay_t *self, const uint64_t *unit, uint32_t units, replay_frame_t frame, void *out);
 
 /* ---- what outlives a process --------------------------------------------------------------------------------------- */

@@ -14,16 +14,22 @@ typedef struct {
 } made_t;
 
 /*  The list for spaces in words. Caller owns. */
-static inline tt_columns_t *made_columns_of(const char *obs_words, const char *action_words, bool mask, bool estimates)
+static inline tt_columns_t *made_columns_stacked(
+    const char *obs_words, const char *action_words, bool mask, bool estimates, uint32_t frames, tt_pad_t pad)
 {
     tt_space_t *obs = NULL, *action = NULL;
     tt_columns_t *columns = NULL;
     TT_CHECK(tt_space_parse(&obs, obs_words) == TT_OK && tt_space_parse(&action, action_words) == TT_OK);
     TT_CHECK(tt_space_check(obs, "obs", false) == TT_OK && tt_space_check(action, "action", true) == TT_OK);
-    TT_CHECK(tt_columns_new(&columns, obs, action, mask, estimates) == TT_OK);
+    TT_CHECK(tt_columns_new_stacked(&columns, obs, action, mask, estimates, frames, pad) == TT_OK);
     tt_space_free(&obs);
     tt_space_free(&action);
     return columns;
+}
+
+static inline tt_columns_t *made_columns_of(const char *obs_words, const char *action_words, bool mask, bool estimates)
+{
+    return made_columns_stacked(obs_words, action_words, mask, estimates, 1, TT_PAD_RESET);
 }
 
 static inline tt_columns_t *made_columns(const char *obs_words, const char *action_words, bool mask)
@@ -122,6 +128,9 @@ static inline tt_msg_SEGMENT_t made_segment(
             at.last_value[e] = (float)(made->env_lo + e) + 0.5f;
         at.age[e] = made->batch ? T - 1 - (made->env_lo + e) % T : 0;
         made_row(columns, at.last, e, made, made->env_lo + e, T, false);
+        for (uint32_t b = 1; b <= columns->before && b <= at.age[e]; b++)
+            made_row(columns, at.before, (size_t)(columns->before - b) * E + e, &(made_t){.batch = made->batch - 1},
+                made->env_lo + e, T - b, false);
         memset(at.states + (size_t)e * S, (int)(made->batch * 16 + made->env_lo + e) & 255, S);
     }
     zmq_msg_init_size(frame, bytes);

@@ -12,6 +12,8 @@ typedef struct {
     bool mask;
     bool whole, scale;
     bool bare; /* acting estimated nothing */
+    uint32_t frames;
+    tt_pad_t pad;
 } plan_t;
 
 typedef struct {
@@ -43,7 +45,8 @@ static void s_make_norms(world_t *world)
 
 static void s_assemble(world_t *world, const plan_t *plan)
 {
-    world->columns = made_columns_of(plan->obs, plan->action, plan->mask, !plan->bare);
+    const uint64_t number = plan->frames > 1; /* batch 1 goes on from 0 */
+    world->columns = made_columns_stacked(plan->obs, plan->action, plan->mask, !plan->bare, plan->frames, plan->pad);
     const intake_cfg_t intake = {.N = N, .T = T, .columns = world->columns, .state_bytes = S, .lag = 0};
     const batch_cfg_t batch = {.N = N,
         .T = T,
@@ -58,14 +61,15 @@ static void s_assemble(world_t *world, const plan_t *plan)
     world->reward = tt_norm_new(1);
     if (plan->scale)
         s_make_norms(world);
+    intake_reset(world->intake, number);
     if (plan->whole) {
-        s_add(world, 0, 0, N);
+        s_add(world, number, 0, N);
     } else {
-        s_add(world, 0, 3, 2);
-        s_add(world, 0, 1, 3); /* env 3 is there already */
-        s_add(world, 0, 0, N); /* and most of these */
+        s_add(world, number, 3, 2);
+        s_add(world, number, 1, 3); /* env 3 is there already */
+        s_add(world, number, 0, N); /* and most of these */
     }
-    batch_assemble(world->batch, intake_batch(world->intake, 0), world->obs, world->reward, &world->out);
+    batch_assemble(world->batch, intake_batch(world->intake, number), world->obs, world->reward, &world->out);
 }
 
 /*  A vector and one choice: what is read where it lies. */
@@ -143,6 +147,72 @@ static void test_without_estimates(void **state)
         }
         s_free(&world);
     }
+}
+
+/*  The floats of frame t of batch 1 as they are read; t < 0: of batch 0. */
+static void s_frame(const world_t *world, bool scale, uint32_t env, int t, bool final, float out[D])
+{
+    float raw[D];
+    for (uint32_t d = 0; d < D; d++)
+        raw[d] = (final ? -1.0f : 1.0f) * made_obs(t >= 0, env, (uint32_t)(t >= 0 ? t : T + t), d);
+    if (scale)
+        tt_norm_scale(world->obs, raw, 1, 10, out);
+    else
+        memcpy(out, raw, sizeof raw);
+}
+
+/*  Frames oldest first: `own` behind those of t - 1, t - 2 ..., `back` in all. */
+static void s_expect_stack(const world_t *world, const plan_t *plan, const void *const *list, size_t at, uint32_t env,
+    int t, bool final, uint32_t back)
+{
+    for (uint32_t k = 0; k < plan->frames; k++) {
+        float want[D] = {0};
+        const uint32_t j = k <= back ? k : back;
+        if (k <= back || plan->pad == TT_PAD_RESET)
+            s_frame(world, plan->scale, env, final && j ? t + 1 - (int)j : t - (int)j, final && j == 0, want);
+        assert_memory_equal((const char *)list[plan->frames - 1 - k] + at, want, sizeof want);
+    }
+}
+
+static uint32_t s_least(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
+/*  Env e is cut at step e % T, and has T - 1 - e % T steps behind it when batch 1 begins. */
+static void s_check_stacks(const plan_t *plan)
+{
+    world_t world;
+    s_assemble(&world, plan);
+    const tt_batch_t *b = &world.out;
+    const uint32_t S1 = plan->frames - 1;
+    const size_t at = world.columns->at[world.columns->obs_count - 1].at;
+    for (uint32_t e = 0; e < N; e++) {
+        const uint32_t cut = e % T, age = T - 1 - cut;
+        for (uint32_t t = 0; t <= T; t++)
+            s_expect_stack(&world, plan, (t < T ? b->obs + (t * N + e) * plan->frames : b->last + e * plan->frames), at,
+                e, (int)t, false, s_least(S1, t > cut ? t - cut - 1 : t + age));
+    }
+    assert_int_equal(b->finals, N);
+    for (uint32_t k = 0; k < b->finals; k++) {
+        const uint32_t e = b->final_row[k] % N, t = b->final_row[k] / N;
+        s_expect_stack(
+            &world, plan, b->final_obs + k * plan->frames, at, e, (int)t, true, s_least(S1, 1 + t + T - 1 - e % T));
+    }
+    assert_memory_equal(b->obs + (size_t)T * N * plan->frames, b->last, N * sizeof *b->last);
+    s_free(&world);
+}
+
+static void test_stacks(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < 48; i++)
+        s_check_stacks(&(plan_t){.obs = i & 1 ? "float32[3]" : "{a: uint8[2], b: float32[3]}",
+            .action = "discrete(2)",
+            .whole = i >> 1 & 1,
+            .scale = i >> 2 & 1,
+            .pad = i >> 3 & 1 ? TT_PAD_ZERO : TT_PAD_RESET,
+            .frames = (const uint32_t[]){2, 4, 9}[i / 16]});
 }
 
 static void test_scaled_copies_do_not_depend_on_the_cut(void **state)
@@ -324,6 +394,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_row_t_N_plus_env),
         cmocka_unit_test(test_without_estimates),
+        cmocka_unit_test(test_stacks),
         cmocka_unit_test(test_scaled_copies_do_not_depend_on_the_cut),
         cmocka_unit_test(test_a_plain_vector_stays_in_place),
         cmocka_unit_test(test_a_frame_stays_in_place),

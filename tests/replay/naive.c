@@ -80,7 +80,7 @@ void naive_stack(const naive_t *self, uint32_t env, uint32_t episode, uint32_t i
         uint8_t *to = out[self->cfg.stack - 1 - j];
         if (j <= index)
             world_image(env, episode, index - j, to);
-        else if (self->cfg.pad == REPLAY_PAD_RESET)
+        else if (self->cfg.pad == TT_PAD_RESET)
             world_image(env, episode, 0, to);
         else
             memset(to, 0, 4);

@@ -45,6 +45,24 @@ static void s_check_image(const pair_t *pair, const naive_unit_t *unit, uint64_t
     assert_memory_equal(got, want, stack * sizeof *got);
 }
 
+/*  As a network reads it: the images of all frames, then their vectors. */
+static void s_check_row(const pair_t *pair, const naive_unit_t *unit, uint64_t id, replay_frame_t which)
+{
+    const uint32_t stack = pair->naive->cfg.stack, index = which == REPLAY_AT ? unit->at : unit->next;
+    uint8_t got[STACK_MAX * 16], image[STACK_MAX][4];
+    assert_int_equal(pair->world->columns->row, stack * 16);
+    replay_gather_rows(pair->replay, &id, 1, which, got);
+    naive_stack(pair->naive, unit->env, unit->episode, index, image);
+    assert_memory_equal(got, image, stack * sizeof *image);
+    for (uint32_t k = 0; k < stack; k++) {
+        float vector[3] = {0};
+        const bool there = k <= index;
+        if (there || pair->naive->cfg.pad == TT_PAD_RESET)
+            world_vector(unit->env, unit->episode, there ? index - k : 0, vector);
+        assert_memory_equal(got + 4 * stack + (stack - 1 - k) * sizeof vector, vector, sizeof vector);
+    }
+}
+
 static void s_check_frame(const pair_t *pair, const naive_unit_t *unit, uint64_t id, replay_frame_t which)
 {
     const world_t *world = pair->world;
@@ -65,13 +83,7 @@ static void s_check_frame(const pair_t *pair, const naive_unit_t *unit, uint64_t
         assert_int_equal(*(const int32_t *)column[world->action], (unit->clock + unit->env) % 3);
         assert_true(*(const float *)column[world->columns->reward] == world->row[unit->env][unit->clock].reward);
     }
-    if (pair->naive->cfg.stack == 1) {
-        uint8_t got[4 + 3 * sizeof(float)];
-        assert_int_equal(world->columns->row, sizeof got);
-        replay_gather_rows(pair->replay, &id, 1, which, got);
-        assert_memory_equal(got, image, 4);
-        assert_memory_equal(got + 4, vector, sizeof vector);
-    }
+    s_check_row(pair, unit, id, which);
     s_check_image(pair, unit, id, which);
 }
 
@@ -137,11 +149,14 @@ static void test_random_worlds(void **state)
         world->ends = unit[2] * unit[2] * 0.6;
         world->breaks = unit[3] * unit[3];
         world->index[0] = (uint32_t)(unit[4] * 3); /* a run that goes on, with a replay that begins */
+        const uint32_t stack = 1 + (uint32_t)(unit[8] * STACK_MAX);
+        const tt_pad_t pad = seed % 2 ? TT_PAD_RESET : TT_PAD_ZERO;
+        world_stack(world, stack, pad);
         replay_cfg_t cfg = world_cfg(
             world, 1 + (uint32_t)(unit[5] * 12), 1u << (uint32_t)(unit[6] * 4), 1 + (uint32_t)(unit[7] * unit[7] * 9));
-        cfg.stack = 1 + (uint32_t)(unit[8] * STACK_MAX);
+        cfg.stack = stack;
         cfg.stacked = world->image;
-        cfg.pad = seed % 2 ? REPLAY_PAD_RESET : REPLAY_PAD_ZERO;
+        cfg.pad = pad;
         pair_t pair;
         s_open(&pair, world, &cfg);
         for (int batch = 0; batch < 16; batch++) {

@@ -432,7 +432,7 @@ static void test_another_setup(void **state)
     } other[] = {{offsetof(replay_cfg_t, N), 4, "num_envs 3, here 4"},
         {offsetof(replay_cfg_t, T), 6, "steps of a batch 5, here 6"}, {offsetof(replay_cfg_t, stripes), 8, "stripes"},
         {offsetof(replay_cfg_t, ahead), 3, "ahead"}, {offsetof(replay_cfg_t, stack), 2, "stack"},
-        {offsetof(replay_cfg_t, pad), REPLAY_PAD_ZERO, "pad"},
+        {offsetof(replay_cfg_t, pad), TT_PAD_ZERO, "pad"},
         {offsetof(replay_cfg_t, priority_delay), 9, "priority_delay"}, {offsetof(replay_cfg_t, seed), 9, "seed"},
         {offsetof(replay_cfg_t, capacity), 1u << 20, "capacity"}, {offsetof(replay_cfg_t, store), 3, "stored columns"}};
     for (size_t i = 0; i < TT_COUNT(other); i++) {

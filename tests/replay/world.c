@@ -36,18 +36,24 @@ uint64_t world_final_bytes(void)
     return 12 + 4;
 }
 
-static void s_columns(world_t *self)
+static void s_columns(world_t *self, uint32_t frames, tt_pad_t pad)
 {
     static const int64_t three = 3;
     const tt_space_t leaf[] = {{.kind = TT_SPACE_BOX, .key = "image", .dtype = TT_U8, .rank = 2, .shape = {2, 2}},
         {.kind = TT_SPACE_BOX, .key = "vector", .dtype = TT_F32, .rank = 1, .shape = {3}}};
     const tt_space_t obs = {.kind = TT_SPACE_DICT, .part = leaf, .parts = 2};
     const tt_space_t action = TT_CHOICES(&three);
-    const tt_status_t status = tt_columns_new(&self->columns, &obs, &action, false, true);
+    const tt_status_t status = tt_columns_new_stacked(&self->columns, &obs, &action, false, true, frames, pad);
     TT_CHECK(status == TT_OK);
     self->image = 0;
     self->vector = 1;
     self->action = self->columns->action;
+}
+
+void world_stack(world_t *self, uint32_t frames, tt_pad_t pad)
+{
+    tt_columns_destroy(&self->columns);
+    s_columns(self, frames, pad);
 }
 
 world_t *world_new(uint32_t N, uint32_t T, uint32_t seed)
@@ -59,7 +65,7 @@ world_t *world_new(uint32_t N, uint32_t T, uint32_t seed)
     self->seed = seed;
     self->ends = 0.1;
     self->breaks = 0.1;
-    s_columns(self);
+    s_columns(self, 1, TT_PAD_RESET);
     return self;
 }
 

@@ -29,6 +29,8 @@ typedef struct {
     uint8_t broke[WORLD_ENVS];
 } world_t;
 
+/*  Show the newest `frames` in every column of the observation: before anything is played. */
+void world_stack(world_t *self, uint32_t frames, tt_pad_t pad);
 world_t *world_new(uint32_t N, uint32_t T, uint32_t seed);
 void world_destroy(world_t **self_p);
 
