@@ -101,6 +101,15 @@ static void s_print_replay(FILE *out, const tt_feed_t *feed, const tt_train_cfg_
         fprintf(out, "%s of files beside the snapshots, %s while much is written (replay.save)\n", a, b);
 }
 
+static void s_print_stack(FILE *out, const tt_columns_t *columns)
+{
+    if (columns->stack.frames == 1)
+        return;
+    fprintf(out, "#   %-12s %u frames, each stored and sent once: ", "stacked", columns->stack.frames);
+    columns_print_stacked(out, columns);
+    fprintf(out, ", before an episode %s\n", columns->stack.pad == TT_PAD_ZERO ? "zeros" : "its first frame");
+}
+
 void comes_to_print(FILE *out, const tt_setup_t *setup)
 {
     sums_t self;
@@ -109,6 +118,7 @@ void comes_to_print(FILE *out, const tt_setup_t *setup)
     const tt_train_cfg_t *train = tt_setup_train(setup);
     fprintf(out, "# what it comes to:\n#   %-12s %s\n#   %-12s %s%s\n", "observation", train->space.obs, "action",
         train->space.action, train->space.mask ? ", some choices masked" : "");
+    s_print_stack(out, self.columns);
     columns_print(out, self.columns);
     fprintf(out, "#   %-12s %u numbers that the networks read\n", "flattened", self.columns->flat);
     for (uint32_t t = 0; t < self.net.towers; t++) {
@@ -150,6 +160,8 @@ json_t *comes_to_json(const tt_setup_t *setup)
     for (uint32_t t = 0; t < self.net.towers; t++)
         if (self.net.tower[t].kind == TT_TOWER_ENCODER)
             json_object_set_new(all, self.net.tower[t].name, graph_json(&self.net, self.columns, t));
+    if (self.columns->stack.frames > 1)
+        json_object_set_new(all, "stack", json_integer((json_int_t)self.columns->stack.frames));
     if (self.feed.source == TT_FEED_REPLAY)
         s_add_replay(all, &self.feed);
     tt_columns_destroy(&self.columns);

@@ -39,6 +39,7 @@ static const tt_cfg_field_t s_names[] = {
     {"env.wrappers", TT_CFG_TEXTS, AT(gym.wrappers), "", .help = "wrappers, the innermost first", .quiet = true},
     {"space.env_saves", TT_CFG_STR, AT(space.env_saves), "", .size = ROOM(space.env_saves),
         .help = "how an env is saved"},
+    {"env.stack", TT_CFG_U32, AT(stack.frames), "1", 1, TT_STACK_MAX, .help = "frames that an observation shows"},
     {"algorithm.name", TT_CFG_STR, AT(algorithm.name), "ppo", .size = ROOM(algorithm.name),
         .help = "'tutti algorithms' lists them"},
     {0},
@@ -172,16 +173,19 @@ static tt_status_t s_put_words(tt_config_t *config, const char *key, const tt_sp
     return status;
 }
 
-static tt_status_t s_put_space(tt_config_t *config, const tt_env_ops_t *env)
+static tt_status_t s_put_space(tt_config_t *config, const tt_env_ops_t *env, uint32_t frames)
 {
     char origin[160], threshold[40] = "null";
     snprintf(origin, sizeof origin, "environment %.127s", env->id);
+    if (tt_vec_save_size(env, frames) > TT_ENV_STATE_MAX)
+        return tt_err(TT_INVALID, "a saved state of %s with %u frames is more than %d MiB: lower env.stack", env->id,
+            frames, TT_ENV_STATE_MAX >> 20);
     TT_TRY(s_put_words(config, "space.obs", &env->obs, origin));
     TT_TRY(s_put_words(config, "space.action", &env->action, origin));
     tt_config_put(config, "space.mask", env->mask ? "true" : "false", origin);
     if (gym_is(env->id))
         tt_config_put(config, "space.env_saves", gym_settle(env), origin);
-    s_put_whole(config, "space.env_state", tt_vec_save_size(env), origin);
+    s_put_whole(config, "space.env_state", tt_vec_save_size(env, frames), origin);
     if (!isnan(env->reward_threshold))
         snprintf(threshold, sizeof threshold, "%.17g", env->reward_threshold);
     tt_config_put(config, "space.threshold", threshold, origin);
@@ -232,7 +236,7 @@ static tt_status_t s_resolve(tt_setup_t *self)
         s_default_name(&names);
         tt_config_put(self->config, "name", names.name, "env");
     }
-    return s_blame(self->config, "env", s_put_space(self->config, self->env));
+    return s_blame(self->config, "env", s_put_space(self->config, self->env, names.stack.frames));
 }
 
 /*  ---- the rest ---- */
@@ -327,6 +331,27 @@ static uint32_t s_divisor(const tt_space_t *picture)
     return bytes ? 255 : 1;
 }
 
+/*  Zeros stand for an observation, so one must be allowed to be that: Gymnasium would take the bound that is nearest. */
+static tt_status_t s_check_pad(const tt_setup_t *self)
+{
+    const tt_space_t *leaf[TT_COLUMNS_MAX];
+    const uint32_t leaves = tt_space_leaves(&self->env->obs, leaf, TT_COLUMNS_MAX);
+    if (self->train.stack.frames == 1 || self->train.stack.pad != TT_PAD_ZERO)
+        return TT_OK;
+    for (uint32_t l = 0; l < leaves; l++) {
+        const uint32_t bounds = leaf[l]->kind != TT_SPACE_BOX ? 0
+                                : leaf[l]->same_bounds        ? 1
+                                                              : tt_space_elements(leaf[l]);
+        for (uint32_t i = 0; i < bounds; i++)
+            if ((leaf[l]->low && leaf[l]->low[i] > 0) || (leaf[l]->high && leaf[l]->high[i] < 0))
+                return s_blame(self->config, "env.stack_pad",
+                    tt_err(TT_INVALID, "zeros are outside of what %s observes, within [%g, %g]: take 'reset'",
+                        self->env->id, leaf[l]->low ? leaf[l]->low[i] : -(double)INFINITY,
+                        leaf[l]->high ? leaf[l]->high[i] : (double)INFINITY));
+    }
+    return TT_OK;
+}
+
 /*  What is wrong with the encoder is said later, with the rest (tt_train_fit). */
 static tt_status_t s_put_divisor(tt_setup_t *self)
 {
@@ -384,6 +409,7 @@ static tt_status_t s_claim(tt_setup_t *self)
     TT_TRY(s_put_network(self));
     TT_TRY(tt_train_check(self->config, &self->train));
     TT_TRY(tt_train_fit(self->config, &self->train));
+    TT_TRY(s_check_pad(self));
     TT_TRY(s_check_args(self));
     if (self->algorithm->check)
         TT_TRY(self->algorithm->check(self->config, &self->train, self->algorithm_cfg));

@@ -152,6 +152,18 @@ static size_t s_wider(size_t a, size_t b)
     return a > b ? a : b;
 }
 
+void columns_print_stacked(FILE *out, const tt_columns_t *columns)
+{
+    for (uint32_t c = 0; c < columns->obs_count; c++) {
+        const tt_column_t *column = &columns->at[c];
+        const char *separator = c ? ", " : "", *name = columns->obs_count > 1 ? column->name : "";
+        fprintf(out, "%s%s%s%s[%u", separator, name, *name ? " " : "", tt_dtypes[column->dtype], columns->stack.frames);
+        for (uint32_t i = 0; i < column->rank; i++)
+            fprintf(out, ", %u", column->shape[i]);
+        fputc(']', out);
+    }
+}
+
 void columns_print(FILE *out, const tt_columns_t *columns)
 {
     size_t width = 0;

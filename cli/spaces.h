@@ -15,6 +15,8 @@ void space_print(FILE *out, const char *what, const tt_space_t *space);
 json_t *space_json(const tt_space_t *space);
 
 /*  What a row consists of: a line for each column that begins with '#'. */
+/*  "uint8[4, 84, 84]": of each observation column, what a network sees where observations are stacked. */
+void columns_print_stacked(FILE *out, const tt_columns_t *columns);
 void columns_print(FILE *out, const tt_columns_t *columns);
 /*  [{"name", "dtype", "shape", "bytes"}], new reference. */
 json_t *columns_json(const tt_columns_t *columns);

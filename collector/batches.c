@@ -566,7 +566,7 @@ static tt_status_t s_check_space(const char *env, const char *what, const tt_spa
 
 static tt_status_t s_check_env(const batches_opts_t *o)
 {
-    const size_t bytes = tt_vec_save_size(o->env);
+    const size_t bytes = tt_vec_save_size(o->env, o->cfg->stack.frames);
     TT_TRY(s_check_space(o->cfg->env, "observation", &o->env->obs, o->cfg->space.obs));
     TT_TRY(s_check_space(o->cfg->env, "action", &o->env->action, o->cfg->space.action));
     if (o->env->mask != o->cfg->space.mask || bytes != o->cfg->space.env_state)

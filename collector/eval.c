@@ -2,11 +2,11 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "collector/frames.h"
 #include "collector/vec.h"
 #include "common/base/mem.h"
 #include "common/base/rng.h"
 #include "common/rl/policy.h"
-#include "common/rl/rows.h"
 
 enum { TOGETHER = 128 /* episodes played side by side */ };
 
@@ -15,7 +15,7 @@ typedef struct {
     tt_vec_t *vec;
     const tt_policy_t *policy;
     uint32_t actor; /* tower */
-    tt_rows_t rows;
+    frames_t frames;
     uint32_t E;    /* envs                          */
     uint32_t left; /* episodes that have not ended  */
     bool *ended;
@@ -34,7 +34,7 @@ static uint32_t s_head(const tt_net_spec_t *spec)
 static void s_close(game_t *self)
 {
     tt_vec_destroy(&self->vec);
-    tt_rows_free(&self->rows);
+    frames_free(&self->frames);
     free(self->ended);
     free(self->head);
     free(self->reward);
@@ -53,7 +53,7 @@ static tt_status_t s_open(
     *self = (game_t){.cfg = cfg, .policy = policy, .E = count, .left = count};
     self->actor = s_head(tt_net_spec(tt_inference_net(cfg->net)));
     TT_TRY(tt_vec_new(&self->vec, &vec));
-    tt_rows_init(&self->rows, columns, cfg->norm != NULL, cfg->clip_obs);
+    frames_init(&self->frames, columns, cfg->norm != NULL, cfg->clip_obs);
     self->ended = tt_array0(count, sizeof *self->ended);
     self->head = tt_array0(tt_mul(count, policy->out), sizeof *self->head);
     self->reward = tt_array0(count, sizeof *self->reward);
@@ -66,7 +66,7 @@ static tt_status_t s_open(
 
 static tt_status_t s_act(game_t *self)
 {
-    const void *const *row = tt_rows_of(&self->rows, self->E, self->cfg->norm, tt_vec_obs(self->vec));
+    const void *const *row = frames_now(&self->frames, self->vec, self->E, self->cfg->norm, tt_vec_obs(self->vec));
     float *out[TT_TOWERS_MAX] = {NULL};
     out[self->actor] = self->head;
     TT_TRY(tt_inference_run(self->cfg->net, row, self->E, out));

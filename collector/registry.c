@@ -80,9 +80,9 @@ static tt_status_t s_check_state(const char *path, const tt_env_ops_t *ops)
     if (ops->save && (ops->save_size < 1 || ops->save_size > TT_ENV_MAX_STATE))
         return tt_err(
             TT_INVALID, "%s: save_size is %zu, must be 1 to %zu", path, ops->save_size, (size_t)TT_ENV_MAX_STATE);
-    if (tt_vec_save_size(ops) > TT_ENV_STATE_MAX)
+    if (tt_vec_save_size(ops, 1) > TT_ENV_STATE_MAX)
         return tt_err(TT_INVALID, "%s: a saved state with its observation is %zu bytes, must be at most %zu", path,
-            tt_vec_save_size(ops), (size_t)TT_ENV_STATE_MAX);
+            tt_vec_save_size(ops, 1), (size_t)TT_ENV_STATE_MAX);
     return TT_OK;
 }
 
@@ -96,9 +96,9 @@ static tt_status_t s_check_batch(const char *path, const tt_env_batch_ops_t *bat
     if (batch->save && (env->save_size < 1 || env->save_size > TT_ENV_MAX_STATE))
         return tt_err(
             TT_INVALID, "%s: save_size is %zu, must be 1 to %zu", path, env->save_size, (size_t)TT_ENV_MAX_STATE);
-    if (tt_vec_save_size(env) > TT_ENV_STATE_MAX)
+    if (tt_vec_save_size(env, 1) > TT_ENV_STATE_MAX)
         return tt_err(TT_INVALID, "%s: a saved state with its observation is %zu bytes, must be at most %zu", path,
-            tt_vec_save_size(env), (size_t)TT_ENV_STATE_MAX);
+            tt_vec_save_size(env, 1), (size_t)TT_ENV_STATE_MAX);
     if (env->reset || env->step || env->step_many || env->init || env->fini || env->save || env->load)
         return tt_err(
             TT_INVALID, "%s: a batch has open, send, recv and close; the functions for one env must be NULL", path);

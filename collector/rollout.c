@@ -2,11 +2,11 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "collector/frames.h"
 #include "collector/vec.h"
 #include "common/base/clock.h"
 #include "common/base/mem.h"
 #include "common/rl/policy.h"
-#include "common/rl/rows.h"
 
 enum { TIMED_STEPS = 4 }; /* of a batch, to see where the time goes */
 
@@ -26,7 +26,7 @@ struct rollout {
     uint32_t actor, critic; /* towers */
     size_t state_bytes;
     tt_vec_t *vec;
-    tt_rows_t rows;
+    frames_t frames;
     uint32_t t;            /* steps played of the batch in hand                */
     void *block;           /* NULL = no batch in hand                         */
     uint32_t block_finals; /* for how many the block has room                  */
@@ -94,8 +94,8 @@ tt_status_t rollout_new(rollout_t **self_p, const rollout_cfg_t *cfg)
     self->T = cfg->steps;
     self->E = cfg->env_count;
     self->seen = cfg->columns->action; /* the actions come after them */
-    self->state_bytes = tt_vec_save_size(cfg->env);
-    tt_rows_init(&self->rows, cfg->columns, cfg->norm != NULL, cfg->clip_obs);
+    self->state_bytes = tt_vec_save_size(cfg->env, cfg->columns->stack.frames);
+    frames_init(&self->frames, cfg->columns, cfg->norm != NULL, cfg->clip_obs);
     self->head = tt_array0(tt_mul(self->E, policy.out), sizeof *self->head);
     self->log_std = tt_array0(policy.log_std, sizeof *self->log_std);
     self->who = tt_array0(self->E, sizeof *self->who);
@@ -126,7 +126,7 @@ void rollout_destroy(rollout_t **self_p)
     free(self->finals.env);
     for (uint32_t c = 0; c < self->seen; c++)
         free(self->finals.column[c]);
-    tt_rows_free(&self->rows);
+    frames_free(&self->frames);
     free(self->head);
     free(self->log_std);
     free(self->who);
@@ -172,6 +172,24 @@ static void s_take_block(rollout_t *self, uint32_t finals)
     self->at = at;
 }
 
+/*  Frames that the learners need of the batch before; zeros where they are another episode's. */
+static void s_put_before(rollout_t *self)
+{
+    const uint32_t before = self->columns->before;
+    for (uint32_t k = 1; k <= before; k++) {
+        void *column[TT_COLUMNS_MAX];
+        tt_vec_before(self->vec, k, column);
+        for (uint32_t c = 0; c < self->columns->obs_count; c++) {
+            const size_t bytes = self->columns->at[c].bytes;
+            char *to = (char *)self->at.before[c] + (size_t)(before - k) * self->E * bytes;
+            memcpy(to, column[c], self->E * bytes);
+            for (uint32_t i = 0; i < self->E; i++)
+                if (tt_vec_age(self->vec, i) < k)
+                    memset(to + i * bytes, 0, bytes);
+        }
+    }
+}
+
 tt_status_t rollout_begin(rollout_t *self)
 {
     self->t = 0;
@@ -183,6 +201,7 @@ tt_status_t rollout_begin(rollout_t *self)
         s_take_block(self, self->block_finals);
     for (uint32_t i = 0; i < self->E; i++)
         self->at.age[i] = tt_vec_age(self->vec, i);
+    s_put_before(self);
     return tt_inference_log_std(self->cfg.net, self->actor, self->log_std);
 }
 
@@ -289,7 +308,7 @@ static tt_status_t s_act(rollout_t *self, void *const *seen, void *const *action
     for (uint32_t i = 0; i < self->E; i++)
         self->clock[i] = tt_vec_clock(self->vec, i);
     const tt_dist_draw_t draw = {self->cfg.seed, TT_STREAM_ACTION, self->who, self->clock};
-    const void *const *row = tt_rows_of(&self->rows, self->E, self->cfg.norm, seen);
+    const void *const *row = frames_now(&self->frames, self->vec, self->E, self->cfg.norm, seen);
     return self->cfg.actor.kind == TT_ACT_SAMPLE ? s_sample(self, row, mask, &draw, action)
                                                  : s_explore(self, row, mask, &draw, action);
 }
@@ -337,18 +356,16 @@ tt_status_t rollout_play(rollout_t *self, uint32_t max_steps, bool *done)
 
 /* ---- the end of a batch ------------------------------------------------------------------------------------------ */
 
-static tt_status_t s_values(rollout_t *self, void *const *seen, uint32_t rows, float *value)
-{
-    return rows ? s_evaluate(self, tt_rows_of(&self->rows, rows, self->cfg.norm, seen), rows, NULL, value) : TT_OK;
-}
-
 /*  What the steps were estimated at, and the observations after them. */
-static tt_status_t s_estimate(rollout_t *self, uint32_t K)
+static tt_status_t s_estimate(rollout_t *self, const tt_segment_shape_t *shape)
 {
     const tt_segment_t *at = &self->at;
+    const uint32_t K = shape->K;
     const size_t rows = (size_t)self->T * self->E;
-    TT_TRY(s_values(self, at->last, self->E, at->last_value));
-    TT_TRY(s_values(self, at->final, K, at->final_value));
+    TT_TRY(s_evaluate(
+        self, frames_now(&self->frames, self->vec, self->E, self->cfg.norm, at->last), self->E, NULL, at->last_value));
+    if (K)
+        TT_TRY(s_evaluate(self, frames_finals(&self->frames, shape, at, self->cfg.norm), K, NULL, at->final_value));
     self->finite = s_finite(at->log_prob, rows) && s_finite(at->value, rows) && s_finite(at->last_value, self->E) &&
                    s_finite(at->final_value, K);
     return TT_OK;
@@ -385,7 +402,7 @@ tt_status_t rollout_finish(rollout_t *self, tt_segment_shape_t *shape, zmq_msg_t
     tt_segment_map(shape, self->block, &self->at);
     s_put_ends(self);
     if (self->cfg.actor.kind == TT_ACT_SAMPLE)
-        TT_TRY(s_estimate(self, K));
+        TT_TRY(s_estimate(self, shape));
     for (uint32_t i = 0; self->state_bytes && i < self->E; i++)
         TT_TRY(tt_vec_save(self->vec, i, self->at.states + i * self->state_bytes));
     if (!self->finite)

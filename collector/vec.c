@@ -143,6 +143,8 @@ static void s_alloc_obs(tt_vec_t *self, uint32_t k, const tt_space_t *leaf)
     else
         self->obs[k] = lent;
     self->raw[k] = self->obs_leaf[k].scratch ? self->obs_leaf[k].scratch : self->obs[k];
+    if (self->columns->stack.frames > 1)
+        self->past[k] = s_array(self, tt_mul(self->columns->stack.frames - 1, self->columns->at[k].bytes));
 }
 
 static void s_alloc_columns(tt_vec_t *self)
@@ -206,6 +208,7 @@ void tt_vec_destroy(tt_vec_t **self_p)
         if (!self->lent || self->obs[k] != self->rows.obs[k])
             free(self->obs[k]);
         leaf_free(&self->obs_leaf[k]);
+        free(self->past[k]);
     }
     for (uint32_t k = 0; self->action_leaf && k < self->columns->action_count; k++)
         leaf_free(&self->action_leaf[k]);
@@ -232,6 +235,12 @@ void *const *tt_vec_obs(const tt_vec_t *self)
 const uint8_t *tt_vec_mask(const tt_vec_t *self)
 {
     return self->mask;
+}
+
+void tt_vec_before(const tt_vec_t *self, uint32_t k, void *column[TT_COLUMNS_MAX])
+{
+    for (uint32_t c = 0; c < self->columns->obs_count; c++)
+        column[c] = vec_past(self, k, c);
 }
 
 uint64_t tt_vec_clock(const tt_vec_t *self, uint32_t i)
@@ -285,9 +294,19 @@ static tt_status_t s_give(tt_vec_t *self, const void *const *action)
     return self->mask ? s_check_allowed(self, action) : TT_OK;
 }
 
+/*  What is seen now will be what was seen. */
+static void s_keep_frames(tt_vec_t *self)
+{
+    self->moves++;
+    for (uint32_t c = 0; c < self->columns->obs_count; c++)
+        memcpy(vec_past(self, 1, c), self->obs[c], (size_t)self->count * self->columns->at[c].bytes);
+}
+
 /*  One step each, checked as they come. */
 static tt_status_t s_move(tt_vec_t *self)
 {
+    if (self->columns->stack.frames > 1)
+        s_keep_frames(self);
     TT_TRY(self->mover->send(self));
     for (uint32_t left = self->count, first, came; left; left -= came < left ? came : left) {
         TT_TRY(self->mover->recv(self, &first, &came));

@@ -41,6 +41,10 @@ uint64_t tt_vec_clock(const tt_vec_t *self, uint32_t i);
 /*  Steps that env i has taken in its episode. */
 uint32_t tt_vec_age(const tt_vec_t *self, uint32_t i);
 
+/*  Where observations are stacked: column[c] -> [count][elements] of each observation column as they were k steps ago, k = 1 ..
+ *  stack.frames - 1. Of env i they are of its episode where k is at most its age. Borrowed until the next step, load or destroy. */
+void tt_vec_before(const tt_vec_t *self, uint32_t k, void *column[TT_COLUMNS_MAX]);
+
 /*  One step each. action[k]: array [count][elements] of action column k (boxes are clipped to their bounds here, the
  *  caller's array is not changed). Writes reward[count] and the flags [count] (0 or 1; both may be set).
  *  TT_INVALID: a choice out of range or not allowed by the mask, or an action that is not a number (nothing has moved then).
@@ -54,9 +58,9 @@ tt_status_t tt_vec_step(
  *  mask). Borrowed until the next. */
 const void *tt_vec_final(const tt_vec_t *self, uint32_t i, uint32_t column);
 
-/*  Bytes that continue env i elsewhere: tt_vec_save_size() each (0 when the env cannot be saved). TT_INTERNAL, TT_UNAVAILABLE: as
+/*  Bytes that continue env i elsewhere, the frames that its stack shows among them: tt_vec_save_size() each (0 when the env cannot be saved). TT_INTERNAL, TT_UNAVAILABLE: as
  *  tt_vec_step. */
-size_t tt_vec_save_size(const tt_env_ops_t *ops);
+size_t tt_vec_save_size(const tt_env_ops_t *ops, uint32_t frames);
 tt_status_t tt_vec_save(const tt_vec_t *self, uint32_t i, void *bytes);
 /*  TT_DATA: the bytes are not such a state. */
 tt_status_t tt_vec_load(tt_vec_t *self, uint32_t i, const void *bytes);

@@ -54,6 +54,8 @@ struct tt_vec {
         uint8_t *terminated, *truncated;
     } out;
 
+    uint64_t moves;                    /* steps since it was made: frames of move m are in slot m % (frames - 1) */
+    void *past[TT_COLUMNS_MAX];        /* of each leaf, [frames - 1][count][elements]; NULL without stacks */
     void *obs[TT_COLUMNS_MAX];         /* of each leaf, as stored [count][elements]               */
     void *raw[TT_COLUMNS_MAX];         /* where the env writes it: the same, or the leaf's scratch */
     void *final[TT_COLUMNS_MAX];       /* by number of the column, [count][elements]              */
@@ -73,6 +75,14 @@ void vec_one_line(char *to, size_t room, const char *text);
 
 /*  An episode for env i alone, numbered by its clock: one that has been begun by nobody. */
 tt_status_t vec_begin_anew(tt_vec_t *self, uint32_t i, uint64_t clock);
+
+/*  The observations of a column k steps ago: [count][elements]. */
+static inline char *vec_past(const tt_vec_t *self, uint32_t k, uint32_t column)
+{
+    const uint32_t slots = self->columns->stack.frames - 1;
+    const size_t slot = (self->moves + slots - k) % slots;
+    return (char *)self->past[column] + slot * self->count * self->columns->at[column].bytes;
+}
 
 /*  Of env i; NULL when there is none. */
 static inline uint8_t *vec_mask(const tt_vec_t *self, uint32_t i)

@@ -32,6 +32,12 @@ const tt_cfg_field_t tt_train_fields[] = {
         .help =
             "gym: wrappers of Gymnasium's, or module:Class, the innermost first: [FlattenObservation, NAME(KEY=VALUE)]",
         .quiet = true},
+    {"env.stack", TT_CFG_U32, AT(stack.frames), "1", 1, TT_STACK_MAX,
+        .help =
+            "observations show the newest so many, as Gymnasium's FrameStackObservation; each is stored and sent once",
+        .quiet = true},
+    {"env.stack_pad", TT_CFG_ENUM, AT(stack.pad), "reset", .choices = "reset|zero",
+        .help = "what stands for those before an episode: its first, or zeros", .quiet = true},
     {"num_envs", TT_CFG_U32, AT(num_envs), "8", 1, TT_ENVS_MAX, .help = "environments, in all collectors together"},
     {"num_steps", TT_CFG_U32, AT(num_steps), "128", 1, TT_STEPS_MAX, .help = "steps of every environment in a batch"},
     {"lag", TT_CFG_U32, AT(lag), "1", 0, TT_LAG_MAX,

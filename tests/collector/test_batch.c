@@ -301,7 +301,7 @@ static void test_states_move(void **state)
     (void)state;
     s_herd.begins = true;
     char bytes[256];
-    assert_true(tt_vec_save_size(&s_ops.env) > 12 && tt_vec_save_size(&s_ops.env) <= sizeof bytes);
+    assert_true(tt_vec_save_size(&s_ops.env, 1) > 12 && tt_vec_save_size(&s_ops.env, 1) <= sizeof bytes);
     RANGE whole = range_open(&s_ops.env, 4, 0, N);
     RANGE one = range_open(&s_ops.env, 4, 3, 1);
     io_t io = {0}, alone = {0};
@@ -319,7 +319,7 @@ static void test_states_move(void **state)
         assert_int_equal(alone.truncated[0], io.truncated[3]);
     }
     const double far = 7;
-    memcpy(bytes + tt_vec_save_size(&s_ops.env) - 8, &far, 8);
+    memcpy(bytes + tt_vec_save_size(&s_ops.env, 1) - 8, &far, 8);
     assert_err(tt_vec_load(one.vec, 0, bytes), TT_DATA, "load refused a saved state: steps out of range");
 }
 

@@ -148,7 +148,7 @@ static void test_acrobot_refuses_angles_out_of_reach(void **state)
     static const double bad[] = {1e300, -4, INFINITY, NAN};
     for (size_t i = 0; i < TT_COUNT(bad); i++) {
         tt_vec_save(range.vec, 0, bytes);
-        memcpy(bytes + tt_vec_save_size(ops) - 4 * sizeof(double), &bad[i], sizeof(double));
+        memcpy(bytes + tt_vec_save_size(ops, 1) - 4 * sizeof(double), &bad[i], sizeof(double));
         assert_int_equal(tt_vec_load(range.vec, 0, bytes), TT_DATA);
     }
 }

@@ -288,7 +288,7 @@ static void check_damaged(const tt_env_ops_t *ops)
 {
     enum { ROUNDS = 1000 };
     unsigned char good[MOST_OBS + MOST_STATE], bad[MOST_STATE];
-    const size_t at = tt_vec_save_size(ops) - ops->save_size;
+    const size_t at = tt_vec_save_size(ops, 1) - ops->save_size;
     uint32_t taken = 0;
     io_t io;
     assert_true(at + ops->save_size <= sizeof good && ops->save_size <= sizeof bad && ops->state_size <= MOST_STATE);

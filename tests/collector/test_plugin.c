@@ -30,7 +30,7 @@ static void test_the_example_runs(void **state)
     uint8_t terminated[4], truncated[4];
     unsigned ended = 0, cut = 0;
     char bytes[256];
-    assert_true(tt_vec_save_size(ops) > 0 && tt_vec_save_size(ops) <= sizeof bytes);
+    assert_true(tt_vec_save_size(ops, 1) > 0 && tt_vec_save_size(ops, 1) <= sizeof bytes);
     RANGE range = range_open(ops, 3, 0, 4);
     RANGE moved = range_open(ops, 3, 1, 1);
     for (int t = 0; t < 1000; t++) {
@@ -145,10 +145,10 @@ static void test_what_init_made_is_saved_by_its_own_save(void **state)
         assert_ok(range_step(&b, action, reward, terminated, truncated));
         assert_memory_equal(range_obs(&a), range_obs(&b), sizeof(float));
     }
-    memcpy(bytes + tt_vec_save_size(ops) - sizeof(float), &(float){NAN}, sizeof(float));
+    memcpy(bytes + tt_vec_save_size(ops, 1) - sizeof(float), &(float){NAN}, sizeof(float));
     assert_int_equal(tt_vec_load(b.vec, 0, bytes), TT_DATA); /* its own load refuses */
     assert_non_null(strstr(tt_err_text(), "Bad-v0: load refused"));
-    assert_int_equal(tt_vec_save_size(find("bad_nan_in_step")), 0); /* init without save: cannot be moved */
+    assert_int_equal(tt_vec_save_size(find("bad_nan_in_step"), 1), 0); /* init without save: cannot be moved */
 }
 
 /*  A batch comes out of a shared object as ordinary envs do, and is cut by its table's limit. */

@@ -22,6 +22,8 @@ typedef struct {
     blocks_t *blocks;
     uint32_t steps;
     tt_actor_t actor;
+    uint32_t frames; /* 0: nothing is stacked */
+    tt_pad_t pad;
 } world_t;
 
 /*  A normaliser that has seen something. */
@@ -39,21 +41,28 @@ static tt_norm_t *s_norm(uint32_t dims)
     return norm;
 }
 
-static void s_open_env(world_t *w, const tt_env_ops_t *env, uint32_t steps, bool normalise, tt_actor_t actor)
+static void s_open_stacked(world_t *w, const tt_env_ops_t *env, uint32_t steps, bool normalise, tt_actor_t actor,
+    uint32_t frames, tt_pad_t pad)
 {
-    *w = (world_t){.env = env, .steps = steps, .blocks = blocks_new(), .actor = actor};
+    *w = (world_t){.env = env, .steps = steps, .blocks = blocks_new(), .actor = actor, .frames = frames, .pad = pad};
     const bool estimates = actor.kind == TT_ACT_SAMPLE;
-    assert_ok(tt_columns_new(&w->columns, &w->env->obs, &w->env->action, w->env->mask, estimates));
+    assert_ok(tt_columns_new_stacked(&w->columns, &w->env->obs, &w->env->action, w->env->mask, estimates, frames, pad));
     tt_policy_of(&w->policy, w->columns);
     const uint32_t hidden[] = {32, 32};
     tt_net_spec_t spec =
         estimates ? tt_net_actor_critic(w->columns->flat, hidden, 2, TT_NN_TANH, w->policy.out, w->policy.log_std)
                   : tt_net_one("q", w->columns->flat, hidden, 2, TT_NN_TANH, w->policy.out);
     tt_train_parts(&spec, w->columns, false);
+    spec.stack = w->columns->stack;
     assert_ok(tt_inference_new(&w->net, &spec));
     assert_ok(
         tt_net_init(tt_inference_net(w->net), tt_inference_stream(w->net), SEED, (const float[]){0.5f, 1.0f}, -0.3f));
     w->norm = normalise ? s_norm(w->columns->scaled) : NULL;
+}
+
+static void s_open_env(world_t *w, const tt_env_ops_t *env, uint32_t steps, bool normalise, tt_actor_t actor)
+{
+    s_open_stacked(w, env, steps, normalise, actor, 1, TT_PAD_RESET);
 }
 
 /*  CartPole that must not be pushed to the left when it goes there too fast. */
@@ -171,6 +180,9 @@ static void s_assert_part(const segment_t *whole, uint32_t from, const segment_t
         if (column->keep)
             s_assert_rows(column, whole->at.last[c], from, part->at.last[c], 0, E);
     }
+    for (uint32_t c = 0; c < columns->obs_count; c++)
+        for (size_t b = 0; b < columns->before; b++)
+            s_assert_rows(&columns->at[c], whole->at.before[c], b * W + from, part->at.before[c], b * E, E);
     assert_bits(whole->at.age + from, part->at.age, E);
     assert_bits(whole->at.states + (size_t)from * S, part->at.states, (size_t)E * S);
     uint32_t k = 0;
@@ -190,18 +202,40 @@ static void s_assert_part(const segment_t *whole, uint32_t from, const segment_t
 
 /* ---- the reference: written to be read, not to be fast -------------------------------------------------------------- */
 
-/*  leaf[c] -> one row of observation column c. */
-static float s_value_of(const world_t *w, const void *const *leaf, float *head)
+/*  What an episode has shown, as a network reads it. */
+typedef struct {
+    float frame[512][256];
+    uint32_t count;
+} past_t;
+
+static void s_read(const world_t *w, const void *const *leaf, float *flat)
 {
-    float flat[256], scaled[256], value;
-    const void *row = flat;
+    float scaled[256];
     tt_columns_read(w->columns, leaf, flat);
-    if (w->norm) {
-        tt_columns_scaled(w->columns, leaf, scaled);
-        tt_norm_scale(w->norm, scaled, 1, CLIP, scaled);
-        tt_columns_put_scaled(w->columns, scaled, flat);
-    }
-    assert_ok(tt_inference_run(w->net, &row, 1, (float *const[]){head, &value}));
+    if (!w->norm)
+        return;
+    tt_columns_scaled(w->columns, leaf, scaled);
+    tt_norm_scale(w->norm, scaled, 1, CLIP, scaled);
+    tt_columns_put_scaled(w->columns, scaled, flat);
+}
+
+/*  leaf[c] -> one row of observation column c, which comes behind the past. */
+static float s_value_of(const world_t *w, past_t *past, const void *const *leaf, float *head)
+{
+    static const char zeros[4096];
+    const void *row[TT_STACK_MAX], *none[TT_COLUMNS_MAX];
+    float zero[256], value;
+    const uint32_t frames = w->frames;
+    for (uint32_t c = 0; c < TT_COLUMNS_MAX; c++)
+        none[c] = zeros;
+    tt_columns_read(w->columns, none, zero);
+    assert_true(past->count < TT_COUNT(past->frame));
+    s_read(w, leaf, past->frame[past->count]);
+    for (uint32_t k = 0; k < frames; k++) /* from the newest */
+        row[frames - 1 - k] = k <= past->count         ? past->frame[past->count - k]
+                              : w->pad == TT_PAD_RESET ? past->frame[0]
+                                                       : zero;
+    assert_ok(tt_inference_run(w->net, row, 1, (float *const[]){head, &value}));
     return value;
 }
 
@@ -248,8 +282,10 @@ static void s_assert_reference(const world_t *w, const segment_t *segment, uint3
     const uint32_t E = segment->shape.E, who = lo + e;
     const bool estimates = w->actor.kind == TT_ACT_SAMPLE;
     RANGE range = range_open(w->env, SEED, lo + e, 1);
+    static past_t past;
     const void *leaf[TT_COLUMNS_MAX];
     uint32_t k = 0;
+    past.count = 0;
     for (uint32_t t = 0; t < w->steps; t++) {
         const size_t at = (size_t)t * E + e;
         const uint64_t clock = tt_vec_clock(range.vec, 0);
@@ -260,7 +296,8 @@ static void s_assert_reference(const world_t *w, const segment_t *segment, uint3
         uint8_t terminated, truncated;
         s_now(&range, leaf);
         s_assert_leaves(columns, segment->at.column, at, leaf);
-        const float value = s_value_of(w, leaf, head);
+        const float value = s_value_of(w, &past, leaf, head);
+        past.count++;
         for (uint32_t i = 0; i < columns->action_count; i++)
             action[i] = room[i];
         const float log_prob = s_act(w, head, tt_vec_mask(range.vec), &draw, action);
@@ -272,6 +309,8 @@ static void s_assert_reference(const world_t *w, const segment_t *segment, uint3
         assert_true(segment->at.reward[at] == reward);
         assert_int_equal(segment->at.terminated[at], terminated);
         assert_int_equal(segment->at.truncated[at], truncated);
+        if (terminated && !truncated)
+            past.count = 0;
         if (!truncated)
             continue;
         while (segment->at.final_env[k] != e)
@@ -280,12 +319,13 @@ static void s_assert_reference(const world_t *w, const segment_t *segment, uint3
         assert_int_equal(segment->at.final_t[k], t);
         s_final(&range, leaf);
         s_assert_leaves(columns, segment->at.final, k, leaf);
-        assert_true(!estimates || segment->at.final_value[k] == s_value_of(w, leaf, NULL));
+        assert_true(!estimates || segment->at.final_value[k] == s_value_of(w, &past, leaf, NULL));
+        past.count = 0;
         k++;
     }
     s_now(&range, leaf);
     s_assert_leaves(columns, segment->at.last, e, leaf);
-    assert_true(!estimates || segment->at.last_value[e] == s_value_of(w, leaf, NULL));
+    assert_true(!estimates || segment->at.last_value[e] == s_value_of(w, &past, leaf, NULL));
 }
 
 /* ---- tests ------------------------------------------------------------------------------------------------------- */
@@ -295,23 +335,31 @@ typedef struct {
     uint32_t steps;
     bool normalise, truncates;
     tt_actor_t actor;
+    uint32_t frames;
+    tt_pad_t pad;
 } case_t;
 
 static const case_t s_cases[] = {
-    {"CartPole-v1", 64, false, false, {0}},
-    {"CartPole-v1", 200, true, false, {0}},
-    {"Pendulum-v1", 450, false, true, {0}},
-    {"MountainCar-v0", 401, true, true, {0}},
-    {"Zoo-v0", 60, false, true, {0}},
-    {"Zoo-v0", 60, true, true, {0}},
-    {"CartPole-v1", 64, false, false, {TT_ACT_ARGMAX, 1, 0.1, 900, 0, false}},
-    {"MountainCar-v0", 401, true, true, {TT_ACT_ARGMAX, 0.5, 0, 2000, 300, false}},
-    {"Bridled", 64, false, false, {TT_ACT_ARGMAX, 0.5, 0.5, 0, 0, false}},
+    {"CartPole-v1", 64, false, false, {0}, 1, TT_PAD_RESET},
+    {"CartPole-v1", 200, true, false, {0}, 1, TT_PAD_RESET},
+    {"Pendulum-v1", 450, false, true, {0}, 1, TT_PAD_RESET},
+    {"MountainCar-v0", 401, true, true, {0}, 1, TT_PAD_RESET},
+    {"Zoo-v0", 60, false, true, {0}, 1, TT_PAD_RESET},
+    {"Zoo-v0", 60, true, true, {0}, 1, TT_PAD_RESET},
+    {"CartPole-v1", 64, false, false, {TT_ACT_ARGMAX, 1, 0.1, 900, 0, false}, 1, TT_PAD_RESET},
+    {"MountainCar-v0", 401, true, true, {TT_ACT_ARGMAX, 0.5, 0, 2000, 300, false}, 1, TT_PAD_RESET},
+    {"Bridled", 64, false, false, {TT_ACT_ARGMAX, 0.5, 0.5, 0, 0, false}, 1, TT_PAD_RESET},
+    {"CartPole-v1", 64, true, false, {0}, 3, TT_PAD_RESET},
+    {"CartPole-v1", 2, false, false, {0}, 5, TT_PAD_RESET},
+    {"Pendulum-v1", 450, true, true, {0}, 4, TT_PAD_ZERO},
+    {"Zoo-v0", 60, true, true, {0}, 2, TT_PAD_ZERO},
+    {"Zoo-v0", 60, false, true, {0}, 7, TT_PAD_RESET},
+    {"MountainCar-v0", 401, true, true, {TT_ACT_ARGMAX, 0.5, 0, 2000, 300, false}, 4, TT_PAD_ZERO},
 };
 
 static void s_open_case(world_t *w, const case_t *c)
 {
-    s_open_env(w, s_env(c->env), c->steps, c->normalise, c->actor);
+    s_open_stacked(w, s_env(c->env), c->steps, c->normalise, c->actor, c->frames ? c->frames : 1, c->pad);
 }
 
 static void test_same_as_the_plain_way(void **state)
@@ -327,6 +375,47 @@ static void test_same_as_the_plain_way(void **state)
         for (uint32_t e = 0; e < 5; e++)
             s_assert_reference(&w, &segment, 3, e);
         tt_frame_close(&segment.frame);
+        rollout_destroy(&rollout);
+        s_close(&w);
+    }
+}
+
+/*  A segment has the frames before its first from the one before it, as far as they are of the same episode. */
+static void s_assert_before(const segment_t *first, const segment_t *second)
+{
+    static const char zeros[4096];
+    const tt_columns_t *columns = first->shape.columns;
+    const uint32_t E = first->shape.E, before = columns->before;
+    for (uint32_t c = 0; c < columns->obs_count; c++)
+        for (uint32_t k = 1; k <= before; k++)
+            for (uint32_t e = 0; e < E; e++) {
+                const bool there = second->at.age[e] >= k;
+                const uint32_t T = first->shape.T, at = (before - k) * E + e;
+                if (there && k > T)
+                    s_assert_rows(
+                        &columns->at[c], second->at.before[c], at, first->at.before[c], (before + T - k) * E + e, 1);
+                else
+                    s_assert_rows(&columns->at[c], second->at.before[c], at, there ? first->at.column[c] : zeros,
+                        there ? (T - k) * E + e : 0, 1);
+            }
+}
+
+static void test_a_segment_has_what_its_stacks_show(void **state)
+{
+    (void)state;
+    for (size_t c = 0; c < TT_COUNT(s_cases); c++) {
+        world_t w;
+        s_open_case(&w, &s_cases[c]);
+        assert_int_equal(w.columns->before, s_cases[c].frames > 1 && w.columns->value >= 0 ? s_cases[c].frames - 1 : 0);
+        rollout_t *rollout = s_rollout(&w, 0, 6);
+        segment_t first = s_play(rollout, UINT32_MAX);
+        for (int batch = 0; batch < 4; batch++) {
+            segment_t second = s_play(rollout, UINT32_MAX);
+            s_assert_before(&first, &second);
+            tt_frame_close(&first.frame);
+            first = second;
+        }
+        tt_frame_close(&first.frame);
         rollout_destroy(&rollout);
         s_close(&w);
     }
@@ -608,6 +697,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_same_as_the_plain_way),
+        cmocka_unit_test(test_a_segment_has_what_its_stacks_show),
         cmocka_unit_test(test_ranges_and_slices_do_not_matter),
         cmocka_unit_test(test_saved_states_continue_elsewhere),
         cmocka_unit_test(test_epsilon_0_and_1),

@@ -184,7 +184,7 @@ static void test_a_moved_range_goes_on_with_the_same_bits(void **state)
     enum { LO = 2, M = 3, BEFORE = 16, AFTER = 100 };
     RANGE whole = range_open(&zoo_env, 5, 0, N);
     RANGE moved = range_open(&zoo_env, 5, LO, M);
-    const size_t size = tt_vec_save_size(&zoo_env);
+    const size_t size = tt_vec_save_size(&zoo_env, 1);
     char *bytes = malloc(size + 1), *again = malloc(size);
     io_t a = {0}, b = {0};
     for (int t = 0; t < BEFORE; t++) {
@@ -231,7 +231,7 @@ static void test_damaged_states_are_refused(void **state)
         uint8_t byte;
     } bad[] = {{HEAD, 2}, {BOOL + 1, 9}, {CHOICE, 5}, {NEAR + 3, 0x7f}, {HEAD - 4, 1}};
     RANGE range = range_open(&zoo_env, 1, 0, 1);
-    const size_t size = tt_vec_save_size(&zoo_env);
+    const size_t size = tt_vec_save_size(&zoo_env, 1);
     unsigned char *good = malloc(size), *bytes = malloc(size), *after = malloc(size);
     tt_vec_save(range.vec, 0, good);
     for (size_t i = 0; i < TT_COUNT(bad); i++) {

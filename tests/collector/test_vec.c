@@ -221,7 +221,7 @@ static void check_move(const tt_env_ops_t *ops)
     void *action = calloc(N, sizeof(float)); /* every env here has an action of one number */
     float reward[N], reward_moved[M];
     uint8_t end[2][N], end_moved[2][M];
-    const size_t size = tt_vec_save_size(ops);
+    const size_t size = tt_vec_save_size(ops, 1);
     char *bytes = malloc(size + 1); /* at an odd address */
     assert_true(size > 0);
     RANGE whole = range_open(ops, 99, 0, N);
@@ -264,7 +264,7 @@ static void test_foreign_and_damaged_states_are_refused(void **state)
 {
     (void)state;
     unsigned char good[256], bad[256];
-    const size_t size = tt_vec_save_size(&s_toy);
+    const size_t size = tt_vec_save_size(&s_toy, 1);
     assert_true(size <= sizeof good);
     RANGE range = range_open(&s_toy, 1, 0, 1);
     tt_vec_save(range.vec, 0, good);
@@ -305,7 +305,7 @@ static void test_states_of_the_first_form_are_taken(void **state)
     assert_ok(tt_vec_load(b.vec, 0, bytes));
     tt_vec_save(a.vec, 0, bytes);
     tt_vec_save(b.vec, 0, after);
-    assert_memory_equal(bytes, after, tt_vec_save_size(&s_toy));
+    assert_memory_equal(bytes, after, tt_vec_save_size(&s_toy, 1));
 }
 
 /*  step_many and step are two ways to say the same. */

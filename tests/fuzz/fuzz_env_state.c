@@ -44,7 +44,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return -1;
     const size_t which = data[0] % (count + 1);
     const tt_env_ops_t *ops = which < count ? envs[which] : &zoo_env;
-    const size_t need = tt_vec_save_size(ops);
+    const size_t need = tt_vec_save_size(ops, 1);
     unsigned char *bytes = calloc(1, need);
     tt_vec_t *vec = NULL;
     tt_columns_t *columns = NULL;

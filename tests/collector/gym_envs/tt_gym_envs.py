@@ -72,6 +72,43 @@ class Args(gymnasium.Env):
         return np.zeros(2, np.float32), 0.0, False, False, {}
 
 
+class Stacked(gymnasium.Env):
+    """A picture of bytes for whoever stacks them: episodes are cut, ended, or both, and the reward is by what was seen."""
+
+    observation_space = spaces.Box(0, 255, (5, 4), np.uint8)
+    action_space = spaces.Discrete(3)
+
+    def _see(self):
+        return self.np_random.integers(0, 256, self.observation_space.shape, np.uint8)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.t, self.limit = 0, int(self.np_random.integers(1, 9))
+        return self._see(), {}
+
+    def step(self, action):
+        self.t += 1
+        seen, ended = self._see(), self.t >= self.limit
+        how = int(self.np_random.integers(3))
+        return seen, float(action) + float(self.np_random.random()), ended and how != 0, ended and how != 1, {}
+
+
+class StackedParts(Stacked):
+    """The same of spaces of every kind."""
+
+    observation_space = spaces.Dict({
+        "image": spaces.Box(0, 255, (4, 3, 2), np.uint8),
+        "small": spaces.Box(-100, 100, (2,), np.int8),
+        "wide": spaces.Box(-1e9, 1e9, (), np.float64),
+        "flag": spaces.MultiBinary(3),
+        "pair": spaces.Tuple((spaces.Discrete(5, start=-2), spaces.Discrete(3))),
+    })
+
+    def _see(self):
+        seen = Zoo._see(self)
+        return {**seen, "pair": (seen["pair"][0], int(seen["pair"][1][0]))}
+
+
 def _hang():
     time.sleep(10000)
 
@@ -163,6 +200,8 @@ gymnasium.register("TTZoo-v0", entry_point=Zoo)
 gymnasium.register("TTArgs-v0", entry_point=Args)
 gymnasium.register("TTForgets-v0", entry_point=Forgets)
 gymnasium.register("TTGrows-v0", entry_point=Grows)
+gymnasium.register("TTStacked-v0", entry_point=Stacked)
+gymnasium.register("TTStackedParts-v0", entry_point=StackedParts)
 for _how in [*Bad.DO, *Bad.RETURN, "alone", "text", "integers"]:
     for _when in ("init", "reset", "step", "close"):
         gymnasium.register(f"Bad-{_how}-{_when}-v0", entry_point=Bad, kwargs={"how": _how, "when": _when})
