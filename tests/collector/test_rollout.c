@@ -466,6 +466,35 @@ static void test_saved_states_continue_elsewhere(void **state)
     }
 }
 
+/*  Frames that a stack shows are looked at, those that it cannot show are not. */
+static void test_damaged_frames(void **state)
+{
+    (void)state;
+    enum {
+        FRAMES = 4,
+        SEEN = 3 * sizeof(float),
+        BEFORE = 32 + SEEN
+    }; /* behind the head and what is seen now, newest first */
+    const float bad = NAN;
+    for (uint32_t steps = 1; steps <= 2; steps++) {
+        world_t w;
+        s_open_stacked(&w, s_env("Pendulum-v1"), steps, false, (tt_actor_t){0}, FRAMES, TT_PAD_RESET);
+        rollout_t *rollout = s_rollout(&w, 0, 1);
+        segment_t segment = s_play(rollout, UINT32_MAX);
+        const size_t bytes = rollout_state_bytes(rollout);
+        for (uint32_t k = 1; k < FRAMES; k++) {
+            uint8_t copy[1024];
+            assert_true(bytes <= sizeof copy);
+            memcpy(copy, segment.at.states, bytes);
+            memcpy(copy + BEFORE + (k - 1) * SEEN, &bad, sizeof bad);
+            assert_int_equal(rollout_load(rollout, copy, bytes), k <= steps ? TT_DATA : TT_OK);
+        }
+        tt_frame_close(&segment.frame);
+        rollout_destroy(&rollout);
+        s_close(&w);
+    }
+}
+
 static void s_open_argmax(world_t *w, const char *env, uint32_t steps, tt_actor_t actor)
 {
     actor.kind = TT_ACT_ARGMAX;
@@ -700,6 +729,7 @@ int main(void)
         cmocka_unit_test(test_a_segment_has_what_its_stacks_show),
         cmocka_unit_test(test_ranges_and_slices_do_not_matter),
         cmocka_unit_test(test_saved_states_continue_elsewhere),
+        cmocka_unit_test(test_damaged_frames),
         cmocka_unit_test(test_epsilon_0_and_1),
         cmocka_unit_test(test_random_rows_are_the_jobs),
         cmocka_unit_test(test_every_row_truncated),

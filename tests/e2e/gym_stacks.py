@@ -61,4 +61,14 @@ def test_replay(world):
             s_compare(world, *case)
 
 
-main(test_on_policy, test_replay)
+def test_zeros_must_be_allowed(world):
+    """Gymnasium would stack the nearest bound; what an environment never shows is not made up here."""
+    env = "id: 'gym:MountainCar-v0', wrappers: ['RescaleObservation(min_obs=1, max_obs=2)'], stack: 2"
+    for pad, code in (("reset", 0), ("zero", 78)):
+        done = world.tutti("check", world.config(f"env: {{{env}, stack_pad: {pad}}}\n"))
+        equal(done.returncode, code, f"exit code with {pad}: {done.stderr}")
+    check("env.stack_pad: zeros are outside of what gym:MountainCar-v0 observes, within [1, 2]: take 'reset'" in done.stderr,
+          done.stderr)
+
+
+main(test_on_policy, test_replay, test_zeros_must_be_allowed)
