@@ -373,12 +373,13 @@ static tt_status_t s_end_episodes(tt_vec_t *self, const uint8_t *terminated, con
         if (!(terminated[i] | truncated[i]))
             continue;
         const bool begun = s_has_begun(self, i);
-        if (truncated[i] && begun)
-            TT_TRY(s_take_final(self, i, terminated[i] != 0));
-        else if (truncated[i])
+        const tt_status_t final = begun ? s_take_final(self, i, terminated[i] != 0) : TT_OK;
+        if (truncated[i]) /* nobody learns from what a terminated one ended in; it may be looked at */
+            TT_TRY(final);
+        if (!begun) {
             s_keep_final(self, i);
-        if (!begun)
             self->ending[self->endings++] = i;
+        }
         self->episode[i]++;
         self->steps[i] = 0;
     }

@@ -55,7 +55,7 @@ tt_status_t tt_vec_step(
     tt_vec_t *self, const void *const *action, float *reward, uint8_t *terminated, uint8_t *truncated);
 
 /*  After a step: what env i was cut at if it was truncated in that step: the row of that column (an observation's leaf, or the
- *  mask). Borrowed until the next. */
+ *  mask). Where it was terminated: what it ended in, not checked. Borrowed until the next. */
 const void *tt_vec_final(const tt_vec_t *self, uint32_t i, uint32_t column);
 
 /*  Bytes that continue env i elsewhere, the frames that its stack shows among them: tt_vec_save_size() each (0 when the env cannot be saved). TT_INTERNAL, TT_UNAVAILABLE: as
