@@ -1,6 +1,7 @@
 /*  eval - how good a checkpoint's policy is: episodes with its most probable actions, in this process. */
 #include "cli/cmd.h"
 #include "collector/checkpoint.h"
+#include "cli/render.h"
 #include "cli/weights.h"
 #include "collector/eval.h"
 #include "collector/registry.h"
@@ -13,10 +14,12 @@
 #include <string.h>
 
 const tt_option_t tt_opt_eval[] = {
-    {"episodes", 'n', "N", "episodes to play, 1 to 1000000 (default 100)"},
+    {"episodes", 'n', "N", "episodes to play, 1 to 1000000 (default 100, with --render 1)"},
     {"seed", 0, "N", "of the environments; never the starts that training saw (default 1)"},
     {"env", 0, "ENV", "another environment of the same spaces (default: the checkpoint's)"},
     {"max-steps", 0, "N", "cut an episode there, 0 = never (default 1000000)"},
+    {"render", 0, "FILE", "show the episodes as an animation, FILE.gif"},
+    {"force", 'f', NULL, "with --render: put the file in the place of one that is there"},
     {"output", 0, "text|json", "text (default) or one JSON object"},
     {0},
 };
@@ -27,6 +30,7 @@ typedef struct {
     checkpoint_t checkpoint;
     const tt_env_ops_t *env;
     eval_episode_t *episode;
+    render_t *render; /* NULL = nobody looks */
 } eval_t;
 
 /*  own: the env that it was trained in, with the arguments that it was trained with. */
@@ -43,14 +47,18 @@ static tt_status_t s_play(eval_t *self, bool own)
         .clip_obs = self->checkpoint.cfg.normalize.clip_obs,
         .seed = self->seed,
         .episodes = (uint32_t)self->episodes,
-        .max_steps = (uint32_t)self->max_steps};
+        .max_steps = (uint32_t)self->max_steps,
+        .look = self->render ? render_look : NULL,
+        .look_ctx = self->render};
     self->episode = tt_array0(self->episodes, sizeof *self->episode);
-    return eval_play(&cfg, self->episode);
+    TT_TRY(eval_play(&cfg, self->episode));
+    return self->render ? render_finish(self->render) : TT_OK;
 }
 
 static tt_status_t s_run(eval_t *self, const tt_args_t *args)
 {
-    self->episodes = 100;
+    const char *picture = tt_arg(args, "render");
+    self->episodes = picture ? 1 : 100;
     self->seed = 1;
     self->max_steps = EVAL_STEPS_MAX;
     TT_TRY(weights_of(self->path, sizeof self->path, tt_operand(args, 0), false));
@@ -60,18 +68,31 @@ static tt_status_t s_run(eval_t *self, const tt_args_t *args)
     TT_TRY(checkpoint_open(&self->checkpoint, self->path));
     const char *trained = self->checkpoint.cfg.env, *env = tt_arg_given(args, "env") ? tt_arg(args, "env") : trained;
     const bool own = strcmp(env, trained) == 0;
+    if (picture)
+        TT_TRY(render_new(&self->render, picture, tt_arg_given(args, "force"), env));
     TT_TRY(own ? tt_env_of(&self->env, &self->checkpoint.cfg) : tt_env_find(&self->env, env));
+    if (self->render)
+        TT_TRY(render_env(self->render, self->env, self->checkpoint.columns));
     return s_play(self, own);
+}
+
+static json_t *s_render_json(const eval_t *self)
+{
+    const render_about_t about = render_about(self->render);
+    return json_pack("{s:o, s:I, s:i, s:i, s:f, s:I}", "path", tt_json_text(about.path), "pictures",
+        (json_int_t)about.pictures, "width", (int)about.width, "height", (int)about.height, "fps", about.fps, "bytes",
+        (json_int_t)about.bytes);
 }
 
 static void s_print_json(const eval_t *self, const eval_summary_t *sum)
 {
     json_t *threshold = isnan(self->env->reward_threshold) ? json_null() : json_real(self->env->reward_threshold);
-    json_t *all = json_pack("{s:o, s:o, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:I, s:o}", "checkpoint",
+    json_t *render = self->render ? s_render_json(self) : json_null();
+    json_t *all = json_pack("{s:o, s:o, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:I, s:o, s:o}", "checkpoint",
         tt_json_text(self->path), "env", tt_json_text(self->env->id), "updates", (json_int_t)self->checkpoint.update,
         "episodes", (json_int_t)self->episodes, "seed", (json_int_t)self->seed, "return_mean", sum->mean, "return_std",
         sum->std, "return_min", sum->min, "return_max", sum->max, "length_mean", sum->length, "cut",
-        (json_int_t)sum->cut, "threshold", threshold);
+        (json_int_t)sum->cut, "threshold", threshold, "render", render);
     json_dumpf(all, stdout, JSON_COMPACT | JSON_REAL_PRECISION(17));
     putchar('\n');
     json_decref(all);
@@ -86,6 +107,11 @@ static void s_print_text(const eval_t *self, const eval_summary_t *sum)
         printf("  %s counts as solved from %g on\n", self->env->id, self->env->reward_threshold);
     if (sum->cut)
         printf("  %u episodes were cut at %llu steps\n", sum->cut, (unsigned long long)self->max_steps);
+    if (!self->render)
+        return;
+    const render_about_t about = render_about(self->render);
+    printf("  %s: %llu pictures of %u x %u, %g a second, %llu bytes\n", about.path, (unsigned long long)about.pictures,
+        about.width, about.height, about.fps, (unsigned long long)about.bytes);
 }
 
 int tt_cmd_eval(int argc, char **argv)
@@ -103,6 +129,7 @@ int tt_cmd_eval(int argc, char **argv)
         else
             s_print_text(&self, &sum);
     }
+    render_destroy(&self.render);
     checkpoint_close(&self.checkpoint);
     free(self.episode);
     return status == TT_OK ? 0 : tt_args_fail(args, status);

@@ -77,6 +77,17 @@ static tt_status_t s_act(game_t *self)
     return TT_OK;
 }
 
+/*  The one that is played. */
+static tt_status_t s_look(const game_t *self, bool ended, bool last)
+{
+    const void *row[TT_COLUMNS_MAX];
+    if (!self->cfg->look)
+        return TT_OK;
+    for (uint32_t k = 0; k < self->cfg->columns->obs_count; k++)
+        row[k] = ended ? tt_vec_final(self->vec, 0, k) : tt_vec_obs(self->vec)[k];
+    return self->cfg->look(self->cfg->look_ctx, row, last);
+}
+
 static tt_status_t s_step(game_t *self, eval_episode_t *out)
 {
     const void *const *action = (const void *const *)self->action;
@@ -93,7 +104,7 @@ static tt_status_t s_step(game_t *self, eval_episode_t *out)
             self->left--;
         }
     }
-    return TT_OK;
+    return s_look(self, self->terminated[0] || self->truncated[0], self->left == 0);
 }
 
 static tt_status_t s_watch(const game_t *self, uint32_t first)
@@ -109,6 +120,8 @@ static tt_status_t s_play(const eval_cfg_t *cfg, const tt_policy_t *policy, uint
 {
     game_t game;
     tt_status_t status = s_open(&game, cfg, policy, seed, first, count);
+    if (status == TT_OK)
+        status = s_look(&game, false, false);
     while (status == TT_OK && game.left) {
         status = s_step(&game, out);
         if (status == TT_OK)
@@ -134,9 +147,10 @@ tt_status_t eval_play(const eval_cfg_t *cfg, eval_episode_t *out)
     tt_draw(words, cfg->seed, TT_STREAM_EVAL, 0, 0);
     const uint64_t seed = (uint64_t)words[1] << 32 | words[0];
     memset(out, 0, cfg->episodes * sizeof *out);
-    for (uint32_t first = 0; first < cfg->episodes; first += TOGETHER) {
+    const uint32_t together = cfg->look ? 1 : TOGETHER;
+    for (uint32_t first = 0; first < cfg->episodes; first += together) {
         const uint32_t left = cfg->episodes - first;
-        TT_TRY(s_play(cfg, &policy, seed, first, left < TOGETHER ? left : TOGETHER, out + first));
+        TT_TRY(s_play(cfg, &policy, seed, first, left < together ? left : together, out + first));
     }
     return TT_OK;
 }

@@ -24,6 +24,11 @@ typedef struct {
     bool (*watch)(
         void *ctx, uint32_t ended); /* after every step: episodes that have ended; false = stop. NULL = nobody does */
     void *watch_ctx;
+    /*  Of each episode, which are then played one after the other: what it begins with, and what each step comes to. obs[k]: a row of
+     *  column k as it is stored. last: the episode is over. An error ends
+     *  it all. NULL = nobody looks. */
+    tt_status_t (*look)(void *ctx, const void *const *obs, bool last);
+    void *look_ctx;
 } eval_cfg_t;
 
 typedef struct {

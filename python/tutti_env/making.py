@@ -8,6 +8,7 @@ import os
 import re
 import sys
 
+from tutti_env import frames
 from tutti_env.faults import Fault, one_line, raised
 
 # Which extra of gymnasium brings what an env of its own needs.
@@ -200,10 +201,11 @@ class Maker:
         self.wrappers = spec["wrappers"]
 
     def make(self):
-        env = _make(self.gymnasium, self.id, self.spec, self.keywords)
+        shown = {"render_mode": frames.MODE} if frames.wanted() else {}
+        env = _make(self.gymnasium, self.id, self.spec, {**self.keywords, **shown})
         for text in self.wrappers:
             env = _wrap(self.gymnasium, env, text)
-        return env
+        return frames.wrap(self.gymnasium, env, _pip(_extra_of(self.spec) or "gymnasium[other]")) if shown else env
 
     def limit(self):
         """Steps of an episode, None = it may go on for ever."""
