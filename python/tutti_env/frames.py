@@ -4,6 +4,7 @@ Only where TUTTI_FRAMES is set. The newest picture lies in memory that Tutti has
 
 import os
 import struct
+import sys
 
 from tutti_env.faults import Fault, one_line
 
@@ -47,6 +48,11 @@ def wrap(gymnasium, env, pip):
                 picture = self.env.render()
             except gymnasium.error.DependencyNotInstalled as error:
                 raise Fault("NOT_FOUND", f"its pictures need a package that is missing ({one_line(error)}); run: {pip}") from error
+            except Exception as error:
+                if "mujoco" not in sys.modules or "MUJOCO_GL" in os.environ or "DISPLAY" in os.environ:
+                    raise
+                raise Fault("INVALID", f"MuJoCo makes no pictures without a display ({one_line(error)}); run it again with MUJOCO_GL=egl, "
+                                       "or MUJOCO_GL=osmesa where that library is") from error
             shape = getattr(picture, "shape", ())
             if len(shape) != 3 or shape[2] != 3 or str(picture.dtype) != "uint8" or max(shape) > int(side):
                 raise Fault("INVALID", f"its picture is {type(picture).__name__} {shape}, must be uint8 [height, width, 3] of at most "
