@@ -21,8 +21,8 @@ def find(path, best=False):
     if best:
         return os.path.join(folder, "best.safetensors")
     final = os.path.join(folder, "final.safetensors")
-    numbered = sorted(name for name in (os.listdir(folder) if os.path.isdir(folder) else [])
-                      if re.fullmatch(r"\d+\.safetensors", name))
+    names = os.listdir(folder) if os.path.isdir(folder) else []
+    numbered = sorted((name for name in names if re.fullmatch(r"\d+\.safetensors", name)), key=lambda name: int(name.split(".")[0]))
     return final if os.path.exists(final) or not numbered else os.path.join(folder, numbered[-1])
 
 
