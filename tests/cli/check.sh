@@ -148,6 +148,7 @@ rm -r endless
 job=$TT_SOURCE_DIR/configs/k8s/dijob-cartpole.yaml
 expect 64 'a DIJob is what its manifest says' "$TUTTI" check "$job" --set num_envs=4
 expect 64 'a DIJob is what its manifest says' "$TUTTI" check "$job" --seed 4
+expect 0 'the DIJob can be run' "$TUTTI" check "$TT_SOURCE_DIR/configs/k8s/dijob-qbert.yaml"
 
 # from a pipe and from standard input
 expect 0 'shards: 4 # <stdin>:4:3' "$TUTTI" check - <good.yaml

@@ -351,6 +351,8 @@ def test_deployment(k8s):
         with open(name, encoding="utf-8") as file:
             images |= set(re.findall(r"image: (\S+)", file.read()))
     assert images == {f"tutti:{version}"}, f"{images}: k8s/deploy/kustomization.yaml or a sample has another version"
+    with open(f"{SOURCE}/configs/k8s/dijob-qbert.yaml", encoding="utf-8") as file:
+        assert set(re.findall(r"image: (\S+)", file.read())) == {f"tutti-gym:{version}"}, "dijob-qbert.yaml has another version"
     assert deployment["spec"]["selector"]["matchLabels"].items() <= pod["metadata"]["labels"].items()
     # the namespace enforces restricted pod security: the operator's pod passes, another does not
     pods = "/api/v1/namespaces/di-system/pods?dryRun=All"
