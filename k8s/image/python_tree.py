@@ -1,6 +1,6 @@
 """python_tree - the files of a Python for an image: the interpreter that a virtual environment has, its standard library, the packages of
-that environment, and the shared libraries that these are linked with. In the image all of it lies below /usr, wherever it lies
-here: the program is /usr/bin/python3, and /usr/pyvenv.cfg makes every interpreter look for packages where they are."""
+that environment, and the shared libraries that these are linked with. In the image all of it lies below /usr, wherever it lies here: the
+program is /usr/bin/python3, and packages are where that interpreter looks for them without a virtual environment."""
 
 import glob
 import json
@@ -15,6 +15,7 @@ print(json.dumps({"program": os.path.realpath(sys._base_executable), "stdlib": s
                   "packages": sorted({sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}), "venv": sys.prefix != sys.base_prefix,
                   "name": "python%d.%d" % sys.version_info[:2], "tag": sys.implementation.cache_tag}))
 """
+PLACE = "import os, site, sys; print(os.path.relpath(site.getsitepackages()[-1], sys.base_prefix))"  # Debian's has another name
 # Bytecode, as it is loaded without a look at its source; with one order of files and of hashes its bytes are the same each time.
 COMPILE = """
 import json, py_compile, sys
@@ -25,7 +26,6 @@ for source, to, shown in json.load(sys.stdin):
 LEFT_OUT = {"__pycache__", "test", "tests", "idlelib", "lib2to3", "ensurepip", "tkinter", "turtledemo", "turtle.py", "site-packages",
             "dist-packages"}
 LEFT_OUT_LIKE = re.compile(r"config-3|_tkinter\.|_test|_ctypes_test|xxlimited")
-PYVENV = "usr/pyvenv.cfg"
 
 
 def _ask(venv):
@@ -97,14 +97,12 @@ def collect(venv, present, ours, work):
     told = _ask(venv)
     stdlib, packages = f"usr/{told['lib']}/{told['name']}", {}
     (libc,) = (path for path in present.values() if os.path.basename(path) == "libc.so.6")
-    config = os.path.join(work, "pyvenv.cfg")
-    with open(config, "w", encoding="utf-8") as file:
-        file.write("home = /usr/bin\ninclude-system-site-packages = false\n")
-    python = {"usr/bin/python3": told["program"], PYVENV: config, **ours}
+    place = os.path.join("usr", elf.output_of(told["program"], "-I", "-c", PLACE).strip())
+    python = {"usr/bin/python3": told["program"], **ours}
     python |= _tree(told["stdlib"], stdlib, lambda name: name in LEFT_OUT or LEFT_OUT_LIKE.match(name))
     for folder in told["packages"]:
         _check_packages(folder)
-        packages |= _tree(folder, f"{stdlib}/site-packages", lambda name: name == "__pycache__")
+        packages |= _tree(folder, place, lambda name: name == "__pycache__")
     needed = dict(_add_libraries({**python, **packages}, os.path.dirname(libc)))
     python |= {path: source for path, source in needed.items() if path not in present}
     python = elf.strip(python, work)

@@ -17,9 +17,9 @@ from image_rig import BUILD, SOURCE, TUTTI, build, run
 
 VENV = os.path.join(SOURCE, "build", "venv-image")
 LIMIT = 140_000_000
-PYTHON = re.compile(r"usr/bin/python3|usr/pyvenv\.cfg|usr/lib(64)?/python3\.\d+/.+|usr/share/tutti/python/tutti_env/.+|"
+PYTHON = re.compile(r"usr/bin/python3|usr/lib(64)?/python3\.\d+/.+|usr/share/tutti/python/tutti_env/.+|"
                     r"(usr/)?lib(64)?/([\w-]+/)?lib[\w.+-]+\.so[.\d]*")
-PACKAGES = re.compile(r"usr/lib(64)?/python3\.\d+/site-packages/.+")
+PACKAGES = re.compile(r"usr/lib(64)?/python3\.\d+/(site|dist)-packages/.+")
 UNWANTED = re.compile(r"/(ensurepip|idlelib|tkinter|pip|setuptools)/|python3\.\d+/test/")
 
 
@@ -36,7 +36,7 @@ def check_layers(path, plain, work):
         assert image_rig.programs(found) == programs, image_rig.programs(found)
     with open(os.path.join(SOURCE, "k8s/image/requirements.txt"), encoding="utf-8") as file:
         wanted = [line.strip().replace("-", "_").replace("==", "-") for line in file if line[0].isalpha()]
-    there = {name.split("site-packages/")[1].split(".dist-info")[0] for name in image_rig.files(image_rig.members(packages)) if ".dist-info/" in name}
+    there = {name.split("-packages/")[1].split(".dist-info")[0] for name in image_rig.files(image_rig.members(packages)) if ".dist-info/" in name}
     assert set(wanted) <= there, (wanted, there)
     return config, [base, python, packages]
 
@@ -72,6 +72,20 @@ def check_runs(rootfs, work):
     outside = json.loads(run(TUTTI, "run", os.path.join(SOURCE, "configs/qbert-ppo.yaml"), "--output", "json", *sets, cwd=work,
                              env={**os.environ, "HOME": work, "XDG_STATE_HOME": work, "VIRTUAL_ENV": VENV, "TT_PYTHON": ""}))
     assert result["updates"] >= 2 and result["weights_sha256"] == outside["weights_sha256"], (result, outside)
+
+
+def check_debian(work):
+    """Debian's interpreter looks for packages at a place of its own."""
+    python = "/usr/bin/python3"
+    if subprocess.run([python, "-c", "import venv"], capture_output=True, check=False).returncode != 0:
+        return
+    venv, rootfs = os.path.join(work, "debian"), os.path.join(work, "debian-rootfs")
+    run(python, "-m", "venv", "--without-pip", venv)
+    site = next(place for place, _, _ in os.walk(venv) if place.endswith("site-packages"))
+    with open(os.path.join(site, "mine.py"), "w", encoding="utf-8") as file:
+        file.write("WORD = 'mine'\n")
+    run(BUILD, "--binary", TUTTI, "--gym", venv, "--rootfs", rootfs)
+    assert image_rig.in_container(rootfs, "/usr/bin/python3", "-c", "import mine, ssl; print(mine.WORD)") == "mine\n"
 
 
 def check_refused(work):
@@ -110,6 +124,7 @@ def main():
         seen = json.loads(run("skopeo", "inspect", "oci-archive:" + path))
         assert seen["Os"] == "linux" and len(seen["Layers"]) == 3 and seen["Env"] == config["config"]["Env"], seen
         check_runs(rootfs, work)
+        check_debian(work)
 
 
 main()
