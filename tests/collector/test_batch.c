@@ -323,6 +323,26 @@ static void test_states_move(void **state)
     assert_err(tt_vec_load(one.vec, 0, bytes), TT_DATA, "load refused a saved state: steps out of range");
 }
 
+/*  A state of zeros is none: the slot begins an episode that nobody has begun, and its clock goes on. */
+static void test_a_state_that_is_none(void **state)
+{
+    (void)state;
+    s_herd.begins = true;
+    char bytes[256];
+    RANGE whole = range_open(&s_ops.env, 4, 0, N);
+    RANGE one = range_open(&s_ops.env, 4, 3, 1);
+    io_t io = {0};
+    for (int t = 0; t < 5; t++)
+        assert_ok(step(&whole, 0, t, &io));
+    assert_ok(tt_vec_save(whole.vec, 3, bytes));
+    memset(bytes + tt_vec_save_size(&s_ops.env) - s_ops.env.save_size, 0, s_ops.env.save_size);
+    assert_ok(tt_vec_load(one.vec, 0, bytes));
+    const uint32_t seed = s_drawn(4, 3, 5);
+    assert_memory_equal(SEEN_SEED(&one, 0), &seed, 2);
+    assert_int_equal(tt_vec_clock(one.vec, 0), 5);
+    assert_int_equal(tt_vec_age(one.vec, 0), 0);
+}
+
 static void test_what_fails(void **state)
 {
     (void)state;
@@ -374,6 +394,7 @@ int main(void)
         cmocka_unit_test_setup(test_rows_come_in_any_order, setup),
         cmocka_unit_test_setup(test_a_limit_of_the_table, setup),
         cmocka_unit_test_setup(test_states_move, setup),
+        cmocka_unit_test_setup(test_a_state_that_is_none, setup),
         cmocka_unit_test_setup(test_what_fails, setup),
         cmocka_unit_test_setup(test_arguments, setup),
     };
