@@ -37,6 +37,7 @@ static const tt_cfg_field_t s_names[] = {
     {"env.path", TT_CFG_STR, AT(gym.path), "", .size = ROOM(gym.path), .help = "folders of modules", .quiet = true},
     {"env.workers", TT_CFG_U32, AT(gym.workers), "0", 0, 1024, .help = "worker processes", .quiet = true},
     {"env.wrappers", TT_CFG_TEXTS, AT(gym.wrappers), "", .help = "wrappers, the innermost first", .quiet = true},
+    {"env.mask", TT_CFG_STR, AT(gym.mask), "", .size = ROOM(gym.mask), .help = "masks of choices", .quiet = true},
     {"space.env_saves", TT_CFG_STR, AT(space.env_saves), "", .size = ROOM(space.env_saves),
         .help = "how an env is saved"},
     {"env.stack", TT_CFG_U32, AT(stack.frames), "1", 1, TT_STACK_MAX, .help = "frames that an observation shows"},

@@ -133,7 +133,8 @@ tt_status_t gym_describe(tt_env_ops_t *out, const json_t *about)
     TT_TRY(s_space(&out->action, json_object_get(about, "action"), 0));
     TT_TRY(tt_space_check(&out->obs, "obs", false));
     TT_TRY(tt_space_check(&out->action, "action", true));
-    TT_TRY(tt_columns_new(&columns, &out->obs, &out->action, false, true));
+    out->mask = json_is_true(json_object_get(about, "mask"));
+    TT_TRY(tt_columns_new(&columns, &out->obs, &out->action, out->mask, true));
     tt_columns_destroy(&columns);
     out->reward_threshold = json_is_number(threshold) ? json_number_value(threshold) : (double)NAN;
     return TT_OK;

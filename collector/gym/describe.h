@@ -6,7 +6,7 @@
 #include "collector/env_batch.h"
 #include "common/base/status.h"
 
-/*  Fill in obs, action and reward_threshold from {"obs":..., "action":..., "threshold":...}. Free with gym_describe_free, also when
+/*  Fill in obs, action, mask and reward_threshold from {"obs":..., "action":..., "mask":..., "threshold":...}. Free with gym_describe_free, also when
  *  it failed. TT_INVALID: spaces that nobody supports, or no description at all. */
 tt_status_t gym_describe(tt_env_ops_t *out, const json_t *about);
 void gym_describe_free(tt_env_ops_t *self);

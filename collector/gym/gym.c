@@ -270,6 +270,7 @@ static json_t *s_asked(const tt_train_cfg_t *cfg)
     json_object_set_new(out, "args", s_args(&cfg->env_args));
     json_object_set_new(out, "wrappers", s_wrappers(&cfg->gym.wrappers));
     json_object_set_new(out, "path", s_path(cfg->gym.path));
+    json_object_set_new(out, "mask", tt_json_text(cfg->gym.mask));
     json_object_set_new(out, "state", gym_saves(cfg->space.env_saves));
     return out;
 }

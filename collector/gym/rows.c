@@ -19,6 +19,18 @@ static size_t s_row(const tt_space_t *leaf)
     return leaf->kind == TT_SPACE_MULTI_BINARY ? elements : elements * sizeof(int32_t);
 }
 
+/*  Of all elements together: the bits of a mask. */
+static size_t s_choices(const tt_space_t *space)
+{
+    const tt_space_t *leaf[TT_COLUMNS_MAX];
+    const uint32_t leaves = tt_space_leaves(space, leaf, TT_COLUMNS_MAX);
+    size_t bits = 0;
+    for (uint32_t k = 0; k < leaves; k++)
+        for (size_t i = 0; leaf[k]->n && i < tt_space_elements(leaf[k]); i++)
+            bits += (size_t)leaf[k]->n[i];
+    return bits;
+}
+
 /*  The next array: its place from the start. */
 static size_t s_place(gym_rows_t *self, size_t count, size_t bytes)
 {
@@ -79,6 +91,8 @@ tt_status_t gym_rows_init(gym_rows_t *self, const tt_env_ops_t *env, uint32_t co
     const size_t reward = s_plain(self, "reward", count, sizeof(float));
     const size_t terminated = s_plain(self, "terminated", count, 1);
     const size_t truncated = s_plain(self, "truncated", count, 1), begun = s_plain(self, "begun", count, 1);
+    const size_t bits = env->mask ? s_choices(&env->action) : 0;
+    const size_t mask = s_plain(self, "mask", count, bits), final_mask = s_plain(self, "final_mask", count, bits);
     self->room = env->save_size;
     const size_t states = s_plain(self, "state", count, self->room);
     json_object_set_new(self->layout, "size", json_integer((json_int_t)self->size));
@@ -91,6 +105,8 @@ tt_status_t gym_rows_init(gym_rows_t *self, const tt_env_ops_t *env, uint32_t co
         .seed = (uint32_t *)(void *)(self->at + seed),
         .action = self->action,
         .obs = self->obs,
+        .mask = env->mask ? self->at + mask : NULL,
+        .final_mask = env->mask ? self->at + final_mask : NULL,
         .reward = (float *)(void *)(self->at + reward),
         .terminated = self->at + terminated,
         .truncated = self->at + truncated,

@@ -78,11 +78,15 @@ static void s_say(char out[TT_ENV_SAVES_MAX], const char *kind, const json_t *an
 
 void gym_trial(char out[TT_ENV_SAVES_MAX], const char *id, const char *python, const char *package, const json_t *asked)
 {
+    char why[1024] = "";
+    size_t used = 0;
     snprintf(out, TT_ENV_SAVES_MAX, "no");
     for (size_t i = 0; i < TT_COUNT(s_kinds); i++) {
         json_t *answer = NULL;
         if (s_try(id, python, package, asked, s_kinds[i], &answer) != TT_OK) {
-            log_info("%s: its state cannot be saved by %s: %s", id, s_kinds[i], tt_err_text());
+            if (used < sizeof why)
+                used += (size_t)snprintf(
+                    why + used, sizeof why - used, "%s%s: %.400s", used ? "; " : "", s_kinds[i], tt_err_text());
             continue;
         }
         const bool large = json_is_true(json_object_get(answer, "large")), first = strncmp(out, "no", 2) == 0;
@@ -92,4 +96,6 @@ void gym_trial(char out[TT_ENV_SAVES_MAX], const char *id, const char *python, c
         if (!large)
             return;
     }
+    if (strcmp(out, "no") == 0)
+        log_info("%s: its state cannot be saved, an environment that moves begins anew: %s", id, why);
 }

@@ -6,7 +6,7 @@
 #include <jansson.h>
 #include "collector/gym/gym.h"
 
-/*  "copy BYTES", "replay BYTES", or "no: WHY": of the env that `asked` describes. It waits: for as long as TT_ENV_START_S at most for
+/*  "copy BYTES", "replay BYTES", or "no", and then why stands in the log: of the env that `asked` describes. It waits: for as long as TT_ENV_START_S at most for
  *  each of up to four workers. */
 void gym_trial(
     char out[TT_ENV_SAVES_MAX], const char *id, const char *python, const char *package, const json_t *asked);

@@ -32,6 +32,9 @@ const tt_cfg_field_t tt_train_fields[] = {
         .help =
             "gym: wrappers of Gymnasium's, or module:Class, the innermost first: [FlattenObservation, NAME(KEY=VALUE)]",
         .quiet = true},
+    {"env.mask", TT_CFG_STR, AT(gym.mask), "", .size = ROOM(gym.mask),
+        .help = "gym: the key of `info` under which it says which choices are allowed: action_mask; default: all are",
+        .quiet = true},
     {"env.stack", TT_CFG_U32, AT(stack.frames), "1", 1, TT_STACK_MAX,
         .help =
             "observations show the newest so many, as Gymnasium's FrameStackObservation; each is stored and sent once",

@@ -20,6 +20,7 @@ typedef struct {
         char path[1024];         /* folders of modules of one's own, divided by ':'   */
         uint32_t workers;        /* of each collector; 0 = as many as cores           */
         tt_cfg_texts_t wrappers; /* "Name(key=value)"                                 */
+        char mask[64];           /* where in `info` it says which choices are allowed; "" = nowhere */
     } gym;
     struct {             /* env.stack: what an observation shows              */
         uint32_t frames; /* 0 and 1: nothing is stacked                       */

@@ -199,6 +199,7 @@ class Maker:
         self.spec = _look_up(self.gymnasium, self.id, spec["path"] or [os.getcwd()])
         self.keywords = arguments(spec["args"])
         self.wrappers = spec["wrappers"]
+        self.mask, self.looked = spec["mask"], "layout" in spec
 
     def make(self):
         shown = {"render_mode": frames.MODE} if frames.wanted() else {}
@@ -211,13 +212,31 @@ class Maker:
         """Steps of an episode, None = it may go on for ever."""
         return self.keywords.get("max_episode_steps", self.spec.max_episode_steps)
 
+    def _check_mask(self, env, spaces):
+        """By the first process, before anybody plays."""
+        parts = spaces.choices(env.action_space)
+        if parts is None:
+            raise Fault("INVALID", f"env.mask is for an action space of Discrete or MultiDiscrete; this one is "
+                                   f"{type(env.action_space).__name__}")
+        if self.looked:
+            return
+        try:
+            spaces.mask_writer(env.action_space, [None], self.mask)(0, env.reset(seed=0)[1])
+        except Fault as fault:
+            raise Fault("INVALID", f"env.mask: {fault.text}") from fault
+        except BaseException as error:  # pylint: disable=broad-except
+            raise raised("reset", error) from error
+
     def describe(self, env):
         """All that Tutti wants to know before it plays."""
         from tutti_env import spaces  # needs numpy
         made = env.spec or self.spec
+        if self.mask:
+            self._check_mask(env, spaces)
         return {
             "obs": spaces.describe(env.observation_space, "the observation space"),
             "action": spaces.describe(env.action_space, "the action space"),
+            "mask": bool(self.mask),
             "threshold": None if made.reward_threshold is None else float(made.reward_threshold),
             "limit": made.max_episode_steps,
             "version": self.gymnasium.__version__,

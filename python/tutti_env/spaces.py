@@ -158,6 +158,44 @@ def _keys_of(value):
     return f"a dict of {', '.join(map(repr, value))}" if hasattr(value, "keys") else type(value).__name__
 
 
+# ---- which choices are allowed ------------------------------------------------------------------------------------------
+
+
+def choices(space):
+    """Of each element of an action: how many choices it has; None where masks are not for such a space."""
+    if isinstance(space, spaces.Discrete):
+        return [int(space.n)]
+    return [int(n) for n in space.nvec.ravel()] if isinstance(space, spaces.MultiDiscrete) else None
+
+
+def _mask_of(info, key, parts):
+    if not hasattr(info, "get") or info.get(key) is None:
+        there = ", ".join(map(repr, info)) if hasattr(info, "keys") else type(info).__name__
+        raise Fault("INTERNAL", f"info has no {key!r}, which env.mask names; there is: {there or 'nothing'}")
+    value, words = info[key], f"({sum(parts)},)" + (f", or a tuple of {len(parts)} with a shape of one element's choices each"
+                                                    if len(parts) > 1 else "")
+    if isinstance(value, (tuple, list)) and len(value) == len(parts) > 1:
+        each = [np.asarray(part) for part in value]
+        if [part.shape for part in each] != [(n,) for n in parts]:
+            raise Fault("INTERNAL", f"info[{key!r}] has shapes {[part.shape for part in each]}, must be {words}")
+        value = np.concatenate(each)
+    value = np.asarray(value)
+    if value.shape != (sum(parts),):
+        raise Fault("INTERNAL", f"info[{key!r}] has shape {value.shape}, must be {words}")
+    if value.dtype.kind not in "biu":
+        raise Fault("INTERNAL", f"info[{key!r}] is of dtype {value.dtype}, must be bool or whole numbers")
+    return value
+
+
+def mask_writer(space, rows, key):
+    """put(slot, info): which choices are allowed, as rows of bytes; all elements' choices one after the other."""
+    parts = choices(space)
+
+    def put(i, info):
+        rows[i] = _mask_of(info, key, parts) != 0
+    return put
+
+
 # ---- rows, as the actions that an env takes ---------------------------------------------------------------------------
 
 

@@ -30,11 +30,31 @@ class Player:
         self.take = spaces.reader(self.space, iter(self.rows))
         self.keeper = state.KINDS[kind](self.env, self.rows)
         self.seed = 0
+        self.parts, self.mask = spaces.choices(self.space), None
+        if maker.mask:
+            self.mask = np.ones((1, sum(self.parts)), bool)
+            self.put_mask = spaces.mask_writer(self.space, self.mask, maker.mask)
 
     def begin(self, seed):
         self.seed = seed
         self.keeper.begun(seed)
-        return self._seen(self.env.reset(seed=seed)[0])
+        observation, info = self.env.reset(seed=seed)
+        return self._seen(observation) + self._allowed(info)
+
+    def _allowed(self, info):
+        if self.mask is None:
+            return b""
+        self.put_mask(0, info)
+        return self.mask.tobytes()
+
+    def _sample(self):
+        """Of what is allowed, where that is said."""
+        if self.mask is None:
+            return self.space.sample()
+        draw, starts = self.space.np_random, np.ravel(self.space.start)
+        each = np.split(self.mask[0], np.cumsum(self.parts)[:-1])
+        chosen = [start + draw.choice(np.flatnonzero(part)) for start, part in zip(starts, each)]
+        return np.int64(chosen[0]) if self.space.shape == () else np.array(chosen, self.space.dtype).reshape(self.space.shape)
 
     def _seen(self, observation):
         leaves = [observation]
@@ -44,11 +64,11 @@ class Player:
         return b"".join(np.asarray(leaf).tobytes() for leaf in leaves)
 
     def step(self):
-        self.put(0, self.space.sample())
+        self.put(0, self._sample())
         self.keeper.step(0)
-        observation, reward, terminated, truncated, _ = self.env.step(self.take()[0])
+        observation, reward, terminated, truncated, info = self.env.step(self.take()[0])
         seen = self._seen(observation) + repr((float(reward), bool(terminated), bool(truncated))).encode()
-        return seen + (self.begin(self.seed + 1) if terminated or truncated else b"")
+        return seen + (self.begin(self.seed + 1) if terminated or truncated else self._allowed(info))
 
     def play(self, number):
         """STEPS of them with actions that only `number` decides, as a digest of each."""
@@ -70,8 +90,9 @@ def save(maker, kind):
             player.begin(number)
             for _ in range(steps):
                 player.step()
-            seed, data = player.seed, player.keeper.save()
-            moments.append({"seed": seed, "state": base64.b64encode(data).decode(), "must": player.play(number)})
+            data, mask = player.keeper.save(), None if player.mask is None else player.mask.tolist()
+            moments.append({"seed": player.seed, "mask": mask, "state": base64.b64encode(data).decode()})
+            moments[-1]["must"] = player.play(number)
             moments[-1]["size"] = max(len(data), len(player.keeper.save()))
             if time.monotonic() - start > ENOUGH_S:
                 break
@@ -88,6 +109,8 @@ def _differs(maker, kind, moments):
     for moment in moments:
         player.keeper.load(base64.b64decode(moment["state"]))
         player.seed = moment["seed"]
+        if player.mask is not None:
+            player.mask[:] = moment["mask"]
         for t, (must, seen) in enumerate(zip(moment["must"], player.play(moments.index(moment) + 1))):
             if must != seen:
                 return t

@@ -107,6 +107,11 @@ class Slots:
         self.put_final = spaces.writer(env.observation_space, self._leaves(env.observation_space, "final"),
                                        "the observation")
         self.take = spaces.reader(env.action_space, self._leaves(env.action_space, "action"))
+        self.put_mask = self.put_final_mask = None
+        if self.spec["mask"]:
+            self.put_mask, self.put_final_mask = [
+                spaces.mask_writer(env.action_space, self._column(name, "uint8", (sum(spaces.choices(env.action_space)),)),
+                                   self.spec["mask"]) for name in ("mask", "final_mask")]
         self.todo, self.seed = self._bytes("todo"), self._bytes("seed", "I")
         self.reward = self._bytes("reward", "f")
         self.terminated, self.truncated, self.begun = map(self._bytes, ("terminated", "truncated", "begun"))
@@ -159,11 +164,15 @@ class Slots:
         if not isinstance(result, tuple) or len(result) != 2:
             raise Fault("INTERNAL", f"reset of env {self.lo + self.first + i} returned {_shape_of(result)}, "
                                     "must be (observation, info)")
+        if self.put_mask:
+            self.put_mask(i, result[1])
         return result[0]
 
     def _end(self, i, result):
         """The episode is over: what it ended in, and the next one."""
         self.put_final(i, result[0])
+        if self.put_mask and not result[2]:  # nothing is chosen any more where it has ended for good
+            self.put_final_mask(i, result[4])
         self.terminated[i], self.truncated[i], self.begun[i] = bool(result[2]), bool(result[3]), 1
         self.ended.append(i)
         observation = self._begin(i)
@@ -173,6 +182,7 @@ class Slots:
     def _step(self, slots, steps, actions):
         """A step each; returns the observations. The loop is short on purpose: it is what a step costs beside the env's own."""
         now, rewards, seen, put = self.now, self.reward, [], None if self.put_all else self.put
+        put_mask = self.put_mask
         now[1] = STEPPING
         if self.noting:
             for i in slots:
@@ -183,13 +193,15 @@ class Slots:
             if type(result) is not tuple or len(result) != 5:
                 raise Fault("INTERNAL", f"step of env {self.lo + self.first + i} returned {_shape_of(result)}, must be "
                                         "(observation, reward, terminated, truncated, info)")
-            observation, reward, terminated, truncated, _ = result
+            observation, reward, terminated, truncated, info = result
             try:
                 rewards[i] = reward
             except (TypeError, ValueError) as error:
                 raise Fault("INTERNAL", f"the reward is {type(reward).__name__}, not a number") from error
             if terminated or truncated:
                 observation = self._end(i, result)
+            elif put_mask:
+                put_mask(i, info)
             if put:
                 put(i, observation)
             else:

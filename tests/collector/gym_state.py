@@ -35,13 +35,14 @@ ENVS = [("CartPole-v1", [], [], "copy replay"),
         ("ALE/Pong-v5", [["frameskip", "1"]], FRAMES, "copy"),
         ("LunarLander-v3", [], [], "replay"),
         ("FrozenLake-v1", [], [], "copy replay"),
+        ("Taxi-v4", [], [], "copy replay"),
         ("tt_gym_envs:TTZoo-v0", [], [], "copy"),
         ("tt_gym_envs:TTForgets-v0", [], [], ""),
         ("tt_gym_envs:Bad-raise-step-v0", [], [], "")]
 
 
-def maker(env_id, args=(), wrappers=()):
-    return making.Maker({"id": env_id, "args": args, "wrappers": wrappers, "path": []})
+def maker(env_id, args=(), wrappers=(), mask=""):
+    return making.Maker({"id": env_id, "args": args, "wrappers": wrappers, "path": [], "mask": mask})
 
 
 def part(name, kind, env, text=""):
@@ -106,7 +107,7 @@ def check_calls():
 def main():
     if len(sys.argv) > 1:
         name, kind, env = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
-        of = maker(*env[:3])
+        of = maker(*env[:3], mask="action_mask" if env[0].startswith("Taxi") else "")
         answer = trial.save(of, kind) if name == "save" else trial.load(of, kind, json.loads(io.TextIOWrapper(sys.stdin.buffer).read()))
         print(json.dumps(answer), flush=True)
         os._exit(0)

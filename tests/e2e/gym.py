@@ -190,6 +190,37 @@ def test_paths_of_a_config(world):
     equal(done.returncode, 0, f"resumed: {done.stderr[-2000:]}")
 
 
+def test_masks(world):
+    """What an env allows, in each form: it fails if it is given anything else. And what cannot be such a mask, in one message."""
+    for how in ("flat", "one", "pair"):
+        config = world.config(JOB.replace("gym:CartPole-v1", "{id: 'gym:tt_gym_envs:TTMasks-v0', mask: legal, args: {how: %s}}" % how))
+        sums = {world.train(config, f"env.workers={count}", seed=3)["weights_sha256"] for count in (1, 2)}
+        equal(len(sums), 1, f"weights with 1 and 2 workers, {how}")
+    for how, code, words in (("text", 78, "env.mask: info['legal'] has shape (), must be (5,)"),
+                             ("box", 78, "env.mask is for an action space of"),
+                             ("gone", 70, "info has no 'legal', which env.mask names; there is: nothing"),
+                             ("shape", 70, "info['legal'] has shape (4,), must be (5,)"),
+                             ("dtype", 70, "info['legal'] is of dtype float64"),
+                             ("none", 70, "allows nothing for")):
+        config = world.config(JOB.replace("gym:CartPole-v1", "{id: 'gym:tt_gym_envs:TTMasks-v0', mask: legal, args: {how: %s}}" % how))
+        done = world.tutti("run", config, "--run-dir", os.path.join(world.path, f"mask-{how}"))
+        equal(done.returncode, code, f"{how}: {done.stderr[-2000:]}")
+        said = [line for line in (done.stdout + done.stderr).splitlines() if "its state cannot be saved" not in line]
+        check(any(words in line for line in said), f"{how}: {said}, wanted {words!r}")
+    done, _ = resolved(world, "env: {id: 'gym:CartPole-v1', mask: action_mask}")
+    check(done.returncode == 78 and "env.mask: info has no 'action_mask'" in done.stderr, f"none there: {done.stderr}")
+    world.await_empty()
+
+
+def test_taxi_is_masked(world):
+    """Gymnasium's own: PPO and DQN train on what it allows."""
+    taxi = JOB.replace("gym:CartPole-v1", "{id: 'gym:Taxi-v4', mask: action_mask}")
+    for algorithm in ("{name: ppo, epochs: 1, minibatch_size: 64}", "{name: dqn}"):
+        config = world.config(taxi.replace("{name: ppo, epochs: 1, minibatch_size: 64}", algorithm))
+        summary = world.train(config, seed=3)
+        equal(summary["transitions"]["lost"], 0, "lost")
+
+
 def test_a_run_fails_by_its_env(world):
     """One message with the env, what it did and where; the traceback in the collector's log."""
     config = world.config(JOB.replace("gym:CartPole-v1", "gym:tt_gym_envs:Bad-raise-step-v0"))
@@ -311,5 +342,5 @@ def test_learns(world):
 
 
 main(test_what_an_env_must_not_do, test_where_it_stood, test_mujoco_writes_no_file, test_what_is_missing, test_active_environments,
-     test_arguments_and_wrappers, test_paths_of_a_config, test_a_run_fails_by_its_env, test_same_bits, test_a_worker_is_killed, test_a_state_that_grows,
-     test_scaled_live, test_interrupted, test_evaluated, test_learns)
+     test_arguments_and_wrappers, test_masks, test_taxi_is_masked, test_paths_of_a_config, test_a_run_fails_by_its_env, test_same_bits,
+     test_a_worker_is_killed, test_a_state_that_grows, test_scaled_live, test_interrupted, test_evaluated, test_learns)

@@ -150,6 +150,38 @@ class Grows(gymnasium.Env):
         return np.full(1, self.seen[-1][0] / 255, np.float32), 1.0, len(self.seen) == 3000, False, {}
 
 
+class Masks(gymnasium.Env):
+    """Some choices are not allowed, and it sees to that. `how`: in which form it says so, or what it does wrong."""
+
+    observation_space = spaces.Box(0, 1, (3,), np.float32)
+
+    def __init__(self, how="flat"):
+        self.how = how
+        self.action_space = spaces.Discrete(4, start=1) if how == "one" else spaces.MultiDiscrete([3, 2], start=[-1, 5])
+        if how == "box":
+            self.action_space = spaces.Box(-1, 1, (2,), np.float32)
+
+    def _info(self):
+        draw = self.np_random.integers(0, 2, 4 if self.how == "one" else 5)
+        draw[self.t % 3], draw[3 + self.t % 2 if self.how != "one" else 0] = 1, 1
+        self.mask = draw
+        late = self.t > 5
+        return {"legal": {"flat": draw.astype(bool), "one": draw.astype(np.int8), "pair": (draw[:3], list(draw[3:])),
+                          "shape": draw[:4] if late else draw, "dtype": draw.astype(float) if late else draw,
+                          "none": draw * (not late), "text": "all"}.get(self.how, draw)} if self.how != "gone" or not late else {}
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.t = 0
+        return np.zeros(3, np.float32), self._info()
+
+    def step(self, action):
+        chosen = np.ravel(action) - np.ravel(self.action_space.start)
+        assert all(self.mask[at] for at in (chosen if self.how == "one" else (chosen[0], 3 + chosen[1]))), (action, self.mask)
+        self.t += 1
+        return np.full(3, self.t / 20, np.float32), 1.0, self.t == 20, self.t == 13, self._info()
+
+
 class Bad(gymnasium.Env):
     """What is not to be done: `how` says when and what."""
 
@@ -199,6 +231,7 @@ class Bad(gymnasium.Env):
 gymnasium.register("TTZoo-v0", entry_point=Zoo)
 gymnasium.register("TTArgs-v0", entry_point=Args)
 gymnasium.register("TTForgets-v0", entry_point=Forgets)
+gymnasium.register("TTMasks-v0", entry_point=Masks)
 gymnasium.register("TTGrows-v0", entry_point=Grows)
 gymnasium.register("TTStacked-v0", entry_point=Stacked)
 gymnasium.register("TTStackedParts-v0", entry_point=StackedParts)
