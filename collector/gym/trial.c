@@ -47,7 +47,7 @@ static tt_status_t s_run(gym_worker_t pair[PAIR], const char *python, const char
     return gym_worker_wait(&pair[1], 1, true, &which, out);
 }
 
-/*  TT_INVALID: the text says why this is no way. */
+/*  TT_INVALID: the text says why this is no way. Else the env or its worker failed, which whoever plays it will say. */
 static tt_status_t s_try(
     const char *id, const char *python, const char *package, const json_t *asked, const char *kind, json_t **out)
 {
@@ -64,7 +64,8 @@ static tt_status_t s_try(
     gym_worker_end(pair, PAIR);
     const char *why = json_string_value(json_object_get(answer, "why"));
     if (status == TT_OK && (why || !json_is_integer(json_object_get(answer, "room"))))
-        status = tt_err(TT_INVALID, "%s", why ? why : "its worker said what is no answer");
+        status = tt_err(json_is_true(json_object_get(answer, "env")) ? TT_INTERNAL : TT_INVALID, "%s",
+            why ? why : "its worker said what is no answer");
     if (status == TT_OK)
         *out = json_incref(answer);
     json_decref(answer);
@@ -83,7 +84,12 @@ void gym_trial(char out[TT_ENV_SAVES_MAX], const char *id, const char *python, c
     snprintf(out, TT_ENV_SAVES_MAX, "no");
     for (size_t i = 0; i < TT_COUNT(s_kinds); i++) {
         json_t *answer = NULL;
-        if (s_try(id, python, package, asked, s_kinds[i], &answer) != TT_OK) {
+        const tt_status_t status = s_try(id, python, package, asked, s_kinds[i], &answer);
+        if (status != TT_OK && status != TT_INVALID) {
+            log_debug("%s: the trial of its state failed: %s", id, tt_err_text());
+            return;
+        }
+        if (status == TT_INVALID) {
             if (used < sizeof why)
                 used += (size_t)snprintf(
                     why + used, sizeof why - used, "%s%s: %.400s", used ? "; " : "", s_kinds[i], tt_err_text());

@@ -80,6 +80,17 @@ class Player:
         return out
 
 
+def _why(error):
+    return {"why": f"{type(error).__name__}: {one_line(error, 200)}"}
+
+
+def _saved(keeper):
+    try:
+        return keeper.save(), None
+    except Exception as error:
+        return b"", _why(error)
+
+
 def save(maker, kind):
     """The first process: what the second one is to do, and what must come of it."""
     try:
@@ -90,7 +101,9 @@ def save(maker, kind):
             player.begin(number)
             for _ in range(steps):
                 player.step()
-            data, mask = player.keeper.save(), None if player.mask is None else player.mask.tolist()
+            (data, why), mask = _saved(player.keeper), None if player.mask is None else player.mask.tolist()
+            if why:
+                return why
             moments.append({"seed": player.seed, "mask": mask, "state": base64.b64encode(data).decode()})
             moments[-1]["must"] = player.play(number)
             moments[-1]["size"] = max(len(data), len(player.keeper.save()))
@@ -98,7 +111,7 @@ def save(maker, kind):
                 break
         return {"moments": moments, "row": sum(row.nbytes for row in player.rows)}
     except BaseException as error:  # pylint: disable=broad-except
-        return {"why": f"{type(error).__name__}: {one_line(error, 200)}"}
+        return {**_why(error), "env": True}  # its own fault, which whoever plays it will say
 
 
 def _differs(maker, kind, moments):
@@ -125,7 +138,7 @@ def load(maker, kind, trial):
     try:
         step = _differs(maker, kind, trial["moments"])
     except BaseException as error:  # pylint: disable=broad-except
-        return {"why": f"{type(error).__name__}: {one_line(error, 200)}"}
+        return _why(error)
     if step is not None:
         return {"why": f"it goes on otherwise than the one that was saved, {step} steps after"}
     largest = max(moment["size"] for moment in trial["moments"])
