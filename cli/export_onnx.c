@@ -10,10 +10,11 @@
 static void s_meta(tt_onnx_t *model, const checkpoint_t *checkpoint, const char *sha256)
 {
     const tt_train_cfg_t *cfg = &checkpoint->cfg;
-    char update[24];
+    char update[24], stack[16];
     snprintf(update, sizeof update, "%llu", (unsigned long long)checkpoint->update);
+    snprintf(stack, sizeof stack, "%u", checkpoint->columns->stack.frames);
     const char *const pairs[][2] = {{"run", cfg->name}, {"env", cfg->env}, {"algorithm", cfg->algorithm.name},
-        {"update", update}, {"space.obs", cfg->space.obs}, {"space.action", cfg->space.action},
+        {"update", update}, {"space.obs", cfg->space.obs}, {"env.stack", stack}, {"space.action", cfg->space.action},
         {"weights_sha256", sha256}};
     for (size_t i = 0; i < TT_COUNT(pairs); i++)
         tt_onnx_meta(model, pairs[i][0], pairs[i][1]);

@@ -43,7 +43,7 @@ typedef struct {
     const char *name;
     tt_onnx_attribute_kind_t kind;
     float number;
-    int64_t integer[4]; /* INT: the first */
+    int64_t integer[5]; /* INT: the first */
     uint32_t integers;
 } tt_onnx_attribute_t;
 

@@ -130,19 +130,29 @@ static tt_onnx_value_t s_whole(
     return out;
 }
 
-/*  [rows][elements] as [rows][channels][height][width]. */
+static void s_reshape(tt_onnx_net_t *self, const char *name, tt_onnx_value_t *value, uint32_t rank, const int64_t *dim)
+{
+    const tt_onnx_value_t shape = s_name(name, "/shape"), out = s_name(name, "/shaped");
+    tt_onnx_constant(
+        self->model, shape.name, &(tt_onnx_shape_t){.type = TT_ONNX_INT64, .rank = 1, .dim = {rank}}, dim);
+    tt_onnx_node(self->model, "Reshape", INPUTS(value->name, shape.name), out.name, NULL);
+    *value = out;
+}
+
+/*  [rows][elements] as [rows][channels][height][width]. In a plane the channels are last. */
 static tt_onnx_value_t s_picture(tt_onnx_net_t *self, const tt_tower_t *tower)
 {
-    const int64_t height = tower->height, width = tower->width, channels = tower->channels;
-    const bool first = tower->channels_first;
-    const int64_t dim[4] = {-1, first ? channels : height, first ? height : width, first ? width : channels};
-    const tt_onnx_value_t shape = s_name(tower->name, "/shape");
-    tt_onnx_value_t out = s_name(tower->name, "/picture");
-    tt_onnx_constant(self->model, shape.name, &(tt_onnx_shape_t){.type = TT_ONNX_INT64, .rank = 1, .dim = {4}}, dim);
-    tt_onnx_node(self->model, "Reshape", INPUTS(s_divided(self, tower->part)->name, shape.name), out.name, NULL);
-    if (!first)
+    const int64_t height = tower->height, width = tower->width, planes = tower->planes ? tower->planes : 1;
+    const int64_t last = tower->channels / planes;
+    tt_onnx_value_t out = *s_divided(self, tower->part);
+    if (last > 1) {
+        const tt_onnx_value_t name = s_name(tower->name, "/planes");
+        s_reshape(self, name.name, &out, 5, (int64_t[]){-1, planes, height, width, last});
         s_pass(self, "Transpose", &out,
-            ATTRIBUTES({.name = "perm", .kind = TT_ONNX_A_INTS, .integer = {0, 3, 1, 2}, .integers = 4}));
+            ATTRIBUTES({.name = "perm", .kind = TT_ONNX_A_INTS, .integer = {0, 1, 4, 2, 3}, .integers = 5}));
+    }
+    const tt_onnx_value_t name = s_name(tower->name, "/picture");
+    s_reshape(self, name.name, &out, 4, (int64_t[]){-1, tower->channels, height, width});
     return out;
 }
 

@@ -85,6 +85,11 @@ static tt_onnx_value_t s_slice(
 
 /* ---- what is seen ---------------------------------------------------------------------------------------------------- */
 
+static uint32_t s_frames(const self_t *self)
+{
+    return self->of->columns->stack.frames;
+}
+
 /*  As Gymnasium has a leaf's numbers. */
 static tt_onnx_type_t s_type(const tt_space_t *leaf)
 {
@@ -99,10 +104,13 @@ static tt_onnx_type_t s_type(const tt_space_t *leaf)
     return leaf->kind == TT_SPACE_MULTI_BINARY ? TT_ONNX_INT8 : TT_ONNX_INT64;
 }
 
-static tt_onnx_shape_t s_shape(const tt_space_t *leaf)
+/*  frames: of an observation that is stacked, one more axis in front. */
+static tt_onnx_shape_t s_shape(const tt_space_t *leaf, uint32_t frames)
 {
     const bool one = leaf->kind == TT_SPACE_DISCRETE;
     tt_onnx_shape_t shape = {.type = s_type(leaf), .rank = 1, .rows = ROWS};
+    if (frames > 1)
+        shape.dim[shape.rank++] = frames;
     for (uint32_t i = 0; !one && i < leaf->rank; i++)
         shape.dim[shape.rank++] = leaf->shape[i];
     return shape;
@@ -112,14 +120,15 @@ static tt_onnx_shape_t s_shape(const tt_space_t *leaf)
 static tt_onnx_value_t s_choices(
     const self_t *self, const tt_space_t *leaf, const tt_column_t *column, const tt_onnx_value_t *flat)
 {
-    int64_t *element = tt_array0(column->flat, sizeof *element), *choice = tt_array0(column->flat, sizeof *choice);
-    for (uint32_t e = 0, at = 0; e < column->elements; e++)
-        for (int64_t c = 0; c < leaf->n[e]; c++, at++) {
+    const uint32_t elements = column->elements, frames = s_frames(self), flat_all = frames * column->flat;
+    int64_t *element = tt_array0(flat_all, sizeof *element), *choice = tt_array0(flat_all, sizeof *choice);
+    for (uint32_t e = 0, at = 0; e < frames * elements; e++)
+        for (int64_t c = 0; c < leaf->n[e % elements]; c++, at++) {
             element[at] = e;
-            choice[at] = c + (leaf->start ? leaf->start[e] : 0);
+            choice[at] = c + (leaf->start ? leaf->start[e % elements] : 0);
         }
-    const tt_onnx_value_t of = s_vector(self, column->name, "/elements", TT_ONNX_INT64, column->flat, element),
-                          which = s_vector(self, column->name, "/choices", TT_ONNX_INT64, column->flat, choice);
+    const tt_onnx_value_t of = s_vector(self, column->name, "/elements", TT_ONNX_INT64, flat_all, element),
+                          which = s_vector(self, column->name, "/choices", TT_ONNX_INT64, flat_all, choice);
     free(element);
     free(choice);
     const tt_onnx_value_t beside =
@@ -132,14 +141,15 @@ static tt_onnx_value_t s_choices(
 static tt_onnx_value_t s_normalise(
     const self_t *self, const tt_column_t *column, uint32_t first, const tt_onnx_value_t *value)
 {
-    double *mean = tt_array0(column->elements, sizeof *mean), *scale = tt_array0(column->elements, sizeof *scale);
+    const uint32_t numbers = s_frames(self) * column->elements;
+    double *mean = tt_array0(numbers, sizeof *mean), *scale = tt_array0(numbers, sizeof *scale);
     const double high = (double)self->of->clip, low = -high;
-    for (uint32_t i = 0; i < column->elements; i++) {
-        mean[i] = tt_norm_mean(self->of->norm, first + i);
-        scale[i] = 1.0 / sqrt(tt_norm_var(self->of->norm, first + i) + 1e-8);
+    for (uint32_t i = 0; i < numbers; i++) {
+        mean[i] = tt_norm_mean(self->of->norm, first + i % column->elements);
+        scale[i] = 1.0 / sqrt(tt_norm_var(self->of->norm, first + i % column->elements) + 1e-8);
     }
-    const tt_onnx_value_t means = s_vector(self, column->name, "/mean", TT_ONNX_DOUBLE, column->elements, mean),
-                          scales = s_vector(self, column->name, "/scale", TT_ONNX_DOUBLE, column->elements, scale),
+    const tt_onnx_value_t means = s_vector(self, column->name, "/mean", TT_ONNX_DOUBLE, numbers, mean),
+                          scales = s_vector(self, column->name, "/scale", TT_ONNX_DOUBLE, numbers, scale),
                           lows = s_number(self, column->name, "/low", TT_ONNX_DOUBLE, &low),
                           highs = s_number(self, column->name, "/high", TT_ONNX_DOUBLE, &high);
     free(mean);
@@ -154,7 +164,7 @@ static tt_onnx_value_t s_normalise(
 /*  A leaf as a part of a network's row: bytes, or floats. */
 static tt_onnx_value_t s_part(const self_t *self, const tt_space_t *leaf, const tt_column_t *column, uint32_t scaled)
 {
-    const tt_onnx_shape_t shape = s_shape(leaf);
+    const tt_onnx_shape_t shape = s_shape(leaf, s_frames(self));
     const tt_onnx_value_t input = s_name(column->name, "");
     tt_onnx_input(self->model, column->name, &shape);
     tt_onnx_value_t value = s_node(self, "Flatten", INPUTS(input.name), "/flat", ATTRIBUTES(AN_INT("axis", 1)));
@@ -269,7 +279,7 @@ static tt_onnx_value_t s_allowed(
 static void s_action(
     const self_t *self, const tt_space_t *leaf, const tt_column_t *column, const tt_onnx_value_t *value)
 {
-    const tt_onnx_shape_t shape = s_shape(leaf);
+    const tt_onnx_shape_t shape = s_shape(leaf, 1);
     tt_onnx_value_t out = *value;
     int64_t dim[TT_ONNX_RANK] = {-1};
     if (leaf->start && column->choice) {

@@ -53,13 +53,13 @@ class Concat(torch.nn.Module):
 
 class Encoder(torch.nn.Sequential):
     """picture: key of the part that it reads as one, and its shape as the environment has it; None: it reads all as one vector.
-    shapes: of the file's arrays, by their names without the encoder's."""
+    shapes: of the file's arrays, by their names without the encoder's. frames: so many are stacked."""
 
-    def __init__(self, layers, picture, keys, shapes):
+    def __init__(self, layers, picture, keys, shapes, frames=1):
         if picture and "concat" not in flat_words(layers):
             layers = layers + [["concat", key] for key in keys if key != picture[0]]
         super().__init__(*_modules(layers, not picture, shapes, ""))
-        self.picture = picture
+        self.picture, self.frames = picture, frames
 
     def forward(self, parts):
         """parts: of the observation by their keys, each [rows][numbers]."""
@@ -71,10 +71,12 @@ class Encoder(torch.nn.Sequential):
 
     def _look(self, parts):
         key, shape = self.picture
+        shape = shape if self.frames == 1 else shape[1:]
         shape = shape if len(shape) == 3 else (*shape, 1)
-        x = parts[key].reshape(-1, *shape)
+        x = parts[key].reshape(-1, self.frames, *shape)
         first = shape[0] < shape[2] and shape[0] <= shape[1]  # the channels
-        return x if first else x.permute(0, 3, 1, 2)
+        x = x if first else x.permute(0, 1, 4, 2, 3)
+        return x.flatten(1, 2)  # those of all frames, the oldest first
 
 
 def _pair(word):

@@ -27,6 +27,16 @@ class Normalizer(torch.nn.Module):
         return torch.clip((x.double() - self.mean) / self.deviation, -self.clip, self.clip).float()
 
 
+def _for_frames(block, leaves, frames):
+    """A normaliser's block knows the numbers of one frame; all frames of a leaf are scaled alike."""
+    n, at, found = (len(block) - 1) // 2, 1, ([], [])
+    for size in (leaf.elements // frames for leaf in leaves if leaf.floats):
+        for half, values in enumerate(found):
+            values.append(block[at + half * n:at + half * n + size].repeat(frames))
+        at += size
+    return torch.cat([block[:1], *found[0], *found[1]])
+
+
 class Policy(torch.nn.Module):
     """Its modules have the names of the file's arrays. Observations are those of the environment, as they are: a tensor or array, or
     a dict or tuple of them; one, or a batch with one more dimension before the others. What comes back is alike."""
@@ -38,13 +48,14 @@ class Policy(torch.nn.Module):
             self.obs_space, self.action_space = (spaces.parse(setting("space", key)) for key in ("obs", "action"))
         except (TypeError, ValueError) as unknown:
             raise ValueError(f"{checkpoint.path}: {unknown}") from None
-        self._observed = spaces.leaves(self.obs_space, "obs")
+        self._frames = int(setting("env", "stack", "1"))
+        self._observed = spaces.stacked(spaces.leaves(self.obs_space, "obs"), self._frames)
         self._parts = spaces.leaves(self.action_space, "action")
         self.env, self.update = checkpoint.metadata.get("env"), int(checkpoint.array("tutti.update")[0])
         self.normalizer, self._divisor = None, float(setting("space", "divisor", "1"))
         if setting("normalize", "obs") == "true":
             block = checkpoint.array(f"tutti.version.{self.update}.norm")
-            self.normalizer = Normalizer(block, float(setting("normalize", "clip_obs")))
+            self.normalizer = Normalizer(_for_frames(block, self._observed, self._frames), float(setting("normalize", "clip_obs")))
         self._build(checkpoint)
         self.requires_grad_(False).eval()
 
@@ -58,7 +69,7 @@ class Policy(torch.nn.Module):
             own = {name[len(tower) + 1:]: value for name, value in weights.items() if name.startswith(f"{tower}.")}
             if own and tower.endswith("encoder"):
                 keys, shapes = [_key(leaf) for leaf in self._observed], {name: value.shape for name, value in own.items()}
-                self.add_module(tower, Encoder(layers, self._picture, keys, shapes))
+                self.add_module(tower, Encoder(layers, self._picture, keys, shapes, self._frames))
             elif own:
                 self.add_module(tower, _perceptron(own, activation, tower == "trunk"))
         normalizer = {f"normalizer.{name}": value for name, value in self.normalizer.state_dict().items()} if self.normalizer else {}
@@ -70,8 +81,9 @@ class Policy(torch.nn.Module):
     def _find_picture(self, layers, named):
         """The part that the encoder reads as a picture."""
         looks = named or {"conv", *POOLS} & set(flat_words(layers))
+        axes = (3, 4) if self._frames > 1 else (2, 3)
         found = [(_key(leaf), leaf.shape) for leaf in self._observed if _key(leaf) == named or
-                 (not named and len(leaf.shape) in (2, 3) and leaf.kind in ("uint8", "bool", "multi_binary"))]
+                 (not named and len(leaf.shape) in axes and leaf.kind in ("uint8", "bool", "multi_binary"))]
         return found[0] if looks and found else None
 
     # ---- what is seen

@@ -110,6 +110,13 @@ def leaves(space, name, path=()):
     return [leaf for key, part in parts for leaf in leaves(part, f"{name}.{key}", (*path, key))]
 
 
+def stacked(leaves, frames):
+    """Of observations that show so many frames, oldest first: every leaf has one more axis in front."""
+    for leaf in leaves if frames > 1 else []:
+        leaf.shape, leaf.n, leaf.start = (frames, *leaf.shape), leaf.n * frames, leaf.start * frames
+    return leaves
+
+
 def pick(value, path):
     """What a path leads to in an observation."""
     for key in path:

@@ -335,7 +335,7 @@ static void test_a_state_that_is_none(void **state)
     for (int t = 0; t < 5; t++)
         assert_ok(step(&whole, 0, t, &io));
     assert_ok(tt_vec_save(whole.vec, 3, bytes));
-    memset(bytes + tt_vec_save_size(&s_ops.env) - s_ops.env.save_size, 0, s_ops.env.save_size);
+    memset(bytes + tt_vec_save_size(&s_ops.env, 1) - s_ops.env.save_size, 0, s_ops.env.save_size);
     assert_ok(tt_vec_load(one.vec, 0, bytes));
     const uint32_t seed = s_drawn(4, 3, 5);
     assert_memory_equal(SEEN_SEED(&one, 0), &seed, 2);

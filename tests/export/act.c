@@ -17,7 +17,8 @@ typedef struct {
     const tt_space_t *leaf[TT_COLUMNS_MAX]; /* of it        */
     void *action[TT_COLUMNS_MAX];           /* one row      */
     float *in, *scaled, *head, value;
-    uint8_t *obs;  /* one row, as the network reads it */
+    uint8_t *obs;  /* the frames of one row, as the network reads them */
+    size_t frame;  /* bytes from one to the next */
     FILE *masks;   /* NULL = everything is allowed */
     uint8_t *mask; /* one row                      */
 } act_t;
@@ -33,7 +34,8 @@ static tt_status_t s_open(act_t *self, const char *path, const char *masks)
     TT_TRY(tt_space_parse(&self->space, self->checkpoint.cfg.space.action));
     TT_CHECK(tt_space_leaves(self->space, self->leaf, TT_COLUMNS_MAX) == columns->action_count);
     self->in = tt_array0(columns->flat, sizeof *self->in);
-    self->obs = tt_aligned0(columns->row);
+    self->frame = (columns->frame + 63) / 64 * 64;
+    self->obs = tt_aligned0(columns->stack.frames * self->frame);
     self->scaled = tt_array0(columns->scaled + 1, sizeof *self->scaled);
     self->head = tt_array0(self->policy.out, sizeof *self->head);
     self->mask = tt_array0(self->policy.mask_bits + 1, sizeof *self->mask);
@@ -57,31 +59,38 @@ static void s_close(act_t *self)
     checkpoint_close(&self->checkpoint);
 }
 
-/*  What was read, as the network's row. */
-static void s_lay(act_t *self)
+/*  Numbers of a leaf that all its frames have. */
+static uint32_t s_numbers(const tt_columns_t *columns, uint32_t c)
+{
+    return columns->stack.frames * columns->at[c].flat;
+}
+
+/*  What was read, as frames of the network's row: a leaf has one frame after the other. */
+static void s_lay(act_t *self, uint32_t frame)
 {
     const tt_columns_t *columns = self->checkpoint.columns;
     const float *flat = self->in;
-    for (uint32_t c = 0; c < columns->obs_count; flat += columns->at[c++].flat) {
-        uint8_t *to = self->obs + columns->at[c].at;
+    for (uint32_t c = 0; c < columns->obs_count; flat += s_numbers(columns, c++)) {
+        const float *own = flat + frame * columns->at[c].flat;
+        uint8_t *to = self->obs + frame * self->frame + columns->at[c].at;
         for (uint32_t i = 0; tt_column_is_bytes(&columns->at[c]) && i < columns->at[c].flat; i++)
-            to[i] = (uint8_t)flat[i];
+            to[i] = (uint8_t)own[i];
         if (!tt_column_is_bytes(&columns->at[c]))
-            memcpy(to, flat, columns->at[c].flat * sizeof *flat);
+            memcpy(to, own, columns->at[c].flat * sizeof *own);
     }
 }
 
-/*  The float32 parts of the row, normalised in place. */
-static void s_normalise(act_t *self)
+/*  The float32 parts of a frame, normalised in place. */
+static void s_normalise(act_t *self, uint32_t frame)
 {
     const tt_columns_t *columns = self->checkpoint.columns;
     float *scaled = self->scaled;
     const float *flat = self->in;
-    for (uint32_t c = 0; c < columns->obs_count; flat += columns->at[c++].flat)
+    for (uint32_t c = 0; c < columns->obs_count; flat += s_numbers(columns, c++))
         for (uint32_t i = 0; columns->at[c].dtype == TT_F32 && i < columns->at[c].elements; i++)
-            *scaled++ = flat[i];
+            *scaled++ = flat[frame * columns->at[c].flat + i];
     tt_norm_scale(self->checkpoint.norm, self->scaled, 1, self->checkpoint.cfg.normalize.clip_obs, self->scaled);
-    tt_columns_put_scaled(columns, self->scaled, self->obs);
+    tt_columns_put_scaled(columns, self->scaled, self->obs + frame * self->frame);
 }
 
 static void s_write_part(const act_t *self, uint32_t k)
@@ -102,10 +111,13 @@ static void s_write_part(const act_t *self, uint32_t k)
 
 static tt_status_t s_act(act_t *self)
 {
-    const void *row = self->obs;
-    s_lay(self);
-    if (self->checkpoint.norm)
-        s_normalise(self);
+    const void *row[TT_STACK_MAX];
+    for (uint32_t f = 0; f < self->checkpoint.columns->stack.frames; f++) {
+        s_lay(self, f);
+        if (self->checkpoint.norm)
+            s_normalise(self, f);
+        row[f] = self->obs + f * self->frame;
+    }
     float *out[TT_TOWERS_MAX] = {NULL};
     const tt_net_spec_t *spec = tt_net_spec(tt_inference_net(self->checkpoint.net));
     const uint32_t actor = tt_net_tower(spec, "actor");
@@ -113,7 +125,7 @@ static tt_status_t s_act(act_t *self)
     out[actor < spec->towers ? actor : tt_net_tower(spec, "q")] = self->head;
     if (critic < spec->towers)
         out[critic] = &self->value;
-    TT_TRY(tt_inference_run(self->checkpoint.net, &row, 1, out));
+    TT_TRY(tt_inference_run(self->checkpoint.net, row, 1, out));
     fwrite(self->head, sizeof *self->head, self->policy.out, stdout);
     fwrite(&self->value, sizeof self->value, critic < spec->towers, stdout);
     const uint32_t bits = self->policy.mask_bits;

@@ -36,6 +36,7 @@ def check(run, folder):
     session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
     meta = session.get_modelmeta().custom_metadata_map
     leaves, parts = (spaces.leaves(spaces.parse(meta[f"space.{key}"]), word) for key, word in (("obs", "obs"), ("action", "action")))
+    spaces.stacked(leaves, int(meta["env.stack"]))
     observation = list(against.observed(leaves, rng, path))
     given = {leaf.name: value for leaf, value in zip(leaves, observation)}
     outputs = [output.name for output in session.get_outputs()]

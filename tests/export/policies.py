@@ -50,6 +50,12 @@ def own(folder):
     yield write("shared", "env: Pendulum-v1\nnetwork: {shared: true, activation: relu}\n")
     for i, hidden in enumerate(("[32, 16]", "[16]")):  # with a trunk, and without
         yield write(f"dqn-dueling-{i}", f"env: CartPole-v1\nalgorithm: {{name: dqn, dueling: true}}\nnetwork: {{hidden: {hidden}}}\n")
+    for name, env, more in (("cartpole", "CartPole-v1", "normalize: {obs: true}\nalgorithm: {name: ppo, head_gain: 1}"),
+                            ("parts", f"{PLUGINS}/catch_parts.so", "network: {encoder: [conv 4 3x3 relu, dense 8 relu]}\nnormalize: {obs: true}\n"
+                             "algorithm: {name: ppo, head_gain: 1}"),
+                            ("board", f"{PLUGINS}/catch.so", "network: {encoder: [conv 4 3x3 relu, dense 8 relu]}\nalgorithm: {name: dqn, dueling: true}"),
+                            ("zoo", f"{PLUGINS}/zoo.so", "normalize: {obs: true}")):
+        yield write(f"stacked-{name}{'-dqn' if 'dqn' in more else ''}", f"env: {{id: \"{env}\", stack: 3}}\nnum_envs: 8\n{more}\n")
     residual = "[conv 4 3x5 /2 pad 1x2, layer_norm tanh, residual 2 (relu, conv 4 3x3 pad 1), max_pool 2x2, " \
         "avg_pool 2x3 pad 1, dense 8 relu, concat paddle]"
     for plugin, algorithm, network in (("catch", "ppo", "{encoder: minatar, shared: true}"),
