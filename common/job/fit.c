@@ -88,7 +88,8 @@ static tt_status_t s_check_widths(const tt_train_cfg_t *cfg, const tt_net_spec_t
             "an observation is %u numbers, flattened; layers without an encoder (network.encoder) read at most %d",
             net->obs, TT_UNITS_MAX);
     if (net->obs > TT_ELEMENTS_MAX)
-        return tt_err(TT_INVALID, "an observation is %u numbers; the networks read at most %d", net->obs, TT_ELEMENTS_MAX);
+        return tt_err(
+            TT_INVALID, "an observation is %u numbers; the networks read at most %d", net->obs, TT_ELEMENTS_MAX);
     const uint32_t out = net->tower[tt_net_tower(net, tt_actor_head(&cfg->actor))].out;
     if (out > TT_UNITS_MAX)
         return tt_err(TT_INVALID, "an action has %u choices and numbers; at most %d are possible", out, TT_UNITS_MAX);

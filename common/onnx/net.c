@@ -133,8 +133,7 @@ static tt_onnx_value_t s_whole(
 static void s_reshape(tt_onnx_net_t *self, const char *name, tt_onnx_value_t *value, uint32_t rank, const int64_t *dim)
 {
     const tt_onnx_value_t shape = s_name(name, "/shape"), out = s_name(name, "/shaped");
-    tt_onnx_constant(
-        self->model, shape.name, &(tt_onnx_shape_t){.type = TT_ONNX_INT64, .rank = 1, .dim = {rank}}, dim);
+    tt_onnx_constant(self->model, shape.name, &(tt_onnx_shape_t){.type = TT_ONNX_INT64, .rank = 1, .dim = {rank}}, dim);
     tt_onnx_node(self->model, "Reshape", INPUTS(value->name, shape.name), out.name, NULL);
     *value = out;
 }
