@@ -45,7 +45,7 @@ static void s_emit_times(core_t *self, metrics_t *metrics)
         char name[64];
         snprintf(name, sizeof name, "time/%s_us", core_phase_names[i]);
         s_emit(metrics, name,
-            (double)core_spent_ns(self, i) * 1e-3 / (double)(self->at.update - self->report.stats_update));
+            (double)core_spent_ns(self, (core_phase_t)i) * 1e-3 / (double)(self->at.update - self->report.stats_update));
     }
 }
 
@@ -94,7 +94,7 @@ static void s_send_stats(core_t *self, int64_t now_ns)
 void report_begin(core_t *self)
 {
     for (size_t i = 0; i < CORE_PHASE_COUNT; i++)
-        core_spent_ns(self, i);
+        core_spent_ns(self, (core_phase_t)i);
     self->report.stats_update = self->at.update;
 }
 
