@@ -45,7 +45,8 @@ static void s_emit_times(core_t *self, metrics_t *metrics)
         char name[64];
         snprintf(name, sizeof name, "time/%s_us", core_phase_names[i]);
         s_emit(metrics, name,
-            (double)core_spent_ns(self, (core_phase_t)i) * 1e-3 / (double)(self->at.update - self->report.stats_update));
+            (double)core_spent_ns(self, (core_phase_t)i) * 1e-3 /
+                (double)(self->at.update - self->report.stats_update));
     }
 }
 

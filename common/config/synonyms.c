@@ -33,6 +33,8 @@ static const tt_synonym_t s_synonyms[] = {
     {"save_every_sec", "checkpoint.every_s", NULL},
     {"checkpoint_freq", "checkpoint.every_s", "in seconds, not in updates"},
     {"save_freq", "checkpoint.every_s", "in seconds, not in steps"},
+    {"save_replay_buffer", "replay.save", NULL},
+    {"store_buffer_in_checkpoints", "replay.save", NULL},
     {"keep_checkpoints", "checkpoint.keep", NULL},
 
     /* evaluation beside training */
