@@ -11,16 +11,12 @@ import sys
 
 sys.dont_write_bytecode = True
 SOURCE = os.environ["TT_SOURCE_DIR"]
-try:
-    import gymnasium
-    import numpy as np
-except ImportError as lacking:
-    better = os.path.join(SOURCE, "build", "venv-gym", "bin", "python3")
-    if os.path.exists(better) and not os.environ.pop("TT_GYM_TRIED", None):
-        os.environ["TT_GYM_TRIED"] = "1"
-        os.execv(better, [better, *sys.argv])
-    print(f"skipped: {lacking}; tools/test-venv makes build/venv-gym that has it")
-    sys.exit(77)
+sys.path.insert(0, os.path.join(os.environ["TT_SOURCE_DIR"], "tests"))
+import pythons  # noqa: E402
+
+pythons.run_with("venv-gym", "gymnasium", "numpy")
+import gymnasium  # noqa: E402
+import numpy as np  # noqa: E402
 
 sys.path[1:1] = [os.path.join(SOURCE, "python"), os.path.join(SOURCE, "tests", "collector", "gym_envs")]
 from tutti_env import faults, making, state, trial  # noqa: E402

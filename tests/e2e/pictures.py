@@ -5,11 +5,10 @@ computes late."""
 
 import json
 import os
-import signal
 import sys
 
 sys.dont_write_bytecode = True
-from rig import ENDLESS, check, equal, main, steps, wait_for
+from rig import check, equal, main, steps
 
 PLUGINS = os.path.join(os.environ["TT_BUILD_DIR"], "tests", "collector", "plugins")
 SMALL = "[conv 4 3x3 relu, dense 32 relu]"
@@ -105,28 +104,12 @@ def test_frames(world):
     s_same_bits(world, config)
 
 
-def s_disturbed(world, algorithm):
-    """Scaled, killed, and ended: as if nothing had been."""
-    config = s_config(world, algorithm)
-    process, run_dir = world.start_run(config, "collector.replicas=2", "learner.replicas=2", ENDLESS, seed=5)
-    status = world.await_steps(run_dir, steps(1000), process)
-    for role, index in (("learner", 0), ("collector", 1)):
-        pid = world.replica(role, index)
-        os.kill(pid, signal.SIGKILL)
-        wait_for(lambda: world.replica(role, index) != pid, f"another process of {role}/{index}")
-        status = world.await_steps(run_dir, status["env_steps"] + steps(2000), process)
-    equal(world.tutti("scale", run_dir, "collector=3", "learner=4").returncode, 0, "scale")
-    world.await_steps(run_dir, status["env_steps"] + steps(2000), process)
-    summary = world.stop(process, run_dir)
-    world.check_same(summary, config, seed=5, what="after kills and scaling")
-
-
 def test_disturbed_ppo(world):
-    s_disturbed(world, PPO)
+    world.check_disturbed(s_config(world, PPO))
 
 
 def test_disturbed_dqn(world):
-    s_disturbed(world, DQN)
+    world.check_disturbed(s_config(world, DQN))
 
 
 def test_resumed(world):

@@ -193,6 +193,19 @@ class World:
             for key in keys:
                 equal(summary[key], still[key], f"{key} {what}, {updates} updates")
 
+    def check_disturbed(self, config):
+        """Two collectors and two learners, one of each killed, then more of both, then asked to end: as if nothing had been."""
+        process, run_dir = self.start_run(config, "collector.replicas=2", "learner.replicas=2", ENDLESS, seed=5)
+        status = self.await_steps(run_dir, steps(1000), process)
+        for role, index in (("learner", 0), ("collector", 1)):
+            pid = self.replica(role, index)
+            os.kill(pid, signal.SIGKILL)
+            wait_for(lambda: self.replica(role, index) != pid, f"another process of {role}/{index}")
+            status = self.await_steps(run_dir, status["env_steps"] + steps(2000), process)
+        equal(self.tutti("scale", run_dir, "collector=3", "learner=4").returncode, 0, "scale")
+        self.await_steps(run_dir, status["env_steps"] + steps(2000), process)
+        self.check_same(self.stop(process, run_dir), config, seed=5, what="after kills and scaling")
+
     def resume(self, run_dir, *sets, code=0, deadline=DEADLINE):
         """Go on to the end; the summary."""
         args = ["resume", run_dir, "--output", "json"]

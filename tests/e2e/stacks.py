@@ -4,11 +4,10 @@ policy and from a replay, across truncations and with pictures."""
 
 import json
 import os
-import signal
 import sys
 
 sys.dont_write_bytecode = True
-from rig import ENDLESS, check, equal, main, steps, wait_for
+from rig import check, equal, main, steps
 
 PLUGINS = os.path.join(os.environ["TT_BUILD_DIR"], "tests", "collector", "plugins")
 PPO = "{name: ppo, learning_rate: 1e-3, epochs: 2, minibatch_size: 64}"
@@ -59,27 +58,12 @@ def test_same_bits_pictures(world):
     s_same_bits(world, s_config(world, f"{{id: {PLUGINS}/catch_parts.so, stack: 2}}", PPO, small, 4000), "normalize.obs=true")
 
 
-def s_disturbed(world, env, algorithm):
-    config = s_config(world, env, algorithm)
-    process, run_dir = world.start_run(config, "collector.replicas=2", "learner.replicas=2", ENDLESS, seed=5)
-    status = world.await_steps(run_dir, steps(1000), process)
-    for role, index in (("learner", 0), ("collector", 1)):
-        pid = world.replica(role, index)
-        os.kill(pid, signal.SIGKILL)
-        wait_for(lambda: world.replica(role, index) != pid, f"another process of {role}/{index}")
-        status = world.await_steps(run_dir, status["env_steps"] + steps(2000), process)
-    equal(world.tutti("scale", run_dir, "collector=3", "learner=4").returncode, 0, "scale")
-    world.await_steps(run_dir, status["env_steps"] + steps(3000), process)
-    summary = world.stop(process, run_dir)
-    world.check_same(summary, config, seed=5, what="after kills and scaling")
-
-
 def test_disturbed_ppo(world):
-    s_disturbed(world, "{id: CartPole-v1, stack: 3}", PPO)
+    world.check_disturbed(s_config(world, "{id: CartPole-v1, stack: 3}", PPO))
 
 
 def test_disturbed_dqn(world):
-    s_disturbed(world, "{id: CartPole-v1, stack: 3}", DQN)
+    world.check_disturbed(s_config(world, "{id: CartPole-v1, stack: 3}", DQN))
 
 
 def test_resumed(world):

@@ -2,26 +2,19 @@
 """What goes wrong in `tutti export`: one message that says what to do, a code of sysexits, and nothing half-written."""
 
 import os
-import resource
-import subprocess
 import sys
 import tempfile
 
-TUTTI = os.environ["TUTTI"]
+sys.dont_write_bytecode = True
+from short import cartpole, tutti  # noqa: E402
+
 USAGE, DATA, NO_INPUT, CANT_CREATE, IO = 64, 65, 66, 73, 74
-
-
-def export(*words, limit=None):
-    def lower():
-        if limit is not None:
-            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-    return subprocess.run([TUTTI, "export", *words], capture_output=True, text=True, timeout=60, preexec_fn=lower)
 
 
 def check(what, code, words, *args, limit=None):
     """It fails like that, in a line; the folder is as it was."""
     before = sorted((name, os.path.getsize(name)) for name in os.listdir("."))
-    done = export(*args, limit=limit)
+    done = tutti("export", *args, limit=limit)
     lines = done.stderr.strip().splitlines()
     if done.returncode != code or words not in done.stderr or len(lines) not in (1, 2) or done.stdout:
         sys.exit(f"{what}: {done.returncode}, not {code}, or other words than {words!r}: {done.stderr}{done.stdout}")
@@ -34,8 +27,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         os.environ["XDG_STATE_HOME"] = os.path.join(folder, "state")
-        subprocess.run([TUTTI, "run", "CartPole-v1", "--run-dir", "run", "--quiet", "--set", "stop.env_steps=3000", "--set",
-                        "stop.return_mean=null"], check=True, stdout=subprocess.DEVNULL, timeout=60)
+        cartpole("run")
         os.mkdir("empty")
         os.makedirs("young/checkpoints")
         whole = open("run/checkpoints/final.safetensors", "rb").read()
@@ -56,10 +48,10 @@ def main():
         check("a folder in the file's place", IO, "cannot write", "run", "--onnx", "empty", "--force")
         check("no room", IO, "cannot write", "run", "--onnx", "a.onnx", limit=4096)
         check("no room for another", IO, "cannot write", "run", "--onnx", "there.onnx", "--force", limit=4096)
-        done = export("run", "--onnx", "there.onnx", "--force")
+        done = tutti("export", "run", "--onnx", "there.onnx", "--force")
         assert done.returncode == 0 and os.path.getsize("there.onnx") > 4096, done.stderr
         assert "there.onnx" in done.stdout and "CartPole-v1" in done.stdout and not done.stderr, done
-        by_best = export("run", "--best", "--onnx", "best.onnx")
+        by_best = tutti("export", "run", "--best", "--onnx", "best.onnx")
         assert by_best.returncode == 0 and not [name for name in os.listdir(".") if name.endswith(".tmp")], by_best.stderr
 
 

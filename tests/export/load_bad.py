@@ -3,26 +3,18 @@
 
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 
 sys.dont_write_bytecode = True
-try:
-    import torch  # noqa: F401
-except ImportError as lacking:
-    better = os.path.join(os.environ["TT_SOURCE_DIR"], "build", "venv-torch", "bin", "python3")
-    if os.path.exists(better) and not os.environ.pop("TT_TORCH_TRIED", None):
-        os.environ["TT_TORCH_TRIED"] = "1"
-        os.execv(better, [better, *sys.argv])
-    print(f"skipped: {lacking}; tools/install-deps --ci installs Debian's python3-torch, tools/test-venv makes build/venv-torch of it")
-    sys.exit(77)
+sys.path.insert(0, os.path.join(os.environ["TT_SOURCE_DIR"], "tests"))
+import pythons  # noqa: E402
 
+pythons.run_with("venv-torch", "torch")
 sys.path.insert(0, os.path.join(os.environ["TT_SOURCE_DIR"], "python"))
 import tutti_load  # noqa: E402
 from tutti_load import checkpoint, spaces  # noqa: E402
-
-TUTTI = os.environ["TUTTI"]
+from short import cartpole  # noqa: E402
 
 
 def refused(kind, words, call, *args):
@@ -85,8 +77,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         os.environ["XDG_STATE_HOME"] = os.path.join(folder, "state")
-        subprocess.run([TUTTI, "run", "CartPole-v1", "--run-dir", "run", "--quiet", "--set", "stop.env_steps=3000", "--set",
-                        "stop.return_mean=null"], check=True, stdout=subprocess.DEVNULL, timeout=60)
+        cartpole("run")
         with open("run/checkpoints/final.safetensors", "rb") as file:
             check_files(file.read())
         check_runs()

@@ -8,18 +8,13 @@ import sys
 
 sys.dont_write_bytecode = True
 os.environ["SDL_VIDEODRIVER"] = "dummy"
-try:
-    import gymnasium
-    import numpy
-    import pygame  # noqa: F401
-    from PIL import Image
-except ImportError as lacking:
-    better = os.path.join(os.environ["TT_SOURCE_DIR"], "build", "venv-gym", "bin", "python3")
-    if os.path.exists(better) and not os.environ.pop("TT_GYM_TRIED", None):
-        os.environ["TT_GYM_TRIED"] = "1"
-        os.execv(better, [better, *sys.argv])
-    print(f"skipped: {lacking}; tools/test-venv makes build/venv-gym that has it")
-    sys.exit(77)
+sys.path.insert(0, os.path.join(os.environ["TT_SOURCE_DIR"], "tests"))
+import pythons  # noqa: E402
+
+pythons.run_with("venv-gym", "gymnasium", "numpy", "pygame", "PIL")
+import gymnasium  # noqa: E402
+import numpy  # noqa: E402
+from PIL import Image  # noqa: E402
 
 PICTURES = os.path.join(os.environ["TT_BUILD_DIR"], "tests", "export", "pictures")
 FEW = 0.02  # so much of a picture may differ: Gymnasium's lines are drawn by another program

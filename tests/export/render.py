@@ -4,35 +4,22 @@
 import io
 import json
 import os
-import resource
-import subprocess
 import sys
 import tempfile
 
 sys.dont_write_bytecode = True
-try:
-    import gymnasium  # noqa: F401
-    import numpy
-    from PIL import Image
-except ImportError as lacking:
-    better = os.path.join(os.environ["TT_SOURCE_DIR"], "build", "venv-gym", "bin", "python3")
-    if os.path.exists(better) and not os.environ.pop("TT_GYM_TRIED", None):
-        os.environ["TT_GYM_TRIED"] = "1"
-        os.execv(better, [better, *sys.argv])
-    print(f"skipped: {lacking}; tools/test-venv makes build/venv-gym that has it")
-    sys.exit(77)
+sys.path.insert(0, os.path.join(os.environ["TT_SOURCE_DIR"], "tests"))
+import pythons  # noqa: E402
 
-TUTTI, HERE = os.environ["TUTTI"], os.path.dirname(os.path.abspath(__file__))
+pythons.run_with("venv-gym", "gymnasium", "numpy", "PIL")
+import numpy  # noqa: E402
+from PIL import Image  # noqa: E402
+from short import tutti  # noqa: E402
+
+HERE = os.path.dirname(os.path.abspath(__file__))
 PLUGINS = os.path.join(os.environ["TT_BUILD_DIR"], "tests", "collector", "plugins")
 USAGE, DATA, UNSUPPORTED, INTERNAL, CANT_CREATE, IO = 64, 65, 69, 70, 73, 74
 POLE = (202, 152, 101)
-
-
-def tutti(*words, limit=None):
-    def lower():
-        if limit is not None:
-            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-    return subprocess.run([TUTTI, *words], capture_output=True, text=True, timeout=100, preexec_fn=lower)
 
 
 def trained(name, env, steps=600):

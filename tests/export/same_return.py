@@ -9,17 +9,13 @@ import sys
 import tempfile
 
 sys.dont_write_bytecode = True
-try:
-    import gymnasium
-    import numpy
-    import onnxruntime
-except ImportError as lacking:
-    better = os.path.join(os.environ["TT_SOURCE_DIR"], "build", "venv-onnx", "bin", "python3")
-    if os.path.exists(better) and not os.environ.pop("TT_ONNX_TRIED", None):
-        os.environ["TT_ONNX_TRIED"] = "1"
-        os.execv(better, [better, *sys.argv])
-    print(f"skipped: {lacking}; tools/test-venv makes build/venv-onnx")
-    sys.exit(77)
+sys.path.insert(0, os.path.join(os.environ["TT_SOURCE_DIR"], "tests"))
+import pythons  # noqa: E402
+
+pythons.run_with("venv-onnx", "gymnasium", "numpy", "onnxruntime")
+import gymnasium  # noqa: E402
+import numpy  # noqa: E402
+import onnxruntime  # noqa: E402
 
 TUTTI, HERE = os.environ["TUTTI"], os.path.dirname(os.path.abspath(__file__))
 EPISODES = 5

@@ -8,18 +8,14 @@ import sys
 import tempfile
 
 sys.dont_write_bytecode = True
-try:
-    import numpy
-    import onnx
-    import onnxruntime
-    from safetensors.numpy import load_file
-except ImportError as lacking:
-    better = os.path.join(os.environ["TT_SOURCE_DIR"], "build", "venv-onnx", "bin", "python3")
-    if os.path.exists(better) and not os.environ.pop("TT_ONNX_TRIED", None):
-        os.environ["TT_ONNX_TRIED"] = "1"
-        os.execv(better, [better, *sys.argv])
-    print(f"skipped: {lacking}; tools/test-venv makes build/venv-onnx")
-    sys.exit(77)
+sys.path.insert(0, os.path.join(os.environ["TT_SOURCE_DIR"], "tests"))
+import pythons  # noqa: E402
+
+pythons.run_with("venv-onnx", "numpy", "onnx", "onnxruntime", "safetensors.numpy")
+import numpy  # noqa: E402
+import onnx  # noqa: E402
+import onnxruntime  # noqa: E402
+from safetensors.numpy import load_file  # noqa: E402
 
 NETS = os.path.join(os.environ["TT_BUILD_DIR"], "tests", "onnx", "nets")
 NEAR = 1e-5

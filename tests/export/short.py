@@ -1,0 +1,21 @@
+"""short - runs of a second or two, and the binary under a limit on the size of files: for the scripts of this folder."""
+
+import os
+import resource
+import subprocess
+
+TUTTI = os.environ["TUTTI"]
+
+
+def tutti(*words, limit=None):
+    """What it says and how it ends. limit: bytes of a file that it writes."""
+    def lower():
+        if limit is not None:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+    return subprocess.run([TUTTI, *words], capture_output=True, text=True, timeout=100, preexec_fn=lower)
+
+
+def cartpole(run_dir):
+    """A run that has ended, with its checkpoints."""
+    subprocess.run([TUTTI, "run", "CartPole-v1", "--run-dir", run_dir, "--quiet", "--set", "stop.env_steps=3000", "--set",
+                    "stop.return_mean=null"], check=True, stdout=subprocess.DEVNULL, timeout=60)
