@@ -68,40 +68,28 @@ def test_a_vector_behind_the_picture(world):
     s_learns(world, s_config(world, PPO, env="catch_parts", count=120_000), 0.8, "network.hidden=[32]", "network.activation=relu")
 
 
-def s_same_bits(world, config, *sets):
-    alone = world.train(config, *sets, seed=3)
-    for collectors, learners, threads in ((2, 2, 1), (3, 4, 1), (1, 1, 2)):
-        many = world.train(config, *sets, f"collector.replicas={collectors}", f"learner.replicas={learners}",
-                           f"learner.threads={threads}", seed=3)
-        for key in ("weights_sha256", "episodes", "return_mean"):
-            equal(many[key], alone[key], f"{key} with {collectors} collectors, {learners} learners, {threads} threads")
-        equal([many["transitions"][key] for key in ("duplicated", "lost")], [0, 0], "duplicated, lost")
-    strict = world.train(config, *sets, seed=3, env={"TT_DEVICE": "cpu-strict"})
-    equal(strict["weights_sha256"], alone["weights_sha256"], "weights on cpu-strict")
-
-
 def test_same_bits_ppo(world):
-    s_same_bits(world, s_config(world, PPO), "lag=1")
+    world.check_same_bits(s_config(world, PPO), "lag=1")
 
 
 def test_same_bits_one_encoder_each(world):
     config = s_config(world, PPO, env="catch_parts", shared=False,
                       encoder="[conv 4 3x3 /2 pad 1, max_pool 2x2, residual 2 (relu, conv 4 3x3 pad 1), layer_norm relu, dense 16 tanh]")
-    s_same_bits(world, config, "lag=0", "normalize.obs=true", "network.hidden=[16]")
+    world.check_same_bits(config, "lag=0", "normalize.obs=true", "network.hidden=[16]")
 
 
 def test_same_bits_a2c(world):
-    s_same_bits(world, s_config(world, A2C))
+    world.check_same_bits(s_config(world, A2C))
 
 
 def test_same_bits_dqn(world):
-    s_same_bits(world, s_config(world, DQN))
+    world.check_same_bits(s_config(world, DQN))
 
 
 def test_frames(world):
     """As large as Atari's: a batch of bytes, trained where it lies."""
     config = s_config(world, PPO, env="catch_frames", encoder="[conv 4 8x8 /8 relu, dense 16 relu]", count=2048)
-    s_same_bits(world, config)
+    world.check_same_bits(config)
 
 
 def test_disturbed_ppo(world):

@@ -22,40 +22,28 @@ def s_config(world, env, algorithm, more="", count=8000, num_steps=32):
     return world.config(text, name=f"{abs(hash(text))}.yaml")
 
 
-def s_same_bits(world, config, *sets):
-    alone = world.train(config, *sets, seed=3)
-    for collectors, learners, threads in ((2, 2, 1), (3, 4, 1), (1, 1, 2)):
-        many = world.train(config, *sets, f"collector.replicas={collectors}", f"learner.replicas={learners}",
-                           f"learner.threads={threads}", seed=3)
-        for key in ("weights_sha256", "episodes", "return_mean"):
-            equal(many[key], alone[key], f"{key} with {collectors} collectors, {learners} learners, {threads} threads")
-        equal([many["transitions"][key] for key in ("duplicated", "lost")], [0, 0], "duplicated, lost")
-    strict = world.train(config, *sets, seed=3, env={"TT_DEVICE": "cpu-strict"})
-    equal(strict["weights_sha256"], alone["weights_sha256"], "weights on cpu-strict")
-
-
 def test_same_bits_ppo(world):
     """A batch of fewer steps than a stack has frames, too."""
     env = "{id: CartPole-v1, stack: 3}"
-    s_same_bits(world, s_config(world, env, PPO), "lag=1", "normalize.obs=true", "normalize.reward=true")
-    s_same_bits(world, s_config(world, "{id: CartPole-v1, stack: 7}", PPO, count=3000, num_steps=2),
-                "lag=0", "algorithm.minibatch_size=8")
+    world.check_same_bits(s_config(world, env, PPO), "lag=1", "normalize.obs=true", "normalize.reward=true")
+    world.check_same_bits(s_config(world, "{id: CartPole-v1, stack: 7}", PPO, count=3000, num_steps=2),
+                          "lag=0", "algorithm.minibatch_size=8")
 
 
 def test_same_bits_truncated(world):
     """Pendulum's episodes are cut after 200 steps, within a batch and at its end."""
-    s_same_bits(world, s_config(world, "{id: Pendulum-v1, stack: 4, stack_pad: zero}", PPO), "normalize.obs=true")
+    world.check_same_bits(s_config(world, "{id: Pendulum-v1, stack: 4, stack_pad: zero}", PPO), "normalize.obs=true")
 
 
 def test_same_bits_dqn(world):
-    s_same_bits(world, s_config(world, "{id: CartPole-v1, stack: 3}", DQN), "lag=1")
+    world.check_same_bits(s_config(world, "{id: CartPole-v1, stack: 3}", DQN), "lag=1")
 
 
 def test_same_bits_pictures(world):
     """Bits with channels of their own; bytes and floats side by side."""
     small = "network: {encoder: [conv 4 3x3 relu, dense 16 relu], shared: true}\n"
-    s_same_bits(world, s_config(world, "{id: MinAtar/Breakout-v1, stack: 3}", DQN, small, 4000))
-    s_same_bits(world, s_config(world, f"{{id: {PLUGINS}/catch_parts.so, stack: 2}}", PPO, small, 4000), "normalize.obs=true")
+    world.check_same_bits(s_config(world, "{id: MinAtar/Breakout-v1, stack: 3}", DQN, small, 4000))
+    world.check_same_bits(s_config(world, f"{{id: {PLUGINS}/catch_parts.so, stack: 2}}", PPO, small, 4000), "normalize.obs=true")
 
 
 def test_disturbed_ppo(world):

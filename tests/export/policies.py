@@ -3,7 +3,6 @@
 exported ONNX model (onnxruntime) make of random observations is what the binary makes of them."""
 
 import glob
-import math
 import os
 import subprocess
 import sys

@@ -12,7 +12,6 @@ sys.path.insert(0, os.path.join(os.environ["TT_SOURCE_DIR"], "tests"))
 import pythons  # noqa: E402
 
 pythons.run_with("venv-onnx", "numpy", "onnx", "onnxruntime", "safetensors.numpy")
-import numpy  # noqa: E402
 import onnx  # noqa: E402
 import onnxruntime  # noqa: E402
 from safetensors.numpy import load_file  # noqa: E402
