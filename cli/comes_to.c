@@ -4,6 +4,7 @@
 #include "cli/spaces.h"
 #include "common/base/mem.h"
 #include "common/job/fit.h"
+#include "common/job/groups.h"
 #include "common/nn/spec.h"
 
 typedef struct {
@@ -36,9 +37,9 @@ static void s_add_up(sums_t *self, const tt_setup_t *setup)
     self->net = tt_train_net(train, self->columns);
     for (uint32_t t = 0; t < self->net.towers; t++) {
         self->params[t] = tt_spec_tower_params(&self->net, t) - self->net.tower[t].log_std;
+        self->all += tt_spec_tower_params(&self->net, t);
         multiplies += tt_net_tower_work(&self->net, t);
     }
-    self->all = tt_net_param_count(&self->net);
     self->act = 2 * multiplies;
     self->train = 3 * self->act;
     self->rows = (uint64_t)train->num_envs * train->num_steps;
@@ -110,6 +111,17 @@ static void s_print_stack(FILE *out, const tt_columns_t *columns)
     fprintf(out, ", before an episode %s\n", columns->stack.pad == TT_PAD_ZERO ? "zeros" : "its first frame");
 }
 
+static void s_print_groups(FILE *out, const tt_train_cfg_t *train)
+{
+    tt_groups_t groups;
+    if (tt_groups_parse(&groups, train->actor.groups) != TT_OK || groups.count == 0)
+        return;
+    fprintf(out, "#   %-12s ", "groups");
+    for (uint32_t g = 0; g < groups.count; g++)
+        fprintf(out, "%s%s", g ? ", " : "", groups.at[g].name);
+    fprintf(out, ": an optimiser each\n");
+}
+
 void comes_to_print(FILE *out, const tt_setup_t *setup)
 {
     sums_t self;
@@ -129,6 +141,7 @@ void comes_to_print(FILE *out, const tt_setup_t *setup)
     }
     fprintf(out, "#   %-12s %s parameters%s, %s\n", "together", figure_count(self.all, a),
         s_has_log_std(&self.net) ? " with log_std" : "", figure_amount(4 * self.all, "B", b));
+    s_print_groups(out, train);
     fprintf(out, "#   %-12s %s to act, %s to train on it once; %u B\n", "a row", figure_amount(self.act, "FLOP", a),
         figure_amount(self.train, "FLOP", b), columns_bytes(self.columns));
     fprintf(out, "#   %-12s %u envs x %u steps = %s rows, %s\n", "a batch", train->num_envs, train->num_steps,

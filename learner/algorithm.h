@@ -2,7 +2,8 @@
  *  learner/algorithms/algorithms.def.
  *
  *  An update: begin (advantages and targets from the batch), then for step = 0 .. steps-1: minibatch (which rows, which
- *  loss, what it reads), the learner computes shard gradients and sums them along the fixed tree, applies one optimiser step, then
+ *  loss, what it reads), the learner computes shard gradients and sums them along the fixed tree, has the groups that are trained
+ *  take a step of their optimisers, then
  *  `after` sees the summed statistics and may end the update early. Every learner of a generation makes these calls
  *  with the same arguments and must come to the same bits.
  *
@@ -88,9 +89,10 @@ typedef struct {
     size_t params_size;
     uint32_t inputs;
     tt_input_t input[TT_INPUTS_MAX]; /* BATCH: the same in all steps of an update. REPLAY: by position */
-    float lr;
+    uint32_t train;                  /* groups that take a step, bit g is group g; the others stay as they are   */
+    float lr[TT_TOWERS_MAX];         /* of each of them                                                          */
     uint32_t blends;
-    tt_blend_t blend[TT_BLENDS_MAX]; /* after the optimiser's step, in order                        */
+    tt_blend_t blend[TT_BLENDS_MAX]; /* after the optimisers' steps, in order                       */
     bool priorities;                 /* REPLAY: what rides on the sum, one float a unit, are their new priorities */
 } tt_minibatch_t;
 
@@ -148,7 +150,8 @@ typedef struct tt_algorithm {
     float (*head_gain)(const void *cfg); /* of the tower "actor" or "q" (dueling: "advantage"); others have 1 */
     float (*log_std0)(const void *cfg);
     double (*gamma)(const void *cfg); /* discount, for reward normalisation   */
-    const tt_opt_spec_t *(*opt)(const tt_algo_t *self);
+    /*  Of each group: actor.groups of `shape` says which there are. */
+    const tt_opt_spec_t *(*opt)(const tt_algo_t *self, uint32_t group);
 
     /*  BATCH: optimiser steps of one update at most (epochs x minibatches). REPLAY: NULL, as `begin`: the feed says it. */
     uint32_t (*steps)(const tt_algo_t *self);
@@ -157,8 +160,9 @@ typedef struct tt_algorithm {
     /*  Describe an optimiser step; may depend only on `at`, and on the batch or the replay. Callable again for the same
      *  step. What *out points to lasts until the next call. */
     tt_status_t (*minibatch)(tt_algo_t *self, const tt_at_t *at, tt_minibatch_t *out);
-    /*  stats[TT_LOSS_STATS]: summed over the minibatch. Returns true to end the update after this step. */
-    bool (*after)(tt_algo_t *self, uint32_t step, const float *stats, float grad_norm);
+    /*  stats[TT_LOSS_STATS]: summed over the minibatch. norm[groups]: of their gradients before clipping; 0 of a group that was not
+     *  trained. Returns true to end the update after this step. */
+    bool (*after)(tt_algo_t *self, uint32_t step, const float *stats, const float *norm);
     /*  Metrics of the update that just ended; where it made no step, of the one before. */
     void (*metrics)(const tt_algo_t *self, tt_metric_fn emit, void *ctx);
 } tt_algorithm_t;

@@ -15,6 +15,7 @@ struct compute {
     uint32_t *position;
     uint32_t positions; /* 0, 1, 2 ...: as many as a replay's minibatch has */
     float *report;      /* [TT_LOSS_STATS + ride]    */
+    float norm[TT_TOWERS_MAX];
 };
 
 static tt_status_t s_open(compute_t *self)
@@ -172,18 +173,38 @@ tt_sums_t *compute_sums(compute_t *self)
 
 /* ---- a step --------------------------------------------------------------------------------------------------------- */
 
+static tt_status_t s_step_groups(compute_t *self, const tt_minibatch_t *minibatch)
+{
+    const model_t *model = self->model;
+    if (minibatch->train >> model->opts)
+        return tt_err(TT_INVALID, "groups 0x%x are to be trained, and there are %u", minibatch->train, model->opts);
+    for (uint32_t g = 0; g < model->opts; g++)
+        if (minibatch->train >> g & 1)
+            TT_TRY(tt_opt_step(model->opt[g], model->stream, self->sums, minibatch->lr[g]));
+    return TT_OK;
+}
+
+/*  What the sum says, and the norms of groups that took a step with it. */
+static tt_status_t s_report(compute_t *self, uint32_t trained, compute_result_t *out)
+{
+    const model_t *model = self->model;
+    TT_TRY(tt_net_report(model->net, model->stream, self->sums, self->report, self->norm));
+    for (uint32_t g = 0; g < model->opts; g++)
+        if (!(trained >> g & 1))
+            self->norm[g] = 0;
+    *out = (compute_result_t){self->report, self->report + TT_LOSS_STATS, self->norm};
+    return TT_OK;
+}
+
 tt_status_t compute_step(compute_t *self, const tt_minibatch_t *minibatch, const float *sum, compute_result_t *out)
 {
     const model_t *model = self->model;
     if (sum)
         TT_TRY(tt_sums_put(self->sums, model->stream, sum));
-    TT_TRY(tt_opt_step(model->opt, model->stream, self->sums, minibatch->lr));
+    TT_TRY(s_step_groups(self, minibatch));
     for (uint32_t b = 0; b < minibatch->blends; b++) {
         const tt_blend_t *blend = &minibatch->blend[b];
         TT_TRY(tt_net_blend(model->net, model->stream, blend->to, blend->from, blend->groups, blend->tau));
     }
-    float norm[TT_TOWERS_MAX] = {0};
-    TT_TRY(tt_net_report(model->net, model->stream, self->sums, self->report, norm));
-    *out = (compute_result_t){self->report, self->report + TT_LOSS_STATS, norm[0]};
-    return TT_OK;
+    return s_report(self, minibatch->train, out);
 }

@@ -14,7 +14,7 @@ typedef struct compute compute_t; /* opaque */
 typedef struct {
     const float *stats; /* [TT_LOSS_STATS] summed over the minibatch  */
     const float *ride;  /* [ride]                                     */
-    float norm;         /* of the gradient before clipping            */
+    const float *norm;  /* [groups] of their gradients before clipping, 0 where it was not trained */
 } compute_result_t;
 
 /*  The model is borrowed. */
@@ -33,6 +33,6 @@ tt_status_t compute_gradients(
 /*  What compute_gradients left there, for the all-reduce. */
 tt_sums_t *compute_sums(compute_t *self);
 
-/*  One optimiser step with the sum, then the sets that follow. sum: of all learners, on the host; NULL: what was computed
- *  is all there is. TT_INVALID: the gradient is not finite. */
+/*  A step of the optimiser of each group that is trained with the sum, then the sets that follow. sum: of all learners, on the host;
+ *  NULL: what was computed is all there is. TT_INVALID: the gradient is not finite, or there is no such group. */
 tt_status_t compute_step(compute_t *self, const tt_minibatch_t *minibatch, const float *sum, compute_result_t *out);

@@ -10,10 +10,14 @@
 static tt_status_t s_check_actor(const model_t *self)
 {
     const tt_actor_t *here = &self->train.actor, said = self->shape.actor;
-    if (here->kind == said.kind && here->dueling == said.dueling)
+    const char *wrong = here->kind != said.kind                  ? "kind"
+                        : here->dueling != said.dueling          ? "dueling"
+                        : strcmp(here->groups, said.groups) != 0 ? "groups"
+                                                                 : NULL;
+    if (!wrong)
         return TT_OK;
-    return tt_err(TT_CONFIG, "job: actor.%s is not what %s says: this is not a resolved config",
-        here->kind == said.kind ? "dueling" : "kind", self->algorithm->name);
+    return tt_err(
+        TT_CONFIG, "job: actor.%s is not what %s says: this is not a resolved config", wrong, self->algorithm->name);
 }
 
 static tt_status_t s_options(model_t *self)
@@ -30,6 +34,18 @@ static tt_status_t s_options(model_t *self)
     return status == TT_OK ? s_check_actor(self) : status;
 }
 
+static tt_status_t s_optimisers(model_t *self, const tt_net_spec_t *spec)
+{
+    TT_TRY(tt_groups_parse(&self->groups, self->train.actor.groups));
+    for (uint32_t g = 0; g < tt_net_groups(spec); g++) {
+        const tt_opt_spec_t *opt = self->algorithm->opt(self->algo, g);
+        self->opt_count[g] = tt_opt_state_count(opt, spec, g);
+        TT_TRY(tt_opt_new(&self->opt[g], self->net, g, opt));
+        self->opts = g + 1;
+    }
+    return TT_OK;
+}
+
 static tt_status_t s_network(model_t *self)
 {
     tt_net_spec_t spec = tt_train_net(&self->train, self->columns);
@@ -40,9 +56,7 @@ static tt_status_t s_network(model_t *self)
     TT_TRY(tt_net_new(&self->net, self->device, &spec));
     self->params = tt_net_param_count(&spec);
     self->grads = tt_net_grad_count(&spec);
-    const tt_opt_spec_t *opt = self->algorithm->opt(self->algo);
-    self->opt_count = tt_opt_state_count(opt, &spec, 0);
-    return tt_opt_new(&self->opt, self->net, 0, opt);
+    return s_optimisers(self, &spec);
 }
 
 static uint32_t s_threads(const tt_train_cfg_t *train)
@@ -91,7 +105,8 @@ tt_status_t model_check(const char *text)
 
 void model_close(model_t *self)
 {
-    tt_opt_destroy(&self->opt);
+    for (uint32_t g = 0; g < self->opts; g++)
+        tt_opt_destroy(&self->opt[g]);
     tt_net_destroy(&self->net);
     tt_stream_destroy(&self->stream);
     tt_device_close(&self->device);
@@ -105,9 +120,11 @@ void model_close(model_t *self)
 
 tt_status_t model_init(model_t *self)
 {
-    float *rest = tt_array0(self->opt_count, sizeof *rest);
-    const tt_status_t status = tt_opt_put(self->opt, self->stream, rest, 0);
-    free(rest);
-    TT_TRY(status);
+    for (uint32_t g = 0; g < self->opts; g++) {
+        float *rest = tt_array0(self->opt_count[g], sizeof *rest);
+        const tt_status_t status = tt_opt_put(self->opt[g], self->stream, rest, 0);
+        free(rest);
+        TT_TRY(status);
+    }
     return tt_algorithm_init(self->algorithm, self->cfg, self->net, self->stream, self->train.seed);
 }

@@ -1,8 +1,9 @@
-/*  model - the job as a learner sees it: settings, algorithm, network, optimiser.
+/*  model - the job as a learner sees it: settings, algorithm, network, optimisers.
  *
  *  Threads: an instance belongs to one thread. */
 #pragma once
 #include "common/config/train.h"
+#include "common/job/groups.h"
 #include "common/nn/nn.h"
 #include "common/rl/columns.h"
 #include "learner/algorithm.h"
@@ -18,8 +19,11 @@ typedef struct {
     tt_device_t *device;
     tt_stream_t *stream;
     tt_net_t *net;
-    tt_opt_t *opt;
-    size_t params, grads, opt_count; /* floats of a set, of a gradient, of the optimiser's state */
+    tt_groups_t groups; /* their names; a lone one has none   */
+    uint32_t opts;      /* one for each group                 */
+    tt_opt_t *opt[TT_TOWERS_MAX];
+    size_t opt_count[TT_TOWERS_MAX]; /* floats of their states             */
+    size_t params, grads;            /* floats of a set, of a gradient     */
     uint32_t threads;
     uint64_t batch_steps; /* T * N */
 } model_t;
@@ -30,5 +34,5 @@ void model_close(model_t *self);
 /*  Would it be refused? Without making anything large. */
 tt_status_t model_check(const char *text);
 
-/*  Version 0: fresh weights, optimiser at rest. */
+/*  Version 0: fresh weights, optimisers at rest. */
 tt_status_t model_init(model_t *self);

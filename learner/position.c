@@ -12,6 +12,7 @@ void position_join(position_t *self, const position_mark_t *mark)
     self->update = self->batches_counted = mark->update;
     self->step = mark->step;
     self->steps = mark->steps;
+    self->made = mark->made;
     self->trained = mark->trained;
     self->lag_max = mark->lag_max;
 }
@@ -56,11 +57,12 @@ void position_retract(position_t *self)
     self->batches_counted = self->update;
 }
 
-void position_step(position_t *self, bool last)
+void position_step(position_t *self, bool made, bool last)
 {
     TT_CHECK(self->begun && self->step < self->step_count);
     self->step = last ? self->step_count : self->step + 1;
     self->steps++;
+    self->made += made;
 }
 
 /*  What a joiner was told is not ours to vouch for: more steps may be done than its algorithm has planned. */

@@ -24,6 +24,7 @@ typedef struct {
     uint32_t step, step_count; /* optimiser steps of update n that are done; of how many, while begun      */
     uint32_t owed;             /* REPLAY: steps that have a minibatch; without any there is one empty step */
     uint64_t steps;            /* that are done, over the run: the number in GRAD                          */
+    uint64_t made;             /* of those, with a minibatch                                               */
     bool begun;                /* batch n was assembled and the algorithm has begun                        */
     uint64_t batches_counted;  /* whose episodes count: n, or n + 1 when batch n is in                     */
     uint64_t trained;          /* transitions, counted when an update ends                                 */
@@ -32,7 +33,7 @@ typedef struct {
 
 /*  What a snapshot says of it. */
 typedef struct {
-    uint64_t update, steps, trained, lag_max;
+    uint64_t update, steps, made, trained, lag_max;
     uint32_t step;
 } position_mark_t;
 
@@ -52,7 +53,7 @@ void position_owe(position_t *self, uint32_t steps);
 void position_begin(position_t *self, uint64_t oldest);
 /*  No step is done, and batch n is made of something else: it does not count, and is to begin again. */
 void position_retract(position_t *self);
-/*  One step more; last: the algorithm wants no other, however many were planned. */
-void position_step(position_t *self, bool last);
+/*  One step more, with a minibatch or of nothing; last: the algorithm wants no other, however many were planned. */
+void position_step(position_t *self, bool made, bool last);
 /*  All are done: n + 1 it is, with so many transitions more. */
 void position_finish(position_t *self, uint64_t transitions);

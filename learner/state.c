@@ -11,7 +11,7 @@ void state_expect(core_t *self, tt_snapshot_t *out)
         .env = train->env,
         .algorithm = self->model.algorithm->name,
         .param_count = self->model.params,
-        .opt_count = self->model.opt_count,
+        .opts = self->model.opts,
         .norm_count = tt_norm_block_count(self->model.columns->scaled),
         .reward_count = tt_norm_block_count(1),
         .sum_count = self->model.grads,
@@ -20,6 +20,8 @@ void state_expect(core_t *self, tt_snapshot_t *out)
         .episodes_count = tt_episodes_block_count(train->num_envs),
         .sets = self->model.shape.sets,
         .replays = self->data.memory != NULL};
+    for (uint32_t g = 0; g < out->opts; g++)
+        out->opt[g] = (tt_snapshot_opt_t){.name = self->model.groups.at[g].name, .count = self->model.opt_count[g]};
     out->tensor = tt_net_tensors(self->model.net, &out->tensors);
 }
 
@@ -49,12 +51,15 @@ static float *s_params_now(core_t *self)
     return params;
 }
 
-static float *s_opt_now(core_t *self)
+static void s_capture_opts(core_t *self, tt_snapshot_t *out)
 {
-    float *state = tt_aligned0(tt_mul(self->model.opt_count, sizeof(float)));
-    const tt_status_t got = tt_opt_get(self->model.opt, self->model.stream, state);
-    TT_CHECK(got == TT_OK);
-    return state;
+    for (uint32_t g = 0; g < out->opts; g++) {
+        float *state = tt_aligned0(tt_mul(self->model.opt_count[g], sizeof(float)));
+        const tt_status_t got = tt_opt_get(self->model.opt[g], self->model.stream, state);
+        TT_CHECK(got == TT_OK);
+        out->opt[g].state = state;
+        out->opt[g].step = tt_opt_steps(self->model.opt[g]);
+    }
 }
 
 /*  As of before the batch in hand: whoever restores counts it again. */
@@ -116,13 +121,13 @@ void state_capture(core_t *self, state_replay_t replay, tt_snapshot_t *out)
     out->return_mean = tt_episodes_return_mean(self->statistics.episodes);
     out->update = self->at.update;
     out->steps = self->at.steps;
-    out->opt_step = tt_opt_steps(self->model.opt);
+    out->made = self->at.made;
     out->trained = self->at.trained;
     out->lag_max = self->at.lag_max;
     out->step = self->at.step;
     out->solved = self->record.solved_steps;
     out->best = self->record.best;
-    out->opt_state = s_opt_now(self);
+    s_capture_opts(self, out);
     out->params = out->owned = s_params_now(self);
     out->episodes = s_episodes_now(self, out->episodes_count);
     out->env_states = s_states_now(self);
@@ -137,7 +142,8 @@ void state_capture(core_t *self, state_replay_t replay, tt_snapshot_t *out)
 void state_release(tt_snapshot_t *snapshot)
 {
     free(snapshot->owned);
-    free((void *)(uintptr_t)snapshot->opt_state);
+    for (uint32_t g = 0; g < snapshot->opts; g++)
+        free((void *)(uintptr_t)snapshot->opt[g].state);
     free((void *)(uintptr_t)snapshot->episodes);
     free((void *)(uintptr_t)snapshot->env_states);
     for (uint32_t k = 1; k < snapshot->sets; k++)
@@ -172,6 +178,7 @@ tt_status_t state_restore(core_t *self, const tt_snapshot_t *from, const char *f
     const position_mark_t mark = {.update = from->update,
         .step = from->step,
         .steps = from->steps,
+        .made = from->made,
         .trained = from->trained,
         .lag_max = from->lag_max};
     TT_TRY(keeping_load(self, from, folder));
@@ -182,7 +189,8 @@ tt_status_t state_restore(core_t *self, const tt_snapshot_t *from, const char *f
     TT_TRY(tt_net_put(self->model.net, self->model.stream, 0, version_params(publish_newest(self->data.publish))));
     for (uint32_t k = 1; k < from->sets; k++)
         TT_TRY(tt_net_put(self->model.net, self->model.stream, k, from->set[k]));
-    TT_TRY(tt_opt_put(self->model.opt, self->model.stream, from->opt_state, from->opt_step));
+    for (uint32_t g = 0; g < from->opts; g++)
+        TT_TRY(tt_opt_put(self->model.opt[g], self->model.stream, from->opt[g].state, from->opt[g].step));
     /* begin needs version n, the next step needs the weights now */
     data_resume(&self->data, from->step > 0 ? from->params : NULL, from->param_count);
     if (from->sum)

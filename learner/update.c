@@ -143,7 +143,7 @@ static tt_status_t s_describe(core_t *self, tt_minibatch_t *out)
     memory_t *memory = self->data.memory;
     tt_at_t at = {.update = self->at.update,
         .rows = (self->at.update + 1) * model->batch_steps,
-        .total = tt_opt_steps(model->opt),
+        .total = self->at.made,
         .step = self->at.step};
     if (memory) {
         at.replay = memory_replay(memory);
@@ -152,30 +152,38 @@ static tt_status_t s_describe(core_t *self, tt_minibatch_t *out)
     return model->algorithm->minibatch(model->algo, &at, out);
 }
 
+/*  Of the first group that is trained. */
+static float s_rate(const tt_minibatch_t *minibatch)
+{
+    for (uint32_t g = 0; g < TT_TOWERS_MAX; g++)
+        if (minibatch->train >> g & 1)
+            return minibatch->lr[g];
+    return 0;
+}
+
 /*  One optimiser step with the sum, and what it says of its units. *last: it ends the update. */
 static tt_status_t s_apply(core_t *self, const tt_minibatch_t *minibatch, const float *sum, bool *last)
 {
     const model_t *model = &self->model;
-    const uint64_t total = tt_opt_steps(model->opt);
     compute_result_t result;
     const tt_status_t status = compute_step(self->data.compute, minibatch, sum, &result);
     if (status != TT_OK)
         return tt_err_wrap(status, "update %llu, optimiser step %llu (learning rate %g)",
-            (unsigned long long)self->at.update, (unsigned long long)self->at.steps, (double)minibatch->lr);
+            (unsigned long long)self->at.update, (unsigned long long)self->at.steps, (double)s_rate(minibatch));
     if (minibatch->priorities)
-        TT_TRY(memory_found(self->data.memory, total, result.ride));
+        TT_TRY(memory_found(self->data.memory, self->at.made, result.ride));
     *last = model->algorithm->after(model->algo, self->at.step, result.stats, result.norm);
     return TT_OK;
 }
 
-static void s_step_done(core_t *self, bool last)
+static void s_step_done(core_t *self, bool made, bool last)
 {
     if (self->view.learners > 1)
         allreduce_finish(self->data.allreduce);
     else
         /* alone nobody is a step behind; a sum of earlier days would mislead who joins */
         allreduce_forget(self->data.allreduce);
-    position_step(&self->at, last);
+    position_step(&self->at, made, last);
     core_progress(self);
 }
 
@@ -192,7 +200,7 @@ static tt_status_t s_step(core_t *self)
         return TT_OK;
     if (!empty)
         TT_TRY(s_apply(self, &minibatch, sum, &last));
-    s_step_done(self, last);
+    s_step_done(self, !empty, last);
     core_lap(self, CORE_apply);
     return core_glance(self);
 }

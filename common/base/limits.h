@@ -53,6 +53,7 @@ enum {
     TT_SEGMENT_MAX = 1 << 29,     /* of a batch in one segment, without finals: they double it    */
     TT_FRAME_MAX = 1 << 30,       /* of a segment, weights, a snapshot that travels               */
     TT_FRAME_SLACK = 1 << 12,     /* what may stand beside that                                   */
+    TT_GROUPS_TEXT_MAX = 256,     /* of the words that say what the groups of a network are        */
     TT_ENV_SAVES_MAX = 32,        /* of the words that say how an env is saved                    */
     TT_ENV_STATE_MAX = 1 << 24,   /* of one saved env, with what the vector keeps of it           */
 };

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include "common/base/limits.h"
 #include "common/job/encoder.h"
+#include "common/job/groups.h"
 #include "common/nn/spec.h"
 #include "common/rl/policy.h"
 
@@ -55,9 +56,20 @@ void tt_train_parts(tt_net_spec_t *spec, const tt_columns_t *columns, bool named
             .divisor = 1};
 }
 
+static tt_status_t s_put_groups(const tt_train_cfg_t *cfg, tt_net_spec_t *spec)
+{
+    tt_groups_t groups;
+    TT_TRY(tt_groups_parse(&groups, cfg->actor.groups));
+    return tt_groups_put(&groups, spec);
+}
+
 tt_net_spec_t tt_train_net(const tt_train_cfg_t *cfg, const tt_columns_t *columns)
 {
     tt_net_spec_t spec = s_towers(cfg, columns);
+    if (s_put_groups(cfg, &spec) != TT_OK) {
+        spec.towers = 0; /* no network; tt_train_fit says why */
+        return spec;
+    }
     tt_train_parts(&spec, columns, tt_has_encoder(cfg));
     spec.stack = columns->stack;
     spec.init = cfg->network.init == TT_INIT_UNIFORM ? TT_NN_UNIFORM : TT_NN_ORTHOGONAL;
@@ -195,9 +207,16 @@ static tt_status_t s_check_network(const tt_config_t *config, const tt_train_cfg
     return s_blame(config, "network.hidden", tt_spec_check(&net));
 }
 
+static tt_status_t s_check_groups(const tt_train_cfg_t *cfg, const tt_columns_t *columns)
+{
+    tt_net_spec_t spec = s_towers(cfg, columns);
+    return s_put_groups(cfg, &spec);
+}
+
 static tt_status_t s_check_all(const tt_config_t *config, const tt_train_cfg_t *cfg, const tt_columns_t *columns)
 {
     TT_TRY(s_blame(config, "algorithm.name", s_check_actor(cfg, columns)));
+    TT_TRY(s_blame(config, "actor.groups", s_check_groups(cfg, columns)));
     TT_TRY(s_check_network(config, cfg, columns));
     TT_TRY(s_blame(config, "num_steps", s_check_segment(cfg, columns)));
     TT_TRY(s_blame(config, "num_steps", s_check_rows(cfg, columns)));

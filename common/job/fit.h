@@ -13,7 +13,8 @@
 /*  What a row of this job's experience consists of. Caller owns. TT_CONFIG: the spaces are none, or too large. */
 tt_status_t tt_train_columns(tt_columns_t **self_p, const tt_train_cfg_t *cfg);
 /*  The network that the settings describe, its first head as wide as what there is to choose from; collectors, learners and `eval` must
- *  agree. Without a tower where tt_encoder_check refuses the encoder. */
+ *  agree. Without a tower where tt_encoder_check refuses the encoder, or actor.groups
+ *  are none of it. */
 tt_net_spec_t tt_train_net(const tt_train_cfg_t *cfg, const tt_columns_t *columns);
 /*  Could `words` be its encoder where nobody says otherwise: the observation has a picture of bytes, one, and it is large enough? */
 bool tt_train_could_see(const tt_train_cfg_t *cfg, const tt_columns_t *columns, const char *words);

@@ -7,6 +7,7 @@
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
+#include "common/base/limits.h"
 
 typedef enum {     /* order of actor.kind's choices                                        */
     TT_ACT_SAMPLE, /* drawn from the distribution that the head of an actor gives          */
@@ -14,11 +15,12 @@ typedef enum {     /* order of actor.kind's choices                             
 } tt_act_t;
 
 typedef struct {
-    int kind;                    /* tt_act_t                                                       */
-    double epsilon, epsilon_end; /* ARGMAX: probability of a uniform choice, at first and later on */
-    uint64_t epsilon_rows;       /* from the one to the other in a straight line; 0 = at once      */
-    uint64_t random_rows;        /* epsilon is 1 before that row                                   */
-    bool dueling;                /* ARGMAX: "q" is made of a value and advantages (common/nn/nn.h)  */
+    int kind;                        /* tt_act_t                                                       */
+    double epsilon, epsilon_end;     /* ARGMAX: probability of a uniform choice, at first and later on */
+    uint64_t epsilon_rows;           /* from the one to the other in a straight line; 0 = at once      */
+    uint64_t random_rows;            /* epsilon is 1 before that row                                   */
+    bool dueling;                    /* ARGMAX: "q" is made of a value and advantages (common/nn/nn.h)  */
+    char groups[TT_GROUPS_TEXT_MAX]; /* parts of the weights, in words (common/job/groups.h); "" = one */
 } tt_actor_t;
 
 /*  The head that they act by: "actor" or "q". */

@@ -6,6 +6,7 @@
 #define NAME_STEPS      "tutti.steps"
 #define NAME_OPT_STEP   "tutti.optimizer.step"
 #define NAME_OPT_STATE  "tutti.optimizer.state"
+#define NAME_MADE       "tutti.made"
 #define NAME_TRAINED    "tutti.trained"
 #define NAME_LAG_MAX    "tutti.lag_max"
 #define NAME_SOLVED     "tutti.solved"
@@ -21,6 +22,8 @@
 #define NAME_HASHES     "tutti.replay.hashes"
 #define NAME_WAITING    "tutti.evaluate"
 /*  printf formats; the version is an unsigned long long */
+#define NAME_GROUP_STEP     "tutti.optimizer.%s.step" /* the name of a group: where there are several */
+#define NAME_GROUP_STATE    "tutti.optimizer.%s.state"
 #define NAME_PARAMS         "tutti.version.%llu.params"
 #define NAME_NORM           "tutti.version.%llu.norm"
 #define NAME_REWARD         "tutti.version.%llu.reward"

@@ -6,6 +6,8 @@
 
 enum { PIECE_NUMBERS = 5 }; /* of each in NAME_PIECES: file, offset, bytes, first, next */
 
+/*  What the state, or the steps, of an optimiser are called; group "": the only one. */
+void snapshot_opt_name(char *out, size_t size, const char *group, bool state);
 /*  Does its metadata's format fit, and does it have a checksum as that says? sealed: one was found and is right. TT_DATA. */
 tt_status_t snapshot_identify(const tt_st_t *file, bool sealed);
 /*  The update that a file's header names, which may be damaged, and whether it is bare. */

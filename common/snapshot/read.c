@@ -227,7 +227,6 @@ static tt_status_t s_read_counters(tt_snapshot_t *self)
     TT_TRY(s_need_number(self, NAME_UPDATE, &self->update));
     TT_TRY(s_need_number(self, NAME_STEP, &step));
     TT_TRY(s_need_number(self, NAME_STEPS, &self->steps));
-    TT_TRY(s_need_number(self, NAME_OPT_STEP, &self->opt_step));
     TT_TRY(s_need_number(self, NAME_TRAINED, &self->trained));
     TT_TRY(s_need_number(self, NAME_LAG_MAX, &self->lag_max));
     TT_TRY(s_need_number(self, NAME_SOLVED, &self->solved));
@@ -237,6 +236,31 @@ static tt_status_t s_read_counters(tt_snapshot_t *self)
         return tt_err(TT_DATA, "tutti.step is out of range");
     self->step = (uint32_t)step;
     return TT_OK;
+}
+
+void snapshot_opt_name(char *out, size_t size, const char *group, bool state)
+{
+    if (*group)
+        snprintf(out, size, state ? NAME_GROUP_STATE : NAME_GROUP_STEP, group);
+    else
+        snprintf(out, size, "%s", state ? NAME_OPT_STATE : NAME_OPT_STEP);
+}
+
+static tt_status_t s_read_opts(tt_snapshot_t *self)
+{
+    for (uint32_t g = 0; g < self->opts; g++) {
+        tt_snapshot_opt_t *opt = &self->opt[g];
+        const void *data = NULL;
+        char name[96];
+        snapshot_opt_name(name, sizeof name, opt->name, false);
+        TT_TRY(s_need_number(self, name, &opt->step));
+        snapshot_opt_name(name, sizeof name, opt->name, true);
+        if (opt->count)
+            TT_TRY(s_need(self, name, TT_ST_F32, opt->count, &data));
+        opt->state = data;
+    }
+    self->made = self->opts ? self->opt[0].step : 0;
+    return tt_st_find(self->file, NAME_MADE) ? s_need_number(self, NAME_MADE, &self->made) : TT_OK;
 }
 
 /*  Of how many bytes a replay is, only its own module can say; and one that was not kept is absent. */
@@ -303,11 +327,7 @@ static tt_status_t s_read_all(tt_snapshot_t *self)
     TT_TRY(s_read_counters(self));
     TT_TRY(s_read_tensors(self));
     TT_TRY(s_read_versions(self));
-    self->opt_state = NULL;
-    if (self->opt_count) {
-        TT_TRY(s_need(self, NAME_OPT_STATE, TT_ST_F32, self->opt_count, &data));
-        self->opt_state = data;
-    }
+    TT_TRY(s_read_opts(self));
     self->env_states = NULL;
     if (self->env_bytes && tt_st_find(self->file, NAME_ENV_STATES)) {
         TT_TRY(s_need(self, NAME_ENV_STATES, TT_ST_U8, self->envs * self->env_bytes, &data));

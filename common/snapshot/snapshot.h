@@ -7,7 +7,10 @@
  *    actor.0.weight, ... critic.4.bias   F32  the weights now, as PyTorch shapes them: weight [out][in], bias [out]
  *    tutti.update, tutti.step            I64  position: update in hand, optimiser steps of it that are done
  *    tutti.steps, tutti.optimizer.step   I64  optimiser steps of the whole run; of the optimiser
- *    tutti.optimizer.state               F32  flat, see nn.h (Adam: m then v, in the order of the parameters)
+ *    tutti.optimizer.state               F32  flat, see nn.h (Adam: m then v, in the order of the parameters); absent: it has none
+ *    tutti.optimizer.<group>.step, .state     both, of each group, where there are several
+ *    tutti.made                          I64  optimiser steps of the run that had a minibatch; absent, of tutti up to 0.2: as many as
+ *                                             its one optimiser took
  *    tutti.trained                       I64  transitions that were trained on, as counted batch by batch
  *    tutti.lag_max, tutti.solved         I64  for the summary
  *    tutti.best                          F64  best mean return so far, NAN = none
@@ -40,7 +43,7 @@
 #include "common/nn/safetensors.h"
 #include "common/snapshot/pieces.h"
 
-enum { TT_SNAPSHOT_VERSIONS_MAX = TT_LAG_MAX + 8, TT_SNAPSHOT_WAITING_MAX = 2 };
+enum { TT_SNAPSHOT_VERSIONS_MAX = TT_LAG_MAX + 8, TT_SNAPSHOT_WAITING_MAX = 2, TT_SNAPSHOT_OPT_NAME = 32 };
 #define TT_SNAPSHOT_FILE_MAX ((size_t)8 << 30)      /* bytes of a file                              */
 #define TT_SNAPSHOT_WIRE_MAX ((size_t)TT_FRAME_MAX) /* of one that travels: to a joiner, by STORE or LOAD */
 
@@ -50,19 +53,27 @@ typedef struct {
     const double *norm, *reward;
 } tt_snapshot_version_t;
 
+/*  The optimiser of a group. */
+typedef struct {
+    const char *name; /* "": the only one; else letters, digits and '_', at most TT_SNAPSHOT_OPT_NAME */
+    size_t count;     /* floats of its state; 0: it has none                                          */
+    const float *state;
+    uint64_t step;
+} tt_snapshot_opt_t;
+
 /*  Pointers are borrowed: from the writer, or from `file` after reading. */
 typedef struct {
     const char *config, *env, *algorithm;
     double return_mean;
-    uint64_t update, steps, opt_step, trained, lag_max;
+    uint64_t update, steps, made, trained, lag_max;
     uint32_t step;
     uint64_t solved; /* env steps when it was; 0 = not yet */
     double best;
     const float *params; /* now, flat */
     const tt_tensor_t *tensor;
     size_t tensors, param_count;
-    const float *opt_state;
-    size_t opt_count;
+    tt_snapshot_opt_t opt[TT_TOWERS_MAX];
+    uint32_t opts;
     tt_snapshot_version_t version[TT_SNAPSHOT_VERSIONS_MAX]; /* ascending */
     size_t versions, norm_count, reward_count;
     const uint8_t *env_states; /* NULL = none */
@@ -91,7 +102,7 @@ typedef struct {
 tt_status_t tt_snapshot_encode(const tt_snapshot_t *self, tt_buf_t *out);
 tt_status_t tt_snapshot_write(const tt_snapshot_t *self, const char *path);
 
-/*  Read bytes / a file. On entry *self says what is expected: tensor(s), param_count, opt_count, norm_count,
+/*  Read bytes / a file. On entry *self says what is expected: tensor(s), param_count, opts with their names and counts, norm_count,
  *  reward_count, sum_count, envs, env_bytes, episodes_count, sets, replays; on TT_OK the rest is filled in and tt_snapshot_close is due.
  *  TT_DATA: damaged, foreign, or of another network, algorithm or number of envs (the text says what). */
 tt_status_t tt_snapshot_decode(tt_snapshot_t *self, const void *bytes, size_t size);

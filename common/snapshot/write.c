@@ -15,7 +15,7 @@ typedef struct {
     size_t arrays, room;
     tt_st_meta_t meta[9];
     size_t metas;
-    int64_t number[12], waiting[TT_SNAPSHOT_WAITING_MAX];
+    int64_t number[11 + TT_TOWERS_MAX], waiting[TT_SNAPSHOT_WAITING_MAX];
     size_t numbers;
     float *weights; /* tensors in the order of files */
     char texts[4][80];
@@ -142,18 +142,30 @@ static void s_pieces(draft_t *draft, const tt_snapshot_t *self)
     s_array(draft, NAME_HASHES, TT_ST_U8, draft->hash, self->pieces, TT_PIECE_HASH);
 }
 
+static void s_opts(draft_t *draft, const tt_snapshot_t *self)
+{
+    for (uint32_t g = 0; g < self->opts; g++) {
+        const tt_snapshot_opt_t *opt = &self->opt[g];
+        char name[96];
+        snapshot_opt_name(name, sizeof name, opt->name, false);
+        s_number(draft, name, opt->step);
+        snapshot_opt_name(name, sizeof name, opt->name, true);
+        if (opt->count)
+            s_array(draft, name, TT_ST_F32, opt->state, opt->count, 0);
+    }
+}
+
 /*  What is needed to go on. */
 static void s_state(draft_t *draft, const tt_snapshot_t *self)
 {
     s_number(draft, NAME_STEP, self->step);
     s_number(draft, NAME_STEPS, self->steps);
-    s_number(draft, NAME_OPT_STEP, self->opt_step);
+    s_number(draft, NAME_MADE, self->made);
     s_number(draft, NAME_TRAINED, self->trained);
     s_number(draft, NAME_LAG_MAX, self->lag_max);
     s_number(draft, NAME_SOLVED, self->solved);
     s_array(draft, NAME_BEST, TT_ST_F64, &self->best, 1, 0);
-    if (self->opt_count)
-        s_array(draft, NAME_OPT_STATE, TT_ST_F32, self->opt_state, self->opt_count, 0);
+    s_opts(draft, self);
     if (self->env_states)
         s_array(draft, NAME_ENV_STATES, TT_ST_U8, self->env_states, self->envs, self->env_bytes);
     if (self->sum) {
@@ -176,7 +188,8 @@ static void s_state(draft_t *draft, const tt_snapshot_t *self)
 
 static void s_draft(draft_t *draft, const tt_snapshot_t *self)
 {
-    *draft = (draft_t){.room = self->tensors + 3 * self->versions + 2 * self->waitings + self->sets + 25};
+    *draft =
+        (draft_t){.room = self->tensors + 3 * self->versions + 2 * self->waitings + self->sets + 2 * self->opts + 24};
     draft->array = tt_array0(draft->room, sizeof *draft->array);
     s_tensors(draft, self);
     s_number(draft, NAME_UPDATE, self->update);

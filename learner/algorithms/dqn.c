@@ -78,8 +78,9 @@ static void s_destroy(tt_algo_t **self_p)
     *self_p = NULL;
 }
 
-static const tt_opt_spec_t *s_opt(const tt_algo_t *self)
+static const tt_opt_spec_t *s_opt(const tt_algo_t *self, uint32_t group)
 {
+    (void)group;
     return &self->opt;
 }
 
@@ -115,7 +116,8 @@ static tt_status_t s_minibatch(tt_algo_t *self, const tt_at_t *at, tt_minibatch_
             [DQN_IN_DISCOUNT] = {sample->discount, sizeof *sample->discount, false},
             [DQN_IN_WEIGHT] = {sample->weight, sizeof *sample->weight, false},
             [DQN_IN_MASK] = {self->mask, self->mask ? self->columns->mask_bits : 0, false}},
-        .lr = self->cfg.common.learning_rate,
+        .train = 1,
+        .lr = {self->cfg.common.learning_rate},
         .blends = dqn_follows(&self->train, &self->cfg, at),
         .blend = {{.to = 1, .from = 0, .groups = 1, .tau = self->cfg.tau}},
         .priorities = self->cfg.replay.prioritized,
@@ -123,9 +125,9 @@ static tt_status_t s_minibatch(tt_algo_t *self, const tt_at_t *at, tt_minibatch_
     return TT_OK;
 }
 
-static bool s_after(tt_algo_t *self, uint32_t step, const float *stats, float grad_norm)
+static bool s_after(tt_algo_t *self, uint32_t step, const float *stats, const float *norm)
 {
-    (void)grad_norm;
+    (void)norm;
     if (step == 0)
         self->steps_seen = 0;
     for (int i = 0; i < DQN_STATS; i++)

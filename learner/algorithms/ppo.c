@@ -100,8 +100,9 @@ float ppo_log_std0(const void *cfg)
     return ((const ppo_cfg_t *)cfg)->log_std0;
 }
 
-const tt_opt_spec_t *ppo_opt(const tt_algo_t *self)
+const tt_opt_spec_t *ppo_opt(const tt_algo_t *self, uint32_t group)
 {
+    (void)group;
     return &self->opt;
 }
 
@@ -286,7 +287,8 @@ tt_status_t ppo_minibatch(tt_algo_t *self, const tt_at_t *at, tt_minibatch_t *ou
         .objective = &self->objective,
         .params = &self->loss,
         .params_size = sizeof self->loss,
-        .lr = self->lr,
+        .train = 1,
+        .lr = {self->lr},
     };
     s_inputs(self, out);
     return TT_OK;
@@ -294,9 +296,9 @@ tt_status_t ppo_minibatch(tt_algo_t *self, const tt_at_t *at, tt_minibatch_t *ou
 
 /*  target_kl as CleanRL: looked at after a whole pass. Depends on this step alone, so that a learner that joined in the
  *  middle of an update decides the same. */
-bool ppo_after(tt_algo_t *self, uint32_t step, const float *stats, float grad_norm)
+bool ppo_after(tt_algo_t *self, uint32_t step, const float *stats, const float *norm)
 {
-    (void)grad_norm;
+    (void)norm;
     for (int i = 0; i < PPO_STATS; i++)
         self->sums[i] += (double)stats[i];
     self->steps_seen++;

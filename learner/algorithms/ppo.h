@@ -9,11 +9,11 @@
 tt_status_t ppo_create(tt_algo_t **self_p, const tt_train_cfg_t *train, const tt_columns_t *columns, const void *cfg);
 void ppo_destroy(tt_algo_t **self_p);
 float ppo_log_std0(const void *cfg);
-const tt_opt_spec_t *ppo_opt(const tt_algo_t *self);
+const tt_opt_spec_t *ppo_opt(const tt_algo_t *self, uint32_t group);
 uint32_t ppo_steps(const tt_algo_t *self);
 tt_status_t ppo_begin(tt_algo_t *self, const tt_batch_t *batch, const tt_evaluator_t *net);
 tt_status_t ppo_minibatch(tt_algo_t *self, const tt_at_t *at, tt_minibatch_t *out);
-bool ppo_after(tt_algo_t *self, uint32_t step, const float *stats, float grad_norm);
+bool ppo_after(tt_algo_t *self, uint32_t step, const float *stats, const float *norm);
 void ppo_metrics(const tt_algo_t *self, tt_metric_fn emit, void *ctx);
 
 /*  The part of a tt_algorithm_t that does not depend on the settings' table. */

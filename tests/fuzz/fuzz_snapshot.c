@@ -28,7 +28,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     tt_snapshot_t snapshot = {.tensor = s_tensors,
         .tensors = TT_COUNT(s_tensors),
         .param_count = 9,
-        .opt_count = OPT,
+        .opt = {{.name = "", .count = OPT}},
+        .opts = 1,
         .norm_count = NORM,
         .reward_count = REWARD,
         .envs = ENVS,
@@ -40,7 +41,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         TT_CHECK(status == TT_DATA && *tt_err_text() && !snapshot.file);
         return 0;
     }
-    volatile double sum = s_sum(snapshot.params, 9, 4) + s_sum(snapshot.opt_state, OPT, 4);
+    volatile double sum = s_sum(snapshot.params, 9, 4) + s_sum(snapshot.opt[0].state, OPT, 4);
     sum += s_sum(snapshot.episodes, EPISODES, 8) + s_sum(snapshot.returns, ENVS, 8);
     if (snapshot.env_states)
         sum += s_sum(snapshot.env_states, ENVS, STATE);

@@ -67,8 +67,9 @@ static void test_settings(void **state)
     assert_ok(s_read(a2c, "algorithm: {}\n", &train, cfg));
     assert_true(a2c->gamma(cfg) == 0.99);
     assert_ok(a2c->create(&algo, &train, s_columns, cfg));
-    assert_int_equal(a2c->opt(algo)->kind, TT_OPT_RMSPROP);
-    assert_true(a2c->opt(algo)->alpha == 0.99f && a2c->opt(algo)->eps == 1e-5f && a2c->opt(algo)->max_norm == 0.5f);
+    assert_int_equal(a2c->opt(algo, 0)->kind, TT_OPT_RMSPROP);
+    assert_true(
+        a2c->opt(algo, 0)->alpha == 0.99f && a2c->opt(algo, 0)->eps == 1e-5f && a2c->opt(algo, 0)->max_norm == 0.5f);
     assert_int_equal(a2c->steps(algo), 1);
     a2c->destroy(&algo);
     assert_int_equal(s_read(a2c, "algorithm: {clip: 0.2}\n", &train, cfg), TT_CONFIG);
@@ -236,7 +237,7 @@ static void test_what_it_reports_and_asks(void **state)
     assert_ok(s_read(a2c, "algorithm: {}\n", &train, cfg));
     assert_ok(a2c->create(&algo, &train, s_columns, cfg));
     assert_ok(a2c->begin(algo, &d.batch, &(tt_evaluator_t){.forward = s_no_forward}));
-    assert_false(a2c->after(algo, 0, stats, 1));
+    assert_false(a2c->after(algo, 0, stats, &(float){1}));
     a2c->metrics(algo, s_emit, &names);
     assert_int_equal(names.count, 5); /* learning rate, three losses, explained variance */
     assert_int_equal(names.ratios, 0);

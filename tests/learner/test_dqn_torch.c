@@ -217,7 +217,8 @@ static void s_create_net(case_t *c, const tt_train_cfg_t *train, const tt_shape_
     const float *params = s_take_vector(c);
     for (uint32_t set = 0; set < shape->sets; set++)
         assert_ok(tt_net_put(model->net, model->stream, set, params));
-    assert_ok(tt_opt_new(&model->opt, model->net, 0, c->dqn->opt(c->algo)));
+    assert_ok(tt_opt_new(&model->opt[0], model->net, 0, c->dqn->opt(c->algo, 0)));
+    model->opts = 1;
     assert_ok(compute_new(&c->compute, model));
 }
 
@@ -242,7 +243,7 @@ static void s_close(case_t *c)
     assert_null(c->algo);
     replay_destroy(&c->replay);
     compute_destroy(&c->compute);
-    tt_opt_destroy(&c->model.opt);
+    tt_opt_destroy(&c->model.opt[0]);
     tt_net_destroy(&c->model.net);
     tt_stream_destroy(&c->model.stream);
     tt_device_close(&c->model.device);
@@ -319,7 +320,7 @@ static void s_step(case_t *c, uint32_t number)
     assert_ok(compute_step(c->compute, &m, NULL, &result));
     s_near("statistic", number, DQN_STATS, result.stats, expected, 1e-5);
     s_near("error", number, tt_net_spec(c->model.net)->ride, result.ride, error, 1e-5);
-    s_near("norm", number, 1, &result.norm, expected + DQN_STATS, 1e-5);
+    s_near("norm", number, 1, result.norm, expected + DQN_STATS, 1e-5);
     assert_false(c->dqn->after(c->algo, at.step, result.stats, result.norm));
     s_drop(&p);
 }

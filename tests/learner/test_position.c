@@ -30,10 +30,10 @@ static void test_an_update_from_end_to_end(void **state)
     position_t at = s_within(5, 2);
     assert_true(at.begun);
     assert_int_equal(at.batches_counted, 6);
-    position_step(&at, false);
+    position_step(&at, true, false);
     assert_int_equal(at.step, 1);
     assert_int_equal(at.update, 5);
-    position_step(&at, true);
+    position_step(&at, true, true);
     position_finish(&at, 16);
     assert_true(at.holds);
     assert_false(at.begun);
@@ -48,7 +48,7 @@ static void test_an_algorithm_may_end_before_its_plan(void **state)
 {
     (void)state;
     position_t at = s_within(0, 8);
-    position_step(&at, true);
+    position_step(&at, true, true);
     assert_int_equal(at.step, 8);
     assert_int_equal(at.steps, 1); /* those that were made */
     position_finish(&at, 16);
@@ -67,6 +67,22 @@ static void test_nothing_owed_is_one_empty_step(void **state)
     assert_int_equal(at.step_count, 3);
 }
 
+/*  What draws from a replay goes by those that drew. */
+static void test_steps_of_nothing_are_not_made(void **state)
+{
+    (void)state;
+    position_t at = s_within(1, 3);
+    position_step(&at, true, false);
+    position_step(&at, false, false);
+    position_step(&at, true, false);
+    assert_true(at.steps == 4 + 3 && at.made == 2);
+    const position_mark_t mark = {.update = 5, .steps = 9, .made = 7};
+    position_reset(&at);
+    assert_true(at.made == 0);
+    position_join(&at, &mark);
+    assert_true(at.steps == 9 && at.made == 7);
+}
+
 static void test_the_greatest_lag_is_kept(void **state)
 {
     (void)state;
@@ -76,7 +92,7 @@ static void test_the_greatest_lag_is_kept(void **state)
         position_plan(&at, 1);
         position_begin(&at, at.update - lag);
         assert_int_equal(at.lag_max, 2);
-        position_step(&at, true);
+        position_step(&at, true, true);
         position_finish(&at, 16);
     }
 }
@@ -94,7 +110,7 @@ static void test_who_joins_in_the_middle_begins_there(void **state)
     position_plan(&at, 4);
     position_begin(&at, 9);
     assert_int_equal(at.step, 3);
-    position_step(&at, false);
+    position_step(&at, true, false);
     position_finish(&at, 16);
     assert_int_equal(at.update, 10);
     assert_int_equal(at.steps, 40);
@@ -120,7 +136,7 @@ static void test_an_era_resets_all_but_its_number(void **state)
 {
     (void)state;
     position_t at = s_within(5, 2);
-    position_step(&at, false);
+    position_step(&at, true, false);
     position_reset(&at);
     assert_false(at.holds || at.begun);
     assert_int_equal(at.held_era, 3); /* until weights of another are held */
@@ -167,34 +183,34 @@ static void s_plan_within(void)
 static void s_step_between(void)
 {
     position_t at = s_between(1);
-    position_step(&at, false);
+    position_step(&at, true, false);
 }
 
 static void s_step_too_many(void)
 {
     position_t at = s_within(1, 1);
-    position_step(&at, false);
-    position_step(&at, false);
+    position_step(&at, true, false);
+    position_step(&at, true, false);
 }
 
 static void s_finish_early(void)
 {
     position_t at = s_within(1, 2);
-    position_step(&at, false);
+    position_step(&at, true, false);
     position_finish(&at, 16);
 }
 
 static void s_retract_a_step(void)
 {
     position_t at = s_within(1, 2);
-    position_step(&at, false);
+    position_step(&at, true, false);
     position_retract(&at);
 }
 
 static void s_fine(void)
 {
     position_t at = s_within(1, 1);
-    position_step(&at, false);
+    position_step(&at, true, false);
     position_finish(&at, 16);
 }
 
@@ -232,6 +248,7 @@ int main(void)
         cmocka_unit_test(test_an_update_from_end_to_end),
         cmocka_unit_test(test_an_algorithm_may_end_before_its_plan),
         cmocka_unit_test(test_nothing_owed_is_one_empty_step),
+        cmocka_unit_test(test_steps_of_nothing_are_not_made),
         cmocka_unit_test(test_the_greatest_lag_is_kept),
         cmocka_unit_test(test_who_joins_in_the_middle_begins_there),
         cmocka_unit_test(test_a_retracted_batch_is_counted_once),

@@ -222,11 +222,11 @@ static void test_schedules(void **state)
     tt_minibatch_t m;
     s_begin(&u, 5); /* half of ten batches */
     assert_ok(s_ppo()->minibatch(u.algo, &(tt_at_t){.step = 0}, &m));
-    assert_true(fabs((double)m.lr - 0.006) < 1e-8);
+    assert_true(fabs((double)m.lr[0] - 0.006) < 1e-8);
     assert_true(fabs((double)((const ppo_loss_t *)m.params)->clip - 0.1) < 1e-8);
     s_begin(&u, 50);
     assert_ok(s_ppo()->minibatch(u.algo, &(tt_at_t){.step = 0}, &m));
-    assert_true(fabs((double)m.lr - 0.002) < 1e-8);
+    assert_true(fabs((double)m.lr[0] - 0.002) < 1e-8);
     s_teardown(&u);
 }
 
@@ -259,16 +259,16 @@ static void test_target_kl(void **state)
     s_setup(&u, "algorithm: {target_kl: 0.01}\n");
     s_begin(&u, 0);
     float stats[TT_LOSS_STATS] = {[PPO_KL] = 0.02f};
-    assert_false(s_ppo()->after(u.algo, 0, stats, 1));
-    assert_false(s_ppo()->after(u.algo, 2, stats, 1));
-    assert_true(s_ppo()->after(u.algo, 3, stats, 1));
+    assert_false(s_ppo()->after(u.algo, 0, stats, &(float){1}));
+    assert_false(s_ppo()->after(u.algo, 2, stats, &(float){1}));
+    assert_true(s_ppo()->after(u.algo, 3, stats, &(float){1}));
     stats[PPO_KL] = 0.005f;
-    assert_false(s_ppo()->after(u.algo, 3, stats, 1));
+    assert_false(s_ppo()->after(u.algo, 3, stats, &(float){1}));
     s_teardown(&u);
     s_setup(&u, "algorithm: {}\n"); /* off by default */
     s_begin(&u, 0);
     stats[PPO_KL] = 1e9f;
-    assert_false(s_ppo()->after(u.algo, 3, stats, 1));
+    assert_false(s_ppo()->after(u.algo, 3, stats, &(float){1}));
     s_teardown(&u);
 }
 
@@ -296,14 +296,14 @@ static void test_metrics_are_means(void **state)
     s_setup(&u, "algorithm: {learning_rate: 0.25}\n");
     s_begin(&u, 0);
     const float a[TT_LOSS_STATS] = {[PPO_POLICY_LOSS] = 1, [PPO_KL] = 4}, b[TT_LOSS_STATS] = {[PPO_POLICY_LOSS] = 2};
-    s_ppo()->after(u.algo, 0, a, 1);
-    s_ppo()->after(u.algo, 1, b, 1);
+    s_ppo()->after(u.algo, 0, a, &(float){1});
+    s_ppo()->after(u.algo, 1, b, &(float){1});
     metrics_t m = {0};
     s_ppo()->metrics(u.algo, s_emit, &m);
     assert_int_equal(m.count, 8);
     assert_true(m.lr == 0.25 && m.policy == 1.5 && m.kl == 2);
     s_begin(&u, 1); /* sums start anew */
-    s_ppo()->after(u.algo, 0, b, 1);
+    s_ppo()->after(u.algo, 0, b, &(float){1});
     s_ppo()->metrics(u.algo, s_emit, &m);
     assert_true(m.policy == 2);
     s_teardown(&u);

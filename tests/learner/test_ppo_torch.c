@@ -33,6 +33,9 @@ typedef struct {
     head_t h;
     tt_columns_t *columns;
     bool shared; /* one trunk */
+    bool pair;   /* pair.c: two groups, each trained by a step of its own */
+    const tt_algorithm_t *algorithm;
+    size_t params; /* of the network: with the zeros between groups */
     tt_batch_t batch;
     const void **obs, **last, **final_obs;
     model_t model; /* of which computing needs a part */
@@ -61,7 +64,7 @@ static const void **s_rows(case_t *c, uint32_t rows)
 static float *s_vector(case_t *c)
 {
     const float *in = s_take(c, c->h.parameters, sizeof(float));
-    float *out = tt_array0(c->h.parameters, sizeof(float));
+    float *out = tt_array0(c->params, sizeof(float));
     size_t count, at = 0;
     const tt_tensor_t *tensor = tt_net_tensors(c->model.net, &count);
     for (size_t i = 0; i < count; i++) {
@@ -127,12 +130,16 @@ static void s_create(case_t *c)
     tt_policy_of(&policy, c->columns);
     assert_int_equal(policy.out, h->A);
     tt_train_cfg_t train = {.seed = h->seed, .num_envs = h->N, .num_steps = h->T};
+    if (c->pair)
+        snprintf(train.actor.groups, sizeof train.actor.groups, "policy: actor, baseline: critic");
     train.learner.shards = SHARDS;
     train.network.shared = c->shared;
     train.network.hidden = (tt_cfg_list_t){.count = 2, .at = {12, 8}};
+    assert_ok(tt_algorithm_find(&c->algorithm, c->pair ? "pair" : "ppo"));
     const tt_net_spec_t spec = tt_train_net(&train, c->columns);
     model_t *model = &c->model;
-    assert_int_equal(tt_net_param_count(&spec), h->parameters);
+    c->params = tt_net_param_count(&spec);
+    assert_true(c->pair ? c->params > h->parameters : c->params == h->parameters);
     const ppo_cfg_t cfg = {.common.learning_rate = h->lr,
         .common.gamma = (double)h->gamma,
         .gae_lambda = h->lambda,
@@ -158,21 +165,21 @@ static void s_create(case_t *c)
     float *params = s_vector(c);
     assert_ok(tt_net_put(model->net, model->stream, 0, params));
     free(params);
-    const tt_algorithm_t *ppo;
-    assert_ok(tt_algorithm_find(&ppo, "ppo"));
-    assert_ok(ppo->create(&c->algo, &train, c->columns, &cfg));
-    assert_ok(tt_opt_new(&model->opt, model->net, 0, ppo->opt(c->algo)));
+    assert_ok(c->algorithm->create(&c->algo, &train, c->columns, &cfg));
+    model->opts = tt_net_groups(&spec);
+    assert_int_equal(model->opts, c->pair ? 2 : 1);
+    for (uint32_t g = 0; g < model->opts; g++)
+        assert_ok(tt_opt_new(&model->opt[g], model->net, g, c->algorithm->opt(c->algo, g)));
     assert_ok(compute_new(&c->compute, model));
 }
 
 static void s_free(case_t *c)
 {
-    const tt_algorithm_t *ppo;
-    assert_ok(tt_algorithm_find(&ppo, "ppo"));
-    ppo->destroy(&c->algo);
+    c->algorithm->destroy(&c->algo);
     assert_null(c->algo);
     compute_destroy(&c->compute);
-    tt_opt_destroy(&c->model.opt);
+    for (uint32_t g = 0; g < c->model.opts; g++)
+        tt_opt_destroy(&c->model.opt[g]);
     tt_net_destroy(&c->model.net);
     tt_stream_destroy(&c->model.stream);
     tt_device_close(&c->model.device);
@@ -196,7 +203,9 @@ static void s_step(case_t *c, const tt_algorithm_t *ppo, uint32_t step)
     tt_minibatch_t m;
     assert_ok(ppo->minibatch(c->algo, &(tt_at_t){.step = step}, &m));
     assert_int_equal(m.rows, c->h.T * c->h.N / c->h.minibatches);
-    assert_true(m.lr == c->h.lr);
+    const uint32_t group = c->pair && step % 2 == 0; /* the critic's first */
+    assert_int_equal(m.train, 1u << group);
+    assert_true(m.lr[group] == (group ? 3 * c->h.lr : c->h.lr));
     const float *grad;
     assert_ok(compute_gradients(c->compute, &m, NULL, 0, SHARDS));
     assert_ok(tt_sums_node(compute_sums(c->compute), c->model.stream, 1, &grad));
@@ -205,11 +214,11 @@ static void s_step(case_t *c, const tt_algorithm_t *ppo, uint32_t step)
     float *gradient = s_vector(c);
     compute_result_t result;
     assert_int_equal(m.row[0], *first);
-    s_near("gradient", step, c->h.parameters, grad, gradient, 1e-5);
+    s_near("gradient", step, c->params, grad, gradient, 1e-5);
     free(gradient);
     assert_ok(compute_step(c->compute, &m, NULL, &result));
     s_near("statistic", step, PPO_STATS, result.stats, expected, 1e-5);
-    s_near("norm", step, 1, &result.norm, expected + PPO_STATS, 1e-5);
+    s_near("norm", step, 1, &result.norm[group], expected + PPO_STATS, 1e-5);
     assert_false(ppo->after(c->algo, step, result.stats, result.norm));
 }
 
@@ -221,20 +230,19 @@ static void s_emit(void *ctx, const char *name, double value)
 
 static void s_run(const char *name)
 {
-    case_t c = {.shared = strstr(name, "shared") != NULL};
-    const tt_algorithm_t *ppo;
-    assert_ok(tt_algorithm_find(&ppo, "ppo"));
+    case_t c = {.shared = strstr(name, "shared") != NULL, .pair = strncmp(name, "groups", 6) == 0};
     s_read(&c, name);
     s_create(&c);
+    const tt_algorithm_t *ppo = c.algorithm;
     s_read_batch(&c);
     const tt_evaluator_t net = compute_evaluator(c.compute);
     assert_ok(compute_batch(c.compute, &c.batch));
     assert_ok(ppo->begin(c.algo, &c.batch, &net));
     for (uint32_t step = 0; step < ppo->steps(c.algo); step++)
         s_step(&c, ppo, step);
-    float *params = tt_array0(c.h.parameters, sizeof(float)), *expected = s_vector(&c), explained = NAN;
+    float *params = tt_array0(c.params, sizeof(float)), *expected = s_vector(&c), explained = NAN;
     assert_ok(tt_net_get(c.model.net, c.model.stream, 0, params));
-    s_near("parameter", ppo->steps(c.algo), c.h.parameters, params, expected, 1e-5);
+    s_near("parameter", ppo->steps(c.algo), c.params, params, expected, 1e-5);
     ppo->metrics(c.algo, s_emit, &explained);
     s_near("explained variance", 0, 1, &explained, s_take(&c, 1, sizeof(float)), 1e-5);
     assert_ptr_equal(c.at, c.end);
@@ -315,6 +323,14 @@ static void test_continuous_shared(void **state)
     s_run("continuous_shared");
 }
 
+/*  Two optimisers of different kinds, each with a counter and a clip of its own. */
+static void test_groups(void **state)
+{
+    (void)state;
+    s_run("groups");
+    s_run("groups_continuous");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -330,6 +346,7 @@ int main(void)
         cmocka_unit_test(test_mixture_masked),
         cmocka_unit_test(test_discrete_shared),
         cmocka_unit_test(test_continuous_shared),
+        cmocka_unit_test(test_groups),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -71,7 +71,8 @@ static void s_open_policy(run_t *r, const void *options)
     MUST(tt_inference_new(&r->actor, &spec));
     MUST(tt_algorithm_init(r->algorithm, options, model->net, model->stream, r->cfg.seed));
     MUST(r->algorithm->create(&r->algo, &r->cfg, r->columns, options));
-    MUST(tt_opt_new(&model->opt, model->net, 0, r->algorithm->opt(r->algo)));
+    MUST(tt_opt_new(&model->opt[0], model->net, 0, r->algorithm->opt(r->algo, 0)));
+    model->opts = 1;
     MUST(compute_new(&r->compute, model));
     r->obs_norm = tt_norm_new(r->columns->scaled), r->reward_norm = tt_norm_new(1);
     r->returns = tt_returns_new(r->cfg.num_envs, r->algorithm->gamma(options));
@@ -145,7 +146,7 @@ static void s_close(run_t *r)
     r->algorithm->destroy(&r->algo);
     tt_inference_destroy(&r->actor);
     compute_destroy(&r->compute);
-    tt_opt_destroy(&r->model.opt);
+    tt_opt_destroy(&r->model.opt[0]);
     tt_net_destroy(&r->model.net);
     tt_stream_destroy(&r->model.stream);
     tt_device_close(&r->model.device);

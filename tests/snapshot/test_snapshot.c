@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include "common/base/mem.h"
 #include "common/nn/inference.h"
+#include "common/snapshot/seal.h"
 #include "common/snapshot/snapshot.h"
 
 enum { ENVS = 3, STATE = 7, NORM = 9, REWARD = 3, EPISODES = 20, VERSIONS = 2 };
@@ -76,7 +77,8 @@ static tt_snapshot_t s_expect(world_t *world)
         .norm_count = NORM, .reward_count = REWARD, .envs = ENVS, .env_bytes = STATE, .episodes_count = EPISODES};
     out.tensor = tt_net_tensors(tt_inference_net(world->net), &out.tensors);
     out.param_count = tt_net_param_count(tt_net_spec(tt_inference_net(world->net)));
-    out.opt_count = 2 * out.param_count;
+    out.opts = 1;
+    out.opt[0] = (tt_snapshot_opt_t){.name = "", .count = 2 * out.param_count};
     return out;
 }
 
@@ -89,14 +91,15 @@ static tt_snapshot_t s_full(world_t *world)
     out.return_mean = 123.5;
     out.update = 41;
     out.steps = 660;
-    out.opt_step = 659;
+    out.opt[0].step = 659;
+    out.made = 658;
     out.lag_max = 1;
     out.trained = 3936;
     out.step = 4;
     out.solved = 72704;
     out.best = 99.25;
     out.params = world->now;
-    out.opt_state = world->opt;
+    out.opt[0].state = world->opt;
     out.versions = VERSIONS;
     for (size_t v = 0; v < VERSIONS; v++)
         out.version[v] = (tt_snapshot_version_t){40 + v, world->params[v], world->norm[v], world->reward[v]};
@@ -153,7 +156,8 @@ static void test_a_round_trip_gives_everything_back(void **state)
     assert_int_equal(back.update, 41);
     assert_int_equal(back.step, 4);
     assert_int_equal(back.steps, 660);
-    assert_int_equal(back.opt_step, 659);
+    assert_int_equal(back.opt[0].step, 659);
+    assert_int_equal(back.made, 658);
     assert_int_equal(back.lag_max, 1);
     assert_int_equal(back.trained, 3936);
     assert_int_equal(back.solved, 72704);
@@ -162,7 +166,7 @@ static void test_a_round_trip_gives_everything_back(void **state)
     assert_string_equal(back.env, "CartPole-v1");
     assert_string_equal(back.algorithm, "ppo");
     assert_memory_equal(back.params, f->world.now, f->full.param_count * sizeof(float));
-    assert_memory_equal(back.opt_state, f->world.opt, f->full.opt_count * sizeof(float));
+    assert_memory_equal(back.opt[0].state, f->world.opt, f->full.opt[0].count * sizeof(float));
     assert_int_equal(back.versions, VERSIONS);
     for (size_t v = 0; v < VERSIONS; v++) {
         assert_int_equal(back.version[v].version, 40 + v);
@@ -382,6 +386,53 @@ static void test_a_file_and_a_missing_one(void **state)
     assert_int_equal(rmdir(directory), 0); /* nothing else was left there */
 }
 
+/*  The optimisers of several groups have blocks by their names; none of another name will do, nor that of a lone one. */
+static void test_an_optimiser_for_each_group(void **state)
+{
+    fixture_t *f = *state;
+    const size_t half = f->full.opt[0].count / 2;
+    f->full.opts = 3;
+    f->full.opt[0] = (tt_snapshot_opt_t){.name = "policy", .count = half, .state = f->world.opt, .step = 12};
+    f->full.opt[1] = (tt_snapshot_opt_t){.name = "plain", .step = 13};
+    f->full.opt[2] =
+        (tt_snapshot_opt_t){.name = "critics", .count = half - 3, .state = f->world.opt + half, .step = 14};
+    s_encode(f);
+    tt_snapshot_t back = s_expect(&f->world);
+    back.opts = 3;
+    for (uint32_t g = 0; g < 3; g++)
+        back.opt[g] = (tt_snapshot_opt_t){.name = f->full.opt[g].name, .count = f->full.opt[g].count};
+    const tt_snapshot_t wanted = back;
+    assert_ok(tt_snapshot_decode(&back, f->bytes.data, f->bytes.size));
+    assert_true(back.opt[0].step == 12 && back.opt[1].step == 13 && back.opt[2].step == 14 && back.made == 658);
+    assert_null(back.opt[1].state);
+    assert_memory_equal(back.opt[0].state, f->world.opt, half * sizeof(float));
+    assert_memory_equal(back.opt[2].state, f->world.opt + half, (half - 3) * sizeof(float));
+    tt_snapshot_close(&back);
+    s_refused(f, s_expect(&f->world), f->bytes.size);
+    back = wanted;
+    back.opt[2].name = "critic";
+    s_refused(f, back, f->bytes.size);
+    back = wanted;
+    back.opt[2].count++;
+    s_refused(f, back, f->bytes.size);
+}
+
+/*  Before there were groups the optimiser's steps were the only count. */
+static void test_of_before_there_were_groups(void **state)
+{
+    fixture_t *f = *state;
+    s_encode(f);
+    char *name = memmem(f->bytes.data, f->bytes.size, "tutti.made", 10);
+    assert_non_null(name);
+    memcpy(name, "tutti.else", 10);
+    memcpy(f->bytes.data + TT_SEAL_AT, TT_SEAL_OPEN + sizeof "sha256:" - 1, TT_SEAL_DIGITS);
+    assert_ok(tt_seal(f->bytes.data, f->bytes.size));
+    tt_snapshot_t back = s_expect(&f->world);
+    assert_ok(tt_snapshot_decode(&back, f->bytes.data, f->bytes.size));
+    assert_int_equal(back.made, 659);
+    tt_snapshot_close(&back);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -396,6 +447,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_weight_that_is_not_finite_is_refused, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_cut_anywhere_it_is_refused, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_a_file_and_a_missing_one, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_an_optimiser_for_each_group, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_of_before_there_were_groups, s_setup, s_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,8 @@
     python3 -m venv /tmp/venv && /tmp/venv/bin/pip install torch numpy
     /tmp/venv/bin/python tests/golden/torch/ppo_update.py [CASE ...]
 
+groups*: actor and critic have optimisers of their own (tests/learner/pair.c); each minibatch is two steps, of the critic's and then of the actor's.
+
 The committed files were made on a CPU: discrete* and continuous* with PyTorch 2.15.0 and NumPy 2.4.6, the others
 with PyTorch 1.13.0 and NumPy 1.24.2. Nothing is shared with the C code: losses and
 gradients are autograd's over the formulas of CleanRL's ppo.py and ppo_continuous_action.py, the optimiser is
@@ -233,6 +235,19 @@ def make_batch(rng, agent, o):
     return b
 
 
+def whole(agent, o):
+    """[(optimizer, its parameters, the norm they are clipped to)] of a minibatch's steps."""
+    return [(torch.optim.Adam(agent.ordered(), lr=o["lr"], eps=o["adam_eps"]), agent.ordered(), o["max_grad_norm"])]
+
+
+def by_group(agent, o):
+    """The same with optimisers of their own: as pair.c has them."""
+    critic = [*agent.critic.parameters()]
+    actor = [*agent.actor.parameters()] + ([] if agent.log_std is None else [agent.log_std])
+    return [(torch.optim.Adam(critic, lr=3 * o["lr"], eps=1e-5), critic, 0.6),
+            (torch.optim.RMSprop(actor, lr=o["lr"], alpha=0.99, eps=1e-5), actor, 0.3)]
+
+
 def update(agent, b, o, out):
     rows = o["T"] * o["N"]
     obs, mask = torch.from_numpy(b["obs"]), masked(b)[0]
@@ -244,21 +259,22 @@ def update(agent, b, o, out):
             last, final = agent.value(torch.from_numpy(b["last"])), agent.value(torch.from_numpy(b["final_obs"]))
     advantage = advantages(b, value.double().numpy(), last.double().numpy(), final.double().numpy(), o)
     target = advantage + value
-    optimizer = torch.optim.Adam(agent.ordered(), lr=o["lr"], eps=o["adam_eps"])
+    steps = (by_group if o["groups"] else whole)(agent, o)
     size = rows // o["minibatches"]
     for epoch in range(o["epochs"]):
         order = shuffled(rows, o["seed"], o["update"], epoch)
         for index in range(o["minibatches"]):
             pick = order[index * size:(index + 1) * size]
-            total, stats = losses(agent, o, obs[pick], None if mask is None else mask[pick], picked(action, pick),
-                                  log_prob[pick], value[pick], advantage[pick], target[pick])
-            optimizer.zero_grad()
-            total.backward()
-            gradient = flat([p.grad for p in agent.ordered()])
-            norm = nn.utils.clip_grad_norm_(agent.ordered(), o["max_grad_norm"])
-            optimizer.step()
-            out.write(struct.pack("<7fI", *(float(s.detach()) for s in stats), float(norm), pick[0]))
-            out.write(gradient.astype("<f4").tobytes())
+            for optimizer, trained, max_norm in steps:
+                total, stats = losses(agent, o, obs[pick], None if mask is None else mask[pick], picked(action, pick),
+                                      log_prob[pick], value[pick], advantage[pick], target[pick])
+                agent.zero_grad()
+                total.backward()
+                gradient = flat([p.grad for p in agent.ordered()])
+                norm = nn.utils.clip_grad_norm_(trained, max_norm)
+                optimizer.step()
+                out.write(struct.pack("<7fI", *(float(s.detach()) for s in stats), float(norm), pick[0]))
+                out.write(gradient.astype("<f4").tobytes())
     out.write(flat(agent.ordered()).astype("<f4").tobytes())
     explained = 1 - (target - value).double().numpy().var() / target.double().numpy().var()
     out.write(struct.pack("<f", explained))
@@ -267,7 +283,7 @@ def update(agent, b, o, out):
 def write_case(name, number, **options):
     if sys.argv[1:] and name not in sys.argv[1:]:
         return
-    o = {"parts": None, "continuous": False, "masked": False, "shared": False,
+    o = {"parts": None, "continuous": False, "masked": False, "shared": False, "groups": False,
          "T": 16, "N": 4, "D": 3, "A": 3, "epochs": 2, "minibatches": 4, "lr": 1e-3, "gamma": 0.97, "lambda": 0.9,
          "clip": 0.15, "entropy": 0.02, "value_coef": 0.6, "max_grad_norm": 0.4, "adam_eps": 1e-5,
          "seed": 0x1234567890ABCDEF + number, "update": 7 + number, "cleanrl": False, **options}
@@ -314,4 +330,6 @@ if __name__ == "__main__":
                parts=[("box", 1), ("choices", [2, 4]), ("bits", 2), ("box", 2)], masked=True, clip_value=True,
                stale=False)
     write_case("discrete_shared", 11, clip_value=True, stale=False, shared=True)
+    write_case("groups", 13, clip_value=True, stale=False, groups=True)
+    write_case("groups_continuous", 14, continuous=True, clip_value=False, stale=True, groups=True)
     write_case("continuous_shared", 12, continuous=True, clip_value=False, stale=True, shared=True)
