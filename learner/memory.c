@@ -7,6 +7,8 @@ struct memory {
     tt_feed_t feed;
     replay_t *replay;
     replay_sample_t sample;
+    tt_norm_t *norm; /* of observations; NULL: they are as they are */
+    float clip;
     uint32_t row;                /* bytes of an observation */
     char *obs[TT_FRAMES];        /* [units][row]            */
     const void *view[TT_FRAMES]; /* the same, to be read    */
@@ -47,6 +49,9 @@ tt_status_t memory_new(
         .epsilon = feed->epsilon,
         .priority_delay = feed->priority_delay,
         .seed = train->seed};
+    if (train->normalize.obs)
+        self->norm = tt_norm_new(columns->scaled);
+    self->clip = train->normalize.clip_obs;
     s_make_room(self);
     const tt_status_t status = replay_new(&self->replay, &self->cfg);
     if (status == TT_OK)
@@ -62,6 +67,7 @@ void memory_destroy(memory_t **self_p)
     if (!self)
         return;
     replay_destroy(&self->replay);
+    tt_norm_destroy(&self->norm);
     for (int f = 0; f < TT_FRAMES; f++)
         free(self->obs[f]);
     free(self);
@@ -124,6 +130,11 @@ static float s_beta(const memory_t *self)
     return (float)((double)feed->beta + share * ((double)feed->beta_end - (double)feed->beta));
 }
 
+tt_status_t memory_scale(memory_t *self, const double *block)
+{
+    return self->norm ? tt_norm_load(self->norm, block, tt_norm_block_count(self->cfg.columns->scaled)) : TT_OK;
+}
+
 tt_status_t memory_draw(memory_t *self, uint64_t total, const replay_sample_t **out)
 {
     TT_TRY(replay_sample(self->replay, total, self->feed.units, s_beta(self), &self->sample));
@@ -135,8 +146,9 @@ void memory_gather(memory_t *self, uint32_t lo, uint32_t hi)
 {
     const uint64_t *unit = self->sample.unit + lo;
     const size_t at = (size_t)lo * self->row;
-    replay_gather_rows(self->replay, unit, hi - lo, REPLAY_AT, self->obs[TT_AT] + at);
-    replay_gather_rows(self->replay, unit, hi - lo, REPLAY_NEXT, self->obs[TT_NEXT] + at);
+    const uint32_t units = hi - lo;
+    replay_gather_scaled(self->replay, unit, units, REPLAY_AT, self->norm, self->clip, self->obs[TT_AT] + at);
+    replay_gather_scaled(self->replay, unit, units, REPLAY_NEXT, self->norm, self->clip, self->obs[TT_NEXT] + at);
 }
 
 const void *const *memory_obs(const memory_t *self)

@@ -24,9 +24,14 @@ tt_status_t memory_insert(memory_t *self, const intake_batch_t *batch, const uin
 /*  Optimiser steps that update n owes for the rows of batch n, which is in; 0 while a stripe is empty. */
 uint32_t memory_owed(const memory_t *self, uint64_t update);
 
+/*  Scale what is gathered from now on by the normaliser of a version, as its block has it; where normalize.obs is off, nothing happens.
+ *  TT_DATA: no such block. */
+tt_status_t memory_scale(memory_t *self, const double *block);
+
 /*  The minibatch of step `total`, borrowed until the next draw; drawn again, the same. */
 tt_status_t memory_draw(memory_t *self, uint64_t total, const replay_sample_t **out);
-/*  Read the observations of positions lo .. hi-1 of the minibatch just drawn to memory_obs: by frame, [units] rows (columns.h) side by side. */
+/*  Read the observations of positions lo .. hi-1 of the minibatch just drawn to memory_obs: by frame, [units] rows (columns.h) side by side,
+ *  normalised by what memory_scale was told last. */
 void memory_gather(memory_t *self, uint32_t lo, uint32_t hi);
 const void *const *memory_obs(const memory_t *self);
 

@@ -52,11 +52,14 @@ static tt_status_t s_begin_batch(core_t *self)
     return TT_OK;
 }
 
-/*  Where nothing is owed there is one step all the same, of nothing: its sum tells that everyone has the batch, which is
+/*  Rows of any age are read with the normaliser of version n, which knows all batches before this one. Where nothing is owed there is one step all the same, of nothing: its sum tells that everyone has the batch, which is
  *  acknowledged after it. */
 static tt_status_t s_begin_replay(core_t *self)
 {
     const intake_batch_t *batch = intake_batch(self->data.intake, self->at.update);
+    version_t *version = publish_find(self->data.publish, self->at.update);
+    TT_CHECK(version != NULL);
+    TT_TRY(memory_scale(self->data.memory, version_norm(version)));
     TT_TRY(memory_insert(self->data.memory, batch, tt_episodes_broken(self->statistics.episodes)));
     position_owe(&self->at, memory_owed(self->data.memory, self->at.update));
     return TT_OK;

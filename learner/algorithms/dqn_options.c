@@ -174,14 +174,12 @@ static tt_status_t s_check_priorities(const tt_config_t *config, const tt_train_
     return TT_OK;
 }
 
-/*  What was stored would have been normalised otherwise than what is acted on now. */
+/*  Observations are normalised when they are read; of a return of n steps, each reward of which would be clipped, the rewards are not
+ *  there any more then. */
 static tt_status_t s_check_normalize(const tt_config_t *config, const tt_train_cfg_t *train)
 {
-    static const char text[] = "true, but experience from a replay is not normalised yet: set it to false";
-    if (train->normalize.obs)
-        return BAD("normalize.obs", text);
     if (train->normalize.reward)
-        return BAD("normalize.reward", text);
+        return BAD("normalize.reward", "true, but rewards from a replay are not scaled: set it to false");
     return TT_OK;
 }
 

@@ -129,52 +129,94 @@ void replay_gather(
             (uint8_t *)out + i * stack * bytes, stack);
 }
 
-/*  A frame as a network reads it: where it is stored, if it lies there as that, else made in `room`. */
-static const void *s_read(const past_t *past, const frame_t *frame, void *room)
+/*  How frames are made into rows. */
+typedef struct {
+    const past_t *past;
+    const tt_norm_t *norm; /* NULL: nothing is scaled                               */
+    float clip;
+    float *floats; /* [2][scaled]                                           */
+    char *room;    /* [stack][columns->frame], for those that are not read where they lie */
+} reader_t;
+
+static void s_scale(const reader_t *self, const void *const *column, void *frame)
 {
-    const tt_columns_t *columns = past->cfg.columns;
+    const tt_columns_t *columns = self->past->cfg.columns;
+    float *scaled = self->floats + columns->scaled;
+    tt_columns_scaled(columns, column, self->floats);
+    tt_norm_scale(self->norm, self->floats, 1, self->clip, scaled);
+    tt_columns_put_scaled(columns, scaled, frame);
+}
+
+/*  A frame as a network reads it: where it is stored, if it lies there as that, else made in room k. */
+static const void *s_read(const reader_t *self, const frame_t *frame, uint32_t k)
+{
+    const tt_columns_t *columns = self->past->cfg.columns;
     const void *column[TT_COLUMNS_MAX];
+    char *room = self->room + (size_t)k * columns->frame;
     for (uint32_t c = 0; c < columns->obs_count; c++)
-        column[c] = s_value(past, frame, c);
-    if (tt_columns_plain(columns))
+        column[c] = s_value(self->past, frame, c);
+    if (tt_columns_plain(columns) && !self->norm)
         return column[0];
-    tt_columns_read(columns, column, room);
+    if (!tt_columns_plain(columns))
+        tt_columns_read(columns, column, room);
+    if (self->norm)
+        s_scale(self, column, room);
     return room;
 }
 
-/*  One row of a network. room: [stack][columns->frame] */
-static void s_gather_row(const past_t *past, const frame_t *frame, char *room, void *out)
+/*  One row of a network. */
+static void s_gather_row(const reader_t *self, const frame_t *frame, void *out)
 {
+    const past_t *past = self->past;
     const tt_columns_t *columns = past->cfg.columns;
     const uint32_t stack = past->cfg.stack, back = s_back(past, frame);
     const void *list[TT_STACK_MAX];
     frame_t at = *frame;
-    list[stack - 1] = s_read(past, &at, room);
+    list[stack - 1] = s_read(self, &at, 0);
     for (uint32_t k = 1; k <= back; k++) {
         at = (frame_t){NULL, s_before(past, frame, at.place, k), 0};
-        list[stack - 1 - k] = s_read(past, &at, room + (size_t)k * columns->frame);
+        list[stack - 1 - k] = s_read(self, &at, k);
     }
     tt_stack_pad(&columns->stack, list, back, columns->zero);
     tt_stack_row(&columns->stack, list, out);
 }
 
-void replay_gather_rows(const replay_t *self, const uint64_t *unit, uint32_t units, replay_frame_t which, void *out)
+/*  One after the other. */
+static void s_gather_all(
+    reader_t *self, const replay_t *replay, const uint64_t *unit, uint32_t units, replay_frame_t which, char *out)
+{
+    const tt_columns_t *columns = self->past->cfg.columns;
+    for (uint32_t c = 0; c < columns->obs_count; c++) {
+        const bool there = past_keeps(self->past, c);
+        TT_CHECK(there);
+    }
+    self->room = tt_aligned0(tt_mul(self->past->cfg.stack, columns->frame));
+    self->floats = tt_array0(columns->scaled, 2 * sizeof *self->floats);
+    for (uint32_t i = 0; i < units; i++) {
+        const frame_t frame = s_frame(replay, unit[i], which);
+        s_gather_row(self, &frame, out + (size_t)i * columns->row);
+    }
+    free(self->room);
+    free(self->floats);
+}
+
+void replay_gather_scaled(const replay_t *self, const uint64_t *unit, uint32_t units, replay_frame_t which,
+    const tt_norm_t *norm, float clip, void *out)
 {
     const past_t *past = &self->past;
     const tt_columns_t *columns = past->cfg.columns;
+    reader_t reader = {.past = past, .norm = columns->scaled ? norm : NULL, .clip = clip};
     TT_CHECK(past->cfg.stack == columns->stack.frames);
-    if (tt_columns_plain(columns) && past->cfg.stack == 1) {
-        replay_gather(self, unit, units, which, 0, out);
+    if (!tt_columns_plain(columns) || past->cfg.stack > 1) {
+        s_gather_all(&reader, self, unit, units, which, out);
         return;
     }
-    for (uint32_t c = 0; c < columns->obs_count; c++) {
-        const bool there = past_keeps(past, c);
-        TT_CHECK(there);
-    }
-    char *room = tt_aligned0(tt_mul(past->cfg.stack, columns->frame));
-    for (uint32_t i = 0; i < units; i++) {
-        const frame_t frame = s_frame(self, unit[i], which);
-        s_gather_row(past, &frame, room, (char *)out + (size_t)i * columns->row);
-    }
-    free(room);
+    replay_gather(self, unit, units, which, 0, out);
+    if (reader.norm)
+        tt_norm_scale(norm, out, units, clip, out);
+}
+
+void replay_gather_rows(const replay_t *self, const uint64_t *unit, uint32_t units, replay_frame_t which, void *out)
+{
+    replay_gather_scaled(self, unit, units, which, NULL, 0, out);
 }

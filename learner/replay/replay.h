@@ -23,6 +23,7 @@
 #include <stdint.h>
 #include "common/base/buf.h"
 #include "common/rl/columns.h"
+#include "common/rl/norm.h"
 #include "common/wire/segment.h"
 
 enum {
@@ -133,6 +134,10 @@ void replay_gather(
 /*  Observations of many units as rows of a network (columns.h), side by side: out[units][columns->row]. All observation columns are
  *  stored, and the columns' own stack is this one: every column shows its frames. */
 void replay_gather_rows(const replay_t *self, const uint64_t *unit, uint32_t units, replay_frame_t frame, void *out);
+/*  The same with the floats of each frame normalised, so that zeros before an episode stay zeros; norm NULL: as they are. What is
+ *  stored is what was collected. */
+void replay_gather_scaled(const replay_t *self, const uint64_t *unit, uint32_t units, replay_frame_t frame,
+    const tt_norm_t *norm, float clip, void *out);
 
 /* ---- what outlives a process --------------------------------------------------------------------------------------- */
 

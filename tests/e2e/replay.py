@@ -38,10 +38,11 @@ SHAPES = [(2, 2), (3, 4), (1, 2)]
 KEYS = ("weights_sha256", "env_steps", "updates", "episodes", "return_mean")
 
 
-def s_config(world, prioritized, count=12_000, dueling=False):
+def s_config(world, prioritized, count=12_000, dueling=False, normalized=False):
     text = JOB.format(prioritized="true" if prioritized else "false", dueling="true" if dueling else "false",
                       hidden="[32, 16]" if dueling else "[32]", steps=steps(count))
-    return world.config(text, name=f"dqn-{prioritized}-{dueling}-{count}.yaml")
+    text += "normalize: {obs: true}\n" if normalized else ""
+    return world.config(text, name=f"dqn-{prioritized}-{dueling}-{normalized}-{count}.yaml")
 
 
 def s_supported(name):
@@ -49,8 +50,8 @@ def s_supported(name):
         return name in file.read()
 
 
-def s_matrix(world, lag, prioritized, dueling=False, shapes=SHAPES):
-    config = s_config(world, prioritized, dueling=dueling)
+def s_matrix(world, lag, prioritized, dueling=False, shapes=SHAPES, normalized=False):
+    config = s_config(world, prioritized, dueling=dueling, normalized=normalized)
     first = world.train(config, f"lag={lag}", seed=7)
     for collectors, learners in shapes:
         other = world.train(config, f"lag={lag}", f"collector.replicas={collectors}", f"learner.replicas={learners}", seed=7)
@@ -64,6 +65,7 @@ def s_matrix(world, lag, prioritized, dueling=False, shapes=SHAPES):
             continue
         other = world.train(config, f"lag={lag}", seed=7, env={"TT_CPU": cpu})
         equal(other["weights_sha256"], first["weights_sha256"], f"weights with TT_CPU={cpu}, lag {lag}")
+    return first
 
 
 def test_uniform_lag_0(world):
@@ -79,6 +81,13 @@ def test_dueling(world):
     s_matrix(world, 1, True, dueling=True, shapes=[(2, 2)])
 
 
+def test_normalized(world):
+    """What is stored is what was collected; it is normalised as it is read, with what was seen up to then."""
+    first = s_matrix(world, 1, True, shapes=[(2, 2), (3, 4)], normalized=True)
+    other = world.train(s_config(world, True), "lag=1", seed=7)
+    check(first["weights_sha256"] != other["weights_sha256"], "normalize.obs changes nothing")
+
+
 def s_await_ready(world, run_dir):
     """All members are back in the roster: from then on the run can end with its weights."""
     def look():
@@ -87,8 +96,8 @@ def s_await_ready(world, run_dir):
     wait_for(look, "2 collectors and 2 learners in the roster")
 
 
-def s_killed(world, lag, prioritized, victims):
-    config = s_config(world, prioritized)
+def s_killed(world, lag, prioritized, victims, normalized=False):
+    config = s_config(world, prioritized, normalized=normalized)
     sets = ["collector.replicas=2", "learner.replicas=2", f"lag={lag}"]
     process, run_dir = world.start_run(config, *sets, ENDLESS, seed=5)
     wanted = 1
@@ -114,6 +123,10 @@ def test_kills_lag_1(world):
     s_killed(world, 1, False, [("learner", 1), ("collector", 0), ("learner", 0), ("coordinator", 0)])
 
 
+def test_kills_normalized(world):
+    s_killed(world, 1, True, [("learner", 0), ("collector", 1), ("learner", 1)], normalized=True)
+
+
 def test_scaled(world):
     """Two learners join late, twice: with what the first holds in its replay."""
     config = s_config(world, True)
@@ -129,9 +142,9 @@ def test_scaled(world):
     world.check_same(summary, config, *sets, seed=3, what="after scaling")
 
 
-def s_resumed(world, dueling):
+def s_resumed(world, dueling, normalized=False):
     """Stopped in the middle, and resumed from its snapshot: the replay comes back with it."""
-    config = s_config(world, True, dueling=dueling)
+    config = s_config(world, True, dueling=dueling, normalized=normalized)
     process, run_dir = world.start_run(config, ENDLESS, seed=4)
     world.await_steps(run_dir, steps(4_000), process)
     stopped = world.stop(process, run_dir)
@@ -148,6 +161,10 @@ def test_resumed(world):
 
 def test_resumed_dueling(world):
     s_resumed(world, True)
+
+
+def test_resumed_normalized(world):
+    s_resumed(world, False, normalized=True)
 
 
 LEARNS = """\
@@ -193,4 +210,5 @@ def test_learns_dueling(world):
 
 
 main(test_learns, test_learns_dueling, test_uniform_lag_0, test_prioritized_lag_1, test_dueling, test_kills_lag_0, test_kills_lag_1,
+     test_normalized, test_kills_normalized, test_resumed_normalized,
      test_scaled, test_resumed, test_resumed_dueling)

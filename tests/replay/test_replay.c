@@ -63,6 +63,26 @@ static void s_check_row(const pair_t *pair, const naive_unit_t *unit, uint64_t i
     }
 }
 
+/*  The same normalised: the vector of each frame that there is; images, and zeros before an episode, stay. */
+static void s_check_scaled(const pair_t *pair, uint64_t id, replay_frame_t which, uint32_t frames)
+{
+    const uint32_t stack = pair->naive->cfg.stack;
+    const bool zeros = pair->naive->cfg.pad == TT_PAD_ZERO;
+    uint8_t raw[STACK_MAX * 16], got[STACK_MAX * 16];
+    tt_norm_t *norm = tt_norm_new(3);
+    assert_ok(tt_norm_load(norm, (double[7]){100, 1, -2, 3, 400, 25, 900}, 7));
+    replay_gather_rows(pair->replay, &id, 1, which, raw);
+    replay_gather_scaled(pair->replay, &id, 1, which, norm, 2.5f, got);
+    assert_memory_equal(got, raw, 4 * stack);
+    for (uint32_t k = 0; k < stack; k++) {
+        float *vector = (float *)(raw + 4 * stack) + 3 * k;
+        if (!zeros || stack - k <= frames)
+            tt_norm_scale(norm, vector, 1, 2.5f, vector);
+        assert_memory_equal(got + 4 * stack + 12 * k, vector, 12);
+    }
+    tt_norm_destroy(&norm);
+}
+
 static void s_check_frame(const pair_t *pair, const naive_unit_t *unit, uint64_t id, replay_frame_t which)
 {
     const world_t *world = pair->world;
@@ -84,6 +104,7 @@ static void s_check_frame(const pair_t *pair, const naive_unit_t *unit, uint64_t
         assert_true(*(const float *)column[world->columns->reward] == world->row[unit->env][unit->clock].reward);
     }
     s_check_row(pair, unit, id, which);
+    s_check_scaled(pair, id, which, index + 1);
     s_check_image(pair, unit, id, which);
 }
 
