@@ -9,8 +9,8 @@
 #pragma once
 #include "common/snapshot/checkpoints.h"
 
-/*  Bytes: of a piece, unless a batch has more; of what waits to be written; of the disk, for others. */
-enum { KEEP_SLICE = 4 << 20, KEEP_ROOM = 32 << 20, KEEP_SPARE = 16 << 20 };
+/*  Bytes: of what waits to be written; of the disk, for others. */
+enum { KEEP_ROOM = 32 << 20, KEEP_SPARE = 16 << 20 };
 
 typedef struct keep keep_t; /* opaque */
 

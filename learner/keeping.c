@@ -73,11 +73,7 @@ static uint64_t s_oldest(const core_t *self)
 static tt_status_t s_give_piece(core_t *self, uint64_t first, uint64_t settled, uint64_t *bytes)
 {
     const replay_t *replay = memory_replay(self->data.memory);
-    uint64_t next = first + 1, size = replay_batches_size(replay, first, next);
-    while (next < settled && size + replay_batches_size(replay, next, next + 1) <= KEEP_SLICE) {
-        size += replay_batches_size(replay, next, next + 1);
-        next++;
-    }
+    const uint64_t next = replay_run(replay, first, settled), size = replay_batches_size(replay, first, next);
     tt_buf_t piece;
     tt_buf_init(&piece, size);
     TT_TRY(replay_save_batches(replay, first, next, &piece));
@@ -92,7 +88,7 @@ static tt_status_t s_give(core_t *self)
 {
     keep_t *keep = self->keeping.keep;
     const uint64_t oldest = s_oldest(self), settled = replay_settled(memory_replay(self->data.memory));
-    for (uint64_t given = 0, bytes; given < 2 * KEEP_SLICE && keep_has_room(keep); given += bytes) {
+    for (uint64_t given = 0, bytes; given < 2 * REPLAY_PIECE && keep_has_room(keep); given += bytes) {
         const uint64_t first = keep_next(keep, oldest);
         if (first >= settled)
             break;
@@ -108,7 +104,7 @@ static bool s_is_little(const core_t *self)
     const uint64_t share = self->model.shape.feed.capacity / INLINE_SHARE, settled = replay_settled(replay);
     const uint64_t first = keep_next(self->keeping.keep, s_oldest(self));
     return first + INLINE_BATCHES >= settled ||
-           replay_batches_size(replay, first, settled) <= (share < KEEP_SLICE ? share : KEEP_SLICE);
+           replay_batches_size(replay, first, settled) <= (share < REPLAY_PIECE ? share : REPLAY_PIECE);
 }
 
 /* ---- the snapshot ----------------------------------------------------------------------------------------------------------- */

@@ -30,6 +30,7 @@ enum {
     REPLAY_UNITS_MAX = 1 << 20, /* of a step: a shard's draws are numbered with 20 bits */
     REPLAY_AHEAD_MAX = 256,
     REPLAY_DELAY_MAX = 64,
+    REPLAY_PIECE = 4 << 20, /* bytes of a piece, unless a batch has more */
 };
 #define REPLAY_ROWS_MAX ((uint64_t)1 << 31)
 
@@ -149,6 +150,8 @@ uint64_t replay_settled(const replay_t *self);
 /*  Append living batches first .. next - 1: a piece. And how many bytes those are. TT_INVALID: out is full. */
 tt_status_t replay_save_batches(const replay_t *self, uint64_t first, uint64_t next, tt_buf_t *out);
 uint64_t replay_batches_size(const replay_t *self, uint64_t first, uint64_t next);
+/*  The batch after the last of those from `first` on, up to `end`, that are REPLAY_PIECE bytes together; one at least. */
+uint64_t replay_run(const replay_t *self, uint64_t first, uint64_t end);
 
 /*  Append the block. from: batches that are older are in pieces (the oldest living one: there are none). A step whose priorities are
  *  still to come is not part of it: it is drawn again, and is the same. TT_INVALID: out is full. */
@@ -173,3 +176,22 @@ typedef struct {
 /*  Replace what is here by a saved block and its pieces (NULL: it has none). Nothing need be aligned. TT_DATA: damaged, or saved by
  *  a replay that was set up otherwise (the text says in what); nothing was changed. */
 tt_status_t replay_load(replay_t *self, const void *bytes, size_t size, const replay_pieces_t *pieces);
+
+/* ---- what comes from another process ------------------------------------------------------------------------------- */
+
+/*  A replay on its way: pieces, one after the other, while the one that they are of goes on and evicts; at the end its block. Then
+ *  both draw the same. Loading a saved one is the same in one go. */
+typedef struct replay_warm replay_warm_t; /* opaque */
+
+/*  Set up as `like`. Caller owns *self_p. */
+void replay_warm_new(replay_warm_t **self_p, const replay_t *like);
+void replay_warm_destroy(replay_warm_t **self_p);
+/*  The batch after the last; before the first piece, and after a gap, any may be the first. */
+uint64_t replay_warm_next(const replay_warm_t *self);
+/*  Batches before `oldest` are evicted where the pieces come from. */
+void replay_warm_skip(replay_warm_t *self, uint64_t oldest);
+/*  A piece of settled batches. Eviction goes by capacity, as in insertion. TT_DATA: it does not follow, or is damaged; destroy all. */
+tt_status_t replay_warm_add(replay_warm_t *self, const replay_piece_t *piece);
+/*  The block, made with `from` = replay_warm_next, or with the oldest batch if that is newer. *into becomes what it says. TT_DATA:
+ *  as replay_load; *into was not changed, what is here is of no use any more. */
+tt_status_t replay_warm_finish(replay_warm_t *self, replay_t *into, const void *bytes, size_t size);

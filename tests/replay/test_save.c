@@ -305,6 +305,124 @@ static void test_pieces_forged(void **state)
     s_close(&c);
 }
 
+/* ---- on its way to another process ------------------------------------------------------------------------------------ */
+
+/*  What a joiner does: asks for the run of batches that it lacks, of those that the other learners surely have alike. */
+static void s_fetch(replay_warm_t *warm, const replay_t *from, uint64_t most)
+{
+    const uint64_t oldest = s_oldest(from), settled = replay_settled(from);
+    const uint64_t end = settled > oldest ? settled - 1 : oldest;
+    if (replay_warm_next(warm) < oldest)
+        replay_warm_skip(warm, oldest);
+    const uint64_t first = replay_warm_next(warm) > oldest ? replay_warm_next(warm) : oldest;
+    if (first >= end)
+        return;
+    uint64_t next = replay_run(from, first, end);
+    next = next - first > most ? first + most : next;
+    tt_buf_t bytes;
+    tt_buf_init(&bytes, replay_batches_size(from, first, next));
+    assert_ok(replay_save_batches(from, first, next, &bytes));
+    assert_ok(replay_warm_add(warm, &(replay_piece_t){bytes.data, bytes.size, first, next}));
+    tt_buf_free(&bytes);
+}
+
+static void s_join(replay_t *other, replay_warm_t *warm, const replay_t *one)
+{
+    tt_buf_t block;
+    const uint64_t oldest = s_oldest(one), next = replay_warm_next(warm);
+    tt_buf_init(&block, 1 << 24);
+    assert_ok(replay_save(one, next > oldest ? next : oldest, &block));
+    assert_ok(replay_warm_finish(warm, other, block.data, block.size));
+    s_check_equal(one, other);
+    tt_buf_free(&block);
+}
+
+/*  Pieces while the other goes on: faster, slower, for long behind what is evicted. At any time the block makes it the same replay,
+ *  which then draws the same. */
+static void test_warming(void **state)
+{
+    (void)state;
+    for (uint32_t seed = 0; seed < 60; seed++) {
+        world_t *world = world_new(1 + seed % 7, 1 + seed * 5 % 17, seed);
+        world->breaks = 0.3;
+        const replay_cfg_t cfg = s_cfg(world, seed);
+        replay_t *one = NULL, *other = NULL;
+        replay_warm_t *warm = NULL;
+        tt_buf_t seen, seen_too;
+        tt_buf_init(&seen, 1 << 24);
+        tt_buf_init(&seen_too, 1 << 24);
+        assert_ok(replay_new(&one, &cfg));
+        assert_ok(replay_new(&other, &cfg));
+        uint64_t total = 0, total_too = 0;
+        const uint32_t begins = seed % 11, joins = begins + seed % 13;
+        for (uint32_t batch = 0; batch < 30; batch++) {
+            if (batch == begins)
+                replay_warm_new(&warm, one);
+            for (uint64_t k = 0; warm && k < (uint64_t)(3 * world_unit(7, seed * 100 + batch)); k++)
+                s_fetch(warm, one, 1 + seed % 4);
+            if (batch == joins) {
+                s_join(other, warm, one);
+                replay_warm_destroy(&warm);
+                total_too = total;
+            }
+            world_play(world);
+            tt_buf_clear(&seen);
+            tt_buf_clear(&seen_too);
+            s_go_on(one, world, &total, &seen);
+            if (batch < joins)
+                continue;
+            s_go_on(other, world, &total_too, &seen_too);
+            assert_int_equal(seen.size, seen_too.size);
+            if (seen.size)
+                assert_memory_equal(seen.data, seen_too.data, seen.size);
+        }
+        replay_destroy(&one);
+        replay_destroy(&other);
+        tt_buf_free(&seen);
+        tt_buf_free(&seen_too);
+        world_destroy(&world);
+    }
+}
+
+/*  A block that goes on elsewhere than the pieces end, or has older batches than they: refused, and nothing is changed. */
+static void test_warming_gaps(void **state)
+{
+    (void)state;
+    case_t c;
+    tt_buf_t block;
+    s_open(&c);
+    const uint64_t oldest = s_oldest(c.replay), settled = replay_settled(c.replay);
+    assert_true(settled >= oldest + 3);
+    const struct {
+        uint64_t first, next, from;
+        const char *word;
+    } gap[] = {{oldest, oldest + 1, oldest + 2, "are in no piece"}, {oldest, oldest + 2, oldest + 1, "are in no piece"},
+        {oldest + 1, oldest + 2, oldest + 2, "are more than the capacity"}};
+    for (size_t i = 0; i < TT_COUNT(gap); i++) {
+        replay_warm_t *warm = NULL;
+        tt_buf_t piece;
+        replay_warm_new(&warm, c.replay);
+        tt_buf_init(&piece, 1 << 20);
+        tt_buf_init(&block, 1 << 20);
+        assert_ok(replay_save_batches(c.replay, gap[i].first, gap[i].next, &piece));
+        const replay_piece_t said = {piece.data, piece.size, gap[i].first, gap[i].next};
+        assert_ok(replay_warm_add(warm, &said));
+        assert_int_equal(replay_warm_add(warm, &said), TT_DATA); /* twice */
+        assert_ok(replay_save(c.replay, gap[i].from, &block));
+        assert_int_equal(replay_warm_finish(warm, c.replay, block.data, block.size), TT_DATA);
+        if (!strstr(tt_err_text(), gap[i].word))
+            fail_msg("'%s' is not in '%s'", gap[i].word, tt_err_text());
+        tt_buf_clear(&block);
+        assert_ok(replay_save(c.replay, oldest, &block));
+        assert_int_equal(block.size, c.saved.size);
+        assert_memory_equal(block.data, c.saved.data, block.size);
+        replay_warm_destroy(&warm);
+        tt_buf_free(&piece);
+        tt_buf_free(&block);
+    }
+    s_close(&c);
+}
+
 /*  Before the first batch there is no newest frame, and nothing is asked of it: not even that its mask leaves a choice. */
 static void test_empty_with_masks(void **state)
 {
@@ -493,6 +611,8 @@ int main(void)
         cmocka_unit_test(test_the_same_from_there_on),
         cmocka_unit_test(test_pieces),
         cmocka_unit_test(test_pieces_forged),
+        cmocka_unit_test(test_warming),
+        cmocka_unit_test(test_warming_gaps),
         cmocka_unit_test(test_empty_with_masks),
         cmocka_unit_test(test_damaged),
         cmocka_unit_test(test_forged),
