@@ -29,6 +29,8 @@ static void s_print_counts(const json_t *counts)
         printf("  %-12s %.0f of %.0f", role, s_number(count, "ready"), s_number(count, "desired"));
         if (s_number(count, "spare") > 0)
             printf(", %.0f more than there is work for", s_number(count, "spare"));
+        if (s_number(count, "warming") > 0)
+            printf(", %.0f warming", s_number(count, "warming"));
         putchar('\n');
     }
 }

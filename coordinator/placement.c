@@ -51,6 +51,19 @@ static size_t s_summing(peer_t *const *learners, size_t count)
     return found;
 }
 
+/*  Who would make the others wait is not among them yet. Nobody holds: all begin alike. */
+static size_t s_leave_cold_out(peer_t **learners, size_t count)
+{
+    bool held = false;
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++)
+        held |= learners[i]->holds;
+    for (size_t i = 0; i < count; i++)
+        if (!held || learners[i]->holds || learners[i]->warm || learners[i]->rank != UINT32_MAX)
+            learners[kept++] = learners[i];
+    return kept;
+}
+
 /*  The first that holds the weights moves to the front; the rest keep their order. */
 static void s_lead_with_holder(peer_t **learners, size_t count)
 {
@@ -83,7 +96,8 @@ void placement_make(placement_t *out, peer_t *const *peers, size_t count, const 
 
     /* Gradients of two learners need an aggregator. Those that were summing already wait for the next one; a joiner
      * does not make the others wait. */
-    const size_t learners = s_gather(out->learners, peers, count, TT_PEER_LEARNER);
+    size_t learners = s_gather(out->learners, peers, count, TT_PEER_LEARNER);
+    learners = limits->warms ? s_leave_cold_out(out->learners, learners) : learners;
     const size_t active = s_summing(out->learners, learners);
     const size_t summable = out->aggregator_count ? limits->shards : (active ? active : 1);
     qsort(out->learners, learners, sizeof(peer_t *), s_by_rank);

@@ -1,7 +1,8 @@
 /*  placement - which peers take part, in which order, with which part: the arithmetic behind a roster.
  *
  *  Learners: those of the newest roster keep their order, joiners follow in order of their numbers; but rank 0 holds the
- *  weights whenever somebody does. Collectors and aggregators: in order of their numbers; when there are too many
+ *  weights whenever somebody does. Where learners warm up, who does not hold the weights and was not in the newest roster is left out
+ *  until it is warm, unless nobody holds them. Collectors and aggregators: in order of their numbers; when there are too many
  *  collectors, those that already take part go first, then the earliest.
  *
  *  Threads: pure; the arrays belong to the placement. */
@@ -11,6 +12,7 @@
 typedef struct {
     uint32_t num_envs; /* N                                                             */
     uint32_t shards;   /* S                                                             */
+    bool warms;        /* roster_cfg_t                                                  */
 } placement_limits_t;
 
 typedef struct {

@@ -218,6 +218,14 @@ static void s_set_holds(roster_t *self, peer_t *peer, bool holds)
     roster_dirty(self); /* a postponed victim may go now; nothing is announced when nothing changes */
 }
 
+static void s_set_warm(roster_t *self, peer_t *peer, bool warm)
+{
+    if (peer->role != TT_PEER_LEARNER || peer->warm == warm)
+        return;
+    peer->warm = warm;
+    roster_dirty(self);
+}
+
 /*  Heartbeats say later whether it still holds (or by now). */
 static void s_note_claim(const roster_t *self, peer_t *peer, const tt_msg_HELLO_t *hello)
 {
@@ -277,6 +285,7 @@ void roster_beat(roster_t *self, peer_t *peer, const tt_msg_HEARTBEAT_t *beat)
     if (roster_may_adopt(self) && peer->claim.era == beat->era)
         peer->claim.holds = beat->holds;
     s_set_holds(self, peer, beat->holds && beat->era == self->era);
+    s_set_warm(self, peer, beat->warm && beat->era == self->era);
 }
 
 static void s_remove(roster_t *self, peer_t *peer)
@@ -464,6 +473,21 @@ int64_t roster_due_ns(roster_t *self)
 }
 
 /* ---- what it says -------------------------------------------------------------------------------------------------- */
+
+bool roster_is_warming(const roster_t *self, const peer_t *peer)
+{
+    const size_t learners = roster_ready(self, TT_PEER_LEARNER);
+    return self->cfg.warms && peer->role == TT_PEER_LEARNER && peer->state == PEER_WAITING && !peer->warm &&
+           learners > 0 && learners < self->cfg.shards;
+}
+
+uint32_t roster_warming(const roster_t *self, tt_peer_role_t role)
+{
+    uint32_t count = 0;
+    for (size_t i = 0; i < self->peer_count; i++)
+        count += self->peers[i]->role == role && roster_is_warming(self, self->peers[i]);
+    return count;
+}
 
 bool roster_announced(const roster_t *self)
 {

@@ -22,6 +22,7 @@ enum {
 typedef struct {
     uint32_t num_envs; /* collectors that can take part                                      */
     uint32_t shards;   /* learners that can take part                                        */
+    bool warms;        /* while somebody holds weights, a learner takes part once it says that it is warm */
     uint32_t desired[ROSTER_ROLES];
     int64_t lease_ns;        /* silence after which a peer counts as dead                          */
     int64_t first_wait_ns;   /* the first roster waits so long for the rest of the replicas        */
@@ -110,6 +111,10 @@ uint64_t roster_epoch(const roster_t *self);
 uint64_t roster_generation(const roster_t *self);
 uint32_t roster_rolled_back(const roster_t *self); /* eras begun because nobody held weights any more */
 bool roster_took_over(const roster_t *self);       /* without a journal, a run that had been another coordinator's */
+
+/*  Is it a learner that fetches what it needs to take part? How many of a role do. */
+bool roster_is_warming(const roster_t *self, const peer_t *peer);
+uint32_t roster_warming(const roster_t *self, tt_peer_role_t role);
 
 /*  After a restart of the coordinator: is there no roster yet because members of the last one may still come back? */
 bool roster_awaits(const roster_t *self);

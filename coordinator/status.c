@@ -46,6 +46,11 @@ static void s_add_usage(const peer_t *peer, json_t *object)
     json_object_set_new(object, "memory_bytes", peer->usage.memory ? s_u64(peer->usage.memory) : json_null());
 }
 
+static const char *s_member_phase(const coordinator_t *self, const peer_t *peer)
+{
+    return roster_is_warming(self->roster, peer) ? "warming" : peer_state_name(peer->state);
+}
+
 static json_t *s_member(const coordinator_t *self, const peer_t *peer)
 {
     json_t *object = json_object();
@@ -53,7 +58,7 @@ static json_t *s_member(const coordinator_t *self, const peer_t *peer)
     json_object_set_new(object, "index", json_integer(peer->index));
     json_object_set_new(object, "pid", json_integer(peer->pid));
     json_object_set_new(object, "host", tt_json_text(peer->host));
-    json_object_set_new(object, "phase", json_string(peer_state_name(peer->state)));
+    json_object_set_new(object, "phase", json_string(s_member_phase(self, peer)));
     json_object_set_new(object, "state", tt_json_text(peer->doing));
     json_object_set_new(object, "seen_ms", json_integer((tt_now_ns(self->clock) - peer->seen_ns) / 1000000));
     s_add_usage(peer, object);
@@ -97,6 +102,8 @@ json_t *status_counts_json(const coordinator_t *self)
         json_object_set_new(count, "ready", json_integer(counts[i].ready));
         json_object_set_new(
             count, "spare", json_integer(roster_spares(self->roster, tt_peer_role_find(counts[i].role))));
+        json_object_set_new(
+            count, "warming", json_integer(roster_warming(self->roster, tt_peer_role_find(counts[i].role))));
         json_object_set_new(object, counts[i].role, count);
     }
     return object;
@@ -182,6 +189,13 @@ static tt_status_t s_metric(tt_buf_t *out, const char *name, const char *type, c
     return text ? tt_buf_printf(out, "%s\n", text) : tt_buf_printf(out, "%.17g\n", value);
 }
 
+static uint32_t s_count(const coordinator_t *self, const tt_rec_COUNT_t *count, const char *which)
+{
+    if (strcmp(which, "warming") == 0)
+        return roster_warming(self->roster, tt_peer_role_find(count->role));
+    return strcmp(which, "desired") == 0 ? count->desired : count->ready;
+}
+
 static tt_status_t s_replicas(const coordinator_t *self, tt_buf_t *out, const char *which)
 {
     tt_rec_COUNT_t counts[3];
@@ -189,8 +203,8 @@ static tt_status_t s_replicas(const coordinator_t *self, tt_buf_t *out, const ch
     TT_TRY(tt_buf_printf(out, "# HELP tutti_replicas_%s Replicas %s of each role.\n# TYPE tutti_replicas_%s gauge\n",
         which, which, which));
     for (size_t i = 0; i < TT_COUNT(counts); i++)
-        TT_TRY(tt_buf_printf(out, "tutti_replicas_%s{role=\"%s\"} %u\n", which, counts[i].role,
-            strcmp(which, "desired") == 0 ? counts[i].desired : counts[i].ready));
+        TT_TRY(tt_buf_printf(
+            out, "tutti_replicas_%s{role=\"%s\"} %u\n", which, counts[i].role, s_count(self, &counts[i], which)));
     return TT_OK;
 }
 
@@ -246,5 +260,6 @@ tt_status_t status_prometheus(const coordinator_t *self, tt_buf_t *out)
     TT_TRY(s_evaluation(self, out));
     TT_TRY(s_usage(self, out));
     TT_TRY(s_replicas(self, out, "desired"));
-    return s_replicas(self, out, "ready");
+    TT_TRY(s_replicas(self, out, "ready"));
+    return s_replicas(self, out, "warming");
 }

@@ -68,9 +68,10 @@ static tt_status_t s_open(ask_t *self, const view_peer_t *whom)
     if (!whom->data[0])
         return tt_err(TT_UNAVAILABLE, "learner/%u has no endpoint that we can reach", whom->index);
     char identity[64];
-    snprintf(identity, sizeof identity, "learner/%u/%llx", self->cfg.index, (unsigned long long)self->cfg.instance);
+    snprintf(identity, sizeof identity, "learner/%u/%llx%s", self->cfg.index, (unsigned long long)self->cfg.instance,
+        self->cfg.name ? self->cfg.name : "");
     const tt_sock_opts_t opts = {
-        .name = "rank 0", .identity = identity, .max_bytes = ANSWER_MAX, .keys = self->cfg.keys};
+        .name = "learner", .identity = identity, .max_bytes = ANSWER_MAX, .keys = self->cfg.keys};
     TT_TRY(tt_sock_new(&self->sock, TT_DEALER, &opts));
     const tt_status_t status = tt_sock_connect(self->sock, whom->data);
     if (status != TT_OK) {
@@ -87,7 +88,7 @@ static bool s_same_question(const ask_t *self, const tt_msg_FETCH_t *question)
     const tt_msg_FETCH_t *msg = &self->msg;
     return msg->id && msg->what == question->what && msg->era == question->era &&
            msg->generation == question->generation && msg->batch == question->batch &&
-           msg->env_lo == question->env_lo && msg->env_count == question->env_count;
+           msg->env_lo == question->env_lo && msg->env_count == question->env_count && msg->until == question->until;
 }
 
 static tt_status_t s_send(ask_t *self)

@@ -1,4 +1,4 @@
-/*  ask - questions (FETCH) to the learner of rank 0: one at a time, asked again until it is answered.
+/*  ask - questions (FETCH) to another learner: one at a time, asked again until it is answered.
  *
  *  Threads: an instance belongs to one thread. */
 #pragma once
@@ -8,7 +8,8 @@
 typedef struct {
     tt_loop_t *loop; /* borrowed */
     const tt_keys_t *keys;
-    uint32_t index; /* of this learner */
+    const char *name; /* behind our identity, where more than one leads to the same learner; NULL = "" */
+    uint32_t index;   /* of this learner */
     uint64_t instance;
     int64_t repeat_ms;
     const tt_clock_t *clock;

@@ -19,7 +19,7 @@ static void s_sweep(const char *folder, uint64_t update)
 
 static state_replay_t s_replay(const core_t *self)
 {
-    return self->model.shape.feed.save ? STATE_REPLAY_WHOLE : STATE_REPLAY_NONE;
+    return self->model.shape.feed.save ? STATE_REPLAY_SINCE : STATE_REPLAY_NONE;
 }
 
 static tt_status_t s_write_here(core_t *self, const char *name, const char *path, bool best)
@@ -27,7 +27,7 @@ static tt_status_t s_write_here(core_t *self, const char *name, const char *path
     char folder[4200];
     tt_snapshot_t snapshot;
     TT_TRY(tt_checkpoints_open(self->control.run_dir, folder, sizeof folder));
-    state_capture(self, s_replay(self), &snapshot);
+    state_capture(self, s_replay(self), 0, &snapshot);
     const tt_status_t status = tt_snapshot_write(&snapshot, path);
     state_release(&snapshot);
     TT_TRY(status);
@@ -53,7 +53,7 @@ static tt_status_t s_store(core_t *self, const tt_snapshot_t *snapshot, const ch
 static tt_status_t s_write_there(core_t *self, const char *name, bool best, int patience_ms)
 {
     tt_snapshot_t snapshot;
-    state_capture(self, s_replay(self), &snapshot);
+    state_capture(self, s_replay(self), 0, &snapshot);
     const tt_status_t status = s_store(self, &snapshot, name, best, patience_ms);
     state_release(&snapshot);
     return status;

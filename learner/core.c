@@ -6,11 +6,13 @@ enum { TICK_MS = 100, GLANCE_NS = 250000 };
 
 tt_status_t core_serve(core_t *self, int64_t timeout_ms)
 {
-    tt_status_t status = tt_loop_poll(self->loop, timeout_ms);
+    tt_status_t status = tt_loop_poll(self->loop, pieces_wait_ms(self, timeout_ms));
     if (status == TT_AGAIN)
         status = TT_OK;
     if (status == TT_OK)
         status = control_enter(self);
+    if (status == TT_OK)
+        pieces_turn(self);
     return status == TT_OK && self->ending.draining ? control_check_draining(self) : status;
 }
 

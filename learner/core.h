@@ -23,11 +23,13 @@
 #include "learner/fetch.h"
 #include "learner/keeping.h"
 #include "learner/model.h"
+#include "learner/pieces.h"
 #include "learner/position.h"
 #include "learner/record.h"
 #include "learner/report.h"
 #include "learner/statistics.h"
 #include "learner/view.h"
+#include "learner/warm.h"
 
 /*  Where the time goes: shares of it in heartbeats, and the metrics time/<name>_us, mean microseconds of an update. Other:
  *  before the first update, joining, after the last. */
@@ -72,6 +74,8 @@ struct core {
     view_t view; /* the newest roster: control.c alone takes one */
     feed_t feed;
     fetch_t fetch;
+    pieces_t pieces;
+    warm_t warm;
     compose_t compose;
 
     /* the job, from WELCOME on */
@@ -115,6 +119,8 @@ bool core_leads(const core_t *self); /* rank 0 of a roster, with weights of its 
 
 /*  join.c: from nothing to weights: version 0, a snapshot, or the state of rank 0. */
 tt_status_t join_turn(core_t *self);
+/*  The same before there is a place for us: only what would make others wait later. */
+tt_status_t join_outside(core_t *self);
 /*  Drop weights and experience (a new era). */
 void join_reset(core_t *self);
 
@@ -123,11 +129,11 @@ tt_status_t update_turn(core_t *self);
 
 /*  state.c: between the process and a snapshot. Capture borrows from self until it next serves; release frees scratch. */
 typedef enum {
-    STATE_REPLAY_WHOLE,  /* for who has no files of ours                    */
+    STATE_REPLAY_SINCE,  /* batches from `since` on: for who has the others, or with 0 has no files of ours */
     STATE_REPLAY_BESIDE, /* what is on disk is referred to (keeping.h)      */
     STATE_REPLAY_NONE
 } state_replay_t;
-void state_capture(core_t *self, state_replay_t replay, tt_snapshot_t *out);
+void state_capture(core_t *self, state_replay_t replay, uint64_t since, tt_snapshot_t *out);
 void state_release(tt_snapshot_t *snapshot);
 /*  What a snapshot must look like to be of use here, before tt_snapshot_read or tt_snapshot_decode. */
 void state_expect(core_t *self, tt_snapshot_t *out);

@@ -67,6 +67,17 @@ static tt_status_t s_envs(core_t *self, const pending_t *to)
     return fetch_send(self, to, &answer, &frame, 1);
 }
 
+/*  Everybody waits while a state is on its way: what can come in pieces does. */
+static bool s_lacks_much(const core_t *self, uint64_t next)
+{
+    if (!self->data.memory)
+        return false;
+    const replay_t *replay = memory_replay(self->data.memory);
+    const uint64_t oldest = replay_oldest(replay), first = next > oldest ? next : oldest,
+                   settled = pieces_settled(self);
+    return first < settled && replay_batches_size(replay, first, settled) > 4 * (uint64_t)REPLAY_PIECE;
+}
+
 /*  Handlers run between optimiser steps only, so what we are now is a state to go on from: for a member of the generation
  *  that we act on, without whose gradients we get no further. One that asks as a member of an older generation (it was
  *  stopped for a while) would be left behind with what we gave it: it must ask again with its new roster. */
@@ -79,10 +90,12 @@ static tt_status_t s_state(core_t *self, const pending_t *to)
     if (self->at.begun &&
         self->at.step == self->at.step_count) /* we go on without its gradients: after the update, then */
         return TT_AGAIN;
+    if (s_lacks_much(self, to->msg.batch))
+        return fetch_gone(self, to);
     tt_buf_t bytes;
     tt_buf_init(&bytes, TT_SNAPSHOT_WIRE_MAX);
     tt_snapshot_t snapshot;
-    state_capture(self, STATE_REPLAY_WHOLE, &snapshot);
+    state_capture(self, STATE_REPLAY_SINCE, to->msg.batch, &snapshot);
     snapshot.sum = allreduce_kept(self->data.allreduce, &snapshot.sum_step);
     tt_status_t status = tt_snapshot_encode(&snapshot, &bytes);
     state_release(&snapshot);
@@ -118,6 +131,8 @@ static tt_status_t s_answer(core_t *self, const pending_t *to)
         return s_state(self, to);
     case TT_FETCH_BATCH:
         return compose_answer(self, to);
+    case TT_FETCH_REPLAY:
+        return pieces_answer(self, to);
     default:
         return fetch_gone(self, to);
     }

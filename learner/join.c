@@ -24,6 +24,7 @@ void join_reset(core_t *self)
 static tt_status_t s_hold(core_t *self)
 {
     position_hold(&self->at, self->view.era);
+    warm_reset(self);
     core_lap(self, CORE_other);
     report_begin(self);
     checkpoint_begin(self);
@@ -98,8 +99,10 @@ static tt_status_t s_restore(core_t *self)
 static tt_status_t s_take_state(core_t *self, tt_packet_t *packet)
 {
     const tt_msg_FETCHED_t *answer = &packet->msg.FETCHED;
-    if (answer->gone || packet->frame_count != 1)
-        return TT_AGAIN; /* of another era: a roster is on its way */
+    if (answer->gone || packet->frame_count != 1) {
+        warm_again(self); /* too much is lacking; or of another era: a roster is on its way */
+        return TT_AGAIN;
+    }
     tt_snapshot_t snapshot;
     state_expect(self, &snapshot);
     TT_TRY(tt_snapshot_decode(&snapshot, zmq_msg_data(&packet->frame[0]), zmq_msg_size(&packet->frame[0])));
@@ -113,8 +116,8 @@ static tt_status_t s_take_state(core_t *self, tt_packet_t *packet)
 static tt_status_t s_fetch_state(core_t *self)
 {
     const view_peer_t *leader = &self->view.learner[0];
-    const tt_msg_FETCH_t question =
-        TT_MSG(FETCH, .what = TT_FETCH_STATE, .era = self->view.era, .generation = self->view.generation);
+    const tt_msg_FETCH_t question = TT_MSG(FETCH, .what = TT_FETCH_STATE, .era = self->view.era,
+        .generation = self->view.generation, .batch = warm_next(self));
     tt_packet_t packet = {0};
     tt_status_t status = ask_for(self->data.ask, leader, &question, &packet);
     if (status == TT_OK) {
@@ -126,10 +129,30 @@ static tt_status_t s_fetch_state(core_t *self)
     return status == TT_OK ? s_hold(self) : status;
 }
 
+/*  In the roster already: an era begins with all who are there. */
+static tt_status_t s_follow(core_t *self)
+{
+    char words[96];
+    bool warm;
+    TT_TRY(warm_turn(self, &warm));
+    return warm ? s_fetch_state(self) : core_wait(self, "%s", warm_words(self, words, sizeof words));
+}
+
+tt_status_t join_outside(core_t *self)
+{
+    char words[96];
+    const view_t *view = &self->view;
+    bool warm = true;
+    if (view->learners > 0 && view->learners < self->model.train.learner.shards)
+        TT_TRY(warm_turn(self, &warm));
+    return core_wait(
+        self, "%s", warm ? "idle: waiting for a place in the roster" : warm_words(self, words, sizeof words));
+}
+
 tt_status_t join_turn(core_t *self)
 {
     if (self->view.rank > 0)
-        return s_fetch_state(self);
+        return s_follow(self);
     /* only the coordinator knows that nobody holds newer weights: to begin unasked would make two histories */
     if (!self->view.fresh)
         return core_wait(self, "waiting for a roster in which rank 0 has weights, or may make them");

@@ -65,9 +65,7 @@ uint64_t keeping_disk(const core_t *self)
 
 static uint64_t s_oldest(const core_t *self)
 {
-    replay_stats_t stats;
-    replay_stats(memory_replay(self->data.memory), &stats);
-    return stats.oldest;
+    return replay_oldest(memory_replay(self->data.memory));
 }
 
 static tt_status_t s_give_piece(core_t *self, uint64_t first, uint64_t settled, uint64_t *bytes)
@@ -123,7 +121,7 @@ static tt_status_t s_make(core_t *self, bool final)
     tt_snapshot_t snapshot;
     tt_buf_t bytes;
     tt_buf_init(&bytes, TT_SNAPSHOT_FILE_MAX);
-    state_capture(self, STATE_REPLAY_BESIDE, &snapshot);
+    state_capture(self, STATE_REPLAY_BESIDE, 0, &snapshot);
     const tt_status_t status = tt_snapshot_encode(&snapshot, &bytes);
     keep_snapshot_t what = {.best = !self->evaluate && record_better(&self->record, snapshot.return_mean),
         .keep = self->model.train.checkpoint.keep,
@@ -318,8 +316,10 @@ tt_status_t keeping_load(core_t *self, const tt_snapshot_t *from, const char *fo
         return tt_err(TT_DATA,
             "its replay is in files beside it, which a learner on another host cannot read: let learner/0 run on the "
             "coordinator's host, or go on with an empty one: replay.save=false");
+    if (!folder)
+        return warm_finish(self, from->replay, from->replay_bytes);
     TT_TRY(s_load(self, from, folder));
-    if (!folder || !folder[0])
+    if (!folder[0])
         return TT_OK;
     TT_TRY(s_open(self));
     keep_adopt(self->keeping.keep, from->piece, from->pieces);

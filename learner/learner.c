@@ -60,6 +60,7 @@ static void s_stop(core_t *self)
     if (self->link)
         tt_link_destroy(&self->link);
     keeping_close(&self->keeping);
+    warm_close(&self->warm);
     data_close(&self->data);
     tt_sock_destroy(&self->socks.data);
     tt_sock_destroy(&self->socks.weights);
@@ -84,7 +85,7 @@ static tt_status_t s_get_in(core_t *self)
     if (self->view.era == 0)
         return core_wait(self, "idle: waiting for a ROSTER");
     if (!self->view.member)
-        return core_wait(self, "idle: waiting for a place in the roster");
+        return join_outside(self);
     return join_turn(self);
 }
 

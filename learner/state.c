@@ -95,17 +95,16 @@ static void s_capture_sets(core_t *self, tt_snapshot_t *out)
 }
 
 /*  With the batch in hand once that is in: who restores it does not put it in again. */
-static void s_capture_replay(core_t *self, state_replay_t how, tt_snapshot_t *out)
+static void s_capture_replay(core_t *self, state_replay_t how, uint64_t since, tt_snapshot_t *out)
 {
     tt_buf_t bytes;
-    replay_stats_t stats;
     if (!self->data.memory || how == STATE_REPLAY_NONE)
         return;
     const replay_t *replay = memory_replay(self->data.memory);
-    replay_stats(replay, &stats);
-    uint64_t from = stats.oldest;
+    const uint64_t oldest = replay_oldest(replay), settled = replay_settled(replay);
+    uint64_t from = since < oldest ? oldest : since > settled ? settled : since;
     if (how == STATE_REPLAY_BESIDE)
-        out->piece = keep_pieces(self->keeping.keep, stats.oldest, &out->pieces);
+        out->piece = keep_pieces(self->keeping.keep, oldest, &out->pieces);
     if (out->pieces)
         from = out->piece[out->pieces - 1].next;
     tt_buf_init(&bytes, SIZE_MAX / 2);
@@ -115,7 +114,7 @@ static void s_capture_replay(core_t *self, state_replay_t how, tt_snapshot_t *ou
     out->replay_bytes = bytes.size;
 }
 
-void state_capture(core_t *self, state_replay_t replay, tt_snapshot_t *out)
+void state_capture(core_t *self, state_replay_t replay, uint64_t since, tt_snapshot_t *out)
 {
     state_expect(self, out);
     out->return_mean = tt_episodes_return_mean(self->statistics.episodes);
@@ -134,7 +133,7 @@ void state_capture(core_t *self, state_replay_t replay, tt_snapshot_t *out)
     out->returns = tt_returns_state(self->statistics.returns);
     s_capture_versions(self, out);
     s_capture_sets(self, out);
-    s_capture_replay(self, replay, out);
+    s_capture_replay(self, replay, since, out);
     if (self->evaluate)
         evaluate_capture(self->evaluate, out);
 }

@@ -208,6 +208,14 @@ void tt_config_foreign(tt_config_t *self, const tt_cfg_field_t *fields, const ch
 
 /*  ---- what is left ---- */
 
+bool tt_config_has(const tt_config_t *self, const char *prefix)
+{
+    for (size_t i = 0; i < self->entry_count; i++)
+        if (strncmp(self->entries[i].key, prefix, strlen(prefix)) == 0)
+            return true;
+    return false;
+}
+
 static bool s_ignored(const tt_config_t *self, const char *key)
 {
     for (size_t i = 0; i < self->ignored_count; i++)

@@ -102,6 +102,9 @@ tt_status_t tt_config_claim(tt_config_t *self, const tt_cfg_field_t *fields, voi
 /*  Keys below "prefix." need no table (a role that does not know the algorithm's options). */
 void tt_config_ignore(tt_config_t *self, const char *prefix);
 
+/*  Is there a key below "prefix."? */
+bool tt_config_has(const tt_config_t *self, const char *prefix);
+
 /*  Keys that this config has not, but one with another choice would have: an unknown key of theirs is said to belong to
  *  `whose` ("the algorithm x; this is y"). The table is borrowed. */
 void tt_config_foreign(tt_config_t *self, const tt_cfg_field_t *fields, const char *whose);

@@ -277,7 +277,7 @@ tt_status_t tt_train_parse(tt_train_cfg_t *out, const char *text, size_t size)
 {
     tt_config_t *config = NULL;
     TT_TRY(tt_config_parse(&config, text, size, "job"));
-    tt_train_cfg_t cfg = {0};
+    tt_train_cfg_t cfg = {.replays = tt_config_has(config, "replay.")};
     tt_config_upgrade_spaces(config);
     tt_config_ignore(config, "algorithm.");
     tt_config_ignore(config, "replay.");

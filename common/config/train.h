@@ -85,6 +85,7 @@ typedef struct {
         uint32_t divisor;       /* of the picture's bytes: 255, or 1           */
         double threshold;       /* solved at this mean return; NAN = none      */
     } space;
+    bool replays;     /* no key: it has replay.*, so a learner that joins has more to fetch than weights */
     tt_actor_t actor; /* filled in from the algorithm, as `space` is from the env */
 } tt_train_cfg_t;
 

@@ -229,6 +229,18 @@ void tt_link_holds(tt_link_t *self, bool holds, uint64_t update, uint32_t era, u
         tt_mailbox_wake(&self->out);
 }
 
+void tt_link_warm(tt_link_t *self, bool warm)
+{
+    link_shared_t *shared = &self->shared;
+    pthread_mutex_lock(&shared->mutex);
+    const bool news = shared->warm != warm;
+    shared->news = shared->news || news;
+    shared->warm = warm;
+    pthread_mutex_unlock(&shared->mutex);
+    if (news)
+        tt_mailbox_wake(&self->out);
+}
+
 uint32_t tt_link_index(const tt_link_t *self)
 {
     tt_link_t *link = (tt_link_t *)(uintptr_t)self;

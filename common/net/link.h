@@ -55,6 +55,9 @@ void tt_link_spent(tt_link_t *self, const char *const *names, const int64_t *spe
  *  a heartbeat says so at once: who holds weights decides whether the run must roll back when another learner dies. */
 void tt_link_holds(tt_link_t *self, bool holds, uint64_t update, uint32_t era, uint64_t generation);
 
+/*  A learner without weights that could take part at once: heartbeats say so from now on, the first of them at once. */
+void tt_link_warm(tt_link_t *self, bool warm);
+
 /*  The roster that we act on from now on, for HELLO: a coordinator that lost its journal learns from it where the run is. */
 void tt_link_roster(tt_link_t *self, const tt_msg_ROSTER_t *roster);
 

@@ -94,9 +94,9 @@ static void s_say_heartbeat(tt_link_t *self)
     pthread_mutex_lock(&shared->mutex);
     memcpy(state, shared->state, sizeof state);
     const size_t stages = s_spent(shared, spent);
-    const tt_msg_HEARTBEAT_t beat =
-        TT_MSG(HEARTBEAT, .seq = ++self->seq, .state = state, .progress = shared->progress, .holds = shared->holds,
-            .era = shared->era, .cpu_s = s_processor_s(), .memory = memory, .spent = spent, .spent_count = stages);
+    const tt_msg_HEARTBEAT_t beat = TT_MSG(HEARTBEAT, .seq = ++self->seq, .state = state, .progress = shared->progress,
+        .holds = shared->holds, .era = shared->era, .warm = shared->warm, .cpu_s = s_processor_s(), .memory = memory,
+        .spent = spent, .spent_count = stages);
     shared->news = false;
     pthread_mutex_unlock(&shared->mutex);
     s_send_now(self, &beat);

@@ -22,7 +22,7 @@ typedef enum {
     TT_PEER_CLIENT      /* `tutti status` and the like                  */
 } tt_peer_role_t;
 
-typedef enum { TT_FETCH_WEIGHTS = 1, TT_FETCH_STATE, TT_FETCH_ENVS, TT_FETCH_BATCH } tt_fetch_t;
+typedef enum { TT_FETCH_WEIGHTS = 1, TT_FETCH_STATE, TT_FETCH_ENVS, TT_FETCH_BATCH, TT_FETCH_REPLAY } tt_fetch_t;
 
 /*  "collector" and back; TT_PEER_NONE for an unknown name. */
 const char *tt_peer_role_name(tt_peer_role_t role);

@@ -112,6 +112,11 @@ void replay_stats(const replay_t *self, replay_stats_t *out)
         out->physical += past_batch(past, b)->finals_room * (past->record + sizeof(uint32_t));
 }
 
+uint64_t replay_oldest(const replay_t *self)
+{
+    return self->past.first;
+}
+
 uint64_t replay_owed(uint64_t rows, uint64_t start, uint64_t every, uint64_t steps)
 {
     TT_CHECK(every);

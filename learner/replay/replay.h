@@ -85,6 +85,8 @@ typedef struct {
 } replay_stats_t;
 
 void replay_stats(const replay_t *self, replay_stats_t *out);
+/*  The same number of it, quickly. */
+uint64_t replay_oldest(const replay_t *self);
 
 /*  Steps that are owed in all, once `rows` rows were inserted: floor(max(0, rows - start) / every) * steps. */
 uint64_t replay_owed(uint64_t rows, uint64_t start, uint64_t every, uint64_t steps);

@@ -1,6 +1,7 @@
 #include "tests/coordinator/roster_world.h"
 #include <stdio.h>
 #include <stdlib.h>
+#include "coordinator/roster_parts.h"
 #include "tests/test.h"
 
 world_t *world_new(uint32_t num_envs, uint32_t shards, uint32_t collectors, uint32_t learners, uint32_t aggregators)
@@ -15,6 +16,11 @@ world_t *world_new(uint32_t num_envs, uint32_t shards, uint32_t collectors, uint
         .coalesce_ns = 3 * MS};
     assert_ok(roster_new(&w->roster, &cfg, &w->clock));
     return w;
+}
+
+void world_warms(world_t *w)
+{
+    w->roster->cfg.warms = true;
 }
 
 void world_end(world_t *w)
@@ -72,6 +78,12 @@ bool world_publish(world_t *w, const char *restore)
 void world_holds(world_t *w, peer_t *peer, bool holds)
 {
     const tt_msg_HEARTBEAT_t beat = TT_MSG(HEARTBEAT, .holds = holds, .era = roster_era(w->roster));
+    roster_beat(w->roster, peer, &beat);
+}
+
+void world_warm(world_t *w, peer_t *peer, bool warm, uint32_t era)
+{
+    const tt_msg_HEARTBEAT_t beat = TT_MSG(HEARTBEAT, .warm = warm, .era = era);
     roster_beat(w->roster, peer, &beat);
 }
 

@@ -19,6 +19,8 @@ typedef struct {
 
 /*  A job that wants so many of each role, with a lease of 5 s. */
 world_t *world_new(uint32_t num_envs, uint32_t shards, uint32_t collectors, uint32_t learners, uint32_t aggregators);
+/*  Learners of this job warm up. */
+void world_warms(world_t *w);
 void world_end(world_t *w);
 /*  A run of one collector and `learners` learners that all hold weights; learner i has instance 100 + i. */
 world_t *world_running(uint32_t learners);
@@ -35,3 +37,5 @@ bool world_make(world_t *w, const char *restore);
 bool world_publish(world_t *w, const char *restore);
 /*  A heartbeat in this era that says whether the peer holds weights. */
 void world_holds(world_t *w, peer_t *peer, bool holds);
+/*  A heartbeat that says whether it could take part at once; the roster of its era is `era`. */
+void world_warm(world_t *w, peer_t *peer, bool warm, uint32_t era);

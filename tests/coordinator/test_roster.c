@@ -436,6 +436,84 @@ static void test_nobody_is_stuck_behind_an_evaluation(void **state)
     world_end(w);
 }
 
+/* ---- learners that warm up --------------------------------------------------------------------------------------------- */
+
+/*  One that lacks the replay makes nobody wait: no generation has it until it says that it is warm, in this era. */
+static void test_a_joiner_warms_up_first(void **state)
+{
+    (void)state;
+    world_t *w = world_running(1);
+    world_warms(w);
+    roster_desire(w->roster, TT_PEER_AGGREGATOR, 1);
+    world_hello(w, TT_PEER_AGGREGATOR, 0, 2);
+    world_publish(w, NULL);
+    const uint64_t generation = roster_generation(w->roster), epoch = roster_epoch(w->roster);
+    roster_desire(w->roster, TT_PEER_LEARNER, 3);
+    peer_t *one = world_hello(w, TT_PEER_LEARNER, 1, 201), *two = world_hello(w, TT_PEER_LEARNER, 2, 202);
+    assert_false(world_publish(w, NULL));
+    assert_int_equal(one->state, PEER_WAITING);
+    assert_int_equal(roster_warming(w->roster, TT_PEER_LEARNER), 2);
+    assert_int_equal(roster_warming(w->roster, TT_PEER_COLLECTOR), 0);
+    assert_int_equal(roster_spares(w->roster, TT_PEER_LEARNER), 0);
+    world_warm(w, two, true, roster_era(w->roster) + 1); /* of another era */
+    assert_int_equal(roster_warming(w->roster, TT_PEER_LEARNER), 2);
+    world_warm(w, two, true, roster_era(w->roster));
+    assert_true(world_publish(w, NULL));
+    assert_int_equal(two->state, PEER_ACTIVE);
+    assert_int_equal(two->rank, 1);
+    assert_int_equal(one->state, PEER_WAITING);
+    assert_int_equal(roster_warming(w->roster, TT_PEER_LEARNER), 1);
+    assert_int_equal(roster_generation(w->roster), generation + 1);
+    assert_int_equal(roster_epoch(w->roster), epoch + 1);
+    world_warm(w, two, false, roster_era(w->roster)); /* it has a place now, and keeps it */
+    world_holds(w, two, true);
+    assert_false(world_publish(w, NULL));
+    assert_int_equal(two->state, PEER_ACTIVE);
+    world_end(w);
+}
+
+/*  It dies, or is scaled away: the others do not hear of it. */
+static void test_a_warming_learner_is_not_missed(void **state)
+{
+    (void)state;
+    world_t *w = world_running(2);
+    world_warms(w);
+    roster_desire(w->roster, TT_PEER_LEARNER, 3);
+    world_hello(w, TT_PEER_LEARNER, 2, 202);
+    assert_false(world_publish(w, NULL));
+    const uint64_t epoch = roster_epoch(w->roster);
+    world_ended(w, TT_PEER_LEARNER, 2, 0);
+    assert_int_equal(roster_warming(w->roster, TT_PEER_LEARNER), 0);
+    peer_t *again = world_hello(w, TT_PEER_LEARNER, 2, 203);
+    roster_desire(w->roster, TT_PEER_LEARNER, 2);
+    assert_false(world_publish(w, NULL));
+    assert_int_equal(again->state, PEER_DRAINING);
+    assert_int_equal(roster_epoch(w->roster), epoch);
+    world_end(w);
+}
+
+/*  Nobody holds weights: an era begins with all who are there, warm or not. */
+static void test_an_era_begins_with_the_warming(void **state)
+{
+    (void)state;
+    world_t *w = world_running(1);
+    world_warms(w);
+    roster_desire(w->roster, TT_PEER_AGGREGATOR, 1);
+    world_hello(w, TT_PEER_AGGREGATOR, 0, 2);
+    world_publish(w, NULL);
+    roster_desire(w->roster, TT_PEER_LEARNER, 2);
+    peer_t *joiner = world_hello(w, TT_PEER_LEARNER, 1, 201);
+    assert_false(world_publish(w, NULL));
+    const uint32_t era = roster_era(w->roster);
+    world_ended(w, TT_PEER_LEARNER, 0, 0);
+    assert_true(world_publish(w, "snapshot"));
+    assert_int_equal(roster_era(w->roster), era + 1);
+    assert_true(roster_fresh(w->roster));
+    assert_int_equal(joiner->state, PEER_ACTIVE);
+    assert_int_equal(joiner->rank, 0);
+    world_end(w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -451,6 +529,9 @@ int main(void)
         cmocka_unit_test(test_a_repeated_hello_gets_the_roster_again),
         cmocka_unit_test(test_more_collectors_than_envs_wait_as_spares),
         cmocka_unit_test(test_more_learners_than_shards_wait_as_spares),
+        cmocka_unit_test(test_a_joiner_warms_up_first),
+        cmocka_unit_test(test_a_warming_learner_is_not_missed),
+        cmocka_unit_test(test_an_era_begins_with_the_warming),
         cmocka_unit_test(test_losing_the_only_learner_rolls_back),
         cmocka_unit_test(test_rank_0_cannot_begin_from_it),
         cmocka_unit_test(test_a_rank_0_that_dies_before_it_began_costs_nothing),
