@@ -220,13 +220,19 @@ static tt_status_t s_check_args(const tt_setup_t *self)
     return s_blame(self->config, lone ? key : "env", s_try_args(self, args));
 }
 
+/*  How one of Gymnasium's is saved is asked next (s_put_space). */
+static tt_status_t s_find_env(tt_setup_t *self, const tt_train_cfg_t *names)
+{
+    return gym_is(names->env) ? gym_find(&self->env, names, true) : tt_env_of(&self->env, names);
+}
+
 static tt_status_t s_resolve(tt_setup_t *self)
 {
     tt_train_cfg_t names = {0};
     TT_TRY(tt_config_claim(self->config, s_names, &names));
     TT_TRY(s_settle_gym(self, &names));
     TT_TRY(s_absolute(self, &names));
-    TT_TRY(s_blame(self->config, "env", tt_env_of(&self->env, &names)));
+    TT_TRY(s_blame(self->config, "env", s_find_env(self, &names)));
     TT_TRY(s_blame(self->config, "algorithm.name", tt_algorithm_find(&self->algorithm, names.algorithm.name)));
     if (tt_env_is_object(names.env)) {
         char *origin = tt_strdup(tt_config_origin(self->config, "env"));

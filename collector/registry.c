@@ -211,7 +211,7 @@ static tt_status_t s_find_alone(const tt_env_ops_t **out, const char *id)
     tt_train_cfg_t *cfg = tt_new0(sizeof *cfg);
     tt_status_t status = TT_INVALID;
     if (snprintf(cfg->env, sizeof cfg->env, "%s", id) < (int)sizeof cfg->env)
-        status = gym_find(out, cfg);
+        status = gym_find(out, cfg, false);
     else
         tt_err(status, "%.64s...: an id of more than %zu bytes", id, sizeof cfg->env - 1);
     free(cfg);
@@ -240,7 +240,7 @@ tt_status_t tt_env_find(const tt_env_ops_t **out, const char *id)
 
 tt_status_t tt_env_of(const tt_env_ops_t **out, const tt_train_cfg_t *cfg)
 {
-    return gym_is(cfg->env) ? gym_find(out, cfg) : tt_env_find(out, cfg->env);
+    return gym_is(cfg->env) ? gym_find(out, cfg, false) : tt_env_find(out, cfg->env);
 }
 
 /* ---- arguments ---------------------------------------------------------------------------------------------------- */

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "collector/gym/cache.h"
 #include "collector/gym/describe.h"
 #include "collector/gym/python.h"
 #include "collector/gym/trial.h"
@@ -11,15 +12,20 @@
 #include "collector/guard.h"
 #include "common/base/json.h"
 #include "common/base/mem.h"
+#define TT_LOG_COMPONENT "env"
+#include "common/base/log.h"
 
 static const char s_prefix[] = "gym:";
-enum { START_S = 60, STEP_S = 30, WORKERS_MAX = 1024, SPIN_US = 300 };
+enum { STEP_S = 30, WORKERS_MAX = 1024, SPIN_US = 300 };
 
 /*  One kind of env, as the config asks for it. */
 typedef struct kind {
     tt_env_batch_ops_t ops; /* first: the table is handed out */
     json_t *asked;          /* id, args, wrappers, path: what every worker is told */
-    json_t *about;          /* what the probe said                  */
+    json_t *question;       /* what an answer depends on            */
+    gym_answer_t answer;    /* what the probe said, and a trial     */
+    bool kept;              /* another process had it asked         */
+    gym_trial_t trial;      /* it has begun                         */
     char *id, *summary, *python, *package;
     uint32_t workers;             /* wanted; 0 = as many as cores */
     char saves[TT_ENV_SAVES_MAX]; /* how states are saved; "" = nobody has tried */
@@ -87,7 +93,7 @@ static tt_status_t s_start_one(gym_t *self, uint32_t i, const tt_env_open_t *how
         .lo = how->first,
         .first = (uint32_t)((uint64_t)how->count * i / self->workers),
         .progress = gym_rows_progress(&self->rows, i),
-        .start_s = guard_seconds("TT_ENV_START_S", START_S),
+        .start_s = guard_seconds("TT_ENV_START_S", GYM_START_S),
         .step_s = guard_seconds("TT_ENV_STEP_S", STEP_S)};
     self->end[i] = (uint32_t)((uint64_t)how->count * (i + 1) / self->workers);
     self->started++;
@@ -96,6 +102,14 @@ static tt_status_t s_start_one(gym_t *self, uint32_t i, const tt_env_open_t *how
     const tt_status_t status = gym_worker_tell(worker, share);
     json_decref(share);
     return status;
+}
+
+static tt_status_t s_differs(const kind_t *kind)
+{
+    gym_cache_forget(kind->question);
+    if (!kind->kept)
+        return tt_err(TT_INTERNAL, "its spaces are others each time that it is made");
+    return tt_err(TT_INTERNAL, "its spaces are not those that were kept of it, which is forgotten now: start again");
 }
 
 /*  All at once, since each of them imports what it needs. */
@@ -107,10 +121,10 @@ static tt_status_t s_start(gym_t *self, const tt_env_open_t *how)
     for (uint32_t left = self->workers, which; left; left--) {
         json_t *about = NULL;
         TT_TRY(gym_worker_wait(self->worker, self->started, true, &which, &about));
-        const bool same = gym_same_spaces(about, self->kind->about);
+        const bool same = gym_same_spaces(about, self->kind->answer.about);
         json_decref(about);
         if (!same)
-            return tt_err(TT_INTERNAL, "its spaces are others each time that it is made");
+            return s_differs(self->kind);
     }
     return TT_OK;
 }
@@ -216,14 +230,32 @@ static void s_set_saves(kind_t *self, const char *saves)
     json_object_set_new(self->asked, "state", state);
 }
 
+/*  What a trial says, now or before. */
+static void s_try(kind_t *self)
+{
+    gym_verdict_t *verdict = &self->answer.verdict;
+    json_t *about = NULL;
+    if (!verdict->saves[0]) {
+        if (self->trial.started || gym_trial_open(&self->trial, true, &about) == TT_OK)
+            gym_trial_run(&self->trial, verdict);
+        else
+            *verdict = (gym_verdict_t){.saves = "no", .failed = true}; /* whoever plays it will say why */
+        gym_trial_close(&self->trial);
+        if (!verdict->failed)
+            gym_cache_put(&self->answer, self->question);
+        json_decref(about);
+    }
+    if (strcmp(verdict->saves, "no") == 0 && verdict->why[0])
+        log_info("%s: its state cannot be saved, an environment that moves begins anew: %s", self->id, verdict->why);
+}
+
 const char *gym_settle(const tt_env_ops_t *env)
 {
     kind_t *self = (kind_t *)(void *)(uintptr_t)env; /* of s_keep */
-    char saves[TT_ENV_SAVES_MAX];
     pthread_mutex_lock(&s_lock);
     if (!self->saves[0]) {
-        gym_trial(saves, self->id, self->python, self->package, self->asked);
-        s_set_saves(self, saves);
+        s_try(self);
+        s_set_saves(self, self->answer.verdict.saves);
     }
     pthread_mutex_unlock(&s_lock);
     return self->saves;
@@ -285,17 +317,23 @@ static kind_t *s_known(const json_t *asked, const char *python, uint32_t workers
     return at;
 }
 
-static tt_status_t s_ask(kind_t *self)
+/*  What was kept, if it says all that is wanted; else a worker says it, and waits for the trial where there will be one. */
+static tt_status_t s_ask(kind_t *self, bool settles)
 {
-    gym_worker_t probe = {.id = self->id, .number = -1, .start_s = guard_seconds("TT_ENV_START_S", START_S)};
-    uint32_t which;
-    tt_status_t status = gym_worker_start(&probe, self->python, self->package, -1);
-    if (status == TT_OK)
-        status = gym_worker_tell(&probe, self->asked);
-    if (status == TT_OK)
-        status = gym_worker_wait(&probe, 1, true, &which, &self->about);
-    gym_worker_end(&probe, 1);
-    return status;
+    self->question = gym_cache_question(self->asked, self->python, self->package);
+    self->kept = gym_cache_get(&self->answer, self->question);
+    if (self->kept && (self->answer.verdict.saves[0] || !settles))
+        return TT_OK;
+    json_decref(self->answer.about);
+    self->answer = (gym_answer_t){0};
+    self->kept = false;
+    self->trial = (gym_trial_t){.id = self->id, .python = self->python, .package = self->package, .asked = self->asked};
+    TT_TRY(gym_trial_open(&self->trial, settles, &self->answer.about));
+    if (!settles) {
+        gym_trial_close(&self->trial);
+        gym_cache_put(&self->answer, self->question);
+    }
+    return TT_OK;
 }
 
 static char *s_summary(const json_t *about)
@@ -308,12 +346,12 @@ static char *s_summary(const json_t *about)
     return tt_sprintf("played by Gymnasium %.32s%s", version ? version : "?", cut);
 }
 
-static tt_status_t s_probe(kind_t *self)
+static tt_status_t s_probe(kind_t *self, bool settles)
 {
     TT_TRY(gym_package(&self->package));
-    TT_TRY(s_ask(self));
-    TT_TRY(gym_describe(&self->ops.env, self->about));
-    self->summary = s_summary(self->about);
+    TT_TRY(s_ask(self, settles));
+    TT_TRY(gym_describe(&self->ops.env, self->answer.about));
+    self->summary = s_summary(self->answer.about);
     self->ops.env.summary = self->summary;
     return TT_OK;
 }
@@ -338,9 +376,11 @@ static kind_t *s_new(const tt_train_cfg_t *cfg, json_t *asked, char *python)
 
 static void s_free(kind_t *self)
 {
+    gym_trial_close(&self->trial);
     gym_describe_free(&self->ops.env);
     json_decref(self->asked);
-    json_decref(self->about);
+    json_decref(self->question);
+    json_decref(self->answer.about);
     free(self->id);
     free(self->summary);
     free(self->python);
@@ -356,7 +396,7 @@ static void s_keep(kind_t *self)
     pthread_mutex_unlock(&s_lock);
 }
 
-tt_status_t gym_find(const tt_env_ops_t **out, const tt_train_cfg_t *cfg)
+tt_status_t gym_find(const tt_env_ops_t **out, const tt_train_cfg_t *cfg, bool settles)
 {
     char *python;
     if (!cfg->env[sizeof s_prefix - 1])
@@ -371,9 +411,11 @@ tt_status_t gym_find(const tt_env_ops_t **out, const tt_train_cfg_t *cfg)
         return TT_OK;
     }
     kind_t *self = s_new(cfg, asked, python);
-    const tt_status_t status = s_probe(self);
+    const tt_status_t status = s_probe(self, settles && !self->saves[0]);
     if (status != TT_OK) {
         tt_err_wrap(status, "env %s", self->id);
+        if (self->kept)
+            gym_cache_forget(self->question);
         s_free(self);
         return status;
     }

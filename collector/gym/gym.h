@@ -12,11 +12,12 @@
 /*  Does the id name one of these? */
 bool gym_is(const char *id);
 
-/*  The table of cfg->env with its env.args, env.wrappers, env.python and env.path; the same again for the same. It lives as
+/*  `settles`: gym_settle is called next, for which processes are started here already.
+ *  The table of cfg->env with its env.args, env.wrappers, env.python and env.path; the same again for the same. It lives as
  *  long as the process. TT_NOT_FOUND: the interpreter, a package, the id; TT_INVALID: arguments, or spaces that nobody
  *  supports; TT_INTERNAL: its code failed, or did not come back; TT_UNAVAILABLE: the worker was killed. The text says what to do. */
-tt_status_t gym_find(const tt_env_ops_t **out, const tt_train_cfg_t *cfg);
+tt_status_t gym_find(const tt_env_ops_t **out, const tt_train_cfg_t *cfg, bool settles);
 
 /*  Whether and how the state of a table of ours is saved: cfg->space.env_saves where that said it, else what a trial says now, which
- *  takes a moment; from then on the table has it. Before, and where it says "no", it cannot be saved. In words; they live as long as the table. */
+ *  takes a moment; from then on the table has it. Before, and where it says "no", it cannot be saved. By the thread that found it. In words; they live as long as the table. */
 const char *gym_settle(const tt_env_ops_t *env);

@@ -2,14 +2,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "collector/gym/worker.h"
 #include "collector/guard.h"
-#include "common/base/json.h"
 #define TT_LOG_COMPONENT "env"
 #include "common/base/log.h"
 
 static const char *const s_kinds[] = {"copy", "replay"}; /* as python/tutti_env/state.py has them */
-enum { PAIR = 2 };
 
 json_t *gym_saves(const char *text)
 {
@@ -20,48 +17,56 @@ json_t *gym_saves(const char *text)
     return json_pack("{s:s, s:i}", "kind", "", "room", 0);
 }
 
-static tt_status_t s_start(gym_worker_t *worker, const char *python, const char *package, const json_t *asked,
-    const char *kind, const char *part)
+static tt_status_t s_start(gym_trial_t *self, const char *part)
 {
-    TT_TRY(gym_worker_start(worker, python, package, -1));
-    json_t *spec = json_copy((json_t *)(uintptr_t)asked);
-    json_object_set_new(spec, "try", json_string(part));
-    json_object_set_new(spec, "kind", json_string(kind));
+    gym_worker_t *worker = &self->worker[self->started++];
+    *worker = (gym_worker_t){.id = self->id, .number = -1, .start_s = guard_seconds("TT_ENV_START_S", GYM_START_S)};
+    TT_TRY(gym_worker_start(worker, self->python, self->package, -1));
+    json_t *spec = json_copy((json_t *)(uintptr_t)self->asked);
+    json_object_set_new(spec, "part", json_string(part));
     const tt_status_t status = gym_worker_tell(worker, spec);
     json_decref(spec);
     return status;
 }
 
-/*  What the first one says goes to the second one, which imports meanwhile. */
-static tt_status_t s_run(gym_worker_t pair[PAIR], const char *python, const char *package, const json_t *asked,
-    const char *kind, json_t **out)
+tt_status_t gym_trial_open(gym_trial_t *self, bool both, json_t **about)
 {
     uint32_t which;
-    json_t *played = NULL;
-    TT_TRY(s_start(&pair[0], python, package, asked, kind, "save"));
-    TT_TRY(s_start(&pair[1], python, package, asked, kind, "load"));
-    TT_TRY(gym_worker_wait(&pair[0], 1, true, &which, &played));
-    const tt_status_t status = gym_worker_tell(&pair[1], played);
+    self->started = 0;
+    TT_TRY(s_start(self, "save"));
+    if (both)
+        TT_TRY(s_start(self, "load"));
+    return gym_worker_wait(self->worker, 1, true, &which, about);
+}
+
+void gym_trial_close(gym_trial_t *self)
+{
+    gym_worker_end(self->worker, self->started);
+    self->started = 0;
+}
+
+/*  What the first one says goes to the second one, which prepares itself meanwhile. */
+static tt_status_t s_run(gym_trial_t *self, const char *kind, json_t **out)
+{
+    uint32_t which;
+    json_t *played = NULL, *what = json_pack("{s:s}", "kind", kind);
+    tt_status_t status = self->started < GYM_TRIAL_PAIR ? s_start(self, "load") : TT_OK;
+    for (int i = 0; i < GYM_TRIAL_PAIR && status == TT_OK; i++)
+        status = gym_worker_tell(&self->worker[i], what);
+    json_decref(what);
+    if (status == TT_OK)
+        status = gym_worker_wait(self->worker, 1, true, &which, &played);
+    if (status == TT_OK)
+        status = gym_worker_tell(&self->worker[1], played);
     json_decref(played);
-    TT_TRY(status);
-    return gym_worker_wait(&pair[1], 1, true, &which, out);
+    return status == TT_OK ? gym_worker_wait(&self->worker[1], 1, true, &which, out) : status;
 }
 
 /*  TT_INVALID: the text says why this is no way. Else the env or its worker failed, which whoever plays it will say. */
-static tt_status_t s_try(
-    const char *id, const char *python, const char *package, const json_t *asked, const char *kind, json_t **out)
+static tt_status_t s_try(gym_trial_t *self, const char *kind, json_t **out)
 {
-    gym_worker_t pair[PAIR];
-    for (int i = 0; i < PAIR; i++)
-        pair[i] = (gym_worker_t){.id = id,
-            .number = -1,
-            .pidfd = -1,
-            .socket = -1,
-            .log = -1,
-            .start_s = guard_seconds("TT_ENV_START_S", 60)};
     json_t *answer = NULL;
-    tt_status_t status = s_run(pair, python, package, asked, kind, &answer);
-    gym_worker_end(pair, PAIR);
+    tt_status_t status = s_run(self, kind, &answer);
     const char *why = json_string_value(json_object_get(answer, "why"));
     if (status == TT_OK && (why || !json_is_integer(json_object_get(answer, "room"))))
         status = tt_err(json_is_true(json_object_get(answer, "env")) ? TT_INTERNAL : TT_INVALID, "%s",
@@ -72,36 +77,39 @@ static tt_status_t s_try(
     return status;
 }
 
-static void s_say(char out[TT_ENV_SAVES_MAX], const char *kind, const json_t *answer)
+static void s_say(gym_verdict_t *out, const char *kind, const json_t *answer)
 {
-    snprintf(out, TT_ENV_SAVES_MAX, "%s %lld", kind, (long long)json_integer_value(json_object_get(answer, "room")));
+    const long long room = (long long)json_integer_value(json_object_get(answer, "room"));
+    snprintf(out->saves, sizeof out->saves, "%s %lld", kind, room);
 }
 
-void gym_trial(char out[TT_ENV_SAVES_MAX], const char *id, const char *python, const char *package, const json_t *asked)
+/*  It is no way by this kind; the text says why. */
+static void s_add_why(gym_verdict_t *out, const char *kind)
 {
-    char why[1024] = "";
-    size_t used = 0;
-    snprintf(out, TT_ENV_SAVES_MAX, "no");
+    const size_t used = strlen(out->why);
+    snprintf(out->why + used, sizeof out->why - used, "%s%s: %.400s", used ? "; " : "", kind, tt_err_text());
+}
+
+void gym_trial_run(gym_trial_t *self, gym_verdict_t *out)
+{
+    *out = (gym_verdict_t){.saves = "no"};
     for (size_t i = 0; i < TT_COUNT(s_kinds); i++) {
         json_t *answer = NULL;
-        const tt_status_t status = s_try(id, python, package, asked, s_kinds[i], &answer);
-        if (status != TT_OK && status != TT_INVALID) {
-            log_debug("%s: the trial of its state failed: %s", id, tt_err_text());
+        const tt_status_t status = s_try(self, s_kinds[i], &answer);
+        out->failed = status != TT_OK && status != TT_INVALID;
+        if (out->failed) {
+            log_debug("%s: the trial of its state failed: %s", self->id, tt_err_text());
             return;
         }
         if (status == TT_INVALID) {
-            if (used < sizeof why)
-                used += (size_t)snprintf(
-                    why + used, sizeof why - used, "%s%s: %.400s", used ? "; " : "", s_kinds[i], tt_err_text());
+            s_add_why(out, s_kinds[i]);
             continue;
         }
-        const bool large = json_is_true(json_object_get(answer, "large")), first = strncmp(out, "no", 2) == 0;
+        const bool large = json_is_true(json_object_get(answer, "large")), first = strncmp(out->saves, "no", 2) == 0;
         if (first || !large) /* of two large ones the better kind */
             s_say(out, s_kinds[i], answer);
         json_decref(answer);
         if (!large)
             return;
     }
-    if (strcmp(out, "no") == 0)
-        log_info("%s: its state cannot be saved, an environment that moves begins anew: %s", id, why);
 }

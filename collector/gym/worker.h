@@ -15,6 +15,8 @@
 #include "common/base/buf.h"
 #include "common/base/status.h"
 
+enum { GYM_START_S = 60 }; /* to import, make and reset, unless TT_ENV_START_S says otherwise */
+
 typedef struct {
     const char *id;                 /* of the env, for the log; borrowed                              */
     int number;                     /* for the log, -1 = the probe                                    */

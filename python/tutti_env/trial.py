@@ -91,8 +91,18 @@ def _saved(keeper):
         return b"", _why(error)
 
 
+def _impossible(maker, kind):
+    """Why there is no need to try; None: try it."""
+    if kind == "replay" and maker.limit() is None:
+        return {"why": "episodes without a time limit have no bound of their actions"}
+    return None
+
+
 def save(maker, kind):
     """The first process: what the second one is to do, and what must come of it."""
+    why = _impossible(maker, kind)
+    if why:
+        return why
     try:
         player = Player(maker, kind)
         moments, start = [], time.monotonic()
@@ -114,11 +124,16 @@ def save(maker, kind):
         return {**_why(error), "env": True}  # its own fault, which whoever plays it will say
 
 
-def _differs(maker, kind, moments):
-    """The step after a load that differs; None: none does."""
+def _other(maker, kind):
+    """An env that has been through something else."""
     player = Player(maker, kind)
     player.begin(99)
     player.play(77)
+    return player
+
+
+def _differs(player, moments):
+    """The step after a load that differs; None: none does."""
     for moment in moments:
         player.keeper.load(base64.b64decode(moment["state"]))
         player.seed = moment["seed"]
@@ -130,22 +145,26 @@ def _differs(maker, kind, moments):
     return None
 
 
-def load(maker, kind, trial):
-    """The second process: {"room": bytes that a state takes at most, with its length} or {"why": ...}"""
-    if "why" in trial:
-        return trial
-    limit = maker.limit()
+def load(maker, kind, take):
+    """The second process: {"room": bytes that a state takes at most, with its length} or {"why": ...}. take: waits for what the first
+    one says; meanwhile there is an env to be made and played."""
+    player, why = None, _impossible(maker, kind)
     try:
-        step = _differs(maker, kind, trial["moments"])
+        player = None if why else _other(maker, kind)
+    except BaseException as error:  # pylint: disable=broad-except
+        why = _why(error)
+    trial = take()
+    if "why" in trial or why:
+        return trial if "why" in trial else why
+    try:
+        step = _differs(player, trial["moments"])
     except BaseException as error:  # pylint: disable=broad-except
         return _why(error)
     if step is not None:
         return {"why": f"it goes on otherwise than the one that was saved, {step} steps after"}
     largest = max(moment["size"] for moment in trial["moments"])
     if kind == "replay":
-        if limit is None:
-            return {"why": "episodes without a time limit have no bound of their actions"}
-        room = 8 + trial["row"] * limit
+        room = 8 + trial["row"] * maker.limit()
     else:
         room = largest + largest // 2 + 1024
     room = -(-(4 + room) // 256) * 256

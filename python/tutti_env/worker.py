@@ -257,9 +257,9 @@ def _shape_of(result):
 
 def _import_ours():
     """Needs what the interpreter may not have, hence late; and leaves no compiled file beside ours."""
-    global spaces, state, trial  # pylint: disable=global-statement
+    global sources, spaces, state, trial  # pylint: disable=global-statement
     writes, sys.dont_write_bytecode = sys.dont_write_bytecode, True
-    from tutti_env import spaces, state, trial  # pylint: disable=redefined-outer-name
+    from tutti_env import sources, spaces, state, trial  # pylint: disable=redefined-outer-name
     sys.dont_write_bytecode = writes
 
 
@@ -295,13 +295,19 @@ def _serve(slots, spin_us):
         _fail(slots.fault(error), b"e")
 
 
-def _try(maker, spec):
-    """Part of a trial of its state; the second process is told what the first one said when it has imported all."""
-    if spec["try"] == "save":
-        _tell(trial.save(maker, spec["kind"]))
-    else:
-        _tell(trial.load(maker, spec["kind"], _take()))
-    _end(0)
+def _try(maker, part):
+    """Trials of its state, a kind each time that one comes; the second process is told what the first one said when it is ready for it."""
+    while True:
+        kind = _take()["kind"]
+        _tell(trial.save(maker, kind) if part == "save" else trial.load(maker, kind, _take))
+
+
+def _describe(maker):
+    """Before it is asked to save: what is it, and what was that read from?"""
+    env = maker.make()
+    about = maker.describe(env)
+    env.close()
+    _tell({**about, "sources": sources.all_of()})
 
 
 def main():
@@ -314,13 +320,10 @@ def main():
         spec = _take()
         maker = Maker(spec)
         _import_ours()
-        if "try" in spec:
-            _try(maker, spec)
-        if "layout" not in spec:
-            env = maker.make()
-            _tell(maker.describe(env))
-            env.close()
-            _end(0)
+        if spec.get("part") == "save":
+            _describe(maker)
+        if "part" in spec:
+            _try(maker, spec["part"])
         slots = Slots(spec, maker)
         about = maker.describe(slots.envs[0])
         slots.connect()

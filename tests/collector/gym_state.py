@@ -2,7 +2,6 @@
 """States of Gymnasium's environments: which can be saved and how, in a process of their own each; what a state may not call; one that has
 grown, and one that is damaged."""
 
-import io
 import json
 import os
 import pickle
@@ -104,7 +103,7 @@ def main():
     if len(sys.argv) > 1:
         name, kind, env = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
         of = maker(*env[:3], mask="action_mask" if env[0].startswith("Taxi") else "")
-        answer = trial.save(of, kind) if name == "save" else trial.load(of, kind, json.loads(io.TextIOWrapper(sys.stdin.buffer).read()))
+        answer = trial.save(of, kind) if name == "save" else trial.load(of, kind, lambda: json.load(sys.stdin))
         print(json.dumps(answer), flush=True)
         os._exit(0)
     check_calls()

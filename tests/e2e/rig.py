@@ -110,6 +110,7 @@ class World:
         self.path = tempfile.mkdtemp(prefix="tt-e2e-")
         self.mark = os.path.basename(self.path)
         self.env = dict(os.environ, XDG_STATE_HOME=os.path.join(self.path, "state"), TT_E2E=self.mark)
+        self.env.setdefault("XDG_CACHE_HOME", os.path.join(os.environ.get("TT_BUILD_DIR", self.path), "cache"))
         self.started = []
         self.known = set()
         self.count = 0
