@@ -81,17 +81,19 @@ def equal(got, wanted, text):
 
 
 def wait_for(condition, text, deadline=DEADLINE):
-    """Until condition() is true; its value. The only place that sleeps, and only to look again.
+    """Until condition() is true; its value. The only place that sleeps, and only to look again: a look that was long (each `tutti status`
+    is a process) is rested from twice as long, up to a tenth of a second, for what is waited for needs the core.
 
     text: what is waited for; a function of none is asked when it did not come, for what is there instead."""
     end = time.monotonic() + deadline
     while True:
+        begun = time.monotonic()
         value = condition()
         if value:
             return value
         if time.monotonic() > end:
             raise Failed(f"waited {deadline:g} s for {text() if callable(text) else text}")
-        time.sleep(0.005)
+        time.sleep(min(max(0.005, 2 * (time.monotonic() - begun)), 0.1))
 
 
 def _proc(pid, name):

@@ -55,13 +55,15 @@ class Failed(Exception):
 
 
 def wait_for(condition, text="a condition", deadline=DEADLINE, pause=0.02):
-    """Until condition() is true; its value. Errors of the connection count as "not yet".
+    """Until condition() is true; its value. Errors of the connection count as "not yet". A look that was long (a kubectl is a tenth of a
+    second of a core) is rested from twice as long, up to a quarter of a second: what is waited for needs that core.
 
     text: what is waited for; a function of none is asked when it did not come, for what is there instead."""
     end = time.monotonic() + deadline
     last = None
     while True:
-        late = time.monotonic() > end  # before the look: who was stopped meanwhile still has one
+        begun = time.monotonic()
+        late = begun > end  # before the look: who was stopped meanwhile still has one
         try:
             value = condition()
             if value:
@@ -72,7 +74,7 @@ def wait_for(condition, text="a condition", deadline=DEADLINE, pause=0.02):
         if late:
             said = text() if callable(text) else text
             raise Failed(f"waited {deadline:g} s for {said}" + (f"; last error: {last}" if last else ""))
-        time.sleep(pause)
+        time.sleep(max(pause, min(2 * (time.monotonic() - begun), 0.25)))
 
 
 def unix_time(text):
@@ -428,6 +430,12 @@ class Cluster:
 
     def get(self, path):
         return self.api("GET", path)
+
+    def logs(self, pod):
+        """What its only container has said; "" while there is nothing to be read. To be asked again and again, which `kubectl logs` is
+        too dear for."""
+        code, text = self.http(6443, f"/api/v1/namespaces/default/pods/{pod}/log")
+        return text.decode(errors="replace") if code == 200 else ""
 
     def find(self, path):
         """get(), or None where there is no such object."""

@@ -44,13 +44,9 @@ def pods(k8s, name, role):
     return [pod for pod in found if "deletionTimestamp" not in pod["metadata"]]
 
 
-def log(k8s, pod, *args):
-    return k8s.kubectl("logs", pod, *args, check=False).stdout
-
-
 def roster(k8s, name):
     """The newest roster that the coordinator's log tells of."""
-    lines = [line for line in log(k8s, f"{name}-coordinator").splitlines() if "coordinator: roster " in line]
+    lines = [line for line in k8s.logs(f"{name}-coordinator").splitlines() if "coordinator: roster " in line]
     return lines[-1] if lines else ""
 
 
@@ -63,7 +59,7 @@ def await_roster(k8s, name, words, old=""):
 
 
 def await_updates(k8s, name):
-    wait_for(lambda: "run: update " in log(k8s, f"{name}-coordinator"), f"{name}: the first updates", DEADLINE)
+    wait_for(lambda: "run: update " in k8s.logs(f"{name}-coordinator"), f"{name}: the first updates", DEADLINE)
 
 
 def phase(k8s, name):
@@ -72,7 +68,7 @@ def phase(k8s, name):
 
 def summary(k8s, name):
     wait_for(lambda: phase(k8s, name) in ("Succeeded", "Failed"), f"{name} to end", DEADLINE)
-    text = log(k8s, f"{name}-coordinator")
+    text = k8s.logs(f"{name}-coordinator")
     check(phase(k8s, name) == "Succeeded", f"{name}: {text}")
     found = [line for line in text.splitlines() if line.startswith("{")]  # stderr's last lines may come after stdout's
     check(len(found) == 1, f"{len(found)} summaries: {text[-3000:]}")
@@ -82,7 +78,7 @@ def summary(k8s, name):
 def await_more_updates(k8s, name):
     """The run goes on: its log tells of a later update."""
     def newest():
-        lines = [line for line in log(k8s, f"{name}-coordinator").splitlines() if " run: update " in line]
+        lines = [line for line in k8s.logs(f"{name}-coordinator").splitlines() if " run: update " in line]
         return int(lines[-1].split(" run: update ")[1].split(",")[0]) if lines else 0
     before = newest()
     wait_for(lambda: newest() > before, f"{name}: updates after {before}", DEADLINE)

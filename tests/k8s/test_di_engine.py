@@ -62,7 +62,7 @@ def s_job(shared):
 
 def s_sees(k8s):
     """What the coordinator was last connected to."""
-    lines = k8s.kubectl("logs", "ding-coordinator", check=False).stdout.splitlines()
+    lines = k8s.logs("ding-coordinator").splitlines()
     seen = [json.loads(line) for line in lines if line.startswith("{")]
     return seen[-1] if seen else {"collectors": [], "learners": [], "space": 0}
 
@@ -144,7 +144,7 @@ def test_a_replica_that_cannot_be_reached_is_replaced(k8s):
     s_deaf(k8s)
     _, _, _, data = s_ask(k8s, "post_replicas", data={"collectors": {"replicas": 1}, "learners": {"replicas": 0}})
     deaf = data["collectors"][0]
-    log = lambda: k8s.kubectl("logs", "ding-coordinator").stdout
+    log = lambda: k8s.logs("ding-coordinator")
     with s_impatient(k8s, "coordinator"):
         wait_for(lambda: f"Fail to connect to collector({deaf})" in log(), lambda: f"DI-engine to give {deaf} up: {log()}")
     s_await(k8s, 3, 1, besides=[deaf])
@@ -157,7 +157,7 @@ def test_an_aggregator_reports_a_learner_that_cannot_be_reached(k8s):
     s_deaf(k8s)
     _, _, _, data = s_ask(k8s, "post_replicas", data={"collectors": {"replicas": 0}, "learners": {"replicas": 1, "gpus": "2"}})
     name = data["learners"][0].split(".")[0]
-    log = lambda: k8s.kubectl("logs", name, check=False).stdout
+    log = lambda: k8s.logs(name)
     lost = lambda: set(re.findall(r"Fail to connect to learner\(([^)]*)\)", log()))
     with s_impatient(k8s, "aggregator"):  # two addresses, one after the other
         wait_for(lambda: len(lost()) == 2, lambda: f"{name} to give its learner up: {log()}")

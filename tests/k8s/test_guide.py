@@ -109,7 +109,7 @@ def test_a_long_job_is_scaled_and_its_weights_fetched(k8s):
     for command in commands(long):
         type_in(k8s, command)
     await_phase(k8s, "Running")
-    log = lambda: k8s.kubectl("logs", "cartpole-coordinator", check=False).stdout
+    log = lambda: k8s.logs("cartpole-coordinator")
     wait_for(lambda: "run: update " in log(), "the first updates", PATIENCE)
     for command in commands(typed):
         type_in(k8s, command)

@@ -148,7 +148,7 @@ def test_submit(k8s):
     s_phase(k8s, "Running")
     say("Its coordinator is there first; it asks for the others.")
     s_running(k8s, 4)
-    wait_for(lambda: "successfully create replicas" in k8s.kubectl("logs", "qbert-dqn-coordinator").stdout, "the answer in the log")
+    wait_for(lambda: "successfully create replicas" in k8s.logs("qbert-dqn-coordinator"), "the answer in the log")
     wait_for(lambda: s_services(k8s) == s_pods(k8s), "a service a pod")
     table = type_in(k8s, "kubectl get pod")
     check(len(re.findall(r"^qbert-dqn-(?:coordinator|collector-[a-z0-9]{5}|learner-[a-z0-9]{5}) +1/1 +Running", table, re.M)) == 4,
