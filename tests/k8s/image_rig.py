@@ -3,14 +3,18 @@
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tarfile
+import tempfile
 
 SOURCE = os.environ["TT_SOURCE_DIR"]
 TUTTI = os.environ["TUTTI"]
 BUILD = os.path.join(SOURCE, "k8s/image/build")
+SHARED = os.path.join(os.environ["TT_BUILD_DIR"], "images")
+VENV = os.path.join(SOURCE, "build", "venv-image")
 
 # As a container runtime has it: read-only root, /proc, /dev/null, empty volumes for /tmp and /runs, the image's user and environment.
 CONTAINER = """
@@ -39,6 +43,39 @@ def build(folder, *options):
     run(BUILD, "--binary", TUTTI, "--output", folder, *options)
     (name,) = os.listdir(folder)
     return os.path.join(folder, name)
+
+
+def build_shared(*options):
+    """The archive's path: for all tests of this build. Compressing is what an image costs, ten seconds of a core and forty with a Python."""
+    os.makedirs(SHARED, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=SHARED) as folder:
+        made = build(folder, *options)
+        path = os.path.join(SHARED, os.path.basename(made))
+        os.replace(made, path)
+    return path
+
+
+def shared(*options):
+    """The plain image, or that of those options, as ctest has it made before the tests that want it; by hand, where there is none of the
+    program as it is now, it is made here."""
+    prefix = "tutti-gym-" if options else "tutti-"
+    there = [os.path.join(SHARED, name) for name in (os.listdir(SHARED) if os.path.isdir(SHARED) else [])
+             if re.fullmatch(re.escape(prefix) + r"\d[^-]*\.oci\.tar", name)]
+    fresh = [path for path in there if os.path.getmtime(path) > os.path.getmtime(TUTTI)]
+    return fresh[0] if fresh else build_shared(*options)
+
+
+def load(k8s, *options, name=None):
+    """Give the nodes that image, under its own name or another."""
+    path = shared(*options)
+    k8s.load_image(path, name or "docker.io/library/" + ":".join(os.path.basename(path).removesuffix(".oci.tar").rsplit("-", 1)))
+
+
+def need_venv():
+    """Else the test counts as skipped."""
+    if not os.path.exists(os.path.join(VENV, ".complete")):
+        print("SKIP: tools/test-venv makes build/venv-image, which this needs")
+        sys.exit(77)
 
 
 def _blob(archive, descriptor):

@@ -2,9 +2,8 @@
 
 import json
 import os
-import subprocess
-import tempfile
 
+import image_rig
 from cluster import check, wait_for
 
 SOURCE = os.environ["TT_SOURCE_DIR"]
@@ -17,11 +16,7 @@ DEADLINE = 240.0
 def install(k8s, *options):
     """The operator from its own image, and an image for the jobs: that too, and with options another one."""
     for more in dict.fromkeys(((), options)):
-        with tempfile.TemporaryDirectory() as folder:
-            subprocess.run([os.path.join(SOURCE, "k8s/image/build"), "--binary", TUTTI, "--output", folder, *more], check=True,
-                           stdout=subprocess.DEVNULL, timeout=400)
-            (name,) = os.listdir(folder)
-            k8s.load_image(os.path.join(folder, name), "docker.io/library/" + ":".join(name.removesuffix(".oci.tar").rsplit("-", 1)))
+        image_rig.load(k8s, *more)
     k8s.kubectl("apply", "-k", os.path.join(SOURCE, "k8s/deploy"))
     k8s.await_kind("dijob")
     k8s.kubectl("-n", "di-system", "rollout", "status", "deployment/di-operator", "--timeout=240s", deadline=270)

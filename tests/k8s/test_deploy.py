@@ -7,12 +7,12 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 
 sys.dont_write_bytecode = True
 import cluster
 
 cluster.require(full=True)
+import image_rig  # noqa: E402
 from cluster import check, wait_for  # noqa: E402
 
 SOURCE = os.environ["TT_SOURCE_DIR"]
@@ -68,11 +68,7 @@ def summary_of(k8s, pod):
 
 
 def test_install(k8s):
-    with tempfile.TemporaryDirectory() as folder:
-        subprocess.run([os.path.join(SOURCE, "k8s/image/build"), "--binary", TUTTI, "--output", folder], check=True,
-                       stdout=subprocess.DEVNULL, timeout=240)
-        (name,) = os.listdir(folder)
-        k8s.load_image(os.path.join(folder, name), "docker.io/library/" + name.removesuffix(".oci.tar").replace("-", ":"))
+    image_rig.load(k8s)
     k8s.kubectl("apply", "-k", DEPLOY)
     k8s.await_kind("dijob")
     await_rollout(k8s)

@@ -68,11 +68,11 @@ def check_runs(files, work):
 
 def main():
     with tempfile.TemporaryDirectory() as work:
-        path = build(os.path.join(work, "one"))
+        path = image_rig.shared()
         layer, config = check_archive(path, work)
         files = check_layer(layer)
         check_containerfile(config)
-        with open(path, "rb") as first, open(build(os.path.join(work, "two")), "rb") as second:
+        with open(path, "rb") as first, open(build(os.path.join(work, "again")), "rb") as second:
             assert first.read() == second.read(), "the same input gave other bytes"
         print(f"{os.path.getsize(path)} bytes, {len(files)} files")
         image_rig.need("skopeo", "unshare")

@@ -13,9 +13,8 @@ import tempfile
 
 sys.dont_write_bytecode = True
 import image_rig
-from image_rig import BUILD, SOURCE, TUTTI, build, run
+from image_rig import BUILD, SOURCE, TUTTI, VENV, run
 
-VENV = os.path.join(SOURCE, "build", "venv-image")
 LIMIT = 140_000_000
 PYTHON = re.compile(r"usr/bin/python3|usr/lib(64)?/python3\.\d+/.+|usr/share/tutti/python/tutti_env/.+|"
                     r"(usr/)?lib(64)?/([\w-]+/)?lib[\w.+-]+\.so[.\d]*")
@@ -106,14 +105,12 @@ def check_refused(work):
 
 
 def main():
-    if not os.path.exists(os.path.join(VENV, ".complete")):
-        print("SKIP: tools/test-venv makes build/venv-image, which this needs")
-        sys.exit(77)
+    image_rig.need_venv()
     with tempfile.TemporaryDirectory() as work:
         check_refused(work)
-        path = build(os.path.join(work, "one"), "--gym", VENV)
+        path = image_rig.shared("--gym", VENV)
         os.makedirs(os.path.join(work, "layers"))
-        config, layers = check_layers(path, build(os.path.join(work, "plain")), os.path.join(work, "layers"))
+        config, layers = check_layers(path, image_rig.shared(), os.path.join(work, "layers"))
         check_containerfile(config)
         rootfs = os.path.join(work, "rootfs")
         run(BUILD, "--binary", TUTTI, "--gym", VENV, "--rootfs", rootfs)

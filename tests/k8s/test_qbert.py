@@ -12,12 +12,12 @@ sys.dont_write_bytecode = True
 import cluster
 
 cluster.require(full=True)
+import image_rig  # noqa: E402
 import job_rig  # noqa: E402
 from cluster import check  # noqa: E402
 from job_rig import SOURCE, TUTTI, await_more_updates, await_roster, await_updates, summary  # noqa: E402
 
 SAMPLE = os.path.join(SOURCE, "configs/k8s/dijob-qbert.yaml")
-VENV = os.path.join(SOURCE, "build", "venv-image")
 # It learns from the third batch on, and from a small replay: the end of a run has to carry it into the run directory.
 SETS = ("algorithm.learning_starts=64", "replay.capacity=2000", "env.workers=1")
 
@@ -28,13 +28,13 @@ def local(*sets):
         args = [word for item in sets for word in ("--set", item)]
         done = subprocess.run([TUTTI, "run", os.path.join(SOURCE, "configs/qbert-dqn.yaml"), "--seed", "1", "--output", "json", "--run-dir",
                                os.path.join(folder, "run"), *args], capture_output=True, text=True, check=False, timeout=400,
-                              env={**os.environ, "XDG_STATE_HOME": folder, "TT_PYTHON": os.path.join(VENV, "bin", "python3")})
+                              env={**os.environ, "XDG_STATE_HOME": folder, "TT_PYTHON": os.path.join(image_rig.VENV, "bin", "python3")})
     check(done.returncode == 0, done.stderr)
     return json.loads(done.stdout)
 
 
 def test_install(k8s):
-    job_rig.install(k8s, "--gym", VENV)
+    job_rig.install(k8s, "--gym", image_rig.VENV)
 
 
 def test_to_succeeded(k8s):
@@ -70,7 +70,5 @@ def test_scaled_while_it_trains(k8s):
     check((got["transitions"]["lost"], got["transitions"]["duplicated"], got["rolled_back"]) == (0, 0, 0), got)
 
 
-if not os.path.exists(os.path.join(VENV, ".complete")):
-    print("SKIP: tools/test-venv makes build/venv-image, which this needs")
-    sys.exit(77)
+image_rig.need_venv()
 cluster.main(test_install, test_to_succeeded, test_scaled_while_it_trains, full=True)
