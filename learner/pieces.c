@@ -5,7 +5,7 @@
 #include "common/snapshot/pieces.h"
 #include "learner/core.h"
 
-enum { REST = 3, BEHIND = 2 };
+enum { REST = 3, OUTRUN = 4, BEHIND = 2 };
 
 /*  Learners are one update apart at most, and the batch in hand may yet be composed anew: two before it, all is as it will be. */
 uint64_t pieces_settled(const core_t *self)
@@ -28,6 +28,11 @@ static tt_status_t s_make(const replay_t *replay, uint64_t first, uint64_t next,
     return TT_OK;
 }
 
+static bool s_rests(const core_t *self)
+{
+    return tt_now_ns(self->clock) < self->pieces.rests_until_ns && self->at.update < self->pieces.rests_until_update;
+}
+
 static tt_status_t s_send(core_t *self, const pending_t *to)
 {
     const replay_t *replay = memory_replay(self->data.memory);
@@ -40,6 +45,7 @@ static tt_status_t s_send(core_t *self, const pending_t *to)
         return fetch_send(self, to, &answer, NULL, 0);
     answer.until = replay_run(replay, first, end);
     TT_TRY(s_make(replay, first, answer.until, frames));
+    self->pieces.rests_until_update = self->at.update + (answer.until - first) / OUTRUN;
     core_progress(self);
     return fetch_send(self, to, &answer, frames, 2);
 }
@@ -50,7 +56,7 @@ tt_status_t pieces_answer(core_t *self, const pending_t *to)
     const int64_t now = tt_now_ns(self->clock);
     if (!self->data.memory)
         return fetch_gone(self, to);
-    if (now < pieces->rests_until_ns) {
+    if (s_rests(self)) {
         pieces->asked = true;
         return TT_AGAIN;
     }
@@ -63,7 +69,7 @@ tt_status_t pieces_answer(core_t *self, const pending_t *to)
 void pieces_turn(core_t *self)
 {
     pieces_t *pieces = &self->pieces;
-    if (!pieces->asked || tt_now_ns(self->clock) < pieces->rests_until_ns)
+    if (!pieces->asked || s_rests(self))
         return;
     pieces->asked = false;
     fetch_retry(self);

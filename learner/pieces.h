@@ -1,5 +1,6 @@
 /*  pieces - pieces of the replay for learners that warm up (warm.h): one at a time, and after each a rest of three times as long as it
- *  took, so that a joiner costs the training a quarter of its time at most while it fetches.
+ *  took, so that a joiner costs the training a quarter of its time at most while it fetches. But where batches come so fast that it would
+ *  never have all, the rest ends once a quarter of what was lent has come: then the training is slower until the joiner is warm.
  *
  *  What is lent has come to rest on every learner: whoever is asked, and whoever leads when the asker takes part, has the same
  *  batches with the same bits.
@@ -11,6 +12,7 @@
 
 typedef struct {
     int64_t rests_until_ns;
+    uint64_t rests_until_update;
     bool asked; /* meanwhile */
 } pieces_t;
 

@@ -297,6 +297,9 @@ tt_status_t warm_turn(core_t *self, bool *ready)
         return TT_OK;
     if (!warm->replay || warm->era != self->view.era)
         s_begin(self);
+    *ready = warm->ready && self->view.member;
+    if (*ready) /* the state goes on where it is now: rank 0 has been asked for that */
+        return TT_OK;
     s_follow(self);
     TT_TRY(s_look_all(self));
     TT_TRY(s_add_all(self));
