@@ -128,20 +128,25 @@ static uint64_t s_row_bytes(const tt_train_cfg_t *train)
     return bytes;
 }
 
-/*  A learner that joins is sent the replay, and one of another host stores it, as a part of something that has to fit in a message. With one
- *  shard there is one learner, which nobody joins; on the coordinator's host its replay is in files of any size. */
+/*  A learner of another host stores the replay as a part of a snapshot, which has to fit in a message; on the coordinator's host it is in files of
+ *  any size. A learner that joins is sent it in pieces, but the priorities in one message. With one shard there is one learner, which nobody
+ *  joins. */
 static tt_status_t s_check_travels(const tt_config_t *config, const tt_train_cfg_t *train, const dqn_cfg_t *cfg)
 {
     enum { ROOM = TT_FRAME_MAX / 2, BESIDE = 16 /* bytes of a row: priority, flags of its env */ };
-    const uint64_t row = s_row_bytes(train) + BESIDE;
-    const bool travels = train->learner.shards > 1 || train->coordinator.listen[0];
-    if (!travels || cfg->replay.capacity <= ROOM / row)
+    const bool stored = train->coordinator.listen[0] && cfg->replay.save, joins = train->learner.shards > 1;
+    const uint64_t row = stored ? s_row_bytes(train) + BESIDE : sizeof(float);
+    if (!(stored || joins) || cfg->replay.capacity <= ROOM / row)
         return TT_OK;
+    if (!stored)
+        return BAD("replay.capacity",
+            "%" PRIu64 " transitions have more priorities than a learner that joins can be sent: at most %" PRIu64
+            ", unless learner.shards is 1 (one learner)",
+            cfg->replay.capacity, ROOM / row);
     return BAD("replay.capacity",
         "%" PRIu64 " transitions of %" PRIu64
-        " bytes are more than a learner that joins can be sent, or one on another "
-        "host can store: at most %" PRIu64
-        ", unless learner.shards is 1 (one learner) and coordinator.listen is not set",
+        " bytes are more than a learner on another host can store: at most %" PRIu64
+        ", unless replay.save is false or coordinator.listen is not set",
         cfg->replay.capacity, row, ROOM / row);
 }
 

@@ -87,7 +87,7 @@ static void test_what_is_refused(void **state)
         {"algorithm: {loss: l1}\n", "algorithm.loss", "huber"},
         {"algorithm: {dueling: 2}\n", "test.yaml:1:13: algorithm.dueling", "true or false"},
         {"replay: {capacity: 31}\n", "test.yaml:1:10: replay.capacity: 31", "one batch, which has 32"},
-        {"replay: {capacity: 100M}\n", "replay.capacity: 100000000", "more than a learner that joins can be sent"},
+        {"replay: {capacity: 200M}\n", "replay.capacity: 200000000", "more priorities than a learner that joins"},
         {"replay: {capacity: 32}\nalgorithm: {n_step: 9}\n", "replay.capacity: 32", "at least 64"},
         {"replay: {prioritized: true, beta: 0.9, beta_end: 0.5}\n", "replay.beta_end: 0.5", "which is 0.9"},
         {"replay: {prioritized: true, alpha: 0}\n", "replay.alpha", "0.001"},
@@ -114,6 +114,11 @@ static void test_what_the_job_is_refused_for(void **state)
     assert_ok(s_read("replay: {capacity: 100M}\n", &train, &cfg));
     strcpy(train.coordinator.listen, "tcp://127.0.0.1:7000");
     s_refused("replay: {capacity: 100M}\n", &train, "replay.capacity: 100000000", "coordinator.listen is not set");
+    assert_ok(s_read("replay: {capacity: 100M, save: false}\n", &train, &cfg));
+
+    train = s_train(); /* what joins is sent pieces */
+    assert_true(train.learner.shards > 1);
+    assert_ok(s_read("replay: {capacity: 100M}\n", &train, &cfg));
 
     train = s_train();
     train.stop.env_steps = 0;
