@@ -136,6 +136,31 @@ def test_containers_that_crash(k8s):
     check(stop(k8s, name)["rolled_back"] == 0, "rolled back")
 
 
+def reason(k8s, name):
+    """The last column of kubectl get dijob."""
+    rows = k8s.kubectl("get", "dijob", name).stdout.splitlines()
+    return rows[1][rows[0].index("REASON"):].strip()
+
+
+def told(k8s, name, word):
+    """The messages of the Warnings of that reason."""
+    items = k8s.get(f"/api/v1/namespaces/default/events?fieldSelector=involvedObject.name={name}")["items"]
+    return [event["message"] for event in items if (event["type"], event["reason"]) == ("Warning", word)]
+
+
+def test_a_quota(k8s):
+    """No failure either, and the user is told; once it is lifted the job is to go on by itself, within the minute that the tests take which
+    come next: test_after_a_quota."""
+    k8s.kubectl("create", "quota", "few", "--hard=pods=0")
+    wait_for(lambda: "pods" in k8s.get("/api/v1/namespaces/default/resourcequotas/few").get("status", {}).get("hard", {}), "the quota")
+    create(k8s, "many", *LONG, "stop.env_steps=1G", collector=1, learner=1)
+    wait_for(lambda: reason(k8s, "many") == "QuotaExceeded", lambda: reason(k8s, "many"), DEADLINE)
+    check(not any(one["type"] == "TemplateRefused" for one in k8s.get(f"{JOBS}/many")["status"]["conditions"]), "for templates only")
+    wait_for(lambda: any("exceeded quota: few" in message for message in told(k8s, "many", "FailedCreate")), "the event")
+    k8s.kubectl("delete", "quota", "few")
+    wait_for(lambda: k8s.kubectl("run", "any", "--image=any", "--dry-run=server", check=False).returncode == 0, "pods to be let in again")
+
+
 def test_a_kubelet_that_is_away(k8s):
     """Its node's pods train on without it; what is wanted meanwhile comes when it is back."""
     create(k8s, "away", *LONG, "stop.env_steps=1G", collector=1, learner=1)
@@ -155,18 +180,6 @@ def test_a_kubelet_that_is_away(k8s):
     check(stop(k8s, "away")["rolled_back"] == 0, "rolled back")
 
 
-def reason(k8s, name):
-    """The last column of kubectl get dijob."""
-    rows = k8s.kubectl("get", "dijob", name).stdout.splitlines()
-    return rows[1][rows[0].index("REASON"):].strip()
-
-
-def told(k8s, name, word):
-    """The messages of the Warnings of that reason."""
-    items = k8s.get(f"/api/v1/namespaces/default/events?fieldSelector=involvedObject.name={name}")["items"]
-    return [event["message"] for event in items if (event["type"], event["reason"]) == ("Warning", word)]
-
-
 def test_a_config_that_is_wrong(k8s):
     """Its coordinator would say the same for ever: the job has failed, and says it with the coordinator's own last line."""
     create(k8s, "wrong", "learner.shard=3")
@@ -183,7 +196,7 @@ def test_a_config_that_is_wrong(k8s):
 
 
 def test_what_may_pass_is_said(k8s):
-    """An image that is nowhere, and a quota: no failure, and the user is told where he looks; mended, the job goes on."""
+    """An image that is nowhere: no failure, and the user is told where he looks."""
     job = json.loads(k8s.kubectl("create", "--dry-run=client", "-o", "json", "-f", SAMPLE).stdout)
     job["metadata"]["name"] = "nowhere"
     container = job["spec"]["coordinator"]["template"]["spec"]["containers"][0]
@@ -195,17 +208,13 @@ def test_what_may_pass_is_said(k8s):
     check(phase(k8s, "nowhere") == "Created", phase(k8s, "nowhere"))
     k8s.kubectl("delete", "dijob", "nowhere")
 
-    k8s.kubectl("create", "quota", "few", "--hard=pods=0")
-    wait_for(lambda: "pods" in k8s.get("/api/v1/namespaces/default/resourcequotas/few").get("status", {}).get("hard", {}), "the quota")
-    create(k8s, "many", *LONG, "stop.env_steps=1G", collector=1, learner=1)
-    wait_for(lambda: reason(k8s, "many") == "QuotaExceeded", lambda: reason(k8s, "many"), DEADLINE)
-    check(not any(one["type"] == "TemplateRefused" for one in k8s.get(f"{JOBS}/many")["status"]["conditions"]), "for templates only")
-    wait_for(lambda: any("exceeded quota: few" in message for message in told(k8s, "many", "FailedCreate")), "the event")
-    k8s.kubectl("delete", "quota", "few")
+
+def test_after_a_quota(k8s):
     await_updates(k8s, "many")
     wait_for(lambda: reason(k8s, "many") == "", lambda: reason(k8s, "many"), DEADLINE)
     stop(k8s, "many")
 
 
 cluster.main(test_install, test_the_sample_solves_cartpole, test_scaled_while_it_trains, test_pods_that_are_lost,
-             test_containers_that_crash, test_a_kubelet_that_is_away, test_a_config_that_is_wrong, test_what_may_pass_is_said, full=True)
+             test_containers_that_crash, test_a_quota, test_a_kubelet_that_is_away, test_a_config_that_is_wrong, test_what_may_pass_is_said,
+             test_after_a_quota, full=True)
