@@ -39,7 +39,8 @@ def test_every_env_has_its_config(world):
         check(chosen and configs[chosen.group(1)] == (chosen.group(2) or env), f"check {env} says {note!r}")
         check(not chosen.group(2) or chosen.group(2).split("/")[0] == env.split("/")[0], f"another family: {note!r}")
         equal(values["name"], chosen.group(1), f"the config of {env}")
-    for name in configs:
+    # a name is found in one way, whoever plays, and recipes.py has each of Gymnasium's by its own: one of them says the same here
+    for name in [name for name, env in configs.items() if not env.startswith("gym:")] + ["lunarlander-ppo"] * bool(GYM):
         equal(s_config(world, name), (s_config(world, os.path.join(SOURCE, "configs", name + ".yaml"))[0], ""), name)
 
 
@@ -53,8 +54,8 @@ def test_gym_family(world):
                       ("gym:CartPole-v1", "no bundled config for gym:CartPole-v1: every setting at its default ('tutti config')")):
         values, note = s_config(world, env)
         equal((values["env"], note), (env, f"tutti check: {said}\n"), env)
-    values = s_config(world, "gym:ALE/Breakout-v5")[0]
-    equal((values["space.obs"], values["env.stack"]), ("uint8[84, 84]", 4), "what the wrappers of the family make")
+        if "Breakout" in env:
+            equal((values["space.obs"], values["env.stack"]), ("uint8[84, 84]", 4), "what the wrappers of the family make")
 
 
 def test_after_install(world):
