@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+"""Learners that join a run with a replay of many pieces warm up first: scaled in the middle, and killed while they do or while they lend, whoever
+it is, the weights are the same to the bit and nothing is trained twice or lost."""
+
+import os
+import signal
+import sys
+
+sys.dont_write_bytecode = True
+from rig import ENDLESS, check, equal, main, steps, wait_for
+
+PLUGINS = os.path.join(os.environ["TT_BUILD_DIR"], "tests", "collector", "plugins")
+# Frames of 7 KB, so that a replay of some thousand rows has many pieces; little is trained on them.
+JOB = f"""\
+env: {PLUGINS}/catch_frames.so
+num_envs: 8
+num_steps: 32
+algorithm:
+  name: dqn
+  batch_size: 64
+  learning_starts: 1024
+  train_every: 128
+  gradient_steps: 1
+  epsilon_steps: 5000
+  target_every: 640
+  n_step: 3
+replay: {{capacity: CAPACITY, prioritized: true, beta_steps: 8000}}
+network: {{encoder: none, hidden: [32]}}
+learner: {{shards: 4}}
+checkpoint: {{every_s: 3}}
+"""
+
+
+def s_start(world, *sets, capacity=8_000):
+    config = world.config(JOB.replace("CAPACITY", str(capacity)), name=f"warming-{capacity}.yaml")
+    process, run_dir = world.start_run(config, "lag=1", *sets, ENDLESS, seed=3)
+    return config, process, run_dir
+
+
+def s_learners(world, run_dir):
+    return [member for member in (world.status(run_dir) or {}).get("members", []) if member["role"] == "learner"]
+
+
+def s_warming(world, run_dir):
+    """Numbers of the learners that warm up now."""
+    return [member["index"] for member in s_learners(world, run_dir) if member["phase"] == "warming"]
+
+
+def s_ready(world, run_dir, learners):
+    def look():
+        counts = (world.status(run_dir) or {}).get("replicas", {})
+        return counts and counts["learner"]["ready"] == learners
+    wait_for(look, f"{learners} learners in the roster")
+
+
+def s_finish(world, config, process, run_dir, *sets, what):
+    status = world.status(run_dir)
+    world.await_steps(run_dir, status["env_steps"] + 1024, process)
+    summary = world.stop(process, run_dir)
+    world.check_same(summary, config, "lag=1", *sets, seed=3, what=what)
+    equal(summary["transitions"]["duplicated"], 0, "duplicated")
+    equal(summary["transitions"]["lost"], 0, "lost")
+    return summary
+
+
+def test_scaled(world):
+    """1, 2, 1, 3: alone, one joins, leaves, and two join at once."""
+    config, process, run_dir = s_start(world)
+    world.await_steps(run_dir, steps(8_000), process)
+    for learners in (2, 1, 3):
+        world.tutti("scale", run_dir, f"learner={learners}")
+        s_ready(world, run_dir, learners)
+        status = world.status(run_dir)
+        world.await_steps(run_dir, status["env_steps"] + 1024, process)
+    s_finish(world, config, process, run_dir, what="after scaling 1, 2, 1, 3")
+
+
+def s_killed(world, victim, learners):
+    """victim(warming): the learner that is killed as soon as somebody warms up."""
+    sets = [f"learner.replicas={learners}"]
+    config, process, run_dir = s_start(world, *sets)
+    world.await_steps(run_dir, steps(8_000), process)
+    world.tutti("scale", run_dir, f"learner={learners + 1}")
+    seen = []
+    wait_for(lambda: seen.extend(s_warming(world, run_dir)) or seen, "a learner that warms up")
+    index = victim(seen[0])
+    pid = world.replica("learner", index)
+    os.kill(pid, signal.SIGKILL)
+    wait_for(lambda: world.replica("learner", index) != pid, f"another process of learner/{index}")
+    s_ready(world, run_dir, learners + 1)
+    return s_finish(world, config, process, run_dir, *sets, what=f"after learner/{index} was killed while learner/{seen[0]} warmed up")
+
+
+def test_the_joiner_dies(world):
+    equal(s_killed(world, lambda warming: warming, 1)["rolled_back"], 0, "rolled back")
+
+
+def test_the_leader_dies(world):
+    """Another leads, and gives the rest."""
+    equal(s_killed(world, lambda warming: 0, 2)["rolled_back"], 0, "rolled back")
+
+
+def test_a_lender_dies(world):
+    equal(s_killed(world, lambda warming: 1, 2)["rolled_back"], 0, "rolled back")
+
+
+def test_all_that_hold_it_die(world):
+    """One that warms up holds nothing: the run goes back to its newest snapshot, with it."""
+    s_killed(world, lambda warming: 0, 1)
+
+
+def test_the_joiner_is_scaled_away(world):
+    config, process, run_dir = s_start(world)
+    world.await_steps(run_dir, steps(8_000), process)
+    world.tutti("scale", run_dir, "learner=2")
+    wait_for(lambda: s_warming(world, run_dir), "a learner that warms up")
+    generation = world.status(run_dir)["generation"]
+    world.tutti("scale", run_dir, "learner=1")
+    wait_for(lambda: len(s_learners(world, run_dir)) == 1, "the end of learner/1")
+    equal(world.status(run_dir)["generation"], generation, "generation")
+    s_finish(world, config, process, run_dir, what="after a joiner was scaled away")
+
+
+main(test_scaled, test_the_joiner_dies, test_the_leader_dies, test_a_lender_dies, test_all_that_hold_it_die, test_the_joiner_is_scaled_away)
