@@ -72,12 +72,19 @@ def _put_mujoco_state(data, state):
             value[...] = np.frombuffer(arrays[name], value.dtype).reshape(value.shape)
 
 
+def _ale_state(ale):
+    """All of the emulator; but the action that a sticky one repeats is no part of what it clones, and nobody can ask for it."""
+    if ale.getFloat("repeat_action_probability") > 0:
+        raise ValueError("ALE's states lack the action that is repeated where actions are sticky; with repeat_action_probability 0 it can be saved")
+    return ale.cloneState(include_rng=True)
+
+
 # By module and name, since most have not been imported: (state of it, the same put back). None: it has none that changes.
 _HELD = {
     ("gymnasium.spaces.space", "Space"): (_space_state, _put_space_state),
     ("gymnasium.envs.registration", "EnvSpec"): None,
     ("gymnasium.envs.mujoco.mujoco_rendering", "MujocoRenderer"): None,
-    ("ale_py._ale_py", "ALEInterface"): (lambda ale: ale.cloneState(include_rng=True), lambda ale, state: ale.restoreState(state)),
+    ("ale_py._ale_py", "ALEInterface"): (_ale_state, lambda ale, state: ale.restoreState(state)),
     ("mujoco._structs", "MjModel"): None,
     ("mujoco._structs", "MjData"): (_mujoco_state, _put_mujoco_state),
 }
