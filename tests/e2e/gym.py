@@ -268,9 +268,25 @@ def s_killed(world, env):
 
 def test_a_worker_is_killed(world):
     """Its collector is started again, and the run goes on; so it does when the collector itself is killed. The envs go on from where they
-    were: one whose state is copied, and one whose actions are made again."""
-    for env in ("CartPole-v1", "LunarLander-v3"):
+    were: one whose state is copied, one whose actions are made again, and one of MuJoCo's, whose state lies in a library."""
+    for env in ("CartPole-v1", "LunarLander-v3", "InvertedPendulum-v5"):
         s_killed(world, env)
+
+
+def test_resumed_after_all_were_killed(world):
+    """kill -9 of everything at once: `tutti resume` goes on from the newest snapshot, states of the envs included."""
+    for env in ("CartPole-v1", "InvertedPendulum-v5"):
+        config = world.config(JOB.replace("CartPole-v1", env))
+        process, run_dir = world.start_run(config, ENDLESS, "checkpoint.every_s=0.2", name=f"all-{env}", seed=5)
+        world.await_snapshot(run_dir, process)
+        await_more(world, process, run_dir)
+        end = world.status(run_dir)["env_steps"] + 10 * BATCH
+        world.kill_all(process)
+        resumed = world.resume(run_dir, f"stop.env_steps={end}")
+        still = world.train(config, f"stop.env_steps={end}", seed=5)
+        for key in ("weights_sha256", "env_steps"):
+            equal(resumed[key], still[key], f"{key} of {env}, resumed after everything was killed")
+        world.await_empty()
 
 
 def test_a_state_that_grows(world):
@@ -291,8 +307,8 @@ def test_a_state_that_grows(world):
 
 
 def s_scaled(world, env):
-    config = world.config(JOB.replace("CartPole-v1", env))
-    process, run_dir = world.start_run(config, ENDLESS, "env.workers=2", name=f"scaled-{env}", seed=5)
+    config = world.config(JOB.replace("gym:CartPole-v1", env))
+    process, run_dir = world.start_run(config, ENDLESS, "env.workers=2", name="scaled-" + "".join(filter(str.isalnum, env)), seed=5)
     world.await_steps(run_dir, 500, process)
     for wanted in (2, 1):
         done = world.tutti("scale", run_dir, f"collector={wanted}")
@@ -303,7 +319,9 @@ def s_scaled(world, env):
 
 
 def test_scaled_live(world):
-    for env in ("CartPole-v1", "LunarLander-v3"):
+    """From one collector to two and back: what moves is copied, or its actions are made again; MuJoCo's and the emulator's lie in a library."""
+    for env in ("gym:CartPole-v1", "gym:LunarLander-v3", "gym:InvertedPendulum-v5",
+                "{id: 'gym:ALE/Pong-v5', args: {obs_type: ram, repeat_action_probability: 0}}"):
         s_scaled(world, env)
 
 
@@ -343,4 +361,5 @@ def test_learns(world):
 
 main(test_what_an_env_must_not_do, test_where_it_stood, test_mujoco_writes_no_file, test_what_is_missing, test_active_environments,
      test_arguments_and_wrappers, test_masks, test_taxi_is_masked, test_paths_of_a_config, test_a_run_fails_by_its_env, test_same_bits,
-     test_a_worker_is_killed, test_a_state_that_grows, test_scaled_live, test_interrupted, test_evaluated, test_learns)
+     test_a_worker_is_killed, test_resumed_after_all_were_killed, test_a_state_that_grows, test_scaled_live,
+     test_interrupted, test_evaluated, test_learns)
