@@ -295,19 +295,19 @@ def _serve(slots, spin_us):
         _fail(slots.fault(error), b"e")
 
 
-def _try(maker, part):
-    """Trials of its state, a kind each time that one comes; the second process is told what the first one said when it is ready for it."""
+def _try(maker, part, _env):
+    """Trials of its state, a kind each time that one comes, while what was described (_env) stays open; the second
+    process is told what the first one said when it is ready for it."""
     while True:
         kind = _take()["kind"]
         _tell(trial.save(maker, kind) if part == "save" else trial.load(maker, kind, _take))
 
 
 def _describe(maker):
-    """Before it is asked to save: what is it, and what was that read from?"""
+    """Before it is asked to save: what is it, and what was that read from? It is not closed, which could hang: it ends with the process."""
     env = maker.make()
-    about = maker.describe(env)
-    env.close()
-    _tell({**about, "sources": sources.all_of()})
+    _tell({**maker.describe(env), "sources": sources.all_of()})
+    return env
 
 
 def main():
@@ -320,10 +320,9 @@ def main():
         spec = _take()
         maker = Maker(spec)
         _import_ours()
-        if spec.get("part") == "save":
-            _describe(maker)
+        env = _describe(maker) if spec.get("part") == "save" else None
         if "part" in spec:
-            _try(maker, spec["part"])
+            _try(maker, spec["part"], env)
         slots = Slots(spec, maker)
         about = maker.describe(slots.envs[0])
         slots.connect()
