@@ -26,6 +26,7 @@ typedef struct kind {
     gym_answer_t answer;    /* what the probe said, and a trial     */
     bool kept;              /* another process had it asked         */
     gym_trial_t trial;      /* it has begun                         */
+    tt_space_t shown;       /* the screens that observations are made of; rank 0 = they are as they are shown */
     char *id, *summary, *python, *package;
     uint32_t workers;             /* wanted; 0 = as many as cores */
     char saves[TT_ENV_SAVES_MAX]; /* how states are saved; "" = nobody has tried */
@@ -115,13 +116,15 @@ static tt_status_t s_differs(const kind_t *kind)
 /*  All at once, since each of them imports what it needs. */
 static tt_status_t s_start(gym_t *self, const tt_env_open_t *how)
 {
-    TT_TRY(gym_rows_init(&self->rows, &self->kind->ops.env, how->count, self->workers));
+    const kind_t *kind = self->kind;
+    TT_TRY(gym_rows_init(
+        &self->rows, &kind->ops.env, kind->shown.rank ? &kind->shown : &kind->ops.env.obs, how->count, self->workers));
     for (uint32_t i = 0; i < self->workers; i++)
         TT_TRY(s_start_one(self, i, how));
     for (uint32_t left = self->workers, which; left; left--) {
         json_t *about = NULL;
         TT_TRY(gym_worker_wait(self->worker, self->started, true, &which, &about));
-        const bool same = gym_same_spaces(about, self->kind->answer.about);
+        const bool same = gym_same_spaces(about, kind->answer.about);
         json_decref(about);
         if (!same)
             return s_differs(self->kind);
@@ -178,6 +181,7 @@ static bool s_recv(void *handle, uint32_t *first, uint32_t *count, tt_env_why_t 
         return s_said(why, status);
     *first = self->worker[which].first;
     *count = self->end[which] - *first;
+    gym_rows_shrink(&self->rows, *first, *count);
     return true;
 }
 
@@ -295,12 +299,23 @@ static json_t *s_path(const char *path)
     return out;
 }
 
+/*  What a worker makes of a game's frames; null: it plays the env as it is. */
+static json_t *s_frames(const tt_train_cfg_t *cfg)
+{
+    if (!cfg->frames.screen_size)
+        return json_null();
+    return json_pack("{s:i, s:i, s:i, s:b, s:b}", "screen_size", (int)cfg->frames.screen_size, "frame_skip",
+        (int)cfg->frames.frame_skip, "noop_max", (int)cfg->frames.noop_max, "terminal_on_life_loss",
+        cfg->frames.terminal_on_life_loss, "clip_reward", cfg->frames.clip_reward);
+}
+
 static json_t *s_asked(const tt_train_cfg_t *cfg)
 {
     json_t *out = json_object();
     json_object_set_new(out, "id", tt_json_text(cfg->env + sizeof s_prefix - 1));
     json_object_set_new(out, "args", s_args(&cfg->env_args));
     json_object_set_new(out, "wrappers", s_wrappers(&cfg->gym.wrappers));
+    json_object_set_new(out, "frames", s_frames(cfg));
     json_object_set_new(out, "path", s_path(cfg->gym.path));
     json_object_set_new(out, "mask", tt_json_text(cfg->gym.mask));
     json_object_set_new(out, "state", gym_saves(cfg->space.env_saves));
@@ -346,11 +361,28 @@ static char *s_summary(const json_t *about)
     return tt_sprintf("played by Gymnasium %.32s%s", version ? version : "?", cut);
 }
 
+/*  The worker shows whole screens; observations are those made smaller. */
+static tt_status_t s_shrinks(kind_t *self, uint32_t side)
+{
+    tt_space_t *obs = &self->ops.env.obs;
+    if (obs->kind != TT_SPACE_BOX || obs->dtype != TT_U8 || obs->rank != 2)
+        return tt_err(TT_INVALID, "env.frames makes grey screens smaller; its worker shows something else");
+    if (side > obs->shape[0] || side > obs->shape[1])
+        return tt_err(TT_INVALID, "env.frames.screen_size is %u, but its screen has only %u x %u: take at most %u",
+            side, obs->shape[1], obs->shape[0], obs->shape[0] < obs->shape[1] ? obs->shape[0] : obs->shape[1]);
+    self->shown = *obs;
+    obs->shape[0] = obs->shape[1] = side;
+    return TT_OK;
+}
+
 static tt_status_t s_probe(kind_t *self, bool settles)
 {
+    const json_t *frames = json_object_get(self->asked, "frames");
     TT_TRY(gym_package(&self->package));
     TT_TRY(s_ask(self, settles));
     TT_TRY(gym_describe(&self->ops.env, self->answer.about));
+    if (json_is_object(frames))
+        TT_TRY(s_shrinks(self, (uint32_t)json_integer_value(json_object_get(frames, "screen_size"))));
     self->summary = s_summary(self->answer.about);
     self->ops.env.summary = self->summary;
     return TT_OK;

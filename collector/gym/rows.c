@@ -1,5 +1,6 @@
 #include "collector/gym/rows.h"
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -79,15 +80,55 @@ static void s_point(const gym_rows_t *self, void **to, const size_t *at, uint32_
         to[k] = self->at + at[k];
 }
 
-tt_status_t gym_rows_init(gym_rows_t *self, const tt_env_ops_t *env, uint32_t count, uint32_t workers)
+/* ---- screens ------------------------------------------------------------------------------------------------------------ */
+
+static area_size_t s_size(const tt_space_t *picture)
+{
+    return (area_size_t){.width = picture->shape[1], .height = picture->shape[0]};
+}
+
+static void s_screens(gym_rows_t *self, const tt_space_t *shown, const tt_space_t *obs, uint32_t count)
+{
+    self->screen.area = area_new(s_size(shown), s_size(obs));
+    self->screen.whole = s_row(shown);
+    self->screen.shrunk = s_row(obs);
+    void **seen[] = {self->obs, self->final};
+    for (size_t k = 0; k < TT_COUNT(seen); k++) {
+        self->screen.large[k] = seen[k][0];
+        seen[k][0] = self->screen.small[k] = tt_aligned0(tt_mul(count, self->screen.shrunk));
+    }
+}
+
+static void s_shrink(gym_rows_t *self, size_t k, uint32_t slot)
+{
+    area_shrink(self->screen.area, self->screen.large[k] + slot * self->screen.whole,
+        self->screen.small[k] + slot * self->screen.shrunk);
+}
+
+void gym_rows_shrink(gym_rows_t *self, uint32_t first, uint32_t count)
+{
+    for (uint32_t i = first; self->screen.area && i < first + count; i++) {
+        const uint8_t todo = self->rows.todo[i];
+        if (todo != TT_ENV_STEP && todo != TT_ENV_BEGIN)
+            continue;
+        s_shrink(self, 0, i);
+        if (self->rows.terminated[i] || self->rows.truncated[i])
+            s_shrink(self, 1, i);
+    }
+}
+
+/* ---- all of it ---------------------------------------------------------------------------------------------------------- */
+
+tt_status_t gym_rows_init(
+    gym_rows_t *self, const tt_env_ops_t *env, const tt_space_t *shown, uint32_t count, uint32_t workers)
 {
     size_t obs[TT_COLUMNS_MAX], final[TT_COLUMNS_MAX], action[TT_COLUMNS_MAX];
     *self = (gym_rows_t){.fd = -1, .layout = json_object()};
     self->progress = s_place(self, workers, LINE);
     const size_t todo = s_plain(self, "todo", count, 1), seed = s_plain(self, "seed", count, sizeof(uint32_t));
     const uint32_t actions = s_leaves(self, "action", count, &env->action, action);
-    const uint32_t seen = s_leaves(self, "obs", count, &env->obs, obs);
-    s_leaves(self, "final", count, &env->obs, final);
+    const uint32_t seen = s_leaves(self, "obs", count, shown, obs);
+    s_leaves(self, "final", count, shown, final);
     const size_t reward = s_plain(self, "reward", count, sizeof(float));
     const size_t terminated = s_plain(self, "terminated", count, 1);
     const size_t truncated = s_plain(self, "truncated", count, 1), begun = s_plain(self, "begun", count, 1);
@@ -100,6 +141,8 @@ tt_status_t gym_rows_init(gym_rows_t *self, const tt_env_ops_t *env, uint32_t co
     s_point(self, self->obs, obs, seen);
     s_point(self, self->final, final, seen);
     s_point(self, self->action, action, actions);
+    if (shown != &env->obs)
+        s_screens(self, shown, &env->obs, count);
     self->states = self->at + states;
     self->rows = (tt_env_rows_t){.todo = self->at + todo,
         .seed = (uint32_t *)(void *)(self->at + seed),
@@ -122,6 +165,9 @@ void gym_rows_free(gym_rows_t *self)
     if (self->fd >= 0)
         close(self->fd);
     json_decref(self->layout);
+    area_destroy(self->screen.area);
+    free(self->screen.small[0]);
+    free(self->screen.small[1]);
     *self = (gym_rows_t){.fd = -1};
 }
 

@@ -5,6 +5,7 @@
 #pragma once
 #include <jansson.h>
 #include <stdatomic.h>
+#include "collector/area.h"
 #include "collector/env_batch.h"
 #include "common/base/status.h"
 #include "common/rl/columns.h"
@@ -29,11 +30,21 @@ typedef struct {
     size_t room;           /* bytes of a slot's saved state, 0 = it is not saved                 */
     unsigned char *states; /* [count][room]: how long it is (uint32_t, 0 = none), then it, zeros */
     void *obs[TT_COLUMNS_MAX], *final[TT_COLUMNS_MAX], *action[TT_COLUMNS_MAX];
+    struct {
+        area_t *area;         /* NULL = observations are as workers write them      */
+        uint8_t *large[2];    /* [count] screens each: observations, and finals     */
+        uint8_t *small[2];    /* the same as `obs` and `final` have them, ours alone */
+        size_t whole, shrunk; /* bytes of one                                       */
+    } screen;
     tt_env_rows_t rows; /* points into the memory, and to these three */
 } gym_rows_t;
 
-/*  Zeroed memory for count slots of the table's spaces and states. TT_OS. gym_rows_free takes what is half made, too. */
-tt_status_t gym_rows_init(gym_rows_t *self, const tt_env_ops_t *env, uint32_t count, uint32_t workers);
+/*  Zeroed memory for count slots of the table's spaces and states. shown: what workers write of an observation: the table's, or the
+ *  larger screens that it is made of. TT_OS. gym_rows_free takes what is half made, too. */
+tt_status_t gym_rows_init(
+    gym_rows_t *self, const tt_env_ops_t *env, const tt_space_t *shown, uint32_t count, uint32_t workers);
+/*  A worker has played these slots: their screens, if there are any, as the table has them. */
+void gym_rows_shrink(gym_rows_t *self, uint32_t first, uint32_t count);
 /*  A slot's saved state, from its row and to it: [room] bytes. */
 void gym_rows_state(const gym_rows_t *self, uint32_t slot, void *bytes);
 void gym_rows_put_state(gym_rows_t *self, uint32_t slot, const void *bytes);

@@ -26,7 +26,7 @@ entry_t *config_entry(const tt_config_t *self, const char *key)
 }
 
 static const short_t s_shorts[] = {{"env", "id", "env.id",
-    "'id', 'args', 'stack', 'stack_pad', and for gym: 'python', 'path', 'workers' and 'wrappers'"}};
+    "'id', 'args', 'stack', 'stack_pad', and for gym: 'frames', 'python', 'path', 'workers' and 'wrappers'"}};
 
 const short_t *short_of(const char *key)
 {

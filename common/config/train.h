@@ -26,6 +26,11 @@ typedef struct {
         uint32_t frames; /* 0 and 1: nothing is stacked                       */
         int pad;         /* tt_pad_t                                          */
     } stack;
+    struct {                  /* env.frames: what a step of an Atari game is           */
+        uint32_t screen_size; /* 0: as the environment has it, and the rest is not read */
+        uint32_t frame_skip, noop_max;
+        bool terminal_on_life_loss, clip_reward;
+    } frames;
     uint32_t num_envs;  /* N                                                 */
     uint32_t num_steps; /* T: steps of every env in a batch                  */
     uint32_t lag;       /* 0 lock-step, 1 pipelined, k asynchronous          */

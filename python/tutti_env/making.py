@@ -8,7 +8,7 @@ import os
 import re
 import sys
 
-from tutti_env import frames
+from tutti_env import frames, screens
 from tutti_env.faults import Fault, one_line, raised
 
 # Which extra of gymnasium brings what an env of its own needs.
@@ -199,13 +199,21 @@ class Maker:
         self.spec = _look_up(self.gymnasium, self.id, spec["path"] or [os.getcwd()])
         self.keywords = arguments(spec["args"])
         self.wrappers = spec["wrappers"]
+        self.frames = spec["frames"]
+        if self.frames:
+            screens.check_id(self.id)
+            self.keywords = screens.arguments(self.keywords)
         self.mask, self.looked = spec["mask"], "layout" in spec
 
     def make(self):
         shown = {"render_mode": frames.MODE} if frames.wanted() else {}
         env = _make(self.gymnasium, self.id, self.spec, {**self.keywords, **shown})
+        if self.frames:
+            env = screens.wrap(self.gymnasium, env, self.frames)
         for text in self.wrappers:
             env = _wrap(self.gymnasium, env, text)
+        if self.frames:
+            screens.check_shown(self.gymnasium, env)
         return frames.wrap(self.gymnasium, env, _pip(_extra_of(self.spec) or "gymnasium[other]")) if shown else env
 
     def limit(self):

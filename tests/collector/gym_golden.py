@@ -17,6 +17,7 @@ import ale_py  # noqa: E402
 import gymnasium  # noqa: E402
 import numpy as np  # noqa: E402
 from gymnasium import spaces  # noqa: E402
+from gymnasium.wrappers import AtariPreprocessing, ClipReward  # noqa: E402
 
 gymnasium.register_envs(ale_py)
 BUILD = os.environ["TT_BUILD_DIR"]
@@ -26,7 +27,8 @@ sys.path.insert(0, ENVS)
 SHORT = 4 if os.environ.get("TT_SANITIZE") else 1
 SEED, FIRST, COUNT = 11, 5, 4
 GAMES = [("CartPole-v1", 400), ("Pendulum-v1", 450), ("LunarLander-v3", 400), ("LunarLanderContinuous-v3", 300),
-         ("BipedalWalker-v3", 300), ("HalfCheetah-v5", 1010), ("FrozenLake-v1", 200), ("ALE/Pong-v5", 60), ("tt_gym_envs:TTZoo-v0", 300)]
+         ("BipedalWalker-v3", 300), ("HalfCheetah-v5", 1010), ("FrozenLake-v1", 200), ("ALE/Pong-v5", 60), ("ALE/Pong-v5 frames", 120),
+         ("ALE/Breakout-v5 frames", 250), ("ALE/Qbert-v5 frames", 250), ("tt_gym_envs:TTZoo-v0", 300)]
 
 
 def philox(counter, key):
@@ -86,11 +88,20 @@ def record(space, values):
 # ---- the game -------------------------------------------------------------------------------------------------------
 
 
+def make(name):
+    """`ID frames`: as env.frames has it, by Gymnasium's own wrappers."""
+    name, frames = name.partition(" ")[::2]
+    if not frames:
+        return gymnasium.make(name, disable_env_checker=True)
+    env = AtariPreprocessing(gymnasium.make(name, frameskip=1, disable_env_checker=True), terminal_on_life_loss=True)
+    return ClipReward(env, -1, 1)
+
+
 class Direct:
     """One env, stepped here; a new episode in the step in which one ends."""
 
     def __init__(self, name, env):
-        self.env, self.number, self.episode = gymnasium.make(name, disable_env_checker=True), env, 0
+        self.env, self.number, self.episode = make(name), env, 0
         self.obs = self._reset()
         leaf = self.env.observation_space
         self.nothing = b"".join(bytes(int(np.prod(of.shape or (1,))) * np.dtype(stored(of)).itemsize) for of in leaves(leaf))
@@ -147,7 +158,8 @@ def narrowed(space, value):
 def ours(name, steps, workers, actions):
     env = dict(os.environ, TT_PYTHON=sys.executable, TT_SHARE=os.path.join(BUILD, "share", "tutti"), PYTHONPATH=ENVS,
                PYTHONDONTWRITEBYTECODE="1")
-    words = [PLAY, f"gym:{name}", workers, FIRST, COUNT, steps, SEED]
+    name, *frames = name.split()
+    words = [PLAY, f"gym:{name}", workers, FIRST, COUNT, steps, SEED, *frames]
     done = subprocess.run([*map(str, words)], input=actions, capture_output=True, env=env, timeout=300, check=False)
     assert done.returncode == 0, f"gym_play ended with {done.returncode}: {done.stderr.decode()[-3000:]}"
     return done.stdout

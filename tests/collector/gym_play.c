@@ -1,4 +1,4 @@
-/*  gym_play - one of Gymnasium's environments through the vec: gym_play ID WORKERS FIRST COUNT STEPS SEED. Actions come in on stdin, step by
+/*  gym_play - one of Gymnasium's environments through the vec: gym_play ID WORKERS FIRST COUNT STEPS SEED [frames]. Actions come in on stdin, step by
  *  step and column by column as they are stored; out go the first observations, then of each step the observations, rewards, both
  *  flags, and of every env what it was cut at (zeros where it was not). For gym_golden.py. */
 #include <stdio.h>
@@ -41,11 +41,17 @@ static void s_put_finals(const play_t *self)
     }
 }
 
-static tt_status_t s_open(play_t *self, const char *id, uint32_t workers)
+static tt_status_t s_open(play_t *self, const char *id, uint32_t workers, bool frames)
 {
     tt_train_cfg_t *cfg = tt_new0(sizeof *cfg);
     snprintf(cfg->env, sizeof cfg->env, "%s", id);
     cfg->gym.workers = workers;
+    if (frames) { /* as gym_golden.py wraps it */
+        cfg->frames.screen_size = 84;
+        cfg->frames.frame_skip = 4;
+        cfg->frames.noop_max = 30;
+        cfg->frames.terminal_on_life_loss = cfg->frames.clip_reward = true;
+    }
     const tt_status_t status = tt_env_of(&self->env, cfg);
     free(cfg);
     TT_TRY(status);
@@ -89,11 +95,11 @@ static void s_close(play_t *self)
 
 int main(int argc, char **argv)
 {
-    if (argc != 7)
+    if (argc != 7 && argc != 8)
         return 64;
     play_t self = {
         .first = (uint32_t)atoi(argv[3]), .count = (uint32_t)atoi(argv[4]), .seed = (uint64_t)atoll(argv[6])};
-    tt_status_t status = s_open(&self, argv[1], (uint32_t)atoi(argv[2]));
+    tt_status_t status = s_open(&self, argv[1], (uint32_t)atoi(argv[2]), argc == 8);
     if (status == TT_OK)
         s_put_obs(&self);
     for (int t = 0; status == TT_OK && t < atoi(argv[5]); t++)

@@ -22,6 +22,7 @@ from tutti_env import faults, making, state, trial  # noqa: E402
 
 WRAPPED = ["RecordEpisodeStatistics", "NormalizeObservation", "FrameStackObservation(stack_size=3)"]
 FRAMES = ["GrayscaleObservation", "MaxAndSkipObservation(skip=2)", "FrameStackObservation(stack_size=3)"]
+FRAMED = {"screen_size": 84, "frame_skip": 4, "noop_max": 30, "terminal_on_life_loss": True, "clip_reward": True}
 # (id, arguments, wrappers, by what kinds, or a word of why not)
 ENVS = [("CartPole-v1", [], [], "copy replay"),
         ("CartPole-v1", [], WRAPPED, "copy"),
@@ -29,6 +30,7 @@ ENVS = [("CartPole-v1", [], [], "copy replay"),
         ("Ant-v5", [], [], "copy"),
         ("ALE/Pong-v5", [["frameskip", "1"], ["repeat_action_probability", "0"]], FRAMES, "copy"),
         ("ALE/Pong-v5", [], [], ""),  # sticky actions
+        ("ALE/Breakout-v5 frames", [["repeat_action_probability", "0"]], [], "copy"),
         ("LunarLander-v3", [], [], "replay"),
         ("FrozenLake-v1", [], [], "copy replay"),
         ("Taxi-v4", [], [], "copy replay"),
@@ -38,7 +40,8 @@ ENVS = [("CartPole-v1", [], [], "copy replay"),
 
 
 def maker(env_id, args=(), wrappers=(), mask=""):
-    return making.Maker({"id": env_id, "args": args, "wrappers": wrappers, "path": [], "mask": mask})
+    env_id, framed, _ = env_id.partition(" frames")
+    return making.Maker({"id": env_id, "args": args, "wrappers": wrappers, "path": [], "mask": mask, "frames": FRAMED if framed else None})
 
 
 def part(name, kind, env, text=""):

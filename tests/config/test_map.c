@@ -117,18 +117,18 @@ static void test_messages(void **state)
         {"env: X\nenv.id: Y\n", "f.yaml:2:1: env.id: given twice; first at f.yaml:1:1"},
         {"env: X\nenv: {args: {g: 1}}\n", "f.yaml:2:1: env: given twice; first at f.yaml:1:1"},
         {"env: {args: {g: 1}}\nenv: X\n", "f.yaml:2:1: env: given twice; first at f.yaml:1:1"},
-        {"env: {args: {g: 1}}\n",
-            "f.yaml:1:14: 'env.id' is missing: 'env' holds 'id', 'args', 'stack', 'stack_pad', and for gym: 'python', "
-            "'path', 'workers' and 'wrappers'"},
-        {"env: {name: X}\n",
-            "f.yaml:1:7: 'env.id' is missing: 'env' holds 'id', 'args', 'stack', 'stack_pad', and for gym: 'python', "
-            "'path', 'workers' and 'wrappers'"},
-        {"env: {id: X, g: 1}\n",
-            "f.yaml:1:14: unknown key 'env.g'; 'env' holds 'id', 'args', 'stack', 'stack_pad', and for gym: 'python', "
-            "'path', 'workers' and 'wrappers'"},
+        {"env: {args: {g: 1}}\n", "f.yaml:1:14: 'env.id' is missing: 'env' holds 'id', 'args', 'stack', 'stack_pad', "
+                                  "and for gym: 'frames', 'python', "
+                                  "'path', 'workers' and 'wrappers'"},
+        {"env: {name: X}\n", "f.yaml:1:7: 'env.id' is missing: 'env' holds 'id', 'args', 'stack', 'stack_pad', and for "
+                             "gym: 'frames', 'python', "
+                             "'path', 'workers' and 'wrappers'"},
+        {"env: {id: X, g: 1}\n", "f.yaml:1:14: unknown key 'env.g'; 'env' holds 'id', 'args', 'stack', 'stack_pad', "
+                                 "and for gym: 'frames', 'python', "
+                                 "'path', 'workers' and 'wrappers'"},
         {"env: {id: X, arg: {g: 1}}\n",
             "f.yaml:1:20: unknown key 'env.arg.g'; 'env' holds 'id', 'args', 'stack', 'stack_pad', and for gym: "
-            "'python', 'path', 'workers' and 'wrappers'"},
+            "'frames', 'python', 'path', 'workers' and 'wrappers'"},
         {"env: {id: X, args: 3}\n", "f.yaml:1:14: env.args: '3' is not keys and values; write {key: value}"},
         {"env: {id: X, args: [3]}\n", "f.yaml:1:14: env.args: a list is not keys and values; write {key: value}"},
         {"env: {id: X, args: {a: {b: 1}, a.b.c: 1}}\n",

@@ -78,7 +78,7 @@ static void test_what_is_said(void **state)
                                           "'stop.return_mean' (of the last 100 training episodes)"},
         {"env: x\nenv.type: y\n",
             "f.yaml:2:1: unknown key 'env.type'; 'env' holds 'id', 'args', 'stack', 'stack_pad', and for gym: "
-            "'python', 'path', 'workers' and 'wrappers'"},
+            "'frames', 'python', 'path', 'workers' and 'wrappers'"},
         {"env: x\nseed.type: y\n", "f.yaml:2:1: unknown key 'seed.type'; 'seed' is a value, not a section"},
         {"env: x\nenv_kwargs: {g: 1, deep: {lr: 2}}\n", "f.yaml:2:14: unknown key 'env_kwargs.g'; here it is called "
                                                         "'env.args' (env: {id: ENV, args: {KEY: VALUE}})"},
