@@ -14,6 +14,10 @@ typedef enum {
     TT_STREAM_SHUFFLE = 5, /* who = update, counter = epoch * 2^32 + k-th draw                        */
     TT_STREAM_EVAL = 6,    /* tutti eval: who = episode, counter = k-th draw                          */
     TT_STREAM_REPLAY = 7,  /* who = stripe, counter = step * 2^20 + k-th draw                       */
+    TT_STREAM_NOISE =
+        8, /* of noisy layers, who acts: who = tensor number, counter = step of the envs * 2^20 + k-th draw  */
+    TT_STREAM_NOISE_LEARN =
+        9, /* who learns: who = set * 2^16 + tensor number, counter = optimiser step * 2^20 + k-th draw */
     TT_STREAM_TEST = 255
 } tt_rng_stream_t;
 

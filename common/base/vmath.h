@@ -117,3 +117,16 @@ static inline void tt_sincos_turnf(float *sin_out, float *cos_out, float turn)
     *sin_out = tt_f32_of_bits(s_bits ^ ((quarter & 2) << 30));
     *cos_out = tt_f32_of_bits(c_bits ^ (((quarter + 1) & 2) << 30));
 }
+
+/*  Four standard normals from four words (tt_draw), by Box and Muller: u in (0, 1] keeps the logarithm finite. */
+static inline void tt_normals(const uint32_t word[4], float z[4])
+{
+    for (int pair = 0; pair < 2; pair++) {
+        const float u = (float)((word[2 * pair] >> 8) + 1) * 0x1p-24f;
+        const float radius = __builtin_sqrtf(-2 * tt_logf(u));
+        float s, c;
+        tt_sincos_turnf(&s, &c, (float)(word[2 * pair + 1] >> 8) * 0x1p-24f);
+        z[2 * pair] = radius * c;
+        z[2 * pair + 1] = radius * s;
+    }
+}

@@ -83,6 +83,7 @@ typedef enum {
     TT_WORK_PUT,       /* parameters of a set                                               */
     TT_WORK_GET,       /* a part of them                                                    */
     TT_WORK_BLEND,     /*                                                                   */
+    TT_WORK_NOISE,     /* of noisy layers of a set                                          */
     TT_WORK_FORWARD,   /*                                                                   */
     TT_WORK_COMPUTE,   /* late error: a row number that a table of the pass does not have   */
     TT_WORK_NODE,      /*                                                                   */
@@ -120,6 +121,12 @@ typedef struct {
             uint32_t to, from, groups;
             float tau;
         } blend;
+        struct {
+            tt_net_t *net;
+            uint32_t set;
+            bool drawn; /* else there is none */
+            tt_noise_t from;
+        } noise;
         struct {
             tt_net_t *net;
             uint32_t set;

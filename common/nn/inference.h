@@ -16,6 +16,8 @@ tt_stream_t *tt_inference_stream(const tt_inference_t *self);
 
 /*  Take these as the parameters of set 0. */
 tt_status_t tt_inference_put(tt_inference_t *self, const float *params);
+/*  As tt_net_noise, of set 0. */
+tt_status_t tt_inference_noise(tt_inference_t *self, const tt_noise_t *noise);
 /*  obs[k] -> a row of tt_net_row_bytes, k < rows, through set 0; out as tt_net_forward. Where the spec has a stack: obs[rows][frames],
  *  oldest first. */
 tt_status_t tt_inference_run(tt_inference_t *self, const void *const *obs, size_t rows, float *const *out);

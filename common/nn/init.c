@@ -118,6 +118,16 @@ static void (*const s_inits[])(const layer_t *layer) = {
 
 /* ---- a network ------------------------------------------------------------------------------------------------------ */
 
+/*  The deviations of a weight and its bias: all alike. */
+static void s_deviate(const tt_tensor_t *weight, const tt_tensor_t *pair, float noise, float *params)
+{
+    const float deviation = (float)((double)noise / sqrt((double)weight->rows));
+    for (size_t i = 0; i < (size_t)weight->rows * weight->cols; i++)
+        params[pair[0].offset + i] = deviation;
+    for (size_t o = 0; o < weight->cols; o++)
+        params[pair[1].offset + o] = deviation;
+}
+
 /*  One tower from its first tensor on, which is number `first` of the network: streams of Philox are numbered so. */
 static size_t s_init_tower(const tt_net_t *self, uint32_t t, size_t first, uint64_t seed, float gain, float *params)
 {
@@ -136,8 +146,10 @@ static size_t s_init_tower(const tt_net_t *self, uint32_t t, size_t first, uint6
             s_norm(&layer);
         else
             s_inits[self->spec.init](&layer);
+        if (tower->noise > 0)
+            s_deviate(weight, weight + tt_spec_deviations(&self->spec, t), tower->noise, params);
     }
-    return first + 2 * (size_t)tt_spec_layers(&self->spec, t) + (tower->log_std > 0);
+    return first + tt_spec_tower_tensors(&self->spec, t);
 }
 
 tt_status_t tt_net_init(tt_net_t *self, tt_stream_t *stream, uint64_t seed, const float *gain, float log_std0)

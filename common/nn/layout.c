@@ -21,6 +21,17 @@ uint32_t tt_spec_layers(const tt_net_spec_t *spec, uint32_t t)
     return tower->kind == TT_TOWER_DUELING ? 0 : tower->hidden_count + (tower->out > 0);
 }
 
+size_t tt_spec_deviations(const tt_net_spec_t *spec, uint32_t t)
+{
+    return 2 * (size_t)tt_spec_layers(spec, t) + (spec->tower[t].log_std > 0);
+}
+
+size_t tt_spec_tower_tensors(const tt_net_spec_t *spec, uint32_t t)
+{
+    const bool noisy = spec->tower[t].noise > 0;
+    return tt_spec_deviations(spec, t) + (noisy ? 2 * (size_t)tt_spec_layers(spec, t) : 0);
+}
+
 /*  How many numbers tower t gives to those that read it, a trunk. */
 static uint32_t s_width(const tt_net_spec_t *spec, uint32_t t)
 {
@@ -74,9 +85,10 @@ uint64_t tt_spec_tower_params(const tt_net_spec_t *spec, uint32_t t)
     const tt_tower_t *tower = &spec->tower[t];
     if (tower->kind == TT_TOWER_ENCODER)
         return s_encoder_sum(spec, t, false);
+    const uint64_t times = tower->noise > 0 ? 2 : 1;
     uint64_t count = tower->log_std;
     for (uint32_t l = 0; l < tt_spec_layers(spec, t); l++)
-        count += ((uint64_t)s_in(spec, tower, l) + 1) * s_units(tower, l);
+        count += times * ((uint64_t)s_in(spec, tower, l) + 1) * s_units(tower, l);
     return count;
 }
 
@@ -171,6 +183,18 @@ static size_t s_name_encoder(const tt_net_spec_t *spec, uint32_t t, tt_tensor_t 
     return count;
 }
 
+/*  Of each weight and bias of a noisy tower one more of its shape, "<tensor>_sigma". */
+static size_t s_name_deviations(const tt_net_spec_t *spec, uint32_t t, const tt_tensor_t *means, tt_tensor_t *tensors)
+{
+    const size_t count = spec->tower[t].noise > 0 ? 2 * (size_t)tt_spec_layers(spec, t) : 0;
+    for (size_t i = 0; i < count; i++) {
+        tensors[i] = means[i];
+        const size_t length = strlen(means[i].name);
+        snprintf(tensors[i].name + length, sizeof tensors[i].name - length, "_sigma");
+    }
+    return count;
+}
+
 /*  "<tower>.0.weight", ".0.bias", ".2.weight" ...: the numbers of an nn.Sequential that has an activation between. */
 static size_t s_name_mlp(const tt_net_spec_t *spec, uint32_t t, tt_tensor_t *tensors)
 {
@@ -189,7 +213,7 @@ static size_t s_name_mlp(const tt_net_spec_t *spec, uint32_t t, tt_tensor_t *ten
         snprintf(tensors[count].name, sizeof tensors[count].name, "%s.log_std", tower->name);
         count++;
     }
-    return count;
+    return count + s_name_deviations(spec, t, tensors, tensors + count);
 }
 
 static size_t s_name_tower(const tt_net_spec_t *spec, uint32_t t, tt_tensor_t *tensors)

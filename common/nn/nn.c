@@ -39,9 +39,9 @@ static void s_lay_out(tt_net_t *self)
     self->grad_count = tt_net_grad_count(&self->spec);
     const tt_tensor_t *tensor = self->tensors;
     for (uint32_t t = 0; t < self->spec.towers; t++) {
-        tensor += 2 * (size_t)tt_spec_layers(&self->spec, t);
         if (self->spec.tower[t].log_std)
-            self->log_std_at[t] = tensor++->offset;
+            self->log_std_at[t] = tensor[2 * (size_t)tt_spec_layers(&self->spec, t)].offset;
+        tensor += tt_spec_tower_tensors(&self->spec, t);
     }
 }
 
@@ -116,6 +116,17 @@ tt_status_t tt_net_blend(tt_net_t *self, tt_stream_t *stream, uint32_t to, uint3
         return tt_err(TT_INVALID, "network: tau is %g; 0 to 1 is possible", (double)tau);
     return self->device->ops->queue(
         stream, &(tt_work_t){.kind = TT_WORK_BLEND, .blend = {self, to, from, groups, tau}});
+}
+
+tt_status_t tt_net_noise(tt_net_t *self, tt_stream_t *stream, uint32_t set, const tt_noise_t *noise)
+{
+    TT_CHECK(set < self->sets);
+    if (!tt_net_noisy(&self->spec))
+        return TT_OK;
+    tt_work_t work = {.kind = TT_WORK_NOISE, .noise = {.net = self, .set = set, .drawn = noise != NULL}};
+    if (noise)
+        work.noise.from = *noise;
+    return self->device->ops->queue(stream, &work);
 }
 
 tt_status_t tt_net_forward(

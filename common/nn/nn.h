@@ -21,6 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "common/base/limits.h"
+#include "common/base/rng.h"
 #include "common/base/status.h"
 #include "common/nn/device.h"
 
@@ -91,6 +92,9 @@ typedef struct {
     uint32_t log_std; /* L: floats of <name>.log_std beside it, at most A; 0 = there is none       */
     uint32_t group;   /* 0 for the first tower; then that of the tower before, or one more         */
     tt_tower_kind_t kind;
+    float
+        noise; /* MLP: > 0: its layers are noisy (Fortunato et al. 2018, arXiv:1706.10295, factorised): beside each weight and bias stands a
+                    deviation, <tensor>_sigma, at first noise / sqrt(inputs); 0: they are not                   */
     uint32_t value, advantage; /* DUELING: numbers of two MLPs before it, with heads of 1 and of `out`          */
     /* ENCODER: */
     uint32_t layer, layers; /* spec.layer[layer .. layer + layers - 1], at least one                         */
@@ -199,6 +203,18 @@ tt_status_t tt_net_get_log_std(const tt_net_t *self, tt_stream_t *stream, uint32
 
 /*  p_to = fma(tau, p_from - p_to, p_to) in the groups of the mask (bit g is group g), 0 <= tau <= 1; 1 copies. */
 tt_status_t tt_net_blend(tt_net_t *self, tt_stream_t *stream, uint32_t to, uint32_t from, uint32_t groups, float tau);
+
+/*  Which noise noisy layers have: a pure function of these, of the set and of the layer. */
+typedef struct {
+    uint64_t seed;
+    tt_rng_stream_t stream; /* TT_STREAM_NOISE and the like     */
+    uint64_t clock;         /* below 2^44; one more, other noise */
+} tt_noise_t;
+
+/*  From here on the noisy layers of a set compute with mean + deviation x noise, the same for all rows, whatever their parameters
+ *  become. NULL: with means, as at first. Nothing where no layer is noisy. */
+tt_status_t tt_net_noise(tt_net_t *self, tt_stream_t *stream, uint32_t set, const tt_noise_t *noise);
+bool tt_net_noisy(const tt_net_spec_t *spec);
 
 /*  The first `rows` of a table of observations (rows of tt_net_row_bytes; TT_INVALID: it has fewer). Fills out[t][rows][A] of each
  *  tower; out[t] may be NULL and is then not computed, and is not read for a trunk. `out` itself is read at once. */

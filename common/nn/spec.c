@@ -169,6 +169,14 @@ size_t tt_net_row_bytes(const tt_net_spec_t *spec)
     return bytes;
 }
 
+bool tt_net_noisy(const tt_net_spec_t *spec)
+{
+    bool noisy = false;
+    for (uint32_t t = 0; t < spec->towers; t++)
+        noisy |= spec->tower[t].noise > 0;
+    return noisy;
+}
+
 uint32_t tt_spec_sets(const tt_net_spec_t *spec)
 {
     return spec->sets ? spec->sets : 1;
@@ -313,6 +321,9 @@ static tt_status_t s_check_tower(const tt_net_spec_t *spec, uint32_t t)
         return tt_err(TT_INVALID, "network: %s has neither hidden layers nor an output", tower->name);
     if ((size_t)tower->kind >= TT_COUNT(s_checks))
         return tt_err(TT_INVALID, "network: %s: kind %d is unknown", tower->name, (int)tower->kind);
+    if (!(tower->noise >= 0 && tower->noise <= TT_NOISE_MAX) || (tower->noise > 0 && tower->kind != TT_TOWER_MLP))
+        return tt_err(TT_INVALID, "network: %s: noise %g; 0 to %d is possible, and 0 where it is no MLP", tower->name,
+            (double)tower->noise, TT_NOISE_MAX);
     TT_TRY(s_check_group(spec, t));
     return s_checks[tower->kind](spec, t);
 }

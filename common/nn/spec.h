@@ -7,18 +7,22 @@
 #pragma once
 #include "common/nn/nn.h"
 
-enum { TT_NN_TENSORS_MAX = TT_TOWERS_MAX * (2 * (TT_HIDDEN_MAX + 1) + 1) + 2 * TT_ENCODER_LAYERS_MAX };
+enum { TT_NN_TENSORS_MAX = TT_TOWERS_MAX * (4 * (TT_HIDDEN_MAX + 1) + 1) + 2 * TT_ENCODER_LAYERS_MAX };
 
 /*  TT_INVALID: a number is out of range; the text names it. */
 tt_status_t tt_spec_check(const tt_net_spec_t *spec);
 
-/*  Fill tensors[TT_NN_TENSORS_MAX], tower after tower: weight and bias of each layer, then log_std. Returns how many. The
+/*  Fill tensors[TT_NN_TENSORS_MAX], tower after tower: weight and bias of each layer, then log_std, then
+ *  the deviations of each weight and bias, where it is noisy. Returns how many. The
  *  spec must be valid. */
 size_t tt_spec_tensors(const tt_net_spec_t *spec, tt_tensor_t *tensors);
 /*  Floats of a set, with the zeros between groups; of a spec whose towers are valid. */
 uint64_t tt_spec_params(const tt_net_spec_t *spec);
 /*  How many layers of tower t have a weight and a bias among them, its head too; none of a dueling one. */
 uint32_t tt_spec_layers(const tt_net_spec_t *spec, uint32_t t);
+/*  Tensors of tower t; how many stand before its deviations. */
+size_t tt_spec_tower_tensors(const tt_net_spec_t *spec, uint32_t t);
+size_t tt_spec_deviations(const tt_net_spec_t *spec, uint32_t t);
 /*  Parameters of tower t alone, its log_std among them. */
 uint64_t tt_spec_tower_params(const tt_net_spec_t *spec, uint32_t t);
 /*  Bytes of a part in a row, up to where the next one begins. */

@@ -98,19 +98,6 @@ void tt_cat_log_prob(const float *logits, size_t rows, uint32_t A, const int32_t
     s_scratch_free(e, stack);
 }
 
-/*  Four standard normals from four words: u in (0, 1] keeps the logarithm finite. */
-static void s_normals(const uint32_t word[4], float z[4])
-{
-    for (int pair = 0; pair < 2; pair++) {
-        const float u = (float)((word[2 * pair] >> 8) + 1) * 0x1p-24f;
-        const float radius = sqrtf(-2 * tt_logf(u));
-        float s, c;
-        tt_sincos_turnf(&s, &c, tt_unit_f32(word[2 * pair + 1]));
-        z[2 * pair] = radius * c;
-        z[2 * pair + 1] = radius * s;
-    }
-}
-
 /*  Draw k of a step: its low 8 bits beside the clock, the rest (more than 1024 dimensions) above it. */
 static uint64_t s_counter(uint64_t clock, uint64_t k)
 {
@@ -129,7 +116,7 @@ void tt_gauss_sample_row(const float *mean, const float *log_std, uint32_t A, co
         uint32_t word[4];
         float z[4];
         tt_dist_words(draw, row, k + a / 4, word);
-        s_normals(word, z);
+        tt_normals(word, z);
         for (uint32_t d = 0; d < 4 && a + d < A; d++)
             action[a + d] = mean[a + d] + tt_expf(log_std[a + d]) * z[d];
     }

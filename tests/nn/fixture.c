@@ -209,6 +209,27 @@ const tt_net_spec_t fixture_specs[] = {
             MEAN(3, 2, 2, 1, 1, 1, TT_NN_NONE), MEAN(1, 1, 1, 1, 0, 0, TT_NN_RELU), NORM(TT_NN_NONE)},
         .tower = {{.name = "encoder", ENCODER(0, 5), PICTURE(0, 9, 8, 3)}, {.name = "actor", .from = 1, .out = 2},
             {.name = "critic", .from = 1, LAYERS(7), .out = 1}}},
+    /* noisy layers: read in place, in panels and padded; a dueling tower's, on a trunk without */
+    {.obs = 6,
+        .towers = 5,
+        .sets = 2,
+        .ride = 3,
+        .tower = {{.name = "trunk", RELU, LAYERS(24, 20)},
+            {.name = "value", .from = 1, RELU, LAYERS(16, 70), .out = 1, .noise = 0.5f},
+            {.name = "advantage", .from = 1, LAYERS(17), .out = 5, .noise = 1},
+            {.name = "q", .out = 5, .kind = TT_TOWER_DUELING, .value = 1, .advantage = 2},
+            {.name = "own", LAYERS(9), .out = 2, .group = 1, .noise = 0.25f}}},
+    /* a noisy trunk, and heads alone, one with deviations of its own, behind pictures */
+    {.obs = 120,
+        .parts = 1,
+        .part = {{.bytes = true, .elements = 120, .divisor = 1}},
+        .towers = 4,
+        .layers = 1,
+        .layer = {CONV(6, 3, 3, 1, 1, 0, 0, TT_NN_RELU)},
+        .tower = {{.name = "encoder", ENCODER(0, 1), PICTURE(0, 6, 5, 4)},
+            {.name = "trunk", .from = 1, LAYERS(18), .noise = 0.5f},
+            {.name = "actor", .from = 2, .out = 3, .log_std = 2, .noise = 0.5f},
+            {.name = "critic", .from = 2, .out = 1}}},
 };
 const size_t fixture_spec_count = TT_COUNT(fixture_specs), fixture_pair_count = 11;
 
@@ -335,6 +356,18 @@ bool fixture_build(place_t *self, const char *build)
     return true;
 }
 
+const tt_noise_t fixture_noise = {.seed = 31, .stream = TT_STREAM_NOISE_LEARN, .clock = 5};
+
+double fixture_normal(uint32_t number, size_t i)
+{
+    uint32_t word[4];
+    tt_draw(word, fixture_noise.seed, fixture_noise.stream, number, fixture_noise.clock * (1 << 20) + i / 4);
+    const uint32_t *pair = word + i % 4 / 2 * 2;
+    const double radius = sqrt(-2 * log(((pair[0] >> 8) + 1) / 16777216.0));
+    const double turn = 6.283185307179586 * ((pair[1] >> 8) / 16777216.0);
+    return radius * (i % 2 ? sin(turn) : cos(turn));
+}
+
 tt_net_t *fixture_net(const place_t *place, const tt_net_spec_t *spec)
 {
     tt_net_t *net = NULL;
@@ -346,13 +379,17 @@ tt_net_t *fixture_net(const place_t *place, const tt_net_spec_t *spec)
         for (size_t i = 0; i < (size_t)tensors[t].rows * tensors[t].cols; i++) {
             const float x = fixture_number(100 + (uint32_t)t, i);
             float *at = &params[tensors[t].offset + i];
-            if (strstr(tensors[t].name, "weight"))
+            if (strstr(tensors[t].name, "_sigma"))
+                *at = x * 0.4f / sqrtf((float)tensors[t].rows);
+            else if (strstr(tensors[t].name, "weight"))
                 *at = x * 1.7f / sqrtf((float)tensors[t].rows);
             else
                 *at = strstr(tensors[t].name, "log_std") ? -0.3f + 0.2f * x : 0.3f * x;
         }
-    for (uint32_t set = 0; set == 0 || set < spec->sets; set++)
+    for (uint32_t set = 0; set == 0 || set < spec->sets; set++) {
         assert_ok(tt_net_put(net, place->stream, set, params));
+        assert_ok(tt_net_noise(net, place->stream, set, &fixture_noise));
+    }
     free(params);
     return net;
 }

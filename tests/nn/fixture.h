@@ -38,8 +38,11 @@ rows_t fixture_rows(const tt_net_spec_t *spec, size_t rows);
 rows_t fixture_rows_next(const tt_net_spec_t *spec, size_t rows);
 void fixture_rows_free(rows_t *rows);
 
-/*  A network with parameters of stream 1, scaled to the layer's width; log_std around -0.3; the same in all sets. */
+/*  A network with parameters of stream 1, scaled to the layer's width; log_std around -0.3; the same in all sets, but for the noise. */
 tt_net_t *fixture_net(const place_t *place, const tt_net_spec_t *spec);
+/*  The noise that noisy layers have in it; for the reference: that of tensor `number` in set 0, before the root is taken. */
+extern const tt_noise_t fixture_noise;
+double fixture_normal(uint32_t number, size_t i);
 /*  A copy of a set's parameters; free() it. */
 float *fixture_params(const place_t *place, const tt_net_t *net, uint32_t set);
 

@@ -20,6 +20,36 @@ static const tt_tensor_t *find(const reference_t *self, const char *fmt, ...)
     return NULL;
 }
 
+static double root(double x)
+{
+    return x < 0 ? -sqrt(-x) : sqrt(x);
+}
+
+/*  What noise multiplies the deviations of a layer by: of `in` inputs, and behind them `out` outputs. */
+static double *noise(const reference_t *self, const tt_tensor_t *w)
+{
+    const uint32_t number = (uint32_t)(w - self->tensors);
+    double *eps = malloc((w->rows + w->cols) * sizeof *eps);
+    for (uint32_t i = 0; i < w->rows; i++)
+        eps[i] = root(fixture_normal(number, i));
+    for (uint32_t o = 0; o < w->cols; o++)
+        eps[w->rows + o] = root(fixture_normal(number + 1, o));
+    return eps;
+}
+
+/*  x[in] -> y[out], the part that noise adds. */
+static void add_noise(const reference_t *self, const tt_tensor_t *w, const double *params, const double *x, double *y)
+{
+    const tt_tensor_t *dw = find(self, "%s_sigma", w->name), *db = find(self, "%s_sigma", w[1].name);
+    double *in = noise(self, w), *out = in + w->rows;
+    for (uint32_t o = 0; o < w->cols; o++) {
+        y[o] += params[db->offset + o] * out[o];
+        for (uint32_t i = 0; i < w->rows; i++)
+            y[o] += x[i] * params[dw->offset + i * w->cols + o] * in[i] * out[o];
+    }
+    free(in);
+}
+
 /*  x[in] -> out; what a head gives, or a trunk's last layer. */
 static void run_layers(const reference_t *self, uint32_t t, const double *params, double *x)
 {
@@ -32,9 +62,11 @@ static void run_layers(const reference_t *self, uint32_t t, const double *params
             y[o] = params[b->offset + o];
             for (uint32_t i = 0; i < w->rows; i++)
                 y[o] += x[i] * params[w->offset + i * w->cols + o];
-            if (l < tower->hidden_count)
-                y[o] = tower->activation == TT_NN_TANH ? tanh(y[o]) : fmax(y[o], 0);
         }
+        if (tower->noise > 0)
+            add_noise(self, w, params, x, y);
+        for (uint32_t o = 0; o < w->cols && l < tower->hidden_count; o++)
+            y[o] = tower->activation == TT_NN_TANH ? tanh(y[o]) : fmax(y[o], 0);
         memcpy(x, y, w->cols * sizeof *x);
     }
     free(y);

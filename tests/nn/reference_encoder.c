@@ -215,7 +215,7 @@ size_t reference_encoder(const reference_t *self, uint32_t t, const double *para
 {
     walk_t walk = {self, &self->spec->tower[t], params, obs, self->tensors};
     for (uint32_t before = 0; before < t; before++)
-        walk.at += 2 * tt_spec_layers(self->spec, before) + (self->spec->tower[before].log_std > 0);
+        walk.at += tt_spec_tower_tensors(self->spec, before);
     const numbers_t end = run(&walk, &self->spec->layer[walk.tower->layer], walk.tower->layers, look(&walk));
     const size_t count = count_of(&end);
     memcpy(out, end.x, count * sizeof *out);

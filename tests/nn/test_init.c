@@ -47,6 +47,12 @@ static void s_check_tower(
     for (uint32_t a = 0; a < tower->log_std; a++)
         assert_true(params[(*at)->offset + a] == LOG_STD0);
     *at += tower->log_std > 0;
+    for (uint32_t l = 0; tower->noise > 0 && l < tt_spec_layers(spec, t); l++, *at += 2)
+        for (size_t i = 0; i < (size_t)(*at)->rows * (*at)->cols; i++) {
+            const float deviation = (float)((double)tower->noise / sqrt((*at)->rows));
+            assert_true(params[(*at)->offset + i] == deviation);
+            assert_true(params[(*at)[1].offset + i % (*at)->cols] == deviation);
+        }
 }
 
 static float *s_params(const place_t *place, tt_net_t *net, uint32_t set)

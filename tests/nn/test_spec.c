@@ -312,6 +312,7 @@ static void check_init(const place_t *place, const tt_net_spec_t *spec)
         for (uint32_t a = 0; a < tower->log_std; a++)
             assert_true(params[tensor->offset + a] == -0.5f);
         tensor += tower->log_std > 0;
+        tensor += tt_spec_tower_tensors(spec, t) - tt_spec_deviations(spec, t);
     }
     for (uint32_t set = 1; set < spec->sets; set++) {
         assert_ok(tt_net_get(net, place->stream, set, other));

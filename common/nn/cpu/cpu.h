@@ -78,6 +78,8 @@ typedef struct {
     float *head_grad[TT_TOWERS_MAX];             /* [outs][in16]                          */
 } cpu_lane_t;
 
+typedef struct cpu_noise cpu_noise_t; /* noise.c: of noisy layers */
+
 typedef struct {
     const tt_kernels_t *kernels;
     const tt_net_spec_t *spec; /* the network's */
@@ -88,6 +90,7 @@ typedef struct {
     size_t stacked;               /* bytes of a row in a lane, whole vectors */
     uint32_t back[TT_TOWERS_MAX]; /* the way back: dueling towers; then readers in their order, then their trunk */
     cpu_tower_t (*tower)[TT_TOWERS_MAX]; /* owned; by set */
+    cpu_noise_t *noise;                  /* owned */
     cpu_lane_t *lanes;
 } cpu_net_t;
 
@@ -95,6 +98,8 @@ typedef struct {
 tt_status_t cpu_net_new(tt_net_t *net);
 void cpu_net_free(tt_net_t *net);
 void cpu_net_refresh(const tt_net_t *net, uint32_t set, uint32_t groups);
+/*  Of noisy towers alone. */
+void cpu_net_refresh_noisy(const tt_net_t *net, uint32_t set);
 /*  Zeroed memory of the device. */
 float *cpu_new_floats(tt_device_t *device, size_t rows, size_t cols);
 /*  A layer's copies; tensors: its weight and bias. `back`: the gradient of its input is wanted. */
@@ -143,6 +148,15 @@ void cpu_dueling_backward(const float *d_q, size_t outs, float *d_value, float *
 
 /*  forward.c */
 tt_status_t cpu_forward(const tt_work_t *work);
+
+/*  noise.c. The floats that a tower's layers read, in the places of the parameters: these, or those with noise; what the latter are,
+ *  after the parameters of groups have changed; the gradients of deviations, when a shard ends. */
+cpu_noise_t *cpu_noise_new(const tt_net_t *net);
+void cpu_noise_free(const tt_net_t *net, cpu_noise_t *self);
+const float *cpu_noise_weights(const tt_net_t *net, uint32_t set, uint32_t t);
+void cpu_noise_refresh(const tt_net_t *net, uint32_t set, uint32_t groups);
+void cpu_noise_back(const tt_net_t *net, float *grad);
+tt_status_t cpu_noise(const tt_work_t *work);
 
 /*  pass.c: the rows of a shard through an objective. A plan is made once for all shards: which towers each view computes and
  *  which are walked back, as bits; where the tables lie that the loss reads. */

@@ -82,7 +82,7 @@ static const tt_tensor_t *s_build_encoder(
     const cpu_value_t *last = &tower->encoder->value[tower->encoder->last];
     tower->gives16 = last->stride;
     tower->backward = back[last->activation];
-    return tensors + 2 * (size_t)tt_spec_layers(&net->spec, t);
+    return tensors + tt_spec_tower_tensors(&net->spec, t);
 }
 
 /*  Only set 0 is trained, so that only there the way back needs copies. Returns the tensors behind the tower's. */
@@ -103,13 +103,14 @@ static const tt_tensor_t *s_build_tower(
     if (spec->kind == TT_TOWER_ENCODER)
         return s_build_encoder(net, set, t, tower, tensors);
     tower->layers = spec->hidden_count;
+    const float *weights = cpu_noise_weights(net, set, t);
     for (uint32_t l = 0; l < tower->layers; l++)
-        cpu_layer_build(&tower->layer[l], net->device, &tensors[2 * l], &tensors[2 * l + 1], net->params[set],
+        cpu_layer_build(&tower->layer[l], net->device, &tensors[2 * l], &tensors[2 * l + 1], weights,
             set == 0 && (l > 0 || !tower->reads_obs));
     if (spec->out)
         s_build_head(tower, net->device, &tensors[2 * tower->layers], &tensors[2 * tower->layers + 1]);
     tower->gives16 = tower->layers ? tower->layer[tower->layers - 1].out16 : 0;
-    return tensors + 2 * (size_t)tt_spec_layers(&net->spec, t) + (spec->log_std > 0);
+    return tensors + tt_spec_tower_tensors(&net->spec, t);
 }
 
 /*  Tower t behind all that read it. */
@@ -246,11 +247,12 @@ tt_status_t cpu_net_new(tt_net_t *net)
     self->flat = s_has_flat(&net->spec);
     self->obs16 = s_whole(net->spec.obs);
     self->stacked = tt_align(tt_net_row_bytes(&net->spec), 64);
+    self->noise = cpu_noise_new(net);
+    net->impl = self; /* parameters of 0 have copies of 0 */
     s_build_towers(self, net);
     self->lanes = tt_array0(net->device->lanes, sizeof *self->lanes);
     for (uint32_t i = 0; i < net->device->lanes; i++)
         s_build_lane(net, self, &self->lanes[i]);
-    net->impl = self; /* parameters of 0 have copies of 0 */
     return TT_OK;
 }
 
@@ -286,6 +288,7 @@ void cpu_net_free(tt_net_t *net)
         for (uint32_t t = 0; t < net->spec.towers; t++)
             s_free_tower(net->device, &self->tower[set][t]);
     free(self->tower);
+    cpu_noise_free(net, self->noise);
     free(self);
     net->impl = NULL;
 }
@@ -310,19 +313,31 @@ static void s_refresh_head(const cpu_tower_t *tower, const float *params)
     memcpy(tower->head_bias, params + tower->bias_at, tower->outs * sizeof(float));
 }
 
-void cpu_net_refresh(const tt_net_t *net, uint32_t set, uint32_t groups)
+static void s_refresh_tower(const tt_net_t *net, uint32_t set, uint32_t t)
 {
     const cpu_net_t *self = net->impl;
-    const float *params = net->params[set];
-    for (uint32_t t = 0; t < net->spec.towers; t++) {
-        const cpu_tower_t *tower = &self->tower[set][t];
-        if (!(groups >> tower->group & 1))
-            continue;
-        for (uint32_t l = 0; l < tower->layers; l++)
-            cpu_layer_refresh(self->kernels, &tower->layer[l], params);
-        if (tower->head)
-            s_refresh_head(tower, params);
-        if (tower->encoder)
-            cpu_encoder_refresh(self->kernels, tower->encoder);
-    }
+    const cpu_tower_t *tower = &self->tower[set][t];
+    const float *weights = cpu_noise_weights(net, set, t);
+    for (uint32_t l = 0; l < tower->layers; l++)
+        cpu_layer_refresh(self->kernels, &tower->layer[l], weights);
+    if (tower->head)
+        s_refresh_head(tower, weights);
+    if (tower->encoder)
+        cpu_encoder_refresh(self->kernels, tower->encoder);
+}
+
+void cpu_net_refresh(const tt_net_t *net, uint32_t set, uint32_t groups)
+{
+    cpu_noise_refresh(net, set, groups);
+    for (uint32_t t = 0; t < net->spec.towers; t++)
+        if (groups >> net->spec.tower[t].group & 1)
+            s_refresh_tower(net, set, t);
+}
+
+void cpu_net_refresh_noisy(const tt_net_t *net, uint32_t set)
+{
+    cpu_noise_refresh(net, set, UINT32_MAX);
+    for (uint32_t t = 0; t < net->spec.towers; t++)
+        if (net->spec.tower[t].noise > 0)
+            s_refresh_tower(net, set, t);
 }

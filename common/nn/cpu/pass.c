@@ -162,4 +162,5 @@ void cpu_shard(const cpu_plan_t *plan, const cpu_lane_t *lane, uint32_t first, u
     for (uint32_t t = 0; t < net->spec.towers; t++)
         if (plan->back >> t & 1)
             cpu_tower_put_head_grad(&self->tower[0][t], lane->head_grad[t], grad);
+    cpu_noise_back(net, grad);
 }
