@@ -72,6 +72,8 @@ static void s_print_tower(FILE *out, const sums_t *self, uint32_t t)
     for (uint32_t l = 0; l < tower->hidden_count; l++)
         fprintf(out, " -> %u %s", tower->hidden[l], tower->activation == TT_NN_RELU ? "relu" : "tanh");
     s_print_head(out, tower);
+    if (tower->noise > 0)
+        fprintf(out, ", noisy");
     if (tt_spec_layers(&self->net, t))
         fprintf(out, ": %s parameters", figure_count(self->params[t], number));
     fprintf(out, "\n");

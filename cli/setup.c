@@ -326,6 +326,7 @@ static tt_status_t s_put_actor(tt_setup_t *self)
     snprintf(origin, sizeof origin, "algorithm %s", self->algorithm->name);
     tt_config_put(self->config, "actor.kind", kinds[actor.kind], origin);
     tt_config_put(self->config, "actor.dueling", actor.dueling ? "true" : "false", origin);
+    s_put_part(self->config, "actor.noisy", (double)actor.noisy, origin);
     s_put_part(self->config, "actor.epsilon", actor.epsilon, origin);
     s_put_part(self->config, "actor.epsilon_end", actor.epsilon_end, origin);
     s_put_whole(self->config, "actor.epsilon_rows", actor.epsilon_rows, origin);

@@ -260,6 +260,13 @@ static void s_rows(const rollout_t *self, uint32_t first, uint32_t count, void *
         out[c] = (char *)self->at.column[first + c] + at * self->columns->at[first + c].bytes;
 }
 
+/*  One for each step, the same for all envs of the job: it does not depend on who plays them. */
+static tt_status_t s_draw_noise(rollout_t *self)
+{
+    const tt_noise_t noise = {.seed = self->cfg.seed, .stream = TT_STREAM_NOISE, .clock = self->clock[0]};
+    return tt_inference_noise(self->cfg.net, &noise);
+}
+
 /*  What the policy makes of rows: heads and values, either may be NULL. */
 static tt_status_t s_evaluate(rollout_t *self, const void *const *row, uint32_t rows, float *head, float *value)
 {
@@ -296,6 +303,7 @@ static tt_status_t s_explore(
 {
     for (uint32_t i = 0; i < self->E; i++)
         self->epsilon[i] = (float)tt_epsilon(&self->cfg.actor, self->clock[i] * self->cfg.num_envs + self->who[i]);
+    TT_TRY(s_draw_noise(self));
     TT_TRY(s_evaluate(self, row, self->E, self->head, NULL));
     self->finite = self->finite && s_finite(self->head, (size_t)self->E * self->policy.out);
     tt_policy_explore(&self->policy, self->head, mask, self->E, self->epsilon, draw, action[0]);

@@ -150,6 +150,17 @@ static tt_status_t s_from_replay(
     return s_put_inputs(self, minibatch, minibatch->rows);
 }
 
+/*  One for each step and set: whoever computes a part of the step, now or again, has the same. */
+tt_status_t compute_noise(compute_t *self, uint64_t step)
+{
+    const model_t *model = self->model;
+    const tt_noise_t noise = {.seed = model->train.seed, .stream = TT_STREAM_NOISE_LEARN, .clock = step};
+    const uint32_t sets = tt_net_spec(model->net)->sets;
+    for (uint32_t set = 0; set == 0 || set < sets; set++)
+        TT_TRY(tt_net_noise(model->net, model->stream, set, &noise));
+    return TT_OK;
+}
+
 tt_status_t compute_gradients(
     compute_t *self, const tt_minibatch_t *minibatch, const void *const units[TT_FRAMES], uint32_t lo, uint32_t hi)
 {

@@ -26,6 +26,8 @@ tt_status_t compute_batch(compute_t *self, const tt_batch_t *batch);
 /*  The network over the rows of that batch. */
 tt_evaluator_t compute_evaluator(compute_t *self);
 
+/*  The noise of noisy layers, of all sets, for an optimiser step of the run (position_t.made). */
+tt_status_t compute_noise(compute_t *self, uint64_t step);
 /*  The gradients of shards lo .. hi-1 of a minibatch; NULL: of nothing, a sum of zeros.
  *  units: REPLAY: observations by frame and position, rows side by side, those of the run's shards are read. BATCH: NULL. */
 tt_status_t compute_gradients(

@@ -114,6 +114,7 @@ static tt_status_t s_gradients(core_t *self, const tt_minibatch_t *minibatch, ui
 {
     const data_t *data = &self->data;
     const uint32_t shards = self->model.train.learner.shards;
+    TT_TRY(compute_noise(data->compute, self->at.made));
     if (!data->memory || !minibatch)
         return compute_gradients(data->compute, minibatch, NULL, lo, hi);
     memory_gather(data->memory, tt_sums_first(shards, minibatch->rows, lo), tt_sums_first(shards, minibatch->rows, hi));

@@ -74,6 +74,7 @@ static const tt_synonym_t s_synonyms[] = {
 
     /* the step */
     {"lr", "algorithm.learning_rate", NULL},
+    {"sigma0", "algorithm.noisy_sigma", NULL},
     {"anneal_lr", "algorithm.anneal", "linear for true, none for false"},
     {"lr_schedule", "algorithm.anneal", "none or linear; nothing adapts to the KL divergence"},
     {"discount", "algorithm.gamma", NULL},
@@ -194,7 +195,6 @@ static const tt_synonym_t s_synonyms[] = {
     {"capture_video", NULL, "nothing is rendered; leave it away"},
     {"use_sde", NULL, "there is no state-dependent exploration; leave it away"},
     {"use_rnn", NULL, "there are no recurrent networks; leave it away"},
-    {"noisy", NULL, "there are no noisy networks; leave it away"},
     {"num_atoms", NULL, "values are expected ones, not distributions; leave it away"},
     {"optimize_memory_usage", NULL, "an observation is stored once; leave it away"},
 };

@@ -143,6 +143,8 @@ const tt_cfg_field_t tt_train_fields[] = {
         .help = "how collectors act (filled in from the algorithm)"},
     {"actor.dueling", TT_CFG_BOOL, AT(actor.dueling), "false",
         .help = "argmax: values of choices are made of the state's and advantages (filled in from the algorithm)"},
+    {"actor.noisy", TT_CFG_F32, AT(actor.noisy), "0", 0, TT_NOISE_MAX,
+        .help = "argmax: layers of heads are noisy, with so much at first; 0 = none (filled in from the algorithm)"},
     {"actor.epsilon", TT_CFG_F64, AT(actor.epsilon), "0", 0, 1,
         .help = "argmax: probability of a uniform choice, at first (filled in from the algorithm)",
         .resume = TT_CFG_FREE},

@@ -31,14 +31,25 @@ tt_status_t tt_train_columns(tt_columns_t **self_p, const tt_train_cfg_t *cfg)
     return TT_CONFIG;
 }
 
+/*  As in Rainbow: what comes behind the encoder, or behind the trunk of a dueling network. */
+static void s_make_noisy(tt_net_spec_t *spec, float noise)
+{
+    for (uint32_t t = 0; t < spec->towers; t++)
+        if (spec->tower[t].kind == TT_TOWER_MLP && spec->tower[t].out)
+            spec->tower[t].noise = noise;
+}
+
 static tt_net_spec_t s_towers(const tt_train_cfg_t *cfg, const tt_columns_t *columns)
 {
     tt_policy_t policy;
     tt_policy_of(&policy, columns);
     const tt_nn_activation_t activation = cfg->network.activation == TT_ACT_RELU ? TT_NN_RELU : TT_NN_TANH;
-    if (cfg->actor.kind == TT_ACT_ARGMAX)
-        return (cfg->actor.dueling ? tt_net_dueling : tt_net_one)(
+    if (cfg->actor.kind == TT_ACT_ARGMAX) {
+        tt_net_spec_t spec = (cfg->actor.dueling ? tt_net_dueling : tt_net_one)(
             "q", columns->flat, cfg->network.hidden.at, cfg->network.hidden.count, activation, policy.out);
+        s_make_noisy(&spec, cfg->actor.noisy);
+        return spec;
+    }
     /* an encoder that both read needs no trunk behind it */
     const bool trunk = cfg->network.shared && (cfg->network.hidden.count || !tt_has_encoder(cfg));
     return (trunk ? tt_net_shared : tt_net_actor_critic)(

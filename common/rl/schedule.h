@@ -19,6 +19,7 @@ typedef struct {
     double epsilon, epsilon_end;     /* ARGMAX: probability of a uniform choice, at first and later on */
     uint64_t epsilon_rows;           /* from the one to the other in a straight line; 0 = at once      */
     uint64_t random_rows;            /* epsilon is 1 before that row                                   */
+    float noisy;                     /* ARGMAX: > 0: towers with a head have noisy layers (common/nn/nn.h) */
     bool dueling;                    /* ARGMAX: "q" is made of a value and advantages (common/nn/nn.h)  */
     char groups[TT_GROUPS_TEXT_MAX]; /* parts of the weights, in words (common/job/groups.h); "" = one */
 } tt_actor_t;

@@ -21,6 +21,10 @@ const tt_cfg_field_t dqn_fields[] = {
         .help = "the trained network chooses, the target network says what that is worth", .resume = TT_CFG_GIVEN},
     {"algorithm.dueling", TT_CFG_BOOL, AT(dueling), "false",
         .help = "the network says what a state is worth, and how much better each choice is"},
+    {"algorithm.noisy", TT_CFG_BOOL, AT(noisy), "false",
+        .help = "layers of the heads are noisy, which explores in place of epsilon"},
+    {"algorithm.noisy_sigma", TT_CFG_F32, AT(noisy_sigma), "0.5", 1e-3, TT_NOISE_MAX,
+        .help = "of noisy layers: their deviations at first, times the root of the inputs"},
     {"algorithm.n_step", TT_CFG_U32, AT(n_step), "1", 1, REPLAY_AHEAD_MAX,
         .help = "rewards of a return before the target network goes on"},
     {"algorithm.loss", TT_CFG_ENUM, AT(loss), "huber", .choices = "huber|mse",
@@ -35,10 +39,10 @@ const tt_cfg_field_t dqn_fields[] = {
         .help = "env steps for which gradient_steps are made"},
     {"algorithm.gradient_steps", TT_CFG_U32, AT(gradient_steps), "1", 1, 1e6,
         .help = "optimizer steps for train_every env steps"},
-    {"algorithm.epsilon_start", TT_CFG_F64, AT(epsilon_start), "1", 0, 1, .help = "probability of any choice at first",
-        .resume = TT_CFG_GIVEN},
-    {"algorithm.epsilon_end", TT_CFG_F64, AT(epsilon_end), "0.05", 0, 1, .help = "the same, later on",
-        .resume = TT_CFG_GIVEN},
+    {"algorithm.epsilon_start", TT_CFG_F64, AT(epsilon_start), "-1", -1, 1,
+        .help = "probability of any choice at first; -1 = 1, or 0 where layers are noisy", .resume = TT_CFG_GIVEN},
+    {"algorithm.epsilon_end", TT_CFG_F64, AT(epsilon_end), "-1", -1, 1,
+        .help = "the same, later on; -1 = 0.05, or 0 where layers are noisy", .resume = TT_CFG_GIVEN},
     {"algorithm.epsilon_steps", TT_CFG_U64, AT(epsilon_steps), "0", 0, 1e15,
         .help = "env steps from the one to the other; 0 = a tenth of stop.env_steps", .resume = TT_CFG_GIVEN},
     COMMON_MAX_GRAD_NORM("10"),
@@ -80,6 +84,38 @@ static uint64_t s_batch(const tt_train_cfg_t *train)
     return (uint64_t)train->num_envs * train->num_steps;
 }
 
+double dqn_epsilon_start(const dqn_cfg_t *cfg)
+{
+    const double usual = cfg->noisy ? 0 : 1;
+    return cfg->epsilon_start == DQN_USUAL ? usual : cfg->epsilon_start;
+}
+
+double dqn_epsilon_end(const dqn_cfg_t *cfg)
+{
+    const double usual = cfg->noisy ? 0 : 0.05;
+    return cfg->epsilon_end == DQN_USUAL ? usual : cfg->epsilon_end;
+}
+
+static tt_status_t s_check_usual(const tt_config_t *config, const char *key, double value)
+{
+    if (value >= 0 || value == DQN_USUAL)
+        return TT_OK;
+    return BAD(key, "%g is no probability: 0 to 1, or -1 for the usual", value);
+}
+
+static tt_status_t s_check_epsilon(const tt_config_t *config, const tt_train_cfg_t *train, const dqn_cfg_t *cfg)
+{
+    const double start = dqn_epsilon_start(cfg), end = dqn_epsilon_end(cfg);
+    TT_TRY(s_check_usual(config, "algorithm.epsilon_start", cfg->epsilon_start));
+    TT_TRY(s_check_usual(config, "algorithm.epsilon_end", cfg->epsilon_end));
+    if (end > start)
+        return BAD("algorithm.epsilon_end", "%g is more than algorithm.epsilon_start, which is %g (%s)", end, start,
+            tt_config_origin(config, "algorithm.epsilon_start"));
+    if (end < start && !cfg->epsilon_steps && !train->stop.env_steps)
+        return BAD("algorithm.epsilon_steps", "0 is a tenth of stop.env_steps, which is not set: set one of both");
+    return TT_OK;
+}
+
 static tt_status_t s_check_steps(const tt_config_t *config, const tt_train_cfg_t *train, const dqn_cfg_t *cfg)
 {
     const uint32_t shards = train->learner.shards, wanted = (cfg->batch_size + shards / 2) / shards * shards;
@@ -99,12 +135,7 @@ static tt_status_t s_check_steps(const tt_config_t *config, const tt_train_cfg_t
             "%" PRIu64 " env steps, but stop.env_steps is %" PRIu64 " (%s): nothing would "
             "be learned",
             cfg->learning_starts, end, tt_config_origin(config, "stop.env_steps"));
-    if (cfg->epsilon_end > cfg->epsilon_start)
-        return BAD("algorithm.epsilon_end", "%g is more than algorithm.epsilon_start, which is %g (%s)",
-            cfg->epsilon_end, cfg->epsilon_start, tt_config_origin(config, "algorithm.epsilon_start"));
-    if (cfg->epsilon_end < cfg->epsilon_start && !cfg->epsilon_steps && !end)
-        return BAD("algorithm.epsilon_steps", "0 is a tenth of stop.env_steps, which is not set: set one of both");
-    return TT_OK;
+    return s_check_epsilon(config, train, cfg);
 }
 
 /*  Clocks that a replay must hold so that each stripe always has a unit: N envs lie side by side in as many stripes, and each
@@ -202,10 +233,11 @@ void dqn_shape(const tt_train_cfg_t *train, const dqn_cfg_t *cfg, tt_shape_t *ou
 {
     const uint64_t end = train->stop.env_steps;
     out->actor = (tt_actor_t){.kind = TT_ACT_ARGMAX,
-        .epsilon = cfg->epsilon_start,
-        .epsilon_end = cfg->epsilon_end,
+        .epsilon = dqn_epsilon_start(cfg),
+        .epsilon_end = dqn_epsilon_end(cfg),
         .epsilon_rows = cfg->epsilon_steps ? cfg->epsilon_steps : end / 10,
         .random_rows = cfg->learning_starts,
+        .noisy = cfg->noisy ? cfg->noisy_sigma : 0,
         .dueling = cfg->dueling};
     out->feed = (tt_feed_t){.source = TT_FEED_REPLAY,
         .capacity = cfg->replay.capacity * s_row_bytes(train),

@@ -7,19 +7,21 @@
 #include "learner/algorithm.h"
 #include "learner/algorithms/common_options.h"
 
+enum { DQN_USUAL = -1 };
 typedef enum { DQN_HUBER, DQN_MSE } dqn_error_t; /* order of the choices of loss */
 
 typedef struct {
     common_cfg_t common;
     uint32_t batch_size, n_step;
-    bool double_q, dueling;
+    bool double_q, dueling, noisy;
+    float noisy_sigma;
     int loss;              /* dqn_error_t                                   */
     uint64_t target_every; /* env steps                                     */
     float tau;
     uint64_t learning_starts; /* env steps                                     */
     uint32_t train_every, gradient_steps;
-    double epsilon_start, epsilon_end;
-    uint64_t epsilon_steps; /* env steps; 0 = a tenth of stop.env_steps      */
+    double epsilon_start, epsilon_end; /* DQN_USUAL: dqn_epsilon_start, dqn_epsilon_end */
+    uint64_t epsilon_steps;            /* env steps; 0 = a tenth of stop.env_steps      */
     struct {
         uint64_t capacity; /* transitions                                   */
         bool prioritized;
@@ -40,6 +42,10 @@ tt_status_t dqn_check(const tt_config_t *config, const tt_train_cfg_t *train, co
 /*  Collectors act by the best choice with epsilon, at random before learning starts; steps come from a replay. Its bytes are
  *  `capacity` rows of what is stored of one: observation, mask, action, reward and both flags. */
 void dqn_shape(const tt_train_cfg_t *train, const dqn_cfg_t *cfg, tt_shape_t *out);
+
+/*  What epsilon comes to: the usual where it is not given, or 0 where noise explores. */
+double dqn_epsilon_start(const dqn_cfg_t *cfg);
+double dqn_epsilon_end(const dqn_cfg_t *cfg);
 
 /*  Is the target network to follow after this step? It does after the first step that is made once another multiple of
  *  target_every was inserted. A pure function of the settings and of where the run stands. */

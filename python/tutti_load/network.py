@@ -60,7 +60,7 @@ class Policy(torch.nn.Module):
         self.requires_grad_(False).eval()
 
     def _build(self, checkpoint):
-        towers = [name for name in checkpoint.names() if name.split(".")[0] in TOWERS]
+        towers = [name for name in checkpoint.names() if name.split(".")[0] in TOWERS and not name.endswith("_sigma")]  # it acts without noise
         weights = {name: checkpoint.array(name) for name in towers}
         layers = words_of(checkpoint.setting("network", "encoder", "none"))
         self._picture = self._find_picture(layers, checkpoint.setting("network", "picture", ""))

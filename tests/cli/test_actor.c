@@ -179,7 +179,8 @@ static void test_a_learner_refuses_another_actor(void **state)
     (void)state;
     static const char job[] = "env: CartPole-v1\nspace: {obs: 'float32[4]', action: discrete(2), env_state: 8}\n";
     static const char *const others[][3] = {{"ppo", "argmax", "kind"}, {"a2c", "argmax", "kind"},
-        {"best", "sample", "kind"}, {"best", "argmax, dueling: true", "dueling"}};
+        {"best", "sample", "kind"}, {"best", "argmax, dueling: true", "dueling"},
+        {"best", "argmax, noisy: 0.5", "noisy"}};
     for (size_t i = 0; i < TT_COUNT(others); i++) {
         char *text = tt_sprintf("%salgorithm: {name: %s}\nactor: {kind: %s}\n", job, others[i][0], others[i][1]);
         char words[128];

@@ -346,15 +346,15 @@ static const case_t s_cases[] = {
     {"MountainCar-v0", 401, true, true, {0}, 1, TT_PAD_RESET},
     {"Zoo-v0", 60, false, true, {0}, 1, TT_PAD_RESET},
     {"Zoo-v0", 60, true, true, {0}, 1, TT_PAD_RESET},
-    {"CartPole-v1", 64, false, false, {TT_ACT_ARGMAX, 1, 0.1, 900, 0, false, ""}, 1, TT_PAD_RESET},
-    {"MountainCar-v0", 401, true, true, {TT_ACT_ARGMAX, 0.5, 0, 2000, 300, false, ""}, 1, TT_PAD_RESET},
-    {"Bridled", 64, false, false, {TT_ACT_ARGMAX, 0.5, 0.5, 0, 0, false, ""}, 1, TT_PAD_RESET},
+    {"CartPole-v1", 64, false, false, {TT_ACT_ARGMAX, 1, 0.1, 900, 0, 0, false, ""}, 1, TT_PAD_RESET},
+    {"MountainCar-v0", 401, true, true, {TT_ACT_ARGMAX, 0.5, 0, 2000, 300, 0, false, ""}, 1, TT_PAD_RESET},
+    {"Bridled", 64, false, false, {TT_ACT_ARGMAX, 0.5, 0.5, 0, 0, 0, false, ""}, 1, TT_PAD_RESET},
     {"CartPole-v1", 64, true, false, {0}, 3, TT_PAD_RESET},
     {"CartPole-v1", 2, false, false, {0}, 5, TT_PAD_RESET},
     {"Pendulum-v1", 450, true, true, {0}, 4, TT_PAD_ZERO},
     {"Zoo-v0", 60, true, true, {0}, 2, TT_PAD_ZERO},
     {"Zoo-v0", 60, false, true, {0}, 7, TT_PAD_RESET},
-    {"MountainCar-v0", 401, true, true, {TT_ACT_ARGMAX, 0.5, 0, 2000, 300, false, ""}, 4, TT_PAD_ZERO},
+    {"MountainCar-v0", 401, true, true, {TT_ACT_ARGMAX, 0.5, 0, 2000, 300, 0, false, ""}, 4, TT_PAD_ZERO},
 };
 
 static void s_open_case(world_t *w, const case_t *c)

@@ -25,6 +25,7 @@ algorithm:
   n_step: 3
   double: true
   dueling: {dueling}
+  noisy: {noisy}
 replay:
   capacity: 4000
   prioritized: {prioritized}
@@ -38,11 +39,11 @@ SHAPES = [(2, 2), (3, 4), (1, 2)]
 KEYS = ("weights_sha256", "env_steps", "updates", "episodes", "return_mean")
 
 
-def s_config(world, prioritized, count=12_000, dueling=False, normalized=False):
+def s_config(world, prioritized, count=12_000, dueling=False, noisy=False, normalized=False):
     text = JOB.format(prioritized="true" if prioritized else "false", dueling="true" if dueling else "false",
-                      hidden="[32, 16]" if dueling else "[32]", steps=steps(count))
+                      noisy="true" if noisy else "false", hidden="[32, 16]" if dueling else "[32]", steps=steps(count))
     text += "normalize: {obs: true}\n" if normalized else ""
-    return world.config(text, name=f"dqn-{prioritized}-{dueling}-{normalized}-{count}.yaml")
+    return world.config(text, name=f"dqn-{prioritized}-{dueling}-{noisy}-{normalized}-{count}.yaml")
 
 
 def s_supported(name):
@@ -50,8 +51,8 @@ def s_supported(name):
         return name in file.read()
 
 
-def s_matrix(world, lag, prioritized, dueling=False, shapes=SHAPES, normalized=False):
-    config = s_config(world, prioritized, dueling=dueling, normalized=normalized)
+def s_matrix(world, lag, prioritized, shapes=SHAPES, **options):
+    config = s_config(world, prioritized, **options)
     first = world.train(config, f"lag={lag}", seed=7)
     for collectors, learners in shapes:
         other = world.train(config, f"lag={lag}", f"collector.replicas={collectors}", f"learner.replicas={learners}", seed=7)
@@ -86,6 +87,11 @@ def test_normalized(world):
     first = s_matrix(world, 1, True, shapes=[(2, 2), (3, 4)], normalized=True)
     other = world.train(s_config(world, True), "lag=1", seed=7)
     check(first["weights_sha256"] != other["weights_sha256"], "normalize.obs changes nothing")
+
+
+def test_noisy(world):
+    """Whoever acts or learns draws the same noise."""
+    s_matrix(world, 1, True, dueling=True, noisy=True, shapes=[(2, 2), (3, 4)])
 
 
 def s_await_ready(world, run_dir):
@@ -142,9 +148,9 @@ def test_scaled(world):
     world.check_same(summary, config, *sets, seed=3, what="after scaling")
 
 
-def s_resumed(world, dueling, normalized=False):
+def s_resumed(world, dueling, **options):
     """Stopped in the middle, and resumed from its snapshot: the replay comes back with it."""
-    config = s_config(world, True, dueling=dueling, normalized=normalized)
+    config = s_config(world, True, dueling=dueling, **options)
     process, run_dir = world.start_run(config, ENDLESS, seed=4)
     world.await_steps(run_dir, steps(4_000), process)
     stopped = world.stop(process, run_dir)
@@ -167,14 +173,21 @@ def test_resumed_normalized(world):
     s_resumed(world, False, normalized=True)
 
 
+def test_resumed_noisy(world):
+    """Its noise goes on where it was."""
+    s_resumed(world, False, noisy=True)
+
+
 LEARNS = """\
 env: CartPole-v1
 num_envs: 4
 num_steps: 16
-network: {hidden: [64, 64], activation: relu}
+network: {hidden: [64, 64], activation: relu, init: INIT}
 algorithm:
   name: dqn
+  double: NOISY
   dueling: DUELING
+  noisy: NOISY
   learning_rate: 5e-4
   batch_size: 64
   learning_starts: 1000
@@ -188,13 +201,14 @@ stop: {env_steps: 80k}
 """
 
 
-def s_learns(world, dueling):
+def s_learns(world, dueling, noisy=False):
     """From nothing to standing for nearly as long as an episode lasts; the same bits everywhere, so no luck is in it."""
     if SANITIZED:
         print("        too slow here: left out", flush=True)
         return
-    text = LEARNS.replace("DUELING", "true" if dueling else "false")
-    run = world.train(world.config(text, name=f"learns-{dueling}.yaml"), seed=1)
+    text = LEARNS.replace("DUELING", "true" if dueling else "false").replace("NOISY", "true" if noisy else "false")
+    text = text.replace("INIT", "uniform" if noisy else "orthogonal")
+    run = world.train(world.config(text, name=f"learns-{dueling}-{noisy}.yaml"), seed=1)
     done = world.tutti("eval", run["run_dir"], "--episodes", 50, "--output", "json")
     equal(done.returncode, 0, f"tutti eval: {done.stderr}")
     mean = json.loads(done.stdout)["return_mean"]
@@ -209,6 +223,11 @@ def test_learns_dueling(world):
     s_learns(world, True)
 
 
-main(test_learns, test_learns_dueling, test_uniform_lag_0, test_prioritized_lag_1, test_dueling, test_kills_lag_0, test_kills_lag_1,
-     test_normalized, test_kills_normalized, test_resumed_normalized,
-     test_scaled, test_resumed, test_resumed_dueling)
+def test_learns_noisy(world):
+    """Without epsilon; from uniform weights, as those who published it."""
+    s_learns(world, True, noisy=True)
+
+
+main(test_learns, test_learns_dueling, test_learns_noisy, test_uniform_lag_0, test_prioritized_lag_1, test_dueling, test_noisy,
+     test_kills_lag_0, test_kills_lag_1, test_normalized, test_kills_normalized, test_resumed_normalized,
+     test_scaled, test_resumed, test_resumed_dueling, test_resumed_noisy)

@@ -55,7 +55,8 @@ static void test_defaults(void **state)
     assert_true(cfg.batch_size == 32 && cfg.n_step == 1 && !cfg.double_q && !cfg.dueling && cfg.loss == DQN_HUBER);
     assert_true(cfg.target_every == 10000 && cfg.tau == 1);
     assert_true(cfg.learning_starts == 100 && cfg.train_every == 4 && cfg.gradient_steps == 1);
-    assert_true(cfg.epsilon_start == 1 && cfg.epsilon_end == 0.05);
+    assert_true(!cfg.noisy && cfg.noisy_sigma == 0.5f);
+    assert_true(dqn_epsilon_start(&cfg) == 1 && dqn_epsilon_end(&cfg) == 0.05);
     assert_true(cfg.replay.capacity == 1000000 && !cfg.replay.prioritized);
     const tt_opt_spec_t opt = common_opt_spec(&cfg.common);
     assert_true(opt.kind == TT_OPT_ADAM && opt.eps == 1e-8f && opt.max_norm == 10);
@@ -83,6 +84,9 @@ static void test_what_is_refused(void **state)
         {"algorithm: {batch_size: 1}\n", "algorithm.batch_size: 1 ", "nearest: 2"},
         {"algorithm: {learning_starts: 50k}\n", "algorithm.learning_starts: 50000", "stop.env_steps is 50000"},
         {"algorithm: {epsilon_end: 0.5, epsilon_start: 0.4}\n", "algorithm.epsilon_end: 0.5", "which is 0.4"},
+        {"algorithm: {epsilon_start: -0.5}\n", "algorithm.epsilon_start: -0.5", "-1 for the usual"},
+        {"algorithm: {noisy: true, epsilon_end: 0.1}\n", "algorithm.epsilon_end: 0.1", "which is 0"},
+        {"algorithm: {noisy_sigma: 0}\n", "algorithm.noisy_sigma", "0.001"},
         {"algorithm: {n_step: 257}\n", "algorithm.n_step", "256"},
         {"algorithm: {loss: l1}\n", "algorithm.loss", "huber"},
         {"algorithm: {dueling: 2}\n", "test.yaml:1:13: algorithm.dueling", "true or false"},
@@ -226,6 +230,13 @@ static void test_shape(void **state)
     assert_true(shape.feed.start == 1000 && shape.feed.every == 256 && shape.feed.steps == 128);
     assert_true(shape.feed.alpha == 0 && shape.ride == 0 && shape.sets == 2);
     assert_int_equal(shape.feed.capacity, 100000 * (4 * 4 + 4 + 4 + 1 + 1));
+
+    assert_true(shape.actor.noisy == 0);
+
+    shape = (tt_shape_t){0};
+    assert_ok(s_read("algorithm: {noisy: true, noisy_sigma: 0.25}\n", &train, &cfg));
+    s_dqn()->shape(&train, &cfg, &shape);
+    assert_true(shape.actor.noisy == 0.25f && shape.actor.epsilon == 0 && shape.actor.epsilon_end == 0);
 
     train.space.mask = true;
     shape = (tt_shape_t){0};
