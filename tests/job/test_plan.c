@@ -1,0 +1,198 @@
+/*  What stands above the groups: which rules exclude each other, deadline, time to live, suspension, the limit of restarts. */
+#include <stdlib.h>
+#include <string.h>
+#include "tests/job/world.h"
+
+static void s_round(world_t *w)
+{
+    tt_plan_t plan;
+    world_plan(w, &plan);
+    world_do(w, &plan);
+    tt_plan_clear(&plan);
+}
+
+static void s_refused(const world_t *w, const char *words)
+{
+    assert_int_equal(tt_rules_check(&w->rules), TT_CONFIG);
+    assert_non_null(strstr(tt_err_text(), words));
+}
+
+static void test_rules_that_exclude_each_other_are_refused(void **state)
+{
+    (void)state;
+    world_t w;
+    world_init(&w);
+    tt_group_t *a = world_group(&w, TT_ID_RANDOM, TT_FAILURE_REPLACE, TT_DECIDES_FIRST, 1);
+    s_refused(&w, "needs a place 0");
+    a->identity = TT_ID_ORDINAL;
+    a->on_failure = TT_FAILURE_RESTART_JOB;
+    s_refused(&w, "needs a place 0");
+    a->decides = TT_DECIDES_ALL;
+    a->want = -1;
+    s_refused(&w, "needs a number");
+    a->want = 2;
+    a->min = 3;
+    s_refused(&w, "2 of at least 3");
+    a->min = 2;
+    a->after = 1;
+    s_refused(&w, "comes after group 1");
+    a->after = TT_GROUP_NONE;
+    assert_ok(tt_rules_check(&w.rules));
+    tt_group_t *b = world_group(&w, TT_ID_RANDOM, TT_FAILURE_REPLACE, TT_DECIDES_NONE, 1);
+    b->name = "a";
+    s_refused(&w, "two groups are named 'a'");
+    b->name = "b";
+    a->after = 1;
+    s_refused(&w, "has no place 0");
+}
+
+static void test_a_job_that_runs_too_long_fails_and_is_cleaned(void **state)
+{
+    (void)state;
+    world_t w;
+    world_init(&w);
+    world_group(&w, TT_ID_ORDINAL, TT_FAILURE_REPLACE, TT_DECIDES_ALL, 2);
+    w.rules.deadline_s = 60;
+    w.rules.clean = TT_CLEAN_ALL;
+    s_round(&w);
+    w.now_s += 1000; /* it has not begun: nothing has run out */
+    s_round(&w);
+    assert_int_equal(w.state.stage, TT_STAGE_PENDING);
+    for (size_t i = 0; i < w.replica_count; i++)
+        world_run(&w, &w.replicas[i]);
+    s_round(&w);
+    assert_int_equal(w.state.stage, TT_STAGE_RUNNING);
+    w.now_s += 59;
+    s_round(&w);
+    assert_int_equal(w.state.stage, TT_STAGE_RUNNING);
+    w.now_s += 1;
+    world_settle(&w, 20);
+    assert_int_equal(w.state.stage, TT_STAGE_FAILED);
+    assert_int_equal(w.last.why, TT_WHY_DEADLINE);
+    assert_int_equal(w.replica_count, 0);
+    world_free(&w);
+}
+
+static void test_a_job_that_is_over_goes_after_its_time(void **state)
+{
+    (void)state;
+    world_t w;
+    tt_plan_t plan;
+    world_init(&w);
+    world_group(&w, TT_ID_ORDINAL, TT_FAILURE_FAIL, TT_DECIDES_FIRST, 1);
+    w.rules.ttl_s = 30;
+    s_round(&w);
+    world_run(&w, w.replicas);
+    world_end(&w, w.replicas, 0);
+    s_round(&w);
+    assert_int_equal(w.state.stage, TT_STAGE_SUCCEEDED);
+    world_plan(&w, &plan);
+    assert_int_equal(plan.again_s, 30);
+    tt_plan_clear(&plan);
+    w.now_s += 29;
+    s_round(&w);
+    assert_false(w.forgotten);
+    w.now_s += 1;
+    s_round(&w);
+    assert_true(w.forgotten);
+    world_free(&w);
+}
+
+static void s_suspended(tt_failure_t on_failure)
+{
+    world_t w;
+    world_init(&w);
+    world_group(&w, TT_ID_ORDINAL, on_failure, TT_DECIDES_ALL, 3);
+    world_settle(&w, 50);
+    assert_int_equal(w.state.stage, TT_STAGE_RUNNING);
+    world_end(&w, world_get(&w, "a-1"), 0);
+    w.rules.suspend = true;
+    world_settle(&w, 50);
+    assert_int_equal(w.state.stage, TT_STAGE_SUSPENDED);
+    assert_int_equal(w.replica_count, 1); /* who ended well needs not do it again */
+    assert_int_equal(w.state.started_s, 0);
+    w.rules.suspend = false;
+    world_settle(&w, 50);
+    assert_int_equal(w.state.stage, TT_STAGE_RUNNING);
+    assert_int_equal(world_alive(&w, 0), 2);
+    assert_int_equal(w.state.restarts, 0);
+    world_free(&w);
+}
+
+static void test_nobody_of_a_suspended_job_runs_and_it_goes_on(void **state)
+{
+    (void)state;
+    s_suspended(TT_FAILURE_REPLACE);
+    s_suspended(TT_FAILURE_RESTART_JOB);
+}
+
+/*  One whose place is kept and that fails again and again is counted each time, others beside it are not. */
+static void test_restarts_of_a_place_are_counted_to_the_limit(void **state)
+{
+    (void)state;
+    world_t w;
+    world_init(&w);
+    world_group(&w, TT_ID_ORDINAL, TT_FAILURE_REPLACE, TT_DECIDES_ALL, 2);
+    w.rules.backoff_limit = 2;
+    world_settle(&w, 50);
+    for (int i = 1; i <= 2; i++) {
+        world_end(&w, world_get(&w, "a-0"), 1);
+        world_settle(&w, 50);
+        assert_int_equal(w.state.restarts, i);
+        assert_int_equal(world_alive(&w, 0), 2);
+    }
+    world_end(&w, world_get(&w, "a-0"), 1);
+    world_settle(&w, 50);
+    assert_int_equal(w.state.stage, TT_STAGE_FAILED);
+    assert_int_equal(w.last.why, TT_WHY_LIMIT);
+    world_free(&w);
+}
+
+/*  By exit code: the program's own mistake ends the job, a signal does not. */
+static void test_an_exit_code_decides_whether_it_comes_again(void **state)
+{
+    (void)state;
+    world_t w;
+    world_init(&w);
+    world_group(&w, TT_ID_ORDINAL, TT_FAILURE_REPLACE, TT_DECIDES_ALL, 2)->final_codes = TT_CODES_PLAIN;
+    world_settle(&w, 50);
+    world_end(&w, world_get(&w, "a-1"), 137);
+    world_settle(&w, 50);
+    assert_int_equal(w.state.stage, TT_STAGE_RUNNING);
+    world_end(&w, world_get(&w, "a-1"), 127);
+    world_settle(&w, 50);
+    assert_int_equal(w.state.stage, TT_STAGE_FAILED);
+    assert_int_equal(w.last.why, TT_WHY_CODE);
+    world_free(&w);
+}
+
+/*  Fewer than are wanted are enough where the rules say so. */
+static void test_a_minimum_is_enough_to_run(void **state)
+{
+    (void)state;
+    world_t w;
+    world_init(&w);
+    world_group(&w, TT_ID_RANDOM, TT_FAILURE_REPLACE, TT_DECIDES_NONE, 3)->min = 2;
+    s_round(&w);
+    world_run(&w, &w.replicas[0]);
+    s_round(&w);
+    assert_int_equal(w.state.stage, TT_STAGE_PENDING);
+    world_run(&w, &w.replicas[1]);
+    s_round(&w);
+    assert_int_equal(w.state.stage, TT_STAGE_RUNNING);
+    world_free(&w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rules_that_exclude_each_other_are_refused),
+        cmocka_unit_test(test_a_job_that_runs_too_long_fails_and_is_cleaned),
+        cmocka_unit_test(test_a_job_that_is_over_goes_after_its_time),
+        cmocka_unit_test(test_nobody_of_a_suspended_job_runs_and_it_goes_on),
+        cmocka_unit_test(test_restarts_of_a_place_are_counted_to_the_limit),
+        cmocka_unit_test(test_an_exit_code_decides_whether_it_comes_again),
+        cmocka_unit_test(test_a_minimum_is_enough_to_run),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

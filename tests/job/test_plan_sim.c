@@ -1,0 +1,316 @@
+/*  Jobs of every combination of identity, failure and completion rule in a world where anything happens at any time, from seeds. What
+ *  must hold holds after every step; once it is quiet the job is as its rules say, and when its replicas end well it ends so. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "common/base/rng.h"
+#include "tests/job/world.h"
+
+#ifdef __SANITIZE_ADDRESS__ /* slower by far */
+enum { SEEDS = 12, STEPS = 120 };
+#else
+enum { SEEDS = 60, STEPS = 120 };
+#endif
+
+typedef struct {
+    world_t w;
+    uint64_t seed, draws;
+    tt_stage_t final; /* NEW: not yet */
+} sim_t;
+
+static uint32_t s_draw(void *ctx)
+{
+    sim_t *self = ctx;
+    uint32_t words[4];
+    tt_draw(words, self->seed, TT_STREAM_TEST, 0, self->draws++);
+    return words[0];
+}
+
+static uint32_t s_below(sim_t *self, uint32_t n)
+{
+    return tt_below(s_draw(self), n);
+}
+
+/* ---- what happens --------------------------------------------------------------------------------------------------------- */
+
+static void s_replica_event(sim_t *self)
+{
+    world_t *w = &self->w;
+    if (w->replica_count == 0)
+        return;
+    tt_replica_t *replica = &w->replicas[s_below(self, (uint32_t)w->replica_count)];
+    const uint32_t what = s_below(self, 100);
+    const bool alive = tt_replica_alive(replica);
+    if (what < 50 && alive)
+        world_run(w, replica);
+    else if (what < 55 && alive)
+        replica->ready = false;
+    else if (what < 64 && alive && replica->state == TT_REPLICA_RUNNING)
+        world_end(w, replica, (const int[]){0, 1, 137}[s_below(self, 3)]);
+    else if (what < 68 && alive) { /* its host goes away */
+        world_end(w, replica, 137);
+        replica->disrupted = replica->lost = true;
+    } else if (what < 70 && replica->state == TT_REPLICA_PENDING && alive) {
+        world_end(w, replica, 255);
+        replica->refused = true;
+    } else if (what < 76)
+        replica->deleting = true;
+    else if (what < 80 || (what < 95 && replica->deleting))
+        world_remove(w, replica);
+}
+
+static void s_other_event(sim_t *self)
+{
+    world_t *w = &self->w;
+    const uint32_t what = s_below(self, 6);
+    tt_group_t *group = &w->groups[s_below(self, (uint32_t)w->rules.group_count)];
+    if (what < 3)
+        w->now_s += s_below(self, 30);
+    else if (what == 3)
+        group->want = 1 + s_below(self, 4);
+    else if (what == 4)
+        group->blocked = s_below(self, 4) == 0;
+    else if (w->service_count > 0)
+        world_unserve(w, s_below(self, (uint32_t)w->service_count));
+}
+
+/* ---- what must hold -------------------------------------------------------------------------------------------------------- */
+
+static void s_check_twice(const sim_t *self, const tt_plan_t *plan)
+{
+    tt_plan_t again;
+    world_plan(&self->w, &again);
+    assert_int_equal(plan->count, again.count);
+    assert_int_equal(plan->fact_count, again.fact_count);
+    assert_int_equal(plan->again_s, again.again_s);
+    assert_memory_equal(plan->facts, again.facts, sizeof again.facts);
+    for (size_t i = 0; i < plan->count; i++)
+        assert_memory_equal(&plan->actions[i], &again.actions[i], sizeof again.actions[i]);
+    tt_plan_clear(&again);
+}
+
+/*  No end without its reason. */
+static void s_check_end(const sim_t *self, const tt_plan_t *plan)
+{
+    const world_t *w = &self->w;
+    const tt_group_t *group = &w->groups[0];
+    size_t succeeded = world_succeeded(w, 0), failed = 0, first = 0;
+    for (size_t i = 0; i < w->replica_count; i++) {
+        const tt_replica_t *replica = &w->replicas[i];
+        failed += replica->state == TT_REPLICA_FAILED && !replica->deleting && !replica->lost && !replica->refused;
+        first += replica->group == 0 && replica->index == 0 && replica->state == TT_REPLICA_SUCCEEDED;
+    }
+    if (plan->state.stage == TT_STAGE_FAILED)
+        assert_true(failed > 0);
+    if (plan->state.stage != TT_STAGE_SUCCEEDED)
+        return;
+    assert_int_not_equal(group->decides, TT_DECIDES_NONE);
+    assert_true(succeeded > 0);
+    if (group->decides == TT_DECIDES_ALL)
+        assert_true(succeeded >= (size_t)group->want);
+    if (group->decides == TT_DECIDES_FIRST)
+        assert_true(first > 0);
+}
+
+/*  One that failed by itself, where that ends the job, has ended it: in step and with codes once all of it was begun. */
+static void s_check_fault(const sim_t *self, const tt_plan_t *plan)
+{
+    const world_t *w = &self->w;
+    for (size_t i = 0; i < w->replica_count; i++) {
+        const tt_replica_t *replica = &w->replicas[i];
+        if (replica->group != 0 || replica->deleting || replica->state != TT_REPLICA_FAILED || replica->lost ||
+            replica->refused)
+            continue;
+        bool replaced = false;
+        for (size_t k = 0; k < w->replica_count; k++)
+            replaced |= w->replicas[k].replaces && strcmp(w->replicas[k].replaces, replica->name) == 0;
+        const bool code = w->groups[0].final_codes == TT_CODES_PLAIN && replica->exit_code == 1 &&
+                          w->groups[0].on_failure != TT_FAILURE_RESTART_JOB;
+        if ((w->groups[0].on_failure == TT_FAILURE_FAIL || code) && !replaced)
+            assert_true(tt_stage_final(plan->state.stage));
+    }
+}
+
+static void s_check_plan(sim_t *self, const tt_plan_t *plan)
+{
+    const tt_plan_state_t *before = &self->w.state;
+    s_check_twice(self, plan);
+    assert_true(plan->state.restarts >= before->restarts && plan->state.restarts <= before->restarts + 2);
+    assert_true(plan->state.reshapes >= before->reshapes && plan->state.reshapes <= before->reshapes + 1);
+    if (self->final != TT_STAGE_NEW) { /* an end is for good, and nothing is made after it */
+        assert_int_equal(plan->state.stage, self->final);
+        for (size_t i = 0; i < plan->count; i++)
+            assert_true(plan->actions[i].what == TT_DO_DELETE || plan->actions[i].what == TT_DO_UNSERVE);
+        return;
+    }
+    s_check_end(self, plan);
+    s_check_fault(self, plan);
+    if (tt_stage_final(plan->state.stage))
+        self->final = plan->state.stage;
+}
+
+/*  Nobody has more than are wanted, but in step, where it takes a stage, and numbers of one job are no two's. */
+static void s_check_world(const sim_t *self)
+{
+    const world_t *w = &self->w;
+    for (size_t g = 0; g < w->rules.group_count && self->final == TT_STAGE_NEW && w->lose == 0; g++)
+        if (w->groups[g].on_failure != TT_FAILURE_RESTART_JOB)
+            assert_true(world_alive(w, g) <= (size_t)w->groups[g].want);
+    for (size_t i = 0; i < w->replica_count && w->lose == 0; i++)
+        for (size_t k = 0; k < i; k++)
+            if (w->replicas[i].rank >= 0 && !w->replicas[i].deleting && !w->replicas[k].deleting)
+                assert_int_not_equal(w->replicas[i].rank, w->replicas[k].rank);
+}
+
+static void s_round(sim_t *self)
+{
+    tt_plan_t plan;
+    world_plan(&self->w, &plan);
+    s_check_plan(self, &plan);
+    world_do(&self->w, &plan);
+    tt_plan_clear(&plan);
+    s_check_world(self);
+}
+
+/* ---- quiet ------------------------------------------------------------------------------------------------------------------ */
+
+static void s_check_services(const world_t *w)
+{
+    if (w->rules.serve == TT_SERVE_NONE)
+        assert_int_equal(w->service_count, 0);
+    if (w->rules.serve == TT_SERVE_JOB)
+        assert_int_equal(w->service_count, 1);
+    if (w->rules.serve == TT_SERVE_REPLICA)
+        assert_int_equal(w->service_count, w->replica_count);
+}
+
+static void s_check_ended(const world_t *w)
+{
+    assert_int_equal(w->service_count, 0);
+    if (w->rules.clean == TT_CLEAN_ALL)
+        assert_int_equal(w->replica_count, 0);
+    for (size_t i = 0; i < w->replica_count && w->rules.clean == TT_CLEAN_RUNNING; i++)
+        assert_false(w->replicas[i].runs);
+}
+
+static void s_check_quiet(const sim_t *self)
+{
+    const world_t *w = &self->w;
+    if (tt_stage_final(w->state.stage)) {
+        s_check_ended(w);
+        return;
+    }
+    assert_int_equal(w->state.stage, TT_STAGE_RUNNING);
+    for (size_t g = 0; g < w->rules.group_count; g++) {
+        const tt_group_t *group = &w->groups[g];
+        const bool stays = group->decides != TT_DECIDES_NONE || group->on_failure == TT_FAILURE_RESTART_JOB;
+        assert_int_equal(world_alive(w, g) + (stays ? world_succeeded(w, g) : 0), group->want);
+    }
+    s_check_services(w);
+}
+
+/*  Who decides ends well: so does the job, unless nobody decides. */
+static void s_check_well(sim_t *self)
+{
+    world_t *w = &self->w;
+    const bool nobody = w->groups[0].decides == TT_DECIDES_NONE;
+    if (tt_stage_final(w->state.stage) || nobody)
+        return;
+    for (size_t i = 0; i < w->replica_count; i++)
+        if (w->replicas[i].group == 0 && w->replicas[i].state == TT_REPLICA_RUNNING)
+            world_end(w, &w->replicas[i], 0);
+    world_settle(w, 1000);
+    assert_int_equal(w->state.stage, TT_STAGE_SUCCEEDED);
+    s_check_ended(w);
+}
+
+/* ---- every combination ------------------------------------------------------------------------------------------------------ */
+
+typedef struct {
+    tt_identity_t identity;
+    tt_failure_t on_failure;
+    tt_codes_t codes;
+    tt_decides_t decides;
+} combination_t;
+
+/*  False: the rules exclude each other. */
+static bool s_make(sim_t *self, const combination_t *of, unsigned lose)
+{
+    world_t *w = &self->w;
+    world_init(w);
+    world_group(w, of->identity, of->on_failure, of->decides, 3)->final_codes = of->codes;
+    tt_group_t *helper = world_group(w, TT_ID_RANDOM, TT_FAILURE_REPLACE, TT_DECIDES_NONE, 2);
+    helper->after = of->identity == TT_ID_ORDINAL ? 0 : TT_GROUP_NONE;
+    w->lose = lose;
+    w->draw = s_draw;
+    w->ctx = self;
+    w->rules.clean = (const tt_clean_t[]){TT_CLEAN_NONE, TT_CLEAN_RUNNING, TT_CLEAN_ALL}[s_below(self, 3)];
+    w->rules.serve = (const tt_serve_t[]){TT_SERVE_NONE, TT_SERVE_REPLICA, TT_SERVE_JOB}[s_below(self, 3)];
+    w->rules.backoff_limit = s_below(self, 2) ? 3 : -1;
+    w->rules.whole = s_below(self, 2);
+    return tt_rules_check(&w->rules) == TT_OK;
+}
+
+static void s_quiet(sim_t *self)
+{
+    world_t *w = &self->w;
+    w->lose = 0;
+    for (size_t g = 0; g < w->rules.group_count; g++)
+        w->groups[g].blocked = false;
+    world_settle(w, 3000);
+    s_check_quiet(self);
+}
+
+static bool s_run(uint64_t seed, const combination_t *of, unsigned lose)
+{
+    sim_t sim = {.seed = seed};
+    const bool valid = s_make(&sim, of, lose);
+    for (int i = 0; i < STEPS && valid; i++) {
+        if (s_below(&sim, 4) == 0)
+            s_other_event(&sim);
+        else
+            s_replica_event(&sim);
+        s_round(&sim);
+    }
+    if (valid) {
+        s_quiet(&sim);
+        s_check_well(&sim);
+    }
+    world_free(&sim.w);
+    return valid;
+}
+
+static void s_run_all(uint64_t seed, unsigned lose)
+{
+    int valid = 0;
+    for (int n = 0; n < 2 * TT_FAILURE_RULES * 2 * TT_DECIDES_RULES; n++) {
+        const combination_t of = {n % 2 ? TT_ID_ORDINAL : TT_ID_RANDOM, (tt_failure_t)(n / 2 % TT_FAILURE_RULES),
+            n / 2 / TT_FAILURE_RULES % 2 ? TT_CODES_PLAIN : TT_CODES_NONE, (tt_decides_t)(n / 4 / TT_FAILURE_RULES)};
+        bool ran = false;
+        for (uint64_t i = 0; i < SEEDS; i++)
+            ran = s_run(seed + 100 * (uint64_t)n + i, &of, lose);
+        valid += ran;
+    }
+    assert_int_equal(valid, 40); /* of 48: the first decides of places only, and not in step */
+}
+
+static void test_every_combination_when_no_answer_is_lost(void **state)
+{
+    (void)state;
+    s_run_all(0, 0);
+}
+
+static void test_every_combination_when_answers_are_lost(void **state)
+{
+    (void)state;
+    s_run_all(100000, 15);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_combination_when_no_answer_is_lost),
+        cmocka_unit_test(test_every_combination_when_answers_are_lost),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
