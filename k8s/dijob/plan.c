@@ -1,34 +1,9 @@
-/*  plan - which way a job is read, and the end of every job: cleanup. */
+/*  plan - may the job begin, and what is made of it by the one planner. */
 #include "k8s/dijob/plan.h"
 #include <stdlib.h>
 #include <string.h>
 #include "common/base/mem.h"
-#include "k8s/dijob/planner.h"
-
-static bool s_cleaned(const planner_t *self, const dijob_pod_t *pod)
-{
-    switch (self->job->clean) {
-    case TT_CLEAN_ALL:
-        return true;
-    case TT_CLEAN_RUNNING:
-        return (pod->phase == POD_RUNNING || pod->phase == POD_PENDING) && !pod->stuck;
-    case TT_CLEAN_NONE:
-        break;
-    }
-    return false;
-}
-
-/*  The phase is final and has been written: what is left goes, as far as the policy says. */
-static void s_clean(planner_t *self)
-{
-    const dijob_view_t *view = self->view;
-    for (size_t i = 0; i < view->pod_count; i++)
-        if (s_cleaned(self, view->pods[i]))
-            planner_delete(self, i, 0);
-    for (size_t i = 0; i < view->service_count; i++)
-        if (!view->services[i]->deleting)
-            planner_service(self, DIJOB_DO_DELETE_SERVICE, view->services[i]->meta.name);
-}
+#include "k8s/dijob/rules.h"
 
 /*  A job that came by another's schema, or whose spec was broken since. Without pods it fails; one that runs is never ended
  *  for a rule of ours: it goes on as far as it can, and the user is told. */
@@ -50,19 +25,29 @@ static bool s_may_begin(planner_t *self)
     return true;
 }
 
+/*  The one planner decides (common/job/plan.h); what it decided is put in DI-orchestrator's words, and done to pods. */
+static void s_decide(planner_t *self)
+{
+    rules_t rules;
+    tt_plan_t plan;
+    rules_open(&rules, self);
+    tt_plan(&plan, &rules.rules, &rules.state, &rules.seen);
+    if (!self->ended)
+        rules_facts(self, &plan);
+    if (!dijob_phase_final(self->phase) && !self->job->invalid)
+        planner_curve(self);
+    rules_actions(self, &rules, &plan);
+    tt_plan_clear(&plan);
+    rules_close(&rules);
+}
+
 static void s_go_on(planner_t *self)
 {
-    const dijob_t *job = self->job;
     if (!s_may_begin(self))
         return;
     plan_trouble(self);
-    if (job->invalid)
-        plan_left(self);
-    else if (job->tasks_shape)
-        plan_tasks(self);
-    else
-        plan_roles(self);
-    if (!job->invalid && !dijob_phase_final(self->phase))
+    s_decide(self);
+    if (!self->job->invalid && !dijob_phase_final(self->phase))
         plan_refusals(self);
 }
 
@@ -70,7 +55,7 @@ static void s_plan(planner_t *self)
 {
     const dijob_t *job = self->job;
     if (self->ended)
-        s_clean(self);
+        s_decide(self); /* what is left of it goes */
     else
         s_go_on(self);
     if (!self->ended)

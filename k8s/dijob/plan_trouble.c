@@ -1,17 +1,16 @@
-/*  plan_trouble - why a job does not get on: what its pods say, what the API server refused, what can only fail again. */
+/*  plan_trouble - why a job does not get on: what its pods say, what the API server refused. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "common/base/mem.h"
+#include "common/job/plan.h"
 #include "k8s/dijob/planner.h"
 
 enum { LOOP_BACKOFF_S = 4, LOOP_SEEN_S = 120, LOOP_RESTARTS = 3 };
 
-/* ---- ends that are final --------------------------------------------------------------------------------------------------- */
-
 /*  "pod x ended with exit code 78 (bad configuration): job.yaml:3:1: unknown key"; of other programs' codes the kubelet's
  *  word is told, such as OOMKilled. */
-static char *s_words(const planner_t *self, const dijob_pod_t *pod)
+char *plan_words(const planner_t *self, const dijob_pod_t *pod)
 {
     const char *colon = pod->words ? ": " : "", *words = pod->words ? pod->words : "",
                *why = pod->why ? pod->why : "Error";
@@ -20,37 +19,6 @@ static char *s_words(const planner_t *self, const dijob_pod_t *pod)
     const char *text = self->job->tutti ? tt_exit_text(pod->last_exit) : NULL;
     return tt_sprintf(
         "pod %s ended with exit code %d (%s)%s%s", pod->meta.name, pod->last_exit, text ? text : why, colon, words);
-}
-
-/*  Only our own programs' codes are known to mean that. A pod in whose place another runs is history. */
-static bool s_is_final(const planner_t *self, size_t at)
-{
-    const dijob_pod_t *pod = self->view->pods[at];
-    return planner_stays(self, at) && !self->replaced[at] && !pod->disrupted && tt_exit_is_final(pod->last_exit);
-}
-
-bool plan_final(planner_t *self)
-{
-    if (!self->job->tutti || dijob_phase_final(self->phase))
-        return false;
-    for (size_t i = 0; i < self->view->pod_count; i++)
-        if (s_is_final(self, i)) {
-            char *words = s_words(self, self->view->pods[i]);
-            planner_phase(self, DIJOB_PHASE_FAILED, self->job->tasks_shape ? "JobFailed" : "DIJobFailed", "Warning",
-                "DIJob %s failed because %s", self->job->meta.name, words);
-            self->reason = tt_exit_word(self->view->pods[i]->last_exit);
-            free(words);
-            return true;
-        }
-    return false;
-}
-
-/*  The phase's own message is DI-orchestrator's; what the pod said is an event of its own. */
-void plan_say_end(planner_t *self, const dijob_pod_t *pod)
-{
-    char *words = s_words(self, pod);
-    planner_event(self, "Warning", "PodFailed", "%s", words);
-    free(words);
 }
 
 /* ---- what may pass --------------------------------------------------------------------------------------------------------- */
@@ -67,7 +35,7 @@ static bool s_loops(const planner_t *self, size_t at)
 {
     const dijob_pod_t *pod = self->view->pods[at];
     return !self->replaced[at] && !pod->disrupted && s_is_again(self, pod) &&
-           plan_ended_s(pod) - pod->created_s < PLAN_RESET_S;
+           plan_ended_s(pod) - pod->created_s < TT_PLAN_RESET_S;
 }
 
 /*  The next one runs: whether it fails as the last one did is seen after a while only. */
@@ -122,7 +90,7 @@ void plan_trouble(planner_t *self)
     self->reason = why;
     if (plan_is(old, "status", "True") && plan_is(old, "reason", why))
         return;
-    char *words = s_words(self, worst);
+    char *words = plan_words(self, worst);
     if (planner_condition(self, "PodTrouble", true, why, words))
         planner_event(self, "Warning", why, "%s", words);
     free(words);

@@ -46,11 +46,6 @@ size_t planner_find(const planner_t *self, const char *name)
     return self->pods.names[at] ? self->pods.values[at] : self->view->pod_count;
 }
 
-bool planner_has_service(const planner_t *self, const char *name)
-{
-    return self->services.names[s_slot(&self->services, name)] != NULL;
-}
-
 bool planner_may_serve(const char *name)
 {
     const size_t length = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-");
@@ -113,12 +108,8 @@ static void s_keep_asked(const planner_t *self, dijob_action_t *action)
         action->asked = dijob_asked(self->view->pods[old]->asked, &action->pod.resources);
 }
 
-bool planner_create(planner_t *self, const dijob_pod_want_t *want)
+void planner_create(planner_t *self, const dijob_pod_want_t *want)
 {
-    if (self->creates == PLAN_CREATES_MAX) {
-        planner_again(self, 0);
-        return false;
-    }
     self->creates++;
     dijob_action_t *action = s_action(self, DIJOB_DO_CREATE_POD, want->name);
     action->pod = *want;
@@ -128,7 +119,6 @@ bool planner_create(planner_t *self, const dijob_pod_want_t *want)
     action->pod.aggregator_uid = tt_strdup(want->aggregator_uid);
     action->pod.master_name = tt_strdup(want->master_name);
     s_keep_asked(self, action);
-    return true;
 }
 
 void planner_delete(planner_t *self, size_t pod, int grace_s)
@@ -144,13 +134,12 @@ void planner_service(planner_t *self, dijob_do_t what, const char *name)
     s_action(self, what, name);
 }
 
-bool planner_curve(planner_t *self)
+void planner_curve(planner_t *self)
 {
     if (!self->job->tutti || self->view->curve)
-        return true;
+        return;
     s_action(self, DIJOB_DO_CREATE_CURVE, NULL);
     planner_again(self, 0);
-    return false;
 }
 
 /*  Words that came from outside, or were cut, may not be UTF-8, which no JSON takes. */
@@ -298,11 +287,8 @@ static void s_index(planner_t *self)
 {
     const dijob_view_t *view = self->view;
     s_names_init(&self->pods, view->pod_count);
-    s_names_init(&self->services, view->service_count);
     for (size_t i = 0; i < view->pod_count; i++)
         s_names_add(&self->pods, view->pods[i]->meta.name, i);
-    for (size_t i = 0; i < view->service_count; i++)
-        s_names_add(&self->services, view->services[i]->meta.name, i);
     for (size_t i = 0; i < view->pod_count; i++) {
         const size_t old = view->pods[i]->replaces ? planner_find(self, view->pods[i]->replaces) : view->pod_count;
         if (old < view->pod_count)
@@ -345,7 +331,6 @@ void planner_close(planner_t *self)
     json_decref(before);
     json_decref(self->status);
     s_names_free(&self->pods);
-    s_names_free(&self->services);
     free(self->going);
     free(self->replaced);
 }

@@ -4,15 +4,6 @@
 #pragma once
 #include "k8s/dijob/plan.h"
 
-enum {
-    PLAN_CREATES_MAX = 500, /* pods a round: the next round makes the rest          */
-    PLAN_FAILED_KEPT = 3,   /* newest failed pods of a role that are kept for reading */
-    PLAN_BACKOFF_MAX_S = 60,
-    PLAN_RESET_S = 600,  /* who lived so long begins its back-off anew */
-    PLAN_SUCCESS_S = 10, /* first back-off of a replica that ended well though it is still wanted */
-    PLAN_REFUSED_S = 5,  /* tasks: a pod that its node refused waits so long                */
-};
-
 /*  Name -> index; open addressing, names borrowed. */
 typedef struct {
     const char **names;
@@ -30,7 +21,7 @@ typedef struct {
     const char *reason;  /* status.reason, in one word; borrowed; NULL = all is well   */
     bool *going;         /* [pod_count] this plan deletes it                   */
     bool *replaced;      /* [pod_count] another pod, seen or planned, names it */
-    plan_names_t pods, services;
+    plan_names_t pods;
     uint64_t random;
     size_t creates;
 } planner_t;
@@ -41,8 +32,8 @@ void planner_open(planner_t *self, dijob_plan_t *out, const dijob_view_t *view);
 /*  Frees all but the plan, and puts the new status into it where it differs. */
 void planner_close(planner_t *self);
 
-/*  `want` is copied with its strings; false: enough for this round. */
-bool planner_create(planner_t *self, const dijob_pod_want_t *want);
+/*  `want` is copied with its strings. */
+void planner_create(planner_t *self, const dijob_pod_want_t *want);
 /*  A name for a new pod of a role that no pod has. Caller frees. */
 char *planner_name(planner_t *self, dijob_role_t role);
 /*  The same for one in the place of `old`: always the same, so that asking again after a lost answer makes no second. */
@@ -52,15 +43,14 @@ bool planner_refused(const planner_t *self, dijob_role_t role, int task);
 /*  Once a pod; never one that is already going. */
 void planner_delete(planner_t *self, size_t pod, int grace_s);
 void planner_service(planner_t *self, dijob_do_t what, const char *name);
-/*  The secret of a job of ours comes before its pods, which mount it. False: wait for it. */
-bool planner_curve(planner_t *self);
+/*  The secret of a job of ours comes before its pods, which mount it. */
+void planner_curve(planner_t *self);
 void planner_event(planner_t *self, const char *type, const char *reason, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 /*  Look again in so many seconds, or earlier. */
 void planner_again(planner_t *self, int64_t seconds);
 /*  Index of a pod by name; pod_count = none. */
 size_t planner_find(const planner_t *self, const char *name);
-bool planner_has_service(const planner_t *self, const char *name);
 /*  Can a service have it (a DNS label of RFC 1035)? Pods may have names that no service can have. */
 bool planner_may_serve(const char *name);
 /*  Neither on its way out nor put there by this plan. */
@@ -76,28 +66,14 @@ void planner_set(planner_t *self, const char *key, json_t *value); /* takes valu
 int64_t planner_int(const planner_t *self, const char *key);       /* of the status; 0 = absent, never below */
 const char *planner_text(const planner_t *self, const char *key);  /* "" = absent               */
 
-/* ---- the shapes -------------------------------------------------------------------------------------------------------- */
+/* ---- the parts --------------------------------------------------------------------------------------------------------- */
 
-void plan_roles(planner_t *self);
-void plan_tasks(planner_t *self);
-/*  plan_left.c: a job with pods whose spec is not one of ours: nothing is made or removed, only the phase follows. */
-void plan_left(planner_t *self);
-/*  plan_roles.c: the coordinator's pod as the phase has it; pod_count = there is none. */
-size_t plan_coordinator(planner_t *self);
-
-/*  plan_trouble.c: a pod of ours ended in a way that can only come again: the job has failed (true). */
-bool plan_final(planner_t *self);
-/*  How a pod ended, as an event. */
-void plan_say_end(planner_t *self, const dijob_pod_t *pod);
+/*  plan_trouble.c: how a pod ended, or what keeps it from running, in words. Caller frees. */
+char *plan_words(const planner_t *self, const dijob_pod_t *pod);
 /*  Condition PodTrouble; before anything is planned. */
 void plan_trouble(planner_t *self);
 /*  Conditions TemplateRefused, QuotaExceeded and PodForbidden; after it. */
 void plan_refusals(planner_t *self);
-/*  plan_replicas.c: the pods of one role beside the coordinator. `may_create`: the coordinator is there. */
-void plan_replicas(planner_t *self, dijob_role_t role, bool may_create);
-int64_t plan_want(const dijob_t *job, dijob_role_t role); /* pods of a role; -1 = as they are */
-/*  plan_ddp.c: ddp learners go with their aggregator, and follow it to the one that takes its place. */
-void plan_ddp(planner_t *self, bool may_create);
 /*  counters.c: status.replicaStatus and the replica counts of the role shape; status.taskStatus etc. of the other. */
 void plan_count_roles(planner_t *self);
 void plan_count_tasks(planner_t *self);
@@ -112,6 +88,3 @@ json_t *plan_condition(const json_t *conditions, const char *type);
 bool plan_is(const json_t *condition, const char *key, const char *text);
 /*  When a pod ended: its main container's end, else its creation. */
 int64_t plan_ended_s(const dijob_pod_t *pod);
-/*  victims.c: seconds from then till another one may take its place, and those that are left of them (0 = now). */
-int64_t plan_delay_s(const dijob_pod_t *pod);
-int64_t plan_wait_s(const dijob_pod_t *pod, int64_t delay_s, int64_t now_s);

@@ -22,6 +22,12 @@ char dijob_pod_counts(const dijob_pod_t *pod)
     return 0;
 }
 
+bool dijob_pod_alive(const dijob_pod_t *pod)
+{
+    const char counts = dijob_pod_counts(pod);
+    return !pod->deleting && counts != 's' && counts != 'f';
+}
+
 int64_t plan_ended_s(const dijob_pod_t *pod)
 {
     return pod->finished_s > 0 ? pod->finished_s : pod->created_s;

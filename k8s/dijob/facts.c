@@ -1,0 +1,168 @@
+/*  facts - what a plan decided, in DI-orchestrator's words: phases, conditions, events. */
+#include <stdlib.h>
+#include <string.h>
+#include "common/base/mem.h"
+#include "k8s/dijob/rules.h"
+
+static const dijob_pod_t *s_pod(const planner_t *self, const tt_fact_t *fact)
+{
+    return fact->replica != TT_PLAN_NONE ? self->view->pods[fact->replica] : NULL;
+}
+
+/*  A phase's own message is DI-orchestrator's; what the pod said is an event of its own. */
+static void s_say_end(planner_t *self, const dijob_pod_t *pod)
+{
+    char *words = plan_words(self, pod);
+    planner_event(self, "Warning", "PodFailed", "%s", words);
+    free(words);
+}
+
+/* ---- both shapes ----------------------------------------------------------------------------------------------------------- */
+
+/*  One ended in a way that can only come again. */
+static void s_code(planner_t *self, const dijob_pod_t *pod)
+{
+    char *words = plan_words(self, pod);
+    planner_phase(self, DIJOB_PHASE_FAILED, self->job->tasks_shape ? "JobFailed" : "DIJobFailed", "Warning",
+        "DIJob %s failed because %s", self->job->meta.name, words);
+    self->reason = tt_exit_word(pod->last_exit);
+    free(words);
+}
+
+/*  Of a job whose spec cannot be read nobody works any more, without a coordinator whose word would count. */
+static void s_nobody_left(planner_t *self, const tt_fact_t *fact)
+{
+    const bool tasks = self->job->tasks_shape;
+    const char *name = self->job->meta.name;
+    if (fact->stage == TT_STAGE_FAILED)
+        planner_phase(self, DIJOB_PHASE_FAILED, tasks ? "JobFailed" : "DIJobFailed", "Warning",
+            "DIJob %s failed because %zu of its pods failed and none is left", name, fact->count);
+    else
+        planner_phase(self, DIJOB_PHASE_SUCCEEDED, tasks ? "JobSucceeded" : "DIJobSucceeded", "Normal",
+            "DIJob %s succeeded because all of its pods succeeded", name);
+}
+
+/* ---- roles ----------------------------------------------------------------------------------------------------------------- */
+
+static void s_coordinator_failed(planner_t *self, const dijob_pod_t *pod)
+{
+    self->reason = pod->why ? pod->why : "Error";
+    s_say_end(self, pod);
+    planner_phase(self, DIJOB_PHASE_FAILED, "DIJobFailed", "Warning", "DIJob %s failed because coordinator failed",
+        self->job->meta.name);
+}
+
+/*  The phase follows the coordinator, and nobody else. */
+static void s_role_fact(planner_t *self, const tt_fact_t *fact)
+{
+    const char *name = self->job->meta.name;
+    if (fact->stage == TT_STAGE_PENDING)
+        planner_phase(self, DIJOB_PHASE_CREATED, "DIJobCreated", "Normal", "DIJob %s created", name);
+    else if (fact->stage == TT_STAGE_RUNNING)
+        planner_phase(self, DIJOB_PHASE_RUNNING, "DIJobRunning", NULL,
+            "coordinator and aggregator of DIJob %s are running", name);
+    else if (fact->stage == TT_STAGE_SUCCEEDED)
+        planner_phase(self, DIJOB_PHASE_SUCCEEDED, "DIJobSucceeded", "Normal",
+            "DIJob %s succeeded because coordinator succeeded", name);
+    else if (fact->stage == TT_STAGE_FAILED)
+        s_coordinator_failed(self, s_pod(self, fact));
+}
+
+static void s_twins(planner_t *self, const tt_plan_t *plan)
+{
+    if (plan->twins < 2) {
+        planner_condition(self, "CoordinatorTwins", false, "OneCoordinator", "");
+        return;
+    }
+    char *words = tt_sprintf("%zu coordinator pods: %s coordinates, the others have no say", plan->twins,
+        self->view->pods[plan->first]->meta.name);
+    if (planner_condition(self, "CoordinatorTwins", true, "TooManyCoordinators", words))
+        planner_event(self, "Warning", "TooManyCoordinators", "%s", words);
+    free(words);
+}
+
+/* ---- tasks ----------------------------------------------------------------------------------------------------------------- */
+
+static void s_task_starting(planner_t *self, const tt_fact_t *fact)
+{
+    if (fact->why == TT_WHY_AGAIN)
+        planner_phase(self, DIJOB_PHASE_STARTING, "JobStarting", "Normal",
+            "job is starting since the created pods %zu are matched replicas %zu.", fact->count, fact->wanted);
+    else
+        planner_phase(
+            self, DIJOB_PHASE_STARTING, "JobStarting", "Normal", "job is starting since all pods are created.");
+}
+
+static void s_task_failed(planner_t *self, const tt_fact_t *fact)
+{
+    s_say_end(self, s_pod(self, fact));
+    if (fact->stage == TT_STAGE_RESTARTING) {
+        planner_phase(self, DIJOB_PHASE_RESTARTING, "JobRestarting", "Warning",
+            "job is restarting since %zu pods failed", fact->count);
+        return;
+    }
+    self->reason = "BackoffLimitExceeded";
+    planner_phase(self, DIJOB_PHASE_FAILED, "JobFailed", "Warning",
+        "job failed since %zu pods failed and exceed backoff limit", fact->count);
+}
+
+static void s_task_fact(planner_t *self, const tt_fact_t *fact)
+{
+    switch (fact->stage) {
+    case TT_STAGE_PENDING:
+        planner_phase(self, DIJOB_PHASE_PENDING, "JobPending", "Normal", "job is pending since it was created.");
+        break;
+    case TT_STAGE_STARTING:
+        s_task_starting(self, fact);
+        break;
+    case TT_STAGE_RUNNING:
+        planner_phase(self, DIJOB_PHASE_RUNNING, "JobRunning", "Normal", "job is running since all pods are ready.");
+        break;
+    case TT_STAGE_RESTARTING:
+    case TT_STAGE_FAILED:
+        s_task_failed(self, fact);
+        break;
+    case TT_STAGE_RESHAPING:
+        planner_phase(self, DIJOB_PHASE_RESCHEDULING, "JobRescheduling", "Warning",
+            "job is rescheduling since replicas changed, replicas: %zu, pods: %zu", fact->wanted, fact->count);
+        break;
+    case TT_STAGE_SUCCEEDED:
+        planner_phase(self, DIJOB_PHASE_SUCCEEDED, "JobSucceeded", "Normal",
+            "job succeeded since all the replicas are succeeded.");
+        break;
+    case TT_STAGE_NEW:
+    case TT_STAGE_SUSPENDED: /* a DIJob cannot say it */
+        break;
+    }
+}
+
+/* ---- all of it ------------------------------------------------------------------------------------------------------------- */
+
+static void s_fact(planner_t *self, const tt_fact_t *fact)
+{
+    if (fact->why == TT_WHY_CODE)
+        s_code(self, s_pod(self, fact));
+    else if (fact->why == TT_WHY_NOBODY_LEFT)
+        s_nobody_left(self, fact);
+    else if (rules_by_tasks(self->job))
+        s_task_fact(self, fact);
+    else
+        s_role_fact(self, fact);
+}
+
+static void s_set_count(planner_t *self, const char *key, int64_t count)
+{
+    if (planner_int(self, key) != count)
+        planner_set(self, key, json_integer(count));
+}
+
+void rules_facts(planner_t *self, const tt_plan_t *plan)
+{
+    s_twins(self, plan);
+    s_set_count(self, "restarts", plan->state.restarts);
+    s_set_count(self, "reschedules", plan->state.reshapes);
+    if (strcmp(planner_text(self, "coordinatorUID"), plan->state.first) != 0)
+        planner_set(self, "coordinatorUID", json_string(plan->state.first));
+    for (size_t i = 0; i < plan->fact_count; i++)
+        s_fact(self, &plan->facts[i]);
+}
