@@ -6,7 +6,7 @@
  *
  *  All strings of the input are borrowed, and the plan refers to the input by index. Threads: pure. */
 #pragma once
-#include "common/job/group.h"
+#include "common/job/rules.h"
 
 #define TT_PLAN_NONE SIZE_MAX
 

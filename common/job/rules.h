@@ -1,4 +1,4 @@
-/*  group - the rules of a job: what its replicas are called, what follows when one fails, when the job is done.
+/*  rules - the rules of a job: what its replicas are called, what follows when one fails, when the job is done.
  *
  *  Plain data, made by a front end for one call of tt_plan; strings are the front end's. docs/internals/job.md tells what each
  *  rule means and how the kinds of jobs map onto it. */

@@ -1,4 +1,4 @@
-#include "common/job/group.h"
+#include "common/job/rules.h"
 #include <string.h>
 
 static tt_status_t s_check_link(const tt_rules_t *self, size_t at, int other, const char *what)
