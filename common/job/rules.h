@@ -68,5 +68,4 @@ typedef struct {
     bool watch_only; /* nothing is made or removed, only the stage is decided      */
 } tt_rules_t;
 
-/*  TT_CONFIG: a rule that another excludes, or a group that is none (text says which). */
-tt_status_t tt_rules_check(const tt_rules_t *self);
+/*  Which rules exclude each other: tests/job/sound.c. */

@@ -114,7 +114,7 @@ expect 78 "--set: env.args.g: env Pendulum-v1: init of env 0 failed: g must be a
     "$TUTTI" check args.yaml --set env.args.g=heavy
 expect 78 "args.yaml:4:5: env.args.g: a text of 300 bytes; 255 fit" \
     sh -c 'printf "env:\n  id: Pendulum-v1\n  args:\n    g: %0300d\n" 1 >args.yaml && "$TUTTI" check args.yaml'
-expect 78 "unknown key 'env.g'; 'env' holds 'id', 'args', 'stack', 'stack_pad', and for gym: 'python', 'path', 'workers' and 'wrappers'" "$TUTTI" check Pendulum-v1 --set env.g=1
+expect 78 "unknown key 'env.g'; 'env' holds 'id', 'args', 'stack', 'stack_pad', and for gym: 'frames', 'python', 'path', 'workers' and 'wrappers'" "$TUTTI" check Pendulum-v1 --set env.g=1
 expect 0 'env.args.g: ' "$TUTTI" envs Pendulum-v1
 expect 0 'observation: float32[3]: [-1, 1], [-1, 1], [-8, 8]' "$TUTTI" envs Pendulum-v1
 expect 0 'action: discrete(2): a number 0 to 1' "$TUTTI" envs CartPole-v1

@@ -13,7 +13,7 @@ static void s_round(world_t *w)
 
 static void s_refused(const world_t *w, const char *words)
 {
-    assert_int_equal(tt_rules_check(&w->rules), TT_CONFIG);
+    assert_int_equal(rules_check(&w->rules), TT_CONFIG);
     assert_non_null(strstr(tt_err_text(), words));
 }
 
@@ -37,7 +37,7 @@ static void test_rules_that_exclude_each_other_are_refused(void **state)
     a->after = 1;
     s_refused(&w, "comes after group 1");
     a->after = TT_GROUP_NONE;
-    assert_ok(tt_rules_check(&w.rules));
+    assert_ok(rules_check(&w.rules));
     tt_group_t *b = world_group(&w, TT_ID_RANDOM, TT_FAILURE_REPLACE, TT_DECIDES_NONE, 1);
     b->name = "a";
     s_refused(&w, "two groups are named 'a'");

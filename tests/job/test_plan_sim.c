@@ -248,7 +248,7 @@ static bool s_make(sim_t *self, const combination_t *of, unsigned lose)
     w->rules.serve = (const tt_serve_t[]){TT_SERVE_NONE, TT_SERVE_REPLICA, TT_SERVE_JOB}[s_below(self, 3)];
     w->rules.backoff_limit = s_below(self, 2) ? 3 : -1;
     w->rules.whole = s_below(self, 2);
-    return tt_rules_check(&w->rules) == TT_OK;
+    return rules_check(&w->rules) == TT_OK;
 }
 
 static void s_quiet(sim_t *self)

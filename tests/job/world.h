@@ -43,3 +43,6 @@ void world_plan(const world_t *self, tt_plan_t *out);
 void world_do(world_t *self, const tt_plan_t *plan);
 /*  Plan and do; every replica gets what it waits for and time goes on, till there is nothing to do; fails after `most`. */
 void world_settle(world_t *self, int most);
+
+/*  sound.c: TT_CONFIG: a rule that another excludes, or a group that is none (text says which). */
+tt_status_t rules_check(const tt_rules_t *rules);

@@ -142,6 +142,8 @@ static void check_copies(const place_t *place, tt_net_t *net, uint32_t set)
     const size_t outs = fixture_outs(spec) * rows.rows;
     float *params = fixture_params(place, net, set), *out = tt_array0(2 * outs, sizeof *out);
     assert_ok(tt_net_put(fresh, place->stream, 0, params));
+    assert_ok(tt_net_noise(net, place->stream, set, NULL)); /* each set has a noise of its own */
+    assert_ok(tt_net_noise(fresh, place->stream, 0, NULL));
     fixture_forward(place, net, set, rows.obs, rows.rows, out);
     fixture_forward(place, fresh, 0, rows.obs, rows.rows, out + outs);
     assert_memory_equal(out, out + outs, outs * sizeof *out);

@@ -18,6 +18,7 @@ static void check_spec(const place_t *place, const tt_net_spec_t *spec)
         at[t] = out;
     assert_ok(tt_inference_new(&own, spec));
     assert_ok(tt_inference_put(own, params));
+    assert_ok(tt_net_noise(tt_inference_net(own), tt_inference_stream(own), 0, &fixture_noise));
     assert_ok(tt_inference_run(own, (const void *const *)rows.obs, ROWS, at));
     fixture_forward(place, net, 0, rows.obs, ROWS, want);
     assert_memory_equal(got, want, outs * sizeof *got);

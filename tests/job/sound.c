@@ -1,4 +1,4 @@
-#include "common/job/rules.h"
+#include "tests/job/world.h"
 #include <string.h>
 
 static tt_status_t s_check_link(const tt_rules_t *self, size_t at, int other, const char *what)
@@ -35,7 +35,7 @@ static tt_status_t s_check(const tt_rules_t *self, size_t at)
     return s_check_link(self, at, group->owner, "belongs to");
 }
 
-tt_status_t tt_rules_check(const tt_rules_t *self)
+tt_status_t rules_check(const tt_rules_t *self)
 {
     for (size_t i = 0; i < self->group_count; i++)
         TT_TRY(s_check(self, i));
