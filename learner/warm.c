@@ -246,9 +246,20 @@ static void s_ask_leader(core_t *self, warm_source_t *source, uint64_t lacking)
     s_ask(source, next, 0);
 }
 
+/*  What rank 0 brought from behind the oldest that is lacking is let go where nobody brings that: only rank 0 is asked for it, or can say
+ *  that it is evicted. (Somebody else had it to bring, and died, or has it no longer.) */
+static void s_free_leader(core_t *self)
+{
+    warm_t *warm = &self->warm;
+    warm_source_t *leader = s_source(warm, self->view.learner[0].instance);
+    if (leader && leader->came && s_lacking(warm) == replay_warm_next(warm->replay))
+        s_forget_question(leader);
+}
+
 static void s_ask_all(core_t *self)
 {
     warm_t *warm = &self->warm;
+    s_free_leader(self);
     for (uint32_t i = 0; i < self->view.learners; i++) { /* rank 0 first: it gets the oldest */
         warm_source_t *source = s_source(warm, self->view.learner[i].instance);
         if (!source || source->asked || source->came)

@@ -94,6 +94,7 @@ static void s_net(const char *folder, size_t number)
     self_t self = {.spec = &fixture_specs[number], .model = tt_onnx_new()};
     fixture_open(&self.place, 1);
     self.net = fixture_net(&self.place, self.spec);
+    assert_ok(tt_net_noise(self.net, self.place.stream, 0, NULL)); /* a policy that is exported has means */
     self.rows = fixture_rows(self.spec, ROWS);
     float *params = fixture_params(&self.place, self.net, 0);
     s_fill(&self, params);
