@@ -44,11 +44,10 @@ static tt_status_t s_check_range(int fd, const tt_piece_t *piece)
 
 static tt_status_t s_read(int fd, const tt_piece_t *piece, tt_buf_t *out)
 {
-    enum { PIECE = 1 << 20 };
-    static _Thread_local char part[PIECE];
+    char part[65536];
     for (uint64_t done = 0; done < piece->bytes;) {
         const uint64_t left = piece->bytes - done;
-        const ssize_t got = pread(fd, part, left < PIECE ? left : PIECE, (off_t)(piece->offset + done));
+        const ssize_t got = pread(fd, part, left < sizeof part ? left : sizeof part, (off_t)(piece->offset + done));
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0)
