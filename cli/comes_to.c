@@ -12,7 +12,8 @@ typedef struct {
     tt_net_spec_t net;
     uint64_t params[TT_TOWERS_MAX], all; /* of each tower; of all, with log_std */
     uint64_t act, train;                 /* FLOPs of a row                      */
-    uint64_t rows, bytes;                /* of a batch, as one segment          */
+    uint64_t rows, bytes;                /* of a batch, as a lone collector's   */
+    uint32_t segments;                   /* that it is then                     */
     tt_feed_t feed;
 } sums_t;
 
@@ -22,18 +23,31 @@ static const tt_tower_t *s_trunk(const tt_net_spec_t *net, const tt_tower_t *tow
     return tower->from ? &net->tower[tower->from - 1] : NULL;
 }
 
-/*  That there are columns, and that a batch fits, was checked with the config. */
+/*  That a batch fits was checked with the config. */
+static void s_add_segments(sums_t *self, const tt_train_cfg_t *train)
+{
+    tt_segment_shape_t shape = tt_train_segment(train, self->columns);
+    const uint32_t most = shape.E;
+    self->segments = tt_segment_parts(train->num_envs, most);
+    for (uint32_t i = 0; i < self->segments; i++) {
+        uint32_t first;
+        size_t bytes = 0;
+        tt_segment_part(train->num_envs, most, i, &first, &shape.E);
+        const tt_status_t status = tt_segment_size(&shape, &bytes);
+        TT_CHECK(status == TT_OK);
+        self->bytes += bytes;
+    }
+}
+
+/*  That there are columns was checked with the config. */
 static void s_add_up(sums_t *self, const tt_setup_t *setup)
 {
     const tt_train_cfg_t *train = tt_setup_train(setup);
     uint64_t multiplies = 0;
-    size_t bytes = 0;
     *self = (sums_t){0};
-    tt_status_t status = tt_train_columns(&self->columns, train);
+    const tt_status_t status = tt_train_columns(&self->columns, train);
     TT_CHECK(status == TT_OK);
-    const tt_segment_shape_t shape = tt_train_segment(train, self->columns);
-    status = tt_segment_size(&shape, &bytes);
-    TT_CHECK(status == TT_OK);
+    s_add_segments(self, train);
     self->net = tt_train_net(train, self->columns);
     for (uint32_t t = 0; t < self->net.towers; t++) {
         self->params[t] = tt_spec_tower_params(&self->net, t) - self->net.tower[t].log_std;
@@ -43,7 +57,6 @@ static void s_add_up(sums_t *self, const tt_setup_t *setup)
     self->act = 2 * multiplies;
     self->train = 3 * self->act;
     self->rows = (uint64_t)train->num_envs * train->num_steps;
-    self->bytes = bytes;
     self->feed = tt_algorithm_shape(tt_setup_algorithm(setup), train, tt_setup_algorithm_cfg(setup)).feed;
 }
 
@@ -146,8 +159,11 @@ void comes_to_print(FILE *out, const tt_setup_t *setup)
     s_print_groups(out, train);
     fprintf(out, "#   %-12s %s to act, %s to train on it once; %u B\n", "a row", figure_amount(self.act, "FLOP", a),
         figure_amount(self.train, "FLOP", b), columns_bytes(self.columns));
-    fprintf(out, "#   %-12s %u envs x %u steps = %s rows, %s\n", "a batch", train->num_envs, train->num_steps,
+    fprintf(out, "#   %-12s %u envs x %u steps = %s rows, %s", "a batch", train->num_envs, train->num_steps,
         figure_count(self.rows, a), figure_amount(self.bytes, "B", b));
+    if (self.segments > 1)
+        fprintf(out, " in %u segments", self.segments);
+    fprintf(out, "\n");
     if (self.feed.source == TT_FEED_REPLAY)
         s_print_replay(out, &self.feed, train);
     tt_columns_destroy(&self.columns);
@@ -166,12 +182,12 @@ json_t *comes_to_json(const tt_setup_t *setup)
     const tt_train_cfg_t *train = tt_setup_train(setup);
     char hash[24];
     snprintf(hash, sizeof hash, "%016llx", (unsigned long long)self.columns->hash);
-    json_t *all =
-        json_pack("{s:s, s:s, s:b, s:I, s:o, s:s, s:I, s:I, s:I, s:I, s:I, s:I}", "observation", train->space.obs,
-            "action", train->space.action, "mask", train->space.mask, "flat", (json_int_t)self.columns->flat, "columns",
-            columns_json(self.columns), "columns_hash", hash, "row_bytes", (json_int_t)columns_bytes(self.columns),
-            "parameters", (json_int_t)self.all, "flop_act", (json_int_t)self.act, "flop_train", (json_int_t)self.train,
-            "batch_rows", (json_int_t)self.rows, "batch_bytes", (json_int_t)self.bytes);
+    json_t *all = json_pack("{s:s, s:s, s:b, s:I, s:o, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "observation",
+        train->space.obs, "action", train->space.action, "mask", train->space.mask, "flat",
+        (json_int_t)self.columns->flat, "columns", columns_json(self.columns), "columns_hash", hash, "row_bytes",
+        (json_int_t)columns_bytes(self.columns), "parameters", (json_int_t)self.all, "flop_act", (json_int_t)self.act,
+        "flop_train", (json_int_t)self.train, "batch_rows", (json_int_t)self.rows, "batch_bytes",
+        (json_int_t)self.bytes, "batch_segments", (json_int_t)self.segments);
     for (uint32_t t = 0; t < self.net.towers; t++)
         if (self.net.tower[t].kind == TT_TOWER_ENCODER)
             json_object_set_new(all, self.net.tower[t].name, graph_json(&self.net, self.columns, t));

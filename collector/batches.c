@@ -125,6 +125,13 @@ static void s_fetch(batches_t *self, tt_msg_FETCH_t *fetch)
 
 /* ---- what learners say ------------------------------------------------------------------------------------------- */
 
+/*  Half a lease for each segment: where there are several, each is large. */
+static int64_t s_patience_ns(const batches_t *self, uint64_t batch)
+{
+    const uint32_t parts = resend_parts(&self->resend, batch);
+    return self->o.lease_ms * 500000 * (parts ? parts : 1);
+}
+
 /*  A learner whose base stands still although it was sent that batch long ago has lost it: send it again. */
 static void s_on_credit(batches_t *self, peer_t *peer, const tt_msg_CREDIT_t *credit)
 {
@@ -138,8 +145,8 @@ static void s_on_credit(batches_t *self, peer_t *peer, const tt_msg_CREDIT_t *cr
     const int64_t now = tt_now_ns(self->clock);
     if (!peer->credited || credit->base != peer->base)
         peer->base_ns = now;
-    if (!peer->credited || (peer->next > credit->base && now - peer->base_ns > self->o.lease_ms * 500000)) {
-        peer->next = credit->base;
+    if (!peer->credited || (peer->next > credit->base && now - peer->base_ns > s_patience_ns(self, credit->base))) {
+        peers_aim(peer, credit->base);
         peer->base_ns = now;
     }
     if (!peer->credited || credit->upto > peer->upto) /* a version may have said more before this came */
@@ -325,6 +332,7 @@ static tt_status_t s_new_rollout(batches_t *self)
         .env_lo = self->env_lo,
         .env_count = self->env_count,
         .steps = self->o.cfg->num_steps,
+        .segment_envs = tt_train_segment_envs(self->o.cfg, self->columns),
         .taken = self->next * self->o.cfg->num_steps,
         .clock = self->clock,
         .actor = self->o.cfg->actor,
@@ -345,7 +353,7 @@ static uint64_t s_first_needed(const batches_t *self)
 static tt_status_t s_start(batches_t *self)
 {
     const uint64_t start = s_first_needed(self);
-    const bool still_kept = start == self->next || (start < self->next && resend_find(&self->resend, start));
+    const bool still_kept = start == self->next || (start < self->next && resend_parts(&self->resend, start));
     if (self->placed && still_kept) {
         s_enter(self, rollout_in_hand(self->rollout) ? AT_PLAY : AT_CREDIT);
         return TT_OK;
@@ -458,15 +466,25 @@ static void s_say_first_step(batches_t *self)
     tt_link_send(self->o.link, &TT_MSG(EVENT, .kind = (char *)"first_step", .time_ns = tt_now_ns(self->clock)));
 }
 
+static void s_keep(batches_t *self, rollout_segment_t *played)
+{
+    const tt_segment_shape_t *shape = &played->shape;
+    const tt_msg_SEGMENT_t segment = TT_MSG(SEGMENT, .era = self->era, .instance = tt_link_instance(self->o.link),
+        .batch = self->next, .version = self->loaded, .env_lo = self->env_lo + played->first, .env_count = shape->E,
+        .steps = shape->T, .columns = self->columns->hash, .finals = shape->K, .state_bytes = shape->S,
+        .before = played->first, .after = self->env_count - played->first - shape->E);
+    resend_add(&self->resend, &segment, &played->frame);
+}
+
 static tt_status_t s_finish(batches_t *self)
 {
-    tt_segment_shape_t shape;
-    zmq_msg_t frame;
-    TT_TRY(rollout_finish(self->rollout, &shape, &frame));
-    const tt_msg_SEGMENT_t segment = TT_MSG(SEGMENT, .era = self->era, .instance = tt_link_instance(self->o.link),
-        .batch = self->next, .version = self->loaded, .env_lo = self->env_lo, .env_count = shape.E, .steps = shape.T,
-        .columns = self->columns->hash, .finals = shape.K, .state_bytes = shape.S);
-    resend_add(&self->resend, &segment, &frame);
+    const uint32_t count = rollout_segments(self->rollout);
+    rollout_segment_t *segment = tt_array0(count, sizeof *segment);
+    const tt_status_t status = rollout_finish(self->rollout, segment);
+    for (uint32_t i = 0; status == TT_OK && i < count; i++)
+        s_keep(self, &segment[i]);
+    free(segment);
+    TT_TRY(status);
     self->next++;
     s_enter(self, AT_CREDIT);
     return TT_OK;

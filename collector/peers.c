@@ -134,6 +134,12 @@ void peers_uncredit(peers_t *self)
         self->at[i].credited = false;
 }
 
+void peers_aim(peer_t *peer, uint64_t batch)
+{
+    peer->next = batch;
+    peer->part = 0;
+}
+
 peer_t *peers_of_sock(const peers_t *self, const tt_sock_t *sock)
 {
     for (size_t i = 0; i < self->count; i++)
@@ -189,14 +195,21 @@ static bool s_send(peer_t *peer, resend_segment_t *segment)
     return status == TT_OK;
 }
 
+/*  False: it is not all out yet, and the next look goes on from here. */
+static bool s_send_batch(peer_t *peer, const resend_t *resend)
+{
+    resend_segment_t *segment;
+    for (; (segment = resend_find(resend, peer->next, peer->part)); peer->part++)
+        if (!s_send(peer, segment))
+            return false;
+    return true;
+}
+
 void peers_flush(peers_t *self, const resend_t *resend, uint64_t end)
 {
     for (size_t i = 0; i < self->count; i++) {
         peer_t *peer = &self->at[i];
-        for (; peer->credited && peer->next < end && peer->next < peer->upto; peer->next++) {
-            resend_segment_t *segment = resend_find(resend, peer->next);
-            if (segment && !s_send(peer, segment))
-                break; /* the cursor stays: the next look goes on from here */
-        }
+        while (peer->credited && peer->next < end && peer->next < peer->upto && s_send_batch(peer, resend))
+            peers_aim(peer, peer->next + 1);
     }
 }

@@ -15,6 +15,7 @@ typedef struct {
     uint64_t upto;   /* batches below may be sent                             */
     uint64_t base;   /* first batch that it has not got complete              */
     uint64_t next;   /* first batch that it has not been sent                 */
+    uint32_t part;   /* segments of that which it has been sent               */
     int64_t base_ns; /* since when base stands still                          */
     bool gone;       /* while a roster is taken                               */
 } peer_t;
@@ -44,6 +45,9 @@ void peers_uncredit(peers_t *self);
 /*  NULL when nobody has it. */
 peer_t *peers_of_sock(const peers_t *self, const tt_sock_t *sock);
 peer_t *peers_of_rank(const peers_t *self, uint32_t rank);
+
+/*  The first that it is to be sent next is this batch's. */
+void peers_aim(peer_t *peer, uint64_t batch);
 
 /*  The first peer without credit for this roster / whose credit does not cover `batch`; NULL: none lacks it. */
 peer_t *peers_silent(const peers_t *self);

@@ -24,7 +24,8 @@ static void s_grow(resend_t *self)
 void resend_add(resend_t *self, const tt_msg_SEGMENT_t *msg, zmq_msg_t *frame)
 {
     /* no gap, ever: a batch that is skipped here is lost, and resend_find counts on it */
-    TT_CHECK(self->count == 0 || self->at[self->count - 1].msg.batch + 1 == msg->batch);
+    const uint64_t newest = self->count ? self->at[self->count - 1].msg.batch : 0;
+    TT_CHECK(self->count == 0 || newest == msg->batch || newest + 1 == msg->batch);
     if (self->count == self->room)
         s_grow(self);
     resend_segment_t *segment = &self->at[self->count++];
@@ -33,18 +34,36 @@ void resend_add(resend_t *self, const tt_msg_SEGMENT_t *msg, zmq_msg_t *frame)
     zmq_msg_move(&segment->frame, frame);
 }
 
-resend_segment_t *resend_find(const resend_t *self, uint64_t batch)
+/*  The first of this batch, or of those after it. */
+static size_t s_first(const resend_t *self, uint64_t batch)
 {
-    if (self->count == 0 || batch < self->at[0].msg.batch || batch - self->at[0].msg.batch >= self->count)
-        return NULL;
-    return &self->at[batch - self->at[0].msg.batch];
+    size_t low = 0, high = self->count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (self->at[middle].msg.batch < batch)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+uint32_t resend_parts(const resend_t *self, uint64_t batch)
+{
+    return (uint32_t)(s_first(self, batch + 1) - s_first(self, batch));
+}
+
+resend_segment_t *resend_find(const resend_t *self, uint64_t batch, uint32_t part)
+{
+    const size_t at = s_first(self, batch) + part;
+    return at < self->count && self->at[at].msg.batch == batch ? &self->at[at] : NULL;
 }
 
 void resend_drop(resend_t *self, uint64_t below)
 {
-    size_t gone = 0;
-    while (gone < self->count && self->at[gone].msg.batch < below)
-        tt_frame_close(&self->at[gone++].frame);
+    const size_t gone = s_first(self, below);
+    for (size_t i = 0; i < gone; i++)
+        tt_frame_close(&self->at[i].frame);
     for (size_t i = gone; gone && i < self->count; i++)
         s_move(&self->at[i - gone], &self->at[i]);
     self->count -= gone;

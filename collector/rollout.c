@@ -17,6 +17,14 @@ typedef struct {
     char *column[TT_COLUMNS_MAX]; /* [room] rows of each column that an env gives: the observation's, the mask */
 } finals_t;
 
+/*  The envs of one segment, and its block. */
+typedef struct {
+    uint32_t first, E; /* of the range                                    */
+    void *block;       /* NULL = no batch in hand                         */
+    tt_segment_t at;
+    finals_t finals;
+} part_t;
+
 struct rollout {
     rollout_cfg_t cfg;
     const tt_columns_t *columns;
@@ -27,11 +35,12 @@ struct rollout {
     size_t state_bytes;
     tt_vec_t *vec;
     frames_t frames;
-    uint32_t t;            /* steps played of the batch in hand                */
-    void *block;           /* NULL = no batch in hand                         */
-    uint32_t block_finals; /* for how many the block has room                  */
-    tt_segment_t at;
-    finals_t finals;
+    uint32_t t;             /* steps played of the batch in hand                */
+    part_t *part;           /* [parts] what the range is cut into               */
+    uint32_t parts, widest; /* the most envs of one                            */
+    uint32_t block_finals;  /* for how many each block has room                 */
+    void *staged_block;
+    tt_segment_t staged;       /* where there are several parts: what a step gave, for all envs of the range; T = 1 */
     float *head;               /* [E][policy.out]                                  */
     float *log_std;            /* [policy.log_std] of the batch in hand            */
     uint32_t *who;             /* [E] env ids                                      */
@@ -41,10 +50,15 @@ struct rollout {
     int64_t policy_ns, env_ns; /* of the timed steps; halved at each batch */
 };
 
-static tt_segment_shape_t s_shape(const rollout_t *self, uint32_t finals)
+static tt_segment_shape_t s_shape(const rollout_t *self, uint32_t envs, uint32_t finals)
 {
     return (tt_segment_shape_t){
-        .columns = self->columns, .T = self->T, .E = self->E, .K = finals, .S = (uint32_t)self->state_bytes};
+        .columns = self->columns, .T = self->T, .E = envs, .K = finals, .S = (uint32_t)self->state_bytes};
+}
+
+static tt_segment_shape_t s_part_shape(const rollout_t *self, const part_t *part)
+{
+    return s_shape(self, part->E, part->finals.count);
 }
 
 static tt_status_t s_check(const rollout_cfg_t *cfg, const tt_policy_t *policy)
@@ -76,6 +90,27 @@ static tt_status_t s_new_vec(tt_vec_t **vec, const rollout_cfg_t *cfg)
     return tt_vec_new(vec, &of);
 }
 
+/*  Into how many segments, and where a step's rows wait for their places if there are several. */
+static tt_status_t s_cut(rollout_t *self)
+{
+    const uint32_t most = self->cfg.segment_envs;
+    self->parts = tt_segment_parts(self->E, most);
+    self->part = tt_array0(self->parts, sizeof *self->part);
+    for (uint32_t p = 0; p < self->parts; p++) {
+        part_t *part = &self->part[p];
+        tt_segment_part(self->E, most, p, &part->first, &part->E);
+        self->widest = part->E > self->widest ? part->E : self->widest;
+    }
+    if (self->parts == 1)
+        return TT_OK;
+    const tt_segment_shape_t step = {.columns = self->columns, .T = 1, .E = self->E};
+    size_t bytes;
+    TT_TRY(tt_segment_size(&step, &bytes));
+    self->staged_block = tt_aligned0(bytes);
+    tt_segment_map(&step, self->staged_block, &self->staged);
+    return TT_OK;
+}
+
 tt_status_t rollout_new(rollout_t **self_p, const rollout_cfg_t *cfg)
 {
     tt_policy_t policy;
@@ -104,15 +139,28 @@ tt_status_t rollout_new(rollout_t **self_p, const rollout_cfg_t *cfg)
     /* draws are keyed by the env's id in the job, so that it does not matter who plays it, nor beside which others */
     for (uint32_t i = 0; i < self->E; i++)
         self->who[i] = cfg->env_lo + i;
+    const tt_status_t status = s_cut(self);
+    if (status != TT_OK)
+        rollout_destroy(&self);
     *self_p = self;
-    return TT_OK;
+    return status;
 }
 
 static void s_abandon(rollout_t *self)
 {
-    if (self->block)
-        blocks_give(self->cfg.blocks, self->block);
-    self->block = NULL;
+    for (uint32_t p = 0; p < self->parts; p++) {
+        if (self->part[p].block)
+            blocks_give(self->cfg.blocks, self->part[p].block);
+        self->part[p].block = NULL;
+    }
+}
+
+static void s_free_finals(const rollout_t *self, finals_t *finals)
+{
+    free(finals->t);
+    free(finals->env);
+    for (uint32_t c = 0; c < self->seen; c++)
+        free(finals->column[c]);
 }
 
 void rollout_destroy(rollout_t **self_p)
@@ -122,10 +170,10 @@ void rollout_destroy(rollout_t **self_p)
         return;
     s_abandon(self);
     tt_vec_destroy(&self->vec);
-    free(self->finals.t);
-    free(self->finals.env);
-    for (uint32_t c = 0; c < self->seen; c++)
-        free(self->finals.column[c]);
+    for (uint32_t p = 0; p < self->parts; p++)
+        s_free_finals(self, &self->part[p].finals);
+    free(self->part);
+    free(self->staged_block);
     frames_free(&self->frames);
     free(self->head);
     free(self->log_std);
@@ -153,27 +201,27 @@ tt_status_t rollout_load(rollout_t *self, const void *states, size_t bytes)
 
 /* ---- playing ----------------------------------------------------------------------------------------------------- */
 
-/*  A block with room for so many finals; what lay before them in the old one is kept. */
-static void s_take_block(rollout_t *self, uint32_t finals)
+/*  A block with room for so many finals, as large for each part, so that any may have it next; what lay before the finals in the old
+ *  one is kept. */
+static void s_take_block(rollout_t *self, part_t *part, uint32_t finals)
 {
     size_t size = 0;
-    const tt_segment_shape_t shape = s_shape(self, finals);
-    const tt_status_t fits = tt_segment_size(&shape, &size);
+    const tt_segment_shape_t shape = s_shape(self, part->E, 0), widest = s_shape(self, self->widest, finals);
+    const tt_status_t fits = tt_segment_size(&widest, &size);
     TT_CHECK(fits == TT_OK); /* the caller checked it for the job */
     void *block = blocks_take(self->cfg.blocks, size);
     tt_segment_t at;
     tt_segment_map(&shape, block, &at);
-    if (self->block) {
-        memcpy(block, self->block, (size_t)((char *)at.final_t - (char *)block));
-        blocks_give(self->cfg.blocks, self->block);
+    if (part->block) {
+        memcpy(block, part->block, (size_t)((char *)at.final_t - (char *)block));
+        blocks_give(self->cfg.blocks, part->block);
     }
-    self->block = block;
-    self->block_finals = finals;
-    self->at = at;
+    part->block = block;
+    part->at = at;
 }
 
 /*  Frames that the learners need of the batch before; zeros where they are another episode's. */
-static void s_put_before(rollout_t *self)
+static void s_put_before(rollout_t *self, part_t *part)
 {
     const uint32_t before = self->columns->before;
     for (uint32_t k = 1; k <= before; k++) {
@@ -181,13 +229,23 @@ static void s_put_before(rollout_t *self)
         tt_vec_before(self->vec, k, column);
         for (uint32_t c = 0; c < self->columns->obs_count; c++) {
             const size_t bytes = self->columns->at[c].bytes;
-            char *to = (char *)self->at.before[c] + (size_t)(before - k) * self->E * bytes;
-            memcpy(to, column[c], self->E * bytes);
-            for (uint32_t i = 0; i < self->E; i++)
-                if (tt_vec_age(self->vec, i) < k)
+            char *to = (char *)part->at.before[c] + (size_t)(before - k) * part->E * bytes;
+            memcpy(to, (char *)column[c] + part->first * bytes, part->E * bytes);
+            for (uint32_t i = 0; i < part->E; i++)
+                if (tt_vec_age(self->vec, part->first + i) < k)
                     memset(to + i * bytes, 0, bytes);
         }
     }
+}
+
+static void s_begin_part(rollout_t *self, part_t *part)
+{
+    part->finals.count = 0;
+    if (!part->block)
+        s_take_block(self, part, self->block_finals);
+    for (uint32_t i = 0; i < part->E; i++)
+        part->at.age[i] = tt_vec_age(self->vec, part->first + i);
+    s_put_before(self, part);
 }
 
 tt_status_t rollout_begin(rollout_t *self)
@@ -196,18 +254,19 @@ tt_status_t rollout_begin(rollout_t *self)
     self->finite = true;
     self->policy_ns /= 2;
     self->env_ns /= 2;
-    self->finals.count = 0;
-    if (!self->block)
-        s_take_block(self, self->block_finals);
-    for (uint32_t i = 0; i < self->E; i++)
-        self->at.age[i] = tt_vec_age(self->vec, i);
-    s_put_before(self);
+    for (uint32_t p = 0; p < self->parts; p++)
+        s_begin_part(self, &self->part[p]);
     return tt_inference_log_std(self->cfg.net, self->actor, self->log_std);
 }
 
 bool rollout_in_hand(const rollout_t *self)
 {
-    return self->block != NULL;
+    return self->part[0].block != NULL; /* they are taken together, and given away together */
+}
+
+uint32_t rollout_segments(const rollout_t *self)
+{
+    return self->parts;
 }
 
 double rollout_env_share(const rollout_t *self)
@@ -218,7 +277,7 @@ double rollout_env_share(const rollout_t *self)
 
 uint32_t rollout_played(const rollout_t *self)
 {
-    return self->block ? self->t : 0;
+    return rollout_in_hand(self) ? self->t : 0;
 }
 
 /*  The current rows of a column that an env gives. */
@@ -227,9 +286,14 @@ static const void *s_current(const rollout_t *self, uint32_t column)
     return (int)column == self->columns->mask ? (const void *)tt_vec_mask(self->vec) : tt_vec_obs(self->vec)[column];
 }
 
-static void s_room_for_final(rollout_t *self)
+static void s_see(const rollout_t *self, void **seen)
 {
-    finals_t *finals = &self->finals;
+    for (uint32_t c = 0; c < self->seen; c++)
+        seen[c] = (void *)(uintptr_t)s_current(self, c); /* nobody writes there */
+}
+
+static void s_room_for_final(const rollout_t *self, finals_t *finals)
+{
     if (finals->count < finals->room)
         return;
     finals->room = 2 * finals->room + 16;
@@ -239,25 +303,39 @@ static void s_room_for_final(rollout_t *self)
         finals->column[c] = tt_realloc(finals->column[c], tt_mul(finals->room, self->columns->at[c].bytes));
 }
 
-static void s_add_final(rollout_t *self, uint32_t env)
+static void s_add_final(const rollout_t *self, part_t *part, uint32_t env)
 {
-    finals_t *finals = &self->finals;
-    s_room_for_final(self);
+    finals_t *finals = &part->finals;
+    s_room_for_final(self, finals);
     finals->t[finals->count] = self->t;
     finals->env[finals->count] = env;
     for (uint32_t c = 0; c < self->seen; c++) {
         const size_t bytes = self->columns->at[c].bytes;
-        memcpy(finals->column[c] + finals->count * bytes, tt_vec_final(self->vec, env, c), bytes);
+        memcpy(finals->column[c] + finals->count * bytes, tt_vec_final(self->vec, part->first + env, c), bytes);
     }
     finals->count++;
 }
 
-/*  Where the rows of this step lie in the block, of the columns from `first` on. */
-static void s_rows(const rollout_t *self, uint32_t first, uint32_t count, void **out)
+/*  Where the rows of this step lie in the block. */
+static void *s_place(const rollout_t *self, const part_t *part, uint32_t column)
 {
-    const size_t at = (size_t)self->t * self->E;
-    for (uint32_t c = 0; c < count; c++)
-        out[c] = (char *)self->at.column[first + c] + at * self->columns->at[first + c].bytes;
+    return (char *)part->at.column[column] + (size_t)self->t * part->E * self->columns->at[column].bytes;
+}
+
+/*  Where what a step gives is written, for all envs of the range: at once to its place if there is one block. */
+static void *s_row(const rollout_t *self, uint32_t column)
+{
+    return self->parts == 1 ? s_place(self, &self->part[0], column) : self->staged.column[column];
+}
+
+/*  Rows of a column, one for each env of the range, to the places of this step. */
+static void s_spread(const rollout_t *self, uint32_t column, const void *rows)
+{
+    const size_t bytes = self->columns->at[column].bytes;
+    for (uint32_t p = 0; p < self->parts; p++) {
+        const part_t *part = &self->part[p];
+        memcpy(s_place(self, part, column), (const char *)rows + part->first * bytes, part->E * bytes);
+    }
 }
 
 /*  One for each step, the same for all envs of the job: it does not depend on who plays them. */
@@ -290,8 +368,8 @@ static bool s_finite(const float *x, size_t count)
 static tt_status_t s_sample(
     rollout_t *self, const void *const *row, const uint8_t *mask, const tt_dist_draw_t *draw, void *const *action)
 {
-    const size_t at = (size_t)self->t * self->E;
-    float *value = self->at.value + at, *log_prob = self->at.log_prob + at;
+    float *value = s_row(self, (uint32_t)self->columns->value);
+    float *log_prob = s_row(self, (uint32_t)self->columns->log_prob);
     TT_TRY(s_evaluate(self, row, self->E, self->head, value));
     tt_policy_sample(&self->policy, self->head, self->log_std, mask, self->E, draw, action, log_prob);
     return TT_OK;
@@ -326,36 +404,52 @@ static int64_t s_now_ns(const rollout_t *self)
     return tt_now_ns(self->cfg.clock);
 }
 
+/*  What the step gave goes to its places, if it is not there. */
+static void s_put_step(const rollout_t *self)
+{
+    for (uint32_t c = self->columns->action; self->parts > 1 && c < self->columns->count; c++)
+        s_spread(self, c, self->staged.column[c]);
+}
+
+static void s_put_finals(const rollout_t *self, part_t *part)
+{
+    const uint8_t *truncated = s_place(self, part, self->columns->truncated);
+    if (memchr(truncated, 1, part->E))
+        for (uint32_t i = 0; i < part->E; i++)
+            if (truncated[i])
+                s_add_final(self, part, i);
+}
+
 static tt_status_t s_step(rollout_t *self)
 {
     const uint32_t every = self->T / TIMED_STEPS + 1;
     const bool timed = self->t % every == every / 2;
     const int64_t start_ns = timed ? s_now_ns(self) : 0;
-    const size_t at = (size_t)self->t * self->E;
+    const tt_columns_t *columns = self->columns;
     void *seen[TT_COLUMNS_MAX], *action[TT_COLUMNS_MAX];
-    s_rows(self, 0, self->seen, seen);
-    s_rows(self, self->columns->action, self->columns->action_count, action);
+    s_see(self, seen);
     for (uint32_t c = 0; c < self->seen; c++)
-        memcpy(seen[c], s_current(self, c), (size_t)self->E * self->columns->at[c].bytes);
+        s_spread(self, c, seen[c]);
+    for (uint32_t a = 0; a < columns->action_count; a++)
+        action[a] = s_row(self, columns->action + a);
     TT_TRY(s_act(self, seen, action));
     const int64_t acted_ns = timed ? s_now_ns(self) : 0;
-    TT_TRY(tt_vec_step(self->vec, (const void *const *)action, self->at.reward + at, self->at.terminated + at,
-        self->at.truncated + at));
+    TT_TRY(tt_vec_step(self->vec, (const void *const *)action, s_row(self, columns->reward),
+        s_row(self, columns->terminated), s_row(self, columns->truncated)));
     if (timed) {
         self->policy_ns += acted_ns - start_ns;
         self->env_ns += s_now_ns(self) - acted_ns;
     }
-    if (memchr(self->at.truncated + at, 1, self->E))
-        for (uint32_t i = 0; i < self->E; i++)
-            if (self->at.truncated[at + i])
-                s_add_final(self, i);
+    s_put_step(self);
+    for (uint32_t p = 0; p < self->parts; p++)
+        s_put_finals(self, &self->part[p]);
     self->t++;
     return TT_OK;
 }
 
 tt_status_t rollout_play(rollout_t *self, uint32_t max_steps, bool *done)
 {
-    TT_CHECK(self->block);
+    TT_CHECK(self->part[0].block);
     for (uint32_t i = 0; i < max_steps && self->t < self->T; i++)
         TT_TRY(s_step(self));
     *done = self->t == self->T;
@@ -364,62 +458,110 @@ tt_status_t rollout_play(rollout_t *self, uint32_t max_steps, bool *done)
 
 /* ---- the end of a batch ------------------------------------------------------------------------------------------ */
 
-/*  What the steps were estimated at, and the observations after them. */
-static tt_status_t s_estimate(rollout_t *self, const tt_segment_shape_t *shape)
+/*  What the observations after the last step are estimated at, of all envs of the range. */
+static tt_status_t s_estimate_last(rollout_t *self)
 {
-    const tt_segment_t *at = &self->at;
-    const uint32_t K = shape->K;
-    const size_t rows = (size_t)self->T * self->E;
-    TT_TRY(s_evaluate(
-        self, frames_now(&self->frames, self->vec, self->E, self->cfg.norm, at->last), self->E, NULL, at->last_value));
+    void *seen[TT_COLUMNS_MAX];
+    float *value = self->parts == 1 ? self->part[0].at.last_value : self->staged.last_value;
+    s_see(self, seen);
+    TT_TRY(s_evaluate(self, frames_now(&self->frames, self->vec, self->E, self->cfg.norm, seen), self->E, NULL, value));
+    for (uint32_t p = 0; self->parts > 1 && p < self->parts; p++)
+        memcpy(self->part[p].at.last_value, value + self->part[p].first, self->part[p].E * sizeof *value);
+    return TT_OK;
+}
+
+/*  What the finals are estimated at; and whether all estimates are numbers. */
+static tt_status_t s_estimate_part(rollout_t *self, part_t *part)
+{
+    const tt_segment_shape_t shape = s_part_shape(self, part);
+    const tt_segment_t *at = &part->at;
+    const uint32_t K = shape.K;
+    const size_t rows = (size_t)self->T * part->E;
     if (K)
-        TT_TRY(s_evaluate(self, frames_finals(&self->frames, shape, at, self->cfg.norm), K, NULL, at->final_value));
-    self->finite = s_finite(at->log_prob, rows) && s_finite(at->value, rows) && s_finite(at->last_value, self->E) &&
-                   s_finite(at->final_value, K);
+        TT_TRY(s_evaluate(self, frames_finals(&self->frames, &shape, at, self->cfg.norm), K, NULL, at->final_value));
+    self->finite = self->finite && s_finite(at->log_prob, rows) && s_finite(at->value, rows) &&
+                   s_finite(at->last_value, part->E) && s_finite(at->final_value, K);
+    return TT_OK;
+}
+
+static tt_status_t s_estimate(rollout_t *self)
+{
+    TT_TRY(s_estimate_last(self));
+    for (uint32_t p = 0; p < self->parts; p++)
+        TT_TRY(s_estimate_part(self, &self->part[p]));
     return TT_OK;
 }
 
 /*  A little more than there are now, so that a block is rarely taken anew; never more than there can be. */
 static uint32_t s_room_for(const rollout_t *self, uint32_t finals)
 {
-    const uint64_t most = (uint64_t)self->T * self->E, room = (uint64_t)finals + finals / 4 + 4;
+    const uint64_t most = (uint64_t)self->T * self->widest, room = (uint64_t)finals + finals / 4 + 4;
     return (uint32_t)(room < most ? room : most);
 }
 
 /*  What was seen after the last step, and at the truncations. */
-static void s_put_ends(rollout_t *self)
+static void s_put_ends(const rollout_t *self, part_t *part)
 {
-    const finals_t *finals = &self->finals;
-    for (uint32_t c = 0; c < self->seen; c++)
-        memcpy(self->at.last[c], s_current(self, c), (size_t)self->E * self->columns->at[c].bytes);
+    const finals_t *finals = &part->finals;
+    for (uint32_t c = 0; c < self->seen; c++) {
+        const size_t bytes = self->columns->at[c].bytes;
+        memcpy(part->at.last[c], (const char *)s_current(self, c) + part->first * bytes, part->E * bytes);
+    }
     if (finals->count == 0)
         return;
-    memcpy(self->at.final_t, finals->t, finals->count * sizeof *finals->t);
-    memcpy(self->at.final_env, finals->env, finals->count * sizeof *finals->env);
+    memcpy(part->at.final_t, finals->t, finals->count * sizeof *finals->t);
+    memcpy(part->at.final_env, finals->env, finals->count * sizeof *finals->env);
     for (uint32_t c = 0; c < self->seen; c++)
-        memcpy(self->at.final[c], finals->column[c], finals->count * (size_t)self->columns->at[c].bytes);
+        memcpy(part->at.final[c], finals->column[c], finals->count * (size_t)self->columns->at[c].bytes);
 }
 
-tt_status_t rollout_finish(rollout_t *self, tt_segment_shape_t *shape, zmq_msg_t *frame)
+/*  The blocks get as much room as the most finals of one of them need. */
+static void s_make_room(rollout_t *self)
 {
-    TT_CHECK(self->block && self->t == self->T);
-    const uint32_t K = self->finals.count;
-    if (K > self->block_finals)
-        s_take_block(self, s_room_for(self, K));
-    *shape = s_shape(self, K);
-    tt_segment_map(shape, self->block, &self->at);
-    s_put_ends(self);
+    uint32_t most = 0;
+    for (uint32_t p = 0; p < self->parts; p++)
+        most = self->part[p].finals.count > most ? self->part[p].finals.count : most;
+    if (most <= self->block_finals)
+        return;
+    self->block_finals = s_room_for(self, most);
+    for (uint32_t p = 0; p < self->parts; p++)
+        s_take_block(self, &self->part[p], self->block_finals);
+}
+
+static tt_status_t s_put_states(const rollout_t *self, const part_t *part)
+{
+    for (uint32_t i = 0; self->state_bytes && i < part->E; i++)
+        TT_TRY(tt_vec_save(self->vec, part->first + i, part->at.states + i * self->state_bytes));
+    return TT_OK;
+}
+
+static void s_wrap(rollout_t *self, part_t *part, rollout_segment_t *out)
+{
+    size_t size = 0;
+    *out = (rollout_segment_t){.first = part->first, .shape = s_part_shape(self, part)};
+    const tt_status_t fits = tt_segment_size(&out->shape, &size);
+    TT_CHECK(fits == TT_OK);
+    blocks_wrap(self->cfg.blocks, part->block, size, &out->frame);
+    part->block = NULL;
+}
+
+tt_status_t rollout_finish(rollout_t *self, rollout_segment_t *out)
+{
+    TT_CHECK(self->part[0].block && self->t == self->T);
+    s_make_room(self);
+    for (uint32_t p = 0; p < self->parts; p++) {
+        const tt_segment_shape_t shape = s_part_shape(self, &self->part[p]);
+        tt_segment_map(&shape, self->part[p].block, &self->part[p].at);
+        s_put_ends(self, &self->part[p]);
+    }
     if (self->cfg.actor.kind == TT_ACT_SAMPLE)
-        TT_TRY(s_estimate(self, shape));
-    for (uint32_t i = 0; self->state_bytes && i < self->E; i++)
-        TT_TRY(tt_vec_save(self->vec, i, self->at.states + i * self->state_bytes));
+        TT_TRY(s_estimate(self));
+    for (uint32_t p = 0; p < self->parts; p++)
+        TT_TRY(s_put_states(self, &self->part[p]));
     if (!self->finite)
         return tt_err(TT_INTERNAL, "the policy gives log-probabilities or values that are not finite: "
                                    "training has diverged; try a smaller algorithm.learning_rate");
-    size_t size = 0;
-    const tt_status_t fits = tt_segment_size(shape, &size);
-    TT_CHECK(fits == TT_OK);
-    blocks_wrap(self->cfg.blocks, self->block, size, frame);
-    self->block = NULL;
+    for (uint32_t p = 0; p < self->parts; p++)
+        s_wrap(self, &self->part[p], &out[p]);
     return TT_OK;
 }

@@ -1,4 +1,5 @@
-/*  rollout - plays one batch of a range of envs with one policy version, into one segment block. The hot path.
+/*  rollout - plays one batch of a range of envs with one policy version, into one segment block, or several where one would be too
+ *  large. The hot path.
  *
  *  Every number goes to its place in the block when it is made. Observations are stored raw; the network sees them
  *  normalised. What an env does and what its segment holds depends on (seed, env id, weights, normaliser, state at the
@@ -25,6 +26,7 @@ typedef struct {
     float clip_obs;
     uint64_t seed;
     uint32_t env_lo, env_count, steps; /* the range, and T; all >= 1 but env_lo           */
+    uint32_t segment_envs;             /* that one segment holds at most                  */
     uint64_t taken;                    /* steps that each env has taken before            */
     const tt_clock_t *clock;           /* of rollout_env_share; borrowed; NULL = real     */
     tt_actor_t actor;                  /* how to act                                      */
@@ -46,9 +48,18 @@ tt_status_t rollout_load(rollout_t *self, const void *states, size_t bytes);
 tt_status_t rollout_begin(rollout_t *self);
 /*  Play at most max_steps steps of the batch in hand; *done: all T are played. TT_INTERNAL: an env failed. */
 tt_status_t rollout_play(rollout_t *self, uint32_t max_steps, bool *done);
-/*  Values of the last and final observations, if there are any, env states; the block becomes a frame that the caller owns.
- *  TT_INTERNAL: the policy gave numbers that are not finite. */
-tt_status_t rollout_finish(rollout_t *self, tt_segment_shape_t *shape, zmq_msg_t *frame);
+/*  What a batch has become: its envs first .. first + shape.E - 1 of the range. The caller owns the frame. */
+typedef struct {
+    uint32_t first;
+    tt_segment_shape_t shape;
+    zmq_msg_t frame;
+} rollout_segment_t;
+
+/*  How many segments each batch of the range is. */
+uint32_t rollout_segments(const rollout_t *self);
+/*  Values of the last and final observations, if there are any, env states; the blocks become frames: out[rollout_segments].
+ *  TT_INTERNAL: the policy gave numbers that are not finite; there are no frames. */
+tt_status_t rollout_finish(rollout_t *self, rollout_segment_t *out);
 /*  Is a batch in hand (begun, not finished)? Steps of it that are played. */
 bool rollout_in_hand(const rollout_t *self);
 uint32_t rollout_played(const rollout_t *self);

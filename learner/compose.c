@@ -36,7 +36,8 @@ static tt_status_t s_answer_segment(core_t *self, const pending_t *to, const int
     const tt_segment_shape_t *shape = &segment->shape;
     const tt_msg_SEGMENT_t header = TT_MSG(SEGMENT, .era = self->view.era, .instance = segment->instance,
         .batch = to->msg.batch, .version = segment->version, .env_lo = segment->env_lo, .env_count = shape->E,
-        .steps = shape->T, .columns = shape->columns->hash, .finals = shape->K, .state_bytes = shape->S);
+        .steps = shape->T, .columns = shape->columns->hash, .finals = shape->K, .state_bytes = shape->S,
+        .before = segment->before, .after = segment->after);
     tt_buf_t bytes;
     tt_buf_init(&bytes, 4096);
     tt_status_t status = tt_msg_pack(&bytes, &header);
@@ -84,15 +85,22 @@ static bool s_decides(const core_t *self)
     return self->model.train.lag > 1 || self->model.train.space.env_state == 0;
 }
 
+/*  Is it of a range of the roster? Of the whole of it: who has a part of his former range began anew, too. */
+static bool s_is_placed(
+    const core_t *self, uint64_t instance, uint32_t lo, uint32_t count, uint32_t before, uint32_t after)
+{
+    return before <= lo && view_has_range(&self->view, instance, lo - before, before + count + after);
+}
+
 bool compose_fence(const core_t *self, const tt_msg_SEGMENT_t *msg)
 {
-    return !s_decides(self) || view_has_range(&self->view, msg->instance, msg->env_lo, msg->env_count);
+    return !s_decides(self) || s_is_placed(self, msg->instance, msg->env_lo, msg->env_count, msg->before, msg->after);
 }
 
 static bool s_keep(const void *ctx, const intake_segment_t *segment)
 {
     const core_t *self = ctx;
-    return view_has_range(&self->view, segment->instance, segment->env_lo, segment->env_count);
+    return s_is_placed(self, segment->instance, segment->env_lo, segment->env_count, segment->before, segment->after);
 }
 
 tt_status_t compose_on_roster(core_t *self, uint64_t leader)

@@ -128,6 +128,9 @@ static tt_status_t s_check_header(const intake_t *self, const tt_msg_SEGMENT_t *
     if (msg->env_count == 0 || msg->env_lo >= cfg->N || msg->env_count > cfg->N - msg->env_lo)
         return tt_err(TT_INVALID, "segment of batch %llu: envs %u..+%u, but there are %u",
             (unsigned long long)msg->batch, msg->env_lo, msg->env_count, cfg->N);
+    if (msg->before > msg->env_lo || msg->after > cfg->N - msg->env_lo - msg->env_count)
+        return tt_err(TT_INVALID, "segment of batch %llu: %u envs before envs %u..+%u and %u after, but there are %u",
+            (unsigned long long)msg->batch, msg->before, msg->env_lo, msg->env_count, msg->after, cfg->N);
     if (msg->batch >= intake_upto(self))
         return tt_err(TT_INVALID, "segment of batch %llu: credit ends below %llu", (unsigned long long)msg->batch,
             (unsigned long long)intake_upto(self));
@@ -156,6 +159,8 @@ static tt_status_t s_open(const intake_t *self, const tt_msg_SEGMENT_t *msg, zmq
         .version = msg->version,
         .env_lo = msg->env_lo,
         .env_count = msg->env_count,
+        .before = msg->before,
+        .after = msg->after,
         .shape = {.columns = self->cfg.columns,
             .T = msg->steps,
             .E = msg->env_count,

@@ -26,6 +26,7 @@ typedef struct {
 typedef struct {
     uint64_t instance, version; /* who collected it, with which weights           */
     uint32_t env_lo, env_count;
+    uint32_t before, after; /* envs of its collector's range that are not in it */
     tt_segment_shape_t shape;
     tt_segment_t at;   /* pointers into the block                        */
     const void *block; /* aligned for floats                             */

@@ -11,6 +11,7 @@ enum {
     TT_STEPS_MAX = 65536,
     TT_BATCH_ROWS_MAX = 1 << 26,  /* envs x steps: row numbers fit in 32 bits with room to spare    */
     TT_EVAL_EPISODES_MAX = 10000, /* of an evaluation beside training                               */
+    TT_SEGMENTS_MAX = 64,         /* of a batch, as large as they may be                            */
     TT_LAG_MAX = 64,              /* updates                                                        */
 
     /* who takes part */
@@ -51,7 +52,7 @@ enum {
 
     /* bytes */
     TT_CONFIG_TEXT_MAX = 1 << 18, /* of a resolved config: it travels in WELCOME                  */
-    TT_SEGMENT_MAX = 1 << 29,     /* of a batch in one segment, without finals: they double it    */
+    TT_SEGMENT_MAX = 1 << 29,     /* of one segment, without finals: they double it               */
     TT_FRAME_MAX = 1 << 30,       /* of a segment, weights, a snapshot that travels               */
     TT_FRAME_SLACK = 1 << 12,     /* what may stand beside that                                   */
     TT_GROUPS_TEXT_MAX = 256,     /* of the words that say what the groups of a network are        */

@@ -1,5 +1,6 @@
 #include "common/job/fit.h"
 #include <stdio.h>
+#include <stdlib.h>
 #include "common/base/limits.h"
 #include "common/job/encoder.h"
 #include "common/job/groups.h"
@@ -89,9 +90,56 @@ tt_net_spec_t tt_train_net(const tt_train_cfg_t *cfg, const tt_columns_t *column
     return spec;
 }
 
+static tt_segment_shape_t s_segment(const tt_train_cfg_t *cfg, const tt_columns_t *columns, uint32_t envs)
+{
+    return (tt_segment_shape_t){.columns = columns, .T = cfg->num_steps, .E = envs, .S = cfg->space.env_state};
+}
+
+static bool s_is_held(const tt_train_cfg_t *cfg, const tt_columns_t *columns, uint32_t envs)
+{
+    const tt_segment_shape_t shape = s_segment(cfg, columns, envs);
+    size_t bytes;
+    return tt_segment_size(&shape, &bytes) == TT_OK && bytes <= TT_SEGMENT_MAX;
+}
+
+/*  The most envs whose segment is not too large. */
+static uint32_t s_held(const tt_train_cfg_t *cfg, const tt_columns_t *columns)
+{
+    uint32_t low = 0, high = cfg->num_envs;
+    if (s_is_held(cfg, columns, high))
+        return high;
+    while (high - low > 1) {
+        const uint32_t middle = low + (high - low) / 2;
+        *(s_is_held(cfg, columns, middle) ? &low : &high) = middle;
+    }
+    return low;
+}
+
+/*  Fewer, if somebody wants to see many segments of few envs. TT_INVALID: that is no number of envs. */
+static tt_status_t s_wish(uint32_t *most)
+{
+    const char *text = getenv("TT_SEGMENT_ENVS");
+    char *end;
+    if (!text || !*text)
+        return TT_OK;
+    const unsigned long wish = strtoul(text, &end, 10);
+    if (*end || wish < 1 || wish > TT_ENVS_MAX)
+        return tt_err(
+            TT_INVALID, "TT_SEGMENT_ENVS=%s: it can be 1 to %d; unset it to let Tutti choose", text, TT_ENVS_MAX);
+    *most = wish < *most ? (uint32_t)wish : *most;
+    return TT_OK;
+}
+
+uint32_t tt_train_segment_envs(const tt_train_cfg_t *cfg, const tt_columns_t *columns)
+{
+    uint32_t most = s_held(cfg, columns);
+    (void)s_wish(&most); /* tt_train_fit says what is wrong with it */
+    return most;
+}
+
 tt_segment_shape_t tt_train_segment(const tt_train_cfg_t *cfg, const tt_columns_t *columns)
 {
-    return (tt_segment_shape_t){.columns = columns, .T = cfg->num_steps, .E = cfg->num_envs, .S = cfg->space.env_state};
+    return s_segment(cfg, columns, tt_train_segment_envs(cfg, columns));
 }
 
 /*  Somebody's words, as a fault of a key. */
@@ -132,16 +180,16 @@ static tt_status_t s_check_actor(const tt_train_cfg_t *cfg, const tt_columns_t *
 
 static tt_status_t s_check_segment(const tt_train_cfg_t *cfg, const tt_columns_t *columns)
 {
-    const tt_segment_shape_t shape = tt_train_segment(cfg, columns);
-    size_t bytes;
-    const tt_status_t status = tt_segment_size(&shape, &bytes);
-    if (status == TT_OK && bytes <= TT_SEGMENT_MAX)
-        return TT_OK;
-    char size[32] = "more than 1024";
-    if (status == TT_OK)
-        snprintf(size, sizeof size, "%zu", (bytes + (1 << 20) - 1) >> 20);
-    return tt_err(TT_INVALID, "a batch of %u envs x %u steps is %s MiB, at most %d are possible: lower it, or num_envs",
-        cfg->num_envs, cfg->num_steps, size, TT_SEGMENT_MAX >> 20);
+    uint32_t most = s_held(cfg, columns);
+    if (!most)
+        return tt_err(TT_INVALID, "%u steps of one env are more than %d MiB, the most that a segment can be: lower it",
+            cfg->num_steps, TT_SEGMENT_MAX >> 20);
+    const uint32_t parts = tt_segment_parts(cfg->num_envs, most);
+    if (parts > TT_SEGMENTS_MAX)
+        return tt_err(TT_INVALID,
+            "a batch of %u envs x %u steps is %u segments of %d MiB, at most %d are possible: lower it, or num_envs",
+            cfg->num_envs, cfg->num_steps, parts, TT_SEGMENT_MAX >> 20, TT_SEGMENTS_MAX);
+    return s_wish(&most);
 }
 
 /*  What a learner makes of observations: copies of those that are not read where they lie, with one-hot choices as floats

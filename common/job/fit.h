@@ -20,7 +20,10 @@ tt_net_spec_t tt_train_net(const tt_train_cfg_t *cfg, const tt_columns_t *column
 bool tt_train_could_see(const tt_train_cfg_t *cfg, const tt_columns_t *columns, const char *words);
 /*  The parts of a network's observation: these columns, where not all of them are read as floats, or `named`: each is to be one. */
 void tt_train_parts(tt_net_spec_t *spec, const tt_columns_t *columns, bool named);
-/*  A whole batch as one segment, without finals: what a lone collector sends. The columns are borrowed. */
+/*  Envs that a segment holds at most: so many that it is not over TT_SEGMENT_MAX, the same for every collector; 0: not even one.
+ *  TT_SEGMENT_ENVS in the environment lowers it, and what is trained stays the same. */
+uint32_t tt_train_segment_envs(const tt_train_cfg_t *cfg, const tt_columns_t *columns);
+/*  The largest segment that a collector sends, without finals: the whole batch where it can be one. The columns are borrowed. */
 tt_segment_shape_t tt_train_segment(const tt_train_cfg_t *cfg, const tt_columns_t *columns);
 
 /*  TT_CONFIG: with the origin of the key at fault (config NULL: its name alone), and what to lower. cfg has passed

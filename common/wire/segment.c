@@ -60,6 +60,18 @@ static void s_walk(s_walk_t *self, tt_segment_t *out)
     out->final_value = columns->value < 0 ? NULL : out->final[columns->value];
 }
 
+uint32_t tt_segment_parts(uint32_t envs, uint32_t most)
+{
+    return envs / most + (envs % most != 0);
+}
+
+void tt_segment_part(uint32_t envs, uint32_t most, uint32_t i, uint32_t *first, uint32_t *count)
+{
+    const uint64_t parts = tt_segment_parts(envs, most);
+    *first = (uint32_t)(envs * (uint64_t)i / parts);
+    *count = (uint32_t)(envs * ((uint64_t)i + 1) / parts) - *first;
+}
+
 tt_status_t tt_segment_size(const tt_segment_shape_t *shape, size_t *bytes)
 {
     if (!shape->T || !shape->E)

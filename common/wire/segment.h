@@ -1,4 +1,5 @@
-/*  segment - one (batch, contiguous env range) of experience: the body of SEGMENT, the same in memory and on the wire.
+/*  segment - one (batch, contiguous envs) of experience: the body of SEGMENT, the same in memory and on the wire. A collector's
+ *  range is one segment, or several where one would be too large.
  *
  *  One block of bytes, one array each, aligned to 64 bytes, little-endian, row-major, in this order:
  *    every column c of the job's list (common/rl/columns.h): [T][E][elements of c]; rewards are raw
@@ -24,6 +25,11 @@ typedef struct {
     uint32_t K; /* finals                         */
     uint32_t S; /* bytes of one env's saved state */
 } tt_segment_shape_t;
+
+/*  A range of envs cut into segments of at most `most` envs, which are as equal as they can be: how many; and of the i-th, its first env,
+ *  counted from the range's, and how many it has. */
+uint32_t tt_segment_parts(uint32_t envs, uint32_t most);
+void tt_segment_part(uint32_t envs, uint32_t most, uint32_t i, uint32_t *first, uint32_t *count);
 
 /*  Pointers into one block; by number of the column. last, final: NULL where the column is not kept. */
 typedef struct {

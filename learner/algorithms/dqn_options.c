@@ -181,6 +181,18 @@ static tt_status_t s_check_travels(const tt_config_t *config, const tt_train_cfg
         cfg->replay.capacity, row, ROOM / row);
 }
 
+/*  A replay has whole batches, which go to joiners and into snapshots as they are: none may be larger than a segment can be. */
+static tt_status_t s_check_batch(const tt_config_t *config, const tt_train_cfg_t *train)
+{
+    const uint64_t row = s_row_bytes(train), most = row ? TT_SEGMENT_MAX / row : UINT64_MAX;
+    if (s_batch(train) <= most)
+        return TT_OK;
+    return BAD("num_steps",
+        "a batch of %" PRIu32 " envs x %" PRIu32 " steps has %" PRIu64 " transitions of %" PRIu64
+        " bytes, a replay takes %" PRIu64 " (%d MiB) at once: lower it, or num_envs",
+        train->num_envs, train->num_steps, s_batch(train), row, most, TT_SEGMENT_MAX >> 20);
+}
+
 static tt_status_t s_check_capacity(const tt_config_t *config, const tt_train_cfg_t *train, const dqn_cfg_t *cfg)
 {
     const uint64_t batch = s_batch(train), capacity = cfg->replay.capacity;
@@ -195,6 +207,7 @@ static tt_status_t s_check_capacity(const tt_config_t *config, const tt_train_cf
             "%" PRIu64 " transitions are too few for learner.shards %" PRIu32 " (%s), each of which draws "
             "from a part of its own, and n_step %" PRIu32 ": at least %" PRIu64,
             capacity, train->learner.shards, tt_config_origin(config, "learner.shards"), cfg->n_step, batches * batch);
+    TT_TRY(s_check_batch(config, train));
     return s_check_travels(config, train, cfg);
 }
 

@@ -161,6 +161,7 @@ fake_segment_t stage_reference(stage_t *self, uint64_t batch)
         .blocks = blocks,
         .seed = SEED,
         .env_count = STAGE_ENVS,
+        .segment_envs = STAGE_ENVS,
         .steps = STAGE_STEPS,
         .actor = self->actor,
         .num_envs = STAGE_ENVS};
@@ -168,17 +169,18 @@ fake_segment_t stage_reference(stage_t *self, uint64_t batch)
     assert_ok(rollout_new(&rollout, &cfg));
     fake_segment_t out = {0};
     for (uint64_t n = 0; n <= batch; n++) {
-        zmq_msg_t frame;
+        rollout_segment_t played;
         bool done;
         free(s_params(self, n > self->lag ? n - self->lag : 0));
         assert_ok(rollout_begin(rollout));
         assert_ok(rollout_play(rollout, STAGE_STEPS, &done));
-        assert_ok(rollout_finish(rollout, &out.shape, &frame));
+        assert_ok(rollout_finish(rollout, &played));
         free(out.block);
-        out.bytes = zmq_msg_size(&frame);
+        out.shape = played.shape;
+        out.bytes = zmq_msg_size(&played.frame);
         out.block = tt_aligned0(out.bytes);
-        memcpy(out.block, zmq_msg_data(&frame), out.bytes);
-        tt_frame_close(&frame);
+        memcpy(out.block, zmq_msg_data(&played.frame), out.bytes);
+        tt_frame_close(&played.frame);
     }
     rollout_destroy(&rollout);
     blocks_destroy(&blocks);

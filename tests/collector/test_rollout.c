@@ -117,7 +117,7 @@ static void s_close(world_t *w)
     blocks_destroy(&w->blocks);
 }
 
-static rollout_t *s_rollout(const world_t *w, uint32_t lo, uint32_t count)
+static rollout_t *s_rollout_cut(const world_t *w, uint32_t lo, uint32_t count, uint32_t most)
 {
     const rollout_cfg_t cfg = {.env = w->env,
         .columns = w->columns,
@@ -128,12 +128,18 @@ static rollout_t *s_rollout(const world_t *w, uint32_t lo, uint32_t count)
         .seed = SEED,
         .env_lo = lo,
         .env_count = count,
+        .segment_envs = most,
         .steps = w->steps,
         .actor = w->actor,
         .num_envs = NUM_ENVS};
     rollout_t *rollout;
     assert_ok(rollout_new(&rollout, &cfg));
     return rollout;
+}
+
+static rollout_t *s_rollout(const world_t *w, uint32_t lo, uint32_t count)
+{
+    return s_rollout_cut(w, lo, count, count);
 }
 
 typedef struct {
@@ -143,18 +149,30 @@ typedef struct {
 } segment_t;
 
 /*  `slice` steps at a time: looking at sockets in between must not change anything. */
-static segment_t s_play(rollout_t *rollout, uint32_t slice)
+static void s_play_all(rollout_t *rollout, uint32_t slice, rollout_segment_t *out)
 {
-    segment_t segment;
     bool done = false;
     assert_ok(rollout_begin(rollout));
     while (!done)
         assert_ok(rollout_play(rollout, slice, &done));
-    assert_ok(rollout_finish(rollout, &segment.shape, &segment.frame));
+    assert_ok(rollout_finish(rollout, out));
     assert_false(rollout_in_hand(rollout));
+}
+
+static segment_t s_segment(rollout_segment_t *played)
+{
+    segment_t segment = {.shape = played->shape, .frame = played->frame};
     assert_ok(tt_segment_check(&segment.shape, zmq_msg_data(&segment.frame), zmq_msg_size(&segment.frame)));
     tt_segment_map(&segment.shape, zmq_msg_data(&segment.frame), &segment.at);
     return segment;
+}
+
+static segment_t s_play(rollout_t *rollout, uint32_t slice)
+{
+    rollout_segment_t played;
+    assert_int_equal(rollout_segments(rollout), 1);
+    s_play_all(rollout, slice, &played);
+    return s_segment(&played);
 }
 
 #define assert_bits(a, b, count) assert_memory_equal((a), (b), (count) * sizeof *(a))
@@ -443,6 +461,45 @@ static void test_ranges_and_slices_do_not_matter(void **state)
     }
 }
 
+/*  `parts` segments of at most `most` envs are, together, the one that there would be otherwise; batch after batch, with other numbers of
+ *  finals. */
+static void s_assert_cut(const case_t *c, uint32_t most, uint32_t parts)
+{
+    enum { MOST_PARTS = 8 };
+    world_t w;
+    s_open_case(&w, c);
+    rollout_t *one = s_rollout(&w, 0, 8), *many = s_rollout_cut(&w, 0, 8, most);
+    assert_int_equal(rollout_segments(many), parts);
+    for (int batch = 0; batch < 3; batch++) {
+        rollout_segment_t played[MOST_PARTS];
+        uint32_t envs = 0;
+        segment_t whole = s_play(one, UINT32_MAX);
+        s_play_all(many, 5, played);
+        for (uint32_t p = 0; p < parts; p++) {
+            segment_t part = s_segment(&played[p]);
+            assert_int_equal(played[p].first, envs);
+            assert_in_range(part.shape.E, 1, most);
+            s_assert_part(&whole, envs, &part);
+            envs += part.shape.E;
+            tt_frame_close(&part.frame);
+        }
+        assert_int_equal(envs, 8);
+        tt_frame_close(&whole.frame);
+    }
+    rollout_destroy(&one);
+    rollout_destroy(&many);
+    s_close(&w);
+}
+
+static void test_several_segments_are_the_one(void **state)
+{
+    (void)state;
+    for (size_t c = 0; c < TT_COUNT(s_cases); c++) {
+        s_assert_cut(&s_cases[c], 3, 3);
+        s_assert_cut(&s_cases[c], 1, 8);
+    }
+}
+
 static void test_saved_states_continue_elsewhere(void **state)
 {
     (void)state;
@@ -614,12 +671,11 @@ static void s_assert_diverged(tt_actor_t actor)
     assert_ok(tt_inference_put(w.net, params));
     free(params);
     rollout_t *rollout = s_rollout(&w, 0, 2);
-    tt_segment_shape_t shape;
-    zmq_msg_t frame;
+    rollout_segment_t played;
     bool done;
     assert_ok(rollout_begin(rollout));
     assert_ok(rollout_play(rollout, 8, &done));
-    assert_int_equal(rollout_finish(rollout, &shape, &frame), TT_INTERNAL);
+    assert_int_equal(rollout_finish(rollout, &played), TT_INTERNAL);
     assert_non_null(strstr(tt_err_text(), "try a smaller algorithm.learning_rate"));
     rollout_destroy(&rollout);
     s_close(&w);
@@ -648,6 +704,7 @@ static void test_net_must_fit_the_env(void **state)
         .clip_obs = CLIP,
         .seed = SEED,
         .env_count = 2,
+        .segment_envs = 2,
         .steps = 8};
     rollout_t *rollout = NULL;
     assert_int_equal(rollout_new(&rollout, &cfg), TT_INVALID);
@@ -671,6 +728,7 @@ static void test_net_must_have_an_actor_and_a_critic(void **state)
         .blocks = w.blocks,
         .seed = SEED,
         .env_count = 2,
+        .segment_envs = 2,
         .num_envs = 2,
         .steps = 8};
     rollout_t *rollout = NULL;
@@ -728,6 +786,7 @@ int main(void)
         cmocka_unit_test(test_same_as_the_plain_way),
         cmocka_unit_test(test_a_segment_has_what_its_stacks_show),
         cmocka_unit_test(test_ranges_and_slices_do_not_matter),
+        cmocka_unit_test(test_several_segments_are_the_one),
         cmocka_unit_test(test_saved_states_continue_elsewhere),
         cmocka_unit_test(test_damaged_frames),
         cmocka_unit_test(test_epsilon_0_and_1),

@@ -208,9 +208,9 @@ class World:
         strict = self.train(config, *sets, seed=3, env={"TT_DEVICE": "cpu-strict"})
         equal(strict["weights_sha256"], alone["weights_sha256"], "weights on cpu-strict")
 
-    def check_disturbed(self, config):
+    def check_disturbed(self, config, name="run", env=None):
         """Two collectors and two learners, one of each killed, then more of both, then asked to end: as if nothing had been."""
-        process, run_dir = self.start_run(config, "collector.replicas=2", "learner.replicas=2", ENDLESS, seed=5)
+        process, run_dir = self.start_run(config, "collector.replicas=2", "learner.replicas=2", ENDLESS, name=name, seed=5, env=env)
         status = self.await_steps(run_dir, steps(1000), process)
         for role, index in (("learner", 0), ("collector", 1)):
             pid = self.replica(role, index)

@@ -132,9 +132,9 @@ static uint32_t s_finals(const fake_collector_t *self, uint64_t batch, uint32_t 
     return finals;
 }
 
-/*  twin: 0, or which other numbers it holds. */
+/*  twin: 0, or which other numbers it holds. part: of a range of all envs; else it is its range. */
 static void s_send_segment(
-    fake_collector_t *self, fake_feed_t *to, uint64_t batch, uint32_t lo, uint32_t count, uint32_t twin)
+    fake_collector_t *self, fake_feed_t *to, uint64_t batch, uint32_t lo, uint32_t count, uint32_t twin, bool part)
 {
     const uint64_t oldest = batch > self->lag ? batch - self->lag : 0;
     const tt_segment_shape_t shape = {
@@ -145,23 +145,29 @@ static void s_send_segment(
     tt_frame_new(&frame, bytes);
     memset(zmq_msg_data(&frame), 0, bytes);
     s_fill(self, &shape, batch, lo, twin, zmq_msg_data(&frame));
-    const tt_msg_SEGMENT_t msg = TT_MSG(SEGMENT, .era = self->run->era, .instance = INSTANCE, .batch = batch,
-        .version = oldest + (twin > 0), .env_lo = lo, .env_count = count, .steps = shape.T,
-        .columns = self->columns->hash, .finals = shape.K, .state_bytes = shape.S);
+    const tt_msg_SEGMENT_t msg =
+        TT_MSG(SEGMENT, .era = self->run->era, .instance = INSTANCE, .batch = batch, .version = oldest + (twin > 0),
+            .env_lo = lo, .env_count = count, .steps = shape.T, .columns = self->columns->hash, .finals = shape.K,
+            .state_bytes = shape.S, .before = part ? lo : 0, .after = part ? self->N - lo - count : 0);
     const tt_status_t status = tt_sock_send(to->sock, NULL, &msg, &frame, 1);
     if (status != TT_OK && status != TT_AGAIN)
         assert_ok(status);
     tt_frame_close(&frame);
 }
 
-/*  Where copies differ, only whole ranges as the roster names them count. */
+/*  Where copies differ, only ranges as the roster names them count, in one segment or in two. */
 static void s_send_whole(fake_collector_t *self, fake_feed_t *to, uint64_t batch)
 {
+    const uint32_t half = self->N / 2, twin = self->twins && batch > 0 ? 200 * to->index : 0;
     if (self->starve && to->index > 0)
         return;
     if (self->copies)
-        s_send_segment(self, to, batch, 0, self->N / 2, batch > 0 ? 100000 : 0); /* a range that nobody has */
-    s_send_segment(self, to, batch, 0, self->N, self->twins && batch > 0 ? 200 * to->index : 0);
+        s_send_segment(self, to, batch, 0, half, batch > 0 ? 100000 : 0, false); /* a range that nobody has */
+    if (batch % 2) {
+        s_send_segment(self, to, batch, 0, half, twin, true);
+        s_send_segment(self, to, batch, half, self->N - half, twin, true);
+    } else
+        s_send_segment(self, to, batch, 0, self->N, twin, true);
 }
 
 static void s_send_batch(fake_collector_t *self, fake_feed_t *to, uint64_t batch)
@@ -171,12 +177,12 @@ static void s_send_batch(fake_collector_t *self, fake_feed_t *to, uint64_t batch
         s_send_whole(self, to, batch);
         return;
     }
-    s_send_segment(self, to, batch, 0, cut, 0);
+    s_send_segment(self, to, batch, 0, cut, 0, false);
     if (self->copies)
-        s_send_segment(self, to, batch, cut / 2, self->N - cut / 2 - 1, 0);
-    s_send_segment(self, to, batch, cut, self->N - cut, 0);
+        s_send_segment(self, to, batch, cut / 2, self->N - cut / 2 - 1, 0, false);
+    s_send_segment(self, to, batch, cut, self->N - cut, 0, false);
     if (self->copies)
-        s_send_segment(self, to, batch, 0, self->N, 0);
+        s_send_segment(self, to, batch, 0, self->N, 0, false);
 }
 
 /* ---- learners ------------------------------------------------------------------------------------------------------- */

@@ -1,6 +1,7 @@
 /*  What settings come to, from spaces in words to a network and a segment; and whose fault it is when that is too much. */
 #include "common/job/fit.h"
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include "common/base/limits.h"
 #include "tests/test.h"
@@ -106,9 +107,14 @@ static void test_whose_fault(void **state)
     s_refused(&cfg, "f.yaml:1:1: env: an action has 120000 choices and numbers; at most 65536 are possible");
     cfg = s_cfg("uint8[64, 64]", "discrete(2)", false);
     cfg.num_envs = TT_ENVS_MAX;
-    s_refused(&cfg, "f.yaml:2:1: num_steps: a batch of 65536 envs x 16 steps is more than 1024 MiB, at most 512 are "
-                    "possible: lower "
-                    "it, or num_envs");
+    cfg.num_steps = 1024;
+    s_refused(&cfg, "f.yaml:2:1: num_steps: a batch of 65536 envs x 1024 steps is 517 segments of 512 MiB, at most 64 "
+                    "are possible: lower it, or num_envs");
+    cfg = s_cfg("uint8[64, 64]", "discrete(2)", false);
+    cfg.num_steps = 1 << 17;
+    cfg.num_envs = 1;
+    s_refused(&cfg, "f.yaml:2:1: num_steps: 131072 steps of one env are more than 512 MiB, the most that a segment can "
+                    "be: lower it");
     cfg = s_cfg("uint8[4]", "discrete(2)", false);
     cfg.normalize.obs = true;
     s_refused(
@@ -119,6 +125,43 @@ static void test_whose_fault(void **state)
     assert_int_equal(tt_train_fit(NULL, &cfg), TT_CONFIG);
     cfg = s_cfg("float32[4", "discrete(2)", false);
     assert_int_equal(tt_train_fit(NULL, &cfg), TT_CONFIG);
+}
+
+/*  As many envs as 512 MiB hold, not one more; whoever asks for fewer gets fewer, and a batch that is small stays one. */
+static void test_segments(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *wish;
+        uint32_t big, small;
+    } cases[] = {{NULL, 0, 8}, {"", 0, 8}, {"9", 9, 8}, {"3", 3, 3}, {"65536", 0, 8}};
+    tt_train_cfg_t big = s_cfg("uint8[84, 84]", "discrete(4)", false),
+                   small = s_cfg("float32[4]", "discrete(2)", false);
+    TT_AUTO(tt_columns) columns = NULL;
+    TT_AUTO(tt_columns) few = NULL;
+    big.num_envs = 1024;
+    big.num_steps = 128;
+    assert_ok(tt_train_columns(&columns, &big));
+    assert_ok(tt_train_columns(&few, &small));
+    const uint32_t most = tt_train_segment_envs(&big, columns);
+    tt_segment_shape_t shape = tt_train_segment(&big, columns);
+    size_t bytes;
+    assert_int_equal(shape.E, most);
+    assert_ok(tt_segment_size(&shape, &bytes));
+    assert_true(bytes <= TT_SEGMENT_MAX);
+    shape.E++;
+    assert_ok(tt_segment_size(&shape, &bytes));
+    assert_true(bytes > TT_SEGMENT_MAX);
+    for (size_t i = 0; i < TT_COUNT(cases); i++) {
+        if (cases[i].wish)
+            setenv("TT_SEGMENT_ENVS", cases[i].wish, 1);
+        assert_ok(tt_train_fit(NULL, &big));
+        assert_int_equal(tt_train_segment_envs(&big, columns), cases[i].big ? cases[i].big : most);
+        assert_int_equal(tt_train_segment_envs(&small, few), cases[i].small);
+    }
+    setenv("TT_SEGMENT_ENVS", "0", 1);
+    s_refused(&small, "f.yaml:2:1: num_steps: TT_SEGMENT_ENVS=0: it can be 1 to 65536; unset it to let Tutti choose");
+    unsetenv("TT_SEGMENT_ENVS");
 }
 
 /*  Who reads a picture with an encoder may have more numbers in it than dense layers take. */
@@ -177,6 +220,7 @@ int main(void)
         cmocka_unit_test(test_shared_trunk),
         cmocka_unit_test(test_init),
         cmocka_unit_test(test_whose_fault),
+        cmocka_unit_test(test_segments),
         cmocka_unit_test(test_what_could_see),
         cmocka_unit_test(test_argmax),
     };

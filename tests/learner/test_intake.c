@@ -116,8 +116,8 @@ static void test_headers_that_do_not_fit_are_refused(void **state)
     const made_t made = {0, 0, 1, 0, N};
     zmq_msg_t frame;
     const tt_msg_SEGMENT_t good = made_segment(&made, s_columns, T, S, &frame);
-    tt_msg_SEGMENT_t bad[7];
-    for (int i = 0; i < 7; i++)
+    tt_msg_SEGMENT_t bad[9];
+    for (int i = 0; i < 9; i++)
         bad[i] = good;
     bad[0].steps++;
     bad[1].columns++;
@@ -126,7 +126,9 @@ static void test_headers_that_do_not_fit_are_refused(void **state)
     bad[4].env_lo = UINT32_MAX;
     bad[5].state_bytes = 4;
     bad[6].finals--;
-    for (int i = 0; i < 7; i++) {
+    bad[7].before = 1; /* its range would begin before env 0 */
+    bad[8].after = 1;
+    for (int i = 0; i < 9; i++) {
         assert_int_not_equal(intake_add(intake, &bad[i], &frame, NULL, NULL), TT_OK);
         assert_true(zmq_msg_size(&frame) > 0);
     }

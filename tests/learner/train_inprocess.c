@@ -97,6 +97,7 @@ static void s_open_experience(run_t *r)
         .clip_obs = cfg->normalize.clip_obs,
         .seed = cfg->seed,
         .env_count = cfg->num_envs,
+        .segment_envs = cfg->num_envs,
         .steps = cfg->num_steps,
         .actor = cfg->actor,
         .num_envs = cfg->num_envs};
@@ -172,18 +173,18 @@ static void s_load_norms(run_t *r, uint64_t version)
 static void s_collect(run_t *r, uint64_t n, uint64_t acting)
 {
     bool done = false;
-    tt_segment_shape_t shape;
-    zmq_msg_t frame;
+    rollout_segment_t played;
     MUST(tt_inference_put(r->actor, r->params[acting % VERSIONS]));
     s_load_norms(r, acting);
     MUST(rollout_begin(r->rollout));
     while (!done)
         MUST(rollout_play(r->rollout, r->cfg.num_steps, &done));
-    MUST(rollout_finish(r->rollout, &shape, &frame));
+    MUST(rollout_finish(r->rollout, &played));
+    const tt_segment_shape_t shape = played.shape;
     const tt_msg_SEGMENT_t msg = TT_MSG(SEGMENT, .batch = n, .version = acting, .env_count = shape.E, .steps = shape.T,
         .columns = shape.columns->hash, .finals = shape.K, .state_bytes = shape.S);
-    MUST(intake_add(r->intake, &msg, &frame, NULL, NULL));
-    tt_frame_close(&frame);
+    MUST(intake_add(r->intake, &msg, &played.frame, NULL, NULL));
+    tt_frame_close(&played.frame);
     batch_assemble(r->batch, intake_batch(r->intake, n), r->obs_norm, r->reward_norm, &r->current);
     r->current.env_steps = n * shape.T * shape.E;
     tt_episodes_feed(

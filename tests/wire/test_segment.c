@@ -194,6 +194,30 @@ static void test_sizes_that_do_not_fit(void **state)
     assert_int_equal(tt_segment_check(&shapes[4], &byte, 1), TT_PROTOCOL);
 }
 
+/*  Every env in one part, in order, none over the most, none more than one env larger than another. */
+static void test_cut_ranges(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t envs, most, parts;
+    } cases[] = {
+        {1, 1, 1}, {8, 8, 1}, {8, 9, 1}, {8, 3, 3}, {8, 1, 8}, {7, 6, 2}, {65536, 65535, 2}, {65536, 1021, 65}};
+    for (size_t c = 0; c < TT_COUNT(cases); c++) {
+        const uint32_t envs = cases[c].envs, most = cases[c].most, parts = tt_segment_parts(envs, most);
+        uint32_t next = 0;
+        assert_int_equal(parts, cases[c].parts);
+        for (uint32_t i = 0; i < parts; i++) {
+            uint32_t first, count;
+            tt_segment_part(envs, most, i, &first, &count);
+            assert_int_equal(first, next);
+            assert_in_range(count, envs / parts, most);
+            assert_true(count <= envs / parts + 1);
+            next += count;
+        }
+        assert_int_equal(next, envs);
+    }
+}
+
 static void test_unaligned_blocks_are_checked(void **state)
 {
     (void)state;
@@ -324,6 +348,7 @@ int main(void)
         cmocka_unit_test(test_without_estimates),
         cmocka_unit_test(test_a_tree),
         cmocka_unit_test(test_sizes_that_do_not_fit),
+        cmocka_unit_test(test_cut_ranges),
         cmocka_unit_test(test_unaligned_blocks_are_checked),
         cmocka_unit_test(test_wrong_size),
         cmocka_unit_test(test_wrong_flags),
