@@ -27,6 +27,12 @@ static void s_add_window(char *out, const tt_layer_t *layer)
             layer->pad[1]);
 }
 
+/*  "image" of the column "obs.image", as the list calls it. */
+static const char *s_key(const tt_column_t *column)
+{
+    return strncmp(column->name, "obs.", 4) == 0 ? column->name + 4 : column->name;
+}
+
 static void s_words(const tt_layer_t *layer, const tt_columns_t *columns, char out[TEXT])
 {
     static const char *const activations[] = {[TT_NN_TANH] = "tanh", [TT_NN_RELU] = "relu", [TT_NN_NONE] = ""};
@@ -54,7 +60,10 @@ static void s_words(const tt_layer_t *layer, const tt_columns_t *columns, char o
         snprintf(out, TEXT, "residual, the sum with");
         break;
     case TT_LAYER_CONCAT:
-        snprintf(out, TEXT, "concat %s", columns->at[layer->part].name);
+        snprintf(out, TEXT, "concat %s", s_key(&columns->at[layer->part]));
+        break;
+    case TT_LAYER_EMBED:
+        snprintf(out, TEXT, "embed %s %u", s_key(&columns->at[layer->part]), layer->units);
         break;
     }
     const size_t used = strlen(out);
@@ -66,14 +75,15 @@ static void s_describe(
 {
     const tt_tower_t *tower = &net->tower[t];
     const tt_layer_t *layer = &net->layer[tower->layer + l];
-    uint32_t rows = 0, cols = 0;
+    tt_tensor_t weight = {0};
     *out = (row_t){0};
     s_words(layer, columns, out->words);
     tt_net_layer_shape(net, t, l, out->shape);
-    if (tt_layer_weight(layer, &shape[l], &rows, &cols))
-        out->params = ((uint64_t)rows + 1) * cols;
+    if (tt_layer_weight(net, layer, &shape[l], &weight))
+        out->params = tt_layer_params(&weight);
     if (layer->kind == TT_LAYER_CONV2D || layer->kind == TT_LAYER_DENSE)
-        out->flop = (uint64_t)2 * rows * cols * (layer->kind == TT_LAYER_CONV2D ? out->shape[0] * out->shape[1] : 1);
+        out->flop = (uint64_t)2 * weight.rows * weight.cols *
+                    (layer->kind == TT_LAYER_CONV2D ? out->shape[0] * out->shape[1] : 1);
     for (uint32_t r = 0; r < l; r++)
         out->nested +=
             net->layer[tower->layer + r].kind == TT_LAYER_RESIDUAL && r + net->layer[tower->layer + r].span >= l;
@@ -100,7 +110,9 @@ static void s_print_input(FILE *out, const tt_net_spec_t *net, const tt_columns_
     const uint32_t shape[] = {tower->height, tower->width, tower->channels};
     char text[40];
     fprintf(out, "#   %-12s ", tower->name);
-    if (tower->height == 0)
+    if (tower->blank)
+        fprintf(out, "what its layers embed and append\n");
+    else if (tower->height == 0)
         fprintf(out, "%u, the whole observation\n", net->obs);
     else
         fprintf(out, "%s, %s%s%s\n", s_shape_text(shape, text), columns->at[tower->part].name,

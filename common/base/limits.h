@@ -31,6 +31,7 @@ enum {
     TT_PARTS_MAX = 64,            /* of an observation's row                                                    */
     TT_ENCODER_LAYERS_MAX = 128,  /* of all encoders of a network                                            */
     TT_ACTIVATIONS_MAX = 1 << 22, /* numbers of a row between an encoder's layers, its observation among them */
+    TT_EMBEDDED_MAX = 256,        /* elements of choices that an encoder's layers embed, of all together       */
     TT_ENCODER_TEXT_MAX = 2048,   /* bytes of an encoder in words                                             */
     TT_SETS_MAX = 4,              /* copies of the parameters                                                   */
     TT_STAGES_MAX = 12,           /* forwards of an objective                                                   */

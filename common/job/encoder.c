@@ -248,7 +248,8 @@ static uint32_t s_find(const tt_columns_t *columns, const char *key)
     return c;
 }
 
-static tt_status_t s_concat(reader_t *self, tt_layer_t *layer)
+/*  The part that the next word names. */
+static tt_status_t s_part(reader_t *self, tt_layer_t *layer)
 {
     char word[WORD_MAX + 1], parts[512];
     s_peek(self, word);
@@ -260,6 +261,34 @@ static tt_status_t s_concat(reader_t *self, tt_layer_t *layer)
             s_parts(self->columns, parts, sizeof parts));
     s_pass(self);
     return TT_OK;
+}
+
+/*  A column's choices, as those of the layer. */
+static tt_status_t s_push_choices(const reader_t *self, const tt_column_t *column, tt_layer_t *layer)
+{
+    tt_net_spec_t *spec = self->spec;
+    if (column->elements > TT_EMBEDDED_MAX - spec->choices)
+        return tt_err(TT_INVALID, "layer %u: with the %u elements of '%s' an encoder embeds more than %d", self->number,
+            column->elements, s_key(column), TT_EMBEDDED_MAX);
+    layer->choice = spec->choices;
+    layer->choices = column->elements;
+    memcpy(
+        spec->choice + spec->choices, self->columns->choices + column->first, column->elements * sizeof *spec->choice);
+    spec->choices += column->elements;
+    return TT_OK;
+}
+
+static tt_status_t s_embed(reader_t *self, tt_layer_t *layer)
+{
+    char parts[512];
+    TT_TRY(s_part(self, layer));
+    const tt_column_t *column = &self->columns->at[layer->part];
+    if (!column->choice)
+        return tt_err(TT_INVALID,
+            "layer %u: '%s' is no choice (discrete or multi_discrete) that could be embedded; the observation has %s",
+            self->number, s_key(column), s_parts(self->columns, parts, sizeof parts));
+    TT_TRY(s_units(self, layer));
+    return s_push_choices(self, column, layer);
 }
 
 static const word_t s_words[] = {
@@ -275,7 +304,9 @@ static const word_t s_words[] = {
     {"tanh", "'tanh' alone", TT_LAYER_ACTIVATION, TT_NN_TANH, s_options},
     {"residual", "'residual 2 (relu, conv 16 3x3 pad 1)': how often, and a list in brackets", TT_LAYER_RESIDUAL,
         TT_NN_NONE, NULL},
-    {"concat", "'concat KEY': a part of the observation", TT_LAYER_CONCAT, TT_NN_NONE, s_concat},
+    {"concat", "'concat KEY': a part of the observation", TT_LAYER_CONCAT, TT_NN_NONE, s_part},
+    {"embed", "'embed KEY 16': a part of the observation, and how many numbers each of its choices becomes",
+        TT_LAYER_EMBED, TT_NN_NONE, s_embed},
 };
 
 static tt_status_t s_unknown(const reader_t *self, const char *text)
@@ -446,13 +477,33 @@ static void s_put_shape(tt_tower_t *tower, const tt_column_t *picture, uint32_t 
     tower->planes = first ? tower->channels : frames;
 }
 
-/*  All but the picture, behind the rest. */
+/*  No picture, and `embed` before any layer that would need something to come to it. */
+static bool s_is_blank(const tt_net_spec_t *spec, const tt_columns_t *columns, uint32_t picture)
+{
+    uint32_t l = 0;
+    while (l < spec->layers && spec->layer[l].kind == TT_LAYER_CONCAT)
+        l++;
+    return picture == columns->obs_count && l < spec->layers && spec->layer[l].kind == TT_LAYER_EMBED;
+}
+
+static bool s_embeds(const tt_net_spec_t *spec, uint32_t part)
+{
+    for (uint32_t l = 0; l < spec->layers; l++)
+        if (spec->layer[l].kind == TT_LAYER_EMBED && spec->layer[l].part == part)
+            return true;
+    return false;
+}
+
+/*  What nobody reads, behind the rest, unless the list has a word about that. */
 static tt_status_t s_put_others(tt_net_spec_t *spec, const tt_columns_t *columns, uint32_t picture)
 {
     reader_t self = {.spec = spec, .number = spec->layers};
+    const bool whole = picture == columns->obs_count && !s_is_blank(spec, columns, picture);
+    if (whole || s_has(spec, TT_LAYER_CONCAT))
+        return TT_OK;
     for (uint32_t c = 0; c < columns->obs_count; c++) {
         const tt_layer_t layer = {.kind = TT_LAYER_CONCAT, .activation = TT_NN_NONE, .part = c};
-        if (c != picture)
+        if (c != picture && !s_embeds(spec, c))
             TT_TRY(s_push(&self, &layer));
     }
     return TT_OK;
@@ -468,9 +519,9 @@ tt_status_t tt_encoder_put(const tt_train_cfg_t *cfg, const tt_columns_t *column
         tower.part = picture;
         s_put_shape(&tower, &columns->at[picture], columns->stack.frames);
         spec->part[picture].divisor = (float)cfg->space.divisor;
-        if (!s_has(spec, TT_LAYER_CONCAT))
-            TT_TRY(s_put_others(spec, columns, picture));
     }
+    tower.blank = s_is_blank(spec, columns, picture);
+    TT_TRY(s_put_others(spec, columns, picture));
     tower.layers = spec->layers;
     tt_net_put_encoder(spec, &tower, !cfg->network.shared && cfg->actor.kind == TT_ACT_SAMPLE);
     return TT_OK;
@@ -496,6 +547,5 @@ tt_status_t tt_encoder_check(const tt_train_cfg_t *cfg, const tt_columns_t *colu
         *key = "network.picture";
     TT_TRY(s_picture(cfg, columns, &spec, &picture));
     *key = "network.encoder";
-    return picture < columns->obs_count && !s_has(&spec, TT_LAYER_CONCAT) ? s_put_others(&spec, columns, picture)
-                                                                          : TT_OK;
+    return s_put_others(&spec, columns, picture);
 }

@@ -4,7 +4,7 @@
  *      layer    = "conv" CHANNELS HxW ["/" STRIDE] ["pad" N] ["relu" | "tanh"]
  *               | ("max_pool" | "avg_pool") HxW ["/" STRIDE] ["pad" N]
  *               | "dense" UNITS ["relu" | "tanh"] | "layer_norm" ["relu" | "tanh"] | "relu" | "tanh"
- *               | "residual" [TIMES] "(" list ")" | "concat" KEY | the name of a known encoder
+ *               | "residual" [TIMES] "(" list ")" | "concat" KEY | "embed" KEY UNITS | the name of a known encoder
  *
  *  STRIDE and N are one number or HxW. What a layer does stands at tt_layer_kind_t; whether it fits, common/nn says.
  *
@@ -13,7 +13,8 @@
  *  second, else the last are. Where observations are stacked that is a frame's, and the channels of all frames come together, those of
  *  the oldest first: 4 frames of 84 x 84 are 4 channels, and of 84 x 84 x 3 they are 12. A list without conv and pooling, where no
  *  picture is named, reads the whole observation as one vector.
- *  Where it reads a picture and has no concat, all other parts are put behind it, in their order.
+ *  One that has `embed` before any layer but concat begins with nothing: what it embeds and appends is all that it knows.
+ *  Where a list reads a picture, or begins with nothing, and has no concat, all other parts are put behind it, in their order.
  *
  *  Threads: pure. */
 #pragma once

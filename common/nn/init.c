@@ -60,7 +60,8 @@ static double s_normal(uint64_t seed, uint32_t tensor, uint64_t element)
 
 /* ---- a layer -------------------------------------------------------------------------------------------------------- */
 
-/*  What a layer starts with: its weight and bias, the number of the weight in the network (the bias has the next), and the gain. */
+/*  What a layer starts with: its weight and bias, the number of the weight in the network (the bias has the next), and the gain. A
+ *  table has no bias. */
 typedef struct {
     const tt_tensor_t *weight;
     float *values, *bias; /* [in][out], [out]; zeros at first */
@@ -111,6 +112,14 @@ static void s_norm(const layer_t *layer)
         layer->values[i] = 1.0f;
 }
 
+/*  Normals, as PyTorch's nn.Embedding has them: numbers of the size that the layers behind expect, however many choices there are. */
+static void s_table(const layer_t *layer)
+{
+    const size_t count = (size_t)layer->weight->rows * layer->weight->cols;
+    for (size_t i = 0; i < count; i++)
+        layer->values[i] = (float)s_normal(layer->seed, layer->number, i);
+}
+
 static void (*const s_inits[])(const layer_t *layer) = {
     [TT_NN_ORTHOGONAL] = s_orthogonal,
     [TT_NN_UNIFORM] = s_uniform,
@@ -128,26 +137,35 @@ static void s_deviate(const tt_tensor_t *weight, const tt_tensor_t *pair, float 
         params[pair[1].offset + o] = deviation;
 }
 
+static void s_init_layer(const layer_t *layer, tt_nn_init_t init)
+{
+    if (layer->weight->kind == TT_TENSOR_NORM)
+        s_norm(layer);
+    else if (layer->weight->kind == TT_TENSOR_TABLE)
+        s_table(layer);
+    else
+        s_inits[init](layer);
+}
+
 /*  One tower from its first tensor on, which is number `first` of the network: streams of Philox are numbered so. */
 static size_t s_init_tower(const tt_net_t *self, uint32_t t, size_t first, uint64_t seed, float gain, float *params)
 {
     const tt_tower_t *tower = &self->spec.tower[t];
+    size_t number = first;
     for (uint32_t l = 0; l < tt_spec_layers(&self->spec, t); l++) {
-        const size_t number = first + 2 * (size_t)l;
-        const tt_tensor_t *weight = &self->tensors[number], *bias = weight + 1;
+        const tt_tensor_t *weight = &self->tensors[number];
+        const uint32_t count = tt_layer_tensors(weight->kind);
         const layer_t layer = {.weight = weight,
             .values = params + weight->offset,
-            .bias = params + bias->offset,
+            .bias = count > 1 ? params + weight[1].offset : NULL,
             .seed = seed,
             .number = (uint32_t)number,
             .head = tower->kind == TT_TOWER_MLP && l == tower->hidden_count,
             .gain = (double)gain};
-        if (weight->kind == TT_TENSOR_NORM)
-            s_norm(&layer);
-        else
-            s_inits[self->spec.init](&layer);
+        s_init_layer(&layer, self->spec.init);
         if (tower->noise > 0)
             s_deviate(weight, weight + tt_spec_deviations(&self->spec, t), tower->noise, params);
+        number += count;
     }
     return first + tt_spec_tower_tensors(&self->spec, t);
 }

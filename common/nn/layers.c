@@ -98,18 +98,71 @@ static tt_status_t s_same(const tt_net_spec_t *spec, const tt_layer_t *layer, co
     return TT_OK;
 }
 
-static tt_status_t s_concat(const tt_net_spec_t *spec, const tt_layer_t *layer, const tt_shape_t *in, tt_shape_t *out)
+/*  The part that a layer takes something of. */
+static tt_status_t s_find_part(const tt_net_spec_t *spec, const tt_layer_t *layer, tt_part_t *out)
 {
     const uint32_t parts = spec->parts ? spec->parts : 1;
     if (layer->part >= parts)
         return tt_err(TT_INVALID, "it appends part %u of an observation of %u", layer->part, parts);
-    const uint64_t elements = tt_shape_elements(in) + (spec->parts ? spec->part[layer->part].elements : spec->obs);
+    *out = spec->parts ? spec->part[layer->part] : (tt_part_t){.elements = spec->obs};
+    return TT_OK;
+}
+
+/*  What there is, and `more` numbers behind it. */
+static tt_status_t s_append(const tt_shape_t *in, uint64_t more, tt_shape_t *out)
+{
+    const uint64_t elements = tt_shape_elements(in) + more;
     if (elements > TT_ACTIVATIONS_MAX)
         return tt_err(
             TT_INVALID, "%llu numbers side by side; %d are possible", (unsigned long long)elements, TT_ACTIVATIONS_MAX);
     *out = s_vector((uint32_t)elements);
     memcpy(out->order, in->order, sizeof out->order);
     return TT_OK;
+}
+
+static tt_status_t s_concat(const tt_net_spec_t *spec, const tt_layer_t *layer, const tt_shape_t *in, tt_shape_t *out)
+{
+    tt_part_t part = {0};
+    TT_TRY(s_find_part(spec, layer, &part));
+    return s_append(in, part.elements, out);
+}
+
+/*  Rows of the table: choices of all its elements. */
+static uint32_t s_table_rows(const tt_net_spec_t *spec, const tt_layer_t *layer)
+{
+    uint32_t rows = 0;
+    for (uint32_t c = 0; c < layer->choices; c++)
+        rows += spec->choice[layer->choice + c];
+    return rows;
+}
+
+static tt_status_t s_check_choices(const tt_net_spec_t *spec, const tt_layer_t *layer, const tt_part_t *part)
+{
+    uint64_t sum = 0;
+    if (spec->choices > TT_EMBEDDED_MAX || layer->choice > spec->choices || layer->choices < 1 ||
+        layer->choices > spec->choices - layer->choice)
+        return tt_err(TT_INVALID, "it embeds choices %u to %u of %u; at most %d are possible", layer->choice,
+            layer->choice + layer->choices, spec->choices, TT_EMBEDDED_MAX);
+    for (uint32_t c = 0; c < layer->choices; c++) {
+        const uint32_t n = spec->choice[layer->choice + c];
+        if (n < 1 || n > TT_CHOICES_MAX)
+            return tt_err(TT_INVALID, "it embeds a choice of %u; 1 to %d are possible", n, TT_CHOICES_MAX);
+        sum += n;
+    }
+    if (part->bytes || part->elements % sum)
+        return tt_err(TT_INVALID, "it embeds choices of %llu together, and part %u has %u %s", (unsigned long long)sum,
+            layer->part, part->elements, part->bytes ? "bytes" : "floats");
+    return TT_OK;
+}
+
+static tt_status_t s_embed(const tt_net_spec_t *spec, const tt_layer_t *layer, const tt_shape_t *in, tt_shape_t *out)
+{
+    tt_part_t part = {0};
+    TT_TRY(s_find_part(spec, layer, &part));
+    TT_TRY(s_check_choices(spec, layer, &part));
+    const uint32_t rows = s_table_rows(spec, layer);
+    TT_TRY(s_check_units(layer, rows));
+    return s_append(in, (uint64_t)(part.elements / rows) * layer->choices * layer->units, out);
 }
 
 static const struct {
@@ -124,6 +177,7 @@ static const struct {
     [TT_LAYER_RESIDUAL] = {"residual", s_same},
     [TT_LAYER_CONCAT] = {"concat", s_concat},
     [TT_LAYER_AVG_POOL] = {"avg_pool", s_pool},
+    [TT_LAYER_EMBED] = {"embed", s_embed},
 };
 
 static const char *s_name(tt_layer_kind_t kind)
@@ -131,25 +185,35 @@ static const char *s_name(tt_layer_kind_t kind)
     return (size_t)kind < TT_COUNT(s_kinds) ? s_kinds[kind].name : "unknown";
 }
 
-bool tt_layer_weight(const tt_layer_t *layer, const tt_shape_t *in, uint32_t *rows, uint32_t *cols)
+bool tt_layer_weight(const tt_net_spec_t *spec, const tt_layer_t *layer, const tt_shape_t *in, tt_tensor_t *weight)
 {
     const uint32_t elements = (uint32_t)tt_shape_elements(in);
     switch (layer->kind) {
     case TT_LAYER_CONV2D:
-        *rows = layer->kernel[0] * layer->kernel[1] * in->channels;
-        *cols = layer->units;
+        *weight = (tt_tensor_t){.kind = TT_TENSOR_KERNEL,
+            .rows = layer->kernel[0] * layer->kernel[1] * in->channels,
+            .cols = layer->units,
+            .kernel = {layer->kernel[0], layer->kernel[1]}};
         return true;
     case TT_LAYER_DENSE:
-        *rows = elements;
-        *cols = layer->units;
-        return true;
+        *weight = (tt_tensor_t){.kind = TT_TENSOR_DENSE, .rows = elements, .cols = layer->units};
+        break;
     case TT_LAYER_LAYER_NORM:
-        *rows = 1;
-        *cols = elements;
+        *weight = (tt_tensor_t){.kind = TT_TENSOR_NORM, .rows = 1, .cols = elements};
+        break;
+    case TT_LAYER_EMBED:
+        *weight = (tt_tensor_t){.kind = TT_TENSOR_TABLE, .rows = s_table_rows(spec, layer), .cols = layer->units};
         return true;
     default:
         return false;
     }
+    memcpy(weight->picture, in->order, sizeof weight->picture);
+    return true;
+}
+
+uint64_t tt_layer_params(const tt_tensor_t *weight)
+{
+    return ((uint64_t)weight->rows + tt_layer_tensors(weight->kind) - 1) * weight->cols;
 }
 
 /* ---- one after the other ------------------------------------------------------------------------------------------- */
@@ -218,13 +282,17 @@ static tt_status_t s_step(
         return tt_err(TT_INVALID, "kind %d is unknown", (int)layer->kind);
     if (layer->activation != TT_NN_TANH && layer->activation != TT_NN_RELU && layer->activation != TT_NN_NONE)
         return tt_err(TT_INVALID, "activation %d is unknown", (int)layer->activation);
+    if (!tt_shape_elements(in) && !tt_layer_appends(layer->kind))
+        return tt_err(TT_INVALID, "nothing comes to it");
     TT_TRY(s_kinds[layer->kind].shape(spec, layer, in, out));
     return layer->kind == TT_LAYER_RESIDUAL ? s_open(spec, t, l, nest) : TT_OK;
 }
 
 static tt_shape_t s_begin(const tt_net_spec_t *spec, const tt_tower_t *tower)
 {
-    return tower->height ? s_picture(tower->height, tower->width, tower->channels) : s_vector(spec->obs);
+    if (tower->height)
+        return s_picture(tower->height, tower->width, tower->channels);
+    return s_vector(tower->blank ? 0 : spec->obs);
 }
 
 tt_status_t tt_layers_shapes(const tt_net_spec_t *spec, uint32_t t, tt_shape_t *shape)
@@ -259,6 +327,8 @@ static tt_status_t s_check_picture(const tt_net_spec_t *spec, const tt_tower_t *
         return tower->width || tower->channels ? tt_err(TT_INVALID, "network: %s: a picture of 0 x %u x %u",
                                                      tower->name, tower->width, tower->channels)
                                                : TT_OK;
+    if (tower->blank)
+        return tt_err(TT_INVALID, "network: %s reads a picture, and nothing", tower->name);
     if (tower->part >= parts)
         return tt_err(TT_INVALID, "network: %s reads part %u of an observation of %u", tower->name, tower->part, parts);
     const uint32_t there = spec->parts ? spec->part[tower->part].elements : spec->obs;
@@ -310,7 +380,7 @@ static uint32_t s_residual_end(const tt_net_spec_t *spec, uint32_t t, uint32_t l
 /*  How many modules stand for a layer, without those inside it; *before of them stand before the one that has its name. */
 static uint32_t s_modules(const tt_layer_t *layer, const tt_shape_t *in, uint32_t *before)
 {
-    const bool vector = layer->kind == TT_LAYER_DENSE || layer->kind == TT_LAYER_CONCAT;
+    const bool vector = layer->kind == TT_LAYER_DENSE || tt_layer_appends(layer->kind);
     *before = vector && in->picture; /* a Flatten */
     return *before + 1 + (layer->kind != TT_LAYER_ACTIVATION && layer->activation != TT_NN_NONE);
 }

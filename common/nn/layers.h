@@ -18,8 +18,10 @@ typedef struct {
 
 uint64_t tt_shape_elements(const tt_shape_t *shape);
 
-/*  Numbers of the weight of a layer, as [rows][cols]; false when it has none. The bias has one for each column. */
-bool tt_layer_weight(const tt_layer_t *layer, const tt_shape_t *in, uint32_t *rows, uint32_t *cols);
+/*  The weight of a layer: kind, rows and cols of it; false when it has none. */
+bool tt_layer_weight(const tt_net_spec_t *spec, const tt_layer_t *layer, const tt_shape_t *in, tt_tensor_t *weight);
+/*  Numbers of such a weight, and of its bias where it has one, which is as long as a row. */
+uint64_t tt_layer_params(const tt_tensor_t *weight);
 
 /*  What comes to layer 0 and what each layer gives: shape[layers + 1], for a residual what it spans begins with.
  *  TT_INVALID: a layer does not fit what comes to it; the text names tower, layer and both. */

@@ -5,11 +5,15 @@
 #include "common/nn/layers.h"
 #include "common/nn/spec.h"
 
-static uint32_t s_encoder_layers(const tt_net_spec_t *spec, const tt_tower_t *tower)
+/*  Layers of an encoder that have weights, or tensors of all of them. */
+static uint32_t s_encoder_count(const tt_net_spec_t *spec, const tt_tower_t *tower, bool tensors)
 {
-    uint32_t count = 0, rows, cols;
-    for (uint32_t l = 0; l < tower->layers; l++)
-        count += tt_layer_weight(&spec->layer[tower->layer + l], &(tt_shape_t){0}, &rows, &cols);
+    uint32_t count = 0;
+    for (uint32_t l = 0; l < tower->layers; l++) {
+        tt_tensor_t weight;
+        if (tt_layer_weight(spec, &spec->layer[tower->layer + l], &(tt_shape_t){0}, &weight))
+            count += tensors ? tt_layer_tensors(weight.kind) : 1;
+    }
     return count;
 }
 
@@ -17,13 +21,16 @@ uint32_t tt_spec_layers(const tt_net_spec_t *spec, uint32_t t)
 {
     const tt_tower_t *tower = &spec->tower[t];
     if (tower->kind == TT_TOWER_ENCODER)
-        return s_encoder_layers(spec, tower);
+        return s_encoder_count(spec, tower, false);
     return tower->kind == TT_TOWER_DUELING ? 0 : tower->hidden_count + (tower->out > 0);
 }
 
 size_t tt_spec_deviations(const tt_net_spec_t *spec, uint32_t t)
 {
-    return 2 * (size_t)tt_spec_layers(spec, t) + (spec->tower[t].log_std > 0);
+    const tt_tower_t *tower = &spec->tower[t];
+    if (tower->kind == TT_TOWER_ENCODER)
+        return s_encoder_count(spec, tower, true);
+    return 2 * (size_t)tt_spec_layers(spec, t) + (tower->log_std > 0);
 }
 
 size_t tt_spec_tower_tensors(const tt_net_spec_t *spec, uint32_t t)
@@ -67,13 +74,13 @@ static uint64_t s_encoder_sum(const tt_net_spec_t *spec, uint32_t t, bool work)
     for (uint32_t l = 0; l < tower->layers; l++) {
         const tt_layer_t *layer = &spec->layer[tower->layer + l];
         const uint64_t positions = (uint64_t)shape[l + 1].height * shape[l + 1].width;
-        uint32_t rows = 0, cols = 0;
-        if (!tt_layer_weight(layer, &shape[l], &rows, &cols))
+        tt_tensor_t weight;
+        if (!tt_layer_weight(spec, layer, &shape[l], &weight))
             continue;
         if (!work)
-            sum += ((uint64_t)rows + 1) * cols;
-        else if (layer->kind != TT_LAYER_LAYER_NORM)
-            sum += (uint64_t)rows * cols * positions;
+            sum += tt_layer_params(&weight);
+        else if (weight.kind == TT_TENSOR_KERNEL || weight.kind == TT_TENSOR_DENSE)
+            sum += (uint64_t)weight.rows * weight.cols * positions;
     }
     return sum;
 }
@@ -136,49 +143,44 @@ uint64_t tt_spec_params(const tt_net_spec_t *spec)
     return first + count;
 }
 
-/*  The weight and the bias of a layer, "<tower>.<module>.weight" and ".bias". */
-static void s_name_pair(tt_tensor_t pair[2], const tt_tensor_t *weight, const char *tower, const char *module)
+/*  "<tower>.<module>.bias", behind its weight. */
+static void s_name_bias(tt_tensor_t *bias, const tt_tensor_t *weight, const char *tower, const char *module)
 {
-    pair[0] = pair[1] = *weight;
-    snprintf(pair[0].name, sizeof pair[0].name, "%s.%s.weight", tower, module);
-    snprintf(pair[1].name, sizeof pair[1].name, "%s.%s.bias", tower, module);
-    pair[1].rows = 1;
+    *bias = *weight;
+    snprintf(bias->name, sizeof bias->name, "%s.%s.bias", tower, module);
+    bias->rows = 1;
     if (weight->kind == TT_TENSOR_NORM)
         return;
-    pair[1].kind = TT_TENSOR_VECTOR;
-    memset(pair[1].kernel, 0, sizeof pair[1].kernel);
-    memset(pair[1].picture, 0, sizeof pair[1].picture);
+    bias->kind = TT_TENSOR_VECTOR;
+    memset(bias->kernel, 0, sizeof bias->kernel);
+    memset(bias->picture, 0, sizeof bias->picture);
 }
 
-static void s_note_picture(tt_tensor_t *tensor, const tt_shape_t *in)
+/*  "<tower>.<module>.weight", and the bias of a layer that has one. Returns how many they are. */
+static size_t s_name_layer(tt_tensor_t *tensors, const tt_tensor_t *weight, const char *tower, const char *module)
 {
-    memcpy(tensor->picture, in->order, sizeof tensor->picture);
+    const uint32_t count = tt_layer_tensors(weight->kind);
+    tensors[0] = *weight;
+    snprintf(tensors[0].name, sizeof tensors[0].name, "%s.%s.weight", tower, module);
+    if (count > 1)
+        s_name_bias(&tensors[1], weight, tower, module);
+    return count;
 }
 
 static size_t s_name_encoder(const tt_net_spec_t *spec, uint32_t t, tt_tensor_t *tensors)
 {
-    static const tt_tensor_kind_t kinds[] = {[TT_LAYER_CONV2D] = TT_TENSOR_KERNEL,
-        [TT_LAYER_DENSE] = TT_TENSOR_DENSE,
-        [TT_LAYER_LAYER_NORM] = TT_TENSOR_NORM};
     tt_shape_t shape[TT_ENCODER_LAYERS_MAX + 1];
     const tt_tower_t *tower = &spec->tower[t];
     size_t count = 0;
     const tt_status_t status = tt_layers_shapes(spec, t, shape);
     TT_CHECK(status == TT_OK);
     for (uint32_t l = 0; l < tower->layers; l++) {
-        const tt_layer_t *layer = &spec->layer[tower->layer + l];
         char module[TT_MODULE_TEXT];
-        tt_tensor_t weight = {0};
-        if (!tt_layer_weight(layer, &shape[l], &weight.rows, &weight.cols))
+        tt_tensor_t weight;
+        if (!tt_layer_weight(spec, &spec->layer[tower->layer + l], &shape[l], &weight))
             continue;
-        weight.kind = kinds[layer->kind];
-        if (layer->kind != TT_LAYER_CONV2D)
-            s_note_picture(&weight, &shape[l]);
-        for (int i = 0; i < 2 && layer->kind == TT_LAYER_CONV2D; i++)
-            weight.kernel[i] = layer->kernel[i];
         tt_layers_module(spec, t, l, module);
-        s_name_pair(tensors + count, &weight, tower->name, module);
-        count += 2;
+        count += s_name_layer(tensors + count, &weight, tower->name, module);
     }
     return count;
 }
@@ -200,13 +202,14 @@ static size_t s_name_mlp(const tt_net_spec_t *spec, uint32_t t, tt_tensor_t *ten
 {
     const tt_tower_t *tower = &spec->tower[t];
     size_t count = 0;
-    for (uint32_t l = 0; l < tt_spec_layers(spec, t); l++, count += 2) {
+    for (uint32_t l = 0; l < tt_spec_layers(spec, t); l++) {
         char module[TT_MODULE_TEXT];
         tt_tensor_t weight = {.kind = TT_TENSOR_DENSE, .rows = s_in(spec, tower, l), .cols = s_units(tower, l)};
         if (l == 0 && tower->from && spec->tower[tower->from - 1].kind == TT_TOWER_ENCODER)
-            s_note_picture(&weight, &(const tt_shape_t[]){tt_layers_end(spec, tower->from - 1)}[0]);
+            memcpy(weight.picture, (const tt_shape_t[]){tt_layers_end(spec, tower->from - 1)}[0].order,
+                sizeof weight.picture);
         snprintf(module, sizeof module, "%u", 2 * l);
-        s_name_pair(tensors + count, &weight, tower->name, module);
+        count += s_name_layer(tensors + count, &weight, tower->name, module);
     }
     if (tower->log_std) {
         tensors[count] = (tt_tensor_t){.kind = TT_TENSOR_VECTOR, .rows = 1, .cols = tower->log_std};

@@ -59,7 +59,8 @@ typedef enum {
     TT_LAYER_ACTIVATION, /* nothing but `activation`                                                */
     TT_LAYER_RESIDUAL,   /* x + f(x): f is the next `span` layers, which keep the shape; may nest    */
     TT_LAYER_CONCAT,     /* the vector so far, and behind it observation part `part` (no gradient)  */
-    TT_LAYER_AVG_POOL    /* kernel, stride, pad (zeros, which count)                                */
+    TT_LAYER_AVG_POOL,   /* kernel, stride, pad (zeros, which count)                                */
+    TT_LAYER_EMBED /* the vector so far, and behind it a learned vector of `units` for each choice of part `part` */
 } tt_layer_kind_t;
 
 static inline bool tt_layer_pools(tt_layer_kind_t kind)
@@ -71,6 +72,11 @@ static inline bool tt_layer_looks(tt_layer_kind_t kind)
 {
     return kind == TT_LAYER_CONV2D || tt_layer_pools(kind);
 }
+/*  Does it keep the vector so far, and put something of the observation behind it? */
+static inline bool tt_layer_appends(tt_layer_kind_t kind)
+{
+    return kind == TT_LAYER_CONCAT || kind == TT_LAYER_EMBED;
+}
 
 typedef struct {
     tt_layer_kind_t kind;
@@ -78,6 +84,9 @@ typedef struct {
     uint32_t units;
     uint8_t kernel[2], stride[2], pad[2]; /* height, width                              */
     uint32_t span, part;
+    uint32_t choice,
+        choices; /* EMBED: the part is one-hot groups of spec.choice[choice .. choice + choices - 1] floats, the same again
+                                 for each frame of a stack. A group without a number other than 0 is given zeros */
 } tt_layer_t;
 
 /*  A dueling tower has nothing but a name, out, group and the two that it reads, whose heads no other reads. An encoder has a
@@ -99,6 +108,7 @@ typedef struct {
     /* ENCODER: */
     uint32_t layer, layers; /* spec.layer[layer .. layer + layers - 1], at least one                         */
     uint32_t part;          /* the part that it reads as a picture; with height 0: all parts, as one vector  */
+    bool blank;             /* height 0: none; its first layers put behind a vector of 0 numbers what they know */
     uint32_t height, width,
         channels; /* of the picture: elements = height x width x channels                          */
     uint32_t
@@ -115,6 +125,8 @@ typedef struct {
     tt_tower_t tower[TT_TOWERS_MAX];
     uint32_t layers; /* of all encoders together, at most TT_ENCODER_LAYERS_MAX         */
     tt_layer_t layer[TT_ENCODER_LAYERS_MAX];
+    uint32_t choices; /* of all EMBED layers                                              */
+    uint32_t choice[TT_EMBEDDED_MAX];
     uint32_t sets; /* 0 .. TT_SETS_MAX; 0 = 1                                         */
     uint32_t ride; /* floats behind the statistics that ride on the sum of a gradient */
     tt_nn_init_t init;
@@ -154,7 +166,8 @@ typedef enum {
     TT_TENSOR_VECTOR, /* [cols]: a bias, log_std                                                            */
     TT_TENSOR_DENSE,  /* [rows][cols] = [in][out]; in files [out][in]                                       */
     TT_TENSOR_KERNEL, /* [rows][cols] = [kh x kw x in][out]; in files [out][in][kh][kw]                     */
-    TT_TENSOR_NORM    /* [cols], a gain or bias of each number; over a picture [channels][height][width] in files */
+    TT_TENSOR_NORM,   /* [cols], a gain or bias of each number; over a picture [channels][height][width] in files */
+    TT_TENSOR_TABLE   /* [rows][cols], a vector for each choice; in files too                                     */
 } tt_tensor_kind_t;
 
 /*  One named tensor in the flat vector. Weights are stored [in][out] (columns contiguous); files hold [out][in], as
@@ -169,6 +182,12 @@ typedef struct {
         picture[3]; /* height, width, channels of the picture that the first inputs of a DENSE, or numbers of a NORM,
                             are or were; else 0: files hold these in the order [channels][height][width]        */
 } tt_tensor_t;
+
+/*  Tensors of a layer whose weight is of that kind: a bias follows it, but a table. */
+static inline uint32_t tt_layer_tensors(tt_tensor_kind_t weight)
+{
+    return weight == TT_TENSOR_TABLE ? 1 : 2;
+}
 
 typedef struct tt_net tt_net_t; /* opaque */
 

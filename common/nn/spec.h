@@ -12,13 +12,13 @@ enum { TT_NN_TENSORS_MAX = TT_TOWERS_MAX * (4 * (TT_HIDDEN_MAX + 1) + 1) + 2 * T
 /*  TT_INVALID: a number is out of range; the text names it. */
 tt_status_t tt_spec_check(const tt_net_spec_t *spec);
 
-/*  Fill tensors[TT_NN_TENSORS_MAX], tower after tower: weight and bias of each layer, then log_std, then
+/*  Fill tensors[TT_NN_TENSORS_MAX], tower after tower: weight and bias of each layer (tt_layer_tensors), then log_std, then
  *  the deviations of each weight and bias, where it is noisy. Returns how many. The
  *  spec must be valid. */
 size_t tt_spec_tensors(const tt_net_spec_t *spec, tt_tensor_t *tensors);
 /*  Floats of a set, with the zeros between groups; of a spec whose towers are valid. */
 uint64_t tt_spec_params(const tt_net_spec_t *spec);
-/*  How many layers of tower t have a weight and a bias among them, its head too; none of a dueling one. */
+/*  How many layers of tower t have weights, its head too; none of a dueling one. */
 uint32_t tt_spec_layers(const tt_net_spec_t *spec, uint32_t t);
 /*  Tensors of tower t; how many stand before its deviations. */
 size_t tt_spec_tower_tensors(const tt_net_spec_t *spec, uint32_t t);

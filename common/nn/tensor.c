@@ -50,6 +50,9 @@ uint32_t tt_tensor_shape(const tt_tensor_t *tensor, uint64_t shape[4])
     const uint64_t in = tensor->rows, out = tensor->cols;
     const bool picture = tensor->picture[2] && s_pixels(tensor) * tensor->picture[2] == tt_tensor_count(tensor);
     switch (tensor->kind) {
+    case TT_TENSOR_TABLE:
+        memcpy(shape, (const uint64_t[4]){in, out}, sizeof(uint64_t[4]));
+        return 2;
     case TT_TENSOR_DENSE:
         memcpy(shape, (const uint64_t[4]){out, in}, sizeof(uint64_t[4]));
         return 2;

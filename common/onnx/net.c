@@ -198,7 +198,72 @@ static void s_concat(const turn_t *turn, tt_onnx_value_t *value)
 {
     const tt_onnx_value_t out = s_name(turn->module, "/out");
     const char *part = s_divided(turn->self, turn->layer->part)->name;
-    tt_onnx_node(turn->self->model, "Concat", INPUTS(value->name, part), out.name, ATTRIBUTES(AN_INT("axis", 1)));
+    const char *const *in = *value->name ? INPUTS(value->name, part) : INPUTS(part);
+    tt_onnx_node(turn->self->model, "Concat", in, out.name, ATTRIBUTES(AN_INT("axis", 1)));
+    *value = out;
+}
+
+/*  Rows or columns first .. first + count - 1 of a value. */
+static tt_onnx_value_t s_slice(
+    tt_onnx_net_t *self, const char *of, const char *name, int64_t axis, uint32_t first, uint32_t count)
+{
+    const tt_onnx_shape_t one = {.type = TT_ONNX_INT64, .rank = 1, .dim = {1}};
+    const tt_onnx_value_t from = s_name(name, "/from"), to = s_name(name, "/to"), along = s_name(name, "/axis"),
+                          out = s_name(name, "/slice");
+    tt_onnx_constant(self->model, from.name, &one, &(int64_t){first});
+    tt_onnx_constant(self->model, to.name, &one, &(int64_t){first + count});
+    tt_onnx_constant(self->model, along.name, &one, &axis);
+    tt_onnx_node(self->model, "Slice", INPUTS(of, from.name, to.name, along.name), out.name, NULL);
+    return out;
+}
+
+/*  A group of `count` columns that is one-hot, from `first` on, in a table whose rows are its choices: [rows][units], zeros where there
+ *  is none. */
+static tt_onnx_value_t s_look_up(const turn_t *turn, uint32_t group, const char *table, uint32_t first, uint32_t count)
+{
+    tt_onnx_t *model = turn->self->model;
+    char number[16];
+    snprintf(number, sizeof number, "/%u", group);
+    const tt_onnx_value_t name = s_name(turn->module, number), there = s_name(name.name, "/there"),
+                          choice = s_name(name.name, "/choice"), row = s_name(name.name, "/row"),
+                          out = s_name(name.name, "/out");
+    const tt_onnx_value_t hot =
+        s_slice(turn->self, s_plain(turn->self, turn->layer->part)->name, name.name, 1, first, count);
+    tt_onnx_node(model, "ArgMax", INPUTS(hot.name), choice.name, ATTRIBUTES(AN_INT("axis", 1), AN_INT("keepdims", 0)));
+    tt_onnx_node(model, "Gather", INPUTS(table, choice.name), row.name, ATTRIBUTES(AN_INT("axis", 0)));
+    tt_onnx_node(model, "ReduceMax", INPUTS(hot.name), there.name,
+        ATTRIBUTES({.name = "axes", .kind = TT_ONNX_A_INTS, .integer = {1}, .integers = 1}));
+    tt_onnx_node(model, "Mul", INPUTS(row.name, there.name), out.name, NULL);
+    return out;
+}
+
+/*  A table each of the elements has, as the choices of all stand one below the other; frames of a stack share them. */
+static void s_embed(const turn_t *turn, tt_onnx_value_t *value)
+{
+    const tt_layer_t *layer = turn->layer;
+    const tt_net_spec_t *spec = turn->self->spec;
+    const uint32_t elements = spec->parts ? spec->part[layer->part].elements : spec->obs;
+    const tt_onnx_value_t all = s_weight(turn->self, turn->module, ".weight"), out = s_name(turn->module, "/out");
+    tt_onnx_value_t table[TT_EMBEDDED_MAX], *found = tt_array0(elements, sizeof *found);
+    const char **in = tt_array0((size_t)elements + 2, sizeof *in);
+    uint32_t groups = 0, used = 0;
+    if (*value->name)
+        in[used++] = value->name;
+    for (uint32_t c = 0, first = 0; c < layer->choices; first += spec->choice[layer->choice + c++]) {
+        char name[16];
+        snprintf(name, sizeof name, "/table%u", c);
+        table[c] =
+            s_slice(turn->self, all.name, s_name(turn->module, name).name, 0, first, spec->choice[layer->choice + c]);
+    }
+    for (uint32_t at = 0; at < elements; groups++) {
+        const uint32_t c = groups % layer->choices, n = spec->choice[layer->choice + c];
+        found[groups] = s_look_up(turn, groups, table[c].name, at, n);
+        in[used++] = found[groups].name;
+        at += n;
+    }
+    tt_onnx_node(turn->self->model, "Concat", in, out.name, ATTRIBUTES(AN_INT("axis", 1)));
+    free(in);
+    free(found);
     *value = out;
 }
 
@@ -218,7 +283,7 @@ static void s_layer(turn_t *turn, uint32_t l, tt_onnx_value_t *value)
 {
     tt_onnx_net_t *self = turn->self;
     const tt_layer_kind_t kind = turn->layer->kind;
-    if ((kind == TT_LAYER_DENSE || kind == TT_LAYER_CONCAT) && turn->shape[l].picture)
+    if ((kind == TT_LAYER_DENSE || tt_layer_appends(kind)) && turn->shape[l].picture)
         s_flatten(self, value);
     if (tt_layer_looks(kind))
         s_window(turn, value);
@@ -228,6 +293,8 @@ static void s_layer(turn_t *turn, uint32_t l, tt_onnx_value_t *value)
         s_norm(turn, value);
     else if (kind == TT_LAYER_CONCAT)
         s_concat(turn, value);
+    else if (kind == TT_LAYER_EMBED)
+        s_embed(turn, value);
     else if (kind == TT_LAYER_RESIDUAL)
         s_residual(turn, l, value);
     else { /* nothing but an activation: a name of its own, as what it reads may be read by another, too */
@@ -258,9 +325,12 @@ static tt_onnx_value_t s_encoder(tt_onnx_net_t *self, uint32_t t)
     const tt_status_t status = tt_layers_shapes(self->spec, t, shape);
     TT_CHECK(status == TT_OK);
     turn_t turn = {.self = self, .tower = tower, .t = t, .shape = shape};
-    if (!tower->height && !*self->whole_divided.name)
+    const bool whole = !tower->height && !tower->blank;
+    if (whole && !*self->whole_divided.name)
         self->whole_divided = s_whole(self, "observation/divided", s_divided);
-    tt_onnx_value_t value = tower->height ? s_picture(self, tower) : self->whole_divided;
+    tt_onnx_value_t value = {""}; /* blank: nothing yet */
+    if (!tower->blank)
+        value = whole ? self->whole_divided : s_picture(self, tower);
     s_layers(&turn, 0, tower->layers, &value);
     if (shape[tower->layers].picture)
         s_flatten(self, &value);

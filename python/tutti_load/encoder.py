@@ -51,23 +51,41 @@ class Concat(torch.nn.Module):
         return torch.cat([x, self.parts[self.key]], 1)
 
 
-class Encoder(torch.nn.Sequential):
-    """picture: key of the part that it reads as one, and its shape as the environment has it; None: it reads all as one vector.
-    shapes: of the file's arrays, by their names without the encoder's. frames: so many are stacked."""
+class Embed(torch.nn.Embedding):
+    """Appends a vector for each choice of a part, which is one-hot: the tables of its elements stand one below the other. n: choices of
+    each element, those of all frames of a stack."""
 
-    def __init__(self, layers, picture, keys, shapes, frames=1):
-        if picture and "concat" not in flat_words(layers):
-            layers = layers + [["concat", key] for key in keys if key != picture[0]]
-        super().__init__(*_modules(layers, not picture, shapes, ""))
-        self.picture, self.frames = picture, frames
+    def __init__(self, key, n, shape):
+        super().__init__(*shape)
+        self.key, self.parts, self.n = key, None, n
+        self.first = [sum(n[:i]) % shape[0] for i in range(len(n))]
+
+    def forward(self, x):
+        rows = [hot.argmax(1) + first for hot, first in zip(self.parts[self.key].split(self.n, 1), self.first)]
+        return torch.cat([x, super().forward(torch.stack(rows, 1)).flatten(1)], 1)
+
+
+class Encoder(torch.nn.Sequential):
+    """picture: key of the part that it reads as one, and its shape as the environment has it; None: it reads all as one vector, or,
+    where it begins with what it embeds, nothing. parts: keys of all, and the choices of their elements. shapes: of the file's arrays, by
+    their names without the encoder's. frames: so many are stacked."""
+
+    def __init__(self, layers, picture, parts, shapes, frames=1):
+        blank = not picture and [word for word, *_ in layers if word != "concat"][:1] == ["embed"]
+        read = [picture[0]] if picture else []
+        if (picture or blank) and "concat" not in flat_words(layers):
+            read += [layer[1] for layer in layers if layer[0] == "embed"]
+            layers = layers + [["concat", key] for key in parts if key not in read]
+        super().__init__(*_modules(layers, not picture, shapes, parts, ""))
+        self.picture, self.frames, self.blank = picture, frames, blank
 
     def forward(self, parts):
         """parts: of the observation by their keys, each [rows][numbers]."""
         for module in self.modules():
-            if isinstance(module, Concat):
+            if isinstance(module, (Concat, Embed)):
                 module.parts = parts
-        x = torch.cat(list(parts.values()), 1) if not self.picture else self._look(parts)
-        return super().forward(x).flatten(1)
+        x = self._look(parts) if self.picture else torch.cat(list(parts.values()), 1)
+        return super().forward(x[:, :0] if self.blank else x).flatten(1)
 
     def _look(self, parts):
         key, shape = self.picture
@@ -93,25 +111,25 @@ def _options(rest):
     return found
 
 
-def _modules(layers, flat, shapes, prefix):
+def _modules(layers, flat, shapes, parts, prefix):
     """flat: there is no picture, or no more."""
     found = []
     for word, *rest in layers:
-        if word in ("dense", "concat") and not flat:
+        if word in ("dense", "concat", "embed") and not flat:
             found.append(torch.nn.Flatten())
             flat = True
         shape = shapes.get(f"{prefix}{len(found)}.weight")
         if word == "residual":
             for _ in range(int(rest[0]) if isinstance(rest[0], str) else 1):
-                found.append(Residual(*_modules(rest[-1], flat, shapes, f"{prefix}{len(found)}.")))
+                found.append(Residual(*_modules(rest[-1], flat, shapes, parts, f"{prefix}{len(found)}.")))
             continue
-        found.append(_module(word, rest, shape))
+        found.append(_module(word, rest, shape, parts))
         found += [ACTIVATIONS[rest[-1]]()] if rest and rest[-1] in ACTIVATIONS else []
     return found
 
 
-def _module(word, rest, shape):
-    if word in ("conv", "dense", "layer_norm") and shape is None:
+def _module(word, rest, shape, parts):
+    if word in ("conv", "dense", "layer_norm", "embed") and shape is None:
         raise ValueError(f"network.encoder: a layer '{word}' has no weights in the file")
     if word == "conv":
         return torch.nn.Conv2d(shape[1], shape[0], _pair(rest[1]), **_options(rest))
@@ -123,6 +141,8 @@ def _module(word, rest, shape):
         return torch.nn.LayerNorm(shape)
     if word == "concat":
         return Concat(rest[0])
+    if word == "embed":
+        return Embed(rest[0], parts[rest[0]], shape)
     if word in ACTIVATIONS:
         return ACTIVATIONS[word]()
     raise ValueError(f"network.encoder: a layer '{word}' is unknown: the file is of a later version?")

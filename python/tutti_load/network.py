@@ -68,8 +68,8 @@ class Policy(torch.nn.Module):
         for tower in TOWERS:
             own = {name[len(tower) + 1:]: value for name, value in weights.items() if name.startswith(f"{tower}.")}
             if own and tower.endswith("encoder"):
-                keys, shapes = [_key(leaf) for leaf in self._observed], {name: value.shape for name, value in own.items()}
-                self.add_module(tower, Encoder(layers, self._picture, keys, shapes, self._frames))
+                parts, shapes = {_key(leaf): leaf.n for leaf in self._observed}, {name: value.shape for name, value in own.items()}
+                self.add_module(tower, Encoder(layers, self._picture, parts, shapes, self._frames))
             elif own:
                 self.add_module(tower, _perceptron(own, activation, tower == "trunk"))
         normalizer = {f"normalizer.{name}": value for name, value in self.normalizer.state_dict().items()} if self.normalizer else {}

@@ -120,7 +120,7 @@ def test_what_check_says(world):
     for line in ("hidden: [] ", "default with network.encoder", "encoder: minatar",
                  "# encoder 10 x 10 x 1, obs.picture",
                  "# conv 16 3x3 relu 8 x 8 x 16 160 parameters 18 kFLOP",
-                 "# dense 128 relu 128 131,200 parameters 262 kFLOP", "# concat obs.paddle 138",
+                 "# dense 128 relu 128 131,200 parameters 262 kFLOP", "# concat paddle 138",
                  "# actor encoder -> 3: 417 parameters"):
         check(" ".join(line.split()) in " ".join(text.split()), f"{line!r} is not in {text}")
     said = json.loads(world.tutti("check", config, "--output", "json").stdout)

@@ -64,7 +64,8 @@ def own(folder):
                             ("parts", f"{PLUGINS}/catch_parts.so", "network: {encoder: [conv 4 3x3 relu, dense 8 relu]}\nnormalize: {obs: true}\n"
                              "algorithm: {name: ppo, head_gain: 1}"),
                             ("board", f"{PLUGINS}/catch.so", "network: {encoder: [conv 4 3x3 relu, dense 8 relu]}\nalgorithm: {name: dqn, dueling: true}"),
-                            ("zoo", f"{PLUGINS}/zoo.so", "normalize: {obs: true}")):
+                            ("zoo", f"{PLUGINS}/zoo.so", "normalize: {obs: true}"),
+                            ("embedded", f"{PLUGINS}/zoo.so", "network: {encoder: [embed pair.0 2, concat near, embed choice 3]}\nnormalize: {obs: true}")):
         yield write(f"stacked-{name}{'-dqn' if 'dqn' in more else ''}", f"env: {{id: \"{env}\", stack: 3}}\nnum_envs: 8\n{more}\n")
     residual = "[conv 4 3x5 /2 pad 1x2, layer_norm tanh, residual 2 (relu, conv 4 3x3 pad 1), max_pool 2x2, " \
         "avg_pool 2x3 pad 1, dense 8 relu, concat paddle]"
@@ -75,6 +76,8 @@ def own(folder):
                                        ("catch_parts", "dqn", f"{{encoder: {residual}}}"),
                                        ("catch", "dqn", "{encoder: impala}"),
                                        ("catch_frames", "ppo", "{encoder: [conv 2 5x5 /4 relu, dense 8, concat obs], shared: true}"),
+                                       ("zoo", "ppo", "{encoder: [conv 3 2x2, embed pair.0 4, dense 9 tanh, embed choice 2, concat near], picture: image}"),
+                                       ("zoo", "a2c", "{encoder: [concat near, embed choice 5, layer_norm, dense 8 relu], shared: false}"),
                                        ("catch_frames", "a2c", "{encoder: [conv 4 8x8 /8 relu, dense 8 relu]}")):
         # from the first weights on the actions differ, however short the run is
         options = "dqn, dueling: true" if algorithm == "dqn" else f"{algorithm}, head_gain: 1"

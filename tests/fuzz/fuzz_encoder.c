@@ -12,7 +12,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     tt_train_cfg_t cfg = {.num_envs = 1,
         .num_steps = 1,
-        .space = {.obs = "{at: float32[2], image: uint8[12, 12, 3]}", .action = "discrete(2)", .divisor = 255}};
+        .space = {.obs = "{at: float32[2], image: uint8[12, 12, 3], pick: multi_discrete(3, 90)}",
+            .action = "discrete(2)",
+            .divisor = 255}};
     if (size >= sizeof cfg.network.encoder)
         return 0;
     memcpy(cfg.network.encoder, data, size);

@@ -126,10 +126,10 @@ static void test_what_is_said(void **state)
     (void)state;
     s_refused("natur",
         "layer 1: 'natur' is no layer; did you mean 'nature'?: layers are conv, max_pool, avg_pool, dense, "
-        "layer_norm, relu, tanh, residual, concat; whole encoders are nature, impala, minatar");
+        "layer_norm, relu, tanh, residual, concat, embed; whole encoders are nature, impala, minatar");
     s_refused("conv 8 3x3 relu, dens 3",
         "layer 2: 'dens' is no layer; did you mean 'dense'?: layers are conv, max_pool, "
-        "avg_pool, dense, layer_norm, relu, tanh, residual, concat; whole encoders are nature, "
+        "avg_pool, dense, layer_norm, relu, tanh, residual, concat, embed; whole encoders are nature, "
         "impala, minatar");
 #define CONV "write 'conv 32 8x8 /4 pad 1 relu': channels, kernel; stride, pad and activation may be left away"
     s_refused("conv", "layer 1: 'conv' is not complete: " CONV);
@@ -163,6 +163,11 @@ static void test_what_is_said(void **state)
     s_refused(
         "dense 4, concat where", "layer 2: the observation has no part 'where'; it has image [20, 20, 3], at [2]");
     s_refused("dense 4, concat", "layer 2: 'concat' is not complete: write 'concat KEY': a part of the observation");
+#define EMBED "write 'embed KEY 16': a part of the observation, and how many numbers each of its choices becomes"
+    s_refused("embed", "layer 1: 'embed' is not complete: " EMBED);
+    s_refused("embed where 4", "layer 1: the observation has no part 'where'; it has image [20, 20, 3], at [2]");
+    s_refused("embed at 4", "layer 1: 'at' is no choice (discrete or multi_discrete) that could be embedded; the "
+                            "observation has image [20, 20, 3], at [2]");
 }
 
 /* ---- what is read ------------------------------------------------------------------------------------------------------ */
@@ -227,6 +232,65 @@ static void test_parts_behind_a_picture(void **state)
     net = s_read(obs, "conv 4 3x3 relu, concat mode, dense 8 relu");
     assert_int_equal(net.layers, 3);
     assert_true(net.layer[1].kind == TT_LAYER_CONCAT && net.layer[1].part == 2);
+}
+
+static void s_expect_embed(const tt_net_spec_t *net, uint32_t l, uint32_t part, uint32_t units, uint32_t first_choice)
+{
+    assert_int_equal(net->layer[l].kind, TT_LAYER_EMBED);
+    assert_int_equal(net->layer[l].part, part);
+    assert_int_equal(net->layer[l].units, units);
+    assert_int_equal(net->choice[net->layer[l].choice], first_choice);
+}
+
+/*  A list that begins with what it embeds knows nothing else but what it appends; what nobody embeds comes behind. */
+static void test_embedded(void **state)
+{
+    (void)state;
+    const char *obs = "{at: float32[2], item: multi_discrete(5, 2), mode: discrete(3)}";
+    uint32_t shape[3];
+    tt_net_spec_t net = s_read(obs, "embed mode 4, embed item 6, dense 8 relu");
+    assert_true(net.layers == 4 && net.choices == 3 && net.tower[0].blank);
+    s_expect_embed(&net, 0, 2, 4, 3);
+    s_expect_embed(&net, 1, 1, 6, 5);
+    assert_int_equal(net.choice[2], 2);
+    assert_true(net.layer[3].kind == TT_LAYER_CONCAT && net.layer[3].part == 0);
+    tt_net_layer_shape(&net, 0, 1, shape);
+    assert_int_equal(shape[2], 4 + 2 * 6);
+    net = s_read(obs, "concat at, embed mode 4, dense 8 relu");
+    assert_true(net.layers == 3 && net.tower[0].blank);
+    net = s_read(obs, "dense 8 relu, embed mode 4"); /* of the whole, one-hot, and of the choice once more */
+    assert_true(net.layers == 2 && !net.tower[0].blank);
+    net = s_read("discrete(500)", "embed obs 16");
+    assert_true(net.layers == 1 && net.tower[0].blank);
+    s_expect_embed(&net, 0, 0, 16, 500);
+    net = s_read("{image: bool[6, 6, 2], mode: discrete(3), x: float32}", "conv 4 3x3 relu, embed mode 2");
+    assert_true(net.layers == 3 && !net.tower[0].blank && net.layer[2].part == 2);
+}
+
+/*  Frames share a table. */
+static void test_embedded_stack(void **state)
+{
+    (void)state;
+    uint32_t shape[3];
+    tt_train_cfg_t cfg = s_cfg("multi_discrete(5, 2)", "embed obs 3");
+    cfg.stack.frames = 4;
+    const tt_net_spec_t net = s_net(&cfg);
+    tt_net_layer_shape(&net, 0, 0, shape);
+    assert_int_equal(shape[2], 4 * 2 * 3);
+    assert_true(tt_spec_tower_params(&net, 0) == 7 * 3);
+}
+
+static void test_embedded_too_many(void **state)
+{
+    (void)state;
+    tt_train_cfg_t cfg = s_cfg("multi_binary[3]", "embed obs 3");
+    s_refused_of(&cfg, "network.encoder: layer 1: 'obs' is no choice (discrete or multi_discrete) that could be "
+                       "embedded; the observation has obs [3]");
+    char words[2048] = "(";
+    for (int i = 0; i < 257; i++)
+        snprintf(words + strlen(words), sizeof words - strlen(words), "%s2", i ? ", " : "");
+    snprintf(cfg.space.obs, sizeof cfg.space.obs, "multi_discrete%s)", words);
+    s_refused_of(&cfg, "network.encoder: layer 1: with the 257 elements of 'obs' an encoder embeds more than 256");
 }
 
 /*  Without a word that needs a picture the whole observation is one vector. */
@@ -305,6 +369,9 @@ int main(void)
         cmocka_unit_test(test_where_channels_are),
         cmocka_unit_test(test_stacked_pictures),
         cmocka_unit_test(test_parts_behind_a_picture),
+        cmocka_unit_test(test_embedded),
+        cmocka_unit_test(test_embedded_stack),
+        cmocka_unit_test(test_embedded_too_many),
         cmocka_unit_test(test_vectors),
         cmocka_unit_test(test_which_picture),
         cmocka_unit_test(test_shared_or_one_each),

@@ -52,6 +52,11 @@
     {                                                                     \
         .kind = TT_LAYER_CONCAT, .part = part_, .activation = activation_ \
     }
+#define EMBED(part_, units_, first, count)                                                         \
+    {                                                                                              \
+        .kind = TT_LAYER_EMBED, .part = part_, .units = units_, .choice = first, .choices = count, \
+        .activation = TT_NN_NONE                                                                   \
+    }
 #define RELU .activation = TT_NN_RELU
 
 const tt_net_spec_t fixture_specs[] = {
@@ -230,6 +235,30 @@ const tt_net_spec_t fixture_specs[] = {
             {.name = "trunk", .from = 1, LAYERS(18), .noise = 0.5f},
             {.name = "actor", .from = 2, .out = 3, .log_std = 2, .noise = 0.5f},
             {.name = "critic", .from = 2, .out = 1}}},
+    /* choices embedded with nothing before them: one of several elements, one of a stack's frames; one list for two encoders */
+    {.obs = 34,
+        .parts = 3,
+        .part = {{.elements = 10}, {.elements = 3}, {.elements = 21}},
+        .towers = 4,
+        .sets = 2,
+        .layers = 4,
+        .layer = {EMBED(0, 5, 0, 3), CONCAT(1, TT_NN_NONE), EMBED(2, 16, 3, 1), DENSE(12, TT_NN_TANH)},
+        .choices = 4,
+        .choice = {5, 2, 3, 7},
+        .tower = {{.name = "actor_encoder", ENCODER(0, 4), .blank = true}, {.name = "actor", .from = 1, .out = 3},
+            {.name = "critic_encoder", ENCODER(0, 4), .blank = true, .group = 1},
+            {.name = "critic", .from = 3, RELU, LAYERS(9), .out = 1, .group = 1}}},
+    /* behind a picture, and at the end */
+    {.obs = 76,
+        .parts = 3,
+        .part = {{.elements = 4}, {.bytes = true, .elements = 60, .divisor = 255}, {.elements = 12}},
+        .towers = 3,
+        .layers = 4,
+        .layer = {CONV(4, 3, 2, 1, 1, 0, 0, TT_NN_TANH), EMBED(2, 3, 0, 2), NORM(TT_NN_RELU), EMBED(0, 1, 2, 1)},
+        .choices = 3,
+        .choice = {11, 1, 4},
+        .tower = {{.name = "encoder", ENCODER(0, 4), PICTURE(1, 6, 5, 2)}, {.name = "actor", .from = 1, .out = 2},
+            {.name = "critic", .from = 1, LAYERS(6), .out = 1}}},
 };
 const size_t fixture_spec_count = TT_COUNT(fixture_specs), fixture_pair_count = 11;
 
@@ -259,6 +288,30 @@ static void put_part(const tt_part_t *part, float *number, char *to)
     }
 }
 
+/*  The groups of a part, one-hot, by the first number of each; one time in n + 1 there is no choice. */
+static void put_choices(const tt_net_spec_t *spec, const tt_layer_t *layer, float *number)
+{
+    const float *end = number + spec->part[layer->part].elements;
+    for (uint32_t c = 0; number < end; c = (c + 1) % layer->choices) {
+        const uint32_t n = spec->choice[layer->choice + c];
+        const uint32_t chosen = (uint32_t)((*number + 2.0f) / 4.0f * (float)(n + 1));
+        for (uint32_t i = 0; i < n; i++)
+            *number++ = i == chosen ? 1.0f : 0.0f;
+    }
+}
+
+/*  Of what layers embed. */
+static void choose(const tt_net_spec_t *spec, float *row)
+{
+    for (uint32_t l = 0; l < spec->layers; l++) {
+        float *part = row;
+        for (uint32_t p = 0; p < spec->layer[l].part; p++)
+            part += spec->part[p].elements;
+        if (spec->layer[l].kind == TT_LAYER_EMBED)
+            put_choices(spec, &spec->layer[l], part);
+    }
+}
+
 static void *pack(const tt_net_spec_t *spec, size_t rows, float *data)
 {
     char *memory = tt_array0(rows, tt_net_row_bytes(spec));
@@ -283,6 +336,8 @@ static rows_t make_rows(const tt_net_spec_t *spec, size_t rows, uint32_t what)
     self.by_number = tt_array0(rows, sizeof *self.by_number);
     for (size_t i = 0; i < rows * spec->obs; i++)
         self.data[i] = 2.0f * fixture_number(what, i);
+    for (size_t k = 0; k < rows; k++)
+        choose(spec, self.data + k * spec->obs);
     self.table = spec->parts ? pack(spec, rows, self.data) : self.data;
     for (size_t k = 0; k < rows; k++) {
         self.row[k] = (uint32_t)(rows - 1 - k);

@@ -46,6 +46,8 @@ static numbers_t look(const walk_t *walk)
 {
     const tt_tower_t *tower = walk->tower;
     const tt_net_spec_t *spec = walk->ref->spec;
+    if (tower->blank)
+        return make(1, 1, 0);
     numbers_t n = tower->height ? make(tower->height, tower->width, tower->channels) : make(1, 1, spec->obs);
     if (!tower->height) {
         size_t at = 0;
@@ -175,6 +177,26 @@ static numbers_t concat(walk_t *walk, const tt_layer_t *layer, const numbers_t *
     return out;
 }
 
+/*  A product with what is one-hot: group by group, frame by frame. */
+static numbers_t embed(walk_t *walk, const tt_layer_t *layer, const numbers_t *in)
+{
+    const tt_net_spec_t *spec = walk->ref->spec;
+    const uint32_t rows = walk->at->rows, units = layer->units, frames = spec->part[layer->part].elements / rows;
+    const size_t n = count_of(in);
+    numbers_t out = make(1, 1, (uint32_t)n + frames * layer->choices * units), hot = make(1, 1, frames * rows);
+    double *to = out.x + n;
+    memcpy(out.x, in->x, n * sizeof *out.x);
+    put_part(walk, layer->part, hot.x);
+    for (uint32_t f = 0, i = 0; f < frames; f++)
+        for (uint32_t c = 0, row = 0; c < layer->choices; c++, to += units)
+            for (uint32_t k = 0; k < spec->choice[layer->choice + c]; k++, i++, row++)
+                for (uint32_t o = 0; o < units; o++)
+                    to[o] += hot.x[i] * walk->params[walk->at->offset + row * units + o];
+    free(hot.x);
+    walk->at++;
+    return out;
+}
+
 static numbers_t (*const s_kinds[])(walk_t *walk, const tt_layer_t *layer, const numbers_t *in) = {
     [TT_LAYER_CONV2D] = conv,
     [TT_LAYER_MAX_POOL] = pool,
@@ -184,6 +206,7 @@ static numbers_t (*const s_kinds[])(walk_t *walk, const tt_layer_t *layer, const
     [TT_LAYER_RESIDUAL] = copy,
     [TT_LAYER_CONCAT] = concat,
     [TT_LAYER_AVG_POOL] = mean,
+    [TT_LAYER_EMBED] = embed,
 };
 
 static void activate(tt_nn_activation_t activation, const numbers_t *n)

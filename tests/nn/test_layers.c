@@ -38,7 +38,7 @@ static void test_bad_layers(void **state)
         uint32_t layers;
         const char *text;
     } bad[] = {
-        {{{.kind = (tt_layer_kind_t)8}}, 1, "network: encoder: layer 1 (unknown): kind 8 is unknown"},
+        {{{.kind = (tt_layer_kind_t)9}}, 1, "network: encoder: layer 1 (unknown): kind 9 is unknown"},
         {{{.kind = TT_LAYER_ACTIVATION, .activation = (tt_nn_activation_t)3}}, 1,
             "(activation): activation 3 is unknown"},
         {{{.kind = TT_LAYER_ACTIVATION, .activation = TT_NN_NONE}}, 1, "nothing but an activation, and has none"},
@@ -81,6 +81,45 @@ static void test_bad_layers(void **state)
         const tt_net_spec_t spec = spec_of(bad[i].layer, bad[i].layers);
         assert_refused(&spec, bad[i].text);
     }
+}
+
+static void test_bad_embeddings(void **state)
+{
+    (void)state;
+    const tt_layer_t embed = {.kind = TT_LAYER_EMBED, .units = 3, .choices = 2, .activation = TT_NN_NONE};
+    tt_net_spec_t good = spec_of(&embed, 1), spec;
+    good.choices = 2;
+    good.choice[0] = 40;
+    good.choice[1] = 2;
+    good.tower[0].height = good.tower[0].width = good.tower[0].channels = 0;
+    good.tower[0].blank = true;
+    assert_true(tt_spec_tower_params(&good, 0) == 42 * 3 && tt_net_tower_work(&good, 0) == 0);
+    assert_true(tt_net_param_count(&good) > 0);
+    spec = good;
+    spec.layer[0].part = 1;
+    assert_refused(&spec, "layer 1 (embed): it appends part 1 of an observation of 1");
+    spec = good;
+    spec.layer[0].choices = 3;
+    assert_refused(&spec, "layer 1 (embed): it embeds choices 0 to 3 of 2; at most 256 are possible");
+    spec = good;
+    spec.choice[1] = 0;
+    assert_refused(&spec, "layer 1 (embed): it embeds a choice of 0; 1 to 65536 are possible");
+    spec = good;
+    spec.choice[1] = 3;
+    assert_refused(&spec, "layer 1 (embed): it embeds choices of 43 together, and part 0 has 84 floats");
+    spec = good;
+    spec.parts = 1;
+    spec.part[0] = (tt_part_t){.bytes = true, .elements = 84, .divisor = 1};
+    assert_refused(&spec, "layer 1 (embed): it embeds choices of 42 together, and part 0 has 84 bytes");
+    spec = good;
+    spec.layer[0].units = 0;
+    assert_refused(&spec, "layer 1 (embed): it has 0 units");
+    spec = good;
+    spec.layer[0].kind = TT_LAYER_DENSE;
+    assert_refused(&spec, "layer 1 (dense): nothing comes to it");
+    spec = good;
+    spec.tower[0].height = 7;
+    assert_refused(&spec, "encoder reads a picture, and nothing");
 }
 
 static void test_bad_encoders(void **state)
@@ -149,6 +188,28 @@ static void test_names(void **state)
         assert_int_equal(tt_tensor_shape(&tensor[at], shape), want[i].rank);
         assert_memory_equal(shape, want[i].shape, want[i].rank * sizeof *shape);
     }
+    tt_net_destroy(&net);
+    fixture_close(&place);
+}
+
+/*  Of fixture_specs[30]: behind a picture, and at the end. */
+static void test_tables(void **state)
+{
+    (void)state;
+    const char *const want[] = {"encoder.0.weight", "encoder.0.bias", "encoder.3.weight", "encoder.4.weight",
+        "encoder.4.bias", "encoder.6.weight", "actor.0.weight"};
+    uint64_t shape[4] = {0};
+    place_t place;
+    size_t count = 0;
+    fixture_open(&place, 1);
+    tt_net_t *net = fixture_net(&place, &fixture_specs[30]);
+    const tt_tensor_t *tensor = tt_net_tensors(net, &count);
+    assert_int_equal(count, 12);
+    for (size_t i = 0; i < TT_COUNT(want); i++)
+        assert_string_equal(tensor[i].name, want[i]);
+    assert_int_equal(tt_tensor_shape(&tensor[2], shape), 2);
+    assert_true(shape[0] == 12 && shape[1] == 3);
+    assert_int_equal(tt_tensor_at(&tensor[2], 17), 17);
     tt_net_destroy(&net);
     fixture_close(&place);
 }
@@ -266,8 +327,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bad_layers),
+        cmocka_unit_test(test_bad_embeddings),
         cmocka_unit_test(test_bad_encoders),
         cmocka_unit_test(test_names),
+        cmocka_unit_test(test_tables),
         cmocka_unit_test(test_orders),
         cmocka_unit_test(test_shapes_and_work),
         cmocka_unit_test(test_put_encoder),

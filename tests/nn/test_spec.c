@@ -284,11 +284,26 @@ static void check_orthogonal(const float *w, const tt_tensor_t *tensor, double g
         }
 }
 
+/*  Mean 0 and variance 1, within six deviations of what so many numbers have. */
+static void check_normal(const float *w, const tt_tensor_t *tensor)
+{
+    const double n = (double)tensor->rows * tensor->cols;
+    double sum = 0, squares = 0;
+    for (size_t i = 0; i < (size_t)n; i++) {
+        sum += (double)w[i];
+        squares += (double)w[i] * (double)w[i];
+    }
+    if (fabs(sum) > 6 * sqrt(n) || fabs(squares - n) > 6 * sqrt(2 * n) || w[0] == w[1])
+        fail_msg("%s: %g numbers have mean %.9g, mean square %.9g", tensor->name, n, sum / n, squares / n);
+}
+
 static void check_weight(const float *w, const tt_tensor_t *tensor, double gain)
 {
     for (uint32_t i = 0; tensor->kind == TT_TENSOR_NORM && i < tensor->cols; i++)
         assert_true(w[i] == 1.0f);
-    if (tensor->kind != TT_TENSOR_NORM)
+    if (tensor->kind == TT_TENSOR_TABLE)
+        check_normal(w, tensor);
+    else if (tensor->kind != TT_TENSOR_NORM)
         check_orthogonal(w, tensor, gain);
 }
 
@@ -303,11 +318,12 @@ static void check_init(const place_t *place, const tt_net_spec_t *spec)
     const tt_tensor_t *tensor = tt_net_tensors(net, &count);
     for (uint32_t t = 0; t < spec->towers; t++) {
         const tt_tower_t *tower = &spec->tower[t];
-        for (uint32_t l = 0; l < tt_spec_layers(spec, t); l++, tensor += 2) {
+        for (uint32_t l = 0; l < tt_spec_layers(spec, t); l++) {
             const bool head = tower->kind == TT_TOWER_MLP && l == tower->hidden_count;
             check_weight(params + tensor->offset, tensor, head ? (double)gain[t] : sqrt(2.0));
-            for (uint32_t i = 0; i < tensor[1].cols; i++)
+            for (uint32_t i = 0; tensor->kind != TT_TENSOR_TABLE && i < tensor[1].cols; i++)
                 assert_true(params[tensor[1].offset + i] == 0.0f);
+            tensor += tt_layer_tensors(tensor->kind);
         }
         for (uint32_t a = 0; a < tower->log_std; a++)
             assert_true(params[tensor->offset + a] == -0.5f);

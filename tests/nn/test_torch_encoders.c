@@ -73,7 +73,22 @@ static const net_t s_nets[] = {
             NORM(NONE)}},
     {"means", 11, 8, 2, true, 255, 0, 9, 4,
         {CONV(5, 3, 3, 1, 1, 0, 0, RELU), MEAN(3, 2, 2, 1, 1, 0), MEAN(2, 3, 1, 2, 1, 1), DENSE(12, RELU)}},
+    {"embedded", 5, 4, 2, true, 255, 10, 37, 3,
+        {CONV(3, 3, 3, 1, 1, 0, 0, RELU), {.kind = TT_LAYER_EMBED, .part = 1, .units = 4, .choices = 3, NONE},
+            DENSE(14, TANH)}},
 };
+
+/*  Of the elements that stand behind, one-hot, where a layer embeds them. */
+enum { CHOICES = 3 };
+static const uint32_t s_choice[CHOICES] = {3, 5, 2};
+
+static bool embeds(const net_t *net)
+{
+    bool found = false;
+    for (uint32_t l = 0; l < net->layers; l++)
+        found |= net->layer[l].kind == TT_LAYER_EMBED;
+    return found;
+}
 
 static tt_net_spec_t spec_of(const net_t *net)
 {
@@ -81,6 +96,8 @@ static tt_net_spec_t spec_of(const net_t *net)
     tt_net_spec_t spec = {
         .obs = elements + net->behind, .parts = 1 + (net->behind > 0), .towers = 3, .layers = net->layers};
     memcpy(spec.layer, net->layer, sizeof net->layer);
+    spec.choices = CHOICES;
+    memcpy(spec.choice, s_choice, sizeof s_choice);
     spec.part[0] = (tt_part_t){.bytes = true, .elements = elements, .divisor = net->divisor};
     spec.part[1] = (tt_part_t){.elements = net->behind};
     spec.tower[0] = (tt_tower_t){.name = "encoder",
@@ -104,12 +121,23 @@ static void put_params(const place_t *place, tt_net_t *net)
     float *params = tt_array0(tt_net_param_count(tt_net_spec(net)), sizeof *params);
     for (size_t t = 0; t < count; t++) {
         const bool weight = tensor[t].kind == TT_TENSOR_DENSE || tensor[t].kind == TT_TENSOR_KERNEL;
-        const float scale = weight ? (float)(1.7 / sqrt(tensor[t].rows)) : 0.3f;
+        const bool table = tensor[t].kind == TT_TENSOR_TABLE;
+        const float scale = weight || table ? (float)(1.7 / sqrt(table ? tensor[t].cols : tensor[t].rows)) : 0.3f;
         for (size_t i = 0; i < tt_tensor_count(&tensor[t]); i++)
             params[tensor[t].offset + tt_tensor_at(&tensor[t], i)] = number(100 + (uint32_t)t, i) * scale;
     }
     assert_ok(tt_net_put(net, place->stream, 0, params));
     free(params);
+}
+
+/*  What of each element was chosen in a row, one-hot. */
+static void put_choices(uint32_t r, float *to)
+{
+    for (uint32_t c = 0; c < CHOICES; to += s_choice[c++]) {
+        memset(to, 0, s_choice[c] * sizeof *to);
+        const double share = ((double)number(2, (size_t)r * CHOICES + c) + 1) / 2;
+        to[(size_t)(share * s_choice[c])] = 1.0f;
+    }
 }
 
 /*  Rows in their order. */
@@ -121,7 +149,10 @@ static rows_t rows_of(const net_t *net, const tt_net_spec_t *spec)
         uint8_t *at = (uint8_t *)rows.table + r * bytes;
         for (size_t i = 0; i < elements; i++)
             at[i] = (uint8_t)floorf((number(1, r * elements + i) + 1.0f) * (net->divisor + 1.0f) / 2.0f);
-        for (size_t i = 0; i < net->behind; i++)
+        const size_t numbers = embeds(net) ? 0 : net->behind;
+        if (!numbers && net->behind)
+            put_choices(r, (float *)(void *)(at + tt_spec_part_bytes(&spec->part[0])));
+        for (size_t i = 0; i < numbers; i++)
             memcpy(at + tt_spec_part_bytes(&spec->part[0]) + i * sizeof(float),
                 &(float){number(2, r * (size_t)net->behind + i)}, sizeof(float));
         rows.row[r] = r;

@@ -84,6 +84,8 @@ static void s_read(const turn_t *turn)
     const tt_net_spec_t *spec = turn->self->spec;
     const tt_tower_t *tower = turn->self->tower;
     float *to = s_value(turn, 0);
+    if (tower->blank)
+        return;
     if (tower->height && tower->planes > 1)
         s_read_planes(turn, to);
     else if (tower->height)
@@ -133,6 +135,59 @@ static void s_residual(const turn_t *turn)
     const float *inner = s_value(turn, turn->op->inner);
     for (size_t i = 0; i < turn->out->count; i++)
         turn->y[i] = turn->x[i] + inner[i];
+    s_activate(turn, turn->y);
+}
+
+/*  The choices of a row, in their order: each a row of the table, or NOTHING. */
+typedef struct {
+    const float *hot, *end; /* groups, one-hot: what is left of them */
+    const uint32_t *sizes;  /* of the groups, which come again in each frame */
+    uint32_t count, next;
+    size_t first; /* of the next group in the table */
+} choices_t;
+
+enum { NOTHING = -1 };
+
+static choices_t s_choices(const turn_t *turn)
+{
+    const tt_layer_t *layer = turn->op->layer;
+    size_t offset = 0;
+    const tt_part_t part = s_part(turn->self->spec, layer->part, &offset);
+    const float *hot = (const float *)(const void *)((const char *)turn->block->from[turn->row] + offset);
+    return (choices_t){.hot = hot,
+        .end = hot + part.elements,
+        .sizes = turn->self->spec->choice + layer->choice,
+        .count = layer->choices};
+}
+
+static bool s_next_choice(choices_t *self, ptrdiff_t *row)
+{
+    if (self->hot == self->end)
+        return false;
+    const size_t n = self->sizes[self->next];
+    size_t i = 0;
+    while (i < n && self->hot[i] == 0.0f)
+        i++;
+    *row = i < n ? (ptrdiff_t)(self->first + i) : NOTHING;
+    self->hot += n;
+    self->next = (self->next + 1) % self->count;
+    self->first = self->next ? self->first + n : 0;
+    return true;
+}
+
+/*  Nothing is multiplied: a table's row is what comes out. */
+static void s_embed(const turn_t *turn)
+{
+    const size_t units = turn->op->layer->units;
+    const float *table = turn->op->params + turn->op->weight_at;
+    choices_t choices = s_choices(turn);
+    float *to = turn->y + turn->in->count;
+    memcpy(turn->y, turn->x, turn->in->count * sizeof *turn->y);
+    for (ptrdiff_t row; s_next_choice(&choices, &row); to += units)
+        if (row == NOTHING)
+            memset(to, 0, units * sizeof *to);
+        else
+            memcpy(to, table + (size_t)row * units, units * sizeof *to);
     s_activate(turn, turn->y);
 }
 
@@ -189,6 +244,21 @@ static void s_pass_back(const turn_t *turn)
     s_give(turn, turn->d);
 }
 
+/*  A chain for each weight, over the rows that chose it. */
+static void s_embed_back(const turn_t *turn)
+{
+    const size_t units = turn->op->layer->units;
+    float *table = turn->block->grad + turn->op->weight_at;
+    const float *d = turn->d + turn->in->count;
+    choices_t choices = s_choices(turn);
+    if (s_first(turn))
+        memset(table, 0, turn->op->weights * sizeof *table);
+    for (ptrdiff_t row; s_next_choice(&choices, &row); d += units)
+        if (row != NOTHING)
+            cpu_add(table + (size_t)row * units, d, units);
+    s_give(turn, turn->d);
+}
+
 /*  Behind what it spans: the sum's derivatives are the last layer's. */
 static void s_residual_back(const turn_t *turn)
 {
@@ -222,6 +292,7 @@ static const struct {
     [TT_LAYER_RESIDUAL] = {s_residual, s_residual_back},
     [TT_LAYER_CONCAT] = {s_concat, s_pass_back},
     [TT_LAYER_AVG_POOL] = {s_pool, s_pool_back}, /* its `which` is NULL */
+    [TT_LAYER_EMBED] = {s_embed, s_embed_back},
 };
 
 static void s_set(turn_t *turn, const cpu_step_t *step)

@@ -23,8 +23,8 @@ typedef struct {
     uint32_t in;    /* the value that comes to it                     */
     uint32_t inner; /* of a residual: what the last that it spans gives */
     cpu_window_t window;
-    cpu_layer_t dense; /* owns its copies                              */
-    bool weights;      /* it has some: at ... in the flat vector       */
+    cpu_layer_t dense;      /* owns its copies                              */
+    size_t weights, biases; /* how many it has: at ... in the flat vector       */
     size_t weight_at, bias_at;
     const float *params;         /* of the set                                */
     float *packed, *packed_back; /* owned; of a convolution            */

@@ -36,7 +36,7 @@ static void s_plan_values(cpu_encoder_t *self, const tt_shape_t *shape)
         const cpu_op_t *op = &self->op[self->step[s].op];
         if (!self->step[s].begin)
             self->value[self->step[s].op + 1].wanted =
-                op->weights || self->value[op->in].wanted || self->value[op->inner].wanted;
+                op->weights > 0 || self->value[op->in].wanted || self->value[op->inner].wanted;
     }
 }
 
@@ -91,11 +91,11 @@ static cpu_window_t s_window(const tt_layer_t *layer, const tt_shape_t *in, cons
 /*  Returns the tensors behind the layer's. */
 static const tt_tensor_t *s_take_tensors(cpu_op_t *op, const tt_tensor_t *tensors, const float *params)
 {
-    op->weights = true;
     op->weight_at = tensors[0].offset;
-    op->bias_at = tensors[1].offset;
+    if (op->biases)
+        op->bias_at = tensors[1].offset;
     op->params = params;
-    return tensors + 2;
+    return tensors + tt_layer_tensors(tensors[0].kind);
 }
 
 static void s_make_copies(
@@ -118,9 +118,12 @@ static void s_plan(cpu_encoder_t *self, const tt_net_t *net, uint32_t t)
     TT_CHECK(status == TT_OK);
     for (uint32_t l = 0; l < self->ops; l++) {
         cpu_op_t *op = &self->op[l];
-        uint32_t rows, cols;
+        tt_tensor_t weight;
         op->layer = &net->spec.layer[self->tower->layer + l];
-        op->weights = tt_layer_weight(op->layer, &shape[l], &rows, &cols);
+        if (tt_layer_weight(&net->spec, op->layer, &shape[l], &weight)) {
+            op->weights = (size_t)weight.rows * weight.cols;
+            op->biases = (size_t)tt_layer_params(&weight) - op->weights;
+        }
         op->window = s_window(op->layer, &shape[l], &shape[l + 1]);
     }
     self->last = s_plan_span(self, 0, self->ops, 0);
@@ -167,21 +170,12 @@ void cpu_encoder_refresh(const tt_kernels_t *kernels, const cpu_encoder_t *self)
     }
 }
 
-static void s_clear_op(const cpu_encoder_t *self, uint32_t l, float *grad)
-{
-    const cpu_op_t *op = &self->op[l];
-    uint32_t rows = 0, cols = 0;
-    const tt_shape_t in = {.height = op->window.in_h, .width = op->window.in_w, .channels = op->window.in_c};
-    if (!tt_layer_weight(op->layer, &in, &rows, &cols))
-        return;
-    memset(grad + op->weight_at, 0, (size_t)rows * cols * sizeof *grad);
-    memset(grad + op->bias_at, 0, cols * sizeof *grad);
-}
-
 void cpu_encoder_clear(const cpu_encoder_t *self, float *grad)
 {
-    for (uint32_t l = 0; l < self->ops; l++)
-        s_clear_op(self, l, grad);
+    for (const cpu_op_t *op = self->op; op < self->op + self->ops; op++) {
+        memset(grad + op->weight_at, 0, op->weights * sizeof *grad);
+        memset(grad + op->bias_at, 0, op->biases * sizeof *grad);
+    }
 }
 
 /* ---- a lane's memory ------------------------------------------------------------------------------------------------- */

@@ -37,6 +37,13 @@ class Concat(torch.nn.Module):
         return torch.cat([x, self.part], 1)
 
 
+class Embed(torch.nn.Embedding):
+    """Elements of 3, 5 and 2 choices, whose tables stand one below the other."""
+
+    def forward(self, x):
+        return torch.cat([x, super().forward(self.part + torch.tensor([0, 3, 8])).flatten(1)], 1)
+
+
 def nature(net):
     n = torch.nn
     return n.Sequential(n.Conv2d(4, 32, 8, 4), n.ReLU(), n.Conv2d(32, 64, 4, 2), n.ReLU(), n.Conv2d(64, 64, 3), n.ReLU(),
@@ -74,10 +81,15 @@ def means(net):
                         n.Linear(5 * 6 * 3, 12), n.ReLU())
 
 
+def embedded(net):
+    n = torch.nn
+    return n.Sequential(n.Conv2d(2, 3, 3), n.ReLU(), n.Flatten(), Embed(10, 4), n.Linear(30, 14), n.Tanh())
+
+
 # name, module, height, width, channels, channels first, divisor, floats behind the picture, rows
 NETS = [("nature", nature, 84, 84, 4, True, 255, 0, 3, 512), ("impala", impala, 30, 27, 3, True, 255, 0, 3, 64),
         ("minatar", minatar, 10, 10, 4, False, 1, 0, 33, 128), ("mixed", mixed, 10, 7, 3, False, 255, 5, 35, 24),
-        ("means", means, 11, 8, 2, True, 255, 0, 9, 12)]
+        ("means", means, 11, 8, 2, True, 255, 0, 9, 12), ("embedded", embedded, 5, 4, 2, True, 255, 10, 37, 14)]
 
 
 def record(out, name, module, h, w, c, first, divisor, behind, rows, width):
@@ -102,6 +114,8 @@ def record(out, name, module, h, w, c, first, divisor, behind, rows, width):
     for part in net.encoder:
         if isinstance(part, Concat):
             part.part = torch.from_numpy(numbers(rows * behind, 2).reshape(rows, behind))
+        if isinstance(part, Embed):
+            part.part = torch.from_numpy(np.floor((numbers(rows * 3, 2).reshape(rows, 3) + 1) / 2 * [3, 5, 2]).astype(np.int64))
     z = net.encoder(x)
     actor, critic = net.actor(z), net.critic(z)
     targets = [torch.from_numpy(numbers(rows * n, 3 + i).reshape(rows, n)) for i, n in enumerate((5, 1))]
