@@ -1,5 +1,5 @@
 /*  Parity with PyTorch on recorded data (tests/golden/torch/record_nets.py): a shared trunk with two optimisers, and double
- *  DQN with a target network, plain and dueling. */
+ *  DQN with a target network, plain, dueling and dueling with noisy streams. */
 #include <math.h>
 #include <stdlib.h>
 #include "common/base/mem.h"
@@ -152,6 +152,8 @@ static void check_dqn(const char *name, tt_net_spec_t spec)
     spec.ride = ROWS;
     golden_open(&g, name, &spec);
     assert_ok(tt_net_put(g.net, g.place.stream, 1, golden_flatten(&g, "target.")));
+    for (uint32_t set = 0; set < 2; set++)
+        assert_ok(tt_net_noise(g.net, g.place.stream, set, &fixture_noise));
     rows_t at = golden_rows(&g, "obs", OBS, ROWS), next = golden_rows(&g, "next", OBS, ROWS);
     tt_table_t *table[3] = {NULL};
     const tt_objective_t objective = {
@@ -195,12 +197,22 @@ static void test_dueling(void **state)
     check_dqn("nn-dueling.safetensors", tt_net_dueling("q", OBS, s_hidden, 2, TT_NN_RELU, ACTIONS));
 }
 
+/*  Every layer but the trunk's has noise, and other noise in the target network. */
+static void test_noisy(void **state)
+{
+    (void)state;
+    tt_net_spec_t spec = tt_net_dueling("q", OBS, s_hidden, 2, TT_NN_RELU, ACTIONS);
+    spec.tower[1].noise = spec.tower[2].noise = 0.5f;
+    check_dqn("nn-noisy.safetensors", spec);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_shared_trunk),
         cmocka_unit_test(test_dqn),
         cmocka_unit_test(test_dueling),
+        cmocka_unit_test(test_noisy),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

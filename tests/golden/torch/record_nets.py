@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""Record what PyTorch computes for a shared trunk with two optimisers, and for a step of double DQN with a target network, plain
-and dueling, as tests/nn/test_torch_nets.c reads it.
+"""Record what PyTorch computes for a shared trunk with two optimisers, and for a step of double DQN with a target network, plain,
+dueling, and dueling with noisy streams, as tests/nn/test_torch_nets.c reads it.
 
     python3 -m venv /tmp/venv && /tmp/venv/bin/pip install torch numpy safetensors
-    /tmp/venv/bin/python tests/golden/torch/record_nets.py      # writes nn-shared, nn-dqn and nn-dueling.safetensors
+    /tmp/venv/bin/python tests/golden/torch/record_nets.py      # writes nn-shared, nn-dqn, nn-dueling and nn-noisy.safetensors
 
 nn-shared: <tensor> (parameters, [out][in]), obs, target (actor), target_value (critic), target_aux, head, value, aux, loss
 (summed over rows), grad.<tensor>, norm.<group>, and stepped.<tensor> after one step of each group's optimiser.
-nn-dqn, nn-dueling: <tensor>, target.<tensor>, obs, next, action, reward, discount, q, loss, td (absolute errors), grad.<tensor>,
-stepped.<tensor>, blended.<tensor> (the target network after it)."""
+nn-dqn, nn-dueling, nn-noisy: <tensor>, target.<tensor>, obs, next, action, reward, discount, q, loss, td (absolute errors), grad.<tensor>,
+stepped.<tensor>, blended.<tensor> (the target network after it). The noise of nn-noisy is that of tests/nn/fixture.h, fixture_noise:
+Philox and Box-Muller in numpy."""
 import os
 import sys
 
@@ -84,8 +85,57 @@ class Dueling(torch.nn.Module):
         return self.value(z) + advantage - advantage.mean(1, keepdim=True)
 
 
-def dqn(name, kind):
-    net, target = kind(), kind()
+def philox(counter, key):
+    """Philox 4x32-10 (Salmon et al. 2011): four words of counter[4][n] and key[2]."""
+    c, k = [np.uint64(part) + np.zeros(len(counter[0]), np.uint64) for part in counter], [np.uint64(part) for part in key]
+    low = np.uint64(0xFFFFFFFF)
+    for _ in range(10):
+        a, b = c[0] * np.uint64(0xD2511F53), c[2] * np.uint64(0xCD9E8D57)
+        c = [(b >> np.uint64(32)) ^ c[1] ^ k[0], b & low, (a >> np.uint64(32)) ^ c[3] ^ k[1], a & low]
+        k = [(k[0] + np.uint64(0x9E3779B9)) & low, (k[1] + np.uint64(0xBB67AE85)) & low]
+    return c
+
+
+def noise(who, count):
+    """f(normal) of the inputs or outputs of a layer, as the trainer draws it."""
+    seed, stream, clock = 31, 9, 5
+    draws = np.arange((count + 3) // 4, dtype=np.uint64) + np.uint64(clock << 20)
+    words = philox([draws & np.uint64(0xFFFFFFFF), draws >> np.uint64(32), [who] * len(draws), [stream] * len(draws)], (seed, 0))
+    found = []
+    for radius, turn in (words[:2], words[2:]):
+        size = np.sqrt(-2 * np.log(((radius >> np.uint64(8)) + np.uint64(1)) / 2.0**24))
+        angle = 2 * np.pi * (turn >> np.uint64(8)) / 2.0**24
+        found += [size * np.cos(angle), size * np.sin(angle)]
+    normal = np.stack(found, 1).reshape(-1)[:count]
+    return torch.from_numpy((np.sign(normal) * np.sqrt(abs(normal))).astype(np.float32))
+
+
+class NoisyLinear(torch.nn.Linear):
+    """Fortunato et al. 2018, factorised. number: of the weight among all tensors; target networks draw for themselves."""
+
+    def __init__(self, units, out, number, target):
+        super().__init__(units, out)
+        for name in ("weight", "bias"):
+            self.register_parameter(name + "_sigma", torch.nn.Parameter(torch.rand_like(getattr(self, name)) - 0.3))
+        self.inputs, self.outputs = noise(target << 16 | number, units), noise(target << 16 | number + 1, out)
+
+    def forward(self, x):
+        weight = self.weight + self.weight_sigma * torch.outer(self.outputs, self.inputs)
+        return torch.nn.functional.linear(x, weight, self.bias + self.bias_sigma * self.outputs)
+
+
+class Noisy(Dueling):
+    """Before the tensors of the advantages stand two of the trunk and eight of the value."""
+
+    def __init__(self, target=False):
+        super().__init__()
+        self.value, self.advantage = (
+            torch.nn.Sequential(NoisyLinear(18, 12, number, target), torch.nn.ReLU(), NoisyLinear(12, out, number + 2, target))
+            for number, out in ((2, 1), (10, 4)))
+
+
+def dqn(name, kind, of_target=None):
+    net, target = kind(), (of_target or kind)()
     out = {**named("", net), **named("target.", target)}
     obs, following = torch.randn(ROWS, OBS), torch.randn(ROWS, OBS)
     action = torch.randint(0, 4, (ROWS,))
@@ -116,3 +166,5 @@ shared()
 dqn("dqn", Plain)
 torch.manual_seed(6)
 dqn("dueling", Dueling)
+torch.manual_seed(7)
+dqn("noisy", Noisy, lambda: Noisy(True))
