@@ -18,7 +18,7 @@ const tt_option_t tt_opt_eval[] = {
     {"seed", 0, "N", "of the environments; never the starts that training saw (default 1)"},
     {"env", 0, "ENV", "another environment of the same spaces (default: the checkpoint's)"},
     {"max-steps", 0, "N", "cut an episode there, 0 = never (default 1000000)"},
-    {"render", 0, "FILE", "show the episodes as an animation, FILE.gif"},
+    {"render", 0, "FILE", "show the episodes as an animation, FILE.gif, or as PNG files in a folder, FOLDER/"},
     {"force", 'f', NULL, "with --render: put the file in the place of one that is there"},
     {"output", 0, "text|json", "text (default) or one JSON object"},
     {0},

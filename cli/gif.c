@@ -300,11 +300,6 @@ tt_status_t gif_add(gif_t *self, const uint8_t *rgb, bool last)
     return TT_OK;
 }
 
-uint64_t gif_pictures(const gif_t *self)
-{
-    return self->pictures;
-}
-
 tt_status_t gif_finish(gif_t *self, const tt_buf_t **out)
 {
     s_byte(self, 0x3b);

@@ -19,6 +19,5 @@ gif_t *gif_new(uint32_t width, uint32_t height, double fps);
 void gif_destroy(gif_t **self_p);
 /*  rgb: [height][width][3]. last: of an episode. TT_INVALID: it would be larger than GIF_BYTES_MAX. */
 tt_status_t gif_add(gif_t *self, const uint8_t *rgb, bool last);
-uint64_t gif_pictures(const gif_t *self); /* that were given, those left out among them */
 /*  All of it; borrowed until destroy. No more is added then. */
 tt_status_t gif_finish(gif_t *self, const tt_buf_t **out);

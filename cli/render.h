@@ -1,4 +1,4 @@
-/*  render - episodes as an animation: what `tutti eval --render FILE` looks with, and writes.
+/*  render - episodes as an animation, or as a folder of frames: what `tutti eval --render FILE` looks with, and writes.
  *
  *  Environments of Gymnasium show themselves (collector/gym/frames.h); others are drawn from what they observe (collector/scene.h).
  *  Threads: one. */
@@ -10,7 +10,7 @@
 typedef struct render render_t; /* opaque */
 
 /*  Before the env of that id is looked for: one of Gymnasium's says then already that it makes no pictures. TT_EXISTS: there is a file at
- *  path, and not force. TT_USAGE: its name does not end in .gif. */
+ *  path, and not force, or a folder. TT_USAGE: its name says neither a GIF (.gif) nor a folder (/). */
 tt_status_t render_new(render_t **self_p, const char *path, bool force, const char *id);
 /*  The env. TT_UNSUPPORTED: nobody knows how it looks. */
 tt_status_t render_env(render_t *self, const tt_env_ops_t *env, const tt_columns_t *columns);
@@ -18,7 +18,7 @@ tt_status_t render_env(render_t *self, const tt_env_ops_t *env, const tt_columns
 void render_destroy(render_t **self_p);
 /*  What eval calls: look of eval_cfg_t, with the instance as ctx. */
 tt_status_t render_look(void *ctx, const void *const *obs, bool last);
-/*  Write the file. TT_IO, TT_DENIED, TT_EXISTS, with nothing left behind. */
+/*  Write the file, or give the folder its name. TT_IO, TT_DENIED, TT_EXISTS, with nothing left behind. */
 tt_status_t render_finish(render_t *self);
 
 typedef struct {

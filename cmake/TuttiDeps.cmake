@@ -14,6 +14,7 @@ pkg_check_modules(yaml REQUIRED IMPORTED_TARGET yaml-0.1)
 pkg_check_modules(jansson REQUIRED IMPORTED_TARGET jansson)
 pkg_check_modules(microhttpd REQUIRED IMPORTED_TARGET libmicrohttpd)
 pkg_check_modules(libcurl REQUIRED libcurl>=7.85) # the header alone
+pkg_check_modules(libpng REQUIRED libpng>=1.6.22) # the header alone
 pkg_check_modules(sodium REQUIRED IMPORTED_TARGET libsodium) # SHA-256 of the weights
 pkg_check_modules(sqlite3 REQUIRED IMPORTED_TARGET sqlite3)
 if(BUILD_TESTING)

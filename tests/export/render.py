@@ -4,8 +4,10 @@
 import io
 import json
 import os
+import struct
 import sys
 import tempfile
+import zlib
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.environ["TT_SOURCE_DIR"], "tests"))
@@ -93,6 +95,57 @@ def check_gymnasium():
     without_pictures(run, said)
 
 
+def png(path):
+    """A picture of a file, read with zlib alone: [height][width][3]."""
+    with open(path, "rb") as file:
+        data = file.read()
+    assert data[:8] == b"\x89PNG\r\n\x1a\n", path
+    at, packed, size = 8, b"", None
+    while at < len(data):
+        length, kind = struct.unpack(">I4s", data[at:at + 8])
+        body = data[at + 8:at + 8 + length]
+        assert struct.unpack(">I", data[at + 8 + length:at + 12 + length])[0] == zlib.crc32(kind + body), path
+        if kind == b"IHDR":
+            *size, depth, colours, _, _, interlaced = struct.unpack(">IIBBBBB", body)
+            assert (depth, colours, interlaced) == (8, 2, 0), path
+        packed += body if kind == b"IDAT" else b""
+        at += 12 + length
+    return unfiltered(zlib.decompress(packed), *size)
+
+
+def unfiltered(data, width, height):
+    """Each line says how it differs from what stands left of it, above, and above to the left."""
+    stride, lines = 3 * width, [bytes(3 * width)]
+    assert len(data) == height * (stride + 1)
+    for y in range(height):
+        how, line = data[y * (stride + 1)], bytearray(data[y * (stride + 1) + 1:(y + 1) * (stride + 1)])
+        up = lines[-1]
+        for i in range(stride):
+            left, corner = (line[i - 3], up[i - 3]) if i >= 3 else (0, 0)
+            guess = left + up[i] - corner
+            paeth = min((abs(guess - near), k, near) for k, near in enumerate((left, up[i], corner)))[2]
+            line[i] = line[i] + (0, left, up[i], (left + up[i]) // 2, paeth)[how] & 255
+        lines.append(bytes(line))
+    return numpy.frombuffer(b"".join(lines[1:]), numpy.uint8).reshape(height, width, 3)
+
+
+def check_frames(native):
+    """The animation's pictures, none left out; of an environment that draws itself, too."""
+    for run, words in ((native, ("--max-steps", "1")), ("counting", ("--episodes", "2"))):
+        said, pictures, _ = shown(run, *words)
+        done = tutti("eval", run, "--render", f"frames-{run}/", "--output", "json", *words)
+        assert done.returncode == 0, done.stderr
+        names = sorted(os.listdir(f"frames-{run}"))
+        assert names == [f"{number + 1:06d}.png" for number in range(len(pictures))], names
+        paths = [os.path.join(f"frames-{run}", name) for name in names]
+        for path, picture in zip(paths, pictures):
+            assert (png(path) == picture).all(), path
+        about = json.loads(done.stdout)["render"]
+        assert about["bytes"] == sum(map(os.path.getsize, paths)) and about["pictures"] == len(pictures), about
+        assert {**json.loads(done.stdout), "render": 0} == {**said, "render": 0}
+    assert not [name for name in os.listdir(".") if name.endswith(".tmp")], os.listdir(".")
+
+
 def check_failure(what, code, words, *args, limit=None):
     before = sorted((name, os.path.getsize(name)) for name in os.listdir("."))
     done = tutti("eval", *args, limit=limit)
@@ -106,8 +159,12 @@ def check_failure(what, code, words, *args, limit=None):
 def check_failures(run):
     with open("there.gif", "w", encoding="utf-8") as file:
         file.write("mine")
-    check_failure("another kind of file", USAGE, "does not end in .gif", run, "--render", "out.mp4")
+    check_failure("another kind of file", USAGE, "ends neither in .gif nor in /", run, "--render", "out.mp4")
     check_failure("there already", CANT_CREATE, "--force", run, "--render", "there.gif")
+    os.mkdir("frames.there")
+    check_failure("a folder is there already", CANT_CREATE, "another name", run, "--render", "frames.there/", "--force")
+    check_failure("no folder for the folder", IO, "cannot write", run, "--render", "no/frames/")
+    check_failure("no room for a frame", IO, "cannot write", run, "--render", "frames/", limit=1024)
     check_failure("a folder that is not there", IO, "cannot write", run, "--render", "no/a.gif")
     check_failure("no room", IO, "cannot write", run, "--render", "a.gif", limit=1024)
     check_failure("nothing to be seen", UNSUPPORTED, "cannot be shown", trained("drift", f"{PLUGINS}/drift.so"), "--render", "a.gif")
@@ -125,6 +182,7 @@ def main():
         os.environ["XDG_STATE_HOME"] = os.path.join(folder, "state")
         run = check_native()
         check_gymnasium()
+        check_frames(run)
         check_failures(run)
         os.chdir("/")
 
