@@ -250,7 +250,7 @@ static void s_embed(const turn_t *turn, tt_onnx_value_t *value)
     if (*value->name)
         in[used++] = value->name;
     for (uint32_t c = 0, first = 0; c < layer->choices; first += spec->choice[layer->choice + c++]) {
-        char name[16];
+        char name[24];
         snprintf(name, sizeof name, "/table%u", c);
         table[c] =
             s_slice(turn->self, all.name, s_name(turn->module, name).name, 0, first, spec->choice[layer->choice + c]);
