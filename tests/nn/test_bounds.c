@@ -11,6 +11,15 @@
 
 static const char *const s_builds[] = {"portable", "avx2", "avx512"};
 
+/*  One-hot choices that are looked up are no numbers to compute with. */
+static bool is_embedded(const tt_net_spec_t *spec, uint32_t part)
+{
+    for (uint32_t l = 0; l < spec->layers; l++)
+        if (spec->layer[l].kind == TT_LAYER_EMBED && spec->layer[l].part == part)
+            return true;
+    return false;
+}
+
 /*  Where in a row a float lies, of those there are the last part's last. */
 static bool find_float(const tt_net_spec_t *spec, size_t *at)
 {
@@ -18,8 +27,9 @@ static bool find_float(const tt_net_spec_t *spec, size_t *at)
     bool found = !spec->parts;
     for (uint32_t p = 0; p < spec->parts; p++) {
         end += tt_spec_part_bytes(&spec->part[p]);
-        found |= !spec->part[p].bytes;
-        *at = spec->part[p].bytes ? *at : end - sizeof(float);
+        const bool number = !spec->part[p].bytes && !is_embedded(spec, p);
+        found |= number;
+        *at = number ? end - sizeof(float) : *at;
     }
     *at = spec->parts ? *at : end - sizeof(float);
     return found;
