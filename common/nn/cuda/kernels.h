@@ -1,0 +1,201 @@
+/*  kernels - what the CUDA backend asks of a GPU: one function for each kind of launch, in kernels/ one .cu a family.
+ *
+ *  Bits:    every kernel computes what the CPU's kernels do (cpu/kernels.h), in the same order: an element of a product is one
+ *           chain of fused multiply-adds in the order of k, and one thread's; a sum over rows is one chain in their order; the
+ *           rest is one correctly rounded operation at a time. No float atomics, no libm, no contraction but what is written.
+ *  Memory:  pointers are device memory unless said otherwise; arrays of rows are plain, [rows][width], with nothing between or
+ *           behind. What a job itself consists of is read by the call.
+ *  Errors:  a launch that fails is seen by cudaGetLastError, which the caller asks after it.
+ *  Threads: the device's owner. Work is queued on the stream, nothing waits.
+ *
+ *  C and C++: the backend is C, the kernels are CUDA C++; the same .cu files are compiled by nvcc for cards and by the host's
+ *  compiler against tests/simt, a stand-in for the runtime. */
+#pragma once
+#include <cuda_runtime_api.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*  Rows of shards lo .. hi-1 of a minibatch: shard s of `shards` has rows [s rows / shards, (s + 1) rows / shards). Arrays of the
+ *  run begin with the first row of shard lo. grad[s]: the gradient buffer of shard s, for lo <= s < hi. */
+typedef struct {
+    uint32_t shards, rows, lo, hi;
+    float *const *grad;
+} cuda_run_t;
+
+/*  The run in blocks of TT_BLOCK rows as a loss sees them: a shard begins with a new one, and its last may be short. Numbers per
+ *  row of a block stand in *columns*: of head a, [block][a][TT_BLOCK]. */
+typedef struct {
+    uint32_t blocks;
+    const uint32_t *first;       /* [blocks] first row, counted from the run's                                 */
+    const uint32_t *rows;        /* [blocks] 1 .. TT_BLOCK                                                     */
+    const uint32_t *shard;       /* [blocks]                                                                   */
+    const uint32_t *shard_block; /* [hi - lo + 1] the first block of each shard of the run, and the end        */
+    const uint32_t *slot;        /* [rows of the run] block * TT_BLOCK + place in it                           */
+} cuda_blocks_t;
+
+/* ---- products (dense.cu) -------------------------------------------------------------------------------------------- */
+
+typedef enum {
+    CUDA_TANH,   /* c = tanh(sum + bias)                                      */
+    CUDA_RELU,   /* c = max(0, sum + bias)                                    */
+    CUDA_SUM,    /* c = sum + bias                                            */
+    CUDA_D_TANH, /* c = sum (1 - h^2)                                         */
+    CUDA_D_RELU, /* c = h > 0 ? sum : 0                                       */
+    CUDA_D_NONE  /* c = sum                                                   */
+} cuda_kind_t;
+
+/*  c[i][j] = kind(sum over k of a(i, k) b(k, j)): a chain from 0, k = 0, 1, ...;
+ *  a(i, k) = a[i a_row + k a_k], b(k, j) = b[k b_k + j b_col], c[i c_row + j], h[i h_row + j], bias[j].
+ *  add: c += what came out (what a trunk's later readers give). skip_zeros: where a(i, k) is 0 nothing is multiplied: rows that were
+ *  bytes. */
+typedef struct {
+    cuda_kind_t kind;
+    bool add, skip_zeros;
+    uint32_t m, n, k;
+    const float *a;
+    size_t a_row, a_k;
+    const float *b;
+    size_t b_k, b_col;
+    float *c;
+    size_t c_row;
+    const float *bias, *h;
+    size_t h_row;
+} cuda_gemm_t;
+void cuda_gemm(cudaStream_t stream, const cuda_gemm_t *job);
+
+/*  Gradients of weights and biases, by shard: grad[s][at + i n + j] = a chain over the shard's rows r of x[r][i] d[r][j], and
+ *  grad[s][bias_at + j] = a chain of additions of d[r][j]. An empty shard's are 0. */
+typedef struct {
+    bool skip_zeros; /* of x */
+    uint32_t m, n;
+    const float *x, *d;
+    size_t x_row, d_row;
+    size_t at, bias_at;
+} cuda_outer_t;
+void cuda_outer(cudaStream_t stream, const cuda_run_t *run, const cuda_outer_t *job);
+
+/*  A head: dot products in 16 lanes that are added 16 -> 8 -> 4 -> 2 -> 1, plus bias. w[k][outs]. slot NULL: out[rows][outs];
+ *  else columns, by the rows' slots. */
+typedef struct {
+    uint32_t rows, k, outs;
+    const float *x, *w, *bias;
+    const uint32_t *slot;
+    float *out;
+} cuda_dots_t;
+void cuda_dots(cudaStream_t stream, const cuda_dots_t *job);
+
+/*  Columns [blocks][outs][TT_BLOCK] to [rows][outs]. */
+void cuda_rows_of_columns(
+    cudaStream_t stream, uint32_t rows, const uint32_t *slot, uint32_t outs, const float *columns, float *out);
+/*  out[rows][n] += more. */
+void cuda_add_rows(cudaStream_t stream, size_t count, const float *more, float *out);
+
+/* ---- what is read (gather.cu) --------------------------------------------------------------------------------------- */
+
+/*  out[i][obs] = row `row[i]` (NULL: row i) as one vector of floats: floats as they are, bytes as the plain numbers they hold. Parts lie
+ *  behind one another in a row of `bytes`, the floats' aligned to 4. */
+typedef struct {
+    uint32_t count, parts;
+    const uint8_t *rows;
+    size_t bytes;
+    const uint32_t *row;
+    struct {
+        uint32_t at; /* byte of the row        */
+        uint32_t elements;
+        bool bytes;
+    } part[16];
+    float *out;
+} cuda_gather_t;
+void cuda_gather(cudaStream_t stream, const cuda_gather_t *job);
+
+/* ---- dueling and noise (heads.cu) ----------------------------------------------------------------------------------- */
+
+/*  q[a] = v + (adv[a] - mean adv), a mean being a chain over a divided by their number. slot NULL: arrays are [rows][outs]; else
+ *  columns. */
+void cuda_dueling(cudaStream_t stream, uint32_t rows, const uint32_t *slot, uint32_t outs, const float *value,
+    const float *advantage, float *q);
+/*  As cpu_dueling_backward; arrays are [rows][outs]. */
+void cuda_dueling_back(
+    cudaStream_t stream, uint32_t rows, uint32_t outs, const float *d_q, float *d_value, float *d_advantage);
+/*  A tensor of noisy weights, rows x cols (a bias: one row and in NULL): out = mean + deviation (in[i] out_[j]); in and out_: the
+ *  noise after f. */
+typedef struct {
+    uint32_t rows, cols;
+    const float *mean, *deviation, *in, *out_;
+    float *out;
+} cuda_noisy_t;
+void cuda_noisy(cudaStream_t stream, const cuda_noisy_t *job);
+/*  Of every shard of the run: the gradient of the deviation at sigma_at is that of the mean at mean_at times the noise. */
+void cuda_noisy_back(
+    cudaStream_t stream, const cuda_run_t *run, const cuda_noisy_t *job, size_t mean_at, size_t sigma_at);
+
+/* ---- sums (tree.cu) -------------------------------------------------------------------------------------------------- */
+
+/*  grad[s][at + i] = a chain from 0 over the shard's blocks b of partial[b][n]. */
+void cuda_fold(cudaStream_t stream, const cuda_run_t *run, const cuda_blocks_t *blocks, uint32_t n,
+    const float *partial, size_t at);
+/*  One level of the tree: grad[s] += grad[s + width] for s = lo', lo' + 2 width ... with all of [s, s + 2 width) inside the run. */
+void cuda_tree_level(cudaStream_t stream, const cuda_run_t *run, uint32_t width, size_t count);
+/*  grad[s][at .. at + count) = 0 of every shard of the run. */
+void cuda_clear(cudaStream_t stream, const cuda_run_t *run, size_t at, size_t count);
+
+/* ---- optimisers (apply.cu) ------------------------------------------------------------------------------------------- */
+
+/*  Norms as backend.h has them (tt_norms_t), in device memory. */
+typedef struct {
+    float *newest; /* of the group                                      */
+    float *bad;    /* the first that is not finite since the last report */
+    uint64_t *bad_step;
+    uint64_t number; /* this step's                                     */
+} cuda_norm_t;
+/*  The norm of count floats in the canonical order of 64 lanes. */
+void cuda_norm(cudaStream_t stream, size_t count, const float *g, const cuda_norm_t *out);
+
+typedef enum { CUDA_ADAM, CUDA_SGD, CUDA_RMSPROP } cuda_opt_kind_t;
+
+/*  As tt_opt_step_t of the CPU, but that clip follows from the norm on the device; nothing is done where that is not finite. */
+typedef struct {
+    cuda_opt_kind_t kind;
+    size_t count;
+    float *p;
+    const float *g;
+    float *s0, *s1;
+    const float *norm;
+    float max_norm, lr, beta1, beta2, root_scale, alpha, momentum, eps;
+} cuda_opt_t;
+void cuda_opt(cudaStream_t stream, const cuda_opt_t *job);
+/*  to = fma(tau, from - to, to). */
+void cuda_blend(cudaStream_t stream, size_t count, float tau, const float *from, float *to);
+
+/* ---- losses (learner/algorithms, loss.cuh) --------------------------------------------------------------------------- */
+
+/*  What tt_loss_block_t shows of each block, for all blocks. Arrays of stages and inputs as there; d_log_std and stats: partial sums,
+ *  [blocks][log_stds] and [blocks][TT_LOSS_STATS], written, for cuda_fold. A loss of the objective "ppo" is the symbol
+ *  tt_cuda_loss_ppo. */
+typedef struct {
+    cuda_run_t run;
+    cuda_blocks_t blocks;
+    const uint32_t *row; /* [rows of the run] the numbers given in the pass */
+    const void *params;  /* the host's, copied by the call                  */
+    size_t params_size;
+    const void *input[16];
+    uint32_t stages;
+    uint32_t outs[8]; /* of each stage's head           */
+    uint32_t log_stds[8];
+    const float *head[8];
+    float *d_head[8]; /* NULL without grad              */
+    const float *log_std[8];
+    float *d_log_std[8];
+    float *stats;
+    size_t ride_at; /* of a gradient buffer; 0: nothing rides */
+} cuda_loss_t;
+typedef void (*cuda_loss_fn)(cudaStream_t stream, const cuda_loss_t *job);
+
+#ifdef __cplusplus
+}
+#endif
