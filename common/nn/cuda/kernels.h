@@ -41,15 +41,15 @@ typedef struct {
 /* ---- products (dense.cu) -------------------------------------------------------------------------------------------- */
 
 typedef enum {
-    CUDA_TANH,   /* c = tanh(sum + bias)                                      */
-    CUDA_RELU,   /* c = max(0, sum + bias)                                    */
-    CUDA_SUM,    /* c = sum + bias                                            */
+    CUDA_TANH,   /* c = tanh(sum), a chain that begins with the bias          */
+    CUDA_RELU,   /* c = max(0, sum), as this one does                         */
+    CUDA_SUM,    /* c = sum, and this one                                     */
     CUDA_D_TANH, /* c = sum (1 - h^2)                                         */
     CUDA_D_RELU, /* c = h > 0 ? sum : 0                                       */
     CUDA_D_NONE  /* c = sum                                                   */
 } cuda_kind_t;
 
-/*  c[i][j] = kind(sum over k of a(i, k) b(k, j)): a chain from 0, k = 0, 1, ...;
+/*  c[i][j] = kind(sum over k of a(i, k) b(k, j)): a chain from 0 or the bias, k = 0, 1, ...;
  *  a(i, k) = a[i a_row + k a_k], b(k, j) = b[k b_k + j b_col], c[i c_row + j], h[i h_row + j], bias[j].
  *  add: c += what came out (what a trunk's later readers give). skip_zeros: where a(i, k) is 0 nothing is multiplied: rows that were
  *  bytes. */
@@ -115,8 +115,8 @@ void cuda_gather(cudaStream_t stream, const cuda_gather_t *job);
 
 /* ---- dueling and noise (heads.cu) ----------------------------------------------------------------------------------- */
 
-/*  q[a] = v + (adv[a] - mean adv), a mean being a chain over a divided by their number. slot NULL: arrays are [rows][outs]; else
- *  columns. */
+/*  q[a] = v + (adv[a] - mean adv), a mean being a chain over a, from the first, divided by their number. slot NULL: arrays are
+ *  [rows][outs]; else columns. */
 void cuda_dueling(cudaStream_t stream, uint32_t rows, const uint32_t *slot, uint32_t outs, const float *value,
     const float *advantage, float *q);
 /*  As cpu_dueling_backward; arrays are [rows][outs]. */
