@@ -1,0 +1,179 @@
+/*  cuda - the backend of NVIDIA's cards: memory, staging, what a network keeps on the card, and the work itself as launches of
+ *  kernels.h.
+ *
+ *  All work of a device is queued on one CUDA stream in the order of the calls, whichever of our streams they name, so that a
+ *  network's memory has one user at a time. What a call borrows of the host is copied to pinned memory by the call; what it is to fill
+ *  lands in pinned memory and is handed over by the next sync. Nothing is allocated once the largest of everything was seen.
+ *
+ *  Threads: as device.h; nothing here has threads of its own. */
+#pragma once
+#include <cuda_runtime_api.h>
+#include "common/nn/backend.h"
+#include "common/nn/cuda/encoder.h"
+#include "common/nn/cuda/kernels.h"
+
+/* ---- device.c, staging.c: memory and waiting ------------------------------------------------------------------------- */
+
+typedef struct cuda_stream cuda_stream_t;
+typedef struct cuda_land cuda_land_t;
+
+/*  Pinned memory in blocks; what is taken is free again after a sync. */
+typedef struct {
+    uint32_t blocks, used; /* used: blocks before the one that is taken from */
+    struct {
+        char *memory;
+        size_t size;
+    } block[64];
+    size_t at; /* in block `used` */
+} cuda_staging_t;
+
+typedef struct {
+    tt_device_t base;
+    int number;
+    char name[320]; /* "cuda:0 NVIDIA H100" */
+    cudaStream_t work;
+    cuda_staging_t staging;
+    cuda_land_t *land; /* owned; what the next sync hands over */
+    uint32_t lands, land_room;
+    cuda_stream_t *streams;
+    bool lost; /* the card failed: nothing more is asked of it */
+    char why[512];
+} cuda_device_t;
+
+struct cuda_stream {
+    tt_stream_t base;
+    cuda_stream_t *next; /* of the device's */
+    tt_status_t status;  /* of what ran, until sync says it */
+    char text[512];
+};
+
+/*  Of a network's norms nothing is handed over if a step could not be taken. */
+struct cuda_land {
+    cuda_stream_t *stream;
+    const void *from; /* pinned                                        */
+    void *to;         /* the host's; NULL: nobody wants it              */
+    size_t bytes;
+    const tt_norms_t *norms; /* not NULL: in pinned memory, looked at first; what follows of this report is not handed over */
+    uint32_t more;           /* so many that follow belong to it        */
+};
+
+extern const tt_backend_ops_t cuda_backend;
+
+/*  What CUDA said, as a status with words: what was tried, why it failed and what to do. After a failure that ends all use of the card
+ *  the device is lost. TT_OK on success. */
+tt_status_t cuda_said(cuda_device_t *self, cudaError_t code, const char *what);
+/*  Of the launches since the last call. */
+tt_status_t cuda_launched(cuda_device_t *self, const char *what);
+tt_status_t cuda_alloc(cuda_device_t *self, void **out, size_t bytes);
+void cuda_free(cuda_device_t *self, void *memory);
+/*  Wait, hand over what landed, and free the staging. */
+tt_status_t cuda_finish(cuda_device_t *self);
+
+/*  staging.c. Pinned memory until the next sync, aligned to 64. */
+tt_status_t cuda_stage(cuda_device_t *self, size_t bytes, void **out);
+void cuda_staging_clear(cuda_staging_t *self);
+/*  `bytes` of the host to the card, by way of staging: `from` is free when the call returns. */
+tt_status_t cuda_up(cuda_device_t *self, void *to, const void *from, size_t bytes);
+/*  From the card to `to` of the host, at the next sync. */
+tt_status_t cuda_down(cuda_stream_t *stream, void *to, const void *from, size_t bytes);
+void cuda_land(cuda_device_t *self, const cuda_land_t *land);
+
+/* ---- net.c: what stands beside the parameters -------------------------------------------------------------------------- */
+
+typedef struct {
+    uint32_t in, out; /* out 0: there is none */
+    size_t weight_at, bias_at;
+} cuda_layer_t;
+
+typedef struct {
+    tt_tower_kind_t kind;
+    cuda_kind_t forward, backward; /* with its activation; backward: with that of what readers of it see */
+    bool reads_obs, noisy;
+    uint32_t from;  /* the trunk that it reads otherwise                                            */
+    uint32_t chain; /* the towers whose forward its own takes, as bits                              */
+    uint32_t value, advantage;
+    uint32_t layers;
+    cuda_layer_t layer[TT_HIDDEN_MAX];
+    cuda_layer_t head;
+    uint32_t outs;           /* of the head, or of a dueling tower; 0: a trunk */
+    uint32_t gives;          /* a trunk: floats of a row that readers see      */
+    cuda_encoder_t *encoder; /* owned                                          */
+} cuda_tower_t;
+
+/*  Memory that only grows. */
+typedef struct {
+    void *memory;
+    size_t bytes;
+} cuda_room_t;
+
+enum { CUDA_VIEWS = TT_FRAMES * TT_SETS_MAX }; /* as CPU_VIEWS */
+
+typedef struct cuda_noise cuda_noise_t; /* noise.c */
+
+typedef struct {
+    const tt_net_spec_t *spec;
+    cuda_tower_t tower[TT_TOWERS_MAX];
+    uint32_t backs, back[TT_TOWERS_MAX]; /* the way back: dueling towers; then readers in their order, then their trunk */
+    bool flat;                           /* a tower reads the observation as one vector                          */
+    bool bits;                           /* rows are bytes that nobody divides: layers that read them skip zeros */
+    cuda_noise_t *noise;                 /* owned */
+    cuda_room_t activations, lists, columns, partials;
+    cuda_room_t encoder[TT_TOWERS_MAX];
+} cuda_net_t;
+
+/*  Where a run's rows go on their way through the network: in `activations`, carved anew for each run. */
+typedef struct {
+    const cuda_net_t *net;
+    cuda_device_t *device;
+    uint32_t rows;
+    float *x;                                    /* [rows][obs] */
+    float *hidden[TT_TOWERS_MAX][TT_HIDDEN_MAX]; /* [rows][units] */
+    const float *last[TT_TOWERS_MAX];            /* [rows][gives] of trunks */
+    float *heads[TT_TOWERS_MAX];                 /* [rows][outs] of a forward, or what came to them on the way back */
+    float *d[2];                                 /* [rows][widest] */
+    float *d_trunk[TT_TOWERS_MAX];               /* [rows][gives] of trunks */
+    uint32_t filled;                             /* trunks, as bits, whose d_trunk holds something */
+} cuda_flow_t;
+
+tt_status_t cuda_net_new(tt_net_t *net);
+void cuda_net_free(tt_net_t *net);
+/*  At least so many bytes. What was there is gone. */
+tt_status_t cuda_room(cuda_device_t *device, cuda_room_t *room, size_t bytes);
+/*  back: the way back is wanted, too. */
+tt_status_t cuda_flow(cuda_flow_t *self, const tt_net_t *net, uint32_t rows, bool back);
+
+/*  noise.c: as cpu/noise.c. */
+tt_status_t cuda_noise_new(cuda_noise_t **self_p, const tt_net_t *net);
+void cuda_noise_free(const tt_net_t *net, cuda_noise_t *self);
+const float *cuda_noise_weights(const tt_net_t *net, uint32_t set, uint32_t t);
+tt_status_t cuda_noise_refresh(const tt_net_t *net, uint32_t set, uint32_t groups);
+tt_status_t cuda_noise_draw(const tt_work_t *work);
+void cuda_noise_back(const tt_net_t *net, const cuda_run_t *run);
+
+/* ---- tower.c: a run's rows through towers and back ---------------------------------------------------------------------- */
+
+/*  Towers (bits) of a set in their order. Heads: row by row to flow->heads, or in columns by slot to columns[t]. */
+typedef struct {
+    uint32_t set, towers;
+    cuda_rows_t from;     /* observations */
+    const uint32_t *slot; /* NULL: row by row */
+    float *const *columns;
+} cuda_forward_t;
+void cuda_towers_forward(cuda_flow_t *flow, const tt_net_t *net, const cuda_forward_t *job);
+/*  flow->heads[t], or what came to a trunk, to the gradients of the run's shards and to the trunk that it reads. */
+void cuda_tower_backward(cuda_flow_t *flow, const tt_net_t *net, const cuda_run_t *run, uint32_t t);
+
+/* ---- pass.c, sums.c, apply.c, work.c ---------------------------------------------------------------------------------- */
+
+tt_status_t cuda_forward(cuda_stream_t *stream, const tt_work_t *work);
+tt_status_t cuda_compute(const tt_work_t *work);
+tt_status_t cuda_blend_sets(const tt_work_t *work);
+tt_status_t cuda_step(const tt_work_t *work);
+tt_status_t cuda_report(cuda_stream_t *stream, const tt_work_t *work);
+/*  Do one thing: queue its launches and copies. */
+tt_status_t cuda_do(cuda_stream_t *stream, const tt_work_t *work);
+
+/*  losses.c (made by CMake): the loss of an objective of that name; NULL: there is none here. */
+cuda_loss_fn cuda_loss_find(const char *name);
+/*  host_loss.c: a loss that is not there as a kernel is called on the host, between two copies. Waits. */
+tt_status_t cuda_host_loss(cuda_device_t *device, const tt_pass_t *pass, const cuda_loss_t *job);

@@ -1,0 +1,246 @@
+/*  device - opening a card, its memory, and waiting for it. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "common/base/mem.h"
+#include "common/nn/cuda/cuda.h"
+
+/*  What to do about what CUDA says; codes that are not here speak for themselves. `fatal`: the card can no longer be used. */
+static const struct {
+    cudaError_t code;
+    bool fatal;
+    tt_status_t status;
+    const char *advice;
+} s_advice[] = {
+    {cudaErrorMemoryAllocation, false, TT_DEVICE, "make the batch, the network or the number of shards smaller"},
+    {cudaErrorInsufficientDriver, false, TT_UNSUPPORTED,
+        "there is no NVIDIA driver here, or one too old for this build: update the driver, or use device: cpu"},
+    {cudaErrorNoDevice, false, TT_NOT_FOUND,
+        "no card is visible: look at nvidia-smi and CUDA_VISIBLE_DEVICES, or use device: cpu"},
+    {cudaErrorInvalidDevice, false, TT_NOT_FOUND, "nvidia-smi -L lists the cards, from 0"},
+    {cudaErrorNoKernelImageForDevice, true, TT_UNSUPPORTED,
+        "tutti-cuda.so was not built for this card's architecture: build it with CMAKE_CUDA_ARCHITECTURES=native"},
+};
+
+static size_t s_find(cudaError_t code)
+{
+    size_t i = 0;
+    while (i < TT_COUNT(s_advice) && s_advice[i].code != code)
+        i++;
+    return i;
+}
+
+/*  Every code that is not known to be harmless ends the use of the card: most stay with it until the process ends. */
+tt_status_t cuda_said(cuda_device_t *self, cudaError_t code, const char *what)
+{
+    if (code == cudaSuccess)
+        return TT_OK;
+    const size_t known = s_find(code);
+    const bool fatal = known == TT_COUNT(s_advice) || s_advice[known].fatal;
+    const tt_status_t status = known < TT_COUNT(s_advice) ? s_advice[known].status : TT_DEVICE;
+    const char *advice =
+        known < TT_COUNT(s_advice) ? s_advice[known].advice : "the learner ends; look at dmesg and nvidia-smi";
+    (void)cudaGetLastError(); /* it has been said */
+    tt_err(status, "cuda:%d: %s: %s; %s", self->number, what, cudaGetErrorString(code), advice);
+    if (fatal) {
+        self->lost = true;
+        snprintf(self->why, sizeof self->why, "%s", tt_err_text());
+    }
+    return status;
+}
+
+tt_status_t cuda_launched(cuda_device_t *self, const char *what)
+{
+    return cuda_said(self, cudaGetLastError(), what);
+}
+
+static tt_status_t s_lost(const cuda_device_t *self)
+{
+    return self->lost ? tt_err(TT_DEVICE, "%s", self->why) : TT_OK;
+}
+
+/* ---- open ---------------------------------------------------------------------------------------------------------- */
+
+static tt_status_t s_choose(cuda_device_t *self)
+{
+    int count = 0;
+    TT_TRY(cuda_said(self, cudaGetDeviceCount(&count), "looking for cards"));
+    if (self->number < 0 || self->number >= count)
+        return tt_err(TT_NOT_FOUND, "cuda:%d: there %s %d card%s here, from cuda:0; nvidia-smi -L lists them",
+            self->number, count == 1 ? "is" : "are", count, count == 1 ? "" : "s");
+    return cuda_said(self, cudaSetDevice(self->number), "opening it");
+}
+
+static tt_status_t s_start(cuda_device_t *self)
+{
+    struct cudaDeviceProp about;
+    TT_TRY(s_choose(self));
+    TT_TRY(cuda_said(self, cudaGetDeviceProperties(&about, self->number), "reading what it is"));
+    snprintf(self->name, sizeof self->name, "%s:%d %s", TT_CUDA_NAME, self->number, about.name);
+    return cuda_said(self, cudaStreamCreateWithFlags(&self->work, cudaStreamNonBlocking), "a stream");
+}
+
+static tt_status_t s_open(tt_device_t **self_p, int number, uint32_t lanes)
+{
+    cuda_device_t *self = tt_new0(sizeof *self);
+    self->base = (tt_device_t){.ops = &cuda_backend, .lanes = lanes};
+    self->number = number;
+    const tt_status_t status = s_start(self);
+    if (status == TT_OK)
+        *self_p = &self->base;
+    else
+        free(self);
+    return status;
+}
+
+static void s_close(tt_device_t *device)
+{
+    cuda_device_t *self = (cuda_device_t *)device;
+    TT_CHECK(!self->streams);
+    cuda_staging_clear(&self->staging);
+    cudaStreamDestroy(self->work);
+    free(self->land);
+    free(self);
+}
+
+static const char *s_describe(const tt_device_t *self)
+{
+    return ((const cuda_device_t *)self)->name;
+}
+
+/* ---- memory --------------------------------------------------------------------------------------------------------- */
+
+tt_status_t cuda_alloc(cuda_device_t *self, void **out, size_t bytes)
+{
+    void *memory = NULL;
+    size_t unused = 0, all = 0;
+    TT_TRY(s_lost(self));
+    const cudaError_t code = cudaMalloc(&memory, bytes ? bytes : 1);
+    if (code != cudaSuccess) {
+        (void)cudaMemGetInfo(&unused, &all);
+        char what[128];
+        snprintf(what, sizeof what, "%zu MiB asked for, %zu of %zu MiB free", (bytes >> 20) + 1, unused >> 20, all >> 20);
+        return cuda_said(self, code, what);
+    }
+    const tt_status_t status =
+        cuda_said(self, cudaMemsetAsync(memory, 0, bytes ? bytes : 1, self->work), "zeros in new memory");
+    if (status == TT_OK)
+        *out = memory;
+    else
+        cudaFree(memory);
+    return status;
+}
+
+void cuda_free(cuda_device_t *self, void *memory)
+{
+    (void)self;
+    if (memory)
+        (void)cudaFree(memory);
+}
+
+static tt_status_t s_alloc(tt_device_t *self, void **out, size_t bytes)
+{
+    return cuda_alloc((cuda_device_t *)self, out, bytes);
+}
+
+static void s_free(tt_device_t *self, void *memory)
+{
+    cuda_free((cuda_device_t *)self, memory);
+}
+
+/* ---- streams -------------------------------------------------------------------------------------------------------- */
+
+static tt_status_t s_stream_new(tt_stream_t **self_p, tt_device_t *device)
+{
+    cuda_device_t *owner = (cuda_device_t *)device;
+    cuda_stream_t *self = tt_new0(sizeof *self);
+    self->base.device = device;
+    self->next = owner->streams;
+    owner->streams = self;
+    *self_p = &self->base;
+    return TT_OK;
+}
+
+static void s_stream_free(tt_stream_t *stream)
+{
+    cuda_stream_t *self = (cuda_stream_t *)stream;
+    cuda_device_t *device = (cuda_device_t *)stream->device;
+    cuda_stream_t **at = &device->streams;
+    (void)cuda_finish(device);
+    while (*at != self)
+        at = &(*at)->next;
+    *at = self->next;
+    free(self);
+}
+
+static void s_note(cuda_stream_t *stream, tt_status_t status)
+{
+    if (stream->status != TT_OK)
+        return;
+    stream->status = status;
+    snprintf(stream->text, sizeof stream->text, "%s", tt_err_text());
+}
+
+/*  A report of a step that could not be taken hands over nothing else. */
+static uint32_t s_hand_over(const cuda_land_t *land)
+{
+    const tt_norms_t *norms = land->norms;
+    if (norms && norms->bad_step) {
+        s_note(land->stream, tt_err(TT_INVALID, "optimiser step %llu: the gradient's norm is %g; the loss has diverged",
+                                 (unsigned long long)norms->bad_step, (double)norms->bad));
+        return 1 + land->more;
+    }
+    if (land->to)
+        memcpy(land->to, land->from, land->bytes);
+    return 1;
+}
+
+tt_status_t cuda_finish(cuda_device_t *self)
+{
+    const tt_status_t status = self->lost ? s_lost(self) : cuda_said(self, cudaStreamSynchronize(self->work), "its work");
+    for (uint32_t i = 0; status == TT_OK && i < self->lands;)
+        i += s_hand_over(&self->land[i]);
+    for (cuda_stream_t *stream = self->streams; status != TT_OK && stream; stream = stream->next)
+        s_note(stream, status);
+    self->lands = 0;
+    self->staging.used = 0;
+    self->staging.at = 0;
+    return status;
+}
+
+static tt_status_t s_queue(tt_stream_t *stream, const tt_work_t *work)
+{
+    cuda_device_t *self = (cuda_device_t *)stream->device;
+    TT_TRY(s_lost(self));
+    return cuda_do((cuda_stream_t *)stream, work);
+}
+
+static tt_status_t s_sync(tt_stream_t *stream)
+{
+    cuda_stream_t *self = (cuda_stream_t *)stream;
+    (void)cuda_finish((cuda_device_t *)stream->device); /* this stream knows */
+    const tt_status_t status = self->status;
+    self->status = TT_OK;
+    return status == TT_OK ? TT_OK : tt_err(status, "%s", self->text);
+}
+
+static void s_wait(tt_device_t *device)
+{
+    (void)cuda_finish((cuda_device_t *)device);
+}
+
+const tt_backend_ops_t cuda_backend = {
+    .name = TT_CUDA_NAME,
+    .open = s_open,
+    .close = s_close,
+    .describe = s_describe,
+    .alloc = s_alloc,
+    .free = s_free,
+    .stream_new = s_stream_new,
+    .stream_free = s_stream_free,
+    .queue = s_queue,
+    .sync = s_sync,
+    .wait = s_wait,
+    .net_new = cuda_net_new,
+    .net_free = cuda_net_free,
+};
