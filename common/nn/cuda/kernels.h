@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "common/base/limits.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -108,7 +109,7 @@ typedef struct {
         uint32_t at; /* byte of the row        */
         uint32_t elements;
         bool bytes;
-    } part[16];
+    } part[TT_PARTS_MAX];
     float *out;
 } cuda_gather_t;
 void cuda_gather(cudaStream_t stream, const cuda_gather_t *job);
@@ -183,14 +184,14 @@ typedef struct {
     const uint32_t *row; /* [rows of the run] the numbers given in the pass */
     const void *params;  /* the host's, copied by the call                  */
     size_t params_size;
-    const void *input[16];
+    const void *input[TT_INPUTS_MAX];
     uint32_t stages;
-    uint32_t outs[8]; /* of each stage's head           */
-    uint32_t log_stds[8];
-    const float *head[8];
-    float *d_head[8]; /* NULL without grad              */
-    const float *log_std[8];
-    float *d_log_std[8];
+    uint32_t outs[TT_STAGES_MAX]; /* of each stage's head           */
+    uint32_t log_stds[TT_STAGES_MAX];
+    const float *head[TT_STAGES_MAX];
+    float *d_head[TT_STAGES_MAX]; /* NULL without grad              */
+    const float *log_std[TT_STAGES_MAX];
+    float *d_log_std[TT_STAGES_MAX];
     float *stats;
     size_t ride_at; /* of a gradient buffer; 0: nothing rides */
 } cuda_loss_t;
