@@ -1,6 +1,7 @@
 #include <math.h>
 #include <string.h>
 #include "common/nn/cpu/cpu.h"
+#include "common/nn/math/opt.h"
 
 /*  beta^n by squaring, in double: libm's pow may differ in the last bit from one processor to another. */
 static double s_power(double beta, uint64_t n)
@@ -10,15 +11,6 @@ static double s_power(double beta, uint64_t n)
         if (n & 1)
             result *= beta;
     return result;
-}
-
-/*  clip_grad_norm_: max_norm / (norm + 1e-6), at most 1. */
-static float s_clip_factor(float max_norm, float norm)
-{
-    if (!(max_norm > 0.0f))
-        return 1.0f;
-    const float factor = max_norm / (norm + 1e-6f);
-    return factor < 1.0f ? factor : 1.0f;
 }
 
 /*  What the kernel needs of the kind of optimiser: state, and Adam's corrections for this step. */
@@ -47,7 +39,7 @@ static tt_opt_step_t s_job(const tt_opt_t *opt, const float *root, float norm, u
         .count = count,
         .p = opt->net->params[0] + first,
         .g = root + first,
-        .clip = s_clip_factor(spec->max_norm, norm),
+        .clip = tt_clip_factor(spec->max_norm, norm),
         .lr = lr,
         .beta1 = spec->beta1,
         .beta2 = spec->beta2,

@@ -6,6 +6,7 @@
 #pragma once
 #include <stddef.h>
 #include "common/nn/cpu/kernels.h"
+#include "common/nn/math/activation.h"
 
 /*  Rows and 16-column vectors of the main tile, and the widths for 1, 2 and 3 rows left over: as many accumulators as
  *  hide the latency of a multiply-add, as few as fit the registers beside the operands. Sums that are added to what was
@@ -21,22 +22,19 @@ enum { TILE_ROWS = 4 };
 #define UNROLL _Pragma("GCC unroll 16")
 #endif
 
-/*  tanh(x) = x P(x^2) / Q(x^2), |x| clamped to 8: the rational form that Eigen and XLA use, here of degree 9 over 8 with
- *  coefficients of our own (least squares with Lawson weights on [0, 8]; error 3e-7). Q is monic: its first step is an
- *  addition, which has units of its own beside the multipliers. P and Q end in the same number, so tanh(x) = x for small
- *  x. NaN passes through. */
+/*  tt_tanhf of sixteen numbers. NaN passes through. */
 V16_FN v16 v_tanh(v16 x)
 {
-    const v16 c = v_min(v_set(8.0f), v_max(v_set(-8.0f), x));
+    const v16 c = v_min(v_set(TT_TANH_END), v_max(v_set(-TT_TANH_END), x));
     const v16 z = v_mul(c, c);
-    v16 p = v_fma(v_set(0.017871130257844925f), z, v_set(25.690345764160156f));
-    p = v_fma(p, z, v_set(4190.71826171875f));
-    p = v_fma(p, z, v_set(157749.390625f));
-    p = v_fma(p, z, v_set(1173335.75f));
-    v16 q = v_add(z, v_set(400.26470947265625f));
-    q = v_fma(q, z, v_set(30699.80859375f));
-    q = v_fma(q, z, v_set(548861.25f));
-    q = v_fma(q, z, v_set(1173335.75f));
+    v16 p = v_fma(v_set(TT_TANH_P4), z, v_set(TT_TANH_P3));
+    p = v_fma(p, z, v_set(TT_TANH_P2));
+    p = v_fma(p, z, v_set(TT_TANH_P1));
+    p = v_fma(p, z, v_set(TT_TANH_PQ0));
+    v16 q = v_add(z, v_set(TT_TANH_Q3));
+    q = v_fma(q, z, v_set(TT_TANH_Q2));
+    q = v_fma(q, z, v_set(TT_TANH_Q1));
+    q = v_fma(q, z, v_set(TT_TANH_PQ0));
     return v_div(v_mul(c, p), q);
 }
 
