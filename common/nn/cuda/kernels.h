@@ -28,6 +28,8 @@ typedef struct {
     float *const *grad;
 } cuda_run_t;
 
+enum { CUDA_BLOCK = 32 }; /* TT_BLOCK of nn.h, which is C alone: tests/cuda/test_kernels.c compares them */
+
 /*  The run in blocks of TT_BLOCK rows as a loss sees them: a shard begins with a new one, and its last may be short. Numbers per
  *  row of a block stand in *columns*: of head a, [block][a][TT_BLOCK]. */
 typedef struct {
