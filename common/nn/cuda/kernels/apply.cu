@@ -1,0 +1,136 @@
+/*  apply - the norm of a gradient, one step of an optimiser, and sets that follow. */
+#include "common/nn/cuda/kernels/grid.cuh"
+#include "common/nn/math/opt.h"
+
+namespace
+{
+
+/* ---- norm ----------------------------------------------------------------------------------------------------------- */
+
+constexpr unsigned LANES = 64;         /* chains of the sum of squares                              */
+constexpr unsigned NORM_THREADS = 512; /* of which two warps add and all load                       */
+constexpr unsigned AHEAD = 16;         /* floats that a thread has under way                        */
+constexpr unsigned TILE = NORM_THREADS * AHEAD;
+static_assert(TILE % LANES == 0, "a tile begins with lane 0");
+
+__device__ void load_tile(size_t left, const float *g, float (&held)[AHEAD])
+{
+    CUDA_UNROLL
+    for (unsigned i = 0; i < AHEAD; i++) {
+        const unsigned e = threadIdx.x + i * NORM_THREADS;
+        held[i] = e < left ? g[e] : 0.0f;
+    }
+}
+
+/*  Lane by lane through a tile of `there` numbers. */
+__device__ float square_tile(size_t there, const float *tile, float sum)
+{
+    const unsigned end = there < TILE ? (unsigned)there : TILE;
+    CUDA_UNROLL
+    for (unsigned e = threadIdx.x; e < end; e += LANES)
+        sum = __fmaf_rn(tile[e], tile[e], sum);
+    return sum;
+}
+
+/*  64 -> 16 as (0 + 1) + (2 + 3), then 16 -> 8 -> 4 -> 2 -> 1, by one thread: 64 numbers. */
+__device__ float sum_of_lanes(float *lane)
+{
+    for (unsigned i = 0; i < 16; i++)
+        lane[i] = __fadd_rn(__fadd_rn(lane[i], lane[i + 16]), __fadd_rn(lane[i + 32], lane[i + 48]));
+    for (unsigned half = 8; half; half /= 2)
+        for (unsigned i = 0; i < half; i++)
+            lane[i] = __fadd_rn(lane[i], lane[i + half]);
+    return lane[0];
+}
+
+__device__ bool finite(float x)
+{
+    return __fsub_rn(x, x) == 0.0f;
+}
+
+__device__ void put_norm(const cuda_norm_t &out, float norm)
+{
+    *out.newest = norm;
+    if (!finite(norm) && !*out.bad_step) {
+        *out.bad = norm;
+        *out.bad_step = out.number;
+    }
+}
+
+/*  One block, for each lane is one chain: what it waits for is multiply-adds if loads are far enough ahead. All threads have the next
+ *  tile on its way to their registers while two warps go through the one in shared memory. */
+__global__ void norm(size_t count, const float *g, cuda_norm_t out)
+{
+    CUDA_STATIC_SHARED(float, tile, TILE);
+    CUDA_STATIC_SHARED(float, lane, LANES);
+    float held[AHEAD], sum = 0.0f;
+    load_tile(count, g, held);
+    for (size_t at = 0; at < count; at += TILE) {
+        const size_t left = count - at;
+        CUDA_UNROLL
+        for (unsigned i = 0; i < AHEAD; i++)
+            tile[threadIdx.x + i * NORM_THREADS] = held[i];
+        __syncthreads(); /* the tile is whole */
+        if (left > TILE)
+            load_tile(left - TILE, g + at + TILE, held);
+        if (threadIdx.x < LANES)
+            sum = square_tile(left, tile, sum);
+        __syncthreads(); /* nobody reads it any more */
+    }
+    if (threadIdx.x < LANES)
+        lane[threadIdx.x] = sum;
+    __syncthreads(); /* all lanes are there */
+    if (threadIdx.x == 0)
+        put_norm(out, tt_sqrtf(sum_of_lanes(lane)));
+}
+
+/* ---- optimisers ----------------------------------------------------------------------------------------------------- */
+
+__device__ float stepped(const cuda_opt_t &o, size_t i, float g)
+{
+    const tt_adam_t adam = {o.lr, o.beta1, o.beta2, o.root_scale, o.eps};
+    const tt_rmsprop_t rmsprop = {o.lr, o.alpha, o.momentum, o.eps};
+    switch (o.kind) {
+    case CUDA_ADAM:
+        return tt_adam(&adam, o.p[i], g, &o.s0[i], &o.s1[i]);
+    case CUDA_RMSPROP:
+        return tt_rmsprop(&rmsprop, o.p[i], g, &o.s0[i], o.s1 ? &o.s1[i] : nullptr);
+    case CUDA_SGD:
+        break;
+    }
+    return tt_sgd(o.lr, o.momentum, o.p[i], g, o.s0 ? &o.s0[i] : nullptr);
+}
+
+__global__ void opt(cuda_opt_t job)
+{
+    const size_t i = cuda_thread();
+    const float norm = *job.norm;
+    if (i < job.count && finite(norm))
+        job.p[i] = stepped(job, i, __fmul_rn(job.g[i], tt_clip_factor(job.max_norm, norm)));
+}
+
+__global__ void blend(size_t count, float tau, const float *from, float *to)
+{
+    const size_t i = cuda_thread();
+    if (i < count)
+        to[i] = __fmaf_rn(tau, __fsub_rn(from[i], to[i]), to[i]);
+}
+
+} // namespace
+
+void cuda_norm(cudaStream_t stream, size_t count, const float *g, const cuda_norm_t *out)
+{
+    CUDA_LAUNCH(norm, 1, NORM_THREADS, 0, stream, count, g, *out);
+}
+
+void cuda_opt(cudaStream_t stream, const cuda_opt_t *job)
+{
+    if (job->count)
+        CUDA_LAUNCH(opt, cuda_blocks(job->count, CUDA_THREADS), CUDA_THREADS, 0, stream, *job);
+}
+
+void cuda_blend(cudaStream_t stream, size_t count, float tau, const float *from, float *to)
+{
+    if (count)
+        CUDA_LAUNCH(blend, cuda_blocks(count, CUDA_THREADS), CUDA_THREADS, 0, stream, count, tau, from, to);
+}
