@@ -170,6 +170,11 @@ typedef struct {
     };
 } tt_work_t;
 
+/*  rows.c: what any device does before TT_WORK_COMPUTE: TT_INVALID, a row of the run that one of the pass's tables does not have; memory
+ *  for the gradients of the run. */
+tt_status_t tt_work_check_rows(const tt_work_t *work);
+tt_status_t tt_work_reserve(const tt_work_t *work);
+
 typedef struct tt_backend_ops {
     const char *name; /* "cpu" */
 
@@ -194,6 +199,10 @@ typedef struct tt_backend_ops {
     tt_status_t (*net_new)(tt_net_t *net);
     void (*net_free)(tt_net_t *net);
 } tt_backend_ops_t;
+
+/*  What a backend in a library of its own was compiled against: everything in this header, and the limits in it. One more with each
+ *  change of them. late.c asks the library for it, and for the version of Tutti. */
+enum { TT_BACKEND_ABI = 1 };
 
 /*  The backends there are, NULL-terminated (backends.c). */
 extern const tt_backend_ops_t *const tt_backends[];

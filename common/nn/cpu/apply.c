@@ -1,17 +1,8 @@
 #include <math.h>
 #include <string.h>
+#include "common/nn/adam.h"
 #include "common/nn/cpu/cpu.h"
 #include "common/nn/math/opt.h"
-
-/*  beta^n by squaring, in double: libm's pow may differ in the last bit from one processor to another. */
-static double s_power(double beta, uint64_t n)
-{
-    double result = 1.0;
-    for (; n; n >>= 1, beta *= beta)
-        if (n & 1)
-            result *= beta;
-    return result;
-}
 
 /*  What the kernel needs of the kind of optimiser: state, and Adam's corrections for this step. */
 static void s_set_kind(tt_opt_step_t *job, const tt_opt_spec_t *opt, float *opt_state, uint64_t step)
@@ -19,8 +10,7 @@ static void s_set_kind(tt_opt_step_t *job, const tt_opt_spec_t *opt, float *opt_
     if (opt->kind == TT_OPT_ADAM) {
         job->s0 = opt_state;
         job->s1 = opt_state + job->count;
-        job->lr = (float)((double)job->lr / (1.0 - s_power((double)opt->beta1, step)));
-        job->root_scale = (float)(1.0 / sqrt(1.0 - s_power((double)opt->beta2, step)));
+        job->root_scale = tt_adam_correct(opt, step, &job->lr);
     } else if (opt->kind == TT_OPT_RMSPROP) {
         job->s0 = opt_state;
         job->s1 = opt->momentum != 0.0f ? opt_state + job->count : NULL;

@@ -1,6 +1,5 @@
 /*  sums - the gradients of a run of shards on all lanes, and the tree's additions: those inside a lane's part on that lane, the
  *  others when all are done. */
-#include "common/base/mem.h"
 #include "common/nn/cpu/cpu.h"
 #include "common/nn/tree.h"
 
@@ -61,52 +60,12 @@ static void s_lane(void *ctx, uint32_t lane, uint32_t lanes)
     s_sum(sums->leaf, run.lo, run.hi, 0, sums->count);
 }
 
-static size_t s_rows_there(const tt_pass_t *pass)
-{
-    size_t there = SIZE_MAX;
-    for (uint32_t f = 0; f < TT_FRAMES; f++)
-        if (pass->obs[f] && pass->obs[f]->there < there)
-            there = pass->obs[f]->there;
-    for (uint32_t i = 0; i < TT_INPUTS_MAX; i++)
-        if (pass->input[i] && pass->input[i]->there != 1 && pass->input[i]->there < there)
-            there = pass->input[i]->there;
-    return there;
-}
-
-/*  Rows that are computed: nobody reads behind a table. */
-static tt_status_t s_check_rows(const tt_work_t *work)
-{
-    const tt_pass_t *pass = work->compute.pass;
-    const uint32_t shards = work->compute.sums->shards;
-    const uint32_t first = tt_sums_first(shards, pass->rows, work->compute.lo);
-    const uint32_t end = tt_sums_first(shards, pass->rows, work->compute.hi);
-    uint32_t last = 0;
-    for (uint32_t k = first; k < end; k++)
-        last = pass->row[k] > last ? pass->row[k] : last;
-    const size_t there = s_rows_there(pass);
-    if (first < end && last >= there)
-        return tt_err(TT_INVALID, "objective %s: row %u of tables that have %zu", pass->objective->name, last, there);
-    return TT_OK;
-}
-
-static tt_status_t s_reserve(const tt_sums_t *sums, uint32_t lo, uint32_t hi)
-{
-    tt_device_t *device = sums->net->device;
-    for (uint32_t s = lo; s < hi; s++) {
-        void *memory = sums->leaf[s];
-        if (!memory)
-            TT_TRY(device->ops->alloc(device, &memory, tt_mul(sums->count, sizeof(float))));
-        sums->leaf[s] = memory;
-    }
-    return TT_OK;
-}
-
 tt_status_t cpu_compute(const tt_work_t *work)
 {
     tt_sums_t *sums = work->compute.sums;
     const uint32_t lo = work->compute.lo, hi = work->compute.hi;
-    TT_TRY(s_check_rows(work));
-    TT_TRY(s_reserve(sums, lo, hi));
+    TT_TRY(tt_work_check_rows(work));
+    TT_TRY(tt_work_reserve(work));
     const cpu_device_t *device = (const cpu_device_t *)sums->net->device;
     job_t job = {.work = work};
     cpu_plan(&job.plan, sums->net, work->compute.pass);

@@ -175,5 +175,6 @@ tt_status_t cuda_do(cuda_stream_t *stream, const tt_work_t *work);
 
 /*  losses.c (made by CMake): the loss of an objective of that name; NULL: there is none here. */
 cuda_loss_fn cuda_loss_find(const char *name);
-/*  host_loss.c: a loss that is not there as a kernel is called on the host, between two copies. Waits. */
-tt_status_t cuda_host_loss(cuda_device_t *device, const tt_pass_t *pass, const cuda_loss_t *job);
+/*  host_loss.c: a loss that is not there as a kernel is called on the host, between two copies. It adds to the gradients itself:
+ *  nothing is to be folded. Waits. */
+tt_status_t cuda_host_loss(cuda_device_t *device, const tt_net_t *net, const tt_pass_t *pass, const cuda_loss_t *job);

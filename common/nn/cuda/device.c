@@ -212,7 +212,11 @@ static tt_status_t s_queue(tt_stream_t *stream, const tt_work_t *work)
 {
     cuda_device_t *self = (cuda_device_t *)stream->device;
     TT_TRY(s_lost(self));
-    return cuda_do((cuda_stream_t *)stream, work);
+    const uint32_t lands = self->lands;
+    const tt_status_t status = cuda_do((cuda_stream_t *)stream, work);
+    if (status != TT_OK && self->lands > lands)
+        self->lands = lands; /* who hears of the failure now keeps nothing for it */
+    return status;
 }
 
 static tt_status_t s_sync(tt_stream_t *stream)

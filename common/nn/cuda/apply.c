@@ -1,0 +1,108 @@
+/*  apply - steps of optimisers, sets that follow, and the report. The norm, the clip and whether a step can be taken stay on the card:
+ *  nothing is decided by the host between a gradient and its step. */
+#include "common/nn/adam.h"
+#include "common/nn/cuda/cuda.h"
+
+/*  What the kernel needs of the kind of optimiser: state, and Adam's corrections for this step. */
+static void s_set_kind(cuda_opt_t *job, const tt_opt_spec_t *opt, float *opt_state, uint64_t step)
+{
+    float *more = opt->momentum != 0.0f ? opt_state + job->count : NULL;
+    if (opt->kind == TT_OPT_ADAM) {
+        job->kind = CUDA_ADAM;
+        job->s0 = opt_state;
+        job->s1 = opt_state + job->count;
+        job->root_scale = tt_adam_correct(opt, step, &job->lr);
+    } else if (opt->kind == TT_OPT_RMSPROP) {
+        job->kind = CUDA_RMSPROP;
+        job->s0 = opt_state;
+        job->s1 = more;
+    } else {
+        job->kind = CUDA_SGD;
+        job->s0 = opt->momentum != 0.0f ? opt_state : NULL;
+    }
+}
+
+static cuda_opt_t s_job(const tt_work_t *work, size_t first, size_t count)
+{
+    const tt_opt_t *opt = work->step.opt;
+    const tt_opt_spec_t *spec = &opt->spec;
+    cuda_opt_t job = {
+        .count = count,
+        .p = opt->net->params[0] + first,
+        .g = work->step.sums->root + first,
+        .norm = &opt->net->norms->newest[opt->group],
+        .max_norm = spec->max_norm,
+        .lr = work->step.lr,
+        .beta1 = spec->beta1,
+        .beta2 = spec->beta2,
+        .alpha = spec->alpha,
+        .momentum = spec->momentum,
+        .eps = spec->eps,
+    };
+    s_set_kind(&job, spec, opt->state, work->step.number);
+    return job;
+}
+
+tt_status_t cuda_step(const tt_work_t *work)
+{
+    const tt_opt_t *opt = work->step.opt;
+    const tt_net_t *net = opt->net;
+    cuda_device_t *device = (cuda_device_t *)net->device;
+    size_t first = 0, count = 0;
+    tt_net_group_span(&net->spec, opt->group, &first, &count);
+    const cuda_norm_t norm = {
+        &net->norms->newest[opt->group], &net->norms->bad, &net->norms->bad_step, work->step.number};
+    const cuda_opt_t job = s_job(work, first, count);
+    cuda_norm(device->work, count, job.g, &norm);
+    cuda_opt(device->work, &job);
+    TT_TRY(cuda_launched(device, "an optimiser's step"));
+    return cuda_noise_refresh(net, 0, 1u << opt->group);
+}
+
+/*  Whole copies are copied: fma(1, a - b, b) is not always a. */
+static tt_status_t s_blend_group(cuda_device_t *device, size_t count, float tau, const float *from, float *to)
+{
+    if (tau == 1.0f)
+        return cuda_said(device,
+            cudaMemcpyAsync(to, from, count * sizeof(float), cudaMemcpyDeviceToDevice, device->work),
+            "a copy of parameters");
+    cuda_blend(device->work, count, tau, from, to);
+    return cuda_launched(device, "a blend");
+}
+
+tt_status_t cuda_blend_sets(const tt_work_t *work)
+{
+    const tt_net_t *net = work->blend.net;
+    for (uint32_t g = 0; g < tt_net_groups(&net->spec); g++) {
+        size_t first = 0, count = 0;
+        tt_net_group_span(&net->spec, g, &first, &count);
+        if (work->blend.groups >> g & 1)
+            TT_TRY(s_blend_group((cuda_device_t *)net->device, count, work->blend.tau,
+                net->params[work->blend.from] + first, net->params[work->blend.to] + first));
+    }
+    return cuda_noise_refresh(net, work->blend.to, work->blend.groups);
+}
+
+/*  The norms come first, so that a step that could not be taken is seen before anything is handed over; then they are forgotten. */
+tt_status_t cuda_report(cuda_stream_t *stream, const tt_work_t *work)
+{
+    const tt_net_t *net = work->report.net;
+    cuda_device_t *device = (cuda_device_t *)net->device;
+    void *norms = NULL;
+    TT_TRY(cuda_stage(device, sizeof *net->norms, &norms));
+    TT_TRY(cuda_said(device,
+        cudaMemcpyAsync(norms, net->norms, sizeof *net->norms, cudaMemcpyDeviceToHost, device->work),
+        "a copy from the card"));
+    TT_TRY(cuda_said(device,
+        cudaMemsetAsync(&net->norms->bad_step, 0, sizeof net->norms->bad_step, device->work), "zeros"));
+    cuda_land(device, &(cuda_land_t){.stream = stream,
+                          .from = norms,
+                          .to = work->report.norm,
+                          .bytes = tt_net_groups(&net->spec) * sizeof(float),
+                          .norms = norms,
+                          .more = work->report.stats != NULL});
+    if (!work->report.stats)
+        return TT_OK;
+    return cuda_down(stream, work->report.stats, work->report.sums->root + tt_net_stats_offset(&net->spec),
+        (TT_LOSS_STATS + net->spec.ride) * sizeof(float));
+}

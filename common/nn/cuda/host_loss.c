@@ -1,0 +1,136 @@
+/*  host_loss - a loss that is not there as a kernel, called on the host between two copies: any objective trains on a card, if not
+ *  as fast as one whose loss is computed there. The same function on the same blocks as the CPU's, and so the same bits. */
+#include <string.h>
+#include "common/base/mem.h"
+#include "common/nn/cuda/cuda.h"
+
+/*  Pinned copies of what the loss reads and writes. */
+typedef struct {
+    cuda_device_t *device;
+    const tt_net_t *net;
+    const tt_pass_t *pass;
+    const cuda_loss_t *job;
+    size_t sums;    /* floats behind the parameters: statistics, and what rides */
+    float *head[TT_STAGES_MAX], *d_head[TT_STAGES_MAX], *log_std[TT_STAGES_MAX];
+    const void *input[TT_INPUTS_MAX];
+} host_t;
+
+static size_t s_column(const host_t *self, uint32_t s)
+{
+    return (size_t)TT_BLOCK * self->job->outs[s];
+}
+
+static tt_status_t s_stage(cuda_device_t *device, size_t floats, float **out)
+{
+    void *memory = NULL;
+    TT_TRY(cuda_stage(device, tt_mul(floats, sizeof(float)), &memory));
+    *out = memory;
+    return TT_OK;
+}
+
+static tt_status_t s_fetch(cuda_device_t *device, size_t floats, const float *from, float **out)
+{
+    TT_TRY(s_stage(device, floats, out));
+    return cuda_said(device,
+        cudaMemcpyAsync(*out, from, floats * sizeof(float), cudaMemcpyDeviceToHost, device->work),
+        "a copy from the card");
+}
+
+static tt_status_t s_send(cuda_device_t *device, size_t floats, const float *stage, float *to)
+{
+    return cuda_said(device,
+        cudaMemcpyAsync(to, stage, floats * sizeof(float), cudaMemcpyHostToDevice, device->work),
+        "a copy to the card");
+}
+
+static tt_status_t s_fetch_all(host_t *self)
+{
+    const cuda_loss_t *job = self->job;
+    for (uint32_t s = 0; s < job->stages; s++) {
+        const size_t floats = tt_mul(job->blocks.blocks, s_column(self, s));
+        TT_TRY(s_fetch(self->device, floats, job->head[s], &self->head[s]));
+        if (job->d_head[s])
+            TT_TRY(s_stage(self->device, floats, &self->d_head[s]));
+        if (job->log_std[s])
+            TT_TRY(s_fetch(self->device, job->log_stds[s], job->log_std[s], &self->log_std[s]));
+    }
+    return cuda_said(self->device, cudaStreamSynchronize(self->device->work), "a forward");
+}
+
+/*  Gradients of a shard that the loss itself adds up. */
+typedef struct {
+    float *sums;
+    float *d_log_std[TT_STAGES_MAX];
+} shard_t;
+
+static tt_status_t s_new_shard(const host_t *self, shard_t *out)
+{
+    const cuda_loss_t *job = self->job;
+    TT_TRY(s_stage(self->device, self->sums, &out->sums));
+    memset(out->sums, 0, self->sums * sizeof *out->sums);
+    for (uint32_t s = 0; s < job->stages; s++) {
+        out->d_log_std[s] = NULL;
+        if (!job->d_head[s] || !job->log_stds[s])
+            continue;
+        TT_TRY(s_stage(self->device, job->log_stds[s], &out->d_log_std[s]));
+        memset(out->d_log_std[s], 0, job->log_stds[s] * sizeof(float));
+    }
+    return TT_OK;
+}
+
+static void s_call(const host_t *self, uint32_t block, uint32_t first, uint32_t rows, const shard_t *shard)
+{
+    tt_loss_block_t out = {.rows = rows,
+        .row = self->pass->row + first,
+        .stats = shard->sums,
+        .ride = self->job->ride_at ? shard->sums + TT_LOSS_STATS : NULL};
+    for (uint32_t s = 0; s < self->job->stages; s++) {
+        const size_t at = block * s_column(self, s);
+        out.head[s] = self->head[s] + at;
+        out.d_head[s] = self->d_head[s] ? self->d_head[s] + at : NULL;
+        out.log_std[s] = self->log_std[s];
+        out.d_log_std[s] = shard->d_log_std[s];
+    }
+    self->pass->objective->loss(self->pass->params, self->input, &out);
+}
+
+static tt_status_t s_send_shard(const host_t *self, uint32_t s, const shard_t *shard)
+{
+    const cuda_loss_t *job = self->job;
+    float *grad = job->run.grad[s];
+    TT_TRY(s_send(self->device, self->sums, shard->sums, grad + self->net->param_count));
+    for (uint32_t i = 0; i < job->stages; i++)
+        if (shard->d_log_std[i])
+            TT_TRY(s_send(self->device, job->log_stds[i], shard->d_log_std[i],
+                grad + self->net->log_std_at[self->pass->objective->stage[i].tower]));
+    return TT_OK;
+}
+
+static tt_status_t s_shard(const host_t *self, uint32_t s, uint32_t *block)
+{
+    const cuda_run_t *run = &self->job->run;
+    const uint32_t end = tt_sums_first(run->shards, run->rows, s + 1);
+    uint32_t at = tt_sums_first(run->shards, run->rows, s);
+    shard_t shard;
+    if (at == end)
+        return TT_OK;
+    TT_TRY(s_new_shard(self, &shard));
+    for (; at < end; at += TT_BLOCK)
+        s_call(self, (*block)++, at, end - at < TT_BLOCK ? end - at : TT_BLOCK, &shard);
+    return s_send_shard(self, s, &shard);
+}
+
+tt_status_t cuda_host_loss(cuda_device_t *device, const tt_net_t *net, const tt_pass_t *pass, const cuda_loss_t *job)
+{
+    host_t self = {.device = device, .net = net, .pass = pass, .job = job, .sums = TT_LOSS_STATS + net->spec.ride};
+    uint32_t block = 0;
+    for (uint32_t i = 0; i < TT_INPUTS_MAX; i++)
+        self.input[i] = pass->input[i] ? pass->input[i]->rows : NULL;
+    TT_TRY(s_fetch_all(&self));
+    for (uint32_t s = job->run.lo; s < job->run.hi; s++)
+        TT_TRY(s_shard(&self, s, &block));
+    for (uint32_t s = 0; s < job->stages; s++)
+        if (job->d_head[s])
+            TT_TRY(s_send(device, tt_mul(job->blocks.blocks, s_column(&self, s)), self.d_head[s], job->d_head[s]));
+    return TT_OK;
+}

@@ -1,0 +1,364 @@
+/*  pass - rows through the network: for whoever asks for heads, and a run of shards through an objective. All rows of a run go through a
+ *  layer at once; only the loss sees blocks.
+ *
+ *  Views (a set seen from a frame) take turns in the activations. The trained one comes last, so that the way back finds its own
+ *  there; what heads gave is kept of each. */
+#include <string.h>
+#include "common/base/mem.h"
+#include "common/nn/cuda/cuda.h"
+#include "common/nn/spec.h"
+
+static void s_gather(const cuda_flow_t *flow, const cuda_rows_t *from)
+{
+    const tt_net_spec_t *spec = flow->net->spec;
+    cuda_gather_t job = {
+        .count = from->count,
+        .parts = spec->parts ? spec->parts : 1,
+        .rows = from->rows,
+        .bytes = from->bytes,
+        .row = from->row,
+        .out = flow->x,
+    };
+    uint32_t at = 0;
+    job.part[0].elements = spec->obs;
+    for (uint32_t p = 0; p < spec->parts; p++) {
+        job.part[p].at = at;
+        job.part[p].elements = spec->part[p].elements;
+        job.part[p].bytes = spec->part[p].bytes;
+        at += (uint32_t)tt_spec_part_bytes(&spec->part[p]);
+    }
+    if (flow->net->flat)
+        cuda_gather(flow->device->work, &job);
+}
+
+/* ---- forward -------------------------------------------------------------------------------------------------------- */
+
+enum { ROWS_AT_ONCE = 8192 }; /* so that a table of any length needs room for so many */
+
+static tt_status_t s_forward_rows(cuda_stream_t *stream, const tt_work_t *work, size_t at, uint32_t rows)
+{
+    const tt_net_t *net = work->forward.net;
+    const cuda_net_t *impl = net->impl;
+    const tt_table_t *obs = work->forward.obs;
+    cuda_flow_t flow;
+    TT_TRY(cuda_flow(&flow, net, rows, false));
+    cuda_forward_t job = {.set = work->forward.set,
+        .from = {.count = rows, .rows = (const uint8_t *)obs->copy + at * obs->bytes, .bytes = obs->bytes}};
+    for (uint32_t t = 0; t < net->spec.towers; t++)
+        if (work->forward.out[t])
+            job.towers |= impl->tower[t].chain;
+    s_gather(&flow, &job.from);
+    cuda_towers_forward(&flow, net, &job);
+    TT_TRY(cuda_launched(flow.device, "a forward"));
+    for (uint32_t t = 0; t < net->spec.towers; t++) {
+        const size_t outs = impl->tower[t].outs;
+        if (work->forward.out[t])
+            TT_TRY(
+                cuda_down(stream, work->forward.out[t] + at * outs, flow.heads[t], rows * outs * sizeof(float)));
+    }
+    return TT_OK;
+}
+
+tt_status_t cuda_forward(cuda_stream_t *stream, const tt_work_t *work)
+{
+    const size_t rows = work->forward.rows;
+    for (size_t at = 0; at < rows; at += ROWS_AT_ONCE)
+        TT_TRY(s_forward_rows(stream, work, at, (uint32_t)(rows - at < ROWS_AT_ONCE ? rows - at : ROWS_AT_ONCE)));
+    return TT_OK;
+}
+
+/* ---- a run ------------------------------------------------------------------------------------------------------------ */
+
+typedef struct {
+    const tt_work_t *work;
+    const tt_pass_t *pass;
+    tt_net_t *net;
+    cuda_net_t *impl;
+    cuda_device_t *device;
+    uint32_t first, rows;
+    uint32_t forward[CUDA_VIEWS]; /* towers, as bits */
+    uint32_t back;
+    cuda_flow_t flow;
+    const uint32_t *row; /* on the card */
+    float *columns[CUDA_VIEWS][TT_TOWERS_MAX];
+    float *d_columns[TT_TOWERS_MAX];
+    cuda_loss_t loss;
+} pass_t;
+
+static uint32_t s_view(const tt_stage_t *stage)
+{
+    return (uint32_t)stage->frame * TT_SETS_MAX + stage->set;
+}
+
+static void s_plan(pass_t *self)
+{
+    const tt_objective_t *objective = self->pass->objective;
+    for (uint32_t s = 0; self->rows && s < objective->stages; s++) {
+        const tt_stage_t *stage = &objective->stage[s];
+        const uint32_t chain = self->impl->tower[stage->tower].chain;
+        self->forward[s_view(stage)] |= chain;
+        self->back |= stage->grad ? chain : 0;
+    }
+}
+
+static uint32_t s_shard_rows(const pass_t *self, uint32_t shard, uint32_t *first)
+{
+    const uint32_t shards = self->work->compute.sums->shards;
+    *first = tt_sums_first(shards, self->pass->rows, shard);
+    return tt_sums_first(shards, self->pass->rows, shard + 1) - *first;
+}
+
+static uint32_t s_count_blocks(const pass_t *self)
+{
+    uint32_t blocks = 0, first;
+    for (uint32_t s = self->work->compute.lo; s < self->work->compute.hi; s++)
+        blocks += (s_shard_rows(self, s, &first) + TT_BLOCK - 1) / TT_BLOCK;
+    return blocks;
+}
+
+/*  The lists of a run: made in staging, in the order in which they lie on the card. */
+typedef struct {
+    uint32_t *row, *first, *rows, *shard, *shard_block, *slot;
+} lists_t;
+
+static size_t s_carve_lists(const pass_t *self, char *memory, lists_t *out)
+{
+    const uint32_t hi = self->work->compute.hi, blocks = self->loss.blocks.blocks;
+    uint32_t **list[] = {&out->row, &out->first, &out->rows, &out->shard, &out->shard_block, &out->slot};
+    const size_t count[] = {self->rows, blocks, blocks, blocks, hi - self->work->compute.lo + 1, self->rows};
+    size_t at = 0;
+    for (size_t i = 0; i < TT_COUNT(list); i++) {
+        *list[i] = (uint32_t *)(void *)(memory + at);
+        at += count[i] * sizeof(uint32_t);
+    }
+    return at;
+}
+
+static void s_fill_shard(const pass_t *self, uint32_t s, uint32_t *block, const lists_t *out)
+{
+    uint32_t first;
+    const uint32_t rows = s_shard_rows(self, s, &first);
+    for (uint32_t at = 0; at < rows; at += TT_BLOCK, ++*block) {
+        const uint32_t count = rows - at < TT_BLOCK ? rows - at : TT_BLOCK, begin = first - self->first + at;
+        out->first[*block] = begin;
+        out->rows[*block] = count;
+        out->shard[*block] = s;
+        for (uint32_t r = 0; r < count; r++)
+            out->slot[begin + r] = *block * TT_BLOCK + r;
+    }
+}
+
+static void s_fill_lists(const pass_t *self, const lists_t *out)
+{
+    const uint32_t lo = self->work->compute.lo, hi = self->work->compute.hi;
+    uint32_t block = 0;
+    if (self->rows)
+        memcpy(out->row, self->pass->row + self->first, self->rows * sizeof *out->row);
+    for (uint32_t s = lo; s < hi; s++) {
+        out->shard_block[s - lo] = block;
+        s_fill_shard(self, s, &block, out);
+    }
+    out->shard_block[hi - lo] = block;
+}
+
+static tt_status_t s_lists(pass_t *self)
+{
+    lists_t list;
+    void *stage = NULL;
+    const uint32_t lo = self->work->compute.lo, hi = self->work->compute.hi;
+    self->loss.blocks.blocks = s_count_blocks(self);
+    const size_t bytes =
+        ((size_t)2 * self->rows + (size_t)3 * self->loss.blocks.blocks + hi - lo + 1) * sizeof(uint32_t);
+    TT_TRY(cuda_room(self->device, &self->impl->lists, bytes));
+    TT_TRY(cuda_stage(self->device, bytes, &stage));
+    TT_CHECK(s_carve_lists(self, stage, &list) == bytes);
+    s_fill_lists(self, &list);
+    void *there = self->impl->lists.memory;
+    TT_TRY(cuda_said(self->device, cudaMemcpyAsync(there, stage, bytes, cudaMemcpyHostToDevice, self->device->work),
+        "a copy to the card"));
+    (void)s_carve_lists(self, there, &list); /* addresses there */
+    self->row = list.row;
+    self->loss.run =
+        (cuda_run_t){self->work->compute.sums->shards, self->pass->rows, lo, hi, self->work->compute.sums->leaf};
+    self->loss.blocks = (cuda_blocks_t){
+        self->loss.blocks.blocks, list.first, list.rows, list.shard, list.shard_block, list.slot};
+    return TT_OK;
+}
+
+/* ---- columns ---------------------------------------------------------------------------------------------------------- */
+
+static float *s_carve(char *memory, size_t *at, size_t floats)
+{
+    float *part = memory ? (float *)(void *)(memory + *at) : NULL;
+    *at += tt_align(tt_mul(floats, sizeof(float)), 256);
+    return part;
+}
+
+static size_t s_carve_columns(pass_t *self, char *memory)
+{
+    const size_t column = (size_t)self->loss.blocks.blocks * TT_BLOCK;
+    size_t at = 0;
+    for (uint32_t t = 0; t < self->net->spec.towers; t++) {
+        const size_t floats = tt_mul(column, self->impl->tower[t].outs);
+        for (uint32_t view = 0; view < CUDA_VIEWS; view++)
+            if (floats && self->forward[view] >> t & 1)
+                self->columns[view][t] = s_carve(memory, &at, floats);
+        if (floats && self->back >> t & 1)
+            self->d_columns[t] = s_carve(memory, &at, floats);
+    }
+    return at;
+}
+
+/*  Of what a loss that is a kernel adds up over a block. */
+static size_t s_carve_partials(pass_t *self, char *memory)
+{
+    const size_t blocks = self->loss.blocks.blocks;
+    size_t at = 0;
+    self->loss.stats = s_carve(memory, &at, blocks * TT_LOSS_STATS);
+    for (uint32_t s = 0; s < self->loss.stages; s++)
+        if (self->loss.d_head[s] && self->loss.log_stds[s])
+            self->loss.d_log_std[s] = s_carve(memory, &at, tt_mul(blocks, self->loss.log_stds[s]));
+    return at;
+}
+
+static tt_status_t s_zero(cuda_device_t *device, const cuda_room_t *room, size_t bytes)
+{
+    return bytes ? cuda_said(device, cudaMemsetAsync(room->memory, 0, bytes, device->work), "zeros") : TT_OK;
+}
+
+/*  Behind the last row of a block stand zeros. */
+static tt_status_t s_columns(pass_t *self)
+{
+    const size_t bytes = s_carve_columns(self, NULL);
+    TT_TRY(cuda_room(self->device, &self->impl->columns, bytes));
+    s_carve_columns(self, self->impl->columns.memory);
+    return s_zero(self->device, &self->impl->columns, bytes);
+}
+
+/* ---- forward, loss, back ------------------------------------------------------------------------------------------------ */
+
+static void s_forward_views(pass_t *self)
+{
+    uint32_t gathered = TT_FRAMES;
+    for (uint32_t view = CUDA_VIEWS; view-- > 0;) {
+        const uint32_t frame = view / TT_SETS_MAX;
+        const tt_table_t *obs = self->pass->obs[frame];
+        if (!self->forward[view])
+            continue;
+        const cuda_forward_t job = {.set = view % TT_SETS_MAX,
+            .towers = self->forward[view],
+            .from = {.count = self->rows, .rows = obs->copy, .bytes = obs->bytes, .row = self->row},
+            .slot = self->loss.blocks.slot,
+            .columns = self->columns[view]};
+        if (frame != gathered)
+            s_gather(&self->flow, &job.from);
+        gathered = frame;
+        cuda_towers_forward(&self->flow, self->net, &job);
+    }
+}
+
+static void s_show_stage(pass_t *self, uint32_t s)
+{
+    const tt_stage_t *stage = &self->pass->objective->stage[s];
+    const uint32_t t = stage->tower;
+    self->loss.outs[s] = self->impl->tower[t].outs;
+    self->loss.log_stds[s] = self->net->spec.tower[t].log_std;
+    self->loss.head[s] = self->columns[s_view(stage)][t];
+    self->loss.d_head[s] = stage->grad ? self->d_columns[t] : NULL;
+    if (self->loss.log_stds[s])
+        self->loss.log_std[s] = self->net->params[stage->set] + self->net->log_std_at[t];
+}
+
+static tt_status_t s_prepare_loss(pass_t *self)
+{
+    const tt_net_t *net = self->net;
+    self->loss.row = self->row;
+    self->loss.params = self->pass->params;
+    self->loss.params_size = self->pass->params_size;
+    self->loss.stages = self->pass->objective->stages;
+    self->loss.ride_at = net->spec.ride ? net->param_count + TT_LOSS_STATS : 0;
+    for (uint32_t i = 0; i < TT_INPUTS_MAX; i++)
+        self->loss.input[i] = self->pass->input[i] ? self->pass->input[i]->copy : NULL;
+    for (uint32_t s = 0; s < self->loss.stages; s++)
+        s_show_stage(self, s);
+    const size_t bytes = s_carve_partials(self, NULL);
+    TT_TRY(cuda_room(self->device, &self->impl->partials, bytes));
+    s_carve_partials(self, self->impl->partials.memory);
+    return s_zero(self->device, &self->impl->partials, bytes);
+}
+
+static void s_fold(const pass_t *self)
+{
+    const cuda_loss_t *loss = &self->loss;
+    cuda_fold(self->device->work, &loss->run, &loss->blocks, TT_LOSS_STATS, loss->stats, self->net->param_count);
+    for (uint32_t s = 0; s < loss->stages; s++)
+        if (loss->d_log_std[s])
+            cuda_fold(self->device->work, &loss->run, &loss->blocks, loss->log_stds[s], loss->d_log_std[s],
+                self->net->log_std_at[self->pass->objective->stage[s].tower]);
+}
+
+static tt_status_t s_loss(pass_t *self)
+{
+    const cuda_loss_fn loss = cuda_loss_find(self->pass->objective->name);
+    if (!loss)
+        return cuda_host_loss(self->device, self->net, self->pass, &self->loss);
+    loss(self->device->work, &self->loss);
+    s_fold(self);
+    return cuda_launched(self->device, self->pass->objective->name);
+}
+
+static void s_back(pass_t *self)
+{
+    for (uint32_t s = 0; s < self->loss.stages; s++) {
+        const uint32_t t = self->pass->objective->stage[s].tower;
+        if (self->loss.d_head[s])
+            cuda_rows_of_columns(self->device->work, self->rows, self->loss.blocks.slot, self->loss.outs[s],
+                self->loss.d_head[s], self->flow.heads[t]);
+    }
+    for (uint32_t i = 0; i < self->impl->backs; i++)
+        if (self->back >> self->impl->back[i] & 1)
+            cuda_tower_backward(&self->flow, self->net, &self->loss.run, self->impl->back[i]);
+}
+
+static tt_status_t s_rows(pass_t *self)
+{
+    TT_TRY(cuda_flow(&self->flow, self->net, self->rows, self->back != 0));
+    TT_TRY(s_columns(self));
+    TT_TRY(s_prepare_loss(self));
+    s_forward_views(self);
+    TT_TRY(cuda_launched(self->device, "a forward"));
+    TT_TRY(s_loss(self));
+    s_back(self);
+    cuda_noise_back(self->net, &self->loss.run);
+    return cuda_launched(self->device, "the way back");
+}
+
+/*  Every addition of the tree inside the run. */
+static tt_status_t s_tree(const pass_t *self)
+{
+    const tt_sums_t *sums = self->work->compute.sums;
+    for (uint32_t width = 1; width <= (self->loss.run.hi - self->loss.run.lo) / 2; width *= 2)
+        cuda_tree_level(self->device->work, &self->loss.run, width, sums->count);
+    return cuda_launched(self->device, "sums");
+}
+
+tt_status_t cuda_compute(const tt_work_t *work)
+{
+    tt_sums_t *sums = work->compute.sums;
+    pass_t self = {.work = work,
+        .pass = work->compute.pass,
+        .net = sums->net,
+        .impl = sums->net->impl,
+        .device = (cuda_device_t *)sums->net->device};
+    TT_TRY(tt_work_check_rows(work));
+    TT_TRY(tt_work_reserve(work));
+    self.first = tt_sums_first(sums->shards, self.pass->rows, work->compute.lo);
+    self.rows = tt_sums_first(sums->shards, self.pass->rows, work->compute.hi) - self.first;
+    s_plan(&self);
+    TT_TRY(s_lists(&self));
+    cuda_clear(self.device->work, &self.loss.run, 0, sums->count);
+    if (self.rows)
+        TT_TRY(s_rows(&self));
+    sums->root = sums->leaf[0];
+    return s_tree(&self);
+}
