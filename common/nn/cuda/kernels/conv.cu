@@ -1,0 +1,152 @@
+/*  conv - convolutions of all pictures of a run: forward, and the gradient of what they read, as products over places.
+ *
+ *  m is a number's position in all pictures, n a channel. Forward, k is (kh, kw, c). On the way back a number is gathered from all that
+ *  read it, k is (kh, kw, o): only every stride-th place of the kernel read it, the same for all numbers of one *phase* (row and
+ *  column modulo the strides), so that a phase is a product of its own and leaves out only what the borders lack. */
+#include "common/nn/cuda/kernels/activation.cuh"
+#include "common/nn/cuda/kernels/places.cuh"
+
+struct forward_t {
+    static constexpr bool A_ALONG_K = true, B_ALONG_K = false;
+    cuda_conv_t c;
+    uint64_t m;
+    uint32_t n, k, h, w;
+    const float *a, *b;
+    int64_t b_n;
+
+    __device__ place_t row(uint64_t i) const
+    {
+        const cuda_window_t &s = c.window;
+        const uint32_t positions = s.out_h * s.out_w, p = (uint32_t)(i % positions);
+        const int32_t y = (int32_t)(p / s.out_w * s.stride_h) - (int32_t)s.pad_h;
+        const int32_t x = (int32_t)(p % s.out_w * s.stride_w) - (int32_t)s.pad_w;
+        const int64_t first = (int64_t)(i / positions) * s.in_h + y;
+        return {(first * s.in_w + x) * s.in_c, y, x};
+    }
+    __device__ step_t step(uint32_t i) const
+    {
+        const cuda_window_t &s = c.window;
+        const uint32_t place = i / s.in_c, kh = place / s.kernel_w, kw = place % s.kernel_w;
+        return {{((int64_t)kh * s.in_w + kw) * s.in_c + i % s.in_c, (int32_t)kh, (int32_t)kw}, (int64_t)i * s.out_c};
+    }
+    __device__ void end(uint64_t i, uint32_t o, float sum) const
+    {
+        c.out[i * n + o] = activated(c.act, __fadd_rn(sum, c.bias[o]));
+    }
+};
+
+static __host__ __device__ forward_t s_forward(const cuda_conv_t &c)
+{
+    const cuda_window_t &s = c.window;
+    return {c, (uint64_t)c.rows * s.out_h * s.out_w, s.out_c, s.kernel_h * s.kernel_w * s.in_c, s.in_h, s.in_w, c.in,
+        c.weight, 1};
+}
+
+/*  Rows (columns) of one phase: `first` + stride t; the places of the kernel that read them are k0 + stride i, at position out0 + t - i. */
+struct phase_t {
+    uint32_t first, count, k0, places, out0;
+};
+
+static __host__ __device__ inline phase_t s_phase(
+    uint32_t first, uint32_t in, uint32_t kernel, uint32_t stride, uint32_t pad)
+{
+    const uint32_t k0 = (first + pad) % stride;
+    return {first, first < in ? (in - first + stride - 1) / stride : 0, k0,
+        k0 < kernel ? (kernel - k0 + stride - 1) / stride : 0, (first + pad - k0) / stride};
+}
+
+struct back_t {
+    static constexpr bool A_ALONG_K = true, B_ALONG_K = true;
+    cuda_conv_back_t c;
+    phase_t y, x;
+    uint64_t m;
+    uint32_t n, k, h, w;
+    const float *a, *b;
+    int64_t b_n;
+
+    __device__ place_t row(uint64_t i) const
+    {
+        const uint32_t t = (uint32_t)(i / x.count % y.count), u = (uint32_t)(i % x.count);
+        const int32_t oy = (int32_t)(y.out0 + t), ox = (int32_t)(x.out0 + u);
+        const int64_t picture = (int64_t)(i / x.count / y.count);
+        return {((picture * h + oy) * w + ox) * c.window.out_c, oy, ox};
+    }
+    __device__ step_t step(uint32_t i) const
+    {
+        const cuda_window_t &s = c.window;
+        const uint32_t place = i / s.out_c, o = i % s.out_c, py = place / x.places, px = place % x.places;
+        const int64_t weight = (int64_t)(y.k0 + py * s.stride_h) * s.kernel_w + x.k0 + px * s.stride_w;
+        return {{o - ((int64_t)py * w + px) * s.out_c, -(int32_t)py, -(int32_t)px}, weight * s.in_c * s.out_c + o};
+    }
+    __device__ void end(uint64_t i, uint32_t channel, float sum) const
+    {
+        const cuda_window_t &s = c.window;
+        const uint64_t t = i / x.count % y.count, u = i % x.count, picture = i / x.count / y.count;
+        const uint64_t iy = y.first + t * s.stride_h, ix = x.first + u * s.stride_w;
+        const uint64_t at = ((picture * s.in_h + iy) * s.in_w + ix) * n + channel;
+        c.d_in[at] = activated_back(c.before, c.in[at], sum);
+    }
+};
+
+static __host__ __device__ back_t s_back(const cuda_conv_back_t &c, uint32_t phase)
+{
+    const cuda_window_t &s = c.window;
+    const phase_t y = s_phase(phase / s.stride_w, s.in_h, s.kernel_h, s.stride_h, s.pad_h);
+    const phase_t x = s_phase(phase % s.stride_w, s.in_w, s.kernel_w, s.stride_w, s.pad_w);
+    return {c, y, x, (uint64_t)c.rows * y.count * x.count, s.in_c, y.places * x.places * s.out_c, s.out_h, s.out_w, c.d,
+        c.weight, s.out_c};
+}
+
+template <int BM, int BN, int TM, int TN> static __global__ void s_forward_tiles(cuda_conv_t c)
+{
+    const forward_t job = s_forward(c);
+    product_tile<forward_t, BM, BN, TM, TN>(job, (uint64_t)blockIdx.x * BM, blockIdx.y * BN);
+}
+
+template <int BM, int BN, int TM, int TN> static __global__ void s_back_tiles(cuda_conv_back_t c)
+{
+    const back_t job = s_back(c, blockIdx.z);
+    if ((uint64_t)blockIdx.x * BM < job.m) /* phases are not all as large */
+        product_tile<back_t, BM, BN, TM, TN>(job, (uint64_t)blockIdx.x * BM, blockIdx.y * BN);
+}
+
+template <int BM, int BN, int TM, int TN> static void s_launch_forward(cudaStream_t stream, const cuda_conv_t &c)
+{
+    const forward_t all = s_forward(c);
+    const dim3 grid((unsigned)((all.m + BM - 1) / BM), (all.n + BN - 1) / BN);
+    const auto kernel = s_forward_tiles<BM, BN, TM, TN>;
+    CUDA_LAUNCH(kernel, grid, (BM / TM) * (BN / TN), 0, stream, c);
+}
+
+template <int BM, int BN, int TM, int TN> static void s_launch_back(cudaStream_t stream, const cuda_conv_back_t &c)
+{
+    const back_t largest = s_back(c, 0);
+    const dim3 grid(
+        (unsigned)((largest.m + BM - 1) / BM), (largest.n + BN - 1) / BN, c.window.stride_h * c.window.stride_w);
+    const auto kernel = s_back_tiles<BM, BN, TM, TN>;
+    CUDA_LAUNCH(kernel, grid, (BM / TM) * (BN / TN), 0, stream, c);
+}
+
+void cuda_conv(cudaStream_t stream, const cuda_conv_t *job)
+{
+    if (!job->rows)
+        return;
+    if (job->window.out_c <= 16)
+        s_launch_forward<128, 16, 8, 4>(stream, *job);
+    else if (job->window.out_c <= 32)
+        s_launch_forward<128, 32, 8, 4>(stream, *job);
+    else
+        s_launch_forward<128, 64, 8, 8>(stream, *job);
+}
+
+void cuda_conv_back(cudaStream_t stream, const cuda_conv_back_t *job)
+{
+    if (!job->rows)
+        return;
+    if (job->window.in_c <= 16)
+        s_launch_back<128, 16, 8, 4>(stream, *job);
+    else if (job->window.in_c <= 32)
+        s_launch_back<128, 32, 8, 4>(stream, *job);
+    else
+        s_launch_back<128, 64, 8, 8>(stream, *job);
+}

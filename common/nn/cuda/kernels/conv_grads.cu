@@ -1,0 +1,156 @@
+/*  conv_grads - the gradients of a convolution's weights and bias, by shard.
+ *
+ *  First what each row gives, all rows and weights at the same time: a product over places in which m is (kh, kw, c), n an output
+ *  channel and k a position. Then a thread for each weight adds up its rows in their order. What lies between is as large as the weights
+ *  for each row: so many rows go at once that it stays in a large cache (encoder.c). */
+#include "common/nn/cuda/kernels/places.cuh"
+#include "common/nn/cuda/kernels/shards.cuh"
+
+enum { THREADS = 128 };
+
+/*  Of one row. */
+struct grads_t {
+    static constexpr bool A_ALONG_K = false, B_ALONG_K = false;
+    cuda_window_t s;
+    uint64_t m;
+    uint32_t n, k, h, w;
+    const float *a, *b;
+    int64_t b_n;
+    float *out;
+
+    __device__ place_t row(uint64_t i) const
+    {
+        const uint32_t place = (uint32_t)(i / s.in_c), kh = place / s.kernel_w, kw = place % s.kernel_w;
+        return {((int64_t)kh * w + kw) * s.in_c + (int64_t)(i % s.in_c), (int32_t)kh, (int32_t)kw};
+    }
+    __device__ step_t step(uint32_t p) const
+    {
+        const int32_t y = (int32_t)(p / s.out_w * s.stride_h) - (int32_t)s.pad_h;
+        const int32_t x = (int32_t)(p % s.out_w * s.stride_w) - (int32_t)s.pad_w;
+        return {{((int64_t)y * w + x) * s.in_c, y, x}, (int64_t)p * n};
+    }
+    __device__ void end(uint64_t i, uint32_t o, float sum) const
+    {
+        out[i * n + o] = sum;
+    }
+};
+
+/*  Rows first .. first + count - 1 of the run. */
+struct some_t {
+    cuda_conv_grads_t job;
+    uint32_t first, count;
+};
+
+static __host__ __device__ size_t s_weights(const cuda_window_t &s)
+{
+    return (size_t)s.kernel_h * s.kernel_w * s.in_c * s.out_c;
+}
+
+static __host__ __device__ uint32_t s_tiles(const cuda_window_t &s, uint32_t tile)
+{
+    return (s.kernel_h * s.kernel_w * s.in_c + tile - 1) / tile;
+}
+
+/*  Biases lie behind the weights of all rows. */
+static __host__ __device__ float *s_biases(const some_t &some)
+{
+    return some.job.partial + some.count * s_weights(some.job.window);
+}
+
+static __device__ grads_t s_grads(const some_t &some, uint32_t r)
+{
+    const cuda_window_t &s = some.job.window;
+    const size_t in = (size_t)s.in_h * s.in_w * s.in_c, out = (size_t)s.out_h * s.out_w * s.out_c;
+    const size_t row = (size_t)some.first + r;
+    return {s, (uint64_t)s.kernel_h * s.kernel_w * s.in_c, s.out_c, s.out_h * s.out_w, s.in_h, s.in_w,
+        some.job.in + row * in, some.job.d + row * out, 1, some.job.partial + r * s_weights(s)};
+}
+
+template <int BM, int BN, int TM, int TN> static __global__ void s_weight_tiles(some_t some)
+{
+    const grads_t job = s_grads(some, blockIdx.x / s_tiles(some.job.window, BM));
+    const uint32_t tile = blockIdx.x % s_tiles(some.job.window, BM);
+    product_tile<grads_t, BM, BN, TM, TN>(job, (uint64_t)tile * BM, blockIdx.y * BN);
+}
+
+template <int BM, int BN, int TM, int TN> static void s_launch_weights(cudaStream_t stream, const some_t &some)
+{
+    const dim3 grid(some.count * s_tiles(some.job.window, BM), (some.job.window.out_c + BN - 1) / BN);
+    const auto kernel = s_weight_tiles<BM, BN, TM, TN>;
+    CUDA_LAUNCH(kernel, grid, (BM / TM) * (BN / TN), 0, stream, some);
+}
+
+/*  A chain of additions over the positions. */
+static __global__ void s_bias_rows(some_t some)
+{
+    const cuda_window_t &s = some.job.window;
+    const uint32_t positions = s.out_h * s.out_w, o = blockIdx.y * THREADS + threadIdx.x;
+    if (o >= s.out_c)
+        return;
+    const float *d = some.job.d + ((size_t)some.first + blockIdx.x) * positions * s.out_c + o;
+    float sum = 0.0f;
+    for (uint32_t p = 0; p < positions; p++)
+        sum = __fadd_rn(sum, d[(size_t)p * s.out_c]);
+    s_biases(some)[(size_t)blockIdx.x * s.out_c + o] = sum;
+}
+
+/*  grad[s][at + i]: on from what stands there unless the shard begins among these rows. */
+static __global__ void s_add_rows(
+    cuda_run_t run, uint32_t first, uint32_t count, size_t n, const float *partial, size_t at)
+{
+    const size_t i = (size_t)blockIdx.x * THREADS + threadIdx.x;
+    const uint32_t s = run.lo + blockIdx.y;
+    const shard_rows_t rows = shard_rows(run, s);
+    if (i >= n)
+        return;
+    float *to = run.grad[s] + at + i;
+    if (rows.first == rows.end && first == 0)
+        *to = 0.0f;
+    const uint32_t from = rows.first > first ? rows.first : first;
+    const uint32_t end = rows.end < first + count ? rows.end : first + count;
+    if (from >= end)
+        return;
+    const float *more = partial + (size_t)(from - first) * n + i;
+    float sum = from == rows.first ? *more : __fadd_rn(*to, *more);
+    for (uint32_t r = from + 1; r < end; r++) {
+        more += n;
+        sum = __fadd_rn(sum, *more);
+    }
+    *to = sum;
+}
+
+static void s_add(
+    cudaStream_t stream, const cuda_run_t &run, const some_t &some, size_t n, const float *partial, size_t at)
+{
+    const dim3 grid((unsigned)((n + THREADS - 1) / THREADS), run.hi - run.lo);
+    CUDA_LAUNCH(s_add_rows, grid, THREADS, 0, stream, run, some.first, some.count, n, partial, at);
+}
+
+static void s_some(cudaStream_t stream, const cuda_run_t &run, const some_t &some)
+{
+    const cuda_window_t &s = some.job.window;
+    if (some.count && s.out_c <= 16)
+        s_launch_weights<64, 16, 4, 4>(stream, some);
+    else if (some.count && s.out_c <= 32)
+        s_launch_weights<64, 32, 4, 4>(stream, some);
+    else if (some.count)
+        s_launch_weights<128, 64, 8, 8>(stream, some);
+    const dim3 grid(some.count, (s.out_c + THREADS - 1) / THREADS);
+    if (some.count)
+        CUDA_LAUNCH(s_bias_rows, grid, THREADS, 0, stream, some);
+    s_add(stream, run, some, s_weights(s), some.job.partial, some.job.at);
+    s_add(stream, run, some, s.out_c, s_biases(some), some.job.bias_at);
+}
+
+/*  A run without rows has shards to be cleared. */
+void cuda_conv_grads(cudaStream_t stream, const cuda_run_t *run, const cuda_conv_grads_t *job)
+{
+    const uint32_t rows = run_rows(*run);
+    const size_t fit = job->partial_floats / cuda_conv_row_floats(&job->window);
+    some_t some = {*job, 0, 0};
+    do {
+        some.count = rows - some.first < fit ? rows - some.first : (uint32_t)fit;
+        s_some(stream, *run, some);
+        some.first += some.count;
+    } while (some.first < rows);
+}
