@@ -17,8 +17,8 @@ typedef struct {
     const tt_backend_ops_t *there; /* NULL: not loaded yet */
 } late_t;
 
-#define ADVICE                                                                                             \
-    "device: cuda needs tutti-cuda.so beside the program or in ../lib/tutti: build Tutti where nvcc is "   \
+#define ADVICE                                                                                           \
+    "device: cuda needs tutti-cuda.so beside the program or in ../lib/tutti: build Tutti where nvcc is " \
     "(docs/guide/gpu.md), or use device: cpu"
 
 static late_t s_cuda, s_sim;
@@ -160,11 +160,11 @@ static void s_net_free(tt_net_t *net)
     s_of(net->device)->there->net_free(net);
 }
 
-#define LATE(name_, open_)                                                                                    \
-    {                                                                                                         \
-        .name = (name_), .open = (open_), .close = s_close, .describe = s_describe, .alloc = s_alloc,         \
-        .free = s_free, .stream_new = s_stream_new, .stream_free = s_stream_free, .queue = s_queue,           \
-        .sync = s_sync, .wait = s_wait, .net_new = s_net_new, .net_free = s_net_free                          \
+#define LATE(name_, open_)                                                                                            \
+    {                                                                                                                 \
+        .name = (name_), .open = (open_), .close = s_close, .describe = s_describe, .alloc = s_alloc, .free = s_free, \
+        .stream_new = s_stream_new, .stream_free = s_stream_free, .queue = s_queue, .sync = s_sync, .wait = s_wait,   \
+        .net_new = s_net_new, .net_free = s_net_free                                                                  \
     }
 
 const tt_backend_ops_t tt_cuda_backend = LATE("cuda", s_open_cuda);

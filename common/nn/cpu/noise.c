@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "common/base/mem.h"
+#include "common/base/vmath.h"
 #include "common/nn/cpu/cpu.h"
 #include "common/nn/noise.h"
 #include "common/nn/spec.h"
@@ -73,7 +74,8 @@ TT_CLONES static void s_mix(const layer_t *layer, const float *noise, const floa
     for (size_t k = 0; k < layer->at.in; k++)
         for (size_t o = 0; o < layer->at.out; o++) {
             const size_t i = k * layer->at.out + o;
-            weights[layer->at.weight + i] = params[layer->at.weight + i] + params[layer->at.d_weight + i] * (in[k] * out[o]);
+            weights[layer->at.weight + i] =
+                params[layer->at.weight + i] + params[layer->at.d_weight + i] * (in[k] * out[o]);
         }
     for (size_t o = 0; o < layer->at.out; o++)
         weights[layer->at.bias + o] = params[layer->at.bias + o] + params[layer->at.d_bias + o] * out[o];

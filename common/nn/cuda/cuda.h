@@ -53,8 +53,9 @@ struct cuda_land {
     const void *from; /* pinned                                        */
     void *to;         /* the host's; NULL: nobody wants it              */
     size_t bytes;
-    const tt_norms_t *norms; /* not NULL: in pinned memory, looked at first; what follows of this report is not handed over */
-    uint32_t more;           /* so many that follow belong to it        */
+    const tt_norms_t
+        *norms;    /* not NULL: in pinned memory, looked at first; what follows of this report is not handed over */
+    uint32_t more; /* so many that follow belong to it        */
 };
 
 extern const tt_backend_ops_t cuda_backend;
@@ -113,10 +114,11 @@ typedef struct cuda_noise cuda_noise_t; /* noise.c */
 typedef struct {
     const tt_net_spec_t *spec;
     cuda_tower_t tower[TT_TOWERS_MAX];
-    uint32_t backs, back[TT_TOWERS_MAX]; /* the way back: dueling towers; then readers in their order, then their trunk */
-    bool flat;                           /* a tower reads the observation as one vector                          */
-    bool bits;                           /* rows are bytes that nobody divides: layers that read them skip zeros */
-    cuda_noise_t *noise;                 /* owned */
+    uint32_t backs,
+        back[TT_TOWERS_MAX]; /* the way back: dueling towers; then readers in their order, then their trunk */
+    bool flat;               /* a tower reads the observation as one vector                          */
+    bool bits;               /* rows are bytes that nobody divides: layers that read them skip zeros */
+    cuda_noise_t *noise;     /* owned */
     cuda_room_t activations, lists, columns, partials;
     cuda_room_t encoder[TT_TOWERS_MAX];
 } cuda_net_t;

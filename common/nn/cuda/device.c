@@ -119,7 +119,8 @@ tt_status_t cuda_alloc(cuda_device_t *self, void **out, size_t bytes)
     if (code != cudaSuccess) {
         (void)cudaMemGetInfo(&unused, &all);
         char what[128];
-        snprintf(what, sizeof what, "%zu MiB asked for, %zu of %zu MiB free", (bytes >> 20) + 1, unused >> 20, all >> 20);
+        snprintf(
+            what, sizeof what, "%zu MiB asked for, %zu of %zu MiB free", (bytes >> 20) + 1, unused >> 20, all >> 20);
         return cuda_said(self, code, what);
     }
     const tt_status_t status =
@@ -197,7 +198,8 @@ static uint32_t s_hand_over(const cuda_land_t *land)
 
 tt_status_t cuda_finish(cuda_device_t *self)
 {
-    const tt_status_t status = self->lost ? s_lost(self) : cuda_said(self, cudaStreamSynchronize(self->work), "its work");
+    const tt_status_t status =
+        self->lost ? s_lost(self) : cuda_said(self, cudaStreamSynchronize(self->work), "its work");
     for (uint32_t i = 0; status == TT_OK && i < self->lands;)
         i += s_hand_over(&self->land[i]);
     for (cuda_stream_t *stream = self->streams; status != TT_OK && stream; stream = stream->next)

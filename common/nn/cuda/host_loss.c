@@ -10,7 +10,7 @@ typedef struct {
     const tt_net_t *net;
     const tt_pass_t *pass;
     const cuda_loss_t *job;
-    size_t sums;    /* floats behind the parameters: statistics, and what rides */
+    size_t sums; /* floats behind the parameters: statistics, and what rides */
     float *head[TT_STAGES_MAX], *d_head[TT_STAGES_MAX], *log_std[TT_STAGES_MAX];
     const void *input[TT_INPUTS_MAX];
 } host_t;
@@ -31,15 +31,13 @@ static tt_status_t s_stage(cuda_device_t *device, size_t floats, float **out)
 static tt_status_t s_fetch(cuda_device_t *device, size_t floats, const float *from, float **out)
 {
     TT_TRY(s_stage(device, floats, out));
-    return cuda_said(device,
-        cudaMemcpyAsync(*out, from, floats * sizeof(float), cudaMemcpyDeviceToHost, device->work),
+    return cuda_said(device, cudaMemcpyAsync(*out, from, floats * sizeof(float), cudaMemcpyDeviceToHost, device->work),
         "a copy from the card");
 }
 
 static tt_status_t s_send(cuda_device_t *device, size_t floats, const float *stage, float *to)
 {
-    return cuda_said(device,
-        cudaMemcpyAsync(to, stage, floats * sizeof(float), cudaMemcpyHostToDevice, device->work),
+    return cuda_said(device, cudaMemcpyAsync(to, stage, floats * sizeof(float), cudaMemcpyHostToDevice, device->work),
         "a copy to the card");
 }
 

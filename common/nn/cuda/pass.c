@@ -53,8 +53,7 @@ static tt_status_t s_forward_rows(cuda_stream_t *stream, const tt_work_t *work, 
     for (uint32_t t = 0; t < net->spec.towers; t++) {
         const size_t outs = impl->tower[t].outs;
         if (work->forward.out[t])
-            TT_TRY(
-                cuda_down(stream, work->forward.out[t] + at * outs, flow.heads[t], rows * outs * sizeof(float)));
+            TT_TRY(cuda_down(stream, work->forward.out[t] + at * outs, flow.heads[t], rows * outs * sizeof(float)));
     }
     return TT_OK;
 }
@@ -180,8 +179,8 @@ static tt_status_t s_lists(pass_t *self)
     self->row = list.row;
     self->loss.run =
         (cuda_run_t){self->work->compute.sums->shards, self->pass->rows, lo, hi, self->work->compute.sums->leaf};
-    self->loss.blocks = (cuda_blocks_t){
-        self->loss.blocks.blocks, list.first, list.rows, list.shard, list.shard_block, list.slot};
+    self->loss.blocks =
+        (cuda_blocks_t){self->loss.blocks.blocks, list.first, list.rows, list.shard, list.shard_block, list.slot};
     return TT_OK;
 }
 

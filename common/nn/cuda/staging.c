@@ -17,8 +17,8 @@ static tt_status_t s_grow(cuda_device_t *device, size_t bytes)
     TT_CHECK(self->blocks < TT_COUNT(self->block));
     const cudaError_t code = cudaMallocHost(&memory, size);
     if (code != cudaSuccess)
-        return tt_err_wrap(cuda_said(device, code, "memory that is copied from"),
-            "%zu bytes of pinned memory (see ulimit -l)", size);
+        return tt_err_wrap(
+            cuda_said(device, code, "memory that is copied from"), "%zu bytes of pinned memory (see ulimit -l)", size);
     self->block[self->blocks].memory = memory;
     self->block[self->blocks++].size = size;
     return TT_OK;
@@ -53,8 +53,7 @@ tt_status_t cuda_up(cuda_device_t *self, void *to, const void *from, size_t byte
         return TT_OK;
     TT_TRY(cuda_stage(self, bytes, &stage));
     memcpy(stage, from, bytes);
-    return cuda_said(
-        self, cudaMemcpyAsync(to, stage, bytes, cudaMemcpyHostToDevice, self->work), "a copy to the card");
+    return cuda_said(self, cudaMemcpyAsync(to, stage, bytes, cudaMemcpyHostToDevice, self->work), "a copy to the card");
 }
 
 void cuda_land(cuda_device_t *self, const cuda_land_t *land)

@@ -64,8 +64,8 @@ static void s_dueling_forward(const cuda_flow_t *flow, const cuda_forward_t *job
 {
     const cuda_tower_t *tower = &flow->net->tower[t];
     float *const *heads = job->slot ? job->columns : flow->heads;
-    cuda_dueling(flow->device->work, flow->rows, job->slot, tower->outs, heads[tower->value], heads[tower->advantage],
-        heads[t]);
+    cuda_dueling(
+        flow->device->work, flow->rows, job->slot, tower->outs, heads[tower->value], heads[tower->advantage], heads[t]);
 }
 
 static void s_forward(cuda_flow_t *flow, const tt_net_t *net, const cuda_forward_t *job, uint32_t t)
@@ -108,8 +108,8 @@ static void s_param_grad(const cuda_flow_t *flow, const cuda_run_t *run, const c
 
 /*  The gradient of layer l's input (l = layers: the head's), with the derivative of the activation that gave it. d: what came to the
  *  layer's output. add: to what is there. */
-static void s_input_grad(const cuda_flow_t *flow, const tt_net_t *net, uint32_t t, uint32_t l, const float *d,
-    bool add, float *d_input)
+static void s_input_grad(
+    const cuda_flow_t *flow, const tt_net_t *net, uint32_t t, uint32_t l, const float *d, bool add, float *d_input)
 {
     const cuda_tower_t *tower = &flow->net->tower[t];
     const cuda_layer_t *layer = l == tower->layers ? &tower->head : &tower->layer[l];
@@ -171,8 +171,8 @@ void cuda_tower_backward(cuda_flow_t *flow, const tt_net_t *net, const cuda_run_
         cuda_dueling_back(flow->device->work, flow->rows, tower->outs, flow->heads[t], flow->heads[tower->value],
             flow->heads[tower->advantage]);
     else if (tower->encoder)
-        cuda_encoder_backward(tower->encoder, flow->device->work, net->params[0], run, flow->d_trunk[t],
-            flow->net->encoder[t].memory);
+        cuda_encoder_backward(
+            tower->encoder, flow->device->work, net->params[0], run, flow->d_trunk[t], flow->net->encoder[t].memory);
     else
         s_mlp_backward(flow, net, run, t);
 }

@@ -71,16 +71,16 @@ static tt_status_t s_node(cuda_stream_t *stream, const tt_work_t *work)
     tt_tree_span(sums->shards, work->node.node, &lo, &hi);
     if (!sums->host[lo])
         sums->host[lo] = tt_aligned0(tt_mul(sums->count, sizeof(float)));
-    TT_TRY(cuda_down(stream, sums->host[lo], work->node.node == 1 ? sums->root : sums->leaf[lo],
-        sums->count * sizeof(float)));
+    TT_TRY(cuda_down(
+        stream, sums->host[lo], work->node.node == 1 ? sums->root : sums->leaf[lo], sums->count * sizeof(float)));
     *work->node.out = sums->host[lo];
     return TT_OK;
 }
 
 static tt_status_t s_get(cuda_stream_t *stream, const tt_work_t *work)
 {
-    return cuda_down(stream, work->get.out, work->get.net->params[work->get.set] + work->get.first,
-        work->get.count * sizeof(float));
+    return cuda_down(
+        stream, work->get.out, work->get.net->params[work->get.set] + work->get.first, work->get.count * sizeof(float));
 }
 
 tt_status_t cuda_do(cuda_stream_t *stream, const tt_work_t *work)
