@@ -1,0 +1,501 @@
+/*  runtime - CUDA's calls: memory, streams, events, errors.
+ *
+ *  Memory:   device memory lies in one reserved range that nobody may touch but while work runs; each allocation ends at a page that is
+ *            never there. Fresh memory is NaN. Copies to and from the host want memory of cudaMallocHost, or device memory.
+ *  Streams:  TT_SIMT_STREAMS=lazy (as it is without): work is kept until somebody waits for it, and among streams that could go on the
+ *            one that was asked for goes on as late as it may. eager: done by the call.
+ *  Failures: TT_SIMT_DEVICES=N cards (1); TT_SIMT_MEMORY=BYTES of each; TT_SIMT_FAIL=malloc:N | launch:N | lost:N fails the Nth
+ *            allocation, or the Nth piece of work, after which a lost device fails everything.
+ *  Threads:  one lock. */
+#include <sys/mman.h>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <vector>
+#include "tests/simt/simt.h"
+
+namespace
+{
+
+constexpr size_t page = 4096, reserved = size_t(64) << 30;
+
+struct item {
+    std::function<cudaError_t()> work;
+    cudaEvent_t record = nullptr, wait = nullptr;
+    uint64_t number = 0; /* of the record that is meant */
+};
+
+struct failing {
+    const char *what = "";
+    long after = -1;
+};
+
+std::recursive_mutex s_lock;
+std::map<char *, size_t> s_device, s_pinned; /* what is there, by its first byte */
+std::vector<cudaStream_t> s_streams;
+char *s_range;
+size_t s_range_used, s_bytes;
+int s_open; /* pieces of work that may touch device memory */
+cudaError_t s_last, s_sticky;
+std::multimap<size_t, char *> s_free; /* by bytes of pages */
+
+} // namespace
+
+struct CUstream_st {
+    std::deque<item> queue;
+};
+
+struct CUevent_st {
+    uint64_t recorded, done; /* records that were queued; that were passed */
+};
+
+namespace
+{
+
+cudaError_t say(cudaError_t error)
+{
+    if (error != cudaSuccess)
+        s_last = error;
+    return error;
+}
+
+cudaError_t stick(cudaError_t error)
+{
+    s_sticky = error;
+    return say(error);
+}
+
+/*  Is it this call that fails? */
+bool fails(const char *what)
+{
+    static failing wish = [] {
+        failing f;
+        const char *text = getenv("TT_SIMT_FAIL");
+        const char *colon = text ? strchr(text, ':') : nullptr;
+        if (colon) {
+            f.what = strndup(text, static_cast<size_t>(colon - text));
+            f.after = atol(colon + 1);
+        }
+        return f;
+    }();
+    return strcmp(wish.what, what) == 0 && wish.after > 0 && --wish.after == 0;
+}
+
+size_t limit()
+{
+    const char *text = getenv("TT_SIMT_MEMORY");
+    return text && *text ? strtoull(text, nullptr, 10) : reserved / 2;
+}
+
+int devices()
+{
+    const char *text = getenv("TT_SIMT_DEVICES");
+    return text && *text ? atoi(text) : 1;
+}
+
+size_t pages(size_t size)
+{
+    return (size + page - 1) / page * page;
+}
+
+/*  The pages of each allocation; behind them lies one that stays closed. */
+void protect(bool open)
+{
+    for (const auto &[at, size] : s_device) {
+        char *base = at - reinterpret_cast<uintptr_t>(at) % page;
+        if (mprotect(base, pages(size_t(at - base) + size), open ? PROT_READ | PROT_WRITE : PROT_NONE) != 0)
+            simt::fail("device memory cannot be %s", open ? "opened" : "closed");
+    }
+}
+
+bool inside(const std::map<char *, size_t> &map, const void *memory, size_t size)
+{
+    char *at = static_cast<char *>(const_cast<void *>(memory));
+    auto next = map.upper_bound(at);
+    if (next == map.begin())
+        return false;
+    --next;
+    return at + size <= next->first + next->second;
+}
+
+bool in_range(const void *memory)
+{
+    const char *at = static_cast<const char *>(memory);
+    return s_range && at >= s_range && at < s_range + reserved;
+}
+
+void known(cudaStream_t stream)
+{
+    for (cudaStream_t there : s_streams)
+        if (there == stream)
+            return;
+    simt::fail("a stream that was never made, or is destroyed, is used");
+}
+
+cudaError_t step(cudaStream_t stream);
+
+/*  The record that an event's wait means has been passed. */
+cudaError_t pass(cudaEvent_t event, uint64_t number)
+{
+    while (event->done < number) {
+        bool found = false;
+        for (cudaStream_t stream : s_streams)
+            for (const item &i : stream->queue)
+                if (i.record == event && i.number <= number && !found) {
+                    found = true;
+                    const cudaError_t error = step(stream);
+                    if (error != cudaSuccess)
+                        return error;
+                    break;
+                }
+        if (!found)
+            return cudaSuccess;
+    }
+    return cudaSuccess;
+}
+
+/*  The oldest piece of a stream's work. */
+cudaError_t step(cudaStream_t stream)
+{
+    item next = stream->queue.front();
+    if (next.wait) {
+        const cudaError_t error = pass(next.wait, next.number);
+        if (error != cudaSuccess)
+            return error;
+    }
+    stream->queue.pop_front();
+    if (next.record && next.record->done < next.number)
+        next.record->done = next.number;
+    if (!next.work)
+        return cudaSuccess;
+    if (fails("lost"))
+        return stick(cudaErrorLaunchFailure);
+    return next.work();
+}
+
+/*  Waits of other streams go on only as far as events ask: whoever forgot one reads what is not there yet. */
+cudaError_t drain(cudaStream_t stream)
+{
+    if (s_open++ == 0)
+        protect(true);
+    cudaError_t error = s_sticky;
+    while (error == cudaSuccess && !stream->queue.empty())
+        error = step(stream);
+    if (error != cudaSuccess)
+        stream->queue.clear();
+    if (--s_open == 0)
+        protect(false);
+    return error;
+}
+
+bool eager()
+{
+    const char *text = getenv("TT_SIMT_STREAMS");
+    return text && strcmp(text, "eager") == 0;
+}
+
+cudaError_t queue(cudaStream_t stream, item work)
+{
+    known(stream);
+    if (s_sticky != cudaSuccess)
+        return say(s_sticky);
+    stream->queue.push_back(std::move(work));
+    return eager() ? say(drain(stream)) : cudaSuccess;
+}
+
+} // namespace
+
+void simt::enqueue(cudaStream_t stream, grid work)
+{
+    const std::lock_guard hold(s_lock);
+    const unsigned threads = work.threads.x * work.threads.y * work.threads.z;
+    if (threads == 0 || threads > 1024 || work.blocks.x == 0 || work.blocks.y == 0 || work.blocks.z == 0 ||
+        work.blocks.y > 65535 || work.blocks.z > 65535 || work.shared > 48 * 1024) {
+        say(cudaErrorInvalidValue);
+        return;
+    }
+    if (fails("launch")) {
+        stick(cudaErrorLaunchFailure);
+        return;
+    }
+    item next;
+    next.work = [work = std::move(work)] {
+        run(work);
+        return cudaSuccess;
+    };
+    queue(stream, std::move(next));
+}
+
+cudaError_t cudaGetDeviceCount(int *count)
+{
+    *count = devices();
+    return devices() > 0 ? cudaSuccess : devices() < 0 ? cudaErrorInsufficientDriver : cudaErrorNoDevice;
+}
+
+cudaError_t cudaSetDevice(int device)
+{
+    return say(device >= 0 && device < devices() ? cudaSuccess : cudaErrorInvalidDevice);
+}
+
+cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *prop, int device)
+{
+    if (device < 0 || device >= devices())
+        return say(cudaErrorInvalidDevice);
+    *prop = {};
+    snprintf(prop->name, sizeof prop->name, "simulated");
+    prop->major = 9;
+    return cudaSuccess;
+}
+
+cudaError_t cudaMemGetInfo(size_t *free, size_t *total)
+{
+    const std::lock_guard hold(s_lock);
+    *total = limit();
+    *free = s_bytes < limit() ? limit() - s_bytes : 0;
+    return say(s_sticky);
+}
+
+/*  So that the last byte lies at the end of a page, as far as an alignment of 256 bytes allows. */
+cudaError_t cudaMalloc(void **memory, size_t size)
+{
+    const std::lock_guard hold(s_lock);
+    if (s_sticky != cudaSuccess)
+        return say(s_sticky);
+    const size_t room = pages((size + 255) / 256 * 256), bytes = room + page;
+    if (fails("malloc") || size == 0 || s_bytes + size > limit() || s_range_used + bytes > reserved)
+        return say(size == 0 ? cudaErrorInvalidValue : cudaErrorMemoryAllocation);
+    if (!s_range) {
+        void *range = mmap(nullptr, reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (range == MAP_FAILED)
+            return say(cudaErrorMemoryAllocation);
+        s_range = static_cast<char *>(range);
+    }
+    char *base;
+    const auto again = s_free.find(bytes);
+    if (again != s_free.end()) {
+        base = again->second;
+        s_free.erase(again);
+    } else {
+        base = s_range + s_range_used;
+        s_range_used += bytes;
+    }
+    mprotect(base, room, PROT_READ | PROT_WRITE);
+    memset(base, 0xff, room);
+    mprotect(base, room, PROT_NONE);
+    char *at = base + room - (size + 255) / 256 * 256;
+    s_device[at] = size;
+    s_bytes += size;
+    *memory = at;
+    return cudaSuccess;
+}
+
+/*  As CUDA's it waits for everything. */
+cudaError_t cudaFree(void *memory)
+{
+    const std::lock_guard hold(s_lock);
+    if (!memory)
+        return cudaSuccess;
+    const auto at = s_device.find(static_cast<char *>(memory));
+    if (at == s_device.end())
+        simt::fail("cudaFree of %p, which is no device memory, or was freed before", memory);
+    for (cudaStream_t stream : s_streams)
+        drain(stream);
+    char *base = at->first - reinterpret_cast<uintptr_t>(at->first) % page;
+    const size_t room = pages((at->second + 255) / 256 * 256);
+    madvise(base, room, MADV_DONTNEED);
+    s_free.insert({room + page, base});
+    s_bytes -= at->second;
+    s_device.erase(at);
+    return cudaSuccess;
+}
+
+cudaError_t cudaMallocHost(void **memory, size_t size)
+{
+    const std::lock_guard hold(s_lock);
+    if (s_sticky != cudaSuccess || size == 0)
+        return say(size ? s_sticky : cudaErrorInvalidValue);
+    void *out = nullptr;
+    if (posix_memalign(&out, 256, size) != 0)
+        return say(cudaErrorMemoryAllocation);
+    memset(out, 0xff, size);
+    s_pinned[static_cast<char *>(out)] = size;
+    *memory = out;
+    return cudaSuccess;
+}
+
+cudaError_t cudaFreeHost(void *memory)
+{
+    const std::lock_guard hold(s_lock);
+    if (!memory)
+        return cudaSuccess;
+    if (s_pinned.erase(static_cast<char *>(memory)) == 0)
+        simt::fail("cudaFreeHost of %p, which cudaMallocHost did not give, or which was freed before", memory);
+    for (cudaStream_t stream : s_streams)
+        drain(stream);
+    free(memory);
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned int)
+{
+    const std::lock_guard hold(s_lock);
+    if (s_sticky != cudaSuccess)
+        return say(s_sticky);
+    *stream = new CUstream_st;
+    s_streams.push_back(*stream);
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamDestroy(cudaStream_t stream)
+{
+    const std::lock_guard hold(s_lock);
+    known(stream);
+    drain(stream);
+    std::erase(s_streams, stream);
+    delete stream;
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t stream)
+{
+    const std::lock_guard hold(s_lock);
+    known(stream);
+    return say(drain(stream));
+}
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int)
+{
+    const std::lock_guard hold(s_lock);
+    item next;
+    next.wait = event;
+    next.number = event->recorded;
+    return queue(stream, std::move(next));
+}
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned int)
+{
+    *event = new CUevent_st{};
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventDestroy(cudaEvent_t event)
+{
+    const std::lock_guard hold(s_lock);
+    pass(event, event->recorded);
+    delete event;
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
+{
+    const std::lock_guard hold(s_lock);
+    item next;
+    next.record = event;
+    next.number = ++event->recorded;
+    return queue(stream, std::move(next));
+}
+
+cudaError_t cudaEventSynchronize(cudaEvent_t event)
+{
+    const std::lock_guard hold(s_lock);
+    if (s_open++ == 0)
+        protect(true);
+    const cudaError_t error = s_sticky != cudaSuccess ? s_sticky : pass(event, event->recorded);
+    if (--s_open == 0)
+        protect(false);
+    return say(error);
+}
+
+cudaError_t cudaEventQuery(cudaEvent_t event)
+{
+    const std::lock_guard hold(s_lock);
+    return event->done >= event->recorded ? cudaSuccess : cudaErrorNotReady;
+}
+
+namespace
+{
+
+/*  Which memory a copy may name: one end of it lies on the device, the other on the device or where cudaMallocHost put it. */
+bool may_copy(const void *memory, size_t count, bool device)
+{
+    if (device != in_range(memory))
+        return false;
+    if (device && !inside(s_device, memory, count))
+        simt::fail("a copy of %zu bytes at %p leaves its device memory", count, memory);
+    return device || inside(s_pinned, memory, count);
+}
+
+} // namespace
+
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t count, enum cudaMemcpyKind kind, cudaStream_t stream)
+{
+    const std::lock_guard hold(s_lock);
+    const bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
+    const bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
+    if (count == 0)
+        return say(s_sticky);
+    if (!may_copy(to, count, to_device) || !may_copy(from, count, from_device))
+        return say(cudaErrorInvalidValue);
+    item next;
+    next.work = [=] {
+        memmove(to, from, count);
+        return cudaSuccess;
+    };
+    return queue(stream, std::move(next));
+}
+
+cudaError_t cudaMemsetAsync(void *memory, int value, size_t count, cudaStream_t stream)
+{
+    const std::lock_guard hold(s_lock);
+    if (count == 0)
+        return say(s_sticky);
+    if (!may_copy(memory, count, true))
+        return say(cudaErrorInvalidValue);
+    item next;
+    next.work = [=] {
+        memset(memory, value, count);
+        return cudaSuccess;
+    };
+    return queue(stream, std::move(next));
+}
+
+cudaError_t cudaGetLastError(void)
+{
+    const std::lock_guard hold(s_lock);
+    const cudaError_t last = s_sticky != cudaSuccess ? s_sticky : s_last;
+    s_last = cudaSuccess;
+    return last;
+}
+
+const char *cudaGetErrorString(cudaError_t error)
+{
+    switch (error) {
+    case cudaSuccess:
+        return "no error";
+    case cudaErrorInvalidValue:
+        return "invalid argument";
+    case cudaErrorMemoryAllocation:
+        return "out of memory";
+    case cudaErrorInsufficientDriver:
+        return "CUDA driver version is insufficient for CUDA runtime version";
+    case cudaErrorNoDevice:
+        return "no CUDA-capable device is detected";
+    case cudaErrorInvalidDevice:
+        return "invalid device ordinal";
+    case cudaErrorNoKernelImageForDevice:
+        return "no kernel image is available for execution on the device";
+    case cudaErrorInvalidResourceHandle:
+        return "invalid resource handle";
+    case cudaErrorNotReady:
+        return "device not ready";
+    case cudaErrorIllegalAddress:
+        return "an illegal memory access was encountered";
+    case cudaErrorLaunchFailure:
+        return "unspecified launch failure";
+    }
+    return "unrecognized error code";
+}
