@@ -19,7 +19,7 @@ typedef struct {
 
 #define ADVICE                                                                                           \
     "device: cuda needs tutti-cuda.so beside the program or in ../lib/tutti: build Tutti where nvcc is " \
-    "(docs/guide/gpu.md), or use device: cpu"
+    "or use device: cpu"
 
 static late_t s_cuda, s_sim;
 static const tt_symbol_t s_cuda_symbols[] = {
