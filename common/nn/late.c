@@ -17,8 +17,8 @@ typedef struct {
     const tt_backend_ops_t *there; /* NULL: not loaded yet */
 } late_t;
 
-#define ADVICE                                                                                           \
-    "device: cuda needs tutti-cuda.so beside the program or in ../lib/tutti: build Tutti where nvcc is " \
+#define ADVICE                                                                                            \
+    "device: cuda needs tutti-cuda.so beside the program or in ../lib/tutti: build Tutti where nvcc is, " \
     "or use device: cpu"
 
 static late_t s_cuda, s_sim;
