@@ -57,8 +57,8 @@ __device__ void put_norm(const cuda_norm_t &out, float norm)
     }
 }
 
-/*  One block, for each lane is one chain: what it waits for is multiply-adds if loads are far enough ahead. All threads have the next
- *  tile on its way to their registers while two warps go through the one in shared memory. */
+/*  One block, for each lane is one chain: what it waits for is multiply-adds if loads are far enough ahead. All threads
+ *  have the next tile on its way to their registers while two warps go through the one in shared memory. */
 __global__ void norm(size_t count, const float *g, cuda_norm_t out)
 {
     CUDA_STATIC_SHARED(float, tile, TILE);

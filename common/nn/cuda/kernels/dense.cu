@@ -39,8 +39,8 @@ struct place_t {
     unsigned i, k;
 };
 
-/*  The number of a tile that this thread brings in round `s`. Neighbouring threads read neighbouring memory: a row of the tile where
- *  that is how the factor lies; where its steps are neighbours, eight of them (a sector) in each of four rows a warp. */
+/*  The number of a tile that this thread brings in round `s`. Neighbouring threads read neighbouring memory: a row of the
+ *  tile where that is how the factor lies; where its steps are neighbours, eight (a sector) in each of four rows a warp. */
 template <unsigned PER> __device__ place_t place_of(const factor_t &f, unsigned s)
 {
     const unsigned t = threadIdx.x;
@@ -50,8 +50,8 @@ template <unsigned PER> __device__ place_t place_of(const factor_t &f, unsigned 
     return {e % (SIDE * PER), e / (SIDE * PER)};
 }
 
-/*  This thread's numbers of the tile from (first, step) on; `left` steps are there. Behind the factor's end: 0, of which nothing
- *  is kept. */
+/*  This thread's numbers of the tile from (first, step) on; `left` steps are there. Behind the factor's end: 0, of which
+ *  nothing is kept. */
 template <unsigned PER>
 __device__ void fetch(const factor_t &f, uint32_t first, uint32_t step, uint32_t left, float (&held)[PER])
 {
@@ -96,7 +96,7 @@ __device__ void one_step(const some_t<PER> *a_row, const some_t<PER> *b_row, boo
         mine.column[c] = __fadd_rn(mine.column[c], b.x[c]);
 }
 
-/*  A tile of the product of all `steps`, from (first_i, first_j) on: the chains of `mine` go on from what they hold. Nothing but
+/*  A tile of the product of all `steps`, from (first_i, first_j) on: the chains of `mine` go on from what they hold. Only
  *  the last tile of k is short, and a step that is not there is not made: one more 0 would turn -0 into 0. */
 template <unsigned PER, bool SKIP>
 __device__ void product(const factor_t &a, const factor_t &b, uint32_t first_i, uint32_t first_j, uint32_t steps,
@@ -254,8 +254,8 @@ void launch_outer(cudaStream_t stream, const cuda_run_t *run, const cuda_outer_t
 constexpr unsigned LANES = 16; /* of a dot product, half a warp's threads */
 constexpr unsigned OUTS = 4;   /* that share what was loaded of a row     */
 
-/*  Outputs a .. a + OUTS - 1 of one row. The CPU's rows end with zeros up to a whole vector, and their products count: they turn
- *  -0 into 0. */
+/*  Outputs a .. a + OUTS - 1 of one row. The CPU's rows end with zeros up to a whole vector, and their products count:
+ *  they turn -0 into 0. */
 __device__ void lane_sums(const cuda_dots_t &job, const float *x, uint32_t a, float (&sum)[OUTS])
 {
     for (uint32_t at = 0; at < job.k; at += LANES) {

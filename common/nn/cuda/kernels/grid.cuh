@@ -10,7 +10,7 @@
 #define CUDA_UNROLL
 #endif
 
-/*  Threads of a block where nothing asks for another number: eight warps, so that even few blocks hide each other's loads. */
+/*  Threads of a block where nothing asks for another number: eight warps, so that few blocks hide each other's loads. */
 constexpr unsigned CUDA_THREADS = 256;
 
 static inline unsigned cuda_blocks(size_t count, size_t per_block)
@@ -24,8 +24,8 @@ static __device__ inline size_t cuda_thread()
     return (size_t)blockIdx.x * blockDim.x + threadIdx.x;
 }
 
-/*  Some shards of a run, as an argument of a kernel (of which a launch may have 4 KiB): their gradients, and their first rows counted
- *  from the run's; entry `count` is the end of the last. */
+/*  Some shards of a run, as an argument of a kernel (of which a launch may have 4 KiB): their gradients, and their first
+ *  rows counted from the run's; entry `count` is the end of the last. */
 constexpr uint32_t CUDA_SHARDS = 128;
 struct cuda_shards_t {
     uint32_t first[CUDA_SHARDS + 1];
