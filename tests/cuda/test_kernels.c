@@ -1,0 +1,481 @@
+/*  The kernels of the CUDA backend besides products, on the simulated card: gathers, dueling, noise, sums, the norm and
+ *  optimisers, against the CPU's or against loops that do what nn.md says: the same bits. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "common/base/mem.h"
+#include "common/base/vmath.h"
+#include "common/nn/cpu/cpu.h"
+#include "common/nn/math/opt.h"
+#include "tests/cuda/card.h"
+
+static const tt_kernels_t *const s_cpu = &tt_kernels_portable;
+
+/* ---- rows of a table ------------------------------------------------------------------------------------------------ */
+
+/*  Parts of a case, each from a multiple of 4 on. Returns how many numbers a row is. */
+static uint32_t s_parts(uint32_t seed, cuda_gather_t *job)
+{
+    uint32_t obs = 0;
+    job->parts = seed % 5 == 4 ? 16 : ops_pick(seed, 0, 1, 4);
+    for (uint32_t p = 0; p < job->parts; p++) {
+        const uint32_t elements = ops_pick(seed, 10 + p, 1, 20);
+        const bool bytes = ops_pick(seed, 30 + p, 0, 1);
+        job->part[p].at = (uint32_t)job->bytes;
+        job->part[p].elements = elements;
+        job->part[p].bytes = bytes;
+        obs += elements;
+        job->bytes += bytes ? (elements + 3) / 4 * 4 : 4 * (size_t)elements;
+    }
+    if (job->parts == 1 && job->part[0].bytes) /* rows of bytes alone lie close */
+        job->bytes = job->part[0].elements;
+    return obs;
+}
+
+/*  Of all parts, whatever they hold. */
+static void s_widen(const cuda_gather_t *job, const uint8_t *row, float *to)
+{
+    for (uint32_t p = 0; p < job->parts; p++)
+        for (uint32_t e = 0; e < job->part[p].elements; e++, to++) {
+            if (job->part[p].bytes)
+                *to = (float)row[job->part[p].at + e];
+            else
+                memcpy(to, row + job->part[p].at + 4 * (size_t)e, sizeof *to);
+        }
+}
+
+static void s_gather(uint32_t seed)
+{
+    const uint32_t table = ops_pick(seed, 2, 1, 60);
+    cuda_gather_t job = {.count = seed % 7 ? ops_pick(seed, 1, 1, 100) : 0};
+    const uint32_t obs = s_parts(seed, &job);
+    if (seed % 2 && job.count > table)
+        job.count = table;
+    float *numbers = card_numbers(seed, 0, table * job.bytes / 4 + 1),
+          *expected = tt_array0((size_t)job.count * obs + 1, 4);
+    const uint8_t *rows = (const uint8_t *)numbers;
+    uint32_t *row = tt_array0(job.count + 1, sizeof *row);
+    for (uint32_t i = 0; i < job.count; i++) {
+        row[i] = seed % 2 ? i : ops_pick(seed, 200 + i, 0, table - 1);
+        s_widen(&job, rows + row[i] * job.bytes, expected + (size_t)i * obs);
+    }
+    job.rows = card_put_bytes(rows, table * job.bytes);
+    job.row = seed % 2 ? NULL : card_put_u32(row, job.count);
+    job.out = card_room((size_t)job.count * obs);
+    cuda_gather(card_stream(), &job);
+    card_assert(expected, job.out, (size_t)job.count * obs, "gathered rows");
+    free(numbers);
+    free(expected);
+    free(row);
+}
+
+static void test_gather(void **state)
+{
+    (void)state;
+    card_each(s_gather, 20);
+}
+
+/* ---- dueling -------------------------------------------------------------------------------------------------------- */
+
+static size_t s_column(const card_blocks_t *blocks, size_t row, size_t outs, size_t a)
+{
+    return (blocks->slot[row] / TT_BLOCK * outs + a) * TT_BLOCK + blocks->slot[row] % TT_BLOCK;
+}
+
+/*  [rows][outs] as columns, zeros behind the rows of a block. */
+static float *s_columns(const card_blocks_t *blocks, size_t rows, size_t outs, const float *from)
+{
+    float *columns = tt_array0(blocks->blocks * outs * TT_BLOCK + 1, sizeof *columns);
+    for (size_t r = 0; r < rows; r++)
+        for (size_t a = 0; a < outs; a++)
+            columns[s_column(blocks, r, outs, a)] = from[r * outs + a];
+    return columns;
+}
+
+static float *s_rows(const card_blocks_t *blocks, size_t rows, size_t outs, const float *columns)
+{
+    float *out = tt_array0(rows * outs + 1, sizeof *out);
+    for (size_t r = 0; r < rows; r++)
+        for (size_t a = 0; a < outs; a++)
+            out[r * outs + a] = columns[s_column(blocks, r, outs, a)];
+    return out;
+}
+
+/*  Rows and columns of one thing, here and there. */
+typedef struct {
+    size_t outs;
+    float *rows, *columns;
+} both_t;
+
+static both_t s_both(const card_run_t *run, const card_blocks_t *blocks, uint32_t seed, uint32_t what, size_t outs)
+{
+    float *rows = card_numbers(seed, what, run->rows * outs);
+    return (both_t){outs, rows, s_columns(blocks, run->rows, outs, rows)};
+}
+
+static void s_forget(both_t *both)
+{
+    free(both->rows);
+    free(both->columns);
+}
+
+static void s_cpu_dueling(const card_blocks_t *blocks, const both_t *value, const both_t *advantage, float *q)
+{
+    for (size_t b = 0; b < blocks->blocks; b++)
+        cpu_dueling_forward(value->columns + b * TT_BLOCK, advantage->columns + b * advantage->outs * TT_BLOCK,
+            advantage->outs, q + b * advantage->outs * TT_BLOCK);
+}
+
+static void s_forward(const card_run_t *run, const card_blocks_t *blocks, const both_t *value, const both_t *advantage)
+{
+    const size_t outs = advantage->outs, count = run->rows * outs, all = blocks->blocks * outs * TT_BLOCK;
+    float *columns = tt_array0(all + 1, sizeof *columns);
+    s_cpu_dueling(blocks, value, advantage, columns);
+    float *rows = s_rows(blocks, run->rows, outs, columns), *q = card_room(count);
+    cuda_dueling(card_stream(), run->rows, NULL, (uint32_t)outs, card_put(value->rows, run->rows),
+        card_put(advantage->rows, count), q);
+    card_assert(rows, q, count, "dueling");
+    float *there = card_room(all);
+    cuda_dueling(card_stream(), run->rows, blocks->there.slot, (uint32_t)outs,
+        card_put(value->columns, blocks->blocks * (size_t)TT_BLOCK), card_put(advantage->columns, all), there);
+    float *got = card_get(there, all), *of = s_rows(blocks, run->rows, outs, got);
+    ops_assert_same(rows, of, count, "cuda-sim", "dueling, in columns");
+    free(columns);
+    free(rows);
+    free(got);
+    free(of);
+}
+
+static void s_back(const card_run_t *run, const card_blocks_t *blocks, const both_t *d_q)
+{
+    const size_t outs = d_q->outs, count = run->rows * outs, all = blocks->blocks * outs * TT_BLOCK;
+    float *d_value = tt_array0(blocks->blocks * (size_t)TT_BLOCK + 1, sizeof *d_value);
+    float *d_advantage = tt_array0(all + 1, sizeof *d_advantage);
+    for (size_t b = 0; b < blocks->blocks; b++)
+        cpu_dueling_backward(
+            d_q->columns + b * outs * TT_BLOCK, outs, d_value + b * TT_BLOCK, d_advantage + b * outs * TT_BLOCK);
+    float *value_rows = s_rows(blocks, run->rows, 1, d_value), *rows = s_rows(blocks, run->rows, outs, d_advantage);
+    float *there = card_room(run->rows), *others = card_room(count);
+    cuda_dueling_back(card_stream(), run->rows, (uint32_t)outs, card_put(d_q->rows, count), there, others);
+    card_assert(value_rows, there, run->rows, "dueling, back to the value");
+    card_assert(rows, others, count, "dueling, back to the advantages");
+    free(d_value);
+    free(d_advantage);
+    free(value_rows);
+    free(rows);
+}
+
+static void s_dueling(uint32_t seed)
+{
+    card_run_t run = card_run(seed, 1);
+    card_blocks_t blocks = card_blocks(&run);
+    const size_t outs = ops_pick(seed, 0, 1, 9);
+    both_t value = s_both(&run, &blocks, seed, 0, 1), advantage = s_both(&run, &blocks, seed, 1, outs);
+    both_t d_q = s_both(&run, &blocks, seed, 2, outs);
+    s_forward(&run, &blocks, &value, &advantage);
+    s_back(&run, &blocks, &d_q);
+    s_forget(&value);
+    s_forget(&advantage);
+    s_forget(&d_q);
+    card_blocks_free(&blocks);
+    card_run_free(&run);
+}
+
+static void test_dueling(void **state)
+{
+    (void)state;
+    card_each(s_dueling, 12);
+}
+
+/* ---- noise ---------------------------------------------------------------------------------------------------------- */
+
+static float s_noise(const cuda_noisy_t *job, size_t e)
+{
+    return job->in ? job->in[e / job->cols] * job->out_[e % job->cols] : job->out_[e % job->cols];
+}
+
+static void s_noisy(uint32_t seed)
+{
+    const bool bias = seed % 3 == 2;
+    const uint32_t rows = bias ? 1 : ops_pick(seed, 0, 1, 40), cols = ops_pick(seed, 1, 1, 40);
+    const size_t count = (size_t)rows * cols, mean_at = seed % 2, sigma_at = mean_at + count + seed % 3;
+    card_run_t run = card_run(seed, sigma_at + count + 1);
+    float *mean = card_numbers(seed, 0, count), *deviation = card_numbers(seed, 1, count);
+    float *in = bias ? NULL : card_numbers(seed, 2, rows), *out_ = card_numbers(seed, 3, cols);
+    cuda_noisy_t here = {.rows = rows, .cols = cols, .mean = mean, .deviation = deviation, .in = in, .out_ = out_};
+    cuda_noisy_t there = {.rows = rows,
+        .cols = cols,
+        .mean = card_put(mean, count),
+        .deviation = card_put(deviation, count),
+        .in = card_put(in, rows),
+        .out_ = card_put(out_, cols),
+        .out = card_room(count)};
+    cuda_noisy(card_stream(), &there);
+    cuda_noisy_back(card_stream(), &run.run, &there, mean_at, sigma_at);
+    for (uint32_t s = run.run.lo; s < run.run.hi; s++)
+        for (size_t e = 0; e < count; e++)
+            run.here[s][sigma_at + e] = run.here[s][mean_at + e] * s_noise(&here, e);
+    for (size_t e = 0; e < count; e++)
+        mean[e] = mean[e] + deviation[e] * s_noise(&here, e);
+    card_assert(mean, there.out, count, "noisy weights");
+    card_assert_run(&run, "noisy weights' deviations");
+    free(mean);
+    free(deviation);
+    free(in);
+    free(out_);
+    card_run_free(&run);
+}
+
+static void test_noisy(void **state)
+{
+    (void)state;
+    card_each(s_noisy, 16);
+}
+
+/* ---- sums ----------------------------------------------------------------------------------------------------------- */
+
+static void s_cpu_fold(const card_run_t *run, const card_blocks_t *blocks, uint32_t n, const float *partial, size_t at)
+{
+    for (uint32_t s = run->run.lo; s < run->run.hi; s++)
+        for (uint32_t i = 0; i < n; i++) {
+            float sum = 0.0f;
+            for (size_t b = blocks->shard_block[s - run->run.lo]; b < blocks->shard_block[s - run->run.lo + 1]; b++)
+                sum += partial[b * n + i];
+            run->here[s][at + i] = sum;
+        }
+}
+
+static void s_fold(uint32_t seed)
+{
+    const uint32_t n = ops_pick(seed, 0, 0, 300), at = seed % 3, end = n + at + seed % 2;
+    card_run_t run = card_run(seed, end + 1);
+    card_blocks_t blocks = card_blocks(&run);
+    float *partial = card_numbers(seed, 0, blocks.blocks * (size_t)n);
+    cuda_fold(card_stream(), &run.run, &blocks.there, n, card_put(partial, blocks.blocks * (size_t)n), at);
+    s_cpu_fold(&run, &blocks, n, partial, at);
+    card_assert_run(&run, "sums over blocks");
+    cuda_clear(card_stream(), &run.run, at, n);
+    for (uint32_t s = run.run.lo; s < run.run.hi; s++)
+        memset(run.here[s] + at, 0, n * sizeof(float));
+    card_assert_run(&run, "cleared sums");
+    free(partial);
+    card_blocks_free(&blocks);
+    card_run_free(&run);
+}
+
+static void test_fold_and_clear(void **state)
+{
+    (void)state;
+    card_each(s_fold, 16);
+}
+
+/*  As cpu/sums.c adds. */
+static void s_tree(uint32_t seed)
+{
+    const size_t count = ops_pick(seed, 0, 1, 300);
+    card_run_t run = card_run(seed, count + 1);
+    for (uint32_t width = 1; width <= (run.run.hi - run.run.lo) / 2; width *= 2) {
+        const uint32_t step = 2 * width;
+        cuda_tree_level(card_stream(), &run.run, width, count);
+        for (uint32_t at = (run.run.lo + step - 1) / step * step; at + step <= run.run.hi; at += step)
+            cpu_add(run.here[at], run.here[at + width], count);
+    }
+    card_assert_run(&run, "the tree");
+    card_run_free(&run);
+}
+
+static void test_tree(void **state)
+{
+    (void)state;
+    card_each(s_tree, 16);
+}
+
+/* ---- norm ----------------------------------------------------------------------------------------------------------- */
+
+/*  A norm in device memory, and what it says. */
+typedef struct {
+    cuda_norm_t there;
+    float newest, bad;
+    uint64_t bad_step;
+} norm_t;
+
+static norm_t s_norm_new(void)
+{
+    static const uint64_t none[2] = {0};
+    norm_t self = {.there.newest = card_room(1), .there.bad = card_room(1)};
+    uint8_t *room = card_put_bytes((const uint8_t *)none, sizeof none);
+    self.there.bad_step = (uint64_t *)(room + 4);
+    return self;
+}
+
+static void s_norm(norm_t *self, size_t count, const float *g, uint64_t number)
+{
+    self->there.number = number;
+    cuda_norm(card_stream(), count, g, &self->there);
+    card_get_bytes(&self->newest, self->there.newest, sizeof self->newest);
+    card_get_bytes(&self->bad_step, self->there.bad_step, sizeof self->bad_step);
+    if (self->bad_step)
+        card_get_bytes(&self->bad, self->there.bad, sizeof self->bad);
+}
+
+static const size_t s_counts[] = {0, 1, 15, 63, 64, 65, 130, 1000, 8191, 8192, 8193, 20000, 40000};
+
+static void s_norm_of(uint32_t seed)
+{
+    const size_t count = s_counts[seed % TT_COUNT(s_counts)];
+    norm_t norm = s_norm_new();
+    float *g = card_numbers(4 * seed, 0, count), *aligned = tt_aligned0((count + 64) * sizeof *aligned);
+    memcpy(aligned, g, count * sizeof *g);
+    const float expected = sqrtf(s_cpu->sum_squares(count, aligned));
+    s_norm(&norm, count, card_put(g, count), 7);
+    ops_assert_same(&expected, &norm.newest, 1, "cuda-sim", "norm");
+    assert_int_equal(norm.bad_step, isfinite(expected) ? 0 : 7);
+    free(g);
+    free(aligned);
+}
+
+static void test_norm(void **state)
+{
+    (void)state;
+    card_each(s_norm_of, 2 * TT_COUNT(s_counts));
+}
+
+/*  The first norm that is not finite stays until somebody reports it. */
+static void s_first_bad(uint32_t seed)
+{
+    (void)seed;
+    norm_t norm = s_norm_new();
+    const float numbers[] = {3.0f, 4.0f, 0x1p100f, NAN};
+    const float *there = card_put(numbers, 4);
+    s_norm(&norm, 2, there, 1);
+    assert_true(norm.newest == 5.0f && norm.bad_step == 0);
+    s_norm(&norm, 3, there, 2);
+    assert_true(isinf(norm.newest) && isinf(norm.bad) && norm.bad_step == 2);
+    s_norm(&norm, 4, there, 3);
+    assert_true(isnan(norm.newest) && isinf(norm.bad) && norm.bad_step == 2);
+    s_norm(&norm, 2, there, 4);
+    assert_true(norm.newest == 5.0f && isinf(norm.bad) && norm.bad_step == 2);
+}
+
+static void test_first_bad_norm(void **state)
+{
+    (void)state;
+    card_each(s_first_bad, 1);
+}
+
+/* ---- optimisers ----------------------------------------------------------------------------------------------------- */
+
+typedef struct {
+    tt_opt_kind_t here;
+    cuda_opt_kind_t there;
+    bool s0, s1;
+} kind_t;
+
+static const kind_t s_kinds[] = {{TT_OPT_ADAM, CUDA_ADAM, true, true}, {TT_OPT_SGD, CUDA_SGD, false, false},
+    {TT_OPT_SGD, CUDA_SGD, true, false}, {TT_OPT_RMSPROP, CUDA_RMSPROP, true, false},
+    {TT_OPT_RMSPROP, CUDA_RMSPROP, true, true}};
+
+/*  Numbers in memory that the CPU's kernels want. */
+static float *s_aligned(uint32_t seed, uint32_t what, size_t count)
+{
+    float *numbers = card_numbers(seed, what, count), *aligned = tt_aligned0((count + 16) * sizeof *aligned);
+    memcpy(aligned, numbers, count * sizeof *numbers);
+    free(numbers);
+    return aligned;
+}
+
+static void s_opt_one(uint32_t seed, const kind_t *kind, float max_norm, float norm)
+{
+    const size_t count = ops_pick(seed, 0, 1, 700);
+    float *of[4], *to[4];
+    for (uint32_t i = 0; i < 4; i++) { /* p, g, s0, s1 */
+        of[i] = s_aligned(seed, i, count);
+        to[i] = (i == 2 && !kind->s0) || (i == 3 && !kind->s1) ? NULL : card_put(of[i], count);
+    }
+    const tt_opt_step_t here = {.kind = kind->here,
+        .count = count,
+        .p = of[0],
+        .g = of[1],
+        .s0 = kind->s0 ? of[2] : NULL,
+        .s1 = kind->s1 ? of[3] : NULL,
+        .clip = tt_clip_factor(max_norm, norm),
+        .lr = 3e-3f,
+        .beta1 = 0.9f,
+        .beta2 = 0.99f,
+        .root_scale = 3.3f,
+        .alpha = 0.95f,
+        .momentum = 0.8f,
+        .eps = 1e-5f};
+    const cuda_opt_t there = {.kind = kind->there,
+        .count = count,
+        .p = to[0],
+        .g = to[1],
+        .s0 = to[2],
+        .s1 = to[3],
+        .norm = card_put(&norm, 1),
+        .max_norm = max_norm,
+        .lr = here.lr,
+        .beta1 = here.beta1,
+        .beta2 = here.beta2,
+        .root_scale = here.root_scale,
+        .alpha = here.alpha,
+        .momentum = here.momentum,
+        .eps = here.eps};
+    if (isfinite(norm))
+        s_cpu->opt_step(&here);
+    cuda_opt(card_stream(), &there);
+    for (uint32_t i = 0; i < 4; i++) {
+        if (to[i])
+            card_assert(of[i], to[i], count, i ? "an optimiser's state" : "an optimiser's weights");
+        free(of[i]);
+    }
+}
+
+static void s_opt(uint32_t seed)
+{
+    const kind_t *kind = &s_kinds[seed % TT_COUNT(s_kinds)];
+    s_opt_one(seed, kind, 0.5f, 0.75f);
+    s_opt_one(seed, kind, 0.5f, 0.25f);
+    s_opt_one(seed, kind, 0.0f, 3.0f);
+    s_opt_one(seed, kind, 0.5f, seed % 2 ? NAN : INFINITY);
+}
+
+static void test_opt(void **state)
+{
+    (void)state;
+    card_each(s_opt, 2 * TT_COUNT(s_kinds));
+}
+
+static void s_blend(uint32_t seed)
+{
+    const size_t count = ops_pick(seed, 0, 0, 700);
+    const float tau = 0.005f;
+    float *from = s_aligned(seed, 0, count), *to = s_aligned(seed, 1, count), *there = card_put(to, count);
+    cuda_blend(card_stream(), count, tau, card_put(from, count), there);
+    s_cpu->blend(count, tau, from, to);
+    card_assert(to, there, count, "blend");
+    free(from);
+    free(to);
+}
+
+static void test_blend(void **state)
+{
+    (void)state;
+    card_each(s_blend, 6);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_gather),
+        cmocka_unit_test(test_dueling),
+        cmocka_unit_test(test_noisy),
+        cmocka_unit_test(test_fold_and_clear),
+        cmocka_unit_test(test_tree),
+        cmocka_unit_test(test_norm),
+        cmocka_unit_test(test_first_bad_norm),
+        cmocka_unit_test(test_opt),
+        cmocka_unit_test(test_blend),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
