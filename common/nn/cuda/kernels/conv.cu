@@ -29,9 +29,13 @@ struct forward_t {
         const uint32_t place = i / s.in_c, kh = place / s.kernel_w, kw = place % s.kernel_w;
         return {{((int64_t)kh * s.in_w + kw) * s.in_c + i % s.in_c, (int32_t)kh, (int32_t)kw}, (int64_t)i * s.out_c};
     }
-    __device__ void end(uint64_t i, uint32_t o, float sum) const
+    __device__ uint64_t to(uint64_t i) const
     {
-        c.out[i * n + o] = activated(c.act, __fadd_rn(sum, c.bias[o]));
+        return i * n;
+    }
+    __device__ void end(uint64_t to, uint32_t o, float sum) const
+    {
+        c.out[to + o] = activated(c.act, __fadd_rn(sum, c.bias[o]));
     }
 };
 
@@ -78,13 +82,16 @@ struct back_t {
         const int64_t weight = (int64_t)(y.k0 + py * s.stride_h) * s.kernel_w + x.k0 + px * s.stride_w;
         return {{o - ((int64_t)py * w + px) * s.out_c, -(int32_t)py, -(int32_t)px}, weight * s.in_c * s.out_c + o};
     }
-    __device__ void end(uint64_t i, uint32_t channel, float sum) const
+    __device__ uint64_t to(uint64_t i) const
     {
         const cuda_window_t &s = c.window;
-        const uint64_t t = i / x.count % y.count, u = i % x.count, picture = i / x.count / y.count;
-        const uint64_t iy = y.first + t * s.stride_h, ix = x.first + u * s.stride_w;
-        const uint64_t at = ((picture * s.in_h + iy) * s.in_w + ix) * n + channel;
-        c.d_in[at] = activated_back(c.before, c.in[at], sum);
+        const uint32_t t = (uint32_t)(i / x.count % y.count), u = (uint32_t)(i % x.count);
+        const uint64_t picture = i / x.count / y.count;
+        return ((picture * s.in_h + y.first + t * s.stride_h) * s.in_w + x.first + u * s.stride_w) * n;
+    }
+    __device__ void end(uint64_t to, uint32_t channel, float sum) const
+    {
+        c.d_in[to + channel] = activated_back(c.before, c.in[to + channel], sum);
     }
 };
 

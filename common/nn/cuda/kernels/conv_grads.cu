@@ -29,9 +29,13 @@ struct grads_t {
         const int32_t x = (int32_t)(p % s.out_w * s.stride_w) - (int32_t)s.pad_w;
         return {{((int64_t)y * w + x) * s.in_c, y, x}, (int64_t)p * n};
     }
-    __device__ void end(uint64_t i, uint32_t o, float sum) const
+    __device__ uint64_t to(uint64_t i) const
     {
-        out[i * n + o] = sum;
+        return i * n;
+    }
+    __device__ void end(uint64_t to, uint32_t o, float sum) const
+    {
+        out[to + o] = sum;
     }
 };
 

@@ -43,7 +43,8 @@ enum { PLACES_DEEP = 16, PLACES_PAD = 4 };
  *      b, b_n               the right side; b(k, n) = b[step(k).b + n b_n];
  *      A_ALONG_K, B_ALONG_K neighbours in memory are neighbours in k, and not in m or n;
  *      row(m), step(k)      as above, for m and k inside;
- *      end(m, n, sum)       what becomes of a sum. */
+ *      to(m)                where the sums of m go, the first of them;
+ *      end(to, n, sum)      what becomes of one. */
 template <class Job, int BM, int BN, int TM, int TN> struct product {
     static constexpr int THREADS = (BM / TM) * (BN / TN);
     static constexpr int A_ROW = BM + PLACES_PAD, B_ROW = BN + PLACES_PAD;
@@ -144,11 +145,15 @@ template <class Job, int BM, int BN, int TM, int TN> struct product {
     __device__ void end(const float (&sum)[TM][TN], int m, int n) const
     {
         CUDA_UNROLL
-        for (int i = 0; i < TM; i++)
+        for (int i = 0; i < TM; i++) {
+            if (m0 + (uint64_t)(m + i) >= job.m)
+                return;
+            const uint64_t to = job.to(m0 + (uint64_t)(m + i));
             CUDA_UNROLL
-        for (int j = 0; j < TN; j++)
-            if (m0 + (uint64_t)(m + i) < job.m && n0 + (uint32_t)(n + j) < job.n)
-                job.end(m0 + (uint64_t)(m + i), n0 + (uint32_t)(n + j), sum[i][j]);
+            for (int j = 0; j < TN; j++)
+                if (n0 + (uint32_t)(n + j) < job.n)
+                    job.end(to, n0 + (uint32_t)(n + j), sum[i][j]);
+        }
     }
 
     __device__ void compute() const
