@@ -82,17 +82,13 @@ typedef struct {
     cuda_run_t run;
     size_t count;
     float *grad[SHARDS];
-    float **pointers; /* of the device */
 } grads_t;
 
-static grads_t s_grads(uint32_t rows, uint32_t lo, uint32_t hi, size_t count)
+static void s_take_grads(grads_t *self, uint32_t rows, uint32_t lo, uint32_t hi, size_t count)
 {
-    grads_t self = {.run = {.shards = SHARDS, .rows = rows, .lo = lo, .hi = hi}, .count = count};
+    *self = (grads_t){.run = {.shards = SHARDS, .rows = rows, .lo = lo, .hi = hi, .grad = self->grad}, .count = count};
     for (uint32_t s = lo; s < hi; s++)
-        self.grad[s] = s_room(count * sizeof(float));
-    self.pointers = s_put(self.grad, sizeof self.grad);
-    self.run.grad = self.pointers;
-    return self;
+        self->grad[s] = s_room(count * sizeof(float));
 }
 
 static uint32_t s_begin(const cuda_run_t *run, uint32_t s)
@@ -115,7 +111,6 @@ static void s_free_grads(grads_t *self)
 {
     for (uint32_t s = self->run.lo; s < self->run.hi; s++)
         s_fine(cudaFree(self->grad[s]));
-    s_fine(cudaFree(self->pointers));
 }
 
 /* ---- windows -------------------------------------------------------------------------------------------------------------------- */
@@ -288,7 +283,8 @@ static void s_check_conv_grads(const conv_t *self, uint32_t room)
 {
     const case_t *c = &self->c;
     const size_t at = 3, bias_at = at + self->weights + 2;
-    grads_t grads = s_grads(c->rows, 0, SHARDS, bias_at + c->s.out_c);
+    grads_t grads;
+    s_take_grads(&grads, c->rows, 0, SHARDS, bias_at + c->s.out_c);
     const size_t floats = room * cuda_conv_row_floats(&c->w);
     const cuda_conv_grads_t job = {.window = c->w,
         .in = c->cuda_in,
@@ -416,7 +412,8 @@ static void s_free_norm(norm_t *self)
 static void s_check_norm_grads(const tt_kernels_t *kernels, norm_t *self, const float *kept, tt_nn_activation_t act)
 {
     const uint32_t count = self->count;
-    grads_t grads = s_grads(self->rows, 0, SHARDS, 2 * (size_t)count);
+    grads_t grads;
+    s_take_grads(&grads, self->rows, 0, SHARDS, 2 * (size_t)count);
     const cuda_layer_norm_grads_t job = {
         .count = count, .x = self->cuda_x, .kept = kept, .d = self->cuda_d, .gain_at = count, .bias_at = 0};
     cuda_layer_norm_grads(s_stream, &grads.run, &job);
@@ -684,7 +681,8 @@ static void s_check_grads(const expected_t *e, const tt_net_t *net, const grads_
 static void s_check_run(const expected_t *e, const tt_net_t *net, const cuda_encoder_t *encoder, const float *params,
     const rows_t *table, const uint32_t *row, uint32_t lo, uint32_t hi)
 {
-    grads_t grads = s_grads(e->rows, lo, hi, e->params);
+    grads_t grads;
+    s_take_grads(&grads, e->rows, lo, hi, e->params);
     const uint32_t first = s_begin(&grads.run, lo), count = s_begin(&grads.run, hi) - first;
     const size_t bytes = tt_net_row_bytes(e->spec);
     uint8_t *rows = s_put((const char *)table->table + (row ? 0 : first * bytes), (row ? table->rows : count) * bytes);

@@ -6,6 +6,9 @@
 #include "common/nn/cuda/kernels/activation.cuh"
 #include "common/nn/cuda/kernels/places.cuh"
 
+namespace
+{
+
 struct forward_t {
     static constexpr bool A_ALONG_K = true, B_ALONG_K = false;
     cuda_conv_t c;
@@ -39,7 +42,7 @@ struct forward_t {
     }
 };
 
-static __host__ __device__ forward_t s_forward(const cuda_conv_t &c)
+__host__ __device__ forward_t s_forward(const cuda_conv_t &c)
 {
     const cuda_window_t &s = c.window;
     return {c, (uint64_t)c.rows * s.out_h * s.out_w, s.out_c, s.kernel_h * s.kernel_w * s.in_c, s.in_h, s.in_w, c.in,
@@ -51,8 +54,7 @@ struct phase_t {
     uint32_t first, count, k0, places, out0;
 };
 
-static __host__ __device__ inline phase_t s_phase(
-    uint32_t first, uint32_t in, uint32_t kernel, uint32_t stride, uint32_t pad)
+__host__ __device__ inline phase_t s_phase(uint32_t first, uint32_t in, uint32_t kernel, uint32_t stride, uint32_t pad)
 {
     const uint32_t k0 = (first + pad) % stride;
     return {first, first < in ? (in - first + stride - 1) / stride : 0, k0,
@@ -95,7 +97,7 @@ struct back_t {
     }
 };
 
-static __host__ __device__ back_t s_back(const cuda_conv_back_t &c, uint32_t phase)
+__host__ __device__ back_t s_back(const cuda_conv_back_t &c, uint32_t phase)
 {
     const cuda_window_t &s = c.window;
     const phase_t y = s_phase(phase / s.stride_w, s.in_h, s.kernel_h, s.stride_h, s.pad_h);
@@ -104,13 +106,13 @@ static __host__ __device__ back_t s_back(const cuda_conv_back_t &c, uint32_t pha
         c.weight, s.out_c};
 }
 
-template <int BM, int BN, int TM, int TN> static __global__ void s_forward_tiles(cuda_conv_t c)
+template <int BM, int BN, int TM, int TN> __global__ void s_forward_tiles(cuda_conv_t c)
 {
     const forward_t job = s_forward(c);
     product_tile<forward_t, BM, BN, TM, TN>(job, (uint64_t)blockIdx.x * BM, blockIdx.y * BN);
 }
 
-template <int BM, int BN, int TM, int TN> static __global__ void s_back_tiles(cuda_conv_back_t c)
+template <int BM, int BN, int TM, int TN> __global__ void s_back_tiles(cuda_conv_back_t c)
 {
     const back_t job = s_back(c, blockIdx.z);
     if ((uint64_t)blockIdx.x * BM < job.m) /* phases are not all as large */
@@ -133,6 +135,8 @@ template <int BM, int BN, int TM, int TN> static void s_launch_back(cudaStream_t
     const auto kernel = s_back_tiles<BM, BN, TM, TN>;
     CUDA_LAUNCH(kernel, grid, (BM / TM) * (BN / TN), 0, stream, c);
 }
+
+} // namespace
 
 void cuda_conv(cudaStream_t stream, const cuda_conv_t *job)
 {

@@ -4,7 +4,10 @@
  *  channel and k a position. Then a thread for each weight adds up its rows in their order. What lies between is as large as the weights
  *  for each row: so many rows go at once that it stays in a large cache (encoder.c). */
 #include "common/nn/cuda/kernels/places.cuh"
-#include "common/nn/cuda/kernels/shards.cuh"
+#include "common/nn/cuda/kernels_encoder.h"
+
+namespace
+{
 
 enum { THREADS = 128 };
 
@@ -45,23 +48,23 @@ struct some_t {
     uint32_t first, count;
 };
 
-static __host__ __device__ size_t s_weights(const cuda_window_t &s)
+__host__ __device__ size_t s_weights(const cuda_window_t &s)
 {
     return (size_t)s.kernel_h * s.kernel_w * s.in_c * s.out_c;
 }
 
-static __host__ __device__ uint32_t s_tiles(const cuda_window_t &s, uint32_t tile)
+__host__ __device__ uint32_t s_tiles(const cuda_window_t &s, uint32_t tile)
 {
     return (s.kernel_h * s.kernel_w * s.in_c + tile - 1) / tile;
 }
 
 /*  Biases lie behind the weights of all rows. */
-static __host__ __device__ float *s_biases(const some_t &some)
+__host__ __device__ float *s_biases(const some_t &some)
 {
     return some.job.partial + some.count * s_weights(some.job.window);
 }
 
-static __device__ grads_t s_grads(const some_t &some, uint32_t r)
+__device__ grads_t s_grads(const some_t &some, uint32_t r)
 {
     const cuda_window_t &s = some.job.window;
     const size_t in = (size_t)s.in_h * s.in_w * s.in_c, out = (size_t)s.out_h * s.out_w * s.out_c;
@@ -70,7 +73,7 @@ static __device__ grads_t s_grads(const some_t &some, uint32_t r)
         some.job.in + row * in, some.job.d + row * out, 1, some.job.partial + r * s_weights(s)};
 }
 
-template <int BM, int BN, int TM, int TN> static __global__ void s_weight_tiles(some_t some)
+template <int BM, int BN, int TM, int TN> __global__ void s_weight_tiles(some_t some)
 {
     const grads_t job = s_grads(some, blockIdx.x / s_tiles(some.job.window, BM));
     const uint32_t tile = blockIdx.x % s_tiles(some.job.window, BM);
@@ -85,7 +88,7 @@ template <int BM, int BN, int TM, int TN> static void s_launch_weights(cudaStrea
 }
 
 /*  A chain of additions over the positions. */
-static __global__ void s_bias_rows(some_t some)
+__global__ void s_bias_rows(some_t some)
 {
     const cuda_window_t &s = some.job.window;
     const uint32_t positions = s.out_h * s.out_w, o = blockIdx.y * THREADS + threadIdx.x;
@@ -99,23 +102,21 @@ static __global__ void s_bias_rows(some_t some)
 }
 
 /*  grad[s][at + i]: on from what stands there unless the shard begins among these rows. */
-static __global__ void s_add_rows(
-    cuda_run_t run, uint32_t first, uint32_t count, size_t n, const float *partial, size_t at)
+__global__ void s_add_rows(
+    cuda_shards_t shards, uint32_t first, uint32_t count, size_t n, const float *partial, size_t at)
 {
     const size_t i = (size_t)blockIdx.x * THREADS + threadIdx.x;
-    const uint32_t s = run.lo + blockIdx.y;
-    const shard_rows_t rows = shard_rows(run, s);
+    const uint32_t begin = shards.first[blockIdx.y], stop = shards.first[blockIdx.y + 1];
     if (i >= n)
         return;
-    float *to = run.grad[s] + at + i;
-    if (rows.first == rows.end && first == 0)
+    float *to = shards.grad[blockIdx.y] + at + i;
+    if (begin == stop && first == 0)
         *to = 0.0f;
-    const uint32_t from = rows.first > first ? rows.first : first;
-    const uint32_t end = rows.end < first + count ? rows.end : first + count;
+    const uint32_t from = begin > first ? begin : first, end = stop < first + count ? stop : first + count;
     if (from >= end)
         return;
     const float *more = partial + (size_t)(from - first) * n + i;
-    float sum = from == rows.first ? *more : __fadd_rn(*to, *more);
+    float sum = from == begin ? *more : __fadd_rn(*to, *more);
     for (uint32_t r = from + 1; r < end; r++) {
         more += n;
         sum = __fadd_rn(sum, *more);
@@ -123,14 +124,16 @@ static __global__ void s_add_rows(
     *to = sum;
 }
 
-static void s_add(
-    cudaStream_t stream, const cuda_run_t &run, const some_t &some, size_t n, const float *partial, size_t at)
+void s_add(cudaStream_t stream, const cuda_run_t &run, const some_t &some, size_t n, const float *partial, size_t at)
 {
-    const dim3 grid((unsigned)((n + THREADS - 1) / THREADS), run.hi - run.lo);
-    CUDA_LAUNCH(s_add_rows, grid, THREADS, 0, stream, run, some.first, some.count, n, partial, at);
+    cuda_each_shards(&run, [&](uint32_t shard, uint32_t shards) {
+        const dim3 grid(cuda_blocks(n, THREADS), shards);
+        const cuda_shards_t these = cuda_shards(&run, shard, shards);
+        CUDA_LAUNCH(s_add_rows, grid, THREADS, 0, stream, these, some.first, some.count, n, partial, at);
+    });
 }
 
-static void s_some(cudaStream_t stream, const cuda_run_t &run, const some_t &some)
+void s_some(cudaStream_t stream, const cuda_run_t &run, const some_t &some)
 {
     const cuda_window_t &s = some.job.window;
     if (some.count && s.out_c <= 16)
@@ -146,10 +149,12 @@ static void s_some(cudaStream_t stream, const cuda_run_t &run, const some_t &som
     s_add(stream, run, some, s.out_c, s_biases(some), some.job.bias_at);
 }
 
+} // namespace
+
 /*  A run without rows has shards to be cleared. */
 void cuda_conv_grads(cudaStream_t stream, const cuda_run_t *run, const cuda_conv_grads_t *job)
 {
-    const uint32_t rows = run_rows(*run);
+    const uint32_t rows = cuda_first_row(run, run->hi) - cuda_first_row(run, run->lo);
     const size_t fit = job->partial_floats / cuda_conv_row_floats(&job->window);
     some_t some = {*job, 0, 0};
     do {

@@ -2,7 +2,10 @@
 #include "common/nn/cuda/kernels/activation.cuh"
 #include "common/nn/cuda/kernels/threads.cuh"
 
-static __global__ void s_activate(cuda_activate_t job)
+namespace
+{
+
+__global__ void s_activate(cuda_activate_t job)
 {
     const number_t my = my_number(job.count);
     if (my.i >= job.count)
@@ -12,7 +15,7 @@ static __global__ void s_activate(cuda_activate_t job)
     job.y[my.row * job.y_row + my.i] = activated(job.act, x);
 }
 
-static __global__ void s_activate_back(cuda_activate_back_t job)
+__global__ void s_activate_back(cuda_activate_back_t job)
 {
     const number_t my = my_number(job.count);
     if (my.i >= job.count)
@@ -21,6 +24,8 @@ static __global__ void s_activate_back(cuda_activate_back_t job)
     const float back = activated_back(job.before, job.x[at], job.d[my.row * job.d_row + my.i]);
     job.d_x[at] = job.add ? __fadd_rn(job.d_x[at], back) : back;
 }
+
+} // namespace
 
 void cuda_activate(cudaStream_t stream, const cuda_activate_t *job)
 {

@@ -1,13 +1,15 @@
 /*  layer_norm - a layer norm of each row, and back. Sums of a row run in 16 lanes, i mod 16, that are added 16 -> 8 -> 4 -> 2 -> 1: 16
  *  threads have a row, half a warp. */
 #include "common/nn/cuda/kernels/activation.cuh"
-#include "common/nn/cuda/kernels/shards.cuh"
-#include "common/nn/cuda/launch.cuh"
+#include "common/nn/cuda/kernels/grid.cuh"
+
+namespace
+{
 
 enum { LANES = 16, ROWS = 8, THREADS = LANES * ROWS };
 
 /*  The same in all 16 threads. Every thread of the warp must come here. */
-static __device__ float s_sum(float x)
+__device__ float s_sum(float x)
 {
     for (int half = LANES / 2; half; half /= 2)
         x = __fadd_rn(x, __shfl_xor_sync(0xffffffffu, x, half));
@@ -21,13 +23,13 @@ struct mine_t {
     bool there;
 };
 
-static __device__ mine_t s_mine(uint32_t rows)
+__device__ mine_t s_mine(uint32_t rows)
 {
     const size_t row = (size_t)blockIdx.x * ROWS + threadIdx.x / LANES;
     return {row < rows ? row : rows - 1, threadIdx.x % LANES, row < rows};
 }
 
-static __global__ void s_forward(cuda_layer_norm_t job)
+__global__ void s_forward(cuda_layer_norm_t job)
 {
     const mine_t my = s_mine(job.rows);
     const float *x = job.x + my.row * job.count;
@@ -53,7 +55,7 @@ static __global__ void s_forward(cuda_layer_norm_t job)
 }
 
 /*  d_x = (g - mean g - z mean(g z)) scale, where g = d gain and z = (x - mean) scale. */
-static __global__ void s_back(cuda_layer_norm_back_t job)
+__global__ void s_back(cuda_layer_norm_back_t job)
 {
     const mine_t my = s_mine(job.rows);
     const float *x = job.x + my.row * job.count, *d = job.d + my.row * job.count;
@@ -75,23 +77,24 @@ static __global__ void s_back(cuda_layer_norm_back_t job)
     }
 }
 
-static __global__ void s_grads(cuda_run_t run, cuda_layer_norm_grads_t job)
+__global__ void s_grads(cuda_shards_t shards, cuda_layer_norm_grads_t job)
 {
-    const uint32_t i = blockIdx.x * THREADS + threadIdx.x, s = run.lo + blockIdx.y;
+    const uint32_t i = blockIdx.x * THREADS + threadIdx.x, s = blockIdx.y;
     if (i >= job.count)
         return;
-    const shard_rows_t rows = shard_rows(run, s);
     float gain = 0.0f, bias = 0.0f;
-    for (size_t r = rows.first; r < rows.end; r++) {
+    for (size_t r = shards.first[s]; r < shards.first[s + 1]; r++) {
         const float mean = job.kept[r * CUDA_NORM_KEEPS], scale = job.kept[r * CUDA_NORM_KEEPS + 1];
         const float back = job.d[r * job.count + i];
         const float z = __fmul_rn(__fsub_rn(job.x[r * job.count + i], mean), scale);
         gain = __fmaf_rn(back, z, gain);
         bias = __fadd_rn(bias, back);
     }
-    run.grad[s][job.gain_at + i] = gain;
-    run.grad[s][job.bias_at + i] = bias;
+    shards.grad[s][job.gain_at + i] = gain;
+    shards.grad[s][job.bias_at + i] = bias;
 }
+
+} // namespace
 
 void cuda_layer_norm(cudaStream_t stream, const cuda_layer_norm_t *job)
 {
@@ -107,6 +110,9 @@ void cuda_layer_norm_back(cudaStream_t stream, const cuda_layer_norm_back_t *job
 
 void cuda_layer_norm_grads(cudaStream_t stream, const cuda_run_t *run, const cuda_layer_norm_grads_t *job)
 {
-    const dim3 grid((job->count + THREADS - 1) / THREADS, run->hi - run->lo);
-    CUDA_LAUNCH(s_grads, grid, THREADS, 0, stream, *run, *job);
+    cuda_each_shards(run, [&](uint32_t shard, uint32_t shards) {
+        const dim3 grid(cuda_blocks(job->count, THREADS), shards);
+        const cuda_shards_t these = cuda_shards(run, shard, shards);
+        CUDA_LAUNCH(s_grads, grid, THREADS, 0, stream, these, *job);
+    });
 }

@@ -9,7 +9,10 @@
 #pragma once
 #include <cuda_runtime.h>
 #include <stdint.h>
-#include "common/nn/cuda/launch.cuh"
+#include "common/nn/cuda/kernels/grid.cuh"
+
+namespace
+{
 
 struct place_t {
     int64_t at;
@@ -23,19 +26,12 @@ struct step_t {
 };
 
 /*  Added to any place that a picture has, and even to itself, it is none. */
-static __device__ inline place_t nowhere()
+__device__ inline place_t nowhere()
 {
     return {0, INT32_MIN / 2, 0};
 }
 
 enum { PLACES_DEEP = 16, PLACES_PAD = 4 };
-
-/*  Loops over registers: nothing may be left that asks which. */
-#ifdef __CUDACC__
-#define CUDA_UNROLL _Pragma("unroll")
-#else
-#define CUDA_UNROLL
-#endif
 
 /*  A job is a struct with
  *      m, n, k              how large the product is;
@@ -176,7 +172,7 @@ template <class Job, int BM, int BN, int TM, int TN> struct product {
 
 /*  The block's tile: m from m0 on, n from n0 on. */
 template <class Job, int BM, int BN, int TM, int TN>
-static __device__ void product_tile(const Job &job, uint64_t m0, uint32_t n0)
+__device__ void product_tile(const Job &job, uint64_t m0, uint32_t n0)
 {
     CUDA_STATIC_SHARED(float, a, PLACES_DEEP *(BM + PLACES_PAD));
     CUDA_STATIC_SHARED(float, b, PLACES_DEEP *(BN + PLACES_PAD));
@@ -186,3 +182,5 @@ static __device__ void product_tile(const Job &job, uint64_t m0, uint32_t n0)
     const product<Job, BM, BN, TM, TN> tile = {job, m0, n0, a, b, there, row, step};
     tile.compute();
 }
+
+} // namespace

@@ -5,26 +5,29 @@
 #include "common/nn/cuda/kernels/activation.cuh"
 #include "common/nn/cuda/kernels/threads.cuh"
 
+namespace
+{
+
 /*  first .. end - 1 */
 struct range_t {
     uint32_t first, end;
 };
 
 /*  Places of the window that lie inside the picture at position i. */
-static __device__ range_t s_inside(uint32_t i, uint32_t in, uint32_t kernel, uint32_t stride, uint32_t pad)
+__device__ range_t s_inside(uint32_t i, uint32_t in, uint32_t kernel, uint32_t stride, uint32_t pad)
 {
     const uint32_t at = i * stride, edge = in + pad;
     return {at < pad ? pad - at : 0, at + kernel < edge ? kernel : edge - at};
 }
 
 /*  Positions whose windows hold row (column) i. */
-static __device__ range_t s_holders(uint32_t i, uint32_t out, uint32_t kernel, uint32_t stride, uint32_t pad)
+__device__ range_t s_holders(uint32_t i, uint32_t out, uint32_t kernel, uint32_t stride, uint32_t pad)
 {
     const uint32_t last = (i + pad) / stride;
     return {i + pad < kernel ? 0 : (i + pad - kernel) / stride + 1, last < out ? last + 1 : out};
 }
 
-static __device__ float s_share(const cuda_window_t &s)
+__device__ float s_share(const cuda_window_t &s)
 {
     return __fdiv_rn(1.0f, (float)(s.kernel_h * s.kernel_w));
 }
@@ -36,7 +39,7 @@ struct view_t {
     range_t kh, kw;
 };
 
-static __device__ float s_largest(const cuda_window_t &s, const view_t &view, uint8_t *which)
+__device__ float s_largest(const cuda_window_t &s, const view_t &view, uint8_t *which)
 {
     float best = 0.0f;
     uint32_t number = 0;
@@ -54,7 +57,7 @@ static __device__ float s_largest(const cuda_window_t &s, const view_t &view, ui
     return best;
 }
 
-static __device__ float s_mean(const cuda_window_t &s, const view_t &view)
+__device__ float s_mean(const cuda_window_t &s, const view_t &view)
 {
     float sum = 0.0f;
     bool any = false;
@@ -67,7 +70,7 @@ static __device__ float s_mean(const cuda_window_t &s, const view_t &view)
     return __fmul_rn(sum, s_share(s));
 }
 
-static __global__ void s_forward(cuda_pool_t job)
+__global__ void s_forward(cuda_pool_t job)
 {
     const cuda_window_t &s = job.window;
     const uint32_t outs = s.out_h * s.out_w * s.in_c;
@@ -83,7 +86,7 @@ static __global__ void s_forward(cuda_pool_t job)
     job.out[to] = activated(job.act, job.which ? s_largest(s, view, &job.which[to]) : s_mean(s, view));
 }
 
-static __global__ void s_back(cuda_pool_back_t job)
+__global__ void s_back(cuda_pool_back_t job)
 {
     const cuda_window_t &s = job.window;
     const uint32_t ins = s.in_h * s.in_w * s.in_c;
@@ -107,6 +110,8 @@ static __global__ void s_back(cuda_pool_back_t job)
     const size_t to = (size_t)my.row * ins + my.i;
     job.d_in[to] = activated_back(job.before, job.in[to], sum);
 }
+
+} // namespace
 
 void cuda_pool(cudaStream_t stream, const cuda_pool_t *job)
 {

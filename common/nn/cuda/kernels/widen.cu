@@ -3,7 +3,10 @@
 #include "common/nn/cuda/kernels/threads.cuh"
 #include "common/nn/math/widen.h"
 
-static __global__ void s_widen(cuda_widen_t job)
+namespace
+{
+
+__global__ void s_widen(cuda_widen_t job)
 {
     const uint32_t count = job.planes * job.pixels * job.deep, channels = job.planes * job.deep;
     const number_t my = my_number(count);
@@ -16,6 +19,8 @@ static __global__ void s_widen(cuda_widen_t job)
                                    : ((const float *)(const void *)row)[from];
     job.out[my.row * job.out_row + my.i] = activated(job.act, x);
 }
+
+} // namespace
 
 void cuda_widen(cudaStream_t stream, const cuda_widen_t *job)
 {
