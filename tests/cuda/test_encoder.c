@@ -12,7 +12,7 @@
 #include "common/nn/cuda/kernels_encoder.h"
 #include "tests/nn/ops_fixture.h"
 
-enum { SHAPES = 60, SHARDS = 8, ROWS = 45 };
+enum { SHAPES = 28, SHARDS = 8, ROWS = 45 };
 
 /* ---- memory of the device -------------------------------------------------------------------------------------------------- */
 
@@ -101,7 +101,7 @@ static void s_same_grad(
     const grads_t *self, uint32_t s, const float *expected, size_t at, size_t count, const char *what)
 {
     float *got = s_get(self->grad[s] + at, count * sizeof *got);
-    char words[200];
+    char words[240];
     snprintf(words, sizeof words, "%s, shard %u", what, s);
     ops_assert_same(expected, got, count, "cuda", words);
     free(got);
