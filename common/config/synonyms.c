@@ -178,6 +178,7 @@ static const tt_synonym_t s_synonyms[] = {
     {"fcnet_activation", "network.activation", "tanh or relu"},
     {"nonlinearity", "network.activation", "tanh or relu"},
     {"ortho_init", "network.init", "orthogonal for true, uniform for false"},
+    {"device", "learner.device", "cpu, cuda, cuda:N or auto; collectors compute on the CPU"},
     {"norm_obs", "normalize.obs", NULL},
     {"normalize_input", "normalize.obs", NULL},
     {"norm_reward", "normalize.reward", NULL},
