@@ -178,15 +178,15 @@ static const tt_synonym_t s_synonyms[] = {
     {"fcnet_activation", "network.activation", "tanh or relu"},
     {"nonlinearity", "network.activation", "tanh or relu"},
     {"ortho_init", "network.init", "orthogonal for true, uniform for false"},
-    {"device", "learner.device", "cpu, cuda, cuda:N or auto; collectors compute on the CPU"},
     {"norm_obs", "normalize.obs", NULL},
     {"normalize_input", "normalize.obs", NULL},
     {"norm_reward", "normalize.reward", NULL},
     {"reward_clip", "normalize.clip_reward", "of normalised rewards"},
 
     /* what there is not */
-    {"cuda", NULL, "say learner.device: cuda"},
-    {"num_gpus", NULL, "say learner.device: cuda; a learner has one card"},
+    {"device", NULL, "there is no GPU backend; leave it away"},
+    {"cuda", NULL, "there is no GPU backend; leave it away"},
+    {"num_gpus", NULL, "there is no GPU backend; leave it away"},
     {"torch_deterministic", NULL, "every run is deterministic; leave it away"},
     {"framework", NULL, "there is only one; leave it away"},
     {"track", NULL, "metrics.jsonl and event files for TensorBoard are always written; leave it away"},
