@@ -17,23 +17,17 @@ typedef struct {
     const tt_backend_ops_t *there; /* NULL: not loaded yet */
 } late_t;
 
-#define ADVICE                                                                                            \
-    "device: cuda needs tutti-cuda.so beside the program or in ../lib/tutti: build Tutti where nvcc is, " \
-    "or use device: cpu"
-
-static late_t s_cuda, s_sim;
-static const tt_symbol_t s_cuda_symbols[] = {
-    {"tutti_cuda_backend", &s_cuda.backend}, {"tutti_cuda_error", &s_cuda.error}};
+static late_t s_sim;
 static const tt_symbol_t s_sim_symbols[] = {{"tutti_cuda_backend", &s_sim.backend}, {"tutti_cuda_error", &s_sim.error}};
-static late_t s_cuda = {
-    .file = "tutti-cuda.so", .here = &tt_cuda_backend, .library = TT_DYLIB(NULL, ADVICE, s_cuda_symbols, NULL)};
 static late_t s_sim = {.file = "tutti-cuda-sim.so",
     .here = &tt_cuda_sim_backend,
     .library = TT_DYLIB(NULL, "cuda-sim is built with the tests", s_sim_symbols, NULL)};
 
+/*  The one that there is. */
 static late_t *s_of(const tt_device_t *device)
 {
-    return device->ops == &tt_cuda_sim_backend ? &s_sim : &s_cuda;
+    (void)device;
+    return &s_sim;
 }
 
 /* ---- finding the library ---------------------------------------------------------------------------------------------- */
@@ -93,11 +87,6 @@ static tt_status_t s_open_in(late_t *self, tt_device_t **self_p, int number, uin
     device->ops = self->here;
     *self_p = device;
     return TT_OK;
-}
-
-static tt_status_t s_open_cuda(tt_device_t **self_p, int number, uint32_t lanes)
-{
-    return s_open_in(&s_cuda, self_p, number, lanes);
 }
 
 static tt_status_t s_open_sim(tt_device_t **self_p, int number, uint32_t lanes)
@@ -167,5 +156,4 @@ static void s_net_free(tt_net_t *net)
         .net_new = s_net_new, .net_free = s_net_free                                                                  \
     }
 
-const tt_backend_ops_t tt_cuda_backend = LATE("cuda", s_open_cuda);
 const tt_backend_ops_t tt_cuda_sim_backend = LATE("cuda-sim", s_open_sim);

@@ -351,13 +351,8 @@ void cuda_encoder_backward(const cuda_encoder_t *self, cudaStream_t stream, cons
 
 void cuda_encoder_clear(const cuda_encoder_t *self, cudaStream_t stream, const cuda_run_t *run)
 {
-    for (uint32_t l = 0; l < self->ops; l++) {
-        const encoder_op_t *op = &self->op[l];
-        uint32_t rows, cols;
-        const tt_shape_t in = {.height = op->window.in_h, .width = op->window.in_w, .channels = op->window.in_c};
-        if (!tt_layer_weight(op->layer, &in, &rows, &cols))
-            continue;
-        cuda_clear(stream, run, op->weight_at, (size_t)rows * cols);
-        cuda_clear(stream, run, op->bias_at, cols);
+    for (const encoder_op_t *op = self->op; op < self->op + self->ops; op++) {
+        cuda_clear(stream, run, op->weight_at, op->weights);
+        cuda_clear(stream, run, op->bias_at, op->biases);
     }
 }

@@ -39,7 +39,7 @@ static void s_plan_values(cuda_encoder_t *self, const tt_shape_t *shape)
         const encoder_op_t *op = &self->op[self->step[s].op];
         if (!self->step[s].begin)
             self->value[self->step[s].op + 1].wanted =
-                op->weights || self->value[op->in].wanted || self->value[op->inner].wanted;
+                op->weights > 0 || self->value[op->in].wanted || self->value[op->inner].wanted;
     }
 }
 
@@ -104,15 +104,16 @@ static void s_plan_ops(cuda_encoder_t *self, const tt_shape_t *shape, const tt_t
 {
     for (uint32_t l = 0; l < self->ops; l++) {
         encoder_op_t *op = &self->op[l];
-        uint32_t rows, cols;
+        tt_tensor_t weight;
         op->layer = &self->spec->layer[self->tower->layer + l];
         op->window = s_window(op->layer, &shape[l], &shape[l + 1]);
-        op->weights = tt_layer_weight(op->layer, &shape[l], &rows, &cols);
-        if (!op->weights)
+        if (!tt_layer_weight(self->spec, op->layer, &shape[l], &weight))
             continue;
+        op->weights = (size_t)weight.rows * weight.cols;
+        op->biases = (size_t)tt_layer_params(&weight) - op->weights;
         op->weight_at = tensors[0].offset;
         op->bias_at = tensors[1].offset;
-        tensors += 2;
+        tensors += tt_layer_tensors(weight.kind);
     }
 }
 
