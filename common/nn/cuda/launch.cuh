@@ -19,7 +19,7 @@
 #else
 
 #define CUDA_LAUNCH(kernel, grid, block, shared_bytes, stream, ...) \
-    simt::launch(#kernel, (kernel), (grid), (block), (shared_bytes), (stream), __VA_ARGS__)
+    simt::launch(#kernel, (kernel), (grid), (block), (shared_bytes), (stream)__VA_OPT__(, ) __VA_ARGS__)
 #define CUDA_STATIC_SHARED(type, name, count) \
     static char simt_key_##name;              \
     auto &name =                              \

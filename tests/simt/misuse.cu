@@ -1,0 +1,140 @@
+/*  misuse CASE - a kernel, or a host, that breaks one of the rules of tests/simt; "fine" breaks none and prints a sum. */
+#include <cstdio>
+#include <cstring>
+#include "common/nn/cuda/launch.cuh"
+
+static constexpr unsigned N = 64;
+static cudaStream_t s_stream, s_other;
+static float *s_host, *s_card, *s_out;
+
+/*  The sum of 64 numbers; `wait` false: without the barrier that it needs. */
+__global__ void sum(const float *x, float *out, bool wait)
+{
+    CUDA_STATIC_SHARED(float, part, N);
+    part[N - 1 - threadIdx.x] = x[threadIdx.x];
+    if (wait)
+        __syncthreads();
+    float v = threadIdx.x < 32 ? part[threadIdx.x] + part[threadIdx.x + 32] : 0;
+    for (unsigned bit = 16; bit; bit /= 2)
+        v = __fadd_rn(v, __shfl_xor_sync(0xffffffffu, v, bit));
+    if (threadIdx.x == 0)
+        *out = v;
+}
+
+__global__ void leave_early()
+{
+    if (threadIdx.x == 3)
+        return;
+    __syncthreads();
+}
+
+__global__ void two_barriers()
+{
+    if (threadIdx.x < 32)
+        __syncthreads();
+    else
+        __syncthreads();
+}
+
+__global__ void absent_lane(float *out)
+{
+    if (threadIdx.x % 32 != 7)
+        out[threadIdx.x] = __shfl_xor_sync(0xffffffffu, 1.0f, 1);
+}
+
+__global__ void too_much_shared(float *out)
+{
+    CUDA_STATIC_SHARED(float, large, 65536);
+    out[0] = large[0];
+}
+
+__global__ void write_at(float *out, size_t at)
+{
+    out[at] = 1;
+}
+
+static void s_copy_in()
+{
+    for (unsigned i = 0; i < N; i++)
+        s_host[i] = static_cast<float>(i);
+    cudaMemcpyAsync(s_card, s_host, N * sizeof(float), cudaMemcpyHostToDevice, s_stream);
+}
+
+static float s_copy_out(cudaStream_t stream)
+{
+    cudaMemcpyAsync(s_host, s_out, sizeof(float), cudaMemcpyDeviceToHost, stream);
+    cudaStreamSynchronize(stream);
+    return s_host[0];
+}
+
+static void s_sum(bool wait)
+{
+    s_copy_in();
+    CUDA_LAUNCH(sum, 1, N, 0, s_stream, s_card, s_out, wait);
+    printf("%g\n", static_cast<double>(s_copy_out(s_stream)));
+}
+
+/*  Another stream reads the sum; `event`: once it is there. */
+static void s_streams(bool event)
+{
+    cudaEvent_t done;
+    cudaEventCreateWithFlags(&done, cudaEventDisableTiming);
+    s_copy_in();
+    CUDA_LAUNCH(sum, 1, N, 0, s_stream, s_card, s_out, true);
+    cudaEventRecord(done, s_stream);
+    if (event)
+        cudaStreamWaitEvent(s_other, done, 0);
+    printf("%g\n", static_cast<double>(s_copy_out(s_other)));
+    cudaEventDestroy(done);
+}
+
+static void s_one(const char *name)
+{
+    float pageable = 0;
+    if (strcmp(name, "fine") == 0)
+        s_sum(true);
+    else if (strcmp(name, "no-barrier") == 0)
+        s_sum(false);
+    else if (strcmp(name, "event") == 0)
+        s_streams(true);
+    else if (strcmp(name, "no-event") == 0)
+        s_streams(false);
+    else if (strcmp(name, "leave-early") == 0)
+        CUDA_LAUNCH(leave_early, 1, N, 0, s_stream);
+    else if (strcmp(name, "two-barriers") == 0)
+        CUDA_LAUNCH(two_barriers, 1, N, 0, s_stream);
+    else if (strcmp(name, "absent-lane") == 0)
+        CUDA_LAUNCH(absent_lane, 1, N, 0, s_stream, s_out);
+    else if (strcmp(name, "too-much-shared") == 0)
+        CUDA_LAUNCH(too_much_shared, 1, N, 0, s_stream, s_out);
+    else if (strcmp(name, "behind-the-end") == 0)
+        CUDA_LAUNCH(write_at, 1, 1, 0, s_stream, s_out, size_t(4096) / sizeof(float));
+    else if (strcmp(name, "host-reads") == 0)
+        printf("%g\n", static_cast<double>(s_card[0]));
+    else if (strcmp(name, "pageable") == 0)
+        printf("%s\n", cudaGetErrorString(cudaMemcpyAsync(&pageable, s_out, 4, cudaMemcpyDeviceToHost, s_stream)));
+    else if (strcmp(name, "copy-behind") == 0)
+        cudaMemcpyAsync(s_host, s_out, N * sizeof(float), cudaMemcpyDeviceToHost, s_stream);
+    else if (strcmp(name, "freed-twice") == 0)
+        cudaFree(s_card), cudaFree(s_card);
+    else
+        printf("no such case\n");
+}
+
+int main(int, char **argv)
+{
+    cudaStreamCreateWithFlags(&s_stream, cudaStreamNonBlocking);
+    cudaStreamCreateWithFlags(&s_other, cudaStreamNonBlocking);
+    cudaMallocHost(reinterpret_cast<void **>(&s_host), N * sizeof(float));
+    if (cudaMalloc(reinterpret_cast<void **>(&s_card), N * sizeof(float)) != cudaSuccess ||
+        cudaMalloc(reinterpret_cast<void **>(&s_out), sizeof(float)) != cudaSuccess) {
+        printf("%s\n", cudaGetErrorString(cudaGetLastError()));
+        return 1;
+    }
+    s_one(argv[1]);
+    cudaStreamSynchronize(s_stream);
+    const cudaError_t last = cudaGetLastError();
+    if (last != cudaSuccess)
+        printf("%s\n", cudaGetErrorString(last));
+    return 0;
+}
