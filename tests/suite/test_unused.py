@@ -33,6 +33,8 @@ ALLOWED = {
     "tt_setup_new": "",
     "tt_st_arrays": "what a file holds, whatever it is: fuzzing, and that nothing more is written than is said",
     "tt_synonyms": "the table, for the test that looks each of its keys up",
+    "tutti_cuda_backend": "a library's door: the program asks for it by name",
+    "tutti_cuda_error": "the same",
     "usage_waits": "what tests of shares add up",
 }
 

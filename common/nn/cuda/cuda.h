@@ -67,8 +67,6 @@ tt_status_t cuda_said(cuda_device_t *self, cudaError_t code, const char *what);
 tt_status_t cuda_launched(cuda_device_t *self, const char *what);
 tt_status_t cuda_alloc(cuda_device_t *self, void **out, size_t bytes);
 void cuda_free(cuda_device_t *self, void *memory);
-/*  Wait, hand over what landed, and free the staging. */
-tt_status_t cuda_finish(cuda_device_t *self);
 
 /*  staging.c. Pinned memory until the next sync, aligned to 64. */
 tt_status_t cuda_stage(cuda_device_t *self, size_t bytes, void **out);

@@ -162,18 +162,6 @@ static tt_status_t s_stream_new(tt_stream_t **self_p, tt_device_t *device)
     return TT_OK;
 }
 
-static void s_stream_free(tt_stream_t *stream)
-{
-    cuda_stream_t *self = (cuda_stream_t *)stream;
-    cuda_device_t *device = (cuda_device_t *)stream->device;
-    cuda_stream_t **at = &device->streams;
-    (void)cuda_finish(device);
-    while (*at != self)
-        at = &(*at)->next;
-    *at = self->next;
-    free(self);
-}
-
 static void s_note(cuda_stream_t *stream, tt_status_t status)
 {
     if (stream->status != TT_OK)
@@ -196,7 +184,8 @@ static uint32_t s_hand_over(const cuda_land_t *land)
     return 1;
 }
 
-tt_status_t cuda_finish(cuda_device_t *self)
+/*  Wait, hand over what landed, and free the staging. */
+static tt_status_t s_finish(cuda_device_t *self)
 {
     const tt_status_t status =
         self->lost ? s_lost(self) : cuda_said(self, cudaStreamSynchronize(self->work), "its work");
@@ -208,6 +197,18 @@ tt_status_t cuda_finish(cuda_device_t *self)
     self->staging.used = 0;
     self->staging.at = 0;
     return status;
+}
+
+static void s_stream_free(tt_stream_t *stream)
+{
+    cuda_stream_t *self = (cuda_stream_t *)stream;
+    cuda_device_t *device = (cuda_device_t *)stream->device;
+    cuda_stream_t **at = &device->streams;
+    (void)s_finish(device);
+    while (*at != self)
+        at = &(*at)->next;
+    *at = self->next;
+    free(self);
 }
 
 static tt_status_t s_queue(tt_stream_t *stream, const tt_work_t *work)
@@ -224,7 +225,7 @@ static tt_status_t s_queue(tt_stream_t *stream, const tt_work_t *work)
 static tt_status_t s_sync(tt_stream_t *stream)
 {
     cuda_stream_t *self = (cuda_stream_t *)stream;
-    (void)cuda_finish((cuda_device_t *)stream->device); /* this stream knows */
+    (void)s_finish((cuda_device_t *)stream->device); /* this stream knows */
     const tt_status_t status = self->status;
     self->status = TT_OK;
     return status == TT_OK ? TT_OK : tt_err(status, "%s", self->text);
@@ -232,7 +233,7 @@ static tt_status_t s_sync(tt_stream_t *stream)
 
 static void s_wait(tt_device_t *device)
 {
-    (void)cuda_finish((cuda_device_t *)device);
+    (void)s_finish((cuda_device_t *)device);
 }
 
 const tt_backend_ops_t cuda_backend = {

@@ -348,11 +348,3 @@ void cuda_encoder_backward(const cuda_encoder_t *self, cudaStream_t stream, cons
             s_kinds[turn.op->layer->kind].back(&turn);
     }
 }
-
-void cuda_encoder_clear(const cuda_encoder_t *self, cudaStream_t stream, const cuda_run_t *run)
-{
-    for (const encoder_op_t *op = self->op; op < self->op + self->ops; op++) {
-        cuda_clear(stream, run, op->weight_at, op->weights);
-        cuda_clear(stream, run, op->bias_at, op->biases);
-    }
-}

@@ -46,6 +46,3 @@ const float *cuda_encoder_forward(
  *  are written in every shard of the run, 0 in those without rows. `memory` is as forward left it for exactly the rows of the run. */
 void cuda_encoder_backward(const cuda_encoder_t *self, cudaStream_t stream, const float *params, const cuda_run_t *run,
     const float *d, void *memory);
-
-/*  0 to the gradients of its tensors in every shard of the run: where no trained stage reaches it. */
-void cuda_encoder_clear(const cuda_encoder_t *self, cudaStream_t stream, const cuda_run_t *run);

@@ -39,7 +39,7 @@ static void s_plan_values(cuda_encoder_t *self, const tt_shape_t *shape)
         const encoder_op_t *op = &self->op[self->step[s].op];
         if (!self->step[s].begin)
             self->value[self->step[s].op + 1].wanted =
-                op->weights > 0 || self->value[op->in].wanted || self->value[op->inner].wanted;
+                op->weights || self->value[op->in].wanted || self->value[op->inner].wanted;
     }
 }
 
@@ -109,8 +109,7 @@ static void s_plan_ops(cuda_encoder_t *self, const tt_shape_t *shape, const tt_t
         op->window = s_window(op->layer, &shape[l], &shape[l + 1]);
         if (!tt_layer_weight(self->spec, op->layer, &shape[l], &weight))
             continue;
-        op->weights = (size_t)weight.rows * weight.cols;
-        op->biases = (size_t)tt_layer_params(&weight) - op->weights;
+        op->weights = true;
         op->weight_at = tensors[0].offset;
         op->bias_at = tensors[1].offset;
         tensors += tt_layer_tensors(weight.kind);

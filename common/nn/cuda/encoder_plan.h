@@ -26,7 +26,7 @@ typedef struct {
     uint32_t in;    /* the value that comes to it                     */
     uint32_t inner; /* of a residual: what the last that it spans gives */
     cuda_window_t window;
-    size_t weights, biases;    /* how many it has         */
+    bool weights;              /* it has some             */
     size_t weight_at, bias_at; /* in the flat vector */
 } encoder_op_t;
 

@@ -170,7 +170,8 @@ static tt_status_t s_lists(pass_t *self)
         ((size_t)2 * self->rows + (size_t)3 * self->loss.blocks.blocks + hi - lo + 1) * sizeof(uint32_t);
     TT_TRY(cuda_room(self->device, &self->impl->lists, bytes));
     TT_TRY(cuda_stage(self->device, bytes, &stage));
-    TT_CHECK(s_carve_lists(self, stage, &list) == bytes);
+    const size_t carved = s_carve_lists(self, stage, &list);
+    TT_CHECK(carved == bytes);
     s_fill_lists(self, &list);
     void *there = self->impl->lists.memory;
     TT_TRY(cuda_said(self->device, cudaMemcpyAsync(there, stage, bytes, cudaMemcpyHostToDevice, self->device->work),
