@@ -74,8 +74,8 @@ static void s_sum(bool wait)
     printf("%g\n", static_cast<double>(s_copy_out(s_stream)));
 }
 
-/*  Another stream reads the sum; `event`: once it is there. */
-static void s_streams(bool event)
+/*  Another stream reads the sum; `event`: once it is there; `gone`: the event goes before anything has run. */
+static void s_streams(bool event, bool gone)
 {
     cudaEvent_t done;
     cudaEventCreateWithFlags(&done, cudaEventDisableTiming);
@@ -84,8 +84,11 @@ static void s_streams(bool event)
     cudaEventRecord(done, s_stream);
     if (event)
         cudaStreamWaitEvent(s_other, done, 0);
+    if (gone)
+        cudaEventDestroy(done);
     printf("%g\n", static_cast<double>(s_copy_out(s_other)));
-    cudaEventDestroy(done);
+    if (!gone)
+        cudaEventDestroy(done);
 }
 
 static void s_one(const char *name)
@@ -96,9 +99,11 @@ static void s_one(const char *name)
     else if (strcmp(name, "no-barrier") == 0)
         s_sum(false);
     else if (strcmp(name, "event") == 0)
-        s_streams(true);
+        s_streams(true, false);
     else if (strcmp(name, "no-event") == 0)
-        s_streams(false);
+        s_streams(false, false);
+    else if (strcmp(name, "event-gone") == 0)
+        s_streams(true, true);
     else if (strcmp(name, "leave-early") == 0)
         CUDA_LAUNCH(leave_early, 1, N, 0, s_stream);
     else if (strcmp(name, "two-barriers") == 0)

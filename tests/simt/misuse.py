@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The simulated card finds who breaks its rules: each case of misuse.cu is one, and "fine" and "event" are none."""
+"""The simulated card finds who breaks its rules: each case of misuse.cu is one, and "fine", "event" and "event-gone" are none."""
 
 import os
 import signal
@@ -24,7 +24,7 @@ class Misuse(unittest.TestCase):
     def test_who_breaks_no_rule_gets_the_sum(self):
         for schedule in ("forward", "reverse", "random:1", "random:2"):
             for streams in ("lazy", "eager"):
-                for case in ("fine", "event"):
+                for case in ("fine", "event", "event-gone"):
                     ended = run(case, TT_SIMT_SCHEDULE=schedule, TT_SIMT_STREAMS=streams)
                     self.assertEqual((ended.returncode, ended.stdout), (0, SUM), (schedule, streams, case, ended.stderr))
 

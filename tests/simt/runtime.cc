@@ -394,6 +394,21 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
     return queue(stream, std::move(next));
 }
 
+namespace
+{
+
+/*  Its records have been passed, so nobody has to wait for them. */
+void forget(cudaEvent_t event)
+{
+    for (cudaStream_t stream : s_streams)
+        for (item &i : stream->queue) {
+            i.wait = i.wait == event ? nullptr : i.wait;
+            i.record = i.record == event ? nullptr : i.record;
+        }
+}
+
+} // namespace
+
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned int)
 {
     *event = new CUevent_st{};
@@ -403,9 +418,14 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned int)
 cudaError_t cudaEventDestroy(cudaEvent_t event)
 {
     const std::lock_guard hold(s_lock);
-    pass(event, event->recorded);
+    if (s_open++ == 0)
+        protect(true);
+    const cudaError_t error = s_sticky != cudaSuccess ? s_sticky : pass(event, event->recorded);
+    if (--s_open == 0)
+        protect(false);
+    forget(event);
     delete event;
-    return cudaSuccess;
+    return say(error);
 }
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)

@@ -4,7 +4,7 @@
  *  Every CUDA thread is a fiber, so that it can stand at a barrier while others go on. A block's threads run one after the other as far
  *  as they come; which one first, and which block, says the schedule. Shared memory is full of NaN at first.
  *  Misuse ends the process with one message: a barrier that a thread of the block does not reach, or reaches on another line; a
- *  shuffle or a warp's barrier with lanes that are not there; shared memory beyond what was asked for (docs/internals/simt.md).
+ *  shuffle or a warp's barrier with lanes that are not there; more shared memory than a block has (docs/internals/simt.md).
  *
  *  Environment: TT_SIMT_SCHEDULE=forward|reverse|random:SEED, TT_SIMT_STREAMS=lazy|eager (runtime.cc).
  *  Threads:     kernels run on the thread that waits for them, one at a time in a process. */
