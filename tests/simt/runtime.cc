@@ -102,20 +102,9 @@ size_t pages(size_t size)
     return (size + page - 1) / page * page;
 }
 
-/*  A protection key opens and closes all of it without a system call, where the processor has such; -1: it has none. */
-int key()
-{
-    static const int own = pkey_alloc(0, PKEY_DISABLE_ACCESS);
-    return own;
-}
-
 /*  The pages of each allocation; behind them lies one that stays closed. */
 void protect(bool open)
 {
-    if (key() >= 0) {
-        pkey_set(key(), open ? 0 : PKEY_DISABLE_ACCESS);
-        return;
-    }
     for (const auto &[at, size] : s_device) {
         char *base = at - reinterpret_cast<uintptr_t>(at) % page;
         if (mprotect(base, pages(size_t(at - base) + size), open ? PROT_READ | PROT_WRITE : PROT_NONE) != 0)
@@ -296,10 +285,7 @@ cudaError_t cudaMalloc(void **memory, size_t size)
     }
     mprotect(base, room, PROT_READ | PROT_WRITE);
     memset(base, 0xff, room);
-    if (key() < 0)
-        mprotect(base, room, PROT_NONE);
-    else if (pkey_mprotect(base, room, PROT_READ | PROT_WRITE, key()) != 0)
-        simt::fail("device memory cannot be closed");
+    mprotect(base, room, PROT_NONE);
     char *at = base + room - (size + 255) / 256 * 256;
     s_device[at] = size;
     s_bytes += size;
@@ -320,10 +306,7 @@ cudaError_t cudaFree(void *memory)
         drain(stream);
     char *base = at->first - reinterpret_cast<uintptr_t>(at->first) % page;
     const size_t room = pages((at->second + 255) / 256 * 256);
-    if (key() >= 0)
-        pkey_mprotect(base, room, PROT_NONE, 0);
-    else
-        mprotect(base, room, PROT_NONE);
+    mprotect(base, room, PROT_NONE);
     madvise(base, room, MADV_DONTNEED);
     s_free.insert({room + page, base});
     s_bytes -= at->second;

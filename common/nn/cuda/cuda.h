@@ -163,7 +163,7 @@ void cuda_towers_forward(cuda_flow_t *flow, const tt_net_t *net, const cuda_forw
 /*  flow->heads[t], or what came to a trunk, to the gradients of the run's shards and to the trunk that it reads. */
 void cuda_tower_backward(cuda_flow_t *flow, const tt_net_t *net, const cuda_run_t *run, uint32_t t);
 
-/* ---- pass.c, sums.c, apply.c, work.c ---------------------------------------------------------------------------------- */
+/* ---- pass.c, apply.c, work.c ------------------------------------------------------------------------------------------ */
 
 tt_status_t cuda_forward(cuda_stream_t *stream, const tt_work_t *work);
 tt_status_t cuda_compute(const tt_work_t *work);
