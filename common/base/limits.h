@@ -40,6 +40,7 @@ enum {
     TT_LOSS_PARAMS_MAX = 256,     /* bytes of its parameters                                                 */
 
     /* a row (common/rl/columns.h) */
+    TT_COLUMNS_MAX = 64,         /* columns of one                                               */
     TT_ELEMENTS_MAX = 1 << 20,   /* of one leaf of a space                                       */
     TT_CHOICES_MAX = 1 << 16,    /* of one discrete element; of all of an action together        */
     TT_STACK_MAX = 64,           /* frames that an observation shows                             */

@@ -22,7 +22,7 @@
 #include "common/base/stack.h"
 #include "common/rl/spaces.h"
 
-enum { TT_COLUMNS_MAX = 64, TT_COLUMN_NAME = 64 };
+enum { TT_COLUMN_NAME = 64 };
 
 typedef struct {
     char name[TT_COLUMN_NAME];
