@@ -12,6 +12,7 @@
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
+#include "common/base/portable_fn.h"
 
 /*  A function whose loops the compiler may vectorise for several processors; the loader picks one. The bits stay the
  *  same, because nothing is contracted or reordered. Off where the loader or a sanitizer cannot do it. */
@@ -30,7 +31,7 @@ void tt_vsincos_turn(float *sin_out, float *cos_out, const float *turn, size_t n
 
 /* ---- one number at a time, the same bits; inline, so that other loops can be vectorised over them ----------------- */
 
-static inline float tt_f32_of_bits(uint32_t bits)
+TT_MATH_FN float tt_f32_of_bits(uint32_t bits)
 {
     const union {
         uint32_t u;
@@ -38,7 +39,7 @@ static inline float tt_f32_of_bits(uint32_t bits)
     } v = {.u = bits};
     return v.f;
 }
-static inline uint32_t tt_bits_of_f32(float x)
+TT_MATH_FN uint32_t tt_bits_of_f32(float x)
 {
     const union {
         float f;
@@ -50,7 +51,7 @@ static inline uint32_t tt_bits_of_f32(float x)
 /*  1.5 * 2^23: adding it rounds |x| < 2^22 to an integer, which then stands in the low bits of the sum. */
 #define TT_ROUNDER 0x1.8p23f
 
-static inline float tt_expf(float x)
+TT_MATH_FN float tt_expf(float x)
 {
     x = x < -104.0f ? -104.0f : x; /* 0 below, inf above; NaN passes both lines */
     x = x > 89.0f ? 89.0f : x;
@@ -72,7 +73,7 @@ static inline float tt_expf(float x)
     return p * a * b;
 }
 
-static inline float tt_logf(float x)
+TT_MATH_FN float tt_logf(float x)
 {
     const uint32_t root_half = 0x3f3504f3; /* bits of sqrt(1/2) */
     const float tiny = x < 0x1p-126f ? 1.0f : 0.0f;

@@ -143,11 +143,3 @@ void tt_gauss_log_prob(
         log_prob[i] = total;
     }
 }
-
-float tt_gauss_entropy(const float *log_std, uint32_t A)
-{
-    float total = 0;
-    for (uint32_t a = 0; a < A; a++)
-        total += log_std[a] + (0.5f + TT_HALF_LN_2PI);
-    return total;
-}

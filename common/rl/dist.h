@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "common/base/rng.h"
+#include "common/rl/gauss.h"
 
 /*  Which draws to use: the collector's are TT_STREAM_ACTION, env ids and the envs' step counters. */
 typedef struct {
@@ -42,8 +43,3 @@ void tt_gauss_sample_row(const float *mean, const float *log_std, uint32_t A, co
 /*  log p of given actions; greedy action = mean. */
 void tt_gauss_log_prob(
     const float *mean, const float *log_std, size_t rows, uint32_t A, const float *action, float *log_prob);
-/*  The entropy of every row. */
-float tt_gauss_entropy(const float *log_std, uint32_t A);
-
-/*  ln(2 pi) / 2 */
-#define TT_HALF_LN_2PI 0.918938533f

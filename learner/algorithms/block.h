@@ -1,20 +1,35 @@
 /*  block - what the losses share: a block of rows as columns of TT_BLOCK numbers (tt_loss_block_t), and the one order in which
- *  such a column is added up.
+ *  such a column is added up. A loss is written with these names alone, and compiled twice:
  *
- *  Inlined into each clone of a loss, so that its loops become that processor's vectors.
+ *  C:    a column is an array, EACH_ROW a loop over it. Inlined into each clone of a loss, so that its loops become that
+ *        processor's vectors.
+ *  CUDA: a block is a warp and a row a lane of it (common/nn/cuda/loss.cuh): a column is a number of each lane, EACH_ROW runs once,
+ *        sums go from lane to lane.
  *  Threads: pure. */
 #pragma once
-#include "common/nn/nn.h"
+#include "common/nn/loss.h"
+#ifdef __cplusplus
+#include "common/nn/cuda/loss.cuh"
+#else
+#include <string.h>
+#include "common/base/vmath.h"
 
-#define BLOCK_FN    static inline __attribute__((always_inline))
-#define EACH_ROW(r) for (size_t r = 0; r < TT_BLOCK; r++)
+#define BLOCK_FN                     static inline __attribute__((always_inline))
+#define BLOCK_CLONES                 TT_CLONES
+#define BLOCK_CUDA(objective, loss)  /* the launcher of an objective's loss on a card */
+#define EACH_ROW(r)                  for (size_t r = 0; r < TT_BLOCK; r++)
+#define EACH_GIVEN_ROW(r, the_block) for (size_t r = 0; r < (the_block)->rows; r++) /* not those behind the last */
 
 typedef float col_t[TT_BLOCK]; /* one number for each row of a block */
+typedef const float *col_in;   /* as arguments                       */
+typedef float *col_out;
+typedef int32_t choices_t[TT_BLOCK];
+typedef int32_t *choices_out;
 
 _Static_assert(TT_BLOCK == 32, "block_sum adds 32 numbers");
 
 /*  32 -> 16 -> 8 -> 4 -> 2 -> 1, always. */
-BLOCK_FN float block_sum(const float *col)
+BLOCK_FN float block_sum(col_in col)
 {
     float a[16], b[8], c[4];
     for (int i = 0; i < 16; i++)
@@ -25,3 +40,32 @@ BLOCK_FN float block_sum(const float *col)
         c[i] = b[i] + b[i + 4];
     return (c[0] + c[2]) + (c[1] + c[3]);
 }
+
+/*  A sum of the block, to what is added up over blocks: at most once a block to each place, for a card adds the blocks' later. */
+BLOCK_FN void block_add(float *to, float sum)
+{
+    *to += sum;
+}
+
+BLOCK_FN void block_zero(col_out col)
+{
+    memset(col, 0, sizeof(col_t));
+}
+
+BLOCK_FN void block_no_choices(choices_out col)
+{
+    memset(col, 0, sizeof(choices_t));
+}
+
+/*  A column of a head. */
+BLOCK_FN void block_load(const float *from, col_out to)
+{
+    memcpy(to, from, sizeof(col_t));
+}
+
+/*  Columns of one head to those of another. */
+BLOCK_FN void block_copy(size_t columns, const float *from, float *to)
+{
+    memcpy(to, from, columns * sizeof(col_t));
+}
+#endif

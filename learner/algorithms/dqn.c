@@ -9,7 +9,7 @@
 #include "common/base/mem.h"
 #include "common/job/fit.h"
 #include "learner/algorithm.h"
-#include "learner/algorithms/dqn_loss.h"
+#include "learner/algorithms/dqn_objective.h"
 #include "learner/algorithms/dqn_options.h"
 
 struct tt_algo {

@@ -3,8 +3,6 @@
 #include "common/base/vmath.h"
 #include "learner/algorithms/block.h"
 
-enum { Q_AT, TARGET_NEXT, Q_NEXT }; /* stages */
-
 /*  Parameters and tables under their names. */
 typedef struct {
     dqn_loss_t p;
@@ -16,13 +14,14 @@ typedef struct {
 /*  The units of a block as columns; zeros behind the last. */
 typedef struct {
     col_t ret, discount, weight, mean; /* mean: the weight of a statistic */
-    int32_t action[TT_BLOCK];
+    choices_t action;
 } cols_t;
 
 BLOCK_FN void s_gather(const given_t *self, const tt_loss_block_t *block, cols_t *out)
 {
     memset(out, 0, sizeof *out);
-    for (size_t r = 0; r < block->rows; r++) {
+    EACH_GIVEN_ROW(r, block)
+    {
         const uint32_t unit = block->row[r];
         out->ret[r] = self->ret[unit];
         out->discount[r] = self->discount[unit];
@@ -33,19 +32,23 @@ BLOCK_FN void s_gather(const given_t *self, const tt_loss_block_t *block, cols_t
 }
 
 /*  A score for each unit; -inf for what is not allowed. */
-BLOCK_FN void s_allowed(const given_t *self, const tt_loss_block_t *block, size_t choice, const float *q, float *score)
+BLOCK_FN void s_allowed(const given_t *self, const tt_loss_block_t *block, size_t choice, const float *q, col_out score)
 {
-    memcpy(score, q + choice * TT_BLOCK, sizeof(col_t));
-    for (size_t r = 0; self->mask && r < block->rows; r++)
+    block_load(q + choice * TT_BLOCK, score);
+    if (!self->mask)
+        return;
+    EACH_GIVEN_ROW(r, block)
+    {
         if (!self->mask[(size_t)block->row[r] * self->p.choices + choice])
             score[r] = -__builtin_inff();
+    }
 }
 
 /*  What the target network says of the best choice. Where nothing is better than -inf, as with numbers that are none, it is
  *  NAN: an update must not go on from there. */
-BLOCK_FN void s_best(const given_t *self, const tt_loss_block_t *block, const float *chooser, float *value)
+BLOCK_FN void s_best(const given_t *self, const tt_loss_block_t *block, const float *chooser, col_out value)
 {
-    const float *q = block->head[TARGET_NEXT];
+    const float *q = block->head[DQN_TARGET_NEXT];
     col_t best, score;
     EACH_ROW(r)
     {
@@ -63,7 +66,7 @@ BLOCK_FN void s_best(const given_t *self, const tt_loss_block_t *block, const fl
 }
 
 /*  Where nothing follows, what stands there is not read. */
-BLOCK_FN void s_targets(const cols_t *in, const float *value, float *target)
+BLOCK_FN void s_targets(const cols_t *in, col_in value, col_out target)
 {
     EACH_ROW(r)
     {
@@ -72,18 +75,18 @@ BLOCK_FN void s_targets(const cols_t *in, const float *value, float *target)
     }
 }
 
-BLOCK_FN void s_taken(const given_t *self, const tt_loss_block_t *block, const cols_t *in, float *q)
+BLOCK_FN void s_taken(const given_t *self, const tt_loss_block_t *block, const cols_t *in, col_out q)
 {
-    memset(q, 0, sizeof(col_t));
+    block_zero(q);
     for (size_t a = 0; a < self->p.choices; a++)
         EACH_ROW(r)
         {
-            q[r] = in->action[r] == (int32_t)a ? block->head[Q_AT][a * TT_BLOCK + r] : q[r];
+            q[r] = in->action[r] == (int32_t)a ? block->head[DQN_Q_AT][a * TT_BLOCK + r] : q[r];
         }
 }
 
 /*  slope = d loss / d q(at, a), weighted. */
-BLOCK_FN void s_huber(const cols_t *in, const float *error, float *slope, float *loss)
+BLOCK_FN void s_huber(const cols_t *in, col_in error, col_out slope, col_out loss)
 {
     EACH_ROW(r)
     {
@@ -93,7 +96,7 @@ BLOCK_FN void s_huber(const cols_t *in, const float *error, float *slope, float 
     }
 }
 
-BLOCK_FN void s_square(const cols_t *in, const float *error, float *slope, float *loss)
+BLOCK_FN void s_square(const cols_t *in, col_in error, col_out slope, col_out loss)
 {
     EACH_ROW(r)
     {
@@ -102,9 +105,9 @@ BLOCK_FN void s_square(const cols_t *in, const float *error, float *slope, float
     }
 }
 
-BLOCK_FN void s_slopes(const given_t *self, const tt_loss_block_t *block, const cols_t *in, const float *slope)
+BLOCK_FN void s_slopes(const given_t *self, const tt_loss_block_t *block, const cols_t *in, col_in slope)
 {
-    float *d_head = block->d_head[Q_AT];
+    float *d_head = block->d_head[DQN_Q_AT];
     for (size_t a = 0; a < self->p.choices; a++)
         EACH_ROW(r)
         {
@@ -112,7 +115,7 @@ BLOCK_FN void s_slopes(const given_t *self, const tt_loss_block_t *block, const 
         }
 }
 
-BLOCK_FN float s_mean(const cols_t *in, const float *col)
+BLOCK_FN float s_mean(const cols_t *in, col_in col)
 {
     col_t part;
     EACH_ROW(r)
@@ -140,45 +143,39 @@ BLOCK_FN void s_loss(const given_t *self, const tt_loss_block_t *block, const fl
     else
         s_huber(&in, error, slope, loss);
     s_slopes(self, block, &in, slope);
-    block->stats[DQN_LOSS] += block_sum(loss);
-    block->stats[DQN_ERROR] += s_mean(&in, size);
-    block->stats[DQN_Q] += s_mean(&in, q);
-    block->stats[DQN_TARGET] += s_mean(&in, target);
-    for (size_t r = 0; block->ride && r < block->rows; r++)
+    block_add(&block->stats[DQN_LOSS], block_sum(loss));
+    block_add(&block->stats[DQN_ERROR], s_mean(&in, size));
+    block_add(&block->stats[DQN_Q], s_mean(&in, q));
+    block_add(&block->stats[DQN_TARGET], s_mean(&in, target));
+    if (!block->ride)
+        return;
+    EACH_GIVEN_ROW(r, block)
+    {
         block->ride[block->row[r]] = size[r];
+    }
 }
 
 BLOCK_FN given_t s_given(const void *params, const void *const *input)
 {
     return (given_t){.p = *(const dqn_loss_t *)params,
-        .action = input[DQN_IN_ACTION],
-        .ret = input[DQN_IN_RETURN],
-        .discount = input[DQN_IN_DISCOUNT],
-        .weight = input[DQN_IN_WEIGHT],
-        .mask = input[DQN_IN_MASK]};
+        .action = (const int32_t *)input[DQN_IN_ACTION],
+        .ret = (const float *)input[DQN_IN_RETURN],
+        .discount = (const float *)input[DQN_IN_DISCOUNT],
+        .weight = (const float *)input[DQN_IN_WEIGHT],
+        .mask = (const uint8_t *)input[DQN_IN_MASK]};
 }
 
-TT_CLONES static void s_single(const void *params, const void *const *input, const tt_loss_block_t *block)
+BLOCK_CLONES void dqn_loss(const void *params, const void *const *input, const tt_loss_block_t *block)
 {
     const given_t given = s_given(params, input);
-    s_loss(&given, block, block->head[TARGET_NEXT]);
+    s_loss(&given, block, block->head[DQN_TARGET_NEXT]);
 }
 
-TT_CLONES static void s_double(const void *params, const void *const *input, const tt_loss_block_t *block)
+BLOCK_CLONES void dqn_double_loss(const void *params, const void *const *input, const tt_loss_block_t *block)
 {
     const given_t given = s_given(params, input);
-    s_loss(&given, block, block->head[Q_NEXT]);
+    s_loss(&given, block, block->head[DQN_Q_NEXT]);
 }
 
-tt_objective_t dqn_objective(const tt_net_spec_t *net, bool twice)
-{
-    const uint8_t q = (uint8_t)tt_net_tower(net, "q");
-    return (tt_objective_t){
-        .name = twice ? "dqn_double" : "dqn",
-        .stages = twice ? 3 : 2,
-        .stage = {[Q_AT] = {.tower = q, .frame = TT_AT, .grad = true},
-            [TARGET_NEXT] = {.tower = q, .set = 1, .frame = TT_NEXT},
-            [Q_NEXT] = {.tower = q, .frame = TT_NEXT}},
-        .loss = twice ? s_double : s_single,
-    };
-}
+BLOCK_CUDA(dqn, dqn_loss)
+BLOCK_CUDA(dqn_double, dqn_double_loss)

@@ -10,7 +10,8 @@
  *  Sums:    over the units of a block as a fixed binary tree.
  *  Threads: pure; called from the device's threads, each writes the riding floats of its own units. */
 #pragma once
-#include "common/nn/nn.h"
+#include <stdbool.h>
+#include "common/nn/loss.h"
 
 /*  The tables that the loss reads, by position in the minibatch. */
 enum {
@@ -38,5 +39,11 @@ enum {
     DQN_STATS
 };
 
-/*  Of the tower "q"; twice: double. With a dqn_loss_t as parameters of the loss. ride[position] = |d|, where there is one. */
-tt_objective_t dqn_objective(const tt_net_spec_t *net, bool twice);
+/*  The stages of its objective; the third is double's. */
+enum { DQN_Q_AT, DQN_TARGET_NEXT, DQN_Q_NEXT };
+
+#ifndef __cplusplus /* there they are a card's */
+/*  Both are a tt_loss_fn with a dqn_loss_t and those tables. ride[position] = |d|, where there is one. */
+void dqn_loss(const void *params, const void *const *input, const tt_loss_block_t *block);
+void dqn_double_loss(const void *params, const void *const *input, const tt_loss_block_t *block);
+#endif

@@ -10,7 +10,7 @@
 #include "common/job/fit.h"
 #include "common/rl/gae.h"
 #include "learner/algorithms/ppo.h"
-#include "learner/algorithms/ppo_loss.h"
+#include "learner/algorithms/ppo_objective.h"
 #include "learner/algorithms/ppo_options.h"
 
 struct tt_algo {

@@ -1,8 +1,7 @@
 #include "learner/algorithms/ppo_loss.h"
 #include <string.h>
-#include "common/base/mem.h"
 #include "common/base/vmath.h"
-#include "common/rl/dist.h"
+#include "common/rl/gauss.h"
 #include "learner/algorithms/block.h"
 
 /*  Parameters and tables under their names. */
@@ -22,7 +21,8 @@ typedef struct {
 BLOCK_FN void s_gather(const given_t *self, const tt_loss_block_t *block, cols_t *out)
 {
     memset(out, 0, sizeof *out);
-    for (size_t r = 0; r < block->rows; r++) {
+    EACH_GIVEN_ROW(r, block)
+    {
         const ppo_row_t *row = &self->row[block->row[r]];
         out->advantage[r] = row->advantage;
         out->target[r] = row->target;
@@ -43,8 +43,8 @@ BLOCK_FN float s_clamp(float x, float low, float high)
 }
 
 /*  d_log_prob = d loss / d log pi(a), weighted. */
-TT_CLONES static void s_policy(
-    const given_t *self, const cols_t *in, const float *log_prob, float *d_log_prob, float *stats)
+BLOCK_CLONES static void s_policy(
+    const given_t *self, const cols_t *in, col_in log_prob, col_out d_log_prob, float *stats)
 {
     col_t loss, kl, old_kl, clipped;
     const float low = 1 - self->p.clip, high = 1 + self->p.clip;
@@ -60,14 +60,14 @@ TT_CLONES static void s_policy(
         old_kl[r] = -w * log_ratio;
         clipped[r] = __builtin_fabsf(ratio - 1) > self->p.clip ? w : 0;
     }
-    stats[PPO_POLICY_LOSS] += block_sum(loss);
-    stats[PPO_KL] += block_sum(kl);
-    stats[PPO_OLD_KL] += block_sum(old_kl);
-    stats[PPO_CLIPPED] += block_sum(clipped);
+    block_add(&stats[PPO_POLICY_LOSS], block_sum(loss));
+    block_add(&stats[PPO_KL], block_sum(kl));
+    block_add(&stats[PPO_OLD_KL], block_sum(old_kl));
+    block_add(&stats[PPO_CLIPPED], block_sum(clipped));
 }
 
 /*  The same without a ratio. */
-TT_CLONES static void s_plain_policy(const cols_t *in, const float *log_prob, float *d_log_prob, float *stats)
+BLOCK_CLONES static void s_plain_policy(const cols_t *in, col_in log_prob, col_out d_log_prob, float *stats)
 {
     col_t loss;
     EACH_ROW(r)
@@ -75,10 +75,11 @@ TT_CLONES static void s_plain_policy(const cols_t *in, const float *log_prob, fl
         d_log_prob[r] = -in->weight[r] * in->advantage[r];
         loss[r] = d_log_prob[r] * log_prob[r];
     }
-    stats[PPO_POLICY_LOSS] += block_sum(loss);
+    block_add(&stats[PPO_POLICY_LOSS], block_sum(loss));
 }
 
-TT_CLONES static void s_value(const given_t *self, const cols_t *in, const float *value, float *d_value, float *stats)
+BLOCK_CLONES static void s_value(
+    const given_t *self, const cols_t *in, const float *value, float *d_value, float *stats)
 {
     col_t loss;
     const float reach = self->p.clip_value ? self->p.clip : __builtin_inff();
@@ -90,10 +91,10 @@ TT_CLONES static void s_value(const given_t *self, const cols_t *in, const float
         d_value[r] = in->weight[r] * self->p.value_coef * (free_square >= held_square ? off : 0);
         loss[r] = in->weight[r] * 0.5f * (free_square >= held_square ? free_square : held_square);
     }
-    stats[PPO_VALUE_LOSS] += block_sum(loss);
+    block_add(&stats[PPO_VALUE_LOSS], block_sum(loss));
 }
 
-static void s_policy_of(const given_t *self, const cols_t *in, const float *log_prob, float *d_log_prob, float *stats)
+BLOCK_FN void s_policy_of(const given_t *self, const cols_t *in, col_in log_prob, col_out d_log_prob, float *stats)
 {
     if (self->p.plain)
         s_plain_policy(in, log_prob, d_log_prob, stats);
@@ -108,17 +109,18 @@ typedef struct {
     uint32_t n;
     const float *head; /* [n][TT_BLOCK] logits                                 */
     float *p;          /* [n][TT_BLOCK] probabilities, in the end derivatives  */
-    int32_t chosen[TT_BLOCK];
+    choices_t chosen;
     col_t max, log_sum; /* of exp(logit - max) */
     col_t entropy, log_prob;
 } choice_t;
 
 BLOCK_FN void s_chosen(
-    const given_t *self, const tt_loss_block_t *block, const ppo_part_t *part, uint32_t element, int32_t *chosen)
+    const given_t *self, const tt_loss_block_t *block, const ppo_part_t *part, uint32_t element, choices_out chosen)
 {
     const void *action = self->action[part - self->policy->part];
-    memset(chosen, 0, TT_BLOCK * sizeof *chosen);
-    for (size_t r = 0; r < block->rows; r++) {
+    block_no_choices(chosen);
+    EACH_GIVEN_ROW(r, block)
+    {
         const size_t at = (size_t)block->row[r] * part->elements + element;
         chosen[r] = part->bits ? ((const uint8_t *)action)[at] : ((const int32_t *)action)[at];
     }
@@ -127,10 +129,11 @@ BLOCK_FN void s_chosen(
 /*  p = the logits; -inf for what is not allowed. */
 BLOCK_FN void s_logits(const given_t *self, const tt_loss_block_t *block, size_t first_bit, const choice_t *c)
 {
-    memcpy(c->p, c->head, c->n * sizeof(col_t));
+    block_copy(c->n, c->head, c->p);
     if (!self->mask)
         return;
-    for (size_t r = 0; r < block->rows; r++) {
+    EACH_GIVEN_ROW(r, block)
+    {
         const uint8_t *allowed = self->mask + (size_t)block->row[r] * self->policy->mask_bits + first_bit;
         for (size_t a = 0; a < c->n; a++)
             if (!allowed[a])
@@ -143,7 +146,7 @@ BLOCK_FN void s_softmax(choice_t *c)
 {
     float *restrict p = c->p;
     col_t sum = {0};
-    memcpy(c->max, p, sizeof sum);
+    block_load(p, c->max);
     for (size_t a = 1; a < c->n; a++)
         EACH_ROW(r)
         {
@@ -158,7 +161,7 @@ BLOCK_FN void s_softmax(choice_t *c)
     EACH_ROW(r)
     {
         c->log_sum[r] = tt_logf(sum[r]);
-        sum[r] = 1 / sum[r];
+        sum[r] = tt_divf(1, sum[r]);
     }
     for (size_t a = 0; a < c->n; a++)
         EACH_ROW(r)
@@ -171,8 +174,8 @@ BLOCK_FN void s_softmax(choice_t *c)
 BLOCK_FN void s_entropy(choice_t *c)
 {
     const float *restrict head = c->head, *restrict p = c->p;
-    memset(c->entropy, 0, sizeof c->entropy);
-    memset(c->log_prob, 0, sizeof c->log_prob);
+    block_zero(c->entropy);
+    block_zero(c->log_prob);
     for (size_t a = 0; a < c->n; a++)
         EACH_ROW(r)
         {
@@ -195,7 +198,7 @@ BLOCK_FN void s_choice(const given_t *self, const tt_loss_block_t *block, const 
     s_entropy(c);
 }
 
-BLOCK_FN void s_choice_slopes(const given_t *self, const cols_t *in, const float *d_log_prob, const choice_t *c)
+BLOCK_FN void s_choice_slopes(const given_t *self, const cols_t *in, col_in d_log_prob, const choice_t *c)
 {
     const float *restrict head = c->head;
     float *restrict p = c->p;
@@ -213,20 +216,22 @@ BLOCK_FN void s_choice_slopes(const given_t *self, const cols_t *in, const float
 
 /*  z = (action - mean) / deviation of an element. */
 BLOCK_FN void s_standardise(const given_t *self, const tt_loss_block_t *block, const ppo_part_t *part, uint32_t element,
-    float inv_std, float *z)
+    float inv_std, col_out z)
 {
     const float *mean = block->head[PPO_ACTOR] + (size_t)(part->head + element) * TT_BLOCK,
-                *box = self->action[part - self->policy->part];
-    memset(z, 0, sizeof(col_t));
-    for (size_t r = 0; r < block->rows; r++)
+                *box = (const float *)self->action[part - self->policy->part];
+    block_zero(z);
+    EACH_GIVEN_ROW(r, block)
+    {
         z[r] = box[(size_t)block->row[r] * part->elements + element];
+    }
     EACH_ROW(r)
     {
         z[r] = (z[r] - mean[r]) * inv_std;
     }
 }
 
-BLOCK_FN void s_box(const given_t *self, const tt_loss_block_t *block, const ppo_part_t *part, float *restrict log_prob)
+BLOCK_FN void s_box(const given_t *self, const tt_loss_block_t *block, const ppo_part_t *part, col_out log_prob)
 {
     col_t z;
     for (uint32_t e = 0; e < part->elements; e++) {
@@ -240,7 +245,7 @@ BLOCK_FN void s_box(const given_t *self, const tt_loss_block_t *block, const ppo
 }
 
 BLOCK_FN void s_box_slopes(
-    const given_t *self, const tt_loss_block_t *block, const ppo_part_t *part, const float *d_log_prob, float weight)
+    const given_t *self, const tt_loss_block_t *block, const ppo_part_t *part, col_in d_log_prob, float weight)
 {
     col_t z, d_log_std;
     for (uint32_t e = 0; e < part->elements; e++) {
@@ -252,7 +257,8 @@ BLOCK_FN void s_box_slopes(
             d_mean[r] = d_log_prob[r] * z[r] * inv_std;
             d_log_std[r] = d_log_prob[r] * (z[r] * z[r] - 1);
         }
-        block->d_log_std[PPO_ACTOR][part->log_std + e] += block_sum(d_log_std) - self->p.entropy_coef * weight;
+        block_add(
+            &block->d_log_std[PPO_ACTOR][part->log_std + e], block_sum(d_log_std) - self->p.entropy_coef * weight);
     }
 }
 
@@ -267,7 +273,7 @@ BLOCK_FN choice_t *s_kept(choice_t *kept, uint32_t number)
 
 /*  Log-probabilities and entropies of the block's rows. */
 BLOCK_FN void s_log_prob(
-    const given_t *self, const tt_loss_block_t *block, choice_t *kept, float *log_prob, float *entropy)
+    const given_t *self, const tt_loss_block_t *block, choice_t *kept, col_out log_prob, col_out entropy)
 {
     const ppo_policy_t *policy = self->policy;
     uint32_t number = 0;
@@ -295,7 +301,7 @@ BLOCK_FN void s_log_prob(
 
 /*  The derivatives by the head and by log_std. */
 BLOCK_FN void s_slopes(const given_t *self, const tt_loss_block_t *block, const cols_t *in, choice_t *kept,
-    const float *d_log_prob, float weight)
+    col_in d_log_prob, float weight)
 {
     const ppo_policy_t *policy = self->policy;
     uint32_t number = 0;
@@ -314,12 +320,12 @@ BLOCK_FN void s_slopes(const given_t *self, const tt_loss_block_t *block, const 
     }
 }
 
-TT_CLONES void ppo_loss(const void *params, const void *const *input, const tt_loss_block_t *block)
+BLOCK_CLONES void ppo_loss(const void *params, const void *const *input, const tt_loss_block_t *block)
 {
     const given_t given = {.p = *(const ppo_loss_t *)params,
-        .row = input[PPO_IN_ROW],
-        .policy = input[PPO_IN_POLICY],
-        .mask = input[PPO_IN_MASK],
+        .row = (const ppo_row_t *)input[PPO_IN_ROW],
+        .policy = (const ppo_policy_t *)input[PPO_IN_POLICY],
+        .mask = (const uint8_t *)input[PPO_IN_MASK],
         .action = input + PPO_IN_ACTION};
     const given_t *self = &given;
     choice_t kept[KEPT];
@@ -335,40 +341,8 @@ TT_CLONES void ppo_loss(const void *params, const void *const *input, const tt_l
     {
         entropy[r] *= in.weight[r];
     }
-    block->stats[PPO_ENTROPY] +=
-        block_sum(entropy) + weight * tt_gauss_entropy(block->log_std[PPO_ACTOR], self->policy->log_std);
+    block_add(&block->stats[PPO_ENTROPY],
+        block_sum(entropy) + weight * tt_gauss_entropy(block->log_std[PPO_ACTOR], self->policy->log_std));
 }
 
-ppo_policy_t *ppo_policy_new(const tt_policy_t *policy, size_t *bytes)
-{
-    uint32_t choices = 0;
-    for (uint32_t i = 0; i < policy->parts; i++)
-        choices += policy->part[i].box ? 0 : policy->part[i].elements;
-    *bytes = sizeof(ppo_policy_t) + choices * sizeof(uint32_t);
-    ppo_policy_t *self = tt_new0(*bytes);
-    *self = (ppo_policy_t){.parts = policy->parts, .log_std = policy->log_std, .mask_bits = policy->mask_bits};
-    for (uint32_t i = 0, at = 0; i < policy->parts; i++) {
-        const tt_policy_part_t *part = &policy->part[i];
-        self->part[i] = (ppo_part_t){.box = part->box,
-            .bits = part->bits,
-            .elements = part->elements,
-            .choices = at,
-            .head = part->head,
-            .log_std = part->log_std,
-            .mask = part->mask};
-        for (uint32_t e = 0; !part->box && e < part->elements; e++)
-            self->choices[at++] = part->n[e];
-    }
-    return self;
-}
-
-tt_objective_t ppo_objective(const tt_net_spec_t *net)
-{
-    return (tt_objective_t){
-        .name = "ppo",
-        .stages = 2,
-        .stage = {[PPO_ACTOR] = {.tower = (uint8_t)tt_net_tower(net, "actor"), .frame = TT_AT, .grad = true},
-            [PPO_CRITIC] = {.tower = (uint8_t)tt_net_tower(net, "critic"), .frame = TT_AT, .grad = true}},
-        .loss = ppo_loss,
-    };
-}
+BLOCK_CUDA(ppo, ppo_loss)

@@ -15,8 +15,8 @@
  *  Sums:    over the rows of a block as a fixed binary tree.
  *  Threads: pure; called from the device's threads. */
 #pragma once
-#include "common/nn/nn.h"
-#include "common/rl/policy.h"
+#include <stdbool.h>
+#include "common/nn/loss.h"
 
 /*  What the loss needs of a row, side by side: one cache line fetch a row. */
 typedef struct {
@@ -24,7 +24,7 @@ typedef struct {
     float log_prob, value;   /* pi_old, v_old  */
 } ppo_row_t;
 
-/*  A policy (common/rl/policy.h) as plain data: what a head consists of. */
+/*  A policy (common/rl/policy.h) as plain data: what a head consists of. ppo_objective.h makes it. */
 typedef struct {
     uint32_t box, bits, elements;
     uint32_t choices;             /* of the first element: place in ppo_policy_t.choices */
@@ -36,9 +36,6 @@ typedef struct {
     ppo_part_t part[TT_COLUMNS_MAX];
     uint32_t choices[]; /* of every discrete element, part by part */
 } ppo_policy_t;
-
-/*  Caller frees; *bytes gets its size. */
-ppo_policy_t *ppo_policy_new(const tt_policy_t *policy, size_t *bytes);
 
 /*  The tables that the loss reads. */
 enum {
@@ -69,7 +66,8 @@ enum {
 
 /*  The stages of its objective: the actor's head, then the critic's. */
 enum { PPO_ACTOR, PPO_CRITIC };
-tt_objective_t ppo_objective(const tt_net_spec_t *net);
 
+#ifndef __cplusplus /* there it is a card's */
 /*  A tt_loss_fn with a ppo_loss_t and those tables. */
 void ppo_loss(const void *params, const void *const *input, const tt_loss_block_t *block);
+#endif

@@ -7,7 +7,7 @@
 #include "common/base/mem.h"
 #include "common/nn/inference.h"
 #include "learner/algorithm.h"
-#include "learner/algorithms/dqn_loss.h"
+#include "learner/algorithms/dqn_objective.h"
 #include "learner/algorithms/dqn_options.h"
 #include "tests/learner/near.h"
 #include "tests/learner/segments.h"

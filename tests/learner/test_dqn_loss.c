@@ -1,6 +1,6 @@
 /*  DQN's loss against its formula in double, its derivatives against central differences of that formula, and which choice is
  *  the best: of equals, of masked ones, where nothing follows, where numbers are none. */
-#include "learner/algorithms/dqn_loss.h"
+#include "learner/algorithms/dqn_objective.h"
 #include <math.h>
 #include <string.h>
 #include "common/base/rng.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 #include "common/base/mem.h"
 #include "common/job/fit.h"
-#include "learner/algorithms/dqn_loss.h"
+#include "learner/algorithms/dqn_objective.h"
 #include "learner/algorithms/dqn_options.h"
 #include "learner/compute.h"
 #include "tests/learner/segments.h"

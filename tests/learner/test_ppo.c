@@ -5,7 +5,7 @@
 #include <string.h>
 #include "common/base/mem.h"
 #include "learner/algorithm.h"
-#include "learner/algorithms/ppo_loss.h"
+#include "learner/algorithms/ppo_objective.h"
 #include "learner/algorithms/ppo_options.h"
 #include "tests/learner/segments.h"
 #include "tests/test.h"

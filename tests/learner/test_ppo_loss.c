@@ -1,6 +1,6 @@
 /*  The loss against its formula in double, its derivatives against central differences of that formula, and the shape of
  *  a block: unused rows, sums over blocks, a policy that has run away. */
-#include "learner/algorithms/ppo_loss.h"
+#include "learner/algorithms/ppo_objective.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 #include <string.h>
 #include "common/base/mem.h"
 #include "common/job/fit.h"
-#include "learner/algorithms/ppo_loss.h"
+#include "learner/algorithms/ppo_objective.h"
 #include "learner/algorithms/ppo_options.h"
 #include "learner/compute.h"
 #include "tests/learner/segments.h"

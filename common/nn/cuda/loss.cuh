@@ -1,0 +1,170 @@
+/*  loss - losses as kernels: what learner/algorithms/block.h is in CUDA, and the kernel around a loss.
+ *
+ *  A block of TT_BLOCK rows is a warp, row r its lane r. Everything that does not hang on a row is the same in all lanes, so
+ *  that they take every branch together and all of them are there for a shuffle. A lane reads and writes its own entries of
+ *  columns alone; sums are written by lane 0: nothing has to be waited for.
+ *  Threads: as kernels.h. */
+#pragma once
+#include <string.h>
+#include "common/base/vmath.h"
+#include "common/nn/cuda/kernels/grid.cuh"
+#include "common/nn/loss.h"
+
+static_assert((int)TT_BLOCK == (int)CUDA_BLOCK && TT_BLOCK == 32, "a block of rows is a warp");
+
+#define restrict __restrict__
+#define BLOCK_FN                     static __device__ inline
+#define BLOCK_CLONES                 __device__
+#define EACH_ROW(r)                  for (size_t r = block_lane(), r##_end = r + 1; r < r##_end; r++)
+#define EACH_GIVEN_ROW(r, the_block) for (size_t r = block_lane(); r < (the_block)->rows; r += TT_BLOCK)
+
+BLOCK_FN unsigned block_lane()
+{
+    return threadIdx.x % TT_BLOCK;
+}
+
+/*  This lane's number of a column; the index is always the lane. */
+template <typename number_t> struct block_col_t {
+    number_t number;
+    __device__ number_t &operator[](size_t)
+    {
+        return number;
+    }
+    __device__ const number_t &operator[](size_t) const
+    {
+        return number;
+    }
+};
+typedef block_col_t<float> col_t;
+typedef const col_t &col_in;
+typedef col_t &col_out;
+typedef block_col_t<int32_t> choices_t;
+typedef choices_t &choices_out;
+
+/*  Every lane gets it. Half of a step's lanes add the other way round, which changes no bit. */
+BLOCK_FN float block_sum(col_in col)
+{
+    float sum = col.number;
+    for (int apart = TT_BLOCK / 2; apart; apart /= 2)
+        sum = __fadd_rn(sum, __shfl_xor_sync(0xffffffffu, sum, apart));
+    return sum;
+}
+
+BLOCK_FN void block_add(float *to, float sum)
+{
+    if (block_lane() == 0)
+        *to = __fadd_rn(*to, sum);
+}
+
+BLOCK_FN void block_zero(col_out col)
+{
+    col.number = 0;
+}
+
+BLOCK_FN void block_no_choices(choices_out col)
+{
+    col.number = 0;
+}
+
+BLOCK_FN void block_load(const float *from, col_out to)
+{
+    to.number = from[block_lane()];
+}
+
+BLOCK_FN void block_copy(size_t columns, const float *from, float *to)
+{
+    for (size_t a = 0; a < columns; a++)
+        to[a * TT_BLOCK + block_lane()] = from[a * TT_BLOCK + block_lane()];
+}
+
+/* ---- the kernel around a loss --------------------------------------------------------------------------------------- */
+
+#ifdef __CUDACC__
+#define CUDA_LOSS_ARGUMENT const __grid_constant__ /* read where it lies, by addresses too: no copy a thread */
+#else
+#define CUDA_LOSS_ARGUMENT const
+#endif
+
+constexpr unsigned CUDA_LOSS_WARPS = 4;
+
+/*  Blocks first .. end-1 of a run, those of the shards from `shard` on. */
+struct cuda_loss_launch_t {
+    cuda_loss_t job;
+    alignas(16) unsigned char params[TT_LOSS_PARAMS_MAX];
+    cuda_shards_t shards;
+    uint32_t shard, first, end;
+};
+
+BLOCK_FN void cuda_loss_stage(const cuda_loss_t *job, size_t b, uint32_t s, tt_loss_block_t *out)
+{
+    const size_t at = b * job->outs[s] * TT_BLOCK;
+    out->head[s] = job->head[s] + at;
+    out->d_head[s] = job->d_head[s] ? job->d_head[s] + at : NULL;
+    out->log_std[s] = job->log_std[s];
+    out->d_log_std[s] = job->d_log_std[s] ? job->d_log_std[s] + b * job->log_stds[s] : NULL;
+}
+
+BLOCK_FN void cuda_loss_clear(const cuda_loss_t *job, const tt_loss_block_t *block)
+{
+    if (block_lane() != 0)
+        return;
+    for (uint32_t i = 0; i < TT_LOSS_STATS; i++)
+        block->stats[i] = 0;
+    for (uint32_t s = 0; s < job->stages; s++)
+        for (uint32_t i = 0; block->d_log_std[s] && i < job->log_stds[s]; i++)
+            block->d_log_std[s][i] = 0;
+}
+
+typedef void cuda_loss_body_t(const void *params, const void *const *input, const tt_loss_block_t *block);
+
+template <cuda_loss_body_t loss>
+__global__ void __launch_bounds__(CUDA_LOSS_WARPS *TT_BLOCK)
+    cuda_loss_kernel(CUDA_LOSS_ARGUMENT cuda_loss_launch_t given)
+{
+    const cuda_loss_t *job = &given.job;
+    const size_t b = given.first + (size_t)blockIdx.x * CUDA_LOSS_WARPS + threadIdx.x / TT_BLOCK;
+    if (b >= given.end)
+        return;
+    tt_loss_block_t block = {};
+    block.rows = job->blocks.rows[b];
+    block.row = job->row + job->blocks.first[b];
+    for (uint32_t s = 0; s < job->stages; s++)
+        cuda_loss_stage(job, b, s, &block);
+    block.stats = job->stats + b * TT_LOSS_STATS;
+    if (job->ride_at)
+        block.ride = given.shards.grad[job->blocks.shard[b] - given.shard] + job->ride_at;
+    cuda_loss_clear(job, &block);
+    loss(given.params, job->input, &block);
+}
+
+static inline uint32_t cuda_loss_blocks(const cuda_shards_t *shards, uint32_t count)
+{
+    uint32_t blocks = 0;
+    for (uint32_t s = 0; s < count; s++)
+        blocks += cuda_blocks(shards->first[s + 1] - shards->first[s], TT_BLOCK);
+    return blocks;
+}
+
+template <cuda_loss_body_t loss> static void cuda_loss_run(cudaStream_t stream, const cuda_loss_t *job)
+{
+    cuda_loss_launch_t launch = {};
+    launch.job = *job;
+    memcpy(launch.params, job->params, job->params_size);
+    cuda_each_shards(&job->run, [&](uint32_t first, uint32_t some) {
+        launch.shards = cuda_shards(&job->run, first, some);
+        launch.shard = first;
+        launch.first = launch.end;
+        launch.end += cuda_loss_blocks(&launch.shards, some);
+        if (launch.end > launch.first)
+            CUDA_LAUNCH(cuda_loss_kernel<loss>, cuda_blocks(launch.end - launch.first, CUDA_LOSS_WARPS),
+                CUDA_LOSS_WARPS * TT_BLOCK, 0, stream, launch);
+    });
+}
+
+/*  Beside a loss: what the backend looks for by the name of its objective. */
+#define BLOCK_CUDA(objective, loss)                                                  \
+    extern "C" __attribute__((visibility("default"))) void tt_cuda_loss_##objective( \
+        cudaStream_t stream, const cuda_loss_t *job)                                 \
+    {                                                                                \
+        cuda_loss_run<loss>(stream, job);                                            \
+    }
