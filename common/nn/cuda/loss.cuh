@@ -13,8 +13,8 @@
 static_assert((int)TT_BLOCK == (int)CUDA_BLOCK && TT_BLOCK == 32, "a block of rows is a warp");
 
 #define restrict __restrict__
-#define BLOCK_FN                     static __device__ inline
-#define BLOCK_CLONES                 __device__
+#define BLOCK_FN                     static __device__ __forceinline__
+#define BLOCK_CLONES                 __device__ __forceinline__
 #define EACH_ROW(r)                  for (size_t r = block_lane(), r##_end = r + 1; r < r##_end; r++)
 #define EACH_GIVEN_ROW(r, the_block) for (size_t r = block_lane(); r < (the_block)->rows; r += TT_BLOCK)
 
@@ -117,8 +117,9 @@ BLOCK_FN void cuda_loss_clear(const cuda_loss_t *job, const tt_loss_block_t *blo
 
 typedef void cuda_loss_body_t(const void *params, const void *const *input, const tt_loss_block_t *block);
 
+/*  One block a multiprocessor will do: with fewer registers for each thread, some would be spilled. */
 template <cuda_loss_body_t loss>
-__global__ void __launch_bounds__(CUDA_LOSS_WARPS *TT_BLOCK)
+__global__ void __launch_bounds__(CUDA_LOSS_WARPS *TT_BLOCK, 1)
     cuda_loss_kernel(CUDA_LOSS_ARGUMENT cuda_loss_launch_t given)
 {
     const cuda_loss_t *job = &given.job;
