@@ -3,4 +3,5 @@
 #include "common/nn/late.h"
 #include "common/nn/strict/strict.h"
 
-const tt_backend_ops_t *const tt_backends[] = {&tt_cpu_backend, &tt_strict_backend, &tt_cuda_sim_backend, NULL};
+const tt_backend_ops_t *const tt_backends[] = {
+    &tt_cpu_backend, &tt_strict_backend, &tt_cuda_backend, &tt_cuda_sim_backend, NULL};

@@ -17,17 +17,22 @@ typedef struct {
     const tt_backend_ops_t *there; /* NULL: not loaded yet */
 } late_t;
 
-static late_t s_sim;
-static const tt_symbol_t s_sim_symbols[] = {{"tutti_cuda_backend", &s_sim.backend}, {"tutti_cuda_error", &s_sim.error}};
-static late_t s_sim = {.file = "tutti-cuda-sim.so",
-    .here = &tt_cuda_sim_backend,
-    .library = TT_DYLIB(NULL, "cuda-sim is built with the tests", s_sim_symbols, NULL)};
+#define LIBRARY(self, file_, backend_, advice_)                                                          \
+    {                                                                                                    \
+        .file = (file_), .here = &(backend_), .library = TT_DYLIB(NULL, advice_, self##_symbols, NULL)   \
+    }
 
-/*  The one that there is. */
+static late_t s_cuda, s_sim;
+static const tt_symbol_t s_cuda_symbols[] = {
+    {"tutti_cuda_backend", &s_cuda.backend}, {"tutti_cuda_error", &s_cuda.error}};
+static const tt_symbol_t s_sim_symbols[] = {{"tutti_cuda_backend", &s_sim.backend}, {"tutti_cuda_error", &s_sim.error}};
+static late_t s_cuda = LIBRARY(s_cuda, "tutti-cuda.so", tt_cuda_backend,
+    "it is built where CMake finds nvcc (docs/guide/gpu.md); or use learner.device: cpu");
+static late_t s_sim = LIBRARY(s_sim, "tutti-cuda-sim.so", tt_cuda_sim_backend, "cuda-sim is built with the tests");
+
 static late_t *s_of(const tt_device_t *device)
 {
-    (void)device;
-    return &s_sim;
+    return device->ops == s_sim.here ? &s_sim : &s_cuda;
 }
 
 /* ---- finding the library ---------------------------------------------------------------------------------------------- */
@@ -87,6 +92,11 @@ static tt_status_t s_open_in(late_t *self, tt_device_t **self_p, int number, uin
     device->ops = self->here;
     *self_p = device;
     return TT_OK;
+}
+
+static tt_status_t s_open_cuda(tt_device_t **self_p, int number, uint32_t lanes)
+{
+    return s_open_in(&s_cuda, self_p, number, lanes);
 }
 
 static tt_status_t s_open_sim(tt_device_t **self_p, int number, uint32_t lanes)
@@ -156,4 +166,5 @@ static void s_net_free(tt_net_t *net)
         .net_new = s_net_new, .net_free = s_net_free                                                                  \
     }
 
+const tt_backend_ops_t tt_cuda_backend = LATE("cuda", s_open_cuda);
 const tt_backend_ops_t tt_cuda_sim_backend = LATE("cuda-sim", s_open_sim);
