@@ -52,7 +52,7 @@ static tt_status_t s_network(model_t *self)
     tt_net_spec_t spec = tt_train_net(&self->train, self->columns);
     spec.sets = self->shape.sets;
     spec.ride = self->shape.ride;
-    TT_TRY(tt_device_open(&self->device, NULL, 0, self->threads));
+    TT_TRY(tt_device_open_wish(&self->device, self->train.learner.device, self->threads));
     TT_TRY(tt_stream_new(&self->stream, self->device));
     TT_TRY(tt_net_new(&self->net, self->device, &spec));
     self->params = tt_net_param_count(&spec);
@@ -73,6 +73,7 @@ static tt_status_t s_read(model_t *self)
 {
     TT_TRY(tt_train_parse(&self->train, self->text, strlen(self->text)));
     TT_TRY(tt_algorithm_find(&self->algorithm, self->train.algorithm.name));
+    TT_TRY(tt_device_check_wish(self->train.learner.device));
     TT_TRY(s_options(self));
     TT_TRY(tt_train_columns(&self->columns, &self->train));
     return tt_train_fit(NULL, &self->train);

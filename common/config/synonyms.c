@@ -184,9 +184,8 @@ static const tt_synonym_t s_synonyms[] = {
     {"reward_clip", "normalize.clip_reward", "of normalised rewards"},
 
     /* what there is not */
-    {"device", NULL, "there is no GPU backend; leave it away"},
-    {"cuda", NULL, "there is no GPU backend; leave it away"},
-    {"num_gpus", NULL, "there is no GPU backend; leave it away"},
+    {"cuda", NULL, "say learner.device: cuda"},
+    {"num_gpus", NULL, "say learner.device: cuda; a learner has one card"},
     {"torch_deterministic", NULL, "every run is deterministic; leave it away"},
     {"framework", NULL, "there is only one; leave it away"},
     {"track", NULL, "metrics.jsonl and event files for TensorBoard are always written; leave it away"},

@@ -94,6 +94,10 @@ const tt_cfg_field_t tt_train_fields[] = {
         .help = "parts of a minibatch's gradient, a power of two; the result depends on it, not on the replicas"},
     {"learner.threads", TT_CFG_U32, AT(learner.threads), "1", 0, TT_THREADS_MAX,
         .help = "threads of each learner; 0 = one a core", .resume = TT_CFG_FREE},
+    {"learner.device", TT_CFG_STR, AT(learner.device), "cpu", .size = ROOM(learner.device),
+        .help = "where learners compute: cpu, cuda or cuda:N (card N), auto (a card where there is one); the result is "
+                "the same",
+        .resume = TT_CFG_FREE},
     {"aggregator.replicas", TT_CFG_U32, AT(aggregator.replicas), "0", 0, TT_AGGREGATORS_MAX,
         .help = "processes that sum gradients; 0 = one when there are several learners", .resume = TT_CFG_FREE},
     {"stop.env_steps", TT_CFG_U64, AT(stop.env_steps), "null", 0, 1e18,

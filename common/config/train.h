@@ -54,6 +54,7 @@ typedef struct {
     } collector;
     struct {
         uint32_t replicas, shards, threads;
+        char device[32]; /* in words: tt_device_open_wish */
     } learner;
     struct {
         uint32_t replicas; /* 0 = 1 when there can be more than one learner     */

@@ -40,6 +40,46 @@ tt_status_t tt_device_open(tt_device_t **self_p, const char *backend, int number
     return ops->open(self_p, number, lanes);
 }
 
+typedef struct {
+    char backend[32];
+    int number;
+} wish_t;
+
+/*  BACKEND or BACKEND:N, N of at most three digits. */
+static bool s_parse(const char *wish, wish_t *out)
+{
+    const size_t name = strcspn(wish, ":"), digits = wish[name] ? strlen(wish + name + 1) : 0;
+    if (name == 0 || name >= sizeof out->backend || digits > 3 || (wish[name] && digits == 0))
+        return false;
+    if (strspn(wish + name + (digits > 0), "0123456789") != digits)
+        return false;
+    *out = (wish_t){.number = digits ? atoi(wish + name + 1) : 0};
+    memcpy(out->backend, wish, name);
+    return true;
+}
+
+tt_status_t tt_device_check_wish(const char *wish)
+{
+    const tt_backend_ops_t *ops = NULL;
+    wish_t parsed;
+    if (strcmp(wish, "auto") == 0)
+        return TT_OK;
+    if (!s_parse(wish, &parsed) || s_find(parsed.backend, &ops) != TT_OK || (ops == tt_backends[0] && parsed.number))
+        return tt_err(TT_CONFIG, "learner.device: '%s'; there is cpu, cuda, cuda:N and auto", wish);
+    return TT_OK;
+}
+
+tt_status_t tt_device_open_wish(tt_device_t **self_p, const char *wish, uint32_t lanes)
+{
+    wish_t parsed;
+    if (strcmp(wish, "auto") == 0)
+        return tt_device_open(self_p, "cuda", 0, lanes) == TT_OK ? TT_OK : tt_device_open(self_p, NULL, 0, lanes);
+    TT_TRY(tt_device_check_wish(wish));
+    (void)s_parse(wish, &parsed);
+    return tt_device_open(
+        self_p, strcmp(parsed.backend, tt_backends[0]->name) ? parsed.backend : NULL, parsed.number, lanes);
+}
+
 void tt_device_close(tt_device_t **self_p)
 {
     if (*self_p)

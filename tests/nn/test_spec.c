@@ -115,6 +115,25 @@ static void test_unknown_devices(void **state)
     assert_null(device);
 }
 
+static void test_wishes(void **state)
+{
+    (void)state;
+    const char *const good[] = {"cpu", "auto", "cuda", "cuda:0", "cuda:12", "cpu-strict"};
+    const char *const bad[] = {"", "gpu", "cpu:1", "cuda:", "cuda:x", "cuda:-1", "cuda:1000", "cuda:0 ", ":0",
+        "a name that is longer than any that there is"};
+    tt_device_t *device = NULL;
+    for (size_t i = 0; i < TT_COUNT(good); i++)
+        assert_ok(tt_device_check_wish(good[i]));
+    for (size_t i = 0; i < TT_COUNT(bad); i++) {
+        assert_int_equal(tt_device_check_wish(bad[i]), TT_CONFIG);
+        assert_int_equal(tt_device_open_wish(&device, bad[i], 1), TT_CONFIG);
+        assert_non_null(strstr(tt_err_text(), "there is cpu, cuda, cuda:N and auto"));
+    }
+    assert_null(device);
+    assert_ok(tt_device_open_wish(&device, "auto", 1)); /* a card where there is one, else the CPU */
+    tt_device_close(&device);
+}
+
 /*  TT_DEVICE is for those who name no backend. */
 static void test_device_of_the_environment(void **state)
 {
@@ -378,6 +397,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bad_shapes),
         cmocka_unit_test(test_unknown_devices),
+        cmocka_unit_test(test_wishes),
         cmocka_unit_test(test_device_of_the_environment),
         cmocka_unit_test(test_layout),
         cmocka_unit_test(test_names),
