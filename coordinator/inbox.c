@@ -264,6 +264,32 @@ static tt_status_t s_snapshot(coordinator_t *self, const tt_msg_EVENT_t *m)
     return journal_snapshot(self->journal, snapshot);
 }
 
+/*  A learner that has come to help and cannot, for a reason of its machine's: no card, no memory. Others have the weights. */
+static bool s_goes_on_without(const coordinator_t *self, sender_t from, uint32_t code)
+{
+    bool held = false;
+    if (!from.peer || from.peer->role != TT_PEER_LEARNER || from.peer->holds || tt_exit_is_final((int)code))
+        return false;
+    for (size_t i = 0; i < roster_peer_count(self->roster); i++)
+        held |= roster_peer(self->roster, i)->holds;
+    return held;
+}
+
+static void s_failed(coordinator_t *self, sender_t from, tt_msg_EVENT_t *event)
+{
+    const char *text = event->text ? event->text : "";
+    char why[2048];
+    snprintf(why, sizeof why, "%s/%u: %s", tt_peer_role_name(from.peer ? from.peer->role : from.ended->role),
+        from.peer ? from.peer->index : from.ended->index, text);
+    if (!s_goes_on_without(self, from, event->code)) {
+        ends_fail(self, event->code, why);
+        return;
+    }
+    log_warn("%s; the others go on", why);
+    event->kind = (char *)(uintptr_t) "warning";
+    observers_tell(self->observers, event);
+}
+
 static tt_status_t s_event(coordinator_t *self, sender_t from, const tt_msg_EVENT_t *said)
 {
     tt_msg_EVENT_t event = *said;
@@ -275,9 +301,7 @@ static tt_status_t s_event(coordinator_t *self, sender_t from, const tt_msg_EVEN
     const char *role = tt_peer_role_name(from.peer ? from.peer->role : from.ended->role);
     const uint32_t index = from.peer ? from.peer->index : from.ended->index;
     if (strcmp(kind, "failed") == 0) {
-        char why[2048];
-        snprintf(why, sizeof why, "%s/%u: %s", role, index, text);
-        ends_fail(self, m->code, why);
+        s_failed(self, from, &event);
         return TT_OK;
     }
     if (strcmp(kind, "warning") == 0) {

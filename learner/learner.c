@@ -106,7 +106,9 @@ static void s_report_failure(core_t *self, tt_status_t status)
         return;
     char text[1024];
     snprintf(text, sizeof text, "%s", tt_err_text());
-    const tt_msg_EVENT_t event = TT_MSG(EVENT, .kind = (char *)(uintptr_t) "failed", .text = text,
+    /* of a device that is lost in the middle the run is told, and goes on: the others have the weights, or a snapshot has */
+    const bool lost = status == TT_DEVICE && self->at.holds;
+    const tt_msg_EVENT_t event = TT_MSG(EVENT, .kind = (char *)(uintptr_t)(lost ? "warning" : "failed"), .text = text,
         .update = self->at.update, .code = (uint32_t)tt_status_exit_code(status), .time_ns = tt_now_ns(self->clock));
     const tt_msg_DRAINED_t drained = TT_MSG(DRAINED, .reason = (char *)(uintptr_t) "failed");
     const bool ours = status != TT_UNAVAILABLE; /* else: we cannot reach someone; the run goes on without us */

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Whole runs on a simulated card: the weights of the CPU, to the bit, for each algorithm, with an encoder, and whoever learns."""
+"""Whole runs on a simulated card: the weights of the CPU, to the bit, for each algorithm, with an encoder, whoever learns, and whoever fails."""
 
 import glob
 import os
 import sys
 
 sys.dont_write_bytecode = True
-from rig import check, equal, main
+from rig import BATCH, ENDLESS, check, equal, main, wait_for
 
 PLUGINS = os.path.join(os.environ["TT_BUILD_DIR"], "tests", "collector", "plugins")
 PPO = "{name: ppo, epochs: 2, minibatch_size: 64}"
@@ -14,14 +14,18 @@ A2C = "{name: a2c}"
 DQN = "{name: dqn, double: true, dueling: true, learning_starts: 128, train_every: 32}\nreplay: {capacity: 1k, prioritized: true}"
 
 
+def s_logs(run_dir):
+    return "".join(open(path, encoding="utf-8").read() for path in glob.glob(os.path.join(run_dir, "logs", "learner*")))
+
+
 def s_check(world, env, algorithm, network, *sets):
     text = (f"env: {env}\nnum_envs: 8\nnum_steps: 16\nalgorithm: {algorithm}\nnetwork: {network}\nlearner: {{shards: 4}}\n"
             "stop: {env_steps: 384}\n")
     config = world.config(text)
-    cpu, card = (world.train(config, *sets, seed=3, env={"TT_DEVICE": device}) for device in ("cpu", "cuda-sim"))
+    cpu, card = (world.train(config, *sets, f"learner.device={device}", seed=3) for device in ("cpu", "cuda-sim"))
     for key in ("weights_sha256", "episodes", "return_mean"):
         equal(card[key], cpu[key], f"{key} of {env}, {algorithm}, {' '.join(sets)}")
-    logs = "".join(open(path, encoding="utf-8").read() for path in glob.glob(os.path.join(card["run_dir"], "logs", "learner*")))
+    logs = s_logs(card["run_dir"])
     check("cuda-sim:0" in logs, f"no learner says that it computes on cuda-sim: {logs}")
 
 
@@ -49,4 +53,92 @@ def test_two_learners(world):
     s_check(world, "CartPole-v1", PPO, "{hidden: [16, 16]}", "learner.replicas=2", "collector.replicas=2")
 
 
-main(test_ppo, test_ppo_box, test_a2c, test_dqn, test_encoder, test_two_learners)
+def s_beside(world, **env):
+    """A run with a learner on the CPU, and one on a card that joins by hand: (the run's process, its directory, the other's process)."""
+    process, run_dir = world.start_run(world.config(), "coordinator.listen=tcp://127.0.0.1:0", "aggregator.replicas=1", ENDLESS, seed=3)
+    endpoint = wait_for(lambda: (world.status(run_dir) or {}).get("listen"), "the endpoint that the run listens on")
+    other = world.start("learner", "--coordinator", endpoint, "--key", os.path.join(run_dir, "key"), env={"TT_DEVICE": "cuda-sim", **env})
+    return process, run_dir, other
+
+
+def test_beside_the_cpu(world):
+    """Whoever computes a shard, its sums are the same: a card that comes while others learn changes nothing."""
+    process, run_dir, other = s_beside(world)
+    wait_for(lambda: len([m for m in world.status(run_dir)["members"] if m.get("holds")]) == 2, "two learners with weights")
+    world.await_steps(run_dir, world.status(run_dir)["env_steps"] + 20 * BATCH, process)
+    summary = world.stop(process, run_dir)
+    code, _, log = world.finish(other)
+    equal(code, 0, f"its exit code; {log[-2000:]}")
+    check("cuda-sim:0" in log, f"it says where it computes: {log}")
+    world.check_same(summary, os.path.join(world.path, "job.yaml"), seed=3, what="on a CPU and a card")
+
+
+def s_check_without(world, process, run_dir, what):
+    """The run goes on, with the weights of one that nothing happened to."""
+    world.await_steps(run_dir, world.status(run_dir)["env_steps"] + 20 * BATCH, process)
+    world.check_same(world.stop(process, run_dir), os.path.join(world.path, "job.yaml"), seed=3, what=what)
+
+
+def test_a_card_that_is_lost(world):
+    """Its learner ends and says why; the other goes on."""
+    process, run_dir, other = s_beside(world, TT_SIMT_FAIL="lost:2000")
+    code, _, log = world.finish(other)
+    equal(code, 74, f"its exit code; {log[-2000:]}")
+    check("the learner ends; look at dmesg and nvidia-smi" in log, f"what to do is said: {log[-2000:]}")
+    check("this learner's weights" in log, f"it had weights: {log[-2000:]}")
+    s_check_without(world, process, run_dir, "after a card was lost")
+
+
+def test_no_card_where_a_learner_joins(world):
+    process, run_dir, other = s_beside(world, TT_SIMT_DEVICES="0")
+    code, _, log = world.finish(other)
+    equal(code, 69, f"its exit code; {log[-2000:]}")
+    check("no card is visible" in log, f"what to do is said: {log[-2000:]}")
+    s_check_without(world, process, run_dir, "after one came without a card")
+
+
+def test_the_only_card_is_lost(world):
+    """As if its learner had been killed: it is started again and goes on from the newest snapshot."""
+    process, run_dir = world.start_run(world.config(), "learner.device=cuda-sim", "checkpoint.every_s=0.1", ENDLESS, seed=3,
+                                       env={"TT_SIMT_FAIL": "lost:4000"})
+    wait_for(lambda: (world.status(run_dir) or {}).get("era", 1) > 2, "two lives after the first")
+    check("the learner ends; look at dmesg" in s_logs(run_dir), s_logs(run_dir))
+    world.check_same(world.stop(process, run_dir), os.path.join(world.path, "job.yaml"), seed=3, what="of three lives")
+
+
+def test_from_a_card_to_the_cpu(world):
+    """A run that a card began is ended by a CPU, as if it had been there from the start."""
+    config = world.config()
+    process, run_dir = world.start_run(config, "learner.device=cuda-sim", ENDLESS, seed=3)
+    world.await_steps(run_dir, 4 * BATCH, process)
+    stopped = world.stop(process, run_dir)
+    end = f"stop.env_steps={stopped['env_steps'] + 8 * BATCH}"
+    resumed = world.resume(run_dir, "learner.device=cpu", end)
+    whole = world.train(config, end, seed=3)
+    equal(resumed["weights_sha256"], whole["weights_sha256"], "weights")
+
+
+def test_no_card(world):
+    """A card that is asked for and not there ends the run at once, with what to do; where there may be one, the CPU does it."""
+    config = world.config()
+    failed = world.tutti("run", config, "--set", "learner.device=cuda-sim:3", env={"TT_SIMT_DEVICES": "2"})
+    equal(failed.returncode, 69, f"exit code; {failed.stderr}")
+    check("there are 2 cards here, from cuda:0; nvidia-smi -L lists them" in failed.stdout, failed.stdout)
+    refused = world.tutti("check", config, "--set", "learner.device=gpu")
+    equal(refused.returncode, 78, f"exit code; {refused.stderr}")
+    check("learner.device: 'gpu' is no device; there is cpu, cuda, cuda:N and auto" in refused.stderr, refused.stderr)
+    small = world.tutti("run", config, "--set", "learner.device=cuda-sim", env={"TT_SIMT_MEMORY": "65536"})
+    equal(small.returncode, 74, f"exit code; {small.stderr}")
+    check("MiB asked for" in small.stdout and "make the batch" in small.stdout, small.stdout)
+    world.train(config, "learner.device=auto", env={"CUDA_VISIBLE_DEVICES": ""})
+
+
+def test_no_driver(world):
+    """The real library on a machine without a card."""
+    failed = world.tutti("run", world.config(), "--set", "learner.device=cuda", env={"CUDA_VISIBLE_DEVICES": ""})
+    equal(failed.returncode, 69, f"exit code; {failed.stderr}")
+    check("or use learner.device: cpu" in failed.stdout, failed.stdout)
+
+
+main(test_ppo, test_ppo_box, test_a2c, test_dqn, test_encoder, test_two_learners, test_beside_the_cpu, test_a_card_that_is_lost,
+     test_no_card_where_a_learner_joins, test_the_only_card_is_lost, test_from_a_card_to_the_cpu, test_no_card, test_no_driver)

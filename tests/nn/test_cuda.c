@@ -170,7 +170,7 @@ static void test_no_such_card(void **state)
 {
     tt_device_t *device = NULL;
     (void)state;
-    assert_int_equal(tt_device_open(&device, "cuda-sim", 99, 1), TT_NOT_FOUND);
+    assert_int_equal(tt_device_open(&device, "cuda-sim", 99, 1), TT_UNSUPPORTED);
     assert_non_null(strstr(tt_err_text(), "cuda:99: there "));
     assert_null(device);
 }

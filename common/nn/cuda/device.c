@@ -14,12 +14,12 @@ static const struct {
 } s_advice[] = {
     {cudaErrorMemoryAllocation, false, TT_DEVICE, "make the batch, the network or the number of shards smaller"},
     {cudaErrorInsufficientDriver, false, TT_UNSUPPORTED,
-        "there is no NVIDIA driver here, or one too old for this build: update the driver, or use device: cpu"},
-    {cudaErrorNoDevice, false, TT_NOT_FOUND,
-        "no card is visible: look at nvidia-smi and CUDA_VISIBLE_DEVICES, or use device: cpu"},
-    {cudaErrorInvalidDevice, false, TT_NOT_FOUND, "nvidia-smi -L lists the cards, from 0"},
+        "there is no NVIDIA driver here, or one too old for this build: update the driver, or use learner.device: cpu"},
+    {cudaErrorNoDevice, false, TT_UNSUPPORTED,
+        "no card is visible: look at nvidia-smi and CUDA_VISIBLE_DEVICES, or use learner.device: cpu"},
+    {cudaErrorInvalidDevice, false, TT_UNSUPPORTED, "nvidia-smi -L lists the cards, from 0"},
     {cudaErrorNoKernelImageForDevice, true, TT_UNSUPPORTED,
-        "tutti-cuda.so was not built for this card's architecture: build it with CMAKE_CUDA_ARCHITECTURES=native"},
+        "tutti-cuda.so was not built for this card's architecture: configure it with -DTT_CUDA_ARCHITECTURES=native"},
 };
 
 static size_t s_find(cudaError_t code)
@@ -66,7 +66,7 @@ static tt_status_t s_choose(cuda_device_t *self)
     int count = 0;
     TT_TRY(cuda_said(self, cudaGetDeviceCount(&count), "looking for cards"));
     if (self->number < 0 || self->number >= count)
-        return tt_err(TT_NOT_FOUND, "cuda:%d: there %s %d card%s here, from cuda:0; nvidia-smi -L lists them",
+        return tt_err(TT_UNSUPPORTED, "cuda:%d: there %s %d card%s here, from cuda:0; nvidia-smi -L lists them",
             self->number, count == 1 ? "is" : "are", count, count == 1 ? "" : "s");
     return cuda_said(self, cudaSetDevice(self->number), "opening it");
 }
