@@ -73,7 +73,6 @@ static tt_status_t s_read(model_t *self)
 {
     TT_TRY(tt_train_parse(&self->train, self->text, strlen(self->text)));
     TT_TRY(tt_algorithm_find(&self->algorithm, self->train.algorithm.name));
-    TT_TRY(tt_device_check_wish(self->train.learner.device));
     TT_TRY(s_options(self));
     TT_TRY(tt_train_columns(&self->columns, &self->train));
     return tt_train_fit(NULL, &self->train);

@@ -65,15 +65,22 @@ tt_status_t tt_device_check_wish(const char *wish)
     if (strcmp(wish, "auto") == 0)
         return TT_OK;
     if (!s_parse(wish, &parsed) || s_find(parsed.backend, &ops) != TT_OK || (ops == tt_backends[0] && parsed.number))
-        return tt_err(TT_CONFIG, "learner.device: '%s'; there is cpu, cuda, cuda:N and auto", wish);
+        return tt_err(TT_CONFIG, "'%s' is no device; there is cpu, cuda, cuda:N and auto", wish);
     return TT_OK;
+}
+
+/*  A card that is there and fails is no reason for the CPU: that would be slow, and nobody would know why. */
+static tt_status_t s_open_any(tt_device_t **self_p, uint32_t lanes)
+{
+    const tt_status_t status = tt_device_open(self_p, "cuda", 0, lanes);
+    return status == TT_UNSUPPORTED ? tt_device_open(self_p, NULL, 0, lanes) : status;
 }
 
 tt_status_t tt_device_open_wish(tt_device_t **self_p, const char *wish, uint32_t lanes)
 {
     wish_t parsed;
     if (strcmp(wish, "auto") == 0)
-        return tt_device_open(self_p, "cuda", 0, lanes) == TT_OK ? TT_OK : tt_device_open(self_p, NULL, 0, lanes);
+        return s_open_any(self_p, lanes);
     TT_TRY(tt_device_check_wish(wish));
     (void)s_parse(wish, &parsed);
     return tt_device_open(

@@ -21,10 +21,10 @@ typedef struct tt_table tt_table_t;
 
 /*  Open device `number` of a backend, with so many `lanes` >= 1: threads that compute, the caller's among them.
  *  backend NULL: "cpu", or what TT_DEVICE names. TT_CPU=portable|avx2|avx512 forces the kernels (TT_UNSUPPORTED when the
- *  processor lacks them). TT_NOT_FOUND: no such backend or device. */
+ *  processor lacks them). TT_NOT_FOUND: no such backend; TT_UNSUPPORTED: no such device here. */
 tt_status_t tt_device_open(tt_device_t **self_p, const char *backend, int number, uint32_t lanes);
 /*  What a user says: "cpu", which leaves the word to TT_DEVICE; another backend, with ":N" for the device of that number; or "auto", a card
- *  where its library and one are there, else the CPU (the name says which). check: TT_CONFIG, it is none of these. */
+ *  where its library, a driver and one are there, else the CPU (the name says which). check: TT_CONFIG, it is none of these. */
 tt_status_t tt_device_check_wish(const char *wish);
 tt_status_t tt_device_open_wish(tt_device_t **self_p, const char *wish, uint32_t lanes);
 /*  Everything made on it is gone before, its streams last. */
