@@ -17,9 +17,9 @@ typedef struct {
     const tt_backend_ops_t *there; /* NULL: not loaded yet */
 } late_t;
 
-#define LIBRARY(self, file_, backend_, advice_)                                                          \
-    {                                                                                                    \
-        .file = (file_), .here = &(backend_), .library = TT_DYLIB(NULL, advice_, self##_symbols, NULL)   \
+#define LIBRARY(self, file_, backend_, advice_)                                                        \
+    {                                                                                                  \
+        .file = (file_), .here = &(backend_), .library = TT_DYLIB(NULL, advice_, self##_symbols, NULL) \
     }
 
 static late_t s_cuda, s_sim;

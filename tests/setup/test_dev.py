@@ -44,8 +44,8 @@ class Uninstall(unittest.TestCase):
         self.assertIn("bin/tutti", self.files(prefix))
         ran = self.uninstall(PREFIX=prefix)
         self.assertEqual(ran.returncode, 0, ran.stderr)
-        self.assertEqual([name for name in self.files(prefix) if name not in ("bin", "include", "share/bash-completion",
-                                                                              "share/bash-completion/completions")], before)
+        made = ("bin", "include", "lib", "share/bash-completion", "share/bash-completion/completions")
+        self.assertEqual([name for name in self.files(prefix) if name not in made], before)
         again = self.uninstall(PREFIX=prefix)
         self.assertEqual(again.returncode, 69, again)
         self.assertIn(f"nothing of Tutti in {prefix}", again.stderr)

@@ -163,9 +163,8 @@ template <cuda_loss_body_t loss> static void cuda_loss_run(cudaStream_t stream, 
 }
 
 /*  Beside a loss: what the backend looks for by the name of its objective. */
-#define BLOCK_CUDA(objective, loss)                                                  \
-    extern "C" __attribute__((visibility("default"))) void tt_cuda_loss_##objective( \
-        cudaStream_t stream, const cuda_loss_t *job)                                 \
-    {                                                                                \
-        cuda_loss_run<loss>(stream, job);                                            \
+#define BLOCK_CUDA(objective, loss)                                                       \
+    extern "C" void tt_cuda_loss_##objective(cudaStream_t stream, const cuda_loss_t *job) \
+    {                                                                                     \
+        cuda_loss_run<loss>(stream, job);                                                 \
     }
