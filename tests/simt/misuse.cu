@@ -114,7 +114,10 @@ static void s_one(const char *name)
         CUDA_LAUNCH(too_much_shared, 1, N, 0, s_stream, s_out);
     else if (strcmp(name, "behind-the-end") == 0)
         CUDA_LAUNCH(write_at, 1, 1, 0, s_stream, s_out, size_t(4096) / sizeof(float));
-    else if (strcmp(name, "host-reads") == 0)
+    else if (strcmp(name, "after-its-end") == 0) {
+        cudaFree(s_out);
+        CUDA_LAUNCH(write_at, 1, 1, 0, s_stream, s_out, size_t(0));
+    } else if (strcmp(name, "host-reads") == 0)
         printf("%g\n", static_cast<double>(s_card[0]));
     else if (strcmp(name, "pageable") == 0)
         printf("%s\n", cudaGetErrorString(cudaMemcpyAsync(&pageable, s_out, 4, cudaMemcpyDeviceToHost, s_stream)));

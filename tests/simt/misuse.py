@@ -47,8 +47,8 @@ class Misuse(unittest.TestCase):
         self.aborts("too-much-shared", "262144 bytes of shared memory")
         self.aborts("copy-behind", "leaves its device memory")
         self.aborts("freed-twice", "was freed before")
-        for case in ("behind-the-end", "host-reads"):
-            self.assertEqual(run(case).returncode, -signal.SIGSEGV, case)
+        for case, ends in (("behind-the-end", signal.SIGBUS), ("after-its-end", signal.SIGBUS), ("host-reads", signal.SIGSEGV)):
+            self.assertEqual(run(case).returncode, -ends, case)
         self.assertIn("invalid argument", run("pageable").stdout)
 
     def test_failures_on_request(self):

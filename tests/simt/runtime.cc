@@ -102,14 +102,29 @@ size_t pages(size_t size)
     return (size + page - 1) / page * page;
 }
 
-/*  The pages of each allocation; behind them lies one that stays closed. */
+/*  All of device memory in one call: what is no allocation, and the page behind each, is of a file without a byte, and faults open or
+ *  closed. */
 void protect(bool open)
 {
-    for (const auto &[at, size] : s_device) {
-        char *base = at - reinterpret_cast<uintptr_t>(at) % page;
-        if (mprotect(base, pages(size_t(at - base) + size), open ? PROT_READ | PROT_WRITE : PROT_NONE) != 0)
-            simt::fail("device memory cannot be %s", open ? "opened" : "closed");
-    }
+    if (s_range_used && mprotect(s_range, s_range_used, open ? PROT_READ | PROT_WRITE : PROT_NONE) != 0)
+        simt::fail("device memory cannot be %s", open ? "opened" : "closed");
+}
+
+/*  Nothing is there from now on. Each place has its own offset in the file, so that neighbours become one mapping. */
+bool take_away(char *base, size_t bytes)
+{
+    static const int nothing = memfd_create("no device memory", MFD_CLOEXEC);
+    return mmap(base, bytes, PROT_NONE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, nothing, base - s_range) != MAP_FAILED;
+}
+
+/*  Memory of NaN, closed. */
+bool put_there(char *base, size_t bytes)
+{
+    void *there = mmap(base, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (there == MAP_FAILED)
+        return false;
+    memset(base, 0xff, bytes);
+    return mprotect(base, bytes, PROT_NONE) == 0;
 }
 
 bool inside(const std::map<char *, size_t> &map, const void *memory, size_t size)
@@ -273,6 +288,8 @@ cudaError_t cudaMalloc(void **memory, size_t size)
         if (range == MAP_FAILED)
             return say(cudaErrorMemoryAllocation);
         s_range = static_cast<char *>(range);
+        if (!take_away(s_range, reserved))
+            simt::fail("no place for device memory");
     }
     char *base;
     const auto again = s_free.find(bytes);
@@ -283,9 +300,8 @@ cudaError_t cudaMalloc(void **memory, size_t size)
         base = s_range + s_range_used;
         s_range_used += bytes;
     }
-    mprotect(base, room, PROT_READ | PROT_WRITE);
-    memset(base, 0xff, room);
-    mprotect(base, room, PROT_NONE);
+    if (!put_there(base, room))
+        return say(cudaErrorMemoryAllocation);
     char *at = base + room - (size + 255) / 256 * 256;
     s_device[at] = size;
     s_bytes += size;
@@ -306,8 +322,8 @@ cudaError_t cudaFree(void *memory)
         drain(stream);
     char *base = at->first - reinterpret_cast<uintptr_t>(at->first) % page;
     const size_t room = pages((at->second + 255) / 256 * 256);
-    mprotect(base, room, PROT_NONE);
-    madvise(base, room, MADV_DONTNEED);
+    if (!take_away(base, room))
+        simt::fail("device memory cannot be given back");
     s_free.insert({room + page, base});
     s_bytes -= at->second;
     s_device.erase(at);
