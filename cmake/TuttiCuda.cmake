@@ -22,6 +22,7 @@ if(TT_CUDA AND NOT TT_SANITIZE AND NOT TT_FUZZ AND NOT TT_COVERAGE)
     execute_process(COMMAND ${PROJECT_SOURCE_DIR}/tools/install-cuda --where OUTPUT_VARIABLE tt_cuda_cache
       OUTPUT_STRIP_TRAILING_WHITESPACE)
     if(EXISTS ${tt_cuda_cache}/.complete)
+      unset(CMAKE_CUDA_COMPILER) # of check_language, which would stand before the cache's
       set(CMAKE_CUDA_COMPILER ${tt_cuda_cache}/toolkit/bin/nvcc CACHE FILEPATH "" FORCE)
     endif()
   endif()
