@@ -1,4 +1,5 @@
 #include "controller/supervisor.h"
+#include <jansson.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -56,6 +57,12 @@ static void s_sync(supervisor_t *self)
     self->synced = true;
 }
 
+static void s_wind_down(supervisor_t *self)
+{
+    self->ending = true;
+    tt_controller_wind_down(self->controller);
+}
+
 /* ---- what replicas do, told to the coordinator --------------------------------------------------------------------- */
 
 static void s_tell(supervisor_t *self, const char *role, uint32_t index, int pid, const tt_replica_event_t *event)
@@ -81,9 +88,37 @@ static void s_started(void *ctx, const char *role, uint32_t index, tt_replica_id
     s_tell(self, role, index, tt_process_pid(self->substrate, id), NULL);
 }
 
+/*  What the coordinator wrote when the run ended, NULL: it has not. free() it. */
+static char *s_result(const supervisor_t *self)
+{
+    tt_buf_t text;
+    tt_buf_init(&text, 1 << 20);
+    char *out = tt_rundir_read(self->opts->run, s_result_file, &text) == TT_OK ? tt_strdup(tt_buf_text(&text)) : NULL;
+    tt_buf_free(&text);
+    return out;
+}
+
+/*  A coordinator that failed has not crashed if it has written why the run has: its word to us may have come too late. */
+static void s_ask_why(supervisor_t *self, const tt_replica_event_t *event)
+{
+    char *text = event->exit_code && !event->signal && !self->ending ? s_result(self) : NULL;
+    json_t *result = text ? json_loads(text, 0, NULL) : NULL;
+    const char *status = json_string_value(json_object_get(result, "status"));
+    const char *reason = json_string_value(json_object_get(result, "reason"));
+    if (status && strcmp(status, "failed") == 0) {
+        snprintf(self->out->reason, sizeof self->out->reason, "%.1000s", reason ? reason : "");
+        self->out->exit_code = event->exit_code;
+        s_wind_down(self);
+    }
+    json_decref(result);
+    free(text);
+}
+
 static void s_ended(void *ctx, const char *role, uint32_t index, const tt_replica_event_t *event)
 {
     supervisor_t *self = ctx;
+    if (strcmp(role, "coordinator") == 0)
+        s_ask_why(self, event);
     s_tell(self, role, index, event->pid, event);
     if (event->exit_code && !self->ending) /* what ends later ends because of it */
         snprintf(self->failed_log, sizeof self->failed_log, "logs/%.31s-%u.log", role, index);
@@ -104,12 +139,6 @@ static void s_scale(supervisor_t *self, const tt_msg_SCALE_t *msg)
             log_warn("%s", tt_err_text());
     if (self->opts->watcher.scale)
         self->opts->watcher.scale(self->opts->watcher.ctx, msg);
-}
-
-static void s_wind_down(supervisor_t *self)
-{
-    self->ending = true;
-    tt_controller_wind_down(self->controller);
 }
 
 static void s_event(supervisor_t *self, const tt_msg_EVENT_t *msg)
@@ -362,16 +391,6 @@ static void s_blame_disk(tt_outcome_t *out)
         memcpy(out->reason + used, words, sizeof words);
 }
 
-/*  A run that was over before our link to the coordinator stood: it has left its last word in a file too. */
-static void s_read_result(supervisor_t *self)
-{
-    tt_buf_t text;
-    tt_buf_init(&text, 1 << 20);
-    if (tt_rundir_read(self->opts->run, s_result_file, &text) == TT_OK)
-        self->out->finished = tt_strdup(tt_buf_text(&text));
-    tt_buf_free(&text);
-}
-
 static void s_settle(supervisor_t *self)
 {
     tt_outcome_t *out = self->out;
@@ -379,8 +398,8 @@ static void s_settle(supervisor_t *self)
     int code = 0;
     s_sync(self);
     tt_job_phase_t phase = tt_controller_phase(self->controller, &code, &reason);
-    if (phase == TT_JOB_SUCCEEDED && !out->finished)
-        s_read_result(self);
+    if (phase == TT_JOB_SUCCEEDED && !out->finished) /* it was over before our link to the coordinator stood */
+        out->finished = s_result(self);
     if (phase == TT_JOB_SUCCEEDED && out->signal) {
         phase = TT_JOB_STOPPED;
         code = 128 + out->signal;

@@ -18,6 +18,7 @@ typedef struct {
     bool real;     /* unless a real one follows, which is left in peace,  */
     bool speaks;   /* or is stopped when it has spoken to us              */
     size_t silent; /* of them, how many were found so                     */
+    bool fails;    /* they write that the run has failed, and end without a word to us */
     bool stop;     /* SIGTERM when the first one runs                     */
     bool asked, stopped;
     char notes[4096];
@@ -112,6 +113,10 @@ static int s_teardown(void **state)
     return system(command);
 }
 
+static const char s_failing[] =
+    "echo $$ >> $TT_RUN_DIR/starts; "
+    "echo '{\"status\": \"failed\", \"reason\": \"no card\"}' > $TT_RUN_DIR/result.json; exit 69";
+
 /*  Its first coordinators note that they have begun, and neither say a word nor hear SIGTERM. */
 static tt_outcome_t s_supervise(watch_t *self)
 {
@@ -121,6 +126,8 @@ static tt_outcome_t s_supervise(watch_t *self)
         "[ $(wc -l < $TT_RUN_DIR/starts) -gt %zu ] && exec " TT_BINARY
         " coordinator --run $TT_RUN_DIR; exec sleep 1000",
         self->real ? self->mute : 1000);
+    if (self->fails)
+        snprintf(script, sizeof script, "%s", s_failing);
     char *command[] = {(char *)(uintptr_t) "/bin/sh", (char *)(uintptr_t) "-c", script, NULL};
     tt_role_t role = {.name = (char *)(uintptr_t) "coordinator",
         .replicas = 1,
@@ -203,6 +210,18 @@ static void test_a_run_that_does_not_end_is_killed(void **state)
     assert_non_null(strstr(out.reason, "killed before it could end by itself"));
 }
 
+/*  Its code is one after which a process is started again; but the run is over, and has said why in its file. */
+static void test_a_run_that_failed_before_it_was_heard(void **state)
+{
+    watch_t *self = *state;
+    self->fails = true;
+    const tt_outcome_t out = s_supervise(self);
+    assert_int_equal(s_starts(self), 1);
+    assert_int_equal(out.phase, TT_JOB_FAILED);
+    assert_int_equal(out.exit_code, 69);
+    assert_string_equal(out.reason, "no card");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -210,6 +229,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_one_that_has_spoken_is_replaced_sooner, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_the_one_that_speaks_at_last_is_heard, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_a_run_that_does_not_end_is_killed, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_a_run_that_failed_before_it_was_heard, s_setup, s_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
