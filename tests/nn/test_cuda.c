@@ -84,34 +84,6 @@ static trace_t run(const char *backend, const tt_net_spec_t *spec, const tt_opt_
     return trace;
 }
 
-/*  What the backend refuses. */
-static bool embeds(const tt_net_spec_t *spec)
-{
-    for (uint32_t l = 0; l < spec->layers; l++)
-        if (spec->layer[l].kind == TT_LAYER_EMBED)
-            return true;
-    return false;
-}
-
-static void test_embeddings_are_refused(void **state)
-{
-    place_t place;
-    size_t found = 0;
-    (void)state;
-    fixture_open_on(&place, "cuda-sim", 1);
-    for (size_t s = 0; s < fixture_spec_count; s++) {
-        tt_net_t *net = NULL;
-        if (!embeds(&fixture_specs[s]))
-            continue;
-        found++;
-        assert_int_equal(tt_net_new(&net, place.device, &fixture_specs[s]), TT_UNSUPPORTED);
-        assert_non_null(strstr(tt_err_text(), "no kernel looks up embeddings"));
-        assert_null(net);
-    }
-    assert_true(found > 0);
-    fixture_close(&place);
-}
-
 static void test_shapes(void **state)
 {
     const tt_opt_spec_t kinds[] = {
@@ -122,8 +94,6 @@ static void test_shapes(void **state)
     (void)state;
     for (size_t s = 0; s < fixture_spec_count; s++) {
         const tt_opt_spec_t *kind = &kinds[s % TT_COUNT(kinds)];
-        if (embeds(&fixture_specs[s]))
-            continue;
         trace_t cpu = run("cpu", &fixture_specs[s], kind), card = run("cuda-sim", &fixture_specs[s], kind);
         for (size_t i = 0; i < cpu.count; i++)
             if (memcmp(&cpu.all[i], &card.all[i], sizeof(float)) != 0)
@@ -180,7 +150,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_no_such_card),
         cmocka_unit_test(test_bad_step),
-        cmocka_unit_test(test_embeddings_are_refused),
         cmocka_unit_test(test_shapes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,6 +19,7 @@ typedef struct {
     float *y, *d_x;
     uint8_t *which;
     float *kept;
+    uint32_t *chosen;
 } turn_t;
 
 static const float *s_derivative(const turn_t *turn, uint32_t v)
@@ -40,17 +41,26 @@ static void s_set(turn_t *turn, const encoder_step_t *step)
     turn->d_x = turn->in->wanted ? memory->place[turn->in->place] : NULL;
     turn->which = memory->which[v];
     turn->kept = memory->kept[v];
+    turn->chosen = memory->chosen[v];
 }
 
 /* ---- what is read -------------------------------------------------------------------------------------------------------- */
+
+/*  The byte of a row where part p begins. */
+static size_t s_part_at(const tt_net_spec_t *spec, uint32_t p)
+{
+    size_t at = 0;
+    for (uint32_t before = 0; before < p; before++)
+        at += tt_spec_part_bytes(&spec->part[before]);
+    return at;
+}
 
 /*  Part p as `planes` planes to out, or as a vector. */
 static void s_read_part(const turn_t *turn, uint32_t p, cuda_widen_t job)
 {
     const tt_net_spec_t *spec = turn->self->spec;
     const tt_part_t part = spec->parts ? spec->part[p] : (tt_part_t){.elements = spec->obs};
-    for (uint32_t before = 0; before < p; before++)
-        job.at += tt_spec_part_bytes(&spec->part[before]);
+    job.at = s_part_at(spec, p);
     job.bytes_each = part.bytes;
     job.divisor = part.divisor;
     job.count = turn->rows;
@@ -70,6 +80,8 @@ static void s_read(const turn_t *turn)
     const tt_net_spec_t *spec = turn->self->spec;
     const tt_tower_t *tower = turn->self->tower;
     cuda_widen_t job = {.act = CUDA_ACT_NONE, .out = turn->memory.value[0], .out_row = turn->self->value[0].count};
+    if (tower->blank)
+        return;
     if (tower->height && tower->planes > 1) {
         job.planes = tower->planes;
         job.pixels = tower->height * tower->width;
@@ -171,6 +183,58 @@ static void s_concat(const turn_t *turn)
     s_activate(turn, NULL);
     const cuda_widen_t job = {.act = turn->out->act, .out = turn->y + turn->in->count, .out_row = turn->out->count};
     s_read_part(turn, turn->op->layer->part, job);
+}
+
+/*  The choices of a frame, one after the other: sizes, and where each begins in the table. */
+typedef struct {
+    const uint32_t *sizes;
+    uint32_t groups, frames, deep;
+} choices_t;
+
+static choices_t s_choices(const turn_t *turn)
+{
+    const tt_layer_t *layer = turn->op->layer;
+    choices_t out = {.sizes = turn->self->spec->choice + layer->choice, .groups = encoder_groups(turn->self, turn->op)};
+    out.frames = out.groups / layer->choices;
+    for (uint32_t c = 0; c < layer->choices; c++)
+        out.deep += out.sizes[c];
+    return out;
+}
+
+static void s_choose(const turn_t *turn)
+{
+    const tt_layer_t *layer = turn->op->layer;
+    const choices_t choices = s_choices(turn);
+    cuda_choose_t job = {.count = turn->rows,
+        .frames = choices.frames,
+        .choices = layer->choices,
+        .deep = choices.deep,
+        .rows = turn->read->rows,
+        .row_bytes = turn->read->bytes,
+        .row = turn->read->row,
+        .at = s_part_at(turn->self->spec, layer->part),
+        .chosen = turn->chosen};
+    for (; job.choice < layer->choices; job.choice++) {
+        job.n = choices.sizes[job.choice];
+        cuda_choose(turn->stream, &job);
+        job.first += job.n;
+        job.at += job.n * sizeof(float);
+    }
+}
+
+static void s_embed(const turn_t *turn)
+{
+    const cuda_embed_t job = {.act = turn->out->act,
+        .rows = turn->rows,
+        .groups = encoder_groups(turn->self, turn->op),
+        .units = turn->op->layer->units,
+        .chosen = turn->chosen,
+        .table = turn->params + turn->op->weight_at,
+        .out = turn->y + turn->in->count,
+        .out_row = turn->out->count};
+    s_activate(turn, NULL);
+    s_choose(turn);
+    cuda_embed(turn->stream, &job);
 }
 
 /* ---- back -------------------------------------------------------------------------------------------------------------------- */
@@ -286,6 +350,24 @@ static void s_pass_back(const turn_t *turn)
     s_give(turn, turn->op->in, false);
 }
 
+static void s_embed_back(const turn_t *turn)
+{
+    const choices_t choices = s_choices(turn);
+    cuda_embed_grads_t job = {.groups = choices.groups,
+        .choices = turn->op->layer->choices,
+        .units = turn->op->layer->units,
+        .chosen = turn->chosen,
+        .d = turn->d + turn->in->count,
+        .d_row = turn->out->count,
+        .at = turn->op->weight_at};
+    for (; job.choice < job.choices; job.choice++) {
+        job.n = choices.sizes[job.choice];
+        cuda_embed_grads(turn->stream, turn->run, &job);
+        job.first += job.n;
+    }
+    s_pass_back(turn);
+}
+
 /*  Behind what it spans: the sum's derivatives are the last layer's. */
 static void s_residual_back(const turn_t *turn)
 {
@@ -312,6 +394,7 @@ static const struct {
     [TT_LAYER_RESIDUAL] = {s_residual, s_residual_back},
     [TT_LAYER_CONCAT] = {s_concat, s_pass_back},
     [TT_LAYER_AVG_POOL] = {s_pool, s_pool_back}, /* its `which` is NULL */
+    [TT_LAYER_EMBED] = {s_embed, s_embed_back},
 };
 
 const float *cuda_encoder_forward(

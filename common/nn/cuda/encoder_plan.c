@@ -111,8 +111,9 @@ static void s_plan_ops(cuda_encoder_t *self, const tt_shape_t *shape, const tt_t
             continue;
         op->weights = true;
         op->weight_at = tensors[0].offset;
-        op->bias_at = tensors[1].offset;
-        tensors += tt_layer_tensors(weight.kind);
+        const uint32_t count = tt_layer_tensors(weight.kind);
+        op->bias_at = count > 1 ? tensors[1].offset : 0;
+        tensors += count;
     }
 }
 
@@ -181,6 +182,9 @@ void encoder_memory(const cuda_encoder_t *self, uint32_t rows, bool back, void *
             out->which[v] = s_carve(out, memory, numbers);
         if (kind == TT_LAYER_LAYER_NORM)
             out->kept[v] = s_carve(out, memory, (size_t)rows * CUDA_NORM_KEEPS * sizeof(float));
+        if (kind == TT_LAYER_EMBED)
+            out->chosen[v] =
+                s_carve(out, memory, (size_t)rows * encoder_groups(self, &self->op[v - 1]) * sizeof(uint32_t));
     }
     for (uint32_t p = 0; back && p < self->places; p++)
         out->place[p] = s_carve(out, memory, rows * self->widest[p] * sizeof(float));

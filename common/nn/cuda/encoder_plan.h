@@ -49,13 +49,20 @@ struct cuda_encoder {
 /*  A run's memory. */
 typedef struct {
     size_t bytes;
-    float *value[ENCODER_VALUES];   /* [rows][count]                        */
-    uint8_t *which[ENCODER_VALUES]; /* of a max pooling's: [rows][count]     */
-    float *kept[ENCODER_VALUES];    /* of a layer norm's: [rows][CUDA_NORM_KEEPS] */
-    float *place[ENCODER_PLACES];   /* of derivatives: [rows][widest]         */
-    float *partial;                 /* what rows give to a convolution's weights */
+    float *value[ENCODER_VALUES];     /* [rows][count]                        */
+    uint8_t *which[ENCODER_VALUES];   /* of a max pooling's: [rows][count]     */
+    float *kept[ENCODER_VALUES];      /* of a layer norm's: [rows][CUDA_NORM_KEEPS] */
+    uint32_t *chosen[ENCODER_VALUES]; /* of embeddings: [rows][groups]     */
+    float *place[ENCODER_PLACES];     /* of derivatives: [rows][widest]         */
+    float *partial;                   /* what rows give to a convolution's weights */
     size_t partial_floats;
 } encoder_memory_t;
+
+/*  Choices of a row that the layer embeds, those of all frames. */
+static inline uint32_t encoder_groups(const cuda_encoder_t *self, const encoder_op_t *op)
+{
+    return (uint32_t)((self->value[op - self->op + 1].count - self->value[op->in].count) / op->layer->units);
+}
 
 /*  What lies where in `memory`; NULL: only the bytes are. Without `back` the last three are missing. */
 void encoder_memory(const cuda_encoder_t *self, uint32_t rows, bool back, void *memory, encoder_memory_t *out);

@@ -155,6 +155,44 @@ typedef struct {
 } cuda_widen_t;
 void cuda_widen(cudaStream_t stream, const cuda_widen_t *job);
 
+/* ---- learned vectors (embed.cu): a part is `frames` times `choices` one-hot groups of floats, the groups of one choice alike --------- */
+
+#define CUDA_NO_CHOICE UINT32_MAX /* all of a group is 0 */
+
+/*  chosen[row][frame][choices], the entry of one choice: `first` + the place of the first number that is not 0, or CUDA_NO_CHOICE. */
+typedef struct {
+    uint32_t count, frames, choices, choice;
+    uint32_t n, first;   /* numbers of the group; its first row in the table          */
+    uint32_t deep;       /* floats from a frame's group to the next frame's           */
+    const uint8_t *rows; /* as cuda_widen_t has them; at: the byte of the first group */
+    size_t row_bytes;
+    const uint32_t *row;
+    size_t at;
+    uint32_t *chosen;
+} cuda_choose_t;
+void cuda_choose(cudaStream_t stream, const cuda_choose_t *job);
+
+/*  out[r][g units + u] = act(table[chosen[r][g]][u]), 0 where nothing was chosen; groups: frames times choices. */
+typedef struct {
+    cuda_act_t act;
+    uint32_t rows, groups, units;
+    const uint32_t *chosen;
+    const float *table;
+    float *out;
+    size_t out_row;
+} cuda_embed_t;
+void cuda_embed(cudaStream_t stream, const cuda_embed_t *job);
+
+/*  grad[s][at + t units + u], t of `first` .. first + n - 1: a chain from 0 over the shard's rows and their frames that chose t. */
+typedef struct {
+    uint32_t groups, choices, choice;
+    uint32_t n, first, units;
+    const uint32_t *chosen;
+    const float *d; /* [r][g units + u], rows d_row floats apart */
+    size_t d_row, at;
+} cuda_embed_grads_t;
+void cuda_embed_grads(cudaStream_t stream, const cuda_run_t *run, const cuda_embed_grads_t *job);
+
 #ifdef __cplusplus
 }
 #endif

@@ -82,17 +82,8 @@ static void s_list(cuda_net_t *self, uint32_t towers)
             s_list_back(self, towers, t);
 }
 
-static tt_status_t s_check_layers(const tt_net_spec_t *spec)
-{
-    for (uint32_t l = 0; l < spec->layers; l++)
-        if (spec->layer[l].kind == TT_LAYER_EMBED)
-            return tt_err(TT_UNSUPPORTED, "device " TT_CUDA_NAME ": no kernel looks up embeddings; use the CPU");
-    return TT_OK;
-}
-
 tt_status_t cuda_net_new(tt_net_t *net)
 {
-    TT_TRY(s_check_layers(&net->spec));
     cuda_net_t *self = tt_new0(sizeof *self);
     const tt_tensor_t *tensors = net->tensors;
     net->impl = self;
