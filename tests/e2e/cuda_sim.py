@@ -99,11 +99,12 @@ def test_no_card_where_a_learner_joins(world):
 
 def test_the_only_card_is_lost(world):
     """As if its learner had been killed: it is started again and goes on from the newest snapshot."""
-    process, run_dir = world.start_run(world.config(), "learner.device=cuda-sim", "checkpoint.every_s=0.1", ENDLESS, seed=3,
-                                       env={"TT_SIMT_FAIL": "lost:4000"})
-    wait_for(lambda: (world.status(run_dir) or {}).get("era", 1) > 2, "two lives after the first")
+    env = {"TT_SIMT_FAIL": "lost:4000", "TT_SIMT_ONCE": os.path.join(world.path, "lost")}
+    process, run_dir = world.start_run(world.config(), "learner.device=cuda-sim", "checkpoint.every_s=0.1", ENDLESS, seed=3, env=env)
+    wait_for(lambda: (world.status(run_dir) or {}).get("rolled_back"), "its next life")
+    world.await_steps(run_dir, world.status(run_dir)["env_steps"] + 8 * BATCH, process)
     check("the learner ends; look at dmesg" in s_logs(run_dir), s_logs(run_dir))
-    world.check_same(world.stop(process, run_dir), os.path.join(world.path, "job.yaml"), seed=3, what="of three lives")
+    world.check_same(world.stop(process, run_dir), os.path.join(world.path, "job.yaml"), seed=3, what="of two lives")
 
 
 def test_from_a_card_to_the_cpu(world):

@@ -8,6 +8,8 @@
  *            allocation, or the Nth piece of work, after which a lost device fails everything.
  *  Threads:  one lock. */
 #include <sys/mman.h>
+#include <unistd.h>
+#include <fcntl.h>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -69,6 +71,16 @@ cudaError_t stick(cudaError_t error)
     return say(error);
 }
 
+/*  TT_SIMT_ONCE=FILE: of several processes one fails, which makes it. */
+bool first_to_fail()
+{
+    const char *once = getenv("TT_SIMT_ONCE");
+    const int fd = once ? open(once, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600) : -1;
+    if (fd >= 0)
+        close(fd);
+    return !once || fd >= 0;
+}
+
 /*  Is it this call that fails? */
 bool fails(const char *what)
 {
@@ -82,7 +94,7 @@ bool fails(const char *what)
         }
         return f;
     }();
-    return strcmp(wish.what, what) == 0 && wish.after > 0 && --wish.after == 0;
+    return strcmp(wish.what, what) == 0 && wish.after > 0 && --wish.after == 0 && first_to_fail();
 }
 
 size_t limit()
