@@ -275,12 +275,9 @@ static bool s_goes_on_without(const coordinator_t *self, sender_t from, uint32_t
     return held;
 }
 
-static void s_failed(coordinator_t *self, sender_t from, tt_msg_EVENT_t *event)
+/*  why: "learner/1: what it said". */
+static void s_failed(coordinator_t *self, sender_t from, tt_msg_EVENT_t *event, const char *why)
 {
-    const char *text = event->text ? event->text : "";
-    char why[2048];
-    snprintf(why, sizeof why, "%s/%u: %s", tt_peer_role_name(from.peer ? from.peer->role : from.ended->role),
-        from.peer ? from.peer->index : from.ended->index, text);
     if (!s_goes_on_without(self, from, event->code)) {
         ends_fail(self, event->code, why);
         return;
@@ -301,7 +298,9 @@ static tt_status_t s_event(coordinator_t *self, sender_t from, const tt_msg_EVEN
     const char *role = tt_peer_role_name(from.peer ? from.peer->role : from.ended->role);
     const uint32_t index = from.peer ? from.peer->index : from.ended->index;
     if (strcmp(kind, "failed") == 0) {
-        s_failed(self, from, &event);
+        char why[2048];
+        snprintf(why, sizeof why, "%s/%u: %s", role, index, text);
+        s_failed(self, from, &event, why);
         return TT_OK;
     }
     if (strcmp(kind, "warning") == 0) {
