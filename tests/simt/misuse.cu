@@ -91,6 +91,35 @@ static void s_streams(bool event, bool gone)
         cudaEventDestroy(done);
 }
 
+/*  The sum as a graph, launched twice; between its launches nothing but what it copies is new. */
+static void s_recorded(const char *name)
+{
+    cudaGraph_t graph = nullptr;
+    cudaGraphExec_t again = nullptr;
+    void *more = nullptr;
+    cudaStreamBeginCapture(s_stream, cudaStreamCaptureModeThreadLocal);
+    CUDA_LAUNCH(sum, 1, N, 0, s_stream, s_card, s_out, true);
+    if (strcmp(name, "graph-malloc") == 0)
+        cudaMalloc(&more, 4);
+    if (strcmp(name, "graph-waits") == 0)
+        cudaStreamSynchronize(s_stream);
+    const cudaError_t recorded = cudaStreamEndCapture(s_stream, &graph);
+    if (recorded != cudaSuccess) {
+        printf("%s\n", cudaGetErrorString(recorded));
+        return;
+    }
+    cudaGraphInstantiate(&again, graph, 0);
+    cudaGraphDestroy(graph);
+    for (int i = 0; i < 2; i++) {
+        s_copy_in();
+        if (i == 1 && strcmp(name, "graph-freed") == 0)
+            cudaFree(s_card);
+        cudaGraphLaunch(again, s_stream);
+    }
+    printf("%g\n", static_cast<double>(s_copy_out(s_stream)));
+    cudaGraphExecDestroy(again);
+}
+
 static void s_one(const char *name)
 {
     float pageable = 0;
@@ -104,6 +133,8 @@ static void s_one(const char *name)
         s_streams(false, false);
     else if (strcmp(name, "event-gone") == 0)
         s_streams(true, true);
+    else if (strncmp(name, "graph", 5) == 0)
+        s_recorded(name);
     else if (strcmp(name, "leave-early") == 0)
         CUDA_LAUNCH(leave_early, 1, N, 0, s_stream);
     else if (strcmp(name, "two-barriers") == 0)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The simulated card finds who breaks its rules: each case of misuse.cu is one, and "fine", "event" and "event-gone" are none."""
+"""The simulated card finds who breaks its rules: each case of misuse.cu is one, and "fine", "event", "event-gone" and "graph" are none."""
 
 import os
 import signal
@@ -24,7 +24,7 @@ class Misuse(unittest.TestCase):
     def test_who_breaks_no_rule_gets_the_sum(self):
         for schedule in ("forward", "reverse", "random:1", "random:2"):
             for streams in ("lazy", "eager"):
-                for case in ("fine", "event", "event-gone"):
+                for case in ("fine", "event", "event-gone", "graph"):
                     ended = run(case, TT_SIMT_SCHEDULE=schedule, TT_SIMT_STREAMS=streams)
                     self.assertEqual((ended.returncode, ended.stdout), (0, SUM), (schedule, streams, case, ended.stderr))
 
@@ -51,11 +51,16 @@ class Misuse(unittest.TestCase):
             self.assertEqual(run(case).returncode, -ends, case)
         self.assertIn("invalid argument", run("pageable").stdout)
 
+    def test_graphs(self):
+        for case in ("graph-malloc", "graph-waits"):
+            self.assertIn("operation failed due to a previous error during capture", run(case).stdout, case)
+        self.assertEqual(run("graph-freed").returncode, -signal.SIGBUS)
+
     def test_failures_on_request(self):
         self.assertEqual(run("fine", TT_SIMT_FAIL="malloc:1").stdout, "out of memory\n")
         self.assertEqual(run("fine", TT_SIMT_MEMORY="100").stdout, "out of memory\n")
-        for what in ("launch:1", "lost:2"):
-            self.assertIn("unspecified launch failure", run("fine", TT_SIMT_FAIL=what).stdout)
+        for case, what in (("fine", "launch:1"), ("fine", "lost:2"), ("graph", "graph:2")):
+            self.assertIn("unspecified launch failure", run(case, TT_SIMT_FAIL=what).stdout, what)
 
 
 if __name__ == "__main__":

@@ -4,8 +4,10 @@
  *            never there. Fresh memory is NaN. Copies to and from the host want memory of cudaMallocHost, or device memory.
  *  Streams:  TT_SIMT_STREAMS=lazy (as it is without): work is kept until somebody waits for it, and among streams that could go on the
  *            one that was asked for goes on as late as it may. eager: done by the call.
- *  Failures: TT_SIMT_DEVICES=N cards (1); TT_SIMT_MEMORY=BYTES of each; TT_SIMT_FAIL=malloc:N | launch:N | lost:N fails the Nth
- *            allocation, or the Nth piece of work, after which a lost device fails everything.
+ *  Graphs:   what a stream is given while it records is kept in their order, and each launch queues all of it again. While one records,
+ *            whatever waits, allocates or frees is refused, and the recording is spoilt; events are not recorded at all here.
+ *  Failures: TT_SIMT_DEVICES=N cards (1); TT_SIMT_MEMORY=BYTES of each; TT_SIMT_FAIL=malloc:N | launch:N | graph:N | lost:N fails the Nth
+ *            allocation, the Nth launch of a kernel or of a graph, or the Nth piece of work, after which a lost device fails everything.
  *  Threads:  one lock. */
 #include <sys/mman.h>
 #include <unistd.h>
@@ -16,8 +18,10 @@
 #include <cstring>
 #include <deque>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <vector>
+#include "tests/simt/count.h"
 #include "tests/simt/simt.h"
 
 namespace
@@ -44,11 +48,22 @@ size_t s_range_used, s_bytes;
 int s_open; /* pieces of work that may touch device memory */
 cudaError_t s_last, s_sticky;
 std::multimap<size_t, char *> s_free; /* by bytes of pages */
+simt_count_t s_count;
 
 } // namespace
 
+struct CUgraph_st {
+    std::vector<item> items;
+};
+
+struct CUgraphExec_st {
+    std::vector<item> items;
+};
+
 struct CUstream_st {
     std::deque<item> queue;
+    std::unique_ptr<CUgraph_st> records; /* while it does */
+    bool spoilt = false;                 /* what it records */
 };
 
 struct CUevent_st {
@@ -230,8 +245,32 @@ cudaError_t queue(cudaStream_t stream, item work)
     known(stream);
     if (s_sticky != cudaSuccess)
         return say(s_sticky);
+    if (stream->records) {
+        if (!work.work)
+            simt::fail("an event of a stream that records: this stand-in has no such graphs");
+        stream->records->items.push_back(std::move(work));
+        return cudaSuccess;
+    }
     stream->queue.push_back(std::move(work));
     return eager() ? say(drain(stream)) : cudaSuccess;
+}
+
+/*  What a stream that records does not bear, whichever stream it is meant for. */
+cudaError_t unless_recording()
+{
+    cudaError_t error = cudaSuccess;
+    for (cudaStream_t stream : s_streams)
+        if (stream->records) {
+            stream->spoilt = true;
+            error = cudaErrorStreamCaptureUnsupported;
+        }
+    return say(error);
+}
+
+/*  Anything can be asked of the card now. */
+cudaError_t can_be_asked()
+{
+    return s_sticky != cudaSuccess ? say(s_sticky) : unless_recording();
 }
 
 } // namespace
@@ -254,7 +293,15 @@ void simt::enqueue(cudaStream_t stream, grid work)
         run(work);
         return cudaSuccess;
     };
+    if (!stream->records)
+        s_count.kernels++;
     queue(stream, std::move(next));
+}
+
+simt_count_t simt_count(void)
+{
+    const std::lock_guard hold(s_lock);
+    return s_count;
 }
 
 cudaError_t cudaGetDeviceCount(int *count)
@@ -290,8 +337,9 @@ cudaError_t cudaMemGetInfo(size_t *free, size_t *total)
 cudaError_t cudaMalloc(void **memory, size_t size)
 {
     const std::lock_guard hold(s_lock);
-    if (s_sticky != cudaSuccess)
-        return say(s_sticky);
+    const cudaError_t refused = can_be_asked();
+    if (refused != cudaSuccess)
+        return refused;
     const size_t room = pages((size + 255) / 256 * 256), bytes = room + page;
     if (fails("malloc") || size == 0 || s_bytes + size > limit() || s_range_used + bytes > reserved)
         return say(size == 0 ? cudaErrorInvalidValue : cudaErrorMemoryAllocation);
@@ -325,8 +373,8 @@ cudaError_t cudaMalloc(void **memory, size_t size)
 cudaError_t cudaFree(void *memory)
 {
     const std::lock_guard hold(s_lock);
-    if (!memory)
-        return cudaSuccess;
+    if (!memory || unless_recording() != cudaSuccess)
+        return memory ? cudaErrorStreamCaptureUnsupported : cudaSuccess;
     const auto at = s_device.find(static_cast<char *>(memory));
     if (at == s_device.end())
         simt::fail("cudaFree of %p, which is no device memory, or was freed before", memory);
@@ -345,8 +393,9 @@ cudaError_t cudaFree(void *memory)
 cudaError_t cudaMallocHost(void **memory, size_t size)
 {
     const std::lock_guard hold(s_lock);
-    if (s_sticky != cudaSuccess || size == 0)
-        return say(size ? s_sticky : cudaErrorInvalidValue);
+    const cudaError_t refused = can_be_asked();
+    if (refused != cudaSuccess || size == 0)
+        return say(size ? refused : cudaErrorInvalidValue);
     void *out = nullptr;
     if (posix_memalign(&out, 256, size) != 0)
         return say(cudaErrorMemoryAllocation);
@@ -359,8 +408,8 @@ cudaError_t cudaMallocHost(void **memory, size_t size)
 cudaError_t cudaFreeHost(void *memory)
 {
     const std::lock_guard hold(s_lock);
-    if (!memory)
-        return cudaSuccess;
+    if (!memory || unless_recording() != cudaSuccess)
+        return memory ? cudaErrorStreamCaptureUnsupported : cudaSuccess;
     if (s_pinned.erase(static_cast<char *>(memory)) == 0)
         simt::fail("cudaFreeHost of %p, which cudaMallocHost did not give, or which was freed before", memory);
     for (cudaStream_t stream : s_streams)
@@ -393,7 +442,8 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 {
     const std::lock_guard hold(s_lock);
     known(stream);
-    return say(drain(stream));
+    const cudaError_t refused = unless_recording();
+    return refused != cudaSuccess ? refused : say(drain(stream));
 }
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int)
@@ -451,6 +501,8 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
 cudaError_t cudaEventSynchronize(cudaEvent_t event)
 {
     const std::lock_guard hold(s_lock);
+    if (unless_recording() != cudaSuccess)
+        return cudaErrorStreamCaptureUnsupported;
     if (s_open++ == 0)
         protect(true);
     const cudaError_t error = s_sticky != cudaSuccess ? s_sticky : pass(event, event->recorded);
@@ -491,6 +543,9 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t count, enum cudaM
         return say(cudaErrorInvalidValue);
     item next;
     next.work = [=] {
+        /* it may have been recorded long ago */
+        if (!may_copy(to, count, to_device) || !may_copy(from, count, from_device))
+            simt::fail("a copy of %zu bytes from %p to %p, of which one is no more", count, from, to);
         memmove(to, from, count);
         return cudaSuccess;
     };
@@ -511,6 +566,74 @@ cudaError_t cudaMemsetAsync(void *memory, int value, size_t count, cudaStream_t 
     };
     return queue(stream, std::move(next));
 }
+
+/* ---- graphs --------------------------------------------------------------------------------------------------------- */
+
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMode)
+{
+    const std::lock_guard hold(s_lock);
+    known(stream);
+    if (s_sticky != cudaSuccess || stream->records)
+        return say(stream->records ? cudaErrorIllegalState : s_sticky);
+    stream->records = std::make_unique<CUgraph_st>();
+    stream->spoilt = false;
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph)
+{
+    const std::lock_guard hold(s_lock);
+    known(stream);
+    *graph = nullptr;
+    if (!stream->records)
+        return say(cudaErrorIllegalState);
+    const std::unique_ptr<CUgraph_st> recorded = std::move(stream->records);
+    if (stream->spoilt || s_sticky != cudaSuccess)
+        return say(stream->spoilt ? cudaErrorStreamCaptureInvalidated : s_sticky);
+    *graph = new CUgraph_st(*recorded);
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsigned long long)
+{
+    const std::lock_guard hold(s_lock);
+    if (s_sticky != cudaSuccess)
+        return say(s_sticky);
+    *exec = new CUgraphExec_st{graph->items};
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream)
+{
+    const std::lock_guard hold(s_lock);
+    known(stream);
+    if (stream->records)
+        simt::fail("a graph is launched into a stream that records: this stand-in has no such graphs");
+    if (fails("graph"))
+        return stick(cudaErrorLaunchFailure);
+    s_count.graphs++;
+    cudaError_t error = say(s_sticky);
+    for (size_t i = 0; error == cudaSuccess && i < exec->items.size(); i++)
+        error = queue(stream, exec->items[i]);
+    return error;
+}
+
+/*  Launches that are queued have copies of their own, as CUDA's go on, too. */
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec)
+{
+    const std::lock_guard hold(s_lock);
+    delete exec;
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphDestroy(cudaGraph_t graph)
+{
+    const std::lock_guard hold(s_lock);
+    delete graph;
+    return cudaSuccess;
+}
+
+/* ---- errors --------------------------------------------------------------------------------------------------------- */
 
 cudaError_t cudaGetLastError(void)
 {
@@ -539,6 +662,12 @@ const char *cudaGetErrorString(cudaError_t error)
         return "no kernel image is available for execution on the device";
     case cudaErrorInvalidResourceHandle:
         return "invalid resource handle";
+    case cudaErrorIllegalState:
+        return "the operation cannot be performed in the present state";
+    case cudaErrorStreamCaptureUnsupported:
+        return "operation not permitted when stream is capturing";
+    case cudaErrorStreamCaptureInvalidated:
+        return "operation failed due to a previous error during capture";
     case cudaErrorNotReady:
         return "device not ready";
     case cudaErrorIllegalAddress:
