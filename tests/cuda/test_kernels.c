@@ -292,6 +292,14 @@ static void test_tree(void **state)
 
 /* ---- norm ----------------------------------------------------------------------------------------------------------- */
 
+/*  Aligned as its 8 bytes want it. */
+static const cuda_step_t *s_step(const cuda_step_t *step)
+{
+    uint8_t bytes[4 + sizeof *step] = {0};
+    memcpy(bytes + 4, step, sizeof *step);
+    return (const cuda_step_t *)(const void *)(card_put_bytes(bytes, sizeof bytes) + 4);
+}
+
 /*  A norm in device memory, and what it says. */
 typedef struct {
     cuda_norm_t there;
@@ -310,7 +318,7 @@ static norm_t s_norm_new(void)
 
 static void s_norm(norm_t *self, size_t count, const float *g, uint64_t number)
 {
-    self->there.number = number;
+    self->there.step = s_step(&(cuda_step_t){.number = number});
     cuda_norm(card_stream(), count, g, &self->there);
     card_get_bytes(&self->newest, self->there.newest, sizeof self->newest);
     card_get_bytes(&self->bad_step, self->there.bad_step, sizeof self->bad_step);
@@ -413,11 +421,10 @@ static void s_opt_one(uint32_t seed, const kind_t *kind, float max_norm, float n
         .s0 = to[2],
         .s1 = to[3],
         .norm = card_put(&norm, 1),
+        .step = s_step(&(cuda_step_t){.lr = here.lr, .root_scale = here.root_scale}),
         .max_norm = max_norm,
-        .lr = here.lr,
         .beta1 = here.beta1,
         .beta2 = here.beta2,
-        .root_scale = here.root_scale,
         .alpha = here.alpha,
         .momentum = here.momentum,
         .eps = here.eps};

@@ -119,8 +119,7 @@ static void s_compare(const case_t *c)
             .rows = s_up(run->rows, sizeof run->rows),
             .shard = s_up(run->shard, sizeof run->shard)},
         .row = s_up(run->row, sizeof run->row),
-        .params = c->params,
-        .params_size = c->params_size,
+        .params = s_up(c->params, c->params_size),
         .stages = c->stages,
         .ride_at = c->ride ? RIDE_AT : 0};
     for (uint32_t i = 0; i < TT_INPUTS_MAX; i++)

@@ -3,15 +3,23 @@
 #include "common/nn/adam.h"
 #include "common/nn/cuda/cuda.h"
 
-/*  What the kernel needs of the kind of optimiser: state, and Adam's corrections for this step. */
-static void s_set_kind(cuda_opt_t *job, const tt_opt_spec_t *opt, float *opt_state, uint64_t step)
+/*  Adam's corrections are the only thing that hangs on the number. */
+static cuda_step_t s_number(const tt_work_t *work)
+{
+    cuda_step_t step = {.lr = work->step.lr, .number = work->step.number};
+    if (work->step.opt->spec.kind == TT_OPT_ADAM)
+        step.root_scale = tt_adam_correct(&work->step.opt->spec, step.number, &step.lr);
+    return step;
+}
+
+/*  What the kernel needs of the kind of optimiser. */
+static void s_set_kind(cuda_opt_t *job, const tt_opt_spec_t *opt, float *opt_state)
 {
     float *more = opt->momentum != 0.0f ? opt_state + job->count : NULL;
     if (opt->kind == TT_OPT_ADAM) {
         job->kind = CUDA_ADAM;
         job->s0 = opt_state;
         job->s1 = opt_state + job->count;
-        job->root_scale = tt_adam_correct(opt, step, &job->lr);
     } else if (opt->kind == TT_OPT_RMSPROP) {
         job->kind = CUDA_RMSPROP;
         job->s0 = opt_state;
@@ -20,6 +28,11 @@ static void s_set_kind(cuda_opt_t *job, const tt_opt_spec_t *opt, float *opt_sta
         job->kind = CUDA_SGD;
         job->s0 = opt->momentum != 0.0f ? opt_state : NULL;
     }
+}
+
+static const cuda_step_t *s_step_there(const tt_opt_t *opt)
+{
+    return &((const cuda_net_t *)opt->net->impl)->steps[opt->group];
 }
 
 static cuda_opt_t s_job(const tt_work_t *work, size_t first, size_t count)
@@ -31,32 +44,50 @@ static cuda_opt_t s_job(const tt_work_t *work, size_t first, size_t count)
         .p = opt->net->params[0] + first,
         .g = work->step.sums->root + first,
         .norm = &opt->net->norms->newest[opt->group],
+        .step = s_step_there(opt),
         .max_norm = spec->max_norm,
-        .lr = work->step.lr,
         .beta1 = spec->beta1,
         .beta2 = spec->beta2,
         .alpha = spec->alpha,
         .momentum = spec->momentum,
         .eps = spec->eps,
     };
-    s_set_kind(&job, spec, opt->state, work->step.number);
+    s_set_kind(&job, spec, opt->state);
     return job;
 }
 
-tt_status_t cuda_step(const tt_work_t *work)
+static tt_status_t s_launch(void *given)
 {
+    const tt_work_t *work = given;
     const tt_opt_t *opt = work->step.opt;
     const tt_net_t *net = opt->net;
     cuda_device_t *device = (cuda_device_t *)net->device;
     size_t first = 0, count = 0;
     tt_net_group_span(&net->spec, opt->group, &first, &count);
     const cuda_norm_t norm = {
-        &net->norms->newest[opt->group], &net->norms->bad, &net->norms->bad_step, work->step.number};
+        &net->norms->newest[opt->group], &net->norms->bad, &net->norms->bad_step, s_step_there(opt)};
     const cuda_opt_t job = s_job(work, first, count);
     cuda_norm(device->work, count, job.g, &norm);
     cuda_opt(device->work, &job);
     TT_TRY(cuda_launched(device, "an optimiser's step"));
     return cuda_noise_refresh(net, 0, 1u << opt->group);
+}
+
+tt_status_t cuda_step(const tt_work_t *work)
+{
+    const tt_opt_t *opt = work->step.opt;
+    cuda_device_t *device = (cuda_device_t *)opt->net->device;
+    const cuda_step_t step = s_number(work);
+    cuda_key_t key = {0};
+    cuda_key_add(&key, "step", 4);
+    cuda_key_add(&key, &opt->net, sizeof opt->net);
+    cuda_key_add(&key, &opt->group, sizeof opt->group);
+    cuda_key_add(&key, &opt->spec, sizeof opt->spec);
+    cuda_key_add(&key, &opt->state, sizeof opt->state);
+    cuda_key_add(&key, &work->step.sums->root, sizeof work->step.sums->root);
+    TT_TRY(cuda_up(device, &((cuda_net_t *)opt->net->impl)->steps[opt->group], &step, sizeof step));
+    tt_work_t again = *work;
+    return cuda_again(device, &key, s_launch, &again);
 }
 
 /*  Whole copies are copied: fma(1, a - b, b) is not always a. */

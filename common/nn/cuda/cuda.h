@@ -16,6 +16,7 @@
 
 typedef struct cuda_stream cuda_stream_t;
 typedef struct cuda_land cuda_land_t;
+typedef struct cuda_graphs cuda_graphs_t;
 
 /*  Pinned memory in blocks; what is taken is free again after a sync. */
 typedef struct {
@@ -36,7 +37,9 @@ typedef struct {
     cuda_land_t *land; /* owned; what the next sync hands over */
     uint32_t lands, land_room;
     cuda_stream_t *streams;
-    bool lost; /* the card failed: nothing more is asked of it */
+    cuda_graphs_t *graphs; /* owned */
+    uint64_t freed;        /* how often device memory was given back */
+    bool lost;             /* the card failed: nothing more is asked of it */
     char why[512];
 } cuda_device_t;
 
@@ -76,6 +79,25 @@ tt_status_t cuda_up(cuda_device_t *self, void *to, const void *from, size_t byte
 /*  From the card to `to` of the host, at the next sync. */
 tt_status_t cuda_down(cuda_stream_t *stream, void *to, const void *from, size_t bytes);
 void cuda_land(cuda_device_t *self, const cuda_land_t *land);
+
+/* ---- graph.c: work that comes again ------------------------------------------------------------------------------------ */
+
+enum { CUDA_KEY_BYTES = 1024 };
+
+/*  On what the launches of some work depend: where everything lies, shapes, and each number that is an argument of a kernel. Begins as {0}. */
+typedef struct {
+    size_t bytes;
+    char data[CUDA_KEY_BYTES];
+} cuda_key_t;
+void cuda_key_add(cuda_key_t *self, const void *part, size_t bytes);
+
+/*  Launches, and nothing that waits or goes back to the host. Memory may grow in it the first time. */
+typedef tt_status_t (*cuda_work_fn)(void *self);
+
+cuda_graphs_t *cuda_graphs_new(void);
+void cuda_graphs_free(cuda_graphs_t *self);
+/*  Does the work: by calling it, or by a graph of what an earlier call with this key launched. */
+tt_status_t cuda_again(cuda_device_t *device, const cuda_key_t *key, cuda_work_fn work, void *self);
 
 /* ---- net.c: what stands beside the parameters -------------------------------------------------------------------------- */
 
@@ -118,6 +140,7 @@ typedef struct {
     bool bits;               /* rows are bytes that nobody divides: layers that read them skip zeros */
     cuda_noise_t *noise;     /* owned */
     cuda_room_t activations, lists, columns, partials;
+    cuda_step_t *steps; /* [groups] on the card: of each group's newest step */
     cuda_room_t encoder[TT_TOWERS_MAX];
 } cuda_net_t;
 

@@ -20,6 +20,10 @@ static const struct {
     {cudaErrorInvalidDevice, false, TT_UNSUPPORTED, "nvidia-smi -L lists the cards, from 0"},
     {cudaErrorNoKernelImageForDevice, true, TT_UNSUPPORTED,
         "tutti-cuda.so was not built for this card's architecture: configure it with -DTT_CUDA_ARCHITECTURES=native"},
+    {cudaErrorStreamCaptureUnsupported, true, TT_DEVICE,
+        "TT_CUDA_GRAPHS=off in the environment does without recordings"},
+    {cudaErrorStreamCaptureInvalidated, true, TT_DEVICE,
+        "TT_CUDA_GRAPHS=off in the environment does without recordings"},
 };
 
 static size_t s_find(cudaError_t code)
@@ -86,17 +90,20 @@ static tt_status_t s_open(tt_device_t **self_p, int number, uint32_t lanes)
     self->base = (tt_device_t){.ops = &cuda_backend, .lanes = lanes};
     self->number = number;
     const tt_status_t status = s_start(self);
-    if (status == TT_OK)
-        *self_p = &self->base;
-    else
+    if (status != TT_OK) {
         free(self);
-    return status;
+        return status;
+    }
+    self->graphs = cuda_graphs_new();
+    *self_p = &self->base;
+    return TT_OK;
 }
 
 static void s_close(tt_device_t *device)
 {
     cuda_device_t *self = (cuda_device_t *)device;
     TT_CHECK(!self->streams);
+    cuda_graphs_free(self->graphs);
     cuda_staging_clear(&self->staging);
     cudaStreamDestroy(self->work);
     free(self->land);
@@ -134,9 +141,10 @@ tt_status_t cuda_alloc(cuda_device_t *self, void **out, size_t bytes)
 
 void cuda_free(cuda_device_t *self, void *memory)
 {
-    (void)self;
-    if (memory)
-        (void)cudaFree(memory);
+    if (!memory)
+        return;
+    self->freed++;
+    (void)cudaFree(memory);
 }
 
 static tt_status_t s_alloc(tt_device_t *self, void **out, size_t bytes)

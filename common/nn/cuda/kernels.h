@@ -149,12 +149,18 @@ void cuda_clear(cudaStream_t stream, const cuda_run_t *run, size_t at, size_t co
 
 /* ---- optimisers (apply.cu) ------------------------------------------------------------------------------------------- */
 
+/*  What differs from one step of an optimiser to the next; in device memory, so that a recorded step can be launched again. */
+typedef struct {
+    float lr, root_scale;
+    uint64_t number; /* of the step, from 1 */
+} cuda_step_t;
+
 /*  Norms as backend.h has them (tt_norms_t), in device memory. */
 typedef struct {
     float *newest; /* of the group                                      */
     float *bad;    /* the first that is not finite since the last report */
     uint64_t *bad_step;
-    uint64_t number; /* this step's                                     */
+    const cuda_step_t *step;
 } cuda_norm_t;
 /*  The norm of count floats in the canonical order of 64 lanes. */
 void cuda_norm(cudaStream_t stream, size_t count, const float *g, const cuda_norm_t *out);
@@ -169,7 +175,8 @@ typedef struct {
     const float *g;
     float *s0, *s1;
     const float *norm;
-    float max_norm, lr, beta1, beta2, root_scale, alpha, momentum, eps;
+    const cuda_step_t *step;
+    float max_norm, beta1, beta2, alpha, momentum, eps;
 } cuda_opt_t;
 void cuda_opt(cudaStream_t stream, const cuda_opt_t *job);
 /*  to = fma(tau, from - to, to). */
@@ -184,8 +191,7 @@ typedef struct {
     cuda_run_t run;
     cuda_blocks_t blocks;
     const uint32_t *row; /* [rows of the run] the numbers given in the pass */
-    const void *params;  /* the host's, copied by the call                  */
-    size_t params_size;
+    const void *params;  /* aligned to 16                                   */
     const void *input[TT_INPUTS_MAX];
     uint32_t stages;
     uint32_t outs[TT_STAGES_MAX]; /* of each stage's head           */

@@ -5,7 +5,6 @@
  *  columns alone; sums are written by lane 0: nothing has to be waited for.
  *  Threads: as kernels.h. */
 #pragma once
-#include <string.h>
 #include "common/base/vmath.h"
 #include "common/nn/cuda/kernels/grid.cuh"
 #include "common/nn/loss.h"
@@ -90,7 +89,6 @@ constexpr unsigned CUDA_LOSS_WARPS = 4;
 /*  Blocks first .. end-1 of a run, those of the shards from `shard` on. */
 struct cuda_loss_launch_t {
     cuda_loss_t job;
-    alignas(16) unsigned char params[TT_LOSS_PARAMS_MAX];
     cuda_shards_t shards;
     uint32_t shard, first, end;
 };
@@ -135,7 +133,7 @@ __global__ void __launch_bounds__(CUDA_LOSS_WARPS *TT_BLOCK, 1)
     if (job->ride_at)
         block.ride = given.shards.grad[job->blocks.shard[b] - given.shard] + job->ride_at;
     cuda_loss_clear(job, &block);
-    loss(given.params, job->input, &block);
+    loss(job->params, job->input, &block);
 }
 
 static inline uint32_t cuda_loss_blocks(const cuda_shards_t *shards, uint32_t count)
@@ -150,7 +148,6 @@ template <cuda_loss_body_t loss> static void cuda_loss_run(cudaStream_t stream, 
 {
     cuda_loss_launch_t launch = {};
     launch.job = *job;
-    memcpy(launch.params, job->params, job->params_size);
     cuda_each_shards(&job->run, [&](uint32_t first, uint32_t some) {
         launch.shards = cuda_shards(&job->run, first, some);
         launch.shard = first;

@@ -82,6 +82,14 @@ static void s_list(cuda_net_t *self, uint32_t towers)
             s_list_back(self, towers, t);
 }
 
+static tt_status_t s_new_steps(cuda_net_t *self, const tt_net_t *net)
+{
+    void *memory = NULL;
+    TT_TRY(cuda_alloc((cuda_device_t *)net->device, &memory, tt_net_groups(&net->spec) * sizeof *self->steps));
+    self->steps = memory;
+    return TT_OK;
+}
+
 tt_status_t cuda_net_new(tt_net_t *net)
 {
     cuda_net_t *self = tt_new0(sizeof *self);
@@ -92,6 +100,7 @@ tt_status_t cuda_net_new(tt_net_t *net)
     for (uint32_t t = 0; t < net->spec.towers; tensors += tt_spec_tower_tensors(&net->spec, t++))
         s_build_tower(self, net, t, tensors);
     s_list(self, net->spec.towers);
+    TT_TRY(s_new_steps(self, net));
     return cuda_noise_new(&self->noise, net);
 }
 
@@ -110,6 +119,7 @@ void cuda_net_free(tt_net_t *net)
     cuda_free(device, self->lists.memory);
     cuda_free(device, self->columns.memory);
     cuda_free(device, self->partials.memory);
+    cuda_free(device, self->steps);
     if (self->noise)
         cuda_noise_free(net, self->noise);
     free(self);

@@ -115,8 +115,9 @@ static uint32_t s_count_blocks(const pass_t *self)
     return blocks;
 }
 
-/*  The lists of a run: made in staging, in the order in which they lie on the card. */
+/*  What differs from run to run, made in staging, in the order in which it lies on the card: parameters of the loss, and lists. */
 typedef struct {
+    void *params;
     uint32_t *row, *first, *rows, *shard, *shard_block, *slot;
 } lists_t;
 
@@ -125,7 +126,8 @@ static size_t s_carve_lists(const pass_t *self, char *memory, lists_t *out)
     const uint32_t hi = self->work->compute.hi, blocks = self->loss.blocks.blocks;
     uint32_t **list[] = {&out->row, &out->first, &out->rows, &out->shard, &out->shard_block, &out->slot};
     const size_t count[] = {self->rows, blocks, blocks, blocks, hi - self->work->compute.lo + 1, self->rows};
-    size_t at = 0;
+    size_t at = tt_align(self->pass->params_size, 16);
+    out->params = memory;
     for (size_t i = 0; i < TT_COUNT(list); i++) {
         *list[i] = (uint32_t *)(void *)(memory + at);
         at += count[i] * sizeof(uint32_t);
@@ -151,6 +153,8 @@ static void s_fill_lists(const pass_t *self, const lists_t *out)
 {
     const uint32_t lo = self->work->compute.lo, hi = self->work->compute.hi;
     uint32_t block = 0;
+    if (self->pass->params_size)
+        memcpy(out->params, self->pass->params, self->pass->params_size);
     if (self->rows)
         memcpy(out->row, self->pass->row + self->first, self->rows * sizeof *out->row);
     for (uint32_t s = lo; s < hi; s++) {
@@ -167,6 +171,7 @@ static tt_status_t s_lists(pass_t *self)
     const uint32_t lo = self->work->compute.lo, hi = self->work->compute.hi;
     self->loss.blocks.blocks = s_count_blocks(self);
     const size_t bytes =
+        tt_align(self->pass->params_size, 16) +
         ((size_t)2 * self->rows + (size_t)3 * self->loss.blocks.blocks + hi - lo + 1) * sizeof(uint32_t);
     TT_TRY(cuda_room(self->device, &self->impl->lists, bytes));
     TT_TRY(cuda_stage(self->device, bytes, &stage));
@@ -178,6 +183,7 @@ static tt_status_t s_lists(pass_t *self)
         "a copy to the card"));
     (void)s_carve_lists(self, there, &list); /* addresses there */
     self->row = list.row;
+    self->loss.params = list.params;
     self->loss.run =
         (cuda_run_t){self->work->compute.sums->shards, self->pass->rows, lo, hi, self->work->compute.sums->leaf};
     self->loss.blocks =
@@ -273,8 +279,6 @@ static tt_status_t s_prepare_loss(pass_t *self)
 {
     const tt_net_t *net = self->net;
     self->loss.row = self->row;
-    self->loss.params = self->pass->params;
-    self->loss.params_size = self->pass->params_size;
     self->loss.stages = self->pass->objective->stages;
     self->loss.ride_at = net->spec.ride ? net->param_count + TT_LOSS_STATS : 0;
     for (uint32_t i = 0; i < TT_INPUTS_MAX; i++)
@@ -342,6 +346,42 @@ static tt_status_t s_tree(const pass_t *self)
     return cuda_launched(self->device, "sums");
 }
 
+static tt_status_t s_run(void *given)
+{
+    pass_t *self = given;
+    cuda_clear(self->device->work, &self->loss.run, 0, self->work->compute.sums->count);
+    if (self->rows)
+        TT_TRY(s_rows(self));
+    return s_tree(self);
+}
+
+/*  Lists, parameters and tables' rows are read on the card: only where they lie matters. */
+static void s_key(const pass_t *self, cuda_key_t *key)
+{
+    const tt_pass_t *pass = self->pass;
+    const uint32_t numbers[] = {self->work->compute.lo, self->work->compute.hi, pass->rows, pass->objective->stages};
+    cuda_key_add(key, "pass", 4);
+    cuda_key_add(key, &self->work->compute.sums, sizeof self->work->compute.sums);
+    cuda_key_add(key, numbers, sizeof numbers);
+    cuda_key_add(key, &pass->params_size, sizeof pass->params_size);
+    cuda_key_add(key, &pass->objective->name, sizeof pass->objective->name);
+    cuda_key_add(key, pass->objective->stage, pass->objective->stages * sizeof *pass->objective->stage);
+    for (uint32_t f = 0; f < TT_FRAMES; f++)
+        cuda_key_add(key, pass->obs[f] ? &pass->obs[f]->copy : &(void *){NULL}, sizeof(void *));
+    for (uint32_t i = 0; i < TT_INPUTS_MAX; i++)
+        cuda_key_add(key, pass->input[i] ? &pass->input[i]->copy : &(void *){NULL}, sizeof(void *));
+}
+
+static tt_status_t s_run_or_again(pass_t *self)
+{
+    cuda_key_t key = {0};
+    /* of nothing there is no objective; a loss on the host waits in the middle */
+    if (!self->rows || !cuda_loss_find(self->pass->objective->name))
+        return s_run(self);
+    s_key(self, &key);
+    return cuda_again(self->device, &key, s_run, self);
+}
+
 tt_status_t cuda_compute(const tt_work_t *work)
 {
     tt_sums_t *sums = work->compute.sums;
@@ -356,9 +396,6 @@ tt_status_t cuda_compute(const tt_work_t *work)
     self.rows = tt_sums_first(sums->shards, self.pass->rows, work->compute.hi) - self.first;
     s_plan(&self);
     TT_TRY(s_lists(&self));
-    cuda_clear(self.device->work, &self.loss.run, 0, sums->count);
-    if (self.rows)
-        TT_TRY(s_rows(&self));
     sums->root = sums->leaf[0];
-    return s_tree(&self);
+    return s_run_or_again(&self);
 }

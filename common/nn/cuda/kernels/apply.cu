@@ -53,7 +53,7 @@ __device__ void put_norm(const cuda_norm_t &out, float norm)
     *out.newest = norm;
     if (!finite(norm) && !*out.bad_step) {
         *out.bad = norm;
-        *out.bad_step = out.number;
+        *out.bad_step = out.step->number;
     }
 }
 
@@ -88,8 +88,9 @@ __global__ void norm(size_t count, const float *g, cuda_norm_t out)
 
 __device__ float stepped(const cuda_opt_t &o, size_t i, float g)
 {
-    const tt_adam_t adam = {o.lr, o.beta1, o.beta2, o.root_scale, o.eps};
-    const tt_rmsprop_t rmsprop = {o.lr, o.alpha, o.momentum, o.eps};
+    const float lr = o.step->lr;
+    const tt_adam_t adam = {lr, o.beta1, o.beta2, o.step->root_scale, o.eps};
+    const tt_rmsprop_t rmsprop = {lr, o.alpha, o.momentum, o.eps};
     switch (o.kind) {
     case CUDA_ADAM:
         return tt_adam(&adam, o.p[i], g, &o.s0[i], &o.s1[i]);
@@ -98,7 +99,7 @@ __device__ float stepped(const cuda_opt_t &o, size_t i, float g)
     case CUDA_SGD:
         break;
     }
-    return tt_sgd(o.lr, o.momentum, o.p[i], g, o.s0 ? &o.s0[i] : nullptr);
+    return tt_sgd(lr, o.momentum, o.p[i], g, o.s0 ? &o.s0[i] : nullptr);
 }
 
 __global__ void opt(cuda_opt_t job)
