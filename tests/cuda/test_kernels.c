@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "common/base/mem.h"
+#include "common/base/stack.h"
 #include "common/base/vmath.h"
 #include "common/nn/cpu/cpu.h"
 #include "common/nn/math/opt.h"
@@ -73,6 +74,73 @@ static void test_gather(void **state)
 {
     (void)state;
     card_each(s_gather, 20);
+}
+
+/* ---- rows of frames ------------------------------------------------------------------------------------------------- */
+
+/*  Parts with holes between them, in frames and rows; in every other case all of it is a multiple of 4. */
+static tt_stack_t s_stack_of(uint32_t seed, size_t *frame_bytes, size_t *row_bytes)
+{
+    const uint32_t unit = seed % 2 ? 4 : 1;
+    tt_stack_t self = {.frames = ops_pick(seed, 0, 1, 5), .parts = ops_pick(seed, 1, 1, 4)};
+    uint32_t from = 0, to = 0;
+    for (uint32_t p = 0; p < self.parts; p++) {
+        const uint32_t bytes = unit * ops_pick(seed, 10 + p, 1, 20);
+        self.part[p] = (tt_stack_part_t){from + unit * (p % 2), to + unit * (p % 3), bytes};
+        from = self.part[p].from + bytes;
+        to = self.part[p].to + self.frames * bytes;
+    }
+    *frame_bytes = from;
+    *row_bytes = to + unit * (seed % 3);
+    return self;
+}
+
+static void s_stack(uint32_t seed)
+{
+    size_t frame_bytes, row_bytes;
+    const tt_stack_t stack = s_stack_of(seed, &frame_bytes, &row_bytes);
+    const uint32_t frames = ops_pick(seed, 2, 1, 30), count = seed % 7 ? ops_pick(seed, 3, 1, 40) : 0;
+    uint8_t *frame = tt_array0(frames, frame_bytes), *rows = tt_array0(count + 1, row_bytes);
+    const size_t numbers = (size_t)count * stack.frames;
+    uint32_t *index = tt_array0(numbers + 1, sizeof *index);
+    const void *list[5];
+    for (size_t i = 0; i < frames * frame_bytes; i++)
+        frame[i] = (uint8_t)ops_pick(seed, 4 + (uint32_t)i, 0, 255);
+    memset(rows, 7, count * row_bytes);
+    cuda_stack_t job = {.count = count,
+        .frames = stack.frames,
+        .parts = stack.parts,
+        .frame_bytes = frame_bytes,
+        .row_bytes = row_bytes};
+    job.rows = card_put_bytes(rows, count * row_bytes);
+    for (uint32_t i = 0; i < count; i++) {
+        for (uint32_t k = 0; k < stack.frames; k++) {
+            index[i * stack.frames + k] = ops_pick(seed, 5000 + i * stack.frames + k, 0, frames - 1);
+            list[k] = frame + index[i * stack.frames + k] * frame_bytes;
+        }
+        tt_stack_row(&stack, list, rows + i * row_bytes);
+    }
+    for (uint32_t p = 0; p < stack.parts; p++) {
+        job.part[p].from = stack.part[p].from;
+        job.part[p].to = stack.part[p].to;
+        job.part[p].bytes = stack.part[p].bytes;
+    }
+    job.frame = card_put_bytes(frame, frames * frame_bytes);
+    job.index = card_put_u32(index, numbers);
+    cuda_stack(card_stream(), &job);
+    uint8_t *got = tt_array0(count + 1, row_bytes);
+    card_get_bytes(got, job.rows, count * row_bytes);
+    assert_memory_equal(got, rows, count * row_bytes);
+    free(got);
+    free(frame);
+    free(rows);
+    free(index);
+}
+
+static void test_stack(void **state)
+{
+    (void)state;
+    card_each(s_stack, 24);
 }
 
 /* ---- dueling -------------------------------------------------------------------------------------------------------- */
@@ -475,6 +543,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_gather),
+        cmocka_unit_test(test_stack),
         cmocka_unit_test(test_dueling),
         cmocka_unit_test(test_noisy),
         cmocka_unit_test(test_fold_and_clear),

@@ -49,6 +49,12 @@ def test_encoder(world):
     s_check(world, f"{PLUGINS}/catch.so", PPO, "{encoder: [conv 4 3x3 pad 1, max_pool 2x2, layer_norm, dense 8 relu]}")
 
 
+def test_stack(world):
+    """Frames go to the card once, and rows are made of them there."""
+    s_check(world, "{id: CartPole-v1, stack: 3}", PPO, "{hidden: [16]}", "normalize.obs=true")
+    s_check(world, "{id: CartPole-v1, stack: 3, stack_pad: zero}", DQN, "{hidden: [16]}")
+
+
 def test_two_learners(world):
     s_check(world, "CartPole-v1", PPO, "{hidden: [16, 16]}", "learner.replicas=2", "collector.replicas=2")
 

@@ -7,9 +7,9 @@
 extern "C" {
 #endif
 
-/*  Kernels one by one, and graphs of them; since the process began. */
+/*  Kernels one by one, graphs of them, and bytes from the host; since the process began. */
 typedef struct {
-    uint64_t kernels, graphs;
+    uint64_t kernels, graphs, up;
 } simt_count_t;
 
 simt_count_t simt_count(void);

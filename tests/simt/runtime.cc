@@ -547,6 +547,7 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t count, enum cudaM
         if (!may_copy(to, count, to_device) || !may_copy(from, count, from_device))
             simt::fail("a copy of %zu bytes from %p to %p, of which one is no more", count, from, to);
         memmove(to, from, count);
+        s_count.up += kind == cudaMemcpyHostToDevice ? count : 0;
         return cudaSuccess;
     };
     return queue(stream, std::move(next));

@@ -28,6 +28,12 @@ typedef struct {
     size_t at; /* in block `used` */
 } cuda_staging_t;
 
+/*  Memory of the card that only grows. */
+typedef struct {
+    void *memory;
+    size_t bytes;
+} cuda_room_t;
+
 typedef struct {
     tt_device_t base;
     int number;
@@ -38,6 +44,7 @@ typedef struct {
     uint32_t lands, land_room;
     cuda_stream_t *streams;
     cuda_graphs_t *graphs; /* owned */
+    cuda_room_t frames;    /* of the table that was put last, and which rows show them */
     uint64_t freed;        /* how often device memory was given back */
     bool lost;             /* the card failed: nothing more is asked of it */
     char why[512];
@@ -121,12 +128,6 @@ typedef struct {
     cuda_encoder_t *encoder; /* owned                                          */
 } cuda_tower_t;
 
-/*  Memory that only grows. */
-typedef struct {
-    void *memory;
-    size_t bytes;
-} cuda_room_t;
-
 enum { CUDA_VIEWS = TT_FRAMES * TT_SETS_MAX }; /* as CPU_VIEWS */
 
 typedef struct cuda_noise cuda_noise_t; /* noise.c */
@@ -186,8 +187,9 @@ void cuda_towers_forward(cuda_flow_t *flow, const tt_net_t *net, const cuda_forw
 /*  flow->heads[t], or what came to a trunk, to the gradients of the run's shards and to the trunk that it reads. */
 void cuda_tower_backward(cuda_flow_t *flow, const tt_net_t *net, const cuda_run_t *run, uint32_t t);
 
-/* ---- pass.c, apply.c, work.c ------------------------------------------------------------------------------------------ */
+/* ---- table.c, pass.c, apply.c, work.c ------------------------------------------------------------------------------------------ */
 
+tt_status_t cuda_table(cuda_device_t *device, const tt_work_t *work);
 tt_status_t cuda_forward(cuda_stream_t *stream, const tt_work_t *work);
 tt_status_t cuda_compute(const tt_work_t *work);
 tt_status_t cuda_blend_sets(const tt_work_t *work);

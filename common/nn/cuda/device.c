@@ -103,6 +103,7 @@ static void s_close(tt_device_t *device)
 {
     cuda_device_t *self = (cuda_device_t *)device;
     TT_CHECK(!self->streams);
+    cuda_free(self, self->frames.memory);
     cuda_graphs_free(self->graphs);
     cuda_staging_clear(&self->staging);
     cudaStreamDestroy(self->work);

@@ -116,6 +116,20 @@ typedef struct {
 } cuda_gather_t;
 void cuda_gather(cudaStream_t stream, const cuda_gather_t *job);
 
+/*  Rows made of frames, as tt_stack_row makes them: of each row `frames` numbers of frames, each of frame_bytes. Part p begins at `from`
+ *  in a frame; its bytes of all frames stand side by side from `to` on in a row. What lies between parts stays as it is. */
+typedef struct {
+    uint32_t count, frames, parts;
+    const uint8_t *frame;
+    size_t frame_bytes, row_bytes;
+    const uint32_t *index; /* [count][frames] */
+    struct {
+        uint32_t from, to, bytes;
+    } part[TT_PARTS_MAX];
+    uint8_t *rows;
+} cuda_stack_t;
+void cuda_stack(cudaStream_t stream, const cuda_stack_t *job);
+
 /* ---- dueling and noise (heads.cu) ----------------------------------------------------------------------------------- */
 
 /*  q[a] = v + (adv[a] - mean adv), a mean being a chain over a, from the first, divided by their number. slot NULL: arrays are

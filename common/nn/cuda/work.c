@@ -4,47 +4,6 @@
 #include "common/nn/cuda/cuda.h"
 #include "common/nn/tree.h"
 
-/*  Twice what is asked for, so that tables that grow do so rarely. */
-static tt_status_t s_reserve(cuda_device_t *device, tt_table_t *table, size_t bytes)
-{
-    cuda_room_t room = {table->copy, table->room};
-    const tt_status_t status = bytes > room.bytes ? cuda_room(device, &room, 2 * bytes) : TT_OK;
-    table->copy = room.memory;
-    table->room = room.bytes;
-    return status;
-}
-
-/*  Rows that lie anywhere lie side by side on the card. */
-static void s_rows(const tt_work_t *work, char *to)
-{
-    const tt_stack_t *stack = work->table.stack;
-    const size_t bytes = work->table.table->bytes;
-    for (size_t k = 0; work->table.row && k < work->table.count; k++, to += bytes)
-        if (stack)
-            tt_stack_row(stack, work->table.row + k * stack->frames, to);
-        else
-            memcpy(to, work->table.row[k], bytes);
-    if (!work->table.row && work->table.count)
-        memcpy(to, work->table.rows, bytes * work->table.count);
-}
-
-/*  table->rows stays the host's: a loss without a kernel reads them there. */
-static tt_status_t s_table(cuda_device_t *device, const tt_work_t *work)
-{
-    tt_table_t *table = work->table.table;
-    const size_t bytes = tt_mul(table->bytes, work->table.count);
-    void *stage = NULL;
-    TT_TRY(s_reserve(device, table, bytes));
-    TT_TRY(cuda_stage(device, bytes, &stage));
-    s_rows(work, stage);
-    if (bytes)
-        TT_TRY(cuda_said(device, cudaMemcpyAsync(table->copy, stage, bytes, cudaMemcpyHostToDevice, device->work),
-            "a copy of rows to the card"));
-    table->rows = work->table.rows;
-    table->there = work->table.count;
-    return TT_OK;
-}
-
 static tt_status_t s_put(cuda_device_t *device, const tt_work_t *work)
 {
     const tt_net_t *net = work->put.net;
@@ -88,7 +47,7 @@ tt_status_t cuda_do(cuda_stream_t *stream, const tt_work_t *work)
     cuda_device_t *device = (cuda_device_t *)stream->base.device;
     switch (work->kind) {
     case TT_WORK_TABLE:
-        return s_table(device, work);
+        return cuda_table(device, work);
     case TT_WORK_PUT:
         return s_put(device, work);
     case TT_WORK_GET:
