@@ -15,6 +15,7 @@ TUTTI = os.environ["TUTTI"]
 BUILD = os.path.join(SOURCE, "k8s/image/build")
 SHARED = os.path.join(os.environ["TT_BUILD_DIR"], "images")
 VENV = os.path.join(SOURCE, "build", "venv-image")
+CARDS = os.path.join(os.path.dirname(TUTTI), "tutti-cuda.so")
 
 # As a container runtime has it: read-only root, /proc, /dev/null, empty volumes for /tmp and /runs, the image's user and environment.
 CONTAINER = """
@@ -58,7 +59,7 @@ def build_shared(*options):
 def shared(*options):
     """The plain image, or that of those options, as ctest has it made before the tests that want it; by hand, where there is none of the
     program as it is now, it is made here."""
-    prefix = "tutti-gym-" if options else "tutti-"
+    prefix = "tutti-" + "gym-" * ("--gym" in options) + "cuda-" * ("--cuda" in options)
     there = [os.path.join(SHARED, name) for name in (os.listdir(SHARED) if os.path.isdir(SHARED) else [])
              if re.fullmatch(re.escape(prefix) + r"\d[^-]*\.oci\.tar", name)]
     fresh = [path for path in there if os.path.getmtime(path) > os.path.getmtime(TUTTI)]
@@ -76,6 +77,37 @@ def need_venv():
     if not os.path.exists(os.path.join(VENV, ".complete")):
         print("SKIP: tools/test-venv makes build/venv-image, which this needs")
         sys.exit(77)
+
+
+def need_cards():
+    """Else the test counts as skipped."""
+    if not os.path.exists(CARDS):
+        print(f"SKIP: there is no {CARDS}: this build has no compiler for cards (tools/install-cuda)")
+        sys.exit(77)
+
+
+def stage(name):
+    """{instruction: what it says} of the Containerfile's stage for that image."""
+    with open(os.path.join(SOURCE, "k8s/image/Containerfile"), encoding="utf-8") as file:
+        text = file.read()
+    assert text.rindex("\nFROM scratch\n") > text.index(f"\nFROM scratch AS {name}\n"), "the last stage is the plain image"
+    lines = re.search(rf"(?ms)^FROM scratch AS {name}\n(.*?)^FROM ", text)[1].splitlines()
+    return dict(line.split(None, 1) for line in lines if line and line[0] not in "# ")
+
+
+def check_stage(name, config):
+    """The other way to the image says the same of it: the stage lies on the plain one."""
+    ours, lines = config["config"], stage(name)
+    assert lines["ENV"].split() == ours["Env"] and lines["USER"] == ours["User"] and lines["WORKDIR"] == ours["WorkingDir"], lines
+    assert json.loads(lines["ENTRYPOINT"]) == ours["Entrypoint"] and json.loads(lines["CMD"]) == ours["Cmd"], lines
+
+
+def check_first_layer(layer, plain):
+    """It is the plain image's."""
+    with tempfile.TemporaryDirectory() as work:
+        (alone,) = read(plain, work)[2]
+        with open(layer, "rb") as ours, open(alone, "rb") as theirs:
+            assert ours.read() == theirs.read(), "the first layer is not that of the plain image"
 
 
 def _blob(archive, descriptor):

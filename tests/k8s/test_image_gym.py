@@ -25,9 +25,7 @@ UNWANTED = re.compile(r"/(ensurepip|idlelib|tkinter|pip|setuptools)/|python3\.\d
 def check_layers(path, plain, work):
     name, config, (base, python, packages) = image_rig.read(path, work)
     assert name.startswith("docker.io/library/tutti-gym:") and config["config"]["Labels"]["org.opencontainers.image.title"] == "tutti-gym"
-    (alone,) = image_rig.read(plain, os.path.dirname(plain))[2]
-    with open(base, "rb") as ours, open(alone, "rb") as theirs:
-        assert ours.read() == theirs.read(), "the first layer is not that of the plain image"
+    image_rig.check_first_layer(base, plain)
     for layer, expected, programs in ((python, PYTHON, {"usr/bin/python3"}), (packages, PACKAGES, set())):
         found = image_rig.members(layer)
         strangers = {name for name in image_rig.files(found) if not expected.fullmatch(name) or UNWANTED.search(name)}
@@ -38,18 +36,6 @@ def check_layers(path, plain, work):
     there = {name.split("-packages/")[1].split(".dist-info")[0] for name in image_rig.files(image_rig.members(packages)) if ".dist-info/" in name}
     assert set(wanted) <= there, (wanted, there)
     return config, [base, python, packages]
-
-
-def check_containerfile(config):
-    """The other way to the image says the same of it: the stage `gym` lies on the plain one."""
-    with open(os.path.join(SOURCE, "k8s/image/Containerfile"), encoding="utf-8") as file:
-        text = file.read()
-    assert re.search(r"(?m)^FROM scratch AS gym$", text) and text.rindex("\nFROM scratch\n") > text.index(" AS gym"), "the last stage is the plain image"
-    ours = config["config"]
-    stage = re.search(r"(?ms)^FROM scratch AS gym\n(.*?)^FROM ", text)[1]
-    lines = dict(line.split(None, 1) for line in stage.splitlines() if line and line[0] not in "# ")
-    assert lines["ENV"].split() == ours["Env"] and lines["USER"] == ours["User"], lines
-    assert json.loads(lines["ENTRYPOINT"]) == ours["Entrypoint"] and json.loads(lines["CMD"]) == ours["Cmd"], lines
 
 
 def check_same(layers, rootfs):
@@ -111,7 +97,7 @@ def main():
         path = image_rig.shared("--gym", VENV)
         os.makedirs(os.path.join(work, "layers"))
         config, layers = check_layers(path, image_rig.shared(), os.path.join(work, "layers"))
-        check_containerfile(config)
+        image_rig.check_stage("gym", config)
         rootfs = os.path.join(work, "rootfs")
         run(BUILD, "--binary", TUTTI, "--gym", VENV, "--rootfs", rootfs)
         check_same(layers, rootfs)

@@ -13,6 +13,7 @@ sys.dont_write_bytecode = True
 import cluster
 
 cluster.require(full=True)
+import image_rig  # noqa: E402
 import job_rig  # noqa: E402
 from cluster import check, wait_for  # noqa: E402
 from job_rig import (DEADLINE, JOBS, PODS, SOURCE, TUTTI, await_more_updates, await_roster, await_updates, phase, pods,  # noqa: E402
@@ -209,6 +210,37 @@ def test_what_may_pass_is_said(k8s):
     k8s.kubectl("delete", "dijob", "nowhere")
 
 
+def learner_log(k8s, name):
+    """What the learner with a node said last, also in a life before this one."""
+    placed = [pod["metadata"]["name"] for pod in pods(k8s, name, "learner") if pod["spec"].get("nodeName")]
+    if not placed:
+        return ""
+    return "".join(k8s.kubectl("logs", placed[0], *which, check=False).stdout for which in ((), ("--previous",)))
+
+
+def test_learners_with_cards(k8s):
+    """k8s/samples/gpu: a card of the node for each learner, from the image that has the library. No node of the tests has a driver, and the
+    learners say so; as `auto` they learn on the CPU, to the same weights."""
+    if not os.path.exists(image_rig.CARDS):
+        print("without cards: this build has no compiler for them (tools/install-cuda)")
+        return
+    image_rig.load(k8s, "--cuda")
+    k8s.set_capacity("nvidia.com/gpu", 1)
+    k8s.kubectl("delete", "dijob", "cartpole")  # of the first test
+    text = k8s.kubectl("kustomize", os.path.join(SOURCE, "k8s/samples/gpu")).stdout
+    k8s.kubectl("create", "-f", "-", input=text)
+    wait_for(lambda: "there is no NVIDIA driver here" in learner_log(k8s, "cartpole"), "a learner that looks for a card", DEADLINE)
+    both = pods(k8s, "cartpole", "learner")
+    placed = [pod for pod in both if pod["spec"].get("nodeName")]
+    check(len(both) == 2 and len(placed) == 1, f"{len(placed)} of {len(both)} on the node's only card")
+    check(all(pod["spec"]["containers"][0]["resources"]["limits"]["nvidia.com/gpu"] == "1" for pod in both), "a card each")
+    k8s.kubectl("delete", "dijob", "cartpole")
+    wait_for(lambda: not pods(k8s, "cartpole", "learner"), "its pods to go")
+    k8s.set_capacity("nvidia.com/gpu", 2)
+    k8s.kubectl("create", "-f", "-", input=text.replace("learner.device=cuda", "learner.device=auto"))
+    check_same(summary(k8s, "cartpole"), local())
+
+
 def test_after_a_quota(k8s):
     await_updates(k8s, "many")
     wait_for(lambda: reason(k8s, "many") == "", lambda: reason(k8s, "many"), DEADLINE)
@@ -217,4 +249,4 @@ def test_after_a_quota(k8s):
 
 cluster.main(test_install, test_the_sample_solves_cartpole, test_scaled_while_it_trains, test_pods_that_are_lost,
              test_containers_that_crash, test_a_quota, test_a_kubelet_that_is_away, test_a_config_that_is_wrong, test_what_may_pass_is_said,
-             test_after_a_quota, full=True)
+             test_after_a_quota, test_learners_with_cards, full=True)
