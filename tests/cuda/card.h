@@ -1,4 +1,5 @@
-/*  card - memory of the simulated card, for tests of kernels: numbers go there and come back, and everything is freed at once.
+/*  card - memory of a card, for tests of kernels: numbers go there and come back, and everything is freed at once. The card is the simulated
+ *  one, or in the programs of tests/gpu this machine's.
  *
  *  Each array is exactly as long as it looks and begins 4 bytes behind what would be aligned.
  *  Threads: one. */
@@ -8,7 +9,7 @@
 #include "tests/nn/ops_fixture.h"
 
 /*  Calls work(seed) for seeds 0 .. cases - 1, and frees what each left there. Orders of threads, blocks and streams are the
- *  environment's (CMakeLists.txt). */
+ *  environment's (CMakeLists.txt); TT_CARD_CASES=N: at most so many, for tools that make each of them slow. */
 void card_each(void (*work)(uint32_t seed), uint32_t cases);
 
 cudaStream_t card_stream(void);

@@ -207,7 +207,7 @@ static void s_forward(const card_run_t *run, const card_blocks_t *blocks, const 
     cuda_dueling(card_stream(), run->rows, blocks->there.slot, (uint32_t)outs,
         card_put(value->columns, blocks->blocks * (size_t)TT_BLOCK), card_put(advantage->columns, all), there);
     float *got = card_get(there, all), *of = s_rows(blocks, run->rows, outs, got);
-    ops_assert_same(rows, of, count, "cuda-sim", "dueling, in columns");
+    ops_assert_same(rows, of, count, "the card", "dueling, in columns");
     free(columns);
     free(rows);
     free(got);
@@ -404,7 +404,7 @@ static void s_norm_of(uint32_t seed)
     memcpy(aligned, g, count * sizeof *g);
     const float expected = sqrtf(s_cpu->sum_squares(count, aligned));
     s_norm(&norm, count, card_put(g, count), 7);
-    ops_assert_same(&expected, &norm.newest, 1, "cuda-sim", "norm");
+    ops_assert_same(&expected, &norm.newest, 1, "the card", "norm");
     assert_int_equal(norm.bad_step, isfinite(expected) ? 0 : 7);
     free(g);
     free(aligned);

@@ -376,6 +376,12 @@ const char *fixture_backend(void)
     return wish && *wish ? wish : "cpu";
 }
 
+const char *fixture_card(void)
+{
+    const char *named = getenv("TT_TEST_CARD");
+    return named ? named : "cuda-sim";
+}
+
 void fixture_open_on(place_t *self, const char *backend, uint32_t lanes)
 {
     assert_ok(tt_device_open(&self->device, backend, 0, lanes));

@@ -15,6 +15,8 @@ typedef struct {
 
 /*  The backend that TT_DEVICE names, and what it calls itself before its kernels' name. */
 const char *fixture_backend(void);
+/*  The backend of cards that is held to the CPU's bits: the simulated one, or what TT_TEST_CARD names (tests/gpu/run). */
+const char *fixture_card(void);
 void fixture_open(place_t *self, uint32_t lanes);
 void fixture_open_on(place_t *self, const char *backend, uint32_t lanes);
 /*  One lane, with the kernels called `build`; false when this processor lacks them (said on stdout). */

@@ -94,7 +94,7 @@ static void test_shapes(void **state)
     (void)state;
     for (size_t s = 0; s < fixture_spec_count; s++) {
         const tt_opt_spec_t *kind = &kinds[s % TT_COUNT(kinds)];
-        trace_t cpu = run("cpu", &fixture_specs[s], kind), card = run("cuda-sim", &fixture_specs[s], kind);
+        trace_t cpu = run("cpu", &fixture_specs[s], kind), card = run(fixture_card(), &fixture_specs[s], kind);
         for (size_t i = 0; i < cpu.count; i++)
             if (memcmp(&cpu.all[i], &card.all[i], sizeof(float)) != 0)
                 fail_msg("shape %zu, float %zu of %zu (gradient from %td, parameters %td, report %td): %a, not %a", s,
@@ -116,7 +116,7 @@ static void test_bad_step(void **state)
     place_t place;
     tt_opt_t *opt = NULL;
     (void)state;
-    fixture_open_on(&place, "cuda-sim", 1);
+    fixture_open_on(&place, fixture_card(), 1);
     tt_net_t *net = fixture_net(&place, spec);
     assert_ok(tt_opt_new(&opt, net, 0, &kind));
     assert_ok(tt_net_get(net, place.stream, 0, before));
@@ -140,7 +140,7 @@ static void test_no_such_card(void **state)
 {
     tt_device_t *device = NULL;
     (void)state;
-    assert_int_equal(tt_device_open(&device, "cuda-sim", 99, 1), TT_UNSUPPORTED);
+    assert_int_equal(tt_device_open(&device, fixture_card(), 99, 1), TT_UNSUPPORTED);
     assert_non_null(strstr(tt_err_text(), "cuda:99: there "));
     assert_null(device);
 }

@@ -88,6 +88,16 @@ class Unused(unittest.TestCase):
         if found:
             self.fail("\n".join(["", *found]))
 
+    def test_tests(self):
+        """A test in a script that is in no list of main()'s runs nowhere."""
+        found = []
+        for path in sorted((SOURCE / "tests").rglob("*.py")):
+            text = path.read_text("utf-8")
+            if "unittest" not in text:
+                found += [f"{path.relative_to(SOURCE)}: {name}" for name in re.findall(r"(?m)^def (test_\w+)", text)
+                          if len(re.findall(rf"\b{name}\b", text)) < 2]
+        self.assertEqual(found, [])
+
 
 if __name__ == "__main__":
     unittest.main()
