@@ -175,23 +175,6 @@ static void s_add(bench_t *b, const char *name, double ns, double flops, double 
                                           flops / ns, "ns_per_row", ns / per_row));
 }
 
-/*  Multiply-adds of one row: forward, and forward with both gradients (the first layer needs none of its input's). */
-static void s_count(const tt_net_spec_t *spec, double *forward, double *both)
-{
-    double work = 0, first = 0;
-    for (uint32_t t = 0; t < spec->towers; t++) {
-        tt_net_spec_t alone = *spec; /* the first layer of each tower that reads the observation */
-        alone.tower[t].layers = 1;
-        work += (double)tt_net_tower_work(spec, t);
-        if (spec->tower[t].kind == TT_TOWER_ENCODER)
-            first += (double)tt_net_tower_work(&alone, t);
-        else if (spec->tower[t].from == 0)
-            first += (double)spec->obs * (spec->tower[t].hidden_count ? spec->tower[t].hidden[0] : spec->tower[t].out);
-    }
-    *forward = work;
-    *both = 3.0 * work - first;
-}
-
 static void s_take_shards(bench_t *b, uint32_t shards)
 {
     tt_sums_destroy(&b->sums);
@@ -205,7 +188,7 @@ static void s_networks(bench_t *b)
     static const size_t forward_rows[] = {1, 4, 8, 16, 128, ROWS};
     double forward, both;
     char name[48];
-    s_count(&b->spec, &forward, &both);
+    bench_net_work(&b->spec, &forward, &both);
     for (size_t i = 0; i < TT_COUNT(forward_rows) && !(b->bytes && forward_rows[i] > 128);
          i++) { /* pictures take their time */
         b->rows = forward_rows[i];

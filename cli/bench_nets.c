@@ -52,3 +52,19 @@ void *bench_net_rows(const tt_net_spec_t *spec, size_t rows)
     }
     return memory;
 }
+
+void bench_net_work(const tt_net_spec_t *spec, double *forward, double *both)
+{
+    double work = 0, first = 0;
+    for (uint32_t t = 0; t < spec->towers; t++) {
+        tt_net_spec_t alone = *spec; /* the first layer of each tower that reads the observation */
+        alone.tower[t].layers = 1;
+        work += (double)tt_net_tower_work(spec, t);
+        if (spec->tower[t].kind == TT_TOWER_ENCODER)
+            first += (double)tt_net_tower_work(&alone, t);
+        else if (spec->tower[t].from == 0)
+            first += (double)spec->obs * (spec->tower[t].hidden_count ? spec->tower[t].hidden[0] : spec->tower[t].out);
+    }
+    *forward = work;
+    *both = 3.0 * work - first;
+}

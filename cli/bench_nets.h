@@ -9,3 +9,6 @@
 tt_status_t bench_net(const char *name, uint32_t out, tt_net_spec_t *spec);
 /*  An observation: random bytes, for bits a fifth of them 1; rows of tt_net_row_bytes. free() it. */
 void *bench_net_rows(const tt_net_spec_t *spec, size_t rows);
+/*  Multiply-adds of a row: forward, and forward with both gradients (the first layer of each tower that reads the observation needs none
+ *  of its input's). */
+void bench_net_work(const tt_net_spec_t *spec, double *forward, double *both);

@@ -1,0 +1,180 @@
+#!/usr/bin/env python3
+"""What PyTorch takes for a learner's minibatch, as people write it: one JSON line with the microseconds of each case and way.
+
+torch_update.py CASES.json DEVICE    a list as `tutti bench update --output json` has it; cpu (one thread) or cuda
+
+Forward, PPO's or DQN's loss, backward, clip by norm, Adam, on rows drawn from a batch that lies on the device; as many minibatches
+before the host waits as `tutti bench update` has. Ways: eager; compiled (torch.compile with CUDA graphs where there is a card); on a card each
+in FP32 and in TF32. The median of seven runs.
+"""
+import json
+import statistics
+import sys
+import time
+import warnings
+
+import torch
+from torch import nn
+
+warnings.filterwarnings("ignore")
+ROUND, RUNS, SECONDS = 8, 7, 0.5
+SIDES = {"nature": (84, 255.0), "impala": (84, 255.0), "minatar": (10, 1.0)}
+CHANNELS = 4
+
+
+class Residual(nn.Module):
+    def __init__(self, channels):
+        super().__init__()
+        self.inner = nn.Sequential(nn.ReLU(), nn.Conv2d(channels, channels, 3, padding=1), nn.ReLU(), nn.Conv2d(channels, channels, 3, padding=1))
+
+    def forward(self, x):
+        return x + self.inner(x)
+
+
+def encoder(name):
+    """Layers from a picture to a vector, and how long that is."""
+    if name == "nature":
+        return [nn.Conv2d(CHANNELS, 32, 8, 4), nn.ReLU(), nn.Conv2d(32, 64, 4, 2), nn.ReLU(), nn.Conv2d(64, 64, 3), nn.ReLU(), nn.Flatten(),
+                nn.Linear(3136, 512), nn.ReLU()], 512
+    if name == "minatar":
+        return [nn.Conv2d(CHANNELS, 16, 3), nn.ReLU(), nn.Flatten(), nn.Linear(1024, 128), nn.ReLU()], 128
+    layers, channels = [], CHANNELS
+    for width in (16, 32, 32):
+        layers += [nn.Conv2d(channels, width, 3, padding=1), nn.MaxPool2d(3, 2, 1), Residual(width), Residual(width)]
+        channels = width
+    return [*layers, nn.ReLU(), nn.Flatten(), nn.Linear(3872, 256), nn.ReLU()], 256
+
+
+class Net(nn.Module):
+    """Heads of `outs` on one encoder, or with two layers of their own each."""
+
+    def __init__(self, case, outs):
+        super().__init__()
+        self.picture, self.divisor = case["net"] != "mlp", SIDES.get(case["net"], (0, 1.0))[1]
+        if self.picture:
+            layers, width = encoder(case["net"])
+            self.trunk = nn.Sequential(*layers)
+            self.heads = nn.ModuleList(nn.Linear(width, out) for out in outs)
+            return
+        act = nn.ReLU if case["algorithm"] == "dqn" else nn.Tanh
+        self.trunk = nn.Identity()
+        self.heads = nn.ModuleList(nn.Sequential(nn.Linear(case["obs"], case["hidden"]), act(), nn.Linear(case["hidden"], case["hidden"]), act(),
+                                                 nn.Linear(case["hidden"], out)) for out in outs)
+
+    def forward(self, obs):
+        x = self.trunk(obs.float() / self.divisor if self.picture else obs)
+        return [head(x) for head in self.heads]
+
+
+def observations(case, count, device):
+    if case["net"] == "mlp":
+        return torch.rand(count, case["obs"], device=device) * 2 - 1
+    side, divisor = SIDES[case["net"]]
+    return torch.randint(0, 2 if divisor == 1.0 else 256, (count, CHANNELS, side, side), dtype=torch.uint8, device=device)
+
+
+def ppo(case, device):
+    """(network, its batch, the loss of a row's minibatch), as in CleanRL's ppo.py."""
+    net, count = Net(case, [case["out"], 1]).to(device), case["batch"]
+    batch = (observations(case, count, device), torch.arange(count, device=device) % case["out"], *(torch.rand(count, device=device) * 2 - 1 for _ in range(4)))
+
+    def loss(obs, action, advantage, target, old, value):
+        logits, new = net(obs)
+        log = logits.log_softmax(-1)
+        log_prob = log.gather(1, action[:, None])[:, 0]
+        ratio = (log_prob - old).exp()
+        policy = torch.max(-advantage * ratio, -advantage * ratio.clamp(0.8, 1.2)).mean()
+        new = new[:, 0]
+        clipped = value + (new - value).clamp(-0.2, 0.2)
+        value_loss = 0.5 * torch.max((new - target) ** 2, (clipped - target) ** 2).mean()
+        entropy = -(log.exp() * log).sum(-1).mean()
+        return policy - 0.01 * entropy + 0.5 * value_loss
+
+    return net, batch, loss
+
+
+def dqn(case, device):
+    net, target, count = Net(case, [case["out"]]).to(device), Net(case, [case["out"]]).to(device), case["batch"]
+    batch = (observations(case, count, device), observations(case, count, device), torch.arange(count, device=device) % case["out"],
+             *(torch.rand(count, device=device) for _ in range(3)))
+
+    def loss(obs, after, action, reward, discount, weight):
+        with torch.no_grad():
+            wanted = reward + discount * target(after)[0].max(1).values
+        value = net(obs)[0].gather(1, action[:, None])[:, 0]
+        return (weight * nn.functional.smooth_l1_loss(value, wanted, reduction="none")).mean()
+
+    return net, batch, loss
+
+
+def measure(case, device, compiled):
+    torch.manual_seed(1)
+    net, batch, loss = (dqn if case["algorithm"] == "dqn" else ppo)(case, device)
+    if sum(p.numel() for p in net.parameters()) != case["parameters"]:
+        raise SystemExit("torch_update: %s has other parameters than ours" % case["net"])
+    cuda = device == "cuda"
+    optimizer = torch.optim.Adam(net.parameters(), 1e-5, eps=1e-5, **({"fused": True} if cuda else {}))
+    if compiled:
+        loss = torch.compile(loss, mode="reduce-overhead" if cuda else "default")
+    whole = case["algorithm"] == "dqn"
+
+    def minibatches():
+        for _ in range(ROUND):
+            rows = torch.randint(0, case["batch"], (case["rows"],), device=device)
+            optimizer.zero_grad(set_to_none=True)
+            loss(*(batch if whole else (column[rows] for column in batch))).backward()
+            nn.utils.clip_grad_norm_(net.parameters(), 0.5)
+            optimizer.step()
+        if cuda:
+            torch.cuda.synchronize()
+
+    for _ in range(3):
+        minibatches()
+    began = time.perf_counter()
+    minibatches()
+    times = max(1, int(SECONDS / RUNS / (time.perf_counter() - began)))
+    runs = []
+    for _ in range(RUNS):
+        began = time.perf_counter()
+        for _ in range(times):
+            minibatches()
+        runs.append((time.perf_counter() - began) / times / ROUND * 1e6)
+    return statistics.median(runs)
+
+
+def ways(device):
+    """{name: (compiled, TF32)}"""
+    compiles = hasattr(torch, "compile")
+    found = {"eager": (False, False), **({"compiled": (True, False)} if compiles else {})}
+    if device == "cuda":
+        found |= {"eager, TF32": (False, True), **({"compiled, TF32": (True, True)} if compiles else {})}
+    return found
+
+
+def main():
+    with open(sys.argv[1]) as file:
+        cases = json.load(file)
+    device = sys.argv[2]
+    torch.set_num_threads(1)
+    results = []
+    for case in cases:
+        took = {}
+        for name, (compiled, tf32) in ways(device).items():
+            torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = tf32
+            torch.backends.cudnn.benchmark = True
+            try:
+                took[name] = measure(case, device, compiled)
+            except RuntimeError as error:  # no compiler for torch.compile, memory: the others count
+                took[name] = None
+                print("torch_update: %s, %s: %.300s" % (case["net"], name, error), file=sys.stderr)
+            if hasattr(torch, "_dynamo"):
+                torch._dynamo.reset()
+        results.append(took)
+    card = torch.cuda.get_device_properties(0) if device == "cuda" else None
+    print(json.dumps({"torch": torch.__version__, "results": results,
+                      "card": card and {"name": card.name, "multiprocessors": card.multi_processor_count, "memory": card.total_memory,
+                                        "capability": [card.major, card.minor]}}))
+
+
+if __name__ == "__main__":
+    main()

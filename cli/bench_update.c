@@ -1,0 +1,349 @@
+/*  bench_update - what a learner's minibatch costs on a device: forward, loss, way back and a step of Adam, on rows of a
+ *  batch that lies there, as PPO and DQN do it; and what it takes to bring such a batch there. REPORTS minibatches are queued before the
+ *  host waits, as over the passes of a batch. One shard. The median of seven runs. */
+#include "cli/bench_loop.h"
+#include "cli/bench_nets.h"
+#include "cli/cmd.h"
+#include "common/base/mem.h"
+#include "learner/algorithms/dqn_objective.h"
+#include "learner/algorithms/ppo_objective.h"
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const tt_option_t tt_opt_bench_update[] = {
+    {"device", 'd', "DEVICE", "cpu, cuda, cuda:N or auto (default cpu)"},
+    {"algorithm", 'a', "ppo|dqn", "whose loss (default ppo)"},
+    {"net", 0, "NAME",
+        "mlp, two layers for an actor and two for a critic (default); nature, impala or minatar, with its encoder"},
+    {"obs", 0, "N", "mlp: elements of an observation, 1 to 65536 (default 4)"},
+    {"hidden", 0, "N", "mlp: units of each layer, 1 to 4096 (default 64)"},
+    {"out", 0, "N", "choices, 2 to 4096 (default 4)"},
+    {"rows", 'n', "N", "of a minibatch, 1 to 65536 (default 256)"},
+    {"batch", 0, "N", "ppo: rows of the batch that they are drawn from, at least as many (default: four times)"},
+    {"threads", 't', "N", "cpu: lanes, 1 to 64 (default 1)"},
+    {"seconds", 's', "SECONDS", "time for each measurement, 0.01 to 60 (default 0.3)"},
+    {"output", 0, "text|json", "text (default) or one JSON object"},
+    {0},
+};
+
+enum { REPORTS = 8 };
+
+/*  A table of a batch with `bytes` a row, or one row for all. */
+typedef struct {
+    tt_table_t *table;
+    char *rows; /* owned */
+    size_t bytes, count;
+} column_t;
+
+typedef struct {
+    const char *device_wish, *algorithm, *net_name;
+    uint64_t obs, hidden, out, rows, batch, threads;
+    double seconds;
+    bool dqn;
+
+    tt_device_t *device;
+    tt_stream_t *stream;
+    tt_net_spec_t spec;
+    tt_net_t *net;
+    tt_sums_t *sums;
+    tt_opt_t *opt;
+    tt_objective_t objective;
+    column_t obs_column[TT_FRAMES], input[TT_INPUTS_MAX];
+    uint32_t *row; /* [REPORTS][rows] */
+    tt_status_t status;
+    double minibatch_ns, put_ns;
+} bench_t;
+
+/* ---- a network and its objective ------------------------------------------------------------------------------------- */
+
+/*  Values of choices in the place of an actor and a critic. */
+static void s_make_q(tt_net_spec_t *spec, uint32_t units)
+{
+    const uint32_t critic = tt_net_tower(spec, "critic"), actor = tt_net_tower(spec, "actor");
+    TT_CHECK(critic == spec->towers - 1 && actor == critic - 1);
+    spec->towers = critic;
+    snprintf(spec->tower[actor].name, sizeof spec->tower[actor].name, "q");
+    spec->sets = 2;
+    spec->ride = units;
+}
+
+static tt_status_t s_make_spec(bench_t *b)
+{
+    const uint32_t hidden[] = {(uint32_t)b->hidden, (uint32_t)b->hidden};
+    const tt_nn_activation_t activation = b->dqn ? TT_NN_RELU : TT_NN_TANH;
+    if (strcmp(b->net_name, "mlp") == 0)
+        b->spec = tt_net_actor_critic((uint32_t)b->obs, hidden, 2, activation, (uint32_t)b->out, 0);
+    else
+        TT_TRY(bench_net(b->net_name, (uint32_t)b->out, &b->spec));
+    if (b->dqn)
+        s_make_q(&b->spec, (uint32_t)b->rows);
+    b->objective = b->dqn ? dqn_objective(&b->spec, false) : ppo_objective(&b->spec);
+    return TT_OK;
+}
+
+/* ---- a batch ---------------------------------------------------------------------------------------------------------- */
+
+static tt_status_t s_column(bench_t *b, column_t *self, size_t bytes, size_t count)
+{
+    self->bytes = bytes;
+    self->count = count;
+    self->rows = tt_new0(tt_mul(bytes, count));
+    return tt_table_new(&self->table, b->device, bytes);
+}
+
+static tt_status_t s_obs_column(bench_t *b, column_t *self)
+{
+    TT_TRY(s_column(b, self, tt_net_row_bytes(&b->spec), b->batch));
+    free(self->rows);
+    self->rows =
+        b->spec.parts ? bench_net_rows(&b->spec, b->batch) : (char *)bench_numbers(b->batch * b->spec.obs, false);
+    return TT_OK;
+}
+
+/*  Every action the next choice, and numbers between -1 and 1 for `columns` floats a row. */
+static tt_status_t s_numbers_column(bench_t *b, column_t *self, size_t columns)
+{
+    TT_TRY(s_column(b, self, columns * sizeof(float), b->batch));
+    free(self->rows);
+    self->rows = (char *)bench_numbers(b->batch * columns, false);
+    return TT_OK;
+}
+
+static tt_status_t s_actions_column(bench_t *b, column_t *self)
+{
+    TT_TRY(s_column(b, self, sizeof(int32_t), b->batch));
+    for (size_t i = 0; i < b->batch; i++)
+        ((int32_t *)self->rows)[i] = (int32_t)(i % b->out);
+    return TT_OK;
+}
+
+/*  One choice among `out`. */
+static tt_status_t s_policy_column(bench_t *b, column_t *self)
+{
+    TT_TRY(s_column(b, self, sizeof(ppo_policy_t) + sizeof(uint32_t), 1));
+    ppo_policy_t *policy = (ppo_policy_t *)self->rows;
+    policy->parts = 1;
+    policy->part[0].elements = 1;
+    policy->mask_bits = policy->choices[0] = (uint32_t)b->out;
+    return TT_OK;
+}
+
+static tt_status_t s_make_columns(bench_t *b)
+{
+    TT_TRY(s_obs_column(b, &b->obs_column[TT_AT]));
+    if (b->dqn) {
+        TT_TRY(s_obs_column(b, &b->obs_column[TT_NEXT]));
+        TT_TRY(s_actions_column(b, &b->input[DQN_IN_ACTION]));
+        TT_TRY(s_numbers_column(b, &b->input[DQN_IN_RETURN], 1));
+        TT_TRY(s_numbers_column(b, &b->input[DQN_IN_DISCOUNT], 1));
+        return s_numbers_column(b, &b->input[DQN_IN_WEIGHT], 1);
+    }
+    TT_TRY(s_numbers_column(b, &b->input[PPO_IN_ROW], sizeof(ppo_row_t) / sizeof(float)));
+    TT_TRY(s_policy_column(b, &b->input[PPO_IN_POLICY]));
+    return s_actions_column(b, &b->input[PPO_IN_ACTION]);
+}
+
+/*  PPO: each of a round's minibatches has rows of its own. DQN's batch is what was drawn from the replay, and one minibatch. */
+static void s_draw_rows(bench_t *b)
+{
+    b->row = tt_array0(REPORTS * b->rows, sizeof *b->row);
+    for (size_t i = 0; i < REPORTS * b->rows; i++)
+        b->row[i] = (uint32_t)(b->dqn ? i % b->rows : i * 2654435761u % b->batch);
+}
+
+static tt_status_t s_open(bench_t *b)
+{
+    const tt_opt_spec_t adam = {.kind = TT_OPT_ADAM, .beta1 = 0.9f, .beta2 = 0.999f, .eps = 1e-5f, .max_norm = 0.5f};
+    TT_TRY(s_make_spec(b));
+    TT_TRY(tt_device_open_wish(&b->device, b->device_wish, (uint32_t)b->threads));
+    TT_TRY(tt_stream_new(&b->stream, b->device));
+    TT_TRY(tt_net_new(&b->net, b->device, &b->spec));
+    TT_TRY(tt_net_init(b->net, b->stream, 1, (const float[TT_TOWERS_MAX]){1.0f, 1.0f, 1.0f}, 0.0f));
+    TT_TRY(tt_opt_new(&b->opt, b->net, 0, &adam));
+    TT_TRY(tt_sums_new(&b->sums, b->net, 1));
+    TT_TRY(s_make_columns(b));
+    s_draw_rows(b);
+    return TT_OK;
+}
+
+static void s_close_column(column_t *self)
+{
+    tt_table_destroy(&self->table);
+    free(self->rows);
+}
+
+static void s_close(bench_t *b)
+{
+    for (uint32_t i = 0; i < TT_FRAMES; i++)
+        s_close_column(&b->obs_column[i]);
+    for (uint32_t i = 0; i < TT_INPUTS_MAX; i++)
+        s_close_column(&b->input[i]);
+    tt_opt_destroy(&b->opt);
+    tt_sums_destroy(&b->sums);
+    tt_net_destroy(&b->net);
+    tt_stream_destroy(&b->stream);
+    tt_device_close(&b->device);
+    free(b->row);
+}
+
+/* ---- what is measured ------------------------------------------------------------------------------------------------- */
+
+static tt_status_t s_put(bench_t *b, const column_t *column)
+{
+    return column->table ? tt_table_put(column->table, b->stream, column->rows, column->count) : TT_OK;
+}
+
+static tt_status_t s_put_batch(bench_t *b)
+{
+    for (uint32_t i = 0; i < TT_FRAMES; i++)
+        TT_TRY(s_put(b, &b->obs_column[i]));
+    for (uint32_t i = 0; i < TT_INPUTS_MAX; i++)
+        TT_TRY(s_put(b, &b->input[i]));
+    return tt_stream_sync(b->stream);
+}
+
+static tt_status_t s_minibatch(bench_t *b, uint32_t number)
+{
+    const ppo_loss_t ppo = {.scale = 1,
+        .weight = 1.0f / (float)b->rows,
+        .clip = 0.2f,
+        .entropy_coef = 0.01f,
+        .value_coef = 0.5f,
+        .clip_value = true};
+    const dqn_loss_t dqn = {.choices = (uint32_t)b->out, .scale = 1.0f / (float)b->rows};
+    tt_pass_t pass = {.objective = &b->objective,
+        .params = b->dqn ? (const void *)&dqn : &ppo,
+        .params_size = b->dqn ? sizeof dqn : sizeof ppo,
+        .obs = {b->obs_column[TT_AT].table, b->obs_column[TT_NEXT].table},
+        .row = b->row + (size_t)number * b->rows,
+        .rows = (uint32_t)b->rows};
+    for (uint32_t i = 0; i < TT_INPUTS_MAX; i++)
+        pass.input[i] = b->input[i].table;
+    TT_TRY(tt_sums_compute(b->sums, b->stream, &pass, 0, 1));
+    return tt_opt_step(b->opt, b->stream, b->sums, 1e-5f);
+}
+
+static tt_status_t s_minibatches(bench_t *b)
+{
+    for (uint32_t i = 0; i < REPORTS; i++)
+        TT_TRY(s_minibatch(b, i));
+    return tt_net_report(b->net, b->stream, b->sums, NULL, NULL);
+}
+
+/*  The first error stays, and nothing is done behind it. */
+static void s_work_put(void *ctx)
+{
+    bench_t *b = ctx;
+    if (b->status == TT_OK)
+        b->status = s_put_batch(b);
+}
+
+static void s_work_minibatches(void *ctx)
+{
+    bench_t *b = ctx;
+    if (b->status == TT_OK)
+        b->status = s_minibatches(b);
+}
+
+static tt_status_t s_measure(bench_t *b)
+{
+    s_work_put(b);
+    s_work_minibatches(b); /* what is made once is made */
+    TT_TRY(b->status);
+    b->put_ns = bench_measure(s_work_put, b, b->seconds);
+    b->minibatch_ns = bench_measure(s_work_minibatches, b, b->seconds) / REPORTS;
+    return b->status;
+}
+
+/* ---- the command ------------------------------------------------------------------------------------------------------ */
+
+/*  Floating point operations of a minibatch. */
+static double s_flops(const bench_t *b)
+{
+    double forward, both;
+    bench_net_work(&b->spec, &forward, &both);
+    return 2 * (both + (b->dqn ? forward : 0)) * (double)b->rows;
+}
+
+static double s_bytes(const bench_t *b)
+{
+    double bytes = 0;
+    for (uint32_t i = 0; i < TT_FRAMES; i++)
+        bytes += (double)b->obs_column[i].bytes * (double)b->obs_column[i].count;
+    for (uint32_t i = 0; i < TT_INPUTS_MAX; i++)
+        bytes += (double)b->input[i].bytes * (double)b->input[i].count;
+    return bytes;
+}
+
+static void s_print(const bench_t *b)
+{
+    printf("device       %s\n", tt_device_name(b->device));
+    printf("network      %s, %zu parameters, %s\n\n", b->net_name, tt_net_param_count(&b->spec), b->algorithm);
+    printf("%-36s %10.2f us  %12.0f rows/s  %10.1f GFLOP/s\n", "a minibatch", b->minibatch_ns / 1e3,
+        1e9 * (double)b->rows / b->minibatch_ns, s_flops(b) / b->minibatch_ns);
+    if (strncmp(tt_device_name(b->device), "cpu", 3) == 0) /* which reads it where it lies */
+        return;
+    printf("%-36s %10.2f us  %12.0f rows/s  %10.2f GB/s\n", "a batch to where it is computed", b->put_ns / 1e3,
+        1e9 * (double)b->batch / b->put_ns, s_bytes(b) / b->put_ns);
+}
+
+static void s_print_json(const bench_t *b)
+{
+    json_t *all = json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f}", "bench", "update",
+        "device", tt_device_name(b->device), "net", b->net_name, "algorithm", b->algorithm, "parameters",
+        (json_int_t)tt_net_param_count(&b->spec), "out", (json_int_t)b->out, "rows", (json_int_t)b->rows, "batch",
+        (json_int_t)b->batch, "us", b->minibatch_ns / 1e3, "rows_per_s", 1e9 * (double)b->rows / b->minibatch_ns,
+        "mflop", s_flops(b) / 1e6, "gflops", s_flops(b) / b->minibatch_ns, "put_us", b->put_ns / 1e3, "put_gb_per_s",
+        s_bytes(b) / b->put_ns);
+    json_dumpf(all, stdout, JSON_COMPACT | JSON_REAL_PRECISION(6));
+    putchar('\n');
+    json_decref(all);
+}
+
+static tt_status_t s_options(const tt_args_t *args, bench_t *b)
+{
+    const char *device = tt_arg(args, "device"), *algorithm = tt_arg(args, "algorithm"), *net = tt_arg(args, "net");
+    *b = (bench_t){.device_wish = device ? device : "cpu",
+        .algorithm = algorithm ? algorithm : "ppo",
+        .net_name = net ? net : "mlp",
+        .obs = 4,
+        .hidden = 64,
+        .out = 4,
+        .rows = 256,
+        .threads = 1,
+        .seconds = 0.3};
+    b->dqn = strcmp(b->algorithm, "dqn") == 0;
+    TT_TRY(tt_arg_u64(args, "obs", &b->obs, 1, 65536));
+    TT_TRY(tt_arg_u64(args, "hidden", &b->hidden, 1, 4096));
+    TT_TRY(tt_arg_u64(args, "out", &b->out, 2, 4096));
+    TT_TRY(tt_arg_u64(args, "rows", &b->rows, 1, 65536));
+    b->batch = b->dqn ? b->rows : 4 * b->rows;
+    TT_TRY(tt_arg_u64(args, "batch", &b->batch, b->rows, b->dqn ? b->rows : 1u << 20));
+    TT_TRY(tt_arg_u64(args, "threads", &b->threads, 1, 64));
+    TT_TRY(tt_arg_f64(args, "seconds", &b->seconds, 0.01, 60));
+    return tt_device_check_wish(b->device_wish);
+}
+
+int tt_cmd_bench_update(int argc, char **argv)
+{
+    int code;
+    TT_AUTO(tt_args) args = tt_args_new(&code, "bench update", argc, argv);
+    if (!args)
+        return code;
+    bench_t *b = tt_new0(sizeof *b);
+    tt_status_t status = s_options(args, b);
+    if (status == TT_OK)
+        status = s_open(b);
+    if (status == TT_OK)
+        status = s_measure(b);
+    if (status == TT_OK && tt_arg_is(args, "output", "json"))
+        s_print_json(b);
+    else if (status == TT_OK)
+        s_print(b);
+    code = status == TT_OK ? 0 : tt_args_fail(args, status);
+    s_close(b);
+    free(b);
+    return code;
+}

@@ -1,0 +1,38 @@
+#!/bin/sh
+# tutti bench update as a user calls it: both algorithms, a network by its name, another device, and what there is not.
+set -eu
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+cd "$dir"
+
+fail() { echo "FAIL: $*" >&2; exit 1; }
+
+# rate FILE MFLOP: it has numbers, and the work is what the network's shape says.
+rate() {
+    grep -q "\"us\":[0-9.]*,\"rows_per_s\":[0-9.e+]*,\"mflop\":$2,\"gflops\":[0-9]" "$1" || fail "not a rate of $2 MFLOP: $(cat "$1")"
+}
+
+# 2 FLOP a multiply-add; an actor of 4-64-64-4 and a critic of 4-64-64-1, forward and two ways back but for the first layers' inputs: 16 rows
+"$TUTTI" bench update --rows 16 --seconds 0.01 --output json >json
+rate json 0.84992
+# 4-64-64-4, and its forward once more for what comes next: 16 units
+"$TUTTI" bench update --algorithm dqn --rows 16 --seconds 0.01 --output json >json
+rate json 0.581632
+"$TUTTI" bench update --net minatar --rows 2 --seconds 0.01 >out
+grep -q "minatar, 132437 parameters, ppo" out || fail "not MinAtar's network: $(cat out)"
+if [ -e "$(dirname "$TUTTI")/tutti-cuda-sim.so" ]; then
+    "$TUTTI" bench update --device cuda-sim --rows 4 --seconds 0.01 >out
+    grep -q "^a batch to where it is computed .* GB/s" out || fail "a card's memory is elsewhere: $(cat out)"
+fi
+
+refuse() {
+    code=0
+    "$TUTTI" bench update "$@" >out 2>err || code=$?
+    cat err
+    [ "$code" = "$expected" ] || fail "$* ended with $code"
+}
+expected=64
+refuse --algorithm ppx | grep -q "is not one of ppo|dqn" || fail "$(cat err)"
+refuse --net tiny | grep -q "no network is called 'tiny'" || fail "$(cat err)"
+expected=78
+refuse --device gpu | grep -q "'gpu' is no device; there is cpu, cuda" || fail "$(cat err)"
