@@ -26,7 +26,7 @@ static void s_clean(plan_t *self)
 {
     for (size_t i = 0; i < self->seen->replica_count; i++)
         if (s_cleaned(self, &self->seen->replicas[i]))
-            plan_delete(self, i, 0);
+            plan_delete(self, i, self->rules->clean_gently ? -1 : 0);
     for (size_t i = 0; i < self->seen->service_count; i++)
         if (!self->seen->services[i].deleting)
             plan_action(self, TT_DO_UNSERVE)->service = i;
@@ -56,14 +56,22 @@ static void s_watch(plan_t *self)
 
 /* ---- what stands above the groups ------------------------------------------------------------------------------------------ */
 
-/*  What ended well stays: it needs not be done again. */
+/*  What ended well stays: it needs not be done again; where that was all of it the job is done. Nobody decides while it
+ *  stands still, and the next who does is none that was made anew: that is no restart. */
 static void s_suspend(plan_t *self)
 {
+    if (plan_done(self)) {
+        plan_stage(self, (tt_fact_t){TT_STAGE_SUCCEEDED, TT_WHY_RULES, self->out->first, 0, 0});
+        return;
+    }
     for (size_t i = 0; i < self->seen->replica_count; i++)
         if (self->seen->replicas[i].state != TT_REPLICA_SUCCEEDED)
             plan_delete(self, i, -1);
     plan_stage(self, (tt_fact_t){TT_STAGE_SUSPENDED, TT_WHY_RULES, TT_PLAN_NONE, 0, 0});
     self->out->state.started_s = 0; /* its deadline begins anew with it */
+    self->out->state.first = "";
+    if (self->rules->serve == TT_SERVE_REPLICA)
+        plan_serve(self);
 }
 
 /*  True: it has run for too long. */
@@ -127,7 +135,7 @@ static void s_go_on(plan_t *self)
         s_suspend(self);
         return;
     }
-    if (s_is_late(self))
+    if (!plan_done(self) && s_is_late(self)) /* who is done in time may be looked at late */
         return;
     s_begin(self);
     plan_decide(self);

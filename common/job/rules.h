@@ -61,11 +61,12 @@ typedef struct {
     int64_t ttl_s;         /* from its end till the job itself goes; -1 = it stays          */
     tt_clean_t clean;      /* what of it is removed once it is over                         */
     tt_serve_t serve;
-    bool servable;   /* TT_SERVE_JOB: the name can be one of a service             */
-    bool suspend;    /* nobody of it runs; it goes on when this is off             */
-    bool whole;      /* in step, and the numbers change: all go before any comes   */
-    bool hold;       /* what new replicas need is not there: none is made or removed */
-    bool watch_only; /* nothing is made or removed, only the stage is decided      */
+    bool clean_gently; /* who is removed then has its own time to end; else none at all      */
+    bool servable;     /* TT_SERVE_JOB: the name can be one of a service             */
+    bool suspend;      /* nobody of it runs; it goes on when this is off             */
+    bool whole;        /* in step, and the numbers change: all go before any comes   */
+    bool hold;         /* what new replicas need is not there: none is made or removed */
+    bool watch_only;   /* nothing is made or removed, only the stage is decided      */
 } tt_rules_t;
 
 /*  Which rules exclude each other: tests/job/sound.c. */

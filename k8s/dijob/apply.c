@@ -153,7 +153,8 @@ static void s_do(planner_t *self, const rules_t *rules, const tt_action_t *actio
     case TT_DO_UNSERVE:
         planner_service(self, DIJOB_DO_DELETE_SERVICE, view->services[action->service]->meta.name);
         break;
-    case TT_DO_FORGET: /* a DIJob stays till somebody deletes it */
+    case TT_DO_FORGET:
+        planner_forget(self);
         break;
     }
 }

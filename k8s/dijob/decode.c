@@ -204,6 +204,27 @@ static void s_volumes(dijob_t *self, const json_t *spec)
     }
 }
 
+/*  What batch/v1's Job calls the same. Nobody is left to do it where the job's own coordinator is what ends. */
+static void s_batch(dijob_t *self, const json_t *spec)
+{
+    bool bad = false;
+    const json_t *suspend = json_object_get(spec, "suspend");
+    self->deadline_s = self->ttl_s = -1;
+    parts_int(spec, "activeDeadlineSeconds", 1, INT32_MAX, &self->deadline_s, &bad);
+    if (bad)
+        INVALID(self, "spec.activeDeadlineSeconds: expected a number from 1 to %d", INT32_MAX);
+    bad = false;
+    parts_int(spec, "ttlSecondsAfterFinished", 0, INT32_MAX, &self->ttl_s, &bad);
+    if (bad)
+        INVALID(self, "spec.ttlSecondsAfterFinished: expected a number from 0 to %d", INT32_MAX);
+    if (suspend && !json_is_null(suspend) && !json_is_boolean(suspend))
+        INVALID(self, "spec.suspend: expected true or false");
+    self->suspend = json_is_true(suspend);
+    if (self->embedded && (self->suspend || self->deadline_s >= 0 || self->ttl_s >= 0))
+        INVALID(self, "spec.suspend, spec.activeDeadlineSeconds and spec.ttlSecondsAfterFinished need an operator, and "
+                      "spec.managedBy is coordinator");
+}
+
 static void s_spec(dijob_t *self, const json_t *spec)
 {
     bool bad = false;
@@ -218,6 +239,7 @@ static void s_spec(dijob_t *self, const json_t *spec)
     s_choice(self, spec, "priority", "normal", "high");
     s_text(self, spec, "group");
     s_text(self, spec, "priorityClassName");
+    s_batch(self, spec);
     s_volumes(self, spec);
     self->preemptible = json_is_true(json_object_get(spec, "preemptible"));
     self->backoff_limit = 3;

@@ -42,6 +42,7 @@ dijob_role_t dijob_role_find(const char *label);
     X(RUNNING, "Running")           \
     X(RESTARTING, "Restarting")     \
     X(RESCHEDULING, "Rescheduling") \
+    X(SUSPENDED, "Suspended")       \
     X(SUCCEEDED, "Succeeded")       \
     X(FAILED, "Failed")             \
     X(UNKNOWN, "Unknown")
@@ -67,10 +68,12 @@ typedef struct {
     char *owner;      /* such a job's own owner reference, as JSON: its pods get it; NULL = the job owns them */
     int64_t generation;
     bool deleting;
-    bool tasks_shape; /* spec.tasks: v2alpha1's way of working                                  */
-    bool tutti;       /* spec.engine: tutti                                                     */
-    bool embedded;    /* spec.managedBy: coordinator: an operator leaves it alone               */
-    tt_clean_t clean; /* "" and absent: RUNNING; "ALL" = "All"                                  */
+    bool tasks_shape;          /* spec.tasks: v2alpha1's way of working                                  */
+    bool tutti;                /* spec.engine: tutti                                                     */
+    bool embedded;             /* spec.managedBy: coordinator: an operator leaves it alone               */
+    tt_clean_t clean;          /* "" and absent: RUNNING; "ALL" = "All"                                  */
+    int64_t deadline_s, ttl_s; /* activeDeadlineSeconds, ttlSecondsAfterFinished; -1 = absent          */
+    bool suspend;
     /* roles' shape */
     bool has[DIJOB_ROLES];         /* a template for the role                                          */
     int64_t replicas[DIJOB_ROLES]; /* collector, learner, aggregator: -1 = absent (the HTTP API's way)      */

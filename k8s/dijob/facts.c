@@ -42,6 +42,29 @@ static void s_nobody_left(planner_t *self, const tt_fact_t *fact)
             "DIJob %s succeeded because all of its pods succeeded", name);
 }
 
+static void s_late(planner_t *self)
+{
+    self->reason = PLAN_LATE;
+    planner_phase(self, DIJOB_PHASE_FAILED, PLAN_LATE, "Warning",
+        "DIJob %s was active longer than its deadline of %lld s", self->job->meta.name,
+        (long long)self->job->deadline_s);
+}
+
+/*  Its counters go on afterwards, its deadline begins anew. */
+static void s_suspended(planner_t *self)
+{
+    planner_phase(self, DIJOB_PHASE_SUSPENDED, "JobSuspended", "Normal", "DIJob %s is suspended", self->job->meta.name);
+    planner_set(self, "startTimestamp", NULL);
+}
+
+static void s_resumed(planner_t *self)
+{
+    char *words = tt_sprintf("DIJob %s goes on", self->job->meta.name);
+    if (planner_condition(self, dijob_phase_name(DIJOB_PHASE_SUSPENDED), false, "JobResumed", words))
+        planner_event(self, "Normal", "JobResumed", "%s", words);
+    free(words);
+}
+
 /* ---- roles ----------------------------------------------------------------------------------------------------------------- */
 
 static void s_coordinator_failed(planner_t *self, const dijob_pod_t *pod)
@@ -57,7 +80,8 @@ static void s_role_fact(planner_t *self, const tt_fact_t *fact)
 {
     const char *name = self->job->meta.name;
     if (fact->stage == TT_STAGE_PENDING)
-        planner_phase(self, DIJOB_PHASE_CREATED, "DIJobCreated", "Normal", "DIJob %s created", name);
+        planner_phase(self, DIJOB_PHASE_CREATED, "DIJobCreated", self->phase == DIJOB_PHASE_SUSPENDED ? NULL : "Normal",
+            "DIJob %s created", name);
     else if (fact->stage == TT_STAGE_RUNNING)
         planner_phase(self, DIJOB_PHASE_RUNNING, "DIJobRunning", NULL,
             "coordinator and aggregator of DIJob %s are running", name);
@@ -110,7 +134,8 @@ static void s_task_fact(planner_t *self, const tt_fact_t *fact)
 {
     switch (fact->stage) {
     case TT_STAGE_PENDING:
-        planner_phase(self, DIJOB_PHASE_PENDING, "JobPending", "Normal", "job is pending since it was created.");
+        planner_phase(self, DIJOB_PHASE_PENDING, "JobPending", "Normal", "job is pending since it was %s.",
+            self->phase == DIJOB_PHASE_SUSPENDED ? "resumed" : "created");
         break;
     case TT_STAGE_STARTING:
         s_task_starting(self, fact);
@@ -131,7 +156,7 @@ static void s_task_fact(planner_t *self, const tt_fact_t *fact)
             "job succeeded since all the replicas are succeeded.");
         break;
     case TT_STAGE_NEW:
-    case TT_STAGE_SUSPENDED: /* a DIJob cannot say it */
+    case TT_STAGE_SUSPENDED: /* the same for both shapes */
         break;
     }
 }
@@ -144,6 +169,10 @@ static void s_fact(planner_t *self, const tt_fact_t *fact)
         s_code(self, s_pod(self, fact));
     else if (fact->why == TT_WHY_NOBODY_LEFT)
         s_nobody_left(self, fact);
+    else if (fact->why == TT_WHY_DEADLINE)
+        s_late(self);
+    else if (fact->stage == TT_STAGE_SUSPENDED)
+        s_suspended(self);
     else if (rules_by_tasks(self->job))
         s_task_fact(self, fact);
     else
@@ -162,7 +191,11 @@ void rules_facts(planner_t *self, const tt_plan_t *plan)
     s_set_count(self, "restarts", plan->state.restarts);
     s_set_count(self, "reschedules", plan->state.reshapes);
     if (strcmp(planner_text(self, "coordinatorUID"), plan->state.first) != 0)
-        planner_set(self, "coordinatorUID", json_string(plan->state.first));
+        planner_set(self, "coordinatorUID", *plan->state.first ? json_string(plan->state.first) : NULL);
+    if (plan->state.stage != TT_STAGE_SUSPENDED)
+        s_resumed(self);
     for (size_t i = 0; i < plan->fact_count; i++)
         s_fact(self, &plan->facts[i]);
+    if (plan->state.started_s > 0 && !*planner_text(self, "startTimestamp")) /* another operator's wrote none */
+        planner_set(self, "startTimestamp", plan_time(plan->state.started_s));
 }

@@ -34,7 +34,7 @@ static void s_decide(planner_t *self)
     tt_plan(&plan, &rules.rules, &rules.state, &rules.seen);
     if (!self->ended)
         rules_facts(self, &plan);
-    if (!dijob_phase_final(self->phase) && !self->job->invalid)
+    if (!dijob_phase_final(self->phase) && !self->job->invalid && !self->job->suspend)
         planner_curve(self);
     rules_actions(self, &rules, &plan);
     tt_plan_clear(&plan);

@@ -34,6 +34,7 @@ typedef enum {
     DIJOB_DO_CREATE_SERVICE, /* of pod `name`; NULL = the job's one service (v2alpha1) */
     DIJOB_DO_DELETE_SERVICE,
     DIJOB_DO_CREATE_CURVE,
+    DIJOB_DO_DELETE_JOB, /* its time after the end is over: the object, and with it all that it owns */
     DIJOB_DO_EVENT
 } dijob_do_t;
 

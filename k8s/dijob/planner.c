@@ -134,6 +134,11 @@ void planner_service(planner_t *self, dijob_do_t what, const char *name)
     s_action(self, what, name);
 }
 
+void planner_forget(planner_t *self)
+{
+    s_action(self, DIJOB_DO_DELETE_JOB, NULL);
+}
+
 void planner_curve(planner_t *self)
 {
     if (!self->job->tutti || self->view->curve)

@@ -4,6 +4,9 @@
 #pragma once
 #include "k8s/dijob/plan.h"
 
+/*  status.reason and the condition's, as batch/v1's Job has it. */
+#define PLAN_LATE "DeadlineExceeded"
+
 /*  Name -> index; open addressing, names borrowed. */
 typedef struct {
     const char **names;
@@ -43,6 +46,7 @@ bool planner_refused(const planner_t *self, dijob_role_t role, int task);
 /*  Once a pod; never one that is already going. */
 void planner_delete(planner_t *self, size_t pod, int grace_s);
 void planner_service(planner_t *self, dijob_do_t what, const char *name);
+void planner_forget(planner_t *self);
 /*  The secret of a job of ours comes before its pods, which mount it. */
 void planner_curve(planner_t *self);
 void planner_event(planner_t *self, const char *type, const char *reason, const char *fmt, ...)

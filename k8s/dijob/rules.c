@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "common/base/mem.h"
+#include "k8s/dijob/parts.h"
 
 enum {
     FAILED_KEPT = 3, /* newest failed pods of a role that are kept for reading */
@@ -64,10 +65,17 @@ static tt_group_t s_task(const planner_t *planner, size_t task)
     return group;
 }
 
+/*  Who ran too long is to end, whatever is kept of a job that ended by itself. */
+static bool s_was_late(const planner_t *planner)
+{
+    const json_t *conditions = json_object_get(planner->status, "conditions");
+    return planner->ended && plan_is(plan_condition(conditions, "Failed"), "reason", PLAN_LATE);
+}
+
 static void s_rules(rules_t *self, const planner_t *planner)
 {
     const dijob_t *job = planner->job;
-    const bool tasks = rules_by_tasks(job);
+    const bool tasks = rules_by_tasks(job), late = s_was_late(planner);
     const size_t count = tasks ? job->task_count : DIJOB_TASK; /* task pods are of no role: they go */
     self->groups = tt_array0(count, sizeof *self->groups);
     for (size_t i = 0; i < count; i++)
@@ -76,9 +84,11 @@ static void s_rules(rules_t *self, const planner_t *planner)
     self->rules = (tt_rules_t){.groups = self->groups,
         .group_count = count,
         .backoff_limit = tasks ? job->backoff_limit : -1,
-        .deadline_s = -1,
-        .ttl_s = -1,
-        .clean = job->clean,
+        .deadline_s = job->deadline_s,
+        .ttl_s = job->ttl_s,
+        .clean = late && job->clean == TT_CLEAN_NONE ? TT_CLEAN_RUNNING : job->clean,
+        .clean_gently = late,
+        .suspend = job->suspend,
         .serve = tasks ? TT_SERVE_JOB : TT_SERVE_REPLICA,
         .servable = planner_may_serve(self->service),
         .whole = tasks && job->preemptible,
@@ -197,6 +207,8 @@ static tt_stage_t s_stage(const planner_t *planner)
         return TT_STAGE_RESTARTING;
     case DIJOB_PHASE_RESCHEDULING:
         return TT_STAGE_RESHAPING;
+    case DIJOB_PHASE_SUSPENDED:
+        return TT_STAGE_SUSPENDED;
     case DIJOB_PHASE_SUCCEEDED:
         return TT_STAGE_SUCCEEDED;
     case DIJOB_PHASE_FAILED:
@@ -210,12 +222,25 @@ static tt_stage_t s_stage(const planner_t *planner)
     return planner->phase == DIJOB_PHASE_NONE || rules_by_tasks(planner->job) ? TT_STAGE_NEW : TT_STAGE_PENDING;
 }
 
+/*  When it ended; by its condition where another operator wrote no time. 0 = it has not, or nobody knows. */
+static int64_t s_ended_s(const planner_t *planner)
+{
+    const char *time = planner_text(planner, "completionTimestamp");
+    const json_t *condition =
+        plan_condition(json_object_get(planner->status, "conditions"), dijob_phase_name(planner->phase));
+    if (!planner->ended)
+        return 0;
+    return parts_time(*time ? time : parts_text(condition, "lastTransitionTime", ""));
+}
+
 void rules_open(rules_t *self, const planner_t *planner)
 {
     const dijob_view_t *view = planner->view;
     *self = (rules_t){.state = {.stage = s_stage(planner),
                           .restarts = planner_int(planner, "restarts"),
                           .reshapes = planner_int(planner, "reschedules"),
+                          .started_s = parts_time(planner_text(planner, "startTimestamp")),
+                          .ended_s = s_ended_s(planner),
                           .first = planner_text(planner, "coordinatorUID")}};
     s_rules(self, planner);
     self->replicas = tt_array0(view->pod_count, sizeof *self->replicas);

@@ -91,13 +91,13 @@ static bool s_is_phase(const json_t *condition)
 /*  What others turn when this one comes. */
 static void s_turn_others(json_t *conditions, bool tasks_shape, const char *type, int64_t now_s)
 {
-    const bool final = strcmp(type, "Succeeded") == 0 || strcmp(type, "Failed") == 0;
+    const bool rests = strcmp(type, "Succeeded") == 0 || strcmp(type, "Failed") == 0 || strcmp(type, "Suspended") == 0;
     size_t i;
     json_t *item;
     json_array_foreach(conditions, i, item)
     {
         if (json_is_object(item) && !plan_is(item, "type", type) &&
-            (tasks_shape ? s_is_phase(item) : final && plan_is(item, "type", "Running")))
+            (tasks_shape ? s_is_phase(item) : rests && plan_is(item, "type", "Running")))
             s_off(item, now_s);
     }
 }

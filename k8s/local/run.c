@@ -72,6 +72,8 @@ static tt_status_t s_act(run_t *self, const dijob_action_t *action)
         return TT_OK;
     case DIJOB_DO_CREATE_CURVE:
         return s_curve(self);
+    case DIJOB_DO_DELETE_JOB: /* nothing of it is kept here but files; local_read takes the time out */
+        return TT_OK;
     case DIJOB_DO_EVENT:
         run_say(self, "%-40s %s %s: %s", self->seen->meta.name, action->type, action->reason, action->message);
         return TT_OK;

@@ -285,6 +285,8 @@ static tt_status_t s_write(operator_t *op, uint64_t id, replicas_request_t **r)
     TT_TRY(s_find(op, *r, &pod, &job));
     if (job->dijob->deleting || dijob_phase_final(job->dijob->phase))
         return tt_err(TT_EXISTS, "DIJob %s/%s is over", job->meta.namespace_, job->meta.name);
+    if (job->dijob->suspend)
+        return tt_err(TT_EXISTS, "DIJob %s/%s is suspended", job->meta.namespace_, job->meta.name);
     task_t *task = s_task_new(op, id, r, job);
     task->by = (dijob_role_t)pod->role;
     switch (task->request->verb) {

@@ -39,6 +39,37 @@ void operator_count_served(operator_t *self, int code)
     s_count(self->counters.served, code);
 }
 
+static bool s_is_end(const operator_end_t *end, const char *result, const char *reason)
+{
+    return strcmp(end->result, result) == 0 && strcmp(end->reason, reason) == 0;
+}
+
+void operator_count_end(operator_t *self, const char *status)
+{
+    json_t *object = json_loads(status, 0, NULL);
+    const char *phase = json_string_value(json_object_get(object, "phase"));
+    const char *word = json_string_value(json_object_get(object, "reason"));
+    const bool well = phase && strcmp(phase, dijob_phase_name(DIJOB_PHASE_SUCCEEDED)) == 0;
+    const bool ended = well || (phase && strcmp(phase, dijob_phase_name(DIJOB_PHASE_FAILED)) == 0);
+    const char *result = well ? "succeeded" : "failed", *reason = word && !well ? word : "";
+    operator_end_t *ends = self->counters.ends;
+    size_t i = 0;
+    while (i < CODES - 1 && ends[i].count && !s_is_end(&ends[i], result, reason))
+        i++;
+    if (ended) {
+        const bool full = i == CODES - 1;
+        snprintf(ends[i].result, sizeof ends[i].result, "%s", full ? "any" : result);
+        snprintf(ends[i].reason, sizeof ends[i].reason, "%s", full ? "other" : reason);
+        ends[i].count++;
+    }
+    json_decref(object);
+}
+
+int64_t operator_now_s(const operator_t *self)
+{
+    return (self->opts.clock ? tt_now_ns(self->opts.clock) : tt_wall_ns()) / 1000000000;
+}
+
 bool operator_leads(const operator_t *self)
 {
     return !self->lease || kube_lease_held(self->lease);
@@ -203,7 +234,7 @@ static tt_status_t s_client(operator_t *self)
 {
     static const kube_client_opts_t opts = {.agent = "tutti-operator/" TT_VERSION};
     TT_TRY(kube_config_load(&self->config, &self->opts.kube));
-    TT_TRY(kube_loop_new(&self->loop, NULL));
+    TT_TRY(kube_loop_new(&self->loop, self->opts.clock));
     self->started_ms = tt_now_ms(kube_loop_clock(self->loop));
     TT_TRY(kube_client_new(&self->client, self->loop, self->config, &opts));
     return kube_recorder_new(&self->recorder, self->client, "di-orchestrator");

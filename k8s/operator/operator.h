@@ -4,6 +4,7 @@
  *  runs the same thing in a thread of its own for its own job (`only_job`), without leader election.
  *  Threads: operator_run blocks in its caller's thread and uses no other; operator_stop from any. */
 #pragma once
+#include "common/base/clock.h"
 #include "k8s/api/kubeconfig.h"
 
 typedef struct {
@@ -19,10 +20,11 @@ typedef struct {
     const char *probes;     /* /healthz /readyz /metrics; NULL = ":8081", "" = none                     */
     const char *server_url; /* what pods get as KUBERNETES_SERVER_URL; NULL = http://di-server.di-system:8080 */
     const char *agconfig_namespace, *agconfig_name; /* NULL = di-system, aggregator-config                  */
-    bool open_api;     /* answer callers that are no pods of the job too                            */
-    int gpus_per_node; /* 0 = ask the nodes                                                        */
-    int workers;       /* jobs worked on at a time; 0 = no limit: then all new pods go before all else */
-    int stop_fd;       /* readable: stop (signals.h); 0 = none                                     */
+    bool open_api;           /* answer callers that are no pods of the job too                            */
+    int gpus_per_node;       /* 0 = ask the nodes                                                        */
+    int workers;             /* jobs worked on at a time; 0 = no limit: then all new pods go before all else */
+    int stop_fd;             /* readable: stop (signals.h); 0 = none                                     */
+    const tt_clock_t *clock; /* timers, and the time of day in nanoseconds since 1970; NULL = the real ones; borrowed */
 } operator_opts_t;
 
 typedef struct operator_ operator_t; /* opaque */

@@ -185,8 +185,15 @@ typedef struct {
     int code;
     uint64_t count;
 } operator_code_t;
+/*  How jobs ended: "succeeded", "failed"; status.reason. */
+typedef struct {
+    char result[12], reason[48];
+    uint64_t count;
+} operator_end_t;
 typedef struct {
     uint64_t rounds, failures;
+    uint64_t expired;                               /* jobs deleted as their time was over */
+    operator_end_t ends[CODES];                     /* the last takes what has no place    */
     operator_code_t requests[CODES], served[CODES]; /* the last takes what has no place */
 } operator_counters_t;
 
@@ -229,6 +236,10 @@ struct operator_ {
 uint64_t operator_random(operator_t *self);
 void operator_count(operator_t *self, int code);
 void operator_count_served(operator_t *self, int code);
+/*  The status that was written about a job that had not ended: one that ends it counts. */
+void operator_count_end(operator_t *self, const char *status);
+/*  Unix time. */
+int64_t operator_now_s(const operator_t *self);
 /*  May we write about jobs by ourselves? */
 bool operator_leads(const operator_t *self);
 /*  The same as a request's `may`. */

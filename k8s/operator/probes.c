@@ -32,6 +32,23 @@ static void s_codes(tt_buf_t *out, const char *name, const char *help, const ope
             out, "tutti_operator_%s{code=\"%d\"} %llu\n", name, codes[i].code, (unsigned long long)codes[i].count);
 }
 
+static void s_label(tt_buf_t *out, const char *text)
+{
+    for (; *text; text++)
+        (void)tt_buf_printf(out, *text == '"' || *text == '\\' ? "\\%c" : *text == '\n' ? "\\n" : "%c", *text);
+}
+
+static void s_ends(tt_buf_t *out, const operator_end_t ends[CODES])
+{
+    (void)tt_buf_str(out, "# HELP tutti_operator_jobs_finished_total jobs whose end this replica wrote down\n"
+                          "# TYPE tutti_operator_jobs_finished_total counter\n");
+    for (size_t i = 0; i < CODES && ends[i].count; i++) {
+        (void)tt_buf_printf(out, "tutti_operator_jobs_finished_total{result=\"%s\",reason=\"", ends[i].result);
+        s_label(out, ends[i].reason);
+        (void)tt_buf_printf(out, "\"} %llu\n", (unsigned long long)ends[i].count);
+    }
+}
+
 static void s_watches(tt_buf_t *out, const cache_t *cache)
 {
     static const char *const names[CACHE_WATCHES] = {"dijobs", "pods", "services", "task_pods", "task_services"};
@@ -57,6 +74,9 @@ static void s_metrics(tt_buf_t *out, const operator_t *op)
     s_gauge(out, "pods", "gauge", "pods known", (double)cache_pod_count(op->cache));
     s_gauge(out, "services", "gauge", "services known", (double)cache_service_count(op->cache));
     s_gauge(out, "template_bytes", "gauge", "bytes of jobs kept whole", (double)op->cache->texts);
+    s_ends(out, op->counters.ends);
+    s_gauge(out, "jobs_expired_total", "counter", "jobs deleted as their ttlSecondsAfterFinished was over",
+        (double)op->counters.expired);
     s_gauge(out, "reconcile_total", "counter", "looks at a job", (double)op->counters.rounds);
     s_gauge(out, "reconcile_errors_total", "counter", "looks that did not end well", (double)op->counters.failures);
     s_gauge(out, "queue_depth", "gauge", "jobs that wait for a look", (double)kube_queue_depth(op->queue));

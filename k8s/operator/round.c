@@ -16,6 +16,8 @@ struct round {
     dijob_plan_t plan;
     bool failed, look; /* look: something came up that the plan is to know of */
     int needs;         /* FETCH_*: what the plan's pods are made of */
+    bool was_final;    /* the job had ended when this look began */
+    uint64_t version;  /* of the job that was looked at             */
     bool partly;       /* what aggregators are made of cannot be read now: the others are made */
     uint64_t request;
     writes_t *batch;
@@ -24,6 +26,7 @@ struct round {
 
 static void s_status(round_t *self);
 static void s_removals(round_t *self);
+static void s_forget(round_t *self);
 
 void round_key(char out[320], const char *namespace_, const char *job)
 {
@@ -223,17 +226,22 @@ static int s_needs(const round_t *self, const job_t *job)
 
 /* ---- status and events --------------------------------------------------------------------------------------------- */
 
+static kube_ref_t s_about(const round_t *self, const job_t *job)
+{
+    return (kube_ref_t){.api_version = DIJOB_GROUP "/v1alpha1",
+        .kind = "DIJob",
+        .namespace_ = self->namespace_,
+        .name = self->job,
+        .uid = self->job_uid,
+        .version = job ? job->meta.version : 0};
+}
+
 static void s_events(round_t *self)
 {
     const job_t *job = s_job(self);
     if (!job || self->op->opts.manifest || !operator_leads(self->op))
         return;
-    const kube_ref_t about = {.api_version = DIJOB_GROUP "/v1alpha1",
-        .kind = "DIJob",
-        .namespace_ = self->namespace_,
-        .name = self->job,
-        .uid = self->job_uid,
-        .version = job->meta.version};
+    const kube_ref_t about = s_about(self, job);
     for (size_t i = 0; i < self->plan.count; i++)
         if (self->plan.actions[i].what == DIJOB_DO_EVENT)
             kube_recorder_event(self->op->recorder, &about, self->plan.actions[i].type, self->plan.actions[i].reason,
@@ -246,6 +254,8 @@ static void s_on_status(void *ctx, const kube_reply_t *reply)
     self->request = 0;
     operator_count(self->op, reply->code);
     if (reply->code == 200) {
+        if (!self->was_final) /* the watch may have told of it before this answer */
+            operator_count_end(self->op, self->plan.status);
         if (kube_store_put(self->op->cache->jobs, reply->body, reply->size) != TT_OK)
             log_warn("%s: the answer to the status: %s", self->key, tt_err_text());
         s_events(self);
@@ -294,12 +304,61 @@ static void s_status(round_t *self)
 
 /* ---- removals ------------------------------------------------------------------------------------------------------ */
 
+static void s_on_forgotten(void *ctx, const kube_reply_t *reply)
+{
+    round_t *self = ctx;
+    const bool gone = reply->code >= 200 && reply->code < 300;
+    const kube_ref_t about = s_about(self, s_job(self));
+    self->request = 0;
+    operator_count(self->op, reply->code);
+    if (gone) { /* with a time at which it will go, once what it owns has gone */
+        self->op->counters.expired++;
+        if (kube_store_put(self->op->cache->jobs, reply->body, reply->size) != TT_OK)
+            kube_store_gone(self->op->cache->jobs, self->namespace_, self->job, about.version);
+        kube_recorder_event(self->op->recorder, &about, "Normal", "TTLExpired",
+            "Delete DIJob: %s: its ttlSecondsAfterFinished is over", self->job);
+    } else if (reply->code != 404 && reply->code != 409 && !reply->held_back) {
+        log_warn("%s: its time is over, and it was not deleted: %d %s", self->key, reply->code, reply->text);
+        kube_recorder_event(
+            self->op->recorder, &about, "Warning", "FailedDelete", "Delete DIJob: %s: %s", self->job, reply->text);
+    }
+    s_end(self, gone || reply->code == 404 || reply->code == 409);
+}
+
+/*  The last of all. Only as it was looked at (409 else: somebody gave it more time), and the garbage collector takes with it
+ *  what it owns, which goes first. */
+static void s_forget(round_t *self)
+{
+    if (!s_job(self) || self->failed || !s_has(self, DIJOB_DO_DELETE_JOB)) {
+        s_end(self, !self->failed);
+        return;
+    }
+    if (self->plan.status) { /* it is another version by now, by our own doing */
+        s_again(self);
+        return;
+    }
+    char *path = tt_sprintf(JOBS_PATH "/namespaces/%s/dijobs/%s", self->namespace_, self->job);
+    char *body = tt_sprintf("{\"apiVersion\":\"v1\",\"kind\":\"DeleteOptions\",\"propagationPolicy\":\"Foreground\","
+                            "\"preconditions\":{\"uid\":\"%s\",\"resourceVersion\":\"%llu\"}}",
+        self->job_uid, (unsigned long long)self->version);
+    const kube_request_t request = {.method = "DELETE",
+        .path = path,
+        .body = body,
+        .timeout_ms = WRITES_TURN_MS,
+        .priority = KUBE_STATUS,
+        .may = operator_may,
+        .may_ctx = self->op};
+    self->request = kube_client_send(self->op->client, &request, s_on_forgotten, self);
+    free(path);
+    free(body);
+}
+
 static void s_on_removed(void *ctx, writes_t *batch)
 {
     round_t *self = ctx;
     for (size_t i = 0; i < batch->count; i++)
         self->failed |= batch->writes[i]->status != TT_OK;
-    s_end(self, !self->failed);
+    s_forget(self);
 }
 
 static void s_remove(round_t *self, const dijob_action_t *action)
@@ -324,8 +383,9 @@ static void s_removals(round_t *self)
                 s_remove(self, &self->plan.actions[i]);
         if (self->batch->count > 0)
             return;
+        writes_destroy(&self->batch);
     }
-    s_end(self, !self->failed);
+    s_forget(self);
 }
 
 /* ---- a look -------------------------------------------------------------------------------------------------------- */
@@ -337,7 +397,7 @@ static tt_status_t s_plan(dijob_plan_t *out, operator_t *op, job_t *job)
     (void)cache_refused_until(job, tt_now_ms(kube_loop_clock(op->loop)));
     dijob_view_t view = {.job = job->dijob,
         .curve = job->curve || op->opts.own_pod, /* an embedded operator may not make secrets: the user does */
-        .now_s = tt_wall_ns() / 1000000000,
+        .now_s = operator_now_s(op),
         .random = operator_random(op),
         .refusals = job->refused,
         .refusal_count = job->refused_count};
@@ -380,6 +440,8 @@ void round_begin(void *ctx, const char *key)
         return;
     }
     round_t *self = s_new(op, key, job);
+    self->was_final = dijob_phase_final(job->dijob->phase);
+    self->version = job->meta.version;
     const tt_status_t status = s_plan(&self->plan, op, job);
     if (status != TT_OK) {
         log_error("%s: %s", key, tt_err_text());

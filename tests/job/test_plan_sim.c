@@ -62,7 +62,7 @@ static void s_replica_event(sim_t *self)
 static void s_other_event(sim_t *self)
 {
     world_t *w = &self->w;
-    const uint32_t what = s_below(self, 6);
+    const uint32_t what = s_below(self, 8);
     tt_group_t *group = &w->groups[s_below(self, (uint32_t)w->rules.group_count)];
     if (what < 3)
         w->now_s += s_below(self, 30);
@@ -70,6 +70,10 @@ static void s_other_event(sim_t *self)
         group->want = 1 + s_below(self, 4);
     else if (what == 4)
         group->blocked = s_below(self, 4) == 0;
+    else if (what == 5)
+        w->rules.suspend = s_below(self, 3) == 0;
+    else if (what == 6)
+        w->rules.deadline_s = s_below(self, 8) == 0 ? (int64_t)s_below(self, 600) : -1;
     else if (w->service_count > 0)
         world_unserve(w, s_below(self, (uint32_t)w->service_count));
 }
@@ -89,6 +93,12 @@ static void s_check_twice(const sim_t *self, const tt_plan_t *plan)
     tt_plan_clear(&again);
 }
 
+static const tt_fact_t *s_last(const tt_plan_t *plan)
+{
+    assert_true(plan->fact_count > 0);
+    return &plan->facts[plan->fact_count - 1];
+}
+
 /*  No end without its reason. */
 static void s_check_end(const sim_t *self, const tt_plan_t *plan)
 {
@@ -100,7 +110,9 @@ static void s_check_end(const sim_t *self, const tt_plan_t *plan)
         failed += replica->state == TT_REPLICA_FAILED && !replica->deleting && !replica->lost && !replica->refused;
         first += replica->group == 0 && replica->index == 0 && replica->state == TT_REPLICA_SUCCEEDED;
     }
-    if (plan->state.stage == TT_STAGE_FAILED)
+    if (plan->state.stage == TT_STAGE_FAILED && s_last(plan)->why == TT_WHY_DEADLINE)
+        assert_true(w->state.started_s > 0 && w->now_s >= w->state.started_s + w->rules.deadline_s);
+    else if (plan->state.stage == TT_STAGE_FAILED)
         assert_true(failed > 0);
     if (plan->state.stage != TT_STAGE_SUCCEEDED)
         return;
@@ -131,10 +143,30 @@ static void s_check_fault(const sim_t *self, const tt_plan_t *plan)
     }
 }
 
+/*  Nobody is made, whoever works goes, its deadline begins anew. */
+static void s_check_suspended(const sim_t *self, const tt_plan_t *plan)
+{
+    size_t going = 0, alive = 0;
+    for (size_t i = 0; i < plan->count; i++) {
+        assert_int_not_equal(plan->actions[i].what, TT_DO_CREATE);
+        going += plan->actions[i].what == TT_DO_DELETE && tt_replica_alive(&self->w.replicas[plan->actions[i].replica]);
+    }
+    for (size_t i = 0; i < self->w.replica_count; i++)
+        alive += tt_replica_alive(&self->w.replicas[i]);
+    if (plan->state.stage == TT_STAGE_SUCCEEDED)
+        return;
+    assert_int_equal(plan->state.stage, TT_STAGE_SUSPENDED);
+    assert_int_equal(going, alive);
+    assert_int_equal(plan->state.started_s, 0);
+    assert_int_equal(plan->again_s, -1);
+}
+
 static void s_check_plan(sim_t *self, const tt_plan_t *plan)
 {
     const tt_plan_state_t *before = &self->w.state;
     s_check_twice(self, plan);
+    if (self->w.rules.suspend && self->final == TT_STAGE_NEW)
+        s_check_suspended(self, plan);
     assert_true(plan->state.restarts >= before->restarts && plan->state.restarts <= before->restarts + 2);
     assert_true(plan->state.reshapes >= before->reshapes && plan->state.reshapes <= before->reshapes + 1);
     if (self->final != TT_STAGE_NEW) { /* an end is for good, and nothing is made after it */
@@ -144,7 +176,8 @@ static void s_check_plan(sim_t *self, const tt_plan_t *plan)
         return;
     }
     s_check_end(self, plan);
-    s_check_fault(self, plan);
+    if (!self->w.rules.suspend)
+        s_check_fault(self, plan);
     if (tt_stage_final(plan->state.stage))
         self->final = plan->state.stage;
 }
@@ -255,10 +288,44 @@ static void s_quiet(sim_t *self)
 {
     world_t *w = &self->w;
     w->lose = 0;
+    w->rules.suspend = false;
+    w->rules.deadline_s = -1;
     for (size_t g = 0; g < w->rules.group_count; g++)
         w->groups[g].blocked = false;
     world_settle(w, 3000);
     s_check_quiet(self);
+}
+
+/*  Nobody is left but who ended well, and it goes on afterwards as if nothing had been. */
+static void s_rest(sim_t *self)
+{
+    world_t *w = &self->w;
+    const int64_t restarts = w->state.restarts;
+    if (tt_stage_final(w->state.stage))
+        return;
+    w->rules.suspend = true;
+    world_settle(w, 1000);
+    if (tt_stage_final(w->state.stage))
+        return; /* it was done */
+    assert_int_equal(w->state.stage, TT_STAGE_SUSPENDED);
+    for (size_t i = 0; i < w->replica_count; i++)
+        assert_int_equal(w->replicas[i].state, TT_REPLICA_SUCCEEDED);
+    w->rules.suspend = false;
+    world_settle(w, 3000);
+    s_check_quiet(self);
+    assert_int_equal(w->state.restarts, restarts);
+}
+
+/*  What is over is forgotten when its time has come, and not before. */
+static void s_forget(sim_t *self)
+{
+    world_t *w = &self->w;
+    if (!tt_stage_final(w->state.stage))
+        return;
+    w->rules.ttl_s = (int64_t)s_below(self, 1000);
+    world_settle(w, 1000);
+    assert_true(w->forgotten);
+    assert_true(w->now_s >= w->state.ended_s + w->rules.ttl_s);
 }
 
 static bool s_run(uint64_t seed, const combination_t *of, unsigned lose)
@@ -274,7 +341,9 @@ static bool s_run(uint64_t seed, const combination_t *of, unsigned lose)
     }
     if (valid) {
         s_quiet(&sim);
+        s_rest(&sim);
         s_check_well(&sim);
+        s_forget(&sim);
     }
     world_free(&sim.w);
     return valid;

@@ -47,6 +47,8 @@ def task(**fields):
 
 
 NAME = "Invalid name {}, expected at most 45 lower case letters, digits and dashes, a letter first and no dash last"
+NEEDS_OPERATOR = ("spec.suspend, spec.activeDeadlineSeconds and spec.ttlSecondsAfterFinished need an operator, and spec.managedBy "
+                  "is coordinator")
 POLICY = "Invalid CleanPodPolicy {}, expected in [None, Running, All]"
 # (what is wrong with it, the words that the user reads)
 BAD = [
@@ -79,6 +81,13 @@ BAD = [
     (job(tasks=[task()], priority="urgent"), "Unsupported value: \"urgent\""),
     (roles(engine="torch"), "supported values: \"tutti\", \"di-engine\""),
     (roles(managedBy="me"), "supported values: \"operator\", \"coordinator\""),
+    (roles(activeDeadlineSeconds=0), "spec.activeDeadlineSeconds in body should be greater than or equal to 1"),
+    (roles(activeDeadlineSeconds=2147483648), "spec.activeDeadlineSeconds in body should be less than or equal to 2147483647"),
+    (roles(ttlSecondsAfterFinished=-1), "spec.ttlSecondsAfterFinished in body should be greater than or equal to 0"),
+    (roles(suspend="yes"), "spec.suspend in body must be of type boolean"),
+    (roles(managedBy="coordinator", suspend=True), "spec.managedBy: Forbidden: " + NEEDS_OPERATOR),
+    (roles(managedBy="coordinator", activeDeadlineSeconds=1), NEEDS_OPERATOR),
+    (roles(managedBy="coordinator", ttlSecondsAfterFinished=0), NEEDS_OPERATOR),
     (roles(volumes=[{"emptyDir": {}}]), "spec.volumes[0].name: Required value"),
     (roles(replicas=2), "unknown field \"spec.replicas\""),
     (roles(colector={"template": template()}), "unknown field \"spec.colector\""),
@@ -96,7 +105,7 @@ BAD = [
 GOOD = [
     roles(cleanPodPolicy=""), roles(cleanPodPolicy="ALL"), roles(cleanPodPolicy="None"), job("q" * 45),
     roles(collector={"template": template(), "replicas": 0}), roles(aggregator={"replicas": 2}),
-    roles(engine="tutti", managedBy="coordinator"), job("j" * 45, tasks=[task(name="t" * 12)]),
+    roles(engine="tutti", managedBy="coordinator"), roles(managedBy="coordinator", suspend=False), job("j" * 45, tasks=[task(name="t" * 12)]),
     container(resources={"limits": {"cpu": 0.5, "memory": "10Gi", "nvidia.com/gpu": 2}}),
     container(restartPolicy="Always", newFieldOfTomorrow={"deep": [1, {"er": True}]}),
     job(coordinator={"template": {"metadata": {"creationTimestamp": None, "labels": {"a": "b"}}, **template()}}),
@@ -105,7 +114,7 @@ GOOD = [
 # Every field that has a value of its own kind; what goes in through one version comes out of the other.
 EVERYTHING = [
     roles(group="g", engine="tutti", managedBy="operator", cleanPodPolicy="ALL", priorityClassName="p", priority="high",
-          preemptible=True, backoffLimit=0, volumes=[{"name": "v", "csi": {"driver": "d", "volumeAttributes": {"a": "b"}}}],
+          preemptible=True, backoffLimit=0, activeDeadlineSeconds=3600, ttlSecondsAfterFinished=0, suspend=True, volumes=[{"name": "v", "csi": {"driver": "d", "volumeAttributes": {"a": "b"}}}],
           collector={"replicas": 4, "template": template(tolerations=[{"operator": "Exists"}], tomorrow=[0.5, None, "x"])},
           learner={"replicas": 1, "template": template()}, aggregator={"replicas": 0, "template": template()}),
     job(cleanPodPolicy="Running", backoffLimit=7, preemptible=False, priority="normal", volumes=[{"name": "v", "emptyDir": {}}],
@@ -375,10 +384,10 @@ def test_rights(k8s):
     await_rights(OPERATOR, "list", f"dijobs.{group}", "-A")
     for verb, what in [("list", f"dijobs.{group}"), ("watch", f"aggregatorconfigs.{group}"), ("watch", "pods"), ("create", "pods"),
                        ("delete", "pods"), ("create", "services"), ("delete", "services"), ("create", "events"), ("patch", "events"),
-                       ("create", "secrets"), ("list", "nodes")]:
+                       ("create", "secrets"), ("list", "nodes"), ("delete", f"dijobs.{group}")]:
         assert may(OPERATOR, verb, what, "-A"), f"the operator may not {verb} {what}"
     assert may(OPERATOR, "patch", f"dijobs.{group}", "-A", "--subresource=status")
-    for verb, what in [("get", "secrets"), ("list", "secrets"), ("delete", "secrets"), ("patch", f"dijobs.{group}"), ("delete", f"dijobs.{group}"),
+    for verb, what in [("get", "secrets"), ("list", "secrets"), ("delete", "secrets"), ("patch", f"dijobs.{group}"), ("create", f"dijobs.{group}"),
                        ("patch", "pods"), ("update", "nodes"), ("list", "configmaps"), ("create", "deployments.apps"),
                        ("create", "clusterroles.rbac.authorization.k8s.io"), ("get", "leases.coordination.k8s.io")]:
         assert not may(OPERATOR, verb, what, "-A"), f"the operator may {verb} {what}"

@@ -537,6 +537,45 @@ def test_the_same_name_again(k8s):
         op.idle()
 
 
+def test_what_a_batch_job_has(k8s):
+    """Deadline, time to live and suspension, with the server's own checks and its garbage collector."""
+    with Operator(k8s) as op:
+        s_start(k8s, s_job("late", activeDeadlineSeconds=1, cleanPodPolicy="None", collectors=1))
+        status = s_await_phase(k8s, "late", "Failed")
+        check(status["reason"] == "DeadlineExceeded" and s_conditions(status)["Failed"] == ("True", "DeadlineExceeded"), status)
+        s_await_pods(k8s, "late", 0)
+        columns = k8s.kubectl("get", "dijob", "late", "--no-headers").stdout.split()
+        check(columns[1] == "Failed" and columns[3] == "DeadlineExceeded", columns)
+        wait_for(lambda: any(reason == "DeadlineExceeded" for _, reason, _ in s_events(k8s, "late")), "its event", DEADLINE)
+
+        pod = s_start(k8s, s_job("gone", ttlSecondsAfterFinished=0, cleanPodPolicy="None", collectors=1))
+        s_await_pods(k8s, "gone", 2)
+        s_move(k8s, pod, "Succeeded")
+        wait_for(lambda: not k8s.find(f"{JOBS}/gone"), "the job to go", DEADLINE)
+        wait_for(lambda: not s_pods(k8s, "gone") and not s_services(k8s, "gone"), "all that it owned to go", DEADLINE)
+        check(op.metric("jobs_expired_total") == 1, "counted")
+        k8s.patch(f"{JOBS}/late", {"spec": {"ttlSecondsAfterFinished": 0}})
+        wait_for(lambda: not k8s.find(f"{JOBS}/late"), "a job whose time was given after its end to go", DEADLINE)
+
+        s_create(k8s, s_job("rests", suspend=True, collectors=2))
+        status = s_await_phase(k8s, "rests", "Suspended")
+        check(s_conditions(status)["Suspended"] == ("True", "JobSuspended") and not s_pods(k8s, "rests"), status)
+        for _ in range(2):
+            k8s.patch(f"{JOBS}/rests", {"spec": {"suspend": False}})
+            s_await_pods(k8s, "rests", 3)
+            s_move(k8s, "rests-coordinator", "Running")
+            status = s_await_phase(k8s, "rests", "Running")
+            check(s_conditions(status)["Suspended"] == ("False", "JobResumed") and "startTimestamp" in status, status)
+            k8s.patch(f"{JOBS}/rests", {"spec": {"suspend": True}})
+            s_await_phase(k8s, "rests", "Suspended")
+            s_await_pods(k8s, "rests", 0)
+        status = k8s.get(f"{JOBS}/rests")["status"]
+        check("startTimestamp" not in status and not status.get("restarts"), status)
+        check(all(not any(key != "active" for key in one) for one in status["replicaStatus"].values()), status)
+        s_delete(k8s, "rests")
+        op.idle()
+
+
 def test_an_embedded_job_is_left_alone(k8s):
     with Operator(k8s) as op:
         s_create(k8s, s_job("embedded", managedBy="coordinator"))
@@ -724,7 +763,7 @@ if __name__ == "__main__":
     cluster.main(test_from_created_to_succeeded, test_every_cleanup_policy, test_the_replicas_api,
                  test_a_caller_whose_address_is_not_known_yet, test_a_failed_replica_is_replaced_once,
                  test_learners_with_several_gpus, test_declared_replicas, test_a_refused_template, test_edits_behind_its_back,
-                 test_a_pod_of_that_name_that_is_not_ours, test_the_same_name_again, test_an_embedded_job_is_left_alone, test_tasks,
+                 test_a_pod_of_that_name_that_is_not_ours, test_the_same_name_again, test_what_a_batch_job_has, test_an_embedded_job_is_left_alone, test_tasks,
                  test_no_writes_in_steady_state, test_two_operators_one_leader, test_killed_at_random_moments,
                  test_a_server_that_comes_and_goes, test_the_command,
                  controllers=True, audit=True)

@@ -304,6 +304,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
             elif self.command == "PUT" and body["metadata"].get("resourceVersion") not in (
                     None, old["metadata"]["resourceVersion"]):
                 reply = (409, "Conflict")
+            elif self.command == "DELETE" and any(
+                    old["metadata"][key] != value for key, value in ((body or {}).get("preconditions") or {}).items()):
+                reply = (409, "Conflict")
             elif self.command == "DELETE":
                 reply = (200, remove(collection, name))
             else:

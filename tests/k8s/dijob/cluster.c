@@ -11,6 +11,7 @@ static void s_init(cluster_t *self, const char *name)
     self->job.generation = 1;
     self->job.clean = TT_CLEAN_RUNNING;
     self->job.backoff_limit = 3;
+    self->job.deadline_s = self->job.ttl_s = -1;
     for (int i = 0; i < DIJOB_ROLES; i++)
         self->job.replicas[i] = -1;
 }
@@ -284,6 +285,9 @@ static void s_act(cluster_t *self, const dijob_action_t *action)
     case DIJOB_DO_CREATE_CURVE:
         self->curve = true;
         break;
+    case DIJOB_DO_DELETE_JOB:
+        self->gone = true;
+        break;
     case DIJOB_DO_EVENT:
         s_event(self, action);
         break;
@@ -327,7 +331,7 @@ bool cluster_round(cluster_t *self)
 
 void cluster_settle(cluster_t *self, int most)
 {
-    for (int i = 0; i < most; i++) {
+    for (int i = 0; i < most && !self->gone; i++) {
         dijob_plan_t plan;
         cluster_plan(self, &plan);
         const bool nothing = plan.count == 0 && !plan.status;
@@ -339,7 +343,8 @@ void cluster_settle(cluster_t *self, int most)
         if (nothing)
             self->now_s += again_s > 0 ? again_s : 1;
     }
-    fail_msg("still something to do: %s", self->job.status);
+    if (!self->gone)
+        fail_msg("still something to do: %s", self->job.status);
 }
 
 /* ---- what a kubelet does ---------------------------------------------------------------------------------------------------- */

@@ -54,6 +54,40 @@ static void test_a_job_of_roles(void **state)
     assert_null(job);
 }
 
+static void test_what_a_batch_job_has(void **state)
+{
+    (void)state;
+    dijob_t *job = s_decode("{" API ",'metadata':{'name':'a'},'spec':{'activeDeadlineSeconds':60,"
+                            "'ttlSecondsAfterFinished':0,'suspend':true," ROLES "}}");
+    assert_null(job->invalid);
+    assert_int_equal(job->deadline_s, 60);
+    assert_int_equal(job->ttl_s, 0);
+    assert_true(job->suspend);
+    dijob_destroy(&job);
+    job = s_decode("{" API ",'metadata':{'name':'a'},'spec':{'activeDeadlineSeconds':null,'suspend':null," ROLES "}}");
+    assert_null(job->invalid);
+    assert_int_equal(job->deadline_s, -1);
+    assert_int_equal(job->ttl_s, -1);
+    assert_false(job->suspend);
+    dijob_destroy(&job);
+    s_assert_reason("a", "{'activeDeadlineSeconds':0," ROLES "}",
+        "spec.activeDeadlineSeconds: expected a number from 1 to 2147483647");
+    s_assert_reason("a", "{'activeDeadlineSeconds':2147483648," ROLES "}",
+        "spec.activeDeadlineSeconds: expected a number from 1 to 2147483647");
+    s_assert_reason("a", "{'ttlSecondsAfterFinished':-1," ROLES "}",
+        "spec.ttlSecondsAfterFinished: expected a number from 0 to 2147483647");
+    s_assert_reason("a", "{'suspend':'yes'," ROLES "}", "spec.suspend: expected true or false");
+    static const char *const fields[] = {"'suspend':true", "'activeDeadlineSeconds':1", "'ttlSecondsAfterFinished':1"};
+    for (size_t i = 0; i < TT_COUNT(fields); i++) {
+        char *spec = tt_sprintf("{'managedBy':'coordinator',%s," ROLES "}", fields[i]);
+        s_assert_reason("a", spec,
+            "spec.suspend, spec.activeDeadlineSeconds and spec.ttlSecondsAfterFinished need an operator, and "
+            "spec.managedBy is coordinator");
+        free(spec);
+    }
+    s_assert_reason("a", "{'managedBy':'coordinator','suspend':false," ROLES "}", "");
+}
+
 static void test_what_ours_adds(void **state)
 {
     (void)state;
@@ -201,6 +235,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_name_is_no_broken_spec),
         cmocka_unit_test(test_a_job_of_roles),
+        cmocka_unit_test(test_what_a_batch_job_has),
         cmocka_unit_test(test_what_ours_adds),
         cmocka_unit_test(test_a_job_of_tasks),
         cmocka_unit_test(test_a_job_that_is_a_file),

@@ -125,7 +125,7 @@ static void s_other_event(sim_t *self)
 {
     cluster_t *c = &self->c;
     char name[32];
-    switch (s_below(self, 7)) {
+    switch (s_below(self, 9)) {
     case 0:
         c->now_s += s_below(self, 30);
         break;
@@ -152,6 +152,12 @@ static void s_other_event(sim_t *self)
         break;
     case 4: /* somebody edits the status */
         c->job.phase = s_below(self, 4) == 0 ? DIJOB_PHASE_RUNNING : c->job.phase;
+        break;
+    case 7:
+        c->job.suspend = s_below(self, 6) == 0;
+        break;
+    case 8:
+        c->job.deadline_s = s_below(self, 3) == 0 ? 1 + (int64_t)s_below(self, 100) : -1;
         break;
     default:
         c->refused = s_below(self, 8) == 0 ? "spec.containers[0].image: Required value" : NULL;
@@ -189,6 +195,14 @@ static void s_check_ranks(const cluster_t *c)
                 assert_int_not_equal(c->pods[i]->rank, c->pods[k]->rank);
 }
 
+static size_t s_alive(const cluster_t *c)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < c->pod_count; i++)
+        count += dijob_pod_alive(c->pods[i]);
+    return count;
+}
+
 static void s_check_step(sim_t *self)
 {
     const cluster_t *c = &self->c;
@@ -206,6 +220,11 @@ static void s_check_step(sim_t *self)
                 assert_true(cluster_alive(c, (dijob_role_t)role) <= (size_t)c->job.replicas[role]);
     if (c->job.tasks_shape && self->lossless)
         s_check_ranks(c);
+    if (c->job.suspend && self->lossless && self->final == DIJOB_PHASE_NONE) {
+        assert_string_equal(cluster_status(c, "phase"), "Suspended");
+        assert_int_equal(s_alive(c), 0);
+    }
+    assert_false(c->gone);
 }
 
 static void s_step(sim_t *self)
@@ -248,6 +267,7 @@ static void s_quiet(sim_t *self)
     cluster_t *c = &self->c;
     c->lose = c->repeat = 0;
     c->refused = NULL;
+    c->job.deadline_s = -1;
     c->job.generation++;
     for (int rounds = 0; rounds < 2000; rounds++) {
         dijob_plan_t plan;
@@ -365,6 +385,38 @@ static void s_check_quiet(const sim_t *self)
         s_check_roles(c);
 }
 
+/*  Suspended nobody is left but who ended well; afterwards it goes on, and nothing was counted. */
+static void s_rest(sim_t *self)
+{
+    cluster_t *c = &self->c;
+    c->job.suspend = true;
+    s_quiet(self);
+    if (dijob_phase_final(c->job.phase))
+        return;
+    const int restarts = atoi(cluster_status(c, "restarts"));
+    const int failed = atoi(cluster_status(c, "replicaStatus.Collector.failed"));
+    assert_string_equal(cluster_phase(c), "Suspended");
+    for (size_t i = 0; i < c->pod_count; i++)
+        assert_int_equal(dijob_pod_counts(c->pods[i]), 's');
+    c->job.suspend = false;
+    s_quiet(self);
+    assert_int_equal(atoi(cluster_status(c, "restarts")), restarts);
+    assert_int_equal(atoi(cluster_status(c, "replicaStatus.Collector.failed")), failed);
+}
+
+/*  The object goes when its time is over, and not before. */
+static void s_expire(sim_t *self)
+{
+    cluster_t *c = &self->c;
+    if (!dijob_phase_final(c->job.phase))
+        return;
+    const int64_t before_s = c->now_s;
+    c->job.ttl_s = 86400;
+    cluster_settle(c, 100);
+    assert_true(c->gone);
+    assert_in_range(c->now_s, before_s + 1, before_s + c->job.ttl_s);
+}
+
 /*  Whether the job ended. */
 static bool s_run(uint64_t seed, bool tasks, bool lossless)
 {
@@ -383,8 +435,10 @@ static bool s_run(uint64_t seed, bool tasks, bool lossless)
     sim.c.job.backoff_limit = s_below(&sim, 2) == 0 ? -1 : 3;
     for (int i = 0; i < STEPS; i++)
         s_step(&sim);
+    s_rest(&sim);
     s_quiet(&sim);
     s_check_quiet(&sim);
+    s_expire(&sim);
     const bool ended = dijob_phase_final(sim.c.job.phase);
     cluster_free(&sim.c);
     return ended;

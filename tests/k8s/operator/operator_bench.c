@@ -26,7 +26,11 @@ static bool s_is_synced(void *ctx)
 
 void bench_open_operator(bench_t *self, const char *listen, const char *probes)
 {
-    const operator_opts_t opts = {.kube = {.path = self->file}, .namespace_ = "n", .listen = listen, .probes = probes};
+    const operator_opts_t opts = {.kube = {.path = self->file},
+        .namespace_ = "n",
+        .listen = listen,
+        .probes = probes,
+        .clock = self->clock.now_ns ? &self->clock : NULL};
     assert_ok(operator_new(&self->op, &opts));
 }
 
@@ -131,6 +135,16 @@ int bench_setup(void **state)
     bench_setup_server(state);
     bench_open_operator(*state, "", "");
     bench_sync(*state);
+    return 0;
+}
+
+int bench_setup_clock(void **state)
+{
+    bench_setup_server(state);
+    bench_t *self = *state;
+    self->clock = tt_clock_fake(BENCH_DAY_S * 1000000000);
+    bench_open_operator(self, "", "127.0.0.1:0");
+    bench_sync(self);
     return 0;
 }
 

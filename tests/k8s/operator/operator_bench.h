@@ -9,15 +9,20 @@
 #define SERVICES "/api/v1/namespaces/n/services"
 
 typedef struct {
-    world_t world;  /* its client is the test's own */
-    char file[64];  /* kubeconfig */
-    operator_t *op; /* NULL = none */
+    world_t world;    /* its client is the test's own */
+    char file[64];    /* kubeconfig */
+    operator_t *op;   /* NULL = none */
+    tt_clock_t clock; /* bench_setup_clock: the operator's, stands at BENCH_DAY_S till it is turned */
 } bench_t;
+
+#define BENCH_DAY_S INT64_C(1800000000)
 
 /*  For cmocka: *state is a bench_t that is synced, with nothing in the namespace; or the server alone, for bench_open_operator
  *  and bench_sync. One at a time; world_end when the last is gone. */
 int bench_setup(void **state);
 int bench_setup_server(void **state);
+/*  As bench_setup, by bench_t's clock. */
+int bench_setup_clock(void **state);
 int bench_teardown(void **state);
 /*  Its replicas API and its probes are at these addresses, "" = none. */
 void bench_open_operator(bench_t *self, const char *listen, const char *probes);

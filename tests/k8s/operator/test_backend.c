@@ -342,11 +342,14 @@ static void test_what_cannot_be_made(void **state)
     assert_null(bench->op->tasks);
 }
 
-static void test_a_job_that_is_over_gets_nothing(void **state)
+static void test_a_job_that_is_over_or_suspended_gets_nothing(void **state)
 {
     bench_t *bench = *state;
     cache_job(bench->op->cache, "n", "j")->dijob->phase = DIJOB_PHASE_SUCCEEDED;
     s_assert_answer(bench, "POST", REPLICAS, "{" OURS ",'collectors':{'replicas':1}}", 409, "DIJob n/j is over");
+    cache_job(bench->op->cache, "n", "j")->dijob->phase = DIJOB_PHASE_RUNNING;
+    cache_job(bench->op->cache, "n", "j")->dijob->suspend = true;
+    s_assert_answer(bench, "POST", REPLICAS, "{" OURS ",'collectors':{'replicas':1}}", 409, "DIJob n/j is suspended");
     s_assert_lists(bench, "GET", REPLICAS "?namespace=n&coordinator=j-coordinator", NULL, "", "");
 }
 
@@ -582,7 +585,7 @@ int main(void)
         WITH(test_a_pod_without_an_address_yet_is_waited_for, s_setup),
         WITH(test_replicas_are_there_when_they_are_answered, s_setup_job),
         WITH(test_what_cannot_be_made, s_setup_job),
-        WITH(test_a_job_that_is_over_gets_nothing, s_setup_job),
+        WITH(test_a_job_that_is_over_or_suspended_gets_nothing, s_setup_job),
         WITH(test_many_gpus_are_ddp_learners, s_setup),
         WITH(test_declared_replicas_stay_as_they_are, s_setup),
         WITH(test_a_failed_one_is_replaced_once, s_setup_job),
