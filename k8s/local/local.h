@@ -38,7 +38,7 @@ typedef struct {
 
 typedef struct {
     tt_job_phase_t phase; /* SUCCEEDED, FAILED, STOPPED                                             */
-    int exit_code;        /* of `tutti run`: 0; the coordinator's own; 128 + signal where stopped   */
+    int exit_code;        /* of `tutti run`: 0; the coordinator's own; 75 (late); 128 + signal where stopped */
     char reason[1024];
 } local_outcome_t;
 

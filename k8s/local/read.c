@@ -58,7 +58,8 @@ static void s_note_unused(reader_t *self, const json_t *object, const char *cons
 }
 
 static const char *const s_job_used[] = {"cleanPodPolicy", "volumes", "coordinator", "collector", "learner",
-    "aggregator", "tasks", "engine", "preemptible", "backoffLimit", NULL};
+    "aggregator", "tasks", "engine", "preemptible", "backoffLimit", "activeDeadlineSeconds", "ttlSecondsAfterFinished",
+    "suspend", NULL};
 static const char *const s_pod_used[] = {"containers", "initContainers", "volumes", "restartPolicy",
     "terminationGracePeriodSeconds", "hostname", "subdomain", NULL};
 static const char *const s_container_used[] = {"name", "command", "args", "env", "envFrom", "workingDir", "ports",
@@ -320,6 +321,19 @@ static tt_status_t s_job(reader_t *self)
     return s_templates(self, spec);
 }
 
+/*  What a cluster does with the object and this machine with none: said, and taken out, so that the plan has nothing to wait
+ *  for. */
+static void s_ignore(json_t *spec, local_say_fn say, void *ctx)
+{
+    const json_t *ttl = json_object_get(spec, "ttlSecondsAfterFinished");
+    if (say && ttl && !json_is_null(ttl))
+        say(ctx, "ttlSecondsAfterFinished has no effect on this machine: the run's files stay till 'tutti rm'");
+    if (say && json_is_true(json_object_get(spec, "suspend")))
+        say(ctx, "suspend has no effect on this machine: the job runs");
+    json_object_del(spec, "ttlSecondsAfterFinished");
+    json_object_del(spec, "suspend");
+}
+
 /* ---- objects ------------------------------------------------------------------------------------------------------------------------ */
 
 /*  A field that is misspelled would mean nothing, silently. */
@@ -380,6 +394,7 @@ tt_status_t local_read(local_manifest_t *out, const char *path, local_say_fn say
     const tt_status_t status = s_read(&reader, &made, path);
     if (status == TT_OK) {
         s_say_unused(&reader, say, ctx);
+        s_ignore(json_object_get(made.job, "spec"), say, ctx);
         if (say)
             needs_say(made.job, say, ctx);
         *out = made;

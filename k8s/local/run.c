@@ -72,7 +72,7 @@ static tt_status_t s_act(run_t *self, const dijob_action_t *action)
         return TT_OK;
     case DIJOB_DO_CREATE_CURVE:
         return s_curve(self);
-    case DIJOB_DO_DELETE_JOB: /* nothing of it is kept here but files; local_read takes the time out */
+    case DIJOB_DO_DELETE_JOB: /* there is no object here; local_read takes that time out */
         return TT_OK;
     case DIJOB_DO_EVENT:
         run_say(self, "%-40s %s %s: %s", self->seen->meta.name, action->type, action->reason, action->message);
@@ -397,15 +397,22 @@ static tt_status_t s_begin(run_t *self)
     return control_serve(self);
 }
 
+static bool s_was_late(const run_t *self)
+{
+    const char *reason = json_string_value(json_object_get(json_object_get(self->job, "status"), "reason"));
+    return reason && strcmp(reason, "DeadlineExceeded") == 0;
+}
+
 static void s_judge(const run_t *self, local_outcome_t *out)
 {
     const bool final = dijob_phase_final(self->seen->phase);
     const bool well = self->seen->phase == DIJOB_PHASE_SUCCEEDED;
     out->phase = !final ? TT_JOB_STOPPED : well ? TT_JOB_SUCCEEDED : TT_JOB_FAILED;
-    out->exit_code = well           ? 0
-                     : final        ? self->failed_code ? self->failed_code : 1
-                     : self->signal ? 128 + self->signal
-                                    : 143;
+    out->exit_code = well               ? 0
+                     : s_was_late(self) ? tt_status_exit_code(TT_TIMEOUT) /* how its pods ended then is our doing */
+                     : final            ? self->failed_code ? self->failed_code : 1
+                     : self->signal     ? 128 + self->signal
+                                        : 143;
     if (self->broken) {
         out->phase = TT_JOB_FAILED;
         out->exit_code = 128;

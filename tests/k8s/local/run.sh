@@ -289,6 +289,22 @@ has out "cannot start '/no/such/program'"
 { job broken; echo '  engine: tutti'; role coordinator true; } | sed 's#/bin/bash#/no/such/program#' | run broken 128
 has out "failed: coordinator/0: cannot start '/no/such/program'"
 
+# ---- what a batch job has: a deadline ends it, with its own exit code and whatever is kept; the rest is said and passed over ----------
+for policy in Running None; do
+  { job late; printf '  activeDeadlineSeconds: 1\n  cleanPodPolicy: %s\n' $policy
+    role coordinator "$serve"
+    role collector "$serve"
+    printf '    replicas: 1\n'
+  } | run late-$policy 75
+  has out 'failed: DIJob late was active longer than its deadline of 1 s'
+  has out 'Warning DeadlineExceeded'
+  has late-$policy/job.json '"reason": "DeadlineExceeded"'
+done
+{ job rests; printf '  suspend: true\n  ttlSecondsAfterFinished: 0\n'; role coordinator true; } | run rests 0
+has out 'suspend has no effect on this machine: the job runs'
+has out "ttlSecondsAfterFinished has no effect on this machine: the run's files stay till 'tutti rm'"
+has rests/job.json '"phase": "Succeeded"'
+
 # ---- our own training job, as it is for a cluster -----------------------------------------------------------------------------------
 # ours NAME [OPTION...]: the bundled job as it stands, with the same end for all
 short='s/cartpole-ppo,/cartpole-ppo, --set, stop.return_mean=null, --set, stop.env_steps=4096,/'

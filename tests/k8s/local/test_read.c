@@ -101,12 +101,37 @@ static void test_what_means_nothing_is_said(void **state)
     local_manifest_clear(&manifest);
 }
 
+static void test_what_a_cluster_does_with_the_object_is_said_and_left_out(void **state)
+{
+    (void)state;
+    local_manifest_t manifest = {0};
+    assert_ok(s_read(
+        HEAD "  activeDeadlineSeconds: 9\n  ttlSecondsAfterFinished: 0\n" COORDINATOR("command: [sh]"), &manifest));
+    assert_string_equal(
+        s_said, "ttlSecondsAfterFinished has no effect on this machine: the run's files stay till 'tutti rm'");
+    const json_t *spec = json_object_get(manifest.job, "spec");
+    assert_int_equal(json_integer_value(json_object_get(spec, "activeDeadlineSeconds")), 9);
+    assert_null(json_object_get(spec, "ttlSecondsAfterFinished"));
+    local_manifest_clear(&manifest);
+    assert_ok(s_read(HEAD "  suspend: true\n" COORDINATOR("command: [sh]"), &manifest));
+    assert_string_equal(s_said, "suspend has no effect on this machine: the job runs");
+    assert_null(json_object_get(json_object_get(manifest.job, "spec"), "suspend"));
+    local_manifest_clear(&manifest);
+    assert_ok(s_read(HEAD "  suspend: false\n" COORDINATOR("command: [sh]"), &manifest));
+    assert_string_equal(s_said, "");
+    local_manifest_clear(&manifest);
+    s_assert_wrong(HEAD "  suspend: 1\n" COORDINATOR("command: [sh]"), "5: spec.suspend: expected true or false");
+    s_assert_wrong(HEAD "  activeDeadlineSeconds: 0\n" COORDINATOR("command: [sh]"),
+        "5: spec.activeDeadlineSeconds: expected a number from 1 to 2147483647");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_is_wrong_is_said_with_its_line),
         cmocka_unit_test(test_names_that_leave_the_run_are_refused),
         cmocka_unit_test(test_what_means_nothing_is_said),
+        cmocka_unit_test(test_what_a_cluster_does_with_the_object_is_said_and_left_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
