@@ -54,6 +54,8 @@ void parts_last_words(json_t *containers);
 void parts_mount_curve(json_t *spec, const char *job);
 /*  ddp.c: the learner's part of a split over GPUs: env, ports, labels. */
 void parts_ddp(json_t *pod, const dijob_pod_want_t *want);
+/*  labels.c: app.kubernetes.io/name, instance (the job), component (role or task; "" = none), part-of and managed-by. */
+void parts_recommend(json_t *labels, const char *job, const char *component);
 /*  env.c: add NAME=value to every container and init container; one that is there already is replaced. */
 void parts_env(json_t *spec, const char *name, const char *value);
 void parts_env_int(json_t *spec, const char *name, int64_t value);
@@ -64,6 +66,7 @@ tt_status_t parts_task_pod(json_t **out, const json_t *job, const dijob_pod_want
 /*  pod.c: metadata and spec from a template, nothing of a role yet. Labels and annotations only are taken of its metadata. */
 json_t *parts_pod_from(const json_t *job, const json_t *template_, const char *name);
 void parts_label(json_t *pod, const char *key, const char *value);
+json_t *parts_labels(json_t *pod);
 void parts_annotate(json_t *pod, const char *key, const char *value);
 void parts_annotate_int(json_t *pod, const char *key, int64_t value);
 /*  What tells a replacement: annotations tutti/replaces and tutti/backoff. */

@@ -13,6 +13,11 @@ static void s_put(json_t *pod, const char *where, const char *key, const char *v
     json_object_set_new(map, key, json_string(value));
 }
 
+json_t *parts_labels(json_t *pod)
+{
+    return json_object_get(json_object_get(pod, "metadata"), "labels");
+}
+
 void parts_label(json_t *pod, const char *key, const char *value)
 {
     s_put(pod, "labels", key, value);
@@ -147,6 +152,7 @@ static void s_labels(json_t *pod, const json_t *job, const dijob_pod_want_t *wan
     parts_label(pod, "controller-name", "di-operator");
     parts_label(pod, "replica-type", dijob_role_label(want->role));
     parts_label(pod, "pod-name", want->name);
+    parts_recommend(parts_labels(pod), parts_job_name(job), dijob_role_label(want->role));
     parts_replaces(pod, want);
 }
 

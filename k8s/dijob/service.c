@@ -22,14 +22,17 @@ static void s_port(json_t *ports, const char *name, int port)
         json_array_append_new(ports, json_pack("{s:s, s:i}", "name", name, "port", port));
 }
 
-/*  labels and ports are taken. */
-static json_t *s_service(const dijob_t *job, const char *name, json_t *labels, json_t *ports, bool block)
+/*  What it selects by it has itself, and the labels that are recommended beside. selector and ports are taken. */
+static json_t *s_service(
+    const dijob_t *job, const char *name, const char *component, json_t *selector, json_t *ports, bool block)
 {
     const char *namespace_ = job->meta.namespace_;
-    return json_pack("{s:s, s:s, s:{s:s, s:s, s:O, s:[o]}, s:{s:s, s:b, s:o, s:o}}", "apiVersion", "v1", "kind",
+    json_t *labels = json_copy(selector);
+    parts_recommend(labels, job->meta.name, component);
+    return json_pack("{s:s, s:s, s:{s:s, s:s, s:o, s:[o]}, s:{s:s, s:b, s:o, s:o}}", "apiVersion", "v1", "kind",
         "Service", "metadata", "name", name, "namespace", *namespace_ ? namespace_ : "default", "labels", labels,
         "ownerReferences", s_owner(job, block), "spec", "clusterIP", "None", "publishNotReadyAddresses", 1, "selector",
-        labels, "ports", ports);
+        selector, "ports", ports);
 }
 
 static json_t *s_ports(const dijob_pod_t *pod)
@@ -48,14 +51,14 @@ static json_t *s_ports(const dijob_pod_t *pod)
 
 tt_status_t dijob_build_service(json_t **out, const dijob_t *job, const dijob_pod_t *pod)
 {
+    const char *role = dijob_role_label((dijob_role_t)pod->role);
     if (pod->role == DIJOB_TASK)
         return tt_err(TT_INVALID, "%s: a task's pods have the job's service", pod->meta.name);
-    json_t *labels = json_pack("{s:s, s:s, s:s, s:s, s:s}", "group-name", DIJOB_GROUP, "dijob-name", job->meta.name,
-        "controller-name", "di-operator", "replica-type", dijob_role_label((dijob_role_t)pod->role), "pod-name",
-        pod->meta.name);
+    json_t *selector = json_pack("{s:s, s:s, s:s, s:s, s:s}", "group-name", DIJOB_GROUP, "dijob-name", job->meta.name,
+        "controller-name", "di-operator", "replica-type", role, "pod-name", pod->meta.name);
     if (pod->ddp_master)
-        json_object_set_new(labels, "ddp-learner-type", json_string("ddp-learner-master"));
-    *out = s_service(job, pod->meta.name, labels, s_ports(pod), false);
+        json_object_set_new(selector, "ddp-learner-type", json_string("ddp-learner-master"));
+    *out = s_service(job, pod->meta.name, role, selector, s_ports(pod), false);
     return TT_OK;
 }
 
@@ -64,11 +67,9 @@ tt_status_t dijob_build_job_service(json_t **out, const dijob_t *job)
     json_t *ports = json_array();
     char *name = tt_sprintf("di-%s", job->meta.name);
     s_port(ports, MAIN_PORT, PORT_TASK);
-    json_t *labels = json_pack("{s:s, s:s}", "diengine/job", job->meta.name, "diengine/operator", "di-operator");
-    json_t *service = s_service(job, name, labels, ports, true);
-    labels = json_copy(labels); /* the selector is as upstream's */
-    json_object_set_new(labels, "controller-name", json_string("di-operator"));
-    json_object_set_new(json_object_get(service, "metadata"), "labels", labels);
+    json_t *selector = json_pack("{s:s, s:s}", "diengine/job", job->meta.name, "diengine/operator", "di-operator");
+    json_t *service = s_service(job, name, "", selector, ports, true); /* the selector is as upstream's */
+    json_object_set_new(parts_labels(service), "controller-name", json_string("di-operator"));
     free(name);
     *out = service;
     return TT_OK;

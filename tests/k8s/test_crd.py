@@ -371,6 +371,17 @@ def test_deployment(k8s):
         raise AssertionError("the namespace lets any pod in")
     except cluster.ApiError as error:
         assert error.code == 403 and "PodSecurity" in str(error), error
+    labels = k8s.get("/api/v1/namespaces/di-system")["metadata"]["labels"]
+    assert all(labels[f"pod-security.kubernetes.io/{mode}"] == "restricted" for mode in ("enforce", "warn", "audit")), labels
+    # and so do the pods of the jobs that run our own program
+    names = [["-f", f"{SOURCE}/configs/k8s/{name}"] for name in ("dijob-cartpole.yaml", "dijob-qbert.yaml")]
+    for source in [*names, ["-f", f"{K8S}/overlays/embedded/job.yaml"], ["-k", f"{K8S}/samples/results"]]:
+        found = json.loads(k8s.kubectl("apply", "--dry-run=server", "-o", "json", *source).stdout)
+        for object in found.get("items", [found]):
+            for role in ("coordinator", "collector", "learner", "aggregator"):
+                if object["kind"] == "DIJob" and role in object["spec"]:
+                    spec = {**object["spec"][role]["template"]["spec"], "serviceAccountName": "di-operator"}
+                    k8s.api("POST", pods, {"metadata": {"name": role}, "spec": spec})
 
 
 def test_rights(k8s):

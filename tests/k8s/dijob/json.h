@@ -7,6 +7,12 @@
 #include "k8s/dijob/build.h"
 #include "tests/test.h"
 
+/*  The labels that Kubernetes recommends, as k8s/dijob/labels.c makes them. */
+#define RECOMMENDED_OF_JOB(job)                                                                                    \
+    "'app.kubernetes.io/name':'dijob','app.kubernetes.io/instance':'" job "','app.kubernetes.io/part-of':'tutti'," \
+    "'app.kubernetes.io/managed-by':'tutti-operator'"
+#define RECOMMENDED(job, component) RECOMMENDED_OF_JOB(job) ",'app.kubernetes.io/component':'" component "'"
+
 static inline json_t *json_of(const char *text)
 {
     json_error_t error;

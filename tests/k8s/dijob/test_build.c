@@ -18,12 +18,13 @@ static void test_a_headless_service(void **state)
 #define LABELS                                                                                                         \
     "{'group-name':'diengine.opendilab.org','dijob-name':'j','controller-name':'di-operator','replica-type':'learner'" \
     ","                                                                                                                \
-    "'pod-name':'j-learner-x'}"
+    "'pod-name':'j-learner-x'"
     assert_ok(dijob_build_service(&service, &s_job, &pod));
     assert_json(service,
         "{'apiVersion':'v1','kind':'Service','metadata':{'name':'j-learner-x','namespace':'rl','labels':" LABELS
-        ",'ownerReferences':[" OWNER("") "]},'spec':{'clusterIP':'None','publishNotReadyAddresses':true,"
-                                         "'selector':" LABELS ",'ports':[{'name':'di-port','port':22271}]}}");
+        "," RECOMMENDED("j", "learner") "},'ownerReferences':[" OWNER(
+            "") "]},'spec':{'clusterIP':'None','publishNotReadyAddresses':true,"
+                "'selector':" LABELS "},'ports':[{'name':'di-port','port':22271}]}}");
 }
 
 /*  (type, GPUs) -> ports, as upstream's own test has it. */
@@ -62,11 +63,14 @@ static void test_the_service_of_tasks(void **state)
     assert_ok(dijob_build_job_service(&service, &s_job));
     assert_json(service,
         "{'apiVersion':'v1','kind':'Service','metadata':{'name':'di-j','namespace':'rl','labels':{'diengine/job':"
-        "'j','diengine/operator':'di-operator','controller-name':'di-operator'},'ownerReferences':[" OWNER(
-            ",'blockOwnerDeletion':true") "]},'spec':{'clusterIP':'None','publishNotReadyAddresses':true,'selector':{'"
-                                          "diengine/job':'j',"
-                                          "'diengine/"
-                                          "operator':'di-operator'},'ports':[{'name':'di-port','port':22270}]}}");
+        "'j','diengine/operator':'di-operator','controller-name':'di-operator'," RECOMMENDED_OF_JOB(
+            "j") "},'ownerReferences':[" OWNER(",'blockOwnerDeletion':true") "]},'spec':{'clusterIP':'None','"
+                                                                             "publishNotReadyAddresses':true,'selector'"
+                                                                             ":{'"
+                                                                             "diengine/job':'j',"
+                                                                             "'diengine/"
+                                                                             "operator':'di-operator'},'ports':[{'name'"
+                                                                             ":'di-port','port':22270}]}}");
     const dijob_pod_t pod = {.meta = {.name = "t"}, .role = DIJOB_TASK};
     assert_int_equal(dijob_build_service(&service, &s_job, &pod), TT_INVALID);
 }
@@ -158,23 +162,34 @@ static void test_a_pod_of_a_task(void **state)
     assert_ok(dijob_build_pod(&pod, job, &want));
 #define NODE(name) "j-" name ".di-j.rl.svc.cluster.local"
     assert_json(pod,
-        "{'apiVersion':'v1','kind':'Pod','metadata':{'name':'j-my-task-1','namespace':'rl','labels':{'l':'1','"
+        "{'apiVersion':'v1','kind':'Pod','metadata':{'name':'j-my-task-1','namespace':'rl','labels':{'l':'"
+        "1','"
         "diengine/job':'j',"
-        "'diengine/operator':'di-operator','controller-name':'di-operator','diengine/pod':'j-my-task-1','diengine/"
+        "'diengine/operator':'di-operator','controller-name':'di-operator','diengine/"
+        "pod':'j-my-task-1','diengine/"
         "task-type':'none','diengine/"
         "task-name':"
-        "'my-task'},'annotations':{'diengine/replicas':'3','diengine/rank':'2','diengine/task-rank':'1','diengine/"
-        "node':''},"
-        "'ownerReferences':[{'apiVersion':'diengine.opendilab.org/"
-        "v2alpha1','kind':'DIJob','name':'j','uid':'job-uid',"
-        "'controller':true,'blockOwnerDeletion':true}]},'spec':{'restartPolicy':'Never','hostname':'j-my-task-1','"
-        "subdomain':"
-        "'di-j','volumes':[{'name':'v'}],'containers':[{'terminationMessagePolicy':'FallbackToLogsOnError','name':'b','"
-        "env':[{'name':'DI_JOB_ID','value':'rl/j'},"
-        "{'name':'DI_SERVER_URL','value':'http://"
-        "s'},{'name':'DI_RANK','value':'2'},{'name':'DI_NODES','value':'" NODE("learner-0") "," NODE("my-task-0") "," NODE(
-            "my-task-1") "'},{'name':'DI_MY_TASK_NODES','value':'" NODE("my-task-0") "," NODE("my-task-1") "'}]}]}"
-                                                                                                           "}");
+        "'my-task'," RECOMMENDED("j", "my-task") "},'annotations':{'diengine/replicas':'3','diengine/"
+                                                 "rank':'2','diengine/task-rank':'1','diengine/"
+                                                 "node':''},"
+                                                 "'ownerReferences':[{'apiVersion':'diengine.opendilab."
+                                                 "org/"
+                                                 "v2alpha1','kind':'DIJob','name':'j','uid':'job-uid',"
+                                                 "'controller':true,'blockOwnerDeletion':true}]},'spec':{'"
+                                                 "restartPolicy':'Never','hostname':'j-my-task-1','"
+                                                 "subdomain':"
+                                                 "'di-j','volumes':[{'name':'v'}],'containers':[{'"
+                                                 "terminationMessagePolicy':'FallbackToLogsOnError','name'"
+                                                 ":'b','"
+                                                 "env':[{'name':'DI_JOB_ID','value':'rl/j'},"
+                                                 "{'name':'DI_SERVER_URL','value':'http://"
+                                                 "s'},{'name':'DI_RANK','value':'2'},{'name':'DI_NODES','"
+                                                 "value':'" NODE("learner-0") "," NODE("my-task-0") "," NODE(
+                                                     "my-task-1") "'},{'name':'DI_MY_TASK_NODES','value':"
+                                                                  "'" NODE("my-task-0") "," NODE("my-task-"
+                                                                                                 "1") "'}]"
+                                                                                                      "}]}"
+                                                                                                      "}");
     const dijob_pod_want_t none = {.role = DIJOB_TASK, .name = "x", .task = 2};
     assert_int_equal(dijob_build_pod(&pod, job, &none), TT_NOT_FOUND);
     json_decref(job);

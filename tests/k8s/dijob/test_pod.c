@@ -22,7 +22,7 @@ static json_t *s_build(const char *job_text, const dijob_pod_want_t *want)
 
 #define LABELS(name, role)                                                                                           \
     "'group-name':'diengine.opendilab.org','dijob-name':'qbert-dqn','controller-name':'di-operator','replica-type':" \
-    "'" role "','pod-name':'" name "'"
+    "'" role "','pod-name':'" name "'," RECOMMENDED("qbert-dqn", role)
 #define OWNER                                \
     "{'apiVersion':'diengine.opendilab.org/" \
     "v1alpha1','kind':'DIJob','name':'qbert-dqn','uid':'job-uid','controller':true}"
@@ -197,6 +197,25 @@ static void test_an_aggregator_made_of_the_learner(void **state)
     free(text);
 }
 
+/*  What selects is ours; what only groups is the template's to say. A name that is too long for a label is left out. */
+static void test_recommended_labels_give_way(void **state)
+{
+    (void)state;
+    const dijob_pod_want_t want = {.role = DIJOB_LEARNER, .name = "l"};
+    json_t *pod = s_build(JOB("", "'learner':{'template':{'metadata':{'labels':{'app.kubernetes.io/part-of':'lab',"
+                                  "'dijob-name':'mine'}},'spec':{'containers':[{'name':'a'}]}}}"),
+        &want);
+    const json_t *labels = json_object_get(json_object_get(pod, "metadata"), "labels");
+    assert_string_equal(parts_text(labels, "app.kubernetes.io/part-of", ""), "lab");
+    assert_string_equal(parts_text(labels, "app.kubernetes.io/instance", ""), "qbert-dqn");
+    assert_string_equal(parts_text(labels, "dijob-name", ""), "qbert-dqn");
+    json_decref(pod);
+    json_t *some = json_object();
+    parts_recommend(some, "a-job-of-another-operator-whose-schema-lets-names-of-any-length-in", "");
+    assert_json(some, "{'app.kubernetes.io/name':'dijob','app.kubernetes.io/part-of':'tutti',"
+                      "'app.kubernetes.io/managed-by':'tutti-operator'}");
+}
+
 /*  The end of its log is the message of one that fails, unless the user wants it otherwise. */
 static void test_last_words_are_as_the_template_says(void **state)
 {
@@ -321,6 +340,7 @@ int main(void)
         cmocka_unit_test(test_an_aggregator_of_a_config),
         cmocka_unit_test(test_an_aggregator_made_of_the_learner),
         cmocka_unit_test(test_a_ddp_learner),
+        cmocka_unit_test(test_recommended_labels_give_way),
         cmocka_unit_test(test_last_words_are_as_the_template_says),
         cmocka_unit_test(test_the_first_ddp_learner),
         cmocka_unit_test(test_a_role_without_template),
