@@ -33,7 +33,8 @@ struct kube_call {
     uint64_t deadline, idle, later; /* timers; 0 = none */
     int64_t heard_ms;               /* last byte of a stream */
     int64_t ends_ms;                /* the deadline; 0 = none */
-    bool patient, went;             /* waiting for its first turn does not count; it has had that */
+    int64_t asked_ns;
+    bool patient, went; /* waiting for its first turn does not count; it has had that */
     /* this attempt */
     CURL *easy;
     struct curl_slist *headers;
@@ -74,6 +75,7 @@ struct kube_client {
     uint32_t *free;                     /* slots that are                                       */
     size_t slot_count, slot_room, free_count;
     uint64_t uses;
+    kube_client_stats_t stats;
     bool unknown;        /* waiting for credentials */
     uint64_t refused;    /* version of the credentials that were refused last; 0 = none */
     unsigned generation; /* of connections: those of an older one are left to what is on them */
@@ -110,6 +112,12 @@ bool kube_transfer_unsent(const kube_call_t *call, CURLcode code);
 void kube_transfer_words(const kube_call_t *call, CURLcode code, char *out, size_t size);
 /*  Nothing comes over its connection any more: close that, so that no other call waits for it. */
 void kube_transfer_cut(const kube_call_t *call);
+
+/* ---- client_stats.c ----------------------------------------------------------------------------------------------- */
+
+/*  An attempt has ended, with this HTTP status (0 = none came); the call has, as its caller sees it. */
+void kube_stats_attempt(kube_call_t *call, int code);
+void kube_stats_call(kube_call_t *call);
 
 /* ---- reply.c ----------------------------------------------------------------------------------------------------- */
 

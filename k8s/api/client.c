@@ -67,6 +67,8 @@ static void s_finish(kube_call_t *call, const kube_reply_t *reply)
 {
     s_forget(call);
     log_trace("%s %s: %d %s", call->method, call->path, reply->code, reply->text);
+    if (!reply->held_back)
+        kube_stats_call(call);
     if (call->done)
         call->done(call->ctx, reply);
     kube_transfer_drop(call);
@@ -190,6 +192,7 @@ static void s_ended(kube_transfer_t *transfer, CURLcode code)
     kube_call_t *call = (kube_call_t *)transfer;
     if (call->dropped)
         return; /* the pump takes it away */
+    kube_stats_attempt(call, kube_transfer_code(call));
     /* Of a refusal some words may be lost with the connection; what is meant is not. */
     const bool refused = kube_transfer_code(call) >= 400 && !call->why;
     if (code != CURLE_OK && !refused) {
@@ -223,6 +226,7 @@ static void s_on_deadline(void *ctx)
         const int64_t heard_ms = call->sent_ms > self->heard_ms ? call->sent_ms : self->heard_ms;
         if (s_now_ms(self) - heard_ms >= SILENCE_MS)
             kube_transfer_cut(call);
+        kube_stats_attempt(call, 0);
         s_fail(call, "%s %s at %s: no answer within %g s", call->method, call->path, self->config->server, seconds);
     } else
         s_fail(call, "%s %s: did not get its turn within %g s (%s)", call->method, call->path, seconds,
@@ -238,8 +242,11 @@ static void s_on_idle(void *ctx)
     call->idle = 0;
     if (silent_ms < call->idle_ms)
         call->idle = kube_loop_timer(call->client->loop, call->idle_ms - silent_ms, s_on_idle, call);
-    else
+    else {
+        if (call->state == CALL_ON_WIRE)
+            kube_stats_attempt(call, kube_transfer_code(call));
         s_fail(call, "%s %s: nothing came for %g s", call->method, call->path, (double)call->idle_ms / 1000);
+    }
 }
 
 /* ---- whose turn it is -------------------------------------------------------------------------------------------- */
@@ -348,6 +355,7 @@ static kube_call_t *s_call(kube_client_t *self, const kube_request_t *request, k
     call->ctx = ctx;
     call->may = request->may;
     call->may_ctx = request->may_ctx;
+    call->asked_ns = tt_now_ns(kube_loop_clock(self->loop));
     kube_calls_add(self, call);
     return call;
 }

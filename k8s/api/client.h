@@ -8,6 +8,7 @@
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
+#include "k8s/api/histogram.h"
 #include "k8s/api/kubeconfig.h"
 #include "k8s/api/loop.h"
 
@@ -73,6 +74,23 @@ void kube_client_recheck(kube_client_t *self);
 void kube_client_cancel(kube_client_t *self, uint64_t request);
 /*  Requests queued or under way, streams left out. */
 size_t kube_client_pending(const kube_client_t *self);
+
+/*  What client-go's clients tell of themselves. */
+enum { KUBE_STATS_ANSWERS = 48, KUBE_STATS_VERBS = 6 };
+typedef struct {
+    struct {
+        char method[8];            /* "" = not used                                               */
+        int code;                  /* 0 = none came                                               */
+        uint64_t count;            /* of each attempt; of a watch when it ends                    */
+    } answers[KUBE_STATS_ANSWERS]; /* the last takes what has no place: method "other", code 0 */
+    struct {
+        char verb[8];             /* "" = not used                                                        */
+        kube_histogram_t seconds; /* kube_buckets_request: from the asking to the answer; no watches */
+    } durations[KUBE_STATS_VERBS];
+} kube_client_stats_t;
+const kube_client_stats_t *kube_client_stats(const kube_client_t *self);
+/*  "10.96.0.1:443". Borrowed, *size bytes. */
+const char *kube_client_host(const kube_client_t *self, size_t *size);
 
 /*  For commands and tests: run the loop until the answer is there. *body (may be NULL) is the caller's, to free.
  *  Not from within a handler. TT_NOT_FOUND 404, TT_EXISTS 409, TT_DENIED 401/403, TT_INVALID other 4xx, TT_UNAVAILABLE

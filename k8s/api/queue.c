@@ -15,11 +15,12 @@ enum {
 /*  A key that waits, is worked on, or has failed; others are forgotten. */
 typedef struct item {
     kube_queue_t *queue;
-    const char *key;          /* the dictionary's */
-    struct item *prev, *next; /* those that wait  */
-    uint64_t timer;           /* 0 = none         */
-    int64_t due_ms;           /* of the timer     */
-    uint32_t failures;        /* in a row         */
+    const char *key;            /* the dictionary's */
+    struct item *prev, *next;   /* those that wait  */
+    uint64_t timer;             /* 0 = none         */
+    int64_t due_ms;             /* of the timer     */
+    int64_t added_ns, begun_ns; /* since when it waits, also to come again; is worked on */
+    uint32_t failures;          /* in a row         */
     bool waits, works;
     bool again; /* added while worked on                        */
     bool held;  /* its key is in use by a call of the work's function */
@@ -35,6 +36,7 @@ struct kube_queue {
     item_t *first, *last;
     uint64_t kick; /* timer of the next turn; 0 = none */
     bool paused;
+    kube_queue_stats_t stats;
     int64_t bucket_ms; /* when the bucket will be full again, in the past: it is */
 };
 
@@ -83,6 +85,11 @@ size_t kube_queue_depth(const kube_queue_t *self)
     return self->depth;
 }
 
+const kube_queue_stats_t *kube_queue_stats(const kube_queue_t *self)
+{
+    return &self->stats;
+}
+
 size_t kube_queue_failing(const kube_queue_t *self)
 {
     return self->failing;
@@ -108,9 +115,21 @@ static void s_take_off(kube_queue_t *self, item_t *item)
     self->depth--;
 }
 
+static int64_t s_now_ns(const kube_queue_t *self)
+{
+    return tt_now_ns(kube_loop_clock(self->loop));
+}
+
+static void s_observe(const kube_queue_t *self, kube_histogram_t *histogram, int64_t since_ns)
+{
+    kube_histogram_observe(histogram, &kube_buckets_queue, (double)(s_now_ns(self) - since_ns) / 1e9);
+}
+
 static void s_work(kube_queue_t *self, item_t *item)
 {
     s_take_off(self, item);
+    s_observe(self, &self->stats.wait, item->added_ns);
+    item->begun_ns = s_now_ns(self);
     item->works = item->held = true;
     self->working++;
     self->fn(self->ctx, item->key);
@@ -161,18 +180,27 @@ static void s_forget_timer(item_t *item)
     item->timer = 0;
 }
 
-static void s_add(kube_queue_t *self, item_t *item)
+/*  At the end of the queue. */
+static void s_push(kube_queue_t *self, item_t *item)
 {
-    s_forget_timer(item);
-    item->again = item->works;
-    if (item->works || item->waits)
-        return;
     item->waits = true;
     item->prev = self->last;
     *(self->last ? &self->last->next : &self->first) = item;
     self->last = item;
     self->depth++;
     s_kick(self);
+}
+
+static void s_add(kube_queue_t *self, item_t *item)
+{
+    s_forget_timer(item);
+    if (item->waits || item->again)
+        return;
+    self->stats.adds++;
+    item->added_ns = s_now_ns(self);
+    item->again = item->works;
+    if (!item->works)
+        s_push(self, item);
 }
 
 static void s_due(void *ctx)
@@ -231,6 +259,8 @@ void kube_queue_done(kube_queue_t *self, const char *key, bool well)
     item_t *item = kube_dict_get(&self->items, key);
     if (!item || !item->works)
         return;
+    s_observe(self, &self->stats.work, item->begun_ns);
+    self->stats.retries += !well;
     item->works = false;
     self->working--;
     self->failing -= item->failures > 0;
@@ -238,9 +268,11 @@ void kube_queue_done(kube_queue_t *self, const char *key, bool well)
     item->failures = well ? 0 : item->failures + 1;
     const int64_t backoff_ms = well ? 0 : s_backoff_ms(self, item->failures);
     const int64_t bucket_ms = well ? 0 : s_bucket_ms(self);
-    if (item->again)
-        s_add(self, item);
-    else if (!well)
+    if (item->again) {
+        item->again = false;
+        s_forget_timer(item);
+        s_push(self, item);
+    } else if (!well)
         s_add_after(self, item, backoff_ms > bucket_ms ? backoff_ms : bucket_ms);
     s_kick(self);
     s_settle(self, item);

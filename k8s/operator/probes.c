@@ -1,96 +1,8 @@
 /*  probes - /healthz, /readyz and /metrics (Prometheus text). */
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
-#include "common/base/buf.h"
-#include "k8s/operator/parts.h"
+#include "k8s/operator/metrics.h"
 
-enum { METRICS_MAX = 65536 };
-
-static void s_gauge(tt_buf_t *out, const char *name, const char *type, const char *help, double value)
-{
-    (void)tt_buf_printf(out, "# HELP tutti_operator_%s %s\n# TYPE tutti_operator_%s %s\ntutti_operator_%s %.15g\n",
-        name, help, name, type, name, value);
-}
-
-static double s_resident(void)
-{
-    long pages = 0, resident = 0;
-    FILE *file = fopen("/proc/self/statm", "r");
-    if (file && fscanf(file, "%ld %ld", &pages, &resident) != 2)
-        resident = 0;
-    if (file)
-        fclose(file);
-    return (double)resident * (double)sysconf(_SC_PAGESIZE);
-}
-
-static void s_codes(tt_buf_t *out, const char *name, const char *help, const operator_code_t codes[CODES])
-{
-    (void)tt_buf_printf(out, "# HELP tutti_operator_%s %s\n# TYPE tutti_operator_%s counter\n", name, help, name);
-    for (size_t i = 0; i < CODES && codes[i].count; i++)
-        (void)tt_buf_printf(
-            out, "tutti_operator_%s{code=\"%d\"} %llu\n", name, codes[i].code, (unsigned long long)codes[i].count);
-}
-
-static void s_label(tt_buf_t *out, const char *text)
-{
-    for (; *text; text++)
-        (void)tt_buf_printf(out, *text == '"' || *text == '\\' ? "\\%c" : *text == '\n' ? "\\n" : "%c", *text);
-}
-
-static void s_ends(tt_buf_t *out, const operator_end_t ends[CODES])
-{
-    (void)tt_buf_str(out, "# HELP tutti_operator_jobs_finished_total jobs whose end this replica wrote down\n"
-                          "# TYPE tutti_operator_jobs_finished_total counter\n");
-    for (size_t i = 0; i < CODES && ends[i].count; i++) {
-        (void)tt_buf_printf(out, "tutti_operator_jobs_finished_total{result=\"%s\",reason=\"", ends[i].result);
-        s_label(out, ends[i].reason);
-        (void)tt_buf_printf(out, "\"} %llu\n", (unsigned long long)ends[i].count);
-    }
-}
-
-static void s_watches(tt_buf_t *out, const cache_t *cache)
-{
-    static const char *const names[CACHE_WATCHES] = {"dijobs", "pods", "services", "task_pods", "task_services"};
-    static const char *const kinds[] = {"lists", "watches", "events", "bookmarks", "errors"};
-    (void)tt_buf_str(out, "# HELP tutti_operator_watch_total what came of lists and watches\n"
-                          "# TYPE tutti_operator_watch_total counter\n");
-    for (size_t i = 0; i < CACHE_WATCHES; i++) {
-        if (!cache->watches[i])
-            continue;
-        const kube_reflector_stats_t s = kube_reflector_stats(cache->watches[i]);
-        const uint64_t values[] = {s.lists, s.watches, s.events, s.bookmarks, s.errors};
-        for (size_t k = 0; k < TT_COUNT(values); k++)
-            (void)tt_buf_printf(out, "tutti_operator_watch_total{resource=\"%s\",what=\"%s\"} %llu\n", names[i],
-                kinds[k], (unsigned long long)values[k]);
-    }
-}
-
-static void s_metrics(tt_buf_t *out, const operator_t *op)
-{
-    s_gauge(out, "leader", "gauge", "1 where this replica looks after the jobs", operator_leads(op));
-    s_gauge(out, "synced", "gauge", "1 when everything is known", cache_synced(op->cache));
-    s_gauge(out, "jobs", "gauge", "jobs known", (double)kube_store_count(op->cache->jobs));
-    s_gauge(out, "pods", "gauge", "pods known", (double)cache_pod_count(op->cache));
-    s_gauge(out, "services", "gauge", "services known", (double)cache_service_count(op->cache));
-    s_gauge(out, "template_bytes", "gauge", "bytes of jobs kept whole", (double)op->cache->texts);
-    s_ends(out, op->counters.ends);
-    s_gauge(out, "jobs_expired_total", "counter", "jobs deleted as their ttlSecondsAfterFinished was over",
-        (double)op->counters.expired);
-    s_gauge(out, "reconcile_total", "counter", "looks at a job", (double)op->counters.rounds);
-    s_gauge(out, "reconcile_errors_total", "counter", "looks that did not end well", (double)op->counters.failures);
-    s_gauge(out, "queue_depth", "gauge", "jobs that wait for a look", (double)kube_queue_depth(op->queue));
-    s_gauge(out, "requests_pending", "gauge", "requests to the API server under way or waiting",
-        (double)kube_client_pending(op->client));
-    s_codes(out, "requests_total", "answers of the API server to requests (0: none came)", op->counters.requests);
-    s_gauge(out, "replicas_waiting", "gauge", "requests of the replicas API from callers that are not known yet",
-        (double)backend_waiting(op));
-    s_codes(out, "served_total", "answers of the replicas API", op->counters.served);
-    s_watches(out, op->cache);
-    s_gauge(out, "resident_bytes", "gauge", "memory of this process", s_resident());
-    s_gauge(out, "uptime_seconds", "gauge", "since the start",
-        (double)(tt_now_ms(kube_loop_clock(op->loop)) - op->started_ms) / 1000);
-}
+enum { METRICS_MAX = 256 << 10 };
 
 void probes_request(void *ctx, const tt_server_request_t *request)
 {
@@ -108,7 +20,7 @@ void probes_request(void *ctx, const tt_server_request_t *request)
         (void)tt_buf_str(&out, code == 200 ? "ok\n" : "jobs, pods and services are still being listed\n");
     } else if (strcmp(request->path, "/metrics") == 0) {
         type = "text/plain; version=0.0.4; charset=utf-8";
-        s_metrics(&out, op);
+        metrics_write(&out, op);
     } else {
         code = 404;
         (void)tt_buf_str(&out, "there are /healthz, /readyz and /metrics\n");

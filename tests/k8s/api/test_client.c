@@ -153,6 +153,26 @@ static got_t s_ask_fast(fixture_t *f, tt_clock_t *clock, const kube_request_t *r
     return got;
 }
 
+/*  How many attempts came to this; 0 = to no answer. */
+static uint64_t s_attempts(const fixture_t *f, const char *method, int code)
+{
+    const kube_client_stats_t *stats = kube_client_stats(f->client);
+    for (size_t i = 0; i < KUBE_STATS_ANSWERS; i++)
+        if (strcmp(stats->answers[i].method, method) == 0 && stats->answers[i].code == code)
+            return stats->answers[i].count;
+    return 0;
+}
+
+static const kube_histogram_t *s_durations(const fixture_t *f, const char *verb)
+{
+    const kube_client_stats_t *stats = kube_client_stats(f->client);
+    for (size_t i = 0; i < KUBE_STATS_VERBS; i++)
+        if (strcmp(stats->durations[i].verb, verb) == 0)
+            return &stats->durations[i].seconds;
+    fail_msg("no %s", verb);
+    return NULL;
+}
+
 static void test_retry_after(void **state)
 {
     fixture_t *f = *state;
@@ -166,6 +186,11 @@ static void test_retry_after(void **state)
     assert_int_equal(got_asked(got.body), 3);
     assert_true(tt_now_ms(&clock) >= 14000);
     free(got.body);
+    assert_int_equal(s_attempts(f, "POST", 429), 2); /* each attempt counts, what the caller waited for is one */
+    assert_int_equal(s_attempts(f, "POST", 200), 1);
+    assert_int_equal(s_durations(f, "POST")->count, 1);
+    assert_true(s_durations(f, "POST")->sum >= 14);
+    assert_int_equal(s_durations(f, "POST")->counts[9] + s_durations(f, "POST")->counts[10], 1); /* up to 15, to 30 */
     const kube_request_t unavailable = {
         .method = "GET", .path = "/busy?key=b&times=1&code=503&after=1", .timeout_ms = 1000000};
     got = s_ask_fast(f, &clock, &unavailable);
@@ -208,6 +233,9 @@ static void test_deadlines(void **state)
     assert_non_null(strstr(behind.text, "did not get its turn within 0.1 s"));
     assert_int_equal(after.code, 200);
     assert_int_equal(slow.calls + behind.calls + after.calls, 3);
+    assert_int_equal(s_attempts(f, "GET", 0), 1); /* the other one never went */
+    assert_int_equal(s_attempts(f, "GET", 200), 1);
+    assert_int_equal(s_durations(f, "GET")->count, 3);
     free(slow.body);
     free(behind.body);
     free(after.body);

@@ -261,10 +261,50 @@ static void test_at_random(void **state)
     kube_loop_destroy(&loop);
 }
 
+/*  In the bucket of so many, and none in another. */
+static void s_assert_histogram(const kube_histogram_t *histogram, size_t bucket, uint64_t count, double sum)
+{
+    assert_int_equal(histogram->counts[bucket], count);
+    assert_int_equal(histogram->count, count);
+    assert_float_equal(histogram->sum, sum, 1e-6);
+}
+
+/*  Waiting counts from the adding, also of a key that comes again, and working till it is done. */
+static void test_numbers(void **state)
+{
+    (void)state;
+    bench_t bench;
+    s_new(&bench, NULL);
+    const kube_queue_stats_t *stats = kube_queue_stats(bench.queue);
+    kube_queue_pause(bench.queue, true);
+    kube_queue_add(bench.queue, "a");
+    kube_queue_add(bench.queue, "a"); /* waits already */
+    s_after(&bench, 500);
+    assert_int_equal(stats->adds, 1);
+    assert_int_equal(stats->wait.count, 0);
+    kube_queue_pause(bench.queue, false);
+    s_after(&bench, 0);
+    s_assert_histogram(&stats->wait, 8, 1, 0.5); /* over 0.1, up to 1 */
+    kube_queue_add(bench.queue, "a");            /* while it is worked on */
+    kube_queue_add(bench.queue, "a");
+    assert_int_equal(stats->adds, 2);
+    s_after(&bench, 20000);
+    kube_queue_done(bench.queue, "a", false);
+    s_assert_histogram(&stats->work, 10, 1, 20); /* over the last bound */
+    assert_int_equal(stats->retries, 1);
+    s_after(&bench, 0);
+    assert_int_equal(stats->wait.counts[10], 1);
+    assert_float_equal(stats->wait.sum, 20.5, 1e-6);
+    kube_queue_done(bench.queue, "a", true);
+    assert_int_equal(stats->work.counts[0], 1); /* no time at all */
+    assert_int_equal(stats->retries, 1);
+    s_free(&bench);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_each_once), cmocka_unit_test(test_workers_and_pause),
         cmocka_unit_test(test_later), cmocka_unit_test(test_backoff), cmocka_unit_test(test_bucket),
-        cmocka_unit_test(test_at_random)};
+        cmocka_unit_test(test_at_random), cmocka_unit_test(test_numbers)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
