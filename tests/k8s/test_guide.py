@@ -125,12 +125,47 @@ def test_a_long_job_is_scaled_and_its_weights_fetched(k8s):
     await_nothing(k8s)
 
 
+def make_volume(k8s, name):
+    """What a claim finds, once; its folder."""
+    folder = os.path.join(k8s.directory, name)
+    os.mkdir(folder)
+    os.chown(folder, 65532, 65532)  # a hostPath knows no fsGroup
+    k8s.apply({"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name}, "spec": {
+        "capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "hostPath": {"path": folder}}})
+    return folder
+
+
+def snapshots(folder):
+    """Updates of those that are there."""
+    found = os.listdir(f"{folder}/checkpoints") if os.path.isdir(f"{folder}/checkpoints") else []
+    return [int(match[1]) for match in (re.fullmatch(r"(\d{8})\.safetensors", name) for name in found) if match]
+
+
+def test_a_deadline_a_rest_an_end(k8s):
+    made, rested, ended = blocks("A deadline, a rest, an end")
+    folder = make_volume(k8s, "batch")
+    for command in commands(made):
+        type_in(k8s, command)
+    check(not k8s.get(PODS)["items"], "no pod of a job that was made suspended")
+    for command in commands(rested):
+        type_in(k8s, command)
+        if "=Running" in command:
+            wait_for(lambda: max(snapshots(folder), default=0) > 0, "a snapshot with something learned", PATIENCE)
+    before = max(snapshots(folder))
+    status = k8s.get(JOB)["status"]
+    check("startTimestamp" not in status and not status.get("restarts"), status)
+    for command in commands(ended):
+        if "DeadlineExceeded" in command:
+            log = lambda: k8s.kubectl("logs", "cartpole-coordinator", "-c", "di-container", check=False).stdout
+            first = wait_for(lambda: re.search(r"update (\d+),", log()), "training to go on", PATIENCE)
+            check(int(first[1]) >= before, f"went on at update {first[1]}, with a snapshot of {before}")
+        type_in(k8s, command)
+    await_nothing(k8s)
+    check(max(snapshots(folder)) > before, "what was learned after the rest is kept")
+
+
 def test_the_weights_of_a_run_that_has_ended(k8s):
-    claim = os.path.join(k8s.directory, "claim")
-    os.mkdir(claim)
-    os.chown(claim, 65532, 65532)  # a hostPath knows no fsGroup
-    k8s.apply({"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "claim"}, "spec": {
-        "capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "hostPath": {"path": claim}}})
+    claim = make_volume(k8s, "claim")
     type_in(k8s, next(commands(blocks("From nothing to Succeeded")[0][1:])))
     for command in commands(blocks("Get the weights")[1]):
         said = type_in(k8s, command)
@@ -175,5 +210,5 @@ def test_uninstall_and_the_namespaced_overlay(k8s):
 
 if __name__ == "__main__":
     cluster.main(test_install, test_from_nothing_to_succeeded, test_a_long_job_is_scaled_and_its_weights_fetched,
-                 test_the_weights_of_a_run_that_has_ended, test_instead_of_di_orchestrator,
+                 test_a_deadline_a_rest_an_end, test_the_weights_of_a_run_that_has_ended, test_instead_of_di_orchestrator,
                  test_uninstall_and_the_namespaced_overlay, full=True)
