@@ -6,11 +6,8 @@
 #if !defined(__x86_64__)
 #include <ucontext.h>
 #endif
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(SIMT_ASAN)
 #include <sanitizer/common_interface_defs.h>
-#endif
-#if defined(__SANITIZE_THREAD__)
-#include <sanitizer/tsan_interface.h>
 #endif
 
 namespace simt
@@ -24,13 +21,10 @@ constexpr size_t stack_bytes = 128 * 1024, page = 4096;
 fiber *s_running; /* NULL: whoever waits for the device */
 char *s_stack;    /* of the fiber that runs             */
 void *s_home;     /* where it was started from          */
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(SIMT_ASAN)
 void *s_fake_home;
 const void *s_home_stack;
 size_t s_home_size;
-#endif
-#if defined(__SANITIZE_THREAD__)
-void *s_home_fiber;
 #endif
 
 #if defined(__x86_64__)
@@ -92,6 +86,7 @@ void *first_frame(char *top, void (*enter)())
 /*  Below the stack lies a page that nobody may touch. */
 fiber::fiber()
 {
+    const unseen fresh;
     void *memory =
         mmap(nullptr, stack_bytes + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED || mprotect(memory, page, PROT_NONE) != 0) {
@@ -99,22 +94,16 @@ fiber::fiber()
         abort();
     }
     stack_ = static_cast<char *>(memory) + page;
-#if defined(__SANITIZE_THREAD__)
-    sanitizer_ = __tsan_create_fiber(0);
-#endif
 }
 
 fiber::~fiber()
 {
-#if defined(__SANITIZE_THREAD__)
-    __tsan_destroy_fiber(sanitizer_);
-#endif
     munmap(stack_ - page, stack_bytes + page);
 }
 
 void fiber::enter()
 {
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(SIMT_ASAN)
     __sanitizer_finish_switch_fiber(nullptr, &s_home_stack, &s_home_size);
 #endif
     for (;;) {
@@ -137,15 +126,12 @@ void fiber::resume()
 {
     s_running = this;
     s_stack = stack_;
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(SIMT_ASAN)
     __sanitizer_start_switch_fiber(&s_fake_home, stack_, stack_bytes);
 #endif
-#if defined(__SANITIZE_THREAD__)
-    s_home_fiber = __tsan_get_current_fiber();
-    __tsan_switch_to_fiber(sanitizer_, __tsan_switch_to_fiber_no_sync);
-#endif
+    history_.enter();
     simt_switch(&s_home, at_);
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(SIMT_ASAN)
     __sanitizer_finish_switch_fiber(s_fake_home, nullptr, nullptr);
 #endif
     s_running = nullptr;
@@ -154,15 +140,13 @@ void fiber::resume()
 void fiber::leave()
 {
     fiber *self = s_running;
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(SIMT_ASAN)
     void *fake;
     __sanitizer_start_switch_fiber(&fake, s_home_stack, s_home_size);
 #endif
-#if defined(__SANITIZE_THREAD__)
-    __tsan_switch_to_fiber(s_home_fiber, __tsan_switch_to_fiber_no_sync);
-#endif
+    self->history_.leave();
     simt_switch(&self->at_, s_home);
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(SIMT_ASAN)
     __sanitizer_finish_switch_fiber(fake, &s_home_stack, &s_home_size);
 #endif
 }

@@ -2,6 +2,7 @@
  *  Threads: a fiber runs on the thread that made it. */
 #pragma once
 #include <cstddef>
+#include "tests/simt/order.h"
 
 namespace simt
 {
@@ -31,7 +32,7 @@ class fiber
     void *at_ = nullptr;
     void (*body_)() = nullptr;
     bool running_ = false;
-    void *sanitizer_ = nullptr; /* ThreadSanitizer's idea of it */
+    history history_;
 };
 
 } // namespace simt

@@ -21,6 +21,67 @@ __global__ void sum(const float *x, float *out, bool wait)
         *out = v;
 }
 
+/*  Right where the first thread comes last. */
+__global__ void sum_by_the_first(const float *x, float *out)
+{
+    CUDA_STATIC_SHARED(float, part, N);
+    part[threadIdx.x] = x[threadIdx.x];
+    float v = 0;
+    for (unsigned i = 0; threadIdx.x == 0 && i < N; i++)
+        v = __fadd_rn(v, part[i]);
+    if (threadIdx.x == 0)
+        *out = v;
+}
+
+/*  Of a warp's lanes each reads what its neighbour wrote; `order` false: an exchange lies between, which orders no memory. */
+__global__ void sum_of_neighbours(const float *x, float *out, bool order)
+{
+    CUDA_STATIC_SHARED(float, part, N);
+    part[threadIdx.x] = x[threadIdx.x];
+    if (order)
+        __syncwarp();
+    else
+        (void)__shfl_xor_sync(0xffffffffu, 1.0f, 1);
+    float v = __fadd_rn(part[threadIdx.x], part[threadIdx.x ^ 1]);
+    for (unsigned bit = 16; bit > 1; bit /= 2)
+        v = __fadd_rn(v, __shfl_xor_sync(0xffffffffu, v, bit));
+    CUDA_STATIC_SHARED(float, warps, 2);
+    if (threadIdx.x % 32 == 0)
+        warps[threadIdx.x / 32] = v;
+    __syncthreads();
+    if (threadIdx.x == 0)
+        *out = __fadd_rn(warps[0], warps[1]);
+}
+
+/*  Two blocks add, one behind the other's sum: right where they run one after the other in that order. */
+__global__ void sum_in_turn(const float *x, float *out)
+{
+    float v = blockIdx.x ? *out : 0;
+    for (unsigned i = 0; i < N / 2; i++)
+        v = __fadd_rn(v, x[blockIdx.x * (N / 2) + i]);
+    *out = v;
+}
+
+/*  In the block's memory, and not in the array. */
+__global__ void beside_an_array(float *out)
+{
+    CUDA_STATIC_SHARED(float, first, N - 1);
+    CUDA_STATIC_SHARED(float, second, N);
+    float *const by_address = first;
+    by_address[threadIdx.x] = 1;
+    second[threadIdx.x] = 1;
+    if (threadIdx.x == 0)
+        *out = second[1];
+}
+
+__global__ void behind_the_launch(float *out)
+{
+    CUDA_SHARED(float, all);
+    all[threadIdx.x] = 1;
+    if (threadIdx.x == 0)
+        *out = all[0];
+}
+
 __global__ void leave_early()
 {
     if (threadIdx.x == 3)
@@ -74,6 +135,28 @@ static void s_sum(bool wait)
     printf("%g\n", static_cast<double>(s_copy_out(s_stream)));
 }
 
+/*  One of the kernels that add, alone. */
+template <class... P, class... A>
+static void s_sum_by(void (*kernel)(P...), unsigned blocks, unsigned threads, A... args)
+{
+    s_copy_in();
+    CUDA_LAUNCH(kernel, blocks, threads, 0, s_stream, s_card, s_out, args...);
+    printf("%g\n", static_cast<double>(s_copy_out(s_stream)));
+}
+
+/*  The host writes its numbers anew while the copy of the old ones is under way, or reads the sum before anybody waited for it. */
+static void s_host_is_early(bool writes)
+{
+    s_copy_in();
+    if (writes)
+        s_host[0] = 0;
+    CUDA_LAUNCH(sum, 1, N, 0, s_stream, s_card, s_out, true);
+    cudaMemcpyAsync(s_host, s_out, sizeof(float), cudaMemcpyDeviceToHost, s_stream);
+    if (writes)
+        cudaStreamSynchronize(s_stream);
+    printf("%g\n", static_cast<double>(s_host[0]));
+}
+
 /*  Another stream reads the sum; `event`: once it is there; `gone`: the event goes before anything has run. */
 static void s_streams(bool event, bool gone)
 {
@@ -115,6 +198,7 @@ static void s_recorded(const char *name)
         if (i == 1 && strcmp(name, "graph-freed") == 0)
             cudaFree(s_card);
         cudaGraphLaunch(again, s_stream);
+        cudaStreamSynchronize(s_stream); /* before the host's numbers are written again */
     }
     printf("%g\n", static_cast<double>(s_copy_out(s_stream)));
     cudaGraphExecDestroy(again);
@@ -127,6 +211,18 @@ static void s_one(const char *name)
         s_sum(true);
     else if (strcmp(name, "no-barrier") == 0)
         s_sum(false);
+    else if (strcmp(name, "no-barrier-last") == 0)
+        s_sum_by(sum_by_the_first, 1, N);
+    else if (strcmp(name, "warp") == 0)
+        s_sum_by(sum_of_neighbours, 1, N, true);
+    else if (strcmp(name, "no-warp") == 0)
+        s_sum_by(sum_of_neighbours, 1, N, false);
+    else if (strcmp(name, "in-turn") == 0)
+        s_sum_by(sum_in_turn, 2, 1);
+    else if (strcmp(name, "early-write") == 0)
+        s_host_is_early(true);
+    else if (strcmp(name, "early-read") == 0)
+        s_host_is_early(false);
     else if (strcmp(name, "event") == 0)
         s_streams(true, false);
     else if (strcmp(name, "no-event") == 0)
@@ -143,6 +239,12 @@ static void s_one(const char *name)
         CUDA_LAUNCH(absent_lane, 1, N, 0, s_stream, s_out);
     else if (strcmp(name, "too-much-shared") == 0)
         CUDA_LAUNCH(too_much_shared, 1, N, 0, s_stream, s_out);
+    else if (strcmp(name, "beside-an-array") == 0)
+        CUDA_LAUNCH(beside_an_array, 1, N, 0, s_stream, s_out);
+    else if (strcmp(name, "behind-the-launch") == 0)
+        CUDA_LAUNCH(behind_the_launch, 1, N, (N - 1) * sizeof(float), s_stream, s_out);
+    else if (strcmp(name, "beside-the-end") == 0)
+        CUDA_LAUNCH(write_at, 1, 1, 0, s_stream, s_out, size_t(1));
     else if (strcmp(name, "behind-the-end") == 0)
         CUDA_LAUNCH(write_at, 1, 1, 0, s_stream, s_out, size_t(4096) / sizeof(float));
     else if (strcmp(name, "after-its-end") == 0) {

@@ -21,7 +21,9 @@
 #include <memory>
 #include <mutex>
 #include <vector>
+#include "tests/simt/bounds.h"
 #include "tests/simt/count.h"
+#include "tests/simt/order.h"
 #include "tests/simt/simt.h"
 
 namespace
@@ -31,6 +33,7 @@ constexpr size_t page = 4096, reserved = size_t(64) << 30;
 
 struct item {
     std::function<cudaError_t()> work;
+    std::shared_ptr<simt::point> asked, after; /* what its host had done by then; what was done before the event that it waits for */
     cudaEvent_t record = nullptr, wait = nullptr;
     uint64_t number = 0; /* of the record that is meant */
 };
@@ -49,6 +52,7 @@ int s_open; /* pieces of work that may touch device memory */
 cudaError_t s_last, s_sticky;
 std::multimap<size_t, char *> s_free; /* by bytes of pages */
 simt_count_t s_count;
+simt::point s_done; /* all that streams have done: what waits for the whole card waits for that */
 
 } // namespace
 
@@ -64,10 +68,14 @@ struct CUstream_st {
     std::deque<item> queue;
     std::unique_ptr<CUgraph_st> records; /* while it does */
     bool spoilt = false;                 /* what it records */
+    simt::history self;                  /* its work is nobody's but its own */
+    simt::point done;                    /* so far */
+    std::shared_ptr<simt::crew> crew = simt::hire();
 };
 
 struct CUevent_st {
     uint64_t recorded, done; /* records that were queued; that were passed */
+    std::shared_ptr<simt::point> passed = std::make_shared<simt::point>(); /* who waits may outlive the event */
 };
 
 namespace
@@ -150,6 +158,7 @@ bool put_there(char *base, size_t bytes)
     void *there = mmap(base, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (there == MAP_FAILED)
         return false;
+    simt::allow(base, bytes);
     memset(base, 0xff, bytes);
     return mprotect(base, bytes, PROT_NONE) == 0;
 }
@@ -200,23 +209,41 @@ cudaError_t pass(cudaEvent_t event, uint64_t number)
     return cudaSuccess;
 }
 
-/*  The oldest piece of a stream's work. */
-cudaError_t step(cudaStream_t stream)
+/*  It and its copies of what it works with end before it leaves. */
+cudaError_t step_as(cudaStream_t stream)
 {
-    item next = stream->queue.front();
+    const item next = std::move(stream->queue.front());
+    stream->queue.pop_front();
+    if (next.asked)
+        next.asked->acquire();
     if (next.wait) {
         const cudaError_t error = pass(next.wait, next.number);
         if (error != cudaSuccess)
             return error;
     }
-    stream->queue.pop_front();
-    if (next.record && next.record->done < next.number)
-        next.record->done = next.number;
+    if (next.after)
+        next.after->acquire();
+    if (next.record) {
+        next.record->passed->release();
+        if (next.record->done < next.number)
+            next.record->done = next.number;
+    }
     if (!next.work)
         return cudaSuccess;
     if (fails("lost"))
         return stick(cudaErrorLaunchFailure);
     return next.work();
+}
+
+/*  The oldest piece of a stream's work. */
+cudaError_t step(cudaStream_t stream)
+{
+    stream->self.enter();
+    const cudaError_t error = step_as(stream);
+    stream->done.release();
+    s_done.release();
+    stream->self.leave();
+    return error;
 }
 
 /*  Waits of other streams go on only as far as events ask: whoever forgot one reads what is not there yet. */
@@ -232,6 +259,13 @@ cudaError_t drain(cudaStream_t stream)
     if (--s_open == 0)
         protect(false);
     return error;
+}
+
+void wait_for_all()
+{
+    for (cudaStream_t stream : s_streams)
+        drain(stream);
+    s_done.acquire();
 }
 
 bool eager()
@@ -250,6 +284,10 @@ cudaError_t queue(cudaStream_t stream, item work)
             simt::fail("an event of a stream that records: this stand-in has no such graphs");
         stream->records->items.push_back(std::move(work));
         return cudaSuccess;
+    }
+    if (simt::watched) {
+        work.asked = std::make_shared<simt::point>();
+        work.asked->release();
     }
     stream->queue.push_back(std::move(work));
     return eager() ? say(drain(stream)) : cudaSuccess;
@@ -289,8 +327,8 @@ void simt::enqueue(cudaStream_t stream, grid work)
         return;
     }
     item next;
-    next.work = [work = std::move(work)] {
-        run(work);
+    next.work = [work = std::move(work), who = stream->crew.get()] {
+        run(work, who);
         return cudaSuccess;
     };
     if (!stream->records)
@@ -363,6 +401,8 @@ cudaError_t cudaMalloc(void **memory, size_t size)
     if (!put_there(base, room))
         return say(cudaErrorMemoryAllocation);
     char *at = base + room - (size + 255) / 256 * 256;
+    simt::forbid(base, room);
+    simt::allow(at, size);
     s_device[at] = size;
     s_bytes += size;
     *memory = at;
@@ -378,8 +418,7 @@ cudaError_t cudaFree(void *memory)
     const auto at = s_device.find(static_cast<char *>(memory));
     if (at == s_device.end())
         simt::fail("cudaFree of %p, which is no device memory, or was freed before", memory);
-    for (cudaStream_t stream : s_streams)
-        drain(stream);
+    wait_for_all();
     char *base = at->first - reinterpret_cast<uintptr_t>(at->first) % page;
     const size_t room = pages((at->second + 255) / 256 * 256);
     if (!take_away(base, room))
@@ -412,8 +451,7 @@ cudaError_t cudaFreeHost(void *memory)
         return memory ? cudaErrorStreamCaptureUnsupported : cudaSuccess;
     if (s_pinned.erase(static_cast<char *>(memory)) == 0)
         simt::fail("cudaFreeHost of %p, which cudaMallocHost did not give, or which was freed before", memory);
-    for (cudaStream_t stream : s_streams)
-        drain(stream);
+    wait_for_all();
     free(memory);
     return cudaSuccess;
 }
@@ -443,7 +481,11 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream)
     const std::lock_guard hold(s_lock);
     known(stream);
     const cudaError_t refused = unless_recording();
-    return refused != cudaSuccess ? refused : say(drain(stream));
+    if (refused != cudaSuccess)
+        return refused;
+    const cudaError_t error = drain(stream);
+    stream->done.acquire();
+    return say(error);
 }
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int)
@@ -451,6 +493,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
     const std::lock_guard hold(s_lock);
     item next;
     next.wait = event;
+    next.after = event->passed;
     next.number = event->recorded;
     return queue(stream, std::move(next));
 }
@@ -508,13 +551,17 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event)
     const cudaError_t error = s_sticky != cudaSuccess ? s_sticky : pass(event, event->recorded);
     if (--s_open == 0)
         protect(false);
+    event->passed->acquire();
     return say(error);
 }
 
 cudaError_t cudaEventQuery(cudaEvent_t event)
 {
     const std::lock_guard hold(s_lock);
-    return event->done >= event->recorded ? cudaSuccess : cudaErrorNotReady;
+    if (event->done < event->recorded)
+        return cudaErrorNotReady;
+    event->passed->acquire();
+    return cudaSuccess;
 }
 
 namespace

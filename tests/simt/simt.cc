@@ -5,7 +5,9 @@
 #include <cstring>
 #include <memory>
 #include <vector>
+#include "tests/simt/bounds.h"
 #include "tests/simt/fiber.h"
+#include "tests/simt/order.h"
 
 namespace simt
 {
@@ -16,6 +18,7 @@ namespace
 {
 
 constexpr unsigned threads_max = 1024, warp = 32;
+constexpr size_t arrays_max = 64;
 constexpr size_t shared_max = 227 * 1024; /* of a block, on the cards that we build for: sm_90's */
 
 enum class state { ready, at_block, at_warp, done };
@@ -28,7 +31,9 @@ struct thread {
     unsigned mask; /* of the lanes it waits for        */
     uint32_t gives, gets;
     unsigned from;
-    std::unique_ptr<fiber> own;
+    struct seat *seat;
+    bool turn;      /* which of its seat's points it released last */
+    uint32_t turns; /* those of its warp's lanes at the barrier    */
 };
 
 struct array {
@@ -36,15 +41,46 @@ struct array {
     char *bytes;
 };
 
+/*  What a thread of a block has as long as others follow it there. */
+struct seat {
+    std::unique_ptr<fiber> own;
+    point arrived[2]; /* at a warp's barriers, by turns: who goes on late must not know what others did behind the barrier */
+};
+
+/*  Where blocks run one after the other, each knowing of the one before. */
+struct room {
+    std::vector<seat> seats{threads_max};
+    std::unique_ptr<char[]> memory;
+    char *shared = nullptr; /* in it, on a cache line */
+    point arrived[2];       /* at the block's barrier, by turns as above */
+    point ended[2];         /* the block before; this one                */
+    bool turn = false;
+    bool entered; /* a block of this launch was here */
+};
+
 struct block {
     const grid *work;
+    crew *who;
+    room *in;
     unsigned count;
     std::vector<thread> threads{threads_max};
     std::vector<array> arrays;
-    std::unique_ptr<char[]> memory;
-    char *shared; /* in it, on a cache line */
-    size_t used;
+    char *next;  /* free byte of shared memory */
+    size_t used; /* of it, as a card counts    */
+    bool turn;   /* of the block's barrier     */
 };
+
+} // namespace
+
+/*  Two rooms, so that neighbouring blocks do not know of one another: nothing orders them. One is enough where nobody watches. */
+struct crew {
+    room rooms[watched ? 2 : 1];
+    unsigned blocks = 0;
+    point begun;
+};
+
+namespace
+{
 
 block s_block;
 thread *s_now;
@@ -100,9 +136,15 @@ unsigned coprime(unsigned n)
     }
 }
 
+/*  What was done before the launch is done, and so is the block that was here before. */
 void body()
 {
+    const room *in = s_block.in;
+    s_block.who->begun.acquire();
+    if (in->entered)
+        in->ended[in->turn].acquire();
     s_block.work->body();
+    in->ended[!in->turn].release();
 }
 
 void run_thread(thread *t)
@@ -110,11 +152,12 @@ void run_thread(thread *t)
     s_now = t;
     now = &t->at;
     t->doing = state::ready;
-    if (t->own->running())
-        t->own->resume();
+    fiber *own = t->seat->own.get();
+    if (own->running())
+        own->resume();
     else
-        t->own->start(body);
-    if (!t->own->running())
+        own->start(body);
+    if (!own->running())
         t->doing = state::done;
     now = nullptr;
 }
@@ -138,6 +181,9 @@ bool release_warp(unsigned first)
                 leader->at.block.x, leader->at.number, leader->file, leader->line, l);
     }
     const unsigned mask = leader->mask;
+    uint32_t turns = 0;
+    for (unsigned l = 0; l < warp && first + l < end; l++)
+        turns |= uint32_t(s_block.threads[first + l].turn) << l;
     for (unsigned l = 0; l < warp; l++) {
         if (!(mask >> l & 1))
             continue;
@@ -146,6 +192,7 @@ bool release_warp(unsigned first)
             fail("%s: block %u, thread %u at %s:%d asks lane %u, which takes no part", s_block.work->kernel,
                 t->at.block.x, t->at.number, t->file, t->line, t->from);
         t->gets = s_block.threads[first + t->from].gives;
+        t->turns = turns;
     }
     for (unsigned l = 0; l < warp; l++)
         if (mask >> l & 1)
@@ -184,6 +231,7 @@ bool release_block()
         fail("%s: block %u: thread %u stands at the barrier of %s:%d, thread %u at that of %s:%d", s_block.work->kernel,
             waiting->at.block.x, waiting->at.number, waiting->file, waiting->line, other->at.number, other->file,
             other->line);
+    s_block.turn = !s_block.turn;
     for (unsigned n = 0; n < s_block.count; n++)
         s_block.threads[n].doing = state::ready;
     return true;
@@ -201,8 +249,9 @@ void prepare_thread(unsigned n, dim3 block)
 {
     const grid *work = s_block.work;
     thread *t = &s_block.threads[n];
-    if (!t->own)
-        t->own = std::make_unique<fiber>();
+    t->seat = &s_block.in->seats[n];
+    if (!t->seat->own)
+        t->seat->own = std::make_unique<fiber>();
     t->doing = state::ready;
     t->at.number = n;
     t->at.thread =
@@ -210,23 +259,43 @@ void prepare_thread(unsigned n, dim3 block)
     t->at.block = block;
     t->at.threads = work->threads;
     t->at.blocks = work->blocks;
-    t->at.shared = s_block.shared;
+    t->at.shared = s_block.in->shared;
 }
 
 /*  Every bit set: a NaN as a float, and no number that anybody expects. */
+void put_shared(char *at, size_t bytes)
+{
+    const unseen fill;
+    allow(at, bytes);
+    memset(at, 0xff, bytes);
+}
+
+size_t lines(size_t bytes)
+{
+    return (bytes + 63) / 64 * 64;
+}
+
+/*  The launch's own bytes come first; what is nobody's yet is forbidden. */
 void begin_shared()
 {
+    constexpr size_t most = shared_max + arrays_max * gap;
+    room *in = s_block.in;
     s_block.arrays.clear();
-    if (!s_block.memory) {
-        s_block.memory = std::make_unique<char[]>(shared_max + 64);
-        s_block.shared = s_block.memory.get() + (64 - reinterpret_cast<uintptr_t>(s_block.memory.get()) % 64);
+    s_block.arrays.reserve(arrays_max);
+    if (!in->memory) {
+        const unseen fresh;
+        in->memory = std::make_unique<char[]>(most + 64);
+        in->shared = in->memory.get() + (64 - reinterpret_cast<uintptr_t>(in->memory.get()) % 64);
     }
-    s_block.used = (s_block.work->shared + 63) / 64 * 64;
-    memset(s_block.shared, 0xff, s_block.used);
+    s_block.used = lines(s_block.work->shared);
+    s_block.next = in->shared + s_block.used + gap;
+    forbid(in->shared, most);
+    put_shared(in->shared, s_block.work->shared);
 }
 
 void run_block(dim3 at)
 {
+    s_block.in = &s_block.who->rooms[s_block.who->blocks++ % std::size(s_block.who->rooms)];
     begin_shared();
     for (unsigned n = 0; n < s_block.count; n++)
         prepare_thread(n, at);
@@ -238,6 +307,8 @@ void run_block(dim3 at)
                 run_thread(t);
         }
     } while (release_warps() || release_block());
+    s_block.in->turn = !s_block.in->turn;
+    s_block.in->entered = true;
     if (!all_done())
         fail("%s: block %u: its threads wait for one another", s_block.work->kernel, at.x);
 }
@@ -282,10 +353,24 @@ order ordered()
     return s_order;
 }
 
-void run(const grid &work)
+std::shared_ptr<crew> hire()
+{
+    static std::shared_ptr<crew> everybodys;
+    if (watched)
+        return std::make_shared<crew>();
+    if (!everybodys)
+        everybodys = std::make_shared<crew>();
+    return everybodys;
+}
+
+void run(const grid &work, crew *who)
 {
     ordered();
+    who->begun.release();
+    for (room &in : who->rooms)
+        in.entered = false;
     s_block.work = &work;
+    s_block.who = who;
     s_block.count = work.threads.x * work.threads.y * work.threads.z;
     const unsigned blocks = work.blocks.x * work.blocks.y * work.blocks.z;
     const unsigned shift = draw(blocks), step = s_order == order::random ? coprime(blocks) : 1;
@@ -293,13 +378,20 @@ void run(const grid &work)
         const unsigned b = turn(i, blocks, shift, step);
         run_block(dim3(b % work.blocks.x, b / work.blocks.x % work.blocks.y, b / work.blocks.x / work.blocks.y));
     }
+    for (const room &in : who->rooms)
+        for (const point &ended : in.ended)
+            ended.acquire();
 }
 
 void sync_block(const char *file, int line)
 {
+    const point *barrier = &s_block.in->arrived[s_block.turn];
+    barrier->release();
     wait(state::at_block, file, line);
+    barrier->acquire();
 }
 
+/*  As on a card: it orders nothing that lanes do to memory. */
 uint32_t exchange(unsigned mask, uint32_t bits, unsigned from, const char *file, int line)
 {
     s_now->mask = mask;
@@ -309,9 +401,16 @@ uint32_t exchange(unsigned mask, uint32_t bits, unsigned from, const char *file,
     return s_now->gets;
 }
 
+/*  Each lane that takes part knows what the others did before it. */
 void sync_warp(unsigned mask, const char *file, int line)
 {
+    s_now->turn = !s_now->turn;
+    s_now->seat->arrived[s_now->turn].release();
     exchange(mask, 0, lane(), file, line);
+    const thread *first = s_now - s_now->at.number % warp;
+    for (unsigned l = 0; l < warp; l++)
+        if (mask >> l & 1)
+            first[l].seat->arrived[s_now->turns >> l & 1].acquire();
 }
 
 unsigned ballot(unsigned mask, bool vote, const char *file, int line)
@@ -328,14 +427,15 @@ void *shared_array(const void *key, size_t bytes, const char *file, int line)
     for (const array &there : s_block.arrays)
         if (there.key == key)
             return there.bytes;
-    const size_t at = s_block.used, room = (bytes + 63) / 64 * 64;
-    if (at + room > shared_max)
+    if (s_block.used + lines(bytes) > shared_max || s_block.arrays.size() == arrays_max)
         fail("%s: %s:%d: %zu bytes of shared memory, and %zu are there already: a block has %zu", s_block.work->kernel,
-            file, line, bytes, at, shared_max);
-    memset(s_block.shared + at, 0xff, room);
-    s_block.used = at + room;
-    s_block.arrays.push_back({key, s_block.shared + at});
-    return s_block.shared + at;
+            file, line, bytes, s_block.used, shared_max);
+    char *const at = s_block.next;
+    put_shared(at, bytes);
+    s_block.used += lines(bytes);
+    s_block.next += lines(bytes) + gap;
+    s_block.arrays.push_back({key, at});
+    return at;
 }
 
 } // namespace simt

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <type_traits>
 #include <cuda_runtime_api.h>
 
@@ -61,8 +62,12 @@ struct grid {
     std::function<void()> body;
 };
 void enqueue(cudaStream_t stream, grid work);
+
+/*  Whose threads run a stream's kernels, one after the other. */
+struct crew;
+std::shared_ptr<crew> hire();
 /*  Now. */
-void run(const grid &work);
+void run(const grid &work, crew *who);
 
 enum class order { forward, reverse, random };
 /*  Of threads and blocks from here on, in place of what the environment says. */
