@@ -8,8 +8,10 @@
 namespace simt
 {
 
-#if defined(SIMT_ASAN)
 constexpr size_t gap = 64; /* between arrays that would be neighbours */
+
+#if defined(SIMT_ASAN)
+constexpr bool forbids = true;
 
 inline void forbid(const void *memory, size_t bytes)
 {
@@ -20,7 +22,7 @@ inline void allow(const void *memory, size_t bytes)
     __asan_unpoison_memory_region(memory, bytes);
 }
 #else
-constexpr size_t gap = 0;
+constexpr bool forbids = false;
 
 inline void forbid(const void *, size_t)
 {

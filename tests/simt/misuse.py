@@ -56,6 +56,9 @@ class Misuse(unittest.TestCase):
 
     def test_memory(self):
         self.aborts("too-much-shared", "262144 bytes of shared memory")
+        if "address" not in SANITIZE:  # which ends before the block does
+            self.aborts("beside-an-array", "beside_an_array", "stored behind the shared array of", "misuse.cu:")
+            self.aborts("behind-the-launch", "behind_the_launch", "stored behind the launch's shared memory")
         self.aborts("copy-behind", "leaves its device memory")
         self.aborts("freed-twice", "was freed before")
         for case, ends in (("behind-the-end", signal.SIGBUS), ("after-its-end", signal.SIGBUS), ("host-reads", signal.SIGSEGV)):

@@ -39,6 +39,9 @@ struct thread {
 struct array {
     const void *key;
     char *bytes;
+    size_t size;
+    const char *file;
+    int line;
 };
 
 /*  What a thread of a block has as long as others follow it there. */
@@ -262,23 +265,41 @@ void prepare_thread(unsigned n, dim3 block)
     t->at.shared = s_block.in->shared;
 }
 
-/*  Every bit set: a NaN as a float, and no number that anybody expects. */
-void put_shared(char *at, size_t bytes)
-{
-    const unseen fill;
-    allow(at, bytes);
-    memset(at, 0xff, bytes);
-}
-
 size_t lines(size_t bytes)
 {
     return (bytes + 63) / 64 * 64;
 }
 
+/*  Every bit set, and of the gap behind it, too: a NaN as a float, and no number that anybody expects. */
+void put_shared(char *at, size_t bytes)
+{
+    const unseen fill;
+    allow(at, bytes);
+    memset(at, 0xff, forbids ? bytes : lines(bytes) + gap);
+}
+
+/*  Who stored there has left his array. */
+void check_behind(const char *at, size_t bytes, const char *what)
+{
+    for (size_t i = bytes; !forbids && i < lines(bytes) + gap; i++)
+        if (at[i] != static_cast<char>(0xff))
+            fail("%s: block %u: a thread has stored behind %s", s_block.work->kernel, s_block.threads[0].at.block.x, what);
+}
+
+void check_shared()
+{
+    char what[256];
+    check_behind(s_block.in->shared, s_block.work->shared, "the launch's shared memory");
+    for (const array &there : s_block.arrays) {
+        snprintf(what, sizeof what, "the shared array of %s:%d", there.file, there.line);
+        check_behind(there.bytes, there.size, what);
+    }
+}
+
 /*  The launch's own bytes come first; what is nobody's yet is forbidden. */
 void begin_shared()
 {
-    constexpr size_t most = shared_max + arrays_max * gap;
+    constexpr size_t most = shared_max + (arrays_max + 1) * gap;
     room *in = s_block.in;
     s_block.arrays.clear();
     s_block.arrays.reserve(arrays_max);
@@ -311,6 +332,7 @@ void run_block(dim3 at)
     s_block.in->entered = true;
     if (!all_done())
         fail("%s: block %u: its threads wait for one another", s_block.work->kernel, at.x);
+    check_shared();
 }
 
 void wait(state what, const char *file, int line)
@@ -434,7 +456,7 @@ void *shared_array(const void *key, size_t bytes, const char *file, int line)
     put_shared(at, bytes);
     s_block.used += lines(bytes);
     s_block.next += lines(bytes) + gap;
-    s_block.arrays.push_back({key, at});
+    s_block.arrays.push_back({key, at, bytes, file, line});
     return at;
 }
 
