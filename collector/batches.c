@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include "collector/guard.h"
 #include "collector/peers.h"
 #include "collector/registry.h"
 #include "collector/rollout.h"
@@ -50,6 +51,7 @@ struct batches {
     uint64_t epoch, generation;
     uint32_t env_lo, env_count; /* our range; 0 = none                    */
     bool placed;                /* envs and `next` are right for era and range */
+    bool drawn;                 /* its envs may come out of `left`             */
 
     peers_t peers;
     weights_t weights;
@@ -60,6 +62,7 @@ struct batches {
     tt_columns_t *columns;
     tt_env_arg_t args[TT_ENV_ARGS_MAX + 1];
     rollout_t *rollout; /* of our range                           */
+    tt_vec_t *left;     /* envs of the range before it, for what the next one has use for; NULL = none */
     uint64_t next;      /* first batch that is not collected      */
     uint64_t loaded;    /* version in net and norm; UINT64_MAX = none */
     uint64_t env_steps;
@@ -186,13 +189,17 @@ static void s_on_published(batches_t *self, const tt_msg_WEIGHTS_t *weights)
         rank0->upto = upto;
 }
 
+static tt_status_t s_new_rollout(batches_t *self, bool loads);
+
 static tt_status_t s_on_states(batches_t *self, const tt_msg_FETCHED_t *msg, tt_packet_t *packet)
 {
     if (self->phase != AT_STATES || msg->batch != self->next || packet->frame_count != 1)
         return TT_OK;
     const size_t bytes = zmq_msg_size(&packet->frame[0]);
-    if (bytes) /* none: the envs begin anew, as they stand already */
+    if (bytes)
         TT_TRY(rollout_load(self->rollout, zmq_msg_data(&packet->frame[0]), bytes));
+    else if (self->drawn) /* they begin anew: not in envs that have been played before */
+        TT_TRY(s_new_rollout(self, false));
     self->placed = true;
     s_enter(self, AT_CREDIT);
     return TT_OK;
@@ -267,6 +274,15 @@ static const tt_rec_MEMBER_t *s_me(const batches_t *self, const tt_msg_ROSTER_t 
     return NULL;
 }
 
+/*  The envs of what was our range wait for the next one. */
+static void s_leave(batches_t *self)
+{
+    if (!self->rollout)
+        return;
+    tt_vec_destroy(&self->left);
+    self->left = rollout_leave(&self->rollout);
+}
+
 static tt_status_t s_take_range(batches_t *self, const tt_rec_MEMBER_t *me)
 {
     const uint32_t lo = me ? me->env_lo : 0, count = me ? me->env_count : 0, all = self->o.cfg->num_envs;
@@ -277,7 +293,7 @@ static tt_status_t s_take_range(batches_t *self, const tt_rec_MEMBER_t *me)
     self->env_lo = lo;
     self->env_count = count;
     self->placed = false;
-    rollout_destroy(&self->rollout);
+    s_leave(self);
     return TT_OK;
 }
 
@@ -318,9 +334,13 @@ static void s_attach(batches_t *self, peer_t *peer)
         log_debug("ATTACH to learner/%u: %s", peer->index, tt_err_text());
 }
 
-/*  Envs of our range at their beginnings, as many steps on as batches have been. */
-static tt_status_t s_new_rollout(batches_t *self)
+/*  Envs of our range at their beginnings, as many steps on as batches have been. loads: states will be put over them, so that they
+ *  may be those of the range before, which else are none that this one could begin with. */
+static tt_status_t s_new_rollout(batches_t *self, bool loads)
 {
+    s_leave(self);
+    if (!loads)
+        tt_vec_destroy(&self->left);
     const rollout_cfg_t cfg = {.env = self->o.env,
         .args = self->args,
         .columns = self->columns,
@@ -336,9 +356,12 @@ static tt_status_t s_new_rollout(batches_t *self)
         .taken = self->next * self->o.cfg->num_steps,
         .clock = self->clock,
         .actor = self->o.cfg->actor,
-        .num_envs = self->o.cfg->num_envs};
-    rollout_destroy(&self->rollout);
-    return rollout_new(&self->rollout, &cfg);
+        .num_envs = self->o.cfg->num_envs,
+        .from = self->left};
+    const tt_status_t status = rollout_new(&self->rollout, &cfg);
+    self->drawn = self->left != NULL;
+    tt_vec_destroy(&self->left);
+    return status;
 }
 
 /*  Where what we collect again has other bits, batches that rank 0 has stay as they are: the others get them from it. */
@@ -362,8 +385,9 @@ static tt_status_t s_start(batches_t *self)
     self->next = start;
     tt_link_state(
         self->o.link, "making envs %u..%u of %s", self->env_lo, self->env_lo + self->env_count - 1, self->o.env->id);
-    TT_TRY(s_new_rollout(self));
-    self->placed = start == 0 || rollout_state_bytes(self->rollout) == 0;
+    const bool loads = start > 0 && self->o.cfg->space.env_state > 0;
+    TT_TRY(s_new_rollout(self, loads));
+    self->placed = !loads;
     if (self->placed && start > 0)
         log_warn("%s cannot save its state: envs %u..%u begin anew at batch %" PRIu64 "; this run is not reproducible",
             self->o.env->id, self->env_lo, self->env_lo + self->env_count - 1, start);
@@ -540,6 +564,13 @@ static int64_t s_wait_ms(const batches_t *self, tt_status_t status)
     return s_until_ask(self);
 }
 
+/*  Without a range for long, nothing is kept for the next one. */
+static void s_forget_left(batches_t *self)
+{
+    if (self->left && tt_now_ns(self->clock) - self->phase_ns > guard_idle_ms() * 1000000)
+        tt_vec_destroy(&self->left);
+}
+
 tt_status_t batches_advance(batches_t *self, int64_t *wait_ms)
 {
     static tt_status_t (*const s_do[])(batches_t *) = {
@@ -557,8 +588,10 @@ tt_status_t batches_advance(batches_t *self, int64_t *wait_ms)
     const phase_t phase = self->phase;
     s_lap(self, phase); /* until now we waited */
     s_tell_laps(self);
-    if (phase == AT_ROSTER)
+    if (phase == AT_ROSTER) {
+        s_forget_left(self);
         return TT_OK;
+    }
     const tt_status_t status = s_do[phase](self);
     peers_flush(&self->peers, &self->resend, self->next);
     s_lap(self, phase);
@@ -651,6 +684,7 @@ void batches_destroy(batches_t **self_p)
         return;
     peers_free(&self->peers);
     rollout_destroy(&self->rollout);
+    tt_vec_destroy(&self->left);
     resend_free(&self->resend);
     weights_free(&self->weights);
     blocks_destroy(&self->blocks);

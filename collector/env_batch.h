@@ -51,6 +51,11 @@ typedef struct {
     const tt_env_arg_t *args; /* of the config; ends with key NULL        */
     uint32_t count;           /* slots, >= 1                              */
     uint32_t first;           /* number of slot 0's env in the job, for messages and nothing else */
+
+    /* Another handle of this table and these arguments, which is closed as soon as open is back; NULL = there is none. Open may take out
+     * of it what it has use for, processes that are up, say, and what they hold: a state is loaded into each slot before anything
+     * else is done with it, or an episode begun where there is none. */
+    void *from;
 } tt_env_open_t;
 
 /*  Why it failed. lost: by a mishap (something was killed), so that starting again may help; else the env is at fault. */

@@ -21,7 +21,7 @@ static _Thread_local bool s_stacked;
 static bool s_armed;
 
 /*  A timer of each thread that was ever within: its signal comes to that thread. */
-enum { START_S = 60, START_MOST_S = 86400 };
+enum { START_S = 60, START_MOST_S = 86400, IDLE_S = 60 };
 static _Thread_local timer_t s_timer;
 static _Thread_local pid_t s_timer_of; /* the process that made it (a child has none), 0 = nobody */
 static _Thread_local bool s_ticking;
@@ -111,6 +111,11 @@ int guard_seconds(const char *name, int initial)
     const char *text = getenv(name);
     const long seconds = text ? strtol(text, NULL, 10) : 0;
     return seconds >= 1 && seconds <= START_MOST_S ? (int)seconds : initial;
+}
+
+int64_t guard_idle_ms(void)
+{
+    return (int64_t)guard_seconds("TT_ENV_IDLE_S", IDLE_S) * 1000;
 }
 
 static void s_read_limit(void)

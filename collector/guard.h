@@ -9,6 +9,7 @@
  *
  *  Threads: guard_arm once, from one thread; enter and leave from any, each thread for itself. */
 #pragma once
+#include <stdint.h>
 
 /*  Install the handlers (again: nothing happens). */
 void guard_arm(void);
@@ -21,3 +22,6 @@ void guard_leave(void);
 
 /*  A deadline in seconds from the environment variable `name`, 1 to 86400; `initial` where it says nothing of the kind. */
 int guard_seconds(const char *name, int initial);
+
+/*  So long processes that an environment has of its own stay without a use: TT_ENV_IDLE_S, else a minute. */
+int64_t guard_idle_ms(void);

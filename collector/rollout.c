@@ -86,7 +86,8 @@ static tt_status_t s_new_vec(tt_vec_t **vec, const rollout_cfg_t *cfg)
         .seed = cfg->seed,
         .lo = cfg->env_lo,
         .count = cfg->env_count,
-        .clock = cfg->taken};
+        .clock = cfg->taken,
+        .from = cfg->from};
     return tt_vec_new(vec, &of);
 }
 
@@ -120,6 +121,7 @@ tt_status_t rollout_new(rollout_t **self_p, const rollout_cfg_t *cfg)
     TT_TRY(s_new_vec(&vec, cfg));
     rollout_t *self = tt_new0(sizeof *self);
     self->cfg = *cfg;
+    self->cfg.from = NULL; /* the caller's, and soon gone */
     self->cfg.clock = tt_clock_or_real(cfg->clock);
     self->columns = cfg->columns;
     self->policy = policy;
@@ -182,6 +184,17 @@ void rollout_destroy(rollout_t **self_p)
     free(self->epsilon);
     free(self);
     *self_p = NULL;
+}
+
+struct tt_vec *rollout_leave(rollout_t **self_p)
+{
+    tt_vec_t *vec = NULL;
+    if (*self_p) {
+        vec = (*self_p)->vec;
+        (*self_p)->vec = NULL;
+    }
+    rollout_destroy(self_p);
+    return vec;
 }
 
 size_t rollout_state_bytes(const rollout_t *self)

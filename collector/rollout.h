@@ -31,6 +31,7 @@ typedef struct {
     const tt_clock_t *clock;           /* of rollout_env_share; borrowed; NULL = real     */
     tt_actor_t actor;                  /* how to act                                      */
     uint32_t num_envs;                 /* of the job: for the numbers of rows; sampling reads it not */
+    struct tt_vec *from;               /* tt_vec_cfg_t: states will be loaded; NULL = none */
 } rollout_cfg_t;
 
 typedef struct rollout rollout_t; /* opaque */
@@ -38,6 +39,8 @@ typedef struct rollout rollout_t; /* opaque */
 /*  A range of envs, reset. TT_INTERNAL: an env failed (the text names it); TT_INVALID: env and net do not fit. */
 tt_status_t rollout_new(rollout_t **self_p, const rollout_cfg_t *cfg);
 void rollout_destroy(rollout_t **self_p);
+/*  The same, but for its envs, which are the caller's then: for the next range (cfg.from). NULL where self is. */
+struct tt_vec *rollout_leave(rollout_t **self_p);
 
 /*  Bytes of one env's saved state, 0 = cannot be saved. */
 size_t rollout_state_bytes(const rollout_t *self);

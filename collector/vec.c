@@ -191,9 +191,10 @@ tt_status_t tt_vec_new(tt_vec_t **self_p, const tt_vec_cfg_t *cfg)
         self->ending[self->endings++] = i;
     }
     TT_TRY(tt_env_check_args(cfg->ops, cfg->args));
-    TT_TRY(self->mover->open(self, cfg->args ? cfg->args : none));
+    TT_TRY(self->mover->open(self, cfg->args ? cfg->args : none, cfg->from));
     s_alloc_columns(self);
-    TT_TRY(s_begin_episodes(self));
+    if (!cfg->from || !self->batch)
+        TT_TRY(s_begin_episodes(self));
     *self_p = self;
     self = NULL;
     return TT_OK;

@@ -21,6 +21,9 @@ typedef struct {
     uint32_t lo, count; /* envs lo .. lo + count - 1                                           */
     uint64_t clock;     /* steps that each has taken before, 0 at the start of a run: none of the draws of these
                                     steps, or of the resets that were among them, is drawn again        */
+    /* A range of the same ops and args which is over, and may be drawn upon: only destroy it then. The caller loads a state into every
+     * env first: a batch begins no episodes. NULL = none. */
+    struct tt_vec *from;
 } tt_vec_cfg_t;
 
 typedef struct tt_vec tt_vec_t; /* opaque */

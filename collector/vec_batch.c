@@ -44,9 +44,13 @@ static bool s_rows_are_whole(const tt_vec_t *self)
     return whole;
 }
 
-static tt_status_t s_open(tt_vec_t *self, const tt_env_arg_t *args)
+static tt_status_t s_open(tt_vec_t *self, const tt_env_arg_t *args, const tt_vec_t *from)
 {
-    const tt_env_open_t how = {.ops = self->batch, .args = args, .count = self->count, .first = self->lo};
+    const tt_env_open_t how = {.ops = self->batch,
+        .args = args,
+        .count = self->count,
+        .first = self->lo,
+        .from = from && from->batch == self->batch ? from->handle : NULL};
     tt_env_why_t why = {0};
     self->seeded = tt_array0(self->count, sizeof *self->seeded);
     s_enter(self, "open", true);

@@ -17,8 +17,9 @@ static tt_status_t s_init(tt_vec_t *self, uint32_t i, const tt_env_arg_t *args)
     return reason ? tt_err(TT_INTERNAL, "env %s: init of env %u failed: %s", self->ops->id, self->lo + i, text) : TT_OK;
 }
 
-static tt_status_t s_open(tt_vec_t *self, const tt_env_arg_t *args)
+static tt_status_t s_open(tt_vec_t *self, const tt_env_arg_t *args, const tt_vec_t *from)
 {
+    (void)from;                                         /* its envs are made anew in no time */
     self->stride = tt_align(self->ops->state_size, 16); /* = state_size when there is step_many */
     self->states = tt_aligned0(tt_mul(self->count, self->stride));
     for (; self->ops->init && self->ready < self->count; self->ready++)

@@ -8,7 +8,7 @@
 
 /*  What moves the envs of a range: the one inner interface of both kinds of table. */
 typedef struct {
-    tt_status_t (*open)(tt_vec_t *self, const tt_env_arg_t *args);
+    tt_status_t (*open)(tt_vec_t *self, const tt_env_arg_t *args, const tt_vec_t *from); /* from: tt_vec_cfg_t */
     void (*close)(tt_vec_t *self);
     /*  Begin an episode in each of self->ending; raw and mask hold what they begin with. */
     tt_status_t (*begin)(tt_vec_t *self);

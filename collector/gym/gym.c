@@ -1,22 +1,19 @@
 #include "collector/gym/gym.h"
 #include <pthread.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "collector/gym/cache.h"
+#include "collector/gym/crew.h"
 #include "collector/gym/describe.h"
 #include "collector/gym/python.h"
 #include "collector/gym/trial.h"
-#include "collector/gym/worker.h"
-#include "collector/guard.h"
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #define TT_LOG_COMPONENT "env"
 #include "common/base/log.h"
 
 static const char s_prefix[] = "gym:";
-enum { STEP_S = 30, WORKERS_MAX = 1024, SPIN_US = 300 };
 
 /*  One kind of env, as the config asks for it. */
 typedef struct kind {
@@ -37,9 +34,8 @@ typedef struct kind {
 typedef struct {
     const kind_t *kind;
     gym_rows_t rows;
-    gym_worker_t *worker;
-    uint32_t *end; /* [workers] behind its last slot */
-    uint32_t workers, started;
+    gym_crew_t crew;
+    uint32_t slots;
     bool saved; /* the rows of states are those of now */
 } gym_t;
 
@@ -57,52 +53,9 @@ bool gym_is(const char *id)
 static void s_close(void *handle)
 {
     gym_t *self = handle;
-    gym_worker_end(self->worker, self->started);
+    gym_crew_end(&self->crew);
     gym_rows_free(&self->rows);
-    free(self->worker);
-    free(self->end);
     free(self);
-}
-
-/*  As many as this process may run on. */
-static uint32_t s_cores(void)
-{
-    cpu_set_t set;
-    const int count = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-    return count < 1 ? 1 : (uint32_t)count;
-}
-
-static json_t *s_share_of(const gym_t *self, uint32_t i)
-{
-    const gym_worker_t *worker = &self->worker[i];
-    json_t *out = json_copy(self->kind->asked);
-    json_object_set(out, "layout", self->rows.layout);
-    json_object_set_new(out, "progress", json_integer((json_int_t)gym_rows_progress_at(&self->rows, i)));
-    json_object_set_new(out, "first", json_integer(worker->first));
-    json_object_set_new(out, "last", json_integer(self->end[i]));
-    json_object_set_new(out, "lo", json_integer(worker->lo));
-    json_object_set_new(out, "spin_us", json_integer(self->workers <= s_cores() ? SPIN_US : 0));
-    return out;
-}
-
-static tt_status_t s_start_one(gym_t *self, uint32_t i, const tt_env_open_t *how)
-{
-    const kind_t *kind = self->kind;
-    gym_worker_t *worker = &self->worker[i];
-    *worker = (gym_worker_t){.id = kind->id,
-        .number = (int)i,
-        .lo = how->first,
-        .first = (uint32_t)((uint64_t)how->count * i / self->workers),
-        .progress = gym_rows_progress(&self->rows, i),
-        .start_s = guard_seconds("TT_ENV_START_S", GYM_START_S),
-        .step_s = guard_seconds("TT_ENV_STEP_S", STEP_S)};
-    self->end[i] = (uint32_t)((uint64_t)how->count * (i + 1) / self->workers);
-    self->started++;
-    TT_TRY(gym_worker_start(worker, kind->python, kind->package, self->rows.fd));
-    json_t *share = s_share_of(self, i);
-    const tt_status_t status = gym_worker_tell(worker, share);
-    json_decref(share);
-    return status;
 }
 
 static tt_status_t s_differs(const kind_t *kind)
@@ -113,17 +66,15 @@ static tt_status_t s_differs(const kind_t *kind)
     return tt_err(TT_INTERNAL, "its spaces are not those that were kept of it, which is forgotten now: start again");
 }
 
-/*  All at once, since each of them imports what it needs. */
-static tt_status_t s_start(gym_t *self, const tt_env_open_t *how)
+static tt_status_t s_start(gym_t *self, uint32_t lo, bool loads)
 {
     const kind_t *kind = self->kind;
-    TT_TRY(gym_rows_init(
-        &self->rows, &kind->ops.env, kind->shown.rank ? &kind->shown : &kind->ops.env.obs, how->count, self->workers));
-    for (uint32_t i = 0; i < self->workers; i++)
-        TT_TRY(s_start_one(self, i, how));
-    for (uint32_t left = self->workers, which; left; left--) {
+    const tt_space_t *shown = kind->shown.rank ? &kind->shown : &kind->ops.env.obs;
+    TT_TRY(gym_rows_init(&self->rows, &kind->ops.env, shown, self->slots, self->crew.room));
+    TT_TRY(gym_crew_share(&self->crew, &self->rows, lo, self->slots, loads));
+    for (uint32_t left = self->crew.playing, which; left; left--) {
         json_t *about = NULL;
-        TT_TRY(gym_worker_wait(self->worker, self->started, true, &which, &about));
+        TT_TRY(gym_worker_wait(self->crew.worker, self->crew.hired, true, &which, &about));
         const bool same = gym_same_spaces(about, kind->answer.about);
         json_decref(about);
         if (!same)
@@ -143,14 +94,13 @@ static bool s_said(tt_env_why_t *why, tt_status_t status)
 static bool s_open(void **out, const tt_env_open_t *how, tt_env_rows_t *rows, tt_env_why_t *why)
 {
     const kind_t *kind = (const kind_t *)(const void *)how->ops;
-    const uint32_t wanted = kind->workers ? kind->workers : s_cores();
-    gym_t *self = tt_new0(sizeof *self);
+    gym_t *self = tt_new0(sizeof *self), *from = how->from;
     self->kind = kind;
     self->rows.fd = -1;
-    self->workers = wanted < how->count ? wanted : how->count;
-    self->worker = tt_array0(self->workers, sizeof *self->worker);
-    self->end = tt_array0(self->workers, sizeof *self->end);
-    const tt_status_t status = s_start(self, how);
+    self->slots = how->count;
+    self->crew = (gym_crew_t){.id = kind->id, .python = kind->python, .package = kind->package, .asked = kind->asked};
+    gym_crew_gather(&self->crew, gym_crew_size(kind->workers, how->count), how->count, from ? &from->crew : NULL);
+    const tt_status_t status = s_start(self, how->first, from != NULL);
     if (status != TT_OK) {
         s_close(self);
         return s_said(why, status);
@@ -164,8 +114,9 @@ static bool s_send(void *handle, tt_env_why_t *why)
 {
     gym_t *self = handle;
     self->saved = false;
-    for (uint32_t i = 0; i < self->workers; i++) {
-        const tt_status_t status = gym_worker_go(&self->worker[i]);
+    gym_crew_dismiss(&self->crew);
+    for (uint32_t i = 0; i < self->crew.playing; i++) {
+        const tt_status_t status = gym_worker_go(&self->crew.worker[i]);
         if (status != TT_OK)
             return s_said(why, status);
     }
@@ -176,11 +127,11 @@ static bool s_recv(void *handle, uint32_t *first, uint32_t *count, tt_env_why_t 
 {
     gym_t *self = handle;
     uint32_t which;
-    const tt_status_t status = gym_worker_wait(self->worker, self->workers, false, &which, NULL);
+    const tt_status_t status = gym_worker_wait(self->crew.worker, self->crew.hired, false, &which, NULL);
     if (status != TT_OK)
         return s_said(why, status);
-    *first = self->worker[which].first;
-    *count = self->end[which] - *first;
+    *first = self->crew.worker[which].first;
+    *count = self->crew.end[which] - *first;
     gym_rows_shrink(&self->rows, *first, *count);
     return true;
 }
@@ -191,10 +142,9 @@ static bool s_recv(void *handle, uint32_t *first, uint32_t *count, tt_env_why_t 
 static bool s_save_all(gym_t *self, tt_env_why_t *why)
 {
     uint32_t first, count;
-    const uint32_t slots = self->end[self->workers - 1];
-    memset(self->rows.rows.todo, GYM_SAVE, slots);
+    memset(self->rows.rows.todo, GYM_SAVE, self->slots);
     bool well = s_send(self, why);
-    for (uint32_t left = slots; well && left; left -= well ? count : 0)
+    for (uint32_t left = self->slots; well && left; left -= well ? count : 0)
         well = s_recv(self, &first, &count, why);
     self->saved = well;
     return well;
@@ -213,13 +163,13 @@ static bool s_load(void *handle, uint32_t slot, const void *bytes, tt_env_why_t 
 {
     gym_t *self = handle;
     uint32_t i = 0, first, count;
-    while (self->end[i] <= slot)
+    while (self->crew.end[i] <= slot)
         i++;
-    memset(self->rows.rows.todo, TT_ENV_REST, self->end[self->workers - 1]);
+    memset(self->rows.rows.todo, TT_ENV_REST, self->slots);
     self->rows.rows.todo[slot] = GYM_LOAD;
     gym_rows_put_state(&self->rows, slot, bytes);
     self->saved = false;
-    const tt_status_t status = gym_worker_go(&self->worker[i]);
+    const tt_status_t status = gym_worker_go(&self->crew.worker[i]);
     return status == TT_OK ? s_recv(self, &first, &count, why) : s_said(why, status);
 }
 

@@ -219,8 +219,9 @@ static void s_begin_wait(gym_worker_t *self)
     self->seen[1] = self->progress ? self->progress->doing : 0;
 }
 
-static tt_status_t s_send(gym_worker_t *self, const char *data, size_t size)
+static tt_status_t s_send(gym_worker_t *self, const void *from, size_t size)
 {
+    const char *data = from;
     while (size) {
         const ssize_t sent = send(self->socket, data, size, MSG_NOSIGNAL);
         if (sent < 0 && errno == EINTR)
@@ -233,17 +234,51 @@ static tt_status_t s_send(gym_worker_t *self, const char *data, size_t size)
     return TT_OK;
 }
 
-tt_status_t gym_worker_tell(gym_worker_t *self, const json_t *message)
+/*  Four bytes, with which a descriptor travels; -1 = none. */
+static tt_status_t s_send_size(gym_worker_t *self, uint32_t size, int descriptor)
+{
+    union {
+        char room[CMSG_SPACE(sizeof(int))];
+        struct cmsghdr head;
+    } beside = {0};
+    struct iovec data = {&size, sizeof size};
+    const struct msghdr message = {
+        .msg_iov = &data, .msg_iovlen = 1, .msg_control = beside.room, .msg_controllen = sizeof beside.room};
+    if (descriptor < 0)
+        return s_send(self, &size, sizeof size);
+    beside.head =
+        (struct cmsghdr){.cmsg_len = CMSG_LEN(sizeof descriptor), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS};
+    memcpy(CMSG_DATA(&beside.head), &descriptor, sizeof descriptor);
+    ssize_t sent;
+    while ((sent = sendmsg(self->socket, &message, MSG_NOSIGNAL)) < 0 && errno == EINTR)
+        continue;
+    return sent < 0 ? s_died(self) : s_send(self, (const char *)&size + sent, sizeof size - (size_t)sent);
+}
+
+/*  order: the byte before it, NULL = none, while its envs are not there yet. */
+static tt_status_t s_tell(gym_worker_t *self, const char *order, const json_t *message, int descriptor)
 {
     char *text = json_dumps(message, JSON_COMPACT);
     TT_CHECK(text);
     const uint32_t size = (uint32_t)strlen(text);
     s_begin_wait(self);
-    tt_status_t status = s_send(self, (const char *)&size, sizeof size);
+    tt_status_t status = order ? s_send(self, order, 1) : TT_OK;
+    if (status == TT_OK)
+        status = s_send_size(self, size, descriptor);
     if (status == TT_OK)
         status = s_send(self, text, size);
     free(text);
     return status;
+}
+
+tt_status_t gym_worker_tell(gym_worker_t *self, const json_t *message)
+{
+    return s_tell(self, NULL, message, -1);
+}
+
+tt_status_t gym_worker_move(gym_worker_t *self, const json_t *message, int memory)
+{
+    return s_tell(self, "m", message, memory);
 }
 
 tt_status_t gym_worker_go(gym_worker_t *self)
@@ -392,6 +427,57 @@ tt_status_t gym_worker_wait(gym_worker_t *list, uint32_t count, bool message, ui
             if (list[i].busy)
                 TT_TRY(s_check_deadline(&list[i], now_ms));
     }
+}
+
+/* ---- between two ranges ------------------------------------------------------------------------------------------------ */
+
+/*  What it does not manage now is nobody's any more: another one takes its place. */
+static void s_dismiss(gym_worker_t *self, const char *why)
+{
+    log_info("%s, worker %d ends with its range: %s", self->id, self->number, why);
+    gym_worker_end(self, 1);
+    self->busy = false;
+}
+
+static bool s_any_is_busy(const gym_worker_t *list, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (list[i].busy)
+            return true;
+    return false;
+}
+
+/*  Answers until then; true: there may be more. */
+static bool s_gather(gym_worker_t *list, uint32_t count, int64_t until_ms)
+{
+    struct pollfd fds[POLLED * LIST_MAX];
+    const int64_t left = until_ms - s_now_ms();
+    uint32_t which = 0;
+    if (left <= 0 || !s_any_is_busy(list, count))
+        return false;
+    s_fill(list, count, fds);
+    if (poll(fds, POLLED * count, (int)left) < 0)
+        return errno == EINTR;
+    const tt_status_t status = s_look(list, count, fds, false, &which, NULL);
+    if (status != TT_OK && status != TT_AGAIN)
+        s_dismiss(&list[which], tt_err_text());
+    return true;
+}
+
+void gym_worker_shed(gym_worker_t *list, uint32_t count, const uint32_t *keep)
+{
+    TT_CHECK(count <= LIST_MAX);
+    for (uint32_t i = 0; i < count; i++) {
+        json_t *message = json_pack("{s:i}", "keep", (int)keep[i]);
+        if (s_tell(&list[i], "s", message, -1) != TT_OK)
+            s_dismiss(&list[i], tt_err_text());
+        json_decref(message);
+    }
+    for (const int64_t until_ms = s_now_ms() + END_MS; s_gather(list, count, until_ms);)
+        continue;
+    for (uint32_t i = 0; i < count; i++)
+        if (list[i].busy)
+            s_dismiss(&list[i], "it does not come back from closing its environments");
 }
 
 /* ---- end --------------------------------------------------------------------------------------------------------------- */

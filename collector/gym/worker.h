@@ -39,14 +39,20 @@ typedef struct {
  *  TT_OS; TT_NOT_FOUND: the interpreter cannot be executed. */
 tt_status_t gym_worker_start(gym_worker_t *self, const char *python, const char *package, int memory);
 
-/*  A message, or the byte that starts a round; it is busy from then on. */
+/*  A message, or the byte that starts a round; it is busy from then on. move: the message that it was told first, of another range,
+ *  and the memory of that; it answers as it did then. */
 tt_status_t gym_worker_tell(gym_worker_t *self, const json_t *message);
+tt_status_t gym_worker_move(gym_worker_t *self, const json_t *message, int memory);
 tt_status_t gym_worker_go(gym_worker_t *self);
 
 /*  Wait until a busy one has answered: *which is its number in the list. A message (new; the caller's to release) where one is
  *  expected, else NULL. TT_INTERNAL, TT_NOT_FOUND, TT_INVALID: it says why it failed, or has died, or is not done in time;
  *  TT_UNAVAILABLE: it was killed. */
 tt_status_t gym_worker_wait(gym_worker_t *list, uint32_t count, bool message, uint32_t *which, json_t **out);
+
+/*  Their range is over: each closes all but keep[i] of its envs, and lets go of the memory, within the time that an end takes. Who does not
+ *  come back is ended (pid = 0), as it would be with its range. */
+void gym_worker_shed(gym_worker_t *list, uint32_t count, const uint32_t *keep);
 
 /*  End them all, and what they have forked: a moment for those that are idle to close their envs, none for the others. */
 void gym_worker_end(gym_worker_t *list, uint32_t count);

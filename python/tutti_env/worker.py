@@ -1,7 +1,8 @@
 """The worker: some slots of a range, played when the byte comes.
 
 The socket carries, each way, messages (four bytes of length, then JSON) until the envs are there, then single bytes: one
-comes, every slot does what its row of `todo` says, one goes back. End-of-file ends the worker.
+comes, every slot does what its row of `todo` says, one goes back. When the range is over, another byte says how many of the envs
+are to stay, and a third one, with new memory, which slots of the next range they are. End-of-file ends the worker.
 """
 
 import gc
@@ -9,6 +10,7 @@ import json
 import mmap
 import os
 import select
+import socket
 import struct
 import sys
 import time
@@ -18,6 +20,7 @@ from tutti_env.faults import Fault, raised
 from tutti_env.making import Maker
 
 SOCKET, MEMORY = 3, 4
+GO, SHED, MOVE = b"g", b"s", b"m"  # collector/gym/worker.c
 STEP, BEGIN, REST = range(3)  # collector/env_batch.h
 SAVE, LOAD = 3, 4  # collector/gym/rows.h, as are these
 OPENING, BEGINNING, STEPPING, CLOSING, SAVING, LOADING = range(6)
@@ -36,6 +39,21 @@ def _read(size):
 
 def _take():
     return json.loads(_read(struct.unpack("<I", _read(4))[0]))
+
+
+def _take_with_memory():
+    """A message with which other memory comes, in the place of that which we had."""
+    ours = socket.socket(fileno=SOCKET)
+    try:
+        begins, beside, _, _ = ours.recvmsg(4, socket.CMSG_SPACE(4), socket.MSG_CMSG_CLOEXEC)
+    finally:
+        ours.detach()
+    if not begins:
+        os._exit(0)
+    memory = struct.unpack("i", beside[0][2][:4])[0]
+    os.dup2(memory, MEMORY, inheritable=False)
+    os.close(memory)
+    return json.loads(_read(struct.unpack("<I", begins + _read(4 - len(begins)))[0]))
 
 
 def _tell(message, mark=b""):
@@ -66,18 +84,44 @@ def _end(code):
 class Slots:
     """The envs of slots first .. last - 1, and where their numbers lie."""
 
-    def __init__(self, spec, maker):
+    def __init__(self):
+        self.envs = []
+
+    def open(self, spec, maker):
+        """As many envs as there are slots; those that are there are some of them. What they are, in words."""
         self.np, self.spec = spaces.np, spec
         self.first, self.count = spec["first"], spec["last"] - spec["first"]
         self.lo = spec["lo"]
         self.layout = spec["layout"]
         self.memory = mmap.mmap(MEMORY, self.layout["size"])
         self.now = memoryview(self.memory)[spec["progress"]:spec["progress"] + 8].cast("i")  # [slot, doing]
-        self.envs = []
         self.ended = []  # slots whose flags are set
-        for i in range(self.count):
-            self.now[0] = i
+        self._close(self.count)
+        for i in range(len(self.envs), self.count):
+            self.now[0], self.now[1] = i, OPENING
             self.envs.append(maker.make())
+            if spec["loads"]:
+                self._reset_for_load(i)
+        self.now[1] = OPENING
+        about = maker.describe(self.envs[0])
+        self._connect()
+        return about
+
+    def _reset_for_load(self, i):
+        """No episode begins here; but a state goes over an env that has been through one, as in the trial. Without a seed, which ALE reads its
+        game once more for: of what is drawn nothing stays."""
+        self.now[1] = BEGINNING
+        try:
+            self.envs[i].reset()
+        except BaseException as error:  # pylint: disable=broad-except
+            raise raised(f"reset of env {self.lo + self.first + i}", error) from error
+
+    def shed(self, keep):
+        """The range is over. So many of the envs stay; of all else nothing does: the memory goes with the last who looks at it."""
+        self._close(keep)
+        stays = {name: getattr(self, name) for name in ("envs", "lo", "first")}
+        vars(self).clear()
+        vars(self).update(stays, now=[0, OPENING])
 
     def _column(self, name, dtype, shape=()):
         """Our rows of an array of all slots."""
@@ -97,7 +141,7 @@ class Slots:
         forms = [spaces.leaf_form(leaf) for _, leaf in spaces.leaves(space, name)]
         return iter([self._column(at, *form) for at, form in zip(self.layout[name], forms)])
 
-    def connect(self):
+    def _connect(self):
         env = self.envs[0]
         self.slots, self.step_all = range(self.count), bytes([STEP]) * self.count
         self.steps = [each.step for each in self.envs]
@@ -241,14 +285,23 @@ class Slots:
             return Fault(error.status, f"{DOING[doing]} env {self.lo + self.first + slot}: {error.text}")
         return raised(f"{DOING[doing]} env {self.lo + self.first + slot}", error)
 
-    def close(self):
-        self.now[1] = CLOSING
-        for i, env in enumerate(self.envs):
+    def _close(self, keep):
+        """All but the first so many."""
+        if keep >= len(self.envs):
+            return
+        was, self.now[1] = self.now[1], CLOSING
+        for i, env in enumerate(self.envs[keep:], keep):
             self.now[0] = i
             try:
                 env.close()
             except BaseException:  # pylint: disable=broad-except
                 traceback.print_exc()
+        del self.envs[keep:]
+        self.now[1] = was
+        gc.unfreeze()  # or what refers to itself among them would stay for good
+
+    def close(self):
+        self._close(0)
 
 
 def _shape_of(result):
@@ -277,15 +330,23 @@ def _watcher(spin_us):
     return watch
 
 
-def _serve(slots, spin_us):
+def _serve(slots, maker):
     """Until nobody is there any more."""
-    read, write, watch = os.read, os.write, _watcher(spin_us)
+    read, write, watch = os.read, os.write, _watcher(slots.spec["spin_us"])
     try:
         while True:
             watch()
-            if not read(SOCKET, 1):
+            order = read(SOCKET, 1)
+            if order == GO:
+                slots.play()
+            elif order == SHED:
+                slots.shed(_take()["keep"])
+            elif order == MOVE:
+                _open(slots, _take_with_memory(), maker)
+                watch = _watcher(slots.spec["spin_us"])
+                continue
+            else:
                 return
-            slots.play()
             write(SOCKET, b"d")
     except (BrokenPipeError, ConnectionResetError):
         return
@@ -310,6 +371,19 @@ def _describe(maker):
     return env
 
 
+def _open(slots, spec, maker):
+    try:
+        about = slots.open(spec, maker)
+    except BaseException as error:  # pylint: disable=broad-except
+        if not isinstance(error, Fault):
+            traceback.print_exc()
+        _fail(raised("opening it", error))
+    _tell(about)
+    if not gc.get_freeze_count():  # these are the first, or some are gone
+        gc.collect()
+    gc.freeze()  # what is there now stays: nobody need look through it again
+
+
 def main():
     for number in (SOCKET, MEMORY):
         try:
@@ -323,16 +397,12 @@ def main():
         env = _describe(maker) if spec.get("part") == "save" else None
         if "part" in spec:
             _try(maker, spec["part"], env)
-        slots = Slots(spec, maker)
-        about = maker.describe(slots.envs[0])
-        slots.connect()
     except BaseException as error:  # pylint: disable=broad-except
         if not isinstance(error, Fault):
             traceback.print_exc()
         _fail(raised("opening it", error))
-    _tell(about)
-    gc.collect()
-    gc.freeze()  # what is there now stays: nobody need look through it again
-    _serve(slots, spec["spin_us"])
+    slots = Slots()
+    _open(slots, spec, maker)
+    _serve(slots, maker)
     slots.close()
     _end(0)

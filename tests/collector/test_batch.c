@@ -30,6 +30,7 @@ static struct {
     uint32_t sends, opened, closed;
     const char *fail_open, *fail_recv;
     bool lost, beyond, early, forgets;
+    const void *newest, *from; /* the handle that was opened last, and what it might draw upon */
 } s_herd;
 
 static void s_start(herd_t *h, uint32_t i)
@@ -52,6 +53,8 @@ static bool herd_open(void **self, const tt_env_open_t *how, tt_env_rows_t *rows
         return s_say(why, s_herd.fail_open);
     const uint32_t n = how->count;
     herd_t *h = tt_new0(sizeof *h);
+    s_herd.newest = h;
+    s_herd.from = how->from;
     h->count = n;
     h->todo = tt_new0(n);
     h->terminated = tt_new0(n);
@@ -323,6 +326,38 @@ static void test_states_move(void **state)
     assert_err(tt_vec_load(one.vec, 0, bytes), TT_DATA, "load refused a saved state: steps out of range");
 }
 
+/*  A range after another one: the env is shown what it may draw upon, while that is still there; no episode is begun, and states go on. */
+static void test_a_range_after_another(void **state)
+{
+    (void)state;
+    s_herd.begins = true;
+    char bytes[2][256];
+    RANGE whole = range_open(&s_ops.env, 4, 0, N);
+    RANGE next = {0};
+    io_t io = {0}, two = {0};
+    const void *before = s_herd.newest;
+    for (int t = 0; t < 4; t++)
+        assert_ok(step(&whole, 0, t, &io));
+    for (uint32_t i = 0; i < 2; i++)
+        assert_ok(tt_vec_save(whole.vec, 2 + i, bytes[i]));
+    const uint32_t sends = s_herd.sends;
+    assert_ok(range_try(&next, &s_ops.env, NULL, (tt_vec_cfg_t){.seed = 4, .lo = 2, .count = 2, .from = whole.vec}));
+    assert_ptr_equal(s_herd.from, before);
+    assert_int_equal(s_herd.closed, 0);
+    assert_int_equal(s_herd.sends, sends);
+    for (uint32_t i = 0; i < 2; i++)
+        assert_ok(tt_vec_load(next.vec, i, bytes[i]));
+    for (int t = 4; t < 20; t++) { /* the herd has nothing to give away, so that both go on */
+        assert_ok(step(&whole, 0, t, &io));
+        memcpy(two.action, io.action + 2, 2 * sizeof *two.action);
+        assert_ok(range_step(&next, two.action, two.reward, two.terminated, two.truncated));
+        assert_memory_equal(SEEN_SEED(&whole, 2), SEEN_SEED(&next, 0), 4);
+        assert_memory_equal(two.reward, io.reward + 2, sizeof(float) * 2);
+    }
+    RANGE third = range_open(&s_ops.env, 4, 0, 1);
+    assert_null(s_herd.from);
+}
+
 /*  A state of zeros is none: the slot begins an episode that nobody has begun, and its clock goes on. */
 static void test_a_state_that_is_none(void **state)
 {
@@ -394,6 +429,7 @@ int main(void)
         cmocka_unit_test_setup(test_rows_come_in_any_order, setup),
         cmocka_unit_test_setup(test_a_limit_of_the_table, setup),
         cmocka_unit_test_setup(test_states_move, setup),
+        cmocka_unit_test_setup(test_a_range_after_another, setup),
         cmocka_unit_test_setup(test_a_state_that_is_none, setup),
         cmocka_unit_test_setup(test_what_fails, setup),
         cmocka_unit_test_setup(test_arguments, setup),

@@ -306,15 +306,40 @@ def test_a_state_that_grows(world):
         world.await_empty()
 
 
-def s_scaled(world, env):
+def s_scalable(world, env, *sets):
+    """A run of one collector with two workers, that goes on until it is stopped."""
     config = world.config(JOB.replace("gym:CartPole-v1", env))
-    process, run_dir = world.start_run(config, ENDLESS, "env.workers=2", name="scaled-" + "".join(filter(str.isalnum, env)), seed=5)
+    name = "scaled-" + "".join(filter(str.isalnum, env))
+    process, run_dir = world.start_run(config, ENDLESS, "env.workers=2", *sets, name=name, seed=5)
     world.await_steps(run_dir, 500, process)
+    return config, process, run_dir
+
+
+def s_scale(world, run_dir, wanted):
+    done = world.tutti("scale", run_dir, f"collector={wanted}")
+    equal(done.returncode, 0, f"scale: {done.stderr}")
+
+
+def s_rosters(run_dir):
+    """Those that collector 0 has had a range in."""
+    with open(os.path.join(run_dir, "logs", "collector-0.log"), encoding="utf-8") as log:
+        return log.read().count(": envs ")
+
+
+def await_workers(world, count):
+    return set(wait_for(lambda: len(workers(world)) == count and workers(world), lambda: f"{count} workers: {world.processes()}"))
+
+
+def s_scaled(world, env):
+    """Python is started for the new collector, and for nobody else."""
+    config, process, run_dir = s_scalable(world, env)
+    first = await_workers(world, 2)
     for wanted in (2, 1):
-        done = world.tutti("scale", run_dir, f"collector={wanted}")
-        equal(done.returncode, 0, f"scale: {done.stderr}")
-        wait_for(lambda: len(workers(world)) == 2 * wanted, lambda: f"{2 * wanted} workers: {world.processes()}")
+        s_scale(world, run_dir, wanted)
+        there = await_workers(world, 2 * wanted)
         await_more(world, process, run_dir)
+        equal(there, set(workers(world)), f"{env}: workers that there were, and after they have played")
+        check(first <= there, f"{env}: other workers with {wanted} collectors: {first}, {there}")
     check_end(world, process, run_dir, config, f"{env}: scaled")
 
 
@@ -323,6 +348,69 @@ def test_scaled_live(world):
     for env in ("gym:CartPole-v1", "gym:LunarLander-v3", "gym:InvertedPendulum-v5",
                 "{id: 'gym:ALE/Pong-v5', args: {obs_type: ram, repeat_action_probability: 0}}"):
         s_scaled(world, env)
+
+
+def test_killed_in_a_move(world):
+    """A worker, then its collector, as soon as they have heard of their other range: the run goes on as if nothing had been."""
+    for env in ("gym:CartPole-v1", "gym:LunarLander-v3"):
+        config, process, run_dir = s_scalable(world, env)
+        for victim in (lambda: min(workers(world)), lambda: world.replica("collector", 0)):
+            for wanted in (2, 1):
+                rosters = s_rosters(run_dir)
+                s_scale(world, run_dir, wanted)
+                wait_for(lambda before=rosters: s_rosters(run_dir) > before, f"a roster of {wanted} collectors")
+                os.kill(victim(), signal.SIGKILL)
+                wait_for(lambda before=rosters: s_rosters(run_dir) > before + 1, "a roster after that")
+                await_more(world, process, run_dir)
+        check_end(world, process, run_dir, config, f"{env}: killed in a move")
+
+
+def test_what_does_not_close(world):
+    """Envs that have to go with their range, and crash or hang at that: their worker ends with it, as it would have before, and another one
+    is started. One that raises is closed."""
+    for how, goes in (("segv", True), ("hang", True), ("raise", False)):
+        config, process, run_dir = s_scalable(world, f"gym:tt_gym_envs:Bad-{how}-close-v0")
+        first = await_workers(world, 2)
+        s_scale(world, run_dir, 2)
+        wait_for(lambda: s_rosters(run_dir) > 1, "a roster of two collectors")
+        await_more(world, process, run_dir)
+        there = await_workers(world, 4)
+        equal(len(first & there), 0 if goes else 2, f"{how}: workers of before")
+        with open(os.path.join(run_dir, "logs", "collector-0.log"), encoding="utf-8") as log:
+            equal("ends with its range" in log.read(), goes, f"{how}: it is said in the log")
+        check_end(world, process, run_dir, config, f"{how} when an env is closed")
+
+
+def test_workers_without_envs(world):
+    """Who has none in a smaller range waits for a larger one, and is gone after a while."""
+    config = world.config(JOB.replace("num_envs: 6", "num_envs: 2"))
+    for idle_s, stays in (("60", 2), ("1", 1)):
+        process, run_dir = world.start_run(config, ENDLESS, "env.workers=2", name=f"idle-{idle_s}", seed=5, env={"TT_ENV_IDLE_S": idle_s})
+        world.await_steps(run_dir, 300, process)
+        first = await_workers(world, 2)
+        s_scale(world, run_dir, 2)
+        wait_for(lambda: s_rosters(run_dir) > 1, "a roster of two collectors")
+        await_more(world, process, run_dir, 200)
+        there = await_workers(world, 1 + stays)
+        equal(len(first & there), stays, "workers of before, with one env less")
+        s_scale(world, run_dir, 1)
+        wait_for(lambda: s_rosters(run_dir) > 2, "a roster of one collector again")
+        await_more(world, process, run_dir, 200)
+        there = await_workers(world, 2)
+        equal(len(first & there), stays, "workers of before, with both again")
+        world.stop(process, run_dir)
+        world.await_empty()
+
+
+def test_another_interpreter_where_nothing_is_saved(world):
+    """An env whose state cannot be saved begins anew in a process that has played nothing yet."""
+    _, process, run_dir = s_scalable(world, "gym:tt_gym_envs:TTForgets-v0")
+    first = await_workers(world, 2)
+    s_scale(world, run_dir, 2)
+    wait_for(lambda: len(workers(world)) == 4 and not first & set(workers(world)), "four other workers")
+    await_more(world, process, run_dir)
+    world.stop(process, run_dir)
+    world.await_empty()
 
 
 def test_interrupted(world):
@@ -361,5 +449,6 @@ def test_learns(world):
 
 main(test_what_an_env_must_not_do, test_where_it_stood, test_mujoco_writes_no_file, test_what_is_missing, test_active_environments,
      test_arguments_and_wrappers, test_masks, test_taxi_is_masked, test_paths_of_a_config, test_a_run_fails_by_its_env, test_same_bits,
-     test_a_worker_is_killed, test_resumed_after_all_were_killed, test_a_state_that_grows, test_scaled_live,
+     test_a_worker_is_killed, test_resumed_after_all_were_killed, test_a_state_that_grows, test_scaled_live, test_killed_in_a_move,
+     test_what_does_not_close, test_workers_without_envs, test_another_interpreter_where_nothing_is_saved,
      test_interrupted, test_evaluated, test_learns)
