@@ -52,6 +52,7 @@ struct batches {
     uint32_t env_lo, env_count; /* our range; 0 = none                    */
     bool placed;                /* envs and `next` are right for era and range */
     bool drawn;                 /* its envs may come out of `left`             */
+    bool warm;                  /* envs of this job have been made here        */
 
     peers_t peers;
     weights_t weights;
@@ -297,6 +298,38 @@ static tt_status_t s_take_range(batches_t *self, const tt_rec_MEMBER_t *me)
     return TT_OK;
 }
 
+/*  Who has made envs is not waited for by those that play already. */
+static void s_say_warm(batches_t *self, bool warm)
+{
+    self->warm = warm;
+    if (tt_train_collectors_warm(self->o.cfg))
+        tt_link_warm(self->o.link, warm);
+}
+
+/*  Left out of a roster that others play in: envs that take long to make are made now, as many as our part will be, for the range that is
+ *  ours once we say so. */
+static tt_status_t s_warm_up(batches_t *self, const tt_msg_ROSTER_t *roster)
+{
+    uint32_t parts = 1;
+    for (size_t i = 0; i < roster->members_count; i++)
+        parts += roster->members[i].role == TT_PEER_COLLECTOR;
+    const uint32_t all = self->o.cfg->num_envs, count = all / parts + (all % parts != 0);
+    if (!tt_train_collectors_warm(self->o.cfg) || self->warm || parts == 1 || parts > all)
+        return TT_OK;
+    const tt_vec_cfg_t cfg = {.ops = self->o.env,
+        .args = self->args,
+        .columns = self->columns,
+        .seed = self->o.cfg->seed,
+        .lo = all - count,
+        .count = count};
+    tt_link_state(self->o.link, "warming: making %u envs of %s", count, self->o.env->id);
+    tt_vec_destroy(&self->left);
+    TT_TRY(tt_vec_new(&self->left, &cfg));
+    s_say_warm(self, true);
+    tt_link_state(self->o.link, "idle: warm, waiting for a place in the roster");
+    return TT_OK;
+}
+
 static tt_status_t s_take_roster(batches_t *self)
 {
     const tt_msg_ROSTER_t *roster = &self->roster.msg.ROSTER;
@@ -320,6 +353,8 @@ static tt_status_t s_take_roster(batches_t *self)
             self->env_lo + self->env_count - 1, self->peers.count);
     else
         tt_link_state(self->o.link, "idle: no envs for me in the roster");
+    if (!me)
+        TT_TRY(s_warm_up(self, roster));
     s_enter(self, self->env_count && self->peers.count ? AT_ATTACH : AT_ROSTER);
     return TT_OK;
 }
@@ -361,6 +396,8 @@ static tt_status_t s_new_rollout(batches_t *self, bool loads)
     const tt_status_t status = rollout_new(&self->rollout, &cfg);
     self->drawn = self->left != NULL;
     tt_vec_destroy(&self->left);
+    if (status == TT_OK)
+        s_say_warm(self, true);
     return status;
 }
 
@@ -567,8 +604,10 @@ static int64_t s_wait_ms(const batches_t *self, tt_status_t status)
 /*  Without a range for long, nothing is kept for the next one. */
 static void s_forget_left(batches_t *self)
 {
-    if (self->left && tt_now_ns(self->clock) - self->phase_ns > guard_idle_ms() * 1000000)
+    if (self->left && tt_now_ns(self->clock) - self->phase_ns > guard_idle_ms() * 1000000) {
         tt_vec_destroy(&self->left);
+        s_say_warm(self, false);
+    }
 }
 
 tt_status_t batches_advance(batches_t *self, int64_t *wait_ms)

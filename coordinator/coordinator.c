@@ -151,6 +151,7 @@ static tt_status_t s_make_roster(coordinator_t *self)
     const roster_cfg_t cfg = {.num_envs = self->cfg.num_envs,
         .shards = self->cfg.learner.shards,
         .warms = self->cfg.replays,
+        .collectors_warm = tt_train_collectors_warm(&self->cfg),
         .desired = {[TT_PEER_COLLECTOR] = self->cfg.collector.replicas, [TT_PEER_LEARNER] = self->cfg.learner.replicas},
         .lease_ns = (int64_t)self->cfg.net.lease_ms * 1000000,
         .first_wait_ns = s_second_ns,

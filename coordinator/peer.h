@@ -41,8 +41,9 @@ typedef struct {
     uint64_t instance;
     char *host, *pod, *data_ipc, *data_tcp, *weights_ipc, *weights_tcp; /* owned */
     peer_state_t state;
-    bool holds;         /* learner: has weights and optimiser state of this era                     */
-    bool warm;          /* learner: could take part at once, if the job's learners have more to fetch than weights */
+    bool holds; /* learner: has weights and optimiser state of this era                     */
+    bool
+        warm; /* could take part at once: a learner, if those have more to fetch than weights; a collector, if envs take long */
     bool told_to_leave; /* DRAIN went out; kept by the sender                                       */
     peer_claim_t claim;
     bool asks;     /* it asked to be let go                                                    */

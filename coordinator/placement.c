@@ -64,6 +64,19 @@ static size_t s_leave_cold_out(peer_t **learners, size_t count)
     return kept;
 }
 
+/*  Those that take part can play all envs until the others have made theirs. */
+static size_t s_leave_making_out(peer_t **collectors, size_t count)
+{
+    bool played = false;
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++)
+        played |= collectors[i]->state == PEER_ACTIVE;
+    for (size_t i = 0; i < count; i++)
+        if (!played || collectors[i]->state == PEER_ACTIVE || collectors[i]->warm)
+            collectors[kept++] = collectors[i];
+    return kept;
+}
+
 /*  The first that holds the weights moves to the front; the rest keep their order. */
 static void s_lead_with_holder(peer_t **learners, size_t count)
 {
@@ -105,7 +118,8 @@ void placement_make(placement_t *out, peer_t *const *peers, size_t count, const 
     out->learner_count = s_least(s_least(learners, limits->shards), s_least(summable, room / 2));
     room -= out->learner_count;
 
-    const size_t collectors = s_gather(out->collectors, peers, count, TT_PEER_COLLECTOR);
+    size_t collectors = s_gather(out->collectors, peers, count, TT_PEER_COLLECTOR);
+    collectors = limits->collectors_warm ? s_leave_making_out(out->collectors, collectors) : collectors;
     /* where there are too many, those who came last are spare; ranges go by index, whatever the order of arrival */
     qsort(out->collectors, collectors, sizeof(peer_t *), s_by_age);
     out->collector_count = s_least(s_least(collectors, limits->num_envs), room);

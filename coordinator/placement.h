@@ -3,16 +3,17 @@
  *  Learners: those of the newest roster keep their order, joiners follow in order of their numbers; but rank 0 holds the
  *  weights whenever somebody does. Where learners warm up, who does not hold the weights and was not in the newest roster is left out
  *  until it is warm, unless nobody holds them. Collectors and aggregators: in order of their numbers; when there are too many
- *  collectors, those that already take part go first, then the earliest.
+ *  collectors, those that already take part go first, then the earliest. Where collectors warm up, one that is not warm is left out as long as
+ *  another takes part.
  *
  *  Threads: pure; the arrays belong to the placement. */
 #pragma once
 #include "coordinator/roster.h"
 
 typedef struct {
-    uint32_t num_envs; /* N                                                             */
-    uint32_t shards;   /* S                                                             */
-    bool warms;        /* roster_cfg_t                                                  */
+    uint32_t num_envs;           /* N                                                             */
+    uint32_t shards;             /* S                                                             */
+    bool warms, collectors_warm; /* roster_cfg_t                                        */
 } placement_limits_t;
 
 typedef struct {

@@ -220,7 +220,7 @@ static void s_set_holds(roster_t *self, peer_t *peer, bool holds)
 
 static void s_set_warm(roster_t *self, peer_t *peer, bool warm)
 {
-    if (peer->role != TT_PEER_LEARNER || peer->warm == warm)
+    if (peer->role == TT_PEER_AGGREGATOR || peer->warm == warm)
         return;
     peer->warm = warm;
     roster_dirty(self);
@@ -285,7 +285,7 @@ void roster_beat(roster_t *self, peer_t *peer, const tt_msg_HEARTBEAT_t *beat)
     if (roster_may_adopt(self) && peer->claim.era == beat->era)
         peer->claim.holds = beat->holds;
     s_set_holds(self, peer, beat->holds && beat->era == self->era);
-    s_set_warm(self, peer, beat->warm && beat->era == self->era);
+    s_set_warm(self, peer, beat->warm && (peer->role == TT_PEER_COLLECTOR || beat->era == self->era));
 }
 
 static void s_remove(roster_t *self, peer_t *peer)
@@ -476,9 +476,11 @@ int64_t roster_due_ns(roster_t *self)
 
 bool roster_is_warming(const roster_t *self, const peer_t *peer)
 {
-    const size_t learners = roster_ready(self, TT_PEER_LEARNER);
-    return self->cfg.warms && peer->role == TT_PEER_LEARNER && peer->state == PEER_WAITING && !peer->warm &&
-           learners > 0 && learners < self->cfg.shards;
+    const bool warms = peer->role == TT_PEER_LEARNER     ? self->cfg.warms
+                       : peer->role == TT_PEER_COLLECTOR ? self->cfg.collectors_warm
+                                                         : false;
+    const uint32_t ready = roster_ready(self, peer->role);
+    return warms && peer->state == PEER_WAITING && !peer->warm && ready > 0 && ready < s_most(self, peer->role);
 }
 
 uint32_t roster_warming(const roster_t *self, tt_peer_role_t role)

@@ -20,9 +20,10 @@ enum {
 #define ROSTER_ROLES ((uint32_t)TT_PEER_AGGREGATOR + 1)
 
 typedef struct {
-    uint32_t num_envs; /* collectors that can take part                                      */
-    uint32_t shards;   /* learners that can take part                                        */
-    bool warms;        /* while somebody holds weights, a learner takes part once it says that it is warm */
+    uint32_t num_envs;    /* collectors that can take part                                      */
+    uint32_t shards;      /* learners that can take part                                        */
+    bool warms;           /* while somebody holds weights, a learner takes part once it says that it is warm */
+    bool collectors_warm; /* while another one plays, a collector does so once it says that it is warm */
     uint32_t desired[ROSTER_ROLES];
     int64_t lease_ns;        /* silence after which a peer counts as dead                          */
     int64_t first_wait_ns;   /* the first roster waits so long for the rest of the replicas        */

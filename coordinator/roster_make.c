@@ -156,7 +156,10 @@ bool roster_publish(roster_t *self, const char *(*restore)(void *ctx), void *ctx
     self->dirty_ns = INT64_MAX;
     placement_t placed;
     placement_make(&placed, self->peers, self->peer_count,
-        &(placement_limits_t){.num_envs = self->cfg.num_envs, .shards = self->cfg.shards, .warms = self->cfg.warms});
+        &(placement_limits_t){.num_envs = self->cfg.num_envs,
+            .shards = self->cfg.shards,
+            .warms = self->cfg.warms,
+            .collectors_warm = self->cfg.collectors_warm});
     size_t count = 0;
     tt_rec_MEMBER_t *members = s_records(self, &placed, &count);
     const bool fresh = placed.learner_count > 0 && !s_somebody_holds(&placed);

@@ -291,6 +291,11 @@ static tt_status_t s_check_space(const tt_config_t *config, const char *key, con
     return TT_CONFIG;
 }
 
+bool tt_train_collectors_warm(const tt_train_cfg_t *cfg)
+{
+    return cfg->space.env_saves[0] && cfg->space.env_state > 0;
+}
+
 tt_status_t tt_train_parse(tt_train_cfg_t *out, const char *text, size_t size)
 {
     tt_config_t *config = NULL;

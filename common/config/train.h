@@ -108,6 +108,10 @@ tt_status_t tt_train_check(const tt_config_t *config, const tt_train_cfg_t *cfg)
 /*  No stop rule is set: the run goes on until somebody stops it. */
 bool tt_train_endless(const tt_train_cfg_t *cfg);
 
+/*  Does a collector that joins make its envs before it takes part? Those of Gymnasium's, which take seconds; if they could be saved, for else
+ *  they begin anew, in processes that have played nothing. */
+bool tt_train_collectors_warm(const tt_train_cfg_t *cfg);
+
 /*  Parse a resolved job text: claims tt_train_fields, ignores "algorithm." and "replay.", checks; spaces may be an older
  *  version's. For roles, and for the text that a snapshot holds. */
 tt_status_t tt_train_parse(tt_train_cfg_t *out, const char *text, size_t size);

@@ -18,6 +18,11 @@ world_t *world_new(uint32_t num_envs, uint32_t shards, uint32_t collectors, uint
     return w;
 }
 
+void world_collectors_warm(world_t *w)
+{
+    w->roster->cfg.collectors_warm = true;
+}
+
 void world_warms(world_t *w)
 {
     w->roster->cfg.warms = true;

@@ -19,7 +19,8 @@ typedef struct {
 
 /*  A job that wants so many of each role, with a lease of 5 s. */
 world_t *world_new(uint32_t num_envs, uint32_t shards, uint32_t collectors, uint32_t learners, uint32_t aggregators);
-/*  Learners of this job warm up. */
+/*  Learners, or collectors, of this job warm up. */
+void world_collectors_warm(world_t *w);
 void world_warms(world_t *w);
 void world_end(world_t *w);
 /*  A run of one collector and `learners` learners that all hold weights; learner i has instance 100 + i. */

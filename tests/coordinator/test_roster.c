@@ -472,6 +472,49 @@ static void test_a_joiner_warms_up_first(void **state)
     world_end(w);
 }
 
+/*  A collector that makes its envs makes nobody wait either: those that play have them all until it says that it is warm. */
+static void test_a_collector_warms_up_first(void **state)
+{
+    (void)state;
+    world_t *w = world_running(1);
+    world_collectors_warm(w);
+    const uint64_t epoch = roster_epoch(w->roster);
+    roster_desire(w->roster, TT_PEER_COLLECTOR, 2);
+    peer_t *first = roster_peer(w->roster, 0), *joiner = world_hello(w, TT_PEER_COLLECTOR, 1, 301);
+    for (size_t i = 0; first->role != TT_PEER_COLLECTOR; i++)
+        first = roster_peer(w->roster, i);
+    assert_false(world_publish(w, NULL));
+    assert_int_equal(joiner->state, PEER_WAITING);
+    assert_int_equal(roster_warming(w->roster, TT_PEER_COLLECTOR), 1);
+    assert_int_equal(roster_warming(w->roster, TT_PEER_LEARNER), 0);
+    assert_int_equal(roster_epoch(w->roster), epoch);
+    world_warm(w, joiner, true, 0); /* of whatever era */
+    assert_true(world_publish(w, NULL));
+    assert_int_equal(joiner->state, PEER_ACTIVE);
+    assert_int_equal(roster_warming(w->roster, TT_PEER_COLLECTOR), 0);
+    assert_int_equal(joiner->env_lo, first->env_count);
+    world_end(w);
+}
+
+/*  Nobody plays: a cold one is better than none. */
+static void test_a_cold_collector_that_is_alone(void **state)
+{
+    (void)state;
+    world_t *w = world_running(1);
+    world_collectors_warm(w);
+    roster_desire(w->roster, TT_PEER_COLLECTOR, 2);
+    peer_t *joiner = world_hello(w, TT_PEER_COLLECTOR, 1, 301);
+    assert_false(world_publish(w, NULL));
+    world_ended(w, TT_PEER_COLLECTOR, 0, 0);
+    assert_true(world_publish(w, NULL));
+    assert_int_equal(joiner->state, PEER_ACTIVE);
+    assert_int_equal(joiner->env_lo, 0);
+    peer_t *again = world_hello(w, TT_PEER_COLLECTOR, 0, 302);
+    assert_false(world_publish(w, NULL));
+    assert_int_equal(again->state, PEER_WAITING);
+    world_end(w);
+}
+
 /*  It dies, or is scaled away: the others do not hear of it. */
 static void test_a_warming_learner_is_not_missed(void **state)
 {
@@ -530,6 +573,8 @@ int main(void)
         cmocka_unit_test(test_more_collectors_than_envs_wait_as_spares),
         cmocka_unit_test(test_more_learners_than_shards_wait_as_spares),
         cmocka_unit_test(test_a_joiner_warms_up_first),
+        cmocka_unit_test(test_a_collector_warms_up_first),
+        cmocka_unit_test(test_a_cold_collector_that_is_alone),
         cmocka_unit_test(test_a_warming_learner_is_not_missed),
         cmocka_unit_test(test_an_era_begins_with_the_warming),
         cmocka_unit_test(test_losing_the_only_learner_rolls_back),

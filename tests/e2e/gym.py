@@ -309,7 +309,7 @@ def test_a_state_that_grows(world):
 def s_scalable(world, env, *sets):
     """A run of one collector with two workers, that goes on until it is stopped."""
     config = world.config(JOB.replace("gym:CartPole-v1", env))
-    name = "scaled-" + "".join(filter(str.isalnum, env))
+    name = "scaled-" + "".join(filter(str.isalnum, env))[:30]
     process, run_dir = world.start_run(config, ENDLESS, "env.workers=2", *sets, name=name, seed=5)
     world.await_steps(run_dir, 500, process)
     return config, process, run_dir
@@ -348,6 +348,27 @@ def test_scaled_live(world):
     for env in ("gym:CartPole-v1", "gym:LunarLander-v3", "gym:InvertedPendulum-v5",
                 "{id: 'gym:ALE/Pong-v5', args: {obs_type: ram, repeat_action_probability: 0}}"):
         s_scaled(world, env)
+
+
+def test_a_new_collector_warms_up(world):
+    """While it makes its environments the run goes on without it, also when it dies at that."""
+    gate = world.file("gate", "")
+    config, process, run_dir = s_scalable(world, "{id: 'gym:tt_gym_envs:TTGate-v0', args: {gate: %s}}" % gate)
+    os.unlink(gate)
+    s_scale(world, run_dir, 2)
+    for again in (False, True):
+        if again:
+            killed = world.replica("collector", 1)
+            os.kill(killed, signal.SIGKILL)
+            wait_for(lambda old=killed: world.replica("collector", 1) != old, "another collector")
+        wait_for(lambda: ((world.status(run_dir) or {}).get("replicas") or {}).get("collector", {}).get("warming") == 1, "one that is warming")
+        await_more(world, process, run_dir)
+        equal(s_rosters(run_dir), 1, "rosters that the first collector had a range in")
+    with open(gate, "w", encoding="utf-8"):
+        pass
+    wait_for(lambda: s_rosters(run_dir) == 2, "a roster with both")
+    await_more(world, process, run_dir)
+    check_end(world, process, run_dir, config, "one joined, warm")
 
 
 def test_killed_in_a_move(world):
@@ -449,6 +470,6 @@ def test_learns(world):
 
 main(test_what_an_env_must_not_do, test_where_it_stood, test_mujoco_writes_no_file, test_what_is_missing, test_active_environments,
      test_arguments_and_wrappers, test_masks, test_taxi_is_masked, test_paths_of_a_config, test_a_run_fails_by_its_env, test_same_bits,
-     test_a_worker_is_killed, test_resumed_after_all_were_killed, test_a_state_that_grows, test_scaled_live, test_killed_in_a_move,
+     test_a_worker_is_killed, test_resumed_after_all_were_killed, test_a_state_that_grows, test_scaled_live, test_a_new_collector_warms_up, test_killed_in_a_move,
      test_what_does_not_close, test_workers_without_envs, test_another_interpreter_where_nothing_is_saved,
      test_interrupted, test_evaluated, test_learns)

@@ -9,6 +9,7 @@ import time
 import gymnasium
 import numpy as np
 from gymnasium import spaces
+from gymnasium.envs.classic_control import CartPoleEnv
 
 
 class Zoo(gymnasium.Env):
@@ -228,7 +229,17 @@ class Bad(gymnasium.Env):
         self._do("close")
 
 
+class Gate(CartPoleEnv):
+    """Made only while a file is there."""
+
+    def __init__(self, gate):
+        while not os.path.exists(gate):
+            time.sleep(0.01)
+        super().__init__()
+
+
 gymnasium.register("TTZoo-v0", entry_point=Zoo)
+gymnasium.register("TTGate-v0", entry_point=Gate, max_episode_steps=500)
 gymnasium.register("TTArgs-v0", entry_point=Args)
 gymnasium.register("TTForgets-v0", entry_point=Forgets)
 gymnasium.register("TTMasks-v0", entry_point=Masks)
