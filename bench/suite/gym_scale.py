@@ -26,16 +26,16 @@ TURNS, AROUND, LOOK_S, DEADLINE_S = 5, 20, 0.01, 120
 
 
 def workers(root):
-    """Process ids of the Python workers below it."""
-    found = set()
+    """Process ids of the Python workers below it: children of collectors, and not what they fork for a moment to find a library."""
+    parents = {}
     for pid in family(root):
         try:
-            with open("/proc/%d/cmdline" % pid, "rb") as file:
-                if b"tutti_env" in file.read():
-                    found.add(pid)
+            with open("/proc/%d/cmdline" % pid, "rb") as line, open("/proc/%d/stat" % pid) as stat:
+                if b"tutti_env" in line.read():
+                    parents[pid] = int(stat.read().rpartition(")")[2].split()[1])
         except OSError:
             pass  # it ended meanwhile
-    return found
+    return {pid for pid, parent in parents.items() if parent not in parents}
 
 
 class Run:
@@ -46,10 +46,10 @@ class Run:
         with open(config, "w") as file:
             file.write(JOB % env)
         self.tutti = tutti
+        self.at, self.began = 0, time.monotonic()  # wall_s counts from there, but for a moment
         self.process = tutti.start_run(config, 1, "stop.env_steps=1000000000")
         self.folder = tutti.run_dir
         self.times, self.seen, self.rest = [], set(), b""  # times: of updates, since the run began
-        self.at, self.began = 0, float("inf")
 
     def look(self):
         """Lines of metrics.jsonl since the last look, and workers."""
@@ -64,8 +64,6 @@ class Run:
         self.at += len(new)
         *lines, self.rest = (self.rest + new).split(b"\n")
         self.times += [json.loads(line)["wall_s"] for line in lines]
-        if lines:  # they come in bundles, the last one soonest after it was made
-            self.began = min(self.began, time.monotonic() - self.times[-1])
         self.seen |= workers(self.process.pid)
 
     def until(self, done, what):
@@ -83,13 +81,13 @@ class Run:
 
     def scale(self, collectors):
         """From the command on: until the longest pause between two updates ended, how long that was, workers started."""
-        rosters, known, first = self.rosters(), set(self.seen), len(self.times)
+        rosters, known = self.rosters(), set(self.seen)
         start = time.monotonic() - self.began
         self.tutti.text("scale", self.folder, "collector=%d" % collectors)
         self.until(lambda: self.rosters() > rosters, "a roster of %d collectors" % collectors)
-        made = len(self.times)
-        self.until(lambda: len(self.times) >= made + AROUND, "updates with %d collectors" % collectors)
-        marks = [start, *self.times[first:]]
+        taken = time.monotonic() - self.began  # lines are written in bundles: those of before may come yet
+        self.until(lambda: sum(made > taken for made in self.times) >= AROUND, "updates with %d collectors" % collectors)
+        marks = [start, *(made for made in self.times if made > start)]
         pause, end = max((b - a, b) for a, b in zip(marks, marks[1:]))
         return {"to": collectors, "until_s": end - start, "pause_s": pause, "started": len(self.seen - known)}
 
