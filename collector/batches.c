@@ -424,7 +424,7 @@ static tt_status_t s_start(batches_t *self)
         self->o.link, "making envs %u..%u of %s", self->env_lo, self->env_lo + self->env_count - 1, self->o.env->id);
     const bool loads = start > 0 && self->o.cfg->space.env_state > 0;
     TT_TRY(s_new_rollout(self, loads));
-    self->placed = !loads;
+    self->placed = start == 0 || rollout_state_bytes(self->rollout) == 0;
     if (self->placed && start > 0)
         log_warn("%s cannot save its state: envs %u..%u begin anew at batch %" PRIu64 "; this run is not reproducible",
             self->o.env->id, self->env_lo, self->env_lo + self->env_count - 1, start);
