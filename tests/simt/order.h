@@ -2,7 +2,8 @@
  *
  *  A history is somebody who does one thing after the other: a stream, a thread of a kernel. What it did before it released a point
  *  happens before what another one does after acquiring it; the order in which the simulator happens to do things means nothing.
- *  The simulator itself is not instrumented: what it reads and writes is nobody's. */
+ *  The simulator itself is not instrumented: what it reads and writes is nobody's; but what it calls of the C library is seen, so in a
+ *  stream's place it calls nothing that writes to its own stack. */
 #pragma once
 #if defined(SIMT_TSAN)
 #include <sanitizer/tsan_interface.h>

@@ -278,22 +278,24 @@ void put_shared(char *at, size_t bytes)
     memset(at, 0xff, forbids ? bytes : lines(bytes) + gap);
 }
 
-/*  Who stored there has left his array. */
-void check_behind(const char *at, size_t bytes, const char *what)
+/*  Nobody has stored there. */
+bool clean_behind(const char *at, size_t bytes)
 {
     for (size_t i = bytes; !forbids && i < lines(bytes) + gap; i++)
         if (at[i] != static_cast<char>(0xff))
-            fail("%s: block %u: a thread has stored behind %s", s_block.work->kernel, s_block.threads[0].at.block.x, what);
+            return false;
+    return true;
 }
 
 void check_shared()
 {
-    char what[256];
-    check_behind(s_block.in->shared, s_block.work->shared, "the launch's shared memory");
-    for (const array &there : s_block.arrays) {
-        snprintf(what, sizeof what, "the shared array of %s:%d", there.file, there.line);
-        check_behind(there.bytes, there.size, what);
-    }
+    const char *kernel = s_block.work->kernel;
+    const unsigned block = s_block.threads[0].at.block.x;
+    if (!clean_behind(s_block.in->shared, s_block.work->shared))
+        fail("%s: block %u: a thread has stored behind the launch's shared memory", kernel, block);
+    for (const array &there : s_block.arrays)
+        if (!clean_behind(there.bytes, there.size))
+            fail("%s: block %u: a thread has stored behind the shared array of %s:%d", kernel, block, there.file, there.line);
 }
 
 /*  The launch's own bytes come first; what is nobody's yet is forbidden. */
