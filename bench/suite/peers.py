@@ -56,15 +56,15 @@ def ratio(more, less):
     return None if more is None or not less else more / less
 
 
-def install():
+def install(scripts):
     """Before anything is measured; each script makes its environment, and knows whether it is there."""
-    for script, _ in PEERS:
+    for script in scripts:
         subprocess.run([sys.executable, os.path.join(ROOT, "bench/peers", script), "--install"], check=True)
 
 
 def measure(tutti, args, _machine):
     seeds = list(args.seeds or range(1, 4))
-    install()
+    install(script for script, _ in PEERS)
     runs, ours, rows, ratios = [], {}, [], []
     for key, name, config in OURS:
         mine = [tutti.run(config, seed) for seed in seeds]
