@@ -346,7 +346,7 @@ static void s_tree(uint32_t seed)
         const uint32_t step = 2 * width;
         cuda_tree_level(card_stream(), &run.run, width, count);
         for (uint32_t at = (run.run.lo + step - 1) / step * step; at + step <= run.run.hi; at += step)
-            cpu_add(run.here[at], run.here[at + width], count);
+            s_cpu->add(count, run.here[at + width], run.here[at]);
     }
     card_assert_run(&run, "the tree");
     card_run_free(&run);

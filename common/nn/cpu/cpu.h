@@ -176,8 +176,6 @@ void cpu_shard(const cpu_plan_t *plan, const cpu_lane_t *lane, uint32_t first, u
 tt_status_t cpu_compute(const tt_work_t *work);
 tt_status_t cpu_node(const tt_work_t *work);
 tt_status_t cpu_sum(const tt_work_t *work);
-/*  dst += src, element by element. */
-void cpu_add(float *dst, const float *src, size_t count);
 
 /*  apply.c */
 tt_status_t cpu_state_put(const tt_work_t *work);

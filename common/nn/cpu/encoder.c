@@ -255,7 +255,7 @@ static void s_embed_back(const turn_t *turn)
         memset(table, 0, turn->op->weights * sizeof *table);
     for (ptrdiff_t row; s_next_choice(&choices, &row); d += units)
         if (row != NOTHING)
-            cpu_add(table + (size_t)row * units, d, units);
+            s_kernels(turn)->add(units, d, table + (size_t)row * units);
     s_give(turn, turn->d);
 }
 
@@ -275,7 +275,7 @@ static void s_residual_begin_back(const turn_t *turn)
     if (!turn->d_x)
         return;
     cpu_activate_back(s_kernels(turn), turn->in->activation, turn->in->count, turn->x, turn->d, turn->d);
-    cpu_add(turn->d_x, turn->d, turn->in->count);
+    s_kernels(turn)->add(turn->in->count, turn->d, turn->d_x);
 }
 
 /* ---- steps ----------------------------------------------------------------------------------------------------------- */

@@ -111,6 +111,8 @@ typedef struct {
     void (*opt_step)(const tt_opt_step_t *job);
     /*  to[i] = fma(tau, from[i] - to[i], to[i]). */
     void (*blend)(size_t count, float tau, const float *from, float *to);
+    /*  to[i] += from[i]. */
+    void (*add)(size_t count, const float *from, float *to);
     void (*tanh)(size_t count, const float *x, float *y);
     void (*grid)(const tt_grid_t *job);
     void (*patch)(const tt_patch_t *job);

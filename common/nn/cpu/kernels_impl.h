@@ -376,6 +376,15 @@ static void kernel_blend(size_t count, float tau, const float *from, float *to)
     }
 }
 
+static void kernel_add(size_t count, const float *from, float *to)
+{
+    size_t i = 0;
+    for (; i + 16 <= count; i += 16)
+        v_store(to + i, v_add(v_load(to + i), v_load(from + i)));
+    if (i < count)
+        v_store_n(to + i, v_add(v_load_n(to + i, count - i), v_load_n(from + i, count - i)), count - i);
+}
+
 static void kernel_tanh(size_t count, const float *x, float *y)
 {
     size_t i = 0;
@@ -385,13 +394,13 @@ static void kernel_tanh(size_t count, const float *x, float *y)
         v_store_n(y + i, v_tanh(v_load_n(x + i, count - i)), count - i);
 }
 
-#define KERNELS_TABLE                                                                                               \
-    {                                                                                                               \
-        .name = V16_NAME, .gemm = kernel_gemm, .dots = kernel_dots, .column_sum = kernel_column_sum,                \
-        .gather = kernel_gather, .transpose = kernel_transpose, .pack = kernel_pack,                                \
-        .sum_squares = kernel_sum_squares, .opt_step = kernel_opt_step, .blend = kernel_blend, .tanh = kernel_tanh, \
-        .grid = kernel_grid, .patch = kernel_patch, .pool = kernel_pool, .pool_back = kernel_pool_back,             \
-        .norm = kernel_norm, .norm_back = kernel_norm_back, .activate = kernel_activate,                            \
-        .activate_back = kernel_activate_back, .widen = kernel_widen, .bytes = kernel_bytes,                        \
-        .bytes_grad = kernel_bytes_grad                                                                             \
+#define KERNELS_TABLE                                                                                             \
+    {                                                                                                             \
+        .name = V16_NAME, .gemm = kernel_gemm, .dots = kernel_dots, .column_sum = kernel_column_sum,              \
+        .gather = kernel_gather, .transpose = kernel_transpose, .pack = kernel_pack,                              \
+        .sum_squares = kernel_sum_squares, .opt_step = kernel_opt_step, .blend = kernel_blend, .add = kernel_add, \
+        .tanh = kernel_tanh, .grid = kernel_grid, .patch = kernel_patch, .pool = kernel_pool,                     \
+        .pool_back = kernel_pool_back, .norm = kernel_norm, .norm_back = kernel_norm_back,                        \
+        .activate = kernel_activate, .activate_back = kernel_activate_back, .widen = kernel_widen,                \
+        .bytes = kernel_bytes, .bytes_grad = kernel_bytes_grad                                                    \
     }

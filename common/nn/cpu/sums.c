@@ -23,21 +23,16 @@ static bool s_within_a_part(uint32_t lo, uint32_t hi, uint32_t parts, uint32_t f
     return false;
 }
 
-void cpu_add(float *dst, const float *src, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        dst[i] += src[i];
-}
-
 /*  Every addition of the tree inside [lo, hi), but for those inside one of the `parts` near-equal parts of it, which were
- *  made before (parts = 0: none were). leaf[s]: count floats of shard s. */
-static void s_sum(float *const *leaf, uint32_t lo, uint32_t hi, uint32_t parts, size_t count)
+ *  made before (parts = 0: none were). */
+static void s_sum(const tt_sums_t *sums, uint32_t lo, uint32_t hi, uint32_t parts)
 {
+    const tt_kernels_t *kernels = ((const cpu_net_t *)sums->net->impl)->kernels;
     for (uint32_t width = 1; width <= (hi - lo) / 2; width *= 2) {
         const uint32_t step = 2 * width;
         for (uint32_t at = (lo + step - 1) / step * step; at + step <= hi; at += step)
             if (!s_within_a_part(lo, hi, parts, at, at + step))
-                cpu_add(leaf[at], leaf[at + width], count);
+                kernels->add(sums->count, sums->leaf[at + width], sums->leaf[at]);
     }
 }
 
@@ -57,7 +52,7 @@ static void s_lane(void *ctx, uint32_t lane, uint32_t lanes)
     for (uint32_t s = run.lo; s < run.hi; s++)
         cpu_shard(&job->plan, &self->lanes[lane], tt_sums_first(sums->shards, rows, s),
             tt_sums_first(sums->shards, rows, s + 1), sums->leaf[s]);
-    s_sum(sums->leaf, run.lo, run.hi, 0, sums->count);
+    s_sum(sums, run.lo, run.hi, 0);
 }
 
 tt_status_t cpu_compute(const tt_work_t *work)
@@ -70,7 +65,7 @@ tt_status_t cpu_compute(const tt_work_t *work)
     job_t job = {.work = work};
     cpu_plan(&job.plan, sums->net, work->compute.pass);
     cpu_pool_run(device->pool, s_lane, &job);
-    s_sum(sums->leaf, lo, hi, device->base.lanes, sums->count);
+    s_sum(sums, lo, hi, device->base.lanes);
     sums->root = sums->leaf[0];
     return TT_OK;
 }

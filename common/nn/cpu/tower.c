@@ -202,7 +202,7 @@ static void s_give_to_trunk(cpu_block_t *block, uint32_t t, const float *d, floa
     const bool more = block->filled >> from & 1;
     s_input_grad(block, t, 0, d, more ? scratch : sum);
     if (more)
-        cpu_add(sum, scratch, block->rows * towers[from].gives16);
+        block->net->kernels->add(block->rows * towers[from].gives16, scratch, sum);
     block->filled |= 1u << from;
 }
 
