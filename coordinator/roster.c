@@ -263,15 +263,6 @@ void roster_heard(roster_t *self, peer_t *peer)
     roster_fire(self, peer, PEER_HEARD);
 }
 
-/*  Training waits for an evaluation that gets on, and so does everybody. */
-static void s_move_all(roster_t *self, const peer_t *peer)
-{
-    if (peer->rank != 0 || peer->role != TT_PEER_LEARNER || strncmp(peer->doing, "evaluating", 10) != 0)
-        return;
-    for (size_t i = 0; i < self->peer_count; i++)
-        self->peers[i]->moved_ns = peer->moved_ns;
-}
-
 void roster_beat(roster_t *self, peer_t *peer, const tt_msg_HEARTBEAT_t *beat)
 {
     roster_fire(self, peer, PEER_HEARD);
@@ -280,7 +271,6 @@ void roster_beat(roster_t *self, peer_t *peer, const tt_msg_HEARTBEAT_t *beat)
     if (beat->progress != peer->progress) {
         peer->progress = beat->progress;
         peer->moved_ns = peer->seen_ns;
-        s_move_all(self, peer);
     }
     if (roster_may_adopt(self) && peer->claim.era == beat->era)
         peer->claim.holds = beat->holds;
@@ -364,15 +354,37 @@ static bool s_has_work(const roster_t *self, const peer_t *peer)
            (peer->role != TT_PEER_AGGREGATOR || roster_ready(self, TT_PEER_LEARNER) > 1);
 }
 
+/*  For somebody else: a slow environment, a long update, an evaluation. */
+static bool s_waits(const peer_t *peer)
+{
+    return strstr(peer->doing, "waiting for") != NULL;
+}
+
+static int64_t s_newest_move_ns(const roster_t *self)
+{
+    int64_t newest_ns = INT64_MIN;
+    for (size_t i = 0; i < self->peer_count; i++)
+        if (s_has_work(self, self->peers[i]) && self->peers[i]->moved_ns > newest_ns)
+            newest_ns = self->peers[i]->moved_ns;
+    return newest_ns;
+}
+
+/*  Who stands still by itself comes before who waits for others. */
+static bool s_is_worse(const peer_t *peer, const peer_t *worst)
+{
+    if (!worst || s_waits(peer) != s_waits(worst))
+        return !worst || s_waits(worst);
+    return peer->moved_ns < worst->moved_ns;
+}
+
 const peer_t *roster_stalled(const roster_t *self, int64_t stall_ns)
 {
     const peer_t *worst = NULL;
-    const int64_t now = tt_now_ns(self->clock);
+    const int64_t now = tt_now_ns(self->clock), newest_ns = s_newest_move_ns(self);
     for (size_t i = 0; i < self->peer_count; i++) {
         const peer_t *peer = self->peers[i];
-        if (!s_has_work(self, peer) || now - peer->moved_ns < stall_ns)
-            continue;
-        if (!worst || peer->moved_ns < worst->moved_ns)
+        const int64_t moved_ns = s_waits(peer) ? newest_ns : peer->moved_ns;
+        if (s_has_work(self, peer) && now - moved_ns >= stall_ns && s_is_worse(peer, worst))
             worst = peer;
     }
     return worst;

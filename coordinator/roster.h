@@ -127,5 +127,6 @@ peer_t *roster_rank0(const roster_t *self);
 size_t roster_peer_count(const roster_t *self);
 peer_t *roster_peer(const roster_t *self, size_t i);
 
-/*  A member that has not got on for `stall_ns` and does not say that it is idle: the one stuck longest. NULL = none. */
+/*  A member that has not got on for `stall_ns` and does not say that it is idle; one that says "waiting for" only where nobody
+ *  has. Of several one that does not wait for others, then the one stuck longest. NULL = none. */
 const peer_t *roster_stalled(const roster_t *self, int64_t stall_ns);

@@ -1,6 +1,7 @@
 #include "learner/core.h"
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 enum { TICK_MS = 100, GLANCE_NS = 250000 };
 
@@ -40,17 +41,18 @@ static bool s_waits_for_members(const core_t *self)
            (self->view.collectors == 0 || (self->view.learners > 1 && self->view.aggregators == 0));
 }
 
-/*  Rank 0 may take long over an evaluation, and only the coordinator hears that it gets on. */
-static bool s_waits_for_rank_0(const core_t *self)
+/*  Collectors may take long over a batch, and rank 0 over an evaluation: only the coordinator hears that they get on. */
+static bool s_is_watched(const core_t *self)
 {
-    return self->evaluate && self->view.rank > 0 &&
-           tt_link_silence_ms(self->link) <= (int64_t)self->model.train.net.lease_ms;
+    const bool others =
+        strncmp(self->pace.waiting, CORE_BATCH, sizeof CORE_BATCH - 1) == 0 || (self->evaluate && self->view.rank > 0);
+    return others && tt_link_silence_ms(self->link) <= (int64_t)self->model.train.net.lease_ms;
 }
 
 /*  The coordinator ends a run that is stuck; this is for the case that it cannot. */
 static tt_status_t s_check_deadline(core_t *self)
 {
-    if (s_waits_for_members(self) || s_waits_for_rank_0(self))
+    if (s_waits_for_members(self) || s_is_watched(self))
         self->pace.progress_ns = tt_now_ns(self->clock);
     if (!self->control.welcome || !self->view.member || self->ending.reason)
         return TT_OK;

@@ -294,8 +294,8 @@ static tt_status_t s_await_batch(core_t *self)
     const intake_batch_t *batch = intake_batch(self->data.intake, self->at.update);
     core_lap(self, CORE_wait_batch);
     core_tell_laps(self);
-    return core_wait(self, "waiting for batch %llu: have %u of %u envs", (unsigned long long)self->at.update,
-        batch->filled, self->model.train.num_envs);
+    return core_wait(self, CORE_BATCH " %llu: have %u of %u envs", (unsigned long long)self->at.update, batch->filled,
+        self->model.train.num_envs);
 }
 
 tt_status_t update_turn(core_t *self)

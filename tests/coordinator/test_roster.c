@@ -416,24 +416,38 @@ static void test_the_one_stuck_longest_is_named(void **state)
     world_end(w);
 }
 
-/*  While rank 0 evaluates, and gets on with it, nobody else can; and when it does not, it is the one. */
-static void test_nobody_is_stuck_behind_an_evaluation(void **state)
+/*  One of each; `other` waits for `one`, who gets on for five seconds, and then stands still: it is the one. */
+static void check_waiting_for(tt_peer_role_t role, const char *doing, tt_peer_role_t others, const char *waiting)
 {
-    (void)state;
     world_t *w = world_running(1);
-    char evaluating[] = "evaluating version 4 (1 of 10 episodes have ended)";
-    peer_t *leader = roster_holder(w->roster, TT_PEER_LEARNER, 0);
-    tt_msg_HEARTBEAT_t on = TT_MSG(HEARTBEAT, .state = evaluating, .holds = true, .era = 1);
-    for (; on.progress < 5; on.progress++) {
+    peer_t *one = roster_holder(w->roster, role, 0), *other = roster_holder(w->roster, others, 0);
+    tt_msg_HEARTBEAT_t on = TT_MSG(HEARTBEAT, .state = (char *)(uintptr_t)doing, .holds = true, .era = 1);
+    const tt_msg_HEARTBEAT_t wait = TT_MSG(HEARTBEAT, .state = (char *)(uintptr_t)waiting, .holds = true, .era = 1);
+    for (on.progress = 1; on.progress < 5; on.progress++) {
         tt_clock_turn(&w->clock, SECOND);
-        roster_beat(w->roster, leader, &on);
-        assert_int_equal(roster_stalled(w->roster, 2 * SECOND) != NULL, false);
+        roster_beat(w->roster, one, &on);
+        roster_beat(w->roster, other, &wait);
+        assert_null(roster_stalled(w->roster, 2 * SECOND));
     }
     tt_clock_turn(&w->clock, 2 * SECOND);
     on.progress--;
-    roster_beat(w->roster, leader, &on);
-    assert_non_null(roster_stalled(w->roster, 2 * SECOND));
+    roster_beat(w->roster, one, &on);
+    assert_ptr_equal(roster_stalled(w->roster, 2 * SECOND), one);
+    on.state = wait.state;
+    roster_beat(w->roster, one, &on);
+    assert_ptr_equal(roster_stalled(w->roster, 2 * SECOND), other); /* both wait now, and it has the longest */
     world_end(w);
+}
+
+static void test_nobody_is_stuck_behind_one_that_gets_on(void **state)
+{
+    (void)state;
+    check_waiting_for(TT_PEER_LEARNER, "evaluating version 4 (1 of 10 episodes have ended)", TT_PEER_COLLECTOR,
+        "waiting for credit for batch 5 from learner/0");
+    check_waiting_for(TT_PEER_COLLECTOR, "collecting batch 5 with version 5", TT_PEER_LEARNER,
+        "waiting for batch 5: have 0 of 64 envs");
+    check_waiting_for(
+        TT_PEER_LEARNER, "update 5: 16 steps", TT_PEER_COLLECTOR, "waiting for credit for batch 6 from learner/0");
 }
 
 /* ---- learners that warm up --------------------------------------------------------------------------------------------- */
@@ -587,7 +601,7 @@ int main(void)
         cmocka_unit_test(test_one_that_asks_goes_when_the_weights_are_safe),
         cmocka_unit_test(test_the_only_holder_stays_until_another_one_holds),
         cmocka_unit_test(test_the_one_stuck_longest_is_named),
-        cmocka_unit_test(test_nobody_is_stuck_behind_an_evaluation),
+        cmocka_unit_test(test_nobody_is_stuck_behind_one_that_gets_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -88,4 +88,13 @@ def test_extremes(world):
             equal(done[0]["weights_sha256"], done[1]["weights_sha256"], f"weights of job {number}: {job} {ways}")
 
 
-main(test_extremes)
+def test_a_batch_and_an_update_longer_than_a_stall(world):
+    """Each waits for the other, longer than anybody may stand still; the other gets on, so nobody is stuck."""
+    steps = 16384 // SLOW
+    job = {"env": "CartPole-v1", "num_envs": 8, "num_steps": steps, "lag": 0, "network.hidden": "[512, 512]", "net.stall_s": 2,
+           "net.beat_ms": 100, "algorithm.epochs": 1, "algorithm.minibatch_size": 512, "stop.env_steps": 2 * 8 * steps}
+    summary = s_run(world, 0, job, {"learner.replicas": 1})
+    equal(summary["status"], "succeeded", "status")
+
+
+main(test_extremes, test_a_batch_and_an_update_longer_than_a_stall)

@@ -46,7 +46,8 @@ static void s_on_heartbeat(fake_coordinator_t *self, fake_member_t *from, const 
     from->holds = beat->holds && beat->era == self->era;
     from->beats++;
     snprintf(from->state, sizeof from->state, "%s", beat->state);
-    fake_try_send(self, from, &TT_MSG(HEARTBEAT, .seq = beat->seq));
+    if (!self->mute)
+        fake_try_send(self, from, &TT_MSG(HEARTBEAT, .seq = beat->seq));
 }
 
 static tt_status_t s_on_control(void *ctx, tt_sock_t *sock, tt_packet_t *packet)

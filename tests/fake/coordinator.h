@@ -31,6 +31,7 @@ typedef struct {
     char *config;               /* owned; of the job, as WELCOME says it */
     uint32_t beat_ms, lease_ms; /* 100, 60000 */
     int64_t patience_ms;        /* 20000      */
+    bool mute;                  /* no answers to heartbeats */
     tt_loop_t *loop;
     tt_sock_t *control;
     tt_clock_t *hands; /* turned by a millisecond at each turn; NULL = none */

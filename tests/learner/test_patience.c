@@ -13,7 +13,7 @@
 #include "tests/fake/role.h"
 #include "tests/learner/segments.h"
 
-enum { STALL_S = 60, DRAIN_S = 5 };
+enum { STALL_S = 60, LEASE_S = 5, DRAIN_S = 5 };
 
 typedef struct {
     fake_coordinator_t run;
@@ -117,16 +117,31 @@ static void s_pass_to_the_end(stage_t *self, int seconds)
     fake_until(&self->run, self->learner.ended, "its end");
 }
 
+/*  The coordinator is not there to say whether the collectors get on. */
 static void test_nothing_moves(void **state)
 {
     (void)state;
     stage_t *self = s_open("", 0);
+    self->run.mute = true;
     s_pass(self, STALL_S);
-    s_pass_to_the_end(self, STALL_S + 1);
+    s_pass_to_the_end(self, STALL_S + LEASE_S + 1);
     assert_int_equal(self->learner.status, TT_TIMEOUT);
     fake_until(&self->run, self->failed[0], "EVENT failed");
     assert_non_null(strstr(self->failed, "twice net.stall_s"));
     assert_non_null(strstr(self->failed, "batch 0"));
+    s_close(self);
+}
+
+/*  It is, and leaves the run alone. */
+static void test_a_batch_takes_long(void **state)
+{
+    (void)state;
+    stage_t *self = s_open("", 0);
+    for (int i = 0; i < 6; i++)
+        s_pass(self, STALL_S);
+    self->collector.gate = 1;
+    const fake_feed_t *feed = fake_collector_to(&self->collector, self->learner.member);
+    fake_until(&self->run, feed->upto == 2, "an update");
     s_close(self);
 }
 
@@ -210,6 +225,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_nothing_moves),
+        cmocka_unit_test(test_a_batch_takes_long),
         cmocka_unit_test(test_leaving_without_a_word),
         cmocka_unit_test(test_a_checkpoint_is_due),
         cmocka_unit_test(test_an_evaluation_hangs),
