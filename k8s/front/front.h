@@ -1,0 +1,192 @@
+/*  front - what the operator and the local run have to know of a kind of job: a table of functions and constants.
+ *
+ *  A front end (k8s/dijob, and whoever comes) decodes its jobs and their pods, plans, builds; who looks, fetches, writes and
+ *  remembers (k8s/operator, k8s/local) knows none by name. Adding one: a folder that defines a front_t, and its line in
+ *  FRONT_MAP.
+ *
+ *  An entry (a job, a pod, a service as its front end keeps it) is a `void *` here and begins with kube_meta_t (store.h).
+ *  What those who know no kind need of it is asked for by a function and comes by value: front_job_t, front_pod_t,
+ *  front_service_t, their strings borrowed from the entry.
+ *
+ *  All functions are pure: no I/O, no clock of their own. Threads: an entry belongs to one thread. */
+#pragma once
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include "k8s/api/store.h"
+
+/* ---- what there is ------------------------------------------------------------------------------------------------------ */
+
+/*  A job. */
+typedef struct {
+    int64_t generation;
+    int phase; /* of front_t.phases                                                               */
+    bool deleting;
+    bool final;          /* it has ended, well or not                                              */
+    bool embedded;       /* its own coordinator looks after it: an operator leaves it alone        */
+    const char *refusal; /* why it is not begun; NULL = it may                                     */
+} front_job_t;
+
+typedef struct {
+    const char *job;       /* name of its job, by the label; "" = none                                */
+    const char *job_uid;   /* controller owner reference; "" = none                                   */
+    const char *ip;        /* "" = none                                                               */
+    const char *component; /* for a person: "collector", "worker"                                     */
+    int64_t created_s;
+    uint16_t port;
+    bool deleting;
+    bool ended; /* phase Succeeded or Failed: its address may be another's by now          */
+} front_pod_t;
+
+typedef struct {
+    const char *job, *job_uid;
+    bool deleting;
+} front_service_t;
+
+/* ---- what is to be done ------------------------------------------------------------------------------------------------- */
+
+/*  The API server refused a pod of this generation of the job: of which group, and in which words. */
+typedef struct {
+    int group;                  /* the front end's number of a role, a task: front_action_t.group               */
+    const char *words, *reason; /* reason: "Invalid", "Forbidden"; NULL = none                                  */
+    int64_t until_ms;           /* who looks asks again then; the plan does not read it                         */
+} front_refusal_t;
+
+typedef struct {
+    const void *job;
+    const void *const *pods; /* of this job's uid, by age                                                  */
+    size_t pod_count;
+    const void *const *services;
+    size_t service_count;
+    uint32_t made;    /* bit i: object i was made, or found, by this process (creating again is harmless)   */
+    uint32_t removed; /* bit i: object i was removed by this process, or was gone (so is removing again)    */
+    int64_t now_s;    /* Unix time                                                                          */
+    uint64_t random;  /* for names; the same number, the same names                                         */
+    const front_refusal_t *refusals; /* one a group at most: its pods are not asked for, others are          */
+    size_t refusal_count;
+} front_view_t;
+
+typedef enum {
+    FRONT_CREATE_POD,
+    FRONT_DELETE_POD,
+    FRONT_CREATE_SERVICE, /* of pod `name`; NULL = the job's own */
+    FRONT_DELETE_SERVICE,
+    FRONT_CREATE_OBJECT, /* front_t.objects[object]; no pod is made in the same round: pods mount it */
+    FRONT_DELETE_OBJECT,
+    FRONT_DELETE_JOB, /* its time after the end is over: the object, and with it all that it owns */
+    FRONT_EVENT
+} front_do_t;
+
+/*  What has to be fetched before an action can be built. */
+enum {
+    FRONT_NEEDS_JOB = 1,   /* the whole object, with its templates                              */
+    FRONT_NEEDS_CONFIG = 2 /* and an object of front_t.config; where it cannot be read, only the others are made */
+};
+
+typedef struct {
+    front_do_t what;
+    const char *name; /* of the pod, service or object                                                */
+    int group;        /* CREATE_POD: whose refusal it would be                                        */
+    int needs;        /* CREATE_*: FRONT_NEEDS_*                                                      */
+    int object;       /* *_OBJECT: index into front_t.objects                                         */
+    int grace_s;      /* DELETE_POD: -1 = the pod's own                                               */
+    const char *type, *reason, *message; /* EVENT: "Normal" or "Warning", "DIJobCreated", ...         */
+    const void *own;                     /* the front end's: what its build reads                     */
+} front_action_t;
+
+/*  Owned by the front end: plan_clear frees what plan has put in, strings included. */
+typedef struct {
+    front_action_t *actions; /* in the order of importance                                            */
+    size_t count;
+    const char *status; /* the whole new status object, JSON as kube_dump; NULL = as it is            */
+    int64_t again_s;    /* look again after so many seconds though nothing changed; -1 = no           */
+    void *own;
+} front_plan_t;
+
+/*  What an action is built of. */
+typedef struct {
+    const void *job;        /* the entry                                                                         */
+    const json_t *whole;    /* the object; NULL unless FRONT_NEEDS_JOB                                           */
+    const json_t *config;   /* FRONT_NEEDS_CONFIG: the object of front_t.config; NULL = there is none            */
+    const void *pod;        /* CREATE_SERVICE of a pod: that one                                                 */
+    const char *server_url; /* of the replicas API                                                              */
+} front_parts_t;
+
+/* ---- a kind ------------------------------------------------------------------------------------------------------------- */
+
+enum { FRONT_SHAPES = 2, FRONT_OBJECTS = 4 };
+
+/*  By which labels pods and services are found. No selector says "this label or that one": a kind whose pods have none in
+ *  common has two shapes, and no pod may be in both. */
+typedef struct {
+    const char *selector;  /* "controller-name=di-operator,!diengine/operator"                                  */
+    const char *job_label; /* names the job                                                                     */
+    const char *own_label; /* what is made with this label belongs to this shape                                */
+    const char *prefix;    /* metrics: "<prefix>pods", "<prefix>services"                                       */
+} front_shape_t;
+
+/*  An object that a job has at most one of, besides pods and services. */
+typedef struct {
+    const char *api, *resource; /* "/api/v1", "secrets"                                                         */
+    const char *word;           /* for a person: "secret"                                                       */
+    bool secret;                /* nothing of it is to stay in memory, or to come back from the API server      */
+} front_object_t;
+
+/*  How a status says that the job ended. */
+typedef struct {
+    bool ended, well;
+    const char *reason; /* one word, of the status; NULL = none */
+} front_end_t;
+
+typedef struct front front_t;
+struct front {
+    const char *name;            /* "dijob": first part of a key, label `kind` of metrics                           */
+    const char *kind;            /* "DIJob"                                                                         */
+    const char *group, *version; /* version: in which jobs are read and written                                    */
+    const char *plural;          /* "dijobs"                                                                        */
+    const char *manager;         /* fieldManager of what is written                                                */
+    const char *reporter;        /* source of events                                                                */
+    const char *config;          /* plural of a resource of the group, one of which says how pods are made, in the
+                                     job's namespace or else in the operator's; NULL = none                          */
+    front_shape_t shapes[FRONT_SHAPES]; /* those with a selector                                                    */
+    front_object_t objects[FRONT_OBJECTS]; /* those with a resource                                                 */
+    const char *const *phases; /* names, for metrics; NULL at the end                                            */
+    kube_drop_t pod_drop;      /* what pod_decode does not read                                                  */
+
+    /*  From the object's JSON. TT_DATA: not such an object at all. Services: from PartialObjectMetadata. */
+    tt_status_t (*job_decode)(void **out, const char *json, size_t size);
+    void (*job_destroy)(void *job);
+    front_job_t (*job)(const void *job);
+    tt_status_t (*pod_decode)(void **out, const char *json, size_t size);
+    void (*pod_destroy)(void *pod);
+    front_pod_t (*pod)(const void *pod);
+    tt_status_t (*service_decode)(void **out, const char *json, size_t size);
+    void (*service_destroy)(void *service);
+    front_service_t (*service)(const void *service);
+    /*  Indexes of stores (store.h): job_uid, ip, job_uid; NULL where it is "". */
+    const char *(*pod_by_job)(const void *pod, char *buf, size_t size);
+    const char *(*pod_by_ip)(const void *pod, char *buf, size_t size);
+    const char *(*service_by_job)(const void *service, char *buf, size_t size);
+
+    /*  `out` needs no preparation and is to be cleared, whatever comes back. */
+    tt_status_t (*plan)(front_plan_t *out, const front_view_t *view);
+    void (*plan_clear)(front_plan_t *plan);
+    /*  The object of a CREATE_*: a new reference. TT_INVALID, TT_NOT_FOUND (no template): it cannot be built. */
+    tt_status_t (*build)(json_t **out, const front_action_t *action, const front_parts_t *parts);
+    /*  Of a status that the plan has written. */
+    front_end_t (*end)(const json_t *status);
+    /*  Change the number of replicas of a group in the job's whole object; NULL = none can. TT_NOT_FOUND: no such group. */
+    tt_status_t (*scale)(json_t *job, const char *group, int64_t replicas);
+};
+
+/*  The kinds that there are; the first is the one whose jobs may be embedded (operator.h). */
+#define FRONT_MAP(X) X(dijob_front)
+#define X(name)      extern const front_t name;
+FRONT_MAP(X)
+#undef X
+extern const front_t *const front_ends[];
+extern const size_t front_end_count;
+
+/*  The front end of an object by its apiVersion (any version of the group) and kind; NULL. */
+const front_t *front_of(const json_t *object);
+size_t front_shape_count(const front_t *self);
