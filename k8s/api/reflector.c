@@ -30,6 +30,7 @@ struct kube_reflector {
     int page;
     bool metadata_only;
     void (*on_synced)(void *ctx);
+    void (*on_missing)(void *ctx, const kube_reply_t *reply);
     void *ctx;
     uint64_t request, timer; /* under way; 0 = none */
     kube_scan_t *scan;
@@ -56,13 +57,18 @@ static int64_t s_backoff_ms(uint32_t failures)
     return ms / 2 + (int64_t)randombytes_uniform((uint32_t)ms / 2 + 1);
 }
 
-static void s_later(kube_reflector_t *self, kube_timer_fn next, const char *why)
+static void s_later_at(kube_reflector_t *self, tt_log_level_t level, kube_timer_fn next, const char *why)
 {
     const int64_t after_ms = s_backoff_ms(++self->failures);
     self->stats.errors++;
-    tt_log(TT_LOG_COMPONENT, self->failures == 1 ? TT_LOG_WARN : TT_LOG_DEBUG, "%s of %.*s: %s; again in %lld ms",
+    tt_log(TT_LOG_COMPONENT, self->failures == 1 ? level : TT_LOG_DEBUG, "%s of %.*s: %s; again in %lld ms",
         next == s_list ? "list" : "watch", (int)strcspn(self->base, "?"), self->base, why, (long long)after_ms);
     self->timer = kube_loop_timer(self->loop, after_ms, next, self);
+}
+
+static void s_later(kube_reflector_t *self, kube_timer_fn next, const char *why)
+{
+    s_later_at(self, TT_LOG_WARN, next, why);
 }
 
 /*  The server speaks to us. */
@@ -143,13 +149,21 @@ static void s_listed(kube_reflector_t *self)
         self->on_synced(self->ctx);
 }
 
+static void s_not_listed(kube_reflector_t *self, const kube_reply_t *reply)
+{
+    const bool missing = self->on_missing && !self->synced && (reply->code == 404 || reply->code == 403);
+    s_later_at(self, missing ? TT_LOG_DEBUG : TT_LOG_WARN, s_list, reply->text);
+    if (missing)
+        self->on_missing(self->ctx, reply);
+}
+
 static void s_on_page(void *ctx, const kube_reply_t *reply)
 {
     kube_reflector_t *self = ctx;
     uint64_t version = 0;
     self->request = 0;
     if (reply->code != 200) { /* 410: the pages took too long; their snapshot is gone */
-        s_later(self, s_list, reply->text);
+        s_not_listed(self, reply);
         return;
     }
     if (kube_scan_end(self->scan) != TT_OK) {
@@ -311,6 +325,7 @@ tt_status_t kube_reflector_new(
     self->page = opts->page > 0 ? opts->page : PAGE;
     self->metadata_only = opts->metadata_only;
     self->on_synced = opts->synced;
+    self->on_missing = opts->missing;
     self->ctx = opts->ctx;
     s_list(self);
     *self_p = self;

@@ -66,6 +66,9 @@ typedef struct {
     kube_drop_t drop;          /* in addition to managedFields and last-applied                         */
     int page;                  /* objects a list request; 0 = 10,000 (they are never held as a tree)     */
     void (*synced)(void *ctx); /* the first list is in the store; may be NULL                           */
+    /*  The server has no such resource (404), or shows us none (403), and no list has been in the store yet. It is asked for
+     *  again, as after any failure. May be NULL. */
+    void (*missing)(void *ctx, const kube_reply_t *reply);
     void *ctx;
 } kube_reflector_opts_t;
 

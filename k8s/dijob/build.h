@@ -42,11 +42,8 @@ tt_status_t dijob_build_service(json_t **out, const dijob_t *job, const dijob_po
 /*  v2alpha1: the one service "di-<job>". */
 tt_status_t dijob_build_job_service(json_t **out, const dijob_t *job);
 /*  Secret "<job>-curve" of an engine:tutti job, with a new key pair (docs/internals/pods.md). Who has no more use for it
- *  destroys it by dijob_wipe_curve. */
+ *  destroys it by kube_wipe_secret (k8s/api/dump.h). */
 tt_status_t dijob_build_curve(json_t **out, const dijob_t *job);
-/*  Its text as dijob_dump gives it, in one piece of memory of which there is no copy; tt_free_secret. */
-char *dijob_dump_curve(const json_t *secret);
-void dijob_wipe_curve(json_t **secret_p);
 
 /*  "<job>-collector-x7k2d": five characters of Kubernetes' safe alphabet from *random (advanced). Caller frees. */
 char *dijob_pod_name(const char *job, dijob_role_t role, uint64_t *random);

@@ -37,24 +37,6 @@ tt_status_t dijob_build_curve(json_t **out, const dijob_t *job)
     return TT_OK;
 }
 
-char *dijob_dump_curve(const json_t *secret)
-{
-    const size_t flags = JSON_COMPACT | JSON_SORT_KEYS, size = json_dumpb(secret, NULL, 0, flags);
-    char *text = tt_new0(size + 1);
-    const size_t written = json_dumpb(secret, text, size, flags);
-    TT_CHECK(written == size);
-    return text;
-}
-
-void dijob_wipe_curve(json_t **secret_p)
-{
-    const json_t *file = json_object_get(json_object_get(*secret_p, "stringData"), FILE_NAME);
-    if (file)
-        explicit_bzero((char *)(uintptr_t)json_string_value(file), json_string_length(file));
-    json_decref(*secret_p);
-    *secret_p = NULL;
-}
-
 static void s_mount(json_t *containers)
 {
     size_t i;

@@ -261,7 +261,7 @@ static void s_status(dijob_t *self, const json_t *status)
         if (strcmp(phase, dijob_phase_name((dijob_phase_t)i)) == 0)
             self->phase = (dijob_phase_t)i;
     if (status)
-        self->status = dijob_dump(status);
+        self->status = kube_dump(status);
 }
 
 /*  A job that is a file: its owner stands for it. */
@@ -272,7 +272,7 @@ static void s_owner(dijob_t *self, const json_t *metadata)
     if (self->meta.uid[0] || !*uid || strlen(uid) >= sizeof self->meta.uid)
         return;
     snprintf(self->meta.uid, sizeof self->meta.uid, "%s", uid);
-    self->owner = dijob_dump(owner);
+    self->owner = kube_dump(owner);
 }
 
 tt_status_t dijob_from_json(dijob_t **out, const json_t *object)

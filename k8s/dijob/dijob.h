@@ -9,6 +9,7 @@
 #include <jansson.h>
 #include <stdint.h>
 #include "common/job/job.h"
+#include "k8s/api/dump.h"
 #include "k8s/api/store.h"
 
 #define DIJOB_GROUP "diengine.opendilab.org"
@@ -33,6 +34,8 @@ const char *dijob_role_port_env(dijob_role_t role);
 int dijob_role_port(dijob_role_t role);
 /*  DIJOB_ROLES when there is none. */
 dijob_role_t dijob_role_find(const char *label);
+/*  front_refusal_t.group of a role, or with DIJOB_TASK of an entry of spec.tasks. */
+int dijob_group(dijob_role_t role, int task);
 
 #define DIJOB_PHASE_MAP(X)          \
     X(NONE, "")                     \
@@ -96,10 +99,6 @@ tt_status_t dijob_from_json(dijob_t **out, const json_t *object);
 void dijob_destroy(dijob_t **self_p);
 /*  Why a job is not begun: invalid, or misnamed; NULL = it may. Borrowed. */
 const char *dijob_refusal(const dijob_t *self);
-
-/*  Canonical text of a value: sorted keys, compact, reals with 15 digits (jansson's 17 turn 0.1 into the quantity 101m). Caller
- *  frees. */
-char *dijob_dump(const json_t *value);
 
 /* ---- pods, as the operator keeps them --------------------------------------------------------------------------------- */
 

@@ -64,7 +64,7 @@ bool dijob_phase_final(dijob_phase_t phase)
     return phase == DIJOB_PHASE_SUCCEEDED || phase == DIJOB_PHASE_FAILED;
 }
 
-char *dijob_dump(const json_t *value)
+int dijob_group(dijob_role_t role, int task)
 {
-    return json_dumps(value, JSON_COMPACT | JSON_SORT_KEYS | JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
+    return role == DIJOB_TASK ? DIJOB_ROLES + task : (int)role;
 }

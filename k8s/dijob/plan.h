@@ -6,14 +6,7 @@
  *  (no writes in steady state). */
 #pragma once
 #include "k8s/dijob/build.h"
-
-/*  The API server refused a pod of this generation: whose, and in which words. */
-typedef struct {
-    dijob_role_t role;
-    int task;                   /* index into spec.tasks; -1 = no task's                              */
-    const char *words, *reason; /* reason: "Invalid", "Forbidden"; NULL = none                        */
-    int64_t until_ms;           /* who looks asks again then; the plan does not read it               */
-} dijob_refusal_t;
+#include "k8s/front/front.h"
 
 typedef struct {
     const dijob_t *job;
@@ -24,7 +17,7 @@ typedef struct {
     bool curve;      /* the CURVE secret was made, or found, by this process (creating again is harmless) */
     int64_t now_s;   /* Unix time, for conditions and back-off                            */
     uint64_t random; /* for names; the same number, the same names                        */
-    const dijob_refusal_t *refusals; /* one a role, or a task, at most: its pods are not asked for, others are */
+    const front_refusal_t *refusals; /* one a role, or a task, at most (dijob_group): others are asked for */
     size_t refusal_count;
 } dijob_view_t;
 
@@ -51,7 +44,7 @@ typedef struct {
 typedef struct {
     dijob_action_t *actions; /* in the order of importance: pods, services, the rest */
     size_t count, room;
-    char *status; /* the whole new status object, JSON as dijob_dump; NULL = as it is. Members that are not in it are to
+    char *status; /* the whole new status object, JSON as kube_dump; NULL = as it is. Members that are not in it are to
                         go: a JSON patch that replaces /status, or a merge patch with nulls                    */
     int64_t again_s; /* look again after so many seconds though nothing changed; -1 = no */
 } dijob_plan_t;

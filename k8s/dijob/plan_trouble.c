@@ -98,7 +98,7 @@ void plan_trouble(planner_t *self)
 
 /* ---- what was refused ------------------------------------------------------------------------------------------------------ */
 
-static const char *s_refusal(const dijob_refusal_t *refusal)
+static const char *s_refusal(const front_refusal_t *refusal)
 {
     if (!refusal->reason || strcmp(refusal->reason, "Forbidden") != 0)
         return "TemplateRefused";
@@ -110,10 +110,10 @@ static const char *s_refusal(const dijob_refusal_t *refusal)
 void plan_refusals(planner_t *self)
 {
     static const char *const types[] = {"TemplateRefused", "QuotaExceeded", "PodForbidden"};
-    const dijob_refusal_t *first = NULL;
+    const front_refusal_t *first = NULL;
     for (size_t i = 0; i < self->view->refusal_count; i++) {
-        const dijob_refusal_t *one = &self->view->refusals[i];
-        if (!first || one->role < first->role || (one->role == first->role && one->task < first->task))
+        const front_refusal_t *one = &self->view->refusals[i];
+        if (!first || one->group < first->group)
             first = one;
     }
     const char *type = first ? s_refusal(first) : "";

@@ -59,8 +59,9 @@ bool planner_stays(const planner_t *self, size_t pod)
 
 bool planner_refused(const planner_t *self, dijob_role_t role, int task)
 {
+    const int group = dijob_group(role, task);
     for (size_t i = 0; i < self->view->refusal_count; i++)
-        if (self->view->refusals[i].role == role && self->view->refusals[i].task == task)
+        if (self->view->refusals[i].group == group)
             return true;
     return false;
 }
@@ -332,7 +333,7 @@ void planner_close(planner_t *self)
     s_order(self->out);
     json_t *before = s_status_of(self->job);
     if (!json_equal(before, self->status))
-        self->out->status = dijob_dump(self->status);
+        self->out->status = kube_dump(self->status);
     json_decref(before);
     json_decref(self->status);
     s_names_free(&self->pods);

@@ -114,7 +114,7 @@ typedef struct {
 
 /* ---- a kind ------------------------------------------------------------------------------------------------------------- */
 
-enum { FRONT_SHAPES = 2, FRONT_OBJECTS = 4 };
+enum { FRONT_SHAPES = 2, FRONT_OBJECTS = 4, FRONT_PHASES = 32 };
 
 /*  By which labels pods and services are found. No selector says "this label or that one": a kind whose pods have none in
  *  common has two shapes, and no pod may be in both. */
@@ -150,8 +150,8 @@ struct front {
                                      job's namespace or else in the operator's; NULL = none                          */
     front_shape_t shapes[FRONT_SHAPES]; /* those with a selector                                                    */
     front_object_t objects[FRONT_OBJECTS]; /* those with a resource                                                 */
-    const char *const *phases; /* names, for metrics; NULL at the end                                            */
-    kube_drop_t pod_drop;      /* what pod_decode does not read                                                  */
+    const char *const *phases;             /* names, "" = was not looked at yet; NULL at the end */
+    kube_drop_t pod_drop; /* what pod_decode does not read                                                  */
 
     /*  From the object's JSON. TT_DATA: not such an object at all. Services: from PartialObjectMetadata. */
     tt_status_t (*job_decode)(void **out, const char *json, size_t size);

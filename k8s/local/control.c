@@ -38,7 +38,7 @@ static tt_status_t s_order(run_t *run, const tt_msg_REQUEST_t *request, char **a
         return tt_err(TT_UNSUPPORTED, "a DIJob on this machine knows no '%.40s'", verb);
     run_settle(run);
     status = run_status(run);
-    *answer = dijob_dump(strcmp(verb, "scale") == 0 ? json_object_get(status, "replicas") : status);
+    *answer = kube_dump(strcmp(verb, "scale") == 0 ? json_object_get(status, "replicas") : status);
     json_decref(status);
     return TT_OK;
 }

@@ -49,7 +49,7 @@ static void s_publish(kubelet_t *self, pod_t *pod)
     json_object_set_new(metadata, "resourceVersion", json_sprintf("%llu", (unsigned long long)++self->version));
     if (pod->deleting && !json_object_get(metadata, "deletionTimestamp"))
         json_object_set_new(metadata, "deletionTimestamp", pod_time(s_now_s()));
-    char *text = dijob_dump(pod->object);
+    char *text = kube_dump(pod->object);
     dijob_pod_destroy(&pod->seen);
     const tt_status_t read = dijob_pod_decode(&pod->seen, text, strlen(text));
     TT_CHECK(read == TT_OK); /* we have built it */

@@ -15,13 +15,12 @@ static void s_drop(run_t *self, size_t at)
 
 void run_refuse(run_t *self, const dijob_pod_want_t *want, tt_status_t status)
 {
-    const int task = want->role == DIJOB_TASK ? want->task : -1;
+    const int group = dijob_group(want->role, want->task);
     for (size_t i = self->refused_count; i-- > 0;)
-        if (self->refused[i].role == want->role && self->refused[i].task == task)
+        if (self->refused[i].group == group)
             s_drop(self, i);
     self->refused = tt_realloc(self->refused, tt_mul(self->refused_count + 1, sizeof *self->refused));
-    self->refused[self->refused_count++] = (dijob_refusal_t){.role = want->role,
-        .task = task,
+    self->refused[self->refused_count++] = (front_refusal_t){.group = group,
         .words = tt_strdup(tt_err_text()),
         .reason = "Invalid",
         .until_ms = status == TT_NOT_FOUND ? INT64_MAX : tt_now_ms(self->clock) + AGAIN_MS};

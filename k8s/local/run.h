@@ -32,7 +32,7 @@ typedef struct {
     bool stopping, broken;    /* broken: the coordinator cannot be started */
     int signal;               /* that asked to stop; 0 = `tutti stop` did */
     int64_t again_ms;         /* plan again then; -1 = not needed         */
-    dijob_refusal_t *refused; /* pods that could not be made: not asked for again before until_ms */
+    front_refusal_t *refused; /* pods that could not be made: not asked for again before until_ms */
     size_t refused_count;
     int64_t refused_generation; /* of the spec that they are about */
     int64_t asked_ms;

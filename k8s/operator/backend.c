@@ -121,7 +121,7 @@ void task_finish(task_t *self)
 
 job_t *task_job(const task_t *self)
 {
-    return cache_job_by_uid(self->op->cache, self->job_uid);
+    return cache_job_by_uid(backend_kind(self->op), self->job_uid);
 }
 
 void task_list(json_t *list, const dijob_pod_t *pod)
@@ -136,20 +136,24 @@ void task_list(json_t *list, const dijob_pod_t *pod)
 bool task_declared(const task_t *self, dijob_role_t role)
 {
     job_t *job = task_job(self);
-    if (!job || job->dijob->replicas[role] < 0)
+    if (!job || backend_job(job)->replicas[role] < 0)
         return false;
     if (!job->told && !self->op->opts.manifest) {
-        const kube_ref_t about = {.api_version = DIJOB_GROUP "/v1alpha1",
-            .kind = "DIJob",
-            .namespace_ = job->meta.namespace_,
-            .name = job->meta.name,
-            .uid = job->meta.uid,
-            .version = job->meta.version};
-        kube_recorder_event(self->op->recorder, &about, "Normal", "ReplicasDeclared",
+        const kube_ref_t about =
+            cache_ref(job->kind, job->meta.namespace_, job->meta.name, job->meta.uid, job->meta.version);
+        kube_recorder_event(job->kind->recorder, &about, "Normal", "ReplicasDeclared",
             "spec.%s.replicas counts: requests of the replicas API change nothing", dijob_role_label(role));
     }
     job->told = true;
     return true;
+}
+
+size_t backend_pods(const operator_t *op, const char *job_uid, const dijob_pod_t ***out)
+{
+    const void **pods = NULL;
+    const size_t count = cache_pods(backend_kind(op), job_uid, &pods);
+    *out = (const dijob_pod_t **)pods;
+    return count;
 }
 
 /* ---- reading ------------------------------------------------------------------------------------------------------- */
@@ -157,7 +161,7 @@ bool task_declared(const task_t *self, dijob_role_t role)
 static json_t *s_of_coordinator(const operator_t *op, const dijob_pod_t *coordinator)
 {
     const dijob_pod_t **pods = NULL;
-    const size_t count = cache_pods(op->cache, coordinator->job_uid, &pods);
+    const size_t count = backend_pods(op, coordinator->job_uid, &pods);
     json_t *collectors = json_array(), *learners = json_array();
     for (size_t i = 0; i < count; i++) {
         if (!dijob_pod_alive(pods[i]))
@@ -174,7 +178,7 @@ static json_t *s_of_coordinator(const operator_t *op, const dijob_pod_t *coordin
 static json_t *s_of_aggregator(const operator_t *op, const dijob_pod_t *aggregator)
 {
     const dijob_pod_t **pods = NULL;
-    const size_t count = cache_pods(op->cache, aggregator->job_uid, &pods);
+    const size_t count = backend_pods(op, aggregator->job_uid, &pods);
     json_t *learners = json_array();
     for (size_t i = 0; i < count; i++)
         if (pods[i]->role == DIJOB_DDP_LEARNER && pods[i]->owner_pod && dijob_pod_alive(pods[i]) &&
@@ -188,7 +192,7 @@ static json_t *s_of_aggregator(const operator_t *op, const dijob_pod_t *aggregat
 static json_t *s_of_tasks(const operator_t *op, const job_t *job)
 {
     const dijob_pod_t **pods = NULL;
-    const size_t count = cache_pods(op->cache, job->meta.uid, &pods);
+    const size_t count = backend_pods(op, job->meta.uid, &pods);
     json_t *list = json_array();
     for (size_t i = 0; i < count; i++) {
         char url[80] = "";
@@ -217,7 +221,7 @@ static bool s_may(const operator_t *op, const char *peer, const char *job_uid)
         return true;
     if (op->opts.only_job && (strcmp(peer, "127.0.0.1") == 0 || strcmp(peer, "::1") == 0)) /* our own pod */
         return true;
-    return cache_is_at(op->cache, job_uid, peer);
+    return cache_is_at(backend_kind(op), job_uid, peer);
 }
 
 static json_t *s_all(const operator_t *op, const replicas_request_t *r)
@@ -225,7 +229,7 @@ static json_t *s_all(const operator_t *op, const replicas_request_t *r)
     json_t *list = json_array();
     const void *at = NULL;
     const dijob_pod_t *pod;
-    while ((pod = kube_store_each(op->cache->pods, &at)) != NULL)
+    while ((pod = kube_store_each(backend_kind(op)->shapes[0].pods, &at)) != NULL)
         if (pod->role == DIJOB_COORDINATOR && (!r->namespace_ || strcmp(pod->meta.namespace_, r->namespace_) == 0) &&
             s_may(op, r->peer, pod->job_uid))
             json_array_append_new(list, s_of_coordinator(op, pod));
@@ -238,10 +242,10 @@ static tt_status_t s_find(
 {
     const char *namespace_ = r->namespace_ ? r->namespace_ : "";
     const char *name = r->coordinator ? r->coordinator : r->aggregator ? r->aggregator : "";
-    const dijob_pod_t *pod = kube_store_get(op->cache->pods, namespace_, name);
+    const dijob_pod_t *pod = backend_pod(op, namespace_, name);
     if (!pod || !replicas_is_about(r, (dijob_role_t)pod->role))
         return tt_err(TT_NOT_FOUND, "pod: %s/%s not exists in cache", namespace_, name);
-    const job_t *job = cache_job_by_uid(op->cache, pod->job_uid);
+    const job_t *job = cache_job_by_uid(backend_kind(op), pod->job_uid);
     if (!job)
         return tt_err(TT_NOT_FOUND, "dijob: %s/%s not exists in cache", namespace_, pod->job);
     if (!s_may(op, r->peer, job->meta.uid))
@@ -268,7 +272,7 @@ static tt_status_t s_get(operator_t *op, const replicas_request_t *r, json_t **d
 
 static tt_status_t s_v2(operator_t *op, const replicas_request_t *r, json_t **data)
 {
-    const job_t *job = cache_job(op->cache, r->namespace_, r->name);
+    const job_t *job = cache_job(backend_kind(op), r->namespace_, r->name);
     if (!job)
         return tt_err(TT_NOT_FOUND, "dijob: %s/%s not exists in cache", r->namespace_, r->name);
     if (!s_may(op, r->peer, job->meta.uid))
@@ -283,9 +287,9 @@ static tt_status_t s_write(operator_t *op, uint64_t id, replicas_request_t **r)
     const dijob_pod_t *pod = NULL;
     const job_t *job = NULL;
     TT_TRY(s_find(op, *r, &pod, &job));
-    if (job->dijob->deleting || dijob_phase_final(job->dijob->phase))
+    if (backend_job(job)->deleting || dijob_phase_final(backend_job(job)->phase))
         return tt_err(TT_EXISTS, "DIJob %s/%s is over", job->meta.namespace_, job->meta.name);
-    if (job->dijob->suspend)
+    if (backend_job(job)->suspend)
         return tt_err(TT_EXISTS, "DIJob %s/%s is suspended", job->meta.namespace_, job->meta.name);
     task_t *task = s_task_new(op, id, r, job);
     task->by = (dijob_role_t)pod->role;
@@ -353,12 +357,12 @@ static bool s_early(const operator_t *op, const replicas_request_t *r)
     const void *at = NULL;
     if (!r->v2) {
         const char *name = r->coordinator ? r->coordinator : r->aggregator;
-        pod = name && r->namespace_ ? kube_store_get(op->cache->pods, r->namespace_, name) : NULL;
-        return pod && !*pod->ip && cache_has_address(pod);
+        pod = name && r->namespace_ ? backend_pod(op, r->namespace_, name) : NULL;
+        return pod && !*pod->ip && !dijob_front.pod(pod).ended;
     }
-    const job_t *job = cache_job(op->cache, r->namespace_, r->name);
-    while (job && (pod = kube_store_next(op->cache->task_pods, POD_BY_JOB, job->meta.uid, &at)) != NULL)
-        if (!*pod->ip && cache_has_address(pod))
+    const job_t *job = cache_job(backend_kind(op), r->namespace_, r->name);
+    while (job && (pod = kube_store_next(backend_kind(op)->shapes[1].pods, POD_BY_JOB, job->meta.uid, &at)) != NULL)
+        if (!*pod->ip && !dijob_front.pod(pod).ended)
             return true;
     return false;
 }

@@ -3,8 +3,28 @@
  *  A request is answered from the stores, or becomes a task: a batch of writes whose end is its answer.
  *  Threads: the loop's. */
 #pragma once
+#include "k8s/dijob/plan.h"
 #include "k8s/operator/parts.h"
 #include "k8s/replicas/replicas.h"
+
+/*  The API is DI-orchestrator's, so it is about DIJobs, and this folder's files of that name know them. */
+static inline kind_t *backend_kind(const operator_t *op)
+{
+    return cache_kind(op->cache, &dijob_front);
+}
+
+static inline const dijob_t *backend_job(const job_t *job)
+{
+    return job->own;
+}
+
+/*  A pod of a role; tasks have no replicas to ask for. */
+static inline const dijob_pod_t *backend_pod(const operator_t *op, const char *namespace_, const char *name)
+{
+    return kube_store_get(backend_kind(op)->shapes[0].pods, namespace_, name);
+}
+/*  cache_pods; *out is the caller's. */
+size_t backend_pods(const operator_t *op, const char *job_uid, const dijob_pod_t ***out);
 
 /*  A pod that is to be made, and in which list of the answer it stands. */
 typedef struct {

@@ -46,7 +46,7 @@ static void s_list_made(task_t *self)
         order_t *order = &self->orders[i];
         order->made = order->write && order->write->status == TT_OK;
         const dijob_pod_t *pod =
-            order->made ? kube_store_get(self->op->cache->pods, self->request->namespace_, order->want.name) : NULL;
+            order->made ? backend_pod(self->op, self->request->namespace_, order->want.name) : NULL;
         if (pod)
             task_list(order->learner ? self->learners : self->collectors, pod);
     }
@@ -67,7 +67,7 @@ static void s_ddp_pod(task_t *self, const json_t *job, const dijob_pod_want_t *w
     json_t *object = NULL;
     const tt_status_t status = dijob_build_pod(&object, job, want);
     if (status == TT_OK)
-        writes_create(self->batch, WRITES_POD, object);
+        writes_create(self->batch, &writes_pod, object);
     else
         task_fault(self, status == TT_NOT_FOUND ? tt_err_wrap(TT_INVALID, "create replicas") : status);
     json_decref(object);
@@ -76,7 +76,8 @@ static void s_ddp_pod(task_t *self, const json_t *job, const dijob_pod_want_t *w
 static void s_ddp_group(task_t *self, const fetched_t *fetched, const order_t *order, const dijob_pod_t *aggregator)
 {
     int parts[DDP_PARTS], start = 0;
-    const size_t count = dijob_ddp_split(order->gpus, fetched->gpus_per_node, parts, DDP_PARTS);
+    const size_t count =
+        dijob_ddp_split(order->gpus, dijob_gpus_per_node(fetched->gpus, fetched->gpu_count), parts, DDP_PARTS);
     uint64_t random = operator_random(self->op);
     char *master = NULL;
     for (size_t i = 0; i < count && i < DDP_PARTS; i++) {
@@ -114,12 +115,12 @@ static void s_on_fetched_again(void *ctx, tt_status_t status, const fetched_t *f
         task_end(self, status);
         return;
     }
-    self->batch = writes_new(self->op, job->dijob, s_on_all_made, self);
+    self->batch = writes_new(self->op, job, s_on_all_made, self);
     for (size_t i = 0; i < self->order_count; i++) {
         const order_t *order = &self->orders[i];
         if (!order->made || order->gpus < 2)
             continue;
-        const dijob_pod_t *pod = kube_store_get(self->op->cache->pods, self->request->namespace_, order->want.name);
+        const dijob_pod_t *pod = backend_pod(self->op, self->request->namespace_, order->want.name);
         if (pod)
             s_ddp_group(self, fetched, order, pod);
         else
@@ -140,7 +141,8 @@ static void s_on_removed(void *ctx, writes_t *batch)
     for (size_t i = 0; i < self->order_count; i++)
         ddp |= self->orders[i].gpus > 1 && self->orders[i].made;
     if (ddp)
-        fetch_begin(self->op, self->request->namespace_, self->job, FETCH_JOB | FETCH_GPUS, s_on_fetched_again, self);
+        fetch_begin(self->op, backend_kind(self->op), self->request->namespace_, self->job,
+            FRONT_NEEDS_JOB | FETCH_GPUS, s_on_fetched_again, self);
     else
         task_finish(self);
 }
@@ -157,13 +159,13 @@ static void s_on_made(void *ctx, writes_t *batch)
         task_end(self, tt_err(TT_NOT_FOUND, "DIJob %s is gone", self->job));
         return;
     }
-    self->batch = writes_new(self->op, job->dijob, s_on_removed, self);
+    self->batch = writes_new(self->op, job, s_on_removed, self);
     for (size_t i = 0; i < self->order_count; i++) {
         const order_t *order = &self->orders[i];
         const char *old = order->only_delete || order->made ? order->want.replaces : NULL;
-        const dijob_pod_t *pod = old ? kube_store_get(self->op->cache->pods, self->request->namespace_, old) : NULL;
+        const dijob_pod_t *pod = old ? backend_pod(self->op, self->request->namespace_, old) : NULL;
         if (pod && !pod->deleting)
-            writes_delete(self->batch, WRITES_POD, &pod->meta, -1);
+            writes_delete(self->batch, &writes_pod, &pod->meta, -1);
     }
     if (self->batch->count == 0)
         s_on_removed(self, self->batch);
@@ -176,12 +178,11 @@ static void s_on_made(void *ctx, writes_t *batch)
 static tt_status_t s_want(const task_t *self, const order_t *order, const fetched_t *fetched, dijob_pod_want_t *want)
 {
     *want = order->want;
-    want->agconfig = fetched->agconfig;
+    want->agconfig = fetched->config;
     if (want->role != DIJOB_DDP_LEARNER || !want->replaces)
         return TT_OK;
-    const dijob_pod_t **pods = NULL,
-                      *old = kube_store_get(self->op->cache->pods, self->request->namespace_, want->replaces);
-    const size_t count = cache_pods(self->op->cache, self->job_uid, &pods);
+    const dijob_pod_t **pods = NULL, *old = backend_pod(self->op, self->request->namespace_, want->replaces);
+    const size_t count = backend_pods(self->op, self->job_uid, &pods);
     const bool found = old && dijob_ddp_want(want, pods, count, old, order->want.name);
     free(pods);
     return found ? TT_OK : tt_err(TT_EXISTS, "learner %s goes: its aggregator is not there", order->want.replaces);
@@ -195,7 +196,7 @@ static tt_status_t s_build_one(task_t *self, const fetched_t *fetched, order_t *
     const tt_status_t status = dijob_build_pod(&object, fetched->job, &want);
     if (status != TT_OK)
         return status == TT_NOT_FOUND ? tt_err_wrap(TT_INVALID, "create replicas") : status;
-    order->write = writes_create(self->batch, WRITES_POD, object);
+    order->write = writes_create(self->batch, &writes_pod, object);
     json_decref(object);
     return TT_OK;
 }
@@ -219,7 +220,7 @@ static void s_on_fetched(void *ctx, tt_status_t status, const fetched_t *fetched
         task_end(self, status);
         return;
     }
-    self->batch = writes_new(self->op, job->dijob, s_on_made, self);
+    self->batch = writes_new(self->op, job, s_on_made, self);
     s_build(self, fetched);
     if (self->batch->count == 0)
         s_on_made(self, self->batch);
@@ -228,12 +229,12 @@ static void s_on_fetched(void *ctx, tt_status_t status, const fetched_t *fetched
 static void s_go(task_t *self)
 {
     const job_t *job = task_job(self);
-    int what = FETCH_JOB;
+    int what = FRONT_NEEDS_JOB;
     for (size_t i = 0; i < self->order_count; i++)
-        if (self->orders[i].want.role == DIJOB_AGGREGATOR && !job->dijob->has[DIJOB_AGGREGATOR])
-            what |= FETCH_AGCONFIG;
+        if (self->orders[i].want.role == DIJOB_AGGREGATOR && !backend_job(job)->has[DIJOB_AGGREGATOR])
+            what |= FRONT_NEEDS_CONFIG;
     if (self->order_count > 0)
-        fetch_begin(self->op, self->request->namespace_, self->job, what, s_on_fetched, self);
+        fetch_begin(self->op, backend_kind(self->op), self->request->namespace_, self->job, what, s_on_fetched, self);
     else
         task_end(self, TT_OK);
 }
@@ -242,7 +243,7 @@ static void s_go(task_t *self)
 static void s_list_existing(task_t *self, dijob_role_t role, int n, json_t *list)
 {
     const dijob_pod_t **pods = NULL;
-    const size_t count = cache_pods(self->op->cache, self->job_uid, &pods);
+    const size_t count = backend_pods(self->op, self->job_uid, &pods);
     for (size_t i = 0; i < count && (int)json_array_size(list) < n; i++)
         if (pods[i]->role == role && dijob_pod_alive(pods[i]))
             task_list(list, pods[i]);
@@ -256,7 +257,7 @@ static tt_status_t s_ask(task_t *self, dijob_role_t role, const replicas_ask_t *
     double gpus = 0;
     if (ask->replicas == 0)
         return TT_OK;
-    if (!job->dijob->has[role])
+    if (!backend_job(job)->has[role])
         return tt_err(TT_INVALID, "DIJob %s has no spec.%s.template", self->job, dijob_role_label(role));
     if (task_declared(self, role)) {
         s_list_existing(self, role, ask->replicas, learner ? self->learners : self->collectors);
@@ -292,7 +293,7 @@ void task_make(task_t *self)
 static const dijob_pod_t *s_successor(const task_t *self, const char *name)
 {
     const dijob_pod_t **pods = NULL, *found = NULL;
-    const size_t count = cache_pods(self->op->cache, self->job_uid, &pods);
+    const size_t count = backend_pods(self->op, self->job_uid, &pods);
     for (size_t i = 0; i < count; i++)
         if (pods[i]->replaces && strcmp(pods[i]->replaces, name) == 0)
             found = pods[i];
@@ -303,8 +304,7 @@ static const dijob_pod_t *s_successor(const task_t *self, const char *name)
 static tt_status_t s_failed(task_t *self, const char *name, bool learner)
 {
     const char *namespace_ = self->request->namespace_;
-    const dijob_pod_t *pod = kube_store_get(self->op->cache->pods, namespace_, name),
-                      *successor = s_successor(self, name);
+    const dijob_pod_t *pod = backend_pod(self->op, namespace_, name), *successor = s_successor(self, name);
     if ((!pod || strcmp(pod->job_uid, self->job_uid) != 0) && !successor)
         return tt_err(TT_NOT_FOUND, "pod: %s/%s not exists in cache", namespace_, name);
     TT_TRY(replicas_may_report(self->request, self->by, name, pod ? pod : successor));

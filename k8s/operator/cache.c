@@ -1,5 +1,6 @@
 /*  cache - jobs, their pods and their services, as the API server tells of them. */
 #define TT_LOG_COMPONENT "operator"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "common/base/log.h"
@@ -14,7 +15,7 @@ static void s_drop_text(job_t *job)
 {
     if (!job->text)
         return;
-    cache_t *cache = job->cache;
+    cache_t *cache = job->kind->cache;
     *(job->newer ? &job->newer->older : &cache->newest) = job->older;
     *(job->older ? &job->older->newer : &cache->oldest) = job->newer;
     cache->texts -= job->text_size;
@@ -25,14 +26,14 @@ static void s_drop_text(job_t *job)
 
 void cache_forget_text(job_t *job)
 {
-    if (!job->cache->opts.manifest) /* nobody else has it */
+    if (!job->kind->cache->opts.manifest) /* nobody else has it */
         s_drop_text(job);
 }
 
 /*  text is taken. */
 static void s_keep_text(job_t *job, char *text, size_t size)
 {
-    cache_t *cache = job->cache;
+    cache_t *cache = job->kind->cache;
     job->text = text;
     job->text_size = size;
     job->older = cache->newest;
@@ -47,14 +48,16 @@ static void s_keep_text(job_t *job, char *text, size_t size)
 
 static tt_status_t s_decode_job(void *ctx, const char *json, size_t size, void **entry)
 {
-    dijob_t *dijob = NULL;
-    TT_TRY(dijob_decode(&dijob, json, size));
+    kind_t *kind = ctx;
+    void *own = NULL;
+    TT_TRY(kind->front->job_decode(&own, json, size));
     job_t *job = tt_new0(sizeof *job);
-    job->cache = ctx;
-    job->dijob = dijob;
-    job->meta = dijob->meta;
-    const bool wanted = size <= TEXTS_MAX / 4 && !dijob->deleting && !dijob_phase_final(dijob->phase);
-    if (wanted || job->cache->opts.manifest) {
+    job->kind = kind;
+    job->own = own;
+    job->meta = *(const kube_meta_t *)own;
+    const front_job_t info = job_info(job);
+    const bool wanted = size <= TEXTS_MAX / 4 && !info.deleting && !info.final;
+    if (wanted || kind->cache->opts.manifest) {
         char *text = tt_new0(size + 1);
         memcpy(text, json, size);
         s_keep_text(job, text, size);
@@ -63,7 +66,7 @@ static tt_status_t s_decode_job(void *ctx, const char *json, size_t size, void *
     return TT_OK;
 }
 
-static void s_refusal_clear(dijob_refusal_t *refusal)
+static void s_refusal_clear(front_refusal_t *refusal)
 {
     free((char *)(uintptr_t)refusal->words);
     free((char *)(uintptr_t)refusal->reason);
@@ -76,62 +79,18 @@ static void s_destroy_job(void *entry)
     for (size_t i = 0; i < job->refused_count; i++)
         s_refusal_clear(&job->refused[i]);
     free(job->refused);
-    dijob_destroy(&job->dijob);
+    job->kind->front->job_destroy(job->own);
     free(job);
 }
 
 static tt_status_t s_decode_pod(void *ctx, const char *json, size_t size, void **entry)
 {
-    (void)ctx;
-    dijob_pod_t *pod = NULL;
-    TT_TRY(dijob_pod_decode(&pod, json, size));
-    *entry = pod;
-    return TT_OK;
-}
-
-static void s_destroy_pod(void *entry)
-{
-    dijob_pod_t *pod = entry;
-    dijob_pod_destroy(&pod);
+    return ((const kind_t *)ctx)->front->pod_decode(entry, json, size);
 }
 
 static tt_status_t s_decode_service(void *ctx, const char *json, size_t size, void **entry)
 {
-    (void)ctx;
-    dijob_service_t *service = NULL;
-    TT_TRY(dijob_service_decode(&service, json, size));
-    *entry = service;
-    return TT_OK;
-}
-
-static void s_destroy_service(void *entry)
-{
-    dijob_service_t *service = entry;
-    dijob_service_destroy(&service);
-}
-
-static const char *s_pod_job(const void *entry, char *buf, size_t size)
-{
-    (void)buf;
-    (void)size;
-    const dijob_pod_t *pod = entry;
-    return *pod->job_uid ? pod->job_uid : NULL;
-}
-
-static const char *s_pod_ip(const void *entry, char *buf, size_t size)
-{
-    (void)buf;
-    (void)size;
-    const dijob_pod_t *pod = entry;
-    return *pod->ip ? pod->ip : NULL;
-}
-
-static const char *s_service_job(const void *entry, char *buf, size_t size)
-{
-    (void)buf;
-    (void)size;
-    const dijob_service_t *service = entry;
-    return *service->job_uid ? service->job_uid : NULL;
+    return ((const kind_t *)ctx)->front->service_decode(entry, json, size);
 }
 
 /* ---- changes ------------------------------------------------------------------------------------------------------- */
@@ -139,8 +98,9 @@ static const char *s_service_job(const void *entry, char *buf, size_t size)
 /*  What we know of a job beside the object itself goes from one version to the next. */
 static void s_inherit(job_t *before, job_t *now)
 {
-    const bool same = before->dijob->generation == now->dijob->generation;
-    now->curve = before->curve;
+    const bool same = job_info(before).generation == job_info(now).generation;
+    now->made = before->made;
+    now->removed = before->removed;
     if (!same)
         return;
     now->told = before->told;
@@ -152,121 +112,170 @@ static void s_inherit(job_t *before, job_t *now)
         cache_forget_text(now);
 }
 
+static void s_tell(const kind_t *self, const void *entry, const char *job)
+{
+    const cache_opts_t *opts = &self->cache->opts;
+    opts->changed(opts->ctx, self, ((const kube_meta_t *)entry)->namespace_, job);
+}
+
 static void s_job_changed(void *ctx, const void *before, const void *now)
 {
-    cache_t *self = ctx;
     const kube_meta_t *meta = now ? now : before;
     if (before && now && strcmp(((const job_t *)before)->meta.uid, ((const job_t *)now)->meta.uid) == 0)
         s_inherit((job_t *)(uintptr_t)before, (job_t *)(uintptr_t)now); /* ours, though the store lends them */
-    self->opts.changed(self->opts.ctx, meta->namespace_, meta->name);
+    s_tell(ctx, meta, meta->name);
 }
 
 static void s_pod_changed(void *ctx, const void *before, const void *now)
 {
-    cache_t *self = ctx;
-    const dijob_pod_t *pod = now ? now : before;
-    self->opts.changed(self->opts.ctx, pod->meta.namespace_, pod->job);
+    const kind_t *self = ctx;
+    const void *pod = now ? now : before;
+    s_tell(self, pod, self->front->pod(pod).job);
 }
 
 static void s_service_changed(void *ctx, const void *before, const void *now)
 {
-    cache_t *self = ctx;
-    const dijob_service_t *service = now ? now : before;
-    self->opts.changed(self->opts.ctx, service->meta.namespace_, service->job);
+    const kind_t *self = ctx;
+    const void *service = now ? now : before;
+    s_tell(self, service, self->front->service(service).job);
 }
 
-static void s_synced(void *ctx)
+static void s_look(cache_t *self)
 {
-    cache_t *self = ctx;
     if (cache_synced(self))
         self->opts.synced(self->opts.ctx);
 }
 
+static void s_synced(void *ctx)
+{
+    s_look(((kind_t *)ctx)->cache);
+}
+
+static void s_jobs_synced(void *ctx)
+{
+    kind_t *self = ctx;
+    if (self->missing)
+        log_info("there are %ss now", self->front->kind);
+    self->missing = false;
+    s_look(self->cache);
+}
+
+/*  Who has but one kind of jobs need not have the others, nor the right to see them. */
+static void s_jobs_missing(void *ctx, const kube_reply_t *reply)
+{
+    kind_t *self = ctx;
+    if (self->missing)
+        return;
+    log_info("no %ss are looked after: %d %s; they are looked for again now and then", self->front->kind, reply->code,
+        reply->text);
+    self->missing = true;
+    s_look(self->cache);
+}
+
 /* ---- life ---------------------------------------------------------------------------------------------------------- */
 
-static tt_status_t s_stores(cache_t *self)
+static tt_status_t s_stores(kind_t *self)
 {
+    const front_t *front = self->front;
     const kube_store_ops_t jobs = {
         .decode = s_decode_job, .destroy = s_destroy_job, .changed = s_job_changed, .ctx = self};
     const kube_store_ops_t pods = {.decode = s_decode_pod,
-        .destroy = s_destroy_pod,
-        .index = {[POD_BY_JOB] = s_pod_job, [POD_BY_IP] = s_pod_ip},
+        .destroy = front->pod_destroy,
+        .index = {[POD_BY_JOB] = front->pod_by_job, [POD_BY_IP] = front->pod_by_ip},
         .changed = s_pod_changed,
         .ctx = self};
     const kube_store_ops_t services = {.decode = s_decode_service,
-        .destroy = s_destroy_service,
-        .index = {[SERVICE_BY_JOB] = s_service_job},
+        .destroy = front->service_destroy,
+        .index = {[SERVICE_BY_JOB] = front->service_by_job},
         .changed = s_service_changed,
         .ctx = self};
     TT_TRY(kube_store_new(&self->jobs, &jobs));
-    TT_TRY(kube_store_new(&self->pods, &pods));
-    TT_TRY(kube_store_new(&self->task_pods, &pods));
-    TT_TRY(kube_store_new(&self->services, &services));
-    return kube_store_new(&self->task_services, &services);
+    for (size_t i = 0; i < self->shape_count; i++) {
+        TT_TRY(kube_store_new(&self->shapes[i].pods, &pods));
+        TT_TRY(kube_store_new(&self->shapes[i].services, &services));
+    }
+    return TT_OK;
 }
 
-/*  "/api/v1/namespaces/x/pods", of all namespaces "/api/v1/pods". Caller frees. */
-static char *s_path(const cache_t *self, const char *api, const char *resource)
+/*  api: "/api/v1"; path: "/api/v1/namespaces/x/pods", of all namespaces "/api/v1/pods". */
+static tt_status_t s_watch(kube_reflector_t **out, kind_t *self, kube_store_t *store, kube_reflector_opts_t opts,
+    const char *api, const char *resource)
 {
-    return self->opts.namespace_ ? tt_sprintf("%s/namespaces/%s/%s", api, self->opts.namespace_, resource)
-                                 : tt_sprintf("%s/%s", api, resource);
-}
-
-static tt_status_t s_watch(
-    cache_t *self, int which, kube_store_t *store, kube_reflector_opts_t opts, const char *api, const char *resource)
-{
-    char *path = s_path(self, api, resource);
+    const char *namespace_ = self->cache->opts.namespace_;
+    char *path =
+        namespace_ ? tt_sprintf("%s/namespaces/%s/%s", api, namespace_, resource) : tt_sprintf("%s/%s", api, resource);
     opts.path = path;
-    opts.synced = s_synced;
     opts.ctx = self;
-    const tt_status_t status = kube_reflector_new(&self->watches[which], self->client, store, &opts);
+    const tt_status_t status = kube_reflector_new(out, self->cache->client, store, &opts);
     free(path);
     return status;
 }
 
-static tt_status_t s_watch_jobs(cache_t *self)
+static tt_status_t s_watch_jobs(kind_t *self)
 {
-    char *field = self->opts.only_job ? tt_sprintf("metadata.name=%s", self->opts.only_job) : NULL;
-    const kube_reflector_opts_t jobs = {.field_selector = field};
-    const tt_status_t status = s_watch(self, WATCH_JOBS, self->jobs, jobs, JOBS_PATH, "dijobs");
+    const char *job = self->cache->opts.only_job;
+    char *field = job ? tt_sprintf("metadata.name=%s", job) : NULL;
+    const kube_reflector_opts_t jobs = {.field_selector = field, .synced = s_jobs_synced, .missing = s_jobs_missing};
+    const tt_status_t status = s_watch(&self->watch, self, self->jobs, jobs, self->path, self->front->plural);
     free(field);
     return status;
 }
 
-/*  Pods and services of roles, or of tasks; `of_job`: the label that names the job. */
-static tt_status_t s_watch_shape(cache_t *self, bool tasks, const char *ours, const char *of_job)
+static tt_status_t s_watch_shape(kind_t *self, size_t at)
 {
-    const char *job = self->opts.only_job;
-    char *labels = job ? tt_sprintf("%s,%s=%s", ours, of_job, job) : tt_strdup(ours);
-    const kube_reflector_opts_t pods = {.label_selector = labels, .drop = dijob_pod_drop};
-    const kube_reflector_opts_t services = {.label_selector = labels, .metadata_only = true};
-    tt_status_t status = s_watch(
-        self, tasks ? WATCH_TASK_PODS : WATCH_PODS, tasks ? self->task_pods : self->pods, pods, "/api/v1", "pods");
+    const front_shape_t *labels = &self->front->shapes[at];
+    shape_t *shape = &self->shapes[at];
+    const char *job = self->cache->opts.only_job;
+    char *selector =
+        job ? tt_sprintf("%s,%s=%s", labels->selector, labels->job_label, job) : tt_strdup(labels->selector);
+    const kube_reflector_opts_t pods = {.label_selector = selector, .drop = self->front->pod_drop, .synced = s_synced};
+    const kube_reflector_opts_t services = {.label_selector = selector, .metadata_only = true, .synced = s_synced};
+    tt_status_t status = s_watch(&shape->watches[WATCH_PODS], self, shape->pods, pods, "/api/v1", "pods");
     if (status == TT_OK)
-        status = s_watch(self, tasks ? WATCH_TASK_SERVICES : WATCH_SERVICES,
-            tasks ? self->task_services : self->services, services, "/api/v1", "services");
-    free(labels);
+        status = s_watch(&shape->watches[WATCH_SERVICES], self, shape->services, services, "/api/v1", "services");
+    free(selector);
     return status;
 }
 
-/*  No selector says "this label or that one", and DI-orchestrator's two versions have none in common: two watches, and no
- *  pod in both. */
-static tt_status_t s_watches(cache_t *self)
+static tt_status_t s_open(kind_t *self, cache_t *cache, const front_t *front)
 {
-    if (!self->opts.manifest)
+    *self = (kind_t){.front = front, .cache = cache, .shape_count = front_shape_count(front)};
+    snprintf(self->api_version, sizeof self->api_version, "%s/%s", front->group, front->version);
+    snprintf(self->path, sizeof self->path, "/apis/%s", self->api_version);
+    TT_TRY(kube_recorder_new(&self->recorder, cache->client, front->reporter));
+    TT_TRY(s_stores(self));
+    if (!cache->opts.manifest)
         TT_TRY(s_watch_jobs(self));
-    TT_TRY(s_watch_shape(self, false, "controller-name=di-operator,!diengine/operator", "dijob-name"));
-    return s_watch_shape(self, true, "diengine/operator=di-operator", "diengine/job");
+    for (size_t i = 0; i < self->shape_count; i++)
+        TT_TRY(s_watch_shape(self, i));
+    return TT_OK;
+}
+
+static void s_close(kind_t *self)
+{
+    kube_reflector_destroy(&self->watch);
+    for (size_t i = 0; i < self->shape_count; i++) {
+        for (size_t k = 0; k < SHAPE_WATCHES; k++)
+            kube_reflector_destroy(&self->shapes[i].watches[k]);
+        kube_store_destroy(&self->shapes[i].pods);
+        kube_store_destroy(&self->shapes[i].services);
+    }
+    kube_store_destroy(&self->jobs);
+    kube_recorder_destroy(&self->recorder);
 }
 
 tt_status_t cache_new(cache_t **self_p, kube_client_t *client, const cache_opts_t *opts)
 {
     cache_t *self = tt_new0(sizeof *self);
+    const size_t kinds = opts->only_job ? 1 : front_end_count; /* one job: of the first kind */
+    tt_status_t status = TT_OK;
     self->opts = *opts;
     self->client = client;
-    tt_status_t status = s_stores(self);
-    if (status == TT_OK)
-        status = s_watches(self);
+    self->kinds = tt_array0(kinds, sizeof *self->kinds);
+    while (status == TT_OK && self->kind_count < kinds) {
+        const size_t at = self->kind_count++;
+        status = s_open(&self->kinds[at], self, front_ends[at]);
+    }
     if (status == TT_OK)
         *self_p = self;
     else
@@ -279,145 +288,185 @@ void cache_destroy(cache_t **self_p)
     cache_t *self = *self_p;
     if (!self)
         return;
-    for (size_t i = 0; i < CACHE_WATCHES; i++)
-        kube_reflector_destroy(&self->watches[i]);
-    kube_store_destroy(&self->jobs);
-    kube_store_destroy(&self->pods);
-    kube_store_destroy(&self->services);
-    kube_store_destroy(&self->task_pods);
-    kube_store_destroy(&self->task_services);
+    for (size_t i = 0; i < self->kind_count; i++)
+        s_close(&self->kinds[i]);
+    free(self->kinds);
+    free(self->own);
     free(self);
     *self_p = NULL;
 }
 
+static bool s_is_synced(const kind_t *self)
+{
+    if (self->watch && !kube_reflector_synced(self->watch))
+        return false;
+    for (size_t i = 0; i < self->shape_count; i++)
+        for (size_t k = 0; k < SHAPE_WATCHES; k++)
+            if (!self->shapes[i].watches[k] || !kube_reflector_synced(self->shapes[i].watches[k]))
+                return false;
+    return true;
+}
+
 bool cache_synced(const cache_t *self)
 {
-    for (int i = self->opts.manifest ? WATCH_JOBS + 1 : WATCH_JOBS; i < CACHE_WATCHES; i++)
-        if (!self->watches[i] || !kube_reflector_synced(self->watches[i]))
+    bool any = false;
+    for (size_t i = 0; i < self->kind_count; i++) {
+        const kind_t *kind = &self->kinds[i];
+        if (!kind->missing && !s_is_synced(kind))
             return false;
-    return true;
+        any |= !kind->missing;
+    }
+    return any;
 }
 
 /* ---- questions ----------------------------------------------------------------------------------------------------- */
 
-job_t *cache_job(const cache_t *self, const char *namespace_, const char *name)
+kind_t *cache_kind(const cache_t *self, const front_t *front)
+{
+    size_t at = 0;
+    while (at < self->kind_count && self->kinds[at].front != front)
+        at++;
+    TT_CHECK(at < self->kind_count);
+    return &self->kinds[at];
+}
+
+kind_t *cache_kind_named(const cache_t *self, const char *name, size_t size)
+{
+    for (size_t i = 0; i < self->kind_count; i++)
+        if (strlen(self->kinds[i].front->name) == size && strncmp(self->kinds[i].front->name, name, size) == 0)
+            return &self->kinds[i];
+    return NULL;
+}
+
+kube_ref_t cache_ref(const kind_t *self, const char *namespace_, const char *job, const char *uid, uint64_t version)
+{
+    return (kube_ref_t){.api_version = self->api_version,
+        .kind = self->front->kind,
+        .namespace_ = namespace_,
+        .name = job,
+        .uid = uid,
+        .version = version};
+}
+
+job_t *cache_job(const kind_t *self, const char *namespace_, const char *name)
 {
     return kube_store_get(self->jobs, namespace_, name);
 }
 
-const dijob_pod_t *cache_pod(const cache_t *self, const char *namespace_, const char *name)
-{
-    const dijob_pod_t *pod = kube_store_get(self->pods, namespace_, name);
-    return pod ? pod : kube_store_get(self->task_pods, namespace_, name);
-}
-
-const dijob_service_t *cache_service(const cache_t *self, const char *namespace_, const char *name)
-{
-    const dijob_service_t *service = kube_store_get(self->services, namespace_, name);
-    return service ? service : kube_store_get(self->task_services, namespace_, name);
-}
-
-size_t cache_pod_count(const cache_t *self)
-{
-    return kube_store_count(self->pods) + kube_store_count(self->task_pods);
-}
-
-size_t cache_service_count(const cache_t *self)
-{
-    return kube_store_count(self->services) + kube_store_count(self->task_services);
-}
-
-bool cache_has_address(const dijob_pod_t *pod)
-{
-    return pod->phase != POD_SUCCEEDED && pod->phase != POD_FAILED;
-}
-
-static bool s_is_at(const kube_store_t *store, const char *job_uid, const char *ip)
-{
-    const void *at = NULL;
-    const dijob_pod_t *pod;
-    while ((pod = kube_store_next(store, POD_BY_IP, ip, &at)) != NULL)
-        if (strcmp(pod->job_uid, job_uid) == 0 && cache_has_address(pod))
-            return true;
-    return false;
-}
-
-bool cache_is_at(const cache_t *self, const char *job_uid, const char *ip)
-{
-    return s_is_at(self->pods, job_uid, ip) || s_is_at(self->task_pods, job_uid, ip);
-}
-
-job_t *cache_job_by_uid(const cache_t *self, const char *uid)
+job_t *cache_job_by_uid(const kind_t *self, const char *uid)
 {
     return kube_store_by_uid(self->jobs, uid);
 }
 
-static int s_by_age(const void *a, const void *b)
+const void *cache_pod(const kind_t *self, const char *namespace_, const char *name)
 {
-    const dijob_pod_t *x = *(const dijob_pod_t *const *)a, *y = *(const dijob_pod_t *const *)b;
-    return x->created_s != y->created_s ? (x->created_s < y->created_s ? -1 : 1) : strcmp(x->meta.name, y->meta.name);
+    const void *pod = NULL;
+    for (size_t i = 0; i < self->shape_count && !pod; i++)
+        pod = kube_store_get(self->shapes[i].pods, namespace_, name);
+    return pod;
 }
 
-const dijob_pod_t *cache_own(const cache_t *self)
+const void *cache_service(const kind_t *self, const char *namespace_, const char *name)
 {
-    const dijob_pod_t *pod =
-        self->opts.own_pod ? kube_store_get(self->pods, self->opts.namespace_, self->opts.own_pod) : NULL;
-    return pod && pod->role == DIJOB_COORDINATOR && strcmp(pod->job, self->opts.only_job) == 0 ? pod : NULL;
+    const void *service = NULL;
+    for (size_t i = 0; i < self->shape_count && !service; i++)
+        service = kube_store_get(self->shapes[i].services, namespace_, name);
+    return service;
 }
 
-/*  Our own pod is the job's coordinator whoever made it; and it has ended when we say so, before anybody can see that. */
-static void s_own(cache_t *self, const dijob_pod_t **pods, size_t *count)
+size_t cache_job_count(const cache_t *self)
 {
-    const dijob_pod_t *own = cache_own(self);
-    size_t at = 0;
-    if (!own)
-        return;
-    while (at < *count && pods[at] != own)
-        at++;
-    *count += at == *count;
-    self->own = *own;
-    pods[at] = &self->own;
-    if (!self->own_end)
-        return;
-    self->own.phase = self->own_end == 's' ? POD_SUCCEEDED : POD_FAILED;
-    self->own.main = self->own_end == 's' ? MAIN_COMPLETED : MAIN_ERROR;
+    size_t count = 0;
+    for (size_t i = 0; i < self->kind_count; i++)
+        count += kube_store_count(self->kinds[i].jobs);
+    return count;
 }
 
-/*  What two stores have under a key, and room for one more. Returns how many; *out is the caller's. */
-static size_t s_both(const kube_store_t *one, const kube_store_t *two, int index, const char *key, const void ***out)
+size_t cache_pod_count(const cache_t *self)
 {
-    const kube_store_t *const stores[] = {one, two};
-    size_t count = 0, room = 8;
-    const void **all = tt_array0(room + 1, sizeof *all), *entry;
-    for (size_t i = 0; i < TT_COUNT(stores); i++) {
-        const void *at = NULL;
-        while ((entry = kube_store_next(stores[i], index, key, &at)) != NULL) {
-            if (count == room)
-                all = tt_realloc(all, tt_mul((room *= 2) + 1, sizeof *all));
-            all[count++] = entry;
-        }
+    size_t count = 0;
+    for (size_t i = 0; i < self->kind_count; i++)
+        for (size_t k = 0; k < self->kinds[i].shape_count; k++)
+            count += kube_store_count(self->kinds[i].shapes[k].pods);
+    return count;
+}
+
+size_t cache_service_count(const cache_t *self)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < self->kind_count; i++)
+        for (size_t k = 0; k < self->kinds[i].shape_count; k++)
+            count += kube_store_count(self->kinds[i].shapes[k].services);
+    return count;
+}
+
+static bool s_is_at(const kind_t *self, const kube_store_t *store, const char *job_uid, const char *ip)
+{
+    const void *at = NULL, *pod;
+    while ((pod = kube_store_next(store, POD_BY_IP, ip, &at)) != NULL) {
+        const front_pod_t info = self->front->pod(pod);
+        if (strcmp(info.job_uid, job_uid) == 0 && !info.ended)
+            return true;
     }
-    *out = all;
-    return count;
+    return false;
 }
 
-size_t cache_pods(cache_t *self, const char *job_uid, const dijob_pod_t ***out)
+bool cache_is_at(const kind_t *self, const char *job_uid, const char *ip)
 {
-    const void **all;
-    size_t count = s_both(self->pods, self->task_pods, POD_BY_JOB, job_uid, &all);
-    const dijob_pod_t **pods = (const dijob_pod_t **)all;
-    s_own(self, pods, &count);
-    qsort(pods, count, sizeof *pods, s_by_age);
-    *out = pods;
-    return count;
+    for (size_t i = 0; i < self->shape_count; i++)
+        if (s_is_at(self, self->shapes[i].pods, job_uid, ip))
+            return true;
+    return false;
 }
 
-size_t cache_services(const cache_t *self, const char *job_uid, const dijob_service_t ***out)
-{
+/*  Entries under a key, and room for one more. */
+typedef struct {
     const void **all;
-    const size_t count = s_both(self->services, self->task_services, SERVICE_BY_JOB, job_uid, &all);
-    *out = (const dijob_service_t **)all;
-    return count;
+    size_t count, room;
+} found_t;
+
+static void s_find(found_t *self, const kube_store_t *store, int index, const char *key)
+{
+    const void *at = NULL, *entry;
+    while ((entry = kube_store_next(store, index, key, &at)) != NULL) {
+        if (self->count + 1 >= self->room)
+            self->all = tt_realloc(self->all, tt_mul(self->room *= 2, sizeof *self->all));
+        self->all[self->count++] = entry;
+    }
+}
+
+static found_t s_found(void)
+{
+    enum { ROOM = 8 };
+    return (found_t){.all = tt_array0(ROOM, sizeof(void *)), .room = ROOM};
+}
+
+static int s_by_age(const void *a, const void *b, void *ctx)
+{
+    const front_t *front = ctx;
+    const kube_meta_t *x = *(const void *const *)a, *y = *(const void *const *)b;
+    const int64_t x_s = front->pod(x).created_s, y_s = front->pod(y).created_s;
+    return x_s != y_s ? (x_s < y_s ? -1 : 1) : strcmp(x->name, y->name);
+}
+
+size_t cache_pods(const kind_t *self, const char *job_uid, const void ***out)
+{
+    found_t found = s_found();
+    for (size_t i = 0; i < self->shape_count; i++)
+        s_find(&found, self->shapes[i].pods, POD_BY_JOB, job_uid);
+    cache_see_own(self, found.all, &found.count);
+    qsort_r(found.all, found.count, sizeof *found.all, s_by_age, (void *)(uintptr_t)self->front);
+    *out = found.all;
+    return found.count;
+}
+
+size_t cache_services(const kind_t *self, const char *job_uid, const void ***out)
+{
+    found_t found = s_found();
+    for (size_t i = 0; i < self->shape_count; i++)
+        s_find(&found, self->shapes[i].services, SERVICE_BY_JOB, job_uid);
+    *out = found.all;
+    return found.count;
 }
 
 /* ---- what the server refused --------------------------------------------------------------------------------------- */
@@ -428,18 +477,18 @@ static void s_refusal_drop(job_t *job, size_t at)
     job->refused[at] = job->refused[--job->refused_count];
 }
 
-void cache_allow(job_t *job, dijob_role_t role, int task)
+void cache_allow(job_t *job, int group)
 {
     for (size_t i = job->refused_count; i-- > 0;)
-        if (job->refused[i].role == role && job->refused[i].task == task)
+        if (job->refused[i].group == group)
             s_refusal_drop(job, i);
 }
 
-void cache_refuse(job_t *job, const dijob_refusal_t *refusal)
+void cache_refuse(job_t *job, const front_refusal_t *refusal)
 {
-    cache_allow(job, refusal->role, refusal->task);
+    cache_allow(job, refusal->group);
     job->refused = tt_realloc(job->refused, tt_mul(job->refused_count + 1, sizeof *job->refused));
-    dijob_refusal_t *kept = &job->refused[job->refused_count++];
+    front_refusal_t *kept = &job->refused[job->refused_count++];
     *kept = *refusal;
     kept->words = tt_strdup(refusal->words);
     kept->reason = tt_strdup(refusal->reason);

@@ -1,10 +1,11 @@
-/*  fetch - what a pod is made of and nobody keeps: the job's templates, an AggregatorConfig, the GPUs of the nodes. */
+/*  fetch - what a pod is made of and nobody keeps: the job's templates, a config of its kind, the GPUs of the nodes. */
 #define TT_LOG_COMPONENT "operator"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/job/job.h"
 #include "k8s/operator/parts.h"
 
 enum { NODES_MAX = 20000, PAGE = 100, OBJECT_MAX = 1 << 20 };
@@ -12,17 +13,16 @@ enum { NODES_MAX = 20000, PAGE = 100, OBJECT_MAX = 1 << 20 };
 
 struct fetch {
     operator_t *op;
+    const kind_t *kind;
     char *namespace_, *job;
     int what;
-    bool own_agconfig; /* the job's namespace was asked */
+    bool own_config; /* the job's namespace was asked */
     fetched_t got;
     void (*done)(void *ctx, tt_status_t status, const fetched_t *fetched);
     void *ctx;
     uint64_t request;
     /* nodes */
     kube_scan_t *scan;
-    int *gpus;
-    size_t gpu_count;
     fetch_t *next, **link;
 };
 
@@ -35,8 +35,8 @@ static void s_free(fetch_t *self)
         self->next->link = self->link;
     kube_scan_destroy(&self->scan);
     json_decref(self->got.job);
-    json_decref(self->got.agconfig);
-    free(self->gpus);
+    json_decref(self->got.config);
+    free(self->got.gpus);
     free(self->namespace_);
     free(self->job);
     free(self);
@@ -63,59 +63,71 @@ static void s_on_job(void *ctx, const kube_reply_t *reply)
     if (reply->code == 200)
         self->got.job = json_loadb(reply->body, reply->size, 0, NULL);
     if (self->got.job) {
-        self->what &= ~FETCH_JOB;
+        self->what &= ~FRONT_NEEDS_JOB;
         s_next(self);
         return;
     }
+    const char *kind = self->kind->front->kind;
     s_end(self, reply->code == 404
-                    ? tt_err(TT_NOT_FOUND, "DIJob %s/%s is gone", self->namespace_, self->job)
-                    : tt_err(TT_UNAVAILABLE, "DIJob %s/%s: %s", self->namespace_, self->job, reply->text));
+                    ? tt_err(TT_NOT_FOUND, "%s %s/%s is gone", kind, self->namespace_, self->job)
+                    : tt_err(TT_UNAVAILABLE, "%s %s/%s: %s", kind, self->namespace_, self->job, reply->text));
 }
 
 static void s_job(fetch_t *self)
 {
-    const job_t *job = cache_job(self->op->cache, self->namespace_, self->job);
+    const job_t *job = cache_job(self->kind, self->namespace_, self->job);
     if (job && job->text) /* templates are most of a job, and are not kept of each */
         self->got.job = json_loadb(job->text, job->text_size, 0, NULL);
     if (self->got.job) {
-        self->what &= ~FETCH_JOB;
+        self->what &= ~FRONT_NEEDS_JOB;
         s_next(self);
         return;
     }
-    char *path = tt_sprintf(JOBS_PATH "/namespaces/%s/dijobs/%s", self->namespace_, self->job);
+    char *path =
+        tt_sprintf("%s/namespaces/%s/%s/%s", self->kind->path, self->namespace_, self->kind->front->plural, self->job);
     s_get(self, path, s_on_job);
     free(path);
 }
 
-/* ---- AggregatorConfig: the job's namespace, then the operator's ------------------------------------------------------ */
+/* ---- a config of the kind: the job's namespace, then the operator's ---------------------------------------------------- */
 
-static void s_on_agconfig(void *ctx, const kube_reply_t *reply)
+static void s_on_config(void *ctx, const kube_reply_t *reply)
 {
     fetch_t *self = ctx;
     operator_count(self->op, reply->code);
     if (reply->code == 200)
-        self->got.agconfig = json_loadb(reply->body, reply->size, 0, NULL);
+        self->got.config = json_loadb(reply->body, reply->size, 0, NULL);
     else if (reply->code != 404 &&
              reply->code != 403) { /* 403: one that sees a few namespaces; the other place may do */
-        s_end(self, tt_err(TT_UNAVAILABLE, "AggregatorConfig %s: %s", self->op->opts.agconfig_name, reply->text));
+        s_end(self,
+            tt_err(TT_UNAVAILABLE, "%s/%s: %s", self->kind->front->config, self->op->opts.agconfig_name, reply->text));
         return;
     }
-    if (self->got.agconfig || self->own_agconfig)
-        self->what &= ~FETCH_AGCONFIG;
-    self->own_agconfig = true;
+    if (self->got.config || self->own_config)
+        self->what &= ~FRONT_NEEDS_CONFIG;
+    self->own_config = true;
     s_next(self);
 }
 
-static void s_agconfig(fetch_t *self)
+static void s_config(fetch_t *self)
 {
     const operator_opts_t *opts = &self->op->opts;
-    char *path = tt_sprintf(JOBS_PATH "/namespaces/%s/aggregatorconfigs/%s",
-        self->own_agconfig ? opts->agconfig_namespace : self->namespace_, opts->agconfig_name);
-    s_get(self, path, s_on_agconfig);
+    char *path = tt_sprintf("%s/namespaces/%s/%s/%s", self->kind->path,
+        self->own_config ? opts->agconfig_namespace : self->namespace_, self->kind->front->config, opts->agconfig_name);
+    s_get(self, path, s_on_config);
     free(path);
 }
 
 /* ---- nodes --------------------------------------------------------------------------------------------------------- */
+
+static void s_add_node(fetched_t *self, int gpus)
+{
+    if (self->gpu_count == NODES_MAX)
+        return;
+    if ((self->gpu_count & (self->gpu_count - 1)) == 0)
+        self->gpus = tt_realloc(self->gpus, tt_mul(self->gpu_count ? 2 * self->gpu_count : 1, sizeof *self->gpus));
+    self->gpus[self->gpu_count++] = gpus;
+}
 
 static tt_status_t s_on_node(void *ctx, const char *type, const char *json, size_t size)
 {
@@ -128,11 +140,7 @@ static tt_status_t s_on_node(void *ctx, const char *type, const char *json, size
     if (text && tt_quantity(&gpus, text) != TT_OK)
         gpus = 0;
     json_decref(node);
-    if (self->gpu_count == NODES_MAX)
-        return TT_OK;
-    if ((self->gpu_count & (self->gpu_count - 1)) == 0)
-        self->gpus = tt_realloc(self->gpus, tt_mul(self->gpu_count ? 2 * self->gpu_count : 1, sizeof *self->gpus));
-    self->gpus[self->gpu_count++] = gpus >= 1 && gpus <= 4096 ? (int)gpus : 0;
+    s_add_node(&self->got, gpus >= 1 && gpus <= 4096 ? (int)gpus : 0);
     return TT_OK;
 }
 
@@ -157,7 +165,6 @@ static void s_on_nodes(void *ctx, const kube_reply_t *reply)
     if (*from) {
         s_nodes(self, from);
     } else {
-        self->got.gpus_per_node = dijob_gpus_per_node(self->gpus, self->gpu_count);
         self->what &= ~FETCH_GPUS;
         s_next(self);
     }
@@ -186,12 +193,12 @@ static void s_nodes(fetch_t *self, const char *from)
 static void s_next(fetch_t *self)
 {
     self->request = 0;
-    if (self->what & FETCH_JOB) {
+    if (self->what & FRONT_NEEDS_JOB) {
         s_job(self);
-    } else if (self->what & FETCH_AGCONFIG) {
-        s_agconfig(self);
+    } else if (self->what & FRONT_NEEDS_CONFIG) {
+        s_config(self);
     } else if ((self->what & FETCH_GPUS) && self->op->opts.gpus_per_node > 0) {
-        self->got.gpus_per_node = self->op->opts.gpus_per_node;
+        s_add_node(&self->got, self->op->opts.gpus_per_node); /* as if there were such nodes alone */
         s_end(self, TT_OK);
     } else if (self->what & FETCH_GPUS) {
         s_nodes(self, "");
@@ -200,11 +207,12 @@ static void s_next(fetch_t *self)
     }
 }
 
-void fetch_begin(operator_t *op, const char *namespace_, const char *job, int what,
+void fetch_begin(operator_t *op, const kind_t *kind, const char *namespace_, const char *job, int what,
     void (*done)(void *ctx, tt_status_t status, const fetched_t *fetched), void *ctx)
 {
     fetch_t *self = tt_new0(sizeof *self);
     self->op = op;
+    self->kind = kind;
     self->namespace_ = tt_strdup(namespace_);
     self->job = tt_strdup(job);
     self->what = what;

@@ -16,18 +16,25 @@ static void s_codes(tt_buf_t *out, const char *name, const char *help, const ope
 }
 
 /*  Of every phase, also of those that none has: what is not there cannot be watched. */
-static void s_phases(tt_buf_t *out, const cache_t *cache)
+static void s_phases_of(tt_buf_t *out, const kind_t *kind)
 {
-    size_t counts[DIJOB_PHASES] = {0};
+    const front_t *front = kind->front;
+    size_t counts[FRONT_PHASES] = {0};
     const void *at = NULL;
     const job_t *job;
-    while ((job = kube_store_each(cache->jobs, &at)) != NULL)
-        counts[job->dijob->phase]++;
+    while ((job = kube_store_each(kind->jobs, &at)) != NULL)
+        counts[job_info(job).phase]++;
+    for (size_t i = 0; i < FRONT_PHASES && front->phases[i]; i++)
+        (void)tt_buf_printf(out, "tutti_operator_jobs_by_phase{kind=\"%s\",phase=\"%s\"} %zu\n", front->name,
+            *front->phases[i] ? front->phases[i] : "None", counts[i]);
+}
+
+static void s_phases(tt_buf_t *out, const cache_t *cache)
+{
     (void)tt_buf_str(out, "# HELP tutti_operator_jobs_by_phase jobs known, by status.phase\n"
                           "# TYPE tutti_operator_jobs_by_phase gauge\n");
-    for (int phase = 0; phase < DIJOB_PHASES; phase++)
-        (void)tt_buf_printf(out, "tutti_operator_jobs_by_phase{phase=\"%s\"} %zu\n",
-            phase == DIJOB_PHASE_NONE ? "None" : dijob_phase_name((dijob_phase_t)phase), counts[phase]);
+    for (size_t i = 0; i < cache->kind_count; i++)
+        s_phases_of(out, &cache->kinds[i]);
 }
 
 static void s_ends(tt_buf_t *out, const operator_end_t ends[CODES])
@@ -35,26 +42,36 @@ static void s_ends(tt_buf_t *out, const operator_end_t ends[CODES])
     (void)tt_buf_str(out, "# HELP tutti_operator_jobs_finished_total jobs whose end this replica wrote down\n"
                           "# TYPE tutti_operator_jobs_finished_total counter\n");
     for (size_t i = 0; i < CODES && ends[i].count; i++) {
-        (void)tt_buf_printf(out, "tutti_operator_jobs_finished_total{result=\"%s\",reason=\"", ends[i].result);
+        (void)tt_buf_printf(out, "tutti_operator_jobs_finished_total{kind=\"%s\",result=\"%s\",reason=\"", ends[i].kind,
+            ends[i].result);
         metrics_label(out, ends[i].reason);
         (void)tt_buf_printf(out, "\"} %llu\n", (unsigned long long)ends[i].count);
     }
 }
 
+static void s_watch(tt_buf_t *out, const kube_reflector_t *watch, const char *prefix, const char *resource)
+{
+    static const char *const kinds[] = {"lists", "watches", "events", "bookmarks", "errors"};
+    if (!watch)
+        return;
+    const kube_reflector_stats_t s = kube_reflector_stats(watch);
+    const uint64_t values[] = {s.lists, s.watches, s.events, s.bookmarks, s.errors};
+    for (size_t i = 0; i < TT_COUNT(values); i++)
+        (void)tt_buf_printf(out, "tutti_operator_watch_total{resource=\"%s%s\",what=\"%s\"} %llu\n", prefix, resource,
+            kinds[i], (unsigned long long)values[i]);
+}
+
 static void s_watches(tt_buf_t *out, const cache_t *cache)
 {
-    static const char *const names[CACHE_WATCHES] = {"dijobs", "pods", "services", "task_pods", "task_services"};
-    static const char *const kinds[] = {"lists", "watches", "events", "bookmarks", "errors"};
     (void)tt_buf_str(out, "# HELP tutti_operator_watch_total what came of lists and watches\n"
                           "# TYPE tutti_operator_watch_total counter\n");
-    for (size_t i = 0; i < CACHE_WATCHES; i++) {
-        if (!cache->watches[i])
-            continue;
-        const kube_reflector_stats_t s = kube_reflector_stats(cache->watches[i]);
-        const uint64_t values[] = {s.lists, s.watches, s.events, s.bookmarks, s.errors};
-        for (size_t k = 0; k < TT_COUNT(values); k++)
-            (void)tt_buf_printf(out, "tutti_operator_watch_total{resource=\"%s\",what=\"%s\"} %llu\n", names[i],
-                kinds[k], (unsigned long long)values[k]);
+    for (size_t i = 0; i < cache->kind_count; i++) {
+        const kind_t *kind = &cache->kinds[i];
+        s_watch(out, kind->watch, "", kind->front->plural);
+        for (size_t k = 0; k < kind->shape_count; k++) {
+            s_watch(out, kind->shapes[k].watches[WATCH_PODS], kind->front->shapes[k].prefix, "pods");
+            s_watch(out, kind->shapes[k].watches[WATCH_SERVICES], kind->front->shapes[k].prefix, "services");
+        }
     }
 }
 
@@ -62,7 +79,7 @@ void metrics_write(tt_buf_t *out, const operator_t *op)
 {
     s_gauge(out, "leader", "gauge", "1 where this replica looks after the jobs", operator_leads(op));
     s_gauge(out, "synced", "gauge", "1 when everything is known", cache_synced(op->cache));
-    s_gauge(out, "jobs", "gauge", "jobs known", (double)kube_store_count(op->cache->jobs));
+    s_gauge(out, "jobs", "gauge", "jobs known", (double)cache_job_count(op->cache));
     s_gauge(out, "pods", "gauge", "pods known", (double)cache_pod_count(op->cache));
     s_gauge(out, "services", "gauge", "services known", (double)cache_service_count(op->cache));
     s_gauge(out, "template_bytes", "gauge", "bytes of jobs kept whole", (double)op->cache->texts);

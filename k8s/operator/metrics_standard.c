@@ -9,7 +9,7 @@
 #include <unistd.h>
 #include "k8s/operator/metrics.h"
 
-#define QUEUE "dijob" /* the queue's name */
+#define QUEUE "dijob" /* the name of the one queue, which holds jobs of all kinds */
 
 void metrics_label(tt_buf_t *out, const char *text)
 {

@@ -39,25 +39,23 @@ void operator_count_served(operator_t *self, int code)
     s_count(self->counters.served, code);
 }
 
-static bool s_is_end(const operator_end_t *end, const char *result, const char *reason)
+static bool s_is_end(const operator_end_t *end, const char *kind, const char *result, const char *reason)
 {
-    return strcmp(end->result, result) == 0 && strcmp(end->reason, reason) == 0;
+    return strcmp(end->kind, kind) == 0 && strcmp(end->result, result) == 0 && strcmp(end->reason, reason) == 0;
 }
 
-void operator_count_end(operator_t *self, const char *status)
+void operator_count_end(operator_t *self, const front_t *front, const char *status)
 {
     json_t *object = json_loads(status, 0, NULL);
-    const char *phase = json_string_value(json_object_get(object, "phase"));
-    const char *word = json_string_value(json_object_get(object, "reason"));
-    const bool well = phase && strcmp(phase, dijob_phase_name(DIJOB_PHASE_SUCCEEDED)) == 0;
-    const bool ended = well || (phase && strcmp(phase, dijob_phase_name(DIJOB_PHASE_FAILED)) == 0);
-    const char *result = well ? "succeeded" : "failed", *reason = word && !well ? word : "";
+    const front_end_t end = front->end(object);
+    const char *result = end.well ? "succeeded" : "failed", *reason = end.reason ? end.reason : "";
     operator_end_t *ends = self->counters.ends;
     size_t i = 0;
-    while (i < CODES - 1 && ends[i].count && !s_is_end(&ends[i], result, reason))
+    while (i < CODES - 1 && ends[i].count && !s_is_end(&ends[i], front->name, result, reason))
         i++;
-    if (ended) {
+    if (end.ended) {
         const bool full = i == CODES - 1;
+        ends[i].kind = full ? "any" : front->name;
         snprintf(ends[i].result, sizeof ends[i].result, "%s", full ? "any" : result);
         snprintf(ends[i].reason, sizeof ends[i].reason, "%s", full ? "other" : reason);
         ends[i].count++;
@@ -105,14 +103,15 @@ static void s_on_lease(void *ctx, bool held)
     s_pause(self);
     if (!held) { /* what is about to be written is another's to decide now */
         kube_client_recheck(self->client);
-        kube_recorder_forget(self->recorder);
+        for (size_t i = 0; i < self->cache->kind_count; i++)
+            kube_recorder_forget(self->cache->kinds[i].recorder);
     }
 }
 
 static void s_on_synced(void *ctx)
 {
     operator_t *self = ctx;
-    log_info("synced: %zu jobs, %zu pods, %zu services, %lld ms after the start", kube_store_count(self->cache->jobs),
+    log_info("synced: %zu jobs, %zu pods, %zu services, %lld ms after the start", cache_job_count(self->cache),
         cache_pod_count(self->cache), cache_service_count(self->cache),
         (long long)(tt_now_ms(kube_loop_clock(self->loop)) - self->started_ms));
     if (self->opts.own_pod && !cache_own(self->cache)) {
@@ -130,11 +129,11 @@ static void s_on_synced(void *ctx)
     s_pause(self);
 }
 
-static void s_on_changed(void *ctx, const char *namespace_, const char *job)
+static void s_on_changed(void *ctx, const kind_t *kind, const char *namespace_, const char *job)
 {
     operator_t *self = ctx;
-    char key[320];
-    round_key(key, namespace_, job);
+    char key[ROUND_KEY];
+    round_key(key, kind, namespace_, job);
     kube_queue_add(self->queue, key);
 }
 
@@ -236,8 +235,7 @@ static tt_status_t s_client(operator_t *self)
     TT_TRY(kube_config_load(&self->config, &self->opts.kube));
     TT_TRY(kube_loop_new(&self->loop, self->opts.clock));
     self->started_ms = tt_now_ms(kube_loop_clock(self->loop));
-    TT_TRY(kube_client_new(&self->client, self->loop, self->config, &opts));
-    return kube_recorder_new(&self->recorder, self->client, "di-orchestrator");
+    return kube_client_new(&self->client, self->loop, self->config, &opts);
 }
 
 static tt_status_t s_work(operator_t *self)
@@ -301,7 +299,7 @@ static void s_begin_end(operator_t *self)
 {
     self->end_by_ms = tt_now_ms(kube_loop_clock(self->loop)) + END_MS;
     self->cache->own_end = (char)atomic_load(&self->ended);
-    s_on_changed(self, self->opts.namespace_, self->opts.only_job);
+    s_on_changed(self, &self->cache->kinds[0], self->opts.namespace_, self->opts.only_job);
 }
 
 static bool s_is_over(operator_t *self)
@@ -379,7 +377,6 @@ void operator_destroy(operator_t **self_p)
     }
     s_close(&self->api);
     s_close(&self->probes);
-    kube_recorder_destroy(&self->recorder);
     cache_destroy(&self->cache);
     kube_queue_destroy(&self->queue);
     kube_client_destroy(&self->client);

@@ -8,91 +8,127 @@
 #include "k8s/api/queue.h"
 #include "k8s/api/recorder.h"
 #include "k8s/api/store.h"
-#include "k8s/dijob/plan.h"
+#include "k8s/front/front.h"
 #include "k8s/operator/operator.h"
 #include "common/http/server.h"
-
-#define JOBS_PATH "/apis/" DIJOB_GROUP "/v1alpha1"
 
 /* ---- jobs as they are kept: cache.c ------------------------------------------------------------------------------------- */
 
 typedef struct cache cache_t;
+typedef struct kind kind_t;
 typedef struct job job_t;
 
 /*  An entry of the store of jobs: what decides, and what we must remember of it from one version to the next. */
 struct job {
-    kube_meta_t meta; /* the strings are dijob's */
-    dijob_t *dijob;
+    kube_meta_t meta; /* the strings are own's          */
+    void *own;        /* as its front end keeps it      */
+    kind_t *kind;
     /*  The whole object as it came, for templates; NULL = not kept. In a list of those that are, newest first. */
     char *text;
     size_t text_size;
-    cache_t *cache;
     job_t *newer, *older;
     /*  What the API server said about a pod of this generation. */
-    dijob_refusal_t *refused; /* one a role or task; until_ms INT64_MAX = until the generation changes */
+    front_refusal_t *refused; /* one a group; until_ms INT64_MAX = until the generation changes */
     size_t refused_count;
-    bool curve; /* the secret is there                        */
-    bool told;  /* that spec counts, and not the HTTP API     */
+    uint32_t made, removed; /* front_view_t: objects beside pods and services                 */
+    bool told;              /* that spec counts, and not the HTTP API                         */
 };
+static inline front_job_t job_info(const job_t *job);
 
 typedef struct {
     const char *namespace_, *only_job, *manifest, *own_pod;
-    void (*changed)(void *ctx, const char *namespace_, const char *job); /* something of that job */
-    void (*synced)(void *ctx);                                           /* everything is in      */
+    void (*changed)(void *ctx, const kind_t *kind, const char *namespace_, const char *job); /* something of that job */
+    void (*synced)(void *ctx); /* everything is in, or a kind more is  */
     void *ctx;
 } cache_opts_t;
 
 enum { POD_BY_JOB, POD_BY_IP }; /* job's uid; address */
 enum { SERVICE_BY_JOB };        /* job's uid          */
-enum { WATCH_JOBS, WATCH_PODS, WATCH_SERVICES, WATCH_TASK_PODS, WATCH_TASK_SERVICES, CACHE_WATCHES };
+enum { WATCH_PODS, WATCH_SERVICES, SHAPE_WATCHES };
+
+/*  Pods and services that are found by the same labels. */
+typedef struct {
+    kube_store_t *pods, *services;
+    kube_reflector_t *watches[SHAPE_WATCHES];
+} shape_t;
+
+/*  A kind of jobs, and all that is known of it. */
+struct kind {
+    const front_t *front;
+    cache_t *cache;
+    char api_version[96], path[128]; /* "GROUP/VERSION"; "/apis/GROUP/VERSION"                     */
+    kube_store_t *jobs;
+    kube_reflector_t *watch; /* of jobs; NULL = there is one, from a file                  */
+    shape_t shapes[FRONT_SHAPES];
+    size_t shape_count;
+    kube_recorder_t *recorder;
+    bool missing; /* the cluster does not have it, or does not let us see it */
+};
+
 struct cache {
     cache_opts_t opts;
     kube_client_t *client;
-    kube_store_t *jobs, *pods, *services; /* pods and services of roles        */
-    kube_store_t *task_pods, *task_services;
-    kube_reflector_t *watches[CACHE_WATCHES];
+    kind_t *kinds; /* in the order of the table */
+    size_t kind_count;
     job_t *newest, *oldest; /* those with a text */
     size_t texts;           /* bytes of them     */
     char own_end;           /* how our own coordinator ended: 's' 'f', 0 = it runs                  */
-    dijob_pod_t own;        /* our pod as it will be: its strings are the store's, for one view     */
+    void *own;              /* embedded.c: our pod as it will be; its strings are the store's, for one view */
 };
+
+static inline front_job_t job_info(const job_t *job)
+{
+    return job->kind->front->job(job->own);
+}
 
 /*  Begins to list and watch. Borrows client; strings of opts are borrowed for good. */
 tt_status_t cache_new(cache_t **self_p, kube_client_t *client, const cache_opts_t *opts);
 void cache_destroy(cache_t **self_p);
+/*  Of every kind that the cluster has, and it has one. */
 bool cache_synced(const cache_t *self);
-/*  The pod that we are in; NULL: none, or not labelled as a coordinator of the job. */
-const dijob_pod_t *cache_own(const cache_t *self);
-job_t *cache_job(const cache_t *self, const char *namespace_, const char *name);
-job_t *cache_job_by_uid(const cache_t *self, const char *uid);
-/*  A pod, a service by its name, of either shape; NULL. Borrowed. */
-const dijob_pod_t *cache_pod(const cache_t *self, const char *namespace_, const char *name);
-const dijob_service_t *cache_service(const cache_t *self, const char *namespace_, const char *name);
+kind_t *cache_kind(const cache_t *self, const front_t *front);
+/*  By front_t.name; NULL. */
+kind_t *cache_kind_named(const cache_t *self, const char *name, size_t size);
+job_t *cache_job(const kind_t *self, const char *namespace_, const char *name);
+job_t *cache_job_by_uid(const kind_t *self, const char *uid);
+/*  A pod, a service by its name, of any shape; NULL. Borrowed. */
+const void *cache_pod(const kind_t *self, const char *namespace_, const char *name);
+const void *cache_service(const kind_t *self, const char *namespace_, const char *name);
+/*  Of all kinds. */
+size_t cache_job_count(const cache_t *self);
 size_t cache_pod_count(const cache_t *self);
 size_t cache_service_count(const cache_t *self);
-/*  Its address is its own: that of a pod whose containers have ended may be another's by now. */
-bool cache_has_address(const dijob_pod_t *pod);
-/*  Is one of the job's pods at this address? */
-bool cache_is_at(const cache_t *self, const char *job_uid, const char *ip);
+/*  Is one of the job's pods at this address? That of a pod whose containers have ended may be another's by now. */
+bool cache_is_at(const kind_t *self, const char *job_uid, const char *ip);
 /*  Pods of a job, in the order of their making. Returns how many; *out is the caller's, what it points to is the store's. */
-size_t cache_pods(cache_t *self, const char *job_uid, const dijob_pod_t ***out);
-size_t cache_services(const cache_t *self, const char *job_uid, const dijob_service_t ***out);
+size_t cache_pods(const kind_t *self, const char *job_uid, const void ***out);
+size_t cache_services(const kind_t *self, const char *job_uid, const void ***out);
+/*  What an event is about. */
+kube_ref_t cache_ref(const kind_t *self, const char *namespace_, const char *job, const char *uid, uint64_t version);
 /*  The templates are not needed for now. */
 void cache_forget_text(job_t *job);
-/*  manifest_job.c: the job of opts.manifest comes into the store, once the pods are known; its status is kept there. */
-tt_status_t cache_take_manifest(cache_t *self);
-tt_status_t cache_keep_status(cache_t *self, const job_t *job, const char *status);
-/*  Everything of `refusal` is copied, in place of what was known of that role or task; cache_allow: not any more. */
-void cache_refuse(job_t *job, const dijob_refusal_t *refusal);
-void cache_allow(job_t *job, dijob_role_t role, int task);
+/*  Everything of `refusal` is copied, in place of what was known of that group; cache_allow: not any more. */
+void cache_refuse(job_t *job, const front_refusal_t *refusal);
+void cache_allow(job_t *job, int group);
 /*  Forget those whose time is over; returns when the next one's is, INT64_MAX = never. */
 int64_t cache_refused_until(job_t *job, int64_t now_ms);
+
+/* ---- in a coordinator: embedded.c ------------------------------------------------------------------------------------------ */
+
+/*  The pod that we are in; NULL: none, or not labelled as a coordinator of the job. */
+const void *cache_own(const cache_t *self);
+/*  What its entry among these pods is to be seen as. There is room for one more. */
+void cache_see_own(const kind_t *kind, const void **pods, size_t *count);
+/*  The job of opts.manifest comes into the store, once the pods are known; its status is kept there. */
+tt_status_t cache_take_manifest(cache_t *self);
+tt_status_t cache_keep_status(const job_t *job, const char *status);
 
 /* ---- writes: writes.c -------------------------------------------------------------------------------------------------------- */
 
 typedef struct writes writes_t;
 
-typedef enum { WRITES_POD, WRITES_SERVICE, WRITES_CURVE } writes_kind_t;
+/*  What is written: one of these, or one of front_t.objects. */
+extern const front_object_t writes_pod, writes_service;
 
 /*  How long a write may wait for its turn and its answer: a thousand jobs may come at once to a slow server. */
 enum { WRITES_TURN_MS = 120000 };
@@ -102,23 +138,23 @@ enum { API_ANSWER_MS = 600000 };
 
 /*  One write and what came of it. */
 typedef struct {
-    writes_kind_t kind;
+    const front_object_t *what;
     bool deletes;
     char *name;
     char uid[37]; /* of what is deleted */
     uint64_t version;
-    kube_store_t *store; /* that it belongs into; NULL = none (secrets)                     */
+    kube_store_t *store; /* that it belongs into; NULL = none is kept                     */
     int code;            /* last answer; 0 = none                                            */
     tt_status_t status;  /* TT_OK: it is as we want it. TT_INVALID: refused by the API server */
     char *text, *reason;
-    dijob_role_t role; /* of a pod that is made for a plan, and its task; -1 = no task's */
-    int task;
+    int group; /* of a pod that is made for a plan */
     writes_t *batch;
 } writes_one_t;
 
 /*  Several writes for a job, all under way at once; each answer goes into the stores and becomes an event of the job. */
 struct writes {
     operator_t *op;
+    const kind_t *kind;
     char *namespace_, *job, job_uid[37];
     uint64_t job_version;
     writes_one_t **writes;
@@ -131,39 +167,42 @@ struct writes {
 
 /*  done is called once, when all writes are answered and never from within a call; then destroy it. Not called for one
  *  without writes. */
-writes_t *writes_new(operator_t *op, const dijob_t *job, void (*done)(void *ctx, writes_t *batch), void *ctx);
+writes_t *writes_new(operator_t *op, const job_t *job, void (*done)(void *ctx, writes_t *batch), void *ctx);
 /*  From now on only while we lead: what waits when that ends is not sent, and TT_AGAIN. */
 void writes_lead(writes_t *self);
 void writes_destroy(writes_t **self_p);
 /*  object is borrowed. */
-writes_one_t *writes_create(writes_t *self, writes_kind_t kind, const json_t *object);
-/*  grace_s: -1 = the pod's own. */
-writes_one_t *writes_delete(writes_t *self, writes_kind_t kind, const kube_meta_t *meta, int grace_s);
+writes_one_t *writes_create(writes_t *self, const front_object_t *what, const json_t *object);
+/*  grace_s: -1 = the pod's own. A meta without a uid: whatever has that name. */
+writes_one_t *writes_delete(writes_t *self, const front_object_t *what, const kube_meta_t *meta, int grace_s);
 
 /* ---- what templates are needed: fetch.c -------------------------------------------------------------------------------------- */
 
-enum { FETCH_JOB = 1, FETCH_AGCONFIG = 2, FETCH_GPUS = 4 };
+/*  FRONT_NEEDS_*, and beside them: */
+enum { FETCH_GPUS = 4 };
 typedef struct fetch fetch_t;
 typedef struct {
-    json_t *job;       /* the whole object                                     */
-    json_t *agconfig;  /* AggregatorConfig; NULL = there is none: built in     */
-    int gpus_per_node; /* of a usual node                                      */
+    json_t *job;    /* the whole object                              */
+    json_t *config; /* of front_t.config; NULL = there is none       */
+    int *gpus;      /* of each node                                  */
+    size_t gpu_count;
 } fetched_t;
 
 /*  done is called once, perhaps from within this call: TT_OK, TT_NOT_FOUND (the job is gone), TT_UNAVAILABLE. What it gets
  *  is borrowed for the call. The fetch is freed after it; one that is dropped calls nothing. */
-void fetch_begin(operator_t *op, const char *namespace_, const char *job, int what,
+void fetch_begin(operator_t *op, const kind_t *kind, const char *namespace_, const char *job, int what,
     void (*done)(void *ctx, tt_status_t status, const fetched_t *fetched), void *ctx);
 void fetch_drop_all(operator_t *op);
 
 /* ---- one job at a time: round.c ------------------------------------------------------------------------------------------- */
 
-/*  Look, plan, do: the queue's work on a key "namespace/name". Ends with kube_queue_done. */
+/*  Look, plan, do: the queue's work on a key "kind/namespace/name". Ends with kube_queue_done. */
 void round_begin(void *ctx, const char *key);
 /*  What is under way when the operator ends. */
 void round_drop_all(operator_t *op);
-/*  "namespace/name" */
-void round_key(char out[320], const char *namespace_, const char *job);
+enum { ROUND_KEY = 384 };
+/*  "dijob/namespace/name" */
+void round_key(char out[ROUND_KEY], const kind_t *kind, const char *namespace_, const char *job);
 
 /* ---- HTTP: backend.c, probes.c --------------------------------------------------------------------------------------------- */
 
@@ -187,6 +226,7 @@ typedef struct {
 } operator_code_t;
 /*  How jobs ended: "succeeded", "failed"; status.reason. */
 typedef struct {
+    const char *kind; /* front_t.name */
     char result[12], reason[48];
     uint64_t count;
 } operator_end_t;
@@ -208,7 +248,6 @@ struct operator_ {
     kube_config_t *config;
     kube_loop_t *loop;
     kube_client_t *client;
-    kube_recorder_t *recorder;
     kube_queue_t *queue;
     kube_lease_t *lease; /* NULL: no election */
     cache_t *cache;
@@ -237,7 +276,7 @@ uint64_t operator_random(operator_t *self);
 void operator_count(operator_t *self, int code);
 void operator_count_served(operator_t *self, int code);
 /*  The status that was written about a job that had not ended: one that ends it counts. */
-void operator_count_end(operator_t *self, const char *status);
+void operator_count_end(operator_t *self, const front_t *front, const char *status);
 /*  Unix time. */
 int64_t operator_now_s(const operator_t *self);
 /*  May we write about jobs by ourselves? */

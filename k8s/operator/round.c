@@ -6,19 +6,21 @@
 #include <string.h>
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "k8s/api/dump.h"
 #include "k8s/operator/parts.h"
 
 enum { FORBIDDEN_MS = 60000 }; /* a quota may be freed, a right granted */
 
 struct round {
     operator_t *op;
-    char key[320], namespace_[64], job[256], job_uid[37];
-    dijob_plan_t plan;
+    kind_t *kind;
+    char key[ROUND_KEY], namespace_[64], job[256], job_uid[37];
+    front_plan_t plan;
     bool failed, look; /* look: something came up that the plan is to know of */
-    int needs;         /* FETCH_*: what the plan's pods are made of */
+    int needs;         /* FRONT_NEEDS_*: what the plan's pods are made of */
     bool was_final;    /* the job had ended when this look began */
     uint64_t version;  /* of the job that was looked at             */
-    bool partly;       /* what aggregators are made of cannot be read now: the others are made */
+    bool partly;       /* front_t.config cannot be read now: those that are made without it are made */
     uint64_t request;
     writes_t *batch;
     round_t *next, **link;
@@ -28,9 +30,9 @@ static void s_status(round_t *self);
 static void s_removals(round_t *self);
 static void s_forget(round_t *self);
 
-void round_key(char out[320], const char *namespace_, const char *job)
+void round_key(char out[ROUND_KEY], const kind_t *kind, const char *namespace_, const char *job)
 {
-    snprintf(out, 320, "%s/%s", namespace_, job);
+    snprintf(out, ROUND_KEY, "%s/%s/%s", kind->front->name, namespace_, job);
 }
 
 static void s_free(round_t *self)
@@ -40,7 +42,7 @@ static void s_free(round_t *self)
         self->next->link = self->link;
     kube_client_cancel(self->op->client, self->request);
     writes_destroy(&self->batch);
-    dijob_plan_clear(&self->plan);
+    self->kind->front->plan_clear(&self->plan);
     free(self);
 }
 
@@ -52,7 +54,7 @@ void round_drop_all(operator_t *op)
 
 static job_t *s_job(const round_t *self)
 {
-    job_t *job = cache_job(self->op->cache, self->namespace_, self->job);
+    job_t *job = cache_job(self->kind, self->namespace_, self->job);
     return job && strcmp(job->meta.uid, self->job_uid) == 0 ? job : NULL;
 }
 
@@ -80,7 +82,7 @@ static void s_again(round_t *self)
     s_end(self, true);
 }
 
-static bool s_has(const round_t *self, dijob_do_t what)
+static bool s_has(const round_t *self, front_do_t what)
 {
     for (size_t i = 0; i < self->plan.count; i++)
         if (self->plan.actions[i].what == what)
@@ -95,11 +97,21 @@ static void s_refused(round_t *self, job_t *job, const writes_one_t *write)
     const bool spec = write->code != 403;
     const int64_t now_ms = tt_now_ms(kube_loop_clock(self->op->loop));
     if (job)
-        cache_refuse(job, &(dijob_refusal_t){.role = write->role,
-                              .task = write->task,
+        cache_refuse(job, &(front_refusal_t){.group = write->group,
                               .words = write->text,
                               .reason = write->reason,
                               .until_ms = spec ? INT64_MAX : now_ms + FORBIDDEN_MS});
+}
+
+/*  Of an object beside pods and services the job is to remember that it is there, or that it is gone. */
+static void s_remember(job_t *job, const writes_one_t *write)
+{
+    uint32_t bit = 0;
+    for (size_t i = 0; i < FRONT_OBJECTS; i++)
+        if (write->what == &job->kind->front->objects[i] && write->status == TT_OK)
+            bit = 1u << i;
+    job->made = write->deletes ? job->made & ~bit : job->made | bit;
+    job->removed = write->deletes ? job->removed | bit : job->removed & ~bit;
 }
 
 static void s_on_created(void *ctx, writes_t *batch)
@@ -108,14 +120,15 @@ static void s_on_created(void *ctx, writes_t *batch)
     job_t *job = s_job(self);
     for (size_t i = 0; i < batch->count; i++) {
         const writes_one_t *write = batch->writes[i];
-        self->look |= write->kind != WRITES_SERVICE && (write->status == TT_OK || write->status == TT_INVALID);
-        self->failed |= write->status != TT_OK && (write->status != TT_INVALID || write->kind != WRITES_POD);
-        if (write->status == TT_INVALID && write->kind == WRITES_POD)
+        const bool pod = write->what == &writes_pod;
+        self->look |= write->what != &writes_service && (write->status == TT_OK || write->status == TT_INVALID);
+        self->failed |= write->status != TT_OK && (write->status != TT_INVALID || !pod);
+        if (write->status == TT_INVALID && pod)
             s_refused(self, job, write);
-        if (write->status == TT_OK && write->kind == WRITES_CURVE && job)
-            job->curve = true;
-        if (write->status == TT_OK && write->kind == WRITES_POD && job)
-            cache_allow(job, write->role, write->task);
+        if (write->status == TT_OK && pod && job)
+            cache_allow(job, write->group);
+        if (job)
+            s_remember(job, write);
     }
     writes_destroy(&self->batch);
     if (self->look && !self->failed)
@@ -124,68 +137,60 @@ static void s_on_created(void *ctx, writes_t *batch)
         s_status(self);
 }
 
-static void s_create_pod(round_t *self, const fetched_t *fetched, const dijob_pod_want_t *asked)
+/*  A pod that cannot be built is refused by ourselves, in our words. */
+static void s_not_built(round_t *self, const front_action_t *action)
 {
+    job_t *job = s_job(self);
+    log_warn("%s: %s", self->key, tt_err_text());
+    if (action->what != FRONT_CREATE_POD || !job)
+        return;
+    cache_refuse(job,
+        &(front_refusal_t){.group = action->group, .words = tt_err_text(), .reason = "Invalid", .until_ms = INT64_MAX});
+    self->look = true;
+}
+
+static const front_object_t *s_what(const round_t *self, const front_action_t *action)
+{
+    return action->what == FRONT_CREATE_POD       ? &writes_pod
+           : action->what == FRONT_CREATE_SERVICE ? &writes_service
+                                                  : &self->kind->front->objects[action->object];
+}
+
+static void s_create_one(round_t *self, const job_t *job, const fetched_t *fetched, const front_action_t *action)
+{
+    const front_object_t *what = s_what(self, action);
+    front_parts_t parts = {
+        .job = job->own, .whole = fetched->job, .config = fetched->config, .server_url = self->op->server_url};
     json_t *object = NULL;
-    dijob_pod_want_t want = *asked;
-    want.server_url = self->op->server_url;
-    want.agconfig = fetched->agconfig;
-    const int task = want.role == DIJOB_TASK ? want.task : -1;
-    if (dijob_build_pod(&object, fetched->job, &want) == TT_OK) {
-        writes_one_t *write = writes_create(self->batch, WRITES_POD, object);
-        write->role = want.role;
-        write->task = task;
-    } else {
-        job_t *job = s_job(self);
-        log_warn("%s: %s", self->key, tt_err_text());
-        if (job)
-            cache_refuse(job, &(dijob_refusal_t){
-                                  want.role, task, .words = tt_err_text(), .reason = "Invalid", .until_ms = INT64_MAX});
-        self->look = job != NULL;
+    if (action->what == FRONT_CREATE_SERVICE && action->name) {
+        parts.pod = cache_pod(self->kind, self->namespace_, action->name);
+        if (!parts.pod)
+            return; /* gone since */
     }
-    json_decref(object);
+    if (self->kind->front->build(&object, action, &parts) == TT_OK)
+        writes_create(self->batch, what, object)->group = action->group;
+    else
+        s_not_built(self, action);
+    if (what->secret)
+        kube_wipe_secret(&object);
+    else
+        json_decref(object);
 }
 
-static void s_create_service(round_t *self, const job_t *job, const char *pod_name)
+static bool s_is_made(const round_t *self, const front_action_t *action)
 {
-    json_t *object = NULL;
-    const dijob_pod_t *pod = pod_name ? cache_pod(self->op->cache, self->namespace_, pod_name) : NULL;
-    if (pod_name && !pod)
-        return; /* gone since */
-    const tt_status_t status =
-        pod ? dijob_build_service(&object, job->dijob, pod) : dijob_build_job_service(&object, job->dijob);
-    if (status == TT_OK)
-        writes_create(self->batch, WRITES_SERVICE, object);
-    else
-        log_warn("%s: %s", self->key, tt_err_text());
-    json_decref(object);
-}
-
-static void s_create_curve(round_t *self, const job_t *job)
-{
-    json_t *object = NULL;
-    if (dijob_build_curve(&object, job->dijob) == TT_OK)
-        writes_create(self->batch, WRITES_CURVE, object);
-    else
-        log_warn("%s: %s", self->key, tt_err_text());
-    dijob_wipe_curve(&object);
+    if (action->what == FRONT_CREATE_POD)
+        return !s_has(self, FRONT_CREATE_OBJECT) && !(self->partly && (action->needs & FRONT_NEEDS_CONFIG));
+    return action->what == FRONT_CREATE_SERVICE || action->what == FRONT_CREATE_OBJECT;
 }
 
 static void s_create(round_t *self, const job_t *job, const fetched_t *fetched)
 {
-    const bool curve = s_has(self, DIJOB_DO_CREATE_CURVE); /* before the first pod */
-    self->batch = writes_new(self->op, job->dijob, s_on_created, self);
+    self->batch = writes_new(self->op, job, s_on_created, self);
     writes_lead(self->batch);
-    for (size_t i = 0; i < self->plan.count; i++) {
-        const dijob_action_t *action = &self->plan.actions[i];
-        if (action->what == DIJOB_DO_CREATE_CURVE)
-            s_create_curve(self, job);
-        else if (action->what == DIJOB_DO_CREATE_POD && !curve &&
-                 !(self->partly && action->pod.role == DIJOB_AGGREGATOR))
-            s_create_pod(self, fetched, &action->pod);
-        else if (action->what == DIJOB_DO_CREATE_SERVICE)
-            s_create_service(self, job, action->name);
-    }
+    for (size_t i = 0; i < self->plan.count; i++)
+        if (s_is_made(self, &self->plan.actions[i]))
+            s_create_one(self, job, fetched, &self->plan.actions[i]);
     if (self->batch->count > 0)
         return;
     writes_destroy(&self->batch);
@@ -201,26 +206,22 @@ static void s_on_fetched(void *ctx, tt_status_t status, const fetched_t *fetched
     const job_t *job = s_job(self);
     if (status == TT_OK && job) {
         s_create(self, job, fetched);
-    } else if (status == TT_UNAVAILABLE && (self->needs & FETCH_AGCONFIG)) {
+    } else if (status == TT_UNAVAILABLE && (self->needs & FRONT_NEEDS_CONFIG)) {
         log_warn("%s: %s", self->key, tt_err_text());
         self->partly = self->failed = true; /* failed: the whole of it again, after a back-off */
-        self->needs &= ~FETCH_AGCONFIG;
-        fetch_begin(self->op, self->namespace_, self->job, self->needs, s_on_fetched, self);
+        self->needs &= ~FRONT_NEEDS_CONFIG;
+        fetch_begin(self->op, self->kind, self->namespace_, self->job, self->needs, s_on_fetched, self);
     } else {
         s_end(self, status == TT_OK || status == TT_NOT_FOUND);
     }
 }
 
 /*  What templates the plan needs. */
-static int s_needs(const round_t *self, const job_t *job)
+static int s_needs(const round_t *self)
 {
     int what = 0;
     for (size_t i = 0; i < self->plan.count; i++)
-        if (self->plan.actions[i].what == DIJOB_DO_CREATE_POD) {
-            what |= FETCH_JOB;
-            if (self->plan.actions[i].pod.role == DIJOB_AGGREGATOR && !job->dijob->has[DIJOB_AGGREGATOR])
-                what |= FETCH_AGCONFIG;
-        }
+        what |= self->plan.actions[i].needs;
     return what;
 }
 
@@ -228,12 +229,7 @@ static int s_needs(const round_t *self, const job_t *job)
 
 static kube_ref_t s_about(const round_t *self, const job_t *job)
 {
-    return (kube_ref_t){.api_version = DIJOB_GROUP "/v1alpha1",
-        .kind = "DIJob",
-        .namespace_ = self->namespace_,
-        .name = self->job,
-        .uid = self->job_uid,
-        .version = job ? job->meta.version : 0};
+    return cache_ref(self->kind, self->namespace_, self->job, self->job_uid, job ? job->meta.version : 0);
 }
 
 static void s_events(round_t *self)
@@ -243,8 +239,8 @@ static void s_events(round_t *self)
         return;
     const kube_ref_t about = s_about(self, job);
     for (size_t i = 0; i < self->plan.count; i++)
-        if (self->plan.actions[i].what == DIJOB_DO_EVENT)
-            kube_recorder_event(self->op->recorder, &about, self->plan.actions[i].type, self->plan.actions[i].reason,
+        if (self->plan.actions[i].what == FRONT_EVENT)
+            kube_recorder_event(self->kind->recorder, &about, self->plan.actions[i].type, self->plan.actions[i].reason,
                 "%s", self->plan.actions[i].message);
 }
 
@@ -255,8 +251,8 @@ static void s_on_status(void *ctx, const kube_reply_t *reply)
     operator_count(self->op, reply->code);
     if (reply->code == 200) {
         if (!self->was_final) /* the watch may have told of it before this answer */
-            operator_count_end(self->op, self->plan.status);
-        if (kube_store_put(self->op->cache->jobs, reply->body, reply->size) != TT_OK)
+            operator_count_end(self->op, self->kind->front, self->plan.status);
+        if (kube_store_put(self->kind->jobs, reply->body, reply->size) != TT_OK)
             log_warn("%s: the answer to the status: %s", self->key, tt_err_text());
         s_events(self);
         s_removals(self);
@@ -274,21 +270,21 @@ static void s_status(round_t *self)
         s_end(self, true);
         return;
     }
-    if (self->plan.status && self->op->opts.manifest &&
-        cache_keep_status(self->op->cache, job, self->plan.status) != TT_OK)
+    if (self->plan.status && self->op->opts.manifest && cache_keep_status(job, self->plan.status) != TT_OK)
         log_warn("%s: %s", self->key, tt_err_text());
     if (!self->plan.status || self->op->opts.manifest) {
         s_events(self);
         s_removals(self);
         return;
     }
-    char *path =
-        tt_sprintf(JOBS_PATH "/namespaces/%s/dijobs/%s/status?fieldManager=di-operator", self->namespace_, self->job);
+    const front_t *front = self->kind->front;
+    char *path = tt_sprintf("%s/namespaces/%s/%s/%s/status?fieldManager=%s", self->kind->path, self->namespace_,
+        front->plural, self->job, front->manager);
     /* with the version that it was decided on: where somebody wrote meanwhile, 409, and it is decided anew */
     char *body = tt_sprintf("[{\"op\":\"replace\",\"path\":\"/metadata/resourceVersion\",\"value\":\"%llu\"},"
                             "{\"op\":\"add\",\"path\":\"/status\",\"value\":%s}]",
         (unsigned long long)job->meta.version, self->plan.status);
-    const bool urgent = s_has(self, DIJOB_DO_DELETE_POD);
+    const bool urgent = s_has(self, FRONT_DELETE_POD);
     const kube_request_t request = {.method = "PATCH",
         .path = path,
         .body = body,
@@ -313,14 +309,14 @@ static void s_on_forgotten(void *ctx, const kube_reply_t *reply)
     operator_count(self->op, reply->code);
     if (gone) { /* with a time at which it will go, once what it owns has gone */
         self->op->counters.expired++;
-        if (kube_store_put(self->op->cache->jobs, reply->body, reply->size) != TT_OK)
-            kube_store_gone(self->op->cache->jobs, self->namespace_, self->job, about.version);
-        kube_recorder_event(self->op->recorder, &about, "Normal", "TTLExpired",
-            "Delete DIJob: %s: its ttlSecondsAfterFinished is over", self->job);
+        if (kube_store_put(self->kind->jobs, reply->body, reply->size) != TT_OK)
+            kube_store_gone(self->kind->jobs, self->namespace_, self->job, about.version);
+        kube_recorder_event(self->kind->recorder, &about, "Normal", "TTLExpired",
+            "Delete %s: %s: its ttlSecondsAfterFinished is over", about.kind, self->job);
     } else if (reply->code != 404 && reply->code != 409 && !reply->held_back) {
         log_warn("%s: its time is over, and it was not deleted: %d %s", self->key, reply->code, reply->text);
-        kube_recorder_event(
-            self->op->recorder, &about, "Warning", "FailedDelete", "Delete DIJob: %s: %s", self->job, reply->text);
+        kube_recorder_event(self->kind->recorder, &about, "Warning", "FailedDelete", "Delete %s: %s: %s", about.kind,
+            self->job, reply->text);
     }
     s_end(self, gone || reply->code == 404 || reply->code == 409);
 }
@@ -329,7 +325,7 @@ static void s_on_forgotten(void *ctx, const kube_reply_t *reply)
  *  what it owns, which goes first. */
 static void s_forget(round_t *self)
 {
-    if (!s_job(self) || self->failed || !s_has(self, DIJOB_DO_DELETE_JOB)) {
+    if (!s_job(self) || self->failed || !s_has(self, FRONT_DELETE_JOB)) {
         s_end(self, !self->failed);
         return;
     }
@@ -337,7 +333,8 @@ static void s_forget(round_t *self)
         s_again(self);
         return;
     }
-    char *path = tt_sprintf(JOBS_PATH "/namespaces/%s/dijobs/%s", self->namespace_, self->job);
+    char *path =
+        tt_sprintf("%s/namespaces/%s/%s/%s", self->kind->path, self->namespace_, self->kind->front->plural, self->job);
     char *body = tt_sprintf("{\"apiVersion\":\"v1\",\"kind\":\"DeleteOptions\",\"propagationPolicy\":\"Foreground\","
                             "\"preconditions\":{\"uid\":\"%s\",\"resourceVersion\":\"%llu\"}}",
         self->job_uid, (unsigned long long)self->version);
@@ -356,31 +353,44 @@ static void s_forget(round_t *self)
 static void s_on_removed(void *ctx, writes_t *batch)
 {
     round_t *self = ctx;
-    for (size_t i = 0; i < batch->count; i++)
+    job_t *job = s_job(self);
+    for (size_t i = 0; i < batch->count; i++) {
         self->failed |= batch->writes[i]->status != TT_OK;
+        if (job)
+            s_remember(job, batch->writes[i]);
+    }
     s_forget(self);
 }
 
-static void s_remove(round_t *self, const dijob_action_t *action)
+static void s_remove(round_t *self, const front_action_t *action)
 {
-    const bool pod = action->what == DIJOB_DO_DELETE_POD;
-    const cache_t *cache = self->op->cache;
-    const kube_meta_t *meta = pod ? (const void *)cache_pod(cache, self->namespace_, action->name)
-                                  : (const void *)cache_service(cache, self->namespace_, action->name);
-    if (meta && meta != (const void *)cache_own(cache)) /* that ends by itself, and with its exit code */
-        writes_delete(self->batch, pod ? WRITES_POD : WRITES_SERVICE, meta, pod ? action->grace_s : -1);
+    const kube_meta_t *meta = NULL;
+    if (action->what == FRONT_DELETE_OBJECT) {
+        writes_delete(self->batch, &self->kind->front->objects[action->object],
+            &(kube_meta_t){.name = (char *)(uintptr_t)action->name}, -1);
+    } else if (action->what == FRONT_DELETE_SERVICE) {
+        if ((meta = cache_service(self->kind, self->namespace_, action->name)) != NULL)
+            writes_delete(self->batch, &writes_service, meta, -1);
+    } else if (action->what == FRONT_DELETE_POD) {
+        meta = cache_pod(self->kind, self->namespace_, action->name);
+        if (meta && meta != cache_own(self->op->cache)) /* that ends by itself, and with its exit code */
+            writes_delete(self->batch, &writes_pod, meta, action->grace_s);
+    }
+}
+
+static bool s_removes(const round_t *self)
+{
+    return s_has(self, FRONT_DELETE_POD) || s_has(self, FRONT_DELETE_SERVICE) || s_has(self, FRONT_DELETE_OBJECT);
 }
 
 static void s_removals(round_t *self)
 {
     const job_t *job = s_job(self);
-    if (job && (s_has(self, DIJOB_DO_DELETE_POD) || s_has(self, DIJOB_DO_DELETE_SERVICE))) {
-        self->batch = writes_new(self->op, job->dijob, s_on_removed, self);
+    if (job && s_removes(self)) {
+        self->batch = writes_new(self->op, job, s_on_removed, self);
         writes_lead(self->batch);
         for (size_t i = 0; i < self->plan.count; i++)
-            if (self->plan.actions[i].what == DIJOB_DO_DELETE_POD ||
-                self->plan.actions[i].what == DIJOB_DO_DELETE_SERVICE)
-                s_remove(self, &self->plan.actions[i]);
+            s_remove(self, &self->plan.actions[i]);
         if (self->batch->count > 0)
             return;
         writes_destroy(&self->batch);
@@ -390,22 +400,23 @@ static void s_removals(round_t *self)
 
 /* ---- a look -------------------------------------------------------------------------------------------------------- */
 
-static tt_status_t s_plan(dijob_plan_t *out, operator_t *op, job_t *job)
+static tt_status_t s_plan(front_plan_t *out, operator_t *op, job_t *job)
 {
-    const dijob_pod_t **pods = NULL;
-    const dijob_service_t **services = NULL;
+    const void **pods = NULL, **services = NULL;
     (void)cache_refused_until(job, tt_now_ms(kube_loop_clock(op->loop)));
-    dijob_view_t view = {.job = job->dijob,
-        .curve = job->curve || op->opts.own_pod, /* an embedded operator may not make secrets: the user does */
+    front_view_t view = {.job = job->own,
+        .made =
+            op->opts.own_pod ? UINT32_MAX : job->made, /* an embedded operator may not make secrets: the user does */
+        .removed = job->removed,
         .now_s = operator_now_s(op),
         .random = operator_random(op),
         .refusals = job->refused,
         .refusal_count = job->refused_count};
-    view.pod_count = cache_pods(op->cache, job->meta.uid, &pods);
-    view.service_count = cache_services(op->cache, job->meta.uid, &services);
+    view.pod_count = cache_pods(job->kind, job->meta.uid, &pods);
+    view.service_count = cache_services(job->kind, job->meta.uid, &services);
     view.pods = pods;
     view.services = services;
-    const tt_status_t status = dijob_plan(out, &view);
+    const tt_status_t status = job->kind->front->plan(out, &view);
     free(pods);
     free(services);
     return status;
@@ -415,6 +426,7 @@ static round_t *s_new(operator_t *op, const char *key, const job_t *job)
 {
     round_t *self = tt_new0(sizeof *self);
     self->op = op;
+    self->kind = job->kind;
     snprintf(self->key, sizeof self->key, "%s", key);
     snprintf(self->namespace_, sizeof self->namespace_, "%s", job->meta.namespace_);
     snprintf(self->job, sizeof self->job, "%s", job->meta.name);
@@ -427,20 +439,27 @@ static round_t *s_new(operator_t *op, const char *key, const job_t *job)
     return self;
 }
 
+/*  The job of a key; NULL: it is gone. */
+static job_t *s_find(const operator_t *op, const char *key)
+{
+    const char *namespace_ = strchr(key, '/') + 1, *name = strchr(namespace_, '/') + 1;
+    const kind_t *kind = cache_kind_named(op->cache, key, (size_t)(namespace_ - key) - 1);
+    char text[64];
+    snprintf(text, sizeof text, "%.*s", (int)(name - namespace_) - 1, namespace_);
+    return kind ? cache_job(kind, text, name) : NULL;
+}
+
 void round_begin(void *ctx, const char *key)
 {
     operator_t *op = ctx;
-    const char *slash = strchr(key, '/');
-    char namespace_[64];
-    snprintf(namespace_, sizeof namespace_, "%.*s", (int)(slash - key), key);
-    job_t *job = cache_job(op->cache, namespace_, slash + 1);
+    job_t *job = s_find(op, key);
     op->counters.rounds++;
-    if (!job || (job->dijob->embedded && !op->opts.only_job)) {
+    if (!job || (job_info(job).embedded && !op->opts.only_job)) {
         kube_queue_done(op->queue, key, true);
         return;
     }
     round_t *self = s_new(op, key, job);
-    self->was_final = dijob_phase_final(job->dijob->phase);
+    self->was_final = job_info(job).final;
     self->version = job->meta.version;
     const tt_status_t status = s_plan(&self->plan, op, job);
     if (status != TT_OK) {
@@ -448,12 +467,12 @@ void round_begin(void *ctx, const char *key)
         s_end(self, false);
         return;
     }
-    self->needs = s_needs(self, job);
+    self->needs = s_needs(self);
     if (!self->needs)
         cache_forget_text(job);
     if (self->needs)
-        fetch_begin(op, self->namespace_, self->job, self->needs, s_on_fetched, self);
-    else if (s_has(self, DIJOB_DO_CREATE_SERVICE) || s_has(self, DIJOB_DO_CREATE_CURVE))
+        fetch_begin(op, self->kind, self->namespace_, self->job, self->needs, s_on_fetched, self);
+    else if (s_has(self, FRONT_CREATE_SERVICE) || s_has(self, FRONT_CREATE_OBJECT))
         s_create(self, job, &(fetched_t){0});
     else
         s_status(self);

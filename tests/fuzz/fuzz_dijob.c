@@ -18,7 +18,7 @@ static void s_build(const json_t *object)
             .aggregator_uid = "u"};
         json_t *pod = NULL;
         if (dijob_build_pod(&pod, object, &want) == TT_OK) {
-            free(dijob_dump(pod));
+            free(kube_dump(pod));
             json_decref(pod);
         }
     }

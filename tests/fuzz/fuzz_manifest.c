@@ -14,7 +14,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     }
     for (size_t i = 0; i < manifest_count(self); i++) {
-        char *text = dijob_dump(manifest_at(self, i));
+        char *text = kube_dump(manifest_at(self, i));
         json_t *again = text ? json_loads(text, 0, NULL) : NULL;
         if (!again)
             abort();

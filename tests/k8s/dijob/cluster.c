@@ -164,8 +164,7 @@ void cluster_watch(cluster_t *self)
 
 void cluster_plan(const cluster_t *self, dijob_plan_t *out)
 {
-    const dijob_refusal_t refusal = {.role = self->refused_role,
-        .task = self->refused_role == DIJOB_TASK ? 0 : -1,
+    const front_refusal_t refusal = {.group = dijob_group(self->refused_role, 0),
         .words = self->refused,
         .reason = self->refused_reason ? self->refused_reason : "Invalid"};
     const dijob_view_t view = {.job = &self->job,
@@ -385,7 +384,7 @@ const char *cluster_status(const cluster_t *self, const char *path)
     char *copy = tt_strdup(path), *save = NULL;
     for (char *part = strtok_r(copy, ".", &save); part; part = strtok_r(NULL, ".", &save))
         at = json_object_get(at, part);
-    char *dump = at ? dijob_dump(at) : NULL;
+    char *dump = at ? kube_dump(at) : NULL;
     snprintf(text, sizeof text, "%s", json_is_string(at) ? json_string_value(at) : dump ? dump : "");
     free(dump);
     free(copy);

@@ -30,7 +30,7 @@ static inline json_t *json_of(const char *text)
 static inline void assert_json(json_t *got, const char *want_text)
 {
     json_t *want = json_of(want_text);
-    char *is = dijob_dump(got), *should = dijob_dump(want);
+    char *is = kube_dump(got), *should = kube_dump(want);
     assert_string_equal(is, should);
     free(is);
     free(should);

@@ -61,7 +61,7 @@ static void test_nothing_that_is_read_is_dropped(void **state)
     kube_scan_t *scan = NULL;
     json_t *pod = json_of(s_pod),
            *list = json_pack("{s:{s:s}, s:[O]}", "metadata", "resourceVersion", "1", "items", pod);
-    char *whole = dijob_dump(pod), *body = dijob_dump(list), *want = s_text(whole, strlen(whole));
+    char *whole = kube_dump(pod), *body = kube_dump(list), *want = s_text(whole, strlen(whole));
     assert_ok(kube_scan_new(&scan, KUBE_SCAN_LIST, dijob_pod_drop, 1 << 20, s_on_object, &seen));
     assert_ok(kube_scan_feed(scan, body, strlen(body)));
     assert_ok(kube_scan_end(scan));

@@ -36,7 +36,7 @@ static void test_dump_is_canonical_and_keeps_quantities(void **state)
 {
     (void)state;
     json_t *value = json_pack("{s:f, s:i, s:{s:f, s:f}}", "z", 0.1, "a", 7, "m", "y", 2.5, "x", 1e21);
-    char *text = dijob_dump(value);
+    char *text = kube_dump(value);
     assert_string_equal(text, "{\"a\":7,\"m\":{\"x\":1e21,\"y\":2.5},\"z\":0.1}");
     free(text);
     json_decref(value);

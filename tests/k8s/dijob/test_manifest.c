@@ -32,7 +32,7 @@ static void test_scalars_are_what_kubectl_makes_of_them(void **state)
     for (size_t i = 0; i < TT_COUNT(cases); i++) {
         char *text = tt_sprintf("v: %s\n", cases[i][0]);
         manifest_t *self = s_parse(text);
-        char *got = dijob_dump(json_object_get(manifest_at(self, 0), "v"));
+        char *got = kube_dump(json_object_get(manifest_at(self, 0), "v"));
         assert_string_equal(got, cases[i][1]);
         free(got);
         free(text);

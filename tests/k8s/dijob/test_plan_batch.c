@@ -137,7 +137,7 @@ static void test_a_deadline_counts_for_a_job_that_was_taken_over(void **state)
     json_t *status = json_loads(c.job.status, 0, NULL);
     json_object_del(status, "startTimestamp");
     free(c.job.status);
-    c.job.status = dijob_dump(status);
+    c.job.status = kube_dump(status);
     json_decref(status);
     c.job.deadline_s = 60;
     s_rounds(&c);
@@ -193,7 +193,7 @@ static void test_a_time_that_is_given_after_the_end_counts_from_it(void **state)
     json_t *status = json_loads(c.job.status, 0, NULL); /* another operator's: the condition tells */
     json_object_del(status, "completionTimestamp");
     free(c.job.status);
-    c.job.status = dijob_dump(status);
+    c.job.status = kube_dump(status);
     json_decref(status);
     assert_int_equal(s_rounds(&c), 1);
     c.job.ttl_s = 0;

@@ -55,7 +55,7 @@ static char *s_stored(json_t *object, const char *status)
     json_object_set_new(metadata, "resourceVersion", json_string("7"));
     json_object_set_new(metadata, "creationTimestamp", json_string("2027-01-15T08:00:00Z"));
     json_object_set_new(object, "status", json_loads(status, 0, NULL));
-    char *text = dijob_dump(object);
+    char *text = kube_dump(object);
     json_decref(object);
     return text;
 }

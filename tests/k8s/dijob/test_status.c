@@ -37,7 +37,7 @@ static void test_how_a_pod_counts(void **state)
 
 static void s_is(const json_t *conditions, const char *expected)
 {
-    char *text = dijob_dump(conditions);
+    char *text = kube_dump(conditions);
     assert_string_equal(text, expected);
     free(text);
 }

@@ -1,12 +1,14 @@
 /*  operator_bench - an operator of the namespace "n" and the small API server of ../api/watch_server.py. Nothing is done by
  *  itself: the queue stands (a test of rounds lets it go), so that a test calls what it is about. */
 #pragma once
+#include "k8s/dijob/plan.h"
 #include "k8s/operator/parts.h"
 #include "tests/k8s/api/watch_server.h"
 #include "tests/test.h"
 
-#define PODS     "/api/v1/namespaces/n/pods"
-#define SERVICES "/api/v1/namespaces/n/services"
+#define JOBS_PATH "/apis/" DIJOB_GROUP "/v1alpha1"
+#define PODS      "/api/v1/namespaces/n/pods"
+#define SERVICES  "/api/v1/namespaces/n/services"
 
 typedef struct {
     world_t world;    /* its client is the test's own */
@@ -16,6 +18,35 @@ typedef struct {
 } bench_t;
 
 #define BENCH_DAY_S INT64_C(1800000000)
+
+/*  DIJobs, with the pods and services of their roles. */
+static inline kind_t *bench_kind(const operator_t *op)
+{
+    return cache_kind(op->cache, &dijob_front);
+}
+
+static inline kube_store_t *bench_pods(const operator_t *op)
+{
+    return bench_kind(op)->shapes[0].pods;
+}
+
+static inline kube_store_t *bench_services(const operator_t *op)
+{
+    return bench_kind(op)->shapes[0].services;
+}
+
+/*  The job "j"; NULL = it is not known. */
+static inline job_t *bench_job(const operator_t *op)
+{
+    return cache_job(bench_kind(op), "n", "j");
+}
+
+/*  The same as its front end keeps it. */
+static inline dijob_t *bench_dijob(const operator_t *op)
+{
+    const job_t *job = bench_job(op);
+    return job ? job->own : NULL;
+}
 
 /*  For cmocka: *state is a bench_t that is synced, with nothing in the namespace; or the server alone, for bench_open_operator
  *  and bench_sync. One at a time; world_end when the last is gone. */

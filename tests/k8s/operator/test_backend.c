@@ -14,7 +14,7 @@
 
 static bool s_has_job(void *ctx)
 {
-    return cache_job(((operator_t *)ctx)->cache, "n", "j") != NULL;
+    return bench_job(ctx) != NULL;
 }
 
 static void s_make_job(bench_t *bench, const char *more)
@@ -37,7 +37,7 @@ typedef struct {
 static bool s_has_pod(void *ctx)
 {
     void *const *both = ctx;
-    return cache_pod(((operator_t *)both[0])->cache, "n", both[1]) != NULL;
+    return cache_pod(bench_kind(both[0]), "n", both[1]) != NULL;
 }
 
 static void s_make_pod(bench_t *bench, const pod_t *pod)
@@ -47,7 +47,7 @@ static void s_make_pod(bench_t *bench, const pod_t *pod)
                             "'controller-name':'di-operator','dijob-name':'j','replica-type':'%s'},"
                             "'ownerReferences':[{'kind':'DIJob','name':'j','uid':'%s','controller':true}]%s},"
                             "'spec':{'nodeName':'host'},'status':{'phase':'%s','podIP':'%s'}}",
-        pod->name, pod->age, pod->role, cache_job(bench->op->cache, "n", "j")->meta.uid, pod->more ? pod->more : "",
+        pod->name, pod->age, pod->role, bench_job(bench->op)->meta.uid, pod->more ? pod->more : "",
         pod->phase ? pod->phase : "Running", pod->ip ? pod->ip : "10.0.0.9");
     bench_make(bench, PODS, text);
     free(text);
@@ -152,7 +152,7 @@ static size_t s_pods(const bench_t *bench)
     size_t count = 0;
     const void *at = NULL;
     const dijob_pod_t *pod;
-    while ((pod = kube_store_each(bench->op->cache->pods, &at)) != NULL)
+    while ((pod = kube_store_each(bench_pods(bench->op), &at)) != NULL)
         count += !pod->deleting;
     return count;
 }
@@ -197,7 +197,7 @@ static void test_ranks_of_tasks(void **state)
         char *text =
             tt_sprintf("{'metadata':{'name':'%s','labels':{'diengine/operator':'di-operator','diengine/job':'j'},"
                        "'ownerReferences':[{'uid':'%s','controller':true}]%s},'status':{'podIP':'%s','phase':'%s'}}",
-                pods[i].name, cache_job(bench->op->cache, "n", "j")->meta.uid, pods[i].more, pods[i].ip,
+                pods[i].name, bench_job(bench->op)->meta.uid, pods[i].more, pods[i].ip,
                 pods[i].phase ? pods[i].phase : "Running");
         void *both[] = {bench->op, (void *)(uintptr_t)pods[i].name};
         bench_make(bench, PODS, text);
@@ -313,7 +313,7 @@ static void test_replicas_are_there_when_they_are_answered(void **state)
     assert_string_equal(got.learners, "");
     assert_int_equal(s_pods(bench), 3);
     char *first = tt_sprintf("%.*s", (int)strcspn(got.collectors, " "), got.collectors);
-    const dijob_pod_t *pod = kube_store_get(bench->op->cache->pods, "n", first);
+    const dijob_pod_t *pod = kube_store_get(bench_pods(bench->op), "n", first);
     assert_non_null(pod);
     assert_int_equal(pod->role, DIJOB_COLLECTOR);
     assert_non_null(strstr(pod->asked, "1Gi"));
@@ -345,17 +345,17 @@ static void test_what_cannot_be_made(void **state)
 static void test_a_job_that_is_over_or_suspended_gets_nothing(void **state)
 {
     bench_t *bench = *state;
-    cache_job(bench->op->cache, "n", "j")->dijob->phase = DIJOB_PHASE_SUCCEEDED;
+    bench_dijob(bench->op)->phase = DIJOB_PHASE_SUCCEEDED;
     s_assert_answer(bench, "POST", REPLICAS, "{" OURS ",'collectors':{'replicas':1}}", 409, "DIJob n/j is over");
-    cache_job(bench->op->cache, "n", "j")->dijob->phase = DIJOB_PHASE_RUNNING;
-    cache_job(bench->op->cache, "n", "j")->dijob->suspend = true;
+    bench_dijob(bench->op)->phase = DIJOB_PHASE_RUNNING;
+    bench_dijob(bench->op)->suspend = true;
     s_assert_answer(bench, "POST", REPLICAS, "{" OURS ",'collectors':{'replicas':1}}", 409, "DIJob n/j is suspended");
     s_assert_lists(bench, "GET", REPLICAS "?namespace=n&coordinator=j-coordinator", NULL, "", "");
 }
 
 static bool s_has_one_pod(void *ctx)
 {
-    return kube_store_count(((operator_t *)ctx)->cache->pods) == 1;
+    return kube_store_count(bench_pods(ctx)) == 1;
 }
 
 /*  More GPUs than a node has: an aggregator, and behind it a pod a node. */
@@ -368,7 +368,7 @@ static void test_many_gpus_are_ddp_learners(void **state)
     got_t got = s_ask(bench, "POST", REPLICAS, "{" OURS ",'learners':{'replicas':1,'gpus':'4'}}");
     s_assert_said(&got, 200, "success");
     assert_int_equal(s_pods(bench), 4);
-    const dijob_pod_t *aggregator = kube_store_get(bench->op->cache->pods, "n", got.learners);
+    const dijob_pod_t *aggregator = kube_store_get(bench_pods(bench->op), "n", got.learners);
     assert_non_null(aggregator);
     assert_int_equal(aggregator->role, DIJOB_AGGREGATOR);
     char *path = tt_sprintf(REPLICAS "?namespace=n&aggregator=%s", got.learners);
@@ -413,7 +413,7 @@ static void test_a_failed_one_is_replaced_once(void **state)
     got_t got = s_ask(bench, "POST", REPLICAS "/failed", "{" OURS ",'collectors':['c1']}");
     s_assert_said(&got, 200, "successfully recreate replicas");
     assert_string_equal(got.learners, "null");
-    const dijob_pod_t *pod = kube_store_get(bench->op->cache->pods, "n", got.collectors);
+    const dijob_pod_t *pod = kube_store_get(bench_pods(bench->op), "n", got.collectors);
     assert_non_null(pod);
     assert_string_equal(pod->replaces, "c1");
     assert_false(bench_has(bench, PODS, "c1"));
@@ -449,7 +449,7 @@ static void test_an_aggregator_reports_its_learners(void **state)
     s_assert_said(&got, 200, "successfully recreate replicas");
     assert_string_equal(got.collectors, "null");
     assert_string_equal(json_string_value(json_object_get(got.data, "coordinator")), "a1");
-    const dijob_pod_t *pod = kube_store_get(bench->op->cache->pods, "n", got.learners);
+    const dijob_pod_t *pod = kube_store_get(bench_pods(bench->op), "n", got.learners);
     assert_non_null(pod);
     assert_int_equal(pod->role, DIJOB_DDP_LEARNER);
     assert_string_equal(pod->replaces, "d1");
@@ -473,7 +473,7 @@ static void test_an_aggregator_reports_its_learners(void **state)
 
 static bool s_has_three_pods(void *ctx)
 {
-    return kube_store_count(((operator_t *)ctx)->cache->pods) == 3;
+    return kube_store_count(bench_pods(ctx)) == 3;
 }
 
 /*  Of several that failed one has its successor and the other's was not taken: the first one is gone with the answer, and asking

@@ -5,7 +5,7 @@
 #include "tests/k8s/operator/operator_bench.h"
 
 #define JOBS  JOBS_PATH "/namespaces/n/dijobs"
-#define J     "n/j"
+#define J     "dijob/n/j"
 #define IMAGE "{'template':{'spec':{'containers':[{'name':'di-container','image':'x:1'}]}}}"
 #define ENDED                                                                                                          \
     "{'status':{'phase':'Succeeded','containerStatuses':[{'name':'di-container','state':{'terminated':{'exitCode':0}}" \
@@ -13,8 +13,7 @@
 
 static const dijob_t *s_job(const operator_t *op)
 {
-    const job_t *job = cache_job(op->cache, "n", "j");
-    return job ? job->dijob : NULL;
+    return bench_dijob(op);
 }
 
 static bool s_is_known(void *ctx)
@@ -51,7 +50,7 @@ static bool s_is_so(void *ctx)
 {
     const want_t *want = ctx;
     const dijob_t *job = s_job(want->bench->op);
-    return job && job->phase == want->phase && kube_store_count(want->bench->op->cache->pods) == want->pods &&
+    return job && job->phase == want->phase && kube_store_count(bench_pods(want->bench->op)) == want->pods &&
            s_rests(want->bench->op);
 }
 
@@ -103,7 +102,8 @@ static void test_a_job_fails_at_its_deadline(void **state)
     s_until(bench, DIJOB_PHASE_FAILED, 0);
     assert_non_null(strstr(s_job(bench->op)->status, "\"reason\":\"DeadlineExceeded\""));
     assert_non_null(strstr(s_job(bench->op)->status, "\"completionTimestamp\":\"2027-01-15T08:01:00Z\""));
-    s_assert_metric(bench, "\ntutti_operator_jobs_finished_total{result=\"failed\",reason=\"DeadlineExceeded\"} 1\n");
+    s_assert_metric(bench,
+        "\ntutti_operator_jobs_finished_total{kind=\"dijob\",result=\"failed\",reason=\"DeadlineExceeded\"} 1\n");
 }
 
 static void test_a_job_is_deleted_when_its_time_after_the_end_is_over(void **state)
@@ -119,7 +119,7 @@ static void test_a_job_is_deleted_when_its_time_after_the_end_is_over(void **sta
     bench_until(bench, s_is_gone, bench->op);
     assert_false(bench_has(bench, JOBS, "j"));
     s_assert_metric(bench, "\ntutti_operator_jobs_expired_total 1\n");
-    s_assert_metric(bench, "\ntutti_operator_jobs_finished_total{result=\"succeeded\",reason=\"\"} 1\n");
+    s_assert_metric(bench, "\ntutti_operator_jobs_finished_total{kind=\"dijob\",result=\"succeeded\",reason=\"\"} 1\n");
     char *asked = world_ctl(&bench->world, "{'do':'asked'}");
     assert_non_null(strstr(asked, "DELETE " JOBS "/j "));
     free(asked);

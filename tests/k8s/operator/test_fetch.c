@@ -27,8 +27,8 @@ static void s_on_done(void *ctx, tt_status_t status, const fetched_t *fetched)
     if (status != TT_OK)
         snprintf(got->words, sizeof got->words, "%s", tt_err_text());
     got->job = json_incref(fetched->job);
-    got->agconfig = json_incref(fetched->agconfig);
-    got->gpus = fetched->gpus_per_node;
+    got->agconfig = json_incref(fetched->config);
+    got->gpus = dijob_gpus_per_node(fetched->gpus, fetched->gpu_count);
 }
 
 static void s_clear(got_t *got)
@@ -46,7 +46,7 @@ static bool s_is_done(void *ctx)
 static got_t s_fetch(bench_t *bench, int what)
 {
     got_t got = {0};
-    fetch_begin(bench->op, "n", "j", what, s_on_done, &got);
+    fetch_begin(bench->op, bench_kind(bench->op), "n", "j", what, s_on_done, &got);
     bench_until(bench, s_is_done, &got);
     assert_int_equal(got.calls, 1);
     assert_null(bench->op->fetches);
@@ -55,7 +55,7 @@ static got_t s_fetch(bench_t *bench, int what)
 
 static bool s_has_job(void *ctx)
 {
-    return cache_job(((operator_t *)ctx)->cache, "n", "j") != NULL;
+    return bench_job(ctx) != NULL;
 }
 
 static void s_make_job(bench_t *bench)
@@ -96,15 +96,15 @@ static void test_templates_come_from_the_cache_and_else_from_the_server(void **s
     bench_t *bench = *state;
     s_make_job(bench);
     got_t got = {0};
-    fetch_begin(bench->op, "n", "j", FETCH_JOB, s_on_done, &got);
+    fetch_begin(bench->op, bench_kind(bench->op), "n", "j", FRONT_NEEDS_JOB, s_on_done, &got);
     assert_int_equal(got.calls, 1); /* at once, and nobody was asked */
     assert_int_equal(got.status, TT_OK);
     assert_string_equal(s_image(got.job), "x:1");
     assert_int_equal(s_requests(bench), 0);
     s_clear(&got);
 
-    cache_forget_text(cache_job(bench->op->cache, "n", "j"));
-    got = s_fetch(bench, FETCH_JOB);
+    cache_forget_text(bench_job(bench->op));
+    got = s_fetch(bench, FRONT_NEEDS_JOB);
     assert_int_equal(got.status, TT_OK);
     assert_string_equal(s_image(got.job), "x:1");
     assert_int_equal(s_requests(bench), 1);
@@ -114,7 +114,7 @@ static void test_templates_come_from_the_cache_and_else_from_the_server(void **s
 static void test_a_job_that_is_gone(void **state)
 {
     bench_t *bench = *state;
-    got_t got = s_fetch(bench, FETCH_JOB | FETCH_AGCONFIG);
+    got_t got = s_fetch(bench, FRONT_NEEDS_JOB | FRONT_NEEDS_CONFIG);
     assert_int_equal(got.status, TT_NOT_FOUND);
     s_assert_word(got.words, "DIJob n/j is gone");
     s_clear(&got);
@@ -130,17 +130,17 @@ static const char *s_note(const json_t *config)
 static void test_the_jobs_own_aggregatorconfig_wins_over_the_usual_one(void **state)
 {
     bench_t *bench = *state;
-    got_t got = s_fetch(bench, FETCH_AGCONFIG);
+    got_t got = s_fetch(bench, FRONT_NEEDS_CONFIG);
     assert_int_equal(got.status, TT_OK); /* there is none: the built-in one */
     assert_null(got.agconfig);
     s_clear(&got);
     bench_make(bench, USUAL_CONFIG, "{'metadata':{'name':'aggregator-config'},'spec':{'note':'usual'}}");
-    got = s_fetch(bench, FETCH_AGCONFIG);
+    got = s_fetch(bench, FRONT_NEEDS_CONFIG);
     assert_int_equal(got.status, TT_OK);
     assert_string_equal(s_note(got.agconfig), "usual");
     s_clear(&got);
     bench_make(bench, OWN_CONFIGS, "{'metadata':{'name':'aggregator-config'},'spec':{'note':'own'}}");
-    got = s_fetch(bench, FETCH_AGCONFIG);
+    got = s_fetch(bench, FRONT_NEEDS_CONFIG);
     assert_int_equal(got.status, TT_OK);
     assert_string_equal(s_note(got.agconfig), "own");
     s_clear(&got);
@@ -201,7 +201,7 @@ static void test_all_three_at_once(void **state)
     s_make_job(bench);
     s_make_nodes(bench, 2, "a", "8");
     bench_make(bench, USUAL_CONFIG, "{'metadata':{'name':'aggregator-config'},'spec':{'note':'usual'}}");
-    got_t got = s_fetch(bench, FETCH_JOB | FETCH_AGCONFIG | FETCH_GPUS);
+    got_t got = s_fetch(bench, FRONT_NEEDS_JOB | FRONT_NEEDS_CONFIG | FETCH_GPUS);
     assert_int_equal(got.status, TT_OK);
     assert_string_equal(s_image(got.job), "x:1");
     assert_string_equal(s_note(got.agconfig), "usual");
@@ -213,8 +213,8 @@ static void test_one_that_is_dropped_calls_nothing(void **state)
 {
     bench_t *bench = *state;
     got_t dropped = {0};
-    fetch_begin(bench->op, "n", "j", FETCH_JOB, s_on_done, &dropped);
-    fetch_begin(bench->op, "n", "j", FETCH_GPUS, s_on_done, &dropped);
+    fetch_begin(bench->op, bench_kind(bench->op), "n", "j", FRONT_NEEDS_JOB, s_on_done, &dropped);
+    fetch_begin(bench->op, bench_kind(bench->op), "n", "j", FETCH_GPUS, s_on_done, &dropped);
     fetch_drop_all(bench->op);
     assert_null(bench->op->fetches);
     got_t got = s_fetch(bench, FETCH_GPUS); /* behind them */

@@ -34,8 +34,8 @@ static bool s_have_phases(void *ctx)
     const void *at = NULL;
     const job_t *job;
     size_t count = 0;
-    while ((job = kube_store_each(op->cache->jobs, &at)) != NULL)
-        count += job->dijob->phase != DIJOB_PHASE_NONE;
+    while ((job = kube_store_each(bench_kind(op)->jobs, &at)) != NULL)
+        count += ((const dijob_t *)job->own)->phase != DIJOB_PHASE_NONE;
     return count == 3 && !op->rounds && kube_queue_depth(op->queue) == 0 && kube_client_pending(op->client) == 0;
 }
 
@@ -61,15 +61,16 @@ static void test_jobs_by_phase_and_outcome(void **state)
     prom_t *prom = tt_new0(sizeof *prom);
     s_open(bench);
     s_read(bench, prom);
-    assert_true(prom_get(prom, "tutti_operator_jobs_by_phase", "phase=\"Running\"") == 0);
+    assert_true(prom_get(prom, "tutti_operator_jobs_by_phase", "kind=\"dijob\",phase=\"Running\"") == 0);
     assert_int_equal(prom_count(prom, "tutti_operator_jobs_by_phase"), DIJOB_PHASES);
     s_work(bench);
     s_read(bench, prom);
-    assert_true(prom_get(prom, "tutti_operator_jobs_by_phase", "phase=\"Created\"") == 2);
-    assert_true(prom_get(prom, "tutti_operator_jobs_by_phase", "phase=\"Failed\"") == 1);
+    assert_true(prom_get(prom, "tutti_operator_jobs_by_phase", "kind=\"dijob\",phase=\"Created\"") == 2);
+    assert_true(prom_get(prom, "tutti_operator_jobs_by_phase", "kind=\"dijob\",phase=\"Failed\"") == 1);
     assert_true(prom_sum(prom, "tutti_operator_jobs_by_phase") == 3);
     assert_true(prom_get(prom, "tutti_operator_jobs", "") == 3);
-    assert_true(prom_get(prom, "tutti_operator_jobs_finished_total", "reason=\"InvalidSpec\",result=\"failed\"") == 1);
+    assert_true(prom_get(prom, "tutti_operator_jobs_finished_total",
+                    "kind=\"dijob\",reason=\"InvalidSpec\",result=\"failed\"") == 1);
     assert_true(prom_sum(prom, "tutti_operator_jobs_finished_total") == 1);
     free(prom);
 }
@@ -105,7 +106,7 @@ static void test_the_queue_as_client_go_tells_of_it(void **state)
     s_assert_bounds(prom, "workqueue_queue_duration_seconds_bucket", bounds, TT_COUNT(bounds));
     s_assert_bounds(prom, "workqueue_work_duration_seconds_bucket", bounds, TT_COUNT(bounds));
     kube_queue_pause(bench->op->queue, true);
-    kube_queue_add(bench->op->queue, "n/a");
+    kube_queue_add(bench->op->queue, "dijob/n/a");
     s_read(bench, prom);
     assert_true(prom_get(prom, "workqueue_depth", Q) == 1);
     free(prom);

@@ -39,7 +39,7 @@ static void test_other_paths_and_methods(void **state)
 
 static bool s_has_pod(void *ctx)
 {
-    return kube_store_count(((operator_t *)ctx)->cache->pods) == 1;
+    return kube_store_count(bench_pods(ctx)) == 1;
 }
 
 static void test_metrics_count_what_is_there(void **state)

@@ -8,7 +8,7 @@
 
 static bool s_has_job(void *ctx)
 {
-    return cache_job(((operator_t *)ctx)->cache, "n", "j") != NULL;
+    return bench_job(ctx) != NULL;
 }
 
 /*  A job of which the operator knows; it is not looked at before s_run. */
@@ -27,7 +27,7 @@ static int s_setup(void **state)
 
 static const dijob_t *s_job(const operator_t *op)
 {
-    return cache_job(op->cache, "n", "j")->dijob;
+    return bench_dijob(op);
 }
 
 /*  It has a status, and nothing is under way. */
@@ -40,7 +40,7 @@ static bool s_rests(void *ctx)
 static bool s_is_over(void *ctx)
 {
     const operator_t *op = ctx;
-    return dijob_phase_final(s_job(op)->phase) && kube_store_count(op->cache->pods) == 0 && s_rests(ctx);
+    return dijob_phase_final(s_job(op)->phase) && kube_store_count(bench_pods(op)) == 0 && s_rests(ctx);
 }
 
 static bool s_is_refused(void *ctx)
@@ -67,12 +67,12 @@ static void test_a_job_gets_its_coordinator_and_is_left_alone_then(void **state)
 {
     bench_t *bench = *state;
     s_run(bench, s_rests);
-    assert_int_equal(kube_store_count(bench->op->cache->pods), 1);
+    assert_int_equal(kube_store_count(bench_pods(bench->op)), 1);
     assert_true(bench_has(bench, PODS, "j-coordinator"));
     assert_int_not_equal(s_job(bench->op)->phase, DIJOB_PHASE_NONE);
     assert_int_equal(bench->op->counters.failures, 0);
     const uint64_t requests = s_requests(bench->op), rounds = bench->op->counters.rounds;
-    kube_queue_add(bench->op->queue, "n/j"); /* a look without a change */
+    kube_queue_add(bench->op->queue, "dijob/n/j"); /* a look without a change */
     bench_until(bench, s_rests, bench->op);
     assert_true(bench->op->counters.rounds > rounds);
     assert_int_equal(s_requests(bench->op), requests);
@@ -84,7 +84,7 @@ static void test_a_status_that_was_not_taken_is_written_again(void **state)
     bench_fault(bench, "status", "500");
     s_run(bench, s_rests);
     assert_int_equal(bench->op->counters.failures, 1);
-    assert_int_equal(kube_store_count(bench->op->cache->pods), 1);
+    assert_int_equal(kube_store_count(bench_pods(bench->op)), 1);
 }
 
 /*  403: told in the status, and not asked for again before a minute is over. */
@@ -93,12 +93,12 @@ static void test_a_pod_that_is_refused_is_told_of_and_not_asked_for_again(void *
     bench_t *bench = *state;
     bench_fault(bench, "write", "403");
     s_run(bench, s_rests);
-    const job_t *job = cache_job(bench->op->cache, "n", "j");
+    const job_t *job = bench_job(bench->op);
     assert_int_equal(job->refused_count, 1);
     assert_string_equal(job->refused[0].words, "told to");
-    assert_non_null(strstr(job->dijob->status, "PodForbidden"));
-    assert_int_equal(kube_store_count(bench->op->cache->pods), 0);
-    kube_queue_add(bench->op->queue, "n/j");
+    assert_non_null(strstr(bench_dijob(bench->op)->status, "PodForbidden"));
+    assert_int_equal(kube_store_count(bench_pods(bench->op)), 0);
+    kube_queue_add(bench->op->queue, "dijob/n/j");
     bench_until(bench, s_rests, bench->op);
     assert_false(bench_has(bench, PODS, "j-coordinator"));
 }
@@ -106,13 +106,13 @@ static void test_a_pod_that_is_refused_is_told_of_and_not_asked_for_again(void *
 static bool s_has_refused(void *ctx)
 {
     const operator_t *op = ctx;
-    return cache_job(op->cache, "n", "j")->refused_count == 1 && s_rests(ctx);
+    return bench_job(op)->refused_count == 1 && s_rests(ctx);
 }
 
 static bool s_has_another_coordinator(void *ctx)
 {
     void *const *both = ctx;
-    const dijob_pod_t *pod = kube_store_get(((operator_t *)both[0])->cache->pods, "n", "j-coordinator");
+    const dijob_pod_t *pod = kube_store_get(bench_pods(both[0]), "n", "j-coordinator");
     return pod && strcmp(pod->meta.uid, both[1]) != 0;
 }
 
@@ -127,15 +127,15 @@ static void test_a_role_that_is_refused_holds_no_other(void **state)
         "}",
         NULL));
     bench_until(bench, s_has_refused, bench->op);
-    assert_int_equal(cache_job(bench->op->cache, "n", "j")->refused[0].role, DIJOB_COLLECTOR);
-    const dijob_pod_t *first = kube_store_get(bench->op->cache->pods, "n", "j-coordinator");
+    assert_int_equal(bench_job(bench->op)->refused[0].group, dijob_group(DIJOB_COLLECTOR, -1));
+    const dijob_pod_t *first = kube_store_get(bench_pods(bench->op), "n", "j-coordinator");
     char *uid = tt_strdup(first->meta.uid);
     const int64_t begun_ms = tt_now_ms(tt_clock_real());
     assert_ok(world_call(&bench->world, "DELETE", PODS "/j-coordinator", NULL, NULL));
     void *both[] = {bench->op, uid};
     bench_until(bench, s_has_another_coordinator, both);
     assert_true(tt_now_ms(tt_clock_real()) - begun_ms < 30000);
-    assert_int_equal(cache_job(bench->op->cache, "n", "j")->refused_count, 1);
+    assert_int_equal(bench_job(bench->op)->refused_count, 1);
     free(uid);
 }
 
@@ -145,7 +145,7 @@ static bool s_has_all_roles(void *ctx)
     const void *at = NULL;
     const dijob_pod_t *pod;
     unsigned roles = 0;
-    while ((pod = kube_store_each(op->cache->pods, &at)) != NULL)
+    while ((pod = kube_store_each(bench_pods(op), &at)) != NULL)
         roles |= 1u << pod->role;
     return roles == (1u << DIJOB_COORDINATOR | 1u << DIJOB_COLLECTOR | 1u << DIJOB_AGGREGATOR);
 }
@@ -153,7 +153,7 @@ static bool s_has_all_roles(void *ctx)
 static bool s_has_collector(void *ctx)
 {
     const operator_t *op = ctx;
-    return kube_store_count(op->cache->pods) == 2 && op->counters.failures == 1;
+    return kube_store_count(bench_pods(op)) == 2 && op->counters.failures == 1;
 }
 
 /*  What aggregators are made of cannot be read: the collectors are made, and the aggregator when it can. */

@@ -28,7 +28,8 @@ static bool s_is_done(void *ctx)
 static writes_t *s_batch(bench_t *bench, ended_t *ended)
 {
     char namespace_[] = "n", name[] = "j";
-    const dijob_t job = {.meta = {.namespace_ = namespace_, .name = name, .uid = OURS, .version = 5}};
+    const job_t job = {
+        .meta = {.namespace_ = namespace_, .name = name, .uid = OURS, .version = 5}, .kind = bench_kind(bench->op)};
     *ended = (ended_t){.batch = writes_new(bench->op, &job, s_on_done, ended)};
     return ended->batch;
 }
@@ -55,7 +56,7 @@ static json_t *s_object(const char *kind, const char *name, const char *job_uid)
 static const writes_one_t *s_create_pod(bench_t *bench, ended_t *ended, const char *name)
 {
     json_t *pod = s_object("Pod", name, OURS);
-    const writes_one_t *write = writes_create(s_batch(bench, ended), WRITES_POD, pod);
+    const writes_one_t *write = writes_create(s_batch(bench, ended), &writes_pod, pod);
     json_decref(pod);
     s_wait(bench, ended);
     return write;
@@ -88,7 +89,7 @@ static void test_what_was_made_is_in_the_store_when_its_batch_ends(void **state)
     json_t *pod = s_object("Pod", "p", OURS), *service = s_object("Service", "s", OURS);
     writes_t *batch = s_batch(bench, &ended);
     const writes_one_t *writes[] = {
-        writes_create(batch, WRITES_POD, pod), writes_create(batch, WRITES_SERVICE, service)};
+        writes_create(batch, &writes_pod, pod), writes_create(batch, &writes_service, service)};
     assert_int_equal(bench->op->writing, 2);
     s_wait(bench, &ended);
     for (size_t i = 0; i < TT_COUNT(writes); i++) {
@@ -96,10 +97,10 @@ static void test_what_was_made_is_in_the_store_when_its_batch_ends(void **state)
         assert_int_equal(writes[i]->code, 201);
         assert_null(writes[i]->text);
     }
-    const dijob_pod_t *kept = kube_store_get(bench->op->cache->pods, "n", "p");
+    const dijob_pod_t *kept = kube_store_get(bench_pods(bench->op), "n", "p");
     assert_non_null(kept);
     assert_string_equal(kept->job_uid, OURS);
-    assert_non_null(kube_store_get(bench->op->cache->services, "n", "s"));
+    assert_non_null(kube_store_get(bench_services(bench->op), "n", "s"));
     assert_true(bench_has(bench, PODS, "p"));
     assert_true(bench_has(bench, SERVICES, "s"));
     json_decref(pod);
@@ -122,7 +123,7 @@ static void test_what_is_refused_is_not_what_failed(void **state)
         assert_int_equal(write->status, table[i].status);
         assert_int_equal(write->code, table[i].code);
         s_assert_word(write->text, "told to");
-        assert_null(kube_store_get(bench->op->cache->pods, "n", "p"));
+        assert_null(kube_store_get(bench_pods(bench->op), "n", "p"));
         writes_destroy(&ended.batch);
     }
 }
@@ -139,7 +140,7 @@ static void test_a_name_that_is_asked_for_twice_is_the_same_pod(void **state)
     const writes_one_t *write = s_create_pod(bench, &ended, "p");
     assert_int_equal(write->status, TT_OK);
     assert_int_equal(write->code, 409);
-    assert_int_equal(kube_store_count(bench->op->cache->pods), 1);
+    assert_int_equal(kube_store_count(bench_pods(bench->op)), 1);
     writes_destroy(&ended.batch);
 }
 
@@ -167,8 +168,8 @@ static void test_what_is_removed_and_what_was_gone_before(void **state)
     ended_t ended;
     s_create_pod(bench, &ended, "p");
     writes_destroy(&ended.batch);
-    const kube_meta_t *meta = kube_store_get(bench->op->cache->pods, "n", "p");
-    const writes_one_t *write = writes_delete(s_batch(bench, &ended), WRITES_POD, meta, 0);
+    const kube_meta_t *meta = kube_store_get(bench_pods(bench->op), "n", "p");
+    const writes_one_t *write = writes_delete(s_batch(bench, &ended), &writes_pod, meta, 0);
     assert_true(write->deletes);
     assert_string_equal(write->uid, meta->uid);
     s_wait(bench, &ended);
@@ -179,7 +180,7 @@ static void test_what_is_removed_and_what_was_gone_before(void **state)
 
     char namespace_[] = "n", name[] = "never-there";
     const kube_meta_t gone = {.namespace_ = namespace_, .name = name, .uid = "uid", .version = 3};
-    write = writes_delete(s_batch(bench, &ended), WRITES_POD, &gone, -1);
+    write = writes_delete(s_batch(bench, &ended), &writes_pod, &gone, -1);
     s_wait(bench, &ended);
     assert_int_equal(write->status, TT_OK); /* it is as we want it */
     assert_int_equal(write->code, 404);
@@ -193,11 +194,11 @@ static void test_a_removal_that_failed_leaves_the_store_as_it_is(void **state)
     s_create_pod(bench, &ended, "p");
     writes_destroy(&ended.batch);
     bench_fault(bench, "write", "500");
-    const kube_meta_t *meta = kube_store_get(bench->op->cache->pods, "n", "p");
-    const writes_one_t *write = writes_delete(s_batch(bench, &ended), WRITES_POD, meta, -1);
+    const kube_meta_t *meta = kube_store_get(bench_pods(bench->op), "n", "p");
+    const writes_one_t *write = writes_delete(s_batch(bench, &ended), &writes_pod, meta, -1);
     s_wait(bench, &ended);
     assert_int_equal(write->status, TT_UNAVAILABLE);
-    assert_non_null(kube_store_get(bench->op->cache->pods, "n", "p"));
+    assert_non_null(kube_store_get(bench_pods(bench->op), "n", "p"));
     assert_true(bench_has(bench, PODS, "p"));
     writes_destroy(&ended.batch);
 }
@@ -208,7 +209,7 @@ static void test_an_end_in_the_middle(void **state)
     bench_t *bench = *state;
     ended_t ended;
     json_t *pod = s_object("Pod", "p", OURS);
-    writes_create(s_batch(bench, &ended), WRITES_POD, pod);
+    writes_create(s_batch(bench, &ended), &writes_pod, pod);
     json_decref(pod);
     assert_int_equal(ended.calls, 0);
 }
@@ -217,7 +218,7 @@ static void test_an_end_in_the_middle(void **state)
 
 static bool s_has_p(void *ctx)
 {
-    return kube_store_get(((operator_t *)ctx)->cache->pods, "n", "p") != NULL;
+    return kube_store_get(bench_pods(ctx), "n", "p") != NULL;
 }
 
 static void s_assert_no_events(bench_t *bench)
@@ -243,8 +244,8 @@ static void test_who_does_not_lead_writes_nothing_for_itself(void **state)
     json_t *pod = s_object("Pod", "q", OURS);
     writes_t *batch = s_batch(bench, &ended);
     writes_lead(batch);
-    const writes_one_t *writes[] = {writes_create(batch, WRITES_POD, pod),
-        writes_delete(batch, WRITES_POD, kube_store_get(bench->op->cache->pods, "n", "p"), -1)};
+    const writes_one_t *writes[] = {writes_create(batch, &writes_pod, pod),
+        writes_delete(batch, &writes_pod, kube_store_get(bench_pods(bench->op), "n", "p"), -1)};
     s_wait(bench, &ended);
     for (size_t i = 0; i < TT_COUNT(writes); i++)
         assert_true(writes[i]->status == TT_AGAIN && writes[i]->code == 0 && !writes[i]->text);
@@ -252,7 +253,7 @@ static void test_who_does_not_lead_writes_nothing_for_itself(void **state)
     s_assert_no_events(bench);
     writes_destroy(&ended.batch);
     batch = s_batch(bench, &ended);
-    writes_create(batch, WRITES_POD, pod);
+    writes_create(batch, &writes_pod, pod);
     s_wait(bench, &ended);
     assert_true(bench_has(bench, PODS, "q"));
     writes_destroy(&ended.batch);

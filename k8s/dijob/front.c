@@ -1,0 +1,243 @@
+/*  front - DIJobs as the operator and the local run see any kind of job (k8s/front/front.h). */
+#include "k8s/front/front.h"
+#include <stdlib.h>
+#include <string.h>
+#include "common/base/mem.h"
+#include "k8s/dijob/plan.h"
+
+enum { CURVE }; /* index into s_objects */
+
+static const char *const s_phases[DIJOB_PHASES + 1] = {
+#define X(name, text) [DIJOB_PHASE_##name] = text,
+    DIJOB_PHASE_MAP(X)
+#undef X
+};
+
+/* ---- entries ------------------------------------------------------------------------------------------------------------ */
+
+static tt_status_t s_job_decode(void **out, const char *json, size_t size)
+{
+    dijob_t *job = NULL;
+    TT_TRY(dijob_decode(&job, json, size));
+    *out = job;
+    return TT_OK;
+}
+
+static void s_job_destroy(void *job)
+{
+    dijob_t *self = job;
+    dijob_destroy(&self);
+}
+
+static front_job_t s_job(const void *job)
+{
+    const dijob_t *self = job;
+    return (front_job_t){.generation = self->generation,
+        .phase = (int)self->phase,
+        .deleting = self->deleting,
+        .final = dijob_phase_final(self->phase),
+        .embedded = self->embedded,
+        .refusal = dijob_refusal(self)};
+}
+
+static tt_status_t s_pod_decode(void **out, const char *json, size_t size)
+{
+    dijob_pod_t *pod = NULL;
+    TT_TRY(dijob_pod_decode(&pod, json, size));
+    *out = pod;
+    return TT_OK;
+}
+
+static void s_pod_destroy(void *pod)
+{
+    dijob_pod_t *self = pod;
+    dijob_pod_destroy(&self);
+}
+
+static front_pod_t s_pod(const void *pod)
+{
+    const dijob_pod_t *self = pod;
+    return (front_pod_t){.job = self->job,
+        .job_uid = self->job_uid,
+        .ip = self->ip,
+        .component = dijob_role_label((dijob_role_t)self->role),
+        .created_s = self->created_s,
+        .port = self->port,
+        .deleting = self->deleting,
+        .ended = self->phase == POD_SUCCEEDED || self->phase == POD_FAILED};
+}
+
+static tt_status_t s_service_decode(void **out, const char *json, size_t size)
+{
+    dijob_service_t *service = NULL;
+    TT_TRY(dijob_service_decode(&service, json, size));
+    *out = service;
+    return TT_OK;
+}
+
+static void s_service_destroy(void *service)
+{
+    dijob_service_t *self = service;
+    dijob_service_destroy(&self);
+}
+
+static front_service_t s_service(const void *service)
+{
+    const dijob_service_t *self = service;
+    return (front_service_t){.job = self->job, .job_uid = self->job_uid, .deleting = self->deleting};
+}
+
+static const char *s_pod_by_job(const void *pod, char *buf, size_t size)
+{
+    (void)buf;
+    (void)size;
+    const dijob_pod_t *self = pod;
+    return *self->job_uid ? self->job_uid : NULL;
+}
+
+static const char *s_pod_by_ip(const void *pod, char *buf, size_t size)
+{
+    (void)buf;
+    (void)size;
+    const dijob_pod_t *self = pod;
+    return *self->ip ? self->ip : NULL;
+}
+
+static const char *s_service_by_job(const void *service, char *buf, size_t size)
+{
+    (void)buf;
+    (void)size;
+    const dijob_service_t *self = service;
+    return *self->job_uid ? self->job_uid : NULL;
+}
+
+/* ---- the plan ----------------------------------------------------------------------------------------------------------- */
+
+static front_action_t s_create_pod(const dijob_t *job, const dijob_action_t *action)
+{
+    const bool config = action->pod.role == DIJOB_AGGREGATOR && !job->has[DIJOB_AGGREGATOR];
+    return (front_action_t){.what = FRONT_CREATE_POD,
+        .group = dijob_group(action->pod.role, action->pod.task),
+        .needs = FRONT_NEEDS_JOB | (config ? FRONT_NEEDS_CONFIG : 0)};
+}
+
+static front_action_t s_action(const dijob_t *job, const dijob_action_t *action)
+{
+    static const front_do_t whats[] = {[DIJOB_DO_DELETE_POD] = FRONT_DELETE_POD,
+        [DIJOB_DO_CREATE_SERVICE] = FRONT_CREATE_SERVICE,
+        [DIJOB_DO_DELETE_SERVICE] = FRONT_DELETE_SERVICE,
+        [DIJOB_DO_CREATE_CURVE] = FRONT_CREATE_OBJECT,
+        [DIJOB_DO_DELETE_JOB] = FRONT_DELETE_JOB,
+        [DIJOB_DO_EVENT] = FRONT_EVENT};
+    front_action_t out = action->what == DIJOB_DO_CREATE_POD
+                             ? s_create_pod(job, action)
+                             : (front_action_t){.what = whats[action->what], .object = CURVE};
+    out.name = action->name;
+    out.grace_s = action->grace_s;
+    out.type = action->type;
+    out.reason = action->reason;
+    out.message = action->message;
+    out.own = action;
+    return out;
+}
+
+static tt_status_t s_plan(front_plan_t *out, const front_view_t *view)
+{
+    const dijob_view_t own = {.job = view->job,
+        .pods = (const dijob_pod_t *const *)view->pods,
+        .pod_count = view->pod_count,
+        .services = (const dijob_service_t *const *)view->services,
+        .service_count = view->service_count,
+        .curve = view->made & 1u << CURVE,
+        .now_s = view->now_s,
+        .random = view->random,
+        .refusals = view->refusals,
+        .refusal_count = view->refusal_count};
+    dijob_plan_t *plan = tt_new0(sizeof *plan);
+    const tt_status_t status = dijob_plan(plan, &own);
+    *out = (front_plan_t){.actions = tt_array0(plan->count, sizeof *out->actions),
+        .count = plan->count,
+        .status = plan->status,
+        .again_s = plan->again_s,
+        .own = plan};
+    for (size_t i = 0; i < plan->count; i++)
+        out->actions[i] = s_action(view->job, &plan->actions[i]);
+    return status;
+}
+
+static void s_plan_clear(front_plan_t *plan)
+{
+    if (plan->own)
+        dijob_plan_clear(plan->own);
+    free(plan->own);
+    free(plan->actions);
+    *plan = (front_plan_t){.again_s = -1};
+}
+
+static tt_status_t s_build_pod(json_t **out, const dijob_action_t *action, const front_parts_t *parts)
+{
+    dijob_pod_want_t want = action->pod;
+    want.server_url = parts->server_url;
+    want.agconfig = parts->config;
+    return dijob_build_pod(out, parts->whole, &want);
+}
+
+static tt_status_t s_build(json_t **out, const front_action_t *action, const front_parts_t *parts)
+{
+    if (action->what == FRONT_CREATE_POD)
+        return s_build_pod(out, action->own, parts);
+    if (action->what == FRONT_CREATE_OBJECT)
+        return dijob_build_curve(out, parts->job);
+    return parts->pod ? dijob_build_service(out, parts->job, parts->pod) : dijob_build_job_service(out, parts->job);
+}
+
+/* ---- the rest ----------------------------------------------------------------------------------------------------------- */
+
+static front_end_t s_end(const json_t *status)
+{
+    const char *phase = json_string_value(json_object_get(status, "phase"));
+    const bool well = phase && strcmp(phase, dijob_phase_name(DIJOB_PHASE_SUCCEEDED)) == 0;
+    const bool failed = phase && strcmp(phase, dijob_phase_name(DIJOB_PHASE_FAILED)) == 0;
+    return (front_end_t){.ended = well || failed,
+        .well = well,
+        .reason = failed ? json_string_value(json_object_get(status, "reason")) : NULL};
+}
+
+const front_t dijob_front = {
+    .name = "dijob",
+    .kind = "DIJob",
+    .group = DIJOB_GROUP,
+    .version = "v1alpha1",
+    .plural = "dijobs",
+    .manager = "di-operator",
+    .reporter = "di-orchestrator",
+    .config = "aggregatorconfigs",
+    /* DI-orchestrator's two versions have no label in common; what has both is a task's */
+    .shapes = {{.selector = "controller-name=di-operator,!diengine/operator",
+                   .job_label = "dijob-name",
+                   .own_label = "controller-name",
+                   .prefix = ""},
+        {.selector = "diengine/operator=di-operator",
+            .job_label = "diengine/job",
+            .own_label = "diengine/operator",
+            .prefix = "task_"}},
+    .objects = {[CURVE] = {.api = "/api/v1", .resource = "secrets", .word = "secret", .secret = true}},
+    .phases = s_phases,
+    .pod_drop = dijob_pod_drop,
+    .job_decode = s_job_decode,
+    .job_destroy = s_job_destroy,
+    .job = s_job,
+    .pod_decode = s_pod_decode,
+    .pod_destroy = s_pod_destroy,
+    .pod = s_pod,
+    .service_decode = s_service_decode,
+    .service_destroy = s_service_destroy,
+    .service = s_service,
+    .pod_by_job = s_pod_by_job,
+    .pod_by_ip = s_pod_by_ip,
+    .service_by_job = s_service_by_job,
+    .plan = s_plan,
+    .plan_clear = s_plan_clear,
+    .build = s_build,
+    .end = s_end,
+};
