@@ -160,15 +160,28 @@ static void s_jobs_synced(void *ctx)
     s_look(self->cache);
 }
 
+static bool s_is_empty(const cache_t *self)
+{
+    size_t missing = 0;
+    for (size_t i = 0; i < self->kind_count; i++)
+        missing += self->kinds[i].missing;
+    return missing == self->kind_count;
+}
+
 /*  Who has but one kind of jobs need not have the others, nor the right to see them. */
 static void s_jobs_missing(void *ctx, const kube_reply_t *reply)
 {
     kind_t *self = ctx;
     if (self->missing)
         return;
-    log_info("no %ss are looked after: %d %s; they are looked for again now and then", self->front->kind, reply->code,
-        reply->text);
     self->missing = true;
+    tt_log(TT_LOG_COMPONENT, reply->code == 404 ? TT_LOG_INFO : TT_LOG_WARN,
+        "no %ss are looked after: %d %s; they are looked for again now and then", self->front->kind, reply->code,
+        reply->text);
+    if (s_is_empty(self->cache))
+        log_warn(
+            "there is no kind of job to look after: kubectl apply -k k8s/deploy gives the cluster the CRDs and this "
+            "account its rights");
     s_look(self->cache);
 }
 
@@ -267,14 +280,13 @@ static void s_close(kind_t *self)
 tt_status_t cache_new(cache_t **self_p, kube_client_t *client, const cache_opts_t *opts)
 {
     cache_t *self = tt_new0(sizeof *self);
-    const size_t kinds = opts->only_job ? 1 : front_end_count; /* one job: of the first kind */
     tt_status_t status = TT_OK;
     self->opts = *opts;
     self->client = client;
-    self->kinds = tt_array0(kinds, sizeof *self->kinds);
-    while (status == TT_OK && self->kind_count < kinds) {
+    self->kinds = tt_array0(opts->front_count, sizeof *self->kinds);
+    while (status == TT_OK && self->kind_count < opts->front_count) {
         const size_t at = self->kind_count++;
-        status = s_open(&self->kinds[at], self, front_ends[at]);
+        status = s_open(&self->kinds[at], self, opts->fronts[at]);
     }
     if (status == TT_OK)
         *self_p = self;

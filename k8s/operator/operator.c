@@ -245,6 +245,8 @@ static tt_status_t s_work(operator_t *self)
         .only_job = self->opts.only_job,
         .manifest = self->opts.manifest,
         .own_pod = self->opts.own_pod,
+        .fronts = front_ends,
+        .front_count = self->opts.only_job ? 1 : front_end_count, /* one job: a DIJob, the first of the table */
         .changed = s_on_changed,
         .synced = s_on_synced,
         .ctx = self};

@@ -37,6 +37,8 @@ static inline front_job_t job_info(const job_t *job);
 
 typedef struct {
     const char *namespace_, *only_job, *manifest, *own_pod;
+    const front_t *const *fronts; /* whose jobs are looked after */
+    size_t front_count;
     void (*changed)(void *ctx, const kind_t *kind, const char *namespace_, const char *job); /* something of that job */
     void (*synced)(void *ctx); /* everything is in, or a kind more is  */
     void *ctx;

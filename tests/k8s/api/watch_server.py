@@ -5,8 +5,8 @@ usage: watch_server.py    prints its port; ends when its input does.
 
 Any path is a collection (.../configmaps) or an object of one (.../configmaps/NAME); it begins empty. POST /ctl with JSON:
   {"do": "faults", "faults": [{"at": "list" | "page" | "watch" | "read" | "write" | "status", "what": ..., "times": 1,
-                               "of": "part of a name"}, ...]}
-      what: "500", "403", "410" (as an answer), "reset" (no answer), "garbage"; of a watch also "end" (at once), "cut" (in the
+                               "of": "part of a name; of a list its path"}, ...]}
+      what: "500", "403", "404", "410" (as an answer), "reset" (no answer), "garbage"; of a watch also "end" (at once), "cut" (in the
       middle of its next event), "error410", "error500" (an ERROR event), "silence", "late" (its next event comes after
       one that is older, and twice), "back" (a bookmark of the past); of a write also "lost" (done, but not answered)
   {"do": "compact"}             what came before is forgotten: older watches and pages get 410
@@ -197,8 +197,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def misbehave(self, what):
         """True: that was all there is to this request."""
-        if what in ("500", "403", "410"):
-            self.status(int(what), {"500": "InternalError", "403": "Forbidden", "410": "Expired"}[what], "told to")
+        if what in ("500", "403", "404", "410"):
+            self.status(int(what), {"500": "InternalError", "403": "Forbidden", "404": "NotFound", "410": "Expired"}[what], "told to")
         elif what == "reset":
             self.reset()
         elif what == "garbage":
@@ -346,7 +346,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def list(self, path, query):
         token = query.get("continue")
         with lock:
-            what = self.fault("page" if token else "list")
+            what = self.fault("page" if token else "list", path)
             if token and token not in snapshots:
                 what = "410"
             if not token:
