@@ -221,12 +221,12 @@ class World:
         self.await_steps(run_dir, status["env_steps"] + steps(2000), process)
         self.check_same(self.stop(process, run_dir), config, seed=5, what="after kills and scaling")
 
-    def resume(self, run_dir, *sets, code=0, deadline=DEADLINE):
+    def resume(self, run_dir, *sets, code=0, deadline=DEADLINE, env=None):
         """Go on to the end; the summary."""
         args = ["resume", run_dir, "--output", "json"]
         for item in sets:
             args += ["--set", item]
-        done = self.tutti(*args, deadline=deadline)
+        done = self.tutti(*args, deadline=deadline, env=env)
         check(done.returncode == code, f"{' '.join(args)}: exit {done.returncode}, stderr: {done.stderr[-3000:]}")
         return json.loads(done.stdout)
 

@@ -51,6 +51,18 @@ def test_disturbed(world):
         world.check_disturbed(config, env={"TT_SEGMENT_ENVS": "2"}, name=f"run-{os.path.basename(config)}")
 
 
+def test_resumed(world):
+    """By segments of other sizes than before, and with a second learner, who begins from what the first one holds."""
+    for algorithm in (PPO, DQN):
+        config = s_config(world, "{id: CartPole-v1, stack: 3}", algorithm)
+        longer = f"stop.env_steps={2 * max(steps(6000), 1024)}"
+        first = world.train(config, "checkpoint.every_s=0.05", seed=3, env={"TT_SEGMENT_ENVS": "3"})
+        resumed = world.resume(first["run_dir"], longer, "learner.replicas=2", env={"TT_SEGMENT_ENVS": "2"})
+        whole = world.train(config, longer, seed=3)
+        for key in ("weights_sha256", "env_steps", "updates"):
+            equal(resumed[key], whole[key], f"{key} after a resume by other segments")
+
+
 def test_lag_4(world):
     """Copies differ, and rank 0 says of which segments a batch is made: whoever dies, no transition is trained on twice and none is missing."""
     config = s_config(world, "CartPole-v1", PPO)
@@ -85,4 +97,4 @@ def test_check_large(world):
     check("num_steps: a batch of 16384 envs x 2048 steps has 33554432 transitions" in refused.stderr, refused.stderr)
 
 
-main(test_same_bits_ppo, test_same_bits_dqn, test_disturbed, test_lag_4, test_check_large)
+main(test_same_bits_ppo, test_same_bits_dqn, test_disturbed, test_resumed, test_lag_4, test_check_large)
