@@ -9,6 +9,7 @@
 #include "cli/launch.h"
 #include "common/base/clock.h"
 #include "common/base/mem.h"
+#include "common/base/process.h"
 #include "common/snapshot/checkpoints.h"
 #include "learner/stop.h"
 

@@ -8,6 +8,7 @@
 #include "cli/launch.h"
 #include "cli/setup.h"
 #include "common/base/clock.h"
+#include "common/base/process.h"
 #include "common/net/net.h"
 #include "k8s/dijob/manifest.h"
 

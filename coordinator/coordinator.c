@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/base/process.h"
 #include "common/base/signals.h"
 #include "common/job/train_job.h"
 #include "coordinator/inbox.h"

@@ -30,8 +30,3 @@ static inline int64_t tt_now_ms(const tt_clock_t *clock)
 
 /*  Nanoseconds since 1970 (for log lines and event files only). */
 int64_t tt_wall_ns(void);
-
-/*  Monotonic time at which this process was started: now less the processor time it has used, kept within the 10 ms
- *  that /proc/self/stat allows (that counts from fork: a process that lived for over a second before it became us by exec
- *  is believed without it). Call it first thing in main, before time goes by unused. */
-int64_t tt_process_start_ns(void);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/base/process.h"
 #include "common/net/link_core.h"
 #include "common/net/resolve.h"
 
@@ -56,26 +57,6 @@ static void s_say_hello(tt_link_t *self)
     s_send_now(self, &hello);
 }
 
-static double s_processor_s(void)
-{
-    struct timespec used = {0};
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
-    return (double)used.tv_sec + (double)used.tv_nsec * 1e-9;
-}
-
-/*  The second number of statm, in pages; 0 = not known. */
-static uint64_t s_memory(void)
-{
-    unsigned long long pages = 0;
-    FILE *file = fopen("/proc/self/statm", "re");
-    if (!file)
-        return 0;
-    if (fscanf(file, "%*s %llu", &pages) != 1)
-        pages = 0;
-    fclose(file);
-    return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
-}
-
 /*  Call with the lock held. */
 static size_t s_spent(const link_shared_t *shared, tt_rec_METRIC_t out[TT_LAPS_MAX])
 {
@@ -90,12 +71,12 @@ static void s_say_heartbeat(tt_link_t *self)
     char state[128];
     tt_rec_METRIC_t spent[TT_LAPS_MAX];
     link_shared_t *shared = &self->shared;
-    const uint64_t memory = s_memory();
+    const uint64_t memory = tt_process_memory().resident;
     pthread_mutex_lock(&shared->mutex);
     memcpy(state, shared->state, sizeof state);
     const size_t stages = s_spent(shared, spent);
     const tt_msg_HEARTBEAT_t beat = TT_MSG(HEARTBEAT, .seq = ++self->seq, .state = state, .progress = shared->progress,
-        .holds = shared->holds, .era = shared->era, .warm = shared->warm, .cpu_s = s_processor_s(), .memory = memory,
+        .holds = shared->holds, .era = shared->era, .warm = shared->warm, .cpu_s = tt_process_cpu_s(), .memory = memory,
         .spent = spent, .spent_count = stages);
     shared->news = false;
     pthread_mutex_unlock(&shared->mutex);

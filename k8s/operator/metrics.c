@@ -1,4 +1,5 @@
 /*  metrics - what Prometheus reads of an operator: its own numbers first (tutti_operator_*), the standard ones behind them. */
+#include "common/base/process.h"
 #include "k8s/operator/metrics.h"
 
 static void s_gauge(tt_buf_t *out, const char *name, const char *type, const char *help, double value)
@@ -97,7 +98,7 @@ void metrics_write(tt_buf_t *out, const operator_t *op)
         (double)backend_waiting(op));
     s_codes(out, "served_total", "answers of the replicas API", op->counters.served);
     s_watches(out, op->cache);
-    s_gauge(out, "resident_bytes", "gauge", "memory of this process", metrics_resident());
+    s_gauge(out, "resident_bytes", "gauge", "memory of this process", (double)tt_process_memory().resident);
     s_gauge(out, "uptime_seconds", "gauge", "since the start",
         (double)(tt_now_ms(kube_loop_clock(op->loop)) - op->started_ms) / 1000);
     metrics_standard(out, op);

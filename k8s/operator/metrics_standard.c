@@ -5,8 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
-#include <unistd.h>
+#include "common/base/process.h"
 #include "k8s/operator/metrics.h"
 
 #define QUEUE "dijob" /* the name of the one queue, which holds jobs of all kinds */
@@ -113,31 +112,6 @@ static void s_client(tt_buf_t *out, const kube_client_t *client)
 
 /* ---- the process ------------------------------------------------------------------------------------------------------- */
 
-static void s_pages(double *all, double *resident)
-{
-    long pages = 0, there = 0;
-    FILE *file = fopen("/proc/self/statm", "r");
-    if (file && fscanf(file, "%ld %ld", &pages, &there) != 2)
-        pages = there = 0;
-    if (file)
-        fclose(file);
-    *all = (double)pages * (double)sysconf(_SC_PAGESIZE);
-    *resident = (double)there * (double)sysconf(_SC_PAGESIZE);
-}
-
-double metrics_resident(void)
-{
-    double all, resident;
-    s_pages(&all, &resident);
-    return resident;
-}
-
-static double s_cpu(void)
-{
-    struct timespec used;
-    return clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used) == 0 ? (double)used.tv_sec + (double)used.tv_nsec / 1e9 : 0;
-}
-
 static double s_open_fds(void)
 {
     DIR *folder = opendir("/proc/self/fd");
@@ -150,58 +124,26 @@ static double s_open_fds(void)
     return count - 1; /* without the folder's own */
 }
 
-/*  The 22nd field of /proc/self/stat, ticks since the host came up; the program's name before it may hold anything but ends
- *  with the last parenthesis. */
-static double s_started_ticks(void)
-{
-    char text[1024];
-    unsigned long long ticks = 0;
-    FILE *file = fopen("/proc/self/stat", "r");
-    const size_t size = file ? fread(text, 1, sizeof text - 1, file) : 0;
-    if (file)
-        fclose(file);
-    text[size] = '\0';
-    const char *rest = strrchr(text, ')');
-    for (int field = 2; rest && field < 22; field++)
-        rest = strchr(rest + 1, ' ');
-    return rest && sscanf(rest, "%llu", &ticks) == 1 ? (double)ticks : 0;
-}
-
-/*  Unix time at which the host came up. */
-static double s_boot_s(void)
-{
-    char line[256];
-    unsigned long long boot = 0;
-    FILE *file = fopen("/proc/stat", "r");
-    while (file && !boot && fgets(line, sizeof line, file))
-        (void)sscanf(line, "btime %llu", &boot);
-    if (file)
-        fclose(file);
-    return (double)boot;
-}
-
 static double s_max_fds(void)
 {
     struct rlimit limit;
     return getrlimit(RLIMIT_NOFILE, &limit) == 0 ? (double)limit.rlim_cur : 0;
 }
 
-static void s_process(tt_buf_t *out)
+static void s_process(tt_buf_t *out, double started_s)
 {
-    double all, resident;
-    s_pages(&all, &resident);
-    s_one(out, "process_cpu_seconds_total", "counter", "Processor time, of user and system.", "", s_cpu());
+    const tt_process_memory_t memory = tt_process_memory();
+    s_one(out, "process_cpu_seconds_total", "counter", "Processor time, of user and system.", "", tt_process_cpu_s());
     s_one(out, "process_open_fds", "gauge", "File descriptors that are open.", "", s_open_fds());
     s_one(out, "process_max_fds", "gauge", "File descriptors that may be open.", "", s_max_fds());
-    s_one(out, "process_resident_memory_bytes", "gauge", "Memory that is there.", "", resident);
-    s_one(out, "process_virtual_memory_bytes", "gauge", "Memory that has addresses.", "", all);
-    s_one(out, "process_start_time_seconds", "gauge", "Start of the process, since 1970.", "",
-        s_boot_s() + s_started_ticks() / (double)sysconf(_SC_CLK_TCK));
+    s_one(out, "process_resident_memory_bytes", "gauge", "Memory that is there.", "", (double)memory.resident);
+    s_one(out, "process_virtual_memory_bytes", "gauge", "Memory that has addresses.", "", (double)memory.addressed);
+    s_one(out, "process_start_time_seconds", "gauge", "Start of the process, since 1970.", "", started_s);
 }
 
 void metrics_standard(tt_buf_t *out, const operator_t *op)
 {
     s_queue(out, op->queue);
     s_client(out, op->client);
-    s_process(out);
+    s_process(out, op->started_s);
 }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/base/process.h"
 #include "k8s/operator/parts.h"
 #include "k8s/replicas/replicas.h"
 
@@ -235,6 +236,7 @@ static tt_status_t s_client(operator_t *self)
     TT_TRY(kube_config_load(&self->config, &self->opts.kube));
     TT_TRY(kube_loop_new(&self->loop, self->opts.clock));
     self->started_ms = tt_now_ms(kube_loop_clock(self->loop));
+    self->started_s = (double)(tt_wall_ns() - tt_now_ns(tt_clock_real()) + tt_process_start_ns()) * 1e-9;
     return kube_client_new(&self->client, self->loop, self->config, &opts);
 }
 

@@ -257,6 +257,7 @@ struct operator_ {
     char *holder;
     const char *server_url;
     uint64_t random;
+    double started_s;              /* Unix time at which the process was started   */
     int64_t started_ms, end_by_ms; /* end_by_ms: 0 = our own coordinator runs */
     int64_t stop_by_ms;            /* 0 = nobody asked us to stop             */
     writes_t *batches;
