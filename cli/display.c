@@ -15,6 +15,11 @@
 
 enum { LINE_EVERY_MS = 2000, WINDOW_MS = 2000, RATES_EVERY_MS = 1000, FRAME_MAX = 1 << 21 };
 
+typedef struct {
+    int64_t ns;
+    uint64_t steps;
+} mark_t;
+
 struct tt_display {
     FILE *stream;
     const tt_train_cfg_t *cfg;
@@ -23,9 +28,8 @@ struct tt_display {
     void (*training)(void);
     bool any; /* a STATS has come */
     panel_t panel;
-    double sps; /* over the last window                                    */
-    uint64_t window_steps;
-    int64_t window_ns;
+    double sps;                     /* over the last window                                    */
+    mark_t since, next;             /* where the window begins, and where the one after it does */
     int64_t rates_ms, next_line_ms; /* when the panel's rates were taken; when a line is due */
 
     /* the block on the screen */
@@ -259,19 +263,19 @@ static void s_note(tt_display_t *self, const char *text)
 
 /* ---- callbacks ------------------------------------------------------------------------------------------------------ */
 
+/*  A window is never shorter than WINDOW_MS, but at the beginning: batches that are heard of together make no speed. */
 static void s_take_speed(tt_display_t *self, const tt_msg_STATS_t *stats)
 {
-    if (!self->window_ns) { /* a run that is resumed has steps that were not made now */
-        self->window_ns = stats->time_ns;
-        self->window_steps = stats->env_steps;
+    const mark_t now = {stats->time_ns, stats->env_steps};
+    if (!self->since.ns) /* a run that is resumed has steps that were not made now */
+        self->since = self->next = now;
+    if (now.ns - self->next.ns > (int64_t)WINDOW_MS * 1000000) {
+        self->since = self->next;
+        self->next = now;
     }
-    const int64_t passed = stats->time_ns - self->window_ns;
-    if (passed > 0 && stats->env_steps >= self->window_steps)
-        self->sps = (double)(stats->env_steps - self->window_steps) * 1e9 / (double)passed;
-    if (passed > (int64_t)WINDOW_MS * 1000000) {
-        self->window_ns = stats->time_ns;
-        self->window_steps = stats->env_steps;
-    }
+    const int64_t passed = now.ns - self->since.ns;
+    if (passed > 0 && now.steps >= self->since.steps)
+        self->sps = (double)(now.steps - self->since.steps) * 1e9 / (double)passed;
 }
 
 static void s_on_stats(void *ctx, const tt_msg_STATS_t *stats)

@@ -53,6 +53,21 @@ static void test_rates_count_what_this_life_did(void **state)
     s_close(&w);
 }
 
+/*  Batches that take long, and the last two of which are heard of together. */
+static void test_a_rate_is_never_of_a_moment(void **state)
+{
+    (void)state;
+    world_t w;
+    s_open(&w, false);
+    for (int i = 1; i <= 4; i++)
+        s_stats(&w, 5 * i * s_second, (uint64_t)(50000 * i), 1);
+    s_stats(&w, 20 * s_second + s_second / 100, 250000, 1);
+    w.watcher.tick(w.watcher.ctx);
+    fflush(w.out);
+    assert_non_null(strstr(w.text, "  steps 250,000 / 2,000,000  19,960/s  ")); /* 100,000 in 5.01 s */
+    s_close(&w);
+}
+
 static void test_replicas_and_notes(void **state)
 {
     (void)state;
@@ -90,6 +105,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rates_count_what_this_life_did),
+        cmocka_unit_test(test_a_rate_is_never_of_a_moment),
         cmocka_unit_test(test_replicas_and_notes),
         cmocka_unit_test(test_quiet_says_notes_alone),
     };
