@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "common/base/mem.h"
+#include "k8s/dijob/local.h"
 #include "k8s/dijob/plan.h"
 
 enum { CURVE }; /* index into s_objects */
@@ -240,4 +241,5 @@ const front_t dijob_front = {
     .plan_clear = s_plan_clear,
     .build = s_build,
     .end = s_end,
+    .local = &dijob_local,
 };

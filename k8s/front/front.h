@@ -138,6 +138,56 @@ typedef struct {
     const char *reason; /* one word, of the status; NULL = none */
 } front_end_t;
 
+/* ---- on one machine (k8s/local) ------------------------------------------------------------------------------------------ */
+
+/*  A template of a job. */
+typedef struct {
+    const char *path;     /* "spec.coordinator", "spec.tasks[1]": where what holds it stands in the object       */
+    const char *who;      /* for a person: "coordinator"                                                          */
+    const json_t *holder; /* what has a member `template`; NULL = there is none                                   */
+} front_template_t;
+typedef tt_status_t (*front_template_fn)(void *ctx, const front_template_t *template_);
+
+/*  Replicas that count together. */
+typedef struct {
+    const char *name; /* as `tutti scale` takes it                                */
+    int64_t desired;  /* -1 = as many as there are                                */
+    bool asked;       /* shown though there is none                               */
+} front_group_t;
+
+/*  A pod as a person is shown it. "Main": of the container that counts. */
+typedef struct {
+    const char *group; /* front_group_t.name; "" = none                            */
+    const char *phase; /* "Pending", "Running", "Succeeded", "Failed", "Unknown"   */
+    bool failed;       /* phase Failed                                             */
+    bool main_waits;   /* to be started again                                      */
+    bool main_failed;  /* its container has ended, and not well                    */
+    int exit_code;     /* main: -1 = it has not ended                              */
+    int last_exit;     /* the same, or that with which it waits                    */
+    bool ready, alive; /* alive: not going, not ended                              */
+    bool tells;        /* how it ends is how the job ends                          */
+    bool leads;        /* the job is nothing without it: it cannot be started here, nor can the job */
+} front_seen_t;
+
+typedef struct {
+    const char *const *used; /* members of spec that mean something here; NULL at the end                   */
+    const char *policy;      /* member of spec that has ttlSecondsAfterFinished and suspend as well; NULL   */
+    const char *config_kind; /* kind of the objects of front_t.config; NULL                                 */
+    bool (*runs_tutti)(
+        const void *job); /* a container without a command, or with `tutti`, is this program; NULL = no */
+    /*  fn for each, until it fails; in the order in which a person reads them. */
+    tt_status_t (*templates)(const json_t *job, front_template_fn fn, void *ctx);
+    front_seen_t (*seen)(const void *pod);
+    /*  The port that a pod has here. */
+    void (*set_port)(void *pod, uint16_t port);
+    /*  Group number i. False: there are no more. */
+    bool (*group)(const void *job, size_t i, front_group_t *out);
+    /*  Change the number of replicas of a group in the job's whole object; NULL = none can. TT_NOT_FOUND: no such group. */
+    tt_status_t (*scale)(json_t *job, const char *group, int64_t replicas);
+} front_local_t;
+
+/* ---- a kind, the whole of it --------------------------------------------------------------------------------------------- */
+
 typedef struct front front_t;
 struct front {
     const char *name;            /* "dijob": first part of a key, label `kind` of metrics                           */
@@ -175,8 +225,7 @@ struct front {
     tt_status_t (*build)(json_t **out, const front_action_t *action, const front_parts_t *parts);
     /*  Of a status that the plan has written. */
     front_end_t (*end)(const json_t *status);
-    /*  Change the number of replicas of a group in the job's whole object; NULL = none can. TT_NOT_FOUND: no such group. */
-    tt_status_t (*scale)(json_t *job, const char *group, int64_t replicas);
+    const front_local_t *local; /* NULL = not without a cluster */
 };
 
 /*  The kinds that there are; the first is the one whose jobs may be embedded (operator.h). */
