@@ -70,7 +70,7 @@ static int s_print_yaml(const tt_setup_t *setup)
     return tt_status_exit_code(status);
 }
 
-/*  The manifest of a DIJob (k8s/local). */
+/*  The manifest of a job of Kubernetes (k8s/local). */
 static void s_note(void *ctx, const char *text)
 {
     if (!*(const bool *)ctx)
@@ -83,11 +83,13 @@ static int s_check_manifest(const tt_args_t *args, bool json)
     tt_status_t status = tt_job_refuse_settings(args);
     if (status == TT_OK)
         status = local_read(&manifest, tt_operand(args, 0), s_note, &json);
-    local_manifest_clear(&manifest);
-    if (status == TT_OK)
-        puts(json ? "{\"valid\":true}" : "the DIJob can be run");
+    if (status == TT_OK && json)
+        puts("{\"valid\":true}");
+    else if (status == TT_OK)
+        printf("the %s can be run\n", manifest.front->kind);
     else if (json)
         s_print_json_error();
+    local_manifest_clear(&manifest);
     return status == TT_OK ? 0 : tt_args_fail(args, status);
 }
 

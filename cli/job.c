@@ -37,9 +37,9 @@ static json_t *s_summary(const job_t *self, const local_outcome_t *out)
 {
     const json_t *status = json_object_get(self->manifest.job, "status");
     const double wall_s = (double)(tt_now_ns(tt_clock_real()) - self->start_ns) * 1e-9;
-    return json_pack("{s:o, s:s, s:s, s:o, s:O?, s:i, s:f, s:o}", "run", tt_json_text(self->run.name), "kind", "DIJob",
-        "status", tt_job_end_name(out->phase), "reason", tt_json_text(out->reason), "job_status", status, "exit_code",
-        out->exit_code, "wall_s", wall_s, "run_dir", tt_json_text(self->run.path));
+    return json_pack("{s:o, s:s, s:s, s:o, s:O?, s:i, s:f, s:o}", "run", tt_json_text(self->run.name), "kind",
+        self->manifest.front->kind, "status", tt_job_end_name(out->phase), "reason", tt_json_text(out->reason),
+        "job_status", status, "exit_code", out->exit_code, "wall_s", wall_s, "run_dir", tt_json_text(self->run.path));
 }
 
 static void s_report(const job_t *self, const local_outcome_t *out)
@@ -96,7 +96,7 @@ static tt_status_t s_prepare(job_t *self)
     const char *called = tt_arg(self->args, "name");
     TT_TRY(tt_rundir_create(&self->run, tt_arg(self->args, "run-dir"), called ? called : name));
     char text[1024];
-    snprintf(text, sizeof text, "dijob.diengine.opendilab.org/%s created", name);
+    snprintf(text, sizeof text, "%s.%s/%s created", self->manifest.front->name, self->manifest.front->group, name);
     s_say(self, text);
     return TT_OK;
 }

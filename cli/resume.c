@@ -52,12 +52,15 @@ static tt_status_t s_set_up(resume_t *self, const tt_args_t *args)
     char path[sizeof self->run.path + 16];
     tt_buf_t text;
     tt_buf_init(&text, 1 << 20);
-    const bool manifest = tt_rundir_read(&self->run, "job.json", &text) == TT_OK;
+    json_t *job =
+        tt_rundir_read(&self->run, "job.json", &text) == TT_OK ? json_loads(tt_buf_text(&text), 0, NULL) : NULL;
     tt_buf_clear(&text);
     tt_status_t status = tt_rundir_read(&self->run, "config.yaml", &text);
-    if (status != TT_OK && manifest)
-        status =
-            tt_err(TT_UNSUPPORTED, "%s was a DIJob: its manifest begins another one with 'tutti run'", self->run.name);
+    const char *kind = json_string_value(json_object_get(job, "kind"));
+    if (status != TT_OK && kind)
+        status = tt_err(
+            TT_UNSUPPORTED, "%s was a %s: its manifest begins another one with 'tutti run'", self->run.name, kind);
+    json_decref(job);
     self->config = tt_strdup(tt_buf_text(&text));
     tt_buf_free(&text);
     snprintf(path, sizeof path, "%s/config.yaml", self->run.path);

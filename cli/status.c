@@ -83,13 +83,13 @@ static void s_print_members(const json_t *members)
     }
 }
 
-/*  A DIJob on this machine (k8s/local). */
+/*  A job of Kubernetes on this machine (k8s/local). */
 static void s_print_job(const json_t *status)
 {
     size_t i;
     json_t *pod;
-    printf("%s  DIJob %s/%s  %s\n", s_text(status, "run"), s_text(status, "namespace"), s_text(status, "name"),
-        s_text(status, "phase"));
+    printf("%s  %s %s/%s  %s\n", s_text(status, "run"), s_text(status, "kind"), s_text(status, "namespace"),
+        s_text(status, "name"), s_text(status, "phase"));
     s_print_counts(json_object_get(status, "replicas"));
     printf("  %-40s %-16s %6s %s\n", "POD", "ADDRESS", "PORT", "STATUS");
     json_array_foreach(json_object_get(status, "members"), i, pod) printf("  %-40s %-16s %6.0f %s\n",
@@ -98,7 +98,7 @@ static void s_print_job(const json_t *status)
 
 static void s_print(const json_t *status)
 {
-    if (strcmp(s_text(status, "kind"), "DIJob") == 0) {
+    if (*s_text(status, "kind")) {
         s_print_job(status);
         return;
     }

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "common/base/mem.h"
-#include "k8s/local/run.h"
+#include "k8s/local/run_dijob.h"
 #include "k8s/replicas/replicas.h"
 
 enum { ANSWER_MAX = 4 << 20 };
@@ -79,14 +79,19 @@ static json_t *s_of_tasks(const run_t *run)
     return list;
 }
 
+static dijob_role_t s_role(const run_t *run, size_t at)
+{
+    const dijob_pod_t *pod = kubelet_pod(run->kubelet, at);
+    return (dijob_role_t)pod->role;
+}
+
 /*  The pod that a request names, if it is of this job. */
 static tt_status_t s_find(const run_t *run, const replicas_request_t *r, const dijob_pod_t **out)
 {
     const char *name = r->coordinator ? r->coordinator : r->aggregator ? r->aggregator : "";
     const size_t at = kubelet_find(run->kubelet, name);
     const bool here = r->namespace_ && strcmp(r->namespace_, run->place->namespace_) == 0;
-    if (!here || at == kubelet_count(run->kubelet) ||
-        !replicas_is_about(r, (dijob_role_t)kubelet_pod(run->kubelet, at)->role))
+    if (!here || at == kubelet_count(run->kubelet) || !replicas_is_about(r, s_role(run, at)))
         return tt_err(TT_NOT_FOUND, "pod: %s/%s not exists in cache", r->namespace_ ? r->namespace_ : "", name);
     *out = kubelet_pod(run->kubelet, at);
     return TT_OK;
@@ -95,7 +100,7 @@ static tt_status_t s_find(const run_t *run, const replicas_request_t *r, const d
 static tt_status_t s_get(const run_t *run, const replicas_request_t *r, json_t **data)
 {
     const dijob_pod_t *pod = NULL;
-    char *name = tt_sprintf("%s-coordinator", run->seen->meta.name);
+    char *name = tt_sprintf("%s-coordinator", run_name(run));
     const bool there = kubelet_find(run->kubelet, name) < kubelet_count(run->kubelet);
     const bool here = !r->namespace_ || strcmp(r->namespace_, run->place->namespace_) == 0;
     tt_status_t status = TT_OK;
@@ -115,7 +120,7 @@ static tt_status_t s_get(const run_t *run, const replicas_request_t *r, json_t *
 static tt_status_t s_make_ddp(run_t *run, const char *aggregator, int gpus, const dijob_resources_t *resources)
 {
     const dijob_pod_t *pod = kubelet_pod(run->kubelet, kubelet_find(run->kubelet, aggregator));
-    char *name = dijob_pod_name(run->seen->meta.name, DIJOB_DDP_LEARNER, &run->random);
+    char *name = dijob_pod_name(run_name(run), DIJOB_DDP_LEARNER, &run->random);
     char *uid = tt_strdup(pod->meta.uid);
     const dijob_pod_want_t want = {.role = DIJOB_DDP_LEARNER,
         .name = name,
@@ -126,7 +131,7 @@ static tt_status_t s_make_ddp(run_t *run, const char *aggregator, int gpus, cons
         .local_world_size = gpus,
         .gpus = gpus,
         .master = true};
-    const tt_status_t status = run_make(run, &want);
+    const tt_status_t status = run_make_dijob(run, &want);
     free(name);
     free(uid);
     return status;
@@ -136,7 +141,7 @@ static tt_status_t s_make_ddp(run_t *run, const char *aggregator, int gpus, cons
 static tt_status_t s_in_its_place(const run_t *run, dijob_pod_want_t *want)
 {
     size_t count = 0;
-    const dijob_pod_t **pods = run_pods(run, &count);
+    const dijob_pod_t **pods = (const dijob_pod_t **)run_pods(run, &count);
     const dijob_pod_t *old = kubelet_pod(run->kubelet, kubelet_find(run->kubelet, want->replaces));
     const bool found = dijob_ddp_want(want, pods, count, old, want->name);
     free(pods);
@@ -150,7 +155,7 @@ static tt_status_t s_make_one(
     double gpus = 0;
     if (role == DIJOB_LEARNER && ask && ask->gpus && tt_quantity(&gpus, ask->gpus) == TT_OK && gpus > 1)
         role = DIJOB_AGGREGATOR;
-    char *name = dijob_pod_name(self->run->seen->meta.name, role, &self->run->random);
+    char *name = dijob_pod_name(run_name(self->run), role, &self->run->random);
     dijob_pod_want_t want = {.role = role, .name = name, .replaces = replaces};
     if (ask)
         want.resources = (dijob_resources_t){.cpus = ask->cpus, .memory = ask->memory, .gpus = ask->gpus};
@@ -159,7 +164,7 @@ static tt_status_t s_make_one(
         want.resources = (dijob_resources_t){0};
     tt_status_t status = role == DIJOB_DDP_LEARNER && replaces ? s_in_its_place(self->run, &want) : TT_OK;
     if (status == TT_OK)
-        status = run_make(self->run, &want);
+        status = run_make_dijob(self->run, &want);
     if (status == TT_OK && role == DIJOB_AGGREGATOR && !replaces)
         status = s_make_ddp(self->run, name, gpus < 4096 ? (int)gpus : 4096, &resources);
     if (status == TT_OK)
@@ -171,7 +176,7 @@ static tt_status_t s_make_one(
 /*  The spec says how many: what there is is answered, and no more made. */
 static bool s_declared(const asked_t *self, dijob_role_t role)
 {
-    if (self->run->seen->replicas[role] < 0)
+    if (run_dijob(self->run)->replicas[role] < 0)
         return false;
     place_say(self->run->place,
         "Normal  ReplicasDeclared  spec.%s.replicas counts: requests of the replicas API change nothing",
@@ -213,7 +218,8 @@ static size_t s_remove(asked_t *self, dijob_role_t role, int wanted, json_t *lis
     size_t count = 0;
     if (wanted < 1 || s_declared(self, role == DIJOB_AGGREGATOR ? DIJOB_LEARNER : role))
         return 0;
-    const dijob_pod_t **pods = run_pods(run, &count), **victims = tt_array0(count + 1, sizeof *victims);
+    const dijob_pod_t **pods = (const dijob_pod_t **)run_pods(run, &count),
+                      **victims = tt_array0(count + 1, sizeof *victims);
     char **names = tt_array0(count + 1, sizeof *names);
     const size_t going = dijob_victims(pods, count, role, (size_t)wanted < count ? (size_t)wanted : count, victims);
     size_t named = 0; /* names first: what kubelet_delete touches is another pod_t than we have seen */
@@ -242,8 +248,8 @@ static size_t s_named(const run_t *run, const char *name)
 {
     const size_t count = kubelet_count(run->kubelet), at = kubelet_find(run->kubelet, name), length = strlen(name);
     for (size_t i = 0; at == count && i < count; i++)
-        if (strncmp(kubelet_pod(run->kubelet, i)->ip, name, length) == 0 &&
-            kubelet_pod(run->kubelet, i)->ip[length] == '.')
+        if (strncmp(kubelet_info(run->kubelet, i).ip, name, length) == 0 &&
+            kubelet_info(run->kubelet, i).ip[length] == '.')
             return i;
     return at;
 }
@@ -298,8 +304,8 @@ static tt_status_t s_write(asked_t *self)
     const dijob_pod_t *asks = NULL;
     TT_TRY(s_find(self->run, r, &asks));
     const dijob_role_t by = (dijob_role_t)asks->role;
-    if (dijob_phase_final(self->run->seen->phase) || self->run->stopping)
-        return tt_err(TT_EXISTS, "DIJob %s/%s is over", self->run->place->namespace_, self->run->seen->meta.name);
+    if (dijob_phase_final(run_dijob(self->run)->phase) || self->run->stopping)
+        return tt_err(TT_EXISTS, "DIJob %s/%s is over", self->run->place->namespace_, run_name(self->run));
     if (r->verb == REPLICAS_FAILED) {
         TT_TRY(s_replace(self, by, r->failed_collectors, &self->collectors));
         return s_replace(self, by, r->failed_learners, &self->learners);
@@ -322,8 +328,7 @@ static tt_status_t s_answer(run_t *run, const replicas_request_t *r, tt_buf_t *o
     replicas_reply_t reply = {.code = 200};
     tt_status_t status = TT_OK;
     if (r->v2) {
-        const bool ours =
-            strcmp(r->namespace_, run->place->namespace_) == 0 && strcmp(r->name, run->seen->meta.name) == 0;
+        const bool ours = strcmp(r->namespace_, run->place->namespace_) == 0 && strcmp(r->name, run_name(run)) == 0;
         status = ours ? TT_OK : tt_err(TT_NOT_FOUND, "dijob: %s/%s not exists in cache", r->namespace_, r->name);
         reply.data = ours && r->verb == REPLICAS_GET ? s_of_tasks(run) : NULL;
     } else if (r->verb == REPLICAS_GET) {
@@ -351,7 +356,9 @@ void run_api(void *ctx, const tt_server_request_t *asked)
     int code = 200;
     tt_buf_init(&out, ANSWER_MAX);
     const tt_status_t status =
-        replicas_parse(&request, asked->method, asked->path, asked->query, asked->body, asked->size);
+        run->front != &dijob_front
+            ? tt_err(TT_NOT_FOUND, "a %s has no replicas API", run->front->kind)
+            : replicas_parse(&request, asked->method, asked->path, asked->query, asked->body, asked->size);
     if (status != TT_OK)
         code = replicas_refuse(&out, asked->method, status);
     else if (s_answer(run, request, &out, &code) != TT_OK)

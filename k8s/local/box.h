@@ -3,7 +3,7 @@
  *  What the kubelet's files share; nobody else includes it. Threads: the run's one. */
 #pragma once
 #include "controller/substrate.h"
-#include "k8s/dijob/dijob.h"
+#include "k8s/front/front.h"
 
 enum { BOX_WORDS = 512 };
 
@@ -25,8 +25,8 @@ typedef struct {
 } box_t;
 
 typedef struct {
-    json_t *object;    /* owned: the pod */
-    dijob_pod_t *seen; /* what it decodes to now */
+    json_t *object; /* owned: the pod */
+    void *seen;     /* what it decodes to now, as its front end keeps it */
     char ip[16];
     int port;
     bool deleting;

@@ -1,6 +1,7 @@
 /*  control - the run's control socket: what `tutti status`, `scale` and `stop` ask a coordinator of ours is answered here. */
 #include <stdlib.h>
 #include <string.h>
+#include "k8s/api/dump.h"
 #include "k8s/local/run.h"
 #define TT_LOG_COMPONENT "local"
 #include "common/base/log.h"
@@ -35,7 +36,7 @@ static tt_status_t s_order(run_t *run, const tt_msg_REQUEST_t *request, char **a
     if (strcmp(verb, "scale") == 0)
         TT_TRY(s_scale(run, request->body));
     else if (strcmp(verb, "status") != 0)
-        return tt_err(TT_UNSUPPORTED, "a DIJob on this machine knows no '%.40s'", verb);
+        return tt_err(TT_UNSUPPORTED, "a %s on this machine knows no '%.40s'", run->front->kind, verb);
     run_settle(run);
     status = run_status(run);
     *answer = kube_dump(strcmp(verb, "scale") == 0 ? json_object_get(status, "replicas") : status);

@@ -8,6 +8,7 @@
 #include "common/base/clock.h"
 #include "common/base/mem.h"
 #include "controller/process.h"
+#include "k8s/api/dump.h"
 #include "k8s/local/box.h"
 #include "k8s/local/start.h"
 #include "k8s/local/volumes.h"
@@ -19,12 +20,13 @@ enum { EVENTS = 64, GRACE_S = 30, DELAY_MS = 1000, DELAY_MAX_MS = 60000, STEADY_
 
 struct kubelet {
     place_t *place;
+    const front_t *front;
     tt_substrate_t *substrate;
     bool tutti, ending;
     pod_t **pods;
     size_t count;
     uint64_t version;
-    char broken[512]; /* why the coordinator cannot be started */
+    char broken[512]; /* why a pod that leads cannot be started */
     const tt_clock_t *clock;
 };
 
@@ -41,6 +43,13 @@ static int64_t s_now_s(void)
 
 /* ---- status ----------------------------------------------------------------------------------------------------------------- */
 
+static void s_forget(const kubelet_t *self, pod_t *pod)
+{
+    if (pod->seen)
+        self->front->pod_destroy(pod->seen);
+    pod->seen = NULL;
+}
+
 /*  What the API server would show, and what our plans see of it. */
 static void s_publish(kubelet_t *self, pod_t *pod)
 {
@@ -50,10 +59,10 @@ static void s_publish(kubelet_t *self, pod_t *pod)
     if (pod->deleting && !json_object_get(metadata, "deletionTimestamp"))
         json_object_set_new(metadata, "deletionTimestamp", pod_time(s_now_s()));
     char *text = kube_dump(pod->object);
-    dijob_pod_destroy(&pod->seen);
-    const tt_status_t read = dijob_pod_decode(&pod->seen, text, strlen(text));
+    s_forget(self, pod);
+    const tt_status_t read = self->front->pod_decode(&pod->seen, text, strlen(text));
     TT_CHECK(read == TT_OK); /* we have built it */
-    pod->seen->port = (uint16_t)pod->port;
+    self->front->local->set_port(pod->seen, (uint16_t)pod->port);
     free(text);
 }
 
@@ -74,7 +83,7 @@ static void s_start(kubelet_t *self, pod_t *pod, box_t *box)
         return;
     }
     place_say(self->place, "%s, container %s: %s", pod_name(pod), s_text(box->spec, "name"), tt_err_text());
-    if (pod->seen->role == DIJOB_COORDINATOR)
+    if (self->front->local->seen(pod->seen).leads)
         snprintf(self->broken, sizeof self->broken, "%s", tt_err_text());
     snprintf(box->reason, sizeof box->reason, "StartError");
     snprintf(box->message, sizeof box->message, "%s", tt_err_text());
@@ -218,12 +227,12 @@ static void s_boxes(kubelet_t *self, pod_t *pod)
     }
 }
 
-static void s_free(pod_t *pod)
+static void s_free(const kubelet_t *self, pod_t *pod)
 {
     for (size_t i = 0; i < pod->count; i++)
         free(pod->boxes[i].log);
     free(pod->boxes);
-    dijob_pod_destroy(&pod->seen);
+    s_forget(self, pod);
     json_decref(pod->object);
     free(pod);
 }
@@ -280,7 +289,7 @@ static bool s_any_running(const pod_t *pod)
  *  end at once: workers of jobs that are not ours have a moment between going and SIGTERM. */
 static int64_t s_leave_ms(const kubelet_t *self, const pod_t *pod)
 {
-    const bool worker = pod->seen->role != DIJOB_COORDINATOR && pod->seen->role != DIJOB_TASK;
+    const bool worker = !self->front->local->seen(pod->seen).tells;
     const int64_t most = (int64_t)pod->grace_s * 500;
     return self->tutti || self->ending || !worker ? 0 : most < LEAVE_MS ? most : LEAVE_MS;
 }
@@ -325,7 +334,7 @@ static bool s_sweep(kubelet_t *self)
         }
         place_forget(self->place, pod_name(pod));
         volumes_remove(self->place, pod_name(pod));
-        s_free(pod);
+        s_free(self, pod);
         memmove(&self->pods[i], &self->pods[i + 1], (self->count - i - 1) * sizeof(pod_t *));
         self->count--;
         changed = true;
@@ -382,10 +391,11 @@ int64_t kubelet_due_ms(const kubelet_t *self)
 
 /* ---- life -------------------------------------------------------------------------------------------------------------------- */
 
-tt_status_t kubelet_new(kubelet_t **self_p, place_t *place, bool tutti, const tt_clock_t *clock)
+tt_status_t kubelet_new(kubelet_t **self_p, place_t *place, const front_t *front, bool tutti, const tt_clock_t *clock)
 {
     kubelet_t *self = tt_new0(sizeof *self);
     self->place = place;
+    self->front = front;
     self->tutti = tutti;
     self->clock = clock;
     const tt_status_t status = tt_process_substrate_new(&self->substrate, place->run_dir, clock);
@@ -403,7 +413,7 @@ void kubelet_destroy(kubelet_t **self_p)
         return;
     self->substrate->ops->destroy(&self->substrate);
     for (size_t i = 0; i < self->count; i++)
-        s_free(self->pods[i]); /* their volumes stay to be read: as pods that nobody deletes have theirs */
+        s_free(self, self->pods[i]); /* their volumes stay to be read: as pods that nobody deletes have theirs */
     free(self->pods);
     free(self);
     *self_p = NULL;
@@ -414,9 +424,24 @@ size_t kubelet_count(const kubelet_t *self)
     return self->count;
 }
 
-const dijob_pod_t *kubelet_pod(const kubelet_t *self, size_t index)
+const void *kubelet_pod(const kubelet_t *self, size_t index)
 {
     return self->pods[index]->seen;
+}
+
+const char *kubelet_name(const kubelet_t *self, size_t index)
+{
+    return pod_name(self->pods[index]);
+}
+
+front_pod_t kubelet_info(const kubelet_t *self, size_t index)
+{
+    return self->front->pod(self->pods[index]->seen);
+}
+
+front_seen_t kubelet_seen(const kubelet_t *self, size_t index)
+{
+    return self->front->local->seen(self->pods[index]->seen);
 }
 
 const json_t *kubelet_object(const kubelet_t *self, size_t index)

@@ -4,19 +4,19 @@
  *  containers at once, restart policies with a back-off (at once, then 1 s doubling to 60 s, where the cluster's begins at
  *  10 s), the pod's phase from its containers, SIGTERM and the grace period, volumes, limits. Not: probes, hooks.
  *
- *  A pod's status is JSON as the API server would show it, so what is decided about it (dijob/plan.h) is decided as there.
+ *  A pod's status is JSON as the API server would show it, so what is decided about it (its front end's plan) is decided as there.
  *  Threads: an instance belongs to one thread; never blocks. */
 #pragma once
 #include "common/base/clock.h"
 #include "controller/substrate.h"
-#include "k8s/dijob/dijob.h"
+#include "k8s/front/front.h"
 #include "k8s/local/place.h"
 
 typedef struct kubelet kubelet_t; /* opaque */
 
-/*  Borrows place and clock. Makes the caller a child subreaper (controller/process.h). tutti: a container without a command, or with
+/*  Borrows place and clock. Pods are of this kind of jobs. Makes the caller a child subreaper (controller/process.h). tutti: a container without a command, or with
  *  one called tutti, runs this program. */
-tt_status_t kubelet_new(kubelet_t **self_p, place_t *place, bool tutti, const tt_clock_t *clock);
+tt_status_t kubelet_new(kubelet_t **self_p, place_t *place, const front_t *front, bool tutti, const tt_clock_t *clock);
 /*  Everything that runs is killed. */
 void kubelet_destroy(kubelet_t **self_p);
 
@@ -33,12 +33,16 @@ bool kubelet_poll(kubelet_t *self);
 int64_t kubelet_due_ms(const kubelet_t *self);
 
 size_t kubelet_count(const kubelet_t *self);
-/*  Borrowed until the next poll, create or delete. Its port is the local one. */
-const dijob_pod_t *kubelet_pod(const kubelet_t *self, size_t index);
+/*  As its front end keeps it, borrowed until the next poll, create or delete. Its port is the local one. */
+const void *kubelet_pod(const kubelet_t *self, size_t index);
+/*  The same as anybody sees it. */
+const char *kubelet_name(const kubelet_t *self, size_t index);
+front_pod_t kubelet_info(const kubelet_t *self, size_t index);
+front_seen_t kubelet_seen(const kubelet_t *self, size_t index);
 const json_t *kubelet_object(const kubelet_t *self, size_t index);
 /*  kubelet_count when there is none. */
 size_t kubelet_find(const kubelet_t *self, const char *name);
-/*  Why the coordinator could not even be started; "" while it could. Borrowed. */
+/*  Why a pod that leads could not even be started; "" while it could. Borrowed. */
 const char *kubelet_broken(const kubelet_t *self);
 /*  Processes that run now. */
 size_t kubelet_running(const kubelet_t *self);

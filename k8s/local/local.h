@@ -1,6 +1,6 @@
-/*  local - a DIJob on this machine, without a cluster: the manifest that kubectl takes, its pods as processes.
+/*  local - a job of Kubernetes (a DIJob; front.h has the kinds) on this machine, without a cluster: the manifest that kubectl takes, its pods as processes.
  *
- *  What is to be done is decided by the same dijob_plan as in the operator, on pods of a local kubelet; the replicas API is
+ *  What is to be done is decided by the same plan as in the operator, on pods of a local kubelet; the replicas API is
  *  served to the job's processes; phases, conditions, counters, cleanup policy and exit code are those of the cluster.
  *
  *  The run directory holds job.json (the job with its status), pods.json, logs/<pod without the job's name>.log, pods/ and
@@ -12,16 +12,18 @@
 #include "common/base/clock.h"
 #include "common/job/job.h"
 #include "controller/rundir.h"
+#include "k8s/front/front.h"
 #include "k8s/local/place.h"
 
 /*  What a manifest file holds that can be run here. */
 typedef struct {
-    json_t *job;      /* the DIJob, its status left out      */
-    json_t *agconfig; /* an AggregatorConfig; NULL = none    */
-    json_t *objects;  /* array: its ConfigMaps and Secrets   */
+    const front_t *front;
+    json_t *job;     /* its status left out                           */
+    json_t *config;  /* of front_t.config: an AggregatorConfig; NULL = none */
+    json_t *objects; /* array: its ConfigMaps and Secrets             */
 } local_manifest_t;
 
-/*  Read and check: exactly one DIJob, types, the schema's rules in the schema's words. say is told which fields mean nothing
+/*  Read and check: exactly one job, types, the schema's rules in the schema's words. say is told which fields mean nothing
  *  on one machine, in one line, and what the job wants that this machine has not (needs.h). TT_CONFIG: "file:line: what"; TT_NOT_FOUND, TT_IO: the file. */
 tt_status_t local_read(local_manifest_t *out, const char *path, local_say_fn say, void *ctx);
 void local_manifest_clear(local_manifest_t *self);

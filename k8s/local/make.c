@@ -1,175 +1,61 @@
-/*  make - pods built by dijob/build.h, as in the cluster, with what differs on one machine: every pod has a free port and
- *  an address of its own. */
-#include <stdio.h>
+/*  make - pods built by their front end, as in the cluster, each with an address of its own on this machine. */
 #include <stdlib.h>
 #include <string.h>
 #include "common/base/mem.h"
-#include "common/base/json.h"
 #include "k8s/local/run.h"
 
-enum { RANKS_MAX = 1000 }; /* numbers of addresses that a task has */
+/*  Kinds whose pods have to be told of more than a name that /etc/hosts knows. */
+static const struct {
+    const front_t *front;
+    tt_status_t (*settle)(run_t *self, const json_t *pod, const front_action_t *action, char ip[16], uint16_t *port);
+} s_settlers[] = {{&dijob_front, run_settle_dijob}};
 
-static const char *s_text(const json_t *object, const char *key)
+/*  The first port that a container names: with an address of its own a pod may have the cluster's. */
+static uint16_t s_port(const json_t *pod)
 {
-    const char *text = json_string_value(json_object_get(object, key));
-    return text ? text : "";
-}
-
-static json_t *s_named(const json_t *list, const char *name)
-{
-    size_t i;
-    json_t *item;
-    json_array_foreach((json_t *)(uintptr_t)list, i, item)
-    {
-        if (strcmp(s_text(item, "name"), name) == 0)
-            return item;
-    }
-    return NULL;
-}
-
-/* ---- variables that build has set -------------------------------------------------------------------------------------------- */
-
-static void s_set_in(const json_t *containers, const char *name, const char *value)
-{
+    const json_t *containers = json_object_get(json_object_get(pod, "spec"), "containers");
     size_t i;
     json_t *container;
     json_array_foreach((json_t *)(uintptr_t)containers, i, container)
     {
-        json_t *entry = s_named(json_object_get(container, "env"), name);
-        if (entry)
-            json_object_set_new(entry, "value", tt_json_text(value));
+        const json_t *port = json_array_get(json_object_get(container, "ports"), 0);
+        const json_int_t number = json_integer_value(json_object_get(port, "containerPort"));
+        if (number > 0 && number < 65536)
+            return (uint16_t)number;
     }
+    return 0;
 }
 
-static void s_set(const json_t *pod, const char *name, const char *value)
+static tt_status_t s_settle(run_t *self, const json_t *pod, const front_action_t *action, char ip[16], uint16_t *port)
 {
-    const json_t *spec = json_object_get(pod, "spec");
-    s_set_in(json_object_get(spec, "containers"), name, value);
-    s_set_in(json_object_get(spec, "initContainers"), name, value);
-}
-
-static void s_set_int(const json_t *pod, const char *name, int value)
-{
-    char text[16];
-    snprintf(text, sizeof text, "%d", value);
-    s_set(pod, name, text);
-}
-
-/* ---- ports and addresses ------------------------------------------------------------------------------------------------------ */
-
-static void s_container_ports(const json_t *pod, int port, int gpus)
-{
-    size_t i;
-    json_t *container;
-    json_array_foreach(json_object_get(json_object_get(pod, "spec"), "containers"), i, container)
-    {
-        json_t *ports = json_object_get(container, "ports"), *own = s_named(ports, "di-port");
-        if (own)
-            json_object_set_new(own, "containerPort", json_integer(port));
-        for (int gpu = 1; gpu < gpus; gpu++) {
-            char name[24];
-            snprintf(name, sizeof name, "gpu-port-%d", gpu);
-            json_t *further = s_named(ports, name);
-            if (further)
-                json_object_set_new(further, "containerPort", json_integer(port + gpu));
-        }
-    }
-}
-
-/*  All pods of one aggregator meet at one port of the first one's address. */
-static tt_status_t s_master(run_t *self, const json_t *pod, const dijob_pod_want_t *want)
-{
-    const char *group = want->aggregator ? want->aggregator : "";
-    if (!json_object_get(self->masters, group)) {
-        uint16_t port = 0;
-        TT_TRY(place_ports(self->place, &port, 1));
-        json_object_set_new(self->masters, group, json_integer(port));
-    }
-    s_set_int(pod, "MASTER_PORT", (int)json_integer_value(json_object_get(self->masters, group)));
-    s_set(pod, "MASTER_ADDR", "127.0.0.1");
+    for (size_t i = 0; i < TT_COUNT(s_settlers); i++)
+        if (s_settlers[i].front == self->front)
+            return s_settlers[i].settle(self, pod, action, ip, port);
+    place_address(self->place, self->place->next++, ip);
+    *port = s_port(pod);
     return TT_OK;
 }
 
-/*  The coordinator keeps its port and address when it is made anew: the others have been told. */
-static tt_status_t s_coordinator(run_t *self)
+tt_status_t run_build(const run_t *self, json_t **out, const front_action_t *action)
 {
-    if (self->coordinator_port)
-        return TT_OK;
-    place_address(self->place, self->place->next++, self->coordinator_ip);
-    return place_ports(self->place, &self->coordinator_port, 1);
-}
-
-static tt_status_t s_settle_role(
-    run_t *self, const json_t *pod, const dijob_pod_want_t *want, char ip[16], uint16_t *port)
-{
-    const int gpus = want->role == DIJOB_DDP_LEARNER && want->gpus > 1 ? want->gpus : 1;
-    TT_TRY(s_coordinator(self));
-    if (want->role == DIJOB_COORDINATOR) {
-        snprintf(ip, 16, "%s", self->coordinator_ip);
-        *port = self->coordinator_port;
-    } else {
-        place_address(self->place, self->place->next++, ip);
-        TT_TRY(place_ports(self->place, port, (unsigned)gpus));
+    front_parts_t parts = {
+        .job = self->seen, .whole = self->job, .config = self->opts->manifest->config, .server_url = self->server_url};
+    if (action->what == FRONT_CREATE_SERVICE && action->name) {
+        const size_t at = kubelet_find(self->kubelet, action->name);
+        if (at == kubelet_count(self->kubelet))
+            return tt_err(TT_NOT_FOUND, "a service of pod %s, which is not there", action->name);
+        parts.pod = kubelet_pod(self->kubelet, at);
     }
-    char *coordinator = tt_sprintf("%s-coordinator", self->seen->meta.name);
-    char *url = place_url(self->place, coordinator, self->coordinator_ip, self->coordinator_port);
-    s_set(pod, "KUBERNETES_COORDINATOR_URL", url);
-    s_set_int(pod, dijob_role_port_env(want->role), *port);
-    s_container_ports(pod, *port, gpus);
-    free(url);
-    free(coordinator);
-    return want->role == DIJOB_DDP_LEARNER ? s_master(self, pod, want) : TT_OK;
+    return self->front->build(out, action, &parts);
 }
 
-/* ---- tasks ---------------------------------------------------------------------------------------------------------------------- */
-
-/*  Where names lead nowhere, DI_NODES are addresses: those of every rank are known before it is made. */
-static void s_nodes(const run_t *self, const json_t *pod, const char *name, const char *type)
+tt_status_t run_make(run_t *self, const front_action_t *action)
 {
-    tt_buf_t text;
-    tt_buf_init(&text, 1 << 20);
-    for (size_t i = 0; i < self->seen->task_count; i++) {
-        const dijob_task_t *task = &self->seen->tasks[i];
-        for (unsigned rank = 0; rank < task->replicas && (!type || strcmp(task->type, type) == 0); rank++) {
-            char ip[16];
-            place_address(self->place, (unsigned)i * RANKS_MAX + rank, ip);
-            (void)tt_buf_printf(&text, "%s%s", text.size ? "," : "", ip);
-        }
-    }
-    s_set(pod, name, tt_buf_text(&text));
-    tt_buf_free(&text);
-}
-
-static void s_settle_task(run_t *self, const json_t *pod, const dijob_pod_want_t *want, char ip[16])
-{
-    const dijob_task_t *task = &self->seen->tasks[want->task];
-    place_address(self->place, (unsigned)want->task * RANKS_MAX + (unsigned)want->task_rank, ip);
-    if (self->place->kind)
-        return;
-    char *own = tt_sprintf("DI_%s_NODES", task->name);
-    for (char *c = own; *c; c++)
-        *c = *c == '-' ? '_' : (char)(*c >= 'a' && *c <= 'z' ? *c - 32 : *c);
-    s_nodes(self, pod, "DI_NODES", NULL);
-    s_nodes(self, pod, own, task->type);
-    free(own);
-}
-
-/* ---- the whole ------------------------------------------------------------------------------------------------------------------ */
-
-tt_status_t run_make(run_t *self, const dijob_pod_want_t *asked)
-{
-    dijob_pod_want_t want = *asked;
     json_t *pod = NULL;
     char ip[16] = "";
-    uint16_t port = (uint16_t)dijob_role_port(want.role);
-    tt_status_t status = TT_OK;
-    want.server_url = self->server_url;
-    want.agconfig = self->opts->manifest->agconfig;
-    TT_TRY(dijob_build_pod(&pod, self->job, &want));
-    if (want.role == DIJOB_TASK)
-        s_settle_task(self, pod, &want, ip);
-    else
-        status = s_settle_role(self, pod, &want, ip, &port);
+    uint16_t port = 0;
+    TT_TRY(run_build(self, &pod, action));
+    const tt_status_t status = s_settle(self, pod, action, ip, &port);
     if (status != TT_OK) {
         json_decref(pod);
         return status;
@@ -178,15 +64,10 @@ tt_status_t run_make(run_t *self, const dijob_pod_want_t *asked)
     return kubelet_create(self->kubelet, pod, ip, port);
 }
 
-char *run_url(const run_t *self, const dijob_pod_t *pod, int gpu_port)
-{
-    return place_url(self->place, pod->meta.name, pod->ip, pod->port + gpu_port);
-}
-
-const dijob_pod_t **run_pods(const run_t *self, size_t *count)
+const void **run_pods(const run_t *self, size_t *count)
 {
     *count = kubelet_count(self->kubelet);
-    const dijob_pod_t **pods = tt_array0(*count + 1, sizeof *pods);
+    const void **pods = tt_array0(*count + 1, sizeof *pods);
     for (size_t i = 0; i < *count; i++)
         pods[i] = kubelet_pod(self->kubelet, i);
     return pods;

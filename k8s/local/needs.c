@@ -322,17 +322,18 @@ static void s_container(needs_t *self, const char *who, const json_t *container)
     json_decref(words);
 }
 
-static void s_template(needs_t *self, const char *who, const json_t *holder)
+static tt_status_t s_template(void *ctx, const front_template_t *template_)
 {
     static const char *const lists[] = {"initContainers", "containers"};
-    const json_t *spec = json_object_get(json_object_get(holder, "template"), "spec");
+    const json_t *spec = json_object_get(json_object_get(template_->holder, "template"), "spec");
     size_t i;
     json_t *container;
     for (size_t l = 0; l < TT_COUNT(lists); l++)
         json_array_foreach(json_object_get(spec, lists[l]), i, container)
         {
-            s_container(self, who, container);
+            s_container(ctx, template_->who, container);
         }
+    return TT_OK;
 }
 
 static void s_say_missing(const needs_t *self)
@@ -350,20 +351,12 @@ static void s_say_missing(const needs_t *self)
     }
 }
 
-void needs_say(const json_t *job, local_say_fn say, void *ctx)
+void needs_say(const front_t *front, const json_t *job, local_say_fn say, void *ctx)
 {
-    static const char *const roles[] = {"coordinator", "collector", "learner", "aggregator"};
     const json_t *spec = json_object_get(job, "spec");
     needs_t self = {
         .missing = json_object(), .tutti = strcmp(s_text(spec, "engine"), "tutti") == 0, .say = say, .ctx = ctx};
-    size_t i;
-    json_t *task;
-    for (size_t k = 0; k < TT_COUNT(roles); k++)
-        s_template(&self, roles[k], json_object_get(spec, roles[k]));
-    json_array_foreach(json_object_get(spec, "tasks"), i, task)
-    {
-        s_template(&self, *s_text(task, "name") ? s_text(task, "name") : s_text(task, "type"), task);
-    }
+    (void)front->local->templates(job, s_template, &self);
     s_say_missing(&self);
     json_decref(self.missing);
 }

@@ -4,17 +4,20 @@
 #include <string.h>
 #include "common/base/buf.h"
 #include "common/base/mem.h"
-#include "k8s/dijob/dijob.h"
+#include "common/job/job.h"
+#include "k8s/api/dump.h"
 #include "k8s/dijob/fields.h"
 #include "k8s/dijob/manifest.h"
+#include "k8s/front/front.h"
 #include "k8s/local/local.h"
 #include "k8s/local/needs.h"
 
 typedef struct {
     manifest_t *manifest;
-    size_t index;   /* of the DIJob                          */
-    json_t *unused; /* {"nodeSelector": true}: said at the end */
-    char path[256]; /* where we are                          */
+    const front_t *front; /* the job's kind; NULL = there was none so far */
+    size_t index;         /* of the job                            */
+    json_t *unused;       /* {"nodeSelector": true}: said at the end */
+    char path[256];       /* where we are                          */
 } reader_t;
 
 static const char *s_text(const json_t *object, const char *key)
@@ -57,9 +60,6 @@ static void s_note_unused(reader_t *self, const json_t *object, const char *cons
     }
 }
 
-static const char *const s_job_used[] = {"cleanPodPolicy", "volumes", "coordinator", "collector", "learner",
-    "aggregator", "tasks", "engine", "preemptible", "backoffLimit", "activeDeadlineSeconds", "ttlSecondsAfterFinished",
-    "suspend", NULL};
 static const char *const s_pod_used[] = {"containers", "initContainers", "volumes", "restartPolicy",
     "terminationGracePeriodSeconds", "hostname", "subdomain", NULL};
 static const char *const s_container_used[] = {"name", "command", "args", "env", "envFrom", "workingDir", "ports",
@@ -257,13 +257,13 @@ static tt_status_t s_restart_policy(const reader_t *self, const json_t *pod_spec
     return TT_OK;
 }
 
-/*  holder: what has the template. */
-static tt_status_t s_template(reader_t *self, const json_t *holder, const char *where)
+static tt_status_t s_template(void *ctx, const front_template_t *template_)
 {
-    const json_t *spec = json_object_get(json_object_get(holder, "template"), "spec");
+    reader_t *self = ctx;
+    const json_t *spec = json_object_get(json_object_get(template_->holder, "template"), "spec");
     if (!spec)
         return TT_OK;
-    snprintf(self->path, sizeof self->path, "%s.template.spec", where);
+    snprintf(self->path, sizeof self->path, "%s.template.spec", template_->path);
     s_note_unused(self, spec, s_pod_used);
     TT_TRY(s_restart_policy(self, spec));
     TT_TRY(s_volumes(self, spec));
@@ -272,24 +272,6 @@ static tt_status_t s_template(reader_t *self, const json_t *holder, const char *
 }
 
 /* ---- the job ------------------------------------------------------------------------------------------------------------------------ */
-
-static tt_status_t s_templates(reader_t *self, const json_t *spec)
-{
-    static const char *const roles[] = {"coordinator", "collector", "learner", "aggregator"};
-    char where[64];
-    size_t i;
-    json_t *task;
-    for (size_t k = 0; k < TT_COUNT(roles); k++) {
-        snprintf(where, sizeof where, "spec.%s", roles[k]);
-        TT_TRY(s_template(self, json_object_get(spec, roles[k]), where));
-    }
-    json_array_foreach(json_object_get(spec, "tasks"), i, task)
-    {
-        snprintf(where, sizeof where, "spec.tasks[%zu]", i);
-        TT_TRY(s_template(self, task, where));
-    }
-    return TT_OK;
-}
 
 /*  The words of the schema's rules; they name a path where they are about one. */
 static tt_status_t s_invalid(const reader_t *self, const char *words)
@@ -305,20 +287,29 @@ static tt_status_t s_invalid(const reader_t *self, const char *words)
     return tt_err(TT_CONFIG, "%s: %s", manifest_where(self->manifest, self->index, at), words);
 }
 
+static tt_status_t s_decode(const reader_t *self, const json_t *object, void **job)
+{
+    char *text = kube_dump(object);
+    const tt_status_t status = self->front->job_decode(job, text, strlen(text));
+    free(text);
+    return status == TT_OK
+               ? TT_OK
+               : tt_err(TT_CONFIG, "%s: %s", manifest_where(self->manifest, self->index, "metadata"), tt_err_text());
+}
+
 static tt_status_t s_job(reader_t *self)
 {
     const json_t *object = manifest_at(self->manifest, self->index), *spec = json_object_get(object, "spec");
-    dijob_t *job = NULL;
-    const tt_status_t status = dijob_from_json(&job, object);
-    if (status != TT_OK)
-        return tt_err(TT_CONFIG, "%s: %s", manifest_where(self->manifest, self->index, "metadata"), tt_err_text());
-    const tt_status_t valid = dijob_refusal(job) ? s_invalid(self, dijob_refusal(job)) : TT_OK;
-    dijob_destroy(&job);
+    void *job = NULL;
+    TT_TRY(s_decode(self, object, &job));
+    const char *refusal = self->front->job(job).refusal;
+    const tt_status_t valid = refusal ? s_invalid(self, refusal) : TT_OK;
+    self->front->job_destroy(job);
     TT_TRY(valid);
-    s_note_unused(self, spec, s_job_used);
+    s_note_unused(self, spec, self->front->local->used);
     snprintf(self->path, sizeof self->path, "spec");
     TT_TRY(s_volumes(self, spec));
-    return s_templates(self, spec);
+    return self->front->local->templates(object, s_template, self);
 }
 
 /*  What a cluster does with the object and this machine with none: said, and taken out, so that the plan has nothing to wait
@@ -347,41 +338,81 @@ static tt_status_t s_known_fields(const reader_t *self, size_t index)
         *wrong.near ? "'?" : "");
 }
 
-static tt_status_t s_object(reader_t *self, local_manifest_t *out, size_t index, bool *found)
+/*  "DIJob" and whatever there is beside, with `between`. */
+static void s_kinds(char out[256], const char *between)
+{
+    size_t size = 0;
+    out[0] = '\0';
+    for (size_t i = 0; i < front_end_count && size < 200; i++)
+        if (front_ends[i]->local)
+            size += (size_t)snprintf(out + size, 256 - size, "%s%s", size ? between : "", front_ends[i]->kind);
+}
+
+/*  By the name of the kind alone: what is wrong with its apiVersion its front end says. */
+static const front_t *s_front(const char *kind)
+{
+    for (size_t i = 0; i < front_end_count; i++)
+        if (front_ends[i]->local && strcmp(front_ends[i]->kind, kind) == 0)
+            return front_ends[i];
+    return NULL;
+}
+
+static bool s_is_config(const char *kind)
+{
+    for (size_t i = 0; i < front_end_count; i++) {
+        const front_local_t *local = front_ends[i]->local;
+        if (local && local->config_kind && strcmp(local->config_kind, kind) == 0)
+            return true;
+    }
+    return false;
+}
+
+static tt_status_t s_found(reader_t *self, const front_t *front, size_t index, const char *where)
+{
+    if (self->front == front)
+        return tt_err(TT_CONFIG, "%s: a second %s; run one file for each", where, front->kind);
+    if (self->front)
+        return tt_err(TT_CONFIG, "%s: a %s beside a %s; run one file for each", where, front->kind, self->front->kind);
+    self->front = front;
+    self->index = index;
+    return TT_OK;
+}
+
+static tt_status_t s_object(reader_t *self, local_manifest_t *out, size_t index)
 {
     json_t *object = manifest_at(self->manifest, index);
     const char *kind = s_text(object, "kind");
+    char kinds[256];
     TT_TRY(s_known_fields(self, index));
     const char *where = manifest_where(self->manifest, index, "kind");
     if (strcmp(kind, "ConfigMap") == 0 || strcmp(kind, "Secret") == 0) {
         json_array_append(out->objects, object);
         return TT_OK;
     }
-    if (strcmp(kind, "AggregatorConfig") == 0) {
-        json_decref(out->agconfig);
-        out->agconfig = json_incref(object);
+    if (s_is_config(kind)) {
+        json_decref(out->config);
+        out->config = json_incref(object);
         return TT_OK;
     }
-    if (strcmp(kind, "DIJob") != 0)
-        return tt_err(TT_CONFIG,
-            "%s: kind '%.60s' means nothing on this machine: DIJob, AggregatorConfig, ConfigMap and Secret do", where,
-            kind);
-    if (*found)
-        return tt_err(TT_CONFIG, "%s: a second DIJob; run one file for each", where);
-    *found = true;
-    self->index = index;
-    return TT_OK;
+    s_kinds(kinds, ", ");
+    return s_front(kind)
+               ? s_found(self, s_front(kind), index, where)
+               : tt_err(TT_CONFIG,
+                     "%s: kind '%.60s' means nothing on this machine: %s, AggregatorConfig, ConfigMap and Secret do",
+                     where, kind, kinds);
 }
 
 static tt_status_t s_read(reader_t *self, local_manifest_t *out, const char *path)
 {
-    bool found = false;
+    char kinds[256];
+    s_kinds(kinds, " or ");
     TT_TRY(manifest_load(&self->manifest, path));
     for (size_t i = 0; i < manifest_count(self->manifest); i++)
-        TT_TRY(s_object(self, out, i, &found));
-    if (!found)
-        return tt_err(TT_CONFIG, "%s: no DIJob in it", path);
+        TT_TRY(s_object(self, out, i));
+    if (!self->front)
+        return tt_err(TT_CONFIG, "%s: no %s in it", path, kinds);
     TT_TRY(s_job(self));
+    out->front = self->front;
     out->job = json_deep_copy(manifest_at(self->manifest, self->index));
     json_object_del(out->job, "status");
     return TT_OK;
@@ -395,8 +426,10 @@ tt_status_t local_read(local_manifest_t *out, const char *path, local_say_fn say
     if (status == TT_OK) {
         s_say_unused(&reader, say, ctx);
         s_ignore(json_object_get(made.job, "spec"), say, ctx);
+        if (made.front->local->policy)
+            s_ignore(json_object_get(json_object_get(made.job, "spec"), made.front->local->policy), say, ctx);
         if (say)
-            needs_say(made.job, say, ctx);
+            needs_say(made.front, made.job, say, ctx);
         *out = made;
     } else
         local_manifest_clear(&made);
@@ -408,7 +441,7 @@ tt_status_t local_read(local_manifest_t *out, const char *path, local_say_fn say
 void local_manifest_clear(local_manifest_t *self)
 {
     json_decref(self->job);
-    json_decref(self->agconfig);
+    json_decref(self->config);
     json_decref(self->objects);
     *self = (local_manifest_t){0};
 }

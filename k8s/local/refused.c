@@ -13,9 +13,8 @@ static void s_drop(run_t *self, size_t at)
     self->refused[at] = self->refused[--self->refused_count];
 }
 
-void run_refuse(run_t *self, const dijob_pod_want_t *want, tt_status_t status)
+void run_refuse(run_t *self, int group, tt_status_t status)
 {
-    const int group = dijob_group(want->role, want->task);
     for (size_t i = self->refused_count; i-- > 0;)
         if (self->refused[i].group == group)
             s_drop(self, i);
@@ -28,16 +27,16 @@ void run_refuse(run_t *self, const dijob_pod_want_t *want, tt_status_t status)
 
 int64_t run_refused_until(run_t *self)
 {
-    const int64_t now_ms = tt_now_ms(self->clock);
+    const int64_t now_ms = tt_now_ms(self->clock), generation = run_info(self).generation;
     int64_t next_ms = -1;
     for (size_t i = self->refused_count; i-- > 0;) {
         const int64_t until_ms = self->refused[i].until_ms;
-        if (until_ms <= now_ms || self->refused_generation != self->seen->generation)
+        if (until_ms <= now_ms || self->refused_generation != generation)
             s_drop(self, i);
         else if (until_ms < INT64_MAX && (next_ms < 0 || until_ms < next_ms))
             next_ms = until_ms;
     }
-    self->refused_generation = self->seen->generation;
+    self->refused_generation = generation;
     return next_ms;
 }
 

@@ -9,89 +9,132 @@
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "common/base/signals.h"
+#include "k8s/api/dump.h"
 #include "k8s/local/run.h"
 #include "k8s/replicas/replicas.h"
 
 enum { ROUNDS_MAX = 64, WAIT_MS = 1000, TWICE_MS = 200, STOP_S = 60 };
 
-/* ---- services: names only, so that plans see what they expect ------------------------------------------------------------------ */
-
-static void s_add_service(run_t *self, const char *name)
+const char *run_name(const run_t *self)
 {
+    return ((const kube_meta_t *)self->seen)->name;
+}
+
+front_job_t run_info(const run_t *self)
+{
+    return self->front->job(self->seen);
+}
+
+const char *run_phase(const run_t *self)
+{
+    return self->front->phases[run_info(self).phase];
+}
+
+static front_end_t s_end(const run_t *self)
+{
+    return self->front->end(json_object_get(self->job, "status"));
+}
+
+/* ---- services, and objects beside them and pods ------------------------------------------------------------------------------ */
+
+static tt_status_t s_add_service(run_t *self, const front_action_t *action)
+{
+    json_t *object = NULL;
+    void *service = NULL;
+    TT_TRY(run_build(self, &object, action));
+    char *text = kube_dump(object);
+    const tt_status_t status = self->front->service_decode(&service, text, strlen(text));
+    free(text);
+    json_decref(object);
+    TT_TRY(status);
     self->services = tt_realloc(self->services, tt_mul(self->service_count + 1, sizeof *self->services));
-    dijob_service_t *service = &self->services[self->service_count++];
-    *service = (dijob_service_t){.meta = {.namespace_ = tt_strdup(self->place->namespace_), .name = tt_strdup(name)},
-        .job = tt_strdup(self->seen->meta.name)};
-    snprintf(service->job_uid, sizeof service->job_uid, "%s", self->seen->meta.uid);
+    self->services[self->service_count++] = service;
+    return TT_OK;
 }
 
 static void s_drop_service(run_t *self, size_t i)
 {
-    free(self->services[i].meta.namespace_);
-    free(self->services[i].meta.name);
-    free(self->services[i].job);
+    self->front->service_destroy(self->services[i]);
     self->services[i] = self->services[--self->service_count];
 }
 
-static void s_service(run_t *self, const dijob_action_t *action)
+static void s_delete_service(run_t *self, const char *name)
 {
-    char *of_job = tt_sprintf("di-%s", self->seen->meta.name);
-    const char *name = action->name ? action->name : of_job;
-    if (action->what == DIJOB_DO_CREATE_SERVICE)
-        s_add_service(self, name);
-    for (size_t i = 0; action->what == DIJOB_DO_DELETE_SERVICE && i < self->service_count; i++)
-        if (strcmp(self->services[i].meta.name, name) == 0) {
+    for (size_t i = self->service_count; i-- > 0;)
+        if (strcmp(((const kube_meta_t *)self->services[i])->name, name) == 0)
             s_drop_service(self, i);
-            break;
-        }
-    free(of_job);
+}
+
+static tt_status_t s_add_object(run_t *self, const front_action_t *action)
+{
+    json_t *object = NULL;
+    TT_TRY(run_build(self, &object, action));
+    json_array_append_new(self->objects, object);
+    self->made |= 1u << action->object;
+    return TT_OK;
+}
+
+static void s_delete_object(run_t *self, const front_action_t *action)
+{
+    for (size_t i = json_array_size(self->objects); i-- > 0;) {
+        const json_t *metadata = json_object_get(json_array_get(self->objects, i), "metadata");
+        const char *name = json_string_value(json_object_get(metadata, "name"));
+        if (name && action->name && strcmp(name, action->name) == 0)
+            json_array_remove(self->objects, i);
+    }
+    self->made &= ~(1u << action->object);
+    self->removed |= 1u << action->object;
 }
 
 /* ---- actions --------------------------------------------------------------------------------------------------------------------- */
 
-static tt_status_t s_curve(run_t *self)
-{
-    json_t *secret = NULL;
-    TT_TRY(dijob_build_curve(&secret, self->seen));
-    json_array_append_new(self->objects, secret);
-    self->curve = true;
-    return TT_OK;
-}
-
-static tt_status_t s_act(run_t *self, const dijob_action_t *action)
+static tt_status_t s_act(run_t *self, const front_action_t *action)
 {
     switch (action->what) {
-    case DIJOB_DO_CREATE_POD:
-        return run_make(self, &action->pod);
-    case DIJOB_DO_DELETE_POD:
+    case FRONT_CREATE_POD:
+        return run_make(self, action);
+    case FRONT_DELETE_POD:
         kubelet_delete(self->kubelet, action->name, action->grace_s);
         return TT_OK;
-    case DIJOB_DO_CREATE_SERVICE:
-    case DIJOB_DO_DELETE_SERVICE:
-        s_service(self, action);
+    case FRONT_CREATE_SERVICE:
+        return s_add_service(self, action);
+    case FRONT_DELETE_SERVICE:
+        s_delete_service(self, action->name);
         return TT_OK;
-    case DIJOB_DO_CREATE_CURVE:
-        return s_curve(self);
-    case DIJOB_DO_DELETE_JOB: /* there is no object here; local_read takes that time out */
+    case FRONT_CREATE_OBJECT:
+        return s_add_object(self, action);
+    case FRONT_DELETE_OBJECT:
+        s_delete_object(self, action);
         return TT_OK;
-    case DIJOB_DO_EVENT:
-        run_say(self, "%-40s %s %s: %s", self->seen->meta.name, action->type, action->reason, action->message);
+    case FRONT_DELETE_JOB: /* there is no object here; local_read takes that time out */
+        return TT_OK;
+    case FRONT_EVENT:
+        run_say(self, "%-40s %s %s: %s", run_name(self), action->type, action->reason, action->message);
         return TT_OK;
     }
     return TT_OK;
 }
 
+static tt_status_t s_read(const run_t *self, void **out)
+{
+    char *text = kube_dump(self->job);
+    const tt_status_t status = self->front->job_decode(out, text, strlen(text));
+    free(text);
+    return status;
+}
+
 /*  The job as it is now: after its status or its numbers have changed. */
 static void s_decode(run_t *self)
 {
-    dijob_t *seen = NULL;
-    const dijob_phase_t before = self->seen ? self->seen->phase : DIJOB_PHASE_NONE;
-    const tt_status_t read = dijob_from_json(&seen, self->job);
+    void *seen = NULL;
+    const int before = self->seen ? run_info(self).phase : 0;
+    const tt_status_t read = s_read(self, &seen);
     TT_CHECK(read == TT_OK); /* it was one when it was read first */
-    dijob_destroy(&self->seen);
+    if (self->seen)
+        self->front->job_destroy(self->seen);
     self->seen = seen;
-    if (seen->phase != before)
-        run_say(self, "%-40s %s", seen->meta.name, dijob_phase_name(seen->phase));
+    if (run_info(self).phase != before)
+        run_say(self, "%-40s %s", run_name(self), run_phase(self));
 }
 
 static void s_set_status(run_t *self, const char *text)
@@ -100,31 +143,14 @@ static void s_set_status(run_t *self, const char *text)
     s_decode(self);
 }
 
-static dijob_view_t s_view(
-    const run_t *self, const dijob_pod_t *const *pods, size_t count, const dijob_service_t **services)
-{
-    for (size_t i = 0; i < self->service_count; i++)
-        services[i] = &self->services[i];
-    return (dijob_view_t){.job = self->seen,
-        .pods = pods,
-        .pod_count = count,
-        .services = services,
-        .service_count = self->service_count,
-        .curve = self->curve,
-        .now_s = tt_wall_ns() / 1000000000,
-        .random = self->random,
-        .refusals = self->refused,
-        .refusal_count = self->refused_count};
-}
-
-static void s_do(run_t *self, const dijob_action_t *action)
+static void s_do(run_t *self, const front_action_t *action)
 {
     const tt_status_t status = s_act(self, action);
     if (status == TT_OK)
         return;
     place_say(self->place, "%s", tt_err_text());
-    if (action->what == DIJOB_DO_CREATE_POD)
-        run_refuse(self, &action->pod, status);
+    if (action->what == FRONT_CREATE_POD)
+        run_refuse(self, action->group, status);
 }
 
 /*  When to look again: as the plan says, and when what could not be made may be tried again. */
@@ -135,20 +161,32 @@ static int64_t s_again_ms(run_t *self, int64_t again_s)
     return again_ms < 0 || (refused_ms >= 0 && refused_ms < again_ms) ? refused_ms : again_ms;
 }
 
+static tt_status_t s_plan(const run_t *self, front_plan_t *out)
+{
+    front_view_t view = {.job = self->seen,
+        .services = (const void *const *)self->services,
+        .service_count = self->service_count,
+        .made = self->made,
+        .removed = self->removed,
+        .now_s = tt_wall_ns() / 1000000000,
+        .random = self->random,
+        .refusals = self->refused,
+        .refusal_count = self->refused_count};
+    const void **pods = run_pods(self, &view.pod_count);
+    view.pods = pods;
+    const tt_status_t status = self->front->plan(out, &view);
+    free(pods);
+    return status;
+}
+
 /*  One look and what comes of it. Was there anything to do? */
 static bool s_round(run_t *self)
 {
+    front_plan_t plan;
     (void)run_refused_until(self);
-    size_t count = 0;
-    dijob_plan_t plan;
-    const dijob_pod_t **pods = run_pods(self, &count);
-    const dijob_service_t **services = tt_array0(self->service_count + 1, sizeof *services);
-    const dijob_view_t view = s_view(self, pods, count, services);
-    const tt_status_t planned = dijob_plan(&plan, &view);
-    free(pods);
-    free(services);
-    if (planned != TT_OK) {
+    if (s_plan(self, &plan) != TT_OK) {
         log_error("%s", tt_err_text());
+        self->front->plan_clear(&plan);
         return false;
     }
     self->random += 0x9e3779b97f4a7c15u;
@@ -158,30 +196,35 @@ static bool s_round(run_t *self)
         s_set_status(self, plan.status);
     self->again_ms = s_again_ms(self, plan.again_s);
     const bool any = plan.count > 0 || plan.status;
-    dijob_plan_clear(&plan);
+    self->front->plan_clear(&plan);
     return any;
 }
 
 /*  The exit code of a job without a coordinator is that of the pod that failed first. */
 static void s_look_for_failures(run_t *self)
 {
+    const bool over = run_info(self).final; /* who waits to be started again then is why */
     for (size_t i = 0; i < kubelet_count(self->kubelet) && !self->failed_code; i++) {
-        const dijob_pod_t *pod = kubelet_pod(self->kubelet, i);
-        const bool tells = pod->role == DIJOB_COORDINATOR || pod->role == DIJOB_TASK;
-        const bool final = pod->main == MAIN_WAITING && dijob_phase_final(self->seen->phase); /* that is why */
-        if (tells && pod->main == MAIN_ERROR && pod->exit_code > 0)
-            self->failed_code = pod->exit_code;
-        else if (tells && final && pod->last_exit > 0)
-            self->failed_code = pod->last_exit;
-        else if (tells && pod->phase == POD_FAILED)
-            self->failed_code = pod->exit_code > 0 ? pod->exit_code : 1;
+        const front_seen_t pod = kubelet_seen(self->kubelet, i);
+        if (pod.tells && pod.main_failed && pod.exit_code > 0)
+            self->failed_code = pod.exit_code;
+        else if (pod.tells && pod.main_waits && over && pod.last_exit > 0)
+            self->failed_code = pod.last_exit;
+        else if (pod.tells && pod.failed)
+            self->failed_code = pod.exit_code > 0 ? pod.exit_code : 1;
     }
+}
+
+static bool s_runs_tutti(const run_t *self)
+{
+    const front_local_t *local = self->front->local;
+    return local->runs_tutti && local->runs_tutti(self->seen);
 }
 
 /*  A tutti job has its coordinator made anew for ever; one that cannot be started here will not get better by that. */
 static void s_look_for_breaks(run_t *self)
 {
-    if (self->broken || self->stopping || !self->seen->tutti || !*kubelet_broken(self->kubelet))
+    if (self->broken || self->stopping || !s_runs_tutti(self) || !*kubelet_broken(self->kubelet))
         return;
     self->broken = true;
     run_stop(self, 0);
@@ -189,7 +232,7 @@ static void s_look_for_breaks(run_t *self)
 
 static void s_tell_started(run_t *self)
 {
-    if (self->started || self->seen->phase != DIJOB_PHASE_RUNNING)
+    if (self->started || strcmp(run_phase(self), "Running") != 0)
         return;
     self->started = true;
     if (self->opts->started)
@@ -222,41 +265,25 @@ void run_settle(run_t *self)
 
 /* ---- numbers ----------------------------------------------------------------------------------------------------------------------- */
 
-static tt_status_t s_scale_task(run_t *self, const char *name, int64_t replicas)
+/*  May the job be as it is now? */
+static tt_status_t s_check(const run_t *self)
 {
-    json_t *tasks = json_object_get(json_object_get(self->job, "spec"), "tasks");
-    for (size_t i = 0; i < self->seen->task_count; i++)
-        if (strcmp(self->seen->tasks[i].name, name) == 0) {
-            json_object_set_new(json_array_get(tasks, i), "replicas", json_integer(replicas));
-            return TT_OK;
-        }
-    return tt_err(TT_NOT_FOUND, "the job has no task %s", name);
-}
-
-static tt_status_t s_scale_role(run_t *self, const char *name, int64_t replicas)
-{
-    json_t *spec = json_object_get(self->job, "spec"), *role = json_object_get(spec, name);
-    const bool scales =
-        strcmp(name, "collector") == 0 || strcmp(name, "learner") == 0 || strcmp(name, "aggregator") == 0;
-    if (!scales)
-        return tt_err(TT_NOT_FOUND, "%s cannot be scaled: collector, learner and aggregator can", name);
-    if (!role && strcmp(name, "aggregator") != 0)
-        return tt_err(TT_NOT_FOUND, "the job has no spec.%s", name);
-    if (!role)
-        json_object_set_new(spec, name, role = json_object());
-    json_object_set_new(role, "replicas", json_integer(replicas));
-    return TT_OK;
+    void *seen = NULL;
+    TT_TRY(s_read(self, &seen));
+    const char *words = self->front->job(seen).refusal;
+    const tt_status_t status = words ? tt_err(TT_INVALID, "%s", words) : TT_OK;
+    self->front->job_destroy(seen);
+    return status;
 }
 
 tt_status_t run_scale(run_t *self, const char *role, int64_t replicas)
 {
+    const front_local_t *local = self->front->local;
     json_t *before = json_deep_copy(self->job), *metadata = json_object_get(self->job, "metadata");
-    tt_status_t status =
-        self->seen->tasks_shape ? s_scale_task(self, role, replicas) : s_scale_role(self, role, replicas);
-    dijob_t *probe = NULL;
-    if (status == TT_OK && dijob_from_json(&probe, self->job) == TT_OK && dijob_refusal(probe))
-        status = tt_err(TT_INVALID, "%s", dijob_refusal(probe));
-    dijob_destroy(&probe);
+    tt_status_t status = local->scale ? local->scale(self->job, role, replicas)
+                                      : tt_err(TT_UNSUPPORTED, "a %s cannot be scaled", self->front->kind);
+    if (status == TT_OK)
+        status = s_check(self);
     if (status == TT_OK) {
         const json_int_t generation = json_integer_value(json_object_get(metadata, "generation"));
         json_object_set_new(metadata, "generation", json_integer(generation + 1));
@@ -289,10 +316,10 @@ static bool s_is_over(const run_t *self)
 {
     if (self->stopping)
         return kubelet_running(self->kubelet) == 0;
-    if (!dijob_phase_final(self->seen->phase) || !self->idle)
+    if (!run_info(self).final || !self->idle)
         return false;
     for (size_t i = 0; i < kubelet_count(self->kubelet); i++)
-        if (kubelet_pod(self->kubelet, i)->deleting)
+        if (kubelet_info(self->kubelet, i).deleting)
             return false;
     return true;
 }
@@ -392,21 +419,20 @@ static tt_status_t s_begin(run_t *self)
     s_admit(self);
     TT_TRY(tt_loop_new(&self->loop, self->clock));
     TT_TRY(s_open_signals(self));
-    TT_TRY(kubelet_new(&self->kubelet, self->place, self->seen->tutti, self->clock));
+    TT_TRY(kubelet_new(&self->kubelet, self->place, self->front, s_runs_tutti(self), self->clock));
     TT_TRY(s_serve(self));
     return control_serve(self);
 }
 
 static bool s_was_late(const run_t *self)
 {
-    const char *reason = json_string_value(json_object_get(json_object_get(self->job, "status"), "reason"));
+    const char *reason = s_end(self).reason;
     return reason && strcmp(reason, "DeadlineExceeded") == 0;
 }
 
 static void s_judge(const run_t *self, local_outcome_t *out)
 {
-    const bool final = dijob_phase_final(self->seen->phase);
-    const bool well = self->seen->phase == DIJOB_PHASE_SUCCEEDED;
+    const bool final = run_info(self).final, well = final && s_end(self).well;
     out->phase = !final ? TT_JOB_STOPPED : well ? TT_JOB_SUCCEEDED : TT_JOB_FAILED;
     out->exit_code = well               ? 0
                      : s_was_late(self) ? tt_status_exit_code(TT_TIMEOUT) /* how its pods ended then is our doing */
@@ -429,7 +455,7 @@ static void s_judge(const run_t *self, local_outcome_t *out)
     {
         const char *type = json_string_value(json_object_get(entry, "type"));
         const char *message = json_string_value(json_object_get(entry, "message"));
-        if (final && type && message && strcmp(type, dijob_phase_name(self->seen->phase)) == 0)
+        if (final && type && message && strcmp(type, run_phase(self)) == 0)
             snprintf(out->reason, sizeof out->reason, "%s", message);
     }
 }
@@ -447,7 +473,8 @@ static void s_close(run_t *self)
         s_drop_service(self, self->service_count - 1);
     free(self->services);
     run_refused_free(self);
-    dijob_destroy(&self->seen);
+    if (self->seen)
+        self->front->job_destroy(self->seen);
     place_destroy(&self->place);
     json_decref(self->objects);
     json_decref(self->masters);
@@ -460,6 +487,7 @@ tt_status_t local_run(local_outcome_t *out, const local_opts_t *opts)
 {
     run_t self = {.opts = opts,
         .clock = tt_clock_or_real(opts->clock),
+        .front = opts->manifest->front,
         .job = opts->manifest->job,
         .objects = json_deep_copy(opts->manifest->objects),
         .masters = json_object(),

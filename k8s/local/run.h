@@ -2,7 +2,7 @@
 #pragma once
 #include "common/net/net.h"
 #include "controller/guard.h"
-#include "k8s/dijob/plan.h"
+#include "k8s/front/front.h"
 #include "k8s/local/kubelet.h"
 #include "k8s/local/local.h"
 #include "common/http/server.h"
@@ -12,9 +12,10 @@ typedef struct {
     const tt_clock_t *clock;
     place_t *place;
     kubelet_t *kubelet;
-    json_t *job;   /* borrowed: the whole object, status and all */
-    dijob_t *seen; /* what it decodes to                         */
-    dijob_service_t *services;
+    const front_t *front;
+    json_t *job;     /* borrowed: the whole object, status and all     */
+    void *seen;      /* what it decodes to, as its front end keeps it  */
+    void **services; /* the same of services: names only, so that plans see what they expect */
     size_t service_count;
     json_t *objects; /* ConfigMaps and Secrets, the job's key among them */
     json_t *masters; /* {"<aggregator>": port of MASTER_PORT}             */
@@ -27,9 +28,10 @@ typedef struct {
     uint64_t random;
     char coordinator_ip[16];
     uint16_t coordinator_port;
-    bool curve, dirty, idle; /* idle: the last plan asked for nothing */
+    uint32_t made, removed; /* front_view_t */
+    bool dirty, idle;       /* idle: the last plan asked for nothing */
     bool started;
-    bool stopping, broken;    /* broken: the coordinator cannot be started */
+    bool stopping, broken;    /* broken: a pod that leads cannot be started */
     int signal;               /* that asked to stop; 0 = `tutti stop` did */
     int64_t again_ms;         /* plan again then; -1 = not needed         */
     front_refusal_t *refused; /* pods that could not be made: not asked for again before until_ms */
@@ -40,21 +42,30 @@ typedef struct {
     int failed_code;  /* exit code of the first pod that failed */
 } run_t;
 
-/*  make.c: build a pod as in the cluster, give it a place on this machine, start it. */
-tt_status_t run_make(run_t *self, const dijob_pod_want_t *want);
-/*  "<pod>.<namespace>:<port>", with gpu_port added; caller frees. */
-char *run_url(const run_t *self, const dijob_pod_t *pod, int gpu_port);
-/*  All pods, for dijob_plan; caller frees the array. */
-const dijob_pod_t **run_pods(const run_t *self, size_t *count);
+/*  The job's name, borrowed; and what else anybody may know of it. */
+const char *run_name(const run_t *self);
+front_job_t run_info(const run_t *self);
+/*  status.phase, "" = none yet. */
+const char *run_phase(const run_t *self);
 
-/*  refused.c: a pod of the plan's could not be made (status, and tt_err's words): its role or task waits, for a second, or
- *  where it cannot be built for another spec. */
-void run_refuse(run_t *self, const dijob_pod_want_t *want, tt_status_t status);
+/*  make.c: build a pod as in the cluster, give it a place on this machine, start it. */
+tt_status_t run_make(run_t *self, const front_action_t *action);
+/*  What is built of an action, a new reference. */
+tt_status_t run_build(const run_t *self, json_t **out, const front_action_t *action);
+/*  All pods, for a plan; caller frees the array. */
+const void **run_pods(const run_t *self, size_t *count);
+
+/*  make_dijob.c: the address and port of a DIJob's pod, and the variables that tell of them. */
+tt_status_t run_settle_dijob(run_t *self, const json_t *pod, const front_action_t *action, char ip[16], uint16_t *port);
+
+/*  refused.c: a pod of the plan's could not be made (status, and tt_err's words): its group waits, for a second, or where it
+ *  cannot be built for another spec. */
+void run_refuse(run_t *self, int group, tt_status_t status);
 /*  Those whose time is over, or that are about another spec, are forgotten; when the next one's is over, -1 = never. */
 int64_t run_refused_until(run_t *self);
 void run_refused_free(run_t *self);
 
-/*  api.c: a request to the replicas API. */
+/*  api.c: a request to the replicas API, which is DI-orchestrator's. */
 void run_api(void *ctx, const tt_server_request_t *request);
 
 /*  control.c: the socket that `tutti status`, `scale` and `stop` speak to. */

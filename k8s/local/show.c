@@ -28,18 +28,17 @@ void run_say(run_t *self, const char *fmt, ...)
 }
 
 /*  As kubectl's STATUS column: the phase, or what is the matter with it. */
-static void s_state(const dijob_pod_t *pod, char out[64])
+static void s_state(const kubelet_t *kubelet, size_t index, char out[64])
 {
-    static const char *const phases[] = {"Pending", "Running", "Succeeded", "Failed", "Unknown"};
-    const char *phase = phases[pod->phase];
-    if (pod->deleting)
+    const front_seen_t pod = kubelet_seen(kubelet, index);
+    if (kubelet_info(kubelet, index).deleting)
         snprintf(out, 64, "Terminating");
-    else if (pod->phase == POD_FAILED && pod->exit_code >= 0)
-        snprintf(out, 64, "Failed (exit code %d)", pod->exit_code);
-    else if (pod->phase == POD_RUNNING && pod->main == MAIN_WAITING)
+    else if (pod.failed && pod.exit_code >= 0)
+        snprintf(out, 64, "Failed (exit code %d)", pod.exit_code);
+    else if (strcmp(pod.phase, "Running") == 0 && pod.main_waits)
         snprintf(out, 64, "CrashLoopBackOff");
     else
-        snprintf(out, 64, "%s", phase);
+        snprintf(out, 64, "%s", pod.phase);
 }
 
 /*  A container that has failed and does not run now: how it ended last. NULL = there is none. */
@@ -77,15 +76,16 @@ static void s_show_failure(run_t *self, const json_t *pod)
 static void s_show_pod(run_t *self, size_t index)
 {
     char state[64];
-    const dijob_pod_t *pod = kubelet_pod(self->kubelet, index);
-    s_state(pod, state);
-    const char *before = json_string_value(json_object_get(self->shown, pod->meta.name));
+    const char *name = kubelet_name(self->kubelet, index);
+    const front_seen_t pod = kubelet_seen(self->kubelet, index);
+    s_state(self->kubelet, index, state);
+    const char *before = json_string_value(json_object_get(self->shown, name));
     if (before && strcmp(before, state) == 0)
         return;
-    json_object_set_new(self->shown, pod->meta.name, json_string(state));
+    json_object_set_new(self->shown, name, json_string(state));
     if (before || strcmp(state, "Pending") != 0) /* Pending is over before it can be read */
-        run_say(self, "%-40s %s", pod->meta.name, state);
-    if (pod->phase == POD_FAILED || pod->main == MAIN_WAITING)
+        run_say(self, "%-40s %s", name, state);
+    if (pod.failed || pod.main_waits)
         s_show_failure(self, kubelet_object(self->kubelet, index));
 }
 
@@ -116,12 +116,11 @@ static json_t *s_members(const run_t *self)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < kubelet_count(self->kubelet); i++) {
-        const dijob_pod_t *pod = kubelet_pod(self->kubelet, i);
+        const front_pod_t pod = kubelet_info(self->kubelet, i);
         char state[64];
-        s_state(pod, state);
-        json_array_append_new(
-            list, json_pack("{s:s, s:s, s:s, s:s, s:i}", "name", pod->meta.name, "role",
-                      dijob_role_label((dijob_role_t)pod->role), "state", state, "ip", pod->ip, "port", pod->port));
+        s_state(self->kubelet, i, state);
+        json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s, s:i}", "name", kubelet_name(self->kubelet, i),
+                                        "role", pod.component, "state", state, "ip", pod.ip, "port", pod.port));
     }
     return list;
 }
@@ -137,22 +136,17 @@ static void s_count(json_t *counts, const char *name, int64_t desired, size_t re
 static json_t *s_counts(const run_t *self)
 {
     json_t *counts = json_object();
-    const dijob_t *job = self->seen;
-    for (size_t t = 0; t < (job->tasks_shape ? job->task_count : (size_t)DIJOB_TASK); t++) {
+    front_group_t group;
+    for (size_t g = 0; self->front->local->group(self->seen, g, &group); g++) {
         size_t ready = 0, there = 0;
-        const char *name = job->tasks_shape ? job->tasks[t].name : dijob_role_label((dijob_role_t)t);
         for (size_t i = 0; i < kubelet_count(self->kubelet); i++) {
-            const dijob_pod_t *pod = kubelet_pod(self->kubelet, i);
-            const bool of = job->tasks_shape ? pod->owner_pod && strcmp(pod->owner_pod, name) == 0 : pod->role == t;
-            ready += of && pod->ready && !pod->deleting;
-            there += of && dijob_pod_alive(pod);
+            const front_seen_t pod = kubelet_seen(self->kubelet, i);
+            const bool of = strcmp(pod.group, group.name) == 0;
+            ready += of && pod.ready && !kubelet_info(self->kubelet, i).deleting;
+            there += of && pod.alive;
         }
-        const int64_t desired = job->tasks_shape         ? (int64_t)job->tasks[t].replicas
-                                : t == DIJOB_COORDINATOR ? 1
-                                                         : job->replicas[t];
-        const bool asked = job->tasks_shape || (job->has[t] && t != DIJOB_DDP_LEARNER);
-        if (asked || there)
-            s_count(counts, name, desired, ready, there);
+        if (group.asked || there)
+            s_count(counts, group.name, group.desired, ready, there);
     }
     return counts;
 }
@@ -161,9 +155,9 @@ json_t *run_status(const run_t *self)
 {
     const json_t *status = json_object_get(self->job, "status");
     return json_pack("{s:o, s:s, s:s, s:s, s:s, s:O?, s:o, s:o, s:o}", "run", tt_json_text(self->opts->run->name),
-        "kind", "DIJob", "name", self->seen->meta.name, "namespace", self->place->namespace_, "phase",
-        dijob_phase_name(self->seen->phase), "job_status", status, "replicas", s_counts(self), "members",
-        s_members(self), "run_dir", tt_json_text(self->opts->run->path));
+        "kind", self->front->kind, "name", run_name(self), "namespace", self->place->namespace_, "phase",
+        run_phase(self), "job_status", status, "replicas", s_counts(self), "members", s_members(self), "run_dir",
+        tt_json_text(self->opts->run->path));
 }
 
 static void s_write(const run_t *self, const char *file, const json_t *value)

@@ -55,7 +55,7 @@ static void s_assert_said(const char *spec, const char *want)
     json_error_t error;
     json_t *job = json_pack("{s:o}", "spec", json_loads(spec, 0, &error));
     s_said[0] = '\0';
-    needs_say(job, s_say, NULL);
+    needs_say(&dijob_front, job, s_say, NULL);
     json_decref(job);
     assert_string_equal(s_said, want);
 }

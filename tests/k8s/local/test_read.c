@@ -93,7 +93,7 @@ static void test_what_means_nothing_is_said(void **state)
                                                                        "Secret\napiVersion: v1\n",
         &manifest));
     assert_string_equal(s_said, "without meaning on this machine: nodeSelector, image, livenessProbe");
-    assert_non_null(manifest.agconfig);
+    assert_non_null(manifest.config);
     assert_int_equal(json_array_size(manifest.objects), 1);
     local_manifest_clear(&manifest);
     assert_ok(s_read(HEAD COORDINATOR("command: [sh]"), &manifest));
