@@ -125,6 +125,12 @@ static void test_a_job_is_deleted_when_its_time_after_the_end_is_over(void **sta
     free(asked);
 }
 
+/*  Its services go with the end, and with a suspension; what the watch has to say of that would be a reason to look again. */
+static bool s_is_alone(void *ctx)
+{
+    return kube_store_count(bench_services(ctx)) == 0 && s_rests(ctx);
+}
+
 /*  A server that fails is asked again; the job is not forgotten meanwhile. */
 static void test_a_deletion_that_fails_is_asked_for_again(void **state)
 {
@@ -133,6 +139,7 @@ static void test_a_deletion_that_fails_is_asked_for_again(void **state)
     s_until(bench, DIJOB_PHASE_CREATED, 1);
     assert_ok(world_call(&bench->world, "PATCH", PODS "/j-coordinator", ENDED, NULL));
     s_until(bench, DIJOB_PHASE_SUCCEEDED, 1);
+    bench_until(bench, s_is_alone, bench->op);
     bench_fault_of(bench, "j", "500");
     s_turn(bench, 30);
     bench_until(bench, s_rests, bench->op);
@@ -175,6 +182,7 @@ static void test_a_suspended_job_has_no_pods_and_comes_back(void **state)
     assert_ok(world_call(&bench->world, "PATCH", JOBS "/j", "{'spec':{'suspend':true}}", NULL));
     s_until(bench, DIJOB_PHASE_SUSPENDED, 0);
     assert_null(strstr(s_job(bench->op)->status, "startTimestamp"));
+    bench_until(bench, s_is_alone, bench->op);
     const uint64_t rounds = bench->op->counters.rounds;
     s_turn(bench, 100);
     assert_int_equal(bench->op->counters.rounds, rounds); /* nothing to wait for */
