@@ -2,7 +2,7 @@
  *
  *  To add one: write cli/<name>.c with `int tt_cmd_<name>(int argc, char **argv)` (argv[0] is the name; returns the
  *  process's exit code) and `const tt_option_t tt_opt_<name>[]` (ended by {0}), add its line to cli/commands.def
- *  (cli/bench.def for `tutti bench <name>`) and the file to cli/CMakeLists.txt. */
+ *  (cli/bench.def for `tutti bench <name>`, cli/sub.def for others of two words) and the file to cli/CMakeLists.txt. */
 #pragma once
 #include <stddef.h>
 #include "cli/options.h"
@@ -17,7 +17,7 @@ struct tt_command {
     int (*run)(int argc, char **argv);
 };
 
-/*  Every command, in the order of commands.def, `bench x` after bench. */
+/*  Every command, in the order of commands.def; those of two words ("bench envs", "task create") after them. */
 const tt_command_t *tt_commands(size_t *count);
 /*  NULL when there is none. */
 const tt_command_t *tt_command_find(const char *name);
@@ -34,4 +34,9 @@ const char *tt_command_nearest(const char *prefix, const char *wrong);
     int tt_cmd_bench_##name(int argc, char **argv); \
     extern const tt_option_t tt_opt_bench_##name[];
 #include "cli/bench.def"
+#undef X
+#define X(parent, name, operands, summary, about)        \
+    int tt_cmd_##parent##_##name(int argc, char **argv); \
+    extern const tt_option_t tt_opt_##parent##_##name[];
+#include "cli/sub.def"
 #undef X

@@ -1,4 +1,4 @@
-/*  The table of subcommands, made from commands.def and bench.def. */
+/*  The table of subcommands, made from commands.def, bench.def and sub.def. */
 #include "cli/cmd.h"
 #include "common/config/config.h"
 #include <string.h>
@@ -10,6 +10,10 @@ static const tt_command_t s_commands[] = {
 #define X(name, operands, summary, about) \
     {"bench " #name, "Benchmarks", operands, summary, about, tt_opt_bench_##name, tt_cmd_bench_##name},
 #include "cli/bench.def"
+#undef X
+#define X(parent, name, operands, summary, about) \
+    {#parent " " #name, "Commands", operands, summary, about, tt_opt_##parent##_##name, tt_cmd_##parent##_##name},
+#include "cli/sub.def"
 #undef X
 };
 

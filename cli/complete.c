@@ -41,7 +41,7 @@ static const char s_middle[] =
     "        mapfile -t COMPREPLY < <(compgen -W \"$commands --help --version\" -- \"$cur\")\n"
     "        return\n"
     "    fi\n"
-    "    [[ $command == bench ]] && ((COMP_CWORD > 2)) && command=\"bench ${COMP_WORDS[2]}\"\n"
+    "    [[ $parents == *\" $command \"* ]] && ((COMP_CWORD > 2)) && command=\"$command ${COMP_WORDS[2]}\"\n"
     "    case \"$command $prev\" in\n";
 
 static const char s_tail[] = "    esac\n"
@@ -61,6 +61,22 @@ static void s_commands(const tt_command_t *commands, size_t count)
     for (size_t i = 0, n = 0; i < count; i++)
         if (!strchr(commands[i].name, ' '))
             printf("%s%s", n++ ? " " : "", commands[i].name);
+    fputs("'\n", stdout);
+}
+
+/*  Those that have commands below them. */
+static void s_parents(const tt_command_t *commands, size_t count)
+{
+    size_t last = 0;
+    fputs("    local parents=' ", stdout);
+    for (size_t i = 0; i < count; i++) {
+        const char *name = commands[i].name, *blank = strchr(name, ' ');
+        const size_t length = blank ? (size_t)(blank - name) + 1 : 0;
+        if (blank && (last == 0 || strncmp(commands[last].name, name, length) != 0)) {
+            printf("%.*s", (int)length, name);
+            last = i;
+        }
+    }
     fputs("'\n", stdout);
 }
 
@@ -108,6 +124,7 @@ static void s_script(void)
     const tt_command_t *commands = tt_commands(&count);
     fputs(s_head, stdout);
     s_commands(commands, count);
+    s_parents(commands, count);
     fputs(s_middle, stdout);
     for (size_t i = 0; i < count; i++)
         s_arguments(&commands[i]);

@@ -7,9 +7,12 @@ const tt_option_t tt_opt_help[] = {
     {0},
 };
 
-static bool s_is_benchmark(const tt_command_t *command)
+/*  "bench envs" of "bench"; NULL parent: of any. */
+static bool s_is_below(const tt_command_t *command, const char *parent)
 {
-    return strncmp(command->name, "bench ", 6) == 0;
+    const char *blank = strchr(command->name, ' ');
+    const size_t length = blank ? (size_t)(blank - command->name) : 0;
+    return blank && (!parent || (strlen(parent) == length && memcmp(command->name, parent, length) == 0));
 }
 
 static void s_group(FILE *out, const char *group)
@@ -37,7 +40,7 @@ void help_overview(FILE *out)
     const tt_command_t *commands = tt_commands(&count);
     fputs("tutti - reinforcement learning by many processes that act as one\n\nusage: tutti COMMAND [...]\n", out);
     for (size_t i = 0; i < count; i++)
-        if (!s_is_benchmark(&commands[i]) && s_opens_group(commands, i))
+        if (!s_is_below(&commands[i], NULL) && s_opens_group(commands, i))
             s_group(out, commands[i].group);
     fputs("\n'tutti COMMAND --help' says more about each.\n", out);
 }
@@ -54,14 +57,18 @@ static void s_option(FILE *out, const tt_option_t *option)
         fprintf(out, "  %-26s  %s\n", left, option->help);
 }
 
-static void s_benchmarks(FILE *out)
+/*  The commands below a command, under the name of their group. */
+static void s_below(FILE *out, const char *parent)
 {
-    size_t count;
+    size_t count, listed = 0;
     const tt_command_t *commands = tt_commands(&count);
-    fputs("\nbenchmarks:\n", out);
-    for (size_t i = 0; i < count; i++)
-        if (s_is_benchmark(&commands[i]))
-            fprintf(out, "  %-12s %s\n", commands[i].name + 6, commands[i].summary);
+    for (size_t i = 0; i < count; i++) {
+        if (!s_is_below(&commands[i], parent))
+            continue;
+        if (listed++ == 0)
+            fprintf(out, "\n%c%s:\n", tolower((unsigned char)commands[i].group[0]), commands[i].group + 1);
+        fprintf(out, "  %-12s %s\n", commands[i].name + strlen(parent) + 1, commands[i].summary);
+    }
 }
 
 void help_command(FILE *out, const tt_command_t *command)
@@ -72,8 +79,7 @@ void help_command(FILE *out, const tt_command_t *command)
     for (const tt_option_t *option = command->options; option->name; option++)
         s_option(out, option);
     s_option(out, &(tt_option_t){"help", 'h', NULL, "say this"});
-    if (strcmp(command->name, "bench") == 0)
-        s_benchmarks(out);
+    s_below(out, command->name);
     if (command->about)
         fprintf(out, "\n%s\n", command->about);
 }

@@ -4,6 +4,7 @@
 #include "controller/rundir.h"
 #include "learner/algorithm.h"
 #include "collector/registry.h"
+#include "task/dataset.h"
 #include <string.h>
 
 static void s_keys_of(FILE *out, const tt_cfg_field_t *fields)
@@ -70,6 +71,18 @@ static void s_runs(FILE *out)
     (void)tt_registry_each(s_run, out); /* no registry, no words */
 }
 
+static void s_dataset(void *ctx, const dataset_t *set)
+{
+    fprintf(ctx, "%s\n", set->name);
+}
+
+static void s_datasets(FILE *out)
+{
+    TT_AUTO(store) store = NULL;
+    if (store_open(&store) == TT_OK)
+        (void)dataset_each(store, s_dataset, out); /* no registry, no words */
+}
+
 static void s_roles(FILE *out)
 {
     fputs("collector\nlearner\naggregator\ncoordinator\n", out);
@@ -91,6 +104,7 @@ static const struct {
     {"COMMAND", s_command_names},
     {"BENCHMARK", s_benchmarks},
     {"RUN", s_runs},
+    {"DATASET", s_datasets},
     {"ROLE", s_roles},
     {"ROLE=N", s_counts},
 };

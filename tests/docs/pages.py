@@ -21,7 +21,7 @@ NOT_KEYS = re.compile(r"\.(c|h|py|sh|md|def|yaml|json|log|lock|db|so)$|\(|\*")
 # Examples of mistakes: the page shows how they are reported.
 MISTAKES = {"learner.shard"}
 FOLDERS = ("aggregator", "bench", "cli", "collector", "common", "configs", "controller", "coordinator", "docs", "k8s",
-           "learner", "tests", "tools")
+           "learner", "task", "tests", "tools")
 # Pages whose dotted names are a DIJob's fields, not config keys.
 DIJOB_PAGES = re.compile(r"(k8s|kubernetes|dijob|pods)[\w-]*\.md$")
 
@@ -87,7 +87,11 @@ class Commands:
         overview = tutti("help")
         self.options = {}
         for name in re.findall(r"^  ([a-z]+)  +\S", overview, re.M):
-            self.options[name] = set(re.findall(r"(?<![\w-])(--?[a-z][a-z-]*)", tutti("help", name))) | {"--help", "-h"}
+            said = tutti("help", name)
+            below = re.search(r"^commands:\n((?:  .*\n)+)", said, re.M)
+            for word in re.findall(r"^  ([a-z]+)  +\S", below.group(1), re.M) if below else []:
+                said += tutti("help", name, word)
+            self.options[name] = set(re.findall(r"(?<![\w-])(--?[A-Za-z][\w-]*)", said)) | {"--help", "-h"}
 
     def check(self, piece):
         piece = piece.replace("\\\n", " ")
@@ -99,7 +103,7 @@ class Commands:
                     if name not in self.options:
                         yield f"names 'tutti {name}', which is no command"
                         continue
-                    for option in re.findall(r"(?<=\s)(--?[a-z][a-z-]*)", re.split(r"[|;&]", match.group(2))[0]):
+                    for option in re.findall(r"(?<=\s)(--?[A-Za-z][\w-]*)", re.split(r"[|;&]", match.group(2))[0]):
                         if option not in self.options[name]:
                             yield f"says 'tutti {name} {option}', an option that is not there"
 

@@ -1,0 +1,74 @@
+/*  rig - a registry and a folder of a test's own, in a temporary directory that goes with it. */
+#pragma once
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "task/names.h"
+#include "task/store.h"
+#include "../test.h"
+
+static char rig_dir[64];
+
+static inline int rig_set_up(void **state)
+{
+    (void)state;
+    snprintf(rig_dir, sizeof rig_dir, "/tmp/tt-task-XXXXXX");
+    return mkdtemp(rig_dir) && setenv("XDG_STATE_HOME", rig_dir, 1) == 0 ? 0 : -1;
+}
+
+static inline int rig_remove(const char *path, const struct stat *info, int kind, struct FTW *at)
+{
+    (void)info;
+    (void)kind;
+    (void)at;
+    return remove(path);
+}
+
+static inline int rig_tear_down(void **state)
+{
+    (void)state;
+    return nftw(rig_dir, rig_remove, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+/*  "user.<me>.NAME", in one of eight buffers. */
+static inline const char *rig_name(const char *name)
+{
+    static char names[8][512];
+    static unsigned next;
+    char user[128];
+    names_user(user, sizeof user);
+    char *out = names[next++ % 8];
+    snprintf(out, sizeof names[0], "user.%s.%s", user, name);
+    return out;
+}
+
+/*  DIR/NAME, in one of eight buffers. */
+static inline const char *rig_path(const char *name)
+{
+    static char paths[8][512];
+    static unsigned next;
+    char *out = paths[next++ % 8];
+    snprintf(out, sizeof paths[0], "%s/%s", rig_dir, name);
+    return out;
+}
+
+static inline void rig_write(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
+
+static inline void rig_folder(const char *path, int files)
+{
+    char name[600];
+    assert_int_equal(mkdir(path, 0755), 0);
+    for (int i = 0; i < files; i++) {
+        snprintf(name, sizeof name, "%s/cfg%d", path, i);
+        rig_write(name, "x\n");
+    }
+}
