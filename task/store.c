@@ -35,7 +35,7 @@ static const char *const s_schema =
     "  PRIMARY KEY(task, key)) WITHOUT ROWID;"
     "CREATE TABLE jobs(id INTEGER PRIMARY KEY AUTOINCREMENT, task INTEGER NOT NULL REFERENCES tasks(id) ON DELETE "
     "CASCADE,"
-    "  config_id INTEGER NOT NULL, config TEXT NOT NULL, state TEXT NOT NULL, priority REAL NOT NULL DEFAULT -1,"
+    "  config_id INTEGER NOT NULL, config TEXT NOT NULL, state TEXT NOT NULL,"
     "  tried INTEGER NOT NULL DEFAULT 0, attempt INTEGER NOT NULL DEFAULT 0, slot TEXT, exit_code INTEGER, reason TEXT,"
     "  started INTEGER, ended INTEGER, UNIQUE(task, config_id));"
     "CREATE INDEX jobs_by_state ON jobs(state);";
