@@ -5,6 +5,7 @@
 #include "learner/algorithm.h"
 #include "collector/registry.h"
 #include "task/dataset.h"
+#include "task/tasks.h"
 #include <string.h>
 
 static void s_keys_of(FILE *out, const tt_cfg_field_t *fields)
@@ -83,6 +84,17 @@ static void s_datasets(FILE *out)
         (void)dataset_each(store, s_dataset, out); /* no registry, no words */
 }
 
+static void s_tasks(FILE *out)
+{
+    TT_AUTO(store) store = NULL;
+    task_list_t list = {0};
+    if (store_open(&store) == TT_OK)
+        (void)task_list_load(store, &list, NULL);
+    for (size_t i = 0; i < list.count; i++)
+        fprintf(out, "%s\n", list.tasks[i]->name);
+    task_list_free(&list);
+}
+
 static void s_roles(FILE *out)
 {
     fputs("collector\nlearner\naggregator\ncoordinator\n", out);
@@ -105,6 +117,7 @@ static const struct {
     {"BENCHMARK", s_benchmarks},
     {"RUN", s_runs},
     {"DATASET", s_datasets},
+    {"TASK", s_tasks},
     {"ROLE", s_roles},
     {"ROLE=N", s_counts},
 };

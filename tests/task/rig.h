@@ -45,12 +45,12 @@ static inline const char *rig_name(const char *name)
     return out;
 }
 
-/*  DIR/NAME, in one of eight buffers. */
+/*  DIR/NAME, in one of many buffers. */
 static inline const char *rig_path(const char *name)
 {
-    static char paths[8][512];
+    static char paths[64][512];
     static unsigned next;
-    char *out = paths[next++ % 8];
+    char *out = paths[next++ % 64];
     snprintf(out, sizeof paths[0], "%s/%s", rig_dir, name);
     return out;
 }

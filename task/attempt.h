@@ -1,0 +1,13 @@
+/*  attempt - one process of a job: what it is started with, and that nothing of it is left.
+ *
+ *  Its command is a line for /bin/sh, in the job's own directory, with the log of the job behind stdout and stderr. The shell around it
+ *  leaves the exit code in a file, which outlives us. Threads: as the substrate. */
+#pragma once
+#include "controller/substrate.h"
+#include "task/tasks.h"
+
+/*  Start the attempt that job `at` has reached (task->rows[at].attempt) in a new directory. slot: "cpu:0", "gpu:1". registry: its folder. */
+tt_status_t attempt_start(tt_substrate_t *substrate, const char *registry, const task_t *task, size_t at,
+    const char *slot, tt_replica_id_t *out);
+/*  Its shell has ended: so does all that it started, before anybody hears of it. TT_TIMEOUT. */
+tt_status_t attempt_end(const char *registry, int64_t job, uint32_t attempt);

@@ -1,0 +1,171 @@
+#!/usr/bin/env python3
+"""`tutti dataset` and `tutti task` as a user calls them: testers, slots, retries, kill, delete, two engines, signals, and what is refused."""
+
+import os
+import signal
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+from taskrig import check, create, equal, jobs, name, ok, read, rig, sets, tasks  # noqa: E402
+
+QUICK = "test -e %DATA && cp %IN %OUT"
+# Ends when the test says so: the file %OUT.go, or a signal.
+WAITS = "echo $$ >%OUT.pid; : %DATA %IN; while [ ! -e {}/go ]; do sleep 0.02; done"
+
+
+def run(world, *options, code=0):
+    done = world.tutti("task", "run", *options)
+    equal(done.returncode, code, f"task run: {done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def runs_now(world, task="task"):
+    return [job for job in jobs(world, task) if job["status"] == "running"]
+
+
+def whole(world):
+    """Every job once, in the order of the files' numbers, into a directory of its own; links and environment."""
+    sets(world, 13)
+    create(world, "set -e; cp %IN %OUT_s0; cat %DATA >>%OUT_s0; echo $TT_TASK $TT_TASK_JOB $TT_ET $CUDA_VISIBLE_DEVICES $(( 6 * 7 )) \"$$\"; "
+                  "test -z \"$TT_ROLE\"; test -d \"$VOLUME/$TT_TASK\"; pwd", "--et", "3", "--containerImage", "me/image")
+    equal(tasks(world)["task"]["status"], "registered", "before it runs")
+    run(world, "--cpu", "3")
+    row = tasks(world)["task"]
+    equal([row[key] for key in ("assigned", "testing", "running", "failed", "done", "status", "containerImage", "et")],
+          [0, 0, 0, 0, 13, "done", "me/image", 3], "the end")
+    for i, job in enumerate(jobs(world)):
+        equal([job["config"], job["attempt"], job["exit_code"]], [f"{i}.txt", 1, 0], f"job {i}")
+        equal(read(os.path.join(job["dir"], "out_s0")), f"{i}\ndata\n", f"output of job {i}")
+        words = read(job["log"]).split()
+        equal(words[:5], [name("task"), str(i), "3", "-1", "42"], f"log of job {i}")
+        equal([words[5].isdigit(), words[6]], [True, job["dir"]], "its process and its directory")
+    equal(read(os.path.join(row["dir"], name("data"))), "data\n", "a link to the data")
+    equal(run(world), "", "nothing is left to do")
+
+
+def testers(world):
+    """Two of ten may fail; with three the rest never begins."""
+    sets(world, 14)
+    create(world, "n=$(cat %IN); : %DATA %OUT; test $n -gt 1", task="passes")
+    create(world, "n=$(cat %IN); : %DATA %OUT; test $n -gt 2", task="breaks")
+    create(world, "n=$(cat %IN); : %DATA %OUT; test $n -gt 0", "--testers", "1", task="legacy")
+    create(world, "n=$(cat %IN); : %DATA %OUT; test $n -gt 2", "--bypass", task="bypass")
+    run(world)
+    got = {word: (row["status"], row["done"], row["failed"]) for word, row in tasks(world).items()}
+    equal(got, {"passes": ("finalized", 12, 2), "breaks": ("broken", 7, 7), "legacy": ("broken", 0, 14), "bypass": ("finalized", 11, 3)}, "ends")
+    equal(sum(job["attempt"] for job in jobs(world, "breaks")), 10, "of a broken task its testers ran")
+
+
+def retries(world):
+    """By itself as often as was said, by hand as long as there are tries; what an attempt wrote is put aside."""
+    sets(world, 2)
+    create(world, "echo x >%OUT_$TT_TASK_ATTEMPT; : %IN %DATA; test $TT_TASK_JOB = 0 || test $TT_TASK_ATTEMPT -ge 4", "--retries", "2", "--bypass")
+    run(world)
+    equal([(job["status"], job["attempt"]) for job in jobs(world)], [("done", 1), ("failed", 3)], "after retries by itself")
+    ok(world.tutti("task", "retry", "-t", name("task")), "retry")
+    run(world)
+    job = jobs(world)[1]
+    equal((job["status"], job["attempt"], os.listdir(job["dir"])), ("done", 4, ["out_4"]), "after a retry by hand")
+    equal([os.listdir(f"{job['dir']}.attempt{n}") for n in (1, 2, 3)], [["out_1"], ["out_2"], ["out_3"]], "attempts put aside")
+    create(world, "exit 3 # %IN %DATA %OUT", "--retries", "3", "--bypass", task="never")
+    run(world)
+    done = world.tutti("task", "retry", "-t", name("never"))
+    equal(done.returncode, 65, f"a fourth retry: {done.stderr}")
+
+
+def slots(world):
+    """As many at once as there are slots, more when there are more; cards one job each."""
+    sets(world, 6)
+    create(world, WAITS.format(world.path), "--bypass")
+    engine = world.start("task", "run", "--cpu", "2")
+    rig.wait_for(lambda: len(runs_now(world)) == 2, "two jobs")
+    ok(world.tutti("task", "slots", "--cpu", "5"), "slots")
+    rig.wait_for(lambda: len(runs_now(world)) == 5, "five jobs")
+    equal(tasks(world)["task"]["assigned"], 1, "the sixth waits")
+    second = world.tutti("task", "run")
+    equal(second.returncode, 73, f"a second engine: {second.stderr}")
+    world.file("go", "")
+    equal(world.finish(engine)[0], 0, "the engine's end")
+    create(world, "echo $CUDA_VISIBLE_DEVICES; : %IN %DATA %OUT", "--gpu", "--bypass", task="cards")
+    done = world.tutti("task", "run")
+    equal(done.returncode, 69, f"no card: {done.stderr}")
+    check("--gpu 0" in done.stderr, done.stderr)
+    run(world, "--gpu", "0,7")
+    equal({read(job["log"]) for job in jobs(world, "cards")}, {"0\n", "7\n"}, "cards that were used")
+
+
+def killed(world):
+    """What runs gets SIGTERM and then SIGKILL, with all that it started; what waits never begins. And delete --force, with files."""
+    sets(world, 4)
+    create(world, "trap '' TERM; (setsid sh -c 'sleep 1000') & " + WAITS.format(world.path), "--bypass")
+    create(world, "sleep 1000 & wait; : %IN %DATA %OUT", "--bypass", task="soft")
+    engine = world.start("task", "run", "--cpu", "3", "--stay")
+    rig.wait_for(lambda: len(runs_now(world)) == 3, "three jobs")
+    ok(world.tutti("task", "kill", "-t", name("task")), "kill")
+    rig.wait_for(lambda: tasks(world)["task"]["status"] == "killed", "the task's end")
+    equal([job["status"] for job in jobs(world)], ["killed"] * 4, "jobs")
+    rig.wait_for(lambda: len(runs_now(world, "soft")) == 3, "the next task")
+    folder = tasks(world)["soft"]["dir"]
+    done = world.tutti("task", "delete", "-t", name("soft"), "--remove")
+    equal(done.returncode, 73, f"delete of what runs: {done.stderr}")
+    begun = time.monotonic()
+    ok(world.tutti("task", "delete", "-t", name("soft"), "--remove", "--force"), "delete --force")
+    check(time.monotonic() - begun < 4, "who heeds SIGTERM is not waited for")
+    check(not os.path.exists(folder), "its directory is gone")
+    equal(len(os.listdir(os.path.join(world.path, "files"))), 4, "registered files stay")
+    rig.wait_for(lambda: not any("sleep 1000" in line for line in world.processes().values()), "nothing that jobs started is left", 5)
+    ok(world.tutti("task", "delete", "-t", name("task")), "delete")
+    check(os.path.isdir(os.path.join(world.path, name("task"))), "without --remove the directory stays")
+    engine.send_signal(signal.SIGTERM)
+    equal(world.finish(engine)[0], 143, "the engine's end")
+
+
+def interrupted(world):
+    """SIGINT ends the engine and its jobs, which is not their failure: they run again."""
+    sets(world, 3)
+    create(world, WAITS.format(world.path), "--bypass")
+    engine = world.start("task", "run", "--cpu", "2")
+    rig.wait_for(lambda: len(runs_now(world)) == 2, "two jobs")
+    engine.send_signal(signal.SIGINT)
+    equal(world.finish(engine)[0], 130, "the engine's end")
+    world.await_empty()
+    equal([(job["status"], job["retries"]) for job in jobs(world)], [("assigned", 0)] * 3, "jobs after it")
+    world.file("go", "")
+    run(world)
+    equal(tasks(world)["task"]["status"], "done", "next time")
+
+
+def refused(world):
+    """What is not right is said, and nothing is made."""
+    sets(world, 2)
+    for options, line, code, word in (
+            ((), "x %IN %OUT", 65, "%DATA"), ((), "x %DATA %IN", 65, "%OUT"), (("--sd", "{'%REF': 'x'"), QUICK, 65, "expected"),
+            (("--sd", f"{{'%REF': '{name('data')}'}}"), QUICK, 65, "%REF"), (("--sd", "{'%REF': 'user.x.y'}"), QUICK + "%REF", 66, "no data set"),
+            (("-o", "../out"), QUICK, 65, "output"), (("-t", "mine"), QUICK, 65, "user."), (("-t", name("a/../b")), QUICK, 65, "letters"),
+            (("-c", name("confgs")), QUICK, 66, "did you mean"), (("--testers", "0"), QUICK, 64, "testers"), (("--retries", "4"), QUICK, 64, "retries"),
+            (("--cluster", "LPS"), QUICK, 64, "cluster")):
+        said = create(world, line, *options, code=code)
+        check(word in said, f"{options} {line}: {said}")
+    create(world, QUICK, "--dry_run")
+    equal((tasks(world), os.path.exists(os.path.join(world.path, name("task")))), ({}, False), "nothing was made")
+    os.mkdir(os.path.join(world.path, name("taken")))
+    create(world, QUICK, task="taken", code=73)
+    create(world, "cat %REF; " + QUICK, "--sd", f"{{'%REF': '{name('data')}'}}")
+    create(world, QUICK, code=73)
+    equal(world.tutti("dataset", "rm", name("data")).returncode, 73, "a data set in use")
+    run(world)
+    equal(read(jobs(world)[1]["log"]), "data\n", "secondary data")
+    equal(world.tutti("task", "kill", "-t", name("task")).returncode, 65, "kill of what has ended")
+    ok(world.tutti("task", "delete", "-t", name("task"), "--remove"), "delete")
+    ok(world.tutti("dataset", "rm", name("data")), "dataset rm")
+    equal(world.tutti("task", "jobs", "-t", name("task")).returncode, 66, "no such task")
+    blank = os.path.join(world.path, "a b")
+    os.mkdir(blank)
+    done = world.tutti("task", "create", "-c", name("configs"), "-d", name("configs"), "-o", "out", "-t", name("x"), "--exec", QUICK, cwd=blank)
+    equal(done.returncode, 65, f"a blank in the directory: {done.stderr}")
+
+
+if __name__ == "__main__":
+    rig.main(whole, testers, retries, slots, killed, interrupted, refused)
