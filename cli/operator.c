@@ -5,6 +5,7 @@
 #include "cli/cmd.h"
 #include "common/base/log.h"
 #include "common/base/signals.h"
+#include "k8s/front/front.h"
 
 const tt_option_t tt_opt_operator[] = {
     {"kubeconfig", 0, "FILE",
@@ -12,6 +13,7 @@ const tt_option_t tt_opt_operator[] = {
     {"context", 0, "NAME", "context of the kubeconfig (default: its current one)"},
     {"namespace", 'n', "NAME", "only the jobs of this namespace (default: all)"},
     {"job", 0, "NAME", "only this job of --namespace, also one with spec.managedBy: coordinator"},
+    {"also", 0, "KINDS", "other jobs to look after besides DIJobs, with commas"},
     {"server-bind-address", 0, "ADDRESS", "replicas API, \"\" for none (default :8080)"},
     {"health-probe-bind-address", 0, "ADDRESS", "/healthz /readyz /metrics, \"\" for none (default :8081)"},
     {"server-address", 0, "URL", "what pods get as KUBERNETES_SERVER_URL (default http://di-server.di-system:8080)"},
@@ -31,10 +33,17 @@ static tt_status_t s_options(const tt_args_t *args, operator_opts_t *opts)
     uint64_t gpus = 0, workers = 0;
     if (tt_arg(args, "job") && !tt_arg(args, "namespace"))
         return tt_err(TT_USAGE, "--job NAME needs --namespace");
+    if (tt_arg(args, "job") && tt_arg(args, "also"))
+        return tt_err(TT_USAGE, "--job NAME is a DIJob: --also has no meaning beside it");
+    const front_t *fronts[FRONT_ENDS_MAX];
+    size_t front_count;
+    if (front_pick(tt_arg(args, "also"), fronts, &front_count) != TT_OK)
+        return tt_err_wrap(TT_USAGE, "--also");
     TT_TRY(tt_arg_u64(args, "gpus-per-node", &gpus, 1, 4096));
     TT_TRY(tt_arg_u64(args, "workers", &workers, 0, 100000));
     *opts = (operator_opts_t){.kube = {.path = tt_arg(args, "kubeconfig"), .context = tt_arg(args, "context")},
         .namespace_ = tt_arg(args, "namespace"),
+        .also = tt_arg(args, "also"),
         .only_job = tt_arg(args, "job"),
         .listen = tt_arg(args, "server-bind-address"),
         .probes = tt_arg(args, "health-probe-bind-address"),

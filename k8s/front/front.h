@@ -236,6 +236,10 @@ FRONT_MAP(X)
 extern const front_t *const front_ends[];
 extern const size_t front_end_count;
 
+/*  Those of the names in a list with commas ("tfjob", in any case), the first of the table before them; no list: that one alone. `out` has
+ *  FRONT_ENDS_MAX places. TT_INVALID: a name that none has. */
+enum { FRONT_ENDS_MAX = 8 };
+tt_status_t front_pick(const char *names, const front_t **out, size_t *count);
 /*  The front end of an object by its apiVersion (any version of the group) and kind; NULL. */
 const front_t *front_of(const json_t *object);
 size_t front_shape_count(const front_t *self);

@@ -247,8 +247,8 @@ static tt_status_t s_work(operator_t *self)
         .only_job = self->opts.only_job,
         .manifest = self->opts.manifest,
         .own_pod = self->opts.own_pod,
-        .fronts = front_ends,
-        .front_count = self->opts.only_job ? 1 : front_end_count, /* one job: a DIJob, the first of the table */
+        .fronts = self->fronts,
+        .front_count = self->front_count,
         .changed = s_on_changed,
         .synced = s_on_synced,
         .ctx = self};
@@ -273,6 +273,7 @@ static void s_on_stop_fd(void *ctx, int fd)
 
 static tt_status_t s_start(operator_t *self)
 {
+    TT_TRY(front_pick(self->opts.also, self->fronts, &self->front_count));
     if (getrandom(&self->random, sizeof self->random, 0) != sizeof self->random)
         return tt_err_errno(TT_OS, "getrandom");
     self->holder = s_holder(self);

@@ -251,7 +251,9 @@ struct operator_ {
     kube_loop_t *loop;
     kube_client_t *client;
     kube_queue_t *queue;
-    kube_lease_t *lease; /* NULL: no election */
+    kube_lease_t *lease;                   /* NULL: no election */
+    const front_t *fronts[FRONT_ENDS_MAX]; /* whose jobs are looked after */
+    size_t front_count;
     cache_t *cache;
     operator_port_t api, probes;
     char *holder;
