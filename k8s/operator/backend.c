@@ -54,8 +54,6 @@ static task_t *s_task_new(operator_t *op, uint64_t id, replicas_request_t **requ
     *request = NULL;
     snprintf(self->job_uid, sizeof self->job_uid, "%s", job->meta.uid);
     snprintf(self->job, sizeof self->job, "%s", job->meta.name);
-    self->collectors = json_array();
-    self->learners = json_array();
     self->next = op->tasks;
     self->link = &op->tasks;
     if (self->next)
@@ -69,24 +67,11 @@ static void s_free(task_t *self)
     *self->link = self->next;
     if (self->next)
         self->next->link = self->link;
-    for (size_t i = 0; i < self->order_count; i++) {
-        free((char *)(uintptr_t)self->orders[i].want.name);
-        free((char *)(uintptr_t)self->orders[i].want.replaces);
-        free(self->orders[i].asked);
-    }
-    free(self->orders);
+    replicas_orders_clear(&self->orders);
     writes_destroy(&self->batch);
-    json_decref(self->collectors);
-    json_decref(self->learners);
     replicas_request_destroy(&self->request);
     free(self->fault);
     free(self);
-}
-
-/*  Of a list of failed replicas that nobody reported the answer is null. */
-static json_t *s_listed(const task_t *self, json_t *list)
-{
-    return self->request->verb == REPLICAS_FAILED && json_array_size(list) == 0 ? NULL : json_incref(list);
 }
 
 void task_end(task_t *self, tt_status_t status)
@@ -94,8 +79,7 @@ void task_end(task_t *self, tt_status_t status)
     const replicas_request_t *r = self->request;
     const replicas_reply_t reply = {.code = replicas_code(status),
         .text = status == TT_OK ? NULL : tt_err_text(),
-        .data = replicas_object(r->namespace_, r->coordinator ? r->coordinator : r->aggregator,
-            s_listed(self, self->collectors), s_listed(self, self->learners))};
+        .data = replicas_data(&self->orders, r)};
     tt_buf_t out;
     tt_buf_init(&out, ANSWER_MAX);
     if (status != TT_OK)
@@ -124,92 +108,73 @@ job_t *task_job(const task_t *self)
     return cache_job_by_uid(backend_kind(self->op), self->job_uid);
 }
 
-void task_list(json_t *list, const dijob_pod_t *pod)
+/* ---- what orders are made of ---------------------------------------------------------------------------------------- */
+
+static uint64_t s_random(void *ctx)
 {
-    for (int gpu = 0; gpu <= (pod->role == DIJOB_DDP_LEARNER ? pod->gpu_ports : 0); gpu++) {
-        char *url = dijob_pod_url(pod, gpu);
-        json_array_append_new(list, json_string(url));
-        free(url);
-    }
+    return operator_random(ctx);
 }
 
-bool task_declared(const task_t *self, dijob_role_t role)
+static char *s_url(const void *ctx, const dijob_pod_t *pod, int gpu)
 {
-    job_t *job = task_job(self);
-    if (!job || backend_job(job)->replicas[role] < 0)
-        return false;
-    if (!job->told && !self->op->opts.manifest) {
-        const kube_ref_t about =
-            cache_ref(job->kind, job->meta.namespace_, job->meta.name, job->meta.uid, job->meta.version);
+    (void)ctx;
+    return dijob_pod_url(pod, gpu);
+}
+
+/*  Said once of a generation. */
+static void s_declared(operator_t *op, job_t *job, dijob_role_t role)
+{
+    const kube_ref_t about =
+        cache_ref(job->kind, job->meta.namespace_, job->meta.name, job->meta.uid, job->meta.version);
+    if (!job->told && !op->opts.manifest)
         kube_recorder_event(job->kind->recorder, &about, "Normal", "ReplicasDeclared",
             "spec.%s.replicas counts: requests of the replicas API change nothing", dijob_role_label(role));
-    }
     job->told = true;
-    return true;
 }
 
-size_t backend_pods(const operator_t *op, const char *job_uid, const dijob_pod_t ***out)
+static void s_on_declared(void *ctx, const dijob_t *dijob, dijob_role_t role)
+{
+    operator_t *op = ctx;
+    job_t *job = cache_job_by_uid(backend_kind(op), dijob->meta.uid);
+    if (job)
+        s_declared(op, job, role);
+}
+
+/*  The job may be gone, and its pods still there. */
+static void s_view(const operator_t *op, const char *job_uid, replicas_view_t *out)
 {
     const void **pods = NULL;
-    const size_t count = cache_pods(backend_kind(op), job_uid, &pods);
-    *out = (const dijob_pod_t **)pods;
-    return count;
+    const job_t *job = cache_job_by_uid(backend_kind(op), job_uid);
+    *out = (replicas_view_t){.job = job ? backend_job(job) : NULL,
+        .random = s_random,
+        .url = s_url,
+        .declared = s_on_declared,
+        .ctx = (operator_t *)(uintptr_t)op};
+    out->pod_count = cache_pods(backend_kind(op), job_uid, &pods);
+    out->pods = (const dijob_pod_t *const *)pods;
+}
+
+void task_view(const task_t *self, replicas_view_t *out)
+{
+    s_view(self->op, self->job_uid, out);
+}
+
+void task_view_close(replicas_view_t *view)
+{
+    free((void *)(uintptr_t)view->pods);
+    view->pods = NULL;
 }
 
 /* ---- reading ------------------------------------------------------------------------------------------------------- */
 
-static json_t *s_of_coordinator(const operator_t *op, const dijob_pod_t *coordinator)
+/*  about: NULL = the tasks of the job. */
+static json_t *s_of(const operator_t *op, const char *job_uid, const dijob_pod_t *about)
 {
-    const dijob_pod_t **pods = NULL;
-    const size_t count = backend_pods(op, coordinator->job_uid, &pods);
-    json_t *collectors = json_array(), *learners = json_array();
-    for (size_t i = 0; i < count; i++) {
-        if (!dijob_pod_alive(pods[i]))
-            continue;
-        if (pods[i]->role == DIJOB_COLLECTOR)
-            task_list(collectors, pods[i]);
-        else if (pods[i]->role == DIJOB_LEARNER || pods[i]->role == DIJOB_AGGREGATOR)
-            task_list(learners, pods[i]);
-    }
-    free(pods);
-    return replicas_object(coordinator->meta.namespace_, coordinator->meta.name, collectors, learners);
-}
-
-static json_t *s_of_aggregator(const operator_t *op, const dijob_pod_t *aggregator)
-{
-    const dijob_pod_t **pods = NULL;
-    const size_t count = backend_pods(op, aggregator->job_uid, &pods);
-    json_t *learners = json_array();
-    for (size_t i = 0; i < count; i++)
-        if (pods[i]->role == DIJOB_DDP_LEARNER && pods[i]->owner_pod && dijob_pod_alive(pods[i]) &&
-            strcmp(pods[i]->owner_pod, aggregator->meta.name) == 0)
-            task_list(learners, pods[i]);
-    free(pods);
-    return replicas_object(aggregator->meta.namespace_, aggregator->meta.name, NULL, learners);
-}
-
-/*  v2alpha1: addresses by rank, "" where a rank has none, not yet or not any more; null when there is no pod. */
-static json_t *s_of_tasks(const operator_t *op, const job_t *job)
-{
-    const dijob_pod_t **pods = NULL;
-    const size_t count = backend_pods(op, job->meta.uid, &pods);
-    json_t *list = json_array();
-    for (size_t i = 0; i < count; i++) {
-        char url[80] = "";
-        if (pods[i]->rank < 0 || pods[i]->rank > 65535)
-            continue;
-        while (json_array_size(list) <= (size_t)pods[i]->rank)
-            json_array_append_new(list, json_string(""));
-        if (!*pods[i]->ip || !dijob_pod_alive(pods[i]))
-            continue;
-        snprintf(url, sizeof url, "%s:%d", pods[i]->ip, pods[i]->port);
-        json_array_set_new(list, (size_t)pods[i]->rank, json_string(url));
-    }
-    free(pods);
-    if (json_array_size(list) > 0)
-        return list;
-    json_decref(list);
-    return NULL;
+    replicas_view_t view;
+    s_view(op, job_uid, &view);
+    json_t *data = about ? replicas_of(&view, about) : replicas_of_tasks(&view);
+    task_view_close(&view);
+    return data;
 }
 
 /* ---- who asks, about what ------------------------------------------------------------------------------------------ */
@@ -232,7 +197,7 @@ static json_t *s_all(const operator_t *op, const replicas_request_t *r)
     while ((pod = kube_store_each(backend_kind(op)->shapes[0].pods, &at)) != NULL)
         if (pod->role == DIJOB_COORDINATOR && (!r->namespace_ || strcmp(pod->meta.namespace_, r->namespace_) == 0) &&
             s_may(op, r->peer, pod->job_uid))
-            json_array_append_new(list, s_of_coordinator(op, pod));
+            json_array_append_new(list, s_of(op, pod->job_uid, pod));
     return list;
 }
 
@@ -266,7 +231,7 @@ static tt_status_t s_get(operator_t *op, const replicas_request_t *r, json_t **d
         return TT_OK;
     }
     TT_TRY(s_find(op, r, &pod, &job));
-    *data = pod->role == DIJOB_AGGREGATOR ? s_of_aggregator(op, pod) : s_of_coordinator(op, pod);
+    *data = s_of(op, job->meta.uid, pod);
     return TT_OK;
 }
 
@@ -278,7 +243,7 @@ static tt_status_t s_v2(operator_t *op, const replicas_request_t *r, json_t **da
     if (!s_may(op, r->peer, job->meta.uid))
         return tt_err(TT_DENIED, "%s is no pod of DIJob %s/%s", r->peer, r->namespace_, r->name);
     if (r->verb == REPLICAS_GET)
-        *data = s_of_tasks(op, job); /* the others are taken and change nothing: spec.tasks counts */
+        *data = s_of(op, job->meta.uid, NULL); /* the others are taken and change nothing: spec.tasks counts */
     return TT_OK;
 }
 
@@ -292,18 +257,7 @@ static tt_status_t s_write(operator_t *op, uint64_t id, replicas_request_t **r)
     if (backend_job(job)->suspend)
         return tt_err(TT_EXISTS, "DIJob %s/%s is suspended", job->meta.namespace_, job->meta.name);
     task_t *task = s_task_new(op, id, r, job);
-    task->by = (dijob_role_t)pod->role;
-    switch (task->request->verb) {
-    case REPLICAS_CREATE:
-        task_make(task);
-        break;
-    case REPLICAS_DELETE:
-        task_remove(task);
-        break;
-    default:
-        task_replace(task);
-        break;
-    }
+    task_begin(task, (dijob_role_t)pod->role);
     return TT_OK;
 }
 

@@ -5,7 +5,7 @@
 #pragma once
 #include "k8s/dijob/plan.h"
 #include "k8s/operator/parts.h"
-#include "k8s/replicas/replicas.h"
+#include "k8s/replicas/orders.h"
 
 /*  The API is DI-orchestrator's, so it is about DIJobs, and this folder's files of that name know them. */
 static inline kind_t *backend_kind(const operator_t *op)
@@ -26,28 +26,14 @@ static inline const dijob_pod_t *backend_pod(const operator_t *op, const char *n
 /*  cache_pods; *out is the caller's. */
 size_t backend_pods(const operator_t *op, const char *job_uid, const dijob_pod_t ***out);
 
-/*  A pod that is to be made, and in which list of the answer it stands. */
-typedef struct {
-    dijob_pod_want_t want; /* name and replaces are owned by the order */
-    char *asked;           /* what want.resources points into; NULL = the request's */
-    bool learner;          /* which list                               */
-    bool only_delete;      /* want.replaces goes; the new one is there, or the plan makes it */
-    bool made;             /* the API server has it                                          */
-    int gpus;              /* of an aggregator's ddp learners; 0 = none */
-    writes_one_t *write;
-} order_t;
-
 /*  One HTTP request under way. */
 struct task {
     operator_t *op;
     uint64_t id;
     replicas_request_t *request; /* owned */
     char job_uid[37], job[256];
-    json_t *collectors, *learners; /* of the answer; owned */
-    order_t *orders;
-    size_t order_count;
+    replicas_orders_t orders;
     writes_t *batch;
-    dijob_role_t by;    /* whom the request is about */
     tt_status_t status; /* of what went wrong first, and its words */
     char *fault;
     task_t *next, **link;
@@ -61,11 +47,9 @@ void task_finish(task_t *self);
 void task_fault(task_t *self, tt_status_t status);
 /*  The job as it is now; NULL: gone. */
 job_t *task_job(const task_t *self);
-/*  Append a pod's address: of a ddp learner one a GPU. */
-void task_list(json_t *list, const dijob_pod_t *pod);
-/*  The spec counts for this role, not the API: said once by an event. */
-bool task_declared(const task_t *self, dijob_role_t role);
+/*  What orders are made of: to be closed before anything else is done with the stores. */
+void task_view(const task_t *self, replicas_view_t *out);
+void task_view_close(replicas_view_t *view);
 
-void task_make(task_t *self);    /* REPLICAS_CREATE */
-void task_replace(task_t *self); /* REPLICAS_FAILED */
-void task_remove(task_t *self);  /* REPLICAS_DELETE */
+/*  Carry out what the request means. */
+void task_begin(task_t *self, dijob_role_t by);
