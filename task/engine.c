@@ -271,14 +271,20 @@ static tt_status_t s_write_job_end(engine_t *self, void *ctx)
     const job_state_t state = task->states.jobs[at].state;
     if (state != JOB_RUNNING && state != JOB_KILL)
         return TT_OK;
-    s_write_end(&task->rows[at], end->code, end->reason);
+    int code = end->code;
+    char reason[512];
+    snprintf(reason, sizeof reason, "%s", end->reason);
+    const bool known = place_exit(task->dir, (uint32_t)at, end->child->attempt, &code);
+    if (known) /* whatever became of its shell after that */
+        snprintf(reason, sizeof reason, "exit code %d", code);
+    s_write_end(&task->rows[at], code, reason);
     if (end->broke)
         states_broke(&task->states, at);
-    else if (end->lost)
+    else if (end->lost && !known)
         states_lost(&task->states, at);
     else
-        states_ended(&task->states, at, end->code == 0);
-    s_say(self, "%s job_configId_%zu %s: %s", task->name, at, job_state_name(task->states.jobs[at].state), end->reason);
+        states_ended(&task->states, at, code == 0);
+    s_say(self, "%s job_configId_%zu %s: %s", task->name, at, job_state_name(task->states.jobs[at].state), reason);
     return TT_OK;
 }
 
@@ -322,7 +328,8 @@ static tt_status_t s_ended(engine_t *self, const tt_replica_event_t *event)
     const child_t child = self->children[i];
     self->children[i] = self->children[--self->count];
     TT_TRY(attempt_end(store_folder(self->store), child.job, child.attempt));
-    const bool lost = self->ended_by && event->exit_code != 0; /* we have ended it, it did not fail */
+    /* Where we have ended it, it did not fail. */
+    const bool lost = self->ended_by && event->exit_code != 0;
     return s_change(self, s_write_job_end,
         &(end_t){.child = &child, .code = event->exit_code, .reason = event->reason, .lost = lost});
 }

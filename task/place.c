@@ -37,11 +37,18 @@ static tt_status_t s_failed(const char *what, const char *path)
 
 /* ---- the mark ---------------------------------------------------------------------------------------------------------- */
 
-static tt_status_t s_mark(const char *dir, const char *task, const char *word)
+/*  The first, in a directory that is new: in one write, so that there is nothing else in it before. */
+static tt_status_t s_mark_unfinished(const char *dir, const char *task)
 {
-    char text[512];
-    snprintf(text, sizeof text, "%s\n%s\n", word, task);
-    return tt_file_replace(dir, MARK, text, 0644);
+    char path[PLACE_MAX], text[512];
+    snprintf(path, sizeof path, "%.3900s/" MARK, dir);
+    const int length = snprintf(text, sizeof text, UNFINISHED "\n%s\n", task);
+    const int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    const bool written = fd >= 0 && tt_file_write(fd, text, (size_t)length, NULL);
+    const tt_status_t status = written ? TT_OK : s_failed("the mark", path);
+    if (fd >= 0)
+        close(fd);
+    return status;
 }
 
 /*  Is it this task's? *finished: what its mark says. */
@@ -96,7 +103,7 @@ tt_status_t place_remove(const char *dir, const char *task)
 static tt_status_t s_fill(const char *dir, const char *task, const place_link_t *links, size_t count)
 {
     char path[PLACE_MAX];
-    TT_TRY(s_mark(dir, task, UNFINISHED));
+    TT_TRY(s_mark_unfinished(dir, task));
     snprintf(path, sizeof path, "%.3900s/logs", dir);
     if (mkdir(path, 0755) != 0)
         return s_failed("the folder", path);
@@ -108,6 +115,20 @@ static tt_status_t s_fill(const char *dir, const char *task, const place_link_t 
     return TT_OK;
 }
 
+/*  A directory that holds nothing, or nothing but an empty mark: a creation was killed when it had hardly begun. */
+static bool s_remove_bare(const char *dir)
+{
+    struct stat info;
+    if (rmdir(dir) == 0)
+        return true;
+    const int fd = open(dir, OPEN_DIR);
+    const bool bare = fd >= 0 && fstatat(fd, MARK, &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(info.st_mode) &&
+                      info.st_size == 0 && unlinkat(fd, MARK, 0) == 0;
+    if (fd >= 0)
+        close(fd);
+    return bare && rmdir(dir) == 0;
+}
+
 /*  What an unfinished creation of the same task left behind goes: nobody has been told of it. */
 static tt_status_t s_make_dir(const char *dir, const char *task)
 {
@@ -115,7 +136,7 @@ static tt_status_t s_make_dir(const char *dir, const char *task)
         return TT_OK;
     if (errno != EEXIST)
         return s_failed("the directory", dir);
-    if (s_remove(dir, task, true) != TT_OK)
+    if (s_remove(dir, task, true) != TT_OK && !s_remove_bare(dir))
         return tt_err(TT_EXISTS, "%s is there already: move it away, or give the task another name", dir);
     return mkdir(dir, 0755) == 0 ? TT_OK : s_failed("the directory", dir);
 }
@@ -135,7 +156,9 @@ tt_status_t place_make(const char *dir, const char *task, const place_link_t *li
 
 tt_status_t place_finish(const char *dir, const char *task)
 {
-    return s_mark(dir, task, FINISHED);
+    char text[512];
+    snprintf(text, sizeof text, FINISHED "\n%s\n", task);
+    return tt_file_replace(dir, MARK, text, 0644);
 }
 
 /* ---- attempts ---------------------------------------------------------------------------------------------------------- */

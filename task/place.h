@@ -17,8 +17,8 @@ typedef struct {
     const char *name, *target;
 } place_link_t;
 
-/*  Make it, unfinished until place_finish. TT_EXISTS: something is there, other than what an unfinished creation of the same task
- *  left behind. On errors nothing stays. */
+/*  Make it, unfinished until place_finish. TT_EXISTS: something is there, other than an empty directory or what an unfinished
+ *  creation of the same task left behind. On errors nothing stays. */
 tt_status_t place_make(const char *dir, const char *task, const place_link_t *links, size_t count);
 tt_status_t place_finish(const char *dir, const char *task);
 /*  Remove it with all that it holds; links are removed, not followed. Without it, all is well. TT_DENIED: not this task's. */

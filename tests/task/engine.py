@@ -151,6 +151,7 @@ def refused(world):
     create(world, QUICK, "--dry_run")
     equal((tasks(world), os.path.exists(os.path.join(world.path, name("task")))), ({}, False), "nothing was made")
     os.mkdir(os.path.join(world.path, name("taken")))
+    world.file(os.path.join(name("taken"), "mine"), "")
     create(world, QUICK, task="taken", code=73)
     create(world, "cat %REF; " + QUICK, "--sd", f"{{'%REF': '{name('data')}'}}")
     create(world, QUICK, code=73)

@@ -18,6 +18,11 @@ static void s_made_and_removed(void **state)
     assert_ok(place_make(dir, "user.me.task", links, 1));
     assert_int_equal(access(rig_path("task/user.me.data/cfg2"), R_OK), 0);
     assert_ok(place_make(dir, "user.me.task", links, 1)); /* the one before was not finished */
+    assert_int_equal(mkdir(rig_path("begun"), 0755), 0);  /* killed before its mark, and in the middle of it */
+    assert_ok(place_make(rig_path("begun"), "user.me.task", NULL, 0));
+    assert_int_equal(mkdir(rig_path("hardly"), 0755), 0);
+    rig_write(rig_path("hardly/.tutti-task"), "");
+    assert_ok(place_make(rig_path("hardly"), "user.me.task", NULL, 0));
     assert_ok(place_finish(dir, "user.me.task"));
     assert_int_equal(place_make(dir, "user.me.task", links, 1), TT_EXISTS);
     assert_int_equal(place_remove(dir, "user.me.other"), TT_DENIED);
