@@ -21,6 +21,12 @@ static void s_forget(plan_t *self)
         plan_action(self, TT_DO_FORGET);
 }
 
+/*  Those who are left running may need the names of places still. */
+static bool s_keeps_services(const plan_t *self)
+{
+    return self->rules->serve == TT_SERVE_PLACE && self->rules->clean == TT_CLEAN_NONE;
+}
+
 /*  The stage is final and has been written: what is left goes, as far as the rules say. */
 static void s_clean(plan_t *self)
 {
@@ -28,7 +34,7 @@ static void s_clean(plan_t *self)
         if (s_cleaned(self, &self->seen->replicas[i]))
             plan_delete(self, i, self->rules->clean_gently ? -1 : 0);
     for (size_t i = 0; i < self->seen->service_count; i++)
-        if (!self->seen->services[i].deleting)
+        if (!self->seen->services[i].deleting && !s_keeps_services(self))
             plan_action(self, TT_DO_UNSERVE)->service = i;
     s_forget(self);
 }

@@ -42,6 +42,7 @@ typedef struct {
     bool servable;              /* its name can be one of a service                                 */
     int32_t exit_code;          /* -1 = none                                                        */
     int32_t restarts, reshapes; /* of the state when it was made (action)                  */
+    int32_t own_restarts;       /* how often its place started what is in it again, it being there all the time */
     int64_t created_s, ended_s; /* ended_s: its creation where nobody knows                */
     int64_t backoff_s;          /* waited before it was made                               */
     const char *replaces;       /* name of the one whose place it took; NULL               */
@@ -53,7 +54,9 @@ typedef struct {
 typedef struct {
     const char *name; /* of its replica, or anything */
     bool deleting;
-    bool of_job; /* the job's one */
+    bool of_job;   /* the job's one                                                           */
+    size_t group;  /* TT_SERVE_PLACE: of which group; group_count or more: of none, it goes */
+    int32_t index; /* and of which place of it                                              */
 } tt_service_t;
 
 typedef enum {
@@ -89,7 +92,7 @@ typedef enum {
     TT_WHY_FIRST,      /* the first that decides (replica)                             */
     TT_WHY_REPLICA,    /* one failed that may not (replica)                            */
     TT_WHY_CODE,       /* one ended in a way that can only come again (replica)        */
-    TT_WHY_LIMIT,      /* restarts reached the limit (replica: who failed; count)      */
+    TT_WHY_LIMIT,      /* restarts reached the limit (replica: who failed, or restarted most; count) */
     TT_WHY_DEADLINE,   /* it ran longer than it may                                    */
     TT_WHY_AGAIN,      /* all are there after a restart or a reshape (count, wanted)   */
     TT_WHY_NOBODY_LEFT /* watch_only, and nobody works any more (count: of failed)     */
@@ -113,11 +116,11 @@ typedef struct {
 
 typedef struct {
     tt_do_t what;
-    size_t group;        /* CREATE                                                                  */
-    size_t replica;      /* DELETE, SERVE; CREATE: whose place it takes; TT_PLAN_NONE = SERVE the job */
+    size_t group;        /* CREATE; SERVE of a place                                                */
+    size_t replica;      /* DELETE, SERVE; CREATE: whose place it takes; TT_PLAN_NONE = SERVE the job, or a place */
     size_t service;      /* UNSERVE                                                                 */
     size_t owner;        /* CREATE in an owned group                                                */
-    int32_t index, rank; /* CREATE; -1 = none                                                       */
+    int32_t index, rank; /* CREATE, SERVE of a place; -1 = none                                     */
     int32_t restarts, reshapes;
     int64_t backoff_s;
     int grace_s; /* DELETE; -1 = the replica's own                                          */

@@ -128,6 +128,12 @@ static bool s_is_fault(const plan_t *self, size_t at)
            !replica->lost && !replica->refused && (!s_is_first(self, replica) || at == self->out->first);
 }
 
+/*  128 + SIGINT, SIGKILL, SIGUSR1, SIGTERM: somebody from outside ended it. */
+static bool s_is_signal(int32_t code)
+{
+    return code == 130 || code == 137 || code == 138 || code == 143;
+}
+
 static bool s_is_final_code(tt_codes_t codes, const tt_replica_t *replica)
 {
     switch (codes) {
@@ -135,7 +141,10 @@ static bool s_is_final_code(tt_codes_t codes, const tt_replica_t *replica)
         return tt_exit_is_final(replica->exit_code);
     case TT_CODES_PLAIN:
         return replica->state == TT_REPLICA_FAILED && replica->exit_code > 0 && replica->exit_code < 128;
+    case TT_CODES_SIGNAL:
+        return replica->state == TT_REPLICA_FAILED && replica->exit_code > 0 && !s_is_signal(replica->exit_code);
     case TT_CODES_NONE:
+    case TT_CODES_RULES:
         break;
     }
     return false;
@@ -146,7 +155,8 @@ bool plan_code(plan_t *self)
     for (size_t i = 0; i < self->seen->replica_count; i++) {
         const tt_replica_t *replica = &self->seen->replicas[i];
         if (replica->group < self->rules->group_count && plan_stays(self, i) && !self->replaced[i] &&
-            !replica->disrupted && s_is_final_code(self->rules->groups[replica->group].final_codes, replica)) {
+            !replica->disrupted && !replica->lost && !replica->refused &&
+            s_is_final_code(self->rules->groups[replica->group].final_codes, replica)) {
             plan_stage(self, (tt_fact_t){TT_STAGE_FAILED, TT_WHY_CODE, i, 1, 0});
             return true;
         }
@@ -194,6 +204,27 @@ static void s_count_restart(plan_t *self)
     }
 }
 
+/*  Of those that run and come again; a limit of 0 allows none. True: too often, the job has failed. */
+static bool s_restarted_inside(plan_t *self)
+{
+    const int64_t limit = self->rules->backoff_limit;
+    int64_t sum = 0;
+    size_t most = TT_PLAN_NONE;
+    for (size_t i = 0; i < self->seen->replica_count && limit >= 0; i++) {
+        const tt_replica_t *replica = &self->seen->replicas[i];
+        if (replica->group >= self->rules->group_count || !plan_stays(self, i) || !tt_replica_alive(replica) ||
+            self->rules->groups[replica->group].on_failure != TT_FAILURE_REPLACE)
+            continue;
+        sum += replica->own_restarts;
+        if (most == TT_PLAN_NONE || replica->own_restarts > self->seen->replicas[most].own_restarts)
+            most = i;
+    }
+    if (sum == 0 || sum < limit)
+        return false;
+    plan_stage(self, (tt_fact_t){TT_STAGE_FAILED, TT_WHY_LIMIT, most, (size_t)sum, 0});
+    return true;
+}
+
 void plan_decide(plan_t *self)
 {
     const bool alone = !plan_is_in_step(self); /* else plan_step says what those of its groups make of it */
@@ -206,7 +237,7 @@ void plan_decide(plan_t *self)
         return;
     if (alone && s_is_running(self))
         plan_stage(self, (tt_fact_t){TT_STAGE_RUNNING, why, self->out->first, 0, 0});
-    if (self->rules->watch_only || (alone && plan_code(self)))
+    if (self->rules->watch_only || (alone && plan_code(self)) || s_restarted_inside(self))
         return;
     s_count_restart(self);
 }

@@ -63,8 +63,9 @@ static int64_t s_backoff(const places_t *self, size_t at)
 
 static bool s_comes_again(const places_t *self, const tt_replica_t *replica)
 {
-    return !replica->deleting && (replica->state == TT_REPLICA_FAILED || (replica->state == TT_REPLICA_SUCCEEDED &&
-                                                                             self->rule->decides == TT_DECIDES_NONE));
+    const bool wanted_still = self->rule->decides == TT_DECIDES_NONE && !self->rule->once;
+    return !replica->deleting &&
+           (replica->state == TT_REPLICA_FAILED || (replica->state == TT_REPLICA_SUCCEEDED && wanted_still));
 }
 
 static void s_keep(places_t *self, size_t place, bool may_create)

@@ -1,4 +1,4 @@
-/*  plan_service - services: one a replica, from when it is there till it is gone, or one for the whole job. */
+/*  plan_service - services: one a replica, from when it is there till it is gone, one a place, or one for the whole job. */
 #include <stdlib.h>
 #include "common/base/mem.h"
 #include "common/job/plan_parts.h"
@@ -20,6 +20,39 @@ static void s_each(plan_t *self)
     free(served);
 }
 
+/*  Before who takes the place is there: it is found as soon as it runs. One that goes is waited for, its name is taken. */
+static void s_group(plan_t *self, size_t group)
+{
+    const tt_group_t *rule = &self->rules->groups[group];
+    const size_t want = rule->identity == TT_ID_ORDINAL ? (size_t)rule->want : 0;
+    bool *served = tt_array0(want, sizeof *served);
+    for (size_t i = 0; i < self->seen->service_count; i++) {
+        const tt_service_t *service = &self->seen->services[i];
+        if (service->group != group)
+            continue;
+        if (service->index >= 0 && (size_t)service->index < want)
+            served[service->index] = true;
+        else if (!service->deleting)
+            plan_action(self, TT_DO_UNSERVE)->service = i;
+    }
+    for (size_t place = 0; place < want; place++)
+        if (!served[place]) {
+            tt_action_t *action = plan_action(self, TT_DO_SERVE);
+            action->group = group;
+            action->index = (int32_t)place;
+        }
+    free(served);
+}
+
+static void s_places(plan_t *self)
+{
+    for (size_t i = 0; i < self->rules->group_count; i++)
+        s_group(self, i);
+    for (size_t i = 0; i < self->seen->service_count; i++)
+        if (self->seen->services[i].group >= self->rules->group_count && !self->seen->services[i].deleting)
+            plan_action(self, TT_DO_UNSERVE)->service = i;
+}
+
 static void s_one(plan_t *self)
 {
     size_t count = 0;
@@ -36,6 +69,8 @@ void plan_serve(plan_t *self)
 {
     if (self->rules->serve == TT_SERVE_REPLICA)
         s_each(self);
+    else if (self->rules->serve == TT_SERVE_PLACE)
+        s_places(self);
     else if (self->rules->serve == TT_SERVE_JOB)
         s_one(self);
 }

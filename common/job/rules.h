@@ -22,8 +22,11 @@ typedef enum {
 /*  Exit codes after which the same can only come again: the job fails, whatever the rule. */
 typedef enum {
     TT_CODES_NONE,
-    TT_CODES_TUTTI, /* those of our own programs (tt_exit_is_final)                                         */
-    TT_CODES_PLAIN  /* 1 .. 127 are the program's own mistake; from 128 on a signal ended it: "by exit code" */
+    TT_CODES_TUTTI,  /* those of our own programs (tt_exit_is_final)                                         */
+    TT_CODES_PLAIN,  /* 1 .. 127 are the program's own mistake; from 128 on a signal ended it: "by exit code" */
+    TT_CODES_SIGNAL, /* all but 130, 137, 138 and 143 (SIGINT, SIGKILL, SIGUSR1, SIGTERM): a crash by a signal is the
+                        program's own mistake, too. TFJob's "ExitCode"                                          */
+    TT_CODES_RULES
 } tt_codes_t;
 
 typedef enum {
@@ -34,7 +37,13 @@ typedef enum {
     TT_DECIDES_RULES
 } tt_decides_t;
 
-typedef enum { TT_SERVE_NONE, TT_SERVE_REPLICA, TT_SERVE_JOB } tt_serve_t;
+typedef enum {
+    TT_SERVE_NONE,
+    TT_SERVE_REPLICA, /* one a replica, from when it is there till it is gone                                     */
+    TT_SERVE_PLACE,   /* one a place of an ordinal group, whoever is in it: a name that outlives a restart          */
+    TT_SERVE_JOB,     /* one for the job                                                                           */
+    TT_SERVE_RULES
+} tt_serve_t;
 
 enum { TT_GROUP_NONE = -1 };
 
@@ -51,12 +60,14 @@ typedef struct {
     uint32_t
         keep_failed; /* newest failed replicas that stay for reading (random identity)                            */
     bool blocked;    /* none can be made now: no template, or the place refused it                                */
+    bool once;       /* ordinal, decides none: who ended well has done its part and stays; else it is wanted still */
 } tt_group_t;
 
 typedef struct {
     const tt_group_t *groups;
     size_t group_count;
-    int64_t backoff_limit; /* counted restarts before the job fails; -1 = no limit          */
+    int64_t backoff_limit; /* counted restarts before the job fails; -1 = no limit. Those of containers inside replicas
+                              that run count by themselves, as batch/v1's Job counts them     */
     int64_t deadline_s;    /* from its start; -1 = none                                     */
     int64_t ttl_s;         /* from its end till the job itself goes; -1 = it stays          */
     tt_clean_t clean;      /* what of it is removed once it is over                         */

@@ -25,6 +25,8 @@ static tt_status_t s_check(const tt_rules_t *self, size_t at)
             group->name);
     if ((ordinal || step) && group->want < 0)
         return tt_err(TT_CONFIG, "group '%s' has places, or restarts the job: it needs a number", group->name);
+    if (group->once && !ordinal)
+        return tt_err(TT_CONFIG, "group '%s': who ended well keeps its place, and it has none (random)", group->name);
     if (group->want >= 0 && group->min > group->want)
         return tt_err(
             TT_CONFIG, "group '%s': %lld of at least %lld", group->name, (long long)group->want, (long long)group->min);

@@ -166,6 +166,114 @@ static void test_an_exit_code_decides_whether_it_comes_again(void **state)
     world_free(&w);
 }
 
+/*  A place where a signal from outside ended it is filled again; a crash by a signal is the program's own mistake. */
+static void s_by_signal(int exit_code, bool comes_again)
+{
+    world_t w;
+    world_init(&w);
+    world_group(&w, TT_ID_ORDINAL, TT_FAILURE_REPLACE, TT_DECIDES_ALL, 2)->final_codes = TT_CODES_SIGNAL;
+    world_settle(&w, 50);
+    world_end(&w, world_get(&w, "a-1"), exit_code);
+    world_settle(&w, 50);
+    assert_int_equal(w.state.stage, comes_again ? TT_STAGE_RUNNING : TT_STAGE_FAILED);
+    assert_int_equal(world_alive(&w, 0), comes_again ? 2 : 1);
+    if (!comes_again)
+        assert_int_equal(w.last.why, TT_WHY_CODE);
+    world_free(&w);
+}
+
+static void test_only_signals_from_outside_are_no_mistake(void **state)
+{
+    (void)state;
+    static const int again[] = {130, 137, 138, 143}, final[] = {1, 2, 126, 127, 128, 129, 139, 255};
+    for (size_t i = 0; i < TT_COUNT(again); i++)
+        s_by_signal(again[i], true);
+    for (size_t i = 0; i < TT_COUNT(final); i++)
+        s_by_signal(final[i], false);
+}
+
+/*  Containers that are started again inside replicas that run: with a limit of 0 one is too many. */
+static void s_inside(int64_t limit, int each, bool fails)
+{
+    world_t w;
+    world_init(&w);
+    world_group(&w, TT_ID_ORDINAL, TT_FAILURE_REPLACE, TT_DECIDES_ALL, 2);
+    w.rules.backoff_limit = limit;
+    world_settle(&w, 50);
+    for (size_t i = 0; i < w.replica_count; i++)
+        w.replicas[i].own_restarts = each;
+    world_settle(&w, 50);
+    assert_int_equal(w.state.stage, fails ? TT_STAGE_FAILED : TT_STAGE_RUNNING);
+    if (fails) {
+        assert_int_equal(w.last.why, TT_WHY_LIMIT);
+        assert_int_equal(w.last.count, 2 * each);
+    }
+    world_free(&w);
+}
+
+static void test_restarts_inside_replicas_are_summed_up_to_the_limit(void **state)
+{
+    (void)state;
+    s_inside(-1, 100, false);
+    s_inside(0, 0, false);
+    s_inside(0, 1, true);
+    s_inside(3, 1, false);
+    s_inside(4, 2, true);
+}
+
+/*  Who helps and ended well has done its part where the rules say so, and is wanted still where not. */
+static void test_who_helps_once_is_not_called_again(void **state)
+{
+    (void)state;
+    for (int once = 0; once < 2; once++) {
+        world_t w;
+        world_init(&w);
+        world_group(&w, TT_ID_ORDINAL, TT_FAILURE_REPLACE, TT_DECIDES_FIRST, 1);
+        world_group(&w, TT_ID_ORDINAL, TT_FAILURE_REPLACE, TT_DECIDES_NONE, 2)->once = once;
+        world_settle(&w, 50);
+        world_end(&w, world_get(&w, "b-1"), 0);
+        world_settle(&w, 50);
+        assert_int_equal(world_alive(&w, 1), once ? 1 : 2);
+        assert_int_equal(w.state.stage, TT_STAGE_RUNNING);
+        world_free(&w);
+    }
+}
+
+/*  The service of a place is there before who takes it, and stays while it is taken again; fewer places, fewer services. */
+static void test_a_place_keeps_its_service(void **state)
+{
+    (void)state;
+    world_t w;
+    world_init(&w);
+    tt_group_t *group = world_group(&w, TT_ID_ORDINAL, TT_FAILURE_REPLACE, TT_DECIDES_ALL, 3);
+    w.rules.serve = TT_SERVE_PLACE;
+    group->blocked = true;
+    s_round(&w);
+    assert_int_equal(w.service_count, 3);
+    assert_int_equal(w.replica_count, 0);
+    group->blocked = false;
+    world_settle(&w, 50);
+    world_end(&w, world_get(&w, "a-1"), 137);
+    for (int i = 0; i < 50 && world_alive(&w, 0) < 3; i++, w.now_s++) {
+        assert_int_equal(w.service_count, 3);
+        s_round(&w);
+    }
+    assert_int_equal(world_alive(&w, 0), 3);
+    group->want = 2;
+    world_settle(&w, 50);
+    assert_int_equal(w.service_count, 2);
+    w.rules.clean = TT_CLEAN_NONE;
+    world_end(&w, world_get(&w, "a-0"), 0);
+    world_end(&w, world_get(&w, "a-1"), 0);
+    world_settle(&w, 50);
+    assert_int_equal(w.state.stage, TT_STAGE_SUCCEEDED);
+    assert_int_equal(w.service_count, 2); /* nothing goes */
+    w.rules.clean = TT_CLEAN_RUNNING;
+    world_settle(&w, 50);
+    assert_int_equal(w.service_count, 0);
+    world_free(&w);
+}
+
 /*  Fewer than are wanted are enough where the rules say so. */
 static void test_a_minimum_is_enough_to_run(void **state)
 {
@@ -192,6 +300,10 @@ int main(void)
         cmocka_unit_test(test_nobody_of_a_suspended_job_runs_and_it_goes_on),
         cmocka_unit_test(test_restarts_of_a_place_are_counted_to_the_limit),
         cmocka_unit_test(test_an_exit_code_decides_whether_it_comes_again),
+        cmocka_unit_test(test_only_signals_from_outside_are_no_mistake),
+        cmocka_unit_test(test_restarts_inside_replicas_are_summed_up_to_the_limit),
+        cmocka_unit_test(test_who_helps_once_is_not_called_again),
+        cmocka_unit_test(test_a_place_keeps_its_service),
         cmocka_unit_test(test_a_minimum_is_enough_to_run),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

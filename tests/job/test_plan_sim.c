@@ -46,14 +46,16 @@ static void s_replica_event(sim_t *self)
     else if (what < 55 && alive)
         replica->ready = false;
     else if (what < 64 && alive && replica->state == TT_REPLICA_RUNNING)
-        world_end(w, replica, (const int[]){0, 1, 137}[s_below(self, 3)]);
+        world_end(w, replica, (const int[]){0, 1, 137, 139}[s_below(self, 4)]);
     else if (what < 68 && alive) { /* its host goes away */
         world_end(w, replica, 137);
         replica->disrupted = replica->lost = true;
     } else if (what < 70 && replica->state == TT_REPLICA_PENDING && alive) {
         world_end(w, replica, 255);
         replica->refused = true;
-    } else if (what < 76)
+    } else if (what < 72 && alive && replica->state == TT_REPLICA_RUNNING)
+        replica->own_restarts++;
+    else if (what < 76)
         replica->deleting = true;
     else if (what < 80 || (what < 95 && replica->deleting))
         world_remove(w, replica);
@@ -104,16 +106,17 @@ static void s_check_end(const sim_t *self, const tt_plan_t *plan)
 {
     const world_t *w = &self->w;
     const tt_group_t *group = &w->groups[0];
-    size_t succeeded = world_succeeded(w, 0), failed = 0, first = 0;
+    size_t succeeded = world_succeeded(w, 0), failed = 0, first = 0, inside = 0;
     for (size_t i = 0; i < w->replica_count; i++) {
         const tt_replica_t *replica = &w->replicas[i];
+        inside += tt_replica_alive(replica) ? (size_t)replica->own_restarts : 0;
         failed += replica->state == TT_REPLICA_FAILED && !replica->deleting && !replica->lost && !replica->refused;
         first += replica->group == 0 && replica->index == 0 && replica->state == TT_REPLICA_SUCCEEDED;
     }
     if (plan->state.stage == TT_STAGE_FAILED && s_last(plan)->why == TT_WHY_DEADLINE)
         assert_true(w->state.started_s > 0 && w->now_s >= w->state.started_s + w->rules.deadline_s);
     else if (plan->state.stage == TT_STAGE_FAILED)
-        assert_true(failed > 0);
+        assert_true(failed > 0 || (w->rules.backoff_limit >= 0 && inside >= (size_t)w->rules.backoff_limit));
     if (plan->state.stage != TT_STAGE_SUCCEEDED)
         return;
     assert_int_not_equal(group->decides, TT_DECIDES_NONE);
@@ -122,6 +125,12 @@ static void s_check_end(const sim_t *self, const tt_plan_t *plan)
         assert_true(succeeded >= (size_t)group->want);
     if (group->decides == TT_DECIDES_FIRST)
         assert_true(first > 0);
+}
+
+static bool s_is_final(tt_codes_t codes, int exit_code)
+{
+    return (codes == TT_CODES_PLAIN && exit_code == 1) ||
+           (codes == TT_CODES_SIGNAL && (exit_code == 1 || exit_code == 139));
 }
 
 /*  One that failed by itself, where that ends the job, has ended it: in step and with codes once all of it was begun. */
@@ -136,7 +145,7 @@ static void s_check_fault(const sim_t *self, const tt_plan_t *plan)
         bool replaced = false;
         for (size_t k = 0; k < w->replica_count; k++)
             replaced |= w->replicas[k].replaces && strcmp(w->replicas[k].replaces, replica->name) == 0;
-        const bool code = w->groups[0].final_codes == TT_CODES_PLAIN && replica->exit_code == 1 &&
+        const bool code = s_is_final(w->groups[0].final_codes, replica->exit_code) &&
                           w->groups[0].on_failure != TT_FAILURE_RESTART_JOB;
         if ((w->groups[0].on_failure == TT_FAILURE_FAIL || code) && !replaced)
             assert_true(tt_stage_final(plan->state.stage));
@@ -207,8 +216,18 @@ static void s_round(sim_t *self)
 
 /* ---- quiet ------------------------------------------------------------------------------------------------------------------ */
 
+static size_t s_places(const world_t *w)
+{
+    size_t count = 0;
+    for (size_t g = 0; g < w->rules.group_count; g++)
+        count += w->groups[g].identity == TT_ID_ORDINAL ? (size_t)w->groups[g].want : 0;
+    return count;
+}
+
 static void s_check_services(const world_t *w)
 {
+    if (w->rules.serve == TT_SERVE_PLACE)
+        assert_int_equal(w->service_count, s_places(w));
     if (w->rules.serve == TT_SERVE_NONE)
         assert_int_equal(w->service_count, 0);
     if (w->rules.serve == TT_SERVE_JOB)
@@ -219,7 +238,8 @@ static void s_check_services(const world_t *w)
 
 static void s_check_ended(const world_t *w)
 {
-    assert_int_equal(w->service_count, 0);
+    if (w->rules.serve != TT_SERVE_PLACE || w->rules.clean != TT_CLEAN_NONE)
+        assert_int_equal(w->service_count, 0);
     if (w->rules.clean == TT_CLEAN_ALL)
         assert_int_equal(w->replica_count, 0);
     for (size_t i = 0; i < w->replica_count && w->rules.clean == TT_CLEAN_RUNNING; i++)
@@ -236,7 +256,8 @@ static void s_check_quiet(const sim_t *self)
     assert_int_equal(w->state.stage, TT_STAGE_RUNNING);
     for (size_t g = 0; g < w->rules.group_count; g++) {
         const tt_group_t *group = &w->groups[g];
-        const bool stays = group->decides != TT_DECIDES_NONE || group->on_failure == TT_FAILURE_RESTART_JOB;
+        const bool stays =
+            group->decides != TT_DECIDES_NONE || group->once || group->on_failure == TT_FAILURE_RESTART_JOB;
         assert_int_equal(world_alive(w, g) + (stays ? world_succeeded(w, g) : 0), group->want);
     }
     s_check_services(w);
@@ -271,14 +292,16 @@ static bool s_make(sim_t *self, const combination_t *of, unsigned lose)
 {
     world_t *w = &self->w;
     world_init(w);
-    world_group(w, of->identity, of->on_failure, of->decides, 3)->final_codes = of->codes;
+    tt_group_t *group = world_group(w, of->identity, of->on_failure, of->decides, 3);
+    group->final_codes = of->codes;
+    group->once = of->identity == TT_ID_ORDINAL && s_below(self, 2);
     tt_group_t *helper = world_group(w, TT_ID_RANDOM, TT_FAILURE_REPLACE, TT_DECIDES_NONE, 2);
     helper->after = of->identity == TT_ID_ORDINAL ? 0 : TT_GROUP_NONE;
     w->lose = lose;
     w->draw = s_draw;
     w->ctx = self;
     w->rules.clean = (const tt_clean_t[]){TT_CLEAN_NONE, TT_CLEAN_RUNNING, TT_CLEAN_ALL}[s_below(self, 3)];
-    w->rules.serve = (const tt_serve_t[]){TT_SERVE_NONE, TT_SERVE_REPLICA, TT_SERVE_JOB}[s_below(self, 3)];
+    w->rules.serve = (tt_serve_t)s_below(self, TT_SERVE_RULES);
     w->rules.backoff_limit = s_below(self, 2) ? 3 : -1;
     w->rules.whole = s_below(self, 2);
     return rules_check(&w->rules) == TT_OK;
@@ -351,16 +374,17 @@ static bool s_run(uint64_t seed, const combination_t *of, unsigned lose)
 
 static void s_run_all(uint64_t seed, unsigned lose)
 {
+    static const tt_codes_t codes[] = {TT_CODES_NONE, TT_CODES_PLAIN, TT_CODES_SIGNAL};
     int valid = 0;
-    for (int n = 0; n < 2 * TT_FAILURE_RULES * 2 * TT_DECIDES_RULES; n++) {
+    for (int n = 0; n < 2 * TT_FAILURE_RULES * 3 * TT_DECIDES_RULES; n++) {
         const combination_t of = {n % 2 ? TT_ID_ORDINAL : TT_ID_RANDOM, (tt_failure_t)(n / 2 % TT_FAILURE_RULES),
-            n / 2 / TT_FAILURE_RULES % 2 ? TT_CODES_PLAIN : TT_CODES_NONE, (tt_decides_t)(n / 4 / TT_FAILURE_RULES)};
+            codes[n / 2 / TT_FAILURE_RULES % 3], (tt_decides_t)(n / 6 / TT_FAILURE_RULES)};
         bool ran = false;
         for (uint64_t i = 0; i < SEEDS; i++)
             ran = s_run(seed + 100 * (uint64_t)n + i, &of, lose);
         valid += ran;
     }
-    assert_int_equal(valid, 40); /* of 48: the first decides of places only, and not in step */
+    assert_int_equal(valid, 60); /* of 72: the first decides of places only, and not in step */
 }
 
 static void test_every_combination_when_no_answer_is_lost(void **state)

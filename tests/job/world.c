@@ -140,6 +140,8 @@ static task_t s_task(const world_t *self, const tt_action_t *action, size_t at)
     task_t task = {.action = *action};
     if (action->what == TT_DO_UNSERVE) {
         task.name = tt_strdup(self->services[action->service].name);
+    } else if (action->what == TT_DO_SERVE && action->index >= 0) {
+        task.name = tt_sprintf("%s-%d", self->groups[action->group].name, action->index);
     } else if (action->what != TT_DO_CREATE) {
         task.name = s_name_of(self, action->replica);
     } else {
@@ -200,8 +202,10 @@ static void s_do(world_t *self, task_t *task)
         break;
     case TT_DO_SERVE:
         assert_true(self->service_count < WORLD_REPLICAS);
-        self->services[self->service_count++] =
-            (tt_service_t){.name = tt_strdup(task->name ? task->name : "job"), .of_job = !task->name};
+        self->services[self->service_count++] = (tt_service_t){.name = tt_strdup(task->name ? task->name : "job"),
+            .of_job = !task->name,
+            .group = task->action.group,
+            .index = task->action.index};
         break;
     case TT_DO_UNSERVE:
         s_unserve(self, task->name);
