@@ -12,7 +12,7 @@ static void s_drop(json_t *env, const char *name)
     }
 }
 
-static void s_container(json_t *container, const char *name, const char *value)
+void parts_env_of(json_t *container, const char *name, const char *value)
 {
     json_t *env = json_object_get(container, "env");
     if (!json_is_object(container) || (env && !json_is_array(env) && !json_is_null(env)))
@@ -31,7 +31,7 @@ static void s_all(json_t *containers, const char *name, const char *value)
     json_t *container;
     json_array_foreach(containers, i, container)
     {
-        s_container(container, name, value);
+        parts_env_of(container, name, value);
     }
 }
 

@@ -14,9 +14,9 @@ static void s_put(json_t *labels, const char *key, const char *value)
         json_object_set_new(labels, key, json_string(value));
 }
 
-void parts_recommend(json_t *labels, const char *job, const char *component)
+void parts_recommend(json_t *labels, const char *kind, const char *job, const char *component)
 {
-    s_put(labels, PREFIX "name", "dijob");
+    s_put(labels, PREFIX "name", kind);
     s_put(labels, PREFIX "instance", job);
     s_put(labels, PREFIX "component", component);
     s_put(labels, PREFIX "part-of", "tutti");

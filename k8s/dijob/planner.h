@@ -2,6 +2,7 @@
  *
  *  Internal to k8s/dijob. Threads: an instance lives in one call of dijob_plan. */
 #pragma once
+#include "k8s/dijob/object.h"
 #include "k8s/dijob/plan.h"
 
 /*  status.reason and the condition's, as batch/v1's Job has it. */
@@ -84,11 +85,5 @@ void plan_count_tasks(planner_t *self);
 
 /* ---- status.c ---------------------------------------------------------------------------------------------------------- */
 
-/*  Unix time -> "2026-11-21T13:44:31Z". */
-json_t *plan_time(int64_t unix_s);
-/*  NULL = none. Borrowed. */
-json_t *plan_condition(const json_t *conditions, const char *type);
-/*  Has a condition this text in a member? NULL: no. */
-bool plan_is(const json_t *condition, const char *key, const char *text);
 /*  When a pod ended: its main container's end, else its creation. */
 int64_t plan_ended_s(const dijob_pod_t *pod);

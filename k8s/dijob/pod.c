@@ -152,7 +152,7 @@ static void s_labels(json_t *pod, const json_t *job, const dijob_pod_want_t *wan
     parts_label(pod, "controller-name", "di-operator");
     parts_label(pod, "replica-type", dijob_role_label(want->role));
     parts_label(pod, "pod-name", want->name);
-    parts_recommend(parts_labels(pod), parts_job_name(job), dijob_role_label(want->role));
+    parts_recommend(parts_labels(pod), "dijob", parts_job_name(job), dijob_role_label(want->role));
     parts_replaces(pod, want);
 }
 

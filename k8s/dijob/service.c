@@ -28,7 +28,7 @@ static json_t *s_service(
 {
     const char *namespace_ = job->meta.namespace_;
     json_t *labels = json_copy(selector);
-    parts_recommend(labels, job->meta.name, component);
+    parts_recommend(labels, "dijob", job->meta.name, component);
     return json_pack("{s:s, s:s, s:{s:s, s:s, s:o, s:[o]}, s:{s:s, s:b, s:o, s:o}}", "apiVersion", "v1", "kind",
         "Service", "metadata", "name", name, "namespace", *namespace_ ? namespace_ : "default", "labels", labels,
         "ownerReferences", s_owner(job, block), "spec", "clusterIP", "None", "publishNotReadyAddresses", 1, "selector",

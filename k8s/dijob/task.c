@@ -110,7 +110,7 @@ static void s_metadata(json_t *pod, const json_t *job, const json_t *tasks, cons
     parts_label(pod, "diengine/pod", want->name);
     parts_label(pod, "diengine/task-type", s_type(task));
     parts_label(pod, "diengine/task-name", s_name(task));
-    parts_recommend(parts_labels(pod), parts_job_name(job), s_name(task));
+    parts_recommend(parts_labels(pod), "dijob", parts_job_name(job), s_name(task));
     parts_annotate_int(pod, "diengine/replicas", s_all_replicas(tasks));
     parts_annotate_int(pod, "diengine/rank", want->rank);
     parts_annotate_int(pod, "diengine/task-rank", want->task_rank);

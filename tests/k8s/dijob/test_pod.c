@@ -211,7 +211,7 @@ static void test_recommended_labels_give_way(void **state)
     assert_string_equal(parts_text(labels, "dijob-name", ""), "qbert-dqn");
     json_decref(pod);
     json_t *some = json_object();
-    parts_recommend(some, "a-job-of-another-operator-whose-schema-lets-names-of-any-length-in", "");
+    parts_recommend(some, "dijob", "a-job-of-another-operator-whose-schema-lets-names-of-any-length-in", "");
     assert_json(some, "{'app.kubernetes.io/name':'dijob','app.kubernetes.io/part-of':'tutti',"
                       "'app.kubernetes.io/managed-by':'tutti-operator'}");
 }

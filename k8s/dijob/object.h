@@ -1,0 +1,65 @@
+/*  object - reading and making Kubernetes objects: what every front end needs of JSON from outside.
+ *
+ *  A member that is missing or of another type reads as "not there". Results are borrowed from the tree. Objects we write never
+ *  hold a reference into the job: what is kept of a template is a deep copy. Threads: pure. */
+#pragma once
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include "k8s/api/store.h"
+
+enum { NAME_MAX_CHARS = 253, PARTS_WORDS = 257 };
+
+/* ---- reading ------------------------------------------------------------------------------------------------------------ */
+
+/*  A string member; `otherwise` (may be NULL) where there is none. */
+const char *parts_text(const json_t *object, const char *key, const char *otherwise);
+/*  A member that is an object / array; NULL otherwise. */
+json_t *parts_object(const json_t *object, const char *key);
+json_t *parts_array(const json_t *object, const char *key);
+/*  An integer member within min..max; false where it is absent or null (*out stays), *bad = true where it is anything else. */
+bool parts_int(const json_t *object, const char *key, int64_t min, int64_t max, int64_t *out, bool *bad);
+/*  spec.containers[i].name ... : the object of an array whose `key` is `value`; NULL. */
+json_t *parts_named(const json_t *array, const char *key, const char *value);
+/*  "2026-11-21T10:00:00Z" as Unix time; 0 = not one. */
+int64_t parts_time(const char *text);
+/*  metadata -> meta. TT_DATA: no name, or something of a wrong type or size. */
+tt_status_t parts_meta(kube_meta_t *meta, const json_t *metadata);
+void parts_meta_clear(kube_meta_t *meta);
+/*  The owner reference with controller: true; NULL. */
+json_t *parts_controller(const json_t *metadata);
+/*  metadata.name etc. of a job's JSON, never NULL ("" / "default"). */
+const char *parts_job_name(const json_t *job);
+const char *parts_job_namespace(const json_t *job);
+
+/* ---- status.c ----------------------------------------------------------------------------------------------------------- */
+
+/*  Unix time -> "2026-11-21T13:44:31Z". */
+json_t *plan_time(int64_t unix_s);
+/*  NULL = none. Borrowed. */
+json_t *plan_condition(const json_t *conditions, const char *type);
+/*  Has a condition this text in a member? NULL: no. */
+bool plan_is(const json_t *condition, const char *key, const char *text);
+
+/* ---- pods --------------------------------------------------------------------------------------------------------------- */
+
+/*  trouble.c: why a pod does not run, or failed; both empty where it is well. main_status: of containerStatuses; may be NULL. */
+typedef struct {
+    char why[48], words[PARTS_WORDS];
+} parts_trouble_t;
+void parts_trouble(parts_trouble_t *self, const json_t *status, const json_t *main_status);
+/*  Of each container the end of its log is to stand in its status when it fails, unless the template says otherwise. */
+void parts_last_words(json_t *containers);
+
+/*  labels.c: app.kubernetes.io/name (the kind), instance (the job), component (role or task; "" = none), part-of and managed-by. */
+void parts_recommend(json_t *labels, const char *kind, const char *job, const char *component);
+/*  pod.c: metadata and spec from a template, nothing of a role yet. Labels and annotations only are taken of its metadata. */
+json_t *parts_pod_from(const json_t *job, const json_t *template_, const char *name);
+void parts_label(json_t *pod, const char *key, const char *value);
+json_t *parts_labels(json_t *pod);
+void parts_annotate(json_t *pod, const char *key, const char *value);
+void parts_annotate_int(json_t *pod, const char *key, int64_t value);
+/*  A port of a container, unless it has one of that name. */
+void parts_add_port(json_t *container, const char *name, int port);
+/*  env.c: NAME=value in one container; one that is there already is replaced. */
+void parts_env_of(json_t *container, const char *name, const char *value);
