@@ -229,8 +229,10 @@ struct front {
 };
 
 /*  The kinds that there are; the first is the one whose jobs may be embedded (operator.h). */
-#define FRONT_MAP(X) X(dijob_front)
-#define X(name)      extern const front_t name;
+#define FRONT_MAP(X) \
+    X(dijob_front)   \
+    X(tfjob_front)
+#define X(name) extern const front_t name;
 FRONT_MAP(X)
 #undef X
 extern const front_t *const front_ends[];

@@ -1,0 +1,113 @@
+/*  build - a type's template -> the pod of a place; the headless service by which it is found. */
+#include <stdlib.h>
+#include <string.h>
+#include "common/base/mem.h"
+#include "k8s/dijob/object.h"
+#include "k8s/tfjob/tfjob.h"
+
+/*  group-name, job-name, replica-type and replica-index: what services select by. */
+static json_t *s_selector(const tfjob_t *job, const tfjob_place_t *place)
+{
+    char *index = tt_sprintf("%d", place->index);
+    json_t *labels = json_pack("{s:s, s:s, s:s, s:s}", "group-name", TFJOB_GROUP, "job-name", job->meta.name,
+        "replica-type", tfjob_type_label(place->type), "replica-index", index);
+    free(index);
+    return labels;
+}
+
+static bool s_is_chief(const tfjob_t *job, const tfjob_place_t *place)
+{
+    return place->type == tfjob_decider(job) && place->index == 0;
+}
+
+static void s_labels(json_t *labels, const tfjob_t *job, const tfjob_place_t *place)
+{
+    json_t *own = s_selector(job, place);
+    json_object_update(labels, own);
+    json_decref(own);
+    if (s_is_chief(job, place))
+        json_object_set_new(labels, "job-role", json_string("master"));
+    parts_recommend(labels, "tfjob", job->meta.name, tfjob_type_label(place->type));
+}
+
+static json_t *s_owners(const tfjob_t *job)
+{
+    return json_pack("[{s:s, s:s, s:s, s:s, s:b, s:b}]", "apiVersion", TFJOB_API_VERSION, "kind", "TFJob", "name",
+        job->meta.name, "uid", job->meta.uid, "controller", 1, "blockOwnerDeletion", 1);
+}
+
+/*  The replica spec's key is in any case. */
+static const json_t *s_template(const json_t *whole, tfjob_type_t type)
+{
+    const json_t *specs = parts_object(json_object_get(whole, "spec"), "tfReplicaSpecs");
+    const char *key;
+    json_t *holder;
+    json_object_foreach((json_t *)(uintptr_t)specs, key, holder)
+    {
+        if (tfjob_type_find(key) == type)
+            return parts_object(holder, "template");
+    }
+    return NULL;
+}
+
+/*  By exit code: the operator decides, not the kubelet. */
+static const char *s_policy(tfjob_restart_t restart)
+{
+    return restart == TFJOB_ALWAYS ? "Always" : restart == TFJOB_ON_FAILURE ? "OnFailure" : "Never";
+}
+
+static tt_status_t s_tf_config(json_t *container, const tfjob_t *job, const tfjob_place_t *place, const char *domain)
+{
+    char *text = tfjob_tf_config(job, place, domain);
+    const size_t size = text ? strlen(text) + sizeof "TF_CONFIG=" : 0;
+    if (text && size <= TFJOB_CONFIG_MAX)
+        parts_env_of(container, "TF_CONFIG", text);
+    free(text);
+    if (size > TFJOB_CONFIG_MAX)
+        return tt_err(TT_INVALID,
+            "TF_CONFIG of %lld replicas has %zu bytes, and Linux takes %d: ask for fewer, or set enableDynamicWorker",
+            (long long)tfjob_replicas(job), size, TFJOB_CONFIG_MAX);
+    return TT_OK;
+}
+
+tt_status_t tfjob_build_pod(
+    json_t **out, const tfjob_t *job, const json_t *whole, const tfjob_place_t *place, const char *domain)
+{
+    const tfjob_replicas_t *type = &job->types[place->type];
+    const json_t *template_ = s_template(whole, place->type);
+    if (!template_)
+        return tt_err(TT_NOT_FOUND, "TFJob %s has no spec.tfReplicaSpecs.%s.template", job->meta.name,
+            tfjob_type_title(place->type));
+    char *name = tfjob_place_name(job, place->type, place->index);
+    json_t *pod = parts_pod_from(whole, template_, name);
+    json_t *spec = json_object_get(pod, "spec");
+    json_t *container = parts_named(json_object_get(spec, "containers"), "name", TFJOB_CONTAINER);
+    free(name);
+    s_labels(parts_labels(pod), job, place);
+    parts_annotate_int(pod, "tutti/restarts", place->restarts);
+    json_object_set_new(json_object_get(pod, "metadata"), "ownerReferences", s_owners(job));
+    json_object_set_new(spec, "restartPolicy", json_string(s_policy(type->restart)));
+    if (container)
+        parts_add_port(container, TFJOB_PORT, TFJOB_PORT_NUMBER);
+    const tt_status_t status = s_tf_config(container, job, place, domain);
+    if (status == TT_OK)
+        *out = pod;
+    else
+        json_decref(pod);
+    return status;
+}
+
+json_t *tfjob_build_service(const tfjob_t *job, const tfjob_place_t *place)
+{
+    const char *namespace_ = *job->meta.namespace_ ? job->meta.namespace_ : "default";
+    char *name = tfjob_place_name(job, place->type, place->index);
+    json_t *selector = s_selector(job, place), *labels = json_copy(selector);
+    s_labels(labels, job, place);
+    /* found before it is ready: processes that start wait for each other */
+    json_t *service = json_pack("{s:s, s:s, s:{s:s, s:s, s:o, s:o}, s:{s:s, s:b, s:o, s:[{s:s, s:i}]}}", "apiVersion",
+        "v1", "kind", "Service", "metadata", "name", name, "namespace", namespace_, "labels", labels, "ownerReferences",
+        s_owners(job), "spec", "clusterIP", "None", "publishNotReadyAddresses", 1, "selector", selector, "ports",
+        "name", TFJOB_PORT, "port", (int)job->types[place->type].port);
+    free(name);
+    return service;
+}

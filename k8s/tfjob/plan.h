@@ -1,0 +1,51 @@
+/*  plan - a TFJob seen -> what is to be done, and its new status; pure, as every front end's.
+ *
+ *  Decided by the one planner (common/job/plan.h): rules.c says the job in its words, status.c words what it decided, plan.c does
+ *  it to pods and services. Internal to k8s/tfjob. Threads: an instance lives in one call of tfjob_plan. */
+#pragma once
+#include "common/job/plan.h"
+#include "k8s/front/front.h"
+#include "k8s/tfjob/tfjob.h"
+
+typedef struct {
+    const front_view_t *view;
+    const tfjob_t *job;
+    const tfjob_pod_t *const *pods; /* view->pods          */
+    json_t *status;                 /* of the job, being changed */
+    tfjob_phase_t phase;            /* as decided so far         */
+    front_plan_t *out;
+    size_t room;
+} planner_t;
+
+/* ---- plan.c ------------------------------------------------------------------------------------------------------------- */
+
+tt_status_t tfjob_plan(front_plan_t *out, const front_view_t *view);
+void tfjob_plan_clear(front_plan_t *self);
+void planner_event(planner_t *self, const char *type, const char *reason, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* ---- rules.c ------------------------------------------------------------------------------------------------------------ */
+
+typedef struct {
+    tt_rules_t rules;
+    tt_group_t groups[TFJOB_TYPES]; /* a type each; one that is not there wants nobody */
+    tt_replica_t *replicas;
+    tt_service_t *services;
+    tt_seen_t seen;
+    tt_plan_state_t state;
+} rules_t;
+
+/*  Borrows from the planner's view and status. */
+void rules_open(rules_t *self, const planner_t *planner);
+void rules_close(rules_t *self);
+
+/* ---- status.c ----------------------------------------------------------------------------------------------------------- */
+
+/*  The job cannot be run: Failed, reason InvalidTFJobSpec. */
+void status_invalid(planner_t *self);
+/*  What was decided, as conditions, times and counts; the whole of it where the job had not ended before. */
+void status_facts(planner_t *self, const rules_t *rules, const tt_plan_t *plan);
+/*  Conditions TemplateRefused and PodForbidden. */
+void status_refusals(planner_t *self);
+/*  status.replicaStatuses: of a job that had ended only who is active changes. */
+void status_count(planner_t *self, bool ended);

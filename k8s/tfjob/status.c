@@ -1,0 +1,336 @@
+/*  status - what was decided, in Kubeflow's words: conditions, their reasons and messages, counts, events.
+ *
+ *  The newest condition is the last, which `kubectl get tfjobs` shows as State. Running and Restarting take each other's place;
+ *  both are off once the job has ended, and after Failed none comes. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "common/base/mem.h"
+#include "common/base/text.h"
+#include "k8s/dijob/object.h"
+#include "k8s/tfjob/plan.h"
+
+/* ---- conditions ----------------------------------------------------------------------------------------------------------- */
+
+static json_t *s_conditions(planner_t *self)
+{
+    json_t *conditions = json_object_get(self->status, "conditions");
+    if (!json_is_array(conditions)) {
+        conditions = json_array();
+        json_object_set_new(self->status, "conditions", conditions);
+    }
+    return conditions;
+}
+
+static bool s_remove(planner_t *self, const char *type)
+{
+    json_t *conditions = json_object_get(self->status, "conditions");
+    const size_t before = json_array_size(conditions);
+    for (size_t i = before; i-- > 0;)
+        if (plan_is(json_array_get(conditions, i), "type", type))
+            json_array_remove(conditions, i);
+    return json_array_size(conditions) < before;
+}
+
+static void s_off(planner_t *self, const char *type)
+{
+    json_t *condition = plan_condition(json_object_get(self->status, "conditions"), type);
+    if (!condition || plan_is(condition, "status", "False"))
+        return;
+    json_object_set_new(condition, "status", json_string("False"));
+    json_object_set_new(condition, "lastTransitionTime", plan_time(self->view->now_s));
+    json_object_set_new(condition, "lastUpdateTime", plan_time(self->view->now_s));
+}
+
+/*  True: it was not so before. Words from outside may not be UTF-8. */
+static bool s_on(planner_t *self, const char *type, const char *reason, const char *message)
+{
+    const json_t *old = plan_condition(json_object_get(self->status, "conditions"), type);
+    if (plan_is(old, "status", "True") && plan_is(old, "reason", reason))
+        return false;
+    char *words = tt_text_dup(message);
+    s_remove(self, type);
+    json_array_append_new(s_conditions(self),
+        json_pack("{s:s, s:s, s:s, s:s, s:o, s:o}", "type", type, "status", "True", "reason", reason, "message", words,
+            "lastUpdateTime", plan_time(self->view->now_s), "lastTransitionTime", plan_time(self->view->now_s)));
+    free(words);
+    return true;
+}
+
+/*  What others turn when this one comes. */
+static void s_turn(planner_t *self, tfjob_phase_t phase)
+{
+    switch (phase) {
+    case TFJOB_PHASE_RUNNING:
+        s_remove(self, "Restarting");
+        break;
+    case TFJOB_PHASE_RESTARTING:
+        s_remove(self, "Running");
+        break;
+    case TFJOB_PHASE_SUSPENDED:
+    case TFJOB_PHASE_SUCCEEDED:
+    case TFJOB_PHASE_FAILED:
+        s_off(self, "Running");
+        s_off(self, "Restarting");
+        break;
+    case TFJOB_PHASE_NONE:
+    case TFJOB_PHASE_CREATED:
+    case TFJOB_PHASES:
+        break;
+    }
+}
+
+static void s_phase(planner_t *self, tfjob_phase_t phase, const char *reason, const char *message)
+{
+    const bool bad = phase == TFJOB_PHASE_RESTARTING || phase == TFJOB_PHASE_FAILED;
+    s_turn(self, phase);
+    self->phase = phase;
+    if (s_on(self, tfjob_phases[phase], reason, message))
+        planner_event(self, bad ? "Warning" : "Normal", reason, "%s", message);
+    if (phase == TFJOB_PHASE_SUCCEEDED || phase == TFJOB_PHASE_FAILED)
+        json_object_set_new(self->status, "completionTime", plan_time(self->view->now_s));
+}
+
+/* ---- how a pod ended -------------------------------------------------------------------------------------------------------- */
+
+/*  "mnist-worker-1 exited with code 1 (Error: no such file)" */
+static void s_end_words(char *out, size_t size, const tfjob_pod_t *pod)
+{
+    char code[32] = "failed";
+    if (pod->exit_code >= 0)
+        snprintf(code, sizeof code, "exited with code %d", pod->exit_code);
+    const char *colon = pod->why && pod->words ? ": " : "";
+    if (pod->why || pod->words)
+        snprintf(out, size, "%s %s (%s%s%s)", pod->meta.name, code, pod->why ? pod->why : "", colon,
+            pod->words ? pod->words : "");
+    else
+        snprintf(out, size, "%s %s", pod->meta.name, code);
+}
+
+static size_t s_failed(const planner_t *self, uint8_t type)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < self->view->pod_count; i++)
+        count += self->pods[i]->type == type && self->pods[i]->phase == TFJOB_POD_FAILED;
+    return count;
+}
+
+/*  "TFJob mnist is restarting because 1 Worker replica(s) failed: mnist-worker-1 exited with code 137" */
+static void s_because(
+    planner_t *self, tfjob_phase_t phase, const char *reason, const char *does, const tfjob_pod_t *pod)
+{
+    char end[640];
+    s_end_words(end, sizeof end, pod);
+    char *words = tt_sprintf("TFJob %s %s because %zu %s replica(s) failed: %s", self->job->meta.name, does,
+        s_failed(self, pod->type), tfjob_type_title((tfjob_type_t)pod->type), end);
+    s_phase(self, phase, reason, words);
+    free(words);
+}
+
+/* ---- facts ------------------------------------------------------------------------------------------------------------------ */
+
+/*  One that failed, or fails still on its way out, of a job that goes on; NULL. */
+static const tfjob_pod_t *s_any_failed(const planner_t *self)
+{
+    for (size_t i = 0; i < self->view->pod_count; i++)
+        if (self->pods[i]->phase == TFJOB_POD_FAILED && self->pods[i]->type < TFJOB_TYPES)
+            return self->pods[i];
+    return NULL;
+}
+
+/*  Does every place hold one that runs, or that is done? */
+static bool s_is_whole(const rules_t *rules)
+{
+    const tt_seen_t *seen = &rules->seen;
+    int64_t wanted = 0, there = 0;
+    for (size_t i = 0; i < rules->rules.group_count; i++)
+        wanted += rules->groups[i].want;
+    for (size_t i = 0; i < seen->replica_count; i++)
+        there += !seen->replicas[i].deleting &&
+                 (seen->replicas[i].state == TT_REPLICA_RUNNING || seen->replicas[i].state == TT_REPLICA_SUCCEEDED);
+    return there >= wanted;
+}
+
+static void s_created(planner_t *self)
+{
+    char *words = tt_sprintf("TFJob %s is created.", self->job->meta.name);
+    const bool new = s_on(self, "Created", "TFJobCreated", words);
+    if (new)
+        planner_event(self, "Normal", "TFJobCreated", "%s", words);
+    for (int type = 0; type < TFJOB_TYPES && new; type++)
+        if (self->job->types[type].overruled)
+            planner_event(self, "Warning", "SettedPodTemplateRestartPolicy",
+                "Restart policy in the pod template of %s is overwritten by the one of its replica spec",
+                tfjob_type_title((tfjob_type_t)type));
+    free(words);
+}
+
+static void s_failed_fact(planner_t *self, const tt_fact_t *fact)
+{
+    char *words = NULL;
+    const char *name = self->job->meta.name;
+    if (fact->why == TT_WHY_DEADLINE)
+        words = tt_sprintf("TFJob %s has failed because it was active longer than specified deadline (%lld s)", name,
+            (long long)self->job->deadline_s);
+    else if (fact->why == TT_WHY_LIMIT)
+        words =
+            tt_sprintf("TFJob %s has failed because it has reached the specified backoff limit (%lld): %zu restarts",
+                name, (long long)self->job->backoff_limit, fact->count);
+    if (words)
+        s_phase(self, TFJOB_PHASE_FAILED, "TFJobFailed", words);
+    else
+        s_because(self, TFJOB_PHASE_FAILED, "TFJobFailed", "has failed", self->pods[fact->replica]);
+    free(words);
+}
+
+static void s_say(planner_t *self, tfjob_phase_t phase, const char *reason, const char *how)
+{
+    const char *namespace_ = *self->job->meta.namespace_ ? self->job->meta.namespace_ : "default";
+    char *words = tt_sprintf("TFJob %s/%s %s.", namespace_, self->job->meta.name, how);
+    s_phase(self, phase, reason, words);
+    free(words);
+}
+
+static void s_fact(planner_t *self, const rules_t *rules, const tt_fact_t *fact)
+{
+    switch (fact->stage) {
+    case TT_STAGE_RUNNING:
+        if (!s_any_failed(self) && (self->phase != TFJOB_PHASE_RESTARTING || s_is_whole(rules)))
+            s_say(self, TFJOB_PHASE_RUNNING, "TFJobRunning", "is running");
+        break;
+    case TT_STAGE_SUSPENDED:
+        s_say(self, TFJOB_PHASE_SUSPENDED, "TFJobSuspended", "is suspended");
+        break;
+    case TT_STAGE_SUCCEEDED:
+        s_say(self, TFJOB_PHASE_SUCCEEDED, "TFJobSucceeded", "successfully completed");
+        break;
+    case TT_STAGE_FAILED:
+        s_failed_fact(self, fact);
+        break;
+    case TT_STAGE_NEW:
+    case TT_STAGE_PENDING:
+    case TT_STAGE_STARTING:
+    case TT_STAGE_RESTARTING: /* of jobs in step */
+    case TT_STAGE_RESHAPING:
+        break;
+    }
+}
+
+/*  Its condition goes: what is last is how the job is. */
+static void s_resumed(planner_t *self)
+{
+    if (self->phase != TFJOB_PHASE_SUSPENDED)
+        return;
+    s_remove(self, "Suspended");
+    self->phase = TFJOB_PHASE_CREATED;
+    planner_event(self, "Normal", "TFJobResumed", "TFJob %s goes on", self->job->meta.name);
+}
+
+static void s_restarting(planner_t *self)
+{
+    const tfjob_pod_t *pod = s_any_failed(self);
+    const bool over = self->phase == TFJOB_PHASE_SUCCEEDED || self->phase == TFJOB_PHASE_FAILED ||
+                      self->phase == TFJOB_PHASE_SUSPENDED;
+    if (pod && !over)
+        s_because(self, TFJOB_PHASE_RESTARTING, "TFJobRestarting", "is restarting", pod);
+}
+
+static void s_set_time(planner_t *self, const char *key, int64_t at_s)
+{
+    if (at_s <= 0)
+        json_object_del(self->status, key);
+    else if (!*parts_text(self->status, key, ""))
+        json_object_set_new(self->status, key, plan_time(at_s));
+}
+
+void status_facts(planner_t *self, const rules_t *rules, const tt_plan_t *plan)
+{
+    s_created(self);
+    if (plan->state.stage != TT_STAGE_SUSPENDED)
+        s_resumed(self);
+    s_set_time(self, "startTime", plan->state.started_s);
+    for (size_t i = 0; i < plan->fact_count; i++)
+        s_fact(self, rules, &plan->facts[i]);
+    s_restarting(self);
+    if (plan->state.restarts > 0)
+        json_object_set_new(self->status, "restarts", json_integer(plan->state.restarts));
+    if (*plan->state.first)
+        json_object_set_new(self->status, "chiefUID", json_string(plan->state.first));
+    else
+        json_object_del(self->status, "chiefUID");
+}
+
+void status_invalid(planner_t *self)
+{
+    char *words =
+        tt_sprintf("TFJob %s has failed because the spec is invalid: %s", self->job->meta.name, self->job->invalid);
+    s_created(self);
+    s_phase(self, TFJOB_PHASE_FAILED, "InvalidTFJobSpec", words);
+    free(words);
+}
+
+void status_refusals(planner_t *self)
+{
+    static const char *const types[] = {"TemplateRefused", "PodForbidden"};
+    const front_view_t *view = self->view;
+    for (size_t t = 0; t < TT_COUNT(types); t++) {
+        const front_refusal_t *found = NULL;
+        for (size_t i = 0; i < view->refusal_count && !found; i++) {
+            const bool forbidden = view->refusals[i].reason && strcmp(view->refusals[i].reason, "Forbidden") == 0;
+            found = forbidden == (t == 1) ? &view->refusals[i] : NULL;
+        }
+        if (!found)
+            s_remove(self, types[t]);
+        else if (s_on(self, types[t], found->reason ? found->reason : "Invalid", found->words))
+            planner_event(
+                self, "Warning", types[t], "%s: %s", tfjob_type_title((tfjob_type_t)found->group), found->words);
+    }
+}
+
+/* ---- counts ----------------------------------------------------------------------------------------------------------------- */
+
+static int64_t s_counted(const planner_t *self, int type, tfjob_pod_phase_t phase)
+{
+    int64_t count = 0;
+    for (size_t i = 0; i < self->view->pod_count; i++)
+        count += self->pods[i]->type == type && self->pods[i]->phase == phase && !self->pods[i]->deleting;
+    return count;
+}
+
+/*  A zero is left out. */
+static void s_put(json_t *counts, const char *key, int64_t count)
+{
+    if (count > 0)
+        json_object_set_new(counts, key, json_integer(count));
+    else
+        json_object_del(counts, key);
+}
+
+/*  Who was active when the job succeeded has succeeded with it. */
+static json_t *s_counts(const planner_t *self, const json_t *before, int type, bool ended)
+{
+    int64_t active = s_counted(self, type, TFJOB_POD_RUNNING);
+    json_t *counts = ended && json_is_object(before) ? json_deep_copy(before) : json_object();
+    if (!ended) {
+        const bool well = self->phase == TFJOB_PHASE_SUCCEEDED;
+        s_put(counts, "succeeded", s_counted(self, type, TFJOB_POD_SUCCEEDED) + (well ? active : 0));
+        s_put(counts, "failed", s_counted(self, type, TFJOB_POD_FAILED));
+        active = well ? 0 : active;
+    } else if (self->phase == TFJOB_PHASE_SUCCEEDED) {
+        active = 0;
+    }
+    s_put(counts, "active", active);
+    return counts;
+}
+
+void status_count(planner_t *self, bool ended)
+{
+    json_t *all = json_object();
+    for (int type = 0; type < TFJOB_TYPES; type++) {
+        const char *title = tfjob_type_title((tfjob_type_t)type);
+        const json_t *before = json_object_get(json_object_get(self->status, "replicaStatuses"), title);
+        if (self->job->types[type].there)
+            json_object_set_new(all, title, s_counts(self, before, type, ended));
+    }
+    json_object_set_new(self->status, "replicaStatuses", all);
+}

@@ -1,0 +1,157 @@
+/*  tfjob - a TFJob as the operator keeps it in memory: what decides, without templates.
+ *
+ *  Group kubeflow.org, version v1. A job has replicas of up to five types, each with its own number, template and restart
+ *  policy; they find each other by TF_CONFIG (tf_config.c). Field by field: docs/guide/tfjob.md. Templates stay JSON and are
+ *  read from the whole object when a pod is made.
+ *
+ *  Pure functions on JSON; no I/O. Threads: an instance belongs to one thread. */
+#pragma once
+#include <jansson.h>
+#include <stdint.h>
+#include "common/job/job.h"
+#include "k8s/api/dump.h"
+#include "k8s/api/store.h"
+
+#define TFJOB_GROUP       "kubeflow.org"
+#define TFJOB_API_VERSION TFJOB_GROUP "/v1"
+#define TFJOB_CONTAINER   "tensorflow"
+#define TFJOB_PORT        "tfjob-port"
+
+enum {
+    TFJOB_PORT_NUMBER = 2222,
+    TFJOB_REPLICAS_MAX = 4096,     /* of a type */
+    TFJOB_CONFIG_MAX = 128 * 1024, /* bytes that Linux takes as one variable of the environment */
+    TFJOB_NAME_MAX = 63            /* of a service */
+};
+
+/*  In the order of their labels, which is that of TF_CONFIG. */
+#define TFJOB_TYPE_MAP(X)                  \
+    X(CHIEF, "chief", "Chief")             \
+    X(EVALUATOR, "evaluator", "Evaluator") \
+    X(MASTER, "master", "Master")          \
+    X(PS, "ps", "PS")                      \
+    X(WORKER, "worker", "Worker")
+typedef enum {
+#define X(name, label, title) TFJOB_##name,
+    TFJOB_TYPE_MAP(X)
+#undef X
+        TFJOB_TYPES
+} tfjob_type_t;
+const char *tfjob_type_label(tfjob_type_t type); /* "ps": labels, names, TF_CONFIG  */
+const char *tfjob_type_title(tfjob_type_t type); /* "PS": keys of spec and status   */
+/*  In any case; TFJOB_TYPES: there is none. */
+tfjob_type_t tfjob_type_find(const char *text);
+
+/*  The condition that says how the job is. */
+#define TFJOB_PHASE_MAP(X)      \
+    X(NONE, "")                 \
+    X(CREATED, "Created")       \
+    X(RUNNING, "Running")       \
+    X(RESTARTING, "Restarting") \
+    X(SUSPENDED, "Suspended")   \
+    X(SUCCEEDED, "Succeeded")   \
+    X(FAILED, "Failed")
+typedef enum {
+#define X(name, text) TFJOB_PHASE_##name,
+    TFJOB_PHASE_MAP(X)
+#undef X
+        TFJOB_PHASES
+} tfjob_phase_t;
+extern const char *const tfjob_phases[TFJOB_PHASES + 1]; /* NULL at the end */
+
+typedef enum { TFJOB_ALWAYS, TFJOB_ON_FAILURE, TFJOB_NEVER, TFJOB_EXIT_CODE, TFJOB_RESTARTS } tfjob_restart_t;
+
+typedef struct {
+    bool there;
+    bool overruled; /* the template has a restart policy, and another one than the replica spec's */
+    uint16_t port;  /* of TFJOB_PORT */
+    int32_t replicas;
+    tfjob_restart_t restart;
+} tfjob_replicas_t;
+
+typedef struct {
+    kube_meta_t meta; /* first: store.h */
+    int64_t generation;
+    bool deleting;
+    tfjob_replicas_t types[TFJOB_TYPES];
+    bool all_workers; /* successPolicy: AllWorkers                                    */
+    bool dynamic;     /* enableDynamicWorker: TF_CONFIG of those who are needed only  */
+    bool old_sparse;  /* its key is "sparseCluster", as before 2023                   */
+    tt_clean_t clean;
+    int64_t deadline_s, ttl_s, backoff_limit; /* -1 = absent */
+    bool suspend;
+    tfjob_phase_t phase;
+    char *status;  /* whole status object, dumped with sorted keys; NULL = none             */
+    char *invalid; /* why this job cannot be run, for its condition; NULL = it can          */
+} tfjob_t;
+
+/*  From the object's JSON (text or tree). TT_DATA: not a TFJob at all. A spec of wrong shape gives a job with `invalid` set. */
+tt_status_t tfjob_decode(tfjob_t **out, const char *json, size_t size);
+tt_status_t tfjob_from_json(tfjob_t **out, const json_t *object);
+void tfjob_destroy(tfjob_t **self_p);
+/*  Who says when the job is done: Chief or Master, else Worker. Of a job that is not invalid. */
+tfjob_type_t tfjob_decider(const tfjob_t *self);
+/*  Replicas of all types. */
+int64_t tfjob_replicas(const tfjob_t *self);
+
+/* ---- pods and services -------------------------------------------------------------------------------------------------- */
+
+typedef enum { TFJOB_POD_PENDING, TFJOB_POD_RUNNING, TFJOB_POD_SUCCEEDED, TFJOB_POD_FAILED } tfjob_pod_phase_t;
+
+typedef struct {
+    kube_meta_t meta;
+    char *job;        /* label job-name */
+    char job_uid[37]; /* controller owner reference */
+    char ip[46];
+    uint8_t type;  /* tfjob_type_t; TFJOB_TYPES: none's */
+    uint8_t phase; /* tfjob_pod_phase_t */
+    bool deleting, scheduled, ready;
+    bool disrupted; /* condition DisruptionTarget True                                       */
+    bool refused;   /* its node would not take it: reason UnexpectedAdmissionError or Outof* */
+    uint16_t port;
+    int16_t exit_code;    /* of container tensorflow; -1 = none                          */
+    int32_t index;        /* -1 = none                                                   */
+    int32_t own_restarts; /* of all its containers                                       */
+    int32_t restarts;     /* annotation tutti/restarts: the job's when it was made       */
+    int64_t created_s, finished_s;
+    char *why;   /* one word: how it failed, what keeps it from running; NULL */
+    char *words; /* and what there is to be said; NULL                        */
+} tfjob_pod_t;
+
+/*  From (filtered) JSON. TT_DATA: not a pod with our labels. */
+tt_status_t tfjob_pod_decode(tfjob_pod_t **out, const char *json, size_t size);
+void tfjob_pod_destroy(tfjob_pod_t **self_p);
+/*  What tfjob_pod_decode reads, for a reflector: everything else may be dropped. */
+extern const char *const tfjob_pod_drop[];
+
+typedef struct {
+    kube_meta_t meta;
+    char *job;
+    char job_uid[37];
+    uint8_t type;
+    int32_t index;
+    bool deleting;
+} tfjob_service_t;
+
+/*  From PartialObjectMetadata. */
+tt_status_t tfjob_service_decode(tfjob_service_t **out, const char *json, size_t size);
+void tfjob_service_destroy(tfjob_service_t **self_p);
+
+/* ---- what is made ------------------------------------------------------------------------------------------------------- */
+
+typedef struct {
+    tfjob_type_t type;
+    int32_t index;
+    int32_t restarts; /* annotation tutti/restarts */
+} tfjob_place_t;
+
+/*  "mnist-worker-0": its pod's name and its service's. Caller frees. */
+char *tfjob_place_name(const tfjob_t *job, tfjob_type_t type, int32_t index);
+/*  TF_CONFIG of a place, byte for byte as Kubeflow's; NULL = it gets none. domain: what follows ".svc" in names; NULL = nothing.
+ *  Caller frees. */
+char *tfjob_tf_config(const tfjob_t *job, const tfjob_place_t *place, const char *domain);
+/*  whole: the whole TFJob object. TT_NOT_FOUND: no template for that type; TT_INVALID: too many replicas for one variable. */
+tt_status_t tfjob_build_pod(
+    json_t **out, const tfjob_t *job, const json_t *whole, const tfjob_place_t *place, const char *domain);
+/*  The headless service of a place. */
+json_t *tfjob_build_service(const tfjob_t *job, const tfjob_place_t *place);

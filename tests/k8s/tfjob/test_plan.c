@@ -1,0 +1,379 @@
+/*  What becomes of a TFJob: who decides, restarts, clean-up, times, conditions and counts. */
+#include "tests/k8s/tfjob/world.h"
+
+static bool s_happened(const world_t *w, const char *event)
+{
+    return strstr(w->events, event) != NULL;
+}
+
+static void s_run_all(world_t *w)
+{
+    for (size_t i = 0; i < w->pod_count; i++) {
+        const char *phase = json_string_value(json_object_get(json_object_get(w->pods[i], "status"), "phase"));
+        if (!phase)
+            world_run(w, json_string_value(json_object_get(json_object_get(w->pods[i], "metadata"), "name")));
+    }
+}
+
+/*  Made, running, at rest. */
+static void s_start(world_t *w, const char *spec)
+{
+    world_init(w, spec);
+    assert_true(world_round(w));
+    s_run_all(w);
+    world_settle(w, 20);
+    assert_string_equal(world_last(w), "Running");
+}
+
+#define PS_WORKERS "{'tfReplicaSpecs':{'PS':{'template':T},'Worker':{'replicas':2,'template':T}}}"
+
+static void test_from_created_to_succeeded(void **state)
+{
+    (void)state;
+    world_t w;
+    world_init(&w, PS_WORKERS);
+    assert_true(world_round(&w));
+    assert_int_equal(w.pod_count, 3);
+    assert_int_equal(w.service_count, 3);
+    assert_non_null(world_service(&w, "mnist-worker-1"));
+    assert_string_equal(world_last(&w), "Created");
+    assert_string_equal(world_condition(&w, "Created", "reason"), "TFJobCreated");
+    assert_string_equal(world_condition(&w, "Created", "message"), "TFJob mnist is created.");
+    assert_string_equal(world_text(&w, "startTime"), "2027-01-15T08:00:00Z");
+    assert_true(world_round(&w)); /* who decides is known by now */
+    assert_string_equal(world_text(&w, "chiefUID"), "u5");
+    assert_false(world_round(&w));
+    s_run_all(&w);
+    w.now_s += 5;
+    world_settle(&w, 20);
+    assert_string_equal(world_last(&w), "Running");
+    assert_string_equal(world_condition(&w, "Running", "message"), "TFJob ns/mnist is running.");
+    assert_int_equal(world_count(&w, "Worker", "active"), 2);
+    assert_int_equal(world_count(&w, "PS", "active"), 1);
+    world_end(&w, "mnist-worker-1", 0); /* its part is done, the job's is not */
+    world_settle(&w, 20);
+    assert_string_equal(world_last(&w), "Running");
+    assert_int_equal(world_count(&w, "Worker", "succeeded"), 1);
+    world_end(&w, "mnist-worker-0", 0);
+    world_settle(&w, 20);
+    assert_string_equal(world_last(&w), "Succeeded");
+    assert_string_equal(world_condition(&w, "Succeeded", "message"), "TFJob ns/mnist successfully completed.");
+    assert_string_equal(world_condition(&w, "Running", "status"), "False");
+    assert_string_equal(world_text(&w, "completionTime"), "2027-01-15T08:00:05Z");
+    assert_null(world_pod(&w, "mnist-ps-0")); /* the parameter server is not left running */
+    assert_non_null(world_pod(&w, "mnist-worker-0"));
+    assert_int_equal(w.service_count, 0);
+    assert_int_equal(world_count(&w, "PS", "succeeded"), 1); /* who was active succeeded with it */
+    assert_int_equal(world_count(&w, "Worker", "succeeded"), 2);
+    assert_int_equal(world_count(&w, "PS", "active"), 0);
+    assert_true(s_happened(&w, "Normal TFJobCreated TFJob mnist is created.\n"));
+    assert_true(s_happened(&w, "Normal TFJobRunning TFJob ns/mnist is running.\n"));
+    assert_true(s_happened(&w, "Normal TFJobSucceeded "));
+    world_free(&w);
+}
+
+static void s_decides(const char *spec, const char *const *ends, const char *last)
+{
+    world_t w;
+    s_start(&w, spec);
+    for (; *ends; ends++)
+        world_end(&w, *ends, 0);
+    world_settle(&w, 20);
+    assert_string_equal(world_last(&w), last);
+    world_free(&w);
+}
+
+static void test_who_decides(void **state)
+{
+    (void)state;
+    static const char chief[] = "{'tfReplicaSpecs':{'Chief':{'template':T},'Worker':{'replicas':2,'template':T}}}";
+    static const char master[] = "{'tfReplicaSpecs':{'master':{'template':T},'Worker':{'template':T}}}";
+    static const char all[] = "{'successPolicy':'AllWorkers','tfReplicaSpecs':{'Worker':{'replicas':2,'template':T},"
+                              "'Evaluator':{'template':T}}}";
+    s_decides(chief, (const char *[]){"mnist-worker-0", "mnist-worker-1", NULL}, "Running");
+    s_decides(chief, (const char *[]){"mnist-chief-0", NULL}, "Succeeded");
+    s_decides(master, (const char *[]){"mnist-worker-0", NULL}, "Running");
+    s_decides(master, (const char *[]){"mnist-master-0", NULL}, "Succeeded");
+    s_decides(PS_WORKERS, (const char *[]){"mnist-worker-1", NULL}, "Running");
+    s_decides(PS_WORKERS, (const char *[]){"mnist-worker-0", NULL}, "Succeeded");
+    s_decides(all, (const char *[]){"mnist-worker-0", NULL}, "Running");
+    s_decides(all, (const char *[]){"mnist-worker-0", "mnist-worker-1", NULL}, "Succeeded");
+}
+
+/*  Who helps and ended well has done its part: no other comes in its place, however long the job goes on. */
+static void test_who_ended_well_stays(void **state)
+{
+    (void)state;
+    world_t w;
+    s_start(&w,
+        "{'tfReplicaSpecs':{'Chief':{'template':T},'Worker':{'replicas':2,'restartPolicy':'OnFailure','template':T}}}");
+    world_end(&w, "mnist-worker-1", 0);
+    w.now_s += 3600;
+    world_settle(&w, 20);
+    assert_non_null(world_pod(&w, "mnist-worker-1"));
+    assert_int_equal(world_count(&w, "Worker", "succeeded"), 1);
+    assert_string_equal(world_last(&w), "Running");
+    world_free(&w);
+}
+
+/*  Never: whoever fails has failed the job; the chief's success is final all the same. */
+static void test_a_failure_is_the_jobs(void **state)
+{
+    (void)state;
+    world_t w;
+    s_start(&w, PS_WORKERS);
+    world_end(&w, "mnist-ps-0", 3);
+    world_settle(&w, 20);
+    assert_string_equal(world_last(&w), "Failed");
+    assert_string_equal(world_condition(&w, "Failed", "reason"), "TFJobFailed");
+    assert_string_equal(world_condition(&w, "Failed", "message"),
+        "TFJob mnist has failed because 1 PS replica(s) failed: mnist-ps-0 exited with code 3 (Error)");
+    assert_int_equal(world_count(&w, "PS", "failed"), 1);
+    assert_null(world_pod(&w, "mnist-worker-0"));
+    assert_non_null(world_pod(&w, "mnist-ps-0"));
+    assert_true(s_happened(&w, "Warning TFJobFailed "));
+    world_free(&w);
+    s_start(&w, "{'tfReplicaSpecs':{'Chief':{'template':T},'Worker':{'template':T}}}");
+    world_end(&w, "mnist-chief-0", 0);
+    world_end(&w, "mnist-worker-0", 1);
+    world_settle(&w, 20);
+    assert_string_equal(world_last(&w), "Succeeded");
+    world_free(&w);
+}
+
+#define BY_CODE "{'tfReplicaSpecs':{'Worker':{'replicas':3,'restartPolicy':'ExitCode','template':T}}}"
+
+static void test_by_exit_code(void **state)
+{
+    (void)state;
+    world_t w;
+    s_start(&w, BY_CODE);
+    world_end(&w, "mnist-worker-2", 137);
+    assert_true(world_round(&w));
+    assert_string_equal(world_last(&w), "Restarting");
+    assert_string_equal(world_condition(&w, "Running", "type"), ""); /* each takes the other's place */
+    assert_string_equal(world_condition(&w, "Restarting", "message"),
+        "TFJob mnist is restarting because 1 Worker replica(s) failed: mnist-worker-2 exited with code 137 (Error)");
+    world_settle(&w, 20);
+    assert_non_null(world_pod(&w, "mnist-worker-2"));
+    assert_non_null(world_service(&w, "mnist-worker-2"));
+    assert_string_equal(world_last(&w), "Restarting"); /* till it runs */
+    assert_true(s_happened(&w, "Normal ExitedWithCode Pod: ns.mnist-worker-2 exited with code 137\n"));
+    s_run_all(&w);
+    world_settle(&w, 20);
+    assert_string_equal(world_last(&w), "Running");
+    assert_string_equal(world_condition(&w, "Restarting", "type"), "");
+    world_end(&w, "mnist-worker-1", 139);
+    world_settle(&w, 20);
+    assert_string_equal(world_last(&w), "Failed");
+    assert_non_null(strstr(world_condition(&w, "Failed", "message"), "exited with code 139"));
+    world_free(&w);
+}
+
+static void test_a_restart_of_the_one_that_decides_is_counted_once(void **state)
+{
+    (void)state;
+    world_t w;
+    s_start(&w, "{'runPolicy':{'backoffLimit':1},'tfReplicaSpecs':{'Chief':{'restartPolicy':'ExitCode','template':T},"
+                "'Worker':{'restartPolicy':'OnFailure','template':T}}}");
+    world_end(&w, "mnist-chief-0", 143);
+    world_settle(&w, 20);
+    s_run_all(&w);
+    world_settle(&w, 20);
+    assert_string_equal(world_last(&w), "Running");
+    assert_int_equal(json_integer_value(json_object_get(json_object_get(w.job, "status"), "restarts")), 1);
+    world_end(&w, "mnist-chief-0", 143);
+    world_settle(&w, 20);
+    assert_string_equal(world_last(&w), "Failed");
+    assert_non_null(strstr(world_condition(&w, "Failed", "message"), "it has reached the specified backoff limit (1)"));
+    world_free(&w);
+}
+
+static void test_the_kubelets_restarts_count_too(void **state)
+{
+    (void)state;
+    world_t w;
+    s_start(
+        &w, "{'backoffLimit':3,'tfReplicaSpecs':{'Worker':{'replicas':2,'restartPolicy':'OnFailure','template':T}}}");
+    world_again(&w, "mnist-worker-0", 2);
+    world_settle(&w, 20);
+    assert_string_equal(world_last(&w), "Running");
+    world_again(&w, "mnist-worker-1", 1);
+    world_settle(&w, 20);
+    assert_string_equal(world_last(&w), "Failed");
+    assert_int_equal(w.pod_count, 0);
+    world_free(&w);
+}
+
+static void s_cleaned(const char *policy, size_t pods, size_t services)
+{
+    world_t w;
+    char *spec = tt_sprintf("{'runPolicy':{'cleanPodPolicy':'%s'},'tfReplicaSpecs':{'PS':{'template':T},'Worker':{"
+                            "'template':T}}}",
+        policy);
+    s_start(&w, spec);
+    world_end(&w, "mnist-worker-0", 0);
+    world_settle(&w, 20);
+    assert_string_equal(world_last(&w), "Succeeded");
+    assert_int_equal(w.pod_count, pods);
+    assert_int_equal(w.service_count, services);
+    free(spec);
+    world_free(&w);
+}
+
+static void test_every_clean_pod_policy(void **state)
+{
+    (void)state;
+    s_cleaned("All", 0, 0);
+    s_cleaned("Running", 1, 0);
+    s_cleaned("", 1, 0);
+    s_cleaned("None", 2, 2); /* those that are left find each other still */
+}
+
+static void test_deadline_and_time_to_live(void **state)
+{
+    (void)state;
+    world_t w;
+    world_init(&w, "{'runPolicy':{'activeDeadlineSeconds':60,'ttlSecondsAfterFinished':100,'cleanPodPolicy':'All'},"
+                   "'tfReplicaSpecs':{'Worker':{'template':T}}}");
+    world_round(&w);
+    assert_int_equal(world_again_s(&w), 60); /* from when it was first looked at: waiting for room counts */
+    w.now_s += 60;
+    assert_true(world_round(&w));
+    assert_string_equal(world_last(&w), "Failed");
+    assert_string_equal(world_condition(&w, "Failed", "message"),
+        "TFJob mnist has failed because it was active longer than specified deadline (60 s)");
+    world_round(&w);
+    assert_int_equal(w.pod_count, 0);
+    assert_int_equal(world_again_s(&w), 100);
+    w.now_s += 100;
+    world_round(&w);
+    assert_true(w.gone);
+    world_free(&w);
+}
+
+static void test_an_invalid_job_says_why(void **state)
+{
+    (void)state;
+    world_t w;
+    world_init(&w, "{'tfReplicaSpecs':{'Worker':{'template':{'spec':{'containers':[{'name':'x','image':'x'}]}}}}}");
+    world_settle(&w, 20);
+    assert_string_equal(world_last(&w), "Failed");
+    assert_string_equal(world_condition(&w, "Failed", "reason"), "InvalidTFJobSpec");
+    assert_string_equal(world_condition(&w, "Failed", "message"),
+        "TFJob mnist has failed because the spec is invalid: spec.tfReplicaSpecs.Worker.template has no container "
+        "named "
+        "tensorflow");
+    assert_int_equal(w.pod_count + w.service_count, 0);
+    assert_int_equal(w.writes, 1);
+    world_free(&w);
+}
+
+static void test_fewer_and_more_workers(void **state)
+{
+    (void)state;
+    world_t w;
+    s_start(&w, "{'tfReplicaSpecs':{'Worker':{'replicas':3,'template':T}}}");
+    world_edit(&w, "{'tfReplicaSpecs':{'Worker':{'replicas':1,'template':T}}}");
+    world_settle(&w, 20);
+    assert_int_equal(w.pod_count, 1);
+    assert_int_equal(w.service_count, 1);
+    world_edit(&w, "{'tfReplicaSpecs':{'Worker':{'replicas':2,'template':T}}}");
+    world_settle(&w, 20);
+    assert_non_null(world_pod(&w, "mnist-worker-1"));
+    assert_int_equal(w.service_count, 2);
+    world_free(&w);
+}
+
+static void test_suspended_and_resumed(void **state)
+{
+    (void)state;
+    world_t w;
+    world_init(&w, "{'runPolicy':{'suspend':true},'tfReplicaSpecs':{'Worker':{'replicas':2,'template':T}}}");
+    world_settle(&w, 20);
+    assert_string_equal(world_last(&w), "Suspended");
+    assert_int_equal(w.pod_count, 0);
+    assert_string_equal(world_text(&w, "startTime"), "");
+    world_edit(&w, "{'runPolicy':{'suspend':false},'tfReplicaSpecs':{'Worker':{'replicas':2,'template':T}}}");
+    world_round(&w);
+    s_run_all(&w);
+    world_settle(&w, 20);
+    assert_string_equal(world_last(&w), "Running");
+    assert_int_equal(w.pod_count, 2);
+    assert_string_not_equal(world_text(&w, "startTime"), "");
+    assert_true(s_happened(&w, "Normal TFJobResumed "));
+    world_edit(&w, "{'runPolicy':{'suspend':true},'tfReplicaSpecs':{'Worker':{'replicas':2,'template':T}}}");
+    world_settle(&w, 20);
+    assert_string_equal(world_last(&w), "Suspended");
+    assert_string_equal(world_condition(&w, "Running", "status"), "False");
+    assert_int_equal(w.pod_count, 0);
+    world_free(&w);
+}
+
+static void test_a_refused_template_is_a_condition(void **state)
+{
+    (void)state;
+    world_t w;
+    world_init(&w, PS_WORKERS);
+    w.refusal = (front_refusal_t){.group = TFJOB_WORKER, .words = "image: required", .reason = "Invalid"};
+    world_settle(&w, 20);
+    assert_string_equal(world_last(&w), "TemplateRefused");
+    assert_string_equal(world_condition(&w, "TemplateRefused", "message"), "image: required");
+    assert_int_equal(w.pod_count, 1); /* the others are made */
+    assert_true(s_happened(&w, "Warning TemplateRefused Worker: image: required\n"));
+    w.refusal = (front_refusal_t){0};
+    world_settle(&w, 20);
+    assert_string_equal(world_last(&w), "Created");
+    assert_int_equal(w.pod_count, 3);
+    world_free(&w);
+}
+
+static void test_a_policy_of_the_template_is_overruled_aloud(void **state)
+{
+    (void)state;
+    world_t w;
+    world_init(&w, "{'tfReplicaSpecs':{'Worker':{'template':{'spec':{'restartPolicy':'Always','containers':[{'name':"
+                   "'tensorflow','image':'x'}]}}}}}");
+    world_settle(&w, 20);
+    assert_true(s_happened(&w, "Warning SettedPodTemplateRestartPolicy Restart policy in the pod template of Worker"));
+    world_free(&w);
+}
+
+/*  A node that goes away is nobody's fault: with a policy that restarts, the place is taken again. */
+static void test_a_lost_node(void **state)
+{
+    (void)state;
+    world_t w;
+    s_start(&w, "{'runPolicy':{'backoffLimit':0},'tfReplicaSpecs':{'Worker':{'replicas':2,'restartPolicy':'OnFailure',"
+                "'template':T}}}");
+    json_object_set_new(world_pod(&w, "mnist-worker-1"), "status",
+        json_of("{'phase':'Failed','reason':'Evicted','conditions':[{'type':'DisruptionTarget','status':'True'}]}"));
+    world_settle(&w, 20);
+    assert_string_equal(world_last(&w), "Restarting");
+    s_run_all(&w);
+    world_settle(&w, 20);
+    assert_string_equal(world_last(&w), "Running");
+    world_free(&w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_from_created_to_succeeded),
+        cmocka_unit_test(test_who_decides),
+        cmocka_unit_test(test_who_ended_well_stays),
+        cmocka_unit_test(test_a_failure_is_the_jobs),
+        cmocka_unit_test(test_by_exit_code),
+        cmocka_unit_test(test_a_restart_of_the_one_that_decides_is_counted_once),
+        cmocka_unit_test(test_the_kubelets_restarts_count_too),
+        cmocka_unit_test(test_every_clean_pod_policy),
+        cmocka_unit_test(test_deadline_and_time_to_live),
+        cmocka_unit_test(test_an_invalid_job_says_why),
+        cmocka_unit_test(test_fewer_and_more_workers),
+        cmocka_unit_test(test_suspended_and_resumed),
+        cmocka_unit_test(test_a_refused_template_is_a_condition),
+        cmocka_unit_test(test_a_policy_of_the_template_is_overruled_aloud),
+        cmocka_unit_test(test_a_lost_node),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
