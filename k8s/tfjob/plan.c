@@ -23,7 +23,7 @@ static front_action_t *s_action(planner_t *self, front_do_t what, const char *na
     return action;
 }
 
-void planner_event(planner_t *self, const char *type, const char *reason, const char *fmt, ...)
+void tfjob_event(planner_t *self, const char *type, const char *reason, const char *fmt, ...)
 {
     char text[MESSAGE_ROOM];
     va_list args;
@@ -57,7 +57,7 @@ static void s_delete(planner_t *self, const tt_action_t *action)
     const char *namespace_ = *pod->meta.namespace_ ? pod->meta.namespace_ : "default";
     s_action(self, FRONT_DELETE_POD, pod->meta.name)->grace_s = action->grace_s;
     if (pod->phase == TFJOB_POD_FAILED && self->phase == TFJOB_PHASE_RESTARTING && pod->exit_code >= 0)
-        planner_event(self, "Normal", "ExitedWithCode", "Pod: %s.%s exited with code %d", namespace_, pod->meta.name,
+        tfjob_event(self, "Normal", "ExitedWithCode", "Pod: %s.%s exited with code %d", namespace_, pod->meta.name,
             pod->exit_code);
 }
 
@@ -106,17 +106,17 @@ static void s_decide(planner_t *self)
     rules_t rules;
     tt_plan_t plan;
     const bool ended = s_has_ended(self);
-    rules_open(&rules, self);
+    tfjob_rules_open(&rules, self);
     tt_plan(&plan, &rules.rules, &rules.state, &rules.seen);
     if (!ended)
-        status_facts(self, &rules, &plan);
+        tfjob_status_facts(self, &rules, &plan);
     s_do_all(self, &plan);
     if (!s_has_ended(self))
-        status_refusals(self);
-    status_count(self, ended);
+        tfjob_status_refusals(self);
+    tfjob_status_count(self, ended);
     self->out->again_s = plan.again_s;
     tt_plan_clear(&plan);
-    rules_close(&rules);
+    tfjob_rules_close(&rules);
 }
 
 static json_t *s_status_of(const tfjob_t *job)
@@ -149,8 +149,8 @@ tt_status_t tfjob_plan(front_plan_t *out, const front_view_t *view)
         .phase = job->phase,
         .out = out};
     if (job->invalid && !s_has_ended(&self)) {
-        status_invalid(&self);
-        status_count(&self, false);
+        tfjob_status_invalid(&self);
+        tfjob_status_count(&self, false);
     } else {
         s_decide(&self);
     }

@@ -21,7 +21,7 @@ typedef struct {
 
 tt_status_t tfjob_plan(front_plan_t *out, const front_view_t *view);
 void tfjob_plan_clear(front_plan_t *self);
-void planner_event(planner_t *self, const char *type, const char *reason, const char *fmt, ...)
+void tfjob_event(planner_t *self, const char *type, const char *reason, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 
 /* ---- rules.c ------------------------------------------------------------------------------------------------------------ */
@@ -36,16 +36,16 @@ typedef struct {
 } rules_t;
 
 /*  Borrows from the planner's view and status. */
-void rules_open(rules_t *self, const planner_t *planner);
-void rules_close(rules_t *self);
+void tfjob_rules_open(rules_t *self, const planner_t *planner);
+void tfjob_rules_close(rules_t *self);
 
 /* ---- status.c ----------------------------------------------------------------------------------------------------------- */
 
 /*  The job cannot be run: Failed, reason InvalidTFJobSpec. */
-void status_invalid(planner_t *self);
+void tfjob_status_invalid(planner_t *self);
 /*  What was decided, as conditions, times and counts; the whole of it where the job had not ended before. */
-void status_facts(planner_t *self, const rules_t *rules, const tt_plan_t *plan);
+void tfjob_status_facts(planner_t *self, const rules_t *rules, const tt_plan_t *plan);
 /*  Conditions TemplateRefused and PodForbidden. */
-void status_refusals(planner_t *self);
+void tfjob_status_refusals(planner_t *self);
 /*  status.replicaStatuses: of a job that had ended only who is active changes. */
-void status_count(planner_t *self, bool ended);
+void tfjob_status_count(planner_t *self, bool ended);

@@ -145,7 +145,7 @@ static int64_t s_restarts(const json_t *status)
     return count < 0 ? 0 : count < INT32_MAX ? count : INT32_MAX - 1; /* there is room for one more */
 }
 
-void rules_open(rules_t *self, const planner_t *planner)
+void tfjob_rules_open(rules_t *self, const planner_t *planner)
 {
     const front_view_t *view = planner->view;
     *self = (rules_t){.state = {.stage = s_stage(planner->phase),
@@ -169,7 +169,7 @@ void rules_open(rules_t *self, const planner_t *planner)
     self->rules.groups = self->groups;
 }
 
-void rules_close(rules_t *self)
+void tfjob_rules_close(rules_t *self)
 {
     free(self->replicas);
     free(self->services);

@@ -86,7 +86,7 @@ static void s_phase(planner_t *self, tfjob_phase_t phase, const char *reason, co
     s_turn(self, phase);
     self->phase = phase;
     if (s_on(self, tfjob_phases[phase], reason, message))
-        planner_event(self, bad ? "Warning" : "Normal", reason, "%s", message);
+        tfjob_event(self, bad ? "Warning" : "Normal", reason, "%s", message);
     if (phase == TFJOB_PHASE_SUCCEEDED || phase == TFJOB_PHASE_FAILED)
         json_object_set_new(self->status, "completionTime", plan_time(self->view->now_s));
 }
@@ -156,10 +156,10 @@ static void s_created(planner_t *self)
     char *words = tt_sprintf("TFJob %s is created.", self->job->meta.name);
     const bool new = s_on(self, "Created", "TFJobCreated", words);
     if (new)
-        planner_event(self, "Normal", "TFJobCreated", "%s", words);
+        tfjob_event(self, "Normal", "TFJobCreated", "%s", words);
     for (int type = 0; type < TFJOB_TYPES && new; type++)
         if (self->job->types[type].overruled)
-            planner_event(self, "Warning", "SettedPodTemplateRestartPolicy",
+            tfjob_event(self, "Warning", "SettedPodTemplateRestartPolicy",
                 "Restart policy in the pod template of %s is overwritten by the one of its replica spec",
                 tfjob_type_title((tfjob_type_t)type));
     free(words);
@@ -223,7 +223,7 @@ static void s_resumed(planner_t *self)
         return;
     s_remove(self, "Suspended");
     self->phase = TFJOB_PHASE_CREATED;
-    planner_event(self, "Normal", "TFJobResumed", "TFJob %s goes on", self->job->meta.name);
+    tfjob_event(self, "Normal", "TFJobResumed", "TFJob %s goes on", self->job->meta.name);
 }
 
 static void s_restarting(planner_t *self)
@@ -243,7 +243,7 @@ static void s_set_time(planner_t *self, const char *key, int64_t at_s)
         json_object_set_new(self->status, key, plan_time(at_s));
 }
 
-void status_facts(planner_t *self, const rules_t *rules, const tt_plan_t *plan)
+void tfjob_status_facts(planner_t *self, const rules_t *rules, const tt_plan_t *plan)
 {
     s_created(self);
     if (plan->state.stage != TT_STAGE_SUSPENDED)
@@ -260,7 +260,7 @@ void status_facts(planner_t *self, const rules_t *rules, const tt_plan_t *plan)
         json_object_del(self->status, "chiefUID");
 }
 
-void status_invalid(planner_t *self)
+void tfjob_status_invalid(planner_t *self)
 {
     char *words =
         tt_sprintf("TFJob %s has failed because the spec is invalid: %s", self->job->meta.name, self->job->invalid);
@@ -269,7 +269,7 @@ void status_invalid(planner_t *self)
     free(words);
 }
 
-void status_refusals(planner_t *self)
+void tfjob_status_refusals(planner_t *self)
 {
     static const char *const types[] = {"TemplateRefused", "PodForbidden"};
     const front_view_t *view = self->view;
@@ -282,7 +282,7 @@ void status_refusals(planner_t *self)
         if (!found)
             s_remove(self, types[t]);
         else if (s_on(self, types[t], found->reason ? found->reason : "Invalid", found->words))
-            planner_event(
+            tfjob_event(
                 self, "Warning", types[t], "%s: %s", tfjob_type_title((tfjob_type_t)found->group), found->words);
     }
 }
@@ -323,7 +323,7 @@ static json_t *s_counts(const planner_t *self, const json_t *before, int type, b
     return counts;
 }
 
-void status_count(planner_t *self, bool ended)
+void tfjob_status_count(planner_t *self, bool ended)
 {
     json_t *all = json_object();
     for (int type = 0; type < TFJOB_TYPES; type++) {
