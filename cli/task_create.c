@@ -6,7 +6,7 @@
 
 const tt_option_t tt_opt_task_create[] = {
     {"configFile", 'c', "DATASET", "the data set of config files: one job each, in the order of their names"},
-    {"dataFile", 'd', "DATASET", "the data set that every job reads"},
+    {"dataFile", 'd', "DATASET", "the data set that every job reads; none where the command has no %DATA"},
     {"outputFile", 'o', "NAME", "the name of a job's output"},
     {"task", 't', "NAME", "the task's name: user.<username>.<anything>, new"},
     {"exec", 0, "LINE", "the command, with %DATA, %IN and %OUT in it"},
@@ -42,7 +42,7 @@ static tt_status_t s_numbers(const tt_args_t *args, task_new_t *out)
 
 static tt_status_t s_read(const tt_args_t *args, task_new_t *out)
 {
-    static const char *const wanted[] = {"configFile", "dataFile", "outputFile", "task", "exec"};
+    static const char *const wanted[] = {"configFile", "outputFile", "task", "exec"};
     for (size_t i = 0; i < TT_COUNT(wanted); i++)
         if (!tt_arg(args, wanted[i]))
             return tt_err(TT_USAGE, "--%s is missing", wanted[i]);

@@ -38,7 +38,7 @@ static tt_status_t s_check(creation_t *self)
     TT_TRY(names_check_part("output file", wanted->output));
     TT_TRY(s_check_numbers(wanted));
     TT_TRY(exec_secondary(wanted->secondary ? wanted->secondary : "", self->secondary, &self->secondary_count));
-    TT_TRY(exec_check(wanted->exec, self->secondary, self->secondary_count));
+    TT_TRY(exec_check(wanted->exec, wanted->data_set != NULL, self->secondary, self->secondary_count));
     if (!realpath(wanted->volume, self->volume))
         return tt_err_errno(TT_NOT_FOUND, "%s", wanted->volume);
     TT_TRY(names_check_path("directory", self->volume));
@@ -50,7 +50,8 @@ static tt_status_t s_check(creation_t *self)
 static tt_status_t s_find_sets(creation_t *self)
 {
     TT_TRY(dataset_find(self->store, self->wanted->config_set, &self->config));
-    TT_TRY(dataset_find(self->store, self->wanted->data_set, &self->data));
+    if (self->wanted->data_set)
+        TT_TRY(dataset_find(self->store, self->wanted->data_set, &self->data));
     for (size_t i = 0; i < self->secondary_count; i++)
         TT_TRY(dataset_find(self->store, self->secondary[i].value, &self->more[i]));
     if (self->config.files < 1 || self->config.files > TASK_JOBS_MAX)
@@ -90,7 +91,8 @@ static tt_status_t s_make_place(creation_t *self)
     place_link_t links[2 + EXEC_SECONDARY_MAX];
     size_t count = 0;
     s_add_link(links, &count, &self->config);
-    s_add_link(links, &count, &self->data);
+    if (self->wanted->data_set)
+        s_add_link(links, &count, &self->data);
     for (size_t i = 0; i < self->secondary_count; i++)
         s_add_link(links, &count, &self->more[i]);
     TT_TRY(place_make(self->dir, self->wanted->name, links, count));
@@ -131,7 +133,8 @@ static tt_status_t s_insert(creation_t *self)
 {
     TT_TRY(s_insert_task(self));
     TT_TRY(s_insert_use(self, "%IN", &self->config));
-    TT_TRY(s_insert_use(self, "%DATA", &self->data));
+    if (self->wanted->data_set)
+        TT_TRY(s_insert_use(self, "%DATA", &self->data));
     for (size_t i = 0; i < self->secondary_count; i++)
         TT_TRY(s_insert_use(self, self->secondary[i].key, &self->more[i]));
     self->jobs = 0;

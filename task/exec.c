@@ -124,7 +124,7 @@ static bool s_holds(const char *line, const exec_pair_t *pairs, size_t count, si
     return false;
 }
 
-tt_status_t exec_check(const char *line, const exec_secondary_t *secondary, size_t count)
+tt_status_t exec_check(const char *line, bool data, const exec_secondary_t *secondary, size_t count)
 {
     exec_pair_t pairs[TT_COUNT(s_own) + EXEC_SECONDARY_MAX];
     TT_CHECK(count <= EXEC_SECONDARY_MAX);
@@ -135,10 +135,12 @@ tt_status_t exec_check(const char *line, const exec_secondary_t *secondary, size
     for (size_t i = 0; i < count; i++)
         pairs[TT_COUNT(s_own) + i] = (exec_pair_t){secondary[i].key, ""};
     const size_t all = TT_COUNT(s_own) + count;
-    for (size_t i = 0; i < all; i++)
+    if (!data && s_holds(line, pairs, all, 0))
+        return tt_err(TT_INVALID, "the command holds %%DATA, and there is no data: --dataFile names it");
+    for (size_t i = data ? 0 : 1; i < all; i++)
         if (!s_holds(line, pairs, all, i))
             return tt_err(TT_INVALID, "the command does not hold %s: %s", pairs[i].key,
-                i < TT_COUNT(s_own) ? "%DATA, %IN and %OUT have to stand in it"
+                i < TT_COUNT(s_own) ? "%IN, %OUT and, with --dataFile, %DATA have to stand in it"
                                     : "every key of the secondary data has to");
     return TT_OK;
 }

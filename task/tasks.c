@@ -275,16 +275,21 @@ tt_status_t task_line(const task_t *self, size_t job, tt_buf_t *out)
 {
     enum { OWN = 3 };
     char paths[OWN + EXEC_SECONDARY_MAX][PLACE_MAX];
-    exec_pair_t pairs[OWN + EXEC_SECONDARY_MAX] = {{"%DATA", paths[0]}, {"%IN", paths[1]}, {"%OUT", paths[2]}};
+    exec_pair_t pairs[OWN + EXEC_SECONDARY_MAX] = {{"%IN", paths[0]}, {"%OUT", paths[1]}};
+    size_t count = 2;
     const char *config = self->rows[job].config;
     char place[PLACE_MAX];
     place_job_path(place, self->dir, (uint32_t)job);
-    snprintf(paths[0], PLACE_MAX, "%.3000s/%s", self->dir, self->data_set);
-    snprintf(paths[1], PLACE_MAX, "%.3000s/%s%s%.400s", self->dir, self->config_set, *config ? "/" : "", config);
-    snprintf(paths[2], PLACE_MAX, "%.3800s/%.200s", place, self->output);
-    for (size_t i = 0; i < self->secondary_count; i++) {
-        snprintf(paths[OWN + i], PLACE_MAX, "%.3000s/%s", self->dir, self->secondary[i].value);
-        pairs[OWN + i] = (exec_pair_t){self->secondary[i].key, paths[OWN + i]};
+    snprintf(paths[0], PLACE_MAX, "%.3000s/%s%s%.400s", self->dir, self->config_set, *config ? "/" : "", config);
+    snprintf(paths[1], PLACE_MAX, "%.3800s/%.200s", place, self->output);
+    if (self->data_set[0]) {
+        snprintf(paths[count], PLACE_MAX, "%.3000s/%s", self->dir, self->data_set);
+        pairs[count] = (exec_pair_t){"%DATA", paths[count]};
+        count++;
     }
-    return exec_fill(out, self->exec, pairs, OWN + self->secondary_count);
+    for (size_t i = 0; i < self->secondary_count; i++, count++) {
+        snprintf(paths[count], PLACE_MAX, "%.3000s/%s", self->dir, self->secondary[i].value);
+        pairs[count] = (exec_pair_t){self->secondary[i].key, paths[count]};
+    }
+    return exec_fill(out, self->exec, pairs, count);
 }

@@ -25,7 +25,7 @@ typedef struct {
     bool gpu;
     int64_t et, eta; /* -1 = none */
     int64_t created;
-    char config_set[256], data_set[256];
+    char config_set[256], data_set[256]; /* the latter "" where there is none */
     exec_secondary_t secondary[EXEC_SECONDARY_MAX];
     size_t secondary_count;
     task_states_t states;
@@ -39,7 +39,7 @@ typedef struct {
     size_t count;
 } task_list_t;
 
-/*  What a new task is made of; all borrowed. */
+/*  What a new task is made of; all borrowed. data_set, secondary, image: NULL = none. */
 typedef struct {
     const char *name, *config_set, *data_set, *output, *exec, *secondary, *image, *volume;
     bool gpu, bypass, dry; /* dry: only say what it would be */

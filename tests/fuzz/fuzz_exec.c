@@ -21,7 +21,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         TT_CHECK(count <= EXEC_SECONDARY_MAX);
         for (size_t i = 0; i < count; i++)
             pairs[3 + i] = (exec_pair_t){secondary[i].key, "/s"};
-        const bool good = exec_check(line, secondary, count) == TT_OK;
+        const bool good = exec_check(line, true, secondary, count) == TT_OK;
         tt_buf_t out;
         tt_buf_init(&out, 2 * size + 16);
         TT_CHECK(exec_fill(&out, line, pairs, 3 + count) == TT_OK); /* a value is no longer than its key */

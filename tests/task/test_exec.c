@@ -56,12 +56,14 @@ static void s_checked(void **state)
 {
     (void)state;
     const exec_secondary_t keys[] = {{"%REF", "a"}, {"%DATASET", "b"}};
-    assert_ok(exec_check("x %DATA %IN %OUT", NULL, 0));
-    assert_int_equal(exec_check("x %DATA %IN", NULL, 0), TT_INVALID);
+    assert_ok(exec_check("x %DATA %IN %OUT", true, NULL, 0));
+    assert_int_equal(exec_check("x %DATA %IN", true, NULL, 0), TT_INVALID);
     assert_non_null(strstr(tt_err_text(), "%OUT"));
-    assert_ok(exec_check("x %DATA %IN %OUT %REF %DATASET", keys, 2));
-    assert_int_equal(exec_check("x %DATA %IN %OUT %REF", keys, 2), TT_INVALID);
-    assert_int_equal(exec_check("x %DATASET %IN %OUT %REF", keys, 2), TT_INVALID); /* that is not %DATA */
+    assert_ok(exec_check("x %IN %OUT", false, NULL, 0));
+    assert_int_equal(exec_check("x %DATA %IN %OUT", false, NULL, 0), TT_INVALID);
+    assert_ok(exec_check("x %DATA %IN %OUT %REF %DATASET", true, keys, 2));
+    assert_int_equal(exec_check("x %DATA %IN %OUT %REF", true, keys, 2), TT_INVALID);
+    assert_int_equal(exec_check("x %DATASET %IN %OUT %REF", true, keys, 2), TT_INVALID); /* that is not %DATA */
 }
 
 int main(void)
