@@ -69,7 +69,7 @@ typedef struct {
 typedef enum {
     FRONT_CREATE_POD,
     FRONT_DELETE_POD,
-    FRONT_CREATE_SERVICE, /* of pod `name`; NULL = the job's own */
+    FRONT_CREATE_SERVICE, /* of pod `name`; NULL = built without one: the job's own, or a place's */
     FRONT_DELETE_SERVICE,
     FRONT_CREATE_OBJECT, /* front_t.objects[object]; no pod is made in the same round: pods mount it */
     FRONT_DELETE_OBJECT,
