@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "common/base/json.h"
+#include "common/http/exposition.h"
 #include "coordinator/digest.h"
 #include "coordinator/state.h"
 
@@ -184,9 +185,7 @@ json_t *status_json(const coordinator_t *self)
 
 static tt_status_t s_metric(tt_buf_t *out, const char *name, const char *type, const char *help, double value)
 {
-    const char *text = isnan(value) ? "NaN" : NULL;
-    TT_TRY(tt_buf_printf(out, "# HELP tutti_%s %s\n# TYPE tutti_%s %s\ntutti_%s ", name, help, name, type, name));
-    return text ? tt_buf_printf(out, "%s\n", text) : tt_buf_printf(out, "%.17g\n", value);
+    return tt_exposition_one(out, "tutti_", name, type, help, value);
 }
 
 static uint32_t s_count(const coordinator_t *self, const tt_rec_COUNT_t *count, const char *which)
@@ -200,8 +199,9 @@ static tt_status_t s_replicas(const coordinator_t *self, tt_buf_t *out, const ch
 {
     tt_rec_COUNT_t counts[3];
     coordinator_counts(self, counts);
-    TT_TRY(tt_buf_printf(out, "# HELP tutti_replicas_%s Replicas %s of each role.\n# TYPE tutti_replicas_%s gauge\n",
-        which, which, which));
+    char help[64];
+    snprintf(help, sizeof help, "Replicas %s of each role.", which);
+    TT_TRY(tt_exposition_head(out, "tutti_replicas_", which, "gauge", help));
     for (size_t i = 0; i < TT_COUNT(counts); i++)
         TT_TRY(tt_buf_printf(
             out, "tutti_replicas_%s{role=\"%s\"} %u\n", which, counts[i].role, s_count(self, &counts[i], which)));
@@ -212,8 +212,8 @@ static tt_status_t s_usage(const coordinator_t *self, tt_buf_t *out)
 {
     digest_facts_t facts;
     digest_facts(self, &facts);
-    TT_TRY(tt_buf_printf(out, "# HELP tutti_time_share Part of a role's time that a stage took in the last seconds.\n"
-                              "# TYPE tutti_time_share gauge\n"));
+    TT_TRY(tt_exposition_head(
+        out, "tutti_", "time_share", "gauge", "Part of a role's time that a stage took in the last seconds."));
     for (size_t r = 0; r < TT_COUNT(digest_roles); r++)
         for (size_t i = 0; i < facts.role[r].count; i++)
             TT_TRY(tt_buf_printf(out, "tutti_time_share{role=\"%s\",stage=\"%s\"} %.6g\n", digest_roles[r],

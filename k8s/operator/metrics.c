@@ -1,19 +1,21 @@
 /*  metrics - what Prometheus reads of an operator: its own numbers first (tutti_operator_*), the standard ones behind them. */
 #include "common/base/process.h"
+#include "common/http/exposition.h"
 #include "k8s/operator/metrics.h"
+
+#define PREFIX "tutti_operator_"
 
 static void s_gauge(tt_buf_t *out, const char *name, const char *type, const char *help, double value)
 {
-    (void)tt_buf_printf(out, "# HELP tutti_operator_%s %s\n# TYPE tutti_operator_%s %s\ntutti_operator_%s %.15g\n",
-        name, help, name, type, name, value);
+    (void)tt_exposition_one(out, PREFIX, name, type, help, value);
 }
 
 static void s_codes(tt_buf_t *out, const char *name, const char *help, const operator_code_t codes[CODES])
 {
-    (void)tt_buf_printf(out, "# HELP tutti_operator_%s %s\n# TYPE tutti_operator_%s counter\n", name, help, name);
+    (void)tt_exposition_head(out, PREFIX, name, "counter", help);
     for (size_t i = 0; i < CODES && codes[i].count; i++)
         (void)tt_buf_printf(
-            out, "tutti_operator_%s{code=\"%d\"} %llu\n", name, codes[i].code, (unsigned long long)codes[i].count);
+            out, PREFIX "%s{code=\"%d\"} %llu\n", name, codes[i].code, (unsigned long long)codes[i].count);
 }
 
 /*  Of every phase, also of those that none has: what is not there cannot be watched. */
@@ -26,26 +28,24 @@ static void s_phases_of(tt_buf_t *out, const kind_t *kind)
     while ((job = kube_store_each(kind->jobs, &at)) != NULL)
         counts[job_info(job).phase]++;
     for (size_t i = 0; i < FRONT_PHASES && front->phases[i]; i++)
-        (void)tt_buf_printf(out, "tutti_operator_jobs_by_phase{kind=\"%s\",phase=\"%s\"} %zu\n", front->name,
+        (void)tt_buf_printf(out, PREFIX "jobs_by_phase{kind=\"%s\",phase=\"%s\"} %zu\n", front->name,
             *front->phases[i] ? front->phases[i] : "None", counts[i]);
 }
 
 static void s_phases(tt_buf_t *out, const cache_t *cache)
 {
-    (void)tt_buf_str(out, "# HELP tutti_operator_jobs_by_phase jobs known, by status.phase\n"
-                          "# TYPE tutti_operator_jobs_by_phase gauge\n");
+    (void)tt_exposition_head(out, PREFIX, "jobs_by_phase", "gauge", "jobs known, by status.phase");
     for (size_t i = 0; i < cache->kind_count; i++)
         s_phases_of(out, &cache->kinds[i]);
 }
 
 static void s_ends(tt_buf_t *out, const operator_end_t ends[CODES])
 {
-    (void)tt_buf_str(out, "# HELP tutti_operator_jobs_finished_total jobs whose end this replica wrote down\n"
-                          "# TYPE tutti_operator_jobs_finished_total counter\n");
+    (void)tt_exposition_head(out, PREFIX, "jobs_finished_total", "counter", "jobs whose end this replica wrote down");
     for (size_t i = 0; i < CODES && ends[i].count; i++) {
-        (void)tt_buf_printf(out, "tutti_operator_jobs_finished_total{kind=\"%s\",result=\"%s\",reason=\"", ends[i].kind,
-            ends[i].result);
-        metrics_label(out, ends[i].reason);
+        (void)tt_buf_printf(
+            out, PREFIX "jobs_finished_total{kind=\"%s\",result=\"%s\",reason=\"", ends[i].kind, ends[i].result);
+        (void)tt_exposition_label(out, ends[i].reason);
         (void)tt_buf_printf(out, "\"} %llu\n", (unsigned long long)ends[i].count);
     }
 }
@@ -58,14 +58,13 @@ static void s_watch(tt_buf_t *out, const kube_reflector_t *watch, const char *pr
     const kube_reflector_stats_t s = kube_reflector_stats(watch);
     const uint64_t values[] = {s.lists, s.watches, s.events, s.bookmarks, s.errors};
     for (size_t i = 0; i < TT_COUNT(values); i++)
-        (void)tt_buf_printf(out, "tutti_operator_watch_total{resource=\"%s%s\",what=\"%s\"} %llu\n", prefix, resource,
-            kinds[i], (unsigned long long)values[i]);
+        (void)tt_buf_printf(out, PREFIX "watch_total{resource=\"%s%s\",what=\"%s\"} %llu\n", prefix, resource, kinds[i],
+            (unsigned long long)values[i]);
 }
 
 static void s_watches(tt_buf_t *out, const cache_t *cache)
 {
-    (void)tt_buf_str(out, "# HELP tutti_operator_watch_total what came of lists and watches\n"
-                          "# TYPE tutti_operator_watch_total counter\n");
+    (void)tt_exposition_head(out, PREFIX, "watch_total", "counter", "what came of lists and watches");
     for (size_t i = 0; i < cache->kind_count; i++) {
         const kind_t *kind = &cache->kinds[i];
         s_watch(out, kind->watch, "", kind->front->plural);

@@ -8,5 +8,3 @@
 void metrics_write(tt_buf_t *out, const operator_t *op);
 /*  metrics_standard.c: those that every controller of Kubernetes and every program has, under the names that dashboards ask for. */
 void metrics_standard(tt_buf_t *out, const operator_t *op);
-/*  A label's value, with what is not allowed in it escaped. */
-void metrics_label(tt_buf_t *out, const char *text);

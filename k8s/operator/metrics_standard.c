@@ -6,38 +6,17 @@
 #include <string.h>
 #include <sys/resource.h>
 #include "common/base/process.h"
+#include "common/http/exposition.h"
 #include "k8s/operator/metrics.h"
 
 #define QUEUE "dijob" /* the name of the one queue, which holds jobs of all kinds */
 
-void metrics_label(tt_buf_t *out, const char *text)
-{
-    for (; *text; text++)
-        (void)tt_buf_printf(out, *text == '"' || *text == '\\' ? "\\%c" : *text == '\n' ? "\\n" : "%c", *text);
-}
-
 static void s_head(tt_buf_t *out, const char *name, const char *type, const char *help)
 {
-    (void)tt_buf_printf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
-}
-
-static void s_one(tt_buf_t *out, const char *name, const char *type, const char *help, const char *labels, double value)
-{
-    s_head(out, name, type, help);
-    (void)tt_buf_printf(out, "%s%s %.15g\n", name, labels, value);
+    (void)tt_exposition_head(out, "", name, type, help);
 }
 
 /* ---- histograms ----------------------------------------------------------------------------------------------------- */
-
-/*  As short as can be read again as the same number. */
-static void s_number(char out[32], double value)
-{
-    for (int digits = 15; digits <= 17; digits++) {
-        snprintf(out, 32, "%.*g", digits, value);
-        if (strtod(out, NULL) == value)
-            return;
-    }
-}
 
 /*  labels: "name=\"x\"". */
 static void s_histogram(tt_buf_t *out, const char *name, const char *labels, const kube_histogram_t *histogram,
@@ -46,7 +25,7 @@ static void s_histogram(tt_buf_t *out, const char *name, const char *labels, con
     uint64_t below = 0;
     for (size_t i = 0; i < buckets->count; i++) {
         char bound[32];
-        s_number(bound, buckets->bounds[i]);
+        tt_exposition_number(bound, buckets->bounds[i]);
         below += histogram->counts[i];
         (void)tt_buf_printf(out, "%s_bucket{%s,le=\"%s\"} %" PRIu64 "\n", name, labels, bound, below);
     }
@@ -57,13 +36,19 @@ static void s_histogram(tt_buf_t *out, const char *name, const char *labels, con
 
 /* ---- the queue ------------------------------------------------------------------------------------------------------ */
 
+static void s_of_queue(tt_buf_t *out, const char *name, const char *type, const char *help, double value)
+{
+    s_head(out, name, type, help);
+    (void)tt_buf_printf(out, "%s{name=\"" QUEUE "\"} %.15g\n", name, value);
+}
+
 static void s_queue(tt_buf_t *out, const kube_queue_t *queue)
 {
-    static const char name[] = "name=\"" QUEUE "\"", braced[] = "{name=\"" QUEUE "\"}";
+    static const char name[] = "name=\"" QUEUE "\"";
     const kube_queue_stats_t *stats = kube_queue_stats(queue);
-    s_one(out, "workqueue_depth", "gauge", "Keys that wait for a look.", braced, (double)kube_queue_depth(queue));
-    s_one(out, "workqueue_adds_total", "counter", "Keys that were added.", braced, (double)stats->adds);
-    s_one(out, "workqueue_retries_total", "counter", "Looks that did not end well.", braced, (double)stats->retries);
+    s_of_queue(out, "workqueue_depth", "gauge", "Keys that wait for a look.", (double)kube_queue_depth(queue));
+    s_of_queue(out, "workqueue_adds_total", "counter", "Keys that were added.", (double)stats->adds);
+    s_of_queue(out, "workqueue_retries_total", "counter", "Looks that did not end well.", (double)stats->retries);
     s_head(out, "workqueue_queue_duration_seconds", "histogram", "Seconds from a key's adding to its look.");
     s_histogram(out, "workqueue_queue_duration_seconds", name, &stats->wait, &kube_buckets_queue);
     s_head(out, "workqueue_work_duration_seconds", "histogram", "Seconds that a look takes, with its requests.");
@@ -104,7 +89,7 @@ static void s_client(tt_buf_t *out, const kube_client_t *client)
     char text[256];
     snprintf(text, sizeof text, "%.*s", (int)(size < 200 ? size : 200), raw);
     tt_buf_init(&host, 1024);
-    metrics_label(&host, text);
+    (void)tt_exposition_label(&host, text);
     s_durations(out, kube_client_stats(client), tt_buf_text(&host));
     s_answers(out, kube_client_stats(client), tt_buf_text(&host));
     tt_buf_free(&host);
@@ -130,15 +115,20 @@ static double s_max_fds(void)
     return getrlimit(RLIMIT_NOFILE, &limit) == 0 ? (double)limit.rlim_cur : 0;
 }
 
+static void s_one(tt_buf_t *out, const char *name, const char *type, const char *help, double value)
+{
+    (void)tt_exposition_one(out, "process_", name, type, help, value);
+}
+
 static void s_process(tt_buf_t *out, double started_s)
 {
     const tt_process_memory_t memory = tt_process_memory();
-    s_one(out, "process_cpu_seconds_total", "counter", "Processor time, of user and system.", "", tt_process_cpu_s());
-    s_one(out, "process_open_fds", "gauge", "File descriptors that are open.", "", s_open_fds());
-    s_one(out, "process_max_fds", "gauge", "File descriptors that may be open.", "", s_max_fds());
-    s_one(out, "process_resident_memory_bytes", "gauge", "Memory that is there.", "", (double)memory.resident);
-    s_one(out, "process_virtual_memory_bytes", "gauge", "Memory that has addresses.", "", (double)memory.addressed);
-    s_one(out, "process_start_time_seconds", "gauge", "Start of the process, since 1970.", "", started_s);
+    s_one(out, "cpu_seconds_total", "counter", "Processor time, of user and system.", tt_process_cpu_s());
+    s_one(out, "open_fds", "gauge", "File descriptors that are open.", s_open_fds());
+    s_one(out, "max_fds", "gauge", "File descriptors that may be open.", s_max_fds());
+    s_one(out, "resident_memory_bytes", "gauge", "Memory that is there.", (double)memory.resident);
+    s_one(out, "virtual_memory_bytes", "gauge", "Memory that has addresses.", (double)memory.addressed);
+    s_one(out, "start_time_seconds", "gauge", "Start of the process, since 1970.", started_s);
 }
 
 void metrics_standard(tt_buf_t *out, const operator_t *op)

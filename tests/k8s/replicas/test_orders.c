@@ -64,12 +64,8 @@ static int s_setup(void **state)
     for (int role = 0; role < DIJOB_ROLES; role++)
         self->job.replicas[role] = -1;
     self->job.has[DIJOB_COLLECTOR] = self->job.has[DIJOB_LEARNER] = true;
-    self->view = (replicas_view_t){.job = &self->job,
-        .pods = self->seen,
-        .random = s_random,
-        .url = s_url,
-        .declared = s_declared,
-        .ctx = self};
+    self->view = (replicas_view_t){
+        .job = &self->job, .pods = self->seen, .random = s_random, .url = s_url, .declared = s_declared, .ctx = self};
     self->request = (replicas_request_t){.verb = REPLICAS_CREATE, .namespace_ = namespace_, .coordinator = coordinator};
     s_pod(self, coordinator, DIJOB_COORDINATOR);
     return 0;
