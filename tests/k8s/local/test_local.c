@@ -38,8 +38,8 @@ static int s_close(void **state)
     return nftw(s_root, s_remove, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-/*  The job with its status; the caller's. */
-static json_t *s_run(const char *name, const char *spec, local_outcome_t *out)
+/*  The job with its status; the caller's. front: whose job it is taken for. */
+static json_t *s_run_as(const front_t *front, const char *name, const char *spec, local_outcome_t *out)
 {
     char *path = tt_sprintf("%s/%s.yaml", s_root, name), *dir = tt_sprintf("%s/%s", s_root, name);
     FILE *file = fopen(path, "w");
@@ -51,6 +51,8 @@ static json_t *s_run(const char *name, const char *spec, local_outcome_t *out)
     int lock = -1;
     s_said[0] = '\0';
     assert_ok(local_read(&manifest, path, s_say, NULL));
+    assert_ptr_equal(manifest.front, &dijob_front);
+    manifest.front = front;
     assert_ok(tt_rundir_create(&run, dir, name));
     assert_ok(tt_rundir_lock(&run, &lock));
     assert_ok(tt_rundir_open_sockets(&run));
@@ -63,6 +65,11 @@ static json_t *s_run(const char *name, const char *spec, local_outcome_t *out)
     free(path);
     free(dir);
     return job;
+}
+
+static json_t *s_run(const char *name, const char *spec, local_outcome_t *out)
+{
+    return s_run_as(&dijob_front, name, spec, out);
 }
 
 static const char *s_phase(const json_t *job)
@@ -198,6 +205,30 @@ static void test_two_runs_have_addresses_of_their_own(void **state)
         close(fds[i]);
 }
 
+#define TEMPLATE_5555(script)                                                                                          \
+    "    template: {spec: {containers: [{name: di-container, ports: [{name: di-port, containerPort: 5555}], command: " \
+    "[/bin/sh, -c, '" script "']}]}}\n"
+
+/*  Of a kind that the local run has no file about a pod has an address of its own, the manifest's ports and the cluster's name:
+ *  here two pods take one port. */
+static void test_a_kind_that_is_known_by_its_table_alone(void **state)
+{
+    (void)state;
+    local_outcome_t out;
+    front_t other = dijob_front;
+    char *spec = tt_sprintf("  collector:\n    replicas: 1\n" TEMPLATE_5555("echo $COLLECTOR_PORT >%s/port; exec sleep "
+                                                                            "100") "  coordinator:\n" TEMPLATE_5555(
+                                "until grep 5555 %s/port; do sleep 0.02; done; "
+                                "test $(grep -c \" by-table-co.*[.]svc\" %s/by-table/hosts) = 2 "
+                                "-a $COORDINATOR_PORT = 5555"),
+        s_root, s_root, s_root);
+    json_t *job = s_run_as(&other, "by-table", spec, &out);
+    assert_int_equal(out.exit_code, 0);
+    assert_string_equal(s_phase(job), "Succeeded");
+    json_decref(job);
+    free(spec);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -207,6 +238,7 @@ int main(void)
         cmocka_unit_test(test_a_sidecar),
         cmocka_unit_test(test_what_cannot_be_started),
         cmocka_unit_test(test_two_runs_have_addresses_of_their_own),
+        cmocka_unit_test(test_a_kind_that_is_known_by_its_table_alone),
     };
     return cmocka_run_group_tests(tests, s_open, s_close);
 }
