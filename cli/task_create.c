@@ -12,7 +12,7 @@ const tt_option_t tt_opt_task_create[] = {
     {"exec", 0, "LINE", "the command, with %DATA, %IN and %OUT in it"},
     {"secondaryData", 0, "DICT", "more data sets and their keys: {'%REF': 'user.me.ref'}"},
     {"sd", 0, "DICT", "the same"},
-    {"containerImage", 0, "IMAGE", "kept with the task; on this machine jobs run without a container"},
+    {"containerImage", 0, "IMAGE", "the image of its jobs on a cluster; on this machine they run without one"},
     {"gpu", 0, NULL, "a job wants a card"},
     {"et", 0, "N", "a number of your own, for jobs as TT_ET"},
     {"eta", 0, "N", "a number of your own, for jobs as TT_ETA"},
@@ -72,7 +72,8 @@ static tt_status_t s_create(const tt_args_t *args)
     printf("%s: %zu job%s in %s%s\n", wanted.name, jobs, jobs == 1 ? "" : "s", dir,
         wanted.dry ? " (nothing was made)" : "");
     if (wanted.image)
-        fprintf(stderr, "jobs run on this machine as they are; %s is only kept with the task\n", wanted.image);
+        fprintf(stderr, "on this machine jobs run as they are, without %s; 'tutti task run --claim' runs them in it\n",
+            wanted.image);
     return TT_OK;
 }
 

@@ -1,16 +1,14 @@
 #include "task/attempt.h"
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include "common/base/buf.h"
+#include "common/base/mem.h"
+#include "task/cluster.h"
 #include "task/place.h"
 #include "task/survivors.h"
 
 enum { LINE_MAX_BYTES = 1 << 20, MARK_MAX = 4200 };
-
-typedef struct {
-    tt_substrate_t *substrate;
-    const char *registry, *slot;
-} start_t;
 
 /*  $1: the command, $2: the file for its exit code, $3: its log. SIGTERM goes to all that the command started, and says that its
  *  end is not its own doing; then only success counts. */
@@ -42,54 +40,104 @@ static void s_env(tt_template_t *out, const char *name, const char *value)
     out->env[out->env_count++] = (tt_env_var_t){(char *)name, (char *)value};
 }
 
-static tt_status_t s_start_line(
-    const start_t *self, const task_t *task, size_t at, const char *line, tt_replica_id_t *out)
-{
-    char log[PLACE_MAX], exit_file[PLACE_MAX], dir[PLACE_MAX], number[16], attempt[16], et[32], eta[32], mark[48],
-        volume[PLACE_MAX];
-    char *command[] = {"/bin/sh", "-c", (char *)s_shell, "tutti-job", (char *)line, exit_file, log, NULL};
+/*  What an attempt is started with; the template points into the rest. */
+typedef struct {
+    char log[PLACE_MAX], exit_file[PLACE_MAX], dir[PLACE_MAX], volume[PLACE_MAX];
+    char number[16], attempt[16], et[32], eta[32], mark[48];
+    char *command[8];
     tt_env_var_t env[16];
-    place_log_path(log, task->dir, (uint32_t)at);
-    place_exit_path(exit_file, task->dir, (uint32_t)at, task->rows[at].attempt);
-    place_job_path(dir, task->dir, (uint32_t)at);
-    snprintf(volume, sizeof volume, "%.*s", (int)(strlen(task->dir) - strlen(task->name)), task->dir);
-    snprintf(number, sizeof number, "%zu", at);
-    snprintf(mark, sizeof mark, "%lld.%u", (long long)task->states.jobs[at].id, task->rows[at].attempt);
-    snprintf(attempt, sizeof attempt, "%u", task->rows[at].attempt);
-    snprintf(et, sizeof et, "%lld", (long long)task->et);
-    snprintf(eta, sizeof eta, "%lld", (long long)task->eta);
-    tt_template_t template_ = {.command = command, .working_dir = dir, .env = env};
-    s_env(&template_, SURVIVORS_OF_REGISTRY, self->registry);
-    s_env(&template_, SURVIVORS_OF_ATTEMPT, mark);
-    s_env(&template_, "TT_TASK", task->name);
-    s_env(&template_, "TT_TASK_JOB", number);
-    s_env(&template_, "TT_TASK_ATTEMPT", attempt);
-    s_env(&template_, "VOLUME", volume);
-    s_env(&template_, "CUDA_DEVICE_ORDER", "PCI_BUS_ID");
-    s_env(&template_, "CUDA_VISIBLE_DEVICES", task->gpu ? self->slot + strlen("gpu:") : "-1");
-    if (task->et >= 0)
-        s_env(&template_, "TT_ET", et);
-    if (task->eta >= 0)
-        s_env(&template_, "TT_ETA", eta);
-    const tt_replica_spec_t spec = {
-        .job = task->name, .role = "job", .index = (uint32_t)at, .template_ = &template_, .log = "shells"};
-    return self->substrate->ops->start(self->substrate, &spec, out);
+    tt_template_t template_;
+} start_t;
+
+/*  As the job sees them. */
+static void s_paths(start_t *self, const task_t *task, size_t at, const char *root)
+{
+    const size_t above = strlen(root) - strlen(task->name);
+    place_log_path(self->log, root, (uint32_t)at);
+    place_exit_path(self->exit_file, root, (uint32_t)at, task->rows[at].attempt);
+    place_job_path(self->dir, root, (uint32_t)at);
+    snprintf(self->volume, sizeof self->volume, "%.*s", above > 1 ? (int)above - 1 : 1, root);
 }
 
-tt_status_t attempt_start(tt_substrate_t *substrate, const char *registry, const task_t *task, size_t at,
-    const char *slot, tt_replica_id_t *out)
+static void s_numbers(start_t *self, const task_t *task, size_t at)
 {
-    const start_t self = {substrate, registry, slot};
+    snprintf(self->number, sizeof self->number, "%zu", at);
+    snprintf(self->mark, sizeof self->mark, "%lld.%u", (long long)task->states.jobs[at].id, task->rows[at].attempt);
+    snprintf(self->attempt, sizeof self->attempt, "%u", task->rows[at].attempt);
+    snprintf(self->et, sizeof self->et, "%lld", (long long)task->et);
+    snprintf(self->eta, sizeof self->eta, "%lld", (long long)task->eta);
+}
+
+/*  On a cluster a card is given by the node, and said by its container's runtime. */
+static void s_environment(start_t *self, const attempt_place_t *place, const task_t *task, const char *slot)
+{
+    tt_template_t *out = &self->template_;
+    if (!place->cluster) {
+        s_env(out, SURVIVORS_OF_REGISTRY, place->registry);
+        s_env(out, SURVIVORS_OF_ATTEMPT, self->mark);
+    }
+    s_env(out, "TT_TASK", task->name);
+    s_env(out, "TT_TASK_JOB", self->number);
+    s_env(out, "TT_TASK_ATTEMPT", self->attempt);
+    s_env(out, "VOLUME", self->volume);
+    s_env(out, "CUDA_DEVICE_ORDER", "PCI_BUS_ID");
+    if (!task->gpu || !place->cluster)
+        s_env(out, "CUDA_VISIBLE_DEVICES", task->gpu ? slot + strlen("gpu:") : "-1");
+    if (task->et >= 0)
+        s_env(out, "TT_ET", self->et);
+    if (task->eta >= 0)
+        s_env(out, "TT_ETA", self->eta);
+}
+
+static tt_status_t s_start_on(
+    const attempt_place_t *place, const task_t *task, size_t at, const start_t *start, tt_replica_id_t *out)
+{
+    if (place->cluster) {
+        const cluster_job_t job = {.job = task->states.jobs[at].id,
+            .attempt = task->rows[at].attempt,
+            .task = task->name,
+            .image = task->image,
+            .template_ = &start->template_,
+            .gpu = task->gpu};
+        return cluster_start(place->substrate, &job, out);
+    }
+    const tt_replica_spec_t spec = {
+        .job = task->name, .role = "job", .index = (uint32_t)at, .template_ = &start->template_, .log = "shells"};
+    return place->substrate->ops->start(place->substrate, &spec, out);
+}
+
+static tt_status_t s_start_line(const attempt_place_t *place, const task_t *task, size_t at, const char *slot,
+    const char *root, const char *line, tt_replica_id_t *out)
+{
+    start_t *self = tt_new0(sizeof *self);
+    s_paths(self, task, at, root);
+    s_numbers(self, task, at);
+    char *const command[] = {
+        "/bin/sh", "-c", (char *)s_shell, "tutti-job", (char *)line, self->exit_file, self->log, NULL};
+    memcpy(self->command, command, sizeof command);
+    self->template_ = (tt_template_t){.command = self->command, .working_dir = self->dir, .env = self->env};
+    s_environment(self, place, task, slot);
+    const tt_status_t status = s_start_on(place, task, at, self, out);
+    free(self);
+    return status;
+}
+
+tt_status_t attempt_start(
+    const attempt_place_t *place, const task_t *task, size_t at, const char *slot, bool again, tt_replica_id_t *out)
+{
+    char inside[PLACE_MAX];
     tt_buf_t line, shielded;
     tt_buf_init(&line, LINE_MAX_BYTES);
     tt_buf_init(&shielded, 2 * LINE_MAX_BYTES);
-    tt_status_t status = place_attempt(task->dir, (uint32_t)at, task->rows[at].attempt);
+    snprintf(inside, sizeof inside, CLUSTER_VOLUME "/%s", task->name);
+    const char *root = place->cluster ? inside : task->dir;
+    tt_status_t status = again ? TT_OK : place_attempt(task->dir, (uint32_t)at, task->rows[at].attempt);
     if (status == TT_OK)
-        status = task_line(task, at, &line);
+        status = task_line(task, at, root, &line);
     if (status == TT_OK)
         status = s_shield(&shielded, tt_buf_text(&line));
     if (status == TT_OK)
-        status = s_start_line(&self, task, at, tt_buf_text(&shielded), out);
+        status = s_start_line(place, task, at, slot, root, tt_buf_text(&shielded), out);
     tt_buf_free(&line);
     tt_buf_free(&shielded);
     return status;

@@ -78,26 +78,38 @@ static tt_status_t s_is_free(const creation_t *self)
     return TT_OK;
 }
 
-static void s_add_link(place_link_t *links, size_t *count, const dataset_t *set)
+typedef struct {
+    place_link_t links[2 + EXEC_SECONDARY_MAX];
+    char targets[2 + EXEC_SECONDARY_MAX][PLACE_MAX];
+    size_t count;
+} links_t;
+
+/*  What lies below the same directory as the task is linked to from there: so it is found wherever that is mounted. */
+static void s_add_link(links_t *links, const creation_t *self, const dataset_t *set)
 {
-    for (size_t i = 0; i < *count; i++)
-        if (strcmp(links[i].name, set->name) == 0)
+    const size_t length = strlen(self->volume);
+    const bool below = strncmp(set->path, self->volume, length) == 0 && set->path[length] == '/';
+    for (size_t i = 0; i < links->count; i++)
+        if (strcmp(links->links[i].name, set->name) == 0)
             return; /* one set may be used for several things */
-    links[(*count)++] = (place_link_t){set->name, set->path};
+    snprintf(
+        links->targets[links->count], PLACE_MAX, "%s%.4000s", below ? "../" : "", set->path + (below ? length + 1 : 0));
+    links->links[links->count] = (place_link_t){set->name, links->targets[links->count]};
+    links->count++;
 }
 
 static tt_status_t s_make_place(creation_t *self)
 {
-    place_link_t links[2 + EXEC_SECONDARY_MAX];
-    size_t count = 0;
-    s_add_link(links, &count, &self->config);
+    links_t *links = tt_new0(sizeof *links);
+    s_add_link(links, self, &self->config);
     if (self->wanted->data_set)
-        s_add_link(links, &count, &self->data);
+        s_add_link(links, self, &self->data);
     for (size_t i = 0; i < self->secondary_count; i++)
-        s_add_link(links, &count, &self->more[i]);
-    TT_TRY(place_make(self->dir, self->wanted->name, links, count));
-    self->made = true;
-    return TT_OK;
+        s_add_link(links, self, &self->more[i]);
+    const tt_status_t status = place_make(self->dir, self->wanted->name, links->links, links->count);
+    self->made = status == TT_OK;
+    free(links);
+    return status;
 }
 
 static tt_status_t s_insert_job(void *ctx, const char *config)

@@ -16,6 +16,7 @@
 #include "common/base/signals.h"
 #include "controller/process.h"
 #include "task/attempt.h"
+#include "task/cluster.h"
 #include "task/lock.h"
 #include "task/place.h"
 #include "task/survivors.h"
@@ -28,7 +29,7 @@ typedef struct {
     int64_t job; /* of the store */
     uint32_t attempt;
     bool gpu, asked; /* asked: to end */
-    char slot[ENGINE_GPU_NAME + 8];
+    char slot[ENGINE_GPU_NAME + 16];
 } child_t;
 
 typedef struct {
@@ -141,8 +142,13 @@ static void s_write_end(job_row_t *row, int code, const char *reason)
 
 /* ---- after a death --------------------------------------------------------------------------------------------------- */
 
+#define POD "pod/" /* how slots of a cluster begin */
+
+/*  What it left is known by its exit code. Pods go on without an engine; of processes nothing is left. */
 static void s_recover_job(engine_t *self, task_t *task, size_t at)
 {
+    const char *slot = task->rows[at].slot;
+    const bool pod = slot && strncmp(slot, POD, strlen(POD)) == 0;
     int code;
     char reason[64];
     if (place_exit(task->dir, (uint32_t)at, task->rows[at].attempt, &code)) {
@@ -150,7 +156,7 @@ static void s_recover_job(engine_t *self, task_t *task, size_t at)
         s_write_end(&task->rows[at], code, reason);
         states_ended(&task->states, at, code == 0);
         s_say(self, "%s job_configId_%zu had ended: %s", task->name, at, reason);
-    } else {
+    } else if (!pod) {
         s_write_end(&task->rows[at], -1, "lost with the process that ran it");
         states_lost(&task->states, at);
         s_say(self, "%s job_configId_%zu was lost: it will run again", task->name, at);
@@ -178,6 +184,23 @@ static tt_status_t s_settle(engine_t *self)
     return s_change(self, s_recover, NULL);
 }
 
+/* ---- where ----------------------------------------------------------------------------------------------------------- */
+
+static bool s_is_ours(const engine_t *self, const task_t *task)
+{
+    const engine_cluster_t *cluster = self->options->cluster;
+    if (!cluster)
+        return true;
+    const size_t length = strlen(cluster->volume);
+    return task->image && strncmp(task->dir, cluster->volume, length) == 0 &&
+           strcmp(task->dir + length + 1, task->name) == 0;
+}
+
+static attempt_place_t s_place(const engine_t *self)
+{
+    return (attempt_place_t){self->substrate, store_folder(self->store), self->options->cluster != NULL};
+}
+
 /* ---- started --------------------------------------------------------------------------------------------------------- */
 
 static bool s_is_taken(const engine_t *self, const char *slot)
@@ -191,10 +214,11 @@ static bool s_is_taken(const engine_t *self, const char *slot)
 static bool s_free_slot(const engine_t *self, bool gpu, char *out, size_t size)
 {
     for (size_t i = 0; i < (gpu ? self->slots.gpus : self->slots.cpus); i++) {
+        const char *where = self->options->cluster ? POD : "";
         if (gpu)
-            snprintf(out, size, "gpu:%s", self->slots.gpu[i]);
+            snprintf(out, size, "%sgpu:%s", where, self->slots.gpu[i]);
         else
-            snprintf(out, size, "cpu:%zu", i);
+            snprintf(out, size, "%scpu:%zu", where, i);
         if (!s_is_taken(self, out))
             return true;
     }
@@ -229,7 +253,7 @@ static tt_status_t s_choose(engine_t *self, void *ctx)
     states_priorities(all, self->list.count);
     for (size_t t = 0; t < self->list.count; t++) {
         char slot[sizeof next->child.slot];
-        if (!s_free_slot(self, self->list.tasks[t]->gpu, slot, sizeof slot))
+        if (!s_is_ours(self, self->list.tasks[t]) || !s_free_slot(self, self->list.tasks[t]->gpu, slot, sizeof slot))
             continue;
         for (size_t i = 0; i < all[t]->count; i++)
             if (all[t]->jobs[i].state == JOB_ASSIGNED && all[t]->jobs[i].priority > best &&
@@ -305,8 +329,8 @@ static tt_status_t s_start_next(engine_t *self, bool *started)
     if (!next.task)
         return TT_OK;
     *started = true;
-    const tt_status_t status = attempt_start(
-        self->substrate, store_folder(self->store), next.task, next.at, next.child.slot, &next.child.replica);
+    const attempt_place_t place = s_place(self);
+    const tt_status_t status = attempt_start(&place, next.task, next.at, next.child.slot, false, &next.child.replica);
     if (status == TT_OK) {
         s_say(self, "%s job_configId_%zu started on %s", next.task->name, next.at, next.child.slot);
         s_add_child(self, &next.child);
@@ -315,6 +339,34 @@ static tt_status_t s_start_next(engine_t *self, bool *started)
     char reason[512];
     snprintf(reason, sizeof reason, "%s", tt_err_text());
     return s_change(self, s_write_job_end, &(end_t){.child = &next.child, .code = -1, .reason = reason, .broke = true});
+}
+
+/*  Pods that an engine before us started. One that is to be killed is not begun for it. */
+static tt_status_t s_adopt(engine_t *self, const task_t *task, size_t at)
+{
+    const job_row_t *row = &task->rows[at];
+    child_t child = {.job = task->states.jobs[at].id, .attempt = row->attempt, .gpu = task->gpu};
+    const attempt_place_t place = s_place(self);
+    snprintf(child.slot, sizeof child.slot, "%s", row->slot ? row->slot : POD);
+    if (task->states.jobs[at].state == JOB_KILL)
+        cluster_adopt(self->substrate, child.job, child.attempt, &child.replica);
+    else
+        TT_TRY(attempt_start(&place, task, at, child.slot, true, &child.replica));
+    s_add_child(self, &child);
+    s_say(self, "%s job_configId_%zu goes on in %s", task->name, at, child.slot);
+    return TT_OK;
+}
+
+static tt_status_t s_adopt_all(engine_t *self)
+{
+    for (size_t t = 0; t < self->list.count; t++) {
+        const task_t *task = self->list.tasks[t];
+        for (size_t i = 0; i < task->states.count; i++)
+            if (s_is_ours(self, task) &&
+                (task->states.jobs[i].state == JOB_RUNNING || task->states.jobs[i].state == JOB_KILL))
+                TT_TRY(s_adopt(self, task, i));
+    }
+    return TT_OK;
 }
 
 /* ---- ended ----------------------------------------------------------------------------------------------------------- */
@@ -327,9 +379,10 @@ static tt_status_t s_ended(engine_t *self, const tt_replica_event_t *event)
     TT_CHECK(i < self->count);
     const child_t child = self->children[i];
     self->children[i] = self->children[--self->count];
-    TT_TRY(attempt_end(store_folder(self->store), child.job, child.attempt));
+    if (!self->options->cluster)
+        TT_TRY(attempt_end(store_folder(self->store), child.job, child.attempt));
     /* Where we have ended it, it did not fail. */
-    const bool lost = self->ended_by && event->exit_code != 0;
+    const bool lost = self->ended_by && !self->options->cluster && event->exit_code != 0;
     return s_change(self, s_write_job_end,
         &(end_t){.child = &child, .code = event->exit_code, .reason = event->reason, .lost = lost});
 }
@@ -351,7 +404,8 @@ static void s_stop_unwanted(engine_t *self)
         child_t *child = &self->children[i];
         size_t at;
         const task_t *task = s_find(self, child->job, &at);
-        const bool wanted = task && task->states.jobs[at].state == JOB_RUNNING && !self->ended_by;
+        const bool wanted =
+            task && task->states.jobs[at].state == JOB_RUNNING && (!self->ended_by || self->options->cluster);
         if (wanted || child->asked)
             continue;
         child->asked = true;
@@ -375,6 +429,8 @@ static size_t s_waiting(const engine_t *self, const char **gpu_task)
     size_t count = 0;
     for (size_t t = 0; t < self->list.count; t++) {
         const task_t *task = self->list.tasks[t];
+        if (!s_is_ours(self, task))
+            continue;
         for (size_t i = 0; i < task->states.count; i++)
             count += task->states.jobs[i].state == JOB_ASSIGNED;
         if (task->gpu && !task_state_ended(task->states.state))
@@ -406,7 +462,7 @@ static tt_status_t s_turn(engine_t *self, bool *over)
     s_stop_unwanted(self);
     while (!self->ended_by && started)
         TT_TRY(s_start_next(self, &started));
-    if (self->count == 0 && self->ended_by)
+    if (self->ended_by && (self->count == 0 || self->options->cluster)) /* pods go on */
         *over = true;
     else if (self->count == 0)
         TT_TRY(s_idle(self, over));
@@ -426,6 +482,16 @@ static tt_status_t s_loop(engine_t *self)
 
 /* ---- life ------------------------------------------------------------------------------------------------------------ */
 
+static tt_status_t s_begin_cluster(engine_t *self)
+{
+    char registry[STORE_WORD];
+    TT_TRY(store_word(self->store, registry));
+    const engine_cluster_t *cluster = self->options->cluster;
+    const cluster_opts_t opts = {.kube = cluster->kube, .claim = cluster->claim, .registry = registry};
+    TT_TRY(cluster_new(&self->substrate, &opts));
+    return s_adopt_all(self);
+}
+
 static tt_status_t s_begin(engine_t *self)
 {
     const char *inside = getenv(SURVIVORS_OF_REGISTRY);
@@ -434,7 +500,9 @@ static tt_status_t s_begin(engine_t *self)
     TT_TRY(lock_take(store_folder(self->store), &self->lock));
     TT_TRY(tt_signals_open_parent(&self->signals));
     TT_TRY(s_settle(self));
-    return tt_process_substrate_new(&self->substrate, store_folder(self->store), tt_clock_real());
+    return self->options->cluster
+               ? s_begin_cluster(self)
+               : tt_process_substrate_new(&self->substrate, store_folder(self->store), tt_clock_real());
 }
 
 static void s_end(engine_t *self)

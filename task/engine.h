@@ -1,4 +1,4 @@
-/*  engine - what runs the jobs: one process a registry, in the foreground, on this machine.
+/*  engine - what runs the jobs: one process a registry, in the foreground, on this machine or on a cluster.
  *
  *  Every decision is a transaction of the store and made before it is carried out: a job is `running` there before its process is. So
  *  whatever is killed, the next engine knows what may have been under way. It ends what is left of it (survivors.h), believes the exit
@@ -9,11 +9,21 @@
  *
  *  Threads: one, and no other when it begins. */
 #pragma once
+#include "k8s/api/kubeconfig.h"
 #include "task/store.h"
 
 enum { ENGINE_SLOTS_MAX = 1024, ENGINE_GPU_NAME = 64, ENGINE_GRACE_MS = 5000 };
 
+/*  Jobs as Jobs of a Kubernetes (task/cluster.h). They go on when the engine ends, and the next one of this kind finds them. Only tasks
+ *  with an image, that stand in `volume`, are its concern. */
 typedef struct {
+    kube_config_opts_t kube;
+    const char *claim;  /* the PersistentVolumeClaim that holds `volume` */
+    const char *volume; /* absolute, without links                       */
+} engine_cluster_t;
+
+typedef struct {
+    const engine_cluster_t *cluster;          /* NULL = processes of this machine */
     bool stay;                                /* wait for new tasks when there is nothing left */
     void (*say)(void *ctx, const char *line); /* what happens, a line a deed; may be NULL */
     void *ctx;

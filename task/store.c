@@ -129,6 +129,18 @@ tt_status_t store_version(store_t *self, int64_t *out)
     return store_run(self, "PRAGMA data_version", s_take_number, out, "");
 }
 
+static tt_status_t s_take_word(void *ctx, sqlite3_stmt *row)
+{
+    snprintf(ctx, STORE_WORD, "%.16s", store_text(row, 0));
+    return TT_OK;
+}
+
+tt_status_t store_word(store_t *self, char out[STORE_WORD])
+{
+    TT_TRY(store_run(self, "INSERT OR IGNORE INTO facts VALUES('word', lower(hex(randomblob(8))))", NULL, NULL, ""));
+    return store_run(self, "SELECT value FROM facts WHERE key = 'word'", s_take_word, out, "");
+}
+
 tt_status_t store_tx(store_t *self, tt_status_t (*fn)(void *ctx, store_t *store), void *ctx)
 {
     TT_TRY(s_exec(self, "BEGIN IMMEDIATE"));

@@ -31,5 +31,8 @@ int64_t store_changed(const store_t *self);
 int64_t store_last_id(const store_t *self);
 /*  A column's text, "" for none; borrowed until the next row. */
 const char *store_text(sqlite3_stmt *row, int column);
+/*  A word of 16 hexadecimal digits that no other registry has; made when it is first asked for. */
+enum { STORE_WORD = 17 };
+tt_status_t store_word(store_t *self, char out[STORE_WORD]);
 /*  A number that changes when another process has written. */
 tt_status_t store_version(store_t *self, int64_t *out);

@@ -271,7 +271,7 @@ tt_status_t task_delete(store_t *store, const char *name, bool remove)
 
 /* ---- what runs ------------------------------------------------------------------------------------------------------------- */
 
-tt_status_t task_line(const task_t *self, size_t job, tt_buf_t *out)
+tt_status_t task_line(const task_t *self, size_t job, const char *root, tt_buf_t *out)
 {
     enum { OWN = 3 };
     char paths[OWN + EXEC_SECONDARY_MAX][PLACE_MAX];
@@ -279,16 +279,16 @@ tt_status_t task_line(const task_t *self, size_t job, tt_buf_t *out)
     size_t count = 2;
     const char *config = self->rows[job].config;
     char place[PLACE_MAX];
-    place_job_path(place, self->dir, (uint32_t)job);
-    snprintf(paths[0], PLACE_MAX, "%.3000s/%s%s%.400s", self->dir, self->config_set, *config ? "/" : "", config);
+    place_job_path(place, root, (uint32_t)job);
+    snprintf(paths[0], PLACE_MAX, "%.3000s/%s%s%.400s", root, self->config_set, *config ? "/" : "", config);
     snprintf(paths[1], PLACE_MAX, "%.3800s/%.200s", place, self->output);
     if (self->data_set[0]) {
-        snprintf(paths[count], PLACE_MAX, "%.3000s/%s", self->dir, self->data_set);
+        snprintf(paths[count], PLACE_MAX, "%.3000s/%s", root, self->data_set);
         pairs[count] = (exec_pair_t){"%DATA", paths[count]};
         count++;
     }
     for (size_t i = 0; i < self->secondary_count; i++, count++) {
-        snprintf(paths[count], PLACE_MAX, "%.3000s/%s", self->dir, self->secondary[i].value);
+        snprintf(paths[count], PLACE_MAX, "%.3000s/%s", root, self->secondary[i].value);
         pairs[count] = (exec_pair_t){self->secondary[i].key, paths[count]};
     }
     return exec_fill(out, self->exec, pairs, count);

@@ -63,5 +63,5 @@ tt_status_t task_retry(store_t *store, const char *name);
 /*  Forget an ended task; its directory goes with it (remove) or stays. TT_EXISTS: it has not ended. */
 tt_status_t task_delete(store_t *store, const char *name, bool remove);
 
-/*  The line that a job's shell gets, appended to out. */
-tt_status_t task_line(const task_t *self, size_t job, tt_buf_t *out);
+/*  The line that a job's shell gets, appended to out. root: the task's directory as the job sees it. */
+tt_status_t task_line(const task_t *self, size_t job, const char *root, tt_buf_t *out);

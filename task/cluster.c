@@ -1,0 +1,362 @@
+#include "task/cluster.h"
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "common/base/clock.h"
+#include "common/base/json.h"
+#include "common/base/mem.h"
+#include "k8s/api/client.h"
+#define TT_LOG_COMPONENT "cluster"
+#include "common/base/log.h"
+
+#define LABEL_REGISTRY "tutti-tasks"
+#define LABEL_JOB      "tutti-job"
+
+enum { TIMEOUT_MS = 10000, LOOK_MS = 1000, KEEP_S = 3600, GRACE_S = 5, LIMIT_S = 5 * 24 * 3600 };
+
+typedef struct {
+    tt_replica_id_t id;
+    char name[128];
+    char *manifest; /* owned; NULL = the API server has it */
+    bool seen;      /* in the list of this look            */
+    bool ended;
+    tt_replica_event_t event;
+} pod_job_t;
+
+typedef struct {
+    tt_substrate_t base;
+    kube_config_t *config;
+    kube_loop_t *loop;
+    kube_client_t *client;
+    char *claim, *registry, *jobs; /* jobs: the path of the namespace's */
+    tt_replica_id_t next_id;
+    pod_job_t *pods;
+    size_t count, room;
+    int64_t looked_ms;
+    bool silent; /* the API server; said once */
+} cluster_t;
+
+static tt_status_t s_call(cluster_t *self, const char *method, const char *path, const char *body, char **answer)
+{
+    const kube_request_t request = {.method = method, .path = path, .body = body, .timeout_ms = TIMEOUT_MS};
+    return kube_client_call(self->client, &request, answer);
+}
+
+/* ---- a Job ------------------------------------------------------------------------------------------------------------- */
+
+static json_t *s_strings(char *const *texts)
+{
+    json_t *array = json_array();
+    for (; texts && *texts; texts++)
+        json_array_append_new(array, tt_json_text(*texts));
+    return array;
+}
+
+static json_t *s_env(const tt_template_t *template_)
+{
+    json_t *array = json_array();
+    for (size_t i = 0; i < template_->env_count; i++)
+        json_array_append_new(array, json_pack("{s:o, s:o}", "name", tt_json_text(template_->env[i].name), "value",
+                                         tt_json_text(template_->env[i].value)));
+    return array;
+}
+
+static json_t *s_container(const cluster_job_t *job)
+{
+    json_t *container =
+        json_pack("{s:s, s:o, s:o, s:o, s:o, s:[{s:s, s:s}]}", "name", "job", "image", tt_json_text(job->image),
+            "command", s_strings(job->template_->command), "env", s_env(job->template_), "workingDir",
+            tt_json_text(job->template_->working_dir), "volumeMounts", "name", "volume", "mountPath", CLUSTER_VOLUME);
+    if (job->gpu)
+        json_object_set_new(container, "resources",
+            json_pack("{s:{s:i}, s:{s:i}}", "limits", "nvidia.com/gpu", 1, "requests", "nvidia.com/gpu", 1));
+    return container;
+}
+
+/*  As whom it runs: what it writes is to be ours. */
+static json_t *s_pod(const cluster_t *self, const cluster_job_t *job)
+{
+    return json_pack("{s:s, s:b, s:i, s:{s:I, s:I}, s:[o], s:[{s:s, s:{s:s}}]}", "restartPolicy", "Never",
+        "automountServiceAccountToken", 0, "terminationGracePeriodSeconds", GRACE_S, "securityContext", "runAsUser",
+        (json_int_t)geteuid(), "runAsGroup", (json_int_t)getegid(), "containers", s_container(job), "volumes", "name",
+        "volume", "persistentVolumeClaim", "claimName", self->claim);
+}
+
+static char *s_manifest(const cluster_t *self, const cluster_job_t *job, const char *name)
+{
+    char number[32];
+    snprintf(number, sizeof number, "%lld", (long long)job->job);
+    json_t *labels = json_pack("{s:s, s:s}", LABEL_REGISTRY, self->registry, LABEL_JOB, number);
+    json_t *root = json_pack("{s:s, s:s, s:{s:s, s:O, s:{s:o}}, s:{s:i, s:i, s:i, s:{s:{s:O}, s:o}}}", "apiVersion",
+        "batch/v1", "kind", "Job", "metadata", "name", name, "labels", labels, "annotations", "tutti-task",
+        tt_json_text(job->task), "spec", "backoffLimit", 0, "activeDeadlineSeconds", LIMIT_S, "ttlSecondsAfterFinished",
+        KEEP_S, "template", "metadata", "labels", labels, "spec", s_pod(self, job));
+    TT_CHECK(root);
+    json_decref(labels);
+    char *text = json_dumps(root, JSON_COMPACT);
+    json_decref(root);
+    return text;
+}
+
+/*  Ask for it; that it is there already is as good. Where nobody answers, the manifest stays for another time. */
+static tt_status_t s_ask(cluster_t *self, pod_job_t *pod)
+{
+    const tt_status_t status = s_call(self, "POST", self->jobs, pod->manifest, NULL);
+    if (status == TT_UNAVAILABLE || status == TT_TIMEOUT)
+        return TT_OK;
+    free(pod->manifest);
+    pod->manifest = NULL;
+    return status == TT_EXISTS ? TT_OK : status;
+}
+
+static void s_drop(cluster_t *self, size_t i)
+{
+    free(self->pods[i].manifest);
+    self->pods[i] = self->pods[--self->count];
+}
+
+static pod_job_t s_new(cluster_t *self, int64_t job, uint32_t attempt)
+{
+    pod_job_t pod = {.id = ++self->next_id};
+    snprintf(pod.name, sizeof pod.name, "tutti-%s-%lld-%u", self->registry, (long long)job, attempt);
+    return pod;
+}
+
+static void s_add(cluster_t *self, const pod_job_t *pod, tt_replica_id_t *out)
+{
+    if (self->count == self->room) {
+        self->room = self->room ? 2 * self->room : 16;
+        self->pods = tt_realloc(self->pods, tt_mul(self->room, sizeof *self->pods));
+    }
+    self->pods[self->count++] = *pod;
+    *out = pod->id;
+}
+
+tt_status_t cluster_start(tt_substrate_t *base, const cluster_job_t *job, tt_replica_id_t *out)
+{
+    cluster_t *self = (cluster_t *)base;
+    pod_job_t pod = s_new(self, job->job, job->attempt);
+    pod.manifest = s_manifest(self, job, pod.name);
+    const tt_status_t status = s_ask(self, &pod);
+    if (status != TT_OK)
+        return tt_err_wrap(status == TT_DENIED ? TT_DENIED : TT_INVALID, "Job %s", pod.name);
+    s_add(self, &pod, out);
+    return TT_OK;
+}
+
+void cluster_adopt(tt_substrate_t *base, int64_t job, uint32_t attempt, tt_replica_id_t *out)
+{
+    cluster_t *self = (cluster_t *)base;
+    const pod_job_t pod = s_new(self, job, attempt);
+    s_add(self, &pod, out);
+}
+
+static tt_status_t s_start(tt_substrate_t *base, const tt_replica_spec_t *spec, tt_replica_id_t *out)
+{
+    (void)base;
+    (void)spec;
+    (void)out;
+    return tt_err(TT_UNSUPPORTED, "a replica without an image cannot run on a cluster");
+}
+
+/* ---- deleted ----------------------------------------------------------------------------------------------------------- */
+
+static void s_delete(cluster_t *self, const char *name)
+{
+    char *path = tt_sprintf("%s/%s?propagationPolicy=Background", self->jobs, name);
+    if (s_call(self, "DELETE", path, NULL, NULL) != TT_OK)
+        log_debug("Job %s stays: %s", name, tt_err_text()); /* it is gone already, or its time to live will end */
+    free(path);
+}
+
+static tt_status_t s_stop(tt_substrate_t *base, tt_replica_id_t id, int grace_ms)
+{
+    cluster_t *self = (cluster_t *)base;
+    (void)grace_ms; /* is the pod's */
+    for (size_t i = 0; i < self->count; i++)
+        if (self->pods[i].id == id)
+            s_delete(self, self->pods[i].name);
+    return TT_OK;
+}
+
+/* ---- looked at --------------------------------------------------------------------------------------------------------- */
+
+static void s_end(pod_job_t *pod, tt_replica_phase_t phase, const char *reason)
+{
+    pod->ended = true;
+    pod->event =
+        (tt_replica_event_t){.id = pod->id, .phase = phase, .exit_code = phase == TT_REPLICA_SUCCEEDED ? 0 : -1};
+    snprintf(pod->event.reason, sizeof pod->event.reason, "%s", reason);
+}
+
+static pod_job_t *s_find(cluster_t *self, const char *name)
+{
+    for (size_t i = 0; name && i < self->count; i++)
+        if (strcmp(self->pods[i].name, name) == 0)
+            return &self->pods[i];
+    return NULL;
+}
+
+/*  Why the Job has failed, where it says so: "Job was active longer than specified deadline". */
+static const char *s_failure(const json_t *status)
+{
+    size_t i;
+    json_t *condition;
+    json_array_foreach(json_object_get(status, "conditions"), i, condition)
+    {
+        const char *type = json_string_value(json_object_get(condition, "type"));
+        const char *value = json_string_value(json_object_get(condition, "status"));
+        const char *text = json_string_value(json_object_get(condition, "message"));
+        if (type && value && strcmp(type, "Failed") == 0 && strcmp(value, "True") == 0)
+            return text ? text : "its Job has failed";
+    }
+    return NULL;
+}
+
+static void s_look_at(cluster_t *self, const json_t *item)
+{
+    pod_job_t *pod = s_find(self, json_string_value(json_object_get(json_object_get(item, "metadata"), "name")));
+    const json_t *status = json_object_get(item, "status");
+    if (!pod)
+        return;
+    pod->seen = true;
+    if (json_integer_value(json_object_get(status, "succeeded")) > 0)
+        s_end(pod, TT_REPLICA_SUCCEEDED, "its Job has succeeded");
+    else if (s_failure(status))
+        s_end(pod, TT_REPLICA_FAILED, s_failure(status));
+    else if (json_integer_value(json_object_get(status, "failed")) > 0)
+        s_end(pod, TT_REPLICA_FAILED, "its pod has failed");
+}
+
+static void s_compare(cluster_t *self, const json_t *list)
+{
+    size_t i;
+    json_t *item;
+    for (i = 0; i < self->count; i++)
+        self->pods[i].seen = false;
+    json_array_foreach(json_object_get(list, "items"), i, item) s_look_at(self, item);
+    for (i = 0; i < self->count; i++)
+        if (!self->pods[i].seen && !self->pods[i].manifest && !self->pods[i].ended)
+            s_end(&self->pods[i], TT_REPLICA_LOST, "its Job was deleted");
+}
+
+static tt_status_t s_list(cluster_t *self)
+{
+    char *path = tt_sprintf("%s?labelSelector=" LABEL_REGISTRY "%%3D%s", self->jobs, self->registry), *answer = NULL;
+    tt_status_t status = s_call(self, "GET", path, NULL, &answer);
+    json_error_t error;
+    json_t *list = status == TT_OK ? json_loads(answer, 0, &error) : NULL;
+    if (list && json_is_array(json_object_get(list, "items")))
+        s_compare(self, list);
+    else if (status == TT_OK)
+        status = tt_err(TT_PROTOCOL, "the API server's list of Jobs is none");
+    json_decref(list);
+    free(answer);
+    free(path);
+    return status;
+}
+
+/*  Without an answer nothing is known, and nothing is concluded: pods go on. */
+static void s_look(cluster_t *self)
+{
+    for (size_t i = 0; i < self->count; i++)
+        if (self->pods[i].manifest && s_ask(self, &self->pods[i]) != TT_OK)
+            s_end(&self->pods[i], TT_REPLICA_FAILED, tt_err_text());
+    const bool silent = s_list(self) != TT_OK;
+    if (silent && !self->silent)
+        log_warn("%s; trying on", tt_err_text());
+    self->silent = silent;
+}
+
+static tt_status_t s_poll(tt_substrate_t *base, tt_replica_event_t *events, size_t *count)
+{
+    cluster_t *self = (cluster_t *)base;
+    const size_t room = *count;
+    const int64_t now = tt_now_ms(tt_clock_real());
+    *count = 0;
+    if (self->count && now >= self->looked_ms + LOOK_MS) {
+        s_look(self);
+        self->looked_ms = now;
+    }
+    for (size_t i = 0; i < self->count && *count < room;) {
+        if (!self->pods[i].ended) {
+            i++;
+            continue;
+        }
+        events[(*count)++] = self->pods[i].event;
+        if (self->pods[i].event.phase != TT_REPLICA_LOST)
+            s_delete(self, self->pods[i].name); /* its log and its exit code are on the volume */
+        s_drop(self, i);
+    }
+    return TT_OK;
+}
+
+static tt_status_t s_logs(tt_substrate_t *base, tt_replica_id_t id, int fd)
+{
+    (void)base;
+    (void)id;
+    (void)fd;
+    return tt_err(TT_UNSUPPORTED, "a job's log is on the volume");
+}
+
+/* ---- life -------------------------------------------------------------------------------------------------------------- */
+
+static void s_destroy(tt_substrate_t **self_p)
+{
+    cluster_t *self = (cluster_t *)*self_p;
+    if (!self)
+        return;
+    while (self->count)
+        s_drop(self, self->count - 1);
+    kube_client_destroy(&self->client);
+    kube_loop_destroy(&self->loop);
+    kube_config_destroy(&self->config);
+    free(self->pods);
+    free(self->claim);
+    free(self->registry);
+    free(self->jobs);
+    free(self);
+    *self_p = NULL;
+}
+
+static const tt_substrate_ops_t s_ops = {
+    .start = s_start,
+    .stop = s_stop,
+    .poll = s_poll,
+    .logs = s_logs,
+    .destroy = s_destroy,
+};
+
+static tt_status_t s_open(cluster_t *self, const cluster_opts_t *opts)
+{
+    TT_TRY(kube_config_load(&self->config, &opts->kube));
+    TT_TRY(kube_loop_new(&self->loop, NULL));
+    TT_TRY(kube_client_new(
+        &self->client, self->loop, self->config, &(kube_client_opts_t){.agent = "tutti-task/" TT_VERSION}));
+    char *space = kube_escape(self->config->namespace_), *name = kube_escape(opts->claim);
+    char *claim = tt_sprintf("/api/v1/namespaces/%s/persistentvolumeclaims/%s", space, name);
+    self->jobs = tt_sprintf("/apis/batch/v1/namespaces/%s/jobs", space);
+    const tt_status_t status = s_call(self, "GET", claim, NULL, NULL);
+    free(space);
+    free(name);
+    free(claim);
+    return status;
+}
+
+tt_status_t cluster_new(tt_substrate_t **self_p, const cluster_opts_t *opts)
+{
+    cluster_t *self = tt_new0(sizeof *self);
+    tt_substrate_t *base = &self->base;
+    self->base.ops = &s_ops;
+    self->claim = tt_strdup(opts->claim);
+    self->registry = tt_strdup(opts->registry);
+    self->looked_ms = -LOOK_MS;
+    const tt_status_t status = s_open(self, opts);
+    if (status != TT_OK)
+        s_destroy(&base);
+    else
+        *self_p = base;
+    return status;
+}

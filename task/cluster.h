@@ -1,0 +1,34 @@
+/*  cluster - jobs as Jobs (batch/v1) of a Kubernetes: a substrate of its own.
+ *
+ *  An attempt is one Job, whose name says the registry, the job and the attempt: asking for it twice makes one, so an engine that was killed
+ *  asks again, whatever it had come to. Jobs go on when their engine ends. A volume claim is mounted at /volume, and has to hold the
+ *  directory in which the tasks stand: what a job's shell leaves there, we find here.
+ *
+ *  Threads: one. Calls to the API server block, ten seconds at most each. */
+#pragma once
+#include "controller/substrate.h"
+#include "k8s/api/kubeconfig.h"
+
+#define CLUSTER_VOLUME "/volume"
+
+typedef struct {
+    kube_config_opts_t kube;
+    const char *claim;    /* name of the PersistentVolumeClaim                */
+    const char *registry; /* a word of [a-z0-9] that no other registry has    */
+} cluster_opts_t;
+
+typedef struct {
+    int64_t job;
+    uint32_t attempt;
+    const char *task, *image;
+    const tt_template_t *template_; /* command, env, working_dir */
+    bool gpu;                       /* limit and request nvidia.com/gpu: 1 */
+} cluster_job_t;
+
+/*  opts is copied. TT_NOT_FOUND, TT_CONFIG: the kubeconfig; TT_UNAVAILABLE, TT_DENIED: the API server; TT_NOT_FOUND: the claim. */
+tt_status_t cluster_new(tt_substrate_t **self_p, const cluster_opts_t *opts);
+/*  As start of the substrate, whose own is not to be used. Its event comes by poll: FAILED when the Job has, LOST when somebody has
+ *  deleted it. TT_INVALID: the API server will not have it. Where the server does not answer, it is asked again by poll. */
+tt_status_t cluster_start(tt_substrate_t *self, const cluster_job_t *job, tt_replica_id_t *out);
+/*  Look after an attempt that was started by an engine before us, and is not to be begun where it is not. */
+void cluster_adopt(tt_substrate_t *self, int64_t job, uint32_t attempt, tt_replica_id_t *out);

@@ -1,0 +1,166 @@
+#!/usr/bin/env python3
+"""`tutti task run --claim`: jobs as Jobs of a real cluster, in an image, on a volume. They go on when the engine is killed and are found
+again; who fails, who is killed and whose Job somebody deletes come to their ends."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.environ["TT_SOURCE_DIR"], "tests", "task"))
+import cluster
+from cluster import check, wait_for
+from taskrig import name
+
+TUTTI = os.environ["TUTTI"]
+JOBS = "/apis/batch/v1/namespaces/default/jobs"
+IMAGE = "docker.io/local/busybox:1"
+
+
+class Place:
+    """A folder that is the cluster's volume, with a registry of its own."""
+
+    def __init__(self, k8s, folder):
+        self.k8s, self.folder = k8s, folder
+        self.env = {"XDG_STATE_HOME": os.path.join(folder, "state"), "KUBECONFIG": k8s.kubeconfig}
+
+    def tutti(self, *args, code=0):
+        done = subprocess.run([TUTTI, *args], cwd=self.folder, env=dict(os.environ, **self.env), capture_output=True, text=True, timeout=100, check=False)
+        check(done.returncode == code, f"tutti {' '.join(args)}: exit {done.returncode}: {done.stderr}")
+        return done.stdout
+
+    def engine(self, *options):
+        """In the cluster's network, as a machine beside it would be."""
+        return self.k8s.exec_in([TUTTI, "task", "run", "--claim", "volume", *options], env=self.env, cwd=self.folder,
+                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+    def run(self, *options, code=0):
+        engine = self.engine(*options)
+        said, _ = engine.communicate(timeout=200)
+        check(engine.returncode == code, f"task run: exit {engine.returncode}: {said}")
+        return said
+
+    def create(self, task, line, *options):
+        self.tutti("task", "create", "-c", name("configs"), "-d", name("data"), "-o", "out", "-t", name(task), "--exec", line, *options)
+
+    def jobs(self, task):
+        return json.loads(self.tutti("task", "jobs", "-t", name(task), "--output", "json"))
+
+    def states(self, task):
+        return [job["status"] for job in self.jobs(task)]
+
+    def read(self, *parts):
+        try:
+            with open(os.path.join(self.folder, *parts), encoding="utf-8") as file:
+                return file.read()
+        except FileNotFoundError:
+            return ""
+
+
+def volume(k8s, folder):
+    k8s.apply({"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "volume"},
+               "spec": {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteMany"], "storageClassName": "", "hostPath": {"path": folder},
+                        "claimRef": {"namespace": "default", "name": "volume"}}},
+              {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "volume", "namespace": "default"},
+               "spec": {"accessModes": ["ReadWriteMany"], "storageClassName": "", "volumeName": "volume", "resources": {"requests": {"storage": "1Gi"}}}})
+    wait_for(lambda: k8s.get("/api/v1/namespaces/default/persistentvolumeclaims/volume")["status"].get("phase") == "Bound", "the claim")
+
+
+def files(place):
+    os.mkdir(os.path.join(place.folder, "files"))
+    for i in range(4):
+        with open(os.path.join(place.folder, "files", f"{i}.txt"), "w", encoding="utf-8") as out:
+            out.write(f"{i}\n")
+    with open(os.path.join(place.folder, "data.txt"), "w", encoding="utf-8") as out:
+        out.write("data\n")
+    place.tutti("dataset", "add", "-d", name("configs"), "-p", "files")
+    place.tutti("dataset", "add", "-d", name("data"), "-p", "data.txt")
+
+
+def test_run(place):
+    """Each in a pod: paths inside, outputs outside, one fails and is tried again; what has no image is left alone."""
+    place.create("first", "set -e; cat %IN %DATA >%OUT; echo $VOLUME %OUT $CUDA_VISIBLE_DEVICES $$; test $TT_TASK_JOB != 2", "--containerImage", IMAGE,
+                 "--retries", "1", "--testers", "1")
+    place.create("local", ": %IN %DATA %OUT")
+    place.run("--cpu", "2")
+    jobs = place.jobs("first")
+    check([(job["status"], job["attempt"], job["exit_code"]) for job in jobs] == [("done", 1, 0), ("done", 1, 0), ("failed", 2, 1), ("done", 1, 0)], f"{jobs}")
+    task = name("first")
+    for i in range(4):
+        check(place.read(task, f"job_configId_{i}", "out") == f"{i}\ndata\n", f"output of job {i}")
+        words = place.read(task, "logs", f"job_configId_{i}.log").split()
+        check(words[:3] == ["/volume", f"/volume/{task}/job_configId_{i}/out", "-1"] and words[3].isdigit(), f"log of job {i}: {words}")
+    check(place.states("local") == ["registered"] * 4 or place.states("local") == ["assigned"] * 4, "a task without an image")
+    wait_for(lambda: not place.k8s.get(JOBS)["items"], "Jobs that have ended are deleted")
+    place.tutti("task", "kill", "-t", name("local"))
+
+
+def test_killed(place):
+    """The engine is killed with -9, looks by others change nothing; the next one finds the pods."""
+    place.create("second", "echo x >>%OUT; : %IN %DATA; until [ -e $VOLUME/go ]; do sleep 0.1; done", "--containerImage", IMAGE, "--bypass")
+    engine = place.engine("--cpu", "3")
+    wait_for(lambda: len([i for i in range(4) if place.read(name("second"), f"job_configId_{i}", "out")]) == 3, "three pods that run")
+    before = {item["metadata"]["uid"] for item in place.k8s.get(JOBS)["items"]}
+    for pid in [engine.pid, *map(int, subprocess.run(["pgrep", "-P", str(engine.pid)], capture_output=True, text=True, check=False).stdout.split())]:
+        os.kill(pid, signal.SIGKILL)
+    engine.wait()
+    check(sorted(place.states("second")) == ["assigned", "running", "running", "running"], f"without an engine: {place.jobs('second')}")
+    engine = place.engine("--cpu", "3")
+    wait_for(lambda: "goes on" in engine.stdout.readline(), "the pods are found", 30)
+    check({item["metadata"]["uid"] for item in place.k8s.get(JOBS)["items"]} == before, "they are the same")
+    open(os.path.join(place.folder, "go"), "w", encoding="utf-8").close()
+    said, _ = engine.communicate(timeout=200)
+    check(engine.returncode == 0, said)
+    check([(job["status"], job["attempt"]) for job in place.jobs("second")] == [("done", 1)] * 4, f"{place.jobs('second')}")
+    check(all(place.read(name("second"), f"job_configId_{i}", "out") == "x\n" for i in range(4)), "each ran once")
+
+
+def test_ended(place):
+    """A task that is killed, and a Job that somebody deletes; an interrupted engine leaves its pods."""
+    os.unlink(os.path.join(place.folder, "go"))
+    place.create("third", "echo x >%OUT; : %IN %DATA; until [ -e $VOLUME/go ]; do sleep 0.1; done", "--containerImage", IMAGE, "--bypass")
+    engine = place.engine("--cpu", "4")
+    wait_for(lambda: all(place.read(name("third"), f"job_configId_{i}", "out") for i in range(4)), "four pods that run")
+    engine.send_signal(signal.SIGTERM)
+    engine.communicate(timeout=60)
+    check(engine.returncode == 143 and place.states("third") == ["running"] * 4, f"interrupted: {engine.returncode}, {place.states('third')}")
+    place.k8s.kubectl("delete", "job", place.k8s.get(JOBS)["items"][0]["metadata"]["name"])
+    engine = place.engine("--cpu", "4", "--stay")
+    wait_for(lambda: len(place.k8s.get(JOBS)["items"]) == 4, "the deleted one is begun again by an engine that did not see it go")
+    wait_for(lambda: place.states("third") == ["running"] * 4, "all are known")
+    gone = place.k8s.get(JOBS)["items"][1]
+    place.k8s.kubectl("delete", "job", gone["metadata"]["name"])
+    wait_for(lambda: "failed" in place.states("third"), "one whose Job is gone has failed")
+    place.tutti("task", "kill", "-t", name("third"))
+    wait_for(lambda: sorted(place.states("third")) == ["failed"] + ["killed"] * 3, lambda: f"the others: {place.states('third')}")
+    wait_for(lambda: not place.k8s.get(JOBS)["items"], "no Job is left")
+    wait_for(lambda: not place.k8s.get("/api/v1/namespaces/default/pods")["items"], "no pod is left")
+    engine.send_signal(signal.SIGTERM)
+    engine.communicate(timeout=60)
+    place.tutti("task", "delete", "-t", name("third"), "--remove")
+
+
+def test_refused(place):
+    """A claim that there is none of, a server that does not answer."""
+    engine = place.k8s.exec_in([TUTTI, "task", "run", "--claim", "none"], env=place.env, cwd=place.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    _, said = engine.communicate(timeout=60)
+    check(engine.returncode == 66 and "none" in said, f"{engine.returncode}: {said}")
+    place.tutti("task", "run", "--claim", "volume", code=69)  # outside of the cluster's network
+    place.tutti("task", "run", "--namespace", "default", code=64)
+
+
+def main():
+    cluster.require(full=True)
+    with tempfile.TemporaryDirectory(prefix="tt-task-k8s-") as folder, cluster.Cluster(full=True) as k8s:
+        place = Place(k8s, folder)
+        files(place)
+        volume(k8s, folder)
+        for test in (test_run, test_killed, test_ended, test_refused):
+            test(place)
+            print(f"ok      {test.__name__}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
