@@ -15,7 +15,7 @@
 #include "controller/rundir.h"
 #include "coordinator/coordinator.h"
 #include "coordinator/files.h"
-#include "coordinator/token.h"
+#include "common/http/token.h"
 
 enum { RESULT_MAX = 1 << 16 };
 

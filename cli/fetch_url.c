@@ -10,7 +10,7 @@
 #include "common/base/mem.h"
 #include "common/base/text.h"
 #include "common/http/conns.h"
-#include "coordinator/token.h"
+#include "common/http/token.h"
 #include "k8s/api/curl_lib.h"
 
 enum { CONNECT_MS = 10000, QUIET_S = 30, LEAST_BYTES = 1024, REFUSED = 2048, URL_MAX = 1024, OK = 200 };

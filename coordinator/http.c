@@ -10,7 +10,7 @@
 #include "common/base/mem.h"
 #include "common/http/server.h"
 #include "coordinator/files.h"
-#include "coordinator/token.h"
+#include "common/http/token.h"
 
 enum { REPLY_MAX = 8 << 20, CONNECTIONS = 64 };
 

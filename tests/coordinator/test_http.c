@@ -16,7 +16,7 @@
 #include "common/base/clock.h"
 #include "common/base/mem.h"
 #include "coordinator/files.h"
-#include "coordinator/token.h"
+#include "common/http/token.h"
 #include "tests/test.h"
 
 typedef struct {

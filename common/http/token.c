@@ -1,4 +1,4 @@
-#include "coordinator/token.h"
+#include "common/http/token.h"
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "common/base/file.h"
-#include "coordinator/files.h"
 
 enum { RANDOM = 32 };
 
@@ -20,7 +19,7 @@ static tt_status_t s_make(char out[TOKEN_SIZE], const char *run_dir)
         snprintf(line + 2 * i, 3, "%02x", bytes[i]);
     snprintf(out, TOKEN_SIZE, "%s", line);
     strcat(line, "\n");
-    return files_replace(run_dir, "token", line, 0600);
+    return tt_file_replace(run_dir, "token", line, 0600);
 }
 
 bool token_is(const char *text)
