@@ -1,0 +1,103 @@
+#include "elasticdl/request.h"
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "elasticdl/query.h"
+
+static const char *const s_strategies[] = {
+    [ELASTICDL_ALL_REDUCE] = "AllReduce",
+    [ELASTICDL_PARAMETER_SERVER] = "ParameterServer",
+};
+
+const char *elasticdl_strategy_name(elasticdl_strategy_t strategy)
+{
+    return s_strategies[strategy];
+}
+
+tt_status_t elasticdl_strategy_read(elasticdl_strategy_t *out, const char *name)
+{
+    for (size_t i = 0; i < TT_COUNT(s_strategies); i++)
+        if (strcmp(s_strategies[i], name) == 0) {
+            *out = (elasticdl_strategy_t)i;
+            return TT_OK;
+        }
+    return tt_err(TT_INVALID, "strategy is '%.60s'; AllReduce and ParameterServer are possible", name);
+}
+
+tt_status_t elasticdl_name_check(const char *name)
+{
+    const size_t length = strlen(name);
+    bool good = length > 0 && length < ELASTICDL_NAME && name[0] != '-' && name[length - 1] != '-';
+    for (const char *c = name; *c && good; c++)
+        good = islower((unsigned char)*c) || isdigit((unsigned char)*c) || *c == '-';
+    if (good && isalpha((unsigned char)name[0]))
+        return TT_OK;
+    return tt_err(TT_INVALID,
+        "name is '%.60s'; lower case letters, digits and '-' within are possible, a letter first, at most %d", name,
+        ELASTICDL_NAME - 1);
+}
+
+tt_status_t elasticdl_request_check(const elasticdl_request_t *self)
+{
+    TT_TRY(elasticdl_name_check(self->name));
+    if (self->strategy == ELASTICDL_PARAMETER_SERVER && self->ps < 1)
+        return tt_err(TT_INVALID, "n_ps is 0; ParameterServer needs at least 1, without any it is AllReduce");
+    if (self->workers + self->ps > ELASTICDL_MEMBERS)
+        return tt_err(TT_INVALID, "n_worker and n_ps are %d together; a task has at most %d members",
+            self->workers + self->ps, ELASTICDL_MEMBERS);
+    return TT_OK;
+}
+
+/*  A parameter that must be there. */
+static tt_status_t s_required(char *out, size_t size, const char *query, const char *name)
+{
+    const tt_status_t status = query_get(out, size, query, name);
+    return status == TT_NOT_FOUND ? tt_err(TT_INVALID, "%s is missing", name) : status;
+}
+
+static tt_status_t s_count(int *out, const char *query, const char *name, int min)
+{
+    char text[16];
+    TT_TRY(s_required(text, sizeof text, query, name));
+    char *end = NULL;
+    const long count = strtol(text, &end, 10);
+    if (!isdigit((unsigned char)text[0]) || *end || count < min || count > ELASTICDL_MEMBERS)
+        return tt_err(TT_INVALID, "%s is '%s'; a number from %d to %d is possible", name, text, min, ELASTICDL_MEMBERS);
+    *out = (int)count;
+    return TT_OK;
+}
+
+static tt_status_t s_optional(char *out, size_t size, const char *query, const char *name, const char *otherwise)
+{
+    const tt_status_t status = query_get(out, size, query, name);
+    if (status != TT_NOT_FOUND)
+        return status;
+    snprintf(out, size, "%s", otherwise);
+    return TT_OK;
+}
+
+tt_status_t elasticdl_request_read(elasticdl_request_t *out, const char *query)
+{
+    elasticdl_request_t self = {0};
+    char strategy[64];
+    TT_TRY(s_required(strategy, sizeof strategy, query, "strategy"));
+    TT_TRY(elasticdl_strategy_read(&self.strategy, strategy));
+    TT_TRY(s_count(&self.workers, query, "n_worker", 1));
+    if (self.strategy == ELASTICDL_PARAMETER_SERVER)
+        TT_TRY(s_count(&self.ps, query, "n_ps", 0));
+    TT_TRY(s_optional(self.name, sizeof self.name, query, "name", "default"));
+    TT_TRY(s_optional(self.image, sizeof self.image, query, "img", ""));
+    TT_TRY(elasticdl_request_check(&self));
+    *out = self;
+    return TT_OK;
+}
+
+tt_status_t elasticdl_request_write(char out[ELASTICDL_QUERY], const elasticdl_request_t *self)
+{
+    char image[3 * ELASTICDL_IMAGE];
+    TT_TRY(query_escape(image, sizeof image, self->image));
+    snprintf(out, ELASTICDL_QUERY, "strategy=%s&n_worker=%d&n_ps=%d&img=%s&name=%s",
+        elasticdl_strategy_name(self->strategy), self->workers, self->ps, image, self->name);
+    return TT_OK;
+}
