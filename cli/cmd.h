@@ -28,7 +28,9 @@ const char *tt_command_nearest(const char *prefix, const char *wrong);
 #define X(name, group, operands, summary, about) \
     int tt_cmd_##name(int argc, char **argv);    \
     extern const tt_option_t tt_opt_##name[];
+#define X_AS(symbol, name, group, operands, summary, about) X(symbol, group, operands, summary, about)
 #include "cli/commands.def"
+#undef X_AS
 #undef X
 #define X(name, operands, summary, about)           \
     int tt_cmd_bench_##name(int argc, char **argv); \

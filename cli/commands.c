@@ -4,8 +4,11 @@
 #include <string.h>
 
 static const tt_command_t s_commands[] = {
-#define X(name, group, operands, summary, about) {#name, group, operands, summary, about, tt_opt_##name, tt_cmd_##name},
+#define X(name, group, operands, summary, about) X_AS(name, #name, group, operands, summary, about)
+#define X_AS(symbol, name, group, operands, summary, about) \
+    {name, group, operands, summary, about, tt_opt_##symbol, tt_cmd_##symbol},
 #include "cli/commands.def"
+#undef X_AS
 #undef X
 #define X(name, operands, summary, about) \
     {"bench " #name, "Benchmarks", operands, summary, about, tt_opt_bench_##name, tt_cmd_bench_##name},

@@ -30,7 +30,7 @@ typedef struct {
 typedef struct {
     tt_substrate_t base;
     const tt_clock_t *clock;
-    char *run_dir;
+    char *run_dir; /* NULL: this process is a replica itself */
     tt_replica_id_t next_id;
     child_t *children;
     size_t count, room;
@@ -76,6 +76,12 @@ static void s_env_set(char **env, size_t *count, const char *name, const char *v
     env[(*count)++] = entry;
 }
 
+/*  The variable by which whatever a replica has forked is found. */
+static const char *s_mark_name(const process_t *self)
+{
+    return self->run_dir ? "TT_REPLICA" : "TT_WORKLOAD";
+}
+
 static char **s_make_env(const process_t *self, const tt_replica_spec_t *spec, const char *mark)
 {
     const size_t inherited = s_length(environ);
@@ -87,10 +93,12 @@ static char **s_make_env(const process_t *self, const tt_replica_spec_t *spec, c
     snprintf(index, sizeof index, "%u", spec->index);
     for (size_t i = 0; i < spec->template_->env_count; i++)
         s_env_set(env, &count, spec->template_->env[i].name, spec->template_->env[i].value);
+    s_env_set(env, &count, s_mark_name(self), mark);
+    if (!self->run_dir)
+        return env;
     s_env_set(env, &count, "TT_RUN_DIR", self->run_dir);
     s_env_set(env, &count, "TT_ROLE", spec->role);
     s_env_set(env, &count, "TT_INDEX", index);
-    s_env_set(env, &count, "TT_REPLICA", mark);
     return env;
 }
 
@@ -216,13 +224,21 @@ static child_t *s_find(const process_t *self, tt_replica_id_t id)
     return NULL;
 }
 
+static char *s_log_path(const process_t *self, const tt_replica_spec_t *spec)
+{
+    TT_CHECK(spec->output || self->run_dir);
+    if (spec->output)
+        return tt_strdup(spec->output);
+    return spec->log ? tt_sprintf("%s/logs/%s.log", self->run_dir, spec->log)
+                     : tt_sprintf("%s/logs/%s-%u.log", self->run_dir, spec->role, spec->index);
+}
+
 static tt_status_t s_start(tt_substrate_t *base, const tt_replica_spec_t *spec, tt_replica_id_t *out)
 {
     process_t *self = (process_t *)base;
     const tt_replica_id_t id = ++self->next_id;
     char *mark = tt_sprintf("%s/%u/%d/%llu", spec->role, spec->index, (int)getpid(), (unsigned long long)id);
-    char *log_path = spec->log ? tt_sprintf("%s/logs/%s.log", self->run_dir, spec->log)
-                               : tt_sprintf("%s/logs/%s-%u.log", self->run_dir, spec->role, spec->index);
+    char *log_path = s_log_path(self, spec);
     char **env = s_make_env(self, spec, mark);
     pid_t pid = 0;
     const tt_status_t status = s_launch(spec, log_path, env, &pid);
@@ -275,7 +291,7 @@ static bool s_is_replica(void *ctx, pid_t pid)
 static void s_sweep(process_t *self, const child_t *child, pid_t pid)
 {
     kill(-pid, SIGKILL);
-    char *mark = tt_sprintf("TT_REPLICA=%s", child->mark);
+    char *mark = tt_sprintf("%s=%s", s_mark_name(self), child->mark);
     tt_orphans_signal(SIGKILL, mark, s_is_replica, self);
     free(mark);
 }
@@ -394,8 +410,8 @@ static const tt_substrate_ops_t s_ops = {
 
 tt_status_t tt_process_substrate_new(tt_substrate_t **self_p, const char *run_dir, const tt_clock_t *clock)
 {
-    char *logs = tt_sprintf("%s/logs", run_dir);
-    const int made = mkdir(logs, 0755);
+    char *logs = tt_sprintf("%s/logs", run_dir ? run_dir : "");
+    const int made = run_dir ? mkdir(logs, 0755) : 0;
     const int code = errno;
     tt_status_t status = TT_OK;
     if (made != 0 && code != EEXIST) {

@@ -16,6 +16,7 @@ typedef struct {
     uint32_t index;                 /* number within the role                                     */
     const tt_template_t *template_; /* command, env, ...; borrowed                               */
     const char *log;                /* its log is logs/<log>.log; NULL = <role>-<index>          */
+    const char *output;             /* processes: the path of its log instead of that; NULL = not */
     int (*enter)(void *ctx);        /* processes: called in the child before exec, may only make system calls;
                                        0 or an errno. NULL = nothing                             */
     void *enter_ctx;
