@@ -53,7 +53,7 @@ def processes(mark):
 
 
 class Server:
-    """`tutti COMMAND ... --announce DIR`: it serves when this returns. Everything it starts is found by self.mark."""
+    """`tutti pod-agent --announce DIR ...`, `tutti master --run-dir DIR ...`: it serves when this returns. Everything it starts is found by self.mark."""
 
     count = 0
     all = []
@@ -64,16 +64,18 @@ class Server:
         self.folder = pathlib.Path(folder)
         self.mark = f"TEST_MARK={os.getpid()}-{Server.count}"
         name, value = self.mark.split("=")
-        announced = self.folder / f"announce-{Server.count}"
-        announced.mkdir()
+        agent = command == "pod-agent"
+        self.run = self.folder / f"run-{Server.count}"
+        if agent:
+            self.run.mkdir()
         self.log = open(self.folder / f"{command}-{Server.count}.txt", "w+")
         self.process = subprocess.Popen(
-            [TUTTI, command, "--listen", "127.0.0.1:0", "--announce", str(announced), *map(str, args)],
+            [TUTTI, command, "--listen", "127.0.0.1:0", "--announce" if agent else "--run-dir", str(self.run), *map(str, args)],
             stdout=self.log, stderr=subprocess.STDOUT, cwd=folder, env={**os.environ, name: value, **env})
-        file = next_file = announced / ("agent.json" if command == "pod-agent" else "master.json")
-        wait(f"{command} to serve; it says: {self.said()}", lambda: file.exists() or self.process.poll() is not None)
+        file = self.run / ("agent.json" if agent else "master.json")
+        wait(f"{command} to serve", lambda: file.exists() or self.process.poll() is not None)
         assert file.exists(), f"{command} ended with {self.process.returncode}: {self.said()}"
-        told = json.loads(next_file.read_text())
+        told = json.loads(file.read_text())
         self.url, self.pid = told["url"], told["pid"]
 
     def said(self):

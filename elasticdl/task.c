@@ -1,0 +1,438 @@
+#include "elasticdl/task.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "common/base/json.h"
+#include "common/base/mem.h"
+#include "common/base/text.h"
+
+static const char *const s_steps[] = {
+    [TASK_PS] = "making parameter servers",
+    [TASK_WORKERS] = "making workers",
+    [TASK_CONFIG] = "configuring",
+    [TASK_RUN_PS] = "starting parameter servers",
+    [TASK_RUN] = "starting workers",
+    [TASK_RUNNING] = "running",
+    [TASK_ENDING] = "ending",
+    [TASK_OVER] = "over",
+};
+static const char *const s_members[] = {
+    [MEMBER_NONE] = "none",
+    [MEMBER_MADE] = "made",
+    [MEMBER_FOUND] = "made",
+    [MEMBER_READY] = "ready",
+    [MEMBER_CONFIGURED] = "configured",
+    [MEMBER_RUNNING] = "running",
+    [MEMBER_ENDED] = "ended",
+};
+
+/* ---- life -------------------------------------------------------------------------------------------------------------- */
+
+void task_new(task_t **self_p, int id, const elasticdl_request_t *request, const task_limits_t *limits, int64_t now_ms)
+{
+    task_t *self = tt_new0(sizeof *self);
+    self->id = id;
+    self->request = *request;
+    self->limits = limits;
+    self->step = request->ps > 0 ? TASK_PS : TASK_WORKERS;
+    self->since_ms = now_ms;
+    self->count = request->ps + request->workers;
+    self->members = tt_array0((size_t)self->count, sizeof *self->members);
+    self->addresses = tt_array0((size_t)self->count, sizeof *self->addresses);
+    for (int i = 0; i < self->count; i++)
+        self->members[i].exit_code = -1;
+    *self_p = self;
+}
+
+void task_destroy(task_t **self_p)
+{
+    task_t *self = *self_p;
+    if (!self)
+        return;
+    free(self->members);
+    free(self->addresses);
+    free(self);
+    *self_p = NULL;
+}
+
+/* ---- steps --------------------------------------------------------------------------------------------------------------- */
+
+static void s_enter(task_t *self, task_step_t step, int64_t now_ms)
+{
+    self->step = step;
+    self->since_ms = now_ms;
+    for (int i = 0; i < self->count; i++)
+        self->members[i].again_ms = now_ms;
+}
+
+static void s_end(task_t *self, task_outcome_t outcome, const char *reason, int64_t now_ms)
+{
+    if (self->outcome != TASK_UNDECIDED)
+        return;
+    self->outcome = outcome;
+    tt_text_copy(self->reason, sizeof self->reason, reason);
+    s_enter(self, TASK_ENDING, now_ms);
+    for (int i = 0; i < self->count; i++)
+        self->members[i].asked = false;
+}
+
+/*  The members that a step is about, [*from, *to), and the state that ends it. */
+static member_state_t s_aim(const task_t *self, int *from, int *to)
+{
+    const int ps = self->request.ps;
+    *from = 0;
+    *to = self->count;
+    switch (self->step) {
+    case TASK_PS:
+        *to = ps;
+        return MEMBER_READY;
+    case TASK_WORKERS:
+        *from = ps;
+        return MEMBER_READY;
+    case TASK_CONFIG:
+        return MEMBER_CONFIGURED;
+    case TASK_RUN_PS:
+        *to = ps;
+        return MEMBER_RUNNING;
+    case TASK_RUN:
+        *from = ps;
+        return MEMBER_RUNNING;
+    default:
+        *from = ps; /* the parameter servers never end by themselves */
+        return MEMBER_ENDED;
+    }
+}
+
+/*  A member that the step waits for; -1 = it is done. */
+static int s_waits_for(const task_t *self)
+{
+    int from, to;
+    const member_state_t aim = s_aim(self, &from, &to);
+    for (int i = from; i < to; i++)
+        if (self->members[i].state < aim)
+            return i;
+    return -1;
+}
+
+static bool s_all_gone(const task_t *self)
+{
+    for (int i = 0; i < self->count; i++)
+        if (self->members[i].present)
+            return false;
+    return true;
+}
+
+static int s_limit_ms(const task_t *self)
+{
+    if (self->step == TASK_PS || self->step == TASK_WORKERS)
+        return self->limits->ready_ms;
+    return self->step == TASK_ENDING ? self->limits->end_ms : self->limits->step_ms;
+}
+
+static void s_late(task_t *self, int64_t now_ms)
+{
+    char name[16], text[256];
+    task_member_name(self, s_waits_for(self), name);
+    snprintf(
+        text, sizeof text, "%s: %s for %d s, and it is not done", name, s_steps[self->step], s_limit_ms(self) / 1000);
+    task_fail(self, text, now_ms);
+}
+
+static void s_silent(task_t *self, int64_t now_ms)
+{
+    for (int i = 0; i < self->count; i++) {
+        const task_member_t *member = &self->members[i];
+        char text[128];
+        if (member->state != MEMBER_RUNNING || now_ms - member->heard_ms < self->limits->silent_ms)
+            continue;
+        snprintf(text, sizeof text, "its agent has not answered for %d s", self->limits->silent_ms / 1000);
+        task_lost(self, i, text, now_ms);
+        return;
+    }
+}
+
+/*  Is the step done, or late? */
+static void s_advance(task_t *self, int64_t now_ms)
+{
+    const bool late = now_ms - self->since_ms >= s_limit_ms(self);
+    if (self->step == TASK_OVER)
+        return;
+    if (self->step == TASK_ENDING) {
+        if (s_all_gone(self) || late)
+            s_enter(self, TASK_OVER, now_ms);
+    } else if (s_waits_for(self) < 0) {
+        if (self->step == TASK_RUNNING)
+            s_end(self, TASK_SUCCEEDED, "", now_ms);
+        else
+            s_enter(self, self->step + 1, now_ms);
+    } else if (self->step == TASK_RUNNING) {
+        s_silent(self, now_ms);
+    } else if (late) {
+        s_late(self, now_ms);
+    }
+}
+
+/* ---- what is to be done ----------------------------------------------------------------------------------------------------- */
+
+static task_act_t s_wants(const task_member_t *member)
+{
+    static const task_act_t acts[] = {
+        [MEMBER_NONE] = TASK_MAKE,
+        [MEMBER_MADE] = TASK_FIND,
+        [MEMBER_FOUND] = TASK_ASK_READY,
+        [MEMBER_READY] = TASK_SEND_CONFIG,
+        [MEMBER_CONFIGURED] = TASK_SEND_RUN,
+        [MEMBER_RUNNING] = TASK_WATCH,
+        [MEMBER_ENDED] = TASK_NOTHING,
+    };
+    return acts[member->state];
+}
+
+/*  Members are asked up to the state that the step aims at; those that run are watched in any step. */
+static task_act_t s_act(task_t *self, int i, int from, int to, member_state_t aim, int64_t now_ms)
+{
+    task_member_t *member = &self->members[i];
+    const bool here = i >= from && i < to && member->state < aim;
+    if (member->asked || now_ms < member->again_ms || (!here && member->state != MEMBER_RUNNING))
+        return TASK_NOTHING;
+    member->asked = true;
+    return s_wants(member);
+}
+
+static task_act_t s_act_ending(task_member_t *member)
+{
+    if (!member->present || member->asked)
+        return TASK_NOTHING;
+    member->asked = true;
+    return TASK_END;
+}
+
+task_act_t task_next(task_t *self, int *member, int64_t now_ms)
+{
+    for (task_step_t before = TASK_OVER; before != self->step;) { /* a step may be done as soon as it begins */
+        before = self->step;
+        s_advance(self, now_ms);
+    }
+    int from, to;
+    const member_state_t aim = s_aim(self, &from, &to);
+    for (int i = 0; i < self->count && self->step != TASK_OVER; i++) {
+        const task_act_t act =
+            self->step == TASK_ENDING ? s_act_ending(&self->members[i]) : s_act(self, i, from, to, aim, now_ms);
+        *member = i;
+        if (act != TASK_NOTHING)
+            return act;
+    }
+    return TASK_NOTHING;
+}
+
+int64_t task_due_ms(const task_t *self, int64_t now_ms)
+{
+    if (self->step == TASK_OVER)
+        return -1;
+    int64_t due = self->step == TASK_RUNNING ? INT64_MAX : self->since_ms + s_limit_ms(self);
+    for (int i = 0; i < self->count && self->step != TASK_ENDING; i++) {
+        const task_member_t *member = &self->members[i];
+        if (!member->asked && member->again_ms > now_ms && member->again_ms < due)
+            due = member->again_ms;
+        if (self->step == TASK_RUNNING && member->state == MEMBER_RUNNING &&
+            member->heard_ms + self->limits->silent_ms < due)
+            due = member->heard_ms + self->limits->silent_ms;
+    }
+    return due == INT64_MAX ? -1 : due > now_ms ? due - now_ms : 0;
+}
+
+/* ---- what came of it ----------------------------------------------------------------------------------------------------------- */
+
+void task_made(task_t *self, int i, uint64_t place)
+{
+    task_member_t *member = &self->members[i];
+    member->asked = false;
+    member->present = true;
+    member->place = place;
+    member->state = MEMBER_MADE;
+}
+
+void task_found(task_t *self, int i, const char *url, const char *address, int64_t now_ms)
+{
+    task_member_t *member = &self->members[i];
+    member->asked = false;
+    member->again_ms = now_ms + (url ? 0 : self->limits->poll_ms);
+    if (!url)
+        return;
+    snprintf(member->url, sizeof member->url, "%s", url);
+    snprintf(self->addresses[i], sizeof self->addresses[i], "%s", address);
+    member->state = MEMBER_FOUND;
+}
+
+void task_fail(task_t *self, const char *reason, int64_t now_ms)
+{
+    s_end(self, TASK_FAILED, reason, now_ms);
+}
+
+void task_delete(task_t *self, int64_t now_ms)
+{
+    s_end(self, TASK_DELETED, "", now_ms);
+}
+
+static void s_fail_member(task_t *self, int i, const char *reason, int64_t now_ms)
+{
+    char name[16], text[640];
+    task_member_name(self, i, name);
+    snprintf(text, sizeof text, "%s: %.600s", name, reason);
+    task_fail(self, text, now_ms);
+}
+
+void task_lost(task_t *self, int i, const char *reason, int64_t now_ms)
+{
+    task_member_t *member = &self->members[i];
+    const bool ended = member->state == MEMBER_ENDED;
+    member->present = false;
+    member->asked = false;
+    member->state = MEMBER_ENDED;
+    if (self->step >= TASK_ENDING || ended) {
+        if (!ended)
+            tt_text_copy(member->reason, sizeof member->reason, "ended with its task");
+        return;
+    }
+    tt_text_copy(member->reason, sizeof member->reason, reason);
+    s_fail_member(self, i, member->reason, now_ms);
+}
+
+/*  "exit code 3: ValueError: no such file": the last line that is not empty. */
+static void s_say_end(task_member_t *member, const char *reason, const char *log)
+{
+    char line[320] = "";
+    char *copy = tt_strdup(log), *rest = copy;
+    for (char *next; (next = strsep(&rest, "\n")) != NULL;)
+        if (next[strspn(next, " \t\r")])
+            tt_text_copy(line, sizeof line, next);
+    free(copy);
+    snprintf(member->reason, sizeof member->reason, "%.120s%s%s", reason, line[0] ? ": " : "", line);
+}
+
+/*  /status of a program that has ended. */
+static void s_ended(task_t *self, int i, const json_t *status, int64_t now_ms)
+{
+    task_member_t *member = &self->members[i];
+    const char *reason = json_string_value(json_object_get(status, "reason"));
+    const char *log = json_string_value(json_object_get(status, "log"));
+    member->state = MEMBER_ENDED;
+    member->exit_code = (int)json_integer_value(json_object_get(status, "exit_code"));
+    if (member->exit_code == 0) {
+        snprintf(member->reason, sizeof member->reason, "exit code 0");
+        return;
+    }
+    s_say_end(member, reason ? reason : "", log ? log : "");
+    self->failed_code = member->exit_code;
+    s_fail_member(self, i, member->reason, now_ms);
+}
+
+static void s_watched(task_t *self, int i, const char *text, int64_t now_ms)
+{
+    json_t *status = json_loads(text, 0, NULL);
+    const char *state = json_string_value(json_object_get(status, "state"));
+    if (!state)
+        s_fail_member(self, i, "what answers at its agent's address is no agent", now_ms);
+    else if (strcmp(state, "ended") == 0)
+        s_ended(self, i, status, now_ms);
+    else if (strcmp(state, "running") != 0)
+        s_fail_member(self, i, "its agent was started anew: its program is gone", now_ms);
+    json_decref(status);
+}
+
+/*  No answer, or not a good one. Who is not ready, or runs, is asked again until its time is over. */
+static void s_refused(task_t *self, int i, int code, const char *text, int64_t now_ms)
+{
+    task_member_t *member = &self->members[i];
+    char words[400];
+    member->again_ms = now_ms + self->limits->poll_ms;
+    if (member->state == MEMBER_FOUND || (code == 0 && member->state == MEMBER_RUNNING))
+        return;
+    if (code)
+        snprintf(words, sizeof words, "its agent answers %d: %.300s", code, text);
+    else
+        snprintf(words, sizeof words, "its agent does not answer: %.300s", text);
+    s_fail_member(self, i, words, now_ms);
+}
+
+void task_heard(task_t *self, int i, int code, const char *text, int64_t now_ms)
+{
+    task_member_t *member = &self->members[i];
+    if (self->step >= TASK_ENDING)
+        return;
+    member->asked = false;
+    if (code == 200)
+        member->heard_ms = now_ms;
+    if (code != 200)
+        s_refused(self, i, code, text, now_ms);
+    else if (member->state == MEMBER_RUNNING)
+        s_watched(self, i, text, now_ms);
+    else if (member->state < MEMBER_RUNNING)
+        member->state++;
+}
+
+/* ---- what is said of it ------------------------------------------------------------------------------------------------------------ */
+
+elasticdl_cluster_t task_cluster(const task_t *self)
+{
+    return (elasticdl_cluster_t){.ps = self->request.ps,
+        .workers = self->request.workers,
+        .addresses = (const char(*)[ELASTICDL_ADDRESS])self->addresses};
+}
+
+const char *task_state(const task_t *self)
+{
+    static const char *const outcomes[] = {"over", "succeeded", "failed", "deleted"};
+    if (self->step < TASK_RUNNING)
+        return "starting";
+    return self->step == TASK_OVER ? outcomes[self->outcome] : s_steps[self->step];
+}
+
+void task_member_name(const task_t *self, int member, char out[16])
+{
+    const elasticdl_cluster_t cluster = task_cluster(self);
+    snprintf(out, 16, "%s-%d", elasticdl_type_name(elasticdl_member_type(&cluster, member)),
+        elasticdl_member_index(&cluster, member));
+}
+
+int task_member_find(const task_t *self, const char *name)
+{
+    char own[16];
+    for (int i = 0; i < self->count; i++) {
+        task_member_name(self, i, own);
+        if (strcmp(own, name) == 0)
+            return i;
+    }
+    return -1;
+}
+
+static json_t *s_member_status(const task_t *self, int i)
+{
+    const task_member_t *member = &self->members[i];
+    char name[16];
+    task_member_name(self, i, name);
+    json_t *out = json_object();
+    json_object_set_new(out, "name", json_string(name));
+    json_object_set_new(out, "state", json_string(s_members[member->state]));
+    json_object_set_new(out, "address", self->addresses[i][0] ? tt_json_text(self->addresses[i]) : json_null());
+    json_object_set_new(out, "exit_code", member->exit_code >= 0 ? json_integer(member->exit_code) : json_null());
+    json_object_set_new(out, "reason", member->reason[0] ? tt_json_text(member->reason) : json_null());
+    return out;
+}
+
+json_t *task_status(const task_t *self)
+{
+    json_t *members = json_array(), *out = json_object();
+    for (int i = 0; i < self->count; i++)
+        json_array_append_new(members, s_member_status(self, i));
+    json_object_set_new(out, "id", json_integer(self->id));
+    json_object_set_new(out, "name", tt_json_text(self->request.name));
+    json_object_set_new(out, "strategy", json_string(elasticdl_strategy_name(self->request.strategy)));
+    json_object_set_new(out, "image", tt_json_text(self->request.image));
+    json_object_set_new(out, "state", json_string(task_state(self)));
+    json_object_set_new(out, "step", json_string(s_steps[self->step]));
+    json_object_set_new(out, "reason", self->reason[0] ? tt_json_text(self->reason) : json_null());
+    json_object_set_new(out, "exit_code", self->failed_code ? json_integer(self->failed_code) : json_null());
+    json_object_set_new(out, "members", members);
+    return out;
+}

@@ -1,0 +1,244 @@
+#!/usr/bin/env python3
+"""tutti master and tutti submit: a task from one request, its steps, ends and failures, with a program that checks what it is told."""
+import json
+import os
+import pathlib
+import signal
+import subprocess
+
+from rig import DEADLINE, TUTTI, Server, main, processes, wait
+
+# It meets everybody else of the cluster at the addresses it was told, in the way of a collective and of a parameter server.
+EXEC = '''
+import json, os, socket, sys
+workers = int(os.environ["NUM_WORKERS"])
+config = json.loads(os.environ["TF_CONFIG"])
+cluster, task = config["cluster"], config["task"]
+assert set(config) == {"cluster", "task"} and set(task) == {"type", "index"}, config
+assert len(cluster["worker"]) == workers, config
+mine = cluster[task["type"]][task["index"]]
+host, port = mine.split(":")
+server = socket.create_server(("0.0.0.0", int(port)))  # a TensorFlow server binds every address
+print(task["type"], task["index"], "of", workers, "serves", mine, flush=True)
+
+def hello(address):
+    there, number = address.split(":")
+    while True:
+        try:
+            with socket.create_connection((there, int(number)), 30) as peer:
+                peer.sendall(json.dumps(task).encode() + b"\\n")
+                return json.loads(peer.makefile().readline())
+        except ConnectionRefusedError:
+            pass
+
+def answer():
+    peer, _ = server.accept()
+    with peer:
+        got = json.loads(peer.makefile().readline())
+        peer.sendall(json.dumps(task).encode() + b"\\n")
+        return got
+
+if task["type"] == "ps":
+    while True:  # as a TensorFlow server's join()
+        answer()
+for i, address in enumerate(cluster.get("ps", [])):
+    assert hello(address) == {"type": "ps", "index": i}
+for i, address in enumerate(cluster["worker"][:task["index"]]):
+    assert hello(address) == {"type": "worker", "index": i}
+met = sorted(answer()["index"] for _ in cluster["worker"][task["index"] + 1:])
+assert met == list(range(task["index"] + 1, workers)), met
+print("met everybody")
+'''
+SLOW = "import time\nprint('begun', flush=True)\ntime.sleep(600)\n"
+CREATE = "/create?strategy=AllReduce&n_worker=2&n_ps=0&img=x&name=job"
+
+
+def submit(master, *args):
+    return subprocess.run([TUTTI, "submit", "--master", master.url, *map(str, args)], capture_output=True, text=True,
+                          timeout=2 * DEADLINE)
+
+
+def master(folder, program, *args):
+    (folder / "exec.py").write_text(program)
+    return Server(folder, "master", *args)
+
+
+def over(server, which="id=0"):
+    def look():
+        status = server.json(f"/status?{which}")
+        return status if status["state"] in ("succeeded", "failed", "deleted") else None
+    return wait("the task to be over", look)
+
+
+def nothing_runs(server):
+    """No agent of the task is left, and no program."""
+    wait("agents to be gone", lambda: len(processes(server.mark)) == 2)  # the master and its guard
+
+
+def all_reduce(folder):
+    server = master(folder, EXEC)
+    done = submit(server, "--strategy", "AllReduce", "--ps-num", 0, "--worker-num", 3, "--image", "mnist", "--task", "mnist", "--wait")
+    assert done.returncode == 0, (done, server.said())
+    assert "task mnist has id 0 at " + server.url in done.stdout and done.stdout.endswith("succeeded\n"), done
+    status = server.json("/status?name=mnist")
+    assert [m["name"] for m in status["members"]] == ["worker-0", "worker-1", "worker-2"], status
+    assert all(m["exit_code"] == 0 for m in status["members"]), status
+    for i in range(3):
+        code, text = server.get(f"/logs?id=0&member=worker-{i}")
+        assert code == 200 and text == f"worker {i} of 3 serves {status['members'][i]['address']}\nmet everybody\n", text
+        assert (server.run / "mnist-0" / f"worker-{i}" / "outputs.log").read_text() == text
+    nothing_runs(server)
+    assert server.end() == 0
+
+
+def parameter_server(folder):
+    server = master(folder, EXEC)
+    done = submit(server, "--strategy", "ParameterServer", "--ps-num", 2, "--worker-num", 2, "--wait")
+    assert done.returncode == 0, (done, server.said())
+    status = server.json("/status?name=default")
+    assert [m["name"] for m in status["members"]] == ["ps-0", "ps-1", "worker-0", "worker-1"], status
+    assert [m["reason"] for m in status["members"]] == ["ended with its task"] * 2 + ["exit code 0"] * 2, status
+    assert server.get("/logs?id=0&member=ps-1")[1].startswith("ps 1 of 2 serves ")
+    nothing_runs(server)
+    assert server.end() == 0
+
+
+def original_client(folder):
+    """Its one GET, whose answer it ignores; several tasks at once, of the same name too."""
+    server = master(folder, EXEC)
+    assert server.get(CREATE) == (200, "OK")
+    assert server.get(CREATE) == (200, "OK")
+    assert server.get(CREATE.replace("AllReduce", "ParameterServer").replace("n_ps=0", "n_ps=1")) == (200, "OK")
+    for i in range(3):
+        assert over(server, f"id={i}")["state"] == "succeeded", server.said()
+    assert [(t["id"], t["name"], t["state"]) for t in server.json("/list")] == [(i, "job", "succeeded") for i in range(3)]
+    assert server.json("/status?name=job")["id"] == 2
+    assert server.get("/delete?id=1") == (200, "OK")
+    assert [t["id"] for t in server.json("/list")] == [0, 2]
+    assert server.get("/status?id=1") == (404, "there is no task with id 1")
+    assert server.end() == 0
+
+
+def refused(folder):
+    server = master(folder, EXEC)
+    for path, code, words in [("/create", 400, "strategy is missing"), ("/create?strategy=AllReduce", 400, "n_worker is missing"),
+                              ("/create?strategy=ParameterServer&n_worker=1", 400, "n_ps is missing"),
+                              ("/create?strategy=Ring&n_worker=1", 400, "strategy is 'Ring'; AllReduce and ParameterServer are possible"),
+                              ("/create?strategy=AllReduce&n_worker=1&name=../x", 400, "name is '../x'"),
+                              ("/status", 400, "id or name is missing"), ("/status?id=x", 400, "id is 'x'; a number is possible"),
+                              ("/status?name=nobody", 404, "there is no task nobody"), ("/nothing", 404, "there are /create"),
+                              ("/logs?name=a", 404, "there is no task a")]:
+        got = server.get(path)
+        assert got[0] == code and words in got[1], (path, got)
+    assert server.get("/status?id=0", method="DELETE")[0] == 405
+    assert server.json("/list") == []
+    wrong = submit(server, "--worker-num", 0)
+    assert wrong.returncode == 64 and "--worker-num" in wrong.stderr, wrong
+    wrong = submit(server, "--strategy", "ParameterServer", "--worker-num", 1)
+    assert wrong.returncode == 64 and "n_ps is 0" in wrong.stderr, wrong
+    wrong = submit(server)
+    assert wrong.returncode == 64 and "--worker-num N is missing" in wrong.stderr, wrong
+    assert server.end() == 0
+    gone = submit(server, "--worker-num", 1)
+    assert gone.returncode == 69 and "is it a master's" in gone.stderr, gone
+    again = subprocess.run([TUTTI, "master", "--run-dir", str(server.run)], capture_output=True, text=True, cwd=folder)
+    assert again.returncode == 73, again
+
+
+def worker_fails(folder):
+    """The task fails with who, how and the last line it wrote; everybody else is ended; submit has the program's exit code."""
+    server = master(folder, "import os, json, sys, time\nif json.loads(os.environ['TF_CONFIG'])['task']['index'] == 1:\n"
+                            "    sys.exit('no such file: data.npz')\ntime.sleep(600)\n")
+    done = submit(server, "--worker-num", 3, "--wait")
+    assert done.returncode == 1 and "worker-1: exit code 1: no such file: data.npz" in done.stderr, (done, server.said())
+    status = server.json("/status?id=0")
+    assert (status["state"], status["exit_code"]) == ("failed", 1), status
+    nothing_runs(server)
+    assert server.end() == 0
+
+
+def no_program(folder):
+    server = master(folder, EXEC, "--program", "missing.py")
+    done = submit(server, "--worker-num", 1, "--wait")
+    assert done.returncode == 69 and "worker-0: its agent answers 500" in done.stderr and "missing.py" in done.stderr, done
+    assert server.end() == 0
+
+
+def agent_killed(folder):
+    """kill -9 of an agent, of its guard, of a program: the task fails by name and nothing is left."""
+    for victim in ("agent", "guard", "program"):
+        server = master(folder, SLOW)
+        assert server.get(CREATE) == (200, "OK")
+        log = server.run / "job-0" / "worker-1" / "outputs.log"
+        wait("the programs", lambda: log.exists() and log.read_text() == "begun\n")
+        agent = json.loads((server.run / "job-0" / "worker-1" / "agent.json").read_text())["pid"]
+        parent = int(pathlib.Path(f"/proc/{agent}/stat").read_text().rsplit(")")[1].split()[1])
+        program = int(pathlib.Path(f"/proc/{agent}/task/{agent}/children").read_text().split()[0])
+        os.kill({"agent": agent, "guard": parent, "program": program}[victim], signal.SIGKILL)
+        status = over(server)
+        # an agent without its guard ends its program in order, and may still say so
+        words = {"agent": "worker-1: its agent has ended: ", "guard": "worker-1: ", "program": "worker-1: killed by SIGKILL: begun"}
+        assert status["state"] == "failed" and status["reason"].startswith(words[victim]), (victim, status)
+        nothing_runs(server)
+        assert server.end() == 0
+
+
+def deleted(folder):
+    """In the middle of making, and while it runs."""
+    server = master(folder, SLOW)
+    assert server.get(CREATE.replace("n_worker=2", "n_worker=8")) == (200, "OK")
+    assert server.get("/delete?id=0") == (200, "OK")
+    assert over(server, "id=0")["state"] == "deleted"
+    running = subprocess.Popen([TUTTI, "submit", "--master", server.url, "--worker-num", "2", "--task", "b", "--wait"],
+                               stdout=subprocess.PIPE, text=True)
+    wait("the task to run", lambda: any(t["id"] == 1 and t["state"] == "running" for t in server.json("/list")))
+    assert server.get("/delete?name=b", method="POST", body=b"") == (200, "OK")
+    assert running.wait(DEADLINE) == 130, running.stdout.read()
+    assert running.stdout.read().endswith("deleted\n")
+    running.stdout.close()
+    nothing_runs(server)
+    assert server.end() == 0
+
+
+def master_ends(folder):
+    """SIGTERM: in order; kill -9 of either of its processes: at once. Nothing is left in any case."""
+    for number, victim in [(signal.SIGTERM, "first"), (signal.SIGKILL, "first"), (signal.SIGKILL, "second")]:
+        server = master(folder, SLOW)
+        assert server.get(CREATE) == (200, "OK")
+        wait("the task to run", lambda: server.json("/status?id=0")["state"] == "running")
+        if victim == "second":
+            os.kill(server.pid, number)
+        code = server.end(number if victim == "first" else 0)
+        assert code == (0 if number == signal.SIGTERM else -9 if victim == "first" else 137), code
+
+
+def token(folder):
+    file = folder / "secret"
+    file.write_text("c" * 40)
+    file.chmod(0o600)
+    server = master(folder, EXEC, "--token", file)
+    assert server.get(CREATE)[0] == 401
+    done = submit(server, "--worker-num", 1)
+    assert done.returncode == 77 and "--token" in done.stderr, done
+    done = submit(server, "--worker-num", 1, "--token", file, "--wait")
+    assert done.returncode == 0, done
+    # the agents ask for one of their own
+    assert (server.run / "token").stat().st_mode & 0o777 == 0o600
+    assert server.end() == 0
+
+
+def limits(folder):
+    server = master(folder, SLOW)
+    for _ in range(2):
+        assert server.get("/create?strategy=AllReduce&n_worker=1")[0] == 200
+    code, text = server.get("/create?strategy=AllReduce&n_worker=257")
+    assert code == 400 and "a number from 1 to 256" in text, text
+    for _ in range(30):
+        assert server.get("/create?strategy=AllReduce&n_worker=1")[0] == 200
+    code, text = server.get("/create?strategy=AllReduce&n_worker=1")
+    assert code == 503 and "32 tasks are not over yet" in text, (code, text)
+    assert server.end() == 0
+
+
+main([all_reduce, parameter_server, original_client, refused, worker_fails, no_program, agent_killed, deleted, master_ends, token,
+      limits])
