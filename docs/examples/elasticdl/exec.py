@@ -1,0 +1,37 @@
+"""A Tutti run as a task: worker 0 has the coordinator, each worker a learner and a collector, each parameter server an aggregator.
+
+What all members need lies in the working directory: the file `key`, made by `tutti key`. TUTTI_CONFIG is a config's name or file."""
+import json
+import os
+import signal
+import subprocess
+import sys
+
+config = json.loads(os.environ["TF_CONFIG"])
+cluster, task = config["cluster"], config["task"]
+workers, servers = int(os.environ["NUM_WORKERS"]), len(cluster.get("ps", []))
+# Learners are summed by aggregators. Without parameter servers the first worker has one, where there is more than one learner.
+aggregators = servers or (1 if workers > 1 else 0)
+tutti = os.environ.get("TUTTI", "tutti")
+first = "tcp://" + cluster["worker"][0]
+key = os.path.abspath("key")
+
+coordinator = [tutti, "coordinator", "--config", os.environ.get("TUTTI_CONFIG", "cartpole-ppo"), "--run", f"runs/elasticdl-{os.getpid()}",
+               "--key", key, "--set", f"coordinator.listen={first}", "--set", f"learner.replicas={workers}",
+               "--set", f"collector.replicas={workers}", "--set", f"aggregator.replicas={aggregators}"]
+
+
+def role(name):
+    return [tutti, name, "--coordinator", first, "--key", key]
+
+
+commands = [role("aggregator")] if task["type"] == "ps" else [role("learner"), role("collector")]
+if task["type"] == "worker" and task["index"] == 0:
+    commands.insert(0, coordinator)
+    if aggregators and not servers:
+        commands.append(role("aggregator"))
+
+processes = [subprocess.Popen(command) for command in commands]
+signal.signal(signal.SIGTERM, lambda *_: [process.terminate() for process in processes])
+codes = [process.wait() for process in processes]
+sys.exit(next((code for code in codes if code), 0) & 0xFF)

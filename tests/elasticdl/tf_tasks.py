@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+"""TensorFlow's own training as tasks: MultiWorkerMirroredStrategy for AllReduce, variables on parameter servers with workers that
+update them for ParameterServer, both from NUM_WORKERS and TF_CONFIG alone."""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+from rig import TUTTI, Server, main
+
+sys.path.insert(0, os.path.join(os.environ["TT_SOURCE_DIR"], "tests"))
+import pythons
+
+ALL_REDUCE = """
+import os, sys
+import numpy as np
+import tensorflow as tf
+strategy = tf.distribute.MultiWorkerMirroredStrategy()  # reads TF_CONFIG, and serves where it says
+workers = int(os.environ["NUM_WORKERS"])
+assert strategy.num_replicas_in_sync == workers
+index = strategy.cluster_resolver.task_id
+x = np.arange(8 * workers, dtype=np.float32).reshape(-1, 1) / (8 * workers)
+mine = tf.constant(x[index::workers])  # the global batch is 8 times NUM_WORKERS
+with strategy.scope():
+    w, b = tf.Variable([[0.0]]), tf.Variable(0.0)
+
+@tf.function
+def step():
+    def replica():
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum((mine @ w + b - (3 * mine + 1)) ** 2) / (8 * workers)
+        gradients = tape.gradient(loss, [w, b])
+        context = tf.distribute.get_replica_context()
+        for variable, gradient in zip([w, b], context.all_reduce(tf.distribute.ReduceOp.SUM, gradients)):
+            variable.assign_sub(0.5 * gradient)
+    strategy.run(replica)
+
+for _ in range(200):
+    step()
+print("fitted %.3f %.3f" % (float(w.numpy()[0, 0]), float(b.numpy())), flush=True)
+"""
+
+PARAMETER_SERVER = """
+import json, os
+import numpy as np
+import tensorflow.compat.v1 as tf
+tf.disable_eager_execution()
+config = json.loads(os.environ["TF_CONFIG"])
+kind, index = config["task"]["type"], config["task"]["index"]
+server = tf.train.Server(tf.train.ClusterSpec(config["cluster"]), job_name=kind, task_index=index)
+if kind == "ps":
+    print("serving", flush=True)
+    server.join()
+workers = int(os.environ["NUM_WORKERS"])
+with tf.device(tf.train.replica_device_setter(cluster=config["cluster"], worker_device=f"/job:worker/task:{index}")):
+    x = np.random.RandomState(index).rand(64, 1).astype(np.float32)
+    w, b = tf.get_variable("w", [1, 1]), tf.get_variable("b", [1])
+    steps = tf.train.get_or_create_global_step()
+    loss = tf.reduce_mean((tf.matmul(x, w) + b - (3 * x + 1)) ** 2)
+    train = tf.train.GradientDescentOptimizer(0.3).minimize(loss, global_step=steps)
+assert "/job:ps" in w.device, w.device
+with tf.train.MonitoredTrainingSession(server.target, is_chief=index == 0,
+                                       hooks=[tf.train.StopAtStepHook(last_step=400 * workers)]) as session:
+    while not session.should_stop():
+        fitted = session.run([train, loss, w, b])
+print("fitted %.2f %.2f" % (fitted[2][0, 0], fitted[3][0]), flush=True)
+"""
+
+
+def train(folder, program, *args):
+    """What its workers have written."""
+    (folder / "exec.py").write_text(program)
+    python = pathlib.Path(pythons.folder_of("venv-tf")) / "bin/python3"
+    server = Server(folder, "master", "--python", python, TF_CPP_MIN_LOG_LEVEL="2", CUDA_VISIBLE_DEVICES="")
+    done = subprocess.run([TUTTI, "submit", "--master", server.url, "--wait", *map(str, args)], capture_output=True, text=True)
+    logs = {path.parent.name: path.read_text() for path in server.run.glob("default-0/*/outputs.log")}
+    assert done.returncode == 0, (done, logs)
+    assert server.end() == 0
+    return logs
+
+
+def all_reduce(folder):
+    logs = train(folder, ALL_REDUCE, "--strategy", "AllReduce", "--worker-num", 2)
+    fitted = [logs[f"worker-{i}"].splitlines()[-1] for i in range(2)]
+    assert fitted[0] == fitted[1], fitted  # the same sums everywhere
+    kind, w, b = fitted[0].split()
+    assert kind == "fitted" and abs(float(w) - 3) < 0.1 and abs(float(b) - 1) < 0.1, fitted
+
+
+def parameter_server(folder):
+    logs = train(folder, PARAMETER_SERVER, "--strategy", "ParameterServer", "--ps-num", 1, "--worker-num", 2)
+    assert "serving" in logs["ps-0"], logs
+    for i in range(2):
+        kind, w, b = logs[f"worker-{i}"].splitlines()[-1].split()
+        assert kind == "fitted" and abs(float(w) - 3) < 0.2 and abs(float(b) - 1) < 0.2, logs
+
+
+main([all_reduce, parameter_server])
