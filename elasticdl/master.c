@@ -21,8 +21,8 @@ typedef struct {
     kube_loop_t *loop;
     tt_server_t *server;
     local_place_t *place;
-    tasks_t *tasks;
-    task_limits_t limits;
+    edl_tasks_t *tasks;
+    edl_task_limits_t limits;
     bool stopping, now; /* now: do not wait for programs to take their leave */
     tt_asked_t asked;
 } master_t;
@@ -31,23 +31,23 @@ typedef tt_status_t (*serve_fn)(master_t *self, const tt_server_request_t *reque
 
 /* ---- which task ------------------------------------------------------------------------------------------------------------ */
 
-static tt_status_t s_by_id(const master_t *self, task_t **out, const char *text)
+static tt_status_t s_by_id(const master_t *self, edl_task_t **out, const char *text)
 {
     char *end = NULL;
     const long id = strtol(text, &end, 10);
     if (text[0] < '0' || text[0] > '9' || *end || id > INT32_MAX)
         return tt_err(TT_INVALID, "id is '%s'; a number is possible", text);
-    *out = tasks_find_id(self->tasks, (int)id);
+    *out = edl_tasks_find_id(self->tasks, (int)id);
     return *out ? TT_OK : tt_err(TT_NOT_FOUND, "there is no task with id %s", text);
 }
 
-static tt_status_t s_by_name(const master_t *self, task_t **out, const char *name)
+static tt_status_t s_by_name(const master_t *self, edl_task_t **out, const char *name)
 {
-    *out = tasks_find_name(self->tasks, name);
+    *out = edl_tasks_find_name(self->tasks, name);
     return *out ? TT_OK : tt_err(TT_NOT_FOUND, "there is no task %s", name);
 }
 
-static tt_status_t s_task(const master_t *self, task_t **out, const char *query)
+static tt_status_t s_task(const master_t *self, edl_task_t **out, const char *query)
 {
     char text[ELASTICDL_NAME];
     tt_status_t status = query_get(text, sizeof text, query, "id");
@@ -65,14 +65,14 @@ static tt_status_t s_task(const master_t *self, task_t **out, const char *query)
 static tt_status_t s_create(master_t *self, const tt_server_request_t *request)
 {
     elasticdl_request_t wanted;
-    task_t *task = NULL;
+    edl_task_t *task = NULL;
     char answer[8] = "";
     TT_TRY(elasticdl_request_read(&wanted, request->query));
     if (self->stopping)
         return tt_err(TT_UNAVAILABLE, "the master ends");
-    TT_TRY(tasks_create(self->tasks, &wanted, &task));
+    TT_TRY(edl_tasks_create(self->tasks, &wanted, &task));
     if (query_get(answer, sizeof answer, request->query, "answer") == TT_OK && strcmp(answer, "json") == 0)
-        reply_json(self->server, request->id, 200, task_status(task));
+        reply_json(self->server, request->id, 200, edl_task_status(task));
     else
         reply_text(self->server, request->id, 200, "OK");
     return TT_OK;
@@ -80,18 +80,18 @@ static tt_status_t s_create(master_t *self, const tt_server_request_t *request)
 
 static tt_status_t s_status(master_t *self, const tt_server_request_t *request)
 {
-    task_t *task = NULL;
+    edl_task_t *task = NULL;
     TT_TRY(s_task(self, &task, request->query));
-    reply_json(self->server, request->id, 200, task_status(task));
+    reply_json(self->server, request->id, 200, edl_task_status(task));
     return TT_OK;
 }
 
 static tt_status_t s_list(master_t *self, const tt_server_request_t *request)
 {
     json_t *list = json_array();
-    task_t *task;
-    for (size_t i = 0; (task = tasks_nth(self->tasks, i)) != NULL; i++) {
-        json_t *status = task_status(task);
+    edl_task_t *task;
+    for (size_t i = 0; (task = edl_tasks_nth(self->tasks, i)) != NULL; i++) {
+        json_t *status = edl_task_status(task);
         json_object_del(status, "members");
         json_array_append_new(list, status);
     }
@@ -101,25 +101,25 @@ static tt_status_t s_list(master_t *self, const tt_server_request_t *request)
 
 static tt_status_t s_delete(master_t *self, const tt_server_request_t *request)
 {
-    task_t *task = NULL;
+    edl_task_t *task = NULL;
     TT_TRY(s_task(self, &task, request->query));
-    tasks_delete(self->tasks, task);
+    edl_tasks_delete(self->tasks, task);
     reply_text(self->server, request->id, 200, "OK");
     return TT_OK;
 }
 
 static tt_status_t s_logs(master_t *self, const tt_server_request_t *request)
 {
-    task_t *task = NULL;
+    edl_task_t *task = NULL;
     char member[16], name[80];
     int fd = -1;
     struct stat info;
     TT_TRY(s_task(self, &task, request->query));
     const tt_status_t status = query_get(member, sizeof member, request->query, "member");
-    if (status != TT_OK || task_member_find(task, member) < 0)
+    if (status != TT_OK || edl_task_member_find(task, member) < 0)
         return tt_err(status == TT_OK ? TT_NOT_FOUND : TT_INVALID,
             "member: expected one of the task's, ps-0 or worker-0 and so on");
-    char *folder = tasks_folder(task);
+    char *folder = edl_tasks_folder(task);
     const tt_status_t opened = local_place_log(self->place, folder, member, &fd);
     snprintf(name, sizeof name, "%s-%s.log", folder, member);
     free(folder);
@@ -189,7 +189,7 @@ static void s_on_signal(void *ctx, int fd)
             continue;
         self->stopping = true;
         self->now = asking == TT_ASKED_TWICE;
-        tasks_end_all(self->tasks);
+        edl_tasks_end_all(self->tasks);
     }
 }
 
@@ -201,15 +201,15 @@ static void s_on_server(void *ctx, int fd)
 
 static int64_t s_wait_ms(const master_t *self)
 {
-    const int64_t tasks = tasks_due_ms(self->tasks), server = tt_server_due_ms(self->server);
+    const int64_t tasks = edl_tasks_due_ms(self->tasks), server = tt_server_due_ms(self->server);
     return server < 0 || (tasks >= 0 && tasks < server) ? tasks : server;
 }
 
 static tt_status_t s_serve(master_t *self)
 {
-    while (!self->now && (!self->stopping || tasks_living(self->tasks) > 0)) {
+    while (!self->now && (!self->stopping || edl_tasks_living(self->tasks) > 0)) {
         TT_TRY(kube_loop_poll(self->loop, s_wait_ms(self)));
-        tasks_step(self->tasks);
+        edl_tasks_step(self->tasks);
         if (tt_server_due_ms(self->server) == 0)
             tt_server_serve(self->server);
     }
@@ -239,12 +239,12 @@ static tt_status_t s_start(master_t *self)
         .on_request = s_on_request,
         .ctx = self,
         .clock = self->clock};
-    self->limits = tasks_usual;
+    self->limits = edl_tasks_usual;
     if (self->opts->ready_ms)
         self->limits.ready_ms = self->opts->ready_ms;
     TT_TRY(local_place_new(&self->place, &self->opts->place));
     TT_TRY(kube_loop_new(&self->loop, self->clock));
-    tasks_new(&self->tasks, self->place, self->loop, &self->limits, self->clock);
+    edl_tasks_new(&self->tasks, self->place, self->loop, &self->limits, self->clock);
     TT_TRY(tt_server_start(&self->server, &server));
     kube_loop_fd(self->loop, tt_server_fd(self->server), s_on_server, self);
     kube_loop_fd(self->loop, self->opts->stop_fd, s_on_signal, self);
@@ -259,7 +259,7 @@ tt_status_t elasticdl_master_run(const elasticdl_master_opts_t *opts)
         status = s_serve(&self);
     if (self.server)
         tt_server_stop(&self.server);
-    tasks_destroy(&self.tasks);
+    edl_tasks_destroy(&self.tasks);
     local_place_destroy(&self.place);
     kube_loop_destroy(&self.loop);
     return status;

@@ -7,14 +7,14 @@
 #include "common/base/text.h"
 
 static const char *const s_steps[] = {
-    [TASK_PS] = "making parameter servers",
-    [TASK_WORKERS] = "making workers",
-    [TASK_CONFIG] = "configuring",
-    [TASK_RUN_PS] = "starting parameter servers",
-    [TASK_RUN] = "starting workers",
-    [TASK_RUNNING] = "running",
-    [TASK_ENDING] = "ending",
-    [TASK_OVER] = "over",
+    [EDL_TASK_PS] = "making parameter servers",
+    [EDL_TASK_WORKERS] = "making workers",
+    [EDL_TASK_CONFIG] = "configuring",
+    [EDL_TASK_RUN_PS] = "starting parameter servers",
+    [EDL_TASK_RUN] = "starting workers",
+    [EDL_TASK_RUNNING] = "running",
+    [EDL_TASK_ENDING] = "ending",
+    [EDL_TASK_OVER] = "over",
 };
 static const char *const s_members[] = {
     [MEMBER_NONE] = "none",
@@ -28,13 +28,14 @@ static const char *const s_members[] = {
 
 /* ---- life -------------------------------------------------------------------------------------------------------------- */
 
-void task_new(task_t **self_p, int id, const elasticdl_request_t *request, const task_limits_t *limits, int64_t now_ms)
+void edl_task_new(
+    edl_task_t **self_p, int id, const elasticdl_request_t *request, const edl_task_limits_t *limits, int64_t now_ms)
 {
-    task_t *self = tt_new0(sizeof *self);
+    edl_task_t *self = tt_new0(sizeof *self);
     self->id = id;
     self->request = *request;
     self->limits = limits;
-    self->step = request->ps > 0 ? TASK_PS : TASK_WORKERS;
+    self->step = request->ps > 0 ? EDL_TASK_PS : EDL_TASK_WORKERS;
     self->since_ms = now_ms;
     self->count = request->ps + request->workers;
     self->members = tt_array0((size_t)self->count, sizeof *self->members);
@@ -44,9 +45,9 @@ void task_new(task_t **self_p, int id, const elasticdl_request_t *request, const
     *self_p = self;
 }
 
-void task_destroy(task_t **self_p)
+void edl_task_destroy(edl_task_t **self_p)
 {
-    task_t *self = *self_p;
+    edl_task_t *self = *self_p;
     if (!self)
         return;
     free(self->members);
@@ -57,7 +58,7 @@ void task_destroy(task_t **self_p)
 
 /* ---- steps --------------------------------------------------------------------------------------------------------------- */
 
-static void s_enter(task_t *self, task_step_t step, int64_t now_ms)
+static void s_enter(edl_task_t *self, edl_task_step_t step, int64_t now_ms)
 {
     self->step = step;
     self->since_ms = now_ms;
@@ -65,36 +66,36 @@ static void s_enter(task_t *self, task_step_t step, int64_t now_ms)
         self->members[i].again_ms = now_ms;
 }
 
-static void s_end(task_t *self, task_outcome_t outcome, const char *reason, int64_t now_ms)
+static void s_end(edl_task_t *self, edl_task_outcome_t outcome, const char *reason, int64_t now_ms)
 {
-    if (self->outcome != TASK_UNDECIDED)
+    if (self->outcome != EDL_TASK_UNDECIDED)
         return;
     self->outcome = outcome;
     tt_text_copy(self->reason, sizeof self->reason, reason);
-    s_enter(self, TASK_ENDING, now_ms);
+    s_enter(self, EDL_TASK_ENDING, now_ms);
     for (int i = 0; i < self->count; i++)
         self->members[i].asked = false;
 }
 
 /*  The members that a step is about, [*from, *to), and the state that ends it. */
-static member_state_t s_aim(const task_t *self, int *from, int *to)
+static member_state_t s_aim(const edl_task_t *self, int *from, int *to)
 {
     const int ps = self->request.ps;
     *from = 0;
     *to = self->count;
     switch (self->step) {
-    case TASK_PS:
+    case EDL_TASK_PS:
         *to = ps;
         return MEMBER_READY;
-    case TASK_WORKERS:
+    case EDL_TASK_WORKERS:
         *from = ps;
         return MEMBER_READY;
-    case TASK_CONFIG:
+    case EDL_TASK_CONFIG:
         return MEMBER_CONFIGURED;
-    case TASK_RUN_PS:
+    case EDL_TASK_RUN_PS:
         *to = ps;
         return MEMBER_RUNNING;
-    case TASK_RUN:
+    case EDL_TASK_RUN:
         *from = ps;
         return MEMBER_RUNNING;
     default:
@@ -104,7 +105,7 @@ static member_state_t s_aim(const task_t *self, int *from, int *to)
 }
 
 /*  A member that the step waits for; -1 = it is done. */
-static int s_waits_for(const task_t *self)
+static int s_waits_for(const edl_task_t *self)
 {
     int from, to;
     const member_state_t aim = s_aim(self, &from, &to);
@@ -114,7 +115,7 @@ static int s_waits_for(const task_t *self)
     return -1;
 }
 
-static bool s_all_gone(const task_t *self)
+static bool s_all_gone(const edl_task_t *self)
 {
     for (int i = 0; i < self->count; i++)
         if (self->members[i].present)
@@ -122,50 +123,50 @@ static bool s_all_gone(const task_t *self)
     return true;
 }
 
-static int s_limit_ms(const task_t *self)
+static int s_limit_ms(const edl_task_t *self)
 {
-    if (self->step == TASK_PS || self->step == TASK_WORKERS)
+    if (self->step == EDL_TASK_PS || self->step == EDL_TASK_WORKERS)
         return self->limits->ready_ms;
-    return self->step == TASK_ENDING ? self->limits->end_ms : self->limits->step_ms;
+    return self->step == EDL_TASK_ENDING ? self->limits->end_ms : self->limits->step_ms;
 }
 
-static void s_late(task_t *self, int64_t now_ms)
+static void s_late(edl_task_t *self, int64_t now_ms)
 {
     char name[16], text[256];
-    task_member_name(self, s_waits_for(self), name);
+    edl_task_member_name(self, s_waits_for(self), name);
     snprintf(
         text, sizeof text, "%s: %s for %d s, and it is not done", name, s_steps[self->step], s_limit_ms(self) / 1000);
-    task_fail(self, text, now_ms);
+    edl_task_fail(self, text, now_ms);
 }
 
-static void s_silent(task_t *self, int64_t now_ms)
+static void s_silent(edl_task_t *self, int64_t now_ms)
 {
     for (int i = 0; i < self->count; i++) {
-        const task_member_t *member = &self->members[i];
+        const edl_task_member_t *member = &self->members[i];
         char text[128];
         if (member->state != MEMBER_RUNNING || now_ms - member->heard_ms < self->limits->silent_ms)
             continue;
         snprintf(text, sizeof text, "its agent has not answered for %d s", self->limits->silent_ms / 1000);
-        task_lost(self, i, text, now_ms);
+        edl_task_lost(self, i, text, now_ms);
         return;
     }
 }
 
 /*  Is the step done, or late? */
-static void s_advance(task_t *self, int64_t now_ms)
+static void s_advance(edl_task_t *self, int64_t now_ms)
 {
     const bool late = now_ms - self->since_ms >= s_limit_ms(self);
-    if (self->step == TASK_OVER)
+    if (self->step == EDL_TASK_OVER)
         return;
-    if (self->step == TASK_ENDING) {
+    if (self->step == EDL_TASK_ENDING) {
         if (s_all_gone(self) || late)
-            s_enter(self, TASK_OVER, now_ms);
+            s_enter(self, EDL_TASK_OVER, now_ms);
     } else if (s_waits_for(self) < 0) {
-        if (self->step == TASK_RUNNING)
-            s_end(self, TASK_SUCCEEDED, "", now_ms);
+        if (self->step == EDL_TASK_RUNNING)
+            s_end(self, EDL_TASK_SUCCEEDED, "", now_ms);
         else
             s_enter(self, self->step + 1, now_ms);
-    } else if (self->step == TASK_RUNNING) {
+    } else if (self->step == EDL_TASK_RUNNING) {
         s_silent(self, now_ms);
     } else if (late) {
         s_late(self, now_ms);
@@ -174,67 +175,67 @@ static void s_advance(task_t *self, int64_t now_ms)
 
 /* ---- what is to be done ----------------------------------------------------------------------------------------------------- */
 
-static task_act_t s_wants(const task_member_t *member)
+static edl_task_act_t s_wants(const edl_task_member_t *member)
 {
-    static const task_act_t acts[] = {
-        [MEMBER_NONE] = TASK_MAKE,
-        [MEMBER_MADE] = TASK_FIND,
-        [MEMBER_FOUND] = TASK_ASK_READY,
-        [MEMBER_READY] = TASK_SEND_CONFIG,
-        [MEMBER_CONFIGURED] = TASK_SEND_RUN,
-        [MEMBER_RUNNING] = TASK_WATCH,
-        [MEMBER_ENDED] = TASK_NOTHING,
+    static const edl_task_act_t acts[] = {
+        [MEMBER_NONE] = EDL_TASK_MAKE,
+        [MEMBER_MADE] = EDL_TASK_FIND,
+        [MEMBER_FOUND] = EDL_TASK_ASK_READY,
+        [MEMBER_READY] = EDL_TASK_SEND_CONFIG,
+        [MEMBER_CONFIGURED] = EDL_TASK_SEND_RUN,
+        [MEMBER_RUNNING] = EDL_TASK_WATCH,
+        [MEMBER_ENDED] = EDL_TASK_NOTHING,
     };
     return acts[member->state];
 }
 
 /*  Members are asked up to the state that the step aims at; those that run are watched in any step. */
-static task_act_t s_act(task_t *self, int i, int from, int to, member_state_t aim, int64_t now_ms)
+static edl_task_act_t s_act(edl_task_t *self, int i, int from, int to, member_state_t aim, int64_t now_ms)
 {
-    task_member_t *member = &self->members[i];
+    edl_task_member_t *member = &self->members[i];
     const bool here = i >= from && i < to && member->state < aim;
     if (member->asked || now_ms < member->again_ms || (!here && member->state != MEMBER_RUNNING))
-        return TASK_NOTHING;
+        return EDL_TASK_NOTHING;
     member->asked = true;
     return s_wants(member);
 }
 
-static task_act_t s_act_ending(task_member_t *member)
+static edl_task_act_t s_act_ending(edl_task_member_t *member)
 {
     if (!member->present || member->asked)
-        return TASK_NOTHING;
+        return EDL_TASK_NOTHING;
     member->asked = true;
-    return TASK_END;
+    return EDL_TASK_END;
 }
 
-task_act_t task_next(task_t *self, int *member, int64_t now_ms)
+edl_task_act_t edl_task_next(edl_task_t *self, int *member, int64_t now_ms)
 {
-    for (task_step_t before = TASK_OVER; before != self->step;) { /* a step may be done as soon as it begins */
+    for (edl_task_step_t before = EDL_TASK_OVER; before != self->step;) { /* a step may be done as soon as it begins */
         before = self->step;
         s_advance(self, now_ms);
     }
     int from, to;
     const member_state_t aim = s_aim(self, &from, &to);
-    for (int i = 0; i < self->count && self->step != TASK_OVER; i++) {
-        const task_act_t act =
-            self->step == TASK_ENDING ? s_act_ending(&self->members[i]) : s_act(self, i, from, to, aim, now_ms);
+    for (int i = 0; i < self->count && self->step != EDL_TASK_OVER; i++) {
+        const edl_task_act_t act =
+            self->step == EDL_TASK_ENDING ? s_act_ending(&self->members[i]) : s_act(self, i, from, to, aim, now_ms);
         *member = i;
-        if (act != TASK_NOTHING)
+        if (act != EDL_TASK_NOTHING)
             return act;
     }
-    return TASK_NOTHING;
+    return EDL_TASK_NOTHING;
 }
 
-int64_t task_due_ms(const task_t *self, int64_t now_ms)
+int64_t edl_task_due_ms(const edl_task_t *self, int64_t now_ms)
 {
-    if (self->step == TASK_OVER)
+    if (self->step == EDL_TASK_OVER)
         return -1;
-    int64_t due = self->step == TASK_RUNNING ? INT64_MAX : self->since_ms + s_limit_ms(self);
-    for (int i = 0; i < self->count && self->step != TASK_ENDING; i++) {
-        const task_member_t *member = &self->members[i];
+    int64_t due = self->step == EDL_TASK_RUNNING ? INT64_MAX : self->since_ms + s_limit_ms(self);
+    for (int i = 0; i < self->count && self->step != EDL_TASK_ENDING; i++) {
+        const edl_task_member_t *member = &self->members[i];
         if (!member->asked && member->again_ms > now_ms && member->again_ms < due)
             due = member->again_ms;
-        if (self->step == TASK_RUNNING && member->state == MEMBER_RUNNING &&
+        if (self->step == EDL_TASK_RUNNING && member->state == MEMBER_RUNNING &&
             member->heard_ms + self->limits->silent_ms < due)
             due = member->heard_ms + self->limits->silent_ms;
     }
@@ -243,18 +244,18 @@ int64_t task_due_ms(const task_t *self, int64_t now_ms)
 
 /* ---- what came of it ----------------------------------------------------------------------------------------------------------- */
 
-void task_made(task_t *self, int i, uint64_t place)
+void edl_task_made(edl_task_t *self, int i, uint64_t place)
 {
-    task_member_t *member = &self->members[i];
+    edl_task_member_t *member = &self->members[i];
     member->asked = false;
     member->present = true;
     member->place = place;
     member->state = MEMBER_MADE;
 }
 
-void task_found(task_t *self, int i, const char *url, const char *address, int64_t now_ms)
+void edl_task_found(edl_task_t *self, int i, const char *url, const char *address, int64_t now_ms)
 {
-    task_member_t *member = &self->members[i];
+    edl_task_member_t *member = &self->members[i];
     member->asked = false;
     member->again_ms = now_ms + (url ? 0 : self->limits->poll_ms);
     if (!url)
@@ -264,32 +265,32 @@ void task_found(task_t *self, int i, const char *url, const char *address, int64
     member->state = MEMBER_FOUND;
 }
 
-void task_fail(task_t *self, const char *reason, int64_t now_ms)
+void edl_task_fail(edl_task_t *self, const char *reason, int64_t now_ms)
 {
-    s_end(self, TASK_FAILED, reason, now_ms);
+    s_end(self, EDL_TASK_FAILED, reason, now_ms);
 }
 
-void task_delete(task_t *self, int64_t now_ms)
+void edl_task_delete(edl_task_t *self, int64_t now_ms)
 {
-    s_end(self, TASK_DELETED, "", now_ms);
+    s_end(self, EDL_TASK_DELETED, "", now_ms);
 }
 
-static void s_fail_member(task_t *self, int i, const char *reason, int64_t now_ms)
+static void s_fail_member(edl_task_t *self, int i, const char *reason, int64_t now_ms)
 {
     char name[16], text[640];
-    task_member_name(self, i, name);
+    edl_task_member_name(self, i, name);
     snprintf(text, sizeof text, "%s: %.600s", name, reason);
-    task_fail(self, text, now_ms);
+    edl_task_fail(self, text, now_ms);
 }
 
-void task_lost(task_t *self, int i, const char *reason, int64_t now_ms)
+void edl_task_lost(edl_task_t *self, int i, const char *reason, int64_t now_ms)
 {
-    task_member_t *member = &self->members[i];
+    edl_task_member_t *member = &self->members[i];
     const bool ended = member->state == MEMBER_ENDED;
     member->present = false;
     member->asked = false;
     member->state = MEMBER_ENDED;
-    if (self->step >= TASK_ENDING || ended) {
+    if (self->step >= EDL_TASK_ENDING || ended) {
         if (!ended)
             tt_text_copy(member->reason, sizeof member->reason, "ended with its task");
         return;
@@ -299,7 +300,7 @@ void task_lost(task_t *self, int i, const char *reason, int64_t now_ms)
 }
 
 /*  "exit code 3: ValueError: no such file": the last line that is not empty. */
-static void s_say_end(task_member_t *member, const char *reason, const char *log)
+static void s_say_end(edl_task_member_t *member, const char *reason, const char *log)
 {
     char line[320] = "";
     char *copy = tt_strdup(log), *rest = copy;
@@ -311,9 +312,9 @@ static void s_say_end(task_member_t *member, const char *reason, const char *log
 }
 
 /*  /status of a program that has ended. */
-static void s_ended(task_t *self, int i, const json_t *status, int64_t now_ms)
+static void s_ended(edl_task_t *self, int i, const json_t *status, int64_t now_ms)
 {
-    task_member_t *member = &self->members[i];
+    edl_task_member_t *member = &self->members[i];
     const char *reason = json_string_value(json_object_get(status, "reason"));
     const char *log = json_string_value(json_object_get(status, "log"));
     member->state = MEMBER_ENDED;
@@ -327,7 +328,7 @@ static void s_ended(task_t *self, int i, const json_t *status, int64_t now_ms)
     s_fail_member(self, i, member->reason, now_ms);
 }
 
-static void s_watched(task_t *self, int i, const char *text, int64_t now_ms)
+static void s_watched(edl_task_t *self, int i, const char *text, int64_t now_ms)
 {
     json_t *status = json_loads(text, 0, NULL);
     const char *state = json_string_value(json_object_get(status, "state"));
@@ -341,9 +342,9 @@ static void s_watched(task_t *self, int i, const char *text, int64_t now_ms)
 }
 
 /*  No answer, or not a good one. Who is not ready, or runs, is asked again until its time is over. */
-static void s_refused(task_t *self, int i, int code, const char *text, int64_t now_ms)
+static void s_refused(edl_task_t *self, int i, int code, const char *text, int64_t now_ms)
 {
-    task_member_t *member = &self->members[i];
+    edl_task_member_t *member = &self->members[i];
     char words[400];
     member->again_ms = now_ms + self->limits->poll_ms;
     if (member->state == MEMBER_FOUND || (code == 0 && member->state == MEMBER_RUNNING))
@@ -355,10 +356,10 @@ static void s_refused(task_t *self, int i, int code, const char *text, int64_t n
     s_fail_member(self, i, words, now_ms);
 }
 
-void task_heard(task_t *self, int i, int code, const char *text, int64_t now_ms)
+void edl_task_heard(edl_task_t *self, int i, int code, const char *text, int64_t now_ms)
 {
-    task_member_t *member = &self->members[i];
-    if (self->step >= TASK_ENDING)
+    edl_task_member_t *member = &self->members[i];
+    if (self->step >= EDL_TASK_ENDING)
         return;
     member->asked = false;
     if (code == 200)
@@ -373,44 +374,44 @@ void task_heard(task_t *self, int i, int code, const char *text, int64_t now_ms)
 
 /* ---- what is said of it ------------------------------------------------------------------------------------------------------------ */
 
-elasticdl_cluster_t task_cluster(const task_t *self)
+elasticdl_cluster_t edl_task_cluster(const edl_task_t *self)
 {
     return (elasticdl_cluster_t){.ps = self->request.ps,
         .workers = self->request.workers,
         .addresses = (const char(*)[ELASTICDL_ADDRESS])self->addresses};
 }
 
-const char *task_state(const task_t *self)
+const char *edl_task_state(const edl_task_t *self)
 {
     static const char *const outcomes[] = {"over", "succeeded", "failed", "deleted"};
-    if (self->step < TASK_RUNNING)
+    if (self->step < EDL_TASK_RUNNING)
         return "starting";
-    return self->step == TASK_OVER ? outcomes[self->outcome] : s_steps[self->step];
+    return self->step == EDL_TASK_OVER ? outcomes[self->outcome] : s_steps[self->step];
 }
 
-void task_member_name(const task_t *self, int member, char out[16])
+void edl_task_member_name(const edl_task_t *self, int member, char out[16])
 {
-    const elasticdl_cluster_t cluster = task_cluster(self);
+    const elasticdl_cluster_t cluster = edl_task_cluster(self);
     snprintf(out, 16, "%s-%d", elasticdl_type_name(elasticdl_member_type(&cluster, member)),
         elasticdl_member_index(&cluster, member));
 }
 
-int task_member_find(const task_t *self, const char *name)
+int edl_task_member_find(const edl_task_t *self, const char *name)
 {
     char own[16];
     for (int i = 0; i < self->count; i++) {
-        task_member_name(self, i, own);
+        edl_task_member_name(self, i, own);
         if (strcmp(own, name) == 0)
             return i;
     }
     return -1;
 }
 
-static json_t *s_member_status(const task_t *self, int i)
+static json_t *s_member_status(const edl_task_t *self, int i)
 {
-    const task_member_t *member = &self->members[i];
+    const edl_task_member_t *member = &self->members[i];
     char name[16];
-    task_member_name(self, i, name);
+    edl_task_member_name(self, i, name);
     json_t *out = json_object();
     json_object_set_new(out, "name", json_string(name));
     json_object_set_new(out, "state", json_string(s_members[member->state]));
@@ -420,7 +421,7 @@ static json_t *s_member_status(const task_t *self, int i)
     return out;
 }
 
-json_t *task_status(const task_t *self)
+json_t *edl_task_status(const edl_task_t *self)
 {
     json_t *members = json_array(), *out = json_object();
     for (int i = 0; i < self->count; i++)
@@ -429,7 +430,7 @@ json_t *task_status(const task_t *self)
     json_object_set_new(out, "name", tt_json_text(self->request.name));
     json_object_set_new(out, "strategy", json_string(elasticdl_strategy_name(self->request.strategy)));
     json_object_set_new(out, "image", tt_json_text(self->request.image));
-    json_object_set_new(out, "state", json_string(task_state(self)));
+    json_object_set_new(out, "state", json_string(edl_task_state(self)));
     json_object_set_new(out, "step", json_string(s_steps[self->step]));
     json_object_set_new(out, "reason", self->reason[0] ? tt_json_text(self->reason) : json_null());
     json_object_set_new(out, "exit_code", self->failed_code ? json_integer(self->failed_code) : json_null());

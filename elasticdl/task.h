@@ -1,15 +1,15 @@
 /*  task - a task from its request to its end, as a state machine without sockets or processes.
  *
- *      TASK_PS       the parameter servers are made, and waited for until all are ready    (AllReduce: left out)
- *      TASK_WORKERS  the same of the workers
- *      TASK_CONFIG   every member is sent its NUM_WORKERS and TF_CONFIG
- *      TASK_RUN_PS   the parameter servers are started, and then
- *      TASK_RUN      the workers
- *      TASK_RUNNING  every member is watched until the last worker has ended
- *      TASK_ENDING   whatever is left of the members is ended
- *      TASK_OVER     succeeded: every worker ended with 0; failed: `reason` says who and why; deleted: somebody asked for it
+ *      EDL_TASK_PS       the parameter servers are made, and waited for until all are ready    (AllReduce: left out)
+ *      EDL_TASK_WORKERS  the same of the workers
+ *      EDL_TASK_CONFIG   every member is sent its NUM_WORKERS and TF_CONFIG
+ *      EDL_TASK_RUN_PS   the parameter servers are started, and then
+ *      EDL_TASK_RUN      the workers
+ *      EDL_TASK_RUNNING  every member is watched until the last worker has ended
+ *      EDL_TASK_ENDING   whatever is left of the members is ended
+ *      EDL_TASK_OVER     succeeded: every worker ended with 0; failed: `reason` says who and why; deleted: somebody asked for it
  *
- *  Its owner asks task_next what is to be done until it says nothing, and tells it what came of it. Ready is who answers, however
+ *  Its owner asks edl_task_next what is to be done until it says nothing, and tells it what came of it. Ready is who answers, however
  *  late: no step waits a fixed time, and each has a deadline.
  *
  *  Threads: one. Time is the caller's. */
@@ -18,17 +18,17 @@
 #include "elasticdl/cluster.h"
 
 typedef enum {
-    TASK_PS,
-    TASK_WORKERS,
-    TASK_CONFIG,
-    TASK_RUN_PS,
-    TASK_RUN,
-    TASK_RUNNING,
-    TASK_ENDING,
-    TASK_OVER
-} task_step_t;
+    EDL_TASK_PS,
+    EDL_TASK_WORKERS,
+    EDL_TASK_CONFIG,
+    EDL_TASK_RUN_PS,
+    EDL_TASK_RUN,
+    EDL_TASK_RUNNING,
+    EDL_TASK_ENDING,
+    EDL_TASK_OVER
+} edl_task_step_t;
 
-typedef enum { TASK_UNDECIDED, TASK_SUCCEEDED, TASK_FAILED, TASK_DELETED } task_outcome_t;
+typedef enum { EDL_TASK_UNDECIDED, EDL_TASK_SUCCEEDED, EDL_TASK_FAILED, EDL_TASK_DELETED } edl_task_outcome_t;
 
 typedef enum {
     MEMBER_NONE,       /* not made yet                                   */
@@ -50,7 +50,7 @@ typedef struct {
     char url[128];    /* of its agent                                             */
     int exit_code;    /* of its program; -1 = not known                           */
     char reason[512]; /* how it ended, and the last line that it wrote; "" before */
-} task_member_t;
+} edl_task_member_t;
 
 typedef struct {
     int ready_ms;  /* for all members of a type to be ready                              */
@@ -58,61 +58,62 @@ typedef struct {
     int silent_ms; /* a running member that has not answered for so long is lost         */
     int end_ms;    /* for the members to be gone                                         */
     int poll_ms;   /* between two questions to who is not ready                          */
-} task_limits_t;
+} edl_task_limits_t;
 
 typedef struct {
     int id;
     elasticdl_request_t request;
-    const task_limits_t *limits; /* borrowed */
-    task_step_t step;
-    task_outcome_t outcome;
+    const edl_task_limits_t *limits; /* borrowed */
+    edl_task_step_t step;
+    edl_task_outcome_t outcome;
     int64_t since_ms; /* of the step */
-    int failed_code;  /* TASK_FAILED: the exit code of the program that failed; 0 = it was not one's end */
+    int failed_code;  /* EDL_TASK_FAILED: the exit code of the program that failed; 0 = it was not one's end */
     char reason[640];
     int count;
-    task_member_t *members;               /* parameter servers, then workers */
+    edl_task_member_t *members;           /* parameter servers, then workers */
     char (*addresses)[ELASTICDL_ADDRESS]; /* beside them: "HOST:PORT" for TF_CONFIG */
-} task_t;
+} edl_task_t;
 
 typedef enum {
-    TASK_NOTHING,
-    TASK_MAKE,
-    TASK_FIND,
-    TASK_ASK_READY,
-    TASK_SEND_CONFIG,
-    TASK_SEND_RUN,
-    TASK_WATCH,
-    TASK_END
-} task_act_t;
+    EDL_TASK_NOTHING,
+    EDL_TASK_MAKE,
+    EDL_TASK_FIND,
+    EDL_TASK_ASK_READY,
+    EDL_TASK_SEND_CONFIG,
+    EDL_TASK_SEND_RUN,
+    EDL_TASK_WATCH,
+    EDL_TASK_END
+} edl_task_act_t;
 
 /*  Takes nothing; limits are borrowed. */
-void task_new(task_t **self_p, int id, const elasticdl_request_t *request, const task_limits_t *limits, int64_t now_ms);
-void task_destroy(task_t **self_p);
+void edl_task_new(
+    edl_task_t **self_p, int id, const elasticdl_request_t *request, const edl_task_limits_t *limits, int64_t now_ms);
+void edl_task_destroy(edl_task_t **self_p);
 
-/*  The next thing that is to be done, and of which member. TASK_MAKE, TASK_FIND: by the place; the three questions and TASK_WATCH
- *  (/status?wait_ms=...) to the member's agent; TASK_END: end it. Each is said once until it is answered. */
-task_act_t task_next(task_t *self, int *member, int64_t now_ms);
-/*  ms until task_next is wanted though nothing came; -1 = not. */
-int64_t task_due_ms(const task_t *self, int64_t now_ms);
+/*  The next thing that is to be done, and of which member. EDL_TASK_MAKE, EDL_TASK_FIND: by the place; the three questions and EDL_TASK_WATCH
+ *  (/status?wait_ms=...) to the member's agent; EDL_TASK_END: end it. Each is said once until it is answered. */
+edl_task_act_t edl_task_next(edl_task_t *self, int *member, int64_t now_ms);
+/*  ms until edl_task_next is wanted though nothing came; -1 = not. */
+int64_t edl_task_due_ms(const edl_task_t *self, int64_t now_ms);
 
-/*  What came of TASK_MAKE (place: the owner's number) and TASK_FIND (url NULL: not known yet). */
-void task_made(task_t *self, int member, uint64_t place);
-void task_found(task_t *self, int member, const char *url, const char *address, int64_t now_ms);
+/*  What came of EDL_TASK_MAKE (place: the owner's number) and EDL_TASK_FIND (url NULL: not known yet). */
+void edl_task_made(edl_task_t *self, int member, uint64_t place);
+void edl_task_found(edl_task_t *self, int member, const char *url, const char *address, int64_t now_ms);
 /*  Its agent has answered: code 0 = it has not, and `text` says why. Ready, watched: the text is /status. */
-void task_heard(task_t *self, int member, int code, const char *text, int64_t now_ms);
+void edl_task_heard(edl_task_t *self, int member, int code, const char *text, int64_t now_ms);
 /*  Its agent is gone; why. */
-void task_lost(task_t *self, int member, const char *reason, int64_t now_ms);
+void edl_task_lost(edl_task_t *self, int member, const char *reason, int64_t now_ms);
 /*  A member cannot be made, or what else its owner cannot do. */
-void task_fail(task_t *self, const char *reason, int64_t now_ms);
-void task_delete(task_t *self, int64_t now_ms);
+void edl_task_fail(edl_task_t *self, const char *reason, int64_t now_ms);
+void edl_task_delete(edl_task_t *self, int64_t now_ms);
 
-elasticdl_cluster_t task_cluster(const task_t *self);
+elasticdl_cluster_t edl_task_cluster(const edl_task_t *self);
 /*  "starting", "running", "ending", "succeeded", "failed", "deleted". */
-const char *task_state(const task_t *self);
+const char *edl_task_state(const edl_task_t *self);
 /*  "worker-0" in out[16]. */
-void task_member_name(const task_t *self, int member, char out[16]);
+void edl_task_member_name(const edl_task_t *self, int member, char out[16]);
 /*  -1 = there is none of that name. */
-int task_member_find(const task_t *self, const char *name);
+int edl_task_member_find(const edl_task_t *self, const char *name);
 /*  {"id", "name", "strategy", "image", "state", "step", "reason", "exit_code", "members": [{"name", "state", "address", "exit_code", "reason"}]}; a
  *  new reference. */
-json_t *task_status(const task_t *self);
+json_t *edl_task_status(const edl_task_t *self);

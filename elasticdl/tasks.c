@@ -10,18 +10,18 @@
 
 enum { CALL_MS = 10000, WATCH_MS = 10000, LOG_TAIL = 2048 };
 
-const task_limits_t tasks_usual = {
+const edl_task_limits_t edl_tasks_usual = {
     .ready_ms = 60000, .step_ms = 30000, .silent_ms = 30000, .end_ms = 120000, .poll_ms = 20};
 
 /*  A question to the agent of a member. */
 typedef struct {
-    tasks_t *tasks;
+    edl_tasks_t *tasks;
     int task, member; /* task: its number: it may be forgotten before the answer comes */
     call_t *call;
 } ask_t;
 
 typedef struct {
-    task_t *task;
+    edl_task_t *task;
     ask_t *asks; /* one a member */
     char state[16];
 } entry_t;
@@ -29,7 +29,7 @@ typedef struct {
 struct tasks {
     local_place_t *place;
     kube_loop_t *loop;
-    const task_limits_t *limits;
+    const edl_task_limits_t *limits;
     const tt_clock_t *clock;
     entry_t entries[ELASTICDL_KEPT];
     size_t count;
@@ -38,13 +38,13 @@ struct tasks {
 
 /* ---- the list ------------------------------------------------------------------------------------------------------------ */
 
-void tasks_new(
-    tasks_t **self_p, local_place_t *place, kube_loop_t *loop, const task_limits_t *limits, const tt_clock_t *clock)
+void edl_tasks_new(edl_tasks_t **self_p, local_place_t *place, kube_loop_t *loop, const edl_task_limits_t *limits,
+    const tt_clock_t *clock)
 {
-    tasks_t *self = tt_new0(sizeof *self);
+    edl_tasks_t *self = tt_new0(sizeof *self);
     self->place = place;
     self->loop = loop;
-    self->limits = limits ? limits : &tasks_usual;
+    self->limits = limits ? limits : &edl_tasks_usual;
     self->clock = tt_clock_or_real(clock);
     *self_p = self;
 }
@@ -55,18 +55,18 @@ static void s_cancel(entry_t *entry)
         call_cancel(&entry->asks[i].call);
 }
 
-static void s_forget(tasks_t *self, size_t i)
+static void s_forget(edl_tasks_t *self, size_t i)
 {
     entry_t *entry = &self->entries[i];
     s_cancel(entry);
     free(entry->asks);
-    task_destroy(&entry->task);
+    edl_task_destroy(&entry->task);
     memmove(entry, entry + 1, (--self->count - i) * sizeof *entry);
 }
 
-void tasks_destroy(tasks_t **self_p)
+void edl_tasks_destroy(edl_tasks_t **self_p)
 {
-    tasks_t *self = *self_p;
+    edl_tasks_t *self = *self_p;
     if (!self)
         return;
     while (self->count)
@@ -77,10 +77,10 @@ void tasks_destroy(tasks_t **self_p)
 
 static bool s_over(const entry_t *entry)
 {
-    return entry->task->step == TASK_OVER;
+    return entry->task->step == EDL_TASK_OVER;
 }
 
-size_t tasks_living(const tasks_t *self)
+size_t edl_tasks_living(const edl_tasks_t *self)
 {
     size_t living = 0;
     for (size_t i = 0; i < self->count; i++)
@@ -88,7 +88,7 @@ size_t tasks_living(const tasks_t *self)
     return living;
 }
 
-static int s_members(const tasks_t *self)
+static int s_members(const edl_tasks_t *self)
 {
     int members = 0;
     for (size_t i = 0; i < self->count; i++)
@@ -96,16 +96,16 @@ static int s_members(const tasks_t *self)
     return members;
 }
 
-static void s_make_room(tasks_t *self)
+static void s_make_room(edl_tasks_t *self)
 {
     for (size_t i = 0; i < self->count && self->count == ELASTICDL_KEPT; i++)
         if (s_over(&self->entries[i]))
             s_forget(self, i);
 }
 
-tt_status_t tasks_create(tasks_t *self, const elasticdl_request_t *request, task_t **out)
+tt_status_t edl_tasks_create(edl_tasks_t *self, const elasticdl_request_t *request, edl_task_t **out)
 {
-    if (tasks_living(self) >= ELASTICDL_TASKS)
+    if (edl_tasks_living(self) >= ELASTICDL_TASKS)
         return tt_err(
             TT_UNAVAILABLE, "%d tasks are not over yet, and no more are possible: delete one", ELASTICDL_TASKS);
     if (s_members(self) + request->workers + request->ps > ELASTICDL_AGENTS)
@@ -113,7 +113,7 @@ tt_status_t tasks_create(tasks_t *self, const elasticdl_request_t *request, task
             s_members(self), ELASTICDL_AGENTS);
     s_make_room(self);
     entry_t entry = {0};
-    task_new(&entry.task, self->next_id++, request, self->limits, tt_now_ms(self->clock));
+    edl_task_new(&entry.task, self->next_id++, request, self->limits, tt_now_ms(self->clock));
     entry.asks = tt_array0((size_t)entry.task->count, sizeof *entry.asks);
     for (int i = 0; i < entry.task->count; i++)
         entry.asks[i] = (ask_t){.tasks = self, .task = entry.task->id, .member = i};
@@ -122,7 +122,7 @@ tt_status_t tasks_create(tasks_t *self, const elasticdl_request_t *request, task
     return TT_OK;
 }
 
-task_t *tasks_find_id(const tasks_t *self, int id)
+edl_task_t *edl_tasks_find_id(const edl_tasks_t *self, int id)
 {
     for (size_t i = 0; i < self->count; i++)
         if (self->entries[i].task->id == id)
@@ -130,7 +130,7 @@ task_t *tasks_find_id(const tasks_t *self, int id)
     return NULL;
 }
 
-task_t *tasks_find_name(const tasks_t *self, const char *name)
+edl_task_t *edl_tasks_find_name(const edl_tasks_t *self, const char *name)
 {
     for (size_t i = self->count; i-- > 0;)
         if (strcmp(self->entries[i].task->request.name, name) == 0)
@@ -138,15 +138,15 @@ task_t *tasks_find_name(const tasks_t *self, const char *name)
     return NULL;
 }
 
-task_t *tasks_nth(const tasks_t *self, size_t n)
+edl_task_t *edl_tasks_nth(const edl_tasks_t *self, size_t n)
 {
     return n < self->count ? self->entries[n].task : NULL;
 }
 
-void tasks_delete(tasks_t *self, task_t *task)
+void edl_tasks_delete(edl_tasks_t *self, edl_task_t *task)
 {
-    if (task->step != TASK_OVER) {
-        task_delete(task, tt_now_ms(self->clock));
+    if (task->step != EDL_TASK_OVER) {
+        edl_task_delete(task, tt_now_ms(self->clock));
         return;
     }
     for (size_t i = 0; i < self->count; i++)
@@ -156,13 +156,13 @@ void tasks_delete(tasks_t *self, task_t *task)
         }
 }
 
-void tasks_end_all(tasks_t *self)
+void edl_tasks_end_all(edl_tasks_t *self)
 {
     for (size_t i = 0; i < self->count; i++)
-        task_delete(self->entries[i].task, tt_now_ms(self->clock));
+        edl_task_delete(self->entries[i].task, tt_now_ms(self->clock));
 }
 
-char *tasks_folder(const task_t *task)
+char *edl_tasks_folder(const edl_task_t *task)
 {
     return tt_sprintf("%s-%d", task->request.name, task->id);
 }
@@ -172,88 +172,88 @@ char *tasks_folder(const task_t *task)
 static void s_on_answer(void *ctx, int code, const char *text)
 {
     ask_t *ask = ctx;
-    tasks_t *self = ask->tasks;
+    edl_tasks_t *self = ask->tasks;
     ask->call = NULL; /* it frees itself */
-    task_heard(tasks_find_id(self, ask->task), ask->member, code, text, tt_now_ms(self->clock));
+    edl_task_heard(edl_tasks_find_id(self, ask->task), ask->member, code, text, tt_now_ms(self->clock));
 }
 
 /*  The address of this machine as its agents see it. */
-static char *s_body(const task_t *task, int member)
+static char *s_body(const edl_task_t *task, int member)
 {
-    const elasticdl_cluster_t cluster = task_cluster(task);
+    const elasticdl_cluster_t cluster = edl_task_cluster(task);
     return elasticdl_config_body(&cluster, member, "127.0.0.1", task->id);
 }
 
-static void s_ask(tasks_t *self, entry_t *entry, int i, task_act_t act)
+static void s_ask(edl_tasks_t *self, entry_t *entry, int i, edl_task_act_t act)
 {
-    static const char *const paths[] = {[TASK_ASK_READY] = "/status?tail=0",
-        [TASK_SEND_CONFIG] = "/config",
-        [TASK_SEND_RUN] = "/run",
-        [TASK_WATCH] = "/status"};
-    const task_member_t *member = &entry->task->members[i];
+    static const char *const paths[] = {[EDL_TASK_ASK_READY] = "/status?tail=0",
+        [EDL_TASK_SEND_CONFIG] = "/config",
+        [EDL_TASK_SEND_RUN] = "/run",
+        [EDL_TASK_WATCH] = "/status"};
+    const edl_task_member_t *member = &entry->task->members[i];
     char url[256];
     const int used = snprintf(url, sizeof url, "%s%s", member->url, paths[act]);
-    if (act == TASK_WATCH)
+    if (act == EDL_TASK_WATCH)
         snprintf(url + used, sizeof url - (size_t)used, "?wait_ms=%d&tail=%d", WATCH_MS, LOG_TAIL);
-    char *body = act == TASK_SEND_CONFIG ? s_body(entry->task, i) : NULL;
+    char *body = act == EDL_TASK_SEND_CONFIG ? s_body(entry->task, i) : NULL;
     const call_opts_t opts = {.url = url,
         .body = body,
         .token = local_place_token(self->place),
-        .timeout_ms = CALL_MS + (act == TASK_WATCH ? WATCH_MS : 0),
+        .timeout_ms = CALL_MS + (act == EDL_TASK_WATCH ? WATCH_MS : 0),
         .fn = s_on_answer,
         .ctx = &entry->asks[i]};
-    if (act == TASK_SEND_RUN)
+    if (act == EDL_TASK_SEND_RUN)
         local_place_release(self->place, member->place);
     if (call_start(&entry->asks[i].call, self->loop, &opts) != TT_OK)
-        task_fail(entry->task, tt_err_text(), tt_now_ms(self->clock));
+        edl_task_fail(entry->task, tt_err_text(), tt_now_ms(self->clock));
     free(body);
 }
 
 /* ---- members ------------------------------------------------------------------------------------------------------------------ */
 
-static void s_make(tasks_t *self, task_t *task, int i)
+static void s_make(edl_tasks_t *self, edl_task_t *task, int i)
 {
     uint64_t id = 0;
-    char name[16], *folder = tasks_folder(task);
-    task_member_name(task, i, name);
+    char name[16], *folder = edl_tasks_folder(task);
+    edl_task_member_name(task, i, name);
     const tt_status_t status = local_place_make(self->place, folder, name, &id);
     free(folder);
     if (status == TT_OK)
-        task_made(task, i, id);
+        edl_task_made(task, i, id);
     else
-        task_fail(task, tt_err_text(), tt_now_ms(self->clock));
+        edl_task_fail(task, tt_err_text(), tt_now_ms(self->clock));
 }
 
-static void s_find(tasks_t *self, task_t *task, int i)
+static void s_find(edl_tasks_t *self, edl_task_t *task, int i)
 {
     char url[128], address[ELASTICDL_ADDRESS];
     const tt_status_t status = local_place_find(self->place, task->members[i].place, url, address);
     if (status == TT_OK || status == TT_AGAIN)
-        task_found(task, i, status == TT_OK ? url : NULL, address, tt_now_ms(self->clock));
+        edl_task_found(task, i, status == TT_OK ? url : NULL, address, tt_now_ms(self->clock));
     else
-        task_fail(task, tt_err_text(), tt_now_ms(self->clock));
+        edl_task_fail(task, tt_err_text(), tt_now_ms(self->clock));
 }
 
-static void s_do(tasks_t *self, entry_t *entry, task_act_t act, int i)
+static void s_do(edl_tasks_t *self, entry_t *entry, edl_task_act_t act, int i)
 {
-    if (act == TASK_MAKE)
+    if (act == EDL_TASK_MAKE)
         s_make(self, entry->task, i);
-    else if (act == TASK_FIND)
+    else if (act == EDL_TASK_FIND)
         s_find(self, entry->task, i);
-    else if (act == TASK_END)
+    else if (act == EDL_TASK_END)
         local_place_end(self->place, entry->task->members[i].place);
     else
         s_ask(self, entry, i, act);
 }
 
-static void s_lost(tasks_t *self, uint64_t place, const char *reason)
+static void s_lost(edl_tasks_t *self, uint64_t place, const char *reason)
 {
     for (size_t t = 0; t < self->count; t++) {
         entry_t *entry = &self->entries[t];
         for (int i = 0; i < entry->task->count; i++)
             if (entry->task->members[i].present && entry->task->members[i].place == place) {
                 call_cancel(&entry->asks[i].call);
-                task_lost(entry->task, i, reason, tt_now_ms(self->clock));
+                edl_task_lost(entry->task, i, reason, tt_now_ms(self->clock));
                 return;
             }
     }
@@ -263,15 +263,15 @@ static void s_lost(tasks_t *self, uint64_t place, const char *reason)
 
 static void s_say(entry_t *entry)
 {
-    const task_t *task = entry->task;
-    if (strcmp(entry->state, task_state(task)) == 0)
+    const edl_task_t *task = entry->task;
+    if (strcmp(entry->state, edl_task_state(task)) == 0)
         return;
-    snprintf(entry->state, sizeof entry->state, "%s", task_state(task));
+    snprintf(entry->state, sizeof entry->state, "%s", edl_task_state(task));
     log_info("task %s, id %d: %s%s%s", task->request.name, task->id, entry->state, task->reason[0] ? ": " : "",
         task->reason);
 }
 
-void tasks_step(tasks_t *self)
+void edl_tasks_step(edl_tasks_t *self)
 {
     uint64_t place;
     char reason[128];
@@ -280,19 +280,20 @@ void tasks_step(tasks_t *self)
     for (size_t t = 0; t < self->count; t++) {
         entry_t *entry = &self->entries[t];
         int member = 0;
-        for (task_act_t act; (act = task_next(entry->task, &member, tt_now_ms(self->clock))) != TASK_NOTHING;)
+        for (edl_task_act_t act;
+             (act = edl_task_next(entry->task, &member, tt_now_ms(self->clock))) != EDL_TASK_NOTHING;)
             s_do(self, entry, act, member);
-        if (entry->task->step >= TASK_ENDING) /* what its agents would still say does not matter */
+        if (entry->task->step >= EDL_TASK_ENDING) /* what its agents would still say does not matter */
             s_cancel(entry);
         s_say(entry);
     }
 }
 
-int64_t tasks_due_ms(const tasks_t *self)
+int64_t edl_tasks_due_ms(const edl_tasks_t *self)
 {
     int64_t due = local_place_due_ms(self->place);
     for (size_t t = 0; t < self->count; t++) {
-        const int64_t own = task_due_ms(self->entries[t].task, tt_now_ms(self->clock));
+        const int64_t own = edl_task_due_ms(self->entries[t].task, tt_now_ms(self->clock));
         if (own >= 0 && (due < 0 || own < due))
             due = own;
     }

@@ -6,30 +6,30 @@
 #include "elasticdl/task.h"
 #include "k8s/api/loop.h"
 
-typedef struct tasks tasks_t; /* opaque */
+typedef struct tasks edl_tasks_t; /* opaque */
 
 /*  Borrows all of it; limits NULL = the usual ones. */
-void tasks_new(
-    tasks_t **self_p, local_place_t *place, kube_loop_t *loop, const task_limits_t *limits, const tt_clock_t *clock);
-void tasks_destroy(tasks_t **self_p);
+void edl_tasks_new(edl_tasks_t **self_p, local_place_t *place, kube_loop_t *loop, const edl_task_limits_t *limits,
+    const tt_clock_t *clock);
+void edl_tasks_destroy(edl_tasks_t **self_p);
 
 /*  TT_UNAVAILABLE: as many as there may be are not over. */
-tt_status_t tasks_create(tasks_t *self, const elasticdl_request_t *request, task_t **out);
+tt_status_t edl_tasks_create(edl_tasks_t *self, const elasticdl_request_t *request, edl_task_t **out);
 /*  By number, or the newest of a name; NULL: there is none. Borrowed. */
-task_t *tasks_find_id(const tasks_t *self, int id);
-task_t *tasks_find_name(const tasks_t *self, const char *name);
+edl_task_t *edl_tasks_find_id(const edl_tasks_t *self, int id);
+edl_task_t *edl_tasks_find_name(const edl_tasks_t *self, const char *name);
 /*  In the order in which they came; NULL behind the last. */
-task_t *tasks_nth(const tasks_t *self, size_t n);
+edl_task_t *edl_tasks_nth(const edl_tasks_t *self, size_t n);
 /*  End it; one that is over is forgotten, and the pointer with it. */
-void tasks_delete(tasks_t *self, task_t *task);
-void tasks_end_all(tasks_t *self);
+void edl_tasks_delete(edl_tasks_t *self, edl_task_t *task);
+void edl_tasks_end_all(edl_tasks_t *self);
 /*  Those that are not over. */
-size_t tasks_living(const tasks_t *self);
+size_t edl_tasks_living(const edl_tasks_t *self);
 /*  "default-0"; caller frees. */
-char *tasks_folder(const task_t *task);
+char *edl_tasks_folder(const edl_task_t *task);
 
-/*  Do what is due. Call it when anything came, and when tasks_due_ms says. */
-void tasks_step(tasks_t *self);
-int64_t tasks_due_ms(const tasks_t *self);
+/*  Do what is due. Call it when anything came, and when edl_tasks_due_ms says. */
+void edl_tasks_step(edl_tasks_t *self);
+int64_t edl_tasks_due_ms(const edl_tasks_t *self);
 
-extern const task_limits_t tasks_usual;
+extern const edl_task_limits_t edl_tasks_usual;

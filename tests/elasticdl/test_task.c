@@ -4,12 +4,12 @@
 #include "elasticdl/task.h"
 #include "tests/test.h"
 
-static const task_limits_t s_limits = {
+static const edl_task_limits_t s_limits = {
     .ready_ms = 60000, .step_ms = 30000, .silent_ms = 20000, .end_ms = 100000, .poll_ms = 20};
 static const char s_running[] = "{\"state\": \"running\"}";
 
 typedef struct {
-    task_t *task;
+    edl_task_t *task;
     int64_t now;
 } stage_t;
 
@@ -20,20 +20,20 @@ static void s_begin(stage_t *stage, int ps, int workers)
         .workers = workers,
         .name = "job"};
     stage->now = 1000;
-    task_new(&stage->task, 7, &request, &s_limits, stage->now);
+    edl_task_new(&stage->task, 7, &request, &s_limits, stage->now);
 }
 
-static void s_wants(stage_t *stage, task_act_t act, int member)
+static void s_wants(stage_t *stage, edl_task_act_t act, int member)
 {
     int got = -1;
-    assert_int_equal(task_next(stage->task, &got, stage->now), act);
-    if (act != TASK_NOTHING)
+    assert_int_equal(edl_task_next(stage->task, &got, stage->now), act);
+    if (act != EDL_TASK_NOTHING)
         assert_int_equal(got, member);
 }
 
 static void s_heard(stage_t *stage, int member, const char *text)
 {
-    task_heard(stage->task, member, 200, text, stage->now);
+    edl_task_heard(stage->task, member, 200, text, stage->now);
 }
 
 /*  A member is made, found and answers. */
@@ -41,10 +41,10 @@ static void s_ready(stage_t *stage, int member)
 {
     char address[ELASTICDL_ADDRESS];
     snprintf(address, sizeof address, "127.0.0.1:%d", 4000 + member);
-    task_made(stage->task, member, 100 + (uint64_t)member);
-    s_wants(stage, TASK_FIND, member);
-    task_found(stage->task, member, "http://127.0.0.1:1", address, stage->now);
-    s_wants(stage, TASK_ASK_READY, member);
+    edl_task_made(stage->task, member, 100 + (uint64_t)member);
+    s_wants(stage, EDL_TASK_FIND, member);
+    edl_task_found(stage->task, member, "http://127.0.0.1:1", address, stage->now);
+    s_wants(stage, EDL_TASK_ASK_READY, member);
     s_heard(stage, member, "{}");
 }
 
@@ -52,48 +52,48 @@ static void s_ready(stage_t *stage, int member)
 static void s_run(stage_t *stage)
 {
     s_begin(stage, 1, 2);
-    s_wants(stage, TASK_MAKE, 0);
+    s_wants(stage, EDL_TASK_MAKE, 0);
     s_ready(stage, 0);
-    s_wants(stage, TASK_MAKE, 1);
-    s_wants(stage, TASK_MAKE, 2);
+    s_wants(stage, EDL_TASK_MAKE, 1);
+    s_wants(stage, EDL_TASK_MAKE, 2);
     s_ready(stage, 1);
     s_ready(stage, 2);
     for (int i = 0; i < 3; i++)
-        s_wants(stage, TASK_SEND_CONFIG, i);
-    s_wants(stage, TASK_NOTHING, 0);
+        s_wants(stage, EDL_TASK_SEND_CONFIG, i);
+    s_wants(stage, EDL_TASK_NOTHING, 0);
     for (int i = 2; i >= 0; i--)
         s_heard(stage, i, "OK");
-    s_wants(stage, TASK_SEND_RUN, 0); /* the parameter server first, and no worker before it has answered */
-    s_wants(stage, TASK_NOTHING, 0);
+    s_wants(stage, EDL_TASK_SEND_RUN, 0); /* the parameter server first, and no worker before it has answered */
+    s_wants(stage, EDL_TASK_NOTHING, 0);
     s_heard(stage, 0, "OK");
-    s_wants(stage, TASK_WATCH, 0);
-    s_wants(stage, TASK_SEND_RUN, 1);
-    s_wants(stage, TASK_SEND_RUN, 2);
+    s_wants(stage, EDL_TASK_WATCH, 0);
+    s_wants(stage, EDL_TASK_SEND_RUN, 1);
+    s_wants(stage, EDL_TASK_SEND_RUN, 2);
     s_heard(stage, 2, "OK");
     s_heard(stage, 1, "OK");
-    assert_string_equal(task_state(stage->task), "starting");
-    s_wants(stage, TASK_WATCH, 1);
-    s_wants(stage, TASK_WATCH, 2);
-    s_wants(stage, TASK_NOTHING, 0);
-    assert_string_equal(task_state(stage->task), "running");
+    assert_string_equal(edl_task_state(stage->task), "starting");
+    s_wants(stage, EDL_TASK_WATCH, 1);
+    s_wants(stage, EDL_TASK_WATCH, 2);
+    s_wants(stage, EDL_TASK_NOTHING, 0);
+    assert_string_equal(edl_task_state(stage->task), "running");
 }
 
 /*  Everybody who is there is to be ended, and is gone. */
 static void s_ends(stage_t *stage, const char *state, const char *reason)
 {
-    assert_string_equal(task_state(stage->task), "ending");
+    assert_string_equal(edl_task_state(stage->task), "ending");
     for (int i = 0; i < stage->task->count; i++)
         if (stage->task->members[i].present)
-            s_wants(stage, TASK_END, i);
-    s_wants(stage, TASK_NOTHING, 0);
+            s_wants(stage, EDL_TASK_END, i);
+    s_wants(stage, EDL_TASK_NOTHING, 0);
     for (int i = 0; i < stage->task->count; i++)
         if (stage->task->members[i].present)
-            task_lost(stage->task, i, "killed", stage->now);
-    s_wants(stage, TASK_NOTHING, 0);
-    assert_string_equal(task_state(stage->task), state);
+            edl_task_lost(stage->task, i, "killed", stage->now);
+    s_wants(stage, EDL_TASK_NOTHING, 0);
+    assert_string_equal(edl_task_state(stage->task), state);
     assert_string_equal(stage->task->reason, reason);
-    assert_int_equal(task_due_ms(stage->task, stage->now), -1);
-    task_destroy(&stage->task);
+    assert_int_equal(edl_task_due_ms(stage->task, stage->now), -1);
+    edl_task_destroy(&stage->task);
 }
 
 static void test_succeeds(void **state)
@@ -102,15 +102,15 @@ static void test_succeeds(void **state)
     stage_t stage;
     s_run(&stage);
     s_heard(&stage, 0, s_running);
-    s_wants(&stage, TASK_WATCH, 0);
+    s_wants(&stage, EDL_TASK_WATCH, 0);
     s_heard(&stage, 2, "{\"state\": \"ended\", \"exit_code\": 0, \"reason\": \"exit code 0\", \"log\": \"bye\\n\"}");
-    s_wants(&stage, TASK_NOTHING, 0);
+    s_wants(&stage, EDL_TASK_NOTHING, 0);
     s_heard(&stage, 1, "{\"state\": \"ended\", \"exit_code\": 0, \"reason\": \"exit code 0\"}");
     int member;
-    assert_int_equal(task_next(stage.task, &member, stage.now), TASK_END);
+    assert_int_equal(edl_task_next(stage.task, &member, stage.now), EDL_TASK_END);
     assert_int_equal(member, 0);
     for (int i = 1; i < 3; i++)
-        s_wants(&stage, TASK_END, i);
+        s_wants(&stage, EDL_TASK_END, i);
     for (int i = 0; i < 3; i++)
         stage.task->members[i].asked = false; /* so that s_ends sees them asked */
     s_ends(&stage, "succeeded", "");
@@ -133,10 +133,10 @@ static void test_parameter_server_ends(void **state)
     stage_t stage;
     s_run(&stage); /* one that ends well is not missed; one that fails ends the task */
     s_heard(&stage, 0, "{\"state\": \"ended\", \"exit_code\": 0}");
-    s_wants(&stage, TASK_NOTHING, 0);
-    task_lost(stage.task, 0, "its agent has ended", stage.now);
-    assert_string_equal(task_state(stage.task), "running");
-    task_delete(stage.task, stage.now);
+    s_wants(&stage, EDL_TASK_NOTHING, 0);
+    edl_task_lost(stage.task, 0, "its agent has ended", stage.now);
+    assert_string_equal(edl_task_state(stage.task), "running");
+    edl_task_delete(stage.task, stage.now);
     s_ends(&stage, "deleted", "");
     s_run(&stage);
     s_heard(&stage, 0, "{\"state\": \"ended\", \"exit_code\": 1, \"reason\": \"exit code 1\", \"log\": \"\"}");
@@ -148,7 +148,7 @@ static void test_lost(void **state)
     (void)state;
     stage_t stage;
     s_run(&stage);
-    task_lost(stage.task, 1, "its agent has ended: killed by SIGKILL", stage.now);
+    edl_task_lost(stage.task, 1, "its agent has ended: killed by SIGKILL", stage.now);
     s_ends(&stage, "failed", "worker-0: its agent has ended: killed by SIGKILL");
     s_run(&stage);
     s_heard(&stage, 1, "{\"state\": \"idle\"}");
@@ -167,16 +167,16 @@ static void test_silent(void **state)
     stage.now += s_limits.silent_ms - 1;
     s_heard(&stage, 0, s_running);
     s_heard(&stage, 2, s_running);
-    task_heard(stage.task, 1, 0, "timed out", stage.now);
-    s_wants(&stage, TASK_WATCH, 0);
-    s_wants(&stage, TASK_WATCH, 2);
-    assert_int_equal(task_due_ms(stage.task, stage.now), 1);
-    s_wants(&stage, TASK_NOTHING, 0); /* not before poll_ms */
+    edl_task_heard(stage.task, 1, 0, "timed out", stage.now);
+    s_wants(&stage, EDL_TASK_WATCH, 0);
+    s_wants(&stage, EDL_TASK_WATCH, 2);
+    assert_int_equal(edl_task_due_ms(stage.task, stage.now), 1);
+    s_wants(&stage, EDL_TASK_NOTHING, 0); /* not before poll_ms */
     stage.now++;
-    assert_int_equal(task_due_ms(stage.task, stage.now), 0);
-    assert_int_equal(stage.task->step, TASK_RUNNING);
+    assert_int_equal(edl_task_due_ms(stage.task, stage.now), 0);
+    assert_int_equal(stage.task->step, EDL_TASK_RUNNING);
     int member;
-    assert_int_equal(task_next(stage.task, &member, stage.now), TASK_END);
+    assert_int_equal(edl_task_next(stage.task, &member, stage.now), EDL_TASK_END);
     stage.task->members[member].asked = false;
     s_ends(&stage, "failed", "worker-0: its agent has not answered for 20 s");
 }
@@ -187,26 +187,26 @@ static void test_not_ready(void **state)
     (void)state;
     stage_t stage;
     s_begin(&stage, 0, 2);
-    s_wants(&stage, TASK_MAKE, 0);
-    s_wants(&stage, TASK_MAKE, 1);
+    s_wants(&stage, EDL_TASK_MAKE, 0);
+    s_wants(&stage, EDL_TASK_MAKE, 1);
     s_ready(&stage, 0);
-    task_made(stage.task, 1, 101);
-    s_wants(&stage, TASK_FIND, 1);
-    task_found(stage.task, 1, NULL, NULL, stage.now);
-    s_wants(&stage, TASK_NOTHING, 0);
-    assert_int_equal(task_due_ms(stage.task, stage.now), s_limits.poll_ms);
+    edl_task_made(stage.task, 1, 101);
+    s_wants(&stage, EDL_TASK_FIND, 1);
+    edl_task_found(stage.task, 1, NULL, NULL, stage.now);
+    s_wants(&stage, EDL_TASK_NOTHING, 0);
+    assert_int_equal(edl_task_due_ms(stage.task, stage.now), s_limits.poll_ms);
     stage.now += s_limits.poll_ms;
-    s_wants(&stage, TASK_FIND, 1);
-    task_found(stage.task, 1, "http://127.0.0.1:1", "127.0.0.1:5", stage.now);
-    s_wants(&stage, TASK_ASK_READY, 1);
-    task_heard(stage.task, 1, 0, "refused", stage.now);
-    s_wants(&stage, TASK_NOTHING, 0);
+    s_wants(&stage, EDL_TASK_FIND, 1);
+    edl_task_found(stage.task, 1, "http://127.0.0.1:1", "127.0.0.1:5", stage.now);
+    s_wants(&stage, EDL_TASK_ASK_READY, 1);
+    edl_task_heard(stage.task, 1, 0, "refused", stage.now);
+    s_wants(&stage, EDL_TASK_NOTHING, 0);
     stage.now = 1000 + s_limits.ready_ms - 1;
-    s_wants(&stage, TASK_ASK_READY, 1);
-    assert_int_equal(task_due_ms(stage.task, stage.now), 1);
+    s_wants(&stage, EDL_TASK_ASK_READY, 1);
+    assert_int_equal(edl_task_due_ms(stage.task, stage.now), 1);
     stage.now++;
     int member;
-    assert_int_equal(task_next(stage.task, &member, stage.now), TASK_END);
+    assert_int_equal(edl_task_next(stage.task, &member, stage.now), EDL_TASK_END);
     stage.task->members[member].asked = false;
     s_ends(&stage, "failed", "worker-1: making workers for 60 s, and it is not done");
 }
@@ -216,16 +216,16 @@ static void test_refuses_config(void **state)
     (void)state;
     stage_t stage;
     s_begin(&stage, 0, 1);
-    s_wants(&stage, TASK_MAKE, 0);
+    s_wants(&stage, EDL_TASK_MAKE, 0);
     s_ready(&stage, 0);
-    s_wants(&stage, TASK_SEND_CONFIG, 0);
-    task_heard(stage.task, 0, 400, "TF_CONFIG is missing", stage.now);
+    s_wants(&stage, EDL_TASK_SEND_CONFIG, 0);
+    edl_task_heard(stage.task, 0, 400, "TF_CONFIG is missing", stage.now);
     s_ends(&stage, "failed", "worker-0: its agent answers 400: TF_CONFIG is missing");
     s_begin(&stage, 0, 1);
-    s_wants(&stage, TASK_MAKE, 0);
+    s_wants(&stage, EDL_TASK_MAKE, 0);
     s_ready(&stage, 0);
-    s_wants(&stage, TASK_SEND_CONFIG, 0);
-    task_heard(stage.task, 0, 0, "connection reset", stage.now);
+    s_wants(&stage, EDL_TASK_SEND_CONFIG, 0);
+    edl_task_heard(stage.task, 0, 0, "connection reset", stage.now);
     s_ends(&stage, "failed", "worker-0: its agent does not answer: connection reset");
 }
 
@@ -235,15 +235,15 @@ static void test_deleted(void **state)
     (void)state;
     stage_t stage;
     s_begin(&stage, 1, 1);
-    task_delete(stage.task, stage.now);
+    edl_task_delete(stage.task, stage.now);
     s_ends(&stage, "deleted", "");
     s_begin(&stage, 1, 1);
-    s_wants(&stage, TASK_MAKE, 0);
+    s_wants(&stage, EDL_TASK_MAKE, 0);
     s_ready(&stage, 0);
-    s_wants(&stage, TASK_MAKE, 1);
-    task_delete(stage.task, stage.now);
-    task_fail(stage.task, "too late", stage.now);
-    task_heard(stage.task, 0, 500, "too late", stage.now);
+    s_wants(&stage, EDL_TASK_MAKE, 1);
+    edl_task_delete(stage.task, stage.now);
+    edl_task_fail(stage.task, "too late", stage.now);
+    edl_task_heard(stage.task, 0, 500, "too late", stage.now);
     s_ends(&stage, "deleted", "");
 }
 
@@ -253,15 +253,15 @@ static void test_end_is_late(void **state)
     (void)state;
     stage_t stage;
     s_run(&stage);
-    task_delete(stage.task, stage.now);
+    edl_task_delete(stage.task, stage.now);
     for (int i = 0; i < 3; i++)
-        s_wants(&stage, TASK_END, i);
-    s_wants(&stage, TASK_NOTHING, 0);
-    assert_int_equal(task_due_ms(stage.task, stage.now), s_limits.end_ms);
+        s_wants(&stage, EDL_TASK_END, i);
+    s_wants(&stage, EDL_TASK_NOTHING, 0);
+    assert_int_equal(edl_task_due_ms(stage.task, stage.now), s_limits.end_ms);
     stage.now += s_limits.end_ms;
-    s_wants(&stage, TASK_NOTHING, 0);
-    assert_string_equal(task_state(stage.task), "deleted");
-    task_destroy(&stage.task);
+    s_wants(&stage, EDL_TASK_NOTHING, 0);
+    assert_string_equal(edl_task_state(stage.task), "deleted");
+    edl_task_destroy(&stage.task);
 }
 
 int main(void)
