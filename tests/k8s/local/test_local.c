@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "common/base/buf.h"
 #include "common/base/mem.h"
 #include "tests/test.h"
 
@@ -205,9 +206,9 @@ static void test_two_runs_have_addresses_of_their_own(void **state)
         close(fds[i]);
 }
 
-#define TEMPLATE_5555(script)                                                                                          \
-    "    template: {spec: {containers: [{name: di-container, ports: [{name: di-port, containerPort: 5555}], command: " \
-    "[/bin/sh, -c, '" script "']}]}}\n"
+#define TEMPLATE                                                                                               \
+    "    template: {spec: {containers: [{name: di-container, ports: [{name: di-port, containerPort: 5555}],\n" \
+    "      command: [/bin/sh, -c, '%s']}]}}\n"
 
 /*  Of a kind that the local run has no file about a pod has an address of its own, the manifest's ports and the cluster's name:
  *  here two pods take one port. */
@@ -216,17 +217,23 @@ static void test_a_kind_that_is_known_by_its_table_alone(void **state)
     (void)state;
     local_outcome_t out;
     front_t other = dijob_front;
-    char *spec = tt_sprintf("  collector:\n    replicas: 1\n" TEMPLATE_5555("echo $COLLECTOR_PORT >%s/port; exec sleep "
-                                                                            "100") "  coordinator:\n" TEMPLATE_5555(
-                                "until grep 5555 %s/port; do sleep 0.02; done; "
-                                "test $(grep -c \" by-table-co.*[.]svc\" %s/by-table/hosts) = 2 "
-                                "-a $COORDINATOR_PORT = 5555"),
-        s_root, s_root, s_root);
-    json_t *job = s_run_as(&other, "by-table", spec, &out);
+    char *collects = tt_sprintf("echo $COLLECTOR_PORT >%s/port; exec sleep 100", s_root);
+    char *coordinates = tt_sprintf("until grep 5555 %s/port; do sleep 0.02; done; test $COORDINATOR_PORT = 5555 -a "
+                                   "$(grep -c \" by-table-co.*[.]svc\" %s/by-table/hosts) = 2",
+        s_root, s_root);
+    tt_buf_t text;
+    tt_buf_init(&text, 4096);
+    (void)tt_buf_str(&text, "  collector:\n    replicas: 1\n");
+    (void)tt_buf_printf(&text, TEMPLATE, collects);
+    (void)tt_buf_str(&text, "  coordinator:\n");
+    (void)tt_buf_printf(&text, TEMPLATE, coordinates);
+    json_t *job = s_run_as(&other, "by-table", tt_buf_text(&text), &out);
     assert_int_equal(out.exit_code, 0);
     assert_string_equal(s_phase(job), "Succeeded");
     json_decref(job);
-    free(spec);
+    tt_buf_free(&text);
+    free(collects);
+    free(coordinates);
 }
 
 int main(void)
