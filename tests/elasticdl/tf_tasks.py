@@ -41,6 +41,24 @@ for _ in range(200):
 print("fitted %.3f %.3f" % (float(w.numpy()[0, 0]), float(b.numpy())), flush=True)
 """
 
+FIT = """
+import os
+os.environ["TF_USE_LEGACY_KERAS"] = "1"
+import numpy as np
+import tensorflow as tf
+keras = tf.keras
+strategy = tf.distribute.MultiWorkerMirroredStrategy()
+batch = 8 * int(os.environ["NUM_WORKERS"])
+x = np.linspace(0, 1, 8 * batch, dtype=np.float32).reshape(-1, 1)
+with strategy.scope():
+    model = keras.Sequential([keras.layers.Dense(1, input_shape=(1,))])
+    model.compile(optimizer=keras.optimizers.SGD(0.5), loss="mse")
+data = tf.data.Dataset.from_tensor_slices((x, 3 * x + 1)).batch(batch)
+model.fit(data, epochs=25, verbose=0)
+w, b = model.get_weights()
+print("fitted %.3f %.3f" % (w[0, 0], b[0]), flush=True)
+"""
+
 PARAMETER_SERVER = """
 import json, os
 import numpy as np
@@ -80,12 +98,16 @@ def train(folder, program, *args):
     return logs
 
 
-def all_reduce(folder):
-    logs = train(folder, ALL_REDUCE, "--strategy", "AllReduce", "--worker-num", 2)
+def all_reduce(folder, program=ALL_REDUCE):
+    logs = train(folder, program, "--strategy", "AllReduce", "--worker-num", 2)
     fitted = [logs[f"worker-{i}"].splitlines()[-1] for i in range(2)]
     assert fitted[0] == fitted[1], fitted  # the same sums everywhere
     kind, w, b = fitted[0].split()
     assert kind == "fitted" and abs(float(w) - 3) < 0.1 and abs(float(b) - 1) < 0.1, fitted
+
+
+def fit(folder):
+    all_reduce(folder, FIT)
 
 
 def parameter_server(folder):
@@ -96,4 +118,4 @@ def parameter_server(folder):
         assert kind == "fitted" and abs(float(w) - 3) < 0.2 and abs(float(b) - 1) < 0.2, logs
 
 
-main([all_reduce, parameter_server])
+main([all_reduce, fit, parameter_server])
