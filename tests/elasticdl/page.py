@@ -25,7 +25,7 @@ def typed(folder):
         raise SystemExit(77)
     port = free_port()
     text = PAGE.read_text().split("## A first task\n")[1].split("\n## ")[0]
-    promised = re.search(r"^```\n(.*?)^```", text, re.M | re.S).group(1)
+    promised = re.search(r"--wait\n\n```\n(.*?)^```", text, re.M | re.S).group(1)
     (folder / "exec.py").write_text(re.search(r"^```python\n# exec.py\n(.*?)^```", text, re.M | re.S).group(1))
     outside = re.sub(r"^```.*?^```", "", text, flags=re.M | re.S)
     commands = re.findall(r"^    (\S[^\n]*)$", outside, re.M)
@@ -46,7 +46,7 @@ def typed(folder):
         assert said[0].splitlines()[:4] == lines[:4] and said[0].splitlines()[-1] == lines[-1], said[0]
         assert [line for line in said[0].splitlines() if line not in lines and line != "ending"] == [], said[0]
         assert said[1] == "worker 1 of 2 workers\n", said[1]
-        assert said[3] == "ps 0 of 2 workers\n", said[3]
+        assert said[3] == "worker 0 of 2 workers\n", said[3]
         assert said[4] == "OK", said[4]
         assert [task["name"] for task in json.loads(said[5])] == ["hello", "servers", "again"], said[5]
         wait("the last task", lambda: '"succeeded"' in ask(f"http://127.0.0.1:{port}/status?name=again")[1])
