@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """tutti master and tutti submit: a task from one request, its steps, ends and failures, with a program that checks what it is told."""
+import http.server
 import json
 import os
 import pathlib
 import signal
 import subprocess
+import threading
 
 from rig import DEADLINE, TUTTI, Server, main, processes, wait
 
@@ -200,6 +202,44 @@ def deleted(folder):
     assert server.end() == 0
 
 
+def stands_still(folder):
+    """An agent that is stopped hears no SIGTERM: a task that is deleted is over all the same."""
+    server = master(folder, SLOW, "--grace", "0")
+    assert server.get(CREATE) == (200, "OK")
+    wait("the task to run", lambda: server.json("/status?id=0")["state"] == "running")
+    agent = json.loads((server.run / "job-0" / "worker-0" / "agent.json").read_text())["pid"]
+    os.kill(agent, signal.SIGSTOP)
+    assert server.get("/delete?id=0") == (200, "OK")
+    assert over(server)["state"] == "deleted"
+    nothing_runs(server)
+    assert server.end() == 0
+
+
+def foreign(folder):
+    """What answers is no master: an agent, a page, a redirection that is not followed."""
+    class Page(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(302 if "task" in self.path else 200)
+            self.send_header("Location", "http://127.0.0.1:1/")
+            self.end_headers()
+            self.wfile.write(b"\x1b[2Jnot\nJSON")
+
+        def log_message(self, *_):
+            pass
+
+    other = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Page)
+    threading.Thread(target=other.serve_forever, daemon=True).start()
+    url = f"http://127.0.0.1:{other.server_port}"
+    for args, words in [([], "no master of tutti's"), (["--task", "task"], "HTTP 302:  [2Jnot JSON")]:
+        done = subprocess.run([TUTTI, "submit", "--master", url, "--worker-num", "1", *args], capture_output=True, text=True)
+        assert done.returncode == 76 and words in done.stderr, done
+    for wrong in ("ftp://x", "http://", "http://a b", "127.0.0.1:7897", "http://x?y"):
+        done = subprocess.run([TUTTI, "submit", "--master", wrong, "--worker-num", "1"], capture_output=True, text=True)
+        assert done.returncode == 64 and "no URL of a master" in done.stderr, (wrong, done)
+    other.shutdown()
+    other.server_close()
+
+
 def master_ends(folder):
     """SIGTERM: in order; kill -9 of either of its processes: at once. Nothing is left in any case."""
     for number, victim in [(signal.SIGTERM, "first"), (signal.SIGKILL, "first"), (signal.SIGKILL, "second")]:
@@ -240,5 +280,5 @@ def limits(folder):
     assert server.end() == 0
 
 
-main([all_reduce, parameter_server, original_client, refused, worker_fails, no_program, agent_killed, deleted, master_ends, token,
+main([all_reduce, parameter_server, original_client, refused, worker_fails, no_program, agent_killed, deleted, stands_still, foreign, master_ends, token,
       limits])
