@@ -100,18 +100,6 @@ static tt_status_t s_hold_port(int *fd_out, int *port)
     return status;
 }
 
-/*  As an argument in which the substrate finds no $(NAME). Caller frees. */
-static char *s_literal(const char *text)
-{
-    char *out = tt_new0(2 * strlen(text) + 1), *to = out;
-    for (const char *c = text; *c; c++) {
-        if (*c == '$')
-            *to++ = '$';
-        *to++ = *c;
-    }
-    return out;
-}
-
 static tt_status_t s_start(local_place_t *self, const char *log, const char *member, const char *folder, uint64_t *id)
 {
     char grace[16], *output = tt_sprintf("%s/outputs.log", folder), *token = tt_sprintf("%s/token", self->run_dir);
@@ -121,7 +109,7 @@ static tt_status_t s_start(local_place_t *self, const char *log, const char *mem
         self->python ? "--python" : NULL, self->python};
     char *args[TT_COUNT(words) + 1] = {0};
     for (size_t i = 0; i < TT_COUNT(words) && words[i]; i++)
-        args[i] = s_literal(words[i]);
+        args[i] = tt_expand_literal(words[i]);
     const tt_template_t template_ = {.args = args};
     const tt_replica_spec_t spec = {.job = "elasticdl", .role = "agent", .template_ = &template_, .log = log};
     const tt_status_t status = self->substrate->ops->start(self->substrate, &spec, id);

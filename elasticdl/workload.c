@@ -175,14 +175,15 @@ static tt_status_t s_truncate(const char *path)
 
 static tt_status_t s_start(workload_t *self)
 {
-    char *path = s_path(self);
-    char *with_python[] = {self->python, self->program, NULL}, *alone[] = {path, NULL};
+    char *path = s_path(self), *dir = tt_expand_literal(self->dir), *file = tt_expand_literal(path),
+         *python = tt_expand_literal(self->python), *program = tt_expand_literal(self->program);
+    char *with_python[] = {python, program, NULL}, *alone[] = {file, NULL};
     tt_env_var_t env[] = {
         {"NUM_WORKERS", self->num_workers}, {"TF_CONFIG", self->tf_config},
         {"PYTHONUNBUFFERED", "1"}, /* what it prints is in the file when it is printed */
     };
     const tt_template_t template_ = {.command = s_is_python(self) ? with_python : alone,
-        .working_dir = self->dir,
+        .working_dir = dir,
         .env = env,
         .env_count = TT_COUNT(env) - (getenv("PYTHONUNBUFFERED") != NULL)};
     const tt_replica_spec_t spec = {.role = "exec", .template_ = &template_, .output = self->output};
@@ -194,6 +195,10 @@ static tt_status_t s_start(workload_t *self)
     if (status == TT_OK)
         status = self->substrate->ops->start(self->substrate, &spec, &self->id);
     free(path);
+    free(dir);
+    free(file);
+    free(python);
+    free(program);
     return status;
 }
 

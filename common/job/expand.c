@@ -25,3 +25,14 @@ char *tt_expand(const char *text, tt_lookup_fn lookup, const void *ctx)
     tt_buf_free(&out);
     return copy;
 }
+
+char *tt_expand_literal(const char *text)
+{
+    char *out = tt_new0(tt_add(tt_mul(2, strlen(text)), 1)), *to = out;
+    for (const char *c = text; *c; c++) {
+        if (*c == '$')
+            *to++ = '$';
+        *to++ = *c;
+    }
+    return out;
+}

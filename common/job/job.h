@@ -60,3 +60,5 @@ tt_status_t tt_quantity(double *out, const char *text);
  *  NULL = it does not), $$ stands for $, anything else stays. Cut at 1 MiB. Caller frees. */
 typedef const char *(*tt_lookup_fn)(const void *ctx, const char *name, size_t length);
 char *tt_expand(const char *text, tt_lookup_fn lookup, const void *ctx);
+/*  The text that tt_expand makes this of, whatever names there are. Caller frees. */
+char *tt_expand_literal(const char *text);

@@ -232,6 +232,38 @@ static void test_a_command_that_is_not_there(void **state)
     substrate->ops->destroy(&substrate);
 }
 
+/*  Of a process that is a replica itself: an output of its own, no folder, and what it was found by stays. */
+static void test_without_a_run_directory(void **state)
+{
+    (void)state;
+    tt_substrate_t *substrate = NULL;
+    char output[128], expected[128];
+    snprintf(output, sizeof output, "%s/outputs.log", s_dir);
+    setenv("TT_REPLICA", "outer", 1);
+    unsetenv("TT_RUN_DIR");
+    assert_ok(tt_process_substrate_new(&substrate, NULL, tt_clock_real()));
+    char *script = tt_expand_literal(
+        "setsid sleep 1000 & echo $! > pid; echo $TT_REPLICA-${TT_WORKLOAD%%/*}-$TT_RUN_DIR $(echo $1)");
+    char *command[] = {"/bin/sh", "-c", script, "shell", "$$(TT_REPLICA)", NULL};
+    const tt_template_t template_ = {.command = command, .working_dir = s_dir};
+    const tt_replica_spec_t spec = {.role = "exec", .template_ = &template_, .output = output};
+    tt_replica_id_t id;
+    assert_ok(substrate->ops->start(substrate, &spec, &id));
+    assert_int_equal(s_await_end(substrate).exit_code, 0);
+    s_await_gone(s_await_pid("pid"));
+    tt_buf_t text;
+    tt_buf_init(&text, 4096);
+    assert_ok(tt_buf_read_file(&text, output));
+    snprintf(expected, sizeof expected, "outer-exec- $(TT_REPLICA)\n");
+    assert_string_equal(tt_buf_text(&text), expected);
+    tt_buf_free(&text);
+    snprintf(output, sizeof output, "%s/logs", s_dir);
+    assert_int_not_equal(access(output, F_OK), 0);
+    free(script);
+    substrate->ops->destroy(&substrate);
+    unsetenv("TT_REPLICA");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -242,6 +274,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_what_a_replica_forked_dies_with_it, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_destroy_ends_everything, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_other_programs_have_the_limit_of_before, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_without_a_run_directory, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_a_command_that_is_not_there, s_setup, s_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -45,6 +45,23 @@ def runs_with_its_environment(folder):
     assert agent.end() == 0
 
 
+def names(folder):
+    """A folder and programs whose names mean something to a shell, or to who expands $(NAME)."""
+    odd = folder / "a $(PATH) $$ 'b"
+    odd.mkdir()
+    write(odd, "import os\nprint(os.getcwd())\n")
+    script = odd / "go $(HOME)"
+    script.write_text("#!/bin/sh\npwd\n")
+    script.chmod(0o755)
+    for program in ("exec.py", "go $(HOME)", "true"):
+        agent = Server(folder, "pod-agent", "--dir", odd, "--program", program)
+        agent.get("/config", body=body())
+        assert agent.get("/run") == (200, "OK"), program
+        status = ended(agent)
+        assert status["exit_code"] == 0 and status["log"] == ("" if program == "true" else f"{os.path.realpath(odd)}\n"), (program, status)
+        assert agent.end() == 0
+
+
 def refuses(folder):
     write(folder, "")
     agent = Server(folder, "pod-agent")
@@ -152,4 +169,4 @@ def in_use(folder):
     assert agent.end() == 0
 
 
-main([runs_with_its_environment, refuses, token, how_it_ended, one_at_a_time_and_nothing_left, stubborn, in_use])
+main([runs_with_its_environment, names, refuses, token, how_it_ended, one_at_a_time_and_nothing_left, stubborn, in_use])
