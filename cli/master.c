@@ -49,6 +49,18 @@ static tt_status_t s_make_run(char **out, const char *given)
     return status;
 }
 
+/*  Of a master that could not begin nothing stays. One that had tasks keeps its folder: rmdir says no. */
+static void s_remove_run(const char *run_dir)
+{
+    char *token = tt_sprintf("%s/token", run_dir), *logs = tt_sprintf("%s/logs", run_dir);
+    if (rmdir(logs) == 0 || errno == ENOENT) {
+        unlink(token);
+        rmdir(run_dir);
+    }
+    free(token);
+    free(logs);
+}
+
 static tt_status_t s_options(const tt_args_t *args, elasticdl_master_opts_t *opts, char token[TOKEN_SIZE])
 {
     uint64_t grace = 10, ready = 60;
@@ -92,6 +104,8 @@ int tt_cmd_master(int argc, char **argv)
     opts.place.run_dir = run_dir;
     if (status == TT_OK)
         status = s_run(&opts);
+    if (status != TT_OK && run_dir)
+        s_remove_run(run_dir);
     free(run_dir);
     return status == TT_OK ? 0 : tt_args_fail(args, status);
 }

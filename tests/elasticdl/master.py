@@ -140,6 +140,9 @@ def refused(folder):
     assert wrong.returncode == 64 and "n_ps is 0" in wrong.stderr, wrong
     wrong = submit(server)
     assert wrong.returncode == 64 and "--worker-num N is missing" in wrong.stderr, wrong
+    second = subprocess.run([TUTTI, "master", "--listen", server.url[7:]], capture_output=True, text=True, cwd=folder)
+    assert second.returncode == 73 and "in use" in second.stderr, second
+    assert not list((folder / "runs").iterdir())  # of one that could not begin nothing stays
     assert server.end() == 0
     gone = submit(server, "--worker-num", 1)
     assert gone.returncode == 69 and "is it a master's" in gone.stderr, gone
