@@ -78,7 +78,9 @@ with tf.device(tf.train.replica_device_setter(cluster=config["cluster"], worker_
     loss = tf.reduce_mean((tf.matmul(x, w) + b - (3 * x + 1)) ** 2)
     train = tf.train.GradientDescentOptimizer(0.3).minimize(loss, global_step=steps)
 assert "/job:ps" in w.device, w.device
-with tf.train.MonitoredTrainingSession(server.target, is_chief=index == 0,
+# without the filter a session waits for every worker, also for one that is done and gone
+alone = tf.ConfigProto(device_filters=["/job:ps", f"/job:worker/task:{index}"])
+with tf.train.MonitoredTrainingSession(server.target, is_chief=index == 0, config=alone,
                                        hooks=[tf.train.StopAtStepHook(last_step=400 * workers)]) as session:
     while not session.should_stop():
         fitted = session.run([train, loss, w, b])
