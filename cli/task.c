@@ -67,11 +67,6 @@ int tt_cmd_task_retry(int argc, char **argv)
     return s_change("task retry", argc, argv, s_retry);
 }
 
-int tt_cmd_task_kill(int argc, char **argv)
-{
-    return s_change("task kill", argc, argv, task_kill);
-}
-
 static tt_status_t s_state(store_t *store, const char *name, task_state_t *out)
 {
     task_list_t list;
@@ -79,6 +74,21 @@ static tt_status_t s_state(store_t *store, const char *name, task_state_t *out)
     *out = list.tasks[0]->states.state;
     task_list_free(&list);
     return TT_OK;
+}
+
+static tt_status_t s_kill(store_t *store, const char *name)
+{
+    task_state_t state;
+    TT_TRY(task_kill(store, name));
+    TT_TRY(s_state(store, name, &state));
+    if (!task_state_ended(state) && !engine_pid(store))
+        fprintf(stderr, "its pods are ended by the next 'tutti task run --claim'\n");
+    return TT_OK;
+}
+
+int tt_cmd_task_kill(int argc, char **argv)
+{
+    return s_change("task kill", argc, argv, s_kill);
 }
 
 /*  Kill it, and wait until its last process is gone. */
@@ -95,7 +105,9 @@ static tt_status_t s_kill_and_wait(store_t *store, const char *name)
         if (task_state_ended(state))
             return TT_OK;
         if (tt_now_ms(tt_clock_real()) >= until)
-            return tt_err(TT_TIMEOUT, "jobs of %s have not ended after %d s; try again", name, KILL_PATIENCE_MS / 1000);
+            return tt_err(TT_TIMEOUT,
+                "jobs of %s have not ended after %d s; pods are ended by 'tutti task run --claim'", name,
+                KILL_PATIENCE_MS / 1000);
         (void)poll(NULL, 0, LOOK_MS);
     }
 }

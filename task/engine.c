@@ -1,205 +1,22 @@
 #include "task/engine.h"
-#include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <time.h>
 #include <unistd.h>
-#include "common/base/buf.h"
 #include "common/base/clock.h"
-#include "common/base/file.h"
 #include "common/base/mem.h"
 #include "common/base/signals.h"
 #include "controller/process.h"
-#include "task/attempt.h"
 #include "task/cluster.h"
+#include "task/engine_parts.h"
 #include "task/lock.h"
 #include "task/place.h"
 #include "task/survivors.h"
-#include "task/tasks.h"
 
-enum { POLL_MS = 200, EVENTS = 64, MARK_MAX = 4200 };
-
-typedef struct {
-    tt_replica_id_t replica;
-    int64_t job; /* of the store */
-    uint32_t attempt;
-    bool gpu, asked; /* asked: to end */
-    char slot[ENGINE_GPU_NAME + 16];
-} child_t;
-
-typedef struct {
-    store_t *store;
-    const engine_options_t *options;
-    tt_substrate_t *substrate;
-    task_list_t list; /* the store's, as of version */
-    int64_t version;
-    engine_slots_t slots;
-    child_t *children;
-    size_t count, room;
-    int lock, signals, ended_by; /* ended_by: a signal */
-    bool settling;               /* nothing is begun */
-} engine_t;
-
-static void s_say(const engine_t *self, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static void s_say(const engine_t *self, const char *fmt, ...)
-{
-    char line[1024];
-    va_list values;
-    if (!self->options->say)
-        return;
-    va_start(values, fmt);
-    vsnprintf(line, sizeof line, fmt, values);
-    va_end(values);
-    self->options->say(self->options->ctx, line);
-}
-
-/* ---- what is so, and how it is changed ------------------------------------------------------------------------------- */
-
-static tt_status_t s_reload(engine_t *self)
-{
-    int64_t version;
-    TT_TRY(store_version(self->store, &version));
-    if (version == self->version && self->list.count)
-        return TT_OK;
-    task_list_t list;
-    TT_TRY(task_list_load(self->store, &list, NULL));
-    TT_TRY(engine_slots(self->store, &self->slots));
-    task_list_free(&self->list);
-    self->list = list;
-    self->version = version;
-    return TT_OK;
-}
-
-typedef struct {
-    engine_t *engine;
-    tt_status_t (*fn)(engine_t *self, void *ctx);
-    void *ctx;
-} step_t;
-
-static tt_status_t s_step(void *ctx, store_t *store)
-{
-    const step_t *step = ctx;
-    engine_t *self = step->engine;
-    TT_TRY(s_reload(self));
-    TT_TRY(step->fn(self, step->ctx));
-    for (size_t i = 0; i < self->list.count; i++) {
-        task_t *task = self->list.tasks[i];
-        if (!self->settling || task->states.state != TASK_REGISTERED)
-            states_schedule(&task->states);
-        TT_TRY(task_save(store, task));
-    }
-    return TT_OK;
-}
-
-/*  Change what is so by fn, on what is so now. After a failure the store is right, and what we have is not. */
-static tt_status_t s_change(engine_t *self, tt_status_t (*fn)(engine_t *self, void *ctx), void *ctx)
-{
-    const tt_status_t status = store_tx(self->store, s_step, &(step_t){self, fn, ctx});
-    if (status != TT_OK)
-        self->version = -1;
-    return status;
-}
-
-static tt_status_t s_nothing(engine_t *self, void *ctx)
-{
-    (void)self;
-    (void)ctx;
-    return TT_OK;
-}
-
-/*  The task and the index of a job in it; NULL: it was deleted. */
-static task_t *s_find(const engine_t *self, int64_t job, size_t *at)
-{
-    for (size_t t = 0; t < self->list.count; t++)
-        for (size_t i = 0; i < self->list.tasks[t]->states.count; i++)
-            if (self->list.tasks[t]->states.jobs[i].id == job) {
-                *at = i;
-                return self->list.tasks[t];
-            }
-    return NULL;
-}
-
-static void s_set_text(char **at, const char *text)
-{
-    free(*at);
-    *at = tt_strdup(text);
-}
-
-/*  How an attempt went, in its row. code -1: not known. */
-static void s_write_end(job_row_t *row, int code, const char *reason)
-{
-    row->exit_code = code;
-    row->ended = time(NULL);
-    row->touched = true;
-    s_set_text(&row->reason, reason);
-    s_set_text(&row->slot, NULL);
-}
-
-/* ---- after a death --------------------------------------------------------------------------------------------------- */
-
-#define POD "pod/" /* how slots of a cluster begin */
-
-/*  What it left is known by its exit code. Pods go on without an engine; of processes nothing is left. */
-static void s_recover_job(engine_t *self, task_t *task, size_t at)
-{
-    const char *slot = task->rows[at].slot;
-    const bool pod = slot && strncmp(slot, POD, strlen(POD)) == 0;
-    int code;
-    char reason[64];
-    if (place_exit(task->dir, (uint32_t)at, task->rows[at].attempt, &code)) {
-        snprintf(reason, sizeof reason, "exit code %d", code);
-        s_write_end(&task->rows[at], code, reason);
-        states_ended(&task->states, at, code == 0);
-        s_say(self, "%s job_configId_%zu had ended: %s", task->name, at, reason);
-    } else if (!pod) {
-        s_write_end(&task->rows[at], -1, "lost with the process that ran it");
-        states_lost(&task->states, at);
-        s_say(self, "%s job_configId_%zu was lost: it will run again", task->name, at);
-    }
-}
-
-static tt_status_t s_recover(engine_t *self, void *ctx)
-{
-    (void)ctx;
-    for (size_t t = 0; t < self->list.count; t++) {
-        task_t *task = self->list.tasks[t];
-        for (size_t i = 0; i < task->states.count; i++)
-            if (task->states.jobs[i].state == JOB_RUNNING || task->states.jobs[i].state == JOB_KILL)
-                s_recover_job(self, task, i);
-    }
-    return TT_OK;
-}
-
-/*  With the lock held: whatever runs now is nobody's. */
-static tt_status_t s_settle(engine_t *self)
-{
-    char mark[MARK_MAX];
-    snprintf(mark, sizeof mark, SURVIVORS_OF_REGISTRY "=%s", store_folder(self->store));
-    TT_TRY(survivors_end(mark, NULL));
-    return s_change(self, s_recover, NULL);
-}
-
-/* ---- where ----------------------------------------------------------------------------------------------------------- */
-
-static bool s_is_ours(const engine_t *self, const task_t *task)
-{
-    const engine_cluster_t *cluster = self->options->cluster;
-    if (!cluster)
-        return true;
-    const size_t length = strlen(cluster->volume);
-    return task->image && strncmp(task->dir, cluster->volume, length) == 0 &&
-           strcmp(task->dir + length + 1, task->name) == 0;
-}
-
-static attempt_place_t s_place(const engine_t *self)
-{
-    return (attempt_place_t){self->substrate, store_folder(self->store), self->options->cluster != NULL};
-}
+enum { POLL_MS = 200, EVENTS = 64 };
 
 /* ---- started --------------------------------------------------------------------------------------------------------- */
 
@@ -214,7 +31,7 @@ static bool s_is_taken(const engine_t *self, const char *slot)
 static bool s_free_slot(const engine_t *self, bool gpu, char *out, size_t size)
 {
     for (size_t i = 0; i < (gpu ? self->slots.gpus : self->slots.cpus); i++) {
-        const char *where = self->options->cluster ? POD : "";
+        const char *where = self->options->cluster ? ENGINE_POD : "";
         if (gpu)
             snprintf(out, size, "%sgpu:%s", where, self->slots.gpu[i]);
         else
@@ -237,7 +54,7 @@ static bool s_has_child(const engine_t *self, int64_t job)
 typedef struct {
     task_t *task; /* NULL = none */
     size_t at;
-    child_t child;
+    engine_child_t child;
 } next_t;
 
 /*  The assigned job of the highest priority for which there is a slot. */
@@ -253,7 +70,7 @@ static tt_status_t s_choose(engine_t *self, void *ctx)
     states_priorities(all, self->list.count);
     for (size_t t = 0; t < self->list.count; t++) {
         char slot[sizeof next->child.slot];
-        if (!s_is_ours(self, self->list.tasks[t]) || !s_free_slot(self, self->list.tasks[t]->gpu, slot, sizeof slot))
+        if (!engine_has(self, self->list.tasks[t]) || !s_free_slot(self, self->list.tasks[t]->gpu, slot, sizeof slot))
             continue;
         for (size_t i = 0; i < all[t]->count; i++)
             if (all[t]->jobs[i].state == JOB_ASSIGNED && all[t]->jobs[i].priority > best &&
@@ -272,14 +89,14 @@ static tt_status_t s_choose(engine_t *self, void *ctx)
     row->started = time(NULL);
     row->ended = 0;
     row->touched = true;
-    s_set_text(&row->slot, next->child.slot);
-    s_set_text(&row->reason, NULL);
+    engine_set_text(&row->slot, next->child.slot);
+    engine_set_text(&row->reason, NULL);
     states_started(&next->task->states, next->at);
     return TT_OK;
 }
 
 typedef struct {
-    const child_t *child;
+    const engine_child_t *child;
     int code;
     const char *reason;
     bool broke, lost;
@@ -289,7 +106,7 @@ static tt_status_t s_write_job_end(engine_t *self, void *ctx)
 {
     const end_t *end = ctx;
     size_t at;
-    task_t *task = s_find(self, end->child->job, &at);
+    task_t *task = engine_find(self, end->child->job, &at);
     if (!task || task->rows[at].attempt != end->child->attempt)
         return TT_OK; /* deleted */
     const job_state_t state = task->states.jobs[at].state;
@@ -301,72 +118,36 @@ static tt_status_t s_write_job_end(engine_t *self, void *ctx)
     const bool known = place_exit(task->dir, (uint32_t)at, end->child->attempt, &code);
     if (known) /* whatever became of its shell after that */
         snprintf(reason, sizeof reason, "exit code %d", code);
-    s_write_end(&task->rows[at], code, reason);
+    engine_write_end(&task->rows[at], code, reason);
     if (end->broke)
         states_broke(&task->states, at);
     else if (end->lost && !known)
         states_lost(&task->states, at);
     else
         states_ended(&task->states, at, code == 0);
-    s_say(self, "%s job_configId_%zu %s: %s", task->name, at, job_state_name(task->states.jobs[at].state), reason);
+    engine_say(self, "%s job_configId_%zu %s: %s", task->name, at, job_state_name(task->states.jobs[at].state), reason);
     return TT_OK;
-}
-
-static void s_add_child(engine_t *self, const child_t *child)
-{
-    if (self->count == self->room) {
-        self->room = self->room ? 2 * self->room : 16;
-        self->children = tt_realloc(self->children, tt_mul(self->room, sizeof *self->children));
-    }
-    self->children[self->count++] = *child;
 }
 
 static tt_status_t s_start_next(engine_t *self, bool *started)
 {
     next_t next = {0};
     *started = false;
-    TT_TRY(s_change(self, s_choose, &next));
+    TT_TRY(engine_change(self, s_choose, &next));
     if (!next.task)
         return TT_OK;
     *started = true;
-    const attempt_place_t place = s_place(self);
+    const attempt_place_t place = engine_place(self);
     const tt_status_t status = attempt_start(&place, next.task, next.at, next.child.slot, false, &next.child.replica);
     if (status == TT_OK) {
-        s_say(self, "%s job_configId_%zu started on %s", next.task->name, next.at, next.child.slot);
-        s_add_child(self, &next.child);
+        engine_say(self, "%s job_configId_%zu started on %s", next.task->name, next.at, next.child.slot);
+        engine_add_child(self, &next.child);
         return TT_OK;
     }
     char reason[512];
     snprintf(reason, sizeof reason, "%s", tt_err_text());
-    return s_change(self, s_write_job_end, &(end_t){.child = &next.child, .code = -1, .reason = reason, .broke = true});
-}
-
-/*  Pods that an engine before us started. One that is to be killed is not begun for it. */
-static tt_status_t s_adopt(engine_t *self, const task_t *task, size_t at)
-{
-    const job_row_t *row = &task->rows[at];
-    child_t child = {.job = task->states.jobs[at].id, .attempt = row->attempt, .gpu = task->gpu};
-    const attempt_place_t place = s_place(self);
-    snprintf(child.slot, sizeof child.slot, "%s", row->slot ? row->slot : POD);
-    if (task->states.jobs[at].state == JOB_KILL)
-        cluster_adopt(self->substrate, child.job, child.attempt, &child.replica);
-    else
-        TT_TRY(attempt_start(&place, task, at, child.slot, true, &child.replica));
-    s_add_child(self, &child);
-    s_say(self, "%s job_configId_%zu goes on in %s", task->name, at, child.slot);
-    return TT_OK;
-}
-
-static tt_status_t s_adopt_all(engine_t *self)
-{
-    for (size_t t = 0; t < self->list.count; t++) {
-        const task_t *task = self->list.tasks[t];
-        for (size_t i = 0; i < task->states.count; i++)
-            if (s_is_ours(self, task) &&
-                (task->states.jobs[i].state == JOB_RUNNING || task->states.jobs[i].state == JOB_KILL))
-                TT_TRY(s_adopt(self, task, i));
-    }
-    return TT_OK;
+    return engine_change(
+        self, s_write_job_end, &(end_t){.child = &next.child, .code = -1, .reason = reason, .broke = true});
 }
 
 /* ---- ended ----------------------------------------------------------------------------------------------------------- */
@@ -377,13 +158,13 @@ static tt_status_t s_ended(engine_t *self, const tt_replica_event_t *event)
     while (i < self->count && self->children[i].replica != event->id)
         i++;
     TT_CHECK(i < self->count);
-    const child_t child = self->children[i];
+    const engine_child_t child = self->children[i];
     self->children[i] = self->children[--self->count];
     if (!self->options->cluster)
         TT_TRY(attempt_end(store_folder(self->store), child.job, child.attempt));
     /* Where we have ended it, it did not fail. */
     const bool lost = self->ended_by && !self->options->cluster && event->exit_code != 0;
-    return s_change(self, s_write_job_end,
+    return engine_change(self, s_write_job_end,
         &(end_t){.child = &child, .code = event->exit_code, .reason = event->reason, .lost = lost});
 }
 
@@ -401,9 +182,9 @@ static tt_status_t s_reap(engine_t *self)
 static void s_stop_unwanted(engine_t *self)
 {
     for (size_t i = 0; i < self->count; i++) {
-        child_t *child = &self->children[i];
+        engine_child_t *child = &self->children[i];
         size_t at;
-        const task_t *task = s_find(self, child->job, &at);
+        const task_t *task = engine_find(self, child->job, &at);
         const bool wanted =
             task && task->states.jobs[at].state == JOB_RUNNING && (!self->ended_by || self->options->cluster);
         if (wanted || child->asked)
@@ -429,7 +210,7 @@ static size_t s_waiting(const engine_t *self, const char **gpu_task)
     size_t count = 0;
     for (size_t t = 0; t < self->list.count; t++) {
         const task_t *task = self->list.tasks[t];
-        if (!s_is_ours(self, task))
+        if (!engine_has(self, task))
             continue;
         for (size_t i = 0; i < task->states.count; i++)
             count += task->states.jobs[i].state == JOB_ASSIGNED;
@@ -458,7 +239,7 @@ static tt_status_t s_turn(engine_t *self, bool *over)
 {
     bool started = true;
     TT_TRY(s_reap(self));
-    TT_TRY(s_change(self, s_nothing, NULL));
+    TT_TRY(engine_change(self, NULL, NULL));
     s_stop_unwanted(self);
     while (!self->ended_by && started)
         TT_TRY(s_start_next(self, &started));
@@ -489,7 +270,7 @@ static tt_status_t s_begin_cluster(engine_t *self)
     const engine_cluster_t *cluster = self->options->cluster;
     const cluster_opts_t opts = {.kube = cluster->kube, .claim = cluster->claim, .registry = registry};
     TT_TRY(cluster_new(&self->substrate, &opts));
-    return s_adopt_all(self);
+    return engine_adopt(self);
 }
 
 static tt_status_t s_begin(engine_t *self)
@@ -499,7 +280,7 @@ static tt_status_t s_begin(engine_t *self)
         return tt_err(TT_USAGE, "this is a job of the same registry: it cannot run the others");
     TT_TRY(lock_take(store_folder(self->store), &self->lock));
     TT_TRY(tt_signals_open_parent(&self->signals));
-    TT_TRY(s_settle(self));
+    TT_TRY(engine_recover(self));
     return self->options->cluster
                ? s_begin_cluster(self)
                : tt_process_substrate_new(&self->substrate, store_folder(self->store), tt_clock_real());
@@ -544,7 +325,7 @@ tt_status_t engine_settle(store_t *store)
     self->settling = true;
     tt_status_t status = lock_try(store_folder(store), &self->lock);
     if (status == TT_OK)
-        status = s_settle(self);
+        status = engine_recover(self);
     else if (status == TT_EXISTS)
         status = TT_OK; /* it does so itself */
     s_end(self);

@@ -102,11 +102,6 @@ tt_status_t store_run(store_t *self, const char *sql, store_row_fn fn, void *ctx
     return status;
 }
 
-int64_t store_changed(const store_t *self)
-{
-    return sqlite3_changes64(self->db);
-}
-
 int64_t store_last_id(const store_t *self)
 {
     return sqlite3_last_insert_rowid(self->db);

@@ -26,8 +26,7 @@ typedef tt_status_t (*store_row_fn)(void *ctx, sqlite3_stmt *row);
 /*  Run one statement; its values are bound from what follows `types`: 'i' an int64_t, 's' a const char * (NULL = null). fn (may be
  *  NULL) gets each row; what it returns, other than TT_OK, ends the statement and is passed on. */
 tt_status_t store_run(store_t *self, const char *sql, store_row_fn fn, void *ctx, const char *types, ...);
-/*  Rows that the last writing statement changed, and the number that the last new row got. */
-int64_t store_changed(const store_t *self);
+/*  The number that the last new row got. */
 int64_t store_last_id(const store_t *self);
 /*  A column's text, "" for none; borrowed until the next row. */
 const char *store_text(sqlite3_stmt *row, int column);

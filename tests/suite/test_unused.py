@@ -12,12 +12,11 @@ import unittest
 
 SOURCE = pathlib.Path(os.environ["TT_SOURCE_DIR"])
 BUILD = pathlib.Path(os.environ["TT_BUILD_DIR"])
-FOLDERS = ("aggregator", "cli", "collector", "common", "controller", "coordinator", "k8s", "learner")
+FOLDERS = ("aggregator", "cli", "collector", "common", "controller", "coordinator", "k8s", "learner", "task")
 # What nothing in the product calls, and why it is there all the same.
 ALLOWED = {
     "accept4": "libzmq calls it, in place of the C library's",
     "environment_get": "one variable of a container, for the tests that make some",
-    "kube_client_call": "the real API, asked by tests and their programs in one line",
     "kube_yaml_parse": "what kube_yaml_read does with the bytes, for the fuzzer",
     "main": "",
     "model_check": "tests/cli/test_agree.c asks it whether `tutti check` and a learner are of one mind",
