@@ -220,12 +220,25 @@ static size_t s_waiting(const engine_t *self, const char **gpu_task)
     return count;
 }
 
+/*  Tasks that are no concern of a cluster's engine. */
+static void s_say_left(const engine_t *self)
+{
+    for (size_t t = 0; t < self->list.count; t++) {
+        const task_t *task = self->list.tasks[t];
+        if (!engine_has(self, task) && !task_state_ended(task->states.state))
+            engine_say(self, "%s is left: %s", task->name,
+                task->image ? "it does not stand in this directory" : "it was created without --containerImage");
+    }
+}
+
 /*  Nothing runs, and nothing could be started. */
 static tt_status_t s_idle(const engine_t *self, bool *over)
 {
     const char *gpu_task = NULL;
     const size_t waiting = s_waiting(self, &gpu_task);
     *over = !self->options->stay;
+    if (*over)
+        s_say_left(self);
     if (waiting == 0 || self->options->stay)
         return TT_OK;
     if (gpu_task && self->slots.gpus == 0)

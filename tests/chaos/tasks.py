@@ -19,7 +19,7 @@ from taskrig import check, create, equal, jobs, name, ok, read, rig, sets, tasks
 
 SEED = int(os.environ.get("TASKS_SEED", random.randrange(1 << 32)))
 KILLS = int(os.environ.get("TASKS_KILLS", 12)) // (3 if rig.SANITIZED else 1)
-JOBS = 24
+JOBS = max(24, 2 * KILLS)
 
 # Job 5 fails twice, job 7 always. mkdir is the lock: a second process of the same job finds it held. A killed attempt leaves it, with its process number.
 JOB = """#!/bin/sh

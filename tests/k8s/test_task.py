@@ -84,7 +84,7 @@ def test_run(place):
     place.create("first", "set -e; cat %IN %DATA >%OUT; echo $VOLUME %OUT $CUDA_VISIBLE_DEVICES $$; test $TT_TASK_JOB != 2", "--containerImage", IMAGE,
                  "--retries", "1", "--testers", "1")
     place.create("local", ": %IN %DATA %OUT")
-    place.run("--cpu", "2")
+    check("local is left: it was created without" in place.run("--cpu", "2"), "what is left is said")
     jobs = place.jobs("first")
     check([(job["status"], job["attempt"], job["exit_code"]) for job in jobs] == [("done", 1, 0), ("done", 1, 0), ("failed", 2, 1), ("done", 1, 0)], f"{jobs}")
     task = name("first")
@@ -142,6 +142,24 @@ def test_ended(place):
     place.tutti("task", "delete", "-t", name("third"), "--remove")
 
 
+def test_silent(place):
+    """The API server goes and comes: pods go on, nothing is concluded, and what was to be begun meanwhile is begun then, once."""
+    place.create("fourth", "echo x >>%OUT; : %IN %DATA; until [ -e $VOLUME/go ]; do sleep 0.1; done", "--containerImage", IMAGE, "--bypass")
+    engine = place.engine("--cpu", "3")
+    wait_for(lambda: len([i for i in range(4) if place.read(name("fourth"), f"job_configId_{i}", "out")]) == 3, "three pods that run")
+    place.k8s.stop_part("kube-apiserver")
+    try:
+        open(os.path.join(place.folder, "go"), "w", encoding="utf-8").close()
+        place.tutti("task", "slots", "--cpu", "4")  # the fourth is wanted now, and nobody answers
+        wait_for(lambda: place.states("fourth") == ["running"] * 4, "the fourth is to be begun")
+    finally:
+        place.k8s.start_part("kube-apiserver")
+    said, _ = engine.communicate(timeout=200)
+    check(engine.returncode == 0 and "trying on" in said, said)
+    check([(job["status"], job["attempt"]) for job in place.jobs("fourth")] == [("done", 1)] * 4, f"{place.jobs('fourth')}")
+    check(all(place.read(name("fourth"), f"job_configId_{i}", "out") == "x\n" for i in range(4)), "each ran once")
+
+
 def test_refused(place):
     """A claim that there is none of, a server that does not answer."""
     engine = place.k8s.exec_in([TUTTI, "task", "run", "--claim", "none"], env=place.env, cwd=place.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -157,7 +175,7 @@ def main():
         place = Place(k8s, folder)
         files(place)
         volume(k8s, folder)
-        for test in (test_run, test_killed, test_ended, test_refused):
+        for test in (test_run, test_killed, test_ended, test_silent, test_refused):
             test(place)
             print(f"ok      {test.__name__}", flush=True)
 
