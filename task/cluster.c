@@ -14,7 +14,7 @@
 #define LABEL_REGISTRY "tutti-tasks"
 #define LABEL_JOB      "tutti-job"
 
-enum { TIMEOUT_MS = 10000, LOOK_MS = 1000, KEEP_S = 3600, GRACE_S = 5, LIMIT_S = 5 * 24 * 3600 };
+enum { TIMEOUT_MS = 10000, LOOK_MS = 1000, KEEP_S = 3600, GRACE_S = 5, LIMIT_S = 5 * 24 * 3600, ASK_MS = 5000 };
 
 typedef struct {
     tt_replica_id_t id;
@@ -22,6 +22,7 @@ typedef struct {
     char *manifest; /* owned; NULL = the API server has it */
     bool seen;      /* in the list of this look            */
     bool ended;
+    char waits[64]; /* why its pod did not begin, as was said last */
     tt_replica_event_t event;
 } pod_job_t;
 
@@ -30,12 +31,12 @@ typedef struct {
     kube_config_t *config;
     kube_loop_t *loop;
     kube_client_t *client;
-    char *claim, *registry, *jobs; /* jobs: the path of the namespace's */
+    char *claim, *registry, *jobs, *pods_path; /* the paths of the namespace's */
     tt_replica_id_t next_id;
     pod_job_t *pods;
     size_t count, room;
-    int64_t looked_ms;
-    bool silent; /* the API server; said once */
+    int64_t looked_ms, asked_ms; /* at Jobs, at pods */
+    bool silent;                 /* the API server; said once */
 } cluster_t;
 
 static tt_status_t s_call(cluster_t *self, const char *method, const char *path, const char *body, char **answer)
@@ -242,20 +243,63 @@ static void s_compare(cluster_t *self, const json_t *list)
             s_end(&self->pods[i], TT_REPLICA_LOST, "its Job was deleted");
 }
 
-static tt_status_t s_list(cluster_t *self)
+/*  What is ours of Jobs or pods. */
+static tt_status_t s_list(cluster_t *self, const char *all, void (*fn)(cluster_t *self, const json_t *list))
 {
-    char *path = tt_sprintf("%s?labelSelector=" LABEL_REGISTRY "%%3D%s", self->jobs, self->registry), *answer = NULL;
+    char *path = tt_sprintf("%s?labelSelector=" LABEL_REGISTRY "%%3D%s", all, self->registry), *answer = NULL;
     tt_status_t status = s_call(self, "GET", path, NULL, &answer);
     json_error_t error;
     json_t *list = status == TT_OK ? json_loads(answer, 0, &error) : NULL;
     if (list && json_is_array(json_object_get(list, "items")))
-        s_compare(self, list);
+        fn(self, list);
     else if (status == TT_OK)
-        status = tt_err(TT_PROTOCOL, "the API server's list of Jobs is none");
+        status = tt_err(TT_PROTOCOL, "the API server's list %s is none", path);
     json_decref(list);
     free(answer);
     free(path);
     return status;
+}
+
+/*  Why a pod does not begin: a container that waits for more than its turn, or no node that takes it. */
+static const char *s_waits(const json_t *status, const char **message)
+{
+    size_t i;
+    json_t *item;
+    json_array_foreach(json_object_get(status, "containerStatuses"), i, item)
+    {
+        const json_t *waiting = json_object_get(json_object_get(item, "state"), "waiting");
+        const char *reason = json_string_value(json_object_get(waiting, "reason"));
+        *message = json_string_value(json_object_get(waiting, "message"));
+        if (reason && strcmp(reason, "ContainerCreating") != 0 && strcmp(reason, "PodInitializing") != 0)
+            return reason;
+    }
+    json_array_foreach(json_object_get(status, "conditions"), i, item)
+    {
+        const char *reason = json_string_value(json_object_get(item, "reason"));
+        *message = json_string_value(json_object_get(item, "message"));
+        if (reason && strcmp(reason, "Unschedulable") == 0)
+            return reason;
+    }
+    return NULL;
+}
+
+/*  Said once: it may still come to begin, so nothing is done about it. */
+static void s_warn(cluster_t *self, const json_t *list)
+{
+    size_t i;
+    json_t *item;
+    json_array_foreach(json_object_get(list, "items"), i, item)
+    {
+        const json_t *labels = json_object_get(json_object_get(item, "metadata"), "labels");
+        pod_job_t *pod = s_find(self, json_string_value(json_object_get(labels, "batch.kubernetes.io/job-name")));
+        const char *message = NULL;
+        const char *reason = s_waits(json_object_get(item, "status"), &message);
+        if (!pod || !reason || strcmp(pod->waits, reason) == 0)
+            continue;
+        snprintf(pod->waits, sizeof pod->waits, "%.63s", reason);
+        log_warn("the pod of Job %s does not begin: %s%s%.300s", pod->name, reason, message ? ": " : "",
+            message ? message : "");
+    }
 }
 
 /*  Without an answer nothing is known, and nothing is concluded: pods go on. */
@@ -264,10 +308,17 @@ static void s_look(cluster_t *self)
     for (size_t i = 0; i < self->count; i++)
         if (self->pods[i].manifest && s_ask(self, &self->pods[i]) != TT_OK)
             s_end(&self->pods[i], TT_REPLICA_FAILED, tt_err_text());
-    const bool silent = s_list(self) != TT_OK;
+    const bool silent = s_list(self, self->jobs, s_compare) != TT_OK;
     if (silent && !self->silent)
         log_warn("%s; trying on", tt_err_text());
     self->silent = silent;
+}
+
+/*  Who may not list pods is not told. */
+static void s_ask_why(cluster_t *self)
+{
+    if (s_list(self, self->pods_path, s_warn) != TT_OK)
+        log_debug("%s", tt_err_text());
 }
 
 static tt_status_t s_poll(tt_substrate_t *base, tt_replica_event_t *events, size_t *count)
@@ -279,6 +330,10 @@ static tt_status_t s_poll(tt_substrate_t *base, tt_replica_event_t *events, size
     if (self->count && now >= self->looked_ms + LOOK_MS) {
         s_look(self);
         self->looked_ms = now;
+    }
+    if (self->count && !self->silent && now >= self->asked_ms + ASK_MS) {
+        s_ask_why(self);
+        self->asked_ms = now;
     }
     for (size_t i = 0; i < self->count && *count < room;) {
         if (!self->pods[i].ended) {
@@ -317,6 +372,7 @@ static void s_destroy(tt_substrate_t **self_p)
     free(self->claim);
     free(self->registry);
     free(self->jobs);
+    free(self->pods_path);
     free(self);
     *self_p = NULL;
 }
@@ -338,6 +394,7 @@ static tt_status_t s_open(cluster_t *self, const cluster_opts_t *opts)
     char *space = kube_escape(self->config->namespace_), *name = kube_escape(opts->claim);
     char *claim = tt_sprintf("/api/v1/namespaces/%s/persistentvolumeclaims/%s", space, name);
     self->jobs = tt_sprintf("/apis/batch/v1/namespaces/%s/jobs", space);
+    self->pods_path = tt_sprintf("/api/v1/namespaces/%s/pods", space);
     const tt_status_t status = s_call(self, "GET", claim, NULL, NULL);
     free(space);
     free(name);

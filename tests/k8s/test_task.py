@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 
 sys.path.insert(0, os.path.join(os.environ["TT_SOURCE_DIR"], "tests", "task"))
 import cluster
@@ -160,6 +161,24 @@ def test_silent(place):
     check(all(place.read(name("fourth"), f"job_configId_{i}", "out") == "x\n" for i in range(4)), "each ran once")
 
 
+def test_waits(place):
+    """An image that there is none of: it is said, and the task can be killed."""
+    place.create("fifth", ": %IN %DATA %OUT", "--containerImage", "docker.io/local/none:1", "--bypass")
+    engine = place.engine("--cpu", "1")
+    lines = []
+    late = threading.Timer(cluster.DEADLINE, engine.kill)
+    late.start()
+    for line in engine.stdout:
+        lines.append(line)
+        if "does not begin" in line:
+            break
+    late.cancel()
+    check("ErrImagePull" in lines[-1] or "ImagePullBackOff" in lines[-1], f"{lines}")
+    place.tutti("task", "kill", "-t", name("fifth"))
+    said, _ = engine.communicate(timeout=60)
+    check(engine.returncode == 0 and place.states("fifth") == ["killed"] * 4, said)
+
+
 def test_refused(place):
     """A claim that there is none of, a server that does not answer."""
     engine = place.k8s.exec_in([TUTTI, "task", "run", "--claim", "none"], env=place.env, cwd=place.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -175,7 +194,7 @@ def main():
         place = Place(k8s, folder)
         files(place)
         volume(k8s, folder)
-        for test in (test_run, test_killed, test_ended, test_silent, test_refused):
+        for test in (test_run, test_killed, test_ended, test_silent, test_waits, test_refused):
             test(place)
             print(f"ok      {test.__name__}", flush=True)
 
