@@ -153,6 +153,14 @@ static void s_kill(void **state)
     states_schedule(&one.task);
     s_end(&one, 0, true);
     assert_int_equal(one.task.state, TASK_RUNNING);
+    for (size_t i = 2; i < 4; i++)
+        states_started(&one.task, i);
+    assert_ok(states_kill(&one.task));
+    states_broke(&one.task, 2); /* killed, however it came to its end */
+    states_lost(&one.task, 3);
+    states_schedule(&one.task);
+    assert_int_equal(s_in(&one, JOB_KILLED), 2);
+    assert_int_equal(one.task.state, TASK_KILLED);
 }
 
 static void s_priorities(void **state)
