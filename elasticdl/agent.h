@@ -22,7 +22,7 @@ typedef struct {
     workload_opts_t workload;
 } elasticdl_agent_opts_t;
 
-enum { ELASTICDL_AGENT_PORT = 7896, ELASTICDL_WAIT_MS = 20000 };
+enum { ELASTICDL_WAIT_MS = 20000 }; /* the longest wait_ms */
 
 /*  Serve until SIGTERM, SIGINT or SIGHUP; the program is ended before it returns. TT_EXISTS: the address is in use; TT_INVALID,
  *  TT_UNSUPPORTED, TT_NOT_FOUND, TT_IO, TT_OS. */

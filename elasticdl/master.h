@@ -15,7 +15,6 @@
 #include "elasticdl/local.h"
 
 enum {
-    ELASTICDL_MASTER_PORT = 7897,
     ELASTICDL_TASKS = 32,   /* tasks that are not over                    */
     ELASTICDL_KEPT = 256,   /* tasks in the list; of those that are over the oldest is forgotten */
     ELASTICDL_AGENTS = 512, /* members of all tasks that are not over     */

@@ -15,7 +15,7 @@ const char *elasticdl_strategy_name(elasticdl_strategy_t strategy)
     return s_strategies[strategy];
 }
 
-tt_status_t elasticdl_strategy_read(elasticdl_strategy_t *out, const char *name)
+static tt_status_t s_strategy(elasticdl_strategy_t *out, const char *name)
 {
     for (size_t i = 0; i < TT_COUNT(s_strategies); i++)
         if (strcmp(s_strategies[i], name) == 0) {
@@ -82,7 +82,7 @@ tt_status_t elasticdl_request_read(elasticdl_request_t *out, const char *query)
     elasticdl_request_t self = {0};
     char strategy[64];
     TT_TRY(s_required(strategy, sizeof strategy, query, "strategy"));
-    TT_TRY(elasticdl_strategy_read(&self.strategy, strategy));
+    TT_TRY(s_strategy(&self.strategy, strategy));
     TT_TRY(s_count(&self.workers, query, "n_worker", 1));
     if (self.strategy == ELASTICDL_PARAMETER_SERVER)
         TT_TRY(s_count(&self.ps, query, "n_ps", 0));

@@ -32,8 +32,6 @@ tt_status_t elasticdl_request_write(char out[ELASTICDL_QUERY], const elasticdl_r
 
 /*  "AllReduce", "ParameterServer". */
 const char *elasticdl_strategy_name(elasticdl_strategy_t strategy);
-/*  TT_INVALID. */
-tt_status_t elasticdl_strategy_read(elasticdl_strategy_t *out, const char *name);
 /*  A task's name is a DNS label: lower case letters, digits, '-' within. TT_INVALID. */
 tt_status_t elasticdl_name_check(const char *name);
 /*  Together with what they say of each other: how many of each. TT_INVALID. */

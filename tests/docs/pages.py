@@ -20,7 +20,7 @@ SECTIONS = ("algorithm", "network", "normalize", "collector", "learner", "aggreg
 NOT_KEYS = re.compile(r"\.(c|h|py|sh|md|def|yaml|json|log|lock|db|so)$|\(|\*")
 # Examples of mistakes: the page shows how they are reported.
 MISTAKES = {"learner.shard"}
-FOLDERS = ("aggregator", "bench", "cli", "collector", "common", "configs", "controller", "coordinator", "docs", "k8s",
+FOLDERS = ("aggregator", "bench", "cli", "collector", "common", "configs", "controller", "coordinator", "docs", "elasticdl", "k8s",
            "learner", "task", "tests", "tools")
 # Pages whose dotted names are a DIJob's fields, not config keys.
 DIJOB_PAGES = re.compile(r"(k8s|kubernetes|dijob|pods)[\w-]*\.md$")
