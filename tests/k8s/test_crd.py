@@ -395,9 +395,11 @@ def test_rights(k8s):
     await_rights(OPERATOR, "list", f"dijobs.{group}", "-A")
     for verb, what in [("list", f"dijobs.{group}"), ("watch", f"aggregatorconfigs.{group}"), ("watch", "pods"), ("create", "pods"),
                        ("delete", "pods"), ("create", "services"), ("delete", "services"), ("create", "events"), ("patch", "events"),
-                       ("create", "secrets"), ("list", "nodes"), ("delete", f"dijobs.{group}")]:
+                       ("create", "secrets"), ("list", "nodes"), ("delete", f"dijobs.{group}"), ("watch", "tfjobs.kubeflow.org"),
+                       ("delete", "tfjobs.kubeflow.org")]:
         assert may(OPERATOR, verb, what, "-A"), f"the operator may not {verb} {what}"
     assert may(OPERATOR, "patch", f"dijobs.{group}", "-A", "--subresource=status")
+    assert may(OPERATOR, "patch", "tfjobs.kubeflow.org", "-A", "--subresource=status") and not may(OPERATOR, "create", "tfjobs.kubeflow.org", "-A")
     for verb, what in [("get", "secrets"), ("list", "secrets"), ("delete", "secrets"), ("patch", f"dijobs.{group}"), ("create", f"dijobs.{group}"),
                        ("patch", "pods"), ("update", "nodes"), ("list", "configmaps"), ("create", "deployments.apps"),
                        ("create", "clusterroles.rbac.authorization.k8s.io"), ("get", "leases.coordination.k8s.io")]:
