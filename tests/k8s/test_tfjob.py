@@ -1,0 +1,306 @@
+#!/usr/bin/env python3
+"""TFJobs by `tutti operator` against a real API server and garbage collector, the samples among them; this test plays the kubelet."""
+
+import json
+import os
+import sys
+import time
+
+sys.dont_write_bytecode = True
+import cluster
+from cluster import check, wait_for
+
+cluster.require()
+from test_operator import DEADLINE, Operator  # noqa: E402
+
+SOURCE = os.environ.get("TT_SOURCE_DIR", os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
+SAMPLES = os.path.join(SOURCE, "k8s/samples/tfjob")
+NAMESPACE = "/api/v1/namespaces/default"
+JOBS = "/apis/kubeflow.org/v1/namespaces/default/tfjobs"
+TEMPLATE = {"spec": {"containers": [{"name": "tensorflow", "image": "x:1"}]}}
+
+
+def s_replicas(count=1, policy=None, template=None):
+    return {"replicas": count, **({"restartPolicy": policy} if policy else {}), "template": template or TEMPLATE}
+
+
+def s_create(k8s, name, replicas, **spec):
+    body = {"apiVersion": "kubeflow.org/v1", "kind": "TFJob", "metadata": {"name": name},
+            "spec": {"tfReplicaSpecs": replicas, **spec}}
+    return k8s.api("POST", JOBS, body)
+
+
+def s_named(k8s, what, job):
+    items = k8s.get(f"{NAMESPACE}/{what}?labelSelector=group-name=kubeflow.org,job-name={job}")["items"]
+    return {item["metadata"]["name"]: item for item in items if "deletionTimestamp" not in item["metadata"]}
+
+
+def s_pods(k8s, job):
+    return s_named(k8s, "pods", job)
+
+
+def s_await_pods(k8s, job, *places):
+    names = {f"{job}-{place}" for place in places}
+    wait_for(lambda: set(s_pods(k8s, job)) == names, lambda: f"{names}, and not {set(s_pods(k8s, job))}", DEADLINE)
+    return s_pods(k8s, job)
+
+
+def s_await_services(k8s, job, *places):
+    names = {f"{job}-{place}" for place in places}
+    wait_for(lambda: set(s_named(k8s, "services", job)) == names, f"the services {names}", DEADLINE)
+
+
+def s_move(k8s, name, phase, code=None, restarts=0):
+    """What a kubelet says of a pod."""
+    now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    state = {"running": {"startedAt": now}}
+    if phase in ("Succeeded", "Failed"):
+        state = {"terminated": {"exitCode": code or 0, "reason": "Error" if code else "Completed", "finishedAt": now}}
+    status = {"phase": phase, "conditions": [{"type": "Ready", "status": str(phase == "Running")}],
+              "containerStatuses": [{"name": "tensorflow", "state": state, "ready": phase == "Running", "restartCount": restarts,
+                                     "image": "x:1", "imageID": ""}]}
+    k8s.patch(f"{NAMESPACE}/pods/{name}/status", {"status": status})
+
+
+def s_run(k8s, job):
+    for name, pod in s_pods(k8s, job).items():
+        if pod["status"].get("phase") == "Pending":
+            s_move(k8s, name, "Running")
+
+
+def s_status(k8s, job):
+    return k8s.get(f"{JOBS}/{job}").get("status", {})
+
+
+def s_conditions(k8s, job):
+    return {c["type"]: c for c in s_status(k8s, job).get("conditions", [])}
+
+
+def s_last(k8s, job):
+    return ([""] + [c["type"] for c in s_status(k8s, job).get("conditions", [])])[-1]
+
+
+def s_await(k8s, job, state):
+    wait_for(lambda: s_last(k8s, job) == state, lambda: f"{job} to be {state}; it is {s_status(k8s, job)}", DEADLINE)
+    return s_status(k8s, job)
+
+
+def s_start(k8s, job, replicas, *places, **spec):
+    s_create(k8s, job, replicas, **spec)
+    s_await_pods(k8s, job, *places)
+    s_run(k8s, job)
+    return s_await(k8s, job, "Running")
+
+
+def s_reasons(k8s, job):
+    items = k8s.get(f"{NAMESPACE}/events?fieldSelector=involvedObject.name={job}")["items"]
+    return {(event["type"], event["reason"]) for event in items}
+
+
+def s_delete(k8s, job):
+    k8s.kubectl("delete", "tfjob", job, "--wait=false")
+    wait_for(lambda: not s_named(k8s, "pods", job) and not s_named(k8s, "services", job), f"{job} to leave nothing", DEADLINE)
+
+
+def s_tf_config(pod):
+    containers = {c["name"]: c for c in pod["spec"]["containers"]}
+    return {e["name"]: e["value"] for e in containers["tensorflow"].get("env", [])}.get("TF_CONFIG")
+
+
+# --- the samples
+
+def test_the_samples(k8s):
+    """Each as it is: made, run by its places, done when the one that decides is."""
+    ends = {"tf-config.yaml": "worker-0", "multi-worker.yaml": "worker-0", "ps-worker.yaml": "chief-0"}
+    check(set(ends) == {name for name in os.listdir(SAMPLES) if name.endswith(".yaml")}, os.listdir(SAMPLES))
+    with Operator(k8s, "--also=tfjob"):
+        for sample, decides in ends.items():
+            job = sample.removesuffix(".yaml")
+            k8s.kubectl("create", "-f", os.path.join(SAMPLES, sample))
+            spec = k8s.get(f"{JOBS}/{job}")["spec"]["tfReplicaSpecs"]
+            places = [f"{kind.lower()}-{i}" for kind, replicas in spec.items() for i in range(replicas.get("replicas", 1))]
+            pods = s_await_pods(k8s, job, *places)
+            s_await_services(k8s, job, *places)
+            for name, pod in pods.items():
+                config = json.loads(s_tf_config(pod))
+                me = config["cluster"][config["task"]["type"]][config["task"]["index"]]
+                check(me == f"{name}.default.svc:2222", f"{name} is {config}")
+                check(sum(map(len, config["cluster"].values())) == len(places), config)
+            s_run(k8s, job)
+            s_await(k8s, job, "Running")
+            s_move(k8s, f"{job}-{decides}", "Succeeded")
+            s_await(k8s, job, "Succeeded")
+            s_delete(k8s, job)
+
+
+# --- one job
+
+def test_from_created_to_succeeded(k8s):
+    with Operator(k8s, "--also=tfjob") as op:
+        s_create(k8s, "mnist", {"PS": s_replicas(), "worker": s_replicas(2)})
+        pods = s_await_pods(k8s, "mnist", "ps-0", "worker-0", "worker-1")
+        s_await_services(k8s, "mnist", "ps-0", "worker-0", "worker-1")
+        check(s_tf_config(pods["mnist-worker-1"]) ==
+              '{"cluster":{"ps":["mnist-ps-0.default.svc:2222"],"worker":["mnist-worker-0.default.svc:2222",'
+              '"mnist-worker-1.default.svc:2222"]},"task":{"type":"worker","index":1},"environment":"cloud"}', pods)
+        owner = pods["mnist-ps-0"]["metadata"]["ownerReferences"][0]
+        check(owner["kind"] == "TFJob" and owner["controller"] and owner["blockOwnerDeletion"], owner)
+        check(pods["mnist-worker-0"]["metadata"]["labels"].get("job-role") == "master", "worker 0 is who decides")
+        s_await(k8s, "mnist", "Created")
+        s_run(k8s, "mnist")
+        status = s_await(k8s, "mnist", "Running")
+        check(status["replicaStatuses"] == {"PS": {"active": 1}, "Worker": {"active": 2}}, status)
+        check("Running" in k8s.kubectl("get", "tfjobs").stdout, "kubectl get tfjobs shows State")
+        s_move(k8s, "mnist-worker-0", "Succeeded")
+        status = s_await(k8s, "mnist", "Succeeded")
+        check(status["startTime"] <= status["completionTime"], status)
+        s_await_pods(k8s, "mnist", "worker-0")
+        s_await_services(k8s, "mnist")
+        wait_for(lambda: {("Normal", "TFJobCreated"), ("Normal", "TFJobRunning"), ("Normal", "TFJobSucceeded"),
+                          ("Normal", "SuccessfulCreate"), ("Normal", "SuccessfulDelete")} <= s_reasons(k8s, "mnist"), "the events")
+        text = k8s.http(op.probes, "/metrics")[1].decode()
+        check('tutti_operator_jobs_finished_total{kind="tfjob",result="succeeded",reason=""} 1' in text and
+              'tutti_operator_jobs_by_phase{kind="tfjob",phase="Succeeded"} 1' in text, text)
+        s_delete(k8s, "mnist")
+
+
+def test_no_writes_in_steady_state(k8s):
+    """What changes nothing for us writes nothing, and a fresh operator has nothing to do either."""
+    with Operator(k8s, "--also=tfjob") as op:
+        s_start(k8s, "calm", {"PS": s_replicas(1, "Always"), "Worker": s_replicas(2)}, "ps-0", "worker-0", "worker-1")
+        wait_for(lambda: s_status(k8s, "calm")["replicaStatuses"] == {"PS": {"active": 1}, "Worker": {"active": 2}}, "all known as active")
+        op.idle()
+        wait_for(lambda: (lambda n: (time.sleep(1), len(k8s.audit(agent="tutti-operator", writes=True)) == n)[1])(
+            len(k8s.audit(agent="tutti-operator", writes=True))), "the last event to be written")
+        before = time.time()
+        k8s.kubectl("annotate", "tfjob", "calm", "note=1")
+        for name in s_pods(k8s, "calm"):
+            k8s.patch(f"{NAMESPACE}/pods/{name}", {"metadata": {"annotations": {"note": "1"}}})
+        with Operator(k8s, "--also=tfjob") as other:
+            other.idle()
+            time.sleep(1)
+        writes = [e for e in k8s.audit(agent="tutti-operator", writes=True, since=before) if e["objectRef"]["resource"] != "leases"]
+        check(not writes, f"{[(e['verb'], e['objectRef']) for e in writes]}")
+        s_delete(k8s, "calm")
+
+
+def test_by_exit_code(k8s):
+    with Operator(k8s, "--also=tfjob"):
+        s_start(k8s, "codes", {"Chief": s_replicas(1, "ExitCode"), "Worker": s_replicas(1, "ExitCode")}, "chief-0", "worker-0")
+        first = s_pods(k8s, "codes")["codes-worker-0"]["metadata"]["uid"]
+        service = s_named(k8s, "services", "codes")["codes-worker-0"]["metadata"]["uid"]
+        s_move(k8s, "codes-worker-0", "Failed", 137)
+        s_await(k8s, "codes", "Restarting")
+        wait_for(lambda: s_pods(k8s, "codes").get("codes-worker-0", {}).get("metadata", {}).get("uid", first) != first,
+                 "another worker 0", DEADLINE)
+        check(s_named(k8s, "services", "codes")["codes-worker-0"]["metadata"]["uid"] == service, "its service stayed")
+        s_run(k8s, "codes")
+        s_await(k8s, "codes", "Running")
+        check(s_status(k8s, "codes")["restarts"] == 1, s_status(k8s, "codes"))
+        s_move(k8s, "codes-worker-0", "Failed", 1)
+        s_await(k8s, "codes", "Failed")
+        check("codes-worker-0 exited with code 1" in s_conditions(k8s, "codes")["Failed"]["message"], s_conditions(k8s, "codes"))
+        wait_for(lambda: ("Normal", "ExitedWithCode") in s_reasons(k8s, "codes"), "the event of the exit code")
+        s_delete(k8s, "codes")
+
+
+def test_every_clean_pod_policy(k8s):
+    """In its old place and in the new one."""
+    with Operator(k8s, "--also=tfjob"):
+        for i, (spec, left) in enumerate([({"cleanPodPolicy": "All"}, []), ({"runPolicy": {"cleanPodPolicy": "Running"}}, ["worker-0"]),
+                                          ({}, ["worker-0"]), ({"runPolicy": {"cleanPodPolicy": "None"}}, ["ps-0", "worker-0"])]):
+            job = f"clean-{i}"
+            s_start(k8s, job, {"PS": s_replicas(), "Worker": s_replicas()}, "ps-0", "worker-0", **spec)
+            s_move(k8s, f"{job}-worker-0", "Succeeded")
+            s_await(k8s, job, "Succeeded")
+            s_await_pods(k8s, job, *left)
+            s_await_services(k8s, job, *(left if len(left) == 2 else []))
+            s_delete(k8s, job)
+
+
+def test_deadline_backoff_and_time_to_live(k8s):
+    with Operator(k8s, "--also=tfjob"):
+        s_start(k8s, "late", {"Worker": s_replicas()}, "worker-0", runPolicy={"activeDeadlineSeconds": 3, "cleanPodPolicy": "All"})
+        s_await(k8s, "late", "Failed")
+        check("longer than specified deadline" in s_conditions(k8s, "late")["Failed"]["message"], s_conditions(k8s, "late"))
+        s_await_pods(k8s, "late")
+        s_start(k8s, "often", {"Worker": s_replicas(1, "OnFailure")}, "worker-0", runPolicy={"backoffLimit": 2})
+        s_move(k8s, "often-worker-0", "Running", restarts=2)
+        s_await(k8s, "often", "Failed")
+        check("backoff limit" in s_conditions(k8s, "often")["Failed"]["message"], s_conditions(k8s, "often"))
+        s_start(k8s, "short", {"Worker": s_replicas()}, "worker-0", runPolicy={"ttlSecondsAfterFinished": 1})
+        s_move(k8s, "short-worker-0", "Succeeded")
+        wait_for(lambda: not k8s.find(f"{JOBS}/short"), "a job whose time is over to go", DEADLINE)
+        wait_for(lambda: not s_pods(k8s, "short"), "and its pods with it", DEADLINE)
+        for job in ("late", "often"):
+            s_delete(k8s, job)
+
+
+def test_invalid_specs(k8s):
+    """What the schema refuses, and what only the operator can."""
+    with Operator(k8s, "--also=tfjob"):
+        for replicas, words in [({"Chief": s_replicas(2)}, "exactly 1 replica of Chief or Master"), ({}, "minProperties"),
+                                ({"Boss": s_replicas()}, "expected types out of"),
+                                ({"Worker": s_replicas(1, "Sometimes")}, "Unsupported value"),
+                                ({"Worker": s_replicas(0)}, "at least 1 replica")]:
+            try:
+                s_create(k8s, "wrong", replicas)
+                check(False, f"taken: {replicas}")
+            except cluster.ApiError as error:
+                check(words in str(error) or words == "minProperties", f"{error}")
+        template = {"spec": {"restartPolicy": "Always", "containers": [{"name": "main", "image": "x"}]}}
+        s_create(k8s, "wrong", {"Worker": s_replicas(1, None, template)})
+        s_await(k8s, "wrong", "Failed")
+        failed = s_conditions(k8s, "wrong")["Failed"]
+        check(failed["reason"] == "InvalidTFJobSpec" and "the spec is invalid" in failed["message"] and
+              "no container named tensorflow" in failed["message"], failed)
+        check(not s_pods(k8s, "wrong"), "nothing was made")
+        s_delete(k8s, "wrong")
+        template = {"spec": {"restartPolicy": "Always", "containers": [{"name": "tensorflow", "image": "x", "ports": [{}]}]}}
+        s_create(k8s, "refused", {"Worker": s_replicas(1, None, template)})
+        s_await(k8s, "refused", "TemplateRefused")
+        wait_for(lambda: {("Warning", "SettedPodTemplateRestartPolicy"), ("Warning", "TemplateRefused")} <= s_reasons(k8s, "refused"),
+                 "the warnings")
+        s_delete(k8s, "refused")
+
+
+def test_suspended_scaled_and_both_kinds(k8s):
+    """A TFJob waits till it is let go, is made smaller, and a DIJob beside it is none of its business."""
+    with Operator(k8s, "--also=tfjob"):
+        s_create(k8s, "waits", {"Worker": s_replicas(3, "OnFailure")}, runPolicy={"suspend": True})
+        s_await(k8s, "waits", "Suspended")
+        check(not s_pods(k8s, "waits"), "no pod of a suspended job")
+        k8s.patch(f"{JOBS}/waits", {"spec": {"runPolicy": {"suspend": False}}})
+        s_await_pods(k8s, "waits", "worker-0", "worker-1", "worker-2")
+        s_run(k8s, "waits")
+        s_await(k8s, "waits", "Running")
+        dijob = {"apiVersion": "diengine.opendilab.org/v1alpha1", "kind": "DIJob", "metadata": {"name": "waits"}, "spec": {
+            "coordinator": {"template": {"spec": {"containers": [{"name": "di-container", "image": "x:1"}]}}}}}
+        k8s.api("POST", "/apis/diengine.opendilab.org/v1alpha1/namespaces/default/dijobs", dijob)
+        wait_for(lambda: k8s.find(f"{NAMESPACE}/pods/waits-coordinator"), "the DIJob's coordinator", DEADLINE)
+        k8s.patch(f"{JOBS}/waits", {"spec": {"tfReplicaSpecs": {"Worker": {"replicas": 1}}}})
+        s_await_pods(k8s, "waits", "worker-0")
+        s_await_services(k8s, "waits", "worker-0")
+        check(k8s.find(f"{NAMESPACE}/pods/waits-coordinator"), "the DIJob's is left alone")
+        k8s.kubectl("delete", "dijob", "waits", "--wait=false")
+        s_delete(k8s, "waits")
+
+
+def test_an_operator_that_is_killed_forgets_nothing(k8s):
+    """A restart is counted once, whoever counts it."""
+    with Operator(k8s, "--also=tfjob") as op:
+        s_start(k8s, "kept", {"Worker": s_replicas(2, "ExitCode")}, "worker-0", "worker-1", runPolicy={"backoffLimit": 3})
+        op.stop(9)
+    s_move(k8s, "kept-worker-0", "Failed", 143)
+    with Operator(k8s, "--also=tfjob"):
+        wait_for(lambda: s_pods(k8s, "kept").get("kept-worker-0", {}).get("status", {}).get("phase") == "Pending", "another", DEADLINE)
+        s_run(k8s, "kept")
+        s_await(k8s, "kept", "Running")
+        check(s_status(k8s, "kept")["restarts"] == 1, s_status(k8s, "kept"))
+        s_delete(k8s, "kept")
+
+
+if __name__ == "__main__":
+    cluster.main(test_the_samples, test_from_created_to_succeeded, test_no_writes_in_steady_state, test_by_exit_code, test_every_clean_pod_policy,
+                 test_deadline_backoff_and_time_to_live, test_invalid_specs, test_suspended_scaled_and_both_kinds,
+                 test_an_operator_that_is_killed_forgets_nothing, controllers=True, audit=True)
