@@ -8,7 +8,7 @@
 static const struct {
     const front_t *front;
     tt_status_t (*settle)(run_t *self, const json_t *pod, const front_action_t *action, char ip[16], uint16_t *port);
-} s_settlers[] = {{&dijob_front, run_settle_dijob}};
+} s_settlers[] = {{&dijob_front, run_settle_dijob}, {&tfjob_front, run_settle_tfjob}};
 
 /*  The first port that a container names: with an address of its own a pod may have the cluster's. */
 static uint16_t s_port(const json_t *pod)

@@ -18,7 +18,7 @@ typedef struct {
     void **services; /* the same of services: names only, so that plans see what they expect */
     size_t service_count;
     json_t *objects; /* ConfigMaps and Secrets, the job's key among them */
-    json_t *masters; /* {"<aggregator>": port of MASTER_PORT}             */
+    json_t *masters; /* {"<aggregator>": port of MASTER_PORT}; of a TFJob {"<place>": its port} */
     json_t *shown;   /* {"<pod>": "Running"}: what was said of it last    */
     tt_server_t *server;
     char server_url[64];
@@ -57,6 +57,8 @@ const void **run_pods(const run_t *self, size_t *count);
 
 /*  make_dijob.c: the address and port of a DIJob's pod, and the variables that tell of them. */
 tt_status_t run_settle_dijob(run_t *self, const json_t *pod, const front_action_t *action, char ip[16], uint16_t *port);
+/*  make_tfjob.c: the same of a TFJob's, whose TF_CONFIG names the addresses of all. */
+tt_status_t run_settle_tfjob(run_t *self, const json_t *pod, const front_action_t *action, char ip[16], uint16_t *port);
 
 /*  refused.c: a pod of the plan's could not be made (status, and tt_err's words): its group waits, for a second, or where it
  *  cannot be built for another spec. */

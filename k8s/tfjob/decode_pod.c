@@ -63,14 +63,19 @@ static int32_t s_restarts(const json_t *statuses)
     return sum < INT32_MAX ? (int32_t)sum : INT32_MAX;
 }
 
+static int16_t s_exit_code(const json_t *terminated)
+{
+    const json_int_t code = json_integer_value(json_object_get(terminated, "exitCode"));
+    return (int16_t)(code >= 0 && code <= 255 ? code : 255);
+}
+
 static void s_main(tfjob_pod_t *self, const json_t *main_status)
 {
     const json_t *ended = parts_object(json_object_get(main_status, "state"), "terminated");
-    const json_int_t code = json_integer_value(json_object_get(ended, "exitCode"));
-    self->exit_code = -1;
-    if (!ended)
-        return;
-    self->exit_code = (int16_t)(code >= 0 && code <= 255 ? code : 255);
+    const json_t *last = parts_object(json_object_get(main_status, "lastState"), "terminated");
+    const bool waits = json_object_get(json_object_get(main_status, "state"), "waiting") != NULL;
+    self->exit_code = ended ? s_exit_code(ended) : -1;
+    self->last_exit = waits && last ? s_exit_code(last) : self->exit_code;
     self->finished_s = parts_time(parts_text(ended, "finishedAt", NULL));
 }
 

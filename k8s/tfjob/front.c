@@ -1,9 +1,11 @@
 /*  front - TFJobs as the operator and the local run see any kind of job (k8s/front/front.h). */
 #include "k8s/front/front.h"
 #include <stdlib.h>
+#include <string.h>
 #include "common/base/mem.h"
 #include "k8s/dijob/object.h"
 #include "k8s/tfjob/plan.h"
+#include "k8s/tfjob/local.h"
 
 /* ---- entries ------------------------------------------------------------------------------------------------------------ */
 
@@ -113,13 +115,22 @@ static tt_status_t s_build(json_t **out, const front_action_t *action, const fro
     return TT_OK;
 }
 
+/*  One word for metrics and exit codes, as batch/v1's Job has it: Kubeflow's reason is the same for all. */
+static const char *s_reason(const json_t *failed)
+{
+    const char *words = parts_text(failed, "message", "");
+    if (strstr(words, PLAN_LATE))
+        return "DeadlineExceeded";
+    return strstr(words, PLAN_LIMIT) ? "BackoffLimitExceeded" : parts_text(failed, "reason", NULL);
+}
+
 static front_end_t s_end(const json_t *status)
 {
     const json_t *conditions = json_object_get(status, "conditions");
     const json_t *failed = plan_condition(conditions, "Failed");
     const bool bad = plan_is(failed, "status", "True");
     const bool well = !bad && plan_is(plan_condition(conditions, "Succeeded"), "status", "True");
-    return (front_end_t){.ended = well || bad, .well = well, .reason = bad ? parts_text(failed, "reason", NULL) : NULL};
+    return (front_end_t){.ended = well || bad, .well = well, .reason = bad ? s_reason(failed) : NULL};
 }
 
 const front_t tfjob_front = {
@@ -152,4 +163,5 @@ const front_t tfjob_front = {
     .plan_clear = tfjob_plan_clear,
     .build = s_build,
     .end = s_end,
+    .local = &tfjob_local,
 };

@@ -17,6 +17,10 @@ typedef struct {
     size_t room;
 } planner_t;
 
+/*  Kubeflow's words of these two ends, which share one reason: by them they are told apart again (front.c). */
+#define PLAN_LATE  "it was active longer than specified deadline"
+#define PLAN_LIMIT "it has reached the specified backoff limit"
+
 /* ---- plan.c ------------------------------------------------------------------------------------------------------------- */
 
 tt_status_t tfjob_plan(front_plan_t *out, const front_view_t *view);

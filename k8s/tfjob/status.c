@@ -170,12 +170,11 @@ static void s_failed_fact(planner_t *self, const tt_fact_t *fact)
     char *words = NULL;
     const char *name = self->job->meta.name;
     if (fact->why == TT_WHY_DEADLINE)
-        words = tt_sprintf("TFJob %s has failed because it was active longer than specified deadline (%lld s)", name,
-            (long long)self->job->deadline_s);
-    else if (fact->why == TT_WHY_LIMIT)
         words =
-            tt_sprintf("TFJob %s has failed because it has reached the specified backoff limit (%lld): %zu restarts",
-                name, (long long)self->job->backoff_limit, fact->count);
+            tt_sprintf("TFJob %s has failed because " PLAN_LATE " (%lld s)", name, (long long)self->job->deadline_s);
+    else if (fact->why == TT_WHY_LIMIT)
+        words = tt_sprintf("TFJob %s has failed because " PLAN_LIMIT " (%lld): %zu restarts", name,
+            (long long)self->job->backoff_limit, fact->count);
     if (words)
         s_phase(self, TFJOB_PHASE_FAILED, "TFJobFailed", words);
     else

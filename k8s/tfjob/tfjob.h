@@ -110,6 +110,7 @@ typedef struct {
     bool refused;   /* its node would not take it: reason UnexpectedAdmissionError or Outof* */
     uint16_t port;
     int16_t exit_code;    /* of container tensorflow; -1 = none                          */
+    int16_t last_exit;    /* the same, or that with which it waits to be started again   */
     int32_t index;        /* -1 = none                                                   */
     int32_t own_restarts; /* of all its containers                                       */
     int32_t restarts;     /* annotation tutti/restarts: the job's when it was made       */
@@ -150,6 +151,9 @@ char *tfjob_place_name(const tfjob_t *job, tfjob_type_t type, int32_t index);
 /*  TF_CONFIG of a place, byte for byte as Kubeflow's; NULL = it gets none. domain: what follows ".svc" in names; NULL = nothing.
  *  Caller frees. */
 char *tfjob_tf_config(const tfjob_t *job, const tfjob_place_t *place, const char *domain);
+/*  The same with addresses of another kind: "host:port", taken. */
+typedef char *(*tfjob_host_fn)(void *ctx, const tfjob_t *job, tfjob_type_t type, int32_t index);
+char *tfjob_tf_config_by(const tfjob_t *job, const tfjob_place_t *place, tfjob_host_fn host, void *ctx);
 /*  whole: the whole TFJob object. TT_NOT_FOUND: no template for that type; TT_INVALID: too many replicas for one variable. */
 tt_status_t tfjob_build_pod(
     json_t **out, const tfjob_t *job, const json_t *whole, const tfjob_place_t *place, const char *domain);

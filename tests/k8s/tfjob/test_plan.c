@@ -243,6 +243,9 @@ static void test_deadline_and_time_to_live(void **state)
     assert_string_equal(world_last(&w), "Failed");
     assert_string_equal(world_condition(&w, "Failed", "message"),
         "TFJob mnist has failed because it was active longer than specified deadline (60 s)");
+    const front_end_t end = tfjob_front.end(json_object_get(w.job, "status"));
+    assert_true(end.ended && !end.well);
+    assert_string_equal(end.reason, "DeadlineExceeded"); /* for metrics, and the exit code of tutti run */
     world_round(&w);
     assert_int_equal(w.pod_count, 0);
     assert_int_equal(world_again_s(&w), 100);

@@ -1,0 +1,92 @@
+#include "k8s/tfjob/local.h"
+#include <stdio.h>
+#include <strings.h>
+#include "k8s/dijob/object.h"
+#include "k8s/tfjob/tfjob.h"
+
+static const char *const s_used[] = {"tfReplicaSpecs", "runPolicy", "cleanPodPolicy", "activeDeadlineSeconds",
+    "backoffLimit", "ttlSecondsAfterFinished", "successPolicy", "enableDynamicWorker", NULL};
+
+static tt_status_t s_templates(const json_t *job, front_template_fn fn, void *ctx)
+{
+    const json_t *specs = parts_object(json_object_get(job, "spec"), "tfReplicaSpecs");
+    const char *key;
+    json_t *holder;
+    char path[96];
+    json_object_foreach((json_t *)(uintptr_t)specs, key, holder)
+    {
+        const tfjob_type_t type = tfjob_type_find(key);
+        snprintf(path, sizeof path, "spec.tfReplicaSpecs.%.40s", key);
+        if (type < TFJOB_TYPES)
+            TT_TRY(fn(ctx, &(front_template_t){path, tfjob_type_label(type), holder}));
+    }
+    return TT_OK;
+}
+
+/*  Killed from outside: with "ExitCode" another comes in its place. */
+static bool s_comes_again(const tfjob_pod_t *pod)
+{
+    return pod->exit_code == 130 || pod->exit_code == 137 || pod->exit_code == 138 || pod->exit_code == 143;
+}
+
+/*  Whoever fails first, and is not made anew, says with which code the run ends; nobody has to be there for the others to begin. */
+static front_seen_t s_seen(const void *pod)
+{
+    static const char *const phases[] = {[TFJOB_POD_PENDING] = "Pending",
+        [TFJOB_POD_RUNNING] = "Running",
+        [TFJOB_POD_SUCCEEDED] = "Succeeded",
+        [TFJOB_POD_FAILED] = "Failed"};
+    const tfjob_pod_t *self = pod;
+    const bool ended = self->phase == TFJOB_POD_SUCCEEDED || self->phase == TFJOB_POD_FAILED;
+    return (front_seen_t){.group = self->type < TFJOB_TYPES ? tfjob_type_label((tfjob_type_t)self->type) : "",
+        .phase = phases[self->phase],
+        .failed = self->phase == TFJOB_POD_FAILED,
+        .main_waits = self->exit_code < 0 && self->last_exit >= 0,
+        .main_failed = self->phase == TFJOB_POD_FAILED && self->exit_code > 0,
+        .exit_code = self->exit_code,
+        .last_exit = self->last_exit,
+        .ready = self->ready,
+        .alive = !self->deleting && !ended,
+        .tells = !s_comes_again(self)};
+}
+
+static void s_set_port(void *pod, uint16_t port)
+{
+    ((tfjob_pod_t *)pod)->port = port;
+}
+
+static bool s_group(const void *job, size_t i, front_group_t *out)
+{
+    const tfjob_t *self = job;
+    if (i >= TFJOB_TYPES)
+        return false;
+    *out = (front_group_t){.name = tfjob_type_label((tfjob_type_t)i),
+        .desired = self->types[i].there ? self->types[i].replicas : 0,
+        .asked = self->types[i].there};
+    return true;
+}
+
+static tt_status_t s_scale(json_t *job, const char *group, int64_t replicas)
+{
+    const json_t *specs = parts_object(json_object_get(job, "spec"), "tfReplicaSpecs");
+    const char *key;
+    json_t *holder;
+    json_object_foreach((json_t *)(uintptr_t)specs, key, holder)
+    {
+        if (strcasecmp(key, group) == 0) {
+            json_object_set_new(holder, "replicas", json_integer(replicas));
+            return TT_OK;
+        }
+    }
+    return tt_err(TT_NOT_FOUND, "the job has no spec.tfReplicaSpecs.%s", group);
+}
+
+const front_local_t tfjob_local = {
+    .used = s_used,
+    .policy = "runPolicy",
+    .templates = s_templates,
+    .seen = s_seen,
+    .set_port = s_set_port,
+    .group = s_group,
+    .scale = s_scale,
+};

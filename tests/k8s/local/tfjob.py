@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+"""TFJobs on this machine: replicas that find each other by TF_CONFIG, one that is killed and comes again where it was, how a run ends."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+TUTTI = os.environ["TUTTI"]
+SLOW = 4 if os.environ.get("TT_SANITIZE") else 1
+
+# Listens where TF_CONFIG says, and says hello to everybody in it till all have answered; then worker 1 is killed once.
+PROGRAM = r"""
+import json, os, socket, sys, threading, time
+config = json.loads(os.environ["TF_CONFIG"])
+kind, index = config["task"]["type"], config["task"]["index"]
+me = config["cluster"][kind][index]
+listener = socket.create_server(("", int(me.rsplit(":", 1)[1])))
+heard = set()
+def serve():
+    while True:
+        connection, _ = listener.accept()
+        heard.add(connection.makefile().readline().strip())
+        connection.sendall(f"{kind}-{index}\n".encode())
+        connection.close()
+threading.Thread(target=serve, daemon=True).start()
+peers = [(name, i, host) for name, hosts in config["cluster"].items() for i, host in enumerate(hosts)]
+for name, i, host in peers:
+    address, port = host.rsplit(":", 1)
+    end = time.monotonic() + 60
+    while True:
+        try:
+            with socket.create_connection((address, int(port)), 5) as connection:
+                connection.sendall(f"{kind}-{index}\n".encode())
+                answer = connection.makefile().readline().strip()
+            if answer == f"{name}-{i}":
+                break
+        except OSError:
+            pass
+        if time.monotonic() > end:
+            sys.exit(f"no {name}-{i} at {host}")
+        time.sleep(0.05)
+def await_(condition, words):
+    end = time.monotonic() + 60
+    while not condition():
+        if time.monotonic() > end:
+            sys.exit(words)
+        time.sleep(0.05)
+def lives(name):
+    try:
+        with open(os.path.join(sys.argv[1], name)) as file:
+            return len(file.readlines())
+    except FileNotFoundError:
+        return 0
+with open(os.path.join(sys.argv[1], f"{kind}-{index}"), "a") as file:
+    file.write(me + "\n")
+if lives("worker-1") < 2:
+    await_(lambda: heard >= {f"{name}-{i}" for name, i, _ in peers}, f"heard of {heard} only")
+if kind == "ps":
+    time.sleep(3600)
+if kind == "worker" and index == 1 and lives("worker-1") == 1:
+    await_(lambda: lives("worker-0") and lives("ps-0"), "the others have not met")
+    os.kill(os.getpid(), 15)
+    time.sleep(60)
+if index == 0:
+    await_(lambda: lives("worker-1") == 2, "worker 1 has not come again")
+"""
+
+
+def check(condition, text):
+    if not condition:
+        sys.exit(f"FAILED: {text}")
+
+
+def s_run(folder, replicas, name, *options, **spec):
+    def template(argv):
+        return {"spec": {"terminationGracePeriodSeconds": 5, "containers": [{"name": "tensorflow", "image": "x", "command": argv}]}}
+
+    job = {"apiVersion": "kubeflow.org/v1", "kind": "TFJob", "metadata": {"name": name}, "spec": {
+        "tfReplicaSpecs": {kind: {"replicas": count, "restartPolicy": policy, "template": template(argv)}
+                           for kind, count, policy, argv in replicas}, **spec}}
+    path = os.path.join(folder, f"{name}.json")
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(job, file)
+    return subprocess.run([TUTTI, "run", path, "--run-dir", os.path.join(folder, name), *options], capture_output=True, text=True,
+                          timeout=100 * SLOW, env={**os.environ, "XDG_STATE_HOME": folder, "TERM": "dumb"})
+
+
+def s_status(folder, name):
+    with open(os.path.join(folder, name, "job.json"), encoding="utf-8") as file:
+        return json.load(file)["status"]
+
+
+def s_meet(folder, name, *options):
+    """All of them meet; worker 1 comes again with the address that the others have been told."""
+    marks = os.path.join(folder, f"{name}-marks")
+    os.mkdir(marks)
+    argv = [sys.executable, "-c", PROGRAM, marks]
+    done = s_run(folder, [("PS", 1, "Never", argv), ("Worker", 2, "ExitCode", argv)], name, *options)
+    check(done.returncode == 0, f"{name}: {done.returncode}\n{done.stdout}{done.stderr}")
+    with open(os.path.join(marks, "worker-1"), encoding="utf-8") as file:
+        one, two = file.read().split()
+    check(one == two, f"{name}: worker 1 was {one} and then {two}")
+    check("Warning TFJobRestarting" in done.stdout + done.stderr, done.stdout)
+    status = s_status(folder, name)
+    last = status["conditions"][-1]
+    check(last["type"] == "Succeeded" and status["restarts"] == 1, status)
+    check(status["replicaStatuses"]["PS"] == {"succeeded": 1}, status)
+    return one
+
+
+def s_ends(folder):
+    shell = ["/bin/sh", "-c"]
+    done = s_run(folder, [("Worker", 2, "Never", [*shell, "exit 3"])], "fails")
+    check(done.returncode == 3, f"{done.returncode}: {done.stdout}{done.stderr}")
+    check("exited with code 3" in s_status(folder, "fails")["conditions"][-1]["message"], s_status(folder, "fails"))
+    done = s_run(folder, [("Worker", 1, "Never", [*shell, 'test -z "${TF_CONFIG+x}"'])], "alone")
+    check(done.returncode == 0, f"who is alone has a TF_CONFIG: {done.stdout}{done.stderr}")
+    done = s_run(folder, [("Worker", 1, "Never", [*shell, "sleep 3600"])], "late",
+                 runPolicy={"activeDeadlineSeconds": 1, "ttlSecondsAfterFinished": 5})
+    check(done.returncode == 75, f"{done.returncode}: {done.stdout}{done.stderr}")
+    check("ttlSecondsAfterFinished has no effect" in done.stdout + done.stderr, done.stdout)
+    done = s_run(folder, [("PS", 1, "Never", [*shell, "true"])], "nobody")
+    check(done.returncode == 78 and "nobody says when the job is done" in done.stderr, f"{done.returncode}: {done.stderr}")
+
+
+def main():
+    with tempfile.TemporaryDirectory(prefix="tt-tfjob-") as folder:
+        s_meet(folder, "meet")
+        address = s_meet(folder, "plain", "--no-namespaces")
+        check(address.startswith("127."), address)
+        s_ends(folder)
+    print("ok")
+
+
+if __name__ == "__main__":
+    main()
