@@ -57,13 +57,13 @@ static void test_what_is_wrong_is_said_with_its_line(void **state)
     s_assert_wrong(HEAD "  collector: {}\n" COORDINATOR("image: y"), "5: expected spec.collector.template");
     s_assert_wrong(HEAD "  group: x\n", "5: expected spec.coordinator, or spec.tasks");
     s_assert_wrong("apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\n",
-        "2: kind 'Deployment' means nothing on this machine: DIJob, AggregatorConfig, ConfigMap and Secret do");
+        "2: kind 'Deployment' means nothing on this machine: DIJob, TFJob, AggregatorConfig, ConfigMap and Secret do");
     s_assert_wrong(HEAD COORDINATOR("comand: [a]"),
         "9: spec.coordinator.template.spec.containers[0].comand: Container has no field 'comand'; did you mean "
         "'command'?");
     s_assert_wrong(
         HEAD COORDINATOR("image: y") "---\n" HEAD COORDINATOR("image: y"), "12: a second DIJob; run one file for each");
-    s_assert_wrong("apiVersion: v1\nkind: Secret\n", " no DIJob in it");
+    s_assert_wrong("apiVersion: v1\nkind: Secret\n", " no DIJob or TFJob in it");
 }
 
 static void test_names_that_leave_the_run_are_refused(void **state)
