@@ -149,7 +149,10 @@ tt_status_t tfjob_plan(front_plan_t *out, const front_view_t *view)
         .phase = job->phase,
         .out = out};
     if (job->invalid && !s_has_ended(&self)) {
-        tfjob_status_invalid(&self);
+        if (view->pod_count > 0)
+            tfjob_status_refused(&self);
+        else
+            tfjob_status_invalid(&self);
         tfjob_status_count(&self, false);
     } else {
         s_decide(&self);

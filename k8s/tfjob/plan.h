@@ -47,6 +47,8 @@ void tfjob_rules_close(rules_t *self);
 
 /*  The job cannot be run: Failed, reason InvalidTFJobSpec. */
 void tfjob_status_invalid(planner_t *self);
+/*  Of one that has pods: somebody else's operator took it, or it was edited. Nothing is done but to say so. */
+void tfjob_status_refused(planner_t *self);
 /*  What was decided, as conditions, times and counts; the whole of it where the job had not ended before. */
 void tfjob_status_facts(planner_t *self, const rules_t *rules, const tt_plan_t *plan);
 /*  Conditions TemplateRefused and PodForbidden. */

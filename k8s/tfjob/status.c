@@ -245,6 +245,7 @@ static void s_set_time(planner_t *self, const char *key, int64_t at_s)
 void tfjob_status_facts(planner_t *self, const rules_t *rules, const tt_plan_t *plan)
 {
     s_created(self);
+    s_remove(self, "SpecRefused");
     if (plan->state.stage != TT_STAGE_SUSPENDED)
         s_resumed(self);
     s_set_time(self, "startTime", plan->state.started_s);
@@ -266,6 +267,13 @@ void tfjob_status_invalid(planner_t *self)
     s_created(self);
     s_phase(self, TFJOB_PHASE_FAILED, "InvalidTFJobSpec", words);
     free(words);
+}
+
+void tfjob_status_refused(planner_t *self)
+{
+    s_created(self);
+    if (s_on(self, "SpecRefused", "InvalidTFJobSpec", self->job->invalid))
+        tfjob_event(self, "Warning", "InvalidTFJobSpec", "%s; its pods are left as they are", self->job->invalid);
 }
 
 void tfjob_status_refusals(planner_t *self)

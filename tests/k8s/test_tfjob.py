@@ -20,6 +20,15 @@ JOBS = "/apis/kubeflow.org/v1/namespaces/default/tfjobs"
 TEMPLATE = {"spec": {"containers": [{"name": "tensorflow", "image": "x:1"}]}}
 
 
+def operator(k8s):
+    """One that looks after TFJobs, too; the cluster knows them."""
+    if not getattr(k8s, "knows_tfjobs", False):
+        k8s.kubectl("apply", "-k", f"{SOURCE}/k8s/crd/tfjob")
+        k8s.await_kind("tfjob")
+        k8s.knows_tfjobs = True
+    return Operator(k8s, "--also=tfjob")
+
+
 def s_replicas(count=1, policy=None, template=None):
     return {"replicas": count, **({"restartPolicy": policy} if policy else {}), "template": template or TEMPLATE}
 
@@ -113,7 +122,7 @@ def test_the_samples(k8s):
     """Each as it is: made, run by its places, done when the one that decides is."""
     ends = {"tf-config.yaml": "worker-0", "multi-worker.yaml": "worker-0", "ps-worker.yaml": "chief-0"}
     check(set(ends) == {name for name in os.listdir(SAMPLES) if name.endswith(".yaml")}, os.listdir(SAMPLES))
-    with Operator(k8s, "--also=tfjob"):
+    with operator(k8s):
         for sample, decides in ends.items():
             job = sample.removesuffix(".yaml")
             k8s.kubectl("create", "-f", os.path.join(SAMPLES, sample))
@@ -136,7 +145,7 @@ def test_the_samples(k8s):
 # --- one job
 
 def test_from_created_to_succeeded(k8s):
-    with Operator(k8s, "--also=tfjob") as op:
+    with operator(k8s) as op:
         s_create(k8s, "mnist", {"PS": s_replicas(), "worker": s_replicas(2)})
         pods = s_await_pods(k8s, "mnist", "ps-0", "worker-0", "worker-1")
         s_await_services(k8s, "mnist", "ps-0", "worker-0", "worker-1")
@@ -166,7 +175,7 @@ def test_from_created_to_succeeded(k8s):
 
 def test_no_writes_in_steady_state(k8s):
     """What changes nothing for us writes nothing, and a fresh operator has nothing to do either."""
-    with Operator(k8s, "--also=tfjob") as op:
+    with operator(k8s) as op:
         s_start(k8s, "calm", {"PS": s_replicas(1, "Always"), "Worker": s_replicas(2)}, "ps-0", "worker-0", "worker-1")
         wait_for(lambda: s_status(k8s, "calm")["replicaStatuses"] == {"PS": {"active": 1}, "Worker": {"active": 2}}, "all known as active")
         op.idle()
@@ -176,7 +185,7 @@ def test_no_writes_in_steady_state(k8s):
         k8s.kubectl("annotate", "tfjob", "calm", "note=1")
         for name in s_pods(k8s, "calm"):
             k8s.patch(f"{NAMESPACE}/pods/{name}", {"metadata": {"annotations": {"note": "1"}}})
-        with Operator(k8s, "--also=tfjob") as other:
+        with operator(k8s) as other:
             other.idle()
             time.sleep(1)
         writes = [e for e in k8s.audit(agent="tutti-operator", writes=True, since=before) if e["objectRef"]["resource"] != "leases"]
@@ -185,7 +194,7 @@ def test_no_writes_in_steady_state(k8s):
 
 
 def test_by_exit_code(k8s):
-    with Operator(k8s, "--also=tfjob"):
+    with operator(k8s):
         s_start(k8s, "codes", {"Chief": s_replicas(1, "ExitCode"), "Worker": s_replicas(1, "ExitCode")}, "chief-0", "worker-0")
         first = s_pods(k8s, "codes")["codes-worker-0"]["metadata"]["uid"]
         service = s_named(k8s, "services", "codes")["codes-worker-0"]["metadata"]["uid"]
@@ -206,7 +215,7 @@ def test_by_exit_code(k8s):
 
 def test_every_clean_pod_policy(k8s):
     """In its old place and in the new one."""
-    with Operator(k8s, "--also=tfjob"):
+    with operator(k8s):
         for i, (spec, left) in enumerate([({"cleanPodPolicy": "All"}, []), ({"runPolicy": {"cleanPodPolicy": "Running"}}, ["worker-0"]),
                                           ({}, ["worker-0"]), ({"runPolicy": {"cleanPodPolicy": "None"}}, ["ps-0", "worker-0"])]):
             job = f"clean-{i}"
@@ -219,7 +228,7 @@ def test_every_clean_pod_policy(k8s):
 
 
 def test_deadline_backoff_and_time_to_live(k8s):
-    with Operator(k8s, "--also=tfjob"):
+    with operator(k8s):
         s_start(k8s, "late", {"Worker": s_replicas()}, "worker-0", runPolicy={"activeDeadlineSeconds": 3, "cleanPodPolicy": "All"})
         s_await(k8s, "late", "Failed")
         check("longer than specified deadline" in s_conditions(k8s, "late")["Failed"]["message"], s_conditions(k8s, "late"))
@@ -238,7 +247,7 @@ def test_deadline_backoff_and_time_to_live(k8s):
 
 def test_invalid_specs(k8s):
     """What the schema refuses, and what only the operator can."""
-    with Operator(k8s, "--also=tfjob"):
+    with operator(k8s):
         for replicas, words in [({"Chief": s_replicas(2)}, "exactly 1 replica of Chief or Master"), ({}, "minProperties"),
                                 ({"Boss": s_replicas()}, "expected types out of"),
                                 ({"Worker": s_replicas(1, "Sometimes")}, "Unsupported value"),
@@ -266,7 +275,7 @@ def test_invalid_specs(k8s):
 
 def test_suspended_scaled_and_both_kinds(k8s):
     """A TFJob waits till it is let go, is made smaller, and a DIJob beside it is none of its business."""
-    with Operator(k8s, "--also=tfjob"):
+    with operator(k8s):
         s_create(k8s, "waits", {"Worker": s_replicas(3, "OnFailure")}, runPolicy={"suspend": True})
         s_await(k8s, "waits", "Suspended")
         check(not s_pods(k8s, "waits"), "no pod of a suspended job")
@@ -288,11 +297,11 @@ def test_suspended_scaled_and_both_kinds(k8s):
 
 def test_an_operator_that_is_killed_forgets_nothing(k8s):
     """A restart is counted once, whoever counts it."""
-    with Operator(k8s, "--also=tfjob") as op:
+    with operator(k8s) as op:
         s_start(k8s, "kept", {"Worker": s_replicas(2, "ExitCode")}, "worker-0", "worker-1", runPolicy={"backoffLimit": 3})
         op.stop(9)
     s_move(k8s, "kept-worker-0", "Failed", 143)
-    with Operator(k8s, "--also=tfjob"):
+    with operator(k8s):
         wait_for(lambda: s_pods(k8s, "kept").get("kept-worker-0", {}).get("status", {}).get("phase") == "Pending", "another", DEADLINE)
         s_run(k8s, "kept")
         s_await(k8s, "kept", "Running")

@@ -272,6 +272,30 @@ static void test_an_invalid_job_says_why(void **state)
     world_free(&w);
 }
 
+/*  As another operator may have begun it: nothing of it is failed or ended for a rule of ours, and when it is mended it goes on. */
+static void test_an_invalid_job_that_runs_is_left_alone(void **state)
+{
+    (void)state;
+    world_t w;
+    s_start(&w, "{'tfReplicaSpecs':{'Worker':{'replicas':2,'template':T}}}");
+    world_edit(&w, "{'tfReplicaSpecs':{'Worker':{'replicas':2,'template':T},'Boss':{'template':T}}}");
+    world_settle(&w, 20);
+    assert_int_equal(w.pod_count, 2);
+    assert_int_equal(w.service_count, 2);
+    assert_string_equal(world_last(&w), "SpecRefused");
+    assert_string_equal(world_condition(&w, "Running", "status"), "True");
+    assert_non_null(strstr(w.events, "Warning InvalidTFJobSpec spec.tfReplicaSpecs.Boss: not one of Chief"));
+    world_end(&w, "mnist-worker-1", 1);
+    world_settle(&w, 20);
+    assert_int_equal(w.pod_count, 2);
+    assert_string_equal(world_condition(&w, "Failed", "status"), "");
+    world_edit(&w, "{'tfReplicaSpecs':{'Worker':{'replicas':2,'template':T}}}");
+    world_settle(&w, 20);
+    assert_string_equal(world_condition(&w, "SpecRefused", "status"), "");
+    assert_string_equal(world_last(&w), "Failed"); /* a worker had, and its rule is Never */
+    world_free(&w);
+}
+
 static void test_fewer_and_more_workers(void **state)
 {
     (void)state;
@@ -372,6 +396,7 @@ int main(void)
         cmocka_unit_test(test_every_clean_pod_policy),
         cmocka_unit_test(test_deadline_and_time_to_live),
         cmocka_unit_test(test_an_invalid_job_says_why),
+        cmocka_unit_test(test_an_invalid_job_that_runs_is_left_alone),
         cmocka_unit_test(test_fewer_and_more_workers),
         cmocka_unit_test(test_suspended_and_resumed),
         cmocka_unit_test(test_a_refused_template_is_a_condition),
