@@ -9,8 +9,7 @@ import cluster
 from cluster import check, wait_for
 
 cluster.require(full=True)
-from test_operator import Operator  # noqa: E402
-from test_tfjob import JOBS, s_await, s_await_pods, s_conditions, s_delete, s_pods, s_status  # noqa: E402
+from test_tfjob import JOBS, operator, s_await, s_await_pods, s_conditions, s_delete, s_pods, s_status  # noqa: E402
 
 IMAGE = "docker.io/local/busybox:1"
 DEADLINE = 60.0
@@ -42,7 +41,7 @@ def s_create(k8s, name, replicas, **spec):
 
 def test_they_find_each_other(k8s):
     """Two workers ask a parameter server and each other; when worker 0 is done the server is stopped."""
-    with Operator(k8s, "--also=tfjob"):
+    with operator(k8s):
         s_create(k8s, "meet", {"PS": (1, "Never", SERVE), "Worker": (2, "Never", ASK + "sleep 2")})
         s_await(k8s, "meet", "Succeeded")
         text = k8s.kubectl("logs", "meet-worker-0").stdout
@@ -53,7 +52,7 @@ def test_they_find_each_other(k8s):
 
 def test_killed_and_made_anew(k8s):
     """A worker that is killed comes again under its name, and is found; one that fails by itself has failed the job."""
-    with Operator(k8s, "--also=tfjob"):
+    with operator(k8s):
         s_create(k8s, "again", {"Chief": (1, "Never", SERVE), "Worker": (1, "ExitCode", ASK + "sleep 3600 & wait $!; exit $?")})
         s_await(k8s, "again", "Running")
         wait_for(lambda: "met again-worker-0" in k8s.kubectl("logs", "again-worker-0", check=False).stdout, "the worker to have met all", DEADLINE)
@@ -73,7 +72,7 @@ def test_killed_and_made_anew(k8s):
 
 def test_the_kubelet_restarts(k8s):
     """OnFailure: the same pod, another container, up to the limit."""
-    with Operator(k8s, "--also=tfjob"):
+    with operator(k8s):
         s_create(k8s, "often", {"Worker": (1, "OnFailure", "exit 1")}, runPolicy={"backoffLimit": 1, "cleanPodPolicy": "All"})
         s_await(k8s, "often", "Failed")
         words = s_conditions(k8s, "often")["Failed"]["message"]
@@ -87,7 +86,7 @@ def test_the_first_sample(k8s):
     sample = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../k8s/samples/tfjob/tf-config.yaml")
     with open(sample, encoding="utf-8") as file:
         text = file.read().replace("busybox:1.36", IMAGE)
-    with Operator(k8s, "--also=tfjob"):
+    with operator(k8s):
         k8s.kubectl("create", "-f", "-", input=text)
         s_await(k8s, "tf-config", "Succeeded")
         check(k8s.kubectl("logs", "tf-config-worker-0").stdout ==
