@@ -98,7 +98,7 @@ static void s_print_job(const json_t *status)
 
 static void s_print(const json_t *status)
 {
-    if (*s_text(status, "kind")) {
+    if (json_object_get(status, "kind")) {
         s_print_job(status);
         return;
     }
