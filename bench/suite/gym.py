@@ -3,23 +3,39 @@ import json
 import os
 import statistics
 import subprocess
+import sys
 
 from kit.machine import ROOT
 from kit.report import check, progress
 from kit.tutti import Broken, Tutti
+from suite.peers import install
 
-ABOUT = "`tutti bench envs gym:ID` beside SyncVectorEnv and AsyncVectorEnv: 0.8 of processes that wait for nobody"
+ABOUT = "`tutti bench envs gym:ID` beside SyncVectorEnv, AsyncVectorEnv, EnvPool and ALE's own: 0.8 of processes that wait for nobody"
 PYTHON = os.path.join(ROOT, "build/venv-gym/bin/python3")
 SCRIPT = os.path.join(ROOT, "bench/peers/gym_vector.py")
+NATIVE = os.path.join(ROOT, "bench/peers/native_vector.py")
 GAMES = [("CartPole-v1", 64), ("ALE/Pong-v5", 8), ("HalfCheetah-v5", 8)]
 PEERS = [("sync", "SyncVectorEnv"), ("async", "AsyncVectorEnv"), ("ceiling", "processes that wait for nobody")]
+OTHERS = [("envpool", "EnvPool, frames made ready"), ("ale", "ALE's own, frames made ready")]  # written in C++
 TURNS, SECONDS = 3, 3
+
+
+def command(kind, name, count):
+    if kind in dict(OTHERS):
+        return [sys.executable, NATIVE, "--kind", kind, "--env", name, "--count", str(count), "--seconds", str(SECONDS)]
+    return [PYTHON, SCRIPT, kind, name, str(count), str(SECONDS)]
+
+
+def kinds(name):
+    """Those of the peers that have this environment, with their titles."""
+    atari = name.startswith("ALE/")
+    return PEERS + [(kind, title if atari else title.split(",")[0]) for kind, title in OTHERS if atari or kind != "ale"]
 
 
 def peer(tutti, kind, name, count):
     """A process group of its own, that ends with us."""
-    process = subprocess.Popen([PYTHON, SCRIPT, kind, name, str(count), str(SECONDS)], cwd=tutti.folder, stdout=subprocess.PIPE,
-                               stderr=subprocess.PIPE, text=True, start_new_session=True)
+    process = subprocess.Popen(command(kind, name, count), cwd=tutti.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                               start_new_session=True)
     try:
         out, err = process.communicate(timeout=120)
     except subprocess.TimeoutExpired:
@@ -39,6 +55,7 @@ def ours(tutti, name, count):
 def measure(tutti, _args, _machine):
     if not os.access(PYTHON, os.X_OK):
         raise Broken("build/venv-gym is not there; tools/test-venv makes it")
+    install([os.path.basename(NATIVE)])
     tutti.env["TT_PYTHON"] = PYTHON
     tutti.env["PYTHONDONTWRITEBYTECODE"] = "1"
     raw, rows, checks = [], [], []
@@ -46,10 +63,10 @@ def measure(tutti, _args, _machine):
         turns = []
         for turn in range(TURNS):
             progress("%s, turn %d of %d" % (name, turn + 1, TURNS))
-            turns.append({"tutti": ours(tutti, name, count), **{kind: peer(tutti, kind, name, count) for kind, _ in PEERS}})
+            turns.append({"tutti": ours(tutti, name, count), **{kind: peer(tutti, kind, name, count) for kind, _ in kinds(name)}})
         progress("")
         raw.append({"env": name, "count": count, "turns": turns})
         middle = {kind: statistics.median(turn[kind] for turn in turns) for kind in turns[0]}
-        rows += [[name, count, "tutti", middle["tutti"]], *[[name, count, title, middle[kind]] for kind, title in PEERS]]
+        rows += [[name, count, "tutti", middle["tutti"]], *[[name, count, title, middle[kind]] for kind, title in kinds(name)]]
         checks.append(check("%s, of the ceiling" % name, middle["tutti"] / middle["ceiling"], 0.8, ">="))
     return {"result": raw, "tables": [{"columns": ["env", "envs", "moved by", "steps/s"], "rows": rows}], "checks": checks}
