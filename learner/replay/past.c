@@ -106,11 +106,13 @@ static void s_map(const past_t *self, past_batch_t *batch)
 }
 
 /*  With some to spare: a batch is used again, and most have about as many. */
-static void s_finals_room(const past_t *self, past_batch_t *batch, uint32_t finals)
+static void s_finals_room(past_t *self, past_batch_t *batch, uint32_t finals)
 {
     if (finals <= batch->finals_room)
         return;
-    batch->finals_room = finals + finals / 2;
+    const uint32_t room = finals + finals / 2;
+    self->finals_room += room - batch->finals_room;
+    batch->finals_room = room;
     batch->final_row = tt_realloc(batch->final_row, tt_mul(batch->finals_room, sizeof *batch->final_row));
     batch->final = tt_realloc(batch->final, tt_mul(batch->finals_room, self->record));
 }
@@ -145,6 +147,8 @@ void past_evict(past_t *self)
     self->first++;
     self->finals -= batch->finals;
     self->bytes -= (uint64_t)self->cfg.T * self->cfg.N * self->row_bytes + batch->finals * self->final_bytes;
+    if (self->spare)
+        self->finals_room -= self->spare->finals_room;
     s_batch_free(self->spare);
     self->spare = batch;
 }

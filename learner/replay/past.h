@@ -45,6 +45,7 @@ typedef struct {
     uint8_t *tip;           /* [N][record] after the newest row                         */
     uint8_t *held, *age;    /* [N] scratch of past_mark; held goes on from batch to batch  */
     uint64_t bytes, finals; /* logical, living                                          */
+    uint64_t finals_room;   /* of all batches, the spare one too                        */
 } past_t;
 
 tt_status_t past_init(past_t *self, const replay_cfg_t *cfg);

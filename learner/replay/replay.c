@@ -107,9 +107,8 @@ void replay_stats(const replay_t *self, replay_stats_t *out)
         .max_priority = self->max_priority};
     out->physical = (batches + (past->spare != NULL)) * past->block_bytes + past->cfg.N * past->record +
                     (past->mask + 1) * sizeof(past_batch_t *) +
-                    self->units.tree->slots * past->cfg.stripes * 2 * sizeof(double);
-    for (uint64_t b = past->first; b < past->next; b++)
-        out->physical += past_batch(past, b)->finals_room * (past->record + sizeof(uint32_t));
+                    self->units.tree->slots * past->cfg.stripes * 2 * sizeof(double) +
+                    past->finals_room * (past->record + sizeof(uint32_t));
 }
 
 uint64_t replay_oldest(const replay_t *self)

@@ -85,7 +85,7 @@ typedef struct {
 } replay_stats_t;
 
 void replay_stats(const replay_t *self, replay_stats_t *out);
-/*  The same number of it, quickly. */
+/*  The same number as in there. */
 uint64_t replay_oldest(const replay_t *self);
 
 /*  Steps that are owed in all, once `rows` rows were inserted: floor(max(0, rows - start) / every) * steps. */

@@ -118,6 +118,15 @@ static void s_check_unit(const pair_t *pair, const naive_unit_t *unit)
     s_check_frame(pair, unit, id, REPLAY_NEXT);
 }
 
+/*  What is counted as they come and go is what they have. */
+static void s_check_room(const past_t *past)
+{
+    uint64_t room = past->spare ? past->spare->finals_room : 0;
+    for (uint64_t b = past->first; b < past->next; b++)
+        room += past_batch(past, b)->finals_room;
+    assert_int_equal(past->finals_room, room);
+}
+
 static void s_check(const pair_t *pair)
 {
     const world_t *world = pair->world;
@@ -140,6 +149,7 @@ static void s_check(const pair_t *pair)
     assert_int_equal(stats.bytes, naive_bytes(pair->naive));
     assert_int_equal(stats.bytes, stats.rows * world_row_bytes() + stats.finals * world_final_bytes());
     assert_true(stats.physical > stats.bytes);
+    s_check_room(&pair->replay->past);
 }
 
 /*  Uniform: the sum of each stripe's tree counts its units. */
