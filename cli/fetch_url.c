@@ -72,9 +72,14 @@ static tt_status_t s_open_room(int *fd, const char *output)
     char *path = tt_strdup(output);
     const char *folder = strcmp(output, "-") != 0 ? dirname(path) : tmp && *tmp ? tmp : "/tmp";
     char *room = tt_sprintf("%s/.tutti-fetch.XXXXXX", folder);
-    *fd = mkostemp(room, O_CLOEXEC);
+    bool named = false;
+    *fd = open(folder, O_TMPFILE | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
+    if (*fd < 0) { /* not every file system has files without a name */
+        *fd = mkostemp(room, O_CLOEXEC);
+        named = *fd >= 0;
+    }
     const tt_status_t status = *fd >= 0 ? TT_OK : tt_err_errno(TT_IO, "no room for the weights in %s", folder);
-    if (*fd >= 0)
+    if (named)
         unlink(room);
     free(room);
     free(path);

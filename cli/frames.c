@@ -1,20 +1,18 @@
 #include "cli/frames.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include "cli/png_lib.h"
+#include "common/base/beside.h"
 #include "common/base/file.h"
 #include "common/base/mem.h"
 
 struct frames {
     const png_lib_t *png;
-    char folder[PATH_MAX], beside[PATH_MAX + 32]; /* what it will be called, without a slash behind; while it is made */
-    int fd;                                       /* of the latter; -1: there is none (any more)       */
+    tt_beside_t folder;
     png_image image;
     void *memory; /* owned: a file's, before it is written */
     size_t room;
@@ -33,38 +31,14 @@ static const char *s_name(char out[16], uint32_t number)
     return out;
 }
 
-static tt_status_t s_set_folder(frames_t *self, const char *folder)
-{
-    size_t length = strlen(folder);
-    while (length > 1 && folder[length - 1] == '/')
-        length--;
-    if (length >= sizeof self->folder)
-        return tt_err(TT_INVALID, "%.64s...: the path is too long", folder);
-    memcpy(self->folder, folder, length);
-    snprintf(self->beside, sizeof self->beside, "%s.%d.tmp", self->folder, (int)getpid());
-    return tt_file_is_free(self->folder);
-}
-
-static tt_status_t s_open(frames_t *self)
-{
-    if (mkdir(self->beside, 0777) != 0)
-        return s_err_write(self->folder);
-    self->fd = open(self->beside, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (self->fd >= 0)
-        return TT_OK;
-    const tt_status_t status = s_err_write(self->folder);
-    rmdir(self->beside);
-    return status;
-}
-
 tt_status_t frames_new(frames_t **self_p, const char *folder, uint32_t width, uint32_t height)
 {
     TT_AUTO(frames) self = tt_new0(sizeof *self);
-    self->fd = -1;
+    self->folder.fd = -1;
     self->image = (png_image){.version = PNG_IMAGE_VERSION, .width = width, .height = height, .format = PNG_FORMAT_RGB};
     TT_TRY(png_lib_load(&self->png));
-    TT_TRY(s_set_folder(self, folder));
-    TT_TRY(s_open(self));
+    TT_TRY(tt_beside_folder(&self->folder, folder));
+    TT_TRY(tt_file_is_free(self->folder.path));
     self->room = PNG_IMAGE_PNG_SIZE_MAX(self->image);
     self->memory = tt_array0(self->room, 1);
     *self_p = self;
@@ -72,23 +46,12 @@ tt_status_t frames_new(frames_t **self_p, const char *folder, uint32_t width, ui
     return TT_OK;
 }
 
-static void s_remove(frames_t *self)
-{
-    char name[16];
-    for (uint32_t number = 1; number <= self->count; number++)
-        unlinkat(self->fd, s_name(name, number), 0);
-    rmdir(self->beside);
-}
-
 void frames_destroy(frames_t **self_p)
 {
     frames_t *self = *self_p;
     if (!self)
         return;
-    if (self->fd >= 0) {
-        s_remove(self);
-        close(self->fd);
-    }
+    tt_beside_drop(&self->folder);
     free(self->memory);
     free(self);
     *self_p = NULL;
@@ -97,12 +60,12 @@ void frames_destroy(frames_t **self_p)
 static tt_status_t s_write(frames_t *self, size_t size)
 {
     char name[16];
-    const int fd = openat(self->fd, s_name(name, ++self->count), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    const int fd = openat(self->folder.fd, s_name(name, ++self->count), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd < 0)
-        return s_err_write(self->folder);
-    tt_status_t status = tt_file_write(fd, self->memory, size, NULL) ? TT_OK : s_err_write(self->folder);
+        return s_err_write(self->folder.path);
+    tt_status_t status = tt_file_write(fd, self->memory, size, NULL) ? TT_OK : s_err_write(self->folder.path);
     if (close(fd) != 0 && status == TT_OK)
-        status = s_err_write(self->folder);
+        status = s_err_write(self->folder.path);
     self->bytes += size;
     return status;
 }
@@ -113,20 +76,15 @@ tt_status_t frames_add(frames_t *self, const uint8_t *rgb)
     png_alloc_size_t size = self->room;
     if (self->count == FRAMES_MAX)
         return tt_err(
-            TT_INVALID, "%s: more than %d pictures: fewer episodes, or --max-steps", self->folder, FRAMES_MAX);
+            TT_INVALID, "%s: more than %d pictures: fewer episodes, or --max-steps", self->folder.path, FRAMES_MAX);
     if (!self->png->write_to_memory(&image, self->memory, &size, 0, rgb, 0, NULL))
-        return tt_err(TT_INTERNAL, "%s: libpng: %s", self->folder, image.message);
+        return tt_err(TT_INTERNAL, "%s: libpng: %s", self->folder.path, image.message);
     return s_write(self, size);
 }
 
-/*  An empty folder that came meanwhile would be replaced: nothing is lost. */
 tt_status_t frames_finish(frames_t *self, uint64_t *bytes)
 {
-    TT_TRY(tt_file_is_free(self->folder));
-    if (rename(self->beside, self->folder) != 0)
-        return s_err_write(self->folder);
-    close(self->fd);
-    self->fd = -1;
+    TT_TRY(tt_beside_finish(&self->folder, false));
     *bytes = self->bytes;
     return TT_OK;
 }

@@ -1,6 +1,6 @@
 /*  frames - a folder of PNG files, one a picture: 000001.png, 000002.png ..., as programs that make films of them read them.
  *
- *  They are written into FOLDER.<pid>.tmp beside it, which gets its name when the last is there: as a whole or not at all.
+ *  They are written into a folder beside it, which gets its name when the last is there: as a whole or not at all (common/base/beside.h).
  *  Threads: an instance belongs to one thread. */
 #pragma once
 #include <stdint.h>

@@ -1,11 +1,11 @@
 #include "cli/handout.h"
 #include <errno.h>
-#include <fcntl.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "common/base/beside.h"
 #include "common/base/file.h"
 #include "common/base/mem.h"
 
@@ -72,18 +72,14 @@ static tt_status_t s_copy(const handout_t *self, int to, const char *where, sent
 /*  Whole or not at all. */
 static tt_status_t s_save(const handout_t *self, const char *path, sent_t *sent)
 {
-    char *beside = tt_sprintf("%s.%d.tmp", path, (int)getpid());
-    const int fd = open(beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    tt_status_t status = fd < 0 ? tt_err_errno(TT_IO, "%s", beside) : s_copy(self, fd, beside, sent);
-    if (status == TT_OK && fsync(fd) != 0)
-        status = tt_err_errno(TT_IO, "%s", beside);
-    if (fd >= 0 && close(fd) != 0 && status == TT_OK)
-        status = tt_err_errno(TT_IO, "%s", beside);
-    if (status == TT_OK && rename(beside, path) != 0)
+    tt_beside_t beside;
+    TT_TRY(tt_beside_file(&beside, path, 0666));
+    tt_status_t status = s_copy(self, beside.fd, path, sent);
+    if (status == TT_OK && fsync(beside.fd) != 0)
         status = tt_err_errno(TT_IO, "%s", path);
-    if (status != TT_OK && fd >= 0)
-        unlink(beside);
-    free(beside);
+    if (status == TT_OK)
+        status = tt_beside_finish(&beside, true);
+    tt_beside_drop(&beside);
     return status;
 }
 

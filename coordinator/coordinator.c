@@ -281,6 +281,7 @@ static tt_status_t s_open(coordinator_t *self)
         .on_packet = inbox_packet,
         .ctx = self};
     TT_TRY(control_open(&self->control, self->loop, &control));
+    snapshot_store_sweep(self);
     self->observers = observers_new(self->clock, (int64_t)self->cfg.net.lease_ms * 1000000);
     self->replicas = replicas_new(self->clock, (int64_t)self->cfg.net.lease_ms * 1000000);
     TT_TRY(s_make_roster(self));

@@ -1,5 +1,6 @@
 #define TT_LOG_COMPONENT "snapshot_store"
 #include "coordinator/snapshot_store.h"
+#include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -21,10 +22,30 @@ void snapshot_store_init(snapshot_store_t *self)
 
 /* ---- files ---------------------------------------------------------------------------------------------------------- */
 
+#define ENDING ".part"
+
 static void s_paths(const coordinator_t *self, const char *name, char *path, char *beside)
 {
     snprintf(path, PATH_ROOM, "%s/" TT_CHECKPOINTS "/%s", self->root, name);
-    snprintf(beside, PATH_ROOM, "%s/" TT_CHECKPOINTS "/.%s.part", self->root, name);
+    snprintf(beside, PATH_ROOM, "%s/" TT_CHECKPOINTS "/.%s" ENDING, self->root, name);
+}
+
+static bool s_is_part(const char *name)
+{
+    const size_t length = strlen(name), ending = strlen(ENDING);
+    return name[0] == '.' && length > ending && strcmp(name + length - ending, ENDING) == 0;
+}
+
+void snapshot_store_sweep(const coordinator_t *self)
+{
+    char folder[PATH_ROOM];
+    snprintf(folder, sizeof folder, "%s/" TT_CHECKPOINTS, self->root);
+    DIR *list = opendir(folder);
+    for (const struct dirent *entry; list && (entry = readdir(list));)
+        if (s_is_part(entry->d_name))
+            (void)unlinkat(dirfd(list), entry->d_name, 0);
+    if (list)
+        closedir(list);
 }
 
 void snapshot_store_free(coordinator_t *self)

@@ -21,6 +21,8 @@ typedef struct {
 } snapshot_store_t;
 
 void snapshot_store_init(snapshot_store_t *self);
+/*  The coordinator begins: what one that was killed had of a file goes. Once it holds the run's lock. */
+void snapshot_store_sweep(const coordinator_t *self);
 /*  Forget the file that was coming in. */
 void snapshot_store_free(coordinator_t *self);
 

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "common/base/beside.h"
 
 static tt_status_t s_err(const char *path)
 {
@@ -93,69 +94,43 @@ tt_status_t tt_file_append(int *fd_out, const char *path, mode_t mode)
     return status;
 }
 
-tt_status_t tt_file_replace(const char *dir, const char *name, const char *text, mode_t mode)
+/* ---- whole or not at all --------------------------------------------------------------------------------------------- */
+
+static tt_status_t s_fill(tt_beside_t *beside, const char *path, const void *data, size_t size, bool sync)
 {
-    char path[PATH_MAX], fresh[PATH_MAX];
-    if (snprintf(path, sizeof path, "%s/%s", dir, name) >= (int)sizeof path ||
-        snprintf(fresh, sizeof fresh, "%s/.%s.new", dir, name) >= (int)sizeof fresh)
-        return tt_err(TT_INVALID, "%s/%s: path too long", dir, name);
-    unlink(fresh);
-    const int fd = open(fresh, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-    if (fd < 0)
-        return s_err_write(fresh);
-    const bool written = tt_file_write(fd, text, strlen(text), NULL);
-    const int error = written ? 0 : errno;
-    if (close(fd) == 0 && written && rename(fresh, path) == 0)
-        return TT_OK;
-    errno = error ? error : errno;
-    const tt_status_t status = s_err_write(path);
-    const int cause = errno;
-    unlink(fresh);
-    errno = cause;
-    return status;
+    return tt_file_write(beside->fd, data, size, NULL) && (!sync || fsync(beside->fd) == 0) ? TT_OK : s_err_write(path);
 }
 
-/* ---- a file of a person's -------------------------------------------------------------------------------------------- */
-
-static tt_status_t s_err_exists(const char *path)
+tt_status_t tt_file_replace(const char *dir, const char *name, const char *text, mode_t mode)
 {
-    return tt_err(TT_EXISTS, "%s is there already", path);
+    char path[PATH_MAX];
+    tt_beside_t beside;
+    if (snprintf(path, sizeof path, "%s/%s", dir, name) >= (int)sizeof path)
+        return tt_err(TT_INVALID, "%s/%s: path too long", dir, name);
+    TT_TRY(tt_beside_file(&beside, path, mode));
+    tt_status_t status = s_fill(&beside, path, text, strlen(text), false);
+    if (status == TT_OK)
+        status = tt_beside_finish(&beside, true);
+    const int cause = errno; /* the caller's to look at */
+    tt_beside_drop(&beside);
+    errno = cause;
+    return status;
 }
 
 tt_status_t tt_file_is_free(const char *path)
 {
     struct stat info;
-    return lstat(path, &info) == 0 ? s_err_exists(path) : TT_OK;
-}
-
-/*  Not every file system can be told to replace nothing. */
-static tt_status_t s_put_in_place(const char *beside, const char *path, bool replace)
-{
-    if (renameat2(AT_FDCWD, beside, AT_FDCWD, path, replace ? 0 : RENAME_NOREPLACE) == 0)
-        return TT_OK;
-    if (!replace && errno == EEXIST)
-        return s_err_exists(path);
-    if (replace || errno != EINVAL)
-        return s_err_write(path);
-    TT_TRY(tt_file_is_free(path));
-    return rename(beside, path) == 0 ? TT_OK : s_err_write(path);
+    return lstat(path, &info) == 0 ? tt_err(TT_EXISTS, "%s is there already", path) : TT_OK;
 }
 
 tt_status_t tt_file_save(const char *path, const void *data, size_t size, bool replace)
 {
-    char beside[PATH_MAX];
-    if (snprintf(beside, sizeof beside, "%s.%d.tmp", path, (int)getpid()) >= (int)sizeof beside)
-        return tt_err(TT_INVALID, "%.64s...: the path is too long", path);
-    const int fd = open(beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (fd < 0)
-        return s_err_write(path);
-    tt_status_t status = tt_file_write(fd, data, size, NULL) && fsync(fd) == 0 ? TT_OK : s_err_write(path);
-    if (close(fd) != 0 && status == TT_OK)
-        status = s_err_write(path);
+    tt_beside_t beside;
+    TT_TRY(tt_beside_file(&beside, path, 0666));
+    tt_status_t status = s_fill(&beside, path, data, size, true);
     if (status == TT_OK)
-        status = s_put_in_place(beside, path, replace);
-    if (status != TT_OK)
-        unlink(beside);
+        status = tt_beside_finish(&beside, replace);
+    tt_beside_drop(&beside);
     return status;
 }
 

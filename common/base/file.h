@@ -16,12 +16,12 @@ bool tt_file_write(int fd, const void *data, size_t size, size_t *done);
 /*  Open a file of lines to append to, made when missing; one whose last line lacks its end gets that first, so that what comes
  *  is on a line of its own. A link is not followed. TT_DENIED, TT_IO. */
 tt_status_t tt_file_append(int *fd, const char *path, mode_t mode);
-/*  Write DIR/NAME by way of DIR/.NAME.new and rename: as a whole or not at all; what is there as a link is replaced, and not
- *  followed. TT_DENIED, TT_IO, with errno. */
+/*  Write DIR/NAME: as a whole or not at all (beside.h); what is there as a link is replaced, and not followed. Whoever of several is last
+ *  wins. TT_DENIED, TT_IO, with errno. */
 tt_status_t tt_file_replace(const char *dir, const char *name, const char *text, mode_t mode);
 
-/*  Write a file of a person's by way of PATH.<pid>.tmp beside it, synced: as a whole or not at all. replace: what is there goes, else it
- *  is TT_EXISTS. TT_DENIED, TT_IO, with nothing left behind. */
+/*  Write a file of a person's, synced: as a whole or not at all (beside.h). replace: what is there goes, else it is TT_EXISTS. TT_DENIED,
+ *  TT_IO, with nothing left behind. */
 tt_status_t tt_file_save(const char *path, const void *data, size_t size, bool replace);
 /*  The second before there is anything to write: is there something of that name? TT_EXISTS. */
 tt_status_t tt_file_is_free(const char *path);

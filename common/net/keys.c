@@ -1,11 +1,12 @@
 #include "common/net/net.h"
 #include <czmq.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "common/base/beside.h"
+#include "common/base/file.h"
 
 enum { FILE_MAX = 65536 };
 
@@ -13,16 +14,6 @@ static void s_take(tt_keys_t *out, zcert_t *cert)
 {
     snprintf(out->public_key, sizeof out->public_key, "%s", zcert_public_txt(cert));
     snprintf(out->secret_key, sizeof out->secret_key, "%s", zcert_secret_txt(cert));
-}
-
-/*  zcert writes what is there: the file is claimed first, for us alone to read. */
-static tt_status_t s_claim(const char *path)
-{
-    const int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (fd < 0)
-        return tt_err_errno(errno == EEXIST ? TT_EXISTS : TT_IO, "%s", path);
-    close(fd);
-    return TT_OK;
 }
 
 static bool s_write(zcert_t *cert, const char *path)
@@ -67,17 +58,25 @@ tt_status_t tt_keys_read(tt_keys_t *out, const char *path)
     return TT_OK;
 }
 
-tt_status_t tt_keys_create(tt_keys_t *out, const char *path)
+/*  zcert writes by name into what is there: a file for us alone to read, that nobody has heard of yet. It does not see a full disk. */
+static tt_status_t s_create(tt_beside_t *beside, const char *path, tt_keys_t *out)
 {
-    TT_TRY(s_claim(path));
     zcert_t *cert = zcert_new();
     TT_CHECK(cert != NULL);
-    const bool ok = s_write(cert, path) && tt_keys_read(out, path) == TT_OK; /* zcert does not see a full disk */
+    const bool ok = s_write(cert, beside->beside) && tt_keys_read(out, beside->beside) == TT_OK;
     zcert_destroy(&cert);
-    if (ok)
-        return TT_OK;
-    unlink(path);
-    return tt_err(TT_IO, "%s: the key could not be written; is the disk full?", path);
+    return ok ? tt_beside_finish(beside, false)
+              : tt_err(TT_IO, "%s: the key could not be written; is the disk full?", path);
+}
+
+tt_status_t tt_keys_create(tt_keys_t *out, const char *path)
+{
+    tt_beside_t beside;
+    TT_TRY(tt_file_is_free(path));
+    TT_TRY(tt_beside_named(&beside, path, 0600));
+    const tt_status_t status = s_create(&beside, path, out);
+    tt_beside_drop(&beside);
+    return status;
 }
 
 tt_status_t tt_keys_make(tt_keys_t *out)

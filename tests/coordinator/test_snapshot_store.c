@@ -167,11 +167,41 @@ static void test_the_best_stays_until_there_is_a_better_one(void **state)
     crew_leave(&crew);
 }
 
+/*  With half of a file: the next begins without it. */
+static void test_the_coordinator_dies_with_a_part(void **state)
+{
+    run_t *run = *state;
+    crew_t crew;
+    char name[] = "00000007.safetensors", path[512];
+    tt_packet_t reply = {0};
+    tt_buf_t bytes;
+    crew_begin(run, &crew);
+    tt_sock_t *sock = s_files(run);
+    sample_encode(&bytes, 7);
+    const tt_msg_STORE_t msg =
+        TT_MSG(STORE, .instance = tt_link_instance(crew.learner), .name = name, .size = bytes.size);
+    assert_int_equal(s_store(sock, &msg, bytes.data, bytes.size / 2, NULL), bytes.size / 2);
+    snprintf(path, sizeof path, "%s/checkpoints/.%s.part", run->dir, name);
+    assert_int_equal(access(path, F_OK), 0);
+    run_kill(run);
+    assert_int_equal(access(path, F_OK), 0);
+    run_start(run);
+    tt_link_t *client = run_link(run, TT_PEER_CLIENT, -1);
+    assert_ok(link_ask(client, "status", "", &reply));
+    tt_packet_clear(&reply);
+    assert_int_equal(access(path, F_OK), -1);
+    tt_link_destroy(&client);
+    tt_buf_free(&bytes);
+    tt_sock_destroy(&sock);
+    crew_leave(&crew);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_snapshots_come_in_pieces, run_setup, run_teardown),
         cmocka_unit_test_setup_teardown(test_the_best_stays_until_there_is_a_better_one, run_setup, run_teardown),
+        cmocka_unit_test_setup_teardown(test_the_coordinator_dies_with_a_part, run_setup, run_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,9 +4,12 @@
 import io
 import json
 import os
+import shutil
 import struct
+import subprocess
 import sys
 import tempfile
+import time
 import zlib
 
 sys.dont_write_bytecode = True
@@ -146,6 +149,30 @@ def check_frames(native):
     assert not [name for name in os.listdir(".") if name.endswith(".tmp")], os.listdir(".")
 
 
+def check_killed(run):
+    """With -9, while it writes pictures: the same command leaves nothing of the first, and what another one is at stays."""
+    endless = [os.environ["TUTTI"], "eval", run, "--render", "killed/", "--episodes", "1000000"]
+    at_it = [subprocess.Popen(endless, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for _ in range(2)]
+    beside = lambda: {name for name in os.listdir(".") if name.startswith("killed.") and len(os.listdir(name)) > 10}
+    try:
+        while len(beside()) < 2:
+            assert not [process for process in at_it if process.poll() is not None], "it has ended"
+            time.sleep(0.01)
+        at_it[0].kill()
+        at_it[0].wait()
+        done = tutti("eval", run, "--render", "killed/", "--max-steps", "1")
+        assert done.returncode == 0, done.stderr
+        left = beside()
+        assert len(left) == 1 and f"-{at_it[1].pid}-" in left.pop(), os.listdir(".")
+    finally:
+        for process in at_it:
+            process.kill()
+            process.wait()
+    shutil.rmtree("killed")
+    done = tutti("eval", run, "--render", "killed/", "--max-steps", "1")
+    assert done.returncode == 0 and [name for name in os.listdir(".") if name.startswith("killed")] == ["killed"], os.listdir(".")
+
+
 def check_failure(what, code, words, *args, limit=None):
     before = sorted((name, os.path.getsize(name)) for name in os.listdir("."))
     done = tutti("eval", *args, limit=limit)
@@ -183,6 +210,7 @@ def main():
         run = check_native()
         check_gymnasium()
         check_frames(run)
+        check_killed(run)
         check_failures(run)
         os.chdir("/")
 
