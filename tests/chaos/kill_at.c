@@ -160,20 +160,45 @@ static bool s_is_header(const uint8_t *data, size_t size)
     return map && data[skip] == 0xa1 && data[skip + 1] == 'm';
 }
 
-/*  A number that is not negative; false: something else stands there. */
-static bool s_number(const uint8_t **at, const uint8_t *end, unsigned long long *out)
+/*  A big-endian number of so many bytes. */
+static unsigned long long s_bytes(const uint8_t *at, size_t count)
+{
+    unsigned long long value = 0;
+    for (size_t i = 0; i < count; i++)
+        value = value << 8 | at[i];
+    return value;
+}
+
+/*  Behind a value that is no list, and the number that it is (a flag is 0 or 1, other things are 0). false: it is a list, or cut off. */
+static bool s_value(const uint8_t **at, const uint8_t *end, unsigned long long *out)
 {
     if (*at >= end)
         return false;
     const uint8_t tag = *(*at)++;
-    const int bytes = tag >= 0xcc && tag <= 0xcf ? 1 << (tag - 0xcc) : 0;
-    *out = bytes || tag > 0x7f ? 0 : tag;
-    for (int i = 0; i < bytes && *at < end; i++)
-        *out = *out << 8 | *(*at)++;
-    return bytes || tag <= 0x7f;
+    const bool text = (tag & 0xe0) == 0xa0 || (tag >= 0xd9 && tag <= 0xdb);
+    const bool number = tag >= 0xcc && tag <= 0xcf, other = tag >= 0xd0 && tag <= 0xd3;
+    const size_t bytes = number               ? (size_t)1 << (tag - 0xcc)
+                         : other              ? (size_t)1 << (tag - 0xd0)
+                         : tag == 0xca        ? 4
+                         : tag == 0xcb        ? 8
+                         : text && tag > 0xc0 ? (size_t)1 << (tag - 0xd9)
+                                              : 0;
+    if (tag > 0x7f && tag < 0xa0)
+        return false;
+    if (tag >= 0xdc && tag < 0xe0)
+        return false;
+    if (bytes > (size_t)(end - *at))
+        return false;
+    *out = number ? s_bytes(*at, bytes) : tag <= 0x7f ? tag : tag == 0xc3;
+    const size_t length = !text ? 0 : tag < 0xc0 ? tag & 0x1f : (size_t)s_bytes(*at, bytes);
+    *at += bytes;
+    if (length > (size_t)(end - *at))
+        return false;
+    *at += length;
+    return true;
 }
 
-/*  A field's number: all that is asked for stands before the first field that is none. */
+/*  A field's number: all that is asked for stands before the first list. */
 static unsigned long long s_field(const uint8_t *data, size_t size, const char *name)
 {
     const uint8_t *at = data + (data[0] == 0xde ? 3 : 1), *end = data + size;
@@ -182,7 +207,7 @@ static unsigned long long s_field(const uint8_t *data, size_t size, const char *
         const uint8_t *key = at;
         unsigned long long value;
         at += length;
-        if (at > end || !s_number(&at, end, &value))
+        if (at > end || !s_value(&at, end, &value))
             return 0;
         if (strlen(name) == length && memcmp(name, key, length) == 0)
             return value;

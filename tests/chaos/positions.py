@@ -54,6 +54,26 @@ def s_dqn_steps(updates):
     owed = [max(0, 64 * n - 192) // 96 * 2 for n in range(updates + 1)]
     return [max(1, after - before) for before, after in zip(owed, owed[1:])]
 
+# Frames of 7 KB, two batches a piece: who joins has several pieces to fetch before it may take part.
+PLUGINS = os.path.join(os.environ["TT_BUILD_DIR"], "tests", "collector", "plugins")
+WARM = f"""\
+name: warm
+env: {PLUGINS}/catch_frames.so
+num_envs: 8
+num_steps: 32
+network: {{encoder: none, hidden: [16]}}
+algorithm: {{name: dqn, batch_size: 16, learning_starts: 1024, train_every: 128, gradient_steps: 1, target_every: 640, epsilon_steps: 4000, n_step: 3}}
+replay: {{capacity: 8192, prioritized: true, beta_steps: 6000}}
+learner: {{shards: 4}}
+stop: {{env_steps: 5120}}
+"""
+WARM_UPDATES, WARM_FROM, WARM_HELD = 19, 11, 14  # somebody dies in update 11 or 12, and batch 14 waits for it to be as far as the rules want
+
+
+def s_warm_steps():
+    owed = [max(0, 256 * n - 1024) // 128 for n in range(WARM_UPDATES + 1)]
+    return [max(1, after - before) for before, after in zip(owed, owed[1:])]
+
 # For full sockets. A gradient of two chunks of a MiB and a bit; segments larger than what the kernel takes for somebody who does not read.
 SLOW = "net: {lease_ms: 2000, beat_ms: 100}\n"
 WIDE = SLOW + """\
@@ -226,6 +246,41 @@ def s_join_points(job, update, step, at):
                 s_rule("may_still", "aggregator/0", "recv", "GRAD", when="may_half", hold="die", do="mark")]
 
 
+FETCH_STATE, FETCH_REPLAY = "what=2", "what=5"  # tt_fetch_t
+
+
+def s_warm_points(job, update, step, at):
+    """A learner dies in step `at`, comes back and warms up: at each state of that it dies, one that lends to it, or the coordinator."""
+    if not WARM_FROM <= update < WARM_FROM + 2:
+        return
+    for index in range(job.learners):
+        joiner, coordinator = f"learner/{index}", "coordinator/0"
+        gone = s_rule("gone", joiner, "send", "GRAD", f"step={at}")
+
+        def held(until):  # the others do not end the run meanwhile
+            return [s_rule(f"may_hold_{c}", f"collector/{c}", "send", "SEGMENT", f"batch={WARM_HELD}", when="gone", hold=until, do="mark")
+                    for c in (0, 1)]
+
+        def dies(until, *rule, **words):
+            return [gone, *held(until), s_rule("die", *rule, **{"when": "gone", **words})]
+        lent = {"where": FETCH_REPLAY, "peer": joiner}
+        for who, whom in (("it", "self"), ("the coordinator", coordinator)):
+            yield f"{joiner} warms up: {who} dies before it asks", dies("die", joiner, "send", "FETCH", FETCH_REPLAY, whom=whom)
+            for piece in (1, 3):
+                yield f"{joiner} warms up: {who} dies with piece {piece}", dies("die", joiner, "recv", "FETCHED", FETCH_REPLAY, nth=piece, whom=whom)
+            yield f"{joiner} is warm: {who} dies before it says so", dies("die", joiner, "send", "HEARTBEAT", "warm=1", whom=whom)
+            yield f"{joiner} is in: {who} dies before the state is asked for", dies("die", joiner, "send", "FETCH", FETCH_STATE, whom=whom)
+            came = s_rule("came", joiner, "recv", "FETCHED", FETCH_STATE, when="gone", do="mark")
+            yield f"{joiner} holds: {who} dies before its first GRAD", [*dies("came", joiner, "send", "GRAD", when="came", whom=whom), came]
+        yield f"{joiner} is in: it dies with the state", dies("die", joiner, "recv", "FETCHED", FETCH_STATE)
+        yield f"{joiner} is in: the leader dies before it sends the state", dies("die", "learner/*", "recv", "FETCH", FETCH_STATE, peer=joiner)
+        for who, whom in (("it", joiner), ("the coordinator", "self")):
+            yield f"{joiner} is warm: {who} dies when that is heard", dies("die", coordinator, "recv", "HEARTBEAT", "warm=1", peer=joiner, whom=whom)
+        for piece in (1, 2):
+            yield f"{joiner} warms up: who lends dies before piece {piece}", dies("die", "learner/*", "send", "FETCHED", nth=piece, **lent)
+            yield f"{joiner} warms up: who lends dies with piece {piece} sent", dies("die", "learner/*", "sent", "FETCHED", nth=piece, **lent)
+
+
 # A beat of somebody's link comes whatever its role waits for: then is when the others have had their time.
 
 
@@ -342,6 +397,12 @@ def test_joiner(world):
     s_test(world, s_join_points, 2)
 
 
+def test_warming(world):
+    for learners in (2, 3):  # of two, who lends is all that hold it: the run goes back to its newest snapshot
+        for lag in (0, 1) if ALL or RUNS > 1 else [(SEED + learners) % 2]:
+            s_sweep(world, Job(WARM, lag, learners, 4, s_warm_steps()), s_warm_points, 3)
+
+
 def s_test_full(world, points, text, steps, mark):
     for lag in (0, 1) if ALL or RUNS > 1 else [SEED % 2]:
         s_sweep(world, Job(text, lag, 3, 4, [steps] * 3), points, 1, TT_KILL_AT_HWM=mark)
@@ -361,5 +422,5 @@ def test_full_segment(world):
 
 
 print(f"POSITIONS_SEED={SEED}", flush=True)
-main(test_learner, test_between_updates, test_collector, test_aggregator, test_joiner, test_full_sum, test_full_grad,
+main(test_learner, test_between_updates, test_collector, test_aggregator, test_joiner, test_warming, test_full_sum, test_full_grad,
      test_full_segment)
