@@ -5,6 +5,7 @@ import statistics
 import subprocess
 import sys
 
+from kit import nvidia
 from kit.machine import ROOT
 from kit.tutti import Broken
 from suite import conv
@@ -61,16 +62,10 @@ def theirs(path, cases, device, folder):
 
 def card(device):
     """In NVIDIA's words, or None."""
-    if device == "cpu":
-        return None
-    fields = "name,driver_version,compute_cap,memory.total,clocks.max.sm,clocks.sm,power.limit"
     try:
-        done = subprocess.run(["nvidia-smi", "--query-gpu=" + fields, "--format=csv,noheader"], stdout=subprocess.PIPE, text=True, check=False)
-    except FileNotFoundError:
-        raise Broken("there is no nvidia-smi here, and so no card; TT_BENCH_DEVICE=cpu measures one core") from None
-    if done.returncode != 0 or not done.stdout.strip():
-        raise Broken("there is no card here; TT_BENCH_DEVICE=cpu measures one core")
-    return dict(zip(fields.split(","), done.stdout.splitlines()[0].split(", ")))
+        return None if device == "cpu" else nvidia.card()
+    except nvidia.NoCard as why:
+        raise Broken(f"{why}; TT_BENCH_DEVICE=cpu measures one core") from None
 
 
 def peak(found, machine):
