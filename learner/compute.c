@@ -1,11 +1,13 @@
 #include "learner/compute.h"
 #include <stdlib.h>
+#include "common/base/clock.h"
 #include "common/base/mem.h"
 
-enum { BATCH_ROWS = TT_ROWS_FINAL + 1 };
+enum { BATCH_ROWS = TT_ROWS_FINAL + 1, PIECE_ROWS = 1024, PIECE_NS = 20000000 };
 
 struct compute {
     const model_t *model;
+    compute_progress_t progress;
     tt_sums_t *sums;
     tt_table_t *rows[BATCH_ROWS]; /* of the batch, by tt_batch_rows_t          */
     size_t count[BATCH_ROWS];     /* how many are there                        */
@@ -78,12 +80,36 @@ tt_status_t compute_batch(compute_t *self, const tt_batch_t *batch)
     return s_put_rows(self, TT_ROWS_FINAL, batch->final_obs, batch->finals);
 }
 
+static tt_status_t s_forward_piece(
+    const compute_t *self, tt_batch_rows_t which, size_t first, size_t rows, float *const *out)
+{
+    const model_t *model = self->model;
+    const tt_net_spec_t *spec = tt_net_spec(model->net);
+    float *at[TT_TOWERS_MAX];
+    for (uint32_t t = 0; t < spec->towers; t++)
+        at[t] = out[t] ? out[t] + first * spec->tower[t].out : NULL;
+    TT_TRY(tt_net_forward_from(model->net, model->stream, 0, self->rows[which], first, rows, at));
+    return tt_stream_sync(model->stream);
+}
+
+/*  A batch may have millions of rows, and a row take a millisecond. Pieces grow as long as one is soon done, since a card wants many rows at
+ *  once; the clock decides about nothing else. */
 static tt_status_t s_forward(void *ctx, tt_batch_rows_t which, float *const *out)
 {
     const compute_t *self = ctx;
-    const model_t *model = self->model;
-    TT_TRY(tt_net_forward(model->net, model->stream, 0, self->rows[which], self->count[which], out));
-    return tt_stream_sync(model->stream);
+    const tt_clock_t *clock = tt_clock_real();
+    const size_t count = self->count[which];
+    size_t piece = PIECE_ROWS;
+    for (size_t first = 0, rows; first < count; first += rows) {
+        const int64_t begun_ns = tt_now_ns(clock);
+        rows = count - first < piece ? count - first : piece;
+        TT_TRY(s_forward_piece(self, which, first, rows, out));
+        if (self->progress.fn)
+            self->progress.fn(self->progress.ctx);
+        if (tt_now_ns(clock) - begun_ns < PIECE_NS)
+            piece *= 2;
+    }
+    return TT_OK;
 }
 
 static tt_status_t s_log_std(void *ctx, uint32_t tower, float *out)
@@ -92,8 +118,9 @@ static tt_status_t s_log_std(void *ctx, uint32_t tower, float *out)
     return tt_net_get_log_std(model->net, model->stream, 0, tower, out);
 }
 
-tt_evaluator_t compute_evaluator(compute_t *self)
+tt_evaluator_t compute_evaluator(compute_t *self, compute_progress_t progress)
 {
+    self->progress = progress;
     return (tt_evaluator_t){self, s_forward, s_log_std};
 }
 

@@ -42,10 +42,16 @@ static void s_check_rules(core_t *self)
     ending_rule(&self->ending, stop_reason(&self->model.train, &facts));
 }
 
+/*  Where a batch is evaluated anew, that may take longer than anybody may stand still. */
+static void s_on_progress(void *ctx)
+{
+    core_progress(ctx);
+}
+
 static tt_status_t s_begin_batch(core_t *self)
 {
     const tt_algorithm_t *algorithm = self->model.algorithm;
-    const tt_evaluator_t net = compute_evaluator(self->data.compute);
+    const tt_evaluator_t net = compute_evaluator(self->data.compute, (compute_progress_t){s_on_progress, self});
     TT_TRY(compute_batch(self->data.compute, &self->data.current));
     TT_TRY(algorithm->begin(self->model.algo, &self->data.current, &net));
     position_plan(&self->at, algorithm->steps(self->model.algo));
@@ -68,6 +74,7 @@ static tt_status_t s_begin_replay(core_t *self)
 static tt_status_t s_begin(core_t *self)
 {
     core_lap(self, CORE_wait_batch);
+    tt_link_state(self->link, "update %llu: begins", (unsigned long long)self->at.update);
     TT_TRY(s_assemble(self));
     s_count_episodes(self);
     s_check_rules(self);

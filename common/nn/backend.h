@@ -131,7 +131,7 @@ typedef struct {
             tt_net_t *net;
             uint32_t set;
             const tt_table_t *obs;
-            size_t rows;
+            size_t first, rows;
             float *out[TT_TOWERS_MAX];
         } forward;
         struct {

@@ -132,14 +132,21 @@ tt_status_t tt_net_noise(tt_net_t *self, tt_stream_t *stream, uint32_t set, cons
 tt_status_t tt_net_forward(
     tt_net_t *self, tt_stream_t *stream, uint32_t set, const tt_table_t *obs, size_t rows, float *const *out)
 {
+    return tt_net_forward_from(self, stream, set, obs, 0, rows, out);
+}
+
+tt_status_t tt_net_forward_from(tt_net_t *self, tt_stream_t *stream, uint32_t set, const tt_table_t *obs, size_t first,
+    size_t rows, float *const *out)
+{
     TT_CHECK(set < self->sets);
     if (rows == 0)
         return TT_OK;
     const size_t row = tt_net_row_bytes(&self->spec);
     TT_CHECK(obs->bytes == row);
-    if (rows > obs->count)
-        return tt_err(TT_INVALID, "network: %zu rows of a table of %zu", rows, obs->count);
-    tt_work_t work = {.kind = TT_WORK_FORWARD, .forward = {.net = self, .set = set, .obs = obs, .rows = rows}};
+    if (first > obs->count || rows > obs->count - first)
+        return tt_err(TT_INVALID, "network: %zu rows from row %zu on of a table of %zu", rows, first, obs->count);
+    tt_work_t work = {
+        .kind = TT_WORK_FORWARD, .forward = {.net = self, .set = set, .obs = obs, .first = first, .rows = rows}};
     for (uint32_t t = 0; t < self->spec.towers; t++)
         work.forward.out[t] = self->spec.tower[t].out ? out[t] : NULL;
     return self->device->ops->queue(stream, &work);

@@ -238,6 +238,9 @@ bool tt_net_noisy(const tt_net_spec_t *spec);
  *  tower; out[t] may be NULL and is then not computed, and is not read for a trunk. `out` itself is read at once. */
 tt_status_t tt_net_forward(
     tt_net_t *self, tt_stream_t *stream, uint32_t set, const tt_table_t *obs, size_t rows, float *const *out);
+/*  The same of rows first .. first + rows - 1. What a row gives does not depend on which others are asked for with it. */
+tt_status_t tt_net_forward_from(tt_net_t *self, tt_stream_t *stream, uint32_t set, const tt_table_t *obs, size_t first,
+    size_t rows, float *const *out);
 
 /* ---- objectives ------------------------------------------------------------------------------------------------ */
 

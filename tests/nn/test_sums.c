@@ -257,6 +257,13 @@ static void test_rows_that_no_table_has(void **state)
     tt_table_destroy(&input);
     assert_int_equal(
         tt_net_forward(world.net, world.place.stream, 0, world.table, ROWS + 1, (float *[2]){NULL}), TT_INVALID);
+    const struct {
+        size_t first, rows;
+    } beyond[] = {{ROWS, 1}, {1, ROWS}, {ROWS + 1, 1}, {SIZE_MAX, 2}};
+    for (size_t i = 0; i < TT_COUNT(beyond); i++)
+        assert_int_equal(tt_net_forward_from(world.net, world.place.stream, 0, world.table, beyond[i].first,
+                             beyond[i].rows, (float *[2]){NULL}),
+            TT_INVALID);
     s_close(&world);
 }
 
@@ -310,12 +317,37 @@ static void test_forward_is_the_same_on_any_lanes(void **state)
     }
 }
 
+/*  All rows at once, or in pieces of any size, that begin anywhere. */
+static void test_forward_in_pieces(void **state)
+{
+    (void)state;
+    static const size_t pieces[] = {1, 7, TT_BLOCK, TT_BLOCK + 1, ROWS - 1};
+    float head[ROWS * OUT], value[ROWS];
+    world_t world;
+    s_open(&world, 2, 1);
+    assert_ok(tt_net_forward(world.net, world.place.stream, 0, world.table, ROWS, (float *[]){head, value}));
+    assert_ok(tt_stream_sync(world.place.stream));
+    for (size_t p = 0; p < TT_COUNT(pieces); p++) {
+        float heads[ROWS * OUT] = {0}, values[ROWS] = {0};
+        for (size_t first = 0, rows; first < ROWS; first += rows) {
+            rows = ROWS - first < pieces[p] ? ROWS - first : pieces[p];
+            float *const out[] = {heads + first * OUT, values + first};
+            assert_ok(tt_net_forward_from(world.net, world.place.stream, 0, world.table, first, rows, out));
+        }
+        assert_ok(tt_stream_sync(world.place.stream));
+        assert_memory_equal(heads, head, sizeof head);
+        assert_memory_equal(values, value, sizeof value);
+    }
+    s_close(&world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_any_split_gives_the_same_bits),
         cmocka_unit_test(test_the_sum_is_the_gradient_of_all_rows),
         cmocka_unit_test(test_rows_that_do_not_divide),
+        cmocka_unit_test(test_forward_in_pieces),
         cmocka_unit_test(test_no_rows),
         cmocka_unit_test(test_what_is_not_there),
         cmocka_unit_test(test_rows_that_no_table_has),

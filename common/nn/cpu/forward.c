@@ -19,7 +19,7 @@ static void s_block(const job_t *job, cpu_block_t *block, size_t at)
 {
     const tt_work_t *work = job->work;
     const uint32_t set = work->forward.set;
-    cpu_gather(block, work->forward.obs, NULL, at);
+    cpu_gather(block, work->forward.obs, NULL, work->forward.first + at);
     cpu_towers_forward(block, set, job->wanted);
     for (uint32_t t = 0; t < work->forward.net->spec.towers; t++) {
         const size_t outs = block->net->tower[set][t].outs;

@@ -43,7 +43,9 @@ static tt_status_t s_forward_rows(cuda_stream_t *stream, const tt_work_t *work, 
     cuda_flow_t flow;
     TT_TRY(cuda_flow(&flow, net, rows, false));
     cuda_forward_t job = {.set = work->forward.set,
-        .from = {.count = rows, .rows = (const uint8_t *)obs->copy + at * obs->bytes, .bytes = obs->bytes}};
+        .from = {.count = rows,
+            .rows = (const uint8_t *)obs->copy + (work->forward.first + at) * obs->bytes,
+            .bytes = obs->bytes}};
     for (uint32_t t = 0; t < net->spec.towers; t++)
         if (work->forward.out[t])
             job.towers |= impl->tower[t].chain;
