@@ -84,15 +84,16 @@ static void s_datasets(FILE *out)
         (void)dataset_each(store, s_dataset, out); /* no registry, no words */
 }
 
+static tt_status_t s_task(void *ctx, const char *name)
+{
+    return fprintf(ctx, "%s\n", name) < 0 ? TT_IO : TT_OK;
+}
+
 static void s_tasks(FILE *out)
 {
     TT_AUTO(store) store = NULL;
-    task_list_t list = {0};
     if (store_open(&store) == TT_OK)
-        (void)task_list_load(store, &list, NULL);
-    for (size_t i = 0; i < list.count; i++)
-        fprintf(out, "%s\n", list.tasks[i]->name);
-    task_list_free(&list);
+        (void)task_each_name(store, s_task, out);
 }
 
 static void s_roles(FILE *out)

@@ -18,7 +18,7 @@ typedef struct {
     store_t *store;
     const engine_options_t *options;
     tt_substrate_t *substrate;
-    task_list_t list; /* the store's, as of version */
+    task_list_t list; /* the store's that live, as of version */
     int64_t version;
     engine_slots_t slots;
     engine_child_t *children; /* owned */
@@ -33,7 +33,7 @@ void engine_say(const engine_t *self, const char *fmt, ...) __attribute__((forma
 /*  Change what is so by fn, on what is so now, and let follow what follows: one transaction. fn NULL: look only. After a failure the
  *  store is right, and what we have is read anew. */
 tt_status_t engine_change(engine_t *self, tt_status_t (*fn)(engine_t *self, void *ctx), void *ctx);
-/*  The task and the index of a job in it; NULL: it was deleted. */
+/*  The task and the index of a job in it; NULL: it was deleted, or its task is over. */
 task_t *engine_find(const engine_t *self, int64_t job, size_t *at);
 /*  Texts of a row: a copy in place of what is there; NULL = none. */
 void engine_set_text(char **at, const char *text);

@@ -25,7 +25,7 @@ static tt_status_t s_reload(engine_t *self)
     if (version == self->version && self->list.count)
         return TT_OK;
     task_list_t list;
-    TT_TRY(task_list_load(self->store, &list, NULL));
+    TT_TRY(task_list_living(self->store, &list));
     TT_TRY(engine_slots(self->store, &self->slots));
     task_list_free(&self->list);
     self->list = list;

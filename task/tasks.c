@@ -137,44 +137,84 @@ static tt_status_t s_load_parts(store_t *store, task_t *self)
     return TT_OK;
 }
 
-static tt_status_t s_load(store_t *store, task_list_t *out, const char *name)
-{
-    if (name)
-        TT_TRY(store_run(store, "SELECT " TASK_COLUMNS " FROM tasks WHERE name = ?", s_take_task, out, "s", name));
-    else
-        TT_TRY(store_run(store, "SELECT " TASK_COLUMNS " FROM tasks ORDER BY id", s_take_task, out, ""));
-    for (size_t i = 0; i < out->count; i++)
-        TT_TRY(s_load_parts(store, out->tasks[i]));
-    return TT_OK;
-}
-
-static tt_status_t s_missing(store_t *store, const char *name)
-{
-    task_list_t all = {0};
-    tt_status_t status = store_run(store, "SELECT " TASK_COLUMNS " FROM tasks", s_take_task, &all, "");
-    const char **names = tt_array0(all.count + 1, sizeof *names);
-    for (size_t i = 0; i < all.count; i++)
-        names[i] = all.tasks[i]->name;
-    const char *near = tt_nearest(name, names, all.count);
-    if (status == TT_OK)
-        status = near ? tt_err(TT_NOT_FOUND, "no task '%.200s'; did you mean '%s'?", name, near)
-                      : tt_err(TT_NOT_FOUND, "no task '%.200s'; 'tutti task list' shows them", name);
-    free(names);
-    task_list_free(&all);
-    return status;
-}
-
-tt_status_t task_list_load(store_t *store, task_list_t *out, const char *name)
+/*  Of the tasks that fit: `which` is the rest of the query, with one text at most. */
+static tt_status_t s_load(store_t *store, task_list_t *out, const char *which, const char *text)
 {
     task_list_t list = {0};
-    tt_status_t status = s_load(store, &list, name);
-    if (status == TT_OK && name && list.count == 0)
-        status = s_missing(store, name);
+    char sql[512];
+    TT_CHECK(snprintf(sql, sizeof sql, "SELECT " TASK_COLUMNS " FROM tasks %s", which) < (int)sizeof sql);
+    tt_status_t status = store_run(store, sql, s_take_task, &list, text ? "s" : "", text);
+    for (size_t i = 0; status == TT_OK && i < list.count; i++)
+        status = s_load_parts(store, list.tasks[i]);
     if (status == TT_OK)
         *out = list;
     else
         task_list_free(&list);
     return status;
+}
+
+typedef struct {
+    char **names;
+    size_t count;
+} names_t;
+
+static tt_status_t s_push(void *ctx, const char *name)
+{
+    names_t *all = ctx;
+    all->names = tt_realloc(all->names, tt_mul(all->count + 1, sizeof *all->names));
+    all->names[all->count++] = tt_strdup(name);
+    return TT_OK;
+}
+
+static tt_status_t s_missing(store_t *store, const char *name)
+{
+    names_t all = {0};
+    tt_status_t status = task_each_name(store, s_push, &all);
+    const char *near = tt_nearest(name, (const char *const *)all.names, all.count);
+    if (status == TT_OK)
+        status = near ? tt_err(TT_NOT_FOUND, "no task '%.200s'; did you mean '%s'?", name, near)
+                      : tt_err(TT_NOT_FOUND, "no task '%.200s'; 'tutti task list' shows them", name);
+    for (size_t i = 0; i < all.count; i++)
+        free(all.names[i]);
+    free(all.names);
+    return status;
+}
+
+tt_status_t task_list_load(store_t *store, task_list_t *out, const char *name)
+{
+    if (!name)
+        return s_load(store, out, "ORDER BY id", NULL);
+    task_list_t list;
+    TT_TRY(s_load(store, &list, "WHERE name = ?", name));
+    if (list.count == 0)
+        return s_missing(store, name);
+    *out = list;
+    return TT_OK;
+}
+
+/*  The words of task_state_ended and of jobs that run (tests/task/test_tasks.c holds them against states.h). */
+tt_status_t task_list_living(store_t *store, task_list_t *out)
+{
+    return s_load(store, out,
+        "WHERE state NOT IN ('done', 'finalized', 'broken', 'killed')"
+        " OR id IN (SELECT task FROM jobs WHERE state IN ('running', 'kill')) ORDER BY id",
+        NULL);
+}
+
+typedef struct {
+    tt_status_t (*fn)(void *ctx, const char *name);
+    void *ctx;
+} each_name_t;
+
+static tt_status_t s_give_name(void *ctx, sqlite3_stmt *row)
+{
+    const each_name_t *each = ctx;
+    return each->fn(each->ctx, store_text(row, 0));
+}
+
+tt_status_t task_each_name(store_t *store, tt_status_t (*fn)(void *ctx, const char *name), void *ctx)
+{
+    return store_run(store, "SELECT name FROM tasks ORDER BY id", s_give_name, &(each_name_t){fn, ctx}, "");
 }
 
 /* ---- written --------------------------------------------------------------------------------------------------------------- */

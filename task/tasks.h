@@ -53,7 +53,12 @@ tt_status_t task_create(store_t *store, const task_new_t *wanted, char *dir, siz
 
 /*  All of them, or the one of that name (TT_NOT_FOUND names the nearest). */
 tt_status_t task_list_load(store_t *store, task_list_t *out, const char *name);
+/*  Those for which anything is still to be done: they have not ended, or a job of theirs runs. What is over costs nothing, however
+ *  much of it the registry holds. */
+tt_status_t task_list_living(store_t *store, task_list_t *out);
 void task_list_free(task_list_t *self);
+/*  The names of all, and nothing else. */
+tt_status_t task_each_name(store_t *store, tt_status_t (*fn)(void *ctx, const char *name), void *ctx);
 /*  Write what differs from the store. In a transaction. */
 tt_status_t task_save(store_t *store, task_t *self);
 
