@@ -15,7 +15,7 @@ enum { BYTES_COLS = 4 };
 #endif
 
 /*  Numbers of the bits, from `first` on, to list; four at a time, so up to three too many are written. */
-V16_FN size_t list_bits(uint64_t bits, uint32_t first, uint32_t *list)
+KERNEL_FN size_t list_bits(uint64_t bits, uint32_t first, uint32_t *list)
 {
     const size_t count = (size_t)__builtin_popcountll(bits);
     for (size_t i = 0; i < count; i += 4)
@@ -48,7 +48,7 @@ typedef struct {
     bool last;
 } bytes_chunk_t;
 
-V16_FN void bytes_tile(const tt_gemm_t *g, const bytes_chunk_t *chunk, size_t row, size_t vector, const int C)
+KERNEL_FN void bytes_tile(const tt_gemm_t *g, const bytes_chunk_t *chunk, size_t row, size_t vector, const int C)
 {
     v16 acc[BYTES_COLS];
     const size_t col = 16 * vector;
@@ -93,7 +93,7 @@ static void kernel_bytes(const tt_gemm_t *job, const uint8_t *const *row)
 }
 
 /*  c[k] += x[k] d for the listed k: C vectors from column col on, or with `tail` one that is not whole. */
-V16_FN void bytes_grad_tile(
+KERNEL_FN void bytes_grad_tile(
     const tt_gemm_t *g, const bytes_chunk_t *chunk, size_t row, size_t col, const bool tail, const int C)
 {
     v16 d[4];

@@ -15,7 +15,7 @@ enum { TILE_R = 6, TILE_R_NARROW = 6 };
 
 /*  Vectors of a tile of R rows: with fewer rows there are more, so that 8 chains or more are in flight. A picture of one vector of
  *  channels has TILE_R_NARROW rows in `patch`, which needs no register for each. */
-V16_FN int tile_width(int R)
+KERNEL_FN int tile_width(int R)
 {
 #ifdef V16_WIDE
     return R <= 2 ? 4 : R <= TILE_R ? 2 : 1;
@@ -35,7 +35,7 @@ typedef struct {
 } grid_walk_t;
 
 /*  Where the rows of the next tile lie. */
-V16_FN void grid_rows(const tt_grid_t *g, grid_row_t *row, size_t rows, grid_walk_t *walk)
+KERNEL_FN void grid_rows(const tt_grid_t *g, grid_row_t *row, size_t rows, grid_walk_t *walk)
 {
     for (size_t r = 0; r < rows; r++) {
         row[r] = (grid_row_t){g->a + walk->a, g->c + walk->c};
@@ -62,7 +62,7 @@ static __attribute__((noinline)) void grid_tanh(
 }
 
 /*  The same with relu, or as they are: then nothing lies below the floor. */
-V16_FN void grid_end(
+KERNEL_FN void grid_end(
     const tt_grid_t *g, const grid_row_t *row, size_t col, v16 acc[TILE_R][4], const int R, const int C)
 {
     const v16 floor = v_set(g->kind == TT_GEMM_RELU ? 0.0f : -INFINITY);
@@ -75,7 +75,7 @@ V16_FN void grid_end(
 }
 
 /*  acc += what R positions read times C vectors of weights. */
-V16_FN void grid_sums(
+KERNEL_FN void grid_sums(
     const tt_grid_t *g, const grid_row_t *row, size_t vector, v16 acc[TILE_R][4], const int R, const int C)
 {
     const float *from[TILE_R];
@@ -99,7 +99,7 @@ V16_FN void grid_sums(
 }
 
 /*  R, C and `add` are constants where this is inlined. */
-V16_FN void grid_tile(
+KERNEL_FN void grid_tile(
     const tt_grid_t *g, const grid_row_t *row, size_t vector, const bool add, const int R, const int C)
 {
     v16 acc[TILE_R][4];
@@ -130,7 +130,7 @@ V16_FN void grid_tile(
 }
 
 /*  All columns of R rows. */
-V16_FN void grid_columns(const tt_grid_t *g, const grid_row_t *row, const bool add, const int R)
+KERNEL_FN void grid_columns(const tt_grid_t *g, const grid_row_t *row, const bool add, const int R)
 {
     const size_t vectors = (g->n + 15) / 16;
     size_t v = 0;
@@ -144,7 +144,7 @@ V16_FN void grid_columns(const tt_grid_t *g, const grid_row_t *row, const bool a
         grid_tile(g, row, v, add, R, 1);
 }
 
-V16_FN void grid_some(const tt_grid_t *g, const grid_row_t *row, const bool add, size_t rows)
+KERNEL_FN void grid_some(const tt_grid_t *g, const grid_row_t *row, const bool add, size_t rows)
 {
     switch (rows) {
     case 1:
@@ -196,7 +196,7 @@ static void kernel_grid(const tt_grid_t *job)
 
 /*  Numbers row .. row + R - 1 of the pieces, C vectors of columns of which the last has `left`; R, C and `tail` (C = 1: a vector that
  *  is not whole) are constants where this is inlined. */
-V16_FN void patch_tile(const tt_patch_t *p, size_t row, size_t col, const bool tail, const int R, const int C)
+KERNEL_FN void patch_tile(const tt_patch_t *p, size_t row, size_t col, const bool tail, const int R, const int C)
 {
     v16 acc[TILE_R_NARROW][4];
     UNROLL for (int r = 0; r < R; r++)
@@ -229,7 +229,7 @@ V16_FN void patch_tile(const tt_patch_t *p, size_t row, size_t col, const bool t
     }
 }
 
-V16_FN void patch_columns(const tt_patch_t *p, size_t row, const int R)
+KERNEL_FN void patch_columns(const tt_patch_t *p, size_t row, const int R)
 {
     size_t col = 0;
     if (tile_width(R) >= 4)

@@ -18,6 +18,15 @@ enum { TILE_COLS = 1, TILE_COLS_ADD = 1, TILE_COLS_1 = 4, TILE_COLS_2 = 2, TILE_
 #endif
 enum { TILE_ROWS = 4 };
 
+/*  A kernel is inlined into each of its shapes, whose sizes are constants there. Under a sanitizer there is one of each,
+ *  which they call: a check stands in it once and not in every copy, and a file compiles in two seconds and not in 24. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define KERNEL_FN static
+#undef UNROLL
+#define UNROLL
+#else
+#define KERNEL_FN V16_FN
+#endif
 #ifndef UNROLL
 #define UNROLL _Pragma("GCC unroll 16")
 #endif
@@ -39,7 +48,7 @@ V16_FN v16 v_tanh(v16 x)
 }
 
 /*  What an accumulator starts from. `left` columns of the vector exist. */
-V16_FN v16 tile_start(const tt_gemm_t *g, tt_gemm_kind_t kind, size_t row, size_t col, size_t left)
+KERNEL_FN v16 tile_start(const tt_gemm_t *g, tt_gemm_kind_t kind, size_t row, size_t col, size_t left)
 {
     switch (kind) {
     case TT_GEMM_TANH:
@@ -55,7 +64,7 @@ V16_FN v16 tile_start(const tt_gemm_t *g, tt_gemm_kind_t kind, size_t row, size_
     }
 }
 
-V16_FN void tile_end(const tt_gemm_t *g, tt_gemm_kind_t kind, size_t row, size_t col, size_t left, v16 sum)
+KERNEL_FN void tile_end(const tt_gemm_t *g, tt_gemm_kind_t kind, size_t row, size_t col, size_t left, v16 sum)
 {
     float *c = g->c + row * g->c_row + col;
     const float *h = g->h + row * g->h_row + col;
@@ -86,7 +95,7 @@ V16_FN void tile_end(const tt_gemm_t *g, tt_gemm_kind_t kind, size_t row, size_t
 }
 
 /*  R rows x C vectors at (row, vector); R, C and kind are constants where this is inlined. */
-V16_FN void tile(const tt_gemm_t *g, tt_gemm_kind_t kind, size_t row, size_t vector, const int R, const int C)
+KERNEL_FN void tile(const tt_gemm_t *g, tt_gemm_kind_t kind, size_t row, size_t vector, const int R, const int C)
 {
     const size_t col = 16 * vector;
     v16 acc[TILE_ROWS][4];
@@ -118,7 +127,7 @@ V16_FN void tile(const tt_gemm_t *g, tt_gemm_kind_t kind, size_t row, size_t vec
 
 /*  Rows [row, end) in tiles of R rows and C vectors, then of one vector. Columns outside, so that a panel of b stays in
  *  the first-level cache while the rows pass. */
-V16_FN void tile_rows(const tt_gemm_t *g, tt_gemm_kind_t kind, size_t row, size_t end, const int R, const int C)
+KERNEL_FN void tile_rows(const tt_gemm_t *g, tt_gemm_kind_t kind, size_t row, size_t end, const int R, const int C)
 {
     const size_t vectors = (g->n + 15) / 16;
     size_t v = 0;
@@ -131,7 +140,7 @@ V16_FN void tile_rows(const tt_gemm_t *g, tt_gemm_kind_t kind, size_t row, size_
                 tile(g, kind, r, v, R, 1);
 }
 
-V16_FN void gemm_kind(const tt_gemm_t *g, tt_gemm_kind_t kind)
+KERNEL_FN void gemm_kind(const tt_gemm_t *g, tt_gemm_kind_t kind)
 {
     const size_t full = g->m - g->m % TILE_ROWS;
     tile_rows(g, kind, 0, full, TILE_ROWS, kind == TT_GEMM_ADD ? TILE_COLS_ADD : TILE_COLS);
@@ -202,7 +211,7 @@ static void kernel_dots(
     }
 }
 
-V16_FN void column_sum(size_t rows, const float *d, size_t d_row, bool first, float *out, size_t left, const int C)
+KERNEL_FN void column_sum(size_t rows, const float *d, size_t d_row, bool first, float *out, size_t left, const int C)
 {
     v16 acc[4];
     UNROLL for (int c = 0; c < C; c++) acc[c] = first       ? v_zero()
@@ -271,11 +280,11 @@ static float kernel_sum_squares(size_t count, const float *x)
 }
 
 /*  A vector of the flat arrays, the last one perhaps short. */
-V16_FN v16 part_load(const float *p, size_t left)
+KERNEL_FN v16 part_load(const float *p, size_t left)
 {
     return left < 16 ? v_load_n(p, left) : v_load(p);
 }
-V16_FN void part_store(float *p, v16 a, size_t left)
+KERNEL_FN void part_store(float *p, v16 a, size_t left)
 {
     if (left < 16)
         v_store_n(p, a, left);
@@ -303,7 +312,7 @@ V16_FN v16 settle(v16 moment)
 }
 
 /*  torch.optim.Adam: m += (g - m)(1 - b1); v = b2 v + (1 - b2) g^2; p -= lr' m / (sqrt(v) root_scale + eps). */
-V16_FN void adam_part(const tt_opt_step_t *o, size_t i, size_t left)
+KERNEL_FN void adam_part(const tt_opt_step_t *o, size_t i, size_t left)
 {
     const v16 g = v_mul(part_load(o->g + i, left), v_set(o->clip));
     v16 m = part_load(o->s0 + i, left), v = part_load(o->s1 + i, left);
@@ -317,7 +326,7 @@ V16_FN void adam_part(const tt_opt_step_t *o, size_t i, size_t left)
 }
 
 /*  torch.optim.SGD: buf = momentum buf + g; p -= lr buf. */
-V16_FN void sgd_part(const tt_opt_step_t *o, size_t i, size_t left)
+KERNEL_FN void sgd_part(const tt_opt_step_t *o, size_t i, size_t left)
 {
     v16 step = v_mul(part_load(o->g + i, left), v_set(o->clip));
     if (o->s0) {
@@ -328,7 +337,7 @@ V16_FN void sgd_part(const tt_opt_step_t *o, size_t i, size_t left)
 }
 
 /*  torch.optim.RMSprop: v = alpha v + (1 - alpha) g^2; step = g / (sqrt(v) + eps); buf = momentum buf + step. */
-V16_FN void rmsprop_part(const tt_opt_step_t *o, size_t i, size_t left)
+KERNEL_FN void rmsprop_part(const tt_opt_step_t *o, size_t i, size_t left)
 {
     const v16 g = v_mul(part_load(o->g + i, left), v_set(o->clip));
     v16 v = part_load(o->s0 + i, left);

@@ -92,7 +92,7 @@ static void kernel_norm_back(size_t count, const float *x, const float *kept, co
 
 /* ---- pooling ------------------------------------------------------------------------------------------------------------------ */
 
-V16_FN void part_store_bytes(uint8_t *p, v16 a, size_t left)
+KERNEL_FN void part_store_bytes(uint8_t *p, v16 a, size_t left)
 {
     uint8_t bytes[16];
     v_store_bytes(left < 16 ? bytes : p, a);
@@ -100,7 +100,7 @@ V16_FN void part_store_bytes(uint8_t *p, v16 a, size_t left)
         p[i] = bytes[i];
 }
 
-V16_FN v16 part_load_bytes(const uint8_t *p, size_t left)
+KERNEL_FN v16 part_load_bytes(const uint8_t *p, size_t left)
 {
     uint8_t bytes[16] = {0};
     for (size_t i = 0; left < 16 && i < left; i++)
@@ -108,7 +108,7 @@ V16_FN v16 part_load_bytes(const uint8_t *p, size_t left)
     return v_load_bytes(left < 16 ? bytes : p);
 }
 
-V16_FN void pool_part(const tt_pool_t *p, const float *in, size_t left, float *out, uint8_t *which)
+KERNEL_FN void pool_part(const tt_pool_t *p, const float *in, size_t left, float *out, uint8_t *which)
 {
     v16 best = part_load(in + p->at[0], left), number = v_set((float)p->number[0]);
     for (size_t i = 1; i < p->places; i++) {
@@ -120,7 +120,7 @@ V16_FN void pool_part(const tt_pool_t *p, const float *in, size_t left, float *o
     part_store_bytes(which, number, left);
 }
 
-V16_FN void mean_part(const tt_pool_t *p, const float *in, size_t left, float *out)
+KERNEL_FN void mean_part(const tt_pool_t *p, const float *in, size_t left, float *out)
 {
     v16 sum = part_load(in + p->at[0], left);
     for (size_t i = 1; i < p->places; i++)
@@ -144,7 +144,7 @@ static void kernel_pool(const tt_pool_t *job, const float *in, float *out, uint8
 
 /*  Every place gets d or 0. A sum that began at 0 is never -0 where numbers are added and not multiplied, so a 0 more changes
  *  nothing. */
-V16_FN void pool_back_part(const tt_pool_t *p, const float *d, const uint8_t *which, size_t left, float *d_in)
+KERNEL_FN void pool_back_part(const tt_pool_t *p, const float *d, const uint8_t *which, size_t left, float *d_in)
 {
     const v16 back = part_load(d, left), number = part_load_bytes(which, left);
     for (size_t i = 0; i < p->places; i++) {
@@ -154,7 +154,7 @@ V16_FN void pool_back_part(const tt_pool_t *p, const float *d, const uint8_t *wh
     }
 }
 
-V16_FN void mean_back_part(const tt_pool_t *p, const float *d, size_t left, float *d_in)
+KERNEL_FN void mean_back_part(const tt_pool_t *p, const float *d, size_t left, float *d_in)
 {
     const v16 back = v_mul(part_load(d, left), v_set(p->share));
     for (size_t i = 0; i < p->places; i++) {
