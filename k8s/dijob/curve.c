@@ -11,14 +11,6 @@
 #define FILE_NAME "curve.key"
 enum { MODE = 0440 }; /* the group is the pod's fsGroup: that is how one who is not root reads it */
 
-static json_t *s_owner(const dijob_t *job)
-{
-    json_t *owner = job->owner ? json_loads(job->owner, 0, NULL) : NULL;
-    return owner ? owner
-                 : json_pack("{s:s, s:s, s:s, s:s, s:b}", "apiVersion", DIJOB_GROUP "/v1alpha1", "kind", "DIJob",
-                       "name", job->meta.name, "uid", job->meta.uid, "controller", 1);
-}
-
 tt_status_t dijob_build_curve(json_t **out, const dijob_t *job)
 {
     tt_keys_t keys;
@@ -29,8 +21,8 @@ tt_status_t dijob_build_curve(json_t **out, const dijob_t *job)
     const char *namespace_ = *job->meta.namespace_ ? job->meta.namespace_ : "default";
     *out = json_pack("{s:s, s:s, s:{s:s, s:s, s:{s:s, s:s, s:s}, s:[o]}, s:s, s:b, s:{s:s}}", "apiVersion", "v1",
         "kind", "Secret", "metadata", "name", name, "namespace", namespace_, "labels", "group-name", DIJOB_GROUP,
-        "dijob-name", job->meta.name, "controller-name", "di-operator", "ownerReferences", s_owner(job), "type",
-        "Opaque", "immutable", 1, "stringData", FILE_NAME, file);
+        "dijob-name", job->meta.name, "controller-name", "di-operator", "ownerReferences",
+        parts_owner_of_job(job, false), "type", "Opaque", "immutable", 1, "stringData", FILE_NAME, file);
     explicit_bzero(file, sizeof file);
     explicit_bzero(&keys, sizeof keys);
     free(name);

@@ -3,82 +3,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
-#include "common/base/pool.h"
+#include "common/base/mem.h"
 #include "k8s/dijob/parts.h"
 
 enum { LABEL_ROOM = 64 };
-
-const char *const dijob_pod_drop[] = {"metadata.*", "+metadata.name", "+metadata.namespace", "+metadata.uid",
-    "+metadata.resourceVersion", "+metadata.labels", "+metadata.annotations", "+metadata.ownerReferences",
-    "+metadata.creationTimestamp", "+metadata.deletionTimestamp", /**/
-    "spec.*", "+spec.nodeName", "+spec.restartPolicy", "+spec.containers", "spec.containers.*", "+spec.containers.name",
-    "+spec.containers.ports", "+spec.containers.resources", /**/
-    "status.*", "+status.phase", "+status.reason", "+status.podIP", "+status.conditions", "+status.containerStatuses",
-    "+status.initContainerStatuses", "+status.message", NULL};
-
-/*  An entry and its strings, which it only borrows so far, as one block: there may be ten thousand. strings: where its
- *  pointers to them are. */
-static void *s_pack(const void *loose, size_t size, const size_t *strings, size_t count)
-{
-    size_t all = size;
-    for (size_t i = 0; i < count; i++) {
-        const char *text = *(char *const *)(const void *)((const char *)loose + strings[i]);
-        all += text ? strlen(text) + 1 : 0;
-    }
-    char *block = tt_pool_new0(all), *at = block + size;
-    memcpy(block, loose, size);
-    for (size_t i = 0; i < count; i++) {
-        char **text = (char **)(void *)(block + strings[i]);
-        const size_t length = *text ? strlen(*text) + 1 : 0;
-        if (length)
-            *text = memcpy(at, *text, length);
-        at += length;
-    }
-    return block;
-}
-
-/*  For an entry that is packed before the tree goes. */
-static char *s_borrow(const char *text)
-{
-    return (char *)(uintptr_t)text;
-}
-
-static json_t *s_parse(const char *json, size_t size)
-{
-    json_error_t error;
-    json_t *object = json_loadb(json, size, 0, &error);
-    if (!object)
-        tt_err(TT_DATA, "JSON of an object, byte %d: %s", error.position, error.text);
-    return object;
-}
 
 /*  Name of the job that the labels tell of; NULL. */
 static const char *s_job(const json_t *labels)
 {
     const char *job = parts_text(labels, "dijob-name", NULL);
     return job ? job : parts_text(labels, "diengine/job", NULL);
-}
-
-static void s_job_uid(char uid[37], const json_t *metadata)
-{
-    const char *text = parts_text(parts_controller(metadata), "uid", "");
-    snprintf(uid, 37, "%s", strlen(text) < 37 ? text : ""); /* a longer one is nobody's */
-}
-
-static bool s_condition(const json_t *status, const char *type)
-{
-    const json_t *entry = parts_named(json_object_get(status, "conditions"), "type", type);
-    return strcmp(parts_text(entry, "status", ""), "True") == 0;
-}
-
-static dijob_pod_phase_t s_phase(const char *text)
-{
-    static const char *const names[] = {"Pending", "Running", "Succeeded", "Failed"};
-    for (size_t i = 0; i < TT_COUNT(names); i++)
-        if (strcmp(text, names[i]) == 0)
-            return (dijob_pod_phase_t)i;
-    return *text ? POD_UNKNOWN : POD_PENDING;
 }
 
 /*  A main container that fails is over only if the kubelet will not start it again. */
@@ -90,31 +24,11 @@ static dijob_main_t s_terminated(const dijob_pod_t *self, const json_t *spec)
     return strcmp(policy, "Never") == 0 || self->phase == POD_FAILED ? MAIN_ERROR : MAIN_WAITING;
 }
 
-static int16_t s_exit_code(const json_t *terminated)
+static uint8_t s_main(const dijob_pod_t *self, const json_t *spec, const json_t *state)
 {
-    const json_int_t code = json_integer_value(json_object_get(terminated, "exitCode"));
-    return (int16_t)(code >= 0 && code <= 255 ? code : 255);
-}
-
-/*  One that runs again has been forgiven. */
-static void s_last_exit(dijob_pod_t *self, const json_t *last_state)
-{
-    const json_t *terminated = parts_object(last_state, "terminated");
-    self->last_exit = self->exit_code;
-    if (self->exit_code < 0 && self->main == MAIN_WAITING && terminated)
-        self->last_exit = s_exit_code(terminated);
-}
-
-static void s_main(dijob_pod_t *self, const json_t *spec, const json_t *state)
-{
-    const json_t *terminated = parts_object(state, "terminated");
-    self->exit_code = -1;
-    self->main = json_object_get(state, "running") ? MAIN_RUNNING : state ? MAIN_WAITING : MAIN_NONE;
-    if (!terminated)
-        return;
-    self->exit_code = s_exit_code(terminated);
-    self->finished_s = parts_time(parts_text(terminated, "finishedAt", NULL));
-    self->main = (uint8_t)s_terminated(self, spec);
+    if (self->exit_code >= 0)
+        return (uint8_t)s_terminated(self, spec);
+    return json_object_get(state, "running") ? MAIN_RUNNING : state ? MAIN_WAITING : MAIN_NONE;
 }
 
 static void s_containers(dijob_pod_t *self, const json_t *spec, const json_t *status, parts_trouble_t *trouble)
@@ -134,39 +48,15 @@ static void s_containers(dijob_pod_t *self, const json_t *spec, const json_t *st
             self->ready_containers++;
         self->stuck |= strcmp(why, "CrashLoopBackOff") == 0 || json_object_get(state, "terminated");
     }
-    s_main(self, spec, json_object_get(main_status, "state"));
-    s_last_exit(self, json_object_get(main_status, "lastState"));
-    parts_trouble(trouble, status, main_status);
-    self->why = s_borrow(*trouble->why ? trouble->why : NULL);
-    self->words = s_borrow(*trouble->words ? trouble->words : NULL);
+    entry_pod_main(&self->as_pod, status, main_status, trouble);
+    self->main = s_main(self, spec, json_object_get(main_status, "state"));
 }
 
 /*  Who makes no conditions (an old kubelet, a test) still says it of the containers. */
 static void s_ready(dijob_pod_t *self, const json_t *status)
 {
-    self->ready = s_condition(status, "Ready");
-    if (!parts_named(json_object_get(status, "conditions"), "type", "Ready"))
+    if (!parts_condition(json_object_get(status, "conditions"), "Ready"))
         self->ready = self->phase == POD_RUNNING && self->containers > 0 && self->ready_containers >= self->containers;
-}
-
-static void s_status(dijob_pod_t *self, const json_t *spec, const json_t *status, parts_trouble_t *trouble)
-{
-    const char *reason = parts_text(status, "reason", ""), *ip = parts_text(status, "podIP", "");
-    self->phase = (uint8_t)s_phase(parts_text(status, "phase", ""));
-    snprintf(self->ip, sizeof self->ip, "%s", strlen(ip) < sizeof self->ip ? ip : "");
-    self->scheduled = *parts_text(spec, "nodeName", "") || s_condition(status, "PodScheduled");
-    self->disrupted = s_condition(status, "DisruptionTarget");
-    self->refused = strcmp(reason, "UnexpectedAdmissionError") == 0 || strncasecmp(reason, "OutOf", 5) == 0;
-    s_containers(self, spec, status, trouble);
-    s_ready(self, status);
-}
-
-/*  An annotation that is a number; -1. */
-static int32_t s_number(const json_t *annotations, const char *key)
-{
-    const char *text = parts_text(annotations, key, "");
-    const size_t digits = strspn(text, "0123456789");
-    return digits > 0 && digits < 8 && !text[digits] ? (int32_t)strtol(text, NULL, 10) : -1;
 }
 
 /*  The aggregator of a ddp learner, the task of a task's pod. When an aggregator is gone the garbage collector takes its
@@ -205,91 +95,65 @@ static void s_fill(dijob_pod_t *self, const json_t *object, scratch_t *scratch)
 {
     const json_t *metadata = json_object_get(object, "metadata"), *spec = json_object_get(object, "spec");
     const json_t *labels = json_object_get(metadata, "labels"), *notes = json_object_get(metadata, "annotations");
-    s_job_uid(self->job_uid, metadata);
-    self->owner_pod = s_borrow(s_owner_pod(self, metadata, labels, scratch->task));
-    self->deleting = json_is_string(json_object_get(metadata, "deletionTimestamp"));
-    self->created_s = parts_time(parts_text(metadata, "creationTimestamp", NULL));
-    self->replaces = s_borrow(parts_text(notes, "tutti/replaces", NULL));
-    self->asked = s_borrow(parts_text(notes, "tutti/resources", NULL));
-    const int32_t backoff_s = s_number(notes, "tutti/backoff");
+    self->owner_pod = entry_borrow(s_owner_pod(self, metadata, labels, scratch->task));
+    self->replaces = entry_borrow(parts_text(notes, "tutti/replaces", NULL));
+    self->asked = entry_borrow(parts_text(notes, "tutti/resources", NULL));
+    const int32_t backoff_s = entry_number(notes, "tutti/backoff");
     self->backoff_s = (uint16_t)(backoff_s > 0 && backoff_s <= UINT16_MAX ? backoff_s : 0);
-    self->rank = s_number(notes, "diengine/rank");
-    self->task_rank = s_number(notes, "diengine/task-rank");
-    const int32_t reschedules = s_number(notes, "tutti/reschedules");
+    self->rank = entry_number(notes, "diengine/rank");
+    self->task_rank = entry_number(notes, "diengine/task-rank");
+    const int32_t reschedules = entry_number(notes, "tutti/reschedules");
     self->reschedules = reschedules > 0 ? reschedules : 0;
     self->ddp_master = strcmp(parts_text(labels, "ddp-learner-type", ""), "ddp-learner-master") == 0;
     self->port = (uint16_t)parts_port(spec, (dijob_role_t)self->role, self->owner_pod);
     const int gpus = self->role == DIJOB_DDP_LEARNER ? parts_gpus(spec) : 0;
     self->gpu_ports = (uint16_t)(gpus > 1 ? gpus - 1 : 0);
-    s_status(self, spec, json_object_get(object, "status"), &scratch->trouble);
+    s_containers(self, spec, json_object_get(object, "status"), &scratch->trouble);
+    s_ready(self, json_object_get(object, "status"));
 }
 
-static tt_status_t s_pod(dijob_pod_t **out, const json_t *object)
+static tt_status_t s_pod(void **out, const json_t *object)
 {
-    static const size_t strings[] = {offsetof(dijob_pod_t, meta.namespace_), offsetof(dijob_pod_t, meta.name),
-        offsetof(dijob_pod_t, job), offsetof(dijob_pod_t, replaces), offsetof(dijob_pod_t, asked),
-        offsetof(dijob_pod_t, owner_pod), offsetof(dijob_pod_t, why), offsetof(dijob_pod_t, words)};
-    const json_t *metadata = json_object_get(object, "metadata"), *labels = json_object_get(metadata, "labels");
+    static const size_t strings[] = {
+        offsetof(dijob_pod_t, replaces), offsetof(dijob_pod_t, asked), offsetof(dijob_pod_t, owner_pod)};
+    const json_t *labels = json_object_get(json_object_get(object, "metadata"), "labels");
     const char *job = s_job(labels);
     const bool task = !parts_text(labels, "dijob-name", NULL);
     const dijob_role_t role = task ? DIJOB_TASK : dijob_role_find(parts_text(labels, "replica-type", NULL));
     if (!job || role == DIJOB_ROLES || (!task && role == DIJOB_TASK))
         return tt_err(TT_DATA, "a pod without labels of a DIJob");
-    dijob_pod_t loose = {.job = s_borrow(job), .role = (uint8_t)role};
-    TT_TRY(parts_meta(&loose.meta, metadata));
+    dijob_pod_t loose = {.role = (uint8_t)role};
     scratch_t scratch;
+    TT_TRY(entry_pod(&loose.as_pod, object, job));
     s_task_of(scratch.task, loose.meta.name, job);
     s_fill(&loose, object, &scratch);
-    *out = s_pack(&loose, sizeof loose, strings, TT_COUNT(strings));
-    parts_meta_clear(&loose.meta);
+    *out = entry_pack_pod(&loose, sizeof loose, strings, TT_COUNT(strings));
     return TT_OK;
 }
 
 tt_status_t dijob_pod_decode(dijob_pod_t **out, const char *json, size_t size)
 {
-    json_t *object = s_parse(json, size);
-    if (!object)
-        return TT_DATA;
-    const tt_status_t status = s_pod(out, object);
-    json_decref(object);
-    return status;
+    void *pod = NULL;
+    TT_TRY(entry_decode(&pod, json, size, s_pod));
+    *out = pod;
+    return TT_OK;
 }
 
-void dijob_pod_destroy(dijob_pod_t **self_p)
+static tt_status_t s_service(void **out, const json_t *object)
 {
-    tt_pool_free(*self_p);
-    *self_p = NULL;
-}
-
-static tt_status_t s_service(dijob_service_t **out, const json_t *object)
-{
-    static const size_t strings[] = {offsetof(dijob_service_t, meta.namespace_), offsetof(dijob_service_t, meta.name),
-        offsetof(dijob_service_t, job)};
-    const json_t *metadata = json_object_get(object, "metadata");
-    const char *job = s_job(json_object_get(metadata, "labels"));
+    const char *job = s_job(json_object_get(json_object_get(object, "metadata"), "labels"));
     if (!job)
         return tt_err(TT_DATA, "a service without labels of a DIJob");
-    dijob_service_t loose = {.job = s_borrow(job)};
-    TT_TRY(parts_meta(&loose.meta, metadata));
-    loose.deleting = json_is_string(json_object_get(metadata, "deletionTimestamp"));
-    s_job_uid(loose.job_uid, metadata);
-    *out = s_pack(&loose, sizeof loose, strings, TT_COUNT(strings));
-    parts_meta_clear(&loose.meta);
+    dijob_service_t loose = {0};
+    TT_TRY(entry_service(&loose, object, job));
+    *out = entry_pack_service(&loose, sizeof loose);
     return TT_OK;
 }
 
 tt_status_t dijob_service_decode(dijob_service_t **out, const char *json, size_t size)
 {
-    json_t *object = s_parse(json, size);
-    if (!object)
-        return TT_DATA;
-    const tt_status_t status = s_service(out, object);
-    json_decref(object);
-    return status;
-}
-
-void dijob_service_destroy(dijob_service_t **self_p)
-{
-    tt_pool_free(*self_p);
-    *self_p = NULL;
+    void *service = NULL;
+    TT_TRY(entry_decode(&service, json, size, s_service));
+    *out = service;
+    return TT_OK;
 }

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include "common/job/job.h"
 #include "k8s/api/dump.h"
-#include "k8s/api/store.h"
+#include "k8s/front/entry.h"
 
 #define DIJOB_GROUP "diengine.opendilab.org"
 
@@ -102,53 +102,29 @@ const char *dijob_refusal(const dijob_t *self);
 
 /* ---- pods, as the operator keeps them --------------------------------------------------------------------------------- */
 
-typedef enum { POD_PENDING, POD_RUNNING, POD_SUCCEEDED, POD_FAILED, POD_UNKNOWN } dijob_pod_phase_t;
 typedef enum { MAIN_NONE, MAIN_WAITING, MAIN_RUNNING, MAIN_COMPLETED, MAIN_ERROR } dijob_main_t;
 
-/*  At most 300 bytes with its strings, where there is no trouble to tell of. */
+/*  At most 300 bytes with its strings, where there is no trouble to tell of. Main container: di-container or the role's name, else
+ *  the only one. */
 typedef struct {
-    kube_meta_t meta;
-    char *job;        /* label dijob-name, or diengine/job                                      */
-    char job_uid[37]; /* controller owner reference                                             */
-    char ip[46];      /* status.podIP, "" = none                                                */
-    uint8_t role;     /* dijob_role_t                                                           */
-    uint8_t phase;    /* dijob_pod_phase_t                                                      */
-    uint8_t main;     /* dijob_main_t of the main container (di-container or the role's name, else the only one) */
-    bool deleting, scheduled, ready;
-    bool disrupted; /* condition DisruptionTarget True                                        */
-    bool stuck;     /* a container waits with CrashLoopBackOff, or one is terminated (not cleaned up by Running) */
-    bool refused;   /* reason UnexpectedAdmissionError or Outof*                              */
+    ENTRY_IS_A_POD
+    uint8_t role; /* dijob_role_t                                                           */
+    uint8_t main; /* dijob_main_t                                                           */
+    bool stuck;   /* a container waits with CrashLoopBackOff, or one is terminated (not cleaned up by Running) */
     bool ddp_master;
-    uint16_t containers, ready_containers; /* counts (v2alpha1 readiness)                             */
-    uint16_t port;                         /* its di-port                                                            */
-    uint16_t gpu_ports;                    /* ddp learners: further ports port+1 ...                                 */
-    uint16_t backoff_s;                    /* annotation tutti/backoff: waited so long before it was made; 0 = none   */
-    int16_t exit_code;                     /* of the main container; -1 = none                                       */
-    int16_t last_exit; /* the same, or that with which it waits to be started again                              */
-    int32_t rank, task_rank; /* v2alpha1; -1 = none                                                    */
+    uint16_t containers, ready_containers; /* counts (v2alpha1 readiness)                                       */
+    uint16_t gpu_ports;                    /* ddp learners: further ports port+1 ...                            */
+    uint16_t backoff_s;      /* annotation tutti/backoff: waited so long before it was made; 0 = none           */
+    int32_t rank, task_rank; /* v2alpha1; -1 = none                                                             */
     int32_t reschedules;     /* v2alpha1: annotation tutti/reschedules, how often the job had been when it was made */
-    int64_t created_s;       /* creationTimestamp, Unix                                                */
-    int64_t finished_s;      /* main container terminated at; 0 = not                                  */
     char *replaces;          /* annotation tutti/replaces: name of the pod it took the place of; NULL = none */
     char *
         asked; /* annotation tutti/resources: "CPUS/MEMORY/GPUS" asked for over HTTP (build.h); NULL = the template's */
     char *owner_pod; /* ddp learner: name of its aggregator; task: name of its task; NULL       */
-    char *why;   /* one word: what keeps it from running, or how it failed ("ImagePullFailed", "OOMKilled"); NULL   */
-    char *words; /* and what there is to be said: the last line of its log, the kubelet's message; NULL            */
 } dijob_pod_t;
 
 /*  From (filtered) JSON. TT_DATA: not a pod with our labels. */
 tt_status_t dijob_pod_decode(dijob_pod_t **out, const char *json, size_t size);
-void dijob_pod_destroy(dijob_pod_t **self_p);
-/*  What dijob_pod_decode reads, for a reflector: everything else may be dropped. */
-extern const char *const dijob_pod_drop[];
-
-/*  A headless service, from PartialObjectMetadata. */
-typedef struct {
-    kube_meta_t meta;
-    char *job;
-    char job_uid[37];
-    bool deleting;
-} dijob_service_t;
+/*  From PartialObjectMetadata. */
+typedef front_service_t dijob_service_t;
 tt_status_t dijob_service_decode(dijob_service_t **out, const char *json, size_t size);
-void dijob_service_destroy(dijob_service_t **self_p);

@@ -197,5 +197,5 @@ void rules_facts(planner_t *self, const tt_plan_t *plan)
     for (size_t i = 0; i < plan->fact_count; i++)
         s_fact(self, &plan->facts[i]);
     if (plan->state.started_s > 0 && !*planner_text(self, "startTimestamp")) /* another operator's wrote none */
-        planner_set(self, "startTimestamp", plan_time(plan->state.started_s));
+        planner_set(self, "startTimestamp", parts_time_text(plan->state.started_s));
 }

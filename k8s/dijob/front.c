@@ -16,13 +16,9 @@ static const char *const s_phases[DIJOB_PHASES + 1] = {
 
 /* ---- entries ------------------------------------------------------------------------------------------------------------ */
 
-static tt_status_t s_job_decode(void **out, const char *json, size_t size)
-{
-    dijob_t *job = NULL;
-    TT_TRY(dijob_decode(&job, json, size));
-    *out = job;
-    return TT_OK;
-}
+FRONT_DECODE(s_job_decode, dijob_t, dijob_decode)
+FRONT_DECODE(s_pod_decode, dijob_pod_t, dijob_pod_decode)
+FRONT_DECODE(s_service_decode, dijob_service_t, dijob_service_decode)
 
 static void s_job_destroy(void *job)
 {
@@ -39,77 +35,6 @@ static front_job_t s_job(const void *job)
         .final = dijob_phase_final(self->phase),
         .embedded = self->embedded,
         .refusal = dijob_refusal(self)};
-}
-
-static tt_status_t s_pod_decode(void **out, const char *json, size_t size)
-{
-    dijob_pod_t *pod = NULL;
-    TT_TRY(dijob_pod_decode(&pod, json, size));
-    *out = pod;
-    return TT_OK;
-}
-
-static void s_pod_destroy(void *pod)
-{
-    dijob_pod_t *self = pod;
-    dijob_pod_destroy(&self);
-}
-
-static front_pod_t s_pod(const void *pod)
-{
-    const dijob_pod_t *self = pod;
-    return (front_pod_t){.job = self->job,
-        .job_uid = self->job_uid,
-        .ip = self->ip,
-        .component = dijob_role_label((dijob_role_t)self->role),
-        .created_s = self->created_s,
-        .port = self->port,
-        .deleting = self->deleting,
-        .ended = self->phase == POD_SUCCEEDED || self->phase == POD_FAILED};
-}
-
-static tt_status_t s_service_decode(void **out, const char *json, size_t size)
-{
-    dijob_service_t *service = NULL;
-    TT_TRY(dijob_service_decode(&service, json, size));
-    *out = service;
-    return TT_OK;
-}
-
-static void s_service_destroy(void *service)
-{
-    dijob_service_t *self = service;
-    dijob_service_destroy(&self);
-}
-
-static front_service_t s_service(const void *service)
-{
-    const dijob_service_t *self = service;
-    return (front_service_t){.job = self->job, .job_uid = self->job_uid, .deleting = self->deleting};
-}
-
-static const char *s_pod_by_job(const void *pod, char *buf, size_t size)
-{
-    (void)buf;
-    (void)size;
-    const dijob_pod_t *self = pod;
-    return *self->job_uid ? self->job_uid : NULL;
-}
-
-static const char *s_pod_by_ip(const void *pod, char *buf, size_t size)
-{
-    (void)buf;
-    (void)size;
-    const dijob_pod_t *self = pod;
-    return *self->ip ? self->ip : NULL;
-}
-
-static const char *s_service_by_job(const void *service, char *buf, size_t size)
-{
-    (void)buf;
-    (void)size;
-    const dijob_service_t *self = service;
-    return *self->job_uid ? self->job_uid : NULL;
 }
 
 /* ---- the plan ----------------------------------------------------------------------------------------------------------- */
@@ -224,19 +149,11 @@ const front_t dijob_front = {
             .prefix = "task_"}},
     .objects = {[CURVE] = {.api = "/api/v1", .resource = "secrets", .word = "secret", .secret = true}},
     .phases = s_phases,
-    .pod_drop = dijob_pod_drop,
     .job_decode = s_job_decode,
     .job_destroy = s_job_destroy,
     .job = s_job,
     .pod_decode = s_pod_decode,
-    .pod_destroy = s_pod_destroy,
-    .pod = s_pod,
     .service_decode = s_service_decode,
-    .service_destroy = s_service_destroy,
-    .service = s_service,
-    .pod_by_job = s_pod_by_job,
-    .pod_by_ip = s_pod_by_ip,
-    .service_by_job = s_service_by_job,
     .plan = s_plan,
     .plan_clear = s_plan_clear,
     .build = s_build,

@@ -4,7 +4,7 @@
  *  from the tree. Objects we write never hold a reference into the job: what is kept of a template is a deep copy. */
 #pragma once
 #include "k8s/dijob/build.h"
-#include "k8s/dijob/object.h"
+#include "k8s/front/object.h"
 
 enum { PORT_MASTER = 10314, PORT_TASK = 22270 };
 #define MAIN_CONTAINER "di-container"
@@ -21,15 +21,14 @@ int parts_gpus(const json_t *spec);
 
 /*  Owner reference of what the job is made of. */
 json_t *parts_owner(const json_t *job, bool block);
+/*  service.c: the same from the entry. */
+json_t *parts_owner_of_job(const dijob_t *job, bool block);
 bool parts_is_tutti(const json_t *job);
 
 /*  curve.c: mount the job's secret into every container of a pod (docs/internals/pods.md). */
 void parts_mount_curve(json_t *spec, const char *job);
 /*  ddp.c: the learner's part of a split over GPUs: env, ports, labels. */
 void parts_ddp(json_t *pod, const dijob_pod_want_t *want);
-/*  env.c: add NAME=value to every container and init container; one that is there already is replaced. */
-void parts_env(json_t *spec, const char *name, const char *value);
-void parts_env_int(json_t *spec, const char *name, int64_t value);
 /*  aggregator.c: a new template where the job has none of its own; NULL with words when it cannot be made. */
 tt_status_t parts_aggregator(json_t **out, const json_t *job, const json_t *agconfig);
 /*  task.c: a pod of the tasks' shape. */

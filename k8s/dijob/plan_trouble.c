@@ -41,10 +41,10 @@ static bool s_loops(const planner_t *self, size_t at)
 /*  The next one runs: whether it fails as the last one did is seen after a while only. */
 static bool s_still_loops(planner_t *self, const dijob_pod_t *pod)
 {
-    const json_t *old = plan_condition(json_object_get(self->status, "conditions"), "PodTrouble");
+    const json_t *old = parts_condition(json_object_get(self->status, "conditions"), "PodTrouble");
     const int64_t left_s = pod->created_s + LOOP_SEEN_S - self->view->now_s;
-    if (!s_is_again(self, pod) || left_s <= 0 || !plan_is(old, "status", "True") ||
-        !plan_is(old, "reason", "CrashLoop"))
+    if (!s_is_again(self, pod) || left_s <= 0 || !parts_is(old, "status", "True") ||
+        !parts_is(old, "reason", "CrashLoop"))
         return false;
     planner_again(self, left_s);
     return true;
@@ -73,7 +73,7 @@ static bool s_before(const dijob_pod_t *a, const dijob_pod_t *b)
  *  back-off. */
 void plan_trouble(planner_t *self)
 {
-    const json_t *old = plan_condition(json_object_get(self->status, "conditions"), "PodTrouble");
+    const json_t *old = parts_condition(json_object_get(self->status, "conditions"), "PodTrouble");
     const dijob_pod_t *worst = NULL;
     const char *why = NULL;
     for (size_t i = 0; i < self->view->pod_count; i++) {
@@ -88,7 +88,7 @@ void plan_trouble(planner_t *self)
         return;
     }
     self->reason = why;
-    if (plan_is(old, "status", "True") && plan_is(old, "reason", why))
+    if (parts_is(old, "status", "True") && parts_is(old, "reason", why))
         return;
     char *words = plan_words(self, worst);
     if (planner_condition(self, "PodTrouble", true, why, words))

@@ -217,7 +217,7 @@ void planner_phase(planner_t *self, dijob_phase_t phase, const char *reason, con
 {
     const bool same = phase == self->phase;
     const char *name = dijob_phase_name(phase);
-    if (same && plan_is(plan_condition(json_object_get(self->status, "conditions"), name), "status", "True"))
+    if (same && parts_is(parts_condition(json_object_get(self->status, "conditions"), name), "status", "True"))
         return; /* else the condition was edited away */
     va_list args;
     va_start(args, fmt);
@@ -228,9 +228,9 @@ void planner_phase(planner_t *self, dijob_phase_t phase, const char *reason, con
     dijob_condition_set(
         s_conditions(self), self->job->tasks_shape, dijob_phase_name(phase), reason, message, self->view->now_s);
     if (phase == DIJOB_PHASE_RUNNING && !*planner_text(self, "startTimestamp"))
-        planner_set(self, "startTimestamp", plan_time(self->view->now_s));
+        planner_set(self, "startTimestamp", parts_time_text(self->view->now_s));
     if (dijob_phase_final(phase))
-        planner_set(self, "completionTimestamp", plan_time(self->view->now_s));
+        planner_set(self, "completionTimestamp", parts_time_text(self->view->now_s));
     if (type && !same)
         s_event(self, type, reason, message);
     free(message);
@@ -238,15 +238,15 @@ void planner_phase(planner_t *self, dijob_phase_t phase, const char *reason, con
 
 static void s_write(planner_t *self, const char *type, bool on, const char *reason, const char *words)
 {
-    json_t *conditions = s_conditions(self), *entry = plan_condition(conditions, type);
+    json_t *conditions = s_conditions(self), *entry = parts_condition(conditions, type);
     const char *status = on ? "True" : "False";
     if (!entry) {
         json_array_append_new(conditions, json_pack("{s:s}", "type", type));
-        entry = plan_condition(conditions, type);
+        entry = parts_condition(conditions, type);
     }
-    if (!plan_is(entry, "status", status))
-        json_object_set_new(entry, "lastTransitionTime", plan_time(self->view->now_s));
-    json_object_set_new(entry, "lastUpdateTime", plan_time(self->view->now_s));
+    if (!parts_is(entry, "status", status))
+        json_object_set_new(entry, "lastTransitionTime", parts_time_text(self->view->now_s));
+    json_object_set_new(entry, "lastUpdateTime", parts_time_text(self->view->now_s));
     json_object_set_new(entry, "status", json_string(status));
     json_object_set_new(entry, "reason", json_string(reason));
     json_object_set_new(entry, "message", json_string(words));
@@ -254,10 +254,10 @@ static void s_write(planner_t *self, const char *type, bool on, const char *reas
 
 bool planner_condition(planner_t *self, const char *type, bool on, const char *reason, const char *message)
 {
-    const json_t *old = plan_condition(json_object_get(self->status, "conditions"), type);
-    const bool was_on = plan_is(old, "status", "True");
+    const json_t *old = parts_condition(json_object_get(self->status, "conditions"), type);
+    const bool was_on = parts_is(old, "status", "True");
     char *words = tt_text_dup(message);
-    const bool changed = was_on != on || (on && !plan_is(old, "message", words));
+    const bool changed = was_on != on || (on && !parts_is(old, "message", words));
     if (changed)
         s_write(self, type, on, reason, words);
     free(words);
@@ -283,7 +283,7 @@ static dijob_phase_t s_phase(const planner_t *self)
         return self->job->phase;
     for (size_t i = 0; i < TT_COUNT(finals); i++) {
         const json_t *conditions = json_object_get(self->status, "conditions");
-        if (plan_is(plan_condition(conditions, dijob_phase_name(finals[i])), "status", "True"))
+        if (parts_is(parts_condition(conditions, dijob_phase_name(finals[i])), "status", "True"))
             return finals[i];
     }
     return self->job->phase;

@@ -2,7 +2,7 @@
  *
  *  Internal to k8s/dijob. Threads: an instance lives in one call of dijob_plan. */
 #pragma once
-#include "k8s/dijob/object.h"
+#include "k8s/front/object.h"
 #include "k8s/dijob/plan.h"
 
 /*  status.reason and the condition's, as batch/v1's Job has it. */

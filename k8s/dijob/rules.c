@@ -69,7 +69,7 @@ static tt_group_t s_task(const planner_t *planner, size_t task)
 static bool s_was_late(const planner_t *planner)
 {
     const json_t *conditions = json_object_get(planner->status, "conditions");
-    return planner->ended && plan_is(plan_condition(conditions, "Failed"), "reason", PLAN_LATE);
+    return planner->ended && parts_is(parts_condition(conditions, "Failed"), "reason", PLAN_LATE);
 }
 
 static void s_rules(rules_t *self, const planner_t *planner)
@@ -227,7 +227,7 @@ static int64_t s_ended_s(const planner_t *planner)
 {
     const char *time = planner_text(planner, "completionTimestamp");
     const json_t *condition =
-        plan_condition(json_object_get(planner->status, "conditions"), dijob_phase_name(planner->phase));
+        parts_condition(json_object_get(planner->status, "conditions"), dijob_phase_name(planner->phase));
     if (!planner->ended)
         return 0;
     return parts_time(*time ? time : parts_text(condition, "lastTransitionTime", ""));

@@ -4,16 +4,11 @@
 #include "common/base/mem.h"
 #include "k8s/dijob/parts.h"
 
-static json_t *s_owner(const dijob_t *job, bool block)
+/*  A job that is a file is owned by what owns its pods. */
+json_t *parts_owner_of_job(const dijob_t *job, bool block)
 {
     json_t *owner = job->owner ? json_loads(job->owner, 0, NULL) : NULL;
-    if (owner)
-        return owner;
-    owner = json_pack("{s:s, s:s, s:s, s:s, s:b}", "apiVersion", DIJOB_GROUP "/v1alpha1", "kind", "DIJob", "name",
-        job->meta.name, "uid", job->meta.uid, "controller", 1);
-    if (block)
-        json_object_set_new(owner, "blockOwnerDeletion", json_true());
-    return owner;
+    return owner ? owner : parts_owner_of(DIJOB_GROUP "/v1alpha1", "DIJob", job->meta.name, job->meta.uid, block);
 }
 
 static void s_port(json_t *ports, const char *name, int port)
@@ -26,13 +21,9 @@ static void s_port(json_t *ports, const char *name, int port)
 static json_t *s_service(
     const dijob_t *job, const char *name, const char *component, json_t *selector, json_t *ports, bool block)
 {
-    const char *namespace_ = job->meta.namespace_;
     json_t *labels = json_copy(selector);
     parts_recommend(labels, "dijob", job->meta.name, component);
-    return json_pack("{s:s, s:s, s:{s:s, s:s, s:o, s:[o]}, s:{s:s, s:b, s:o, s:o}}", "apiVersion", "v1", "kind",
-        "Service", "metadata", "name", name, "namespace", *namespace_ ? namespace_ : "default", "labels", labels,
-        "ownerReferences", s_owner(job, block), "spec", "clusterIP", "None", "publishNotReadyAddresses", 1, "selector",
-        selector, "ports", ports);
+    return parts_service(job->meta.namespace_, name, labels, parts_owner_of_job(job, block), selector, ports);
 }
 
 static json_t *s_ports(const dijob_pod_t *pod)

@@ -8,7 +8,7 @@ char dijob_pod_counts(const dijob_pod_t *pod)
 {
     if (pod->deleting)
         return 0;
-    switch ((dijob_pod_phase_t)pod->phase) {
+    switch ((pod_phase_t)pod->phase) {
     case POD_RUNNING: /* a sidecar keeps the pod, the main container says how it is */
         return pod->main == MAIN_ERROR ? 'f' : pod->main == MAIN_COMPLETED ? 's' : 'a';
     case POD_SUCCEEDED:
@@ -33,49 +33,20 @@ int64_t plan_ended_s(const dijob_pod_t *pod)
     return pod->finished_s > 0 ? pod->finished_s : pod->created_s;
 }
 
-json_t *plan_time(int64_t unix_s)
-{
-    char text[32];
-    struct tm tm;
-    const time_t time = (time_t)unix_s;
-    if (!gmtime_r(&time, &tm) || strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &tm) == 0)
-        return json_string("1970-01-01T00:00:00Z");
-    return json_string(text);
-}
-
-json_t *plan_condition(const json_t *conditions, const char *type)
-{
-    size_t i;
-    json_t *item;
-    json_array_foreach(conditions, i, item)
-    {
-        const char *text = json_string_value(json_object_get(item, "type"));
-        if (text && strcmp(text, type) == 0)
-            return item;
-    }
-    return NULL;
-}
-
-bool plan_is(const json_t *condition, const char *key, const char *text)
-{
-    const char *there = json_string_value(json_object_get(condition, key));
-    return there && strcmp(there, text) == 0;
-}
-
 /*  True -> False, with the time of it. */
 static void s_off(json_t *condition, int64_t now_s)
 {
-    if (plan_is(condition, "status", "False"))
+    if (parts_is(condition, "status", "False"))
         return;
     json_object_set_new(condition, "status", json_string("False"));
-    json_object_set_new(condition, "lastTransitionTime", plan_time(now_s));
-    json_object_set_new(condition, "lastUpdateTime", plan_time(now_s));
+    json_object_set_new(condition, "lastTransitionTime", parts_time_text(now_s));
+    json_object_set_new(condition, "lastUpdateTime", parts_time_text(now_s));
 }
 
 static void s_remove(json_t *conditions, const char *type)
 {
     for (size_t i = json_array_size(conditions); i-- > 0;)
-        if (plan_is(json_array_get(conditions, i), "type", type))
+        if (parts_is(json_array_get(conditions, i), "type", type))
             json_array_remove(conditions, i);
 }
 
@@ -83,7 +54,7 @@ static void s_remove(json_t *conditions, const char *type)
 static bool s_is_phase(const json_t *condition)
 {
     for (int i = DIJOB_PHASE_NONE + 1; i < DIJOB_PHASES; i++)
-        if (plan_is(condition, "type", dijob_phase_name((dijob_phase_t)i)))
+        if (parts_is(condition, "type", dijob_phase_name((dijob_phase_t)i)))
             return true;
     return false;
 }
@@ -96,8 +67,8 @@ static void s_turn_others(json_t *conditions, bool tasks_shape, const char *type
     json_t *item;
     json_array_foreach(conditions, i, item)
     {
-        if (json_is_object(item) && !plan_is(item, "type", type) &&
-            (tasks_shape ? s_is_phase(item) : rests && plan_is(item, "type", "Running")))
+        if (json_is_object(item) && !parts_is(item, "type", type) &&
+            (tasks_shape ? s_is_phase(item) : rests && parts_is(item, "type", "Running")))
             s_off(item, now_s);
     }
 }
@@ -105,14 +76,15 @@ static void s_turn_others(json_t *conditions, bool tasks_shape, const char *type
 void dijob_condition_set(
     json_t *conditions, bool tasks_shape, const char *type, const char *reason, const char *message, int64_t now_s)
 {
-    const json_t *old = plan_condition(conditions, type);
+    const json_t *old = parts_condition(conditions, type);
     s_turn_others(conditions, tasks_shape, type, now_s);
-    const bool was_true = plan_is(old, "status", "True");
-    if (was_true && plan_is(old, "reason", reason))
+    const bool was_true = parts_is(old, "status", "True");
+    if (was_true && parts_is(old, "reason", reason))
         return;
     json_t *since = was_true ? json_incref(json_object_get(old, "lastTransitionTime")) : NULL;
     s_remove(conditions, type);
-    json_array_append_new(conditions,
-        json_pack("{s:s, s:s, s:s, s:s, s:o, s:o}", "type", type, "status", "True", "reason", reason, "message",
-            message, "lastUpdateTime", plan_time(now_s), "lastTransitionTime", since ? since : plan_time(now_s)));
+    json_array_append_new(
+        conditions, json_pack("{s:s, s:s, s:s, s:s, s:o, s:o}", "type", type, "status", "True", "reason", reason,
+                        "message", message, "lastUpdateTime", parts_time_text(now_s), "lastTransitionTime",
+                        since ? since : parts_time_text(now_s)));
 }

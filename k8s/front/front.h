@@ -4,16 +4,16 @@
  *  remembers (k8s/operator, k8s/local) knows none by name. Adding one: a folder that defines a front_t, and its line in
  *  FRONT_MAP.
  *
- *  An entry (a job, a pod, a service as its front end keeps it) is a `void *` here and begins with kube_meta_t (store.h).
- *  What those who know no kind need of it is asked for by a function and comes by value: front_job_t, front_pod_t,
- *  front_service_t, their strings borrowed from the entry.
+ *  An entry (a job, a pod, a service as its front end keeps it) is a `void *` here. A job begins with kube_meta_t (store.h), and
+ *  what those who know no kind need of it comes by value (front_job_t, its strings borrowed); a pod begins with front_pod_t, a
+ *  service with front_service_t (entry.h).
  *
  *  All functions are pure: no I/O, no clock of their own. Threads: an entry belongs to one thread. */
 #pragma once
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include "k8s/api/store.h"
+#include "k8s/front/entry.h"
 
 /* ---- what there is ------------------------------------------------------------------------------------------------------ */
 
@@ -26,22 +26,6 @@ typedef struct {
     bool embedded;       /* its own coordinator looks after it: an operator leaves it alone        */
     const char *refusal; /* why it is not begun; NULL = it may                                     */
 } front_job_t;
-
-typedef struct {
-    const char *job;       /* name of its job, by the label; "" = none                                */
-    const char *job_uid;   /* controller owner reference; "" = none                                   */
-    const char *ip;        /* "" = none                                                               */
-    const char *component; /* for a person: "collector", "worker"                                     */
-    int64_t created_s;
-    uint16_t port;
-    bool deleting;
-    bool ended; /* phase Succeeded or Failed: its address may be another's by now          */
-} front_pod_t;
-
-typedef struct {
-    const char *job, *job_uid;
-    bool deleting;
-} front_service_t;
 
 /* ---- what is to be done ------------------------------------------------------------------------------------------------- */
 
@@ -201,23 +185,14 @@ struct front {
     front_shape_t shapes[FRONT_SHAPES]; /* those with a selector                                                    */
     front_object_t objects[FRONT_OBJECTS]; /* those with a resource                                                 */
     const char *const *phases;             /* names, "" = was not looked at yet; NULL at the end */
-    kube_drop_t pod_drop; /* what pod_decode does not read                                                  */
 
-    /*  From the object's JSON. TT_DATA: not such an object at all. Services: from PartialObjectMetadata. */
+    /*  From the object's JSON. TT_DATA: not such an object at all. Pods: without what entry_pod_drop names. Services: from
+     *  PartialObjectMetadata. Both are freed by tt_pool_free. */
     tt_status_t (*job_decode)(void **out, const char *json, size_t size);
     void (*job_destroy)(void *job);
     front_job_t (*job)(const void *job);
     tt_status_t (*pod_decode)(void **out, const char *json, size_t size);
-    void (*pod_destroy)(void *pod);
-    front_pod_t (*pod)(const void *pod);
     tt_status_t (*service_decode)(void **out, const char *json, size_t size);
-    void (*service_destroy)(void *service);
-    front_service_t (*service)(const void *service);
-    /*  Indexes of stores (store.h): job_uid, ip, job_uid; NULL where it is "". */
-    const char *(*pod_by_job)(const void *pod, char *buf, size_t size);
-    const char *(*pod_by_ip)(const void *pod, char *buf, size_t size);
-    const char *(*service_by_job)(const void *service, char *buf, size_t size);
-
     /*  `out` needs no preparation and is to be cleared, whatever comes back. */
     tt_status_t (*plan)(front_plan_t *out, const front_view_t *view);
     void (*plan_clear)(front_plan_t *plan);
@@ -227,6 +202,16 @@ struct front {
     front_end_t (*end)(const json_t *status);
     const front_local_t *local; /* NULL = not without a cluster */
 };
+
+/*  A function of a kind that decodes to its own type, as one of the table. */
+#define FRONT_DECODE(name, type, decode)                               \
+    static tt_status_t name(void **out, const char *json, size_t size) \
+    {                                                                  \
+        type *entry = NULL;                                            \
+        TT_TRY(decode(&entry, json, size));                            \
+        *out = entry;                                                  \
+        return TT_OK;                                                  \
+    }
 
 /*  The kinds that there are; the first is the one whose jobs may be embedded (operator.h). */
 #define FRONT_MAP(X) \

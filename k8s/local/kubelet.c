@@ -43,10 +43,9 @@ static int64_t s_now_s(void)
 
 /* ---- status ----------------------------------------------------------------------------------------------------------------- */
 
-static void s_forget(const kubelet_t *self, pod_t *pod)
+static void s_forget(pod_t *pod)
 {
-    if (pod->seen)
-        self->front->pod_destroy(pod->seen);
+    tt_pool_free(pod->seen);
     pod->seen = NULL;
 }
 
@@ -59,7 +58,7 @@ static void s_publish(kubelet_t *self, pod_t *pod)
     if (pod->deleting && !json_object_get(metadata, "deletionTimestamp"))
         json_object_set_new(metadata, "deletionTimestamp", pod_time(s_now_s()));
     char *text = kube_dump(pod->object);
-    s_forget(self, pod);
+    s_forget(pod);
     const tt_status_t read = self->front->pod_decode(&pod->seen, text, strlen(text));
     TT_CHECK(read == TT_OK); /* we have built it */
     self->front->local->set_port(pod->seen, (uint16_t)pod->port);
@@ -227,12 +226,12 @@ static void s_boxes(kubelet_t *self, pod_t *pod)
     }
 }
 
-static void s_free(const kubelet_t *self, pod_t *pod)
+static void s_free(pod_t *pod)
 {
     for (size_t i = 0; i < pod->count; i++)
         free(pod->boxes[i].log);
     free(pod->boxes);
-    s_forget(self, pod);
+    s_forget(pod);
     json_decref(pod->object);
     free(pod);
 }
@@ -334,7 +333,7 @@ static bool s_sweep(kubelet_t *self)
         }
         place_forget(self->place, pod_name(pod));
         volumes_remove(self->place, pod_name(pod));
-        s_free(self, pod);
+        s_free(pod);
         memmove(&self->pods[i], &self->pods[i + 1], (self->count - i - 1) * sizeof(pod_t *));
         self->count--;
         changed = true;
@@ -413,7 +412,7 @@ void kubelet_destroy(kubelet_t **self_p)
         return;
     self->substrate->ops->destroy(&self->substrate);
     for (size_t i = 0; i < self->count; i++)
-        s_free(self, self->pods[i]); /* their volumes stay to be read: as pods that nobody deletes have theirs */
+        s_free(self->pods[i]); /* their volumes stay to be read: as pods that nobody deletes have theirs */
     free(self->pods);
     free(self);
     *self_p = NULL;
@@ -434,9 +433,9 @@ const char *kubelet_name(const kubelet_t *self, size_t index)
     return pod_name(self->pods[index]);
 }
 
-front_pod_t kubelet_info(const kubelet_t *self, size_t index)
+const front_pod_t *kubelet_info(const kubelet_t *self, size_t index)
 {
-    return self->front->pod(self->pods[index]->seen);
+    return self->pods[index]->seen;
 }
 
 front_seen_t kubelet_seen(const kubelet_t *self, size_t index)

@@ -37,7 +37,7 @@ size_t kubelet_count(const kubelet_t *self);
 const void *kubelet_pod(const kubelet_t *self, size_t index);
 /*  The same as anybody sees it. */
 const char *kubelet_name(const kubelet_t *self, size_t index);
-front_pod_t kubelet_info(const kubelet_t *self, size_t index);
+const front_pod_t *kubelet_info(const kubelet_t *self, size_t index);
 front_seen_t kubelet_seen(const kubelet_t *self, size_t index);
 const json_t *kubelet_object(const kubelet_t *self, size_t index);
 /*  kubelet_count when there is none. */

@@ -2,7 +2,7 @@
  *  the same port. A place keeps its address and its port, and everybody's TF_CONFIG names them before they are taken. */
 #include <stdlib.h>
 #include "common/base/mem.h"
-#include "k8s/dijob/object.h"
+#include "k8s/front/object.h"
 #include "k8s/local/run.h"
 #include "k8s/tfjob/tfjob.h"
 

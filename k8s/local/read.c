@@ -6,7 +6,7 @@
 #include "common/base/mem.h"
 #include "common/job/job.h"
 #include "k8s/api/dump.h"
-#include "k8s/dijob/fields.h"
+#include "k8s/front/fields.h"
 #include "k8s/dijob/manifest.h"
 #include "k8s/front/front.h"
 #include "k8s/local/local.h"
@@ -330,8 +330,8 @@ static void s_ignore(json_t *spec, local_say_fn say, void *ctx)
 /*  A field that is misspelled would mean nothing, silently. */
 static tt_status_t s_known_fields(const reader_t *self, size_t index)
 {
-    dijob_unknown_t wrong;
-    if (!dijob_unknown_field(&wrong, manifest_at(self->manifest, index)))
+    fields_unknown_t wrong;
+    if (!fields_unknown(&wrong, manifest_at(self->manifest, index)))
         return TT_OK;
     return tt_err(TT_CONFIG, "%s: %s: %s has no field '%s'%s%s%s", manifest_where(self->manifest, index, wrong.path),
         wrong.path, wrong.type, wrong.field, *wrong.near ? "; did you mean '" : "", wrong.near,

@@ -54,7 +54,7 @@ static tt_status_t s_add_service(run_t *self, const front_action_t *action)
 
 static void s_drop_service(run_t *self, size_t i)
 {
-    self->front->service_destroy(self->services[i]);
+    tt_pool_free(self->services[i]);
     self->services[i] = self->services[--self->service_count];
 }
 
@@ -319,7 +319,7 @@ static bool s_is_over(const run_t *self)
     if (!run_info(self).final || !self->idle)
         return false;
     for (size_t i = 0; i < kubelet_count(self->kubelet); i++)
-        if (kubelet_info(self->kubelet, i).deleting)
+        if (kubelet_info(self->kubelet, i)->deleting)
             return false;
     return true;
 }

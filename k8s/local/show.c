@@ -31,7 +31,7 @@ void run_say(run_t *self, const char *fmt, ...)
 static void s_state(const kubelet_t *kubelet, size_t index, char out[64])
 {
     const front_seen_t pod = kubelet_seen(kubelet, index);
-    if (kubelet_info(kubelet, index).deleting)
+    if (kubelet_info(kubelet, index)->deleting)
         snprintf(out, 64, "Terminating");
     else if (pod.failed && pod.exit_code >= 0)
         snprintf(out, 64, "Failed (exit code %d)", pod.exit_code);
@@ -116,11 +116,12 @@ static json_t *s_members(const run_t *self)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < kubelet_count(self->kubelet); i++) {
-        const front_pod_t pod = kubelet_info(self->kubelet, i);
+        const front_pod_t *pod = kubelet_info(self->kubelet, i);
         char state[64];
         s_state(self->kubelet, i, state);
-        json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s, s:i}", "name", kubelet_name(self->kubelet, i),
-                                        "role", pod.component, "state", state, "ip", pod.ip, "port", pod.port));
+        json_array_append_new(
+            list, json_pack("{s:s, s:s, s:s, s:s, s:i}", "name", kubelet_name(self->kubelet, i), "role",
+                      kubelet_seen(self->kubelet, i).group, "state", state, "ip", pod->ip, "port", pod->port));
     }
     return list;
 }
@@ -142,7 +143,7 @@ static json_t *s_counts(const run_t *self)
         for (size_t i = 0; i < kubelet_count(self->kubelet); i++) {
             const front_seen_t pod = kubelet_seen(self->kubelet, i);
             const bool of = strcmp(pod.group, group.name) == 0;
-            ready += of && pod.ready && !kubelet_info(self->kubelet, i).deleting;
+            ready += of && pod.ready && !kubelet_info(self->kubelet, i)->deleting;
             there += of && pod.alive;
         }
         if (group.asked || there)

@@ -312,11 +312,11 @@ static bool s_early(const operator_t *op, const replicas_request_t *r)
     if (!r->v2) {
         const char *name = r->coordinator ? r->coordinator : r->aggregator;
         pod = name && r->namespace_ ? backend_pod(op, r->namespace_, name) : NULL;
-        return pod && !*pod->ip && !dijob_front.pod(pod).ended;
+        return pod && !*pod->ip && !entry_ended(&pod->as_pod);
     }
     const job_t *job = cache_job(backend_kind(op), r->namespace_, r->name);
     while (job && (pod = kube_store_next(backend_kind(op)->shapes[1].pods, POD_BY_JOB, job->meta.uid, &at)) != NULL)
-        if (!*pod->ip && !dijob_front.pod(pod).ended)
+        if (!*pod->ip && !entry_ended(&pod->as_pod))
             return true;
     return false;
 }

@@ -129,15 +129,15 @@ static void s_job_changed(void *ctx, const void *before, const void *now)
 static void s_pod_changed(void *ctx, const void *before, const void *now)
 {
     const kind_t *self = ctx;
-    const void *pod = now ? now : before;
-    s_tell(self, pod, self->front->pod(pod).job);
+    const front_pod_t *pod = now ? now : before;
+    s_tell(self, pod, pod->job);
 }
 
 static void s_service_changed(void *ctx, const void *before, const void *now)
 {
     const kind_t *self = ctx;
-    const void *service = now ? now : before;
-    s_tell(self, service, self->front->service(service).job);
+    const front_service_t *service = now ? now : before;
+    s_tell(self, service, service->job);
 }
 
 static void s_look(cache_t *self)
@@ -146,18 +146,34 @@ static void s_look(cache_t *self)
         self->opts.synced(self->opts.ctx);
 }
 
-static void s_synced(void *ctx)
+/*  What came while its pods were not known was not looked at: round_begin. */
+static void s_look_at_all(const kind_t *self)
 {
-    s_look(((kind_t *)ctx)->cache);
+    const void *at = NULL;
+    const kube_meta_t *job;
+    while ((job = kube_store_each(self->jobs, &at)) != NULL)
+        s_tell(self, job, job->name);
 }
 
+static void s_synced(void *ctx)
+{
+    const kind_t *self = ctx;
+    if (cache_kind_synced(self))
+        s_look_at_all(self);
+    s_look(self->cache);
+}
+
+static tt_status_t s_watch_shapes(kind_t *self);
+
+/*  Whose jobs are not there has no pods to look for. */
 static void s_jobs_synced(void *ctx)
 {
     kind_t *self = ctx;
     if (self->missing)
         log_info("there are %ss now", self->front->kind);
     self->missing = false;
-    s_look(self->cache);
+    if (s_watch_shapes(self) != TT_OK)
+        log_error("pods and services of %ss: %s", self->front->kind, tt_err_text());
 }
 
 static bool s_is_empty(const cache_t *self)
@@ -187,19 +203,42 @@ static void s_jobs_missing(void *ctx, const kube_reply_t *reply)
 
 /* ---- life ---------------------------------------------------------------------------------------------------------- */
 
+static const char *s_pod_by_job(const void *pod, char *buf, size_t size)
+{
+    (void)buf;
+    (void)size;
+    const front_pod_t *self = pod;
+    return *self->job_uid ? self->job_uid : NULL;
+}
+
+static const char *s_pod_by_ip(const void *pod, char *buf, size_t size)
+{
+    (void)buf;
+    (void)size;
+    const front_pod_t *self = pod;
+    return *self->ip ? self->ip : NULL;
+}
+
+static const char *s_service_by_job(const void *service, char *buf, size_t size)
+{
+    (void)buf;
+    (void)size;
+    const front_service_t *self = service;
+    return *self->job_uid ? self->job_uid : NULL;
+}
+
 static tt_status_t s_stores(kind_t *self)
 {
-    const front_t *front = self->front;
     const kube_store_ops_t jobs = {
         .decode = s_decode_job, .destroy = s_destroy_job, .changed = s_job_changed, .ctx = self};
     const kube_store_ops_t pods = {.decode = s_decode_pod,
-        .destroy = front->pod_destroy,
-        .index = {[POD_BY_JOB] = front->pod_by_job, [POD_BY_IP] = front->pod_by_ip},
+        .destroy = tt_pool_free,
+        .index = {[POD_BY_JOB] = s_pod_by_job, [POD_BY_IP] = s_pod_by_ip},
         .changed = s_pod_changed,
         .ctx = self};
     const kube_store_ops_t services = {.decode = s_decode_service,
-        .destroy = front->service_destroy,
-        .index = {[SERVICE_BY_JOB] = front->service_by_job},
+        .destroy = tt_pool_free,
+        .index = {[SERVICE_BY_JOB] = s_service_by_job},
         .changed = s_service_changed,
         .ctx = self};
     TT_TRY(kube_store_new(&self->jobs, &jobs));
@@ -241,13 +280,20 @@ static tt_status_t s_watch_shape(kind_t *self, size_t at)
     const char *job = self->cache->opts.only_job;
     char *selector =
         job ? tt_sprintf("%s,%s=%s", labels->selector, labels->job_label, job) : tt_strdup(labels->selector);
-    const kube_reflector_opts_t pods = {.label_selector = selector, .drop = self->front->pod_drop, .synced = s_synced};
+    const kube_reflector_opts_t pods = {.label_selector = selector, .drop = entry_pod_drop, .synced = s_synced};
     const kube_reflector_opts_t services = {.label_selector = selector, .metadata_only = true, .synced = s_synced};
     tt_status_t status = s_watch(&shape->watches[WATCH_PODS], self, shape->pods, pods, "/api/v1", "pods");
     if (status == TT_OK)
         status = s_watch(&shape->watches[WATCH_SERVICES], self, shape->services, services, "/api/v1", "services");
     free(selector);
     return status;
+}
+
+static tt_status_t s_watch_shapes(kind_t *self)
+{
+    for (size_t i = 0; i < self->shape_count; i++)
+        TT_TRY(s_watch_shape(self, i));
+    return TT_OK;
 }
 
 static tt_status_t s_open(kind_t *self, cache_t *cache, const front_t *front)
@@ -257,11 +303,7 @@ static tt_status_t s_open(kind_t *self, cache_t *cache, const front_t *front)
     snprintf(self->path, sizeof self->path, "/apis/%s", self->api_version);
     TT_TRY(kube_recorder_new(&self->recorder, cache->client, front->reporter));
     TT_TRY(s_stores(self));
-    if (!cache->opts.manifest)
-        TT_TRY(s_watch_jobs(self));
-    for (size_t i = 0; i < self->shape_count; i++)
-        TT_TRY(s_watch_shape(self, i));
-    return TT_OK;
+    return cache->opts.manifest ? s_watch_shapes(self) : s_watch_jobs(self);
 }
 
 static void s_close(kind_t *self)
@@ -308,7 +350,7 @@ void cache_destroy(cache_t **self_p)
     *self_p = NULL;
 }
 
-static bool s_is_synced(const kind_t *self)
+bool cache_kind_synced(const kind_t *self)
 {
     if (self->watch && !kube_reflector_synced(self->watch))
         return false;
@@ -324,7 +366,7 @@ bool cache_synced(const cache_t *self)
     bool any = false;
     for (size_t i = 0; i < self->kind_count; i++) {
         const kind_t *kind = &self->kinds[i];
-        if (!kind->missing && !s_is_synced(kind))
+        if (!kind->missing && !cache_kind_synced(kind))
             return false;
         any |= !kind->missing;
     }
@@ -412,12 +454,12 @@ size_t cache_service_count(const cache_t *self)
     return count;
 }
 
-static bool s_is_at(const kind_t *self, const kube_store_t *store, const char *job_uid, const char *ip)
+static bool s_is_at(const kube_store_t *store, const char *job_uid, const char *ip)
 {
-    const void *at = NULL, *pod;
+    const void *at = NULL;
+    const front_pod_t *pod;
     while ((pod = kube_store_next(store, POD_BY_IP, ip, &at)) != NULL) {
-        const front_pod_t info = self->front->pod(pod);
-        if (strcmp(info.job_uid, job_uid) == 0 && !info.ended)
+        if (strcmp(pod->job_uid, job_uid) == 0 && !entry_ended(pod))
             return true;
     }
     return false;
@@ -426,7 +468,7 @@ static bool s_is_at(const kind_t *self, const kube_store_t *store, const char *j
 bool cache_is_at(const kind_t *self, const char *job_uid, const char *ip)
 {
     for (size_t i = 0; i < self->shape_count; i++)
-        if (s_is_at(self, self->shapes[i].pods, job_uid, ip))
+        if (s_is_at(self->shapes[i].pods, job_uid, ip))
             return true;
     return false;
 }
@@ -453,12 +495,10 @@ static found_t s_found(void)
     return (found_t){.all = tt_array0(ROOM, sizeof(void *)), .room = ROOM};
 }
 
-static int s_by_age(const void *a, const void *b, void *ctx)
+static int s_by_age(const void *a, const void *b)
 {
-    const front_t *front = ctx;
-    const kube_meta_t *x = *(const void *const *)a, *y = *(const void *const *)b;
-    const int64_t x_s = front->pod(x).created_s, y_s = front->pod(y).created_s;
-    return x_s != y_s ? (x_s < y_s ? -1 : 1) : strcmp(x->name, y->name);
+    const front_pod_t *x = *(const void *const *)a, *y = *(const void *const *)b;
+    return x->created_s != y->created_s ? (x->created_s < y->created_s ? -1 : 1) : strcmp(x->meta.name, y->meta.name);
 }
 
 size_t cache_pods(const kind_t *self, const char *job_uid, const void ***out)
@@ -467,7 +507,7 @@ size_t cache_pods(const kind_t *self, const char *job_uid, const void ***out)
     for (size_t i = 0; i < self->shape_count; i++)
         s_find(&found, self->shapes[i].pods, POD_BY_JOB, job_uid);
     cache_see_own(self, found.all, &found.count);
-    qsort_r(found.all, found.count, sizeof *found.all, s_by_age, (void *)(uintptr_t)self->front);
+    qsort(found.all, found.count, sizeof *found.all, s_by_age);
     *out = found.all;
     return found.count;
 }

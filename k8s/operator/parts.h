@@ -88,6 +88,8 @@ tt_status_t cache_new(cache_t **self_p, kube_client_t *client, const cache_opts_
 void cache_destroy(cache_t **self_p);
 /*  Of every kind that the cluster has, and it has one. */
 bool cache_synced(const cache_t *self);
+/*  Of this kind. */
+bool cache_kind_synced(const kind_t *self);
 kind_t *cache_kind(const cache_t *self, const front_t *front);
 /*  By front_t.name; NULL. */
 kind_t *cache_kind_named(const cache_t *self, const char *name, size_t size);

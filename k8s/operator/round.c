@@ -454,7 +454,8 @@ void round_begin(void *ctx, const char *key)
     operator_t *op = ctx;
     job_t *job = s_find(op, key);
     op->counters.rounds++;
-    if (!job || (job_info(job).embedded && !op->opts.only_job)) {
+    const bool known = job && cache_kind_synced(job->kind); /* of a kind that came later: pods and services, too */
+    if (!known || (job_info(job).embedded && !op->opts.only_job)) {
         kube_queue_done(op->queue, key, true);
         return;
     }

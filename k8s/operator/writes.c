@@ -87,14 +87,13 @@ typedef enum { SOMEBODYS, OURS, GOING } whose_t;
 static whose_t s_whose(const writes_one_t *write)
 {
     const void *entry = write->store ? kube_store_get(write->store, write->batch->namespace_, write->name) : NULL;
-    const front_t *front = write->batch->kind->front;
+    const front_pod_t *pod = write->what == &writes_pod ? entry : NULL;
+    const front_service_t *service = pod ? NULL : entry;
     if (!entry)
         return SOMEBODYS;
-    const bool pod = write->what == &writes_pod;
-    const char *job_uid = pod ? front->pod(entry).job_uid : front->service(entry).job_uid;
-    if (strcmp(job_uid, write->batch->job_uid) == 0)
+    if (strcmp(pod ? pod->job_uid : service->job_uid, write->batch->job_uid) == 0)
         return OURS;
-    return (pod ? front->pod(entry).deleting : front->service(entry).deleting) ? GOING : SOMEBODYS;
+    return (pod ? pod->deleting : service->deleting) ? GOING : SOMEBODYS;
 }
 
 static void s_tell(const writes_one_t *write)

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "common/base/mem.h"
-#include "k8s/dijob/object.h"
+#include "k8s/front/object.h"
 #include "k8s/tfjob/tfjob.h"
 
 /*  group-name, job-name, replica-type and replica-index: what services select by. */
@@ -30,10 +30,9 @@ static void s_labels(json_t *labels, const tfjob_t *job, const tfjob_place_t *pl
     parts_recommend(labels, "tfjob", job->meta.name, tfjob_type_label(place->type));
 }
 
-static json_t *s_owners(const tfjob_t *job)
+static json_t *s_owner(const tfjob_t *job)
 {
-    return json_pack("[{s:s, s:s, s:s, s:s, s:b, s:b}]", "apiVersion", TFJOB_API_VERSION, "kind", "TFJob", "name",
-        job->meta.name, "uid", job->meta.uid, "controller", 1, "blockOwnerDeletion", 1);
+    return parts_owner_of(TFJOB_API_VERSION, "TFJob", job->meta.name, job->meta.uid, true);
 }
 
 /*  The replica spec's key is in any case. */
@@ -85,7 +84,7 @@ tt_status_t tfjob_build_pod(
     free(name);
     s_labels(parts_labels(pod), job, place);
     parts_annotate_int(pod, "tutti/restarts", place->restarts);
-    json_object_set_new(json_object_get(pod, "metadata"), "ownerReferences", s_owners(job));
+    json_object_set_new(json_object_get(pod, "metadata"), "ownerReferences", json_pack("[o]", s_owner(job)));
     json_object_set_new(spec, "restartPolicy", json_string(s_policy(type->restart)));
     if (container)
         parts_add_port(container, TFJOB_PORT, TFJOB_PORT_NUMBER);
@@ -99,15 +98,11 @@ tt_status_t tfjob_build_pod(
 
 json_t *tfjob_build_service(const tfjob_t *job, const tfjob_place_t *place)
 {
-    const char *namespace_ = *job->meta.namespace_ ? job->meta.namespace_ : "default";
     char *name = tfjob_place_name(job, place->type, place->index);
     json_t *selector = s_selector(job, place), *labels = json_copy(selector);
+    json_t *ports = json_pack("[{s:s, s:i}]", "name", TFJOB_PORT, "port", (int)job->types[place->type].port);
     s_labels(labels, job, place);
-    /* found before it is ready: processes that start wait for each other */
-    json_t *service = json_pack("{s:s, s:s, s:{s:s, s:s, s:o, s:o}, s:{s:s, s:b, s:o, s:[{s:s, s:i}]}}", "apiVersion",
-        "v1", "kind", "Service", "metadata", "name", name, "namespace", namespace_, "labels", labels, "ownerReferences",
-        s_owners(job), "spec", "clusterIP", "None", "publishNotReadyAddresses", 1, "selector", selector, "ports",
-        "name", TFJOB_PORT, "port", (int)job->types[place->type].port);
+    json_t *service = parts_service(job->meta.namespace_, name, labels, s_owner(job), selector, ports);
     free(name);
     return service;
 }

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "common/base/mem.h"
-#include "k8s/dijob/object.h"
+#include "k8s/front/object.h"
 #include "k8s/tfjob/tfjob.h"
 
 /*  The first reason stays. */
@@ -216,7 +216,7 @@ static void s_spec(tfjob_t *self, const json_t *object, const json_t *spec)
 
 static bool s_is_on(const json_t *status, tfjob_phase_t phase)
 {
-    return plan_is(plan_condition(json_object_get(status, "conditions"), tfjob_phases[phase]), "status", "True");
+    return parts_is(parts_condition(json_object_get(status, "conditions"), tfjob_phases[phase]), "status", "True");
 }
 
 static void s_status(tfjob_t *self, const json_t *status)

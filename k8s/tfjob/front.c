@@ -3,19 +3,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include "common/base/mem.h"
-#include "k8s/dijob/object.h"
+#include "k8s/front/object.h"
 #include "k8s/tfjob/plan.h"
 #include "k8s/tfjob/local.h"
 
 /* ---- entries ------------------------------------------------------------------------------------------------------------ */
 
-static tt_status_t s_job_decode(void **out, const char *json, size_t size)
-{
-    tfjob_t *job = NULL;
-    TT_TRY(tfjob_decode(&job, json, size));
-    *out = job;
-    return TT_OK;
-}
+FRONT_DECODE(s_job_decode, tfjob_t, tfjob_decode)
+FRONT_DECODE(s_pod_decode, tfjob_pod_t, tfjob_pod_decode)
+FRONT_DECODE(s_service_decode, tfjob_service_t, tfjob_service_decode)
 
 static void s_job_destroy(void *job)
 {
@@ -31,77 +27,6 @@ static front_job_t s_job(const void *job)
         .deleting = self->deleting,
         .final = self->phase == TFJOB_PHASE_SUCCEEDED || self->phase == TFJOB_PHASE_FAILED,
         .refusal = self->invalid};
-}
-
-static tt_status_t s_pod_decode(void **out, const char *json, size_t size)
-{
-    tfjob_pod_t *pod = NULL;
-    TT_TRY(tfjob_pod_decode(&pod, json, size));
-    *out = pod;
-    return TT_OK;
-}
-
-static void s_pod_destroy(void *pod)
-{
-    tfjob_pod_t *self = pod;
-    tfjob_pod_destroy(&self);
-}
-
-static front_pod_t s_pod(const void *pod)
-{
-    const tfjob_pod_t *self = pod;
-    return (front_pod_t){.job = self->job,
-        .job_uid = self->job_uid,
-        .ip = self->ip,
-        .component = self->type < TFJOB_TYPES ? tfjob_type_label((tfjob_type_t)self->type) : "",
-        .created_s = self->created_s,
-        .port = self->port,
-        .deleting = self->deleting,
-        .ended = self->phase == TFJOB_POD_SUCCEEDED || self->phase == TFJOB_POD_FAILED};
-}
-
-static tt_status_t s_service_decode(void **out, const char *json, size_t size)
-{
-    tfjob_service_t *service = NULL;
-    TT_TRY(tfjob_service_decode(&service, json, size));
-    *out = service;
-    return TT_OK;
-}
-
-static void s_service_destroy(void *service)
-{
-    tfjob_service_t *self = service;
-    tfjob_service_destroy(&self);
-}
-
-static front_service_t s_service(const void *service)
-{
-    const tfjob_service_t *self = service;
-    return (front_service_t){.job = self->job, .job_uid = self->job_uid, .deleting = self->deleting};
-}
-
-static const char *s_pod_by_job(const void *pod, char *buf, size_t size)
-{
-    (void)buf;
-    (void)size;
-    const tfjob_pod_t *self = pod;
-    return *self->job_uid ? self->job_uid : NULL;
-}
-
-static const char *s_pod_by_ip(const void *pod, char *buf, size_t size)
-{
-    (void)buf;
-    (void)size;
-    const tfjob_pod_t *self = pod;
-    return *self->ip ? self->ip : NULL;
-}
-
-static const char *s_service_by_job(const void *service, char *buf, size_t size)
-{
-    (void)buf;
-    (void)size;
-    const tfjob_service_t *self = service;
-    return *self->job_uid ? self->job_uid : NULL;
 }
 
 /* ---- the rest ----------------------------------------------------------------------------------------------------------- */
@@ -127,9 +52,9 @@ static const char *s_reason(const json_t *failed)
 static front_end_t s_end(const json_t *status)
 {
     const json_t *conditions = json_object_get(status, "conditions");
-    const json_t *failed = plan_condition(conditions, "Failed");
-    const bool bad = plan_is(failed, "status", "True");
-    const bool well = !bad && plan_is(plan_condition(conditions, "Succeeded"), "status", "True");
+    const json_t *failed = parts_condition(conditions, "Failed");
+    const bool bad = parts_is(failed, "status", "True");
+    const bool well = !bad && parts_is(parts_condition(conditions, "Succeeded"), "status", "True");
     return (front_end_t){.ended = well || bad, .well = well, .reason = bad ? s_reason(failed) : NULL};
 }
 
@@ -146,19 +71,11 @@ const front_t tfjob_front = {
         .own_label = "group-name",
         .prefix = "tf_"}},
     .phases = tfjob_phases,
-    .pod_drop = tfjob_pod_drop,
     .job_decode = s_job_decode,
     .job_destroy = s_job_destroy,
     .job = s_job,
     .pod_decode = s_pod_decode,
-    .pod_destroy = s_pod_destroy,
-    .pod = s_pod,
     .service_decode = s_service_decode,
-    .service_destroy = s_service_destroy,
-    .service = s_service,
-    .pod_by_job = s_pod_by_job,
-    .pod_by_ip = s_pod_by_ip,
-    .service_by_job = s_service_by_job,
     .plan = tfjob_plan,
     .plan_clear = tfjob_plan_clear,
     .build = s_build,

@@ -1,7 +1,7 @@
 #include "k8s/tfjob/local.h"
 #include <stdio.h>
 #include <strings.h>
-#include "k8s/dijob/object.h"
+#include "k8s/front/object.h"
 #include "k8s/tfjob/tfjob.h"
 
 static const char *const s_used[] = {"tfReplicaSpecs", "runPolicy", "cleanPodPolicy", "activeDeadlineSeconds",
@@ -32,17 +32,15 @@ static bool s_comes_again(const tfjob_pod_t *pod)
 /*  Whoever fails first, and is not made anew, says with which code the run ends; nobody has to be there for the others to begin. */
 static front_seen_t s_seen(const void *pod)
 {
-    static const char *const phases[] = {[TFJOB_POD_PENDING] = "Pending",
-        [TFJOB_POD_RUNNING] = "Running",
-        [TFJOB_POD_SUCCEEDED] = "Succeeded",
-        [TFJOB_POD_FAILED] = "Failed"};
+    static const char *const phases[] = {
+        [POD_PENDING] = "Pending", [POD_RUNNING] = "Running", [POD_SUCCEEDED] = "Succeeded", [POD_FAILED] = "Failed"};
     const tfjob_pod_t *self = pod;
-    const bool ended = self->phase == TFJOB_POD_SUCCEEDED || self->phase == TFJOB_POD_FAILED;
+    const bool ended = self->phase == POD_SUCCEEDED || self->phase == POD_FAILED;
     return (front_seen_t){.group = self->type < TFJOB_TYPES ? tfjob_type_label((tfjob_type_t)self->type) : "",
         .phase = phases[self->phase],
-        .failed = self->phase == TFJOB_POD_FAILED,
+        .failed = self->phase == POD_FAILED,
         .main_waits = self->exit_code < 0 && self->last_exit >= 0,
-        .main_failed = self->phase == TFJOB_POD_FAILED && self->exit_code > 0,
+        .main_failed = self->phase == POD_FAILED && self->exit_code > 0,
         .exit_code = self->exit_code,
         .last_exit = self->last_exit,
         .ready = self->ready,

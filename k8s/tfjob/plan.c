@@ -56,7 +56,7 @@ static void s_delete(planner_t *self, const tt_action_t *action)
     const tfjob_pod_t *pod = self->pods[action->replica];
     const char *namespace_ = *pod->meta.namespace_ ? pod->meta.namespace_ : "default";
     s_action(self, FRONT_DELETE_POD, pod->meta.name)->grace_s = action->grace_s;
-    if (pod->phase == TFJOB_POD_FAILED && self->phase == TFJOB_PHASE_RESTARTING && pod->exit_code >= 0)
+    if (pod->phase == POD_FAILED && self->phase == TFJOB_PHASE_RESTARTING && pod->exit_code >= 0)
         tfjob_event(self, "Normal", "ExitedWithCode", "Pod: %s.%s exited with code %d", namespace_, pod->meta.name,
             pod->exit_code);
 }

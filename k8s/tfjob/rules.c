@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "common/base/mem.h"
-#include "k8s/dijob/object.h"
+#include "k8s/front/object.h"
 #include "k8s/tfjob/plan.h"
 
 /* ---- groups -------------------------------------------------------------------------------------------------------------- */
@@ -59,10 +59,10 @@ static tt_rules_t s_rules(const rules_t *self, const tfjob_t *job)
 
 static tt_replica_state_t s_state(const tfjob_pod_t *pod)
 {
-    static const tt_replica_state_t states[] = {[TFJOB_POD_PENDING] = TT_REPLICA_PENDING,
-        [TFJOB_POD_RUNNING] = TT_REPLICA_RUNNING,
-        [TFJOB_POD_SUCCEEDED] = TT_REPLICA_SUCCEEDED,
-        [TFJOB_POD_FAILED] = TT_REPLICA_FAILED};
+    static const tt_replica_state_t states[] = {[POD_PENDING] = TT_REPLICA_PENDING,
+        [POD_RUNNING] = TT_REPLICA_RUNNING,
+        [POD_SUCCEEDED] = TT_REPLICA_SUCCEEDED,
+        [POD_FAILED] = TT_REPLICA_FAILED};
     TT_CHECK(pod->phase < TT_COUNT(states));
     return states[pod->phase];
 }
@@ -79,7 +79,7 @@ static bool s_has_name(const tfjob_t *job, const tfjob_pod_t *pod)
 
 static tt_replica_t s_replica(const tfjob_t *job, const tfjob_pod_t *pod)
 {
-    const bool ended = pod->phase == TFJOB_POD_SUCCEEDED || pod->phase == TFJOB_POD_FAILED;
+    const bool ended = pod->phase == POD_SUCCEEDED || pod->phase == POD_FAILED;
     return (tt_replica_t){.name = pod->meta.name,
         .uid = pod->meta.uid,
         .group = pod->type,
@@ -88,7 +88,7 @@ static tt_replica_t s_replica(const tfjob_t *job, const tfjob_pod_t *pod)
         .state = s_state(pod),
         .deleting = pod->deleting,
         .disrupted = pod->disrupted,
-        .refused = pod->phase == TFJOB_POD_FAILED && pod->refused,
+        .refused = pod->phase == POD_FAILED && pod->refused,
         .scheduled = pod->scheduled,
         .ready = pod->ready,
         .runs = !ended,
@@ -126,7 +126,7 @@ static int64_t s_ended_s(const planner_t *planner)
 {
     const int64_t ended_s = s_time(planner, "completionTime");
     const json_t *condition =
-        plan_condition(json_object_get(planner->status, "conditions"), tfjob_phases[planner->phase]);
+        parts_condition(json_object_get(planner->status, "conditions"), tfjob_phases[planner->phase]);
     if (!tt_stage_final(s_stage(planner->phase)))
         return 0;
     return ended_s > 0 ? ended_s : parts_time(parts_text(condition, "lastTransitionTime", NULL));

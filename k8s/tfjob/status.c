@@ -7,7 +7,7 @@
 #include <string.h>
 #include "common/base/mem.h"
 #include "common/base/text.h"
-#include "k8s/dijob/object.h"
+#include "k8s/front/object.h"
 #include "k8s/tfjob/plan.h"
 
 /* ---- conditions ----------------------------------------------------------------------------------------------------------- */
@@ -27,32 +27,33 @@ static bool s_remove(planner_t *self, const char *type)
     json_t *conditions = json_object_get(self->status, "conditions");
     const size_t before = json_array_size(conditions);
     for (size_t i = before; i-- > 0;)
-        if (plan_is(json_array_get(conditions, i), "type", type))
+        if (parts_is(json_array_get(conditions, i), "type", type))
             json_array_remove(conditions, i);
     return json_array_size(conditions) < before;
 }
 
 static void s_off(planner_t *self, const char *type)
 {
-    json_t *condition = plan_condition(json_object_get(self->status, "conditions"), type);
-    if (!condition || plan_is(condition, "status", "False"))
+    json_t *condition = parts_condition(json_object_get(self->status, "conditions"), type);
+    if (!condition || parts_is(condition, "status", "False"))
         return;
     json_object_set_new(condition, "status", json_string("False"));
-    json_object_set_new(condition, "lastTransitionTime", plan_time(self->view->now_s));
-    json_object_set_new(condition, "lastUpdateTime", plan_time(self->view->now_s));
+    json_object_set_new(condition, "lastTransitionTime", parts_time_text(self->view->now_s));
+    json_object_set_new(condition, "lastUpdateTime", parts_time_text(self->view->now_s));
 }
 
 /*  True: it was not so before. Words from outside may not be UTF-8. */
 static bool s_on(planner_t *self, const char *type, const char *reason, const char *message)
 {
-    const json_t *old = plan_condition(json_object_get(self->status, "conditions"), type);
-    if (plan_is(old, "status", "True") && plan_is(old, "reason", reason))
+    const json_t *old = parts_condition(json_object_get(self->status, "conditions"), type);
+    if (parts_is(old, "status", "True") && parts_is(old, "reason", reason))
         return false;
     char *words = tt_text_dup(message);
     s_remove(self, type);
-    json_array_append_new(s_conditions(self),
-        json_pack("{s:s, s:s, s:s, s:s, s:o, s:o}", "type", type, "status", "True", "reason", reason, "message", words,
-            "lastUpdateTime", plan_time(self->view->now_s), "lastTransitionTime", plan_time(self->view->now_s)));
+    json_array_append_new(
+        s_conditions(self), json_pack("{s:s, s:s, s:s, s:s, s:o, s:o}", "type", type, "status", "True", "reason",
+                                reason, "message", words, "lastUpdateTime", parts_time_text(self->view->now_s),
+                                "lastTransitionTime", parts_time_text(self->view->now_s)));
     free(words);
     return true;
 }
@@ -88,7 +89,7 @@ static void s_phase(planner_t *self, tfjob_phase_t phase, const char *reason, co
     if (s_on(self, tfjob_phases[phase], reason, message))
         tfjob_event(self, bad ? "Warning" : "Normal", reason, "%s", message);
     if (phase == TFJOB_PHASE_SUCCEEDED || phase == TFJOB_PHASE_FAILED)
-        json_object_set_new(self->status, "completionTime", plan_time(self->view->now_s));
+        json_object_set_new(self->status, "completionTime", parts_time_text(self->view->now_s));
 }
 
 /* ---- how a pod ended -------------------------------------------------------------------------------------------------------- */
@@ -111,7 +112,7 @@ static size_t s_failed(const planner_t *self, uint8_t type)
 {
     size_t count = 0;
     for (size_t i = 0; i < self->view->pod_count; i++)
-        count += self->pods[i]->type == type && self->pods[i]->phase == TFJOB_POD_FAILED;
+        count += self->pods[i]->type == type && self->pods[i]->phase == POD_FAILED;
     return count;
 }
 
@@ -133,7 +134,7 @@ static void s_because(
 static const tfjob_pod_t *s_any_failed(const planner_t *self)
 {
     for (size_t i = 0; i < self->view->pod_count; i++)
-        if (self->pods[i]->phase == TFJOB_POD_FAILED && self->pods[i]->type < TFJOB_TYPES)
+        if (self->pods[i]->phase == POD_FAILED && self->pods[i]->type < TFJOB_TYPES)
             return self->pods[i];
     return NULL;
 }
@@ -239,7 +240,7 @@ static void s_set_time(planner_t *self, const char *key, int64_t at_s)
     if (at_s <= 0)
         json_object_del(self->status, key);
     else if (!*parts_text(self->status, key, ""))
-        json_object_set_new(self->status, key, plan_time(at_s));
+        json_object_set_new(self->status, key, parts_time_text(at_s));
 }
 
 void tfjob_status_facts(planner_t *self, const rules_t *rules, const tt_plan_t *plan)
@@ -296,7 +297,7 @@ void tfjob_status_refusals(planner_t *self)
 
 /* ---- counts ----------------------------------------------------------------------------------------------------------------- */
 
-static int64_t s_counted(const planner_t *self, int type, tfjob_pod_phase_t phase)
+static int64_t s_counted(const planner_t *self, int type, pod_phase_t phase)
 {
     int64_t count = 0;
     for (size_t i = 0; i < self->view->pod_count; i++)
@@ -316,12 +317,12 @@ static void s_put(json_t *counts, const char *key, int64_t count)
 /*  Who was active when the job succeeded has succeeded with it. */
 static json_t *s_counts(const planner_t *self, const json_t *before, int type, bool ended)
 {
-    int64_t active = s_counted(self, type, TFJOB_POD_RUNNING);
+    int64_t active = s_counted(self, type, POD_RUNNING);
     json_t *counts = ended && json_is_object(before) ? json_deep_copy(before) : json_object();
     if (!ended) {
         const bool well = self->phase == TFJOB_PHASE_SUCCEEDED;
-        s_put(counts, "succeeded", s_counted(self, type, TFJOB_POD_SUCCEEDED) + (well ? active : 0));
-        s_put(counts, "failed", s_counted(self, type, TFJOB_POD_FAILED));
+        s_put(counts, "succeeded", s_counted(self, type, POD_SUCCEEDED) + (well ? active : 0));
+        s_put(counts, "failed", s_counted(self, type, POD_FAILED));
         active = well ? 0 : active;
     } else if (self->phase == TFJOB_PHASE_SUCCEEDED) {
         active = 0;

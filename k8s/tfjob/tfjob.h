@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include "common/job/job.h"
 #include "k8s/api/dump.h"
-#include "k8s/api/store.h"
+#include "k8s/front/entry.h"
 
 #define TFJOB_GROUP       "kubeflow.org"
 #define TFJOB_API_VERSION TFJOB_GROUP "/v1"
@@ -96,47 +96,25 @@ int64_t tfjob_replicas(const tfjob_t *self);
 
 /* ---- pods and services -------------------------------------------------------------------------------------------------- */
 
-typedef enum { TFJOB_POD_PENDING, TFJOB_POD_RUNNING, TFJOB_POD_SUCCEEDED, TFJOB_POD_FAILED } tfjob_pod_phase_t;
-
 typedef struct {
-    kube_meta_t meta;
-    char *job;        /* label job-name */
-    char job_uid[37]; /* controller owner reference */
-    char ip[46];
-    uint8_t type;  /* tfjob_type_t; TFJOB_TYPES: none's */
-    uint8_t phase; /* tfjob_pod_phase_t */
-    bool deleting, scheduled, ready;
-    bool disrupted; /* condition DisruptionTarget True                                       */
-    bool refused;   /* its node would not take it: reason UnexpectedAdmissionError or Outof* */
-    uint16_t port;
-    int16_t exit_code;    /* of container tensorflow; -1 = none                          */
-    int16_t last_exit;    /* the same, or that with which it waits to be started again   */
+    ENTRY_IS_A_POD        /* main: container tensorflow                                  */
+        uint8_t type;     /* tfjob_type_t; TFJOB_TYPES: none's                           */
     int32_t index;        /* -1 = none                                                   */
     int32_t own_restarts; /* of all its containers                                       */
     int32_t restarts;     /* annotation tutti/restarts: the job's when it was made       */
-    int64_t created_s, finished_s;
-    char *why;   /* one word: how it failed, what keeps it from running; NULL */
-    char *words; /* and what there is to be said; NULL                        */
 } tfjob_pod_t;
 
 /*  From (filtered) JSON. TT_DATA: not a pod with our labels. */
 tt_status_t tfjob_pod_decode(tfjob_pod_t **out, const char *json, size_t size);
-void tfjob_pod_destroy(tfjob_pod_t **self_p);
-/*  What tfjob_pod_decode reads, for a reflector: everything else may be dropped. */
-extern const char *const tfjob_pod_drop[];
 
 typedef struct {
-    kube_meta_t meta;
-    char *job;
-    char job_uid[37];
+    ENTRY_IS_A_SERVICE
     uint8_t type;
     int32_t index;
-    bool deleting;
 } tfjob_service_t;
 
 /*  From PartialObjectMetadata. */
 tt_status_t tfjob_service_decode(tfjob_service_t **out, const char *json, size_t size);
-void tfjob_service_destroy(tfjob_service_t **self_p);
 
 /* ---- what is made ------------------------------------------------------------------------------------------------------- */
 

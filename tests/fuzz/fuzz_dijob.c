@@ -42,14 +42,14 @@ static void s_pod(const uint8_t *data, size_t size)
     json_t *service = NULL;
     if (dijob_pod_decode(&pod, (const char *)data, size) == TT_OK && dijob_build_service(&service, &job, pod) == TT_OK)
         json_decref(service);
-    dijob_pod_destroy(&pod);
+    tt_pool_free(pod);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     dijob_service_t *service = NULL;
     dijob_service_decode(&service, (const char *)data, size);
-    dijob_service_destroy(&service);
+    tt_pool_free(service);
     s_job(data, size);
     s_pod(data, size);
     return 0;

@@ -88,9 +88,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (world.job)
         s_check(&world);
     for (size_t i = 0; i < world.pod_count; i++)
-        dijob_pod_destroy(&world.pods[i]);
+        tt_pool_free(world.pods[i]);
     for (size_t i = 0; i < world.service_count; i++)
-        dijob_service_destroy(&world.services[i]);
+        tt_pool_free(world.services[i]);
     dijob_destroy(&world.job);
     return 0;
 }

@@ -102,9 +102,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         tfjob_front.job_destroy(world.job);
     }
     for (size_t i = 0; i < world.pod_count; i++)
-        tfjob_front.pod_destroy(world.pods[i]);
+        tt_pool_free(world.pods[i]);
     for (size_t i = 0; i < world.service_count; i++)
-        tfjob_front.service_destroy(world.services[i]);
+        tt_pool_free(world.services[i]);
     json_decref(world.whole);
     return 0;
 }

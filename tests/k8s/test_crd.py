@@ -186,7 +186,7 @@ def test_the_page_of_names(k8s):
 
 
 def fields_of_server(definitions, crds):
-    """{type: {field: type of what it holds or None}} as k8s/dijob/fields.def has them, from the schemas of a server."""
+    """{type: {field: type of what it holds or None}} as k8s/front/fields.def has them, from the schemas of a server."""
     found = {}
 
     def inside(schema):
@@ -210,12 +210,15 @@ def fields_of_server(definitions, crds):
                 full = {"metadata": "apimachinery.pkg.apis.meta.v1.ObjectMeta", "template": "api.core.v1.PodTemplateSpec",
                         "volumes": "api.core.v1.Volume"}[field]
                 return of_kubernetes(field, {"$ref": "io.k8s." + full})
+            each = value.get("additionalProperties")
+            if isinstance(each, dict) and each.get("properties"):
+                return "*" + add(kind + {"tfReplicaSpecs": "ReplicaSpec"}[field], each, inner)
             if field == "status" or not value.get("properties"):
                 return None
             return add(kind + field[0].upper() + field[1:], value, inner)
         return inner
 
-    for kind, name in (("DIJob", "dijobs"), ("AggregatorConfig", "aggregatorconfigs")):
+    for kind, name in (("DIJob", "dijobs"), ("AggregatorConfig", "aggregatorconfigs"), ("TFJob", "tfjobs")):
         add(kind, crds[name]["spec"]["versions"][0]["schema"]["openAPIV3Schema"], of_ours(kind))
     for kind in ("ConfigMap", "Secret"):
         of_kubernetes(kind, {"$ref": "io.k8s.api.core.v1." + kind})
@@ -223,7 +226,7 @@ def fields_of_server(definitions, crds):
 
 
 def fields_of_table():
-    with open(os.path.join(K8S, "dijob/fields.def"), encoding="utf-8") as file:
+    with open(os.path.join(K8S, "front/fields.def"), encoding="utf-8") as file:
         entries = re.findall(r"^FIELDS\((\w+),((?:\s*\"[^\"]*\")+)\)", file.read(), re.M)
     return {name: {field: kind or None for field, _, kind in (word.partition(":") for word in "".join(
         re.findall(r"\"([^\"]*)\"", text)).split())} for name, text in entries}
@@ -231,8 +234,10 @@ def fields_of_table():
 
 def test_the_table_of_fields(k8s):
     """What a manifest may hold on one machine is what it may hold on this server."""
-    crds = {name: k8s.get(f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}.diengine.opendilab.org")
-            for name in ("dijobs", "aggregatorconfigs")}
+    k8s.kubectl("apply", "-k", f"{K8S}/crd/tfjob")
+    k8s.await_kind("tfjob")
+    groups = {"dijobs": "diengine.opendilab.org", "aggregatorconfigs": "diengine.opendilab.org", "tfjobs": "kubeflow.org"}
+    crds = {name: k8s.get(f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}.{group}") for name, group in groups.items()}
     theirs, ours = fields_of_server(k8s.get("/openapi/v2")["definitions"], crds), fields_of_table()
     assert len(ours) > 100, len(ours)
     different = {name: (theirs.get(name), ours.get(name)) for name in theirs.keys() | ours.keys()

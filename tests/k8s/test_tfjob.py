@@ -157,8 +157,9 @@ def test_from_created_to_succeeded(k8s):
         check(pods["mnist-worker-0"]["metadata"]["labels"].get("job-role") == "master", "worker 0 is who decides")
         s_await(k8s, "mnist", "Created")
         s_run(k8s, "mnist")
-        status = s_await(k8s, "mnist", "Running")
-        check(status["replicaStatuses"] == {"PS": {"active": 1}, "Worker": {"active": 2}}, status)
+        s_await(k8s, "mnist", "Running")  # with the first worker; the other is told of a moment later
+        wait_for(lambda: s_status(k8s, "mnist")["replicaStatuses"] == {"PS": {"active": 1}, "Worker": {"active": 2}},
+                 lambda: f"all to be active: {s_status(k8s, 'mnist')}", DEADLINE)
         check("Running" in k8s.kubectl("get", "tfjobs").stdout, "kubectl get tfjobs shows State")
         s_move(k8s, "mnist-worker-0", "Succeeded")
         status = s_await(k8s, "mnist", "Succeeded")

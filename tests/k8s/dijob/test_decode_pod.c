@@ -41,7 +41,7 @@ static void test_a_running_pod(void **state)
     assert_int_equal(pod->exit_code, -1);
     assert_int_equal(pod->rank, -1);
     assert_int_equal(pod->created_s, 1795255200);
-    dijob_pod_destroy(&pod);
+    tt_pool_free(pod);
 }
 
 #define ENDED(code)                                                            \
@@ -53,7 +53,7 @@ static void s_assert_main(const char *spec, const char *status, dijob_main_t wan
     dijob_pod_t *pod = s_pod("coordinator", "", spec, status);
     assert_int_equal(pod->main, want);
     assert_int_equal(pod->exit_code, exit_code);
-    dijob_pod_destroy(&pod);
+    tt_pool_free(pod);
 }
 
 /*  A failure counts only when nobody will start the container again. */
@@ -78,19 +78,19 @@ static void test_what_keeps_a_pod_from_cleaning(void **state)
     dijob_pod_t *pod = s_pod("learner", "", "{'containers':[{'name':'learner'},{'name':'x'}]}",
         "{'phase':'Running','containerStatuses':[{'name':'x','state':{'waiting':{'reason':'CrashLoopBackOff'}}}]}");
     assert_true(pod->stuck);
-    dijob_pod_destroy(&pod);
+    tt_pool_free(pod);
     pod = s_pod("learner", "", "{'restartPolicy':'Never','containers':[{'name':'learner'},{'name':'x'}]}",
         "{'phase':'Failed','reason':'OutOfcpu','conditions':[{'type':'DisruptionTarget','status':'True'}],"
         "'containerStatuses':[{'name':'learner','state':{'terminated':{'exitCode':1,'finishedAt':'2026-11-21T10:00:05Z'"
         "}}}]}");
     assert_true(pod->stuck && pod->disrupted && pod->refused);
     assert_int_equal(pod->finished_s, 1795255205);
-    dijob_pod_destroy(&pod);
+    tt_pool_free(pod);
     pod =
         s_pod("learner", ",'deletionTimestamp':'2026-11-21T10:00:05Z'", "{}", "{'phase':'Failed','reason':'Outofcpu'}");
     assert_true(pod->refused && pod->deleting);
     assert_int_equal(pod->port, 22271);
-    dijob_pod_destroy(&pod);
+    tt_pool_free(pod);
 }
 
 static void test_a_ddp_learner(void **state)
@@ -110,7 +110,7 @@ static void test_a_ddp_learner(void **state)
     char *url = dijob_pod_url(pod, 2);
     assert_string_equal(url, "d.default:22273");
     free(url);
-    dijob_pod_destroy(&pod);
+    tt_pool_free(pod);
 }
 
 /*  The collector of garbage takes the reference to an aggregator that is gone out of it; whose it was is still known. */
@@ -124,7 +124,7 @@ static void test_a_ddp_learner_whose_aggregator_is_gone(void **state)
         "\"uid\":\"u\",\"controller\":true}]}}";
     assert_ok(dijob_pod_decode(&pod, text, strlen(text)));
     assert_string_equal(pod->owner_pod, "job-aggregator-x");
-    dijob_pod_destroy(&pod);
+    tt_pool_free(pod);
 }
 
 static void test_a_pod_of_a_task(void **state)
@@ -141,7 +141,7 @@ static void test_a_pod_of_a_task(void **state)
     assert_int_equal(pod->task_rank, 2);
     assert_string_equal(pod->owner_pod, "actor");
     assert_int_equal(pod->port, 22270);
-    dijob_pod_destroy(&pod);
+    tt_pool_free(pod);
 }
 
 static void s_assert_trouble(const char *status, const char *why, const char *words)
@@ -149,7 +149,7 @@ static void s_assert_trouble(const char *status, const char *why, const char *wo
     dijob_pod_t *pod = s_pod("learner", "", "{'restartPolicy':'Never','containers':[{'name':'learner'}]}", status);
     assert_string_equal(pod->why ? pod->why : "", why);
     assert_string_equal(pod->words ? pod->words : "", words);
-    dijob_pod_destroy(&pod);
+    tt_pool_free(pod);
 }
 
 #define MAIN(state)   "'containerStatuses':[{'name':'learner'," state "}]"
@@ -195,7 +195,7 @@ static void test_last_words_are_cut_between_characters(void **state)
         json_t *probe = json_string(pod->words);
         assert_non_null(probe);
         json_decref(probe);
-        dijob_pod_destroy(&pod);
+        tt_pool_free(pod);
         free(status);
     }
 }
@@ -204,7 +204,7 @@ static void s_assert_last_exit(const char *status, int last_exit)
 {
     dijob_pod_t *pod = s_pod("learner", "", "{'containers':[{'name':'learner'}]}", status);
     assert_int_equal(pod->last_exit, last_exit);
-    dijob_pod_destroy(&pod);
+    tt_pool_free(pod);
 }
 
 static void test_the_last_exit_code(void **state)
@@ -232,7 +232,7 @@ static void test_ready_without_a_condition(void **state)
     for (size_t i = 0; i < TT_COUNT(all); i++) {
         dijob_pod_t *pod = s_pod("learner", "", "{'containers':[{'name':'learner'}]}", all[i].status);
         assert_int_equal(pod->ready, all[i].ready);
-        dijob_pod_destroy(&pod);
+        tt_pool_free(pod);
     }
 }
 
@@ -250,7 +250,7 @@ static void test_a_pod_of_a_task_without_a_label(void **state)
             all[i].name);
         assert_ok(dijob_pod_decode(&pod, text, strlen(text)));
         assert_string_equal(pod->owner_pod ? pod->owner_pod : "", all[i].task ? all[i].task : "");
-        dijob_pod_destroy(&pod);
+        tt_pool_free(pod);
         free(text);
     }
 }
@@ -279,7 +279,7 @@ static void test_services(void **state)
     assert_string_equal(service->job, "j");
     assert_string_equal(service->job_uid, "u");
     assert_false(service->deleting);
-    dijob_service_destroy(&service);
+    tt_pool_free(service);
     assert_int_equal(dijob_service_decode(&service, "{\"metadata\":{}}", 15), TT_DATA);
 }
 

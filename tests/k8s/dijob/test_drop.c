@@ -36,7 +36,7 @@ static char *s_text(const char *json, size_t size)
         pod->disrupted, pod->stuck, pod->refused, pod->ddp_master, pod->ready_containers, pod->containers, pod->port,
         pod->gpu_ports, pod->backoff_s, pod->exit_code, pod->rank, pod->task_rank, pod->reschedules,
         (long long)pod->created_s, (long long)pod->finished_s, pod->replaces, pod->owner_pod);
-    dijob_pod_destroy(&pod);
+    tt_pool_free(pod);
     return text;
 }
 
@@ -62,7 +62,7 @@ static void test_nothing_that_is_read_is_dropped(void **state)
     json_t *pod = json_of(s_pod),
            *list = json_pack("{s:{s:s}, s:[O]}", "metadata", "resourceVersion", "1", "items", pod);
     char *whole = kube_dump(pod), *body = kube_dump(list), *want = s_text(whole, strlen(whole));
-    assert_ok(kube_scan_new(&scan, KUBE_SCAN_LIST, dijob_pod_drop, 1 << 20, s_on_object, &seen));
+    assert_ok(kube_scan_new(&scan, KUBE_SCAN_LIST, entry_pod_drop, 1 << 20, s_on_object, &seen));
     assert_ok(kube_scan_feed(scan, body, strlen(body)));
     assert_ok(kube_scan_end(scan));
     assert_non_null(seen.text);

@@ -37,9 +37,9 @@ static void s_begin(world_t *self, const char *text)
 static void s_end(world_t *self)
 {
     for (size_t i = 0; i < self->pod_count; i++)
-        dijob_pod_destroy(&self->pods[i]);
+        tt_pool_free(self->pods[i]);
     for (size_t i = 0; i < self->service_count; i++)
-        dijob_service_destroy(&self->services[i]);
+        tt_pool_free(self->services[i]);
     dijob_destroy(&self->job);
     json_decref(self->object);
 }

@@ -5,7 +5,7 @@
 static void test_how_a_pod_counts(void **state)
 {
     static const struct {
-        dijob_pod_phase_t phase;
+        pod_phase_t phase;
         dijob_main_t main;
         bool deleting;
         char counts;

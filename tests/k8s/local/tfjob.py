@@ -121,6 +121,9 @@ def s_ends(folder):
                  runPolicy={"activeDeadlineSeconds": 1, "ttlSecondsAfterFinished": 5})
     check(done.returncode == 75, f"{done.returncode}: {done.stdout}{done.stderr}")
     check("ttlSecondsAfterFinished has no effect" in done.stdout + done.stderr, done.stdout)
+    done = s_run(folder, [("Worker", 1, "Never", [*shell, "true"])], "misspelt", runPolicy={"backofLimit": 1})
+    check(done.returncode == 78 and "TFJobRunPolicy has no field 'backofLimit'; did you mean 'backoffLimit'?" in done.stderr,
+          f"{done.returncode}: {done.stderr}")
     done = s_run(folder, [("PS", 1, "Never", [*shell, "true"])], "nobody")
     check(done.returncode == 78 and "nobody says when the job is done" in done.stderr, f"{done.returncode}: {done.stderr}")
 

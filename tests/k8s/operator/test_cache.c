@@ -146,6 +146,15 @@ static void test_pods_belong_to_the_kind_whose_labels_they_have(void **state)
     assert_true(strcmp(self->last, "other/n/j") == 0 || strcmp(self->last, "dijob/n/j") == 0);
 }
 
+/*  Was anything asked for by the label of the other kind? */
+static bool s_has_asked_for_pods_of_others(two_t *self)
+{
+    char *asked = world_ctl(&self->world, "{'do':'asked'}");
+    const bool found = strstr(asked, "other-operator") != NULL;
+    free(asked);
+    return found;
+}
+
 static void s_assert_left_out(two_t *self, const char *code)
 {
     char *command = tt_sprintf("{'do':'faults','faults':[{'at':'list','of':'/others','what':'%s','times':2}]}", code);
@@ -155,12 +164,18 @@ static void s_assert_left_out(two_t *self, const char *code)
     world_until(&self->world, s_is_told, self, 1);
     assert_true(cache_synced(self->cache));
     assert_true(self->cache->kinds[1].missing);
+    assert_false(s_has_asked_for_pods_of_others(self));
+    s_make_pod(self, "other-operator");
     s_make(self, DIJOBS);
     s_make(self, OTHERS);
     world_until(&self->world, s_have_both, self, 1); /* it is looked for again */
     assert_false(self->cache->kinds[1].missing);
-    assert_true(cache_synced(self->cache));
-    assert_true(self->synced > 1);
+    self->last[0] = '\0';
+    world_until(&self->world, s_is_synced, self, 1);
+    assert_true(s_has_asked_for_pods_of_others(self));
+    assert_true(cache_kind_synced(&self->cache->kinds[1]) && self->synced > 1);
+    assert_non_null(cache_pod(&self->cache->kinds[1], "n", "other-operator"));
+    assert_string_equal(self->last, "other/n/j"); /* what was passed over is looked at now */
 }
 
 static void test_a_kind_that_the_cluster_has_not_is_left_out_till_it_comes(void **state)

@@ -218,6 +218,100 @@ static void test_a_pod_that_cannot_be_built_is_no_work_for_ever(void **state)
     assert_non_null(strstr(s_job(bench->op)->status, "an aggregator is made of"));
 }
 
+/* ---- objects beside pods and services ------------------------------------------------------------------------------ */
+
+#define SECRETS "/api/v1/namespaces/n/secrets"
+
+/*  A kind that makes a secret, and removes it once the job has a note to say so; as a DIJob in all else. */
+static const dijob_t *s_planned;
+static uint32_t s_made, s_removed;
+
+static tt_status_t s_plan_object(front_plan_t *out, const front_view_t *view)
+{
+    static front_action_t actions[1];
+    const bool goes = ((const dijob_t *)view->job)->suspend;
+    s_planned = view->job;
+    s_made = view->made;
+    s_removed = view->removed;
+    actions[0] = (front_action_t){.what = goes ? FRONT_DELETE_OBJECT : FRONT_CREATE_OBJECT, .name = "j-key"};
+    *out = (front_plan_t){.actions = actions, .count = (goes ? view->removed : view->made) & 1 ? 0 : 1, .again_s = -1};
+    return TT_OK;
+}
+
+static void s_plan_object_clear(front_plan_t *plan)
+{
+    *plan = (front_plan_t){.again_s = -1};
+}
+
+static tt_status_t s_build_object(json_t **out, const front_action_t *action, const front_parts_t *parts)
+{
+    (void)parts;
+    *out = json_pack("{s:s, s:s, s:{s:s}}", "apiVersion", "v1", "kind", "Secret", "metadata", "name", action->name);
+    return TT_OK;
+}
+
+static front_t s_with_object;
+
+static int s_setup_object(void **state)
+{
+    if (s_setup(state) != 0)
+        return -1;
+    bench_t *bench = *state;
+    s_with_object = dijob_front;
+    s_with_object.plan = s_plan_object;
+    s_with_object.plan_clear = s_plan_object_clear;
+    s_with_object.build = s_build_object;
+    bench_kind(bench->op)->front = &s_with_object;
+    return 0;
+}
+
+static job_t *s_kept(const operator_t *op)
+{
+    return cache_job(&op->cache->kinds[0], "n", "j");
+}
+
+static bool s_is_made(void *ctx)
+{
+    const operator_t *op = ctx;
+    return s_kept(op)->made == 1 && !op->rounds;
+}
+
+static bool s_is_removed(void *ctx)
+{
+    const operator_t *op = ctx;
+    return s_kept(op)->removed == 1 && !op->rounds && kube_queue_depth(op->queue) == 0;
+}
+
+static void s_suspend(bench_t *bench)
+{
+    assert_ok(world_call(&bench->world, "PATCH", JOBS "/j", "{'spec':{'suspend':true}}", NULL));
+}
+
+static void test_an_object_is_made_removed_and_remembered(void **state)
+{
+    bench_t *bench = *state;
+    s_run(bench, s_is_made);
+    assert_true(bench_has(bench, SECRETS, "j-key"));
+    bench_fault_of(bench, "j-key", "500"); /* it is asked for again */
+    s_suspend(bench);
+    bench_until(bench, s_is_removed, bench->op);
+    assert_false(bench_has(bench, SECRETS, "j-key"));
+    assert_int_equal(s_kept(bench->op)->made, 0);
+    assert_int_equal(bench->op->counters.failures, 1);
+    kube_queue_add(bench->op->queue, "dijob/n/j"); /* what the next plan is told */
+    bench_until(bench, s_is_removed, bench->op);
+    assert_true(s_planned && s_made == 0 && s_removed == 1);
+}
+
+/*  Made by an operator before us, or never. */
+static void test_an_object_that_is_gone_is_removed(void **state)
+{
+    bench_t *bench = *state;
+    s_suspend(bench);
+    s_run(bench, s_is_removed);
+    assert_int_equal(bench->op->counters.failures, 0);
+}
+
 /* ---- in a coordinator ---------------------------------------------------------------------------------------------- */
 
 /*  The operator of one job, in the pod that coordinates it. */
@@ -273,6 +367,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             test_nothing_is_removed_before_its_reason_is_written_down, s_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(test_a_pod_that_cannot_be_built_is_no_work_for_ever, s_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(test_an_object_is_made_removed_and_remembered, s_setup_object, bench_teardown),
+        cmocka_unit_test_setup_teardown(test_an_object_that_is_gone_is_removed, s_setup_object, bench_teardown),
         cmocka_unit_test_setup_teardown(
             test_last_words_that_were_not_taken_are_said_again, s_setup_embedded, bench_teardown),
     };

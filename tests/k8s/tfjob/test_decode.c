@@ -209,7 +209,7 @@ static void test_a_pod_says_how_it_is(void **state)
     assert_string_equal(pod->ip, "10.1.2.3");
     assert_int_equal(pod->type, TFJOB_PS);
     assert_int_equal(pod->index, 1);
-    assert_int_equal(pod->phase, TFJOB_POD_FAILED);
+    assert_int_equal(pod->phase, POD_FAILED);
     assert_int_equal(pod->exit_code, 137);
     assert_int_equal(pod->own_restarts, 6);
     assert_int_equal(pod->restarts, 3);
@@ -218,7 +218,7 @@ static void test_a_pod_says_how_it_is(void **state)
     assert_int_equal(pod->finished_s - pod->created_s, 1800);
     assert_string_equal(pod->why, "OOMKilled");
     assert_string_equal(pod->words, "gone");
-    tfjob_pod_destroy(&pod);
+    tt_pool_free(pod);
     json_object_set_new(json_object_get(json_object_get(object, "metadata"), "labels"), "group-name", json_string("x"));
     free(text);
     text = kube_dump(object);

@@ -3,7 +3,7 @@
  *  do, and when those that decide end well the job has succeeded. */
 #include <stdio.h>
 #include "common/base/rng.h"
-#include "k8s/dijob/object.h"
+#include "k8s/front/object.h"
 #include "tests/k8s/tfjob/world.h"
 
 #ifdef __SANITIZE_ADDRESS__ /* slower by far */

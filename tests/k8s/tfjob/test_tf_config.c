@@ -1,5 +1,5 @@
 /*  TF_CONFIG byte for byte, the pods and the services, as the text of Kubeflow's interface has them. */
-#include "k8s/dijob/object.h"
+#include "k8s/front/object.h"
 #include "tests/k8s/tfjob/world.h"
 
 static tfjob_t *s_job_of(const char *annotations, const char *spec)

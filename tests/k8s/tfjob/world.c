@@ -1,6 +1,6 @@
 #include "tests/k8s/tfjob/world.h"
 #include <stdio.h>
-#include "k8s/dijob/object.h"
+#include "k8s/front/object.h"
 
 #define TEMPLATE "{'spec':{'containers':[{'name':'tensorflow','image':'tf'}]}}"
 
@@ -105,7 +105,7 @@ void world_run(world_t *self, const char *name)
 
 void world_end(world_t *self, const char *name, int exit_code)
 {
-    json_t *at = plan_time(self->now_s);
+    json_t *at = parts_time_text(self->now_s);
     json_object_set_new(s_must(self, name), "status",
         json_pack("{s:s, s:[{s:s, s:i, s:{s:{s:i, s:s, s:O}}}]}", "phase", exit_code ? "Failed" : "Succeeded",
             "containerStatuses", "name", "tensorflow", "restartCount", 0, "state", "terminated", "exitCode", exit_code,
@@ -146,9 +146,9 @@ static void s_forget(const world_t *self, entries_t *seen, size_t pods, size_t s
     (void)self;
     tfjob_front.job_destroy(seen->job);
     for (size_t i = 0; i < pods; i++)
-        tfjob_front.pod_destroy(seen->pods[i]);
+        tt_pool_free(seen->pods[i]);
     for (size_t i = 0; i < services; i++)
-        tfjob_front.service_destroy(seen->services[i]);
+        tt_pool_free(seen->services[i]);
 }
 
 static void s_plan(const world_t *self, const entries_t *seen, front_plan_t *plan)
@@ -169,7 +169,7 @@ static void s_plan(const world_t *self, const entries_t *seen, front_plan_t *pla
 static void s_create(world_t *self, const entries_t *seen, const front_action_t *action)
 {
     const bool pod = action->what == FRONT_CREATE_POD;
-    json_t *object = NULL, *at = plan_time(self->now_s);
+    json_t *object = NULL, *at = parts_time_text(self->now_s);
     char uid[32];
     assert_ok(tfjob_front.build(&object, action, &(front_parts_t){.job = seen->job, .whole = self->job}));
     assert_null(pod ? world_pod(self, s_name(object)) : world_service(self, s_name(object)));
@@ -187,7 +187,7 @@ static void s_delete(world_t *self, const char *name)
     json_t *pod = s_must(self, name);
     const char *phase = parts_text(json_object_get(pod, "status"), "phase", "");
     if (strcmp(phase, "Running") == 0)
-        json_object_set_new(json_object_get(pod, "metadata"), "deletionTimestamp", plan_time(self->now_s));
+        json_object_set_new(json_object_get(pod, "metadata"), "deletionTimestamp", parts_time_text(self->now_s));
     else
         world_remove(self, pod);
 }
@@ -300,7 +300,7 @@ const char *world_last(const world_t *self)
 
 const char *world_condition(const world_t *self, const char *type, const char *member)
 {
-    return parts_text(plan_condition(s_conditions(self), type), member, "");
+    return parts_text(parts_condition(s_conditions(self), type), member, "");
 }
 
 int world_count(const world_t *self, const char *type, const char *member)

@@ -1,7 +1,7 @@
 /*  labels - the labels that Kubernetes recommends, by which tools of any kind group what belongs together. Nothing selects by
  *  them: what selects has labels of its own, as DI-orchestrator's. */
 #include <string.h>
-#include "k8s/dijob/parts.h"
+#include "k8s/front/object.h"
 
 #define PREFIX "app.kubernetes.io/"
 

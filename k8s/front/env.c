@@ -1,7 +1,7 @@
 /*  env - variables that every container of a pod gets. Ours come last and win: kubelets let a later one replace an earlier. */
 #include <stdio.h>
 #include <string.h>
-#include "k8s/dijob/parts.h"
+#include "k8s/front/object.h"
 
 static void s_drop(json_t *env, const char *name)
 {

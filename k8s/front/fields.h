@@ -11,7 +11,7 @@ typedef struct {
     char field[64];   /* "comand"; cut where it is longer                                               */
     char near[64];    /* what is nearest to it there; "" = nothing is                                   */
     const char *type; /* what it is a field of, as Kubernetes calls it: "Container"                     */
-} dijob_unknown_t;
+} fields_unknown_t;
 
 /*  The first field of an object that its kind has not. False: none, or a kind that is not in the table. */
-bool dijob_unknown_field(dijob_unknown_t *out, const json_t *object);
+bool fields_unknown(fields_unknown_t *out, const json_t *object);

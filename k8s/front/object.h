@@ -32,14 +32,22 @@ json_t *parts_controller(const json_t *metadata);
 const char *parts_job_name(const json_t *job);
 const char *parts_job_namespace(const json_t *job);
 
-/* ---- status.c ----------------------------------------------------------------------------------------------------------- */
+/* ---- status ------------------------------------------------------------------------------------------------------------- */
 
 /*  Unix time -> "2026-11-21T13:44:31Z". */
-json_t *plan_time(int64_t unix_s);
+json_t *parts_time_text(int64_t unix_s);
 /*  NULL = none. Borrowed. */
-json_t *plan_condition(const json_t *conditions, const char *type);
+json_t *parts_condition(const json_t *conditions, const char *type);
 /*  Has a condition this text in a member? NULL: no. */
-bool plan_is(const json_t *condition, const char *key, const char *text);
+bool parts_is(const json_t *condition, const char *key, const char *text);
+
+/* ---- what a job owns ---------------------------------------------------------------------------------------------------- */
+
+/*  owned.c: an owner reference of the controller; block: the job goes only when this has gone. */
+json_t *parts_owner_of(const char *api_version, const char *kind, const char *name, const char *uid, bool block);
+/*  A headless service; all but the names are taken. */
+json_t *parts_service(
+    const char *namespace_, const char *name, json_t *labels, json_t *owner, json_t *selector, json_t *ports);
 
 /* ---- pods --------------------------------------------------------------------------------------------------------------- */
 
@@ -53,7 +61,7 @@ void parts_last_words(json_t *containers);
 
 /*  labels.c: app.kubernetes.io/name (the kind), instance (the job), component (role or task; "" = none), part-of and managed-by. */
 void parts_recommend(json_t *labels, const char *kind, const char *job, const char *component);
-/*  pod.c: metadata and spec from a template, nothing of a role yet. Labels and annotations only are taken of its metadata. */
+/*  template.c: metadata and spec from a template, nothing of a role yet. Labels and annotations only are taken of its metadata. */
 json_t *parts_pod_from(const json_t *job, const json_t *template_, const char *name);
 void parts_label(json_t *pod, const char *key, const char *value);
 json_t *parts_labels(json_t *pod);
@@ -61,5 +69,7 @@ void parts_annotate(json_t *pod, const char *key, const char *value);
 void parts_annotate_int(json_t *pod, const char *key, int64_t value);
 /*  A port of a container, unless it has one of that name. */
 void parts_add_port(json_t *container, const char *name, int port);
-/*  env.c: NAME=value in one container; one that is there already is replaced. */
+/*  env.c: NAME=value in one container, or in every container and init container; one that is there already is replaced. */
 void parts_env_of(json_t *container, const char *name, const char *value);
+void parts_env(json_t *spec, const char *name, const char *value);
+void parts_env_int(json_t *spec, const char *name, int64_t value);

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "common/base/mem.h"
-#include "k8s/dijob/parts.h"
+#include "k8s/front/object.h"
 
 /*  What a kubelet says of a container that waits -> our word. It alternates between an error and the back-off after it. */
 static const char *const s_waiting[][2] = {

@@ -1,14 +1,14 @@
 /*  Fields of manifests: what is known is let through, what is misspelled is found with its path and what was meant. */
-#include "k8s/dijob/fields.h"
+#include "k8s/front/fields.h"
 #include <string.h>
 #include "tests/test.h"
 
-static bool s_find(dijob_unknown_t *out, const char *text)
+static bool s_find(fields_unknown_t *out, const char *text)
 {
     json_error_t error;
     json_t *object = json_loads(text, 0, &error);
     assert_non_null(object);
-    const bool found = dijob_unknown_field(out, object);
+    const bool found = fields_unknown(out, object);
     json_decref(object);
     return found;
 }
@@ -19,7 +19,7 @@ static bool s_find(dijob_unknown_t *out, const char *text)
 
 static void s_assert_unknown(const char *text, const char *path, const char *field, const char *type, const char *near)
 {
-    dijob_unknown_t out;
+    fields_unknown_t out;
     assert_true(s_find(&out, text));
     assert_string_equal(out.path, path);
     assert_string_equal(out.field, field);
@@ -44,10 +44,27 @@ static void test_misspelled(void **state)
     s_assert_unknown("{\"kind\":\"Secret\",\"stringdata\":{}}", "stringdata", "stringdata", "Secret", "stringData");
 }
 
+/*  Types of replicas are keys in any case; what is at each is known. */
+static void test_in_a_map_of_free_keys(void **state)
+{
+    (void)state;
+    fields_unknown_t out;
+    s_assert_unknown(
+        "{\"kind\":\"TFJob\",\"spec\":{\"tfReplicaSpecs\":{\"PS\":{\"replicas\":1},\"worker\":{\"replica\":2}}}}",
+        "spec.tfReplicaSpecs.worker.replica", "replica", "TFJobReplicaSpec", "replicas");
+    s_assert_unknown(
+        "{\"kind\":\"TFJob\",\"spec\":{\"tfReplicaSpecs\":{\"PS\":{\"template\":{\"spec\":{\"container\":[]}}}}}}",
+        "spec.tfReplicaSpecs.PS.template.spec.container", "container", "PodSpec", "containers");
+    s_assert_unknown("{\"kind\":\"TFJob\",\"spec\":{\"runPolicy\":{\"backofLimit\":1}}}", "spec.runPolicy.backofLimit",
+        "backofLimit", "TFJobRunPolicy", "backoffLimit");
+    assert_false(s_find(&out, "{\"kind\":\"TFJob\",\"spec\":{\"tfReplicaSpecs\":{\"any\":{\"replicas\":1}}}}"));
+    assert_false(s_find(&out, "{\"kind\":\"TFJob\",\"spec\":{\"tfReplicaSpecs\":[7]}}"));
+}
+
 static void test_maps_and_kinds_of_others_are_free(void **state)
 {
     (void)state;
-    dijob_unknown_t out;
+    fields_unknown_t out;
     assert_false(s_find(&out, JOB("{\"resources\":{\"limits\":{\"example.com/thing\":1}}}")));
     assert_false(s_find(&out, "{\"kind\":\"Deployment\",\"nonsense\":1}"));
     assert_false(s_find(&out, "{\"kind\":7}"));
@@ -57,24 +74,24 @@ static void test_maps_and_kinds_of_others_are_free(void **state)
 static void test_as_deep_as_a_manifest_may_be(void **state)
 {
     (void)state;
-    dijob_unknown_t out;
+    fields_unknown_t out;
     json_t *deep = json_pack("{s:i}", "nonsense", 1);
     for (int i = 0; i < 200; i++)
         deep = json_pack("[o]", deep);
     json_t *job = json_pack("{s:s, s:o}", "kind", "DIJob", "spec", deep);
-    assert_false(dijob_unknown_field(&out, job)); /* deeper than manifests are read; no end of the stack */
+    assert_false(fields_unknown(&out, job)); /* deeper than manifests are read; no end of the stack */
     json_decref(job);
 }
 
 static void test_long_names_are_cut(void **state)
 {
     (void)state;
-    dijob_unknown_t out;
+    fields_unknown_t out;
     char name[1000];
     memset(name, 'a', sizeof name - 1);
     name[sizeof name - 1] = '\0';
     json_t *job = json_pack("{s:s, s:{s:i}}", "kind", "DIJob", "spec", name, 1);
-    assert_true(dijob_unknown_field(&out, job));
+    assert_true(fields_unknown(&out, job));
     assert_int_equal(strlen(out.path), sizeof out.path - 1);
     assert_int_equal(strlen(out.field), sizeof out.field - 1);
     json_decref(job);
@@ -84,6 +101,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_misspelled),
+        cmocka_unit_test(test_in_a_map_of_free_keys),
         cmocka_unit_test(test_maps_and_kinds_of_others_are_free),
         cmocka_unit_test(test_as_deep_as_a_manifest_may_be),
         cmocka_unit_test(test_long_names_are_cut),

@@ -1,0 +1,139 @@
+#include "k8s/front/object.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "common/base/mem.h"
+
+const char *parts_text(const json_t *object, const char *key, const char *otherwise)
+{
+    const json_t *member = json_object_get(object, key);
+    return json_is_string(member) ? json_string_value(member) : otherwise;
+}
+
+json_t *parts_object(const json_t *object, const char *key)
+{
+    json_t *member = json_object_get(object, key);
+    return json_is_object(member) ? member : NULL;
+}
+
+json_t *parts_array(const json_t *object, const char *key)
+{
+    json_t *member = json_object_get(object, key);
+    return json_is_array(member) ? member : NULL;
+}
+
+bool parts_int(const json_t *object, const char *key, int64_t min, int64_t max, int64_t *out, bool *bad)
+{
+    const json_t *member = json_object_get(object, key);
+    if (!member || json_is_null(member))
+        return false;
+    const int64_t value = json_integer_value(member);
+    if (!json_is_integer(member) || value < min || value > max) {
+        *bad = true;
+        return false;
+    }
+    *out = value;
+    return true;
+}
+
+json_t *parts_named(const json_t *array, const char *key, const char *value)
+{
+    size_t i;
+    json_t *item;
+    json_array_foreach(array, i, item)
+    {
+        const char *text = parts_text(item, key, NULL);
+        if (text && value && strcmp(text, value) == 0)
+            return item;
+    }
+    return NULL;
+}
+
+int64_t parts_time(const char *text)
+{
+    struct tm tm = {0};
+    const char *rest = text ? strptime(text, "%Y-%m-%dT%H:%M:%S", &tm) : NULL;
+    if (!rest)
+        return 0;
+    if (*rest == '.')
+        rest += 1 + strspn(rest + 1, "0123456789");
+    return strcmp(rest, "Z") == 0 ? (int64_t)timegm(&tm) : 0; /* the API server writes nothing but UTC */
+}
+
+tt_status_t parts_meta(kube_meta_t *meta, const json_t *metadata)
+{
+    const char *name = parts_text(metadata, "name", "");
+    const char *namespace_ = parts_text(metadata, "namespace", "");
+    const char *uid = parts_text(metadata, "uid", "");
+    if (!*name || strlen(name) > NAME_MAX_CHARS || strlen(namespace_) > NAME_MAX_CHARS)
+        return tt_err(TT_DATA, "metadata: no name, or one longer than %d characters", NAME_MAX_CHARS);
+    if (strlen(uid) >= sizeof meta->uid)
+        return tt_err(TT_DATA, "%s/%s: uid '%.60s...' is too long", namespace_, name, uid);
+    *meta = (kube_meta_t){.namespace_ = tt_strdup(namespace_),
+        .name = tt_strdup(name),
+        .version = strtoull(parts_text(metadata, "resourceVersion", "0"), NULL, 10)};
+    snprintf(meta->uid, sizeof meta->uid, "%s", uid);
+    return TT_OK;
+}
+
+void parts_meta_clear(kube_meta_t *meta)
+{
+    free(meta->namespace_);
+    free(meta->name);
+    *meta = (kube_meta_t){0};
+}
+
+json_t *parts_controller(const json_t *metadata)
+{
+    size_t i;
+    json_t *owner;
+    json_array_foreach(json_object_get(metadata, "ownerReferences"), i, owner)
+    {
+        if (json_is_true(json_object_get(owner, "controller")))
+            return owner;
+    }
+    return NULL;
+}
+
+const char *parts_job_name(const json_t *job)
+{
+    return parts_text(json_object_get(job, "metadata"), "name", "");
+}
+
+const char *parts_job_namespace(const json_t *job)
+{
+    const char *text = parts_text(json_object_get(job, "metadata"), "namespace", "");
+    return *text ? text : "default";
+}
+
+/* ---- status --------------------------------------------------------------------------------------------------------------- */
+
+json_t *parts_time_text(int64_t unix_s)
+{
+    char text[32];
+    struct tm tm;
+    const time_t time = (time_t)unix_s;
+    if (!gmtime_r(&time, &tm) || strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &tm) == 0)
+        return json_string("1970-01-01T00:00:00Z");
+    return json_string(text);
+}
+
+json_t *parts_condition(const json_t *conditions, const char *type)
+{
+    size_t i;
+    json_t *item;
+    json_array_foreach(conditions, i, item)
+    {
+        const char *text = json_string_value(json_object_get(item, "type"));
+        if (text && strcmp(text, type) == 0)
+            return item;
+    }
+    return NULL;
+}
+
+bool parts_is(const json_t *condition, const char *key, const char *text)
+{
+    const char *there = json_string_value(json_object_get(condition, key));
+    return there && strcmp(there, text) == 0;
+}
