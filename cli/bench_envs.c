@@ -1,6 +1,6 @@
-/*  bench_envs - how fast one core steps each environment: tt_vec_step with random actions, resets and checks included,
- *  actions drawn before the clock starts (where a mask forbids one, the next that it allows). The median of five runs, and
- *  the best. */
+/*  bench_envs - how fast one core steps each environment, as a collector does, in halves where it has some: with random actions,
+ *  resets and checks included, actions drawn before the clock starts (where a mask forbids one, the next that it allows). The median of
+ *  five runs, and the best. */
 #include "cli/bench_loop.h"
 #include "cli/cmd.h"
 #include "collector/registry.h"
@@ -127,21 +127,40 @@ static uint32_t s_allow(bench_t *b, uint32_t i, uint32_t e, const uint8_t *mask)
     return used;
 }
 
-/*  Actions number t, as far as they are allowed now. */
-static void s_actions_of(bench_t *b, size_t t, const void **action)
+/*  Actions number t, those of a half's envs as far as they are allowed now. */
+static void s_actions_of(bench_t *b, size_t t, uint32_t half, const void **action)
 {
     const tt_columns_t *columns = b->columns;
+    uint32_t first, count;
+    tt_vec_half(b->vec, half, &first, &count);
     for (uint32_t i = 0; i < columns->action_count; i++) {
-        const size_t row = b->n * (size_t)columns->at[columns->action + i].bytes;
+        const size_t bytes = columns->at[columns->action + i].bytes, row = b->n * bytes;
         action[i] = columns->mask < 0 ? b->actions[i] + t * row : b->allowed[i];
         if (columns->mask >= 0)
-            memcpy(b->allowed[i], b->actions[i] + t * row, row);
+            memcpy(b->allowed[i] + first * bytes, b->actions[i] + t * row + first * bytes, count * bytes);
     }
-    for (uint32_t e = 0; columns->mask >= 0 && e < b->n; e++) {
+    for (uint32_t e = first; columns->mask >= 0 && e < first + count; e++) {
         const uint8_t *mask = tt_vec_mask(b->vec) + (size_t)e * columns->mask_bits;
         for (uint32_t i = 0; i < columns->action_count; i++)
             mask += s_allow(b, i, e, mask);
     }
+}
+
+/*  ACTIONS steps. Each half begins its next one as soon as its last one is over. */
+static tt_status_t s_go_round(bench_t *b)
+{
+    const uint32_t halves = tt_vec_halves(b->vec);
+    for (size_t t = 0; t <= ACTIONS; t++)
+        for (uint32_t h = 0; h < halves; h++) {
+            const void *action[TT_COLUMNS_MAX];
+            if (t > 0)
+                TT_TRY(tt_vec_recv(b->vec, h));
+            if (t == ACTIONS)
+                continue;
+            s_actions_of(b, t, h, action);
+            TT_TRY(tt_vec_send(b->vec, h, action, b->reward, b->ends, b->ends + b->n));
+        }
+    return TT_OK;
 }
 
 /*  Steps until `ns` have passed; the clock is read every ACTIONS steps. */
@@ -152,11 +171,7 @@ static tt_status_t s_run(bench_t *b, int64_t ns, double *per_second, speed_t *to
     uint64_t steps = 0;
     int64_t now = start;
     while (now - start < ns) {
-        for (size_t t = 0; t < ACTIONS; t++) {
-            const void *action[TT_COLUMNS_MAX];
-            s_actions_of(b, t, action);
-            TT_TRY(tt_vec_step(b->vec, action, b->reward, b->ends, b->ends + b->n));
-        }
+        TT_TRY(s_go_round(b));
         steps += (uint64_t)ACTIONS * b->n;
         now = tt_now_ns(clock);
     }

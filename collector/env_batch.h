@@ -11,6 +11,10 @@
  *
  *      open -> { send -> recv, until every row was named -> ... } -> close
  *
+ *  Where an env can (rows.half), one half of the slots plays while the host acts for the other one; each goes its round by itself then:
+ *
+ *      open -> { send_half (0), send_half (1) -> recv, until every row of a half was named -> send_half of that -> ... } -> close
+ *
  *  Threads: the calls for one handle come from one thread at a time. A call may wait; it must not print or exit. */
 #pragma once
 #include "collector/env.h"
@@ -42,6 +46,9 @@ typedef struct {
     uint8_t *begun;
     void *const *final;
     uint8_t *final_mask;
+
+    /* (optional) Slots 0 .. half - 1 and the others are halves, which are sent apart (send_half). 0: all are sent together. */
+    uint32_t half;
 } tt_env_rows_t;
 
 struct tt_env_batch_ops;
@@ -72,14 +79,20 @@ typedef struct tt_env_batch_ops {
     /*  Each returns true, or false and *why; after that only close is called (after open not even that). */
     bool (*open)(void **self, const tt_env_open_t *how, tt_env_rows_t *rows, tt_env_why_t *why);
     bool (*send)(void *self, tt_env_why_t *why);
-    /*  Waits for rows: *first and *count say which have come. Every row is named once for each send, in any order. */
+    /*  Waits for rows: *first and *count say which have come. Every row is named once for each send, in any order; rows of both halves
+     *  not by one call. */
     bool (*recv)(void *self, uint32_t *first, uint32_t *count, tt_env_why_t *why);
+    /*  May come while rows are under way, after a failure. */
     void (*close)(void *self);
 
-    /*  (optional) env.save_size bytes that restore a slot elsewhere; not between send and the last recv. All of them 0: this state
+    /*  (optional) env.save_size bytes that restore a slot elsewhere; not while any row is under way. All of them 0: this state
      *  could not be saved, and load is not called for it; the slot begins an episode instead. */
     bool (*save)(void *self, uint32_t slot, void *bytes, tt_env_why_t *why);
     bool (*load)(void *self, uint32_t slot, const void *bytes, tt_env_why_t *why);
+
+    /*  (where open has set rows.half, else it is not looked at) In the place of send: the slots of half `which`, 0 or 1. The other one may be
+     *  under way. */
+    bool (*send_half)(void *self, uint32_t which, tt_env_why_t *why);
 } tt_env_batch_ops_t;
 
 /*  The batch that a table is of; NULL: it is an ordinary one. */

@@ -66,7 +66,7 @@ static tt_status_t s_open(
 
 static tt_status_t s_act(game_t *self)
 {
-    const void *const *row = frames_now(&self->frames, self->vec, self->E, self->cfg->norm, tt_vec_obs(self->vec));
+    const void *const *row = frames_now(&self->frames, self->vec, 0, self->E, self->cfg->norm, tt_vec_obs(self->vec));
     float *out[TT_TOWERS_MAX] = {NULL};
     out[self->actor] = self->head;
     TT_TRY(tt_inference_run(self->cfg->net, row, self->E, out));

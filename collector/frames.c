@@ -38,20 +38,23 @@ static void s_list(frames_t *self, size_t count, size_t i, uint32_t back)
 }
 
 const void *const *frames_now(
-    frames_t *self, const tt_vec_t *vec, uint32_t count, const tt_norm_t *norm, void *const *current)
+    frames_t *self, const tt_vec_t *vec, uint32_t first, uint32_t count, const tt_norm_t *norm, void *const *current)
 {
     const uint32_t frames = self->columns->stack.frames;
     void *before[TT_COLUMNS_MAX];
     if (frames == 1)
-        return tt_rows_of(&self->rows, count, norm, current);
-    s_need(self, count);
-    tt_rows_put(&self->rows, 0, count, norm, current, 0);
+        tt_rows_need(&self->rows, count);
+    else
+        s_need(self, count);
+    tt_rows_put(&self->rows, 0, count, norm, current, first);
+    if (frames == 1)
+        return self->rows.at;
     for (uint32_t k = 1; k < frames; k++) {
-        tt_vec_before(vec, k, before);
+        tt_vec_before(vec, first, k, before);
         tt_rows_put(&self->rows, (size_t)k * count, count, norm, before, 0);
     }
     for (uint32_t i = 0; i < count; i++) {
-        const uint32_t age = tt_vec_age(vec, i);
+        const uint32_t age = tt_vec_age(vec, first + i);
         s_list(self, count, i, age < frames - 1 ? age : frames - 1);
     }
     return self->list;

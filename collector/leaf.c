@@ -211,16 +211,18 @@ static void s_to_start(const leaf_t *self, const int32_t *from, int32_t *to, uin
             to[r * elements + k] = (int32_t)(from[r * elements + k] + s_start(self, k));
 }
 
-bool leaf_give(const leaf_t *self, const void *stored, uint32_t rows, const void **out, size_t *bad)
+bool leaf_give(const leaf_t *self, const void *stored, uint32_t first, uint32_t rows, const void **out, size_t *bad)
 {
+    const void *from = (const char *)stored + (size_t)first * self->column->bytes;
+    void *to = self->scratch ? (char *)self->scratch + (size_t)first * self->bytes : NULL;
     *out = self->scratch ? self->scratch : stored;
     if (self->space->kind == TT_SPACE_BOX)
-        return self->space->dtype == TT_F64 ? s_clip_f64(self, stored, self->scratch, rows, bad)
-                                            : s_clip_f32(self, stored, self->scratch, rows, bad);
-    if (!leaf_check(self, stored, rows, bad))
+        return self->space->dtype == TT_F64 ? s_clip_f64(self, from, to, rows, bad)
+                                            : s_clip_f32(self, from, to, rows, bad);
+    if (!leaf_check(self, from, rows, bad))
         return false;
-    if (self->scratch)
-        s_to_start(self, stored, self->scratch, rows);
+    if (to)
+        s_to_start(self, from, to, rows);
     return true;
 }
 

@@ -32,8 +32,9 @@ bool leaf_take(const leaf_t *self, void *stored, uint32_t first, uint32_t rows, 
 bool leaf_read(const leaf_t *self, const void *from, void *to, uint32_t rows, size_t *bad);
 /*  Are these rows, as stored, in the space? */
 bool leaf_check(const leaf_t *self, const void *stored, uint32_t rows, size_t *bad);
-/*  Actions [rows], as stored, in the env's form: *out is `stored` itself or the scratch; boxes are clipped to their bounds. */
-bool leaf_give(const leaf_t *self, const void *stored, uint32_t rows, const void **out, size_t *bad);
+/*  Actions, as stored [all rows], `rows` of them from `first` on, in the env's form: *out [all rows] is `stored` itself or the scratch; boxes
+ *  are clipped to their bounds. *bad counts from the first row's on. */
+bool leaf_give(const leaf_t *self, const void *stored, uint32_t first, uint32_t rows, const void **out, size_t *bad);
 
 /*  Are these numbers all finite? */
 bool leaf_finite(const float *x, size_t count, size_t *bad);

@@ -7,6 +7,8 @@
 #include "common/base/clock.h"
 #include "common/base/mem.h"
 #include "common/rl/policy.h"
+#define TT_LOG_COMPONENT "env"
+#include "common/base/log.h"
 
 enum { TIMED_STEPS = 4 }; /* of a batch, to see where the time goes */
 
@@ -16,6 +18,13 @@ typedef struct {
     uint32_t *t, *env;
     char *column[TT_COLUMNS_MAX]; /* [room] rows of each column that an env gives: the observation's, the mask */
 } finals_t;
+
+/*  Envs that make a step together (vec.h). */
+typedef struct {
+    uint32_t first, E; /* of the range                                       */
+    uint32_t t;        /* steps of the batch in hand that it has made        */
+    bool plays;        /* it is making another one                           */
+} half_t;
 
 /*  The envs of one segment, and its block. */
 typedef struct {
@@ -35,18 +44,22 @@ struct rollout {
     size_t state_bytes;
     tt_vec_t *vec;
     frames_t frames;
-    uint32_t t;             /* steps played of the batch in hand                */
+    half_t half[2];
+    uint32_t halves;
+    uint32_t t;             /* steps of the batch in hand that all have made    */
     part_t *part;           /* [parts] what the range is cut into               */
     uint32_t parts, widest; /* the most envs of one                            */
     uint32_t block_finals;  /* for how many each block has room                 */
     void *staged_block;
-    tt_segment_t staged;       /* where there are several parts: what a step gave, for all envs of the range; T = 1 */
-    float *head;               /* [E][policy.out]                                  */
-    float *log_std;            /* [policy.log_std] of the batch in hand            */
-    uint32_t *who;             /* [E] env ids                                      */
-    uint64_t *clock;           /* [E]                                              */
-    float *epsilon;            /* [E]                                              */
-    bool finite;               /* every number of the policy in the batch in hand  */
+    tt_segment_t staged; /* where there are several parts: what a step gave, for all envs of the range; T = 1 */
+    float *head;         /* [E][policy.out]                                  */
+    float *log_std;      /* [policy.log_std] of the batch in hand            */
+    uint32_t *who;       /* [E] env ids                                      */
+    uint64_t *clock;     /* [E]                                              */
+    float *epsilon;      /* [E]                                              */
+    bool finite;         /* every number of the policy in the batch in hand  */
+    bool noisy;          /* noise was drawn in it, for the steps of: */
+    uint64_t noise_clock;
     int64_t policy_ns, env_ns; /* of the timed steps; halved at each batch */
 };
 
@@ -89,6 +102,13 @@ static tt_status_t s_new_vec(tt_vec_t **vec, const rollout_cfg_t *cfg)
         .clock = cfg->taken,
         .from = cfg->from};
     return tt_vec_new(vec, &of);
+}
+
+static void s_halve(rollout_t *self)
+{
+    self->halves = tt_vec_halves(self->vec);
+    for (uint32_t h = 0; h < self->halves; h++)
+        tt_vec_half(self->vec, h, &self->half[h].first, &self->half[h].E);
 }
 
 /*  Into how many segments, and where a step's rows wait for their places if there are several. */
@@ -141,11 +161,41 @@ tt_status_t rollout_new(rollout_t **self_p, const rollout_cfg_t *cfg)
     /* draws are keyed by the env's id in the job, so that it does not matter who plays it, nor beside which others */
     for (uint32_t i = 0; i < self->E; i++)
         self->who[i] = cfg->env_lo + i;
+    s_halve(self);
     const tt_status_t status = s_cut(self);
     if (status != TT_OK)
         rollout_destroy(&self);
     *self_p = self;
     return status;
+}
+
+/*  Nobody waits any more for what plays: after a failure. */
+static tt_status_t s_lost(rollout_t *self, tt_status_t status)
+{
+    for (uint32_t h = 0; status != TT_OK && h < self->halves; h++)
+        self->half[h].plays = false;
+    return status;
+}
+
+/*  What plays makes its step, which still goes into the block. */
+static tt_status_t s_settle(rollout_t *self)
+{
+    for (uint32_t h = 0; h < self->halves; h++) {
+        if (self->half[h].plays)
+            TT_TRY(s_lost(self, tt_vec_recv(self->vec, h)));
+        self->half[h].plays = false;
+    }
+    return TT_OK;
+}
+
+/*  For the last time: false, and a line in the log, where an env has failed in that step. Nobody has use for it, but for the env. */
+static bool s_rests(rollout_t *self)
+{
+    if (s_settle(self) == TT_OK)
+        return true;
+    log_info("envs %u..%u were let go in a step that failed: %s", self->cfg.env_lo,
+        self->cfg.env_lo + self->cfg.env_count - 1, tt_err_text());
+    return false;
 }
 
 static void s_abandon(rollout_t *self)
@@ -170,6 +220,7 @@ void rollout_destroy(rollout_t **self_p)
     rollout_t *self = *self_p;
     if (!self)
         return;
+    s_rests(self); /* an env that plays could not be closed */
     s_abandon(self);
     tt_vec_destroy(&self->vec);
     for (uint32_t p = 0; p < self->parts; p++)
@@ -188,10 +239,11 @@ void rollout_destroy(rollout_t **self_p)
 
 struct tt_vec *rollout_leave(rollout_t **self_p)
 {
+    rollout_t *self = *self_p;
     tt_vec_t *vec = NULL;
-    if (*self_p) {
-        vec = (*self_p)->vec;
-        (*self_p)->vec = NULL;
+    if (self && s_rests(self)) {
+        vec = self->vec;
+        self->vec = NULL;
     }
     rollout_destroy(self_p);
     return vec;
@@ -206,6 +258,7 @@ tt_status_t rollout_load(rollout_t *self, const void *states, size_t bytes)
 {
     if (self->state_bytes == 0 || bytes != self->E * self->state_bytes)
         return tt_err(TT_DATA, "%zu bytes of env states, expected %u x %zu", bytes, self->E, self->state_bytes);
+    TT_TRY(s_settle(self));
     s_abandon(self);
     for (uint32_t i = 0; i < self->E; i++)
         TT_TRY(tt_vec_load(self->vec, i, (const char *)states + i * self->state_bytes));
@@ -237,18 +290,19 @@ static void s_take_block(rollout_t *self, part_t *part, uint32_t finals)
 static void s_put_before(rollout_t *self, part_t *part)
 {
     const uint32_t before = self->columns->before;
-    for (uint32_t k = 1; k <= before; k++) {
-        void *column[TT_COLUMNS_MAX];
-        tt_vec_before(self->vec, k, column);
-        for (uint32_t c = 0; c < self->columns->obs_count; c++) {
-            const size_t bytes = self->columns->at[c].bytes;
-            char *to = (char *)part->at.before[c] + (size_t)(before - k) * part->E * bytes;
-            memcpy(to, (char *)column[c] + part->first * bytes, part->E * bytes);
-            for (uint32_t i = 0; i < part->E; i++)
+    for (uint32_t k = 1; k <= before; k++)
+        for (uint32_t i = 0; i < part->E; i++) {
+            void *row[TT_COLUMNS_MAX];
+            tt_vec_before(self->vec, part->first + i, k, row);
+            for (uint32_t c = 0; c < self->columns->obs_count; c++) {
+                const size_t bytes = self->columns->at[c].bytes;
+                char *to = (char *)part->at.before[c] + ((size_t)(before - k) * part->E + i) * bytes;
                 if (tt_vec_age(self->vec, part->first + i) < k)
-                    memset(to + i * bytes, 0, bytes);
+                    memset(to, 0, bytes);
+                else
+                    memcpy(to, row[c], bytes);
+            }
         }
-    }
 }
 
 static void s_begin_part(rollout_t *self, part_t *part)
@@ -263,8 +317,10 @@ static void s_begin_part(rollout_t *self, part_t *part)
 
 tt_status_t rollout_begin(rollout_t *self)
 {
-    self->t = 0;
+    TT_TRY(s_settle(self));
+    self->t = self->half[0].t = self->half[1].t = 0;
     self->finite = true;
+    self->noisy = false;
     self->policy_ns /= 2;
     self->env_ns /= 2;
     for (uint32_t p = 0; p < self->parts; p++)
@@ -316,11 +372,11 @@ static void s_room_for_final(const rollout_t *self, finals_t *finals)
         finals->column[c] = tt_realloc(finals->column[c], tt_mul(finals->room, self->columns->at[c].bytes));
 }
 
-static void s_add_final(const rollout_t *self, part_t *part, uint32_t env)
+static void s_add_final(const rollout_t *self, part_t *part, uint32_t t, uint32_t env)
 {
     finals_t *finals = &part->finals;
     s_room_for_final(self, finals);
-    finals->t[finals->count] = self->t;
+    finals->t[finals->count] = t;
     finals->env[finals->count] = env;
     for (uint32_t c = 0; c < self->seen; c++) {
         const size_t bytes = self->columns->at[c].bytes;
@@ -329,32 +385,55 @@ static void s_add_final(const rollout_t *self, part_t *part, uint32_t env)
     finals->count++;
 }
 
-/*  Where the rows of this step lie in the block. */
-static void *s_place(const rollout_t *self, const part_t *part, uint32_t column)
+/*  Where the rows of step t lie in the block. */
+static void *s_place(const rollout_t *self, const part_t *part, uint32_t t, uint32_t column)
 {
-    return (char *)part->at.column[column] + (size_t)self->t * part->E * self->columns->at[column].bytes;
+    return (char *)part->at.column[column] + (size_t)t * part->E * self->columns->at[column].bytes;
 }
 
-/*  Where what a step gives is written, for all envs of the range: at once to its place if there is one block. */
-static void *s_row(const rollout_t *self, uint32_t column)
+/*  Where what step t gives is written, for all envs of the range: at once to its place if there is one block. */
+static void *s_row(const rollout_t *self, uint32_t t, uint32_t column)
 {
-    return self->parts == 1 ? s_place(self, &self->part[0], column) : self->staged.column[column];
+    return self->parts == 1 ? s_place(self, &self->part[0], t, column) : self->staged.column[column];
 }
 
-/*  Rows of a column, one for each env of the range, to the places of this step. */
-static void s_spread(const rollout_t *self, uint32_t column, const void *rows)
+/*  From row `first` of a column on. */
+static void *s_from(const rollout_t *self, uint32_t column, void *rows, uint32_t first)
+{
+    return (char *)rows + (size_t)first * self->columns->at[column].bytes;
+}
+
+/*  The envs that a part and a half have in common: *first of the range; how many. */
+static uint32_t s_common(const part_t *part, const half_t *half, uint32_t *first)
+{
+    const uint32_t part_end = part->first + part->E, half_end = half->first + half->E;
+    const uint32_t end = part_end < half_end ? part_end : half_end;
+    *first = part->first > half->first ? part->first : half->first;
+    return end > *first ? end - *first : 0;
+}
+
+/*  A half's rows of a column, of which there is one for each env of the range, to the places of its step. */
+static void s_spread(const rollout_t *self, const half_t *half, uint32_t column, const void *rows)
 {
     const size_t bytes = self->columns->at[column].bytes;
     for (uint32_t p = 0; p < self->parts; p++) {
         const part_t *part = &self->part[p];
-        memcpy(s_place(self, part, column), (const char *)rows + part->first * bytes, part->E * bytes);
+        uint32_t first;
+        const uint32_t count = s_common(part, half, &first);
+        char *to = (char *)s_place(self, part, half->t, column);
+        if (count)
+            memcpy(to + (first - part->first) * bytes, (const char *)rows + first * bytes, count * bytes);
     }
 }
 
-/*  One for each step, the same for all envs of the job: it does not depend on who plays them. */
-static tt_status_t s_draw_noise(rollout_t *self)
+/*  One for each step, the same for all envs of the job: it does not depend on who plays them. Both halves see that of their step. */
+static tt_status_t s_draw_noise(rollout_t *self, uint64_t clock)
 {
-    const tt_noise_t noise = {.seed = self->cfg.seed, .stream = TT_STREAM_NOISE, .clock = self->clock[0]};
+    const tt_noise_t noise = {.seed = self->cfg.seed, .stream = TT_STREAM_NOISE, .clock = clock};
+    if (self->noisy && self->noise_clock == clock)
+        return TT_OK;
+    self->noisy = true;
+    self->noise_clock = clock;
     return tt_inference_noise(self->cfg.net, &noise);
 }
 
@@ -377,39 +456,55 @@ static bool s_finite(const float *x, size_t count)
     return isfinite(sum);
 }
 
+/*  What a half acts upon, and where its actions go. */
+typedef struct {
+    const half_t *half;
+    const void *const *row;
+    const uint8_t *mask;
+    tt_dist_draw_t draw;
+    void *action[TT_COLUMNS_MAX];
+} act_t;
+
 /*  Drawn from the distributions of the head, with what that was estimated at. */
-static tt_status_t s_sample(
-    rollout_t *self, const void *const *row, const uint8_t *mask, const tt_dist_draw_t *draw, void *const *action)
+static tt_status_t s_sample(rollout_t *self, const act_t *act)
 {
-    float *value = s_row(self, (uint32_t)self->columns->value);
-    float *log_prob = s_row(self, (uint32_t)self->columns->log_prob);
-    TT_TRY(s_evaluate(self, row, self->E, self->head, value));
-    tt_policy_sample(&self->policy, self->head, self->log_std, mask, self->E, draw, action, log_prob);
+    const half_t *half = act->half;
+    float *value = (float *)s_row(self, half->t, (uint32_t)self->columns->value) + half->first;
+    float *log_prob = (float *)s_row(self, half->t, (uint32_t)self->columns->log_prob) + half->first;
+    TT_TRY(s_evaluate(self, act->row, half->E, self->head, value));
+    tt_policy_sample(&self->policy, self->head, self->log_std, act->mask, half->E, &act->draw, act->action, log_prob);
     return TT_OK;
 }
 
 /*  The best choice by the head, or any. */
-static tt_status_t s_explore(
-    rollout_t *self, const void *const *row, const uint8_t *mask, const tt_dist_draw_t *draw, void *const *action)
+static tt_status_t s_explore(rollout_t *self, const act_t *act)
 {
-    for (uint32_t i = 0; i < self->E; i++)
-        self->epsilon[i] = (float)tt_epsilon(&self->cfg.actor, self->clock[i] * self->cfg.num_envs + self->who[i]);
-    TT_TRY(s_draw_noise(self));
-    TT_TRY(s_evaluate(self, row, self->E, self->head, NULL));
-    self->finite = self->finite && s_finite(self->head, (size_t)self->E * self->policy.out);
-    tt_policy_explore(&self->policy, self->head, mask, self->E, self->epsilon, draw, action[0]);
+    const uint32_t rows = act->half->E;
+    for (uint32_t i = 0; i < rows; i++)
+        self->epsilon[i] =
+            (float)tt_epsilon(&self->cfg.actor, act->draw.clock[i] * self->cfg.num_envs + act->draw.who[i]);
+    TT_TRY(s_draw_noise(self, act->draw.clock[0]));
+    TT_TRY(s_evaluate(self, act->row, rows, self->head, NULL));
+    self->finite = self->finite && s_finite(self->head, (size_t)rows * self->policy.out);
+    tt_policy_explore(&self->policy, self->head, act->mask, rows, self->epsilon, &act->draw, act->action[0]);
     return TT_OK;
 }
 
-static tt_status_t s_act(rollout_t *self, void *const *seen, void *const *action)
+/*  action: of all envs of the range. */
+static tt_status_t s_act(rollout_t *self, const half_t *half, void *const *seen, void *const *action)
 {
-    const uint8_t *mask = self->columns->mask >= 0 ? seen[self->columns->mask] : NULL;
-    for (uint32_t i = 0; i < self->E; i++)
+    const tt_columns_t *columns = self->columns;
+    const uint32_t first = half->first;
+    for (uint32_t i = first; i < first + half->E; i++)
         self->clock[i] = tt_vec_clock(self->vec, i);
-    const tt_dist_draw_t draw = {self->cfg.seed, TT_STREAM_ACTION, self->who, self->clock};
-    const void *const *row = frames_now(&self->frames, self->vec, self->E, self->cfg.norm, seen);
-    return self->cfg.actor.kind == TT_ACT_SAMPLE ? s_sample(self, row, mask, &draw, action)
-                                                 : s_explore(self, row, mask, &draw, action);
+    act_t act = {.half = half,
+        .row = frames_now(&self->frames, self->vec, first, half->E, self->cfg.norm, seen),
+        .draw = {self->cfg.seed, TT_STREAM_ACTION, self->who + first, self->clock + first}};
+    if (columns->mask >= 0)
+        act.mask = (const uint8_t *)seen[columns->mask] + (size_t)first * columns->mask_bits;
+    for (uint32_t a = 0; a < columns->action_count; a++)
+        act.action[a] = s_from(self, columns->action + a, action[a], first);
+    return self->cfg.actor.kind == TT_ACT_SAMPLE ? s_sample(self, &act) : s_explore(self, &act);
 }
 
 static int64_t s_now_ns(const rollout_t *self)
@@ -418,53 +513,87 @@ static int64_t s_now_ns(const rollout_t *self)
 }
 
 /*  What the step gave goes to its places, if it is not there. */
-static void s_put_step(const rollout_t *self)
+static void s_put_step(const rollout_t *self, const half_t *half)
 {
     for (uint32_t c = self->columns->action; self->parts > 1 && c < self->columns->count; c++)
-        s_spread(self, c, self->staged.column[c]);
+        s_spread(self, half, c, self->staged.column[c]);
 }
 
-static void s_put_finals(const rollout_t *self, part_t *part)
+static void s_put_finals(const rollout_t *self, part_t *part, const half_t *half)
 {
-    const uint8_t *truncated = s_place(self, part, self->columns->truncated);
-    if (memchr(truncated, 1, part->E))
-        for (uint32_t i = 0; i < part->E; i++)
+    uint32_t first;
+    const uint32_t count = s_common(part, half, &first), from = first - part->first;
+    const uint8_t *truncated = s_place(self, part, half->t, self->columns->truncated);
+    if (count && memchr(truncated + from, 1, count))
+        for (uint32_t i = from; i < from + count; i++)
             if (truncated[i])
-                s_add_final(self, part, i);
+                s_add_final(self, part, half->t, i);
 }
 
-static tt_status_t s_step(rollout_t *self)
+/*  A half's next step begins. timed: what the policy takes is counted. */
+static tt_status_t s_start(rollout_t *self, uint32_t h, bool timed)
 {
-    const uint32_t every = self->T / TIMED_STEPS + 1;
-    const bool timed = self->t % every == every / 2;
-    const int64_t start_ns = timed ? s_now_ns(self) : 0;
+    half_t *half = &self->half[h];
     const tt_columns_t *columns = self->columns;
+    const int64_t start_ns = timed ? s_now_ns(self) : 0;
     void *seen[TT_COLUMNS_MAX], *action[TT_COLUMNS_MAX];
     s_see(self, seen);
     for (uint32_t c = 0; c < self->seen; c++)
-        s_spread(self, c, seen[c]);
+        s_spread(self, half, c, seen[c]);
     for (uint32_t a = 0; a < columns->action_count; a++)
-        action[a] = s_row(self, columns->action + a);
-    TT_TRY(s_act(self, seen, action));
-    const int64_t acted_ns = timed ? s_now_ns(self) : 0;
-    TT_TRY(tt_vec_step(self->vec, (const void *const *)action, s_row(self, columns->reward),
-        s_row(self, columns->terminated), s_row(self, columns->truncated)));
-    if (timed) {
-        self->policy_ns += acted_ns - start_ns;
-        self->env_ns += s_now_ns(self) - acted_ns;
-    }
-    s_put_step(self);
+        action[a] = s_row(self, half->t, columns->action + a);
+    TT_TRY(s_act(self, half, seen, action));
+    if (timed)
+        self->policy_ns += s_now_ns(self) - start_ns;
+    TT_TRY(tt_vec_send(self->vec, h, (const void *const *)action, s_row(self, half->t, columns->reward),
+        s_row(self, half->t, columns->terminated), s_row(self, half->t, columns->truncated)));
+    half->plays = true;
+    return TT_OK;
+}
+
+/*  It is over. */
+static tt_status_t s_end(rollout_t *self, uint32_t h)
+{
+    half_t *half = &self->half[h];
+    TT_TRY(tt_vec_recv(self->vec, h));
+    half->plays = false;
+    s_put_step(self, half);
     for (uint32_t p = 0; p < self->parts; p++)
-        s_put_finals(self, &self->part[p]);
+        s_put_finals(self, &self->part[p], half);
+    half->t++;
+    return TT_OK;
+}
+
+/*  One step of everybody. With two halves each begins its next one as soon as it can: it plays while we see to the other. */
+static tt_status_t s_step(rollout_t *self, bool timed)
+{
+    for (uint32_t h = 0; h < self->halves; h++)
+        if (!self->half[h].plays)
+            TT_TRY(s_start(self, h, timed));
+    for (uint32_t h = 0; h < self->halves; h++) {
+        TT_TRY(s_end(self, h));
+        if (self->halves > 1 && self->half[h].t < self->T)
+            TT_TRY(s_start(self, h, timed));
+    }
     self->t++;
+    return TT_OK;
+}
+
+/*  What is not the policy's of a step is the envs'. */
+static tt_status_t s_timed_step(rollout_t *self)
+{
+    const int64_t start_ns = s_now_ns(self), policy_ns = self->policy_ns;
+    TT_TRY(s_step(self, true));
+    self->env_ns += s_now_ns(self) - start_ns - (self->policy_ns - policy_ns);
     return TT_OK;
 }
 
 tt_status_t rollout_play(rollout_t *self, uint32_t max_steps, bool *done)
 {
+    const uint32_t every = self->T / TIMED_STEPS + 1;
     TT_CHECK(self->part[0].block);
     for (uint32_t i = 0; i < max_steps && self->t < self->T; i++)
-        TT_TRY(s_step(self));
+        TT_TRY(s_lost(self, self->t % every == every / 2 ? s_timed_step(self) : s_step(self, false)));
     *done = self->t == self->T;
     return TT_OK;
 }
@@ -477,7 +606,11 @@ static tt_status_t s_estimate_last(rollout_t *self)
     void *seen[TT_COLUMNS_MAX];
     float *value = self->parts == 1 ? self->part[0].at.last_value : self->staged.last_value;
     s_see(self, seen);
-    TT_TRY(s_evaluate(self, frames_now(&self->frames, self->vec, self->E, self->cfg.norm, seen), self->E, NULL, value));
+    for (uint32_t h = 0; h < self->halves; h++) {
+        const uint32_t first = self->half[h].first, rows = self->half[h].E;
+        const void *const *row = frames_now(&self->frames, self->vec, first, rows, self->cfg.norm, seen);
+        TT_TRY(s_evaluate(self, row, rows, NULL, value + first));
+    }
     for (uint32_t p = 0; self->parts > 1 && p < self->parts; p++)
         memcpy(self->part[p].at.last_value, value + self->part[p].first, self->part[p].E * sizeof *value);
     return TT_OK;

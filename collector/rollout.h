@@ -5,6 +5,9 @@
  *  normalised. What an env does and what its segment holds depends on (seed, env id, weights, normaliser, state at the
  *  start) only, not on the range it is in.
  *
+ *  Where the envs come in halves (vec.h), one half plays while the policy acts for the other one, also from one call of rollout_play to
+ *  the next. The halves take turns: half 0 makes its step t, then half 1, so that everything happens in the order of (t, env).
+ *
  *  Shapes:  T steps, E envs of the range (segment.h).
  *  Threads: an instance belongs to one thread. */
 #pragma once
@@ -39,12 +42,13 @@ typedef struct rollout rollout_t; /* opaque */
 /*  A range of envs, reset. TT_INTERNAL: an env failed (the text names it); TT_INVALID: env and net do not fit. */
 tt_status_t rollout_new(rollout_t **self_p, const rollout_cfg_t *cfg);
 void rollout_destroy(rollout_t **self_p);
-/*  The same, but for its envs, which are the caller's then: for the next range (cfg.from). NULL where self is. */
+/*  The same, but for its envs, which are the caller's then: for the next range (cfg.from). NULL where self is, and where its envs have
+ *  failed. */
 struct tt_vec *rollout_leave(rollout_t **self_p);
 
 /*  Bytes of one env's saved state, 0 = cannot be saved. */
 size_t rollout_state_bytes(const rollout_t *self);
-/*  Continue from saved states, [E][state_bytes]. TT_DATA: they are no such states. Abandons a batch in hand. */
+/*  Continue from saved states, [E][state_bytes]. TT_DATA: they are no such states; else as rollout_play. Abandons a batch in hand. */
 tt_status_t rollout_load(rollout_t *self, const void *states, size_t bytes);
 
 /*  Start a batch with the parameters that net and norm hold now; they must not change until rollout_finish. */

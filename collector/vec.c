@@ -71,11 +71,33 @@ static tt_status_t s_take_mask(tt_vec_t *self, uint32_t i, uint8_t *mask, bool t
     return TT_OK;
 }
 
-static tt_status_t s_check_reward(const tt_vec_t *self, const float *reward)
+static tt_status_t s_check_reward(const tt_vec_t *self, const vec_half_t *half)
 {
+    const float *reward = half->out.reward + half->first;
     size_t bad;
-    if (!leaf_finite(reward, self->count, &bad))
-        return s_bad(self, (uint32_t)bad, "reward", 0, (double)reward[bad], "not a number that one can learn from");
+    if (!leaf_finite(reward, half->count, &bad))
+        return s_bad(self, half->first + (uint32_t)bad, "reward", 0, (double)reward[bad],
+            "not a number that one can learn from");
+    return TT_OK;
+}
+
+/* ---- waiting -------------------------------------------------------------------------------------------------- */
+
+/*  Rows that have come. */
+static tt_status_t s_come(tt_vec_t *self)
+{
+    uint32_t first, came;
+    TT_TRY(self->mover->recv(self, &first, &came));
+    vec_half_t *half = &self->half[vec_half_of(self, first) - self->half];
+    half->left -= came < half->left ? came : half->left;
+    return half->steps ? s_take_obs(self, first, came) : TT_OK;
+}
+
+/*  For all of a half; what comes of the other one meanwhile is taken as well. */
+static tt_status_t s_await(tt_vec_t *self, const vec_half_t *half)
+{
+    while (half->left)
+        TT_TRY(s_come(self));
     return TT_OK;
 }
 
@@ -93,6 +115,9 @@ void vec_one_line(char *to, size_t room, const char *text)
 static tt_status_t s_begin_episodes(tt_vec_t *self)
 {
     TT_TRY(self->mover->begin(self));
+    for (uint32_t h = 0; h < self->halves; h++)
+        if (!self->half[h].steps)
+            TT_TRY(s_await(self, &self->half[h]));
     for (uint32_t k = 0; k < self->endings; k++) {
         const uint32_t i = self->ending[k];
         TT_TRY(s_take_obs(self, i, 1));
@@ -168,6 +193,15 @@ static void s_alloc_columns(tt_vec_t *self)
     }
 }
 
+/*  The halves that a batch has asked for, if it did. */
+static void s_halve(tt_vec_t *self)
+{
+    const uint32_t half = self->rows.half;
+    self->halves = half ? 2 : 1;
+    self->half[0] = (vec_half_t){.count = half ? half : self->count};
+    self->half[1] = (vec_half_t){.first = half, .count = self->count - half};
+}
+
 tt_status_t tt_vec_new(tt_vec_t **self_p, const tt_vec_cfg_t *cfg)
 {
     static const tt_env_arg_t none[] = {{0}};
@@ -192,6 +226,7 @@ tt_status_t tt_vec_new(tt_vec_t **self_p, const tt_vec_cfg_t *cfg)
     }
     TT_TRY(tt_env_check_args(cfg->ops, cfg->args));
     TT_TRY(self->mover->open(self, cfg->args ? cfg->args : none, cfg->from));
+    s_halve(self);
     s_alloc_columns(self);
     if (!cfg->from || !self->batch)
         TT_TRY(s_begin_episodes(self));
@@ -228,6 +263,18 @@ void tt_vec_destroy(tt_vec_t **self_p)
     *self_p = NULL;
 }
 
+uint32_t tt_vec_halves(const tt_vec_t *self)
+{
+    return self->halves;
+}
+
+void tt_vec_half(const tt_vec_t *self, uint32_t half, uint32_t *first, uint32_t *count)
+{
+    TT_CHECK(half < self->halves);
+    *first = self->half[half].first;
+    *count = self->half[half].count;
+}
+
 void *const *tt_vec_obs(const tt_vec_t *self)
 {
     return self->obs;
@@ -238,10 +285,10 @@ const uint8_t *tt_vec_mask(const tt_vec_t *self)
     return self->mask;
 }
 
-void tt_vec_before(const tt_vec_t *self, uint32_t k, void *column[TT_COLUMNS_MAX])
+void tt_vec_before(const tt_vec_t *self, uint32_t i, uint32_t k, void *column[TT_COLUMNS_MAX])
 {
     for (uint32_t c = 0; c < self->columns->obs_count; c++)
-        column[c] = vec_past(self, k, c);
+        column[c] = vec_past(self, i, k, c);
 }
 
 uint64_t tt_vec_clock(const tt_vec_t *self, uint32_t i)
@@ -261,10 +308,10 @@ const void *tt_vec_final(const tt_vec_t *self, uint32_t i, uint32_t column)
 
 /*  --- step ------------------------------------------------------------------------------------------------------ */
 
-static tt_status_t s_check_allowed(const tt_vec_t *self, const void *const *action)
+static tt_status_t s_check_allowed(const tt_vec_t *self, const vec_half_t *half, const void *const *action)
 {
     const tt_columns_t *columns = self->columns;
-    for (uint32_t i = 0; i < self->count; i++) {
+    for (uint32_t i = half->first; i < half->first + half->count; i++) {
         const void *row[TT_COLUMNS_MAX];
         uint32_t column, element;
         for (uint32_t k = 0; k < columns->action_count; k++)
@@ -277,14 +324,15 @@ static tt_status_t s_check_allowed(const tt_vec_t *self, const void *const *acti
 }
 
 /*  The actions in the env's form. */
-static tt_status_t s_give(tt_vec_t *self, const void *const *action)
+static tt_status_t s_give(tt_vec_t *self, const vec_half_t *half, const void *const *action)
 {
     for (uint32_t k = 0; k < self->columns->action_count; k++) {
         const leaf_t *leaf = &self->action_leaf[k];
         const uint32_t elements = leaf->column->elements;
         size_t bad;
-        if (leaf_give(leaf, action[k], self->count, &self->given[k], &bad))
+        if (leaf_give(leaf, action[k], half->first, half->count, &self->given[k], &bad))
             continue;
+        bad += (size_t)half->first * elements;
         const uint32_t env = self->lo + (uint32_t)(bad / elements);
         if (leaf->n)
             return tt_err(TT_INVALID, "%s[%zu] for env %u of %s is choice %.0f of %u", leaf->name, bad % elements, env,
@@ -292,36 +340,25 @@ static tt_status_t s_give(tt_vec_t *self, const void *const *action)
         return tt_err(
             TT_INVALID, "%s[%zu] for env %u of %s is not a number", leaf->name, bad % elements, env, self->ops->id);
     }
-    return self->mask ? s_check_allowed(self, action) : TT_OK;
+    return self->mask ? s_check_allowed(self, half, action) : TT_OK;
 }
 
 /*  What is seen now will be what was seen. */
-static void s_keep_frames(tt_vec_t *self)
+static void s_keep_frames(tt_vec_t *self, vec_half_t *half)
 {
-    self->moves++;
-    for (uint32_t c = 0; c < self->columns->obs_count; c++)
-        memcpy(vec_past(self, 1, c), self->obs[c], (size_t)self->count * self->columns->at[c].bytes);
-}
-
-/*  One step each, checked as they come. */
-static tt_status_t s_move(tt_vec_t *self)
-{
-    if (self->columns->stack.frames > 1)
-        s_keep_frames(self);
-    TT_TRY(self->mover->send(self));
-    for (uint32_t left = self->count, first, came; left; left -= came < left ? came : left) {
-        TT_TRY(self->mover->recv(self, &first, &came));
-        TT_TRY(s_take_obs(self, first, came));
+    half->moves++;
+    for (uint32_t c = 0; c < self->columns->obs_count; c++) {
+        const size_t bytes = self->columns->at[c].bytes;
+        memcpy(vec_past(self, half->first, 1, c), (char *)self->obs[c] + half->first * bytes, half->count * bytes);
     }
-    return TT_OK;
 }
 
 /*  Count the step; true if any env has ended. */
-static bool s_count_step(tt_vec_t *self, uint8_t *terminated, uint8_t *truncated)
+static bool s_count_step(tt_vec_t *self, const vec_half_t *half)
 {
     const uint32_t limit = self->ops->max_episode_steps;
-    uint8_t any = 0;
-    for (uint32_t i = 0; i < self->count; i++) {
+    uint8_t *terminated = half->out.terminated, *truncated = half->out.truncated, any = 0;
+    for (uint32_t i = half->first; i < half->first + half->count; i++) {
         self->clock[i]++;
         self->steps[i]++;
         terminated[i] = terminated[i] != 0; /* a plug-in's true may be any byte */
@@ -367,10 +404,11 @@ static tt_status_t s_take_final(tt_vec_t *self, uint32_t i, bool terminated)
     return s_take_mask(self, i, mask, terminated);
 }
 
-static tt_status_t s_end_episodes(tt_vec_t *self, const uint8_t *terminated, const uint8_t *truncated)
+static tt_status_t s_end_episodes(tt_vec_t *self, const vec_half_t *half)
 {
+    const uint8_t *terminated = half->out.terminated, *truncated = half->out.truncated;
     self->endings = 0;
-    for (uint32_t i = 0; i < self->count; i++) {
+    for (uint32_t i = half->first; i < half->first + half->count; i++) {
         if (!(terminated[i] | truncated[i]))
             continue;
         const bool begun = s_has_begun(self, i);
@@ -387,18 +425,50 @@ static tt_status_t s_end_episodes(tt_vec_t *self, const uint8_t *terminated, con
     return self->endings ? s_begin_episodes(self) : TT_OK;
 }
 
+/*  Its actions are given. */
+static tt_status_t s_send(tt_vec_t *self, vec_half_t *half, float *reward, uint8_t *terminated, uint8_t *truncated)
+{
+    half->out.reward = reward;
+    half->out.terminated = terminated;
+    half->out.truncated = truncated;
+    if (self->columns->stack.frames > 1)
+        s_keep_frames(self, half);
+    half->steps = true;
+    half->left = half->count;
+    return self->mover->send(self, half);
+}
+
+static tt_status_t s_recv(tt_vec_t *self, const vec_half_t *half)
+{
+    TT_TRY(s_await(self, half));
+    TT_TRY(s_check_reward(self, half));
+    for (uint32_t i = half->first; self->mask && i < half->first + half->count; i++)
+        TT_TRY(s_take_mask(self, i, vec_mask(self, i), half->out.terminated[i] != 0 && !s_has_begun(self, i)));
+    return s_count_step(self, half) ? s_end_episodes(self, half) : TT_OK;
+}
+
+tt_status_t tt_vec_send(
+    tt_vec_t *self, uint32_t half, const void *const *action, float *reward, uint8_t *terminated, uint8_t *truncated)
+{
+    TT_CHECK(half < self->halves && self->half[half].left == 0);
+    TT_TRY(s_give(self, &self->half[half], action));
+    return s_send(self, &self->half[half], reward, terminated, truncated);
+}
+
+tt_status_t tt_vec_recv(tt_vec_t *self, uint32_t half)
+{
+    TT_CHECK(half < self->halves);
+    return s_recv(self, &self->half[half]);
+}
+
 tt_status_t tt_vec_step(
     tt_vec_t *self, const void *const *action, float *reward, uint8_t *terminated, uint8_t *truncated)
 {
-    TT_TRY(s_give(self, action));
-    self->out.reward = reward;
-    self->out.terminated = terminated;
-    self->out.truncated = truncated;
-    TT_TRY(s_move(self));
-    TT_TRY(s_check_reward(self, reward));
-    for (uint32_t i = 0; self->mask && i < self->count; i++)
-        TT_TRY(s_take_mask(self, i, vec_mask(self, i), terminated[i] != 0 && !s_has_begun(self, i)));
-    if (s_count_step(self, terminated, truncated))
-        TT_TRY(s_end_episodes(self, terminated, truncated));
+    for (uint32_t h = 0; h < self->halves; h++)
+        TT_TRY(s_give(self, &self->half[h], action));
+    for (uint32_t h = 0; h < self->halves; h++)
+        TT_TRY(s_send(self, &self->half[h], reward, terminated, truncated));
+    for (uint32_t h = 0; h < self->halves; h++)
+        TT_TRY(s_recv(self, &self->half[h]));
     return TT_OK;
 }

@@ -7,6 +7,8 @@
  *  Arrays are columns as they are stored (common/rl/columns.h), a row an env, whatever an env reads and writes: numbers are
  *  converted, choices moved to their `start`, boxes clipped here.
  *
+ *  What moves together is all of them or, where a batch can (env_batch.h), a half: actions of one are made while the other one plays.
+ *
  *  Threads: an instance belongs to one thread. */
 #pragma once
 #include "collector/env_batch.h"
@@ -33,8 +35,12 @@ typedef struct tt_vec tt_vec_t; /* opaque */
 tt_status_t tt_vec_new(tt_vec_t **self_p, const tt_vec_cfg_t *cfg);
 void tt_vec_destroy(tt_vec_t **self_p);
 
+/*  How many halves there are, 1 or 2, and the envs of each: half 0 has the first ones. 1: all of them, half 0. */
+uint32_t tt_vec_halves(const tt_vec_t *self);
+void tt_vec_half(const tt_vec_t *self, uint32_t half, uint32_t *first, uint32_t *count);
+
 /*  Current observations: [columns->obs_count] arrays [count][elements]; the current mask [count][mask_bits], NULL when the
- *  env has none. Borrowed until the next step, load or destroy. */
+ *  env has none. Borrowed until the next step, load or destroy; rows of a half that is under way are not to be read. */
 void *const *tt_vec_obs(const tt_vec_t *self);
 const uint8_t *tt_vec_mask(const tt_vec_t *self);
 
@@ -44,9 +50,10 @@ uint64_t tt_vec_clock(const tt_vec_t *self, uint32_t i);
 /*  Steps that env i has taken in its episode. */
 uint32_t tt_vec_age(const tt_vec_t *self, uint32_t i);
 
-/*  Where observations are stacked: column[c] -> [count][elements] of each observation column as they were k steps ago, k = 1 ..
- *  stack.frames - 1. Of env i they are of its episode where k is at most its age. Borrowed until the next step, load or destroy. */
-void tt_vec_before(const tt_vec_t *self, uint32_t k, void *column[TT_COLUMNS_MAX]);
+/*  Where observations are stacked: column[c] -> the row of env i, and of those after it in its half, of each observation column as it was k
+ *  steps ago, k = 1 .. stack.frames - 1. It is of the env's episode where k is at most its age. Borrowed until the next step, load or
+ *  destroy. */
+void tt_vec_before(const tt_vec_t *self, uint32_t i, uint32_t k, void *column[TT_COLUMNS_MAX]);
 
 /*  One step each. action[k]: array [count][elements] of action column k (boxes are clipped to their bounds here, the
  *  caller's array is not changed). Writes reward[count] and the flags [count] (0 or 1; both may be set).
@@ -56,6 +63,13 @@ void tt_vec_before(const tt_vec_t *self, uint32_t k, void *column[TT_COLUMNS_MAX
  *  the vec then. */
 tt_status_t tt_vec_step(
     tt_vec_t *self, const void *const *action, float *reward, uint8_t *terminated, uint8_t *truncated);
+
+/*  The same in two parts, for the envs of one half, which was not sent. The arrays are those of all envs [count], of which these rows are
+ *  read (by send) and written (until recv is back). Between the two the other half may be sent, and received. Save, load and
+ *  tt_vec_step want nothing to be under way; destroy does not. */
+tt_status_t tt_vec_send(
+    tt_vec_t *self, uint32_t half, const void *const *action, float *reward, uint8_t *terminated, uint8_t *truncated);
+tt_status_t tt_vec_recv(tt_vec_t *self, uint32_t half);
 
 /*  After a step: what env i was cut at if it was truncated in that step: the row of that column (an observation's leaf, or the
  *  mask). Where it was terminated: what it ended in, not checked. Borrowed until the next. */

@@ -44,6 +44,11 @@ static bool s_rows_are_whole(const tt_vec_t *self)
     return whole;
 }
 
+static bool s_halves_are_sound(const tt_vec_t *self)
+{
+    return self->rows.half == 0 || (self->rows.half < self->count && self->batch->send_half);
+}
+
 static tt_status_t s_open(tt_vec_t *self, const tt_env_arg_t *args, const tt_vec_t *from)
 {
     const tt_env_open_t how = {.ops = self->batch,
@@ -62,9 +67,14 @@ static tt_status_t s_open(tt_vec_t *self, const tt_env_arg_t *args, const tt_vec
         return s_failed(self, &why);
     }
     self->lent = true;
-    if (s_rows_are_whole(self))
-        return TT_OK;
-    return tt_err(TT_INTERNAL, "env %s: open left an array of its rows NULL that its table asks for", self->ops->id);
+    if (!s_rows_are_whole(self))
+        return tt_err(
+            TT_INTERNAL, "env %s: open left an array of its rows NULL that its table asks for", self->ops->id);
+    if (!s_halves_are_sound(self))
+        return tt_err(TT_INTERNAL,
+            "env %s: open set rows.half to %u, of %u slots: it must be less, and the table have send_half",
+            self->ops->id, self->rows.half, self->count);
+    return TT_OK;
 }
 
 static void s_close(tt_vec_t *self)
@@ -90,20 +100,26 @@ static void s_seed(tt_vec_t *self, uint32_t i, uint64_t episode)
     self->seeded[i] = episode + 1;
 }
 
-static tt_status_t s_go(tt_vec_t *self, const char *what)
+static tt_status_t s_go(tt_vec_t *self, const vec_half_t *half)
 {
     tt_env_why_t why = {0};
-    s_enter(self, what, false);
-    const bool sent = self->batch->send(self->handle, &why);
+    s_enter(self, half->steps ? "step" : "reset", false);
+    const bool sent = self->halves == 2 ? self->batch->send_half(self->handle, (uint32_t)(half - self->half), &why)
+                                        : self->batch->send(self->handle, &why);
     s_leave(self);
     return sent ? TT_OK : s_failed(self, &why);
 }
 
-/*  Rows that have come; a batch that names others than it has would lead us anywhere. */
-static tt_status_t s_come(tt_vec_t *self, const char *what, uint32_t *first, uint32_t *count)
+static bool s_steps(const tt_vec_t *self, uint32_t half)
+{
+    return self->half[half].left && self->half[half].steps;
+}
+
+/*  Rows that have come; a batch that names others than it was sent would lead us anywhere. */
+static tt_status_t s_come(tt_vec_t *self, uint32_t *first, uint32_t *count)
 {
     tt_env_why_t why = {0};
-    s_enter(self, what, false);
+    s_enter(self, s_steps(self, 0) || s_steps(self, 1) ? "step" : "reset", false);
     const bool came = self->batch->recv(self->handle, first, count, &why);
     s_leave(self);
     if (!came)
@@ -111,42 +127,65 @@ static tt_status_t s_come(tt_vec_t *self, const char *what, uint32_t *first, uin
     if (*count < 1 || *count > self->count || *first > self->count - *count)
         return tt_err(
             TT_INTERNAL, "env %s: recv named %u rows from %u on, of %u", self->ops->id, *count, *first, self->count);
+    const vec_half_t *half = vec_half_of(self, *first);
+    if (half->left == 0 || *count > half->first + half->count - *first)
+        return tt_err(TT_INTERNAL, "env %s: recv named %u rows from %u on, which are not all under way", self->ops->id,
+            *count, *first);
     return TT_OK;
+}
+
+/*  Those of one half that are in `ending`; the others of it rest. */
+static tt_status_t s_begin_half(tt_vec_t *self, vec_half_t *half)
+{
+    bool any = false;
+    for (uint32_t k = 0; k < self->endings; k++)
+        any = any || vec_half_of(self, self->ending[k]) == half;
+    if (!any)
+        return TT_OK;
+    memset(self->rows.todo + half->first, TT_ENV_REST, half->count);
+    for (uint32_t k = 0; k < self->endings; k++) {
+        const uint32_t i = self->ending[k];
+        if (vec_half_of(self, i) != half)
+            continue;
+        self->rows.todo[i] = TT_ENV_BEGIN;
+        s_seed(self, i, self->episode[i]);
+    }
+    half->steps = false;
+    half->left = half->count;
+    return s_go(self, half);
 }
 
 static tt_status_t s_begin(tt_vec_t *self)
 {
-    uint32_t first, count;
-    memset(self->rows.todo, TT_ENV_REST, self->count);
-    for (uint32_t k = 0; k < self->endings; k++) {
-        self->rows.todo[self->ending[k]] = TT_ENV_BEGIN;
-        s_seed(self, self->ending[k], self->episode[self->ending[k]]);
-    }
-    TT_TRY(s_go(self, "reset"));
-    for (uint32_t left = self->count; left; left -= count < left ? count : left)
-        TT_TRY(s_come(self, "reset", &first, &count));
+    for (uint32_t h = 0; h < self->halves; h++)
+        TT_TRY(s_begin_half(self, &self->half[h]));
     return TT_OK;
 }
 
-static tt_status_t s_send(tt_vec_t *self)
+static tt_status_t s_send(tt_vec_t *self, vec_half_t *half)
 {
     const tt_columns_t *columns = self->columns;
-    memset(self->rows.todo, TT_ENV_STEP, self->count);
-    for (uint32_t i = 0; self->rows.begun && i < self->count; i++)
+    memset(self->rows.todo + half->first, TT_ENV_STEP, half->count);
+    for (uint32_t i = half->first; self->rows.begun && i < half->first + half->count; i++)
         s_seed(self, i, self->episode[i] + 1);
-    for (uint32_t k = 0; k < columns->action_count; k++)
+    for (uint32_t k = 0; k < columns->action_count; k++) {
+        const size_t bytes = self->action_leaf[k].bytes, at = half->first * bytes;
         if (self->given[k] != self->rows.action[k])
-            memcpy(self->rows.action[k], self->given[k], self->count * self->action_leaf[k].bytes);
-    return s_go(self, "step");
+            memcpy((char *)self->rows.action[k] + at, (const char *)self->given[k] + at, half->count * bytes);
+    }
+    return s_go(self, half);
 }
 
 static tt_status_t s_recv(tt_vec_t *self, uint32_t *first, uint32_t *count)
 {
     const tt_env_rows_t *rows = &self->rows;
-    TT_TRY(s_come(self, "step", first, count));
-    memcpy(self->out.reward + *first, rows->reward + *first, *count * sizeof(float));
-    memcpy(self->out.terminated + *first, rows->terminated + *first, *count);
-    memcpy(self->out.truncated + *first, rows->truncated + *first, *count);
+    TT_TRY(s_come(self, first, count));
+    const vec_half_t *half = vec_half_of(self, *first);
+    if (!half->steps)
+        return TT_OK;
+    memcpy(half->out.reward + *first, rows->reward + *first, *count * sizeof(float));
+    memcpy(half->out.terminated + *first, rows->terminated + *first, *count);
+    memcpy(half->out.truncated + *first, rows->truncated + *first, *count);
     for (uint32_t i = *first; rows->begun && i < *first + *count; i++)
         if (rows->begun[i] && !(rows->terminated[i] | rows->truncated[i]))
             return tt_err(TT_INTERNAL, "env %s: env %u has begun another episode, but says not that one has ended",

@@ -69,7 +69,7 @@ static void s_next_rows(const tt_vec_t *self, void **row, const void **action)
         action[k] = (const char *)action[k] + self->action_leaf[k].bytes;
 }
 
-static void s_move_each(tt_vec_t *self)
+static void s_move_each(tt_vec_t *self, const vec_half_t *half)
 {
     const tt_env_ops_t *ops = self->ops;
     void *row[TT_COLUMNS_MAX];
@@ -81,16 +81,17 @@ static void s_move_each(tt_vec_t *self)
         /* an env that forgets to write the reward is found out */
         tt_env_out_t out = {.obs = row, .mask = vec_mask(self, i), .reward = NAN};
         ops->step(vec_state(self, i), action, &rng, &out);
-        self->out.reward[i] = (float)out.reward;
-        self->out.terminated[i] = out.terminated;
-        self->out.truncated[i] = out.truncated;
+        half->out.reward[i] = (float)out.reward;
+        half->out.terminated[i] = out.terminated;
+        half->out.truncated[i] = out.truncated;
         s_next_rows(self, row, action);
     }
 }
 
-static tt_status_t s_send(tt_vec_t *self)
+/*  There is one half, of all. */
+static tt_status_t s_send(tt_vec_t *self, vec_half_t *half)
 {
-    const tt_env_many_t out = {self->raw, self->mask, self->out.reward, self->out.terminated, self->out.truncated};
+    const tt_env_many_t out = {self->raw, self->mask, half->out.reward, half->out.terminated, half->out.truncated};
     if (self->mask)
         memset(self->mask, 1, (size_t)self->count * self->columns->mask_bits);
     memset(out.terminated, 0, self->count);
@@ -99,7 +100,7 @@ static tt_status_t s_send(tt_vec_t *self)
     if (self->ops->step_many)
         self->ops->step_many(self->states, self->count, self->given, &out);
     else
-        s_move_each(self);
+        s_move_each(self, half);
     guard_leave();
     return TT_OK;
 }

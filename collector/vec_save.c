@@ -70,7 +70,7 @@ static unsigned char *s_save_frames(const tt_vec_t *self, uint32_t i, unsigned c
         const size_t size = self->columns->at[c].bytes;
         for (uint32_t k = 1; k <= most; k++, to += size) {
             if (k <= back)
-                memcpy(to, vec_past(self, k, c) + i * size, size);
+                memcpy(to, vec_past(self, i, k, c), size);
             else
                 memset(to, 0, size);
         }
@@ -183,9 +183,9 @@ static void s_load_frames(tt_vec_t *self, uint32_t i, const saved_t *head, const
         const size_t size = self->columns->at[c].bytes;
         for (uint32_t k = 1; k <= most; k++, from += size) {
             if (k <= back)
-                memcpy(vec_past(self, k, c) + i * size, from, size);
+                memcpy(vec_past(self, i, k, c), from, size);
             else
-                memset(vec_past(self, k, c) + i * size, 0, size);
+                memset(vec_past(self, i, k, c), 0, size);
         }
     }
 }

@@ -6,14 +6,27 @@
 #include "collector/vec.h"
 #include "common/base/rng.h"
 
+/*  Envs that are sent together: all of them, or half. */
+typedef struct {
+    uint32_t first, count;
+    uint32_t left;  /* rows that are under way                                                     */
+    bool steps;     /* what is under way is a step; else some begin an episode                     */
+    uint64_t moves; /* steps since the vec was made: frames of move m are in slot m % (frames - 1) */
+    struct {        /* of the step under way: the caller's, of all envs                            */
+        float *reward;
+        uint8_t *terminated, *truncated;
+    } out;
+} vec_half_t;
+
 /*  What moves the envs of a range: the one inner interface of both kinds of table. */
 typedef struct {
     tt_status_t (*open)(tt_vec_t *self, const tt_env_arg_t *args, const tt_vec_t *from); /* from: tt_vec_cfg_t */
     void (*close)(tt_vec_t *self);
-    /*  Begin an episode in each of self->ending; raw and mask hold what they begin with. */
+    /*  Begin an episode in each of self->ending, whose halves are not under way; raw and mask hold what they begin with as soon as none
+     *  of them is any more. */
     tt_status_t (*begin)(tt_vec_t *self);
-    /*  A step each with self->given, into raw, mask and self->out; recv names rows that have come, each once. */
-    tt_status_t (*send)(tt_vec_t *self);
+    /*  A step each with self->given, into raw, mask and half->out; recv names rows of one half that have come, each once. */
+    tt_status_t (*send)(tt_vec_t *self, vec_half_t *half);
     tt_status_t (*recv)(tt_vec_t *self, uint32_t *first, uint32_t *count);
     tt_status_t (*save)(const tt_vec_t *self, uint32_t i, void *bytes);
     tt_status_t (*load)(tt_vec_t *self, uint32_t i, const void *bytes);
@@ -27,6 +40,8 @@ struct tt_vec {
     const tt_columns_t *columns;
     uint64_t seed;
     uint32_t lo, count;
+    vec_half_t half[2];
+    uint32_t halves;     /* 1 or 2                              */
     uint32_t identity;   /* of the env and its arguments        */
     leaf_t *obs_leaf;    /* [obs_count]                         */
     leaf_t *action_leaf; /* [action_count]                      */
@@ -49,12 +64,6 @@ struct tt_vec {
     tt_env_rows_t rows; /* where the arrays below lie that are not ours      */
     uint64_t *seeded;   /* [count] 1 + the episode that rows.seed is of      */
 
-    struct { /* of the step under way, the caller's */
-        float *reward;
-        uint8_t *terminated, *truncated;
-    } out;
-
-    uint64_t moves;                    /* steps since it was made: frames of move m are in slot m % (frames - 1) */
     void *past[TT_COLUMNS_MAX];        /* of each leaf, [frames - 1][count][elements]; NULL without stacks */
     void *obs[TT_COLUMNS_MAX];         /* of each leaf, as stored [count][elements]               */
     void *raw[TT_COLUMNS_MAX];         /* where the env writes it: the same, or the leaf's scratch */
@@ -76,12 +85,17 @@ void vec_one_line(char *to, size_t room, const char *text);
 /*  An episode for env i alone, numbered by its clock: one that has been begun by nobody. */
 tt_status_t vec_begin_anew(tt_vec_t *self, uint32_t i, uint64_t clock);
 
-/*  The observations of a column k steps ago: [count][elements]. */
-static inline char *vec_past(const tt_vec_t *self, uint32_t k, uint32_t column)
+static inline const vec_half_t *vec_half_of(const tt_vec_t *self, uint32_t i)
+{
+    return &self->half[self->halves == 2 && i >= self->half[1].first];
+}
+
+/*  The observation of a column of env i k steps ago; those of the others of its half lie around it. */
+static inline char *vec_past(const tt_vec_t *self, uint32_t i, uint32_t k, uint32_t column)
 {
     const uint32_t slots = self->columns->stack.frames - 1;
-    const size_t slot = (self->moves + slots - k) % slots;
-    return (char *)self->past[column] + slot * self->count * self->columns->at[column].bytes;
+    const size_t slot = (vec_half_of(self, i)->moves + slots - k) % slots;
+    return (char *)self->past[column] + (slot * self->count + i) * self->columns->at[column].bytes;
 }
 
 /*  Of env i; NULL when there is none. */

@@ -21,20 +21,49 @@ uint32_t gym_crew_size(uint32_t wanted, uint32_t slots)
     return most < slots ? most : slots;
 }
 
-/*  Behind the last slot of the workers before i. */
+/*  Slots of the first half: only where each worker has some in both, so that it plays one while we act for the other. */
+static uint32_t s_half(uint32_t slots, uint32_t playing)
+{
+    return slots / 2 >= playing ? slots / 2 : 0;
+}
+
+/*  Behind the last slot of the workers before i, of so many. */
 static uint32_t s_first(uint32_t slots, uint32_t i, uint32_t playing)
 {
     return (uint32_t)((uint64_t)slots * i / playing);
 }
 
+/*  Worker i's of one half. */
+static gym_share_t s_share(uint32_t slots, uint32_t i, uint32_t playing, uint32_t which)
+{
+    const uint32_t half = s_half(slots, playing), from = which ? half : 0, all = which || !half ? slots - from : half;
+    if (which && !half)
+        return (gym_share_t){0};
+    return (gym_share_t){from + s_first(all, i, playing), from + s_first(all, i + 1, playing)};
+}
+
+static uint32_t s_count(const gym_share_t share[2])
+{
+    return share[0].end - share[0].first + share[1].end - share[1].first;
+}
+
+uint32_t gym_crew_of(const gym_crew_t *self, uint32_t slot, uint32_t *half)
+{
+    uint32_t i = 0;
+    *half = self->half && slot >= self->half;
+    while (self->share[i][*half].end <= slot)
+        i++;
+    return i;
+}
+
 /* ---- from range to range --------------------------------------------------------------------------------------------------- */
 
 /*  In their order, so that each finds as many envs as it has slots for, or nearly. */
-static void s_take_over(gym_crew_t *self, uint32_t slots, gym_crew_t *from)
+static void s_take_over(gym_crew_t *self, gym_crew_t *from)
 {
     uint32_t *keep = tt_array0(from->hired, sizeof *keep);
     for (uint32_t i = 0; i < from->hired && i < self->playing; i++)
-        keep[i] = s_first(slots, i + 1, self->playing) - s_first(slots, i, self->playing);
+        keep[i] = s_count(self->share[i]);
     gym_worker_shed(from->worker, from->hired, keep);
     for (uint32_t i = 0; i < from->hired; i++)
         if (from->worker[i].pid)
@@ -48,10 +77,14 @@ void gym_crew_gather(gym_crew_t *self, uint32_t playing, uint32_t slots, gym_cre
     self->playing = playing;
     self->room = from && from->hired > playing ? from->hired : playing;
     self->worker = tt_array0(self->room, sizeof *self->worker);
-    self->end = tt_array0(playing, sizeof *self->end);
+    self->half = s_half(slots, playing);
+    self->share = tt_array0(playing, sizeof *self->share);
+    for (uint32_t i = 0; i < playing; i++)
+        for (uint32_t which = 0; which < 2; which++)
+            self->share[i][which] = s_share(slots, i, playing, which);
     self->since_ms = tt_now_ms(tt_clock_real());
     if (from && from->hired)
-        s_take_over(self, slots, from);
+        s_take_over(self, from);
 }
 
 void gym_crew_dismiss(gym_crew_t *self)
@@ -67,27 +100,28 @@ void gym_crew_end(gym_crew_t *self)
     if (self->hired)
         gym_worker_end(self->worker, self->hired);
     free(self->worker);
-    free(self->end);
+    free(self->share);
     *self = (gym_crew_t){0};
 }
 
 /* ---- slots ------------------------------------------------------------------------------------------------------------------- */
 
-static json_t *s_share_of(const gym_crew_t *self, uint32_t i, const gym_rows_t *rows, bool loads)
+static json_t *s_told(const gym_crew_t *self, uint32_t i, const gym_rows_t *rows, uint32_t slots, bool loads)
 {
-    const gym_worker_t *worker = &self->worker[i];
+    const gym_share_t *share = self->share[i];
     json_t *out = json_copy(self->asked);
     json_object_set(out, "layout", rows->layout);
     json_object_set_new(out, "progress", json_integer((json_int_t)gym_rows_progress_at(rows, i)));
-    json_object_set_new(out, "first", json_integer(worker->first));
-    json_object_set_new(out, "last", json_integer(self->end[i]));
-    json_object_set_new(out, "lo", json_integer(worker->lo));
+    json_object_set_new(out, "slots", json_integer(slots));
+    json_object_set_new(out, "halves",
+        json_pack("[[i, i], [i, i]]", (int)share[0].first, (int)share[0].end, (int)share[1].first, (int)share[1].end));
+    json_object_set_new(out, "lo", json_integer(self->worker[i].lo));
     json_object_set_new(out, "loads", json_boolean(loads));
     json_object_set_new(out, "spin_us", json_integer(self->playing <= s_cores() ? SPIN_US : 0));
     return out;
 }
 
-static tt_status_t s_begin(gym_crew_t *self, uint32_t i, const gym_rows_t *rows, bool loads)
+static tt_status_t s_begin(gym_crew_t *self, uint32_t i, const gym_rows_t *rows, uint32_t slots, bool loads)
 {
     gym_worker_t *worker = &self->worker[i];
     const bool fresh = i >= self->hired;
@@ -95,9 +129,9 @@ static tt_status_t s_begin(gym_crew_t *self, uint32_t i, const gym_rows_t *rows,
         self->hired++;
         TT_TRY(gym_worker_start(worker, self->python, self->package, rows->fd));
     }
-    json_t *share = s_share_of(self, i, rows, loads);
-    const tt_status_t status = fresh ? gym_worker_tell(worker, share) : gym_worker_move(worker, share, rows->fd);
-    json_decref(share);
+    json_t *told = s_told(self, i, rows, slots, loads);
+    const tt_status_t status = fresh ? gym_worker_tell(worker, told) : gym_worker_move(worker, told, rows->fd);
+    json_decref(told);
     return status;
 }
 
@@ -110,12 +144,11 @@ tt_status_t gym_crew_share(gym_crew_t *self, const gym_rows_t *rows, uint32_t lo
         worker->id = self->id;
         worker->number = (int)i;
         worker->lo = lo;
-        worker->first = s_first(slots, i, self->playing);
+        worker->first = self->share[i][0].first;
         worker->progress = gym_rows_progress(rows, i);
         worker->start_s = guard_seconds("TT_ENV_START_S", GYM_START_S);
         worker->step_s = guard_seconds("TT_ENV_STEP_S", STEP_S);
-        self->end[i] = s_first(slots, i + 1, self->playing);
-        TT_TRY(s_begin(self, i, rows, loads));
+        TT_TRY(s_begin(self, i, rows, slots, loads));
     }
     return TT_OK;
 }

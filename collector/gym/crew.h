@@ -7,17 +7,26 @@
 #include "collector/gym/rows.h"
 #include "collector/gym/worker.h"
 
+/*  Slots first .. end - 1. */
+typedef struct {
+    uint32_t first, end;
+} gym_share_t;
+
 typedef struct {
     const char *id, *python, *package; /* of what they play; borrowed                                           */
     json_t *asked;                     /* what each of them is told of it; borrowed                             */
     gym_worker_t *worker;              /* [hired] the first `playing` have slots                                */
-    uint32_t *end;                     /* [playing] behind its last slot                                        */
+    gym_share_t (*share)[2];           /* [playing] of each half of the slots; the second one may be empty       */
+    uint32_t half;                     /* slots of the first half, 0 = there is only one of all                 */
     uint32_t playing, hired, room;
     int64_t since_ms; /* since when the others have waited */
 } gym_crew_t;
 
 /*  How many play a range of so many slots. wanted: 0 = as many as this process has cores. */
 uint32_t gym_crew_size(uint32_t wanted, uint32_t slots);
+
+/*  Who has it, and in which half. */
+uint32_t gym_crew_of(const gym_crew_t *self, uint32_t slot, uint32_t *half);
 
 /*  The first fields are filled in; `playing` will have `slots` slots. from: a crew whose range is over, which has nobody any more then;
  *  NULL = none. */

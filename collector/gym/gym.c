@@ -106,21 +106,29 @@ static bool s_open(void **out, const tt_env_open_t *how, tt_env_rows_t *rows, tt
         return s_said(why, status);
     }
     *rows = self->rows.rows;
+    rows->half = self->crew.half;
     *out = self;
     return true;
 }
 
-static bool s_send(void *handle, tt_env_why_t *why)
+static bool s_send_half(void *handle, uint32_t which, tt_env_why_t *why)
 {
     gym_t *self = handle;
     self->saved = false;
     gym_crew_dismiss(&self->crew);
     for (uint32_t i = 0; i < self->crew.playing; i++) {
-        const tt_status_t status = gym_worker_go(&self->crew.worker[i]);
+        const tt_status_t status = gym_worker_go(&self->crew.worker[i], which);
         if (status != TT_OK)
             return s_said(why, status);
     }
     return true;
+}
+
+/*  Where there are halves, both. */
+static bool s_send(void *handle, tt_env_why_t *why)
+{
+    const gym_t *self = handle;
+    return s_send_half(handle, 0, why) && (!self->crew.half || s_send_half(handle, 1, why));
 }
 
 static bool s_recv(void *handle, uint32_t *first, uint32_t *count, tt_env_why_t *why)
@@ -130,8 +138,9 @@ static bool s_recv(void *handle, uint32_t *first, uint32_t *count, tt_env_why_t 
     const tt_status_t status = gym_worker_wait(self->crew.worker, self->crew.hired, false, &which, NULL);
     if (status != TT_OK)
         return s_said(why, status);
-    *first = self->crew.worker[which].first;
-    *count = self->crew.end[which] - *first;
+    const gym_share_t *share = &self->crew.share[which][self->crew.worker[which].came];
+    *first = share->first;
+    *count = share->end - share->first;
     gym_rows_shrink(&self->rows, *first, *count);
     return true;
 }
@@ -162,14 +171,13 @@ static bool s_save(void *handle, uint32_t slot, void *bytes, tt_env_why_t *why)
 static bool s_load(void *handle, uint32_t slot, const void *bytes, tt_env_why_t *why)
 {
     gym_t *self = handle;
-    uint32_t i = 0, first, count;
-    while (self->crew.end[i] <= slot)
-        i++;
+    uint32_t half, first, count;
+    gym_worker_t *worker = &self->crew.worker[gym_crew_of(&self->crew, slot, &half)];
     memset(self->rows.rows.todo, TT_ENV_REST, self->slots);
     self->rows.rows.todo[slot] = GYM_LOAD;
     gym_rows_put_state(&self->rows, slot, bytes);
     self->saved = false;
-    const tt_status_t status = gym_worker_go(&self->crew.worker[i]);
+    const tt_status_t status = gym_worker_go(worker, half);
     return status == TT_OK ? s_recv(self, &first, &count, why) : s_said(why, status);
 }
 
@@ -350,6 +358,7 @@ static kind_t *s_new(const tt_train_cfg_t *cfg, json_t *asked, char *python)
         .any_args = true,
         .open = s_open,
         .send = s_send,
+        .send_half = s_send_half,
         .recv = s_recv,
         .close = s_close};
     s_set_saves(self, cfg->space.env_saves);

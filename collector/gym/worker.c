@@ -131,7 +131,7 @@ static void s_where(const gym_worker_t *self, char *out, size_t size)
     const int32_t slot = self->progress->slot, what = self->progress->doing;
     const bool known = what >= 0 && what < (int)TT_COUNT(doing) && slot >= 0;
     snprintf(
-        out, size, "%s env %u", known ? doing[what] : "playing", self->lo + self->first + (known ? (uint32_t)slot : 0));
+        out, size, "%s env %u", known ? doing[what] : "playing", self->lo + (known ? (uint32_t)slot : self->first));
 }
 
 static bool s_is_from_outside(int number)
@@ -213,7 +213,6 @@ static tt_status_t s_is_late(gym_worker_t *self, int seconds, const char *settin
 
 static void s_begin_wait(gym_worker_t *self)
 {
-    self->busy = true;
     self->since_ms = s_now_ms();
     self->seen[0] = self->progress ? self->progress->slot : 0;
     self->seen[1] = self->progress ? self->progress->doing : 0;
@@ -262,6 +261,8 @@ static tt_status_t s_tell(gym_worker_t *self, const char *order, const json_t *m
     TT_CHECK(text);
     const uint32_t size = (uint32_t)strlen(text);
     s_begin_wait(self);
+    self->owed = 1; /* several may be told before the one answer to them */
+    self->half[0] = 0;
     tt_status_t status = order ? s_send(self, order, 1) : TT_OK;
     if (status == TT_OK)
         status = s_send_size(self, size, descriptor);
@@ -281,10 +282,12 @@ tt_status_t gym_worker_move(gym_worker_t *self, const json_t *message, int memor
     return s_tell(self, "m", message, memory);
 }
 
-tt_status_t gym_worker_go(gym_worker_t *self)
+tt_status_t gym_worker_go(gym_worker_t *self, uint32_t half)
 {
+    TT_CHECK(self->owed < TT_COUNT(self->half));
     s_begin_wait(self);
-    return s_send(self, "g", 1);
+    self->half[self->owed++] = half;
+    return s_send(self, half ? "1" : "0", 1);
 }
 
 /*  The status that its word names; what it may not say is its own fault. */
@@ -346,10 +349,12 @@ static tt_status_t s_read_answer(gym_worker_t *self, bool message, json_t **out)
     return tt_err(TT_INTERNAL, "its worker said what is no answer");
 }
 
+/*  One answer; the next one stays in the socket, where poll sees it. */
 static tt_status_t s_receive(gym_worker_t *self, bool message, json_t **out)
 {
     char data[16384];
-    const ssize_t size = recv(self->socket, data, sizeof data, MSG_DONTWAIT);
+    const size_t most = message || self->in.size ? sizeof data : 1;
+    const ssize_t size = recv(self->socket, data, most, MSG_DONTWAIT);
     if (size == 0 || (size < 0 && errno != EAGAIN && errno != EINTR))
         return s_died(self);
     if (size < 0)
@@ -357,7 +362,9 @@ static tt_status_t s_receive(gym_worker_t *self, bool message, json_t **out)
     if (tt_buf_add(&self->in, data, (size_t)size) != TT_OK)
         return tt_err(TT_INTERNAL, "its worker said more than %d bytes", MESSAGE_MAX);
     TT_TRY(s_read_answer(self, message, out));
-    self->busy = false;
+    self->came = self->half[0];
+    self->half[0] = self->half[1];
+    self->owed--;
     tt_buf_clear(&self->in);
     return TT_OK;
 }
@@ -384,7 +391,7 @@ enum { POLLED = 3, LIST_MAX = 1024 };
 static void s_fill(const gym_worker_t *list, uint32_t count, struct pollfd *fds)
 {
     for (uint32_t i = 0; i < count; i++, fds += POLLED) {
-        const bool busy = list[i].busy;
+        const bool busy = list[i].owed > 0;
         fds[0] = (struct pollfd){busy ? list[i].socket : -1, POLLIN, 0};
         fds[1] = (struct pollfd){busy ? list[i].pidfd : -1, POLLIN, 0};
         fds[2] = (struct pollfd){list[i].log, POLLIN, 0};
@@ -424,7 +431,7 @@ tt_status_t gym_worker_wait(gym_worker_t *list, uint32_t count, bool message, ui
             return status;
         const int64_t now_ms = s_now_ms();
         for (uint32_t i = 0; i < count; i++)
-            if (list[i].busy)
+            if (list[i].owed)
                 TT_TRY(s_check_deadline(&list[i], now_ms));
     }
 }
@@ -436,13 +443,13 @@ static void s_dismiss(gym_worker_t *self, const char *why)
 {
     log_info("%s, worker %d ends with its range: %s", self->id, self->number, why);
     gym_worker_end(self, 1);
-    self->busy = false;
+    self->owed = 0;
 }
 
 static bool s_any_is_busy(const gym_worker_t *list, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
-        if (list[i].busy)
+        if (list[i].owed)
             return true;
     return false;
 }
@@ -476,7 +483,7 @@ void gym_worker_shed(gym_worker_t *list, uint32_t count, const uint32_t *keep)
     for (const int64_t until_ms = s_now_ms() + END_MS; s_gather(list, count, until_ms);)
         continue;
     for (uint32_t i = 0; i < count; i++)
-        if (list[i].busy)
+        if (list[i].owed)
             s_dismiss(&list[i], "it does not come back from closing its environments");
 }
 
@@ -488,7 +495,7 @@ void gym_worker_end(gym_worker_t *list, uint32_t count)
     for (uint32_t i = 0; i < count; i++)
         s_close(&list[i].socket); /* an idle one closes its envs then */
     for (uint32_t i = 0; i < count; i++) {
-        if (list[i].pid && !list[i].busy && list[i].pidfd >= 0)
+        if (list[i].pid && !list[i].owed && list[i].pidfd >= 0)
             s_wait_for_end(&list[i], until_ms);
         s_kill(&list[i]);
         list[i].pid = 0;

@@ -20,7 +20,7 @@ enum { GYM_START_S = 60 }; /* to import, make and reset, unless TT_ENV_START_S s
 typedef struct {
     const char *id;                 /* of the env, for the log; borrowed                              */
     int number;                     /* for the log, -1 = the probe                                    */
-    uint32_t first, lo;             /* its first slot, and the number of slot 0's env                 */
+    uint32_t first, lo;             /* a slot of its, and the number of slot 0's env                  */
     const gym_progress_t *progress; /* NULL = there are no rows; borrowed                             */
     int start_s, step_s;            /* deadlines: of making and reset, of a step                      */
     pid_t pid;                      /* 0 = none */
@@ -30,7 +30,9 @@ typedef struct {
     size_t used;
     int traceback;    /* 0 = none, 1 = the next line is where it stood, 2 = `last` is that */
     char last[256];   /* the last line, for a message               */
-    bool busy;        /* an answer is owed                          */
+    uint32_t owed;    /* answers: one to messages, however many, or one to each round */
+    uint32_t half[2]; /* of which half's rounds, the first one next  */
+    uint32_t came;    /* the half of the last round that it answered */
     int64_t since_ms; /* since when it has not moved                */
     int32_t seen[2];  /* where it was then                          */
 } gym_worker_t;
@@ -39,13 +41,14 @@ typedef struct {
  *  TT_OS; TT_NOT_FOUND: the interpreter cannot be executed. */
 tt_status_t gym_worker_start(gym_worker_t *self, const char *python, const char *package, int memory);
 
-/*  A message, or the byte that starts a round; it is busy from then on. move: the message that it was told first, of another range,
- *  and the memory of that; it answers as it did then. */
+/*  A message, or the byte that starts a round of one half of its slots, 0 or 1, which is not under way; it owes an answer from then on. Both
+ *  halves may be under way: they are played, and answered, in the order in which they were sent. move: the message that it was told first,
+ *  of another range, and the memory of that; it answers as it did then. */
 tt_status_t gym_worker_tell(gym_worker_t *self, const json_t *message);
 tt_status_t gym_worker_move(gym_worker_t *self, const json_t *message, int memory);
-tt_status_t gym_worker_go(gym_worker_t *self);
+tt_status_t gym_worker_go(gym_worker_t *self, uint32_t half);
 
-/*  Wait until a busy one has answered: *which is its number in the list. A message (new; the caller's to release) where one is
+/*  Wait until one that owes an answer has given it: *which is its number in the list, `came` the half that it has played. A message (new; the caller's to release) where one is
  *  expected, else NULL. TT_INTERNAL, TT_NOT_FOUND, TT_INVALID: it says why it failed, or has died, or is not done in time;
  *  TT_UNAVAILABLE: it was killed. */
 tt_status_t gym_worker_wait(gym_worker_t *list, uint32_t count, bool message, uint32_t *which, json_t **out);

@@ -1,7 +1,8 @@
 """The worker: some slots of a range, played when the byte comes.
 
 The socket carries, each way, messages (four bytes of length, then JSON) until the envs are there, then single bytes: one
-comes, every slot does what its row of `todo` says, one goes back. When the range is over, another byte says how many of the envs
+comes, every slot of the half that it names does what its row of `todo` says, one goes back. The byte of the other half may come meanwhile:
+then nobody waits. When the range is over, another byte says how many of the envs
 are to stay, and a third one, with new memory, which slots of the next range they are. End-of-file ends the worker.
 """
 
@@ -20,7 +21,7 @@ from tutti_env.faults import Fault, raised
 from tutti_env.making import Maker
 
 SOCKET, MEMORY = 3, 4
-GO, SHED, MOVE = b"g", b"s", b"m"  # collector/gym/worker.c
+ROUNDS, SHED, MOVE = {b"0": 0, b"1": 1}, b"s", b"m"  # collector/gym/worker.c
 STEP, BEGIN, REST = range(3)  # collector/env_batch.h
 SAVE, LOAD = 3, 4  # collector/gym/rows.h, as are these
 OPENING, BEGINNING, STEPPING, CLOSING, SAVING, LOADING = range(6)
@@ -81,30 +82,40 @@ def _end(code):
         os._exit(code)
 
 
+class Half:
+    """Slots that are played together. Slots have their numbers of the range everywhere."""
+
+    def __init__(self, slots, steps, todo):
+        self.slots, self.steps = slots, steps
+        self.todo, self.step_all = todo, bytes([STEP]) * len(slots)
+        self.ended = []  # slots whose flags are set
+        self.take = self.put_all = None
+
+
 class Slots:
-    """The envs of slots first .. last - 1, and where their numbers lie."""
+    """The envs of some slots, in two halves, and where their numbers lie."""
 
     def __init__(self):
         self.envs = []
 
     def open(self, spec, maker):
         """As many envs as there are slots; those that are there are some of them. What they are, in words."""
-        self.np, self.spec = spaces.np, spec
-        self.first, self.count = spec["first"], spec["last"] - spec["first"]
+        self.np, self.spec, self.all = spaces.np, spec, spec["slots"]
+        ranges = [range(*half) for half in spec["halves"]]
+        self.slots = [slot for half in ranges for slot in half]
         self.lo = spec["lo"]
         self.layout = spec["layout"]
         self.memory = mmap.mmap(MEMORY, self.layout["size"])
         self.now = memoryview(self.memory)[spec["progress"]:spec["progress"] + 8].cast("i")  # [slot, doing]
-        self.ended = []  # slots whose flags are set
-        self._close(self.count)
-        for i in range(len(self.envs), self.count):
-            self.now[0], self.now[1] = i, OPENING
+        self._close(len(self.slots))
+        for slot in self.slots[len(self.envs):]:
+            self.now[0], self.now[1] = slot, OPENING
             self.envs.append(maker.make())
             if spec["loads"]:
-                self._reset_for_load(i)
+                self._reset_for_load(slot)
         self.now[1] = OPENING
         about = maker.describe(self.envs[0])
-        self._connect()
+        self._connect(ranges)
         return about
 
     def _reset_for_load(self, i):
@@ -112,66 +123,71 @@ class Slots:
         game once more for: of what is drawn nothing stays."""
         self.now[1] = BEGINNING
         try:
-            self.envs[i].reset()
+            self.envs[-1].reset()
         except BaseException as error:  # pylint: disable=broad-except
-            raise raised(f"reset of env {self.lo + self.first + i}", error) from error
+            raise raised(f"reset of env {self.lo + i}", error) from error
 
     def shed(self, keep):
         """The range is over. So many of the envs stay; of all else nothing does: the memory goes with the last who looks at it."""
         self._close(keep)
-        stays = {name: getattr(self, name) for name in ("envs", "lo", "first")}
+        stays = {name: getattr(self, name) for name in ("envs", "slots", "lo")}
         vars(self).clear()
         vars(self).update(stays, now=[0, OPENING])
 
     def _column(self, name, dtype, shape=()):
-        """Our rows of an array of all slots."""
+        """An array of all slots."""
         dtype = self.np.dtype(dtype)
         size = int(self.np.prod(shape, dtype=int)) * dtype.itemsize
         at = self.layout[name] if isinstance(name, str) else name
-        flat = self.np.frombuffer(self.memory, self.np.uint8, self.count * size, at + self.first * size)
-        return flat.view(dtype).reshape((self.count, *shape))
+        flat = self.np.frombuffer(self.memory, self.np.uint8, self.all * size, at)
+        return flat.view(dtype).reshape((self.all, *shape))
 
     def _bytes(self, name, form="B"):
         """The same of a plain one, as a view, which Python fills faster than an array."""
-        size = struct.calcsize(form)
-        at = self.layout[name] + self.first * size
-        return memoryview(self.memory)[at:at + self.count * size].cast(form)
+        at = self.layout[name]
+        return memoryview(self.memory)[at:at + self.all * struct.calcsize(form)].cast(form)
 
     def _leaves(self, space, name):
         forms = [spaces.leaf_form(leaf) for _, leaf in spaces.leaves(space, name)]
         return iter([self._column(at, *form) for at, form in zip(self.layout[name], forms)])
 
-    def _connect(self):
+    def _connect(self, ranges):
         env = self.envs[0]
-        self.slots, self.step_all = range(self.count), bytes([STEP]) * self.count
-        self.steps = [each.step for each in self.envs]
+        self.env_at = dict(zip(self.slots, self.envs))
         obs = list(self._leaves(env.observation_space, "obs"))
         self.put = spaces.writer(env.observation_space, iter(obs), "the observation")
-        self.put_all = spaces.writer_of_all(env.observation_space, obs[0], self._put)
         self.put_final = spaces.writer(env.observation_space, self._leaves(env.observation_space, "final"),
                                        "the observation")
-        self.take = spaces.reader(env.action_space, self._leaves(env.action_space, "action"))
         self.put_mask = self.put_final_mask = None
         if self.spec["mask"]:
             self.put_mask, self.put_final_mask = [
                 spaces.mask_writer(env.action_space, self._column(name, "uint8", (sum(spaces.choices(env.action_space)),)),
                                    self.spec["mask"]) for name in ("mask", "final_mask")]
-        self.todo, self.seed = self._bytes("todo"), self._bytes("seed", "I")
+        todo, self.seed = self._bytes("todo"), self._bytes("seed", "I")
         self.reward = self._bytes("reward", "f")
         self.terminated, self.truncated, self.begun = map(self._bytes, ("terminated", "truncated", "begun"))
         self._keep(env.action_space)
+        self.halves = [self._half(slots, env, obs[0], todo) for slots in ranges]
+
+    def _half(self, slots, env, obs, todo):
+        ours = slice(slots.start, slots.stop)
+        half = Half(slots, [self.env_at[slot].step for slot in slots], todo[ours])
+        half.take = spaces.reader(env.action_space, (rows[ours] for rows in self._leaves(env.action_space, "action")))
+        if slots:
+            half.put_all = spaces.writer_of_all(env.observation_space, obs[ours], lambda k, value: self._put(slots[k], value))
+        return half
 
     def _keep(self, actions):
         """How states are saved, if they are."""
         kind, self.room = self.spec["state"]["kind"], self.spec["state"]["room"]
         rows = list(self._leaves(actions, "action"))
-        self.keepers = [state.KINDS[kind](env, rows) for env in self.envs] if kind else []
+        self.keepers = {slot: state.KINDS[kind](env, rows) for slot, env in self.env_at.items()} if kind else {}
         self.noting = bool(self.keepers) and state.KINDS[kind].notes
         self.too_large = False
 
     def _state(self, i):
         """Its length, 0 = none, and the bytes."""
-        at = self.layout["state"] + (self.first + i) * self.room
+        at = self.layout["state"] + i * self.room
         row = memoryview(self.memory)[at:at + self.room]
         return row[:4], row[4:]
 
@@ -181,7 +197,7 @@ class Slots:
         data = self.keepers[i].save()
         if len(data) > len(room):
             if not self.too_large:
-                print(f"the state of env {self.lo + self.first + i} has {len(data)} bytes, {len(room)} are kept: it begins anew if it "
+                print(f"the state of env {self.lo + i} has {len(data)} bytes, {len(room)} are kept: it begins anew if it "
                       "moves, and this run is not reproducible then", flush=True)
             data, self.too_large = b"", True
         size[:] = struct.pack("<I", len(data))
@@ -204,9 +220,9 @@ class Slots:
         self.now[1], seed = BEGINNING, self.seed[i]
         if self.noting:
             self.keepers[i].begun(seed)
-        result = self.envs[i].reset(seed=seed)
+        result = self.env_at[i].reset(seed=seed)
         if not isinstance(result, tuple) or len(result) != 2:
-            raise Fault("INTERNAL", f"reset of env {self.lo + self.first + i} returned {_shape_of(result)}, "
+            raise Fault("INTERNAL", f"reset of env {self.lo + i} returned {_shape_of(result)}, "
                                     "must be (observation, info)")
         if self.put_mask:
             self.put_mask(i, result[1])
@@ -223,9 +239,10 @@ class Slots:
         self.now[1] = STEPPING
         return observation
 
-    def _step(self, slots, steps, actions):
-        """A step each; returns the observations. The loop is short on purpose: it is what a step costs beside the env's own."""
-        now, rewards, seen, put = self.now, self.reward, [], None if self.put_all else self.put
+    def _step(self, slots, steps, actions, gathers):
+        """A step each; returns the observations if they are gathered. The loop is short on purpose: it is what a step costs beside the env's
+        own."""
+        now, rewards, seen, put = self.now, self.reward, [], None if gathers else self.put
         put_mask = self.put_mask
         now[1] = STEPPING
         if self.noting:
@@ -235,7 +252,7 @@ class Slots:
             now[0] = i
             result = step(action)
             if type(result) is not tuple or len(result) != 5:
-                raise Fault("INTERNAL", f"step of env {self.lo + self.first + i} returned {_shape_of(result)}, must be "
+                raise Fault("INTERNAL", f"step of env {self.lo + i} returned {_shape_of(result)}, must be "
                                         "(observation, reward, terminated, truncated, info)")
             observation, reward, terminated, truncated, info = result
             try:
@@ -252,46 +269,48 @@ class Slots:
                 seen.append(observation)
         return seen
 
-    def play(self):
-        """What every slot is to do."""
-        for i in self.ended:
+    def play(self, number):
+        """What every slot of a half is to do."""
+        half = self.halves[number]
+        for i in half.ended:
             self.terminated[i] = self.truncated[i] = self.begun[i] = 0
-        self.ended = []
-        todo = self.todo.tobytes()
-        if todo == self.step_all:
-            seen = self._step(self.slots, self.steps, self.take())
+        self.ended = half.ended = []
+        todo, put_all = half.todo.tobytes(), half.put_all
+        if todo == half.step_all:
+            seen = self._step(half.slots, half.steps, half.take(), put_all)
             if seen:
-                self.put_all(seen)
-            return
-        for i in self.slots:
-            if todo[i] == BEGIN:
+                put_all(seen)
+        else:
+            self._play_some(half, todo)
+
+    def _play_some(self, half, todo):
+        """Each something else."""
+        for i, does in zip(half.slots, todo):
+            if does == BEGIN:
                 self.now[0] = i
                 self.put(i, self._begin(i))
-            elif todo[i] == SAVE:
+            elif does == SAVE:
                 self._save(i)
-            elif todo[i] == LOAD:
+            elif does == LOAD:
                 self._load(i)
-        slots = [i for i in self.slots if todo[i] == STEP]
-        if slots:
-            actions = self.take()
-            seen = self._step(slots, [self.steps[i] for i in slots], [actions[i] for i in slots])
-            for i, observation in zip(slots, seen):
-                self._put(i, observation)
+        if STEP in todo:
+            _, *steps = zip(*(row for row in zip(todo, half.slots, half.steps, half.take()) if row[0] == STEP))
+            self._step(*steps, False)
 
     def fault(self, error):
         """In words, with what was being done to which env."""
         slot, doing = self.now[0], self.now[1]
         if isinstance(error, Fault) and "of env" not in error.text and doing != OPENING:
-            return Fault(error.status, f"{DOING[doing]} env {self.lo + self.first + slot}: {error.text}")
-        return raised(f"{DOING[doing]} env {self.lo + self.first + slot}", error)
+            return Fault(error.status, f"{DOING[doing]} env {self.lo + slot}: {error.text}")
+        return raised(f"{DOING[doing]} env {self.lo + slot}", error)
 
     def _close(self, keep):
         """All but the first so many."""
         if keep >= len(self.envs):
             return
         was, self.now[1] = self.now[1], CLOSING
-        for i, env in enumerate(self.envs[keep:], keep):
-            self.now[0] = i
+        for k, env in enumerate(self.envs[keep:], keep):
+            self.now[0] = self.slots[k] if k < len(self.slots) else self.slots[0]
             try:
                 env.close()
             except BaseException:  # pylint: disable=broad-except
@@ -337,8 +356,9 @@ def _serve(slots, maker):
         while True:
             watch()
             order = read(SOCKET, 1)
-            if order == GO:
-                slots.play()
+            half = ROUNDS.get(order)
+            if half is not None:
+                slots.play(half)
             elif order == SHED:
                 slots.shed(_take()["keep"])
             elif order == MOVE:

@@ -8,6 +8,7 @@
 #include "common/base/mem.h"
 #include "common/job/fit.h"
 #include "common/rl/policy.h"
+#include "tests/collector/herd.h"
 #include "tests/collector/range.h"
 #include "tests/collector/zoo.h"
 
@@ -660,6 +661,105 @@ static void test_abandoned_batch_leaves_no_trace(void **state)
     s_close(&w);
 }
 
+/* ---- halves -------------------------------------------------------------------------------------------------------- */
+
+enum { BATCHES = 3, CUTS = 3 };
+
+/*  Batches of 7 envs of a herd, which is cut into segments of `most`, moves in these halves, and is looked at after each `slice` steps. */
+static void s_play_herd(
+    const world_t *w, uint32_t half, uint32_t most, uint32_t slice, segment_t segment[BATCHES][CUTS], uint32_t *parts)
+{
+    herd.half = half;
+    rollout_t *rollout = s_rollout_cut(w, 0, 7, most);
+    *parts = rollout_segments(rollout);
+    assert_true(*parts <= CUTS);
+    for (int b = 0; b < BATCHES; b++) {
+        rollout_segment_t played[CUTS];
+        s_play_all(rollout, slice, played);
+        for (uint32_t p = 0; p < *parts; p++)
+            segment[b][p] = s_segment(&played[p]);
+    }
+    rollout_destroy(&rollout);
+}
+
+static void s_assert_halves_are_the_whole(const world_t *w, uint32_t half, uint32_t most, uint32_t slice)
+{
+    segment_t whole[BATCHES][CUTS], halves[BATCHES][CUTS];
+    uint32_t parts;
+    s_play_herd(w, 0, most, 1, whole, &parts);
+    assert_int_equal(herd.apart, 0);
+    s_play_herd(w, half, most, slice, halves, &parts);
+    assert_true(herd.apart >= BATCHES * w->steps);
+    herd.apart = 0;
+    for (int b = 0; b < BATCHES; b++)
+        for (uint32_t p = 0; p < parts; p++) {
+            assert_int_equal(whole[b][p].shape.K, halves[b][p].shape.K);
+            s_assert_part(&whole[b][p], 0, &halves[b][p]);
+            tt_frame_close(&whole[b][p].frame);
+            tt_frame_close(&halves[b][p].frame);
+        }
+}
+
+/*  Every number: actions, estimates, truncations in their order, stacks, states; with one segment, and with such as do not end where a half does. */
+static void test_halves_are_the_whole(void **state)
+{
+    (void)state;
+    const tt_actor_t actors[] = {{0}, {.kind = TT_ACT_ARGMAX, .epsilon = 0.5, .epsilon_end = 0.5}};
+    for (size_t a = 0; a < TT_COUNT(actors); a++)
+        for (uint32_t frames = 1; frames <= 3; frames += 2)
+            for (int way = 0; way < 4; way++) {
+                world_t w;
+                memset(&herd, 0, sizeof herd);
+                herd.begins = way & 1;
+                herd.swaps = way & 2;
+                s_open_stacked(&w, &herd_ops.env, 10, true, actors[a], frames, TT_PAD_ZERO);
+                s_assert_halves_are_the_whole(&w, 3, 7, 1);
+                s_assert_halves_are_the_whole(&w, 1, 7, UINT32_MAX);
+                s_assert_halves_are_the_whole(&w, 4, 3, 4);
+                s_close(&w);
+            }
+    memset(&herd, 0, sizeof herd);
+}
+
+/*  A batch is given up while a half plays: what comes of it is nobody's. */
+static void test_a_half_that_plays_is_abandoned(void **state)
+{
+    (void)state;
+    world_t w;
+    bool done;
+    memset(&herd, 0, sizeof herd);
+    herd.half = 3;
+    s_open_env(&w, &herd_ops.env, 10, false, (tt_actor_t){0});
+    rollout_t *a = s_rollout(&w, 0, 7), *b = s_rollout(&w, 0, 7);
+    segment_t first = s_play(a, UINT32_MAX), second = s_play(a, UINT32_MAX);
+    assert_ok(rollout_begin(b));
+    assert_ok(rollout_play(b, 4, &done));
+    assert_int_equal(rollout_played(b), 4);
+    assert_ok(rollout_load(b, first.at.states, 7 * rollout_state_bytes(b)));
+    assert_false(rollout_in_hand(b));
+    segment_t again = s_play(b, UINT32_MAX);
+    s_assert_part(&second, 0, &again);
+    assert_ok(rollout_begin(b));
+    assert_ok(rollout_play(b, 1, &done));
+    tt_vec_t *vec = rollout_leave(&b); /* it is whole, and may be drawn upon */
+    assert_non_null(vec);
+    char state_of_0[256];
+    assert_ok(tt_vec_save(vec, 0, state_of_0));
+    tt_vec_destroy(&vec);
+    b = s_rollout(&w, 0, 7);
+    assert_ok(rollout_begin(b));
+    assert_ok(rollout_play(b, 1, &done));
+    herd.fail_recv = "it was killed";
+    assert_null(rollout_leave(&b));
+    assert_int_equal(herd.opened - herd.closed, 1);
+    tt_frame_close(&first.frame);
+    tt_frame_close(&second.frame);
+    tt_frame_close(&again.frame);
+    rollout_destroy(&a);
+    s_close(&w);
+    memset(&herd, 0, sizeof herd);
+}
+
 static void s_assert_diverged(tt_actor_t actor)
 {
     world_t w;
@@ -793,6 +893,8 @@ int main(void)
         cmocka_unit_test(test_random_rows_are_the_jobs),
         cmocka_unit_test(test_every_row_truncated),
         cmocka_unit_test(test_abandoned_batch_leaves_no_trace),
+        cmocka_unit_test(test_halves_are_the_whole),
+        cmocka_unit_test(test_a_half_that_plays_is_abandoned),
         cmocka_unit_test(test_diverged_policy_is_an_error),
         cmocka_unit_test(test_net_must_fit_the_env),
         cmocka_unit_test(test_net_must_have_an_actor_and_a_critic),

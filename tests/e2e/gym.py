@@ -91,6 +91,21 @@ def test_where_it_stood(world):
     check("hello" not in done.stdout and "\x1b" not in done.stderr, "printed as it came")
 
 
+def test_either_half(world):
+    """What is bad in one half is said with its env, while the other half plays; nothing is left."""
+    says = {"raise": (70, "raised ZeroDivisionError"), "hang": (70, "did not come back within 2 s (TT_ENV_STEP_S)"),
+            "segv": (70, "crashed with signal 11"), "kill": (69, "was killed by signal 9"), "shape": (70, "the observation has shape (3,)")}
+    cores = len(os.sched_getaffinity(0))  # as many workers; each has one env of each half
+    for which, envs in ((0, range(cores)), (1, range(cores, 2 * cores))):
+        for how, (code, words) in says.items():
+            env_id = f"gym:tt_gym_envs:Bad{which}-{how}-v0"
+            done = world.tutti("bench", "envs", env_id, "-n", 2 * cores, "-s", "0.01", env={"TT_ENV_STEP_S": "2"} if how == "hang" else None)
+            equal(done.returncode, code, f"{env_id}: exit code; stderr: {done.stderr[-2000:]}")
+            last = done.stderr.strip().splitlines()[-1]
+            check(words in last and any(f"step of env {env}" in last for env in envs), f"{env_id}: the message is {last!r}")
+    world.await_empty()
+
+
 def test_mujoco_writes_no_file(world):
     """What it warns of is in the log, once for each worker, and not in a file where the run was started."""
     done = world.tutti("bench", "envs", "gym:HalfCheetah-v5", "-n", 2, "-s", "0.01", env={"TT_ENV_STEP_S": "60"}, cwd=world.path)
@@ -469,7 +484,7 @@ def test_learns(world):
     check(SLOW > 1 or summary["return_mean"] >= 475, f"return {summary['return_mean']}")
 
 
-main(test_what_an_env_must_not_do, test_where_it_stood, test_mujoco_writes_no_file, test_what_is_missing, test_active_environments,
+main(test_what_an_env_must_not_do, test_where_it_stood, test_either_half, test_mujoco_writes_no_file, test_what_is_missing, test_active_environments,
      test_arguments_and_wrappers, test_masks, test_taxi_is_masked, test_paths_of_a_config, test_a_run_fails_by_its_env, test_same_bits,
      test_a_worker_is_killed, test_resumed_after_all_were_killed, test_a_state_that_grows, test_scaled_live, test_a_new_collector_warms_up, test_killed_in_a_move,
      test_what_does_not_close, test_workers_without_envs, test_another_interpreter_where_nothing_is_saved,

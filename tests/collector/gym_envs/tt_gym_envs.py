@@ -229,6 +229,24 @@ class Bad(gymnasium.Env):
         self._do("close")
 
 
+class BadOne(Bad):
+    """The same, but of the envs that a process makes only one: 0 is its first, which plays in the first half of the range, 1 its second."""
+
+    made = 0
+
+    def __init__(self, how, when, which):
+        self.is_bad = BadOne.made == which
+        BadOne.made += 1
+        super().__init__(how, when)
+
+    def _do(self, when):
+        if self.is_bad:
+            super()._do(when)
+
+    def step(self, action):
+        return super().step(action) if self.is_bad else (np.zeros(2, np.float32), 1.0, False, False, {})
+
+
 class Gate(CartPoleEnv):
     """Made only while a file is there."""
 
@@ -246,6 +264,9 @@ gymnasium.register("TTMasks-v0", entry_point=Masks)
 gymnasium.register("TTGrows-v0", entry_point=Grows)
 gymnasium.register("TTStacked-v0", entry_point=Stacked)
 gymnasium.register("TTStackedParts-v0", entry_point=StackedParts)
+for _which in (0, 1):
+    for _how in ("raise", "hang", "segv", "kill", "shape"):
+        gymnasium.register(f"Bad{_which}-{_how}-v0", entry_point=BadOne, kwargs={"how": _how, "when": "step", "which": _which})
 for _how in [*Bad.DO, *Bad.RETURN, "alone", "text", "integers"]:
     for _when in ("init", "reset", "step", "close"):
         gymnasium.register(f"Bad-{_how}-{_when}-v0", entry_point=Bad, kwargs={"how": _how, "when": _when})
