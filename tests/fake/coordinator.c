@@ -44,6 +44,7 @@ static void s_on_hello(fake_coordinator_t *self, const char *peer, const tt_msg_
 static void s_on_heartbeat(fake_coordinator_t *self, fake_member_t *from, const tt_msg_HEARTBEAT_t *beat)
 {
     from->holds = beat->holds && beat->era == self->era;
+    from->warm = beat->warm && beat->era == self->era;
     from->beats++;
     snprintf(from->state, sizeof from->state, "%s", beat->state);
     if (!self->mute)

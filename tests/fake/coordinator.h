@@ -21,7 +21,7 @@ typedef struct {
     bool in;
     uint32_t rank, env_lo, env_count;
     char peer[64], data[256], weights[256];
-    bool hello, holds, drained; /* what it said */
+    bool hello, holds, warm, drained; /* what it said */
     uint64_t beats;
     char state[128], reason[64]; /* of its newest heartbeat; of DRAINED */
 } fake_member_t;

@@ -54,6 +54,8 @@ static int s_take(fake_learner_t *self, const tt_msg_FETCH_t *fetch, tt_msg_FETC
         self->weights_fetched++;
         return 2;
     }
+    if (fetch->what == TT_FETCH_REPLAY && self->lend)
+        return self->lend(self->lend_ctx, fetch, answer, frames);
     if (fetch->what != TT_FETCH_ENVS || !self->store->states)
         return -1;
     tt_frame_new(&frames[0], fetch->env_count * each);
@@ -68,9 +70,14 @@ static bool s_answer(fake_learner_t *self, const tt_msg_FETCH_t *fetch)
         .version = fetch->version, .batch = fetch->batch, .env_lo = fetch->env_lo, .env_count = fetch->env_count);
     zmq_msg_t frames[2];
     const int count = s_take(self, fetch, &answer, frames);
-    if (count >= 0)
-        assert_ok(tt_sock_send(self->data, self->peer, &answer, frames, (size_t)count));
-    return count >= 0;
+    if (count < 0)
+        return false;
+    const tt_status_t status = tt_sock_send(self->data, self->peer, &answer, frames, (size_t)count);
+    if (status != TT_UNAVAILABLE) /* who asked has begun anew, on another connection */
+        assert_ok(status);
+    for (int i = 0; status != TT_OK && i < count; i++)
+        tt_frame_close(&frames[i]);
+    return true;
 }
 
 void fake_learner_retry(fake_learner_t *self)

@@ -40,7 +40,9 @@ typedef struct {
     tt_msg_FETCH_t pending[8]; /* cannot be answered yet */
     size_t pendings;
     uint32_t weights_fetched, envs_fetched;
-    bool gone; /* the next FETCH of env states is answered: gone, and the base is behind it from then on */
+    int (*lend)(void *ctx, const tt_msg_FETCH_t *question, tt_msg_FETCHED_t *answer, zmq_msg_t frames[2]);
+    void *lend_ctx; /* answers FETCH of the replay: its frames, -1 = not yet; NULL = never */
+    bool gone;      /* the next FETCH of env states is answered: gone, and the base is behind it from then on */
 } fake_learner_t;
 
 void fake_learner_open(fake_learner_t *self, fake_coordinator_t *run, fake_store_t *store, uint32_t index);
