@@ -6,6 +6,7 @@
 #include "collector/peers.h"
 #include "collector/registry.h"
 #include "collector/rollout.h"
+#include "collector/same_env.h"
 #include "collector/vec.h"
 #include "collector/weights.h"
 #include "common/base/laps.h"
@@ -640,34 +641,6 @@ tt_status_t batches_advance(batches_t *self, int64_t *wait_ms)
 
 /* ---- life -------------------------------------------------------------------------------------------------------- */
 
-/*  A space of the env here must be the job's, in the same words. */
-static tt_status_t s_check_space(const char *env, const char *what, const tt_space_t *here, const char *job)
-{
-    tt_buf_t text;
-    tt_buf_init(&text, TT_SPACE_TEXT_MAX);
-    tt_status_t status = tt_space_text(here, &text);
-    if (status == TT_OK && strcmp(tt_buf_text(&text), job) != 0)
-        status =
-            tt_err(TT_INVALID, "the %s of %s here is %s, the job's is %s: start every role with the same version of it",
-                what, env, tt_buf_text(&text), job);
-    tt_buf_free(&text);
-    return status;
-}
-
-static tt_status_t s_check_env(const batches_opts_t *o)
-{
-    const size_t bytes = tt_vec_save_size(o->env, o->cfg->stack.frames);
-    TT_TRY(s_check_space(o->cfg->env, "observation", &o->env->obs, o->cfg->space.obs));
-    TT_TRY(s_check_space(o->cfg->env, "action", &o->env->action, o->cfg->space.action));
-    if (o->env->mask != o->cfg->space.mask || bytes != o->cfg->space.env_state)
-        return tt_err(TT_INVALID,
-            "%s here has %s mask and %zu bytes of state, the job's has %s and %u: "
-            "start every role with the same version of it",
-            o->cfg->env, o->env->mask ? "a" : "no", bytes, o->cfg->space.mask ? "one" : "none",
-            o->cfg->space.env_state);
-    return TT_OK;
-}
-
 static size_t s_largest(size_t a, size_t b, size_t c)
 {
     const size_t ab = a > b ? a : b;
@@ -699,7 +672,7 @@ static tt_status_t s_open(batches_t *self)
 
 tt_status_t batches_new(batches_t **self_p, const batches_opts_t *opts)
 {
-    TT_TRY(s_check_env(opts));
+    TT_TRY(same_env_check(opts->env, opts->cfg));
     batches_t *self = tt_new0(sizeof *self);
     self->o = *opts;
     self->clock = opts->location->clock;
