@@ -1,10 +1,12 @@
 /*  front - DIJobs as the operator and the local run see any kind of job (k8s/front/front.h). */
 #include "k8s/front/front.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "common/base/mem.h"
 #include "k8s/dijob/local.h"
 #include "k8s/dijob/plan.h"
+#include "k8s/dijob/rules.h"
 
 enum { CURVE }; /* index into s_objects */
 
@@ -32,6 +34,7 @@ static front_job_t s_job(const void *job)
     return (front_job_t){.generation = self->generation,
         .phase = (int)self->phase,
         .deleting = self->deleting,
+        .suspended = self->suspend,
         .final = dijob_phase_final(self->phase),
         .embedded = self->embedded,
         .refusal = dijob_refusal(self)};
@@ -119,6 +122,44 @@ static tt_status_t s_build(json_t **out, const front_action_t *action, const fro
 
 /* ---- the rest ----------------------------------------------------------------------------------------------------------- */
 
+static tt_status_t s_templates(const json_t *job, front_template_fn fn, void *ctx)
+{
+    static const char *const roles[] = {"coordinator", "collector", "learner", "aggregator"};
+    const json_t *spec = json_object_get(job, "spec");
+    char path[64];
+    size_t i;
+    json_t *task;
+    for (size_t k = 0; k < TT_COUNT(roles); k++) {
+        snprintf(path, sizeof path, "spec.%s", roles[k]);
+        TT_TRY(fn(ctx, &(front_template_t){path, roles[k], json_object_get(spec, roles[k])}));
+    }
+    json_array_foreach(json_object_get(spec, "tasks"), i, task)
+    {
+        const char *name = parts_text(task, "name", "");
+        snprintf(path, sizeof path, "spec.tasks[%zu]", i);
+        TT_TRY(fn(ctx, &(front_template_t){path, *name ? name : parts_text(task, "type", ""), task}));
+    }
+    return TT_OK;
+}
+
+static bool s_group(const void *job, size_t i, front_group_t *out)
+{
+    const dijob_t *self = job;
+    if (self->tasks_shape && i < self->task_count)
+        *out = (front_group_t){.name = self->tasks[i].name,
+            .min = self->tasks[i].replicas,
+            .desired = self->tasks[i].replicas,
+            .asked = true};
+    else if (!self->tasks_shape && i < DIJOB_TASK)
+        *out = (front_group_t){.name = dijob_role_label((dijob_role_t)i),
+            .min = rules_min(self, (dijob_role_t)i),
+            .desired = i == DIJOB_COORDINATOR ? 1 : self->replicas[i],
+            .asked = self->has[i] && i != DIJOB_DDP_LEARNER};
+    else
+        return false;
+    return true;
+}
+
 static front_end_t s_end(const json_t *status)
 {
     const char *phase = json_string_value(json_object_get(status, "phase"));
@@ -158,5 +199,7 @@ const front_t dijob_front = {
     .plan_clear = s_plan_clear,
     .build = s_build,
     .end = s_end,
+    .templates = s_templates,
+    .group_at = s_group,
     .local = &dijob_local,
 };

@@ -7,35 +7,9 @@ static const char *const s_used[] = {"cleanPodPolicy", "volumes", "coordinator",
     "tasks", "engine", "preemptible", "backoffLimit", "activeDeadlineSeconds", "ttlSecondsAfterFinished", "suspend",
     NULL};
 
-static const char *s_text(const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-    return text ? text : "";
-}
-
 static bool s_runs_tutti(const void *job)
 {
     return ((const dijob_t *)job)->tutti;
-}
-
-static tt_status_t s_templates(const json_t *job, front_template_fn fn, void *ctx)
-{
-    static const char *const roles[] = {"coordinator", "collector", "learner", "aggregator"};
-    const json_t *spec = json_object_get(job, "spec");
-    char path[64];
-    size_t i;
-    json_t *task;
-    for (size_t k = 0; k < TT_COUNT(roles); k++) {
-        snprintf(path, sizeof path, "spec.%s", roles[k]);
-        TT_TRY(fn(ctx, &(front_template_t){path, roles[k], json_object_get(spec, roles[k])}));
-    }
-    json_array_foreach(json_object_get(spec, "tasks"), i, task)
-    {
-        const char *name = s_text(task, "name");
-        snprintf(path, sizeof path, "spec.tasks[%zu]", i);
-        TT_TRY(fn(ctx, &(front_template_t){path, *name ? name : s_text(task, "type"), task}));
-    }
-    return TT_OK;
 }
 
 static front_seen_t s_seen(const void *pod)
@@ -63,20 +37,6 @@ static front_seen_t s_seen(const void *pod)
 static void s_set_port(void *pod, uint16_t port)
 {
     ((dijob_pod_t *)pod)->port = port;
-}
-
-static bool s_group(const void *job, size_t i, front_group_t *out)
-{
-    const dijob_t *self = job;
-    if (self->tasks_shape && i < self->task_count)
-        *out = (front_group_t){self->tasks[i].name, self->tasks[i].replicas, true};
-    else if (!self->tasks_shape && i < DIJOB_TASK)
-        *out = (front_group_t){.name = dijob_role_label((dijob_role_t)i),
-            .desired = i == DIJOB_COORDINATOR ? 1 : self->replicas[i],
-            .asked = self->has[i] && i != DIJOB_DDP_LEARNER};
-    else
-        return false;
-    return true;
 }
 
 /* ---- numbers ------------------------------------------------------------------------------------------------------------- */
@@ -122,9 +82,7 @@ const front_local_t dijob_local = {
     .used = s_used,
     .config_kind = "AggregatorConfig",
     .runs_tutti = s_runs_tutti,
-    .templates = s_templates,
     .seen = s_seen,
     .set_port = s_set_port,
-    .group = s_group,
     .scale = s_scale,
 };

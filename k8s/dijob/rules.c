@@ -24,6 +24,17 @@ static int64_t s_want(const dijob_t *job, dijob_role_t role)
     return want;
 }
 
+static bool s_has_no_template(const dijob_t *job, dijob_role_t role)
+{
+    return role != DIJOB_AGGREGATOR && role != DIJOB_DDP_LEARNER && !job->has[role];
+}
+
+int64_t rules_min(const dijob_t *job, dijob_role_t role)
+{
+    const int64_t want = role == DIJOB_COORDINATOR ? 1 : role == DIJOB_DDP_LEARNER ? 0 : s_want(job, role);
+    return want < 0 || s_has_no_template(job, role) ? 0 : want;
+}
+
 /*  What any group of the job has in common. */
 static tt_group_t s_group(const planner_t *planner, const char *name, dijob_role_t role, int task)
 {
@@ -51,7 +62,7 @@ static tt_group_t s_role(const planner_t *planner, dijob_role_t role)
     group.after = DIJOB_COORDINATOR;
     group.owner = role == DIJOB_DDP_LEARNER ? DIJOB_AGGREGATOR : TT_GROUP_NONE;
     group.want = role == DIJOB_DDP_LEARNER ? -1 : s_want(job, role);
-    group.blocked |= role != DIJOB_AGGREGATOR && role != DIJOB_DDP_LEARNER && !job->has[role];
+    group.blocked |= s_has_no_template(job, role);
     return group;
 }
 

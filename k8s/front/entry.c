@@ -126,6 +126,8 @@ tt_status_t entry_pod(front_pod_t *self, const json_t *object, const char *job)
     TT_TRY(parts_meta(&self->meta, metadata));
     self->job = entry_borrow(job);
     s_job_uid(self->job_uid, metadata);
+    self->grouped = json_object_get(json_object_get(metadata, "labels"), ENTRY_GROUP_LABEL) ||
+                    json_object_get(json_object_get(metadata, "annotations"), ENTRY_GROUP_NOTE);
     self->deleting = json_is_string(json_object_get(metadata, "deletionTimestamp"));
     self->created_s = parts_time(parts_text(metadata, "creationTimestamp", NULL));
     s_status(self, json_object_get(object, "spec"), json_object_get(object, "status"));

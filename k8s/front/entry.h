@@ -7,6 +7,10 @@
 #include "common/base/pool.h"
 #include "k8s/front/object.h"
 
+/*  By which a pod is of a group: of scheduler-plugins, of Volcano. */
+#define ENTRY_GROUP_LABEL "scheduling.x-k8s.io/pod-group"
+#define ENTRY_GROUP_NOTE  "scheduling.k8s.io/group-name"
+
 typedef enum { POD_PENDING, POD_RUNNING, POD_SUCCEEDED, POD_FAILED, POD_UNKNOWN } pod_phase_t;
 
 /*  "Main": of the container that counts. */
@@ -19,6 +23,7 @@ typedef enum { POD_PENDING, POD_RUNNING, POD_SUCCEEDED, POD_FAILED, POD_UNKNOWN 
     bool deleting, scheduled, ready;                                                                    \
     bool disrupted;     /* condition DisruptionTarget True                                           */ \
     bool refused;       /* its node would not take it: reason UnexpectedAdmissionError or Outof*     */ \
+    bool grouped;       /* of a gang scheduler's group (gang.h) */                                      \
     uint16_t port;      /* main                                                                      */ \
     int16_t exit_code;  /* main; -1 = none                                                           */ \
     int16_t last_exit;  /* the same, or that with which it waits to be started again                 */ \

@@ -22,6 +22,7 @@ typedef struct {
     int64_t generation;
     int phase; /* of front_t.phases                                                               */
     bool deleting;
+    bool suspended;      /* it is to have no pods                                                  */
     bool final;          /* it has ended, well or not                                              */
     bool embedded;       /* its own coordinator looks after it: an operator leaves it alone        */
     const char *refusal; /* why it is not begun; NULL = it may                                     */
@@ -122,8 +123,6 @@ typedef struct {
     const char *reason; /* one word, of the status; NULL = none */
 } front_end_t;
 
-/* ---- on one machine (k8s/local) ------------------------------------------------------------------------------------------ */
-
 /*  A template of a job. */
 typedef struct {
     const char *path;     /* "spec.coordinator", "spec.tasks[1]": where what holds it stands in the object       */
@@ -135,9 +134,12 @@ typedef tt_status_t (*front_template_fn)(void *ctx, const front_template_t *temp
 /*  Replicas that count together. */
 typedef struct {
     const char *name; /* as `tutti scale` takes it                                */
+    int64_t min;      /* so many have to be placed together (gang.h): all that the spec asks for */
     int64_t desired;  /* -1 = as many as there are                                */
     bool asked;       /* shown though there is none                               */
 } front_group_t;
+
+/* ---- on one machine (k8s/local) ------------------------------------------------------------------------------------------ */
 
 /*  A pod as a person is shown it. "Main": of the container that counts. */
 typedef struct {
@@ -159,13 +161,9 @@ typedef struct {
     const char *config_kind; /* kind of the objects of front_t.config; NULL                                 */
     bool (*runs_tutti)(
         const void *job); /* a container without a command, or with `tutti`, is this program; NULL = no */
-    /*  fn for each, until it fails; in the order in which a person reads them. */
-    tt_status_t (*templates)(const json_t *job, front_template_fn fn, void *ctx);
     front_seen_t (*seen)(const void *pod);
     /*  The port that a pod has here. */
     void (*set_port)(void *pod, uint16_t port);
-    /*  Group number i. False: there are no more. */
-    bool (*group)(const void *job, size_t i, front_group_t *out);
     /*  Change the number of replicas of a group in the job's whole object; NULL = none can. TT_NOT_FOUND: no such group. */
     tt_status_t (*scale)(json_t *job, const char *group, int64_t replicas);
 } front_local_t;
@@ -200,6 +198,13 @@ struct front {
     tt_status_t (*build)(json_t **out, const front_action_t *action, const front_parts_t *parts);
     /*  Of a status that the plan has written. */
     front_end_t (*end)(const json_t *status);
+    /*  Of the whole object: fn for each template, until it fails; in the order in which a person reads them. `who` is a group's name. */
+    tt_status_t (*templates)(const json_t *job, front_template_fn fn, void *ctx);
+    /*  Group number i. False: there are no more. */
+    bool (*group_at)(const void *job, size_t i, front_group_t *out);
+    /*  The object's member with minAvailable, minResources, queue, priorityClass and scheduleTimeoutSeconds (gang.h), NULL where
+     *  it has none; NULL = the kind has no such member. */
+    const json_t *(*scheduling)(const json_t *job);
     const front_local_t *local; /* NULL = not without a cluster */
 };
 

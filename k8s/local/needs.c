@@ -356,7 +356,7 @@ void needs_say(const front_t *front, const json_t *job, local_say_fn say, void *
     const json_t *spec = json_object_get(job, "spec");
     needs_t self = {
         .missing = json_object(), .tutti = strcmp(s_text(spec, "engine"), "tutti") == 0, .say = say, .ctx = ctx};
-    (void)front->local->templates(job, s_template, &self);
+    (void)front->templates(job, s_template, &self);
     s_say_missing(&self);
     json_decref(self.missing);
 }

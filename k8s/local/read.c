@@ -309,7 +309,7 @@ static tt_status_t s_job(reader_t *self)
     s_note_unused(self, spec, self->front->local->used);
     snprintf(self->path, sizeof self->path, "spec");
     TT_TRY(s_volumes(self, spec));
-    return self->front->local->templates(object, s_template, self);
+    return self->front->templates(object, s_template, self);
 }
 
 /*  What a cluster does with the object and this machine with none: said, and taken out, so that the plan has nothing to wait

@@ -138,7 +138,7 @@ static json_t *s_counts(const run_t *self)
 {
     json_t *counts = json_object();
     front_group_t group;
-    for (size_t g = 0; self->front->local->group(self->seen, g, &group); g++) {
+    for (size_t g = 0; self->front->group_at(self->seen, g, &group); g++) {
         size_t ready = 0, there = 0;
         for (size_t i = 0; i < kubelet_count(self->kubelet); i++) {
             const front_seen_t pod = kubelet_seen(self->kubelet, i);

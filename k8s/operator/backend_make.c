@@ -38,6 +38,9 @@ static writes_one_t *s_pod(task_t *self, const json_t *job, const dijob_pod_want
         task_fault(self, status == TT_NOT_FOUND ? tt_err_wrap(TT_INVALID, "create replicas") : status);
         return NULL;
     }
+    const job_t *of = task_job(self);
+    if (of && gang_groups(self->op, of))
+        gang_dress(self->op->gang, object, of->meta.name);
     writes_one_t *write = writes_create(self->batch, &writes_pod, object);
     json_decref(object);
     return write;

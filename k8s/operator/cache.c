@@ -79,6 +79,7 @@ static void s_destroy_job(void *entry)
     for (size_t i = 0; i < job->refused_count; i++)
         s_refusal_clear(&job->refused[i]);
     free(job->refused);
+    free(job->gang);
     job->kind->front->job_destroy(job->own);
     free(job);
 }
@@ -101,6 +102,10 @@ static void s_inherit(job_t *before, job_t *now)
     const bool same = job_info(before).generation == job_info(now).generation;
     now->made = before->made;
     now->removed = before->removed;
+    now->gang = before->gang;
+    before->gang = NULL;
+    now->gangless = before->gangless;
+    now->ungrouped = before->ungrouped;
     if (!same)
         return;
     now->told = before->told;

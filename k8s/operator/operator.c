@@ -274,6 +274,7 @@ static void s_on_stop_fd(void *ctx, int fd)
 static tt_status_t s_start(operator_t *self)
 {
     TT_TRY(front_pick(self->opts.also, self->fronts, &self->front_count));
+    TT_TRY(gang_pick(&self->gang, self->opts.gang));
     if (getrandom(&self->random, sizeof self->random, 0) != sizeof self->random)
         return tt_err_errno(TT_OS, "getrandom");
     self->holder = s_holder(self);

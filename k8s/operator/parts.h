@@ -9,6 +9,7 @@
 #include "k8s/api/recorder.h"
 #include "k8s/api/store.h"
 #include "k8s/front/front.h"
+#include "k8s/front/gang.h"
 #include "k8s/operator/operator.h"
 #include "common/http/server.h"
 
@@ -32,6 +33,9 @@ struct job {
     size_t refused_count;
     uint32_t made, removed; /* front_view_t: objects beside pods and services                 */
     bool told;              /* that spec counts, and not the HTTP API                         */
+    char *gang;             /* its PodGroup's text as we last wrote it; NULL = not known      */
+    bool gangless;          /* the cluster has no PodGroups: said, and its pods are made without */
+    bool ungrouped;         /* its PodGroup is gone: it has ended, or is suspended            */
 };
 static inline front_job_t job_info(const job_t *job);
 
@@ -198,6 +202,23 @@ void fetch_begin(operator_t *op, const kind_t *kind, const char *namespace_, con
     void (*done)(void *ctx, tt_status_t status, const fetched_t *fetched), void *ctx);
 void fetch_drop_all(operator_t *op);
 
+/* ---- its PodGroup: gang.c -------------------------------------------------------------------------------------------------- */
+
+/*  Is a pod of the job that is made now one of a group? One that was begun without goes on without. */
+bool gang_groups(const operator_t *op, const job_t *job);
+/*  What is to be done about the PodGroup before pods are made; text: that to be written, the caller's. NULL: it is as it should
+ *  be, or there is none. */
+char *gang_due(const operator_t *op, const job_t *job, const json_t *whole);
+/*  done gets TT_OK: go on from a new look. TT_UNAVAILABLE: not now. What it means for the job is noted in it, and told as an event. */
+typedef void (*gang_fn)(void *ctx, tt_status_t status);
+typedef struct gang_call gang_call_t;
+gang_call_t *gang_write(operator_t *op, const job_t *job, const char *text, gang_fn done, void *ctx);
+/*  Is it to go? */
+bool gang_over(const operator_t *op, const job_t *job);
+gang_call_t *gang_remove(operator_t *op, const job_t *job, gang_fn done, void *ctx);
+/*  No call comes any more. NULL is fine. */
+void gang_drop(gang_call_t *self);
+
 /* ---- one job at a time: round.c ------------------------------------------------------------------------------------------- */
 
 /*  Look, plan, do: the queue's work on a key "kind/namespace/name". Ends with kube_queue_done. */
@@ -256,6 +277,7 @@ struct operator_ {
     kube_lease_t *lease;                   /* NULL: no election */
     const front_t *fronts[FRONT_ENDS_MAX]; /* whose jobs are looked after */
     size_t front_count;
+    const gang_t *gang; /* NULL = pods are placed one by one */
     cache_t *cache;
     operator_port_t api, probes;
     char *holder;

@@ -18,16 +18,19 @@ struct round {
     front_plan_t plan;
     bool failed, look; /* look: something came up that the plan is to know of */
     int needs;         /* FRONT_NEEDS_*: what the plan's pods are made of */
+    bool grouped;      /* pods that are made are of the job's PodGroup */
     bool was_final;    /* the job had ended when this look began */
     uint64_t version;  /* of the job that was looked at             */
     bool partly;       /* front_t.config cannot be read now: those that are made without it are made */
     uint64_t request;
     writes_t *batch;
+    gang_call_t *gang;
     round_t *next, **link;
 };
 
 static void s_status(round_t *self);
 static void s_removals(round_t *self);
+static void s_remove_all(round_t *self);
 static void s_forget(round_t *self);
 
 void round_key(char out[ROUND_KEY], const kind_t *kind, const char *namespace_, const char *job)
@@ -42,6 +45,7 @@ static void s_free(round_t *self)
         self->next->link = self->link;
     kube_client_cancel(self->op->client, self->request);
     writes_destroy(&self->batch);
+    gang_drop(self->gang);
     self->kind->front->plan_clear(&self->plan);
     free(self);
 }
@@ -167,10 +171,13 @@ static void s_create_one(round_t *self, const job_t *job, const fetched_t *fetch
         if (!parts.pod)
             return; /* gone since */
     }
-    if (self->kind->front->build(&object, action, &parts) == TT_OK)
+    if (self->kind->front->build(&object, action, &parts) == TT_OK) {
+        if (action->what == FRONT_CREATE_POD && self->grouped)
+            gang_dress(self->op->gang, object, job->meta.name);
         writes_create(self->batch, what, object)->group = action->group;
-    else
+    } else {
         s_not_built(self, action);
+    }
     if (what->secret)
         kube_wipe_secret(&object);
     else
@@ -200,12 +207,38 @@ static void s_create(round_t *self, const job_t *job, const fetched_t *fetched)
         s_status(self);
 }
 
+/*  The pods come in the next round, which finds the PodGroup as it is to be. Where that cannot be written none comes, but what
+ *  is to go goes. */
+static void s_on_group(void *ctx, tt_status_t status)
+{
+    round_t *self = ctx;
+    self->gang = NULL;
+    self->failed |= status != TT_OK;
+    if (status == TT_OK)
+        s_again(self);
+    else if (s_has(self, FRONT_CREATE_POD))
+        s_end(self, false);
+    else
+        s_status(self);
+}
+
+/*  First the PodGroup, then its pods: a scheduler that meets a pod without its group leaves it. */
+static void s_create_with_group(round_t *self, const job_t *job, const fetched_t *fetched)
+{
+    char *text = self->grouped ? gang_due(self->op, job, fetched->job) : NULL;
+    if (text)
+        self->gang = gang_write(self->op, job, text, s_on_group, self);
+    else
+        s_create(self, job, fetched);
+    free(text);
+}
+
 static void s_on_fetched(void *ctx, tt_status_t status, const fetched_t *fetched)
 {
     round_t *self = ctx;
     const job_t *job = s_job(self);
     if (status == TT_OK && job) {
-        s_create(self, job, fetched);
+        s_create_with_group(self, job, fetched);
     } else if (status == TT_UNAVAILABLE && (self->needs & FRONT_NEEDS_CONFIG)) {
         log_warn("%s: %s", self->key, tt_err_text());
         self->partly = self->failed = true; /* failed: the whole of it again, after a back-off */
@@ -383,7 +416,25 @@ static bool s_removes(const round_t *self)
     return s_has(self, FRONT_DELETE_POD) || s_has(self, FRONT_DELETE_SERVICE) || s_has(self, FRONT_DELETE_OBJECT);
 }
 
+static void s_on_ungrouped(void *ctx, tt_status_t status)
+{
+    round_t *self = ctx;
+    self->gang = NULL;
+    self->failed |= status != TT_OK;
+    s_remove_all(self);
+}
+
+/*  Its PodGroup would hold its place in the queue. */
 static void s_removals(round_t *self)
+{
+    const job_t *job = s_job(self);
+    if (job && gang_over(self->op, job))
+        self->gang = gang_remove(self->op, job, s_on_ungrouped, self);
+    else
+        s_remove_all(self);
+}
+
+static void s_remove_all(round_t *self)
 {
     const job_t *job = s_job(self);
     if (job && s_removes(self)) {
@@ -469,6 +520,10 @@ void round_begin(void *ctx, const char *key)
         return;
     }
     self->needs = s_needs(self);
+    const bool pods = s_has(self, FRONT_CREATE_POD) || s_has(self, FRONT_DELETE_POD);
+    self->grouped = pods && !gang_over(op, job) && gang_groups(op, job);
+    if (self->grouped) /* the resources that its pods ask for are added up */
+        self->needs |= FRONT_NEEDS_JOB;
     if (!self->needs)
         cache_forget_text(job);
     if (self->needs)

@@ -1,5 +1,6 @@
 /*  front - TFJobs as the operator and the local run see any kind of job (k8s/front/front.h). */
 #include "k8s/front/front.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "common/base/mem.h"
@@ -25,6 +26,7 @@ static front_job_t s_job(const void *job)
     return (front_job_t){.generation = self->generation,
         .phase = (int)self->phase,
         .deleting = self->deleting,
+        .suspended = self->suspend,
         .final = self->phase == TFJOB_PHASE_SUCCEEDED || self->phase == TFJOB_PHASE_FAILED,
         .refusal = self->invalid};
 }
@@ -38,6 +40,39 @@ static tt_status_t s_build(json_t **out, const front_action_t *action, const fro
         return tfjob_build_pod(out, parts->job, parts->whole, action->own, getenv("CUSTOM_CLUSTER_DOMAIN"));
     *out = tfjob_build_service(parts->job, action->own);
     return TT_OK;
+}
+
+static tt_status_t s_templates(const json_t *job, front_template_fn fn, void *ctx)
+{
+    const json_t *specs = parts_object(json_object_get(job, "spec"), "tfReplicaSpecs");
+    const char *key;
+    json_t *holder;
+    char path[96];
+    json_object_foreach((json_t *)(uintptr_t)specs, key, holder)
+    {
+        const tfjob_type_t type = tfjob_type_find(key);
+        snprintf(path, sizeof path, "spec.tfReplicaSpecs.%.40s", key);
+        if (type < TFJOB_TYPES)
+            TT_TRY(fn(ctx, &(front_template_t){path, tfjob_type_label(type), holder}));
+    }
+    return TT_OK;
+}
+
+static bool s_group(const void *job, size_t i, front_group_t *out)
+{
+    const tfjob_t *self = job;
+    if (i >= TFJOB_TYPES)
+        return false;
+    *out = (front_group_t){.name = tfjob_type_label((tfjob_type_t)i),
+        .min = self->types[i].there ? self->types[i].replicas : 0,
+        .desired = self->types[i].there ? self->types[i].replicas : 0,
+        .asked = self->types[i].there};
+    return true;
+}
+
+static const json_t *s_scheduling(const json_t *job)
+{
+    return parts_object(parts_object(json_object_get(job, "spec"), "runPolicy"), "schedulingPolicy");
 }
 
 /*  One word for metrics and exit codes, as batch/v1's Job has it: Kubeflow's reason is the same for all. */
@@ -80,5 +115,8 @@ const front_t tfjob_front = {
     .plan_clear = tfjob_plan_clear,
     .build = s_build,
     .end = s_end,
+    .templates = s_templates,
+    .group_at = s_group,
+    .scheduling = s_scheduling,
     .local = &tfjob_local,
 };

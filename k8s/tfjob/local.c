@@ -7,22 +7,6 @@
 static const char *const s_used[] = {"tfReplicaSpecs", "runPolicy", "cleanPodPolicy", "activeDeadlineSeconds",
     "backoffLimit", "ttlSecondsAfterFinished", "successPolicy", "enableDynamicWorker", NULL};
 
-static tt_status_t s_templates(const json_t *job, front_template_fn fn, void *ctx)
-{
-    const json_t *specs = parts_object(json_object_get(job, "spec"), "tfReplicaSpecs");
-    const char *key;
-    json_t *holder;
-    char path[96];
-    json_object_foreach((json_t *)(uintptr_t)specs, key, holder)
-    {
-        const tfjob_type_t type = tfjob_type_find(key);
-        snprintf(path, sizeof path, "spec.tfReplicaSpecs.%.40s", key);
-        if (type < TFJOB_TYPES)
-            TT_TRY(fn(ctx, &(front_template_t){path, tfjob_type_label(type), holder}));
-    }
-    return TT_OK;
-}
-
 /*  Killed from outside: with "ExitCode" another comes in its place. */
 static bool s_comes_again(const tfjob_pod_t *pod)
 {
@@ -53,17 +37,6 @@ static void s_set_port(void *pod, uint16_t port)
     ((tfjob_pod_t *)pod)->port = port;
 }
 
-static bool s_group(const void *job, size_t i, front_group_t *out)
-{
-    const tfjob_t *self = job;
-    if (i >= TFJOB_TYPES)
-        return false;
-    *out = (front_group_t){.name = tfjob_type_label((tfjob_type_t)i),
-        .desired = self->types[i].there ? self->types[i].replicas : 0,
-        .asked = self->types[i].there};
-    return true;
-}
-
 static tt_status_t s_scale(json_t *job, const char *group, int64_t replicas)
 {
     const json_t *specs = parts_object(json_object_get(job, "spec"), "tfReplicaSpecs");
@@ -82,9 +55,7 @@ static tt_status_t s_scale(json_t *job, const char *group, int64_t replicas)
 const front_local_t tfjob_local = {
     .used = s_used,
     .policy = "runPolicy",
-    .templates = s_templates,
     .seen = s_seen,
     .set_port = s_set_port,
-    .group = s_group,
     .scale = s_scale,
 };

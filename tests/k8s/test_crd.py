@@ -357,7 +357,7 @@ def test_deployment(k8s):
     k8s.kubectl("apply", "-k", f"{K8S}/deploy")
     again = [line for line in k8s.kubectl("apply", "-k", f"{K8S}/deploy").stdout.splitlines() if not line.endswith("unchanged")]
     assert again == ["poddisruptionbudget.policy/di-operator configured"], again  # kubectl's way with those: always, without effect
-    for overlay in ("nodeport", "v2alpha1", "namespaced", "embedded", "tfjob"):
+    for overlay in ("nodeport", "v2alpha1", "namespaced", "embedded", "tfjob", "gang"):
         k8s.kubectl("apply", "--dry-run=server", "-k", f"{K8S}/overlays/{overlay}")
     deployment = k8s.get("/apis/apps/v1/namespaces/di-system/deployments/di-operator")
     pod = deployment["spec"]["template"]
@@ -422,6 +422,20 @@ def test_rights(k8s):
     assert not may(OPERATOR, "create", tfjobs, "-A") and not may(OPERATOR, "patch", tfjobs, "-A")
     deployment = k8s.get("/apis/apps/v1/namespaces/di-system/deployments/di-operator")
     assert "--also=tfjob" in deployment["spec"]["template"]["spec"]["containers"][0]["args"], deployment
+
+    def may_group(verb, api):  # kubectl asks of no kind that the cluster has not
+        review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": {
+            "user": OPERATOR, "resourceAttributes": {"group": api, "resource": "podgroups", "verb": verb}}}
+        return k8s.api("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", review)["status"]["allowed"]
+
+    assert not may_group("create", "scheduling.volcano.sh")
+    k8s.kubectl("apply", "-k", f"{K8S}/overlays/gang")
+    cluster.wait_for(lambda: may_group("create", "scheduling.volcano.sh"), "the right to PodGroups")
+    for api in ("scheduling.volcano.sh", "scheduling.x-k8s.io"):
+        assert all(may_group(verb, api) for verb in ("get", "create", "patch", "delete")), api
+        assert not may_group("list", api), api
+    deployment = k8s.get("/apis/apps/v1/namespaces/di-system/deployments/di-operator")
+    assert "--gang=volcano" in deployment["spec"]["template"]["spec"]["containers"][0]["args"], deployment
 
     k8s.kubectl("apply", "-k", f"{K8S}/overlays/embedded")
     await_rights(EMBEDDED, "create", "pods", "-n", "default")

@@ -299,7 +299,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             old = objects.get(collection, {}).get(name)
             if self.command == "POST" and old:
                 reply = (409, "AlreadyExists")
-            elif self.command != "POST" and not old:
+            elif self.command != "POST" and not old and "apply-patch" not in self.headers.get("Content-Type", ""):
                 reply = (404, "NotFound")
             elif self.command == "PUT" and body["metadata"].get("resourceVersion") not in (
                     None, old["metadata"]["resourceVersion"]):
@@ -310,11 +310,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
             elif self.command == "DELETE":
                 reply = (200, remove(collection, name))
             else:
-                if self.command == "PATCH":
+                if self.command == "PATCH" and old:
                     fresh = json.loads(json.dumps(old))
                     merge(fresh, body)
                     body = fresh
-                reply = (201 if self.command == "POST" else 200, put(collection, name, body))
+                reply = (200 if old else 201, put(collection, name, body))
             reply = (reply[0], json.loads(json.dumps(reply[1])))
         if "as=PartialObjectMetadata" in self.headers.get("Accept", "") and isinstance(reply[1], dict):
             reply = (reply[0], {"kind": "PartialObjectMetadata", "metadata": reply[1]["metadata"]})

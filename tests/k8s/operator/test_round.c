@@ -312,6 +312,97 @@ static void test_an_object_that_is_gone_is_removed(void **state)
     assert_int_equal(bench->op->counters.failures, 0);
 }
 
+/* ---- a PodGroup ---------------------------------------------------------------------------------------------------- */
+
+#define GROUPS "/apis/scheduling.volcano.sh/v1beta1/namespaces/n/podgroups"
+
+static int s_setup_gang(void **state)
+{
+    if (s_setup(state) != 0)
+        return -1;
+    bench_t *bench = *state;
+    assert_ok(gang_pick(&bench->op->gang, "volcano"));
+    return 0;
+}
+
+static bool s_has_coordinator(void *ctx)
+{
+    return kube_store_count(bench_pods(ctx)) == 1 && s_rests(ctx);
+}
+
+static bool s_is_grouped(const operator_t *op)
+{
+    const front_pod_t *pod = kube_store_get(bench_pods(op), "n", "j-coordinator");
+    assert_non_null(pod);
+    return pod->grouped;
+}
+
+/*  Where in what was asked for stands the first that has this in it? */
+static size_t s_asked_at(bench_t *bench, const char *what)
+{
+    char *asked = world_ctl(&bench->world, "{'do':'asked'}");
+    const char *at = strstr(asked, what);
+    assert_non_null(at);
+    const size_t place = (size_t)(at - asked);
+    free(asked);
+    return place;
+}
+
+/*  It fails at first: no pod is made before it is there. Then it is written once, whatever is looked at. */
+static void test_no_pod_before_its_group(void **state)
+{
+    bench_t *bench = *state;
+    bench_fault(bench, "write", "500");
+    s_run(bench, s_has_coordinator);
+    assert_int_equal(bench->op->counters.failures, 1);
+    assert_true(bench_has(bench, GROUPS, "j"));
+    assert_true(s_is_grouped(bench->op));
+    assert_true(s_asked_at(bench, "PATCH " GROUPS) < s_asked_at(bench, "POST " PODS));
+    const uint64_t requests = s_requests(bench->op);
+    kube_queue_add(bench->op->queue, "dijob/n/j");
+    bench_until(bench, s_has_coordinator, bench->op);
+    assert_int_equal(s_requests(bench->op), requests);
+}
+
+static void test_without_pod_groups_pods_are_made_all_the_same(void **state)
+{
+    bench_t *bench = *state;
+    bench_fault(bench, "write", "404");
+    s_run(bench, s_has_coordinator);
+    assert_true(bench_job(bench->op)->gangless);
+    assert_int_equal(bench->op->counters.failures, 0);
+    assert_false(s_is_grouped(bench->op));
+    assert_false(bench_has(bench, GROUPS, "j"));
+}
+
+/*  With its job's end; another's of that name stays. */
+static void test_a_group_goes_with_its_job_and_no_other_does(void **state)
+{
+    bench_t *bench = *state;
+    s_run(bench, s_has_coordinator);
+    assert_ok(world_call(&bench->world, "PATCH", PODS "/j-coordinator", "{'status':{'phase':'Succeeded'}}", NULL));
+    bench_until(bench, s_is_over, bench->op);
+    assert_false(bench_has(bench, GROUPS, "j"));
+    assert_true(bench_job(bench->op)->ungrouped);
+}
+
+static bool s_is_suspended(void *ctx)
+{
+    return bench_dijob(ctx)->suspend;
+}
+
+static void test_a_group_of_another_stays(void **state)
+{
+    bench_t *bench = *state;
+    bench_make(bench, GROUPS,
+        "{'metadata':{'name':'j','ownerReferences':[{'uid':'another','controller':true}]},'spec':{'minMember':7}}");
+    s_suspend(bench);
+    bench_until(bench, s_is_suspended, bench->op); /* it is not looked at before */
+    s_run(bench, s_rests);
+    assert_true(bench_job(bench->op)->ungrouped);
+    assert_true(bench_has(bench, GROUPS, "j"));
+}
+
 /* ---- in a coordinator ---------------------------------------------------------------------------------------------- */
 
 /*  The operator of one job, in the pod that coordinates it. */
@@ -369,6 +460,11 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_pod_that_cannot_be_built_is_no_work_for_ever, s_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(test_an_object_is_made_removed_and_remembered, s_setup_object, bench_teardown),
         cmocka_unit_test_setup_teardown(test_an_object_that_is_gone_is_removed, s_setup_object, bench_teardown),
+        cmocka_unit_test_setup_teardown(test_no_pod_before_its_group, s_setup_gang, bench_teardown),
+        cmocka_unit_test_setup_teardown(
+            test_without_pod_groups_pods_are_made_all_the_same, s_setup_gang, bench_teardown),
+        cmocka_unit_test_setup_teardown(test_a_group_goes_with_its_job_and_no_other_does, s_setup_gang, bench_teardown),
+        cmocka_unit_test_setup_teardown(test_a_group_of_another_stays, s_setup_gang, bench_teardown),
         cmocka_unit_test_setup_teardown(
             test_last_words_that_were_not_taken_are_said_again, s_setup_embedded, bench_teardown),
     };

@@ -1,0 +1,26 @@
+/*  gang - the PodGroup of a job: by it a scheduler places so many of the job's pods at once, or none.
+ *
+ *  Two schedulers know one: Volcano (scheduling.volcano.sh/v1beta1: volcano-sh/apis, pkg/apis/scheduling) and the coscheduling of
+ *  scheduler-plugins (scheduling.x-k8s.io/v1alpha1: kubernetes-sigs/scheduler-plugins, apis/scheduling). Which numbers are in it says
+ *  the table of kinds (front.h: group, templates, scheduling). Pure. */
+#pragma once
+#include "k8s/front/front.h"
+
+typedef struct {
+    const char *name;  /* "volcano"                                                                      */
+    const char *group; /* of the API                                                                     */
+    const char *version;
+    const char *scheduler;    /* schedulerName of pods whose template names none                                */
+    const char *label, *note; /* by which a pod is of a group: label, annotation; NULL = not by such a one      */
+    bool queues;              /* its PodGroup has a queue and a priority, and its pods a task                   */
+    bool times;               /* it has a time to wait                                                          */
+} gang_t;
+
+/*  "volcano", "scheduler-plugins"; "none" and NULL: *out = NULL. TT_INVALID: no such scheduler. */
+tt_status_t gang_pick(const gang_t **out, const char *name);
+/*  The PodGroup, named as the job, which owns it; NULL: nothing of the job has to be placed together. whole: the job's object. */
+json_t *gang_make(const gang_t *self, const front_t *front, const void *job, const json_t *whole);
+/*  "/apis/GROUP/VERSION/namespaces/NAMESPACE/podgroups/NAME"; caller frees. */
+char *gang_path(const gang_t *self, const char *namespace_, const char *name);
+/*  A pod that is about to be made becomes one of the job's group. */
+void gang_dress(const gang_t *self, json_t *pod, const char *job);
