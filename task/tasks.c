@@ -142,7 +142,8 @@ static tt_status_t s_load(store_t *store, task_list_t *out, const char *which, c
 {
     task_list_t list = {0};
     char sql[512];
-    TT_CHECK(snprintf(sql, sizeof sql, "SELECT " TASK_COLUMNS " FROM tasks %s", which) < (int)sizeof sql);
+    const int length = snprintf(sql, sizeof sql, "SELECT " TASK_COLUMNS " FROM tasks %s", which);
+    TT_CHECK(length < (int)sizeof sql);
     tt_status_t status = store_run(store, sql, s_take_task, &list, text ? "s" : "", text);
     for (size_t i = 0; status == TT_OK && i < list.count; i++)
         status = s_load_parts(store, list.tasks[i]);

@@ -89,7 +89,7 @@ int32_t entry_number(const json_t *map, const char *key)
     return digits > 0 && digits < 8 && !text[digits] ? (int32_t)strtol(text, NULL, 10) : -1;
 }
 
-bool entry_condition(const json_t *status, const char *type)
+static bool s_condition(const json_t *status, const char *type)
 {
     return parts_is(parts_condition(json_object_get(status, "conditions"), type), "status", "True");
 }
@@ -114,9 +114,9 @@ static void s_status(front_pod_t *self, const json_t *spec, const json_t *status
     const char *reason = parts_text(status, "reason", ""), *ip = parts_text(status, "podIP", "");
     self->phase = (uint8_t)s_phase(parts_text(status, "phase", ""));
     snprintf(self->ip, sizeof self->ip, "%s", strlen(ip) < sizeof self->ip ? ip : "");
-    self->scheduled = *parts_text(spec, "nodeName", "") || entry_condition(status, "PodScheduled");
-    self->ready = entry_condition(status, "Ready");
-    self->disrupted = entry_condition(status, "DisruptionTarget");
+    self->scheduled = *parts_text(spec, "nodeName", "") || s_condition(status, "PodScheduled");
+    self->ready = s_condition(status, "Ready");
+    self->disrupted = s_condition(status, "DisruptionTarget");
     self->refused = strcmp(reason, "UnexpectedAdmissionError") == 0 || strncasecmp(reason, "OutOf", 5) == 0;
 }
 

@@ -83,7 +83,6 @@ void entry_pod_main(front_pod_t *self, const json_t *status, const json_t *main_
 tt_status_t entry_service(front_service_t *self, const json_t *object, const char *job);
 /*  A label or annotation that is a number of at most seven digits; -1. */
 int32_t entry_number(const json_t *map, const char *key);
-bool entry_condition(const json_t *status, const char *type);
 /*  For a member of an entry that is packed before the tree goes. */
 static inline char *entry_borrow(const char *text)
 {
