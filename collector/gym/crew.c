@@ -130,9 +130,12 @@ static tt_status_t s_begin(gym_crew_t *self, uint32_t i, const gym_rows_t *rows,
         TT_TRY(gym_worker_start(worker, self->python, self->package, rows->fd));
     }
     json_t *told = s_told(self, i, rows, slots, loads);
-    const tt_status_t status = fresh ? gym_worker_tell(worker, told) : gym_worker_move(worker, told, rows->fd);
+    if (fresh)
+        gym_worker_tell(worker, told);
+    else
+        gym_worker_move(worker, told, rows->fd);
     json_decref(told);
-    return status;
+    return TT_OK;
 }
 
 tt_status_t gym_crew_share(gym_crew_t *self, const gym_rows_t *rows, uint32_t lo, uint32_t slots, bool loads)

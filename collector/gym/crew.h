@@ -33,8 +33,8 @@ uint32_t gym_crew_of(const gym_crew_t *self, uint32_t slot, uint32_t *half);
 void gym_crew_gather(gym_crew_t *self, uint32_t playing, uint32_t slots, gym_crew_t *from);
 
 /*  Each gets its slots in these rows, of env `lo` on; who is lacking is started. All at once, since each imports what it needs and makes its
- *  envs; they are busy, and answer with what those are (gym_worker_wait). loads: a state is loaded into each slot first. TT_OS, TT_NOT_FOUND, TT_UNAVAILABLE, TT_INTERNAL: one cannot
- *  be started, or is dead. */
+ *  envs; they are busy, and answer with what those are (gym_worker_wait). loads: a state is loaded into each slot first. TT_OS, TT_NOT_FOUND: one cannot
+ *  be started. */
 tt_status_t gym_crew_share(gym_crew_t *self, const gym_rows_t *rows, uint32_t lo, uint32_t slots, bool loads);
 
 /*  Ends those who have waited for long. */

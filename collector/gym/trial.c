@@ -24,9 +24,9 @@ static tt_status_t s_start(gym_trial_t *self, const char *part)
     TT_TRY(gym_worker_start(worker, self->python, self->package, -1));
     json_t *spec = json_copy((json_t *)(uintptr_t)self->asked);
     json_object_set_new(spec, "part", json_string(part));
-    const tt_status_t status = gym_worker_tell(worker, spec);
+    gym_worker_tell(worker, spec);
     json_decref(spec);
-    return status;
+    return TT_OK;
 }
 
 tt_status_t gym_trial_open(gym_trial_t *self, bool both, json_t **about)
@@ -52,14 +52,16 @@ static tt_status_t s_run(gym_trial_t *self, const char *kind, json_t **out)
     json_t *played = NULL, *what = json_pack("{s:s}", "kind", kind);
     tt_status_t status = self->started < GYM_TRIAL_PAIR ? s_start(self, "load") : TT_OK;
     for (int i = 0; i < GYM_TRIAL_PAIR && status == TT_OK; i++)
-        status = gym_worker_tell(&self->worker[i], what);
+        gym_worker_tell(&self->worker[i], what);
     json_decref(what);
     if (status == TT_OK)
         status = gym_worker_wait(self->worker, 1, true, &which, &played);
-    if (status == TT_OK)
-        status = gym_worker_tell(&self->worker[1], played);
+    if (status == TT_OK) {
+        gym_worker_tell(&self->worker[1], played);
+        status = gym_worker_wait(&self->worker[1], 1, true, &which, out);
+    }
     json_decref(played);
-    return status == TT_OK ? gym_worker_wait(&self->worker[1], 1, true, &which, out) : status;
+    return status;
 }
 
 /*  TT_INVALID: the text says why this is no way. Else the env or its worker failed, which whoever plays it will say. */

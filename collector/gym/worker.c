@@ -218,23 +218,22 @@ static void s_begin_wait(gym_worker_t *self)
     self->seen[1] = self->progress ? self->progress->doing : 0;
 }
 
-static tt_status_t s_send(gym_worker_t *self, const void *from, size_t size)
+/*  To one that is gone nothing is sent: what it said before it ended may still lie in the socket, and whoever waits for its answer reads that,
+ *  or that it ended. */
+static void s_send(gym_worker_t *self, const void *from, size_t size)
 {
     const char *data = from;
     while (size) {
         const ssize_t sent = send(self->socket, data, size, MSG_NOSIGNAL);
-        if (sent < 0 && errno == EINTR)
-            continue;
-        if (sent < 0)
-            return s_died(self);
-        data += sent;
-        size -= (size_t)sent;
+        if (sent < 0 && errno != EINTR)
+            return;
+        data += sent < 0 ? 0 : sent;
+        size -= sent < 0 ? 0 : (size_t)sent;
     }
-    return TT_OK;
 }
 
 /*  Four bytes, with which a descriptor travels; -1 = none. */
-static tt_status_t s_send_size(gym_worker_t *self, uint32_t size, int descriptor)
+static void s_send_size(gym_worker_t *self, uint32_t size, int descriptor)
 {
     union {
         char room[CMSG_SPACE(sizeof(int))];
@@ -243,19 +242,22 @@ static tt_status_t s_send_size(gym_worker_t *self, uint32_t size, int descriptor
     struct iovec data = {&size, sizeof size};
     const struct msghdr message = {
         .msg_iov = &data, .msg_iovlen = 1, .msg_control = beside.room, .msg_controllen = sizeof beside.room};
-    if (descriptor < 0)
-        return s_send(self, &size, sizeof size);
+    if (descriptor < 0) {
+        s_send(self, &size, sizeof size);
+        return;
+    }
     beside.head =
         (struct cmsghdr){.cmsg_len = CMSG_LEN(sizeof descriptor), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS};
     memcpy(CMSG_DATA(&beside.head), &descriptor, sizeof descriptor);
     ssize_t sent;
     while ((sent = sendmsg(self->socket, &message, MSG_NOSIGNAL)) < 0 && errno == EINTR)
         continue;
-    return sent < 0 ? s_died(self) : s_send(self, (const char *)&size + sent, sizeof size - (size_t)sent);
+    if (sent > 0)
+        s_send(self, (const char *)&size + sent, sizeof size - (size_t)sent);
 }
 
 /*  order: the byte before it, NULL = none, while its envs are not there yet. */
-static tt_status_t s_tell(gym_worker_t *self, const char *order, const json_t *message, int descriptor)
+static void s_tell(gym_worker_t *self, const char *order, const json_t *message, int descriptor)
 {
     char *text = json_dumps(message, JSON_COMPACT);
     TT_CHECK(text);
@@ -263,31 +265,29 @@ static tt_status_t s_tell(gym_worker_t *self, const char *order, const json_t *m
     s_begin_wait(self);
     self->owed = 1; /* several may be told before the one answer to them */
     self->half[0] = 0;
-    tt_status_t status = order ? s_send(self, order, 1) : TT_OK;
-    if (status == TT_OK)
-        status = s_send_size(self, size, descriptor);
-    if (status == TT_OK)
-        status = s_send(self, text, size);
+    if (order)
+        s_send(self, order, 1);
+    s_send_size(self, size, descriptor);
+    s_send(self, text, size);
     free(text);
-    return status;
 }
 
-tt_status_t gym_worker_tell(gym_worker_t *self, const json_t *message)
+void gym_worker_tell(gym_worker_t *self, const json_t *message)
 {
-    return s_tell(self, NULL, message, -1);
+    s_tell(self, NULL, message, -1);
 }
 
-tt_status_t gym_worker_move(gym_worker_t *self, const json_t *message, int memory)
+void gym_worker_move(gym_worker_t *self, const json_t *message, int memory)
 {
-    return s_tell(self, "m", message, memory);
+    s_tell(self, "m", message, memory);
 }
 
-tt_status_t gym_worker_go(gym_worker_t *self, uint32_t half)
+void gym_worker_go(gym_worker_t *self, uint32_t half)
 {
     TT_CHECK(self->owed < TT_COUNT(self->half));
     s_begin_wait(self);
     self->half[self->owed++] = half;
-    return s_send(self, half ? "1" : "0", 1);
+    s_send(self, half ? "1" : "0", 1);
 }
 
 /*  The status that its word names; what it may not say is its own fault. */
@@ -476,8 +476,7 @@ void gym_worker_shed(gym_worker_t *list, uint32_t count, const uint32_t *keep)
     TT_CHECK(count <= LIST_MAX);
     for (uint32_t i = 0; i < count; i++) {
         json_t *message = json_pack("{s:i}", "keep", (int)keep[i]);
-        if (s_tell(&list[i], "s", message, -1) != TT_OK)
-            s_dismiss(&list[i], tt_err_text());
+        s_tell(&list[i], "s", message, -1);
         json_decref(message);
     }
     for (const int64_t until_ms = s_now_ms() + END_MS; s_gather(list, count, until_ms);)

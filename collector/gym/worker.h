@@ -43,10 +43,11 @@ tt_status_t gym_worker_start(gym_worker_t *self, const char *python, const char 
 
 /*  A message, or the byte that starts a round of one half of its slots, 0 or 1, which is not under way; it owes an answer from then on. Both
  *  halves may be under way: they are played, and answered, in the order in which they were sent. move: the message that it was told first,
- *  of another range, and the memory of that; it answers as it did then. */
-tt_status_t gym_worker_tell(gym_worker_t *self, const json_t *message);
-tt_status_t gym_worker_move(gym_worker_t *self, const json_t *message, int memory);
-tt_status_t gym_worker_go(gym_worker_t *self, uint32_t half);
+ *  of another range, and the memory of that; it answers as it did then. One that is gone is found so by the wait for its answer, which reads its
+ *  last words first. */
+void gym_worker_tell(gym_worker_t *self, const json_t *message);
+void gym_worker_move(gym_worker_t *self, const json_t *message, int memory);
+void gym_worker_go(gym_worker_t *self, uint32_t half);
 
 /*  Wait until one that owes an answer has given it: *which is its number in the list, `came` the half that it has played. A message (new; the caller's to release) where one is
  *  expected, else NULL. TT_INTERNAL, TT_NOT_FOUND, TT_INVALID: it says why it failed, or has died, or is not done in time;

@@ -1,0 +1,108 @@
+/*  What a worker says before it dies is heard, whatever is sent to it meanwhile. Its part is played by a shell's script. */
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "collector/gym/worker.h"
+#include "tests/test.h"
+
+typedef struct {
+    char dir[32], path[64];
+    gym_worker_t worker;
+} stage_t;
+
+static void s_open(stage_t *self, const char *script)
+{
+    *self =
+        (stage_t){.dir = "/tmp/tt-worker-XXXXXX", .worker = {.id = "gym:Last-words-v0", .start_s = 60, .step_s = 60}};
+    assert_non_null(mkdtemp(self->dir));
+    snprintf(self->path, sizeof self->path, "%s/worker", self->dir);
+    FILE *file = fopen(self->path, "w");
+    assert_non_null(file);
+    fputs(script, file);
+    fclose(file);
+    assert_ok(gym_worker_start(&self->worker, "/bin/sh", self->path, -1));
+}
+
+static void s_close(stage_t *self)
+{
+    gym_worker_end(&self->worker, 1);
+    unlink(self->path);
+    rmdir(self->dir);
+}
+
+/*  Until it is a zombie: nothing more will come from it, and nothing that is sent arrives. */
+static void s_await_end(const stage_t *self)
+{
+    struct pollfd fd = {self->worker.pidfd, POLLIN, 0};
+    assert_int_equal(poll(&fd, 1, 20000), 1);
+}
+
+static tt_status_t s_wait(stage_t *self)
+{
+    uint32_t which;
+    return gym_worker_wait(&self->worker, 1, false, &which, NULL);
+}
+
+/*  A message of 35 bytes behind the mark of a fault. */
+#define FAULT "printf 'e\\043\\000\\000\\000{\"error\": \"step of env 3: a fault\"}' >&3\n"
+
+/*  Round 0 is answered; that of the other half brings the fault, while round 0 is sent again. */
+static void test_a_fault_while_something_is_sent(void **state)
+{
+    (void)state;
+    stage_t self;
+    s_open(&self, "head -c 2 <&3\nprintf d >&3\n" FAULT "exit 1\n");
+    gym_worker_go(&self.worker, 0);
+    gym_worker_go(&self.worker, 1);
+    assert_ok(s_wait(&self));
+    s_await_end(&self);
+    gym_worker_go(&self.worker, 0);
+    assert_int_equal(s_wait(&self), TT_INTERNAL);
+    assert_string_equal(tt_err_text(), "step of env 3: a fault");
+    s_close(&self);
+}
+
+/*  It says nothing: then that it is gone is what is said, by whoever waits for it. */
+static void test_gone_without_a_word(void **state)
+{
+    (void)state;
+    stage_t self;
+    s_open(&self, "exit 3\n");
+    s_await_end(&self);
+    gym_worker_go(&self.worker, 0);
+    assert_int_equal(s_wait(&self), TT_INTERNAL);
+    assert_non_null(strstr(tt_err_text(), "ended the process with code 3"));
+    s_close(&self);
+}
+
+/*  The same with a message, and with one that brings memory along. */
+static void test_a_message_to_nobody(void **state)
+{
+    (void)state;
+    json_t *message = json_pack("{s:i}", "keep", 1);
+    for (int memory = -1; memory < 1; memory++) {
+        stage_t self;
+        s_open(&self, "exit 3\n");
+        s_await_end(&self);
+        if (memory < 0)
+            gym_worker_tell(&self.worker, message);
+        else
+            gym_worker_move(&self.worker, message, memory);
+        assert_int_equal(s_wait(&self), TT_INTERNAL);
+        assert_non_null(strstr(tt_err_text(), "ended the process with code 3"));
+        s_close(&self);
+    }
+    json_decref(message);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_fault_while_something_is_sent),
+        cmocka_unit_test(test_gone_without_a_word),
+        cmocka_unit_test(test_a_message_to_nobody),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
