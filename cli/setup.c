@@ -331,6 +331,7 @@ static tt_status_t s_put_actor(tt_setup_t *self)
     s_put_part(self->config, "actor.epsilon_end", actor.epsilon_end, origin);
     s_put_whole(self->config, "actor.epsilon_rows", actor.epsilon_rows, origin);
     s_put_whole(self->config, "actor.random_rows", actor.random_rows, origin);
+    s_put_part(self->config, "actor.epsilon_power", (double)actor.epsilon_power, origin);
     if (strcmp(actor.groups, self->train.actor.groups) != 0)
         tt_config_put(self->config, "actor.groups", actor.groups, origin);
     return tt_config_claim(self->config, tt_train_fields, &self->train);

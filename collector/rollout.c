@@ -480,9 +480,10 @@ static tt_status_t s_sample(rollout_t *self, const act_t *act)
 static tt_status_t s_explore(rollout_t *self, const act_t *act)
 {
     const uint32_t rows = act->half->E;
-    for (uint32_t i = 0; i < rows; i++)
-        self->epsilon[i] =
-            (float)tt_epsilon(&self->cfg.actor, act->draw.clock[i] * self->cfg.num_envs + act->draw.who[i]);
+    for (uint32_t i = 0; i < rows; i++) {
+        const uint64_t row = act->draw.clock[i] * self->cfg.num_envs + act->draw.who[i];
+        self->epsilon[i] = (float)tt_epsilon(&self->cfg.actor, row, self->cfg.num_envs);
+    }
     TT_TRY(s_draw_noise(self, act->draw.clock[0]));
     TT_TRY(s_evaluate(self, act->row, rows, self->head, NULL));
     self->finite = self->finite && s_finite(self->head, (size_t)rows * self->policy.out);

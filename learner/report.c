@@ -76,7 +76,8 @@ static void s_send_stats(core_t *self, int64_t now_ns)
         s_emit(&metrics, "replay/disk_bytes", (double)keeping_disk(self));
     if (self->model.train.actor.kind == TT_ACT_ARGMAX)
         s_emit(&metrics, "rollout/exploration_rate",
-            tt_epsilon(&self->model.train.actor, self->at.batches_counted * self->model.batch_steps));
+            tt_epsilon(&self->model.train.actor, self->at.batches_counted * self->model.batch_steps,
+                self->model.train.num_envs));
     s_say_frozen(self, &metrics);
     s_emit_times(self, &metrics);
     const tt_msg_STATS_t stats = TT_MSG(STATS, .era = self->view.era, .update = self->at.update,

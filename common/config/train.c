@@ -158,6 +158,9 @@ const tt_cfg_field_t tt_train_fields[] = {
         .help = "env steps from the one to the other (filled in from the algorithm)", .resume = TT_CFG_FREE},
     {"actor.random_rows", TT_CFG_U64, AT(actor.random_rows), "0", 0, 1e18,
         .help = "env steps that are all uniform choices (filled in from the algorithm)", .resume = TT_CFG_FREE},
+    {"actor.epsilon_power", TT_CFG_F32, AT(actor.epsilon_power), "0", 0, TT_EPSILON_POWER_MAX,
+        .help = "argmax: of env i of N, epsilon ^ (1 + this i / (N - 1)) (filled in from the algorithm)",
+        .resume = TT_CFG_FREE},
     {"actor.groups", TT_CFG_STR, AT(actor.groups), "", .size = ROOM(actor.groups),
         .help = "parts of the weights with an optimiser each, by the tower that each begins with: 'policy: actor, "
                 "baseline: critic'; empty = one (filled in from the algorithm)",

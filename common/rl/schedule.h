@@ -19,6 +19,7 @@ typedef struct {
     double epsilon, epsilon_end;     /* ARGMAX: probability of a uniform choice, at first and later on */
     uint64_t epsilon_rows;           /* from the one to the other in a straight line; 0 = at once      */
     uint64_t random_rows;            /* epsilon is 1 before that row                                   */
+    float epsilon_power;             /* of env i of N: epsilon ^ (1 + epsilon_power i / (N - 1)); 0 = of all the same */
     float noisy;                     /* ARGMAX: > 0: towers with a head have noisy layers (common/nn/nn.h) */
     bool dueling;                    /* ARGMAX: "q" is made of a value and advantages (common/nn/nn.h)  */
     char groups[TT_GROUPS_TEXT_MAX]; /* parts of the weights, in words (common/job/groups.h); "" = one */
@@ -26,5 +27,6 @@ typedef struct {
 
 /*  The head that they act by: "actor" or "q". */
 const char *tt_actor_head(const tt_actor_t *actor);
-/*  epsilon of row number `row`, 0 .. 1: in double, by one multiplication and one addition, so the same everywhere. */
-double tt_epsilon(const tt_actor_t *actor, uint64_t row);
+/*  epsilon of row number `row` of a job of so many envs, 0 .. 1: in double, by one multiplication and one addition, and our own power, so the
+ *  same everywhere. Env 0 explores most, the last one least (Horgan et al. 2018, "Distributed Prioritized Experience Replay", section 4). */
+double tt_epsilon(const tt_actor_t *actor, uint64_t row, uint32_t num_envs);

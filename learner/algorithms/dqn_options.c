@@ -45,6 +45,9 @@ const tt_cfg_field_t dqn_fields[] = {
         .help = "the same, later on; -1 = 0.05, or 0 where layers are noisy", .resume = TT_CFG_GIVEN},
     {"algorithm.epsilon_steps", TT_CFG_U64, AT(epsilon_steps), "0", 0, 1e15,
         .help = "env steps from the one to the other; 0 = a tenth of stop.env_steps", .resume = TT_CFG_GIVEN},
+    {"algorithm.epsilon_power", TT_CFG_F32, AT(epsilon_power), "0", 0, TT_EPSILON_POWER_MAX,
+        .help = "env i of N explores by epsilon ^ (1 + epsilon_power * i / (N - 1)); 0 = all alike",
+        .resume = TT_CFG_GIVEN},
     COMMON_MAX_GRAD_NORM("10"),
     COMMON_OPTIMIZER("adam", "1e-8"),
     COMMON_HEAD_GAIN("1"),
@@ -249,6 +252,7 @@ void dqn_shape(const tt_train_cfg_t *train, const dqn_cfg_t *cfg, tt_shape_t *ou
         .epsilon = dqn_epsilon_start(cfg),
         .epsilon_end = dqn_epsilon_end(cfg),
         .epsilon_rows = cfg->epsilon_steps ? cfg->epsilon_steps : end / 10,
+        .epsilon_power = cfg->epsilon_power,
         .random_rows = cfg->learning_starts,
         .noisy = cfg->noisy ? cfg->noisy_sigma : 0,
         .dueling = cfg->dueling};

@@ -22,6 +22,7 @@ typedef struct {
     uint32_t train_every, gradient_steps;
     double epsilon_start, epsilon_end; /* DQN_USUAL: dqn_epsilon_start, dqn_epsilon_end */
     uint64_t epsilon_steps;            /* env steps; 0 = a tenth of stop.env_steps      */
+    float epsilon_power;               /* tt_actor_t */
     struct {
         uint64_t capacity; /* transitions                                   */
         bool prioritized;

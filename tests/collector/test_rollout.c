@@ -270,7 +270,7 @@ static float s_act(
         tt_policy_sample(&w->policy, head, log_std, mask, 1, draw, action, &log_prob);
         return log_prob;
     }
-    const float epsilon = (float)tt_epsilon(&w->actor, draw->clock[0] * NUM_ENVS + draw->who[0]);
+    const float epsilon = (float)tt_epsilon(&w->actor, draw->clock[0] * NUM_ENVS + draw->who[0], NUM_ENVS);
     tt_policy_explore(&w->policy, head, mask, 1, &epsilon, draw, action[0]);
     return 0;
 }
@@ -365,15 +365,19 @@ static const case_t s_cases[] = {
     {"MountainCar-v0", 401, true, true, {0}, 1, TT_PAD_RESET},
     {"Zoo-v0", 60, false, true, {0}, 1, TT_PAD_RESET},
     {"Zoo-v0", 60, true, true, {0}, 1, TT_PAD_RESET},
-    {"CartPole-v1", 64, false, false, {TT_ACT_ARGMAX, 1, 0.1, 900, 0, 0, false, ""}, 1, TT_PAD_RESET},
-    {"MountainCar-v0", 401, true, true, {TT_ACT_ARGMAX, 0.5, 0, 2000, 300, 0, false, ""}, 1, TT_PAD_RESET},
-    {"Bridled", 64, false, false, {TT_ACT_ARGMAX, 0.5, 0.5, 0, 0, 0, false, ""}, 1, TT_PAD_RESET},
+    {"CartPole-v1", 64, false, false, {.kind = TT_ACT_ARGMAX, .epsilon = 1, .epsilon_end = 0.1, .epsilon_rows = 900}, 1,
+        TT_PAD_RESET},
+    {"MountainCar-v0", 401, true, true,
+        {.kind = TT_ACT_ARGMAX, .epsilon = 0.5, .epsilon_rows = 2000, .random_rows = 300}, 1, TT_PAD_RESET},
+    {"Bridled", 64, false, false, {.kind = TT_ACT_ARGMAX, .epsilon = 0.5, .epsilon_end = 0.5, .epsilon_power = 3}, 1,
+        TT_PAD_RESET},
     {"CartPole-v1", 64, true, false, {0}, 3, TT_PAD_RESET},
     {"CartPole-v1", 2, false, false, {0}, 5, TT_PAD_RESET},
     {"Pendulum-v1", 450, true, true, {0}, 4, TT_PAD_ZERO},
     {"Zoo-v0", 60, true, true, {0}, 2, TT_PAD_ZERO},
     {"Zoo-v0", 60, false, true, {0}, 7, TT_PAD_RESET},
-    {"MountainCar-v0", 401, true, true, {TT_ACT_ARGMAX, 0.5, 0, 2000, 300, 0, false, ""}, 4, TT_PAD_ZERO},
+    {"MountainCar-v0", 401, true, true,
+        {.kind = TT_ACT_ARGMAX, .epsilon = 0.5, .epsilon_rows = 2000, .random_rows = 300}, 4, TT_PAD_ZERO},
 };
 
 static void s_open_case(world_t *w, const case_t *c)

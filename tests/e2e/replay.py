@@ -21,6 +21,7 @@ algorithm:
   train_every: 32
   gradient_steps: 1
   epsilon_steps: 5000
+  epsilon_power: {power}
   target_every: 640
   n_step: 3
   double: true
@@ -41,7 +42,7 @@ KEYS = ("weights_sha256", "env_steps", "updates", "episodes", "return_mean")
 
 def s_config(world, prioritized, count=12_000, dueling=False, noisy=False, normalized=False):
     text = JOB.format(prioritized="true" if prioritized else "false", dueling="true" if dueling else "false",
-                      noisy="true" if noisy else "false", hidden="[32, 16]" if dueling else "[32]", steps=steps(count))
+                      noisy="true" if noisy else "false", power=0 if prioritized else 7, hidden="[32, 16]" if dueling else "[32]", steps=steps(count))
     text += "normalize: {obs: true}\n" if normalized else ""
     return world.config(text, name=f"dqn-{prioritized}-{dueling}-{noisy}-{normalized}-{count}.yaml")
 
@@ -70,6 +71,7 @@ def s_matrix(world, lag, prioritized, shapes=SHAPES, **options):
 
 
 def test_uniform_lag_0(world):
+    """Each env explores by an epsilon of its own."""
     s_matrix(world, 0, False)
 
 
