@@ -44,12 +44,24 @@ static void s_on_change(void *ctx, const tt_cfg_field_t *field, const char *befo
         json_array_append_new(self->list, json_pack("{s:s, s:s, s:s}", "key", field->key, "from", before, "to", now));
 }
 
+/*  Of which nothing else can be compared. */
+static tt_status_t s_check_algorithm(const look_t *self, const tt_setup_t *setup, const char *before)
+{
+    const char *now = tt_setup_algorithm(setup)->name;
+    if (strcmp(before, now) == 0)
+        return TT_OK;
+    return tt_err_wrap(s_refuse_fixed(self, "algorithm.name", before, now), "%s",
+        tt_config_origin(tt_setup_config(setup), "algorithm.name"));
+}
+
 static tt_status_t s_compare(look_t *self, const tt_setup_t *setup, tt_config_t *before)
 {
     const tt_algorithm_t *algorithm = tt_setup_algorithm(setup);
     void *options = tt_new0(algorithm->cfg_size);
     tt_train_cfg_t train;
     tt_status_t status = tt_config_claim(before, tt_train_fields, &train);
+    if (status == TT_OK)
+        status = s_check_algorithm(self, setup, train.algorithm.name);
     if (status == TT_OK)
         status = tt_config_claim(before, algorithm->fields, options);
     if (status == TT_OK)

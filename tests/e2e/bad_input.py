@@ -201,8 +201,68 @@ def test_a_misbehaving_env(world):
     s_refused_config(world, JOB.replace("CartPole-v1", path), "not_an_env.so")
 
 
+PLUGINS = os.path.join(os.environ["TT_BUILD_DIR"], "tests", "collector", "plugins")
+
+
+def s_dqn(replay, **options):
+    words = ", ".join(f"{key}: {value}" for key, value in {"name": "dqn", **options}.items())
+    return f"env: CartPole-v1\nnum_envs: 8\nnum_steps: 32\nalgorithm: {{{words}}}\nreplay: {{{replay}}}\nstop: {{env_steps: 2k}}\n"
+
+
+def test_no_head_for_the_actions(world):
+    s_refused_config(world, s_dqn("capacity: 1000").replace("CartPole-v1", "Pendulum-v1"), "job.yaml:4:", "algorithm.name",
+                     "dqn has no head for the actions of Pendulum-v1", "discrete(n)")
+
+
+def test_a_replay_below_a_batch(world):
+    s_refused_config(world, s_dqn("capacity: 10"), "job.yaml:5:", "replay.capacity", "less than one batch, which has 256")
+
+
+def test_learning_would_start_beyond_the_end(world):
+    s_refused_config(world, s_dqn("capacity: 1000", learning_starts=5000), "job.yaml:4:", "algorithm.learning_starts", "stop.env_steps is 2000")
+
+
+def s_resume_refused(world, run_dir, *words):
+    """Nothing of the run is changed by it."""
+    def files():
+        return {os.path.join(folder, name): os.stat(os.path.join(folder, name)).st_mtime_ns
+                for folder, _, names in os.walk(run_dir) for name in names}
+    before = files()
+    done = world.tutti("resume", run_dir, "--set", "stop.env_steps=1M", "--output", "json")
+    equal(done.returncode, CONFIG, f"exit code; {done.stderr}")
+    equal(len(done.stderr.strip().splitlines()), 1, f"messages: {done.stderr}")
+    for word in words:
+        check(word in done.stderr, f"the message does not say {word!r}: {done.stderr}")
+    equal(files(), before, "files of the run")
+    world.await_empty()
+
+
+def test_checkpoints_of_another_run(world):
+    """Of another algorithm, and of another network."""
+    run_dir = world.train(world.config(), "stop.env_steps=1024")["run_dir"]
+    folder = os.path.join(run_dir, "checkpoints")
+    other = {"dqn": world.train(world.config(s_dqn("capacity: 1000"), name="dqn.yaml"))["run_dir"],
+             "wide": world.train(world.config(), "stop.env_steps=1024", "network.hidden=[7]")["run_dir"]}
+    for name, words in (("dqn", ("algorithm.name", "has dqn, now it is ppo")), ("wide", ("network.hidden", "[7]"))):
+        shutil.rmtree(folder)
+        os.makedirs(folder)
+        shutil.copy(os.path.join(other[name], "checkpoints", "final.safetensors"), folder)
+        s_resume_refused(world, run_dir, *words)
+
+
+def test_an_env_that_became_another_one(world):
+    """Between two lives of a run its shared object was built anew, with other spaces."""
+    here = os.path.join(world.path, "env.so")
+    shutil.copy(os.path.join(PLUGINS, "catch.so"), here)
+    run_dir = world.train(world.config(JOB.replace("CartPole-v1", here)), "stop.env_steps=1024")["run_dir"]
+    os.remove(here)
+    shutil.copy(os.path.join(PLUGINS, "catch_parts.so"), here)
+    s_resume_refused(world, run_dir, "space.obs", "bool[10, 10, 2]", "paddle")
+
+
 main(test_missing_config, test_key_typo, test_out_of_range, test_wrong_type, test_not_yaml, test_unknown_env,
      test_unknown_algorithm, test_more_learners_than_shards, test_more_collectors_than_envs,
      test_shards_that_do_not_fit, test_wrong_option, test_bad_assignment, test_run_directory_in_use, test_port_in_use,
      test_unknown_run, test_full_disk, test_limit_on_file_sizes, test_damaged_checkpoints, test_resume_from_a_damaged_checkpoint,
-     test_a_misbehaving_env)
+     test_a_misbehaving_env, test_no_head_for_the_actions, test_a_replay_below_a_batch, test_learning_would_start_beyond_the_end,
+     test_checkpoints_of_another_run, test_an_env_that_became_another_one)
