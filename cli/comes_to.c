@@ -12,6 +12,7 @@ typedef struct {
     tt_net_spec_t net;
     uint64_t params[TT_TOWERS_MAX], all; /* of each tower; of all, with log_std */
     uint64_t act, train;                 /* FLOPs of a row                      */
+    uint32_t copies;                     /* of the parameters, that follow them */
     uint64_t rows, bytes;                /* of a batch, as a lone collector's   */
     uint32_t segments;                   /* that it is then                     */
     tt_feed_t feed;
@@ -54,10 +55,12 @@ static void s_add_up(sums_t *self, const tt_setup_t *setup)
         self->all += tt_spec_tower_params(&self->net, t);
         multiplies += tt_net_tower_work(&self->net, t);
     }
+    const tt_shape_t shape = tt_algorithm_shape(tt_setup_algorithm(setup), train, tt_setup_algorithm_cfg(setup));
     self->act = 2 * multiplies;
-    self->train = 3 * self->act;
+    self->train = (2 + (shape.forwards ? shape.forwards : 1)) * self->act; /* two products more on the way back */
+    self->copies = shape.sets > 1 ? shape.sets - 1 : 0;
     self->rows = (uint64_t)train->num_envs * train->num_steps;
-    self->feed = tt_algorithm_shape(tt_setup_algorithm(setup), train, tt_setup_algorithm_cfg(setup)).feed;
+    self->feed = shape.feed;
 }
 
 /*  What a tower's outputs are, where they are not logits or values alone. */
@@ -156,6 +159,8 @@ void comes_to_print(FILE *out, const tt_setup_t *setup)
     }
     fprintf(out, "#   %-12s %s parameters%s, %s\n", "together", figure_count(self.all, a),
         s_has_log_std(&self.net) ? " with log_std" : "", figure_amount(4 * self.all, "B", b));
+    if (self.copies)
+        fprintf(out, "#   %-12s %u of all parameters, which follow them: target networks\n", "copies", self.copies);
     s_print_groups(out, train);
     fprintf(out, "#   %-12s %s to act, %s to train on it once; %u B\n", "a row", figure_amount(self.act, "FLOP", a),
         figure_amount(self.train, "FLOP", b), columns_bytes(self.columns));
@@ -182,11 +187,11 @@ json_t *comes_to_json(const tt_setup_t *setup)
     const tt_train_cfg_t *train = tt_setup_train(setup);
     char hash[24];
     snprintf(hash, sizeof hash, "%016llx", (unsigned long long)self.columns->hash);
-    json_t *all = json_pack("{s:s, s:s, s:b, s:I, s:o, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "observation",
+    json_t *all = json_pack("{s:s, s:s, s:b, s:I, s:o, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "observation",
         train->space.obs, "action", train->space.action, "mask", train->space.mask, "flat",
         (json_int_t)self.columns->flat, "columns", columns_json(self.columns), "columns_hash", hash, "row_bytes",
         (json_int_t)columns_bytes(self.columns), "parameters", (json_int_t)self.all, "flop_act", (json_int_t)self.act,
-        "flop_train", (json_int_t)self.train, "batch_rows", (json_int_t)self.rows, "batch_bytes",
+        "flop_train", (json_int_t)self.train, "parameter_copies", (json_int_t)self.copies, "batch_rows", (json_int_t)self.rows, "batch_bytes",
         (json_int_t)self.bytes, "batch_segments", (json_int_t)self.segments);
     for (uint32_t t = 0; t < self.net.towers; t++)
         if (self.net.tower[t].kind == TT_TOWER_ENCODER)

@@ -125,6 +125,7 @@ typedef struct {
     tt_feed_t feed;
     uint32_t sets; /* copies of the parameters: set 0 is trained, others follow it; 0 = 1 */
     uint32_t ride; /* floats that the loss wants added up beside a gradient               */
+    uint32_t forwards; /* of a row that is trained on, all stages of the objective; 0 = 1     */
 } tt_shape_t;
 
 typedef struct tt_algo tt_algo_t; /* an instance; opaque, each algorithm's own */

@@ -166,13 +166,14 @@ replay_t *memory_replay(memory_t *self)
     return self->replay;
 }
 
-void memory_metrics(const memory_t *self, tt_metric_fn emit, void *ctx)
+void memory_metrics(const memory_t *self, uint64_t made, tt_metric_fn emit, void *ctx)
 {
     replay_stats_t stats;
     replay_stats(self->replay, &stats);
     emit(ctx, "replay/rows", (double)stats.rows);
     emit(ctx, "replay/units", (double)stats.units);
     emit(ctx, "replay/bytes", (double)stats.bytes);
+    emit(ctx, "replay/sampled", (double)made * self->feed.units);
     if (self->feed.alpha > 0)
         emit(ctx, "replay/max_priority", (double)stats.max_priority);
 }

@@ -39,5 +39,5 @@ const void *const *memory_obs(const memory_t *self);
 tt_status_t memory_found(memory_t *self, uint64_t total, const float *x);
 
 replay_t *memory_replay(memory_t *self);
-/*  replay/size and the like. */
-void memory_metrics(const memory_t *self, tt_metric_fn emit, void *ctx);
+/*  replay/rows and the like. made: optimiser steps of the run, each of which drew as many units as the next. */
+void memory_metrics(const memory_t *self, uint64_t made, tt_metric_fn emit, void *ctx);

@@ -70,8 +70,9 @@ static void s_send_stats(core_t *self, int64_t now_ns)
     metrics_t metrics;
     metrics.count = 0;
     self->model.algorithm->metrics(self->model.algo, s_emit, &metrics);
+    s_emit(&metrics, "charts/optimizer_steps", (double)self->at.made);
     if (self->data.memory)
-        memory_metrics(self->data.memory, s_emit, &metrics);
+        memory_metrics(self->data.memory, self->at.made, s_emit, &metrics);
     if (keeping_does(self))
         s_emit(&metrics, "replay/disk_bytes", (double)keeping_disk(self));
     if (self->model.train.actor.kind == TT_ACT_ARGMAX)

@@ -256,6 +256,7 @@ void dqn_shape(const tt_train_cfg_t *train, const dqn_cfg_t *cfg, tt_shape_t *ou
         .random_rows = cfg->learning_starts,
         .noisy = cfg->noisy ? cfg->noisy_sigma : 0,
         .dueling = cfg->dueling};
+    out->forwards = cfg->double_q ? 3 : 2; /* dqn_objective */
     out->feed = (tt_feed_t){.source = TT_FEED_REPLAY,
         .capacity = cfg->replay.capacity * s_row_bytes(train),
         .ahead = cfg->n_step,

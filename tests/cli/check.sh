@@ -56,9 +56,10 @@ expect 66 'MinAtar2/Breakout-v1: No such file' "$TUTTI" check MinAtar2/Breakout-
 printf 'env: CartPole-v1\nalgorithm: {name: dqn, dueling: true}\nnetwork: {hidden: [16, 8]}\nstop: {env_steps: 50k}\n' >dueling.yaml
 for line in '# trunk 4 -> 16 tanh: 80 parameters' '# value trunk -> 8 tanh -> 1: 145 parameters' \
     '# advantage trunk -> 8 tanh -> 2: 154 parameters' '# q value + advantage - mean -> 2' '# together 379 parameters, 1.5 kB' \
-    '# a row 688 FLOP to act'; do
+    '# copies 1 of all parameters' '# a row 688 FLOP to act, 2.8 kFLOP to train on it once'; do
     expect 0 "$line" "$TUTTI" check dueling.yaml
 done
+expect 0 '# a row 688 FLOP to act, 3.4 kFLOP to train on it once' "$TUTTI" check dueling.yaml --set algorithm.double=true
 
 # one trunk for both
 for line in '# trunk 3 -> 8 relu: 32 parameters' '# actor trunk -> 1 means: 9 parameters' \

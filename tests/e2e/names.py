@@ -107,6 +107,19 @@ def s_said(world):
     return {"S": set(summary), "H": set(status), "P": metrics, "M": rows}, everything, tags
 
 
+def s_said_by_dqn(world):
+    """What metrics.jsonl has of a run with a replay, each of which is explained where DQN's are or among everybody's."""
+    config = world.config("env: CartPole-v1\nnum_envs: 4\nnum_steps: 32\nalgorithm: {name: dqn, learning_starts: 256, epsilon_steps: 1000}\n"
+                          "replay: {capacity: 2000, prioritized: true}\nnetwork: {hidden: [16]}\nstop: {env_steps: 2k}\n", name="dqn.yaml")
+    summary = world.train(config, seed=1)
+    rows = [json.loads(line) for line in s_rows(summary["run_dir"]).splitlines()]
+    said = set().union(*rows)
+    check({"losses/td_loss", "replay/sampled", "rollout/exploration_rate", "charts/optimizer_steps"} <= said, f"{sorted(said)}")
+    last = rows[-1]
+    equal(last["replay/sampled"], 32 * last["charts/optimizer_steps"], "units that were drawn, by steps of 32")
+    return said
+
+
 def test_every_name_is_explained(world):
     tops, everything, tags = s_said(world)
     check(len(everything) > 50 and len(tags) > 10, f"too little was said: {sorted(everything)}")
@@ -114,6 +127,7 @@ def test_every_name_is_explained(world):
     known = {s_short(word) for word in s_words(s_page("glossary.md")) + s_words(formats)}
     equal(sorted(name for name in everything if s_short(name) not in known), [],
           "names that neither glossary.md nor formats.md has")
+    equal(sorted(name for name in s_said_by_dqn(world) if s_short(name) not in known), [], "names of DQN's")
     for name, places in s_places().items():
         said = {place for place, names in tops.items() if name in names or
                 (place == "P" and f"{name}_desired" in names)}
