@@ -34,9 +34,12 @@ checkpoint: {{every_s: 3}}
 FULL = 8_000  # env steps after which a replay is: under a sanitizer, too, it has to have many pieces
 
 
-def s_start(world, *sets, capacity=FULL):
+CUT = {"TT_SEGMENT_ENVS": "3"}  # a batch has three segments, and so have the pieces
+
+
+def s_start(world, *sets, capacity=FULL, env=None):
     config = world.config(JOB.replace("CAPACITY", str(capacity)), name=f"warming-{capacity}.yaml")
-    process, run_dir = world.start_run(config, "lag=1", *sets, ENDLESS, seed=3)
+    process, run_dir = world.start_run(config, "lag=1", *sets, ENDLESS, seed=3, env=env)
     return config, process, run_dir
 
 
@@ -82,8 +85,8 @@ def s_finish(world, config, process, run_dir, *sets, what):
 
 
 def test_scaled(world):
-    """1, 2, 1, 3: alone, one joins, leaves, and two join at once."""
-    config, process, run_dir = s_start(world)
+    """1, 2, 1, 3: alone, one joins, leaves, and two join at once. Against a run whose ranges are one segment each."""
+    config, process, run_dir = s_start(world, env=CUT)
     world.await_steps(run_dir, FULL, process)
     for learners in (2, 1, 3):
         world.tutti("scale", run_dir, f"learner={learners}")
@@ -93,10 +96,10 @@ def test_scaled(world):
     s_finish(world, config, process, run_dir, what="after scaling 1, 2, 1, 3")
 
 
-def s_killed(world, victim, learners):
+def s_killed(world, victim, learners, env=None):
     """victim(warming): the learner that is killed as soon as somebody warms up."""
     sets = [f"learner.replicas={learners}"]
-    config, process, run_dir = s_start(world, *sets)
+    config, process, run_dir = s_start(world, *sets, env=env)
     world.await_steps(run_dir, FULL, process)
     warming = s_see_warming(world, run_dir, learners)
     index = victim(warming)
@@ -117,7 +120,7 @@ def test_the_leader_dies(world):
 
 
 def test_a_lender_dies(world):
-    equal(s_killed(world, lambda warming: 1, 2)["rolled_back"], 0, "rolled back")
+    equal(s_killed(world, lambda warming: 1, 2, env=CUT)["rolled_back"], 0, "rolled back")
 
 
 def test_all_that_hold_it_die(world):
