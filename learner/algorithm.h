@@ -83,7 +83,7 @@ typedef struct {
     const uint32_t
         *row;      /* BATCH: [rows] row numbers of the batch in the order of the minibatch. REPLAY: NULL, the units as
                             sampled; their numbers in the loss are positions, 0 .. units - 1      */
-    uint32_t rows; /* BATCH: cut into learner.shards equal runs; the learner checks divisibility */
+    uint32_t rows; /* BATCH: cut into learner.shards equal runs: `check` refuses a remainder   */
     const tt_objective_t *objective;
     const void *params; /* of the loss, plain data */
     size_t params_size;
@@ -123,8 +123,8 @@ typedef struct {
 typedef struct {
     tt_actor_t actor; /* how collectors act; becomes the keys actor.*                */
     tt_feed_t feed;
-    uint32_t sets; /* copies of the parameters: set 0 is trained, others follow it; 0 = 1 */
-    uint32_t ride; /* floats that the loss wants added up beside a gradient               */
+    uint32_t sets;     /* copies of the parameters: set 0 is trained, others follow it; 0 = 1 */
+    uint32_t ride;     /* floats that the loss wants added up beside a gradient               */
     uint32_t forwards; /* of a row that is trained on, all stages of the objective; 0 = 1     */
 } tt_shape_t;
 
