@@ -87,6 +87,14 @@ class Unused(unittest.TestCase):
         if found:
             self.fail("\n".join(["", *found]))
 
+    def test_scripts(self):
+        """One that ctest is told of and may not be executed runs nowhere: git keeps that mark, and a copy may lose it."""
+        said = subprocess.run(["ctest", "--test-dir", BUILD, "--show-only=json-v1"], capture_output=True, text=True, check=True).stdout
+        scripts = {test["command"][0] for test in json.loads(said)["tests"] if test.get("command", [""])[0].startswith(f"{SOURCE}/")}
+        own = {path for path in scripts if not path.startswith(f"{BUILD}/")}
+        self.assertGreater(len(own), 50)
+        self.assertEqual(sorted(path for path in own if not os.access(path, os.X_OK)), [], "scripts that may not be executed: chmod +x")
+
     def test_tests(self):
         """A test in a script that is in no list of main()'s runs nowhere."""
         found = []
