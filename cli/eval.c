@@ -45,6 +45,7 @@ static tt_status_t s_play(eval_t *self, bool own)
         .net = self->checkpoint.net,
         .norm = self->checkpoint.norm,
         .clip_obs = self->checkpoint.cfg.normalize.clip_obs,
+        .squash = self->checkpoint.cfg.actor.squash,
         .seed = self->seed,
         .episodes = (uint32_t)self->episodes,
         .max_steps = (uint32_t)self->max_steps,

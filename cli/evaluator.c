@@ -36,6 +36,7 @@ static tt_status_t s_play(const actor_t *self, const evaluate_game_t *game, eval
         .net = self->net,
         .norm = self->norm,
         .clip_obs = train->normalize.clip_obs,
+        .squash = train->actor.squash,
         .seed = train->eval.seed,
         .episodes = train->eval.episodes,
         .max_steps = EVAL_STEPS_MAX,

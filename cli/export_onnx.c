@@ -52,6 +52,7 @@ tt_status_t export_onnx(const checkpoint_t *checkpoint, tt_buf_t *out)
         .spec = tt_net_spec(net),
         .norm = checkpoint->norm,
         .clip = cfg->normalize.clip_obs,
+        .squash = cfg->actor.squash,
         .value = checkpoint->critic};
     policy.tensor = tt_net_tensors(net, &policy.tensors);
     tt_status_t status = tt_space_parse(&obs, cfg->space.obs);

@@ -316,6 +316,13 @@ static void s_put_part(tt_config_t *config, const char *key, double value, const
     tt_config_put(config, key, text, origin);
 }
 
+/*  Only the env knows its bounds. */
+static tt_status_t s_check_squash(const tt_setup_t *self)
+{
+    return tt_err_wrap(
+        tt_vec_check_squash(self->env), "%s: algorithm.squash", tt_config_origin(self->config, "algorithm.squash"));
+}
+
 /*  How collectors act, which the algorithm says once its options are known. */
 static tt_status_t s_put_actor(tt_setup_t *self)
 {
@@ -325,6 +332,9 @@ static tt_status_t s_put_actor(tt_setup_t *self)
     TT_TRY(s_check_by_hand(self));
     snprintf(origin, sizeof origin, "algorithm %s", self->algorithm->name);
     tt_config_put(self->config, "actor.kind", kinds[actor.kind], origin);
+    if (actor.squash)
+        TT_TRY(s_check_squash(self));
+    tt_config_put(self->config, "actor.squash", actor.squash ? "true" : "false", origin);
     tt_config_put(self->config, "actor.dueling", actor.dueling ? "true" : "false", origin);
     s_put_part(self->config, "actor.noisy", (double)actor.noisy, origin);
     s_put_part(self->config, "actor.epsilon", actor.epsilon, origin);

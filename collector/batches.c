@@ -320,6 +320,7 @@ static tt_status_t s_warm_up(batches_t *self, const tt_msg_ROSTER_t *roster)
     const tt_vec_cfg_t cfg = {.ops = self->o.env,
         .args = self->args,
         .columns = self->columns,
+        .squash = self->o.cfg->actor.squash,
         .seed = self->o.cfg->seed,
         .lo = all - count,
         .count = count};

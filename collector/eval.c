@@ -48,8 +48,13 @@ static tt_status_t s_open(
     game_t *self, const eval_cfg_t *cfg, const tt_policy_t *policy, uint64_t seed, uint32_t first, uint32_t count)
 {
     const tt_columns_t *columns = cfg->columns;
-    const tt_vec_cfg_t vec = {
-        .ops = cfg->env, .args = cfg->args, .columns = columns, .seed = seed, .lo = first, .count = count};
+    const tt_vec_cfg_t vec = {.ops = cfg->env,
+        .args = cfg->args,
+        .columns = columns,
+        .squash = cfg->squash,
+        .seed = seed,
+        .lo = first,
+        .count = count};
     *self = (game_t){.cfg = cfg, .policy = policy, .E = count, .left = count};
     self->actor = s_head(tt_net_spec(tt_inference_net(cfg->net)));
     TT_TRY(tt_vec_new(&self->vec, &vec));

@@ -18,6 +18,7 @@ typedef struct {
     tt_inference_t *net;
     const tt_norm_t *norm; /* NULL = observations as they are     */
     float clip_obs;
+    bool squash; /* tt_actor_t                          */
     uint64_t seed;
     uint32_t episodes;  /* >= 1                                */
     uint32_t max_steps; /* an episode is cut there; 0 = never  */

@@ -5,6 +5,7 @@
 #include <string.h>
 #include "common/base/mem.h"
 #include "common/base/status.h"
+#include "common/nn/math/activation.h"
 
 static int64_t s_start(const leaf_t *self, size_t element)
 {
@@ -203,6 +204,42 @@ static bool s_clip_f64(const leaf_t *self, const float *from, double *to, uint32
     return true;
 }
 
+bool leaf_is_bounded(const tt_space_t *space, uint32_t *bad)
+{
+    const uint32_t elements = tt_space_elements(space);
+    for (*bad = 0; *bad < elements; ++*bad)
+        if (!isfinite(s_bound(space->low, space, *bad, -INFINITY)) ||
+            !isfinite(s_bound(space->high, space, *bad, INFINITY)))
+            return false;
+    return true;
+}
+
+/*  NaN stays one. */
+static double s_squashed(const leaf_t *self, float from, uint32_t k)
+{
+    const tt_space_t *box = self->space;
+    const double low = s_bound(box->low, box, k, -INFINITY), high = s_bound(box->high, box, k, INFINITY);
+    const double middle = 0.5 * low + 0.5 * high, half = 0.5 * high - 0.5 * low, way = half * (double)tt_tanhf(from);
+    const double to = middle + way;
+    return to < low ? low : to > high ? high : to;
+}
+
+static bool s_squash(const leaf_t *self, const float *from, void *to, uint32_t rows, size_t *bad)
+{
+    const uint32_t elements = self->column->elements;
+    const bool wide = self->space->dtype == TT_F64;
+    for (*bad = 0; *bad < (size_t)rows * elements; ++*bad) {
+        const double x = s_squashed(self, from[*bad], (uint32_t)(*bad % elements));
+        if (!isfinite(x))
+            return false;
+        if (wide)
+            ((double *)to)[*bad] = x;
+        else
+            ((float *)to)[*bad] = (float)x;
+    }
+    return true;
+}
+
 static void s_to_start(const leaf_t *self, const int32_t *from, int32_t *to, uint32_t rows)
 {
     const uint32_t elements = self->column->elements;
@@ -216,6 +253,8 @@ bool leaf_give(const leaf_t *self, const void *stored, uint32_t first, uint32_t 
     const void *from = (const char *)stored + (size_t)first * self->column->bytes;
     void *to = self->scratch ? (char *)self->scratch + (size_t)first * self->bytes : NULL;
     *out = self->scratch ? self->scratch : stored;
+    if (self->space->kind == TT_SPACE_BOX && self->squash)
+        return s_squash(self, from, to, rows, bad);
     if (self->space->kind == TT_SPACE_BOX)
         return self->space->dtype == TT_F64 ? s_clip_f64(self, from, to, rows, bad)
                                             : s_clip_f32(self, from, to, rows, bad);

@@ -17,6 +17,7 @@ typedef struct {
     size_t bytes;              /* of a row as the env has it                               */
     void *scratch;             /* [rows] in the env's form; NULL = that is the stored one  */
     bool lent;                 /* scratch is somebody else's                               */
+    bool squash;               /* boxes of an action: tt_actor_t                           */
 } leaf_t;
 
 /*  The `column`-th column of the list is that of this leaf of the observation's or the action's space. lent (borrowed): rows in
@@ -33,8 +34,11 @@ bool leaf_read(const leaf_t *self, const void *from, void *to, uint32_t rows, si
 /*  Are these rows, as stored, in the space? */
 bool leaf_check(const leaf_t *self, const void *stored, uint32_t rows, size_t *bad);
 /*  Actions, as stored [all rows], `rows` of them from `first` on, in the env's form: *out [all rows] is `stored` itself or the scratch; boxes
- *  are clipped to their bounds. *bad counts from the first row's on. */
+ *  are clipped to their bounds, or squashed onto them: the middle for 0, next to a bound for what is far from it. *bad counts from the first row's on. */
 bool leaf_give(const leaf_t *self, const void *stored, uint32_t first, uint32_t rows, const void **out, size_t *bad);
+
+/*  Can it be squashed: is it a box with finite bounds for each element? *bad: one that has none. */
+bool leaf_is_bounded(const tt_space_t *space, uint32_t *bad);
 
 /*  Are these numbers all finite? */
 bool leaf_finite(const float *x, size_t count, size_t *bad);

@@ -96,6 +96,7 @@ static tt_status_t s_new_vec(tt_vec_t **vec, const rollout_cfg_t *cfg)
     const tt_vec_cfg_t of = {.ops = cfg->env,
         .args = cfg->args,
         .columns = cfg->columns,
+        .squash = cfg->actor.squash,
         .seed = cfg->seed,
         .lo = cfg->env_lo,
         .count = cfg->env_count,

@@ -184,9 +184,11 @@ static void s_alloc_columns(tt_vec_t *self)
         s_alloc_obs(self, k, leaf[k]);
     leaves = tt_space_leaves(&self->ops->action, leaf, TT_COLUMNS_MAX);
     TT_CHECK(leaves == columns->action_count);
-    for (uint32_t k = 0; k < columns->action_count; k++)
+    for (uint32_t k = 0; k < columns->action_count; k++) {
         leaf_init(&self->action_leaf[k], leaf[k], columns, columns->action + k, self->count,
             self->lent ? self->rows.action[k] : NULL);
+        self->action_leaf[k].squash = self->squash;
+    }
     if (columns->mask >= 0) {
         self->mask = self->lent ? self->rows.mask : s_array(self, columns->mask_bits);
         self->final[columns->mask] = s_array(self, columns->mask_bits);
@@ -202,6 +204,22 @@ static void s_halve(tt_vec_t *self)
     self->half[1] = (vec_half_t){.first = half, .count = self->count - half};
 }
 
+tt_status_t tt_vec_check_squash(const tt_env_ops_t *ops)
+{
+    const tt_space_t *leaf[TT_COLUMNS_MAX];
+    const uint32_t leaves = tt_space_leaves(&ops->action, leaf, TT_COLUMNS_MAX);
+    uint32_t boxes = 0, bad = 0;
+    for (uint32_t k = 0; k < leaves; k++) {
+        if (leaf[k]->kind != TT_SPACE_BOX)
+            continue;
+        boxes++;
+        if (!leaf_is_bounded(leaf[k], &bad))
+            return tt_err(TT_CONFIG, "element %u of a box of %s's action has no bounds that it could be squashed onto",
+                bad, ops->id);
+    }
+    return boxes ? TT_OK : tt_err(TT_CONFIG, "there is no box in %s's action that could be squashed", ops->id);
+}
+
 tt_status_t tt_vec_new(tt_vec_t **self_p, const tt_vec_cfg_t *cfg)
 {
     static const tt_env_arg_t none[] = {{0}};
@@ -210,6 +228,7 @@ tt_status_t tt_vec_new(tt_vec_t **self_p, const tt_vec_cfg_t *cfg)
     TT_AUTO(tt_vec) self = tt_new0(sizeof *self);
     self->ops = cfg->ops;
     self->columns = cfg->columns;
+    self->squash = cfg->squash;
     self->seed = cfg->seed;
     self->lo = cfg->lo;
     self->count = cfg->count;
@@ -225,6 +244,8 @@ tt_status_t tt_vec_new(tt_vec_t **self_p, const tt_vec_cfg_t *cfg)
         self->ending[self->endings++] = i;
     }
     TT_TRY(tt_env_check_args(cfg->ops, cfg->args));
+    if (cfg->squash)
+        TT_TRY(tt_vec_check_squash(cfg->ops));
     TT_TRY(self->mover->open(self, cfg->args ? cfg->args : none, cfg->from));
     s_halve(self);
     s_alloc_columns(self);

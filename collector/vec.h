@@ -20,6 +20,7 @@ typedef struct {
     const tt_env_arg_t *args;    /* of the config; NULL = none                                          */
     const tt_columns_t *columns; /* of the ops' spaces                                                  */
     uint64_t seed;
+    bool squash;        /* tt_actor_t: boxes of actions are squashed and not clipped                  */
     uint32_t lo, count; /* envs lo .. lo + count - 1                                           */
     uint64_t clock;     /* steps that each has taken before, 0 at the start of a run: none of the draws of these
                                     steps, or of the resets that were among them, is drawn again        */
@@ -30,8 +31,11 @@ typedef struct {
 
 typedef struct tt_vec tt_vec_t; /* opaque */
 
+/*  Has the action a box to squash, and each of its boxes bounds to squash it onto? TT_CONFIG: it has not, in words. */
+tt_status_t tt_vec_check_squash(const tt_env_ops_t *ops);
+
 /*  All reset, the first observations in tt_vec_obs. Caller owns *self_p. TT_INTERNAL: the env's init failed, or what it
- *  began with is not in its spaces (the text names it). TT_CONFIG: an argument that it does not take. */
+ *  began with is not in its spaces (the text names it). TT_CONFIG: an argument that it does not take, or nothing to squash. */
 tt_status_t tt_vec_new(tt_vec_t **self_p, const tt_vec_cfg_t *cfg);
 void tt_vec_destroy(tt_vec_t **self_p);
 
@@ -55,7 +59,7 @@ uint32_t tt_vec_age(const tt_vec_t *self, uint32_t i);
  *  destroy. */
 void tt_vec_before(const tt_vec_t *self, uint32_t i, uint32_t k, void *column[TT_COLUMNS_MAX]);
 
-/*  One step each. action[k]: array [count][elements] of action column k (boxes are clipped to their bounds here, the
+/*  One step each. action[k]: array [count][elements] of action column k (boxes are clipped to their bounds here, or squashed, the
  *  caller's array is not changed). Writes reward[count] and the flags [count] (0 or 1; both may be set).
  *  TT_INVALID: a choice out of range or not allowed by the mask, or an action that is not a number (nothing has moved then).
  *  TT_INTERNAL: an observation is not in its space, an observation or reward is not finite, or a mask leaves no choice (the

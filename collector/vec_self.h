@@ -38,6 +38,7 @@ struct tt_vec {
     const tt_env_ops_t *ops; /* borrowed; lives as long as the process */
     const vec_mover_t *mover;
     const tt_columns_t *columns;
+    bool squash; /* boxes of actions are, and not clipped  */
     uint64_t seed;
     uint32_t lo, count;
     vec_half_t half[2];

@@ -141,6 +141,7 @@ static const tt_synonym_t s_synonyms[] = {
     {"nstep", "algorithm.n_step", NULL},
     {"exploration_fraction", "algorithm.epsilon_steps", "in env steps: exploration_fraction times stop.env_steps"},
     {"epsilon_timesteps", "algorithm.epsilon_steps", NULL},
+    {"squash_output", "algorithm.squash", NULL},
     {"exploration_initial_eps", "algorithm.epsilon_start", NULL},
     {"initial_epsilon", "algorithm.epsilon_start", NULL},
     {"start_e", "algorithm.epsilon_start", NULL},

@@ -145,6 +145,8 @@ const tt_cfg_field_t tt_train_fields[] = {
     /* the algorithm's own keys say whether they may change in a resumed run */
     {"actor.kind", TT_CFG_ENUM, AT(actor.kind), "sample", .choices = "sample|argmax",
         .help = "how collectors act (filled in from the algorithm)"},
+    {"actor.squash", TT_CFG_BOOL, AT(actor.squash), "false",
+        .help = "sample: numbers go through tanh onto the bounds of actions (filled in from the algorithm)"},
     {"actor.dueling", TT_CFG_BOOL, AT(actor.dueling), "false",
         .help = "argmax: values of choices are made of the state's and advantages (filled in from the algorithm)"},
     {"actor.noisy", TT_CFG_F32, AT(actor.noisy), "0", 0, TT_NOISE_MAX,

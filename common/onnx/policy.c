@@ -323,7 +323,11 @@ static void s_box_part(
     const int64_t count = part->elements;
     s_output(self, "mean", column, head,
         &(tt_onnx_shape_t){.type = TT_ONNX_FLOAT, .rank = 2, .rows = ROWS, .dim = {0, count}});
-    s_action(self, leaf, column, head);
+    if (self->of->squash) {
+        const tt_onnx_value_t squashed = s_node(self, "Tanh", INPUTS(head->name), "/squashed", NULL);
+        s_action(self, leaf, column, &squashed);
+    } else
+        s_action(self, leaf, column, head);
     if (!log_std)
         return;
     const tt_onnx_value_t own = s_vector(self, column->name, "/log_std", TT_ONNX_FLOAT, part->elements,

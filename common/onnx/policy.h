@@ -7,7 +7,8 @@
  *  Outputs:  of each leaf of the action space the head's part, "logits" [batch][choices of all elements] or "mean" [batch][numbers] and
  *            "log_std" [numbers], with ".<path>" behind it in a dict or tuple; "q" of an algorithm that has values in place of
  *            logits; "value" [batch] where there is a critic; and, by its column's name ("action", "action.0"), the most
- *            probable action, as the env takes it but for a box's bounds, which no checkpoint knows.
+ *            probable action, as the env takes it but for a box's bounds, which no checkpoint knows: what is squashed is within
+ *            -1 .. 1, which stand for them.
  *  Threads:  pure. */
 #pragma once
 #include "common/onnx/net.h"
@@ -25,6 +26,7 @@ typedef struct {
     const float *params;
     const tt_norm_t *norm; /* NULL = observations as they are      */
     float clip;            /* what it clips at                     */
+    bool squash;           /* boxes go through tanh, tt_actor_t    */
     bool value;            /* the weights of the critic are there  */
 } tt_onnx_policy_t;
 

@@ -20,6 +20,7 @@ typedef struct {
     uint64_t epsilon_rows;           /* from the one to the other in a straight line; 0 = at once      */
     uint64_t random_rows;            /* epsilon is 1 before that row                                   */
     float epsilon_power;             /* of env i of N: epsilon ^ (1 + epsilon_power i / (N - 1)); 0 = of all the same */
+    bool squash;                     /* SAMPLE: numbers of boxes go through tanh onto the bounds, not cut there */
     float noisy;                     /* ARGMAX: > 0: towers with a head have noisy layers (common/nn/nn.h) */
     bool dueling;                    /* ARGMAX: "q" is made of a value and advantages (common/nn/nn.h)  */
     char groups[TT_GROUPS_TEXT_MAX]; /* parts of the weights, in words (common/job/groups.h); "" = one */

@@ -40,6 +40,7 @@ const tt_algorithm_t tt_algorithm_a2c = {
     .fields = s_fields,
     .cfg_size = sizeof(ppo_cfg_t),
     .check = s_check,
+    .shape = ppo_shape,
     .create = s_create,
     PPO_HOOKS,
 };

@@ -332,6 +332,7 @@ const tt_algorithm_t tt_algorithm_ppo = {
     .fields = ppo_fields,
     .cfg_size = sizeof(ppo_cfg_t),
     .check = s_check,
+    .shape = ppo_shape,
     .create = ppo_create,
     PPO_HOOKS,
 };

@@ -5,6 +5,7 @@
 #pragma once
 #include <stddef.h>
 #include "common/config/train.h"
+#include "learner/algorithm.h"
 #include "learner/algorithms/common_options.h"
 
 typedef enum { PPO_NONE, PPO_LINEAR } ppo_anneal_t;           /* order of the choices of anneal and clip_anneal */
@@ -26,7 +27,8 @@ typedef struct {
     bool recompute;
     int truncation; /* ppo_truncation_t                                      */
     float log_std0;
-    bool plain; /* no setting: A2C's loss (ppo_loss.h) */
+    bool squash; /* tt_actor_t */
+    bool plain;  /* no setting: A2C's loss (ppo_loss.h) */
 } ppo_cfg_t;
 
 COMMON_FIRST(ppo_cfg_t, common);
@@ -57,10 +59,15 @@ extern const tt_cfg_field_t ppo_fields[];
         {"algorithm.truncation", TT_CFG_ENUM, PPO_AT(truncation), "bootstrap", .choices = "bootstrap|cleanrl",   \
             .help = "value at a time limit: of the final observation, or 0 as CleanRL", .resume = TT_CFG_GIVEN}, \
         COMMON_OPTIMIZER(OPTIMIZER, "1e-5"), COMMON_HEAD_GAIN("0.01"),                                           \
+        {"algorithm.log_std0", TT_CFG_F32, PPO_AT(log_std0), "0", -20, 5,                                        \
+            .help = "first log standard deviation of continuous actions"},                                       \
     {                                                                                                            \
-        "algorithm.log_std0", TT_CFG_F32, PPO_AT(log_std0), "0", -20, 5,                                         \
-            .help = "first log standard deviation of continuous actions"                                         \
+        "algorithm.squash", TT_CFG_BOOL, PPO_AT(squash), "false",                                                \
+            .help = "continuous actions go through tanh onto their bounds; off: they are cut there"              \
     }
+
+/*  A hook of PPO and of A2C: how collectors act. */
+void ppo_shape(const tt_train_cfg_t *train, const void *cfg, tt_shape_t *out);
 
 /*  Rows of a batch, and of one minibatch. */
 uint32_t ppo_rows(const tt_train_cfg_t *train);

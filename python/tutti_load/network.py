@@ -49,6 +49,7 @@ class Policy(torch.nn.Module):
         except (TypeError, ValueError) as unknown:
             raise ValueError(f"{checkpoint.path}: {unknown}") from None
         self._frames = int(setting("env", "stack", "1"))
+        self._squash = setting("actor", "squash", "false") == "true"
         self._observed = spaces.stacked(spaces.leaves(self.obs_space, "obs"), self._frames)
         self._parts = spaces.leaves(self.action_space, "action")
         self.env, self.update = checkpoint.metadata.get("env"), int(checkpoint.array("tutti.update")[0])
@@ -145,7 +146,7 @@ class Policy(torch.nn.Module):
     @torch.no_grad()
     def act(self, observation, greedy=True, mask=None):
         """The most probable action, or one that is drawn; as the environment takes it, but for the bounds of boxes, which no
-        checkpoint knows. mask: which choices are allowed, of all discrete elements in order."""
+        checkpoint knows: with algorithm.squash numbers are within -1 .. 1, which stand for the bounds. mask: which choices are allowed, of all discrete elements in order."""
         values, one = self._batch(observation)
         if not greedy and not hasattr(self, "actor"):
             raise ValueError("a policy of values has nothing to draw from: greedy=True")
@@ -175,6 +176,8 @@ class Policy(torch.nn.Module):
                 bit += size
             elif not greedy:
                 part = part + torch.exp(self.actor.log_std[number:number + size]) * torch.randn_like(part)
+            if not n and self._squash:
+                part = torch.tanh(part)
             number += 0 if n else size
             at += size
             yield part.reshape(-1, *leaf.shape)

@@ -158,6 +158,89 @@ static void test_actions_are_clipped_to_the_box(void **state)
     assert_non_null(strstr(tt_err_text(), "env 1 of Toy-v0"));
 }
 
+/*  Numbers in double, each with bounds of its own. */
+static const double s_low[2] = {-3, 10}, s_high[2] = {-1, 10.5};
+static double s_seen[2];
+
+static void wide_step(void *state, const void *const *action, tt_env_rng_t *rng, tt_env_out_t *out)
+{
+    memcpy(s_seen, action[0], sizeof s_seen);
+    const float none = 0;
+    const void *const nothing = &none;
+    toy_step(state, &nothing, rng, out);
+}
+
+static tt_env_ops_t s_wide(void)
+{
+    tt_env_ops_t ops = s_toy;
+    ops.id = "Wide-v0";
+    ops.action =
+        (tt_space_t){.kind = TT_SPACE_BOX, .dtype = TT_F64, .rank = 1, .shape = {2}, .low = s_low, .high = s_high};
+    ops.step = wide_step;
+    return ops;
+}
+
+static range_t squashed(const tt_env_ops_t *ops, uint32_t count)
+{
+    range_t self;
+    assert_ok(range_try(&self, ops, NULL, (tt_vec_cfg_t){.seed = 1, .count = count, .squash = true}));
+    return self;
+}
+
+/*  0 is the middle, and nothing lies beyond the bounds, which what is far away comes to within a millionth. */
+static void test_actions_are_squashed_onto_the_box(void **state)
+{
+    (void)state;
+    io_t io = {.action = {0, 0.5f, -0.5f, INFINITY, -1e30f}};
+    RANGE range = squashed(&s_toy, 5);
+    assert_ok(step(&range, &io));
+    assert_true(io.reward[0] == 0.5f && io.reward[3] <= 2 && io.reward[4] >= -1);
+    for (int i = 1; i <= 4; i++)
+        assert_true(fabs((double)io.reward[i] - (0.5 + 1.5 * tanh((double)io.action[i]))) < 1e-6);
+    assert_true(io.action[4] == -1e30f); /* the caller's is left alone */
+    io.action[1] = NAN;
+    assert_int_equal(step(&range, &io), TT_INVALID);
+    assert_non_null(strstr(tt_err_text(), "env 1 of Toy-v0 is not a number"));
+}
+
+static void test_each_number_is_squashed_onto_its_own_bounds(void **state)
+{
+    (void)state;
+    io_t io = {.action = {1, -2}};
+    const tt_env_ops_t ops = s_wide();
+    RANGE range = squashed(&ops, 1);
+    assert_ok(step(&range, &io));
+    assert_true(fabs(s_seen[0] - (-2 + tanh(1.0))) < 1e-6 && fabs(s_seen[1] - (10.25 + 0.25 * tanh(-2.0))) < 1e-6);
+    for (float far = 4; far < 1e30f; far *= 3) {
+        io.action[0] = far;
+        io.action[1] = -far;
+        assert_ok(step(&range, &io));
+        assert_true(s_seen[0] <= -1 && s_seen[0] >= -1.01 && s_seen[1] >= 10 && s_seen[1] < 10.01);
+    }
+}
+
+static void refuse_squash(const tt_env_ops_t *ops, const char *words)
+{
+    RANGE range;
+    assert_int_equal(range_try(&range, ops, NULL, (tt_vec_cfg_t){.seed = 1, .count = 1, .squash = true}), TT_CONFIG);
+    if (!strstr(tt_err_text(), words))
+        fail_msg("'%s' lacks '%s'", tt_err_text(), words);
+}
+
+static void test_what_cannot_be_squashed(void **state)
+{
+    (void)state;
+    static const double high[2] = {-1, INFINITY};
+    const tt_env_ops_t *cartpole = NULL;
+    tt_env_ops_t ops = s_wide();
+    ops.action.high = high;
+    refuse_squash(&ops, "element 1 of a box of Wide-v0's action has no bounds");
+    ops.action.low = ops.action.high = NULL;
+    refuse_squash(&ops, "element 0 of a box of Wide-v0's action has no bounds");
+    assert_ok(tt_env_find(&cartpole, "CartPole-v1"));
+    refuse_squash(cartpole, "there is no box in CartPole-v1's action");
+}
+
 static void test_a_choice_out_of_range_is_refused(void **state)
 {
     (void)state;
@@ -339,6 +422,9 @@ int main(void)
         cmocka_unit_test_setup(test_termination_is_not_truncation, setup),
         cmocka_unit_test_setup(test_an_env_may_cut_its_episode, setup),
         cmocka_unit_test_setup(test_actions_are_clipped_to_the_box, setup),
+        cmocka_unit_test_setup(test_actions_are_squashed_onto_the_box, setup),
+        cmocka_unit_test_setup(test_each_number_is_squashed_onto_its_own_bounds, setup),
+        cmocka_unit_test_setup(test_what_cannot_be_squashed, setup),
         cmocka_unit_test_setup(test_a_choice_out_of_range_is_refused, setup),
         cmocka_unit_test_setup(test_what_is_not_finite_is_named, setup),
         cmocka_unit_test_setup(test_a_range_is_a_part_of_the_whole, setup),

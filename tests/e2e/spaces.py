@@ -46,6 +46,23 @@ def test_same_bits_a2c(world):
     equal(many["weights_sha256"], alone["weights_sha256"], "weights")
 
 
+def test_squashed(world):
+    """Numbers through tanh onto their bounds: the same bits whoever plays, other ones than without, and an evaluation plays so, too."""
+    for name in ("ppo", "a2c"):
+        config = world.config("env: Pendulum-v1\nnum_envs: 8\nnum_steps: 32\nlearner: {shards: 4}\nstop: {env_steps: 10240}\n"
+                              f"algorithm: {{name: {name}, squash: true, log_std0: 1}}\n", name=f"{name}.yaml")
+        alone, many = world.train(config, seed=3), world.train(config, *MANY, seed=3)
+        for key in ("weights_sha256", "return_mean"):
+            equal(many[key], alone[key], f"{key} of {name}")
+        check(world.train(config, "algorithm.squash=false", seed=3)["return_mean"] != alone["return_mean"], "squash changes nothing")
+        said = world.tutti("eval", alone["run_dir"], "--episodes", "4", "--output", "json")
+        equal(said.returncode, 0, said.stderr)
+        other = world.tutti("resume", alone["run_dir"], "--set", "algorithm.squash=false", "--set", "stop.env_steps=20k")
+        check(other.returncode == 78 and "algorithm.squash" in other.stderr, f"a resume that changes it: {other.stderr}")
+    refused = world.tutti("check", s_config(world), "--set", "algorithm.squash=true")
+    check(refused.returncode == 78 and "algorithm.squash: element 0 of a box of Zoo-v0's action has no bounds" in refused.stderr, refused.stderr)
+
+
 def test_asynchronous(world):
     s_whole(world.train(s_config(world), "lag=4", *MANY, seed=3))
 
@@ -93,4 +110,4 @@ def test_what_check_says(world):
     equal((envs["action"]["parts"]["go"]["start"], envs["mask"]), (-1, True), "start of a choice, mask")
 
 
-main(test_same_bits_lag_0, test_same_bits_lag_1, test_same_bits_a2c, test_asynchronous, test_killed, test_lives, test_what_check_says)
+main(test_same_bits_lag_0, test_same_bits_lag_1, test_same_bits_a2c, test_squashed, test_asynchronous, test_killed, test_lives, test_what_check_says)

@@ -7,6 +7,7 @@
 #include <string.h>
 #include "collector/checkpoint.h"
 #include "common/base/mem.h"
+#include "common/nn/math/activation.h"
 #include "common/rl/policy.h"
 #include "common/rl/spaces.h"
 
@@ -93,6 +94,13 @@ static void s_normalise(act_t *self, uint32_t frame)
     tt_columns_put_scaled(columns, self->scaled, self->obs + frame * self->frame);
 }
 
+/*  Where it is squashed, -1 .. 1 stand for the bounds. */
+static void s_write_number(const act_t *self, float x)
+{
+    const float out = self->checkpoint.cfg.actor.squash ? tt_tanhf(x) : x;
+    fwrite(&out, sizeof out, 1, stdout);
+}
+
 static void s_write_part(const act_t *self, uint32_t k)
 {
     const tt_columns_t *columns = self->checkpoint.columns;
@@ -105,7 +113,7 @@ static void s_write_part(const act_t *self, uint32_t k)
         if (column->choice)
             fwrite(&moved, sizeof moved, 1, stdout);
         else
-            fwrite((const float *)self->action[k] + i, sizeof(float), 1, stdout);
+            s_write_number(self, ((const float *)self->action[k])[i]);
     }
 }
 

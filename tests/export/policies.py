@@ -57,6 +57,7 @@ def own(folder):
 
     yield write("zoo", f"env: {PLUGINS}/zoo.so\nnormalize: {{obs: true}}\n")
     yield write("shared", "env: Pendulum-v1\nnetwork: {shared: true, activation: relu}\n")
+    yield write("squashed", "env: Pendulum-v1\nalgorithm: {name: ppo, squash: true, head_gain: 1}\n")
     for i, hidden in enumerate(("[32, 16]", "[16]")):  # with a trunk, and without
         yield write(f"dqn-dueling-{i}", f"env: CartPole-v1\nalgorithm: {{name: dqn, dueling: true}}\nnetwork: {{hidden: {hidden}}}\n")
     yield write("dqn-noisy", "env: CartPole-v1\nalgorithm: {name: dqn, dueling: true, noisy: true}\nnetwork: {hidden: [32, 16]}\n")
