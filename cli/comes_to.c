@@ -191,8 +191,8 @@ json_t *comes_to_json(const tt_setup_t *setup)
         train->space.obs, "action", train->space.action, "mask", train->space.mask, "flat",
         (json_int_t)self.columns->flat, "columns", columns_json(self.columns), "columns_hash", hash, "row_bytes",
         (json_int_t)columns_bytes(self.columns), "parameters", (json_int_t)self.all, "flop_act", (json_int_t)self.act,
-        "flop_train", (json_int_t)self.train, "parameter_copies", (json_int_t)self.copies, "batch_rows", (json_int_t)self.rows, "batch_bytes",
-        (json_int_t)self.bytes, "batch_segments", (json_int_t)self.segments);
+        "flop_train", (json_int_t)self.train, "parameter_copies", (json_int_t)self.copies, "batch_rows",
+        (json_int_t)self.rows, "batch_bytes", (json_int_t)self.bytes, "batch_segments", (json_int_t)self.segments);
     for (uint32_t t = 0; t < self.net.towers; t++)
         if (self.net.tower[t].kind == TT_TOWER_ENCODER)
             json_object_set_new(all, self.net.tower[t].name, graph_json(&self.net, self.columns, t));
