@@ -311,6 +311,12 @@ static void test_mixture_masked(void **state)
     s_run("mixture_masked");
 }
 
+static void test_mixture_masked_shared(void **state)
+{
+    (void)state;
+    s_run("mixture_masked_shared");
+}
+
 static void test_discrete_shared(void **state)
 {
     (void)state;
@@ -344,6 +350,7 @@ int main(void)
         cmocka_unit_test(test_masked),
         cmocka_unit_test(test_mixture),
         cmocka_unit_test(test_mixture_masked),
+        cmocka_unit_test(test_mixture_masked_shared),
         cmocka_unit_test(test_discrete_shared),
         cmocka_unit_test(test_continuous_shared),
         cmocka_unit_test(test_groups),

@@ -329,6 +329,9 @@ if __name__ == "__main__":
     write_case("mixture_masked", 10, space="(float32, multi_discrete(2, 4), multi_binary[2], float32[2])", A=13,
                parts=[("box", 1), ("choices", [2, 4]), ("bits", 2), ("box", 2)], masked=True, clip_value=True,
                stale=False)
+    write_case("mixture_masked_shared", 15, space="(float32, multi_discrete(2, 4), multi_binary[2], float32[2])", A=13,
+               parts=[("box", 1), ("choices", [2, 4]), ("bits", 2), ("box", 2)], masked=True, clip_value=False,
+               stale=True, shared=True)
     write_case("discrete_shared", 11, clip_value=True, stale=False, shared=True)
     write_case("groups", 13, clip_value=True, stale=False, groups=True)
     write_case("groups_continuous", 14, continuous=True, clip_value=False, stale=True, groups=True)
