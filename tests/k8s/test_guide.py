@@ -48,7 +48,7 @@ def commands(lines):
 
 def type_in(k8s, command):
     """At the prompt, in the copy of the tree; its stdout and stderr."""
-    path = f"{os.path.dirname(k8s.programs['kubectl'])}:{os.path.dirname(TUTTI)}"
+    path = ":".join(os.path.dirname(program) for program in (k8s.programs["kubectl"], TUTTI, k8s.programs.get("helm", TUTTI)))
     done = k8s.run_in(["bash", "-c", f'PATH={path}:$PATH; cd {k8s.tree} && {command}'], check=False, deadline=PATIENCE,
                       env={"XDG_STATE_HOME": k8s.tree})
     check(done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}")
@@ -67,10 +67,15 @@ def await_nothing(k8s):
     wait_for(lambda: not k8s.get(PODS)["items"], "the pods to go", PATIENCE)
 
 
-def test_install(k8s):
+def copy_tree(k8s):
+    """Where a reader types."""
     k8s.tree = os.path.join(k8s.directory, "tree")
     for name in ("k8s", "configs"):
         shutil.copytree(os.path.join(SOURCE, name), os.path.join(k8s.tree, name))
+
+
+def test_install(k8s):
+    copy_tree(k8s)
     image_rig.load(k8s, name=IMAGE)  # in place of the guide's first two commands, which want a registry
     typed = list(commands(blocks("Install")[0]))
     check(typed[0].startswith("./dev image") and IMAGE in typed[1], f"the guide makes {IMAGE} first: {typed[:2]}")
