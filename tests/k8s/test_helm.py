@@ -286,7 +286,8 @@ def test_what_is_there_is_taken_over(k8s):
     uids = {job["metadata"]["uid"] for job in k8s.get(JOBS)["items"]}
     install = next(test_guide.commands(page()[0]))
     check(install.startswith("helm install "), install)
-    test_guide.type_in(k8s, install.replace(" --wait", ""))
+    install = install.replace(" --wait", "")
+    test_guide.type_in(k8s, install)
     check(release(k8s) == ("tutti", "1", "deployed") and served(k8s) == ["v1alpha1"], f"{release(k8s)} {served(k8s)}")
     type_block(k8s, 2)
     test_guide.type_in(k8s, "kubectl apply -k k8s/deploy")
