@@ -30,8 +30,10 @@ static void s_fence(plan_t *self)
 
 static bool s_is_first(const plan_t *self, const tt_replica_t *replica)
 {
-    return replica->group < self->rules->group_count && replica->index == 0 &&
-           self->rules->groups[replica->group].decides == TT_DECIDES_FIRST;
+    if (replica->group >= self->rules->group_count)
+        return false;
+    const tt_group_t *rule = &self->rules->groups[replica->group];
+    return rule->decides == TT_DECIDES_FIRST && replica->index == rule->deciding;
 }
 
 /*  Of several only one has a say; the front end tells. */

@@ -19,7 +19,7 @@ static void s_place(places_t *self, size_t at)
     const size_t other = *holder, first = self->plan->out->first;
     if (other == TT_PLAN_NONE) {
         *holder = at;
-    } else if (replicas[at].index == 0 && self->rule->decides == TT_DECIDES_FIRST) {
+    } else if (replicas[at].index == self->rule->deciding && self->rule->decides == TT_DECIDES_FIRST) {
         *holder = first == at ? at : other;
     } else if (replicas[at].deleting || replicas[other].deleting) {
         *holder = replicas[at].deleting ? other : at;

@@ -33,7 +33,7 @@ typedef enum {
     TT_DECIDES_NONE,  /* works for others: who ends well is wanted still            */
     TT_DECIDES_ALL,   /* done when all that are wanted ended well                   */
     TT_DECIDES_ANY,   /* done when one did                                          */
-    TT_DECIDES_FIRST, /* done when the one of place 0 did; ordinal only */
+    TT_DECIDES_FIRST, /* done when the one of place `deciding` did; ordinal only */
     TT_DECIDES_RULES
 } tt_decides_t;
 
@@ -53,6 +53,7 @@ typedef struct {
     tt_failure_t on_failure;
     tt_codes_t final_codes;
     tt_decides_t decides;
+    int32_t deciding; /* TT_DECIDES_FIRST: whose end is the job's; below `want` */
     int64_t want; /* -1 = as they are: somebody else makes and removes, only who failed or was disrupted is replaced */
     int64_t min;  /* so many ready are enough for the job to count as running; -1 = all that are wanted              */
     int after;    /* group of which place 0 is to be there before any of this one is made; TT_GROUP_NONE             */

@@ -23,6 +23,9 @@ static tt_status_t s_check(const tt_rules_t *self, size_t at)
         return tt_err(TT_CONFIG,
             "group '%s': who decides first needs a place 0 (ordinal, at least one) that does not restart the job",
             group->name);
+    if (group->decides == TT_DECIDES_FIRST && (group->deciding < 0 || group->deciding >= group->want))
+        return tt_err(TT_CONFIG, "group '%s': place %d decides, of %lld", group->name, (int)group->deciding,
+            (long long)group->want);
     if ((ordinal || step) && group->want < 0)
         return tt_err(TT_CONFIG, "group '%s' has places, or restarts the job: it needs a number", group->name);
     if (group->once && !ordinal)

@@ -98,6 +98,28 @@ static void test_a_job_that_is_over_goes_after_its_time(void **state)
     world_free(&w);
 }
 
+/*  Whose end is the job's need not be the one of place 0. */
+static void test_the_place_that_decides(void **state)
+{
+    (void)state;
+    world_t w;
+    world_init(&w);
+    tt_group_t *group = world_group(&w, TT_ID_ORDINAL, TT_FAILURE_REPLACE, TT_DECIDES_FIRST, 2);
+    group->deciding = 2;
+    s_refused(&w, "place 2 decides, of 2");
+    group->deciding = 1;
+    assert_ok(rules_check(&w.rules));
+    world_settle(&w, 50);
+    assert_string_equal(w.state.first, world_get(&w, "a-1")->uid);
+    world_end(&w, world_get(&w, "a-0"), 0);
+    world_settle(&w, 50);
+    assert_int_equal(w.state.stage, TT_STAGE_RUNNING);
+    world_end(&w, world_get(&w, "a-1"), 0);
+    world_settle(&w, 50);
+    assert_int_equal(w.state.stage, TT_STAGE_SUCCEEDED);
+    world_free(&w);
+}
+
 static void s_suspended(tt_failure_t on_failure)
 {
     world_t w;
@@ -297,6 +319,7 @@ int main(void)
         cmocka_unit_test(test_rules_that_exclude_each_other_are_refused),
         cmocka_unit_test(test_a_job_that_runs_too_long_fails_and_is_cleaned),
         cmocka_unit_test(test_a_job_that_is_over_goes_after_its_time),
+        cmocka_unit_test(test_the_place_that_decides),
         cmocka_unit_test(test_nobody_of_a_suspended_job_runs_and_it_goes_on),
         cmocka_unit_test(test_restarts_of_a_place_are_counted_to_the_limit),
         cmocka_unit_test(test_an_exit_code_decides_whether_it_comes_again),
