@@ -62,7 +62,8 @@ static tt_replica_state_t s_state(const tfjob_pod_t *pod)
     static const tt_replica_state_t states[] = {[POD_PENDING] = TT_REPLICA_PENDING,
         [POD_RUNNING] = TT_REPLICA_RUNNING,
         [POD_SUCCEEDED] = TT_REPLICA_SUCCEEDED,
-        [POD_FAILED] = TT_REPLICA_FAILED};
+        [POD_FAILED] = TT_REPLICA_FAILED,
+        [POD_UNKNOWN] = TT_REPLICA_PENDING}; /* its node does not answer: nothing follows till it is known */
     TT_CHECK(pod->phase < TT_COUNT(states));
     return states[pod->phase];
 }

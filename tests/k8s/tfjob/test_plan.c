@@ -383,6 +383,20 @@ static void test_a_lost_node(void **state)
     world_free(&w);
 }
 
+/*  Nobody knows how it is: nothing follows, but the operator goes on. */
+static void test_a_pod_of_which_nothing_is_known(void **state)
+{
+    (void)state;
+    world_t w;
+    s_start(&w, PS_WORKERS);
+    json_object_set_new(world_pod(&w, "mnist-worker-1"), "status", json_of("{'phase':'Unknown'}"));
+    world_settle(&w, 20);
+    assert_string_equal(world_last(&w), "Running");
+    assert_int_equal(w.pod_count, 3);
+    assert_int_equal(world_count(&w, "Worker", "active"), 1);
+    world_free(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -402,6 +416,7 @@ int main(void)
         cmocka_unit_test(test_a_refused_template_is_a_condition),
         cmocka_unit_test(test_a_policy_of_the_template_is_overruled_aloud),
         cmocka_unit_test(test_a_lost_node),
+        cmocka_unit_test(test_a_pod_of_which_nothing_is_known),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
