@@ -176,9 +176,11 @@ struct front {
     const char *kind;            /* "DIJob"                                                                         */
     const char *group, *version; /* version: in which jobs are read and written                                    */
     const char *plural;          /* "dijobs"                                                                        */
-    const char *manager;         /* fieldManager of what is written                                                */
-    const char *reporter;        /* source of events                                                                */
-    const char *config;          /* plural of a resource of the group, one of which says how pods are made, in the
+    const char *old_api, *old_kind; /* what it was called once, "tensorflow.org/v1alpha1", "TfJob": read without a
+                                       cluster; NULL                                                                */
+    const char *manager;            /* fieldManager of what is written                                                */
+    const char *reporter; /* source of events                                                                */
+    const char *config;   /* plural of a resource of the group, one of which says how pods are made, in the
                                      job's namespace or else in the operator's; NULL = none                          */
     front_shape_t shapes[FRONT_SHAPES]; /* those with a selector                                                    */
     front_object_t objects[FRONT_OBJECTS]; /* those with a resource                                                 */

@@ -27,10 +27,26 @@ static char *s_host(void *ctx, const tfjob_t *job, tfjob_type_t type, int32_t in
     char ip[16], *name = tfjob_place_name(job, type, index);
     const unsigned port = s_port(self, name);
     s_address(self, type, index, ip);
-    char *host = self->place->kind ? tt_sprintf("%s.%s.svc:%u", name, self->place->namespace_, port)
-                                   : tt_sprintf("%s:%u", ip, port);
+    char *host = self->place->kind && job->old.there ? tt_sprintf("%s:%u", name, port)
+                 : self->place->kind                 ? tt_sprintf("%s.%s.svc:%u", name, self->place->namespace_, port)
+                                                     : tt_sprintf("%s:%u", ip, port);
     free(name);
     return host;
+}
+
+/*  A parameter server without a template is a script in a folder that is shown to it, and its command names who there is. Where
+ *  no folder can be shown the script is in the command. */
+static void s_command(run_t *self, const tfjob_t *job, const tfjob_place_t *place, json_t *container)
+{
+    if (!tfjob_old_is_default(job, place))
+        return;
+    json_t *command = tfjob_old_command(job, place, s_host, self);
+    json_object_set_new(container, "command", command);
+    if (self->place->kind)
+        return;
+    json_array_set_new(command, 1, json_string("-c"));
+    json_array_insert_new(command, 2, json_string(tfjob_old_script));
+    json_object_del(container, "volumeMounts");
 }
 
 tt_status_t run_settle_tfjob(run_t *self, const json_t *pod, const front_action_t *action, char ip[16], uint16_t *port)
@@ -39,6 +55,7 @@ tt_status_t run_settle_tfjob(run_t *self, const json_t *pod, const front_action_
     const tfjob_t *job = self->seen;
     json_t *containers = json_object_get(json_object_get(pod, "spec"), "containers");
     json_t *container = parts_named(containers, "name", TFJOB_CONTAINER);
+    s_command(self, job, place, container);
     char *config = tfjob_tf_config_by(job, place, s_host, self);
     *port = s_port(self, action->name);
     s_address(self, place->type, place->index, ip);

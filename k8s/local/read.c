@@ -357,6 +357,19 @@ static const front_t *s_front(const char *kind)
     return NULL;
 }
 
+/*  What a kind was called before it had its name is one of its kind. */
+static void s_rename(json_t *object)
+{
+    for (size_t i = 0; i < front_end_count; i++) {
+        const front_t *front = front_ends[i];
+        if (!front->old_kind || strcmp(front->old_kind, s_text(object, "kind")) != 0 ||
+            strcmp(front->old_api, s_text(object, "apiVersion")) != 0)
+            continue;
+        json_object_set_new(object, "kind", json_string(front->kind));
+        json_object_set_new(object, "apiVersion", json_sprintf("%s/%s", front->group, front->version));
+    }
+}
+
 static bool s_is_config(const char *kind)
 {
     for (size_t i = 0; i < front_end_count; i++) {
@@ -381,6 +394,7 @@ static tt_status_t s_found(reader_t *self, const front_t *front, size_t index, c
 static tt_status_t s_object(reader_t *self, local_manifest_t *out, size_t index)
 {
     json_t *object = manifest_at(self->manifest, index);
+    s_rename(object);
     const char *kind = s_text(object, "kind");
     char kinds[256];
     TT_TRY(s_known_fields(self, index));

@@ -101,6 +101,7 @@ static void s_tell(const writes_one_t *write)
     const writes_t *batch = write->batch;
     const kube_ref_t about = cache_ref(batch->kind, batch->namespace_, batch->job, batch->job_uid, batch->job_version);
     const char *verb = write->deletes ? "Delete" : "Create";
+    const bool planned = write->what == &writes_pod || write->what == &writes_service;
     char reason[32];
     if (batch->op->opts.manifest || (batch->lead && !operator_leads(batch->op)))
         return; /* there is no such object, or it is another's to tell of */
@@ -108,8 +109,8 @@ static void s_tell(const writes_one_t *write)
         snprintf(reason, sizeof reason, "Successful%s", verb);
         kube_recorder_event(
             batch->kind->recorder, &about, "Normal", reason, "%s %s: %s", verb, write->what->word, write->name);
-    } else if (write->status != TT_INVALID &&
-               write->status != TT_AGAIN) { /* what is refused is told once, by the plan */
+    } else if ((write->status != TT_INVALID || !planned) &&
+               write->status != TT_AGAIN) { /* what of these is refused is told once, by the plan */
         snprintf(reason, sizeof reason, "Failed%s", verb);
         kube_recorder_event(batch->kind->recorder, &about, "Warning", reason, "%s %s: %s: %s", verb, write->what->word,
             write->name, write->text ? write->text : "?");

@@ -17,7 +17,7 @@ static json_t *s_selector(const tfjob_t *job, const tfjob_place_t *place)
 
 static bool s_is_chief(const tfjob_t *job, const tfjob_place_t *place)
 {
-    return place->type == tfjob_decider(job) && place->index == 0;
+    return place->type == tfjob_decider(job) && place->index == job->old.chief_index;
 }
 
 static void s_labels(json_t *labels, const tfjob_t *job, const tfjob_place_t *place)
@@ -27,6 +27,8 @@ static void s_labels(json_t *labels, const tfjob_t *job, const tfjob_place_t *pl
     json_decref(own);
     if (s_is_chief(job, place))
         json_object_set_new(labels, "job-role", json_string("master"));
+    if (job->old.there)
+        tfjob_old_labels(labels, job, place);
     parts_recommend(labels, "tfjob", job->meta.name, tfjob_type_label(place->type));
 }
 
@@ -35,18 +37,20 @@ static json_t *s_owner(const tfjob_t *job)
     return parts_owner_of(TFJOB_API_VERSION, "TFJob", job->meta.name, job->meta.uid, true);
 }
 
-/*  The replica spec's key is in any case. */
-static const json_t *s_template(const json_t *whole, tfjob_type_t type)
+/*  A new reference; NULL = there is none. */
+static json_t *s_template(const tfjob_t *job, const json_t *whole, const tfjob_place_t *place, const char *domain)
 {
-    const json_t *specs = parts_object(json_object_get(whole, "spec"), "tfReplicaSpecs");
-    const char *key;
-    json_t *holder;
-    json_object_foreach((json_t *)(uintptr_t)specs, key, holder)
-    {
-        if (tfjob_type_find(key) == type)
-            return parts_object(holder, "template");
-    }
-    return NULL;
+    if (tfjob_old_is_default(job, place))
+        return tfjob_old_template(job, whole, place, tfjob_host, (void *)(uintptr_t)domain);
+    return json_incref(parts_object(tfjob_replica_spec(whole, place->type), "template"));
+}
+
+/*  A job of v1alpha1 says for all of its pods who places them. */
+static void s_scheduler(json_t *spec, const json_t *whole)
+{
+    const char *name = parts_text(json_object_get(whole, "spec"), "schedulerName", "");
+    if (*name && !json_object_get(spec, "schedulerName"))
+        json_object_set_new(spec, "schedulerName", json_string(name));
 }
 
 /*  By exit code: the operator decides, not the kubelet. */
@@ -73,20 +77,22 @@ tt_status_t tfjob_build_pod(
     json_t **out, const tfjob_t *job, const json_t *whole, const tfjob_place_t *place, const char *domain)
 {
     const tfjob_replicas_t *type = &job->types[place->type];
-    const json_t *template_ = s_template(whole, place->type);
+    json_t *template_ = s_template(job, whole, place, domain);
     if (!template_)
-        return tt_err(TT_NOT_FOUND, "TFJob %s has no spec.tfReplicaSpecs.%s.template", job->meta.name,
-            tfjob_type_title(place->type));
+        return tt_err(TT_NOT_FOUND, "TFJob %s has no template of a %s", job->meta.name, tfjob_type_title(place->type));
     char *name = tfjob_place_name(job, place->type, place->index);
     json_t *pod = parts_pod_from(whole, template_, name);
     json_t *spec = json_object_get(pod, "spec");
     json_t *container = parts_named(json_object_get(spec, "containers"), "name", TFJOB_CONTAINER);
     free(name);
+    json_decref(template_);
     s_labels(parts_labels(pod), job, place);
     parts_annotate_int(pod, "tutti/restarts", place->restarts);
     json_object_set_new(json_object_get(pod, "metadata"), "ownerReferences", json_pack("[o]", s_owner(job)));
     json_object_set_new(spec, "restartPolicy", json_string(s_policy(type->restart)));
-    if (container)
+    if (job->old.there)
+        s_scheduler(spec, whole);
+    else if (container)
         parts_add_port(container, TFJOB_PORT, TFJOB_PORT_NUMBER);
     const tt_status_t status = s_tf_config(container, job, place, domain);
     if (status == TT_OK)
@@ -100,7 +106,8 @@ json_t *tfjob_build_service(const tfjob_t *job, const tfjob_place_t *place)
 {
     char *name = tfjob_place_name(job, place->type, place->index);
     json_t *selector = s_selector(job, place), *labels = json_copy(selector);
-    json_t *ports = json_pack("[{s:s, s:i}]", "name", TFJOB_PORT, "port", (int)job->types[place->type].port);
+    const char *port = job->old.there ? "tf-port" : TFJOB_PORT;
+    json_t *ports = json_pack("[{s:s, s:i}]", "name", port, "port", (int)job->types[place->type].port);
     s_labels(labels, job, place);
     json_t *service = parts_service(job->meta.namespace_, name, labels, s_owner(job), selector, ports);
     free(name);

@@ -4,17 +4,9 @@
 #include <string.h>
 #include "common/base/mem.h"
 #include "k8s/front/object.h"
-#include "k8s/tfjob/tfjob.h"
+#include "k8s/tfjob/decode.h"
 
-/*  The first reason stays. */
-#define INVALID(job, ...)                             \
-    do {                                              \
-        if (!(job)->invalid)                          \
-            (job)->invalid = tt_sprintf(__VA_ARGS__); \
-    } while (0)
-
-/*  The first of these words, the empty one, is the default; their count: it is none of them. An absent or null member is none. */
-static size_t s_word(
+size_t tfjob_word(
     tfjob_t *self, const json_t *holder, const char *where, const char *key, const char *const *words, size_t count)
 {
     const json_t *member = json_object_get(holder, key);
@@ -36,7 +28,7 @@ static size_t s_word(
     return count;
 }
 
-static int64_t s_number(tfjob_t *self, const json_t *holder, const char *where, const char *key, int64_t otherwise,
+int64_t tfjob_number(tfjob_t *self, const json_t *holder, const char *where, const char *key, int64_t otherwise,
     int64_t min, int64_t max)
 {
     int64_t value = otherwise;
@@ -62,10 +54,10 @@ static void s_port(tfjob_t *self, tfjob_replicas_t *type, const json_t *containe
     const json_t *port = parts_named(json_object_get(container, "ports"), "name", TFJOB_PORT);
     char holder[128];
     snprintf(holder, sizeof holder, "%s.template: port " TFJOB_PORT, where);
-    type->port = (uint16_t)s_number(self, port, holder, "containerPort", TFJOB_PORT_NUMBER, 1, 65535);
+    type->port = (uint16_t)tfjob_number(self, port, holder, "containerPort", TFJOB_PORT_NUMBER, 1, 65535);
 }
 
-static void s_containers(tfjob_t *self, tfjob_replicas_t *type, const json_t *template_, const char *where)
+void tfjob_containers(tfjob_t *self, tfjob_replicas_t *type, const json_t *template_, const char *where)
 {
     const json_t *spec = parts_object(template_, "spec"), *containers = parts_array(spec, "containers");
     const json_t *main_ = parts_named(containers, "name", TFJOB_CONTAINER);
@@ -92,7 +84,7 @@ static void s_count(tfjob_t *self, tfjob_type_t type, const json_t *holder, cons
 {
     const bool one = type == TFJOB_CHIEF || type == TFJOB_MASTER;
     const int64_t least = type == TFJOB_EVALUATOR ? 0 : 1, most = one ? 1 : TFJOB_REPLICAS_MAX;
-    self->types[type].replicas = (int32_t)s_number(self, holder, where, "replicas", 1, least, most);
+    self->types[type].replicas = (int32_t)tfjob_number(self, holder, where, "replicas", 1, least, most);
 }
 
 static void s_replicas(tfjob_t *self, tfjob_type_t type, const json_t *holder, const char *where)
@@ -104,9 +96,9 @@ static void s_replicas(tfjob_t *self, tfjob_type_t type, const json_t *holder, c
     const json_t *template_ = parts_object(holder, "template");
     replicas->there = true;
     s_count(self, type, holder, where);
-    replicas->restart = restarts[s_word(self, holder, where, "restartPolicy", words, TT_COUNT(words))];
+    replicas->restart = restarts[tfjob_word(self, holder, where, "restartPolicy", words, TT_COUNT(words))];
     if (template_)
-        s_containers(self, replicas, template_, where);
+        tfjob_containers(self, replicas, template_, where);
     else
         INVALID(self, "expected %s.template", where);
 }
@@ -158,7 +150,7 @@ static int64_t s_run_number(tfjob_t *self, const json_t *spec, const char *key)
 {
     const char *where;
     const json_t *holder = s_holder(spec, key, &where);
-    return s_number(self, holder, where, key, -1, 0, INT32_MAX);
+    return tfjob_number(self, holder, where, key, -1, 0, INT32_MAX);
 }
 
 static void s_run_policy(tfjob_t *self, const json_t *spec)
@@ -171,7 +163,7 @@ static void s_run_policy(tfjob_t *self, const json_t *spec)
     if (policy && !json_is_null(policy) && !json_is_object(policy))
         INVALID(self, "spec.runPolicy: expected a mapping");
     const json_t *holder = s_holder(spec, "cleanPodPolicy", &where);
-    self->clean = cleans[s_word(self, holder, where, "cleanPodPolicy", words, TT_COUNT(words))];
+    self->clean = cleans[tfjob_word(self, holder, where, "cleanPodPolicy", words, TT_COUNT(words))];
     self->deadline_s = s_run_number(self, spec, "activeDeadlineSeconds");
     self->ttl_s = s_run_number(self, spec, "ttlSecondsAfterFinished");
     self->backoff_limit = s_run_number(self, spec, "backoffLimit");
@@ -203,15 +195,16 @@ static void s_spec(tfjob_t *self, const json_t *object, const json_t *spec)
     static const char *const policies[] = {"", "AllWorkers"};
     const json_t *specs = parts_object(spec, "tfReplicaSpecs");
     const json_t *notes = json_object_get(json_object_get(object, "metadata"), "annotations");
+    if (specs && json_object_get(spec, "replicaSpecs"))
+        INVALID(self, "spec.replicaSpecs: this is v1alpha1's, and tfReplicaSpecs v1's; expected one of them");
     if (!specs || json_object_size(specs) == 0)
         INVALID(self, "expected spec.tfReplicaSpecs");
     s_specs(self, specs);
     s_deciders(self);
     s_run_policy(self, spec);
-    self->all_workers = s_word(self, spec, "spec", "successPolicy", policies, TT_COUNT(policies)) == 1;
+    self->all_workers = tfjob_word(self, spec, "spec", "successPolicy", policies, TT_COUNT(policies)) == 1;
     self->dynamic = s_flag(self, spec, "spec", "enableDynamicWorker");
     self->old_sparse = strcmp(parts_text(notes, "tutti/sparse-cluster-key", ""), "sparseCluster") == 0;
-    s_names(self);
 }
 
 static bool s_is_on(const json_t *status, tfjob_phase_t phase)
@@ -246,7 +239,11 @@ tt_status_t tfjob_from_json(tfjob_t **out, const json_t *object)
     self->deleting = json_is_string(json_object_get(metadata, "deletionTimestamp"));
     if (!spec)
         INVALID(self, "expected spec");
-    s_spec(self, object, spec);
+    if (tfjob_is_old(spec))
+        tfjob_old_spec(self, spec);
+    else
+        s_spec(self, object, spec);
+    s_names(self);
     s_status(self, parts_object(object, "status"));
     *out = self;
     return TT_OK;

@@ -32,6 +32,29 @@ static uint16_t s_port(const json_t *spec)
     return (uint16_t)number;
 }
 
+/*  In v1alpha1 the chief's last end counts, though its container runs again by now: unless a signal from outside was it. */
+static void s_last_end(tfjob_pod_t *self, const json_t *main_status)
+{
+    const json_t *last = parts_object(json_object_get(main_status, "lastState"), "terminated");
+    const json_int_t code = json_integer_value(json_object_get(last, "exitCode"));
+    const char *reason = parts_text(last, "reason", "");
+    const bool killed = strcmp(reason, "OOMKilled") == 0;
+    if (!last || self->exit_code >= 0 || code < 0 || code > 255 || (code > 127 && !killed))
+        return;
+    self->phase = code ? POD_FAILED : POD_SUCCEEDED;
+    self->exit_code = self->last_exit = (int16_t)code;
+    self->finished_s = parts_time(parts_text(last, "finishedAt", NULL));
+    self->why = entry_borrow(*reason ? reason : NULL);
+    self->words = entry_borrow(parts_text(last, "message", NULL));
+}
+
+/*  The other generation's labels are there, too. */
+static void s_generation(tfjob_pod_t *self, const json_t *labels)
+{
+    self->old = json_object_get(labels, "runtime_id") != NULL;
+    self->decides = strcmp(parts_text(labels, "job-role", ""), "master") == 0;
+}
+
 static void s_fill(tfjob_pod_t *self, const json_t *object, parts_trouble_t *trouble)
 {
     const json_t *metadata = json_object_get(object, "metadata"), *labels = json_object_get(metadata, "labels");
@@ -43,6 +66,9 @@ static void s_fill(tfjob_pod_t *self, const json_t *object, parts_trouble_t *tro
     self->port = s_port(json_object_get(object, "spec"));
     self->own_restarts = s_restarts(statuses) + s_restarts(json_object_get(status, "initContainerStatuses"));
     entry_pod_main(&self->as_pod, status, parts_named(statuses, "name", TFJOB_CONTAINER), trouble);
+    s_generation(self, labels);
+    if (self->old && self->decides)
+        s_last_end(self, parts_named(statuses, "name", TFJOB_CONTAINER));
 }
 
 static tt_status_t s_pod(void **out, const json_t *object)

@@ -38,16 +38,36 @@ static tt_status_t s_build(json_t **out, const front_action_t *action, const fro
 {
     if (action->what == FRONT_CREATE_POD)
         return tfjob_build_pod(out, parts->job, parts->whole, action->own, getenv("CUSTOM_CLUSTER_DOMAIN"));
-    *out = tfjob_build_service(parts->job, action->own);
+    *out = action->what == FRONT_CREATE_OBJECT
+               ? tfjob_old_build(parts->job, parts->whole, (tfjob_old_object_t)action->object)
+               : tfjob_build_service(parts->job, action->own);
+    return TT_OK;
+}
+
+/*  v1alpha1's list. */
+static tt_status_t s_old_templates(const json_t *list, front_template_fn fn, void *ctx)
+{
+    size_t i;
+    json_t *holder;
+    char path[48];
+    json_array_foreach((json_t *)(uintptr_t)list, i, holder)
+    {
+        const tfjob_type_t type = tfjob_type_find(parts_text(holder, "tfReplicaType", "MASTER"));
+        snprintf(path, sizeof path, "spec.replicaSpecs[%zu]", i);
+        if (type < TFJOB_TYPES)
+            TT_TRY(fn(ctx, &(front_template_t){path, tfjob_type_label(type), holder}));
+    }
     return TT_OK;
 }
 
 static tt_status_t s_templates(const json_t *job, front_template_fn fn, void *ctx)
 {
-    const json_t *specs = parts_object(json_object_get(job, "spec"), "tfReplicaSpecs");
+    const json_t *spec = json_object_get(job, "spec"), *specs = parts_object(spec, "tfReplicaSpecs");
     const char *key;
     json_t *holder;
     char path[96];
+    if (!specs)
+        return s_old_templates(parts_array(spec, "replicaSpecs"), fn, ctx);
     json_object_foreach((json_t *)(uintptr_t)specs, key, holder)
     {
         const tfjob_type_t type = tfjob_type_find(key);
@@ -99,12 +119,17 @@ const front_t tfjob_front = {
     .group = TFJOB_GROUP,
     .version = "v1",
     .plural = "tfjobs",
+    .old_api = "tensorflow.org/v1alpha1",
+    .old_kind = "TfJob",
     .manager = "tf-operator",
     .reporter = "tfjob-controller",
     .shapes = {{.selector = "group-name=" TFJOB_GROUP ",job-name",
         .job_label = "job-name",
         .own_label = "group-name",
         .prefix = "tf_"}},
+    .objects = {[TFJOB_OLD_SCRIPT] = {.api = "/api/v1", .resource = "configmaps", .word = "ConfigMap"},
+        [TFJOB_OLD_BOARD] = {.api = "/apis/apps/v1", .resource = "deployments", .word = "Deployment"},
+        [TFJOB_OLD_BOARD_SERVICE] = {.api = "/api/v1", .resource = "services", .word = "service"}},
     .phases = tfjob_phases,
     .job_decode = s_job_decode,
     .job_destroy = s_job_destroy,

@@ -1,11 +1,10 @@
 #include "k8s/tfjob/local.h"
-#include <stdio.h>
-#include <strings.h>
 #include "k8s/front/object.h"
 #include "k8s/tfjob/tfjob.h"
 
 static const char *const s_used[] = {"tfReplicaSpecs", "runPolicy", "cleanPodPolicy", "activeDeadlineSeconds",
-    "backoffLimit", "ttlSecondsAfterFinished", "successPolicy", "enableDynamicWorker", NULL};
+    "backoffLimit", "ttlSecondsAfterFinished", "successPolicy", "enableDynamicWorker", "replicaSpecs", "RuntimeId",
+    "tfImage", "terminationPolicy", NULL};
 
 /*  Killed from outside: with "ExitCode" another comes in its place. */
 static bool s_comes_again(const tfjob_pod_t *pod)
@@ -32,7 +31,7 @@ static front_seen_t s_seen(const void *pod)
         .last_exit = self->last_exit,
         .ready = self->ready,
         .alive = !self->deleting && !ended,
-        .tells = !s_comes_again(self)};
+        .tells = self->old ? self->decides : !s_comes_again(self)};
 }
 
 static void s_set_port(void *pod, uint16_t port)
@@ -42,17 +41,11 @@ static void s_set_port(void *pod, uint16_t port)
 
 static tt_status_t s_scale(json_t *job, const char *group, int64_t replicas)
 {
-    const json_t *specs = parts_object(json_object_get(job, "spec"), "tfReplicaSpecs");
-    const char *key;
-    json_t *holder;
-    json_object_foreach((json_t *)(uintptr_t)specs, key, holder)
-    {
-        if (strcasecmp(key, group) == 0) {
-            json_object_set_new(holder, "replicas", json_integer(replicas));
-            return TT_OK;
-        }
-    }
-    return tt_err(TT_NOT_FOUND, "the job has no spec.tfReplicaSpecs.%s", group);
+    json_t *holder = tfjob_replica_spec(job, tfjob_type_find(group));
+    if (!holder)
+        return tt_err(TT_NOT_FOUND, "the job has no replicas of type %s", group);
+    json_object_set_new(holder, "replicas", json_integer(replicas));
+    return TT_OK;
 }
 
 const front_local_t tfjob_local = {

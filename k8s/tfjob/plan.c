@@ -83,6 +83,18 @@ static void s_do(planner_t *self, const tt_action_t *action)
     }
 }
 
+/*  What is there of it already another process of ours may have made: making it again does no harm. */
+static void s_objects(planner_t *self)
+{
+    const uint32_t missing = tfjob_old_objects(self->job) & ~self->view->made;
+    for (int i = 0; i < TFJOB_OLD_OBJECTS; i++)
+        if (missing & 1u << i) {
+            front_action_t *create = s_action(self, FRONT_CREATE_OBJECT, NULL);
+            create->object = i;
+            create->needs = FRONT_NEEDS_JOB;
+        }
+}
+
 /*  Names before who is found by them. */
 static void s_do_all(planner_t *self, const tt_plan_t *plan)
 {
@@ -111,8 +123,10 @@ static void s_decide(planner_t *self)
     if (!ended)
         tfjob_status_facts(self, &rules, &plan);
     s_do_all(self, &plan);
-    if (!s_has_ended(self))
+    if (!s_has_ended(self)) {
+        s_objects(self);
         tfjob_status_refusals(self);
+    }
     tfjob_status_count(self, ended);
     self->out->again_s = plan.again_s;
     tt_plan_clear(&plan);

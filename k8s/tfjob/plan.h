@@ -55,3 +55,8 @@ void tfjob_status_facts(planner_t *self, const rules_t *rules, const tt_plan_t *
 void tfjob_status_refusals(planner_t *self);
 /*  status.replicaStatuses: of a job that had ended only who is active changes. */
 void tfjob_status_count(planner_t *self, bool ended);
+
+/* ---- status_old.c ------------------------------------------------------------------------------------------------------- */
+
+/*  The same of a job of v1alpha1, and what else a status had then. */
+void tfjob_status_old(planner_t *self, bool ended);

@@ -15,6 +15,13 @@ static void s_restart(tt_group_t *group, tfjob_restart_t restart)
     group->final_codes = restart == TFJOB_EXIT_CODE ? TT_CODES_SIGNAL : TT_CODES_NONE;
 }
 
+/*  v1alpha1: only the chief's own mistake is the job's, and whoever else fails comes again: see s_exit_code. */
+static void s_restart_old(tt_group_t *group)
+{
+    group->on_failure = TT_FAILURE_REPLACE;
+    group->final_codes = TT_CODES_PLAIN;
+}
+
 static bool s_is_refused(const front_view_t *view, int type)
 {
     for (size_t i = 0; i < view->refusal_count; i++)
@@ -37,13 +44,18 @@ static tt_group_t s_group(const planner_t *planner, tfjob_type_t type)
         .blocked = s_is_refused(planner->view, type)};
     if (decides)
         group.decides = type == TFJOB_WORKER && job->all_workers ? TT_DECIDES_ALL : TT_DECIDES_FIRST;
+    group.deciding = decides ? job->old.chief_index : 0;
     group.min = decides ? 1 : 0; /* any worker that runs is enough for Running */
-    s_restart(&group, replicas->restart);
+    if (job->old.there)
+        s_restart_old(&group);
+    else
+        s_restart(&group, replicas->restart);
     return group;
 }
 
-static tt_rules_t s_rules(const rules_t *self, const tfjob_t *job)
+static tt_rules_t s_rules(const rules_t *self, const planner_t *planner)
 {
+    const tfjob_t *job = planner->job;
     return (tt_rules_t){.groups = self->groups,
         .group_count = job->invalid ? 0 : TFJOB_TYPES,
         .backoff_limit = job->backoff_limit,
@@ -52,7 +64,8 @@ static tt_rules_t s_rules(const rules_t *self, const tfjob_t *job)
         .clean = job->clean,
         .clean_gently = true,
         .serve = TT_SERVE_PLACE,
-        .suspend = job->suspend};
+        .suspend = job->suspend,
+        .hold = (tfjob_old_objects(job) & ~planner->view->made) != 0}; /* pods mount what is missing */
 }
 
 /* ---- pods ---------------------------------------------------------------------------------------------------------------- */
@@ -78,6 +91,17 @@ static bool s_has_name(const tfjob_t *job, const tfjob_pod_t *pod)
     return same;
 }
 
+/*  In v1alpha1 nobody asks with which code one ended that is not the chief, and a chief that the kernel killed for its memory has
+ *  made a mistake of its own, though it was a signal. */
+static int32_t s_exit_code(const tfjob_pod_t *pod)
+{
+    if (!pod->old)
+        return pod->exit_code;
+    if (!pod->decides)
+        return -1;
+    return pod->exit_code > 0 && pod->why && strcmp(pod->why, "OOMKilled") == 0 ? 1 : pod->exit_code;
+}
+
 static tt_replica_t s_replica(const tfjob_t *job, const tfjob_pod_t *pod)
 {
     const bool ended = pod->phase == POD_SUCCEEDED || pod->phase == POD_FAILED;
@@ -95,7 +119,7 @@ static tt_replica_t s_replica(const tfjob_t *job, const tfjob_pod_t *pod)
         .runs = !ended,
         .over = ended,
         .named = s_has_name(job, pod),
-        .exit_code = pod->exit_code,
+        .exit_code = s_exit_code(pod),
         .restarts = pod->restarts,
         .own_restarts = pod->own_restarts,
         .created_s = pod->created_s,
@@ -156,7 +180,7 @@ void tfjob_rules_open(rules_t *self, const planner_t *planner)
                           .first = parts_text(planner->status, "chiefUID", "")}};
     for (int type = 0; type < TFJOB_TYPES; type++)
         self->groups[type] = s_group(planner, (tfjob_type_t)type);
-    self->rules = s_rules(self, planner->job);
+    self->rules = s_rules(self, planner);
     self->replicas = tt_array0(view->pod_count, sizeof *self->replicas);
     self->services = tt_array0(view->service_count, sizeof *self->services);
     for (size_t i = 0; i < view->pod_count; i++)

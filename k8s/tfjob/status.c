@@ -333,6 +333,10 @@ static json_t *s_counts(const planner_t *self, const json_t *before, int type, b
 
 void tfjob_status_count(planner_t *self, bool ended)
 {
+    if (self->job->old.there) {
+        tfjob_status_old(self, ended);
+        return;
+    }
     json_t *all = json_object();
     for (int type = 0; type < TFJOB_TYPES; type++) {
         const char *title = tfjob_type_title((tfjob_type_t)type);

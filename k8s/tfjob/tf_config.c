@@ -16,14 +16,16 @@ typedef struct {
     void *ctx;
 } cluster_t;
 
-/*  "mnist-ps-0.default.svc:2222" */
-static char *s_service(void *ctx, const tfjob_t *job, tfjob_type_t type, int32_t index)
+/*  "mnist-ps-0.default.svc:2222"; of v1alpha1 "mnist-ps-x7f2-0:2222" */
+char *tfjob_host(void *ctx, const tfjob_t *job, tfjob_type_t type, int32_t index)
 {
     const char *domain = ctx, *namespace_ = *job->meta.namespace_ ? job->meta.namespace_ : "default";
     char *name = tfjob_place_name(job, type, index);
     const bool more = domain && *domain;
-    char *host = tt_sprintf(
-        "%s.%s.svc%s%s:%u", name, namespace_, more ? "." : "", more ? domain : "", (unsigned)job->types[type].port);
+    const unsigned port = job->types[type].port;
+    char *host = job->old.there
+                     ? tt_sprintf("%s:%u", name, port)
+                     : tt_sprintf("%s.%s.svc%s%s:%u", name, namespace_, more ? "." : "", more ? domain : "", port);
     free(name);
     return host;
 }
@@ -73,8 +75,8 @@ char *tfjob_tf_config_by(const tfjob_t *job, const tfjob_place_t *place, tfjob_h
 {
     const cluster_t self = {job, host, ctx};
     const char *type = tfjob_type_label(place->type);
-    if (tfjob_replicas(job) == 1)
-        return NULL; /* who is alone is no cluster, and TensorFlow would wait for one */
+    if (tfjob_replicas(job) == 1 && !job->old.there)
+        return NULL; /* who is alone is no cluster, and TensorFlow would wait for one; programs of v1alpha1 read it */
     json_t *config = json_object();
     json_object_set_new(config, job->dynamic && job->old_sparse ? "sparseCluster" : "cluster",
         job->dynamic ? s_sparse(&self, place) : s_dense(&self));
@@ -89,5 +91,5 @@ char *tfjob_tf_config_by(const tfjob_t *job, const tfjob_place_t *place, tfjob_h
 
 char *tfjob_tf_config(const tfjob_t *job, const tfjob_place_t *place, const char *domain)
 {
-    return tfjob_tf_config_by(job, place, s_service, (void *)(uintptr_t)domain);
+    return tfjob_tf_config_by(job, place, tfjob_host, (void *)(uintptr_t)domain);
 }

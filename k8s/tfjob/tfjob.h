@@ -4,6 +4,9 @@
  *  policy; they find each other by TF_CONFIG (tf_config.c). Field by field: docs/guide/tfjob.md. Templates stay JSON and are
  *  read from the whole object when a pod is made.
  *
+ *  Jobs of v1alpha1, with a list replicaSpecs, are kept in the same words and the rest in `old`; files with old in their names
+ *  know what was different then.
+ *
  *  Pure functions on JSON; no I/O. Threads: an instance belongs to one thread. */
 #pragma once
 #include <jansson.h>
@@ -21,7 +24,9 @@ enum {
     TFJOB_PORT_NUMBER = 2222,
     TFJOB_REPLICAS_MAX = 4096,     /* of a type */
     TFJOB_CONFIG_MAX = 128 * 1024, /* bytes that Linux takes as one variable of the environment */
-    TFJOB_NAME_MAX = 63            /* of a service */
+    TFJOB_NAME_MAX = 63,           /* of a service */
+    TFJOB_OLD_NAME = 40,           /* bytes of a job's name that names of its v1alpha1's places begin with */
+    TFJOB_RUNTIME_MAX = 12         /* bytes of a RuntimeId; four where it is ours */
 };
 
 /*  In the order of their labels, which is that of TF_CONFIG. */
@@ -69,6 +74,16 @@ typedef struct {
     tfjob_restart_t restart;
 } tfjob_replicas_t;
 
+/*  What jobs of v1alpha1 have beside. */
+typedef struct {
+    bool there;                             /* it is one                                                          */
+    bool default_ps;                        /* its parameter servers have no template: they are TensorFlow's own  */
+    bool board;                             /* TensorBoard is asked for                                           */
+    tfjob_type_t chief;                     /* terminationPolicy: whose end is the job's ...                      */
+    int32_t chief_index;                    /* ... and which of them; 0 in other jobs                             */
+    char runtime_id[TFJOB_RUNTIME_MAX + 1]; /* in the names of what is made                    */
+} tfjob_old_t;
+
 typedef struct {
     kube_meta_t meta; /* first: store.h */
     int64_t generation;
@@ -80,6 +95,7 @@ typedef struct {
     tt_clean_t clean;
     int64_t deadline_s, ttl_s, backoff_limit; /* -1 = absent */
     bool suspend;
+    tfjob_old_t old;
     tfjob_phase_t phase;
     char *status;  /* whole status object, dumped with sorted keys; NULL = none             */
     char *invalid; /* why this job cannot be run, for its condition; NULL = it can          */
@@ -89,16 +105,20 @@ typedef struct {
 tt_status_t tfjob_decode(tfjob_t **out, const char *json, size_t size);
 tt_status_t tfjob_from_json(tfjob_t **out, const json_t *object);
 void tfjob_destroy(tfjob_t **self_p);
-/*  Who says when the job is done: Chief or Master, else Worker. Of a job that is not invalid. */
+/*  Who says when the job is done: Chief or Master, else Worker; in v1alpha1 whom it names. Of a job that is not invalid. */
 tfjob_type_t tfjob_decider(const tfjob_t *self);
 /*  Replicas of all types. */
 int64_t tfjob_replicas(const tfjob_t *self);
+/*  What of the whole object is about a type, and has its template and its number; NULL. */
+json_t *tfjob_replica_spec(const json_t *whole, tfjob_type_t type);
 
 /* ---- pods and services -------------------------------------------------------------------------------------------------- */
 
 typedef struct {
     ENTRY_IS_A_POD        /* main: container tensorflow                                  */
         uint8_t type;     /* tfjob_type_t; TFJOB_TYPES: none's                           */
+    bool old;             /* of a job of v1alpha1                                        */
+    bool decides;         /* its end is the job's                                        */
     int32_t index;        /* -1 = none                                                   */
     int32_t own_restarts; /* of all its containers                                       */
     int32_t restarts;     /* annotation tutti/restarts: the job's when it was made       */
@@ -131,9 +151,29 @@ char *tfjob_place_name(const tfjob_t *job, tfjob_type_t type, int32_t index);
 char *tfjob_tf_config(const tfjob_t *job, const tfjob_place_t *place, const char *domain);
 /*  The same with addresses of another kind: "host:port", taken. */
 typedef char *(*tfjob_host_fn)(void *ctx, const tfjob_t *job, tfjob_type_t type, int32_t index);
+char *tfjob_host(void *domain, const tfjob_t *job, tfjob_type_t type, int32_t index); /* that of the cluster */
 char *tfjob_tf_config_by(const tfjob_t *job, const tfjob_place_t *place, tfjob_host_fn host, void *ctx);
 /*  whole: the whole TFJob object. TT_NOT_FOUND: no template for that type; TT_INVALID: too many replicas for one variable. */
 tt_status_t tfjob_build_pod(
     json_t **out, const tfjob_t *job, const json_t *whole, const tfjob_place_t *place, const char *domain);
 /*  The headless service of a place. */
 json_t *tfjob_build_service(const tfjob_t *job, const tfjob_place_t *place);
+
+/* ---- v1alpha1: build_old.c ------------------------------------------------------------------------------------------------ */
+
+/*  Objects beside pods and services: a server script for parameter servers, and TensorBoard. */
+typedef enum { TFJOB_OLD_SCRIPT, TFJOB_OLD_BOARD, TFJOB_OLD_BOARD_SERVICE, TFJOB_OLD_OBJECTS } tfjob_old_object_t;
+/*  Bit i: the job is to have object i. */
+uint32_t tfjob_old_objects(const tfjob_t *job);
+json_t *tfjob_old_build(const tfjob_t *job, const json_t *whole, tfjob_old_object_t which);
+/*  What such a server runs: for Python 2 and 3, TensorFlow 1 and 2. */
+extern const char tfjob_old_script[];
+/*  Is this one a parameter server without a template? */
+bool tfjob_old_is_default(const tfjob_t *job, const tfjob_place_t *place);
+/*  Its template: a new reference. */
+json_t *tfjob_old_template(
+    const tfjob_t *job, const json_t *whole, const tfjob_place_t *place, tfjob_host_fn host, void *ctx);
+/*  The command of its container, by addresses of another kind: a new reference. */
+json_t *tfjob_old_command(const tfjob_t *job, const tfjob_place_t *place, tfjob_host_fn host, void *ctx);
+/*  What v1alpha1's tools select by, beside the labels of today. */
+void tfjob_old_labels(json_t *labels, const tfjob_t *job, const tfjob_place_t *place);

@@ -32,13 +32,14 @@ static void s_line(world_t *self, const char *line, size_t size)
         self->service_count++;
 }
 
-static void s_plan(const world_t *self, front_plan_t *plan)
+static void s_plan(const world_t *self, uint32_t made, front_plan_t *plan)
 {
     const front_view_t view = {.job = self->job,
         .pods = (const void *const *)self->pods,
         .pod_count = self->pod_count,
         .services = (const void *const *)self->services,
         .service_count = self->service_count,
+        .made = made,
         .now_s = 1800000000};
     if (tfjob_front.plan(plan, &view) != TT_OK)
         abort();
@@ -48,7 +49,8 @@ static void s_build(const world_t *self, const front_plan_t *plan)
 {
     for (size_t i = 0; i < plan->count && i < ROOM; i++) {
         json_t *object = NULL;
-        if (plan->actions[i].what <= FRONT_CREATE_SERVICE && plan->actions[i].what != FRONT_DELETE_POD &&
+        const front_do_t what = plan->actions[i].what;
+        if ((what == FRONT_CREATE_POD || what == FRONT_CREATE_SERVICE || what == FRONT_CREATE_OBJECT) &&
             tfjob_front.build(&object, &plan->actions[i], &(front_parts_t){.job = self->job, .whole = self->whole}) ==
                 TT_OK)
             json_decref(object);
@@ -71,19 +73,22 @@ static void s_write(world_t *self, const char *status)
 static void s_check(world_t *self)
 {
     front_plan_t first, again;
-    s_plan(self, &first);
-    s_plan(self, &again);
+    s_plan(self, 0, &first);
+    s_plan(self, 0, &again);
     if (first.count != again.count || !first.status != !again.status ||
         (first.status && strcmp(first.status, again.status) != 0))
         abort();
     tfjob_front.plan_clear(&again);
     s_build(self, &first);
+    s_plan(self, UINT32_MAX, &again); /* and the pods that wait for objects */
+    s_build(self, &again);
+    tfjob_front.plan_clear(&again);
     for (int i = 0; first.status; i++) {
         if (i > 8)
             abort();
         s_write(self, first.status);
         tfjob_front.plan_clear(&first);
-        s_plan(self, &first);
+        s_plan(self, 0, &first);
     }
     tfjob_front.plan_clear(&first);
 }

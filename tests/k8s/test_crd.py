@@ -206,9 +206,9 @@ def fields_of_server(definitions, crds):
 
     def of_ours(kind):
         def inner(field, value):
-            if field in ("metadata", "template", "volumes"):
+            if field in ("metadata", "template", "volumes", "volumeMounts"):
                 full = {"metadata": "apimachinery.pkg.apis.meta.v1.ObjectMeta", "template": "api.core.v1.PodTemplateSpec",
-                        "volumes": "api.core.v1.Volume"}[field]
+                        "volumes": "api.core.v1.Volume", "volumeMounts": "api.core.v1.VolumeMount"}[field]
                 return of_kubernetes(field, {"$ref": "io.k8s." + full})
             each = value.get("additionalProperties")
             if isinstance(each, dict) and each.get("properties"):

@@ -17,6 +17,8 @@ SOURCE = os.environ.get("TT_SOURCE_DIR", os.path.join(os.path.dirname(os.path.ab
 SAMPLES = os.path.join(SOURCE, "k8s/samples/tfjob")
 NAMESPACE = "/api/v1/namespaces/default"
 JOBS = "/apis/kubeflow.org/v1/namespaces/default/tfjobs"
+OLD_JOBS = JOBS.replace("/v1/", "/v1alpha1/")
+OLD_SAMPLE = "v1alpha1.yaml"
 TEMPLATE = {"spec": {"containers": [{"name": "tensorflow", "image": "x:1"}]}}
 
 
@@ -121,7 +123,7 @@ def s_tf_config(pod):
 def test_the_samples(k8s):
     """Each as it is: made, run by its places, done when the one that decides is."""
     ends = {"tf-config.yaml": "worker-0", "multi-worker.yaml": "worker-0", "ps-worker.yaml": "chief-0"}
-    check(set(ends) == {name for name in os.listdir(SAMPLES) if name.endswith(".yaml")}, os.listdir(SAMPLES))
+    check({*ends, OLD_SAMPLE} == {name for name in os.listdir(SAMPLES) if name.endswith(".yaml")}, os.listdir(SAMPLES))
     with operator(k8s):
         for sample, decides in ends.items():
             job = sample.removesuffix(".yaml")
@@ -296,6 +298,109 @@ def test_suspended_scaled_and_both_kinds(k8s):
         s_delete(k8s, "waits")
 
 
+# --- v1alpha1
+
+def s_old_sample(k8s):
+    """As it is: its parameter servers get a program, and with the master's end all of it goes."""
+    k8s.kubectl("create", "-f", os.path.join(SAMPLES, OLD_SAMPLE))
+    wait_for(lambda: len(s_pods(k8s, "example-job")) == 4, "four pods", DEADLINE)
+    pods = s_pods(k8s, "example-job")
+    master = next(name for name in pods if "-master-" in name)
+    rtid = master.split("-")[-2]
+    check(set(pods) == {f"example-job-{place}" for place in (f"master-{rtid}-0", f"worker-{rtid}-0", f"ps-{rtid}-0", f"ps-{rtid}-1")}, set(pods))
+    ps = pods[f"example-job-ps-{rtid}-1"]["spec"]["containers"][0]
+    check(ps["image"] == "tensorflow/tensorflow:2.21.0" and ps["command"] == [
+        "python", "/ps-server/grpc_tensorflow_server.py", "--cluster_spec",
+        f"master|example-job-master-{rtid}-0:2222,ps|example-job-ps-{rtid}-0:2222;example-job-ps-{rtid}-1:2222,"
+        f"worker|example-job-worker-{rtid}-0:2222", "--job_name", "ps", "--task_id", "1"], ps)
+    check("tf.train.Server" in k8s.get(f"{NAMESPACE}/configmaps/cm-ps-{rtid}")["data"]["grpc_tensorflow_server.py"], "the script")
+    check(json.loads(s_tf_config(pods[master]))["cluster"]["master"] == [f"{master}:2222"], s_tf_config(pods[master]))
+    s_run(k8s, "example-job")
+    s_await(k8s, "example-job", "Running")
+    s_move(k8s, master, "Succeeded")
+    s_await(k8s, "example-job", "Succeeded")
+    wait_for(lambda: not s_pods(k8s, "example-job") and not s_named(k8s, "services", "example-job"), "nothing of it to be left", DEADLINE)
+    wait_for(lambda: s_status(k8s, "example-job")["phase"] == "Done", lambda: s_status(k8s, "example-job"), DEADLINE)
+    s_delete(k8s, "example-job")
+    wait_for(lambda: not k8s.find(f"{NAMESPACE}/configmaps/cm-ps-{rtid}"), "the script to go with its job", DEADLINE)
+
+
+def s_old_whole():
+    template = {"spec": {"containers": [{"name": "tensorflow", "image": "x:1", "command": ["true"]}], "restartPolicy": "OnFailure"}}
+    return {"replicaSpecs": [{"replicas": 1, "tfReplicaType": "MASTER", "tfPort": 2000, "template": template},
+                             {"replicas": 2, "tfReplicaType": "WORKER", "tfPort": 2222, "template": template}],
+            "RuntimeId": "zz9z", "tfImage": "tf:1", "schedulerName": "other", "terminationPolicy": {"chief": {
+                "replicaName": "WORKER", "replicaIndex": 1}},
+            "tensorboard": {"logDir": "/logs", "serviceType": "NodePort", "volumeMounts": [{"name": "logs", "mountPath": "/logs"}],
+                            "volumes": [{"name": "logs", "emptyDir": {}}]}}
+
+
+def s_old_board(k8s):
+    board = k8s.get("/apis/apps/v1/namespaces/default/deployments/whole-tensorboard-zz9z")["spec"]["template"]["spec"]
+    check(board["containers"][0]["image"] == "tf:1" and board["containers"][0]["command"][:3] == ["tensorboard", "--logdir", "/logs"], board)
+    check(board["volumes"] == [{"name": "logs", "emptyDir": {}}], board)
+    service = k8s.get(f"{NAMESPACE}/services/whole-tensorboard-zz9z")["spec"]
+    check(service["type"] == "NodePort" and (service["ports"][0]["port"], service["ports"][0]["targetPort"]) == (80, 6006), service)
+
+
+def s_old_fields(k8s):
+    """Every field of a job survives in both versions; worker 1 is the chief, and what it does to its last container counts."""
+    whole = s_old_whole()
+    body = {"apiVersion": "kubeflow.org/v1alpha1", "kind": "TFJob", "metadata": {"name": "whole"}, "spec": whole}
+    k8s.kubectl("create", "--validate=strict", "-f", "-", input=json.dumps(body))
+    for jobs in (JOBS, OLD_JOBS):
+        check(k8s.get(f"{jobs}/whole")["spec"] == whole, k8s.get(f"{jobs}/whole"))
+    pods = s_await_pods(k8s, "whole", "master-zz9z-0", "worker-zz9z-0", "worker-zz9z-1")
+    check(all(pod["spec"]["schedulerName"] == "other" for pod in pods.values()), pods)
+    chief = pods["whole-worker-zz9z-1"]
+    check(s_tf_config(chief) == '{"cluster":{"master":["whole-master-zz9z-0:2000"],"worker":["whole-worker-zz9z-0:2222",'
+          '"whole-worker-zz9z-1:2222"]},"task":{"type":"worker","index":1},"environment":"cloud"}', s_tf_config(chief))
+    labels = {"kubeflow.org": "", "job_type": "WORKER", "runtime_id": "zz9z", "tf_job_name": "whole", "task_index": "1"}
+    check(labels.items() <= chief["metadata"]["labels"].items(), chief["metadata"]["labels"])
+    port = s_named(k8s, "services", "whole")["whole-master-zz9z-0"]["spec"]["ports"][0]
+    check((port["name"], port["port"]) == ("tf-port", 2000), port)
+    s_old_board(k8s)
+    s_run(k8s, "whole")
+    s_await(k8s, "whole", "Running")
+    check("Running" in k8s.kubectl("get", "tfjobs.v1alpha1.kubeflow.org", "whole").stdout, "its State")
+    s_move(k8s, "whole-master-zz9z-0", "Succeeded")  # it has no say
+    s_move(k8s, "whole-worker-zz9z-1", "Failed", 3)
+    s_await(k8s, "whole", "Failed")
+    wait_for(lambda: s_status(k8s, "whole")["phase"] == "Done", lambda: s_status(k8s, "whole"), DEADLINE)
+    status = k8s.get(f"{OLD_JOBS}/whole")["status"]
+    check(status["state"] == "Failed" and "whole-worker-zz9z-1 exited with code 3" in status["reason"], status)
+    check([(one["tf_replica_type"], one["ReplicasStates"]) for one in status["replicaStatuses"]] ==
+          [("MASTER", {"Succeeded": 1}), ("WORKER", {"Running": 1, "Failed": 1})], status)
+    check({"Failed", "Done"} <= set(k8s.kubectl("get", "tfjobs.v1alpha1.kubeflow.org", "whole").stdout.split()), "State and Phase")
+    s_delete(k8s, "whole")
+
+
+def s_old_refused(k8s):
+    """Neither generation, or both; and one of v1 is whole where it is read as v1alpha1."""
+    one = s_old_whole()
+    for spec, words in (({}, "expected tfReplicaSpecs"), ({**one, "tfReplicaSpecs": {"Worker": s_replicas()}}, "expected tfReplicaSpecs"),
+                        ({"replicaSpecs": [{"replicas": 2, "template": TEMPLATE}]}, "exactly 1 replica of MASTER"),
+                        ({"replicaSpecs": [{}]}, "only a PS has one"),
+                        ({"replicaSpecs": 2 * one["replicaSpecs"][:1]}, "each tfReplicaType once")):
+        try:
+            k8s.api("POST", OLD_JOBS, {"apiVersion": "kubeflow.org/v1alpha1", "kind": "TFJob", "metadata": {"name": "wrong"}, "spec": spec})
+            check(False, f"taken: {spec}")
+        except cluster.ApiError as error:
+            check(words in str(error), f"{error}")
+    s_create(k8s, "new", {"Worker": s_replicas(2)}, runPolicy={"suspend": True})
+    check(k8s.get(f"{OLD_JOBS}/new")["spec"] == k8s.get(f"{JOBS}/new")["spec"], k8s.get(f"{OLD_JOBS}/new"))
+    s_delete(k8s, "new")
+
+
+def test_v1alpha1(k8s):
+    with operator(k8s):
+        s_old_sample(k8s)
+        s_old_fields(k8s)
+        s_old_refused(k8s)
+
+
+# --- the operator
+
 def test_an_operator_that_is_killed_forgets_nothing(k8s):
     """A restart is counted once, whoever counts it."""
     with operator(k8s) as op:
@@ -312,5 +417,5 @@ def test_an_operator_that_is_killed_forgets_nothing(k8s):
 
 if __name__ == "__main__":
     cluster.main(test_the_samples, test_from_created_to_succeeded, test_no_writes_in_steady_state, test_by_exit_code, test_every_clean_pod_policy,
-                 test_deadline_backoff_and_time_to_live, test_invalid_specs, test_suspended_scaled_and_both_kinds,
+                 test_deadline_backoff_and_time_to_live, test_invalid_specs, test_suspended_scaled_and_both_kinds, test_v1alpha1,
                  test_an_operator_that_is_killed_forgets_nothing, controllers=True, audit=True)

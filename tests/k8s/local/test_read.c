@@ -66,6 +66,26 @@ static void test_what_is_wrong_is_said_with_its_line(void **state)
     s_assert_wrong("apiVersion: v1\nkind: Secret\n", " no DIJob or TFJob in it");
 }
 
+#define OLD_HEAD   "apiVersion: kubeflow.org/v1alpha1\nkind: TFJob\nmetadata: {name: a}\nspec:\n  replicaSpecs:\n"
+#define OLD_MASTER "  - template: {spec: {containers: [{name: tensorflow, image: x, command: [a]}]}}\n"
+
+static void test_a_tfjob_of_v1alpha1(void **state)
+{
+    (void)state;
+    local_manifest_t manifest = {0};
+    s_assert_wrong(OLD_HEAD OLD_MASTER "  - {tfReplicaType: PS, tfport: 1}\n",
+        "7: spec.replicaSpecs[1].tfport: TFJobReplicaSpecs has no field 'tfport'; did you mean 'tfPort'?");
+    s_assert_wrong(OLD_HEAD OLD_MASTER "  - {tfReplicaType: WORKER}\n",
+        "7: expected spec.replicaSpecs[1].template: only a PS has one where nothing is said");
+    s_assert_wrong(OLD_HEAD OLD_MASTER "  - tfReplicaType: PS\n    tfPort: 0\n",
+        "8: spec.replicaSpecs[1].tfPort: expected a number from 1 to 65535");
+    assert_ok(s_read(
+        "apiVersion: tensorflow.org/v1alpha1\nkind: TfJob\nmetadata: {name: a}\nspec:\n  replicaSpecs:\n" OLD_MASTER,
+        &manifest));
+    assert_string_equal(manifest.front->kind, "TFJob");
+    local_manifest_clear(&manifest);
+}
+
 static void test_names_that_leave_the_run_are_refused(void **state)
 {
     (void)state;
@@ -129,6 +149,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_is_wrong_is_said_with_its_line),
+        cmocka_unit_test(test_a_tfjob_of_v1alpha1),
         cmocka_unit_test(test_names_that_leave_the_run_are_refused),
         cmocka_unit_test(test_what_means_nothing_is_said),
         cmocka_unit_test(test_what_a_cluster_does_with_the_object_is_said_and_left_out),

@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -110,6 +111,88 @@ def s_meet(folder, name, *options):
     return one
 
 
+# Worker 1 ends as it is told when the master, who has nothing to say, has failed once and come again.
+OLD = r"""
+import json, os, sys, time
+task = json.loads(os.environ["TF_CONFIG"])["task"]
+mark = os.path.join(sys.argv[1], task["type"])
+if task["type"] == "master":
+    if not os.path.exists(mark):
+        open(mark, "w").close()
+        sys.exit(9)
+    open(mark + "-again", "w").close()
+    time.sleep(3600)
+end = time.monotonic() + 60
+while not os.path.exists(os.path.join(sys.argv[1], "master-again")) and time.monotonic() < end:
+    time.sleep(0.05)
+sys.exit(int(sys.argv[2]) if task["index"] == 1 else 0)
+"""
+
+
+def s_run_old(folder, name, code, *options, env=None, **spec):
+    marks = os.path.join(folder, f"{name}-marks")
+    os.mkdir(marks)
+    template = {"spec": {"restartPolicy": "Never", "terminationGracePeriodSeconds": 1, "containers": [
+        {"name": "tensorflow", "image": "x", "command": [sys.executable, "-c", OLD, marks, str(code)]}]}}
+    job = {"apiVersion": "tensorflow.org/v1alpha1", "kind": "TfJob", "metadata": {"name": name}, "spec": {
+        "RuntimeId": "x7f2", "terminationPolicy": {"chief": {"replicaName": "WORKER", "replicaIndex": 1}},
+        "replicaSpecs": [{"template": template}, {"tfReplicaType": "WORKER", "replicas": 2, "template": template}], **spec}}
+    path = os.path.join(folder, f"{name}.json")
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(job, file, indent=1)
+    return subprocess.run([TUTTI, "run", path, "--run-dir", os.path.join(folder, name), *options], capture_output=True, text=True,
+                          timeout=100 * SLOW, env={**os.environ, "XDG_STATE_HOME": folder, "TERM": "dumb", **(env or {})})
+
+
+def s_old(folder):
+    """The first generation, by its first name."""
+    done = s_run_old(folder, "old-well", 0)
+    status = s_status(folder, "old-well")
+    check(done.returncode == 0 and (status["state"], status["phase"]) == ("Succeeded", "Done"), f"{done.stdout}{done.stderr}{status}")
+    done = s_run_old(folder, "old-ill", 5)
+    status = s_status(folder, "old-ill")
+    check(done.returncode == 5 and status["state"] == "Failed", f"{done.returncode}: {done.stdout}{done.stderr}{status}")
+    check("old-ill-worker-x7f2-1 exited with code 5" in status["reason"], status)
+    done = s_run_old(folder, "old-misspelt", 0, terminationPolicy={"chief": {"replicaname": "WORKER"}})
+    check(done.returncode == 78 and "TFJobChief has no field 'replicaname'; did you mean 'replicaName'?" in done.stderr,
+          f"{done.returncode}: {done.stderr}")
+    s_servers(folder, "one", "train")
+    s_servers(folder, "two", "distribute", "--no-namespaces")
+
+
+# What the script of a parameter server asks of TensorFlow, of 1 or of 2.
+TENSORFLOW = """
+import json, os
+class Server:
+    def __init__(self, cluster, job_name, task_index, protocol):
+        self.told = [cluster, job_name, task_index, protocol]
+    def join(self):
+        with open(os.path.join(os.environ["TOLD"], str(self.told[2])), "w") as file:
+            json.dump(self.told, file)
+class Names:
+    ClusterSpec = dict
+train = Names()
+distribute = Names()
+HAS.Server = Server
+"""
+
+
+def s_servers(folder, name, module, *options):
+    """Parameter servers without a template, where a folder can be shown to them and where none can."""
+    told = os.path.join(folder, f"{name}-told")
+    os.makedirs(os.path.join(told, "bin"))
+    os.symlink(sys.executable, os.path.join(told, "bin", "python"))
+    with open(os.path.join(told, "tensorflow.py"), "w", encoding="utf-8") as file:
+        file.write(TENSORFLOW.replace("HAS", module))
+    done = s_run_old(folder, name, 0, *options, replicaSpecs=[{"tfReplicaType": "PS", "replicas": 2}], terminationPolicy={
+        "chief": {"replicaName": "PS"}}, env={"PYTHONPATH": told, "TOLD": told, "PATH": f"{told}/bin:{os.environ['PATH']}"})
+    check(done.returncode == 0, f"{done.returncode}: {done.stdout}{done.stderr}")
+    with open(os.path.join(told, "0"), encoding="utf-8") as file:
+        cluster, *rest = json.load(file)
+    check(rest == ["ps", 0, "grpc"] and list(cluster) == ["ps"] and len(set(cluster["ps"])) == 2, f"{cluster} {rest}")
+    check(all(re.fullmatch(r"(\S+-ps-x7f2-\d|127\.\S+):\d+", host) for host in cluster["ps"]), cluster)
+
+
 def s_ends(folder):
     shell = ["/bin/sh", "-c"]
     done = s_run(folder, [("Worker", 2, "Never", [*shell, "exit 3"])], "fails")
@@ -134,6 +217,7 @@ def main():
         address = s_meet(folder, "plain", "--no-namespaces")
         check(address.startswith("127."), address)
         s_ends(folder)
+        s_old(folder)
     print("ok")
 
 

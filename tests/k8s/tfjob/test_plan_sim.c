@@ -16,7 +16,7 @@ typedef struct {
     world_t w;
     uint64_t seed, draws;
     char final[16]; /* "" = not yet */
-    int workers, chief, all, policy;
+    int workers, chief, all, policy, old;
 } sim_t;
 
 static uint32_t s_draw(void *ctx)
@@ -32,8 +32,25 @@ static uint32_t s_below(sim_t *self, uint32_t n)
     return tt_below(s_draw(self), n);
 }
 
+/*  Of v1alpha1; worker 1 decides where there is no master. */
+static void s_edit_old(sim_t *self)
+{
+    static const char master[] = "{'template':T},";
+    self->workers = self->workers < 2 ? 2 : self->workers;
+    char *spec = tt_sprintf("{'RuntimeId':'x','terminationPolicy':{'chief':{'replicaName':'%s','replicaIndex':%d}},"
+                            "'replicaSpecs':[%s{'tfReplicaType':'PS'},{'tfReplicaType':'WORKER','replicas':%d,"
+                            "'template':T}]}",
+        self->chief ? "MASTER" : "WORKER", self->chief ? 0 : 1, self->chief ? master : "", self->workers);
+    world_edit(&self->w, spec);
+    free(spec);
+}
+
 static void s_edit(sim_t *self, bool suspend)
 {
+    if (self->old) {
+        s_edit_old(self);
+        return;
+    }
     static const char *const policies[] = {"Never", "OnFailure", "Always", "ExitCode"};
     const char *policy = policies[self->policy];
     char *chief = self->chief ? tt_sprintf("'Chief':{'restartPolicy':'%s','template':T},", policy) : tt_strdup("");
@@ -148,7 +165,7 @@ static void s_quiet(sim_t *self)
 static void s_end_well(sim_t *self)
 {
     world_t *w = &self->w;
-    const char *prefix = self->chief ? "mnist-chief-" : "mnist-worker-";
+    const char *prefix = !self->chief ? "mnist-worker-" : self->old ? "mnist-master-" : "mnist-chief-";
     for (size_t i = 0; i < w->pod_count && !*self->final; i++)
         if (strncmp(s_name(w->pods[i]), prefix, strlen(prefix)) == 0)
             world_end(w, s_name(w->pods[i]), 0);
@@ -165,6 +182,7 @@ static void s_run(uint64_t seed, unsigned lose, unsigned *succeeded)
     sim.chief = (int)s_below(&sim, 2);
     sim.all = (int)s_below(&sim, 2);
     sim.policy = (int)s_below(&sim, 4);
+    sim.old = s_below(&sim, 4) == 0;
     world_init(&sim.w, "{}");
     s_edit(&sim, false);
     sim.w.lose = lose;

@@ -39,6 +39,8 @@ void world_free(world_t *self)
         json_decref(self->pods[i]);
     for (size_t i = 0; i < self->service_count; i++)
         json_decref(self->services[i]);
+    for (size_t i = 0; i < TFJOB_OLD_OBJECTS; i++)
+        json_decref(self->objects[i]);
     json_decref(self->job);
 }
 
@@ -158,6 +160,7 @@ static void s_plan(const world_t *self, const entries_t *seen, front_plan_t *pla
         .pod_count = self->pod_count,
         .services = (const void *const *)seen->services,
         .service_count = self->service_count,
+        .made = self->made,
         .now_s = self->now_s,
         .refusals = &self->refusal,
         .refusal_count = self->refusal.words != NULL};
@@ -179,6 +182,17 @@ static void s_create(world_t *self, const entries_t *seen, const front_action_t 
     size_t *count = pod ? &self->pod_count : &self->service_count;
     assert_true(*count < WORLD_OBJECTS);
     (pod ? self->pods : self->services)[(*count)++] = object;
+}
+
+/*  Again where it is there already, as by an operator that has just begun. */
+static void s_object(world_t *self, const entries_t *seen, const front_action_t *action)
+{
+    json_t *object = NULL;
+    assert_int_equal(action->needs, FRONT_NEEDS_JOB);
+    assert_ok(tfjob_front.build(&object, action, &(front_parts_t){.job = seen->job, .whole = self->job}));
+    json_decref(self->objects[action->object]);
+    self->objects[action->object] = object;
+    self->made |= 1u << action->object;
 }
 
 /*  One that never ran goes at once. */
@@ -224,8 +238,10 @@ static void s_do(world_t *self, const entries_t *seen, const front_action_t *act
         s_event(self, action);
         break;
     case FRONT_CREATE_OBJECT:
+        s_object(self, seen, action);
+        break;
     case FRONT_DELETE_OBJECT:
-        fail_msg("a TFJob has no such object");
+        fail_msg("a TFJob's objects go with it");
     }
 }
 

@@ -8,10 +8,12 @@
 enum { WORLD_OBJECTS = 256 };
 
 typedef struct {
-    json_t *job;                     /* whole, with its status */
-    json_t *pods[WORLD_OBJECTS];     /* whole                  */
-    json_t *services[WORLD_OBJECTS]; /* whole                  */
+    json_t *job;                        /* whole, with its status */
+    json_t *pods[WORLD_OBJECTS];        /* whole                  */
+    json_t *services[WORLD_OBJECTS];    /* whole                  */
+    json_t *objects[TFJOB_OLD_OBJECTS]; /* whole; NULL = was not made */
     size_t pod_count, service_count;
+    uint32_t made; /* objects, as an operator remembers them */
     int64_t now_s;
     unsigned uids;
     bool gone;     /* the job itself was deleted */
