@@ -419,6 +419,8 @@ def test_rights(k8s):
     k8s.kubectl("apply", "-k", f"{K8S}/overlays/tfjob")
     await_rights(OPERATOR, "list", tfjobs, "-A")
     assert may(OPERATOR, "delete", tfjobs, "-A") and may(OPERATOR, "patch", tfjobs, "-A", "--subresource=status")
+    assert may(OPERATOR, "create", "deployments.apps", "-A") and may(OPERATOR, "create", "configmaps", "-A")  # of v1alpha1
+    assert not may(OPERATOR, "delete", "deployments.apps", "-A") and not may(OPERATOR, "get", "configmaps", "-A")
     assert not may(OPERATOR, "create", tfjobs, "-A") and not may(OPERATOR, "patch", tfjobs, "-A")
     deployment = k8s.get("/apis/apps/v1/namespaces/di-system/deployments/di-operator")
     assert "--also=tfjob" in deployment["spec"]["template"]["spec"]["containers"][0]["args"], deployment

@@ -387,6 +387,11 @@ def s_old_refused(k8s):
             check(False, f"taken: {spec}")
         except cluster.ApiError as error:
             check(words in str(error), f"{error}")
+    one["tensorboard"]["volumes"][0]["name"] = "No_Name"
+    k8s.api("POST", OLD_JOBS, {"apiVersion": "kubeflow.org/v1alpha1", "kind": "TFJob", "metadata": {"name": "mounts"}, "spec": one})
+    wait_for(lambda: ("Warning", "FailedCreate") in s_reasons(k8s, "mounts"), "an event of a TensorBoard that is refused", DEADLINE)
+    check(not s_pods(k8s, "mounts"), "no pod before it is mended")
+    s_delete(k8s, "mounts")
     s_create(k8s, "new", {"Worker": s_replicas(2)}, runPolicy={"suspend": True})
     check(k8s.get(f"{OLD_JOBS}/new")["spec"] == k8s.get(f"{JOBS}/new")["spec"], k8s.get(f"{OLD_JOBS}/new"))
     s_delete(k8s, "new")

@@ -81,6 +81,21 @@ def test_the_kubelet_restarts(k8s):
         s_delete(k8s, "often")
 
 
+def test_v1alpha1(k8s):
+    """A master finds a worker by the name that v1alpha1 gives it, and has ended though the kubelet begins it again."""
+    def replicas(kind, script):
+        return {"tfReplicaType": kind, "template": {"spec": {"terminationGracePeriodSeconds": 1, "containers": [
+            {"name": "tensorflow", "image": IMAGE, "imagePullPolicy": "IfNotPresent", "command": ["sh", "-c", script]}]}}}
+    with operator(k8s):
+        k8s.api("POST", JOBS.replace("/v1/", "/v1alpha1/"), {
+            "apiVersion": "kubeflow.org/v1alpha1", "kind": "TFJob", "metadata": {"name": "first"}, "spec": {"RuntimeId": "x7f2", "replicaSpecs": [
+                replicas("MASTER", "until wget -q -O - http://first-worker-x7f2-0:2222/name | grep met; do sleep 0.2; done"),
+                replicas("WORKER", "mkdir -p /tmp/www; echo met > /tmp/www/name; exec httpd -f -p 2222 -h /tmp/www")]}})
+        s_await(k8s, "first", "Succeeded")
+        s_await_pods(k8s, "first")
+        s_delete(k8s, "first")
+
+
 def test_the_first_sample(k8s):
     """As it is: what it prints is what it is told."""
     sample = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../k8s/samples/tfjob/tf-config.yaml")
@@ -96,4 +111,4 @@ def test_the_first_sample(k8s):
 
 
 if __name__ == "__main__":
-    cluster.main(test_they_find_each_other, test_killed_and_made_anew, test_the_kubelet_restarts, test_the_first_sample, full=True)
+    cluster.main(test_they_find_each_other, test_killed_and_made_anew, test_the_kubelet_restarts, test_v1alpha1, test_the_first_sample, full=True)
