@@ -67,9 +67,9 @@ static tt_status_t s_tf_config(json_t *container, const tfjob_t *job, const tfjo
         parts_env_of(container, "TF_CONFIG", text);
     free(text);
     if (size > TFJOB_CONFIG_MAX)
-        return tt_err(TT_INVALID,
-            "TF_CONFIG of %lld replicas has %zu bytes, and Linux takes %d: ask for fewer, or set enableDynamicWorker",
-            (long long)tfjob_replicas(job), size, TFJOB_CONFIG_MAX);
+        return tt_err(TT_INVALID, "TF_CONFIG of %lld replicas has %zu bytes, and Linux takes %d: ask for fewer%s",
+            (long long)tfjob_replicas(job), size, TFJOB_CONFIG_MAX,
+            job->old.there ? "" : ", or set enableDynamicWorker");
     return TT_OK;
 }
 
@@ -90,9 +90,10 @@ tt_status_t tfjob_build_pod(
     parts_annotate_int(pod, "tutti/restarts", place->restarts);
     json_object_set_new(json_object_get(pod, "metadata"), "ownerReferences", json_pack("[o]", s_owner(job)));
     json_object_set_new(spec, "restartPolicy", json_string(s_policy(type->restart)));
-    if (job->old.there)
+    if (job->old.there) {
+        parts_annotate(pod, TFJOB_OLD_NOTE, s_is_chief(job, place) ? "chief" : "other");
         s_scheduler(spec, whole);
-    else if (container)
+    } else if (container)
         parts_add_port(container, TFJOB_PORT, TFJOB_PORT_NUMBER);
     const tt_status_t status = s_tf_config(container, job, place, domain);
     if (status == TT_OK)

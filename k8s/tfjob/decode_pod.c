@@ -48,11 +48,11 @@ static void s_last_end(tfjob_pod_t *self, const json_t *main_status)
     self->words = entry_borrow(parts_text(last, "message", NULL));
 }
 
-/*  The other generation's labels are there, too. */
-static void s_generation(tfjob_pod_t *self, const json_t *labels)
+static void s_generation(tfjob_pod_t *self, const json_t *annotations)
 {
-    self->old = json_object_get(labels, "runtime_id") != NULL;
-    self->decides = strcmp(parts_text(labels, "job-role", ""), "master") == 0;
+    const char *note = parts_text(annotations, TFJOB_OLD_NOTE, "");
+    self->old = *note != '\0';
+    self->decides = strcmp(note, "chief") == 0;
 }
 
 static void s_fill(tfjob_pod_t *self, const json_t *object, parts_trouble_t *trouble)
@@ -66,7 +66,7 @@ static void s_fill(tfjob_pod_t *self, const json_t *object, parts_trouble_t *tro
     self->port = s_port(json_object_get(object, "spec"));
     self->own_restarts = s_restarts(statuses) + s_restarts(json_object_get(status, "initContainerStatuses"));
     entry_pod_main(&self->as_pod, status, parts_named(statuses, "name", TFJOB_CONTAINER), trouble);
-    s_generation(self, labels);
+    s_generation(self, json_object_get(metadata, "annotations"));
     if (self->old && self->decides)
         s_last_end(self, parts_named(statuses, "name", TFJOB_CONTAINER));
 }

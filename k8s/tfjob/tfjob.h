@@ -19,6 +19,8 @@
 #define TFJOB_API_VERSION TFJOB_GROUP "/v1"
 #define TFJOB_CONTAINER   "tensorflow"
 #define TFJOB_PORT        "tfjob-port"
+/*  Of pods of v1alpha1: "chief" or "other". No label, for those are a template's as well. */
+#define TFJOB_OLD_NOTE "tutti/v1alpha1"
 
 enum {
     TFJOB_PORT_NUMBER = 2222,
@@ -118,7 +120,7 @@ typedef struct {
     ENTRY_IS_A_POD        /* main: container tensorflow                                  */
         uint8_t type;     /* tfjob_type_t; TFJOB_TYPES: none's                           */
     bool old;             /* of a job of v1alpha1                                        */
-    bool decides;         /* its end is the job's                                        */
+    bool decides;         /* of those: its end is the job's                              */
     int32_t index;        /* -1 = none                                                   */
     int32_t own_restarts; /* of all its containers                                       */
     int32_t restarts;     /* annotation tutti/restarts: the job's when it was made       */

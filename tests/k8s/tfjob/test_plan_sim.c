@@ -152,6 +152,7 @@ static void s_run_pods(world_t *w)
 static void s_quiet(sim_t *self)
 {
     self->w.lose = 0;
+    self->w.made = 0; /* another operator, who remembers nothing */
     s_edit(self, false);
     for (int i = 0; i < 10; i++) {
         world_settle(&self->w, 200);
@@ -166,6 +167,7 @@ static void s_end_well(sim_t *self)
 {
     world_t *w = &self->w;
     const char *prefix = !self->chief ? "mnist-worker-" : self->old ? "mnist-master-" : "mnist-chief-";
+    w->made = 0;
     for (size_t i = 0; i < w->pod_count && !*self->final; i++)
         if (strncmp(s_name(w->pods[i]), prefix, strlen(prefix)) == 0)
             world_end(w, s_name(w->pods[i]), 0);
