@@ -8,6 +8,7 @@
 #include "common/http/token.h"
 #include "controller/guard.h"
 #include "elasticdl/agent.h"
+#include "elasticdl/install.h"
 #include "elasticdl/reply.h"
 
 const tt_option_t tt_opt_pod_agent[] = {
@@ -20,6 +21,7 @@ const tt_option_t tt_opt_pod_agent[] = {
     {"grace", 0, "S", "from SIGTERM until the program is killed, seconds (default 10)"},
     {"announce", 0, "DIR", "write agent.json with its url there when it serves"},
     {"member", 0, "NAME", "what /status calls it"},
+    {"install", 0, "DIR", "serve nothing: copy tutti and its libraries there, so that DIR/ld.so runs it in any image"},
     {0},
 };
 
@@ -63,8 +65,9 @@ int tt_cmd_pod_agent(int argc, char **argv)
         return code;
     elasticdl_agent_opts_t opts;
     char token[TOKEN_SIZE];
-    tt_status_t status = s_options(args, &opts, token);
-    if (status == TT_OK)
+    const char *install = tt_arg(args, "install");
+    tt_status_t status = install ? elasticdl_install(install) : s_options(args, &opts, token);
+    if (status == TT_OK && !install)
         status = s_run(&opts);
     return status == TT_OK ? 0 : tt_args_fail(args, status);
 }
