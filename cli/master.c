@@ -22,8 +22,16 @@ const tt_option_t tt_opt_master[] = {
     {"program", 0, "FILE", "what members run: a .py file by Python, else a program (default exec.py)"},
     {"python", 0, "FILE", "the Python that runs it (default: python, or python3 where there is none)"},
     {"run-dir", 0, "DIR", "a new directory for logs (default: runs/master-<n>)"},
-    {"ready-timeout", 0, "S", "for all members of a type to answer, seconds (default 60)"},
+    {"ready-timeout", 0, "S", "for all members of a type to answer, seconds (default 60, on a cluster 600)"},
     {"grace", 0, "S", "from SIGTERM to a program until it is killed, seconds (default 10)"},
+    {"on", 0, "here|kubernetes", "where members are: processes of this machine, or pods (default here)"},
+    {"kubeconfig", 0, "FILE",
+        "on kubernetes: how to reach the API server (default: $KUBECONFIG, the pod's service account, ~/.kube/config)"},
+    {"context", 0, "NAME", "on kubernetes: context of the kubeconfig (default: its current one)"},
+    {"namespace", 'n', "NAME", "on kubernetes: where the pods are made (default: the context's)"},
+    {"agent-image", 0, "NAME",
+        "on kubernetes: an image with tutti, from which pods get their agent; none: theirs has it (default: this "
+        "pod's)"},
     {0},
 };
 
@@ -61,18 +69,37 @@ static void s_remove_run(const char *run_dir)
     free(logs);
 }
 
-static tt_status_t s_options(const tt_args_t *args, elasticdl_master_opts_t *opts, char token[TOKEN_SIZE])
+static tt_status_t s_cluster(const tt_args_t *args, elasticdl_master_opts_t *opts, edl_kube_opts_t *cluster)
 {
-    uint64_t grace = 10, ready = 60;
-    const char *listen = tt_arg(args, "listen"), *dir = tt_arg(args, "dir");
+    static const char *const wanted[] = {"kubeconfig", "context", "namespace", "agent-image"};
+    *cluster = (edl_kube_opts_t){.kube = {.path = tt_arg(args, "kubeconfig"),
+                                     .context = tt_arg(args, "context"),
+                                     .namespace_ = tt_arg(args, "namespace")},
+        .agent_image = tt_arg(args, "agent-image")};
+    const bool there = tt_arg_is(args, "on", "kubernetes");
+    for (size_t i = 0; i < TT_COUNT(wanted) && !there; i++)
+        if (tt_arg_given(args, wanted[i]))
+            return tt_err(TT_USAGE, "--%s is for a master with --on kubernetes", wanted[i]);
+    opts->cluster = there ? cluster : NULL;
+    if (!there && !opts->place.dir)
+        opts->place.dir = "."; /* of a pod it is its image's */
+    return TT_OK;
+}
+
+static tt_status_t s_options(
+    const tt_args_t *args, elasticdl_master_opts_t *opts, edl_kube_opts_t *cluster, char token[TOKEN_SIZE])
+{
+    uint64_t grace = 10, ready = 0;
+    const char *listen = tt_arg(args, "listen");
     TT_TRY(tt_arg_u64(args, "grace", &grace, 0, 3600));
     TT_TRY(tt_arg_u64(args, "ready-timeout", &ready, 1, 86400));
     *opts = (elasticdl_master_opts_t){.listen = listen ? listen : "127.0.0.1:7897",
         .ready_ms = (int)ready * 1000,
-        .place = {.dir = dir ? dir : ".",
+        .place = {.dir = tt_arg(args, "dir"),
             .program = tt_arg(args, "program"),
             .python = tt_arg(args, "python"),
             .grace_s = (int)grace}};
+    TT_TRY(s_cluster(args, opts, cluster));
     if (!tt_arg(args, "token"))
         return TT_OK;
     opts->token = token;
@@ -97,8 +124,9 @@ int tt_cmd_master(int argc, char **argv)
     if (!args)
         return code;
     elasticdl_master_opts_t opts;
+    edl_kube_opts_t cluster;
     char token[TOKEN_SIZE], *run_dir = NULL;
-    tt_status_t status = s_options(args, &opts, token);
+    tt_status_t status = s_options(args, &opts, &cluster, token);
     if (status == TT_OK)
         status = s_make_run(&run_dir, tt_arg(args, "run-dir"));
     opts.place.run_dir = run_dir;

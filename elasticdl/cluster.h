@@ -9,7 +9,7 @@
 #include <jansson.h>
 #include "elasticdl/request.h"
 
-enum { ELASTICDL_ADDRESS = 80 }; /* "HOST:PORT" with the 0 */
+enum { ELASTICDL_ADDRESS = 192 }; /* "HOST:PORT" with the 0: a pod by its service and namespace */
 
 typedef enum { ELASTICDL_PS, ELASTICDL_WORKER } elasticdl_type_t; /* in the order in which they are made and run */
 

@@ -21,38 +21,14 @@ typedef struct {
     bool ending;
 } agent_t;
 
-struct local {
+typedef struct {
+    edl_place_t base;
     tt_substrate_t *substrate;
-    char *run_dir, *dir, *program, *python;
+    char *dir, *program, *python;
     int grace_s;
-    char token[TOKEN_SIZE];
     agent_t *agents;
     size_t count;
-};
-
-/* ---- life -------------------------------------------------------------------------------------------------------------- */
-
-tt_status_t local_place_new(local_place_t **self_p, const local_place_opts_t *opts)
-{
-    local_place_t *self = tt_new0(sizeof *self);
-    self->run_dir = realpath(opts->run_dir, NULL);
-    self->dir = realpath(opts->dir, NULL);
-    self->program = tt_strdup(opts->program ? opts->program : "exec.py");
-    self->python = tt_strdup(opts->python);
-    self->grace_s = opts->grace_s;
-    tt_status_t status = TT_OK;
-    if (!self->run_dir || !self->dir)
-        status = tt_err_errno(TT_NOT_FOUND, "%s", self->run_dir ? opts->dir : opts->run_dir);
-    if (status == TT_OK)
-        status = token_take(self->token, self->run_dir);
-    if (status == TT_OK)
-        status = tt_process_substrate_new(&self->substrate, self->run_dir, tt_clock_or_real(opts->clock));
-    if (status != TT_OK)
-        local_place_destroy(&self);
-    else
-        *self_p = self;
-    return status;
-}
+} local_place_t;
 
 static void s_drop(local_place_t *self, size_t i)
 {
@@ -62,9 +38,9 @@ static void s_drop(local_place_t *self, size_t i)
     self->agents[i] = self->agents[--self->count];
 }
 
-void local_place_destroy(local_place_t **self_p)
+static void s_destroy(edl_place_t **self_p)
 {
-    local_place_t *self = *self_p;
+    local_place_t *self = (local_place_t *)*self_p;
     if (!self)
         return;
     if (self->substrate)
@@ -72,7 +48,7 @@ void local_place_destroy(local_place_t **self_p)
     while (self->count)
         s_drop(self, self->count - 1);
     free(self->agents);
-    free(self->run_dir);
+    free(self->base.run_dir);
     free(self->dir);
     free(self->program);
     free(self->python);
@@ -102,7 +78,7 @@ static tt_status_t s_hold_port(int *fd_out, int *port)
 
 static tt_status_t s_start(local_place_t *self, const char *log, const char *member, const char *folder, uint64_t *id)
 {
-    char grace[16], *output = tt_sprintf("%s/outputs.log", folder), *token = tt_sprintf("%s/token", self->run_dir);
+    char grace[16], *output = tt_sprintf("%s/outputs.log", folder), *token = tt_sprintf("%s/token", self->base.run_dir);
     snprintf(grace, sizeof grace, "%d", self->grace_s);
     const char *const words[] = {"pod-agent", "--listen", "127.0.0.1:0", "--announce", folder, "--member", member,
         "--token", token, "--dir", self->dir, "--program", self->program, "--output", output, "--grace", grace,
@@ -120,11 +96,15 @@ static tt_status_t s_start(local_place_t *self, const char *log, const char *mem
     return status;
 }
 
-tt_status_t local_place_make(local_place_t *self, const char *task, const char *member, uint64_t *id)
+static tt_status_t s_make(edl_place_t *base, const edl_task_t *task, int i, uint64_t *id)
 {
+    local_place_t *self = (local_place_t *)base;
     agent_t agent = {.port_fd = -1};
-    agent.folder = tt_sprintf("%s/%s/%s", self->run_dir, task, member);
-    char *log = tt_sprintf("%s-%s", task, member);
+    char folder[EDL_TASK_FOLDER], member[16];
+    edl_task_folder(task, folder);
+    edl_task_member_name(task, i, member);
+    agent.folder = tt_sprintf("%s/%s/%s", self->base.run_dir, folder, member);
+    char *log = tt_sprintf("%s-%s", folder, member);
     tt_status_t status = tt_file_make_path(agent.folder, 0755);
     if (status == TT_OK)
         status = s_hold_port(&agent.port_fd, &agent.port);
@@ -143,7 +123,7 @@ tt_status_t local_place_make(local_place_t *self, const char *task, const char *
 
 /* ---- and found, and ended -------------------------------------------------------------------------------------------------- */
 
-static agent_t *s_find(const local_place_t *self, uint64_t id)
+static agent_t *s_agent(const local_place_t *self, uint64_t id)
 {
     for (size_t i = 0; i < self->count; i++)
         if (self->agents[i].id == id)
@@ -172,9 +152,11 @@ static tt_status_t s_read_url(char url[128], const char *folder)
     return status;
 }
 
-tt_status_t local_place_find(local_place_t *self, uint64_t id, char url[128], char address[ELASTICDL_ADDRESS])
+static tt_status_t s_find(
+    edl_place_t *base, uint64_t id, char url[128], char address[ELASTICDL_ADDRESS], char waits[EDL_TASK_WAITS])
 {
-    const agent_t *agent = s_find(self, id);
+    const agent_t *agent = s_agent((local_place_t *)base, id);
+    waits[0] = '\0';
     if (!agent)
         return tt_err(TT_NOT_FOUND, "the agent has ended");
     TT_TRY(s_read_url(url, agent->folder));
@@ -182,9 +164,9 @@ tt_status_t local_place_find(local_place_t *self, uint64_t id, char url[128], ch
     return TT_OK;
 }
 
-void local_place_release(local_place_t *self, uint64_t id)
+static void s_release(edl_place_t *base, uint64_t id)
 {
-    agent_t *agent = s_find(self, id);
+    agent_t *agent = s_agent((local_place_t *)base, id);
     if (!agent || agent->port_fd < 0)
         return;
     close(agent->port_fd);
@@ -192,24 +174,26 @@ void local_place_release(local_place_t *self, uint64_t id)
 }
 
 /*  The agent gives the program its grace; it is killed itself when it does not end soon after that. */
-void local_place_end(local_place_t *self, uint64_t id)
+static void s_end(edl_place_t *base, uint64_t id)
 {
-    agent_t *agent = s_find(self, id);
+    local_place_t *self = (local_place_t *)base;
+    agent_t *agent = s_agent(self, id);
     if (!agent)
         return;
     agent->ending = true;
     self->substrate->ops->stop(self->substrate, id, self->grace_s * 1000 + KILL_AFTER_MS);
 }
 
-bool local_place_gone(local_place_t *self, uint64_t *id, char reason[128])
+static bool s_gone(edl_place_t *base, uint64_t *id, char reason[EDL_TASK_WAITS])
 {
+    local_place_t *self = (local_place_t *)base;
     tt_replica_event_t event;
     size_t count = 1;
     self->substrate->ops->poll(self->substrate, &event, &count);
     if (count == 0)
         return false;
     *id = event.id;
-    snprintf(reason, 128, "its agent has ended: %.100s", event.reason);
+    snprintf(reason, EDL_TASK_WAITS, "its agent has ended: %.100s", event.reason);
     for (size_t i = 0; i < self->count; i++)
         if (self->agents[i].id == event.id) {
             s_drop(self, i);
@@ -219,23 +203,47 @@ bool local_place_gone(local_place_t *self, uint64_t *id, char reason[128])
 }
 
 /*  The substrate's graces are looked at so often; ends come as signals. */
-int64_t local_place_due_ms(const local_place_t *self)
+static int64_t s_due_ms(const edl_place_t *base)
 {
+    const local_place_t *self = (const local_place_t *)base;
     for (size_t i = 0; i < self->count; i++)
         if (self->agents[i].ending)
             return LOOK_MS;
     return -1;
 }
 
-const char *local_place_token(const local_place_t *self)
-{
-    return self->token;
-}
+/* ---- life ---------------------------------------------------------------------------------------------------------------- */
 
-tt_status_t local_place_log(local_place_t *self, const char *task, const char *member, int *fd)
+static const edl_place_ops_t s_ops = {
+    .make = s_make,
+    .find = s_find,
+    .release = s_release,
+    .end = s_end,
+    .gone = s_gone,
+    .due_ms = s_due_ms,
+    .destroy = s_destroy,
+};
+
+tt_status_t local_place_new(edl_place_t **self_p, const local_place_opts_t *opts)
 {
-    char *path = tt_sprintf("%s/%s/%s/outputs.log", self->run_dir, task, member);
-    tt_status_t status = tt_file_open(fd, path);
-    free(path);
-    return status == TT_NOT_FOUND ? tt_err(TT_NOT_FOUND, "%s has written nothing yet", member) : status;
+    local_place_t *self = tt_new0(sizeof *self);
+    edl_place_t *base = &self->base;
+    self->base = (edl_place_t){.ops = &s_ops, .address = "127.0.0.1"};
+    self->base.run_dir = realpath(opts->run_dir, NULL);
+    self->dir = realpath(opts->dir, NULL);
+    self->program = tt_strdup(opts->program ? opts->program : "exec.py");
+    self->python = tt_strdup(opts->python);
+    self->grace_s = opts->grace_s;
+    tt_status_t status = TT_OK;
+    if (!self->base.run_dir || !self->dir)
+        status = tt_err_errno(TT_NOT_FOUND, "%s", self->base.run_dir ? opts->dir : opts->run_dir);
+    if (status == TT_OK)
+        status = token_take(self->base.token, self->base.run_dir);
+    if (status == TT_OK)
+        status = tt_process_substrate_new(&self->substrate, self->base.run_dir, tt_clock_or_real(opts->clock));
+    if (status != TT_OK)
+        s_destroy(&base);
+    else
+        *self_p = base;
+    return status;
 }

@@ -20,7 +20,7 @@ typedef struct {
     const tt_clock_t *clock;
     kube_loop_t *loop;
     tt_server_t *server;
-    local_place_t *place;
+    edl_place_t *place;
     edl_tasks_t *tasks;
     edl_task_limits_t limits;
     bool stopping, now; /* now: do not wait for programs to take their leave */
@@ -111,7 +111,7 @@ static tt_status_t s_delete(master_t *self, const tt_server_request_t *request)
 static tt_status_t s_logs(master_t *self, const tt_server_request_t *request)
 {
     edl_task_t *task = NULL;
-    char member[16], name[80];
+    char member[16], folder[EDL_TASK_FOLDER], name[80];
     int fd = -1;
     struct stat info;
     TT_TRY(s_task(self, &task, request->query));
@@ -119,11 +119,9 @@ static tt_status_t s_logs(master_t *self, const tt_server_request_t *request)
     if (status != TT_OK || edl_task_member_find(task, member) < 0)
         return tt_err(status == TT_OK ? TT_NOT_FOUND : TT_INVALID,
             "member: expected one of the task's, ps-0 or worker-0 and so on");
-    char *folder = edl_tasks_folder(task);
-    const tt_status_t opened = local_place_log(self->place, folder, member, &fd);
+    TT_TRY(edl_place_log(self->place, task, member, &fd));
+    edl_task_folder(task, folder);
     snprintf(name, sizeof name, "%s-%s.log", folder, member);
-    free(folder);
-    TT_TRY(opened);
     if (fstat(fd, &info) != 0) {
         close(fd);
         return tt_err_errno(TT_IO, "%s", name);
@@ -188,8 +186,9 @@ static void s_on_signal(void *ctx, int fd)
         if (asking == TT_ASKED_ECHO)
             continue;
         self->stopping = true;
-        self->now = asking == TT_ASKED_TWICE;
-        edl_tasks_end_all(self->tasks);
+        self->now = asking == TT_ASKED_TWICE || self->place->stays;
+        if (!self->place->stays)
+            edl_tasks_end_all(self->tasks);
     }
 }
 
@@ -232,6 +231,25 @@ static tt_status_t s_announce(const master_t *self)
     return TT_OK;
 }
 
+static void s_on_found(void *ctx, int id, const elasticdl_request_t *request, const json_t *record)
+{
+    master_t *self = ctx;
+    edl_tasks_adopt(self->tasks, id, request, record);
+    log_info("task %s, id %d, was there%s", request->name, id, record ? " and has ended" : ", and goes on");
+}
+
+static tt_status_t s_open_place(master_t *self)
+{
+    const elasticdl_master_opts_t *opts = self->opts;
+    self->limits = opts->cluster ? edl_tasks_in_pods : edl_tasks_usual;
+    if (opts->ready_ms)
+        self->limits.ready_ms = opts->ready_ms;
+    TT_TRY(opts->cluster ? edl_kube_new(&self->place, &opts->place, opts->cluster, self->loop)
+                         : local_place_new(&self->place, &opts->place));
+    edl_tasks_new(&self->tasks, self->place, self->loop, &self->limits, self->clock);
+    return opts->cluster ? edl_kube_recover(self->place, s_on_found, self) : TT_OK;
+}
+
 static tt_status_t s_start(master_t *self)
 {
     const tt_server_opts_t server = {.address = self->opts->listen,
@@ -239,12 +257,8 @@ static tt_status_t s_start(master_t *self)
         .on_request = s_on_request,
         .ctx = self,
         .clock = self->clock};
-    self->limits = edl_tasks_usual;
-    if (self->opts->ready_ms)
-        self->limits.ready_ms = self->opts->ready_ms;
-    TT_TRY(local_place_new(&self->place, &self->opts->place));
     TT_TRY(kube_loop_new(&self->loop, self->clock));
-    edl_tasks_new(&self->tasks, self->place, self->loop, &self->limits, self->clock);
+    TT_TRY(s_open_place(self));
     TT_TRY(tt_server_start(&self->server, &server));
     kube_loop_fd(self->loop, tt_server_fd(self->server), s_on_server, self);
     kube_loop_fd(self->loop, self->opts->stop_fd, s_on_signal, self);
@@ -260,7 +274,8 @@ tt_status_t elasticdl_master_run(const elasticdl_master_opts_t *opts)
     if (self.server)
         tt_server_stop(&self.server);
     edl_tasks_destroy(&self.tasks);
-    local_place_destroy(&self.place);
+    if (self.place)
+        self.place->ops->destroy(&self.place);
     kube_loop_destroy(&self.loop);
     return status;
 }

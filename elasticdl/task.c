@@ -132,10 +132,12 @@ static int s_limit_ms(const edl_task_t *self)
 
 static void s_late(edl_task_t *self, int64_t now_ms)
 {
-    char name[16], text[256];
-    edl_task_member_name(self, s_waits_for(self), name);
-    snprintf(
-        text, sizeof text, "%s: %s for %d s, and it is not done", name, s_steps[self->step], s_limit_ms(self) / 1000);
+    const int who = s_waits_for(self);
+    const char *why = self->members[who].reason;
+    char name[16], text[600];
+    edl_task_member_name(self, who, name);
+    snprintf(text, sizeof text, "%s: %s for %d s, and it is not done%s%.400s", name, s_steps[self->step],
+        s_limit_ms(self) / 1000, why[0] ? ": " : "", why);
     edl_task_fail(self, text, now_ms);
 }
 
@@ -152,6 +154,20 @@ static void s_silent(edl_task_t *self, int64_t now_ms)
     }
 }
 
+/*  Of a task that was adopted: before programs are started all are configured, so who has no config any more has lost its program, too. */
+static void s_find_anew(edl_task_t *self, int64_t now_ms)
+{
+    int fresh = -1;
+    bool begun = false;
+    for (int i = 0; i < self->count; i++) {
+        begun |= self->members[i].state >= MEMBER_RUNNING;
+        if (self->members[i].state == MEMBER_READY)
+            fresh = i;
+    }
+    if (begun && fresh >= 0)
+        edl_task_lost(self, fresh, "its agent was started anew: its program is gone", now_ms);
+}
+
 /*  Is the step done, or late? */
 static void s_advance(edl_task_t *self, int64_t now_ms)
 {
@@ -166,6 +182,8 @@ static void s_advance(edl_task_t *self, int64_t now_ms)
             s_end(self, EDL_TASK_SUCCEEDED, "", now_ms);
         else
             s_enter(self, self->step + 1, now_ms);
+        if (self->step == EDL_TASK_CONFIG && self->adopted)
+            s_find_anew(self, now_ms);
     } else if (self->step == EDL_TASK_RUNNING) {
         s_silent(self, now_ms);
     } else if (late) {
@@ -260,9 +278,16 @@ void edl_task_found(edl_task_t *self, int i, const char *url, const char *addres
     member->again_ms = now_ms + (url ? 0 : self->limits->poll_ms);
     if (!url)
         return;
+    member->reason[0] = '\0';
     snprintf(member->url, sizeof member->url, "%s", url);
     snprintf(self->addresses[i], sizeof self->addresses[i], "%s", address);
     member->state = MEMBER_FOUND;
+}
+
+void edl_task_waits(edl_task_t *self, int i, const char *why)
+{
+    if (self->members[i].state == MEMBER_MADE)
+        tt_text_copy(self->members[i].reason, sizeof self->members[i].reason, why);
 }
 
 void edl_task_fail(edl_task_t *self, const char *reason, int64_t now_ms)
@@ -341,6 +366,22 @@ static void s_watched(edl_task_t *self, int i, const char *text, int64_t now_ms)
     json_decref(status);
 }
 
+/*  The first /status of a member whose task was adopted. */
+static void s_resumed(edl_task_t *self, int i, const char *text, int64_t now_ms)
+{
+    static const member_state_t states[] = {MEMBER_CONFIGURED, MEMBER_RUNNING, MEMBER_ENDED};
+    static const char *const words[] = {"configured", "running", "ended"};
+    json_t *status = json_loads(text, 0, NULL);
+    const char *said = json_string_value(json_object_get(status, "state"));
+    self->members[i].state = MEMBER_READY;
+    for (size_t k = 0; said && k < TT_COUNT(words); k++)
+        if (strcmp(said, words[k]) == 0)
+            self->members[i].state = states[k];
+    if (self->members[i].state == MEMBER_ENDED)
+        s_ended(self, i, status, now_ms);
+    json_decref(status);
+}
+
 /*  No answer, or not a good one. Who is not ready, or runs, is asked again until its time is over. */
 static void s_refused(edl_task_t *self, int i, int code, const char *text, int64_t now_ms)
 {
@@ -368,6 +409,8 @@ void edl_task_heard(edl_task_t *self, int i, int code, const char *text, int64_t
         s_refused(self, i, code, text, now_ms);
     else if (member->state == MEMBER_RUNNING)
         s_watched(self, i, text, now_ms);
+    else if (member->state == MEMBER_FOUND && self->adopted)
+        s_resumed(self, i, text, now_ms);
     else if (member->state < MEMBER_RUNNING)
         member->state++;
 }
@@ -387,6 +430,11 @@ const char *edl_task_state(const edl_task_t *self)
     if (self->step < EDL_TASK_RUNNING)
         return "starting";
     return self->step == EDL_TASK_OVER ? outcomes[self->outcome] : s_steps[self->step];
+}
+
+void edl_task_folder(const edl_task_t *self, char out[EDL_TASK_FOLDER])
+{
+    snprintf(out, EDL_TASK_FOLDER, "%s-%d", self->request.name, self->id);
 }
 
 void edl_task_member_name(const edl_task_t *self, int member, char out[16])

@@ -52,6 +52,8 @@ typedef struct {
     char reason[512]; /* how it ended, and the last line that it wrote; "" before */
 } edl_task_member_t;
 
+enum { EDL_TASK_FOLDER = ELASTICDL_NAME + 12, EDL_TASK_WAITS = 400 };
+
 typedef struct {
     int ready_ms;  /* for all members of a type to be ready                              */
     int step_ms;   /* for all answers to /config, and to /run                            */
@@ -67,6 +69,7 @@ typedef struct {
     edl_task_step_t step;
     edl_task_outcome_t outcome;
     int64_t since_ms; /* of the step */
+    bool adopted;     /* begun by a master before this one: its members are taken as their agents say they are */
     int failed_code;  /* EDL_TASK_FAILED: the exit code of the program that failed; 0 = it was not one's end */
     char reason[640];
     int count;
@@ -99,7 +102,10 @@ int64_t edl_task_due_ms(const edl_task_t *self, int64_t now_ms);
 /*  What came of EDL_TASK_MAKE (place: the owner's number) and EDL_TASK_FIND (url NULL: not known yet). */
 void edl_task_made(edl_task_t *self, int member, uint64_t place);
 void edl_task_found(edl_task_t *self, int member, const char *url, const char *address, int64_t now_ms);
-/*  Its agent has answered: code 0 = it has not, and `text` says why. Ready, watched: the text is /status. */
+/*  Why a member cannot be found yet, for /status; "" = no more than its turn. */
+void edl_task_waits(edl_task_t *self, int member, const char *why);
+/*  Its agent has answered: code 0 = it has not, and `text` says why. Ready, watched: the text is /status, by which a member of a task that was
+ *  adopted is as far as it had come. */
 void edl_task_heard(edl_task_t *self, int member, int code, const char *text, int64_t now_ms);
 /*  Its agent is gone; why. */
 void edl_task_lost(edl_task_t *self, int member, const char *reason, int64_t now_ms);
@@ -107,9 +113,17 @@ void edl_task_lost(edl_task_t *self, int member, const char *reason, int64_t now
 void edl_task_fail(edl_task_t *self, const char *reason, int64_t now_ms);
 void edl_task_delete(edl_task_t *self, int64_t now_ms);
 
+/*  What another master has to know of a task that is ending: {"outcome", "reason", "exit_code", "exit_codes": [one a member, null = not known]};
+ *  a new reference. */
+json_t *edl_task_record(const edl_task_t *self);
+/*  A new task is ending as that says. TT_DATA: it is none. */
+tt_status_t edl_task_restore(edl_task_t *self, const json_t *record, int64_t now_ms);
+
 elasticdl_cluster_t edl_task_cluster(const edl_task_t *self);
 /*  "starting", "running", "ending", "succeeded", "failed", "deleted". */
 const char *edl_task_state(const edl_task_t *self);
+/*  "default-0": its name and its number. */
+void edl_task_folder(const edl_task_t *self, char out[EDL_TASK_FOLDER]);
 /*  "worker-0" in out[16]. */
 void edl_task_member_name(const edl_task_t *self, int member, char out[16]);
 /*  -1 = there is none of that name. */

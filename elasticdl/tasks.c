@@ -12,6 +12,8 @@ enum { CALL_MS = 10000, WATCH_MS = 10000, LOG_TAIL = 2048 };
 
 const edl_task_limits_t edl_tasks_usual = {
     .ready_ms = 60000, .step_ms = 30000, .silent_ms = 30000, .end_ms = 120000, .poll_ms = 20};
+const edl_task_limits_t edl_tasks_in_pods = {
+    .ready_ms = 600000, .step_ms = 30000, .silent_ms = 30000, .end_ms = 120000, .poll_ms = 100};
 
 /*  A question to the agent of a member. */
 typedef struct {
@@ -24,10 +26,11 @@ typedef struct {
     edl_task_t *task;
     ask_t *asks; /* one a member */
     char state[16];
+    bool closed; /* its place was told that it is ending */
 } entry_t;
 
 struct tasks {
-    local_place_t *place;
+    edl_place_t *place;
     kube_loop_t *loop;
     const edl_task_limits_t *limits;
     const tt_clock_t *clock;
@@ -38,7 +41,7 @@ struct tasks {
 
 /* ---- the list ------------------------------------------------------------------------------------------------------------ */
 
-void edl_tasks_new(edl_tasks_t **self_p, local_place_t *place, kube_loop_t *loop, const edl_task_limits_t *limits,
+void edl_tasks_new(edl_tasks_t **self_p, edl_place_t *place, kube_loop_t *loop, const edl_task_limits_t *limits,
     const tt_clock_t *clock)
 {
     edl_tasks_t *self = tt_new0(sizeof *self);
@@ -96,11 +99,30 @@ static int s_members(const edl_tasks_t *self)
     return members;
 }
 
+/*  And what its place keeps of it. */
+static void s_forget_all(edl_tasks_t *self, size_t i)
+{
+    if (self->place->ops->forget)
+        self->place->ops->forget(self->place, self->entries[i].task);
+    s_forget(self, i);
+}
+
 static void s_make_room(edl_tasks_t *self)
 {
     for (size_t i = 0; i < self->count && self->count == ELASTICDL_KEPT; i++)
         if (s_over(&self->entries[i]))
-            s_forget(self, i);
+            s_forget_all(self, i);
+}
+
+static void s_add(edl_tasks_t *self, edl_task_t *task)
+{
+    entry_t entry = {.task = task};
+    entry.asks = tt_array0((size_t)task->count, sizeof *entry.asks);
+    for (int i = 0; i < task->count; i++)
+        entry.asks[i] = (ask_t){.tasks = self, .task = task->id, .member = i};
+    self->entries[self->count++] = entry;
+    if (task->id >= self->next_id)
+        self->next_id = task->id + 1;
 }
 
 tt_status_t edl_tasks_create(edl_tasks_t *self, const elasticdl_request_t *request, edl_task_t **out)
@@ -111,15 +133,25 @@ tt_status_t edl_tasks_create(edl_tasks_t *self, const elasticdl_request_t *reque
     if (s_members(self) + request->workers + request->ps > ELASTICDL_AGENTS)
         return tt_err(TT_UNAVAILABLE, "%d members run, and no more than %d are possible: delete a task",
             s_members(self), ELASTICDL_AGENTS);
+    if (self->place->images && !request->image[0])
+        return tt_err(TT_INVALID, "img is missing: the image that the members of the task run");
     s_make_room(self);
-    entry_t entry = {0};
-    edl_task_new(&entry.task, self->next_id++, request, self->limits, tt_now_ms(self->clock));
-    entry.asks = tt_array0((size_t)entry.task->count, sizeof *entry.asks);
-    for (int i = 0; i < entry.task->count; i++)
-        entry.asks[i] = (ask_t){.tasks = self, .task = entry.task->id, .member = i};
-    self->entries[self->count++] = entry;
-    *out = entry.task;
+    edl_task_new(out, self->next_id, request, self->limits, tt_now_ms(self->clock));
+    s_add(self, *out);
     return TT_OK;
+}
+
+void edl_tasks_adopt(edl_tasks_t *self, int id, const elasticdl_request_t *request, const json_t *record)
+{
+    edl_task_t *task;
+    s_make_room(self);
+    if (self->count == ELASTICDL_KEPT || edl_tasks_find_id(self, id))
+        return;
+    edl_task_new(&task, id, request, self->limits, tt_now_ms(self->clock));
+    task->adopted = true;
+    if (record && edl_task_restore(task, record, tt_now_ms(self->clock)) != TT_OK)
+        log_warn("task %s, id %d: %s; it is taken as one that goes on", request->name, id, tt_err_text());
+    s_add(self, task);
 }
 
 edl_task_t *edl_tasks_find_id(const edl_tasks_t *self, int id)
@@ -151,7 +183,7 @@ void edl_tasks_delete(edl_tasks_t *self, edl_task_t *task)
     }
     for (size_t i = 0; i < self->count; i++)
         if (self->entries[i].task == task) {
-            s_forget(self, i);
+            s_forget_all(self, i);
             return;
         }
 }
@@ -162,31 +194,28 @@ void edl_tasks_end_all(edl_tasks_t *self)
         edl_task_delete(self->entries[i].task, tt_now_ms(self->clock));
 }
 
-char *edl_tasks_folder(const edl_task_t *task)
-{
-    return tt_sprintf("%s-%d", task->request.name, task->id);
-}
-
 /* ---- questions to agents --------------------------------------------------------------------------------------------------- */
 
 static void s_on_answer(void *ctx, int code, const char *text)
 {
     ask_t *ask = ctx;
     edl_tasks_t *self = ask->tasks;
+    edl_task_t *task = edl_tasks_find_id(self, ask->task);
     ask->call = NULL; /* it frees itself */
-    edl_task_heard(edl_tasks_find_id(self, ask->task), ask->member, code, text, tt_now_ms(self->clock));
+    if (code == 200 && self->place->ops->heard)
+        self->place->ops->heard(self->place, task, ask->member, text);
+    edl_task_heard(task, ask->member, code, text, tt_now_ms(self->clock));
 }
 
-/*  The address of this machine as its agents see it. */
-static char *s_body(const edl_task_t *task, int member)
+static char *s_body(const edl_tasks_t *self, const edl_task_t *task, int member)
 {
     const elasticdl_cluster_t cluster = edl_task_cluster(task);
-    return elasticdl_config_body(&cluster, member, "127.0.0.1", task->id);
+    return elasticdl_config_body(&cluster, member, self->place->address, task->id);
 }
 
 static void s_ask(edl_tasks_t *self, entry_t *entry, int i, edl_task_act_t act)
 {
-    static const char *const paths[] = {[EDL_TASK_ASK_READY] = "/status?tail=0",
+    static const char *const paths[] = {[EDL_TASK_ASK_READY] = "/status?tail=2048",
         [EDL_TASK_SEND_CONFIG] = "/config",
         [EDL_TASK_SEND_RUN] = "/run",
         [EDL_TASK_WATCH] = "/status"};
@@ -195,15 +224,15 @@ static void s_ask(edl_tasks_t *self, entry_t *entry, int i, edl_task_act_t act)
     const int used = snprintf(url, sizeof url, "%s%s", member->url, paths[act]);
     if (act == EDL_TASK_WATCH)
         snprintf(url + used, sizeof url - (size_t)used, "?wait_ms=%d&tail=%d", WATCH_MS, LOG_TAIL);
-    char *body = act == EDL_TASK_SEND_CONFIG ? s_body(entry->task, i) : NULL;
+    char *body = act == EDL_TASK_SEND_CONFIG ? s_body(self, entry->task, i) : NULL;
     const call_opts_t opts = {.url = url,
         .body = body,
-        .token = local_place_token(self->place),
+        .token = self->place->token,
         .timeout_ms = CALL_MS + (act == EDL_TASK_WATCH ? WATCH_MS : 0),
         .fn = s_on_answer,
         .ctx = &entry->asks[i]};
-    if (act == EDL_TASK_SEND_RUN)
-        local_place_release(self->place, member->place);
+    if (act == EDL_TASK_SEND_RUN && self->place->ops->release)
+        self->place->ops->release(self->place, member->place);
     if (call_start(&entry->asks[i].call, self->loop, &opts) != TT_OK)
         edl_task_fail(entry->task, tt_err_text(), tt_now_ms(self->clock));
     free(body);
@@ -214,11 +243,7 @@ static void s_ask(edl_tasks_t *self, entry_t *entry, int i, edl_task_act_t act)
 static void s_make(edl_tasks_t *self, edl_task_t *task, int i)
 {
     uint64_t id = 0;
-    char name[16], *folder = edl_tasks_folder(task);
-    edl_task_member_name(task, i, name);
-    const tt_status_t status = local_place_make(self->place, folder, name, &id);
-    free(folder);
-    if (status == TT_OK)
+    if (self->place->ops->make(self->place, task, i, &id) == TT_OK)
         edl_task_made(task, i, id);
     else
         edl_task_fail(task, tt_err_text(), tt_now_ms(self->clock));
@@ -226,12 +251,20 @@ static void s_make(edl_tasks_t *self, edl_task_t *task, int i)
 
 static void s_find(edl_tasks_t *self, edl_task_t *task, int i)
 {
-    char url[128], address[ELASTICDL_ADDRESS];
-    const tt_status_t status = local_place_find(self->place, task->members[i].place, url, address);
+    char url[128], address[ELASTICDL_ADDRESS], waits[EDL_TASK_WAITS] = "";
+    const tt_status_t status = self->place->ops->find(self->place, task->members[i].place, url, address, waits);
+    if (status == TT_AGAIN)
+        edl_task_waits(task, i, waits);
     if (status == TT_OK || status == TT_AGAIN)
         edl_task_found(task, i, status == TT_OK ? url : NULL, address, tt_now_ms(self->clock));
     else
         edl_task_fail(task, tt_err_text(), tt_now_ms(self->clock));
+}
+
+static void s_end(edl_tasks_t *self, uint64_t place)
+{
+    if (self->place->ops->end)
+        self->place->ops->end(self->place, place);
 }
 
 static void s_do(edl_tasks_t *self, entry_t *entry, edl_task_act_t act, int i)
@@ -241,7 +274,7 @@ static void s_do(edl_tasks_t *self, entry_t *entry, edl_task_act_t act, int i)
     else if (act == EDL_TASK_FIND)
         s_find(self, entry->task, i);
     else if (act == EDL_TASK_END)
-        local_place_end(self->place, entry->task->members[i].place);
+        s_end(self, entry->task->members[i].place);
     else
         s_ask(self, entry, i, act);
 }
@@ -259,6 +292,15 @@ static void s_lost(edl_tasks_t *self, uint64_t place, const char *reason)
     }
 }
 
+/*  What its agents would still say to us does not matter. */
+static void s_close(edl_tasks_t *self, entry_t *entry)
+{
+    s_cancel(entry);
+    if (!entry->closed && self->place->ops->close)
+        self->place->ops->close(self->place, entry->task);
+    entry->closed = true;
+}
+
 /* ---- steps ----------------------------------------------------------------------------------------------------------------------- */
 
 static void s_say(entry_t *entry)
@@ -274,8 +316,8 @@ static void s_say(entry_t *entry)
 void edl_tasks_step(edl_tasks_t *self)
 {
     uint64_t place;
-    char reason[128];
-    while (local_place_gone(self->place, &place, reason))
+    char reason[EDL_TASK_WAITS];
+    while (self->place->ops->gone(self->place, &place, reason))
         s_lost(self, place, reason);
     for (size_t t = 0; t < self->count; t++) {
         entry_t *entry = &self->entries[t];
@@ -283,15 +325,15 @@ void edl_tasks_step(edl_tasks_t *self)
         for (edl_task_act_t act;
              (act = edl_task_next(entry->task, &member, tt_now_ms(self->clock))) != EDL_TASK_NOTHING;)
             s_do(self, entry, act, member);
-        if (entry->task->step >= EDL_TASK_ENDING) /* what its agents would still say does not matter */
-            s_cancel(entry);
+        if (entry->task->step >= EDL_TASK_ENDING)
+            s_close(self, entry);
         s_say(entry);
     }
 }
 
 int64_t edl_tasks_due_ms(const edl_tasks_t *self)
 {
-    int64_t due = local_place_due_ms(self->place);
+    int64_t due = self->place->ops->due_ms(self->place);
     for (size_t t = 0; t < self->count; t++) {
         const int64_t own = edl_task_due_ms(self->entries[t].task, tt_now_ms(self->clock));
         if (own >= 0 && (due < 0 || own < due))

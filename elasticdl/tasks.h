@@ -2,19 +2,20 @@
  *
  *  Threads: one, that of the loop. */
 #pragma once
-#include "elasticdl/local.h"
-#include "elasticdl/task.h"
+#include "elasticdl/place.h"
 #include "k8s/api/loop.h"
 
 typedef struct tasks edl_tasks_t; /* opaque */
 
 /*  Borrows all of it; limits NULL = the usual ones. */
-void edl_tasks_new(edl_tasks_t **self_p, local_place_t *place, kube_loop_t *loop, const edl_task_limits_t *limits,
+void edl_tasks_new(edl_tasks_t **self_p, edl_place_t *place, kube_loop_t *loop, const edl_task_limits_t *limits,
     const tt_clock_t *clock);
 void edl_tasks_destroy(edl_tasks_t **self_p);
 
 /*  TT_UNAVAILABLE: as many as there may be are not over. */
 tt_status_t edl_tasks_create(edl_tasks_t *self, const elasticdl_request_t *request, edl_task_t **out);
+/*  One that another master began; record: how it ended (edl_task_record), NULL = it goes on. Those of lower numbers come first. */
+void edl_tasks_adopt(edl_tasks_t *self, int id, const elasticdl_request_t *request, const json_t *record);
 /*  By number, or the newest of a name; NULL: there is none. Borrowed. */
 edl_task_t *edl_tasks_find_id(const edl_tasks_t *self, int id);
 edl_task_t *edl_tasks_find_name(const edl_tasks_t *self, const char *name);
@@ -25,11 +26,10 @@ void edl_tasks_delete(edl_tasks_t *self, edl_task_t *task);
 void edl_tasks_end_all(edl_tasks_t *self);
 /*  Those that are not over. */
 size_t edl_tasks_living(const edl_tasks_t *self);
-/*  "default-0"; caller frees. */
-char *edl_tasks_folder(const edl_task_t *task);
 
 /*  Do what is due. Call it when anything came, and when edl_tasks_due_ms says. */
 void edl_tasks_step(edl_tasks_t *self);
 int64_t edl_tasks_due_ms(const edl_tasks_t *self);
 
-extern const edl_task_limits_t edl_tasks_usual;
+/*  Of members that are processes, and of those that are pods, whose images take their time. */
+extern const edl_task_limits_t edl_tasks_usual, edl_tasks_in_pods;

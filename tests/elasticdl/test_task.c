@@ -264,6 +264,103 @@ static void test_end_is_late(void **state)
     edl_task_destroy(&stage.task);
 }
 
+/*  A member that cannot begin says why, and so does the task that gives it up. */
+static void test_waits(void **state)
+{
+    (void)state;
+    stage_t stage;
+    s_begin(&stage, 0, 1);
+    s_wants(&stage, EDL_TASK_MAKE, 0);
+    edl_task_made(stage.task, 0, 100);
+    s_wants(&stage, EDL_TASK_FIND, 0);
+    edl_task_waits(stage.task, 0, "ImagePullFailed: no such image");
+    edl_task_found(stage.task, 0, NULL, NULL, stage.now);
+    assert_string_equal(stage.task->members[0].reason, "ImagePullFailed: no such image");
+    stage.now += s_limits.ready_ms;
+    int member;
+    assert_int_equal(edl_task_next(stage.task, &member, stage.now), EDL_TASK_END);
+    stage.task->members[0].asked = false;
+    s_ends(&stage, "failed", "worker-0: making workers for 60 s, and it is not done: ImagePullFailed: no such image");
+}
+
+/*  A member of a task that another master began, found and heard. */
+static void s_resume(stage_t *stage, int member, const char *status)
+{
+    char address[ELASTICDL_ADDRESS];
+    snprintf(address, sizeof address, "127.0.0.1:%d", 4000 + member);
+    s_wants(stage, EDL_TASK_FIND, member);
+    edl_task_found(stage->task, member, "http://127.0.0.1:1", address, stage->now);
+    s_wants(stage, EDL_TASK_ASK_READY, member);
+    s_heard(stage, member, status);
+}
+
+static void s_adopt(stage_t *stage, int ps, int workers)
+{
+    s_begin(stage, ps, workers);
+    stage->task->adopted = true;
+    for (int i = 0; i < ps; i++) {
+        s_wants(stage, EDL_TASK_MAKE, i);
+        edl_task_made(stage->task, i, 100);
+        s_resume(stage, i, s_running);
+    }
+    if (ps)
+        s_wants(stage, EDL_TASK_WATCH, 0);
+    for (int i = ps; i < ps + workers; i++)
+        s_wants(stage, EDL_TASK_MAKE, i);
+    for (int i = ps; i < ps + workers; i++)
+        edl_task_made(stage->task, i, 100 + (uint64_t)i);
+}
+
+/*  Its programs run: nobody is configured or started once more. */
+static void test_adopted_running(void **state)
+{
+    (void)state;
+    stage_t stage;
+    s_adopt(&stage, 1, 2);
+    s_resume(&stage, 1, s_running);
+    s_wants(&stage, EDL_TASK_WATCH, 1);
+    s_resume(&stage, 2, "{\"state\": \"ended\", \"exit_code\": 0}");
+    s_wants(&stage, EDL_TASK_NOTHING, 0);
+    assert_string_equal(edl_task_state(stage.task), "running");
+    edl_task_delete(stage.task, stage.now);
+    s_ends(&stage, "deleted", "");
+}
+
+/*  It was about to begin: what is left of that is done. */
+static void test_adopted_configured(void **state)
+{
+    (void)state;
+    stage_t stage;
+    s_adopt(&stage, 0, 2);
+    s_resume(&stage, 0, "{\"state\": \"configured\"}");
+    s_resume(&stage, 1, "{\"state\": \"idle\"}");
+    s_wants(&stage, EDL_TASK_SEND_CONFIG, 1);
+    s_heard(&stage, 1, "OK");
+    s_wants(&stage, EDL_TASK_SEND_RUN, 0);
+    s_wants(&stage, EDL_TASK_SEND_RUN, 1);
+    edl_task_delete(stage.task, stage.now);
+    s_ends(&stage, "deleted", "");
+}
+
+/*  Of its programs one is gone, as its agent was started anew meanwhile; or it has failed. */
+static void test_adopted_lost(void **state)
+{
+    (void)state;
+    stage_t stage;
+    s_adopt(&stage, 0, 2);
+    s_resume(&stage, 0, s_running);
+    s_wants(&stage, EDL_TASK_WATCH, 0);
+    s_resume(&stage, 1, "{\"state\": \"idle\"}");
+    s_wants(&stage, EDL_TASK_END, 0);
+    stage.task->members[0].asked = false;
+    s_ends(&stage, "failed", "worker-1: its agent was started anew: its program is gone");
+    s_adopt(&stage, 0, 1);
+    s_resume(&stage, 0, "{\"state\": \"ended\", \"exit_code\": 3, \"reason\": \"exit code 3\", \"log\": \"no\\n\"}");
+    s_wants(&stage, EDL_TASK_END, 0);
+    stage.task->members[0].asked = false;
+    s_ends(&stage, "failed", "worker-0: exit code 3: no");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -276,6 +373,10 @@ int main(void)
         cmocka_unit_test(test_refuses_config),
         cmocka_unit_test(test_deleted),
         cmocka_unit_test(test_end_is_late),
+        cmocka_unit_test(test_waits),
+        cmocka_unit_test(test_adopted_running),
+        cmocka_unit_test(test_adopted_configured),
+        cmocka_unit_test(test_adopted_lost),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

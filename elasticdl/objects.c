@@ -1,0 +1,242 @@
+#include "elasticdl/objects.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "common/base/json.h"
+#include "common/base/mem.h"
+#include "k8s/front/object.h"
+
+/*  In each pod: the agent and what it needs, and the program's output; a token that only the agent's user may read. */
+#define AGENT_DIR "/tutti"
+#define TOKEN_DIR "/tutti-token"
+
+enum { AGENT_GROUP = 65532, TOKEN_MODE = 0440, KILL_AFTER_S = 5, PROBE_FAILURES = 3 };
+
+/* ---- names and labels --------------------------------------------------------------------------------------------------- */
+
+tt_status_t edl_set_name(char out[EDL_SET_NAME], const char *task, elasticdl_type_t type, int id)
+{
+    if (snprintf(out, EDL_SET_NAME, "%s-%s-%d", task, elasticdl_type_name(type), id) >= EDL_SET_NAME)
+        return tt_err(TT_INVALID, "name: %s-%s-%d is longer than the %d characters that a StatefulSet may have", task,
+            elasticdl_type_name(type), id, EDL_SET_NAME - 1);
+    return TT_OK;
+}
+
+void edl_set_address(char out[ELASTICDL_ADDRESS], const edl_objects_t *self, const char *set, int ordinal)
+{
+    snprintf(out, ELASTICDL_ADDRESS, "%s-%d.%s.%s.svc:%d", set, ordinal, set, self->namespace_, EDL_PROGRAM_PORT);
+}
+
+static json_t *s_selector(const edl_task_t *task, elasticdl_type_t type)
+{
+    char id[16];
+    snprintf(id, sizeof id, "%d", task->id);
+    return json_pack("{s:s, s:s}", EDL_LABEL, id, "type", elasticdl_type_name(type));
+}
+
+static json_t *s_labels(const edl_task_t *task, elasticdl_type_t type)
+{
+    char app[EDL_TASK_FOLDER];
+    json_t *labels = s_selector(task, type);
+    edl_task_folder(task, app);
+    json_object_set_new(labels, "app", json_string(app));
+    json_object_set_new(labels, "app.kubernetes.io/part-of", json_string("tutti"));
+    json_object_set_new(labels, "app.kubernetes.io/managed-by", json_string("tutti-master"));
+    return labels;
+}
+
+/* ---- a pod --------------------------------------------------------------------------------------------------------------- */
+
+static void s_add(json_t *args, const char *flag, const char *value)
+{
+    if (!value)
+        return;
+    json_array_append_new(args, json_string(flag));
+    json_array_append_new(args, tt_json_text(value));
+}
+
+/*  By its own dynamic linker and libraries: the task's image may have others, or none. */
+static json_t *s_command(const edl_objects_t *self)
+{
+    char grace[16];
+    snprintf(grace, sizeof grace, "%d", self->grace_s);
+    json_t *args = self->agent_image
+                       ? json_pack("[s, s, s, s]", AGENT_DIR "/ld.so", "--library-path", AGENT_DIR, AGENT_DIR "/tutti")
+                       : json_pack("[s]", "tutti");
+    json_array_append_new(args, json_string("pod-agent"));
+    char listen[16];
+    snprintf(listen, sizeof listen, ":%d", EDL_AGENT_PORT);
+    s_add(args, "--listen", listen);
+    s_add(args, "--member", "$(POD_NAME)");
+    s_add(args, "--token", TOKEN_DIR "/token");
+    s_add(args, "--output", AGENT_DIR "/outputs.log");
+    s_add(args, "--grace", grace);
+    s_add(args, "--dir", self->dir);
+    s_add(args, "--program", self->program);
+    s_add(args, "--python", self->python);
+    return args;
+}
+
+static json_t *s_mount(const char *name, const char *path)
+{
+    return json_pack("{s:s, s:s}", "name", name, "mountPath", path);
+}
+
+static json_t *s_container(const edl_objects_t *self, const edl_task_t *task)
+{
+    json_t *out = json_pack("{s:s, s:o, s:s, s:o, s:s}", "name", "agent", "image", tt_json_text(task->request.image),
+        "imagePullPolicy", "IfNotPresent", "command", s_command(self), "terminationMessagePolicy",
+        "FallbackToLogsOnError");
+    json_object_set_new(out, "env",
+        json_pack("[{s:s, s:{s:{s:s}}}]", "name", "POD_NAME", "valueFrom", "fieldRef", "fieldPath", "metadata.name"));
+    json_object_set_new(out, "ports",
+        json_pack("[{s:s, s:i}, {s:s, s:i}]", "name", "agent", "containerPort", EDL_AGENT_PORT, "name", "program",
+            "containerPort", EDL_PROGRAM_PORT));
+    json_object_set_new(out, "readinessProbe",
+        json_pack("{s:{s:s, s:s}, s:i, s:i}", "httpGet", "path", "/healthz", "port", "agent", "periodSeconds", 1,
+            "failureThreshold", PROBE_FAILURES));
+    json_object_set_new(
+        out, "volumeMounts", json_pack("[o, o]", s_mount("tutti", AGENT_DIR), s_mount("token", TOKEN_DIR)));
+    return out;
+}
+
+/*  Brings the agent: any image that has a program can be a task's. */
+static json_t *s_init(const edl_objects_t *self)
+{
+    json_t *out = json_pack("{s:s, s:o, s:s, s:[s, s, s], s:[o], s:s}", "name", "tutti", "image",
+        tt_json_text(self->agent_image), "imagePullPolicy", "IfNotPresent", "args", "pod-agent", "--install", AGENT_DIR,
+        "volumeMounts", s_mount("tutti", AGENT_DIR), "terminationMessagePolicy", "FallbackToLogsOnError");
+    json_object_set_new(out, "securityContext",
+        json_pack("{s:b, s:b, s:{s:[s]}}", "allowPrivilegeEscalation", 0, "readOnlyRootFilesystem", 1, "capabilities",
+            "drop", "ALL"));
+    return out;
+}
+
+/*  A program gets no right to the API server, and a group by which an agent that is not root reads the token. */
+static json_t *s_pod(const edl_objects_t *self, const edl_task_t *task)
+{
+    json_t *spec = json_pack("{s:b, s:b, s:i, s:{s:i, s:{s:s}}, s:[o]}", "automountServiceAccountToken", 0,
+        "enableServiceLinks", 0, "terminationGracePeriodSeconds", self->grace_s + KILL_AFTER_S, "securityContext",
+        "fsGroup", AGENT_GROUP, "seccompProfile", "type", "RuntimeDefault", "containers", s_container(self, task));
+    if (self->agent_image)
+        json_object_set_new(spec, "initContainers", json_pack("[o]", s_init(self)));
+    json_object_set_new(spec, "volumes",
+        json_pack("[{s:s, s:{}}, {s:s, s:{s:s, s:i}}]", "name", "tutti", "emptyDir", "name", "token", "secret",
+            "secretName", EDL_SECRET, "defaultMode", TOKEN_MODE));
+    return spec;
+}
+
+/* ---- a set --------------------------------------------------------------------------------------------------------------- */
+
+static void s_name(char out[EDL_SET_NAME], const edl_task_t *task, elasticdl_type_t type)
+{
+    TT_CHECK(edl_set_name(out, task->request.name, type, task->id) == TT_OK); /* asked before a set is made */
+}
+
+json_t *edl_set(const edl_objects_t *self, const edl_task_t *task, elasticdl_type_t type)
+{
+    char name[EDL_SET_NAME], query[ELASTICDL_QUERY];
+    const int count = type == ELASTICDL_PS ? task->request.ps : task->request.workers;
+    s_name(name, task, type);
+    TT_CHECK(elasticdl_request_write(query, &task->request) == TT_OK);
+    json_t *metadata = json_pack("{s:s, s:s, s:o, s:{s:s}}", "name", name, "namespace", self->namespace_, "labels",
+        s_labels(task, type), "annotations", EDL_NOTE_REQUEST, query);
+    json_t *spec = json_pack("{s:i, s:s, s:s, s:{s:o}, s:{s:{s:o}, s:o}}", "replicas", count, "serviceName", name,
+        "podManagementPolicy", "Parallel", "selector", "matchLabels", s_selector(task, type), "template", "metadata",
+        "labels", s_labels(task, type), "spec", s_pod(self, task));
+    json_t *out = json_pack(
+        "{s:s, s:s, s:o, s:o}", "apiVersion", "apps/v1", "kind", "StatefulSet", "metadata", metadata, "spec", spec);
+    TT_CHECK(out != NULL);
+    return out;
+}
+
+/*  Names are there before members are ready, since programs that start look for each other. */
+json_t *edl_service(const edl_objects_t *self, const edl_task_t *task, elasticdl_type_t type)
+{
+    char name[EDL_SET_NAME];
+    s_name(name, task, type);
+    json_t *out = json_pack("{s:s, s:s, s:{s:s, s:s, s:o}, s:{s:s, s:b, s:o, s:[{s:s, s:i}]}}", "apiVersion", "v1",
+        "kind", "Service", "metadata", "name", name, "namespace", self->namespace_, "labels", s_labels(task, type),
+        "spec", "clusterIP", "None", "publishNotReadyAddresses", 1, "selector", s_selector(task, type), "ports", "name",
+        "program", "port", EDL_PROGRAM_PORT);
+    TT_CHECK(out != NULL);
+    return out;
+}
+
+json_t *edl_set_end(json_t *record)
+{
+    char *text = json_dumps(record, JSON_COMPACT);
+    TT_CHECK(text != NULL);
+    json_t *out =
+        json_pack("{s:{s:{s:s}}, s:{s:i}}", "metadata", "annotations", EDL_NOTE_END, text, "spec", "replicas", 0);
+    free(text);
+    json_decref(record);
+    return out;
+}
+
+/* ---- read ------------------------------------------------------------------------------------------------------------------ */
+
+/*  A whole number of text, 0 to INT32_MAX; -1 = it is none. */
+static int s_number(const char *text)
+{
+    char *end = NULL;
+    const long value = strtol(text, &end, 10);
+    return text[0] < '0' || text[0] > '9' || *end || value > INT32_MAX ? -1 : (int)value;
+}
+
+tt_status_t edl_set_read(edl_found_t *out, const json_t *object)
+{
+    const json_t *metadata = parts_object(object, "metadata");
+    const json_t *labels = parts_object(metadata, "labels"), *notes = parts_object(metadata, "annotations");
+    const char *name = parts_text(metadata, "name", "?"), *type = parts_text(labels, "type", "");
+    char expected[EDL_SET_NAME];
+    *out =
+        (edl_found_t){.id = s_number(parts_text(labels, EDL_LABEL, "")), .end = parts_text(notes, EDL_NOTE_END, NULL)};
+    out->type = strcmp(type, elasticdl_type_name(ELASTICDL_PS)) == 0 ? ELASTICDL_PS : ELASTICDL_WORKER;
+    if (out->id < 0 || strcmp(type, elasticdl_type_name(out->type)) != 0)
+        return tt_err(TT_DATA, "StatefulSet %.80s: its labels are none of a task's", name);
+    if (elasticdl_request_read(&out->request, parts_text(notes, EDL_NOTE_REQUEST, "")) != TT_OK)
+        return tt_err_wrap(TT_DATA, "StatefulSet %.80s: annotation " EDL_NOTE_REQUEST, name);
+    if (edl_set_name(expected, out->request.name, out->type, out->id) != TT_OK || strcmp(expected, name) != 0)
+        return tt_err(TT_DATA, "StatefulSet %.80s: its name is not that of its task", name);
+    return TT_OK;
+}
+
+static void s_trouble(edl_pod_t *out, const json_t *status, const json_t *agent)
+{
+    parts_trouble_t trouble;
+    parts_trouble(&trouble, status, agent);
+    snprintf(out->trouble, sizeof out->trouble, "%s%s%s", trouble.why, trouble.words[0] ? ": " : "", trouble.words);
+}
+
+tt_status_t edl_pod_read(edl_pod_t *out, const json_t *object)
+{
+    const json_t *metadata = parts_object(object, "metadata"), *status = parts_object(object, "status");
+    const char *name = parts_text(metadata, "name", ""), *dash = strrchr(name, '-');
+    const json_t *agent = parts_named(parts_array(status, "containerStatuses"), "name", "agent");
+    *out = (edl_pod_t){.ordinal = dash ? s_number(dash + 1) : -1};
+    if (out->ordinal < 0 || dash - name >= EDL_SET_NAME)
+        return tt_err(TT_DATA, "pod %.80s is no member's", name);
+    snprintf(out->set, sizeof out->set, "%.*s", (int)(dash - name), name);
+    snprintf(out->uid, sizeof out->uid, "%s", parts_text(metadata, "uid", ""));
+    snprintf(out->ip, sizeof out->ip, "%s", parts_text(status, "podIP", ""));
+    out->ready = parts_is(parts_condition(json_object_get(status, "conditions"), "Ready"), "status", "True");
+    out->leaving = json_object_get(metadata, "deletionTimestamp") != NULL;
+    out->restarted = json_integer_value(json_object_get(agent, "restartCount")) > 0;
+    s_trouble(out, status, agent);
+    return TT_OK;
+}
+
+tt_status_t edl_event_read(char set[EDL_SET_NAME], char why[EDL_TASK_WAITS], const json_t *object)
+{
+    const json_t *about = parts_object(object, "involvedObject");
+    const char *name = parts_text(about, "name", ""), *reason = parts_text(object, "reason", "");
+    if (strcmp(parts_text(about, "kind", ""), "StatefulSet") != 0 || strlen(name) >= EDL_SET_NAME ||
+        strcmp(reason, "FailedCreate") != 0)
+        return tt_err(TT_DATA, "an event that is not about a set's pods");
+    char line[EDL_TASK_WAITS];
+    tt_text_copy(line, sizeof line, parts_text(object, "message", ""));
+    snprintf(set, EDL_SET_NAME, "%s", name);
+    snprintf(why, EDL_TASK_WAITS, "%s: %.380s", reason, line);
+    return TT_OK;
+}

@@ -1,0 +1,414 @@
+#include "elasticdl/sets.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "common/base/mem.h"
+#include "common/base/text.h"
+#define TT_LOG_COMPONENT "master"
+#include "common/base/log.h"
+
+enum { TIMEOUT_MS = 10000, AGAIN_MS = 1000, LOOK_SOON_MS = 300, LOOK_MS = 3000 };
+
+/*  What a set asks for, in this order. */
+typedef enum { STEP_CREATE, STEP_SERVE, STEP_SCALE, STEP_UNSERVE, STEP_REMOVE, STEP_NONE } step_t;
+
+struct edl_sets {
+    kube_client_t *client;
+    const edl_objects_t *objects;
+    const tt_clock_t *clock;
+    char *set_path, *service_path, *pod_path, *event_path; /* of the namespace */
+    edl_set_t **sets;
+    size_t count;
+    uint64_t look, events; /* requests under way */
+    uint64_t looks;        /* lists of pods that were asked for */
+    int64_t looked_ms;
+    bool silent;
+};
+
+/* ---- the list ------------------------------------------------------------------------------------------------------------ */
+
+void edl_sets_new(edl_sets_t **self_p, kube_client_t *client, const edl_objects_t *objects, const tt_clock_t *clock)
+{
+    edl_sets_t *self = tt_new0(sizeof *self);
+    self->client = client;
+    self->objects = objects;
+    self->clock = tt_clock_or_real(clock);
+    self->looked_ms = -LOOK_MS;
+    char *space = kube_escape(objects->namespace_);
+    self->set_path = tt_sprintf("/apis/apps/v1/namespaces/%s/statefulsets", space);
+    self->service_path = tt_sprintf("/api/v1/namespaces/%s/services", space);
+    self->pod_path = tt_sprintf("/api/v1/namespaces/%s/pods?labelSelector=" EDL_LABEL, space);
+    self->event_path = tt_sprintf("/api/v1/namespaces/%s/events?fieldSelector=involvedObject.kind%%3DStatefulSet%%2C"
+                                  "reason%%3DFailedCreate",
+        space);
+    free(space);
+    *self_p = self;
+}
+
+static void s_drop(edl_sets_t *self, size_t i)
+{
+    edl_set_t *set = self->sets[i];
+    kube_client_cancel(self->client, set->request);
+    free(set->pods);
+    free(set->create);
+    free(set->service);
+    free(set->end);
+    free(set);
+    self->sets[i] = self->sets[--self->count];
+}
+
+void edl_sets_destroy(edl_sets_t **self_p)
+{
+    edl_sets_t *self = *self_p;
+    if (!self)
+        return;
+    kube_client_cancel(self->client, self->look);
+    kube_client_cancel(self->client, self->events);
+    while (self->count)
+        s_drop(self, self->count - 1);
+    free(self->sets);
+    free(self->set_path);
+    free(self->service_path);
+    free(self->pod_path);
+    free(self->event_path);
+    free(self);
+    *self_p = NULL;
+}
+
+edl_set_t *edl_sets_nth(edl_sets_t *self, size_t n)
+{
+    return n < self->count ? self->sets[n] : NULL;
+}
+
+edl_set_t *edl_sets_find(edl_sets_t *self, int task, elasticdl_type_t type)
+{
+    for (size_t i = 0; i < self->count; i++)
+        if (self->sets[i]->task == task && self->sets[i]->type == type)
+            return self->sets[i];
+    return NULL;
+}
+
+static edl_set_t *s_named(const edl_sets_t *self, const char *name)
+{
+    for (size_t i = 0; i < self->count; i++)
+        if (strcmp(self->sets[i]->name, name) == 0)
+            return self->sets[i];
+    return NULL;
+}
+
+static char *s_text(json_t *object)
+{
+    char *text = json_dumps(object, JSON_COMPACT);
+    TT_CHECK(text != NULL);
+    json_decref(object);
+    return text;
+}
+
+static edl_set_t *s_new(edl_sets_t *self, const edl_task_t *task, elasticdl_type_t type)
+{
+    edl_set_t *set = tt_new0(sizeof *set);
+    set->sets = self;
+    set->task = task->id;
+    set->type = type;
+    set->count = type == ELASTICDL_PS ? task->request.ps : task->request.workers;
+    set->pods = tt_array0((size_t)set->count, sizeof *set->pods);
+    set->service = s_text(edl_service(self->objects, task, type));
+    self->sets = tt_realloc(self->sets, tt_mul(self->count + 1, sizeof *self->sets));
+    self->sets[self->count++] = set;
+    return set;
+}
+
+tt_status_t edl_sets_add(edl_sets_t *self, const edl_task_t *task, elasticdl_type_t type, edl_set_t **out)
+{
+    char name[EDL_SET_NAME];
+    TT_TRY(edl_set_name(name, task->request.name, type, task->id));
+    edl_set_t *set = s_new(self, task, type);
+    snprintf(set->name, sizeof set->name, "%s", name);
+    set->create = s_text(edl_set(self->objects, task, type));
+    *out = set;
+    return TT_OK;
+}
+
+void edl_sets_adopt(edl_sets_t *self, const edl_task_t *task, const edl_found_t *found)
+{
+    edl_set_t *set = s_new(self, task, found->type);
+    TT_CHECK(edl_set_name(set->name, task->request.name, found->type, task->id) == TT_OK);
+    set->adopted = true;
+}
+
+void edl_set_finish(edl_set_t *set, json_t *record)
+{
+    if (set->ending) {
+        json_decref(record);
+        return;
+    }
+    set->ending = true;
+    set->end = s_text(edl_set_end(record));
+    set->scaled = set->foreign[STEP_CREATE];
+    set->unserved = set->foreign[STEP_CREATE] || set->foreign[STEP_SERVE];
+    set->sets->looked_ms = -LOOK_MS;
+}
+
+void edl_set_remove(edl_set_t *set)
+{
+    set->remove = true;
+}
+
+/* ---- one request --------------------------------------------------------------------------------------------------------- */
+
+static step_t s_next(const edl_set_t *set)
+{
+    if (!set->ending)
+        return set->create ? STEP_CREATE : set->service ? STEP_SERVE : STEP_NONE;
+    if (!set->scaled)
+        return set->holds == 0 ? STEP_SCALE : STEP_NONE;
+    if (!set->unserved)
+        return STEP_UNSERVE;
+    return set->remove && set->clear && !set->foreign[STEP_CREATE] ? STEP_REMOVE : STEP_NONE;
+}
+
+typedef struct {
+    const char *method, *type;
+    bool service; /* about the Service, and not the StatefulSet */
+    int fine;     /* a code that is as good as 200              */
+} row_t;
+
+static const row_t s_rows[] = {
+    [STEP_CREATE] = {"POST", NULL, false, 0},
+    [STEP_SERVE] = {"POST", NULL, true, 0},
+    [STEP_SCALE] = {"PATCH", "application/merge-patch+json", false, 404},
+    [STEP_UNSERVE] = {"DELETE", NULL, true, 404},
+    [STEP_REMOVE] = {"DELETE", NULL, false, 404},
+};
+
+static const char *s_body(const edl_set_t *set)
+{
+    if (set->step == STEP_CREATE)
+        return set->create;
+    if (set->step == STEP_SERVE)
+        return set->service;
+    return set->step == STEP_SCALE ? set->end : NULL;
+}
+
+static void s_lose_all(edl_set_t *set, const char *words)
+{
+    for (int i = 0; i < set->count; i++)
+        tt_text_copy(set->pods[i].lost, sizeof set->pods[i].lost, words);
+}
+
+static void s_done(edl_set_t *set)
+{
+    char **bodies[] = {[STEP_CREATE] = &set->create, [STEP_SERVE] = &set->service, [STEP_SCALE] = &set->end};
+    if (set->step < (int)TT_COUNT(bodies)) {
+        free(*bodies[set->step]);
+        *bodies[set->step] = NULL;
+    }
+    if (set->step == STEP_SCALE) {
+        set->scaled = true;
+        set->scaled_look = set->sets->looks;
+    }
+    set->unserved |= set->step == STEP_UNSERVE;
+    set->silent = false;
+    set->sets->looked_ms = -LOOK_MS;
+}
+
+/*  An object of that name that we did not ask for is somebody's: it is left alone. */
+static void s_refused(edl_set_t *set, const kube_reply_t *reply)
+{
+    char words[EDL_TASK_WAITS];
+    const char *kind = s_rows[set->step].service ? "Service" : "StatefulSet";
+    snprintf(words, sizeof words, "the API server refuses %s %s: %.300s", kind, set->name, reply->text);
+    if (set->step > STEP_SERVE) {
+        if (!set->silent)
+            log_warn("%s; trying on", words);
+        set->silent = true;
+        set->again_ms = tt_now_ms(set->sets->clock) + AGAIN_MS;
+        return;
+    }
+    set->foreign[set->step] = reply->code == 409;
+    s_lose_all(set, words);
+    s_done(set);
+    free(set->service); /* without the set there is nothing to serve */
+    set->service = NULL;
+}
+
+static bool s_is_late(const kube_reply_t *reply)
+{
+    return reply->code == 0 || reply->code == 429 || reply->code >= 500;
+}
+
+static void s_on_answer(void *ctx, const kube_reply_t *reply)
+{
+    edl_set_t *set = ctx;
+    const bool tried = set->adopted || (set->step <= STEP_SERVE && set->tried[set->step]);
+    set->request = 0;
+    if (reply->code / 100 == 2 || (reply->code && reply->code == s_rows[set->step].fine) ||
+        (reply->code == 409 && set->step <= STEP_SERVE && tried)) {
+        s_done(set);
+        if (set->step == STEP_REMOVE)
+            for (size_t i = 0; i < set->sets->count; i++)
+                if (set->sets->sets[i] == set) {
+                    s_drop(set->sets, i);
+                    return;
+                }
+        return;
+    }
+    if (!s_is_late(reply)) {
+        s_refused(set, reply);
+        return;
+    }
+    if (set->step <= STEP_SERVE)
+        set->tried[set->step] = true; /* it may have been made */
+    if (!set->silent)
+        log_warn("%s of %s: %s; trying on", s_rows[set->step].method, set->name, reply->text);
+    set->silent = true;
+    set->again_ms = tt_now_ms(set->sets->clock) + AGAIN_MS;
+}
+
+static void s_drive(edl_sets_t *self, edl_set_t *set)
+{
+    const step_t step = s_next(set);
+    if (set->request || step == STEP_NONE || tt_now_ms(self->clock) < set->again_ms)
+        return;
+    set->step = step;
+    const row_t *row = &s_rows[step];
+    const char *base = row->service ? self->service_path : self->set_path;
+    char *path = step <= STEP_SERVE ? tt_strdup(base) : tt_sprintf("%s/%s", base, set->name);
+    const kube_request_t request = {
+        .method = row->method, .path = path, .body = s_body(set), .content_type = row->type, .timeout_ms = TIMEOUT_MS};
+    set->request = kube_client_send(self->client, &request, s_on_answer, set);
+    free(path);
+}
+
+/* ---- pods ------------------------------------------------------------------------------------------------------------------ */
+
+static void s_lose(edl_set_pod_t *pod, const char *what)
+{
+    if (!pod->lost[0])
+        snprintf(pod->lost, sizeof pod->lost, "%s%s%.300s", what, pod->trouble[0] ? ": " : "", pod->trouble);
+}
+
+static void s_saw(edl_sets_t *self, const edl_pod_t *info)
+{
+    edl_set_t *set = s_named(self, info->set);
+    if (!set || info->ordinal >= set->count)
+        return;
+    edl_set_pod_t *pod = &set->pods[info->ordinal];
+    const bool begun = pod->found || set->adopted;
+    pod->seen = true;
+    pod->ready = info->ready && !info->leaving && info->ip[0];
+    if (info->trouble[0] || !pod->found) /* of one that goes its last words are kept */
+        snprintf(pod->trouble, sizeof pod->trouble, "%s", info->trouble);
+    if (set->ending)
+        return;
+    if (begun && info->restarted)
+        s_lose(pod, "its agent has ended and was started anew, and its program is gone");
+    else if (pod->found && (info->leaving || strcmp(pod->uid, info->uid) != 0))
+        s_lose(pod, "its pod was deleted");
+    snprintf(pod->uid, sizeof pod->uid, "%s", info->uid);
+    snprintf(pod->ip, sizeof pod->ip, "%s", info->ip);
+}
+
+/*  After a list: who is not in it any more. */
+static void s_missed(edl_sets_t *self, edl_set_t *set)
+{
+    bool any = false;
+    for (int i = 0; i < set->count; i++) {
+        any |= set->pods[i].seen;
+        if (set->pods[i].found && !set->pods[i].seen && !set->ending)
+            s_lose(&set->pods[i], "its pod is gone: somebody deleted it, or its node");
+    }
+    set->clear = set->ending && set->scaled && (set->foreign[STEP_CREATE] || (!any && self->looks > set->scaled_look));
+}
+
+static void s_on_events(void *ctx, const kube_reply_t *reply)
+{
+    edl_sets_t *self = ctx;
+    self->events = 0;
+    json_t *list = reply->code == 200 ? json_loadb(reply->body, reply->size, 0, NULL) : NULL, *item;
+    size_t n;
+    json_array_foreach(json_object_get(list, "items"), n, item)
+    {
+        char name[EDL_SET_NAME], why[EDL_TASK_WAITS];
+        edl_set_t *set = edl_event_read(name, why, item) == TT_OK ? s_named(self, name) : NULL;
+        for (int i = 0; set && i < set->count; i++)
+            if (!set->pods[i].seen)
+                snprintf(set->pods[i].trouble, sizeof set->pods[i].trouble, "%s", why);
+    }
+    json_decref(list);
+}
+
+/*  A pod that is not made has no status: why says an event about its set. Who may not list events is not told. */
+static void s_ask_why(edl_sets_t *self)
+{
+    bool missing = false;
+    for (size_t i = 0; i < self->count; i++)
+        for (int k = 0; k < self->sets[i]->count; k++)
+            missing |= !self->sets[i]->ending && !self->sets[i]->create && !self->sets[i]->pods[k].seen;
+    const kube_request_t request = {.method = "GET", .path = self->event_path, .timeout_ms = TIMEOUT_MS};
+    if (missing && !self->events)
+        self->events = kube_client_send(self->client, &request, s_on_events, self);
+}
+
+static void s_on_pods(void *ctx, const kube_reply_t *reply)
+{
+    edl_sets_t *self = ctx;
+    self->look = 0;
+    json_t *list = reply->code == 200 ? json_loadb(reply->body, reply->size, 0, NULL) : NULL, *item;
+    const bool silent = !json_is_array(json_object_get(list, "items"));
+    if (silent && !self->silent)
+        log_warn("pods cannot be listed: %s; trying on", reply->code == 200 ? "the answer is no list" : reply->text);
+    self->silent = silent;
+    size_t n;
+    for (size_t i = 0; i < self->count && !silent; i++)
+        for (int k = 0; k < self->sets[i]->count; k++)
+            self->sets[i]->pods[k].seen = self->sets[i]->pods[k].ready = false;
+    json_array_foreach(json_object_get(list, "items"), n, item)
+    {
+        edl_pod_t info;
+        if (edl_pod_read(&info, item) == TT_OK)
+            s_saw(self, &info);
+    }
+    for (size_t i = 0; i < self->count && !silent; i++)
+        s_missed(self, self->sets[i]);
+    json_decref(list);
+    if (!silent)
+        s_ask_why(self);
+}
+
+/*  How soon pods are to be looked at; -1 = there are none. */
+static int64_t s_pace_ms(const edl_sets_t *self)
+{
+    int64_t pace = -1;
+    for (size_t i = 0; i < self->count; i++) {
+        const edl_set_t *set = self->sets[i];
+        if (set->ending ? !set->clear : set->create || set->service)
+            return LOOK_SOON_MS;
+        for (int k = 0; k < set->count && !set->ending; k++)
+            if (set->pods[k].made && !set->pods[k].found)
+                return LOOK_SOON_MS;
+        pace = set->ending ? pace : LOOK_MS;
+    }
+    return pace;
+}
+
+void edl_sets_turn(edl_sets_t *self)
+{
+    for (size_t i = 0; i < self->count; i++)
+        s_drive(self, self->sets[i]);
+    const int64_t pace = s_pace_ms(self), now = tt_now_ms(self->clock);
+    if (pace < 0 || self->look || now - self->looked_ms < pace)
+        return;
+    const kube_request_t request = {.method = "GET", .path = self->pod_path, .timeout_ms = TIMEOUT_MS};
+    self->looked_ms = now;
+    self->looks++;
+    self->look = kube_client_send(self->client, &request, s_on_pods, self);
+}
+
+int64_t edl_sets_due_ms(const edl_sets_t *self)
+{
+    for (size_t i = 0; i < self->count; i++)
+        if (!self->sets[i]->request && s_next(self->sets[i]) != STEP_NONE)
+            return LOOK_SOON_MS;
+    return s_pace_ms(self);
+}
