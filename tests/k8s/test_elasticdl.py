@@ -1,0 +1,216 @@
+#!/usr/bin/env python3
+"""ElasticDL's tasks in pods: the sample's master with the rights that it gives and no others, asked by the original's request and by
+`tutti submit`. Members meet by the names in TF_CONFIG; ends, exit codes and logs come back, and nothing is left. The agent is brought into an
+image that has none. A pod that cannot begin says why; a master that is killed is followed by one that goes on."""
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+import time
+
+sys.dont_write_bytecode = True
+import cluster
+
+cluster.require(full=True)
+import image_rig  # noqa: E402
+import images  # noqa: E402
+from cluster import check, wait_for  # noqa: E402
+
+SOURCE = os.environ["TT_SOURCE_DIR"]
+TUTTI = os.environ["TUTTI"]
+IMAGE = "docker.io/local/trainer:1"
+SPACE = "elasticdl"
+PORT = 31898
+NODE_PORT = '{"spec": {"type": "NodePort", "ports": [{"port": 80, "nodePort": 31898}]}}'
+PODS = f"/api/v1/namespaces/{SPACE}/pods?labelSelector=tutti-elasticdl"
+SETS = f"/apis/apps/v1/namespaces/{SPACE}/statefulsets"
+SERVICES = f"/api/v1/namespaces/{SPACE}/services?labelSelector=tutti-elasticdl"
+# The image's Python is a shell. What the program does it takes from the task's name, which is its pod's.
+PYTHON = b'#!/bin/sh\nexec sh "$@"\n'
+EXEC = rb"""
+echo "$TF_CONFIG"
+echo "$NUM_WORKERS workers"
+ps=$(echo "$TF_CONFIG" | sed -n 's/.*"ps":\["\([^"]*\)".*/\1/p')
+case $POD_NAME in
+*-ps-*) mkdir -p /tmp/www; hostname > /tmp/www/name; exec httpd -f -p 1234 -h /tmp/www;;
+servers-*) until [ "$(wget -q -O - http://$ps/name)" = servers-ps-1-0 ]; do sleep 0.1; done; echo "met $ps";;
+fails-worker-2-1) echo this is why; exit 3;;
+fails-*) exec sleep 1000;;
+waits-*) echo begun >> /tmp/begun; until [ -e /tmp/go ]; do sleep 0.1; done; wc -l < /tmp/begun;;
+esac
+"""
+
+
+class Master:
+    """The sample's, asked at a port of the cluster's node, as the original's is."""
+
+    def __init__(self, k8s):
+        self.k8s = k8s
+        image_rig.load(k8s)
+        k8s.make_image(IMAGE, {**images.busybox_files(), "usr/bin/python": PYTHON, "exec.py": EXEC})
+        apply, self.forward, self.first = guide()
+        check(apply[:3] == ["kubectl", "apply", "-k"], f"the guide begins with {apply}")
+        k8s.kubectl("apply", "-k", os.path.join(SOURCE, apply[3]))
+        k8s.kubectl("-n", SPACE, "patch", "service", "master-svc", "--patch", NODE_PORT)
+        self.await_ready()
+
+    def await_ready(self):
+        """Until its Service leads to one."""
+        wait_for(lambda: self.ask("/healthz")[0] == 200, "the master to serve")
+
+    def ask(self, path):
+        """(code, text)"""
+        code, text = self.k8s.http(PORT, path, timeout=5)
+        return code, text.decode()
+
+    def json(self, path):
+        code, text = self.ask(path)
+        check(code == 200, f"{path}: {code} {text}")
+        return json.loads(text)
+
+    def submit(self, *args):
+        """(exit code, stdout, stderr)"""
+        process = self.k8s.exec_in([TUTTI, "submit", "--master", f"http://{cluster.guard.ADDRESS}:{PORT}", *args], stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True)
+        out, error = process.communicate(timeout=100)
+        return process.returncode, out, error
+
+    def status(self, name):
+        return self.json(f"/status?name={name}")
+
+    def await_state(self, name, state):
+        wait_for(lambda: self.status(name)["state"] == state, lambda: f"{name} to be {state}: {self.status(name)}")
+
+    def log(self, name, member):
+        return self.ask(f"/logs?name={name}&member={member}")[1]
+
+
+def guide():
+    """The commands of the guide's section."""
+    with open(os.path.join(SOURCE, "docs/guide/elasticdl.md"), encoding="utf-8") as file:
+        section = file.read().split("\n## On a cluster\n")[1].split("\n## ")[0]
+    return [shlex.split(line) for line in re.findall(r"^    (\S.*)$", section, re.M)]
+
+
+def pods(k8s):
+    return k8s.get(PODS)["items"]
+
+
+def await_nothing_left(k8s, name):
+    """Neither pods nor Services; the sets of a task that ended are its record."""
+    wait_for(lambda: not [pod for pod in pods(k8s) if pod["metadata"]["name"].startswith(name)], f"the last pod of {name} to go")
+    wait_for(lambda: not [one for one in k8s.get(SERVICES)["items"] if one["metadata"]["name"].startswith(name)], f"the Services of {name} to go")
+    return [(one["metadata"]["name"], one["spec"]["replicas"]) for one in k8s.get(SETS)["items"] if one["metadata"]["name"].startswith(name)]
+
+
+def test_all_reduce(k8s, master):
+    """The guide's commands, but for the image: through a tunnel from one command to its end, and what each worker was told."""
+    tunnel = k8s.exec_in([k8s.programs["kubectl"], *master.forward[1:]], stdout=subprocess.PIPE, text=True)
+    try:
+        check("7897" in tunnel.stdout.readline(), "the tunnel")
+        words = [IMAGE if word.endswith("mnist:1") else word for word in master.first]
+        process = k8s.exec_in([TUTTI, *words[1:]], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        out, _ = process.communicate(timeout=100)
+        check(IMAGE in words and process.returncode == 0 and out.endswith("succeeded\n"), (process.returncode, out))
+    finally:
+        tunnel.terminate()
+        tunnel.communicate(timeout=30)
+    for i in range(2):
+        hosts = ",".join(f'"hello-worker-0-{k}.hello-worker-0.{SPACE}.svc:1234"' for k in range(2))
+        check(master.log("hello", f"worker-{i}") == f'{{"cluster":{{"worker":[{hosts}]}},"task":{{"type":"worker","index":{i}}}}}\n2 workers\n',
+              master.log("hello", f"worker-{i}"))
+    check([member["exit_code"] for member in master.status("hello")["members"]] == [0, 0], master.status("hello"))
+    check(await_nothing_left(k8s, "hello") == [("hello-worker-0", 0)], k8s.get(SETS))
+
+
+def test_parameter_server(k8s, master):
+    """The original's request: workers meet their parameter server by its name, and it is ended with them."""
+    check(master.ask(f"/create?strategy=ParameterServer&n_worker=2&n_ps=1&img={IMAGE}&name=servers")[1] == "OK", "the answer")
+    master.await_state("servers", "succeeded")
+    ps = f"servers-ps-1-0.servers-ps-1.{SPACE}.svc:1234"
+    for i in range(2):
+        check(f"2 workers\nmet {ps}\n" in master.log("servers", f"worker-{i}"), master.log("servers", f"worker-{i}"))
+    check(f'"ps":["{ps}"]}},"task":{{"type":"ps","index":0}}' in master.log("servers", "ps-0"), master.log("servers", "ps-0"))
+    check(await_nothing_left(k8s, "servers") == [("servers-ps-1", 0), ("servers-worker-1", 0)], k8s.get(SETS))
+
+
+def test_exit_code(k8s, master):
+    """One program fails: its code is that of `tutti submit`, its last line the reason, and the others are ended."""
+    code, _, error = master.submit("--worker-num", "2", "--image", IMAGE, "--task", "fails", "--wait")
+    check(code == 3 and "worker-1: exit code 3: this is why" in error, (code, error))
+    check(master.status("fails")["exit_code"] == 3, master.status("fails"))
+    await_nothing_left(k8s, "fails")
+    check(master.ask("/create?strategy=AllReduce&n_worker=1&n_ps=0&name=bare") == (400, "img is missing: the image that the members of the task run"), "no image")
+
+
+def test_cannot_begin(k8s, master):
+    """An image that cannot be, and a quota: the member says it; a task that is deleted leaves nothing."""
+    master.submit("--worker-num", "1", "--image", "docker.io/local/None:1", "--task", "none")
+    wait_for(lambda: "ImagePullFailed" in (master.status("none")["members"][0]["reason"] or ""), lambda: f"the reason: {master.status('none')}")
+    here = len(k8s.get(f"/api/v1/namespaces/{SPACE}/pods")["items"])
+    k8s.apply({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "few", "namespace": SPACE}, "spec": {"hard": {"pods": str(here)}}})
+    wait_for(lambda: k8s.get(f"/api/v1/namespaces/{SPACE}/resourcequotas/few").get("status", {}).get("used"), "the quota to count")
+    master.submit("--worker-num", "1", "--image", IMAGE, "--task", "many")
+    wait_for(lambda: "exceeded quota: few" in (master.status("many")["members"][0]["reason"] or ""), lambda: f"the reason: {master.status('many')}")
+    for name in ("none", "many"):
+        check(master.ask(f"/delete?name={name}")[1] == "OK", name)
+        master.await_state(name, "deleted")
+        wait_for(lambda name=name: await_nothing_left(k8s, name) == [], f"the sets of {name} to go")
+    k8s.kubectl("-n", SPACE, "delete", "resourcequota", "few")
+
+
+def test_killed(k8s, master):
+    """The next master finds what runs and what has ended, and starts nothing twice."""
+    master.submit("--worker-num", "2", "--image", IMAGE, "--task", "waits")
+    master.await_state("waits", "running")
+    before = {pod["metadata"]["uid"] for pod in pods(k8s)}
+    old = k8s.get(f"/api/v1/namespaces/{SPACE}/pods?labelSelector=app.kubernetes.io/name=tutti-master")["items"][0]["metadata"]["name"]
+    k8s.kubectl("-n", SPACE, "delete", "pod", old, "--grace-period=0", "--force")
+    wait_for(lambda: [pod for pod in k8s.get(f"/api/v1/namespaces/{SPACE}/pods?labelSelector=app.kubernetes.io/name=tutti-master")["items"]
+                      if pod["metadata"]["name"] != old], "another master")
+    master.await_ready()
+    master.await_state("waits", "running")
+    check([(task["name"], task["state"]) for task in master.json("/list")] ==
+          [("hello", "succeeded"), ("servers", "succeeded"), ("fails", "failed"), ("waits", "running")], master.json("/list"))
+    failed = master.status("fails")
+    check(failed["exit_code"] == 3 and failed["reason"] == "worker-1: exit code 3: this is why", failed)
+    check({pod["metadata"]["uid"] for pod in pods(k8s)} == before, "the same pods")
+    for pod in pods(k8s):
+        k8s.kubectl("-n", SPACE, "exec", pod["metadata"]["name"], "-c", "agent", "--", "touch", "/tmp/go")
+    master.await_state("waits", "succeeded")
+    check(master.log("waits", "worker-1").endswith("2 workers\n1\n"), master.log("waits", "worker-1"))
+    await_nothing_left(k8s, "waits")
+    for name in ("hello", "fails"):
+        check(master.ask(f"/delete?name={name}")[1] == "OK", name)
+        wait_for(lambda name=name: await_nothing_left(k8s, name) == [], f"the sets of {name} to go")
+
+
+def test_lost(k8s, master):
+    """A pod that somebody deletes has lost its program, and its task fails; the StatefulSet's other pod is not taken for it."""
+    master.submit("--worker-num", "1", "--image", IMAGE, "--task", "waits")
+    master.await_state("waits", "running")
+    k8s.kubectl("-n", SPACE, "delete", "pod", pods(k8s)[0]["metadata"]["name"], "--wait=false")
+    master.await_state("waits", "failed")
+    check("worker-0: " in master.status("waits")["reason"], master.status("waits"))
+    await_nothing_left(k8s, "waits")
+
+
+def main():
+    with cluster.Cluster(full=True) as k8s:
+        master = Master(k8s)
+        for test in (test_all_reduce, test_parameter_server, test_exit_code, test_cannot_begin, test_killed, test_lost):
+            begun = time.monotonic()
+            try:
+                test(k8s, master)
+            except Exception:
+                print(k8s.kubectl("-n", SPACE, "logs", "deployment/tutti-master", check=False).stdout[-3000:], flush=True)
+                print(k8s.kubectl("-n", SPACE, "get", "pods,sts,events", check=False).stdout[-3000:], flush=True)
+                raise
+            print(f"ok      {test.__name__} ({time.monotonic() - begun:.1f} s)", flush=True)
+
+
+if __name__ == "__main__":
+    main()
