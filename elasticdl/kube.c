@@ -57,7 +57,7 @@ static tt_status_t s_find(
     edl_set_t *set = s_set(self, id, &ordinal);
     edl_set_pod_t *pod = &set->pods[ordinal];
     snprintf(waits, EDL_TASK_WAITS, "%s", pod->trouble);
-    if (!pod->ready || pod->lost[0])
+    if (!pod->ready || pod->lost[0] || set->create || set->service) /* programs need the Service's names */
         return TT_AGAIN;
     const bool six = strchr(pod->ip, ':') != NULL;
     snprintf(url, 128, "http://%s%s%s:%d", six ? "[" : "", pod->ip, six ? "]" : "", EDL_AGENT_PORT);

@@ -130,7 +130,8 @@ static json_t *s_pod(const edl_objects_t *self, const edl_task_t *task)
 
 static void s_name(char out[EDL_SET_NAME], const edl_task_t *task, elasticdl_type_t type)
 {
-    TT_CHECK(edl_set_name(out, task->request.name, type, task->id) == TT_OK); /* asked before a set is made */
+    const tt_status_t status = edl_set_name(out, task->request.name, type, task->id);
+    TT_CHECK(status == TT_OK); /* asked before a set is made */
 }
 
 json_t *edl_set(const edl_objects_t *self, const edl_task_t *task, elasticdl_type_t type)
@@ -138,7 +139,8 @@ json_t *edl_set(const edl_objects_t *self, const edl_task_t *task, elasticdl_typ
     char name[EDL_SET_NAME], query[ELASTICDL_QUERY];
     const int count = type == ELASTICDL_PS ? task->request.ps : task->request.workers;
     s_name(name, task, type);
-    TT_CHECK(elasticdl_request_write(query, &task->request) == TT_OK);
+    const tt_status_t status = elasticdl_request_write(query, &task->request);
+    TT_CHECK(status == TT_OK);
     json_t *metadata = json_pack("{s:s, s:s, s:o, s:{s:s}}", "name", name, "namespace", self->namespace_, "labels",
         s_labels(task, type), "annotations", EDL_NOTE_REQUEST, query);
     json_t *spec = json_pack("{s:i, s:s, s:s, s:{s:o}, s:{s:{s:o}, s:o}}", "replicas", count, "serviceName", name,

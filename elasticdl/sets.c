@@ -132,7 +132,8 @@ tt_status_t edl_sets_add(edl_sets_t *self, const edl_task_t *task, elasticdl_typ
 void edl_sets_adopt(edl_sets_t *self, const edl_task_t *task, const edl_found_t *found)
 {
     edl_set_t *set = s_new(self, task, found->type);
-    TT_CHECK(edl_set_name(set->name, task->request.name, found->type, task->id) == TT_OK);
+    const tt_status_t status = edl_set_name(set->name, task->request.name, found->type, task->id);
+    TT_CHECK(status == TT_OK); /* it was read with this name */
     set->adopted = true;
 }
 

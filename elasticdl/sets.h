@@ -29,8 +29,8 @@ typedef struct {
     bool ending;         /* no pods are wanted any more                            */
     bool clear;          /* ... and it was seen that there are none                */
     int holds;           /* it is not scaled down before this is 0                 */
+    char *create, *service, *end; /* bodies that are still to be sent: NULL = the API server has it */
     /* the rest is sets.c's */
-    char *create, *service, *end; /* bodies that are still to be sent */
     bool scaled, unserved, remove, silent;
     bool tried[2], foreign[2]; /* of StatefulSet, Service: asked for without an answer; somebody else's */
     uint64_t request;

@@ -23,6 +23,7 @@ SOURCE = os.environ["TT_SOURCE_DIR"]
 TUTTI = os.environ["TUTTI"]
 IMAGE = "docker.io/local/trainer:1"
 SPACE = "elasticdl"
+NODE = f"/api/v1/nodes/{cluster.parts.NODE}"
 PORT = 31898
 NODE_PORT = '{"spec": {"type": "NodePort", "ports": [{"port": 80, "nodePort": 31898}]}}'
 PODS = f"/api/v1/namespaces/{SPACE}/pods?labelSelector=tutti-elasticdl"
@@ -62,8 +63,8 @@ class Master:
         wait_for(lambda: self.ask("/healthz")[0] == 200, "the master to serve")
 
     def ask(self, path):
-        """(code, text)"""
-        code, text = self.k8s.http(PORT, path, timeout=5)
+        """(code, text); whoever has no master before it yet asks again."""
+        code, text = wait_for(lambda: self.k8s.http(PORT, path), "a master that answers")
         return code, text.decode()
 
     def json(self, path):
@@ -147,7 +148,7 @@ def test_exit_code(k8s, master):
 
 
 def test_cannot_begin(k8s, master):
-    """An image that cannot be, and a quota: the member says it; a task that is deleted leaves nothing."""
+    """An image that cannot be, a quota, no node: the member says it; a task that is deleted leaves nothing."""
     master.submit("--worker-num", "1", "--image", "docker.io/local/None:1", "--task", "none")
     wait_for(lambda: "ImagePullFailed" in (master.status("none")["members"][0]["reason"] or ""), lambda: f"the reason: {master.status('none')}")
     here = len(k8s.get(f"/api/v1/namespaces/{SPACE}/pods")["items"])
@@ -155,11 +156,15 @@ def test_cannot_begin(k8s, master):
     wait_for(lambda: k8s.get(f"/api/v1/namespaces/{SPACE}/resourcequotas/few").get("status", {}).get("used"), "the quota to count")
     master.submit("--worker-num", "1", "--image", IMAGE, "--task", "many")
     wait_for(lambda: "exceeded quota: few" in (master.status("many")["members"][0]["reason"] or ""), lambda: f"the reason: {master.status('many')}")
-    for name in ("none", "many"):
+    k8s.kubectl("-n", SPACE, "delete", "resourcequota", "few")
+    k8s.patch(NODE, {"spec": {"unschedulable": True}})
+    master.submit("--worker-num", "1", "--image", IMAGE, "--task", "nowhere")
+    wait_for(lambda: "Unschedulable: 0/1 nodes" in (master.status("nowhere")["members"][0]["reason"] or ""), lambda: f"the reason: {master.status('nowhere')}")
+    for name in ("none", "many", "nowhere"):
         check(master.ask(f"/delete?name={name}")[1] == "OK", name)
         master.await_state(name, "deleted")
         wait_for(lambda name=name: await_nothing_left(k8s, name) == [], f"the sets of {name} to go")
-    k8s.kubectl("-n", SPACE, "delete", "resourcequota", "few")
+    k8s.patch(NODE, {"spec": {"unschedulable": False}})
 
 
 def test_killed(k8s, master):
@@ -207,7 +212,7 @@ def main():
                 test(k8s, master)
             except Exception:
                 print(k8s.kubectl("-n", SPACE, "logs", "deployment/tutti-master", check=False).stdout[-3000:], flush=True)
-                print(k8s.kubectl("-n", SPACE, "get", "pods,sts,events", check=False).stdout[-3000:], flush=True)
+                print(k8s.kubectl("-n", SPACE, "get", "pods,sts,events", check=False).stdout, flush=True)
                 raise
             print(f"ok      {test.__name__} ({time.monotonic() - begun:.1f} s)", flush=True)
 

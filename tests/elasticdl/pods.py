@@ -1,0 +1,287 @@
+#!/usr/bin/env python3
+"""tutti master --on kubernetes against an API server of this test's, which answers late, not at all, or no; its pods are agents on addresses
+of this machine. What a real one says k8s.test_elasticdl hears."""
+import base64
+import contextlib
+import http.server
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import threading
+
+from rig import DEADLINE, TUTTI, Server, main, wait
+
+NET = f"127.{100 + os.getpid() % 100}.{os.getpid() // 100 % 250}"  # beside other tests
+PROGRAM = """#!/bin/sh
+echo begun >>../begun
+until [ -e ../go ]; do sleep 0.02; done
+"""
+
+
+class Cluster:
+    """Objects in lists. fails: {"POST statefulsets": [codes]}: so many requests are answered so; "lost" does what is asked first."""
+
+    def __init__(self, folder):
+        self.folder = pathlib.Path(folder)
+        self.secret, self.sets, self.services, self.pods, self.fails, self.asked = None, {}, {}, {}, {}, []
+        self.number = 0
+        self.waits = None  # a status for all pods instead of theirs
+        self.lock = threading.Lock()
+        cluster = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def log_message(self, *args):
+                pass
+
+            def answer(self):
+                body = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))) or "null")
+                with cluster.lock:
+                    code, said = cluster.answer(self.command, self.path.split("?")[0], body)
+                text = json.dumps(said).encode()
+                with contextlib.suppress(BrokenPipeError):  # who asked was killed
+                    self.send_response(code)
+                    self.send_header("Content-Type", "application/json")
+                    self.send_header("Content-Length", str(len(text)))
+                    self.end_headers()
+                    self.wfile.write(text)
+                    self.wfile.flush()
+
+            do_GET = do_POST = do_PATCH = do_DELETE = answer
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        self.config = self.folder / "kubeconfig"
+        self.config.write_text(json.dumps({
+            "apiVersion": "v1", "kind": "Config", "current-context": "c", "users": [{"name": "u", "user": {"token": "t"}}],
+            "clusters": [{"name": "k", "cluster": {"server": f"http://127.0.0.1:{self.server.server_port}"}}],
+            "contexts": [{"name": "c", "context": {"cluster": "k", "user": "u", "namespace": "lab"}}]}))
+
+    def answer(self, method, path, body):
+        kind = path.split("/lab/")[1].split("/")[0]
+        self.asked.append(f"{method} {kind}")
+        fails = self.fails.get(f"{method} {kind}", [])
+        code = fails.pop(0) if fails else 0
+        if code not in (0, "lost"):
+            return code, {"message": "so says the test"}
+        said = self.do(method, kind, path.split("/")[-1], body)
+        return (503, {"message": "lost"}) if code == "lost" else said
+
+    def do(self, method, kind, name, body):
+        if kind == "secrets":
+            return self.do_secret(method, body)
+        if kind == "events":
+            return 200, {"items": []}
+        if kind == "pods":
+            return 200, {"items": [{**pod["object"], "status": self.waits or pod["object"]["status"]} for pod in self.pods.values()]}
+        return self.do_object(method, self.sets if kind == "statefulsets" else self.services, name, body)
+
+    def do_secret(self, method, body):
+        if method == "POST":
+            self.secret = body["stringData"]["token"]
+        if not self.secret:
+            return 404, {"message": "none"}
+        return 200, {"data": {"token": base64.b64encode(self.secret.encode()).decode()}}
+
+    def do_object(self, method, objects, name, body):
+        if method == "GET":
+            return 200, {"items": list(objects.values())}
+        if method == "POST":
+            name = body["metadata"]["name"]
+            if name in objects:
+                return 409, {"message": f"{name} already exists", "reason": "AlreadyExists"}
+            objects[name] = body
+        elif name not in objects:
+            return 404, {"message": f"{name} not found"}
+        if objects is self.sets and method == "PATCH":
+            objects[name]["metadata"].setdefault("annotations", {}).update(body["metadata"]["annotations"])
+            objects[name]["spec"]["replicas"] = body["spec"]["replicas"]
+        found = objects.pop(name) if method == "DELETE" else objects[name]
+        if objects is self.sets:
+            self.follow(name)
+        return 200, found
+
+    def follow(self, name):
+        """As a StatefulSet's controller and a kubelet would."""
+        wanted = self.sets[name]["spec"]["replicas"] if name in self.sets else 0
+        for i in range(wanted):
+            if f"{name}-{i}" not in self.pods:
+                self.begin(f"{name}-{i}")
+        for pod in [pod for pod in self.pods if re.fullmatch(f"{name}-\\d+", pod) and int(pod.split("-")[-1]) >= wanted]:
+            self.end(pod)
+
+    def begin(self, name):
+        self.number += 1
+        ip = f"{NET}.{self.number}"
+        folder = self.folder / name
+        folder.mkdir(exist_ok=True)
+        (folder / "token").write_text(self.secret)
+        (folder / "token").chmod(0o600)
+        (folder / "agent.json").unlink(missing_ok=True)
+        process = subprocess.Popen([TUTTI, "pod-agent", "--listen", f"{ip}:7896", "--token", folder / "token", "--dir", folder, "--program",
+                                    self.folder / "program", "--announce", folder], stderr=subprocess.DEVNULL)
+        wait("an agent to serve", lambda: (folder / "agent.json").exists())
+        self.pods[name] = {"process": process, "object": {
+            "metadata": {"name": name, "uid": str(self.number)},
+            "status": {"podIP": ip, "conditions": [{"type": "Ready", "status": "True"}]}}}
+
+    def end(self, name):
+        process = self.pods.pop(name)["process"]
+        process.terminate()
+        process.wait(DEADLINE)
+
+    def stop(self):
+        self.server.shutdown()
+        with self.lock:
+            for name in list(self.pods):
+                self.end(name)
+
+
+def on_cluster(test):
+    def run(folder):
+        (folder / "program").write_text(PROGRAM)
+        (folder / "program").chmod(0o755)
+        cluster = Cluster(folder)
+        try:
+            test(folder, cluster)
+        finally:
+            cluster.stop()
+    run.__name__ = test.__name__
+    return run
+
+
+def master(folder, cluster):
+    return Server(folder, "master", "--on", "kubernetes", "--kubeconfig", cluster.config, "--agent-image", "tutti:1")
+
+
+def create(server, name, workers=1, more=""):
+    assert server.get(f"/create?strategy=AllReduce&n_worker={workers}&n_ps=0&img=i:1&name={name}{more}") == (200, "OK")
+
+
+def await_state(server, name, state):
+    wait(f"{name} to be {state}", lambda: server.json(f"/status?name={name}")["state"] == state)
+    return server.json(f"/status?name={name}")
+
+
+def begun(folder):
+    return (folder / "begun").read_text().split() if (folder / "begun").exists() else []
+
+
+@on_cluster
+def answers_are_lost(folder, cluster):
+    """What was asked for once more was there already; a server that is busy is asked again; pods that cannot be listed go on."""
+    cluster.fails = {"POST statefulsets": [429, "lost"], "POST services": [500, "lost"], "GET pods": [503, 500], "PATCH statefulsets": [503, "lost"],
+                     "DELETE services": ["lost"]}
+    server = master(folder, cluster)
+    create(server, "job", 2)
+    await_state(server, "job", "running")
+    assert [cluster.sets["job-worker-0"]["spec"][key] for key in ("replicas", "serviceName")] == [2, "job-worker-0"], cluster.sets
+    (folder / "go").touch()
+    await_state(server, "job", "succeeded")
+    wait("the Service to go", lambda: not cluster.services)
+    assert begun(folder) == ["begun"] * 2 and not cluster.pods, (begun(folder), cluster.pods)
+    assert not any(cluster.fails.values()), cluster.fails
+    assert server.end() == 0
+
+
+@on_cluster
+def parameter_servers_first(folder, cluster):
+    """There is no set of workers before the parameter servers are ready; what stands in the way is said. All end with the workers."""
+    cluster.waits = {"containerStatuses": [{"name": "agent", "state": {"waiting": {"reason": "ErrImagePull", "message": "no such image"}}}]}
+    server = master(folder, cluster)
+    assert server.get("/create?strategy=ParameterServer&n_worker=1&n_ps=1&img=i:1&name=job") == (200, "OK")
+    wait("the reason", lambda: server.json("/status?name=job")["members"][0]["reason"] == "ImagePullFailed: no such image")
+    assert list(cluster.sets) == ["job-ps-0"], cluster.sets
+    cluster.waits = None
+    told = await_state(server, "job", "running")
+    assert list(cluster.sets) == ["job-ps-0", "job-worker-0"], cluster.sets
+    assert [member["reason"] for member in told["members"]] == [None, None], told
+    assert [member["address"] for member in told["members"]] == [f"job-{kind}-0-0.job-{kind}-0.lab.svc:1234" for kind in ("ps", "worker")], told
+    (folder / "go").touch()
+    await_state(server, "job", "succeeded")
+    assert not cluster.pods, cluster.pods
+    assert server.end() == 0
+
+
+@on_cluster
+def somebody_elses(folder, cluster):
+    """An object of that name that no master asked for is left alone, and so is one that cannot be read."""
+    theirs = {"metadata": {"name": "job-worker-0"}, "spec": {"replicas": 0}}
+    odd = {"metadata": {"name": "odd", "labels": {"tutti-elasticdl": "many"}}, "spec": {"replicas": 0}}
+    cluster.sets = {"job-worker-0": theirs, "odd": odd}
+    server = master(folder, cluster)
+    assert "StatefulSet odd: its labels are none of a task's; it is left alone" in server.said(), server.said()
+    create(server, "job")
+    told = await_state(server, "job", "failed")
+    assert told["reason"] == "worker-0: the API server refuses StatefulSet job-worker-0: job-worker-0 already exists", told
+    assert server.get("/delete?name=job") == (200, "OK")
+    cluster.fails = {"POST statefulsets": [403]}
+    create(server, "job")
+    told = await_state(server, "job", "failed")
+    assert told["reason"] == "worker-0: the API server refuses StatefulSet job-worker-1: so says the test", told
+    assert server.end() == 0
+    assert cluster.sets == {"job-worker-0": theirs, "odd": odd} and not cluster.services, (cluster.sets, cluster.services)
+    assert theirs["spec"] == {"replicas": 0} and "annotations" not in theirs["metadata"], theirs
+
+
+@on_cluster
+def lost(folder, cluster):
+    """A pod that is another one now, and one whose agent was started again: neither has its program."""
+    server = master(folder, cluster)
+    for change in (lambda pod: pod["metadata"].update(uid="another"),
+                   lambda pod: pod["status"].update(containerStatuses=[{"name": "agent", "restartCount": 1}]),
+                   lambda pod: pod["metadata"].update(deletionTimestamp="2026-01-01T00:00:00Z")):
+        create(server, "job")
+        await_state(server, "job", "running")
+        with cluster.lock:
+            for pod in cluster.pods.values():
+                change(pod["object"])
+        told = await_state(server, "job", "failed")
+        assert re.match("worker-0: its (pod was deleted|agent has ended and was started anew)", told["reason"]), told
+        wait("the pod to be ended", lambda: not cluster.pods)
+    assert server.end() == 0
+
+
+@on_cluster
+def another_master(folder, cluster):
+    """Killed before its task is anywhere, while it runs and while it ends: the next one goes on, and an end that was half said is said whole."""
+    cluster.fails = {"POST statefulsets": [503] * 1000}
+    server = master(folder, cluster)
+    create(server, "job", 2)
+    wait("a first try", lambda: "POST statefulsets" in cluster.asked)
+    assert server.end(signal.SIGKILL) != 0
+    cluster.fails = {}
+    server = master(folder, cluster)
+    assert server.json("/list") == [], "what no API server ever had is gone with its master"
+    create(server, "job", 2)
+    await_state(server, "job", "running")
+    assert server.end(signal.SIGTERM) == 0
+    assert len(cluster.pods) == 2, "a master that is asked to end leaves its tasks alone"
+    server = master(folder, cluster)
+    assert await_state(server, "job", "running")["id"] == 0
+    cluster.fails = {"PATCH statefulsets": [503] * 1000}
+    (folder / "go").touch()
+    await_state(server, "job", "ending")
+    assert server.end(signal.SIGKILL) != 0
+    cluster.fails = {}
+    server = master(folder, cluster)
+    await_state(server, "job", "succeeded")
+    assert begun(folder) == ["begun"] * 2, begun(folder)
+    assert server.end() == 0
+    server = master(folder, cluster)
+    told = await_state(server, "job", "succeeded")
+    assert [member["exit_code"] for member in told["members"]] == [0, 0], told
+    assert server.get("/delete?id=0") == (200, "OK")
+    wait("its set to go", lambda: not cluster.sets)
+    create(server, "next")
+    assert server.json("/status?name=next")["id"] == 1, "a number is not used twice while its master lives"
+    assert server.end() == 0
+
+
+if __name__ == "__main__":
+    main([answers_are_lost, parameter_servers_first, somebody_elses, lost, another_master])
