@@ -29,7 +29,7 @@ NODE_PORT = '{"spec": {"type": "NodePort", "ports": [{"port": 80, "nodePort": 31
 PODS = f"/api/v1/namespaces/{SPACE}/pods?labelSelector=tutti-elasticdl"
 SETS = f"/apis/apps/v1/namespaces/{SPACE}/statefulsets"
 SERVICES = f"/api/v1/namespaces/{SPACE}/services?labelSelector=tutti-elasticdl"
-# The image's Python is a shell. What the program does it takes from the task's name, which is its pod's.
+# The image's user is not root, and its Python is a shell. What the program does it takes from the task's name, which is its pod's.
 PYTHON = b'#!/bin/sh\nexec sh "$@"\n'
 EXEC = rb"""
 echo "$TF_CONFIG"
@@ -37,7 +37,7 @@ echo "$NUM_WORKERS workers"
 ps=$(echo "$TF_CONFIG" | sed -n 's/.*"ps":\["\([^"]*\)".*/\1/p')
 case $POD_NAME in
 *-ps-*) mkdir -p /tmp/www; hostname > /tmp/www/name; exec httpd -f -p 1234 -h /tmp/www;;
-servers-*) until [ "$(wget -q -O - http://$ps/name)" = servers-ps-1-0 ]; do sleep 0.1; done; echo "met $ps";;
+servers-*) until [ "$(wget -q -O - http://$ps/name 2>/dev/null)" = servers-ps-1-0 ]; do sleep 0.1; done; echo "met $ps";;
 fails-worker-2-1) echo this is why; exit 3;;
 fails-*) exec sleep 1000;;
 waits-*) echo begun >> /tmp/begun; until [ -e /tmp/go ]; do sleep 0.1; done; wc -l < /tmp/begun;;
@@ -51,7 +51,7 @@ class Master:
     def __init__(self, k8s):
         self.k8s = k8s
         image_rig.load(k8s)
-        k8s.make_image(IMAGE, {**images.busybox_files(), "usr/bin/python": PYTHON, "exec.py": EXEC})
+        k8s.make_image(IMAGE, {**images.busybox_files(), "usr/bin/python": PYTHON, "exec.py": EXEC}, user="1000:1000")
         apply, self.forward, self.first = guide()
         check(apply[:3] == ["kubectl", "apply", "-k"], f"the guide begins with {apply}")
         k8s.kubectl("apply", "-k", os.path.join(SOURCE, apply[3]))
