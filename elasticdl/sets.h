@@ -24,11 +24,11 @@ typedef struct {
     elasticdl_type_t type;
     char name[EDL_SET_NAME];
     int count;
-    edl_set_pod_t *pods; /* by ordinal */
-    bool adopted;        /* it was there before this master                        */
-    bool ending;         /* no pods are wanted any more                            */
-    bool clear;          /* ... and it was seen that there are none                */
-    int holds;           /* it is not scaled down before this is 0                 */
+    edl_set_pod_t *pods;          /* by ordinal */
+    bool adopted;                 /* it was there before this master                        */
+    bool ending;                  /* no pods are wanted any more                            */
+    bool clear;                   /* ... and it was seen that there are none                */
+    int holds;                    /* it is not scaled down before this is 0                 */
     char *create, *service, *end; /* bodies that are still to be sent: NULL = the API server has it */
     /* the rest is sets.c's */
     bool scaled, unserved, remove, silent;

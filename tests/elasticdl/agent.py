@@ -4,9 +4,10 @@ import json
 import os
 import pathlib
 import signal
+import subprocess
 import time
 
-from rig import DEADLINE, Server, ask, main, processes, wait
+from rig import DEADLINE, TUTTI, Server, ask, main, processes, wait
 
 CONFIG = {"NUM_WORKERS": 2, "TF_CONFIG": {"cluster": {"worker": ["a:1", "b:2"]}, "task": {"type": "worker", "index": 1}},
           "MASTER": "10.0.0.1", "SET_ID": 0}
@@ -169,4 +170,18 @@ def in_use(folder):
     assert agent.end() == 0
 
 
-main([runs_with_its_environment, names, refuses, token, how_it_ended, one_at_a_time_and_nothing_left, stubborn, in_use])
+def installed(folder):
+    """A copy that needs nothing else of this machine: every file that it opens to start is in its folder."""
+    away = folder / "away"
+    done = subprocess.run([TUTTI, "pod-agent", "--install", away], capture_output=True, text=True, check=False)
+    assert done.returncode == 74 and str(away) in done.stderr, done
+    away.mkdir()
+    subprocess.run([TUTTI, "pod-agent", "--install", away], check=True)
+    listed = subprocess.run([away / "ld.so", "--library-path", away, "--list", away / "tutti"], capture_output=True, text=True, check=True).stdout
+    strangers = [line for line in listed.splitlines() if "=>" in line and f"=> {away}/" not in line]
+    assert not strangers and any(away.glob("libmicrohttpd.so*")), (strangers, sorted(away.iterdir()))
+    said = subprocess.run([away / "ld.so", "--library-path", away, away / "tutti", "version"], capture_output=True, text=True, check=True).stdout
+    assert said.startswith("tutti "), said
+
+
+main([runs_with_its_environment, names, refuses, token, how_it_ended, one_at_a_time_and_nothing_left, stubborn, in_use, installed])
