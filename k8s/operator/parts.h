@@ -202,6 +202,53 @@ void fetch_begin(operator_t *op, const kind_t *kind, const char *namespace_, con
     void (*done)(void *ctx, tt_status_t status, const fetched_t *fetched), void *ctx);
 void fetch_drop_all(operator_t *op);
 
+/* ---- an object that a job owns beside pods, of a group that the cluster may not have: errand.c ------------------------------- */
+
+/*  TT_OK: go on, from a new look. TT_UNAVAILABLE: not now. made: what was to be found out, borrowed; NULL = nothing. What it means
+ *  for the job is noted in it, and told as an event. */
+typedef void (*errand_fn)(void *ctx, tt_status_t status, const json_t *made);
+typedef struct errand errand_t;
+
+/*  What an answer means for the job, which is there. */
+typedef struct {
+    const char *word; /* "podgroup" */
+    tt_status_t (*applied)(errand_t *self, job_t *job, const kube_reply_t *reply);
+    void (*gone)(errand_t *self, job_t *job);
+} errand_way_t;
+
+struct errand {
+    operator_t *op;
+    kind_t *kind;
+    const errand_way_t *way;
+    char *path, *namespace_, *job, job_uid[37];
+    char *text; /* as it is written; the way may take it */
+    json_t *found, *made;
+    uint64_t job_version, request;
+    errand_fn done;
+    void *ctx;
+};
+
+/*  Of the object at path. done is called once, after which the errand is no more; not from within a call of errand_apply and
+ *  errand_remove. */
+errand_t *errand_new(
+    operator_t *op, const job_t *job, const errand_way_t *way, const char *path, errand_fn done, void *ctx);
+/*  Make it, or change it. */
+void errand_apply(errand_t *self, const char *text);
+/*  If it is this job's. */
+void errand_remove(errand_t *self);
+/*  Another request of it; while we lead. */
+void errand_send(errand_t *self, kube_request_t request, const char *path, kube_done_fn done);
+/*  NULL: it is gone. */
+job_t *errand_job(const errand_t *self);
+bool errand_well(const kube_reply_t *reply);
+/*  A warning, to the log and as an event: "<does>: <words>", or "<verb> <word>: <words>". */
+void errand_tell(const errand_t *self, const char *reason, const char *does, const char *words);
+void errand_tell_of(const errand_t *self, const char *reason, const char *verb, const char *words);
+void errand_tell_made(const errand_t *self, const char *name);
+void errand_end(errand_t *self, tt_status_t status);
+/*  No call comes any more. NULL is fine. */
+void errand_drop(errand_t *self);
+
 /* ---- its PodGroup: gang.c -------------------------------------------------------------------------------------------------- */
 
 /*  Is a pod of the job that is made now one of a group? One that was begun without goes on without. */
@@ -209,15 +256,10 @@ bool gang_groups(const operator_t *op, const job_t *job);
 /*  What is to be done about the PodGroup before pods are made; text: that to be written, the caller's. NULL: it is as it should
  *  be, or there is none. */
 char *gang_due(const operator_t *op, const job_t *job, const json_t *whole);
-/*  done gets TT_OK: go on from a new look. TT_UNAVAILABLE: not now. What it means for the job is noted in it, and told as an event. */
-typedef void (*gang_fn)(void *ctx, tt_status_t status);
-typedef struct gang_call gang_call_t;
-gang_call_t *gang_write(operator_t *op, const job_t *job, const char *text, gang_fn done, void *ctx);
+errand_t *gang_write(operator_t *op, const job_t *job, const char *text, errand_fn done, void *ctx);
 /*  Is it to go? */
 bool gang_over(const operator_t *op, const job_t *job);
-gang_call_t *gang_remove(operator_t *op, const job_t *job, gang_fn done, void *ctx);
-/*  No call comes any more. NULL is fine. */
-void gang_drop(gang_call_t *self);
+errand_t *gang_remove(operator_t *op, const job_t *job, errand_fn done, void *ctx);
 
 /* ---- one job at a time: round.c ------------------------------------------------------------------------------------------- */
 

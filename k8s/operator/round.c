@@ -24,7 +24,7 @@ struct round {
     bool partly;       /* front_t.config cannot be read now: those that are made without it are made */
     uint64_t request;
     writes_t *batch;
-    gang_call_t *gang;
+    errand_t *errand;
     round_t *next, **link;
 };
 
@@ -45,7 +45,7 @@ static void s_free(round_t *self)
         self->next->link = self->link;
     kube_client_cancel(self->op->client, self->request);
     writes_destroy(&self->batch);
-    gang_drop(self->gang);
+    errand_drop(self->errand);
     self->kind->front->plan_clear(&self->plan);
     free(self);
 }
@@ -209,10 +209,11 @@ static void s_create(round_t *self, const job_t *job, const fetched_t *fetched)
 
 /*  The pods come in the next round, which finds the PodGroup as it is to be. Where that cannot be written none comes, but what
  *  is to go goes. */
-static void s_on_group(void *ctx, tt_status_t status)
+static void s_on_group(void *ctx, tt_status_t status, const json_t *made)
 {
+    (void)made;
     round_t *self = ctx;
-    self->gang = NULL;
+    self->errand = NULL;
     self->failed |= status != TT_OK;
     if (status == TT_OK)
         s_again(self);
@@ -227,7 +228,7 @@ static void s_create_with_group(round_t *self, const job_t *job, const fetched_t
 {
     char *text = self->grouped ? gang_due(self->op, job, fetched->job) : NULL;
     if (text)
-        self->gang = gang_write(self->op, job, text, s_on_group, self);
+        self->errand = gang_write(self->op, job, text, s_on_group, self);
     else
         s_create(self, job, fetched);
     free(text);
@@ -416,10 +417,11 @@ static bool s_removes(const round_t *self)
     return s_has(self, FRONT_DELETE_POD) || s_has(self, FRONT_DELETE_SERVICE) || s_has(self, FRONT_DELETE_OBJECT);
 }
 
-static void s_on_ungrouped(void *ctx, tt_status_t status)
+static void s_on_ungrouped(void *ctx, tt_status_t status, const json_t *made)
 {
+    (void)made;
     round_t *self = ctx;
-    self->gang = NULL;
+    self->errand = NULL;
     self->failed |= status != TT_OK;
     s_remove_all(self);
 }
@@ -429,7 +431,7 @@ static void s_removals(round_t *self)
 {
     const job_t *job = s_job(self);
     if (job && gang_over(self->op, job))
-        self->gang = gang_remove(self->op, job, s_on_ungrouped, self);
+        self->errand = gang_remove(self->op, job, s_on_ungrouped, self);
     else
         s_remove_all(self);
 }
