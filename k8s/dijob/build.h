@@ -37,6 +37,8 @@ char *dijob_asked(const char *text, dijob_resources_t *out);
 
 /*  job: the whole DIJob object. TT_NOT_FOUND: no template for that role (text for a person). */
 tt_status_t dijob_build_pod(json_t **out, const json_t *job, const dijob_pod_want_t *want);
+/*  What such pods are made of, for who accounts for their resources: a template with labels, annotations and spec. */
+tt_status_t dijob_pod_template(json_t **out, const json_t *job, const json_t *agconfig, dijob_role_t role, int task);
 /*  The headless service of a pod (v1alpha1: one a pod), from the pod's cached form: labels and selector are derived. */
 tt_status_t dijob_build_service(json_t **out, const dijob_t *job, const dijob_pod_t *pod);
 /*  v2alpha1: the one service "di-<job>". */

@@ -4,6 +4,7 @@
 #include <string.h>
 #include "common/base/mem.h"
 #include "k8s/dijob/parts.h"
+#include "k8s/front/kueue.h"
 
 enum { JOB_NAME_MAX = 45, TASK_AND_JOB_MAX = 57, TASKS_MAX = 64, LABEL_MAX = 63 };
 
@@ -188,6 +189,14 @@ static void s_tasks(dijob_t *self, const json_t *spec)
     s_tasks_differ(self);
 }
 
+/*  No label's value is longer. */
+static void s_queue(dijob_t *self, const json_t *metadata)
+{
+    const char *queue = parts_text(parts_object(metadata, "labels"), KUEUE_LABEL, "");
+    if (*queue && strlen(queue) <= LABEL_MAX)
+        self->queue = tt_strdup(queue);
+}
+
 /* ---- the whole ------------------------------------------------------------------------------------------------------------- */
 
 static void s_volumes(dijob_t *self, const json_t *spec)
@@ -288,6 +297,7 @@ tt_status_t dijob_from_json(dijob_t **out, const json_t *object)
     dijob_t *self = tt_new0(sizeof *self);
     self->meta = meta;
     s_owner(self, metadata);
+    s_queue(self, metadata);
     self->generation = json_integer_value(json_object_get(metadata, "generation"));
     self->deleting = json_is_string(json_object_get(metadata, "deletionTimestamp"));
     const json_t *spec = parts_object(object, "spec");
@@ -321,6 +331,7 @@ void dijob_destroy(dijob_t **self_p)
     }
     free(self->tasks);
     free(self->owner);
+    free(self->queue);
     free(self->status);
     free(self->invalid);
     free(self->misnamed);

@@ -77,6 +77,7 @@ typedef struct {
     tt_clean_t clean;          /* "" and absent: RUNNING; "ALL" = "All"                                  */
     int64_t deadline_s, ttl_s; /* activeDeadlineSeconds, ttlSecondsAfterFinished; -1 = absent          */
     bool suspend;
+    char *queue; /* label kueue.x-k8s.io/queue-name; NULL = none */
     /* roles' shape */
     bool has[DIJOB_ROLES];         /* a template for the role                                          */
     int64_t replicas[DIJOB_ROLES]; /* collector, learner, aggregator: -1 = absent (the HTTP API's way)      */

@@ -53,7 +53,12 @@ static void s_late(planner_t *self)
 /*  Its counters go on afterwards, its deadline begins anew. */
 static void s_suspended(planner_t *self)
 {
-    planner_phase(self, DIJOB_PHASE_SUSPENDED, "JobSuspended", "Normal", "DIJob %s is suspended", self->job->meta.name);
+    const char *name = self->job->meta.name;
+    if (plan_waits(self)) /* the event is plan_queue's */
+        planner_phase(
+            self, DIJOB_PHASE_SUSPENDED, PLAN_WAITS, NULL, "DIJob %s is suspended while it waits in its queue", name);
+    else
+        planner_phase(self, DIJOB_PHASE_SUSPENDED, "JobSuspended", "Normal", "DIJob %s is suspended", name);
     planner_set(self, "startTimestamp", NULL);
 }
 

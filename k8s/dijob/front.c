@@ -37,17 +37,26 @@ static front_job_t s_job(const void *job)
         .suspended = self->suspend,
         .final = dijob_phase_final(self->phase),
         .embedded = self->embedded,
-        .refusal = dijob_refusal(self)};
+        .refusal = dijob_refusal(self),
+        .queue = self->queue};
 }
 
 /* ---- the plan ----------------------------------------------------------------------------------------------------------- */
 
+/*  An aggregator's template is the job's, or an AggregatorConfig's. */
+static int s_template_needs(const dijob_t *job, dijob_role_t role)
+{
+    const bool config = role == DIJOB_AGGREGATOR && !job->has[DIJOB_AGGREGATOR];
+    return FRONT_NEEDS_JOB | (config ? FRONT_NEEDS_CONFIG : 0);
+}
+
 static front_action_t s_create_pod(const dijob_t *job, const dijob_action_t *action)
 {
-    const bool config = action->pod.role == DIJOB_AGGREGATOR && !job->has[DIJOB_AGGREGATOR];
+    const bool task = action->pod.role == DIJOB_TASK;
     return (front_action_t){.what = FRONT_CREATE_POD,
         .group = dijob_group(action->pod.role, action->pod.task),
-        .needs = FRONT_NEEDS_JOB | (config ? FRONT_NEEDS_CONFIG : 0)};
+        .who = task ? job->tasks[action->pod.task].name : dijob_role_label(action->pod.role),
+        .needs = s_template_needs(job, action->pod.role)};
 }
 
 static front_action_t s_action(const dijob_t *job, const dijob_action_t *action)
@@ -81,7 +90,8 @@ static tt_status_t s_plan(front_plan_t *out, const front_view_t *view)
         .now_s = view->now_s,
         .random = view->random,
         .refusals = view->refusals,
-        .refusal_count = view->refusal_count};
+        .refusal_count = view->refusal_count,
+        .admission = view->admission};
     dijob_plan_t *plan = tt_new0(sizeof *plan);
     const tt_status_t status = dijob_plan(plan, &own);
     *out = (front_plan_t){.actions = tt_array0(plan->count, sizeof *out->actions),
@@ -149,15 +159,24 @@ static bool s_group(const void *job, size_t i, front_group_t *out)
         *out = (front_group_t){.name = self->tasks[i].name,
             .min = self->tasks[i].replicas,
             .desired = self->tasks[i].replicas,
-            .asked = true};
+            .asked = true,
+            .needs = FRONT_NEEDS_JOB};
     else if (!self->tasks_shape && i < DIJOB_TASK)
         *out = (front_group_t){.name = dijob_role_label((dijob_role_t)i),
             .min = rules_min(self, (dijob_role_t)i),
             .desired = i == DIJOB_COORDINATOR ? 1 : self->replicas[i],
-            .asked = self->has[i] && i != DIJOB_DDP_LEARNER};
+            .asked = self->has[i] && i != DIJOB_DDP_LEARNER,
+            .needs = s_template_needs(self, (dijob_role_t)i)};
     else
         return false;
     return true;
+}
+
+static tt_status_t s_pod_template(json_t **out, const json_t *job, const json_t *config, size_t i)
+{
+    const json_t *tasks = parts_array(json_object_get(job, "spec"), "tasks");
+    return tasks ? dijob_pod_template(out, job, NULL, DIJOB_TASK, (int)i)
+                 : dijob_pod_template(out, job, config, (dijob_role_t)i, -1);
 }
 
 static front_end_t s_end(const json_t *status)
@@ -201,5 +220,6 @@ const front_t dijob_front = {
     .end = s_end,
     .templates = s_templates,
     .group_at = s_group,
+    .pod_template = s_pod_template,
     .local = &dijob_local,
 };

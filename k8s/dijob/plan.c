@@ -34,7 +34,7 @@ static void s_decide(planner_t *self)
     tt_plan(&plan, &rules.rules, &rules.state, &rules.seen);
     if (!self->ended)
         rules_facts(self, &plan);
-    if (!dijob_phase_final(self->phase) && !self->job->invalid && !self->job->suspend)
+    if (!dijob_phase_final(self->phase) && !self->job->invalid && !self->job->suspend && !plan_waits(self))
         planner_curve(self);
     rules_actions(self, &rules, &plan);
     tt_plan_clear(&plan);
@@ -47,8 +47,10 @@ static void s_go_on(planner_t *self)
         return;
     plan_trouble(self);
     s_decide(self);
-    if (!self->job->invalid && !dijob_phase_final(self->phase))
-        plan_refusals(self);
+    if (self->job->invalid || dijob_phase_final(self->phase))
+        return;
+    plan_refusals(self);
+    plan_queue(self);
 }
 
 static void s_plan(planner_t *self)

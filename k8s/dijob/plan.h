@@ -19,6 +19,7 @@ typedef struct {
     uint64_t random; /* for names; the same number, the same names                        */
     const front_refusal_t *refusals; /* one a role, or a task, at most (dijob_group): others are asked for */
     size_t refusal_count;
+    front_admission_t admission; /* by Kueue; all zero: nothing holds it back */
 } dijob_view_t;
 
 typedef enum {

@@ -7,6 +7,8 @@
 
 /*  status.reason and the condition's, as batch/v1's Job has it. */
 #define PLAN_LATE "DeadlineExceeded"
+/*  status.reason and the condition of one that waits in a queue. */
+#define PLAN_WAITS "AwaitingAdmission"
 
 /*  Name -> index; open addressing, names borrowed. */
 typedef struct {
@@ -79,6 +81,12 @@ char *plan_words(const planner_t *self, const dijob_pod_t *pod);
 void plan_trouble(planner_t *self);
 /*  Conditions TemplateRefused, QuotaExceeded and PodForbidden; after it. */
 void plan_refusals(planner_t *self);
+/*  plan_queue.c: is it to have no pods for now: it waits in a queue? */
+bool plan_waits(const planner_t *self);
+/*  How many of a group its queue has admitted; no limit: INT64_MAX. */
+int64_t plan_share(const planner_t *self, const char *group);
+/*  Conditions AwaitingAdmission and AdmissionExceeded. */
+void plan_queue(planner_t *self);
 /*  counters.c: status.replicaStatus and the replica counts of the role shape; status.taskStatus etc. of the other. */
 void plan_count_roles(planner_t *self);
 void plan_count_tasks(planner_t *self);

@@ -73,10 +73,22 @@ static const char *s_holder(dijob_role_t role)
     return dijob_role_label(role == DIJOB_DDP_LEARNER ? DIJOB_LEARNER : role);
 }
 
+static tt_status_t s_task_template(json_t **out, const json_t *job, int task)
+{
+    const json_t *tasks = parts_array(json_object_get(job, "spec"), "tasks");
+    json_t *template_ = parts_object(json_array_get(tasks, (size_t)task), "template");
+    if (!template_)
+        return tt_err(TT_NOT_FOUND, "DIJob %s has no spec.tasks[%d].template", parts_job_name(job), task);
+    *out = json_incref(template_);
+    return TT_OK;
+}
+
 /*  A new reference. */
 static tt_status_t s_template(json_t **out, const json_t *job, const dijob_pod_want_t *want)
 {
     const char *holder = s_holder(want->role);
+    if (want->role == DIJOB_TASK)
+        return s_task_template(out, job, want->task);
     json_t *template_ = parts_object(json_object_get(json_object_get(job, "spec"), holder), "template");
     if (template_)
         *out = json_incref(template_);
@@ -214,6 +226,21 @@ static void s_spec(json_t *spec, const json_t *job, const dijob_pod_want_t *want
     s_env(spec, job, want);
     if (parts_is_tutti(job))
         parts_mount_curve(spec, parts_job_name(job));
+}
+
+tt_status_t dijob_pod_template(json_t **out, const json_t *job, const json_t *agconfig, dijob_role_t role, int task)
+{
+    json_t *template_;
+    TT_TRY(s_template(&template_, job, &(dijob_pod_want_t){.role = role, .task = task, .agconfig = agconfig}));
+    json_t *pod = parts_pod_from(job, template_, ""), *metadata = json_object_get(pod, "metadata");
+    json_decref(template_);
+    if (role == DIJOB_COORDINATOR)
+        s_coordinator(json_object_get(pod, "spec"), json_object_get(job, "spec"));
+    json_object_del(metadata, "name");
+    json_object_del(metadata, "namespace");
+    *out = json_pack("{s:O, s:O}", "metadata", metadata, "spec", json_object_get(pod, "spec"));
+    json_decref(pod);
+    return TT_OK;
 }
 
 tt_status_t dijob_build_pod(json_t **out, const json_t *job, const dijob_pod_want_t *want)

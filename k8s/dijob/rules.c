@@ -35,6 +35,13 @@ int64_t rules_min(const dijob_t *job, dijob_role_t role)
     return want < 0 || s_has_no_template(job, role) ? 0 : want;
 }
 
+/*  No more than its queue has admitted; where nobody declares how many (-1) that stays. */
+static int64_t s_admitted(const planner_t *planner, const char *group, int64_t want)
+{
+    const int64_t share = plan_share(planner, group);
+    return want < share ? want : share;
+}
+
 /*  What any group of the job has in common. */
 static tt_group_t s_group(const planner_t *planner, const char *name, dijob_role_t role, int task)
 {
@@ -61,7 +68,7 @@ static tt_group_t s_role(const planner_t *planner, dijob_role_t role)
     }
     group.after = DIJOB_COORDINATOR;
     group.owner = role == DIJOB_DDP_LEARNER ? DIJOB_AGGREGATOR : TT_GROUP_NONE;
-    group.want = role == DIJOB_DDP_LEARNER ? -1 : s_want(job, role);
+    group.want = role == DIJOB_DDP_LEARNER ? -1 : s_admitted(planner, group.name, s_want(job, role));
     group.blocked |= s_has_no_template(job, role);
     return group;
 }
@@ -72,7 +79,7 @@ static tt_group_t s_task(const planner_t *planner, size_t task)
     group.identity = TT_ID_ORDINAL;
     group.on_failure = TT_FAILURE_RESTART_JOB;
     group.decides = TT_DECIDES_ALL;
-    group.want = planner->job->tasks[task].replicas;
+    group.want = s_admitted(planner, group.name, planner->job->tasks[task].replicas);
     return group;
 }
 
@@ -99,7 +106,7 @@ static void s_rules(rules_t *self, const planner_t *planner)
         .ttl_s = job->ttl_s,
         .clean = late && job->clean == TT_CLEAN_NONE ? TT_CLEAN_RUNNING : job->clean,
         .clean_gently = late,
-        .suspend = job->suspend,
+        .suspend = job->suspend || plan_waits(planner),
         .serve = tasks ? TT_SERVE_JOB : TT_SERVE_REPLICA,
         .servable = planner_may_serve(self->service),
         .whole = tasks && job->preemptible,

@@ -26,6 +26,7 @@ typedef struct {
     bool final;          /* it has ended, well or not                                              */
     bool embedded;       /* its own coordinator looks after it: an operator leaves it alone        */
     const char *refusal; /* why it is not begun; NULL = it may                                     */
+    const char *queue;   /* in which it waits for admission (kueue.h); NULL = in none           */
 } front_job_t;
 
 /* ---- what is to be done ------------------------------------------------------------------------------------------------- */
@@ -36,6 +37,19 @@ typedef struct {
     const char *words, *reason; /* reason: "Invalid", "Forbidden"; NULL = none                                  */
     int64_t until_ms;           /* who looks asks again then; the plan does not read it                         */
 } front_refusal_t;
+
+/*  A job of a queue (kueue.h). What is not admitted has no pods. */
+typedef struct {
+    const char *name; /* of the group: front_group_t.name */
+    int64_t count;
+} front_share_t;
+typedef struct {
+    const char *queue; /* NULL = of none: nothing holds it back                                       */
+    bool admitted;
+    const char *words;           /* why it waits; "" = nobody said                                              */
+    const front_share_t *shares; /* admitted: at most so many of a group, and none of a group that is not there */
+    size_t share_count;
+} front_admission_t;
 
 typedef struct {
     const void *job;
@@ -49,6 +63,7 @@ typedef struct {
     uint64_t random;  /* for names; the same number, the same names                                         */
     const front_refusal_t *refusals; /* one a group at most: its pods are not asked for, others are          */
     size_t refusal_count;
+    front_admission_t admission;
 } front_view_t;
 
 typedef enum {
@@ -72,6 +87,7 @@ typedef struct {
     front_do_t what;
     const char *name; /* of the pod, service or object                                                */
     int group;        /* CREATE_POD: whose refusal it would be                                        */
+    const char *who;  /* CREATE_POD: front_group_t.name of whom it is one; of kinds with pod_template */
     int needs;        /* CREATE_*: FRONT_NEEDS_*                                                      */
     int object;       /* *_OBJECT: index into front_t.objects                                         */
     int grace_s;      /* DELETE_POD: -1 = the pod's own                                               */
@@ -137,6 +153,7 @@ typedef struct {
     int64_t min;      /* so many have to be placed together (gang.h): all that the spec asks for */
     int64_t desired;  /* -1 = as many as there are                                */
     bool asked;       /* shown though there is none                               */
+    int needs;        /* FRONT_NEEDS_* of its pod_template                          */
 } front_group_t;
 
 /* ---- on one machine (k8s/local) ------------------------------------------------------------------------------------------ */
@@ -207,6 +224,9 @@ struct front {
     /*  The object's member with minAvailable, minResources, queue, priorityClass and scheduleTimeoutSeconds (gang.h), NULL where
      *  it has none; NULL = the kind has no such member. */
     const json_t *(*scheduling)(const json_t *job);
+    /*  The pod template, for accounting, of group i of the whole object: a new reference. NULL = jobs of the kind have no queue
+     *  here (of TFJobs Kueue itself makes the Workload). TT_NOT_FOUND, TT_INVALID: there is none. */
+    tt_status_t (*pod_template)(json_t **out, const json_t *job, const json_t *config, size_t i);
     const front_local_t *local; /* NULL = not without a cluster */
 };
 

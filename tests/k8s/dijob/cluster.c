@@ -176,7 +176,8 @@ void cluster_plan(const cluster_t *self, dijob_plan_t *out)
         .now_s = self->now_s,
         .random = self->random,
         .refusals = &refusal,
-        .refusal_count = self->refused ? 1 : 0};
+        .refusal_count = self->refused ? 1 : 0,
+        .admission = self->admission};
     assert_ok(dijob_plan(out, &view));
 }
 

@@ -12,6 +12,7 @@ typedef struct {
     dijob_service_t *services[CLUSTER_PODS];
     size_t service_count;
     bool curve;
+    front_admission_t admission;
     bool gone; /* the job itself was deleted */
     int64_t now_s;
     uint64_t random;

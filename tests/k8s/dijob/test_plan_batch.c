@@ -289,6 +289,108 @@ static void test_who_is_done_when_it_is_suspended_has_succeeded(void **state)
     cluster_free(&c);
 }
 
+/* ---- queues ------------------------------------------------------------------------------------------------------------------ */
+
+static const front_share_t s_shares[] = {{"coordinator", 1}, {"collector", 2}, {"learner", 1}};
+
+static void s_let_go(cluster_t *c, bool admitted)
+{
+    c->admission = (front_admission_t){.queue = "q", .admitted = admitted, .words = "no quota"};
+    if (admitted) {
+        c->admission.shares = s_shares;
+        c->admission.share_count = TT_COUNT(s_shares);
+    }
+}
+
+/*  As one that is suspended, and it is told for what; evicted it waits anew, and nothing was a failure. */
+static void s_waits(bool tasks)
+{
+    cluster_t c;
+    s_begin(&c, tasks);
+    s_let_go(&c, false);
+    s_rounds(&c);
+    assert_string_equal(cluster_phase(&c), "Suspended");
+    assert_string_equal(cluster_status(&c, "reason"), "AwaitingAdmission");
+    assert_string_equal(cluster_condition(&c, "AwaitingAdmission"),
+        "True AwaitingAdmission DIJob x waits for admission in queue q: no quota");
+    assert_non_null(strstr(c.events, "Normal AwaitingAdmission DIJob x waits for admission in queue q: no quota"));
+    assert_int_equal(c.pod_count + c.service_count, 0);
+    s_let_go(&c, true);
+    s_start(&c);
+    assert_string_equal(cluster_condition(&c, "AwaitingAdmission"), "False Admitted DIJob x is admitted in queue q");
+    assert_string_equal(cluster_status(&c, "reason"), "");
+    assert_int_equal(c.pod_count, 3);
+    s_let_go(&c, false);
+    s_rounds(&c);
+    for (size_t i = 0; i < c.pod_count; i++)
+        pod_end(&c, c.pods[i], 143);
+    s_remove_going(&c);
+    s_rounds(&c);
+    assert_int_equal(c.pod_count, 0);
+    assert_string_equal(cluster_phase(&c), "Suspended");
+    s_let_go(&c, true);
+    s_start(&c);
+    assert_int_equal(atoi(cluster_status(&c, "restarts")), 0);
+    cluster_free(&c);
+}
+
+static void test_a_job_of_a_queue_waits_as_a_suspended_one(void **state)
+{
+    (void)state;
+    s_waits(false);
+    s_waits(true);
+}
+
+/*  More are wanted: as many as were admitted run, undisturbed, and it is told. Fewer are fewer. */
+static void s_limited(bool tasks)
+{
+    cluster_t c;
+    s_begin(&c, tasks);
+    s_let_go(&c, true);
+    s_start(&c);
+    if (tasks)
+        cluster_set_tasks(&c, "collector:5 learner:1");
+    else
+        c.job.replicas[DIJOB_COLLECTOR] = 5;
+    s_rounds(&c);
+    assert_int_equal(c.pod_count, 3);
+    assert_string_equal(cluster_phase(&c), "Running");
+    assert_non_null(strstr(cluster_condition(&c, "AdmissionExceeded"),
+        "True MoreThanAdmitted collector: 5 replicas are wanted, and queue q has admitted 2"));
+    assert_non_null(strstr(c.events, "Warning MoreThanAdmitted collector: 5"));
+    if (tasks)
+        cluster_set_tasks(&c, "collector:2 learner:1");
+    else
+        c.job.replicas[DIJOB_COLLECTOR] = 1;
+    s_rounds(&c);
+    assert_memory_equal(cluster_condition(&c, "AdmissionExceeded"), "False ", 6);
+    assert_int_equal(cluster_alive(&c, DIJOB_COLLECTOR), tasks ? 0 : 1);
+    cluster_free(&c);
+}
+
+static void test_no_more_run_than_were_admitted(void **state)
+{
+    (void)state;
+    s_limited(false);
+    s_limited(true);
+}
+
+/*  What its user says stands above the queue. */
+static void test_a_suspended_job_of_a_queue_is_suspended(void **state)
+{
+    (void)state;
+    cluster_t c;
+    s_begin(&c, false);
+    s_let_go(&c, true);
+    s_start(&c);
+    c.job.suspend = true;
+    s_let_go(&c, false);
+    s_rounds(&c);
+    assert_string_equal(cluster_condition(&c, "Suspended"), "True JobSuspended DIJob x is suspended");
+    assert_string_equal(cluster_condition(&c, "AwaitingAdmission"), "");
+    cluster_free(&c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -300,6 +402,9 @@ int main(void)
         cmocka_unit_test(test_a_suspended_job_has_no_pods_and_goes_on_without_a_failure),
         cmocka_unit_test(test_a_job_may_be_made_suspended),
         cmocka_unit_test(test_who_is_done_when_it_is_suspended_has_succeeded),
+        cmocka_unit_test(test_a_job_of_a_queue_waits_as_a_suspended_one),
+        cmocka_unit_test(test_no_more_run_than_were_admitted),
+        cmocka_unit_test(test_a_suspended_job_of_a_queue_is_suspended),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
