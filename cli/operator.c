@@ -6,6 +6,7 @@
 #include "common/base/log.h"
 #include "common/base/signals.h"
 #include "k8s/front/gang.h"
+#include "k8s/front/kueue.h"
 
 const tt_option_t tt_opt_operator[] = {
     {"kubeconfig", 0, "FILE",
@@ -15,6 +16,7 @@ const tt_option_t tt_opt_operator[] = {
     {"job", 0, "NAME", "only this job of --namespace, also one with spec.managedBy: coordinator"},
     {"also", 0, "KINDS", "other jobs to look after besides DIJobs, with commas"},
     {"gang", 0, "SCHEDULER", "a PodGroup for each job: volcano, scheduler-plugins or none (default none)"},
+    {"queue", 0, "KEEPER", "jobs with a queue's label wait for admission: kueue or none (default none)"},
     {"server-bind-address", 0, "ADDRESS", "replicas API, \"\" for none (default :8080)"},
     {"health-probe-bind-address", 0, "ADDRESS", "/healthz /readyz /metrics, \"\" for none (default :8081)"},
     {"server-address", 0, "URL", "what pods get as KUBERNETES_SERVER_URL (default http://di-server.di-system:8080)"},
@@ -43,12 +45,16 @@ static tt_status_t s_options(const tt_args_t *args, operator_opts_t *opts)
     const gang_t *gang;
     if (gang_pick(&gang, tt_arg(args, "gang")) != TT_OK)
         return tt_err_wrap(TT_USAGE, "--gang");
+    bool queues;
+    if (kueue_pick(&queues, tt_arg(args, "queue")) != TT_OK)
+        return tt_err_wrap(TT_USAGE, "--queue");
     TT_TRY(tt_arg_u64(args, "gpus-per-node", &gpus, 1, 4096));
     TT_TRY(tt_arg_u64(args, "workers", &workers, 0, 100000));
     *opts = (operator_opts_t){.kube = {.path = tt_arg(args, "kubeconfig"), .context = tt_arg(args, "context")},
         .namespace_ = tt_arg(args, "namespace"),
         .also = tt_arg(args, "also"),
         .gang = tt_arg(args, "gang"),
+        .queue = tt_arg(args, "queue"),
         .only_job = tt_arg(args, "job"),
         .listen = tt_arg(args, "server-bind-address"),
         .probes = tt_arg(args, "health-probe-bind-address"),

@@ -247,6 +247,22 @@ static tt_status_t s_v2(operator_t *op, const replicas_request_t *r, json_t **da
     return TT_OK;
 }
 
+/*  A queue has admitted what the spec declares: more than that would take what is others'. */
+static tt_status_t s_may_wait(const operator_t *op, const job_t *job, const replicas_request_t *r)
+{
+    const int64_t *declared = backend_job(job)->replicas;
+    front_admission_t admission;
+    if (!admission_see(&admission, op, job) || (admission.queue && !admission.admitted))
+        return tt_err(TT_EXISTS, "DIJob %s/%s waits for admission in its queue", job->meta.namespace_, job->meta.name);
+    const bool collectors = r->collectors.replicas > 0 && declared[DIJOB_COLLECTOR] < 0;
+    const bool learners = r->learners.replicas > 0 && declared[DIJOB_LEARNER] < 0;
+    if (!admission.queue || r->verb != REPLICAS_CREATE || (!collectors && !learners))
+        return TT_OK;
+    return tt_err(TT_EXISTS,
+        "DIJob %s/%s is of queue %s, which admits what the spec declares: spec.%s.replicas is not given",
+        job->meta.namespace_, job->meta.name, admission.queue, collectors ? "collector" : "learner");
+}
+
 static tt_status_t s_write(operator_t *op, uint64_t id, replicas_request_t **r)
 {
     const dijob_pod_t *pod = NULL;
@@ -256,6 +272,7 @@ static tt_status_t s_write(operator_t *op, uint64_t id, replicas_request_t **r)
         return tt_err(TT_EXISTS, "DIJob %s/%s is over", job->meta.namespace_, job->meta.name);
     if (backend_job(job)->suspend)
         return tt_err(TT_EXISTS, "DIJob %s/%s is suspended", job->meta.namespace_, job->meta.name);
+    TT_TRY(s_may_wait(op, job, *r));
     task_t *task = s_task_new(op, id, r, job);
     task_begin(task, (dijob_role_t)pod->role);
     return TT_OK;

@@ -80,6 +80,8 @@ static void s_destroy_job(void *entry)
         s_refusal_clear(&job->refused[i]);
     free(job->refused);
     free(job->gang);
+    free(job->workload);
+    free(job->unqueued);
     job->kind->front->job_destroy(job->own);
     free(job);
 }
@@ -105,6 +107,9 @@ static void s_inherit(job_t *before, job_t *now)
     now->gang = before->gang;
     before->gang = NULL;
     now->gangless = before->gangless;
+    now->workload = before->workload;
+    now->unqueued = before->unqueued;
+    before->workload = before->unqueued = NULL;
     now->ungrouped = before->ungrouped;
     if (!same)
         return;

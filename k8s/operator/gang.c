@@ -12,7 +12,7 @@
 bool gang_over(const operator_t *op, const job_t *job)
 {
     const front_job_t info = job_info(job);
-    return op->gang && !job->ungrouped && !info.deleting && (info.final || info.suspended);
+    return op->gang && !job->ungrouped && !info.deleting && (info.final || info.suspended || admission_waits(op, job));
 }
 
 bool gang_groups(const operator_t *op, const job_t *job)

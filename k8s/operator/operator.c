@@ -11,6 +11,7 @@
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "common/base/process.h"
+#include "k8s/front/kueue.h"
 #include "k8s/operator/parts.h"
 #include "k8s/replicas/replicas.h"
 
@@ -260,6 +261,8 @@ static tt_status_t s_work(operator_t *self)
     TT_TRY(kube_queue_new(&self->queue, self->loop, &queue, round_begin, self));
     kube_queue_pause(self->queue, true);
     TT_TRY(cache_new(&self->cache, self->client, &cache));
+    if (self->queues)
+        TT_TRY(admission_new(&self->admission, self));
     return self->opts.elect ? kube_lease_new(&self->lease, self->client, &lease) : TT_OK;
 }
 
@@ -275,6 +278,7 @@ static tt_status_t s_start(operator_t *self)
 {
     TT_TRY(front_pick(self->opts.also, self->fronts, &self->front_count));
     TT_TRY(gang_pick(&self->gang, self->opts.gang));
+    TT_TRY(kueue_pick(&self->queues, self->opts.queue));
     if (getrandom(&self->random, sizeof self->random, 0) != sizeof self->random)
         return tt_err_errno(TT_OS, "getrandom");
     self->holder = s_holder(self);
@@ -383,6 +387,7 @@ void operator_destroy(operator_t **self_p)
     }
     s_close(&self->api);
     s_close(&self->probes);
+    admission_destroy(&self->admission);
     cache_destroy(&self->cache);
     kube_queue_destroy(&self->queue);
     kube_client_destroy(&self->client);

@@ -12,6 +12,7 @@ typedef struct {
     const char *namespace_; /* only this one; NULL = all                                                */
     const char *also;       /* kinds of jobs to look after beside DIJobs, names with commas (front.h); NULL = none */
     const char *gang;       /* the scheduler that jobs have PodGroups for (gang.h); NULL = none             */
+    const char *queue;      /* who keeps queues that jobs wait in (kueue.h); NULL = none                 */
     const char *only_job;   /* embedded: one job of namespace_; NULL = all                              */
     const char *manifest;   /* embedded without the CRD: a file with the job; NULL = the API server's      */
     const char *own_pod;    /* embedded: the coordinator's pod that we are in; NULL = in none              */

@@ -36,6 +36,8 @@ struct job {
     char *gang;             /* its PodGroup's text as we last wrote it; NULL = not known      */
     bool gangless;          /* the cluster has no PodGroups: said, and its pods are made without */
     bool ungrouped;         /* its PodGroup is gone: it has ended, or is suspended            */
+    char *workload;         /* what its Workload was last written for; NULL = by this process it was not */
+    char *unqueued;         /* why its Workload cannot be made; NULL = it can                 */
 };
 static inline front_job_t job_info(const job_t *job);
 
@@ -261,6 +263,25 @@ errand_t *gang_write(operator_t *op, const job_t *job, const char *text, errand_
 bool gang_over(const operator_t *op, const job_t *job);
 errand_t *gang_remove(operator_t *op, const job_t *job, errand_fn done, void *ctx);
 
+/* ---- its place in a queue: admission.c --------------------------------------------------------------------------------------- */
+
+typedef struct admission admission_t;
+
+/*  Begins to list and watch Workloads. */
+tt_status_t admission_new(admission_t **self_p, operator_t *op);
+void admission_destroy(admission_t **self_p);
+/*  What a plan is to know of it; borrowed till the Workload changes. False: nothing is known yet, and nothing is to be done about
+ *  the job. */
+bool admission_see(front_admission_t *out, const operator_t *op, const job_t *job);
+/*  Is it to have no pods, as it is not admitted? */
+bool admission_waits(const operator_t *op, const job_t *job);
+/*  Is its Workload to be written, told of something, or to go? Then do it: *out is the errand, before done is called, which may be
+ *  from within this call. */
+bool admission_due(const operator_t *op, const job_t *job);
+void admission_do(errand_t **out, operator_t *op, const job_t *job, errand_fn done, void *ctx);
+/*  Find out what the pods of an admitted job get: kueue_updates. */
+errand_t *admission_updates(operator_t *op, const job_t *job, errand_fn done, void *ctx);
+
 /* ---- one job at a time: round.c ------------------------------------------------------------------------------------------- */
 
 /*  Look, plan, do: the queue's work on a key "kind/namespace/name". Ends with kube_queue_done. */
@@ -320,6 +341,8 @@ struct operator_ {
     const front_t *fronts[FRONT_ENDS_MAX]; /* whose jobs are looked after */
     size_t front_count;
     const gang_t *gang; /* NULL = pods are placed one by one */
+    bool queues;
+    admission_t *admission; /* NULL = a job has its pods at once */
     cache_t *cache;
     operator_port_t api, probes;
     char *holder;

@@ -7,6 +7,7 @@
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "k8s/api/dump.h"
+#include "k8s/front/kueue.h"
 #include "k8s/operator/parts.h"
 
 enum { FORBIDDEN_MS = 60000 }; /* a quota may be freed, a right granted */
@@ -19,6 +20,7 @@ struct round {
     bool failed, look; /* look: something came up that the plan is to know of */
     int needs;         /* FRONT_NEEDS_*: what the plan's pods are made of */
     bool grouped;      /* pods that are made are of the job's PodGroup */
+    json_t *updates;   /* what pods that are made get from the job's queue; NULL = nothing */
     bool was_final;    /* the job had ended when this look began */
     uint64_t version;  /* of the job that was looked at             */
     bool partly;       /* front_t.config cannot be read now: those that are made without it are made */
@@ -28,8 +30,10 @@ struct round {
     round_t *next, **link;
 };
 
+static void s_fetch(round_t *self);
 static void s_status(round_t *self);
 static void s_removals(round_t *self);
+static void s_tell_queue(round_t *self);
 static void s_remove_all(round_t *self);
 static void s_forget(round_t *self);
 
@@ -46,6 +50,7 @@ static void s_free(round_t *self)
     kube_client_cancel(self->op->client, self->request);
     writes_destroy(&self->batch);
     errand_drop(self->errand);
+    json_decref(self->updates);
     self->kind->front->plan_clear(&self->plan);
     free(self);
 }
@@ -174,6 +179,8 @@ static void s_create_one(round_t *self, const job_t *job, const fetched_t *fetch
     if (self->kind->front->build(&object, action, &parts) == TT_OK) {
         if (action->what == FRONT_CREATE_POD && self->grouped)
             gang_dress(self->op->gang, object, job->meta.name);
+        if (action->what == FRONT_CREATE_POD && self->updates)
+            kueue_dress(object, self->updates, action->who);
         writes_create(self->batch, what, object)->group = action->group;
     } else {
         s_not_built(self, action);
@@ -244,10 +251,26 @@ static void s_on_fetched(void *ctx, tt_status_t status, const fetched_t *fetched
         log_warn("%s: %s", self->key, tt_err_text());
         self->partly = self->failed = true; /* failed: the whole of it again, after a back-off */
         self->needs &= ~FRONT_NEEDS_CONFIG;
-        fetch_begin(self->op, self->kind, self->namespace_, self->job, self->needs, s_on_fetched, self);
+        s_fetch(self);
     } else {
         s_end(self, status == TT_OK || status == TT_NOT_FOUND);
     }
+}
+
+static void s_fetch(round_t *self)
+{
+    fetch_begin(self->op, self->kind, self->namespace_, self->job, self->needs, s_on_fetched, self);
+}
+
+static void s_on_updates(void *ctx, tt_status_t status, const json_t *made)
+{
+    round_t *self = ctx;
+    self->errand = NULL;
+    self->updates = json_incref((json_t *)(uintptr_t)made);
+    if (status == TT_OK)
+        s_fetch(self);
+    else
+        s_end(self, false);
 }
 
 /*  What templates the plan needs. */
@@ -423,7 +446,7 @@ static void s_on_ungrouped(void *ctx, tt_status_t status, const json_t *made)
     round_t *self = ctx;
     self->errand = NULL;
     self->failed |= status != TT_OK;
-    s_remove_all(self);
+    s_tell_queue(self);
 }
 
 /*  Its PodGroup would hold its place in the queue. */
@@ -432,6 +455,25 @@ static void s_removals(round_t *self)
     const job_t *job = s_job(self);
     if (job && gang_over(self->op, job))
         self->errand = gang_remove(self->op, job, s_on_ungrouped, self);
+    else
+        s_tell_queue(self);
+}
+
+static void s_on_queue_told(void *ctx, tt_status_t status, const json_t *made)
+{
+    (void)made;
+    round_t *self = ctx;
+    self->errand = NULL;
+    self->failed |= status != TT_OK;
+    s_remove_all(self);
+}
+
+/*  Its Workload: to be made, told that the pods are gone or that the job has ended, or to go. */
+static void s_tell_queue(round_t *self)
+{
+    const job_t *job = s_job(self);
+    if (job && admission_due(self->op, job))
+        admission_do(&self->errand, self->op, job, s_on_queue_told, self);
     else
         s_remove_all(self);
 }
@@ -453,7 +495,7 @@ static void s_remove_all(round_t *self)
 
 /* ---- a look -------------------------------------------------------------------------------------------------------- */
 
-static tt_status_t s_plan(front_plan_t *out, operator_t *op, job_t *job)
+static tt_status_t s_plan(front_plan_t *out, operator_t *op, job_t *job, const front_admission_t *admission)
 {
     const void **pods = NULL, **services = NULL;
     (void)cache_refused_until(job, tt_now_ms(kube_loop_clock(op->loop)));
@@ -464,7 +506,8 @@ static tt_status_t s_plan(front_plan_t *out, operator_t *op, job_t *job)
         .now_s = operator_now_s(op),
         .random = operator_random(op),
         .refusals = job->refused,
-        .refusal_count = job->refused_count};
+        .refusal_count = job->refused_count,
+        .admission = *admission};
     view.pod_count = cache_pods(job->kind, job->meta.uid, &pods);
     view.service_count = cache_services(job->kind, job->meta.uid, &services);
     view.pods = pods;
@@ -507,7 +550,9 @@ void round_begin(void *ctx, const char *key)
     operator_t *op = ctx;
     job_t *job = s_find(op, key);
     op->counters.rounds++;
-    const bool known = job && cache_kind_synced(job->kind); /* of a kind that came later: pods and services, too */
+    front_admission_t admission;
+    /* of a kind that came later: pods and services, too */
+    const bool known = job && cache_kind_synced(job->kind) && admission_see(&admission, op, job);
     if (!known || (job_info(job).embedded && !op->opts.only_job)) {
         kube_queue_done(op->queue, key, true);
         return;
@@ -515,7 +560,7 @@ void round_begin(void *ctx, const char *key)
     round_t *self = s_new(op, key, job);
     self->was_final = job_info(job).final;
     self->version = job->meta.version;
-    const tt_status_t status = s_plan(&self->plan, op, job);
+    const tt_status_t status = s_plan(&self->plan, op, job, &admission);
     if (status != TT_OK) {
         log_error("%s: %s", key, tt_err_text());
         s_end(self, false);
@@ -528,8 +573,10 @@ void round_begin(void *ctx, const char *key)
         self->needs |= FRONT_NEEDS_JOB;
     if (!self->needs)
         cache_forget_text(job);
-    if (self->needs)
-        fetch_begin(op, self->kind, self->namespace_, self->job, self->needs, s_on_fetched, self);
+    if (admission.queue && s_has(self, FRONT_CREATE_POD))
+        self->errand = admission_updates(op, job, s_on_updates, self);
+    else if (self->needs)
+        s_fetch(self);
     else if (s_has(self, FRONT_CREATE_SERVICE) || s_has(self, FRONT_CREATE_OBJECT))
         s_create(self, job, &(fetched_t){0});
     else

@@ -357,7 +357,7 @@ def test_deployment(k8s):
     k8s.kubectl("apply", "-k", f"{K8S}/deploy")
     again = [line for line in k8s.kubectl("apply", "-k", f"{K8S}/deploy").stdout.splitlines() if not line.endswith("unchanged")]
     assert again == ["poddisruptionbudget.policy/di-operator configured"], again  # kubectl's way with those: always, without effect
-    for overlay in ("nodeport", "v2alpha1", "namespaced", "embedded", "tfjob", "gang"):
+    for overlay in ("nodeport", "v2alpha1", "namespaced", "embedded", "tfjob", "gang", "queue"):
         k8s.kubectl("apply", "--dry-run=server", "-k", f"{K8S}/overlays/{overlay}")
     deployment = k8s.get("/apis/apps/v1/namespaces/di-system/deployments/di-operator")
     pod = deployment["spec"]["template"]
@@ -425,9 +425,9 @@ def test_rights(k8s):
     deployment = k8s.get("/apis/apps/v1/namespaces/di-system/deployments/di-operator")
     assert "--also=tfjob" in deployment["spec"]["template"]["spec"]["containers"][0]["args"], deployment
 
-    def may_group(verb, api):  # kubectl asks of no kind that the cluster has not
+    def may_group(verb, api, resource="podgroups", sub=""):  # kubectl asks of no kind that the cluster has not
         review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": {
-            "user": OPERATOR, "resourceAttributes": {"group": api, "resource": "podgroups", "verb": verb}}}
+            "user": OPERATOR, "resourceAttributes": {"group": api, "resource": resource, "subresource": sub, "verb": verb}}}
         return k8s.api("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", review)["status"]["allowed"]
 
     assert not may_group("create", "scheduling.volcano.sh")
@@ -438,6 +438,17 @@ def test_rights(k8s):
         assert not may_group("list", api), api
     deployment = k8s.get("/apis/apps/v1/namespaces/di-system/deployments/di-operator")
     assert "--gang=volcano" in deployment["spec"]["template"]["spec"]["containers"][0]["args"], deployment
+
+    kueue = "kueue.x-k8s.io"
+    assert not may_group("create", kueue, "workloads")
+    k8s.kubectl("apply", "-k", f"{K8S}/overlays/queue")
+    cluster.wait_for(lambda: may_group("create", kueue, "workloads"), "the right to Workloads")
+    assert all(may_group(verb, kueue, "workloads") for verb in ("get", "list", "watch", "create", "patch", "delete"))
+    assert may_group("update", kueue, "workloads", "status") and not may_group("update", kueue, "workloads")
+    assert may_group("get", "scheduling.k8s.io", "priorityclasses") and may_group("get", kueue, "workloadpriorityclasses")
+    assert may_group("get", kueue, "resourceflavors") and not may_group("create", kueue, "resourceflavors")
+    deployment = k8s.get("/apis/apps/v1/namespaces/di-system/deployments/di-operator")
+    assert "--queue=kueue" in deployment["spec"]["template"]["spec"]["containers"][0]["args"], deployment
 
     k8s.kubectl("apply", "-k", f"{K8S}/overlays/embedded")
     await_rights(EMBEDDED, "create", "pods", "-n", "default")

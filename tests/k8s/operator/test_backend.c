@@ -353,6 +353,33 @@ static void test_a_job_that_is_over_or_suspended_gets_nothing(void **state)
     s_assert_lists(bench, "GET", REPLICAS "?namespace=n&coordinator=j-coordinator", NULL, "", "");
 }
 
+static bool s_is_admitted(void *ctx)
+{
+    front_admission_t admission;
+    return admission_see(&admission, ctx, bench_job(ctx)) && admission.admitted;
+}
+
+/*  Nobody is asked for who was not admitted. */
+static void test_a_job_of_a_queue_gets_what_its_spec_declares(void **state)
+{
+    bench_t *bench = *state;
+    bench_dijob(bench->op)->queue = tt_strdup("q");
+    assert_ok(admission_new(&bench->op->admission, bench->op));
+    s_assert_answer(bench, "POST", REPLICAS, "{" OURS ",'collectors':{'replicas':1}}", 409,
+        "DIJob n/j waits for admission in its queue");
+    char *text = tt_sprintf("{'metadata':{'name':'w','labels':{'app.kubernetes.io/managed-by':'tutti-operator'},"
+                            "'ownerReferences':[{'kind':'DIJob','name':'j','uid':'%s','controller':true}]},'status':{"
+                            "'conditions':[{'type':'Admitted','status':'True'}]}}",
+        bench_job(bench->op)->meta.uid);
+    bench_make(bench, "/apis/kueue.x-k8s.io/v1beta2/namespaces/n/workloads", text);
+    free(text);
+    bench_until(bench, s_is_admitted, bench->op);
+    s_assert_answer(bench, "POST", REPLICAS, "{" OURS ",'collectors':{'replicas':1}}", 409,
+        "DIJob n/j is of queue q, which admits what the spec declares: spec.collector.replicas is not given");
+    s_assert_answer(bench, "POST", REPLICAS, "{" OURS ",'learners':{'replicas':1}}", 409,
+        "DIJob n/j is of queue q, which admits what the spec declares: spec.learner.replicas is not given");
+}
+
 static bool s_has_one_pod(void *ctx)
 {
     return kube_store_count(bench_pods(ctx)) == 1;
@@ -586,6 +613,7 @@ int main(void)
         WITH(test_replicas_are_there_when_they_are_answered, s_setup_job),
         WITH(test_what_cannot_be_made, s_setup_job),
         WITH(test_a_job_that_is_over_or_suspended_gets_nothing, s_setup_job),
+        WITH(test_a_job_of_a_queue_gets_what_its_spec_declares, s_setup_job),
         WITH(test_many_gpus_are_ddp_learners, s_setup),
         WITH(test_declared_replicas_stay_as_they_are, s_setup),
         WITH(test_a_failed_one_is_replaced_once, s_setup_job),

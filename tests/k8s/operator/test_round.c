@@ -403,6 +403,85 @@ static void test_a_group_of_another_stays(void **state)
     assert_true(bench_has(bench, GROUPS, "j"));
 }
 
+/* ---- queues -------------------------------------------------------------------------------------------------------- */
+
+#define WORKLOADS "/apis/kueue.x-k8s.io/v1beta2/namespaces/n/workloads"
+
+static int s_setup_queue(void **state)
+{
+    if (bench_setup(state) != 0)
+        return -1;
+    bench_t *bench = *state;
+    bench_make(bench, JOBS,
+        "{'apiVersion':'" DIJOB_GROUP
+        "/v1alpha1','kind':'DIJob','metadata':{'name':'j','labels':{'kueue.x-k8s.io/queue-"
+        "name':'q'}},'spec':{'coordinator':{'template':{'spec':{'containers':[{'name':'di-container','image':'x:1'}]}}}"
+        "}}");
+    bench_until(bench, s_has_job, bench->op);
+    return 0;
+}
+
+static bool s_has_words(void *ctx)
+{
+    const job_t *job = bench_job(ctx);
+    const char *status = bench_dijob(ctx)->status;
+    return job->unqueued && status && strstr(status, job->unqueued);
+}
+
+static bool s_has_workload(void *ctx)
+{
+    return bench_job(ctx)->workload && s_rests(ctx);
+}
+
+/*  Refused, the job waits and says so; then it is there, and nothing more is written of it. */
+static void test_a_job_of_a_queue_has_a_workload_and_no_pod(void **state)
+{
+    bench_t *bench = *state;
+    assert_ok(admission_new(&bench->op->admission, bench->op));
+    bench_fault_of(bench, "dijob-j-", "403");
+    s_run(bench, s_has_words);
+    bench_until(bench, s_has_workload, bench->op);
+    assert_null(bench_job(bench->op)->unqueued);
+    char *asked = world_ctl(&bench->world, "{'do':'asked'}");
+    assert_non_null(strstr(asked, "PATCH " WORKLOADS "/dijob-j-"));
+    assert_null(strstr(asked, "POST " PODS));
+    free(asked);
+    const uint64_t requests = s_requests(bench->op);
+    kube_queue_add(bench->op->queue, "dijob/n/j");
+    bench_until(bench, s_has_workload, bench->op);
+    assert_int_equal(s_requests(bench->op), requests);
+}
+
+/*  Another job, without pods. */
+static bool s_k_says_why(void *ctx)
+{
+    const operator_t *op = ctx;
+    const job_t *job = cache_job(bench_kind(op), "n", "k");
+    const char *status = job ? ((const dijob_t *)job->own)->status : NULL;
+    return status && strstr(status, "no Workloads of kueue.x-k8s.io/v1beta2") && s_rests(ctx);
+}
+
+/*  403 or 404: who has no pods waits, and says why. Who has some may have been admitted, and is left alone. */
+static void test_without_workloads_jobs_wait_and_what_runs_is_left_alone(void **state)
+{
+    bench_t *bench = *state;
+    s_run(bench, s_has_coordinator); /* of no queue, before there was one */
+    char *before = tt_strdup(s_job(bench->op)->status);
+    bench_fault(bench, "list", "403");
+    assert_ok(admission_new(&bench->op->admission, bench->op));
+    bench_make(bench, JOBS,
+        "{'apiVersion':'" DIJOB_GROUP
+        "/v1alpha1','kind':'DIJob','metadata':{'name':'k','labels':{'kueue.x-k8s.io/queue-"
+        "name':'q'}},'spec':{'coordinator':{'template':{'spec':{'containers':[{'name':'di-container','image':'x:1'}]}}}"
+        "}}");
+    bench_until(bench, s_k_says_why, bench->op);
+    kube_queue_add(bench->op->queue, "dijob/n/j");
+    bench_until(bench, s_rests, bench->op);
+    assert_string_equal(s_job(bench->op)->status, before);
+    assert_int_equal(kube_store_count(bench_pods(bench->op)), 1);
+    free(before);
+}
+
 /* ---- in a coordinator ---------------------------------------------------------------------------------------------- */
 
 /*  The operator of one job, in the pod that coordinates it. */
@@ -465,6 +544,9 @@ int main(void)
             test_without_pod_groups_pods_are_made_all_the_same, s_setup_gang, bench_teardown),
         cmocka_unit_test_setup_teardown(test_a_group_goes_with_its_job_and_no_other_does, s_setup_gang, bench_teardown),
         cmocka_unit_test_setup_teardown(test_a_group_of_another_stays, s_setup_gang, bench_teardown),
+        cmocka_unit_test_setup_teardown(test_a_job_of_a_queue_has_a_workload_and_no_pod, s_setup_queue, bench_teardown),
+        cmocka_unit_test_setup_teardown(
+            test_without_workloads_jobs_wait_and_what_runs_is_left_alone, s_setup_queue, bench_teardown),
         cmocka_unit_test_setup_teardown(
             test_last_words_that_were_not_taken_are_said_again, s_setup_embedded, bench_teardown),
     };
