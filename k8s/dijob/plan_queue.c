@@ -3,21 +3,11 @@
 #include <string.h>
 #include "common/base/mem.h"
 #include "k8s/dijob/rules.h"
+#include "k8s/front/kueue.h"
 
 bool plan_waits(const planner_t *self)
 {
     return self->view->admission.queue && !self->view->admission.admitted && !self->job->suspend;
-}
-
-int64_t plan_share(const planner_t *self, const char *group)
-{
-    const front_admission_t *admission = &self->view->admission;
-    if (!admission->queue || !admission->admitted)
-        return INT64_MAX;
-    for (size_t i = 0; i < admission->share_count; i++)
-        if (strcmp(admission->shares[i].name, group) == 0)
-            return admission->shares[i].count;
-    return 0;
 }
 
 /*  Why it has no pods, or has some again. Caller frees. */
@@ -54,7 +44,7 @@ static bool s_exceeded(const planner_t *self, const char **group, int64_t *want)
     for (size_t i = 0; i < count; i++) {
         *group = rules_by_tasks(job) ? job->tasks[i].name : dijob_role_label((dijob_role_t)i);
         *want = rules_by_tasks(job) ? job->tasks[i].replicas : rules_min(job, (dijob_role_t)i);
-        if (*want > plan_share(self, *group))
+        if (*want > kueue_share(&self->view->admission, *group))
             return true;
     }
     return false;
@@ -72,7 +62,7 @@ static void s_limited(planner_t *self)
     char *text =
         tt_sprintf("%s: %lld replicas are wanted, and queue %s has admitted %lld; they are made after spec.suspend "
                    "was true for a moment, when the job has waited anew",
-            group, (long long)want, self->view->admission.queue, (long long)plan_share(self, group));
+            group, (long long)want, self->view->admission.queue, (long long)kueue_share(&self->view->admission, group));
     if (planner_condition(self, "AdmissionExceeded", true, "MoreThanAdmitted", text))
         planner_event(self, "Warning", "MoreThanAdmitted", "%s", text);
     free(text);

@@ -83,8 +83,6 @@ void plan_trouble(planner_t *self);
 void plan_refusals(planner_t *self);
 /*  plan_queue.c: is it to have no pods for now: it waits in a queue? */
 bool plan_waits(const planner_t *self);
-/*  How many of a group its queue has admitted; no limit: INT64_MAX. */
-int64_t plan_share(const planner_t *self, const char *group);
 /*  Conditions AwaitingAdmission and AdmissionExceeded. */
 void plan_queue(planner_t *self);
 /*  counters.c: status.replicaStatus and the replica counts of the role shape; status.taskStatus etc. of the other. */

@@ -3,6 +3,7 @@
 #include <string.h>
 #include "common/base/mem.h"
 #include "k8s/dijob/parts.h"
+#include "k8s/front/kueue.h"
 
 enum {
     FAILED_KEPT = 3, /* newest failed pods of a role that are kept for reading */
@@ -38,7 +39,7 @@ int64_t rules_min(const dijob_t *job, dijob_role_t role)
 /*  No more than its queue has admitted; where nobody declares how many (-1) that stays. */
 static int64_t s_admitted(const planner_t *planner, const char *group, int64_t want)
 {
-    const int64_t share = plan_share(planner, group);
+    const int64_t share = kueue_share(&planner->view->admission, group);
     return want < share ? want : share;
 }
 

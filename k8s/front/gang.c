@@ -5,6 +5,7 @@
 #include "common/base/mem.h"
 #include "common/job/job.h"
 #include "k8s/front/entry.h"
+#include "k8s/front/kueue.h"
 
 #define QUEUE_NOTE "scheduling.volcano.sh/queue-name" /* on a job whose spec has no place for a queue */
 
@@ -113,16 +114,24 @@ static json_t *s_quantity(double amount)
 typedef struct {
     const front_t *front;
     const void *job;
+    const front_admission_t *admission;
     int64_t left; /* members that are not counted yet */
     json_t *sum;
 } sum_t;
+
+/*  Who is not admitted is not made: nobody is to wait for one. */
+static int64_t s_min(const front_group_t *group, const front_admission_t *admission)
+{
+    const int64_t share = kueue_share(admission, group->name);
+    return group->min < share ? group->min : share;
+}
 
 static int64_t s_min_of(const sum_t *self, const char *who)
 {
     front_group_t group;
     for (size_t i = 0; self->front->group_at(self->job, i, &group); i++)
         if (strcmp(group.name, who) == 0)
-            return group.min;
+            return s_min(&group, self->admission);
     return 0;
 }
 
@@ -146,9 +155,10 @@ static tt_status_t s_on_template(void *ctx, const front_template_t *template_)
 }
 
 /*  Of so many members, in the order of the templates. */
-static json_t *s_resources(const front_t *front, const void *job, const json_t *whole, int64_t members)
+static json_t *s_resources(
+    const front_t *front, const void *job, const front_admission_t *admission, const json_t *whole, int64_t members)
 {
-    sum_t sum = {.front = front, .job = job, .left = members, .sum = json_object()};
+    sum_t sum = {.front = front, .job = job, .admission = admission, .left = members, .sum = json_object()};
     json_t *all = json_object();
     const char *name;
     json_t *value;
@@ -163,12 +173,12 @@ static json_t *s_resources(const front_t *front, const void *job, const json_t *
     return all;
 }
 
-static int64_t s_members(const front_t *front, const void *job)
+static int64_t s_members(const front_t *front, const void *job, const front_admission_t *admission)
 {
     int64_t sum = 0;
     front_group_t group;
     for (size_t i = 0; front->group_at(job, i, &group); i++)
-        sum += group.min;
+        sum += s_min(&group, admission);
     return sum;
 }
 
@@ -193,17 +203,18 @@ static void s_time(json_t *spec, const json_t *policy)
         json_object_set_new(spec, "scheduleTimeoutSeconds", json_integer(seconds));
 }
 
-static json_t *s_spec(const gang_t *self, const front_t *front, const void *job, const json_t *whole)
+static json_t *s_spec(
+    const gang_t *self, const front_t *front, const void *job, const front_admission_t *admission, const json_t *whole)
 {
     const json_t *policy = front->scheduling ? front->scheduling(whole) : NULL;
-    int64_t members = s_members(front, job);
+    int64_t members = s_members(front, job, admission);
     bool bad = false;
     parts_int(policy, "minAvailable", 1, INT32_MAX, &members, &bad);
     if (members == 0)
         return NULL;
     json_t *resources = json_deep_copy(parts_object(policy, "minResources"));
     if (!resources)
-        resources = s_resources(front, job, whole, members);
+        resources = s_resources(front, job, admission, whole, members);
     json_t *spec = json_pack("{s:I}", "minMember", (json_int_t)members);
     if (json_object_size(resources) > 0)
         json_object_set(spec, "minResources", resources);
@@ -215,10 +226,11 @@ static json_t *s_spec(const gang_t *self, const front_t *front, const void *job,
     return spec;
 }
 
-json_t *gang_make(const gang_t *self, const front_t *front, const void *job, const json_t *whole)
+json_t *gang_make(
+    const gang_t *self, const front_t *front, const void *job, const front_admission_t *admission, const json_t *whole)
 {
     const kube_meta_t *meta = job;
-    json_t *spec = s_spec(self, front, job, whole), *labels = json_object();
+    json_t *spec = s_spec(self, front, job, admission, whole), *labels = json_object();
     if (!spec) {
         json_decref(labels);
         return NULL;

@@ -18,8 +18,10 @@ typedef struct {
 
 /*  "volcano", "scheduler-plugins"; "none" and NULL: *out = NULL. TT_INVALID: no such scheduler. */
 tt_status_t gang_pick(const gang_t **out, const char *name);
-/*  The PodGroup, named as the job, which owns it; NULL: nothing of the job has to be placed together. whole: the job's object. */
-json_t *gang_make(const gang_t *self, const front_t *front, const void *job, const json_t *whole);
+/*  The PodGroup, named as the job, which owns it; NULL: nothing of the job has to be placed together. admission: by a queue; whole: the
+ *  job's object. */
+json_t *gang_make(
+    const gang_t *self, const front_t *front, const void *job, const front_admission_t *admission, const json_t *whole);
 /*  "/apis/GROUP/VERSION/namespaces/NAMESPACE/podgroups/NAME"; caller frees. */
 char *gang_path(const gang_t *self, const char *namespace_, const char *name);
 /*  A pod that is about to be made becomes one of the job's group. */

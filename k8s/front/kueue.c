@@ -236,6 +236,16 @@ void kueue_destroy(kueue_t **self_p)
     *self_p = NULL;
 }
 
+int64_t kueue_share(const front_admission_t *admission, const char *group)
+{
+    if (!admission->queue || !admission->admitted)
+        return INT64_MAX;
+    for (size_t i = 0; i < admission->share_count; i++)
+        if (strcmp(admission->shares[i].name, group) == 0)
+            return admission->shares[i].count;
+    return 0;
+}
+
 bool kueue_goes(const kueue_t *self)
 {
     return self->admitted && !self->evicted && !self->inactive && !self->finished && !self->deleting;

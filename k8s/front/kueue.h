@@ -49,6 +49,8 @@ typedef struct {
 /*  TT_DATA: not such an object at all. */
 tt_status_t kueue_decode(kueue_t **out, const char *json, size_t size);
 void kueue_destroy(kueue_t **self_p);
+/*  How many of a group were admitted; no limit: INT64_MAX. */
+int64_t kueue_share(const front_admission_t *admission, const char *group);
 /*  May its job have pods? */
 bool kueue_goes(const kueue_t *self);
 

@@ -34,7 +34,9 @@ bool gang_groups(const operator_t *op, const job_t *job)
 
 char *gang_due(const operator_t *op, const job_t *job, const json_t *whole)
 {
-    json_t *group = gang_make(op->gang, job->kind->front, job->own, whole);
+    front_admission_t admission;
+    (void)admission_see(&admission, op, job);
+    json_t *group = gang_make(op->gang, job->kind->front, job->own, &admission, whole);
     char *text = group ? kube_dump(group) : NULL;
     json_decref(group);
     if (!text || !job->gang || strcmp(text, job->gang) != 0)

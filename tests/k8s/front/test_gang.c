@@ -25,14 +25,14 @@ static const gang_t *s_gang(const char *name)
 }
 
 /*  The spec of the job's PodGroup; "" = there is none. */
-static void s_assert_spec(const char *gang, const char *job, const char *want)
+static void s_assert_admitted(const char *gang, const char *job, const front_admission_t *admission, const char *want)
 {
     json_t *whole = s_json(job);
     const front_t *front = front_of(whole);
     char *text = kube_dump(whole);
     void *entry = NULL;
     assert_ok(front->job_decode(&entry, text, strlen(text)));
-    json_t *group = gang_make(s_gang(gang), front, entry, whole);
+    json_t *group = gang_make(s_gang(gang), front, entry, admission, whole);
     if (!*want) {
         assert_null(group);
     } else {
@@ -47,6 +47,11 @@ static void s_assert_spec(const char *gang, const char *job, const char *want)
     front->job_destroy(entry);
     free(text);
     json_decref(whole);
+}
+
+static void s_assert_spec(const char *gang, const char *job, const char *want)
+{
+    s_assert_admitted(gang, job, &(front_admission_t){0}, want);
 }
 
 #define DIJOB(spec)                                                                                                   \
@@ -68,6 +73,18 @@ static void test_roles_that_the_spec_asks_for_are_members(void **state)
         "{'minMember':5,'minResources':{'cpu':'6100m'},'queue':'rl'}");
     s_assert_spec("scheduler-plugins", DIJOB(ROLE("coordinator", "", "1") "," ROLE("learner", "'replicas':0,", "8")),
         "{'minMember':1,'minResources':{'cpu':'1'}}");
+}
+
+/*  More were wanted than its queue has admitted. */
+static void test_who_is_not_admitted_is_no_member(void **state)
+{
+    (void)state;
+    static const front_share_t shares[] = {{"coordinator", 1}, {"collector", 2}};
+    s_assert_admitted("scheduler-plugins",
+        DIJOB(ROLE("coordinator", "", "1") "," ROLE("collector", "'replicas':4,", "2") "," ROLE(
+            "learner", "'replicas':1,", "8")),
+        &(front_admission_t){.queue = "q", .admitted = true, .shares = shares, .share_count = TT_COUNT(shares)},
+        "{'minMember':3,'minResources':{'cpu':'5'}}");
 }
 
 /*  Two learners of ours have an aggregator, though nobody asked for one; its template is not the job's. A role without a template
@@ -163,6 +180,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_roles_that_the_spec_asks_for_are_members),
+        cmocka_unit_test(test_who_is_not_admitted_is_no_member),
         cmocka_unit_test(test_what_is_made_unasked_and_what_cannot_be),
         cmocka_unit_test(test_replicas_of_tasks_are_members),
         cmocka_unit_test(test_what_a_pod_asks_for),
