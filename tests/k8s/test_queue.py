@@ -11,7 +11,7 @@ from cluster import check, wait_for
 
 cluster.require()
 import test_tfjob as tf  # noqa: E402
-from test_operator import (DEADLINE, JOBS, Operator, s_await_phase, s_create, s_events,  # noqa: E402
+from test_operator import (DEADLINE, JOBS, PODS, Operator, s_await_phase, s_create, s_events,  # noqa: E402
                            s_job, s_move, s_pods, s_template)
 
 GROUP, VERSION = "kueue.x-k8s.io", "v1beta2"
@@ -241,9 +241,16 @@ def test_waits_runs_and_ends(k8s):
 
 def test_evicted_and_admitted_again(k8s):
     s_serve(k8s)
-    with Operator(k8s, "--queue=kueue"):
+    with Operator(k8s, "--queue=kueue") as op:
         s_start_queued(k8s, "moved")
+        slow = f"{PODS}/moved-coordinator"  # one that takes its time to end
+        k8s.patch(slow, {"metadata": {"finalizers": ["tests/hold"]}})
         s_evict(k8s, "moved", "Preempted")
+        s_await_phase(k8s, "moved", "Suspended")
+        s_await_counts(k8s, "moved", 0, 0)
+        op.idle()
+        check(s_states(s_workload(k8s, "moved"))["QuotaReserved"] == "True", "its quota was given back while it has a pod")
+        k8s.patch(slow, {"metadata": {"finalizers": None}})
         workload = s_await_workload(k8s, "moved", lambda w: s_states(w)["QuotaReserved"] == "False", "released")
         check(not s_pods(k8s, "moved"), "quota is released when no pod is left")
         check(s_states(workload) == {"QuotaReserved": "False", "Admitted": "False", "Evicted": "True", "Requeued": "True"}, workload["status"])
