@@ -27,9 +27,10 @@ for place in ("CACHE", "CONFIG", "DATA"):
     os.environ[f"HELM_{place}_HOME"] = os.path.join(WORK.name, place)
 
 DEFAULTS = ["namespace.create=true"]
-EVERYTHING = ["tfjob.enabled=true", "gang=volcano", "nodePort.enabled=true", "v2alpha1.enabled=true", "monitoring.enabled=true"]
+EVERYTHING = ["tfjob.enabled=true", "gang=volcano", "queue=kueue", "nodePort.enabled=true", "v2alpha1.enabled=true", "monitoring.enabled=true"]
 # (folders of k8s, what says the same to the chart)
 SWITCHES = [(["deploy"], []), (["overlays/tfjob"], ["tfjob.enabled=true"]), (["overlays/gang"], ["gang=volcano"]),
+            (["overlays/queue"], ["queue=kueue"]),
             (["overlays/nodeport"], ["nodePort.enabled=true"]), (["overlays/v2alpha1"], ["v2alpha1.enabled=true"]),
             (["overlays/namespaced"], ["scope=namespace"]), (["deploy", "monitoring"], ["monitoring.enabled=true"])]
 NO_OPERATOR = {"overlays/embedded"}
@@ -39,7 +40,7 @@ KEEP = ("helm.sh/resource-policy", "keep")
 # Where no cluster says it. Older than that is refused.
 KUBERNETES = ("--kube-version", "1.30.0")
 # (a value, words of the refusal)
-REFUSED = [("gang=kueue", "gang"), ("scope=team", "scope"), ("replicas=two", "replicas"), ("gpusPerNode=0", "gpusPerNode"),
+REFUSED = [("gang=kueue", "gang"), ("queue=volcano", "queue"), ("scope=team", "scope"), ("replicas=two", "replicas"), ("gpusPerNode=0", "gpusPerNode"),
            ("tfjob.enabeld=true", "enabeld"), ("nodeport.enabled=true", "nodeport"), ("nodePort.port=65536", "nodePort"),
            ("tfjob.enabled=yes", "tfjob"), ("namespace.name=Team_1", "namespace"), ("image.tag=a b", "tag"), ("extraArgs={-v}", "extraArgs"),
            ("image.pullPolicy=Sometimes", "pullPolicy")]
@@ -168,8 +169,11 @@ def test_what_stays():
 
 
 def test_one_namespace_with_everything():
-    """No object of the cluster, and the rules of the cluster's operator but for nodes."""
-    found = read({"team": render(*EVERYTHING, "scope=namespace", "namespace.name=team"), "cluster": render(*EVERYTHING)})
+    """No object of the cluster, and the rules of the cluster's operator but for nodes and queues."""
+    here = [value for value in EVERYTHING if value != "queue=kueue"]  # which wants the whole cluster
+    found = read({"team": render(*here, "scope=namespace", "namespace.name=team"), "cluster": render(*EVERYTHING)})
+    refused = call("helm", "template", "tutti", package(), *KUBERNETES, "--set", "queue=kueue", "--set", "scope=namespace")
+    check(refused.returncode != 0 and "wants scope: cluster" in refused.stderr, f"a queue in one namespace: {refused}")
     team, whole = by_key(found["team"]), by_key(found["cluster"])
     check({namespace for _, namespace, _ in team} == {"team"}, sorted(team))
     for ours, theirs in (("di-operator-jobs", "di-operator"), ("di-operator-tfjobs",) * 2, ("di-operator-podgroups",) * 2):
