@@ -264,12 +264,16 @@ static tt_status_t s_snapshot(coordinator_t *self, const tt_msg_EVENT_t *m)
     return journal_snapshot(self->journal, snapshot);
 }
 
-/*  A learner that has come to help and cannot, for a reason of its machine's: no card, no memory. Others have the weights. */
+/*  A learner that has come to help and cannot, for a reason of its machine's: no card, no memory. Others have the weights, or it came by hand
+ *  to a run that has not begun, whose controller sees to its own learners. */
 static bool s_goes_on_without(const coordinator_t *self, sender_t from, uint32_t code)
 {
     bool held = false;
     if (!from.peer || from.peer->role != TT_PEER_LEARNER || from.peer->holds || tt_exit_is_final((int)code))
         return false;
+    if (from.peer->index >= ROSTER_BY_HAND && observers_controllers(self->observers) > 0 &&
+        roster_desired(self->roster, TT_PEER_LEARNER) > 0)
+        return true;
     for (size_t i = 0; i < roster_peer_count(self->roster); i++)
         held |= roster_peer(self->roster, i)->holds;
     return held;
