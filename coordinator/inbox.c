@@ -264,19 +264,16 @@ static tt_status_t s_snapshot(coordinator_t *self, const tt_msg_EVENT_t *m)
     return journal_snapshot(self->journal, snapshot);
 }
 
-/*  A learner that has come to help and cannot, for a reason of its machine's: no card, no memory. Others have the weights, or it came by hand
- *  to a run that has not begun, whose controller sees to its own learners. */
+/*  A learner that has come to help and cannot, for a reason of its machine's: no card, no memory. Others have the weights; or it came by hand,
+ *  and whoever started it sees why it ended: another one may come, or those that a controller keeps. */
 static bool s_goes_on_without(const coordinator_t *self, sender_t from, uint32_t code)
 {
-    bool held = false;
     if (!from.peer || from.peer->role != TT_PEER_LEARNER || from.peer->holds || tt_exit_is_final((int)code))
         return false;
-    if (from.peer->index >= ROSTER_BY_HAND && observers_controllers(self->observers) > 0 &&
-        roster_desired(self->roster, TT_PEER_LEARNER) > 0)
-        return true;
+    bool goes_on = from.peer->index >= ROSTER_BY_HAND;
     for (size_t i = 0; i < roster_peer_count(self->roster); i++)
-        held |= roster_peer(self->roster, i)->holds;
-    return held;
+        goes_on |= roster_peer(self->roster, i)->holds;
+    return goes_on;
 }
 
 /*  why: "learner/1: what it said". */

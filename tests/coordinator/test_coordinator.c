@@ -214,44 +214,47 @@ static void test_a_failure_ends_the_run_with_its_code(void **state)
     crew_leave(&crew);
 }
 
-/*  A learner that came by hand before anybody has the weights, and finds no card. */
-static void s_guest_fails(tt_link_t *guest)
+/*  One that finds no card, before anybody has the weights; the end of that. */
+static void s_find_no_card(const run_t *run, int index, int code)
 {
-    const tt_msg_EVENT_t event = TT_MSG(
-        EVENT, .kind = (char *)(uintptr_t) "failed", .text = (char *)(uintptr_t) "no card is visible", .code = 69);
-    link_skip(guest, TT_MSG_WELCOME);
-    assert_ok(tt_link_send(guest, &event));
+    tt_link_t *learner = run_link(run, TT_PEER_LEARNER, index);
+    const tt_msg_EVENT_t event = TT_MSG(EVENT, .kind = (char *)(uintptr_t) "failed",
+        .text = (char *)(uintptr_t) "no card is visible", .code = (uint32_t)code);
+    link_skip(learner, TT_MSG_WELCOME);
+    assert_ok(tt_link_send(learner, &event));
+    tt_link_destroy(&learner);
 }
 
-static void test_a_guest_that_cannot_help_ends_nothing(void **state)
+static void test_who_came_by_hand_and_cannot_help_ends_nothing(void **state)
 {
     run_t *run = *state;
     tt_packet_t packet = {0};
-    tt_link_t *controller = run_link(run, TT_PEER_CONTROLLER, 0);
-    link_skip(controller, TT_MSG_WELCOME);
-    tt_link_t *guest = run_link(run, TT_PEER_LEARNER, -1);
-    s_guest_fails(guest);
-    link_expect(controller, TT_MSG_EVENT, &packet);
+    tt_link_t *client = run_link(run, TT_PEER_CLIENT, -1);
+    assert_int_equal(link_ask(client, "watch", "", &packet), TT_OK);
+    tt_packet_clear(&packet);
+    s_find_no_card(run, -1, 69);
+    link_expect(client, TT_MSG_EVENT, &packet);
     assert_string_equal(packet.msg.EVENT.kind, "warning");
     assert_non_null(strstr(packet.msg.EVENT.text, "no card is visible"));
     tt_packet_clear(&packet);
-    tt_link_t *client = run_link(run, TT_PEER_CLIENT, -1);
     json_t *status = link_status(client);
     assert_string_equal(json_string_value(json_object_get(status, "phase")), "starting");
     json_decref(status);
     tt_link_destroy(&client);
-    tt_link_destroy(&guest);
-    tt_link_destroy(&controller);
 }
 
-/*  Where nobody keeps learners it is the only one there may ever be. */
-static void test_a_guest_that_is_alone_fails_the_run(void **state)
+/*  What is wrong with the job is wrong for everybody. */
+static void test_who_came_by_hand_and_finds_the_job_wrong_ends_it(void **state)
 {
-    run_t *run = *state;
-    tt_link_t *guest = run_link(run, TT_PEER_LEARNER, -1);
-    s_guest_fails(guest);
-    assert_int_equal(run_wait(run), 69);
-    tt_link_destroy(&guest);
+    s_find_no_card(*state, -1, 78);
+    assert_int_equal(run_wait(*state), 78);
+}
+
+/*  Of the run's own there is no other. */
+static void test_a_learner_of_the_runs_own_that_cannot_learn_ends_it(void **state)
+{
+    s_find_no_card(*state, 0, 69);
+    assert_int_equal(run_wait(*state), 69);
 }
 
 static void test_sigterm_stops_the_run(void **state)
@@ -355,8 +358,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_scaling_a_running_job, run_setup, run_teardown),
         cmocka_unit_test_setup_teardown(test_stop_lets_rank_0_finish, run_setup, run_teardown),
         cmocka_unit_test_setup_teardown(test_a_failure_ends_the_run_with_its_code, run_setup, run_teardown),
-        cmocka_unit_test_setup_teardown(test_a_guest_that_cannot_help_ends_nothing, run_setup, run_teardown),
-        cmocka_unit_test_setup_teardown(test_a_guest_that_is_alone_fails_the_run, run_setup, run_teardown),
+        cmocka_unit_test_setup_teardown(test_who_came_by_hand_and_cannot_help_ends_nothing, run_setup, run_teardown),
+        cmocka_unit_test_setup_teardown(test_who_came_by_hand_and_finds_the_job_wrong_ends_it, run_setup, run_teardown),
+        cmocka_unit_test_setup_teardown(
+            test_a_learner_of_the_runs_own_that_cannot_learn_ends_it, run_setup, run_teardown),
         cmocka_unit_test_setup_teardown(test_sigterm_stops_the_run, run_setup, run_teardown),
         cmocka_unit_test_setup_teardown(test_two_coordinators_in_one_run_directory, run_setup, run_teardown),
         cmocka_unit_test_setup_teardown(test_other_versions_and_numbers_in_use_are_refused, run_setup, run_teardown),
