@@ -22,10 +22,10 @@ static void s_restart_old(tt_group_t *group)
     group->final_codes = TT_CODES_PLAIN;
 }
 
-static bool s_is_refused(const front_view_t *view, int type)
+static bool s_is_refused(const front_view_t *view, tfjob_type_t type)
 {
     for (size_t i = 0; i < view->refusal_count; i++)
-        if (view->refusals[i].group == type)
+        if (view->refusals[i].group == (int)type)
             return true;
     return false;
 }
