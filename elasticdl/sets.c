@@ -271,7 +271,7 @@ static void s_drive(edl_sets_t *self, edl_set_t *set)
     const step_t step = s_next(set);
     if (set->request || step == STEP_NONE || tt_now_ms(self->clock) < set->again_ms)
         return;
-    set->step = step;
+    set->step = (int)step;
     const row_t *row = &s_rows[step];
     const char *base = row->service ? self->service_path : self->set_path;
     char *path = step <= STEP_SERVE ? tt_strdup(base) : tt_sprintf("%s/%s", base, set->name);

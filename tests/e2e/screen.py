@@ -81,6 +81,8 @@ def test_a_window_that_changes(world):
         it.resize(width, height)
         frames = it.screen.frames
         check(it.until(lambda screen, after=frames: screen.frames > after + 1, DEADLINE), f"no frame at {width}x{height}")
+        it.screen.wraps.clear()  # of a frame that was under way to the window as it was
+        check(it.until(lambda screen, after=it.screen.frames: screen.frames > after, DEADLINE), f"no other frame at {width}x{height}")
         lines = it.screen.text()
         equal(sum(line.startswith("return ") for line in lines), 1, f"blocks at {width}x{height}: {lines}")
         check("losses" in "\n".join(lines) or height < 30, f"losses at {width}x{height}: {lines}")
