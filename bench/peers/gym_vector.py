@@ -41,13 +41,13 @@ def share(name, count, seconds, ready, go, out):
     envs = [gymnasium.make(name, disable_env_checker=True) for _ in range(count)]
     for i, env in enumerate(envs):
         env.reset(seed=i)
-    actions = [envs[0].action_space.sample() for _ in range(64)]
+    actions = [[env.action_space.sample() for env in envs] for _ in range(64)]
     ready.release()
     go.wait()
     steps, seed, start = 0, count, time.perf_counter()
     while time.perf_counter() - start < seconds:
-        for action in actions:
-            for env in envs:
+        for row in actions:
+            for env, action in zip(envs, row):
                 _, _, terminated, truncated, _ = env.step(action)
                 if terminated or truncated:
                     seed += 1
