@@ -1,4 +1,4 @@
-/*  bench_envs - how fast one core steps each environment, as a collector does, in halves where it has some: with random actions,
+/*  bench_envs - how fast one core steps each environment, as a collector does, in shares where it has some: with random actions,
  *  resets and checks included, actions drawn before the clock starts (where a mask forbids one, the next that it allows). The median of
  *  five runs, and the best. */
 #include "cli/bench_loop.h"
@@ -37,6 +37,7 @@ typedef struct {
     char *allowed[TT_COLUMNS_MAX]; /* the same of one step, moved to what the mask allows */
     float *reward;
     uint8_t *ends; /* terminated, then truncated */
+    size_t *made;  /* [shares] steps that each has begun */
 } bench_t;
 
 /*  A number within one element's bounds, -1 and 1 where it has none. */
@@ -79,17 +80,6 @@ static void s_draw_actions(bench_t *b, const tt_env_ops_t *env)
     }
 }
 
-static tt_status_t s_open(bench_t *b, const tt_env_ops_t *env, uint32_t n)
-{
-    TT_TRY(tt_columns_new(&b->columns, &env->obs, &env->action, env->mask, true));
-    TT_TRY(tt_vec_new(&b->vec, &(tt_vec_cfg_t){.ops = env, .columns = b->columns, .seed = 1, .count = n}));
-    b->n = n;
-    b->reward = tt_array0(n, sizeof(float));
-    b->ends = tt_array0(n, 2);
-    s_draw_actions(b, env);
-    return TT_OK;
-}
-
 static void s_close(bench_t *b)
 {
     tt_vec_destroy(&b->vec);
@@ -99,6 +89,7 @@ static void s_close(bench_t *b)
     }
     free(b->reward);
     free(b->ends);
+    free(b->made);
     tt_columns_destroy(&b->columns);
 }
 
@@ -127,12 +118,12 @@ static uint32_t s_allow(bench_t *b, uint32_t i, uint32_t e, const uint8_t *mask)
     return used;
 }
 
-/*  Actions number t, those of a half's envs as far as they are allowed now. */
-static void s_actions_of(bench_t *b, size_t t, uint32_t half, const void **action)
+/*  Actions number t, those of a share's envs as far as they are allowed now. */
+static void s_actions_of(bench_t *b, size_t t, uint32_t share, const void **action)
 {
     const tt_columns_t *columns = b->columns;
     uint32_t first, count;
-    tt_vec_half(b->vec, half, &first, &count);
+    tt_vec_share(b->vec, share, &first, &count);
     for (uint32_t i = 0; i < columns->action_count; i++) {
         const size_t bytes = columns->at[columns->action + i].bytes, row = b->n * bytes;
         action[i] = columns->mask < 0 ? b->actions[i] + t * row : b->allowed[i];
@@ -146,24 +137,42 @@ static void s_actions_of(bench_t *b, size_t t, uint32_t half, const void **actio
     }
 }
 
-/*  ACTIONS steps. Each half begins its next one as soon as its last one is over. */
-static tt_status_t s_go_round(bench_t *b)
+/*  A share's next step. */
+static tt_status_t s_send(bench_t *b, uint32_t share)
 {
-    const uint32_t halves = tt_vec_halves(b->vec);
-    for (size_t t = 0; t <= ACTIONS; t++)
-        for (uint32_t h = 0; h < halves; h++) {
-            const void *action[TT_COLUMNS_MAX];
-            if (t > 0)
-                TT_TRY(tt_vec_recv(b->vec, h));
-            if (t == ACTIONS)
-                continue;
-            s_actions_of(b, t, h, action);
-            TT_TRY(tt_vec_send(b->vec, h, action, b->reward, b->ends, b->ends + b->n));
-        }
+    const void *action[TT_COLUMNS_MAX];
+    s_actions_of(b, b->made[share]++ % ACTIONS, share, action);
+    return tt_vec_send(b->vec, share, action, b->reward, b->ends, b->ends + b->n);
+}
+
+static tt_status_t s_open(bench_t *b, const tt_env_ops_t *env, uint32_t n)
+{
+    TT_TRY(tt_columns_new(&b->columns, &env->obs, &env->action, env->mask, true));
+    TT_TRY(tt_vec_new(&b->vec, &(tt_vec_cfg_t){.ops = env, .columns = b->columns, .seed = 1, .count = n}));
+    b->n = n;
+    b->reward = tt_array0(n, sizeof(float));
+    b->ends = tt_array0(n, 2);
+    b->made = tt_array0(tt_vec_shares(b->vec), sizeof *b->made);
+    s_draw_actions(b, env);
+    for (uint32_t k = 0; k < tt_vec_shares(b->vec); k++)
+        TT_TRY(s_send(b, k));
     return TT_OK;
 }
 
-/*  Steps until `ns` have passed; the clock is read every ACTIONS steps. */
+/*  So many steps of shares. Each begins its next one as soon as its last one is over; nobody waits for the others. */
+static tt_status_t s_go_on(bench_t *b, size_t shares, uint64_t *steps)
+{
+    for (; shares; shares--) {
+        uint32_t share = 0, first, count;
+        TT_TRY(tt_vec_recv(b->vec, true, &share));
+        tt_vec_share(b->vec, share, &first, &count);
+        *steps += count;
+        TT_TRY(s_send(b, share));
+    }
+    return TT_OK;
+}
+
+/*  Steps until `ns` have passed; the clock is read every ACTIONS steps or so. */
 static tt_status_t s_run(bench_t *b, int64_t ns, double *per_second, speed_t *total)
 {
     const tt_clock_t *clock = tt_clock_real();
@@ -171,8 +180,7 @@ static tt_status_t s_run(bench_t *b, int64_t ns, double *per_second, speed_t *to
     uint64_t steps = 0;
     int64_t now = start;
     while (now - start < ns) {
-        TT_TRY(s_go_round(b));
-        steps += (uint64_t)ACTIONS * b->n;
+        TT_TRY(s_go_on(b, (size_t)ACTIONS * tt_vec_shares(b->vec), &steps));
         now = tt_now_ns(clock);
     }
     *per_second = (double)steps * 1e9 / (double)(now - start);

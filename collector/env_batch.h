@@ -11,9 +11,9 @@
  *
  *      open -> { send -> recv, until every row was named -> ... } -> close
  *
- *  Where an env can (rows.half), one half of the slots plays while the host acts for the other one; each goes its round by itself then:
+ *  Where an env has shares (rows.shares), each goes its round by itself: some play while the host acts for others.
  *
- *      open -> { send_half (0), send_half (1) -> recv, until every row of a half was named -> send_half of that -> ... } -> close
+ *      open -> { send_share of each -> recv, until every row of a share was named -> send_share of that -> ... } -> close
  *
  *  Threads: the calls for one handle come from one thread at a time. A call may wait; it must not print or exit. */
 #pragma once
@@ -47,8 +47,10 @@ typedef struct {
     void *const *final;
     uint8_t *final_mask;
 
-    /* (optional) Slots 0 .. half - 1 and the others are halves, which are sent apart (send_half). 0: all are sent together. */
-    uint32_t half;
+    /* (optional) Shares of the slots, which are sent apart (send_share): share k ends before slot share_end[k], and begins where the one
+     * before it ends; the last one ends with the slots. 0: all are sent together. */
+    uint32_t shares;
+    const uint32_t *share_end; /* [shares] */
 } tt_env_rows_t;
 
 struct tt_env_batch_ops;
@@ -79,8 +81,8 @@ typedef struct tt_env_batch_ops {
     /*  Each returns true, or false and *why; after that only close is called (after open not even that). */
     bool (*open)(void **self, const tt_env_open_t *how, tt_env_rows_t *rows, tt_env_why_t *why);
     bool (*send)(void *self, tt_env_why_t *why);
-    /*  Waits for rows: *first and *count say which have come. Every row is named once for each send, in any order; rows of both halves
-     *  not by one call. */
+    /*  Waits for rows: *first and *count say which have come. Every row is named once for each send, in any order; rows of two shares not
+     *  by one call. */
     bool (*recv)(void *self, uint32_t *first, uint32_t *count, tt_env_why_t *why);
     /*  May come while rows are under way, after a failure. */
     void (*close)(void *self);
@@ -90,9 +92,10 @@ typedef struct tt_env_batch_ops {
     bool (*save)(void *self, uint32_t slot, void *bytes, tt_env_why_t *why);
     bool (*load)(void *self, uint32_t slot, const void *bytes, tt_env_why_t *why);
 
-    /*  (where open has set rows.half, else it is not looked at) In the place of send: the slots of half `which`, 0 or 1. The other one may be
-     *  under way. */
-    bool (*send_half)(void *self, uint32_t which, tt_env_why_t *why);
+    /*  (where open has set rows.shares, else they are not looked at) In the place of send: the slots of share `which`. Others may be under
+     *  way. ready (NULL = nobody knows): recv would return rows at once. */
+    bool (*send_share)(void *self, uint32_t which, tt_env_why_t *why);
+    bool (*ready)(void *self);
 } tt_env_batch_ops_t;
 
 /*  The batch that a table is of; NULL: it is an ordinary one. */

@@ -17,7 +17,8 @@ void frames_init(frames_t *self, const tt_columns_t *columns, bool scale, float 
 void frames_free(frames_t *self);
 
 /*  Both: lists as tt_inference_run takes them, borrowed until the next call, as what they name is. norm: tt_rows_put. */
-/*  Of envs first .. first + count - 1 now, of one half, or of both where they have made as many steps; current: the observations of all envs, wherever a copy lies. */
+/*  Of envs first .. first + count - 1 now, whose shares have made as many moves (vec.h); current: the observations of all envs, wherever a
+ *  copy lies. */
 const void *const *frames_now(
     frames_t *self, const tt_vec_t *vec, uint32_t first, uint32_t count, const tt_norm_t *norm, void *const *current);
 /*  Of the finals of a segment. */

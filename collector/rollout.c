@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "collector/finals.h"
 #include "collector/frames.h"
 #include "collector/vec.h"
 #include "common/base/clock.h"
@@ -12,19 +13,17 @@
 
 enum { TIMED_STEPS = 4 }; /* of a batch, to see where the time goes */
 
-/*  The truncations of the batch in hand: their number is known only at its end. */
-typedef struct {
-    uint32_t count, room;
-    uint32_t *t, *env;
-    char *column[TT_COLUMNS_MAX]; /* [room] rows of each column that an env gives: the observation's, the mask */
-} finals_t;
-
-/*  Envs that make a step together (vec.h). */
+/*  Envs side by side that are at the same step: those of a share, or of several. */
 typedef struct {
     uint32_t first, E; /* of the range                                       */
-    uint32_t t;        /* steps of the batch in hand that it has made        */
-    bool plays;        /* it is making another one                           */
-} half_t;
+    uint32_t t;        /* steps of the batch in hand that they have made     */
+} run_t;
+
+/*  Envs that go their round together (vec.h). */
+typedef struct {
+    run_t at;
+    bool plays; /* it is making another step */
+} share_t;
 
 /*  The envs of one segment, and its block. */
 typedef struct {
@@ -44,8 +43,8 @@ struct rollout {
     size_t state_bytes;
     tt_vec_t *vec;
     frames_t frames;
-    half_t half[2];
-    uint32_t halves;
+    share_t *share; /* [shares] */
+    uint32_t shares;
     uint32_t t;             /* steps of the batch in hand that all have made    */
     part_t *part;           /* [parts] what the range is cut into               */
     uint32_t parts, widest; /* the most envs of one                            */
@@ -105,11 +104,12 @@ static tt_status_t s_new_vec(tt_vec_t **vec, const rollout_cfg_t *cfg)
     return tt_vec_new(vec, &of);
 }
 
-static void s_halve(rollout_t *self)
+static void s_share_out(rollout_t *self)
 {
-    self->halves = tt_vec_halves(self->vec);
-    for (uint32_t h = 0; h < self->halves; h++)
-        tt_vec_half(self->vec, h, &self->half[h].first, &self->half[h].E);
+    self->shares = tt_vec_shares(self->vec);
+    self->share = tt_array0(self->shares, sizeof *self->share);
+    for (uint32_t k = 0; k < self->shares; k++)
+        tt_vec_share(self->vec, k, &self->share[k].at.first, &self->share[k].at.E);
 }
 
 /*  Into how many segments, and where a step's rows wait for their places if there are several. */
@@ -162,7 +162,7 @@ tt_status_t rollout_new(rollout_t **self_p, const rollout_cfg_t *cfg)
     /* draws are keyed by the env's id in the job, so that it does not matter who plays it, nor beside which others */
     for (uint32_t i = 0; i < self->E; i++)
         self->who[i] = cfg->env_lo + i;
-    s_halve(self);
+    s_share_out(self);
     const tt_status_t status = s_cut(self);
     if (status != TT_OK)
         rollout_destroy(&self);
@@ -173,18 +173,26 @@ tt_status_t rollout_new(rollout_t **self_p, const rollout_cfg_t *cfg)
 /*  Nobody waits any more for what plays: after a failure. */
 static tt_status_t s_lost(rollout_t *self, tt_status_t status)
 {
-    for (uint32_t h = 0; status != TT_OK && h < self->halves; h++)
-        self->half[h].plays = false;
+    for (uint32_t k = 0; status != TT_OK && k < self->shares; k++)
+        self->share[k].plays = false;
     return status;
+}
+
+static bool s_any_plays(const rollout_t *self)
+{
+    for (uint32_t k = 0; k < self->shares; k++)
+        if (self->share[k].plays)
+            return true;
+    return false;
 }
 
 /*  What plays makes its step, which still goes into the block. */
 static tt_status_t s_settle(rollout_t *self)
 {
-    for (uint32_t h = 0; h < self->halves; h++) {
-        if (self->half[h].plays)
-            TT_TRY(s_lost(self, tt_vec_recv(self->vec, h)));
-        self->half[h].plays = false;
+    while (s_any_plays(self)) {
+        uint32_t k = 0;
+        TT_TRY(s_lost(self, tt_vec_recv(self->vec, true, &k)));
+        self->share[k].plays = false;
     }
     return TT_OK;
 }
@@ -208,14 +216,6 @@ static void s_abandon(rollout_t *self)
     }
 }
 
-static void s_free_finals(const rollout_t *self, finals_t *finals)
-{
-    free(finals->t);
-    free(finals->env);
-    for (uint32_t c = 0; c < self->seen; c++)
-        free(finals->column[c]);
-}
-
 void rollout_destroy(rollout_t **self_p)
 {
     rollout_t *self = *self_p;
@@ -225,8 +225,9 @@ void rollout_destroy(rollout_t **self_p)
     s_abandon(self);
     tt_vec_destroy(&self->vec);
     for (uint32_t p = 0; p < self->parts; p++)
-        s_free_finals(self, &self->part[p].finals);
+        finals_free(&self->part[p].finals);
     free(self->part);
+    free(self->share);
     free(self->staged_block);
     frames_free(&self->frames);
     free(self->head);
@@ -319,7 +320,9 @@ static void s_begin_part(rollout_t *self, part_t *part)
 tt_status_t rollout_begin(rollout_t *self)
 {
     TT_TRY(s_settle(self));
-    self->t = self->half[0].t = self->half[1].t = 0;
+    self->t = 0;
+    for (uint32_t k = 0; k < self->shares; k++)
+        self->share[k].at.t = 0;
     self->finite = true;
     self->noisy = false;
     self->policy_ns /= 2;
@@ -362,28 +365,12 @@ static void s_see(const rollout_t *self, void **seen)
         seen[c] = (void *)(uintptr_t)s_current(self, c); /* nobody writes there */
 }
 
-static void s_room_for_final(const rollout_t *self, finals_t *finals)
-{
-    if (finals->count < finals->room)
-        return;
-    finals->room = 2 * finals->room + 16;
-    finals->t = tt_realloc(finals->t, finals->room * sizeof *finals->t);
-    finals->env = tt_realloc(finals->env, finals->room * sizeof *finals->env);
-    for (uint32_t c = 0; c < self->seen; c++)
-        finals->column[c] = tt_realloc(finals->column[c], tt_mul(finals->room, self->columns->at[c].bytes));
-}
-
 static void s_add_final(const rollout_t *self, part_t *part, uint32_t t, uint32_t env)
 {
-    finals_t *finals = &part->finals;
-    s_room_for_final(self, finals);
-    finals->t[finals->count] = t;
-    finals->env[finals->count] = env;
-    for (uint32_t c = 0; c < self->seen; c++) {
-        const size_t bytes = self->columns->at[c].bytes;
-        memcpy(finals->column[c] + finals->count * bytes, tt_vec_final(self->vec, part->first + env, c), bytes);
-    }
-    finals->count++;
+    const void *row[TT_COLUMNS_MAX];
+    for (uint32_t c = 0; c < self->seen; c++)
+        row[c] = tt_vec_final(self->vec, part->first + env, c);
+    finals_add(&part->finals, self->columns, t, env, row);
 }
 
 /*  Where the rows of step t lie in the block. */
@@ -404,30 +391,30 @@ static void *s_from(const rollout_t *self, uint32_t column, void *rows, uint32_t
     return (char *)rows + (size_t)first * self->columns->at[column].bytes;
 }
 
-/*  The envs that a part and a half have in common: *first of the range; how many. */
-static uint32_t s_common(const part_t *part, const half_t *half, uint32_t *first)
+/*  The envs that a part and a run have in common: *first of the range; how many. */
+static uint32_t s_common(const part_t *part, const run_t *run, uint32_t *first)
 {
-    const uint32_t part_end = part->first + part->E, half_end = half->first + half->E;
-    const uint32_t end = part_end < half_end ? part_end : half_end;
-    *first = part->first > half->first ? part->first : half->first;
+    const uint32_t part_end = part->first + part->E, run_end = run->first + run->E;
+    const uint32_t end = part_end < run_end ? part_end : run_end;
+    *first = part->first > run->first ? part->first : run->first;
     return end > *first ? end - *first : 0;
 }
 
-/*  A half's rows of a column, of which there is one for each env of the range, to the places of its step. */
-static void s_spread(const rollout_t *self, const half_t *half, uint32_t column, const void *rows)
+/*  A run's rows of a column, of which there is one for each env of the range, to the places of its step. */
+static void s_spread(const rollout_t *self, const run_t *run, uint32_t column, const void *rows)
 {
     const size_t bytes = self->columns->at[column].bytes;
     for (uint32_t p = 0; p < self->parts; p++) {
         const part_t *part = &self->part[p];
         uint32_t first;
-        const uint32_t count = s_common(part, half, &first);
-        char *to = (char *)s_place(self, part, half->t, column);
+        const uint32_t count = s_common(part, run, &first);
+        char *to = (char *)s_place(self, part, run->t, column);
         if (count)
             memcpy(to + (first - part->first) * bytes, (const char *)rows + first * bytes, count * bytes);
     }
 }
 
-/*  One for each step, the same for all envs of the job: it does not depend on who plays them. Both halves see that of their step. */
+/*  One for each step, the same for all envs of the job: it does not depend on who plays them, nor on which step others are at. */
 static tt_status_t s_draw_noise(rollout_t *self, uint64_t clock)
 {
     const tt_noise_t noise = {.seed = self->cfg.seed, .stream = TT_STREAM_NOISE, .clock = clock};
@@ -457,9 +444,9 @@ static bool s_finite(const float *x, size_t count)
     return isfinite(sum);
 }
 
-/*  What a half acts upon, and where its actions go. */
+/*  What is acted upon, and where the actions go. */
 typedef struct {
-    const half_t *half;
+    const run_t *run;
     const void *const *row;
     const uint8_t *mask;
     tt_dist_draw_t draw;
@@ -469,18 +456,18 @@ typedef struct {
 /*  Drawn from the distributions of the head, with what that was estimated at. */
 static tt_status_t s_sample(rollout_t *self, const act_t *act)
 {
-    const half_t *half = act->half;
-    float *value = (float *)s_row(self, half->t, (uint32_t)self->columns->value) + half->first;
-    float *log_prob = (float *)s_row(self, half->t, (uint32_t)self->columns->log_prob) + half->first;
-    TT_TRY(s_evaluate(self, act->row, half->E, self->head, value));
-    tt_policy_sample(&self->policy, self->head, self->log_std, act->mask, half->E, &act->draw, act->action, log_prob);
+    const run_t *run = act->run;
+    float *value = (float *)s_row(self, run->t, (uint32_t)self->columns->value) + run->first;
+    float *log_prob = (float *)s_row(self, run->t, (uint32_t)self->columns->log_prob) + run->first;
+    TT_TRY(s_evaluate(self, act->row, run->E, self->head, value));
+    tt_policy_sample(&self->policy, self->head, self->log_std, act->mask, run->E, &act->draw, act->action, log_prob);
     return TT_OK;
 }
 
 /*  The best choice by the head, or any. */
 static tt_status_t s_explore(rollout_t *self, const act_t *act)
 {
-    const uint32_t rows = act->half->E;
+    const uint32_t rows = act->run->E;
     for (uint32_t i = 0; i < rows; i++) {
         const uint64_t row = act->draw.clock[i] * self->cfg.num_envs + act->draw.who[i];
         self->epsilon[i] = (float)tt_epsilon(&self->cfg.actor, row, self->cfg.num_envs);
@@ -493,14 +480,14 @@ static tt_status_t s_explore(rollout_t *self, const act_t *act)
 }
 
 /*  action: of all envs of the range. */
-static tt_status_t s_act(rollout_t *self, const half_t *half, void *const *seen, void *const *action)
+static tt_status_t s_act(rollout_t *self, const run_t *run, void *const *seen, void *const *action)
 {
     const tt_columns_t *columns = self->columns;
-    const uint32_t first = half->first;
-    for (uint32_t i = first; i < first + half->E; i++)
+    const uint32_t first = run->first;
+    for (uint32_t i = first; i < first + run->E; i++)
         self->clock[i] = tt_vec_clock(self->vec, i);
-    act_t act = {.half = half,
-        .row = frames_now(&self->frames, self->vec, first, half->E, self->cfg.norm, seen),
+    act_t act = {.run = run,
+        .row = frames_now(&self->frames, self->vec, first, run->E, self->cfg.norm, seen),
         .draw = {self->cfg.seed, TT_STREAM_ACTION, self->who + first, self->clock + first}};
     if (columns->mask >= 0)
         act.mask = (const uint8_t *)seen[columns->mask] + (size_t)first * columns->mask_bits;
@@ -515,69 +502,121 @@ static int64_t s_now_ns(const rollout_t *self)
 }
 
 /*  What the step gave goes to its places, if it is not there. */
-static void s_put_step(const rollout_t *self, const half_t *half)
+static void s_put_step(const rollout_t *self, const run_t *run)
 {
     for (uint32_t c = self->columns->action; self->parts > 1 && c < self->columns->count; c++)
-        s_spread(self, half, c, self->staged.column[c]);
+        s_spread(self, run, c, self->staged.column[c]);
 }
 
-static void s_put_finals(const rollout_t *self, part_t *part, const half_t *half)
+static void s_put_finals(const rollout_t *self, part_t *part, const run_t *run)
 {
     uint32_t first;
-    const uint32_t count = s_common(part, half, &first), from = first - part->first;
-    const uint8_t *truncated = s_place(self, part, half->t, self->columns->truncated);
+    const uint32_t count = s_common(part, run, &first), from = first - part->first;
+    const uint8_t *truncated = s_place(self, part, run->t, self->columns->truncated);
     if (count && memchr(truncated + from, 1, count))
         for (uint32_t i = from; i < from + count; i++)
             if (truncated[i])
-                s_add_final(self, part, half->t, i);
+                s_add_final(self, part, run->t, i);
 }
 
-/*  A half's next step begins. timed: what the policy takes is counted. */
-static tt_status_t s_start(rollout_t *self, uint32_t h, bool timed)
+/*  Share a, and b behind it, can be seen at once. */
+static bool s_are_together(const rollout_t *self, uint32_t a, uint32_t b)
 {
-    half_t *half = &self->half[h];
+    return b < self->shares && self->share[a].at.t == self->share[b].at.t &&
+           tt_vec_moves(self->vec, a) == tt_vec_moves(self->vec, b);
+}
+
+/*  Shares from .. end - 1. */
+static run_t s_run(const rollout_t *self, uint32_t from, uint32_t end)
+{
+    const run_t *first = &self->share[from].at, *last = &self->share[end - 1].at;
+    return (run_t){first->first, last->first + last->E - first->first, first->t};
+}
+
+/*  The next step begins of shares from .. end - 1, which are at the same one. timed: what the policy takes is counted. */
+static tt_status_t s_start(rollout_t *self, uint32_t from, uint32_t end, bool timed)
+{
     const tt_columns_t *columns = self->columns;
     const int64_t start_ns = timed ? s_now_ns(self) : 0;
+    const run_t run = s_run(self, from, end);
     void *seen[TT_COLUMNS_MAX], *action[TT_COLUMNS_MAX];
     s_see(self, seen);
     for (uint32_t c = 0; c < self->seen; c++)
-        s_spread(self, half, c, seen[c]);
+        s_spread(self, &run, c, seen[c]);
     for (uint32_t a = 0; a < columns->action_count; a++)
-        action[a] = s_row(self, half->t, columns->action + a);
-    TT_TRY(s_act(self, half, seen, action));
+        action[a] = s_row(self, run.t, columns->action + a);
+    TT_TRY(s_act(self, &run, seen, action));
     if (timed)
         self->policy_ns += s_now_ns(self) - start_ns;
-    TT_TRY(tt_vec_send(self->vec, h, (const void *const *)action, s_row(self, half->t, columns->reward),
-        s_row(self, half->t, columns->terminated), s_row(self, half->t, columns->truncated)));
-    half->plays = true;
+    for (uint32_t k = from; k < end; k++) {
+        TT_TRY(tt_vec_send(self->vec, k, (const void *const *)action, s_row(self, run.t, columns->reward),
+            s_row(self, run.t, columns->terminated), s_row(self, run.t, columns->truncated)));
+        self->share[k].plays = true;
+    }
     return TT_OK;
 }
 
-/*  It is over. */
-static tt_status_t s_end(rollout_t *self, uint32_t h)
+static bool s_is_idle(const rollout_t *self, uint32_t k)
 {
-    half_t *half = &self->half[h];
-    TT_TRY(tt_vec_recv(self->vec, h));
-    half->plays = false;
-    s_put_step(self, half);
-    for (uint32_t p = 0; p < self->parts; p++)
-        s_put_finals(self, &self->part[p], half);
-    half->t++;
+    return !self->share[k].plays && self->share[k].at.t < self->T;
+}
+
+/*  Nobody rests who has steps to make. */
+static tt_status_t s_start_all(rollout_t *self, bool timed)
+{
+    for (uint32_t k = 0, end; k < self->shares; k = end) {
+        end = k + 1;
+        if (!s_is_idle(self, k))
+            continue;
+        while (s_are_together(self, k, end) && s_is_idle(self, end))
+            end++;
+        TT_TRY(s_start(self, k, end, timed));
+    }
     return TT_OK;
 }
 
-/*  One step of everybody. With two halves each begins its next one as soon as it can: it plays while we see to the other. */
+/*  A share's step is over. */
+static void s_end(rollout_t *self, share_t *share)
+{
+    share->plays = false;
+    s_put_step(self, &share->at);
+    for (uint32_t p = 0; p < self->parts; p++)
+        s_put_finals(self, &self->part[p], &share->at);
+    share->at.t++;
+}
+
+/*  Waits for one to be over, and takes all that are by then. */
+static tt_status_t s_end_some(rollout_t *self)
+{
+    uint32_t k = 0;
+    tt_status_t status = tt_vec_recv(self->vec, true, &k);
+    while (status == TT_OK) {
+        s_end(self, &self->share[k]);
+        status = tt_vec_recv(self->vec, false, &k);
+    }
+    return status == TT_AGAIN ? TT_OK : status;
+}
+
+/*  Steps that everybody has made. */
+static uint32_t s_least(const rollout_t *self)
+{
+    uint32_t t = self->share[0].at.t;
+    for (uint32_t k = 1; k < self->shares; k++)
+        t = self->share[k].at.t < t ? self->share[k].at.t : t;
+    return t;
+}
+
+/*  One step more of everybody. Of several shares none rests when it is over: they play while nobody looks. */
 static tt_status_t s_step(rollout_t *self, bool timed)
 {
-    for (uint32_t h = 0; h < self->halves; h++)
-        if (!self->half[h].plays)
-            TT_TRY(s_start(self, h, timed));
-    for (uint32_t h = 0; h < self->halves; h++) {
-        TT_TRY(s_end(self, h));
-        if (self->halves > 1 && self->half[h].t < self->T)
-            TT_TRY(s_start(self, h, timed));
+    const uint32_t t = self->t;
+    TT_TRY(s_start_all(self, timed));
+    while (self->t == t) {
+        TT_TRY(s_end_some(self));
+        self->t = s_least(self);
+        if (self->shares > 1)
+            TT_TRY(s_start_all(self, timed));
     }
-    self->t++;
     return TT_OK;
 }
 
@@ -608,10 +647,12 @@ static tt_status_t s_estimate_last(rollout_t *self)
     void *seen[TT_COLUMNS_MAX];
     float *value = self->parts == 1 ? self->part[0].at.last_value : self->staged.last_value;
     s_see(self, seen);
-    for (uint32_t h = 0; h < self->halves; h++) {
-        const uint32_t first = self->half[h].first, rows = self->half[h].E;
-        const void *const *row = frames_now(&self->frames, self->vec, first, rows, self->cfg.norm, seen);
-        TT_TRY(s_evaluate(self, row, rows, NULL, value + first));
+    for (uint32_t k = 0, end; k < self->shares; k = end) {
+        for (end = k + 1; s_are_together(self, k, end);)
+            end++;
+        const run_t run = s_run(self, k, end);
+        const void *const *row = frames_now(&self->frames, self->vec, run.first, run.E, self->cfg.norm, seen);
+        TT_TRY(s_evaluate(self, row, run.E, NULL, value + run.first));
     }
     for (uint32_t p = 0; self->parts > 1 && p < self->parts; p++)
         memcpy(self->part[p].at.last_value, value + self->part[p].first, self->part[p].E * sizeof *value);
@@ -650,17 +691,11 @@ static uint32_t s_room_for(const rollout_t *self, uint32_t finals)
 /*  What was seen after the last step, and at the truncations. */
 static void s_put_ends(const rollout_t *self, part_t *part)
 {
-    const finals_t *finals = &part->finals;
     for (uint32_t c = 0; c < self->seen; c++) {
         const size_t bytes = self->columns->at[c].bytes;
         memcpy(part->at.last[c], (const char *)s_current(self, c) + part->first * bytes, part->E * bytes);
     }
-    if (finals->count == 0)
-        return;
-    memcpy(part->at.final_t, finals->t, finals->count * sizeof *finals->t);
-    memcpy(part->at.final_env, finals->env, finals->count * sizeof *finals->env);
-    for (uint32_t c = 0; c < self->seen; c++)
-        memcpy(part->at.final[c], finals->column[c], finals->count * (size_t)self->columns->at[c].bytes);
+    finals_put(&part->finals, self->columns, &part->at);
 }
 
 /*  The blocks get as much room as the most finals of one of them need. */

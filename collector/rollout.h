@@ -5,8 +5,9 @@
  *  normalised. What an env does and what its segment holds depends on (seed, env id, weights, normaliser, state at the
  *  start) only, not on the range it is in.
  *
- *  Where the envs come in halves (vec.h), one half plays while the policy acts for the other one, also from one call of rollout_play to
- *  the next. The halves take turns: half 0 makes its step t, then half 1, so that everything happens in the order of (t, env).
+ *  Where the envs come in shares (vec.h), each goes its round by itself, at its own pace until the end of the batch: some play while the
+ *  policy acts for others, also from one call of rollout_play to the next. It acts at once for shares that lie side by side and are at the
+ *  same step.
  *
  *  Shapes:  T steps, E envs of the range (segment.h).
  *  Threads: an instance belongs to one thread. */
@@ -53,7 +54,7 @@ tt_status_t rollout_load(rollout_t *self, const void *states, size_t bytes);
 
 /*  Start a batch with the parameters that net and norm hold now; they must not change until rollout_finish. */
 tt_status_t rollout_begin(rollout_t *self);
-/*  Play at most max_steps steps of the batch in hand; *done: all T are played. TT_INTERNAL: an env failed. */
+/*  Play on until every env has made max_steps more steps of the batch in hand, or all T: *done. TT_INTERNAL: an env failed. */
 tt_status_t rollout_play(rollout_t *self, uint32_t max_steps, bool *done);
 /*  What a batch has become: its envs first .. first + shape.E - 1 of the range. The caller owns the frame. */
 typedef struct {
@@ -67,7 +68,7 @@ uint32_t rollout_segments(const rollout_t *self);
 /*  Values of the last and final observations, if there are any, env states; the blocks become frames: out[rollout_segments].
  *  TT_INTERNAL: the policy gave numbers that are not finite; there are no frames. */
 tt_status_t rollout_finish(rollout_t *self, rollout_segment_t *out);
-/*  Is a batch in hand (begun, not finished)? Steps of it that are played. */
+/*  Is a batch in hand (begun, not finished)? Steps of it that everybody has made. */
 bool rollout_in_hand(const rollout_t *self);
 uint32_t rollout_played(const rollout_t *self);
 /*  What part of the time of a step the envs took lately, 0 .. 1; the rest went to the policy. From a few steps of each

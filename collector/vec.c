@@ -71,32 +71,32 @@ static tt_status_t s_take_mask(tt_vec_t *self, uint32_t i, uint8_t *mask, bool t
     return TT_OK;
 }
 
-static tt_status_t s_check_reward(const tt_vec_t *self, const vec_half_t *half)
+static tt_status_t s_check_reward(const tt_vec_t *self, const vec_share_t *share)
 {
-    const float *reward = half->out.reward + half->first;
+    const float *reward = share->out.reward + share->first;
     size_t bad;
-    if (!leaf_finite(reward, half->count, &bad))
-        return s_bad(self, half->first + (uint32_t)bad, "reward", 0, (double)reward[bad],
+    if (!leaf_finite(reward, share->count, &bad))
+        return s_bad(self, share->first + (uint32_t)bad, "reward", 0, (double)reward[bad],
             "not a number that one can learn from");
     return TT_OK;
 }
 
 /* ---- waiting -------------------------------------------------------------------------------------------------- */
 
-/*  Rows that have come. */
+/*  Rows that have come, of whichever share. */
 static tt_status_t s_come(tt_vec_t *self)
 {
     uint32_t first, came;
     TT_TRY(self->mover->recv(self, &first, &came));
-    vec_half_t *half = &self->half[vec_half_of(self, first) - self->half];
-    half->left -= came < half->left ? came : half->left;
-    return half->steps ? s_take_obs(self, first, came) : TT_OK;
+    vec_share_t *share = vec_share_of(self, first);
+    share->left -= came < share->left ? came : share->left;
+    return share->steps ? s_take_obs(self, first, came) : TT_OK;
 }
 
-/*  For all of a half; what comes of the other one meanwhile is taken as well. */
-static tt_status_t s_await(tt_vec_t *self, const vec_half_t *half)
+/*  For all of a share; what comes of others meanwhile is taken as well. */
+static tt_status_t s_await(tt_vec_t *self, const vec_share_t *share)
 {
-    while (half->left)
+    while (share->left)
         TT_TRY(s_come(self));
     return TT_OK;
 }
@@ -115,9 +115,9 @@ void vec_one_line(char *to, size_t room, const char *text)
 static tt_status_t s_begin_episodes(tt_vec_t *self)
 {
     TT_TRY(self->mover->begin(self));
-    for (uint32_t h = 0; h < self->halves; h++)
-        if (!self->half[h].steps)
-            TT_TRY(s_await(self, &self->half[h]));
+    for (uint32_t k = 0; k < self->shares; k++)
+        if (!self->share[k].steps)
+            TT_TRY(s_await(self, &self->share[k]));
     for (uint32_t k = 0; k < self->endings; k++) {
         const uint32_t i = self->ending[k];
         TT_TRY(s_take_obs(self, i, 1));
@@ -195,13 +195,19 @@ static void s_alloc_columns(tt_vec_t *self)
     }
 }
 
-/*  The halves that a batch has asked for, if it did. */
-static void s_halve(tt_vec_t *self)
+/*  Those that a batch has asked for, or all as one. */
+static void s_share_out(tt_vec_t *self)
 {
-    const uint32_t half = self->rows.half;
-    self->halves = half ? 2 : 1;
-    self->half[0] = (vec_half_t){.count = half ? half : self->count};
-    self->half[1] = (vec_half_t){.first = half, .count = self->count - half};
+    const uint32_t shares = self->rows.shares;
+    self->shares = shares ? shares : 1;
+    self->share = tt_array0(self->shares, sizeof *self->share);
+    self->share_of = tt_array0(self->count, sizeof *self->share_of);
+    for (uint32_t k = 0, first = 0; k < self->shares; k++) {
+        const uint32_t end = shares ? self->rows.share_end[k] : self->count;
+        self->share[k] = (vec_share_t){.first = first, .count = end - first};
+        for (; first < end; first++)
+            self->share_of[first] = k;
+    }
 }
 
 tt_status_t tt_vec_check_squash(const tt_env_ops_t *ops)
@@ -247,7 +253,7 @@ tt_status_t tt_vec_new(tt_vec_t **self_p, const tt_vec_cfg_t *cfg)
     if (cfg->squash)
         TT_TRY(tt_vec_check_squash(cfg->ops));
     TT_TRY(self->mover->open(self, cfg->args ? cfg->args : none, cfg->from));
-    s_halve(self);
+    s_share_out(self);
     s_alloc_columns(self);
     if (!cfg->from || !self->batch)
         TT_TRY(s_begin_episodes(self));
@@ -280,20 +286,28 @@ void tt_vec_destroy(tt_vec_t **self_p)
     free(self->episode);
     free(self->steps);
     free(self->ending);
+    free(self->share);
+    free(self->share_of);
     free(self);
     *self_p = NULL;
 }
 
-uint32_t tt_vec_halves(const tt_vec_t *self)
+uint32_t tt_vec_shares(const tt_vec_t *self)
 {
-    return self->halves;
+    return self->shares;
 }
 
-void tt_vec_half(const tt_vec_t *self, uint32_t half, uint32_t *first, uint32_t *count)
+void tt_vec_share(const tt_vec_t *self, uint32_t share, uint32_t *first, uint32_t *count)
 {
-    TT_CHECK(half < self->halves);
-    *first = self->half[half].first;
-    *count = self->half[half].count;
+    TT_CHECK(share < self->shares);
+    *first = self->share[share].first;
+    *count = self->share[share].count;
+}
+
+uint64_t tt_vec_moves(const tt_vec_t *self, uint32_t share)
+{
+    TT_CHECK(share < self->shares);
+    return self->share[share].moves;
 }
 
 void *const *tt_vec_obs(const tt_vec_t *self)
@@ -329,10 +343,10 @@ const void *tt_vec_final(const tt_vec_t *self, uint32_t i, uint32_t column)
 
 /*  --- step ------------------------------------------------------------------------------------------------------ */
 
-static tt_status_t s_check_allowed(const tt_vec_t *self, const vec_half_t *half, const void *const *action)
+static tt_status_t s_check_allowed(const tt_vec_t *self, const vec_share_t *share, const void *const *action)
 {
     const tt_columns_t *columns = self->columns;
-    for (uint32_t i = half->first; i < half->first + half->count; i++) {
+    for (uint32_t i = share->first; i < share->first + share->count; i++) {
         const void *row[TT_COLUMNS_MAX];
         uint32_t column, element;
         for (uint32_t k = 0; k < columns->action_count; k++)
@@ -345,15 +359,15 @@ static tt_status_t s_check_allowed(const tt_vec_t *self, const vec_half_t *half,
 }
 
 /*  The actions in the env's form. */
-static tt_status_t s_give(tt_vec_t *self, const vec_half_t *half, const void *const *action)
+static tt_status_t s_give(tt_vec_t *self, const vec_share_t *share, const void *const *action)
 {
     for (uint32_t k = 0; k < self->columns->action_count; k++) {
         const leaf_t *leaf = &self->action_leaf[k];
         const uint32_t elements = leaf->column->elements;
         size_t bad;
-        if (leaf_give(leaf, action[k], half->first, half->count, &self->given[k], &bad))
+        if (leaf_give(leaf, action[k], share->first, share->count, &self->given[k], &bad))
             continue;
-        bad += (size_t)half->first * elements;
+        bad += (size_t)share->first * elements;
         const uint32_t env = self->lo + (uint32_t)(bad / elements);
         if (leaf->n)
             return tt_err(TT_INVALID, "%s[%zu] for env %u of %s is choice %.0f of %u", leaf->name, bad % elements, env,
@@ -361,25 +375,25 @@ static tt_status_t s_give(tt_vec_t *self, const vec_half_t *half, const void *co
         return tt_err(
             TT_INVALID, "%s[%zu] for env %u of %s is not a number", leaf->name, bad % elements, env, self->ops->id);
     }
-    return self->mask ? s_check_allowed(self, half, action) : TT_OK;
+    return self->mask ? s_check_allowed(self, share, action) : TT_OK;
 }
 
 /*  What is seen now will be what was seen. */
-static void s_keep_frames(tt_vec_t *self, vec_half_t *half)
+static void s_keep_frames(tt_vec_t *self, vec_share_t *share)
 {
-    half->moves++;
+    share->moves++;
     for (uint32_t c = 0; c < self->columns->obs_count; c++) {
         const size_t bytes = self->columns->at[c].bytes;
-        memcpy(vec_past(self, half->first, 1, c), (char *)self->obs[c] + half->first * bytes, half->count * bytes);
+        memcpy(vec_past(self, share->first, 1, c), (char *)self->obs[c] + share->first * bytes, share->count * bytes);
     }
 }
 
 /*  Count the step; true if any env has ended. */
-static bool s_count_step(tt_vec_t *self, const vec_half_t *half)
+static bool s_count_step(tt_vec_t *self, const vec_share_t *share)
 {
     const uint32_t limit = self->ops->max_episode_steps;
-    uint8_t *terminated = half->out.terminated, *truncated = half->out.truncated, any = 0;
-    for (uint32_t i = half->first; i < half->first + half->count; i++) {
+    uint8_t *terminated = share->out.terminated, *truncated = share->out.truncated, any = 0;
+    for (uint32_t i = share->first; i < share->first + share->count; i++) {
         self->clock[i]++;
         self->steps[i]++;
         terminated[i] = terminated[i] != 0; /* a plug-in's true may be any byte */
@@ -425,11 +439,11 @@ static tt_status_t s_take_final(tt_vec_t *self, uint32_t i, bool terminated)
     return s_take_mask(self, i, mask, terminated);
 }
 
-static tt_status_t s_end_episodes(tt_vec_t *self, const vec_half_t *half)
+static tt_status_t s_end_episodes(tt_vec_t *self, const vec_share_t *share)
 {
-    const uint8_t *terminated = half->out.terminated, *truncated = half->out.truncated;
+    const uint8_t *terminated = share->out.terminated, *truncated = share->out.truncated;
     self->endings = 0;
-    for (uint32_t i = half->first; i < half->first + half->count; i++) {
+    for (uint32_t i = share->first; i < share->first + share->count; i++) {
         if (!(terminated[i] | truncated[i]))
             continue;
         const bool begun = s_has_begun(self, i);
@@ -447,49 +461,72 @@ static tt_status_t s_end_episodes(tt_vec_t *self, const vec_half_t *half)
 }
 
 /*  Its actions are given. */
-static tt_status_t s_send(tt_vec_t *self, vec_half_t *half, float *reward, uint8_t *terminated, uint8_t *truncated)
+static tt_status_t s_send(tt_vec_t *self, vec_share_t *share, float *reward, uint8_t *terminated, uint8_t *truncated)
 {
-    half->out.reward = reward;
-    half->out.terminated = terminated;
-    half->out.truncated = truncated;
+    share->out.reward = reward;
+    share->out.terminated = terminated;
+    share->out.truncated = truncated;
     if (self->columns->stack.frames > 1)
-        s_keep_frames(self, half);
-    half->steps = true;
-    half->left = half->count;
-    return self->mover->send(self, half);
+        s_keep_frames(self, share);
+    share->sent = share->steps = true;
+    share->left = share->count;
+    return self->mover->send(self, share);
 }
 
-static tt_status_t s_recv(tt_vec_t *self, const vec_half_t *half)
+/*  All rows of its step are there. */
+static tt_status_t s_finish(tt_vec_t *self, vec_share_t *share)
 {
-    TT_TRY(s_await(self, half));
-    TT_TRY(s_check_reward(self, half));
-    for (uint32_t i = half->first; self->mask && i < half->first + half->count; i++)
-        TT_TRY(s_take_mask(self, i, vec_mask(self, i), half->out.terminated[i] != 0 && !s_has_begun(self, i)));
-    return s_count_step(self, half) ? s_end_episodes(self, half) : TT_OK;
+    share->sent = false;
+    TT_TRY(s_check_reward(self, share));
+    for (uint32_t i = share->first; self->mask && i < share->first + share->count; i++)
+        TT_TRY(s_take_mask(self, i, vec_mask(self, i), share->out.terminated[i] != 0 && !s_has_begun(self, i)));
+    return s_count_step(self, share) ? s_end_episodes(self, share) : TT_OK;
 }
 
 tt_status_t tt_vec_send(
-    tt_vec_t *self, uint32_t half, const void *const *action, float *reward, uint8_t *terminated, uint8_t *truncated)
+    tt_vec_t *self, uint32_t share, const void *const *action, float *reward, uint8_t *terminated, uint8_t *truncated)
 {
-    TT_CHECK(half < self->halves && self->half[half].left == 0);
-    TT_TRY(s_give(self, &self->half[half], action));
-    return s_send(self, &self->half[half], reward, terminated, truncated);
+    TT_CHECK(share < self->shares && !self->share[share].sent);
+    TT_TRY(s_give(self, &self->share[share], action));
+    return s_send(self, &self->share[share], reward, terminated, truncated);
 }
 
-tt_status_t tt_vec_recv(tt_vec_t *self, uint32_t half)
+/*  One whose rows have all come, after the one that was the last; any: one at least is under way. */
+static bool s_find_whole(tt_vec_t *self, uint32_t *share, bool *any)
 {
-    TT_CHECK(half < self->halves);
-    return s_recv(self, &self->half[half]);
+    *any = false;
+    for (uint32_t n = 0; n < self->shares; n++) {
+        const uint32_t k = (self->turn + n) % self->shares;
+        *any = *any || self->share[k].sent;
+        if (!self->share[k].sent || self->share[k].left)
+            continue;
+        self->turn = (k + 1) % self->shares;
+        *share = k;
+        return true;
+    }
+    return false;
+}
+
+tt_status_t tt_vec_recv(tt_vec_t *self, bool waits, uint32_t *share)
+{
+    bool any;
+    while (!s_find_whole(self, share, &any)) {
+        TT_CHECK(any || !waits);
+        if (!any || (!waits && !self->mover->ready(self)))
+            return TT_AGAIN;
+        TT_TRY(s_come(self));
+    }
+    return s_finish(self, &self->share[*share]);
 }
 
 tt_status_t tt_vec_step(
     tt_vec_t *self, const void *const *action, float *reward, uint8_t *terminated, uint8_t *truncated)
 {
-    for (uint32_t h = 0; h < self->halves; h++)
-        TT_TRY(s_give(self, &self->half[h], action));
-    for (uint32_t h = 0; h < self->halves; h++)
-        TT_TRY(s_send(self, &self->half[h], reward, terminated, truncated));
-    for (uint32_t h = 0; h < self->halves; h++)
-        TT_TRY(s_recv(self, &self->half[h]));
+    for (uint32_t k = 0; k < self->shares; k++)
+        TT_TRY(s_give(self, &self->share[k], action));
+    for (uint32_t k = 0; k < self->shares; k++)
+        TT_TRY(s_send(self, &self->share[k], reward, terminated, truncated));
+    for (uint32_t k = 0, which; k < self->shares; k++)
+        TT_TRY(tt_vec_recv(self, true, &which));
     return TT_OK;
 }

@@ -7,7 +7,7 @@
  *  Arrays are columns as they are stored (common/rl/columns.h), a row an env, whatever an env reads and writes: numbers are
  *  converted, choices moved to their `start`, boxes clipped here.
  *
- *  What moves together is all of them or, where a batch can (env_batch.h), a half: actions of one are made while the other one plays.
+ *  What moves together is all of them or, where a batch has such (env_batch.h), a share: actions of one are made while others play.
  *
  *  Threads: an instance belongs to one thread. */
 #pragma once
@@ -39,12 +39,15 @@ tt_status_t tt_vec_check_squash(const tt_env_ops_t *ops);
 tt_status_t tt_vec_new(tt_vec_t **self_p, const tt_vec_cfg_t *cfg);
 void tt_vec_destroy(tt_vec_t **self_p);
 
-/*  How many halves there are, 1 or 2, and the envs of each: half 0 has the first ones. 1: all of them, half 0. */
-uint32_t tt_vec_halves(const tt_vec_t *self);
-void tt_vec_half(const tt_vec_t *self, uint32_t half, uint32_t *first, uint32_t *count);
+/*  How many shares there are, and the envs of each, in order. 1: share 0 is all of them. */
+uint32_t tt_vec_shares(const tt_vec_t *self);
+void tt_vec_share(const tt_vec_t *self, uint32_t share, uint32_t *first, uint32_t *count);
+
+/*  Steps that a share has been sent since the vec was made. */
+uint64_t tt_vec_moves(const tt_vec_t *self, uint32_t share);
 
 /*  Current observations: [columns->obs_count] arrays [count][elements]; the current mask [count][mask_bits], NULL when the
- *  env has none. Borrowed until the next step, load or destroy; rows of a half that is under way are not to be read. */
+ *  env has none. Borrowed until the next step, load or destroy; rows of a share that is under way are not to be read. */
 void *const *tt_vec_obs(const tt_vec_t *self);
 const uint8_t *tt_vec_mask(const tt_vec_t *self);
 
@@ -54,8 +57,8 @@ uint64_t tt_vec_clock(const tt_vec_t *self, uint32_t i);
 /*  Steps that env i has taken in its episode. */
 uint32_t tt_vec_age(const tt_vec_t *self, uint32_t i);
 
-/*  Where observations are stacked: column[c] -> the row of env i, and of those after it in its half, of each observation column as it was k
- *  steps ago, k = 1 .. stack.frames - 1. It is of the env's episode where k is at most its age. Borrowed until the next step, load or
+/*  Where observations are stacked: column[c] -> the row of env i, and of those after it whose shares have made as many moves, of each observation
+ *  column as it was k steps ago, k = 1 .. stack.frames - 1. It is of the env's episode where k is at most its age. Borrowed until the next step, load or
  *  destroy. */
 void tt_vec_before(const tt_vec_t *self, uint32_t i, uint32_t k, void *column[TT_COLUMNS_MAX]);
 
@@ -68,12 +71,13 @@ void tt_vec_before(const tt_vec_t *self, uint32_t i, uint32_t k, void *column[TT
 tt_status_t tt_vec_step(
     tt_vec_t *self, const void *const *action, float *reward, uint8_t *terminated, uint8_t *truncated);
 
-/*  The same in two parts, for the envs of one half, which was not sent. The arrays are those of all envs [count], of which these rows are
- *  read (by send) and written (until recv is back). Between the two the other half may be sent, and received. Save, load and
- *  tt_vec_step want nothing to be under way; destroy does not. */
+/*  The same in two parts, for the envs of one share, which is not under way. The arrays are those of all envs [count], of which these rows
+ *  are read (by send) and written (until recv has named it). Between the two others may be sent, and received. Save, load and tt_vec_step
+ *  want nothing to be under way; destroy does not. */
 tt_status_t tt_vec_send(
-    tt_vec_t *self, uint32_t half, const void *const *action, float *reward, uint8_t *terminated, uint8_t *truncated);
-tt_status_t tt_vec_recv(tt_vec_t *self, uint32_t half);
+    tt_vec_t *self, uint32_t share, const void *const *action, float *reward, uint8_t *terminated, uint8_t *truncated);
+/*  One that is over: *share; of several, in turn. One must be under way. waits = false: TT_AGAIN where it would have to wait. */
+tt_status_t tt_vec_recv(tt_vec_t *self, bool waits, uint32_t *share);
 
 /*  After a step: what env i was cut at if it was truncated in that step: the row of that column (an observation's leaf, or the
  *  mask). Where it was terminated: what it ended in, not checked. Borrowed until the next. */

@@ -44,9 +44,16 @@ static bool s_rows_are_whole(const tt_vec_t *self)
     return whole;
 }
 
-static bool s_halves_are_sound(const tt_vec_t *self)
+/*  Each has somebody, and together they have all. */
+static bool s_shares_are_sound(const tt_vec_t *self)
 {
-    return self->rows.half == 0 || (self->rows.half < self->count && self->batch->send_half);
+    const uint32_t *end = self->rows.share_end, shares = self->rows.shares;
+    if (shares == 0)
+        return true;
+    bool sound = self->batch->send_share && end && shares <= self->count && end[0] > 0;
+    for (uint32_t k = 1; sound && k < shares; k++)
+        sound = end[k] > end[k - 1];
+    return sound && end[shares - 1] == self->count;
 }
 
 static tt_status_t s_open(tt_vec_t *self, const tt_env_arg_t *args, const tt_vec_t *from)
@@ -70,10 +77,12 @@ static tt_status_t s_open(tt_vec_t *self, const tt_env_arg_t *args, const tt_vec
     if (!s_rows_are_whole(self))
         return tt_err(
             TT_INTERNAL, "env %s: open left an array of its rows NULL that its table asks for", self->ops->id);
-    if (!s_halves_are_sound(self))
+    if (!s_shares_are_sound(self))
         return tt_err(TT_INTERNAL,
-            "env %s: open set rows.half to %u, of %u slots: it must be less, and the table have send_half",
-            self->ops->id, self->rows.half, self->count);
+            "env %s: open set rows.shares to %u, of %u slots: each must end, by rows.share_end, behind the one before "
+            "it, "
+            "the last one with the slots, and the table have send_share",
+            self->ops->id, self->rows.shares, self->count);
     return TT_OK;
 }
 
@@ -100,26 +109,30 @@ static void s_seed(tt_vec_t *self, uint32_t i, uint64_t episode)
     self->seeded[i] = episode + 1;
 }
 
-static tt_status_t s_go(tt_vec_t *self, const vec_half_t *half)
+static tt_status_t s_go(tt_vec_t *self, const vec_share_t *share)
 {
     tt_env_why_t why = {0};
-    s_enter(self, half->steps ? "step" : "reset", false);
-    const bool sent = self->halves == 2 ? self->batch->send_half(self->handle, (uint32_t)(half - self->half), &why)
-                                        : self->batch->send(self->handle, &why);
+    s_enter(self, share->steps ? "step" : "reset", false);
+    const bool sent = self->shares > 1 ? self->batch->send_share(self->handle, (uint32_t)(share - self->share), &why)
+                                       : self->batch->send(self->handle, &why);
     s_leave(self);
     return sent ? TT_OK : s_failed(self, &why);
 }
 
-static bool s_steps(const tt_vec_t *self, uint32_t half)
+/*  For who looks what it hangs in. */
+static bool s_any_steps(const tt_vec_t *self)
 {
-    return self->half[half].left && self->half[half].steps;
+    for (uint32_t k = 0; k < self->shares; k++)
+        if (self->share[k].left && self->share[k].steps)
+            return true;
+    return false;
 }
 
 /*  Rows that have come; a batch that names others than it was sent would lead us anywhere. */
 static tt_status_t s_come(tt_vec_t *self, uint32_t *first, uint32_t *count)
 {
     tt_env_why_t why = {0};
-    s_enter(self, s_steps(self, 0) || s_steps(self, 1) ? "step" : "reset", false);
+    s_enter(self, !self->batch->outside && s_any_steps(self) ? "step" : "reset", false);
     const bool came = self->batch->recv(self->handle, first, count, &why);
     s_leave(self);
     if (!came)
@@ -127,70 +140,73 @@ static tt_status_t s_come(tt_vec_t *self, uint32_t *first, uint32_t *count)
     if (*count < 1 || *count > self->count || *first > self->count - *count)
         return tt_err(
             TT_INTERNAL, "env %s: recv named %u rows from %u on, of %u", self->ops->id, *count, *first, self->count);
-    const vec_half_t *half = vec_half_of(self, *first);
-    if (half->left == 0 || *count > half->first + half->count - *first)
+    const vec_share_t *share = vec_share_of(self, *first);
+    if (share->left == 0 || *count > share->first + share->count - *first)
         return tt_err(TT_INTERNAL, "env %s: recv named %u rows from %u on, which are not all under way", self->ops->id,
             *count, *first);
     return TT_OK;
 }
 
-/*  Those of one half that are in `ending`; the others of it rest. */
-static tt_status_t s_begin_half(tt_vec_t *self, vec_half_t *half)
+/*  These of `ending`, which are of one share; the others of it rest. */
+static tt_status_t s_begin_some(tt_vec_t *self, const uint32_t *ending, uint32_t count)
 {
-    bool any = false;
-    for (uint32_t k = 0; k < self->endings; k++)
-        any = any || vec_half_of(self, self->ending[k]) == half;
-    if (!any)
-        return TT_OK;
-    memset(self->rows.todo + half->first, TT_ENV_REST, half->count);
-    for (uint32_t k = 0; k < self->endings; k++) {
-        const uint32_t i = self->ending[k];
-        if (vec_half_of(self, i) != half)
-            continue;
-        self->rows.todo[i] = TT_ENV_BEGIN;
-        s_seed(self, i, self->episode[i]);
+    vec_share_t *share = vec_share_of(self, ending[0]);
+    memset(self->rows.todo + share->first, TT_ENV_REST, share->count);
+    for (uint32_t k = 0; k < count; k++) {
+        self->rows.todo[ending[k]] = TT_ENV_BEGIN;
+        s_seed(self, ending[k], self->episode[ending[k]]);
     }
-    half->steps = false;
-    half->left = half->count;
-    return s_go(self, half);
+    share->steps = false;
+    share->left = share->count;
+    return s_go(self, share);
 }
 
+/*  They are in order, so those of a share stand together. */
 static tt_status_t s_begin(tt_vec_t *self)
 {
-    for (uint32_t h = 0; h < self->halves; h++)
-        TT_TRY(s_begin_half(self, &self->half[h]));
+    for (uint32_t k = 0, end; k < self->endings; k = end) {
+        for (end = k + 1; end < self->endings; end++)
+            if (vec_share_of(self, self->ending[end]) != vec_share_of(self, self->ending[k]))
+                break;
+        TT_TRY(s_begin_some(self, self->ending + k, end - k));
+    }
     return TT_OK;
 }
 
-static tt_status_t s_send(tt_vec_t *self, vec_half_t *half)
+static tt_status_t s_send(tt_vec_t *self, vec_share_t *share)
 {
     const tt_columns_t *columns = self->columns;
-    memset(self->rows.todo + half->first, TT_ENV_STEP, half->count);
-    for (uint32_t i = half->first; self->rows.begun && i < half->first + half->count; i++)
+    memset(self->rows.todo + share->first, TT_ENV_STEP, share->count);
+    for (uint32_t i = share->first; self->rows.begun && i < share->first + share->count; i++)
         s_seed(self, i, self->episode[i] + 1);
     for (uint32_t k = 0; k < columns->action_count; k++) {
-        const size_t bytes = self->action_leaf[k].bytes, at = half->first * bytes;
+        const size_t bytes = self->action_leaf[k].bytes, at = share->first * bytes;
         if (self->given[k] != self->rows.action[k])
-            memcpy((char *)self->rows.action[k] + at, (const char *)self->given[k] + at, half->count * bytes);
+            memcpy((char *)self->rows.action[k] + at, (const char *)self->given[k] + at, share->count * bytes);
     }
-    return s_go(self, half);
+    return s_go(self, share);
 }
 
 static tt_status_t s_recv(tt_vec_t *self, uint32_t *first, uint32_t *count)
 {
     const tt_env_rows_t *rows = &self->rows;
     TT_TRY(s_come(self, first, count));
-    const vec_half_t *half = vec_half_of(self, *first);
-    if (!half->steps)
+    const vec_share_t *share = vec_share_of(self, *first);
+    if (!share->steps)
         return TT_OK;
-    memcpy(half->out.reward + *first, rows->reward + *first, *count * sizeof(float));
-    memcpy(half->out.terminated + *first, rows->terminated + *first, *count);
-    memcpy(half->out.truncated + *first, rows->truncated + *first, *count);
+    memcpy(share->out.reward + *first, rows->reward + *first, *count * sizeof(float));
+    memcpy(share->out.terminated + *first, rows->terminated + *first, *count);
+    memcpy(share->out.truncated + *first, rows->truncated + *first, *count);
     for (uint32_t i = *first; rows->begun && i < *first + *count; i++)
         if (rows->begun[i] && !(rows->terminated[i] | rows->truncated[i]))
             return tt_err(TT_INTERNAL, "env %s: env %u has begun another episode, but says not that one has ended",
                 self->ops->id, self->lo + i);
     return TT_OK;
+}
+
+static bool s_ready(const tt_vec_t *self)
+{
+    return self->shares > 1 && self->batch->ready && self->batch->ready(self->handle);
 }
 
 /* ---- states ------------------------------------------------------------------------------------------------------ */
@@ -216,4 +232,4 @@ static tt_status_t s_load(tt_vec_t *self, uint32_t i, const void *bytes)
     return tt_err(TT_DATA, "env %s: load refused a saved state: %s", self->ops->id, why.text);
 }
 
-const vec_mover_t vec_batch = {s_open, s_close, s_begin, s_send, s_recv, s_save, s_load};
+const vec_mover_t vec_batch = {s_open, s_close, s_begin, s_send, s_recv, s_ready, s_save, s_load};

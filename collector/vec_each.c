@@ -69,7 +69,7 @@ static void s_next_rows(const tt_vec_t *self, void **row, const void **action)
         action[k] = (const char *)action[k] + self->action_leaf[k].bytes;
 }
 
-static void s_move_each(tt_vec_t *self, const vec_half_t *half)
+static void s_move_each(tt_vec_t *self, const vec_share_t *share)
 {
     const tt_env_ops_t *ops = self->ops;
     void *row[TT_COLUMNS_MAX];
@@ -81,17 +81,17 @@ static void s_move_each(tt_vec_t *self, const vec_half_t *half)
         /* an env that forgets to write the reward is found out */
         tt_env_out_t out = {.obs = row, .mask = vec_mask(self, i), .reward = NAN};
         ops->step(vec_state(self, i), action, &rng, &out);
-        half->out.reward[i] = (float)out.reward;
-        half->out.terminated[i] = out.terminated;
-        half->out.truncated[i] = out.truncated;
+        share->out.reward[i] = (float)out.reward;
+        share->out.terminated[i] = out.terminated;
+        share->out.truncated[i] = out.truncated;
         s_next_rows(self, row, action);
     }
 }
 
-/*  There is one half, of all. */
-static tt_status_t s_send(tt_vec_t *self, vec_half_t *half)
+/*  There is one share, of all. */
+static tt_status_t s_send(tt_vec_t *self, vec_share_t *share)
 {
-    const tt_env_many_t out = {self->raw, self->mask, half->out.reward, half->out.terminated, half->out.truncated};
+    const tt_env_many_t out = {self->raw, self->mask, share->out.reward, share->out.terminated, share->out.truncated};
     if (self->mask)
         memset(self->mask, 1, (size_t)self->count * self->columns->mask_bits);
     memset(out.terminated, 0, self->count);
@@ -100,7 +100,7 @@ static tt_status_t s_send(tt_vec_t *self, vec_half_t *half)
     if (self->ops->step_many)
         self->ops->step_many(self->states, self->count, self->given, &out);
     else
-        s_move_each(self, half);
+        s_move_each(self, share);
     guard_leave();
     return TT_OK;
 }
@@ -111,6 +111,12 @@ static tt_status_t s_recv(tt_vec_t *self, uint32_t *first, uint32_t *count)
     *first = 0;
     *count = self->count;
     return TT_OK;
+}
+
+static bool s_ready(const tt_vec_t *self)
+{
+    (void)self;
+    return true;
 }
 
 /* ---- states ------------------------------------------------------------------------------------------------------ */
@@ -141,4 +147,4 @@ static tt_status_t s_load(tt_vec_t *self, uint32_t i, const void *bytes)
     return rc ? tt_err(TT_DATA, "env %s: load refused a saved state: it returned %d", ops->id, rc) : TT_OK;
 }
 
-const vec_mover_t vec_each = {s_open, s_close, s_begin, s_send, s_recv, s_save, s_load};
+const vec_mover_t vec_each = {s_open, s_close, s_begin, s_send, s_recv, s_ready, s_save, s_load};

@@ -6,28 +6,31 @@
 #include "collector/vec.h"
 #include "common/base/rng.h"
 
-/*  Envs that are sent together: all of them, or half. */
+/*  Envs that are sent together: all of them, or some. */
 typedef struct {
     uint32_t first, count;
     uint32_t left;  /* rows that are under way                                                     */
-    bool steps;     /* what is under way is a step; else some begin an episode                     */
+    bool sent;      /* a step, which tt_vec_recv has not named yet                                 */
+    bool steps;     /* what was sent last is a step; else some begin an episode                    */
     uint64_t moves; /* steps since the vec was made: frames of move m are in slot m % (frames - 1) */
     struct {        /* of the step under way: the caller's, of all envs                            */
         float *reward;
         uint8_t *terminated, *truncated;
     } out;
-} vec_half_t;
+} vec_share_t;
 
 /*  What moves the envs of a range: the one inner interface of both kinds of table. */
 typedef struct {
     tt_status_t (*open)(tt_vec_t *self, const tt_env_arg_t *args, const tt_vec_t *from); /* from: tt_vec_cfg_t */
     void (*close)(tt_vec_t *self);
-    /*  Begin an episode in each of self->ending, whose halves are not under way; raw and mask hold what they begin with as soon as none
+    /*  Begin an episode in each of self->ending, whose shares are not under way; raw and mask hold what they begin with as soon as none
      *  of them is any more. */
     tt_status_t (*begin)(tt_vec_t *self);
-    /*  A step each with self->given, into raw, mask and half->out; recv names rows of one half that have come, each once. */
-    tt_status_t (*send)(tt_vec_t *self, vec_half_t *half);
+    /*  A step each with self->given, into raw, mask and share->out; recv names rows of one share that have come, each once. ready: it would
+     *  not wait. */
+    tt_status_t (*send)(tt_vec_t *self, vec_share_t *share);
     tt_status_t (*recv)(tt_vec_t *self, uint32_t *first, uint32_t *count);
+    bool (*ready)(const tt_vec_t *self);
     tt_status_t (*save)(const tt_vec_t *self, uint32_t i, void *bytes);
     tt_status_t (*load)(tt_vec_t *self, uint32_t i, const void *bytes);
 } vec_mover_t;
@@ -41,8 +44,10 @@ struct tt_vec {
     bool squash; /* boxes of actions are, and not clipped  */
     uint64_t seed;
     uint32_t lo, count;
-    vec_half_t half[2];
-    uint32_t halves;     /* 1 or 2                              */
+    vec_share_t *share;  /* [shares]                            */
+    uint32_t shares;     /* >= 1                                */
+    uint32_t *share_of;  /* [count] which one an env is in      */
+    uint32_t turn;       /* where tt_vec_recv looks first       */
     uint32_t identity;   /* of the env and its arguments        */
     leaf_t *obs_leaf;    /* [obs_count]                         */
     leaf_t *action_leaf; /* [action_count]                      */
@@ -86,16 +91,16 @@ void vec_one_line(char *to, size_t room, const char *text);
 /*  An episode for env i alone, numbered by its clock: one that has been begun by nobody. */
 tt_status_t vec_begin_anew(tt_vec_t *self, uint32_t i, uint64_t clock);
 
-static inline const vec_half_t *vec_half_of(const tt_vec_t *self, uint32_t i)
+static inline vec_share_t *vec_share_of(const tt_vec_t *self, uint32_t i)
 {
-    return &self->half[self->halves == 2 && i >= self->half[1].first];
+    return &self->share[self->share_of[i]];
 }
 
-/*  The observation of a column of env i k steps ago; those of the others of its half lie around it. */
+/*  The observation of a column of env i k steps ago; those of the others of its share lie around it. */
 static inline char *vec_past(const tt_vec_t *self, uint32_t i, uint32_t k, uint32_t column)
 {
     const uint32_t slots = self->columns->stack.frames - 1;
-    const size_t slot = (vec_half_of(self, i)->moves + slots - k) % slots;
+    const size_t slot = (vec_share_of(self, i)->moves + slots - k) % slots;
     return (char *)self->past[column] + (slot * self->count + i) * self->columns->at[column].bytes;
 }
 

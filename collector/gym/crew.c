@@ -21,10 +21,12 @@ uint32_t gym_crew_size(uint32_t wanted, uint32_t slots)
     return most < slots ? most : slots;
 }
 
-/*  Slots of the first half: only where each worker has some in both, so that it plays one while we act for the other. */
+/*  Slots of the first half. There are two where each worker has some in both, so that it plays one while we act for the other, and only where a
+ *  core is left for that: else the acting takes a worker's time wherever it is done, and one that answers half as often is woken for half as
+ *  often. */
 static uint32_t s_half(uint32_t slots, uint32_t playing)
 {
-    return slots / 2 >= playing ? slots / 2 : 0;
+    return playing < s_cores() && slots / 2 >= playing ? slots / 2 : 0;
 }
 
 /*  Behind the last slot of the workers before i, of so many. */
@@ -82,6 +84,10 @@ void gym_crew_gather(gym_crew_t *self, uint32_t playing, uint32_t slots, gym_cre
     for (uint32_t i = 0; i < playing; i++)
         for (uint32_t which = 0; which < 2; which++)
             self->share[i][which] = s_share(slots, i, playing, which);
+    self->shares = self->half ? 2 * playing : playing;
+    self->share_end = tt_array0(self->shares, sizeof *self->share_end);
+    for (uint32_t k = 0; k < self->shares; k++)
+        self->share_end[k] = self->share[k % playing][k / playing].end;
     self->since_ms = tt_now_ms(tt_clock_real());
     if (from && from->hired)
         s_take_over(self, from);
@@ -101,6 +107,7 @@ void gym_crew_end(gym_crew_t *self)
         gym_worker_end(self->worker, self->hired);
     free(self->worker);
     free(self->share);
+    free(self->share_end);
     *self = (gym_crew_t){0};
 }
 

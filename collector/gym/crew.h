@@ -18,6 +18,8 @@ typedef struct {
     gym_worker_t *worker;              /* [hired] the first `playing` have slots                                */
     gym_share_t (*share)[2];           /* [playing] of each half of the slots; the second one may be empty       */
     uint32_t half;                     /* slots of the first half, 0 = there is only one of all                 */
+    uint32_t *share_end; /* [shares] of all, in their order (env_batch.h): those of the first half, then the others */
+    uint32_t shares;
     uint32_t playing, hired, room;
     int64_t since_ms; /* since when the others have waited */
 } gym_crew_t;

@@ -106,28 +106,36 @@ static bool s_open(void **out, const tt_env_open_t *how, tt_env_rows_t *rows, tt
         return s_said(why, status);
     }
     *rows = self->rows.rows;
-    rows->half = self->crew.half;
+    rows->shares = self->crew.shares;
+    rows->share_end = self->crew.share_end;
     *out = self;
     return true;
 }
 
 /*  Who is gone by now is heard of where its answer is waited for. */
-static bool s_send_half(void *handle, uint32_t which, tt_env_why_t *why)
+static bool s_send_share(void *handle, uint32_t which, tt_env_why_t *why)
 {
     (void)why;
     gym_t *self = handle;
+    const uint32_t playing = self->crew.playing;
     self->saved = false;
     gym_crew_dismiss(&self->crew);
-    for (uint32_t i = 0; i < self->crew.playing; i++)
-        gym_worker_go(&self->crew.worker[i], which);
+    gym_worker_go(&self->crew.worker[which % playing], which / playing);
     return true;
 }
 
-/*  Where there are halves, both. */
 static bool s_send(void *handle, tt_env_why_t *why)
 {
     const gym_t *self = handle;
-    return s_send_half(handle, 0, why) && (!self->crew.half || s_send_half(handle, 1, why));
+    for (uint32_t k = 0; k < self->crew.shares; k++)
+        s_send_share(handle, k, why);
+    return true;
+}
+
+static bool s_ready(void *handle)
+{
+    const gym_t *self = handle;
+    return gym_worker_ready(self->crew.worker, self->crew.hired);
 }
 
 static bool s_recv(void *handle, uint32_t *first, uint32_t *count, tt_env_why_t *why)
@@ -357,8 +365,9 @@ static kind_t *s_new(const tt_train_cfg_t *cfg, json_t *asked, char *python)
         .any_args = true,
         .open = s_open,
         .send = s_send,
-        .send_half = s_send_half,
+        .send_share = s_send_share,
         .recv = s_recv,
+        .ready = s_ready,
         .close = s_close};
     s_set_saves(self, cfg->space.env_saves);
     return self;

@@ -398,18 +398,37 @@ static void s_fill(const gym_worker_t *list, uint32_t count, struct pollfd *fds)
     }
 }
 
-/*  TT_AGAIN: nobody has answered yet. What it said before it died is read first. */
-static tt_status_t s_look(
-    gym_worker_t *list, uint32_t count, const struct pollfd *fds, bool message, uint32_t *which, json_t **out)
+/*  Of everybody, for milliseconds at most: what is heard is remembered until it is looked at. */
+static tt_status_t s_hear(gym_worker_t *list, uint32_t count, int ms)
 {
-    for (uint32_t i = 0; i < count; i++, fds += POLLED) {
-        tt_status_t status = TT_AGAIN;
-        if (fds[2].revents)
-            s_listen(&list[i]);
-        if (fds[0].revents)
-            status = s_receive(&list[i], message, out);
-        else if (fds[1].revents)
-            status = s_died(&list[i]);
+    struct pollfd fds[POLLED * LIST_MAX];
+    TT_CHECK(count <= LIST_MAX);
+    s_fill(list, count, fds);
+    if (poll(fds, POLLED * count, ms) < 0)
+        return errno == EINTR ? TT_OK : tt_err_errno(TT_OS, "poll");
+    for (uint32_t i = 0; i < count; i++)
+        for (uint32_t k = 0; k < POLLED; k++)
+            list[i].heard[k] = fds[POLLED * i + k].revents != 0;
+    return TT_OK;
+}
+
+/*  TT_AGAIN: it has not answered. What it said before it died is read first. */
+static tt_status_t s_look_at(gym_worker_t *self, bool message, json_t **out)
+{
+    const bool socket = self->heard[0], end = self->heard[1], log = self->heard[2];
+    memset(self->heard, 0, sizeof self->heard);
+    if (log)
+        s_listen(self);
+    if (socket)
+        return s_receive(self, message, out);
+    return end ? s_died(self) : TT_AGAIN;
+}
+
+/*  TT_AGAIN: nobody that was heard of has answered. */
+static tt_status_t s_look(gym_worker_t *list, uint32_t count, bool message, uint32_t *which, json_t **out)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        const tt_status_t status = s_look_at(&list[i], message, out);
         if (status == TT_AGAIN)
             continue;
         *which = i;
@@ -418,17 +437,23 @@ static tt_status_t s_look(
     return TT_AGAIN;
 }
 
+bool gym_worker_ready(const gym_worker_t *list, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (list[i].heard[0] || list[i].heard[1])
+            return true;
+    return false;
+}
+
 tt_status_t gym_worker_wait(gym_worker_t *list, uint32_t count, bool message, uint32_t *which, json_t **out)
 {
-    struct pollfd fds[POLLED * LIST_MAX];
-    TT_CHECK(count <= LIST_MAX);
     for (;;) {
-        s_fill(list, count, fds);
-        if (poll(fds, POLLED * count, LOOK_MS) < 0 && errno != EINTR)
-            return tt_err_errno(TT_OS, "poll");
-        const tt_status_t status = s_look(list, count, fds, message, which, out);
+        const tt_status_t status = s_look(list, count, message, which, out);
         if (status != TT_AGAIN)
             return status;
+        TT_TRY(s_hear(list, count, LOOK_MS));
+        if (gym_worker_ready(list, count))
+            continue;
         const int64_t now_ms = s_now_ms();
         for (uint32_t i = 0; i < count; i++)
             if (list[i].owed)
@@ -457,16 +482,14 @@ static bool s_any_is_busy(const gym_worker_t *list, uint32_t count)
 /*  Answers until then; true: there may be more. */
 static bool s_gather(gym_worker_t *list, uint32_t count, int64_t until_ms)
 {
-    struct pollfd fds[POLLED * LIST_MAX];
     const int64_t left = until_ms - s_now_ms();
     uint32_t which = 0;
     if (left <= 0 || !s_any_is_busy(list, count))
         return false;
-    s_fill(list, count, fds);
-    if (poll(fds, POLLED * count, (int)left) < 0)
-        return errno == EINTR;
-    const tt_status_t status = s_look(list, count, fds, false, &which, NULL);
-    if (status != TT_OK && status != TT_AGAIN)
+    const tt_status_t status = s_look(list, count, false, &which, NULL);
+    if (status == TT_AGAIN)
+        return s_hear(list, count, (int)left) == TT_OK;
+    if (status != TT_OK)
         s_dismiss(&list[which], tt_err_text());
     return true;
 }
@@ -502,5 +525,6 @@ void gym_worker_end(gym_worker_t *list, uint32_t count)
         s_close(&list[i].log);
         s_close(&list[i].pidfd);
         tt_buf_free(&list[i].in);
+        memset(list[i].heard, 0, sizeof list[i].heard);
     }
 }

@@ -33,6 +33,7 @@ typedef struct {
     uint32_t owed;    /* answers: one to messages, however many, or one to each round */
     uint32_t half[2]; /* of which half's rounds, the first one next  */
     uint32_t came;    /* the half of the last round that it answered */
+    bool heard[3];    /* since it was looked at: its socket, its end, its log */
     int64_t since_ms; /* since when it has not moved                */
     int32_t seen[2];  /* where it was then                          */
 } gym_worker_t;
@@ -53,6 +54,9 @@ void gym_worker_go(gym_worker_t *self, uint32_t half);
  *  expected, else NULL. TT_INTERNAL, TT_NOT_FOUND, TT_INVALID: it says why it failed, or has died, or is not done in time;
  *  TT_UNAVAILABLE: it was killed. */
 tt_status_t gym_worker_wait(gym_worker_t *list, uint32_t count, bool message, uint32_t *which, json_t **out);
+
+/*  Somebody in the list has been heard of who has not been looked at: gym_worker_wait need not wait. */
+bool gym_worker_ready(const gym_worker_t *list, uint32_t count);
 
 /*  Their range is over: each closes all but keep[i] of its envs, and lets go of the memory, within the time that an end takes. Who does not
  *  come back is ended (pid = 0), as it would be with its range. */

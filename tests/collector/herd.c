@@ -15,10 +15,10 @@ typedef struct {
     int32_t *told;
     double *steps, *last_steps;
     float *reward;
-    uint32_t half;     /* slots of the first half, 0 = there is one of all        */
-    uint32_t under[2]; /* halves that are under way, in the order of their sending */
-    uint32_t sent;     /* how many                                                 */
-    uint32_t named;    /* rows of the one that comes that recv has named           */
+    uint32_t shares, *share_end;
+    uint32_t *under; /* shares that are under way, in the order of their sending */
+    uint32_t sent;   /* how many                                                 */
+    uint32_t named;  /* rows of the one that comes that recv has named           */
     void *obs[2], *final[2], *action[1];
 } flock_t;
 
@@ -34,6 +34,18 @@ static bool s_say(tt_env_why_t *why, const char *text)
     why->lost = herd.lost;
     snprintf(why->text, sizeof why->text, "%s", text);
     return false;
+}
+
+static void s_share_out(flock_t *h, tt_env_rows_t *rows)
+{
+    const uint32_t n = h->count, wide = herd.wide && herd.wide < n ? herd.wide : n;
+    h->shares = (n + wide - 1) / wide;
+    h->share_end = tt_array0(h->shares, sizeof *h->share_end);
+    h->under = tt_array0(h->shares, sizeof *h->under);
+    for (uint32_t k = 0; k < h->shares; k++)
+        h->share_end[k] = k + 1 < h->shares ? (k + 1) * wide : n;
+    rows->shares = herd.wide ? h->shares : 0;
+    rows->share_end = h->share_end;
 }
 
 static bool herd_open(void **self, const tt_env_open_t *how, tt_env_rows_t *rows, tt_env_why_t *why)
@@ -75,7 +87,7 @@ static bool herd_open(void **self, const tt_env_open_t *how, tt_env_rows_t *rows
     }
     if (herd.forgets)
         rows->reward = NULL;
-    h->half = rows->half = n > herd.half ? herd.half : 0;
+    s_share_out(h, rows);
     herd.opened++;
     *self = h;
     return true;
@@ -85,7 +97,7 @@ static void herd_close(void *self)
 {
     flock_t *h = self;
     void *all[] = {h->todo, h->terminated, h->truncated, h->begun, h->bytes, h->last_bytes, h->seed, h->of, h->told,
-        h->steps, h->last_steps, h->reward, h};
+        h->steps, h->last_steps, h->reward, h->share_end, h->under, h};
     for (size_t i = 0; i < TT_COUNT(all); i++)
         free(all[i]);
     herd.closed++;
@@ -107,12 +119,7 @@ static void s_step(flock_t *h, uint32_t i)
 
 static uint32_t s_first(const flock_t *h, uint32_t which)
 {
-    return which ? h->half : 0;
-}
-
-static uint32_t s_end(const flock_t *h, uint32_t which)
-{
-    return which || !h->half ? h->count : h->half;
+    return which ? h->share_end[which - 1] : 0;
 }
 
 /*  Nobody should look there before they come. */
@@ -135,35 +142,41 @@ static void s_play(flock_t *h, uint32_t i)
         s_step(h, i);
 }
 
-static bool herd_send_half(void *self, uint32_t which, tt_env_why_t *why)
+static bool herd_send_share(void *self, uint32_t which, tt_env_why_t *why)
 {
     flock_t *h = self;
     (void)why;
     herd.sends++;
-    herd.apart += h->sent;
+    herd.apart += h->sent > 0;
     h->under[h->sent++] = which;
-    for (uint32_t i = s_first(h, which); i < s_end(h, which); i++)
+    for (uint32_t i = s_first(h, which); i < h->share_end[which]; i++)
         s_spoil(h, i);
     return true;
 }
 
 static bool herd_send(void *self, tt_env_why_t *why)
 {
-    return herd_send_half(self, 0, why);
+    return herd_send_share(self, 0, why);
 }
 
-/*  The rows of one half, in one part or two. */
+/*  The one that comes first, in front. */
+static void s_order(flock_t *h)
+{
+    if (h->named || !herd.swaps)
+        return;
+    const uint32_t last = h->under[h->sent - 1];
+    memmove(h->under + 1, h->under, (h->sent - 1) * sizeof *h->under);
+    h->under[0] = last;
+}
+
+/*  The rows of one share, in one part or two. */
 static bool herd_recv(void *self, uint32_t *first, uint32_t *count, tt_env_why_t *why)
 {
     flock_t *h = self;
     if (herd.fail_recv)
         return s_say(why, herd.fail_recv);
-    if (h->named == 0 && herd.swaps && h->sent == 2) {
-        const uint32_t last = h->under[1];
-        h->under[1] = h->under[0];
-        h->under[0] = last;
-    }
-    const uint32_t from = s_first(h, h->under[0]), all = s_end(h, h->under[0]) - from;
+    s_order(h);
+    const uint32_t from = s_first(h, h->under[0]), all = h->share_end[h->under[0]] - from;
     const uint32_t cut = herd.backwards ? all / 2 : 0;
     *first = from + (h->named == 0 ? cut : 0);
     *count = h->named == 0 ? all - cut : cut;
@@ -171,14 +184,20 @@ static bool herd_recv(void *self, uint32_t *first, uint32_t *count, tt_env_why_t
         s_play(h, i);
     h->named += *count;
     if (h->named == all) {
-        h->under[0] = h->under[1];
         h->sent--;
+        memmove(h->under, h->under + 1, h->sent * sizeof *h->under);
         h->named = 0;
     }
     *count += herd.beyond;
     if (herd.across)
         *first = 0, *count = h->count;
     return true;
+}
+
+static bool herd_ready(void *self)
+{
+    const flock_t *h = self;
+    return herd.ready && h->sent > 0;
 }
 
 static bool herd_save(void *self, uint32_t slot, void *bytes, tt_env_why_t *why)
@@ -222,5 +241,6 @@ const tt_env_batch_ops_t herd_ops = {
     .close = herd_close,
     .save = herd_save,
     .load = herd_load,
-    .send_half = herd_send_half,
+    .send_share = herd_send_share,
+    .ready = herd_ready,
 };

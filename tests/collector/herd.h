@@ -11,10 +11,12 @@
 typedef struct {
     bool begins;    /* it begins the next episode by itself                        */
     bool backwards; /* rows come in two parts, the last ones first                 */
-    bool swaps;     /* of two halves that are under way, the one that was sent last comes first */
-    uint32_t half;  /* tt_env_rows_t.half, where there are more slots than that    */
+    bool
+        swaps; /* of the shares that are under way, the one that was sent last comes first, so that it gets ahead of all others */
+    bool ready;    /* whatever is under way is there                              */
+    uint32_t wide; /* slots of each share but the last one, where there are more than that; 0: there are no shares */
     uint32_t sends, opened, closed;
-    uint32_t apart; /* times that one half was sent while the other one was under way */
+    uint32_t apart; /* times that a share was sent while others were under way     */
     const char *fail_open, *fail_recv;
     bool lost, beyond, early, forgets, across;
     const void *newest, *from; /* the handle that was opened last, and what it might draw upon */

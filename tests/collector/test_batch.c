@@ -101,97 +101,152 @@ static void test_rows_come_in_any_order(void **state)
     check_episodes();
 }
 
-/* ---- halves ------------------------------------------------------------------------------------------------------ */
+/* ---- shares ------------------------------------------------------------------------------------------------------ */
 
-/*  However they come: what is seen is what is seen without them. */
-static void test_halves(void **state)
+enum { WAYS = 16 };
+
+static void s_set_way(int way, uint32_t wide)
 {
-    (void)state;
-    for (int way = 0; way < 8; way++) {
-        memset(&herd, 0, sizeof herd);
-        herd.half = 2;
-        herd.begins = way & 1;
-        herd.backwards = way & 2;
-        herd.swaps = way & 4;
-        check_episodes();
-        assert_true(herd.apart >= 40);
-    }
+    memset(&herd, 0, sizeof herd);
+    herd.wide = wide;
+    herd.begins = way & 1;
+    herd.backwards = way & 2;
+    herd.swaps = way & 4;
+    herd.ready = way & 8;
 }
 
-static void s_send(const range_t *range, uint32_t half, int t, io_t *io)
+/*  However they come: what is seen is what is seen without them. */
+static void test_shares(void **state)
+{
+    (void)state;
+    for (int way = 0; way < WAYS; way++)
+        for (uint32_t wide = 1; wide < N; wide++) {
+            s_set_way(way, wide);
+            check_episodes();
+            assert_true(herd.apart >= 40);
+        }
+}
+
+static void s_send(const range_t *range, uint32_t share, int t, io_t *io)
 {
     const void *action = io->action;
     for (uint32_t i = 0; i < N; i++)
         io->action[i] = (int32_t)((i + (uint32_t)t) % 2);
-    assert_ok(tt_vec_send(range->vec, half, &action, io->reward, io->terminated, io->truncated));
+    assert_ok(tt_vec_send(range->vec, share, &action, io->reward, io->terminated, io->truncated));
 }
 
-/*  Rows of `other` from `half` on, as those of `whole`. */
-static void s_assert_half(const range_t *whole, const io_t *io, const range_t *other, const io_t *got, uint32_t half)
+/*  Everybody's numbers after each step of the whole. */
+typedef struct {
+    io_t io;
+    uint8_t seed[N][2], final[N][2];
+    double steps[N];
+    uint32_t age[N];
+    uint64_t clock[N];
+} seen_t;
+
+static void s_see(const range_t *range, seen_t *out)
+{
+    for (uint32_t i = 0; i < N; i++) {
+        memcpy(out->seed[i], SEEN_SEED(range, i), 2);
+        memcpy(out->final[i], tt_vec_final(range->vec, i, 0), 2);
+        out->steps[i] = SEEN_STEPS(range, i);
+        out->age[i] = tt_vec_age(range->vec, i);
+        out->clock[i] = tt_vec_clock(range->vec, i);
+    }
+}
+
+/*  A share's rows, as those of the whole after the same step. */
+static void s_assert_share(const seen_t *want, const range_t *range, const io_t *got, uint32_t share)
 {
     uint32_t first, count;
-    tt_vec_half(other->vec, half, &first, &count);
+    tt_vec_share(range->vec, share, &first, &count);
     for (uint32_t i = first; i < first + count; i++) {
-        assert_true(got->reward[i] == io->reward[i]);
-        assert_int_equal(got->terminated[i], io->terminated[i]);
-        assert_int_equal(got->truncated[i], io->truncated[i]);
-        assert_memory_equal(SEEN_SEED(other, i), SEEN_SEED(whole, i), 2);
-        assert_true(SEEN_STEPS(other, i) == SEEN_STEPS(whole, i));
-        assert_int_equal(tt_vec_age(other->vec, i), tt_vec_age(whole->vec, i));
-        assert_int_equal(tt_vec_clock(other->vec, i), tt_vec_clock(whole->vec, i));
-        if (io->truncated[i])
-            assert_memory_equal(tt_vec_final(other->vec, i, 0), tt_vec_final(whole->vec, i, 0), 2);
+        assert_true(got->reward[i] == want->io.reward[i]);
+        assert_int_equal(got->terminated[i], want->io.terminated[i]);
+        assert_int_equal(got->truncated[i], want->io.truncated[i]);
+        assert_memory_equal(SEEN_SEED(range, i), want->seed[i], 2);
+        assert_true(SEEN_STEPS(range, i) == want->steps[i]);
+        assert_int_equal(tt_vec_age(range->vec, i), want->age[i]);
+        assert_int_equal(tt_vec_clock(range->vec, i), want->clock[i]);
+        if (want->io.truncated[i])
+            assert_memory_equal(tt_vec_final(range->vec, i, 0), want->final[i], 2);
     }
 }
 
-/*  One half is a step ahead of the other one, and is looked at while that plays. */
-static void s_play_apart(void)
-{
-    const uint32_t half = herd.half;
-    io_t io = {0}, apart = {0};
-    herd.half = 0;
-    RANGE whole = range_open(&herd_ops.env, 9, 0, N);
-    herd.half = half;
-    RANGE halves = range_open(&herd_ops.env, 9, 0, N);
-    assert_int_equal(tt_vec_halves(whole.vec), 1);
-    assert_int_equal(tt_vec_halves(halves.vec), 2);
-    s_send(&halves, 0, 0, &apart);
-    for (int t = 0; t < 40; t++) {
-        assert_ok(step(&whole, 0, t, &io));
-        s_send(&halves, 1, t, &apart);
-        assert_ok(tt_vec_recv(halves.vec, 0));
-        s_assert_half(&whole, &io, &halves, &apart, 0);
-        s_send(&halves, 0, t + 1, &apart);
-        assert_ok(tt_vec_recv(halves.vec, 1));
-        s_assert_half(&whole, &io, &halves, &apart, 1);
-    }
-} /* half 0 is under way, and let go */
+enum { STEPS = 40 };
 
-static void test_halves_are_played_apart(void **state)
+/*  Each share sets out again as soon as it is back, some far ahead of others, and is looked at while those play. */
+static void s_play_apart(uint32_t wide)
+{
+    seen_t want[STEPS];
+    io_t apart = {0};
+    int made[N] = {0};
+    uint32_t shares, share = 0;
+    herd.wide = 0;
+    RANGE whole = range_open(&herd_ops.env, 9, 0, N);
+    herd.wide = wide;
+    RANGE range = range_open(&herd_ops.env, 9, 0, N);
+    assert_int_equal(tt_vec_shares(whole.vec), 1);
+    shares = tt_vec_shares(range.vec);
+    assert_int_equal(shares, (N + wide - 1) / wide);
+    for (int t = 0; t < STEPS; t++) {
+        assert_ok(step(&whole, 0, t, &want[t].io));
+        s_see(&whole, &want[t]);
+    }
+    assert_int_equal(tt_vec_recv(range.vec, false, &share), TT_AGAIN); /* nothing is under way */
+    for (uint32_t k = 0; k < shares; k++)
+        s_send(&range, k, 0, &apart);
+    for (uint32_t left = shares * (STEPS - 1); left; left--) {
+        assert_ok(tt_vec_recv(range.vec, true, &share));
+        s_assert_share(&want[made[share]], &range, &apart, share);
+        if (++made[share] < STEPS)
+            s_send(&range, share, made[share], &apart);
+    }
+} /* some are under way, and let go */
+
+static void test_shares_are_played_apart(void **state)
 {
     (void)state;
-    for (int way = 0; way < 8; way++) {
-        memset(&herd, 0, sizeof herd);
-        herd.half = 3;
-        herd.begins = way & 1;
-        herd.backwards = way & 2;
-        herd.swaps = way & 4;
-        s_play_apart();
-        assert_int_equal(herd.opened, herd.closed);
-    }
+    for (int way = 0; way < WAYS; way++)
+        for (uint32_t wide = 1; wide < N; wide++) {
+            s_set_way(way, wide);
+            s_play_apart(wide);
+            assert_int_equal(herd.opened, herd.closed);
+        }
 }
 
-static void test_what_halves_must_be(void **state)
+/*  Who does not wait gets what is there, in turn, and nothing else. */
+static void test_what_is_there(void **state)
+{
+    (void)state;
+    io_t io = {0};
+    uint32_t share = 9;
+    herd.wide = 1;
+    RANGE range = range_open(&herd_ops.env, 9, 0, N);
+    for (uint32_t k = 0; k < N; k++)
+        s_send(&range, k, 0, &io);
+    assert_int_equal(tt_vec_recv(range.vec, false, &share), TT_AGAIN);
+    herd.ready = true;
+    for (uint32_t k = 0; k < N; k++) {
+        assert_ok(tt_vec_recv(range.vec, false, &share));
+        assert_int_equal(share, k);
+    }
+    assert_int_equal(tt_vec_recv(range.vec, false, &share), TT_AGAIN);
+}
+
+static void test_what_shares_must_be(void **state)
 {
     (void)state;
     const tt_vec_cfg_t cfg = {.seed = 1, .count = N};
     tt_env_batch_ops_t ops = herd_ops;
     RANGE range = {0};
     io_t io = {0};
-    ops.send_half = NULL;
-    herd.half = 2;
+    ops.send_share = NULL;
+    herd.wide = 2;
     assert_err(range_try(&range, &ops.env, NULL, cfg), TT_INTERNAL,
-        "rows.half to 2, of 5 slots: it must be less, and the table have send_half");
+        "rows.shares to 3, of 5 slots: each must end, by rows.share_end, behind the one before it, the last one with "
+        "the slots, "
+        "and the table have send_share");
     range_close(&range);
     assert_ok(range_try(&range, &herd_ops.env, NULL, cfg));
     herd.across = true;
@@ -349,9 +404,10 @@ int main(void)
         cmocka_unit_test_setup(test_the_host_begins_episodes, setup),
         cmocka_unit_test_setup(test_the_env_begins_them_itself, setup),
         cmocka_unit_test_setup(test_rows_come_in_any_order, setup),
-        cmocka_unit_test_setup(test_halves, setup),
-        cmocka_unit_test_setup(test_halves_are_played_apart, setup),
-        cmocka_unit_test_setup(test_what_halves_must_be, setup),
+        cmocka_unit_test_setup(test_shares, setup),
+        cmocka_unit_test_setup(test_shares_are_played_apart, setup),
+        cmocka_unit_test_setup(test_what_is_there, setup),
+        cmocka_unit_test_setup(test_what_shares_must_be, setup),
         cmocka_unit_test_setup(test_a_limit_of_the_table, setup),
         cmocka_unit_test_setup(test_states_move, setup),
         cmocka_unit_test_setup(test_a_range_after_another, setup),

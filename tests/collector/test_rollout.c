@@ -665,15 +665,15 @@ static void test_abandoned_batch_leaves_no_trace(void **state)
     s_close(&w);
 }
 
-/* ---- halves -------------------------------------------------------------------------------------------------------- */
+/* ---- shares -------------------------------------------------------------------------------------------------------- */
 
 enum { BATCHES = 3, CUTS = 3 };
 
-/*  Batches of 7 envs of a herd, which is cut into segments of `most`, moves in these halves, and is looked at after each `slice` steps. */
+/*  Batches of 7 envs of a herd, which is cut into segments of `most`, moves in shares so wide, and is looked at after each `slice` steps. */
 static void s_play_herd(
-    const world_t *w, uint32_t half, uint32_t most, uint32_t slice, segment_t segment[BATCHES][CUTS], uint32_t *parts)
+    const world_t *w, uint32_t wide, uint32_t most, uint32_t slice, segment_t segment[BATCHES][CUTS], uint32_t *parts)
 {
-    herd.half = half;
+    herd.wide = wide;
     rollout_t *rollout = s_rollout_cut(w, 0, 7, most);
     *parts = rollout_segments(rollout);
     assert_true(*parts <= CUTS);
@@ -686,54 +686,56 @@ static void s_play_herd(
     rollout_destroy(&rollout);
 }
 
-static void s_assert_halves_are_the_whole(const world_t *w, uint32_t half, uint32_t most, uint32_t slice)
+static void s_assert_shares_are_the_whole(const world_t *w, uint32_t wide, uint32_t most, uint32_t slice)
 {
-    segment_t whole[BATCHES][CUTS], halves[BATCHES][CUTS];
+    segment_t whole[BATCHES][CUTS], shares[BATCHES][CUTS];
     uint32_t parts;
     s_play_herd(w, 0, most, 1, whole, &parts);
     assert_int_equal(herd.apart, 0);
-    s_play_herd(w, half, most, slice, halves, &parts);
+    s_play_herd(w, wide, most, slice, shares, &parts);
     assert_true(herd.apart >= BATCHES * w->steps);
     herd.apart = 0;
     for (int b = 0; b < BATCHES; b++)
         for (uint32_t p = 0; p < parts; p++) {
-            assert_int_equal(whole[b][p].shape.K, halves[b][p].shape.K);
-            s_assert_part(&whole[b][p], 0, &halves[b][p]);
+            assert_int_equal(whole[b][p].shape.K, shares[b][p].shape.K);
+            s_assert_part(&whole[b][p], 0, &shares[b][p]);
             tt_frame_close(&whole[b][p].frame);
-            tt_frame_close(&halves[b][p].frame);
+            tt_frame_close(&shares[b][p].frame);
         }
 }
 
-/*  Every number: actions, estimates, truncations in their order, stacks, states; with one segment, and with such as do not end where a half does. */
-static void test_halves_are_the_whole(void **state)
+/*  Every number: actions, estimates, truncations in their order, stacks, states; with one segment, and with such as do not end where a share does. */
+static void test_shares_are_the_whole(void **state)
 {
     (void)state;
     const tt_actor_t actors[] = {{0}, {.kind = TT_ACT_ARGMAX, .epsilon = 0.5, .epsilon_end = 0.5}};
     for (size_t a = 0; a < TT_COUNT(actors); a++)
         for (uint32_t frames = 1; frames <= 3; frames += 2)
-            for (int way = 0; way < 4; way++) {
+            for (int way = 0; way < 8; way++) {
                 world_t w;
                 memset(&herd, 0, sizeof herd);
                 herd.begins = way & 1;
                 herd.swaps = way & 2;
+                herd.ready = way & 4;
                 s_open_stacked(&w, &herd_ops.env, 10, true, actors[a], frames, TT_PAD_ZERO);
-                s_assert_halves_are_the_whole(&w, 3, 7, 1);
-                s_assert_halves_are_the_whole(&w, 1, 7, UINT32_MAX);
-                s_assert_halves_are_the_whole(&w, 4, 3, 4);
+                s_assert_shares_are_the_whole(&w, 3, 7, 1);
+                s_assert_shares_are_the_whole(&w, 1, 7, UINT32_MAX);
+                s_assert_shares_are_the_whole(&w, 4, 3, 4);
                 s_close(&w);
             }
     memset(&herd, 0, sizeof herd);
 }
 
-/*  A batch is given up while a half plays: what comes of it is nobody's. */
-static void test_a_half_that_plays_is_abandoned(void **state)
+/*  A batch is given up while shares play, of which some are ahead of others: what comes of it is nobody's, and stacks go on as if it had
+ *  not been. */
+static void s_abandon_shares(uint32_t frames)
 {
-    (void)state;
     world_t w;
     bool done;
     memset(&herd, 0, sizeof herd);
-    herd.half = 3;
-    s_open_env(&w, &herd_ops.env, 10, false, (tt_actor_t){0});
+    herd.wide = 3;
+    herd.swaps = true;
+    s_open_stacked(&w, &herd_ops.env, 10, false, (tt_actor_t){0}, frames, TT_PAD_ZERO);
     rollout_t *a = s_rollout(&w, 0, 7), *b = s_rollout(&w, 0, 7);
     segment_t first = s_play(a, UINT32_MAX), second = s_play(a, UINT32_MAX);
     assert_ok(rollout_begin(b));
@@ -743,23 +745,44 @@ static void test_a_half_that_plays_is_abandoned(void **state)
     assert_false(rollout_in_hand(b));
     segment_t again = s_play(b, UINT32_MAX);
     s_assert_part(&second, 0, &again);
-    assert_ok(rollout_begin(b));
-    assert_ok(rollout_play(b, 1, &done));
-    tt_vec_t *vec = rollout_leave(&b); /* it is whole, and may be drawn upon */
-    assert_non_null(vec);
-    char state_of_0[256];
-    assert_ok(tt_vec_save(vec, 0, state_of_0));
-    tt_vec_destroy(&vec);
-    b = s_rollout(&w, 0, 7);
-    assert_ok(rollout_begin(b));
-    assert_ok(rollout_play(b, 1, &done));
-    herd.fail_recv = "it was killed";
-    assert_null(rollout_leave(&b));
-    assert_int_equal(herd.opened - herd.closed, 1);
     tt_frame_close(&first.frame);
     tt_frame_close(&second.frame);
     tt_frame_close(&again.frame);
     rollout_destroy(&a);
+    rollout_destroy(&b);
+    s_close(&w);
+}
+
+static void test_shares_that_play_are_abandoned(void **state)
+{
+    (void)state;
+    s_abandon_shares(1);
+    s_abandon_shares(3);
+}
+
+/*  Who leaves in the middle of a step waits for it, so that the envs are whole and may be drawn upon; of those that fail in it nothing stays. */
+static void test_shares_that_play_are_left(void **state)
+{
+    (void)state;
+    world_t w;
+    bool done;
+    memset(&herd, 0, sizeof herd);
+    herd.wide = 3;
+    s_open_env(&w, &herd_ops.env, 10, false, (tt_actor_t){0});
+    rollout_t *rollout = s_rollout(&w, 0, 7);
+    assert_ok(rollout_begin(rollout));
+    assert_ok(rollout_play(rollout, 1, &done));
+    tt_vec_t *vec = rollout_leave(&rollout);
+    assert_non_null(vec);
+    char state_of_0[256];
+    assert_ok(tt_vec_save(vec, 0, state_of_0));
+    tt_vec_destroy(&vec);
+    rollout = s_rollout(&w, 0, 7);
+    assert_ok(rollout_begin(rollout));
+    assert_ok(rollout_play(rollout, 1, &done));
+    herd.fail_recv = "it was killed";
+    assert_null(rollout_leave(&rollout));
+    assert_int_equal(herd.opened, herd.closed);
     s_close(&w);
     memset(&herd, 0, sizeof herd);
 }
@@ -897,8 +920,9 @@ int main(void)
         cmocka_unit_test(test_random_rows_are_the_jobs),
         cmocka_unit_test(test_every_row_truncated),
         cmocka_unit_test(test_abandoned_batch_leaves_no_trace),
-        cmocka_unit_test(test_halves_are_the_whole),
-        cmocka_unit_test(test_a_half_that_plays_is_abandoned),
+        cmocka_unit_test(test_shares_are_the_whole),
+        cmocka_unit_test(test_shares_that_play_are_abandoned),
+        cmocka_unit_test(test_shares_that_play_are_left),
         cmocka_unit_test(test_diverged_policy_is_an_error),
         cmocka_unit_test(test_net_must_fit_the_env),
         cmocka_unit_test(test_net_must_have_an_actor_and_a_critic),

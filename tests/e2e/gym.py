@@ -6,6 +6,7 @@ import concurrent.futures
 import json
 import os
 import signal
+import subprocess
 import sys
 
 from rig import (ENDLESS, SLOW, SOURCE, check, equal, main, wait_for)
@@ -91,18 +92,39 @@ def test_where_it_stood(world):
     check("hello" not in done.stdout and "\x1b" not in done.stderr, "printed as it came")
 
 
-def test_either_half(world):
-    """What is bad in one half is said with its env, while the other half plays; nothing is left."""
-    says = {"raise": (70, "raised ZeroDivisionError"), "hang": (70, "did not come back within 2 s (TT_ENV_STEP_S)"),
-            "segv": (70, "crashed with signal 11"), "kill": (69, "was killed by signal 9"), "shape": (70, "the observation has shape (3,)")}
-    cores = len(os.sched_getaffinity(0))  # as many workers; each has one env of each half
-    for which, envs in ((0, range(cores)), (1, range(cores, 2 * cores))):
-        for how, (code, words) in says.items():
+SAYS = {"raise": (70, "raised ZeroDivisionError"), "hang": (70, "did not come back within 2 s (TT_ENV_STEP_S)"),
+        "segv": (70, "crashed with signal 11"), "kill": (69, "was killed by signal 9"), "shape": (70, "the observation has shape (3,)")}
+
+
+def assert_says(done, how, env_id, envs):
+    code, words = SAYS[how]
+    equal(done.returncode, code, f"{env_id}: exit code; stderr: {done.stderr[-2000:]}")
+    last = done.stderr.strip().splitlines()[-1]
+    check(words in last and any(f"step of env {env}" in last for env in envs), f"{env_id}: the message is {last!r}")
+
+
+def test_either_env_of_a_worker(world):
+    """What is bad is said with its env, while the other workers play; nothing is left."""
+    cores = len(os.sched_getaffinity(0))  # as many workers, of two envs each
+    for which in (0, 1):
+        for how in SAYS:
             env_id = f"gym:tt_gym_envs:Bad{which}-{how}-v0"
-            done = world.tutti("bench", "envs", env_id, "-n", 2 * cores, "-s", "0.01", env={"TT_ENV_STEP_S": "2"} if how == "hang" else None)
-            equal(done.returncode, code, f"{env_id}: exit code; stderr: {done.stderr[-2000:]}")
-            last = done.stderr.strip().splitlines()[-1]
-            check(words in last and any(f"step of env {env}" in last for env in envs), f"{env_id}: the message is {last!r}")
+            done = world.tutti("bench", "envs", env_id, "-n", 2 * cores, "-s", "0.01", env=LIMITS if how == "hang" else None)
+            assert_says(done, how, env_id, range(which, 2 * cores, 2))
+    world.await_empty()
+
+
+def test_either_half(world):
+    """One worker where there are cores for more plays in two halves, of an env each: the other one is under way."""
+    build = os.environ["TT_BUILD_DIR"]
+    gym_play, share = os.path.join(build, "tests", "collector", "gym_play"), os.path.join(build, "share", "tutti")
+    for which in (0, 1):
+        for how in SAYS:
+            env_id = f"gym:tt_gym_envs:Bad{which}-{how}-v0"
+            done = subprocess.run([gym_play, env_id, "1", "0", "2", "3", "1"], input=bytes(64), capture_output=True, check=False, timeout=120,
+                                  env=dict(world.env, TT_SHARE=share, **(LIMITS if how == "hang" else {})))
+            done.stderr = done.stderr.decode()
+            assert_says(done, how, env_id, [which])
     world.await_empty()
 
 
@@ -484,7 +506,7 @@ def test_learns(world):
     check(SLOW > 1 or summary["return_mean"] >= 475, f"return {summary['return_mean']}")
 
 
-main(test_what_an_env_must_not_do, test_where_it_stood, test_either_half, test_mujoco_writes_no_file, test_what_is_missing, test_active_environments,
+main(test_what_an_env_must_not_do, test_where_it_stood, test_either_env_of_a_worker, test_either_half, test_mujoco_writes_no_file, test_what_is_missing, test_active_environments,
      test_arguments_and_wrappers, test_masks, test_taxi_is_masked, test_paths_of_a_config, test_a_run_fails_by_its_env, test_same_bits,
      test_a_worker_is_killed, test_resumed_after_all_were_killed, test_a_state_that_grows, test_scaled_live, test_a_new_collector_warms_up, test_killed_in_a_move,
      test_what_does_not_close, test_workers_without_envs, test_another_interpreter_where_nothing_is_saved,

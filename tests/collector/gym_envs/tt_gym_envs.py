@@ -230,7 +230,7 @@ class Bad(gymnasium.Env):
 
 
 class BadOne(Bad):
-    """The same, but of the envs that a process makes only one: 0 is its first, which plays in the first half of the range, 1 its second."""
+    """The same, but of the envs that a process makes only one: 0 is its first, 1 its second, which plays in the second half of the range where there are halves."""
 
     made = 0
 
