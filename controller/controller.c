@@ -2,19 +2,22 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "common/base/backoff.h"
 #include "common/base/mem.h"
 #define TT_LOG_COMPONENT "controller"
 #include "common/base/log.h"
 
-enum { BACKOFF_FIRST_MS = 100, BACKOFF_MOST_MS = 10000, STABLE_MS = 30000, EVENTS_AT_ONCE = 32 };
+enum { EVENTS_AT_ONCE = 32 };
+
+/*  In ms. Once may be a person's kill or a crash by chance: the run waits for it, so it comes back at once. */
+static const tt_backoff_rule_t s_restarts = {.at_once = 1, .first = 100, .most = 10000, .steady = 30000};
 
 /*  One replica number of a role, whether it runs or not. */
 typedef struct {
     tt_replica_id_t id; /* 0 = not running                                     */
-    int64_t started_ms;
+    tt_backoff_t backoff;
     int64_t start_at_ms; /* not started before                                  */
     int64_t stop_at_ms;  /* over the desired number: stopped then; 0 = wanted   */
-    uint32_t failures;   /* in a row                                            */
     bool waits;          /* its end is clean, and decided on when we know why   */
     tt_replica_event_t end;
 } slot_t;
@@ -98,23 +101,12 @@ static void s_fail(
     s_finish(self, TT_JOB_FAILED, event->exit_code ? event->exit_code : 70, reason);
 }
 
-static int64_t s_backoff_ms(uint32_t failures)
-{
-    /* once may be a person's kill or a crash by chance: the run waits for it, so it comes back at once */
-    if (failures <= 1)
-        return 0;
-    const uint32_t doublings = failures - 2 < 16 ? failures - 2 : 16;
-    const int64_t wait = (int64_t)BACKOFF_FIRST_MS << doublings;
-    return wait < BACKOFF_MOST_MS ? wait : BACKOFF_MOST_MS;
-}
-
 /*  A wanted replica has ended: the job ends with it, or it comes back. */
 static void s_decide(tt_controller_t *self, group_t *group, uint32_t index, const tt_replica_event_t *event)
 {
     slot_t *slot = &group->slots[index];
     const tt_role_t *role = group->role;
     const bool failed = event->exit_code != 0;
-    const int64_t now = tt_now_ms(self->clock);
     if (!failed && role->decides_job) {
         s_finish(self, TT_JOB_SUCCEEDED, 0, "");
         return;
@@ -128,12 +120,11 @@ static void s_decide(tt_controller_t *self, group_t *group, uint32_t index, cons
         slot->start_at_ms = INT64_MAX; /* done */
         return;
     }
-    slot->failures = now - slot->started_ms >= STABLE_MS ? 1 : slot->failures + 1;
-    if (slot->failures > role->backoff_limit) {
+    slot->start_at_ms = tt_backoff_fail(&slot->backoff, &s_restarts, tt_now_ms(self->clock));
+    if (slot->backoff.failures > role->backoff_limit) {
         s_fail(self, group, index, event, ", and so every time it was started again; given up");
         return;
     }
-    slot->start_at_ms = now + s_backoff_ms(slot->failures);
     log_warn("%s/%u: %s; starting it again", role->name, index, event->reason);
 }
 
@@ -204,7 +195,7 @@ static void s_start(tt_controller_t *self, group_t *group, uint32_t index)
     slot_t *slot = &group->slots[index];
     const tt_replica_spec_t spec = {
         .job = self->job->name, .role = group->role->name, .index = index, .template_ = &group->role->template_};
-    slot->started_ms = tt_now_ms(self->clock);
+    tt_backoff_begin(&slot->backoff, tt_now_ms(self->clock));
     const tt_status_t status = self->substrate->ops->start(self->substrate, &spec, &slot->id);
     if (status == TT_OK) {
         if (self->observer.started)

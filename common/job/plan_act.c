@@ -196,12 +196,10 @@ bool tt_replica_alive(const tt_replica_t *self)
 int64_t tt_plan_delay_s(const tt_replica_t *self)
 {
     const bool well = !self->deleting && self->state == TT_REPLICA_SUCCEEDED;
-    const int64_t first = well ? TT_PLAN_SUCCESS_S : 1, next = 2 * self->backoff_s;
+    const tt_backoff_rule_t rule = {.first = well ? TT_PLAN_SUCCESS_S : 1, .most = TT_PLAN_BACKOFF_MAX_S};
     if (self->disrupted)
         return 0;
-    if (self->ended_s - self->created_s >= TT_PLAN_RESET_S)
-        return first;
-    return next < first ? first : next > TT_PLAN_BACKOFF_MAX_S ? TT_PLAN_BACKOFF_MAX_S : next;
+    return tt_backoff_next(&rule, self->ended_s - self->created_s >= TT_PLAN_RESET_S ? 0 : self->backoff_s);
 }
 
 int64_t tt_plan_wait_s(const tt_replica_t *self, int64_t delay_s, int64_t now_s)

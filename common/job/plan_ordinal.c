@@ -53,7 +53,8 @@ static int64_t s_backoff(const places_t *self, size_t at)
     const bool first = at == self->plan->out->first; /* that one's restart counts when the next is there */
     const int64_t restarts = self->plan->out->state.restarts - !first;
     const bool well = replica->state == TT_REPLICA_SUCCEEDED;
-    int64_t delay = restarts < 1 ? 1 : restarts < 6 ? (int64_t)1 << restarts : TT_PLAN_BACKOFF_MAX_S;
+    const tt_backoff_rule_t rule = {.first = 1, .most = TT_PLAN_BACKOFF_MAX_S};
+    int64_t delay = tt_backoff_wait(&rule, restarts < 0 ? 1 : restarts + 1);
     if (replica->disrupted || replica->lost || replica->refused)
         return replica->refused ? TT_PLAN_REFUSED_S : 0;
     if (replica->ended_s - replica->created_s >= TT_PLAN_RESET_S)

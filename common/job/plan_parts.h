@@ -1,5 +1,6 @@
 /*  plan_parts - what the parts of the planner share; internal to common/job. An instance lives in one call of tt_plan. */
 #pragma once
+#include "common/base/backoff.h"
 #include "common/job/plan.h"
 
 /*  Name -> index; open addressing, names borrowed. */

@@ -303,7 +303,8 @@ static void s_restarting(step_t *self)
 {
     const tt_seen_t *seen = self->plan->seen;
     const int64_t restarts = self->plan->before->restarts;
-    const int64_t delay = restarts < 2 ? 0 : restarts < 8 ? (int64_t)1 << (restarts - 2) : TT_PLAN_BACKOFF_MAX_S;
+    const tt_backoff_rule_t rule = {.at_once = 1, .first = 1, .most = TT_PLAN_BACKOFF_MAX_S};
+    const int64_t delay = tt_backoff_wait(&rule, restarts);
     for (size_t i = 0; i < seen->replica_count; i++) {
         const tt_replica_t *replica = &seen->replicas[i];
         const bool old = replica->ended_s - replica->created_s >= TT_PLAN_RESET_S;

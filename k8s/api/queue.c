@@ -1,6 +1,7 @@
 #include "k8s/api/queue.h"
 #include <sodium.h>
 #include <stdlib.h>
+#include "common/base/backoff.h"
 #include "common/base/mem.h"
 #include "k8s/api/dict.h"
 
@@ -247,10 +248,8 @@ static int64_t s_bucket_ms(kube_queue_t *self)
 
 static int64_t s_backoff_ms(const kube_queue_t *self, uint32_t failures)
 {
-    int64_t ms = self->base_ms;
-    for (uint32_t i = 1; i < failures && ms < self->max_ms; i++)
-        ms *= 2;
-    ms = ms < self->max_ms ? ms : self->max_ms;
+    const tt_backoff_rule_t rule = {.first = self->base_ms, .most = self->max_ms};
+    const int64_t ms = tt_backoff_wait(&rule, failures);
     return ms + ms * (int64_t)randombytes_uniform(JITTER_MAX + 1) / (10 * JITTER_MAX);
 }
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "common/base/backoff.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "k8s/api/store_fill.h"
@@ -50,10 +51,8 @@ static void s_watch(void *ctx);
 
 static int64_t s_backoff_ms(uint32_t failures)
 {
-    int64_t ms = BACKOFF_MS;
-    for (uint32_t i = 1; i < failures && ms < BACKOFF_MAX_MS; i++)
-        ms *= 2;
-    ms = ms < BACKOFF_MAX_MS ? ms : BACKOFF_MAX_MS;
+    static const tt_backoff_rule_t rule = {.first = BACKOFF_MS, .most = BACKOFF_MAX_MS};
+    const int64_t ms = tt_backoff_wait(&rule, failures);
     return ms / 2 + (int64_t)randombytes_uniform((uint32_t)ms / 2 + 1);
 }
 

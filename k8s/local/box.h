@@ -2,6 +2,7 @@
  *
  *  What the kubelet's files share; nobody else includes it. Threads: the run's one. */
 #pragma once
+#include "common/base/backoff.h"
 #include "controller/substrate.h"
 #include "k8s/front/front.h"
 
@@ -20,7 +21,8 @@ typedef struct {
     tt_replica_id_t id;
     int exit_code, restarts;             /* exit_code: of the newest end                                        */
     char reason[32], message[BOX_WORDS]; /* of the newest end: "Error", the last line that was written before   */
-    int64_t due_ms, delay_ms, started_ms;
+    tt_backoff_t backoff;
+    int64_t due_ms;
     int64_t started_s, finished_s;
 } box_t;
 

@@ -16,7 +16,10 @@
 #include "common/base/log.h"
 
 enum { LEAVE_MS = 3000 };
-enum { EVENTS = 64, GRACE_S = 30, DELAY_MS = 1000, DELAY_MAX_MS = 60000, STEADY_MS = 60000 };
+enum { EVENTS = 64, GRACE_S = 30 };
+
+/*  Of a container, in ms. */
+static const tt_backoff_rule_t s_restarts = {.at_once = 1, .first = 1000, .most = 60000, .steady = 60000};
 
 struct kubelet {
     place_t *place;
@@ -76,7 +79,7 @@ static void s_start(kubelet_t *self, pod_t *pod, box_t *box)
         .ip = pod->ip,
         .tutti = self->tutti};
     box->started_s = s_now_s();
-    box->started_ms = tt_now_ms(self->clock);
+    tt_backoff_begin(&box->backoff, tt_now_ms(self->clock));
     if (start_container(&start, &box->id) == TT_OK) {
         box->state = BOX_RUNNING;
         return;
@@ -99,16 +102,9 @@ static bool s_again(const pod_t *pod, const box_t *box)
     return box->restart == RESTART_ALWAYS || (box->restart == RESTART_ON_FAILURE && box->exit_code != 0);
 }
 
-/*  At once the first time; what ran for a minute begins anew. */
 static void s_back_off(kubelet_t *self, box_t *box)
 {
-    const int64_t now = tt_now_ms(self->clock);
-    if (now - box->started_ms >= STEADY_MS)
-        box->delay_ms = 0;
-    box->due_ms = now + box->delay_ms;
-    box->delay_ms = box->delay_ms ? 2 * box->delay_ms : DELAY_MS;
-    if (box->delay_ms > DELAY_MAX_MS)
-        box->delay_ms = DELAY_MAX_MS;
+    box->due_ms = tt_backoff_fail(&box->backoff, &s_restarts, tt_now_ms(self->clock));
     box->restarts++;
     box->state = BOX_WAITING;
 }
