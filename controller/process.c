@@ -122,8 +122,7 @@ typedef struct {
     const char *working_dir;
     int log_fd, null_fd, report_fd;
     pid_t parent;
-    int (*enter)(void *ctx);
-    void *enter_ctx;
+    const tt_steps_t *steps; /* NULL = none */
 } launch_t;
 
 /*  In the child: async-signal-safe calls only, since the parent has threads. */
@@ -144,7 +143,7 @@ static void s_become(const launch_t *launch)
     dup2(launch->null_fd, STDIN_FILENO);
     dup2(launch->log_fd, STDOUT_FILENO);
     dup2(launch->log_fd, STDERR_FILENO);
-    const int refused = launch->enter ? launch->enter(launch->enter_ctx) : 0;
+    const int refused = launch->steps ? tt_steps_run(launch->steps) : 0;
     prctl(PR_SET_PDEATHSIG, SIGKILL); /* a change of credentials has forgotten it */
     errno = refused;
     if (!refused && (!launch->working_dir || chdir(launch->working_dir) == 0)) {
@@ -204,8 +203,7 @@ static tt_status_t s_launch(const tt_replica_spec_t *spec, const char *log_path,
         .working_dir = working_dir,
         .log_fd = log_fd,
         .null_fd = null_fd,
-        .enter = spec->enter,
-        .enter_ctx = spec->enter_ctx};
+        .steps = spec->steps};
     const tt_status_t status = s_fork(&launch, out);
     s_free_strings(argv);
     free(working_dir);

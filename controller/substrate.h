@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include "common/base/status.h"
 #include "common/job/job.h"
+#include "controller/steps.h"
 
 typedef uint64_t tt_replica_id_t; /* never reused within one substrate */
 
@@ -17,9 +18,7 @@ typedef struct {
     const tt_template_t *template_; /* command, env, ...; borrowed                               */
     const char *log;                /* its log is logs/<log>.log; NULL = <role>-<index>          */
     const char *output;             /* processes: the path of its log instead of that; NULL = not */
-    int (*enter)(void *ctx);        /* processes: called in the child before exec, may only make system calls;
-                                       0 or an errno. NULL = nothing                             */
-    void *enter_ctx;
+    const tt_steps_t *steps;        /* processes: carried out in the child before exec; borrowed. NULL = none */
 } tt_replica_spec_t;
 
 typedef enum { TT_REPLICA_RUNNING, TT_REPLICA_SUCCEEDED, TT_REPLICA_FAILED, TT_REPLICA_LOST } tt_replica_phase_t;

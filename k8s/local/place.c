@@ -217,7 +217,7 @@ tt_status_t place_new(place_t **self_p, const char *run_dir, const char *namespa
     self->hosts = json_object();
     self->said = json_object();
     self->net = s_first_net();
-    self->kind = namespaces ? steps_allowed() : 0;
+    self->kind = namespaces ? tt_steps_allowed() : 0;
     char *name = tt_sprintf("%s-%d", job, (int)getpid());
     if (limits && limits_new(&self->limits, name) != TT_OK)
         place_say(self, "resource limits are not held: %s", tt_err_text());

@@ -8,7 +8,7 @@
 #include <jansson.h>
 #include <stdint.h>
 #include "common/base/status.h"
-#include "k8s/local/limits.h"
+#include "controller/limits.h"
 
 typedef void (*local_say_fn)(void *ctx, const char *text); /* one line for a person, without its end */
 

@@ -39,15 +39,7 @@ char *start_name(const place_t *place, const json_t *pod, const json_t *containe
 /*  The substrate expands $(NAME) from all it passes on; ours is expanded already: every dollar is meant. Takes text. */
 static char *s_literal(char *text)
 {
-    size_t dollars = 0;
-    for (const char *c = text; *c; c++)
-        dollars += *c == '$';
-    char *out = tt_new0(strlen(text) + dollars + 1), *to = out;
-    for (const char *c = text; *c; c++) {
-        *to++ = *c;
-        if (*c == '$')
-            *to++ = '$';
-    }
+    char *out = tt_expand_literal(text);
     free(text);
     return out;
 }
@@ -127,7 +119,7 @@ static double s_limit(const json_t *container, const char *name)
     return amount;
 }
 
-static void s_limits(const start_t *self, steps_t *steps, const char *name)
+static void s_limits(const start_t *self, tt_steps_t *steps, const char *name)
 {
     const double cpu = s_limit(self->container, "cpu"), memory = s_limit(self->container, "memory");
     if (self->place->limits && limits_add(self->place->limits, steps, name, cpu, memory) != TT_OK)
@@ -174,7 +166,7 @@ static void s_stand_ins(const volumes_t *volumes, environment_t *environment)
 }
 
 static tt_status_t s_view(
-    const start_t *self, steps_t *steps, const char *name, environment_t *environment, char **working_dir)
+    const start_t *self, tt_steps_t *steps, const char *name, environment_t *environment, char **working_dir)
 {
     volumes_t volumes = {0};
     TT_TRY(volumes_mount(&volumes, self->place, self->pod, self->container));
@@ -205,7 +197,7 @@ static void s_free_strings(char **list)
 
 static tt_status_t s_start(const start_t *self, const char *name, environment_t *environment, tt_replica_id_t *id)
 {
-    steps_t steps = {0};
+    tt_steps_t steps = {0};
     tt_template_t template_ = {0};
     TT_TRY(s_command(self, environment, &template_));
     s_limits(self, &steps, name);
@@ -215,18 +207,14 @@ static tt_status_t s_start(const start_t *self, const char *name, environment_t 
     if (status == TT_OK) {
         if (template_.working_dir)
             template_.working_dir = s_literal(template_.working_dir);
-        const tt_replica_spec_t spec = {.job = self->place->job,
-            .role = name,
-            .template_ = &template_,
-            .log = name,
-            .enter = steps_run,
-            .enter_ctx = &steps};
+        const tt_replica_spec_t spec = {
+            .job = self->place->job, .role = name, .template_ = &template_, .log = name, .steps = &steps};
         status = self->substrate->ops->start(self->substrate, &spec, id);
     }
     s_free_strings(template_.command);
     s_free_strings(template_.args);
     free(template_.working_dir);
-    steps_clear(&steps);
+    tt_steps_clear(&steps);
     return status;
 }
 

@@ -8,7 +8,7 @@
  *  Threads: the run's one. */
 #pragma once
 #include "k8s/local/place.h"
-#include "k8s/local/view.h"
+#include "controller/view.h"
 
 typedef struct {
     view_mount_t *mounts;

@@ -1,4 +1,4 @@
-#include "k8s/local/limits.h"
+#include "controller/limits.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -11,14 +11,14 @@
 #include <unistd.h>
 #include "common/base/buf.h"
 #include "common/base/mem.h"
-#include "k8s/local/groups.h"
+#include "controller/cgroups.h"
 
 enum { PERIOD_US = 100000, QUOTA_MIN_US = 1000 }; /* of the kernel's CFS bandwidth controller */
 
 #define PREFIX "tutti-run-"
 
 struct limits {
-    groups_t groups; /* ".../tutti-run-<run>"; below each one group a container */
+    cgroups_t groups; /* ".../tutti-run-<run>"; below each one group a container */
 };
 
 static void s_remove_all(const char *folder)
@@ -59,7 +59,7 @@ tt_status_t limits_new(limits_t **self_p, const char *name)
 {
     limits_t *self = tt_new0(sizeof *self);
     char *folder = tt_sprintf(PREFIX "%s", name);
-    const tt_status_t status = groups_make(&self->groups, folder);
+    const tt_status_t status = cgroups_make(&self->groups, folder);
     free(folder);
     if (status != TT_OK) {
         free(self);
@@ -78,7 +78,7 @@ void limits_destroy(limits_t **self_p)
         return;
     s_remove_all(self->groups.cpu);
     s_remove_all(self->groups.memory);
-    groups_clear(&self->groups);
+    cgroups_clear(&self->groups);
     free(self);
     *self_p = NULL;
 }
@@ -95,8 +95,8 @@ static bool s_limit_cpu(const limits_t *self, const char *group, double cpu)
     const long long quota = want < QUOTA_MIN_US ? QUOTA_MIN_US : want > 1e12 ? -1 : (long long)want;
     snprintf(text, sizeof text, self->groups.v2 ? "%lld %d" : "%lld", quota, PERIOD_US);
     if (self->groups.v2)
-        return groups_write(group, "cpu.max", quota < 0 ? "max" : text);
-    return groups_write(group, "cpu.cfs_quota_us", text);
+        return cgroups_write(group, "cpu.max", quota < 0 ? "max" : text);
+    return cgroups_write(group, "cpu.cfs_quota_us", text);
 }
 
 static bool s_limit_memory(const limits_t *self, const char *group, double memory)
@@ -104,13 +104,13 @@ static bool s_limit_memory(const limits_t *self, const char *group, double memor
     char text[64];
     snprintf(text, sizeof text, "%.0f", memory < 1e18 ? memory : 1e18);
     if (self->groups.v2)
-        return groups_write(group, "memory.max", text) && (groups_write(group, "memory.oom.group", "1") || true);
-    return groups_write(group, "memory.limit_in_bytes", text);
+        return cgroups_write(group, "memory.max", text) && (cgroups_write(group, "memory.oom.group", "1") || true);
+    return cgroups_write(group, "memory.limit_in_bytes", text);
 }
 
 /*  One controller's part; folder NULL: none. */
-static tt_status_t s_add(const limits_t *self, steps_t *steps, const char *folder, const char *container, double value,
-    bool (*limit)(const limits_t *self, const char *group, double value))
+static tt_status_t s_add(const limits_t *self, tt_steps_t *steps, const char *folder, const char *container,
+    double value, bool (*limit)(const limits_t *self, const char *group, double value))
 {
     if (!folder || value <= 0)
         return TT_OK;
@@ -118,13 +118,13 @@ static tt_status_t s_add(const limits_t *self, steps_t *steps, const char *folde
     const bool made = (mkdir(group, 0755) == 0 || errno == EEXIST) && limit(self, group, value);
     const tt_status_t status = made ? TT_OK : tt_err_errno(TT_OS, "limits in %s", group);
     if (made)
-        steps_add(steps, STEP_WRITE, procs, "0");
+        tt_steps_add(steps, TT_STEP_WRITE, procs, "0");
     free(group);
     free(procs);
     return status;
 }
 
-tt_status_t limits_add(limits_t *self, steps_t *steps, const char *container, double cpu, double memory)
+tt_status_t limits_add(limits_t *self, tt_steps_t *steps, const char *container, double cpu, double memory)
 {
     TT_TRY(s_add(self, steps, self->groups.cpu, container, cpu, s_limit_cpu));
     return s_add(self, steps, self->groups.memory, container, memory, s_limit_memory);

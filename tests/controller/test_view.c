@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "common/base/mem.h"
-#include "k8s/local/view.h"
+#include "controller/view.h"
 #include "tests/test.h"
 
 static char s_root[] = "/tmp/tutti-view-XXXXXX", s_said[2048];
@@ -57,26 +57,26 @@ static int s_close(void **state)
 /*  Run a shell command in that view; its exit code. */
 static int s_in_view(const view_want_t *want, const char *command)
 {
-    steps_t steps = {0};
+    tt_steps_t steps = {0};
     char *begin = NULL;
     assert_ok(view_plan(&steps, &begin, want, s_note, NULL));
     const pid_t pid = fork();
     if (pid == 0) {
-        if (steps_run(&steps) != 0 || (begin && chdir(begin) != 0))
+        if (tt_steps_run(&steps) != 0 || (begin && chdir(begin) != 0))
             _exit(99);
         execl("/bin/sh", "sh", "-c", command, (char *)NULL);
         _exit(98);
     }
     int status = 0;
     assert_int_equal(waitpid(pid, &status, 0), pid);
-    steps_clear(&steps);
+    tt_steps_clear(&steps);
     free(begin);
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
 static char s_kind(void)
 {
-    const char kind = steps_allowed();
+    const char kind = tt_steps_allowed();
     if (!kind) {
         print_message("no mount namespaces here\n");
         skip();
@@ -169,7 +169,7 @@ static void test_without_namespaces(void **state)
     (void)state;
     char *a = s_folder("n"), *scratch = s_path("s4"), *begin = NULL;
     mkdir(scratch, 0755);
-    steps_t steps = {0};
+    tt_steps_t steps = {0};
     const view_mount_t mounts[] = {{.source = a, .target = "/work/"}, {.source = a, .target = a}};
     view_want_t want = {.mounts = mounts, .count = 2, .scratch = scratch, .working_dir = "/work/sub"};
     s_said[0] = '\0';
@@ -194,13 +194,13 @@ static void test_paths_that_are_refused(void **state)
     (void)state;
     static const char *const bad[] = {"relative", "/a/../b", "/..", "/"};
     for (size_t i = 0; i < TT_COUNT(bad); i++) {
-        steps_t steps = {0};
+        tt_steps_t steps = {0};
         char *begin = NULL;
         const view_mount_t mount = {.source = s_root, .target = bad[i]};
         const view_want_t want = {.mounts = &mount, .count = 1, .scratch = s_root};
         assert_int_equal(view_plan(&steps, &begin, &want, NULL, NULL), TT_INVALID);
         assert_null(begin);
-        steps_clear(&steps);
+        tt_steps_clear(&steps);
     }
 }
 

@@ -1,4 +1,4 @@
-/*  groups - where this process may make control groups that hold cpu and memory, v1 or v2.
+/*  cgroups - where this process may make control groups that hold cpu and memory, v1 or v2.
  *
  *  v1: below our own group of each controller. v2: a group with processes in it hands no controllers down (the kernel's
  *  cgroup-v2.rst, "No Internal Process Constraint"), so ours hardly ever does. Under systemd a unit with Delegate=yes is ours to
@@ -10,11 +10,11 @@
 typedef struct {
     bool v2;
     char *cpu, *memory; /* owned; the same folder in v2; NULL = none */
-} groups_t;
+} cgroups_t;
 
 /*  Make folders of this name. TT_UNSUPPORTED: not permitted here; the text says why and what helps. */
-tt_status_t groups_make(groups_t *out, const char *name);
+tt_status_t cgroups_make(cgroups_t *out, const char *name);
 /*  Forget them; the folders stay. */
-void groups_clear(groups_t *self);
+void cgroups_clear(cgroups_t *self);
 /*  Write a control file of a group. */
-bool groups_write(const char *group, const char *file, const char *text);
+bool cgroups_write(const char *group, const char *file, const char *text);

@@ -1,4 +1,4 @@
-#include "k8s/local/steps.h"
+#include "controller/steps.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -11,23 +11,23 @@
 #include <unistd.h>
 #include "common/base/mem.h"
 
-void steps_add(steps_t *self, step_kind_t kind, const char *a, const char *b)
+void tt_steps_add(tt_steps_t *self, tt_step_kind_t kind, const char *a, const char *b)
 {
     if (self->count == self->room) {
         self->room = self->room ? 2 * self->room : 16;
         self->steps = tt_realloc(self->steps, tt_mul(self->room, sizeof *self->steps));
     }
-    self->steps[self->count++] = (step_t){kind, tt_strdup(a), tt_strdup(b)};
+    self->steps[self->count++] = (tt_step_t){kind, tt_strdup(a), tt_strdup(b)};
 }
 
-void steps_clear(steps_t *self)
+void tt_steps_clear(tt_steps_t *self)
 {
     for (size_t i = 0; i < self->count; i++) {
         free(self->steps[i].a);
         free(self->steps[i].b);
     }
     free(self->steps);
-    *self = (steps_t){0};
+    *self = (tt_steps_t){0};
 }
 
 /* ---- in the child: system calls only --------------------------------------------------------------------------------------- */
@@ -50,7 +50,7 @@ static int s_touch(const char *path)
     return fd < 0 ? -1 : close(fd);
 }
 
-static int s_namespace(const step_t *step)
+static int s_namespace(const tt_step_t *step)
 {
     if (unshare(CLONE_NEWNS | (step->a ? CLONE_NEWUSER : 0)) != 0)
         return -1;
@@ -70,35 +70,34 @@ static int s_read_only(const char *path)
     return -1;
 }
 
-static int s_step(const step_t *step)
+static int s_step(const tt_step_t *step)
 {
     switch (step->kind) {
-    case STEP_NAMESPACE:
+    case TT_STEP_NAMESPACE:
         return s_namespace(step);
-    case STEP_MKDIR:
+    case TT_STEP_MKDIR:
         return mkdir(step->a, 0755) == 0 || errno == EEXIST ? 0 : -1;
-    case STEP_TOUCH:
+    case TT_STEP_TOUCH:
         return s_touch(step->a);
-    case STEP_LINK:
+    case TT_STEP_LINK:
         return symlink(step->b, step->a);
-    case STEP_BIND:
+    case TT_STEP_BIND:
         return mount(step->b, step->a, NULL, MS_BIND | MS_REC, NULL);
-    case STEP_READ_ONLY:
+    case TT_STEP_READ_ONLY:
         return s_read_only(step->a);
-    case STEP_TMPFS:
+    case TT_STEP_TMPFS:
         return mount("tmpfs", step->a, "tmpfs", MS_NOSUID | MS_NODEV, step->b);
-    case STEP_CHROOT:
+    case TT_STEP_CHROOT:
         return chroot(step->a) == 0 ? chdir("/") : -1;
-    case STEP_WRITE:
+    case TT_STEP_WRITE:
         return s_write(step->a, step->b);
     }
     errno = EINVAL;
     return -1;
 }
 
-int steps_run(void *ctx)
+int tt_steps_run(const tt_steps_t *self)
 {
-    const steps_t *self = ctx;
     for (size_t i = 0; i < self->count; i++)
         if (s_step(&self->steps[i]) != 0)
             return errno ? errno : EINVAL;
@@ -107,30 +106,30 @@ int steps_run(void *ctx)
 
 /* ---- what is allowed ------------------------------------------------------------------------------------------------------- */
 
-void steps_namespace(steps_t *self, char kind)
+void tt_steps_namespace(tt_steps_t *self, char kind)
 {
     char uids[48], gids[48];
     snprintf(uids, sizeof uids, "%u %u 1", (unsigned)geteuid(), (unsigned)geteuid());
     snprintf(gids, sizeof gids, "%u %u 1", (unsigned)getegid(), (unsigned)getegid());
-    steps_add(self, STEP_NAMESPACE, kind == 'u' ? uids : NULL, kind == 'u' ? gids : NULL);
+    tt_steps_add(self, TT_STEP_NAMESPACE, kind == 'u' ? uids : NULL, kind == 'u' ? gids : NULL);
 }
 
 static bool s_try(char kind)
 {
-    steps_t steps = {0};
-    steps_namespace(&steps, kind);
-    steps_add(&steps, STEP_TMPFS, "/tmp", "size=4096");
+    tt_steps_t steps = {0};
+    tt_steps_namespace(&steps, kind);
+    tt_steps_add(&steps, TT_STEP_TMPFS, "/tmp", "size=4096");
     const pid_t pid = fork();
     if (pid == 0)
-        _exit(steps_run(&steps) != 0);
+        _exit(tt_steps_run(&steps) != 0);
     int status = 1;
     while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
         continue;
-    steps_clear(&steps);
+    tt_steps_clear(&steps);
     return pid > 0 && status == 0;
 }
 
-char steps_allowed(void)
+char tt_steps_allowed(void)
 {
     if (s_try('r'))
         return 'r';

@@ -1,4 +1,4 @@
-#include "k8s/local/groups.h"
+#include "controller/cgroups.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -15,7 +15,7 @@
 
 enum { MOVES_MAX = 16 };
 
-bool groups_write(const char *group, const char *file, const char *text)
+bool cgroups_write(const char *group, const char *file, const char *text)
 {
     char *path = tt_sprintf("%s/%s", group, file);
     const int fd = open(path, O_WRONLY | O_CLOEXEC);
@@ -72,7 +72,7 @@ static char *s_make_v1(const char *mount, const char *controller, const char *na
 
 static bool s_hand_down(const char *group)
 {
-    return groups_write(group, "cgroup.subtree_control", "+cpu +memory");
+    return cgroups_write(group, "cgroup.subtree_control", "+cpu +memory");
 }
 
 /*  A group below `at` that can hand both down in its turn; caller frees. */
@@ -104,7 +104,7 @@ static void s_move_all(const char *from, const char *to)
         FILE *file = fopen(path, "re");
         moved = false;
         while (file && fgets(pid, sizeof pid, file))
-            moved |= groups_write(to, "cgroup.procs", pid);
+            moved |= cgroups_write(to, "cgroup.procs", pid);
         if (file)
             fclose(file);
     }
@@ -146,9 +146,9 @@ static char *s_make_v2(const char *name)
 
 /* ---- either --------------------------------------------------------------------------------------------------------------- */
 
-tt_status_t groups_make(groups_t *out, const char *name)
+tt_status_t cgroups_make(cgroups_t *out, const char *name)
 {
-    *out = (groups_t){.v2 = access(MOUNT "/cgroup.controllers", F_OK) == 0};
+    *out = (cgroups_t){.v2 = access(MOUNT "/cgroup.controllers", F_OK) == 0};
     if (out->v2) {
         out->cpu = s_make_v2(name);
         out->memory = tt_strdup(out->cpu);
@@ -165,9 +165,9 @@ tt_status_t groups_make(groups_t *out, const char *name)
                    : tt_err(TT_UNSUPPORTED, "cgroup v1: no permission to make a control group");
 }
 
-void groups_clear(groups_t *self)
+void cgroups_clear(cgroups_t *self)
 {
     free(self->cpu);
     free(self->memory);
-    *self = (groups_t){0};
+    *self = (cgroups_t){0};
 }

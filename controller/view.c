@@ -1,4 +1,4 @@
-#include "k8s/local/view.h"
+#include "controller/view.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +19,7 @@ typedef struct {
 } mirror_t;
 
 typedef struct {
-    steps_t *steps;
+    tt_steps_t *steps;
     const view_want_t *want;
     view_mount_t sorted[MOUNTS_MAX];
     size_t done; /* of sorted: those that stand */
@@ -94,11 +94,11 @@ static void s_copy_entry(plan_t *self, const char *from, const char *shown, cons
     if (S_ISLNK(info.st_mode)) {
         const ssize_t length = readlink(from, text, sizeof text - 1);
         text[length > 0 ? length : 0] = '\0';
-        steps_add(self->steps, STEP_LINK, to, text);
+        tt_steps_add(self->steps, TT_STEP_LINK, to, text);
         return;
     }
-    steps_add(self->steps, S_ISDIR(info.st_mode) ? STEP_MKDIR : STEP_TOUCH, to, NULL);
-    steps_add(self->steps, STEP_BIND, to, shown);
+    tt_steps_add(self->steps, S_ISDIR(info.st_mode) ? TT_STEP_MKDIR : TT_STEP_TOUCH, to, NULL);
+    tt_steps_add(self->steps, TT_STEP_BIND, to, shown);
 }
 
 /*  Taken of what the root's copy shows there: mounts that stand already are in it. */
@@ -110,7 +110,7 @@ static tt_status_t s_copy(plan_t *self, const char *path, const char *copy)
     size_t count = 0;
     if (!dir)
         return tt_err_errno(TT_IO, "%s", path);
-    steps_add(self->steps, STEP_MKDIR, copy, NULL);
+    tt_steps_add(self->steps, TT_STEP_MKDIR, copy, NULL);
     for (struct dirent *entry; (entry = readdir(dir)) && count <= ENTRIES_MAX; count++) {
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
             continue;
@@ -138,7 +138,7 @@ static tt_status_t s_mirror(plan_t *self, const char *path, const char **copy)
     if (self->mirror_count == MIRRORS_MAX)
         return tt_err(TT_UNSUPPORTED, "mounts in more than %d folders that are not there", MIRRORS_MAX);
     if (!self->scratch_is_memory)
-        steps_add(self->steps, STEP_TMPFS, self->want->scratch, "mode=755");
+        tt_steps_add(self->steps, TT_STEP_TMPFS, self->want->scratch, "mode=755");
     self->scratch_is_memory = true;
     mirror_t *mirror = &self->mirrors[self->mirror_count++];
     *mirror = (mirror_t){tt_strdup(path), tt_sprintf("%s/%zu", self->want->scratch, self->mirror_count)};
@@ -159,10 +159,10 @@ static void s_show_mirrors(plan_t *self)
     const char *root = self->mirrors[0].copy;
     for (size_t i = 1; i < self->mirror_count; i++) {
         char *where = tt_sprintf("%s%s", root, self->mirrors[i].path);
-        steps_add(self->steps, STEP_BIND, where, self->mirrors[i].copy);
+        tt_steps_add(self->steps, TT_STEP_BIND, where, self->mirrors[i].copy);
         free(where);
     }
-    steps_add(self->steps, STEP_CHROOT, root, NULL);
+    tt_steps_add(self->steps, TT_STEP_CHROOT, root, NULL);
 }
 
 /* ---- one mount ---------------------------------------------------------------------------------------------------------------- */
@@ -173,18 +173,19 @@ static void s_make_path(plan_t *self, const char *base, const char *rest, bool f
     char *path = tt_sprintf("%s%s", base, rest);
     for (char *slash = path + strlen(base) + 1; (slash = strchr(slash, '/')); slash++) {
         *slash = '\0';
-        steps_add(self->steps, STEP_MKDIR, path, NULL);
+        tt_steps_add(self->steps, TT_STEP_MKDIR, path, NULL);
         *slash = '/';
     }
-    steps_add(self->steps, file ? STEP_TOUCH : STEP_MKDIR, path, NULL);
+    tt_steps_add(self->steps, file ? TT_STEP_TOUCH : TT_STEP_MKDIR, path, NULL);
     free(path);
 }
 
 static void s_put(plan_t *self, const view_mount_t *mount, const char *where)
 {
-    steps_add(self->steps, mount->tmpfs ? STEP_TMPFS : STEP_BIND, where, mount->tmpfs ? mount->tmpfs : mount->source);
+    tt_steps_add(
+        self->steps, mount->tmpfs ? TT_STEP_TMPFS : TT_STEP_BIND, where, mount->tmpfs ? mount->tmpfs : mount->source);
     if (mount->read_only && !mount->tmpfs)
-        steps_add(self->steps, STEP_READ_ONLY, where, NULL);
+        tt_steps_add(self->steps, TT_STEP_READ_ONLY, where, NULL);
 }
 
 /*  Inside a mount that stands already: the place is made in its source. */
@@ -344,7 +345,7 @@ static void s_say_missing(const plan_t *self, void (*note)(void *ctx, const char
 static tt_status_t s_begin_root(plan_t *self)
 {
     const char *root = NULL;
-    steps_namespace(self->steps, self->want->kind);
+    tt_steps_namespace(self->steps, self->want->kind);
     return s_mirror(self, "/", &root);
 }
 
@@ -378,8 +379,8 @@ static char *s_here(const plan_t *self)
     return tt_strdup("/");
 }
 
-tt_status_t view_plan(
-    steps_t *steps, char **working_dir, const view_want_t *want, void (*note)(void *ctx, const char *text), void *ctx)
+tt_status_t view_plan(tt_steps_t *steps, char **working_dir, const view_want_t *want,
+    void (*note)(void *ctx, const char *text), void *ctx)
 {
     plan_t *self = tt_new0(sizeof *self);
     char *begin = NULL;
