@@ -50,33 +50,33 @@ json_t *pod_time(int64_t seconds)
     return json_string(text);
 }
 
-/*  How it ended last; NULL where it never has. */
-static json_t *s_end(const box_t *box)
+/*  How one ended last; NULL where it never has. */
+static json_t *s_end(const tt_container_t *one, const box_t *box)
 {
     if (box->finished_s == 0)
         return NULL;
-    json_t *end = json_pack("{s:{s:i, s:s, s:o, s:o}}", "terminated", "exitCode", box->exit_code, "reason", box->reason,
+    json_t *end = json_pack("{s:{s:i, s:s, s:o, s:o}}", "terminated", "exitCode", one->exit_code, "reason", box->reason,
         "startedAt", pod_time(box->started_s), "finishedAt", pod_time(box->finished_s));
     if (*box->message)
         json_object_set_new(json_object_get(end, "terminated"), "message", tt_json_text(box->message));
     return end;
 }
 
-static json_t *s_state(const box_t *box)
+static json_t *s_state(const tt_container_t *one, const box_t *box)
 {
-    if (box->state == BOX_RUNNING)
+    if (one->state == TT_CONTAINER_RUNNING)
         return json_pack("{s:{s:o}}", "running", "startedAt", pod_time(box->started_s));
-    if (box->state == BOX_ENDED)
-        return s_end(box);
-    const bool first = box->state == BOX_NEW;
+    if (one->state == TT_CONTAINER_ENDED)
+        return s_end(one, box);
+    const bool first = one->state == TT_CONTAINER_NEW;
     return json_pack("{s:{s:s}}", "waiting", "reason", first ? "PodInitializing" : "CrashLoopBackOff");
 }
 
-static json_t *s_container(const box_t *box)
+static json_t *s_container(const tt_container_t *one, const box_t *box)
 {
     json_t *out = json_pack("{s:s, s:b, s:i, s:o}", "name", json_string_value(json_object_get(box->spec, "name")),
-        "ready", box->state == BOX_RUNNING, "restartCount", box->restarts, "state", s_state(box));
-    json_t *last = box->state == BOX_ENDED ? NULL : s_end(box);
+        "ready", one->state == TT_CONTAINER_RUNNING, "restartCount", one->restarts, "state", s_state(one, box));
+    json_t *last = one->state == TT_CONTAINER_ENDED ? NULL : s_end(one, box);
     if (last)
         json_object_set_new(out, "lastState", last);
     return out;
@@ -85,42 +85,24 @@ static json_t *s_container(const box_t *box)
 static json_t *s_statuses(const pod_t *pod, bool init)
 {
     json_t *list = json_array();
-    for (size_t i = 0; i < pod->count; i++)
-        if (pod->boxes[i].init == init)
-            json_array_append_new(list, s_container(&pod->boxes[i]));
+    for (size_t i = 0; i < pod->containers.count; i++)
+        if (pod->containers.list[i].init == init)
+            json_array_append_new(list, s_container(&pod->containers.list[i], &pod->boxes[i]));
     return list;
-}
-
-bool box_is_sidecar(const box_t *self)
-{
-    return self->init && self->restart == RESTART_ALWAYS;
 }
 
 static const char *s_phase(const pod_t *pod)
 {
-    bool started = false, over = true, failed = false;
-    for (size_t i = 0; i < pod->count; i++) {
-        const box_t *box = &pod->boxes[i];
-        if (box->init) {
-            if (!box_is_sidecar(box) && box->state == BOX_ENDED && box->exit_code != 0)
-                return "Failed";
-            continue;
-        }
-        started |= box->state != BOX_NEW && (box->state != BOX_WAITING || box->restarts > 0);
-        over &= box->state == BOX_ENDED;
-        failed |= box->state == BOX_ENDED && box->exit_code != 0;
+    switch (tt_containers_phase(&pod->containers)) {
+    case TT_JOB_SUCCEEDED:
+        return "Succeeded";
+    case TT_JOB_FAILED:
+        return "Failed";
+    case TT_JOB_RUNNING:
+        return "Running";
+    default:
+        return "Pending";
     }
-    if (over)
-        return failed ? "Failed" : "Succeeded";
-    return started ? "Running" : "Pending";
-}
-
-static bool s_ready(const pod_t *pod)
-{
-    for (size_t i = 0; i < pod->count; i++)
-        if (!pod->boxes[i].init && pod->boxes[i].state != BOX_RUNNING)
-            return false;
-    return true;
 }
 
 const char *pod_name(const pod_t *self)
@@ -130,10 +112,11 @@ const char *pod_name(const pod_t *self)
 
 json_t *pod_status(const pod_t *self)
 {
-    json_t *status = json_pack("{s:s, s:s, s:s, s:[{s:s, s:s}, {s:s, s:s}], s:o}", "phase", s_phase(self), "podIP",
-        self->ip, "hostIP", "127.0.0.1", "conditions", "type", "PodScheduled", "status", "True", "type", "Ready",
-        "status", s_ready(self) ? "True" : "False", "containerStatuses", s_statuses(self, false));
-    if (self->boxes[0].init)
+    json_t *status =
+        json_pack("{s:s, s:s, s:s, s:[{s:s, s:s}, {s:s, s:s}], s:o}", "phase", s_phase(self), "podIP", self->ip,
+            "hostIP", "127.0.0.1", "conditions", "type", "PodScheduled", "status", "True", "type", "Ready", "status",
+            tt_containers_ready(&self->containers) ? "True" : "False", "containerStatuses", s_statuses(self, false));
+    if (self->containers.list[0].init)
         json_object_set_new(status, "initContainerStatuses", s_statuses(self, true));
     return status;
 }

@@ -5,7 +5,6 @@
 #include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
-#include "common/base/clock.h"
 #include "common/base/mem.h"
 #include "controller/process.h"
 #include "k8s/api/dump.h"
@@ -17,9 +16,6 @@
 
 enum { LEAVE_MS = 3000 };
 enum { EVENTS = 64, GRACE_S = 30 };
-
-/*  Of a container, in ms. */
-static const tt_backoff_rule_t s_restarts = {.at_once = 1, .first = 1000, .most = 60000, .steady = 60000};
 
 struct kubelet {
     place_t *place;
@@ -70,8 +66,16 @@ static void s_publish(kubelet_t *self, pod_t *pod)
 
 /* ---- containers -------------------------------------------------------------------------------------------------------------- */
 
-static void s_start(kubelet_t *self, pod_t *pod, box_t *box)
+typedef struct {
+    kubelet_t *kubelet;
+    pod_t *pod;
+} start_ctx_t;
+
+static tt_status_t s_start(void *ctx, size_t index, tt_replica_id_t *id)
 {
+    kubelet_t *self = ((start_ctx_t *)ctx)->kubelet;
+    pod_t *pod = ((start_ctx_t *)ctx)->pod;
+    box_t *box = &pod->boxes[index];
     const start_t start = {.place = self->place,
         .substrate = self->substrate,
         .pod = pod->object,
@@ -79,114 +83,36 @@ static void s_start(kubelet_t *self, pod_t *pod, box_t *box)
         .ip = pod->ip,
         .tutti = self->tutti};
     box->started_s = s_now_s();
-    tt_backoff_begin(&box->backoff, tt_now_ms(self->clock));
-    if (start_container(&start, &box->id) == TT_OK) {
-        box->state = BOX_RUNNING;
-        return;
-    }
+    const tt_status_t status = start_container(&start, id);
+    if (status == TT_OK)
+        return status;
     place_say(self->place, "%s, container %s: %s", pod_name(pod), s_text(box->spec, "name"), tt_err_text());
     if (self->front->local->seen(pod->seen).leads)
         snprintf(self->broken, sizeof self->broken, "%s", tt_err_text());
     snprintf(box->reason, sizeof box->reason, "StartError");
     snprintf(box->message, sizeof box->message, "%s", tt_err_text());
-    box->state = BOX_ENDED; /* on one machine it does not get better by waiting, as in a cluster another node might */
-    box->exit_code = 128;
     box->finished_s = s_now_s();
     log_debug("%s/%s: %s", pod_name(pod), box->log, box->message);
-}
-
-static bool s_again(const pod_t *pod, const box_t *box)
-{
-    if (pod->deleting || strcmp(box->reason, "StartError") == 0)
-        return false;
-    return box->restart == RESTART_ALWAYS || (box->restart == RESTART_ON_FAILURE && box->exit_code != 0);
-}
-
-static void s_back_off(kubelet_t *self, box_t *box)
-{
-    box->due_ms = tt_backoff_fail(&box->backoff, &s_restarts, tt_now_ms(self->clock));
-    box->restarts++;
-    box->state = BOX_WAITING;
+    return status;
 }
 
 static void s_ended(kubelet_t *self, pod_t *pod, box_t *box, const tt_replica_event_t *event)
 {
     const bool memory = self->place->limits && limits_remove(self->place->limits, box->log);
-    box->exit_code = event->exit_code;
     box->finished_s = s_now_s();
-    box->state = BOX_ENDED;
-    box->id = 0;
     snprintf(box->reason, sizeof box->reason, "%s",
         event->exit_code == 0                     ? "Completed"
         : memory && event->signal == 9 /* KILL */ ? "OOMKilled"
                                                   : "Error");
     box->message[0] = '\0';
-    if (box->exit_code != 0)
+    if (event->exit_code != 0)
         box_read_last_line(box, self->place->run_dir);
-    if (s_again(pod, box))
-        s_back_off(self, box);
     s_publish(self, pod);
-}
-
-/*  May box i begin? Init containers wait for those before them, the others for all of them. */
-static bool s_its_turn(const pod_t *pod, size_t i)
-{
-    for (size_t k = 0; k < i && pod->boxes[k].init; k++) {
-        const box_t *before = &pod->boxes[k];
-        const bool stands = box_is_sidecar(before) && before->state != BOX_NEW;
-        if (!stands && (before->state != BOX_ENDED || before->exit_code != 0))
-            return false;
-    }
-    return true;
-}
-
-static bool s_main_over(const pod_t *pod)
-{
-    for (size_t i = 0; i < pod->count; i++)
-        if (!pod->boxes[i].init && pod->boxes[i].state != BOX_ENDED)
-            return false;
-    return true;
-}
-
-/*  Sidecars among the init containers go when the others are through. */
-static void s_dismiss(kubelet_t *self, pod_t *pod)
-{
-    for (size_t i = 0; i < pod->count; i++) {
-        box_t *box = &pod->boxes[i];
-        if (!box_is_sidecar(box) || box->state == BOX_ENDED)
-            continue;
-        box->restart = RESTART_NEVER;
-        if (box->state == BOX_RUNNING)
-            self->substrate->ops->stop(self->substrate, box->id, GRACE_S * 1000);
-        else
-            box->state = BOX_ENDED;
-    }
-}
-
-static void s_ask_to_end(kubelet_t *self, pod_t *pod)
-{
-    pod->leave_ms = 0;
-    for (size_t i = 0; i < pod->count; i++)
-        if (pod->boxes[i].state == BOX_RUNNING)
-            self->substrate->ops->stop(self->substrate, pod->boxes[i].id, pod->grace_s * 1000);
 }
 
 static bool s_step(kubelet_t *self, pod_t *pod)
 {
-    bool changed = false;
-    const int64_t now = tt_now_ms(self->clock);
-    if (pod->leave_ms && now >= pod->leave_ms)
-        s_ask_to_end(self, pod);
-    for (size_t i = 0; i < pod->count && !pod->deleting; i++) {
-        box_t *box = &pod->boxes[i];
-        const bool due = box->state == BOX_NEW ? s_its_turn(pod, i) : box->state == BOX_WAITING && now >= box->due_ms;
-        if (due) {
-            s_start(self, pod, box);
-            changed = true;
-        }
-    }
-    if (s_main_over(pod))
-        s_dismiss(self, pod);
+    const bool changed = tt_containers_step(&pod->containers, s_start, &(start_ctx_t){self, pod});
     if (changed)
         s_publish(self, pod);
     return changed;
@@ -194,38 +120,39 @@ static bool s_step(kubelet_t *self, pod_t *pod)
 
 /* ---- pods -------------------------------------------------------------------------------------------------------------------- */
 
-static restart_t s_restart(const json_t *object, restart_t otherwise)
+static tt_restart_t s_restart(const json_t *object, tt_restart_t otherwise)
 {
     const char *text = s_text(object, "restartPolicy");
     if (strcmp(text, "Never") == 0)
-        return RESTART_NEVER;
+        return TT_RESTART_NEVER;
     if (strcmp(text, "OnFailure") == 0)
-        return RESTART_ON_FAILURE;
-    return strcmp(text, "Always") == 0 ? RESTART_ALWAYS : otherwise;
+        return TT_RESTART_ON_FAILURE;
+    return strcmp(text, "Always") == 0 ? TT_RESTART_ALWAYS : otherwise;
 }
 
 static void s_boxes(kubelet_t *self, pod_t *pod)
 {
     const json_t *spec = json_object_get(pod->object, "spec");
     const json_t *init = json_object_get(spec, "initContainers"), *main_ = json_object_get(spec, "containers");
-    const restart_t policy = s_restart(spec, RESTART_ALWAYS);
-    pod->count = json_array_size(init) + json_array_size(main_);
-    pod->boxes = tt_array0(pod->count, sizeof *pod->boxes);
-    for (size_t i = 0; i < pod->count; i++) {
-        const bool is_init = i < json_array_size(init);
-        const json_t *container = is_init ? json_array_get(init, i) : json_array_get(main_, i - json_array_size(init));
-        const restart_t once = policy == RESTART_ALWAYS ? RESTART_ON_FAILURE : policy; /* of an init container */
-        pod->boxes[i] = (box_t){.spec = container,
-            .init = is_init,
-            .restart = is_init ? s_restart(container, once) : policy,
-            .log = start_name(self->place, pod->object, container)};
+    const tt_restart_t policy = s_restart(spec, TT_RESTART_ALWAYS);
+    const tt_restart_t once = policy == TT_RESTART_ALWAYS ? TT_RESTART_ON_FAILURE : policy; /* of an init container */
+    const size_t inits = json_array_size(init), count = inits + json_array_size(main_);
+    tt_containers_init(&pod->containers, count, self->substrate, self->clock);
+    pod->boxes = tt_array0(count, sizeof *pod->boxes);
+    for (size_t i = 0; i < count; i++) {
+        const bool is_init = i < inits;
+        const json_t *container = is_init ? json_array_get(init, i) : json_array_get(main_, i - inits);
+        pod->containers.list[i].init = is_init;
+        pod->containers.list[i].restart = is_init ? s_restart(container, once) : policy;
+        pod->boxes[i] = (box_t){.spec = container, .log = start_name(self->place, pod->object, container)};
     }
 }
 
 static void s_free(pod_t *pod)
 {
-    for (size_t i = 0; i < pod->count; i++)
+    for (size_t i = 0; i < pod->containers.count; i++)
         free(pod->boxes[i].log);
+    tt_containers_clear(&pod->containers);
     free(pod->boxes);
     s_forget(pod);
     json_decref(pod->object);
@@ -271,21 +198,13 @@ tt_status_t kubelet_create(kubelet_t *self, json_t *object, const char *ip, int 
     return TT_OK;
 }
 
-static bool s_any_running(const pod_t *pod)
-{
-    for (size_t i = 0; i < pod->count; i++)
-        if (pod->boxes[i].state == BOX_RUNNING)
-            return true;
-    return false;
-}
-
 /*  A container's first process ignores SIGTERM unless it handles it, so DI-engine's workers live out their grace period in a
  *  cluster, while their coordinator sees them go and takes leave of them; cut off, it loses a thread. A process here would
  *  end at once: workers of jobs that are not ours have a moment between going and SIGTERM. */
-static int64_t s_leave_ms(const kubelet_t *self, const pod_t *pod)
+static int64_t s_leave_ms(const kubelet_t *self, const pod_t *pod, int grace_s)
 {
     const bool worker = !self->front->local->seen(pod->seen).tells;
-    const int64_t most = (int64_t)pod->grace_s * 500;
+    const int64_t most = (int64_t)grace_s * 500;
     return self->tutti || self->ending || !worker ? 0 : most < LEAVE_MS ? most : LEAVE_MS;
 }
 
@@ -298,12 +217,10 @@ void kubelet_delete(kubelet_t *self, const char *name, int grace_s)
     const json_t *own = json_object_get(json_object_get(pod->object, "spec"), "terminationGracePeriodSeconds");
     if (grace_s < 0)
         grace_s = json_is_integer(own) ? (int)json_integer_value(own) : GRACE_S;
-    pod->grace_s = grace_s > 86400 ? 86400 : grace_s < 0 ? 0 : grace_s;
-    const int64_t wait_ms = pod->deleting ? 0 : s_leave_ms(self, pod);
+    grace_s = grace_s > 86400 ? 86400 : grace_s < 0 ? 0 : grace_s;
+    const int64_t leave_ms = pod->deleting ? 0 : s_leave_ms(self, pod, grace_s);
     pod->deleting = true;
-    pod->leave_ms = wait_ms ? tt_now_ms(self->clock) + wait_ms : 0;
-    if (!wait_ms)
-        s_ask_to_end(self, pod);
+    tt_containers_stop(&pod->containers, leave_ms, grace_s * 1000);
     s_publish(self, pod);
 }
 
@@ -323,7 +240,7 @@ static bool s_sweep(kubelet_t *self)
     bool changed = false;
     for (size_t i = 0; i < self->count;) {
         pod_t *pod = self->pods[i];
-        if (!pod->deleting || s_any_running(pod)) {
+        if (!pod->deleting || tt_containers_running(&pod->containers) > 0) {
             i++;
             continue;
         }
@@ -341,12 +258,14 @@ static bool s_sweep(kubelet_t *self)
 
 static void s_event(kubelet_t *self, const tt_replica_event_t *event)
 {
-    for (size_t i = 0; i < self->count; i++)
-        for (size_t k = 0; k < self->pods[i]->count; k++)
-            if (self->pods[i]->boxes[k].state == BOX_RUNNING && self->pods[i]->boxes[k].id == event->id) {
-                s_ended(self, self->pods[i], &self->pods[i]->boxes[k], event);
-                return;
-            }
+    for (size_t i = 0; i < self->count; i++) {
+        pod_t *pod = self->pods[i];
+        const size_t at = tt_containers_ended(&pod->containers, event);
+        if (at < pod->containers.count) {
+            s_ended(self, pod, &pod->boxes[at], event);
+            return;
+        }
+    }
 }
 
 bool kubelet_poll(kubelet_t *self)
@@ -369,17 +288,11 @@ bool kubelet_poll(kubelet_t *self)
 
 int64_t kubelet_due_ms(const kubelet_t *self)
 {
-    const int64_t now = tt_now_ms(self->clock);
     int64_t due = -1;
     for (size_t i = 0; i < self->count; i++) {
-        const pod_t *pod = self->pods[i];
-        if (pod->deleting && (due < 0 || due > 100))
-            due = 100; /* the substrate kills what outlives its grace when it is polled */
-        for (size_t k = 0; k < pod->count; k++) {
-            const int64_t left = pod->boxes[k].due_ms > now ? pod->boxes[k].due_ms - now : 0;
-            if (pod->boxes[k].state == BOX_WAITING && !pod->deleting && (due < 0 || left < due))
-                due = left;
-        }
+        const int64_t next = tt_containers_due_ms(&self->pods[i]->containers);
+        if (next >= 0 && (due < 0 || next < due))
+            due = next;
     }
     return due;
 }
@@ -461,7 +374,6 @@ size_t kubelet_running(const kubelet_t *self)
 {
     size_t count = 0;
     for (size_t i = 0; i < self->count; i++)
-        for (size_t k = 0; k < self->pods[i]->count; k++)
-            count += self->pods[i]->boxes[k].state == BOX_RUNNING;
+        count += tt_containers_running(&self->pods[i]->containers);
     return count;
 }
