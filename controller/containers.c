@@ -62,7 +62,7 @@ static void s_start(tt_containers_t *self, size_t index, tt_container_start_fn s
 
 static bool s_comes_again(const tt_containers_t *self, const tt_container_t *one)
 {
-    if (self->stopping)
+    if (self->stopping || one->dismissed)
         return false;
     return one->restart == TT_RESTART_ALWAYS || (one->restart == TT_RESTART_ON_FAILURE && one->exit_code != 0);
 }
@@ -103,9 +103,9 @@ static void s_dismiss_sidecars(tt_containers_t *self)
 {
     for (size_t i = 0; i < self->count; i++) {
         tt_container_t *one = &self->list[i];
-        if (!s_is_sidecar(one) || one->state == TT_CONTAINER_ENDED)
+        if (!s_is_sidecar(one) || one->dismissed)
             continue;
-        one->restart = TT_RESTART_NEVER;
+        one->dismissed = true;
         if (one->state == TT_CONTAINER_RUNNING)
             s_ask(self, one, SIDECAR_GRACE_MS);
         else

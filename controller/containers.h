@@ -21,6 +21,7 @@ typedef enum {
 
 typedef struct {
     bool init;
+    bool dismissed; /* a sidecar that is not needed any more */
     tt_restart_t restart;
     tt_container_state_t state;
     tt_replica_id_t id; /* RUNNING */
