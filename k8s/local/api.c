@@ -1,11 +1,11 @@
-/*  api - the replicas API of a local run: what a request means (k8s/replicas/orders.h) done with local pods. Nobody but processes
+/*  api - the replicas API of a local run: what a request means (k8s/replicas/work.h) done with local pods. Nobody but processes
  *  of this machine can ask. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "common/base/mem.h"
 #include "k8s/local/run_dijob.h"
-#include "k8s/replicas/orders.h"
+#include "k8s/replicas/work.h"
 
 enum { ANSWER_MAX = 4 << 20, ALL_GPUS = 4096 /* one machine: all its GPUs are in one pod */ };
 
@@ -46,100 +46,74 @@ static void s_view_close(replicas_view_t *view)
     view->pods = NULL;
 }
 
-/* ---- writes ----------------------------------------------------------------------------------------------------------- */
+/* ---- this machine as where pods are: all is done at once ------------------------------------------------------------- */
 
-/*  One request that changes something, and what went wrong with it first. */
+/*  One request that changes something. */
 typedef struct {
     run_t *run;
-    const replicas_request_t *request;
-    replicas_orders_t orders;
+    replicas_work_t work;
+    json_t *going; /* names: what kubelet_delete touches is another pod than has been seen */
+    json_t **data; /* of the answer */
     tt_status_t status;
-    char *fault;
 } asked_t;
 
-static bool s_well(asked_t *self, tt_status_t status)
+static void s_list(void *ctx, replicas_view_t *out)
 {
-    if (status == TT_NOT_FOUND)
-        status = tt_err_wrap(TT_INVALID, "create replicas");
-    if (status != TT_OK && !self->fault) {
-        self->status = status;
-        self->fault = tt_strdup(tt_err_text());
-    }
-    return status == TT_OK;
+    s_view(((asked_t *)ctx)->run, out);
 }
 
-/*  Pods are seen anew for each: what is made or removed changes them. */
-static void s_make_one(asked_t *self, size_t at)
+static void s_prepare(void *ctx, int needs)
 {
-    replicas_view_t view;
-    dijob_pod_want_t want;
-    const replicas_order_t *order = &self->orders.orders[at];
-    s_view(self->run, &view);
-    tt_status_t status = replicas_want(order, &view, &want);
-    if (status == TT_OK)
-        status = run_make_dijob(self->run, &want);
-    s_view_close(&view);
-    if (!s_well(self, status))
-        return;
-    s_view(self->run, &view);
-    replicas_made(&self->orders, at, &view);
-    s_view_close(&view);
+    (void)needs;
+    replicas_work_go(&((asked_t *)ctx)->work, TT_OK);
 }
 
-static void s_ddp_pod(void *ctx, const dijob_pod_want_t *want)
+static tt_status_t s_create(void *ctx, int order, const dijob_pod_want_t *want)
 {
     asked_t *self = ctx;
-    s_well(self, run_make_dijob(self->run, want));
+    TT_TRY(run_make_dijob(self->run, want));
+    replicas_work_made(&self->work, order);
+    return TT_OK;
 }
 
-static void s_ddp(asked_t *self, const replicas_order_t *order)
+static void s_remove(void *ctx, const dijob_pod_t *pod)
 {
-    replicas_view_t view;
-    s_view(self->run, &view);
-    replicas_ddp(order, self->request, &view, ALL_GPUS, s_ddp_pod, self);
-    s_view_close(&view);
+    json_array_append_new(((asked_t *)ctx)->going, json_string(pod->meta.name));
 }
 
-static void s_make(asked_t *self)
+static void s_commit(void *ctx)
 {
-    replicas_orders_t *orders = &self->orders;
-    for (size_t i = 0; i < orders->count; i++)
-        if (!orders->orders[i].only_delete)
-            s_make_one(self, i);
-    for (size_t i = 0; i < orders->count; i++)
-        if (orders->orders[i].want.replaces && (orders->orders[i].made || orders->orders[i].only_delete))
-            kubelet_delete(self->run->kubelet, orders->orders[i].want.replaces, -1);
-    for (size_t i = 0; i < orders->count; i++)
-        if (orders->orders[i].made && orders->orders[i].gpus > 1)
-            s_ddp(self, &orders->orders[i]);
-}
-
-/*  Names first: what kubelet_delete touches is another pod than we have seen. */
-static void s_remove(const asked_t *self, const replicas_orders_t *orders)
-{
-    char **names = tt_array0(orders->going_count, sizeof *names);
-    for (size_t i = 0; i < orders->going_count; i++)
-        names[i] = tt_strdup(orders->going[i]->meta.name);
-    for (size_t i = 0; i < orders->going_count; i++) {
-        kubelet_delete(self->run->kubelet, names[i], -1);
-        free(names[i]);
+    asked_t *self = ctx;
+    size_t i;
+    json_t *name;
+    json_array_foreach(self->going, i, name)
+    {
+        kubelet_delete(self->run->kubelet, json_string_value(name), -1);
     }
-    free(names);
+    json_array_clear(self->going);
+    replicas_work_go(&self->work, TT_OK);
 }
 
-static tt_status_t s_do(asked_t *self, dijob_role_t by)
+static int s_gpus_per_node(void *ctx)
 {
-    replicas_view_t view;
-    s_view(self->run, &view);
-    const tt_status_t status = replicas_orders(&self->orders, &view, self->request, by);
-    if (status == TT_OK)
-        s_remove(self, &self->orders);
-    s_view_close(&view);
-    TT_TRY(status);
-    s_make(self);
-    self->run->dirty = true;
-    return self->fault ? tt_err(self->status, "%s", self->fault) : TT_OK;
+    (void)ctx;
+    return ALL_GPUS;
 }
+
+static void s_done(void *ctx, tt_status_t status)
+{
+    asked_t *self = ctx;
+    self->status = status;
+    *self->data = replicas_data(&self->work.orders, self->work.request);
+}
+
+static const replicas_substrate_t s_substrate = {.list = s_list,
+    .prepare = s_prepare,
+    .create = s_create,
+    .remove = s_remove,
+    .commit = s_commit,
+    .gpus_per_node = s_gpus_per_node,
+    .done = s_done};
 
 /* ---- requests ----------------------------------------------------------------------------------------------------------- */
 
@@ -190,14 +164,15 @@ static tt_status_t s_v2(const run_t *run, const replicas_view_t *view, const rep
 /*  Whatever came of a write, data says what has been made or removed. */
 static tt_status_t s_write(run_t *run, const dijob_pod_t *about, const replicas_request_t *r, json_t **data)
 {
-    asked_t asked = {.run = run, .request = r};
+    asked_t asked = {.run = run, .data = data};
     if (run_info(run).final || run->stopping)
         return tt_err(TT_EXISTS, "DIJob %s/%s is over", run->place->namespace_, run_name(run));
-    const tt_status_t status = s_do(&asked, (dijob_role_t)about->role);
-    *data = replicas_data(&asked.orders, r);
-    replicas_orders_clear(&asked.orders);
-    free(asked.fault);
-    return status;
+    asked.going = json_array();
+    replicas_work_begin(&asked.work, &s_substrate, &asked, r, (dijob_role_t)about->role);
+    replicas_work_clear(&asked.work);
+    json_decref(asked.going);
+    run->dirty = true;
+    return asked.status;
 }
 
 static tt_status_t s_perform(run_t *run, const replicas_request_t *r, json_t **data)

@@ -53,7 +53,6 @@ static task_t *s_task_new(operator_t *op, uint64_t id, replicas_request_t **requ
     self->request = *request;
     *request = NULL;
     snprintf(self->job_uid, sizeof self->job_uid, "%s", job->meta.uid);
-    snprintf(self->job, sizeof self->job, "%s", job->meta.name);
     self->next = op->tasks;
     self->link = &op->tasks;
     if (self->next)
@@ -67,10 +66,9 @@ static void s_free(task_t *self)
     *self->link = self->next;
     if (self->next)
         self->next->link = self->link;
-    replicas_orders_clear(&self->orders);
+    replicas_work_clear(&self->work);
     writes_destroy(&self->batch);
     replicas_request_destroy(&self->request);
-    free(self->fault);
     free(self);
 }
 
@@ -79,33 +77,15 @@ void task_end(task_t *self, tt_status_t status)
     const replicas_request_t *r = self->request;
     const replicas_reply_t reply = {.code = replicas_code(status),
         .text = status == TT_OK ? NULL : tt_err_text(),
-        .data = replicas_data(&self->orders, r)};
+        .data = replicas_data(&self->work.orders, r)};
     tt_buf_t out;
     tt_buf_init(&out, ANSWER_MAX);
     if (status != TT_OK)
-        log_warn("%s/%s: asked for replicas: %s", r->namespace_, self->job, reply.text);
+        log_warn("%s/%s: asked for replicas: %s", r->namespace_, self->work.job, reply.text);
     (void)replicas_print(&out, r->verb, &reply);
     json_decref(reply.data);
     s_answer(self->op, self->id, reply.code, &out);
     s_free(self);
-}
-
-void task_fault(task_t *self, tt_status_t status)
-{
-    if (self->fault)
-        return;
-    self->status = status;
-    self->fault = tt_strdup(tt_err_text());
-}
-
-void task_finish(task_t *self)
-{
-    task_end(self, self->fault ? tt_err(self->status, "%s", self->fault) : TT_OK);
-}
-
-job_t *task_job(const task_t *self)
-{
-    return cache_job_by_uid(backend_kind(self->op), self->job_uid);
 }
 
 /* ---- what orders are made of ---------------------------------------------------------------------------------------- */
@@ -141,7 +121,7 @@ static void s_on_declared(void *ctx, const dijob_t *dijob, dijob_role_t role)
 }
 
 /*  The job may be gone, and its pods still there. */
-static void s_view(const operator_t *op, const char *job_uid, replicas_view_t *out)
+void backend_view(const operator_t *op, const char *job_uid, replicas_view_t *out)
 {
     const void **pods = NULL;
     const job_t *job = cache_job_by_uid(backend_kind(op), job_uid);
@@ -154,26 +134,15 @@ static void s_view(const operator_t *op, const char *job_uid, replicas_view_t *o
     out->pods = (const dijob_pod_t *const *)pods;
 }
 
-void task_view(const task_t *self, replicas_view_t *out)
-{
-    s_view(self->op, self->job_uid, out);
-}
-
-void task_view_close(replicas_view_t *view)
-{
-    free((void *)(uintptr_t)view->pods);
-    view->pods = NULL;
-}
-
 /* ---- reading ------------------------------------------------------------------------------------------------------- */
 
 /*  about: NULL = the tasks of the job. */
 static json_t *s_of(const operator_t *op, const char *job_uid, const dijob_pod_t *about)
 {
     replicas_view_t view;
-    s_view(op, job_uid, &view);
+    backend_view(op, job_uid, &view);
     json_t *data = about ? replicas_of(&view, about) : replicas_of_tasks(&view);
-    task_view_close(&view);
+    free((void *)(uintptr_t)view.pods);
     return data;
 }
 
@@ -274,7 +243,7 @@ static tt_status_t s_write(operator_t *op, uint64_t id, replicas_request_t **r)
         return tt_err(TT_EXISTS, "DIJob %s/%s is suspended", job->meta.namespace_, job->meta.name);
     TT_TRY(s_may_wait(op, job, *r));
     task_t *task = s_task_new(op, id, r, job);
-    task_begin(task, (dijob_role_t)pod->role);
+    replicas_work_begin(&task->work, &backend_substrate, task, task->request, (dijob_role_t)pod->role);
     return TT_OK;
 }
 

@@ -1,7 +1,6 @@
 /*  orders - what a request of the replicas API means: which pods are to be made, which are to go, and what is answered.
  *
- *  A pure function of the job and its pods; who serves the API (the operator, the local run) carries it out: makes what is
- *  ordered, then removes what has its successor, then makes the ddp learners of the aggregators that were made.
+ *  A pure function of the job and its pods; work.h carries it out.
  *  Threads: an instance belongs to one thread. */
 #pragma once
 #include "k8s/dijob/plan.h"
@@ -27,7 +26,6 @@ typedef struct {
     bool only_delete;      /* want.replaces goes; the new one is there, or the plan makes it */
     bool made;             /* the caller's: it is there                                    */
     int gpus;              /* of an aggregator's ddp learners; 0 = none                    */
-    void *own;             /* the caller's                                                 */
 } replicas_order_t;
 
 typedef struct {
