@@ -13,7 +13,7 @@
 #include "k8s/local/run.h"
 #include "k8s/replicas/replicas.h"
 
-enum { ROUNDS_MAX = 64, WAIT_MS = 1000, TWICE_MS = 200, STOP_S = 60 };
+enum { ROUNDS_MAX = 64, WAIT_MS = 1000, TWICE_MS = 200, REFUSED_MS = 1000 };
 
 const char *run_name(const run_t *self)
 {
@@ -143,6 +143,26 @@ static void s_set_status(run_t *self, const char *text)
     s_decode(self);
 }
 
+/*  A pod could not be made (tt_err's words): its group waits, for a second, or where it cannot be built for another spec. */
+static void s_refuse(run_t *self, int group, tt_status_t status)
+{
+    front_refuse(
+        &self->refused, &(front_refusal_t){.group = group,
+                            .words = tt_err_text(),
+                            .reason = "Invalid",
+                            .until_ms = status == TT_NOT_FOUND ? INT64_MAX : tt_now_ms(self->clock) + REFUSED_MS});
+}
+
+/*  When one may be asked for again, INT64_MAX = never; those of another spec are forgotten. */
+static int64_t s_refused_until(run_t *self)
+{
+    const int64_t generation = run_info(self).generation;
+    if (self->refused_generation != generation)
+        front_refusals_clear(&self->refused);
+    self->refused_generation = generation;
+    return front_refused_until(&self->refused, tt_now_ms(self->clock));
+}
+
 static void s_do(run_t *self, const front_action_t *action)
 {
     const tt_status_t status = s_act(self, action);
@@ -150,15 +170,15 @@ static void s_do(run_t *self, const front_action_t *action)
         return;
     place_say(self->place, "%s", tt_err_text());
     if (action->what == FRONT_CREATE_POD)
-        run_refuse(self, action->group, status);
+        s_refuse(self, action->group, status);
 }
 
 /*  When to look again: as the plan says, and when what could not be made may be tried again. */
 static int64_t s_again_ms(run_t *self, int64_t again_s)
 {
-    const int64_t again_ms = again_s < 0 ? -1 : tt_now_ms(self->clock) + again_s * 1000;
-    const int64_t refused_ms = run_refused_until(self);
-    return again_ms < 0 || (refused_ms >= 0 && refused_ms < again_ms) ? refused_ms : again_ms;
+    const int64_t again_ms = again_s < 0 ? INT64_MAX : tt_now_ms(self->clock) + again_s * 1000;
+    const int64_t refused_ms = s_refused_until(self), next_ms = refused_ms < again_ms ? refused_ms : again_ms;
+    return next_ms < INT64_MAX ? next_ms : -1;
 }
 
 static tt_status_t s_plan(const run_t *self, front_plan_t *out)
@@ -170,8 +190,8 @@ static tt_status_t s_plan(const run_t *self, front_plan_t *out)
         .removed = self->removed,
         .now_s = tt_wall_ns() / 1000000000,
         .random = self->random,
-        .refusals = self->refused,
-        .refusal_count = self->refused_count};
+        .refusals = self->refused.list,
+        .refusal_count = self->refused.count};
     const void **pods = run_pods(self, &view.pod_count);
     view.pods = pods;
     const tt_status_t status = self->front->plan(out, &view);
@@ -183,7 +203,7 @@ static tt_status_t s_plan(const run_t *self, front_plan_t *out)
 static bool s_round(run_t *self)
 {
     front_plan_t plan;
-    (void)run_refused_until(self);
+    (void)s_refused_until(self);
     if (s_plan(self, &plan) != TT_OK) {
         log_error("%s", tt_err_text());
         self->front->plan_clear(&plan);
@@ -472,7 +492,7 @@ static void s_close(run_t *self)
     while (self->service_count)
         s_drop_service(self, self->service_count - 1);
     free(self->services);
-    run_refused_free(self);
+    front_refusals_clear(&self->refused);
     if (self->seen)
         self->front->job_destroy(self->seen);
     place_destroy(&self->place);

@@ -2,7 +2,7 @@
 #pragma once
 #include "common/net/net.h"
 #include "controller/guard.h"
-#include "k8s/front/front.h"
+#include "k8s/front/refusals.h"
 #include "k8s/local/kubelet.h"
 #include "k8s/local/local.h"
 #include "common/http/server.h"
@@ -31,11 +31,11 @@ typedef struct {
     uint32_t made, removed; /* front_view_t */
     bool dirty, idle;       /* idle: the last plan asked for nothing */
     bool started;
-    bool stopping, broken;    /* broken: a pod that leads cannot be started */
-    int signal;               /* that asked to stop; 0 = `tutti stop` did */
-    int64_t again_ms;         /* plan again then; -1 = not needed         */
-    front_refusal_t *refused; /* pods that could not be made: not asked for again before until_ms */
-    size_t refused_count;
+    bool stopping, broken; /* broken: a pod that leads cannot be started */
+    int signal;            /* that asked to stop; 0 = `tutti stop` did */
+    int64_t again_ms;      /* plan again then; -1 = not needed         */
+    front_refusals_t
+        refused; /* pods that could not be made: without a memory of them a plan would ask for them at once, for ever */
     int64_t refused_generation; /* of the spec that they are about */
     int64_t asked_ms;
     tt_asked_t asked; /* by signals */
@@ -59,13 +59,6 @@ const void **run_pods(const run_t *self, size_t *count);
 tt_status_t run_settle_dijob(run_t *self, const json_t *pod, const front_action_t *action, char ip[16], uint16_t *port);
 /*  make_tfjob.c: the same of a TFJob's, whose TF_CONFIG names the addresses of all. */
 tt_status_t run_settle_tfjob(run_t *self, const json_t *pod, const front_action_t *action, char ip[16], uint16_t *port);
-
-/*  refused.c: a pod of the plan's could not be made (status, and tt_err's words): its group waits, for a second, or where it
- *  cannot be built for another spec. */
-void run_refuse(run_t *self, int group, tt_status_t status);
-/*  Those whose time is over, or that are about another spec, are forgotten; when the next one's is over, -1 = never. */
-int64_t run_refused_until(run_t *self);
-void run_refused_free(run_t *self);
 
 /*  api.c: a request to the replicas API, which is DI-orchestrator's. */
 void run_api(void *ctx, const tt_server_request_t *request);

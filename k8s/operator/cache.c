@@ -66,19 +66,11 @@ static tt_status_t s_decode_job(void *ctx, const char *json, size_t size, void *
     return TT_OK;
 }
 
-static void s_refusal_clear(front_refusal_t *refusal)
-{
-    free((char *)(uintptr_t)refusal->words);
-    free((char *)(uintptr_t)refusal->reason);
-}
-
 static void s_destroy_job(void *entry)
 {
     job_t *job = entry;
     s_drop_text(job);
-    for (size_t i = 0; i < job->refused_count; i++)
-        s_refusal_clear(&job->refused[i]);
-    free(job->refused);
+    front_refusals_clear(&job->refused);
     free(job->gang);
     free(job->workload);
     free(job->unqueued);
@@ -115,9 +107,7 @@ static void s_inherit(job_t *before, job_t *now)
         return;
     now->told = before->told;
     now->refused = before->refused;
-    now->refused_count = before->refused_count;
-    before->refused = NULL;
-    before->refused_count = 0;
+    before->refused = (front_refusals_t){0};
     if (!before->text) /* not needed any more by then */
         cache_forget_text(now);
 }
@@ -529,40 +519,4 @@ size_t cache_services(const kind_t *self, const char *job_uid, const void ***out
         s_find(&found, self->shapes[i].services, SERVICE_BY_JOB, job_uid);
     *out = found.all;
     return found.count;
-}
-
-/* ---- what the server refused --------------------------------------------------------------------------------------- */
-
-static void s_refusal_drop(job_t *job, size_t at)
-{
-    s_refusal_clear(&job->refused[at]);
-    job->refused[at] = job->refused[--job->refused_count];
-}
-
-void cache_allow(job_t *job, int group)
-{
-    for (size_t i = job->refused_count; i-- > 0;)
-        if (job->refused[i].group == group)
-            s_refusal_drop(job, i);
-}
-
-void cache_refuse(job_t *job, const front_refusal_t *refusal)
-{
-    cache_allow(job, refusal->group);
-    job->refused = tt_realloc(job->refused, tt_mul(job->refused_count + 1, sizeof *job->refused));
-    front_refusal_t *kept = &job->refused[job->refused_count++];
-    *kept = *refusal;
-    kept->words = tt_strdup(refusal->words);
-    kept->reason = tt_strdup(refusal->reason);
-}
-
-int64_t cache_refused_until(job_t *job, int64_t now_ms)
-{
-    int64_t next_ms = INT64_MAX;
-    for (size_t i = job->refused_count; i-- > 0;)
-        if (job->refused[i].until_ms <= now_ms)
-            s_refusal_drop(job, i);
-        else if (job->refused[i].until_ms < next_ms)
-            next_ms = job->refused[i].until_ms;
-    return next_ms;
 }

@@ -10,6 +10,7 @@
 #include "k8s/api/store.h"
 #include "k8s/front/front.h"
 #include "k8s/front/gang.h"
+#include "k8s/front/refusals.h"
 #include "k8s/operator/operator.h"
 #include "common/http/server.h"
 
@@ -29,8 +30,7 @@ struct job {
     size_t text_size;
     job_t *newer, *older;
     /*  What the API server said about a pod of this generation. */
-    front_refusal_t *refused; /* one a group; until_ms INT64_MAX = until the generation changes */
-    size_t refused_count;
+    front_refusals_t refused;
     uint32_t made, removed; /* front_view_t: objects beside pods and services                 */
     bool told;              /* that spec counts, and not the HTTP API                         */
     char *gang;             /* its PodGroup's text as we last wrote it; NULL = not known      */
@@ -117,11 +117,6 @@ size_t cache_services(const kind_t *self, const char *job_uid, const void ***out
 kube_ref_t cache_ref(const kind_t *self, const char *namespace_, const char *job, const char *uid, uint64_t version);
 /*  The templates are not needed for now. */
 void cache_forget_text(job_t *job);
-/*  Everything of `refusal` is copied, in place of what was known of that group; cache_allow: not any more. */
-void cache_refuse(job_t *job, const front_refusal_t *refusal);
-void cache_allow(job_t *job, int group);
-/*  Forget those whose time is over; returns when the next one's is, INT64_MAX = never. */
-int64_t cache_refused_until(job_t *job, int64_t now_ms);
 
 /* ---- in a coordinator: embedded.c ------------------------------------------------------------------------------------------ */
 

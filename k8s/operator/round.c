@@ -74,7 +74,7 @@ static void s_end(round_t *self, bool well)
     memcpy(key, self->key, sizeof key);
     job_t *job = s_job(self);
     const int64_t now_ms = tt_now_ms(kube_loop_clock(self->op->loop));
-    const int64_t allowed_ms = job ? cache_refused_until(job, now_ms) : INT64_MAX;
+    const int64_t allowed_ms = job ? front_refused_until(&job->refused, now_ms) : INT64_MAX;
     if (well && self->plan.again_s >= 0)
         kube_queue_add_after(queue, key, self->plan.again_s * 1000);
     if (allowed_ms < INT64_MAX)
@@ -106,10 +106,10 @@ static void s_refused(round_t *self, job_t *job, const writes_one_t *write)
     const bool spec = write->code != 403;
     const int64_t now_ms = tt_now_ms(kube_loop_clock(self->op->loop));
     if (job)
-        cache_refuse(job, &(front_refusal_t){.group = write->group,
-                              .words = write->text,
-                              .reason = write->reason,
-                              .until_ms = spec ? INT64_MAX : now_ms + FORBIDDEN_MS});
+        front_refuse(&job->refused, &(front_refusal_t){.group = write->group,
+                                        .words = write->text,
+                                        .reason = write->reason,
+                                        .until_ms = spec ? INT64_MAX : now_ms + FORBIDDEN_MS});
 }
 
 /*  Of an object beside pods and services the job is to remember that it is there, or that it is gone. */
@@ -135,7 +135,7 @@ static void s_on_created(void *ctx, writes_t *batch)
         if (write->status == TT_INVALID && pod)
             s_refused(self, job, write);
         if (write->status == TT_OK && pod && job)
-            cache_allow(job, write->group);
+            front_allow(&job->refused, write->group);
         if (job)
             s_remember(job, write);
     }
@@ -153,7 +153,7 @@ static void s_not_built(round_t *self, const front_action_t *action)
     log_warn("%s: %s", self->key, tt_err_text());
     if (action->what != FRONT_CREATE_POD || !job)
         return;
-    cache_refuse(job,
+    front_refuse(&job->refused,
         &(front_refusal_t){.group = action->group, .words = tt_err_text(), .reason = "Invalid", .until_ms = INT64_MAX});
     self->look = true;
 }
@@ -498,15 +498,15 @@ static void s_remove_all(round_t *self)
 static tt_status_t s_plan(front_plan_t *out, operator_t *op, job_t *job, const front_admission_t *admission)
 {
     const void **pods = NULL, **services = NULL;
-    (void)cache_refused_until(job, tt_now_ms(kube_loop_clock(op->loop)));
+    (void)front_refused_until(&job->refused, tt_now_ms(kube_loop_clock(op->loop)));
     front_view_t view = {.job = job->own,
         .made =
             op->opts.own_pod ? UINT32_MAX : job->made, /* an embedded operator may not make secrets: the user does */
         .removed = job->removed,
         .now_s = operator_now_s(op),
         .random = operator_random(op),
-        .refusals = job->refused,
-        .refusal_count = job->refused_count,
+        .refusals = job->refused.list,
+        .refusal_count = job->refused.count,
         .admission = *admission};
     view.pod_count = cache_pods(job->kind, job->meta.uid, &pods);
     view.service_count = cache_services(job->kind, job->meta.uid, &services);

@@ -94,8 +94,8 @@ static void test_a_pod_that_is_refused_is_told_of_and_not_asked_for_again(void *
     bench_fault(bench, "write", "403");
     s_run(bench, s_rests);
     const job_t *job = bench_job(bench->op);
-    assert_int_equal(job->refused_count, 1);
-    assert_string_equal(job->refused[0].words, "told to");
+    assert_int_equal(job->refused.count, 1);
+    assert_string_equal(job->refused.list[0].words, "told to");
     assert_non_null(strstr(bench_dijob(bench->op)->status, "PodForbidden"));
     assert_int_equal(kube_store_count(bench_pods(bench->op)), 0);
     kube_queue_add(bench->op->queue, "dijob/n/j");
@@ -106,7 +106,7 @@ static void test_a_pod_that_is_refused_is_told_of_and_not_asked_for_again(void *
 static bool s_has_refused(void *ctx)
 {
     const operator_t *op = ctx;
-    return bench_job(op)->refused_count == 1 && s_rests(ctx);
+    return bench_job(op)->refused.count == 1 && s_rests(ctx);
 }
 
 static bool s_has_another_coordinator(void *ctx)
@@ -127,7 +127,7 @@ static void test_a_role_that_is_refused_holds_no_other(void **state)
         "}",
         NULL));
     bench_until(bench, s_has_refused, bench->op);
-    assert_int_equal(bench_job(bench->op)->refused[0].group, dijob_group(DIJOB_COLLECTOR, -1));
+    assert_int_equal(bench_job(bench->op)->refused.list[0].group, dijob_group(DIJOB_COLLECTOR, -1));
     const dijob_pod_t *first = kube_store_get(bench_pods(bench->op), "n", "j-coordinator");
     char *uid = tt_strdup(first->meta.uid);
     const int64_t begun_ms = tt_now_ms(tt_clock_real());
@@ -135,7 +135,7 @@ static void test_a_role_that_is_refused_holds_no_other(void **state)
     void *both[] = {bench->op, uid};
     bench_until(bench, s_has_another_coordinator, both);
     assert_true(tt_now_ms(tt_clock_real()) - begun_ms < 30000);
-    assert_int_equal(bench_job(bench->op)->refused_count, 1);
+    assert_int_equal(bench_job(bench->op)->refused.count, 1);
     free(uid);
 }
 
