@@ -3,6 +3,12 @@
 #include <string.h>
 #include "k8s/dijob/plan.h"
 
+static const fields_type_t s_fields[] = {
+#define FIELDS(type, fields) {#type, fields},
+#include "k8s/dijob/fields.def"
+#undef FIELDS
+    {0}};
+
 static const char *const s_used[] = {"cleanPodPolicy", "volumes", "coordinator", "collector", "learner", "aggregator",
     "tasks", "engine", "preemptible", "backoffLimit", "activeDeadlineSeconds", "ttlSecondsAfterFinished", "suspend",
     NULL};
@@ -32,11 +38,6 @@ static front_seen_t s_seen(const void *pod)
         .alive = dijob_pod_alive(self),
         .tells = self->role == DIJOB_COORDINATOR || self->role == DIJOB_TASK,
         .leads = self->role == DIJOB_COORDINATOR};
-}
-
-static void s_set_port(void *pod, uint16_t port)
-{
-    ((dijob_pod_t *)pod)->port = port;
 }
 
 /* ---- numbers ------------------------------------------------------------------------------------------------------------- */
@@ -79,10 +80,10 @@ static tt_status_t s_scale(json_t *job, const char *group, int64_t replicas)
 }
 
 const front_local_t dijob_local = {
+    .fields = s_fields,
     .used = s_used,
     .config_kind = "AggregatorConfig",
     .runs_tutti = s_runs_tutti,
     .seen = s_seen,
-    .set_port = s_set_port,
     .scale = s_scale,
 };

@@ -8,38 +8,45 @@
 
 enum { DEPTH_MAX = 64, NAMES_MAX = 128, NAME_BYTES = 64 }; /* of a manifest; fields of the largest type: 40 */
 
-typedef struct {
-    const char *name, *fields;
-} type_t;
-
-static const type_t s_types[] = {
+static const fields_type_t s_types[] = {
 #define FIELDS(type, fields) {#type, fields},
 #include "k8s/front/fields.def"
 #undef FIELDS
-};
+    {0}};
 
-static const type_t *s_type(const char *name, size_t length)
+typedef struct {
+    fields_unknown_t *out;
+    const fields_type_t *own; /* may be NULL */
+} walk_t;
+
+static const fields_type_t *s_find(const fields_type_t *table, const char *name, size_t length)
 {
-    for (size_t i = 0; i < TT_COUNT(s_types); i++)
-        if (strlen(s_types[i].name) == length && strncmp(s_types[i].name, name, length) == 0)
-            return &s_types[i];
+    for (; table && table->name; table++)
+        if (strlen(table->name) == length && strncmp(table->name, name, length) == 0)
+            return table;
     return NULL;
+}
+
+static const fields_type_t *s_type(const walk_t *self, const char *name, size_t length)
+{
+    const fields_type_t *own = s_find(self->own, name, length);
+    return own ? own : s_find(s_types, name, length);
 }
 
 /*  What a field holds. */
 typedef struct {
-    const type_t *type; /* NULL = not looked into                  */
-    bool map;           /* of free keys, with a `type` at each     */
+    const fields_type_t *type; /* NULL = not looked into                  */
+    bool map;                  /* of free keys, with a `type` at each     */
 } inner_t;
 
-static inner_t s_inner(const char *text, size_t length)
+static inner_t s_inner(const walk_t *self, const char *text, size_t length)
 {
     const bool map = length > 0 && *text == '*';
-    return (inner_t){.type = s_type(text + map, length - map), .map = map};
+    return (inner_t){.type = s_type(self, text + map, length - map), .map = map};
 }
 
 /*  Has the type this field? */
-static bool s_has(const type_t *type, const char *field, inner_t *inner)
+static bool s_has(const walk_t *self, const fields_type_t *type, const char *field, inner_t *inner)
 {
     const size_t length = strlen(field);
     for (const char *at = type->fields, *end; *at; at = *end ? end + 1 : end) {
@@ -47,13 +54,13 @@ static bool s_has(const type_t *type, const char *field, inner_t *inner)
         const size_t name = strcspn(at, ": ");
         if (name != length || strncmp(at, field, length) != 0)
             continue;
-        *inner = at[name] == ':' ? s_inner(at + name + 1, (size_t)(end - at) - name - 1) : (inner_t){0};
+        *inner = at[name] == ':' ? s_inner(self, at + name + 1, (size_t)(end - at) - name - 1) : (inner_t){0};
         return true;
     }
     return false;
 }
 
-static void s_nearest(fields_unknown_t *out, const type_t *type)
+static void s_nearest(fields_unknown_t *out, const fields_type_t *type)
 {
     char names[NAMES_MAX][NAME_BYTES];
     const char *list[NAMES_MAX];
@@ -68,17 +75,18 @@ static void s_nearest(fields_unknown_t *out, const type_t *type)
     snprintf(out->near, sizeof out->near, "%s", near ? near : "");
 }
 
-static bool s_walk(fields_unknown_t *out, const json_t *value, const type_t *type, int depth);
+static bool s_walk(const walk_t *self, const json_t *value, const fields_type_t *type, int depth);
 
-static bool s_list(fields_unknown_t *out, const json_t *list, const type_t *type, int depth)
+static bool s_list(const walk_t *self, const json_t *list, const fields_type_t *type, int depth)
 {
+    fields_unknown_t *out = self->out;
     const size_t length = strlen(out->path);
     size_t i;
     json_t *item;
     json_array_foreach((json_t *)(uintptr_t)list, i, item)
     {
         snprintf(out->path + length, sizeof out->path - length, "[%zu]", i);
-        if (s_walk(out, item, type, depth))
+        if (s_walk(self, item, type, depth))
             return true;
     }
     out->path[length] = '\0';
@@ -94,24 +102,26 @@ static size_t s_enter(fields_unknown_t *out, const char *key)
 }
 
 /*  Keys of the user's own. */
-static bool s_map(fields_unknown_t *out, const json_t *map, const type_t *type, int depth)
+static bool s_map(const walk_t *self, const json_t *map, const fields_type_t *type, int depth)
 {
+    fields_unknown_t *out = self->out;
     const char *key;
     json_t *inside;
     json_object_foreach((json_t *)(uintptr_t)map, key, inside)
     {
         const size_t length = s_enter(out, key);
-        if (s_walk(out, inside, type, depth))
+        if (s_walk(self, inside, type, depth))
             return true;
         out->path[length] = '\0';
     }
     return false;
 }
 
-static bool s_is_wrong(fields_unknown_t *out, const char *key, const json_t *inside, const type_t *type, int depth)
+static bool s_is_wrong(const walk_t *self, const char *key, const json_t *inside, const fields_type_t *type, int depth)
 {
+    fields_unknown_t *out = self->out;
     inner_t inner = {0};
-    if (!s_has(type, key, &inner)) {
+    if (!s_has(self, type, key, &inner)) {
         snprintf(out->field, sizeof out->field, "%s", key);
         out->type = type->name;
         s_nearest(out, type);
@@ -119,32 +129,34 @@ static bool s_is_wrong(fields_unknown_t *out, const char *key, const json_t *ins
     }
     if (!inner.type)
         return false;
-    return inner.map ? s_map(out, inside, inner.type, depth) : s_walk(out, inside, inner.type, depth);
+    return inner.map ? s_map(self, inside, inner.type, depth) : s_walk(self, inside, inner.type, depth);
 }
 
 /*  Leaves the path of what was found. A value of another shape than its type's is for others to refuse. */
-static bool s_walk(fields_unknown_t *out, const json_t *value, const type_t *type, int depth)
+static bool s_walk(const walk_t *self, const json_t *value, const fields_type_t *type, int depth)
 {
+    fields_unknown_t *out = self->out;
     const char *key;
     json_t *inside;
     if (depth == DEPTH_MAX)
         return false;
     if (json_is_array(value))
-        return s_list(out, value, type, depth + 1);
+        return s_list(self, value, type, depth + 1);
     json_object_foreach((json_t *)(uintptr_t)value, key, inside)
     {
         const size_t length = s_enter(out, key);
-        if (s_is_wrong(out, key, inside, type, depth + 1))
+        if (s_is_wrong(self, key, inside, type, depth + 1))
             return true;
         out->path[length] = '\0';
     }
     return false;
 }
 
-bool fields_unknown(fields_unknown_t *out, const json_t *object)
+bool fields_unknown(fields_unknown_t *out, const json_t *object, const fields_type_t *own)
 {
+    const walk_t walk = {out, own};
     const char *kind = json_string_value(json_object_get(object, "kind"));
-    const type_t *type = kind ? s_type(kind, strlen(kind)) : NULL;
+    const fields_type_t *type = kind ? s_type(&walk, kind, strlen(kind)) : NULL;
     *out = (fields_unknown_t){0};
-    return type && s_walk(out, object, type, 0);
+    return type && s_walk(&walk, object, type, 0);
 }

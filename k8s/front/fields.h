@@ -1,10 +1,15 @@
 /*  fields - which fields the objects of a manifest may have: a misspelled one is found before anything is made of it.
  *
  *  The API server drops or refuses what its schema has not, and refuses pods with fields that it does not know; on one machine
- *  there is nobody else to say so. The table is fields.def. Pure. */
+ *  there is nobody else to say so. The tables are fields.def here, for what is Kubernetes' own, and that of each front end. Pure. */
 #pragma once
 #include <jansson.h>
 #include <stdbool.h>
+
+/*  A type and its fields, as FIELDS of a fields.def has them. */
+typedef struct {
+    const char *name, *fields; /* name: NULL at the end of a table */
+} fields_type_t;
 
 typedef struct {
     char path[512];   /* "spec.coordinator.template.spec.containers[0].comand"; cut where it is longer */
@@ -13,5 +18,6 @@ typedef struct {
     const char *type; /* what it is a field of, as Kubernetes calls it: "Container"                     */
 } fields_unknown_t;
 
-/*  The first field of an object that its kind has not. False: none, or a kind that is not in the table. */
-bool fields_unknown(fields_unknown_t *out, const json_t *object);
+/*  The first field of an object that its kind has not. False: none, or a kind that is in no table. own: the types of who knows the
+ *  kind, beside Kubernetes'; NULL = none. */
+bool fields_unknown(fields_unknown_t *out, const json_t *object, const fields_type_t *own);

@@ -2,7 +2,7 @@
  *
  *  A front end (k8s/dijob, and whoever comes) decodes its jobs and their pods, plans, builds; who looks, fetches, writes and
  *  remembers (k8s/operator, k8s/local) knows none by name. Adding one: a folder that defines a front_t, and its line in
- *  FRONT_MAP.
+ *  fronts.def.
  *
  *  An entry (a job, a pod, a service as its front end keeps it) is a `void *` here. A job begins with kube_meta_t (store.h), and
  *  what those who know no kind need of it comes by value (front_job_t, its strings borrowed); a pod begins with front_pod_t, a
@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "k8s/front/entry.h"
+#include "k8s/front/fields.h"
 
 /* ---- what there is ------------------------------------------------------------------------------------------------------ */
 
@@ -173,14 +174,13 @@ typedef struct {
 } front_seen_t;
 
 typedef struct {
-    const char *const *used; /* members of spec that mean something here; NULL at the end                   */
-    const char *policy;      /* member of spec that has ttlSecondsAfterFinished and suspend as well; NULL   */
-    const char *config_kind; /* kind of the objects of front_t.config; NULL                                 */
+    const fields_type_t *fields; /* what its objects may hold (fields.h); NULL = nothing is said about them */
+    const char *const *used;     /* members of spec that mean something here; NULL at the end                   */
+    const char *policy;          /* member of spec that has ttlSecondsAfterFinished and suspend as well; NULL   */
+    const char *config_kind;     /* kind of the objects of front_t.config; NULL                                 */
     bool (*runs_tutti)(
         const void *job); /* a container without a command, or with `tutti`, is this program; NULL = no */
     front_seen_t (*seen)(const void *pod);
-    /*  The port that a pod has here. */
-    void (*set_port)(void *pod, uint16_t port);
     /*  Change the number of replicas of a group in the job's whole object; NULL = none can. TT_NOT_FOUND: no such group. */
     tt_status_t (*scale)(json_t *job, const char *group, int64_t replicas);
 } front_local_t;
@@ -240,13 +240,10 @@ struct front {
         return TT_OK;                                                  \
     }
 
-/*  The kinds that there are; the first is the one whose jobs may be embedded (operator.h). */
-#define FRONT_MAP(X) \
-    X(dijob_front)   \
-    X(tfjob_front)
-#define X(name) extern const front_t name;
-FRONT_MAP(X)
-#undef X
+/*  The kinds that there are. */
+#define FRONT(name) extern const front_t name##_front;
+#include "k8s/front/fronts.def"
+#undef FRONT
 extern const front_t *const front_ends[];
 extern const size_t front_end_count;
 

@@ -6,9 +6,9 @@
 #include "k8s/front/front.h"
 
 const front_t *const front_ends[] = {
-#define X(name) &name,
-    FRONT_MAP(X)
-#undef X
+#define FRONT(name) &name##_front,
+#include "k8s/front/fronts.def"
+#undef FRONT
 };
 const size_t front_end_count = TT_COUNT(front_ends);
 _Static_assert(TT_COUNT(front_ends) <= FRONT_ENDS_MAX, "FRONT_ENDS_MAX is to be raised");

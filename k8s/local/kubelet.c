@@ -59,8 +59,8 @@ static void s_publish(kubelet_t *self, pod_t *pod)
     char *text = kube_dump(pod->object);
     s_forget(pod);
     const tt_status_t read = self->front->pod_decode(&pod->seen, text, strlen(text));
-    TT_CHECK(read == TT_OK); /* we have built it */
-    self->front->local->set_port(pod->seen, (uint16_t)pod->port);
+    TT_CHECK(read == TT_OK);                                /* we have built it */
+    ((front_pod_t *)pod->seen)->port = (uint16_t)pod->port; /* the one that it has here */
     free(text);
 }
 

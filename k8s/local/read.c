@@ -327,17 +327,6 @@ static void s_ignore(json_t *spec, local_say_fn say, void *ctx)
 
 /* ---- objects ------------------------------------------------------------------------------------------------------------------------ */
 
-/*  A field that is misspelled would mean nothing, silently. */
-static tt_status_t s_known_fields(const reader_t *self, size_t index)
-{
-    fields_unknown_t wrong;
-    if (!fields_unknown(&wrong, manifest_at(self->manifest, index)))
-        return TT_OK;
-    return tt_err(TT_CONFIG, "%s: %s: %s has no field '%s'%s%s%s", manifest_where(self->manifest, index, wrong.path),
-        wrong.path, wrong.type, wrong.field, *wrong.near ? "; did you mean '" : "", wrong.near,
-        *wrong.near ? "'?" : "");
-}
-
 /*  "DIJob" and whatever there is beside, with `between`. */
 static void s_kinds(char out[256], const char *between)
 {
@@ -370,14 +359,28 @@ static void s_rename(json_t *object)
     }
 }
 
-static bool s_is_config(const char *kind)
+/*  By the kind of the configs that say how its pods are made. */
+static const front_t *s_of_config(const char *kind)
 {
     for (size_t i = 0; i < front_end_count; i++) {
         const front_local_t *local = front_ends[i]->local;
         if (local && local->config_kind && strcmp(local->config_kind, kind) == 0)
-            return true;
+            return front_ends[i];
     }
-    return false;
+    return NULL;
+}
+
+/*  A field that is misspelled would mean nothing, silently. */
+static tt_status_t s_known_fields(const reader_t *self, size_t index)
+{
+    fields_unknown_t wrong;
+    const char *kind = s_text(manifest_at(self->manifest, index), "kind");
+    const front_t *front = s_front(kind) ? s_front(kind) : s_of_config(kind);
+    if (!fields_unknown(&wrong, manifest_at(self->manifest, index), front ? front->local->fields : NULL))
+        return TT_OK;
+    return tt_err(TT_CONFIG, "%s: %s: %s has no field '%s'%s%s%s", manifest_where(self->manifest, index, wrong.path),
+        wrong.path, wrong.type, wrong.field, *wrong.near ? "; did you mean '" : "", wrong.near,
+        *wrong.near ? "'?" : "");
 }
 
 static tt_status_t s_found(reader_t *self, const front_t *front, size_t index, const char *where)
@@ -403,7 +406,7 @@ static tt_status_t s_object(reader_t *self, local_manifest_t *out, size_t index)
         json_array_append(out->objects, object);
         return TT_OK;
     }
-    if (s_is_config(kind)) {
+    if (s_of_config(kind)) {
         json_decref(out->config);
         out->config = json_incref(object);
         return TT_OK;

@@ -2,6 +2,12 @@
 #include "k8s/front/object.h"
 #include "k8s/tfjob/tfjob.h"
 
+static const fields_type_t s_fields[] = {
+#define FIELDS(type, fields) {#type, fields},
+#include "k8s/tfjob/fields.def"
+#undef FIELDS
+    {0}};
+
 static const char *const s_used[] = {"tfReplicaSpecs", "runPolicy", "cleanPodPolicy", "activeDeadlineSeconds",
     "backoffLimit", "ttlSecondsAfterFinished", "successPolicy", "enableDynamicWorker", "replicaSpecs", "RuntimeId",
     "tfImage", "terminationPolicy", NULL};
@@ -34,11 +40,6 @@ static front_seen_t s_seen(const void *pod)
         .tells = self->old ? self->decides : !s_comes_again(self)};
 }
 
-static void s_set_port(void *pod, uint16_t port)
-{
-    ((tfjob_pod_t *)pod)->port = port;
-}
-
 static tt_status_t s_scale(json_t *job, const char *group, int64_t replicas)
 {
     json_t *holder = tfjob_replica_spec(job, tfjob_type_find(group));
@@ -49,9 +50,9 @@ static tt_status_t s_scale(json_t *job, const char *group, int64_t replicas)
 }
 
 const front_local_t tfjob_local = {
+    .fields = s_fields,
     .used = s_used,
     .policy = "runPolicy",
     .seen = s_seen,
-    .set_port = s_set_port,
     .scale = s_scale,
 };

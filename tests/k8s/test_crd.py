@@ -3,6 +3,7 @@
 that the guide promises; nothing is lost between the versions; the deployment is whole and its rights are the least."""
 
 import copy
+import glob
 import json
 import os
 import re
@@ -186,7 +187,7 @@ def test_the_page_of_names(k8s):
 
 
 def fields_of_server(definitions, crds):
-    """{type: {field: type of what it holds or None}} as k8s/front/fields.def has them, from the schemas of a server."""
+    """{type: {field: type of what it holds or None}} as the tables (fields.def) have them, from the schemas of a server."""
     found = {}
 
     def inside(schema):
@@ -226,8 +227,10 @@ def fields_of_server(definitions, crds):
 
 
 def fields_of_table():
-    with open(os.path.join(K8S, "front/fields.def"), encoding="utf-8") as file:
-        entries = re.findall(r"^FIELDS\((\w+),((?:\s*\"[^\"]*\")+)\)", file.read(), re.M)
+    entries = []
+    for path in glob.glob(os.path.join(K8S, "*/fields.def")):
+        with open(path, encoding="utf-8") as file:
+            entries += re.findall(r"^FIELDS\((\w+),((?:\s*\"[^\"]*\")+)\)", file.read(), re.M)
     return {name: {field: kind or None for field, _, kind in (word.partition(":") for word in "".join(
         re.findall(r"\"([^\"]*)\"", text)).split())} for name, text in entries}
 
