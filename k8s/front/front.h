@@ -2,7 +2,7 @@
  *
  *  A front end (k8s/dijob, and whoever comes) decodes its jobs and their pods, plans, builds; who looks, fetches, writes and
  *  remembers (k8s/operator, k8s/local) knows none by name. Adding one: a folder that defines a front_t, and its line in
- *  fronts.def.
+ *  fronts.def (docs/guide/add-a-front-end.md has one from beginning to end).
  *
  *  An entry (a job, a pod, a service as its front end keeps it) is a `void *` here. A job begins with kube_meta_t (store.h), and
  *  what those who know no kind need of it comes by value (front_job_t, its strings borrowed); a pod begins with front_pod_t, a
