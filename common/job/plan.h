@@ -42,9 +42,11 @@ typedef struct {
     bool servable;              /* its name can be one of a service                                 */
     int32_t exit_code;          /* -1 = none                                                        */
     int32_t restarts, reshapes; /* of the state when it was made (action)                  */
+    bool waits;                 /* what is in it failed, and its place is to start it again         */
     int32_t own_restarts;       /* how often its place started what is in it again, it being there all the time */
     int64_t created_s, ended_s; /* ended_s: its creation where nobody knows                */
     int64_t backoff_s;          /* waited before it was made                               */
+    int32_t failures;           /* in a row, in its place, before it was made              */
     const char *replaces;       /* name of the one whose place it took; NULL               */
     const char *owner;          /* of an owned group: name of the one it belongs to; NULL  */
     bool leads;                 /* of its owner's: all others know its address             */
@@ -93,6 +95,7 @@ typedef enum {
     TT_WHY_REPLICA,    /* one failed that may not (replica)                            */
     TT_WHY_CODE,       /* one ended in a way that can only come again (replica)        */
     TT_WHY_LIMIT,      /* restarts reached the limit (replica: who failed, or restarted most; count) */
+    TT_WHY_IN_A_ROW,   /* too many failed in a row in one place (replica: the last; count)           */
     TT_WHY_DEADLINE,   /* it ran longer than it may                                    */
     TT_WHY_AGAIN,      /* all are there after a restart or a reshape (count, wanted)   */
     TT_WHY_NOBODY_LEFT /* watch_only, and nobody works any more (count: of failed)     */
@@ -123,6 +126,7 @@ typedef struct {
     int32_t index, rank; /* CREATE, SERVE of a place; -1 = none                                     */
     int32_t restarts, reshapes;
     int64_t backoff_s;
+    int32_t failures;
     int grace_s; /* DELETE; -1 = the replica's own                                          */
     tt_gang_t gang;
     bool lead_goes; /* CREATE in an owned group: who leads is replaced with it                 */
@@ -153,3 +157,8 @@ tt_gang_t tt_plan_gang(const tt_replica_t *replicas, size_t count, size_t at);
 /*  Seconds from the end of one till another may take its place, and those that are left of them (0 = now). */
 int64_t tt_plan_delay_s(const tt_replica_t *self);
 int64_t tt_plan_wait_s(const tt_replica_t *self, int64_t delay_s, int64_t now_s);
+/*  How many have failed in a row in its place, it included: each by its own doing, within TT_PLAN_RESET_S of its beginning. Who lives
+ *  longer or ends well begins anew at 0, and so does a place that was left empty as long; one that was disrupted, or that its place
+ *  refused, neither counts nor forgets. What was started again inside it counts where that lived for less than TT_PLAN_RESET_S each
+ *  time, on the average: nothing more is known of it. */
+int32_t tt_plan_failures(const tt_replica_t *self, int64_t now_s);

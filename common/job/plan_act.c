@@ -202,6 +202,20 @@ int64_t tt_plan_delay_s(const tt_replica_t *self)
     return tt_backoff_next(&rule, self->ended_s - self->created_s >= TT_PLAN_RESET_S ? 0 : self->backoff_s);
 }
 
+int32_t tt_plan_failures(const tt_replica_t *self, int64_t now_s)
+{
+    const bool ended = self->state == TT_REPLICA_SUCCEEDED || self->state == TT_REPLICA_FAILED;
+    const bool failed = self->state == TT_REPLICA_FAILED || self->waits;
+    const bool fault = failed && !self->disrupted && !self->lost && !self->refused;
+    const int64_t lived_s = (ended ? self->ended_s : now_s) - self->created_s;
+    const int64_t since_s = ended ? now_s - self->ended_s : 0;
+    const int64_t inside = self->own_restarts * (int64_t)TT_PLAN_RESET_S > lived_s ? self->own_restarts : 0;
+    if (self->state == TT_REPLICA_SUCCEEDED || since_s >= TT_PLAN_RESET_S || (lived_s >= TT_PLAN_RESET_S && !inside))
+        return 0;
+    const int64_t failures = self->failures + inside + fault;
+    return failures < INT32_MAX ? (int32_t)failures : INT32_MAX;
+}
+
 int64_t tt_plan_wait_s(const tt_replica_t *self, int64_t delay_s, int64_t now_s)
 {
     const int64_t wait_s = self->ended_s + delay_s - now_s;

@@ -227,6 +227,52 @@ static bool s_restarted_inside(plan_t *self)
     return true;
 }
 
+/* ---- in a row -------------------------------------------------------------------------------------------------------------- */
+
+/*  It does not work: what is in it waits to be started again, or another is to take its place; not one that is kept for reading alone. */
+static bool s_is_down(const plan_t *self, size_t at)
+{
+    const tt_replica_t *replica = &self->seen->replicas[at];
+    const int64_t want = self->rules->groups[replica->group].want;
+    int64_t alive = 0;
+    if (replica->disrupted || !plan_stays(self, at))
+        return false;
+    if (replica->waits || !s_is_fault(self, at))
+        return replica->waits;
+    for (size_t i = 0; i < self->seen->replica_count; i++)
+        alive += self->seen->replicas[i].group == replica->group && tt_replica_alive(&self->seen->replicas[i]);
+    return want < 0 || alive < want;
+}
+
+/*  One of its group was there when it came, and works: what ails this one is not the group's. */
+static bool s_is_outlived(const plan_t *self, size_t at, int64_t limit)
+{
+    const tt_replica_t *failed = &self->seen->replicas[at];
+    for (size_t i = 0; i < self->seen->replica_count; i++) {
+        const tt_replica_t *other = &self->seen->replicas[i];
+        if (i != at && other->group == failed->group && tt_replica_alive(other) && other->ready &&
+            other->created_s <= failed->created_s && tt_plan_failures(other, self->seen->now_s) < limit)
+            return true;
+    }
+    return false;
+}
+
+/*  True: so often in a row, and nobody of the group works, that it will not get better. */
+static bool s_failed_in_a_row(plan_t *self)
+{
+    for (size_t i = 0; i < self->seen->replica_count; i++) {
+        const tt_replica_t *replica = &self->seen->replicas[i];
+        const int64_t limit =
+            replica->group < self->rules->group_count ? self->rules->groups[replica->group].fail_after : 0;
+        const int32_t failures = limit > 0 ? tt_plan_failures(replica, self->seen->now_s) : 0;
+        if (limit > 0 && failures >= limit && s_is_down(self, i) && !s_is_outlived(self, i, limit)) {
+            plan_stage(self, (tt_fact_t){TT_STAGE_FAILED, TT_WHY_IN_A_ROW, i, (size_t)failures, 0});
+            return true;
+        }
+    }
+    return false;
+}
+
 void plan_decide(plan_t *self)
 {
     const bool alone = !plan_is_in_step(self); /* else plan_step says what those of its groups make of it */
@@ -239,7 +285,7 @@ void plan_decide(plan_t *self)
         return;
     if (alone && s_is_running(self))
         plan_stage(self, (tt_fact_t){TT_STAGE_RUNNING, why, self->out->first, 0, 0});
-    if (self->rules->watch_only || (alone && plan_code(self)) || s_restarted_inside(self))
+    if (self->rules->watch_only || (alone && plan_code(self)) || s_restarted_inside(self) || s_failed_in_a_row(self))
         return;
     s_count_restart(self);
 }

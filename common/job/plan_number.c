@@ -2,7 +2,7 @@
  *
  *  With a number that decides; without, whoever asks does, and only one that failed or was disrupted is replaced, once. Every
  *  replacement names the one that it stands for and the seconds that were waited, so the back-off (1 s doubling to 60 s) is
- *  read from the replicas and survives a restart of who plans. */
+ *  read from the replicas and survives a restart of who plans. So is how many failed in a row (tt_plan_failures). */
 #include <stdlib.h>
 #include <string.h>
 #include "common/base/mem.h"
@@ -78,6 +78,7 @@ static bool s_create(number_t *self, const ended_t *old)
     if (action && old) {
         action->replica = old->replica;
         action->backoff_s = old->delay_s;
+        action->failures = tt_plan_failures(&self->plan->seen->replicas[old->replica], self->plan->seen->now_s);
         self->plan->replaced[old->replica] = true;
     }
     return action != NULL;

@@ -131,6 +131,7 @@ static void s_replace(plan_t *plan, size_t group, const owned_t *owned, bool lea
     action->replica = owned->at;
     action->owner = owned->owner;
     action->backoff_s = tt_plan_delay_s(owned->self);
+    action->failures = tt_plan_failures(owned->self, plan->seen->now_s);
     action->gang = owned->gang;
     action->lead_goes = lead_goes;
 }

@@ -59,9 +59,11 @@ typedef struct {
     int after;    /* group of which place 0 is to be there before any of this one is made; TT_GROUP_NONE             */
     int owner;    /* group to one of which each of this belongs: it goes with it, or follows to its successor        */
     uint32_t
-        keep_failed; /* newest failed replicas that stay for reading (random identity)                            */
-    bool blocked;    /* none can be made now: no template, or the place refused it                                */
-    bool once;       /* ordinal, decides none: who ended well has done its part and stays; else it is wanted still */
+        keep_failed;    /* newest failed replicas that stay for reading (random identity)                            */
+    int64_t fail_after; /* random identity: so many that failed in a row in one place are the job's failure
+                           (tt_plan_failures); 0 = none are                                                          */
+    bool blocked;       /* none can be made now: no template, or the place refused it                                */
+    bool once;          /* ordinal, decides none: who ended well has done its part and stays; else it is wanted still */
 } tt_group_t;
 
 typedef struct {

@@ -72,6 +72,13 @@ size_t dijob_victims(
     return count;
 }
 
+int dijob_failures(const dijob_pod_t *pod)
+{
+    const tt_replica_t replica = rules_replica(pod);
+    const int32_t failures = tt_plan_failures(&replica, replica.ended_s);
+    return failures < UINT16_MAX ? failures : UINT16_MAX;
+}
+
 /* ---- pods ------------------------------------------------------------------------------------------------------------------ */
 
 /*  New pods are found below the service that those that run know. */
@@ -121,6 +128,7 @@ static void s_create_role(planner_t *self, const tt_action_t *action)
     dijob_pod_want_t want = {.role = role, .name = name, .task = -1, .rank = -1, .task_rank = -1};
     want.replaces = old ? old->meta.name : NULL;
     want.backoff_s = (int)action->backoff_s;
+    want.failures = action->failures < UINT16_MAX ? action->failures : UINT16_MAX;
     if (lead) {
         s_ddp_want(&want, old, pods[action->owner], &action->gang);
         want.master = lead == old;

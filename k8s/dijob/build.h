@@ -19,6 +19,7 @@ typedef struct {
         resources; /* asked for over HTTP; kept in annotation tutti/resources for the one in its place                                                               */
     const char *replaces; /* annotation tutti/replaces; NULL = none                                             */
     int backoff_s;        /* annotation tutti/backoff, seconds that were waited before it; 0 = none             */
+    int failures;         /* annotation tutti/failures, of how many in a row it takes the place; 0 = none       */
     const json_t *
         agconfig; /* AggregatorConfig for aggregators where spec.aggregator has no template; NULL = none: the built-in one */
     /* ddp learners */

@@ -6,7 +6,7 @@
 #include "k8s/dijob/parts.h"
 #include "k8s/front/kueue.h"
 
-enum { JOB_NAME_MAX = 45, TASK_AND_JOB_MAX = 57, TASKS_MAX = 64, LABEL_MAX = 63 };
+enum { JOB_NAME_MAX = 45, TASK_AND_JOB_MAX = 57, TASKS_MAX = 64, TASKS_BACKOFF_LIMIT = 3, LABEL_MAX = 63 };
 
 /*  The first reason stays. */
 #define REASON(reason, ...)                     \
@@ -251,12 +251,13 @@ static void s_spec(dijob_t *self, const json_t *spec)
     s_batch(self, spec);
     s_volumes(self, spec);
     self->preemptible = json_is_true(json_object_get(spec, "preemptible"));
-    self->backoff_limit = 3;
+    const json_t *tasks = json_object_get(spec, "tasks");
+    const bool by_tasks = tasks && !json_is_null(tasks);
+    self->backoff_limit = by_tasks ? TASKS_BACKOFF_LIMIT : -1;
     parts_int(spec, "backoffLimit", 0, INT32_MAX, &self->backoff_limit, &bad);
     if (bad)
         INVALID(self, "spec.backoffLimit: expected a number from 0 on");
-    const json_t *tasks = json_object_get(spec, "tasks");
-    if (tasks && !json_is_null(tasks))
+    if (by_tasks)
         s_tasks(self, spec);
     else
         s_roles(self, spec);

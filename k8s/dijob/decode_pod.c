@@ -50,6 +50,8 @@ static void s_containers(dijob_pod_t *self, const json_t *spec, const json_t *st
     }
     entry_pod_main(&self->as_pod, status, main_status, trouble);
     self->main = s_main(self, spec, json_object_get(main_status, "state"));
+    const json_int_t restarts = json_integer_value(json_object_get(main_status, "restartCount"));
+    self->own_restarts = (uint16_t)(restarts <= 0 ? 0 : restarts < UINT16_MAX ? restarts : UINT16_MAX);
 }
 
 /*  Who makes no conditions (an old kubelet, a test) still says it of the containers. */
@@ -91,6 +93,13 @@ typedef struct {
     parts_trouble_t trouble;
 } scratch_t;
 
+/*  0 where it is none, or more than we ever write. */
+static uint16_t s_small(const json_t *notes, const char *key)
+{
+    const int32_t number = entry_number(notes, key);
+    return (uint16_t)(number > 0 && number <= UINT16_MAX ? number : 0);
+}
+
 static void s_fill(dijob_pod_t *self, const json_t *object, scratch_t *scratch)
 {
     const json_t *metadata = json_object_get(object, "metadata"), *spec = json_object_get(object, "spec");
@@ -98,8 +107,8 @@ static void s_fill(dijob_pod_t *self, const json_t *object, scratch_t *scratch)
     self->owner_pod = entry_borrow(s_owner_pod(self, metadata, labels, scratch->task));
     self->replaces = entry_borrow(parts_text(notes, "tutti/replaces", NULL));
     self->asked = entry_borrow(parts_text(notes, "tutti/resources", NULL));
-    const int32_t backoff_s = entry_number(notes, "tutti/backoff");
-    self->backoff_s = (uint16_t)(backoff_s > 0 && backoff_s <= UINT16_MAX ? backoff_s : 0);
+    self->backoff_s = s_small(notes, "tutti/backoff");
+    self->failures = s_small(notes, "tutti/failures");
     self->rank = entry_number(notes, "diengine/rank");
     self->task_rank = entry_number(notes, "diengine/task-rank");
     const int32_t reschedules = entry_number(notes, "tutti/reschedules");

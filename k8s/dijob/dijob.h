@@ -84,7 +84,7 @@ typedef struct {
     /* tasks' shape */
     dijob_task_t *tasks;
     size_t task_count;
-    int64_t backoff_limit; /* -1 = no limit; absent = 3 */
+    int64_t backoff_limit; /* -1 = no limit; absent = 3 with tasks, -1 with roles */
     bool preemptible;
     /* status */
     dijob_phase_t phase;
@@ -116,6 +116,8 @@ typedef struct {
     uint16_t containers, ready_containers; /* counts (v2alpha1 readiness)                                       */
     uint16_t gpu_ports;                    /* ddp learners: further ports port+1 ...                            */
     uint16_t backoff_s;      /* annotation tutti/backoff: waited so long before it was made; 0 = none           */
+    uint16_t own_restarts;   /* of its main container                                                           */
+    uint16_t failures;       /* annotation tutti/failures: in a row in its place, before it was made            */
     int32_t rank, task_rank; /* v2alpha1; -1 = none                                                             */
     int32_t reschedules;     /* v2alpha1: annotation tutti/reschedules, how often the job had been when it was made */
     char *replaces;          /* annotation tutti/replaces: name of the pod it took the place of; NULL = none */

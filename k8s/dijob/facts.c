@@ -80,6 +80,19 @@ static void s_coordinator_failed(planner_t *self, const dijob_pod_t *pod)
         self->job->meta.name);
 }
 
+/*  Of a role, again and again. */
+static void s_in_a_row(planner_t *self, const tt_fact_t *fact)
+{
+    const dijob_pod_t *pod = s_pod(self, fact);
+    char *words = plan_words(self, pod);
+    self->reason = "BackoffLimitExceeded";
+    planner_phase(self, DIJOB_PHASE_FAILED, "DIJobFailed", "Warning",
+        "DIJob %s failed because %s failed %zu times in a row and backoffLimit is %lld; the last, %s",
+        self->job->meta.name, dijob_role_label((dijob_role_t)pod->role), fact->count,
+        (long long)self->job->backoff_limit, words);
+    free(words);
+}
+
 /*  The phase follows the coordinator, and nobody else. */
 static void s_role_fact(planner_t *self, const tt_fact_t *fact)
 {
@@ -176,6 +189,8 @@ static void s_fact(planner_t *self, const tt_fact_t *fact)
         s_nobody_left(self, fact);
     else if (fact->why == TT_WHY_DEADLINE)
         s_late(self);
+    else if (fact->why == TT_WHY_IN_A_ROW)
+        s_in_a_row(self, fact);
     else if (fact->stage == TT_STAGE_SUSPENDED)
         s_suspended(self);
     else if (rules_by_tasks(self->job))

@@ -33,7 +33,7 @@ void parts_ddp(json_t *pod, const dijob_pod_want_t *want);
 tt_status_t parts_aggregator(json_t **out, const json_t *job, const json_t *agconfig);
 /*  task.c: a pod of the tasks' shape. */
 tt_status_t parts_task_pod(json_t **out, const json_t *job, const dijob_pod_want_t *want);
-/*  What tells a replacement: annotations tutti/replaces and tutti/backoff. */
+/*  What tells a replacement: annotations tutti/replaces, tutti/backoff and tutti/failures. */
 void parts_replaces(json_t *pod, const dijob_pod_want_t *want);
 /*  Add volumes of the job that the pod has not got by that name. */
 void parts_volumes(json_t *spec, const json_t *volumes);

@@ -59,6 +59,8 @@ void dijob_plan_clear(dijob_plan_t *self);
  *  already going. Writes borrowed pointers; returns how many. Also what the replicas API's DELETE uses. */
 size_t dijob_victims(
     const dijob_pod_t *const *pods, size_t pod_count, dijob_role_t role, size_t n, const dijob_pod_t **out);
+/*  Of how many failed ones in a row the next takes the place: tt_plan_failures, without a clock. */
+int dijob_failures(const dijob_pod_t *pod);
 /*  Pods of a role that count as there: not deleting, not finished. Also what the replicas API's GET shows. */
 bool dijob_pod_alive(const dijob_pod_t *pod);
 

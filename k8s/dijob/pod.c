@@ -46,6 +46,8 @@ void parts_replaces(json_t *pod, const dijob_pod_want_t *want)
         parts_annotate(pod, "tutti/replaces", want->replaces);
     if (want->backoff_s > 0)
         parts_annotate_int(pod, "tutti/backoff", want->backoff_s);
+    if (want->failures > 0)
+        parts_annotate_int(pod, "tutti/failures", want->failures);
 }
 
 void parts_volumes(json_t *spec, const json_t *volumes)

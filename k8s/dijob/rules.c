@@ -71,6 +71,7 @@ static tt_group_t s_role(const planner_t *planner, dijob_role_t role)
     group.owner = role == DIJOB_DDP_LEARNER ? DIJOB_AGGREGATOR : TT_GROUP_NONE;
     group.want = role == DIJOB_DDP_LEARNER ? -1 : s_admitted(planner, group.name, s_want(job, role));
     group.blocked |= s_has_no_template(job, role);
+    group.fail_after = job->backoff_limit < 0 ? 0 : job->backoff_limit + 1;
     return group;
 }
 
@@ -159,6 +160,9 @@ tt_replica_t rules_replica(const dijob_pod_t *pod)
         .created_s = pod->created_s,
         .ended_s = plan_ended_s(pod),
         .backoff_s = pod->backoff_s,
+        .waits = pod->phase == POD_RUNNING && pod->main == MAIN_WAITING && pod->last_exit > 0 && !pod->deleting,
+        .own_restarts = pod->own_restarts,
+        .failures = pod->failures,
         .replaces = pod->replaces,
         .owner = pod->role == DIJOB_DDP_LEARNER ? pod->owner_pod : NULL,
         .leads = pod->ddp_master,
@@ -198,6 +202,7 @@ static tt_replica_t s_replica(const dijob_t *job, const dijob_pod_t *pod)
         return s_task_replica(job, pod);
     tt_replica_t replica = rules_replica(pod);
     replica.named = pod->role == DIJOB_COORDINATOR && s_has_name(job, pod);
+    replica.refused = pod->role != DIJOB_COORDINATOR && pod->phase == POD_FAILED && pod->refused;
     return replica;
 }
 

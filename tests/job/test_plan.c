@@ -1,4 +1,5 @@
-/*  What stands above the groups: which rules exclude each other, deadline, time to live, suspension, the limit of restarts. */
+/*  What stands above the groups: which rules exclude each other, deadline, time to live, suspension, the limits of restarts and of
+ *  failures in a row. */
 #include <stdlib.h>
 #include <string.h>
 #include "tests/job/world.h"
@@ -313,6 +314,179 @@ static void test_a_minimum_is_enough_to_run(void **state)
     world_free(&w);
 }
 
+/* ---- failures in a row ---------------------------------------------------------------------------------------------------- */
+
+/*  A group of anyone, that many of whom may fail in a row before the job has. */
+static void s_random(world_t *w, int want, int64_t fail_after)
+{
+    world_init(w);
+    world_group(w, TT_ID_RANDOM, TT_FAILURE_REPLACE, TT_DECIDES_NONE, want)->fail_after = fail_after;
+    world_settle(w, 20);
+    assert_int_equal(w->state.stage, TT_STAGE_RUNNING);
+}
+
+/*  The newest of a group that is there. */
+static tt_replica_t *s_newest(world_t *w)
+{
+    tt_replica_t *found = NULL;
+    for (size_t i = 0; i < w->replica_count; i++)
+        if (tt_replica_alive(&w->replicas[i]))
+            found = &w->replicas[i];
+    assert_non_null(found);
+    return found;
+}
+
+/*  The newest lives that long, then fails; what follows is done, till the next one is there or the job has ended. */
+static void s_fail_after(world_t *w, int64_t lived_s, bool disrupted)
+{
+    tt_replica_t *replica = s_newest(w);
+    world_run(w, replica);
+    w->now_s += lived_s;
+    world_end(w, replica, 1);
+    replica->disrupted = disrupted;
+    s_round(w);
+    if (tt_stage_final(w->state.stage))
+        return;
+    w->now_s += TT_PLAN_BACKOFF_MAX_S;
+    s_round(w);
+}
+
+static void test_a_group_that_fails_again_and_again_fails_the_job(void **state)
+{
+    (void)state;
+    world_t w;
+    s_random(&w, 1, 4);
+    for (int i = 1; i <= 3; i++) {
+        s_fail_after(&w, 5, false);
+        assert_false(tt_stage_final(w.state.stage));
+        assert_int_equal(s_newest(&w)->failures, i);
+    }
+    s_fail_after(&w, 5, false);
+    assert_int_equal(w.state.stage, TT_STAGE_FAILED);
+    assert_int_equal(w.last.why, TT_WHY_IN_A_ROW);
+    assert_int_equal(w.last.count, 4);
+    world_free(&w);
+    s_random(&w, 1, 0); /* nothing is said: for ever */
+    for (int i = 0; i < 100; i++)
+        s_fail_after(&w, 5, false);
+    assert_false(tt_stage_final(w.state.stage));
+    world_free(&w);
+}
+
+static void test_the_odd_failure_of_weeks_is_forgotten(void **state)
+{
+    (void)state;
+    world_t w;
+    s_random(&w, 1, 2);
+    for (int i = 0; i < 50; i++) {
+        s_fail_after(&w, TT_PLAN_RESET_S, false); /* it had done well */
+        assert_int_equal(s_newest(&w)->failures, 0);
+        s_fail_after(&w, 5, false);
+        assert_int_equal(s_newest(&w)->failures, 1);
+    }
+    assert_false(tt_stage_final(w.state.stage));
+    world_end(&w, s_newest(&w), 0); /* so is what was before one that ended well */
+    w.now_s += TT_PLAN_SUCCESS_S;
+    s_round(&w);
+    assert_int_equal(s_newest(&w)->failures, 0);
+    world_free(&w);
+}
+
+static void test_who_is_disrupted_neither_counts_nor_forgets(void **state)
+{
+    (void)state;
+    world_t w;
+    s_random(&w, 1, 3);
+    s_fail_after(&w, 5, false);
+    s_fail_after(&w, 5, false);
+    for (int i = 0; i < 20; i++)
+        s_fail_after(&w, 5, true);
+    assert_int_equal(s_newest(&w)->failures, 2);
+    s_newest(&w)->refused = true; /* its place would not take it: the same */
+    s_fail_after(&w, 0, false);
+    assert_int_equal(s_newest(&w)->failures, 2);
+    assert_false(tt_stage_final(w.state.stage));
+    s_fail_after(&w, 5, false);
+    assert_int_equal(w.state.stage, TT_STAGE_FAILED);
+    world_free(&w);
+}
+
+/*  One bad place of three, say a host on which nothing starts: the others are of use. */
+static void test_while_others_work_one_place_fails_no_job(void **state)
+{
+    (void)state;
+    world_t w;
+    s_random(&w, 3, 2);
+    for (int i = 0; i < 20; i++)
+        s_fail_after(&w, 5, false);
+    assert_false(tt_stage_final(w.state.stage));
+    tt_replica_t *bad = s_newest(&w);
+    assert_int_equal(bad->failures, 20);
+    world_end(&w, bad, 1);
+    for (size_t i = 0; i < w.replica_count; i++) /* the others are not ready any more */
+        w.replicas[i].ready = false;
+    s_round(&w);
+    assert_int_equal(w.last.why, TT_WHY_IN_A_ROW);
+    world_free(&w);
+}
+
+/*  What is in it is started again by its place, as a kubelet does with restartPolicy Always: nobody fails, and nothing gets done. */
+static void test_what_is_started_again_inside_counts_too(void **state)
+{
+    (void)state;
+    world_t w;
+    s_random(&w, 2, 4);
+    for (int i = 0; i < 8;
+         i++) { /* one waits, the other is ready just then: for as long as it has not failed as often */
+        tt_replica_t *waits = &w.replicas[i % 2];
+        assert_false(tt_stage_final(w.state.stage));
+        world_run(&w, &w.replicas[!(i % 2)]);
+        waits->own_restarts = 1 + i / 2;
+        waits->waits = true;
+        waits->ready = false;
+        w.now_s += 30;
+        s_round(&w);
+    }
+    assert_int_equal(w.last.why, TT_WHY_IN_A_ROW);
+    assert_int_equal(w.last.count, 5);
+    world_free(&w);
+    s_random(&w, 1, 4); /* once a day for a month */
+    for (int day = 0; day < 30; day++) {
+        w.now_s += 86400;
+        w.replicas[0].own_restarts++;
+        w.replicas[0].waits = true;
+        s_round(&w);
+        world_run(&w, &w.replicas[0]);
+    }
+    assert_false(tt_stage_final(w.state.stage));
+    w.replicas[0].disrupted = w.replicas[0].waits = true;
+    w.replicas[0].own_restarts = INT32_MAX;
+    s_round(&w);
+    assert_false(tt_stage_final(w.state.stage));
+    world_free(&w);
+}
+
+static void test_who_is_wanted_no_longer_fails_no_job(void **state)
+{
+    (void)state;
+    world_t w;
+    s_random(&w, 2, 2);
+    for (int i = 0; i < 5; i++)
+        s_fail_after(&w, 5, false);
+    world_end(&w, s_newest(&w), 1); /* held only by the other one */
+    w.groups[0].want = 1;
+    for (size_t i = 0; i < w.replica_count; i++)
+        w.replicas[i].ready = false;
+    s_round(&w);
+    assert_false(tt_stage_final(w.state.stage));
+    w.groups[0].want = 2; /* and what is long past begins no row */
+    w.groups[0].blocked = true;
+    w.now_s += TT_PLAN_RESET_S;
+    s_round(&w);
+    assert_false(tt_stage_final(w.state.stage));
+    world_free(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -328,6 +502,12 @@ int main(void)
         cmocka_unit_test(test_who_helps_once_is_not_called_again),
         cmocka_unit_test(test_a_place_keeps_its_service),
         cmocka_unit_test(test_a_minimum_is_enough_to_run),
+        cmocka_unit_test(test_a_group_that_fails_again_and_again_fails_the_job),
+        cmocka_unit_test(test_the_odd_failure_of_weeks_is_forgotten),
+        cmocka_unit_test(test_who_is_disrupted_neither_counts_nor_forgets),
+        cmocka_unit_test(test_while_others_work_one_place_fails_no_job),
+        cmocka_unit_test(test_what_is_started_again_inside_counts_too),
+        cmocka_unit_test(test_who_is_wanted_no_longer_fails_no_job),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

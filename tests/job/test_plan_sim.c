@@ -53,9 +53,11 @@ static void s_replica_event(sim_t *self)
     } else if (what < 70 && replica->state == TT_REPLICA_PENDING && alive) {
         world_end(w, replica, 255);
         replica->refused = true;
-    } else if (what < 72 && alive && replica->state == TT_REPLICA_RUNNING)
+    } else if (what < 72 && alive && replica->state == TT_REPLICA_RUNNING) {
         replica->own_restarts++;
-    else if (what < 76)
+        replica->waits = s_below(self, 2);
+        replica->ready &= !replica->waits;
+    } else if (what < 76)
         replica->deleting = true;
     else if (what < 80 || (what < 95 && replica->deleting))
         world_remove(w, replica);
@@ -101,6 +103,22 @@ static const tt_fact_t *s_last(const tt_plan_t *plan)
     return &plan->facts[plan->fact_count - 1];
 }
 
+/*  It failed by itself, soon, that often, and none of its group that was there when it came is ready. */
+static void s_check_row(const world_t *w, const tt_fact_t *fact)
+{
+    const tt_replica_t *failed = &w->replicas[fact->replica];
+    assert_true(failed->state == TT_REPLICA_FAILED || (failed->waits && tt_replica_alive(failed)));
+    assert_false(failed->disrupted || failed->lost || failed->refused || failed->deleting);
+    assert_true(w->groups[failed->group].fail_after > 0);
+    assert_in_range(fact->count, failed->failures + 1, failed->failures + failed->own_restarts + 1);
+    assert_true((int64_t)fact->count >= w->groups[failed->group].fail_after);
+    assert_true(failed->ended_s - failed->created_s < (failed->own_restarts + 1) * (int64_t)TT_PLAN_RESET_S);
+    for (size_t i = 0; i < w->replica_count; i++)
+        if (w->replicas[i].group == failed->group && tt_replica_alive(&w->replicas[i]) && w->replicas[i].ready)
+            assert_true(w->replicas[i].created_s > failed->created_s ||
+                        w->replicas[i].failures + w->replicas[i].own_restarts >= w->groups[failed->group].fail_after);
+}
+
 /*  No end without its reason. */
 static void s_check_end(const sim_t *self, const tt_plan_t *plan)
 {
@@ -115,6 +133,8 @@ static void s_check_end(const sim_t *self, const tt_plan_t *plan)
     }
     if (plan->state.stage == TT_STAGE_FAILED && s_last(plan)->why == TT_WHY_DEADLINE)
         assert_true(w->state.started_s > 0 && w->now_s >= w->state.started_s + w->rules.deadline_s);
+    else if (plan->state.stage == TT_STAGE_FAILED && s_last(plan)->why == TT_WHY_IN_A_ROW)
+        s_check_row(w, s_last(plan));
     else if (plan->state.stage == TT_STAGE_FAILED)
         assert_true(failed > 0 || (w->rules.backoff_limit >= 0 && inside >= (size_t)w->rules.backoff_limit));
     if (plan->state.stage != TT_STAGE_SUCCEEDED)
@@ -296,6 +316,8 @@ static bool s_make(sim_t *self, const combination_t *of, unsigned lose)
     group->final_codes = of->codes;
     group->once = of->identity == TT_ID_ORDINAL && s_below(self, 2);
     tt_group_t *helper = world_group(w, TT_ID_RANDOM, TT_FAILURE_REPLACE, TT_DECIDES_NONE, 2);
+    helper->fail_after = s_below(self, 2) ? 1 + s_below(self, 3) : 0;
+    group->fail_after = of->identity == TT_ID_RANDOM && s_below(self, 2) ? 2 : 0;
     helper->after = of->identity == TT_ID_ORDINAL ? 0 : TT_GROUP_NONE;
     w->lose = lose;
     w->draw = s_draw;

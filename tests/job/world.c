@@ -87,6 +87,7 @@ void world_run(world_t *self, tt_replica_t *replica)
 {
     (void)self;
     replica->state = TT_REPLICA_RUNNING;
+    replica->waits = false;
     replica->scheduled = replica->ready = true;
 }
 
@@ -95,7 +96,7 @@ void world_end(world_t *self, tt_replica_t *replica, int exit_code)
     replica->state = exit_code == 0 ? TT_REPLICA_SUCCEEDED : TT_REPLICA_FAILED;
     replica->exit_code = exit_code;
     replica->ended_s = self->now_s;
-    replica->ready = replica->runs = false;
+    replica->ready = replica->runs = replica->waits = false;
     replica->over = true;
 }
 
@@ -169,6 +170,7 @@ static void s_create(world_t *self, task_t *task)
     replica->restarts = action->restarts;
     replica->reshapes = action->reshapes;
     replica->backoff_s = action->backoff_s;
+    replica->failures = action->failures;
     replica->replaces = tt_strdup(task->replaces);
     replica->owner = tt_strdup(task->owner);
 }

@@ -19,6 +19,7 @@ static void s_init(cluster_t *self, const char *name)
 void cluster_roles(cluster_t *self, const char *name)
 {
     s_init(self, name);
+    self->job.backoff_limit = -1; /* as decoded where there is none */
     self->job.has[DIJOB_COORDINATOR] = self->job.has[DIJOB_COLLECTOR] = self->job.has[DIJOB_LEARNER] = true;
     self->job.has[DIJOB_DDP_LEARNER] = true;
 }
@@ -207,6 +208,7 @@ static void s_create(cluster_t *self, const dijob_action_t *action)
     dijob_pod_t *pod = s_new(self, want->role, want->name);
     pod->replaces = tt_strdup(want->replaces);
     pod->backoff_s = (uint16_t)want->backoff_s;
+    pod->failures = (uint16_t)want->failures;
     pod->rank = want->rank;
     pod->task_rank = want->task_rank;
     pod->reschedules = want->reschedules;

@@ -135,8 +135,27 @@ static void test_a_job_that_is_a_file(void **state)
                  "'uid':'pod-uid','controller':true}]},'spec':{" ROLES "}}");
     assert_string_equal(job->meta.uid, "pod-uid");
     assert_non_null(strstr(job->owner, "\"kind\":\"Pod\""));
-    assert_int_equal(job->backoff_limit, 3);
+    assert_int_equal(job->backoff_limit, -1);
     dijob_destroy(&job);
+}
+
+/*  Roles go on for ever where nothing is said, as they always did; tasks have DI-orchestrator's three. */
+static void test_the_limit_of_failures(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *spec;
+        int64_t limit;
+    } cases[] = {{ROLES, -1}, {"'backoffLimit':6," ROLES, 6}, {"'backoffLimit':0," ROLES, 0},
+        {"'tasks':[{'type':'none','name':'a','template':{'spec':{'containers':[{'name':'x'}]}}}]", 3}};
+    for (size_t i = 0; i < TT_COUNT(cases); i++) {
+        char *text = tt_sprintf("{" API ",'metadata':{'name':'a'},'spec':{%s}}", cases[i].spec);
+        dijob_t *job = s_decode(text);
+        assert_null(job->invalid);
+        assert_int_equal(job->backoff_limit, cases[i].limit);
+        dijob_destroy(&job);
+        free(text);
+    }
 }
 
 static void test_the_words_of_the_schema(void **state)
@@ -238,6 +257,7 @@ int main(void)
         cmocka_unit_test(test_what_a_batch_job_has),
         cmocka_unit_test(test_what_ours_adds),
         cmocka_unit_test(test_a_job_of_tasks),
+        cmocka_unit_test(test_the_limit_of_failures),
         cmocka_unit_test(test_a_job_that_is_a_file),
         cmocka_unit_test(test_the_words_of_the_schema),
         cmocka_unit_test(test_the_words_for_tasks),

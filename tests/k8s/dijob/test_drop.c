@@ -9,7 +9,7 @@ static const char s_pod[] =
     "'m'}],"
     "'labels':{'dijob-name':'j','replica-type':'ddp-learner','ddp-learner-type':'ddp-learner-master'},'annotations':{'"
     "tutti/replaces':"
-    "'w','tutti/backoff':'8','diengine/rank':'3','diengine/"
+    "'w','tutti/backoff':'8','tutti/failures':'5','diengine/rank':'3','diengine/"
     "task-rank':'2'},'ownerReferences':[{'kind':'DIJob','uid':'ju','controller':"
     "true},{'kind':'Pod','name':'j-aggregator-y','uid':'a'}]},'spec':{'nodeName':'n','restartPolicy':'OnFailure','"
     "volumes':[{'name':'v'}],"
@@ -19,7 +19,8 @@ static const char s_pod[] =
     "gpu':'4'}}}]},'status':{'phase':'Running','reason':'OutOfcpu','podIP':"
     "'10.0.0.1','hostIP':'10.0.0.9','conditions':[{'type':'Ready','status':'True'},{'type':'DisruptionTarget','status':"
     "'True'}],"
-    "'containerStatuses':[{'name':'di-container','ready':true,'image':'b','state':{'terminated':{'exitCode':3,'"
+    "'containerStatuses':[{'name':'di-container','ready':true,'restartCount':7,'image':'b','state':{'terminated':{'"
+    "exitCode':3,'"
     "finishedAt':"
     "'2026-11-21T10:00:30Z'}}},{'name':'shell','state':{'waiting':{'reason':'CrashLoopBackOff'}}}]}}";
 
@@ -30,12 +31,12 @@ static char *s_text(const char *json, size_t size)
     assert_ok(dijob_pod_decode(&pod, json, size));
     char *text = tt_sprintf(
         "%s %s %s %llu job %s %s ip %s role %d phase %d main %d flags %d%d%d%d%d%d%d containers %d/%d port %d+%d "
-        "backoff %d exit %d rank %d/%d of %d times %lld %lld replaces %s owner %s",
+        "backoff %d failures %d+%d exit %d rank %d/%d of %d times %lld %lld replaces %s owner %s",
         pod->meta.namespace_, pod->meta.name, pod->meta.uid, (unsigned long long)pod->meta.version, pod->job,
         pod->job_uid, pod->ip, pod->role, pod->phase, pod->main, pod->deleting, pod->scheduled, pod->ready,
         pod->disrupted, pod->stuck, pod->refused, pod->ddp_master, pod->ready_containers, pod->containers, pod->port,
-        pod->gpu_ports, pod->backoff_s, pod->exit_code, pod->rank, pod->task_rank, pod->reschedules,
-        (long long)pod->created_s, (long long)pod->finished_s, pod->replaces, pod->owner_pod);
+        pod->gpu_ports, pod->backoff_s, pod->failures, pod->own_restarts, pod->exit_code, pod->rank, pod->task_rank,
+        pod->reschedules, (long long)pod->created_s, (long long)pod->finished_s, pod->replaces, pod->owner_pod);
     tt_pool_free(pod);
     return text;
 }
@@ -67,7 +68,7 @@ static void test_nothing_that_is_read_is_dropped(void **state)
     assert_ok(kube_scan_end(scan));
     assert_non_null(seen.text);
     assert_string_equal(seen.text, want);
-    assert_non_null(strstr(want, "flags 1111111 containers 1/2 port 99+3 backoff 8 exit 3 rank 3/2"));
+    assert_non_null(strstr(want, "flags 1111111 containers 1/2 port 99+3 backoff 8 failures 5+7 exit 3 rank 3/2"));
     assert_true(seen.size < strlen(whole) - 100);
     kube_scan_destroy(&scan);
     free(seen.text), free(whole), free(body), free(want);

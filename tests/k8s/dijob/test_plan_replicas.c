@@ -155,6 +155,97 @@ static void test_failed_replicas_come_back_later_and_later(void **state)
     assert_int_equal(s_alive(c, DIJOB_LEARNER)->backoff_s, 1);
 }
 
+/* ---- backoffLimit ----------------------------------------------------------------------------------------------------------- */
+
+/*  The newest of a role fails five seconds after it came, and the next one comes. */
+static void s_crash(cluster_t *c, dijob_role_t role)
+{
+    pod_run(c, s_alive(c, role));
+    c->now_s += 5;
+    pod_end(c, s_alive(c, role), 3);
+    cluster_settle(c, 10);
+}
+
+static void test_a_role_that_crashes_again_and_again_fails_the_job(void **state)
+{
+    cluster_t *c = *state;
+    c->job.backoff_limit = 2;
+    s_want(c, DIJOB_LEARNER, 1);
+    s_crash(c, DIJOB_LEARNER);
+    s_crash(c, DIJOB_LEARNER);
+    assert_string_equal(cluster_phase(c), "Running");
+    assert_int_equal(s_alive(c, DIJOB_LEARNER)->failures, 2);
+    char *last = tt_strdup(s_alive(c, DIJOB_LEARNER)->meta.name);
+    s_crash(c, DIJOB_LEARNER);
+    char *words =
+        tt_sprintf("True DIJobFailed DIJob qbert failed because learner failed 3 times in a row and backoffLimit is 2; "
+                   "the last, pod %s ended with exit code 3 (Error)",
+            last);
+    assert_string_equal(cluster_phase(c), "Failed");
+    assert_string_equal(cluster_status(c, "reason"), "BackoffLimitExceeded");
+    assert_string_equal(cluster_condition(c, "Failed"), words);
+    assert_non_null(
+        strstr(c->events, "Warning DIJobFailed DIJob qbert failed because learner failed 3 times in a row"));
+    assert_null(cluster_get(c, "qbert-coordinator")); /* it ran, and cleanPodPolicy is Running */
+    assert_non_null(cluster_get(c, last));            /* to be read */
+    free(words);
+    free(last);
+}
+
+static void test_collectors_that_work_keep_the_job_of_one_that_does_not(void **state)
+{
+    cluster_t *c = *state;
+    c->job.backoff_limit = 2;
+    s_want(c, DIJOB_COLLECTOR, 3);
+    s_run_all(c);
+    for (int i = 0; i < 8; i++)
+        s_crash(c, DIJOB_COLLECTOR);
+    assert_string_equal(cluster_phase(c), "Running");
+    assert_int_equal(s_alive(c, DIJOB_COLLECTOR)->failures, 8);
+}
+
+/*  restartPolicy Always, which is Kubernetes' own: the kubelet starts the container again and again in one pod. */
+static void test_a_container_that_is_started_again_and_again_fails_the_job(void **state)
+{
+    cluster_t *c = *state;
+    c->job.backoff_limit = 2;
+    s_want(c, DIJOB_LEARNER, 1);
+    s_run_all(c);
+    dijob_pod_t *pod = s_alive(c, DIJOB_LEARNER);
+    for (uint16_t restarts = 0; restarts <= 2; restarts++) {
+        assert_string_equal(cluster_phase(c), "Running");
+        pod->own_restarts = restarts;
+        pod->main = MAIN_WAITING;
+        pod->last_exit = 3;
+        pod->ready = false;
+        c->now_s += 20;
+        cluster_settle(c, 10);
+    }
+    assert_string_equal(cluster_phase(c), "Failed");
+    assert_string_equal(cluster_status(c, "reason"), "BackoffLimitExceeded");
+    assert_non_null(strstr(cluster_condition(c, "Failed"), "failed because learner failed 3 times in a row"));
+}
+
+/*  One that was asked for over HTTP, and one that its node evicted or would not take. */
+static void test_who_is_replaced_without_a_number_counts_too(void **state)
+{
+    cluster_t *c = *state;
+    c->job.backoff_limit = 2;
+    cluster_add(c, DIJOB_COLLECTOR, "qbert-collector-aaaaa");
+    s_crash(c, DIJOB_COLLECTOR);
+    s_crash(c, DIJOB_COLLECTOR);
+    for (int i = 0; i < 6; i++) {
+        dijob_pod_t *pod = s_alive(c, DIJOB_COLLECTOR);
+        pod->disrupted = i % 2 == 0;
+        pod->refused = !pod->disrupted;
+        s_crash(c, DIJOB_COLLECTOR);
+        assert_string_equal(cluster_phase(c), "Running");
+        assert_int_equal(s_alive(c, DIJOB_COLLECTOR)->failures, 2);
+    }
+    s_crash(c, DIJOB_COLLECTOR);
+    assert_string_equal(cluster_status(c, "reason"), "BackoffLimitExceeded");
+}
+
 static void test_the_three_newest_failed_pods_are_kept(void **state)
 {
     cluster_t *c = *state;
@@ -550,6 +641,10 @@ int main(void)
         T(test_a_role_without_a_template_gets_no_pods),
         T(test_at_most_500_pods_a_round),
         T(test_failed_replicas_come_back_later_and_later),
+        T(test_a_role_that_crashes_again_and_again_fails_the_job),
+        T(test_collectors_that_work_keep_the_job_of_one_that_does_not),
+        T(test_a_container_that_is_started_again_and_again_fails_the_job),
+        T(test_who_is_replaced_without_a_number_counts_too),
         T(test_the_three_newest_failed_pods_are_kept),
         T(test_a_higher_number_does_not_wait_for_the_failed),
         T(test_who_ended_well_is_replaced_after_a_while_and_goes),

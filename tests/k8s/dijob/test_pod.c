@@ -79,11 +79,13 @@ static void test_a_learner_with_resources_asked_for(void **state)
         .server_url = "http://di-server.di-system:8080",
         .resources = {.cpus = "4", .memory = "0", .gpus = "1"},
         .replaces = "qbert-dqn-learner-w",
-        .backoff_s = 4};
+        .backoff_s = 4,
+        .failures = 2};
     assert_json(s_build(JOB("", COORDINATOR "," LEARNER), &want),
         "{'apiVersion':'v1','kind':'Pod','metadata':{'name':'qbert-dqn-learner-x','namespace':'rl','labels':{" LABELS(
             "qbert-dqn-learner-x",
             "learner") "},'annotations':{'tutti/replaces':'qbert-dqn-learner-w','tutti/backoff':'4','tutti/"
+                       "failures':'2','tutti/"
                        "resources':'4//1'},"
                        "'ownerReferences':[" OWNER
                        "]},'spec':{'restartPolicy':'OnFailure','volumes':[{'name':'cache','emptyDir':{'medium':"

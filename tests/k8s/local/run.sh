@@ -305,6 +305,20 @@ has out 'suspend has no effect on this machine: the job runs'
 has out "ttlSecondsAfterFinished has no effect on this machine: the run's files stay till 'tutti rm'"
 has rests/job.json '"phase": "Succeeded"'
 
+# ---- a role that can only fail: backoffLimit ends the job, with the last line of its log; so does a container that is started again -----------
+for policy in Never Always; do
+  { job crash; printf '  backoffLimit: 1\n'
+    role coordinator "$serve"
+    role collector 'echo no such level; exit 5' "restartPolicy: $policy"
+    printf '    replicas: 1\n'
+  } | run crash-$policy 1
+  has out 'failed: DIJob crash failed because collector failed '
+  has out ' times in a row and backoffLimit is 1; the last, pod crash-collector-' # 2; a restart in place may be over before it is seen
+  has out 'ended with exit code 5'
+  has out ': no such level'
+  has crash-$policy/job.json '"reason": "BackoffLimitExceeded"'
+done
+
 # ---- our own training job, as it is for a cluster -----------------------------------------------------------------------------------
 # ours NAME [OPTION...]: the bundled job as it stands, with the same end for all
 short='s/cartpole-ppo,/cartpole-ppo, --set, stop.return_mean=null, --set, stop.env_steps=4096,/'
