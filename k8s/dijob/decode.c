@@ -77,6 +77,29 @@ static bool s_template_ok(dijob_t *self, const json_t *holder, const char *where
     return containers != NULL;
 }
 
+/*  otherwise = it is not given. */
+static int64_t s_count(dijob_t *self, const json_t *holder, const char *where, const char *key, int64_t otherwise,
+    int64_t min, int64_t max)
+{
+    bool bad = false;
+    parts_int(holder, key, min, max, &otherwise, &bad);
+    if (bad)
+        INVALID(self, "%s.%s: expected a number from %lld to %lld", where, key, (long long)min, (long long)max);
+    return otherwise;
+}
+
+/*  In the schema's words. */
+static void s_bounds(dijob_t *self, dijob_role_t role, const char *where)
+{
+    const int64_t replicas = self->replicas[role], least = self->least[role], most = self->most[role];
+    if (most > 0 && least > most)
+        INVALID(self, "%s.minReplicas: expected at most maxReplicas", where);
+    if (replicas >= 0 && replicas < least)
+        INVALID(self, "%s.replicas: expected at least minReplicas", where);
+    if (most > 0 && replicas > most)
+        INVALID(self, "%s.replicas: expected at most maxReplicas", where);
+}
+
 /*  spec.coordinator, .collector, .learner, .aggregator. */
 static void s_role(dijob_t *self, const json_t *spec, dijob_role_t role, int64_t most)
 {
@@ -93,11 +116,14 @@ static void s_role(dijob_t *self, const json_t *spec, dijob_role_t role, int64_t
     }
     if (role != DIJOB_AGGREGATOR || json_object_get(holder, "template"))
         self->has[role] = s_template_ok(self, holder, where);
-    bool bad = false;
-    if (most > 0)
-        parts_int(holder, "replicas", 0, most, &self->replicas[role], &bad);
-    if (bad)
-        INVALID(self, "%s.replicas: expected a number from 0 to %lld", where, (long long)most);
+    if (most == 0)
+        return;
+    self->replicas[role] = s_count(self, holder, where, "replicas", -1, 0, most);
+    if (role == DIJOB_AGGREGATOR)
+        return;
+    self->least[role] = s_count(self, holder, where, "minReplicas", 0, 0, most);
+    self->most[role] = s_count(self, holder, where, "maxReplicas", 0, 1, most);
+    s_bounds(self, role, where);
 }
 
 static void s_roles(dijob_t *self, const json_t *spec)

@@ -81,6 +81,7 @@ typedef struct {
     /* roles' shape */
     bool has[DIJOB_ROLES];         /* a template for the role                                          */
     int64_t replicas[DIJOB_ROLES]; /* collector, learner, aggregator: -1 = absent (the HTTP API's way)      */
+    int64_t least[DIJOB_ROLES], most[DIJOB_ROLES]; /* collector, learner: bounds of that number; 0 = none     */
     /* tasks' shape */
     dijob_task_t *tasks;
     size_t task_count;

@@ -128,6 +128,24 @@ static void s_list_existing(const taker_t *self, dijob_role_t role, int n, json_
             s_list(list, view, view->pods[i]);
 }
 
+static int s_alive(const replicas_view_t *view, dijob_role_t role)
+{
+    int alive = 0;
+    for (size_t i = 0; i < view->pod_count; i++)
+        alive += view->pods[i]->role == role && dijob_pod_alive(view->pods[i]);
+    return alive;
+}
+
+/*  Learners with several GPUs are counted by their aggregators, as they are asked for. */
+static tt_status_t s_room(const taker_t *self, dijob_role_t role, dijob_role_t counted, int asked)
+{
+    const int64_t most = self->view->job->most[role], there = s_alive(self->view, counted);
+    if (most > 0 && there + asked > most)
+        return tt_err(TT_INVALID, "%ss.replicas: %d more than the %lld that are there, and spec.%s.maxReplicas is %lld",
+            dijob_role_label(role), asked, (long long)there, dijob_role_label(role), (long long)most);
+    return TT_OK;
+}
+
 static dijob_resources_t s_resources(const replicas_ask_t *ask)
 {
     return (dijob_resources_t){.cpus = ask->cpus, .memory = ask->memory, .gpus = ask->gpus};
@@ -150,6 +168,7 @@ static tt_status_t s_ask(taker_t *self, dijob_role_t role, const replicas_ask_t 
         TT_TRY(tt_quantity(&gpus, ask->gpus));
     if (gpus > GPUS_MAX)
         return tt_err(TT_INVALID, "learners.gpus: more than %d", GPUS_MAX);
+    TT_TRY(s_room(self, role, gpus > 1 ? DIJOB_AGGREGATOR : role, ask->replicas));
     for (int i = 0; i < ask->replicas; i++) {
         const uint64_t random = self->view->random(self->view->ctx);
         replicas_order_t *order = s_order(self, gpus > 1 ? DIJOB_AGGREGATOR : role, learner, random);
@@ -220,12 +239,20 @@ static void s_go(taker_t *self, const dijob_pod_t *pod)
     out->going[out->going_count++] = pod;
 }
 
+/*  No more than leave minReplicas. */
+static size_t s_spare(const replicas_view_t *view, dijob_role_t role, int n)
+{
+    const dijob_role_t bounded = role == DIJOB_AGGREGATOR ? DIJOB_LEARNER : role;
+    const int64_t spare = s_alive(view, role) - view->job->least[bounded];
+    return (size_t)(spare < 0 ? 0 : spare < n ? spare : n);
+}
+
 /*  Idle and young ones first; the ddp learners of an aggregator have no work without it. Returns how many go. */
 static size_t s_remove(taker_t *self, dijob_role_t role, int n, json_t *list)
 {
     const replicas_view_t *view = self->view;
     const dijob_pod_t **victims = tt_array0(view->pod_count + 1, sizeof *victims);
-    const size_t going = dijob_victims(view->pods, view->pod_count, role, (size_t)n, victims);
+    const size_t going = dijob_victims(view->pods, view->pod_count, role, s_spare(view, role, n), victims);
     for (size_t i = 0; i < going; i++) {
         s_list(list, view, victims[i]);
         s_go(self, victims[i]);

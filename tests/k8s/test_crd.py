@@ -69,6 +69,10 @@ BAD = [
     (roles(collector={"template": template(), "replicas": 65537}), "should be less than or equal to 65536"),
     (roles(learner={"template": template(), "replicas": 257}), "should be less than or equal to 256"),
     (roles(learner={"template": template(), "replicas": "two"}), "spec.learner.replicas in body must be of type integer"),
+    (roles(collector={"template": template(), "replicas": 9, "maxReplicas": 8}), "spec.collector.replicas: Forbidden: expected at most maxReplicas"),
+    (roles(learner={"template": template(), "replicas": 1, "minReplicas": 2}), "spec.learner.replicas: Forbidden: expected at least minReplicas"),
+    (roles(learner={"template": template(), "minReplicas": 3, "maxReplicas": 2}), "spec.learner.minReplicas: Forbidden: expected at most maxReplicas"),
+    (roles(learner={"template": template(), "maxReplicas": 0}), "spec.learner.maxReplicas in body should be greater than or equal to 1"),
     (roles(aggregator={"replicas": 65}), "should be less than or equal to 64"),
     (roles(tasks=[task()]), "spec.tasks: Forbidden: spec.tasks cannot stand beside spec.coordinator"),
     (job(tasks=[task()], collector={"template": template()}), "spec.tasks cannot stand beside"),
@@ -116,8 +120,8 @@ GOOD = [
 EVERYTHING = [
     roles(group="g", engine="tutti", managedBy="operator", cleanPodPolicy="ALL", priorityClassName="p", priority="high",
           preemptible=True, backoffLimit=0, activeDeadlineSeconds=3600, ttlSecondsAfterFinished=0, suspend=True, volumes=[{"name": "v", "csi": {"driver": "d", "volumeAttributes": {"a": "b"}}}],
-          collector={"replicas": 4, "template": template(tolerations=[{"operator": "Exists"}], tomorrow=[0.5, None, "x"])},
-          learner={"replicas": 1, "template": template()}, aggregator={"replicas": 0, "template": template()}),
+          collector={"replicas": 4, "minReplicas": 0, "maxReplicas": 8, "template": template(tolerations=[{"operator": "Exists"}], tomorrow=[0.5, None, "x"])},
+          learner={"replicas": 1, "minReplicas": 1, "maxReplicas": 1, "template": template()}, aggregator={"replicas": 0, "template": template()}),
     job(cleanPodPolicy="Running", backoffLimit=7, preemptible=False, priority="normal", volumes=[{"name": "v", "emptyDir": {}}],
         tasks=[task(type="learner", name="l", replicas=1), task(type="none", name="b", replicas=3)]),
 ]
@@ -322,7 +326,12 @@ def test_scale(k8s):
     assert k8s.kubectl("scale", "dijob/x", "--replicas=4").stdout == "dijob.diengine.opendilab.org/x scaled\n"
     scale = k8s.get(f"{V1}/x/scale")
     assert scale["spec"]["replicas"] == 4 and scale["status"] == {"replicas": 4, "selector": STATUS["collectorSelector"]}, scale
-    k8s.patch(f"{V1}/x", {"spec": {"collector": {"replicas": None}}})
+    k8s.patch(f"{V1}/x", {"spec": {"collector": {"minReplicas": 2, "maxReplicas": 8}}})
+    for number, words in ((1, "expected at least minReplicas"), (9, "expected at most maxReplicas")):
+        done = k8s.kubectl("scale", "dijob/x", f"--replicas={number}", check=False)
+        assert done.returncode == 1 and f"spec.collector.replicas: Forbidden: {words}" in done.stderr, done
+    k8s.kubectl("scale", "dijob/x", "--replicas=8")
+    k8s.patch(f"{V1}/x", {"spec": {"collector": {"replicas": None, "minReplicas": None, "maxReplicas": None}}})
     assert "replicas" not in k8s.get(f"{V1}/x")["spec"]["collector"]
 
 

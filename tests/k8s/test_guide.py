@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""docs/guide/kubernetes.md typed from the page itself: each command as it stands there, in a copy of the tree that a reader has,
-on a cluster whose nodes find the image under the guide's name for it. Where the page waits for a person (`-w`, Ctrl-C) the test waits for
-what the page says is to be seen."""
+"""docs/guide/kubernetes.md, and what docs/guide/scale.md has for a cluster, typed from the pages themselves: each command as it stands
+there, in a copy of the tree that a reader has, on a cluster whose nodes find the image under the guide's name for it. Where the page waits
+for a person (`-w`, Ctrl-C) the test waits for what the page says is to be seen."""
 
 import json
 import os
@@ -24,9 +24,9 @@ PODS = "/api/v1/namespaces/default/pods"
 PATIENCE = 270.0
 
 
-def blocks(heading):
+def blocks(heading, page="kubernetes.md"):
     """The commands below a heading, a list of lines for each indented block."""
-    with open(os.path.join(SOURCE, "docs/guide/kubernetes.md"), encoding="utf-8") as file:
+    with open(os.path.join(SOURCE, "docs/guide", page), encoding="utf-8") as file:
         section = re.search(rf"^## {re.escape(heading)}\n(.*?)(?=^## |\Z)", file.read(), re.M | re.S)
     check(section, f"the guide has a section '{heading}'")
     found = re.findall(r"(?:^    .*\n)+", section[1], re.M)
@@ -115,6 +115,11 @@ def test_a_long_job_is_scaled_and_its_weights_fetched(k8s):
         type_in(k8s, command)
         if "--replicas=4" in command:
             wait_for(lambda: "4 collectors" in log(), "four collectors", PATIENCE)
+    for command in commands(blocks("On a cluster", "scale.md")[0]):
+        said = type_in(k8s, command)
+    check(len(re.findall(r"^ +learner/\d+ ", said, re.M)) >= 2, f"two learners: {said}")
+    refused = k8s.kubectl("patch", "dijob", "cartpole", "--type=merge", "-p", '{"spec": {"learner": {"replicas": 3}}}', check=False)
+    check("spec.learner.replicas: Forbidden: expected at most maxReplicas" in refused.stderr, refused)
     # beyond the 150k steps at which the config's own schedule ends, the weights still change
     steps = lambda: [int(found) for found in re.findall(r"update \d+, (\d+) env steps", log())]
     wait_for(lambda: any(count > 200000 for count in steps()), lambda: log()[-500:], PATIENCE)

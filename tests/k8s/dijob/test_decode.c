@@ -139,6 +139,32 @@ static void test_a_job_that_is_a_file(void **state)
     dijob_destroy(&job);
 }
 
+/*  In the words of the schema. */
+static void test_bounds_of_replicas(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *numbers, *words;
+    } cases[] = {{"'replicas':4,'minReplicas':4,'maxReplicas':4", NULL}, {"'minReplicas':2,'maxReplicas':8", NULL},
+        {"'replicas':9,'maxReplicas':8", "spec.learner.replicas: expected at most maxReplicas"},
+        {"'replicas':1,'minReplicas':2", "spec.learner.replicas: expected at least minReplicas"},
+        {"'minReplicas':3,'maxReplicas':2", "spec.learner.minReplicas: expected at most maxReplicas"},
+        {"'maxReplicas':0", "spec.learner.maxReplicas: expected a number from 1 to 256"},
+        {"'minReplicas':'2'", "spec.learner.minReplicas: expected a number from 0 to 256"}};
+    for (size_t i = 0; i < TT_COUNT(cases); i++) {
+        char *text = tt_sprintf("{" API ",'metadata':{'name':'a'},'spec':{'coordinator':" TEMPLATE
+                                ",'learner':{%s,'template':{'spec':{'containers':[{'name':'c'}]}}}}}",
+            cases[i].numbers);
+        dijob_t *job = s_decode(text);
+        if (cases[i].words)
+            assert_string_equal(job->invalid, cases[i].words);
+        else
+            assert_null(job->invalid);
+        dijob_destroy(&job);
+        free(text);
+    }
+}
+
 /*  Roles go on for ever where nothing is said, as they always did; tasks have DI-orchestrator's three. */
 static void test_the_limit_of_failures(void **state)
 {
@@ -258,6 +284,7 @@ int main(void)
         cmocka_unit_test(test_what_ours_adds),
         cmocka_unit_test(test_a_job_of_tasks),
         cmocka_unit_test(test_the_limit_of_failures),
+        cmocka_unit_test(test_bounds_of_replicas),
         cmocka_unit_test(test_a_job_that_is_a_file),
         cmocka_unit_test(test_the_words_of_the_schema),
         cmocka_unit_test(test_the_words_for_tasks),

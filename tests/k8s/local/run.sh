@@ -214,6 +214,7 @@ case=live
 { job live
   role coordinator 'trap "echo asked; exit 0" TERM; echo ready; while :; do sleep 0.05; done'
   role collector "$serve"
+  printf '    maxReplicas: 4\n'
 } >live.yaml
 "$TUTTI" run --detach live.yaml -d "$dir/live" --name live >out 2>&1 || fail "could not begin"
 "$TUTTI" ps >out; has out live
@@ -223,6 +224,8 @@ counted() { "$TUTTI" status live | grep -qE "collector +$1 of $1"; }
 await counted 3
 "$TUTTI" scale live collector=1 >out 2>&1 || fail "scale down"
 await counted 1
+"$TUTTI" scale live collector=5 >out 2>&1 && fail "scaled beyond maxReplicas"
+has out 'spec.collector.replicas: expected at most maxReplicas'
 "$TUTTI" scale live learner=1 >out 2>&1 && fail "scaled a role that the job has not"
 has out 'the job has no spec.learner'
 said() { "$TUTTI" logs live collector | grep -q 'on '; }

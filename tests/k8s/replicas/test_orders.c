@@ -141,6 +141,29 @@ static void test_what_cannot_be_is_an_error(void **state)
     assert_int_equal(s_take(self), TT_INVALID);
 }
 
+static void test_bounds_hold_for_who_asks(void **state)
+{
+    desk_t *self = *state;
+    s_pod(self, "j-collector-a", DIJOB_COLLECTOR);
+    s_pod(self, "j-collector-b", DIJOB_COLLECTOR);
+    self->job.most[DIJOB_COLLECTOR] = 3;
+    self->job.least[DIJOB_COLLECTOR] = 1;
+    self->request.verb = REPLICAS_CREATE;
+    self->request.collectors.replicas = 2;
+    assert_int_equal(replicas_orders(&self->orders, &self->view, &self->request, DIJOB_COORDINATOR), TT_INVALID);
+    assert_string_equal(
+        tt_err_text(), "collectors.replicas: 2 more than the 2 that are there, and spec.collector.maxReplicas is 3");
+    replicas_orders_clear(&self->orders);
+    self->request.collectors.replicas = 1;
+    assert_ok(replicas_orders(&self->orders, &self->view, &self->request, DIJOB_COORDINATOR));
+    assert_int_equal(self->orders.count, 1);
+    replicas_orders_clear(&self->orders);
+    self->request.verb = REPLICAS_DELETE;
+    self->request.collectors.replicas = 5;
+    assert_ok(replicas_orders(&self->orders, &self->view, &self->request, DIJOB_COORDINATOR));
+    assert_int_equal(self->orders.going_count, 1); /* one is to be left */
+}
+
 static void test_a_declared_role_is_answered_with_those_that_are_there(void **state)
 {
     static char a[] = "a", b[] = "b";
@@ -271,7 +294,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, s_setup, s_teardown)
     const struct CMUnitTest tests[] = {TEST(test_each_one_has_a_name_and_what_was_asked_for_it),
         TEST(test_many_gpus_are_an_aggregator_without_them), TEST(test_what_cannot_be_is_an_error),
-        TEST(test_a_declared_role_is_answered_with_those_that_are_there),
+        TEST(test_bounds_hold_for_who_asks), TEST(test_a_declared_role_is_answered_with_those_that_are_there),
         TEST(test_one_in_anothers_place_has_its_name_from_it_and_its_resources),
         TEST(test_of_a_declared_role_one_goes_and_the_plan_makes_another),
         TEST(test_one_that_was_replaced_is_not_replaced_again),
