@@ -52,7 +52,11 @@ class Folder:
             return json.load(file)["status"]
 
     def squares(self):
-        return {name: open(os.path.join(self.work, name), encoding="utf-8").read().strip() for name in os.listdir(self.work) if name.isdigit()}
+        found = {}
+        for name in filter(str.isdigit, os.listdir(self.work)):
+            with open(os.path.join(self.work, name), encoding="utf-8") as file:
+                found[name] = file.read().strip()
+        return found
 
 
 def check(condition, *words):
@@ -79,17 +83,18 @@ def test_what_is_wrong_is_said(folder):
     manifest = folder.job()
     with open(manifest, encoding="utf-8") as file:
         text = file.read()
-    for wrong, right, words in (("completion", "completions", "IndexedJobSpec has no field 'completion'; did you mean 'completions'?"),
-                                ("name: other", "name: main", "expected one named main"), ("comand:", "command:", "did you mean 'command'?")):
+    for right, wrong, words in (("completions:", "completion:", "IndexedJobSpec has no field 'completion'; did you mean 'completions'?"),
+                                ("name: main", "name: other", "expected one named main"), ("command:", "comand:", "did you mean 'command'?")):
+        check(text.count(right) == 1, "the page's job has no longer one", right)
         with open(manifest, "w", encoding="utf-8") as file:
-            file.write(re.sub(rf"\b{right}(?=[:\s]|$)" if not right.endswith(":") else right, wrong, text, count=1))
+            file.write(text.replace(right, wrong))
         check(words in folder.tutti(78, "check", manifest), words)
 
 
 def main():
-    with tempfile.TemporaryDirectory(prefix="tt-front-") as path:
-        for test in (test_it_runs, test_the_limit, test_what_is_wrong_is_said):
-            test(Folder(os.path.realpath(path)) if test is test_it_runs else Folder(tempfile.mkdtemp(dir=path)))
+    for test in (test_it_runs, test_the_limit, test_what_is_wrong_is_said):
+        with tempfile.TemporaryDirectory(prefix="tt-front-") as path:
+            test(Folder(path))
 
 
 if __name__ == "__main__":
