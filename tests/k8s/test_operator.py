@@ -385,6 +385,36 @@ def test_a_failed_replica_is_replaced_once(k8s):
         s_delete(k8s, "fail")
 
 
+def s_fail_newest(k8s, job, role):
+    """The one of a role that has not failed, as soon as it is there; its name."""
+    def alive():
+        return [name for name, pod in s_pods(k8s, job, role).items() if pod["status"]["phase"] == "Pending"]
+    (name,) = wait_for(alive, f"a {role} of {job}", DEADLINE)
+    s_move(k8s, name, "Running")
+    s_move(k8s, name, "Failed", code=5)
+    return name
+
+
+def test_a_role_that_can_only_fail(k8s):
+    """backoffLimit, also of operators each of which sees one failure only."""
+    with Operator(k8s):
+        s_start(k8s, s_job("crash", learners=1, backoffLimit=2))
+        s_fail_newest(k8s, "crash", "learner")
+        s_fail_newest(k8s, "crash", "learner")
+        (third,) = wait_for(lambda: [name for name, pod in s_pods(k8s, "crash", "learner").items()
+                                     if pod["metadata"].get("annotations", {}).get("tutti/failures") == "2"], "the third", DEADLINE)
+    with Operator(k8s) as op:
+        check(s_phase(k8s, "crash") == "Running", "two are allowed")
+        check(s_fail_newest(k8s, "crash", "learner") == third, third)
+        status = s_await_phase(k8s, "crash", "Failed")
+        words = {c["type"]: c["message"] for c in status["conditions"]}["Failed"]
+        check(status["reason"] == "BackoffLimitExceeded" and words == "DIJob crash failed because learner failed 3 times in a row and "
+              f"backoffLimit is 2; the last, pod {third} ended with exit code 5 (Error)", status)
+        wait_for(lambda: "crash-coordinator" not in s_pods(k8s, "crash"), "the coordinator to go")
+        op.idle()
+        s_delete(k8s, "crash")
+
+
 def test_learners_with_several_gpus(k8s):
     """One aggregator, whose address is the learner's, and pods of as many GPUs as a node has."""
     with Operator(k8s, "--open-api", "--gpus-per-node=8") as op:
@@ -761,7 +791,7 @@ def test_the_command(k8s):
 
 if __name__ == "__main__":
     cluster.main(test_from_created_to_succeeded, test_every_cleanup_policy, test_the_replicas_api,
-                 test_a_caller_whose_address_is_not_known_yet, test_a_failed_replica_is_replaced_once,
+                 test_a_caller_whose_address_is_not_known_yet, test_a_failed_replica_is_replaced_once, test_a_role_that_can_only_fail,
                  test_learners_with_several_gpus, test_declared_replicas, test_a_refused_template, test_edits_behind_its_back,
                  test_a_pod_of_that_name_that_is_not_ours, test_the_same_name_again, test_what_a_batch_job_has, test_an_embedded_job_is_left_alone, test_tasks,
                  test_no_writes_in_steady_state, test_two_operators_one_leader, test_killed_at_random_moments,
