@@ -193,7 +193,11 @@ json_t *needs_of_script(const char *script)
         const char *before = self.at;
         if (expected && !strchr(" \t\n;&|()<>'\"\\$`#", *self.at))
             expected = s_word(&self);
-        else if (*self.at == '>' || *self.at == '$' || *self.at == '`') {
+        else if (strncmp(self.at, "$((", 3) == 0) { /* arithmetic: its names are variables */
+            self.at++;
+            s_substitution(&self);
+            expected = false;
+        } else if (*self.at == '>' || *self.at == '$' || *self.at == '`') {
             self.at +=
                 self.at[1] == '&' || self.at[1] == '(' ? 2 : 1; /* 2>&1; what is substituted is not looked into */
             expected = false;

@@ -34,6 +34,8 @@ static void test_commands_of_scripts(void **state)
     s_assert_words("echo \"a; b\" 'c; d' \\\n e; \"$PROGRAM\" x; $(which y) z", "");
     s_assert_words("A=$(inner \")\" b; c) B=`x` run", "run");
     s_assert_words("(one; two) & three", "one two three");
+    s_assert_words("one $((i * (i + 1))) && two >$((n)); three", "one two three");
+    s_assert_words("one $((never closed", "one");
     s_assert_words("one\ncase $x in\na) two;;\nb|c) three;;\nesac", "one");
     s_assert_words("cat <<E", "cat");
     s_assert_words("echo 'never closed; a", "");
