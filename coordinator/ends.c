@@ -132,8 +132,8 @@ void ends_stop(coordinator_t *self, const char *reason, uint32_t code, bool now)
     ends_t *ends = &self->ends;
     if (ends->phase == ENDS_ENDED)
         return;
-    /* who was rank 0 before this coordinator was started is perhaps on its way, with the weights: ends_roster tells it */
-    if (now || (!roster_rank0(self->roster) && !roster_awaits(self->roster))) {
+    /* who was rank 0 before this coordinator was started is here or on its way, with the weights: ends_roster tells it */
+    if (now || (!roster_rank0(self->roster) && !roster_goes_on(self->roster))) {
         log_info("the run is stopped at once: %s", reason);
         s_end(self, NULL, "stopped", reason, 0);
         return;

@@ -443,10 +443,15 @@ static bool s_past_is_here(const roster_t *self)
     return self->member_count > 0;
 }
 
-bool roster_awaits(const roster_t *self)
+/*  After a restart of the coordinator. */
+static bool s_awaits_past(const roster_t *self)
 {
-    const bool awaits = !self->announced && self->member_count > 0 && !s_past_is_here(self);
-    return awaits && tt_now_ns(self->clock) < self->past_until;
+    return self->member_count > 0 && tt_now_ns(self->clock) < self->past_until;
+}
+
+bool roster_goes_on(const roster_t *self)
+{
+    return !self->announced && (s_past_is_here(self) || s_awaits_past(self) || roster_any_holder(self));
 }
 
 /*  The first roster: when all are there; or a while after a run is possible at all; and, after a restart of the
@@ -455,7 +460,7 @@ static int64_t s_first_due(roster_t *self)
 {
     if (s_past_is_here(self))
         return 0;
-    if (roster_awaits(self))
+    if (s_awaits_past(self))
         return self->past_until;
     const uint32_t *desired = self->cfg.desired;
     if (!s_enough(self, 1, 1, 0))

@@ -117,8 +117,8 @@ bool roster_took_over(const roster_t *self);       /* without a journal, a run t
 bool roster_is_warming(const roster_t *self, const peer_t *peer);
 uint32_t roster_warming(const roster_t *self, tt_peer_role_t role);
 
-/*  After a restart of the coordinator: is there no roster yet because members of the last one may still come back? */
-bool roster_awaits(const roster_t *self);
+/*  There is no roster yet, and the next one goes on with what members of an earlier one hold: they are here, or may still come. */
+bool roster_goes_on(const roster_t *self);
 
 /*  The learner of rank 0 in the newest roster, NULL = none. */
 peer_t *roster_rank0(const roster_t *self);

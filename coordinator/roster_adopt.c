@@ -19,6 +19,14 @@ static bool s_is_holder(const peer_t *peer)
     return peer->role == TT_PEER_LEARNER && peer->claim.holds && peer->claim.place > 0;
 }
 
+bool roster_any_holder(const roster_t *self)
+{
+    for (size_t i = 0; i < self->peer_count; i++)
+        if (roster_may_adopt(self) && s_is_holder(self->peers[i]))
+            return true;
+    return false;
+}
+
 /*  The largest numbers that anybody knows; in `newest`, those of the learners that hold weights. */
 typedef struct {
     uint32_t era;

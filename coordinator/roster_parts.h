@@ -33,6 +33,8 @@ struct roster {
 /*  roster_adopt.c: without a journal, what members say of the roster they know takes its place. May that still be? When
  *  is it decided (0 = now)? Decide, before the first roster is made. */
 bool roster_may_adopt(const roster_t *self);
+/*  ... and somebody is here who holds weights. */
+bool roster_any_holder(const roster_t *self);
 int64_t roster_adopt_due(roster_t *self);
 void roster_adopt(roster_t *self);
 

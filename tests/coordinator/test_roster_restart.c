@@ -23,6 +23,7 @@ static void test_members_that_were_under_way_are_taken_over(void **state)
     s_claim(w, TT_PEER_COLLECTOR, 10000, 2, s_player);
     peer_t *follower = s_claim(w, TT_PEER_LEARNER, 10001, 101, s_follower);
     assert_false(world_due(w)); /* the other of two may come */
+    assert_true(roster_goes_on(w->roster));
     peer_t *leader = s_claim(w, TT_PEER_LEARNER, 10007, 100, s_leader);
     assert_int_not_equal(leader->index, 10007); /* a number that is taken is chosen anew */
     assert_true(world_due(w));
@@ -68,6 +69,7 @@ static void test_when_nobody_holds_the_weights_a_new_era_begins(void **state)
     s_claim(w, TT_PEER_COLLECTOR, 10000, 2, s_player);
     s_claim(w, TT_PEER_LEARNER, -1, 7, s_new);
     assert_false(world_due(w));
+    assert_false(roster_goes_on(w->roster)); /* a stop need not wait for anybody */
     tt_clock_turn(&w->clock, 10 * SECOND);
     assert_true(world_due(w));
     assert_true(world_make(w, ""));
@@ -183,9 +185,12 @@ static void test_a_restarted_coordinator_waits_for_those_it_knew(void **state)
     tt_clock_turn(&w->clock, SECOND);
     assert_ok(world_try_hello(w, TT_PEER_LEARNER, 0, 100, (knows_t){true, 3, 5, 0, 0, 0}, &peer));
     assert_true(roster_due_ns(w->roster) == until);
+    assert_true(roster_goes_on(w->roster));
     assert_ok(world_try_hello(w, TT_PEER_LEARNER, 1, 101, (knows_t){true, 3, 5, 0, 0, 0}, &peer));
     assert_true(world_due(w));
+    assert_true(roster_goes_on(w->roster)); /* all are here: a stop that comes before the roster is for their rank 0, too */
     assert_true(world_make(w, ""));
+    assert_false(roster_goes_on(w->roster));
     assert_int_equal(roster_rank0(w->roster)->instance, 101); /* ranks as they were, not by number */
     assert_int_equal(roster_era(w->roster), 3);
     assert_int_equal(roster_epoch(w->roster), 18);
@@ -202,6 +207,7 @@ static void test_it_waits_no_longer_than_a_lease(void **state)
     world_hello(w, TT_PEER_COLLECTOR, 0, 77);
     world_hello(w, TT_PEER_LEARNER, 0, 78);
     tt_clock_turn(&w->clock, 5 * SECOND);
+    assert_false(roster_goes_on(w->roster));
     assert_true(world_due(w));
     assert_true(world_make(w, "checkpoints/3.safetensors"));
     assert_int_equal(roster_era(w->roster), 4);
@@ -218,6 +224,7 @@ static void test_a_resumed_run_counts_on_and_waits_for_nobody(void **state)
     world_hello(w, TT_PEER_COLLECTOR, 0, 77);
     assert_int_equal(world_try_hello(w, TT_PEER_LEARNER, 0, 78, (knows_t){true, 3, 5, 0, 0, 0}, &peer), TT_DENIED);
     world_hello(w, TT_PEER_LEARNER, 0, 78);
+    assert_false(roster_goes_on(w->roster));
     assert_true(world_due(w));
     assert_true(world_make(w, ""));
     assert_int_equal(roster_era(w->roster), 4);

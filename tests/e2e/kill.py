@@ -63,10 +63,24 @@ def test_coordinator_lag_1(world):
     s_killed(world, 1, [("coordinator", 0)])
 
 
+def test_stopped_as_the_coordinator_comes_back(world):
+    """The weights are with learners that have just said hello, or have not yet: they finish, and nothing of the run is lost."""
+    config, sets = world.config(), [*SETS, "lag=1"]
+    process, run_dir = world.start_run(config, *sets, ENDLESS, seed=5)
+    world.await_steps(run_dir, steps(20_000), process)
+    pid = world.replica("coordinator", 0)
+    os.kill(pid, signal.SIGKILL)
+    s_await_back(world, "coordinator", 0, pid)
+    summary = world.stop(process, run_dir)
+    equal(summary["status"], "stopped", "status")
+    world.check_same(summary, config, *sets, seed=5, what="stopped as the coordinator came back")
+
+
 def test_asked_to_end_lag_1(world):
     """By hand, one by one: nobody told the controller, so they come back."""
     s_killed(world, 1, [("collector", 1), ("learner", 1), ("learner", 0), ("aggregator", 0)], signal.SIGTERM)
 
 
 main(test_collector_lag_0, test_collector_lag_1, test_second_learner_lag_0, test_second_learner_lag_1,
-     test_first_learner_lag_1, test_aggregator_lag_1, test_coordinator_lag_1, test_asked_to_end_lag_1)
+     test_first_learner_lag_1, test_aggregator_lag_1, test_coordinator_lag_1,
+     test_stopped_as_the_coordinator_comes_back, test_asked_to_end_lag_1)
