@@ -219,14 +219,22 @@ static void s_begin_wait(gym_worker_t *self)
 }
 
 /*  To one that is gone nothing is sent: what it said before it ended may still lie in the socket, and whoever waits for its answer reads that,
- *  or that it ended. */
+ *  or that it ended. All else is said there, too. */
+static void s_unsent(gym_worker_t *self, int why)
+{
+    if (why != EPIPE && why != ECONNRESET && !self->unsent)
+        self->unsent = why;
+}
+
 static void s_send(gym_worker_t *self, const void *from, size_t size)
 {
     const char *data = from;
     while (size) {
         const ssize_t sent = send(self->socket, data, size, MSG_NOSIGNAL);
-        if (sent < 0 && errno != EINTR)
+        if (sent < 0 && errno != EINTR) {
+            s_unsent(self, errno);
             return;
+        }
         data += sent < 0 ? 0 : sent;
         size -= sent < 0 ? 0 : (size_t)sent;
     }
@@ -252,7 +260,9 @@ static void s_send_size(gym_worker_t *self, uint32_t size, int descriptor)
     ssize_t sent;
     while ((sent = sendmsg(self->socket, &message, MSG_NOSIGNAL)) < 0 && errno == EINTR)
         continue;
-    if (sent > 0)
+    if (sent < 0)
+        s_unsent(self, errno);
+    else
         s_send(self, (const char *)&size + sent, sizeof size - (size_t)sent);
 }
 
@@ -416,6 +426,9 @@ static tt_status_t s_hear(gym_worker_t *list, uint32_t count, int ms)
 static tt_status_t s_look_at(gym_worker_t *self, bool message, json_t **out)
 {
     const bool socket = self->heard[0], end = self->heard[1], log = self->heard[2];
+    if (self->unsent)
+        return tt_err(
+            TT_UNAVAILABLE, "worker %d could not be told what to do: %s", self->number, strerror(self->unsent));
     memset(self->heard, 0, sizeof self->heard);
     if (log)
         s_listen(self);
@@ -526,5 +539,6 @@ void gym_worker_end(gym_worker_t *list, uint32_t count)
         s_close(&list[i].pidfd);
         tt_buf_free(&list[i].in);
         memset(list[i].heard, 0, sizeof list[i].heard);
+        list[i].unsent = 0;
     }
 }

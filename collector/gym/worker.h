@@ -34,6 +34,7 @@ typedef struct {
     uint32_t half[2]; /* of which half's rounds, the first one next  */
     uint32_t came;    /* the half of the last round that it answered */
     bool heard[3];    /* since it was looked at: its socket, its end, its log */
+    int unsent;       /* why something could not be sent although it lives, an errno; 0 = all was */
     int64_t since_ms; /* since when it has not moved                */
     int32_t seen[2];  /* where it was then                          */
 } gym_worker_t;
@@ -52,7 +53,7 @@ void gym_worker_go(gym_worker_t *self, uint32_t half);
 
 /*  Wait until one that owes an answer has given it: *which is its number in the list, `came` the half that it has played. A message (new; the caller's to release) where one is
  *  expected, else NULL. TT_INTERNAL, TT_NOT_FOUND, TT_INVALID: it says why it failed, or has died, or is not done in time;
- *  TT_UNAVAILABLE: it was killed. */
+ *  TT_UNAVAILABLE: it was killed, or this machine could not carry to it what was sent. */
 tt_status_t gym_worker_wait(gym_worker_t *list, uint32_t count, bool message, uint32_t *which, json_t **out);
 
 /*  Somebody in the list has been heard of who has not been looked at: gym_worker_wait need not wait. */

@@ -1,4 +1,5 @@
 /*  What a worker says before it dies is heard, whatever is sent to it meanwhile. Its part is played by a shell's script. */
+#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -77,6 +78,29 @@ static void test_gone_without_a_word(void **state)
     s_close(&self);
 }
 
+/*  It lives, but nothing can be carried to it: that is said at once, not after its deadline, and not as its fault. */
+static void test_what_cannot_be_sent(void **state)
+{
+    (void)state;
+    for (int with_memory = 0; with_memory < 2; with_memory++) {
+        stage_t self;
+        s_open(&self, "read nothing <&3\n");
+        const int kept = dup(self.worker.socket), null = open("/dev/null", O_RDWR | O_CLOEXEC);
+        assert_true(dup2(null, self.worker.socket) >= 0);
+        json_t *message = json_object();
+        if (with_memory)
+            gym_worker_move(&self.worker, message, null);
+        else
+            gym_worker_go(&self.worker, 0);
+        json_decref(message);
+        assert_int_equal(s_wait(&self), TT_UNAVAILABLE);
+        assert_non_null(strstr(tt_err_text(), "could not be told what to do: Socket operation on non-socket"));
+        s_close(&self);
+        close(kept);
+        close(null);
+    }
+}
+
 /*  The same with a message, and with one that brings memory along. */
 static void test_a_message_to_nobody(void **state)
 {
@@ -102,6 +126,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_fault_while_something_is_sent),
         cmocka_unit_test(test_gone_without_a_word),
+        cmocka_unit_test(test_what_cannot_be_sent),
         cmocka_unit_test(test_a_message_to_nobody),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
