@@ -188,7 +188,8 @@ static void test_a_restarted_coordinator_waits_for_those_it_knew(void **state)
     assert_true(roster_goes_on(w->roster));
     assert_ok(world_try_hello(w, TT_PEER_LEARNER, 1, 101, (knows_t){true, 3, 5, 0, 0, 0}, &peer));
     assert_true(world_due(w));
-    assert_true(roster_goes_on(w->roster)); /* all are here: a stop that comes before the roster is for their rank 0, too */
+    assert_true(
+        roster_goes_on(w->roster)); /* all are here: a stop that comes before the roster is for their rank 0, too */
     assert_true(world_make(w, ""));
     assert_false(roster_goes_on(w->roster));
     assert_int_equal(roster_rank0(w->roster)->instance, 101); /* ranks as they were, not by number */
