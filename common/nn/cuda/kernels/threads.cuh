@@ -15,9 +15,11 @@ static __device__ inline number_t my_number(uint32_t count)
     return {blockIdx.x / parts, blockIdx.x % parts * blockDim.x + threadIdx.x};
 }
 
+constexpr unsigned NUMBER_THREADS = 256; /* of a block, at most */
+
 static inline unsigned number_threads(uint32_t count)
 {
-    return count >= 256 ? 256 : (count + 31) / 32 * 32;
+    return count >= NUMBER_THREADS ? NUMBER_THREADS : (count + 31) / 32 * 32;
 }
 
 static inline unsigned number_blocks(uint32_t rows, uint32_t count)
