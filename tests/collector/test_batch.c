@@ -374,7 +374,9 @@ static void test_what_fails(void **state)
     herd.fail_recv = "it was killed";
     herd.lost = true;
     assert_err(step(&range, 0, 0, &io), TT_UNAVAILABLE, "env Herd-v0: it was killed");
+    range_close(&range);
     herd.fail_recv = NULL;
+    assert_ok(range_try(&range, &herd_ops.env, NULL, cfg));
     herd.beyond = true;
     assert_err(step(&range, 0, 0, &io), TT_INTERNAL, "recv named 6 rows from 0 on, of 5");
     herd.beyond = false;
