@@ -209,7 +209,7 @@ def test_one_that_lasts_longer_than_a_stall(world):
 
 def test_status_and_metrics_over_http(world):
     process, run_dir = world.start_run(world.config(), *EVAL, ENDLESS, seed=3)
-    status = wait_for(lambda: (s := world.status(run_dir)) and s["eval"] and s["http"] and s,
+    status = wait_for(lambda: (s := world.status(run_dir)) and s.get("eval") and s.get("http") and s,
                       "an evaluation in the status, and an address")
     equal(status["eval"]["episodes"], 5, "episodes")
     with open(os.path.join(run_dir, "token"), encoding="utf-8") as file:
