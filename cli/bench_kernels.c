@@ -213,7 +213,7 @@ static tt_status_t s_open_net(bench_t *b)
     TT_TRY(tt_device_open(&b->device, "cpu", 0, 1));
     TT_TRY(tt_stream_new(&b->stream, b->device));
     TT_TRY(tt_net_new(&b->net, b->device, &b->spec));
-    TT_TRY(tt_net_init(b->net, b->stream, 1, (const float[]){1.0f, 1.0f, 1.0f}, 0.0f));
+    TT_TRY(tt_net_init(b->net, b->stream, 1, (const float[]){1.0f, 1.0f, 1.0f}, 0.0f, TT_NO_PROGRESS));
     TT_TRY(tt_opt_new(&b->opt, b->net, 0, &adam));
     return tt_table_new(&b->table, b->device, tt_net_row_bytes(&b->spec));
 }

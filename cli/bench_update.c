@@ -160,7 +160,7 @@ static tt_status_t s_open(bench_t *b)
     TT_TRY(tt_device_open_wish(&b->device, b->device_wish, (uint32_t)b->threads));
     TT_TRY(tt_stream_new(&b->stream, b->device));
     TT_TRY(tt_net_new(&b->net, b->device, &b->spec));
-    TT_TRY(tt_net_init(b->net, b->stream, 1, (const float[TT_TOWERS_MAX]){1.0f, 1.0f, 1.0f}, 0.0f));
+    TT_TRY(tt_net_init(b->net, b->stream, 1, (const float[TT_TOWERS_MAX]){1.0f, 1.0f, 1.0f}, 0.0f, TT_NO_PROGRESS));
     TT_TRY(tt_opt_new(&b->opt, b->net, 0, &adam));
     TT_TRY(tt_sums_new(&b->sums, b->net, 1));
     TT_TRY(s_make_columns(b));

@@ -41,14 +41,14 @@ static uint32_t s_acts(const tt_net_spec_t *spec)
     return q < spec->towers && spec->tower[q].kind == TT_TOWER_DUELING ? spec->tower[q].advantage : q;
 }
 
-tt_status_t tt_algorithm_init(
-    const tt_algorithm_t *algorithm, const void *cfg, tt_net_t *net, tt_stream_t *stream, uint64_t seed)
+tt_status_t tt_algorithm_init(const tt_algorithm_t *algorithm, const void *cfg, tt_net_t *net, tt_stream_t *stream,
+    uint64_t seed, tt_progress_t progress)
 {
     float gain[TT_TOWERS_MAX + 1]; /* one more: a network with neither */
     for (size_t t = 0; t < TT_COUNT(gain); t++)
         gain[t] = 1.0f;
     gain[s_acts(tt_net_spec(net))] = algorithm->head_gain(cfg);
-    return tt_net_init(net, stream, seed, gain, algorithm->log_std0(cfg));
+    return tt_net_init(net, stream, seed, gain, algorithm->log_std0(cfg), progress);
 }
 
 tt_shape_t tt_algorithm_shape(const tt_algorithm_t *self, const tt_train_cfg_t *train, const void *cfg)

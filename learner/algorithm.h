@@ -174,6 +174,6 @@ tt_shape_t tt_algorithm_shape(const tt_algorithm_t *self, const tt_train_cfg_t *
 /*  All algorithms; find by name, TT_NOT_FOUND names the nearest. */
 const tt_algorithm_t *const *tt_algorithms(size_t *count);
 /*  Version 0 of a network, with the algorithm's gains (tt_net_init). */
-tt_status_t tt_algorithm_init(
-    const tt_algorithm_t *algorithm, const void *cfg, tt_net_t *net, tt_stream_t *stream, uint64_t seed);
+tt_status_t tt_algorithm_init(const tt_algorithm_t *algorithm, const void *cfg, tt_net_t *net, tt_stream_t *stream,
+    uint64_t seed, tt_progress_t progress);
 tt_status_t tt_algorithm_find(const tt_algorithm_t **out, const char *name);

@@ -7,7 +7,7 @@ enum { BATCH_ROWS = TT_ROWS_FINAL + 1, PIECE_ROWS = 1024, PIECE_NS = 20000000 };
 
 struct compute {
     const model_t *model;
-    compute_progress_t progress;
+    tt_progress_t progress;
     tt_sums_t *sums;
     tt_table_t *rows[BATCH_ROWS]; /* of the batch, by tt_batch_rows_t          */
     size_t count[BATCH_ROWS];     /* how many are there                        */
@@ -104,8 +104,7 @@ static tt_status_t s_forward(void *ctx, tt_batch_rows_t which, float *const *out
         const int64_t begun_ns = tt_now_ns(clock);
         rows = count - first < piece ? count - first : piece;
         TT_TRY(s_forward_piece(self, which, first, rows, out));
-        if (self->progress.fn)
-            self->progress.fn(self->progress.ctx);
+        tt_progress(self->progress);
         if (tt_now_ns(clock) - begun_ns < PIECE_NS)
             piece *= 2;
     }
@@ -118,7 +117,7 @@ static tt_status_t s_log_std(void *ctx, uint32_t tower, float *out)
     return tt_net_get_log_std(model->net, model->stream, 0, tower, out);
 }
 
-tt_evaluator_t compute_evaluator(compute_t *self, compute_progress_t progress)
+tt_evaluator_t compute_evaluator(compute_t *self, tt_progress_t progress)
 {
     self->progress = progress;
     return (tt_evaluator_t){self, s_forward, s_log_std};

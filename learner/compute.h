@@ -23,14 +23,8 @@ void compute_destroy(compute_t **self_p);
 
 /*  A batch comes: its rows go to the device, and the inputs of its first minibatch will be those of all. */
 tt_status_t compute_batch(compute_t *self, const tt_batch_t *batch);
-/*  Called while something is computed that may take long: a part of it is done. */
-typedef struct {
-    void (*fn)(void *ctx); /* NULL: nobody wants to know */
-    void *ctx;
-} compute_progress_t;
-
 /*  The network over the rows of that batch, a piece at a time. */
-tt_evaluator_t compute_evaluator(compute_t *self, compute_progress_t progress);
+tt_evaluator_t compute_evaluator(compute_t *self, tt_progress_t progress);
 
 /*  The noise of noisy layers, of all sets, for an optimiser step of the run (position_t.made). */
 tt_status_t compute_noise(compute_t *self, uint64_t step);

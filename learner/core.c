@@ -34,6 +34,16 @@ void core_progress(core_t *self)
     tt_link_progress(self->link, ++self->pace.progress);
 }
 
+static void s_on_progress(void *ctx)
+{
+    core_progress(ctx);
+}
+
+tt_progress_t core_gets_on(core_t *self)
+{
+    return (tt_progress_t){s_on_progress, self};
+}
+
 /*  In a pod, whether there is anybody to play or to sum with is for the operator to see to. */
 static bool s_waits_for_members(const core_t *self)
 {

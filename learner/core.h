@@ -105,6 +105,8 @@ tt_status_t core_glance(core_t *self);
 tt_status_t core_wait(core_t *self, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /*  We got on: one more segment, step, version. */
 void core_progress(core_t *self);
+/*  The same, as what is told by whoever computes for long. */
+tt_progress_t core_gets_on(core_t *self);
 /*  The first lap begins. */
 void core_start_laps(core_t *self);
 /*  The time since the lap before was spent on this. */

@@ -43,7 +43,8 @@ static tt_status_t s_hold(core_t *self)
 
 static tt_status_t s_make_version_0(core_t *self)
 {
-    TT_TRY(model_init(&self->model));
+    tt_link_state(self->link, "making the first weights"); /* orthogonal ones of wide layers take minutes */
+    TT_TRY(model_init(&self->model, core_gets_on(self)));
     version_t *version = publish_add(self->data.publish, 0);
     TT_TRY(tt_net_get(self->model.net, self->model.stream, 0, version_params(version)));
     tt_norm_t *obs = tt_norm_new(self->model.columns->scaled), *reward = tt_norm_new(1);

@@ -119,7 +119,7 @@ void model_close(model_t *self)
     *self = (model_t){0};
 }
 
-tt_status_t model_init(model_t *self)
+tt_status_t model_init(model_t *self, tt_progress_t progress)
 {
     for (uint32_t g = 0; g < self->opts; g++) {
         float *rest = tt_array0(self->opt_count[g], sizeof *rest);
@@ -127,5 +127,5 @@ tt_status_t model_init(model_t *self)
         free(rest);
         TT_TRY(status);
     }
-    return tt_algorithm_init(self->algorithm, self->cfg, self->net, self->stream, self->train.seed);
+    return tt_algorithm_init(self->algorithm, self->cfg, self->net, self->stream, self->train.seed, progress);
 }

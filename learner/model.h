@@ -35,4 +35,4 @@ void model_close(model_t *self);
 tt_status_t model_check(const char *text);
 
 /*  Version 0: fresh weights, optimisers at rest. */
-tt_status_t model_init(model_t *self);
+tt_status_t model_init(model_t *self, tt_progress_t progress);

@@ -43,15 +43,10 @@ static void s_check_rules(core_t *self)
 }
 
 /*  Where a batch is evaluated anew, that may take longer than anybody may stand still. */
-static void s_on_progress(void *ctx)
-{
-    core_progress(ctx);
-}
-
 static tt_status_t s_begin_batch(core_t *self)
 {
     const tt_algorithm_t *algorithm = self->model.algorithm;
-    const tt_evaluator_t net = compute_evaluator(self->data.compute, (compute_progress_t){s_on_progress, self});
+    const tt_evaluator_t net = compute_evaluator(self->data.compute, core_gets_on(self));
     TT_TRY(compute_batch(self->data.compute, &self->data.current));
     TT_TRY(algorithm->begin(self->model.algo, &self->data.current, &net));
     position_plan(&self->at, algorithm->steps(self->model.algo));

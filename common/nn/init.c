@@ -69,6 +69,7 @@ typedef struct {
     uint32_t number;
     bool head;
     double gain; /* of a head */
+    tt_progress_t progress;
 } layer_t;
 
 /*  The shorter side gives the number of orthonormal vectors, the longer their length. */
@@ -80,7 +81,7 @@ static void s_orthogonal(const layer_t *layer)
     double *vectors = tt_array0(tt_mul(count, n), sizeof *vectors);
     for (size_t i = 0; i < count * n; i++)
         vectors[i] = s_normal(layer->seed, layer->number, i);
-    tt_orthonormalise(vectors, count, n);
+    tt_orthonormalise(vectors, count, n, layer->progress);
     for (size_t i = 0; i < in; i++)
         for (size_t o = 0; o < out; o++)
             layer->values[i * out + o] = (float)(gain * (in < out ? vectors[i * n + o] : vectors[o * n + i]));
@@ -148,7 +149,8 @@ static void s_init_layer(const layer_t *layer, tt_nn_init_t init)
 }
 
 /*  One tower from its first tensor on, which is number `first` of the network: streams of Philox are numbered so. */
-static size_t s_init_tower(const tt_net_t *self, uint32_t t, size_t first, uint64_t seed, float gain, float *params)
+static size_t s_init_tower(
+    const tt_net_t *self, uint32_t t, size_t first, uint64_t seed, float gain, float *params, tt_progress_t progress)
 {
     const tt_tower_t *tower = &self->spec.tower[t];
     size_t number = first;
@@ -161,8 +163,10 @@ static size_t s_init_tower(const tt_net_t *self, uint32_t t, size_t first, uint6
             .seed = seed,
             .number = (uint32_t)number,
             .head = tower->kind == TT_TOWER_MLP && l == tower->hidden_count,
-            .gain = (double)gain};
+            .gain = (double)gain,
+            .progress = progress};
         s_init_layer(&layer, self->spec.init);
+        tt_progress(progress);
         if (tower->noise > 0)
             s_deviate(weight, weight + tt_spec_deviations(&self->spec, t), tower->noise, params);
         number += count;
@@ -170,14 +174,15 @@ static size_t s_init_tower(const tt_net_t *self, uint32_t t, size_t first, uint6
     return first + tt_spec_tower_tensors(&self->spec, t);
 }
 
-tt_status_t tt_net_init(tt_net_t *self, tt_stream_t *stream, uint64_t seed, const float *gain, float log_std0)
+tt_status_t tt_net_init(
+    tt_net_t *self, tt_stream_t *stream, uint64_t seed, const float *gain, float log_std0, tt_progress_t progress)
 {
     if ((uint32_t)self->spec.init >= TT_COUNT(s_inits))
         return tt_err(TT_INVALID, "init %d: there are %zu", (int)self->spec.init, TT_COUNT(s_inits));
     float *params = tt_array0(self->param_count, sizeof *params);
     size_t at = 0;
     for (uint32_t t = 0; t < self->spec.towers; t++) {
-        at = s_init_tower(self, t, at, seed, gain[t], params);
+        at = s_init_tower(self, t, at, seed, gain[t], params, progress);
         for (uint32_t a = 0; a < self->spec.tower[t].log_std; a++)
             params[self->log_std_at[t] + a] = log_std0;
     }

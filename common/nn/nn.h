@@ -21,6 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "common/base/limits.h"
+#include "common/base/progress.h"
 #include "common/base/rng.h"
 #include "common/base/status.h"
 #include "common/nn/device.h"
@@ -210,8 +211,10 @@ const tt_tensor_t *tt_net_tensors(const tt_net_t *self, size_t *count);
 
 /*  Version 0, all sets alike; log_std = log_std0. ORTHOGONAL: orthogonal weights (gain sqrt 2 for hidden layers, gain[t] for the
  *  head of tower t), biases 0. UNIFORM: weights and biases within 1 / sqrt(inputs) of 0, those of the head of tower t within
- *  gain[t] of that. Philox stream TT_STREAM_INIT. The same bits everywhere. Waits. */
-tt_status_t tt_net_init(tt_net_t *self, tt_stream_t *stream, uint64_t seed, const float *gain, float log_std0);
+ *  gain[t] of that. Philox stream TT_STREAM_INIT. The same bits everywhere. Waits, and tells of each column or layer that
+ *  is done: two ORTHOGONAL layers of 4096 x 4096 take minutes. */
+tt_status_t tt_net_init(
+    tt_net_t *self, tt_stream_t *stream, uint64_t seed, const float *gain, float log_std0, tt_progress_t progress);
 
 /*  Copy all parameters of a set in / out: tt_net_param_count floats. Both wait. */
 tt_status_t tt_net_put(tt_net_t *self, tt_stream_t *stream, uint32_t set, const float *params);

@@ -78,12 +78,13 @@ static void s_finish(double *v, double *w, const double *vectors, size_t before,
         w[k] -= last * v[k];
 }
 
-void tt_orthonormalise(double *vectors, size_t count, size_t n)
+void tt_orthonormalise(double *vectors, size_t count, size_t n, tt_progress_t progress)
 {
     double *nobody = tt_array0(n, sizeof *nobody); /* comes after the last */
     for (size_t i = 0; i < count; i++) {
         double *v = vectors + i * n;
         s_finish(v, i + 1 < count ? v + n : nobody, vectors, i, n);
+        tt_progress(progress);
     }
     free(nobody);
 }

@@ -8,6 +8,7 @@
  *  Threads: pure. */
 #pragma once
 #include <stddef.h>
+#include "common/base/progress.h"
 
-/*  In place: `count` <= n vectors of n numbers each, one behind the other. They must be linearly independent. */
-void tt_orthonormalise(double *vectors, size_t count, size_t n);
+/*  In place: `count` <= n vectors of n numbers each, one behind the other. They must be linearly independent. Tells of each vector. */
+void tt_orthonormalise(double *vectors, size_t count, size_t n, tt_progress_t progress);

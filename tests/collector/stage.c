@@ -20,8 +20,8 @@ static const char s_env[] = "CartPole-v1";
 static float *s_params(stage_t *self, uint64_t version)
 {
     float *params = tt_array0(tt_net_param_count(tt_net_spec(tt_inference_net(self->net))), sizeof *params);
-    assert_ok(tt_net_init(
-        tt_inference_net(self->net), tt_inference_stream(self->net), 100 + version, (const float[]){1.0f, 1.0f}, 0));
+    assert_ok(tt_net_init(tt_inference_net(self->net), tt_inference_stream(self->net), 100 + version,
+        (const float[]){1.0f, 1.0f}, 0, TT_NO_PROGRESS));
     assert_ok(tt_net_get(tt_inference_net(self->net), tt_inference_stream(self->net), 0, params));
     return params;
 }

@@ -34,7 +34,8 @@ static void s_open(world_t *w, const tt_env_ops_t *env)
         tt_net_actor_critic(w->columns->flat, (const uint32_t[]){16}, 1, TT_NN_TANH, w->policy.out, w->policy.log_std);
     tt_train_parts(&spec, w->columns, false);
     assert_ok(tt_inference_new(&w->net, &spec));
-    assert_ok(tt_net_init(tt_inference_net(w->net), tt_inference_stream(w->net), SEED, (const float[]){1.0f, 1.0f}, 0));
+    assert_ok(tt_net_init(
+        tt_inference_net(w->net), tt_inference_stream(w->net), SEED, (const float[]){1.0f, 1.0f}, 0, TT_NO_PROGRESS));
 }
 
 static void s_open_id(world_t *w, const char *id)

@@ -56,8 +56,8 @@ static void s_open_stacked(world_t *w, const tt_env_ops_t *env, uint32_t steps, 
     tt_train_parts(&spec, w->columns, false);
     spec.stack = w->columns->stack;
     assert_ok(tt_inference_new(&w->net, &spec));
-    assert_ok(
-        tt_net_init(tt_inference_net(w->net), tt_inference_stream(w->net), SEED, (const float[]){0.5f, 1.0f}, -0.3f));
+    assert_ok(tt_net_init(tt_inference_net(w->net), tt_inference_stream(w->net), SEED, (const float[]){0.5f, 1.0f},
+        -0.3f, TT_NO_PROGRESS));
     w->norm = normalise ? s_norm(w->columns->scaled) : NULL;
 }
 

@@ -46,6 +46,7 @@ static void s_on_heartbeat(fake_coordinator_t *self, fake_member_t *from, const 
     from->holds = beat->holds && beat->era == self->era;
     from->warm = beat->warm && beat->era == self->era;
     from->beats++;
+    from->progress = beat->progress;
     snprintf(from->state, sizeof from->state, "%s", beat->state);
     if (!self->mute)
         fake_try_send(self, from, &TT_MSG(HEARTBEAT, .seq = beat->seq));

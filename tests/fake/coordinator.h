@@ -22,8 +22,8 @@ typedef struct {
     uint32_t rank, env_lo, env_count;
     char peer[64], data[256], weights[256];
     bool hello, holds, warm, drained; /* what it said */
-    uint64_t beats;
-    char state[128], reason[64]; /* of its newest heartbeat; of DRAINED */
+    uint64_t beats, progress;         /* progress: of its newest heartbeat */
+    char state[128], reason[64];      /* of its newest heartbeat; of DRAINED */
 } fake_member_t;
 
 typedef struct {

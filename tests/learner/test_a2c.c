@@ -187,7 +187,8 @@ static void test_an_update_is_ppos_of_one_step(void **state)
     const tt_net_spec_t spec = tt_net_actor_critic(4, (const uint32_t[]){16}, 1, TT_NN_TANH, 2, 0);
     static data_t d;
     assert_ok(tt_inference_new(&net, &spec));
-    assert_ok(tt_net_init(tt_inference_net(net), tt_inference_stream(net), 3, (const float[]){1, 1}, 0));
+    assert_ok(
+        tt_net_init(tt_inference_net(net), tt_inference_stream(net), 3, (const float[]){1, 1}, 0, TT_NO_PROGRESS));
     s_fill(&d, net);
     float *a2c = tt_aligned0(tt_net_grad_count(&spec) * sizeof *a2c),
           *ppo = tt_aligned0(tt_net_grad_count(&spec) * sizeof *ppo);

@@ -36,7 +36,7 @@ static void s_open(model_t *model, const tt_net_spec_t *spec)
     assert_ok(tt_device_open(&model->device, NULL, 0, 2));
     assert_ok(tt_stream_new(&model->stream, model->device));
     assert_ok(tt_net_new(&model->net, model->device, spec));
-    assert_ok(tt_net_init(model->net, model->stream, 3, (const float[]){1, 1}, 0));
+    assert_ok(tt_net_init(model->net, model->stream, 3, (const float[]){1, 1}, 0, TT_NO_PROGRESS));
 }
 
 static void s_close(model_t *model)
@@ -80,7 +80,7 @@ static void test_a_batch_in_pieces(void **state)
     const tt_batch_t batch = {.T = T, .N = N, .obs = world->row, .last = world->row, .final_obs = NULL};
     assert_ok(compute_new(&compute, &model));
     assert_ok(compute_batch(compute, &batch));
-    const tt_evaluator_t net = compute_evaluator(compute, (compute_progress_t){s_on_progress, world});
+    const tt_evaluator_t net = compute_evaluator(compute, (tt_progress_t){s_on_progress, world});
     assert_ok(net.forward(net.ctx, TT_ROWS_OBS, world->out));
     assert_true(world->told >= 3);
     for (uint32_t k = 0; k < world->told; k++)

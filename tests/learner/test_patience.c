@@ -132,6 +132,16 @@ static void test_nothing_moves(void **state)
     s_close(self);
 }
 
+/*  Orthogonal weights of wide layers take minutes: each vector of them, of either tower, is progress. */
+static void test_first_weights_take_long(void **state)
+{
+    (void)state;
+    stage_t *self = s_open("", 0);
+    s_pass(self, 1);
+    assert_in_range(self->learner.member->progress, 4 + 2 + 4 + 1, 100);
+    s_close(self);
+}
+
 /*  Its own thread has looked at how long it has waited, since this was called: between two answers of it there is such a look. Its link's
  *  thread, whose heartbeats say that time has passed, does not wait for that. */
 static void s_let_it_look(stage_t *self)
@@ -237,6 +247,7 @@ static void test_the_time_is_up(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_first_weights_take_long),
         cmocka_unit_test(test_nothing_moves),
         cmocka_unit_test(test_a_batch_takes_long),
         cmocka_unit_test(test_leaving_without_a_word),

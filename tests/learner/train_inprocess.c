@@ -69,7 +69,7 @@ static void s_open_policy(run_t *r, const void *options)
     MUST(tt_stream_new(&model->stream, model->device));
     MUST(tt_net_new(&model->net, model->device, &spec));
     MUST(tt_inference_new(&r->actor, &spec));
-    MUST(tt_algorithm_init(r->algorithm, options, model->net, model->stream, r->cfg.seed));
+    MUST(tt_algorithm_init(r->algorithm, options, model->net, model->stream, r->cfg.seed, TT_NO_PROGRESS));
     MUST(r->algorithm->create(&r->algo, &r->cfg, r->columns, options));
     MUST(tt_opt_new(&model->opt[0], model->net, 0, r->algorithm->opt(r->algo, 0)));
     model->opts = 1;
@@ -193,7 +193,7 @@ static void s_collect(run_t *r, uint64_t n, uint64_t acting)
 
 static void s_update(run_t *r, uint64_t n)
 {
-    const tt_evaluator_t net = compute_evaluator(r->compute, (compute_progress_t){0});
+    const tt_evaluator_t net = compute_evaluator(r->compute, TT_NO_PROGRESS);
     MUST(compute_batch(r->compute, &r->current));
     MUST(r->algorithm->begin(r->algo, &r->current, &net));
     for (uint32_t step = 0; step < r->algorithm->steps(r->algo); step++) {

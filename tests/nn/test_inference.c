@@ -101,7 +101,8 @@ static void test_frames(void **state)
             if (framed)
                 spec.stack = stack;
             assert_ok(tt_inference_new(&net, &spec));
-            assert_ok(tt_net_init(tt_inference_net(net), tt_inference_stream(net), 7, (const float[]){1, 1, 1}, 0));
+            assert_ok(tt_net_init(
+                tt_inference_net(net), tt_inference_stream(net), 7, (const float[]){1, 1, 1}, 0, TT_NO_PROGRESS));
             out[tt_net_tower(&spec, "actor")] = framed ? got : want;
             assert_ok(tt_inference_run(net, framed ? list[0] : rows, ROWS, out));
             tt_inference_destroy(&net);

@@ -69,7 +69,7 @@ static void s_check(const place_t *place, tt_net_spec_t spec)
 {
     spec.init = TT_NN_UNIFORM;
     tt_net_t *net = fixture_net(place, &spec);
-    assert_ok(tt_net_init(net, place->stream, SEED, s_gain, LOG_STD0));
+    assert_ok(tt_net_init(net, place->stream, SEED, s_gain, LOG_STD0, TT_NO_PROGRESS));
     float *params = s_params(place, net, 0);
     size_t count;
     const tt_tensor_t *at = tt_net_tensors(net, &count), *end = at + count;
@@ -97,7 +97,7 @@ static void test_uniform(void **state)
 
 static uint64_t s_hash(const place_t *place, tt_net_t *net, uint64_t seed)
 {
-    assert_ok(tt_net_init(net, place->stream, seed, s_gain, LOG_STD0));
+    assert_ok(tt_net_init(net, place->stream, seed, s_gain, LOG_STD0, TT_NO_PROGRESS));
     float *params = s_params(place, net, 0);
     const unsigned char *bytes = (const unsigned char *)params;
     uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a */
@@ -131,7 +131,7 @@ static void test_unknown(void **state)
     spec.init = (tt_nn_init_t)7;
     fixture_open(&place, 1);
     tt_net_t *net = fixture_net(&place, &spec);
-    assert_int_equal(tt_net_init(net, place.stream, SEED, s_gain, LOG_STD0), TT_INVALID);
+    assert_int_equal(tt_net_init(net, place.stream, SEED, s_gain, LOG_STD0, TT_NO_PROGRESS), TT_INVALID);
     assert_string_equal(tt_err_text(), "init 7: there are 2");
     tt_net_destroy(&net);
     fixture_close(&place);

@@ -40,6 +40,11 @@ static void s_check_orthonormal(const double *vectors, size_t count, size_t n)
         }
 }
 
+static void s_on_progress(void *ctx)
+{
+    ++*(size_t *)ctx;
+}
+
 static void test_shapes(void **state)
 {
     (void)state;
@@ -53,7 +58,9 @@ static void test_shapes(void **state)
             tt_draw(word, 7, TT_STREAM_INIT, (uint32_t)s, i);
             ours[i] = plain[i] = 2.0 * tt_unit_f64(word[0], word[1]) - 1.0;
         }
-        tt_orthonormalise(ours, count, n);
+        size_t done = 0;
+        tt_orthonormalise(ours, count, n, (tt_progress_t){s_on_progress, &done});
+        assert_int_equal(done, count);
         s_plain(plain, count, n);
         if (memcmp(ours, plain, size * sizeof *ours) != 0)
             fail_msg("%zu vectors of %zu: not the bits of the plain loops", count, n);

@@ -331,7 +331,7 @@ static void check_init(const place_t *place, const tt_net_spec_t *spec)
     const float gain[TT_TOWERS_MAX] = {0.01f, 1.0f, 0.5f, 2.0f, 1.0f, 3.0f, 1.0f, 0.25f};
     tt_net_t *net = fixture_net(place, spec);
     float *params = tt_array0(2 * tt_net_param_count(spec), sizeof *params), *other = params + tt_net_param_count(spec);
-    assert_ok(tt_net_init(net, place->stream, 5, gain, -0.5f));
+    assert_ok(tt_net_init(net, place->stream, 5, gain, -0.5f, TT_NO_PROGRESS));
     assert_ok(tt_net_get(net, place->stream, 0, params));
     size_t count = 0;
     const tt_tensor_t *tensor = tt_net_tensors(net, &count);
@@ -379,7 +379,7 @@ static void test_init_is_the_same_everywhere(void **state)
     assert_int_equal(tt_net_param_count(&fixture_specs[0]), TT_COUNT(params));
     uint64_t hash[2];
     for (uint64_t seed = 1; seed <= 2; seed++) {
-        assert_ok(tt_net_init(net, place.stream, seed, (const float[]){0.01f, 1.0f}, 0.0f));
+        assert_ok(tt_net_init(net, place.stream, seed, (const float[]){0.01f, 1.0f}, 0.0f, TT_NO_PROGRESS));
         assert_ok(tt_net_get(net, place.stream, 0, params));
         const unsigned char *bytes = (const unsigned char *)params;
         hash[seed - 1] = 0xcbf29ce484222325u; /* FNV-1a */

@@ -53,7 +53,7 @@ static void s_open(world_t *world, uint32_t lanes, uint32_t shards)
     *world = (world_t){.obs = tt_array0(ROWS * D, sizeof(float))};
     fixture_open(&world->place, lanes);
     assert_ok(tt_net_new(&world->net, world->place.device, &s_spec));
-    assert_ok(tt_net_init(world->net, world->place.stream, 3, (const float[]){1.0f, 1.0f}, 0.0f));
+    assert_ok(tt_net_init(world->net, world->place.stream, 3, (const float[]){1.0f, 1.0f}, 0.0f, TT_NO_PROGRESS));
     for (uint32_t r = 0; r < ROWS; r++) {
         for (uint32_t d = 0; d < D; d++)
             world->obs[r * D + d] = s_random(100 + d, r);
