@@ -23,7 +23,7 @@ from rig import Failed, check, main, steps, wait_for  # noqa: E402
 
 SEED = int(os.environ.get("ATTACK_SEED") or time.time_ns() % 1_000_000)
 RUNS = int(os.environ.get("ATTACK_RUNS") or 1)
-STEPS = int(os.environ.get("ATTACK_STEPS") or steps(60_000))
+STEPS = int(os.environ.get("ATTACK_STEPS") or max(steps(60_000), 30_000))  # the attacker looks at the run first
 SOCKETS, OPEN = 600, 60  # of a run; in use at a time
 COLLECTOR, AGGREGATOR, CONTROLLER, CLIENT = 2, 4, 5, 6
 # What is said most. Nothing here ends a run by right: EVENT failed of a member, REQUEST stop of a client.
