@@ -5,8 +5,8 @@ function(tt_library name)
   target_link_libraries(${name} PUBLIC ${A_LINK} PRIVATE tt_flags)
 endfunction()
 
-# What ctest knows of a test: [TIMEOUT s] [COST s] [WAITS] [LABELS ...]. A slot of ctest's -j is half a core (so ./dev test
-# has two a core, and one over): a test takes two, one that mostly waits (WAITS) one, so that no core is idle beside it.
+# What ctest knows of a test: [TIMEOUT s] [COST s] [WAITS] [LABELS ...]. ./dev test gives ctest three slots a core, and one
+# over: a test takes two, one that mostly waits (WAITS) one, so that no core is idle beside it.
 # COST: the seconds of one that takes more than ten; the longest start first.
 # STRICT always|ci: a second time on the backend cpu-strict, as NAME.strict with the label strict; ci: only ./dev test --all,
 # and so .ci/run, has it.

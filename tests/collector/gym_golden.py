@@ -24,11 +24,15 @@ BUILD = os.environ["TT_BUILD_DIR"]
 PLAY = os.path.join(BUILD, "tests", "collector", "gym_play")
 ENVS = os.path.join(os.environ["TT_SOURCE_DIR"], "tests", "collector", "gym_envs")
 sys.path.insert(0, ENVS)
-SHORT = 4 if os.environ.get("TT_SANITIZE") else 1
+SANITIZED = bool(os.environ.get("TT_SANITIZE"))
+SHORT = 4 if SANITIZED else 1
+WORKERS = (1, 3) if SANITIZED else (1, 2, 3)
 SEED, FIRST, COUNT = 11, 5, 4
 GAMES = [("CartPole-v1", 400), ("Pendulum-v1", 450), ("LunarLander-v3", 400), ("LunarLanderContinuous-v3", 300),
          ("BipedalWalker-v3", 300), ("HalfCheetah-v5", 1010), ("FrozenLake-v1", 200), ("ALE/Pong-v5", 60), ("ALE/Pong-v5 frames", 120),
          ("ALE/Breakout-v5 frames", 250), ("ALE/Qbert-v5 frames", 250), ("tt_gym_envs:TTZoo-v0", 300)]
+if SANITIZED:  # one of each kind of action and of frames: states are Python's
+    GAMES = [game for game in GAMES if game[0] not in ("LunarLanderContinuous-v3", "BipedalWalker-v3", "ALE/Pong-v5", "ALE/Qbert-v5 frames")]
 
 
 def philox(counter, key):
@@ -192,7 +196,7 @@ def compare(name, steps, workers):
 def main():
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)  # MuJoCo writes a log beside itself
-        failed = sum(not compare(name, steps // SHORT, workers) for name, steps in GAMES for workers in (1, 2, 3)
+        failed = sum(not compare(name, steps // SHORT, workers) for name, steps in GAMES for workers in WORKERS
                      if name in sys.argv[1:] or not sys.argv[1:])
     sys.exit(1 if failed else 0)
 

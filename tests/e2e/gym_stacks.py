@@ -7,7 +7,7 @@ import os
 import sys
 
 sys.dont_write_bytecode = True
-from rig import SOURCE, check, equal, main, steps
+from rig import SANITIZED, SOURCE, check, equal, main, steps
 
 VENV = os.path.join(SOURCE, "build", "venv-gym")
 if not os.path.exists(os.path.join(VENV, ".complete")):
@@ -28,6 +28,8 @@ CASES = [
     ("id: 'gym:tt_gym_envs:TTStackedParts-v0'", 3, "zero", PPO, ""),
     ("id: 'gym:tt_gym_envs:TTStackedParts-v0'", 2, "reset", DQN, ""),
 ]
+if SANITIZED:  # normalised, from a replay, of several columns
+    CASES = [CASES[k] for k in (0, 4, 5)]
 
 
 def s_run(world, env, algorithm, more):
