@@ -44,6 +44,7 @@ import images  # noqa: E402
 import parts  # noqa: E402
 
 DEADLINE = 120.0
+GOGC = "400"  # of Kubernetes' own programs, kubectl among them: memory for time
 API_PARTS = ("etcd", "kube-apiserver")
 NODE_PARTS = ("containerd", "kube-scheduler", "kubelet", "kube-proxy", "coredns")
 HIDDEN = ("/run/", "/var/lib/", "/var/log/")  # what a cluster sees there is its own
@@ -339,7 +340,7 @@ class Cluster:
             argv += ["--disable-admission-plugins=ServiceAccount"] if not self.controllers else []
             argv += [f"--audit-policy-file={self.files.path('audit.policy')}",
                      f"--audit-log-path={self.files.path('audit.log')}"] if self.audit_on else []
-        env = {"PATH": parts.PATH, "HOME": self.directory, "TMPDIR": "/tmp"}
+        env = {"PATH": parts.PATH, "HOME": self.directory, "TMPDIR": "/tmp", "GOGC": GOGC}
         self.s_control({"do": "start", "name": name, "argv": argv + self.extra.get(name, []), "env": env})
 
     def stop_part(self, name, number=signal.SIGTERM, deadline=DEADLINE):
@@ -509,7 +510,7 @@ class Cluster:
 
     def s_env(self, env):
         folder = os.path.dirname(self.programs["kubectl"])
-        ours = {"KUBECONFIG": self.kubeconfig, "KUBECACHEDIR": self.files.path("kubectl"), guard.MARK: self.world["mark"],
+        ours = {"KUBECONFIG": self.kubeconfig, "GOGC": GOGC, "KUBECACHEDIR": self.files.path("kubectl"), guard.MARK: self.world["mark"],
                 "PATH": f"{folder}:{os.environ.get('PATH', '')}:{parts.PATH}"}
         return {**os.environ, **ours, **(env or {})}
 
