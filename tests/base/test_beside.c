@@ -11,23 +11,21 @@
 #include <unistd.h>
 #include "common/base/file.h"
 #include "common/base/mem.h"
+#include "tests/folder.h"
 #include "tests/test.h"
 
-static char s_dir[64];
+static char s_dir[FOLDER_MAX];
 
 static int s_setup(void **state)
 {
     (void)state;
-    snprintf(s_dir, sizeof s_dir, "/tmp/tt-beside-XXXXXX");
-    return !mkdtemp(s_dir) || chdir(s_dir) != 0;
+    return folder_make(s_dir, "beside") != 0 || chdir(s_dir) != 0;
 }
 
 static int s_teardown(void **state)
 {
     (void)state;
-    char command[128];
-    snprintf(command, sizeof command, "rm -rf %s", s_dir);
-    return chdir("/") || system(command);
+    return chdir("/") || folder_remove(s_dir);
 }
 
 static int s_entries(void)

@@ -11,25 +11,23 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "common/base/file.h"
+#include "tests/folder.h"
 #include "tests/test.h"
 
 enum { LIMIT = 100000, QUICK_MS = 50, LONG_MS = 60000 };
 
-static char s_dir[64];
+static char s_dir[FOLDER_MAX];
 
 static int s_setup(void **state)
 {
     (void)state;
-    snprintf(s_dir, sizeof s_dir, "/tmp/tt-buf-XXXXXX");
-    return !mkdtemp(s_dir) || chdir(s_dir) != 0;
+    return folder_make(s_dir, "buf") != 0 || chdir(s_dir) != 0;
 }
 
 static int s_teardown(void **state)
 {
     (void)state;
-    char command[128];
-    snprintf(command, sizeof command, "rm -rf %s", s_dir);
-    return chdir("/") || system(command);
+    return chdir("/") || folder_remove(s_dir);
 }
 
 static void s_make(const char *path, const char *text)

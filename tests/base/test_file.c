@@ -11,25 +11,23 @@
 #include <unistd.h>
 #include "common/base/buf.h"
 #include "common/base/log.h"
+#include "tests/folder.h"
 #include "tests/test.h"
 
-static char s_dir[64];
+static char s_dir[FOLDER_MAX];
 static struct rlimit s_usual;
 
 static int s_setup(void **state)
 {
     (void)state;
     signal(SIGXFSZ, SIG_IGN);
-    snprintf(s_dir, sizeof s_dir, "/tmp/tt-file-XXXXXX");
-    return !mkdtemp(s_dir) || chdir(s_dir) != 0 || getrlimit(RLIMIT_FSIZE, &s_usual) != 0;
+    return folder_make(s_dir, "file") != 0 || chdir(s_dir) != 0 || getrlimit(RLIMIT_FSIZE, &s_usual) != 0;
 }
 
 static int s_teardown(void **state)
 {
     (void)state;
-    char command[128];
-    snprintf(command, sizeof command, "rm -rf %s", s_dir);
-    return setrlimit(RLIMIT_FSIZE, &s_usual) || chdir("/") || system(command);
+    return setrlimit(RLIMIT_FSIZE, &s_usual) || chdir("/") || folder_remove(s_dir);
 }
 
 static void s_limit(rlim_t bytes)

@@ -5,22 +5,20 @@
 #include <string.h>
 #include "cli/changes.h"
 #include "common/base/mem.h"
+#include "tests/folder.h"
 #include "tests/test.h"
 
 static int s_setup(void **state)
 {
     tt_rundir_t *run = tt_new0(sizeof *run);
-    snprintf(run->path, sizeof run->path, "/tmp/tt-history-XXXXXX");
     *state = run;
-    return mkdtemp(run->path) ? 0 : -1;
+    return folder_make(run->path, "history");
 }
 
 static int s_teardown(void **state)
 {
     tt_rundir_t *run = *state;
-    char *command = tt_sprintf("rm -rf '%s'", run->path);
-    const int code = system(command);
-    free(command);
+    const int code = folder_remove(run->path);
     free(run);
     return code;
 }

@@ -1,5 +1,6 @@
 /*  Replicas as real processes: start, logs, expansion, ends, and nothing left behind. */
 #include "controller/process.h"
+#include "tests/folder.h"
 #include "tests/test.h"
 #include <errno.h>
 #include <poll.h>
@@ -16,21 +17,18 @@
 
 enum { DEADLINE_MS = 20000 };
 
-static char s_dir[64];
+static char s_dir[FOLDER_MAX];
 
 static int s_setup(void **state)
 {
     (void)state;
-    snprintf(s_dir, sizeof s_dir, "/tmp/tt-process-XXXXXX");
-    return mkdtemp(s_dir) ? 0 : -1;
+    return folder_make(s_dir, "process");
 }
 
 static int s_teardown(void **state)
 {
     (void)state;
-    char command[128];
-    snprintf(command, sizeof command, "rm -rf %s", s_dir);
-    return system(command);
+    return folder_remove(s_dir);
 }
 
 /*  In scripts $$$$ is the shell's $$: the substrate turns $$ into $, as Kubernetes does. */

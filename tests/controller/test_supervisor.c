@@ -1,6 +1,7 @@
 /*  A local run whose coordinator does not do its part. Its clock runs as the real one does, and is put forward by every tick as
  *  long as there is nothing to see but time going by. */
 #include "controller/supervisor.h"
+#include "tests/folder.h"
 #include "tests/test.h"
 #include <signal.h>
 #include <stdio.h>
@@ -10,7 +11,7 @@
 #include "common/base/buf.h"
 
 typedef struct {
-    char root[64];
+    char root[FOLDER_MAX];
     tt_rundir_t run;
     int lock;
     tt_clock_t clock;
@@ -91,8 +92,7 @@ static int s_setup(void **state)
 {
     watch_t *self = *state = calloc(1, sizeof *self);
     char path[128];
-    snprintf(self->root, sizeof self->root, "/tmp/tt-supervisor-XXXXXX");
-    assert_non_null(mkdtemp(self->root));
+    assert_int_equal(folder_make(self->root, "supervisor"), 0);
     assert_int_equal(setenv("XDG_STATE_HOME", self->root, 1), 0);
     snprintf(path, sizeof path, "%s/run", self->root);
     assert_ok(tt_rundir_create(&self->run, path, "run"));
@@ -105,12 +105,11 @@ static int s_setup(void **state)
 static int s_teardown(void **state)
 {
     watch_t *self = *state;
-    char command[128];
     tt_rundir_close_sockets(&self->run);
     close(self->lock);
-    snprintf(command, sizeof command, "rm -rf '%s'", self->root);
+    const int code = folder_remove(self->root);
     free(self);
-    return system(command);
+    return code;
 }
 
 static const char s_failing[] =

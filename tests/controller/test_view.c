@@ -1,6 +1,5 @@
 /*  What a container sees. The parts that need a mount namespace are skipped, aloud, where none can be had. */
 #include <fcntl.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,9 +8,10 @@
 #include <unistd.h>
 #include "common/base/mem.h"
 #include "controller/view.h"
+#include "tests/folder.h"
 #include "tests/test.h"
 
-static char s_root[] = "/tmp/tutti-view-XXXXXX", s_said[2048];
+static char s_root[FOLDER_MAX], s_said[2048];
 
 static void s_note(void *ctx, const char *text)
 {
@@ -39,19 +39,13 @@ static char *s_folder(const char *name)
 static int s_open(void **state)
 {
     (void)state;
-    return mkdtemp(s_root) ? 0 : -1;
-}
-
-static int s_remove(const char *path, const struct stat *info, int type, struct FTW *where)
-{
-    (void)info, (void)type, (void)where;
-    return remove(path);
+    return folder_make(s_root, "view");
 }
 
 static int s_close(void **state)
 {
     (void)state;
-    return nftw(s_root, s_remove, 16, FTW_DEPTH | FTW_PHYS);
+    return folder_remove(s_root);
 }
 
 /*  Run a shell command in that view; its exit code. */

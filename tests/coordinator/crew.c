@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include "common/base/mem.h"
 #include "coordinator/coordinator.h"
+#include "tests/folder.h"
 
 /*  Completed by a run's own lines. */
 static const char s_common[] =
@@ -79,8 +80,7 @@ int run_setup_with(void **state, const char *own, bool by_hand)
 {
     run_t *run = tt_new0(sizeof *run);
     char path[256];
-    snprintf(run->dir, sizeof run->dir, "/tmp/tt-coordinator-XXXXXX");
-    if (!mkdtemp(run->dir))
+    if (folder_make(run->dir, "coordinator") != 0)
         return -1;
     snprintf(run->config, sizeof run->config, "%s%s", s_common, own);
     snprintf(path, sizeof path, "%s/config.yaml", run->dir);
@@ -150,10 +150,8 @@ static int s_end(run_t *run)
 int run_teardown(void **state)
 {
     run_t *run = *state;
-    char command[256];
     int code = s_end(run);
-    snprintf(command, sizeof command, "rm -rf '%s'", run->dir);
-    code = code ? code : system(command);
+    code = code ? code : folder_remove(run->dir);
     s_hands = NULL;
     free(run);
     return code;

@@ -5,23 +5,21 @@
 #include <stdlib.h>
 #include <string.h>
 #include "common/base/mem.h"
+#include "tests/folder.h"
 #include "tests/test.h"
 
-static char s_dir[64];
+static char s_dir[FOLDER_MAX];
 
 static int s_setup(void **state)
 {
     (void)state;
-    snprintf(s_dir, sizeof s_dir, "/tmp/tt-evaluations-XXXXXX");
-    return mkdtemp(s_dir) ? 0 : -1;
+    return folder_make(s_dir, "evaluations");
 }
 
 static int s_teardown(void **state)
 {
     (void)state;
-    char command[128];
-    snprintf(command, sizeof command, "rm -rf '%s'", s_dir);
-    return system(command);
+    return folder_remove(s_dir);
 }
 
 static bool s_add(evaluations_t *self, uint32_t era, uint64_t version, double mean)

@@ -17,10 +17,11 @@
 #include "common/base/mem.h"
 #include "coordinator/files.h"
 #include "common/http/token.h"
+#include "tests/folder.h"
 #include "tests/test.h"
 
 typedef struct {
-    char dir[64], token[TOKEN_SIZE];
+    char dir[FOLDER_MAX], token[TOKEN_SIZE];
     http_t *http;
     int port;
     int asked; /* how often it came to the coordinator */
@@ -147,8 +148,7 @@ static tt_status_t s_start(http_t **http, const char *address, place_t *place)
 static int s_setup(void **state)
 {
     place_t *place = tt_new0(sizeof *place);
-    snprintf(place->dir, sizeof place->dir, "/tmp/tt-http-XXXXXX");
-    if (!mkdtemp(place->dir) || s_start(&place->http, "127.0.0.1:0", place) != TT_OK ||
+    if (folder_make(place->dir, "http") != 0 || s_start(&place->http, "127.0.0.1:0", place) != TT_OK ||
         token_take(place->token, place->dir) != TT_OK)
         return -1;
     place->port = atoi(strrchr(http_url(place->http), ':') + 1);
@@ -159,10 +159,8 @@ static int s_setup(void **state)
 static int s_teardown(void **state)
 {
     place_t *place = *state;
-    char command[128];
     http_stop(&place->http);
-    snprintf(command, sizeof command, "rm -rf '%s'", place->dir);
-    const int code = system(command);
+    const int code = folder_remove(place->dir);
     free(place);
     return code;
 }

@@ -12,18 +12,18 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "common/base/mem.h"
+#include "tests/folder.h"
 #include "tests/test.h"
 
 typedef struct {
-    char dir[64], path[128];
+    char dir[FOLDER_MAX], path[128];
     journal_t *journal;
 } place_t;
 
 static int s_setup(void **state)
 {
     place_t *place = tt_new0(sizeof *place);
-    snprintf(place->dir, sizeof place->dir, "/tmp/tt-journal-XXXXXX");
-    if (!mkdtemp(place->dir))
+    if (folder_make(place->dir, "journal") != 0)
         return -1;
     snprintf(place->path, sizeof place->path, "%s/journal.db", place->dir);
     *state = place;
@@ -33,10 +33,8 @@ static int s_setup(void **state)
 static int s_teardown(void **state)
 {
     place_t *place = *state;
-    char command[128];
     journal_close(&place->journal);
-    snprintf(command, sizeof command, "rm -rf '%s'", place->dir);
-    const int code = system(command);
+    const int code = folder_remove(place->dir);
     free(place);
     return code;
 }

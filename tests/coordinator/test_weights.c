@@ -8,15 +8,15 @@
 #include "common/base/mem.h"
 #include "coordinator/files.h"
 #include "coordinator/state.h"
+#include "tests/folder.h"
 #include "tests/test.h"
 
 static int s_setup(void **state)
 {
     coordinator_t *self = tt_new0(sizeof *self);
     char folder[4200];
-    snprintf(self->root, sizeof self->root, "/tmp/tt-weights-XXXXXX");
     *state = self;
-    if (!mkdtemp(self->root))
+    if (folder_make(self->root, "weights") != 0)
         return -1;
     snprintf(folder, sizeof folder, "%s/checkpoints", self->root);
     if (mkdir(folder, 0755) != 0 || files_replace(self->root, "secret", "secret", 0600) != TT_OK ||
@@ -29,9 +29,7 @@ static int s_setup(void **state)
 static int s_teardown(void **state)
 {
     coordinator_t *self = *state;
-    char *command = tt_sprintf("rm -rf '%s'", self->root);
-    const int code = system(command);
-    free(command);
+    const int code = folder_remove(self->root);
     free(self);
     return code;
 }

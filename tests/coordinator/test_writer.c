@@ -7,19 +7,19 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "tests/folder.h"
 #include "tests/test.h"
 
 enum { LINE = 300 };
 
-static char s_dir[64], s_path[96];
+static char s_dir[FOLDER_MAX], s_path[96];
 static struct rlimit s_usual;
 
 static int s_setup(void **state)
 {
     (void)state;
     signal(SIGXFSZ, SIG_IGN);
-    snprintf(s_dir, sizeof s_dir, "/tmp/tt-writer-XXXXXX");
-    if (!mkdtemp(s_dir))
+    if (folder_make(s_dir, "writer") != 0)
         return -1;
     snprintf(s_path, sizeof s_path, "%s/file", s_dir);
     return getrlimit(RLIMIT_FSIZE, &s_usual);
@@ -28,9 +28,7 @@ static int s_setup(void **state)
 static int s_teardown(void **state)
 {
     (void)state;
-    char command[128];
-    snprintf(command, sizeof command, "rm -rf %s", s_dir);
-    return setrlimit(RLIMIT_FSIZE, &s_usual) || system(command);
+    return setrlimit(RLIMIT_FSIZE, &s_usual) || folder_remove(s_dir);
 }
 
 /*  From now on no file grows beyond this: a write up to it is short, the next one fails. */

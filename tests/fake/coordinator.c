@@ -180,9 +180,8 @@ fake_member_t *fake_add(fake_coordinator_t *self, tt_peer_role_t role, uint32_t 
 void fake_open(fake_coordinator_t *self, char *config)
 {
     char path[128];
-    *self = (fake_coordinator_t){
-        .dir = "/tmp/tt-fake-XXXXXX", .config = config, .beat_ms = 100, .lease_ms = 60000, .patience_ms = 20000};
-    assert_non_null(mkdtemp(self->dir));
+    *self = (fake_coordinator_t){.config = config, .beat_ms = 100, .lease_ms = 60000, .patience_ms = 20000};
+    assert_int_equal(folder_make(self->dir, "fake"), 0);
     snprintf(path, sizeof path, "%s/sock", self->dir);
     assert_int_equal(mkdir(path, 0700), 0);
     snprintf(path, sizeof path, "ipc://%s/sock/control", self->dir);
@@ -198,7 +197,5 @@ void fake_close(fake_coordinator_t *self)
     tt_sock_destroy(&self->control);
     tt_loop_destroy(&self->loop);
     free(self->config);
-    char *command = tt_sprintf("rm -rf '%s'", self->dir);
-    assert_int_equal(system(command), 0);
-    free(command);
+    assert_int_equal(folder_remove(self->dir), 0);
 }

@@ -8,6 +8,7 @@
 #pragma once
 #include <sys/types.h>
 #include "common/net/net.h"
+#include "tests/folder.h"
 #include "tests/test.h"
 
 enum { FAKE_MEMBERS = 20 };
@@ -27,7 +28,7 @@ typedef struct {
 } fake_member_t;
 
 typedef struct {
-    char dir[64];               /* the run's directory, with sock/ */
+    char dir[FOLDER_MAX];       /* the run's directory, with sock/ */
     char *config;               /* owned; of the job, as WELCOME says it */
     uint32_t beat_ms, lease_ms; /* 100, 60000 */
     int64_t patience_ms;        /* 20000      */

@@ -7,6 +7,7 @@
 #include "common/base/mem.h"
 #include "common/nn/tree.h"
 #include "learner/allreduce.h"
+#include "tests/folder.h"
 
 enum { SHARDS = 4, ROWS = 8, HEARD_MAX = 256, WAIT_MS = 10000 };
 
@@ -25,7 +26,7 @@ typedef struct {
 } heard_t;
 
 typedef struct {
-    char dir[64];
+    char dir[FOLDER_MAX];
     tt_loop_t *loop;
     tt_device_t *device;
     tt_stream_t *stream;
@@ -100,8 +101,7 @@ static void s_unbind(world_t *world, uint32_t i)
 static void s_open(world_t *world, uint32_t aggregators)
 {
     memset(world, 0, sizeof *world);
-    snprintf(world->dir, sizeof world->dir, "/tmp/tt_allreduce_XXXXXX");
-    assert_non_null(mkdtemp(world->dir));
+    assert_int_equal(folder_make(world->dir, "allreduce"), 0);
     world->clock = tt_clock_fake(0);
     assert_ok(tt_loop_new(&world->loop, NULL));
     assert_ok(tt_device_open(&world->device, NULL, 0, 1));
@@ -154,9 +154,7 @@ static void s_close(world_t *world)
     tt_loop_destroy(&world->loop);
     free(world->obs);
     view_clear(&world->view);
-    char *command = tt_sprintf("rm -rf '%s'", world->dir);
-    assert_int_equal(system(command), 0);
-    free(command);
+    assert_int_equal(folder_remove(world->dir), 0);
 }
 
 static void s_send(world_t *world, uint64_t step, uint32_t lo, uint32_t hi)

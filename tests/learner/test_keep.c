@@ -7,25 +7,22 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "common/base/mem.h"
+#include "tests/folder.h"
 #include "tests/snapshot/sample.h"
 #include "tests/test.h"
 
-static char s_dir[64];
+static char s_dir[FOLDER_MAX];
 
 static int s_setup(void **state)
 {
     (void)state;
-    snprintf(s_dir, sizeof s_dir, "/tmp/tt-keep-XXXXXX");
-    return mkdtemp(s_dir) ? 0 : 1;
+    return folder_make(s_dir, "keep");
 }
 
 static int s_teardown(void **state)
 {
     (void)state;
-    char *command = tt_sprintf("rm -rf '%s'", s_dir);
-    const int status = system(command);
-    free(command);
-    return status;
+    return folder_remove(s_dir);
 }
 
 static keep_t *s_new(uint64_t file_bytes)

@@ -7,6 +7,7 @@
 #include "common/base/clock.h"
 #include "common/base/mem.h"
 #include "common/net/sock.h"
+#include "tests/folder.h"
 #include "tests/test.h"
 
 enum { PATIENCE_MS = 20000 }; /* how long a test waits for what must come */
@@ -14,16 +15,14 @@ enum { PATIENCE_MS = 20000 }; /* how long a test waits for what must come */
 /*  A fresh directory under /tmp; help_rmdir removes it and the socket files in it. */
 static inline char *help_mkdir(void)
 {
-    char *path = tt_strdup("/tmp/tt-net-XXXXXX");
-    assert_non_null(mkdtemp(path));
+    char *path = tt_new0(FOLDER_MAX);
+    assert_int_equal(folder_make(path, "net"), 0);
     return path;
 }
 
 static inline void help_rmdir(char *path)
 {
-    char *command = tt_sprintf("rm -rf '%s'", path);
-    assert_int_equal(system(command), 0);
-    free(command);
+    assert_int_equal(folder_remove(path), 0);
     free(path);
 }
 

@@ -7,18 +7,18 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
+#include "tests/folder.h"
 #include "tests/test.h"
 
 #define LONG "a-rather-long-folder-name-that-fills-a-socket-path/and-another-one-that-makes-it-too-long-for-good"
 
-static char s_dir[64], s_far[256], s_other[256]; /* a run with a short path and two with long ones */
+static char s_dir[FOLDER_MAX], s_far[256], s_other[256]; /* a run with a short path and two with long ones */
 
 static int s_setup(void **state)
 {
     (void)state;
     char command[600];
-    snprintf(s_dir, sizeof s_dir, "/tmp/tt-sockdir-XXXXXX");
-    if (!mkdtemp(s_dir))
+    if (folder_make(s_dir, "sockdir") != 0)
         return -1;
     snprintf(s_far, sizeof s_far, "%s/" LONG "/1", s_dir);
     snprintf(s_other, sizeof s_other, "%s/" LONG "/2", s_dir);
@@ -29,11 +29,9 @@ static int s_setup(void **state)
 static int s_teardown(void **state)
 {
     (void)state;
-    char command[128];
     tt_sockdir_close(s_far);
     tt_sockdir_close(s_other);
-    snprintf(command, sizeof command, "rm -rf %s", s_dir);
-    return system(command);
+    return folder_remove(s_dir);
 }
 
 static void s_bind(const char *dir, const char *name)

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "common/base/mem.h"
+#include "tests/folder.h"
 #include "tests/snapshot/sample.h"
 #include "tests/test.h"
 
@@ -35,8 +36,8 @@ static bool s_is_there(const char *folder, const char *name)
 static void test_the_newest_stay(void **state)
 {
     (void)state;
-    char dir[] = "/tmp/tt-checkpoints-XXXXXX", folder[256], text[16] = {0}, path[512];
-    assert_non_null(mkdtemp(dir));
+    char dir[FOLDER_MAX], folder[256], text[16] = {0}, path[512];
+    assert_int_equal(folder_make(dir, "checkpoints"), 0);
     assert_ok(tt_checkpoints_open(dir, folder, sizeof folder));
     assert_ok(tt_checkpoints_open(dir, folder, sizeof folder)); /* there already */
     for (uint64_t update = 9; update <= 12; update++) {
@@ -76,9 +77,7 @@ static void test_the_newest_stay(void **state)
     assert_int_equal(tt_checkpoint_alias(folder, "none", TT_CHECKPOINT_BEST), TT_IO);
     assert_int_equal(tt_checkpoints_open("/nonexistent", folder, sizeof folder), TT_IO);
 
-    char *command = tt_sprintf("rm -rf '%s'", dir);
-    assert_int_equal(system(command), 0);
-    free(command);
+    assert_int_equal(folder_remove(dir), 0);
 }
 
 /*  What was passed over, in order. */
@@ -102,9 +101,9 @@ static void s_expect_newest(const char *folder, const char *name, uint64_t updat
 static void test_the_newest_that_is_whole(void **state)
 {
     (void)state;
-    char dir[] = "/tmp/tt-checkpoints-XXXXXX", bad[512] = "";
+    char dir[FOLDER_MAX], bad[512] = "";
     tt_checkpoint_t newest;
-    assert_non_null(mkdtemp(dir));
+    assert_int_equal(folder_make(dir, "checkpoints"), 0);
     assert_int_equal(tt_checkpoints_newest(dir, &newest, NULL, NULL), TT_NOT_FOUND);
     sample_write(dir, "00000009.safetensors", 9);
     sample_write(dir, "00000010.safetensors", 10);
@@ -126,17 +125,15 @@ static void test_the_newest_that_is_whole(void **state)
     assert_int_equal(tt_checkpoints_newest(dir, &newest, s_bad, bad), TT_DATA);
     assert_non_null(strstr(tt_err_text(), "final.safetensors"));
     assert_non_null(strstr(bad, "00000009.safetensors"));
-    char *command = tt_sprintf("rm -rf '%s'", dir);
-    assert_int_equal(system(command), 0);
-    free(command);
+    assert_int_equal(folder_remove(dir), 0);
 }
 
 /*  The best of evaluations: nobody goes on from it, however new it is, and a better one replaces it. */
 static void test_the_best_evaluated(void **state)
 {
     (void)state;
-    char dir[] = "/tmp/tt-checkpoints-XXXXXX";
-    assert_non_null(mkdtemp(dir));
+    char dir[FOLDER_MAX];
+    assert_int_equal(folder_make(dir, "checkpoints"), 0);
     assert_true(tt_checkpoint_exceeds_best(dir, -1e9)); /* there is none */
     sample_write(dir, "00000010.safetensors", 10);
     sample_write_best(dir, 20, 7.5);
@@ -146,16 +143,14 @@ static void test_the_best_evaluated(void **state)
     assert_false(tt_checkpoint_exceeds_best(dir, 7));
     sample_damage(dir, "best.safetensors");
     assert_true(tt_checkpoint_exceeds_best(dir, 7));
-    char *command = tt_sprintf("rm -rf '%s'", dir);
-    assert_int_equal(system(command), 0);
-    free(command);
+    assert_int_equal(folder_remove(dir), 0);
 }
 
 static void test_the_one_before(void **state)
 {
     (void)state;
-    char dir[] = "/tmp/tt-checkpoints-XXXXXX", name[TT_CHECKPOINT_NAME] = "";
-    assert_non_null(mkdtemp(dir));
+    char dir[FOLDER_MAX], name[TT_CHECKPOINT_NAME] = "";
+    assert_int_equal(folder_make(dir, "checkpoints"), 0);
     assert_int_equal(tt_checkpoints_below("/nonexistent", 1, name), TT_NOT_FOUND);
     sample_save(dir, "00000010.safetensors", "x", 1);
     sample_save(dir, "00000100.safetensors", "x", 1);
@@ -167,9 +162,7 @@ static void test_the_one_before(void **state)
     assert_string_equal(name, "00000010.safetensors");
     assert_int_equal(tt_checkpoints_below(dir, 10, name), TT_NOT_FOUND);
     assert_true(s_is_there(dir, "00000101.safetensors.tmp"));
-    char *command = tt_sprintf("rm -rf '%s'", dir);
-    assert_int_equal(system(command), 0);
-    free(command);
+    assert_int_equal(folder_remove(dir), 0);
 }
 
 int main(void)

@@ -1,36 +1,26 @@
 /*  rig - a registry and a folder of a test's own, in a temporary directory that goes with it. */
 #pragma once
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include "task/names.h"
 #include "task/store.h"
+#include "../folder.h"
 #include "../test.h"
 
-static char rig_dir[64];
+static char rig_dir[FOLDER_MAX];
 
 static inline int rig_set_up(void **state)
 {
     (void)state;
-    snprintf(rig_dir, sizeof rig_dir, "/tmp/tt-task-XXXXXX");
-    return mkdtemp(rig_dir) && setenv("XDG_STATE_HOME", rig_dir, 1) == 0 ? 0 : -1;
-}
-
-static inline int rig_remove(const char *path, const struct stat *info, int kind, struct FTW *at)
-{
-    (void)info;
-    (void)kind;
-    (void)at;
-    return remove(path);
+    return folder_make(rig_dir, "task") || setenv("XDG_STATE_HOME", rig_dir, 1);
 }
 
 static inline int rig_tear_down(void **state)
 {
     (void)state;
-    return nftw(rig_dir, rig_remove, 16, FTW_DEPTH | FTW_PHYS);
+    return folder_remove(rig_dir);
 }
 
 /*  "user.<me>.NAME", in one of eight buffers. */

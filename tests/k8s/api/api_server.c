@@ -1,28 +1,21 @@
 #include "tests/k8s/api/api_server.h"
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include "common/base/buf.h"
 #include "common/base/mem.h"
+#include "tests/folder.h"
 #include "tests/test.h"
 
 void api_server_start(api_server_t *self)
 {
-    snprintf(self->folder, sizeof self->folder, "/tmp/tutti-api-XXXXXX");
-    assert_non_null(mkdtemp(self->folder));
+    assert_int_equal(folder_make(self->folder, "api"), 0);
     child_start(&self->child, "server.py", self->folder);
-}
-
-static int s_remove(const char *path, const struct stat *info, int type, struct FTW *at)
-{
-    (void)info, (void)type, (void)at;
-    return remove(path);
 }
 
 void api_server_stop(api_server_t *self)
 {
     assert_int_equal(child_stop(&self->child), 0);
-    nftw(self->folder, s_remove, 8, FTW_DEPTH | FTW_PHYS);
+    assert_int_equal(folder_remove(self->folder), 0);
 }
 
 char *api_server_path(const api_server_t *self, const char *name)

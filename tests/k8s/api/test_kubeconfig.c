@@ -1,6 +1,5 @@
 /* kubeconfig: which file says what, how it is merged, and what is said of a wrong one. */
 #include "k8s/api/kubeconfig.h"
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,9 +8,10 @@
 #include "common/base/mem.h"
 #include "k8s/api/base64.h"
 #include "k8s/api/kubeconfig_parts.h"
+#include "tests/folder.h"
 #include "tests/test.h"
 
-static char s_folder[64];
+static char s_folder[FOLDER_MAX];
 
 static char *s_file(const char *name, const char *text)
 {
@@ -26,24 +26,17 @@ static char *s_file(const char *name, const char *text)
 static int s_setup(void **state)
 {
     (void)state;
-    snprintf(s_folder, sizeof s_folder, "/tmp/tutti-kubeconfig-XXXXXX");
-    assert_non_null(mkdtemp(s_folder));
+    assert_int_equal(folder_make(s_folder, "kubeconfig"), 0);
     setenv("HOME", s_folder, 1);
     unsetenv("KUBECONFIG");
     unsetenv("KUBERNETES_SERVICE_HOST");
     return 0;
 }
 
-static int s_remove(const char *path, const struct stat *info, int type, struct FTW *at)
-{
-    (void)info, (void)type, (void)at;
-    return remove(path);
-}
-
 static int s_teardown(void **state)
 {
     (void)state;
-    return nftw(s_folder, s_remove, 8, FTW_DEPTH | FTW_PHYS);
+    return folder_remove(s_folder);
 }
 
 /* "LS0t..." is "-----BEGIN CERTIFICATE-----\nCA\n" and the like. */

@@ -1,7 +1,6 @@
 /*  Whole runs, in this process: a manifest, pods as processes, and what is left of them in job.json. */
 #include "k8s/local/local.h"
 #include <arpa/inet.h>
-#include <ftw.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,9 +10,10 @@
 #include <unistd.h>
 #include "common/base/buf.h"
 #include "common/base/mem.h"
+#include "tests/folder.h"
 #include "tests/test.h"
 
-static char s_root[] = "/tmp/tutti-local-XXXXXX", s_said[16384];
+static char s_root[FOLDER_MAX], s_said[16384];
 
 static void s_say(void *ctx, const char *text)
 {
@@ -24,19 +24,13 @@ static void s_say(void *ctx, const char *text)
 static int s_open(void **state)
 {
     (void)state;
-    return mkdtemp(s_root) && setenv("XDG_STATE_HOME", s_root, 1) == 0 ? 0 : -1;
-}
-
-static int s_remove(const char *path, const struct stat *info, int type, struct FTW *where)
-{
-    (void)info, (void)type, (void)where;
-    return remove(path);
+    return folder_make(s_root, "local") || setenv("XDG_STATE_HOME", s_root, 1);
 }
 
 static int s_close(void **state)
 {
     (void)state;
-    return nftw(s_root, s_remove, 16, FTW_DEPTH | FTW_PHYS);
+    return folder_remove(s_root);
 }
 
 /*  The job with its status; the caller's. front: whose job it is taken for. */
