@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "common/base/rng.h"
+#include "tests/draws.h"
 #include "tests/job/world.h"
 
 #ifdef __SANITIZE_ADDRESS__ /* slower by far */
@@ -14,21 +14,13 @@ enum { SEEDS = 60, STEPS = 120 };
 
 typedef struct {
     world_t w;
-    uint64_t seed, draws;
+    draws_t draws;
     tt_stage_t final; /* NEW: not yet */
 } sim_t;
 
-static uint32_t s_draw(void *ctx)
-{
-    sim_t *self = ctx;
-    uint32_t words[4];
-    tt_draw(words, self->seed, TT_STREAM_TEST, 0, self->draws++);
-    return words[0];
-}
-
 static uint32_t s_below(sim_t *self, uint32_t n)
 {
-    return tt_below(s_draw(self), n);
+    return draws_below(&self->draws, n);
 }
 
 /* ---- what happens --------------------------------------------------------------------------------------------------------- */
@@ -320,8 +312,8 @@ static bool s_make(sim_t *self, const combination_t *of, unsigned lose)
     group->fail_after = of->identity == TT_ID_RANDOM && s_below(self, 2) ? 2 : 0;
     helper->after = of->identity == TT_ID_ORDINAL ? 0 : TT_GROUP_NONE;
     w->lose = lose;
-    w->draw = s_draw;
-    w->ctx = self;
+    w->draw = draws_word;
+    w->ctx = &self->draws;
     w->rules.clean = (const tt_clean_t[]){TT_CLEAN_NONE, TT_CLEAN_RUNNING, TT_CLEAN_ALL}[s_below(self, 3)];
     w->rules.serve = (tt_serve_t)s_below(self, TT_SERVE_RULES);
     w->rules.backoff_limit = s_below(self, 2) ? 3 : -1;
@@ -375,7 +367,7 @@ static void s_forget(sim_t *self)
 
 static bool s_run(uint64_t seed, const combination_t *of, unsigned lose)
 {
-    sim_t sim = {.seed = seed};
+    sim_t sim = {.draws.seed = seed};
     const bool valid = s_make(&sim, of, lose);
     for (int i = 0; i < STEPS && valid; i++) {
         if (s_below(&sim, 4) == 0)

@@ -1,7 +1,7 @@
 /*  The machine of tasks and jobs: its table, line by line, and a simulation of random histories that have to keep its promises. */
 #include <string.h>
 #include "../test.h"
-#include "common/base/rng.h"
+#include "tests/draws.h"
 #include "task/states.h"
 
 enum { JOBS_MAX = 40 };
@@ -190,14 +190,12 @@ static void s_priorities(void **state)
 typedef struct {
     one_t one;
     uint32_t failures[JOBS_MAX]; /* since the job was registered last */
-    uint64_t seed, drawn;
+    draws_t draws;
 } history_t;
 
 static uint32_t s_draw(history_t *self, uint32_t below)
 {
-    uint32_t words[4];
-    tt_draw(words, self->seed, TT_STREAM_TEST, 0, self->drawn++);
-    return tt_below(words[0], below);
+    return draws_below(&self->draws, below);
 }
 
 static void s_promises(const history_t *self)
@@ -297,7 +295,7 @@ static void s_histories(void **state)
     (void)state;
     size_t ends[TASK_STATES] = {0};
     for (uint64_t seed = 1; seed <= 6000; seed++) {
-        history_t self = {.seed = seed};
+        history_t self = {.draws.seed = seed};
         s_new(&self.one, 1 + s_draw(&self, JOBS_MAX), 1 + s_draw(&self, 12), s_draw(&self, TASK_RETRIES_MAX + 1));
         self.one.task.pass = 1 + s_draw(&self, 100);
         self.one.task.bypass = s_draw(&self, 4) == 0;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "common/base/mem.h"
-#include "common/base/rng.h"
+#include "tests/draws.h"
 #include "tests/k8s/dijob/cluster.h"
 
 #ifdef __SANITIZE_ADDRESS__ /* slower by far */
@@ -16,22 +16,14 @@ enum { SEEDS = 40, STEPS = 150 };
 
 typedef struct {
     cluster_t c;
-    uint64_t seed, draws;
+    draws_t draws;
     bool lossless;
     dijob_phase_t final; /* NONE: not yet */
 } sim_t;
 
-static uint32_t s_draw(void *ctx)
-{
-    sim_t *self = ctx;
-    uint32_t words[4];
-    tt_draw(words, self->seed, TT_STREAM_TEST, 0, self->draws++);
-    return words[0];
-}
-
 static uint32_t s_below(sim_t *self, uint32_t n)
 {
-    return tt_below(s_draw(self), n);
+    return draws_below(&self->draws, n);
 }
 
 static dijob_pod_t *s_any(sim_t *self)
@@ -110,10 +102,10 @@ static void s_edit_tasks(sim_t *self)
 static void s_add_ddp(sim_t *self)
 {
     char name[64], aggregator[64];
-    snprintf(aggregator, sizeof aggregator, "x-aggregator-%05u", (unsigned)self->draws);
+    snprintf(aggregator, sizeof aggregator, "x-aggregator-%05u", (unsigned)self->draws.count);
     cluster_add(&self->c, DIJOB_AGGREGATOR, aggregator);
     for (unsigned i = 0, n = 1 + s_below(self, 3); i < n; i++) {
-        snprintf(name, sizeof name, "x-ddp-learner-%05u-%u", (unsigned)self->draws, i);
+        snprintf(name, sizeof name, "x-ddp-learner-%05u-%u", (unsigned)self->draws.count, i);
         dijob_pod_t *pod = cluster_add(&self->c, DIJOB_DDP_LEARNER, name);
         pod->owner_pod = tt_strdup(aggregator);
         pod->ddp_master = n > 1 && i == 0;
@@ -142,7 +134,7 @@ static void s_other_event(sim_t *self)
         }
         break;
     case 3: /* somebody asks for a collector over HTTP */
-        snprintf(name, sizeof name, "x-collector-%05u", (unsigned)self->draws);
+        snprintf(name, sizeof name, "x-collector-%05u", (unsigned)self->draws.count);
         if (!c->job.tasks_shape)
             cluster_add(c, DIJOB_COLLECTOR, name);
         break;
@@ -284,7 +276,7 @@ static void s_quiet(sim_t *self)
         if (nothing && again_s > 0)
             c->now_s += again_s;
     }
-    fail_msg("seed %llu does not come to rest: %s", (unsigned long long)self->seed, c->job.status);
+    fail_msg("seed %llu does not come to rest: %s", (unsigned long long)self->draws.seed, c->job.status);
 }
 
 static void s_check_services(const cluster_t *c)
@@ -420,13 +412,13 @@ static void s_expire(sim_t *self)
 /*  Whether the job ended. */
 static bool s_run(uint64_t seed, bool tasks, bool lossless)
 {
-    sim_t sim = {.seed = seed, .lossless = lossless};
+    sim_t sim = {.draws.seed = seed, .lossless = lossless};
     if (tasks)
         cluster_tasks(&sim.c, "x", "collector:2 learner:1");
     else
         cluster_roles(&sim.c, "x");
-    sim.c.draw = s_draw;
-    sim.c.ctx = &sim;
+    sim.c.draw = draws_word;
+    sim.c.ctx = &sim.draws;
     sim.c.lose = sim.c.repeat = lossless ? 0 : 15;
     sim.c.job.tutti = s_below(&sim, 2) == 0;
     sim.c.curve = false;
@@ -503,7 +495,7 @@ static int s_happen(sim_t *self)
     const bool alive = pod->role == DIJOB_COLLECTOR && dijob_pod_alive(pod);
     const bool stands_in = pod->replaces && cluster_get(&self->c, pod->replaces);
     if (what == 0) {
-        snprintf(name, sizeof name, "x-collector-%05u", (unsigned)self->draws);
+        snprintf(name, sizeof name, "x-collector-%05u", (unsigned)self->draws.count);
         pod_run(&self->c, cluster_add(&self->c, DIJOB_COLLECTOR, name));
         return 1;
     }
@@ -529,7 +521,7 @@ static void test_without_numbers_only_what_failed_comes_back(void **state)
 {
     (void)state;
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
-        sim_t sim = {.seed = 4000 + seed};
+        sim_t sim = {.draws.seed = 4000 + seed};
         size_t expected = 0;
         cluster_roles(&sim.c, "x");
         cluster_settle(&sim.c, 10);

@@ -2,8 +2,8 @@
  *  services vanish; numbers change; answers are lost. What must hold holds after every step, once it is quiet nothing is left to
  *  do, and when those that decide end well the job has succeeded. */
 #include <stdio.h>
-#include "common/base/rng.h"
 #include "k8s/front/object.h"
+#include "tests/draws.h"
 #include "tests/k8s/tfjob/world.h"
 
 #ifdef __SANITIZE_ADDRESS__ /* slower by far */
@@ -14,22 +14,14 @@ enum { SEEDS = 200, STEPS = 60 };
 
 typedef struct {
     world_t w;
-    uint64_t seed, draws;
+    draws_t draws;
     char final[16]; /* "" = not yet */
     int workers, chief, all, policy, old;
 } sim_t;
 
-static uint32_t s_draw(void *ctx)
-{
-    sim_t *self = ctx;
-    uint32_t words[4];
-    tt_draw(words, self->seed, TT_STREAM_TEST, 0, self->draws++);
-    return words[0];
-}
-
 static uint32_t s_below(sim_t *self, uint32_t n)
 {
-    return tt_below(s_draw(self), n);
+    return draws_below(&self->draws, n);
 }
 
 /*  Of v1alpha1; worker 1 decides where there is no master. */
@@ -179,7 +171,7 @@ static void s_end_well(sim_t *self)
 
 static void s_run(uint64_t seed, unsigned lose, unsigned *succeeded)
 {
-    sim_t sim = {.seed = seed};
+    sim_t sim = {.draws.seed = seed};
     sim.workers = 1 + (int)s_below(&sim, 3);
     sim.chief = (int)s_below(&sim, 2);
     sim.all = (int)s_below(&sim, 2);
@@ -188,8 +180,8 @@ static void s_run(uint64_t seed, unsigned lose, unsigned *succeeded)
     world_init(&sim.w, "{}");
     s_edit(&sim, false);
     sim.w.lose = lose;
-    sim.w.draw = s_draw;
-    sim.w.ctx = &sim;
+    sim.w.draw = draws_word;
+    sim.w.ctx = &sim.draws;
     for (int i = 0; i < STEPS; i++) {
         if (s_below(&sim, 5) == 0)
             s_other_event(&sim);
