@@ -2,96 +2,42 @@
 #include <stdlib.h>
 #include <string.h>
 #include "common/base/mem.h"
-#include "k8s/replicas/orders.h"
-#include "tests/test.h"
-
-enum { PODS = 8 };
+#include "tests/k8s/replicas/desk.h"
 
 typedef struct {
-    dijob_t job;
-    dijob_pod_t pods[PODS];
-    const dijob_pod_t *seen[PODS];
-    replicas_view_t view;
-    replicas_request_t request;
+    desk_t desk;
     replicas_orders_t orders;
-    uint64_t random;
-    int declared; /* how often that was said */
-} desk_t;
-
-static uint64_t s_random(void *ctx)
-{
-    return ++((desk_t *)ctx)->random;
-}
-
-static char *s_url(const void *ctx, const dijob_pod_t *pod, int gpu)
-{
-    (void)ctx;
-    return tt_sprintf("%s:%d", pod->meta.name, pod->port + gpu);
-}
-
-static void s_declared(void *ctx, const dijob_t *job, dijob_role_t role)
-{
-    desk_t *self = ctx;
-    assert_ptr_equal(job, &self->job);
-    assert_true(job->replicas[role] >= 0);
-    self->declared++;
-}
-
-static dijob_pod_t *s_pod(desk_t *self, char *name, dijob_role_t role)
-{
-    static char namespace_[] = "n";
-    const size_t at = self->view.pod_count++;
-    dijob_pod_t *pod = &self->pods[at];
-    *pod = (dijob_pod_t){.meta = {.namespace_ = namespace_, .name = name},
-        .role = (uint8_t)role,
-        .phase = POD_RUNNING,
-        .scheduled = true,
-        .ready = true,
-        .port = 1,
-        .rank = -1,
-        .created_s = (int64_t)at};
-    snprintf(pod->meta.uid, sizeof pod->meta.uid, "uid-of-%.20s", name);
-    self->seen[at] = pod;
-    return pod;
-}
+} test_t;
 
 static int s_setup(void **state)
 {
-    static char name[] = "j", namespace_[] = "n", coordinator[] = "j-coordinator";
-    desk_t *self = tt_new0(sizeof *self);
+    test_t *self = tt_new0(sizeof *self);
+    desk_open(&self->desk);
     *state = self;
-    self->job.meta = (kube_meta_t){.namespace_ = namespace_, .name = name};
-    for (int role = 0; role < DIJOB_ROLES; role++)
-        self->job.replicas[role] = -1;
-    self->job.has[DIJOB_COLLECTOR] = self->job.has[DIJOB_LEARNER] = true;
-    self->view = (replicas_view_t){
-        .job = &self->job, .pods = self->seen, .random = s_random, .url = s_url, .declared = s_declared, .ctx = self};
-    self->request = (replicas_request_t){.verb = REPLICAS_CREATE, .namespace_ = namespace_, .coordinator = coordinator};
-    s_pod(self, coordinator, DIJOB_COORDINATOR);
     return 0;
 }
 
 static int s_teardown(void **state)
 {
-    desk_t *self = *state;
+    test_t *self = *state;
     replicas_orders_clear(&self->orders);
     free(self);
     return 0;
 }
 
-static tt_status_t s_take(desk_t *self)
+static tt_status_t s_take(test_t *self)
 {
     replicas_orders_clear(&self->orders);
-    return replicas_orders(&self->orders, &self->view, &self->request, DIJOB_COORDINATOR);
+    return replicas_orders(&self->orders, &self->desk.view, &self->desk.request, DIJOB_COORDINATOR);
 }
 
-static tt_status_t s_report(desk_t *self, char *name)
+static tt_status_t s_report(test_t *self, char *name)
 {
     char *names[] = {name, NULL};
-    self->request.verb = REPLICAS_FAILED;
-    self->request.failed_collectors = names;
+    self->desk.request.verb = REPLICAS_FAILED;
+    self->desk.request.failed_collectors = names;
     const tt_status_t status = s_take(self);
-    self->request.failed_collectors = NULL;
+    self->desk.request.failed_collectors = NULL;
     return status;
 }
 
@@ -105,8 +51,9 @@ static void s_assert_first(const json_t *list, const char *url)
 static void test_each_one_has_a_name_and_what_was_asked_for_it(void **state)
 {
     static char cpus[] = "2";
-    desk_t *self = *state;
-    self->request.collectors = (replicas_ask_t){.replicas = 2, .cpus = cpus};
+    test_t *self = *state;
+    desk_t *desk = &self->desk;
+    desk->request.collectors = (replicas_ask_t){.replicas = 2, .cpus = cpus};
     assert_ok(s_take(self));
     assert_int_equal(self->orders.count, 2);
     for (size_t i = 0; i < 2; i++) {
@@ -119,8 +66,9 @@ static void test_each_one_has_a_name_and_what_was_asked_for_it(void **state)
 static void test_many_gpus_are_an_aggregator_without_them(void **state)
 {
     static char gpus[] = "4";
-    desk_t *self = *state;
-    self->request.learners = (replicas_ask_t){.replicas = 1, .gpus = gpus};
+    test_t *self = *state;
+    desk_t *desk = &self->desk;
+    desk->request.learners = (replicas_ask_t){.replicas = 1, .gpus = gpus};
     assert_ok(s_take(self));
     assert_int_equal(self->orders.count, 1);
     assert_int_equal(self->orders.orders[0].want.role, DIJOB_AGGREGATOR);
@@ -131,52 +79,55 @@ static void test_many_gpus_are_an_aggregator_without_them(void **state)
 static void test_what_cannot_be_is_an_error(void **state)
 {
     static char many[] = "4097", none[] = "x";
-    desk_t *self = *state;
-    self->request.learners = (replicas_ask_t){.replicas = 1, .gpus = many};
+    test_t *self = *state;
+    desk_t *desk = &self->desk;
+    desk->request.learners = (replicas_ask_t){.replicas = 1, .gpus = many};
     assert_int_equal(s_take(self), TT_INVALID);
-    self->request.learners.gpus = none;
+    desk->request.learners.gpus = none;
     assert_int_not_equal(s_take(self), TT_OK);
-    self->request.learners.gpus = NULL;
-    self->job.has[DIJOB_LEARNER] = false;
+    desk->request.learners.gpus = NULL;
+    desk->job.has[DIJOB_LEARNER] = false;
     assert_int_equal(s_take(self), TT_INVALID);
 }
 
 static void test_bounds_hold_for_who_asks(void **state)
 {
-    desk_t *self = *state;
-    s_pod(self, "j-collector-a", DIJOB_COLLECTOR);
-    s_pod(self, "j-collector-b", DIJOB_COLLECTOR);
-    self->job.most[DIJOB_COLLECTOR] = 3;
-    self->job.least[DIJOB_COLLECTOR] = 1;
-    self->request.verb = REPLICAS_CREATE;
-    self->request.collectors.replicas = 2;
-    assert_int_equal(replicas_orders(&self->orders, &self->view, &self->request, DIJOB_COORDINATOR), TT_INVALID);
+    test_t *self = *state;
+    desk_t *desk = &self->desk;
+    desk_pod(desk, "j-collector-a", DIJOB_COLLECTOR);
+    desk_pod(desk, "j-collector-b", DIJOB_COLLECTOR);
+    desk->job.most[DIJOB_COLLECTOR] = 3;
+    desk->job.least[DIJOB_COLLECTOR] = 1;
+    desk->request.verb = REPLICAS_CREATE;
+    desk->request.collectors.replicas = 2;
+    assert_int_equal(replicas_orders(&self->orders, &desk->view, &desk->request, DIJOB_COORDINATOR), TT_INVALID);
     assert_string_equal(
         tt_err_text(), "collectors.replicas: 2 more than the 2 that are there, and spec.collector.maxReplicas is 3");
     replicas_orders_clear(&self->orders);
-    self->request.collectors.replicas = 1;
-    assert_ok(replicas_orders(&self->orders, &self->view, &self->request, DIJOB_COORDINATOR));
+    desk->request.collectors.replicas = 1;
+    assert_ok(replicas_orders(&self->orders, &desk->view, &desk->request, DIJOB_COORDINATOR));
     assert_int_equal(self->orders.count, 1);
     replicas_orders_clear(&self->orders);
-    self->request.verb = REPLICAS_DELETE;
-    self->request.collectors.replicas = 5;
-    assert_ok(replicas_orders(&self->orders, &self->view, &self->request, DIJOB_COORDINATOR));
+    desk->request.verb = REPLICAS_DELETE;
+    desk->request.collectors.replicas = 5;
+    assert_ok(replicas_orders(&self->orders, &desk->view, &desk->request, DIJOB_COORDINATOR));
     assert_int_equal(self->orders.going_count, 1); /* one is to be left */
 }
 
 static void test_a_declared_role_is_answered_with_those_that_are_there(void **state)
 {
     static char a[] = "a", b[] = "b";
-    desk_t *self = *state;
-    s_pod(self, a, DIJOB_COLLECTOR);
-    s_pod(self, b, DIJOB_COLLECTOR);
-    self->job.replicas[DIJOB_COLLECTOR] = 2;
-    self->request.collectors.replicas = 1;
+    test_t *self = *state;
+    desk_t *desk = &self->desk;
+    desk_pod(desk, a, DIJOB_COLLECTOR);
+    desk_pod(desk, b, DIJOB_COLLECTOR);
+    desk->job.replicas[DIJOB_COLLECTOR] = 2;
+    desk->request.collectors.replicas = 1;
     assert_ok(s_take(self));
     assert_int_equal(self->orders.count, 0);
     assert_int_equal(json_array_size(self->orders.collectors), 1);
     s_assert_first(self->orders.collectors, "a:1");
-    assert_int_equal(self->declared, 1);
+    assert_int_equal(desk->declared, 1);
 }
 
 /* ---- failed ones ----------------------------------------------------------------------------------------------------- */
@@ -185,8 +136,9 @@ static void test_a_declared_role_is_answered_with_those_that_are_there(void **st
 static void test_one_in_anothers_place_has_its_name_from_it_and_its_resources(void **state)
 {
     static char a[] = "a", asked[] = "2/1Gi/";
-    desk_t *self = *state;
-    s_pod(self, a, DIJOB_COLLECTOR)->asked = asked;
+    test_t *self = *state;
+    desk_t *desk = &self->desk;
+    desk_pod(desk, a, DIJOB_COLLECTOR)->asked = asked;
     assert_ok(s_report(self, a));
     const replicas_order_t *order = &self->orders.orders[0];
     uint64_t seed = dijob_name_seed("uid-of-a");
@@ -202,9 +154,10 @@ static void test_one_in_anothers_place_has_its_name_from_it_and_its_resources(vo
 static void test_of_a_declared_role_one_goes_and_the_plan_makes_another(void **state)
 {
     static char a[] = "a";
-    desk_t *self = *state;
-    s_pod(self, a, DIJOB_COLLECTOR);
-    self->job.replicas[DIJOB_COLLECTOR] = 1;
+    test_t *self = *state;
+    desk_t *desk = &self->desk;
+    desk_pod(desk, a, DIJOB_COLLECTOR);
+    desk->job.replicas[DIJOB_COLLECTOR] = 1;
     assert_ok(s_report(self, a));
     assert_true(self->orders.orders[0].only_delete);
 }
@@ -212,9 +165,10 @@ static void test_of_a_declared_role_one_goes_and_the_plan_makes_another(void **s
 static void test_one_that_was_replaced_is_not_replaced_again(void **state)
 {
     static char a[] = "a", b[] = "b";
-    desk_t *self = *state;
-    dijob_pod_t *old = s_pod(self, a, DIJOB_COLLECTOR);
-    s_pod(self, b, DIJOB_COLLECTOR)->replaces = a;
+    test_t *self = *state;
+    desk_t *desk = &self->desk;
+    dijob_pod_t *old = desk_pod(desk, a, DIJOB_COLLECTOR);
+    desk_pod(desk, b, DIJOB_COLLECTOR)->replaces = a;
     assert_ok(s_report(self, a));
     assert_int_equal(self->orders.count, 1); /* it is there still: it goes */
     assert_true(self->orders.orders[0].only_delete);
@@ -228,12 +182,13 @@ static void test_one_that_was_replaced_is_not_replaced_again(void **state)
 static void test_an_address_that_was_cut_tells_where_names_lead_nowhere(void **state)
 {
     static char a[] = "a", cut[] = "127.1.2";
-    desk_t *self = *state;
-    snprintf(s_pod(self, a, DIJOB_COLLECTOR)->ip, sizeof self->pods->ip, "127.1.23.1");
+    test_t *self = *state;
+    desk_t *desk = &self->desk;
+    snprintf(desk_pod(desk, a, DIJOB_COLLECTOR)->ip, sizeof desk->pods->ip, "127.1.23.1");
     assert_int_equal(s_report(self, cut), TT_NOT_FOUND);
-    self->view.cut = true;
+    desk->view.cut = true;
     assert_int_equal(s_report(self, cut), TT_NOT_FOUND); /* 127.1.23 is another */
-    snprintf(self->pods[1].ip, sizeof self->pods->ip, "127.1.2.1");
+    snprintf(desk->pods[1].ip, sizeof desk->pods->ip, "127.1.2.1");
     assert_ok(s_report(self, cut));
     assert_string_equal(self->orders.orders[0].want.replaces, "a");
 }
@@ -243,13 +198,14 @@ static void test_an_address_that_was_cut_tells_where_names_lead_nowhere(void **s
 static void test_an_aggregator_goes_with_its_learners(void **state)
 {
     static char a[] = "a", b[] = "b", mine[] = "mine", others[] = "others";
-    desk_t *self = *state;
-    s_pod(self, a, DIJOB_AGGREGATOR);
-    s_pod(self, b, DIJOB_AGGREGATOR);
-    s_pod(self, mine, DIJOB_DDP_LEARNER)->owner_pod = b;
-    s_pod(self, others, DIJOB_DDP_LEARNER)->owner_pod = a;
-    self->request.verb = REPLICAS_DELETE;
-    self->request.learners.replicas = 1; /* there are none: of the aggregators, the younger */
+    test_t *self = *state;
+    desk_t *desk = &self->desk;
+    desk_pod(desk, a, DIJOB_AGGREGATOR);
+    desk_pod(desk, b, DIJOB_AGGREGATOR);
+    desk_pod(desk, mine, DIJOB_DDP_LEARNER)->owner_pod = b;
+    desk_pod(desk, others, DIJOB_DDP_LEARNER)->owner_pod = a;
+    desk->request.verb = REPLICAS_DELETE;
+    desk->request.learners.replicas = 1; /* there are none: of the aggregators, the younger */
     assert_ok(s_take(self));
     assert_int_equal(self->orders.going_count, 2);
     assert_string_equal(self->orders.going[0]->meta.name, "b");
@@ -279,11 +235,11 @@ static void s_ddp(void *ctx, const dijob_pod_want_t *want)
 static void test_ddp_learners_have_ranks_one_after_the_other(void **state)
 {
     static char a[] = "a";
-    desk_t *self = *state;
+    desk_t *desk = &((test_t *)*state)->desk;
     ddp_t ddp = {0};
-    s_pod(self, a, DIJOB_AGGREGATOR);
+    desk_pod(desk, a, DIJOB_AGGREGATOR);
     const replicas_order_t order = {.want = {.role = DIJOB_AGGREGATOR, .name = a}, .gpus = 5};
-    replicas_ddp(&order, &self->request, &self->view, 2, s_ddp, &ddp);
+    replicas_ddp(&order, &desk->request, &desk->view, 2, s_ddp, &ddp);
     assert_int_equal(ddp.count, 3);
     assert_int_equal(ddp.ranks, 5);
     assert_int_equal(ddp.world, 5);

@@ -4,101 +4,56 @@
 #include <string.h>
 #include "common/base/mem.h"
 #include "k8s/replicas/work.h"
-#include "tests/test.h"
-
-enum { PODS = 16, NAME = 64 };
+#include "tests/k8s/replicas/desk.h"
 
 typedef struct {
-    dijob_t job;
-    dijob_pod_t pods[PODS];
-    char names[PODS][NAME];
-    size_t count;
-    replicas_request_t request;
+    desk_t desk;
     replicas_work_t work;
-    uint64_t random;
     bool later;   /* nothing is made before s_answer */
     bool gone;    /* the job is */
     int fails_at; /* the create with this number has no luck; 0 = none */
-    int creates, removes, commits, prepared;
-    int orders[PODS]; /* under way */
+    int creates, removes, commits;
+    int orders[DESK_PODS]; /* under way */
     size_t order_count;
     char story[512]; /* what was asked for, in order */
     bool ended;
     tt_status_t status;
     json_t *data;
-} desk_t;
+} test_t;
 
-static void s_tell(desk_t *self, const char *word)
+static void s_tell(test_t *self, const char *word)
 {
     const size_t at = strlen(self->story);
     snprintf(self->story + at, sizeof self->story - at, "%s%s", at ? " " : "", word);
-}
-
-static uint64_t s_random(void *ctx)
-{
-    return ++((desk_t *)ctx)->random;
-}
-
-static char *s_url(const void *ctx, const dijob_pod_t *pod, int gpu)
-{
-    (void)ctx, (void)gpu;
-    return tt_strdup(pod->meta.name);
-}
-
-static void s_declared(void *ctx, const dijob_t *job, dijob_role_t role)
-{
-    (void)ctx, (void)job, (void)role;
-}
-
-static dijob_pod_t *s_pod(desk_t *self, const char *name, dijob_role_t role)
-{
-    static char namespace_[] = "n";
-    assert_true(self->count < PODS);
-    char *own = self->names[self->count];
-    dijob_pod_t *pod = &self->pods[self->count++];
-    snprintf(own, NAME, "%s", name);
-    *pod = (dijob_pod_t){.meta = {.namespace_ = namespace_, .name = own},
-        .role = (uint8_t)role,
-        .phase = POD_RUNNING,
-        .scheduled = true,
-        .ready = true,
-        .rank = -1,
-        .created_s = (int64_t)self->count};
-    snprintf(pod->meta.uid, sizeof pod->meta.uid, "uid-%zu", self->count);
-    return pod;
 }
 
 /* ---- the substrate ----------------------------------------------------------------------------------------------------- */
 
 static void s_list(void *ctx, replicas_view_t *out)
 {
-    desk_t *self = ctx;
-    const dijob_pod_t **pods = tt_array0(PODS, sizeof *pods);
-    for (size_t i = 0; i < self->count; i++)
-        pods[i] = &self->pods[i];
-    *out = (replicas_view_t){.job = self->gone ? NULL : &self->job,
-        .pods = pods,
-        .pod_count = self->count,
-        .random = s_random,
-        .url = s_url,
-        .declared = s_declared,
-        .ctx = self};
+    test_t *self = ctx;
+    const dijob_pod_t **pods = tt_array0(DESK_PODS, sizeof *pods);
+    memcpy(pods, self->desk.seen, sizeof self->desk.seen);
+    *out = self->desk.view;
+    out->pods = pods;
+    if (self->gone)
+        out->job = NULL;
 }
 
 static void s_prepare(void *ctx, int needs)
 {
-    desk_t *self = ctx;
+    test_t *self = ctx;
     s_tell(self, needs & REPLICAS_NEEDS_GPUS ? "gpus" : needs & REPLICAS_NEEDS_CONFIG ? "config" : "job");
     replicas_work_go(&self->work, TT_OK);
 }
 
 static tt_status_t s_create(void *ctx, int order, const dijob_pod_want_t *want)
 {
-    desk_t *self = ctx;
+    test_t *self = ctx;
     if (++self->creates == self->fails_at)
         return tt_err(TT_NOT_FOUND, "no template");
     s_tell(self, want->role == DIJOB_DDP_LEARNER ? "ddp" : want->replaces ? "another" : "create");
-    s_pod(self, want->name, want->role);
+    desk_pod(&self->desk, want->name, want->role);
     if (self->later)
         self->orders[self->order_count++] = order;
     else
@@ -108,15 +63,15 @@ static tt_status_t s_create(void *ctx, int order, const dijob_pod_want_t *want)
 
 static void s_remove(void *ctx, const dijob_pod_t *pod)
 {
-    desk_t *self = ctx;
+    test_t *self = ctx;
     s_tell(self, "remove");
-    self->pods[pod - self->pods].deleting = true;
+    self->desk.pods[pod - self->desk.pods].deleting = true;
     self->removes++;
 }
 
 static void s_commit(void *ctx)
 {
-    desk_t *self = ctx;
+    test_t *self = ctx;
     s_tell(self, "|");
     self->commits++;
     if (!self->later)
@@ -131,11 +86,11 @@ static int s_gpus_per_node(void *ctx)
 
 static void s_done(void *ctx, tt_status_t status)
 {
-    desk_t *self = ctx;
+    test_t *self = ctx;
     assert_false(self->ended);
     self->ended = true;
     self->status = status;
-    self->data = replicas_data(&self->work.orders, &self->request);
+    self->data = replicas_data(&self->work.orders, &self->desk.request);
 }
 
 static const replicas_substrate_t s_substrate = {.list = s_list,
@@ -150,34 +105,28 @@ static const replicas_substrate_t s_substrate = {.list = s_list,
 
 static int s_setup(void **state)
 {
-    static char name[] = "j", namespace_[] = "n", coordinator[] = "j-coordinator";
-    desk_t *self = tt_new0(sizeof *self);
+    test_t *self = tt_new0(sizeof *self);
+    desk_open(&self->desk);
     *state = self;
-    self->job.meta = (kube_meta_t){.namespace_ = namespace_, .name = name};
-    for (int role = 0; role < DIJOB_ROLES; role++)
-        self->job.replicas[role] = -1;
-    self->job.has[DIJOB_COLLECTOR] = self->job.has[DIJOB_LEARNER] = true;
-    self->request = (replicas_request_t){.verb = REPLICAS_CREATE, .namespace_ = namespace_, .coordinator = coordinator};
-    s_pod(self, coordinator, DIJOB_COORDINATOR);
     return 0;
 }
 
 static int s_teardown(void **state)
 {
-    desk_t *self = *state;
+    test_t *self = *state;
     replicas_work_clear(&self->work);
     json_decref(self->data);
     free(self);
     return 0;
 }
 
-static void s_begin(desk_t *self)
+static void s_begin(test_t *self)
 {
-    replicas_work_begin(&self->work, &s_substrate, self, &self->request, DIJOB_COORDINATOR);
+    replicas_work_begin(&self->work, &s_substrate, self, &self->desk.request, DIJOB_COORDINATOR);
 }
 
 /*  All that is under way comes true. */
-static void s_answer(desk_t *self)
+static void s_answer(test_t *self)
 {
     for (size_t i = 0; i < self->order_count; i++)
         replicas_work_made(&self->work, self->orders[i]);
@@ -185,7 +134,7 @@ static void s_answer(desk_t *self)
     replicas_work_go(&self->work, TT_OK);
 }
 
-static size_t s_answered(const desk_t *self, const char *list)
+static size_t s_answered(const test_t *self, const char *list)
 {
     return json_array_size(json_object_get(self->data, list));
 }
@@ -194,9 +143,9 @@ static size_t s_answered(const desk_t *self, const char *list)
 
 static void test_create(void **state)
 {
-    desk_t *self = *state;
-    self->request.collectors.replicas = 2;
-    self->request.learners.replicas = 1;
+    test_t *self = *state;
+    self->desk.request.collectors.replicas = 2;
+    self->desk.request.learners.replicas = 1;
     s_begin(self);
     assert_true(self->ended);
     assert_int_equal(self->status, TT_OK);
@@ -207,9 +156,9 @@ static void test_create(void **state)
 
 static void test_what_changes_nothing_is_answered_at_once(void **state)
 {
-    desk_t *self = *state;
-    self->request.verb = REPLICAS_DELETE;
-    self->request.collectors.replicas = 3; /* there are none */
+    test_t *self = *state;
+    self->desk.request.verb = REPLICAS_DELETE;
+    self->desk.request.collectors.replicas = 3; /* there are none */
     s_begin(self);
     assert_true(self->ended);
     assert_int_equal(self->status, TT_OK);
@@ -218,11 +167,11 @@ static void test_what_changes_nothing_is_answered_at_once(void **state)
 
 static void test_fewer(void **state)
 {
-    desk_t *self = *state;
-    s_pod(self, "a", DIJOB_COLLECTOR);
-    s_pod(self, "b", DIJOB_COLLECTOR);
-    self->request.verb = REPLICAS_DELETE;
-    self->request.collectors.replicas = 1;
+    test_t *self = *state;
+    desk_pod(&self->desk, "a", DIJOB_COLLECTOR);
+    desk_pod(&self->desk, "b", DIJOB_COLLECTOR);
+    self->desk.request.verb = REPLICAS_DELETE;
+    self->desk.request.collectors.replicas = 1;
     s_begin(self);
     assert_string_equal(self->story, "remove |");
     assert_int_equal(s_answered(self, "collectors"), 1);
@@ -231,10 +180,10 @@ static void test_fewer(void **state)
 static void test_one_goes_when_its_successor_is_there(void **state)
 {
     static char a[] = "a", *names[] = {a, NULL};
-    desk_t *self = *state;
-    s_pod(self, "a", DIJOB_COLLECTOR);
-    self->request.verb = REPLICAS_FAILED;
-    self->request.failed_collectors = names;
+    test_t *self = *state;
+    desk_pod(&self->desk, "a", DIJOB_COLLECTOR);
+    self->desk.request.verb = REPLICAS_FAILED;
+    self->desk.request.failed_collectors = names;
     self->later = true;
     s_begin(self);
     assert_string_equal(self->story, "job another |");
@@ -250,8 +199,8 @@ static void test_one_goes_when_its_successor_is_there(void **state)
 static void test_ddp_learners_come_after_their_aggregator(void **state)
 {
     static char gpus[] = "4";
-    desk_t *self = *state;
-    self->request.learners = (replicas_ask_t){.replicas = 1, .gpus = gpus};
+    test_t *self = *state;
+    self->desk.request.learners = (replicas_ask_t){.replicas = 1, .gpus = gpus};
     self->later = true;
     s_begin(self);
     assert_string_equal(self->story, "config create |");
@@ -269,24 +218,24 @@ static void test_ddp_learners_come_after_their_aggregator(void **state)
 static void test_the_rest_is_brought_to_its_end(void **state)
 {
     static char a[] = "a", b[] = "b", *names[] = {a, b, NULL};
-    desk_t *self = *state;
-    s_pod(self, "a", DIJOB_COLLECTOR);
-    s_pod(self, "b", DIJOB_COLLECTOR);
-    self->request.verb = REPLICAS_FAILED;
-    self->request.failed_collectors = names;
+    test_t *self = *state;
+    desk_pod(&self->desk, "a", DIJOB_COLLECTOR);
+    desk_pod(&self->desk, "b", DIJOB_COLLECTOR);
+    self->desk.request.verb = REPLICAS_FAILED;
+    self->desk.request.failed_collectors = names;
     self->fails_at = 1;
     s_begin(self);
     assert_int_equal(self->status, TT_INVALID); /* no template is who asks' mistake */
     assert_non_null(strstr(tt_err_text(), "create replicas"));
-    assert_false(self->pods[1].deleting); /* it has no successor */
-    assert_true(self->pods[2].deleting);
+    assert_false(self->desk.pods[1].deleting); /* it has no successor */
+    assert_true(self->desk.pods[2].deleting);
     assert_int_equal(s_answered(self, "collectors"), 1);
 }
 
 static void test_the_first_fault_counts(void **state)
 {
-    desk_t *self = *state;
-    self->request.collectors.replicas = 1;
+    test_t *self = *state;
+    self->desk.request.collectors.replicas = 1;
     self->later = true;
     s_begin(self);
     replicas_work_fault(&self->work, tt_err(TT_INTERNAL, "the first"));
@@ -299,8 +248,8 @@ static void test_the_first_fault_counts(void **state)
 
 static void test_a_job_that_goes_meanwhile(void **state)
 {
-    desk_t *self = *state;
-    self->request.collectors.replicas = 1;
+    test_t *self = *state;
+    self->desk.request.collectors.replicas = 1;
     self->later = true;
     s_begin(self);
     self->gone = true;
@@ -313,12 +262,12 @@ static void test_a_job_that_goes_meanwhile(void **state)
 static void test_an_aggregator_that_goes_before_its_learners(void **state)
 {
     static char gpus[] = "2";
-    desk_t *self = *state;
-    self->request.learners = (replicas_ask_t){.replicas = 1, .gpus = gpus};
+    test_t *self = *state;
+    self->desk.request.learners = (replicas_ask_t){.replicas = 1, .gpus = gpus};
     self->later = true;
     s_begin(self);
     s_answer(self);
-    self->count--;
+    self->desk.view.pod_count--;
     s_answer(self);
     s_answer(self);
     assert_true(self->ended);
@@ -328,8 +277,8 @@ static void test_an_aggregator_that_goes_before_its_learners(void **state)
 
 static void test_what_pods_are_made_of_cannot_be_had(void **state)
 {
-    desk_t *self = *state;
-    self->request.collectors.replicas = 1;
+    test_t *self = *state;
+    self->desk.request.collectors.replicas = 1;
     self->later = true;
     s_begin(self);
     replicas_work_go(&self->work, tt_err(TT_UNAVAILABLE, "not now"));
