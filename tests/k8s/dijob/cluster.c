@@ -86,6 +86,12 @@ void cluster_free(cluster_t *self)
     free(self->job.meta.namespace_);
 }
 
+int cluster_teardown(void **state)
+{
+    cluster_free(*state);
+    return 0;
+}
+
 static dijob_pod_t *s_new(cluster_t *self, dijob_role_t role, const char *name)
 {
     dijob_pod_t *pod = tt_new0(sizeof *pod);
@@ -357,6 +363,14 @@ void pod_run(cluster_t *self, dijob_pod_t *pod)
     pod->scheduled = pod->ready = true;
     pod->phase = POD_RUNNING;
     pod->main = MAIN_RUNNING;
+}
+
+void cluster_run_all(cluster_t *self, int most)
+{
+    for (size_t i = 0; i < self->pod_count; i++)
+        if (self->pods[i]->phase == POD_PENDING)
+            pod_run(self, self->pods[i]);
+    cluster_settle(self, most);
 }
 
 void pod_end(cluster_t *self, dijob_pod_t *pod, int exit_code)

@@ -37,6 +37,7 @@ void cluster_roles(cluster_t *self, const char *name);
 void cluster_tasks(cluster_t *self, const char *name, const char *tasks);
 void cluster_set_tasks(cluster_t *self, const char *tasks);
 void cluster_free(cluster_t *self);
+int cluster_teardown(void **state); /* of cmocka: the state is a cluster */
 
 dijob_pod_t *cluster_add(cluster_t *self, dijob_role_t role, const char *name);
 void cluster_add_service(cluster_t *self, const char *name);
@@ -54,6 +55,8 @@ bool cluster_round(cluster_t *self);
 /*  Rounds, and the time that is waited for, till there is nothing to do; fails after `most` of them. */
 void cluster_settle(cluster_t *self, int most);
 
+/*  All that are pending run, and it settles within `most` rounds. */
+void cluster_run_all(cluster_t *self, int most);
 void pod_run(cluster_t *self, dijob_pod_t *pod);
 void pod_end(cluster_t *self, dijob_pod_t *pod, int exit_code);
 

@@ -17,20 +17,6 @@ static int s_setup(void **state)
     return 0;
 }
 
-static int s_teardown(void **state)
-{
-    cluster_free(*state);
-    return 0;
-}
-
-static void s_run_all(cluster_t *c)
-{
-    for (size_t i = 0; i < c->pod_count; i++)
-        if (c->pods[i]->phase == POD_PENDING)
-            pod_run(c, c->pods[i]);
-    cluster_settle(c, 10);
-}
-
 static void s_want(cluster_t *c, dijob_role_t role, int64_t replicas)
 {
     c->job.replicas[role] = replicas;
@@ -58,7 +44,7 @@ static void test_a_number_is_reached_upwards_and_downwards(void **state)
     assert_int_equal(cluster_alive(c, DIJOB_COLLECTOR), 4);
     assert_int_equal(c->service_count, 5);
     assert_string_equal(cluster_status(c, "collectorReplicas"), "4");
-    s_run_all(c);
+    cluster_run_all(c, 10);
     s_want(c, DIJOB_COLLECTOR, 2);
     assert_int_equal(cluster_alive(c, DIJOB_COLLECTOR), 2);
     assert_int_equal(cluster_count(c, DIJOB_COLLECTOR), 4); /* two are on their way, with their services */
@@ -78,7 +64,7 @@ static void test_a_number_that_is_taken_away_keeps_the_pods(void **state)
 {
     cluster_t *c = *state;
     s_want(c, DIJOB_COLLECTOR, 3);
-    s_run_all(c);
+    cluster_run_all(c, 10);
     s_want(c, DIJOB_COLLECTOR, -1);
     assert_int_equal(cluster_alive(c, DIJOB_COLLECTOR), 3);
     cluster_remove(c, s_alive(c, DIJOB_COLLECTOR));
@@ -197,7 +183,7 @@ static void test_collectors_that_work_keep_the_job_of_one_that_does_not(void **s
     cluster_t *c = *state;
     c->job.backoff_limit = 2;
     s_want(c, DIJOB_COLLECTOR, 3);
-    s_run_all(c);
+    cluster_run_all(c, 10);
     for (int i = 0; i < 8; i++)
         s_crash(c, DIJOB_COLLECTOR);
     assert_string_equal(cluster_phase(c), "Running");
@@ -210,7 +196,7 @@ static void test_a_container_that_is_started_again_and_again_fails_the_job(void 
     cluster_t *c = *state;
     c->job.backoff_limit = 2;
     s_want(c, DIJOB_LEARNER, 1);
-    s_run_all(c);
+    cluster_run_all(c, 10);
     dijob_pod_t *pod = s_alive(c, DIJOB_LEARNER);
     for (uint16_t restarts = 0; restarts <= 2; restarts++) {
         assert_string_equal(cluster_phase(c), "Running");
@@ -271,7 +257,7 @@ static void test_a_higher_number_does_not_wait_for_the_failed(void **state)
 {
     cluster_t *c = *state;
     s_want(c, DIJOB_COLLECTOR, 2);
-    s_run_all(c);
+    cluster_run_all(c, 10);
     dijob_pod_t *pod = s_alive(c, DIJOB_COLLECTOR);
     pod->backoff_s = 30;
     pod_end(c, pod, 1);
@@ -286,7 +272,7 @@ static void test_who_ended_well_is_replaced_after_a_while_and_goes(void **state)
 {
     cluster_t *c = *state;
     s_want(c, DIJOB_COLLECTOR, 1);
-    s_run_all(c);
+    cluster_run_all(c, 10);
     pod_end(c, s_alive(c, DIJOB_COLLECTOR), 0);
     for (int i = 0; i < 9; i++, c->now_s++)
         cluster_round(c);
@@ -303,7 +289,7 @@ static void test_who_drained_goes_when_fewer_are_wanted(void **state)
 {
     cluster_t *c = *state;
     s_want(c, DIJOB_COLLECTOR, 2);
-    s_run_all(c);
+    cluster_run_all(c, 10);
     pod_end(c, s_alive(c, DIJOB_COLLECTOR), 0);
     s_want(c, DIJOB_COLLECTOR, 1);
     cluster_settle(c, 10);
@@ -314,7 +300,7 @@ static void test_a_failed_pod_whose_sidecar_runs_on_makes_room(void **state)
 {
     cluster_t *c = *state;
     s_want(c, DIJOB_LEARNER, 1);
-    s_run_all(c);
+    cluster_run_all(c, 10);
     dijob_pod_t *pod = s_alive(c, DIJOB_LEARNER);
     pod->main = MAIN_ERROR; /* phase stays Running */
     pod->finished_s = c->now_s;
@@ -462,7 +448,7 @@ static void test_a_failure_stays_counted(void **state)
             snprintf(number, sizeof number, "%d", failures);
             assert_string_equal(cluster_status(c, "replicaStatus.Collector.failed"), number);
         }
-        s_teardown(state);
+        cluster_teardown(state);
         s_setup(state);
     }
 }
@@ -489,7 +475,7 @@ static void test_more_than_one_learner_of_ours_gets_an_aggregator(void **state)
     assert_int_equal(cluster_count(c, DIJOB_AGGREGATOR), 0);
     s_want(c, DIJOB_LEARNER, 2);
     assert_int_equal(cluster_count(c, DIJOB_AGGREGATOR), 1);
-    s_run_all(c);
+    cluster_run_all(c, 10);
     s_want(c, DIJOB_LEARNER, 1);
     assert_int_equal(cluster_alive(c, DIJOB_AGGREGATOR), 0);
     s_want(c, DIJOB_LEARNER, 2);
@@ -570,7 +556,7 @@ static void test_a_ddp_worker_is_replaced_alone_a_master_with_all(void **state)
     assert_int_equal(cluster_alive(c, DIJOB_DDP_LEARNER), 2);
     assert_non_null(cluster_get(c, "qbert-ddp-learner-master"));
     assert_null(cluster_get(c, "qbert-ddp-learner-worker"));
-    s_run_all(c);
+    cluster_run_all(c, 10);
     pod_end(c, cluster_get(c, "qbert-ddp-learner-master"), 1);
     cluster_settle(c, 10);
     assert_int_equal(cluster_alive(c, DIJOB_DDP_LEARNER), 2);
@@ -634,7 +620,7 @@ static void test_victims_are_those_who_have_done_least(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-#define T(name) cmocka_unit_test_setup_teardown(name, s_setup, s_teardown)
+#define T(name) cmocka_unit_test_setup_teardown(name, s_setup, cluster_teardown)
         T(test_a_number_is_reached_upwards_and_downwards),
         T(test_a_number_that_is_taken_away_keeps_the_pods),
         T(test_nothing_is_made_without_a_coordinator),

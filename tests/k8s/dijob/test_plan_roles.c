@@ -14,12 +14,6 @@ static int s_setup(void **state)
     return 0;
 }
 
-static int s_teardown(void **state)
-{
-    cluster_free(*state);
-    return 0;
-}
-
 /*  A job whose coordinator runs. */
 static dijob_pod_t *s_running(cluster_t *c)
 {
@@ -299,7 +293,7 @@ static void test_an_end_that_is_final_fails_the_job(void **state)
         free(failed);
         free(condition);
         free(event);
-        s_teardown(state);
+        cluster_teardown(state);
         s_setup(state);
     }
 }
@@ -322,7 +316,7 @@ static void test_other_ends_do_not_fail_the_job(void **state)
         cluster_settle(c, 10);
         assert_string_equal(cluster_phase(c), "Running");
         assert_int_equal(cluster_alive(c, DIJOB_COLLECTOR), 1);
-        s_teardown(state);
+        cluster_teardown(state);
         s_setup(state);
     }
 }
@@ -623,7 +617,7 @@ static void test_a_job_in_its_wanted_state_costs_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-#define T(name) cmocka_unit_test_setup_teardown(name, s_setup, s_teardown)
+#define T(name) cmocka_unit_test_setup_teardown(name, s_setup, cluster_teardown)
         T(test_a_new_job_gets_its_coordinator_and_says_so),
         T(test_the_coordinator_alone_decides_the_phase),
         T(test_a_failed_coordinator_fails_a_foreign_job),

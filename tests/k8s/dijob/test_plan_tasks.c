@@ -13,24 +13,10 @@ static int s_setup(void **state)
     return 0;
 }
 
-static int s_teardown(void **state)
-{
-    cluster_free(*state);
-    return 0;
-}
-
-static void s_run_all(cluster_t *c)
-{
-    for (size_t i = 0; i < c->pod_count; i++)
-        if (c->pods[i]->phase == POD_PENDING)
-            pod_run(c, c->pods[i]);
-    cluster_settle(c, 20);
-}
-
 static void s_running(cluster_t *c)
 {
     cluster_settle(c, 10);
-    s_run_all(c);
+    cluster_run_all(c, 20);
     assert_string_equal(cluster_phase(c), "Running");
 }
 
@@ -55,7 +41,7 @@ static void test_from_pending_to_succeeded(void **state)
     assert_string_equal(cluster_phase(c), "Starting");
     assert_string_equal(cluster_status(c, "taskStatus"), "{\"collector\":{\"Pending\":2},\"learner\":{\"Pending\":1}}");
     assert_string_equal(cluster_status(c, "replicas"), "3");
-    s_run_all(c);
+    cluster_run_all(c, 20);
     assert_string_equal(cluster_condition(c, "Running"), "True JobRunning job is running since all pods are ready.");
     assert_string_equal(
         cluster_condition(c, "Starting"), "False JobStarting job is starting since all pods are created.");
@@ -93,7 +79,7 @@ static void test_failures_up_to_the_limit(void **state)
         assert_string_equal(cluster_phase(c), "Starting");
         assert_int_equal(cluster_get(c, "atari-collector-1")->phase, POD_PENDING);
         s_rank_is(c, "atari-collector-1", 1);
-        s_run_all(c);
+        cluster_run_all(c, 20);
         assert_string_equal(cluster_phase(c), "Running");
     }
     pod_end(c, cluster_get(c, "atari-collector-1"), 1);
@@ -114,7 +100,7 @@ static void test_without_a_limit_it_goes_on(void **state)
     for (int i = 0; i < 12; i++) {
         pod_end(c, cluster_get(c, "atari-learner-0"), 1);
         cluster_settle(c, 20);
-        s_run_all(c);
+        cluster_run_all(c, 20);
         assert_string_equal(cluster_phase(c), "Running");
     }
     assert_string_equal(cluster_status(c, "restarts"), "12");
@@ -135,7 +121,7 @@ static void test_scaling_keeps_ranks(void **state)
     s_rank_is(c, "atari-collector-2", 3);
     s_rank_is(c, "atari-collector-3", 4);
     s_rank_is(c, "atari-learner-1", 5);
-    s_run_all(c);
+    cluster_run_all(c, 20);
     cluster_set_tasks(c, "collector:1 learner:2");
     cluster_settle(c, 20);
     assert_false(cluster_get(c, "atari-collector-0")->deleting);
@@ -196,7 +182,7 @@ static void test_a_job_may_change_its_shape(void **state)
     assert_int_equal(c->service_count, 1);
     c->job.tasks_shape = true;
     cluster_settle(c, 20);
-    s_run_all(c);
+    cluster_run_all(c, 20);
     assert_int_equal(c->pod_count, 3);
     assert_string_equal(cluster_phase(c), "Running");
     assert_string_equal(c->services[0]->meta.name, "di-atari");
@@ -260,11 +246,11 @@ static void test_who_is_no_failure(void **state)
     assert_int_equal(c->now_s, now_s + 5);
     assert_string_equal(cluster_status(c, "restarts"), "0");
     assert_int_equal(cluster_get(c, "atari-collector-0")->phase, POD_PENDING);
-    s_run_all(c);
+    cluster_run_all(c, 20);
     pod_end(c, cluster_get(c, "atari-collector-0"), 143);
     cluster_settle(c, 20);
     assert_string_equal(cluster_status(c, "restarts"), "1"); /* not preemptible */
-    s_run_all(c);
+    cluster_run_all(c, 20);
     cluster_get(c, "atari-collector-0")->phase = POD_UNKNOWN;
     cluster_settle(c, 20);
     assert_string_equal(cluster_status(c, "restarts"), "2");
@@ -287,7 +273,7 @@ static void test_a_preemptible_job_starts_anew_as_a_whole(void **state)
     assert_string_equal(cluster_phase(c), "Starting");
     assert_int_equal(c->pod_count, 3);
     assert_string_equal(cluster_status(c, "restarts"), "0");
-    s_run_all(c);
+    cluster_run_all(c, 20);
     assert_string_equal(cluster_phase(c), "Running");
 }
 
@@ -315,7 +301,7 @@ static void test_some_may_end_before_the_others_run(void **state)
     cluster_t *c = *state;
     cluster_settle(c, 10);
     pod_end(c, cluster_get(c, "atari-learner-0"), 0);
-    s_run_all(c);
+    cluster_run_all(c, 20);
     assert_string_equal(cluster_phase(c), "Running"); /* by pods, and not by ready containers */
     assert_string_equal(cluster_status(c, "readyReplicas"), "2");
 }
@@ -365,7 +351,7 @@ static void test_the_pods_of_another_operator_are_adopted(void **state)
         assert_int_equal(c->uids, 3); /* none was made */
         assert_int_equal(c->pod_count, 3);
         assert_int_equal(c->service_count, 1);
-        s_teardown(state);
+        cluster_teardown(state);
         s_setup(state);
     }
 }
@@ -420,7 +406,7 @@ static void test_members_of_the_status_that_are_not_ours_stay(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-#define T(name) cmocka_unit_test_setup_teardown(name, s_setup, s_teardown)
+#define T(name) cmocka_unit_test_setup_teardown(name, s_setup, cluster_teardown)
         T(test_from_pending_to_succeeded),
         T(test_failures_up_to_the_limit),
         T(test_without_a_limit_it_goes_on),
