@@ -3,7 +3,7 @@
 #include <string.h>
 #include "common/base/mem.h"
 #include "tests/k8s/api/child.h"
-#include "tests/test.h"
+#include "tests/k8s/json.h"
 
 static child_t s_server; /* port 0 = not started */
 
@@ -37,9 +37,7 @@ int world_end(void **state)
 
 tt_status_t world_call(world_t *self, const char *method, const char *path, const char *body, char **answer)
 {
-    char *text = tt_strdup(body);
-    for (char *c = text; c && *c; c++)
-        *c = *c == '\'' ? '"' : *c;
+    char *text = json_quote(tt_strdup(body));
     const bool patch = strcmp(method, "PATCH") == 0;
     const kube_request_t request = {
         .method = method, .path = path, .body = text, .content_type = patch ? "application/merge-patch+json" : NULL};

@@ -2,7 +2,9 @@
 #include <stdio.h>
 #include <unistd.h>
 #include "common/net/net.h"
-#include "tests/k8s/dijob/json.h"
+#include "k8s/dijob/build.h"
+#include "tests/k8s/dijob/labels.h"
+#include "tests/k8s/json.h"
 
 static dijob_t s_job = {.meta = {.namespace_ = "rl", .name = "j", .uid = "job-uid"}};
 

@@ -1,4 +1,5 @@
-#include "tests/k8s/dijob/json.h"
+#include "k8s/dijob/dijob.h"
+#include "tests/k8s/json.h"
 
 #define API      "'apiVersion':'diengine.opendilab.org/v1alpha1','kind':'DIJob'"
 #define TEMPLATE "{'template':{'spec':{'containers':[{'name':'di-container','image':'x'}]}}}"

@@ -1,4 +1,5 @@
-#include "tests/k8s/dijob/json.h"
+#include "k8s/dijob/build.h"
+#include "tests/k8s/json.h"
 
 static dijob_pod_t *s_pod(const char *role, const char *more_meta, const char *spec, const char *status)
 {
@@ -9,9 +10,7 @@ static dijob_pod_t *s_pod(const char *role, const char *more_meta, const char *s
                    "\"replica-type\":\"%s\"},\"ownerReferences\":[{\"kind\":\"DIJob\",\"uid\":\"job-uid\","
                    "\"controller\":true}]%s},\"spec\":%s,\"status\":%s}",
             role, role, more_meta, spec, status);
-    for (char *c = text; *c; c++)
-        *c = *c == '\'' ? '"' : *c;
-    assert_ok(dijob_pod_decode(&pod, text, strlen(text)));
+    assert_ok(dijob_pod_decode(&pod, json_quote(text), strlen(text)));
     free(text);
     return pod;
 }

@@ -1,6 +1,7 @@
 /*  What a reflector leaves of a pod is all that is decoded of it. */
 #include "k8s/api/scan.h"
-#include "tests/k8s/dijob/json.h"
+#include "k8s/dijob/dijob.h"
+#include "tests/k8s/json.h"
 
 static const char s_pod[] =
     "{'kind':'Pod','apiVersion':'v1','metadata':{'name':'j-ddp-learner-x','namespace':'rl','uid':'u','resourceVersion':"

@@ -1,7 +1,8 @@
 #include "k8s/dijob/manifest.h"
 #include <stdio.h>
 #include <unistd.h>
-#include "tests/k8s/dijob/json.h"
+#include "k8s/dijob/dijob.h"
+#include "tests/k8s/json.h"
 
 static manifest_t *s_parse(const char *text)
 {

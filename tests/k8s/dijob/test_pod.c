@@ -1,6 +1,7 @@
 /*  Pods as the specification has them (DIJob of DI-orchestrator v0.2.2), and what ours adds. */
 #include "k8s/dijob/parts.h"
-#include "tests/k8s/dijob/json.h"
+#include "tests/k8s/dijob/labels.h"
+#include "tests/k8s/json.h"
 
 #define SAYS "'terminationMessagePolicy':'FallbackToLogsOnError',"
 #define JOB(engine, roles)                                                                                            \

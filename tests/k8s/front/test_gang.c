@@ -3,19 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "common/base/mem.h"
-#include "k8s/api/dump.h"
-#include "tests/test.h"
-
-static json_t *s_json(const char *text)
-{
-    char *copy = tt_strdup(text);
-    for (char *c = copy; *c; c++)
-        *c = *c == '\'' ? '"' : *c;
-    json_t *object = json_loads(copy, 0, NULL);
-    assert_non_null(object);
-    free(copy);
-    return object;
-}
+#include "tests/k8s/front/decoded.h"
 
 static const gang_t *s_gang(const char *name)
 {
@@ -27,26 +15,14 @@ static const gang_t *s_gang(const char *name)
 /*  The spec of the job's PodGroup; "" = there is none. */
 static void s_assert_admitted(const char *gang, const char *job, const front_admission_t *admission, const char *want)
 {
-    json_t *whole = s_json(job);
-    const front_t *front = front_of(whole);
-    char *text = kube_dump(whole);
-    void *entry = NULL;
-    assert_ok(front->job_decode(&entry, text, strlen(text)));
-    json_t *group = gang_make(s_gang(gang), front, entry, admission, whole);
-    if (!*want) {
+    decoded_t of = decoded_open(job);
+    json_t *group = gang_make(s_gang(gang), of.front, of.entry, admission, of.whole);
+    if (*want)
+        assert_json(json_incref(json_object_get(group, "spec")), want);
+    else
         assert_null(group);
-    } else {
-        json_t *spec = s_json(want);
-        char *made = kube_dump(json_object_get(group, "spec")), *expected = kube_dump(spec);
-        assert_string_equal(made, expected);
-        free(made);
-        free(expected);
-        json_decref(spec);
-    }
     json_decref(group);
-    front->job_destroy(entry);
-    free(text);
-    json_decref(whole);
+    decoded_close(&of);
 }
 
 static void s_assert_spec(const char *gang, const char *job, const char *want)
@@ -144,14 +120,9 @@ static void test_a_scheduling_policy_wins(void **state)
 
 static void s_assert_dressed(const char *gang, const char *pod, const char *want)
 {
-    json_t *made = s_json(pod), *wanted = s_json(want);
+    json_t *made = json_of(pod);
     gang_dress(s_gang(gang), made, "j");
-    char *a = kube_dump(made), *b = kube_dump(wanted);
-    assert_string_equal(a, b);
-    free(a);
-    free(b);
-    json_decref(made);
-    json_decref(wanted);
+    assert_json(made, want);
 }
 
 static void test_a_pod_says_which_group_it_is_of(void **state)

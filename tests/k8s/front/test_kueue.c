@@ -3,62 +3,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include "common/base/mem.h"
-#include "k8s/api/dump.h"
-#include "tests/test.h"
-
-static json_t *s_json(const char *text)
-{
-    char *copy = tt_strdup(text);
-    for (char *c = copy; *c; c++)
-        *c = *c == '\'' ? '"' : *c;
-    json_t *object = json_loads(copy, 0, NULL);
-    assert_non_null(object);
-    free(copy);
-    return object;
-}
-
-/*  Takes `made`. */
-static void s_assert_is(json_t *made, const char *want)
-{
-    json_t *wanted = s_json(want);
-    char *a = kube_dump(made), *b = kube_dump(wanted);
-    assert_string_equal(a, b);
-    free(a);
-    free(b);
-    json_decref(made);
-    json_decref(wanted);
-}
+#include "tests/k8s/front/decoded.h"
 
 /* ---- making ------------------------------------------------------------------------------------------------------------- */
 
-typedef struct {
-    json_t *whole;
-    const front_t *front;
-    void *entry;
-} job_t;
-
-static job_t s_open(const char *text)
-{
-    job_t self = {.whole = s_json(text)};
-    self.front = front_of(self.whole);
-    char *dump = kube_dump(self.whole);
-    assert_ok(self.front->job_decode(&self.entry, dump, strlen(dump)));
-    free(dump);
-    return self;
-}
-
-static void s_close(job_t *self)
-{
-    self->front->job_destroy(self->entry);
-    json_decref(self->whole);
-}
-
 static tt_status_t s_make(json_t **out, const char *text, const json_t *config)
 {
-    job_t job = s_open(text);
+    decoded_t job = decoded_open(text);
     const front_job_t info = job.front->job(job.entry);
     const tt_status_t status = kueue_make(out, job.front, job.entry, info.queue, job.whole, config);
-    s_close(&job);
+    decoded_close(&job);
     return status;
 }
 
@@ -66,7 +20,7 @@ static void s_assert_spec(const char *text, const char *want)
 {
     json_t *workload = NULL;
     assert_ok(s_make(&workload, text, NULL));
-    s_assert_is(json_incref(json_object_get(workload, "spec")), want);
+    assert_json(json_incref(json_object_get(workload, "spec")), want);
     json_decref(workload);
 }
 
@@ -114,19 +68,19 @@ static void test_an_aggregator_of_a_config_is_in_a_set(void **state)
 {
     (void)state;
     const char *text = DIJOB("'engine':'tutti'," ROLE("coordinator", "") "," ROLE("learner", "'replicas':2,"));
-    job_t job = s_open(text);
+    decoded_t job = decoded_open(text);
     assert_int_equal(kueue_needs(job.front, job.entry), FRONT_NEEDS_JOB | FRONT_NEEDS_CONFIG);
-    s_close(&job);
+    decoded_close(&job);
     json_t *workload = NULL,
            *config =
-               s_json("{'spec':{'aggregator':{'template':{'spec':{'containers':[{'name':'c','image':'agg'}]}}}}}");
+               json_of("{'spec':{'aggregator':{'template':{'spec':{'containers':[{'name':'c','image':'agg'}]}}}}}");
     assert_ok(s_make(&workload, text, config));
     assert_string_equal(s_image(workload, 2), "agg");
     json_decref(workload);
     json_decref(config);
-    job = s_open(DIJOB(ROLE("coordinator", "")));
+    job = decoded_open(DIJOB(ROLE("coordinator", "")));
     assert_int_equal(kueue_needs(job.front, job.entry), FRONT_NEEDS_JOB);
-    s_close(&job);
+    decoded_close(&job);
 }
 
 /*  Another job of that name has another UID, and another Workload. */
@@ -135,7 +89,7 @@ static void test_it_is_the_jobs(void **state)
     (void)state;
     json_t *workload = NULL;
     assert_ok(s_make(&workload, DIJOB(ROLE("coordinator", "")), NULL));
-    s_assert_is(json_incref(json_object_get(workload, "metadata")),
+    assert_json(json_incref(json_object_get(workload, "metadata")),
         "{'name':'dijob-j-4f2a1','namespace':'n','labels':{'app.kubernetes.io/name':'dijob','app.kubernetes.io/"
         "instance':"
         "'j','app.kubernetes.io/part-of':'tutti','app.kubernetes.io/managed-by':'tutti-operator','kueue.x-k8s.io/"
@@ -147,7 +101,7 @@ static void test_it_is_the_jobs(void **state)
 
 static void s_assert_class(const char *labels, const char *spec, const char *want)
 {
-    json_t *whole = s_json(labels), *workload = s_json(spec);
+    json_t *whole = json_of(labels), *workload = json_of(spec);
     char *path = kueue_class_path(workload, whole);
     if (want)
         assert_string_equal(path, want);
@@ -168,12 +122,12 @@ static void test_who_comes_first_in_a_queue(void **state)
         "/apis/kueue.x-k8s.io/v1beta2/workloadpriorityclasses/w");
     s_assert_class("{'metadata':{}}", sets, "/apis/scheduling.k8s.io/v1/priorityclasses/a%2Fb");
     s_assert_class("{}", "{'spec':{'podSets':[{'template':{'spec':{}}}]}}", NULL);
-    json_t *workload = s_json("{'spec':{}}"),
-           *class_ = s_json("{'kind':'PriorityClass','metadata':{'name':'c'},'value':-3}"),
-           *odd = s_json("{'kind':'WorkloadPriorityClass','metadata':{'name':'w'},'value':'3'}");
+    json_t *workload = json_of("{'spec':{}}"),
+           *class_ = json_of("{'kind':'PriorityClass','metadata':{'name':'c'},'value':-3}"),
+           *odd = json_of("{'kind':'WorkloadPriorityClass','metadata':{'name':'w'},'value':'3'}");
     assert_ok(kueue_rank(workload, class_));
     assert_int_equal(kueue_rank(workload, odd), TT_DATA);
-    s_assert_is(workload,
+    assert_json(workload,
         "{'spec':{'priority':-3,'priorityClassRef':{'group':'scheduling.k8s.io','kind':'PriorityClass',"
         "'name':'c'}}}");
     json_decref(class_);
@@ -190,9 +144,9 @@ static void test_which_jobs_are_of_a_queue(void **state)
         "{'apiVersion':'kubeflow.org/v1','kind':'TFJob','metadata':{'name':'j','labels':{'kueue.x-k8s.io/queue-name':"
         "'q'}},'spec':{}}"};
     for (size_t i = 0; i < TT_COUNT(none); i++) {
-        job_t job = s_open(none[i]);
+        decoded_t job = decoded_open(none[i]);
         assert_null(job.front->job(job.entry).queue);
-        s_close(&job);
+        decoded_close(&job);
     }
 }
 
@@ -221,7 +175,7 @@ static void test_a_keeper_that_nobody_knows(void **state)
 
 static kueue_t *s_read(const char *text)
 {
-    json_t *object = s_json(text);
+    json_t *object = json_of(text);
     char *dump = kube_dump(object);
     kueue_t *workload = NULL;
     assert_ok(kueue_decode(&workload, dump, strlen(dump)));
@@ -290,8 +244,8 @@ static void test_nonsense_is_no_admission(void **state)
         assert_false(kueue_goes(workload));
         assert_string_equal(workload->job_uid, "");
         kueue_destroy(&workload);
-        json_t *object = s_json(odd[i]), *flavors = json_object();
-        s_assert_is(kueue_flavors(object), "[]");
+        json_t *object = json_of(odd[i]), *flavors = json_object();
+        assert_json(kueue_flavors(object), "[]");
         json_decref(kueue_updates(object, flavors));
         kueue_release(object, 0);
         json_decref(object);
@@ -322,9 +276,9 @@ static void s_assert_released(const char *reason, const char *requeued)
                                 "It has no quota any more", NOW) "," TOLD("Evicted", "True", "%s", "room for others",
                                 THEN) "," TOLD("Requeued", "%s", "%s", "room for others", NOW) "]}",
              reason, requeued, reason);
-    json_t *workload = s_json(text);
+    json_t *workload = json_of(text);
     kueue_release(workload, 60);
-    s_assert_is(json_incref(json_object_get(workload, "status")), want);
+    assert_json(json_incref(json_object_get(workload, "status")), want);
     json_decref(workload);
     free(text);
     free(want);
@@ -342,9 +296,9 @@ static void test_a_quota_is_given_back(void **state)
 static void test_an_end_is_told(void **state)
 {
     (void)state;
-    json_t *workload = s_json(WORKLOAD("", "", ""));
+    json_t *workload = json_of(WORKLOAD("", "", ""));
     kueue_finish(workload, false, "j: Failed", 60);
-    s_assert_is(json_incref(json_object_get(workload, "status")),
+    assert_json(json_incref(json_object_get(workload, "status")),
         "{'conditions':[" TOLD("Finished", "True", "Failed", "j: Failed", NOW) "]}");
     json_decref(workload);
 }
@@ -355,15 +309,15 @@ static void test_an_end_is_told(void **state)
 
 static void s_assert_dressed(const char *set, const char *pod, const char *want)
 {
-    json_t *workload = s_json(WORKLOAD("", "",
+    json_t *workload = json_of(WORKLOAD("", "",
                ADMISSION
                ",'admissionChecks':[{'name':'c','podSetUpdates':[{'name':'a','labels':{'dijob-name':'x','l':'1'},"
                "'annotations':{'n':'1'},'nodeSelector':{'pool':'p'},'tolerations':[" TOLERATION "]}]}]")),
-           *flavors = s_json("{'f':{'spec':{'nodeLabels':{'cards':'h100'},'tolerations':[" TOLERATION "]}},'g':{}}"),
-           *made = s_json(pod), *updates = kueue_updates(workload, flavors);
-    s_assert_is(kueue_flavors(workload), "['f','g']");
+           *flavors = json_of("{'f':{'spec':{'nodeLabels':{'cards':'h100'},'tolerations':[" TOLERATION "]}},'g':{}}"),
+           *made = json_of(pod), *updates = kueue_updates(workload, flavors);
+    assert_json(kueue_flavors(workload), "['f','g']");
     kueue_dress(made, updates, set);
-    s_assert_is(made, want);
+    assert_json(made, want);
     json_decref(workload);
     json_decref(flavors);
     json_decref(updates);

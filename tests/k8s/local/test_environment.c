@@ -1,21 +1,9 @@
 /*  Variables as a kubelet makes them. */
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 #include "common/base/mem.h"
 #include "k8s/local/environment.h"
-#include "tests/test.h"
-
-static json_t *s_json(const char *text)
-{
-    char *copy = tt_strdup(text);
-    for (char *c = copy; *c; c++)
-        *c = *c == '\'' ? '"' : *c;
-    json_t *value = json_loads(copy, 0, NULL);
-    free(copy);
-    assert_non_null(value);
-    return value;
-}
+#include "tests/k8s/json.h"
 
 static const char s_pod[] =
     "{'metadata':{'name':'p','namespace':'ns','uid':'u','labels':{'app':'web'},'annotations':{'a/b':'c'}},"
@@ -26,7 +14,7 @@ static const char s_objects[] =
 
 static tt_status_t s_make(environment_t *out, const char *container_text)
 {
-    json_t *pod = s_json(s_pod), *container = s_json(container_text), *objects = s_json(s_objects);
+    json_t *pod = json_of(s_pod), *container = json_of(container_text), *objects = json_of(s_objects);
     const place_t place = {.objects = objects};
     const tt_status_t status = environment_make(out, &place, pod, container, "127.1.2.1");
     json_decref(pod);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "common/base/mem.h"
+#include "tests/k8s/json.h"
 #include "tests/k8s/operator/operator_bench.h"
 
 #define JOBS     JOBS_PATH "/namespaces/n/dijobs"
@@ -102,9 +103,7 @@ static void s_names(char out[300], const json_t *list)
 /*  ' for " in the body. */
 static got_t s_ask(bench_t *bench, const char *method, const char *path, const char *body)
 {
-    char *text = NULL, *json = tt_strdup(body);
-    for (char *c = json; c && *c; c++)
-        *c = *c == '\'' ? '"' : *c;
+    char *text = NULL, *json = json_quote(tt_strdup(body));
     got_t got = {.code = bench_ask(bench, bench->op->api.server, method, path, json, &text)};
     json_t *answer = json_loads(text, 0, NULL);
     const char *message = json_string_value(json_object_get(answer, "message"));

@@ -3,30 +3,14 @@
 
 #define WORKERS(more) "{'tfReplicaSpecs':{'Worker':{'replicas':2,'template':T}}" more "}"
 
-static tfjob_t *s_decode_meta(const char *meta, const char *spec)
-{
-    tfjob_t *job = NULL;
-    char *whole = world_spec(spec);
-    char *text = tt_sprintf("{'apiVersion':'kubeflow.org/v1','kind':'TFJob','metadata':%s,'spec':%s}", meta, whole);
-    json_t *object = json_of(text);
-    assert_ok(tfjob_from_json(&job, object));
-    json_decref(object);
-    free(text);
-    free(whole);
-    return job;
-}
-
 static tfjob_t *s_decode(const char *spec)
 {
-    return s_decode_meta("{'name':'mnist','namespace':'ns','uid':'u'}", spec);
+    return world_decode("v1", "{'name':'mnist','namespace':'ns','uid':'u'}", spec);
 }
 
 static void s_invalid(const char *spec, const char *words)
 {
-    tfjob_t *job = s_decode(spec);
-    if (!job->invalid || !strstr(job->invalid, words))
-        fail_msg("'%s' and not '%s' of %s", job->invalid ? job->invalid : "nothing", words, spec);
-    tfjob_destroy(&job);
+    assert_invalid(s_decode(spec), words);
 }
 
 static void test_what_is_not_said_is_the_default(void **state)
@@ -138,13 +122,13 @@ static void test_names_are_those_of_services(void **state)
 {
     (void)state;
     const char *spec = "{'tfReplicaSpecs':{'Worker':{'replicas':11,'template':T}}}";
-    tfjob_t *job = s_decode_meta("{'name':'a23456789012345678901234567890123456789012345678901234'}", spec);
+    tfjob_t *job = world_decode("v1", "{'name':'a23456789012345678901234567890123456789012345678901234'}", spec);
     assert_non_null(strstr(job->invalid, "-worker-10' would be a service's name"));
     tfjob_destroy(&job);
-    job = s_decode_meta("{'name':'a2345678901234567890123456789012345678901234567890123'}", spec);
+    job = world_decode("v1", "{'name':'a2345678901234567890123456789012345678901234567890123'}", spec);
     assert_null(job->invalid);
     tfjob_destroy(&job);
-    job = s_decode_meta("{'name':'7up'}", spec);
+    job = world_decode("v1", "{'name':'7up'}", spec);
     assert_non_null(strstr(job->invalid, "a letter first"));
     tfjob_destroy(&job);
 }

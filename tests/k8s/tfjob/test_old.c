@@ -8,16 +8,9 @@
 
 static tfjob_t *s_decode_named(const char *name, const char *spec)
 {
-    tfjob_t *job = NULL;
-    char *whole = world_spec(spec);
-    char *text = tt_sprintf("{'apiVersion':'kubeflow.org/v1alpha1','kind':'TFJob','metadata':{'name':'%s','namespace':"
-                            "'NS','uid':'u'},'spec':%s}",
-        name, whole);
-    json_t *object = json_of(text);
-    assert_ok(tfjob_from_json(&job, object));
-    json_decref(object);
-    free(text);
-    free(whole);
+    char *meta = tt_sprintf("{'name':'%s','namespace':'NS','uid':'u'}", name);
+    tfjob_t *job = world_decode("v1alpha1", meta, spec);
+    free(meta);
     return job;
 }
 
@@ -71,10 +64,7 @@ static void test_every_field(void **state)
 
 static void s_invalid(const char *spec, const char *words)
 {
-    tfjob_t *job = s_decode_named("j", spec);
-    if (!job->invalid || !strstr(job->invalid, words))
-        fail_msg("'%s' and not '%s' of %s", job->invalid ? job->invalid : "nothing", words, spec);
-    tfjob_destroy(&job);
+    assert_invalid(s_decode_named("j", spec), words);
 }
 
 static void test_what_is_wrong_is_said(void **state)

@@ -4,16 +4,9 @@
 
 static tfjob_t *s_job_of(const char *annotations, const char *spec)
 {
-    tfjob_t *job = NULL;
-    char *whole = world_spec(spec);
-    char *text =
-        tt_sprintf("{'kind':'TFJob','metadata':{'name':'J','namespace':'NS','uid':'u','annotations':%s},'spec':%s}",
-            annotations, whole);
-    json_t *object = json_of(text);
-    assert_ok(tfjob_from_json(&job, object));
-    json_decref(object);
-    free(text);
-    free(whole);
+    char *meta = tt_sprintf("{'name':'J','namespace':'NS','uid':'u','annotations':%s}", annotations);
+    tfjob_t *job = world_decode(NULL, meta, spec);
+    free(meta);
     return job;
 }
 

@@ -18,6 +18,27 @@ char *world_spec(const char *spec)
     return out;
 }
 
+tfjob_t *world_decode(const char *version, const char *meta, const char *spec)
+{
+    tfjob_t *job = NULL;
+    char *whole = world_spec(spec), *api = version ? tt_sprintf("'apiVersion':'kubeflow.org/%s',", version) : NULL;
+    char *text = tt_sprintf("{%s'kind':'TFJob','metadata':%s,'spec':%s}", api ? api : "", meta, whole);
+    json_t *object = json_of(text);
+    assert_ok(tfjob_from_json(&job, object));
+    json_decref(object);
+    free(text);
+    free(api);
+    free(whole);
+    return job;
+}
+
+void assert_invalid(tfjob_t *job, const char *words)
+{
+    if (!job->invalid || !strstr(job->invalid, words))
+        fail_msg("'%s' and not '%s' of %s", job->invalid ? job->invalid : "nothing", words, job->meta.name);
+    tfjob_destroy(&job);
+}
+
 void world_edit(world_t *self, const char *spec)
 {
     char *text = world_spec(spec);

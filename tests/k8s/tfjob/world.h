@@ -3,7 +3,7 @@
 #pragma once
 #include "k8s/front/front.h"
 #include "k8s/tfjob/tfjob.h"
-#include "tests/k8s/dijob/json.h"
+#include "tests/k8s/json.h"
 
 enum { WORLD_OBJECTS = 256 };
 
@@ -31,6 +31,10 @@ typedef struct {
 void world_init(world_t *self, const char *spec);
 /*  The text with each T in `'template':T` made the smallest template. Caller frees. */
 char *world_spec(const char *spec);
+/*  What is decoded of a job of that spec: version "v1", "v1alpha1", NULL = not said; meta is a mapping. */
+tfjob_t *world_decode(const char *version, const char *meta, const char *spec);
+/*  It is invalid for a reason in which these words stand. Takes `job`. */
+void assert_invalid(tfjob_t *job, const char *words);
 void world_free(world_t *self);
 /*  Change the spec, as a user does. */
 void world_edit(world_t *self, const char *spec);
