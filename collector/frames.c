@@ -37,6 +37,12 @@ static void s_list(frames_t *self, size_t count, size_t i, uint32_t back)
     tt_stack_pad(stack, list, back, self->columns->zero);
 }
 
+void frames_current(const tt_columns_t *columns, const tt_vec_t *vec, void **seen)
+{
+    for (uint32_t c = 0; c < columns->action; c++)
+        seen[c] = (int)c == columns->mask ? (void *)(uintptr_t)tt_vec_mask(vec) : tt_vec_obs(vec)[c];
+}
+
 const void *const *frames_now(
     frames_t *self, const tt_vec_t *vec, uint32_t first, uint32_t count, const tt_norm_t *norm, void *const *current)
 {

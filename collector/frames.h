@@ -16,6 +16,10 @@ typedef struct {
 void frames_init(frames_t *self, const tt_columns_t *columns, bool scale, float clip);
 void frames_free(frames_t *self);
 
+/*  The current rows of each column that an env gives: the observation's, the mask. seen: [columns->action], borrowed as tt_vec_obs; nobody writes
+ *  there. */
+void frames_current(const tt_columns_t *columns, const tt_vec_t *vec, void **seen);
+
 /*  Both: lists as tt_inference_run takes them, borrowed until the next call, as what they name is. norm: tt_rows_put. */
 /*  Of envs first .. first + count - 1 now, whose shares have made as many moves (vec.h); current: the observations of all envs, wherever a
  *  copy lies. */
