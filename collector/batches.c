@@ -9,6 +9,7 @@
 #include "collector/same_env.h"
 #include "collector/vec.h"
 #include "collector/weights.h"
+#include "common/base/backoff.h"
 #include "common/base/laps.h"
 #include "common/base/mem.h"
 #include "common/job/fit.h"
@@ -95,9 +96,9 @@ static bool s_ask_now(batches_t *self, int64_t first_ms)
     const int64_t now = tt_now_ns(self->clock);
     if (self->ask_ns && now - self->ask_ns < self->ask_wait_ms * 1000000)
         return false;
-    const int64_t most = self->o.lease_ms / 4 + 1, next = self->ask_wait_ms ? 2 * self->ask_wait_ms : first_ms;
+    const tt_backoff_rule_t rule = {.first = first_ms, .most = self->o.lease_ms / 4 + 1};
     self->ask_ns = now;
-    self->ask_wait_ms = next < most ? next : most;
+    self->ask_wait_ms = tt_backoff_next(&rule, self->ask_wait_ms);
     return true;
 }
 
