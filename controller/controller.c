@@ -156,7 +156,7 @@ static void s_ended(tt_controller_t *self, group_t *group, uint32_t index, const
 
 static void s_take_event(tt_controller_t *self, const tt_replica_event_t *event)
 {
-    if (event->phase == TT_REPLICA_RUNNING)
+    if (event->phase == TT_PHASE_RUNNING)
         return;
     for (size_t g = 0; g < self->group_count; g++)
         for (size_t i = 0; i < self->groups[g].slot_count; i++)
@@ -204,7 +204,7 @@ static void s_start(tt_controller_t *self, group_t *group, uint32_t index)
     }
     log_error("%s", tt_err_text());
     tt_replica_event_t event = {
-        .phase = TT_REPLICA_FAILED, .exit_code = status == TT_NOT_FOUND ? 66 : tt_status_exit_code(TT_OS)};
+        .phase = TT_PHASE_FAILED, .exit_code = status == TT_NOT_FOUND ? 66 : tt_status_exit_code(TT_OS)};
     snprintf(event.reason, sizeof event.reason, "%.127s", tt_err_text());
     s_decide(self, group, index, &event);
 }

@@ -309,7 +309,7 @@ static void s_ended(process_t *self, child_t *child, int wait_status)
         event->exit_code = WEXITSTATUS(wait_status);
         snprintf(event->reason, sizeof event->reason, "exit code %d", event->exit_code);
     }
-    event->phase = event->exit_code == 0 ? TT_REPLICA_SUCCEEDED : TT_REPLICA_FAILED;
+    event->phase = event->exit_code == 0 ? TT_PHASE_SUCCEEDED : TT_PHASE_FAILED;
 }
 
 static void s_reap(process_t *self)

@@ -21,7 +21,7 @@ typedef struct {
     const tt_steps_t *steps;        /* processes: carried out in the child before exec; borrowed. NULL = none */
 } tt_replica_spec_t;
 
-typedef enum { TT_REPLICA_RUNNING, TT_REPLICA_SUCCEEDED, TT_REPLICA_FAILED, TT_REPLICA_LOST } tt_replica_phase_t;
+typedef enum { TT_PHASE_RUNNING, TT_PHASE_SUCCEEDED, TT_PHASE_FAILED, TT_PHASE_LOST } tt_replica_phase_t;
 
 typedef struct {
     tt_replica_id_t id;

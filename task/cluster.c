@@ -187,8 +187,7 @@ static tt_status_t s_stop(tt_substrate_t *base, tt_replica_id_t id, int grace_ms
 static void s_end(pod_job_t *pod, tt_replica_phase_t phase, const char *reason)
 {
     pod->ended = true;
-    pod->event =
-        (tt_replica_event_t){.id = pod->id, .phase = phase, .exit_code = phase == TT_REPLICA_SUCCEEDED ? 0 : -1};
+    pod->event = (tt_replica_event_t){.id = pod->id, .phase = phase, .exit_code = phase == TT_PHASE_SUCCEEDED ? 0 : -1};
     snprintf(pod->event.reason, sizeof pod->event.reason, "%s", reason);
 }
 
@@ -224,11 +223,11 @@ static void s_look_at(cluster_t *self, const json_t *item)
         return;
     pod->seen = true;
     if (json_integer_value(json_object_get(status, "succeeded")) > 0)
-        s_end(pod, TT_REPLICA_SUCCEEDED, "its Job has succeeded");
+        s_end(pod, TT_PHASE_SUCCEEDED, "its Job has succeeded");
     else if (s_failure(status))
-        s_end(pod, TT_REPLICA_FAILED, s_failure(status));
+        s_end(pod, TT_PHASE_FAILED, s_failure(status));
     else if (json_integer_value(json_object_get(status, "failed")) > 0)
-        s_end(pod, TT_REPLICA_FAILED, "its pod has failed");
+        s_end(pod, TT_PHASE_FAILED, "its pod has failed");
 }
 
 static void s_compare(cluster_t *self, const json_t *list)
@@ -240,7 +239,7 @@ static void s_compare(cluster_t *self, const json_t *list)
     json_array_foreach(json_object_get(list, "items"), i, item) s_look_at(self, item);
     for (i = 0; i < self->count; i++)
         if (!self->pods[i].seen && !self->pods[i].manifest && !self->pods[i].ended)
-            s_end(&self->pods[i], TT_REPLICA_LOST, "its Job was deleted");
+            s_end(&self->pods[i], TT_PHASE_LOST, "its Job was deleted");
 }
 
 /*  What is ours of Jobs or pods. */
@@ -307,7 +306,7 @@ static void s_look(cluster_t *self)
 {
     for (size_t i = 0; i < self->count; i++)
         if (self->pods[i].manifest && s_ask(self, &self->pods[i]) != TT_OK)
-            s_end(&self->pods[i], TT_REPLICA_FAILED, tt_err_text());
+            s_end(&self->pods[i], TT_PHASE_FAILED, tt_err_text());
     const bool silent = s_list(self, self->jobs, s_compare) != TT_OK;
     if (silent && !self->silent)
         log_warn("%s; trying on", tt_err_text());
@@ -341,7 +340,7 @@ static tt_status_t s_poll(tt_substrate_t *base, tt_replica_event_t *events, size
             continue;
         }
         events[(*count)++] = self->pods[i].event;
-        if (self->pods[i].event.phase != TT_REPLICA_LOST)
+        if (self->pods[i].event.phase != TT_PHASE_LOST)
             s_delete(self, self->pods[i].name); /* its log and its exit code are on the volume */
         s_drop(self, i);
     }

@@ -72,7 +72,7 @@ static void s_end(fake_t *fake, const char *role, uint32_t index, int code)
     assert_true(id > 0);
     fake->replicas[id - 1].alive = false;
     fake->events[fake->event_count++] = (tt_replica_event_t){.id = id,
-        .phase = code ? TT_REPLICA_FAILED : TT_REPLICA_SUCCEEDED,
+        .phase = code ? TT_PHASE_FAILED : TT_PHASE_SUCCEEDED,
         .exit_code = code,
         .signal = code > 128 ? code - 128 : 0,
         .pid = (int)(1000 + id),

@@ -134,14 +134,14 @@ static void test_ends_are_reported(void **state)
     const tt_replica_id_t ok = s_start_shell(substrate, "exit 0");
     const int pid = tt_process_pid(substrate, ok);
     tt_replica_event_t event = s_await_end(substrate);
-    assert_true(event.id == ok && event.phase == TT_REPLICA_SUCCEEDED && event.exit_code == 0);
+    assert_true(event.id == ok && event.phase == TT_PHASE_SUCCEEDED && event.exit_code == 0);
     assert_true(pid > 0 && event.pid == pid);
     s_start_shell(substrate, "exit 7");
     event = s_await_end(substrate);
-    assert_true(event.phase == TT_REPLICA_FAILED && event.exit_code == 7 && event.signal == 0);
+    assert_true(event.phase == TT_PHASE_FAILED && event.exit_code == 7 && event.signal == 0);
     s_start_shell(substrate, "kill -9 $$$$");
     event = s_await_end(substrate);
-    assert_true(event.phase == TT_REPLICA_FAILED && event.exit_code == 137 && event.signal == SIGKILL);
+    assert_true(event.phase == TT_PHASE_FAILED && event.exit_code == 137 && event.signal == SIGKILL);
     assert_string_equal(event.reason, "killed by SIGKILL");
     substrate->ops->destroy(&substrate);
 }
