@@ -118,6 +118,20 @@ static void s_substitution(scan_t *self)
     }
 }
 
+/*  At `((`: behind its end, if it is arithmetic, whose names are variables. As bash does: it is a subshell in another where the inner end is
+ *  not the end of both. */
+static bool s_arithmetic(scan_t *self)
+{
+    const char *begin = self->at++;
+    s_substitution(self);
+    if (*self->at != ')') {
+        self->at = begin;
+        return false;
+    }
+    self->at++;
+    return true;
+}
+
 /*  What stands behind `NAME=`. */
 static void s_value(scan_t *self)
 {
@@ -197,7 +211,9 @@ json_t *needs_of_script(const char *script)
             self.at++;
             s_substitution(&self);
             expected = false;
-        } else if (*self.at == '>' || *self.at == '$' || *self.at == '`') {
+        } else if (strncmp(self.at, "((", 2) == 0 && s_arithmetic(&self))
+            expected = false;
+        else if (*self.at == '>' || *self.at == '$' || *self.at == '`') {
             self.at +=
                 self.at[1] == '&' || self.at[1] == '(' ? 2 : 1; /* 2>&1; what is substituted is not looked into */
             expected = false;

@@ -36,6 +36,11 @@ static void test_commands_of_scripts(void **state)
     s_assert_words("(one; two) & three", "one two three");
     s_assert_words("one $((i * (i + 1))) && two >$((n)); three", "one two three");
     s_assert_words("one $((never closed", "one");
+    s_assert_words("((i++)); one; ((j = (i + 1) * 2)) && two || three", "one two three");
+    s_assert_words("i=0; while ((i < 3)); do one; ((i += 1)); done; two", "one two");
+    s_assert_words("for ((i = 0; i < 3; i++)); do one; done", "one");
+    s_assert_words("((one; two) | three); ((four) && five)", "one two three four five"); /* subshells */
+    s_assert_words("((one", "one");
     s_assert_words("one\ncase $x in\na) two;;\nb|c) three;;\nesac", "one");
     s_assert_words("cat <<E", "cat");
     s_assert_words("echo 'never closed; a", "");
