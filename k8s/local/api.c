@@ -121,11 +121,10 @@ static const replicas_substrate_t s_substrate = {.list = s_list,
 static tt_status_t s_find(
     const run_t *run, const replicas_view_t *view, const replicas_request_t *r, const dijob_pod_t **out)
 {
-    const char *name = r->coordinator ? r->coordinator : r->aggregator ? r->aggregator : "";
-    const bool here = r->namespace_ && strcmp(r->namespace_, run->place->namespace_) == 0;
+    const char *name = replicas_about(r);
+    const bool here = name && r->namespace_ && strcmp(r->namespace_, run->place->namespace_) == 0;
     const dijob_pod_t *pod = here ? replicas_find(view, name) : NULL;
-    if (!pod || !replicas_is_about(r, (dijob_role_t)pod->role))
-        return tt_err(TT_NOT_FOUND, "pod: %s/%s not exists in cache", r->namespace_ ? r->namespace_ : "", name);
+    TT_TRY(replicas_check_about(r, pod));
     *out = pod;
     return TT_OK;
 }
@@ -143,7 +142,7 @@ static json_t *s_all(const run_t *run, const replicas_view_t *view, const replic
 static tt_status_t s_get(const run_t *run, const replicas_view_t *view, const replicas_request_t *r, json_t **data)
 {
     const dijob_pod_t *pod = NULL;
-    if (!r->coordinator && !r->aggregator) {
+    if (!replicas_about(r)) {
         *data = r->name ? NULL : s_all(run, view, r);
         return TT_OK;
     }

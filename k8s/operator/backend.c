@@ -170,15 +170,20 @@ static json_t *s_all(const operator_t *op, const replicas_request_t *r)
     return list;
 }
 
+/*  The pod that a request names; NULL = there is none. */
+static const dijob_pod_t *s_named(const operator_t *op, const replicas_request_t *r)
+{
+    const char *name = replicas_about(r);
+    return name && r->namespace_ ? backend_pod(op, r->namespace_, name) : NULL;
+}
+
 /*  The pod that a request is about, and its job. */
 static tt_status_t s_find(
     const operator_t *op, const replicas_request_t *r, const dijob_pod_t **pod_out, const job_t **job_out)
 {
-    const char *namespace_ = r->namespace_ ? r->namespace_ : "";
-    const char *name = r->coordinator ? r->coordinator : r->aggregator ? r->aggregator : "";
-    const dijob_pod_t *pod = backend_pod(op, namespace_, name);
-    if (!pod || !replicas_is_about(r, (dijob_role_t)pod->role))
-        return tt_err(TT_NOT_FOUND, "pod: %s/%s not exists in cache", namespace_, name);
+    const dijob_pod_t *pod = s_named(op, r);
+    TT_TRY(replicas_check_about(r, pod));
+    const char *namespace_ = pod->meta.namespace_;
     const job_t *job = cache_job_by_uid(backend_kind(op), pod->job_uid);
     if (!job)
         return tt_err(TT_NOT_FOUND, "dijob: %s/%s not exists in cache", namespace_, pod->job);
@@ -195,7 +200,7 @@ static tt_status_t s_get(operator_t *op, const replicas_request_t *r, json_t **d
 {
     const dijob_pod_t *pod = NULL;
     const job_t *job = NULL;
-    if (!r->coordinator && !r->aggregator) {
+    if (!replicas_about(r)) {
         *data = r->name ? NULL : s_all(op, r); /* by the job's name: never served, never an error */
         return TT_OK;
     }
@@ -296,8 +301,7 @@ static bool s_early(const operator_t *op, const replicas_request_t *r)
     const dijob_pod_t *pod = NULL;
     const void *at = NULL;
     if (!r->v2) {
-        const char *name = r->coordinator ? r->coordinator : r->aggregator;
-        pod = name && r->namespace_ ? backend_pod(op, r->namespace_, name) : NULL;
+        pod = s_named(op, r);
         return pod && !*pod->ip && !entry_ended(&pod->as_pod);
     }
     const job_t *job = cache_job(backend_kind(op), r->namespace_, r->name);

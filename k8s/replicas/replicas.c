@@ -322,11 +322,24 @@ tt_status_t replicas_parse(
 
 /* ---- who may what -------------------------------------------------------------------------------------------------- */
 
-bool replicas_is_about(const replicas_request_t *self, dijob_role_t role)
+const char *replicas_about(const replicas_request_t *self)
+{
+    return self->coordinator ? self->coordinator : self->aggregator;
+}
+
+static bool s_is_about(const replicas_request_t *self, dijob_role_t role)
 {
     if (!self->coordinator && self->aggregator)
         return role == DIJOB_AGGREGATOR;
     return role == DIJOB_COORDINATOR || (role == DIJOB_AGGREGATOR && self->verb == REPLICAS_FAILED);
+}
+
+tt_status_t replicas_check_about(const replicas_request_t *self, const dijob_pod_t *pod)
+{
+    const char *namespace_ = self->namespace_ ? self->namespace_ : "", *name = replicas_about(self);
+    if (pod && s_is_about(self, (dijob_role_t)pod->role))
+        return TT_OK;
+    return tt_err(TT_NOT_FOUND, "pod: %s/%s not exists in cache", namespace_, name ? name : "");
 }
 
 tt_status_t replicas_may_report(

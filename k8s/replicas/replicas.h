@@ -35,8 +35,11 @@ tt_status_t replicas_parse(
     replicas_request_t **out, const char *method, const char *path, const char *query, const char *body, size_t size);
 void replicas_request_destroy(replicas_request_t **self_p);
 
-/*  May a request be about a pod of this role? DI-engine's aggregator reports its learners as if it were a coordinator. */
-bool replicas_is_about(const replicas_request_t *self, dijob_role_t role);
+/*  The name of the pod that a request is about; NULL = of none. */
+const char *replicas_about(const replicas_request_t *self);
+/*  May it be about this one, which was found by that name (NULL: there is none)? DI-engine's aggregator reports its learners as if it were a
+ *  coordinator. TT_NOT_FOUND. */
+tt_status_t replicas_check_about(const replicas_request_t *self, const dijob_pod_t *pod);
 /*  May the pod that a FAILED request is about, of role `by`, report this one (or the one that took its place)? An aggregator
  *  its own learners and nobody else. TT_INVALID. */
 tt_status_t replicas_may_report(

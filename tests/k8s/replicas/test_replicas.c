@@ -214,6 +214,12 @@ static void test_an_answer_too_large(void **state)
     tt_buf_free(&out);
 }
 
+static bool s_is_about(const replicas_request_t *request, dijob_role_t role)
+{
+    const dijob_pod_t pod = {.role = (uint8_t)role};
+    return replicas_check_about(request, &pod) == TT_OK;
+}
+
 /*  An aggregator may report, and its own learners only. */
 static void test_who_may_report_whom(void **state)
 {
@@ -222,9 +228,12 @@ static void test_who_may_report_whom(void **state)
     const replicas_request_t report = {.verb = REPLICAS_FAILED, .coordinator = asks},
                              make = {.verb = REPLICAS_CREATE, .coordinator = asks},
                              get = {.verb = REPLICAS_GET, .aggregator = asks};
-    assert_true(replicas_is_about(&report, DIJOB_COORDINATOR) && replicas_is_about(&report, DIJOB_AGGREGATOR));
-    assert_false(replicas_is_about(&report, DIJOB_LEARNER) || replicas_is_about(&make, DIJOB_AGGREGATOR));
-    assert_true(replicas_is_about(&get, DIJOB_AGGREGATOR) && !replicas_is_about(&get, DIJOB_COORDINATOR));
+    assert_true(s_is_about(&report, DIJOB_COORDINATOR) && s_is_about(&report, DIJOB_AGGREGATOR));
+    assert_false(s_is_about(&report, DIJOB_LEARNER) || s_is_about(&make, DIJOB_AGGREGATOR));
+    assert_true(s_is_about(&get, DIJOB_AGGREGATOR) && !s_is_about(&get, DIJOB_COORDINATOR));
+    assert_string_equal(replicas_about(&report), "a1");
+    assert_int_equal(replicas_check_about(&get, NULL), TT_NOT_FOUND);
+    assert_string_equal(tt_err_text(), "pod: /a1 not exists in cache");
     const struct {
         dijob_role_t by, role;
         char *owner;
