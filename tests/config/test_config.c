@@ -2,7 +2,7 @@
 #include "common/config/config.h"
 #include "common/base/mem.h"
 #include "common/base/rng.h"
-#include "tests/test.h"
+#include "tests/config/claimed.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,20 +42,13 @@ static const tt_cfg_field_t s_required[] = {
     {0},
 };
 
-/*  Parse, set what `sets` says (separated by '\n'), claim, finish. */
+/*  Of all fields, into *out. */
 static tt_status_t s_take(thing_t *out, const char *yaml, const char *const *sets)
 {
     tt_config_t *config = NULL;
-    TT_TRY(tt_config_parse(&config, yaml, strlen(yaml), "f.yaml"));
-    tt_status_t status = TT_OK;
-    for (; sets && *sets && status == TT_OK; sets++)
-        status = tt_config_set(config, *sets);
-    if (status == TT_OK)
-        status = tt_config_claim(config, s_fields, out);
-    if (status == TT_OK)
-        status = tt_config_finish(config);
+    TT_TRY(claimed(&config, s_fields, out, yaml, sets));
     tt_config_destroy(&config);
-    return status;
+    return TT_OK;
 }
 
 static void test_defaults(void **state)

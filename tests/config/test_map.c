@@ -2,7 +2,7 @@
 #include "common/base/mem.h"
 #include "common/base/rng.h"
 #include "common/config/config.h"
-#include "tests/test.h"
+#include "tests/config/claimed.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,23 +20,10 @@ static const tt_cfg_field_t s_fields[] = {
     {0},
 };
 
-/*  Parse and set what `sets` says; the caller owns the config. */
+/*  The caller owns the config. */
 static tt_status_t s_open(tt_config_t **out, thing_t *thing, const char *yaml, const char *const *sets)
 {
-    tt_config_t *config = NULL;
-    TT_TRY(tt_config_parse(&config, yaml, strlen(yaml), "f.yaml"));
-    tt_status_t status = TT_OK;
-    for (; sets && *sets && status == TT_OK; sets++)
-        status = tt_config_set(config, *sets);
-    if (status == TT_OK)
-        status = tt_config_claim(config, s_fields, thing);
-    if (status == TT_OK)
-        status = tt_config_finish(config);
-    if (status == TT_OK)
-        *out = config;
-    else
-        tt_config_destroy(&config);
-    return status;
+    return claimed(out, s_fields, thing, yaml, sets);
 }
 
 /*  Its dump, without origins; the caller frees. */

@@ -10,10 +10,11 @@
 #include "learner/algorithms/dqn_objective.h"
 #include "learner/algorithms/dqn_options.h"
 #include "learner/compute.h"
+#include "tests/learner/recorded.h"
 #include "tests/learner/segments.h"
 #include "tests/test.h"
 
-enum { SHARDS = 2, FILE_MAX = 1 << 20, DRAWS = 64 };
+enum { SHARDS = 2, DRAWS = 64 };
 
 typedef struct {
     char magic[8];
@@ -23,7 +24,7 @@ typedef struct {
 } head_t;
 
 typedef struct {
-    char *file, *at, *end;
+    recorded_t file;
     char *arena; /* arrays of the file, aligned */
     size_t used;
     head_t h;
@@ -37,16 +38,14 @@ typedef struct {
     tt_algo_t *algo;
 } case_t;
 
-/*  The next `count` things of `size` bytes. */
+/*  The next `count` things of `size` bytes, aligned. */
 static void *s_take(case_t *c, size_t count, size_t size)
 {
     const size_t bytes = count * size;
-    assert_true((size_t)(c->end - c->at) >= bytes);
     char *here = c->arena + c->used;
-    memcpy(here, c->at, bytes);
-    c->at += bytes;
     c->used = tt_align(c->used + bytes, 16);
-    assert_true(c->used <= 2 * FILE_MAX);
+    assert_true(c->used <= 2 * RECORDED_MAX);
+    memcpy(here, recorded_take(&c->file, count, size), bytes);
     return here;
 }
 
@@ -57,15 +56,8 @@ static uint32_t s_take_u32(case_t *c)
 
 static void s_read(case_t *c, const char *name)
 {
-    char path[512];
-    snprintf(path, sizeof path, TT_SOURCE_DIR "/tests/golden/torch/%s.bin", name);
-    FILE *in = fopen(path, "rb");
-    assert_non_null(in);
-    c->file = tt_new0(FILE_MAX);
-    c->arena = tt_aligned0(2 * FILE_MAX);
-    c->at = c->file;
-    c->end = c->file + fread(c->file, 1, FILE_MAX, in);
-    fclose(in);
+    recorded_open(&c->file, name);
+    c->arena = tt_aligned0(2 * RECORDED_MAX);
     memcpy(&c->h, s_take(c, 1, sizeof c->h), sizeof c->h);
     assert_memory_equal(c->h.magic, "TTDQN\0\0\1", 8);
     char obs[32], action[32];
@@ -74,21 +66,15 @@ static void s_read(case_t *c, const char *name)
     c->columns = made_columns(obs, action, c->h.masked);
 }
 
-/*  A parameter vector in the order of the tensor table, as one in the places the network gave them. */
+/*  A parameter vector, as the network has it. */
 static const float *s_take_vector(case_t *c)
 {
     const float *in = s_take(c, c->h.parameters, sizeof(float));
     float *out = (float *)(c->arena + c->used);
-    size_t count, at = 0;
-    const tt_tensor_t *tensor = tt_net_tensors(c->model.net, &count);
-    for (size_t i = 0; i < count; i++) {
-        const size_t size = (size_t)tensor[i].rows * tensor[i].cols;
-        memcpy(out + tensor[i].offset, in + at, size * sizeof(float));
-        at += size;
-    }
-    assert_int_equal(at, c->h.parameters);
-    c->used = tt_align(c->used + at * sizeof(float), 16);
-    assert_true(c->used <= 2 * FILE_MAX);
+    const size_t size = recorded_place(c->model.net, in, out);
+    assert_int_equal(size, c->h.parameters);
+    c->used = tt_align(c->used + size * sizeof(float), 16);
+    assert_true(c->used <= 2 * RECORDED_MAX);
     return out;
 }
 
@@ -249,7 +235,7 @@ static void s_close(case_t *c)
     tt_device_close(&c->model.device);
     tt_columns_destroy(&c->columns);
     free(c->arena);
-    free(c->file);
+    recorded_close(&c->file);
 }
 
 /* ---- a step --------------------------------------------------------------------------------------------------------- */
@@ -337,7 +323,7 @@ static void s_run(const char *name, bool dueling)
         assert_ok(tt_net_get(c.model.net, c.model.stream, set, params));
         s_near(set ? "target parameter" : "parameter", c.h.steps, c.h.parameters, params, s_take_vector(&c), 1e-5);
     }
-    assert_ptr_equal(c.at, c.end);
+    assert_ptr_equal(c.file.at, c.file.end);
     free(params);
     s_close(&c);
 }

@@ -9,6 +9,7 @@
 #include "learner/algorithms/ppo_objective.h"
 #include "learner/algorithms/ppo_options.h"
 #include "learner/compute.h"
+#include "tests/learner/recorded.h"
 #include "tests/learner/segments.h"
 #include "tests/test.h"
 
@@ -29,7 +30,7 @@ typedef struct {
 } space_t;
 
 typedef struct {
-    char *file, *at, *end;
+    recorded_t file;
     head_t h;
     tt_columns_t *columns;
     bool shared; /* one trunk */
@@ -45,10 +46,7 @@ typedef struct {
 
 static void *s_take(case_t *c, size_t count, size_t size)
 {
-    assert_true((size_t)(c->end - c->at) >= count * size);
-    void *here = c->at;
-    c->at += count * size;
-    return here;
+    return recorded_take(&c->file, count, size);
 }
 
 static const void **s_rows(case_t *c, uint32_t rows)
@@ -60,33 +58,18 @@ static const void **s_rows(case_t *c, uint32_t rows)
     return list;
 }
 
-/*  A parameter vector in the order of the tensor table, as one in the places the network gave them. */
+/*  A parameter vector, as the network has it. */
 static float *s_vector(case_t *c)
 {
     const float *in = s_take(c, c->h.parameters, sizeof(float));
     float *out = tt_array0(c->params, sizeof(float));
-    size_t count, at = 0;
-    const tt_tensor_t *tensor = tt_net_tensors(c->model.net, &count);
-    for (size_t i = 0; i < count; i++) {
-        const size_t size = (size_t)tensor[i].rows * tensor[i].cols;
-        memcpy(out + tensor[i].offset, in + at, size * sizeof(float));
-        at += size;
-    }
-    assert_int_equal(at, c->h.parameters);
+    assert_int_equal(recorded_place(c->model.net, in, out), c->h.parameters);
     return out;
 }
 
 static void s_read(case_t *c, const char *name)
 {
-    char path[512];
-    snprintf(path, sizeof path, TT_SOURCE_DIR "/tests/golden/torch/%s.bin", name);
-    FILE *in = fopen(path, "rb");
-    assert_non_null(in);
-    enum { MAX = 1 << 20 };
-    c->file = tt_new0(MAX);
-    c->at = c->file;
-    c->end = c->file + fread(c->file, 1, MAX, in);
-    fclose(in);
+    recorded_open(&c->file, name);
     memcpy(&c->h, s_take(c, 1, sizeof c->h), sizeof c->h);
     assert_memory_equal(c->h.magic, "TTPPO\0\0\2", 8);
     space_t space = {0};
@@ -187,7 +170,7 @@ static void s_free(case_t *c)
     free(c->obs);
     free(c->last);
     free(c->final_obs);
-    free(c->file);
+    recorded_close(&c->file);
 }
 
 static void s_near(const char *what, uint32_t step, size_t count, const float *got, const float *want, double tolerance)
@@ -245,7 +228,7 @@ static void s_run(const char *name)
     s_near("parameter", ppo->steps(c.algo), c.params, params, expected, 1e-5);
     ppo->metrics(c.algo, s_emit, &explained);
     s_near("explained variance", 0, 1, &explained, s_take(&c, 1, sizeof(float)), 1e-5);
-    assert_ptr_equal(c.at, c.end);
+    assert_ptr_equal(c.file.at, c.file.end);
     free(params);
     free(expected);
     s_free(&c);
