@@ -17,6 +17,8 @@ const tt_option_t tt_opt_operator[] = {
     {"also", 0, "KINDS", "other jobs to look after besides DIJobs, with commas"},
     {"gang", 0, "SCHEDULER", "a PodGroup for each job: volcano, scheduler-plugins or none (default none)"},
     {"queue", 0, "KEEPER", "jobs with a queue's label wait for admission: kueue or none (default none)"},
+    {"controller-config-file", 0, "FILE",
+        "folders of the node and variables for containers of TFJobs that ask for a resource (YAML: accelerators)"},
     {"server-bind-address", 0, "ADDRESS", "replicas API, \"\" for none (default :8080)"},
     {"health-probe-bind-address", 0, "ADDRESS", "/healthz /readyz /metrics, \"\" for none (default :8081)"},
     {"server-address", 0, "URL", "what pods get as KUBERNETES_SERVER_URL (default http://di-server.di-system:8080)"},
@@ -31,6 +33,14 @@ const tt_option_t tt_opt_operator[] = {
     {0},
 };
 
+static bool s_has_tfjobs(const front_t *const *fronts, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (fronts[i] == &tfjob_front)
+            return true;
+    return false;
+}
+
 static tt_status_t s_options(const tt_args_t *args, operator_opts_t *opts)
 {
     uint64_t gpus = 0, workers = 0;
@@ -42,6 +52,8 @@ static tt_status_t s_options(const tt_args_t *args, operator_opts_t *opts)
     size_t front_count;
     if (front_pick(tt_arg(args, "also"), fronts, &front_count) != TT_OK)
         return tt_err_wrap(TT_USAGE, "--also");
+    if (tt_arg(args, "controller-config-file") && !s_has_tfjobs(fronts, front_count))
+        return tt_err(TT_USAGE, "--controller-config-file is about TFJobs: it needs --also tfjob");
     const gang_t *gang;
     if (gang_pick(&gang, tt_arg(args, "gang")) != TT_OK)
         return tt_err_wrap(TT_USAGE, "--gang");
@@ -55,6 +67,7 @@ static tt_status_t s_options(const tt_args_t *args, operator_opts_t *opts)
         .also = tt_arg(args, "also"),
         .gang = tt_arg(args, "gang"),
         .queue = tt_arg(args, "queue"),
+        .controller_config = tt_arg(args, "controller-config-file"),
         .only_job = tt_arg(args, "job"),
         .listen = tt_arg(args, "server-bind-address"),
         .probes = tt_arg(args, "health-probe-bind-address"),

@@ -81,6 +81,16 @@ kube_node_t kube_yaml_get(kube_yaml_t *self, kube_node_t map, const char *key)
     return NULL;
 }
 
+kube_node_t kube_yaml_key(kube_yaml_t *self, kube_node_t map, size_t i, kube_node_t *value)
+{
+    if (!map || map->type != YAML_MAPPING_NODE ||
+        i >= (size_t)(map->data.mapping.pairs.top - map->data.mapping.pairs.start))
+        return NULL;
+    const yaml_node_pair_t *pair = &map->data.mapping.pairs.start[i];
+    *value = s_node(self, pair->value);
+    return yaml_document_get_node(&self->document, pair->key);
+}
+
 kube_node_t kube_yaml_at(kube_yaml_t *self, kube_node_t list, size_t index)
 {
     if (!list || list->type != YAML_SEQUENCE_NODE ||

@@ -1,4 +1,4 @@
-/*  yaml_file - a YAML (or JSON) file as a tree that knows its lines, for kubeconfig files.
+/*  yaml_file - a YAML (or JSON) file as a tree that knows its lines: kubeconfig files, the operator's file of accelerators.
  *
  *  Threads: an instance is read-only once read. Nothing in a file is trusted: at most 4 MiB, every type checked. */
 #pragma once
@@ -23,6 +23,8 @@ void kube_yaml_destroy(kube_yaml_t **self_p);
 kube_node_t kube_yaml_root(kube_yaml_t *self);
 /*  A member of a mapping; NULL when absent or null. */
 kube_node_t kube_yaml_get(kube_yaml_t *self, kube_node_t map, const char *key);
+/*  Key number i of a mapping, in the order of the file, and its value (NULL: null); NULL at the end. */
+kube_node_t kube_yaml_key(kube_yaml_t *self, kube_node_t map, size_t i, kube_node_t *value);
 /*  An element of a list; NULL at its end. */
 kube_node_t kube_yaml_at(kube_yaml_t *self, kube_node_t list, size_t index);
 

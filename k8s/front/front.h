@@ -107,11 +107,12 @@ typedef struct {
 
 /*  What an action is built of. */
 typedef struct {
-    const void *job;        /* the entry                                                                         */
-    const json_t *whole;    /* the object; NULL unless FRONT_NEEDS_JOB                                           */
-    const json_t *config;   /* FRONT_NEEDS_CONFIG: the object of front_t.config; NULL = there is none            */
-    const void *pod;        /* CREATE_SERVICE of a pod: that one                                                 */
-    const char *server_url; /* of the replicas API                                                              */
+    const void *job;            /* the entry                                                                         */
+    const json_t *whole;        /* the object; NULL unless FRONT_NEEDS_JOB                                           */
+    const json_t *config;       /* FRONT_NEEDS_CONFIG: the object of front_t.config; NULL = there is none            */
+    const void *pod;            /* CREATE_SERVICE of a pod: that one                                                 */
+    const char *server_url;     /* of the replicas API                                                              */
+    const json_t *accelerators; /* accelerators.h; NULL = nothing is said of any                                 */
 } front_parts_t;
 
 /* ---- a kind ------------------------------------------------------------------------------------------------------------- */

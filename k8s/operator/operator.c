@@ -11,6 +11,7 @@
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "common/base/process.h"
+#include "k8s/front/accelerators.h"
 #include "k8s/front/kueue.h"
 #include "k8s/operator/parts.h"
 #include "k8s/replicas/replicas.h"
@@ -279,12 +280,17 @@ static tt_status_t s_start(operator_t *self)
     TT_TRY(front_pick(self->opts.also, self->fronts, &self->front_count));
     TT_TRY(gang_pick(&self->gang, self->opts.gang));
     TT_TRY(kueue_pick(&self->queues, self->opts.queue));
+    if (self->opts.controller_config)
+        TT_TRY(accelerators_read(&self->accelerators, self->opts.controller_config));
     if (getrandom(&self->random, sizeof self->random, 0) != sizeof self->random)
         return tt_err_errno(TT_OS, "getrandom");
     self->holder = s_holder(self);
     TT_TRY(s_client(self));
     log_info("API server %s, context %s, %s%s", self->config->server, self->config->context,
         self->opts.namespace_ ? "namespace " : "all namespaces", s_or(self->opts.namespace_, ""));
+    if (self->accelerators)
+        log_info("%s: %zu resources come with more than themselves", self->opts.controller_config,
+            json_object_size(self->accelerators));
     if (self->opts.stop_fd > 0)
         kube_loop_fd(self->loop, self->opts.stop_fd, s_on_stop_fd, self);
     TT_TRY(s_work(self));
@@ -397,6 +403,7 @@ void operator_destroy(operator_t **self_p)
     }
     kube_loop_destroy(&self->loop);
     kube_config_destroy(&self->config);
+    json_decref(self->accelerators);
     free(self->holder);
     free(self);
     *self_p = NULL;

@@ -335,7 +335,8 @@ struct operator_ {
     kube_lease_t *lease;                   /* NULL: no election */
     const front_t *fronts[FRONT_ENDS_MAX]; /* whose jobs are looked after */
     size_t front_count;
-    const gang_t *gang; /* NULL = pods are placed one by one */
+    const gang_t *gang;   /* NULL = pods are placed one by one */
+    json_t *accelerators; /* accelerators.h; NULL = none */
     bool queues;
     admission_t *admission; /* NULL = a job has its pods at once */
     cache_t *cache;

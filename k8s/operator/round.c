@@ -168,8 +168,11 @@ static const front_object_t *s_what(const round_t *self, const front_action_t *a
 static void s_create_one(round_t *self, const job_t *job, const fetched_t *fetched, const front_action_t *action)
 {
     const front_object_t *what = s_what(self, action);
-    front_parts_t parts = {
-        .job = job->own, .whole = fetched->job, .config = fetched->config, .server_url = self->op->server_url};
+    front_parts_t parts = {.job = job->own,
+        .whole = fetched->job,
+        .config = fetched->config,
+        .server_url = self->op->server_url,
+        .accelerators = self->op->accelerators};
     json_t *object = NULL;
     if (action->what == FRONT_CREATE_SERVICE && action->name) {
         parts.pod = cache_pod(self->kind, self->namespace_, action->name);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "common/base/mem.h"
+#include "k8s/front/accelerators.h"
 #include "k8s/front/object.h"
 #include "k8s/tfjob/plan.h"
 #include "k8s/tfjob/local.h"
@@ -33,11 +34,26 @@ static front_job_t s_job(const void *job)
 
 /* ---- the rest ----------------------------------------------------------------------------------------------------------- */
 
-/*  CUSTOM_CLUSTER_DOMAIN of the operator's environment, as Kubeflow's: what the cluster's names end in. */
+/*  CUSTOM_CLUSTER_DOMAIN of the operator's environment, as Kubeflow's: what the cluster's names end in. The container that gets
+ *  TF_CONFIG is the one that gets what accelerators are given with, as in tf-operator v0.1.0. */
+static tt_status_t s_build_pod(json_t **out, const tfjob_place_t *place, const front_parts_t *parts)
+{
+    json_t *pod = NULL;
+    TT_TRY(tfjob_build_pod(&pod, parts->job, parts->whole, place, getenv("CUSTOM_CLUSTER_DOMAIN")));
+    json_t *containers = json_object_get(json_object_get(pod, "spec"), "containers");
+    const tt_status_t status =
+        accelerators_dress(parts->accelerators, pod, parts_named(containers, "name", TFJOB_CONTAINER));
+    if (status == TT_OK)
+        *out = pod;
+    else
+        json_decref(pod);
+    return status;
+}
+
 static tt_status_t s_build(json_t **out, const front_action_t *action, const front_parts_t *parts)
 {
     if (action->what == FRONT_CREATE_POD)
-        return tfjob_build_pod(out, parts->job, parts->whole, action->own, getenv("CUSTOM_CLUSTER_DOMAIN"));
+        return s_build_pod(out, action->own, parts);
     *out = action->what == FRONT_CREATE_OBJECT
                ? tfjob_old_build(parts->job, parts->whole, (tfjob_old_object_t)action->object)
                : tfjob_build_service(parts->job, action->own);

@@ -5,9 +5,11 @@ two cannot drift; what is no value of it is refused; and the guide's section is 
 import functools
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
+import textwrap
 
 sys.dont_write_bytecode = True
 import cluster
@@ -43,7 +45,8 @@ KUBERNETES = ("--kube-version", "1.30.0")
 REFUSED = [("gang=kueue", "gang"), ("queue=volcano", "queue"), ("scope=team", "scope"), ("replicas=two", "replicas"), ("gpusPerNode=0", "gpusPerNode"),
            ("tfjob.enabeld=true", "enabeld"), ("nodeport.enabled=true", "nodeport"), ("nodePort.port=65536", "nodePort"),
            ("tfjob.enabled=yes", "tfjob"), ("namespace.name=Team_1", "namespace"), ("image.tag=a b", "tag"), ("extraArgs={-v}", "extraArgs"),
-           ("image.pullPolicy=Sometimes", "pullPolicy")]
+           ("image.pullPolicy=Sometimes", "pullPolicy"), ("tfjob.accelerators.gpu.volumes[0].name=lib", "hostPath"),
+           ("tfjob.accelerators.gpu.volume=lib", "volume")]
 # Cuts documents of YAML apart and says each as JSON, with nothing added or left out: a chart, for Helm reads YAML and Python does not.
 READER = """{{- range $name, $_ := .Files.Glob "in/*" }}
 {{- range splitList "\\n---\\n" ($.Files.Get $name) }}
@@ -212,6 +215,30 @@ def test_other_values():
         check(pod[name] == values[name], f"{name}: {pod[name]}")
 
 
+def test_accelerators_are_the_sample():
+    """k8s/samples/accelerators by the chart: the same file, given to the operator in the same way; another file is another pod."""
+    sample = os.path.join(SOURCE, "k8s/samples/accelerators")
+    with open(os.path.join(sample, "controller-config-file.yaml"), encoding="utf-8") as file:
+        text = file.read()
+    path, name = os.path.join(WORK.name, "accelerators.yaml"), "di-operator-accelerators"
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("tfjob:\n  enabled: true\n" + textwrap.indent(text, "  "))
+    rendered = {"ours": render(*DEFAULTS, options=["--values", path]), "theirs": said("kubectl", "kustomize", sample),
+                "changed": render(*DEFAULTS, "tfjob.accelerators.other.envVars[0].name=A", options=["--values", path])}
+    found = {key: by_key(things) for key, things in read({**rendered, "theirs": re.sub(rf"{name}-\w+", name, rendered["theirs"])}).items()}
+    config = ("ConfigMap", "di-system", name)
+    files = {key: things.pop(config)["data"]["controller-config-file.yaml"] for key, things in found.items()}
+    files = {key: things[0] for key, things in read({key: f"kind: File\n{file}" for key, file in files.items()}).items()}
+    check(files["ours"] == files["theirs"] != files["changed"], files)
+    deployments = {key: things[("Deployment", "di-system", "di-operator")] for key, things in found.items()}
+    sums = {key: one["spec"]["template"]["metadata"].pop("annotations", {}).get("checksum/accelerators") for key, one in deployments.items()}
+    check(sums["ours"] and sums["ours"] != sums["changed"], sums)
+    wrong = [text for key in found["theirs"] for text in differences(found["ours"].get(key), found["theirs"][key])]
+    check(not wrong and found["ours"].keys() == found["theirs"].keys(), "\n".join(wrong))
+    without = read({"all": render(*DEFAULTS, "tfjob.enabled=false", options=["--values", path])})["all"]
+    check(config not in by_key(without), "a file for nobody")
+
+
 def test_what_is_refused():
     for value, words in REFUSED:
         done = call("helm", "template", "tutti", CHART, *KUBERNETES, "--set", value)
@@ -304,5 +331,5 @@ def test_what_is_there_is_taken_over(k8s):
 
 
 cluster.main(test_lint, test_every_overlay_is_a_switch, test_the_chart_is_the_kustomization, test_what_stays, test_one_namespace_with_everything,
-             test_other_values, test_what_is_refused, test_install_and_a_job, test_upgrade, test_uninstall_leaves_the_jobs,
+             test_other_values, test_accelerators_are_the_sample, test_what_is_refused, test_install_and_a_job, test_upgrade, test_uninstall_leaves_the_jobs,
              test_what_is_there_is_taken_over, full=True)

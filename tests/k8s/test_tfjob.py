@@ -3,7 +3,9 @@
 
 import json
 import os
+import subprocess
 import sys
+import tempfile
 import time
 
 sys.dont_write_bytecode = True
@@ -11,7 +13,7 @@ import cluster
 from cluster import check, wait_for
 
 cluster.require()
-from test_operator import DEADLINE, Operator  # noqa: E402
+from test_operator import DEADLINE, TUTTI, Operator  # noqa: E402
 
 SOURCE = os.environ.get("TT_SOURCE_DIR", os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 SAMPLES = os.path.join(SOURCE, "k8s/samples/tfjob")
@@ -22,13 +24,13 @@ OLD_SAMPLE = "v1alpha1.yaml"
 TEMPLATE = {"spec": {"containers": [{"name": "tensorflow", "image": "x:1"}]}}
 
 
-def operator(k8s):
+def operator(k8s, *options):
     """One that looks after TFJobs, too; the cluster knows them."""
     if not getattr(k8s, "knows_tfjobs", False):
         k8s.kubectl("apply", "-k", f"{SOURCE}/k8s/crd/tfjob")
         k8s.await_kind("tfjob")
         k8s.knows_tfjobs = True
-    return Operator(k8s, "--also=tfjob")
+    return Operator(k8s, "--also=tfjob", *options)
 
 
 def s_replicas(count=1, policy=None, template=None):
@@ -406,6 +408,43 @@ def test_v1alpha1(k8s):
 
 # --- the operator
 
+ACCELERATORS = """accelerators:
+  example.com/gpu:
+    volumes: [{name: lib, hostPath: /opt/gpu/lib, mountPath: /usr/local/gpu}]
+    envVars: [{name: LD_LIBRARY_PATH, value: /usr/local/gpu}]
+"""
+
+
+def test_what_comes_with_a_resource(k8s):
+    """Who asks for it gets folders of the node and variables; a template that has taken the name is refused in words. A file that is
+    none ends the operator before it has asked the API server for anything."""
+    with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
+        file.write(ACCELERATORS)
+        file.flush()
+        with operator(k8s, f"--controller-config-file={file.name}"):
+            worker = {"spec": {"containers": [{**TEMPLATE["spec"]["containers"][0], "resources": {"limits": {"example.com/gpu": 1}}}]}}
+            s_create(k8s, "cards", {"PS": s_replicas(), "Worker": s_replicas(template=worker)})
+            pods = s_await_pods(k8s, "cards", "ps-0", "worker-0")
+            for name, has in (("cards-ps-0", []), ("cards-worker-0", ["lib"])):
+                spec = pods[name]["spec"]
+                (container,) = spec["containers"]
+                check([mount["name"] for mount in container.get("volumeMounts", []) if mount["mountPath"] == "/usr/local/gpu"] == has, container)
+                check([volume["name"] for volume in spec.get("volumes", []) if volume.get("hostPath", {}).get("path") == "/opt/gpu/lib"] == has, spec)
+                check(({"name": "LD_LIBRARY_PATH", "value": "/usr/local/gpu"} in container["env"]) == bool(has), container["env"])
+            s_delete(k8s, "cards")
+            taken = {"spec": {**worker["spec"], "volumes": [{"name": "lib", "emptyDir": {}}]}}
+            s_create(k8s, "taken", {"Worker": s_replicas(template=taken)})
+            s_await(k8s, "taken", "TemplateRefused")
+            check("volume lib that is not hostPath /opt/gpu/lib" in s_conditions(k8s, "taken")["TemplateRefused"]["message"], s_conditions(k8s, "taken"))
+            s_delete(k8s, "taken")
+        file.write("  example.com/tpu: {volume: []}\n")
+        file.flush()
+        for options, code, words in ((["--also=tfjob"], 78, f"{file.name}:5: 'volume' is no key here; there are: volumes, envVars"),
+                                     ([], 64, "it needs --also tfjob")):
+            done = subprocess.run([TUTTI, "operator", *options, f"--controller-config-file={file.name}"], capture_output=True, text=True, timeout=60)
+            check(done.returncode == code and words in done.stderr, f"{done}")
+
+
 def test_an_operator_that_is_killed_forgets_nothing(k8s):
     """A restart is counted once, whoever counts it."""
     with operator(k8s) as op:
@@ -423,4 +462,4 @@ def test_an_operator_that_is_killed_forgets_nothing(k8s):
 if __name__ == "__main__":
     cluster.main(test_the_samples, test_from_created_to_succeeded, test_no_writes_in_steady_state, test_by_exit_code, test_every_clean_pod_policy,
                  test_deadline_backoff_and_time_to_live, test_invalid_specs, test_suspended_scaled_and_both_kinds, test_v1alpha1,
-                 test_an_operator_that_is_killed_forgets_nothing, controllers=True, audit=True)
+                 test_what_comes_with_a_resource, test_an_operator_that_is_killed_forgets_nothing, controllers=True, audit=True)

@@ -157,6 +157,36 @@ static void test_a_service_has_the_name_and_the_labels_of_its_pod(void **state)
     tfjob_destroy(&job);
 }
 
+/*  Of container tensorflow, and of no other; the pod is as it would be without but for that. */
+static void test_what_comes_with_a_resource(void **state)
+{
+    (void)state;
+    world_t world;
+    tfjob_t *job = NULL;
+    json_t *pod = NULL,
+           *accelerators = json_of("{'gpu':{'volumes':[{'name':'lib','hostPath':'/h','mountPath':'/m'}],'envVars':[{"
+                                   "'name':'A','value':'1'}]}}");
+    world_init(&world, "{'tfReplicaSpecs':{'Worker':{'replicas':2,'template':{'spec':{'containers':[{'name':'side',"
+                       "'image':'s','resources':{'limits':{'gpu':1}}},{'name':'tensorflow','image':'t','resources':{"
+                       "'limits':{'gpu':1}}}]}}}}}");
+    assert_ok(tfjob_from_json(&job, world.job));
+    const tfjob_place_t place = {.type = TFJOB_WORKER};
+    assert_ok(tfjob_front.build(&pod, &(front_action_t){.what = FRONT_CREATE_POD, .own = &place},
+        &(front_parts_t){.job = job, .whole = world.job, .accelerators = accelerators}));
+    const json_t *spec = json_object_get(pod, "spec"), *containers = json_object_get(spec, "containers");
+    assert_json(json_incref(json_object_get(spec, "volumes")), "[{'name':'lib','hostPath':{'path':'/h'}}]");
+    const json_t *side = json_array_get(containers, 0), *main_ = json_array_get(containers, 1);
+    assert_null(json_object_get(side, "volumeMounts"));
+    assert_null(json_object_get(side, "env"));
+    assert_json(json_incref(json_object_get(main_, "volumeMounts")), "[{'name':'lib','mountPath':'/m'}]");
+    assert_non_null(parts_named(json_object_get(main_, "env"), "name", "TF_CONFIG"));
+    assert_true(parts_is(parts_named(json_object_get(main_, "env"), "name", "A"), "value", "1"));
+    json_decref(pod);
+    json_decref(accelerators);
+    tfjob_destroy(&job);
+    world_free(&world);
+}
+
 /*  Linux takes 128 KiB as one variable: more is refused before it is asked for, and sparse there is room. */
 static void test_too_many_for_one_variable(void **state)
 {
@@ -191,6 +221,7 @@ int main(void)
         cmocka_unit_test(test_a_pod_is_its_template_and_its_place),
         cmocka_unit_test(test_restart_policies),
         cmocka_unit_test(test_a_service_has_the_name_and_the_labels_of_its_pod),
+        cmocka_unit_test(test_what_comes_with_a_resource),
         cmocka_unit_test(test_too_many_for_one_variable),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -77,3 +77,10 @@ metadata:
 rules:
 {{- $rules | nindent 0 }}
 {{- end -}}
+
+{{- /* The file of accelerators; "" where the operator gets none. */}}
+{{- define "tutti.accelerators" -}}
+{{- if and .Values.tfjob.enabled .Values.tfjob.accelerators -}}
+{{- dict "accelerators" .Values.tfjob.accelerators | toYaml -}}
+{{- end -}}
+{{- end -}}
