@@ -107,7 +107,7 @@ static void s_role(dijob_t *self, const json_t *spec, dijob_role_t role, int64_t
     const char *name = dijob_role_label(role);
     const json_t *holder = json_object_get(spec, name);
     snprintf(where, sizeof where, "spec.%s", name);
-    self->replicas[role] = -1;
+    self->replicas[role] = self->least[role] = -1;
     if (!holder || json_is_null(holder))
         return;
     if (!json_is_object(holder)) {
@@ -121,7 +121,7 @@ static void s_role(dijob_t *self, const json_t *spec, dijob_role_t role, int64_t
     self->replicas[role] = s_count(self, holder, where, "replicas", -1, 0, most);
     if (role == DIJOB_AGGREGATOR)
         return;
-    self->least[role] = s_count(self, holder, where, "minReplicas", 0, 0, most);
+    self->least[role] = s_count(self, holder, where, "minReplicas", -1, 0, most);
     self->most[role] = s_count(self, holder, where, "maxReplicas", 0, 1, most);
     s_bounds(self, role, where);
 }

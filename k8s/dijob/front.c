@@ -158,12 +158,14 @@ static bool s_group(const void *job, size_t i, front_group_t *out)
     if (self->tasks_shape && i < self->task_count)
         *out = (front_group_t){.name = self->tasks[i].name,
             .min = self->tasks[i].replicas,
+            .wanted = self->tasks[i].replicas,
             .desired = self->tasks[i].replicas,
             .asked = true,
             .needs = FRONT_NEEDS_JOB};
     else if (!self->tasks_shape && i < DIJOB_TASK)
         *out = (front_group_t){.name = dijob_role_label((dijob_role_t)i),
-            .min = rules_min(self, (dijob_role_t)i),
+            .min = rules_least(self, (dijob_role_t)i),
+            .wanted = rules_wanted(self, (dijob_role_t)i),
             .desired = i == DIJOB_COORDINATOR ? 1 : self->replicas[i],
             .asked = self->has[i] && i != DIJOB_DDP_LEARNER,
             .needs = s_template_needs(self, (dijob_role_t)i)};

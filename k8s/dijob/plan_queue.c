@@ -36,35 +36,68 @@ static void s_waiting(planner_t *self)
     free(text);
 }
 
-/*  The first group of which more are wanted than were admitted; false: there is none. */
-static bool s_exceeded(const planner_t *self, const char **group, int64_t *want)
+/*  A group of which more are wanted than were admitted. */
+typedef struct {
+    const char *name;
+    int64_t want, share;
+    int64_t least; /* its minReplicas; -1 = it has none */
+} exceeded_t;
+
+static exceeded_t s_group(const planner_t *self, size_t i)
 {
     const dijob_t *job = self->job;
-    const size_t count = rules_by_tasks(job) ? job->task_count : DIJOB_TASK;
+    exceeded_t group = {.least = -1};
+    if (rules_by_tasks(job)) {
+        group.name = job->tasks[i].name;
+        group.want = job->tasks[i].replicas;
+    } else {
+        group.name = dijob_role_label((dijob_role_t)i);
+        group.want = rules_wanted(job, (dijob_role_t)i);
+        group.least = job->least[i];
+    }
+    group.share = kueue_share(&self->view->admission, group.name);
+    return group;
+}
+
+/*  The first; false: there is none. */
+static bool s_exceeded(const planner_t *self, exceeded_t *out)
+{
+    const size_t count = rules_by_tasks(self->job) ? self->job->task_count : DIJOB_TASK;
     for (size_t i = 0; i < count; i++) {
-        *group = rules_by_tasks(job) ? job->tasks[i].name : dijob_role_label((dijob_role_t)i);
-        *want = rules_by_tasks(job) ? job->tasks[i].replicas : rules_min(job, (dijob_role_t)i);
-        if (*want > kueue_share(&self->view->admission, *group))
+        *out = s_group(self, i);
+        if (out->want > out->share)
             return true;
     }
     return false;
 }
 
-/*  A quota that is reserved cannot grow: who wants more of it has to wait anew, and that is the user's to decide. */
+/*  Caller frees. */
+static char *s_limit_text(const exceeded_t *group, const char *queue, bool enough)
+{
+    if (!enough)
+        return tt_sprintf("%s: %lld replicas are wanted, and queue %s has admitted %lld; they are made after "
+                          "spec.suspend was true for a moment, when the job has waited anew",
+            group->name, (long long)group->want, queue, (long long)group->share);
+    return tt_sprintf(
+        "%s: queue %s has admitted %lld of %lld replicas, and minReplicas is %lld; to ask for all of them "
+        "again, let the job wait anew: spec.suspend true for a moment",
+        group->name, queue, (long long)group->share, (long long)group->want, (long long)group->least);
+}
+
+/*  A quota that is reserved cannot grow: who wants more of it has to wait anew, and that is the user's to decide. Fewer that are
+ *  enough for the job are what it has asked for. */
 static void s_limited(planner_t *self)
 {
-    const char *group;
-    int64_t want;
-    if (!s_exceeded(self, &group, &want)) {
+    exceeded_t group;
+    if (!s_exceeded(self, &group)) {
         planner_condition(self, "AdmissionExceeded", false, "Admitted", "");
         return;
     }
-    char *text =
-        tt_sprintf("%s: %lld replicas are wanted, and queue %s has admitted %lld; they are made after spec.suspend "
-                   "was true for a moment, when the job has waited anew",
-            group, (long long)want, self->view->admission.queue, (long long)kueue_share(&self->view->admission, group));
-    if (planner_condition(self, "AdmissionExceeded", true, "MoreThanAdmitted", text))
-        planner_event(self, "Warning", "MoreThanAdmitted", "%s", text);
+    const bool enough = group.least >= 0 && group.share >= group.least;
+    const char *reason = enough ? "PartlyAdmitted" : "MoreThanAdmitted";
+    char *text = s_limit_text(&group, self->view->admission.queue, enough);
+    if (planner_condition(self, "AdmissionExceeded", true, reason, text))
+        planner_event(self, enough ? "Normal" : "Warning", reason, "%s", text);
     free(text);
 }
 

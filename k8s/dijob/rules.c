@@ -30,10 +30,17 @@ static bool s_has_no_template(const dijob_t *job, dijob_role_t role)
     return role != DIJOB_AGGREGATOR && role != DIJOB_DDP_LEARNER && !job->has[role];
 }
 
-int64_t rules_min(const dijob_t *job, dijob_role_t role)
+int64_t rules_wanted(const dijob_t *job, dijob_role_t role)
 {
     const int64_t want = role == DIJOB_COORDINATOR ? 1 : role == DIJOB_DDP_LEARNER ? 0 : s_want(job, role);
     return want < 0 || s_has_no_template(job, role) ? 0 : want;
+}
+
+int64_t rules_least(const dijob_t *job, dijob_role_t role)
+{
+    const int64_t wanted = rules_wanted(job, role), least = job->least[role];
+    const bool elastic = role == DIJOB_COLLECTOR || role == DIJOB_LEARNER;
+    return elastic && least >= 0 && least < wanted ? least : wanted;
 }
 
 /*  No more than its queue has admitted; where nobody declares how many (-1) that stays. */

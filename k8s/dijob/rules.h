@@ -18,7 +18,9 @@ typedef struct {
 void rules_open(rules_t *self, const planner_t *planner);
 void rules_close(rules_t *self);
 /*  How many of a role the spec asks for; of one that cannot be made, or for which somebody asks over HTTP, none. */
-int64_t rules_min(const dijob_t *job, dijob_role_t role);
+int64_t rules_wanted(const dijob_t *job, dijob_role_t role);
+/*  So many of them are enough to begin: its minReplicas, else all. */
+int64_t rules_least(const dijob_t *job, dijob_role_t role);
 /*  A pod of the roles' shape; its group is its role. */
 tt_replica_t rules_replica(const dijob_pod_t *pod);
 /*  Is the job one of tasks that can be read? A broken spec is only watched, whatever its shape. */

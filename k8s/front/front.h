@@ -152,7 +152,8 @@ typedef tt_status_t (*front_template_fn)(void *ctx, const front_template_t *temp
 /*  Replicas that count together. */
 typedef struct {
     const char *name; /* as `tutti scale` takes it                                */
-    int64_t min;      /* so many have to be placed together (gang.h): all that the spec asks for */
+    int64_t min;      /* so many at least have to be placed together (gang.h)    */
+    int64_t wanted;   /* that the spec asks for (kueue.h); 0 where nobody says how many; of kinds with pod_template */
     int64_t desired;  /* -1 = as many as there are                                */
     bool asked;       /* shown though there is none                               */
     int needs;        /* FRONT_NEEDS_* of its pod_template                          */

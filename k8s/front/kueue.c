@@ -30,8 +30,20 @@ int kueue_needs(const front_t *front, const void *job)
     int needs = FRONT_NEEDS_JOB;
     front_group_t group;
     for (size_t i = 0; front->group_at(job, i, &group); i++)
-        needs |= group.min > 0 ? group.needs : 0;
+        needs |= group.wanted > 0 ? group.needs : 0;
     return needs;
+}
+
+/*  Takes the template. Of one set Kueue may admit fewer, and lets no more have that (partly: one has it). */
+static json_t *s_set_of(const front_group_t *group, json_t *template_, bool *partly)
+{
+    json_t *set =
+        json_pack("{s:s, s:I, s:o}", "name", group->name, "count", (json_int_t)group->wanted, "template", template_);
+    if (!*partly && group->min < group->wanted) {
+        *partly = true;
+        json_object_set_new(set, "minCount", json_integer(group->min > 0 ? group->min : 1)); /* it refuses 0 */
+    }
+    return set;
 }
 
 /*  A new array: a set for each group of which there is to be somebody. */
@@ -41,13 +53,13 @@ static tt_status_t s_sets(
     json_t *sets = json_array(), *template_ = NULL;
     tt_status_t status = TT_OK;
     front_group_t group;
+    bool partly = false;
     for (size_t i = 0; status == TT_OK && front->group_at(job, i, &group); i++) {
-        if (group.min <= 0)
+        if (group.wanted <= 0)
             continue;
         status = front->pod_template(&template_, whole, config, i);
         if (status == TT_OK)
-            json_array_append_new(sets, json_pack("{s:s, s:I, s:o}", "name", group.name, "count", (json_int_t)group.min,
-                                            "template", template_));
+            json_array_append_new(sets, s_set_of(&group, template_, &partly));
     }
     if (status == TT_OK && json_array_size(sets) == 0)
         status = tt_err(TT_INVALID, "no group of it has replicas");

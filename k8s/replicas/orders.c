@@ -243,7 +243,7 @@ static void s_go(taker_t *self, const dijob_pod_t *pod)
 static size_t s_spare(const replicas_view_t *view, dijob_role_t role, int n)
 {
     const dijob_role_t bounded = role == DIJOB_AGGREGATOR ? DIJOB_LEARNER : role;
-    const int64_t spare = s_alive(view, role) - view->job->least[bounded];
+    const int64_t least = view->job->least[bounded], spare = s_alive(view, role) - (least > 0 ? least : 0);
     return (size_t)(spare < 0 ? 0 : spare < n ? spare : n);
 }
 

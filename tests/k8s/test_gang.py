@@ -159,6 +159,13 @@ def test_a_dijob(k8s):
         wait_for(lambda: len(k8s.get(path)["items"]) == 3, "the coordinator and two collectors", DEADLINE)
         s_check_group(VOLCANO, k8s.get(s_groups(VOLCANO, "roles")), made, "DIJob", 3, {"cpu": "3"}, queue="rl")
         s_check_pods(VOLCANO, {pod["metadata"]["name"]: pod for pod in k8s.get(path)["items"]}, "roles", "volcano")
+        # the fewest that are enough: nobody waits for the rest, who are made as well
+        k8s.patch(f"{DIJOBS}/roles", {"spec": {"collector": {"replicas": 4, "minReplicas": 1}}})
+        wait_for(lambda: len(k8s.get(path)["items"]) == 5, "the coordinator and four collectors", DEADLINE)
+        s_check_group(VOLCANO, k8s.get(s_groups(VOLCANO, "roles")), made, "DIJob", 2, {"cpu": "2"}, queue="rl")
+        k8s.patch(f"{DIJOBS}/roles", {"spec": {"collector": {"replicas": 2, "minReplicas": None}}})
+        wait_for(lambda: len(k8s.get(path)["items"]) == 3 and k8s.get(s_groups(VOLCANO, "roles"))["spec"]["minMember"] == 3,
+                 "the coordinator and two collectors, all of them together", DEADLINE)
         k8s.patch(f"{DIJOBS}/roles", {"spec": {"suspend": True}})
         wait_for(lambda: not k8s.find(s_groups(VOLCANO, "roles")) and not k8s.get(path)["items"], "nothing of a suspended job", DEADLINE)
         k8s.patch(f"{DIJOBS}/roles", {"spec": {"suspend": False}})

@@ -32,7 +32,7 @@ s_count = {"type": "integer", "format": "int32", "minimum": 0}
 s_spec = {"type": "object", "properties": {
     "priority": {"type": "integer"}, "priorityClassRef": {"type": "object", "properties": {
         "group": s_text, "kind": s_text, "name": {"type": "string"}}}, "queueName": s_text, "active": {"type": "boolean", "default": True},
-    "podSets": s_list("name", {"properties": {"name": {**s_text, "pattern": "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"}, "count": s_count,
+    "podSets": s_list("name", {"properties": {"name": {**s_text, "pattern": "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"}, "count": s_count, "minCount": s_count,
                                               "template": {"type": "object", "required": ["spec"], "properties": {
                                                   "metadata": s_free, "spec": s_free}}}}, minItems=1)}}
 s_condition = {"properties": {"type": s_text, "status": {"enum": ["True", "False", "Unknown"], "type": "string"},
@@ -54,6 +54,9 @@ s_rules = [
     {"rule": f"{s_reserved.format('oldSelf')} ? size(self.spec.podSets) == size(oldSelf.spec.podSets) && self.spec.podSets.all(p, "
              "oldSelf.spec.podSets.exists(o, o.name == p.name && o.count == p.count)) : true",
      "message": "field is immutable"},
+    {"rule": "!has(self.spec.podSets) || self.spec.podSets.all(p, !has(p.minCount) || (p.minCount >= 1 && p.minCount <= p.count))",
+     "message": "minCount should be positive and less or equal to count"},
+    {"rule": "!has(self.spec.podSets) || self.spec.podSets.filter(p, has(p.minCount)).size() <= 1", "message": "at most one podSet can use minCount"},
     {"rule": f"{s_reserved.format('self')} ? has(self.status.admission) && size(self.spec.podSets) == "
              "size(self.status.admission.podSetAssignments) : true",
      "message": "podSetAssignments must have the same number of podSets as the spec"}]
@@ -115,9 +118,10 @@ def s_say(k8s, job, *conditions, **status):
     k8s.api("PUT", f"{WORKLOADS}/{workload['metadata']['name']}/status", workload)
 
 
-def s_admit(k8s, job, flavor="fast", admitted="True", **status):
+def s_admit(k8s, job, flavor="fast", admitted="True", counts=None, **status):
+    """counts: {set: how many} of those that are not admitted whole."""
     sets = s_await_workload(k8s, job)["spec"]["podSets"]
-    assignments = [{"name": s["name"], "count": s["count"], "flavors": {"cpu": flavor}} for s in sets]
+    assignments = [{"name": s["name"], "count": (counts or {}).get(s["name"], s["count"]), "flavors": {"cpu": flavor}} for s in sets]
     s_say(k8s, job, ("QuotaReserved", "True", "QuotaReserved", "reserved"), ("Admitted", admitted, "Admitted", "admitted"),
           ("Evicted", "False", "QuotaReserved", ""), admission={"clusterQueue": "all", "podSetAssignments": assignments}, **status)
 
@@ -280,6 +284,32 @@ def test_evicted_and_admitted_again(k8s):
         check(s_states(workload)["Requeued"] == "False", workload["status"])
 
 
+def test_admitted_in_part(k8s):
+    """There is room for fewer, and they are enough: so many are made, it is said, and what comes after an eviction counts anew."""
+    s_serve(k8s)
+    with Operator(k8s, "--queue=kueue") as op:
+        job = s_queued("part")
+        job["spec"]["collector"].update(replicas=4, minReplicas=2)
+        s_create(k8s, job)
+        workload = s_await_workload(k8s, "part")
+        check([(s["name"], s["count"], s.get("minCount")) for s in workload["spec"]["podSets"]] == [("coordinator", 1, None), ("collector", 4, 2)], workload)
+        s_admit(k8s, "part", counts={"collector": 3})
+        for pod in s_await_counts(k8s, "part", 1, 3):
+            s_move(k8s, pod, "Running")
+        s_await_phase(k8s, "part", "Running")
+        words = "collector: queue team has admitted 3 of 4 replicas, and minReplicas is 2"
+        check(s_await_condition(k8s, "part", "AdmissionExceeded", "True", words)["reason"] == "PartlyAdmitted", words)
+        wait_for(lambda: ("Normal", "PartlyAdmitted") in [event[:2] for event in s_events(k8s, "part")], lambda: f"the event: {s_events(k8s, 'part')}", DEADLINE)
+        op.idle()
+        s_await_counts(k8s, "part", 1, 3)
+        s_evict(k8s, "part", "Preempted")
+        s_await_counts(k8s, "part", 0, 0)
+        s_await_workload(k8s, "part", lambda w: s_states(w)["QuotaReserved"] == "False", "released")
+        s_admit(k8s, "part")
+        s_await_counts(k8s, "part", 1, 4)
+        s_await_condition(k8s, "part", "AdmissionExceeded", "False")
+
+
 def test_suspended_by_its_user(k8s):
     """Its place in the queue goes, and it waits anew, with as many as it wants by then."""
     s_serve(k8s)
@@ -369,6 +399,6 @@ def test_a_tfjob_as_kueue_handles_it(k8s):
 
 
 if __name__ == "__main__":
-    cluster.main(test_a_cluster_without_kueue, test_waits_runs_and_ends, test_evicted_and_admitted_again, test_suspended_by_its_user,
+    cluster.main(test_a_cluster_without_kueue, test_waits_runs_and_ends, test_evicted_and_admitted_again, test_admitted_in_part, test_suspended_by_its_user,
                  test_an_operator_that_comes_later_writes_nothing, test_a_flavour_that_is_gone, test_a_tfjob_as_kueue_handles_it,
                  audit=True)

@@ -13,7 +13,7 @@ static void s_init(cluster_t *self, const char *name)
     self->job.backoff_limit = 3;
     self->job.deadline_s = self->job.ttl_s = -1;
     for (int i = 0; i < DIJOB_ROLES; i++)
-        self->job.replicas[i] = -1;
+        self->job.replicas[i] = self->job.least[i] = -1;
 }
 
 void cluster_roles(cluster_t *self, const char *name)

@@ -375,6 +375,28 @@ static void test_no_more_run_than_were_admitted(void **state)
     s_limited(true);
 }
 
+/*  With a minReplicas that those make up: as many run, and it is told, as what was asked for. */
+static void test_fewer_were_admitted_and_are_enough(void **state)
+{
+    (void)state;
+    cluster_t c;
+    s_begin(&c, false);
+    s_let_go(&c, true);
+    c.job.replicas[DIJOB_COLLECTOR] = 5;
+    c.job.least[DIJOB_COLLECTOR] = 2;
+    s_start(&c);
+    assert_int_equal(cluster_alive(&c, DIJOB_COLLECTOR), 2);
+    assert_string_equal(cluster_phase(&c), "Running");
+    assert_string_equal(cluster_condition(&c, "AdmissionExceeded"),
+        "True PartlyAdmitted collector: queue q has admitted 2 of 5 replicas, and minReplicas is 2; to ask for all of "
+        "them again, let the job wait anew: spec.suspend true for a moment");
+    assert_non_null(strstr(c.events, "Normal PartlyAdmitted collector: queue q"));
+    c.job.least[DIJOB_COLLECTOR] = 3;
+    s_rounds(&c);
+    assert_non_null(strstr(cluster_condition(&c, "AdmissionExceeded"), "True MoreThanAdmitted collector: 5"));
+    cluster_free(&c);
+}
+
 /*  What its user says stands above the queue. */
 static void test_a_suspended_job_of_a_queue_is_suspended(void **state)
 {
@@ -404,6 +426,7 @@ int main(void)
         cmocka_unit_test(test_who_is_done_when_it_is_suspended_has_succeeded),
         cmocka_unit_test(test_a_job_of_a_queue_waits_as_a_suspended_one),
         cmocka_unit_test(test_no_more_run_than_were_admitted),
+        cmocka_unit_test(test_fewer_were_admitted_and_are_enough),
         cmocka_unit_test(test_a_suspended_job_of_a_queue_is_suspended),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

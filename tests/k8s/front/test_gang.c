@@ -51,6 +51,25 @@ static void test_roles_that_the_spec_asks_for_are_members(void **state)
         "{'minMember':1,'minResources':{'cpu':'1'}}");
 }
 
+/*  Collectors and learners say themselves how many are enough; coordinator and aggregator are there whole. */
+static void test_the_fewest_that_are_enough_are_members(void **state)
+{
+    (void)state;
+    s_assert_spec("scheduler-plugins",
+        DIJOB("'engine':'tutti'," ROLE("coordinator", "", "1") "," ROLE("collector", "'replicas':8,'minReplicas':3,",
+            "2") "," ROLE("learner", "'replicas':4,'minReplicas':2,", "10")),
+        "{'minMember':7,'minResources':{'cpu':'27'}}");
+    s_assert_spec("scheduler-plugins",
+        DIJOB(ROLE("coordinator", "", "1") "," ROLE("collector", "'replicas':2,'minReplicas':0,", "2") "," ROLE(
+            "learner", "'minReplicas':1,", "10")),
+        "{'minMember':1,'minResources':{'cpu':'1'}}");
+    static const front_share_t shares[] = {{"coordinator", 1}, {"collector", 4}};
+    s_assert_admitted("scheduler-plugins",
+        DIJOB(ROLE("coordinator", "", "1") "," ROLE("collector", "'replicas':8,'minReplicas':3,", "2")),
+        &(front_admission_t){.queue = "q", .admitted = true, .shares = shares, .share_count = TT_COUNT(shares)},
+        "{'minMember':4,'minResources':{'cpu':'7'}}");
+}
+
 /*  More were wanted than its queue has admitted. */
 static void test_who_is_not_admitted_is_no_member(void **state)
 {
@@ -151,6 +170,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_roles_that_the_spec_asks_for_are_members),
+        cmocka_unit_test(test_the_fewest_that_are_enough_are_members),
         cmocka_unit_test(test_who_is_not_admitted_is_no_member),
         cmocka_unit_test(test_what_is_made_unasked_and_what_cannot_be),
         cmocka_unit_test(test_replicas_of_tasks_are_members),

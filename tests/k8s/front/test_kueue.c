@@ -47,6 +47,22 @@ static void test_a_set_for_each_group_of_which_there_is_somebody(void **state)
         "'a':'b'}},'spec':{'containers':[" CONTAINER "]}}}]}");
 }
 
+/*  Of one set Kueue may admit fewer than were asked for: of collectors first, and of one at least. */
+static void test_one_set_may_be_admitted_in_part(void **state)
+{
+    (void)state;
+#define COORDINATOR SET("coordinator", "1", ",'restartPolicy':'Never'")
+    s_assert_spec(DIJOB(ROLE("coordinator", "") "," ROLE("collector", "'replicas':4,'minReplicas':2,") "," ROLE(
+                      "learner", "'replicas':3,'minReplicas':1,")),
+        "{'queueName':'q','podSets':[" COORDINATOR
+        "," SET("collector", "4,'minCount':2", "") "," SET("learner", "3", "") "]}");
+    s_assert_spec(DIJOB(ROLE("coordinator", "") "," ROLE("collector", "'replicas':4,'minReplicas':4,") "," ROLE(
+                      "learner", "'replicas':3,'minReplicas':0,")),
+        "{'queueName':'q','podSets':[" COORDINATOR
+        "," SET("collector", "4", "") "," SET("learner", "3,'minCount':1", "") "]}");
+#undef COORDINATOR
+}
+
 /*  Roles for which somebody asks over HTTP are in no queue. */
 static void test_who_is_not_declared_is_in_no_set(void **state)
 {
@@ -342,6 +358,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_set_for_each_group_of_which_there_is_somebody),
+        cmocka_unit_test(test_one_set_may_be_admitted_in_part),
         cmocka_unit_test(test_who_is_not_declared_is_in_no_set),
         cmocka_unit_test(test_an_aggregator_of_a_config_is_in_a_set),
         cmocka_unit_test(test_it_is_the_jobs),
