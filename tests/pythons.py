@@ -16,15 +16,15 @@ def _skip(why, venv):
     sys.exit(77)
 
 
-def _folder(venv):
-    """None: it is not there, or not complete."""
+def find(venv):
+    """build/VENV; None: it is not there, or not complete."""
     folder = os.path.join(os.environ["TT_SOURCE_DIR"], "build", venv)
     return folder if os.path.exists(os.path.join(folder, ".complete")) else None
 
 
 def folder_of(venv):
     """build/VENV, for tests that start its programs."""
-    return _folder(venv) or _skip(f"build/{venv} is not there", venv)
+    return find(venv) or _skip(f"build/{venv} is not there", venv)
 
 
 def run_with(venv, *modules):
@@ -33,7 +33,7 @@ def run_with(venv, *modules):
         for module in modules:
             importlib.import_module(module)
     except ImportError as lacking:
-        folder = _folder(venv)
+        folder = find(venv)
         if not folder or os.path.realpath(sys.prefix) == os.path.realpath(folder):
             _skip(lacking, venv)
         python = os.path.join(folder, "bin", "python3")

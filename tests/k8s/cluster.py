@@ -179,19 +179,21 @@ class Cluster:
     """One cluster. Threads: any; two calls at once on the same component are not ordered."""
 
     def __init__(self, directory=None, full=False, controllers=None, fake_kubelet=False, extra=None, kubelet=None,
-                 proxy=None, audit=False, owned=True, keep_logs=None):
+                 proxy=None, audit=False, owned=True, keep_logs=None, folders=None):
         """directory: made, and removed at the end; a new one below the temporary folder when not given.
         full: with a node, DNS, service addresses and all controllers; else etcd and the API server alone, and
         controllers (True for all, or a list as --controllers takes it) adds the controller manager.
         fake_kubelet: pods are moved through their phases though there is no node (cluster/fake-kubelet/main.go says
         how); True, or the name of a node that they are bound to (made here): only then is a deletion graceful.
         extra: {component: [more arguments]}. kubelet, proxy: {setting: value} over ours. audit: keep the requests.
-        keep_logs: a folder that gets the components' logs at the end."""
+        keep_logs: a folder that gets the components' logs at the end. folders: {in every container: a folder here}, as if it
+        were in its image, and to be read only: what is too big to be put into one."""
         self.directory = os.path.abspath(directory or tempfile.mkdtemp(prefix="tt-k8s-"))
         self.full, self.owned, self.keep_logs, self.audit_on = full, owned, keep_logs, audit
         self.fake_kubelet = fake_kubelet
         self.controllers = "*" if full or controllers is True else controllers
         self.extra, self.kubelet, self.proxy = extra or {}, kubelet or {}, proxy or {}
+        self.folders = folders or {}
         self.kubeconfig = os.path.join(self.directory, "admin.kubeconfig")
         self.programs = None
         self.world = None
@@ -218,7 +220,7 @@ class Cluster:
         try:
             self.s_start_world(deadline)
             self.files = parts.Files(self.directory, self.world["mark"])
-            self.files.write(self.full, self.kubelet, self.proxy)
+            self.files.write(self.full, self.kubelet, self.proxy, self.folders)
             self.s_remember()
             self.start_part("etcd")
             if self.full:

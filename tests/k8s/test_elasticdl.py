@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """ElasticDL's tasks in pods: the sample's master with the rights that it gives and no others, asked by the original's request and by
 `tutti submit`. Members meet by the names in TF_CONFIG; ends, exit codes and logs come back, and nothing is left. The agent is brought into an
-image that has none. A pod that cannot begin says why; a master that is killed is followed by one that goes on."""
+image that has none. A pod that cannot begin says why; a master that is killed is followed by one that goes on. TensorFlow itself trains in two
+pods, where build/venv-tf has it."""
 
 import json
 import os
@@ -15,11 +16,14 @@ sys.dont_write_bytecode = True
 import cluster
 
 cluster.require(full=True)
+SOURCE = os.environ["TT_SOURCE_DIR"]
+sys.path += [os.path.join(SOURCE, "tests"), os.path.join(SOURCE, "tests/elasticdl")]
 import image_rig  # noqa: E402
 import images  # noqa: E402
+import pythons  # noqa: E402
+import tf_programs  # noqa: E402
 from cluster import check, wait_for  # noqa: E402
 
-SOURCE = os.environ["TT_SOURCE_DIR"]
 TUTTI = os.environ["TUTTI"]
 IMAGE = "docker.io/local/trainer:1"
 SPACE = "elasticdl"
@@ -43,6 +47,24 @@ fails-*) exec sleep 1000;;
 waits-*) echo begun >> /tmp/begun; until [ -e /tmp/go ]; do sleep 0.1; done; wc -l < /tmp/begun;;
 esac
 """
+
+
+# An image that has TensorFlow: its Python, that environment and the libraries of both are folders of the node that containers see.
+TENSORFLOW = pythons.find("venv-tf")
+TF_IMAGE = "docker.io/local/tensorflow:1"
+TF_PYTHON = b"""#!/bin/sh
+export PYTHONHOME=/opt/python PYTHONPATH=$(echo /opt/venv/lib/python3*/site-packages) TF_CPP_MIN_LOG_LEVEL=2 CUDA_VISIBLE_DEVICES=
+exec /opt/lib/ld-linux-x86-64.so.2 --library-path /opt/python/lib:/opt/lib /opt/python/bin/python3 "$@"
+"""
+
+
+def tensorflow_folders():
+    """{in the image: here}"""
+    if not TENSORFLOW:
+        return {}
+    venv = os.path.realpath(TENSORFLOW)
+    python = os.path.dirname(os.path.dirname(os.path.realpath(os.path.join(venv, "bin/python3"))))
+    return {"/opt/python": python, "/opt/venv": venv, "/opt/lib": os.path.dirname(os.path.realpath("/lib64/ld-linux-x86-64.so.2"))}
 
 
 class Master:
@@ -72,11 +94,11 @@ class Master:
         check(code == 200, f"{path}: {code} {text}")
         return json.loads(text)
 
-    def submit(self, *args):
+    def submit(self, *args, timeout=100):
         """(exit code, stdout, stderr)"""
         process = self.k8s.exec_in([TUTTI, "submit", "--master", f"http://{cluster.guard.ADDRESS}:{PORT}", *args], stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE, text=True)
-        out, error = process.communicate(timeout=100)
+        out, error = process.communicate(timeout=timeout)
         return process.returncode, out, error
 
     def status(self, name):
@@ -136,6 +158,24 @@ def test_parameter_server(k8s, master):
         check(f"2 workers\nmet {ps}\n" in master.log("servers", f"worker-{i}"), master.log("servers", f"worker-{i}"))
     check(f'"ps":["{ps}"]}},"task":{{"type":"ps","index":0}}' in master.log("servers", "ps-0"), master.log("servers", "ps-0"))
     check(await_nothing_left(k8s, "servers") == [("servers-ps-1", 0), ("servers-worker-1", 0)], k8s.get(SETS))
+
+
+def test_tensorflow(k8s, master):
+    """MultiWorkerMirroredStrategy in two pods, from one command: each finds the other by its name, and both have the same sums."""
+    if not TENSORFLOW:
+        print("skipped: build/venv-tf is not there; tools/test-venv makes it", flush=True)
+        return
+    k8s.make_image(TF_IMAGE, {**images.busybox_files(), "usr/bin/python": TF_PYTHON, "exec.py": tf_programs.ALL_REDUCE.encode()}, user="1000:1000")
+    code, _, error = master.submit("--worker-num", "2", "--image", TF_IMAGE, "--task", "fits", "--wait", timeout=300)
+    logs = [master.log("fits", f"worker-{i}") for i in range(2)]
+    check(code == 0, (code, error, logs))
+    fitted = [re.findall(r"^fitted (\S+) (\S+)$", log, re.M) for log in logs]
+    check(fitted[0] == fitted[1] and len(fitted[0]) == 1, logs)
+    (w, b), = fitted[0]
+    check(abs(float(w) - 3) < 0.1 and abs(float(b) - 1) < 0.1, logs)
+    check(await_nothing_left(k8s, "fits") == [(f"fits-worker-{master.status('fits')['id']}", 0)], k8s.get(SETS))
+    check(master.ask("/delete?name=fits")[1] == "OK", "the answer")
+    wait_for(lambda: await_nothing_left(k8s, "fits") == [], "the set to go")
 
 
 def test_exit_code(k8s, master):
@@ -204,9 +244,9 @@ def test_lost(k8s, master):
 
 
 def main():
-    with cluster.Cluster(full=True) as k8s:
+    with cluster.Cluster(full=True, folders=tensorflow_folders()) as k8s:
         master = Master(k8s)
-        for test in (test_all_reduce, test_parameter_server, test_exit_code, test_cannot_begin, test_killed, test_lost):
+        for test in (test_all_reduce, test_parameter_server, test_exit_code, test_cannot_begin, test_killed, test_lost, test_tensorflow):
             begun = time.monotonic()
             try:
                 test(k8s, master)

@@ -54,6 +54,11 @@ disabled_plugins = ["io.containerd.snapshotter.v1.btrfs", "io.containerd.snapsho
   [plugins."io.containerd.grpc.v1.cri".containerd]
     snapshotter = "{snapshotter}"
 """
+# What every container is made of; else containerd's own.
+RUNTIME = """    [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
+      runtime_type = "io.containerd.runc.v2"
+      base_runtime_spec = "{spec}"
+"""
 
 # Pods hang on routed pairs, not on a bridge: all their traffic passes the node's own tables, so service addresses work
 # between pods, and who is called sees the caller's own address.
@@ -119,8 +124,8 @@ class Files:
     def path(self, name):
         return os.path.join(self.d, name)
 
-    def write(self, node, kubelet, proxy):
-        """node: whether there is one. kubelet, proxy: settings over ours."""
+    def write(self, node, kubelet, proxy, folders):
+        """node: whether there is one. kubelet, proxy: settings over ours. folders: {in containers: here}."""
         for name in ("cni", "containerd/root", "kubelet", "kubectl"):
             os.makedirs(self.path(name), exist_ok=True)
         self.certificates()
@@ -133,10 +138,13 @@ class Files:
                         f"client-key-data: {s_base64(self.path('admin.key'))}")
         s_write(self.path("audit.policy"), AUDIT)
         if node:
-            self.write_node(kubelet, proxy)
+            self.write_node(kubelet, proxy, folders)
 
-    def write_node(self, kubelet, proxy):
-        s_write(self.path("containerd.toml"), CONTAINERD.format(d=self.d, cni=CNI_PLUGINS, snapshotter=self.snapshotter()))
+    def write_node(self, kubelet, proxy, folders):
+        runtime = RUNTIME.format(spec=self.path("container.json")) if folders else ""
+        s_write(self.path("containerd.toml"), CONTAINERD.format(d=self.d, cni=CNI_PLUGINS, snapshotter=self.snapshotter()) + runtime)
+        if folders:
+            self.write_spec(folders)
         s_write(self.path("cni/10-pods.conflist"), CNI)
         s_write(self.path("resolv.conf"), "")
         settings = dict(KUBELET, cgroupRoot="/" + self.mark, containerRuntimeEndpoint=f"unix://{self.d}/containerd.sock",
@@ -147,6 +155,12 @@ class Files:
         s_write(self.path("proxy.json"), dict(PROXY, clientConnection={"kubeconfig": self.path("proxy.kubeconfig")},
                                               **proxy))
         s_write(self.path("Corefile"), COREFILE.format(d=self.d))
+
+    def write_spec(self, folders):
+        spec = json.loads(subprocess.run([system_program("ctr"), "oci", "spec"], capture_output=True, check=True, timeout=60).stdout)
+        spec["mounts"] += [{"destination": place, "type": "bind", "source": source, "options": ["rbind", "ro", "nosuid", "nodev"]}
+                           for place, source in folders.items()]
+        s_write(self.path("container.json"), spec)
 
     def snapshotter(self):
         """Overlay on overlay (a container as machine) is refused by the kernel: there the slow one."""
