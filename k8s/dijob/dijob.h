@@ -81,9 +81,8 @@ typedef struct {
     /* roles' shape */
     bool has[DIJOB_ROLES];         /* a template for the role                                          */
     int64_t replicas[DIJOB_ROLES]; /* collector, learner, aggregator: -1 = absent (the HTTP API's way)      */
-    int64_t least
-        [DIJOB_ROLES]; /* collector, learner: the fewest that number may be, and that are enough to begin; -1 = absent */
-    int64_t most[DIJOB_ROLES]; /* the most; 0 = absent                                                */
+    int64_t least[DIJOB_ROLES];    /* collector, learner: at least, and enough to begin; -1 = absent       */
+    int64_t most[DIJOB_ROLES];     /* the most; 0 = absent                                                */
     /* tasks' shape */
     dijob_task_t *tasks;
     size_t task_count;

@@ -13,12 +13,11 @@ typedef struct {
     const char *also;       /* kinds of jobs to look after beside DIJobs, names with commas (front.h); NULL = none */
     const char *gang;       /* the scheduler that jobs have PodGroups for (gang.h); NULL = none             */
     const char *queue;      /* who keeps queues that jobs wait in (kueue.h); NULL = none                 */
-    const char *
-        controller_config; /* a file: what containers of TFJobs get that ask for a resource (accelerators.h); NULL = none */
-    const char *only_job; /* embedded: one job of namespace_; NULL = all                              */
-    const char *manifest; /* embedded without the CRD: a file with the job; NULL = the API server's      */
-    const char *own_pod;  /* embedded: the coordinator's pod that we are in; NULL = in none              */
-    bool elect;           /* leader election                                                          */
+    const char *controller_config; /* a file of what comes with resources (accelerators.h); NULL = none    */
+    const char *only_job;          /* embedded: one job of namespace_; NULL = all                              */
+    const char *manifest;          /* embedded without the CRD: a file with the job; NULL = the API server's      */
+    const char *own_pod;           /* embedded: the coordinator's pod that we are in; NULL = in none              */
+    bool elect;                    /* leader election                                                          */
     const char *lease_namespace,
         *lease_name;        /* NULL = our namespace (POD_NAMESPACE, else di-system), "tutti-operator" */
     const char *listen;     /* replicas API; NULL = ":8080", "" = none                                  */
