@@ -6,7 +6,7 @@
 #include <unistd.h>
 #include "common/base/mem.h"
 #include "k8s/api/dump.h"
-#include "tests/k8s/dijob/json.h"
+#include "tests/k8s/json.h"
 #include "tests/test.h"
 
 /*  Of a file f.yaml in a folder of its own, which is where we are. */
