@@ -129,27 +129,37 @@ tt_status_t tt_net_noise(tt_net_t *self, tt_stream_t *stream, uint32_t set, cons
     return self->device->ops->queue(stream, &work);
 }
 
+/*  work: all but the heads. */
+static tt_status_t s_forward(tt_stream_t *stream, tt_work_t *work, float *const *out)
+{
+    const tt_net_t *self = work->forward.net;
+    const tt_table_t *obs = work->forward.obs;
+    const size_t first = work->forward.first, rows = work->forward.rows, row = tt_net_row_bytes(&self->spec);
+    TT_CHECK(work->forward.set < self->sets);
+    if (rows == 0)
+        return TT_OK;
+    TT_CHECK(obs->bytes == row);
+    if (first > obs->count || rows > obs->count - first)
+        return tt_err(TT_INVALID, "network: %zu rows from row %zu on of a table of %zu", rows, first, obs->count);
+    for (uint32_t t = 0; t < self->spec.towers; t++)
+        work->forward.out[t] = self->spec.tower[t].out ? out[t] : NULL;
+    return self->device->ops->queue(stream, work);
+}
+
 tt_status_t tt_net_forward(
     tt_net_t *self, tt_stream_t *stream, uint32_t set, const tt_table_t *obs, size_t rows, float *const *out)
 {
-    return tt_net_forward_from(self, stream, set, obs, 0, rows, out);
+    tt_work_t work = {
+        .kind = TT_WORK_FORWARD, .forward = {.net = self, .set = set, .obs = obs, .rows = rows, .again = true}};
+    return s_forward(stream, &work, out);
 }
 
 tt_status_t tt_net_forward_from(tt_net_t *self, tt_stream_t *stream, uint32_t set, const tt_table_t *obs, size_t first,
     size_t rows, float *const *out)
 {
-    TT_CHECK(set < self->sets);
-    if (rows == 0)
-        return TT_OK;
-    const size_t row = tt_net_row_bytes(&self->spec);
-    TT_CHECK(obs->bytes == row);
-    if (first > obs->count || rows > obs->count - first)
-        return tt_err(TT_INVALID, "network: %zu rows from row %zu on of a table of %zu", rows, first, obs->count);
     tt_work_t work = {
         .kind = TT_WORK_FORWARD, .forward = {.net = self, .set = set, .obs = obs, .first = first, .rows = rows}};
-    for (uint32_t t = 0; t < self->spec.towers; t++)
-        work.forward.out[t] = self->spec.tower[t].out ? out[t] : NULL;
-    return self->device->ops->queue(stream, &work);
+    return s_forward(stream, &work, out);
 }
 
 tt_status_t tt_net_report(tt_net_t *self, tt_stream_t *stream, const tt_sums_t *sums, float *stats, float *norm)

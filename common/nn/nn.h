@@ -238,10 +238,12 @@ tt_status_t tt_net_noise(tt_net_t *self, tt_stream_t *stream, uint32_t set, cons
 bool tt_net_noisy(const tt_net_spec_t *spec);
 
 /*  The first `rows` of a table of observations (rows of tt_net_row_bytes; TT_INVALID: it has fewer). Fills out[t][rows][A] of each
- *  tower; out[t] may be NULL and is then not computed, and is not read for a trunk. `out` itself is read at once. */
+ *  tower; out[t] may be NULL and is then not computed, and is not read for a trunk. `out` itself is read at once. For who acts: it is
+ *  expected again with as many rows, and a device that records work records it. */
 tt_status_t tt_net_forward(
     tt_net_t *self, tt_stream_t *stream, uint32_t set, const tt_table_t *obs, size_t rows, float *const *out);
-/*  The same of rows first .. first + rows - 1. What a row gives does not depend on which others are asked for with it. */
+/*  The same of rows first .. first + rows - 1, which is not expected again. What a row gives does not depend on which others are asked for
+ *  with it. */
 tt_status_t tt_net_forward_from(tt_net_t *self, tt_stream_t *stream, uint32_t set, const tt_table_t *obs, size_t first,
     size_t rows, float *const *out);
 

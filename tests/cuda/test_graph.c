@@ -158,7 +158,7 @@ static simt_count_t learn_both(both_t *self, const batch_t *batch)
     const simt_count_t after = simt_count();
     learn(&self->cpu, batch);
     assert_same(&self->card, &self->cpu);
-    return (simt_count_t){after.kernels - before.kernels, after.graphs - before.graphs, after.up - before.up};
+    return (simt_count_t){.kernels = after.kernels - before.kernels, .graphs = after.graphs - before.graphs};
 }
 
 /*  A pass and a step: one by one, recorded, and from then on two launches. */

@@ -13,6 +13,7 @@ cudaError_t __real_cudaLaunchKernel(const void *, dim3, dim3, void **, size_t, c
 cudaError_t __real___cudaLaunchKernel(cudaKernel_t, dim3, dim3, void **, size_t, cudaStream_t);
 cudaError_t __real_cudaGraphLaunch(cudaGraphExec_t, cudaStream_t);
 cudaError_t __real_cudaMemcpyAsync(void *, const void *, size_t, enum cudaMemcpyKind, cudaStream_t);
+cudaError_t __real_cudaStreamSynchronize(cudaStream_t);
 
 simt_count_t simt_count(void)
 {
@@ -48,6 +49,14 @@ cudaError_t __wrap_cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t stream)
 cudaError_t __wrap_cudaMemcpyAsync(
     void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind, cudaStream_t stream)
 {
-    s_count.up += kind == cudaMemcpyHostToDevice && !s_recording(stream) ? bytes : 0;
+    const bool now = !s_recording(stream);
+    s_count.up += kind == cudaMemcpyHostToDevice && now ? bytes : 0;
+    s_count.copies += now;
     return __real_cudaMemcpyAsync(to, from, bytes, kind, stream);
+}
+
+cudaError_t __wrap_cudaStreamSynchronize(cudaStream_t stream)
+{
+    s_count.waits++;
+    return __real_cudaStreamSynchronize(stream);
 }

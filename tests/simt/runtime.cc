@@ -480,6 +480,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 {
     const std::lock_guard hold(s_lock);
     known(stream);
+    s_count.waits++;
     const cudaError_t refused = unless_recording();
     if (refused != cudaSuccess)
         return refused;
@@ -597,6 +598,7 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t count, enum cudaM
         s_count.up += kind == cudaMemcpyHostToDevice ? count : 0;
         return cudaSuccess;
     };
+    s_count.copies += !stream->records;
     return queue(stream, std::move(next));
 }
 

@@ -120,10 +120,7 @@ tt_status_t cuda_report(cuda_stream_t *stream, const tt_work_t *work)
     const tt_net_t *net = work->report.net;
     cuda_device_t *device = (cuda_device_t *)net->device;
     void *norms = NULL;
-    TT_TRY(cuda_stage(device, sizeof *net->norms, &norms));
-    TT_TRY(
-        cuda_said(device, cudaMemcpyAsync(norms, net->norms, sizeof *net->norms, cudaMemcpyDeviceToHost, device->work),
-            "a copy from the card"));
+    TT_TRY(cuda_fetch(device, net->norms, sizeof *net->norms, &norms));
     TT_TRY(cuda_said(
         device, cudaMemsetAsync(&net->norms->bad_step, 0, sizeof net->norms->bad_step, device->work), "zeros"));
     cuda_land(device, &(cuda_land_t){.stream = stream,

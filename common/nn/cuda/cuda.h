@@ -83,6 +83,8 @@ tt_status_t cuda_stage(cuda_device_t *self, size_t bytes, void **out);
 void cuda_staging_clear(cuda_staging_t *self);
 /*  `bytes` of the host to the card, by way of staging: `from` is free when the call returns. */
 tt_status_t cuda_up(cuda_device_t *self, void *to, const void *from, size_t bytes);
+/*  From the card to staging, where the next sync finds it: for cuda_land. */
+tt_status_t cuda_fetch(cuda_device_t *self, const void *from, size_t bytes, void **stage);
 /*  From the card to `to` of the host, at the next sync. */
 tt_status_t cuda_down(cuda_stream_t *stream, void *to, const void *from, size_t bytes);
 void cuda_land(cuda_device_t *self, const cuda_land_t *land);
@@ -153,10 +155,10 @@ typedef struct {
     float *x;                                    /* [rows][obs] */
     float *hidden[TT_TOWERS_MAX][TT_HIDDEN_MAX]; /* [rows][units] */
     const float *last[TT_TOWERS_MAX];            /* [rows][gives] of trunks */
-    float *heads[TT_TOWERS_MAX];                 /* [rows][outs] of a forward, or what came to them on the way back */
-    float *d[2];                                 /* [rows][widest] */
-    float *d_trunk[TT_TOWERS_MAX];               /* [rows][gives] of trunks */
-    uint32_t filled;                             /* trunks, as bits, whose d_trunk holds something */
+    float *heads[TT_TOWERS_MAX];   /* [rows][outs] of a forward, or what came to them on the way back; side by side */
+    float *d[2];                   /* [rows][widest] */
+    float *d_trunk[TT_TOWERS_MAX]; /* [rows][gives] of trunks */
+    uint32_t filled;               /* trunks, as bits, whose d_trunk holds something */
 } cuda_flow_t;
 
 tt_status_t cuda_net_new(tt_net_t *net);

@@ -171,12 +171,13 @@ static size_t s_carve_flow(cuda_flow_t *self, char *memory, bool back)
         const cuda_tower_t *tower = &net->tower[t];
         for (uint32_t l = 0; l < tower->layers; l++)
             self->hidden[t][l] = s_carve(memory, &at, rows, tower->layer[l].out);
-        self->heads[t] = s_carve(memory, &at, rows, tower->outs);
         if (back && !tower->outs)
             self->d_trunk[t] = s_carve(memory, &at, rows, tower->gives);
         if (tower->layers)
             self->last[t] = self->hidden[t][tower->layers - 1];
     }
+    for (uint32_t t = 0; t < net->spec->towers; t++)
+        self->heads[t] = s_carve(memory, &at, rows, net->tower[t].outs);
     for (int i = 0; back && i < 2; i++)
         self->d[i] = s_carve(memory, &at, rows, s_widest(net, net->spec->towers));
     return at;

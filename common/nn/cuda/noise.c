@@ -102,6 +102,12 @@ tt_status_t cuda_noise_refresh(const tt_net_t *net, uint32_t set, uint32_t group
     return cuda_launched(device, "noisy weights");
 }
 
+static tt_status_t s_refresh(void *given)
+{
+    const tt_work_t *work = given;
+    return cuda_noise_refresh(work->noise.net, work->noise.set, UINT32_MAX);
+}
+
 tt_status_t cuda_noise_draw(const tt_work_t *work)
 {
     const tt_net_t *net = work->noise.net;
@@ -113,7 +119,13 @@ tt_status_t cuda_noise_draw(const tt_work_t *work)
         tt_noise_draw(&work->noise.from, set, &self->layer[l].at, out + self->layer[l].noise);
     const tt_status_t status = cuda_up(device, self->noise[set], out, self->floats * sizeof *out);
     free(out);
-    return status == TT_OK ? cuda_noise_refresh(net, set, UINT32_MAX) : status;
+    TT_TRY(status);
+    tt_work_t again = *work;
+    cuda_key_t key = {0};
+    cuda_key_add(&key, "noise", 5);
+    cuda_key_add(&key, &net, sizeof net);
+    cuda_key_add(&key, &set, sizeof set);
+    return cuda_again(device, &key, s_refresh, &again);
 }
 
 void cuda_noise_back(const tt_net_t *net, const cuda_run_t *run)

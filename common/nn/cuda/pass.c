@@ -35,29 +35,74 @@ static void s_gather(const cuda_flow_t *flow, const cuda_rows_t *from)
 
 enum { ROWS_AT_ONCE = 8192 }; /* so that a table of any length needs room for so many */
 
-static tt_status_t s_forward_rows(cuda_stream_t *stream, const tt_work_t *work, size_t at, uint32_t rows)
-{
-    const tt_net_t *net = work->forward.net;
-    const cuda_net_t *impl = net->impl;
-    const tt_table_t *obs = work->forward.obs;
+/*  Some rows of a table, on their way to the heads that somebody asks for. */
+typedef struct {
+    const tt_net_t *net;
     cuda_flow_t flow;
-    TT_TRY(cuda_flow(&flow, net, rows, false));
-    cuda_forward_t job = {.set = work->forward.set,
-        .from = {.count = rows,
-            .rows = (const uint8_t *)obs->copy + (work->forward.first + at) * obs->bytes,
-            .bytes = obs->bytes}};
-    for (uint32_t t = 0; t < net->spec.towers; t++)
+    cuda_forward_t job;
+} forward_t;
+
+static tt_status_t s_launch_forward(void *given)
+{
+    forward_t *self = given;
+    s_gather(&self->flow, &self->job.from);
+    cuda_towers_forward(&self->flow, self->net, &self->job);
+    return cuda_launched(self->flow.device, "a forward");
+}
+
+/*  Where the network's own memory lies follows from the network; parameters and rows are read on the card. */
+static tt_status_t s_forward_again(forward_t *self)
+{
+    cuda_key_t key = {0};
+    cuda_key_add(&key, "forward", 7);
+    cuda_key_add(&key, &self->net, sizeof self->net);
+    cuda_key_add(&key, &self->job.set, sizeof self->job.set);
+    cuda_key_add(&key, &self->job.towers, sizeof self->job.towers);
+    cuda_key_add(&key, &self->job.from.count, sizeof self->job.from.count);
+    cuda_key_add(&key, &self->job.from.rows, sizeof self->job.from.rows);
+    return cuda_again(self->flow.device, &key, s_launch_forward, self);
+}
+
+/*  All that was asked for in one copy: heads lie side by side. */
+static tt_status_t s_hand_out(cuda_stream_t *stream, const tt_work_t *work, const cuda_flow_t *flow, size_t at)
+{
+    const char *first = NULL, *end = NULL;
+    void *stage = NULL;
+    for (uint32_t t = 0; t < TT_TOWERS_MAX; t++) {
+        const char *head = (const char *)flow->heads[t];
+        if (!work->forward.out[t])
+            continue;
+        first = first ? first : head;
+        end = head + (size_t)flow->rows * flow->net->tower[t].outs * sizeof(float);
+    }
+    if (!first)
+        return TT_OK;
+    TT_TRY(cuda_fetch(flow->device, first, (size_t)(end - first), &stage));
+    for (uint32_t t = 0; t < TT_TOWERS_MAX; t++) {
+        const size_t outs = flow->net->tower[t].outs;
         if (work->forward.out[t])
-            job.towers |= impl->tower[t].chain;
-    s_gather(&flow, &job.from);
-    cuda_towers_forward(&flow, net, &job);
-    TT_TRY(cuda_launched(flow.device, "a forward"));
-    for (uint32_t t = 0; t < net->spec.towers; t++) {
-        const size_t outs = impl->tower[t].outs;
-        if (work->forward.out[t])
-            TT_TRY(cuda_down(stream, work->forward.out[t] + at * outs, flow.heads[t], rows * outs * sizeof(float)));
+            cuda_land(flow->device, &(cuda_land_t){.stream = stream,
+                                        .from = (char *)stage + ((const char *)flow->heads[t] - first),
+                                        .to = work->forward.out[t] + at * outs,
+                                        .bytes = flow->rows * outs * sizeof(float)});
     }
     return TT_OK;
+}
+
+static tt_status_t s_forward_rows(cuda_stream_t *stream, const tt_work_t *work, size_t at, uint32_t rows)
+{
+    const tt_table_t *obs = work->forward.obs;
+    forward_t self = {.net = work->forward.net,
+        .job = {.set = work->forward.set,
+            .from = {.count = rows,
+                .rows = (const uint8_t *)obs->copy + (work->forward.first + at) * obs->bytes,
+                .bytes = obs->bytes}}};
+    TT_TRY(cuda_flow(&self.flow, self.net, rows, false));
+    for (uint32_t t = 0; t < self.net->spec.towers; t++)
+        if (work->forward.out[t])
+            self.job.towers |= self.flow.net->tower[t].chain;
+    TT_TRY(work->forward.again ? s_forward_again(&self) : s_launch_forward(&self));
+    return s_hand_out(stream, work, &self.flow, at);
 }
 
 tt_status_t cuda_forward(cuda_stream_t *stream, const tt_work_t *work)

@@ -65,15 +65,20 @@ void cuda_land(cuda_device_t *self, const cuda_land_t *land)
     self->land[self->lands++] = *land;
 }
 
+tt_status_t cuda_fetch(cuda_device_t *self, const void *from, size_t bytes, void **stage)
+{
+    TT_TRY(cuda_stage(self, bytes, stage));
+    return cuda_said(
+        self, cudaMemcpyAsync(*stage, from, bytes, cudaMemcpyDeviceToHost, self->work), "a copy from the card");
+}
+
 tt_status_t cuda_down(cuda_stream_t *stream, void *to, const void *from, size_t bytes)
 {
     cuda_device_t *self = (cuda_device_t *)stream->base.device;
     void *stage = NULL;
     if (bytes == 0)
         return TT_OK;
-    TT_TRY(cuda_stage(self, bytes, &stage));
-    TT_TRY(cuda_said(
-        self, cudaMemcpyAsync(stage, from, bytes, cudaMemcpyDeviceToHost, self->work), "a copy from the card"));
+    TT_TRY(cuda_fetch(self, from, bytes, &stage));
     cuda_land(self, &(cuda_land_t){.stream = stream, .from = stage, .to = to, .bytes = bytes});
     return TT_OK;
 }
