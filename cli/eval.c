@@ -18,6 +18,8 @@ const tt_option_t tt_opt_eval[] = {
     {"seed", 0, "N", "of the environments; never the starts that training saw (default 1)"},
     {"env", 0, "ENV", "another environment of the same spaces (default: the checkpoint's)"},
     {"max-steps", 0, "N", "cut an episode there, 0 = never (default 1000000)"},
+    {"device", 0, "DEVICE",
+        "where the policy is evaluated: cpu (default), cuda, cuda:N or auto; the result is the same"},
     {"render", 0, "FILE", "show the episodes as an animation, FILE.gif, or as PNG files in a folder, FOLDER/"},
     {"force", 'f', NULL, "with --render: put the file in the place of one that is there"},
     {"output", 0, "text|json", "text (default) or one JSON object"},
@@ -59,14 +61,18 @@ static tt_status_t s_play(eval_t *self, bool own)
 static tt_status_t s_run(eval_t *self, const tt_args_t *args)
 {
     const char *picture = tt_arg(args, "render");
+    const char *device = tt_arg_given(args, "device") ? tt_arg(args, "device") : "cpu";
     self->episodes = picture ? 1 : 100;
     self->seed = 1;
     self->max_steps = EVAL_STEPS_MAX;
+    const tt_status_t known = tt_device_check_wish(device);
+    if (known != TT_OK)
+        return tt_err_wrap(known, "--device");
     TT_TRY(weights_of(self->path, sizeof self->path, tt_operand(args, 0), false));
     TT_TRY(tt_arg_u64(args, "episodes", &self->episodes, 1, 1000000));
     TT_TRY(tt_arg_u64(args, "seed", &self->seed, 0, UINT64_MAX));
     TT_TRY(tt_arg_u64(args, "max-steps", &self->max_steps, 0, UINT32_MAX));
-    TT_TRY(checkpoint_open(&self->checkpoint, self->path));
+    TT_TRY(checkpoint_open(&self->checkpoint, self->path, device));
     const char *trained = self->checkpoint.cfg.env, *env = tt_arg_given(args, "env") ? tt_arg(args, "env") : trained;
     const bool own = strcmp(env, trained) == 0;
     if (picture)

@@ -43,7 +43,7 @@ static tt_status_t s_export(const tt_args_t *args, checkpoint_t *checkpoint, siz
     if (free_name != TT_OK)
         return tt_err(free_name, "%s is there already: another name, or --force", path);
     TT_TRY(weights_of(from, sizeof from, tt_operand(args, 0), tt_arg_given(args, "best")));
-    TT_TRY(checkpoint_open(checkpoint, from));
+    TT_TRY(checkpoint_open(checkpoint, from, "cpu"));
     return s_write(checkpoint, format, path, force);
 }
 

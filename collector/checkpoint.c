@@ -7,14 +7,14 @@
 #include "common/job/fit.h"
 #include "common/snapshot/snapshot.h"
 
-static tt_status_t s_weights(checkpoint_t *self, const tt_st_t *file)
+static tt_status_t s_weights(checkpoint_t *self, const tt_st_t *file, const char *device)
 {
     const char *key;
     const tt_status_t known = tt_encoder_check(&self->cfg, self->columns, &key);
     if (known != TT_OK)
         return tt_err_wrap(known, "%s", key);
     const tt_net_spec_t spec = tt_train_net(&self->cfg, self->columns);
-    TT_TRY(tt_inference_new(&self->net, &spec));
+    TT_TRY(tt_inference_new(&self->net, device, &spec));
     size_t count;
     const tt_tensor_t *tensor = tt_net_tensors(tt_inference_net(self->net), &count);
     float *params = tt_array0(tt_net_param_count(&spec), sizeof *params);
@@ -41,7 +41,7 @@ static tt_status_t s_norm(checkpoint_t *self, const tt_st_t *file)
     return status;
 }
 
-static tt_status_t s_read(checkpoint_t *self, const tt_st_t *file)
+static tt_status_t s_read(checkpoint_t *self, const tt_st_t *file, const char *device)
 {
     const char *config = tt_st_meta(file, "config");
     if (!config)
@@ -49,16 +49,16 @@ static tt_status_t s_read(checkpoint_t *self, const tt_st_t *file)
     TT_TRY(tt_snapshot_update(file, &self->update));
     TT_TRY(tt_train_parse(&self->cfg, config, strlen(config)));
     TT_TRY(tt_train_columns(&self->columns, &self->cfg));
-    TT_TRY(s_weights(self, file));
+    TT_TRY(s_weights(self, file, device));
     return self->cfg.normalize.obs ? s_norm(self, file) : TT_OK;
 }
 
-tt_status_t checkpoint_open(checkpoint_t *self, const char *path)
+tt_status_t checkpoint_open(checkpoint_t *self, const char *path, const char *device)
 {
     *self = (checkpoint_t){0};
     tt_st_t *file;
     TT_TRY(tt_snapshot_open_file(&file, path));
-    const tt_status_t status = s_read(self, file);
+    const tt_status_t status = s_read(self, file, device);
     tt_st_destroy(&file);
     return status == TT_OK ? TT_OK : tt_err_wrap(status, "%s", path);
 }

@@ -18,6 +18,7 @@ typedef struct {
     bool critic;     /* its weights are there, too           */
 } checkpoint_t;
 
-/*  TT_NOT_FOUND, TT_IO: the file; TT_DATA: not one of ours, or damaged (the text says what). Close in every case. */
-tt_status_t checkpoint_open(checkpoint_t *self, const char *path);
+/*  device: where it acts, in words, and its errors, as tt_device_open_wish. TT_NOT_FOUND, TT_IO: the file; TT_DATA: not one of ours, or
+ *  damaged (the text says what). Close in every case. */
+tt_status_t checkpoint_open(checkpoint_t *self, const char *path, const char *device);
 void checkpoint_close(checkpoint_t *self);

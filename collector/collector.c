@@ -1,5 +1,6 @@
 #include "collector/collector.h"
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "collector/batches.h"
@@ -114,14 +115,20 @@ static tt_status_t s_serve(collector_t *self)
     }
 }
 
-/*  Tell the run why it fails. Being refused or left alone is not the run's failure. */
+/*  Tell the run why it fails. Being refused or left alone is not the run's failure; nor is a device that is lost in the middle: whoever
+ *  gets our envs plays on from what the learners have. */
 static void s_tell(collector_t *self, tt_status_t status)
 {
     if (!self->link || status == TT_DENIED || status == TT_UNAVAILABLE || status == TT_TIMEOUT)
         return;
-    tt_link_send(self->link, &TT_MSG(EVENT, .kind = (char *)"failed", .text = (char *)tt_err_text(),
+    char text[2048];
+    snprintf(text, sizeof text, "%s", tt_err_text());
+    const bool lost = status == TT_DEVICE && self->batches;
+    tt_link_send(self->link, &TT_MSG(EVENT, .kind = (char *)(uintptr_t)(lost ? "warning" : "failed"), .text = text,
                                  .update = self->batches ? batches_next(self->batches) : 0,
                                  .code = (uint32_t)tt_status_exit_code(status), .time_ns = tt_now_ns(self->clock)));
+    tt_link_send(self->link, &TT_MSG(DRAINED, .reason = (char *)(uintptr_t) "failed")); /* nobody waits for a lease */
+    tt_err(status, "%s", text);
 }
 
 static void s_end(collector_t *self)

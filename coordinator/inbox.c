@@ -264,15 +264,24 @@ static tt_status_t s_snapshot(coordinator_t *self, const tt_msg_EVENT_t *m)
     return journal_snapshot(self->journal, snapshot);
 }
 
-/*  A learner that has come to help and cannot, for a reason of its machine's: no card, no memory. Others have the weights; or it came by hand,
- *  and whoever started it sees why it ended: another one may come, or those that a controller keeps. */
+/*  It has what its role needs of its machine: a learner with weights, a collector that has made steps. */
+static bool s_does_its_part(const peer_t *peer)
+{
+    return peer->role == TT_PEER_LEARNER ? peer->holds : peer->role == TT_PEER_COLLECTOR && peer->progress > 0;
+}
+
+/*  A learner or collector that has come to help and cannot, for a reason of its machine's: no card, no memory. Others of its role do; or it
+ *  came by hand, and whoever started it sees why it ended: another one may come, or those that a controller keeps. */
 static bool s_goes_on_without(const coordinator_t *self, sender_t from, uint32_t code)
 {
-    if (!from.peer || from.peer->role != TT_PEER_LEARNER || from.peer->holds || tt_exit_is_final((int)code))
+    if (!from.peer || from.peer->role == TT_PEER_AGGREGATOR || s_does_its_part(from.peer) ||
+        tt_exit_is_final((int)code))
         return false;
     bool goes_on = from.peer->index >= ROSTER_BY_HAND;
-    for (size_t i = 0; i < roster_peer_count(self->roster); i++)
-        goes_on |= roster_peer(self->roster, i)->holds;
+    for (size_t i = 0; i < roster_peer_count(self->roster); i++) {
+        const peer_t *other = roster_peer(self->roster, i);
+        goes_on |= other->role == from.peer->role && s_does_its_part(other);
+    }
     return goes_on;
 }
 

@@ -185,7 +185,8 @@ static const tt_synonym_t s_synonyms[] = {
     {"reward_clip", "normalize.clip_reward", "of normalised rewards"},
 
     /* what there is not */
-    {"cuda", NULL, "say learner.device: cuda"},
+    {"device", "learner.device", "collector.device is that of those who play"},
+    {"cuda", NULL, "say learner.device: cuda; collector.device: cuda has collectors act on a card, too"},
     {"num_gpus", NULL, "say learner.device: cuda; a learner has one card"},
     {"torch_deterministic", NULL, "every run is deterministic; leave it away"},
     {"framework", NULL, "there is only one; leave it away"},

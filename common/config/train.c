@@ -88,6 +88,11 @@ const tt_cfg_field_t tt_train_fields[] = {
         .help = "normalised rewards are cut to -x .. x"},
     {"collector.replicas", TT_CFG_U32, AT(collector.replicas), "1", 1, TT_COLLECTORS_MAX,
         .help = "processes that play; at most num_envs", .resume = TT_CFG_FREE},
+    {"collector.device", TT_CFG_STR, AT(collector.device), "cpu", .size = ROOM(collector.device),
+        .help =
+            "where collectors evaluate the policy: cpu, cuda or cuda:N (card N), auto (a card where there is one); the "
+            "result is the same",
+        .resume = TT_CFG_FREE},
     {"learner.replicas", TT_CFG_U32, AT(learner.replicas), "1", 1, TT_LEARNERS_MAX,
         .help = "processes that learn; at most learner.shards", .resume = TT_CFG_FREE},
     {"learner.shards", TT_CFG_U32, AT(learner.shards), "2", 1, TT_SHARDS_OF_JOB_MAX,

@@ -51,6 +51,7 @@ typedef struct {
     } normalize;
     struct {
         uint32_t replicas;
+        char device[32]; /* in words: tt_device_open_wish */
     } collector;
     struct {
         uint32_t replicas, shards, threads;

@@ -66,6 +66,15 @@ static bool s_is_our_word(const tt_config_t *self, const char *key)
     return false;
 }
 
+/*  What others call it. One of our words is no synonym, but of a key of that very name: several sections have it, and this one is meant
+ *  most often. */
+static const tt_synonym_t *s_word(const char *key, bool ours)
+{
+    const tt_synonym_t *word = tt_synonym(key);
+    const bool says_which = word && word->ours && strcmp(key_leaf(word->ours), key_leaf(key)) == 0;
+    return ours && !says_which ? NULL : word;
+}
+
 /*  Below a value that is its section's, too, but none of what the section has. */
 static tt_status_t s_err_inside(const entry_t *entry, const short_t *word)
 {
@@ -94,7 +103,7 @@ tt_status_t unknown_key(const tt_config_t *self, const entry_t *entry)
     if (section)
         return s_err_synonym(entry, section);
     const bool ours = s_is_our_word(self, entry->key);
-    const tt_synonym_t *word = ours ? NULL : tt_synonym(entry->key);
+    const tt_synonym_t *word = s_word(entry->key, ours);
     if (word && (!word->ours || config_claim(self, word->ours)))
         return s_err_synonym(entry, word);
     const char *value = s_value_above(self, entry->key);

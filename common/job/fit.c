@@ -275,6 +275,7 @@ static tt_status_t s_check_groups(const tt_train_cfg_t *cfg, const tt_columns_t 
 static tt_status_t s_check_all(const tt_config_t *config, const tt_train_cfg_t *cfg, const tt_columns_t *columns)
 {
     TT_TRY(s_blame(config, "learner.device", tt_device_check_wish(cfg->learner.device)));
+    TT_TRY(s_blame(config, "collector.device", tt_device_check_wish(cfg->collector.device)));
     TT_TRY(s_blame(config, "algorithm.name", s_check_actor(cfg, columns)));
     TT_TRY(s_blame(config, "actor.groups", s_check_groups(cfg, columns)));
     TT_TRY(s_check_network(config, cfg, columns));

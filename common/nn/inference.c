@@ -9,18 +9,18 @@ struct tt_inference {
     tt_table_t *obs;
 };
 
-static tt_status_t s_open(tt_inference_t *self, const tt_net_spec_t *spec)
+static tt_status_t s_open(tt_inference_t *self, const char *device, const tt_net_spec_t *spec)
 {
-    TT_TRY(tt_device_open(&self->device, NULL, 0, 1));
+    TT_TRY(tt_device_open_wish(&self->device, device, 1));
     TT_TRY(tt_stream_new(&self->stream, self->device));
     TT_TRY(tt_net_new(&self->net, self->device, spec));
     return tt_table_new(&self->obs, self->device, tt_net_row_bytes(spec));
 }
 
-tt_status_t tt_inference_new(tt_inference_t **self_p, const tt_net_spec_t *spec)
+tt_status_t tt_inference_new(tt_inference_t **self_p, const char *device, const tt_net_spec_t *spec)
 {
     tt_inference_t *self = tt_new0(sizeof *self);
-    const tt_status_t status = s_open(self, spec);
+    const tt_status_t status = s_open(self, device, spec);
     if (status == TT_OK)
         *self_p = self;
     else
@@ -39,6 +39,11 @@ void tt_inference_destroy(tt_inference_t **self_p)
     tt_device_close(&self->device);
     free(self);
     *self_p = NULL;
+}
+
+const char *tt_inference_device(const tt_inference_t *self)
+{
+    return tt_device_name(self->device);
 }
 
 tt_net_t *tt_inference_net(const tt_inference_t *self)

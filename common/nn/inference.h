@@ -7,9 +7,11 @@
 
 typedef struct tt_inference tt_inference_t; /* opaque */
 
-/*  All parameters are 0; one lane. TT_INVALID: the spec. */
-tt_status_t tt_inference_new(tt_inference_t **self_p, const tt_net_spec_t *spec);
+/*  All parameters are 0; one lane. device: in words, and its errors, as tt_device_open_wish. TT_INVALID: the spec. */
+tt_status_t tt_inference_new(tt_inference_t **self_p, const char *device, const tt_net_spec_t *spec);
 void tt_inference_destroy(tt_inference_t **self_p);
+/*  "cpu/avx512" and the like. */
+const char *tt_inference_device(const tt_inference_t *self);
 /*  Borrowed; for putting parameters. */
 tt_net_t *tt_inference_net(const tt_inference_t *self);
 tt_stream_t *tt_inference_stream(const tt_inference_t *self);
@@ -19,7 +21,7 @@ tt_status_t tt_inference_put(tt_inference_t *self, const float *params);
 /*  As tt_net_noise, of set 0. */
 tt_status_t tt_inference_noise(tt_inference_t *self, const tt_noise_t *noise);
 /*  obs[k] -> a row of tt_net_row_bytes, k < rows, through set 0; out as tt_net_forward. Where the spec has a stack: obs[rows][frames],
- *  oldest first. */
+ *  oldest first. TT_DEVICE: the device is lost, or has no memory for so many rows. */
 tt_status_t tt_inference_run(tt_inference_t *self, const void *const *obs, size_t rows, float *const *out);
 /*  log_std[L] of a tower; nothing when it has none. */
 tt_status_t tt_inference_log_std(const tt_inference_t *self, uint32_t tower, float *log_std);

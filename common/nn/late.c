@@ -27,7 +27,7 @@ static const tt_symbol_t s_cuda_symbols[] = {
     {"tutti_cuda_backend", &s_cuda.backend}, {"tutti_cuda_error", &s_cuda.error}};
 static const tt_symbol_t s_sim_symbols[] = {{"tutti_cuda_backend", &s_sim.backend}, {"tutti_cuda_error", &s_sim.error}};
 static late_t s_cuda = LIBRARY(s_cuda, "tutti-cuda.so", tt_cuda_backend,
-    "it is built where CMake finds nvcc (docs/guide/gpu.md); or use learner.device: cpu");
+    "it is built where CMake finds nvcc (docs/guide/gpu.md); or say cpu (learner.device, collector.device)");
 static late_t s_sim = LIBRARY(s_sim, "tutti-cuda-sim.so", tt_cuda_sim_backend, "cuda-sim is built with the tests");
 
 static late_t *s_of(const tt_device_t *device)

@@ -75,7 +75,7 @@ static void s_open(stage_t *self, uint32_t lag, uint32_t other_state, const tt_a
     assert_ok(tt_columns_new(&self->columns, &env->obs, &env->action, false, actor->kind == TT_ACT_SAMPLE));
     self->store.columns = self->columns;
     self->store.state_bytes = tt_vec_save_size(env, 1);
-    assert_ok(tt_inference_new(&self->net, &spec));
+    assert_ok(tt_inference_new(&self->net, "cpu", &spec));
     s_open_run(self, (uint32_t)self->store.state_bytes + other_state);
     for (uint32_t i = 0; i < STAGE_LEARNERS; i++)
         fake_learner_open(&self->learner[i], &self->run, &self->store, i);

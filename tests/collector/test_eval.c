@@ -33,7 +33,7 @@ static void s_open(world_t *w, const tt_env_ops_t *env)
     tt_net_spec_t spec =
         tt_net_actor_critic(w->columns->flat, (const uint32_t[]){16}, 1, TT_NN_TANH, w->policy.out, w->policy.log_std);
     tt_train_parts(&spec, w->columns, false);
-    assert_ok(tt_inference_new(&w->net, &spec));
+    assert_ok(tt_inference_new(&w->net, "cpu", &spec));
     assert_ok(tt_net_init(
         tt_inference_net(w->net), tt_inference_stream(w->net), SEED, (const float[]){1.0f, 1.0f}, 0, TT_NO_PROGRESS));
 }
@@ -176,7 +176,7 @@ static tt_status_t s_write_open(file_t *f, const char *format, checkpoint_t *out
     assert_ok(tt_st_encode(&bytes, f->array, f->arrays, meta, 2));
     assert_ok(tt_st_save(&bytes, f->path, false));
     tt_buf_free(&bytes);
-    return checkpoint_open(out, f->path);
+    return checkpoint_open(out, f->path, "cpu");
 }
 
 static void s_free(file_t *f)
@@ -226,7 +226,7 @@ static void test_bad_checkpoints(void **state)
     assert_int_equal(s_write_open(&f, "tutti-1", &c), TT_DATA);
     checkpoint_close(&c);
     unlink(f.path);
-    assert_int_equal(checkpoint_open(&c, f.path), TT_NOT_FOUND);
+    assert_int_equal(checkpoint_open(&c, f.path, "cpu"), TT_NOT_FOUND);
     checkpoint_close(&c);
     s_free(&f);
 }

@@ -76,7 +76,7 @@ world_t world_stacked(
                   : tt_net_one("q", w.columns->flat, hidden, 2, TT_NN_TANH, w.policy.out);
     tt_train_parts(&spec, w.columns, false);
     spec.stack = w.columns->stack;
-    assert_ok(tt_inference_new(&w.net, &spec));
+    assert_ok(tt_inference_new(&w.net, "cpu", &spec));
     assert_ok(tt_net_init(tt_inference_net(w.net), tt_inference_stream(w.net), WORLD_SEED, (const float[]){0.5f, 1.0f},
         -0.3f, TT_NO_PROGRESS));
     w.norm = normalise ? s_norm(w.columns->scaled) : NULL;

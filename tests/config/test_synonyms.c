@@ -71,7 +71,8 @@ static void test_what_is_said(void **state)
             "of all environments together)"},
         {"env: x\nevaluation_interval: 1\n", "f.yaml:2:1: unknown key 'evaluation_interval'; here it is called "
                                              "'eval.every' (in env steps, not in updates)"},
-        {"env: x\ndevice: cuda\n", "f.yaml:2:1: unknown key 'device'; did you mean 'learner.device'?"},
+        {"env: x\ndevice: cuda\n", "f.yaml:2:1: unknown key 'device'; here it is called 'learner.device' "
+                                   "(collector.device is that of those who play)"},
         {"env_id: CartPole-v1\n", "f.yaml:1:1: unknown key 'env_id'; here it is called 'env'"},
         {"env:\n  env_id: CartPole-v1\n", "f.yaml:2:3: unknown key 'env.env_id'; here it is called 'env'"},
         {"env: x\nenv.stop_value: 195\n", "f.yaml:2:1: unknown key 'env.stop_value'; here it is called "

@@ -257,6 +257,55 @@ static void test_a_learner_of_the_runs_own_that_cannot_learn_ends_it(void **stat
     assert_int_equal(run_wait(*state), 69);
 }
 
+static void s_say_no_card(tt_link_t *link)
+{
+    const tt_msg_EVENT_t event = TT_MSG(
+        EVENT, .kind = (char *)(uintptr_t) "failed", .text = (char *)(uintptr_t) "no card is visible", .code = 69);
+    assert_ok(tt_link_send(link, &event));
+}
+
+/*  It has made steps, and the coordinator knows. */
+static void s_play(const run_t *run, tt_link_t *collector)
+{
+    tt_link_t *client = run_link(run, TT_PEER_CLIENT, -1);
+    tt_link_progress(collector, 8);
+    tt_link_state(collector, "idle: has played");
+    for (bool known = false; !known;) {
+        size_t i;
+        json_t *status = link_status(client), *member;
+        json_array_foreach(json_object_get(status, "members"), i, member) known |=
+            strcmp(json_string_value(json_object_get(member, "state")), "idle: has played") == 0;
+        json_decref(status);
+    }
+    tt_link_destroy(&client);
+}
+
+static void test_a_collector_that_cannot_play_ends_the_run(void **state)
+{
+    crew_t crew;
+    crew_begin(*state, &crew);
+    s_say_no_card(crew.collectors[1]);
+    assert_int_equal(run_wait(*state), 69);
+    crew_leave(&crew);
+}
+
+/*  But not while another one plays; nor is that one's own failure borne. */
+static void test_a_collector_that_cannot_play_beside_one_that_does(void **state)
+{
+    crew_t crew;
+    tt_packet_t packet = {0};
+    crew_begin(*state, &crew);
+    s_play(*state, crew.collectors[0]);
+    s_say_no_card(crew.collectors[1]);
+    link_expect(crew.controller, TT_MSG_EVENT, &packet);
+    assert_string_equal(packet.msg.EVENT.kind, "warning");
+    assert_string_equal(packet.msg.EVENT.text, "no card is visible");
+    tt_packet_clear(&packet);
+    s_say_no_card(crew.collectors[0]);
+    assert_int_equal(run_wait(*state), 69);
+    crew_leave(&crew);
+}
+
 static void test_sigterm_stops_the_run(void **state)
 {
     run_t *run = *state;
@@ -358,6 +407,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_scaling_a_running_job, run_setup, run_teardown),
         cmocka_unit_test_setup_teardown(test_stop_lets_rank_0_finish, run_setup, run_teardown),
         cmocka_unit_test_setup_teardown(test_a_failure_ends_the_run_with_its_code, run_setup, run_teardown),
+        cmocka_unit_test_setup_teardown(test_a_collector_that_cannot_play_ends_the_run, run_setup, run_teardown),
+        cmocka_unit_test_setup_teardown(
+            test_a_collector_that_cannot_play_beside_one_that_does, run_setup, run_teardown),
         cmocka_unit_test_setup_teardown(test_who_came_by_hand_and_cannot_help_ends_nothing, run_setup, run_teardown),
         cmocka_unit_test_setup_teardown(test_who_came_by_hand_and_finds_the_job_wrong_ends_it, run_setup, run_teardown),
         cmocka_unit_test_setup_teardown(

@@ -16,8 +16,8 @@ A2C = "{name: a2c}"
 DQN = "{name: dqn, double: true, dueling: true, learning_starts: 128, train_every: 32}\nreplay: {capacity: 1k, prioritized: true}"
 
 
-def s_logs(run_dir):
-    return "".join(open(path, encoding="utf-8").read() for path in glob.glob(os.path.join(run_dir, "logs", "learner*")))
+def s_logs(run_dir, role="learner"):
+    return "".join(open(path, encoding="utf-8").read() for path in glob.glob(os.path.join(run_dir, "logs", f"{role}*")))
 
 
 def s_check(world, env, algorithm, network, *sets):
@@ -61,6 +61,114 @@ def test_two_learners(world):
     s_check(world, "CartPole-v1", PPO, "{hidden: [16, 16]}", "learner.replicas=2", "collector.replicas=2")
 
 
+ACTING = f"collector.device={CARD}"
+
+
+def s_check_acting(world, env, algorithm, network, *sets):
+    """Collectors on the card, and beside one on the CPU: weights and episodes are those of collectors on the CPU."""
+    text = (f"env: {env}\nnum_envs: 8\nnum_steps: 16\nalgorithm: {algorithm}\nnetwork: {network}\nlearner: {{shards: 4}}\n"
+            "stop: {env_steps: 384}\n")
+    config = world.config(text)
+    cpu, card = (world.train(config, *sets, *more, seed=3) for more in ((), (ACTING, "collector.replicas=2")))
+    for key in ("weights_sha256", "episodes", "return_mean"):
+        equal(card[key], cpu[key], f"{key} of {env}, {algorithm}, {' '.join(sets)}, played on {CARD}")
+    check(f"parameters, {CARD}:0" in s_logs(card["run_dir"], "collector"), s_logs(card["run_dir"], "collector"))
+
+
+def test_collectors_ppo(world):
+    s_check_acting(world, "CartPole-v1", PPO, "{hidden: [16, 16]}")
+    s_check_acting(world, "Pendulum-v1", PPO, "{hidden: [16], shared: true}", "normalize.obs=true", f"learner.device={CARD}")
+    s_check_acting(world, f"{PLUGINS}/catch.so", PPO, "{encoder: [conv 4 3x3 pad 1, max_pool 2x2, layer_norm, dense 8 relu]}")
+    s_check_acting(world, "{id: CartPole-v1, stack: 3}", PPO, "{hidden: [16]}", "normalize.obs=true")
+
+
+def test_collectors_dqn(world):
+    s_check_acting(world, "CartPole-v1", DQN, "{hidden: [16, 16]}")
+    s_check_acting(world, "{id: CartPole-v1, stack: 3, stack_pad: zero}", DQN.replace("double: true", "noisy: true"), "{hidden: [16]}")
+
+
+def s_collector_by_hand(world, wish, **env):
+    """A run with a collector on the CPU, and one that joins by hand with a device of its own: (the run's process, its directory, the other's)."""
+    process, run_dir = world.start_run(world.config(), "coordinator.listen=tcp://127.0.0.1:0", ENDLESS, seed=3)
+    endpoint = wait_for(lambda: (world.status(run_dir) or {}).get("listen"), "the endpoint that the run listens on")
+    world.await_steps(run_dir, 4 * BATCH, process)
+    other = world.start("collector", "--coordinator", endpoint, "--key", os.path.join(run_dir, "key"), env={"TT_DEVICE": wish, **env})
+    return process, run_dir, other
+
+
+def test_a_collector_on_a_card_beside_the_cpu(world):
+    process, run_dir, other = s_collector_by_hand(world, CARD)
+    wait_for(lambda: len([m for m in world.status(run_dir)["members"] if m["role"] == "collector" and m.get("env_count")]) == 2,
+             lambda: f"two collectors that play: {world.status(run_dir)['members']}")
+    world.await_steps(run_dir, world.status(run_dir)["env_steps"] + 20 * BATCH, process)
+    s_check_without(world, process, run_dir, "played on a CPU and a card")
+    code, _, log = world.finish(other)
+    equal(code, 0, f"its exit code; {log[-2000:]}")
+    check(f"parameters, {CARD}:0" in log, f"it says where it acts: {log}")
+
+
+def test_a_collectors_card_is_lost(world):
+    """It ends and says why; the other plays on, from what the learner has."""
+    process, run_dir, other = s_collector_by_hand(world, CARD, TT_SIMT_FAIL="lost:2000")
+    code, _, log = world.finish(other)
+    equal(code, 74, f"its exit code; {log[-2000:]}")
+    check("this process ends; look at dmesg and nvidia-smi" in log, f"what to do is said: {log[-2000:]}")
+    s_check_without(world, process, run_dir, "after a collector's card was lost")
+
+
+def test_no_card_where_a_collector_joins(world):
+    process, run_dir, other = s_collector_by_hand(world, CARD, TT_SIMT_DEVICES="0")
+    code, _, log = world.finish(other)
+    equal(code, 69, f"its exit code; {log[-2000:]}")
+    check("no card is visible" in log, f"what to do is said: {log[-2000:]}")
+    s_check_without(world, process, run_dir, "after a collector came without a card")
+
+
+def test_the_collectors_card_is_lost(world):
+    """Its controller starts another one, which plays on."""
+    env = {"TT_SIMT_FAIL": "lost:4000", "TT_SIMT_ONCE": os.path.join(world.path, "lost")}
+    process, run_dir = world.start_run(world.config(), "collector.device=cuda-sim", ENDLESS, seed=3, env=env)
+    wait_for(lambda: os.path.exists(env["TT_SIMT_ONCE"]), "the card to be lost")
+    wait_for(lambda: "this process ends; look at dmesg" in s_logs(run_dir, "collector"), lambda: s_logs(run_dir, "collector"))
+    world.await_steps(run_dir, world.status(run_dir)["env_steps"] + 8 * BATCH, process)
+    world.check_same(world.stop(process, run_dir), os.path.join(world.path, "job.yaml"), seed=3, what="of two collectors' lives")
+
+
+def test_no_card_for_collectors(world):
+    """As for learners: the run ends at once, with what to do; auto takes the CPU."""
+    config = world.config()
+    failed = world.tutti("run", config, "--set", "collector.device=cuda-sim:3", env={"TT_SIMT_DEVICES": "2"})
+    equal(failed.returncode, 69, f"exit code; {failed.stderr}")
+    check("collector/0: cuda:3: there are 2 cards here, from cuda:0; nvidia-smi -L lists them" in failed.stdout, failed.stdout)
+    refused = world.tutti("check", config, "--set", "collector.device=gpu")
+    equal(refused.returncode, 78, f"exit code; {refused.stderr}")
+    check("collector.device: 'gpu' is no device; there is cpu, cuda, cuda:N and auto" in refused.stderr, refused.stderr)
+    small = world.tutti("run", config, "--set", "collector.device=cuda-sim", env={"TT_SIMT_MEMORY": "8192"})
+    equal(small.returncode, 74, f"exit code; {small.stderr}")
+    check("MiB asked for" in small.stdout and "make the batch" in small.stdout, small.stdout)
+    auto = world.train(config, "collector.device=auto", env={"CUDA_VISIBLE_DEVICES": ""})
+    check("parameters, cpu" in s_logs(auto["run_dir"], "collector"), s_logs(auto["run_dir"], "collector"))
+
+
+def test_no_driver_for_collectors(world):
+    failed = world.tutti("run", world.config(), "--set", "collector.device=cuda", env={"CUDA_VISIBLE_DEVICES": ""})
+    equal(failed.returncode, 69, f"exit code; {failed.stderr}")
+    check("or say cpu (learner.device, collector.device)" in failed.stdout, failed.stdout)
+
+
+def test_eval(world):
+    """Of a checkpoint, on a card: the CPU's returns; and what is no device, or not there."""
+    run_dir = world.train(world.config(), "stop.env_steps=2048", seed=3)["run_dir"]
+    cpu, card = (world.tutti("eval", run_dir, "--episodes", "5", "--output", "json", *more) for more in ((), ("--device", CARD)))
+    equal((card.returncode, card.stdout), (0, cpu.stdout), f"eval on {CARD}; {card.stderr}")
+    refused = world.tutti("eval", run_dir, "--device", "gpu")
+    equal(refused.returncode, 78, f"exit code; {refused.stderr}")
+    check("--device: 'gpu' is no device; there is cpu, cuda, cuda:N and auto" in refused.stderr, refused.stderr)
+    missing = world.tutti("eval", run_dir, "--device", f"{CARD}:97")
+    equal(missing.returncode, 69, f"exit code; {missing.stderr}")
+    check("cuda:97: there " in missing.stderr, missing.stderr)
+
+
 def s_beside(world, **env):
     """A run with a learner on the CPU, and one on a card that joins by hand: (the run's process, its directory, the other's process)."""
     process, run_dir = world.start_run(world.config(), "coordinator.listen=tcp://127.0.0.1:0", "aggregator.replicas=1", ENDLESS, seed=3)
@@ -92,7 +200,7 @@ def test_a_card_that_is_lost(world):
     process, run_dir, other = s_beside(world, TT_SIMT_FAIL="lost:2000")
     code, _, log = world.finish(other)
     equal(code, 74, f"its exit code; {log[-2000:]}")
-    check("the learner ends; look at dmesg and nvidia-smi" in log, f"what to do is said: {log[-2000:]}")
+    check("this process ends; look at dmesg and nvidia-smi" in log, f"what to do is said: {log[-2000:]}")
     check("this learner's weights" in log, f"it had weights: {log[-2000:]}")
     s_check_without(world, process, run_dir, "after a card was lost")
 
@@ -111,7 +219,7 @@ def test_the_only_card_is_lost(world):
     process, run_dir = world.start_run(world.config(), "learner.device=cuda-sim", "checkpoint.every_s=0.1", ENDLESS, seed=3, env=env)
     wait_for(lambda: (world.status(run_dir) or {}).get("rolled_back"), "its next life")
     world.await_steps(run_dir, world.status(run_dir)["env_steps"] + 8 * BATCH, process)
-    check("the learner ends; look at dmesg" in s_logs(run_dir), s_logs(run_dir))
+    check("this process ends; look at dmesg" in s_logs(run_dir), s_logs(run_dir))
     world.check_same(world.stop(process, run_dir), os.path.join(world.path, "job.yaml"), seed=3, what="of two lives")
 
 
@@ -146,10 +254,12 @@ def test_no_driver(world):
     """The real library on a machine without a card."""
     failed = world.tutti("run", world.config(), "--set", "learner.device=cuda", env={"CUDA_VISIBLE_DEVICES": ""})
     equal(failed.returncode, 69, f"exit code; {failed.stderr}")
-    check("or use learner.device: cpu" in failed.stdout, failed.stdout)
+    check("or say cpu (learner.device" in failed.stdout, failed.stdout)
 
 
 WHOLE = (test_ppo, test_ppo_box, test_a2c, test_dqn, test_encoder, test_stack, test_two_learners, test_beside_the_cpu,
-         test_from_a_card_to_the_cpu)
-FAILING = (test_a_card_that_is_lost, test_no_card_where_a_learner_joins, test_the_only_card_is_lost, test_no_card, test_no_driver)
+         test_from_a_card_to_the_cpu, test_collectors_ppo, test_collectors_dqn, test_a_collector_on_a_card_beside_the_cpu, test_eval)
+FAILING = (test_a_card_that_is_lost, test_no_card_where_a_learner_joins, test_the_only_card_is_lost, test_no_card, test_no_driver,
+           test_a_collectors_card_is_lost, test_no_card_where_a_collector_joins, test_the_collectors_card_is_lost, test_no_card_for_collectors,
+           test_no_driver_for_collectors)
 main(*WHOLE, *(FAILING if CARD == "cuda-sim" else ()))

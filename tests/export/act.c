@@ -26,7 +26,7 @@ typedef struct {
 
 static tt_status_t s_open(act_t *self, const char *path, const char *masks)
 {
-    TT_TRY(checkpoint_open(&self->checkpoint, path));
+    TT_TRY(checkpoint_open(&self->checkpoint, path, "cpu"));
     self->masks = masks ? fopen(masks, "rb") : NULL;
     if (masks && !self->masks)
         return tt_err_errno(TT_IO, "%s", masks);

@@ -9,7 +9,13 @@
 
 static tt_train_cfg_t s_cfg(const char *obs, const char *words)
 {
-    tt_train_cfg_t cfg = {.name = "test", .env = "X", .num_envs = 4, .num_steps = 8, .lag = 1, .learner.device = "cpu"};
+    tt_train_cfg_t cfg = {.name = "test",
+        .env = "X",
+        .num_envs = 4,
+        .num_steps = 8,
+        .lag = 1,
+        .learner.device = "cpu",
+        .collector.device = "cpu"};
     snprintf(cfg.space.obs, sizeof cfg.space.obs, "%s", obs);
     snprintf(cfg.space.action, sizeof cfg.space.action, "discrete(3)");
     snprintf(cfg.network.encoder, sizeof cfg.network.encoder, "%s", words);

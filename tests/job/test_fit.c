@@ -8,8 +8,13 @@
 
 static tt_train_cfg_t s_cfg(const char *obs, const char *action, bool mask)
 {
-    tt_train_cfg_t cfg = {
-        .name = "test", .env = "X", .num_envs = 8, .num_steps = 16, .lag = 1, .learner.device = "cpu"};
+    tt_train_cfg_t cfg = {.name = "test",
+        .env = "X",
+        .num_envs = 8,
+        .num_steps = 16,
+        .lag = 1,
+        .learner.device = "cpu",
+        .collector.device = "cpu"};
     cfg.network.hidden = (tt_cfg_list_t){.count = 2, .at = {64, 32}};
     cfg.learner.shards = 2;
     snprintf(cfg.space.obs, sizeof cfg.space.obs, "%s", obs);

@@ -8,8 +8,12 @@
 
 static tt_train_cfg_t s_cfg(const char *groups)
 {
-    tt_train_cfg_t cfg = {
-        .env = "X", .num_envs = 2, .num_steps = 8, .learner.device = "cpu", .network.hidden = {.count = 1, .at = {8}}};
+    tt_train_cfg_t cfg = {.env = "X",
+        .num_envs = 2,
+        .num_steps = 8,
+        .learner.device = "cpu",
+        .collector.device = "cpu",
+        .network.hidden = {.count = 1, .at = {8}}};
     snprintf(cfg.space.obs, sizeof cfg.space.obs, "float32[4]");
     snprintf(cfg.space.action, sizeof cfg.space.action, "discrete(2)");
     snprintf(cfg.network.encoder, sizeof cfg.network.encoder, "none");

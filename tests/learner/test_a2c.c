@@ -186,7 +186,7 @@ static void test_an_update_is_ppos_of_one_step(void **state)
     tt_inference_t *net = NULL;
     const tt_net_spec_t spec = tt_net_actor_critic(4, (const uint32_t[]){16}, 1, TT_NN_TANH, 2, 0);
     static data_t d;
-    assert_ok(tt_inference_new(&net, &spec));
+    assert_ok(tt_inference_new(&net, "cpu", &spec));
     assert_ok(
         tt_net_init(tt_inference_net(net), tt_inference_stream(net), 3, (const float[]){1, 1}, 0, TT_NO_PROGRESS));
     s_fill(&d, net);
@@ -230,7 +230,7 @@ static void test_what_it_reports_and_asks(void **state)
     tt_inference_t *net = NULL;
     const tt_net_spec_t spec = tt_net_actor_critic(4, NULL, 0, TT_NN_TANH, 2, 0);
     static data_t d;
-    assert_ok(tt_inference_new(&net, &spec));
+    assert_ok(tt_inference_new(&net, "cpu", &spec));
     s_fill(&d, net);
     tt_algo_t *algo = NULL;
     names_t names = {0};

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "common/base/mem.h"
+#include "common/nn/inference.h"
 #include "tests/nn/fixture.h"
 
 enum { ROWS = 37, SHARDS = 4 };
@@ -136,6 +137,60 @@ static void test_bad_step(void **state)
     free(grad);
 }
 
+/*  Who acts: rows in, heads out, again and again, with versions and noise that change and as many rows as there happen to be. */
+static void assert_acts(tt_inference_t *card, tt_inference_t *cpu, const rows_t *rows, const float *params)
+{
+    static const size_t counts[] = {ROWS, 5, ROWS, ROWS, 5, 1};
+    const tt_net_spec_t *spec = tt_net_spec(tt_inference_net(cpu));
+    const size_t floats = ROWS * (size_t)fixture_outs(spec);
+    float *heads[2] = {tt_array0(floats, sizeof(float)), tt_array0(floats, sizeof(float))};
+    tt_inference_t *both[] = {card, cpu};
+    for (uint32_t turn = 0; turn < TT_COUNT(counts); turn++)
+        for (int i = 0; i < 2; i++) {
+            float *out[TT_TOWERS_MAX] = {NULL}, *at = heads[i];
+            const tt_noise_t noise = {.seed = 3, .stream = TT_STREAM_NOISE, .clock = turn};
+            for (uint32_t t = 0; t < spec->towers; at += counts[turn] * spec->tower[t++].out)
+                out[t] = at;
+            if (turn % 3 == 0)
+                assert_ok(tt_inference_put(both[i], params));
+            assert_ok(tt_inference_noise(both[i], &noise));
+            assert_ok(
+                tt_inference_run(both[i], (const void *const *)rows->obs + turn % 2, counts[turn] - turn % 2, out));
+            if (i == 1)
+                assert_memory_equal(heads[0], heads[1], floats * sizeof(float));
+        }
+    free(heads[0]);
+    free(heads[1]);
+}
+
+static void test_acting(void **state)
+{
+    (void)state;
+    for (size_t s = 0; s < fixture_spec_count; s++) {
+        const tt_net_spec_t *spec = &fixture_specs[s];
+        tt_inference_t *card = NULL, *cpu = NULL;
+        float log_std[2][64] = {{0}};
+        place_t place;
+        fixture_open_on(&place, "cpu", 1);
+        tt_net_t *net = fixture_net(&place, spec);
+        rows_t rows = fixture_rows(spec, ROWS);
+        float *params = fixture_params(&place, net, 0);
+        assert_ok(tt_inference_new(&card, fixture_card(), spec));
+        assert_ok(tt_inference_new(&cpu, "cpu", spec));
+        assert_non_null(strstr(tt_inference_device(card), fixture_card()));
+        assert_acts(card, cpu, &rows, params);
+        assert_ok(tt_inference_log_std(card, 0, log_std[0]));
+        assert_ok(tt_inference_log_std(cpu, 0, log_std[1]));
+        assert_memory_equal(log_std[0], log_std[1], sizeof log_std[0]);
+        tt_inference_destroy(&card);
+        tt_inference_destroy(&cpu);
+        free(params);
+        fixture_rows_free(&rows);
+        tt_net_destroy(&net);
+        fixture_close(&place);
+    }
+}
+
 static void test_no_such_card(void **state)
 {
     tt_device_t *device = NULL;
@@ -151,6 +206,7 @@ int main(void)
         cmocka_unit_test(test_no_such_card),
         cmocka_unit_test(test_bad_step),
         cmocka_unit_test(test_shapes),
+        cmocka_unit_test(test_acting),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

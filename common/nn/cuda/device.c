@@ -12,11 +12,14 @@ static const struct {
     tt_status_t status;
     const char *advice;
 } s_advice[] = {
-    {cudaErrorMemoryAllocation, false, TT_DEVICE, "make the batch, the network or the number of shards smaller"},
+    {cudaErrorMemoryAllocation, false, TT_DEVICE,
+        "make the batch, the network or the number of shards smaller, or have fewer processes on this card"},
     {cudaErrorInsufficientDriver, false, TT_UNSUPPORTED,
-        "there is no NVIDIA driver here, or one too old for this build: update the driver, or use learner.device: cpu"},
+        "there is no NVIDIA driver here, or one too old for this build: update the driver, or say cpu (learner.device, "
+        "collector.device)"},
     {cudaErrorNoDevice, false, TT_UNSUPPORTED,
-        "no card is visible: look at nvidia-smi and CUDA_VISIBLE_DEVICES, or use learner.device: cpu"},
+        "no card is visible: look at nvidia-smi and CUDA_VISIBLE_DEVICES, or say cpu (learner.device, "
+        "collector.device)"},
     {cudaErrorInvalidDevice, false, TT_UNSUPPORTED, "nvidia-smi -L lists the cards, from 0"},
     {cudaErrorNoKernelImageForDevice, true, TT_UNSUPPORTED,
         "tutti-cuda.so was not built for this card's architecture: configure it with -DTT_CUDA_ARCHITECTURES=native"},
@@ -43,7 +46,7 @@ tt_status_t cuda_said(cuda_device_t *self, cudaError_t code, const char *what)
     const bool fatal = known == TT_COUNT(s_advice) || s_advice[known].fatal;
     const tt_status_t status = known < TT_COUNT(s_advice) ? s_advice[known].status : TT_DEVICE;
     const char *advice =
-        known < TT_COUNT(s_advice) ? s_advice[known].advice : "the learner ends; look at dmesg and nvidia-smi";
+        known < TT_COUNT(s_advice) ? s_advice[known].advice : "this process ends; look at dmesg and nvidia-smi";
     (void)cudaGetLastError(); /* it has been said */
     tt_err(status, "cuda:%d: %s: %s; %s", self->number, what, cudaGetErrorString(code), advice);
     if (fatal) {
