@@ -7,7 +7,7 @@
 #include "tests/nn/fixture.h"
 #include "tests/simt/count.h"
 
-enum { MOST = 70, PARAMS = 5 };
+enum { MOST = 70, VERSIONS = 3, SOME = 4 };
 
 extern const tt_backend_ops_t cuda_backend;
 
@@ -143,14 +143,16 @@ static void a_step_is_four_calls(void **state)
     }
 }
 
-/*  Parameters and noise lie where they lay: what was recorded computes with them. */
+/*  Parameters and noise lie where they lay: what was recorded computes with them. Of networks with noise, and some of the others. */
 static void parameters_and_noise_change(void **state)
 {
     (void)state;
     for (size_t s = 0; s < fixture_spec_count; s++) {
+        if (s % SOME && !tt_net_noisy(&fixture_specs[s]))
+            continue;
         both_t *both = new_both(&fixture_specs[s]);
         const uint32_t all = all_towers(both->spec);
-        for (uint32_t turn = 0; turn < PARAMS; turn++) {
+        for (uint32_t turn = 0; turn < VERSIONS; turn++) {
             put_params(both, turn);
             for (uint32_t t = 0; t < 2; t++) {
                 draw_noise(both, turn * 2 + t);
@@ -198,6 +200,40 @@ static void rows_and_heads_take_turns(void **state)
     free_both(both);
 }
 
+/*  Of rows that are made of frames there is one kernel more, which puts them together. */
+static void frames_are_one_kernel_more(void **state)
+{
+    (void)state;
+    enum { FRAMES = 3, WIDTH = 4, ROWS = 9 };
+    tt_net_spec_t spec = tt_net_actor_critic(FRAMES * WIDTH, (const uint32_t[]){7}, 1, TT_NN_TANH, 2, 0);
+    spec.stack = (tt_stack_t){.frames = FRAMES, .parts = 1, .part = {{0, 0, WIDTH * sizeof(float)}}};
+    both_t *both = new_both(&spec);
+    free(both->list);
+    both->list = tt_array0(ROWS * FRAMES, sizeof *both->list);
+    float *out[2][TT_TOWERS_MAX] = {{both->got, both->got + ROWS * 2}, {both->want, both->want + ROWS * 2}};
+    for (uint32_t turn = 0; turn < 4; turn++) {
+        actor_t *of[] = {&both->card, &both->cpu};
+        for (uint32_t k = 0; k < ROWS * FRAMES; k++)
+            both->list[k] = both->rows.data + (k * 5 + turn * 3) % MOST * WIDTH;
+        const simt_count_t before = simt_count();
+        for (int i = 0; i < 2; i++) {
+            const place_t *place = &of[i]->place;
+            assert_ok(tt_table_put_frames(of[i]->obs, place->stream, &spec.stack, both->list, ROWS));
+            assert_ok(tt_net_forward(of[i]->net, place->stream, 0, of[i]->obs, ROWS, out[i]));
+            assert_ok(tt_stream_sync(place->stream));
+        }
+        const simt_count_t after = simt_count();
+        assert_memory_equal(both->got, both->want, sizeof(float) * ROWS * 3);
+        if (turn == 0)
+            continue;
+        assert_int_equal(after.kernels - before.kernels, 1);
+        assert_int_equal(after.graphs - before.graphs, 1);
+        assert_int_equal(after.copies - before.copies, 2);
+        assert_int_equal(after.waits - before.waits, 1);
+    }
+    free_both(both);
+}
+
 /*  A long table that is gone through in pieces is not expected again: it takes no recording's place. */
 static void pieces_are_not_recorded(void **state)
 {
@@ -239,7 +275,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_step_is_four_calls),
         cmocka_unit_test(parameters_and_noise_change), cmocka_unit_test(noise_is_two_calls),
-        cmocka_unit_test(rows_and_heads_take_turns), cmocka_unit_test(pieces_are_not_recorded),
-        cmocka_unit_test(none_are_wanted)};
+        cmocka_unit_test(rows_and_heads_take_turns), cmocka_unit_test(frames_are_one_kernel_more),
+        cmocka_unit_test(pieces_are_not_recorded), cmocka_unit_test(none_are_wanted)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
