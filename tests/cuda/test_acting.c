@@ -170,6 +170,7 @@ static void noise_is_two_calls(void **state)
     (void)state;
     const uint32_t hidden[] = {6, 5, 4};
     tt_net_spec_t spec = tt_net_dueling("q", 4, hidden, 3, TT_NN_RELU, 3);
+    spec.sets = 2; /* each has noise of its own */
     for (uint32_t t = 0; t < spec.towers; t++)
         spec.tower[t].noise = spec.tower[t].kind == TT_TOWER_MLP ? 0.5f : 0;
     both_t *both = new_both(&spec);
@@ -234,6 +235,41 @@ static void frames_are_one_kernel_more(void **state)
     free_both(both);
 }
 
+/*  Heads of the first 8 rows of a table, with the parameters of a set. */
+static void act_on(actor_t *self, tt_table_t *obs, uint32_t set, float *heads)
+{
+    float *out[TT_TOWERS_MAX] = {NULL};
+    out[0] = heads;
+    assert_ok(tt_net_forward(self->net, self->place.stream, set, obs, 8, out));
+    assert_ok(tt_stream_sync(self->place.stream));
+}
+
+/*  Copies of the parameters, and tables, take turns. */
+static void sets_and_tables_take_turns(void **state)
+{
+    (void)state;
+    tt_net_spec_t spec = tt_net_one("q", 4, (const uint32_t[]){7}, 1, TT_NN_RELU, 3);
+    spec.sets = 2;
+    both_t *both = new_both(&spec);
+    actor_t *of[] = {&both->card, &both->cpu};
+    tt_table_t *table[2][2];
+    put_params(both, 0); /* of set 0 alone */
+    for (int i = 0; i < 2; i++)
+        for (int k = 0; k < 2; k++) {
+            assert_ok(tt_table_new(&table[i][k], of[i]->place.device, tt_net_row_bytes(&spec)));
+            assert_ok(tt_table_put(table[i][k], of[i]->place.stream, both->rows.data + k * 4, 8));
+        }
+    for (uint32_t turn = 0; turn < 16; turn++) {
+        act_on(&both->card, table[0][turn % 2], turn / 2 % 2, both->got);
+        act_on(&both->cpu, table[1][turn % 2], turn / 2 % 2, both->want);
+        assert_memory_equal(both->got, both->want, sizeof(float) * 8 * 3);
+    }
+    for (int i = 0; i < 2; i++)
+        for (int k = 0; k < 2; k++)
+            tt_table_destroy(&table[i][k]);
+    free_both(both);
+}
+
 /*  A long table that is gone through in pieces is not expected again: it takes no recording's place. */
 static void pieces_are_not_recorded(void **state)
 {
@@ -276,6 +312,7 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_step_is_four_calls),
         cmocka_unit_test(parameters_and_noise_change), cmocka_unit_test(noise_is_two_calls),
         cmocka_unit_test(rows_and_heads_take_turns), cmocka_unit_test(frames_are_one_kernel_more),
-        cmocka_unit_test(pieces_are_not_recorded), cmocka_unit_test(none_are_wanted)};
+        cmocka_unit_test(sets_and_tables_take_turns), cmocka_unit_test(pieces_are_not_recorded),
+        cmocka_unit_test(none_are_wanted)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
