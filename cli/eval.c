@@ -1,10 +1,11 @@
 /*  eval - how good a checkpoint's policy is: episodes with its most probable actions, in this process. */
 #include "cli/cmd.h"
-#include "collector/checkpoint.h"
 #include "cli/render.h"
 #include "cli/weights.h"
+#include "collector/checkpoint.h"
 #include "collector/eval.h"
 #include "collector/registry.h"
+#include "collector/same_env.h"
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include <jansson.h>
@@ -60,6 +61,7 @@ static tt_status_t s_play(eval_t *self, bool own)
 
 static tt_status_t s_run(eval_t *self, const tt_args_t *args)
 {
+    static const same_env_words_t words = {"checkpoint", "its policy can play an environment of those spaces alone"};
     const char *picture = tt_arg(args, "render");
     const char *device = tt_arg_given(args, "device") ? tt_arg(args, "device") : "cpu";
     self->episodes = picture ? 1 : 100;
@@ -78,6 +80,7 @@ static tt_status_t s_run(eval_t *self, const tt_args_t *args)
     if (picture)
         TT_TRY(render_new(&self->render, picture, tt_arg_given(args, "force"), env));
     TT_TRY(own ? tt_env_of(&self->env, &self->checkpoint.cfg) : tt_env_find(&self->env, env));
+    TT_TRY(same_spaces_check(self->env, env, &self->checkpoint.cfg, &words));
     if (self->render)
         TT_TRY(render_env(self->render, self->env, self->checkpoint.columns));
     return s_play(self, own);

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include "collector/eval.h"
 #include "collector/registry.h"
+#include "collector/same_env.h"
 #include "common/base/mem.h"
 #include "common/job/fit.h"
 
@@ -44,6 +45,7 @@ static tt_status_t s_play(const actor_t *self, const evaluate_game_t *game, eval
         .watch_ctx = game->watch_ctx};
     tt_env_args_of(args, train);
     TT_TRY(tt_env_of(&cfg.env, train));
+    TT_TRY(same_env_check(cfg.env, train));
     eval_episode_t *episode = tt_array0(cfg.episodes, sizeof *episode);
     const tt_status_t status = eval_play(&cfg, episode);
     if (status == TT_OK) {

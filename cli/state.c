@@ -1,5 +1,6 @@
 #include "cli/state.h"
 #include <string.h>
+#include "common/base/json.h"
 
 static const char *s_known(const char *status)
 {
@@ -19,12 +20,31 @@ static json_t *s_read(const tt_rundir_t *run, const char *file)
     return read;
 }
 
+/*  One without an end is none: somebody else's, or an empty object. */
+static json_t *s_read_end(const tt_rundir_t *run, const char *file)
+{
+    json_t *read = s_read(run, file);
+    if (json_is_string(json_object_get(read, "status")))
+        return read;
+    json_decref(read);
+    return NULL;
+}
+
+/*  What the coordinator writes does not know where its run is, and what is copied or moved says where it was. */
+static void s_place(const tt_rundir_t *run, json_t *summary)
+{
+    json_object_set_new(summary, "run", tt_json_text(run->name));
+    json_object_set_new(summary, "run_dir", tt_json_text(run->path));
+}
+
 const char *tt_run_state(const tt_rundir_t *run, json_t **summary)
 {
     const bool live = tt_rundir_live(run);
-    json_t *read = live ? NULL : s_read(run, "summary.json");
+    json_t *read = live ? NULL : s_read_end(run, "summary.json");
     if (!live && !read) /* `tutti run` was killed at the end, or there was none */
-        read = s_read(run, "result.json");
+        read = s_read_end(run, "result.json");
+    if (read)
+        s_place(run, read);
     const char *state = live ? "running" : s_known(json_string_value(json_object_get(read, "status")));
     if (summary)
         *summary = read;

@@ -102,10 +102,7 @@ void tt_summary_print_life(FILE *stream, const json_t *summary)
 
 void tt_summary_print(FILE *stream, const json_t *summary, const char *failure)
 {
-    const char *status = json_string_value(json_object_get(summary, "status"));
-    const char *reason = json_string_value(json_object_get(summary, "reason"));
-    const char *run_dir = json_string_value(json_object_get(summary, "run_dir"));
-    fprintf(stream, "%s: %s\n", status, failure && failure[0] ? failure : reason);
+    fprintf(stream, "%s: %s\n", s_text(summary, "status"), failure && failure[0] ? failure : s_text(summary, "reason"));
     if (json_is_number(json_object_get(summary, "env_steps")))
         fprintf(stream, "  %.0f steps in %.0f updates and %.0f episodes, %.0f steps/s, %.2f s in all\n",
             s_number(summary, "env_steps"), s_number(summary, "updates"), s_number(summary, "episodes"),
@@ -118,5 +115,5 @@ void tt_summary_print(FILE *stream, const json_t *summary, const char *failure)
             s_number(summary, "solved_at_s"));
     tt_summary_print_life(stream, summary);
     s_print_restored(stream, json_object_get(summary, "restored_from"));
-    fprintf(stream, "  %s\n", run_dir);
+    fprintf(stream, "  %s\n", s_text(summary, "run_dir"));
 }

@@ -398,7 +398,7 @@ static void s_settle(supervisor_t *self)
     int code = 0;
     s_sync(self);
     tt_job_phase_t phase = tt_controller_phase(self->controller, &code, &reason);
-    if (phase == TT_JOB_SUCCEEDED && !out->finished) /* it was over before our link to the coordinator stood */
+    if (!out->finished) /* it was over before our link to the coordinator stood, or its end was a failure */
         out->finished = s_result(self);
     if (phase == TT_JOB_SUCCEEDED && out->signal) {
         phase = TT_JOB_STOPPED;

@@ -178,6 +178,49 @@ def test_damaged_checkpoints(world):
     s_refused(world, NO_INPUT, ["none.safetensors"], "eval", "none.safetensors")
 
 
+def test_a_policy_of_other_spaces(world):
+    """What was trained on one environment plays no other whose rows or actions are not the same, whatever its network would make of them."""
+    good = os.path.join(world.train(world.config(), "stop.env_steps=1024")["run_dir"], "checkpoints", "final.safetensors")
+    for env, words in (("Acrobot-v1", "the observation of Acrobot-v1 here is float32[6], the checkpoint's is float32[4]"),
+                       ("MinAtar/Breakout-v1", "the observation of MinAtar/Breakout-v1 here is"),
+                       ("Pendulum-v1", "the observation of Pendulum-v1 here is float32[3]")):
+        s_refused(world, DATA, [words, "its policy can play an environment of those spaces alone"], "eval", good, "--env", env)
+
+
+def test_what_is_left_of_a_run(world):
+    """A summary that is gone or somebody else's, a run that was copied: what status says of it is of this folder."""
+    run_dir = world.train(world.config(), "stop.env_steps=1024")["run_dir"]
+    copied = run_dir + "-copied"
+    shutil.copytree(run_dir, copied)
+    for folder, summary in ((copied, None), (run_dir, ""), (run_dir, "{}")):
+        path = os.path.join(folder, "summary.json")
+        if summary == "":
+            os.unlink(path)
+        elif summary:
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(summary)
+        text = world.tutti("status", folder).stdout
+        check("succeeded: env_steps" in text and "(null)" not in text, f"status of {folder}, {summary!r}: {text}")
+        equal(os.path.realpath(text.strip().splitlines()[-1].strip()), os.path.realpath(folder), "the folder that status names")
+        said = json.loads(world.tutti("status", folder, "--output", "json").stdout)
+        equal(os.path.realpath(said["run_dir"]), os.path.realpath(folder), "the folder in JSON")
+
+
+def test_numbers_of_a_run_that_failed(world):
+    """The coordinator's own word of a failure has them, and so has the summary."""
+    done = world.train(world.config(), "stop.env_steps=1000000", "algorithm.learning_rate=1", "algorithm.optimizer=sgd", "algorithm.max_grad_norm=0",
+                       "algorithm.value_coef=100", code=DATA)
+    check(done["status"] == "failed" and "diverged" in done["reason"], done)
+    check(done["updates"] is not None and done["env_steps"] is not None, f"numbers: {done}")
+
+
+def test_nothing_would_be_trained(world):
+    done = world.tutti("run", world.config(), "--quiet", "--set", "stop.env_steps=1", "--run-dir", os.path.join(world.path, "one"))
+    equal(done.returncode, 0, done.stderr)
+    check("nothing will be trained: stop.env_steps is 1, and the first batch has" in done.stderr, done.stderr)
+    s_refused(world, CONFIG, ["stop.env_steps: '0' is outside 1 .. 1e+18"], "check", world.config(), "--set", "stop.env_steps=0")
+
+
 def test_resume_from_a_damaged_checkpoint(world):
     """The newest is damaged: the run says so, and does not go on from rubbish."""
     process, run_dir = world.start_run(world.config(), "stop.env_steps=100M")
@@ -263,6 +306,8 @@ def test_an_env_that_became_another_one(world):
 main(test_missing_config, test_key_typo, test_out_of_range, test_wrong_type, test_not_yaml, test_unknown_env,
      test_unknown_algorithm, test_more_learners_than_shards, test_more_collectors_than_envs,
      test_shards_that_do_not_fit, test_wrong_option, test_bad_assignment, test_run_directory_in_use, test_port_in_use,
-     test_unknown_run, test_full_disk, test_limit_on_file_sizes, test_damaged_checkpoints, test_resume_from_a_damaged_checkpoint,
+     test_unknown_run, test_full_disk, test_limit_on_file_sizes, test_damaged_checkpoints,
+     test_a_policy_of_other_spaces, test_what_is_left_of_a_run, test_numbers_of_a_run_that_failed, test_nothing_would_be_trained,
+     test_resume_from_a_damaged_checkpoint,
      test_a_misbehaving_env, test_no_head_for_the_actions, test_a_replay_below_a_batch, test_learning_would_start_beyond_the_end,
      test_checkpoints_of_another_run, test_an_env_that_became_another_one)
