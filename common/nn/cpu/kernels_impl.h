@@ -140,22 +140,67 @@ KERNEL_FN void tile_rows(const tt_gemm_t *g, tt_gemm_kind_t kind, size_t row, si
                 tile(g, kind, r, v, R, 1);
 }
 
+/*  The rows behind the last whole tile. */
+KERNEL_FN void tile_rest(const tt_gemm_t *g, tt_gemm_kind_t kind, size_t row)
+{
+    switch (g->m - row) {
+    case 1:
+        tile_rows(g, kind, row, g->m, 1, TILE_COLS_1);
+        break;
+    case 2:
+        tile_rows(g, kind, row, g->m, 2, TILE_COLS_2);
+        break;
+    case 3:
+        tile_rows(g, kind, row, g->m, 3, TILE_COLS_3);
+        break;
+    default:
+        break;
+    }
+}
+
 KERNEL_FN void gemm_kind(const tt_gemm_t *g, tt_gemm_kind_t kind)
 {
     const size_t full = g->m - g->m % TILE_ROWS;
     tile_rows(g, kind, 0, full, TILE_ROWS, kind == TT_GEMM_ADD ? TILE_COLS_ADD : TILE_COLS);
-    switch (g->m - full) {
-    case 1:
-        tile_rows(g, kind, full, g->m, 1, TILE_COLS_1);
-        break;
-    case 2:
-        tile_rows(g, kind, full, g->m, 2, TILE_COLS_2);
-        break;
-    case 3:
-        tile_rows(g, kind, full, g->m, 3, TILE_COLS_3);
-        break;
-    default:
-        break;
+    tile_rest(g, kind, full);
+}
+
+/*  What a block of rows adds to a wide matrix: to the gradient of a dense layer's weights, which may lie far away. Rows of b that are
+ *  a power of two apart share a few sets of the first-level cache, and a tile's part of c is a few lines, each far from the last. So
+ *  columns go in parts of which b fits there as panels, c is walked along its rows, and those ahead are asked for in time. */
+enum { ADD_COLS = 128, ADD_AHEAD = 8 * TILE_ROWS };
+
+KERNEL_FN void add_ask(const tt_gemm_t *g, size_t row)
+{
+    for (size_t r = row; r < row + TILE_ROWS && r < g->m; r++)
+        for (size_t col = 0; col < g->n; col += 16)
+            __builtin_prefetch(g->c + r * g->c_row + col, 1);
+}
+
+KERNEL_FN void add_part(const tt_gemm_t *g)
+{
+    const size_t full = g->m - g->m % TILE_ROWS;
+    for (size_t row = 0; row < full; row += TILE_ROWS) {
+        add_ask(g, row + ADD_AHEAD);
+        tile_rows(g, TT_GEMM_ADD, row, row + TILE_ROWS, TILE_ROWS, TILE_COLS_ADD);
+    }
+    tile_rest(g, TT_GEMM_ADD, full);
+}
+
+static void gemm_add_wide(const tt_gemm_t *g)
+{
+    _Alignas(64) float panels[TT_BLOCK * ADD_COLS];
+    tt_gemm_t part = *g;
+    part.b = panels;
+    part.b_panel = 16 * g->k;
+    part.b_k = 16;
+    for (size_t col = 0; col < g->n; col += ADD_COLS) {
+        part.n = g->n - col < ADD_COLS ? g->n - col : ADD_COLS;
+        part.c = g->c + col;
+        for (size_t v = 0; 16 * v < part.n; v++)
+            for (size_t k = 0; k < g->k; k++)
+                v_store(panels + v * part.b_panel + 16 * k, v_load(g->b + (col / 16 + v) * g->b_panel + k * g->b_k));
+        add_part(&part);
     }
 }
 
@@ -181,7 +226,10 @@ static void kernel_gemm(const tt_gemm_t *g)
         gemm_kind(g, TT_GEMM_D_NONE);
         break;
     case TT_GEMM_ADD:
-        gemm_kind(g, TT_GEMM_ADD);
+        if (g->n > ADD_COLS && g->k <= TT_BLOCK)
+            gemm_add_wide(g);
+        else
+            gemm_kind(g, TT_GEMM_ADD);
         break;
     }
 }
