@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <stdnoreturn.h>
 #include <string.h>
+#include <sys/mman.h>
 
 /*  Nothing is wrong with the program, so it does not ask to be reported. */
 static noreturn void s_none_left(size_t size)
@@ -43,6 +44,21 @@ void *tt_aligned0(size_t size)
     if (!memory)
         s_none_left(rounded);
     memset(memory, 0, rounded);
+    return memory;
+}
+
+void *tt_pages0(size_t size)
+{
+    enum { HUGE_PAGE = 2 << 20 };
+    if (size < HUGE_PAGE)
+        return tt_aligned0(size);
+    void *memory = NULL;
+    if (posix_memalign(&memory, HUGE_PAGE, tt_align(size, 64)))
+        s_none_left(size);
+#ifdef MADV_HUGEPAGE
+    madvise(memory, size / HUGE_PAGE * HUGE_PAGE, MADV_HUGEPAGE); /* where there are none, small ones serve */
+#endif
+    memset(memory, 0, size);
     return memory;
 }
 

@@ -17,6 +17,8 @@ void *tt_realloc(void *memory, size_t size);
 
 /*  Zeroed memory aligned to 64 bytes (a cache line, an AVX-512 register). Free with free(). */
 void *tt_aligned0(size_t size);
+/*  The same for what is read all over again and again: from 2 MiB on in huge pages, where the system gives them, all but its tail. */
+void *tt_pages0(size_t size);
 
 /*  Copies of a string; tt_strdup(NULL) is NULL. */
 char *tt_strdup(const char *text);

@@ -1,8 +1,9 @@
-/*  No memory left: the process ends, and says how much it wanted. */
+/*  No memory left: the process ends, and says how much it wanted. And memory in large pages. */
 #include "common/base/mem.h"
 #include "tests/test.h"
 #include <signal.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -55,12 +56,31 @@ static void test_no_memory_left_is_said(void **state)
     s_check_says(tt_new0);
     s_check_says(s_grow);
     s_check_says(tt_aligned0);
+    s_check_says(tt_pages0);
+}
+
+/*  In huge pages or not: zeros to the last byte, and on a cache line. */
+static void test_pages_are_zeroed(void **state)
+{
+    (void)state;
+    static const size_t sizes[] = {0, 1, 4096, (2 << 20) - 1, 2 << 20, (2 << 20) + 1, (6 << 20) + 13};
+    for (size_t i = 0; i < TT_COUNT(sizes); i++)
+        for (int again = 0; again < 2; again++) { /* what was written is given back, and perhaps taken again */
+            unsigned char *memory = tt_pages0(sizes[i]), any = 0;
+            assert_int_equal((uintptr_t)memory % 64, 0);
+            for (size_t k = 0; k < sizes[i]; k++)
+                any |= memory[k];
+            assert_int_equal(any, 0);
+            memset(memory, 0xff, sizes[i]);
+            free(memory);
+        }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_no_memory_left_is_said),
+        cmocka_unit_test(test_pages_are_zeroed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

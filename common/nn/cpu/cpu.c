@@ -95,7 +95,7 @@ static void s_close(tt_device_t *device)
 static tt_status_t s_alloc(tt_device_t *self, void **out, size_t bytes)
 {
     (void)self;
-    *out = tt_aligned0(bytes);
+    *out = tt_pages0(bytes);
     return TT_OK;
 }
 
