@@ -4,9 +4,9 @@
  *  product too small for any float leaves -0 in a sum, which one more zero turns into 0. So positions go in bands that read the
  *  same places: with a padding of 1 the inner ones, the borders, and the corners. Where nothing is padded there is one band.
  *
- *  The gradient of the input is one chain over (kh, kw, output channel) for each number. It goes place by place: every position
- *  adds to what it read there, on from what stands in d_in, in products as deep as there are output channels. Gathering instead,
- *  an input at a time, would multiply as many zeros as numbers at the borders of small pictures. */
+ *  The gradient of the input is one chain over (kh, kw, output channel) for each number. Numbers go in stretches that the same
+ *  places read: those whose row and column lie alike to the strides, and of these the inner ones and each kind of border. So nothing
+ *  outside is multiplied here either, and a sum is stored once. */
 #include "common/nn/cpu/window.h"
 #include <string.h>
 
@@ -76,7 +76,8 @@ void cpu_conv_forward(const tt_kernels_t *kernels, const cpu_window_t *shape, tt
                                             .a = in,
                                             .a_y = (size_t)shape->stride_h * shape->in_w * shape->in_c,
                                             .a_x = (size_t)shape->stride_w * shape->in_c,
-                                            .a_piece = (size_t)shape->in_w * shape->in_c,
+                                            .steps = 1,
+                                            .a_piece = (ptrdiff_t)shape->in_w * shape->in_c,
                                             .b = packed,
                                             .b_panel = s_places(shape) * shape->in_c * 16,
                                             .b_piece = (size_t)shape->kernel_w * shape->in_c * 16,
@@ -161,43 +162,61 @@ void cpu_conv_param_grad(const tt_kernels_t *kernels, const cpu_window_t *shape,
     s_bias_grad(kernels, shape, d, first, bias);
 }
 
-/*  What place (kh, kw) gives to the numbers that it read. */
-static void s_input_grad(
-    const tt_kernels_t *kernels, const cpu_window_t *s, const tt_grid_t *whole, size_t kh, size_t kw)
+/*  Numbers of the picture that the same places read. A place that is not there, behind a kernel's end, is not asked for weights. */
+static void s_input_grad(const tt_kernels_t *kernels, const cpu_window_t *s, const tt_grid_t *whole,
+    const cpu_inputs_t *y, const cpu_inputs_t *x)
 {
-    readers_t readers;
-    if (!s_readers(s, kh, kw, &readers))
-        return;
+    const size_t in = (y->first * s->in_w + x->first) * s->in_c;
     tt_grid_t job = *whole;
-    job.h = readers.h;
-    job.w = readers.w;
-    job.a += readers.out;
-    job.b += (kh * s->kernel_w + kw) * s->out_c * s_whole(s->in_c);
-    job.c += readers.in;
+    job.h = y->count;
+    job.w = x->count;
+    job.pieces = x->places ? y->places : 0;
+    job.steps = x->places;
+    if (job.pieces) {
+        job.a += (y->at * s->out_w + x->at) * s->out_c;
+        job.b += (y->place * s->kernel_w + x->place) * s->out_c * s_whole(s->in_c);
+    }
+    job.c += in;
+    job.of += in;
     kernels->grid(&job);
+}
+
+/*  Those of rows and columns that lie so far behind a multiple of the strides. */
+static void s_phase(
+    const tt_kernels_t *kernels, const cpu_window_t *s, const tt_grid_t *whole, size_t phase_y, size_t phase_x)
+{
+    const cpu_axis_t rows = cpu_axis_rows(s), columns = cpu_axis_columns(s);
+    cpu_inputs_t y, x;
+    for (size_t down = 0; cpu_axis_inputs(&rows, phase_y, &down, &y);)
+        for (size_t along = 0; cpu_axis_inputs(&columns, phase_x, &along, &x);)
+            s_input_grad(kernels, s, whole, &y, &x);
 }
 
 void cpu_conv_input_grad(const tt_kernels_t *kernels, const cpu_window_t *shape, const float *packed_back,
     const float *d, tt_nn_activation_t before, const float *in, float *d_in)
 {
-    const size_t count = (size_t)shape->in_h * shape->in_w * shape->in_c;
+    static const tt_gemm_kind_t kinds[] = {
+        [TT_NN_TANH] = TT_GEMM_D_TANH, [TT_NN_RELU] = TT_GEMM_D_RELU, [TT_NN_NONE] = TT_GEMM_D_NONE};
+    const size_t place = shape->out_c * s_whole(shape->in_c);
     const tt_grid_t whole = {
-        .kind = TT_GEMM_ADD,
+        .kind = kinds[before],
         .n = shape->in_c,
-        .pieces = 1,
         .run = shape->out_c,
         .a = d,
         .a_y = (size_t)shape->out_w * shape->out_c,
         .a_x = shape->out_c,
+        .a_piece = -(ptrdiff_t)shape->out_w * shape->out_c,
+        .a_step = -(ptrdiff_t)shape->out_c,
         .b = packed_back,
         .b_panel = 16 * (size_t)shape->out_c,
+        .b_piece = shape->stride_h * shape->kernel_w * place,
+        .b_step = shape->stride_w * place,
         .c = d_in,
         .c_y = (size_t)shape->stride_h * shape->in_w * shape->in_c,
         .c_x = (size_t)shape->stride_w * shape->in_c,
+        .of = in,
     };
-    memset(d_in, 0, count * sizeof *d_in);
-    for (size_t kh = 0; kh < shape->kernel_h; kh++)
-        for (size_t kw = 0; kw < shape->kernel_w; kw++)
-            s_input_grad(kernels, shape, &whole, kh, kw);
-    kernels->activate_back(before, count, in, d_in, d_in);
+    for (size_t y = 0; y < shape->stride_h; y++)
+        for (size_t x = 0; x < shape->stride_w; x++)
+            s_phase(kernels, shape, &whole, y, x);
 }

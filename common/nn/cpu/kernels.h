@@ -39,21 +39,22 @@ typedef struct {
     size_t h_row;
 } tt_gemm_t;
 
-/*  Positions of a picture times weights: c(y, x, n) for y < h, x < w, of which each reads `pieces` pieces of `run` numbers:
- *  a(y, x, k) = a[y * a_y + x * a_x + k / run * a_piece + k % run], k = 0 .. pieces * run - 1 in this order;
- *  b(k, n) = b[n / 16 * b_panel + k / run * b_piece + k % run * 16 + n % 16]; c(y, x, n) = c[y * c_y + x * c_x + n].
- *  TANH, RELU, SUM: a chain from 0, then the bias, then the activation. ADD: the chain goes on from what stands in c.
- *  Nothing but b need be aligned or padded. */
+/*  Positions of a picture times weights: c(y, x, n) for y < h, x < w, of which each reads `pieces` x `steps` x `run` numbers, in this
+ *  order: number i of step j of piece p is a[y * a_y + x * a_x + p * a_piece + j * a_step + i], and meets
+ *  b[n / 16 * b_panel + p * b_piece + j * b_step + i * 16 + n % 16]; c(y, x, n) = c[y * c_y + x * c_x + n].
+ *  TANH, RELU, SUM: a chain from 0, then the bias, then the activation. D_TANH, D_RELU, D_NONE: a chain from 0, times the derivative
+ *  of what gave `of`, which lies as c does. Nothing but b need be aligned or padded. */
 typedef struct {
     tt_gemm_kind_t kind;
-    size_t h, w, n, pieces, run;
+    size_t h, w, n, pieces, steps, run;
     const float *a;
-    size_t a_y, a_x, a_piece;
+    size_t a_y, a_x;
+    ptrdiff_t a_piece, a_step; /* a way back reads backwards */
     const float *b;
-    size_t b_panel, b_piece;
+    size_t b_panel, b_piece, b_step;
     float *c;
     size_t c_y, c_x;
-    const float *bias;
+    const float *bias, *of;
 } tt_grid_t;
 
 /*  What positions of a picture give to weights: c[m][n] (+)= sum over y < h, x < w, a chain from 0 in the order (y, x), of

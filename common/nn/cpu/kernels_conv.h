@@ -27,6 +27,7 @@ KERNEL_FN int tile_width(int R)
 typedef struct {
     const float *a;
     float *c;
+    const float *of;
 } grid_row_t;
 
 /*  A position: its offsets, and its column in the picture. */
@@ -38,7 +39,7 @@ typedef struct {
 KERNEL_FN void grid_rows(const tt_grid_t *g, grid_row_t *row, size_t rows, grid_walk_t *walk)
 {
     for (size_t r = 0; r < rows; r++) {
-        row[r] = (grid_row_t){g->a + walk->a, g->c + walk->c};
+        row[r] = (grid_row_t){g->a + walk->a, g->c + walk->c, g->of ? g->of + walk->c : NULL};
         walk->a += g->a_x;
         walk->c += g->c_x;
         if (++walk->x == g->w) {
@@ -74,103 +75,134 @@ KERNEL_FN void grid_end(
     }
 }
 
-/*  acc += what R positions read times C vectors of weights. */
-KERNEL_FN void grid_sums(
-    const tt_grid_t *g, const grid_row_t *row, size_t vector, v16 acc[TILE_R][4], const int R, const int C)
+/*  Sums with the derivative of tanh: as grid_tanh. */
+static __attribute__((noinline)) void grid_d_tanh(
+    const tt_grid_t *g, const v16 *sum, const grid_row_t *row, size_t col, size_t R, size_t C)
 {
-    const float *from[TILE_R];
-    UNROLL for (int r = 0; r < R; r++) from[r] = row[r].a;
-    const float *b = g->b + vector * g->b_panel;
-    const size_t b_panel = g->b_panel, run = g->run;
-    for (size_t piece = 0; piece < g->pieces; piece++) {
-        const float *weight = b + piece * g->b_piece;
-        const size_t first = piece * g->a_piece;
-        for (size_t k = first; k < first + run; k++) {
-            v16 w[4];
-            UNROLL for (int c = 0; c < C; c++) w[c] = v_load(weight + (size_t)c * b_panel);
-            UNROLL for (int r = 0; r < R; r++)
-            {
-                const v16 x = v_set(from[r][k]);
-                UNROLL for (int c = 0; c < C; c++) acc[r][c] = v_fma(x, w[c], acc[r][c]);
-            }
-            weight += 16;
+    for (size_t c = 0; c < C; c++, col += 16) {
+        const size_t left = g->n - col;
+        for (size_t r = 0; r < R; r++) {
+            const v16 y = part_load(row[r].of + col, left);
+            part_store(row[r].c + col, v_mul(sum[r * C + c], v_fnma(y, y, v_set(1.0f))), left);
         }
     }
 }
 
-/*  R, C and `add` are constants where this is inlined. */
-KERNEL_FN void grid_tile(
-    const tt_grid_t *g, const grid_row_t *row, size_t vector, const bool add, const int R, const int C)
+/*  With that of relu, or as they are. */
+KERNEL_FN void grid_end_back(
+    const tt_grid_t *g, const grid_row_t *row, size_t col, v16 acc[TILE_R][4], const int R, const int C)
 {
-    v16 acc[TILE_R][4];
-    const size_t col = 16 * vector, left = g->n - col;
+    const bool relu = g->kind == TT_GEMM_D_RELU;
+    UNROLL for (int c = 0; c < C; c++)
+    {
+        const size_t at = col + 16 * (size_t)c, left = g->n - at;
+        UNROLL for (int r = 0; r < R; r++)
+        {
+            const v16 sum = relu ? v_keep_pos(part_load(row[r].of + at, left), acc[r][c]) : acc[r][c];
+            part_store(row[r].c + at, sum, left);
+        }
+    }
+}
+
+/*  acc += what R positions read from number `first` on, times C vectors of weights. */
+KERNEL_FN void grid_run(const tt_grid_t *g, const float *const from[TILE_R], ptrdiff_t first, const float *weight,
+    v16 acc[TILE_R][4], const int R, const int C)
+{
+    const size_t b_panel = g->b_panel;
+    for (ptrdiff_t k = first, end = first + (ptrdiff_t)g->run; k < end; k++) {
+        v16 w[4];
+        UNROLL for (int c = 0; c < C; c++) w[c] = v_load(weight + (size_t)c * b_panel);
+        UNROLL for (int r = 0; r < R; r++)
+        {
+            const v16 x = v_set(from[r][k]);
+            UNROLL for (int c = 0; c < C; c++) acc[r][c] = v_fma(x, w[c], acc[r][c]);
+        }
+        weight += 16;
+    }
+}
+
+/*  acc = all that they read. Forward there is one step to a piece. */
+KERNEL_FN void grid_sums(const tt_grid_t *g, const grid_row_t *row, size_t vector, const bool back, v16 acc[TILE_R][4],
+    const int R, const int C)
+{
+    const float *from[TILE_R];
     UNROLL for (int r = 0; r < R; r++)
     {
-        UNROLL for (int c = 0; c < C; c++) acc[r][c] =
-            add ? part_load(row[r].c + col + 16 * c, left - 16 * (size_t)c) : v_zero();
+        from[r] = row[r].a;
+        UNROLL for (int c = 0; c < C; c++) acc[r][c] = v_zero();
     }
-    grid_sums(g, row, vector, acc, R, C);
-    if (!add && g->kind != TT_GEMM_TANH) {
-        grid_end(g, row, col, acc, R, C);
+    const float *b = g->b + vector * g->b_panel;
+    const size_t steps = back ? g->steps : 1;
+    for (size_t piece = 0; piece < g->pieces; piece++)
+        for (size_t step = 0; step < steps; step++)
+            grid_run(g, from, (ptrdiff_t)piece * g->a_piece + (ptrdiff_t)step * g->a_step,
+                b + piece * g->b_piece + step * g->b_step, acc, R, C);
+}
+
+/*  R, C and `back` are constants where this is inlined. */
+KERNEL_FN void grid_tile(
+    const tt_grid_t *g, const grid_row_t *row, size_t vector, const bool back, const int R, const int C)
+{
+    v16 acc[TILE_R][4];
+    const size_t col = 16 * vector;
+    grid_sums(g, row, vector, back, acc, R, C);
+    if (g->kind != (back ? TT_GEMM_D_TANH : TT_GEMM_TANH)) {
+        if (back)
+            grid_end_back(g, row, col, acc, R, C);
+        else
+            grid_end(g, row, col, acc, R, C);
         return;
     }
     v16 sum[TILE_R * 4]; /* a copy: what another function gets does not stay in registers */
     UNROLL for (int r = 0; r < R; r++)
     {
-        UNROLL for (int c = 0; c < C; c++)
-        {
-            if (add)
-                part_store(row[r].c + col + 16 * c, acc[r][c], left - 16 * (size_t)c);
-            else
-                sum[r * C + c] = acc[r][c];
-        }
+        UNROLL for (int c = 0; c < C; c++) sum[r * C + c] = acc[r][c];
     }
-    if (!add)
-        grid_tanh(g, sum, row, col, (size_t)R, (size_t)C);
+    (back ? grid_d_tanh : grid_tanh)(g, sum, row, col, (size_t)R, (size_t)C);
 }
 
 /*  All columns of R rows. */
-KERNEL_FN void grid_columns(const tt_grid_t *g, const grid_row_t *row, const bool add, const int R)
+KERNEL_FN void grid_columns(const tt_grid_t *g, const grid_row_t *row, const bool back, const int R)
 {
     const size_t vectors = (g->n + 15) / 16;
     size_t v = 0;
     if (tile_width(R) >= 4)
         for (; v + 4 <= vectors; v += 4)
-            grid_tile(g, row, v, add, R, 4);
+            grid_tile(g, row, v, back, R, 4);
     if (tile_width(R) >= 2)
         for (; v + 2 <= vectors; v += 2)
-            grid_tile(g, row, v, add, R, 2);
+            grid_tile(g, row, v, back, R, 2);
     for (; v < vectors; v++)
-        grid_tile(g, row, v, add, R, 1);
+        grid_tile(g, row, v, back, R, 1);
 }
 
-KERNEL_FN void grid_some(const tt_grid_t *g, const grid_row_t *row, const bool add, size_t rows)
+KERNEL_FN void grid_some(const tt_grid_t *g, const grid_row_t *row, const bool back, size_t rows)
 {
     switch (rows) {
     case 1:
-        grid_columns(g, row, add, 1);
+        grid_columns(g, row, back, 1);
         break;
     case 2:
-        grid_columns(g, row, add, 2);
+        grid_columns(g, row, back, 2);
         break;
     case 3:
-        grid_columns(g, row, add, 3);
+        grid_columns(g, row, back, 3);
         break;
     case 4:
-        grid_columns(g, row, add, 4);
+        grid_columns(g, row, back, 4);
         break;
     case 5:
-        grid_columns(g, row, add, 5);
+        grid_columns(g, row, back, 5);
         break;
     case 6:
-        grid_columns(g, row, add, 6);
+        grid_columns(g, row, back, 6);
         break;
 #ifdef V16_WIDE
     case 7:
-        grid_columns(g, row, add, 7);
+        grid_columns(g, row, back, 7);
         break;
     case 8:
-        grid_columns(g, row, add, 8);
+        grid_columns(g, row, back, 8);
         break;
 #endif
     default:
@@ -184,10 +216,11 @@ static void kernel_grid(const tt_grid_t *job)
     const size_t all = g->h * g->w, tiles = (all + TILE_R - 1) / TILE_R;
     grid_walk_t walk = {0};
     grid_row_t row[TILE_R];
+    const bool back = g->kind == TT_GEMM_D_TANH || g->kind == TT_GEMM_D_RELU || g->kind == TT_GEMM_D_NONE;
     for (size_t t = 0; t < tiles; t++) {
         const size_t rows = all * (t + 1) / tiles - all * t / tiles;
         grid_rows(g, row, rows, &walk);
-        if (g->kind == TT_GEMM_ADD)
+        if (back)
             grid_some(g, row, true, rows);
         else
             grid_some(g, row, false, rows);

@@ -25,6 +25,36 @@ cpu_range_t cpu_axis_readers(const cpu_axis_t *axis, size_t k)
     return (cpu_range_t){first, end < axis->out ? end : axis->out};
 }
 
+/*  Places phase + t * stride that read number q * stride + phase, from position q - t: a range of t. */
+static cpu_range_t s_read_by(const cpu_axis_t *axis, size_t phase, size_t q)
+{
+    const size_t all = phase < axis->kernel ? (axis->kernel - phase + axis->stride - 1) / axis->stride : 0;
+    const cpu_range_t t = {q < axis->out ? 0 : q - axis->out + 1, q + 1 < all ? q + 1 : all};
+    return t.first < t.end ? t : (cpu_range_t){0, 0};
+}
+
+bool cpu_axis_inputs(const cpu_axis_t *axis, size_t phase, size_t *q, cpu_inputs_t *inputs)
+{
+    const size_t edge = axis->in + axis->pad;
+    const size_t end = phase < edge ? (edge - phase + axis->stride - 1) / axis->stride : 0;
+    const size_t inside = phase < axis->pad ? (axis->pad - phase + axis->stride - 1) / axis->stride : 0;
+    const size_t first = *q < inside ? inside : *q;
+    if (first >= end)
+        return false;
+    const cpu_range_t here = s_read_by(axis, phase, first);
+    for (*q = first + 1; *q < end; (*q)++) {
+        const cpu_range_t next = s_read_by(axis, phase, *q);
+        if (next.first != here.first || next.end != here.end)
+            break;
+    }
+    *inputs = (cpu_inputs_t){.first = first * axis->stride + phase - axis->pad,
+        .count = *q - first,
+        .place = phase + here.first * axis->stride,
+        .at = here.end ? first - here.first : 0,
+        .places = here.end - here.first};
+    return true;
+}
+
 /*  The end of the positions from i on that read the same places as i. */
 static size_t s_band(const cpu_axis_t *axis, size_t i)
 {

@@ -25,6 +25,16 @@ static inline size_t cpu_axis_at(const cpu_axis_t *axis, size_t i, size_t k)
     return i * axis->stride + k - axis->pad;
 }
 
+/*  Numbers of an axis, `stride` apart, that the same places read. The first: read by `place` from position `at`; by the next place,
+ *  `stride` further, from one position less; and so on, `places` of them, which may be none. */
+typedef struct {
+    size_t first, count, place, at, places;
+} cpu_inputs_t;
+
+/*  Of the numbers phase, phase + stride, ... (phase < stride, counted from where the padding begins) those from the q-th on, or the
+ *  first behind it that lies in the picture; q moves behind them. false: there are no more. */
+bool cpu_axis_inputs(const cpu_axis_t *axis, size_t phase, size_t *q, cpu_inputs_t *inputs);
+
 /*  Positions that read the same places: with a padding of 1 the inner ones, each border, each corner; without padding all are one
  *  band. */
 typedef struct {
