@@ -247,6 +247,8 @@ KERNEL_FN void patch_tile(const tt_patch_t *p, size_t row, size_t col, const boo
                 const v16 number = v_set(a[r]);
                 UNROLL for (int c = 0; c < C; c++) acc[r][c] = v_fma(number, w[c], acc[r][c]);
             }
+            if (C > 1)
+                __builtin_prefetch(a + p->a_y); /* a picture's next row may come from far away */
             a += a_x;
             d += d_x;
         }
