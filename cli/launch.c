@@ -29,16 +29,43 @@ static void s_keep_summary(const tt_rundir_t *run, const json_t *summary)
     free(text);
 }
 
-static int s_report(const tt_launch_t *launch, const tt_outcome_t *outcome, uint32_t life)
+/*  What the process that holds the run knows of it. */
+typedef struct {
+    const tt_launch_t *launch;
+    int lock;
+    uint32_t life;
+} held_t;
+
+/*  A directory that is another's by now is left alone. */
+static bool s_is_there(const held_t *self)
 {
+    return tt_rundir_check(self->launch->run, self->lock) == TT_OK;
+}
+
+static void s_close_sockets(const held_t *self)
+{
+    if (s_is_there(self))
+        tt_rundir_close_sockets(self->launch->run);
+}
+
+static void s_keep(const held_t *self, json_t *summary)
+{
+    if (!s_is_there(self))
+        return;
+    s_keep_summary(self->launch->run, summary);
+    if (tt_history_end(self->launch->run, self->life, summary) != TT_OK)
+        log_error("%s", tt_err_text());
+}
+
+static int s_report(const held_t *self, const tt_outcome_t *outcome)
+{
+    const tt_launch_t *launch = self->launch;
     const double wall_s = (double)(tt_now_ns(tt_clock_real()) - launch->start_ns) * 1e-9;
     const tt_job_phase_t phase = tt_summary_phase(outcome);
     json_t *summary = tt_summary(launch->run, outcome, wall_s);
-    json_object_set_new(summary, "life", json_integer(life));
+    json_object_set_new(summary, "life", json_integer(self->life));
     json_object_set_new(summary, "changed", launch->changed ? json_deep_copy(launch->changed) : json_array());
-    s_keep_summary(launch->run, summary);
-    if (tt_history_end(launch->run, life, summary) != TT_OK)
-        log_error("%s", tt_err_text());
+    s_keep(self, summary);
     if (launch->json) {
         json_dumpf(summary, stdout, JSON_COMPACT | JSON_REAL_PRECISION(15));
         putchar('\n');
@@ -72,8 +99,9 @@ static void s_tell_started(void)
 /*  The guard's words when the controller was killed under it. */
 static void s_lost(void *ctx, int signal)
 {
-    const tt_launch_t *launch = ctx;
-    tt_rundir_close_sockets(launch->run);
+    const held_t *self = ctx;
+    const tt_launch_t *launch = self->launch;
+    s_close_sockets(self);
     fprintf(stderr, "tutti: the run's controller was killed (SIG%s); everything it started has been ended\n",
         sigabbrev_np(signal));
     if (launch->cfg)
@@ -127,58 +155,63 @@ static tt_status_t s_begin_life(const tt_launch_t *launch, uint32_t *life)
     return tt_history_begin(launch->run, launch->resume, launch->changed, launch->upgraded, launch->config, life);
 }
 
-static int s_supervise(const tt_launch_t *launch, uint32_t life)
+static int s_supervise(const held_t *self)
 {
+    const tt_launch_t *launch = self->launch;
     tt_job_t *job = s_job(launch);
     tt_outcome_t outcome = {0};
     s_say_who(launch);
     tt_display_t *display = tt_display_new(
         launch->json ? stderr : stdout, launch->cfg, launch->run, launch->start_ns, launch->quiet, s_tell_started);
-    const tt_supervise_opts_t opts = {
-        .run = launch->run, .job = job, .resume = launch->resume, .watcher = tt_display_watcher(display)};
+    const tt_supervise_opts_t opts = {.run = launch->run,
+        .lock = self->lock,
+        .job = job,
+        .resume = launch->resume,
+        .watcher = tt_display_watcher(display)};
     const tt_status_t status = tt_supervise(&outcome, &opts);
     tt_display_destroy(&display);
-    const int code = status == TT_OK ? s_report(launch, &outcome, life) : tt_cli_fail("run", status);
+    const int code = status == TT_OK ? s_report(self, &outcome) : tt_cli_fail("run", status);
     free(outcome.finished);
     tt_job_destroy(&job);
-    tt_rundir_close_sockets(launch->run);
+    s_close_sockets(self);
     return code;
 }
 
-static int s_work(const tt_launch_t *launch)
+static int s_work(const held_t *self)
 {
+    const tt_launch_t *launch = self->launch;
     s_say_who(launch);
     if (tt_rundir_sync(launch->run) != TT_OK)
         fprintf(stderr, "tutti run: %s\n", tt_err_text());
     const int code = launch->work(launch->ctx, s_tell_started);
-    tt_rundir_close_sockets(launch->run);
+    s_close_sockets(self);
     return code;
 }
 
 static int s_guarded(const tt_launch_t *launch)
 {
-    int lock = -1;
-    uint32_t life = 0;
-    tt_status_t status = tt_rundir_lock(launch->run, &lock);
+    held_t self = {.launch = launch, .lock = -1};
+    tt_status_t status = tt_rundir_lock(launch->run, &self.lock);
     if (status == TT_OK)
         status = tt_rundir_begin(launch->run);
     if (status == TT_OK)
         status = tt_rundir_open_sockets(launch->run);
     if (status == TT_OK && !launch->work)
-        status = s_begin_life(launch, &life);
+        status = s_begin_life(launch, &self.life);
     if (status == TT_OK)
-        status = tt_guard_enter(s_lost, (void *)launch);
+        status = tt_guard_enter(s_lost, &self);
     if (status != TT_OK) {
         const int code = tt_cli_fail(launch->resume ? "resume" : "run", status);
-        if (lock >= 0)
-            close(lock);
+        if (self.lock >= 0)
+            close(self.lock);
         if (!launch->resume)
             (void)tt_rundir_remove(launch->run); /* nothing half-made stays */
         return code;
     }
-    const int code = launch->work ? s_work(launch) : s_supervise(launch, life);
-    tt_rundir_forget(launch->run, TT_RUNDIR_ROOM);
-    close(lock);
+    const int code = launch->work ? s_work(&self) : s_supervise(&self);
+    if (s_is_there(&self))
+        tt_rundir_forget(launch->run, TT_RUNDIR_ROOM);
+    close(self.lock);
     return code;
 }
 

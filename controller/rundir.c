@@ -234,6 +234,29 @@ bool tt_rundir_live(const tt_rundir_t *self)
     return live;
 }
 
+tt_status_t tt_rundir_check(const tt_rundir_t *self, int fd)
+{
+    char path[PATH_MAX];
+    struct stat held, there;
+    snprintf(path, sizeof path, "%s/lock", self->path);
+    if (fstat(fd, &held) != 0)
+        return TT_OK;
+    if (lstat(path, &there) == 0)
+        return there.st_dev == held.st_dev && there.st_ino == held.st_ino
+                   ? TT_OK
+                   : tt_err(TT_IO, "the run directory %s is gone or was moved: another one has its place", self->path);
+    if (errno != ENOENT && errno != ENOTDIR)
+        return TT_OK;
+    if (lstat(self->path, &there) == 0)
+        return tt_err(TT_IO, "the run directory %s is gone or was moved: what is there has no lock", self->path);
+    if (errno != ENOENT && errno != ENOTDIR)
+        return TT_OK;
+    return tt_err(TT_IO,
+        "the run directory %s is gone or was moved; if it was moved, 'tutti resume' with its new path goes on from its "
+        "newest snapshot",
+        self->path);
+}
+
 bool tt_rundir_held_by(const tt_rundir_t *self, pid_t pid)
 {
     char path[PATH_MAX];

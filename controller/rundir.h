@@ -35,6 +35,11 @@ tt_status_t tt_rundir_lock(const tt_rundir_t *self, int *fd);
 /*  Does somebody hold it? */
 bool tt_rundir_live(const tt_rundir_t *self);
 
+/*  Is the directory still where it was, with the lock that *fd of tt_rundir_lock holds? TT_IO: it is gone, was moved, or another
+ *  one has its place: who holds the lock must write nothing by the run's path any more. Where nobody can tell (a file system that
+ *  does not answer) it is taken to be there. */
+tt_status_t tt_rundir_check(const tt_rundir_t *self, int fd);
+
 /*  Is it this process that holds it? What a file says of process ids is not believed before it is signalled. */
 bool tt_rundir_held_by(const tt_rundir_t *self, pid_t pid);
 

@@ -17,7 +17,7 @@
 
 static const char s_result_file[] = "result.json"; /* written by the coordinator when the run has ended */
 
-enum { TICK_MS = 100, FINISH_MS = 60000, END_MS = 5000, DRAIN_MS = 20000 };
+enum { TICK_MS = 100, FINISH_MS = 60000, END_MS = 5000, DRAIN_MS = 20000, LOOK_MS = 1000 };
 enum { START_MS = 20000, LEASES = 3 }; /* how long the coordinator may be silent: at least so long before its WELCOME */
 
 typedef struct {
@@ -33,6 +33,8 @@ typedef struct {
     bool synced;         /* the run's mark is on the disk */
     tt_asked_t asked;    /* to stop */
     bool ending;         /* the coordinator knows: it need not hear of every end, and its own will come any moment */
+    int64_t looked_ms;   /* the last look at the run directory                        */
+    char gone[1024];     /* what became of it, for a person; "": it is there          */
     char failed_log[64]; /* of the replica that failed last before the end: "logs/collector-1.log" */
     int64_t kill_at_ms;  /* 0 = no stop asked for */
     int64_t lease_ms;    /* as a coordinator said; 0 = none has yet */
@@ -305,7 +307,7 @@ static tt_status_t s_begin(supervisor_t *self)
     tt_loop_fd(self->loop, tt_link_fd(self->link), s_on_link, self);
     tt_loop_fd(self->loop, self->signal_fd, s_on_signal, self);
     tt_loop_timer(self->loop, TICK_MS, TICK_MS, s_on_tick, self);
-    self->turned_ms = tt_now_ms(self->clock);
+    self->turned_ms = self->looked_ms = tt_now_ms(self->clock);
     return TT_OK;
 }
 
@@ -331,6 +333,24 @@ static void s_watch_coordinator(supervisor_t *self)
     tt_controller_kill(self->controller, "coordinator", 0);
 }
 
+/*  Without its directory nobody can find the run to stop it, and its processes would write into whatever is made there next. */
+static void s_look_at_directory(supervisor_t *self)
+{
+    if (self->gone[0] || tt_rundir_check(self->opts->run, self->opts->lock) == TT_OK)
+        return;
+    snprintf(self->gone, sizeof self->gone, "%.1000s", tt_err_text());
+    self->kill_at_ms = 1;
+}
+
+static void s_watch_directory(supervisor_t *self)
+{
+    const int64_t now = tt_now_ms(self->clock);
+    if (now - self->looked_ms < LOOK_MS)
+        return;
+    self->looked_ms = now;
+    s_look_at_directory(self);
+}
+
 /*  One turn: what happened, then what is due. */
 static tt_status_t s_turn(supervisor_t *self)
 {
@@ -342,6 +362,7 @@ static tt_status_t s_turn(supervisor_t *self)
         return status;
     TT_TRY(tt_controller_tick(self->controller));
     s_watch_coordinator(self);
+    s_watch_directory(self);
     if (self->kill_at_ms && tt_now_ms(self->clock) >= self->kill_at_ms && !self->killed) {
         self->killed = true;
         tt_controller_stop(self->controller, 0);
@@ -391,12 +412,28 @@ static void s_blame_disk(tt_outcome_t *out)
         memcpy(out->reason + used, words, sizeof words);
 }
 
+static void s_say_why(supervisor_t *self, const char *reason)
+{
+    tt_outcome_t *out = self->out;
+    if (self->gone[0]) { /* whatever else went wrong did so because of it */
+        memcpy(out->reason, self->gone, sizeof out->reason);
+        out->exit_code = tt_status_exit_code(TT_IO);
+        return;
+    }
+    if (!out->reason[0])
+        s_explain(self, reason);
+    if (tt_rundir_full(self->opts->run))
+        s_blame_disk(out);
+}
+
 static void s_settle(supervisor_t *self)
 {
     tt_outcome_t *out = self->out;
     const char *reason = "";
     int code = 0;
-    s_sync(self);
+    s_look_at_directory(self);
+    if (!self->gone[0])
+        s_sync(self);
     tt_job_phase_t phase = tt_controller_phase(self->controller, &code, &reason);
     if (!out->finished) /* it was over before our link to the coordinator stood, or its end was a failure */
         out->finished = s_result(self);
@@ -408,10 +445,8 @@ static void s_settle(supervisor_t *self)
         code = out->exit_code ? out->exit_code : out->signal ? 128 + out->signal : 70;
         reason = out->signal ? "killed before it could end by itself" : "ended by the controller";
     }
-    if (phase == TT_JOB_FAILED && !out->reason[0])
-        s_explain(self, reason);
-    if (phase == TT_JOB_FAILED && tt_rundir_full(self->opts->run))
-        s_blame_disk(out);
+    if (phase == TT_JOB_FAILED)
+        s_say_why(self, reason);
     out->phase = phase;
     out->exit_code = phase == TT_JOB_FAILED && out->exit_code ? out->exit_code : code;
 }

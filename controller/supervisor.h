@@ -3,7 +3,8 @@
  *
  *  The coordinator decides what is desired (SCALE) and when the run has ended (it exits with 0 after EVENT finished);
  *  the supervisor tells it what started and ended (REPLICA). SIGINT, SIGTERM and SIGHUP ask for a clean end with a
- *  snapshot; another one (guard.h says what is one), or finish_ms without an end, kills.
+ *  snapshot; another one (guard.h says what is one), or finish_ms without an end, kills. So does a run directory that is
+ *  gone, or was moved: nobody could find the run. TT_IO's exit code then, and nothing more is written by its path.
  *
  *  Threads: call from the main thread, with no other thread running; blocks until the run has ended and every process
  *  of it is gone. */
@@ -26,6 +27,7 @@ typedef struct {
 
 typedef struct {
     const tt_rundir_t *run;
+    int lock;      /* of the run, as tt_rundir_lock gave it                                     */
     tt_job_t *job; /* borrowed                                                                  */
     bool resume;   /* start the coordinator alone; the others when it says how many             */
     int finish_ms; /* from the first signal to killing; 0 = 60 s                                */

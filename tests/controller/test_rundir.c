@@ -126,6 +126,34 @@ static void test_who_only_looks_keeps_nobody_out(void **state)
         s_end(lookers[i]);
 }
 
+/*  Whoever holds a run learns that its directory is not there any more, and is not taken in by another in its place. */
+static void test_a_directory_that_is_moved_is_missed(void **state)
+{
+    (void)state;
+    tt_rundir_t run, other;
+    int fd;
+    assert_ok(tt_rundir_create(&run, "runs/here", "job"));
+    assert_ok(tt_rundir_lock(&run, &fd));
+    assert_ok(tt_rundir_check(&run, fd));
+    assert_int_equal(rename("runs/here", "runs/there"), 0);
+    assert_int_equal(tt_rundir_check(&run, fd), TT_IO);
+    assert_non_null(strstr(tt_err_text(), run.path));
+    assert_non_null(strstr(tt_err_text(), "is gone or was moved"));
+    assert_ok(tt_rundir_create(&other, "runs/here", "job"));
+    assert_int_equal(tt_rundir_check(&run, fd), TT_IO);
+    int lock;
+    assert_ok(tt_rundir_lock(&other, &lock));
+    assert_int_equal(tt_rundir_check(&run, fd), TT_IO);
+    assert_ok(tt_rundir_check(&other, lock));
+    close(lock);
+    assert_ok(tt_rundir_remove(&other));
+    assert_int_equal(rename("runs/there", "runs/here"), 0);
+    assert_ok(tt_rundir_check(&run, fd)); /* it came back */
+    assert_int_equal(unlink("runs/here/lock"), 0);
+    assert_int_equal(tt_rundir_check(&run, fd), TT_IO); /* another run could take it */
+    close(fd);
+}
+
 static void s_count(void *ctx, const tt_rundir_t *run)
 {
     (void)run;
@@ -288,6 +316,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_same_name_elsewhere, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_lock_and_remove, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_who_only_looks_keeps_nobody_out, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_a_directory_that_is_moved_is_missed, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_names_are_taken_one_at_a_time, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_sockets_of_a_long_path, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_a_run_is_its_owners, s_setup, s_teardown),

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include "common/base/buf.h"
 
@@ -21,6 +22,10 @@ typedef struct {
     size_t silent; /* of them, how many were found so                     */
     bool fails;    /* they write that the run has failed, and end without a word to us */
     bool stop;     /* SIGTERM when the first one runs                     */
+    bool move;     /* the run's directory then; another run takes its place if `taken` */
+    bool taken;
+    bool moved;
+    int ticks; /* of 100 ms, since it was moved, and a second by the clock */
     bool asked, stopped;
     char notes[4096];
 } watch_t;
@@ -60,9 +65,29 @@ static void s_note(void *ctx, const char *text)
         s_ask(self);
 }
 
+static void s_move(watch_t *self)
+{
+    char path[128];
+    snprintf(path, sizeof path, "%s/moved", self->root);
+    assert_int_equal(rename(self->run.path, path), 0);
+    if (self->taken) {
+        assert_int_equal(mkdir(self->run.path, 0700), 0);
+        snprintf(path, sizeof path, "%s/run/lock", self->root);
+        FILE *lock = fopen(path, "w");
+        assert_non_null(lock);
+        assert_int_equal(fclose(lock), 0);
+    }
+    self->moved = true;
+    tt_clock_turn(&self->clock, 1000000000);
+}
+
 static void s_tick(void *ctx)
 {
     watch_t *self = ctx;
+    if (self->moved && ++self->ticks > 20)
+        s_ask(self); /* it should have ended long since */
+    if (self->move && !self->moved && s_starts(self) > 0)
+        s_move(self);
     if (s_starts(self) <= self->silent)
         return; /* it has not begun yet */
     if (self->stop)
@@ -137,6 +162,7 @@ static tt_outcome_t s_supervise(watch_t *self)
         .template_ = {.command = command}};
     tt_job_t job = {.name = (char *)(uintptr_t) "job", .roles = &role, .role_count = 1};
     const tt_supervise_opts_t opts = {.run = &self->run,
+        .lock = self->lock,
         .job = &job,
         .finish_ms = 10000,
         .watcher = {.note = s_note, .tick = s_tick, .scale = s_scale, .ctx = self},
@@ -221,6 +247,41 @@ static void test_a_run_that_failed_before_it_was_heard(void **state)
     assert_string_equal(out.reason, "no card");
 }
 
+static void s_expect_gone(watch_t *self, const tt_outcome_t *out)
+{
+    assert_true(self->moved);
+    assert_int_equal(out->phase, TT_JOB_FAILED);
+    assert_int_equal(out->exit_code, 74);
+    assert_int_equal(out->signal, 0);
+    assert_non_null(strstr(out->reason, self->run.path));
+    assert_non_null(strstr(out->reason, "is gone or was moved"));
+    assert_null(strstr(self->notes, "not a word")); /* it ended before that */
+}
+
+/*  Nobody could find the run, nor stop it. */
+static void test_a_run_whose_directory_is_moved_ends(void **state)
+{
+    watch_t *self = *state;
+    self->move = true;
+    self->mute = 1000;
+    const tt_outcome_t out = s_supervise(self);
+    s_expect_gone(self, &out);
+    assert_int_not_equal(access(self->run.path, F_OK), 0); /* and nothing makes it anew */
+}
+
+static void test_another_run_in_its_place_is_left_alone(void **state)
+{
+    watch_t *self = *state;
+    self->move = self->taken = true;
+    self->mute = 1000;
+    const tt_outcome_t out = s_supervise(self);
+    s_expect_gone(self, &out);
+    char path[128];
+    snprintf(path, sizeof path, "%s/run/lock", self->root);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(rmdir(self->run.path), 0); /* it held nothing else */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -228,6 +289,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_one_that_has_spoken_is_replaced_sooner, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_the_one_that_speaks_at_last_is_heard, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_a_run_that_does_not_end_is_killed, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_a_run_whose_directory_is_moved_ends, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_another_run_in_its_place_is_left_alone, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_a_run_that_failed_before_it_was_heard, s_setup, s_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,12 +3,13 @@
 
 import contextlib
 import os
+import shutil
 import signal
 import sys
 import time
 
 sys.dont_write_bytecode = True
-from rig import check, main, wait_for
+from rig import BATCH, check, equal, main, wait_for
 
 FOREVER = "stop.env_steps=1000M"
 
@@ -122,5 +123,38 @@ def test_asked_once_and_told_late(world):
     world.await_empty()
 
 
+OFTEN = "checkpoint.every_s=0.1"
+
+
+def test_directory_removed(world):
+    """Nobody could find the run again: it ends, and what is made in that place is not touched."""
+    process, run_dir = world.start_run(world.config(), FOREVER, OFTEN)
+    world.await_snapshot(run_dir, process)
+    os.rename(run_dir, run_dir + ".away")  # at once: rm -rf may meet what is being written
+    shutil.rmtree(run_dir + ".away", ignore_errors=True)
+    summary = world.summary(process, code=74)
+    equal(summary["status"], "failed", "status")
+    check(f"the run directory {run_dir} is gone or was moved" in summary["reason"], summary["reason"])
+    world.await_empty()
+    check(not os.path.exists(run_dir), "the run directory came back")
+
+
+def test_directory_moved(world):
+    """A detached one, too: its log has the words, and from its new place it goes on."""
+    run_dir, moved = (os.path.join(world.path, name) for name in ("run", "moved"))
+    started = world.tutti("run", world.config(), "--detach", "--run-dir", run_dir, "--set", FOREVER, "--set", OFTEN)
+    equal(started.returncode, 0, started.stderr)
+    updates = world.await_snapshot(run_dir)["updates"]
+    os.rename(run_dir, moved)
+    world.await_empty()
+    with open(os.path.join(moved, "logs", "run.log"), encoding="utf-8") as file:
+        text = file.read()
+    check(f"failed: the run directory {run_dir} is gone or was moved" in text, text)
+    check(not os.path.exists(run_dir), "the run directory came back")
+    summary = world.resume(moved, f"stop.env_steps={(updates + 2000) * BATCH}")
+    check(summary["restored_from"]["updates"] >= updates, f"it went on from {summary['restored_from']}")
+
+
 main(test_guard_killed, test_controller_killed, test_coordinator_killed_for_good, test_interrupted_while_starting,
-     test_asked_twice, test_asked_once_in_two_ways, test_asked_once_and_told_late)
+     test_asked_twice, test_asked_once_in_two_ways, test_asked_once_and_told_late,
+     test_directory_removed, test_directory_moved)
