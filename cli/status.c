@@ -83,6 +83,16 @@ static void s_print_members(const json_t *members)
     }
 }
 
+/*  A run that goes on without being saved. */
+static void s_print_unsaved(const json_t *status)
+{
+    const json_t *failure = json_object_get(status, "snapshot_failure");
+    if (json_is_object(failure))
+        printf("  no snapshot could be made for %.0f s (%.0f failed): %s\n",
+            s_number(status, "wall_s") - s_number(failure, "since_s"), s_number(failure, "failures"),
+            s_text(failure, "reason"));
+}
+
 /*  A job of Kubernetes on this machine (k8s/local). */
 static void s_print_job(const json_t *status)
 {
@@ -110,6 +120,7 @@ static void s_print(const json_t *status)
     printf("\n");
     if (s_number(status, "replaced") > 0)
         printf("  silent and replaced: %.0f; last %s\n", s_number(status, "replaced"), s_text(status, "replaced_last"));
+    s_print_unsaved(status);
     tt_summary_print_life(stdout, status);
     s_print_counts(json_object_get(status, "replicas"));
     s_print_members(json_object_get(status, "members"));

@@ -261,7 +261,18 @@ static tt_status_t s_snapshot(coordinator_t *self, const tt_msg_EVENT_t *m)
         .era = roster_era(self->roster), .update = m->update, .env_steps = m->env_steps, .return_mean = m->value};
     snprintf(snapshot->path, sizeof snapshot->path, "%s", path);
     self->snapshots++;
+    self->unsaved.row = 0;
     return journal_snapshot(self->journal, snapshot);
+}
+
+/*  The run goes on; `status` says so for as long as it lasts. Who watches is told by EVENT warning, which comes less often. */
+static void s_unsaved(unsaved_t *self, const tt_msg_EVENT_t *m)
+{
+    if (self->row == 0)
+        self->since_ns = m->time_ns;
+    self->row++;
+    self->total++;
+    snprintf(self->why, sizeof self->why, "%s", m->text ? m->text : "");
 }
 
 /*  It has what its role needs of its machine: a learner with weights, a collector that has made steps. */
@@ -331,6 +342,10 @@ static tt_status_t s_event(coordinator_t *self, sender_t from, const tt_msg_EVEN
     if (strcmp(kind, "damaged") == 0) {
         if (restore_refuse(self, text))
             roster_begin_again(self->roster);
+        return TT_OK;
+    }
+    if (strcmp(kind, "unsaved") == 0) {
+        s_unsaved(&self->unsaved, m);
         return TT_OK;
     }
     if (strcmp(kind, "finished") == 0) {

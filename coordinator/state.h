@@ -30,6 +30,14 @@ typedef struct {
     bool led; /* was rank 0, in that era */
 } ended_t;
 
+/*  Snapshots that could not be made. */
+typedef struct {
+    uint64_t total; /* in the coordinator's life                    */
+    uint64_t row;   /* since the newest that was; 0 = all is well   */
+    int64_t since_ns;
+    char why[1024]; /* the newest of them, for a person */
+} unsaved_t;
+
 struct coordinator {
     const char *run_dir; /* borrowed from the options; absolute in `root`                     */
     const char *key;     /* borrowed, NULL = RUN_DIR/key                                      */
@@ -55,6 +63,7 @@ struct coordinator {
     progress_t progress;
     journal_snapshot_t snapshot; /* newest; path "" = none                                             */
     uint32_t snapshots;
+    unsaved_t unsaved;
     restore_t restore;
     snapshot_store_t snapshot_store;
     ends_t ends;

@@ -121,6 +121,18 @@ json_t *status_snapshot_json(const journal_snapshot_t *snapshot)
     return object;
 }
 
+static json_t *s_unsaved(const coordinator_t *self)
+{
+    const unsaved_t *unsaved = &self->unsaved;
+    if (unsaved->row == 0)
+        return json_null();
+    json_t *object = json_object();
+    json_object_set_new(object, "reason", tt_json_text(unsaved->why));
+    json_object_set_new(object, "since_s", s_real((double)(unsaved->since_ns - self->start_ns) * 1e-9));
+    json_object_set_new(object, "failures", s_u64(unsaved->row));
+    return object;
+}
+
 static void s_add_training(const coordinator_t *self, json_t *object)
 {
     const progress_t *p = &self->progress;
@@ -176,6 +188,8 @@ json_t *status_json(const coordinator_t *self)
     json_object_set_new(object, "snapshots", json_integer(self->snapshots));
     json_object_set_new(
         object, "snapshot", self->snapshot.path[0] ? status_snapshot_json(&self->snapshot) : json_null());
+    json_object_set_new(object, "snapshot_failures", s_u64(self->unsaved.total));
+    json_object_set_new(object, "snapshot_failure", s_unsaved(self));
     json_object_set_new(object, "http", s_text_or_null(self->http ? http_url(self->http) : NULL));
     json_object_set_new(object, "listen", s_text_or_null(control_listen(self->control)));
     return object;
@@ -248,6 +262,8 @@ tt_status_t status_prometheus(const coordinator_t *self, tt_buf_t *out)
         "Times an environment did not go on from where the batch before left it.", (double)p->broken_trajectories));
     TT_TRY(s_metric(
         out, "rolled_back_total", "counter", "Times the run went back to a snapshot.", roster_rolled_back(roster)));
+    TT_TRY(s_metric(
+        out, "snapshot_failures_total", "counter", "Snapshots that could not be made.", (double)self->unsaved.total));
     TT_TRY(s_metric(out, "return_mean", "gauge", "Mean return of the last 100 training episodes.",
         p->at.any ? p->return_mean : NAN));
     TT_TRY(s_metric(out, "sps", "gauge", "Env steps a second over the last seconds.", progress_sps(p)));

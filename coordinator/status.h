@@ -7,7 +7,8 @@
  *   "replicas": {"collector": {"desired", "ready", "spare"}, "learner": ..., "aggregator": ...},
  *   "members": [{"role", "index", "pid", "host", "phase", "state", "seen_ms", "holds", "rank", "env_lo",
  *               "env_count", "time_share": {stage: 0 .. 1}, "memory_bytes", "cpus"}],
- *   "snapshots": number, "snapshot": newest or null, "http": url or null, "listen": endpoint or null}
+ *   "snapshots": number, "snapshot": newest or null, "snapshot_failures": number,
+ *   "snapshot_failure": {"reason", "since_s", "failures"} or null when the newest was made, "http": url or null, "listen": endpoint or null}
  *
  *  Threads: the coordinator's. The caller owns what is returned (json_decref). */
 #pragma once

@@ -107,8 +107,7 @@ tt_status_t checkpoint_when_due(core_t *self)
     const tt_status_t status = s_write_due(self);
     if (status == TT_OK || status == TT_STOPPED)
         return TT_OK;
-    log_error("no checkpoint: %s", tt_err_text());
-    report_event(self, "warning", tt_err_text(), 0);
+    report_unsaved(self, tt_err_text());
     return TT_OK;
 }
 

@@ -218,8 +218,7 @@ static tt_status_t s_go_on(core_t *self, tt_status_t *served)
 static void s_give_up(core_t *self)
 {
     self->keeping.phase = KEEPING_NOTHING;
-    log_error("no checkpoint: %s", tt_err_text());
-    report_event(self, "warning", tt_err_text(), 0);
+    report_unsaved(self, tt_err_text());
 }
 
 tt_status_t keeping_turn(core_t *self, bool due)

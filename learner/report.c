@@ -125,7 +125,19 @@ void report_event(core_t *self, const char *kind, const char *text, double value
 
 void report_snapshot(core_t *self, const char *path, double return_mean, uint64_t update, uint64_t env_steps)
 {
+    repeat_forget(&self->report.unsaved);
     s_tell(self, "snapshot", path, return_mean, update, env_steps);
+}
+
+void report_unsaved(core_t *self, const char *why)
+{
+    char text[sizeof self->report.unsaved.text]; /* why may be tt_err_text(), which what follows may change */
+    snprintf(text, sizeof text, "%s", why);
+    report_event(self, "unsaved", text, 0);
+    if (!repeat_due(&self->report.unsaved, text, tt_now_ns(self->clock)))
+        return;
+    log_error("no checkpoint: %s", text);
+    report_event(self, "warning", text, 0);
 }
 
 void report_solved(core_t *self)

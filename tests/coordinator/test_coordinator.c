@@ -1,5 +1,6 @@
 /*  The coordinator, driven by links: HELLO to the end of a run, and who is let in. */
 #include <jansson.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -257,6 +258,7 @@ static void test_a_learner_of_the_runs_own_that_cannot_learn_ends_it(void **stat
     assert_int_equal(run_wait(*state), 69);
 }
 
+<<<<<<< HEAD
 static void s_say_no_card(tt_link_t *link)
 {
     const tt_msg_EVENT_t event = TT_MSG(
@@ -303,6 +305,48 @@ static void test_a_collector_that_cannot_play_beside_one_that_does(void **state)
     tt_packet_clear(&packet);
     s_say_no_card(crew.collectors[0]);
     assert_int_equal(run_wait(*state), 69);
+=======
+/*  Until it has counted so many; the status then, the caller's. */
+static json_t *s_await_unsaved(tt_link_t *client, double total, bool now)
+{
+    for (const int64_t end = tt_now_ms(tt_clock_real()) + PATIENCE_MS;;) {
+        json_t *status = link_status(client);
+        if (number_in(status, "snapshot_failures") >= total &&
+            json_is_object(json_object_get(status, "snapshot_failure")) == now)
+            return status;
+        json_decref(status);
+        assert_true(tt_now_ms(tt_clock_real()) < end);
+    }
+}
+
+/*  It is said for as long as it lasts, and since when. */
+static void test_snapshots_that_fail_are_told(void **state)
+{
+    run_t *run = *state;
+    crew_t crew;
+    crew_begin(run, &crew);
+    tt_link_t *client = run_link(run, TT_PEER_CLIENT, -1);
+    link_send_event(crew.collectors[0], "unsaved", "it does not lead", 0);
+    link_send_event_at(crew.learner, "unsaved", "the disk is full", 128, run->start_ns + 2000000);
+    link_send_event_at(crew.learner, "unsaved", "no right to", 256, run->start_ns + 3000000);
+    json_t *status = s_await_unsaved(client, 2, true);
+    const json_t *failure = json_object_get(status, "snapshot_failure");
+    assert_true(number_in(status, "snapshot_failures") == 2);
+    assert_string_equal(json_string_value(json_object_get(failure, "reason")), "no right to");
+    assert_true(number_in(failure, "failures") == 2);
+    assert_true(fabs(number_in(failure, "since_s") - 0.002) < 1e-6);
+    json_decref(status);
+    link_send_event(crew.learner, "snapshot", "checkpoints/3.safetensors", 3 * 128);
+    status = s_await_unsaved(client, 2, false); /* it was told, and the count stays */
+    assert_true(number_in(status, "snapshot_failures") == 2);
+    assert_true(json_is_null(json_object_get(status, "snapshot_failure")));
+    json_decref(status);
+    link_send_event(crew.learner, "unsaved", "again", 4 * 128);
+    status = s_await_unsaved(client, 3, true);
+    assert_true(number_in(json_object_get(status, "snapshot_failure"), "failures") == 1);
+    json_decref(status);
+    tt_link_destroy(&client);
+>>>>>>> 0c4a8d8 (learner, coordinator: snapshots that fail are seen in the status)
     crew_leave(&crew);
 }
 
@@ -414,6 +458,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_who_came_by_hand_and_finds_the_job_wrong_ends_it, run_setup, run_teardown),
         cmocka_unit_test_setup_teardown(
             test_a_learner_of_the_runs_own_that_cannot_learn_ends_it, run_setup, run_teardown),
+        cmocka_unit_test_setup_teardown(test_snapshots_that_fail_are_told, run_setup, run_teardown),
         cmocka_unit_test_setup_teardown(test_sigterm_stops_the_run, run_setup, run_teardown),
         cmocka_unit_test_setup_teardown(test_two_coordinators_in_one_run_directory, run_setup, run_teardown),
         cmocka_unit_test_setup_teardown(test_other_versions_and_numbers_in_use_are_refused, run_setup, run_teardown),

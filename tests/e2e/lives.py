@@ -3,7 +3,9 @@
 
 import json
 import os
+import re
 import sys
+import urllib.request
 
 sys.dont_write_bytecode = True
 from rig import BATCH, ENDLESS, JOB, SOURCE, check, equal, main, steps, wait_for
@@ -348,8 +350,63 @@ def test_a_life_that_was_killed_has_no_summary(world):
         check(first["weights_sha256"] in file.read(), "the first life's summary")
 
 
+DQN = """\
+env: CartPole-v1
+num_envs: 8
+num_steps: 32
+algorithm: {name: dqn, batch_size: 32, learning_starts: 700, train_every: 32, epsilon_steps: 5000}
+replay: {capacity: 4000}
+network: {hidden: [32]}
+"""
+
+
+def s_metric(run_dir, url, name):
+    with open(os.path.join(run_dir, "token"), encoding="utf-8") as file:
+        request = urllib.request.Request(f"{url}/metrics", headers={"Authorization": f"Bearer {file.read().strip()}"})
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        return float(re.search(rf"(?m)^tutti_{name} (\S+)$", answer.read().decode()).group(1))
+
+
+def s_no_snapshots(world, job):
+    """While none can be made the run goes on, says so whenever it is asked, but not in its log each time."""
+    process, run_dir = world.start_run(world.config(job), "checkpoint.every_s=0.02", ENDLESS)
+    world.await_snapshot(run_dir, process)
+    equal(world.status(run_dir)["snapshot_failure"], None, "failure while all is well")
+    folder = os.path.join(run_dir, "checkpoints")
+    os.rename(folder, folder + ".away")
+    with open(folder, "w", encoding="utf-8"):
+        pass
+
+    def failing():
+        status = world.status(run_dir)
+        return status["snapshot_failures"] >= 10 and status["http"] and status
+    status = wait_for(failing, "ten snapshots that fail")
+    failure = status["snapshot_failure"]
+    check("checkpoints" in failure["reason"], failure["reason"])
+    check(0 < failure["since_s"] < status["wall_s"] and failure["failures"] >= 10, str(failure))
+    check("no snapshot could be made for" in world.tutti("status", run_dir).stdout, "tutti status does not say it")
+    check(s_metric(run_dir, status["http"], "snapshot_failures_total") >= 10, "the counter")
+    with open(os.path.join(run_dir, "logs", "learner-0.log"), encoding="utf-8") as file:
+        said = file.read().count("no checkpoint: ")
+    check(1 <= said <= 3, f"said {said} times of {failure['failures']}")
+    os.unlink(folder)
+    os.rename(folder + ".away", folder)
+    wait_for(lambda: world.status(run_dir)["snapshot_failure"] is None, "a snapshot again")
+    check("no snapshot could be made" not in world.tutti("status", run_dir).stdout, "tutti status still says it")
+    world.stop(process, run_dir)
+
+
+def test_no_snapshots(world):
+    s_no_snapshots(world, JOB)
+
+
+def test_no_snapshots_with_a_replay(world):
+    s_no_snapshots(world, DQN)
+
+
 main(test_a_damaged_snapshot_lag_0, test_a_damaged_snapshot_lag_1, test_no_journal_lag_0, test_no_journal_lag_1,
      test_no_journal_of_a_solved_run, test_an_empty_journal, test_a_journal_without_its_log,
      test_nothing_whole_is_refused, test_a_run_without_its_config, test_an_edited_config_is_refused,
      test_arguments_are_kept, test_eval_plays_with_the_arguments, test_spaces_that_were_numbers, test_set_is_recorded,
-     test_replicas_may_change, test_a_run_that_succeeded, test_a_life_that_was_killed_has_no_summary)
+     test_replicas_may_change, test_a_run_that_succeeded, test_a_life_that_was_killed_has_no_summary,
+     test_no_snapshots, test_no_snapshots_with_a_replay)
