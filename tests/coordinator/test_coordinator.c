@@ -258,7 +258,6 @@ static void test_a_learner_of_the_runs_own_that_cannot_learn_ends_it(void **stat
     assert_int_equal(run_wait(*state), 69);
 }
 
-<<<<<<< HEAD
 static void s_say_no_card(tt_link_t *link)
 {
     const tt_msg_EVENT_t event = TT_MSG(
@@ -305,7 +304,9 @@ static void test_a_collector_that_cannot_play_beside_one_that_does(void **state)
     tt_packet_clear(&packet);
     s_say_no_card(crew.collectors[0]);
     assert_int_equal(run_wait(*state), 69);
-=======
+    crew_leave(&crew);
+}
+
 /*  Until it has counted so many; the status then, the caller's. */
 static json_t *s_await_unsaved(tt_link_t *client, double total, bool now)
 {
@@ -346,7 +347,6 @@ static void test_snapshots_that_fail_are_told(void **state)
     assert_true(number_in(json_object_get(status, "snapshot_failure"), "failures") == 1);
     json_decref(status);
     tt_link_destroy(&client);
->>>>>>> 0c4a8d8 (learner, coordinator: snapshots that fail are seen in the status)
     crew_leave(&crew);
 }
 
