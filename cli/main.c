@@ -18,18 +18,22 @@ static int s_unknown(const char *name)
     return tt_status_exit_code(TT_USAGE);
 }
 
-/*  Who redirects to a full disk must not think that he has it all. */
+/*  Who redirects to a full disk must not think that he has it all. Of a write that failed earlier the reason is gone: errno
+ *  has been others' since. */
 static int s_flushed(int code)
 {
-    if (fflush(stdout) == 0 && !ferror(stdout))
+    const int reason = fflush(stdout) == 0 ? 0 : errno;
+    if (!reason && !ferror(stdout))
         return code;
-    fprintf(stderr, "tutti: not all of the output could be written: %s\n", strerror(errno));
+    fprintf(stderr, "tutti: not all of the output could be written%s%s\n", reason ? ": " : "",
+        reason ? strerror(reason) : "");
     return code ? code : tt_status_exit_code(TT_IO);
 }
 
 int main(int argc, char **argv)
 {
     prctl(PR_SET_NAME, "tutti"); /* replicas are started through /proc/self/exe and would be called "exe" */
+    tt_descriptors_fill();
     tt_descriptors_raise();
     signal(SIGXFSZ, SIG_IGN); /* a limit on the size of files is an error with words, as a full disk is */
     if (argc < 2) {

@@ -1,7 +1,9 @@
 #include "common/base/descriptors.h"
+#include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 enum { RESERVE = 16, LEAST = 64 };
 
@@ -20,6 +22,14 @@ void tt_descriptors_restore(void)
 {
     if (s_raised)
         setrlimit(RLIMIT_NOFILE, &s_before);
+}
+
+/*  The lowest free number is given first, so each of the three is at hand when its turn comes. */
+void tt_descriptors_fill(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0)
+            (void)open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
 }
 
 static int s_limit(void)

@@ -9,6 +9,9 @@
 void tt_descriptors_raise(void);
 /*  For a child that will be another program, which may call select(): as it was before. */
 void tt_descriptors_restore(void);
+/*  Where standard input, output or error is closed, /dev/null takes the number, the wrong way round: to read or write there fails
+ *  as before, and no file that is opened later gets the lines that are meant for a terminal. Before anything is opened. */
+void tt_descriptors_fill(void);
 /*  TT_OS: so few are allowed that sockets cannot be made (their library would end the process). */
 tt_status_t tt_descriptors_check(void);
 /*  The first number that is not to be used for what others ask of us: so many are left for our own files. */

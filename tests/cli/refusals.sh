@@ -1,0 +1,34 @@
+#!/bin/sh
+# What tutti will not do: the exit code, one line with the reason, and nothing left behind. bad_input.py has what belongs to
+# config files, and what needs a run that goes on.
+set -eu
+dir=$(mktemp -d)
+export XDG_STATE_HOME="$dir/state"
+trap 'rm -rf "$dir"' EXIT
+cd "$dir"
+fail() {
+    echo "FAILED: $*" >&2
+    exit 1
+}
+# refused CODE WORDS COMMAND...: the exit code, and words that stand in the first line on stderr
+refused() {
+    code=$1 words=$2
+    shift 2
+    got=0
+    "$@" >out 2>err </dev/null || got=$?
+    [ "$got" = "$code" ] || fail "$* gave $got, not $code: $(cat out err)"
+    head -n 1 err | grep -qF -- "$words" || fail "$* did not say '$words': $(cat out err)"
+}
+
+# output that nobody gets: the reason is the write's own, and nothing opened later stands in for a closed stdout
+lost() {
+    code=0
+    sh -c "$1" 2>err || code=$?
+    [ "$code" = 74 ] || fail "$1 gave $code, not 74: $(cat err)"
+    tail -n 1 err | grep -qx "tutti: not all of the output could be written\\(: $2\\)\\?" || fail "$1 said: $(cat err)"
+}
+short="'$TUTTI' run CartPole-v1 --set stop.env_steps=2k --set num_envs=4 --set learner.shards=1"
+lost "'$TUTTI' envs >/dev/full" 'No space left on device'
+lost "'$TUTTI' envs >&-" 'Bad file descriptor'
+lost "$short >/dev/full" 'No space left on device'
+lost "$short >&-" 'Bad file descriptor'
