@@ -3,10 +3,11 @@
 #include "common/base/clock.h"
 #include "common/net/link.h"
 
+/*  TT_STOPPED is the coordinator's word for a run that is ending: for who asks it is not there any more, and he was not stopped. */
 static tt_status_t s_take_reply(const tt_msg_REPLY_t *reply, json_t **out)
 {
     if (reply->status != TT_OK)
-        return tt_err((tt_status_t)reply->status, "%s", reply->body);
+        return tt_err(reply->status == TT_STOPPED ? TT_UNAVAILABLE : (tt_status_t)reply->status, "%s", reply->body);
     if (!out)
         return TT_OK;
     json_error_t error;

@@ -44,6 +44,7 @@ int tt_cmd_scale(int argc, char **argv)
         char *text = json_dumps(body, JSON_COMPACT);
         status = tt_client_ask(&run, "scale", text, 10000, &reply);
         free(text);
+        status = status == TT_INVALID ? TT_USAGE : status; /* what it found bad was typed here */
     }
     json_decref(body);
     if (status == TT_OK)

@@ -22,11 +22,12 @@ static tt_status_t s_parse(const char *verb, const char *body, json_t **out)
     json_error_t error;
     *out = body && body[0] ? json_loads(body, JSON_REJECT_DUPLICATES, &error) : json_object();
     if (!*out)
-        return tt_err(TT_INVALID, "%s: not JSON (line %d: %s)", verb, error.line, error.text);
+        return tt_err(TT_INVALID, "not JSON (line %d: %s)", error.line, error.text);
     if (json_is_object(*out))
         return TT_OK;
     json_decref(*out);
-    return tt_err(TT_INVALID, "%s: expected a JSON object, for example {\"collector\": 2}", verb);
+    return tt_err(TT_INVALID, "expected a JSON object, for example %s",
+        strcmp(verb, "stop") == 0 ? "{\"reason\": \"enough\"}" : "{\"collector\": 2}");
 }
 
 /* ---- status, watch, snapshot --------------------------------------------------------------------------------------- */
@@ -42,7 +43,8 @@ static tt_status_t s_watch(coordinator_t *self, const char *identity, json_t *bo
 {
     (void)body;
     if (!identity)
-        return tt_err(TT_UNSUPPORTED, "watch: only on the control socket; over HTTP ask for /status again and again");
+        return tt_err(
+            TT_UNSUPPORTED, "watch works on the control socket only; over HTTP ask for /status again and again");
     observers_watch(self->observers, identity);
     return s_print(json_object(), out);
 }
@@ -52,7 +54,7 @@ static tt_status_t s_snapshot(coordinator_t *self, const char *identity, json_t 
     (void)identity;
     (void)body;
     if (!self->snapshot.path[0])
-        return tt_err(TT_NOT_FOUND, "snapshot: there is none yet");
+        return tt_err(TT_NOT_FOUND, "there is no snapshot yet");
     return s_print(status_snapshot_json(&self->snapshot), out);
 }
 
@@ -62,18 +64,18 @@ static tt_status_t s_check_count(const coordinator_t *self, const char *name, js
 {
     *role = tt_peer_role_find(name);
     if (*role == TT_PEER_AGGREGATOR)
-        return tt_err(TT_INVALID, "scale: aggregators follow the learners; scale collector and learner");
+        return tt_err(TT_INVALID, "aggregators follow the learners; scale collector and learner");
     if (*role != TT_PEER_COLLECTOR && *role != TT_PEER_LEARNER)
-        return tt_err(TT_INVALID, "scale: no role '%s'; there are collector and learner", name);
+        return tt_err(TT_INVALID, "no role '%s'; there are collector and learner", name);
     const json_int_t count = json_integer_value(value);
     const uint32_t most = coordinator_most(self, *role);
     const bool learner = *role == TT_PEER_LEARNER;
     if (!json_is_integer(value) || count < 1)
-        return tt_err(TT_INVALID, "scale: %s must be a number from 1 to %u (%s)", name, most,
-            learner ? "learner.shards" : "num_envs");
+        return tt_err(
+            TT_INVALID, "%s must be a number from 1 to %u (%s)", name, most, learner ? "learner.shards" : "num_envs");
     if (count > (json_int_t)most)
-        return tt_err(TT_INVALID, "scale: %lld %ss; at most %u have work (%s: every one needs %s)", (long long)count,
-            name, most, learner ? "learner.shards" : "num_envs", learner ? "a shard" : "an environment");
+        return tt_err(TT_INVALID, "%lld %ss; at most %u have work (%s: every one needs %s)", (long long)count, name,
+            most, learner ? "learner.shards" : "num_envs", learner ? "a shard" : "an environment");
     return TT_OK;
 }
 
@@ -84,13 +86,13 @@ static tt_status_t s_scale(coordinator_t *self, const char *identity, json_t *bo
     json_t *value;
     tt_peer_role_t role;
     if (self->ends.phase != ENDS_RUNNING)
-        return tt_err(TT_STOPPED, "scale: the run is ending (%s)", self->ends.reason);
+        return tt_err(TT_STOPPED, "the run is ending (%s)", self->ends.reason);
     if (self->alone)
         return tt_err(TT_UNSUPPORTED,
-            "scale: this run has no controller; whoever started its members can start more (kubectl scale dijob/NAME "
+            "this run has no controller; whoever started its members can start more (kubectl scale dijob/NAME "
             "--replicas=N)");
     if (json_object_size(body) == 0)
-        return tt_err(TT_INVALID, "scale: say which role, for example {\"collector\": 2}");
+        return tt_err(TT_INVALID, "say which role, for example {\"collector\": 2}");
     json_object_foreach(body, name, value) TT_TRY(s_check_count(self, name, value, &role)); /* all of it, or nothing */
     json_object_foreach(body, name, value)
     {
@@ -108,15 +110,29 @@ static tt_status_t s_scale(coordinator_t *self, const char *identity, json_t *bo
 
 /* ---- stop ---------------------------------------------------------------------------------------------------------- */
 
+/*  One key of what stop takes. The exit code is between the processes of a run: who asks over HTTP gives none. */
+static tt_status_t s_check_order(const char *identity, const char *key, const json_t *value)
+{
+    const bool code = identity && strcmp(key, "code") == 0;
+    if (strcmp(key, "reason") == 0)
+        return json_is_string(value) ? TT_OK : tt_err(TT_INVALID, "reason must be a string");
+    if (strcmp(key, "now") == 0)
+        return json_is_boolean(value) ? TT_OK : tt_err(TT_INVALID, "now must be true or false");
+    if (!code)
+        return tt_err(TT_INVALID, "no key '%s'; there are reason and now", key);
+    return json_is_integer(value) && json_integer_value(value) >= 0 && json_integer_value(value) <= 255
+               ? TT_OK
+               : tt_err(TT_INVALID, "code must be a number from 0 to 255");
+}
+
 static tt_status_t s_stop(coordinator_t *self, const char *identity, json_t *body, tt_buf_t *out)
 {
-    (void)identity;
+    const char *key;
+    json_t *value;
+    json_object_foreach(body, key, value) TT_TRY(s_check_order(identity, key, value));
     const char *reason = json_string_value(json_object_get(body, "reason"));
-    const json_int_t code = json_integer_value(json_object_get(body, "code"));
-    if (code < 0 || code > 255)
-        return tt_err(TT_INVALID, "stop: code must be from 0 to 255");
-    ends_stop(self, reason && reason[0] ? reason : "asked to stop", (uint32_t)code,
-        json_is_true(json_object_get(body, "now")));
+    ends_stop(self, reason && reason[0] ? reason : "asked to stop",
+        (uint32_t)json_integer_value(json_object_get(body, "code")), json_is_true(json_object_get(body, "now")));
     return s_print(json_object(), out);
 }
 

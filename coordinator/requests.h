@@ -9,7 +9,7 @@
  *  for the person who asked.
  *    status               -> the whole state (status.h)
  *    scale {"collector":3, "learner":1} -> {"collector":{"desired":3,"ready":2}, ...}
- *    stop {"reason":"...", "code":130, "now":false} -> {}
+ *    stop {"reason":"...", "code":130, "now":false} -> {}; each may be left out; no code over HTTP
  *    watch                -> {}; STATS, EVENT and SCALE follow; not over HTTP
  *    snapshot             -> the newest complete snapshot
  *  TT_USAGE: unknown verb; TT_INVALID: body is not what the verb takes, or out of range; TT_NOT_FOUND: no snapshot yet;

@@ -105,6 +105,16 @@ static void test_a_refusal_is_in_its_words(void **state)
     assert_true(self->has_left);
 }
 
+/*  Exit code 130 would say that somebody pressed Ctrl-C. */
+static void test_a_run_that_is_ending_is_not_available(void **state)
+{
+    coordinator_t *self = *state;
+    s_start(self, TT_STOPPED, "the run is ending (enough)");
+    assert_int_equal(tt_client_ask(&self->run, "scale", "", PATIENCE_MS, NULL), TT_UNAVAILABLE);
+    assert_string_equal(tt_err_text(), "the run is ending (enough)");
+    s_stop(self);
+}
+
 static void test_an_answer_that_is_no_json(void **state)
 {
     coordinator_t *self = *state;
@@ -128,6 +138,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_asks_and_leaves, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_a_refusal_is_in_its_words, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_a_run_that_is_ending_is_not_available, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_an_answer_that_is_no_json, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_a_run_that_does_not_run, s_setup, s_teardown),
     };

@@ -110,7 +110,7 @@ static void test_scaling_a_running_job(void **state)
     tt_link_t *client = run_link(run, TT_PEER_CLIENT, -1);
     assert_int_equal(link_ask(client, "scale", "{\"collector\": 9}", &packet), TT_INVALID);
     assert_string_equal(
-        packet.msg.REPLY.body, "scale: 9 collectors; at most 8 have work (num_envs: every one needs an environment)");
+        packet.msg.REPLY.body, "9 collectors; at most 8 have work (num_envs: every one needs an environment)");
     tt_packet_clear(&packet);
     assert_int_equal(link_ask(client, "scale", "{\"robot\": 1}", &packet), TT_INVALID);
     tt_packet_clear(&packet);
@@ -186,6 +186,39 @@ static void test_stop_lets_rank_0_finish(void **state)
     json_decref(summary);
     tt_packet_clear(&packet);
     link_skip(crew.collectors[1], TT_MSG_STOP);
+    assert_int_equal(run_wait(run), 0);
+    tt_link_destroy(&client);
+    crew_leave(&crew);
+}
+
+static void test_an_order_to_stop_that_is_none(void **state)
+{
+    static const struct {
+        const char *body, *words;
+    } wrong[] = {
+        {"{\"now\": \"yes\"}", "now must be true or false"},
+        {"{\"now\": true, \"reason\": 5}", "reason must be a string"},
+        {"{\"foo\": 1}", "no key 'foo'; there are reason and now"},
+        {"{\"code\": \"1\"}", "code must be a number from 0 to 255"},
+        {"{\"code\": 256}", "code must be a number from 0 to 255"},
+        {"[]", "expected a JSON object, for example {\"reason\": \"enough\"}"},
+    };
+    run_t *run = *state;
+    crew_t crew;
+    tt_packet_t packet = {0};
+    crew_begin(run, &crew);
+    tt_link_t *client = run_link(run, TT_PEER_CLIENT, -1);
+    for (size_t i = 0; i < TT_COUNT(wrong); i++) {
+        assert_int_equal(link_ask(client, "stop", wrong[i].body, &packet), TT_INVALID);
+        assert_string_equal(packet.msg.REPLY.body, wrong[i].words);
+        tt_packet_clear(&packet);
+    }
+    json_t *status = link_status(client);
+    assert_string_equal(json_string_value(json_object_get(status, "phase")), "running");
+    json_decref(status);
+    assert_int_equal(link_ask(client, "stop", "{\"now\": true}", &packet), TT_OK);
+    tt_packet_clear(&packet);
+    link_skip(crew.learner, TT_MSG_STOP);
     assert_int_equal(run_wait(run), 0);
     tt_link_destroy(&client);
     crew_leave(&crew);
@@ -450,6 +483,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_run_from_hello_to_its_end, run_setup, run_teardown),
         cmocka_unit_test_setup_teardown(test_scaling_a_running_job, run_setup, run_teardown),
         cmocka_unit_test_setup_teardown(test_stop_lets_rank_0_finish, run_setup, run_teardown),
+        cmocka_unit_test_setup_teardown(test_an_order_to_stop_that_is_none, run_setup, run_teardown),
         cmocka_unit_test_setup_teardown(test_a_failure_ends_the_run_with_its_code, run_setup, run_teardown),
         cmocka_unit_test_setup_teardown(test_a_collector_that_cannot_play_ends_the_run, run_setup, run_teardown),
         cmocka_unit_test_setup_teardown(

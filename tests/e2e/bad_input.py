@@ -9,9 +9,11 @@ import shutil
 import socket
 import subprocess
 import sys
+import urllib.error
+import urllib.request
 
 sys.dont_write_bytecode = True
-from rig import DEADLINE, JOB, TUTTI, check, equal, main
+from rig import DEADLINE, ENDLESS, JOB, TUTTI, check, equal, main, wait_for
 
 USAGE, DATA, NO_INPUT, UNAVAILABLE, CANNOT_CREATE, IO, CONFIG = 64, 65, 66, 69, 73, 74, 78
 
@@ -109,6 +111,37 @@ def test_unknown_run(world):
     for command in ("status", "stop", "logs", "resume", "rm"):
         s_refused(world, NO_INPUT, ["nobody", "tutti ps"], command, "nobody")
     s_refused(world, NO_INPUT, ["nobody", "tutti ps"], "scale", "nobody", "collector=2")
+
+
+def s_ordered(run_dir, path, body):
+    """(status code, the answer) of a POST to a run."""
+    with open(f"{run_dir}/http.json", encoding="utf-8") as file:
+        url = json.load(file)["url"]
+    with open(f"{run_dir}/token", encoding="utf-8") as file:
+        request = urllib.request.Request(url + path, body.encode(), {"Authorization": f"Bearer {file.read().strip()}"})
+    try:
+        with urllib.request.urlopen(request, timeout=DEADLINE) as reply:
+            return reply.status, json.load(reply)
+    except urllib.error.HTTPError as refused:
+        return refused.code, json.load(refused)
+
+
+def test_orders_that_are_none(world):
+    """HTTP's /stop, and tutti scale: what is not understood is not done."""
+    process, run_dir = world.start_run(world.config(), ENDLESS)
+    wait_for(lambda: os.path.exists(f"{run_dir}/http.json"), "HTTP")
+    for body, words in (('{"now": "yes"}', "now must be true or false"), ('{"reason": 5}', "reason must be a string"),
+                        ('{"foo": 1}', "no key 'foo'"), ('{"code": 3}', "no key 'code'"), ('stop', "not JSON")):
+        code, said = s_ordered(run_dir, "/stop", body)
+        equal(code, 400, f"{body}: {said}")
+        check(words in said["error"], f"{body}: {said}")
+    for order, words in (("collector=0", "collector must be a number from 1 to 8 (num_envs)"),
+                         ("collector=9", "9 collectors; at most 8 have work"), ("poet=3", "no role 'poet'")):
+        done = world.tutti("scale", run_dir, order)
+        equal(done.returncode, USAGE, f"scale {order}: {done.stderr}")
+        check(done.stderr.startswith(f"tutti scale: {words}"), f"scale {order}: {done.stderr}")
+    equal(s_ordered(run_dir, "/stop", '{"reason": "enough", "now": false}'), (200, {}), "a right one")
+    equal(world.summary(process, code=143)["reason"], "enough", "reason")
 
 
 def test_full_disk(world):
@@ -308,6 +341,6 @@ main(test_missing_config, test_key_typo, test_out_of_range, test_wrong_type, tes
      test_shards_that_do_not_fit, test_wrong_option, test_bad_assignment, test_run_directory_in_use, test_port_in_use,
      test_unknown_run, test_full_disk, test_limit_on_file_sizes, test_damaged_checkpoints,
      test_a_policy_of_other_spaces, test_what_is_left_of_a_run, test_numbers_of_a_run_that_failed, test_nothing_would_be_trained,
-     test_resume_from_a_damaged_checkpoint,
+     test_resume_from_a_damaged_checkpoint, test_orders_that_are_none,
      test_a_misbehaving_env, test_no_head_for_the_actions, test_a_replay_below_a_batch, test_learning_would_start_beyond_the_end,
      test_checkpoints_of_another_run, test_an_env_that_became_another_one)
