@@ -159,7 +159,7 @@ static tt_status_t s_load(const tt_env_ops_t **out, const char *path)
 {
     const tt_status_t found = tt_file_check(path); /* dlopen would wait for a FIFO's writer */
     if (found != TT_OK)
-        return tt_err(TT_INVALID, "cannot load env: %s", tt_err_text());
+        return tt_err(found == TT_NOT_FOUND ? found : TT_INVALID, "cannot load env: %s", tt_err_text());
     guard_arm();
     log_debug("loading env %s", path);
     guard_enter_within(path, "its constructors");

@@ -11,7 +11,7 @@
 const tt_env_ops_t *const *tt_envs(size_t *count);
 
 /*  Find by id, have Python make it ("gym:ID"), or load when id names a shared object (it contains '/' or ends in ".so").
- *  TT_NOT_FOUND: no such id (the text names the nearest); TT_INVALID: the object is not an env of ours, of another
+ *  TT_NOT_FOUND: no such id (the text names the nearest) or file; TT_USAGE: nothing behind "gym:"; TT_INVALID: the object is not an env of ours, of another
  *  ABI, or its table is out of limits (the text names the object and the field). */
 tt_status_t tt_env_find(const tt_env_ops_t **out, const char *id);
 /*  The env of a config, with what else stands there of it: the spaces of one of Gymnasium's depend on its arguments and wrappers

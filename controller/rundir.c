@@ -63,6 +63,8 @@ static tt_status_t s_err_taken(const char *path)
 static tt_status_t s_create_at(tt_rundir_t *out, const char *path, bool *made)
 {
     char parent[PATH_MAX];
+    if (!path[0])
+        return tt_err(TT_USAGE, "--run-dir: the directory of a run needs a name");
     snprintf(parent, sizeof parent, "%s", path);
     char *slash = strrchr(parent, '/');
     if (slash && slash != parent) {

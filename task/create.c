@@ -25,9 +25,9 @@ typedef struct {
 static tt_status_t s_check_numbers(const task_new_t *wanted)
 {
     if (wanted->testers < 1 || wanted->pass < 1 || wanted->pass > 100 || wanted->retries > TASK_RETRIES_MAX)
-        return tt_err(TT_INVALID, "testers: 1 or more; percent to pass: 1 to 100; retries: 0 to %d", TASK_RETRIES_MAX);
+        return tt_err(TT_USAGE, "testers: 1 or more; percent to pass: 1 to 100; retries: 0 to %d", TASK_RETRIES_MAX);
     if (wanted->image && (!*wanted->image || strlen(wanted->image) > 1024))
-        return tt_err(TT_INVALID, "the image's name is empty or over 1024 characters");
+        return tt_err(TT_USAGE, "the image's name is empty or over 1024 characters");
     return TT_OK;
 }
 
@@ -35,7 +35,8 @@ static tt_status_t s_check(creation_t *self)
 {
     const task_new_t *wanted = self->wanted;
     TT_TRY(names_check("task", wanted->name));
-    TT_TRY(names_check_part("output file", wanted->output));
+    if (names_check_part("output file", wanted->output) != TT_OK)
+        return TT_USAGE; /* in its words */
     TT_TRY(s_check_numbers(wanted));
     TT_TRY(exec_secondary(wanted->secondary ? wanted->secondary : "", self->secondary, &self->secondary_count));
     TT_TRY(exec_check(wanted->exec, wanted->data_set != NULL, self->secondary, self->secondary_count));

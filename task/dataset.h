@@ -19,7 +19,7 @@ typedef struct {
     int64_t added; /* seconds since 1970 */
 } dataset_t;
 
-/*  Register path. TT_INVALID (name, a path that is neither, no file in it), TT_NOT_FOUND, TT_EXISTS (the name is taken), TT_USAGE (too
+/*  Register path. TT_INVALID (a path that is neither, no file in it), TT_NOT_FOUND, TT_EXISTS (the name is taken), TT_USAGE (its name, too
  *  many files). */
 tt_status_t dataset_add(store_t *store, const char *name, const char *path);
 /*  Forget it. TT_NOT_FOUND; TT_EXISTS: a task uses it (delete that first). */

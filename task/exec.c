@@ -11,7 +11,7 @@ static const char *const s_own[] = {"%DATA", "%IN", "%OUT"};
 
 static tt_status_t s_wrong(const char *text, const char *at, const char *wanted)
 {
-    return tt_err(TT_INVALID, "secondary data '%.200s': %s expected at character %zu; such as {'%%REF': 'user.me.ref'}",
+    return tt_err(TT_USAGE, "secondary data '%.200s': %s expected at character %zu; such as {'%%REF': 'user.me.ref'}",
         text, wanted, (size_t)(at - text) + 1);
 }
 
@@ -44,13 +44,13 @@ static tt_status_t s_check_key(const exec_secondary_t *all, size_t count)
     const char *key = all[count].key;
     if (key[0] != '%' || !key[1] || 1 + strspn(key + 1, KEY_LETTERS) < strlen(key))
         return tt_err(
-            TT_INVALID, "secondary data: the key '%s' has to be a '%%' with letters, digits or '_' behind it", key);
+            TT_USAGE, "secondary data: the key '%s' has to be a '%%' with letters, digits or '_' behind it", key);
     for (size_t i = 0; i < TT_COUNT(s_own); i++)
         if (strcmp(key, s_own[i]) == 0)
-            return tt_err(TT_INVALID, "secondary data: %s has its meaning already; choose another key", key);
+            return tt_err(TT_USAGE, "secondary data: %s has its meaning already; choose another key", key);
     for (size_t i = 0; i < count; i++)
         if (strcmp(key, all[i].key) == 0)
-            return tt_err(TT_INVALID, "secondary data: the key %s is there twice", key);
+            return tt_err(TT_USAGE, "secondary data: the key %s is there twice", key);
     return TT_OK;
 }
 
@@ -65,7 +65,7 @@ tt_status_t exec_secondary(const char *text, exec_secondary_t *out, size_t *coun
     at += strspn(at, BLANKS);
     while (*at && *at != '}') {
         if (used == EXEC_SECONDARY_MAX)
-            return tt_err(TT_INVALID, "secondary data: over %d keys", EXEC_SECONDARY_MAX);
+            return tt_err(TT_USAGE, "secondary data: over %d keys", EXEC_SECONDARY_MAX);
         TT_TRY(s_word(text, &at, out[used].key, sizeof out[used].key));
         TT_TRY(s_check_key(out, used));
         TT_TRY(s_token(text, &at, ':'));
@@ -129,17 +129,17 @@ tt_status_t exec_check(const char *line, bool data, const exec_secondary_t *seco
     exec_pair_t pairs[TT_COUNT(s_own) + EXEC_SECONDARY_MAX];
     TT_CHECK(count <= EXEC_SECONDARY_MAX);
     if (strlen(line) > EXEC_MAX)
-        return tt_err(TT_INVALID, "the command has over %d characters; put it into a script", EXEC_MAX);
+        return tt_err(TT_USAGE, "the command has over %d characters; put it into a script", EXEC_MAX);
     for (size_t i = 0; i < TT_COUNT(s_own); i++)
         pairs[i] = (exec_pair_t){s_own[i], ""};
     for (size_t i = 0; i < count; i++)
         pairs[TT_COUNT(s_own) + i] = (exec_pair_t){secondary[i].key, ""};
     const size_t all = TT_COUNT(s_own) + count;
     if (!data && s_holds(line, pairs, all, 0))
-        return tt_err(TT_INVALID, "the command holds %%DATA, and there is no data: --dataFile names it");
+        return tt_err(TT_USAGE, "the command holds %%DATA, and there is no data: --dataFile names it");
     for (size_t i = data ? 0 : 1; i < all; i++)
         if (!s_holds(line, pairs, all, i))
-            return tt_err(TT_INVALID, "the command does not hold %s: %s", pairs[i].key,
+            return tt_err(TT_USAGE, "the command does not hold %s: %s", pairs[i].key,
                 i < TT_COUNT(s_own) ? "%IN, %OUT and, with --dataFile, %DATA have to stand in it"
                                     : "every key of the secondary data has to");
     return TT_OK;

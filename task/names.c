@@ -24,12 +24,12 @@ tt_status_t names_check(const char *what, const char *name)
     snprintf(prefix, sizeof prefix, "user.%s.", user);
     const size_t length = strlen(name), good = strspn(name, NAME);
     if (strncmp(name, prefix, strlen(prefix)) != 0 || !name[strlen(prefix)])
-        return tt_err(TT_INVALID, "%s '%.200s': the name has to begin with '%s' and go on", what, name, prefix);
+        return tt_err(TT_USAGE, "%s '%.200s': the name has to begin with '%s' and go on", what, name, prefix);
     if (length > TASK_NAME_MAX)
-        return tt_err(TT_INVALID, "%s '%.60s...': the name has %zu characters; %d are possible", what, name, length,
-            TASK_NAME_MAX);
+        return tt_err(
+            TT_USAGE, "%s '%.60s...': the name has %zu characters; %d are possible", what, name, length, TASK_NAME_MAX);
     if (good < length)
-        return tt_err(TT_INVALID, "%s '%s': a name has letters, digits and . _ - only", what, name);
+        return tt_err(TT_USAGE, "%s '%s': a name has letters, digits and . _ - only", what, name);
     return TT_OK;
 }
 

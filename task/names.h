@@ -14,7 +14,7 @@ enum {
 
 /*  Who calls: the login name of this process's user, "uid1000" where it has none. */
 void names_user(char *out, size_t size);
-/*  user.<username>.<something>, of letters, digits and . _ -; what: "data set", "task". TT_INVALID says what is wrong. */
+/*  user.<username>.<something>, of letters, digits and . _ -; what: "data set", "task". TT_USAGE says what is wrong. */
 tt_status_t names_check(const char *what, const char *name);
 /*  One part of a path: of the same characters and + = @ , : %, no leading '-' or '.'. TT_INVALID. */
 tt_status_t names_check_part(const char *what, const char *name);

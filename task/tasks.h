@@ -47,7 +47,7 @@ typedef struct {
     uint32_t testers, pass, retries;
 } task_new_t;
 
-/*  Check all of it, make its directory and write it down. *dir (PLACE_MAX bytes), *jobs: what was made, or would be. TT_INVALID, TT_NOT_FOUND
+/*  Check all of it, make its directory and write it down. *dir (PLACE_MAX bytes), *jobs: what was made, or would be. TT_USAGE, TT_INVALID, TT_NOT_FOUND
  *  (a data set), TT_EXISTS (the name or the directory), TT_DENIED, TT_IO. */
 tt_status_t task_create(store_t *store, const task_new_t *wanted, char *dir, size_t *jobs);
 

@@ -399,7 +399,7 @@ tt_status_t gym_find(const tt_env_ops_t **out, const tt_train_cfg_t *cfg, bool s
 {
     char *python;
     if (!cfg->env[sizeof s_prefix - 1])
-        return tt_err(TT_INVALID, "gym: what? An id of Gymnasium's stands behind it, as in gym:CartPole-v1");
+        return tt_err(TT_USAGE, "gym: what? An id of Gymnasium's stands behind it, as in gym:CartPole-v1");
     TT_TRY(gym_python(&python, cfg->gym.python));
     json_t *asked = s_asked(cfg);
     const kind_t *known = s_known(asked, python, cfg->gym.workers);

@@ -32,3 +32,12 @@ lost "'$TUTTI' envs >/dev/full" 'No space left on device'
 lost "'$TUTTI' envs >&-" 'Bad file descriptor'
 lost "$short >/dev/full" 'No space left on device'
 lost "$short >&-" 'Bad file descriptor'
+
+refused 64 "data set 'foo': the name has to begin with 'user." "$TUTTI" dataset add -d foo -p /etc/hostname
+me="user.$(id -un)"
+refused 64 'the command does not hold %OUT' "$TUTTI" task create -c "$me.c" -o out -t "$me.t" --exec 'cat %IN'
+refused 64 'secondary data' "$TUTTI" task create -c "$me.c" -o out -t "$me.t" --exec 'cat %IN >%OUT' --sd '{x'
+refused 64 "output file '../out'" "$TUTTI" task create -c "$me.c" -o ../out -t "$me.t" --exec 'cat %IN >%OUT'
+refused 66 'nothere.so' "$TUTTI" envs ./nothere.so
+refused 64 'An id of Gymnasium' "$TUTTI" envs gym:
+refused 64 'the directory of a run needs a name' "$TUTTI" run CartPole-v1 --run-dir ''

@@ -46,7 +46,7 @@ cp "$plugins/drift.so" .
 "$TUTTI" bench envs -s 0.05 --output json CartPole-v1 | grep -q '"steps_per_s":' || fail "bench json"
 
 ends 66 "did you mean 'CartPole-v1'" "$TUTTI" envs CartPole-v0
-ends 65 "./nothing.so" "$TUTTI" envs ./nothing.so
+ends 66 "./nothing.so" "$TUTTI" envs ./nothing.so
 ends 65 "env ABI 3" "$TUTTI" envs "$plugins/bad_other_abi.so"
 ends 65 "reset and step take tt_env_out_t" "$TUTTI" envs "$plugins/bad_first_abi.so"
 ends 70 "Bad-v0: observation[0]" "$TUTTI" bench envs "$plugins/bad_nan_in_step.so"

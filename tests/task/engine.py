@@ -143,9 +143,9 @@ def refused(world):
     """What is not right is said, and nothing is made."""
     sets(world, 2)
     for options, line, code, word in (
-            ((), "x %IN %OUT", 65, "%DATA"), ((), "x %DATA %IN", 65, "%OUT"), (("--sd", "{'%REF': 'x'"), QUICK, 65, "expected"),
-            (("--sd", f"{{'%REF': '{name('data')}'}}"), QUICK, 65, "%REF"), (("--sd", "{'%REF': 'user.x.y'}"), QUICK + "%REF", 66, "no data set"),
-            (("-o", "../out"), QUICK, 65, "output"), (("-t", "mine"), QUICK, 65, "user."), (("-t", name("a/../b")), QUICK, 65, "letters"),
+            ((), "x %IN %OUT", 64, "%DATA"), ((), "x %DATA %IN", 64, "%OUT"), (("--sd", "{'%REF': 'x'"), QUICK, 64, "expected"),
+            (("--sd", f"{{'%REF': '{name('data')}'}}"), QUICK, 64, "%REF"), (("--sd", "{'%REF': 'user.x.y'}"), QUICK + "%REF", 66, "no data set"),
+            (("-o", "../out"), QUICK, 64, "output"), (("-t", "mine"), QUICK, 64, "user."), (("-t", name("a/../b")), QUICK, 64, "letters"),
             (("-c", name("confgs")), QUICK, 66, "did you mean"), (("--testers", "0"), QUICK, 64, "testers"), (("--retries", "4"), QUICK, 64, "retries"),
             (("--cluster", "LPS"), QUICK, 64, "cluster")):
         said = create(world, line, *options, code=code)

@@ -44,7 +44,7 @@ static void s_refused(void **state)
     snprintf(long_name, sizeof long_name, "%s", rig_name("x"));
     memset(long_name + strlen(long_name), 'x', 250);
     for (size_t i = 0; i < TT_COUNT(wrong); i++)
-        assert_int_equal(dataset_add(store, wrong[i], rig_path("data")), TT_INVALID);
+        assert_int_equal(dataset_add(store, wrong[i], rig_path("data")), TT_USAGE);
     assert_int_equal(dataset_add(store, rig_name("x"), rig_path("missing")), TT_NOT_FOUND);
     assert_int_equal(dataset_add(store, rig_name("x"), "/dev/null"), TT_INVALID);
     assert_int_equal(mkdir(rig_path("empty"), 0755), 0);

@@ -47,7 +47,7 @@ static void s_secondary(void **state)
         "{'%AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA':'a'}"};
     for (size_t i = 0; i < TT_COUNT(wrong); i++) {
         const tt_status_t status = exec_secondary(wrong[i], out, &count);
-        if (status != TT_INVALID)
+        if (status != TT_USAGE)
             fail_msg("%s: %s", wrong[i], tt_status_name(status));
     }
 }
@@ -57,13 +57,13 @@ static void s_checked(void **state)
     (void)state;
     const exec_secondary_t keys[] = {{"%REF", "a"}, {"%DATASET", "b"}};
     assert_ok(exec_check("x %DATA %IN %OUT", true, NULL, 0));
-    assert_int_equal(exec_check("x %DATA %IN", true, NULL, 0), TT_INVALID);
+    assert_int_equal(exec_check("x %DATA %IN", true, NULL, 0), TT_USAGE);
     assert_non_null(strstr(tt_err_text(), "%OUT"));
     assert_ok(exec_check("x %IN %OUT", false, NULL, 0));
-    assert_int_equal(exec_check("x %DATA %IN %OUT", false, NULL, 0), TT_INVALID);
+    assert_int_equal(exec_check("x %DATA %IN %OUT", false, NULL, 0), TT_USAGE);
     assert_ok(exec_check("x %DATA %IN %OUT %REF %DATASET", true, keys, 2));
-    assert_int_equal(exec_check("x %DATA %IN %OUT %REF", true, keys, 2), TT_INVALID);
-    assert_int_equal(exec_check("x %DATASET %IN %OUT %REF", true, keys, 2), TT_INVALID); /* that is not %DATA */
+    assert_int_equal(exec_check("x %DATA %IN %OUT %REF", true, keys, 2), TT_USAGE);
+    assert_int_equal(exec_check("x %DATASET %IN %OUT %REF", true, keys, 2), TT_USAGE); /* that is not %DATA */
 }
 
 int main(void)
