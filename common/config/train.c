@@ -70,10 +70,8 @@ const tt_cfg_field_t tt_train_fields[] = {
     {"network.encoder", TT_CFG_WORDS, AT(network.encoder), "none", .size = ROOM(network.encoder),
         .help =
             "before the hidden layers, for pictures: none, nature, impala, minatar, or a list of layers: conv 32 8x8 "
-            "/4 "
-            "pad 1 relu; max_pool 3x3 /2 pad 1; avg_pool 2x2 /2; dense 512 relu; layer_norm; relu; tanh; residual 2 "
-            "(LAYERS); concat "
-            "KEY. With one, network.hidden is [] unless it is set"},
+            "/4 pad 1 relu; max_pool 3x3 /2 pad 1; avg_pool 2x2 /2; dense 512 relu; layer_norm; relu; tanh; residual 2 "
+            "(LAYERS); concat KEY; embed KEY 16. With one, network.hidden is [] unless it is set"},
     {"network.picture", TT_CFG_STR, AT(network.picture), "", .size = ROOM(network.picture),
         .help =
             "KEY of the observation that the encoder reads as a picture; default: the only one of bytes with two or "

@@ -139,13 +139,22 @@ static tt_status_t s_err_no_number(const entry_t *entry, const tt_cfg_field_t *f
     return s_err(entry, what);
 }
 
+/*  It is a whole number, and too small for any of our settings. */
+static tt_status_t s_err_negative(const entry_t *entry, const tt_cfg_field_t *field)
+{
+    return s_has_range(field) ? s_err_range(entry, field) : s_err_text(entry, "is below 0, which is the least");
+}
+
 static tt_status_t s_read_whole(const entry_t *entry, const tt_cfg_field_t *field, uint64_t limit, uint64_t *out)
 {
     *out = 0;
     if (value_is_null(entry) && s_null_allowed(field))
         return TT_OK;
     uint64_t value = 0;
-    const int bad = entry->kind == ENTRY_LIST || entry->kind == ENTRY_QUOTED ? -1 : s_whole(entry->text, &value);
+    const bool plain = entry->kind != ENTRY_LIST && entry->kind != ENTRY_QUOTED;
+    const int bad = plain ? s_whole(entry->text, &value) : -1;
+    if (plain && entry->text[0] == '-' && s_whole(entry->text + 1, &value) >= 0)
+        return s_err_negative(entry, field);
     if (bad < 0)
         return s_err_no_number(entry, field, "a whole number");
     const bool outside = s_has_range(field) && ((double)value < field->min || (double)value > field->max);
