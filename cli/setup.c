@@ -443,9 +443,14 @@ static tt_status_t s_claim(tt_setup_t *self)
     return tt_config_dump(self->config, &self->yaml, false);
 }
 
-/*  path "": a config without a line. env NULL: the config's. */
+/*  What has options of its own; NULL: not given. */
+typedef struct {
+    const char *env, *seed, *name;
+} asked_t;
+
+/*  path "": a config without a line. */
 static tt_status_t s_fill(
-    tt_setup_t *self, const char *path, bool old, const char *env, const char *const *sets, size_t count)
+    tt_setup_t *self, const char *path, bool old, const asked_t *asked, const char *const *sets, size_t count)
 {
     self->file = path;
     TT_TRY(*path ? tt_config_load(&self->config, path) : tt_config_parse(&self->config, "", 0, "defaults"));
@@ -455,19 +460,23 @@ static tt_status_t s_fill(
         TT_TRY(tt_config_upgrade(self->config, &self->upgraded));
     for (size_t i = 0; i < count; i++)
         TT_TRY(tt_config_set(self->config, sets[i]));
-    if (env)
-        tt_config_put(self->config, "env", env, *path ? "--env" : "command line");
+    if (asked->seed)
+        TT_TRY(tt_config_set_by(self->config, "--seed", "seed", asked->seed));
+    if (asked->name)
+        TT_TRY(tt_config_set_by(self->config, "--name", "name", asked->name));
+    if (asked->env)
+        tt_config_put(self->config, "env", asked->env, *path ? "--env" : "command line");
     TT_TRY(s_resolve(self));
     return s_claim(self);
 }
 
 static tt_status_t s_new(
-    tt_setup_t **self_p, const char *path, bool old, const char *env, const char *const *sets, size_t count)
+    tt_setup_t **self_p, const char *path, bool old, const asked_t *asked, const char *const *sets, size_t count)
 {
     tt_setup_t *self = tt_new0(sizeof *self);
     tt_buf_init(&self->yaml, TT_CONFIG_TEXT_MAX);
     tt_buf_init(&self->upgraded, TT_CONFIG_TEXT_MAX);
-    const tt_status_t status = s_fill(self, path, old, env, sets, count);
+    const tt_status_t status = s_fill(self, path, old, asked, sets, count);
     if (status == TT_OK)
         *self_p = self;
     else
@@ -477,7 +486,7 @@ static tt_status_t s_new(
 
 tt_status_t tt_setup_new(tt_setup_t **self_p, const char *path, const char *const *sets, size_t count)
 {
-    return s_new(self_p, path, false, NULL, sets, count);
+    return s_new(self_p, path, false, &(asked_t){0}, sets, count);
 }
 
 void tt_setup_destroy(tt_setup_t **self_p)
@@ -522,26 +531,19 @@ tt_status_t tt_setup_from_args(tt_setup_t **self_p, const tt_args_t *args, const
     size_t given = 0, count = 0;
     while (tt_arg_nth(args, "set", given))
         given++;
-    const char **sets = tt_array0(given + 3, sizeof *sets);
+    const char **sets = tt_array0(given + 1, sizeof *sets);
     if (first)
         sets[count++] = first;
     for (size_t i = 0; i < given; i++)
         sets[count++] = tt_arg_nth(args, "set", i);
-    const char *seed = s_last(args, "seed"), *name = s_last(args, "name");
-    char *seed_set = tt_sprintf("seed=%s", seed ? seed : ""), *name_set = tt_sprintf("name=%s", name ? name : "");
-    if (seed)
-        sets[count++] = seed_set;
-    if (name)
-        sets[count++] = name_set;
     char *env = s_env_of(args, &recipe);
-    const tt_status_t status = s_new(self_p, recipe.path, false, env, sets, count);
+    const asked_t asked = {env, s_last(args, "seed"), s_last(args, "name")};
+    const tt_status_t status = s_new(self_p, recipe.path, false, &asked, sets, count);
     if (status == TT_OK)
         (*self_p)->note = tt_strdup(recipe.note);
     else if (recipe.hides)
         tt_err_wrap(status, "%s", recipe.note);
     free(env);
-    free(seed_set);
-    free(name_set);
     free(sets);
     return status;
 }
@@ -554,7 +556,7 @@ tt_status_t tt_setup_from_run(tt_setup_t **self_p, const tt_args_t *args, const 
     const char **sets = tt_array0(count + 1, sizeof *sets);
     for (size_t i = 0; i < count; i++)
         sets[i] = tt_arg_nth(args, "set", i);
-    const tt_status_t status = s_new(self_p, path, old, NULL, sets, count);
+    const tt_status_t status = s_new(self_p, path, old, &(asked_t){0}, sets, count);
     free(sets);
     return status;
 }

@@ -135,6 +135,13 @@ tt_status_t tt_config_set(tt_config_t *self, const char *assignment)
     return config_read(self, value, strlen(value), "--set", key, "--set", TT_USAGE);
 }
 
+tt_status_t tt_config_set_by(tt_config_t *self, const char *option, const char *key, const char *value)
+{
+    if (!value[strspn(value, " \t\r\n")])
+        return tt_err(TT_USAGE, "%s: no value", option);
+    return config_read(self, value, strlen(value), option, key, option, TT_USAGE);
+}
+
 void tt_config_put(tt_config_t *self, const char *key, const char *value, const char *origin)
 {
     const entry_t entry = {

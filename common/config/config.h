@@ -90,6 +90,8 @@ void tt_config_upgrade_spaces(tt_config_t *self);
 /*  Set "key=value" over what the file says, its origin in messages is "--set". `null` as value means null.
  *  Setting a mapping or list: "network.hidden=[32, 32]". TT_USAGE: not of that form, or no value. */
 tt_status_t tt_config_set(tt_config_t *self, const char *assignment);
+/*  The same for an option that has a name of its own, as "--seed": its value, and that it came from there. */
+tt_status_t tt_config_set_by(tt_config_t *self, const char *option, const char *key, const char *value);
 
 /*  Set a value that the program decides (origin names who: "environment CartPole-v1"). After a claim
  *  of the key, claim it again. value: text of the field's type, a string as it is, a list as "[64, 64]". */

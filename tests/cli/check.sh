@@ -23,8 +23,8 @@ printf 'env: CartPole-v1\nnum_envs: 16\nlearner:\n  shards: 4\nalgorithm: {learn
 expect 0 'shards: 4 # good.yaml:4:3' "$TUTTI" check good.yaml
 expect 0 'obs: "float32[4]" # environment CartPole-v1' "$TUTTI" check good.yaml
 expect 0 'action: "discrete(2)" # environment CartPole-v1' "$TUTTI" check good.yaml
-expect 0 'seed: 5 # --set' "$TUTTI" check good.yaml --seed 5
-expect 0 'seed: 9 # --set' "$TUTTI" check --seed 5 good.yaml --seed=9
+expect 0 'seed: 5 # --seed' "$TUTTI" check good.yaml --seed 5
+expect 0 'seed: 9 # --seed' "$TUTTI" check --seed 5 good.yaml --seed=9
 expect 0 'name: CartPole-v1 # env' "$TUTTI" check good.yaml
 expect 0 'kind: sample # algorithm ppo' "$TUTTI" check good.yaml
 
@@ -88,7 +88,7 @@ expect 78 "--set: env: " "$TUTTI" check good.yaml --set "env=$dir/good.yaml"
 expect 66 "missing.yaml: No such file" "$TUTTI" check missing.yaml
 expect 64 "not of the form KEY=VALUE" "$TUTTI" check good.yaml --set lag
 expect 64 "check: --set stop.env_steps=: no value; null switches a rule off" "$TUTTI" check good.yaml --set stop.env_steps=
-expect 64 "--set seed=: no value" "$TUTTI" check good.yaml --seed ''
+expect 64 "--seed: no value" "$TUTTI" check good.yaml --seed ''
 expect 64 "--set name=: no value" "$TUTTI" run good.yaml --name ''
 # what the program fills in is nobody's to be told of
 expect 78 "unknown key 'epsilon_end' (here 'algorithm.epsilon_end'); it belongs to the algorithm dqn, and this is ppo" "$TUTTI" check good.yaml --set epsilon_end=0.1
