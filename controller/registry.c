@@ -65,27 +65,44 @@ static tt_status_t s_lock(const char *folder, int *fd)
 
 /* ---- names --------------------------------------------------------------------------------------------------------- */
 
+/*  Where a name in the folder points to, whatever is there. */
+static bool s_read(int folder, const char *name, char target[PATH_MAX])
+{
+    if (!name[0] || strchr(name, '/'))
+        return false;
+    const ssize_t length = readlinkat(folder, name, target, PATH_MAX - 1);
+    if (length <= 0 || target[0] != '/')
+        return false;
+    target[length] = '\0';
+    return true;
+}
+
 /*  The run that a name in the folder stands for. */
 static bool s_look(int folder, const char *name, char *out)
 {
     char target[PATH_MAX];
-    if (!name[0] || strchr(name, '/'))
-        return false;
-    const ssize_t length = readlinkat(folder, name, target, sizeof target - 1);
-    if (length <= 0 || target[0] != '/')
-        return false;
-    target[length] = '\0';
-    return realpath(target, out) && mark_look(out) != MARK_NONE;
+    return s_read(folder, name, target) && realpath(target, out) && mark_look(out) != MARK_NONE;
+}
+
+static bool s_ask(bool (*ask)(int folder, const char *name, char *out), const char *name, char *out)
+{
+    char path[PATH_MAX];
+    const int folder = s_folder(path, sizeof path) == TT_OK ? s_open(path) : -1;
+    const bool found = folder >= 0 && ask(folder, name, out);
+    if (folder >= 0)
+        close(folder);
+    return found;
 }
 
 bool registry_look(const char *name, char *out)
 {
-    char path[PATH_MAX];
-    const int folder = s_folder(path, sizeof path) == TT_OK ? s_open(path) : -1;
-    const bool found = folder >= 0 && s_look(folder, name, out);
-    if (folder >= 0)
-        close(folder);
-    return found;
+    return s_ask(s_look, name, out);
+}
+
+bool registry_was(const char *name, char *out)
+{
+    char now[PATH_MAX];
+    return s_ask(s_read, name, out) && !s_ask(s_look, name, now);
 }
 
 /*  Forget a name. Only links are names: whatever else lies there was put there by somebody else. */
@@ -197,12 +214,17 @@ tt_status_t tt_registry_each(void (*fn)(void *ctx, const tt_rundir_t *run), void
 
 bool registry_nearest(const char *name, char *out)
 {
-    char **names = tt_array0(NAMES_MAX, sizeof *names);
-    size_t count;
+    char **names = tt_array0(NAMES_MAX, sizeof *names), path[PATH_MAX];
+    const char **live = tt_array0(NAMES_MAX, sizeof *live);
+    size_t count, live_count = 0;
     (void)s_names(names, &count);
-    const char *near = tt_nearest(name, (const char *const *)names, count);
+    for (size_t i = 0; i < count; i++)
+        if (registry_look(names[i], path))
+            live[live_count++] = names[i];
+    const char *near = tt_nearest(name, live, live_count);
     if (near)
         snprintf(out, sizeof(tt_rundir_t){0}.name, "%s", near);
+    free(live);
     s_free(names, count);
     return near != NULL;
 }

@@ -11,5 +11,7 @@ tt_status_t registry_add(tt_rundir_t *self);
 void registry_forget(const char *name);
 /*  The run directory of a name, in out[PATH_MAX]; false when there is none (any more). */
 bool registry_look(const char *name, char *out);
-/*  The nearest known name, copied to out[256]; false: none is near. */
+/*  Where a run of that name was, which is gone now or is no run any more, in out[PATH_MAX]; false: it is there, or never was. */
+bool registry_was(const char *name, char *out);
+/*  The nearest name of a run that is there, copied to out[256]; false: none is near. */
 bool registry_nearest(const char *name, char *out);

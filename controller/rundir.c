@@ -171,11 +171,15 @@ static bool s_is_link(const char *path)
 
 static tt_status_t s_err_none(const char *name)
 {
-    char near[256];
+    char near[256], was[PATH_MAX];
     struct stat info;
     if (stat(name, &info) == 0 && S_ISDIR(info.st_mode))
         return tt_err(
             TT_NOT_FOUND, "%s is not the directory of a run (none of its files says so); 'tutti ps' lists them", name);
+    if (registry_was(name, was))
+        return tt_err(TT_NOT_FOUND,
+            "run '%.255s' was at %s, which is %s; where it was moved, name its directory; 'tutti ps' lists the others",
+            name, was, access(was, F_OK) == 0 ? "no run any more" : "gone");
     return registry_nearest(name, near)
                ? tt_err(TT_NOT_FOUND, "no run '%s'; did you mean '%s'? 'tutti ps' lists them", name, near)
                : tt_err(TT_NOT_FOUND, "no run '%s'; 'tutti ps' lists them", name);

@@ -294,6 +294,23 @@ static void test_a_mark_lasts(void **state)
     assert_int_equal(s_syncs, 0);
 }
 
+static void test_a_run_that_was_moved_is_not_its_own_nearest(void **state)
+{
+    (void)state;
+    tt_rundir_t run, found;
+    char words[256];
+    assert_ok(tt_rundir_create(&run, "there", "job"));
+    assert_int_equal(rename("there", "elsewhere"), 0);
+    assert_int_equal(tt_rundir_find(&found, "there"), TT_NOT_FOUND);
+    snprintf(words, sizeof words, "run 'there' was at %s/there, which is gone", s_dir);
+    assert_non_null(strstr(tt_err_text(), words));
+    assert_int_equal(tt_rundir_find(&found, "thera"), TT_NOT_FOUND);
+    assert_null(strstr(tt_err_text(), "did you mean"));
+    assert_ok(tt_rundir_find(&found, "elsewhere"));
+    assert_int_equal(tt_rundir_find(&found, "elsewhera"), TT_NOT_FOUND);
+    assert_non_null(strstr(tt_err_text(), "did you mean 'elsewhere'"));
+}
+
 static void test_files_are_written_whole(void **state)
 {
     (void)state;
@@ -322,6 +339,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_run_is_its_owners, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_nothing_is_left_of_one_that_cannot_be_registered, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_a_mark_lasts, s_setup, s_teardown),
+        cmocka_unit_test_setup_teardown(test_a_run_that_was_moved_is_not_its_own_nearest, s_setup, s_teardown),
         cmocka_unit_test_setup_teardown(test_files_are_written_whole, s_setup, s_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
