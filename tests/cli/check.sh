@@ -89,7 +89,7 @@ expect 66 "missing.yaml: No such file" "$TUTTI" check missing.yaml
 expect 64 "not of the form KEY=VALUE" "$TUTTI" check good.yaml --set lag
 expect 64 "check: --set stop.env_steps=: no value; null switches a rule off" "$TUTTI" check good.yaml --set stop.env_steps=
 expect 64 "--seed: no value" "$TUTTI" check good.yaml --seed ''
-expect 64 "--set name=: no value" "$TUTTI" run good.yaml --name ''
+expect 64 "--name: no value" "$TUTTI" run good.yaml --name ''
 # what the program fills in is nobody's to be told of
 expect 78 "unknown key 'epsilon_end' (here 'algorithm.epsilon_end'); it belongs to the algorithm dqn, and this is ppo" "$TUTTI" check good.yaml --set epsilon_end=0.1
 expect 78 "--set: unknown key 'nun_envs'; did you mean 'num_envs'?" "$TUTTI" run good.yaml --set nun_envs=4
