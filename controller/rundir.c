@@ -13,6 +13,7 @@
 #include <unistd.h>
 #include "common/base/file.h"
 #include "common/base/mem.h"
+#include "common/base/text.h"
 #include "common/net/sockdir.h"
 #include "controller/mark.h"
 #include "controller/registry.h"
@@ -20,6 +21,20 @@
 enum { ROOM = 16384, FULL = 4096, LOCK_TRIES = 500, LOCK_PAUSE_NS = 2000000, DIR_MODE = 0700, LOCK_MODE = 0600 };
 
 /* ---- making ---------------------------------------------------------------------------------------------------------- */
+
+/*  Names and directories of runs stand in lists and messages: what moves a terminal's cursor, or ends a line, is no part of one. */
+static tt_status_t s_check_words(const char *what, const char *text)
+{
+    for (const char *at = text; *at;) {
+        uint32_t code = 0;
+        const size_t length = tt_utf8_next(at, &code);
+        if (length ? code < 0x20 || (code >= 0x7f && code < 0xa0) : (unsigned char)*at < 0x20)
+            return tt_err(TT_USAGE, "%s: a control character (U+%04X) at byte %zu; use another one", what, code,
+                (size_t)(at - text) + 1);
+        at += length ? length : 1;
+    }
+    return TT_OK;
+}
 
 static tt_status_t s_settle(tt_rundir_t *out, const char *path)
 {
@@ -119,6 +134,7 @@ static void s_abandon(const tt_rundir_t *self, int dir, bool made)
 tt_status_t tt_rundir_create(tt_rundir_t *out, const char *path, const char *name)
 {
     bool made = false;
+    TT_TRY(s_check_words(path ? "the run's directory" : "the run's name", path ? path : name));
     TT_TRY(path ? s_create_at(out, path, &made) : s_create_numbered(out, name, &made));
     const int dir = open(out->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (dir < 0)

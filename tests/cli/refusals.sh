@@ -41,6 +41,11 @@ refused 64 "output file '../out'" "$TUTTI" task create -c "$me.c" -o ../out -t "
 refused 78 "--seed: seed: '-1' is below 0, which is the least" "$TUTTI" check CartPole-v1 --seed -1
 refused 66 'nothere.so' "$TUTTI" envs ./nothere.so
 refused 64 'An id of Gymnasium' "$TUTTI" envs gym:
+before=$(ls)
+refused 64 "the run's directory: a control character (U+001B) at byte 2" "$TUTTI" run CartPole-v1 --run-dir "$(printf 'x\033[31mred')"
+refused 64 "the run's directory: a control character (U+000A) at byte 2" "$TUTTI" run CartPole-v1 --run-dir "$(printf 'x\nred')"
+refused 64 "the run's directory: a control character (U+009B) at byte 2" "$TUTTI" run CartPole-v1 --run-dir "$(printf 'x\302\2331mred')"
+[ "$(ls)" = "$before" ] || fail "something was made: $(ls)"
 refused 64 'the directory of a run needs a name' "$TUTTI" run CartPole-v1 --run-dir ''
 
 "$TUTTI" config >out
