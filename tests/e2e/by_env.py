@@ -98,7 +98,7 @@ def test_a_run_and_its_eval(world):
     check(done.returncode == 66 and "has no weights yet" in done.stderr, f"{done.returncode}: {done.stderr}")
     done = world.tutti("eval", "cartpole-ppo-11")
     check(done.returncode == 66 and f"did you mean '{run}'" in done.stderr, f"{done.returncode}: {done.stderr}")
-    equal(world.tutti("run", "CartPole-v1", "--quiet", "--set", "stop.env_steps=1024").stderr, "", "run --quiet")
+    equal(world.tutti("run", "CartPole-v1", "--quiet", "--set", "stop.env_steps=4096").stderr, "", "run --quiet")
 
 
 def test_env_overrides(world):

@@ -39,7 +39,8 @@ def main():
         aggregator._max_retry_second = 1 if started or os.path.exists("/shared/impatient-aggregator") else patience_s
         seen = {"learners": sorted(aggregator._learner_connection)}
         if seen != said:
-            print(json.dumps(seen), flush=True)
+            sys.stdout.write(json.dumps(seen) + "\n")  # in one piece: other threads write, too
+            sys.stdout.flush()
             said = seen
         time.sleep(0.1)
 

@@ -46,7 +46,8 @@ def main():
             "space": space["collectors"],
         }
         if seen != said:
-            print(json.dumps(seen), flush=True)
+            sys.stdout.write(json.dumps(seen) + "\n")  # in one piece: other threads write, too
+            sys.stdout.flush()
             said = seen
         time.sleep(0.1)
 

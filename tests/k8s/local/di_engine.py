@@ -51,6 +51,15 @@ def s_read(path):
         return ""
 
 
+def s_objects(text):
+    """Of a log's lines those that are JSON objects; not one that is being written, or has another thread's word behind it."""
+    found = []
+    for line in text.splitlines():
+        with contextlib.suppress(ValueError):
+            found += [json.loads(line)] if line.startswith("{") else []
+    return found
+
+
 class Run:
     """A DIJob on this machine."""
 
@@ -71,11 +80,7 @@ class Run:
 
     def sees(self):
         """What the coordinator was last connected to."""
-        lines = [line for line in self.log().splitlines() if line.startswith("{")]
-        try:
-            return json.loads(lines[-1])
-        except (IndexError, ValueError):
-            return {"collectors": [], "learners": [], "space": 0}
+        return (s_objects(self.log()) or [{"collectors": [], "learners": [], "space": 0}])[-1]
 
     def wait_for(self, look, what):
         deadline = time.monotonic() + 180
@@ -148,9 +153,9 @@ def s_unreachable_learner(run):
     with s_impatient(run, "aggregator"):  # two addresses, one after the other
         run.wait_for(lambda: len(lost()) == 2, lambda: f"{name} to give its learner up: {log()[-2000:]}")
     never = lost()
-    run.wait_for(lambda: [line for line in log().splitlines() if line.startswith("{") and len(json.loads(line)["learners"]) == 2],
-                 f"{name} to have its two learners")
-    seen = set(json.loads([line for line in log().splitlines() if line.startswith("{")][-1])["learners"])
+    connected = lambda: [seen["learners"] for seen in s_objects(log())]
+    run.wait_for(lambda: any(len(learners) == 2 for learners in connected()), f"{name} to have its two learners")
+    seen = set(connected()[-1])
     if seen & never or "Failed to send failed list" in log():
         sys.exit(f"{seen} in place of {never}\n{log()[-3000:]}")
 
