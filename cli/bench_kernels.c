@@ -123,7 +123,7 @@ static void s_work_forward(void *ctx)
     float *out[TT_TOWERS_MAX] = {NULL};
     out[b->actor] = b->head;
     out[b->actor + 1] = b->value;
-    tt_status_t status = tt_net_forward(b->net, b->stream, 0, b->table, b->rows, out);
+    tt_status_t status = tt_net_forward(b->net, b->stream, 0, b->table, b->rows, NULL, out);
     if (status == TT_OK)
         status = tt_stream_sync(b->stream);
     TT_CHECK(status == TT_OK);

@@ -411,16 +411,17 @@ static tt_status_t s_put_encoder(tt_setup_t *self)
     return tt_config_claim(self->config, tt_train_fields, &self->train);
 }
 
-/*  An encoder ends with layers of its own, and one is enough. */
+/*  An encoder, or a layer that remembers, is enough, and so is one of it. */
 static tt_status_t s_put_network(tt_setup_t *self)
 {
-    static const char origin[] = "default with network.encoder";
     if (s_is_open(self, "network.encoder"))
         TT_TRY(s_blame(self->config, "env", s_put_encoder(self)));
     TT_TRY(s_blame(self->config, "env", s_put_divisor(self)));
-    if (tt_has_encoder(&self->train) && s_is_open(self, "network.hidden"))
+    const bool encoder = tt_has_encoder(&self->train), before = encoder || self->train.network.rnn != TT_RNN_NONE;
+    const char *origin = encoder ? "default with network.encoder" : "default with network.rnn";
+    if (before && s_is_open(self, "network.hidden"))
         tt_config_put(self->config, "network.hidden", "[]", origin);
-    if (tt_has_encoder(&self->train) && self->train.actor.kind == TT_ACT_SAMPLE && s_is_open(self, "network.shared"))
+    if (before && self->train.actor.kind == TT_ACT_SAMPLE && s_is_open(self, "network.shared"))
         tt_config_put(self->config, "network.shared", "true", origin);
     return tt_config_claim(self->config, tt_train_fields, &self->train);
 }

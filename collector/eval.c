@@ -74,7 +74,7 @@ static tt_status_t s_act(game_t *self)
     const void *const *row = frames_now(&self->frames, self->vec, 0, self->E, self->cfg->norm, tt_vec_obs(self->vec));
     float *out[TT_TOWERS_MAX] = {NULL};
     out[self->actor] = self->head;
-    TT_TRY(tt_inference_run(self->cfg->net, row, self->E, out));
+    TT_TRY(tt_inference_run(self->cfg->net, row, self->E, NULL, out));
     for (size_t i = 0; i < (size_t)self->E * self->policy->out; i++)
         if (!isfinite(self->head[i]))
             return tt_err(TT_INTERNAL, "the policy gives numbers that are not finite");

@@ -227,7 +227,7 @@ static tt_status_t s_evaluate(rollout_t *self, const void *const *row, uint32_t 
     out[self->actor] = head;
     if (value)
         out[self->critic] = value;
-    return tt_inference_run(self->cfg.net, row, rows, out);
+    return tt_inference_run(self->cfg.net, row, rows, NULL, out);
 }
 
 /*  NaN and infinity survive in the sum of absolute values. */

@@ -38,6 +38,9 @@ typedef struct {
     const uint32_t *final_row;          /* [finals] ascending row numbers                                      */
     const void *const *final_obs;       /* [finals] -> rows as `obs`                                           */
     const float *final_value;           /* [finals] of the behaviour version                                   */
+    const void *const *
+        carry; /* [N] -> what the policy carried into the first step, float[columns->carry]; NULL: it remembers nothing */
+    const uint8_t *begins; /* [T][N] an episode begins with this row; NULL: as above              */
 } tt_batch_t;
 
 /*  Rows of a batch that a network can be asked about. */
@@ -46,7 +49,8 @@ typedef enum { TT_ROWS_OBS, TT_ROWS_LAST, TT_ROWS_FINAL } tt_batch_rows_t;
 /*  The network as it is when an update begins: set 0, version n. */
 typedef struct {
     void *ctx;
-    /*  Heads of all those rows on the host: out[tower][rows][A], NULL = not wanted. */
+    /*  Heads of all those rows on the host: out[tower][rows][A], NULL = not wanted. Of a recurrent network LAST and FINAL follow a call of OBS, from
+     *  where these have what they carry. */
     tt_status_t (*forward)(void *ctx, tt_batch_rows_t which, float *const *out);
     /*  log_std of a tower. */
     tt_status_t (*log_std)(void *ctx, uint32_t tower, float *out);
@@ -84,6 +88,9 @@ typedef struct {
         *row;      /* BATCH: [rows] row numbers of the batch in the order of the minibatch. REPLAY: NULL, the units as
                             sampled; their numbers in the loss are positions, 0 .. units - 1      */
     uint32_t rows; /* BATCH: cut into learner.shards equal runs: `check` refuses a remainder   */
+    uint32_t
+        length; /* of a recurrent network: row is [rows / length][length], all steps of one env after another; the shards are runs of envs, and
+                    need not be equal. 0: nothing recurs                                                     */
     const tt_objective_t *objective;
     const void *params; /* of the loss, plain data */
     size_t params_size;

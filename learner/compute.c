@@ -88,7 +88,7 @@ static tt_status_t s_forward_piece(
     float *at[TT_TOWERS_MAX];
     for (uint32_t t = 0; t < spec->towers; t++)
         at[t] = out[t] ? out[t] + first * spec->tower[t].out : NULL;
-    TT_TRY(tt_net_forward_from(model->net, model->stream, 0, self->rows[which], first, rows, at));
+    TT_TRY(tt_net_forward_from(model->net, model->stream, 0, self->rows[which], first, rows, NULL, at));
     return tt_stream_sync(model->stream);
 }
 

@@ -72,6 +72,11 @@ const tt_cfg_field_t tt_train_fields[] = {
             "before the hidden layers, for pictures: none, nature, impala, minatar, or a list of layers: conv 32 8x8 "
             "/4 pad 1 relu; max_pool 3x3 /2 pad 1; avg_pool 2x2 /2; dense 512 relu; layer_norm; relu; tanh; residual 2 "
             "(LAYERS); concat KEY; embed KEY 16. With one, network.hidden is [] unless it is set"},
+    {"network.rnn", TT_CFG_ENUM, AT(network.rnn), "none", .choices = "none|lstm|gru",
+        .help = "a layer that remembers, between the encoder (or the observation) and the hidden layers. With one, "
+                "network.hidden is [] and "
+                "network.shared true unless they are set"},
+    {"network.rnn_size", TT_CFG_U32, AT(network.rnn_size), "128", 1, TT_UNITS_MAX, .help = "units of network.rnn"},
     {"network.picture", TT_CFG_STR, AT(network.picture), "", .size = ROOM(network.picture),
         .help =
             "KEY of the observation that the encoder reads as a picture; default: the only one of bytes with two or "

@@ -8,6 +8,7 @@
 #include "common/rl/schedule.h"
 
 typedef enum { TT_ACT_TANH, TT_ACT_RELU } tt_activation_t;      /* order of network.activation's choices */
+typedef enum { TT_RNN_NONE, TT_RNN_LSTM, TT_RNN_GRU } tt_rnn_t; /* order of network.rnn's choices   */
 typedef enum { TT_INIT_ORTHOGONAL, TT_INIT_UNIFORM } tt_init_t; /* order of network.init's choices   */
 
 typedef struct {
@@ -43,6 +44,8 @@ typedef struct {
         bool shared;                       /* one trunk for policy and value function           */
         int init;                          /* tt_init_t                                         */
         char encoder[TT_ENCODER_TEXT_MAX]; /* "none", or layers in words (common/job/encoder.h) */
+        int rnn;                           /* tt_rnn_t                                          */
+        uint32_t rnn_size;                 /* its units                                         */
         char picture[64];                  /* which part of the observation it reads; "" = the only one */
     } network;
     struct {

@@ -19,19 +19,6 @@ static tt_status_t s_columns(tt_columns_t **self_p, const tt_space_t *obs, const
     return status;
 }
 
-tt_status_t tt_train_columns(tt_columns_t **self_p, const tt_train_cfg_t *cfg)
-{
-    tt_space_t *obs = NULL;
-    tt_status_t status = tt_space_parse(&obs, cfg->space.obs);
-    if (status == TT_OK)
-        status = s_columns(self_p, obs, cfg);
-    tt_space_free(&obs);
-    if (status == TT_OK)
-        return TT_OK;
-    tt_err_wrap(TT_CONFIG, "space");
-    return TT_CONFIG;
-}
-
 /*  As in Rainbow: what comes behind the encoder, or behind the trunk of a dueling network. */
 static void s_make_noisy(tt_net_spec_t *spec, float noise)
 {
@@ -51,8 +38,9 @@ static tt_net_spec_t s_towers(const tt_train_cfg_t *cfg, const tt_columns_t *col
         s_make_noisy(&spec, cfg->actor.noisy);
         return spec;
     }
-    /* an encoder that both read needs no trunk behind it */
-    const bool trunk = cfg->network.shared && (cfg->network.hidden.count || !tt_has_encoder(cfg));
+    /* an encoder or a recurrent layer that both read needs no trunk behind it */
+    const bool before = tt_has_encoder(cfg) || cfg->network.rnn != TT_RNN_NONE;
+    const bool trunk = cfg->network.shared && (cfg->network.hidden.count || !before);
     return (trunk ? tt_net_shared : tt_net_actor_critic)(
         columns->flat, cfg->network.hidden.at, cfg->network.hidden.count, activation, policy.out, policy.log_std);
 }
@@ -87,12 +75,45 @@ tt_net_spec_t tt_train_net(const tt_train_cfg_t *cfg, const tt_columns_t *column
     spec.init = cfg->network.init == TT_INIT_UNIFORM ? TT_NN_UNIFORM : TT_NN_ORTHOGONAL;
     if (tt_has_encoder(cfg) && tt_encoder_put(cfg, columns, &spec) != TT_OK)
         spec.towers = 0; /* no network; tt_encoder_check says why */
+    if (cfg->network.rnn != TT_RNN_NONE)
+        tt_net_put_recurrent(&spec, cfg->network.rnn == TT_RNN_LSTM ? TT_TOWER_LSTM : TT_TOWER_GRU,
+            cfg->network.rnn_size, !cfg->network.shared && cfg->actor.kind == TT_ACT_SAMPLE);
     return spec;
+}
+
+/*  What is carried follows from the network, which follows from the rest. */
+static void s_put_carry(tt_columns_t *columns, const tt_train_cfg_t *cfg)
+{
+    if (cfg->network.rnn == TT_RNN_NONE)
+        return;
+    const tt_net_spec_t net = tt_train_net(cfg, columns);
+    tt_columns_put_carry(columns, tt_net_carry(&net));
+}
+
+tt_status_t tt_train_columns(tt_columns_t **self_p, const tt_train_cfg_t *cfg)
+{
+    tt_space_t *obs = NULL;
+    tt_status_t status = tt_space_parse(&obs, cfg->space.obs);
+    if (status == TT_OK)
+        status = s_columns(self_p, obs, cfg);
+    tt_space_free(&obs);
+    if (status != TT_OK) {
+        tt_err_wrap(TT_CONFIG, "space");
+        return TT_CONFIG;
+    }
+    s_put_carry(*self_p, cfg);
+    return TT_OK;
+}
+
+uint32_t tt_train_state_bytes(const tt_train_cfg_t *cfg, const tt_columns_t *columns)
+{
+    return cfg->space.env_state ? cfg->space.env_state + columns->carry * (uint32_t)sizeof(float) : 0;
 }
 
 static tt_segment_shape_t s_segment(const tt_train_cfg_t *cfg, const tt_columns_t *columns, uint32_t envs)
 {
-    return (tt_segment_shape_t){.columns = columns, .T = cfg->num_steps, .E = envs, .S = cfg->space.env_state};
+    return (tt_segment_shape_t){
+        .columns = columns, .T = cfg->num_steps, .E = envs, .S = tt_train_state_bytes(cfg, columns)};
 }
 
 static bool s_is_held(const tt_train_cfg_t *cfg, const tt_columns_t *columns, uint32_t envs)

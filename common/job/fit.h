@@ -10,7 +10,7 @@
 #include "common/nn/nn.h"
 #include "common/wire/segment.h"
 
-/*  What a row of this job's experience consists of. Caller owns. TT_CONFIG: the spaces are none, or too large. */
+/*  What a row of this job's experience consists of, and what is carried beside it. Caller owns. TT_CONFIG: the spaces are none, or too large. */
 tt_status_t tt_train_columns(tt_columns_t **self_p, const tt_train_cfg_t *cfg);
 /*  The network that the settings describe, its first head as wide as what there is to choose from; collectors, learners and `eval` must
  *  agree. Without a tower where tt_encoder_check refuses the encoder, or actor.groups
@@ -23,6 +23,8 @@ void tt_train_parts(tt_net_spec_t *spec, const tt_columns_t *columns, bool named
 /*  Envs that a segment holds at most: so many that it is not over TT_SEGMENT_MAX, the same for every collector; 0: not even one.
  *  TT_SEGMENT_ENVS in the environment lowers it, and what is trained stays the same. */
 uint32_t tt_train_segment_envs(const tt_train_cfg_t *cfg, const tt_columns_t *columns);
+/*  Bytes of a saved env as segments and snapshots hold it: the env's own, and what the policy carries; 0: it cannot be saved. */
+uint32_t tt_train_state_bytes(const tt_train_cfg_t *cfg, const tt_columns_t *columns);
 /*  The largest segment that a collector sends, without finals: the whole batch where it can be one. The columns are borrowed. */
 tt_segment_shape_t tt_train_segment(const tt_train_cfg_t *cfg, const tt_columns_t *columns);
 

@@ -132,7 +132,8 @@ typedef struct {
             uint32_t set;
             const tt_table_t *obs;
             size_t first, rows;
-            bool again; /* as many rows are expected again */
+            bool again;       /* as many rows are expected again */
+            tt_carry_t carry; /* NULL, NULL where nothing recurs */
             float *out[TT_TOWERS_MAX];
         } forward;
         struct {
@@ -203,7 +204,7 @@ typedef struct tt_backend_ops {
 
 /*  What a backend in a library of its own was compiled against: everything in this header, and the limits in it. One more with each
  *  change of them. late.c asks the library for it, and for the version of Tutti. */
-enum { TT_BACKEND_ABI = 2 };
+enum { TT_BACKEND_ABI = 3 };
 
 /*  The backends there are, NULL-terminated (backends.c). */
 extern const tt_backend_ops_t *const tt_backends[];

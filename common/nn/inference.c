@@ -66,10 +66,11 @@ tt_status_t tt_inference_noise(tt_inference_t *self, const tt_noise_t *noise)
     return tt_net_noise(self->net, self->stream, 0, noise);
 }
 
-tt_status_t tt_inference_run(tt_inference_t *self, const void *const *obs, size_t rows, float *const *out)
+tt_status_t tt_inference_run(
+    tt_inference_t *self, const void *const *obs, size_t rows, const tt_carry_t *carry, float *const *out)
 {
     TT_TRY(tt_table_put_frames(self->obs, self->stream, &tt_net_spec(self->net)->stack, obs, rows));
-    TT_TRY(tt_net_forward(self->net, self->stream, 0, self->obs, rows, out));
+    TT_TRY(tt_net_forward(self->net, self->stream, 0, self->obs, rows, carry, out));
     return tt_stream_sync(self->stream);
 }
 

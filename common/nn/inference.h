@@ -20,8 +20,9 @@ tt_stream_t *tt_inference_stream(const tt_inference_t *self);
 tt_status_t tt_inference_put(tt_inference_t *self, const float *params);
 /*  As tt_net_noise, of set 0. */
 tt_status_t tt_inference_noise(tt_inference_t *self, const tt_noise_t *noise);
-/*  obs[k] -> a row of tt_net_row_bytes, k < rows, through set 0; out as tt_net_forward. Where the spec has a stack: obs[rows][frames],
+/*  obs[k] -> a row of tt_net_row_bytes, k < rows, through set 0; carry and out as tt_net_forward. Where the spec has a stack: obs[rows][frames],
  *  oldest first. TT_DEVICE: the device is lost, or has no memory for so many rows. */
-tt_status_t tt_inference_run(tt_inference_t *self, const void *const *obs, size_t rows, float *const *out);
+tt_status_t tt_inference_run(
+    tt_inference_t *self, const void *const *obs, size_t rows, const tt_carry_t *carry, float *const *out);
 /*  log_std[L] of a tower; nothing when it has none. */
 tt_status_t tt_inference_log_std(const tt_inference_t *self, uint32_t tower, float *log_std);

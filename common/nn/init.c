@@ -68,7 +68,8 @@ typedef struct {
     uint64_t seed;
     uint32_t number;
     bool head;
-    double gain; /* of a head */
+    double gain;     /* of a head; a recurrent tower's is 1 */
+    uint32_t inputs; /* by which UNIFORM goes               */
     tt_progress_t progress;
 } layer_t;
 
@@ -101,7 +102,7 @@ static void s_spread(float *out, size_t count, uint64_t seed, uint32_t tensor, d
 static void s_uniform(const layer_t *layer)
 {
     const size_t in = layer->weight->rows, out = layer->weight->cols;
-    const double bound = (layer->head ? layer->gain : 1.0) / sqrt((double)in);
+    const double bound = (layer->head ? layer->gain : 1.0) / sqrt((double)layer->inputs);
     s_spread(layer->values, in * out, layer->seed, layer->number, bound);
     s_spread(layer->bias, out, layer->seed, layer->number + 1, bound);
 }
@@ -153,6 +154,7 @@ static size_t s_init_tower(
     const tt_net_t *self, uint32_t t, size_t first, uint64_t seed, float gain, float *params, tt_progress_t progress)
 {
     const tt_tower_t *tower = &self->spec.tower[t];
+    const bool recurs = tt_tower_recurs(tower->kind); /* both layers by its units, as PyTorch */
     size_t number = first;
     for (uint32_t l = 0; l < tt_spec_layers(&self->spec, t); l++) {
         const tt_tensor_t *weight = &self->tensors[number];
@@ -162,8 +164,9 @@ static size_t s_init_tower(
             .bias = count > 1 ? params + weight[1].offset : NULL,
             .seed = seed,
             .number = (uint32_t)number,
-            .head = tower->kind == TT_TOWER_MLP && l == tower->hidden_count,
-            .gain = (double)gain,
+            .head = recurs || (tower->kind == TT_TOWER_MLP && l == tower->hidden_count),
+            .gain = recurs ? 1 : (double)gain,
+            .inputs = recurs ? tower->hidden[0] : weight->rows,
             .progress = progress};
         s_init_layer(&layer, self->spec.init);
         tt_progress(progress);

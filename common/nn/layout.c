@@ -22,6 +22,8 @@ uint32_t tt_spec_layers(const tt_net_spec_t *spec, uint32_t t)
     const tt_tower_t *tower = &spec->tower[t];
     if (tower->kind == TT_TOWER_ENCODER)
         return s_encoder_count(spec, tower, false);
+    if (tt_tower_recurs(tower->kind))
+        return 2; /* of what it reads, and of what it carries */
     return tower->kind == TT_TOWER_DUELING ? 0 : tower->hidden_count + (tower->out > 0);
 }
 
@@ -39,6 +41,11 @@ size_t tt_spec_tower_tensors(const tt_net_spec_t *spec, uint32_t t)
     return tt_spec_deviations(spec, t) + (noisy ? 2 * (size_t)tt_spec_layers(spec, t) : 0);
 }
 
+uint32_t tt_spec_gates(tt_tower_kind_t kind)
+{
+    return kind == TT_TOWER_LSTM ? 4 : 3;
+}
+
 /*  How many numbers tower t gives to those that read it, a trunk. */
 static uint32_t s_width(const tt_net_spec_t *spec, uint32_t t)
 {
@@ -52,13 +59,15 @@ static uint32_t s_width(const tt_net_spec_t *spec, uint32_t t)
 /*  What goes into a layer; layer hidden_count is the head. */
 static uint32_t s_in(const tt_net_spec_t *spec, const tt_tower_t *tower, uint32_t layer)
 {
-    if (layer)
+    if (layer) /* of a recurrent one: what it carries */
         return tower->hidden[layer - 1];
     return tower->from ? s_width(spec, tower->from - 1) : spec->obs;
 }
 
 static uint32_t s_units(const tt_tower_t *tower, uint32_t layer)
 {
+    if (tt_tower_recurs(tower->kind))
+        return tt_spec_gates(tower->kind) * tower->hidden[0];
     return layer < tower->hidden_count ? tower->hidden[layer] : tower->out;
 }
 
@@ -197,6 +206,14 @@ static size_t s_name_deviations(const tt_net_spec_t *spec, uint32_t t, const tt_
     return count;
 }
 
+/*  The first layer behind an encoder reads what may be a picture. */
+static void s_put_picture(const tt_net_spec_t *spec, const tt_tower_t *tower, tt_tensor_t *weight)
+{
+    if (tower->from && spec->tower[tower->from - 1].kind == TT_TOWER_ENCODER)
+        memcpy(weight->picture, (const tt_shape_t[]){tt_layers_end(spec, tower->from - 1)}[0].order,
+            sizeof weight->picture);
+}
+
 /*  "<tower>.0.weight", ".0.bias", ".2.weight" ...: the numbers of an nn.Sequential that has an activation between. */
 static size_t s_name_mlp(const tt_net_spec_t *spec, uint32_t t, tt_tensor_t *tensors)
 {
@@ -205,9 +222,8 @@ static size_t s_name_mlp(const tt_net_spec_t *spec, uint32_t t, tt_tensor_t *ten
     for (uint32_t l = 0; l < tt_spec_layers(spec, t); l++) {
         char module[TT_MODULE_TEXT];
         tt_tensor_t weight = {.kind = TT_TENSOR_DENSE, .rows = s_in(spec, tower, l), .cols = s_units(tower, l)};
-        if (l == 0 && tower->from && spec->tower[tower->from - 1].kind == TT_TOWER_ENCODER)
-            memcpy(weight.picture, (const tt_shape_t[]){tt_layers_end(spec, tower->from - 1)}[0].order,
-                sizeof weight.picture);
+        if (l == 0)
+            s_put_picture(spec, tower, &weight);
         snprintf(module, sizeof module, "%u", 2 * l);
         count += s_name_layer(tensors + count, &weight, tower->name, module);
     }
@@ -219,8 +235,27 @@ static size_t s_name_mlp(const tt_net_spec_t *spec, uint32_t t, tt_tensor_t *ten
     return count + s_name_deviations(spec, t, tensors, tensors + count);
 }
 
+/*  As torch.nn.LSTM and torch.nn.GRU call those of their first layer. */
+static size_t s_name_recurrent(const tt_net_spec_t *spec, uint32_t t, tt_tensor_t *tensors)
+{
+    static const char *const sides[] = {"ih", "hh"};
+    const tt_tower_t *tower = &spec->tower[t];
+    for (uint32_t l = 0; l < 2; l++) {
+        tt_tensor_t *weight = tensors + 2 * l, *bias = weight + 1;
+        *weight = (tt_tensor_t){.kind = TT_TENSOR_DENSE, .rows = s_in(spec, tower, l), .cols = s_units(tower, l)};
+        if (l == 0)
+            s_put_picture(spec, tower, weight);
+        snprintf(weight->name, sizeof weight->name, "%s.weight_%s_l0", tower->name, sides[l]);
+        *bias = (tt_tensor_t){.kind = TT_TENSOR_VECTOR, .rows = 1, .cols = weight->cols};
+        snprintf(bias->name, sizeof bias->name, "%s.bias_%s_l0", tower->name, sides[l]);
+    }
+    return 4;
+}
+
 static size_t s_name_tower(const tt_net_spec_t *spec, uint32_t t, tt_tensor_t *tensors)
 {
+    if (tt_tower_recurs(spec->tower[t].kind))
+        return s_name_recurrent(spec, t, tensors);
     return spec->tower[t].kind == TT_TOWER_ENCODER ? s_name_encoder(spec, t, tensors) : s_name_mlp(spec, t, tensors);
 }
 

@@ -129,8 +129,8 @@ tt_status_t tt_net_noise(tt_net_t *self, tt_stream_t *stream, uint32_t set, cons
     return self->device->ops->queue(stream, &work);
 }
 
-/*  work: all but the heads. */
-static tt_status_t s_forward(tt_stream_t *stream, tt_work_t *work, float *const *out)
+/*  work: all but the heads and what is carried. */
+static tt_status_t s_forward(tt_stream_t *stream, tt_work_t *work, const tt_carry_t *carry, float *const *out)
 {
     const tt_net_t *self = work->forward.net;
     const tt_table_t *obs = work->forward.obs;
@@ -138,7 +138,9 @@ static tt_status_t s_forward(tt_stream_t *stream, tt_work_t *work, float *const 
     TT_CHECK(work->forward.set < self->sets);
     if (rows == 0)
         return TT_OK;
-    TT_CHECK(obs->bytes == row);
+    TT_CHECK(obs->bytes == row && (carry && carry->in) == (tt_net_carry(&self->spec) > 0));
+    if (carry)
+        work->forward.carry = *carry;
     if (first > obs->count || rows > obs->count - first)
         return tt_err(TT_INVALID, "network: %zu rows from row %zu on of a table of %zu", rows, first, obs->count);
     for (uint32_t t = 0; t < self->spec.towers; t++)
@@ -146,20 +148,20 @@ static tt_status_t s_forward(tt_stream_t *stream, tt_work_t *work, float *const 
     return self->device->ops->queue(stream, work);
 }
 
-tt_status_t tt_net_forward(
-    tt_net_t *self, tt_stream_t *stream, uint32_t set, const tt_table_t *obs, size_t rows, float *const *out)
+tt_status_t tt_net_forward(tt_net_t *self, tt_stream_t *stream, uint32_t set, const tt_table_t *obs, size_t rows,
+    const tt_carry_t *carry, float *const *out)
 {
     tt_work_t work = {
         .kind = TT_WORK_FORWARD, .forward = {.net = self, .set = set, .obs = obs, .rows = rows, .again = true}};
-    return s_forward(stream, &work, out);
+    return s_forward(stream, &work, carry, out);
 }
 
 tt_status_t tt_net_forward_from(tt_net_t *self, tt_stream_t *stream, uint32_t set, const tt_table_t *obs, size_t first,
-    size_t rows, float *const *out)
+    size_t rows, const tt_carry_t *carry, float *const *out)
 {
     tt_work_t work = {
         .kind = TT_WORK_FORWARD, .forward = {.net = self, .set = set, .obs = obs, .first = first, .rows = rows}};
-    return s_forward(stream, &work, out);
+    return s_forward(stream, &work, carry, out);
 }
 
 tt_status_t tt_net_report(tt_net_t *self, tt_stream_t *stream, const tt_sums_t *sums, float *stats, float *norm)

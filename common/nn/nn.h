@@ -1,7 +1,8 @@
 /*  nn - a list of networks as one flat parameter vector, on one device (device.h).
  *
  *  A network is a list of *towers*: MLPs that read the observation, or the last layer of an earlier tower without a
- *  head (a *trunk*); *encoders*, trunks made of layers of any kind (convolutions ...), which read pictures; and *dueling*
+ *  head (a *trunk*); *encoders*, trunks made of layers of any kind (convolutions ...), which read pictures; *recurrent*
+ *  towers, trunks that remember: what they carry goes from a step of an env to the next; and *dueling*
  *  towers, which have no parameters and make values of choices of the heads of two others.
  *  Towers lie in *groups*, contiguous parts of the vector with an optimiser, a step counter and a clip of
  *  their own. A *set* is a copy of the vector: set 0 is trained, others follow it (target networks).
@@ -29,7 +30,8 @@
 
 enum {
     TT_GROUP_ALIGN = 64, /* floats: where a group may begin                                */
-    TT_HIDDEN_MAX = TT_LAYERS_MAX
+    TT_HIDDEN_MAX = TT_LAYERS_MAX,
+    TT_SEQUENCES = 16 /* that are gone through side by side: tt_sums_t */
 };
 
 typedef enum { TT_NN_TANH, TT_NN_RELU, TT_NN_NONE } tt_nn_activation_t; /* NONE: of encoders' layers only */
@@ -37,8 +39,15 @@ typedef enum { TT_NN_ORTHOGONAL, TT_NN_UNIFORM } tt_nn_init_t;          /* first
 typedef enum {
     TT_TOWER_MLP,
     TT_TOWER_DUELING, /* Q_a = V + (A_a - mean A), Wang et al. 2016, arXiv:1511.06581, equation 9 */
-    TT_TOWER_ENCODER  /* layers of any kind; a trunk                                              */
+    TT_TOWER_ENCODER, /* layers of any kind; a trunk                                              */
+    TT_TOWER_LSTM,    /* recurrent: a layer of torch.nn.LSTM or torch.nn.GRU of hidden[0] units; a trunk */
+    TT_TOWER_GRU
 } tt_tower_kind_t;
+
+static inline bool tt_tower_recurs(tt_tower_kind_t kind)
+{
+    return kind == TT_TOWER_LSTM || kind == TT_TOWER_GRU;
+}
 
 /*  An observation is a row of *parts* side by side, each from a multiple of 4 bytes on: floats, or bytes that are widened on the
  *  device. A tower that reads "the observation" reads all parts as one vector of D numbers, in their order. */
@@ -90,7 +99,10 @@ typedef struct {
 } tt_layer_t;
 
 /*  A dueling tower has nothing but a name, out, group and the two that it reads, whose heads no other reads. An encoder has a
- *  name, group, layers and what it reads: it reads the observation (`from` 0), and has no head. */
+ *  name, group, layers and what it reads: it reads the observation (`from` 0), and has no head. A recurrent tower has a name, group, one
+ *  number of units (hidden_count 1), and reads the observation or a trunk behind which nothing recurs: none reads another, however many
+ *  towers lie between. Its tensors: <tower>.weight_ih_l0 [in][gates x H], <tower>.bias_ih_l0, <tower>.weight_hh_l0 [H][gates x H],
+ *  <tower>.bias_hh_l0, gates in PyTorch's order: i, f, g, o of an LSTM, r, z, n of a GRU. */
 typedef struct {
     char name[24];                  /* "actor"; its tensors are "actor.0.weight", ...                       */
     uint32_t from;                  /* 0 = the observation; k = the last hidden layer of tower k - 1, a trunk */
@@ -151,6 +163,13 @@ tt_net_spec_t tt_net_dueling(const char *name, uint32_t obs, const uint32_t *hid
  *  spec->layer[tower->layer ..]. With `separate`, each of these towers gets one of its own, called "<tower>_encoder". The text of
  *  what does not fit comes from tt_net_new. */
 void tt_net_put_encoder(tt_net_spec_t *spec, const tt_tower_t *encoder, bool separate);
+/*  Put a recurrent tower (kind LSTM or GRU, units) before all MLPs that read the observation or an encoder: they read it, and it reads
+ *  what they did; called "lstm" or "gru". With `separate`, each of them gets one of its own, called "<tower>_lstm". After tt_net_put_encoder, with the same
+ *  `separate`. */
+void tt_net_put_recurrent(tt_net_spec_t *spec, tt_tower_kind_t kind, uint32_t units, bool separate);
+/*  Floats that an env carries from one step to the next, C: tower by tower h[H], and of an LSTM then c[H]. 0: nothing recurs. Where an
+ *  episode begins they are zeros. */
+uint32_t tt_net_carry(const tt_net_spec_t *spec);
 /*  What an encoder's layer gives, [height][width][channels]: vectors are 1 x 1 x units. The spec must be valid. For whoever shows
  *  a network. */
 void tt_net_layer_shape(const tt_net_spec_t *spec, uint32_t tower, uint32_t layer, uint32_t shape[3]);
@@ -211,7 +230,7 @@ const tt_tensor_t *tt_net_tensors(const tt_net_t *self, size_t *count);
 
 /*  Version 0, all sets alike; log_std = log_std0. ORTHOGONAL: orthogonal weights (gain sqrt 2 for hidden layers, gain[t] for the
  *  head of tower t), biases 0. UNIFORM: weights and biases within 1 / sqrt(inputs) of 0, those of the head of tower t within
- *  gain[t] of that. Philox stream TT_STREAM_INIT. The same bits everywhere. Waits, and tells of each column or layer that
+ *  gain[t] of that. Recurrent towers: ORTHOGONAL with gain 1, biases 0, or UNIFORM within 1 / sqrt(units). Philox stream TT_STREAM_INIT. The same bits everywhere. Waits, and tells of each column or layer that
  *  is done: two ORTHOGONAL layers of 4096 x 4096 take minutes. */
 tt_status_t tt_net_init(
     tt_net_t *self, tt_stream_t *stream, uint64_t seed, const float *gain, float log_std0, tt_progress_t progress);
@@ -237,15 +256,22 @@ typedef struct {
 tt_status_t tt_net_noise(tt_net_t *self, tt_stream_t *stream, uint32_t set, const tt_noise_t *noise);
 bool tt_net_noisy(const tt_net_spec_t *spec);
 
+/*  A step of a recurrent network: what each row carries into it, and out of it: [rows][C] on the host, C = tt_net_carry. `in` is borrowed
+ *  until the sync. `out` NULL: nobody wants it; it may be `in`. */
+typedef struct {
+    const float *in;
+    float *out;
+} tt_carry_t;
+
 /*  The first `rows` of a table of observations (rows of tt_net_row_bytes; TT_INVALID: it has fewer). Fills out[t][rows][A] of each
- *  tower; out[t] may be NULL and is then not computed, and is not read for a trunk. `out` itself is read at once. For who acts: it is
- *  expected again with as many rows, and a device that records work records it. */
-tt_status_t tt_net_forward(
-    tt_net_t *self, tt_stream_t *stream, uint32_t set, const tt_table_t *obs, size_t rows, float *const *out);
+ *  tower; out[t] may be NULL and is then not computed, and is not read for a trunk. `out` itself is read at once, as `carry` is. For who acts: it is
+ *  expected again with as many rows, and a device that records work records it. carry: NULL where nothing recurs, and only there. */
+tt_status_t tt_net_forward(tt_net_t *self, tt_stream_t *stream, uint32_t set, const tt_table_t *obs, size_t rows,
+    const tt_carry_t *carry, float *const *out);
 /*  The same of rows first .. first + rows - 1, which is not expected again. What a row gives does not depend on which others are asked for
  *  with it. */
 tt_status_t tt_net_forward_from(tt_net_t *self, tt_stream_t *stream, uint32_t set, const tt_table_t *obs, size_t first,
-    size_t rows, float *const *out);
+    size_t rows, const tt_carry_t *carry, float *const *out);
 
 /* ---- objectives ------------------------------------------------------------------------------------------------ */
 
@@ -268,7 +294,8 @@ typedef struct {
     tt_loss_fn loss;
 } tt_objective_t;
 
-/*  TT_INVALID: the network has no such stages (the text says which); tt_net_gradients says the same. */
+/*  TT_INVALID: the network has no such stages (the text says which); tt_net_gradients says the same. Of a recurrent network all are of
+ *  set 0 and TT_AT. */
 tt_status_t tt_objective_check(const tt_objective_t *objective, const tt_net_spec_t *spec);
 
 /*  One objective over some rows of tables. */
@@ -280,12 +307,19 @@ typedef struct {
     const tt_table_t *input[TT_INPUTS_MAX]; /* what the loss reads, put side by side; one row: for all */
     const uint32_t *row;                    /* [rows] in all of these tables; TT_INVALID: one has fewer    */
     uint32_t rows;                          /* 0: a sum of nothing                                         */
+    /*  A recurrent network is trained on *sequences*: runs of `length` rows that follow one another in an env, row = [rows / length][length].
+     *  Gradients go back to a sequence's first row or to where an episode began in it, and no further. 0 where nothing recurs. */
+    uint32_t length;
+    const tt_table_t *carry; /* what a sequence carries into its first row r: the table's row r, of C floats */
+    const tt_table_t
+        *begins; /* by row, one byte: not 0, an episode begins with it, so that nothing is carried into it */
 } tt_pass_t;
 
 /* ---- sums ---------------------------------------------------------------------------------------------------------- */
 
 /*  Gradients of shards and their sums along the fixed tree (tree.h), on the device. Shard s of S has rows [s m / S,
- *  (s + 1) m / S) of a minibatch of m. Every shard's gradient has a place of its own and every addition is one of the tree's,
+ *  (s + 1) m / S) of a minibatch of m; where these are sequences it has those sequences of m. Sums over the rows of a shard of sequences run over TT_SEQUENCES
+ *  sequences at a time, these in the order of their steps, and within a step in the order of the sequences. Every shard's gradient has a place of its own and every addition is one of the tree's,
  *  so that neither lanes nor the borders of a run can change a bit. Memory: a gradient for each shard of a run that was ever
  *  computed. */
 typedef struct tt_sums tt_sums_t; /* opaque */

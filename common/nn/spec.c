@@ -69,10 +69,24 @@ tt_net_spec_t tt_net_dueling(const char *name, uint32_t obs, const uint32_t *hid
     return spec;
 }
 
-static bool s_reads_obs(const tt_tower_t *tower)
+static bool s_reads_obs(const tt_net_spec_t *spec, const tt_tower_t *tower)
 {
+    (void)spec;
     return tower->kind == TT_TOWER_MLP && tower->from == 0;
 }
+
+/*  Or an encoder, which reads it. */
+static bool s_reads_first(const tt_net_spec_t *spec, const tt_tower_t *tower)
+{
+    return tower->kind == TT_TOWER_MLP && (tower->from == 0 || spec->tower[tower->from - 1].kind == TT_TOWER_ENCODER);
+}
+
+/*  A tower that is put before others, which read it instead of what they read. */
+typedef struct {
+    const tt_tower_t *tower;
+    const char *suffix; /* of its name, where each of them gets one of its own */
+    bool (*before)(const tt_net_spec_t *spec, const tt_tower_t *tower);
+} put_t;
 
 /*  Its numbers of towers, when that one is at now[] which was number t. */
 static void s_renumber(tt_tower_t *tower, const uint32_t *now)
@@ -85,57 +99,67 @@ static void s_renumber(tt_tower_t *tower, const uint32_t *now)
     tower->advantage = now[tower->advantage];
 }
 
-/*  One of its own before each tower that reads the observation. Of too many only the number is told. */
-static void s_put_separate(tt_net_spec_t *spec, const tt_tower_t *encoder)
+/*  One before a tower, as number `at`. */
+static void s_put_one(tt_net_spec_t *spec, uint32_t at, const put_t *put, const tt_tower_t *reader, uint32_t from)
+{
+    tt_tower_t *tower = &spec->tower[at];
+    *tower = *put->tower;
+    tower->group = reader->group;
+    tower->from = from;
+    if (put->suffix)
+        snprintf(tower->name, sizeof tower->name, "%.*s_%s", (int)(sizeof tower->name - strlen(put->suffix) - 2),
+            reader->name, put->suffix);
+}
+
+/*  One of its own before each of them, or, without a suffix, one for all before the first. Of too many only the number is told. */
+static void s_put(tt_net_spec_t *spec, const put_t *put)
 {
     const tt_net_spec_t before = *spec;
-    uint32_t now[TT_TOWERS_MAX] = {0}, count = 0;
-    for (uint32_t t = 0; t < before.towers; t++)
-        count += 1 + s_reads_obs(&before.tower[t]);
+    uint32_t now[TT_TOWERS_MAX] = {0}, count = before.towers, made = 0; /* made: number + 1 of the newest */
+    for (uint32_t t = 0, shared = 0; t < before.towers; t++)
+        if (put->before(&before, &before.tower[t]) && (put->suffix || !shared++))
+            count++;
     spec->towers = count;
-    for (uint32_t t = 0, at = 0; t < before.towers && count <= TT_TOWERS_MAX; t++) {
+    for (uint32_t t = 0, at = 0; t < before.towers && count <= TT_TOWERS_MAX; t++, at++) {
         const tt_tower_t *tower = &before.tower[t];
-        if (s_reads_obs(tower)) {
-            spec->tower[at] = *encoder;
-            spec->tower[at].group = tower->group;
-            snprintf(
-                spec->tower[at].name, sizeof encoder->name, "%.*s_encoder", (int)sizeof encoder->name - 9, tower->name);
-            at++;
+        const bool reads = put->before(&before, tower);
+        if (reads && (put->suffix || !made)) {
+            s_put_one(spec, at, put, tower, tower->from ? now[tower->from - 1] + 1 : 0);
+            made = ++at;
         }
         now[t] = at;
         spec->tower[at] = *tower;
         s_renumber(&spec->tower[at], now);
-        if (s_reads_obs(tower))
-            spec->tower[at].from = at;
-        at++;
-    }
-}
-
-static void s_put_shared(tt_net_spec_t *spec, const tt_tower_t *encoder)
-{
-    uint32_t now[TT_TOWERS_MAX];
-    if (spec->towers++ >= TT_TOWERS_MAX)
-        return;
-    for (uint32_t t = 0; t + 1 < spec->towers; t++)
-        now[t] = t + 1;
-    for (uint32_t t = spec->towers - 1; t > 0; t--) {
-        const bool reads = s_reads_obs(&spec->tower[t - 1]);
-        spec->tower[t] = spec->tower[t - 1];
-        s_renumber(&spec->tower[t], now);
         if (reads)
-            spec->tower[t].from = 1;
+            spec->tower[at].from = made;
     }
-    spec->tower[0] = *encoder;
-    spec->tower[0].group = 0;
 }
 
 void tt_net_put_encoder(tt_net_spec_t *spec, const tt_tower_t *encoder, bool separate)
 {
     tt_tower_t own = *encoder;
     own.kind = TT_TOWER_ENCODER;
-    own.from = own.out = 0;
+    own.out = 0;
     if (spec->towers <= TT_TOWERS_MAX)
-        (separate ? s_put_separate : s_put_shared)(spec, &own);
+        s_put(spec, &(put_t){&own, separate ? "encoder" : NULL, s_reads_obs});
+}
+
+void tt_net_put_recurrent(tt_net_spec_t *spec, tt_tower_kind_t kind, uint32_t units, bool separate)
+{
+    tt_tower_t own = {.kind = kind, .hidden_count = 1, .hidden = {units}};
+    const char *name = kind == TT_TOWER_LSTM ? "lstm" : "gru";
+    snprintf(own.name, sizeof own.name, "%s", name);
+    if (spec->towers <= TT_TOWERS_MAX)
+        s_put(spec, &(put_t){&own, separate ? name : NULL, s_reads_first});
+}
+
+uint32_t tt_net_carry(const tt_net_spec_t *spec)
+{
+    uint32_t floats = 0;
+    for (uint32_t t = 0; t < spec->towers; t++)
+        if (tt_tower_recurs(spec->tower[t].kind))
+            floats += spec->tower[t].hidden[0] * (spec->tower[t].kind == TT_TOWER_LSTM ? 2 : 1);
+    return floats;
 }
 
 uint32_t tt_net_tower(const tt_net_spec_t *spec, const char *name)
@@ -305,10 +329,26 @@ static tt_status_t s_check_layers(const tt_net_spec_t *spec, uint32_t t)
     return s_check_from(spec, t);
 }
 
+/*  What it reads remembers nothing: otherwise a step of the one would wait for a step of the other. */
+static tt_status_t s_check_recurrent(const tt_net_spec_t *spec, uint32_t t)
+{
+    const tt_tower_t *tower = &spec->tower[t];
+    if (tower->hidden_count != 1 || tower->out || tower->log_std)
+        return tt_err(TT_INVALID, "network: %s recurs: it has one number of units, and no head", tower->name);
+    TT_TRY(s_check_units(tower->name, "", 0, tower->hidden[0]));
+    TT_TRY(s_check_from(spec, t));
+    for (uint32_t at = tower->from; at; at = spec->tower[at - 1].from)
+        if (tt_tower_recurs(spec->tower[at - 1].kind))
+            return tt_err(TT_INVALID, "network: %s reads %s, and both recur", tower->name, spec->tower[at - 1].name);
+    return TT_OK;
+}
+
 static tt_status_t (*const s_checks[])(const tt_net_spec_t *spec, uint32_t t) = {
     [TT_TOWER_MLP] = s_check_layers,
     [TT_TOWER_DUELING] = s_check_dueling,
     [TT_TOWER_ENCODER] = tt_layers_check,
+    [TT_TOWER_LSTM] = s_check_recurrent,
+    [TT_TOWER_GRU] = s_check_recurrent,
 };
 
 static tt_status_t s_check_tower(const tt_net_spec_t *spec, uint32_t t)
@@ -333,7 +373,8 @@ static tt_status_t s_check_obs(const tt_net_spec_t *spec)
 {
     bool flat = false;
     for (uint32_t t = 0; t < spec->towers; t++)
-        flat |= spec->tower[t].kind == TT_TOWER_MLP && spec->tower[t].from == 0;
+        flat |= spec->tower[t].kind != TT_TOWER_ENCODER && spec->tower[t].kind != TT_TOWER_DUELING &&
+                spec->tower[t].from == 0;
     if (spec->obs > TT_ELEMENTS_MAX && !flat)
         return tt_err(
             TT_INVALID, "network: the observation has %u numbers; at most %d are possible", spec->obs, TT_ELEMENTS_MAX);

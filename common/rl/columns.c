@@ -148,7 +148,9 @@ static uint64_t s_hash(const tt_columns_t *self)
             hash = s_mix(hash, self->choices + column->first, column->elements * sizeof *self->choices);
     }
     const uint32_t stack[] = {self->stack.frames, (uint32_t)self->stack.pad};
-    return self->stack.frames > 1 ? s_mix(hash, stack, sizeof stack) : hash;
+    if (self->stack.frames > 1)
+        hash = s_mix(hash, stack, sizeof stack);
+    return self->carry ? s_mix(hash, &self->carry, sizeof self->carry) : hash;
 }
 
 static uint32_t s_round(uint32_t bytes)
@@ -249,6 +251,12 @@ void tt_columns_destroy(tt_columns_t **self_p)
     free((*self_p)->zero);
     free(*self_p);
     *self_p = NULL;
+}
+
+void tt_columns_put_carry(tt_columns_t *self, uint32_t floats)
+{
+    self->carry = floats;
+    self->hash = s_hash(self);
 }
 
 bool tt_column_is_bytes(const tt_column_t *column)

@@ -49,6 +49,7 @@ typedef struct {
     uint32_t
         before; /* frames of each env that a segment has before its first row: those that its stacks go back to, where
                             the batch before may be gone                                             */
+    uint32_t carry;     /* floats that each env carries into a batch (tt_net_carry); 0: its policy remembers nothing */
     uint32_t flat;      /* numbers of an observation as a dense layer reads it: of all its frames */
     uint32_t frame;     /* bytes of one as it is read                                            */
     uint32_t row;       /* bytes of a network's row                                              */
@@ -68,6 +69,8 @@ tt_status_t tt_columns_new(
 tt_status_t tt_columns_new_stacked(tt_columns_t **self_p, const tt_space_t *obs, const tt_space_t *action, bool mask,
     bool estimates, uint32_t frames, tt_pad_t pad);
 void tt_columns_destroy(tt_columns_t **self_p);
+/*  The policy carries so many floats: they are part of a segment, and of the hash. Once, before anybody reads the list. */
+void tt_columns_put_carry(tt_columns_t *self, uint32_t floats);
 
 /*  A column of the observation that stays bytes in a network's row. */
 bool tt_column_is_bytes(const tt_column_t *column);

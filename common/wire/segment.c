@@ -44,6 +44,7 @@ static void s_walk(s_walk_t *self, tt_segment_t *out)
     for (uint32_t c = 0; c < columns->count; c++)
         out->before[c] =
             before && c < columns->obs_count ? s_next(self, columns->at[c].name, before, columns->at[c].bytes) : NULL;
+    out->carry = columns->carry ? s_next(self, "carry", shape->E, columns->carry * sizeof(float)) : NULL;
     for (uint32_t c = 0; c < columns->count; c++)
         out->last[c] = columns->at[c].keep ? s_next(self, columns->at[c].name, shape->E, columns->at[c].bytes) : NULL;
     out->final_t = s_next(self, "final_t", shape->K, sizeof *out->final_t);

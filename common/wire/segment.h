@@ -6,10 +6,12 @@
  *    age u32 [E]: steps of its episode that an env has behind it at the start
  *    every column of the observation: [B][E][elements]: the B frames before the first, oldest first ("before"); those older than
  *        the env's episode are zeros. B = columns->before, 0 where nothing is stacked
+ *    carry f32 [E][C]: what the policy carries into each env's first step, zeros where an episode begins with it. C = columns->carry, 0 where it
+ *        remembers nothing
  *    every column with `keep`: [E][elements]: after the last step ("last")
  *    final_t u32 [K], final_env u32 [K]: the truncations, 0-based in the range, ordered by (t, env)
  *    every column with `keep`: [K][elements]: what the episodes were cut at ("final")
- *    states u8 [E][S]: saved envs, after the last step
+ *    states u8 [E][S]: saved envs, after the last step, each followed by what the policy carries on from there, f32 [C]
  *  K = `finals` is known only when the segment is full, so what depends on it comes last.
  *
  *  Threads: pure. */
@@ -23,7 +25,7 @@ typedef struct {
     const tt_columns_t *columns; /* borrowed                       */
     uint32_t T, E;
     uint32_t K; /* finals                         */
-    uint32_t S; /* bytes of one env's saved state */
+    uint32_t S; /* bytes of one env's saved state, with what is carried on; 0 = it cannot be saved */
 } tt_segment_shape_t;
 
 /*  A range of envs cut into segments of at most `most` envs, which are as equal as they can be: how many; and of the i-th, its first env,
@@ -36,6 +38,7 @@ typedef struct {
     void *column[TT_COLUMNS_MAX];
     uint32_t *age;
     void *before[TT_COLUMNS_MAX]; /* NULL where there are none */
+    float *carry;                 /* NULL where there is none */
     void *last[TT_COLUMNS_MAX];
     uint32_t *final_t, *final_env;
     void *final[TT_COLUMNS_MAX];

@@ -66,7 +66,7 @@ static eval_episode_t s_episode(const world_t *w, uint32_t k, uint32_t max_steps
         void *action[TT_COLUMNS_MAX];
         const void *row = flat;
         tt_columns_read(w->columns, (const void *const *)tt_vec_obs(range.vec), flat);
-        assert_ok(tt_inference_run(w->net, &row, 1, (float *const[]){head, NULL}));
+        assert_ok(tt_inference_run(w->net, &row, 1, NULL, (float *const[]){head, NULL}));
         for (uint32_t i = 0; i < w->columns->action_count; i++)
             action[i] = room[i];
         tt_policy_greedy(&w->policy, head, tt_vec_mask(range.vec), 1, action);
@@ -202,8 +202,8 @@ static void test_checkpoint_gives_the_policy_back(void **state)
         const float obs[4] = {0.1f, -0.2f, 0.3f, -0.4f};
         const void *row = obs;
         float a[2], b[2];
-        assert_ok(tt_inference_run(f.world.net, &row, 1, (float *const[]){a, NULL}));
-        assert_ok(tt_inference_run(c.net, &row, 1, (float *const[]){b, NULL}));
+        assert_ok(tt_inference_run(f.world.net, &row, 1, NULL, (float *const[]){a, NULL}));
+        assert_ok(tt_inference_run(c.net, &row, 1, NULL, (float *const[]){b, NULL}));
         assert_memory_equal(a, b, sizeof a);
         checkpoint_close(&c);
         s_free(&f);

@@ -44,7 +44,7 @@ static float s_value_of(const world_t *w, past_t *past, const void *const *leaf,
         row[frames - 1 - k] = k <= past->count         ? past->frame[past->count - k]
                               : w->pad == TT_PAD_RESET ? past->frame[0]
                                                        : zero;
-    assert_ok(tt_inference_run(w->net, row, 1, (float *const[]){head, &value}));
+    assert_ok(tt_inference_run(w->net, row, 1, NULL, (float *const[]){head, &value}));
     return value;
 }
 
@@ -330,7 +330,7 @@ static void test_epsilon_0_and_1(void **state)
         for (size_t i = 0; i < T * E; i++) {
             const void *row = obs + i * 4;
             float head[2];
-            assert_ok(tt_inference_run(w.net, &row, 1, (float *const[]){head}));
+            assert_ok(tt_inference_run(w.net, &row, 1, NULL, (float *const[]){head}));
             assert_true(epsilon || action[i] == (head[1] > head[0]));
             left += action[i] == 0;
         }
@@ -353,7 +353,7 @@ static void test_random_rows_are_the_jobs(void **state)
         for (uint32_t i = 0; i < T * 3; i++) {
             const void *row = (const float *)segment.at.column[0] + (size_t)i * 4;
             float head[2];
-            assert_ok(tt_inference_run(w.net, &row, 1, (float *const[]){head}));
+            assert_ok(tt_inference_run(w.net, &row, 1, NULL, (float *const[]){head}));
             const bool best = action[i] == (head[1] > head[0]);
             const uint64_t number = (uint64_t)(batch * T + i / 3) * WORLD_ENVS + 2 + i % 3;
             assert_true(best || number < RANDOM);

@@ -75,7 +75,7 @@ static void act(actor_t *self, const both_t *both, uint32_t rows, uint32_t tower
     for (uint32_t t = 0; t < spec->towers; heads += rows * spec->tower[t++].out)
         out[t] = towers >> t & 1 ? heads : NULL;
     assert_ok(tt_table_put_frames(self->obs, self->place.stream, &spec->stack, both->list, rows));
-    assert_ok(tt_net_forward(self->net, self->place.stream, 0, self->obs, rows, out));
+    assert_ok(tt_net_forward(self->net, self->place.stream, 0, self->obs, rows, NULL, out));
     assert_ok(tt_stream_sync(self->place.stream));
 }
 
@@ -220,7 +220,7 @@ static void frames_are_one_kernel_more(void **state)
         for (int i = 0; i < 2; i++) {
             const place_t *place = &of[i]->place;
             assert_ok(tt_table_put_frames(of[i]->obs, place->stream, &spec.stack, both->list, ROWS));
-            assert_ok(tt_net_forward(of[i]->net, place->stream, 0, of[i]->obs, ROWS, out[i]));
+            assert_ok(tt_net_forward(of[i]->net, place->stream, 0, of[i]->obs, ROWS, NULL, out[i]));
             assert_ok(tt_stream_sync(place->stream));
         }
         const simt_count_t after = simt_count();
@@ -240,7 +240,7 @@ static void act_on(actor_t *self, tt_table_t *obs, uint32_t set, float *heads)
 {
     float *out[TT_TOWERS_MAX] = {NULL};
     out[0] = heads;
-    assert_ok(tt_net_forward(self->net, self->place.stream, set, obs, 8, out));
+    assert_ok(tt_net_forward(self->net, self->place.stream, set, obs, 8, NULL, out));
     assert_ok(tt_stream_sync(self->place.stream));
 }
 
@@ -283,7 +283,8 @@ static void pieces_are_not_recorded(void **state)
     const uint64_t before = simt_count().graphs;
     for (uint32_t turn = 0; turn < 3; turn++)
         for (uint32_t first = 0; first < MOST; first += 10) {
-            assert_ok(tt_net_forward_from(both->card.net, both->card.place.stream, 0, both->card.obs, first, 10, out));
+            assert_ok(
+                tt_net_forward_from(both->card.net, both->card.place.stream, 0, both->card.obs, first, 10, NULL, out));
             assert_ok(tt_stream_sync(both->card.place.stream));
             assert_memory_equal(both->got, both->want + (size_t)first * spec->tower[0].out,
                 (size_t)10 * spec->tower[0].out * sizeof(float));

@@ -133,7 +133,7 @@ static tt_status_t s_act(act_t *self)
     out[actor < spec->towers ? actor : tt_net_tower(spec, "q")] = self->head;
     if (critic < spec->towers)
         out[critic] = &self->value;
-    TT_TRY(tt_inference_run(self->checkpoint.net, row, 1, out));
+    TT_TRY(tt_inference_run(self->checkpoint.net, row, 1, NULL, out));
     fwrite(self->head, sizeof *self->head, self->policy.out, stdout);
     fwrite(&self->value, sizeof self->value, critic < spec->towers, stdout);
     const uint32_t bits = self->policy.mask_bits;

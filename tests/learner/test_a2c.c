@@ -112,12 +112,12 @@ static void s_fill(data_t *d, tt_inference_t *net)
         d->reward[i] = s_random(100 + i, 0);
         d->action[i] = (int32_t)(i % 2);
         d->terminated[i] = i % 7 == 3;
-        assert_ok(tt_inference_run(net, &d->row[i], 1, (float *const[]){head, &d->value[i]}));
+        assert_ok(tt_inference_run(net, &d->row[i], 1, NULL, (float *const[]){head, &d->value[i]}));
         tt_cat_log_prob(head, 1, 2, &d->action[i], &d->log_prob[i]);
     }
     for (uint32_t e = 0; e < N; e++)
         d->last[e] = d->obs[ROWS + e];
-    assert_ok(tt_inference_run(net, d->last, N, (float *const[]){NULL, d->last_value}));
+    assert_ok(tt_inference_run(net, d->last, N, NULL, (float *const[]){NULL, d->last_value}));
     d->batch = (tt_batch_t){.T = T,
         .N = N,
         .D = 4,

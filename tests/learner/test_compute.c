@@ -63,7 +63,7 @@ static void s_at_once(const model_t *model, const world_t *world, float *const o
     tt_table_t *table = NULL;
     assert_ok(tt_table_new(&table, model->device, sizeof world->obs[0]));
     assert_ok(tt_table_put_rows(table, model->stream, world->row, ROWS));
-    assert_ok(tt_net_forward(model->net, model->stream, 0, table, ROWS, out));
+    assert_ok(tt_net_forward(model->net, model->stream, 0, table, ROWS, NULL, out));
     assert_ok(tt_stream_sync(model->stream));
     tt_table_destroy(&table);
 }

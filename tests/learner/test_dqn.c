@@ -306,11 +306,11 @@ static void test_the_heads_gain(void **state)
     assert_ok(s_read("algorithm: {head_gain: 0}\n", &train, &cfg));
     assert_ok(tt_inference_new(&net, "cpu", &spec));
     assert_ok(tt_algorithm_init(s_dqn(), &cfg, tt_inference_net(net), tt_inference_stream(net), 1, TT_NO_PROGRESS));
-    assert_ok(tt_inference_run(net, &obs, 1, (float *const[]){q}));
+    assert_ok(tt_inference_run(net, &obs, 1, NULL, (float *const[]){q}));
     assert_memory_equal(q, zeros, sizeof q);
     cfg.common.head_gain = 1;
     assert_ok(tt_algorithm_init(s_dqn(), &cfg, tt_inference_net(net), tt_inference_stream(net), 1, TT_NO_PROGRESS));
-    assert_ok(tt_inference_run(net, &obs, 1, (float *const[]){q}));
+    assert_ok(tt_inference_run(net, &obs, 1, NULL, (float *const[]){q}));
     assert_true(q[0] != 0 && q[1] != 0 && q[2] != 0);
     tt_inference_destroy(&net);
 }
@@ -329,11 +329,11 @@ static void test_the_advantages_gain(void **state)
     assert_ok(s_read("algorithm: {dueling: true, head_gain: 0}\n", &train, &cfg));
     assert_ok(tt_inference_new(&net, "cpu", &spec));
     assert_ok(tt_algorithm_init(s_dqn(), &cfg, tt_inference_net(net), tt_inference_stream(net), 1, TT_NO_PROGRESS));
-    assert_ok(tt_inference_run(net, &obs, 1, (float *const[]){NULL, &value, NULL, q}));
+    assert_ok(tt_inference_run(net, &obs, 1, NULL, (float *const[]){NULL, &value, NULL, q}));
     assert_true(value != 0 && q[0] == value && q[1] == value && q[2] == value);
     cfg.common.head_gain = 1;
     assert_ok(tt_algorithm_init(s_dqn(), &cfg, tt_inference_net(net), tt_inference_stream(net), 1, TT_NO_PROGRESS));
-    assert_ok(tt_inference_run(net, &obs, 1, (float *const[]){NULL, &value, NULL, q}));
+    assert_ok(tt_inference_run(net, &obs, 1, NULL, (float *const[]){NULL, &value, NULL, q}));
     assert_true(q[0] != value && q[1] != value && q[2] != value);
     tt_inference_destroy(&net);
 }

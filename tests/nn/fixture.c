@@ -476,7 +476,7 @@ void fixture_heads(
     tt_table_t *table = NULL;
     assert_ok(tt_table_new(&table, place->device, tt_net_row_bytes(tt_net_spec(net))));
     assert_ok(tt_table_put_rows(table, place->stream, (const void *const *)obs, rows));
-    assert_ok(tt_net_forward(net, place->stream, set, table, rows, out));
+    assert_ok(tt_net_forward(net, place->stream, set, table, rows, NULL, out));
     assert_ok(tt_stream_sync(place->stream));
     tt_table_destroy(&table);
 }

@@ -171,7 +171,7 @@ static void test_no_rows(void **state)
     float *const out[] = {&untouched, &untouched};
     const rows_t none = {0};
     grad[0] = grad[tt_net_grad_count(spec) - 1] = 7.0f;
-    assert_ok(tt_net_forward(net, place.stream, 0, NULL, 0, out));
+    assert_ok(tt_net_forward(net, place.stream, 0, NULL, 0, NULL, out));
     fixture_grad(&place, net, &none, 0, 0, grad);
     assert_true(untouched == 7.0f);
     for (size_t i = 0; i < tt_net_grad_count(spec); i++)

@@ -154,8 +154,8 @@ static void assert_acts(tt_inference_t *card, tt_inference_t *cpu, const rows_t 
             if (turn % 3 == 0)
                 assert_ok(tt_inference_put(both[i], params));
             assert_ok(tt_inference_noise(both[i], &noise));
-            assert_ok(
-                tt_inference_run(both[i], (const void *const *)rows->obs + turn % 2, counts[turn] - turn % 2, out));
+            assert_ok(tt_inference_run(
+                both[i], (const void *const *)rows->obs + turn % 2, counts[turn] - turn % 2, NULL, out));
             if (i == 1)
                 assert_memory_equal(heads[0], heads[1], floats * sizeof(float));
         }

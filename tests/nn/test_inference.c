@@ -19,7 +19,7 @@ static void check_spec(const place_t *place, const tt_net_spec_t *spec)
     assert_ok(tt_inference_new(&own, "cpu", spec));
     assert_ok(tt_inference_put(own, params));
     assert_ok(tt_net_noise(tt_inference_net(own), tt_inference_stream(own), 0, &fixture_noise));
-    assert_ok(tt_inference_run(own, (const void *const *)rows.obs, ROWS, at));
+    assert_ok(tt_inference_run(own, (const void *const *)rows.obs, ROWS, NULL, at));
     fixture_forward(place, net, 0, rows.obs, ROWS, want);
     assert_memory_equal(got, want, outs * sizeof *got);
     for (uint32_t t = 0; t < spec->towers; t++) {
@@ -104,7 +104,7 @@ static void test_frames(void **state)
             assert_ok(tt_net_init(
                 tt_inference_net(net), tt_inference_stream(net), 7, (const float[]){1, 1, 1}, 0, TT_NO_PROGRESS));
             out[tt_net_tower(&spec, "actor")] = framed ? got : want;
-            assert_ok(tt_inference_run(net, framed ? list[0] : rows, ROWS, out));
+            assert_ok(tt_inference_run(net, framed ? list[0] : rows, ROWS, NULL, out));
             tt_inference_destroy(&net);
         }
         assert_memory_equal(got, want, sizeof want);

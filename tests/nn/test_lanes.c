@@ -66,7 +66,7 @@ static void work(
     out += 2 * count;
     for (uint32_t t = 0; t < spec->towers; out += ROWS * spec->tower[t++].out)
         at[t] = out;
-    assert_ok(tt_net_forward(net, place->stream, 0, obs, ROWS, at));
+    assert_ok(tt_net_forward(net, place->stream, 0, obs, ROWS, NULL, at));
     assert_ok(tt_stream_sync(place->stream));
 }
 

@@ -55,7 +55,7 @@ static void put(world_t *w, const float *rows)
 
 static void forward(world_t *w, float *head, float *value)
 {
-    assert_ok(tt_net_forward(w->net, w->place.stream, 0, w->obs, ROWS, (float *const[]){head, value}));
+    assert_ok(tt_net_forward(w->net, w->place.stream, 0, w->obs, ROWS, NULL, (float *const[]){head, value}));
 }
 
 static void compute(world_t *w)
@@ -325,7 +325,7 @@ static void test_growing_tables(void **state)
     for (size_t rows = 1; rows <= ROWS; rows += 3) {
         assert_ok(tt_table_put(w.obs, w.place.stream, w.rows.data, rows));
         w.value[rows - 1] = 0;
-        assert_ok(tt_net_forward(w.net, w.place.stream, 0, w.obs, rows, (float *const[]){NULL, w.value}));
+        assert_ok(tt_net_forward(w.net, w.place.stream, 0, w.obs, rows, NULL, (float *const[]){NULL, w.value}));
     }
     await(&w);
     for (int i = 0; i < 50; i++) {

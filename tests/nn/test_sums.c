@@ -256,13 +256,13 @@ static void test_rows_that_no_table_has(void **state)
     assert_non_null(strstr(tt_err_text(), "the rows of input 79 do not lie side by side"));
     tt_table_destroy(&input);
     assert_int_equal(
-        tt_net_forward(world.net, world.place.stream, 0, world.table, ROWS + 1, (float *[2]){NULL}), TT_INVALID);
+        tt_net_forward(world.net, world.place.stream, 0, world.table, ROWS + 1, NULL, (float *[2]){NULL}), TT_INVALID);
     const struct {
         size_t first, rows;
     } beyond[] = {{ROWS, 1}, {1, ROWS}, {ROWS + 1, 1}, {SIZE_MAX, 2}};
     for (size_t i = 0; i < TT_COUNT(beyond); i++)
         assert_int_equal(tt_net_forward_from(world.net, world.place.stream, 0, world.table, beyond[i].first,
-                             beyond[i].rows, (float *[2]){NULL}),
+                             beyond[i].rows, NULL, (float *[2]){NULL}),
             TT_INVALID);
     s_close(&world);
 }
@@ -308,7 +308,7 @@ static void test_forward_is_the_same_on_any_lanes(void **state)
         memset(head[lanes - 1], 0, sizeof head[0]);
         memset(value[lanes - 1], 0, sizeof value[0]);
         float *const out[] = {head[lanes - 1], value[lanes - 1]};
-        assert_ok(tt_net_forward(world.net, world.place.stream, 0, world.table, rows, out));
+        assert_ok(tt_net_forward(world.net, world.place.stream, 0, world.table, rows, NULL, out));
         assert_ok(tt_stream_sync(world.place.stream));
         assert_true(value[lanes - 1][rows - 1] != 0 && value[lanes - 1][rows] == 0);
         assert_memory_equal(head[0], head[lanes - 1], sizeof head[0]);
@@ -325,14 +325,14 @@ static void test_forward_in_pieces(void **state)
     float head[ROWS * OUT], value[ROWS];
     world_t world;
     s_open(&world, 2, 1);
-    assert_ok(tt_net_forward(world.net, world.place.stream, 0, world.table, ROWS, (float *[]){head, value}));
+    assert_ok(tt_net_forward(world.net, world.place.stream, 0, world.table, ROWS, NULL, (float *[]){head, value}));
     assert_ok(tt_stream_sync(world.place.stream));
     for (size_t p = 0; p < TT_COUNT(pieces); p++) {
         float heads[ROWS * OUT] = {0}, values[ROWS] = {0};
         for (size_t first = 0, rows; first < ROWS; first += rows) {
             rows = ROWS - first < pieces[p] ? ROWS - first : pieces[p];
             float *const out[] = {heads + first * OUT, values + first};
-            assert_ok(tt_net_forward_from(world.net, world.place.stream, 0, world.table, first, rows, out));
+            assert_ok(tt_net_forward_from(world.net, world.place.stream, 0, world.table, first, rows, NULL, out));
         }
         assert_ok(tt_stream_sync(world.place.stream));
         assert_memory_equal(heads, head, sizeof head);
