@@ -41,6 +41,10 @@ static tt_status_t s_check_stage(const tt_objective_t *objective, uint32_t s, co
     if (stage->grad && (stage->set != 0 || stage->frame != TT_AT))
         return tt_err(TT_INVALID, "objective %s: stage %u trains %s: only set 0 and the row's own frame can be",
             objective->name, s, tower);
+    if (tt_net_carry(spec) && (stage->set != 0 || stage->frame != TT_AT))
+        return tt_err(TT_INVALID,
+            "objective %s: stage %u: a network that recurs is seen in set 0 and the row's own frame alone",
+            objective->name, s);
     for (uint32_t before = 0; before < s; before++)
         if (s_alike(&objective->stage[before], stage))
             return tt_err(TT_INVALID, "objective %s: stages %u and %u are the same forward of %s", objective->name,

@@ -4,7 +4,7 @@
 
 static size_t s_rows_there(const tt_pass_t *pass)
 {
-    size_t there = SIZE_MAX;
+    size_t there = pass->begins ? pass->begins->there : SIZE_MAX;
     for (uint32_t f = 0; f < TT_FRAMES; f++)
         if (pass->obs[f] && pass->obs[f]->there < there)
             there = pass->obs[f]->there;
@@ -14,19 +14,26 @@ static size_t s_rows_there(const tt_pass_t *pass)
     return there;
 }
 
-tt_status_t tt_work_check_rows(const tt_work_t *work)
+/*  Of rows first, first + step ... */
+static tt_status_t s_check(const tt_pass_t *pass, uint32_t first, uint32_t end, uint32_t step, size_t there)
 {
-    const tt_pass_t *pass = work->compute.pass;
-    const uint32_t shards = work->compute.sums->shards;
-    const uint32_t first = tt_sums_first(shards, pass->rows, work->compute.lo);
-    const uint32_t end = tt_sums_first(shards, pass->rows, work->compute.hi);
     uint32_t last = 0;
-    for (uint32_t k = first; k < end; k++)
+    for (uint32_t k = first; k < end; k += step)
         last = pass->row[k] > last ? pass->row[k] : last;
-    const size_t there = s_rows_there(pass);
     if (first < end && last >= there)
         return tt_err(TT_INVALID, "objective %s: row %u of tables that have %zu", pass->objective->name, last, there);
     return TT_OK;
+}
+
+/*  What is carried is read for the first row of a sequence alone. */
+tt_status_t tt_work_check_rows(const tt_work_t *work)
+{
+    const tt_pass_t *pass = work->compute.pass;
+    const uint32_t shards = work->compute.sums->shards, length = pass->length ? pass->length : 1;
+    const uint32_t first = tt_sums_first(shards, pass->rows / length, work->compute.lo) * length;
+    const uint32_t end = tt_sums_first(shards, pass->rows / length, work->compute.hi) * length;
+    TT_TRY(s_check(pass, first, end, 1, s_rows_there(pass)));
+    return pass->carry ? s_check(pass, first, end, length, pass->carry->there) : TT_OK;
 }
 
 tt_status_t tt_work_reserve(const tt_work_t *work)

@@ -58,12 +58,35 @@ static tt_status_t s_check_tables(const tt_pass_t *pass, const tt_net_spec_t *sp
     return TT_OK;
 }
 
+static tt_status_t s_check_sequences(const tt_pass_t *pass, const tt_net_spec_t *spec)
+{
+    const char *name = pass->objective->name;
+    const uint32_t carry = tt_net_carry(spec);
+    if (!carry)
+        return pass->length
+                   ? tt_err(TT_INVALID, "objective %s: sequences of %u rows, and nothing in the network recurs", name,
+                         pass->length)
+                   : TT_OK;
+    if (!pass->length || pass->rows % pass->length)
+        return tt_err(TT_INVALID, "objective %s: the network recurs, and %u rows are no sequences of %u", name,
+            pass->rows, pass->length);
+    if (!pass->carry || !pass->begins)
+        return tt_err(TT_INVALID, "objective %s: the network recurs, and there is no table of %s", name,
+            pass->carry ? "where episodes begin" : "what sequences carry");
+    TT_CHECK(pass->carry->bytes == carry * sizeof(float) && pass->begins->bytes == 1);
+    if (!pass->carry->side_by_side || !pass->begins->side_by_side)
+        return tt_err(TT_INVALID, "objective %s: the rows of %s do not lie side by side (tt_table_put)", name,
+            pass->carry->side_by_side ? "where episodes begin" : "what sequences carry");
+    return TT_OK;
+}
+
 tt_status_t tt_sums_compute(tt_sums_t *self, tt_stream_t *stream, const tt_pass_t *pass, uint32_t lo, uint32_t hi)
 {
     TT_CHECK(lo < hi && hi <= self->shards && pass->params_size <= TT_LOSS_PARAMS_MAX);
     if (pass->rows) {
         TT_TRY(tt_objective_check(pass->objective, &self->net->spec));
         TT_TRY(s_check_tables(pass, &self->net->spec));
+        TT_TRY(s_check_sequences(pass, &self->net->spec));
     }
     TT_TRY(stream->device->ops->queue(stream, &(tt_work_t){.kind = TT_WORK_COMPUTE, .compute = {self, pass, lo, hi}}));
     self->lo = lo;

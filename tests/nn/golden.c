@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "common/base/mem.h"
+#include "common/nn/tensor.h"
 #include "tests/test.h"
 #include "tests/nn/st_file.h"
 
@@ -60,11 +61,10 @@ const float *golden_flatten(const golden_t *g, const char *prefix)
     size_t tensor_count = 0;
     const tt_tensor_t *tensors = tt_net_tensors(g->net, &tensor_count);
     for (size_t t = 0; t < tensor_count; t++) {
-        const size_t in = tensors[t].rows, out = tensors[t].cols;
-        const float *from = golden_array(g, in * out, "%s%s", prefix, tensors[t].name);
-        for (size_t i = 0; i < in; i++)
-            for (size_t o = 0; o < out; o++)
-                g->flat[tensors[t].offset + i * out + o] = from[o * in + i];
+        const size_t count = tt_tensor_count(&tensors[t]);
+        const float *from = golden_array(g, count, "%s%s", prefix, tensors[t].name);
+        for (size_t i = 0; i < count; i++)
+            g->flat[tensors[t].offset + tt_tensor_at(&tensors[t], i)] = from[i];
     }
     return g->flat;
 }

@@ -22,7 +22,7 @@ const float *golden_array(const golden_t *g, size_t count, const char *fmt, ...)
 /*  A recorded array of observations, in its own order; fixture_rows_free it. */
 rows_t golden_rows(const golden_t *g, const char *name, size_t obs, size_t rows);
 
-/*  g->flat[i] of every tensor, from "<prefix><tensor>"; files hold weights as [out][in]. */
+/*  g->flat[i] of every tensor, from "<prefix><tensor>"; files hold what PyTorch does (common/nn/tensor.h). */
 const float *golden_flatten(const golden_t *g, const char *prefix);
 
 /*  Fails unless |got - expected| <= tolerance (1 + |expected|) everywhere. */

@@ -3,6 +3,7 @@
 #include "common/nn/cpu/kernels_impl.h"
 #include "common/nn/cpu/kernels_conv.h"
 #include "common/nn/cpu/kernels_row.h"
+#include "common/nn/cpu/kernels_recurrent.h"
 #include "common/nn/cpu/kernels_bytes.h"
 
 const tt_kernels_t tt_kernels_avx512 = KERNELS_TABLE;

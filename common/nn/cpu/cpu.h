@@ -40,17 +40,21 @@ typedef struct cpu_encoder cpu_encoder_t; /* encoder.h */
 typedef struct cpu_encoder_lane cpu_encoder_lane_t;
 
 /*  A tower in one set: hidden layers, then a head of few outputs that is kept transposed; an encoder has its own; a dueling one has
- *  none of these. */
+ *  none of these; a recurrent one has a layer of what it reads and a layer of what it carries, whose outputs are the gates'. */
 typedef struct {
     tt_gemm_kind_t forward, backward; /* with its activation; backward: with that of what readers of it see */
     cpu_encoder_t *encoder;           /* owned; NULL: it is none                                 */
     size_t gives16;                   /* a trunk: what readers see of a row, rounded up          */
     uint32_t group;
     uint32_t chain; /* the towers whose forward its own takes, as bits: itself and the trunks before it */
+    uint32_t near;  /* the same, but none before a recurrent one                                        */
     bool reads_obs; /* else it reads the trunk `from`                          */
     uint32_t from;
     bool dueling; /* it reads what the heads of these two gave               */
     uint32_t value, advantage;
+    size_t units, units16, gates16; /* of a recurrent one, of a row; else 0 */
+    bool lstm;                      /* else a GRU                           */
+    size_t carry_at;                /* where in what a row carries          */
     uint32_t layers;
     cpu_layer_t layer[TT_HIDDEN_MAX];
     size_t in, in16, outs; /* the head's; outs 0 = a trunk            */
@@ -76,6 +80,9 @@ typedef struct {
     float *d_trunk[TT_TOWERS_MAX];               /* [TT_BLOCK][gives16], of trunks        */
     cpu_encoder_lane_t *encoder[TT_TOWERS_MAX];  /* owned; of encoders                    */
     float *head_grad[TT_TOWERS_MAX];             /* [outs][in16]                          */
+    float *carried[TT_TOWERS_MAX][2];            /* [TT_BLOCK][units16], of recurrent towers: h, and c of an LSTM */
+    float *sequences; /* owned, grown by cpu_sequences_reserve: what is kept of sequences' rows */
+    size_t sequences_room;
 } cpu_lane_t;
 
 typedef struct cpu_noise cpu_noise_t; /* noise.c: of noisy layers */
@@ -88,6 +95,8 @@ typedef struct {
     bool flat; /* lane->x is read: a tower reads the observation as one vector of floats */
     size_t obs16;
     size_t stacked;               /* bytes of a row in a lane, whole vectors */
+    uint32_t recurrent;           /* towers, as bits                         */
+    size_t carry;                 /* floats that a row carries               */
     uint32_t back[TT_TOWERS_MAX]; /* the way back: dueling towers; then readers in their order, then their trunk */
     cpu_tower_t (*tower)[TT_TOWERS_MAX]; /* owned; by set */
     cpu_noise_t *noise;                  /* owned */
@@ -130,6 +139,10 @@ void cpu_gather(cpu_block_t *block, const tt_table_t *obs, const uint32_t *row, 
 void cpu_towers_forward(const cpu_block_t *block, uint32_t view, uint32_t towers);
 /*  lane->d_out[t], or a trunk's d_trunk, to the parameters' gradient and to the trunk that it reads. */
 void cpu_tower_backward(cpu_block_t *block, uint32_t t);
+/*  What goes into the first layer of tower t; NULL: the rows' bytes. */
+const float *cpu_tower_input(const cpu_block_t *block, uint32_t t);
+/*  What came to the output of that layer, d, goes to the trunk that the tower reads. Scratch: [rows][widest out16]. */
+void cpu_give_to_trunk(cpu_block_t *block, uint32_t t, const float *d, float *scratch);
 /*  A layer of the block, [rows][in16] to [rows][out16]; the gradient of its weight and bias; and of its input, with the derivative of
  *  what gave that, h. Input NULL: the bytes of the rows where they lie, whose zeros are left out. */
 void cpu_layer_forward(
@@ -145,6 +158,12 @@ void cpu_tower_put_head_grad(const cpu_tower_t *tower, const float *head_grad, f
  *  compiler makes of it. */
 void cpu_dueling_forward(const float *value, const float *advantage, size_t outs, float *q);
 void cpu_dueling_backward(const float *d_q, size_t outs, float *d_value, float *d_advantage);
+
+/*  recurrent.c: what a row carries into a tower, from its place among what the row carries for all (NULL: zeros), to h and c; and out of
+ *  it. A step of the block's rows: what is read and lane->carried[t] to lane->last[t] and, of an LSTM, lane->carried[t][1]. */
+void cpu_carry_in(const cpu_tower_t *tower, const float *row, float *h, float *c);
+void cpu_carry_out(const cpu_tower_t *tower, const float *h, const float *c, float *row);
+void cpu_recurrent_forward(const cpu_block_t *block, uint32_t set, uint32_t t);
 
 /*  forward.c */
 tt_status_t cpu_forward(const tt_work_t *work);
@@ -165,12 +184,21 @@ typedef struct {
     const tt_pass_t *pass;
     uint32_t forward[CPU_VIEWS];
     uint32_t back;
+    uint32_t near; /* towers that the stages take without what comes before recurrent ones */
     const void *input[TT_INPUTS_MAX];
 } cpu_plan_t;
 
 void cpu_plan(cpu_plan_t *self, const tt_net_t *net, const tt_pass_t *pass);
 /*  Rows first .. end-1 of the pass. */
 void cpu_shard(const cpu_plan_t *plan, const cpu_lane_t *lane, uint32_t first, uint32_t end, float *grad);
+/*  The loss on what lane->out holds of a block; row: the block's numbers. One tower of the block, back. */
+void cpu_loss(const cpu_plan_t *plan, const cpu_block_t *block, const uint32_t *row);
+void cpu_back(cpu_block_t *block, uint32_t t);
+
+/*  sequences.c: the same of a recurrent network, for rows that are whole sequences. Reserve: room in each lane for the sequences of a
+ *  run's shards, before the lanes start. */
+void cpu_sequences_reserve(const cpu_plan_t *plan, const tt_sums_t *sums);
+void cpu_sequences(const cpu_plan_t *plan, const cpu_lane_t *lane, uint32_t first, uint32_t end, float *grad);
 
 /*  sums.c */
 tt_status_t cpu_compute(const tt_work_t *work);

@@ -15,12 +15,46 @@ static void s_put_rows(const float *columns, size_t outs, size_t rows, float *ou
             out[r * outs + a] = columns[a * TT_BLOCK + r];
 }
 
+/*  What the block's rows carry into tower t. */
+static void s_carry_in(const cpu_block_t *block, uint32_t t, const float *in)
+{
+    const cpu_tower_t *tower = &block->net->tower[0][t];
+    float *const *carried = block->lane->carried[t];
+    for (size_t r = 0; r < block->rows; r++)
+        cpu_carry_in(tower, in + r * block->net->carry + tower->carry_at, carried[0] + r * tower->units16,
+            tower->lstm ? carried[1] + r * tower->units16 : NULL);
+}
+
+static void s_carry_out(const cpu_block_t *block, uint32_t t, float *out)
+{
+    const cpu_tower_t *tower = &block->net->tower[0][t];
+    const cpu_lane_t *lane = block->lane;
+    for (size_t r = 0; r < block->rows; r++)
+        cpu_carry_out(tower, lane->last[t] + r * tower->units16,
+            tower->lstm ? lane->carried[t][1] + r * tower->units16 : NULL,
+            out + r * block->net->carry + tower->carry_at);
+}
+
+/*  All of them in before any is out: these may be the same rows. */
+static void s_towers(const job_t *job, const cpu_block_t *block, size_t at)
+{
+    const tt_carry_t *carry = &job->work->forward.carry;
+    const uint32_t recurrent = block->net->recurrent & job->wanted;
+    for (uint32_t t = 0; recurrent >> t; t++)
+        if (recurrent >> t & 1)
+            s_carry_in(block, t, carry->in + at * block->net->carry);
+    cpu_towers_forward(block, job->work->forward.set, job->wanted);
+    for (uint32_t t = 0; carry->out && recurrent >> t; t++)
+        if (recurrent >> t & 1)
+            s_carry_out(block, t, carry->out + at * block->net->carry);
+}
+
 static void s_block(const job_t *job, cpu_block_t *block, size_t at)
 {
     const tt_work_t *work = job->work;
     const uint32_t set = work->forward.set;
     cpu_gather(block, work->forward.obs, NULL, work->forward.first + at);
-    cpu_towers_forward(block, set, job->wanted);
+    s_towers(job, block, at);
     for (uint32_t t = 0; t < work->forward.net->spec.towers; t++) {
         const size_t outs = block->net->tower[set][t].outs;
         if (work->forward.out[t])
@@ -52,7 +86,7 @@ tt_status_t cpu_forward(const tt_work_t *work)
     const cpu_net_t *self = net->impl;
     job_t job = {.work = work};
     for (uint32_t t = 0; t < net->spec.towers; t++)
-        if (work->forward.out[t])
+        if (work->forward.out[t] || (work->forward.carry.out && self->recurrent >> t & 1))
             job.wanted |= self->tower[0][t].chain;
     if (work->forward.rows <= TT_BLOCK)
         s_blocks(&job, 0, 0, 1); /* nothing to share */

@@ -81,6 +81,18 @@ typedef struct {
     size_t in_y, in_x, out_y, out_x; /* the last two: of out, which, d */
 } tt_pool_t;
 
+/*  A step of a recurrent layer, some rows of it: formulas in common/nn/math/recurrent.h. [row]: numbers of the units, zeros up to a whole
+ *  vector behind; gates: [gates x units], from one row to the next gates_row. On the way forward `gates` is what was read and hh what was
+ *  carried, each times its weights, and then what the gates gave; on the way back what they gave, and then what comes to them. */
+typedef struct {
+    size_t rows, units, row, gates_row;
+    float *gates, *hh; /* hh: of a GRU on the way back, its part for n: what it was, and then what comes to it    */
+    const float *h_before, *c_before;
+    float *h, *c, *squashed; /* of an LSTM: c, which may be c_before on the way forward, and its tanh                 */
+    float *d_h; /* back: what came to h; of a GRU then what goes to h_before past the gates                       */
+    float *d_c; /* of an LSTM: what came to c; then what goes to c_before                                         */
+} tt_cell_t;
+
 /*  One optimiser step over a flat vector. */
 typedef struct {
     tt_opt_kind_t kind;
@@ -128,6 +140,10 @@ typedef struct {
     void (*widen)(size_t count, const uint8_t *in, float divisor, float *out);
     void (*bytes)(const tt_gemm_t *job, const uint8_t *const *row);
     void (*bytes_grad)(const tt_gemm_t *job, const uint8_t *const *row);
+    void (*lstm)(const tt_cell_t *job);
+    void (*lstm_back)(const tt_cell_t *job);
+    void (*gru)(const tt_cell_t *job);
+    void (*gru_back)(const tt_cell_t *job);
 } tt_kernels_t;
 
 extern const tt_kernels_t tt_kernels_portable;

@@ -451,13 +451,14 @@ static void kernel_tanh(size_t count, const float *x, float *y)
         v_store_n(y + i, v_tanh(v_load_n(x + i, count - i)), count - i);
 }
 
-#define KERNELS_TABLE                                                                                             \
-    {                                                                                                             \
-        .name = V16_NAME, .gemm = kernel_gemm, .dots = kernel_dots, .column_sum = kernel_column_sum,              \
-        .gather = kernel_gather, .transpose = kernel_transpose, .pack = kernel_pack,                              \
-        .sum_squares = kernel_sum_squares, .opt_step = kernel_opt_step, .blend = kernel_blend, .add = kernel_add, \
-        .tanh = kernel_tanh, .grid = kernel_grid, .patch = kernel_patch, .pool = kernel_pool,                     \
-        .pool_back = kernel_pool_back, .norm = kernel_norm, .norm_back = kernel_norm_back,                        \
-        .activate = kernel_activate, .activate_back = kernel_activate_back, .widen = kernel_widen,                \
-        .bytes = kernel_bytes, .bytes_grad = kernel_bytes_grad                                                    \
+#define KERNELS_TABLE                                                                                               \
+    {                                                                                                               \
+        .name = V16_NAME, .gemm = kernel_gemm, .dots = kernel_dots, .column_sum = kernel_column_sum,                \
+        .gather = kernel_gather, .transpose = kernel_transpose, .pack = kernel_pack,                                \
+        .sum_squares = kernel_sum_squares, .opt_step = kernel_opt_step, .blend = kernel_blend, .add = kernel_add,   \
+        .tanh = kernel_tanh, .grid = kernel_grid, .patch = kernel_patch, .pool = kernel_pool,                       \
+        .pool_back = kernel_pool_back, .norm = kernel_norm, .norm_back = kernel_norm_back,                          \
+        .activate = kernel_activate, .activate_back = kernel_activate_back, .widen = kernel_widen,                  \
+        .bytes = kernel_bytes, .bytes_grad = kernel_bytes_grad, .lstm = kernel_lstm, .lstm_back = kernel_lstm_back, \
+        .gru = kernel_gru, .gru_back = kernel_gru_back                                                              \
     }

@@ -70,6 +70,7 @@ static const tt_tensor_t *s_build_dueling(
     tower->value = spec->value;
     tower->advantage = spec->advantage;
     tower->chain |= towers[tower->value].chain | towers[tower->advantage].chain;
+    tower->near |= towers[tower->value].near | towers[tower->advantage].near;
     return tensors;
 }
 
@@ -85,6 +86,21 @@ static const tt_tensor_t *s_build_encoder(
     return tensors + tt_spec_tower_tensors(&net->spec, t);
 }
 
+/*  What its layers give is the gates', what the tower gives is what it carries. */
+static void s_build_recurrent(const tt_net_t *net, uint32_t t, cpu_tower_t *tower)
+{
+    const tt_net_spec_t *spec = &net->spec;
+    tower->lstm = spec->tower[t].kind == TT_TOWER_LSTM;
+    tower->units = spec->tower[t].hidden[0];
+    tower->units16 = s_whole(tower->units);
+    tower->gates16 = tower->layer[0].out16;
+    for (uint32_t before = 0; before < t; before++)
+        if (tt_tower_recurs(spec->tower[before].kind))
+            tower->carry_at += spec->tower[before].hidden[0] * (spec->tower[before].kind == TT_TOWER_LSTM ? 2 : 1);
+    tower->gives16 = tower->units16;
+    tower->backward = TT_GEMM_D_NONE;
+}
+
 /*  Only set 0 is trained, so that only there the way back needs copies. Returns the tensors behind the tower's. */
 static const tt_tensor_t *s_build_tower(
     const tt_net_t *net, uint32_t set, uint32_t t, cpu_tower_t *towers, const tt_tensor_t *tensors)
@@ -98,11 +114,12 @@ static const tt_tensor_t *s_build_tower(
     tower->reads_obs = spec->from == 0;
     tower->from = tower->reads_obs ? 0 : spec->from - 1;
     tower->chain = 1u << t | (tower->reads_obs ? 0 : towers[tower->from].chain);
+    tower->near = 1u << t | (tower->reads_obs || tt_tower_recurs(spec->kind) ? 0 : towers[tower->from].near);
     if (spec->kind == TT_TOWER_DUELING)
         return s_build_dueling(spec, towers, tower, tensors);
     if (spec->kind == TT_TOWER_ENCODER)
         return s_build_encoder(net, set, t, tower, tensors);
-    tower->layers = spec->hidden_count;
+    tower->layers = tt_tower_recurs(spec->kind) ? tt_spec_layers(&net->spec, t) : spec->hidden_count;
     const float *weights = cpu_noise_weights(net, set, t);
     for (uint32_t l = 0; l < tower->layers; l++)
         cpu_layer_build(&tower->layer[l], net->device, &tensors[2 * l], &tensors[2 * l + 1], weights,
@@ -110,6 +127,8 @@ static const tt_tensor_t *s_build_tower(
     if (spec->out)
         s_build_head(tower, net->device, &tensors[2 * tower->layers], &tensors[2 * tower->layers + 1]);
     tower->gives16 = tower->layers ? tower->layer[tower->layers - 1].out16 : 0;
+    if (tt_tower_recurs(spec->kind))
+        s_build_recurrent(net, t, tower);
     return tensors + tt_spec_tower_tensors(&net->spec, t);
 }
 
@@ -157,10 +176,21 @@ static void s_carve_views(const tt_net_t *net, const cpu_net_t *self, cpu_lane_t
             lane->out[view][t] = cpu_carve(lane, at, TT_BLOCK * self->tower[0][t].outs);
 }
 
+static void s_carve_recurrent(const cpu_tower_t *tower, cpu_lane_t *lane, uint32_t t, size_t *at)
+{
+    for (int i = 0; i < 1 + tower->lstm; i++)
+        lane->carried[t][i] = cpu_carve(lane, at, TT_BLOCK * tower->units16);
+    lane->last[t] = cpu_carve(lane, at, TT_BLOCK * tower->units16);
+}
+
 /*  Its layers have their memory already, but for an encoder's. */
 static void s_carve_trunk(const cpu_tower_t *tower, cpu_lane_t *lane, uint32_t t, size_t *at)
 {
     lane->d_trunk[t] = cpu_carve(lane, at, TT_BLOCK * tower->gives16);
+    if (tower->units) {
+        s_carve_recurrent(tower, lane, t, at);
+        return;
+    }
     if (tower->encoder)
         cpu_encoder_carve(tower->encoder, lane->encoder[t], lane, at, lane->d_trunk[t]);
     lane->last[t] = tower->encoder ? lane->encoder[t]->value[tower->encoder->last] : lane->hidden[t][tower->layers - 1];
@@ -231,7 +261,7 @@ static bool s_has_flat(const tt_net_spec_t *spec)
     bool flat = false;
     for (uint32_t t = 0; t < spec->towers; t++) {
         const tt_tower_t *tower = &spec->tower[t];
-        const bool reads = tower->kind == TT_TOWER_MLP && tower->from == 0;
+        const bool reads = (tower->kind == TT_TOWER_MLP || tt_tower_recurs(tower->kind)) && tower->from == 0;
         flat |= reads && !(s_has_bits(spec) && tower->hidden_count);
     }
     return flat;
@@ -247,6 +277,9 @@ tt_status_t cpu_net_new(tt_net_t *net)
     self->flat = s_has_flat(&net->spec);
     self->obs16 = s_whole(net->spec.obs);
     self->stacked = tt_align(tt_net_row_bytes(&net->spec), 64);
+    for (uint32_t t = 0; t < net->spec.towers; t++)
+        self->recurrent |= (uint32_t)tt_tower_recurs(net->spec.tower[t].kind) << t;
+    self->carry = tt_net_carry(&net->spec);
     self->noise = cpu_noise_new(net);
     net->impl = self; /* parameters of 0 have copies of 0 */
     s_build_towers(self, net);
@@ -280,6 +313,7 @@ void cpu_net_free(tt_net_t *net)
         return;
     for (uint32_t i = 0; i < net->device->lanes; i++) {
         net->device->ops->free(net->device, self->lanes[i].memory);
+        net->device->ops->free(net->device, self->lanes[i].sequences);
         for (uint32_t t = 0; t < net->spec.towers; t++)
             free(self->lanes[i].encoder[t]);
     }

@@ -19,6 +19,7 @@ void cpu_plan(cpu_plan_t *self, const tt_net_t *net, const tt_pass_t *pass)
         const tt_stage_t *stage = &objective->stage[s];
         const uint32_t chain = impl->tower[0][stage->tower].chain;
         self->forward[s_view(stage)] |= chain;
+        self->near |= impl->tower[0][stage->tower].near;
         self->back |= stage->grad ? chain : 0;
     }
     for (uint32_t i = 0; i < TT_INPUTS_MAX; i++)
@@ -61,7 +62,7 @@ static void s_show_stage(
     }
 }
 
-static void s_call_loss(const cpu_plan_t *plan, const cpu_block_t *block, const uint32_t *row)
+void cpu_loss(const cpu_plan_t *plan, const cpu_block_t *block, const uint32_t *row)
 {
     const tt_net_t *net = plan->net;
     const tt_objective_t *objective = plan->pass->objective;
@@ -113,7 +114,7 @@ static void s_clear_sums(const cpu_plan_t *plan, float *grad)
     }
 }
 
-static void s_back_tower(cpu_block_t *block, uint32_t t)
+void cpu_back(cpu_block_t *block, uint32_t t)
 {
     const cpu_tower_t *tower = &block->net->tower[0][t];
     float *const *d_out = block->lane->d_out;
@@ -129,7 +130,7 @@ static void s_back(const cpu_plan_t *plan, cpu_block_t *block)
 {
     for (uint32_t i = 0; i < plan->net->spec.towers; i++)
         if (plan->back >> block->net->back[i] & 1)
-            s_back_tower(block, block->net->back[i]);
+            cpu_back(block, block->net->back[i]);
 }
 
 static void s_pass_rows(const cpu_plan_t *plan, const cpu_lane_t *lane, uint32_t first, uint32_t end, float *grad)
@@ -144,7 +145,7 @@ static void s_pass_rows(const cpu_plan_t *plan, const cpu_lane_t *lane, uint32_t
         };
         const uint32_t *row = plan->pass->row + at;
         s_forward_views(plan, &block, row);
-        s_call_loss(plan, &block, row);
+        cpu_loss(plan, &block, row);
         s_back(plan, &block);
     }
 }
@@ -158,7 +159,10 @@ void cpu_shard(const cpu_plan_t *plan, const cpu_lane_t *lane, uint32_t first, u
         return;
     }
     s_clear_sums(plan, grad);
-    s_pass_rows(plan, lane, first, end, grad);
+    if (plan->pass->length)
+        cpu_sequences(plan, lane, first, end, grad);
+    else
+        s_pass_rows(plan, lane, first, end, grad);
     for (uint32_t t = 0; t < net->spec.towers; t++)
         if (plan->back >> t & 1)
             cpu_tower_put_head_grad(&self->tower[0][t], lane->head_grad[t], grad);

@@ -47,11 +47,11 @@ static void s_lane(void *ctx, uint32_t lane, uint32_t lanes)
     const job_t *job = ctx;
     const tt_sums_t *sums = job->work->compute.sums;
     const cpu_net_t *self = sums->net->impl;
-    const uint32_t rows = job->plan.pass->rows;
+    const uint32_t length = job->plan.pass->length ? job->plan.pass->length : 1, runs = job->plan.pass->rows / length;
     const run_t run = s_part(job->work->compute.lo, job->work->compute.hi, lane, lanes);
     for (uint32_t s = run.lo; s < run.hi; s++)
-        cpu_shard(&job->plan, &self->lanes[lane], tt_sums_first(sums->shards, rows, s),
-            tt_sums_first(sums->shards, rows, s + 1), sums->leaf[s]);
+        cpu_shard(&job->plan, &self->lanes[lane], tt_sums_first(sums->shards, runs, s) * length,
+            tt_sums_first(sums->shards, runs, s + 1) * length, sums->leaf[s]);
     s_sum(sums, run.lo, run.hi, 0);
 }
 
@@ -64,6 +64,7 @@ tt_status_t cpu_compute(const tt_work_t *work)
     const cpu_device_t *device = (const cpu_device_t *)sums->net->device;
     job_t job = {.work = work};
     cpu_plan(&job.plan, sums->net, work->compute.pass);
+    cpu_sequences_reserve(&job.plan, sums);
     cpu_pool_run(device->pool, s_lane, &job);
     s_sum(sums, lo, hi, device->base.lanes);
     sums->root = sums->leaf[0];

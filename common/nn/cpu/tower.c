@@ -18,6 +18,11 @@ static const float *s_layer_input(const cpu_block_t *block, uint32_t t, uint32_t
     return lane->last[towers[t].from];
 }
 
+const float *cpu_tower_input(const cpu_block_t *block, uint32_t t)
+{
+    return s_layer_input(block, t, 0);
+}
+
 void cpu_layer_forward(
     const cpu_block_t *block, const cpu_layer_t *layer, tt_gemm_kind_t kind, const float *input, float *out)
 {
@@ -61,6 +66,8 @@ static void s_forward(const cpu_block_t *block, uint32_t view, uint32_t t)
     float *const *out = block->lane->out[view];
     if (tower->encoder)
         cpu_encoder_forward(block, view % TT_SETS_MAX, t);
+    else if (tower->units)
+        cpu_recurrent_forward(block, view % TT_SETS_MAX, t);
     else if (tower->dueling)
         cpu_dueling_forward(out[tower->value], out[tower->advantage], tower->outs, out[t]);
     else
@@ -193,8 +200,8 @@ static void s_input_grad(const cpu_block_t *block, uint32_t t, uint32_t l, const
         cpu_layer_input_grad(block, &tower->layer[l], kind, d, h, d_input);
 }
 
-/*  What tower t gives to the trunk that it reads: its first reader writes, later ones are added. */
-static void s_give_to_trunk(cpu_block_t *block, uint32_t t, const float *d, float *scratch)
+/*  Its first reader writes, later ones are added. */
+void cpu_give_to_trunk(cpu_block_t *block, uint32_t t, const float *d, float *scratch)
 {
     const cpu_tower_t *towers = block->net->tower[0];
     const uint32_t from = towers[t].from;
@@ -226,7 +233,7 @@ void cpu_tower_backward(cpu_block_t *block, uint32_t t)
         }
     }
     if (!tower->reads_obs)
-        s_give_to_trunk(block, t, d, next);
+        cpu_give_to_trunk(block, t, d, next);
 }
 
 void cpu_tower_put_head_grad(const cpu_tower_t *tower, const float *head_grad, float *grad)

@@ -92,6 +92,8 @@ static tt_status_t s_new_steps(cuda_net_t *self, const tt_net_t *net)
 
 tt_status_t cuda_net_new(tt_net_t *net)
 {
+    if (tt_net_carry(&net->spec))
+        return tt_err(TT_UNSUPPORTED, "cuda: recurrent layers (network.rnn) run on the cpu; set learner.device to cpu");
     cuda_net_t *self = tt_new0(sizeof *self);
     const tt_tensor_t *tensors = net->tensors;
     net->impl = self;

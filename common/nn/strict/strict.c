@@ -79,6 +79,9 @@ static void s_spoil(const tt_work_t *work)
         for (uint32_t t = 0; t < spec->towers; t++)
             if (work->forward.out[t])
                 memset(work->forward.out[t], 0xff, work->forward.rows * spec->tower[t].out * sizeof(float));
+        const tt_carry_t *carry = &work->forward.carry;
+        if (carry->out && carry->out != carry->in)
+            memset(carry->out, 0xff, work->forward.rows * tt_net_carry(spec) * sizeof(float));
     }
     const tt_sums_t *sums = work->kind == TT_WORK_COMPUTE ? work->compute.sums
                             : work->kind == TT_WORK_SUM   ? work->sum.sums
