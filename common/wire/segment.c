@@ -240,6 +240,26 @@ static tt_status_t s_check_rows(const tt_columns_t *columns, uint32_t c, const c
     return status == TT_OK ? TT_OK : tt_err_wrap(status, "segment: %s%s", which, columns->at[c].name);
 }
 
+static bool s_is_zeros(const void *words, size_t first, size_t count)
+{
+    uint32_t any = 0;
+    for (size_t i = first; i < first + count; i++)
+        any |= s_word(words, i);
+    return !any;
+}
+
+/*  Numbers, and zeros into an episode that begins, as everybody has them there. */
+static tt_status_t s_check_carry(const tt_segment_shape_t *shape, const tt_segment_t *s)
+{
+    const size_t floats = shape->columns->carry;
+    if (s_check_finite(s->carry, shape->E * floats) != TT_OK)
+        return tt_err_wrap(TT_PROTOCOL, "segment: carry");
+    for (uint32_t env = 0; env < shape->E; env++)
+        if (s_word(s->age, env) == 0 && !s_is_zeros(s->carry, env * floats, floats))
+            return tt_err(TT_PROTOCOL, "segment: carry of an env whose episode begins, env %u, is not zeros", env);
+    return TT_OK;
+}
+
 tt_status_t tt_segment_check(const tt_segment_shape_t *shape, const void *block, size_t bytes)
 {
     size_t expected = 0, ended, truncations;
@@ -254,6 +274,8 @@ tt_status_t tt_segment_check(const tt_segment_shape_t *shape, const void *block,
     TT_TRY(s_check_flags("terminated", s.terminated, rows, &ended));
     TT_TRY(s_check_flags("truncated", s.truncated, rows, &truncations));
     TT_TRY(s_check_finals(shape, &s, truncations));
+    if (columns->carry)
+        TT_TRY(s_check_carry(shape, &s));
     for (uint32_t c = 0; c < columns->obs_count && columns->before; c++)
         TT_TRY(s_check_rows(columns, c, "before ", s.before[c], (size_t)columns->before * shape->E));
     for (uint32_t c = 0; c < columns->count; c++) {

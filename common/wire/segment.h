@@ -65,7 +65,7 @@ void *const *tt_segment_frame(
 
 /*  Is a received block sound? Size equals tt_segment_size, flags are 0 or 1, finals ascending, in range and truncated,
  *  their count equal to the truncations, all floats finite, choices in range, a mask 0 or 1 with a choice left for every
- *  element, no action chosen that it forbids. TT_PROTOCOL with the column's name. */
+ *  element, no action chosen that it forbids, nothing carried into an episode that begins. TT_PROTOCOL with the column's name. */
 tt_status_t tt_segment_check(const tt_segment_shape_t *shape, const void *block, size_t bytes);
 
 /*  Rows of one column, wherever they lie: numbers that can be (finite, a choice that there is, a mask that leaves one),

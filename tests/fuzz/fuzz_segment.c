@@ -1,6 +1,7 @@
 /*  Any shape and any bytes as a segment of several lists of columns: refused, or such that every final, choice and mask can be
  *  followed safely. The first 20 bytes are which list, T, E, K and S. */
 #include "common/wire/segment.h"
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,14 +10,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static const struct {
     const char *obs, *action;
     bool mask, estimates;
-    uint32_t frames;
+    uint32_t frames, carry;
 } s_spaces[] = {
-    {"float32[5]", "float32[2]", false, true, 1},
-    {"float32", "discrete(3)", false, true, 1},
-    {"{image: uint8[2, 3], speed: float32[2], room: discrete(4)}", "(multi_discrete(2, 3), float32)", true, true, 1},
-    {"(int64[2], multi_binary[3])", "multi_binary[2]", true, true, 1},
-    {"uint8[4]", "discrete(3)", true, false, 1},
-    {"{image: uint8[2, 3], room: discrete(4)}", "discrete(3)", false, true, 3},
+    {"float32[5]", "float32[2]", false, true, 1, 0},
+    {"float32", "discrete(3)", false, true, 1, 0},
+    {"{image: uint8[2, 3], speed: float32[2], room: discrete(4)}", "(multi_discrete(2, 3), float32)", true, true, 1, 0},
+    {"(int64[2], multi_binary[3])", "multi_binary[2]", true, true, 1, 0},
+    {"uint8[4]", "discrete(3)", true, false, 1, 0},
+    {"{image: uint8[2, 3], room: discrete(4)}", "discrete(3)", false, true, 3, 0},
+    {"float32[2]", "discrete(3)", false, true, 1, 3},
 };
 
 static const tt_columns_t *s_columns(uint32_t which)
@@ -31,6 +33,8 @@ static const tt_columns_t *s_columns(uint32_t which)
         const tt_status_t status = tt_columns_new_stacked(&made[which], obs, action, s_spaces[which].mask,
             s_spaces[which].estimates, s_spaces[which].frames, TT_PAD_ZERO);
         TT_CHECK(status == TT_OK);
+        if (s_spaces[which].carry)
+            tt_columns_put_carry(made[which], s_spaces[which].carry);
         tt_space_free(&obs);
         tt_space_free(&action);
     }
@@ -81,6 +85,10 @@ static void s_walk(const tt_segment_shape_t *shape, uint8_t *block)
             TT_CHECK((bytes ? ((uint8_t *)s.column[c])[i] : ((uint32_t *)s.column[c])[i]) < n);
         }
     sum += s_walk_stacks(shape, &s);
+    for (size_t i = 0; i < (size_t)shape->E * columns->carry; i++) {
+        TT_CHECK(isfinite(s.carry[i]) && (s.age[i / columns->carry] || s.carry[i] == 0));
+        sum += s.carry[i];
+    }
     volatile float sink = sum;
     (void)sink;
 }

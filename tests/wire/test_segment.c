@@ -339,11 +339,58 @@ static void test_stacks(void **state)
     s_shape = plain;
 }
 
+/*  What is carried lies behind the ages, and the frames before the first; it is part of the hash. */
+static void test_carry(void **state)
+{
+    (void)state;
+    const tt_segment_shape_t plain = s_shape;
+    tt_columns_t *columns = s_columns("float32[5]", "float32[2]", false, true);
+    tt_columns_t *stacked = s_stacked("float32[5]", "float32[2]", false, true, 3);
+    const float bad[] = {NAN, -INFINITY};
+    fixture_t f;
+    s_setup(&f, &plain);
+    assert_null(f.s.carry);
+    const size_t bytes = f.bytes;
+    free(f.block);
+    tt_columns_put_carry(columns, 6);
+    tt_columns_put_carry(stacked, 6);
+    assert_true(columns->hash != s_floats->hash);
+    s_shape.columns = stacked;
+    s_setup(&f, &s_shape);
+    assert_ptr_equal(f.s.carry, (char *)f.s.before[0] + tt_align(2 * 4 * 5 * sizeof(float), 64));
+    free(f.block);
+    s_shape.columns = columns;
+    s_setup(&f, &s_shape);
+    assert_int_equal(f.bytes, bytes + tt_align(4 * 6 * sizeof(float), 64));
+    assert_ptr_equal(f.s.carry, (char *)f.s.age + 64);
+    assert_ptr_equal(f.s.last[0], (char *)f.s.carry + tt_align(4 * 6 * sizeof(float), 64));
+    f.s.age[3] = 1;
+    f.s.carry[23] = 2.5f;
+    f.s.carry[18] = -1;
+    assert_ok(tt_segment_check(&s_shape, f.block, f.bytes));
+    uint8_t *odd = malloc(f.bytes + 1);
+    memcpy(odd + 1, f.block, f.bytes);
+    assert_ok(tt_segment_check(&s_shape, odd + 1, f.bytes));
+    free(odd);
+    f.s.carry[17] = 1e-30f;
+    s_refused(&f, "segment: carry of an env whose episode begins, env 2, is not zeros");
+    for (size_t i = 0; i < TT_COUNT(bad); i++) {
+        s_setup(&f, &s_shape);
+        f.s.age[3] = 1;
+        f.s.carry[23] = bad[i];
+        s_refused(&f, "segment: carry: not finite");
+    }
+    tt_columns_destroy(&columns);
+    tt_columns_destroy(&stacked);
+    s_shape = plain;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_layout),
         cmocka_unit_test(test_stacks),
+        cmocka_unit_test(test_carry),
         cmocka_unit_test(test_choices_and_bare),
         cmocka_unit_test(test_without_estimates),
         cmocka_unit_test(test_a_tree),
