@@ -660,7 +660,7 @@ static tt_status_t s_open(batches_t *self)
     if (cfg->normalize.obs)
         self->norm = tt_norm_new(self->columns->scaled);
     const size_t params = tt_mul(tt_net_param_count(&spec), sizeof(float));
-    const size_t states = tt_mul(cfg->num_envs, cfg->space.env_state);
+    const size_t states = tt_mul(cfg->num_envs, tt_train_state_bytes(cfg, self->columns));
     const size_t norm = self->norm ? tt_norm_block_count(self->columns->scaled) * sizeof(double) : 0;
     const tt_segment_shape_t largest = tt_train_segment(cfg, self->columns);
     size_t segment;

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "collector/carry.h"
 #include "collector/frames.h"
 #include "collector/vec.h"
 #include "common/base/mem.h"
@@ -16,6 +17,7 @@ typedef struct {
     const tt_policy_t *policy;
     uint32_t actor; /* tower */
     frames_t frames;
+    carry_t carry;
     uint32_t E;    /* envs                          */
     uint32_t left; /* episodes that have not ended  */
     bool *ended;
@@ -35,6 +37,7 @@ static void s_close(game_t *self)
 {
     tt_vec_destroy(&self->vec);
     frames_free(&self->frames);
+    carry_free(&self->carry);
     free(self->ended);
     free(self->head);
     free(self->reward);
@@ -59,6 +62,7 @@ static tt_status_t s_open(
     self->actor = s_head(tt_net_spec(tt_inference_net(cfg->net)));
     TT_TRY(tt_vec_new(&self->vec, &vec));
     frames_init(&self->frames, columns, cfg->norm != NULL, cfg->clip_obs);
+    carry_init(&self->carry, columns, count);
     self->ended = tt_array0(count, sizeof *self->ended);
     self->head = tt_array0(tt_mul(count, policy->out), sizeof *self->head);
     self->reward = tt_array0(count, sizeof *self->reward);
@@ -72,9 +76,10 @@ static tt_status_t s_open(
 static tt_status_t s_act(game_t *self)
 {
     const void *const *row = frames_now(&self->frames, self->vec, 0, self->E, self->cfg->norm, tt_vec_obs(self->vec));
+    const tt_carry_t carry = carry_step(&self->carry, 0);
     float *out[TT_TOWERS_MAX] = {NULL};
     out[self->actor] = self->head;
-    TT_TRY(tt_inference_run(self->cfg->net, row, self->E, NULL, out));
+    TT_TRY(tt_inference_run(self->cfg->net, row, self->E, carry.in ? &carry : NULL, out));
     for (size_t i = 0; i < (size_t)self->E * self->policy->out; i++)
         if (!isfinite(self->head[i]))
             return tt_err(TT_INTERNAL, "the policy gives numbers that are not finite");
@@ -98,6 +103,7 @@ static tt_status_t s_step(game_t *self, eval_episode_t *out)
     const void *const *action = (const void *const *)self->action;
     TT_TRY(s_act(self));
     TT_TRY(tt_vec_step(self->vec, action, self->reward, self->terminated, self->truncated));
+    carry_end(&self->carry, 0, self->E, self->terminated, self->truncated);
     for (uint32_t i = 0; i < self->E; i++) {
         if (self->ended[i])
             continue; /* its env goes on with another episode, which does not count */
@@ -148,6 +154,7 @@ tt_status_t eval_play(const eval_cfg_t *cfg, eval_episode_t *out)
         actor->log_std != policy.log_std)
         return tt_err(TT_INVALID, "the policy (%u in, %u out, %u deviations) does not fit %s (%u observed, %u, %u)",
             spec->obs, actor->out, actor->log_std, cfg->env->id, cfg->columns->flat, policy.out, policy.log_std);
+    TT_TRY(carry_check(cfg->columns, spec));
     uint32_t words[4];
     tt_draw(words, cfg->seed, TT_STREAM_EVAL, 0, 0);
     const uint64_t seed = (uint64_t)words[1] << 32 | words[0];

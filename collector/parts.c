@@ -4,10 +4,15 @@
 #include "collector/frames.h"
 #include "common/base/mem.h"
 
+size_t parts_state_bytes(const parts_t *self)
+{
+    return self->cfg.env_bytes ? self->cfg.env_bytes + carry_bytes(self->cfg.carry) : 0;
+}
+
 static tt_segment_shape_t s_shape(const parts_t *self, uint32_t envs, uint32_t finals)
 {
     return (tt_segment_shape_t){
-        .columns = self->cfg.columns, .T = self->cfg.T, .E = envs, .K = finals, .S = (uint32_t)self->cfg.state_bytes};
+        .columns = self->cfg.columns, .T = self->cfg.T, .E = envs, .K = finals, .S = (uint32_t)parts_state_bytes(self)};
 }
 
 tt_segment_shape_t parts_shape(const parts_t *self, const part_t *part)
@@ -104,6 +109,13 @@ static void s_put_before(parts_t *self, part_t *part)
         }
 }
 
+static void s_put_carry(const parts_t *self, part_t *part)
+{
+    const carry_t *carry = self->cfg.carry;
+    if (part->at.carry)
+        memcpy(part->at.carry, carry_row(carry, part->first), part->E * carry_bytes(carry));
+}
+
 void parts_begin(parts_t *self)
 {
     for (uint32_t p = 0; p < self->count; p++) {
@@ -114,6 +126,7 @@ void parts_begin(parts_t *self)
         for (uint32_t i = 0; i < part->E; i++)
             part->at.age[i] = tt_vec_age(self->cfg.vec, part->first + i);
         s_put_before(self, part);
+        s_put_carry(self, part);
     }
 }
 
@@ -153,7 +166,7 @@ static void s_add_final(const parts_t *self, part_t *part, uint32_t t, uint32_t 
     const void *row[TT_COLUMNS_MAX];
     for (uint32_t c = 0; c < self->cfg.columns->action; c++)
         row[c] = tt_vec_final(self->cfg.vec, part->first + env, c);
-    finals_add(&part->finals, self->cfg.columns, t, env, row);
+    finals_add(&part->finals, self->cfg.columns, t, env, row, carry_row(self->cfg.carry, part->first + env));
 }
 
 static void s_put_finals(const parts_t *self, part_t *part, const run_t *run)
@@ -167,6 +180,15 @@ static void s_put_finals(const parts_t *self, part_t *part, const run_t *run)
                 s_add_final(self, part, run->t, i);
 }
 
+/*  Of all parts: where they are several, flags are in one row of all envs, too. */
+static void s_end_episodes(const parts_t *self, const run_t *run)
+{
+    const tt_columns_t *columns = self->cfg.columns;
+    const uint8_t *terminated = parts_row(self, run->t, columns->terminated);
+    const uint8_t *truncated = parts_row(self, run->t, columns->truncated);
+    carry_end(self->cfg.carry, run->first, run->E, terminated + run->first, truncated + run->first);
+}
+
 void parts_put_step(parts_t *self, const run_t *run)
 {
     const tt_columns_t *columns = self->cfg.columns;
@@ -174,6 +196,8 @@ void parts_put_step(parts_t *self, const run_t *run)
         s_spread(self, run, c, self->staged.column[c]);
     for (uint32_t p = 0; p < self->count; p++)
         s_put_finals(self, &self->part[p], run);
+    if (self->cfg.carry->at)
+        s_end_episodes(self, run);
 }
 
 /* ---- the end of a batch ------------------------------------------------------------------------------------------ */
@@ -228,12 +252,21 @@ void parts_put_last_value(const parts_t *self)
         memcpy(self->part[p].at.last_value, value + self->part[p].first, self->part[p].E * sizeof *value);
 }
 
+static tt_status_t s_put_state(const parts_t *self, uint32_t i, uint8_t *to)
+{
+    const carry_t *carry = self->cfg.carry;
+    TT_TRY(tt_vec_save(self->cfg.vec, i, to));
+    if (carry_bytes(carry))
+        memcpy(to + self->cfg.env_bytes, carry_row(carry, i), carry_bytes(carry));
+    return TT_OK;
+}
+
 tt_status_t parts_put_states(const parts_t *self)
 {
-    const size_t bytes = self->cfg.state_bytes;
+    const size_t bytes = parts_state_bytes(self);
     for (uint32_t p = 0; bytes && p < self->count; p++)
         for (uint32_t i = 0; i < self->part[p].E; i++)
-            TT_TRY(tt_vec_save(self->cfg.vec, self->part[p].first + i, self->part[p].at.states + i * bytes));
+            TT_TRY(s_put_state(self, self->part[p].first + i, self->part[p].at.states + i * bytes));
     return TT_OK;
 }
 

@@ -4,18 +4,20 @@
  *  Threads: an instance belongs to one thread. */
 #pragma once
 #include "collector/blocks.h"
+#include "collector/carry.h"
 #include "collector/finals.h"
 #include "collector/rollout.h"
 #include "collector/run.h"
 #include "collector/vec.h"
 
 typedef struct {
-    const tt_columns_t *columns; /* borrowed, as are the next two             */
+    const tt_columns_t *columns; /* borrowed, as are the next three           */
     const tt_vec_t *vec;         /* the envs                                  */
+    const carry_t *carry;        /* what is carried in each of them           */
     blocks_t *blocks;            /*                                           */
     uint32_t T, E;               /* steps of a batch, envs of the range       */
     uint32_t most;               /* envs that one segment holds               */
-    size_t state_bytes;          /* of an env that is saved; 0 = it cannot be */
+    size_t env_bytes;            /* of an env that is saved; 0 = it cannot be */
 } parts_cfg_t;
 
 /*  The envs of one segment, and its block. */
@@ -58,7 +60,8 @@ static inline void *parts_row(const parts_t *self, uint32_t t, uint32_t column)
 }
 /*  What a run sees before its step: `seen` as frames_current gives it. */
 void parts_put_seen(const parts_t *self, const run_t *run, void *const *seen);
-/*  What a run's step has given; what its envs were cut at is set aside. */
+/*  What a run's step has given; what its envs were cut at is set aside, with what was carried there, and nothing is carried into an episode
+ *  that begins. */
 void parts_put_step(parts_t *self, const run_t *run);
 
 /*  After the last step: what is seen then, and at the truncations; from here on `at` of each part is the whole segment. */
@@ -66,6 +69,8 @@ void parts_put_ends(parts_t *self);
 /*  Where the values of the last observations are written, for all envs of the range; and then to their places. */
 float *parts_last_value(const parts_t *self);
 void parts_put_last_value(const parts_t *self);
+/*  Of a saved env, with what is carried on; 0 = it cannot be saved. */
+size_t parts_state_bytes(const parts_t *self);
 /*  TT_INTERNAL, TT_UNAVAILABLE: as tt_vec_save. */
 tt_status_t parts_put_states(const parts_t *self);
 tt_segment_shape_t parts_shape(const parts_t *self, const part_t *part);

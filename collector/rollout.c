@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "collector/carry.h"
 #include "collector/frames.h"
 #include "collector/parts.h"
 #include "collector/shares.h"
@@ -20,9 +21,9 @@ struct rollout {
     uint32_t T, E;
     tt_policy_t policy;
     uint32_t actor, critic; /* towers */
-    size_t state_bytes;
     tt_vec_t *vec;
     frames_t frames;
+    carry_t carry;
     shares_t shares;
     parts_t parts;
     uint32_t t;      /* steps of the batch in hand that all have made    */
@@ -49,6 +50,7 @@ static tt_status_t s_check(const rollout_cfg_t *cfg, const tt_policy_t *policy)
         actor->log_std != policy->log_std)
         return tt_err(TT_INVALID, "the network (%u in, %u out, %u deviations) does not fit %s (%u observed, %u, %u)",
             spec->obs, actor->out, actor->log_std, cfg->env->id, cfg->columns->flat, policy->out, policy->log_std);
+    TT_TRY(carry_check(cfg->columns, spec));
     const bool can = samples || tt_policy_one_choice(policy);
     TT_CHECK(can && samples == (cfg->columns->value >= 0));
     return TT_OK;
@@ -66,6 +68,19 @@ static tt_status_t s_new_vec(tt_vec_t **vec, const rollout_cfg_t *cfg)
         .clock = cfg->taken,
         .from = cfg->from};
     return tt_vec_new(vec, &of);
+}
+
+static tt_status_t s_init_parts(rollout_t *self)
+{
+    const parts_cfg_t cfg = {.columns = self->columns,
+        .vec = self->vec,
+        .carry = &self->carry,
+        .blocks = self->cfg.blocks,
+        .T = self->T,
+        .E = self->E,
+        .most = self->cfg.segment_envs,
+        .env_bytes = tt_vec_save_size(self->cfg.env, self->columns->stack.frames)};
+    return parts_init(&self->parts, &cfg);
 }
 
 tt_status_t rollout_new(rollout_t **self_p, const rollout_cfg_t *cfg)
@@ -86,8 +101,8 @@ tt_status_t rollout_new(rollout_t **self_p, const rollout_cfg_t *cfg)
     self->vec = vec;
     self->T = cfg->steps;
     self->E = cfg->env_count;
-    self->state_bytes = tt_vec_save_size(cfg->env, cfg->columns->stack.frames);
     frames_init(&self->frames, cfg->columns, cfg->norm != NULL, cfg->clip_obs);
+    carry_init(&self->carry, cfg->columns, self->E);
     self->head = tt_array0(tt_mul(self->E, policy.out), sizeof *self->head);
     self->log_std = tt_array0(policy.log_std, sizeof *self->log_std);
     self->who = tt_array0(self->E, sizeof *self->who);
@@ -97,13 +112,7 @@ tt_status_t rollout_new(rollout_t **self_p, const rollout_cfg_t *cfg)
     for (uint32_t i = 0; i < self->E; i++)
         self->who[i] = cfg->env_lo + i;
     shares_init(&self->shares, vec, self->T);
-    const tt_status_t status = parts_init(&self->parts, &(parts_cfg_t){.columns = self->columns,
-                                                            .vec = vec,
-                                                            .blocks = cfg->blocks,
-                                                            .T = self->T,
-                                                            .E = self->E,
-                                                            .most = cfg->segment_envs,
-                                                            .state_bytes = self->state_bytes});
+    const tt_status_t status = s_init_parts(self);
     if (status != TT_OK)
         rollout_destroy(&self);
     *self_p = self;
@@ -130,6 +139,7 @@ void rollout_destroy(rollout_t **self_p)
     shares_free(&self->shares);
     tt_vec_destroy(&self->vec);
     frames_free(&self->frames);
+    carry_free(&self->carry);
     free(self->head);
     free(self->log_std);
     free(self->who);
@@ -153,17 +163,25 @@ struct tt_vec *rollout_leave(rollout_t **self_p)
 
 size_t rollout_state_bytes(const rollout_t *self)
 {
-    return self->state_bytes;
+    return parts_state_bytes(&self->parts);
+}
+
+/*  An env that could not be saved begins anew, and nothing is carried into that. */
+static tt_status_t s_load(rollout_t *self, uint32_t i, const char *state)
+{
+    TT_TRY(tt_vec_load(self->vec, i, state));
+    return carry_load(&self->carry, i, state + self->parts.cfg.env_bytes, tt_vec_age(self->vec, i) == 0);
 }
 
 tt_status_t rollout_load(rollout_t *self, const void *states, size_t bytes)
 {
-    if (self->state_bytes == 0 || bytes != self->E * self->state_bytes)
-        return tt_err(TT_DATA, "%zu bytes of env states, expected %u x %zu", bytes, self->E, self->state_bytes);
+    const size_t each = rollout_state_bytes(self);
+    if (each == 0 || bytes != self->E * each)
+        return tt_err(TT_DATA, "%zu bytes of env states, expected %u x %zu", bytes, self->E, each);
     TT_TRY(shares_settle(&self->shares));
     parts_abandon(&self->parts);
     for (uint32_t i = 0; i < self->E; i++)
-        TT_TRY(tt_vec_load(self->vec, i, (const char *)states + i * self->state_bytes));
+        TT_TRY(s_load(self, i, (const char *)states + i * each));
     return TT_OK;
 }
 
@@ -220,14 +238,15 @@ static tt_status_t s_draw_noise(rollout_t *self, uint64_t clock)
     return tt_inference_noise(self->cfg.net, &noise);
 }
 
-/*  What the policy makes of rows: heads and values, either may be NULL. */
-static tt_status_t s_evaluate(rollout_t *self, const void *const *row, uint32_t rows, float *head, float *value)
+/*  What the policy makes of rows: heads and values, either may be NULL. carry: of these rows, without addresses where nothing is carried. */
+static tt_status_t s_evaluate(
+    rollout_t *self, const void *const *row, uint32_t rows, const tt_carry_t *carry, float *head, float *value)
 {
     float *out[TT_TOWERS_MAX] = {NULL};
     out[self->actor] = head;
     if (value)
         out[self->critic] = value;
-    return tt_inference_run(self->cfg.net, row, rows, NULL, out);
+    return tt_inference_run(self->cfg.net, row, rows, carry->in ? carry : NULL, out);
 }
 
 /*  NaN and infinity survive in the sum of absolute values. */
@@ -243,6 +262,7 @@ static bool s_finite(const float *x, size_t count)
 typedef struct {
     const run_t *run;
     const void *const *row;
+    const tt_carry_t *carry;
     const uint8_t *mask;
     tt_dist_draw_t draw;
     void *action[TT_COLUMNS_MAX];
@@ -254,7 +274,7 @@ static tt_status_t s_sample(rollout_t *self, const act_t *act)
     const run_t *run = act->run;
     float *value = (float *)parts_row(&self->parts, run->t, (uint32_t)self->columns->value) + run->first;
     float *log_prob = (float *)parts_row(&self->parts, run->t, (uint32_t)self->columns->log_prob) + run->first;
-    TT_TRY(s_evaluate(self, act->row, run->E, self->head, value));
+    TT_TRY(s_evaluate(self, act->row, run->E, act->carry, self->head, value));
     tt_policy_sample(&self->policy, self->head, self->log_std, act->mask, run->E, &act->draw, act->action, log_prob);
     return TT_OK;
 }
@@ -268,7 +288,7 @@ static tt_status_t s_explore(rollout_t *self, const act_t *act)
         self->epsilon[i] = (float)tt_epsilon(&self->cfg.actor, row, self->cfg.num_envs);
     }
     TT_TRY(s_draw_noise(self, act->draw.clock[0]));
-    TT_TRY(s_evaluate(self, act->row, rows, self->head, NULL));
+    TT_TRY(s_evaluate(self, act->row, rows, act->carry, self->head, NULL));
     self->finite = self->finite && s_finite(self->head, (size_t)rows * self->policy.out);
     tt_policy_explore(&self->policy, self->head, act->mask, rows, self->epsilon, &act->draw, act->action[0]);
     return TT_OK;
@@ -281,8 +301,10 @@ static tt_status_t s_act(rollout_t *self, const run_t *run, void *const *seen, v
     const uint32_t first = run->first;
     for (uint32_t i = first; i < first + run->E; i++)
         self->clock[i] = tt_vec_clock(self->vec, i);
+    const tt_carry_t carry = carry_step(&self->carry, first);
     act_t act = {.run = run,
         .row = frames_now(&self->frames, self->vec, first, run->E, self->cfg.norm, seen),
+        .carry = &carry,
         .draw = {self->cfg.seed, TT_STREAM_ACTION, self->who + first, self->clock + first}};
     if (columns->mask >= 0)
         act.mask = (const uint8_t *)seen[columns->mask] + (size_t)first * columns->mask_bits;
@@ -381,7 +403,8 @@ static tt_status_t s_estimate_last(rollout_t *self)
         end = shares_end(&self->shares, k);
         const run_t run = shares_run(&self->shares, k, end);
         const void *const *row = frames_now(&self->frames, self->vec, run.first, run.E, self->cfg.norm, seen);
-        TT_TRY(s_evaluate(self, row, run.E, NULL, value + run.first));
+        const tt_carry_t carry = {.in = carry_row(&self->carry, run.first)};
+        TT_TRY(s_evaluate(self, row, run.E, &carry, NULL, value + run.first));
     }
     parts_put_last_value(&self->parts);
     return TT_OK;
@@ -392,10 +415,12 @@ static tt_status_t s_estimate_part(rollout_t *self, const part_t *part)
 {
     const tt_segment_shape_t shape = parts_shape(&self->parts, part);
     const tt_segment_t *at = &part->at;
+    const tt_carry_t carry = {.in = part->finals.carried};
     const uint32_t K = shape.K;
     const size_t rows = (size_t)self->T * part->E;
     if (K)
-        TT_TRY(s_evaluate(self, frames_finals(&self->frames, &shape, at, self->cfg.norm), K, NULL, at->final_value));
+        TT_TRY(s_evaluate(
+            self, frames_finals(&self->frames, &shape, at, self->cfg.norm), K, &carry, NULL, at->final_value));
     self->finite = self->finite && s_finite(at->log_prob, rows) && s_finite(at->value, rows) &&
                    s_finite(at->last_value, part->E) && s_finite(at->final_value, K);
     return TT_OK;

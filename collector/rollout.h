@@ -47,7 +47,7 @@ void rollout_destroy(rollout_t **self_p);
  *  failed. */
 struct tt_vec *rollout_leave(rollout_t **self_p);
 
-/*  Bytes of one env's saved state, 0 = cannot be saved. */
+/*  Bytes of one env's saved state, with what the policy carries on (segment.h); 0 = cannot be saved. */
 size_t rollout_state_bytes(const rollout_t *self);
 /*  Continue from saved states, [E][state_bytes]. TT_DATA: they are no such states; else as rollout_play. Abandons a batch in hand. */
 tt_status_t rollout_load(rollout_t *self, const void *states, size_t bytes);

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "common/base/mem.h"
+#include "common/job/fit.h"
 
 static void s_open_experience(data_t *self, const model_t *model)
 {
@@ -9,7 +10,7 @@ static void s_open_experience(data_t *self, const model_t *model)
     const intake_cfg_t intake = {.N = train->num_envs,
         .T = train->num_steps,
         .columns = model->columns,
-        .state_bytes = train->space.env_state,
+        .state_bytes = tt_train_state_bytes(train, model->columns),
         .lag = train->lag};
     const batch_cfg_t batch = {.N = train->num_envs,
         .T = train->num_steps,

@@ -3,6 +3,7 @@
 #include <string.h>
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/job/fit.h"
 #include "learner/core.h"
 
 enum { PENDING_MAX = 4096 };
@@ -51,7 +52,7 @@ static tt_status_t s_envs(core_t *self, const pending_t *to)
     if (msg->env_lo >= train->num_envs || msg->env_count > train->num_envs - msg->env_lo)
         return fetch_gone(self, to);
     zmq_msg_t frame;
-    tt_frame_new(&frame, (size_t)msg->env_count * train->space.env_state);
+    tt_frame_new(&frame, (size_t)msg->env_count * tt_train_state_bytes(train, self->model.columns));
     const bool reset = train->space.env_state == 0 || (msg->batch == 0 && self->at.update == 0);
     const tt_status_t status =
         reset ? TT_OK : intake_states(self->data.intake, msg->batch, msg->env_lo, msg->env_count, zmq_msg_data(&frame));

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "common/base/mem.h"
+#include "common/job/fit.h"
 #include "learner/core.h"
 
 void state_expect(core_t *self, tt_snapshot_t *out)
@@ -16,7 +17,7 @@ void state_expect(core_t *self, tt_snapshot_t *out)
         .reward_count = tt_norm_block_count(1),
         .sum_count = self->model.grads,
         .envs = train->num_envs,
-        .env_bytes = train->space.env_state,
+        .env_bytes = tt_train_state_bytes(train, self->model.columns),
         .episodes_count = tt_episodes_block_count(train->num_envs),
         .sets = self->model.shape.sets,
         .replays = self->data.memory != NULL};
@@ -76,9 +77,9 @@ static double *s_episodes_now(core_t *self, size_t count)
 static uint8_t *s_states_now(core_t *self)
 {
     const tt_train_cfg_t *train = &self->model.train;
-    uint8_t *states = tt_new0(tt_mul(train->num_envs, train->space.env_state));
-    if (train->space.env_state &&
-        intake_states(self->data.intake, self->at.update, 0, train->num_envs, states) == TT_OK)
+    const size_t each = tt_train_state_bytes(train, self->model.columns);
+    uint8_t *states = tt_new0(tt_mul(train->num_envs, each));
+    if (each && intake_states(self->data.intake, self->at.update, 0, train->num_envs, states) == TT_OK)
         return states;
     free(states);
     return NULL;

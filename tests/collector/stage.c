@@ -21,7 +21,7 @@ static float *s_params(stage_t *self, uint64_t version)
 {
     float *params = tt_array0(tt_net_param_count(tt_net_spec(tt_inference_net(self->net))), sizeof *params);
     assert_ok(tt_net_init(tt_inference_net(self->net), tt_inference_stream(self->net), 100 + version,
-        (const float[]){1.0f, 1.0f}, 0, TT_NO_PROGRESS));
+        (const float[]){1.0f, 1.0f, 1.0f, 1.0f}, 0, TT_NO_PROGRESS));
     assert_ok(tt_net_get(tt_inference_net(self->net), tt_inference_stream(self->net), 0, params));
     return params;
 }
@@ -48,14 +48,15 @@ static void s_on_event(void *ctx, const tt_msg_EVENT_t *event)
 static void s_open_run(stage_t *self, uint32_t env_state)
 {
     const tt_actor_t *actor = &self->actor;
-    fake_open(
-        &self->run, tt_sprintf("env: %s\nseed: %d\nnum_envs: %d\nnum_steps: %d\nlag: %u\nname: test\n"
-                               "network:\n  hidden: [16]\nspace:\n  obs: float32[4]\n  action: discrete(2)\n"
-                               "  env_state: %u\nactor: {kind: %s, epsilon: %g, epsilon_end: %g, epsilon_rows: %" PRIu64
-                               ", random_rows: %" PRIu64 "}\n",
-                        s_env, SEED, STAGE_ENVS, STAGE_STEPS, self->lag, env_state,
-                        actor->kind == TT_ACT_SAMPLE ? "sample" : "argmax", actor->epsilon, actor->epsilon_end,
-                        actor->epsilon_rows, actor->random_rows));
+    fake_open(&self->run,
+        tt_sprintf(
+            "env: %s\nseed: %d\nnum_envs: %d\nnum_steps: %d\nlag: %u\nname: test\n"
+            "network:\n  hidden: [16]\n  rnn: %s\n  rnn_size: %u\nspace:\n  obs: float32[4]\n  action: discrete(2)\n"
+            "  env_state: %u\nactor: {kind: %s, epsilon: %g, epsilon_end: %g, epsilon_rows: %" PRIu64
+            ", random_rows: %" PRIu64 "}\n",
+            s_env, SEED, STAGE_ENVS, STAGE_STEPS, self->lag, self->units ? "gru" : "none",
+            self->units ? self->units : 1, env_state, actor->kind == TT_ACT_SAMPLE ? "sample" : "argmax",
+            actor->epsilon, actor->epsilon_end, actor->epsilon_rows, actor->random_rows));
     self->run.beat_ms = 20;
     self->run.lease_ms = STAGE_LEASE_MS;
     self->run.era = 1;
@@ -63,20 +64,25 @@ static void s_open_run(stage_t *self, uint32_t env_state)
     self->run.ctx = self;
 }
 
-static void s_open(stage_t *self, uint32_t lag, uint32_t other_state, const tt_actor_t *actor)
+static void s_open(stage_t *self, uint32_t lag, uint32_t other_state, const tt_actor_t *actor, uint32_t units)
 {
     const tt_env_ops_t *env;
-    const tt_net_spec_t spec = actor->kind == TT_ACT_SAMPLE
-                                   ? tt_net_actor_critic(4, (const uint32_t[]){16}, 1, TT_NN_TANH, 2, 0)
-                                   : tt_net_one("q", 4, (const uint32_t[]){16}, 1, TT_NN_TANH, 2);
+    tt_net_spec_t spec = actor->kind == TT_ACT_SAMPLE
+                             ? tt_net_actor_critic(4, (const uint32_t[]){16}, 1, TT_NN_TANH, 2, 0)
+                             : tt_net_one("q", 4, (const uint32_t[]){16}, 1, TT_NN_TANH, 2);
     int signals;
-    *self = (stage_t){.lag = lag, .actor = *actor, .store = {.published = 1, .version = s_version, .ctx = self}};
+    *self = (stage_t){
+        .lag = lag, .actor = *actor, .units = units, .store = {.published = 1, .version = s_version, .ctx = self}};
     assert_ok(tt_env_find(&env, s_env));
     assert_ok(tt_columns_new(&self->columns, &env->obs, &env->action, false, actor->kind == TT_ACT_SAMPLE));
+    if (units) {
+        tt_net_put_recurrent(&spec, TT_TOWER_GRU, units, true);
+        tt_columns_put_carry(self->columns, tt_net_carry(&spec));
+    }
     self->store.columns = self->columns;
-    self->store.state_bytes = tt_vec_save_size(env, 1);
+    self->store.state_bytes = tt_vec_save_size(env, 1) + self->columns->carry * sizeof(float);
     assert_ok(tt_inference_new(&self->net, "cpu", &spec));
-    s_open_run(self, (uint32_t)self->store.state_bytes + other_state);
+    s_open_run(self, (uint32_t)tt_vec_save_size(env, 1) + other_state);
     for (uint32_t i = 0; i < STAGE_LEARNERS; i++)
         fake_learner_open(&self->learner[i], &self->run, &self->store, i);
     guard_arm(); /* before there are threads, as the program does */
@@ -86,12 +92,17 @@ static void s_open(stage_t *self, uint32_t lag, uint32_t other_state, const tt_a
 
 void stage_open(stage_t *self, uint32_t lag, uint32_t other_state)
 {
-    s_open(self, lag, other_state, &(tt_actor_t){0});
+    s_open(self, lag, other_state, &(tt_actor_t){0}, 0);
+}
+
+void stage_open_recurrent(stage_t *self, uint32_t lag)
+{
+    s_open(self, lag, 0, &(tt_actor_t){0}, 6);
 }
 
 void stage_open_actor(stage_t *self, uint32_t lag, const tt_actor_t *actor)
 {
-    s_open(self, lag, 0, actor);
+    s_open(self, lag, 0, actor, 0);
 }
 
 void stage_close(stage_t *self)
@@ -200,5 +211,8 @@ void stage_assert_part(const fake_segment_t *whole, const fake_segment_t *part)
             assert_memory_equal(
                 (char *)a.column[c] + (t * W + lo) * bytes, (char *)b.column[c] + t * E * bytes, E * bytes);
     }
+    const size_t carried = columns->carry * sizeof *a.carry;
+    if (carried)
+        assert_memory_equal((char *)a.carry + lo * carried, b.carry, E * carried);
     assert_memory_equal(a.states + lo * whole->shape.S, b.states, E * whole->shape.S);
 }

@@ -15,6 +15,7 @@ typedef struct {
     fake_role_t collector;
     uint32_t lag;
     tt_actor_t actor;
+    uint32_t units;                   /* of a GRU, 0 = there is none */
     char event[32], event_text[1024]; /* the newest EVENT */
     int first_steps;
     tt_columns_t *columns;
@@ -23,6 +24,8 @@ typedef struct {
 
 /*  Bind everything and start a collector of CartPole, whose state in the job is larger than here by so much. */
 void stage_open(stage_t *self, uint32_t lag, uint32_t other_state);
+/*  The same whose policy and value function remember: a GRU each. */
+void stage_open_recurrent(stage_t *self, uint32_t lag);
 /*  The same that acts in this way. */
 void stage_open_actor(stage_t *self, uint32_t lag, const tt_actor_t *actor);
 /*  A collector that has not ended is told to STOP. */

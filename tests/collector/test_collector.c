@@ -188,30 +188,37 @@ static void test_learners_come_and_go(void **state)
     stage_close(&stage);
 }
 
-/*  Another range: the states come from rank 0, and what is collected is what the other would have collected. */
+static void s_move_range(stage_t *stage)
+{
+    stage_publish(stage, 6);
+    stage_roster(stage, 1, 0, 4);
+    fake_learner_credit(&stage->learner[0], 0, 2);
+    stage_until(stage, stage_segment(stage, 0, 1, 0));
+    fake_segment_t reference = stage_reference(stage, 1);
+    tt_segment_t at;
+    tt_segment_map(&reference.shape, reference.block, &at);
+    stage->store.states = at.states; /* as they are at the start of batch 2 */
+    s_expect(stage, 0, 2, 4);
+    stage_roster(stage, 1, 2, 6);
+    stage_until(stage, stage_segment(stage, 0, 3, 0));
+    assert_int_equal(stage->learner[0].envs_fetched, 1);
+    for (uint64_t batch = 0; batch < 4; batch++)
+        s_assert_batch(stage, 0, batch, 0);
+    assert_int_equal(stage_segment(stage, 0, 1, 0)->msg.env_count, 4);
+    assert_int_equal(stage_segment(stage, 0, 3, 0)->msg.env_lo, 2);
+    stage_close(stage);
+    free(reference.block);
+}
+
+/*  Another range: the states come from rank 0, with what is carried, and what is collected is what the other would have collected. */
 static void test_range_moves(void **state)
 {
     (void)state;
     stage_t stage;
     stage_open(&stage, 1, 0);
-    stage_publish(&stage, 6);
-    stage_roster(&stage, 1, 0, 4);
-    fake_learner_credit(&stage.learner[0], 0, 2);
-    stage_until(&stage, stage_segment(&stage, 0, 1, 0));
-    fake_segment_t reference = stage_reference(&stage, 1);
-    tt_segment_t at;
-    tt_segment_map(&reference.shape, reference.block, &at);
-    stage.store.states = at.states; /* as they are at the start of batch 2 */
-    s_expect(&stage, 0, 2, 4);
-    stage_roster(&stage, 1, 2, 6);
-    stage_until(&stage, stage_segment(&stage, 0, 3, 0));
-    assert_int_equal(stage.learner[0].envs_fetched, 1);
-    for (uint64_t batch = 0; batch < 4; batch++)
-        s_assert_batch(&stage, 0, batch, 0);
-    assert_int_equal(stage_segment(&stage, 0, 1, 0)->msg.env_count, 4);
-    assert_int_equal(stage_segment(&stage, 0, 3, 0)->msg.env_lo, 2);
-    stage_close(&stage);
-    free(reference.block);
+    s_move_range(&stage);
+    stage_open_recurrent(&stage, 1);
+    s_move_range(&stage);
 }
 
 /*  A range that changes while a batch is in hand, and back to where everything is still to be collected. */

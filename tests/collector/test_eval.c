@@ -25,7 +25,7 @@ typedef struct {
     tt_inference_t *net;
 } world_t;
 
-static void s_open(world_t *w, const tt_env_ops_t *env)
+static void s_open(world_t *w, const tt_env_ops_t *env, tt_tower_kind_t rnn)
 {
     *w = (world_t){.env = env};
     assert_ok(tt_columns_new(&w->columns, &env->obs, &env->action, env->mask, true));
@@ -33,17 +33,21 @@ static void s_open(world_t *w, const tt_env_ops_t *env)
     tt_net_spec_t spec =
         tt_net_actor_critic(w->columns->flat, (const uint32_t[]){16}, 1, TT_NN_TANH, w->policy.out, w->policy.log_std);
     tt_train_parts(&spec, w->columns, false);
+    if (rnn != TT_TOWER_MLP) {
+        tt_net_put_recurrent(&spec, rnn, 6, true);
+        tt_columns_put_carry(w->columns, tt_net_carry(&spec));
+    }
     assert_ok(tt_inference_new(&w->net, "cpu", &spec));
-    assert_ok(tt_net_init(
-        tt_inference_net(w->net), tt_inference_stream(w->net), SEED, (const float[]){1.0f, 1.0f}, 0, TT_NO_PROGRESS));
+    assert_ok(tt_net_init(tt_inference_net(w->net), tt_inference_stream(w->net), SEED,
+        (const float[]){1.0f, 1.0f, 1.0f, 1.0f}, 0, TT_NO_PROGRESS));
 }
 
-static void s_open_id(world_t *w, const char *id)
+static void s_open_id(world_t *w, const char *id, tt_tower_kind_t rnn)
 {
     const tt_env_ops_t *env = &zoo_env;
     if (strcmp(id, zoo_env.id) != 0)
         assert_ok(tt_env_find(&env, id));
-    s_open(w, env);
+    s_open(w, env, rnn);
 }
 
 static void s_close(world_t *w)
@@ -58,6 +62,9 @@ static eval_episode_t s_episode(const world_t *w, uint32_t k, uint32_t max_steps
     uint32_t words[4];
     tt_draw(words, SEED, TT_STREAM_EVAL, 0, 0);
     RANGE range = range_open(w->env, (uint64_t)words[1] << 32 | words[0], k, 1);
+    float carry[64] = {0};
+    const tt_carry_t step = {carry, carry};
+    float *heads[TT_TOWERS_MAX] = {NULL};
     eval_episode_t out = {0};
     uint8_t terminated = 0, truncated = 0;
     while (!terminated && !truncated && !out.cut) {
@@ -66,7 +73,8 @@ static eval_episode_t s_episode(const world_t *w, uint32_t k, uint32_t max_steps
         void *action[TT_COLUMNS_MAX];
         const void *row = flat;
         tt_columns_read(w->columns, (const void *const *)tt_vec_obs(range.vec), flat);
-        assert_ok(tt_inference_run(w->net, &row, 1, NULL, (float *const[]){head, NULL}));
+        heads[tt_net_tower(tt_net_spec(tt_inference_net(w->net)), "actor")] = head;
+        assert_ok(tt_inference_run(w->net, &row, 1, w->columns->carry ? &step : NULL, heads));
         for (uint32_t i = 0; i < w->columns->action_count; i++)
             action[i] = room[i];
         tt_policy_greedy(&w->policy, head, tt_vec_mask(range.vec), 1, action);
@@ -81,12 +89,16 @@ static eval_episode_t s_episode(const world_t *w, uint32_t k, uint32_t max_steps
 static void test_same_as_one_by_one(void **state)
 {
     (void)state;
-    static const char *const names[] = {"CartPole-v1", "Pendulum-v1", "Zoo-v0"};
-    for (size_t n = 0; n < TT_COUNT(names); n++) {
+    static const struct {
+        const char *env;
+        tt_tower_kind_t rnn;
+    } cases[] = {{"CartPole-v1", TT_TOWER_MLP}, {"Pendulum-v1", TT_TOWER_MLP}, {"Zoo-v0", TT_TOWER_MLP},
+        {"CartPole-v1", TT_TOWER_LSTM}, {"Zoo-v0", TT_TOWER_GRU}};
+    for (size_t n = 0; n < TT_COUNT(cases); n++) {
         world_t w;
         enum { EPISODES = 131 }; /* more than are played side by side */
         eval_episode_t episode[EPISODES];
-        s_open_id(&w, names[n]);
+        s_open_id(&w, cases[n].env, cases[n].rnn);
         const eval_cfg_t cfg = {.env = w.env, .columns = w.columns, .net = w.net, .seed = SEED, .episodes = EPISODES};
         assert_ok(eval_play(&cfg, episode));
         for (uint32_t k = 0; k < EPISODES; k++) {
@@ -104,8 +116,8 @@ static void test_long_episodes_are_cut(void **state)
     (void)state;
     world_t w, other;
     eval_episode_t episode[4];
-    s_open_id(&w, "Pendulum-v1");
-    s_open_id(&other, "CartPole-v1");
+    s_open_id(&w, "Pendulum-v1", TT_TOWER_MLP);
+    s_open_id(&other, "CartPole-v1", TT_TOWER_MLP);
     const eval_cfg_t cfg = {
         .env = w.env, .columns = w.columns, .net = w.net, .seed = SEED, .episodes = 4, .max_steps = 10};
     assert_ok(eval_play(&cfg, episode));
@@ -145,7 +157,7 @@ static void s_draft(file_t *f, bool critic)
     const int fd = mkstemp(f->path);
     assert_true(fd >= 0);
     close(fd);
-    s_open_id(&f->world, "CartPole-v1");
+    s_open_id(&f->world, "CartPole-v1", TT_TOWER_MLP);
     f->params = tt_array0(tt_net_param_count(tt_net_spec(tt_inference_net(f->world.net))), sizeof(float));
     assert_ok(tt_net_get(tt_inference_net(f->world.net), tt_inference_stream(f->world.net), 0, f->params));
     const tt_tensor_t *tensor = tt_net_tensors(tt_inference_net(f->world.net), &count);

@@ -4,7 +4,7 @@
 #include "common/base/mem.h"
 #include "tests/test.h"
 
-enum { T = 9, E = 7, ALL = T * E };
+enum { T = 9, E = 7, ALL = T * E, CARRY = 3 };
 
 typedef struct {
     tt_columns_t *columns;
@@ -13,7 +13,8 @@ typedef struct {
     finals_t finals;
 } world_t;
 
-static void s_open(world_t *w)
+/*  carry: of each. */
+static void s_open(world_t *w, uint32_t carry)
 {
     static const tt_space_t parts[] = {{.kind = TT_SPACE_BOX, .key = "a", .dtype = TT_F32, .rank = 1, .shape = {2}},
         {.kind = TT_SPACE_BOX, .key = "b", .dtype = TT_U8, .rank = 1, .shape = {3}}};
@@ -22,6 +23,7 @@ static void s_open(world_t *w)
     const tt_space_t action = {.kind = TT_SPACE_DISCRETE, .n = n};
     *w = (world_t){0};
     assert_ok(tt_columns_new(&w->columns, &obs, &action, false, true));
+    tt_columns_put_carry(w->columns, carry);
 }
 
 /*  A block with room for what there is. */
@@ -47,8 +49,9 @@ static void s_add(world_t *w, uint32_t number)
 {
     const float a[2] = {(float)number, -(float)number};
     const uint8_t b[3] = {(uint8_t)number, (uint8_t)(number + 1), 7};
+    const float carry[CARRY] = {(float)number + 0.5f, 3, -(float)number};
     const void *row[TT_COLUMNS_MAX] = {a, b};
-    finals_add(&w->finals, w->columns, number / E, number % E, row);
+    finals_add(&w->finals, w->columns, number / E, number % E, row, w->columns->carry ? carry : NULL);
 }
 
 static void s_assert_kth(const world_t *w, uint32_t k, uint32_t number)
@@ -61,6 +64,10 @@ static void s_assert_kth(const world_t *w, uint32_t k, uint32_t number)
     assert_int_equal(b[0], (uint8_t)number);
     assert_int_equal(b[1], (uint8_t)(number + 1));
     assert_int_equal(b[2], 7);
+    if (!w->columns->carry)
+        return;
+    const float *carry = w->finals.carried + (size_t)k * CARRY;
+    assert_true(carry[0] == (float)number + 0.5f && carry[1] == 3 && carry[2] == -(float)number);
 }
 
 /*  Every `stride`-th number of a ring of ALL, which has no divisor in common with it. */
@@ -68,11 +75,11 @@ static void test_any_order(void **state)
 {
     (void)state;
     const uint32_t strides[] = {1, ALL - 1, 10, 38};
-    for (size_t s = 0; s < TT_COUNT(strides); s++) {
+    for (size_t s = 0; s < 2 * TT_COUNT(strides); s++) {
         world_t w;
-        s_open(&w);
+        s_open(&w, s % 2 ? CARRY : 0);
         for (uint32_t k = 0; k < ALL; k++)
-            s_add(&w, k * strides[s] % ALL);
+            s_add(&w, k * strides[s / 2] % ALL);
         s_put(&w);
         for (uint32_t k = 0; k < ALL; k++)
             s_assert_kth(&w, k, k);
@@ -85,7 +92,7 @@ static void test_none_and_again(void **state)
 {
     (void)state;
     world_t w;
-    s_open(&w);
+    s_open(&w, CARRY);
     s_put(&w);
     for (uint32_t round = 0; round < 3; round++) {
         w.finals.count = 0;

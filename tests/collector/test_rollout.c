@@ -11,11 +11,32 @@
 
 /* ---- the reference: written to be read, not to be fast -------------------------------------------------------------- */
 
-/*  What an episode has shown, as a network reads it. */
+/*  What an episode has shown, as a network reads it, and what the policy carries on. */
 typedef struct {
     float frame[512][256];
     uint32_t count;
+    float carry[64];
 } past_t;
+
+static void s_begin(past_t *past)
+{
+    past->count = 0;
+    memset(past->carry, 0, sizeof past->carry);
+}
+
+/*  One row, as it is read: its value, 0 where there is none. carry: what goes into the step, and then what comes out. */
+static float s_run(const world_t *w, const void *const *row, float *carry, float *head)
+{
+    const tt_net_spec_t *spec = tt_net_spec(tt_inference_net(w->net));
+    const tt_carry_t step = {carry, carry};
+    float value = 0, *out[TT_TOWERS_MAX] = {NULL};
+    if (w->columns->value >= 0)
+        out[tt_net_tower(spec, "critic")] = &value;
+    out[tt_net_tower(spec, tt_actor_head(&w->actor))] = head;
+    assert_true(w->columns->carry <= TT_COUNT(((past_t *)NULL)->carry));
+    assert_ok(tt_inference_run(w->net, row, 1, w->columns->carry ? &step : NULL, out));
+    return value;
+}
 
 static void s_read(const world_t *w, const void *const *leaf, float *flat)
 {
@@ -33,7 +54,7 @@ static float s_value_of(const world_t *w, past_t *past, const void *const *leaf,
 {
     static const char zeros[4096];
     const void *row[TT_STACK_MAX], *none[TT_COLUMNS_MAX];
-    float zero[256], value;
+    float zero[256];
     const uint32_t frames = w->frames;
     for (uint32_t c = 0; c < TT_COLUMNS_MAX; c++)
         none[c] = zeros;
@@ -44,8 +65,7 @@ static float s_value_of(const world_t *w, past_t *past, const void *const *leaf,
         row[frames - 1 - k] = k <= past->count         ? past->frame[past->count - k]
                               : w->pad == TT_PAD_RESET ? past->frame[0]
                                                        : zero;
-    assert_ok(tt_inference_run(w->net, row, 1, NULL, (float *const[]){head, &value}));
-    return value;
+    return s_run(w, row, past->carry, head);
 }
 
 /*  The actions of one row, and the log-probability if there is one. */
@@ -56,7 +76,7 @@ static float s_act(
     if (w->actor.kind == TT_ACT_SAMPLE) {
         float log_std[8];
         assert_true(w->policy.log_std <= TT_COUNT(log_std));
-        assert_ok(tt_inference_log_std(w->net, 0, log_std));
+        assert_ok(tt_inference_log_std(w->net, tt_net_tower(tt_net_spec(tt_inference_net(w->net)), "actor"), log_std));
         tt_policy_sample(&w->policy, head, log_std, mask, 1, draw, action, &log_prob);
         return log_prob;
     }
@@ -94,7 +114,7 @@ static void s_assert_reference(const world_t *w, const played_t *segment, uint32
     static past_t past;
     const void *leaf[TT_COLUMNS_MAX];
     uint32_t k = 0;
-    past.count = 0;
+    s_begin(&past);
     for (uint32_t t = 0; t < w->steps; t++) {
         const size_t at = (size_t)t * E + e;
         const uint64_t clock = tt_vec_clock(range.vec, 0);
@@ -118,7 +138,7 @@ static void s_assert_reference(const world_t *w, const played_t *segment, uint32
         assert_int_equal(segment->at.terminated[at], terminated);
         assert_int_equal(segment->at.truncated[at], truncated);
         if (terminated && !truncated)
-            past.count = 0;
+            s_begin(&past);
         if (!truncated)
             continue;
         while (segment->at.final_env[k] != e)
@@ -128,7 +148,7 @@ static void s_assert_reference(const world_t *w, const played_t *segment, uint32
         s_final(&range, leaf);
         s_assert_leaves(columns, segment->at.final, k, leaf);
         assert_true(!estimates || segment->at.final_value[k] == s_value_of(w, &past, leaf, NULL));
-        past.count = 0;
+        s_begin(&past);
         k++;
     }
     s_now(&range, leaf);
@@ -145,33 +165,42 @@ typedef struct {
     tt_actor_t actor;
     uint32_t frames;
     tt_pad_t pad;
+    tt_tower_kind_t rnn;
 } case_t;
 
 static const case_t s_cases[] = {
-    {"CartPole-v1", 64, false, false, {0}, 1, TT_PAD_RESET},
-    {"CartPole-v1", 200, true, false, {0}, 1, TT_PAD_RESET},
-    {"Pendulum-v1", 450, false, true, {0}, 1, TT_PAD_RESET},
-    {"MountainCar-v0", 401, true, true, {0}, 1, TT_PAD_RESET},
-    {"Zoo-v0", 60, false, true, {0}, 1, TT_PAD_RESET},
-    {"Zoo-v0", 60, true, true, {0}, 1, TT_PAD_RESET},
+    {"CartPole-v1", 64, false, false, {0}, 1, TT_PAD_RESET, TT_TOWER_MLP},
+    {"CartPole-v1", 200, true, false, {0}, 1, TT_PAD_RESET, TT_TOWER_MLP},
+    {"Pendulum-v1", 450, false, true, {0}, 1, TT_PAD_RESET, TT_TOWER_MLP},
+    {"MountainCar-v0", 401, true, true, {0}, 1, TT_PAD_RESET, TT_TOWER_MLP},
+    {"Zoo-v0", 60, false, true, {0}, 1, TT_PAD_RESET, TT_TOWER_MLP},
+    {"Zoo-v0", 60, true, true, {0}, 1, TT_PAD_RESET, TT_TOWER_MLP},
     {"CartPole-v1", 64, false, false, {.kind = TT_ACT_ARGMAX, .epsilon = 1, .epsilon_end = 0.1, .epsilon_rows = 900}, 1,
-        TT_PAD_RESET},
+        TT_PAD_RESET, TT_TOWER_MLP},
     {"MountainCar-v0", 401, true, true,
-        {.kind = TT_ACT_ARGMAX, .epsilon = 0.5, .epsilon_rows = 2000, .random_rows = 300}, 1, TT_PAD_RESET},
+        {.kind = TT_ACT_ARGMAX, .epsilon = 0.5, .epsilon_rows = 2000, .random_rows = 300}, 1, TT_PAD_RESET,
+        TT_TOWER_MLP},
     {"Bridled", 64, false, false, {.kind = TT_ACT_ARGMAX, .epsilon = 0.5, .epsilon_end = 0.5, .epsilon_power = 3}, 1,
-        TT_PAD_RESET},
-    {"CartPole-v1", 64, true, false, {0}, 3, TT_PAD_RESET},
-    {"CartPole-v1", 2, false, false, {0}, 5, TT_PAD_RESET},
-    {"Pendulum-v1", 450, true, true, {0}, 4, TT_PAD_ZERO},
-    {"Zoo-v0", 60, true, true, {0}, 2, TT_PAD_ZERO},
-    {"Zoo-v0", 60, false, true, {0}, 7, TT_PAD_RESET},
+        TT_PAD_RESET, TT_TOWER_MLP},
+    {"CartPole-v1", 64, true, false, {0}, 3, TT_PAD_RESET, TT_TOWER_MLP},
+    {"CartPole-v1", 2, false, false, {0}, 5, TT_PAD_RESET, TT_TOWER_MLP},
+    {"Pendulum-v1", 450, true, true, {0}, 4, TT_PAD_ZERO, TT_TOWER_MLP},
+    {"Zoo-v0", 60, true, true, {0}, 2, TT_PAD_ZERO, TT_TOWER_MLP},
+    {"Zoo-v0", 60, false, true, {0}, 7, TT_PAD_RESET, TT_TOWER_MLP},
     {"MountainCar-v0", 401, true, true,
-        {.kind = TT_ACT_ARGMAX, .epsilon = 0.5, .epsilon_rows = 2000, .random_rows = 300}, 4, TT_PAD_ZERO},
+        {.kind = TT_ACT_ARGMAX, .epsilon = 0.5, .epsilon_rows = 2000, .random_rows = 300}, 4, TT_PAD_ZERO,
+        TT_TOWER_MLP},
+    {"CartPole-v1", 64, true, false, {0}, 1, TT_PAD_RESET, TT_TOWER_LSTM},
+    {"Pendulum-v1", 450, false, true, {0}, 1, TT_PAD_RESET, TT_TOWER_GRU},
+    {"Zoo-v0", 60, true, true, {0}, 2, TT_PAD_ZERO, TT_TOWER_LSTM},
+    {"MountainCar-v0", 401, true, true,
+        {.kind = TT_ACT_ARGMAX, .epsilon = 0.5, .epsilon_rows = 2000, .random_rows = 300}, 1, TT_PAD_RESET,
+        TT_TOWER_LSTM},
 };
 
 static world_t s_open(const case_t *c)
 {
-    return world_stacked(world_env(c->env), c->steps, c->normalise, c->actor, c->frames, c->pad);
+    return world_recurrent(world_env(c->env), c->steps, c->normalise, c->actor, c->frames, c->pad, c->rnn);
 }
 
 static void test_same_as_the_plain_way(void **state)
@@ -222,6 +251,70 @@ static void test_a_segment_has_what_its_stacks_show(void **state)
             played_close(&first);
             first = second;
         }
+    }
+}
+
+/*  A row of a segment by number as a network reads it, of envs that nothing is stacked in. */
+static void s_row(const world_t *w, void *const *array, size_t row, float *flat)
+{
+    const void *leaf[TT_COLUMNS_MAX];
+    for (uint32_t c = 0; c < w->columns->obs_count; c++)
+        leaf[c] = (const char *)array[c] + row * w->columns->at[c].bytes;
+    s_read(w, leaf, flat);
+}
+
+/*  Env e of a segment again, from what its segment says is carried; carry: on from there. */
+static void s_assert_carried(const world_t *w, const played_t *segment, uint32_t e, float *carry)
+{
+    const uint32_t E = segment->shape.E, C = w->columns->carry;
+    const tt_segment_t *at = &segment->at;
+    float flat[256], head[64], into[64];
+    const void *row = flat;
+    uint32_t k = 0;
+    assert_memory_equal(at->carry + (size_t)e * C, carry, C * sizeof *carry);
+    for (uint32_t t = 0; t < w->steps; t++) {
+        const size_t i = (size_t)t * E + e;
+        s_row(w, at->column, i, flat);
+        const float value = s_run(w, &row, carry, head);
+        assert_true(!at->value || at->value[i] == value);
+        if (at->truncated[i]) {
+            while (at->final_t[k] != t || at->final_env[k] != e)
+                k++;
+            s_row(w, at->final, k, flat);
+            memcpy(into, carry, sizeof into);
+            assert_true(!at->value || at->final_value[k] == s_run(w, &row, into, head));
+        }
+        if (at->truncated[i] || at->terminated[i])
+            memset(carry, 0, C * sizeof *carry);
+    }
+    s_row(w, at->last, e, flat);
+    memcpy(into, carry, sizeof into);
+    assert_true(!at->value || at->last_value[e] == s_run(w, &row, into, head));
+    const size_t S = segment->shape.S, bytes = C * sizeof *carry;
+    assert_memory_equal(at->states + (e + 1) * S - bytes, carry, bytes);
+}
+
+/*  From batch to batch: what a segment says, what values come of it, and what a saved env goes on with. */
+static void test_what_is_carried(void **state)
+{
+    (void)state;
+    for (size_t c = 0; c < TT_COUNT(s_cases); c++) {
+        if (s_cases[c].rnn == TT_TOWER_MLP || s_cases[c].frames > 1)
+            continue;
+        float carry[6][64] = {{0}};
+        bool goes_on = false;
+        WORLD w = s_open(&s_cases[c]);
+        ROLLOUT *rollout = world_rollout(&w, 0, 6);
+        assert_int_equal(
+            w.columns->carry, (w.rnn == TT_TOWER_LSTM ? 2 : 1) * (w.columns->value < 0 ? 1 : 2) * WORLD_UNITS);
+        for (int batch = 0; batch < 3; batch++) {
+            PLAYED segment = played_one(rollout, UINT32_MAX);
+            for (uint32_t e = 0; e < 6; e++) {
+                goes_on = goes_on || segment.at.carry[e * w.columns->carry] != 0;
+                s_assert_carried(&w, &segment, e, carry[e]);
+            }
+        }
+        assert_true(goes_on);
     }
 }
 
@@ -310,6 +403,28 @@ static void test_damaged_frames(void **state)
             memcpy(copy + BEFORE + (k - 1) * SEEN, &bad, sizeof bad);
             assert_int_equal(rollout_load(rollout, copy, bytes), k <= steps ? TT_DATA : TT_OK);
         }
+    }
+}
+
+/*  What is carried into a saved env is a number; nothing is carried into an episode that begins, whatever a saved state says. */
+static void test_damaged_carry(void **state)
+{
+    (void)state;
+    const float bad[] = {NAN, INFINITY, 3};
+    for (uint32_t steps = 199; steps <= 200; steps++) { /* Pendulum is truncated after 200 */
+        WORLD w =
+            world_recurrent(world_env("Pendulum-v1"), steps, false, (tt_actor_t){0}, 1, TT_PAD_RESET, TT_TOWER_LSTM);
+        ROLLOUT *rollout = world_rollout(&w, 0, 2);
+        PLAYED segment = played_one(rollout, UINT32_MAX);
+        const size_t each = rollout_state_bytes(rollout), C = w.columns->carry;
+        assert_int_equal(each, tt_vec_save_size(w.env, 1) + C * sizeof(float));
+        for (size_t i = 0; i < TT_COUNT(bad); i++) {
+            memcpy(segment.at.states + 2 * each - sizeof bad[i], &bad[i], sizeof bad[i]);
+            assert_int_equal(rollout_load(rollout, segment.at.states, 2 * each), isfinite(bad[i]) ? TT_OK : TT_DATA);
+        }
+        PLAYED next = played_one(rollout, UINT32_MAX);
+        assert_int_equal(next.at.age[1], steps % 200);
+        assert_true(next.at.carry[2 * C - 1] == (steps == 200 ? 0.0f : 3.0f));
     }
 }
 
@@ -435,6 +550,30 @@ static void test_net_must_fit_the_env(void **state)
     tt_columns_destroy(&other);
 }
 
+static void test_net_must_carry_what_the_job_does(void **state)
+{
+    (void)state;
+    WORLD w = world_recurrent(world_env("CartPole-v1"), 8, false, (tt_actor_t){0}, 1, TT_PAD_RESET, TT_TOWER_GRU);
+    WORLD plain = world_open("CartPole-v1", 8, false);
+    tt_inference_t *const nets[] = {w.net, plain.net};
+    const tt_columns_t *const columns[] = {plain.columns, w.columns};
+    for (int i = 0; i < 2; i++) {
+        const rollout_cfg_t cfg = {.env = w.env,
+            .columns = columns[i],
+            .net = nets[i],
+            .blocks = w.blocks,
+            .seed = WORLD_SEED,
+            .env_count = 2,
+            .segment_envs = 2,
+            .num_envs = 2,
+            .steps = 8};
+        rollout_t *rollout = NULL;
+        assert_int_equal(rollout_new(&rollout, &cfg), TT_INVALID);
+        assert_non_null(strstr(tt_err_text(), i ? "carries 0 numbers from step to step, the job's 10" : "the job's 0"));
+        assert_null(rollout);
+    }
+}
+
 /*  Towers are found by their names. */
 static void test_net_must_have_an_actor_and_a_critic(void **state)
 {
@@ -498,16 +637,19 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_same_as_the_plain_way),
         cmocka_unit_test(test_a_segment_has_what_its_stacks_show),
+        cmocka_unit_test(test_what_is_carried),
         cmocka_unit_test(test_ranges_and_slices_do_not_matter),
         cmocka_unit_test(test_several_segments_are_the_one),
         cmocka_unit_test(test_saved_states_continue_elsewhere),
         cmocka_unit_test(test_damaged_frames),
+        cmocka_unit_test(test_damaged_carry),
         cmocka_unit_test(test_epsilon_0_and_1),
         cmocka_unit_test(test_random_rows_are_the_jobs),
         cmocka_unit_test(test_every_row_truncated),
         cmocka_unit_test(test_abandoned_batch_leaves_no_trace),
         cmocka_unit_test(test_diverged_policy_is_an_error),
         cmocka_unit_test(test_net_must_fit_the_env),
+        cmocka_unit_test(test_net_must_carry_what_the_job_does),
         cmocka_unit_test(test_net_must_have_an_actor_and_a_critic),
         cmocka_unit_test(test_frames_outlive_the_pool),
         cmocka_unit_test(test_time_of_a_slow_env_is_the_envs),

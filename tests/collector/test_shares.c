@@ -42,41 +42,74 @@ static void s_assert_shares_are_the_whole(const world_t *w, uint32_t wide, uint3
 }
 
 /*  Every number: actions, estimates, truncations in their order, stacks, states; with one segment, and with such as do not end where a share does. */
+static void s_assert_every_way(tt_actor_t actor, uint32_t frames, tt_tower_kind_t rnn)
+{
+    for (int way = 0; way < 8; way++) {
+        memset(&herd, 0, sizeof herd);
+        herd.begins = way & 1;
+        herd.swaps = way & 2;
+        herd.ready = way & 4;
+        WORLD w = world_recurrent(&herd_ops.env, 10, true, actor, frames, TT_PAD_ZERO, rnn);
+        s_assert_shares_are_the_whole(&w, 3, 7, 1);
+        s_assert_shares_are_the_whole(&w, 1, 7, UINT32_MAX);
+        s_assert_shares_are_the_whole(&w, 4, 3, 4);
+    }
+    memset(&herd, 0, sizeof herd);
+}
+
 static void test_shares_are_the_whole(void **state)
 {
     (void)state;
     const tt_actor_t actors[] = {{0}, {.kind = TT_ACT_ARGMAX, .epsilon = 0.5, .epsilon_end = 0.5}};
     for (size_t a = 0; a < TT_COUNT(actors); a++)
         for (uint32_t frames = 1; frames <= 3; frames += 2)
-            for (int way = 0; way < 8; way++) {
-                memset(&herd, 0, sizeof herd);
-                herd.begins = way & 1;
-                herd.swaps = way & 2;
-                herd.ready = way & 4;
-                WORLD w = world_stacked(&herd_ops.env, 10, true, actors[a], frames, TT_PAD_ZERO);
-                s_assert_shares_are_the_whole(&w, 3, 7, 1);
-                s_assert_shares_are_the_whole(&w, 1, 7, UINT32_MAX);
-                s_assert_shares_are_the_whole(&w, 4, 3, 4);
-            }
+            s_assert_every_way(actors[a], frames, TT_TOWER_MLP);
+}
+
+/*  What is carried is each env's own, wherever its share is. */
+static void test_shares_that_carry_are_the_whole(void **state)
+{
+    (void)state;
+    s_assert_every_way((tt_actor_t){0}, 1, TT_TOWER_LSTM);
+    s_assert_every_way((tt_actor_t){0}, 3, TT_TOWER_GRU);
+}
+
+/*  A state that a batch could not save is an env that begins anew, and nothing is carried into it. */
+static void test_who_begins_anew_carries_nothing(void **state)
+{
+    (void)state;
     memset(&herd, 0, sizeof herd);
+    WORLD w = world_recurrent(&herd_ops.env, 10, false, (tt_actor_t){0}, 1, TT_PAD_RESET, TT_TOWER_GRU);
+    ROLLOUT *rollout = world_rollout(&w, 0, 7);
+    PLAYED first = played_one(rollout, UINT32_MAX);
+    const size_t each = rollout_state_bytes(rollout), C = w.columns->carry, carried = C * sizeof(float);
+    static const float zeros[7 * 64];
+    for (uint32_t i = 0; i < 7; i++) /* behind what the vec keeps of it */
+        memset(first.at.states + (i + 1) * each - carried - herd_ops.env.save_size, 0, herd_ops.env.save_size);
+    assert_memory_not_equal(first.at.states + 7 * each - carried, zeros, carried);
+    assert_ok(rollout_load(rollout, first.at.states, 7 * each));
+    PLAYED next = played_one(rollout, UINT32_MAX);
+    assert_int_equal(next.at.age[6], 0);
+    assert_memory_equal(next.at.carry, zeros, 7 * carried);
 }
 
 /*  A batch is given up while shares play, of which some are ahead of others: what comes of it is nobody's, and stacks go on as if it had
  *  not been. */
-static void s_abandon_shares(uint32_t frames)
+static void s_abandon_shares(uint32_t frames, tt_tower_kind_t rnn)
 {
     memset(&herd, 0, sizeof herd);
     herd.wide = 3;
     herd.swaps = true;
-    WORLD w = world_stacked(&herd_ops.env, 10, false, (tt_actor_t){0}, frames, TT_PAD_ZERO);
+    WORLD w = world_recurrent(&herd_ops.env, 10, false, (tt_actor_t){0}, frames, TT_PAD_ZERO, rnn);
     assert_no_trace(&w, 7, 4);
 }
 
 static void test_shares_that_play_are_abandoned(void **state)
 {
     (void)state;
-    s_abandon_shares(1);
-    s_abandon_shares(3);
+    s_abandon_shares(1, TT_TOWER_MLP);
+    s_abandon_shares(3, TT_TOWER_MLP);
+    s_abandon_shares(1, TT_TOWER_LSTM);
 }
 
 /*  Who leaves in the middle of a step waits for it, so that the envs are whole and may be drawn upon; of those that fail in it nothing stays. */
@@ -108,6 +141,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_shares_are_the_whole),
+        cmocka_unit_test(test_shares_that_carry_are_the_whole),
+        cmocka_unit_test(test_who_begins_anew_carries_nothing),
         cmocka_unit_test(test_shares_that_play_are_abandoned),
         cmocka_unit_test(test_shares_that_play_are_left),
     };

@@ -63,10 +63,11 @@ static tt_norm_t *s_norm(uint32_t dims)
     return norm;
 }
 
-world_t world_stacked(
-    const tt_env_ops_t *env, uint32_t steps, bool normalise, tt_actor_t actor, uint32_t frames, tt_pad_t pad)
+world_t world_recurrent(const tt_env_ops_t *env, uint32_t steps, bool normalise, tt_actor_t actor, uint32_t frames,
+    tt_pad_t pad, tt_tower_kind_t rnn)
 {
-    world_t w = {.env = env, .steps = steps, .blocks = blocks_new(), .actor = actor, .frames = frames, .pad = pad};
+    world_t w = {
+        .env = env, .steps = steps, .blocks = blocks_new(), .actor = actor, .frames = frames, .pad = pad, .rnn = rnn};
     const bool estimates = actor.kind == TT_ACT_SAMPLE;
     assert_ok(tt_columns_new_stacked(&w.columns, &env->obs, &env->action, env->mask, estimates, frames, pad));
     tt_policy_of(&w.policy, w.columns);
@@ -76,11 +77,21 @@ world_t world_stacked(
                   : tt_net_one("q", w.columns->flat, hidden, 2, TT_NN_TANH, w.policy.out);
     tt_train_parts(&spec, w.columns, false);
     spec.stack = w.columns->stack;
+    if (rnn != TT_TOWER_MLP) {
+        tt_net_put_recurrent(&spec, rnn, WORLD_UNITS, true);
+        tt_columns_put_carry(w.columns, tt_net_carry(&spec));
+    }
     assert_ok(tt_inference_new(&w.net, "cpu", &spec));
-    assert_ok(tt_net_init(tt_inference_net(w.net), tt_inference_stream(w.net), WORLD_SEED, (const float[]){0.5f, 1.0f},
-        -0.3f, TT_NO_PROGRESS));
+    assert_ok(tt_net_init(tt_inference_net(w.net), tt_inference_stream(w.net), WORLD_SEED,
+        (const float[]){0.5f, rnn == TT_TOWER_MLP ? 1.0f : 0.5f, 1.0f, 1.0f}, -0.3f, TT_NO_PROGRESS));
     w.norm = normalise ? s_norm(w.columns->scaled) : NULL;
     return w;
+}
+
+world_t world_stacked(
+    const tt_env_ops_t *env, uint32_t steps, bool normalise, tt_actor_t actor, uint32_t frames, tt_pad_t pad)
+{
+    return world_recurrent(env, steps, normalise, actor, frames, pad, TT_TOWER_MLP);
 }
 
 world_t world_acting(const tt_env_ops_t *env, uint32_t steps, tt_actor_t actor)
@@ -209,6 +220,9 @@ void assert_part(const played_t *whole, uint32_t from, const played_t *part)
     const uint32_t E = part->shape.E, S = whole->shape.S;
     s_assert_columns(whole, from, part);
     assert_bits(whole->at.age + from, part->at.age, E);
+    const size_t C = whole->shape.columns->carry;
+    if (C)
+        assert_bits(whole->at.carry + from * C, part->at.carry, E * C);
     assert_bits(whole->at.states + (size_t)from * S, part->at.states, (size_t)E * S);
     s_assert_finals(whole, from, part);
 }

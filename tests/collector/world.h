@@ -6,7 +6,7 @@
 #include "common/rl/policy.h"
 #include "tests/test.h"
 
-enum { WORLD_SEED = 5, WORLD_CLIP = 10, WORLD_ENVS = 8 /* of the job */ };
+enum { WORLD_SEED = 5, WORLD_CLIP = 10, WORLD_ENVS = 8 /* of the job */, WORLD_UNITS = 5 };
 
 typedef struct {
     const tt_env_ops_t *env;
@@ -19,6 +19,7 @@ typedef struct {
     tt_actor_t actor;
     uint32_t frames; /* that are stacked; 1: none are */
     tt_pad_t pad;
+    tt_tower_kind_t rnn; /* MLP: nothing recurs */
 } world_t;
 
 /*  An environment by its id; "Zoo-v0", and "Bridled": CartPole that must not be pushed to the left when it goes there too fast. */
@@ -26,6 +27,9 @@ const tt_env_ops_t *world_env(const char *id);
 /*  normalise: by one that has seen something. */
 world_t world_stacked(
     const tt_env_ops_t *env, uint32_t steps, bool normalise, tt_actor_t actor, uint32_t frames, tt_pad_t pad);
+/*  The same with a layer that remembers, LSTM or GRU, of WORLD_UNITS: one for the policy and one for the values, where they are estimated. */
+world_t world_recurrent(const tt_env_ops_t *env, uint32_t steps, bool normalise, tt_actor_t actor, uint32_t frames,
+    tt_pad_t pad, tt_tower_kind_t rnn);
 /*  Nothing is stacked or normalised. */
 world_t world_acting(const tt_env_ops_t *env, uint32_t steps, tt_actor_t actor);
 /*  Nothing is stacked; the actor samples. */
