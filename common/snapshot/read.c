@@ -111,10 +111,10 @@ static tt_status_t s_check_hash(const tt_st_t *file, const float *params, size_t
     return strcmp(said, hash) == 0 ? TT_OK : tt_err(TT_DATA, "damaged: weights_sha256 is not that of the weights");
 }
 
-/*  Its own, and those of an encoder that it alone reads. */
+/*  Its own, and those of what it alone reads: "critic_encoder", "critic_lstm". */
 static bool s_is_critics(const char *name)
 {
-    return strncmp(name, "critic.", 7) == 0 || strncmp(name, "critic_encoder.", 15) == 0;
+    return strncmp(name, "critic", 6) == 0 && (name[6] == '.' || name[6] == '_');
 }
 
 tt_status_t tt_snapshot_weights(const tt_st_t *file, const tt_tensor_t *tensor, size_t count, bool all, float *params)

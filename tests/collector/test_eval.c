@@ -135,11 +135,11 @@ static void test_long_episodes_are_cut(void **state)
 /* ---- checkpoints --------------------------------------------------------------------------------------------------- */
 
 static const char s_config[] =
-    "env: CartPole-v1\nname: test\nnum_envs: 4\nnetwork:\n  hidden: [16]\nnormalize:\n  obs: true\n"
-    "space:\n  obs: float32[4]\n  action: discrete(2)\n";
+    "env: CartPole-v1\nname: test\nnum_envs: 4\nnetwork:\n  hidden: [16]\n  rnn: %s\n  rnn_size: 6\nnormalize:\n"
+    "  obs: true\nspace:\n  obs: float32[4]\n  action: discrete(2)\n";
 
 typedef struct {
-    char path[64];
+    char path[64], config[sizeof s_config + 8];
     world_t world;
     float *params;
     tt_st_array_t array[32];
@@ -149,15 +149,16 @@ typedef struct {
     double norm[9];
 } file_t;
 
-/*  What common/snapshot/snapshot.h says a file holds, written from its words. `critic`: with the value network. */
-static void s_draft(file_t *f, bool critic)
+/*  What common/snapshot/snapshot.h says a file holds, written from its words. `critic`: with the value network. lstm: both remember. */
+static void s_draft(file_t *f, bool critic, bool lstm)
 {
     size_t count;
     *f = (file_t){.path = "/tmp/tt-checkpoint-XXXXXX", .update = 7, .norm = {4, 1, 2, 3, 4, 4, 8, 12, 16}};
     const int fd = mkstemp(f->path);
     assert_true(fd >= 0);
     close(fd);
-    s_open_id(&f->world, "CartPole-v1", TT_TOWER_MLP);
+    s_open_id(&f->world, "CartPole-v1", lstm ? TT_TOWER_LSTM : TT_TOWER_MLP);
+    snprintf(f->config, sizeof f->config, s_config, lstm ? "lstm" : "none");
     f->params = tt_array0(tt_net_param_count(tt_net_spec(tt_inference_net(f->world.net))), sizeof(float));
     assert_ok(tt_net_get(tt_inference_net(f->world.net), tt_inference_stream(f->world.net), 0, f->params));
     const tt_tensor_t *tensor = tt_net_tensors(tt_inference_net(f->world.net), &count);
@@ -182,7 +183,7 @@ static void s_draft(file_t *f, bool critic)
 
 static tt_status_t s_write_open(file_t *f, const char *format, checkpoint_t *out)
 {
-    tt_st_meta_t meta[] = {{"format", (char *)format}, {"config", (char *)s_config}};
+    tt_st_meta_t meta[] = {{"format", (char *)format}, {"config", f->config}};
     tt_buf_t bytes;
     tt_buf_init(&bytes, 1 << 20);
     assert_ok(tt_st_encode(&bytes, f->array, f->arrays, meta, 2));
@@ -203,19 +204,25 @@ static void s_free(file_t *f)
 static void test_checkpoint_gives_the_policy_back(void **state)
 {
     (void)state;
-    for (int critic = 0; critic < 2; critic++) {
+    for (int way = 0; way < 4; way++) {
         file_t f;
         checkpoint_t c;
-        s_draft(&f, critic);
+        s_draft(&f, way & 1, way & 2);
         assert_ok(s_write_open(&f, "tutti-1", &c));
         assert_int_equal(c.update, 7);
         assert_string_equal(c.cfg.env, "CartPole-v1");
         assert_true(tt_norm_mean(c.norm, 2) == 3 && tt_norm_var(c.norm, 2) == 3);
         const float obs[4] = {0.1f, -0.2f, 0.3f, -0.4f};
+        const float into[64] = {0.5f, -0.5f, 0.25f};
+        const tt_carry_t step = {.in = into};
         const void *row = obs;
-        float a[2], b[2];
-        assert_ok(tt_inference_run(f.world.net, &row, 1, NULL, (float *const[]){a, NULL}));
-        assert_ok(tt_inference_run(c.net, &row, 1, NULL, (float *const[]){b, NULL}));
+        float a[2], b[2], *out[TT_TOWERS_MAX] = {NULL};
+        float **head = &out[tt_net_tower(tt_net_spec(tt_inference_net(c.net)), "actor")];
+        assert_int_equal(c.columns->carry, way & 2 ? 24 : 0);
+        *head = a;
+        assert_ok(tt_inference_run(f.world.net, &row, 1, way & 2 ? &step : NULL, out));
+        *head = b;
+        assert_ok(tt_inference_run(c.net, &row, 1, way & 2 ? &step : NULL, out));
         assert_memory_equal(a, b, sizeof a);
         checkpoint_close(&c);
         s_free(&f);
@@ -227,7 +234,7 @@ static void test_bad_checkpoints(void **state)
     (void)state;
     file_t f;
     checkpoint_t c;
-    s_draft(&f, true);
+    s_draft(&f, true, false);
     assert_int_equal(s_write_open(&f, "pt", &c), TT_DATA);
     checkpoint_close(&c);
     f.array[0].name[0] = 'A'; /* the first tensor of the actor is not there */
