@@ -20,6 +20,8 @@ struct batch {
     uint8_t *column[TT_COLUMNS_MAX]; /* gathered, [T][N]; NULL: of an observation   */
     float *last_value;               /* [N] gathered; NULL: rows have no values     */
     uint32_t *age;                   /* [N]                                         */
+    const void **carry;              /* [N] in the segments; NULL: nothing is carried */
+    uint8_t *begins;                 /* [T][N]; NULL alike                          */
     float *scaled_reward;
     const float *raw_reward; /* of the batch in hand */
     final_t *final;
@@ -45,6 +47,10 @@ batch_t *batch_new(const batch_cfg_t *cfg)
     if (columns->value >= 0)
         self->last_value = tt_aligned0(tt_mul(N, sizeof(float)));
     self->age = tt_array0(N, sizeof *self->age);
+    if (columns->carry) {
+        self->carry = tt_array0(N, sizeof *self->carry);
+        self->begins = tt_aligned0(count);
+    }
     if (cfg->scale_reward)
         self->scaled_reward = tt_aligned0(tt_mul(count, sizeof(float)));
     return self;
@@ -59,8 +65,8 @@ void batch_destroy(batch_t **self_p)
     tt_rows_free(&self->final_rows);
     for (uint32_t c = 0; c < TT_COLUMNS_MAX; c++)
         free(self->column[c]);
-    void *owned[] = {self->last_value, self->age, self->scaled_reward, self->final, self->final_row, self->final_value,
-        self->list, self->final_list};
+    void *owned[] = {self->last_value, self->age, self->carry, self->begins, self->scaled_reward, self->final,
+        self->final_row, self->final_value, self->list, self->final_list};
     for (size_t i = 0; i < TT_COUNT(owned); i++)
         free(owned[i]);
     free(self);
@@ -174,6 +180,8 @@ static void s_take_run(batch_t *self, const intake_segment_t *segment, uint32_t 
     if (at->last_value)
         memcpy(self->last_value + lo, at->last_value + first, n * sizeof(float));
     memcpy(self->age + lo, at->age + first, n * sizeof *self->age);
+    for (size_t i = 0; self->carry && i < n; i++)
+        self->carry[lo + i] = at->carry + (first + i) * self->cfg.columns->carry;
 }
 
 /*  The other columns of the same envs. */
@@ -231,6 +239,16 @@ static void s_describe(batch_t *self, const tt_segment_t *whole, tt_batch_t *out
     out->final_row = self->final_row;
     out->final_obs = self->list ? self->final_list : self->final_rows.at;
     out->final_value = columns->value < 0 ? NULL : self->final_value;
+    out->carry = self->carry;
+    out->begins = self->begins;
+}
+
+/*  An episode begins where the step before ended one; with the first step where nothing of it lies behind. */
+static void s_find_begins(batch_t *self, const tt_batch_t *batch)
+{
+    const size_t N = batch->N, count = batch->T * N;
+    for (size_t row = 0; self->begins && row < count; row++)
+        self->begins[row] = row < N ? self->age[row] == 0 : batch->terminated[row - N] || batch->truncated[row - N];
 }
 
 static uint64_t s_oldest(const batch_t *self, const intake_batch_t *from)
@@ -252,6 +270,7 @@ void batch_assemble(
     self->oldest = s_oldest(self, from);
     *out = (tt_batch_t){.update = from->batch, .stale = self->oldest < from->batch};
     s_describe(self, from->segments == 1 ? &from->segment[0]->at : NULL, out);
+    s_find_begins(self, out);
     if (self->cfg.scale_reward)
         tt_norm_scale_reward(reward_norm, self->raw_reward, (size_t)self->cfg.T * self->cfg.N, self->cfg.clip_reward,
             self->scaled_reward);

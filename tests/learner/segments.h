@@ -48,6 +48,12 @@ static inline bool made_truncated(uint32_t env, uint32_t t, uint32_t T)
     return env % T == t;
 }
 
+/*  What env e carries into a batch; nothing where an episode begins with it. */
+static inline float made_carry(uint64_t batch, uint32_t env, uint32_t age, uint32_t k)
+{
+    return age ? (float)(batch * 1000 + env * 10 + k) + 0.25f : 0;
+}
+
 /*  Choice of element d where there are n: the one after it is forbidden when there is a mask. */
 static inline uint32_t made_choice(uint32_t env, uint32_t t, uint32_t d, uint32_t n)
 {
@@ -128,6 +134,8 @@ static inline tt_msg_SEGMENT_t made_segment(
             at.last_value[e] = (float)(made->env_lo + e) + 0.5f;
         at.age[e] = made->batch ? T - 1 - (made->env_lo + e) % T : 0;
         made_row(columns, at.last, e, made, made->env_lo + e, T, false);
+        for (uint32_t c = 0; c < columns->carry; c++)
+            at.carry[e * columns->carry + c] = made_carry(made->batch, made->env_lo + e, at.age[e], c);
         for (uint32_t b = 1; b <= columns->before && b <= at.age[e]; b++)
             made_row(columns, at.before, (size_t)(columns->before - b) * E + e, &(made_t){.batch = made->batch - 1},
                 made->env_lo + e, T - b, false);

@@ -14,6 +14,7 @@ typedef struct {
     bool bare; /* acting estimated nothing */
     uint32_t frames;
     tt_pad_t pad;
+    uint32_t carry;
 } plan_t;
 
 typedef struct {
@@ -45,8 +46,9 @@ static void s_make_norms(world_t *world)
 
 static void s_assemble(world_t *world, const plan_t *plan)
 {
-    const uint64_t number = plan->frames > 1; /* batch 1 goes on from 0 */
+    const uint64_t number = plan->frames > 1 || plan->carry; /* batch 1 goes on from 0 */
     world->columns = made_columns_stacked(plan->obs, plan->action, plan->mask, !plan->bare, plan->frames, plan->pad);
+    tt_columns_put_carry(world->columns, plan->carry);
     const intake_cfg_t intake = {.N = N, .T = T, .columns = world->columns, .state_bytes = S, .lag = 0};
     const batch_cfg_t batch = {.N = N,
         .T = T,
@@ -256,6 +258,53 @@ static void test_ages_do_not_depend_on_the_cut(void **state)
     }
 }
 
+/*  What is carried is read where it lies, from the segment that owns the env. Env e is cut at step e % T, and has T - 1 - e % T steps
+ *  behind it when batch 1 begins. */
+static void test_what_is_carried(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < 4; i++) {
+        const plan_t plan = {
+            .obs = "float32[3]", .action = "discrete(2)", .whole = i & 1, .frames = 1 + (i & 2), .carry = 5};
+        world_t world;
+        s_assemble(&world, &plan);
+        const tt_batch_t *b = &world.out;
+        assert_int_equal(intake_batch(world.intake, 1)->segments, plan.whole ? 1 : 3);
+        for (uint32_t e = 0; e < N; e++) {
+            const intake_segment_t *from = intake_owner(world.intake, 1, e);
+            assert_ptr_equal(b->carry[e], from->at.carry + (size_t)(e - from->env_lo) * plan.carry);
+            for (uint32_t k = 0; k < plan.carry; k++)
+                assert_true(s_floats(b->carry[e])[k] == made_carry(1, e, T - 1 - e % T, k));
+            for (uint32_t t = 0; t < T; t++)
+                assert_int_equal(b->begins[t * N + e], t ? t - 1 == e % T : e % T == T - 1);
+        }
+        s_free(&world);
+    }
+}
+
+/*  An episode that ends by itself is an end like one that is cut. */
+static void test_termination_begins_an_episode(void **state)
+{
+    (void)state;
+    world_t world;
+    s_assemble(&world, &(plan_t){.obs = "float32[3]", .action = "discrete(2)", .whole = true, .carry = 1});
+    intake_owner(world.intake, 1, 0)->at.terminated[2 * N + 4] = 1;
+    batch_assemble(world.batch, intake_batch(world.intake, 1), world.obs, world.reward, &world.out);
+    assert_int_equal(world.out.begins[3 * N + 4], 1);
+    assert_int_equal(world.out.begins[3 * N + 5], 0);
+    s_free(&world);
+}
+
+static void test_where_nothing_is_carried(void **state)
+{
+    (void)state;
+    world_t world;
+    s_assemble_plain(&world, true, false);
+    assert_null(world.out.carry);
+    assert_null(world.out.begins);
+    s_free(&world);
+}
+
 /*  One vector is not copied: the network reads the segment itself. */
 static void test_a_plain_vector_stays_in_place(void **state)
 {
@@ -401,6 +450,9 @@ int main(void)
         cmocka_unit_test(test_any_spaces_make_rows),
         cmocka_unit_test(test_only_floats_are_scaled),
         cmocka_unit_test(test_ages_do_not_depend_on_the_cut),
+        cmocka_unit_test(test_what_is_carried),
+        cmocka_unit_test(test_termination_begins_an_episode),
+        cmocka_unit_test(test_where_nothing_is_carried),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
