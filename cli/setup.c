@@ -439,8 +439,7 @@ static tt_status_t s_claim(tt_setup_t *self)
     TT_TRY(tt_train_fit(self->config, &self->train));
     TT_TRY(s_check_pad(self));
     TT_TRY(s_check_args(self));
-    if (self->algorithm->check)
-        TT_TRY(self->algorithm->check(self->config, &self->train, self->algorithm_cfg));
+    TT_TRY(tt_algorithm_check(self->algorithm, self->config, &self->train, self->algorithm_cfg));
     return tt_config_dump(self->config, &self->yaml, false);
 }
 

@@ -1,4 +1,5 @@
 #include "learner/algorithm.h"
+#include <stdio.h>
 #include <string.h>
 
 #define ALGORITHM(name) extern const tt_algorithm_t tt_algorithm_##name;
@@ -49,6 +50,26 @@ tt_status_t tt_algorithm_init(const tt_algorithm_t *algorithm, const void *cfg, 
         gain[t] = 1.0f;
     gain[s_acts(tt_net_spec(net))] = algorithm->head_gain(cfg);
     return tt_net_init(net, stream, seed, gain, algorithm->log_std0(cfg), progress);
+}
+
+/*  "ppo or a2c". */
+static const char *s_who_remembers(char *out, size_t size)
+{
+    for (size_t i = 0, at = 0; i < TT_COUNT(s_algorithms) && at < size; i++)
+        if (s_algorithms[i]->sequences)
+            at += (size_t)snprintf(out + at, size - at, "%s%s", at ? " or " : "", s_algorithms[i]->name);
+    return out;
+}
+
+tt_status_t tt_algorithm_check(
+    const tt_algorithm_t *self, const tt_config_t *config, const tt_train_cfg_t *train, const void *cfg)
+{
+    char who[128] = "";
+    if (train->network.rnn != TT_RNN_NONE && !self->sequences)
+        return tt_err(TT_CONFIG,
+            "%s: network.rnn: %s trains networks that remember nothing: set it to none, or algorithm.name to %s",
+            tt_config_origin(config, "network.rnn"), self->name, s_who_remembers(who, sizeof who));
+    return self->check ? self->check(config, train, cfg) : TT_OK;
 }
 
 tt_shape_t tt_algorithm_shape(const tt_algorithm_t *self, const tt_train_cfg_t *train, const void *cfg)

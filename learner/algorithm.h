@@ -87,7 +87,7 @@ typedef struct {
     const uint32_t
         *row;      /* BATCH: [rows] row numbers of the batch in the order of the minibatch. REPLAY: NULL, the units as
                             sampled; their numbers in the loss are positions, 0 .. units - 1      */
-    uint32_t rows; /* BATCH: cut into learner.shards equal runs: `check` refuses a remainder   */
+    uint32_t rows; /* BATCH: cut into learner.shards runs, equal ones but for sequences        */
     uint32_t
         length; /* of a recurrent network: row is [rows / length][length], all steps of one env after another; the shards are runs of envs, and
                     need not be equal. 0: nothing recurs                                                     */
@@ -142,8 +142,9 @@ typedef struct tt_algorithm {
     const char *summary;          /* one line for `tutti algorithms`           */
     const tt_cfg_field_t *fields; /* keys "algorithm.<option>"                 */
     size_t cfg_size;              /* of the struct that `fields` fills         */
+    bool sequences; /* it trains networks that remember: its minibatches have a length where columns->carry is not 0 */
 
-    /*  Rules between keys: TT_CONFIG with the key's origin. */
+    /*  Rules between keys: TT_CONFIG with the key's origin. NULL: there are none. Called by tt_algorithm_check. */
     tt_status_t (*check)(const tt_config_t *config, const tt_train_cfg_t *train, const void *cfg);
 
     /*  Fill in what differs from zeros (*out comes as those). A pure function of settings that are each in range, but not yet
@@ -175,6 +176,9 @@ typedef struct tt_algorithm {
     void (*metrics)(const tt_algo_t *self, tt_metric_fn emit, void *ctx);
 } tt_algorithm_t;
 
+/*  Rules between keys, those that hold for all algorithms and its own: TT_CONFIG with the key's origin. */
+tt_status_t tt_algorithm_check(
+    const tt_algorithm_t *self, const tt_config_t *config, const tt_train_cfg_t *train, const void *cfg);
 /*  What it says of itself, whether or not it has the hook. cfg: as its fields fill it. */
 tt_shape_t tt_algorithm_shape(const tt_algorithm_t *self, const tt_train_cfg_t *train, const void *cfg);
 

@@ -27,8 +27,8 @@ static tt_status_t s_options(model_t *self)
     TT_TRY(tt_config_parse(&config, self->text, strlen(self->text), "job"));
     self->cfg = tt_new0(self->algorithm->cfg_size);
     tt_status_t status = tt_config_claim(config, self->algorithm->fields, self->cfg);
-    if (status == TT_OK && self->algorithm->check)
-        status = self->algorithm->check(config, &self->train, self->cfg);
+    if (status == TT_OK)
+        status = tt_algorithm_check(self->algorithm, config, &self->train, self->cfg);
     tt_config_destroy(&config);
     if (status == TT_OK)
         self->shape = tt_algorithm_shape(self->algorithm, &self->train, self->cfg);

@@ -18,6 +18,7 @@ struct tt_algo {
     tt_train_cfg_t train;
     tt_opt_spec_t opt;
     uint32_t rows, minibatch_rows, minibatches; /* of a batch; of a minibatch; in a pass  */
+    uint32_t units, length; /* what a pass shuffles: rows, length 0; or envs, each with its `length` steps */
     tt_policy_t policy;
     ppo_policy_t *head_parts; /* the same as the loss reads it, owned */
     size_t head_parts_bytes;
@@ -55,6 +56,8 @@ tt_status_t ppo_create(tt_algo_t **self_p, const tt_train_cfg_t *train, const tt
     self->rows = ppo_rows(train);
     self->minibatch_rows = ppo_minibatch_rows(train, cfg);
     self->minibatches = self->rows / self->minibatch_rows;
+    self->length = columns->carry ? train->num_steps : 0;
+    self->units = self->length ? train->num_envs : self->rows;
     tt_policy_of(&self->policy, columns);
     TT_CHECK(self->policy.out > 0 && self->minibatches > 0);
     const tt_net_spec_t net = tt_train_net(train, columns);
@@ -214,13 +217,24 @@ tt_status_t ppo_begin(tt_algo_t *self, const tt_batch_t *batch, const tt_evaluat
 
 /* ---- optimiser steps ------------------------------------------------------------------------------------------------ */
 
+/*  All steps of each env in the place of its number; from behind, where there is room. */
+static void s_spread(tt_algo_t *self)
+{
+    const uint32_t T = self->length, N = self->units;
+    for (uint32_t i = N; T && i-- > 0;) {
+        const uint32_t env = self->order[i];
+        for (uint32_t t = 0; t < T; t++)
+            self->order[i * T + t] = t * N + env;
+    }
+}
+
 /*  Fisher and Yates; draw k of (update, epoch) is word k % 4 of counter epoch * 2^32 + k / 4. */
 static void s_shuffle(tt_algo_t *self, uint32_t epoch)
 {
     uint32_t word[4];
-    for (uint32_t i = 0; i < self->rows; i++)
+    for (uint32_t i = 0; i < self->units; i++)
         self->order[i] = i;
-    for (uint32_t left = self->rows, k = 0; left > 1; left--, k++) {
+    for (uint32_t left = self->units, k = 0; left > 1; left--, k++) {
         if (k % 4 == 0)
             tt_draw(word, self->train.seed, TT_STREAM_SHUFFLE, (uint32_t)self->batch->update,
                 (uint64_t)epoch << 32 | k / 4);
@@ -228,6 +242,7 @@ static void s_shuffle(tt_algo_t *self, uint32_t epoch)
         self->order[left - 1] = self->order[pick];
         self->order[pick] = other;
     }
+    s_spread(self);
     self->order_epoch = epoch;
 }
 
@@ -284,6 +299,7 @@ tt_status_t ppo_minibatch(tt_algo_t *self, const tt_at_t *at, tt_minibatch_t *ou
     *out = (tt_minibatch_t){
         .row = row,
         .rows = self->minibatch_rows,
+        .length = self->length,
         .objective = &self->objective,
         .params = &self->loss,
         .params_size = sizeof self->loss,

@@ -17,7 +17,7 @@ bool ppo_after(tt_algo_t *self, uint32_t step, const float *stats, const float *
 void ppo_metrics(const tt_algo_t *self, tt_metric_fn emit, void *ctx);
 
 /*  The part of a tt_algorithm_t that does not depend on the settings' table. */
-#define PPO_HOOKS                                                                                           \
-    .destroy = ppo_destroy, .head_gain = common_head_gain, .log_std0 = ppo_log_std0, .gamma = common_gamma, \
-    .opt = ppo_opt, .steps = ppo_steps, .begin = ppo_begin, .minibatch = ppo_minibatch, .after = ppo_after, \
-    .metrics = ppo_metrics
+#define PPO_HOOKS                                                                                              \
+    .sequences = true, .destroy = ppo_destroy, .head_gain = common_head_gain, .log_std0 = ppo_log_std0,        \
+    .gamma = common_gamma, .opt = ppo_opt, .steps = ppo_steps, .begin = ppo_begin, .minibatch = ppo_minibatch, \
+    .after = ppo_after, .metrics = ppo_metrics

@@ -68,12 +68,30 @@ static uint32_t s_nearest_divisor(uint32_t n, uint32_t wanted)
     return best;
 }
 
+/*  A minibatch of a policy that remembers is envs with all their steps. A shard need not have any. */
+static tt_status_t s_check_envs(const tt_config_t *config, const tt_train_cfg_t *train, const ppo_cfg_t *cfg)
+{
+    const uint32_t envs = train->num_envs, steps = train->num_steps;
+    const uint32_t size = cfg->minibatch_size, count = s_minibatches(cfg);
+    if (size && (size % steps || envs % (size / steps)))
+        return tt_err(TT_CONFIG,
+            "%s: algorithm.minibatch_size %u must be num_steps %u times a divisor of num_envs %u, since with "
+            "network.rnn (%s) a minibatch is whole envs; nearest that works: %u",
+            tt_config_origin(config, "algorithm.minibatch_size"), size, steps, envs,
+            tt_config_origin(config, "network.rnn"), s_nearest_divisor(envs, (size + steps / 2) / steps) * steps);
+    if (!size && envs % count)
+        return tt_err(TT_CONFIG,
+            "%s: algorithm.minibatches, which is %u%s, must divide num_envs %u, since with network.rnn (%s) a "
+            "minibatch is "
+            "whole envs; nearest that works: set algorithm.minibatches to %u",
+            tt_config_origin(config, "algorithm.minibatches"), count, cfg->minibatches ? "" : " where it is not set",
+            envs, tt_config_origin(config, "network.rnn"), s_nearest_divisor(envs, count));
+    return TT_OK;
+}
+
 static tt_status_t s_check_rows(const tt_config_t *config, const tt_train_cfg_t *train, const ppo_cfg_t *cfg)
 {
     const uint32_t rows = ppo_rows(train), shards = train->learner.shards;
-    if ((uint64_t)train->num_envs * train->num_steps > 1u << 30)
-        return tt_err(TT_CONFIG, "%s: num_envs %u times num_steps %u is over 2^30 rows in a batch",
-            tt_config_origin(config, "num_steps"), train->num_envs, train->num_steps);
     if (rows % shards)
         return tt_err(TT_CONFIG,
             "%s: learner.shards %u does not divide the %u rows of a batch (num_envs %u times num_steps %u); nearest "
@@ -102,7 +120,10 @@ static tt_status_t s_check_rows(const tt_config_t *config, const tt_train_cfg_t 
 
 tt_status_t ppo_check(const tt_config_t *config, const tt_train_cfg_t *train, const ppo_cfg_t *cfg)
 {
-    TT_TRY(s_check_rows(config, train, cfg));
+    if ((uint64_t)train->num_envs * train->num_steps > 1u << 30)
+        return tt_err(TT_CONFIG, "%s: num_envs %u times num_steps %u is over 2^30 rows in a batch",
+            tt_config_origin(config, "num_steps"), train->num_envs, train->num_steps);
+    TT_TRY((train->network.rnn == TT_RNN_NONE ? s_check_rows : s_check_envs)(config, train, cfg));
     if ((uint64_t)cfg->epochs * (ppo_rows(train) / ppo_minibatch_rows(train, cfg)) > UINT32_MAX)
         return tt_err(TT_CONFIG, "%s: algorithm.epochs: %u passes of %u minibatches are more steps than can be counted",
             tt_config_origin(config, "algorithm.epochs"), cfg->epochs,

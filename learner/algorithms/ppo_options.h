@@ -73,8 +73,8 @@ void ppo_shape(const tt_train_cfg_t *train, const void *cfg, tt_shape_t *out);
 uint32_t ppo_rows(const tt_train_cfg_t *train);
 uint32_t ppo_minibatch_rows(const tt_train_cfg_t *train, const ppo_cfg_t *cfg);
 
-/*  TT_CONFIG: the rows do not divide into minibatches of learner.shards equal parts (the text names the nearest value
- *  that works), or something anneals without an end. */
+/*  TT_CONFIG: the rows do not divide into minibatches of learner.shards equal parts, or with network.rnn the envs into minibatches (the
+ *  text names the nearest value that works), or something anneals without an end. */
 tt_status_t ppo_check(const tt_config_t *config, const tt_train_cfg_t *train, const ppo_cfg_t *cfg);
 
 /*  The share of the run that is over before a batch, 0 .. 1, in steps of whole batches (CleanRL: (iteration - 1) /

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "common/base/mem.h"
+#include "common/base/rng.h"
 #include "learner/algorithm.h"
 #include "learner/algorithms/ppo_objective.h"
 #include "learner/algorithms/ppo_options.h"
@@ -32,9 +33,33 @@ static void test_algorithms_are_found_by_name(void **state)
     assert_non_null(strstr(tt_err_text(), "'ppo'"));
 }
 
+/*  Who does not say that it can is refused, before its own rules are asked. */
+static void test_who_trains_networks_that_remember(void **state)
+{
+    (void)state;
+    static const char yaml[] = "network:\n  rnn: lstm\n";
+    tt_config_t *config = NULL;
+    const tt_algorithm_t *dqn = NULL, *a2c = NULL;
+    const tt_train_cfg_t train = {
+        .num_envs = 3, .num_steps = 5, .learner.shards = 8, .network.rnn = TT_RNN_LSTM, .network.rnn_size = 4};
+    assert_ok(tt_algorithm_find(&dqn, "dqn"));
+    assert_ok(tt_algorithm_find(&a2c, "a2c"));
+    assert_ok(tt_config_parse(&config, yaml, strlen(yaml), "test.yaml"));
+    assert_int_equal(tt_algorithm_check(dqn, config, &train, NULL), TT_CONFIG);
+    assert_non_null(strstr(tt_err_text(), "test.yaml:2:"));
+    assert_non_null(strstr(tt_err_text(), "dqn trains networks that remember nothing"));
+    assert_non_null(strstr(tt_err_text(), "ppo or a2c"));
+    const ppo_cfg_t cfg = {.epochs = 1};
+    assert_ok(tt_algorithm_check(a2c, config, &train, &cfg)); /* all envs are its one minibatch */
+    assert_int_equal(tt_algorithm_check(s_ppo(), config, &train, &cfg), TT_CONFIG);
+    assert_non_null(strstr(tt_err_text(), "minibatches"));
+    tt_config_destroy(&config);
+}
+
 /* ---- settings --------------------------------------------------------------------------------------------------------- */
 
-static uint32_t s_shards = 4;
+static uint32_t s_shards = 4, s_envs = 6;
+static int s_rnn = TT_RNN_NONE;
 
 static tt_status_t s_check(const char *yaml, tt_train_cfg_t *train, ppo_cfg_t *cfg)
 {
@@ -44,9 +69,10 @@ static tt_status_t s_check(const char *yaml, tt_train_cfg_t *train, ppo_cfg_t *c
     tt_config_ignore(config, "space.");
     assert_ok(tt_config_claim(config, s_ppo()->fields, cfg));
     memset(train, 0, sizeof *train);
-    train->num_envs = 6;
+    train->num_envs = s_envs;
     train->num_steps = 32; /* 192 rows */
     train->learner.shards = s_shards;
+    train->network.rnn = s_rnn;
     const tt_status_t status = s_ppo()->check(config, train, cfg);
     tt_config_destroy(&config);
     return status;
@@ -88,6 +114,41 @@ static void test_minibatches_must_divide(void **state)
     s_shards = 128;
     s_refused("algorithm: {}\n", "nearest that does: num_steps 128");
     s_shards = 4;
+}
+
+/*  A minibatch is whole envs, and shards divide nothing. */
+static void test_minibatches_of_envs(void **state)
+{
+    (void)state;
+    tt_train_cfg_t train;
+    ppo_cfg_t cfg;
+    s_rnn = TT_RNN_GRU;
+    s_shards = 16;
+    s_refused("algorithm:\n  minibatches: 5\n", "test.yaml:2:");
+    s_refused("algorithm: {minibatches: 5}\n", "nearest that works: set algorithm.minibatches to 6");
+    s_refused("algorithm: {minibatches: 48}\n", "nearest that works: set algorithm.minibatches to 6");
+    s_refused("algorithm: {}\nnetwork: {rnn: gru}\n", "with network.rnn (test.yaml:2:");
+    s_refused("algorithm: {}\n", "algorithm.minibatches, which is 4 where it is not set, must divide num_envs 6");
+    s_refused("algorithm: {minibatch_size: 48}\n", "must be num_steps 32 times a divisor of num_envs 6");
+    s_refused("algorithm: {minibatch_size: 48}\n", "nearest that works: 64");
+    s_refused("algorithm: {minibatch_size: 128}\n", "nearest that works: 96");
+    s_refused("algorithm: {minibatch_size: 1}\n", "nearest that works: 32");
+    s_refused("algorithm: {minibatch_size: 4000}\n", "nearest that works: 192");
+    assert_ok(s_check("algorithm: {minibatches: 3}\n", &train, &cfg));
+    assert_int_equal(ppo_minibatch_rows(&train, &cfg), 64);
+    assert_ok(s_check("algorithm: {minibatch_size: 96}\n", &train, &cfg));
+    for (s_envs = 1; s_envs < 4; s_envs++) {
+        char nearest[64];
+        snprintf(nearest, sizeof nearest, "set algorithm.minibatches to %u", s_envs);
+        s_refused("algorithm: {}\n", nearest);
+        s_refused("algorithm: {minibatch_size: 128}\n", "nearest that works");
+        assert_ok(s_check("algorithm: {minibatches: 1}\n", &train, &cfg));
+    }
+    s_envs = 8;
+    assert_ok(s_check("algorithm: {}\n", &train, &cfg));
+    s_envs = 6;
+    s_shards = 4;
+    s_rnn = TT_RNN_NONE;
 }
 
 static void test_annealing_needs_an_end(void **state)
@@ -134,6 +195,8 @@ static void s_setup(update_t *u, const char *yaml)
 {
     memset(u, 0, sizeof *u);
     assert_ok(s_check(yaml, &u->train, &u->cfg));
+    u->train.network.rnn_size = 4;
+    u->train.network.shared = true;
     for (int i = 0; i < ROWS; i++) {
         u->rows[i] = &u->obs[i];
         u->reward[i] = (float)(i % 7) - 3;
@@ -154,6 +217,8 @@ static void s_setup(update_t *u, const char *yaml)
         .last_value = u->last_value};
     u->columns = made_columns("float32[1]", "discrete(2)", false);
     u->batch.columns = u->columns;
+    if (u->train.network.rnn != TT_RNN_NONE)
+        tt_columns_put_carry(u->columns, 4);
     assert_ok(s_ppo()->create(&u->algo, &u->train, u->columns, &u->cfg));
 }
 
@@ -211,6 +276,48 @@ static void test_shuffle(void **state)
     }
     assert_true(same < 3);
     s_teardown(&u);
+}
+
+/*  Envs are shuffled as rows would be, and each has all its steps behind one another. */
+static void test_shuffle_of_envs(void **state)
+{
+    (void)state;
+    static update_t u, rows;
+    s_setup(&rows, "algorithm: {epochs: 3, minibatches: 1}\n");
+    s_rnn = TT_RNN_GRU;
+    s_setup(&u, "algorithm: {epochs: 3, minibatches: 3}\n");
+    s_rnn = TT_RNN_NONE;
+    s_begin(&u, 4);
+    s_begin(&rows, 4);
+    assert_int_equal(s_ppo()->steps(u.algo), 9);
+    uint32_t first[9];
+    tt_minibatch_t m;
+    for (uint32_t step = 0; step < 9; step++) {
+        uint32_t word[4];
+        assert_ok(s_ppo()->minibatch(u.algo, &(tt_at_t){.step = step}, &m));
+        assert_int_equal(m.rows, 2 * T);
+        assert_int_equal(m.length, T);
+        assert_true(((const ppo_loss_t *)m.params)->weight == 1 / (float)m.rows);
+        first[step] = m.row[0];
+        for (uint32_t i = 0; i < m.rows; i++)
+            assert_int_equal(m.row[i], i % T * N + m.row[i - i % T]);
+        assert_true(m.row[0] < N && m.row[T] < N);
+        if (step % 3 < 2)
+            continue;
+        tt_draw(
+            word, u.train.seed, TT_STREAM_SHUFFLE, 4, (uint64_t)(step / 3) << 32); /* the last place is drawn first */
+        assert_int_equal(m.row[T], tt_below(word[0], N));
+    }
+    for (uint32_t pass = 0; pass < 9; pass += 3)
+        assert_true(first[pass] != first[pass + 1] && first[pass] != first[pass + 2]);
+    for (uint32_t k = 0; k < 9; k++) {
+        assert_ok(s_ppo()->minibatch(u.algo, &(tt_at_t){.step = k * 4 % 9}, &m));
+        assert_int_equal(m.row[0], first[k * 4 % 9]);
+    }
+    assert_ok(s_ppo()->minibatch(rows.algo, &(tt_at_t){.step = 0}, &m));
+    assert_int_equal(m.length, 0);
+    s_teardown(&u);
+    s_teardown(&rows);
 }
 
 static void test_schedules(void **state)
@@ -331,11 +438,14 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_algorithms_are_found_by_name),
+        cmocka_unit_test(test_who_trains_networks_that_remember),
         cmocka_unit_test(test_defaults),
         cmocka_unit_test(test_minibatches_must_divide),
+        cmocka_unit_test(test_minibatches_of_envs),
         cmocka_unit_test(test_annealing_needs_an_end),
         cmocka_unit_test(test_progress),
         cmocka_unit_test(test_shuffle),
+        cmocka_unit_test(test_shuffle_of_envs),
         cmocka_unit_test(test_schedules),
         cmocka_unit_test(test_advantages_are_normalised),
         cmocka_unit_test(test_target_kl),
