@@ -1,5 +1,6 @@
 #include "learner/compute.h"
 #include <stdlib.h>
+#include <string.h>
 #include "common/base/clock.h"
 #include "common/base/mem.h"
 
@@ -11,9 +12,20 @@ struct compute {
     tt_sums_t *sums;
     tt_table_t *rows[BATCH_ROWS]; /* of the batch, by tt_batch_rows_t          */
     size_t count[BATCH_ROWS];     /* how many are there                        */
+    const tt_batch_t *batch;      /* borrowed                                  */
     tt_table_t *unit[TT_FRAMES];  /* REPLAY                                    */
     tt_table_t *input[TT_INPUTS_MAX];
     bool fresh; /* the batch's inputs are still to come */
+
+    /* of a recurrent network: */
+    uint32_t carries;           /* floats that an env carries; 0: nothing recurs, and there is none of this */
+    tt_table_t *carry, *begins; /* of the batch                                                             */
+    float *into;                /* [N][carries] into the batch, side by side                                */
+    float *now;                 /* [N][carries] into the step in hand; behind the last one, TT_ROWS_LAST's  */
+    float *final;               /* [finals][carries]                                                        */
+    size_t into_room, now_room, final_room; /* rows */
+    bool stepped;                           /* `now` and `final` are of this batch */
+
     uint32_t *position;
     uint32_t positions; /* 0, 1, 2 ...: as many as a replay's minibatch has */
     float *report;      /* [TT_LOSS_STATS + ride]    */
@@ -24,13 +36,17 @@ static tt_status_t s_open(compute_t *self)
 {
     const tt_net_spec_t *spec = tt_net_spec(self->model->net);
     const size_t bytes = tt_net_row_bytes(spec);
+    self->carries = tt_net_carry(spec);
     self->report = tt_array0(TT_LOSS_STATS + spec->ride, sizeof(float));
     TT_TRY(tt_sums_new(&self->sums, self->model->net, self->model->train.learner.shards));
     for (int i = 0; i < BATCH_ROWS; i++)
         TT_TRY(tt_table_new(&self->rows[i], self->model->device, bytes));
     for (int f = 0; f < TT_FRAMES; f++)
         TT_TRY(tt_table_new(&self->unit[f], self->model->device, bytes));
-    return TT_OK;
+    if (!self->carries)
+        return TT_OK;
+    TT_TRY(tt_table_new(&self->carry, self->model->device, self->carries * sizeof(float)));
+    return tt_table_new(&self->begins, self->model->device, sizeof(uint8_t));
 }
 
 tt_status_t compute_new(compute_t **self_p, const model_t *model)
@@ -57,6 +73,11 @@ void compute_destroy(compute_t **self_p)
         tt_table_destroy(&self->unit[f]);
     for (int i = 0; i < TT_INPUTS_MAX; i++)
         tt_table_destroy(&self->input[i]);
+    tt_table_destroy(&self->carry);
+    tt_table_destroy(&self->begins);
+    free(self->into);
+    free(self->now);
+    free(self->final);
     free(self->position);
     free(self->report);
     free(self);
@@ -72,43 +93,127 @@ static tt_status_t s_put_rows(compute_t *self, tt_batch_rows_t which, const void
         self->rows[which], self->model->stream, &tt_net_spec(self->model->net)->stack, row, count);
 }
 
+/*  Room for so many envs or finals; what was there is not kept. */
+static void s_need_carry(const compute_t *self, float **at, size_t *room, size_t rows)
+{
+    if (*room >= rows)
+        return;
+    free(*at);
+    *at = tt_array0(tt_mul(rows, self->carries), sizeof **at);
+    *room = rows;
+}
+
+static tt_status_t s_put_carry(compute_t *self, const tt_batch_t *batch)
+{
+    tt_stream_t *stream = self->model->stream;
+    if (!self->carries)
+        return TT_OK;
+    TT_CHECK(batch->carry && batch->begins);
+    s_need_carry(self, &self->into, &self->into_room, batch->N);
+    s_need_carry(self, &self->now, &self->now_room, batch->N);
+    s_need_carry(self, &self->final, &self->final_room, batch->finals);
+    for (uint32_t env = 0; env < batch->N; env++)
+        memcpy(self->into + (size_t)env * self->carries, batch->carry[env], self->carries * sizeof *self->into);
+    TT_TRY(tt_table_put(self->carry, stream, self->into, batch->N));
+    return tt_table_put(self->begins, stream, batch->begins, (size_t)batch->T * batch->N);
+}
+
 tt_status_t compute_batch(compute_t *self, const tt_batch_t *batch)
 {
     self->fresh = true;
+    self->stepped = false;
+    self->batch = batch;
+    TT_TRY(s_put_carry(self, batch));
     TT_TRY(s_put_rows(self, TT_ROWS_OBS, batch->obs, (size_t)batch->T * batch->N));
     TT_TRY(s_put_rows(self, TT_ROWS_LAST, batch->last, batch->N));
     return s_put_rows(self, TT_ROWS_FINAL, batch->final_obs, batch->finals);
 }
 
-static tt_status_t s_forward_piece(
-    const compute_t *self, tt_batch_rows_t which, size_t first, size_t rows, float *const *out)
+/* ---- evaluating it -------------------------------------------------------------------------------------------------- */
+
+/*  Rows that are evaluated, and what they carry: NULL where nothing recurs. */
+typedef struct {
+    tt_batch_rows_t which;
+    size_t first, rows;
+    const float *in;
+    float *out; /* NULL: nobody wants it; may be `in` */
+} span_t;
+
+/*  Rows at .. at + rows - 1 of a span. */
+static tt_status_t s_forward_piece(const compute_t *self, const span_t *span, size_t at, size_t rows, float *const *out)
 {
     const model_t *model = self->model;
     const tt_net_spec_t *spec = tt_net_spec(model->net);
-    float *at[TT_TOWERS_MAX];
+    const size_t first = span->first + at, carried = at * self->carries;
+    const tt_carry_t carry = {span->in ? span->in + carried : NULL, span->out ? span->out + carried : NULL};
+    float *head[TT_TOWERS_MAX];
     for (uint32_t t = 0; t < spec->towers; t++)
-        at[t] = out[t] ? out[t] + first * spec->tower[t].out : NULL;
-    TT_TRY(tt_net_forward_from(model->net, model->stream, 0, self->rows[which], first, rows, NULL, at));
+        head[t] = out[t] ? out[t] + first * spec->tower[t].out : NULL;
+    TT_TRY(tt_net_forward_from(
+        model->net, model->stream, 0, self->rows[span->which], first, rows, span->in ? &carry : NULL, head));
     return tt_stream_sync(model->stream);
 }
 
 /*  A batch may have millions of rows, and a row take a millisecond. Pieces grow as long as one is soon done, since a card wants many rows at
  *  once; the clock decides about nothing else. */
-static tt_status_t s_forward(void *ctx, tt_batch_rows_t which, float *const *out)
+static tt_status_t s_forward_span(const compute_t *self, const span_t *span, float *const *out)
 {
-    const compute_t *self = ctx;
     const tt_clock_t *clock = tt_clock_real();
-    const size_t count = self->count[which];
     size_t piece = PIECE_ROWS;
-    for (size_t first = 0, rows; first < count; first += rows) {
+    for (size_t at = 0, rows; at < span->rows; at += rows) {
         const int64_t begun_ns = tt_now_ns(clock);
-        rows = count - first < piece ? count - first : piece;
-        TT_TRY(s_forward_piece(self, which, first, rows, out));
+        rows = span->rows - at < piece ? span->rows - at : piece;
+        TT_TRY(s_forward_piece(self, span, at, rows, out));
         tt_progress(self->progress);
         if (tt_now_ns(clock) - begun_ns < PIECE_NS)
             piece *= 2;
     }
     return TT_OK;
+}
+
+/*  Where an episode begins nothing is carried into it. */
+static void s_forget(const compute_t *self, uint32_t env)
+{
+    memset(self->now + (size_t)env * self->carries, 0, self->carries * sizeof *self->now);
+}
+
+/*  One step of all envs; k: the first of the finals that are not behind it, and the first that comes after it. */
+static tt_status_t s_step(const compute_t *self, uint32_t t, uint32_t *k, float *const *out)
+{
+    const tt_batch_t *batch = self->batch;
+    const size_t N = batch->N, bytes = self->carries * sizeof *self->now;
+    for (uint32_t env = 0; env < N; env++)
+        if (batch->begins[t * N + env])
+            s_forget(self, env);
+    TT_TRY(s_forward_span(self, &(span_t){TT_ROWS_OBS, t * N, N, self->now, self->now}, out));
+    for (; *k < batch->finals && batch->final_row[*k] < (t + 1) * N; ++*k)
+        memcpy(self->final + (size_t)*k * self->carries, self->now + batch->final_row[*k] % N * self->carries, bytes);
+    return TT_OK;
+}
+
+/*  A recurrent network goes through the batch as its envs did. What an episode was cut at is read with what its last step left. */
+static tt_status_t s_forward_steps(compute_t *self, float *const *out)
+{
+    const tt_batch_t *batch = self->batch;
+    const size_t N = batch->N, last = (batch->T - 1) * N;
+    memcpy(self->now, self->into, N * self->carries * sizeof *self->now);
+    for (uint32_t t = 0, k = 0; t < batch->T; t++)
+        TT_TRY(s_step(self, t, &k, out));
+    for (uint32_t env = 0; env < N; env++)
+        if (batch->terminated[last + env] || batch->truncated[last + env])
+            s_forget(self, env);
+    self->stepped = true;
+    return TT_OK;
+}
+
+static tt_status_t s_forward(void *ctx, tt_batch_rows_t which, float *const *out)
+{
+    compute_t *self = ctx;
+    if (self->carries && which == TT_ROWS_OBS)
+        return s_forward_steps(self, out);
+    TT_CHECK(!self->carries || self->stepped);
+    const float *carry = !self->carries ? NULL : which == TT_ROWS_LAST ? self->now : self->final;
+    return s_forward_span(self, &(span_t){which, 0, self->count[which], carry, NULL}, out);
 }
 
 static tt_status_t s_log_std(void *ctx, uint32_t tower, float *out)
@@ -159,6 +264,8 @@ static tt_status_t s_from_batch(compute_t *self, const tt_minibatch_t *minibatch
 {
     pass->obs[TT_AT] = self->rows[TT_ROWS_OBS];
     pass->row = minibatch->row;
+    pass->carry = self->carry;
+    pass->begins = self->begins;
     if (!self->fresh)
         return TT_OK;
     self->fresh = false;
@@ -196,6 +303,7 @@ tt_status_t compute_gradients(
         pass.params = minibatch->params;
         pass.params_size = minibatch->params_size;
         pass.rows = minibatch->rows;
+        pass.length = minibatch->length;
         TT_TRY(units ? s_from_replay(self, minibatch, units, &pass) : s_from_batch(self, minibatch, &pass));
         for (uint32_t i = 0; i < minibatch->inputs; i++)
             pass.input[i] = minibatch->input[i].bytes ? self->input[i] : NULL;

@@ -1,7 +1,7 @@
 /*  compute - a learner's minibatches on its device: the batch's rows, what the loss reads, gradients, sums, steps.
  *
  *  It brings there what a tt_minibatch_t names on the host, each thing once: rows and inputs of a batch with its first
- *  step, those of a replay with every step. What a minibatch or a batch names is borrowed until the next one.
+ *  step, those of a replay with every step. A batch, and what it or a minibatch names, is borrowed until the next one.
  *
  *  Threads: an instance belongs to one thread. */
 #pragma once
@@ -23,7 +23,8 @@ void compute_destroy(compute_t **self_p);
 
 /*  A batch comes: its rows go to the device, and the inputs of its first minibatch will be those of all. */
 tt_status_t compute_batch(compute_t *self, const tt_batch_t *batch);
-/*  The network over the rows of that batch, a piece at a time. */
+/*  The network over the rows of that batch, a piece at a time; a recurrent one a step at a time, and of all towers that recur with
+ *  TT_ROWS_OBS. */
 tt_evaluator_t compute_evaluator(compute_t *self, tt_progress_t progress);
 
 /*  The noise of noisy layers, of all sets, for an optimiser step of the run (position_t.made). */

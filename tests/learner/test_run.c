@@ -134,6 +134,26 @@ static void test_any_spaces(void **state)
     }
 }
 
+/*  Minibatches of two envs for eight shards, so that learners may have none; at lag 1 evaluated anew, step by step. */
+static void test_a_policy_that_remembers(void **state)
+{
+    (void)state;
+    const char *const jobs[] = {"# two lstm of 5, # envs cannot be saved\nlearner: {shards: 8}\nalgorithm: {name: ppo, "
+                                "epochs: 2, minibatches: 3}\n"
+                                "network: {rnn: lstm, rnn_size: 5, hidden: [8]}\n" NORMED
+                                "lag: 1\nstop: {env_steps: 2000}\n",
+        "# one gru of 5, # envs cannot be saved\nlearner: {shards: 16}\nalgorithm: {name: a2c}\n"
+        "network: {rnn: gru, rnn_size: 5, hidden: [8], shared: true}\nlag: 1\nstop: {env_steps: 2000}\n"};
+    for (size_t i = 0; i < TT_COUNT(jobs); i++) {
+        char one[65], two[65], three[65];
+        s_plain(jobs[i], 1, 0, false, one);
+        s_plain(jobs[i], 2, 1, true, two);
+        s_plain(jobs[i], 3, 2, false, three);
+        assert_string_equal(one, two);
+        assert_string_equal(one, three);
+    }
+}
+
 static void test_a_learner_joins(void **state)
 {
     (void)state;
@@ -573,6 +593,7 @@ int main(void)
         cmocka_unit_test_teardown(test_any_number_of_learners, world_teardown),
         cmocka_unit_test_teardown(test_lock_step, world_teardown),
         cmocka_unit_test_teardown(test_any_spaces, world_teardown),
+        cmocka_unit_test_teardown(test_a_policy_that_remembers, world_teardown),
         cmocka_unit_test_teardown(test_a_learner_joins, world_teardown),
         cmocka_unit_test_teardown(test_no_state_for_a_member_of_an_older_generation, world_teardown),
         cmocka_unit_test_teardown(test_a_learner_is_killed, world_teardown),

@@ -128,13 +128,16 @@ void world_stop(world_t *world)
 typedef struct {
     const char *mark, *obs, *action; /* mark: among the lines of YAML */
     bool mask;
+    uint32_t carry; /* floats: as the lines of YAML say of the network */
 } spaces_t;
 
 static const spaces_t s_spaces[] = {
     {"# any spaces", "{image: uint8[2, 2], mode: discrete(3), speed: float32[2]}",
-        "(multi_discrete(3, 2), float32[2], multi_binary[2])", true},
-    {"# bytes only", "uint8[2, 2]", "multi_binary[2]", false},
-    {"", "float32[4]", "discrete(2)", false},
+        "(multi_discrete(3, 2), float32[2], multi_binary[2])", true, 0},
+    {"# bytes only", "uint8[2, 2]", "multi_binary[2]", false, 0},
+    {"# two lstm of 5", "float32[4]", "discrete(2)", false, 20},
+    {"# one gru of 5", "float32[4]", "discrete(2)", false, 5},
+    {"", "float32[4]", "discrete(2)", false, 0},
 };
 
 void world_open(world_t *world, const char *more)
@@ -147,6 +150,7 @@ void world_open(world_t *world, const char *more)
     while (!strstr(more, spaces->mark))
         spaces++;
     plays->columns = world->columns = made_columns(spaces->obs, spaces->action, spaces->mask);
+    tt_columns_put_carry(world->columns, spaces->carry);
     plays->S = strstr(more, "# envs cannot be saved") ? 0 : 8;
     plays->lag = strstr(more, "lag: 0") ? 0 : strstr(more, "lag: 3") ? 3 : 1;
     fake_open(
