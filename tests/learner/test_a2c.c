@@ -208,6 +208,44 @@ static void test_an_update_is_ppos_of_one_step(void **state)
     tt_inference_destroy(&net);
 }
 
+/*  A policy that remembers: all envs, each with all its steps, are the only minibatch; shards divide nothing. */
+static void test_sequences(void **state)
+{
+    (void)state;
+    const tt_algorithm_t *a2c = s_find("a2c");
+    tt_train_cfg_t train = s_train();
+    tt_columns_t *columns = made_columns("float32[4]", "discrete(2)", false);
+    tt_inference_t *net = NULL;
+    const tt_net_spec_t spec = tt_net_actor_critic(4, NULL, 0, TT_NN_TANH, 2, 0);
+    static data_t d;
+    tt_algo_t *algo = NULL;
+    tt_minibatch_t m;
+    void *cfg = tt_new0(a2c->cfg_size);
+    bool seen[ROWS] = {false};
+    train.network.rnn = TT_RNN_LSTM;
+    train.network.rnn_size = 3;
+    train.learner.shards = 16;
+    tt_columns_put_carry(columns, 12);
+    assert_ok(tt_inference_new(&net, "cpu", &spec));
+    s_fill(&d, net);
+    assert_ok(s_read(a2c, "algorithm: {}\n", &train, cfg));
+    assert_ok(a2c->create(&algo, &train, columns, cfg));
+    assert_int_equal(a2c->steps(algo), 1);
+    assert_ok(a2c->begin(algo, &d.batch, &(tt_evaluator_t){.forward = s_no_forward}));
+    assert_ok(a2c->minibatch(algo, &(tt_at_t){0}, &m));
+    assert_int_equal(m.rows, ROWS);
+    assert_int_equal(m.length, T);
+    for (uint32_t i = 0; i < ROWS; i++) {
+        assert_int_equal(m.row[i], i % T * N + m.row[i - i % T]);
+        assert_false(seen[m.row[i]]);
+        seen[m.row[i]] = true;
+    }
+    a2c->destroy(&algo);
+    free(cfg);
+    tt_inference_destroy(&net);
+    tt_columns_destroy(&columns);
+}
+
 typedef struct {
     int count, ratios;
 } names_t;
@@ -254,6 +292,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_settings),
         cmocka_unit_test(test_an_update_is_ppos_of_one_step),
+        cmocka_unit_test(test_sequences),
         cmocka_unit_test(test_what_it_reports_and_asks),
     };
     return cmocka_run_group_tests(tests, s_setup, s_teardown);

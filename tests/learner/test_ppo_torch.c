@@ -13,7 +13,7 @@
 #include "tests/learner/segments.h"
 #include "tests/test.h"
 
-enum { SHARDS = 2 };
+enum { SHARDS = 2, MEMORY = 6 };
 
 typedef struct {
     char magic[8];
@@ -34,11 +34,13 @@ typedef struct {
     head_t h;
     tt_columns_t *columns;
     bool shared; /* one trunk */
+    tt_rnn_t rnn;
+    bool hidden; /* layers */
     bool pair;   /* pair.c: two groups, each trained by a step of its own */
     const tt_algorithm_t *algorithm;
     size_t params; /* of the network: with the zeros between groups */
     tt_batch_t batch;
-    const void **obs, **last, **final_obs;
+    const void **obs, **last, **final_obs, **carry;
     model_t model; /* of which computing needs a part */
     compute_t *compute;
     tt_algo_t *algo;
@@ -49,12 +51,12 @@ static void *s_take(case_t *c, size_t count, size_t size)
     return recorded_take(&c->file, count, size);
 }
 
-static const void **s_rows(case_t *c, uint32_t rows)
+static const void **s_rows(case_t *c, uint32_t rows, uint32_t floats)
 {
-    const float *data = s_take(c, (size_t)rows * c->h.D, sizeof(float));
+    const float *data = s_take(c, (size_t)rows * floats, sizeof(float));
     const void **list = tt_array0(rows, sizeof *list);
     for (uint32_t i = 0; i < rows; i++)
-        list[i] = data + (size_t)i * c->h.D;
+        list[i] = data + (size_t)i * floats;
     return list;
 }
 
@@ -88,9 +90,9 @@ static void s_read_batch(case_t *c)
     const uint32_t rows = h->T * h->N;
     tt_batch_t *b = &c->batch;
     *b = (tt_batch_t){.update = h->update, .T = h->T, .N = h->N, .D = h->D, .stale = h->stale, .finals = h->finals};
-    b->obs = c->obs = s_rows(c, rows);
-    b->last = c->last = s_rows(c, h->N);
-    b->final_obs = c->final_obs = s_rows(c, h->finals);
+    b->obs = c->obs = s_rows(c, rows, h->D);
+    b->last = c->last = s_rows(c, h->N, h->D);
+    b->final_obs = c->final_obs = s_rows(c, h->finals, h->D);
     b->final_row = s_take(c, h->finals, sizeof(uint32_t));
     b->columns = c->columns;
     for (uint32_t a = 0; a < c->columns->action_count; a++)
@@ -104,6 +106,25 @@ static void s_read_batch(case_t *c)
     b->value = s_take(c, rows, sizeof(float));
     b->last_value = s_take(c, h->N, sizeof(float));
     b->final_value = s_take(c, h->finals, sizeof(float));
+    if (!c->columns->carry)
+        return;
+    b->carry = c->carry = s_rows(c, h->N, c->columns->carry);
+    b->begins = s_take(c, rows, 1);
+}
+
+/*  What the case's network is. */
+static tt_train_cfg_t s_train(const case_t *c)
+{
+    tt_train_cfg_t train = {.seed = c->h.seed, .num_envs = c->h.N, .num_steps = c->h.T};
+    if (c->pair)
+        snprintf(train.actor.groups, sizeof train.actor.groups, "policy: actor, baseline: critic");
+    train.learner.shards = SHARDS;
+    train.network.shared = c->shared;
+    train.network.rnn = c->rnn;
+    train.network.rnn_size = MEMORY;
+    if (c->hidden)
+        train.network.hidden = (tt_cfg_list_t){.count = 2, .at = {12, 8}};
+    return train;
 }
 
 static void s_create(case_t *c)
@@ -112,14 +133,10 @@ static void s_create(case_t *c)
     tt_policy_t policy;
     tt_policy_of(&policy, c->columns);
     assert_int_equal(policy.out, h->A);
-    tt_train_cfg_t train = {.seed = h->seed, .num_envs = h->N, .num_steps = h->T};
-    if (c->pair)
-        snprintf(train.actor.groups, sizeof train.actor.groups, "policy: actor, baseline: critic");
-    train.learner.shards = SHARDS;
-    train.network.shared = c->shared;
-    train.network.hidden = (tt_cfg_list_t){.count = 2, .at = {12, 8}};
+    const tt_train_cfg_t train = s_train(c);
     assert_ok(tt_algorithm_find(&c->algorithm, c->pair ? "pair" : "ppo"));
     const tt_net_spec_t spec = tt_train_net(&train, c->columns);
+    tt_columns_put_carry(c->columns, tt_net_carry(&spec));
     model_t *model = &c->model;
     c->params = tt_net_param_count(&spec);
     assert_true(c->pair ? c->params > h->parameters : c->params == h->parameters);
@@ -170,6 +187,7 @@ static void s_free(case_t *c)
     free(c->obs);
     free(c->last);
     free(c->final_obs);
+    free(c->carry);
     recorded_close(&c->file);
 }
 
@@ -214,6 +232,8 @@ static void s_emit(void *ctx, const char *name, double value)
 static void s_run(const char *name)
 {
     case_t c = {.shared = strstr(name, "shared") != NULL, .pair = strncmp(name, "groups", 6) == 0};
+    c.rnn = strncmp(name, "lstm", 4) == 0 ? TT_RNN_LSTM : strncmp(name, "gru", 3) == 0 ? TT_RNN_GRU : TT_RNN_NONE;
+    c.hidden = c.rnn == TT_RNN_NONE || strstr(name, "hidden");
     s_read(&c, name);
     s_create(&c);
     const tt_algorithm_t *ppo = c.algorithm;
@@ -320,6 +340,22 @@ static void test_groups(void **state)
     s_run("groups_continuous");
 }
 
+/*  Minibatches of three envs, which are one and two for the shards. */
+static void test_lstm(void **state)
+{
+    (void)state;
+    s_run("lstm_shared");
+    s_run("lstm_hidden");
+    s_run("lstm_hidden_shared");
+}
+
+static void test_gru(void **state)
+{
+    (void)state;
+    s_run("gru_shared");
+    s_run("gru_hidden");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -337,6 +373,8 @@ int main(void)
         cmocka_unit_test(test_discrete_shared),
         cmocka_unit_test(test_continuous_shared),
         cmocka_unit_test(test_groups),
+        cmocka_unit_test(test_lstm),
+        cmocka_unit_test(test_gru),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

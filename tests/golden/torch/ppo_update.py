@@ -4,6 +4,9 @@
     python3 -m venv /tmp/venv && /tmp/venv/bin/pip install torch numpy
     /tmp/venv/bin/python tests/golden/torch/ppo_update.py [CASE ...]
 
+lstm*, gru*: a layer that remembers (torch.nn.LSTM, torch.nn.GRU) before the others, one for both towers where the name has "shared", else one
+each; hidden layers behind it where it has "hidden". Minibatches are envs with all their steps.
+
 groups*: actor and critic have optimisers of their own (tests/learner/pair.c); each minibatch is two steps, of the critic's and then of the actor's.
 
 The committed files were made on a CPU: discrete* and continuous* with PyTorch 2.15.0 and NumPy 2.4.6, the others
@@ -24,6 +27,7 @@ One file a case, little-endian:
             masked: u8 mask [T*N][choices of all elements]
     f32 reward [T*N]; u8 terminated [T*N], truncated [T*N] (T*N a multiple of 4)
     f32 log_prob [T*N], value [T*N], last_value [N], final_value [finals]     of the behaviour version
+    lstm*, gru*: f32 carry [N][C], for each layer that remembers h and, of an lstm, c; u8 begins [T*N]
     and expected:
     per optimiser step: f32 policy_loss, value_loss, entropy, approx_kl, old_approx_kl, clipfrac, grad_norm;
                         u32 first_row; f32 gradient [parameters] (before the clip)
@@ -39,6 +43,7 @@ import torch
 from torch import nn
 
 HIDDEN = (12, 8)
+MEMORY = 6  # units of a layer that remembers
 HERE = os.path.dirname(os.path.abspath(__file__))
 SHUFFLE = 5  # TT_STREAM_SHUFFLE
 
@@ -63,8 +68,14 @@ def shuffled(rows, seed, update, epoch):
     return order
 
 
-def mlp(inputs, outputs):
-    sizes, layers = (inputs, *HIDDEN), []
+def shuffled_envs(o, epoch):
+    """The same of envs, each with all its steps."""
+    order = shuffled(o["N"], o["seed"], o["update"], epoch)
+    return [t * o["N"] + env for env in order for t in range(o["T"])]
+
+
+def mlp(inputs, outputs, hidden=HIDDEN):
+    sizes, layers = (inputs, *hidden), []
     for a, b in zip(sizes, sizes[1:]):
         layers += [nn.Linear(a, b), nn.Tanh()]
     return nn.Sequential(*layers, nn.Linear(sizes[-1], outputs))
@@ -135,6 +146,75 @@ class Agent(nn.Module):
         log_std = [] if self.log_std is None else [self.log_std]
         return [*self.trunk.parameters(), *self.actor.parameters(), *log_std, *self.critic.parameters()]
 
+    def seen(self, b, rows):
+        """What dist and value read of these rows."""
+        return torch.from_numpy(b["obs"])[rows]
+
+    def all_seen(self, b):
+        return {key: torch.from_numpy(b[key]) for key in ("obs", "last", "final_obs")}
+
+
+class Remembering(Agent):
+    """What dist and value read is what the layers that remember gave: that of the actor, then that of the critic."""
+
+    def __init__(self, o):
+        super().__init__(MEMORY, o["A"], o["continuous"], o["parts"])
+        kind = nn.LSTM if o["memory"] == "lstm" else nn.GRU
+        hidden = HIDDEN if o["hidden"] else ()
+        self.layers = nn.ModuleList(kind(o["D"], MEMORY) for _ in range(1 if o["shared"] else 2))
+        self.trunk = mlp(MEMORY, 1)[:-1] if o["shared"] and hidden else nn.Identity()
+        behind = () if o["shared"] else hidden
+        width = hidden[-1] if o["shared"] and hidden else MEMORY
+        self.actor, self.critic = mlp(width, o["A"], behind), mlp(width, 1, behind)
+        self.size = MEMORY * (2 if o["memory"] == "lstm" else 1)
+        self.T, self.N = o["T"], o["N"]
+
+    def carry_size(self):
+        return self.size * len(self.layers)
+
+    def dist(self, seen, mask=None):
+        return super().dist(seen[:, :MEMORY], mask)
+
+    def value(self, seen):
+        return super().value(seen[:, -MEMORY:])
+
+    def ordered(self):
+        parts = [[layer.weight_ih_l0, layer.bias_ih_l0, layer.weight_hh_l0, layer.bias_hh_l0] for layer in self.layers]
+        log_std = [] if self.log_std is None else [self.log_std]
+        actor, critic = [*self.trunk.parameters(), *self.actor.parameters(), *log_std], [*self.critic.parameters()]
+        return [*parts[0], *actor, *(parts[1] if len(parts) > 1 else []), *critic]
+
+    def step(self, obs, carry):
+        """One step of some envs: what is seen, what is carried on."""
+        seen, out = [], []
+        for layer, own in zip(self.layers, carry.split(self.size, 1)):
+            own = [c[None].contiguous() for c in own.split(MEMORY, 1)]
+            result, own = layer(obs[None], tuple(own) if len(own) > 1 else own[0])
+            seen.append(result[0])
+            out += [c[0] for c in own] if isinstance(own, tuple) else [own[0]]
+        return torch.cat(seen, 1), torch.cat(out, 1)
+
+    def walk(self, b, envs):
+        """All steps of some envs: [T][envs] of each of the two."""
+        obs = torch.from_numpy(b["obs"]).reshape(self.T, self.N, -1)[:, envs]
+        begins = torch.from_numpy(b["begins"]).reshape(self.T, self.N, 1)[:, envs].float()
+        carry, seen, carried = torch.from_numpy(b["carry"])[envs], [], []
+        for t in range(self.T):
+            result, carry = self.step(obs[t], carry * (1 - begins[t]))
+            seen.append(result)
+            carried.append(carry)
+        return torch.stack(seen), torch.stack(carried)
+
+    def seen(self, b, rows):
+        return self.walk(b, rows[::self.T])[0].transpose(0, 1).flatten(0, 1)
+
+    def all_seen(self, b):
+        seen, carried = self.walk(b, list(range(self.N)))
+        done = torch.from_numpy(b["terminated"] | b["truncated"]).reshape(self.T, self.N, 1)[-1].float()
+        final = carried.flatten(0, 1)[b["final_row"].astype(np.int64)]
+        return {"obs": seen.flatten(0, 1), "last": self.step(torch.from_numpy(b["last"]), carried[-1] * (1 - done))[0],
+                "final_obs": self.step(torch.from_numpy(b["final_obs"]), final)[0]}
+
 
 def flat(tensors):
     """Weights as [in][out]."""
@@ -162,8 +242,8 @@ def advantages(b, value, last_value, final_value, o):
     return torch.tensor(out.ravel(), dtype=torch.float32)
 
 
-def losses(agent, o, obs, mask, action, old_log_prob, old_value, advantage, target):
-    dist, value = agent.dist(obs, mask), agent.value(obs)
+def losses(agent, o, seen, mask, action, old_log_prob, old_value, advantage, target):
+    dist, value = agent.dist(seen, mask), agent.value(seen)
     log_ratio = dist.log_prob(action) - old_log_prob
     ratio = log_ratio.exp()
     advantage = (advantage - advantage.mean()) / (advantage.std() + 1e-8)
@@ -220,8 +300,13 @@ def make_batch(rng, agent, o):
     for name in ("terminated", "truncated"):
         b[name] = b[name].astype(np.uint8)
     b["mask"] = make_mask(rng, o["parts"], rows) if o["masked"] else None
+    if o["memory"]:
+        ends = (b["terminated"] | b["truncated"]).reshape(T, N)
+        b["begins"] = np.concatenate([rng.random((1, N)) < 0.4, ends[:-1]]).astype(np.uint8).ravel()
+        b["carry"] = rng.uniform(-0.8, 0.8, (N, agent.carry_size())).astype(np.float32)
     with torch.no_grad():  # the behaviour policy is a neighbour of the one in training
-        dist = agent.dist(torch.from_numpy(b["obs"]), *masked(b))
+        seen = agent.all_seen(b)
+        dist = agent.dist(seen["obs"], *masked(b))
         if o["parts"]:
             action = dist.sample()
             b["action"] = [a.numpy().astype(STORED[kind]) for a, (kind, _) in zip(action, o["parts"])]
@@ -231,7 +316,7 @@ def make_batch(rng, agent, o):
         shift = lambda n, by: (by * rng.standard_normal(n)).astype(np.float32)
         b["log_prob"] = dist.log_prob(action).numpy() + shift(rows, 0.2)
         for name, at in (("value", "obs"), ("last_value", "last"), ("final_value", "final_obs")):
-            b[name] = agent.value(torch.from_numpy(b[at])).numpy() + shift(len(b[at]), 0.3)
+            b[name] = agent.value(seen[at]).numpy() + shift(len(b[at]), 0.3)
     return b
 
 
@@ -250,23 +335,24 @@ def by_group(agent, o):
 
 def update(agent, b, o, out):
     rows = o["T"] * o["N"]
-    obs, mask = torch.from_numpy(b["obs"]), masked(b)[0]
+    mask = masked(b)[0]
     action = [torch.from_numpy(a) for a in b["action"]] if o["parts"] else torch.from_numpy(b["action"])
     log_prob, value, last, final = (torch.from_numpy(b[k]) for k in ("log_prob", "value", "last_value", "final_value"))
     if o["stale"]:
         with torch.no_grad():
-            log_prob, value = agent.dist(obs, mask).log_prob(action), agent.value(obs)
-            last, final = agent.value(torch.from_numpy(b["last"])), agent.value(torch.from_numpy(b["final_obs"]))
+            seen = agent.all_seen(b)
+            log_prob = agent.dist(seen["obs"], mask).log_prob(action)
+            value, last, final = (agent.value(seen[key]) for key in ("obs", "last", "final_obs"))
     advantage = advantages(b, value.double().numpy(), last.double().numpy(), final.double().numpy(), o)
     target = advantage + value
     steps = (by_group if o["groups"] else whole)(agent, o)
     size = rows // o["minibatches"]
     for epoch in range(o["epochs"]):
-        order = shuffled(rows, o["seed"], o["update"], epoch)
+        order = shuffled_envs(o, epoch) if o["memory"] else shuffled(rows, o["seed"], o["update"], epoch)
         for index in range(o["minibatches"]):
             pick = order[index * size:(index + 1) * size]
             for optimizer, trained, max_norm in steps:
-                total, stats = losses(agent, o, obs[pick], None if mask is None else mask[pick], picked(action, pick),
+                total, stats = losses(agent, o, agent.seen(b, pick), None if mask is None else mask[pick], picked(action, pick),
                                       log_prob[pick], value[pick], advantage[pick], target[pick])
                 agent.zero_grad()
                 total.backward()
@@ -284,12 +370,13 @@ def write_case(name, number, **options):
     if sys.argv[1:] and name not in sys.argv[1:]:
         return
     o = {"parts": None, "continuous": False, "masked": False, "shared": False, "groups": False,
+         "memory": None, "hidden": False,
          "T": 16, "N": 4, "D": 3, "A": 3, "epochs": 2, "minibatches": 4, "lr": 1e-3, "gamma": 0.97, "lambda": 0.9,
          "clip": 0.15, "entropy": 0.02, "value_coef": 0.6, "max_grad_norm": 0.4, "adam_eps": 1e-5,
          "seed": 0x1234567890ABCDEF + number, "update": 7 + number, "cleanrl": False, **options}
     torch.manual_seed(number)
     rng = np.random.default_rng(number)
-    agent = Agent(o["D"], o["A"], o["continuous"], o["parts"], o["shared"])
+    agent = Remembering(o) if o["memory"] else Agent(o["D"], o["A"], o["continuous"], o["parts"], o["shared"])
     b = make_batch(rng, agent, o)
     params = flat(agent.ordered()).astype("<f4")
     with open(os.path.join(HERE, name + ".bin"), "wb") as out:
@@ -309,6 +396,8 @@ def write_case(name, number, **options):
                 out.write(np.ascontiguousarray(array).tobytes())
             if key == "action" and o["masked"]:
                 out.write(b["mask"].tobytes())
+        if o["memory"]:
+            out.write(b["carry"].tobytes() + b["begins"].tobytes())
         update(agent, b, o, out)
 
 
@@ -336,3 +425,10 @@ if __name__ == "__main__":
     write_case("groups", 13, clip_value=True, stale=False, groups=True)
     write_case("groups_continuous", 14, continuous=True, clip_value=False, stale=True, groups=True)
     write_case("continuous_shared", 12, continuous=True, clip_value=False, stale=True, shared=True)
+    few = {"N": 6, "minibatches": 2}
+    write_case("lstm_shared", 16, memory="lstm", shared=True, clip_value=True, stale=False, **few)
+    write_case("gru_shared", 17, memory="gru", shared=True, continuous=True, clip_value=False, stale=True, **few)
+    write_case("lstm_hidden", 18, memory="lstm", hidden=True, clip_value=False, stale=True, **few)
+    write_case("gru_hidden", 19, memory="gru", hidden=True, continuous=True, clip_value=True, stale=False, **few)
+    write_case("lstm_hidden_shared", 20, memory="lstm", hidden=True, shared=True, space="(discrete(3), float32[2])", A=5,
+               parts=[("choices", [3]), ("box", 2)], masked=True, clip_value=False, stale=True, **few)
