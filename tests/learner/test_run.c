@@ -134,6 +134,24 @@ static void test_any_spaces(void **state)
     }
 }
 
+/*  The same with one that comes into the middle of the run. */
+static void s_joined(const char *job, char out[65])
+{
+    static world_t world;
+    world_open(&world, job);
+    fake_in(&world.run, s_learner(&world, 0));
+    s_start_aggregator(&world, 0);
+    fake_member_t *late = s_learner(&world, 1);
+    world.collector.gate = 7;
+    fake_roster(&world.run, true, NULL);
+    world_until(&world, world_update(&world) >= 7, "some updates");
+    fake_in(&world.run, late);
+    fake_roster(&world.run, false, NULL);
+    world_until(&world, late->holds, "the joiner to hold weights");
+    world.collector.gate = UINT64_MAX;
+    s_finish(&world, out);
+}
+
 /*  Minibatches of two envs for eight shards, so that learners may have none; at lag 1 evaluated anew, step by step. */
 static void test_a_policy_that_remembers(void **state)
 {
@@ -145,12 +163,14 @@ static void test_a_policy_that_remembers(void **state)
         "# one gru of 5, # envs cannot be saved\nlearner: {shards: 16}\nalgorithm: {name: a2c}\n"
         "network: {rnn: gru, rnn_size: 5, hidden: [8], shared: true}\nlag: 1\nstop: {env_steps: 2000}\n"};
     for (size_t i = 0; i < TT_COUNT(jobs); i++) {
-        char one[65], two[65], three[65];
+        char one[65], two[65], three[65], joined[65];
         s_plain(jobs[i], 1, 0, false, one);
         s_plain(jobs[i], 2, 1, true, two);
         s_plain(jobs[i], 3, 2, false, three);
+        s_joined(jobs[i], joined);
         assert_string_equal(one, two);
         assert_string_equal(one, three);
+        assert_string_equal(one, joined);
     }
 }
 
