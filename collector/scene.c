@@ -172,9 +172,11 @@ static void s_bits(const scene_t *self, draw_canvas_t *canvas, const void *const
 
 static const scene_t s_scenes[] = {
     {.id = "CartPole-v1", .width = 600, .height = 400, .fps = 50, .draw = s_cartpole},
+    {.id = "CartPoleNoVel-v1", .width = 600, .height = 400, .fps = 50, .draw = s_cartpole},
     {.id = "MountainCar-v0", .width = 600, .height = 400, .fps = 30, .draw = s_mountain_car},
     {.id = "MountainCarContinuous-v0", .width = 600, .height = 400, .fps = 30, .draw = s_continuous_mountain_car},
     {.id = "Pendulum-v1", .width = 500, .height = 500, .fps = 30, .draw = s_pendulum},
+    {.id = "PendulumNoVel-v1", .width = 500, .height = 500, .fps = 30, .draw = s_pendulum},
     {.id = "Acrobot-v1", .width = 500, .height = 500, .fps = 15, .draw = s_acrobot},
 };
 

@@ -1,9 +1,10 @@
-/*  cartpole - CartPole-v1: keep a pole upright on a cart that is pushed left or right.
+/*  cartpole - CartPole-v1: keep a pole upright on a cart that is pushed left or right. CartPoleNoVel-v1: without seeing how fast they move.
  *
  *  Source: Gymnasium 1.4.0, gymnasium/envs/classic_control/cartpole.py (MIT). Explicit Euler, state in double,
  *          observations in float32. Every expression keeps Gymnasium's order of operations: bits depend on it. */
 #include "collector/envs/envs.h"
 #include <math.h>
+#include "collector/envs/no_vel.h"
 
 enum { X, X_DOT, THETA, THETA_DOT };
 
@@ -92,20 +93,33 @@ static void s_cartpole_step_many(void *states, uint32_t count, const void *const
         out->reward[i] = 1.0f;
 }
 
+static const float s_shown[4] = {[X] = 1, [THETA] = 1};
+TT_NO_VEL_CALLS(cartpole, 4, s_shown)
+
+static void s_cartpole_no_vel_step_many(
+    void *states, uint32_t count, const void *const *action, const tt_env_many_t *out)
+{
+    s_cartpole_step_many(states, count, action, out);
+    no_vel_hide(out->obs[0], count, s_shown, 4);
+}
+
 static const double s_low[4] = {-4.8, -INFINITY, -2 * 12 * 2 * M_PI / 360, -INFINITY};
 static const double s_high[4] = {4.8, INFINITY, 2 * 12 * 2 * M_PI / 360, INFINITY};
 static const int64_t s_actions[] = {2};
 
-const tt_env_ops_t tt_env_cartpole = {
-    .abi = TT_ENV_ABI,
-    .id = "CartPole-v1",
-    .summary = "balance a pole on a cart that is pushed left or right",
-    .obs = TT_BOX(4, s_low, s_high),
-    .action = TT_CHOICES(s_actions),
-    .reward_threshold = 475.0,
-    .max_episode_steps = 500,
-    .state_size = sizeof(cartpole_t),
-    .reset = s_cartpole_reset,
-    .step = s_cartpole_step,
-    .step_many = s_cartpole_step_many,
-};
+#define CARTPOLE(name, its_id, words)      \
+    const tt_env_ops_t tt_env_##name = {   \
+        .abi = TT_ENV_ABI,                 \
+        .id = its_id,                      \
+        .summary = words,                  \
+        .obs = TT_BOX(4, s_low, s_high),   \
+        .action = TT_CHOICES(s_actions),   \
+        .reward_threshold = 475.0,         \
+        .max_episode_steps = 500,          \
+        .state_size = sizeof(cartpole_t),  \
+        .reset = s_##name##_reset,         \
+        .step = s_##name##_step,           \
+        .step_many = s_##name##_step_many, \
+    }
+CARTPOLE(cartpole, "CartPole-v1", "balance a pole on a cart that is pushed left or right");
+CARTPOLE(cartpole_no_vel, "CartPoleNoVel-v1", "CartPole-v1 without the two velocities");

@@ -1,10 +1,11 @@
-/*  pendulum - Pendulum-v1: swing a pendulum up and hold it there by a limited torque.
+/*  pendulum - Pendulum-v1: swing a pendulum up and hold it there by a limited torque. PendulumNoVel-v1: without seeing how fast it turns.
  *
  *  Source: Gymnasium 1.4.0, gymnasium/envs/classic_control/pendulum.py (MIT), under NumPy 2's promotion: the state is
  *          double, what is computed from the torque alone is float (a float32 scalar and a Python float give float32). */
 #include "collector/envs/envs.h"
 #include <math.h>
 #include <string.h>
+#include "collector/envs/no_vel.h"
 #include "collector/envs/numpy.h"
 
 typedef struct {
@@ -69,21 +70,27 @@ static int s_pendulum_load(void *state, const void *bytes)
     return 0;
 }
 
-const tt_env_ops_t tt_env_pendulum = {
-    .abi = TT_ENV_ABI,
-    .id = "Pendulum-v1",
-    .summary = "swing a pendulum up and hold it by a limited torque",
-    .obs = TT_BOX(3, s_low, s_high),
-    .action = TT_BOX(1, s_torque_low, s_torque_high),
-    .options = s_options,
-    .reward_threshold = NAN,
-    .max_episode_steps = 200,
-    .state_size = sizeof(pendulum_t),
-    .init = s_pendulum_init,
-    .plain = true,
-    .reset = s_pendulum_reset,
-    .step = s_pendulum_step,
-    .save_size = SAVED,
-    .save = s_pendulum_save,
-    .load = s_pendulum_load,
-};
+static const float s_shown[3] = {1, 1, 0};
+TT_NO_VEL_CALLS(pendulum, 3, s_shown)
+
+#define PENDULUM(name, its_id, words)                     \
+    const tt_env_ops_t tt_env_##name = {                  \
+        .abi = TT_ENV_ABI,                                \
+        .id = its_id,                                     \
+        .summary = words,                                 \
+        .obs = TT_BOX(3, s_low, s_high),                  \
+        .action = TT_BOX(1, s_torque_low, s_torque_high), \
+        .options = s_options,                             \
+        .reward_threshold = NAN,                          \
+        .max_episode_steps = 200,                         \
+        .state_size = sizeof(pendulum_t),                 \
+        .init = s_pendulum_init,                          \
+        .plain = true,                                    \
+        .reset = s_##name##_reset,                        \
+        .step = s_##name##_step,                          \
+        .save_size = SAVED,                               \
+        .save = s_pendulum_save,                          \
+        .load = s_pendulum_load,                          \
+    }
+PENDULUM(pendulum, "Pendulum-v1", "swing a pendulum up and hold it by a limited torque");
+PENDULUM(pendulum_no_vel, "PendulumNoVel-v1", "Pendulum-v1 without the velocity");

@@ -18,10 +18,12 @@ ends() { # ends CODE WORDS COMMAND...: exit code, and words on stderr, nothing o
 }
 
 "$TUTTI" envs >table
-for id in CartPole-v1 Acrobot-v1 MountainCar-v0 MountainCarContinuous-v0 Pendulum-v1; do
+for id in CartPole-v1 Acrobot-v1 MountainCar-v0 MountainCarContinuous-v0 Pendulum-v1 CartPoleNoVel-v1 PendulumNoVel-v1; do
     grep -q "^$id " table || fail "tutti envs lacks $id"
 done
 grep -Eq '^CartPole-v1 +float32\[4\] +discrete\(2\) +500 +475 ' table || fail "CartPole-v1: $(cat table)"
+grep -Eq '^CartPoleNoVel-v1 +float32\[4\] +discrete\(2\) +500 +475 ' table || fail "CartPoleNoVel-v1: $(cat table)"
+grep -Eq '^PendulumNoVel-v1 +float32\[3\] +float32\[1\] +200 +- ' table || fail "PendulumNoVel-v1: $(cat table)"
 grep -Eq '^Pendulum-v1 +float32\[3\] +float32\[1\] +200 +- ' table || fail "Pendulum-v1: $(cat table)"
 
 for game in Asterix:4:5 Breakout:4:3 Freeway:7:3 Seaquest:10:6 SpaceInvaders:6:4; do # channels, actions that do something

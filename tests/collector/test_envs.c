@@ -50,21 +50,44 @@ static void test_tables_say_what_gymnasium_says(void **state)
     assert_true(lines >= 5 * 3);
 }
 
+/*  But for its id, its words and what it shows. */
+static void test_without_velocities_it_is_the_same(void **state)
+{
+    (void)state;
+    static const char *const pairs[][2] = {{"CartPole-v1", "CartPoleNoVel-v1"}, {"Pendulum-v1", "PendulumNoVel-v1"}};
+    for (size_t i = 0; i < TT_COUNT(pairs); i++) {
+        const tt_env_ops_t *all = NULL, *less = NULL;
+        assert_ok(tt_env_find(&all, pairs[i][0]));
+        assert_ok(tt_env_find(&less, pairs[i][1]));
+        assert_memory_equal(&less->obs, &all->obs, sizeof all->obs);
+        assert_memory_equal(&less->action, &all->action, sizeof all->action);
+        assert_memory_equal(&less->reward_threshold, &all->reward_threshold, sizeof all->reward_threshold);
+        assert_int_equal(less->max_episode_steps, all->max_episode_steps);
+        assert_int_equal(less->state_size, all->state_size);
+        assert_int_equal(less->save_size, all->save_size);
+        assert_true(less->options == all->options && less->init == all->init && less->plain == all->plain);
+        assert_true(less->save == all->save && less->load == all->load && !less->step_many == !all->step_many);
+    }
+}
+
 /*  --- resets --- */
 
 typedef struct {
     const char *id;
     uint32_t n; /* doubles of the state that are drawn or fixed */
     double low[4], high[4];
+    uint32_t hidden; /* bits of the numbers that the observation hides */
 } start_t;
 
 /*  Gymnasium 1.4.0: the bounds of each env's reset(). */
 static const start_t s_starts[] = {
-    {"CartPole-v1", 4, {-0.05, -0.05, -0.05, -0.05}, {0.05, 0.05, 0.05, 0.05}},
-    {"Acrobot-v1", 4, {-0.1, -0.1, -0.1, -0.1}, {0.1, 0.1, 0.1, 0.1}},
-    {"MountainCar-v0", 2, {-0.6, 0}, {-0.4, 0}},
-    {"MountainCarContinuous-v0", 2, {-0.6, 0}, {-0.4, 0}},
-    {"Pendulum-v1", 2, {-3.14159265358979312, -1}, {3.14159265358979312, 1}},
+    {"CartPole-v1", 4, {-0.05, -0.05, -0.05, -0.05}, {0.05, 0.05, 0.05, 0.05}, 0},
+    {"Acrobot-v1", 4, {-0.1, -0.1, -0.1, -0.1}, {0.1, 0.1, 0.1, 0.1}, 0},
+    {"MountainCar-v0", 2, {-0.6, 0}, {-0.4, 0}, 0},
+    {"MountainCarContinuous-v0", 2, {-0.6, 0}, {-0.4, 0}, 0},
+    {"Pendulum-v1", 2, {-3.14159265358979312, -1}, {3.14159265358979312, 1}, 0},
+    {"CartPoleNoVel-v1", 4, {-0.05, -0.05, -0.05, -0.05}, {0.05, 0.05, 0.05, 0.05}, 1 << 1 | 1 << 3},
+    {"PendulumNoVel-v1", 2, {-3.14159265358979312, -1}, {3.14159265358979312, 1}, 1 << 2},
 };
 
 static uint32_t lcg(tt_env_rng_t *rng)
@@ -94,7 +117,8 @@ static void check_start(const start_t *start)
             most[k] = t ? fmax(most[k], x) : x;
         }
         for (uint32_t k = 0; k < ops->obs.shape[0]; k++)
-            assert_true(obs[k] >= (float)ops->obs.low[k] && obs[k] <= (float)ops->obs.high[k]);
+            assert_true(obs[k] >= (float)ops->obs.low[k] && obs[k] <= (float)ops->obs.high[k] &&
+                        (!(start->hidden >> k & 1) || obs[k] == 0));
     }
     for (uint32_t k = 0; k < start->n; k++) { /* uniform: reaches both ends, and the mean is in the middle */
         const double width = start->high[k] - start->low[k], middle = (start->high[k] + start->low[k]) / 2;
@@ -207,6 +231,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tables_say_what_gymnasium_says),
+        cmocka_unit_test(test_without_velocities_it_is_the_same),
         cmocka_unit_test(test_episodes_begin_where_gymnasiums_do),
         cmocka_unit_test(test_a_wrong_name_gets_the_nearest),
         cmocka_unit_test(test_ids_are_distinct),

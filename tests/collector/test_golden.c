@@ -1,5 +1,6 @@
 /*  The native envs against Gymnasium's own steps (tests/golden/gymnasium/record.py): every step from its recorded state,
- *  next state, observation, reward and end, bit for bit; with the arguments that an env takes, too.
+ *  next state, observation, reward and end, bit for bit; with the arguments that an env takes, too. Those without velocities
+ *  observe what Gymnasium's env does times the mask of RL Baselines3 Zoo's MaskVelocityWrapper.
  *
  *  The envs call libm's sin, cos, pow and powf, whose last bits are not fixed by any standard: another libm, or glibc's
  *  variant for a CPU without FMA, may round a few results the other way. libm.bin tells: where this libm gives the
@@ -158,15 +159,26 @@ static void step_together(const golden_t *g, const tt_env_ops_t *ops, char *stat
             (double)reward[i], terminated[i]);
 }
 
-/*  `key`: NULL, or an argument that the recorded env was made with; the file is called after it. */
-static void check_env(const char *id, const char *key, const char *value, bool exact)
+/*  As NumPy multiplies float32. */
+static void hide(golden_t *g, const float *mask)
+{
+    float *obs = (float *)(uintptr_t)g->obs; /* of the file's bytes, which are ours */
+    for (size_t i = 0; i < (size_t)g->rows * g->obs_n; i++)
+        obs[i] = obs[i] * mask[i % g->obs_n];
+}
+
+/*  `key`: NULL, or an argument that the recorded env was made with; the file is called after it. `of`, `mask`: NULL, or the recorded env,
+ *  whose observations are multiplied. */
+static void check_env(const char *id, const char *of, const float *mask, const char *key, const char *value, bool exact)
 {
     golden_t g = {0};
     const tt_env_ops_t *ops = NULL;
     const tt_env_arg_t args[] = {{key, value}, {0}};
     char file[64];
-    snprintf(file, sizeof file, key ? "%s.%s=%s" : "%s", id, key, value);
+    snprintf(file, sizeof file, key ? "%s.%s=%s" : "%s", of ? of : id, key, value);
     open_golden(&g, file);
+    if (mask)
+        hide(&g, mask);
     assert_ok(tt_env_find(&ops, id));
     assert_int_equal(ops->obs.shape[0], g.obs_n);
     assert_int_equal(ops->action.kind, g.action_n ? TT_SPACE_BOX : TT_SPACE_DISCRETE);
@@ -202,11 +214,11 @@ static int find_libm(void **state)
     return 0;
 }
 
-#define ENV_TEST(name, id, key, value)      \
-    static void test_##name(void **state)   \
-    {                                       \
-        (void)state;                        \
-        check_env(id, key, value, s_exact); \
+#define ENV_TEST(name, id, key, value)                  \
+    static void test_##name(void **state)               \
+    {                                                   \
+        (void)state;                                    \
+        check_env(id, NULL, NULL, key, value, s_exact); \
     }
 ENV_TEST(cartpole, "CartPole-v1", NULL, NULL)
 ENV_TEST(acrobot, "Acrobot-v1", NULL, NULL)
@@ -216,6 +228,18 @@ ENV_TEST(pendulum, "Pendulum-v1", NULL, NULL)
 ENV_TEST(mountain_car_fast, "MountainCar-v0", "goal_velocity", "0.03")
 ENV_TEST(continuous_mountain_car_fast, "MountainCarContinuous-v0", "goal_velocity", "0.03")
 ENV_TEST(pendulum_light, "Pendulum-v1", "g", "1.62")
+
+static const float s_cartpole_mask[4] = {1, 0, 1, 0}, s_pendulum_mask[3] = {1, 1, 0};
+
+#define NO_VEL_TEST(name, id, of, mask, key, value)   \
+    static void test_##name(void **state)             \
+    {                                                 \
+        (void)state;                                  \
+        check_env(id, of, mask, key, value, s_exact); \
+    }
+NO_VEL_TEST(cartpole_no_vel, "CartPoleNoVel-v1", "CartPole-v1", s_cartpole_mask, NULL, NULL)
+NO_VEL_TEST(pendulum_no_vel, "PendulumNoVel-v1", "Pendulum-v1", s_pendulum_mask, NULL, NULL)
+NO_VEL_TEST(pendulum_no_vel_light, "PendulumNoVel-v1", "Pendulum-v1", s_pendulum_mask, "g", "1.62")
 
 int main(void)
 {
@@ -228,6 +252,9 @@ int main(void)
         cmocka_unit_test(test_mountain_car_fast),
         cmocka_unit_test(test_continuous_mountain_car_fast),
         cmocka_unit_test(test_pendulum_light),
+        cmocka_unit_test(test_cartpole_no_vel),
+        cmocka_unit_test(test_pendulum_no_vel),
+        cmocka_unit_test(test_pendulum_no_vel_light),
     };
     return cmocka_run_group_tests(tests, find_libm, NULL);
 }
