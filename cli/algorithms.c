@@ -1,7 +1,7 @@
 /*  algorithms - the algorithms there are, and the options of one. */
 #include "cli/cmd.h"
 #include "cli/fields.h"
-#include "learner/algorithm.h"
+#include "cli/setup.h"
 
 const tt_option_t tt_opt_algorithms[] = {
     {"output", 'o', "text|json", "text (default) or one JSON object"},
@@ -47,7 +47,7 @@ int tt_cmd_algorithms(int argc, char **argv)
         return code;
     const tt_algorithm_t *only = NULL;
     if (tt_operand(args, 0)) {
-        const tt_status_t status = tt_algorithm_find(&only, tt_operand(args, 0));
+        const tt_status_t status = tt_setup_find_algorithm(&only, tt_operand(args, 0));
         if (status != TT_OK)
             return tt_args_fail(args, status);
     }

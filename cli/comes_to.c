@@ -74,6 +74,18 @@ static void s_print_head(FILE *out, const tt_tower_t *tower)
         fprintf(out, " (%u logits, %u means)", tower->out - tower->log_std, tower->log_std);
 }
 
+/*  "-> 64 tanh -> 64 tanh", "-> 128 lstm, carries 256 floats". */
+static void s_print_layers(FILE *out, const tt_tower_t *tower)
+{
+    static const char *const kinds[] = {[TT_TOWER_LSTM] = "lstm", [TT_TOWER_GRU] = "gru"};
+    const bool recurs = tt_tower_recurs(tower->kind);
+    const char *activation = recurs ? kinds[tower->kind] : tower->activation == TT_NN_RELU ? "relu" : "tanh";
+    for (uint32_t l = 0; l < tower->hidden_count; l++)
+        fprintf(out, " -> %u %s", tower->hidden[l], activation);
+    if (recurs)
+        fprintf(out, ", carries %u floats", tower->hidden[0] * (tower->kind == TT_TOWER_LSTM ? 2 : 1));
+}
+
 static void s_print_tower(FILE *out, const sums_t *self, uint32_t t)
 {
     char number[FIGURE];
@@ -85,8 +97,7 @@ static void s_print_tower(FILE *out, const sums_t *self, uint32_t t)
         fprintf(out, "%s", trunk->name);
     else
         fprintf(out, "%u", self->net.obs);
-    for (uint32_t l = 0; l < tower->hidden_count; l++)
-        fprintf(out, " -> %u %s", tower->hidden[l], tower->activation == TT_NN_RELU ? "relu" : "tanh");
+    s_print_layers(out, tower);
     s_print_head(out, tower);
     if (tower->noise > 0)
         fprintf(out, ", noisy");
@@ -129,6 +140,19 @@ static void s_print_stack(FILE *out, const tt_columns_t *columns)
     fprintf(out, ", before an episode %s\n", columns->stack.pad == TT_PAD_ZERO ? "zeros" : "its first frame");
 }
 
+/*  What the policy of an env takes along from step to step. */
+static void s_print_carry(FILE *out, const tt_columns_t *columns, const tt_train_cfg_t *train)
+{
+    char bytes[FIGURE];
+    if (columns->carry == 0)
+        return;
+    figure_amount((uint64_t)columns->carry * sizeof(float), "B", bytes);
+    fprintf(out, "#   %-12s %u floats by each env, %s with each batch", "carried", columns->carry, bytes);
+    if (train->space.env_state)
+        fprintf(out, ", and again with its saved state");
+    fprintf(out, "\n");
+}
+
 static void s_print_groups(FILE *out, const tt_train_cfg_t *train)
 {
     tt_groups_t groups;
@@ -162,6 +186,7 @@ void comes_to_print(FILE *out, const tt_setup_t *setup)
     if (self.copies)
         fprintf(out, "#   %-12s %u of all parameters, which follow them: target networks\n", "copies", self.copies);
     s_print_groups(out, train);
+    s_print_carry(out, self.columns, train);
     fprintf(out, "#   %-12s %s to act, %s to train on it once; %u B\n", "a row", figure_amount(self.act, "FLOP", a),
         figure_amount(self.train, "FLOP", b), columns_bytes(self.columns));
     fprintf(out, "#   %-12s %u envs x %u steps = %s rows, %s", "a batch", train->num_envs, train->num_steps,
@@ -198,6 +223,8 @@ json_t *comes_to_json(const tt_setup_t *setup)
             json_object_set_new(all, self.net.tower[t].name, graph_json(&self.net, self.columns, t));
     if (self.columns->stack.frames > 1)
         json_object_set_new(all, "stack", json_integer((json_int_t)self.columns->stack.frames));
+    if (self.columns->carry)
+        json_object_set_new(all, "carry", json_integer((json_int_t)self.columns->carry));
     if (self.feed.source == TT_FEED_REPLAY)
         s_add_replay(all, &self.feed);
     tt_columns_destroy(&self.columns);

@@ -5,6 +5,7 @@
 #include "collector/vec.h"
 #include "common/base/limits.h"
 #include "common/base/mem.h"
+#include "common/config/synonyms.h"
 #include "common/job/encoder.h"
 #include "common/job/fit.h"
 #include <ctype.h>
@@ -232,6 +233,14 @@ static tt_status_t s_find_env(tt_setup_t *self, const tt_train_cfg_t *names)
     return gym_is(names->env) ? gym_find(&self->env, names, true) : tt_env_of(&self->env, names);
 }
 
+tt_status_t tt_setup_find_algorithm(const tt_algorithm_t **out, const char *name)
+{
+    const char *ours = tt_synonym_algorithm(name);
+    if (ours)
+        return tt_err(TT_NOT_FOUND, "no algorithm '%s'; here it is %s", name, ours);
+    return tt_algorithm_find(out, name);
+}
+
 static tt_status_t s_resolve(tt_setup_t *self)
 {
     tt_train_cfg_t names = {0};
@@ -239,7 +248,7 @@ static tt_status_t s_resolve(tt_setup_t *self)
     TT_TRY(s_settle_gym(self, &names));
     TT_TRY(s_absolute(self, &names));
     TT_TRY(s_blame(self->config, "env", s_find_env(self, &names)));
-    TT_TRY(s_blame(self->config, "algorithm.name", tt_algorithm_find(&self->algorithm, names.algorithm.name)));
+    TT_TRY(s_blame(self->config, "algorithm.name", tt_setup_find_algorithm(&self->algorithm, names.algorithm.name)));
     if (tt_env_is_object(names.env)) {
         char *origin = tt_strdup(tt_config_origin(self->config, "env"));
         tt_config_put(self->config, "env", names.env, origin);
@@ -411,12 +420,35 @@ static tt_status_t s_put_encoder(tt_setup_t *self)
     return tt_config_claim(self->config, tt_train_fields, &self->train);
 }
 
+/*  Units of nothing: somebody forgot to say what has them. Who says `rnn: none` to a config that has them knows it. */
+static tt_status_t s_check_rnn_size(const tt_setup_t *self)
+{
+    if (self->resolved || !s_is_open(self, "network.rnn") || s_is_open(self, "network.rnn_size"))
+        return TT_OK;
+    return s_blame(self->config, "network.rnn_size",
+        tt_err(TT_INVALID, "network.rnn is none: nothing has these units; say lstm or gru"));
+}
+
+/*  A card has no layers that remember, so `auto` is the CPU wherever it is read. */
+static void s_put_rnn_devices(tt_setup_t *self)
+{
+    static const char origin[] = "auto with network.rnn";
+    if (self->train.network.rnn == TT_RNN_NONE)
+        return;
+    if (strcmp(self->train.learner.device, "auto") == 0)
+        tt_config_put(self->config, "learner.device", "cpu", origin);
+    if (strcmp(self->train.collector.device, "auto") == 0)
+        tt_config_put(self->config, "collector.device", "cpu", origin);
+}
+
 /*  An encoder, or a layer that remembers, is enough, and so is one of it. */
 static tt_status_t s_put_network(tt_setup_t *self)
 {
     if (s_is_open(self, "network.encoder"))
         TT_TRY(s_blame(self->config, "env", s_put_encoder(self)));
     TT_TRY(s_blame(self->config, "env", s_put_divisor(self)));
+    TT_TRY(s_check_rnn_size(self));
+    s_put_rnn_devices(self);
     const bool encoder = tt_has_encoder(&self->train), before = encoder || self->train.network.rnn != TT_RNN_NONE;
     const char *origin = encoder ? "default with network.encoder" : "default with network.rnn";
     if (before && s_is_open(self, "network.hidden"))

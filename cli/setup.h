@@ -26,6 +26,9 @@ tt_status_t tt_setup_from_run(tt_setup_t **self_p, const tt_args_t *args, const 
 /*  Which of an older version's keys were read as what; "" = none. */
 const char *tt_setup_upgraded(const tt_setup_t *self);
 
+/*  As tt_algorithm_find, for a word of a user's: that of another trainer is answered with what it is here. */
+tt_status_t tt_setup_find_algorithm(const tt_algorithm_t **out, const char *name);
+
 /*  Which config was chosen where that is not plain; "" = nothing to say. */
 const char *tt_setup_note(const tt_setup_t *self);
 

@@ -174,7 +174,22 @@ static const tt_synonym_t s_synonyms[] = {
     {"encoder_hidden_size_list", "network.hidden", "of pictures: network.encoder, a list of layers"},
     {"policy_kwargs", "network.hidden", "and network.activation"},
     {"policy", "network.hidden",
-        "and network.activation; for CnnPolicy network.encoder: nature and network.shared: true"},
+        "and network.activation; for CnnPolicy network.encoder: nature and network.shared: true; for MlpLstmPolicy "
+        "network.rnn: lstm"},
+    {"use_rnn", "network.rnn", "lstm or gru for true, none for false"},
+    {"use_lstm", "network.rnn", "lstm for true, none for false"},
+    {"use_recurrent", "network.rnn", "lstm or gru for true, none for false"},
+    {"recurrent", "network.rnn", "lstm or gru for true, none for false"},
+    {"rnn_type", "network.rnn", "lstm or gru"},
+    {"rnn_hidden_size", "network.rnn_size", NULL},
+    {"lstm_cell_size", "network.rnn_size", "with network.rnn: lstm"},
+    {"lstm_hidden_size", "network.rnn_size", "with network.rnn: lstm"},
+    {"shared_lstm", "network.shared", "true: policy and value function read one network.rnn"},
+    {"enable_critic_lstm", "network.shared", "false for true: each has a network.rnn of its own"},
+    {"n_lstm_layers", NULL, "network.rnn is one layer; leave it away"},
+    {"rnn_num_layers", NULL, "network.rnn is one layer; leave it away"},
+    {"max_seq_len", "num_steps", "gradients go back through the steps of a batch, no further"},
+    {"hidden_state", NULL, "what a policy with network.rnn carries is kept for each env; leave it away"},
     {"activation_fn", "network.activation", "tanh or relu"},
     {"fcnet_activation", "network.activation", "tanh or relu"},
     {"nonlinearity", "network.activation", "tanh or relu"},
@@ -195,9 +210,24 @@ static const tt_synonym_t s_synonyms[] = {
     {"verbose", NULL, "'tutti run --quiet' says less, TT_LOG more; leave it away"},
     {"capture_video", NULL, "nothing is rendered; leave it away"},
     {"use_sde", NULL, "there is no state-dependent exploration; leave it away"},
-    {"use_rnn", NULL, "there are no recurrent networks; leave it away"},
+    {"use_attention", NULL, "there are no transformers; network.rnn: lstm or gru remembers; leave it away"},
+    {"lstm_use_prev_action", NULL, "what is remembered is made of observations alone; leave it away"},
+    {"lstm_use_prev_reward", NULL, "what is remembered is made of observations alone; leave it away"},
     {"num_atoms", NULL, "values are expected ones, not distributions; leave it away"},
     {"optimize_memory_usage", NULL, "an observation is stored once; leave it away"},
+};
+
+/*  Algorithms of others that are one of ours with other settings. */
+static const struct {
+    const char *name, *ours;
+} s_algorithms[] = {
+    {"recurrent_ppo", "ppo with network.rnn: lstm"},
+    {"recurrentppo", "ppo with network.rnn: lstm"},
+    {"ppo_recurrent", "ppo with network.rnn: lstm"},
+    {"ppo_lstm", "ppo with network.rnn: lstm"},
+    {"ppo_gru", "ppo with network.rnn: gru"},
+    {"ppo_rnn", "ppo with network.rnn: lstm or gru"},
+    {"a2c_lstm", "a2c with network.rnn: lstm"},
 };
 
 /*  "clip_range" of "algorithm.clip-Range" and of "CLIP_RANGE". */
@@ -214,6 +244,14 @@ const tt_synonym_t *tt_synonym(const char *key)
     for (size_t i = 0; i < TT_COUNT(s_synonyms); i++)
         if (s_is(key_leaf(key), s_synonyms[i].word))
             return &s_synonyms[i];
+    return NULL;
+}
+
+const char *tt_synonym_algorithm(const char *name)
+{
+    for (size_t i = 0; i < TT_COUNT(s_algorithms); i++)
+        if (s_is(name, s_algorithms[i].name))
+            return s_algorithms[i].ours;
     return NULL;
 }
 

@@ -18,5 +18,8 @@ typedef struct {
  *  may have it ("--clip-range"). NULL: no such word. */
 const tt_synonym_t *tt_synonym(const char *key);
 
+/*  What an algorithm of others is here, in words: "ppo with network.rnn: lstm" of "RecurrentPPO". NULL: no such word. */
+const char *tt_synonym_algorithm(const char *name);
+
 /*  The whole table. */
 const tt_synonym_t *tt_synonyms(size_t *count);

@@ -74,8 +74,7 @@ const tt_cfg_field_t tt_train_fields[] = {
             "(LAYERS); concat KEY; embed KEY 16. With one, network.hidden is [] unless it is set"},
     {"network.rnn", TT_CFG_ENUM, AT(network.rnn), "none", .choices = "none|lstm|gru",
         .help = "a layer that remembers, between the encoder (or the observation) and the hidden layers. With one, "
-                "network.hidden is [] and "
-                "network.shared true unless they are set"},
+                "network.hidden is [] and network.shared true unless they are set"},
     {"network.rnn_size", TT_CFG_U32, AT(network.rnn_size), "128", 1, TT_UNITS_MAX, .help = "units of network.rnn"},
     {"network.picture", TT_CFG_STR, AT(network.picture), "", .size = ROOM(network.picture),
         .help =

@@ -1,6 +1,7 @@
 #include "common/job/fit.h"
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include "common/base/limits.h"
 #include "common/job/encoder.h"
 #include "common/job/groups.h"
@@ -231,14 +232,14 @@ static tt_status_t s_check_rows(const tt_train_cfg_t *cfg, const tt_columns_t *c
 }
 
 /*  What common/snapshot writes, and a joiner is sent: weights, two numbers a weight for the optimiser, a sum of gradients,
- *  lag + 2 versions with their normalisers, env states, statistics. Generous: no optimiser keeps more. */
-static tt_status_t s_check_snapshot(const tt_train_cfg_t *cfg, const tt_net_spec_t *net, uint32_t scaled)
+ *  lag + 2 versions with their normalisers, env states with what is carried on, statistics. Generous: no optimiser keeps more. */
+static tt_status_t s_check_snapshot(const tt_train_cfg_t *cfg, const tt_net_spec_t *net, const tt_columns_t *columns)
 {
     enum { NOW = 1, OPTIMISER = 2, SUM = 1, HEADER = 1 << 20, STATISTICS = 64 /* bytes an env */ };
     const uint64_t versions = cfg->lag + 2, params = tt_net_param_count(net);
     const uint64_t bytes = 4 * params * (NOW + OPTIMISER + SUM + versions) +
-                           versions * (3 * 8 * (uint64_t)scaled + 64) +
-                           (uint64_t)cfg->num_envs * (cfg->space.env_state + STATISTICS) + HEADER;
+                           versions * (3 * 8 * (uint64_t)columns->scaled + 64) +
+                           (uint64_t)cfg->num_envs * (tt_train_state_bytes(cfg, columns) + STATISTICS) + HEADER;
     if (bytes <= TT_FRAME_MAX)
         return TT_OK;
     return tt_err(TT_INVALID,
@@ -253,6 +254,7 @@ static tt_status_t s_check_encoder(const tt_config_t *config, const tt_train_cfg
     const char *key;
     const tt_status_t status = tt_encoder_check(cfg, columns, &key);
     TT_TRY(s_blame(config, key, status));
+    alone.network.rnn = TT_RNN_NONE;
     alone.network.hidden.count = 0;
     const tt_net_spec_t net = tt_train_net(&alone, columns);
     return s_blame(config, key, tt_spec_check(&net));
@@ -263,12 +265,46 @@ bool tt_train_could_see(const tt_train_cfg_t *cfg, const tt_columns_t *columns, 
     tt_train_cfg_t alone = *cfg;
     const char *key;
     snprintf(alone.network.encoder, sizeof alone.network.encoder, "%s", words);
+    alone.network.rnn = TT_RNN_NONE;
     alone.network.hidden.count = 0;
     alone.space.divisor = 1;
     if (tt_encoder_check(&alone, columns, &key) != TT_OK)
         return false;
     const tt_net_spec_t net = tt_train_net(&alone, columns);
     return tt_spec_check(&net) == TT_OK;
+}
+
+/*  Without the layers behind it, which could be at fault as well. A state travels with what is carried on from it. */
+static tt_status_t s_check_memory(const tt_train_cfg_t *cfg, const tt_columns_t *columns)
+{
+    tt_train_cfg_t alone = *cfg;
+    alone.network.hidden.count = 0;
+    const tt_net_spec_t net = tt_train_net(&alone, columns);
+    TT_TRY(tt_spec_check(&net));
+    if (tt_train_state_bytes(cfg, columns) <= TT_ENV_STATE_MAX)
+        return TT_OK;
+    return tt_err(TT_INVALID,
+        "a saved state of %s is %u bytes, and each env carries %u floats beside it: together at most %d MiB are "
+        "possible: lower it",
+        cfg->env, cfg->space.env_state, columns->carry, TT_ENV_STATE_MAX >> 20);
+}
+
+/*  The backend of cards has no layers that remember. Of `auto` the config's reader has made cpu (cli/setup.c). */
+static tt_status_t s_check_rnn_device(const char *wish)
+{
+    if (strncmp(wish, "cuda", 4) != 0)
+        return TT_OK;
+    return tt_err(
+        TT_INVALID, "'%s' computes no layer that remembers (network.rnn): such networks are the cpu's, say cpu", wish);
+}
+
+static tt_status_t s_check_rnn(const tt_config_t *config, const tt_train_cfg_t *cfg, const tt_columns_t *columns)
+{
+    if (cfg->network.rnn == TT_RNN_NONE)
+        return TT_OK;
+    TT_TRY(s_blame(config, "learner.device", s_check_rnn_device(cfg->learner.device)));
+    TT_TRY(s_blame(config, "collector.device", s_check_rnn_device(cfg->collector.device)));
+    return s_blame(config, "network.rnn_size", s_check_memory(cfg, columns));
 }
 
 static tt_status_t s_check_network(const tt_config_t *config, const tt_train_cfg_t *cfg, const tt_columns_t *columns)
@@ -281,7 +317,9 @@ static tt_status_t s_check_network(const tt_config_t *config, const tt_train_cfg
         TT_TRY(s_check_encoder(config, cfg, columns));
     const tt_net_spec_t net = tt_train_net(cfg, columns);
     TT_TRY(s_blame(config, "env", s_check_widths(cfg, &net)));
-    if (cfg->network.shared && cfg->network.hidden.count == 0 && !encoder)
+    TT_TRY(s_check_rnn(config, cfg, columns));
+    const bool before = encoder || cfg->network.rnn != TT_RNN_NONE;
+    if (cfg->network.shared && cfg->network.hidden.count == 0 && !before)
         return s_blame(config, "network.shared",
             tt_err(TT_INVALID, "there are no layers to share: set it to false, or give network.hidden some"));
     return s_blame(config, "network.hidden", tt_spec_check(&net));
@@ -303,7 +341,8 @@ static tt_status_t s_check_all(const tt_config_t *config, const tt_train_cfg_t *
     TT_TRY(s_blame(config, "num_steps", s_check_segment(cfg, columns)));
     TT_TRY(s_blame(config, "num_steps", s_check_rows(cfg, columns)));
     const tt_net_spec_t net = tt_train_net(cfg, columns);
-    TT_TRY(s_blame(config, "network.hidden", s_check_snapshot(cfg, &net, columns->scaled)));
+    const char *large = cfg->network.rnn == TT_RNN_NONE ? "network.hidden" : "network.rnn_size";
+    TT_TRY(s_blame(config, large, s_check_snapshot(cfg, &net, columns)));
     if (!cfg->normalize.obs || columns->scaled)
         return TT_OK;
     return s_blame(config, "normalize.obs",

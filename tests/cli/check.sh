@@ -69,6 +69,40 @@ done
 expect 78 'network.shared: there are no layers to share' "$TUTTI" check Pendulum-v1 --set network.hidden=[] \
     --set network.shared=true
 
+# what remembers: one layer for both, in place of hidden ones; or one each, with hidden layers behind
+for line in 'rnn: lstm # --set' 'hidden: [] # default with network.rnn' 'shared: true # default with network.rnn' \
+    '# lstm 4 -> 128 lstm, carries 256 floats: 68,608 parameters' '# actor lstm -> 2: 258 parameters' \
+    '# critic lstm -> 1: 129 parameters' '# together 68,995 parameters, 276 kB' \
+    '# carried 256 floats by each env, 1.0 kB with each batch, and again with its saved state' \
+    '# a row 136 kFLOP to act, 408 kFLOP to train on it once; 34 B'; do
+    expect 0 "$line" "$TUTTI" check good.yaml --set network.rnn=lstm
+done
+for line in '# actor_gru 3 -> 8 gru, carries 8 floats: 312 parameters' '# actor actor_gru -> 8 relu -> 1 means: 81 parameters' \
+    '# critic_gru 3 -> 8 gru, carries 8 floats: 312 parameters' '# critic critic_gru -> 8 relu -> 1: 81 parameters' \
+    '# together 787 parameters with log_std, 3.1 kB' '# carried 16 floats by each env, 64 B'; do
+    expect 0 "$line" "$TUTTI" check Pendulum-v1 --set network.rnn=gru --set network.rnn_size=8 --set network.hidden=[8] \
+        --set network.shared=false
+done
+expect 0 '# encoder 4' "$TUTTI" check good.yaml --set network.rnn=gru --set 'network.encoder=[dense 8 relu]'
+expect 0 '# gru encoder -> 128 gru, carries 128 floats: 52,992 parameters' "$TUTTI" check good.yaml --set network.rnn=gru \
+    --set 'network.encoder=[dense 8 relu]'
+! "$TUTTI" check good.yaml | grep -q '# *carried' || fail "a policy that remembers nothing carries something"
+expect 78 '--set: network.rnn_size: network.rnn is none: nothing has these units; say lstm or gru' "$TUTTI" check good.yaml \
+    --set network.rnn_size=64
+expect 0 'rnn_size: 64 # --set' "$TUTTI" check good.yaml --set network.rnn_size=64 --set network.rnn=none
+expect 78 '--set: network.rnn_size: network: 17181638659 parameters' "$TUTTI" check good.yaml --set network.rnn=lstm --set network.rnn_size=65536
+expect 78 "--set: algorithm.name: no algorithm 'RecurrentPPO'; here it is ppo with network.rnn: lstm" \
+    "$TUTTI" check good.yaml --set algorithm.name=RecurrentPPO
+for device in learner.device collector.device; do
+    expect 78 "--set: $device: 'cuda' computes no layer that remembers" "$TUTTI" check good.yaml --set network.rnn=lstm --set $device=cuda
+    expect 0 'device: cpu # auto with network.rnn' "$TUTTI" check good.yaml --set network.rnn=lstm --set $device=auto
+done
+expect 0 'device: auto # --set' "$TUTTI" check good.yaml --set learner.device=auto
+"$TUTTI" check cartpole-novel-ppo-lstm | sed 's/  *# .*//' >memory.yaml
+"$TUTTI" check memory.yaml | sed 's/  *# .*//' | cmp - memory.yaml || fail "a config that remembers does not read back to itself"
+"$TUTTI" check good.yaml | sed 's/  *# .*//' >none.yaml # says rnn_size, and rnn: none
+"$TUTTI" check none.yaml >out || fail "a resolved config without memory: $(cat out)"
+
 # what is printed is a config that means the same
 "$TUTTI" check good.yaml --set algorithm.gamma=0.985 | sed 's/  *# .*//' >once.yaml
 "$TUTTI" check once.yaml | sed 's/  *# .*//' >twice.yaml
@@ -205,6 +239,10 @@ assert config["algorithm.learning_rate"] == {"value": 0.001, "origin": "good.yam
 assert config["network.hidden"]["value"] == [64, 64]
 assert config["coordinator.listen"]["value"] == ""
 assert config["stop.wall_s"] == {"value": None, "origin": "default"}'
+    "$TUTTI" check CartPoleNoVel-v1 --output json 2>err | "$python3" -c '
+import json, sys
+comes_to = json.load(sys.stdin)["comes_to"]
+assert comes_to["carry"] == 4 * 64 and comes_to["parameters"] == 2 * 17920 + 4290 + 4225, comes_to'
     { "$TUTTI" check typo.yaml --output json 2>err || true; } | "$python3" -c '
 import json, sys
 all = json.load(sys.stdin)
@@ -232,6 +270,7 @@ expect 0 'algorithm.gamma' "$TUTTI" config
 expect 0 'proximal policy optimisation' "$TUTTI" algorithms
 expect 0 'algorithm.learning_rate' "$TUTTI" algorithms ppo
 expect 66 "no algorithm 'pop'" "$TUTTI" algorithms pop
+expect 66 "no algorithm 'ppo_lstm'; here it is ppo with network.rnn: lstm" "$TUTTI" algorithms ppo_lstm
 expect 0 'tutti ' "$TUTTI" --version
 expect 0 'usage: tutti check CONFIG|ENV [options]' "$TUTTI" help check
 expect 0 'usage: tutti bench envs' "$TUTTI" help bench envs

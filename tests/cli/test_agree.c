@@ -19,7 +19,14 @@
 #include "learner/model.h"
 #include "tests/test.h"
 
-enum { CONFIGS = 2000, SETS_MAX = 8, ACCEPTED_LEAST = CONFIGS / 8, SMALL_ROWS = 4096, SMALL_PARAMS = 1 << 16 };
+enum {
+    CONFIGS = 2000,
+    SETS_MAX = 8,
+    ACCEPTED_LEAST = CONFIGS / 8,
+    REMEMBERING = 8, /* one of so many configs has a policy that remembers, at least */
+    SMALL_ROWS = 4096,
+    SMALL_PARAMS = 1 << 16
+};
 
 static const char *const s_envs[] = {
     "CartPole-v1", "Acrobot-v1", "MountainCar-v0", "MountainCarContinuous-v0", "Pendulum-v1"};
@@ -164,7 +171,9 @@ static void s_make(sample_t *self, uint32_t config)
     const size_t count = s_fields(fields, TT_COUNT(fields));
     *self = (sample_t){.config = config};
     const size_t sets = 1 + s_below(self, SETS_MAX);
-    for (size_t i = 0; i < sets; i++) {
+    if (config % REMEMBERING == 0)
+        self->sets[self->count++] = config % (2 * REMEMBERING) ? "network.rnn=gru" : "network.rnn=lstm";
+    for (size_t i = self->count; i < sets; i++) {
         const tt_cfg_field_t *field = fields[s_below(self, (uint32_t)count)];
         char value[200];
         s_value(self, field, value, sizeof value);
@@ -179,7 +188,7 @@ static void s_fail(const sample_t *self, const char *who)
 {
     fprintf(stderr, "config %u:", self->config);
     for (size_t i = 0; i < self->count; i++)
-        fprintf(stderr, " --set '%s'", self->set[i]);
+        fprintf(stderr, " --set '%s'", self->sets[i]);
     fprintf(stderr, "\n");
     fail_msg("check accepts what %s refuses: %s", who, tt_err_text());
 }
@@ -297,7 +306,7 @@ static void test_what_check_accepts_no_role_refuses(void **state)
     const int fd = mkstemp(path);
     assert_int_equal(write(fd, yaml, sizeof yaml - 1), sizeof yaml - 1);
     close(fd);
-    size_t accepted = 0;
+    size_t accepted = 0, remember = 0;
     for (uint32_t i = 0; i < CONFIGS; i++) {
         sample_t sample;
         tt_setup_t *setup = NULL;
@@ -308,11 +317,12 @@ static void test_what_check_accepts_no_role_refuses(void **state)
         else if (status != TT_CONFIG)
             s_fail(&sample, "check, as something else than bad configuration,");
         accepted += status == TT_OK;
+        remember += status == TT_OK && tt_setup_train(setup)->network.rnn != TT_RNN_NONE;
         tt_setup_destroy(&setup);
     }
     unlink(path);
-    print_message("%zu of %d configs accepted\n", accepted, CONFIGS);
-    assert_true(accepted > ACCEPTED_LEAST);
+    print_message("%zu of %d configs accepted, %zu of them remember\n", accepted, CONFIGS, remember);
+    assert_true(accepted > ACCEPTED_LEAST && remember > ACCEPTED_LEAST / REMEMBERING);
 }
 
 int main(void)

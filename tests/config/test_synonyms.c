@@ -100,7 +100,11 @@ static void test_what_is_said(void **state)
         {"env: x\nrandom_rows: 9\n", "f.yaml:2:1: unknown key 'random_rows'; 'tutti config' lists the keys"},
         {"env: x\npolicy: CnnPolicy\n", "f.yaml:2:1: unknown key 'policy'; here it is called 'network.hidden' (and "
                                         "network.activation; for CnnPolicy "
-                                        "network.encoder: nature and network.shared: true)"},
+                                        "network.encoder: nature and network.shared: true; for MlpLstmPolicy "
+                                        "network.rnn: lstm)"},
+        {"env: x\nmodel: {use_lstm: true}\n",
+            "f.yaml:2:9: unknown key 'model.use_lstm'; here it is called 'network.rnn' "
+            "(lstm for true, none for false)"},
         {"env: x\nmodel: {conv_filters: [16]}\n",
             "f.yaml:2:9: unknown key 'model.conv_filters'; here it is called 'network.encoder' (a list of layers: [16, "
             "[8, "
@@ -154,6 +158,19 @@ static void test_every_word_leads_to_a_key(void **state)
     }
 }
 
+/*  As they write it, and as a key of a file is spelled; what it is here is found by its first word. */
+static void test_an_algorithm_of_others(void **state)
+{
+    (void)state;
+    static const char *const words[][2] = {{"RecurrentPPO", "ppo with network.rnn: lstm"},
+        {"recurrent_ppo", "ppo with network.rnn: lstm"}, {"ppo-lstm", "ppo with network.rnn: lstm"},
+        {"PPO_GRU", "ppo with network.rnn: gru"}};
+    for (size_t i = 0; i < TT_COUNT(words); i++)
+        assert_string_equal(tt_synonym_algorithm(words[i][0]), words[i][1]);
+    assert_null(tt_synonym_algorithm("ppo"));
+    assert_null(tt_synonym_algorithm("sac"));
+}
+
 /*  A toy algorithm beside PPO. */
 static const tt_cfg_field_t s_other[] = {
     {"algorithm.tau", TT_CFG_F32, 0, "0.1", .help = "of another algorithm"},
@@ -194,6 +211,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_is_said),
         cmocka_unit_test(test_every_word_leads_to_a_key),
+        cmocka_unit_test(test_an_algorithm_of_others),
         cmocka_unit_test(test_a_key_of_another_says_whose_it_is),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -96,7 +96,8 @@ static void s_refused(const tt_train_cfg_t *cfg, const char *message)
 {
     tt_config_t *config = NULL;
     static const char yaml[] = "env: X\nnum_steps: 16\nnormalize: {obs: true}\nnetwork: {hidden: [64, 32]}\n"
-                               "algorithm: {name: best}\n";
+                               "algorithm: {name: best}\nlearner.device: cuda\ncollector.device: cuda\n"
+                               "network.rnn_size: 4\n";
     assert_ok(tt_config_parse(&config, yaml, strlen(yaml), "f.yaml"));
     assert_int_equal(tt_train_fit(config, cfg), TT_CONFIG);
     assert_string_equal(tt_err_text(), message);
@@ -195,6 +196,112 @@ static void test_what_could_see(void **state)
     assert_ok(tt_train_fit(NULL, &cfg));
 }
 
+static tt_train_cfg_t s_remembers(const char *obs, tt_rnn_t rnn, uint32_t units, bool shared)
+{
+    tt_train_cfg_t cfg = s_cfg(obs, "discrete(2)", false);
+    cfg.network.rnn = (int)rnn;
+    cfg.network.rnn_size = units;
+    cfg.network.shared = shared;
+    cfg.space.env_state = 100;
+    cfg.space.divisor = 1;
+    return cfg;
+}
+
+/*  One layer for all, or one each, before the hidden layers and behind an encoder; what they carry is a part of segments. */
+static void test_what_remembers(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *obs, *encoder;
+        tt_rnn_t rnn;
+        bool shared, argmax;
+        uint32_t hidden, towers, carry;
+        const char *names;
+    } cases[] = {
+        {"float32[4]", "none", TT_RNN_LSTM, true, false, 0, 3, 2 * 5, "lstm actor critic "},
+        {"float32[4]", "none", TT_RNN_GRU, true, false, 2, 4, 5, "gru trunk actor critic "},
+        {"float32[4]", "none", TT_RNN_LSTM, false, false, 2, 4, 4 * 5, "actor_lstm actor critic_lstm critic "},
+        {"uint8[36, 36]", "nature", TT_RNN_GRU, true, false, 0, 4, 5, "encoder gru actor critic "},
+        {"uint8[36, 36]", "nature", TT_RNN_LSTM, false, false, 1, 6, 4 * 5,
+            "actor_encoder actor_lstm actor critic_encoder critic_lstm critic "},
+        {"float32[4]", "none", TT_RNN_LSTM, false, true, 1, 2, 2 * 5, "lstm q "},
+    };
+    for (size_t i = 0; i < TT_COUNT(cases); i++) {
+        tt_train_cfg_t cfg = s_remembers(cases[i].obs, cases[i].rnn, 5, cases[i].shared);
+        TT_AUTO(tt_columns) columns = NULL;
+        TT_AUTO(tt_columns) without = NULL;
+        char names[200] = "";
+        size_t bytes, less;
+        cfg.network.hidden.count = cases[i].hidden;
+        cfg.actor.kind = cases[i].argmax ? TT_ACT_ARGMAX : TT_ACT_SAMPLE;
+        snprintf(cfg.network.encoder, sizeof cfg.network.encoder, "%s", cases[i].encoder);
+        assert_ok(tt_train_fit(NULL, &cfg));
+        assert_ok(tt_train_columns(&columns, &cfg));
+        const tt_net_spec_t net = tt_train_net(&cfg, columns);
+        for (uint32_t t = 0; t < net.towers; t++)
+            snprintf(names + strlen(names), sizeof names - strlen(names), "%s ", net.tower[t].name);
+        assert_string_equal(names, cases[i].names);
+        assert_int_equal(net.towers, cases[i].towers);
+        assert_int_equal(columns->carry, cases[i].carry);
+        assert_int_equal(tt_train_state_bytes(&cfg, columns), 100 + 4 * cases[i].carry);
+        tt_segment_shape_t shape = tt_train_segment(&cfg, columns);
+        assert_int_equal(shape.S, 100 + 4 * cases[i].carry);
+        assert_ok(tt_segment_size(&shape, &bytes));
+        cfg.network.rnn = TT_RNN_NONE;
+        assert_ok(tt_train_columns(&without, &cfg));
+        assert_true(without->carry == 0 && without->hash != columns->hash);
+        shape = (tt_segment_shape_t){.columns = without, .T = shape.T, .E = shape.E, .S = 100};
+        assert_ok(tt_segment_size(&shape, &less));
+        assert_true(
+            bytes - less >= (size_t)2 * 8 * 4 * cases[i].carry); /* into the batch, and with the state: 8 envs */
+        cfg.space.env_state = 0;
+        assert_int_equal(tt_train_state_bytes(&cfg, columns), 0); /* nothing goes on from there */
+    }
+}
+
+static void test_too_much_is_remembered(void **state)
+{
+    (void)state;
+    tt_train_cfg_t cfg = s_remembers("float32[4]", TT_RNN_LSTM, 4, true);
+    cfg.network.hidden.count = 0;
+    cfg.space.env_state = TT_ENV_STATE_MAX - 4 * 8;
+    assert_ok(tt_train_fit(NULL, &cfg));
+    cfg.space.env_state++;
+    s_refused(&cfg, "f.yaml:8:1: network.rnn_size: a saved state of X is 16777185 bytes, and each env carries 8 floats "
+                    "beside it: together at most 16 MiB are possible: lower it");
+    cfg = s_remembers("float32[4]", TT_RNN_GRU, TT_UNITS_MAX, true);
+    s_refused(&cfg, "f.yaml:8:1: network.rnn_size: network: 12886278147 parameters; at most 268435456 are possible");
+    cfg = s_remembers("float32[4]", TT_RNN_LSTM, 2048, true);
+    cfg.num_envs = TT_ENVS_MAX;
+    cfg.network.hidden.count = 0;
+    cfg.space.env_state = 0;
+    assert_ok(tt_train_fit(NULL, &cfg));
+    cfg.space.env_state = 100; /* what is carried on is a part of snapshots then */
+    s_refused(&cfg,
+        "f.yaml:8:1: network.rnn_size: 16832515 parameters, lag 1 and 65536 envs make a snapshot of 1484 MiB, "
+        "at most 1024 are possible: lower it, or lag");
+}
+
+/*  They are computed on the CPU alone; cpu-strict is one, too. */
+static void test_cards_do_not_remember(void **state)
+{
+    (void)state;
+    tt_train_cfg_t cfg = s_remembers("float32[4]", TT_RNN_LSTM, 4, true);
+    snprintf(cfg.learner.device, sizeof cfg.learner.device, "cpu-strict");
+    assert_ok(tt_train_fit(NULL, &cfg));
+    snprintf(cfg.learner.device, sizeof cfg.learner.device, "cuda:1");
+    s_refused(&cfg,
+        "f.yaml:6:1: learner.device: 'cuda:1' computes no layer that remembers (network.rnn): such networks "
+        "are the cpu's, say cpu");
+    snprintf(cfg.learner.device, sizeof cfg.learner.device, "cpu");
+    snprintf(cfg.collector.device, sizeof cfg.collector.device, "cuda");
+    s_refused(&cfg,
+        "f.yaml:7:1: collector.device: 'cuda' computes no layer that remembers (network.rnn): such networks "
+        "are the cpu's, say cpu");
+    cfg.network.rnn = TT_RNN_NONE;
+    assert_ok(tt_train_fit(NULL, &cfg));
+}
+
 /*  The best choice is one of one head's; and a row then has no estimates. */
 static void test_argmax(void **state)
 {
@@ -228,6 +335,9 @@ int main(void)
         cmocka_unit_test(test_whose_fault),
         cmocka_unit_test(test_segments),
         cmocka_unit_test(test_what_could_see),
+        cmocka_unit_test(test_what_remembers),
+        cmocka_unit_test(test_too_much_is_remembered),
+        cmocka_unit_test(test_cards_do_not_remember),
         cmocka_unit_test(test_argmax),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
