@@ -81,7 +81,7 @@ for line in '# actor_gru 3 -> 8 gru, carries 8 floats: 312 parameters' '# actor 
     '# critic_gru 3 -> 8 gru, carries 8 floats: 312 parameters' '# critic critic_gru -> 8 relu -> 1: 81 parameters' \
     '# together 787 parameters with log_std, 3.1 kB' '# carried 16 floats by each env, 64 B'; do
     expect 0 "$line" "$TUTTI" check Pendulum-v1 --set network.rnn=gru --set network.rnn_size=8 --set network.hidden=[8] \
-        --set network.shared=false
+        --set network.shared=false --set algorithm.minibatch_size=256
 done
 expect 0 '# encoder 4' "$TUTTI" check good.yaml --set network.rnn=gru --set 'network.encoder=[dense 8 relu]'
 expect 0 '# gru encoder -> 128 gru, carries 128 floats: 52,992 parameters' "$TUTTI" check good.yaml --set network.rnn=gru \
