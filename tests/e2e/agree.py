@@ -23,6 +23,8 @@ def s_job(rng):
         "network.hidden": rng.choice(["[]", "[1]", "[8]", "[5, 3]", "[4, 4, 4, 4, 4, 4, 4, 4]"]),
         "network.activation": rng.choice(["tanh", "relu"]),
         "network.init": rng.choice(["orthogonal", "uniform"]),
+        "network.rnn": rng.choice(["none", "none", "lstm", "gru"]),
+        "network.shared": rng.choice(["true", "false"]),
         "normalize.obs": rng.choice(["true", "false"]),
         "normalize.reward": rng.choice(["true", "false"]),
         "collector.replicas": rng.randint(1, 3),
